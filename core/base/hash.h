@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/base/hash.h - xxh3 of bytes, and an open-addressing index from a hash to a row number
+ *
+ * `struct hindex` stores (hash, row) pairs only; what a row is, and whether two are equal, its owner knows:
+ *
+ *	uint32_t row, at = hindex__first(&ix, h, &row);
+ *	for (; row != HINDEX_NONE; at = hindex__next(&ix, h, at, &row))
+ *		if (equal(rows[row], key)) return row;
+ *	hindex__insert(&ix, h, new_row);
+ *
+ * Linear probing over 8-byte slots {32 upper hash bits, row + 1}, at most 70 % full, doubling. Rows below 2^32 - 2.
+ * No deletion: tables of this project only grow and then die whole. Single-threaded.
+ */
+#ifndef DECIMA_BASE_HASH_H
+#define DECIMA_BASE_HASH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <decima/plugin.h>
+
+/* xxh3 (https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md). Stable across versions and machines. */
+uint64_t hash__bytes(const void *p, size_t n, uint64_t seed);
+struct dcm_hash hash__bytes128(const void *p, size_t n);
+
+/* Mixes one 64-bit value into a running hash (for hashing short fixed tuples without a buffer). */
+static inline uint64_t hash__mix(uint64_t h, uint64_t v)
+{
+	h ^= v;
+	h *= 0x9e3779b97f4a7c15u;
+	return h ^ (h >> 32);
+}
+
+#define HINDEX_NONE UINT32_MAX
+
+struct hindex {
+	uint64_t *slots; /* [cap] */
+	uint32_t cap;	 /* 0 or a power of two */
+	uint32_t n;
+};
+
+void hindex__fini(struct hindex *ix);
+void hindex__clear(struct hindex *ix);
+
+/* First row whose stored hash bits equal h's, and where it stands; HINDEX_NONE when there is none. */
+uint32_t hindex__first(const struct hindex *ix, uint64_t h, uint32_t *ret_row);
+uint32_t hindex__next(const struct hindex *ix, uint64_t h, uint32_t at, uint32_t *ret_row);
+
+/* 0 or -ENOMEM (index unchanged). Does not look for an equal row: that was the caller's loop. */
+int hindex__insert(struct hindex *ix, uint64_t h, uint32_t row);
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/batch/builder.h - makes a batch: interns, checks once, hashes, seals
+ *
+ * The functions behind `struct dcm_host`'s add_*: their contract is written there. A builder belongs to one thread at
+ * a time. Every add is O(1) amortised; equal entries get one id. A builder that failed (memory, limit, bad id) is
+ * sticky: adds return 0 and seal reports the first failure.
+ *
+ * Identity (xxh3-128 over length-prefixed little-endian fields; the layout is written in docs/FORMATS.md):
+ *   location: kind, addr_kind, address; the mapping by build id, else by kind and file; the process for runtime
+ *             addresses; the lines' texts unless the location can be named later (native, build id, address).
+ *   stack:    the hashes of its locations, leaf first.
+ *   series:   its labels, sorted.
+ */
+#ifndef DECIMA_BATCH_BUILDER_H
+#define DECIMA_BATCH_BUILDER_H
+
+#include <decima/plugin.h>
+
+#include "core/base/cleanup.h"
+
+/* max_bytes 0: 256 MiB. NULL when memory ran out. */
+struct dcm_builder *builder__new(uint64_t max_bytes);
+void builder__free(struct dcm_builder *b);
+DEFINE_CLEANUP(struct dcm_builder *, builder__free);
+
+/* The id that the next seal gives; the sequence counts up by one with each seal. Default: all zero. */
+void builder__set_source(struct dcm_builder *b, struct dcm_hash source, uint64_t next_sequence);
+
+uint32_t builder__string(struct dcm_builder *b, struct dcm_str s);
+uint32_t builder__mapping(struct dcm_builder *b, const struct dcm_mapping *m);
+uint32_t builder__function(struct dcm_builder *b, const struct dcm_function *f);
+uint32_t builder__process(struct dcm_builder *b, const struct dcm_process *p);
+uint32_t builder__location(struct dcm_builder *b, const struct dcm_location *l, const struct dcm_line *lines,
+			   uint32_t n_lines);
+uint32_t builder__stack(struct dcm_builder *b, const uint32_t *locations, uint32_t n);
+uint32_t builder__series(struct dcm_builder *b, const struct dcm_pair *pairs, uint32_t n);
+uint32_t builder__label_set(struct dcm_builder *b, const struct dcm_label *labels, uint32_t n);
+uint32_t builder__profile(struct dcm_builder *b, const struct dcm_profile *head, const struct dcm_type *types,
+			  uint32_t n_types);
+void builder__row(struct dcm_builder *b, uint32_t stack, uint32_t label_set, const int64_t *values);
+
+/* Negative errno of the first failure, or 0. */
+int builder__error(const struct dcm_builder *b);
+
+/*
+ * Validates, drops labels with an empty value, hashes, and hands the tables to a new batch. The builder is then empty
+ * and reusable (also after a failure). -EINVAL names the field at fault: "profile 3: duration_ns is negative".
+ */
+int builder__seal(struct dcm_builder *b, struct dcm_batch **ret_batch, struct dcm_error *err);
+
+#endif

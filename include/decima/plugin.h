@@ -1,0 +1,692 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * decima/plugin.h - the whole contract between Decima and a plugin
+ *
+ * A plugin is a shared object that exports one function, dcm_plugin_entry(), which returns one constant description:
+ * what it is called, what it can do, which options it takes, and the functions that do it. The host calls the plugin
+ * through these, and the plugin calls the host through `struct dcm_host`, which it is given at open(). A plugin links
+ * against nothing of Decima's, and a test program can be the host (decima-plugin-check is one).
+ *
+ * Read first, these hold everywhere:
+ *  - Versions. Structs that cross the border begin with their size in bytes as the side that made them knew it.
+ *    Members are only ever appended. A plugin built for an older minor version keeps loading; one built for a newer
+ *    minor or another major is refused. DCM_HAS(ptr, member) asks whether the other side has a member.
+ *  - Ownership. What a function returns through `ret_` is the caller's. What is passed as const is borrowed for the
+ *    call and copied by whoever needs it longer. Batches are reference-counted; a sealed batch never changes.
+ *  - Errors. Functions return 0 or a negative errno, and put one sentence into `struct dcm_error` (place, object,
+ *    fault, remedy). Outputs (`ret_...`) change only on success.
+ *  - Loss. Data may be given up only through host->drop(reason, n), which counts it where users look.
+ *  - Threads. Each member says which thread calls it. A plugin never calls the host while it holds a lock that one of
+ *    its own callbacks takes.
+ *  - Text is (pointer, length) UTF-8 without a NUL unless it is a `const char *`. Machines are little-endian.
+ *  - Times are nanoseconds since 1970 (real) or of CLOCK_MONOTONIC (mono), as the name says.
+ *
+ * Log of the interface (append here, raise DCM_ABI_MINOR):
+ *   1.0  the first one
+ */
+#ifndef DECIMA_PLUGIN_H
+#define DECIMA_PLUGIN_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define DCM_ABI_MAGIC 0x414d4344u /* "DCMA" */
+#define DCM_ABI_MAJOR 1
+#define DCM_ABI_MINOR 0
+
+/* True when the struct behind `ptr` was made by a side that knows `member`. */
+#define DCM_HAS(ptr, member)                                                                       \
+	((ptr)->size >= offsetof(__typeof__(*(ptr)), member) + sizeof((ptr)->member))
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * Small types
+ */
+
+/* Text that need not end in NUL. p is never NULL when n > 0. */
+struct dcm_str {
+	const char *p;
+	uint32_t n;
+};
+
+/* xxh3-128 of a length-prefixed, little-endian serialization of the content. */
+struct dcm_hash {
+	uint64_t lo, hi;
+};
+
+/* One sentence for a person. Callers zero it and set size; functions that fail fill text (NUL-terminated). */
+struct dcm_error {
+	uint32_t size;
+	char text[1020];
+};
+#define DCM_ERROR_INIT { .size = sizeof(struct dcm_error) }
+
+enum dcm_log_level {
+	DCM_LOG_ERROR,	 /* somebody must act */
+	DCM_LOG_WARNING, /* something is worse than it should be */
+	DCM_LOG_INFO,	 /* what an operator wants to read once */
+	DCM_LOG_DEBUG	 /* what a developer wants to read */
+};
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * Options: a row is the only place where a setting is described
+ *
+ * The host reads the YAML under the instance's key, checks it against the table, and fills a zeroed struct of
+ * `struct_size` bytes: each row says at which offset its value goes. The host owns the struct and everything it points
+ * to; it lives from open() or prepare() until the instance stops or the next commit() has returned. The same row makes
+ * the error messages, `decima describe`, the manual page, the comments in conf/ and the page of settings.
+ */
+
+enum dcm_option_type {
+	DCM_OPT_BOOL,	  /* bool */
+	DCM_OPT_INT,	  /* int64_t; may be written with its unit: 19Hz */
+	DCM_OPT_FLOAT,	  /* double */
+	DCM_OPT_STRING,	  /* const char *; NULL when absent without a default */
+	DCM_OPT_SECRET,	  /* const char *; never printed, logged or shown; `NAME_file` reads it from a file */
+	DCM_OPT_CHOICE,	  /* int32_t: index into `choices` */
+	DCM_OPT_DURATION, /* int64_t nanoseconds; written 10s, 1h30m */
+	DCM_OPT_SIZE,	  /* int64_t bytes; written 64MiB */
+	DCM_OPT_REGEX,	  /* const char *; checked at load: RE2's subset, anchored by whoever compiles it */
+	DCM_OPT_SELECTOR, /* const char *; checked at load: type{label="value",...} */
+	DCM_OPT_STRUCT,	  /* a sub-table in place, of table->struct_size bytes */
+	DCM_OPT_LIST,	  /* struct dcm_list of elements */
+	DCM_OPT_MAP,	  /* struct dcm_map of elements, in the file's order; keys are unique */
+	DCM_OPT_UNION,	  /* struct dcm_union: exactly one key of `table` may stand here */
+	DCM_OPT_SHARED,	  /* a table that the host owns, by name in `shared`: see enum dcm_shared */
+};
+
+/* [n] elements of the row's element type, each as large as that type's C type above. */
+struct dcm_list {
+	void *items;
+	uint32_t n;
+};
+struct dcm_map {
+	const char **keys; /* [n] */
+	void *items;	   /* [n], like a list's */
+	uint32_t n;
+};
+struct dcm_union {
+	int32_t which; /* index of the row in the table; -1: none given */
+	void *value;   /* the C type of that row; NULL: none */
+};
+
+/* Tables that several plugins share. The C type is named beside. */
+enum dcm_shared {
+	DCM_SHARED_RELABEL_RULES, /* struct dcm_list of struct dcm_relabel_rule: Prometheus' relabel_configs */
+};
+
+enum dcm_option_flag {
+	DCM_OPT_REQUIRED = 1, /* an error when absent */
+	DCM_OPT_RESTART = 2,  /* prepare() refuses a change of it; the host says so by name */
+	DCM_OPT_NO_ENV = 4,   /* ${NAME} is not replaced in here: it has a meaning of its own */
+};
+
+struct dcm_table;
+
+struct dcm_option {
+	const char *name;		/* as in YAML: lower case, underscores */
+	enum dcm_option_type type;
+	uint32_t offset;		/* of the value in the struct: use offsetof */
+	const char *def;		/* default as it would stand in the file; NULL: zero, absent or empty */
+	const char *min, *max;		/* inclusive bounds, written like the value; NULL: none */
+	const char *unit;		/* DCM_OPT_INT, _FLOAT: "Hz", "" ; shown, and accepted behind the number */
+	const char *const *choices;	/* DCM_OPT_CHOICE: NULL-terminated */
+	const struct dcm_table *table;	/* DCM_OPT_STRUCT, _UNION, and lists and maps of these */
+	enum dcm_option_type element;	/* DCM_OPT_LIST, _MAP: what they hold (not LIST, MAP or SHARED) */
+	enum dcm_shared shared;		/* DCM_OPT_SHARED */
+	uint32_t flags;			/* enum dcm_option_flag */
+	const char *doc;		/* one or two sentences, with what it costs */
+};
+
+struct dcm_table {
+	uint32_t size;		   /* sizeof(struct dcm_table) */
+	uint32_t option_size;	   /* sizeof(struct dcm_option) as this plugin knew it */
+	uint32_t struct_size;	   /* of the struct the offsets point into */
+	uint32_t n_options;
+	const struct dcm_option *options; /* [n_options] */
+	/* Optional: what single rows cannot say ("a needs b"). Gets the filled struct; any thread. */
+	int (*check)(const void *config, struct dcm_error *err);
+};
+
+#define DCM_TABLE(struct_type, rows)                                                               \
+	{                                                                                          \
+		.size = sizeof(struct dcm_table), .option_size = sizeof(struct dcm_option),        \
+		.struct_size = sizeof(struct_type),                                                \
+		.n_options = sizeof(rows) / sizeof((rows)[0]), .options = (rows)                   \
+	}
+
+/* DCM_SHARED_RELABEL_RULES: one Prometheus relabelling rule (prometheus.io: configuration, relabel_config). */
+enum dcm_relabel_action {
+	DCM_RELABEL_REPLACE,
+	DCM_RELABEL_KEEP,
+	DCM_RELABEL_DROP,
+	DCM_RELABEL_KEEPEQUAL,
+	DCM_RELABEL_DROPEQUAL,
+	DCM_RELABEL_HASHMOD,
+	DCM_RELABEL_LABELMAP,
+	DCM_RELABEL_LABELDROP,
+	DCM_RELABEL_LABELKEEP,
+	DCM_RELABEL_LOWERCASE,
+	DCM_RELABEL_UPPERCASE,
+};
+struct dcm_relabel_rule {
+	struct dcm_list source_labels; /* of const char * */
+	const char *separator;
+	const char *target_label;
+	const char *regex;
+	int64_t modulus;
+	const char *replacement;
+	int32_t action; /* enum dcm_relabel_action */
+};
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * The batch: everything that moves
+ *
+ * Column-shaped, self-contained, immutable once sealed. Ids are indexes into the batch's own tables. Sealing has
+ * checked every index, so readers need not. DCM_NONE means "none" wherever an id may be absent.
+ */
+
+#define DCM_NONE UINT32_MAX
+
+enum dcm_mapping_kind {
+	DCM_MAPPING_FILE,   /* an ELF file (or whatever a pprof's mapping names) */
+	DCM_MAPPING_KERNEL, /* the kernel's text, "[kernel]" */
+	DCM_MAPPING_MODULE, /* a kernel module, "[name]" */
+	DCM_MAPPING_VDSO,   /* "[vdso]" */
+	DCM_MAPPING_ANON,   /* memory without a file: JIT code */
+};
+
+struct dcm_mapping {
+	uint64_t start, limit; /* addresses [start, limit) in the process; 0,0 when unknown */
+	uint64_t offset;       /* file offset that `start` maps */
+	uint32_t file;	       /* string: path as the process sees it */
+	uint32_t build_id;     /* string: lower-case hex; 0 ("") when there is none */
+	uint32_t kind;	       /* enum dcm_mapping_kind */
+};
+
+struct dcm_function {
+	uint32_t name;	      /* string: for people (demangled) */
+	uint32_t system_name; /* string: as in the symbol table; 0: same as name */
+	uint32_t file;	      /* string */
+	int64_t start_line;   /* 0: unknown */
+};
+
+struct dcm_line {
+	uint32_t function; /* DCM_NONE: unknown */
+	uint32_t column;   /* 0: unknown */
+	int64_t line;	   /* 0: unknown */
+};
+
+/* A process for good: a pid is reused, these three together are not. */
+struct dcm_process {
+	uint32_t pid;	     /* as the host's root pid namespace counts */
+	uint32_t generation; /* counts exec()s seen of this pid since start_ns */
+	uint64_t start_ns;   /* CLOCK_BOOTTIME at which it started (/proc/PID/stat field 22, in ns); 0: unknown */
+};
+
+enum dcm_addr_kind {
+	DCM_ADDR_NONE,	      /* no address; names only */
+	DCM_ADDR_VADDR,	      /* ELF virtual address (p_vaddr space) of the mapping's file; kernel: absolute */
+	DCM_ADDR_FILE_OFFSET, /* offset in the mapping's file */
+	DCM_ADDR_RUNTIME,     /* address in the process's memory */
+};
+
+enum dcm_frame_kind {
+	DCM_FRAME_NATIVE,
+	DCM_FRAME_KERNEL,
+	DCM_FRAME_JIT,
+	DCM_FRAME_INTERPRETED,
+	DCM_FRAME_NOTE, /* not code: "[truncated: ...]", a reason of quality */
+};
+
+/* Why a location has no name. Kept beside the location, never part of its identity. */
+enum dcm_unnamed {
+	DCM_UNNAMED_NOT_TRIED,	   /* named when read, from the symbol store */
+	DCM_UNNAMED_STRIPPED,	   /* the file was read and has no symbol there */
+	DCM_UNNAMED_NO_BUILD_ID,   /* the file cannot be told from others, and is gone */
+	DCM_UNNAMED_FILE_GONE,	   /* the process or file had ended before it could be read */
+	DCM_UNNAMED_NO_PERMISSION, /* the file may not be read by us */
+	DCM_UNNAMED_BAD_FILE,	   /* the file is not an ELF file we can read */
+	DCM_UNNAMED_JIT_NO_MAP,	   /* JIT code, and the runtime writes no perf map */
+	DCM_UNNAMED_JIT_NOT_IN_MAP, /* JIT code that the perf map does not (yet, or any more) list */
+	DCM_UNNAMED_KALLSYMS,	   /* /proc/kallsyms shows no addresses to us: CAP_SYSLOG */
+	DCM_UNNAMED_N
+};
+
+struct dcm_location {
+	uint32_t mapping;  /* or DCM_NONE */
+	uint32_t process;  /* only for DCM_ADDR_RUNTIME, else DCM_NONE */
+	uint64_t address;  /* of the sampled instruction (for callers: already return address - 1) */
+	uint8_t addr_kind; /* enum dcm_addr_kind */
+	uint8_t kind;	   /* enum dcm_frame_kind */
+	uint8_t unnamed;   /* enum dcm_unnamed, when n_lines == 0 */
+	uint8_t reserved;  /* 0 */
+	uint32_t line_off; /* lines[line_off .. line_off + n_lines), inlined callee first */
+	uint32_t n_lines;  /* 0: not named (yet) */
+};
+
+/* A series label: indexed, changes slowly. Names are unique within a series; pairs are sorted by name. */
+struct dcm_pair {
+	uint32_t name, value; /* strings; value is never "" in a sealed batch */
+};
+
+/* A sample label: a string (unit == DCM_NONE) or a number with a unit (string id, 0 for none). Sorted by name. */
+struct dcm_label {
+	uint32_t name;
+	uint32_t str; /* string; 0 for a number */
+	int64_t num;
+	uint32_t unit; /* DCM_NONE: it is a string */
+};
+
+/* Element of an offset table: items[off .. off + n). */
+struct dcm_span {
+	uint32_t off, n;
+};
+
+enum dcm_temporality {
+	DCM_DELTA,	/* values of disjoint times: they add */
+	DCM_GAUGE,	/* a state: heap in use, goroutines; merges are means over time */
+	DCM_CUMULATIVE, /* since the process started; merges are reset-safe differences */
+};
+
+/* Written name:sample_type:sample_unit:period_type:period_unit, and ":delta" behind it when temporality is delta. */
+struct dcm_type {
+	uint32_t name, sample_type, sample_unit, period_type, period_unit; /* strings */
+	uint32_t temporality;						   /* enum dcm_temporality */
+};
+
+struct dcm_profile {
+	uint32_t series;
+	uint32_t type_off, n_types; /* types[type_off ..): one value a row and type; 1 <= n_types <= 16 */
+	uint32_t reserved;	    /* 0 */
+	int64_t time_ns;	    /* start, real */
+	int64_t duration_ns;	    /* >= 0 */
+	int64_t period;		    /* in the period unit; 0: unknown */
+	uint64_t row_off;	    /* rows[row_off .. row_off + n_rows) */
+	uint32_t n_rows;
+	uint32_t reserved2; /* 0 */
+	uint64_t value_off; /* values[value_off + row * n_types + type], row counted from 0 in the profile */
+};
+
+/* Recognises a retry: the same source never gives one sequence to two batches. */
+struct dcm_batch_id {
+	struct dcm_hash source; /* of the node, the instance's name and when it started */
+	uint64_t sequence;
+};
+
+struct dcm_batch {
+	uint32_t size;
+	struct dcm_batch_id id;
+	uint64_t bytes; /* memory that this batch keeps alive: what queues count */
+
+	uint32_t n_strings, n_mappings, n_functions, n_lines, n_processes, n_locations, n_stacks;
+	uint32_t n_stack_locations, n_series, n_pairs, n_label_sets, n_labels, n_types, n_profiles;
+	uint64_t n_rows, n_values;
+
+	const struct dcm_str *strings; /* [0] is "" */
+	const struct dcm_mapping *mappings;
+	const struct dcm_function *functions;
+	const struct dcm_line *lines;
+	const struct dcm_process *processes;
+	const struct dcm_location *locations;
+	const struct dcm_hash *location_hashes; /* [n_locations] */
+	const struct dcm_span *stacks;		/* [n_stacks] into stack_locations */
+	const uint32_t *stack_locations;	/* locations, leaf first */
+	const struct dcm_hash *stack_hashes;	/* [n_stacks] */
+	const struct dcm_span *series;		/* [n_series] into pairs */
+	const struct dcm_pair *pairs;
+	const struct dcm_hash *series_hashes; /* [n_series] */
+	const struct dcm_span *label_sets;    /* [n_label_sets] into labels; [0] is the empty set */
+	const struct dcm_label *labels;
+	const struct dcm_type *types;
+	const struct dcm_profile *profiles;
+	const uint32_t *row_stacks; /* [n_rows] */
+	const uint32_t *row_labels; /* [n_rows] label sets */
+	const int64_t *values;	    /* [n_values] */
+};
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * Questions to a store
+ */
+
+struct dcm_regex; /* the host's compiled pattern: host->regex_matches() */
+
+enum dcm_match_op { DCM_EQ, DCM_NE, DCM_RE, DCM_NRE };
+
+/*
+ * A row's value of a name is its series label, else its sample label (a number in decimal), else "". Rows match when
+ * all matchers do.
+ */
+struct dcm_matcher {
+	uint32_t op; /* enum dcm_match_op */
+	struct dcm_str name, value;
+	const struct dcm_regex *regex; /* compiled from value; set for DCM_RE and DCM_NRE */
+};
+
+/* What a question may cost, and how it is doing. Shared by the asker (cancel) and the store (progress). */
+struct dcm_budget {
+	int64_t deadline_mono_ns; /* -ETIMEDOUT beyond it; 0: none */
+	uint64_t max_bytes;	  /* of memory; -E2BIG beyond it; 0: none */
+	_Atomic int cancelled;	  /* set to 1 by the asker: -ECANCELED within 100 ms */
+	_Atomic uint64_t done, total; /* progress, in rows or bytes */
+};
+
+struct dcm_select {
+	uint32_t size;
+	struct dcm_str type; /* as written above; empty: every type (lists only) */
+	const struct dcm_matcher *matchers; /* [n_matchers] */
+	uint32_t n_matchers;
+	int64_t from_ms, to_ms; /* [from, to), real, compared with the profile's start */
+	struct dcm_budget *budget; /* NULL: unlimited */
+};
+
+struct dcm_group_by {
+	const struct dcm_str *labels; /* [n]: series or sample labels; a missing one counts as "" */
+	uint32_t n;
+};
+
+/* Answers of the lists. `each` returns 0 to go on; another value ends the list and is returned by it. */
+struct dcm_type_info {
+	struct dcm_str name, sample_type, sample_unit, period_type, period_unit;
+	uint32_t temporality;
+	uint64_t n_profiles;
+	int64_t first_ms, last_ms; /* start times of the first and last profile */
+};
+typedef int (*dcm_type_fn)(void *ctx, const struct dcm_type_info *info);
+typedef int (*dcm_name_fn)(void *ctx, struct dcm_str name, uint64_t n_series);
+struct dcm_label_text {
+	struct dcm_str name, value;
+};
+typedef int (*dcm_series_fn)(void *ctx, const struct dcm_label_text *labels, uint32_t n);
+
+/* One point per step that has a profile, ascending; t_ms is floor(t / step) * step, or the profile's with step 0. */
+struct dcm_points {
+	const struct dcm_label_text *labels; /* [n_labels]: the group's, in the order asked for; all with step 0, n 0 */
+	uint32_t n_labels, n;
+	const int64_t *t_ms;
+	const int64_t *value;	    /* total of the rows that match: delta sums, gauge means, cumulative increases */
+	const int64_t *duration_ns; /* sum of the profiles' durations */
+	const uint32_t *n_profiles;
+};
+typedef int (*dcm_points_fn)(void *ctx, const struct dcm_points *points);
+
+struct dcm_store_stat {
+	uint32_t size;
+	uint64_t bytes, n_series, n_stacks, n_locations, n_profiles, n_rows;
+	int64_t first_ms, last_ms; /* 0,0 when empty */
+	struct dcm_str place;	   /* directory or address, for people; "memory" */
+};
+
+typedef void (*dcm_report_fn)(void *ctx, enum dcm_log_level level, const char *sentence);
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * The host
+ *
+ * Every function may be called from any thread, and after open() has begun until stop() has returned, unless it says
+ * otherwise. `host` is always the pointer that open() was given: it also tells the host which instance calls.
+ */
+
+struct dcm_builder;
+struct dcm_metric;
+
+enum dcm_state {
+	DCM_STATE_STARTING,
+	DCM_STATE_OK,
+	DCM_STATE_DEGRADED, /* works, but less than it should: the sentence says what is missing */
+	DCM_STATE_FAILED,   /* does not work: the sentence says the one thing to do */
+	DCM_STATE_STOPPED,
+};
+
+enum dcm_metric_kind { DCM_COUNTER, DCM_GAUGE_METRIC };
+
+enum dcm_process_event { DCM_PROCESS_SEEN, DCM_PROCESS_EXEC, DCM_PROCESS_EXIT };
+
+/* Called once: status 0 when every store that must have the batch has made it durable, or a negative errno. */
+typedef void (*dcm_done_fn)(void *ctx, int status);
+
+/* A name for an address, from resolve() of a symbol source. name must be filled; the rest may be 0. */
+struct dcm_symbol {
+	struct dcm_str name, system_name, file;
+	int64_t line;
+	uint64_t start; /* first address of the symbol */
+};
+/* i: index into the addresses asked for. Called at most once for each. */
+typedef void (*dcm_symbol_fn)(void *ctx, uint32_t i, const struct dcm_symbol *symbol);
+
+struct dcm_host {
+	uint32_t size;
+	uint16_t abi_major, abi_minor;
+	const char *instance; /* name of the calling instance: unique, fit for file names and metrics */
+	const char *node;     /* this machine's name */
+	const char *data_dir; /* a directory of this instance's own; made at first use by data_dir_make() */
+
+	/* --- telling people --- */
+	void (*log)(const struct dcm_host *host, enum dcm_log_level level, const char *fmt, ...)
+		__attribute__((format(printf, 3, 4)));
+	/* n things (rows, samples, profiles: `reason` says which, as "ring_full" or "samples_no_memory") are lost. */
+	void (*drop)(const struct dcm_host *host, const char *reason, uint64_t n);
+	/* Shown by /api/v1/pipeline, `decima targets` and the log on every change of state. */
+	void (*set_state)(const struct dcm_host *host, enum dcm_state state, const char *fmt, ...)
+		__attribute__((format(printf, 3, 4)));
+	/* NAME gets the prefix "decima_" and the label instance; NULL when memory ran out, which the others accept. */
+	struct dcm_metric *(*metric)(const struct dcm_host *host, enum dcm_metric_kind kind, const char *name,
+				     const char *help);
+	void (*metric_add)(struct dcm_metric *m, uint64_t n);
+	void (*metric_set)(struct dcm_metric *m, double value);
+
+	/* --- time: fakeable --- */
+	int64_t (*mono_ns)(const struct dcm_host *host);
+	int64_t (*real_ns)(const struct dcm_host *host);
+
+	/* --- building batches; a builder belongs to one thread at a time --- */
+	/*
+	 * Adds return the id of an equal entry or of a new one. A failed add (memory, limit, bad id) makes the builder
+	 * sticky-failed: it returns 0 from then on, and seal reports the first failure. max_bytes 0: 256 MiB.
+	 */
+	struct dcm_builder *(*builder_new)(const struct dcm_host *host, uint64_t max_bytes);
+	void (*builder_free)(struct dcm_builder *b);
+	uint32_t (*add_string)(struct dcm_builder *b, struct dcm_str s);
+	uint32_t (*add_mapping)(struct dcm_builder *b, const struct dcm_mapping *m);
+	uint32_t (*add_function)(struct dcm_builder *b, const struct dcm_function *f);
+	uint32_t (*add_process)(struct dcm_builder *b, const struct dcm_process *p);
+	/* line_off and n_lines of `l` are ignored: the lines are given beside it. */
+	uint32_t (*add_location)(struct dcm_builder *b, const struct dcm_location *l, const struct dcm_line *lines,
+				 uint32_t n_lines);
+	uint32_t (*add_stack)(struct dcm_builder *b, const uint32_t *locations, uint32_t n); /* leaf first; n may be 0 */
+	/* In any order, empty values are left out; a name that comes twice is an error. */
+	uint32_t (*add_series)(struct dcm_builder *b, const struct dcm_pair *pairs, uint32_t n);
+	uint32_t (*add_label_set)(struct dcm_builder *b, const struct dcm_label *labels, uint32_t n);
+	/* series, time_ns, duration_ns, period of `head` count; rows that follow belong to it. Returns its index. */
+	uint32_t (*add_profile)(struct dcm_builder *b, const struct dcm_profile *head, const struct dcm_type *types,
+				uint32_t n_types);
+	/* values [n_types of the current profile]. Equal (stack, label set) may come again: readers add them up. */
+	void (*add_row)(struct dcm_builder *b, uint32_t stack, uint32_t label_set, const int64_t *values);
+	/* Checks everything, computes the hashes, gives the batch its id. The builder is empty and reusable after it. */
+	int (*seal)(struct dcm_builder *b, struct dcm_batch **ret_batch, struct dcm_error *err);
+
+	/* --- moving batches --- */
+	struct dcm_batch *(*batch_ref)(struct dcm_batch *batch);
+	void (*batch_unref)(struct dcm_batch *batch); /* NULL is fine */
+	/*
+	 * Hands a sealed batch on (taking its own reference). Never blocks. -EAGAIN: the queue is full; the caller
+	 * tries again later or calls drop(). `done` (may be NULL) is called exactly once when 0 was returned.
+	 */
+	int (*emit)(const struct dcm_host *host, struct dcm_batch *batch, dcm_done_fn done, void *ctx);
+
+	/* --- names --- */
+	/* Offers the file behind a build id while it can be opened. fd is borrowed (read with pread). Cheap when known. */
+	void (*offer_file)(const struct dcm_host *host, struct dcm_str build_id, struct dcm_str path, int fd);
+	/* The build id of an open ELF file as lower-case hex: 0, -ENODATA (has none), -ENOEXEC (no ELF). */
+	int (*build_id)(const struct dcm_host *host, int fd, char ret_hex[static 129]);
+	/* The kernel's symbol at an absolute address; module is "" for the kernel. 0, -ENOENT, -EACCES (kptr_restrict). */
+	int (*kernel_symbol)(const struct dcm_host *host, uint64_t address, struct dcm_str *ret_name,
+			     struct dcm_str *ret_module);
+	/* Tells the symbol sources (inputs with `process`) about a process. */
+	void (*process_event)(const struct dcm_host *host, enum dcm_process_event event,
+			      const struct dcm_process *process);
+	/* Asks them for names of runtime addresses of one process; `each` is called for those found. */
+	void (*resolve_runtime)(const struct dcm_host *host, const struct dcm_process *process,
+				const uint64_t *addresses, uint32_t n, dcm_symbol_fn each, void *ctx,
+				enum dcm_unnamed *ret_why);
+	/* A view in which every location that the symbol store can name has lines. The caller unrefs it. */
+	int (*resolved)(const struct dcm_host *host, struct dcm_batch *batch, struct dcm_batch **ret_batch,
+			struct dcm_error *err);
+
+	/* --- formats --- */
+	/* "pprof" (gzip), "folded", "speedscope", "batch". One profile (by index) or all with DCM_NONE. Caller frees. */
+	int (*encode)(const struct dcm_host *host, const struct dcm_batch *batch, uint32_t profile, const char *format,
+		      uint8_t **ret_data, size_t *ret_n, struct dcm_error *err);
+	/* "pprof", "folded", "speedscope", "batch"; bytes from anyone: bounded, checked. */
+	int (*decode)(const struct dcm_host *host, const char *format, const uint8_t *data, size_t n,
+		      struct dcm_batch **ret_batch, struct dcm_error *err);
+
+	/* --- matching --- */
+	bool (*regex_matches)(const struct dcm_regex *regex, struct dcm_str text);
+
+	/* --- files --- */
+	/* Makes data_dir (mode 0700) when it is not there. */
+	int (*data_dir_make)(const struct dcm_host *host, struct dcm_error *err);
+};
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * What a plugin does
+ */
+
+/*
+ * Common to all kinds. Called one after the other by the host's control thread:
+ *   open -> start -> (prepare -> commit | abort)* -> drain -> stop
+ */
+struct dcm_lifecycle {
+	uint32_t size;
+	/*
+	 * Takes what needs privilege (descriptors, BPF), checks what the table could not. host and config outlive the
+	 * instance. On failure nothing is left behind and stop() is not called.
+	 */
+	int (*open)(const struct dcm_host *host, const void *config, void **ret_instance, struct dcm_error *err);
+	/* Begins the work: threads start here. On failure stop() follows. */
+	int (*start)(void *instance, struct dcm_error *err);
+	/*
+	 * Gets ready for a new configuration without disturbing the old one and without taking anything exclusive.
+	 * -EBUSY with a sentence that names the key: needs a restart. NULL: the host restarts the instance instead.
+	 */
+	int (*prepare)(void *instance, const void *config, void **ret_change, struct dcm_error *err);
+	void (*commit)(void *instance, void *change); /* cannot fail */
+	void (*abort)(void *instance, void *change);
+	/* Hands on what is held, before the deadline. NULL: nothing is held. */
+	int (*drain)(void *instance, int64_t deadline_mono_ns);
+	/* Ends every thread and frees the instance. No call from or to the plugin's instance follows. */
+	void (*stop)(void *instance);
+};
+
+struct dcm_input_ops {
+	uint32_t size;
+	/* On the host's scheduler thread, each `interval_ns` after the last ended. Returns 0 or an error to be logged. */
+	int (*collect)(void *instance, struct dcm_error *err);
+	int64_t (*interval_ns)(void *instance);
+	/* Symbol source: from the thread of the input that saw the process. Must not block on anything but files. */
+	void (*process)(void *instance, enum dcm_process_event event, const struct dcm_process *process);
+	/*
+	 * Names runtime addresses of a process: calls `each` for those it knows. Returns 0, or -ENOENT when it knows
+	 * nothing of that process; *ret_why says why the others have no name. Any thread, several at once.
+	 */
+	int (*resolve)(void *instance, const struct dcm_process *process, const uint64_t *addresses, uint32_t n,
+		       dcm_symbol_fn each, void *ctx, enum dcm_unnamed *ret_why);
+};
+
+/* Any thread calls any of these, several at once, except write (one thread at a time). */
+struct dcm_storage_ops {
+	uint32_t size;
+	/*
+	 * All of a batch or nothing of it. Takes its own references. `done` is called once, from any thread, perhaps
+	 * before write returns, when the batches are as durable as this store makes them. -EAGAIN: later; -ENOSPC and
+	 * -EIO: the store refuses until it has recovered; another: these batches can never be stored. After an error
+	 * `done` is not called. A batch id seen before is acknowledged and not stored again.
+	 */
+	int (*write)(void *instance, struct dcm_batch *const *batches, uint32_t n, dcm_done_fn done, void *ctx,
+		     struct dcm_error *err);
+
+	/* Lists; each sorted by text, each entry once. `type` of the selection may be empty. */
+	int (*types)(void *instance, const struct dcm_select *sel, dcm_type_fn each, void *ctx, struct dcm_error *err);
+	int (*labels)(void *instance, const struct dcm_select *sel, dcm_name_fn each, void *ctx, struct dcm_error *err);
+	int (*values)(void *instance, const struct dcm_select *sel, struct dcm_str name, dcm_name_fn each, void *ctx,
+		      struct dcm_error *err);
+	int (*series)(void *instance, const struct dcm_select *sel, dcm_series_fn each, void *ctx, struct dcm_error *err);
+
+	/* Sums per step and group; step_ms 0: a point per profile time. Groups come sorted by their values. */
+	int (*time_series)(void *instance, const struct dcm_select *sel, int64_t step_ms, const struct dcm_group_by *by,
+			   dcm_points_fn each, void *ctx, struct dcm_error *err);
+	/*
+	 * Adds up stacks over [n_sel] selections at once (two make a diff) and writes the answer into the builder: one
+	 * profile for each group that has rows, with the group's labels as series and one value per selection in each
+	 * row (types as selected, time = the smallest from, duration = the profiles' sum of the first selection).
+	 * Delta: sum. Gauge: per series the sum over its profiles in range divided by their number, in fixed point with
+	 * 20 fractional bits rounded to nearest, then the sum over series, rounded half up. Cumulative: per series the
+	 * sum of increases over the profile before it (outside the range too); when any row of a profile decreased
+	 * it is a reset and counts whole; the first profile of a series counts nothing.
+	 * Rows whose values are all 0 are left out.
+	 */
+	int (*merge)(void *instance, const struct dcm_select *sel, uint32_t n_sel, const struct dcm_group_by *by,
+		     const struct dcm_host *host, struct dcm_builder *answer, struct dcm_error *err);
+
+	/* Removes what starts before cutoff_ms, then the oldest until the store is within max_bytes (0: no bound). */
+	int (*retain)(void *instance, int64_t cutoff_ms, uint64_t max_bytes, uint64_t *ret_n_profiles,
+		      struct dcm_error *err);
+	int (*remove)(void *instance, const struct dcm_select *sel, uint64_t *ret_n_profiles, struct dcm_error *err);
+	/* Housekeeping for about that long; the host calls it when idle. */
+	int (*maintain)(void *instance, int64_t budget_ns, struct dcm_error *err);
+	/* A copy that open() accepts as the store's directory; `dir` is made and must not exist. */
+	int (*backup)(void *instance, const char *dir, struct dcm_error *err);
+	/* Looks for damage and reports each finding; returns 0 when there is none, -EUCLEAN otherwise. */
+	int (*check)(void *instance, dcm_report_fn report, void *ctx, struct dcm_error *err);
+	void (*stat)(void *instance, struct dcm_store_stat *ret);
+};
+
+struct dcm_output_ops {
+	uint32_t size;
+	/*
+	 * On the output's own writer thread, one batch at a time, until the deadline. 0: done; -EAGAIN: keep it and try
+	 * again later; another: give up (the host counts it). NULL: a frontend, which gets no batches.
+	 */
+	int (*write)(void *instance, struct dcm_batch *batch, int64_t deadline_mono_ns, struct dcm_error *err);
+};
+
+enum dcm_kind { DCM_INPUT, DCM_STORAGE, DCM_OUTPUT };
+
+enum dcm_cap {
+	DCM_CAP_NAMED = 1, /* output: batches come as host->resolved() would make them */
+};
+
+struct dcm_plugin {
+	uint32_t size;
+	uint32_t magic; /* DCM_ABI_MAGIC */
+	uint16_t abi_major, abi_minor;
+	uint32_t kind;	     /* enum dcm_kind */
+	uint64_t caps;	     /* enum dcm_cap */
+	const char *name;    /* as in YAML; KIND_NAME.so is the file's name */
+	const char *version; /* of the plugin, free text */
+	const char *summary; /* one sentence */
+	const struct dcm_table *options;
+	const struct dcm_lifecycle *lifecycle;
+	const struct dcm_input_ops *input;     /* the one that `kind` names; the others are NULL */
+	const struct dcm_storage_ops *storage;
+	const struct dcm_output_ops *output;
+};
+
+#define DCM_PLUGIN_HEAD                                                                            \
+	.size = sizeof(struct dcm_plugin), .magic = DCM_ABI_MAGIC, .abi_major = DCM_ABI_MAJOR,     \
+	.abi_minor = DCM_ABI_MINOR
+
+/* The one exported symbol. The same pointer at every call; any thread. */
+#define DCM_ENTRY_SYMBOL "dcm_plugin_entry"
+__attribute__((visibility("default"))) const struct dcm_plugin *dcm_plugin_entry(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
