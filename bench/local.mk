@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: Apache-2.0
+# bench/local.mk - programs that print one figure a line as JSON; `make bench` builds them
+#
+#	bench_programs += bench/bench_codec
+#	bench_bench_codec_LDADD = $(CODEC_LA)
+bench_programs =
+EXTRA_PROGRAMS += $(bench_programs)
+CLEANFILES += $(bench_programs)
+bench: $(bench_programs)
+.PHONY: bench

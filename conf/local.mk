@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+# conf/local.mk - the configurations and the service file

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+# core/base/local.mk - what everything is made of; also linked into plugins
+noinst_LTLIBRARIES += core/base/libbase.la
+core_base_libbase_la_SOURCES = \
+	core/base/arena.c core/base/arena.h \
+	core/base/banned.h \
+	core/base/buf.c core/base/buf.h \
+	core/base/cleanup.h \
+	core/base/clock.c core/base/clock.h \
+	core/base/error.c core/base/error.h \
+	core/base/fd.c core/base/fd.h \
+	core/base/hash.c core/base/hash.h \
+	core/base/intern.c core/base/intern.h \
+	core/base/log.c core/base/log.h \
+	core/base/mem.c core/base/mem.h \
+	core/base/str.c core/base/str.h \
+	core/base/units.c core/base/units.h \
+	core/base/vec.c core/base/vec.h
+core_base_libbase_la_CFLAGS = $(AM_CFLAGS) $(CONVERSION_CFLAGS) $(XXHASH_CFLAGS)
+
+BASE_LA = core/base/libbase.la $(XXHASH_LIBS)

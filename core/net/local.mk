@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: Apache-2.0
+# core/net/local.mk - listener, HTTP server and client
+noinst_LTLIBRARIES += core/net/libnet.la
+core_net_libnet_la_SOURCES =
+core_net_libnet_la_CFLAGS = $(AM_CFLAGS) $(MHD_CFLAGS) $(CURL_CFLAGS) $(JANSSON_CFLAGS)
+
+NET_LA = core/net/libnet.la core/stats/libstats.la core/config/libconfig.la $(BASE_LA) $(MHD_LIBS) $(CURL_LIBS) \
+	$(JANSSON_LIBS) $(YAML_LIBS)

@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: Apache-2.0
+# core/pipeline/local.mk - queues, relabelling, routing, writers
+noinst_LTLIBRARIES += core/pipeline/libpipeline.la
+core_pipeline_libpipeline_la_SOURCES =
+core_pipeline_libpipeline_la_CFLAGS = $(AM_CFLAGS) $(PCRE2_CFLAGS)
+
+PIPELINE_LA = core/pipeline/libpipeline.la core/query/libquery.la $(PLUGIN_LA) $(PCRE2_LIBS)

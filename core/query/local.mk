@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: Apache-2.0
+# core/query/local.mk - selectors, merges, flame trees, reports
+noinst_LTLIBRARIES += core/query/libquery.la
+core_query_libquery_la_SOURCES =
+core_query_libquery_la_CFLAGS = $(AM_CFLAGS) $(PCRE2_CFLAGS)
+
+QUERY_LA = core/query/libquery.la core/codec/libcodec.la core/symbolize/libsymbolize.la core/stats/libstats.la \
+	$(BATCH_LA) $(PCRE2_LIBS) $(DEFLATE_LIBS) $(JANSSON_LIBS) $(ELF_LIBS) $(IBERTY_LIBS)

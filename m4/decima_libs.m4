@@ -1,0 +1,33 @@
+dnl SPDX-License-Identifier: Apache-2.0
+dnl m4/decima_libs.m4 - libraries, each missing one an error that names its Debian package
+
+dnl DECIMA_LIB(VARIABLE, pkg-config condition, Debian package)
+AC_DEFUN([DECIMA_LIB], [
+	PKG_CHECK_MODULES([$1], [$2], [],
+		[AC_MSG_ERROR([$2 is missing: install the package $3])])
+])
+
+dnl DECIMA_LIB_OPTIONAL(VARIABLE, pkg-config condition, Debian package, what is off without it)
+dnl Sets the condition HAVE_VARIABLE, and decima_why_VARIABLE for the summary.
+AC_DEFUN([DECIMA_LIB_OPTIONAL], [
+	PKG_CHECK_MODULES([$1], [$2], [
+		have_$1=yes
+		decima_why_$1="on"
+	], [
+		have_$1=no
+		decima_why_$1="off: $2 is missing (package $3)"
+		AC_MSG_NOTICE([without $3: no $4])
+	])
+	AM_CONDITIONAL([HAVE_$1], [test "x$have_$1" = xyes])
+	AS_IF([test "x$have_$1" = xyes], [AC_DEFINE([HAVE_$1], [1], [$2 is there])])
+])
+
+dnl libiberty has no .pc file. Distributions differ in where its header lies.
+AC_DEFUN([DECIMA_LIB_IBERTY], [
+	AC_CHECK_HEADERS([libiberty/demangle.h demangle.h], [break])
+	AC_CHECK_LIB([iberty], [cplus_demangle], [IBERTY_LIBS=-liberty],
+		[AC_MSG_ERROR([libiberty is missing: install the package libiberty-dev])])
+	AS_IF([test "x$ac_cv_header_libiberty_demangle_h$ac_cv_header_demangle_h" = xnono],
+		[AC_MSG_ERROR([libiberty/demangle.h is missing: install the package libiberty-dev])])
+	AC_SUBST([IBERTY_LIBS])
+])
