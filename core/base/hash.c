@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/base/hash.c - xxh3, and an open-addressing index from a hash to a row number
+ *
+ * A slot is {upper 32 bits of the hash, row + 1}; 0 is an empty one. The home of a hash is given by its topmost bits:
+ * they are in the slot, so that growing needs no row, and hash__mix() spreads them best. Single-threaded.
+ */
+#include "core/base/hash.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "core/base/mem.h"
+
+enum {
+	CAP_MIN = 16
+};
+#define CAP_MAX ((uint32_t)1 << 31)
+
+uint64_t hash__bytes(const void *p, size_t n, uint64_t seed)
+{
+	return XXH3_64bits_withSeed(p, n, seed);
+}
+
+struct dcm_hash hash__bytes128(const void *p, size_t n)
+{
+	XXH128_hash_t h = XXH3_128bits(p, n);
+
+	return (struct dcm_hash){.lo = h.low64, .hi = h.high64};
+}
+
+static uint32_t tag_of(uint64_t slot)
+{
+	return (uint32_t)(slot >> 32);
+}
+
+static uint32_t home_of(uint32_t tag, uint32_t cap)
+{
+	return (uint32_t)(((uint64_t)tag * cap) >> 32);
+}
+
+void hindex__fini(struct hindex *ix)
+{
+	free(ix->slots);
+	*ix = (struct hindex){0};
+}
+
+void hindex__clear(struct hindex *ix)
+{
+	if (ix->cap)
+		memset(ix->slots, 0, ix->cap * sizeof(*ix->slots));
+	ix->n = 0;
+}
+
+/* The first slot with this tag from `at` on, before the first empty one. */
+static uint32_t probe(const struct hindex *ix, uint32_t tag, uint32_t at, uint32_t *ret_row)
+{
+	for (; ix->slots[at]; at = (at + 1) & (ix->cap - 1)) {
+		if (tag_of(ix->slots[at]) == tag) {
+			*ret_row = (uint32_t)ix->slots[at] - 1;
+			return at;
+		}
+	}
+	*ret_row = HINDEX_NONE;
+	return HINDEX_NONE;
+}
+
+uint32_t hindex__first(const struct hindex *ix, uint64_t h, uint32_t *ret_row)
+{
+	if (ix->n == 0) {
+		*ret_row = HINDEX_NONE;
+		return HINDEX_NONE;
+	}
+	return probe(ix, tag_of(h), home_of(tag_of(h), ix->cap), ret_row);
+}
+
+uint32_t hindex__next(const struct hindex *ix, uint64_t h, uint32_t at, uint32_t *ret_row)
+{
+	return probe(ix, tag_of(h), (at + 1) & (ix->cap - 1), ret_row);
+}
+
+static void place(struct hindex *ix, uint64_t slot)
+{
+	uint32_t at = home_of(tag_of(slot), ix->cap);
+
+	while (ix->slots[at])
+		at = (at + 1) & (ix->cap - 1);
+	ix->slots[at] = slot;
+}
+
+static int grow(struct hindex *ix)
+{
+	struct hindex bigger = {.cap = ix->cap ? ix->cap * 2 : CAP_MIN, .n = ix->n};
+
+	if (ix->cap >= CAP_MAX)
+		return -ENOMEM;
+	bigger.slots = mem__zalloc(bigger.cap, sizeof(*bigger.slots));
+	if (!bigger.slots)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < ix->cap; i++)
+		if (ix->slots[i])
+			place(&bigger, ix->slots[i]);
+	free(ix->slots);
+	*ix = bigger;
+	return 0;
+}
+
+int hindex__insert(struct hindex *ix, uint64_t h, uint32_t row)
+{
+	int rc;
+
+	assert(row < UINT32_MAX - 1);
+	if ((uint64_t)(ix->n + 1) * 10 > (uint64_t)ix->cap * 7) {
+		rc = grow(ix);
+		if (rc)
+			return rc;
+	}
+	place(ix, ((uint64_t)tag_of(h) << 32) | (row + 1));
+	ix->n++;
+	return 0;
+}
