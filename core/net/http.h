@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/net/http.h - a request, a response, and the table of routes between them
+ *
+ * Routes sit above every transport: the listener (listener.h) feeds them from sockets, `decima query --data` calls them
+ * in its own process. A handler runs on a worker thread, may take its time within the request's budget, fills the
+ * response and returns. It never sees a socket.
+ */
+#ifndef DECIMA_NET_HTTP_H
+#define DECIMA_NET_HTTP_H
+
+#include <stdbool.h>
+
+#include <decima/plugin.h>
+
+#include "core/base/buf.h"
+
+enum http_method { HTTP_GET, HTTP_HEAD, HTTP_POST, HTTP_PUT, HTTP_DELETE, HTTP_OPTIONS };
+
+/* What a caller may do; each includes the ones before it. */
+enum http_role { HTTP_ROLE_NONE, HTTP_ROLE_READ, HTTP_ROLE_WRITE, HTTP_ROLE_ADMIN };
+
+struct http_field {
+	struct dcm_str name, value;
+};
+
+struct http_request {
+	enum http_method method;
+	struct dcm_str path;		 /* percent-decoded; starts with '/', no query */
+	const struct http_field *params; /* [n_params] of the query string, decoded, in order */
+	uint32_t n_params;
+	const struct http_field *headers; /* [n_headers]; names in lower case */
+	uint32_t n_headers;
+	struct dcm_str body;
+	enum http_role role;	   /* of the caller */
+	struct dcm_budget *budget; /* deadline, memory, and cancelled when the client has gone */
+	const struct http_field *path_params; /* [n_path_params]: what {NAME} in the pattern stood for */
+	uint32_t n_path_params;
+};
+
+/* First value of a name; p is NULL when there is none. */
+struct dcm_str http_request__param(const struct http_request *r, const char *name);
+struct dcm_str http_request__header(const struct http_request *r, const char *name);
+struct dcm_str http_request__path_param(const struct http_request *r, const char *name);
+
+struct http_response {
+	int status; /* 200 unless set */
+	struct buf body;
+	char content_type[96]; /* "application/json" unless set */
+	struct buf headers;    /* further ones, "Name: value\r\n" each; made by http_response__header() */
+};
+
+void http_response__fini(struct http_response *r);
+void http_response__header(struct http_response *r, const char *name, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/*
+ * Makes the response an RFC 9457 problem: {"type":"about:blank","title":...,"status":...,"detail":sentence}. What was
+ * in the body is thrown away.
+ */
+void http_response__problem(struct http_response *r, int status, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* The status that fits a negative errno: -EINVAL 400, -ENOENT 404, -ETIMEDOUT 504, -ECANCELED 499, -E2BIG 422, ... */
+int http__status_of(int error);
+
+typedef void (*http_handler)(void *ctx, const struct http_request *req, struct http_response *resp);
+
+struct http_route {
+	enum http_method method; /* HTTP_GET answers HEAD too */
+	const char *pattern;	 /* "/api/v1/labels/{name}/values"; {NAME} stands for one segment */
+	enum http_role role;	 /* least role that may call it */
+	http_handler handler;
+	void *ctx;
+	const char *doc; /* one line */
+};
+
+struct http_routes;
+struct http_routes *http_routes__new(void);
+void http_routes__free(struct http_routes *r);
+/* Copies the row; the strings must outlive the table. -EEXIST for the same method and pattern. Before serving only. */
+int http_routes__add(struct http_routes *r, const struct http_route *route);
+
+/*
+ * Finds the route, checks the role, calls the handler. 404 for unknown paths, 405 with Allow for a wrong method, 401
+ * or 403 for a missing role: always as a problem. Any thread.
+ */
+void http_routes__dispatch(const struct http_routes *r, struct http_request *req, struct http_response *resp);
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/net/http_client.h - one request to a server, and its answer (libcurl)
+ */
+#ifndef DECIMA_NET_HTTP_CLIENT_H
+#define DECIMA_NET_HTTP_CLIENT_H
+
+#include <decima/plugin.h>
+
+#include "core/base/buf.h"
+#include "core/net/http.h"
+
+struct http_call {
+	enum http_method method;
+	const char *url;	 /* http://HOST:PORT/PATH?QUERY, or unix:/PATH/TO/SOCKET:/PATH?QUERY */
+	const char *bearer;	 /* token, or NULL */
+	const char *body;	 /* [n_body] */
+	size_t n_body;
+	int64_t timeout_ns;	 /* of the whole call */
+	size_t max_bytes;	 /* of the answer */
+};
+
+/* 0 when there was an answer of any status. Blocks; any thread. Errors name the URL and the remedy. */
+int http_client__call(const struct http_call *call, struct http_response *ret, struct dcm_error *err);
+
+#endif
