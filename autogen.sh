@@ -1,12 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# autogen.sh - makes ./configure and the Makefile.in from configure.ac, Makefile.am and the local.mk of each folder
+# autogen.sh - makes ./configure and Makefile.in from configure.ac, m4/, Makefile.am and each folder's local.mk
 set -eu
 cd "$(dirname "$0")"
 mkdir -p build-aux
-autoreconf --install --force --warnings=all,no-obsolete
-
-# Autoconf deletes core dumps by "rm -f core", which complains about our folder of that name and leaves its own
-# scratch files behind.
-sed -i.orig 's/rm -f core \*\.core/rm -f *.core/' configure
-rm -f configure.orig
+exec autoreconf --install --force --warnings=all,no-obsolete

@@ -15,11 +15,13 @@
 #	tests_unit_test_buf_SOURCES = tests/unit/test_buf.c $(FAILMALLOC)
 #	tests_unit_test_buf_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 #
-# Files to open: tests/unit/paths.h. To run one: make tests/unit/test_buf && tests/unit/test_buf
+# Include "tests/unit/unit.h" instead of cmocka.h: it has skip_because("reason"). Files to open: tests/unit/paths.h.
+# To run one: make tests/unit/test_buf && tests/unit/test_buf
 UNIT_LIBS = $(CMOCKA_LIBS)
 FAILMALLOC = tests/unit/failmalloc.c tests/unit/failmalloc.h
 LDFLAGS_FAILMALLOC = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup,--wrap=strndup
 unit_tests =
+noinst_HEADERS += tests/unit/unit.h
 
 if HAVE_CMOCKA
 check_PROGRAMS += $(unit_tests)
@@ -27,3 +29,8 @@ TESTS += $(unit_tests)
 else
 EXTRA_PROGRAMS += $(unit_tests)
 endif
+
+unit_tests += tests/unit/test_failmalloc
+tests_unit_test_failmalloc_SOURCES = tests/unit/test_failmalloc.c $(FAILMALLOC)
+tests_unit_test_failmalloc_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_failmalloc_LDADD = $(UNIT_LIBS)

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/unit/unit.h - cmocka with the headers it wants first, and a skip that says why
+ */
+#ifndef DECIMA_TESTS_UNIT_UNIT_H
+#define DECIMA_TESTS_UNIT_UNIT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+/*
+ * Ends the test as skipped, with a reason that tools/test prints. To be called in the test function itself:
+ * __func__ is the name that the report knows.
+ */
+#define skip_because(...)                                                                          \
+	do {                                                                                       \
+		fprintf(stderr, "skip: %s: ", __func__);                                           \
+		fprintf(stderr, __VA_ARGS__);                                                      \
+		fputc('\n', stderr);                                                               \
+		skip();                                                                            \
+	} while (0)
+
+#endif
