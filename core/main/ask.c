@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/main/ask.c - one question to /api/v1, over HTTP or in this process
+ *
+ * With --data the same handlers run here over the store in that directory (offline.h): there is one code path for an
+ * answer, whoever asks.
+ */
+#include "core/main/ask.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/error.h"
+#include "core/base/fd.h"
+#include "core/base/str.h"
+#include "core/base/units.h"
+#include "core/main/offline.h"
+#include "core/net/http_client.h"
+
+#define MAX_ANSWER_BYTES ((size_t)1 << 30)
+
+const struct args_option ask__options[] = {
+	{ "url", 0, ARGS_TEXT, "URL", NULL, false,
+	  "daemon to ask: http://HOST:PORT or unix:/PATH (default $DECIMA_URL, else http://127.0.0.1:7070)" },
+	{ "data", 0, ARGS_DIR, "DIR", NULL, false, "answer from a store's directory instead, without a daemon" },
+	{ "token-file", 0, ARGS_FILE, "FILE", NULL, false, "file with the bearer token to send" },
+	{ "timeout", 0, ARGS_TEXT, "D", NULL, false, "give up after this long (default 60s)" },
+	{ 0 },
+};
+
+static void encode(struct buf *b, const char *s)
+{
+	for (; *s; s++) {
+		unsigned char c = (unsigned char)*s;
+
+		if (isalnum(c) || strchr("-._~", c))
+			buf__byte(b, c);
+		else
+			buf__printf(b, "%%%02X", c);
+	}
+}
+
+void ask__path(struct ask *q, const char *path)
+{
+	buf__text(&q->target, path);
+}
+
+void ask__segment(struct ask *q, const char *segment)
+{
+	buf__byte(&q->target, '/');
+	encode(&q->target, segment);
+}
+
+void ask__param(struct ask *q, const char *name, const char *value)
+{
+	if (!value)
+		return;
+	buf__byte(&q->target, q->has_params ? '&' : '?');
+	q->has_params = true;
+	buf__text(&q->target, name);
+	buf__byte(&q->target, '=');
+	encode(&q->target, value);
+}
+
+/* First line of the token's file, without its newline, into `token`. */
+static int read_token(const struct args *a, struct buf *token, struct dcm_error *err)
+{
+	const char *path = args__get(a, "token-file", NULL);
+	int r;
+
+	if (!path)
+		return 0;
+	r = fd__read_path(-1, path, 64 << 10, token);
+	if (r < 0)
+		return error__sys(err, r, "%s: cannot read the token", path);
+	while (token->n > 0 && isspace(token->data[token->n - 1]))
+		token->data[--token->n] = '\0';
+	return 0;
+}
+
+static int over_http(const struct args *a, const char *target, struct http_response *ret, struct dcm_error *err)
+{
+	const char *env = getenv("DECIMA_URL");
+	const char *base = args__get(a, "url", env && *env ? env : "http://127.0.0.1:7070");
+	struct buf url = { 0 }, token = { 0 };
+	int64_t timeout_ns;
+	int r;
+
+	if (units__parse_duration(str__of(args__get(a, "timeout", "60s")), &timeout_ns) < 0)
+		return error__set(err, -EINVAL, "--timeout: \"%s\" is no duration; write it like 30s",
+				  args__get(a, "timeout", ""));
+	r = read_token(a, &token, err);
+	if (r == 0) {
+		size_t n = strlen(base);
+
+		while (n > 0 && base[n - 1] == '/')
+			n--;
+		buf__append(&url, base, n);
+		if (strncmp(base, "unix:", 5) == 0)
+			buf__byte(&url, ':');
+		buf__text(&url, target);
+		r = url.error;
+	}
+	if (r == 0)
+		r = http_client__call(&(struct http_call){ .method = HTTP_GET,
+							   .url = (const char *)url.data,
+							   .bearer = (const char *)token.data,
+							   .timeout_ns = timeout_ns,
+							   .max_bytes = MAX_ANSWER_BYTES },
+				      ret, err);
+	buf__fini(&url);
+	buf__fini(&token);
+	return r;
+}
+
+/* The problem's detail, or what else came, on stderr. */
+static void print_problem(const struct args *a, const struct http_response *r)
+{
+	json_t *problem = json_loadb((const char *)r->body.data, r->body.n, 0, NULL);
+	const char *detail = json_string_value(json_object_get(problem, "detail"));
+
+	if (detail)
+		fprintf(stderr, "decima %s: %s\n", a->verb->name, detail);
+	else
+		fprintf(stderr, "decima %s: the server answered with status %d: %.*s\n", a->verb->name, r->status,
+			(int)(r->body.n < 300 ? r->body.n : 300), r->body.n ? (const char *)r->body.data : "");
+	json_decref(problem);
+}
+
+int ask__get(const struct args *a, struct ask *q, struct http_response *ret)
+{
+	struct dcm_error err = DCM_ERROR_INIT;
+	const char *data = args__get(a, "data", NULL);
+	int r = q->target.error;
+
+	if (data && args__has(a, "url"))
+		r = error__set(&err, -EINVAL, "--url and --data exclude each other");
+	else if (r == 0 && data)
+		r = offline__get(data, (const char *)q->target.data, ret, &err);
+	else if (r == 0)
+		r = over_http(a, (const char *)q->target.data, ret, &err);
+	else
+		error__nomem(&err);
+	buf__fini(&q->target);
+	if (r < 0) {
+		fprintf(stderr, "decima %s: %s\n", a->verb->name, err.text);
+		return r == -EINVAL ? EXIT_USAGE : EXIT_NO;
+	}
+	if (ret->status >= 200 && ret->status < 300)
+		return EXIT_DONE;
+	print_problem(a, ret);
+	return ret->status == 400 ? EXIT_USAGE : EXIT_NO;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/main/offline.h - the API over a store's directory, without a daemon
+ */
+#ifndef DECIMA_MAIN_OFFLINE_H
+#define DECIMA_MAIN_OFFLINE_H
+
+#include <decima/plugin.h>
+
+#include "core/net/http.h"
+
+/*
+ * Opens the store in DIR read-only, answers GET `target` ("/api/v1/types?from=..") and closes it. The response has the
+ * status that a daemon would give; errors are about the directory itself.
+ */
+int offline__get(const char *dir, const char *target, struct http_response *ret, struct dcm_error *err);
+
+#endif
