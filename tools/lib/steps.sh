@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+# tools/lib/steps.sh - what tools/test does besides building and checking variants; sourced
+#
+# A step writes its cases to build/results/STEP. $top and $jobs come from tools/test.
+
+results=$top/build/results
+
+step_lint() {
+	"$top/tools/lint" "$top" >"$results/lint"
+	grep -v '^ok ' "$results/lint"
+}
+
+# The tarball builds, passes its tests, installs and uninstalls, from a read-only source folder. What it was made
+# from is the gcc build.
+step_dist() {
+	log=$top/build/dist.log
+	: >"$log"
+	if ! logged "$log" variant_configure gcc; then
+		echo "not ok distcheck: configure failed; see $log" >"$results/dist"
+	elif logged "$log" make -C "$top/build/gcc" -j"$jobs" distcheck; then
+		echo "ok distcheck" >"$results/dist"
+	else
+		echo "not ok distcheck: $(grep -E '\*\*\*|ERROR|error:' "$log" | head -n 1); see $log" >"$results/dist"
+	fi
+}
+
+# libFuzzer itself over each corpus, once and then a moment of its own ideas: thousands of runs, no promise of more.
+step_fuzz() {
+	variant=fuzz
+	log=$top/build/fuzz.log
+	: >"$log"
+	if ! command -v clang >/dev/null; then
+		echo "skip fuzz: clang is missing" >"$results/fuzz"
+		return
+	fi
+	if ! logged "$log" variant_configure $variant; then
+		echo "not ok configure: see $log" >"$results/fuzz"
+		return
+	fi
+	: >"$results/fuzz"
+	for source in "$top"/fuzz/fuzz_*.c; do
+		[ -f "$source" ] || continue
+		target=$(basename "$source" .c)
+		fuzz_one "$target" >>"$results/fuzz"
+	done
+	grep '^not ok' "$results/fuzz"
+}
+
+# fuzz_one TARGET: libFuzzer writes what it finds into its first folder, which must not be the committed corpus.
+fuzz_one() {
+	scratch=$(mktemp -d)
+	if ! make -C "$top/build/fuzz" -j"$jobs" "fuzz/$1" >>"$log" 2>&1; then
+		echo "not ok $1: does not build; see $log"
+	elif (cd "$scratch" && mkdir new && timeout 120 "$top/build/fuzz/fuzz/$1" -seed=1 -runs=20000 -max_total_time=20 \
+		-rss_limit_mb=2048 -timeout=20 new "$top/fuzz/corpus/${1#fuzz_}") >>"$log" 2>&1; then
+		echo "ok $1"
+	else
+		mkdir -p "$top/build/fuzz-finds" && cp -r "$scratch/." "$top/build/fuzz-finds/"
+		echo "not ok $1: $(grep -m 1 -E 'ERROR|SUMMARY' "$log"); the input is in build/fuzz-finds, see $log"
+	fi
+	rm -rf "$scratch"
+}
+
+# The scripts of tests/e2e with a decima installed into a folder that root (or whoever we are) owns all the way up.
+# They get, exported: top_srcdir, top_builddir, decima (the program), destdir (where it was installed), prefix.
+step_e2e() {
+	log=$top/build/e2e.log
+	: >"$log"
+	prefix=/opt/decima
+	top_srcdir=$top
+	top_builddir=$top/build/gcc
+	destdir=$(mktemp -d /tmp/decima-test.XXXXXX) || return
+	decima=$destdir$prefix/bin/decima
+	export prefix destdir decima top_srcdir top_builddir
+	if ! logged "$log" make -C "$top_builddir" install DESTDIR="$destdir"; then
+		echo "not ok install: make install DESTDIR= failed; see $log" >"$results/e2e"
+	else
+		rm -rf "$top_builddir/tests/results-e2e"
+		for script in "$top"/tests/e2e/*.sh; do
+			[ -f "$script" ] || continue
+			e2e_one "$script"
+		done
+	fi
+	rm -rf "$destdir"
+}
+
+e2e_one() {
+	case_name=$(basename "$1" .sh)
+	out=$top/build/e2e-$case_name.out
+	timeout -k 10 "${TEST_TIMEOUT:-600}" sh "$1" >"$out" 2>&1
+	status=$?
+	grep -E '^(ok|not ok|skip) ' "$out" >"$results/$case_name"
+	if [ $status -ne 0 ] && ! grep -q '^not ok ' "$results/$case_name"; then
+		echo "not ok $case_name: exit status $status; see $out" >>"$results/$case_name"
+	fi
+	[ -s "$results/$case_name" ] || echo "not ok $case_name: it ran no case" >>"$results/$case_name"
+	grep '^not ok ' "$results/$case_name"
+}

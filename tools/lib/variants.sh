@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+# tools/lib/variants.sh - the builds that tools/test makes, and how one is built and checked; sourced
+#
+# A build that fails is a failed case of that variant and stops nothing else. $top and $jobs come from tools/test.
+
+variants="gcc clang asan tsan noebpf"
+
+# variant_flags NAME: what configure is given.
+variant_flags() {
+	case $1 in
+	gcc) echo "CC=gcc --enable-werror" ;;
+	clang) echo "CC=clang --enable-werror" ;;
+	asan) echo "CC=clang --enable-sanitizers=address" ;;
+	tsan) echo "CC=clang --enable-sanitizers=thread" ;;
+	noebpf) echo "CC=gcc --enable-werror --disable-ebpf" ;;
+	fuzz) echo "CC=clang --enable-sanitizers=address --enable-fuzzing --disable-ebpf" ;;
+	*) return 1 ;;
+	esac
+}
+
+# variant_wants NAME: the commands without which it cannot be built.
+variant_wants() {
+	case $1 in
+	gcc) echo "gcc clang bpftool" ;;
+	noebpf) echo "gcc" ;;
+	fuzz) echo "clang" ;;
+	*) echo "clang bpftool" ;;
+	esac
+}
+
+# logged LOG COMMAND...: runs it quietly; on failure shows the end of the log.
+logged() {
+	log=$1
+	shift
+	"$@" >>"$log" 2>&1 && return 0
+	echo "--- the end of $log"
+	tail -n 25 "$log"
+	return 1
+}
+
+# variant_configure NAME: in build/NAME, again only when configure or the flags are newer.
+variant_configure() {
+	dir=$top/build/$1
+	mkdir -p "$dir" && cd "$dir" || return 1
+	flags=$(variant_flags "$1")
+	[ -f Makefile ] && [ ! "$top/configure" -nt Makefile ] && [ "$(cat flags 2>/dev/null)" = "$flags" ] && return 0
+	# shellcheck disable=SC2086 # the flags are words
+	"$top/configure" --prefix=/opt/decima $flags && echo "$flags" >flags
+}
+
+# variant_run NAME: configure, build, make check; the cases go to build/NAME/tests/results and build/NAME.lines.
+variant_run() {
+	name=$1
+	dir=$top/build/$name
+	lines=$dir.lines
+	log=$dir.log
+	rm -rf "$dir/tests/results"
+	: >"$lines"
+	: >"$log"
+	for command in $(variant_wants "$name"); do
+		if ! PATH="$PATH:/usr/sbin:/sbin" command -v "$command" >/dev/null; then
+			echo "skip build: $command is missing" >>"$lines"
+			return
+		fi
+	done
+	start=$(date +%s)
+	if ! logged "$log" variant_configure "$name"; then
+		echo "not ok configure: $(grep 'error:' "$log" | tail -n 1); see $log" >>"$lines"
+		return
+	fi
+	cd "$dir" || return
+	if logged "$log" make -k -j"$jobs"; then
+		echo "ok build" >>"$lines"
+	else
+		echo "not ok build: $(grep -m 1 -E 'error:|No rule|undefined reference' "$log"); see $log" >>"$lines"
+	fi
+	variant_check
+	echo "$name: $(($(date +%s) - start)) s"
+}
+
+# In the build folder: builds the tests, each that can be, and runs them. A test that does not link is a failed case.
+variant_check() {
+	logged "$log" make -k -j"$jobs" check TESTS= ||
+		echo "not ok build of the tests: $(grep -E 'error:|No rule|undefined reference' "$log" | tail -n 1); see $log" >>"$lines"
+	logged "$log" make -k -j"$jobs" check-TESTS ||
+		echo "make check of $name has failures" >>"$log"
+	[ -d tests/results ] || echo "not ok check: it left no results; see $log" >>"$lines"
+}
