@@ -6,7 +6,7 @@
 # cmocka has no room for the reason of a skip. A test prints it, as a line `skip: NAME: why` (see skip_because() in
 # tests/unit/unit.h), which is read from the program's OUTPUT.
 
-FNR == NR {
+FILENAME == ARGV[1] {
 	if (match($0, /skip: [A-Za-z0-9_]+: /)) {
 		rest = substr($0, RSTART + 6)
 		colon = index(rest, ": ")
