@@ -34,3 +34,8 @@ unit_tests += tests/unit/test_failmalloc
 tests_unit_test_failmalloc_SOURCES = tests/unit/test_failmalloc.c $(FAILMALLOC)
 tests_unit_test_failmalloc_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_failmalloc_LDADD = $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_stats
+tests_unit_test_stats_SOURCES = tests/unit/test_stats.c $(FAILMALLOC)
+tests_unit_test_stats_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_stats_LDADD = $(STATS_LA) $(UNIT_LIBS)
