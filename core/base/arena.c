@@ -2,8 +2,8 @@
 /*
  * core/base/arena.c - bump allocation in chunks
  *
- * A request that does not fit the next regular chunk gets a chunk of its own, which is linked behind the newest, so
- * that the room left in the newest is not lost. Single-threaded.
+ * A request that does not fit the next regular chunk gets a chunk of its own, which is linked
+ * behind the newest, so that the room left in the newest is not lost. Single-threaded.
  */
 #include "core/base/arena.h"
 
@@ -54,14 +54,14 @@ void arena__fini(struct arena *a)
 		older = c->older;
 		free(c);
 	}
-	*a = (struct arena){0};
+	*a = (struct arena){ 0 };
 }
 
 void arena__reset(struct arena *a)
 {
 	struct arena_chunk **at = &a->chunk, *keep = NULL;
 
-	/* The largest regular chunk; one made for a single huge request would never be filled again. */
+	/* The largest regular chunk: one made for a huge request might never be filled again. */
 	for (struct arena_chunk *c = a->chunk; c; c = c->older)
 		if (c->cap < CHUNK_MAX && (!keep || c->cap > keep->cap))
 			keep = c;
@@ -121,11 +121,11 @@ struct dcm_str arena__str(struct arena *a, struct dcm_str s)
 	char *copy = arena__alloc(a, (size_t)s.n + 1);
 
 	if (!copy)
-		return (struct dcm_str){0};
+		return (struct dcm_str){ 0 };
 	if (s.n)
 		memcpy(copy, s.p, s.n);
 	copy[s.n] = '\0';
-	return (struct dcm_str){copy, s.n};
+	return (struct dcm_str){ copy, s.n };
 }
 
 char *arena__printf(struct arena *a, const char *fmt, ...)

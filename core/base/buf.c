@@ -2,8 +2,8 @@
 /*
  * core/base/buf.c - bytes that grow, up to a limit
  *
- * Room grows by half, so that appends cost amortised constant time; one byte more than the content is kept for the
- * NUL. Single-threaded.
+ * Room grows by half, so that appends cost amortised constant time; one byte more than the content
+ * is kept for the NUL. Single-threaded.
  */
 #include "core/base/buf.h"
 
@@ -27,7 +27,7 @@ static size_t limit_of(const struct buf *b)
 void buf__fini(struct buf *b)
 {
 	free(b->data);
-	*b = (struct buf){.limit = b->limit};
+	*b = (struct buf){ .limit = b->limit };
 }
 
 void buf__reset(struct buf *b)
@@ -221,7 +221,7 @@ void buf__json(struct buf *b, struct dcm_str s)
 		if (!ok)
 			buf__text(b, "\xef\xbf\xbd");
 		else if (esc)
-			buf__append(b, (char[]){'\\', esc}, 2);
+			buf__append(b, (char[]){ '\\', esc }, 2);
 		else
 			buf__printf(b, "\\u%04x", (unsigned)(uint8_t)c);
 		len = 1;
@@ -237,6 +237,6 @@ uint8_t *buf__take(struct buf *b, size_t *ret_n)
 	uint8_t *data = b->data;
 
 	*ret_n = b->n;
-	*b = (struct buf){.limit = b->limit};
+	*b = (struct buf){ .limit = b->limit };
 	return data;
 }

@@ -10,7 +10,7 @@
 
 static int64_t read_ns(clockid_t id)
 {
-	struct timespec ts = {0};
+	struct timespec ts = { 0 };
 
 	clock_gettime(id, &ts);
 	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
@@ -38,7 +38,7 @@ static int64_t fake_real_ns(const struct clock *c)
 	return c->fake_real_ns;
 }
 
-const struct clock clock__system = {.mono_ns = system_mono_ns, .real_ns = system_real_ns};
+const struct clock clock__system = { .mono_ns = system_mono_ns, .real_ns = system_real_ns };
 
 struct clock clock__fake(int64_t mono_ns, int64_t real_ns)
 {

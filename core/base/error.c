@@ -2,8 +2,8 @@
 /*
  * core/base/error.c - one sentence about what went wrong
  *
- * Text is formatted beside the error and copied, so that an argument may be the error's own text. Thread-safe: an
- * error belongs to its caller, and strerrordesc_np() has neither locale nor state.
+ * Text is formatted beside the error and copied, so that an argument may be the error's own text.
+ * Thread-safe: an error belongs to its caller, and strerrordesc_np() has neither locale nor state.
  */
 #include "core/base/error.h"
 
@@ -29,7 +29,7 @@ static size_t text_bytes(const struct dcm_error *err)
 	return err->size - head < TEXT_MAX ? err->size - head : TEXT_MAX;
 }
 
-/* Stores line[0..n), of which the first bytes fit into the error, with the faults of input taken out. */
+/* Stores what fits of line[0..n), with the faults of input taken out. */
 static void store(struct dcm_error *err, char *line, size_t n)
 {
 	size_t room = text_bytes(err);
@@ -49,7 +49,7 @@ static size_t written(int n, size_t room)
 	return (size_t)n < room ? (size_t)n : room - 1;
 }
 
-/* Appends to line[TEXT_MAX + 4], which is longer than any text, so that store() sees what it cuts. */
+/* Appends to line[TEXT_MAX + 4]: longer than any text, so that store() sees what it cuts. */
 static size_t append(char *line, size_t n, const char *text)
 {
 	size_t room = TEXT_MAX + 4 - n;

@@ -2,8 +2,8 @@
 /*
  * core/base/fd.c - descriptors and small files
  *
- * Thin loops over read, pread, write and rename, with every short count and EINTR handled in this one place.
- * Thread-safe: nothing is shared.
+ * Thin loops over read, pread, write and rename, with every short count and EINTR handled in this
+ * one place. Thread-safe: nothing is shared.
  */
 #include "core/base/fd.h"
 
@@ -124,7 +124,10 @@ int fd__pread_full(int fd, void *p, size_t n, uint64_t offset)
 	return 0;
 }
 
-/* Makes a rename in the directory of PATH durable. File systems that cannot (EINVAL) are taken as they are. */
+/*
+ * Makes a rename in the directory of PATH durable. File systems that cannot (EINVAL) are taken as
+ * they are.
+ */
 static int sync_dir_of(const char *path)
 {
 	CLEANUP(fd__closep) int fd = -1;
@@ -177,8 +180,7 @@ int fd__replace(const char *path, unsigned mode, const void *p, size_t n, struct
 		return error__sys(err, rc, "%s: cannot replace", path);
 	}
 	rc = sync_dir_of(path);
-	return rc ? error__sys(err, rc, "%s: written, but its directory cannot be synced", path)
-		  : 0;
+	return rc ? error__sys(err, rc, "%s: written, but its directory cannot be synced", path) : 0;
 }
 
 /* One level of fd__mkdirs(). What is there already is fine when it is a directory. */
@@ -210,7 +212,7 @@ int fd__mkdirs(const char *path, unsigned mode)
 		if (part[i] != '/' || part[i - 1] == '/')
 			continue;
 		part[i] = '\0';
-		/* As mkdir -p: what lies above must let us in, whatever the mode of the last one. */
+		/* As mkdir -p: what lies above must let us in, whatever the last mode. */
 		rc = make_dir(part, mode | S_IWUSR | S_IXUSR);
 		if (rc)
 			return rc;

@@ -2,8 +2,9 @@
 /*
  * core/base/hash.c - xxh3, and an open-addressing index from a hash to a row number
  *
- * A slot is {upper 32 bits of the hash, row + 1}; 0 is an empty one. The home of a hash is given by its topmost bits:
- * they are in the slot, so that growing needs no row, and hash__mix() spreads them best. Single-threaded.
+ * A slot is {upper 32 bits of the hash, row + 1}; 0 is an empty one. The home of a hash is given by
+ * its topmost bits: they are in the slot, so that growing needs no row, and hash__mix() spreads
+ * them best. Single-threaded.
  */
 #include "core/base/hash.h"
 
@@ -31,7 +32,7 @@ struct dcm_hash hash__bytes128(const void *p, size_t n)
 {
 	XXH128_hash_t h = XXH3_128bits(p, n);
 
-	return (struct dcm_hash){.lo = h.low64, .hi = h.high64};
+	return (struct dcm_hash){ .lo = h.low64, .hi = h.high64 };
 }
 
 static uint32_t tag_of(uint64_t slot)
@@ -47,7 +48,7 @@ static uint32_t home_of(uint32_t tag, uint32_t cap)
 void hindex__fini(struct hindex *ix)
 {
 	free(ix->slots);
-	*ix = (struct hindex){0};
+	*ix = (struct hindex){ 0 };
 }
 
 void hindex__clear(struct hindex *ix)
@@ -95,7 +96,7 @@ static void place(struct hindex *ix, uint64_t slot)
 
 static int grow(struct hindex *ix)
 {
-	struct hindex bigger = {.cap = ix->cap ? ix->cap * 2 : CAP_MIN, .n = ix->n};
+	struct hindex bigger = { .cap = ix->cap ? ix->cap * 2 : CAP_MIN, .n = ix->n };
 
 	if (ix->cap >= CAP_MAX)
 		return -ENOMEM;

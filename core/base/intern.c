@@ -2,8 +2,9 @@
 /*
  * core/base/intern.c - text to a small number, and back
  *
- * The hash is seeded with the address of the table's first text, which another process cannot know: texts come from
- * outside, and nobody shall prepare a set of them that collide. Ids do not depend on it. Single-threaded.
+ * The hash is seeded with the address of the table's first text, which another process cannot know:
+ * texts come from outside, and nobody shall prepare a set of them that collide. Ids do not depend
+ * on it. Single-threaded.
  */
 #include "core/base/intern.h"
 
@@ -35,7 +36,7 @@ static uint32_t find(const struct intern *t, uint64_t h, struct dcm_str s)
 
 int intern__init(struct intern *t)
 {
-	*t = (struct intern){0};
+	*t = (struct intern){ 0 };
 	t->texts = mem__zalloc(CAP_MIN, sizeof(*t->texts));
 	if (!t->texts)
 		return -ENOMEM;
@@ -54,7 +55,7 @@ void intern__fini(struct intern *t)
 	arena__fini(&t->arena);
 	hindex__fini(&t->index);
 	free(t->texts);
-	*t = (struct intern){0};
+	*t = (struct intern){ 0 };
 }
 
 static bool reserve(struct intern *t)

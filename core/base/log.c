@@ -2,9 +2,10 @@
 /*
  * core/base/log.c - one line to a person or to journald
  *
- * A line lives on the stack: logging allocates nothing and works when memory is out. Messages are cut at
- * MESSAGE_MAX bytes; what input put into them cannot forge a line or steer a terminal (str__clean). Thread-safe: one
- * write(2) per line; a line that cannot be written is lost, because there is nobody left to tell. errno is kept.
+ * A line lives on the stack: logging allocates nothing and works when memory is out. Messages are
+ * cut at MESSAGE_MAX bytes; what input put into them cannot forge a line or steer a terminal
+ * (str__clean). Thread-safe: one write(2) per line; a line that cannot be written is lost, because
+ * there is nobody left to tell. errno is kept.
  */
 #include "core/base/log.h"
 
@@ -28,10 +29,10 @@ static const struct {
 	const char *name;
 	int syslog; /* RFC 5424 severity */
 } levels[] = {
-	[DCM_LOG_ERROR] = {"error", 3},
-	[DCM_LOG_WARNING] = {"warning", 4},
-	[DCM_LOG_INFO] = {"info", 6},
-	[DCM_LOG_DEBUG] = {"debug", 7},
+	[DCM_LOG_ERROR] = { "error", 3 },
+	[DCM_LOG_WARNING] = { "warning", 4 },
+	[DCM_LOG_INFO] = { "info", 6 },
+	[DCM_LOG_DEBUG] = { "debug", 7 },
 };
 enum {
 	N_LEVELS = sizeof(levels) / sizeof(levels[0])
@@ -80,13 +81,12 @@ static int level_of(const struct log *l, const char *area)
 static void put_time(struct line *line, enum log_format format)
 {
 	char text[32];
-	struct timespec now = {0};
-	struct tm tm = {0};
+	struct timespec now = { 0 };
+	struct tm tm = { 0 };
 
 	clock_gettime(CLOCK_REALTIME, &now);
 	if (format == LOG_JSON) {
-		put_text(line,
-			 units__format_time((int64_t)now.tv_sec * 1000000000 + now.tv_nsec, text));
+		put_text(line, units__format_time((int64_t)now.tv_sec * 1000000000 + now.tv_nsec, text));
 		return;
 	}
 	localtime_r(&now.tv_sec, &tm); /* a person reads it beside the clock on the wall */
@@ -111,7 +111,7 @@ static void compose(struct line *line, enum log_format format, int level, struct
 		put_text(line, "}");
 		break;
 	case LOG_KERNEL:
-		put(line, (char[]){'<', severity, '>'}, 3);
+		put(line, (char[]){ '<', severity, '>' }, 3);
 		break;
 	case LOG_TEXT:
 		put_time(line, format);
@@ -131,7 +131,7 @@ static void compose(struct line *line, enum log_format format, int level, struct
 void log__vline(const struct log *l, int level, const char *area, const char *fmt, va_list ap)
 {
 	char text[MESSAGE_MAX], name[AREA_MAX];
-	struct line line = {.n = 0};
+	struct line line = { .n = 0 };
 	int saved = errno, n;
 	size_t n_text, n_name;
 	ssize_t done;
@@ -149,8 +149,8 @@ void log__vline(const struct log *l, int level, const char *area, const char *fm
 		n_name = str__utf8_cut(area, sizeof(name));
 	memcpy(name, area, n_name);
 	str__clean(name, n_name);
-	compose(&line, l->format, level, (struct dcm_str){name, (uint32_t)n_name},
-		(struct dcm_str){text, (uint32_t)n_text});
+	compose(&line, l->format, level, (struct dcm_str){ name, (uint32_t)n_name },
+		(struct dcm_str){ text, (uint32_t)n_text });
 	do
 		done = write(l->fd, line.text, line.n);
 	while (done < 0 && errno == EINTR);

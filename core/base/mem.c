@@ -2,7 +2,8 @@
 /*
  * core/base/mem.c - allocation with overflow checks
  *
- * Sizes of nothing become one byte, so that NULL has one meaning: out of memory. Thread-safe as malloc is.
+ * Sizes of nothing become one byte, so that NULL has one meaning: out of memory. Thread-safe as
+ * malloc is.
  */
 #include "core/base/mem.h"
 

@@ -2,8 +2,9 @@
 /*
  * core/base/str.c - comparing, measuring and checking (pointer, length) text
  *
- * Pure functions. Edit distance: optimal string alignment, three rows of the usual table, texts of at most
- * DISTANCE_MAX bytes (longer ones are never a misspelt key). UTF-8: RFC 3629 section 4, table 3-7 of Unicode.
+ * Pure functions. Edit distance: optimal string alignment, three rows of the usual table, texts of
+ * at most DISTANCE_MAX bytes (longer ones are never a misspelt key). UTF-8: RFC 3629 section 4,
+ * table 3-7 of Unicode.
  */
 #include "core/base/str.h"
 
@@ -61,7 +62,7 @@ unsigned str__distance(struct dcm_str a, struct dcm_str b, unsigned limit)
 			now[j] = d;
 			best = min_of(best, d);
 		}
-		/* A swap reaches back two rows, at the price of one: only then may a row be skipped. */
+		/* A swap reaches back two rows at the price of one: hence one more than limit. */
 		if (best > over)
 			return over;
 		spare = before;

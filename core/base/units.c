@@ -2,9 +2,10 @@
 /*
  * core/base/units.c - durations, sizes, rates and times as people write them
  *
- * Numbers are read as a sign and a magnitude, so that INT64_MIN has a text too. Dates: Howard Hinnant's civil
- * calendar algorithms (https://howardhinnant.github.io/date_algorithms.html), valid for all of int64 nanoseconds
- * (years 1677 to 2262). Floats go through strtod and printf: the program never leaves the C locale's LC_NUMERIC.
+ * Numbers are read as a sign and a magnitude, so that INT64_MIN has a text too. Dates: Howard
+ * Hinnant's civil calendar algorithms (https://howardhinnant.github.io/date_algorithms.html), valid
+ * for all of int64 nanoseconds (years 1677 to 2262). Floats go through strtod and printf: the
+ * program never leaves the C locale's LC_NUMERIC.
  */
 #include "core/base/units.h"
 
@@ -27,31 +28,34 @@ struct scale {
 	uint64_t factor;
 };
 
-/* In the order in which they are written; the first two only where they stand alone and divide evenly. */
+/*
+ * In the order in which they are written; the first two only where they stand alone and divide
+ * evenly.
+ */
 static const struct scale duration_scales[] = {
-	{"y", (uint64_t)365 * 86400 * NS_PER_S},
-	{"w", (uint64_t)7 * 86400 * NS_PER_S},
-	{"d", (uint64_t)86400 * NS_PER_S},
-	{"h", (uint64_t)3600 * NS_PER_S},
-	{"m", (uint64_t)60 * NS_PER_S},
-	{"s", NS_PER_S},
-	{"ms", 1000000},
-	{"us", 1000},
-	{"ns", 1},
+	{ "y", (uint64_t)365 * 86400 * NS_PER_S },
+	{ "w", (uint64_t)7 * 86400 * NS_PER_S },
+	{ "d", (uint64_t)86400 * NS_PER_S },
+	{ "h", (uint64_t)3600 * NS_PER_S },
+	{ "m", (uint64_t)60 * NS_PER_S },
+	{ "s", NS_PER_S },
+	{ "ms", 1000000 },
+	{ "us", 1000 },
+	{ "ns", 1 },
 };
 
 static const struct scale size_scales[] = {
-	{"TiB", (uint64_t)1 << 40},
-	{"GiB", (uint64_t)1 << 30},
-	{"MiB", (uint64_t)1 << 20},
-	{"KiB", (uint64_t)1 << 10},
-	{"TB", 1000000000000},
-	{"GB", 1000000000},
-	{"MB", 1000000},
-	{"kB", 1000},
-	{"KB", 1000},
-	{"B", 1},
-	{"", 1},
+	{ "TiB", (uint64_t)1 << 40 },
+	{ "GiB", (uint64_t)1 << 30 },
+	{ "MiB", (uint64_t)1 << 20 },
+	{ "KiB", (uint64_t)1 << 10 },
+	{ "TB", 1000000000000 },
+	{ "GB", 1000000000 },
+	{ "MB", 1000000 },
+	{ "kB", 1000 },
+	{ "KB", 1000 },
+	{ "B", 1 },
+	{ "", 1 },
 };
 
 #define N_OF(array) (sizeof(array) / sizeof((array)[0]))
@@ -104,7 +108,7 @@ static size_t take_scale(struct dcm_str *s, size_t from)
 	while (n < s->n && !is_digit(s->p[n]))
 		n++;
 	for (size_t i = from; i < N_OF(duration_scales); i++) {
-		if (!str__eq((struct dcm_str){s->p, n}, str__of(duration_scales[i].name)))
+		if (!str__eq((struct dcm_str){ s->p, n }, str__of(duration_scales[i].name)))
 			continue;
 		s->p += n;
 		s->n -= n;
@@ -132,8 +136,7 @@ int units__parse_duration(struct dcm_str s, int64_t *ret_ns)
 		if (scale == N_OF(duration_scales))
 			return -EINVAL;
 		next = scale + 1;
-		over |= rc != 0 ||
-			__builtin_mul_overflow(v, duration_scales[scale].factor, &part) ||
+		over |= rc != 0 || __builtin_mul_overflow(v, duration_scales[scale].factor, &part) ||
 			__builtin_add_overflow(total, part, &total);
 	} while (s.n > 0);
 	return over ? -ERANGE : apply_sign(total, negative, ret_ns);
@@ -211,8 +214,7 @@ static int64_t days_of_civil(int64_t year, unsigned month, unsigned day)
 {
 	int64_t y = year - (month <= 2), era = (y >= 0 ? y : y - 399) / 400;
 	int64_t year_of_era = y - era * 400;
-	int64_t day_of_year = (153 * (int64_t)(month > 2 ? month - 3 : month + 9) + 2) / 5 + day -
-			      1;
+	int64_t day_of_year = (153 * (int64_t)(month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1;
 
 	return era * 146097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 +
 	       day_of_year - 719468;
@@ -233,15 +235,14 @@ static void civil_of_days(int64_t days, int64_t *ret_year, unsigned *ret_month, 
 
 static unsigned days_in_month(unsigned year, unsigned month)
 {
-	static const uint8_t days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+	static const uint8_t days[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
 	bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
 
 	return days[month - 1] + (unsigned)(month == 2 && leap);
 }
 
 /* Exactly `width` digits within [low, high]. */
-static bool take_field(struct dcm_str *s, uint32_t width, unsigned low, unsigned high,
-		       unsigned *ret)
+static bool take_field(struct dcm_str *s, uint32_t width, unsigned low, unsigned high, unsigned *ret)
 {
 	unsigned v = 0;
 
@@ -258,7 +259,10 @@ static bool take_field(struct dcm_str *s, uint32_t width, unsigned low, unsigned
 	return v >= low && v <= high;
 }
 
-/* The digits behind a decimal point as nanoseconds; further ones are cut. False when there is no digit. */
+/*
+ * The digits behind a decimal point as nanoseconds; further ones are cut. False when there is no
+ * digit.
+ */
 static bool take_fraction(struct dcm_str *s, uint64_t *ret_ns)
 {
 	uint64_t ns = 0;
@@ -288,8 +292,7 @@ static bool take_offset(struct dcm_str *s, int64_t *ret_s)
 	west = take_char(s, '-');
 	if (!west && !take_char(s, '+'))
 		return false;
-	if (!take_field(s, 2, 0, 23, &hours) || !take_char(s, ':') ||
-	    !take_field(s, 2, 0, 59, &minutes))
+	if (!take_field(s, 2, 0, 23, &hours) || !take_char(s, ':') || !take_field(s, 2, 0, 59, &minutes))
 		return false;
 	*ret_s = (int64_t)(hours * 3600 + minutes * 60) * (west ? -1 : 1);
 	return s->n == 0;
@@ -417,16 +420,16 @@ struct display_scale {
 };
 
 static const struct display_scale display_ns[] = {
-	{"ns", 1},     {"us", 1e3},   {"ms", 1e6},    {"s", 1e9},
-	{"min", 60e9}, {"h", 3600e9}, {"d", 86400e9}, {NULL, 0},
+	{ "ns", 1 },	 { "us", 1e3 },	  { "ms", 1e6 },    { "s", 1e9 },
+	{ "min", 60e9 }, { "h", 3600e9 }, { "d", 86400e9 }, { NULL, 0 },
 };
 static const struct display_scale display_bytes[] = {
-	{"B", 1},	 {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30},
-	{"TiB", 0x1p40}, {"PiB", 0x1p50}, {"EiB", 0x1p60}, {NULL, 0},
+	{ "B", 1 },	   { "KiB", 0x1p10 }, { "MiB", 0x1p20 }, { "GiB", 0x1p30 },
+	{ "TiB", 0x1p40 }, { "PiB", 0x1p50 }, { "EiB", 0x1p60 }, { NULL, 0 },
 };
 static const struct display_scale display_count[] = {
-	{"", 1},     {"k", 1e3},  {"M", 1e6},  {"G", 1e9},
-	{"T", 1e12}, {"P", 1e15}, {"E", 1e18}, {NULL, 0},
+	{ "", 1 },     { "k", 1e3 },  { "M", 1e6 },  { "G", 1e9 },
+	{ "T", 1e12 }, { "P", 1e15 }, { "E", 1e18 }, { NULL, 0 },
 };
 
 /* Decimals that make three significant digits of v in [0, 1000). */
@@ -437,25 +440,38 @@ static int decimals_of(double v)
 	return v < 99.95 ? 1 : 0;
 }
 
-static const char *format_scaled(double v, const struct display_scale *scales, struct dcm_str unit,
+/* A number below the next scale, or of the last one, as text. */
+static void format_number(double size, double factor, char number[static 24])
+{
+	double shown = size / factor;
+
+	if (shown >= 1e5) /* the last scale only */
+		snprintf(number, 24, "%.3g", shown);
+	else if (factor == 1 && shown == (double)(uint64_t)shown)
+		snprintf(number, 24, "%.0f", shown);
+	else if (factor == 1 && shown < 1)
+		snprintf(number, 24, "%.3g", shown);
+	else
+		snprintf(number, 24, "%.*f", decimals_of(shown), shown);
+}
+
+static const char *format_scaled(double v, const struct display_scale *scale, struct dcm_str unit,
 				 char buf[static 48])
 {
-	const struct display_scale *scale = scales;
-	double size = fabs(v);
-	int unit_bytes = unit.n > 20 ? (int)str__utf8_cut(unit.p, 20) : (int)unit.n;
-	const char *gap = unit.n ? " " : "";
+	int n_unit = (int)(unit.n > 16 ? str__utf8_cut(unit.p, 16) : unit.n);
+	double size = v < 0 ? -v : v;
+	char number[24];
 
-	/* Rounded to three digits the value may reach the next scale; 1000 to 1023 bytes keep four. */
-	while (scale[1].name &&
-	       (size >= scale[1].factor ||
-		(size / scale->factor >= 999.5 && scale[1].factor / scale->factor <= 1000 &&
-		 round(size / scale->factor) * scale->factor >= scale[1].factor)))
+	while (scale[1].name && size >= scale[1].factor)
 		scale++;
-	if (scale == scales && (size == floor(size) || size < 1))
-		snprintf(buf, 48, "%.3g%s%s%.*s", v, scale->name, gap, unit_bytes, unit.p);
-	else
-		snprintf(buf, 48, "%.*f%s%s%.*s", decimals_of(size / scale->factor),
-			 v / scale->factor, scale->name, gap, unit_bytes, unit.p);
+	format_number(size, scale->factor, number);
+	/* What rounds up to the next scale belongs there: 59.99s is 1.00min. */
+	if (scale[1].name && strtod(number, NULL) * scale->factor >= scale[1].factor) {
+		scale++;
+		snprintf(number, sizeof(number), "1.00");
+	}
+	snprintf(buf, 48, "%s%s%s%s%.*s", v < 0 ? "-" : "", number, scale->name, n_unit ? " " : "",
+		 n_unit, n_unit ? unit.p : "");
 	return buf;
 }
 
@@ -465,10 +481,10 @@ const char *units__format_value(double v, struct dcm_str unit, char buf[static 4
 		const char *name;
 		double ns;
 	} times[] = {
-		{"nanoseconds", 1},
-		{"microseconds", 1e3},
-		{"milliseconds", 1e6},
-		{"seconds", 1e9},
+		{ "nanoseconds", 1 },
+		{ "microseconds", 1e3 },
+		{ "milliseconds", 1e6 },
+		{ "seconds", 1e9 },
 	};
 
 	if (!isfinite(v)) {
@@ -494,7 +510,6 @@ const char *units__format_time(int64_t ns, char buf[static 32])
 	in_day_ms = (unsigned)(ms - days * 86400000);
 	civil_of_days(days, &year, &month, &day);
 	snprintf(buf, 32, "%04lld-%02u-%02uT%02u:%02u:%02u.%03uZ", (long long)year, month, day,
-		 in_day_ms / 3600000, in_day_ms / 60000 % 60, in_day_ms / 1000 % 60,
-		 in_day_ms % 1000);
+		 in_day_ms / 3600000, in_day_ms / 60000 % 60, in_day_ms / 1000 % 60, in_day_ms % 1000);
 	return buf;
 }

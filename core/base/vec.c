@@ -28,7 +28,10 @@ bool vec__reserve_raw(void **v, size_t n, size_t *cap, size_t more, size_t size)
 		want = CAP_MIN;
 	if (__builtin_mul_overflow(want, size, &bytes))
 		return false;
-	/* The caller's pointer is a `T *`: its bytes are copied, because reading it as `void *` would break aliasing. */
+	/*
+	 * The caller's pointer is a `T *`: its bytes are copied, because reading it as `void *`
+	 * would break aliasing.
+	 */
 	memcpy(&p, v, sizeof(p));
 	p = realloc(p, bytes);
 	if (!p)
