@@ -15,7 +15,7 @@ am__v_BPF_1 =
 if PLUGIN_INPUT_EBPF
 SUFFIXES = .bpf.c .bpf.o .skel.h
 .bpf.c.bpf.o:
-	$(AM_V_BPF)$(MKDIR_P) $(@D) && $(BPF_CLANG) -target bpf -g -O2 -std=gnu17 -Wall -Wextra -Werror \
+	$(AM_V_BPF)$(MKDIR_P) $(@D) && $(BPF_CLANG) -target bpf -g -O2 -std=gnu17 -Wall -Wextra $(WERROR_CFLAGS) \
 		$(BPF_CPPFLAGS) -I$(top_srcdir) $(BPF_CFLAGS) -c $< -o $@.tmp && \
 	$(BPFTOOL) gen object $@ $@.tmp && rm -f $@.tmp
 .bpf.o.skel.h:

@@ -54,7 +54,10 @@ AC_DEFUN([DECIMA_WARNINGS], [
 	DECIMA_APPEND_FLAG([CONVERSION_CFLAGS], [-Wconversion])
 	AC_ARG_ENABLE([werror],
 		[AS_HELP_STRING([--enable-werror], [treat warnings as errors])], [], [enable_werror=no])
-	AS_IF([test "x$enable_werror" = xyes], [WARN_CFLAGS="$WARN_CFLAGS -Werror"])
+	WERROR_CFLAGS=
+	AS_IF([test "x$enable_werror" = xyes], [WERROR_CFLAGS=-Werror])
+	WARN_CFLAGS="$WARN_CFLAGS $WERROR_CFLAGS"
+	AC_SUBST([WERROR_CFLAGS])
 	AC_SUBST([WARN_CFLAGS])
 	AC_SUBST([CONVERSION_CFLAGS])
 ])
