@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/query/render.h - answers as text for people, and folded stacks for tools
+ *
+ * Everything goes into a buffer, whose error says whether memory sufficed. Names come from profiled programs: control
+ * characters and bytes that are not UTF-8 are shown as '?', so that none reaches a terminal. Width counts characters;
+ * what would be wider is cut with "...". Numbers are shown with the unit of the profile's type.
+ */
+#ifndef DECIMA_QUERY_RENDER_H
+#define DECIMA_QUERY_RENDER_H
+
+#include <stdbool.h>
+
+#include <decima/plugin.h>
+
+#include "core/base/buf.h"
+#include "core/query/flame.h"
+#include "core/query/top.h"
+
+struct render_options {
+	uint32_t max_rows;   /* 0: all; a tree keeps its heaviest nodes and says what it left out */
+	uint32_t width;	     /* columns; 0: unbounded */
+	struct dcm_str unit; /* of the values, as in the type: "nanoseconds", "bytes", "count" */
+};
+
+/* Table of self and total with shares, and of both sides and the change for a diff. */
+void render__top(const struct top *t, const struct render_options *o, struct buf *out);
+
+/* Indented tree, a line a node: share of the total, total, self, name. Both sides and the change for a diff. */
+void render__flame(const struct flame *f, const struct render_options *o, struct buf *out);
+
+/*
+ * root;..;leaf VALUE, a line a stack, sorted by text, equal ones added up; the second side of a diff follows as a
+ * second number. Semicolons and line breaks within names become ':' and ' '.
+ */
+int render__folded(const struct frames *frames, const struct filter *filter, struct buf *out, struct dcm_error *err);
+
+/* An unnamed table of text: cells row by row, columns padded; numbers are aligned to the right by `right` bits. */
+struct render_table {
+	const char *const *heads; /* [n_columns] */
+	uint32_t n_columns;
+	uint64_t right;		     /* bit i: column i is a number */
+	const struct dcm_str *cells; /* [n_rows * n_columns] */
+	uint32_t n_rows;
+};
+void render__table(const struct render_table *t, const struct render_options *o, struct buf *out);
+
+/* One cleaned text, cut to `width` characters (0: not cut). */
+void render__text(struct dcm_str s, uint32_t width, struct buf *out);
+
+#endif
