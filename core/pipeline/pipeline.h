@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/pipeline/pipeline.h - from emit() to every storage and output
+ *
+ *	emit -> [intake] -> router thread: relabel + labels, learn
+ *	     -> for each destination: select, relabel -> [queue] -> writer thread
+ *
+ * Destinations come and go while it runs (reload); the others notice nothing. A batch is
+ * acknowledged (the emitter's done) when every storage that was there when it was routed has made
+ * it durable; without any storage, once it is in the outputs' queues. Nothing here waits for a
+ * plugin but that plugin's own writer.
+ *
+ * Threads: pipeline__emit() and the views from any; the rest from one control thread.
+ */
+#ifndef DECIMA_PIPELINE_PIPELINE_H
+#define DECIMA_PIPELINE_PIPELINE_H
+
+#include <stdbool.h>
+
+#include <decima/plugin.h>
+
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/pipeline/queue.h"
+#include "core/pipeline/relabel.h"
+#include "core/pipeline/router.h"
+#include "core/pipeline/writer.h"
+#include "core/stats/stats.h"
+
+struct pipeline;
+struct destination;
+
+struct pipeline_config {
+	const struct log *log;	   /* NULL: silent */
+	struct stats *stats;	   /* NULL: not counted */
+	const struct clock *clock; /* NULL: the system's */
+	uint64_t intake_bytes;	   /* 0: 32 MiB: all of the intake's own */
+	uint64_t shared_bytes; /* 0: 128 MiB: what is shared beyond the reserves */
+	/*
+	 * Looks up names while the process is there; from the router's thread, before any
+	 * destination. May be NULL.
+	 */
+	void (*learn)(void *ctx, struct dcm_batch *batch);
+	/* For destinations with `named`. May be NULL. */
+	int (*resolved)(void *ctx, struct dcm_batch *batch, struct dcm_batch **ret_batch,
+			struct dcm_error *err);
+	void *ctx;
+};
+
+int pipeline__new(const struct pipeline_config *config, struct pipeline **ret, struct dcm_error *err);
+/* Only after pipeline__stop(), or when never started. */
+void pipeline__free(struct pipeline *p);
+/* Starts the router. What was emitted before waits in the intake. */
+int pipeline__start(struct pipeline *p, struct dcm_error *err);
+
+/* host->emit(): 0, -EAGAIN (the intake is full), -ESHUTDOWN, -ENOMEM. */
+int pipeline__emit(struct pipeline *p, struct dcm_batch *batch, dcm_done_fn done, void *ctx);
+
+/* The first stage's rules and external labels, from the next batch on. Takes `r` (NULL: none). */
+void pipeline__set_relabel(struct pipeline *p, struct relabel *r);
+
+struct destination_config {
+	const char *name; /* of the instance; copied */
+	const struct dcm_storage_ops *storage;
+	const struct dcm_output_ops *output; /* exactly one of the two, with `write` */
+	void *handle;
+	bool named;			      /* DCM_CAP_NAMED */
+	enum queue_policy policy;	      /* not QUEUE_REFUSE */
+	uint64_t reserve_bytes;		      /* 0: 16 MiB */
+	uint64_t max_bytes;		      /* 0: reserve and the shared rest */
+	int64_t write_timeout_ns, give_up_ns; /* writer.h */
+	struct route route; /* router.h: selector and rules; taken (also on failure) */
+	/* writer.h: each change between well and not well. May be NULL. */
+	void (*trouble)(void *ctx, int code, const char *sentence);
+	void *trouble_ctx;
+};
+int pipeline__add(struct pipeline *p, struct destination_config *config, struct destination **ret,
+		  struct dcm_error *err);
+/* Other selector and rules for a destination that stays. Takes the route. */
+void pipeline__set_route(struct pipeline *p, struct destination *d, struct route *route);
+/*
+ * Routes nothing to it any more, writes what it has until the deadline, loses the rest as
+ * "shutdown". 0, or -ETIMEDOUT: the plugin is stuck in write (see writer__stop). The destination is
+ * gone either way.
+ */
+int pipeline__remove(struct pipeline *p, struct destination *d, int64_t deadline_mono_ns);
+
+/*
+ * Waits until all that was emitted before is written everywhere: 0 or -ETIMEDOUT. For one-shot
+ * commands and tests.
+ */
+int pipeline__flush(struct pipeline *p, int64_t deadline_mono_ns);
+
+/*
+ * Ends the intake (emit says -ESHUTDOWN), routes what is in it, and joins the router. The
+ * destinations remain, to be removed one by one; what is still in the intake at the deadline is
+ * lost as "shutdown".
+ */
+int pipeline__stop(struct pipeline *p, int64_t deadline_mono_ns);
+
+/* For pages: every queue, the intake first (writer NULL). Texts live for the call. */
+struct pipeline_view {
+	const char *name;
+	const struct queue_view *queue;
+	const struct writer_view *writer;
+	uint64_t n_profiles_filtered; /* by selector or rules */
+};
+typedef void (*pipeline_view_fn)(void *ctx, const struct pipeline_view *view);
+void pipeline__each(struct pipeline *p, pipeline_view_fn fn, void *ctx);
+
+#endif

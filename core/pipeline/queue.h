@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/pipeline/queue.h - queues of batches, bounded in bytes together
+ *
+ * Every queue belongs to a pool. A queue may always hold its own reserve; what it holds beyond that
+ * it takes from the pool's shared rest, first come, first served, up to its own maximum. So a dead
+ * output can fill its reserve and the shared rest, and every other queue still has its reserve. A
+ * batch counts batch->bytes in each queue that holds it (an overlay counts its parent too), from
+ * push until queue__release(): one that is being written is still memory.
+ *
+ * What happens when there is no room is the queue's policy. A batch that could never fit is lost as
+ * "too_large". Losses go to stats as drop(NAME, reason, rows); the reasons are queue_full,
+ * too_large, shutdown.
+ *
+ * Threads: any. One mutex per pool, held for list operations only; batches are freed and callbacks
+ * made without it.
+ */
+#ifndef DECIMA_PIPELINE_QUEUE_H
+#define DECIMA_PIPELINE_QUEUE_H
+
+#include <stdbool.h>
+
+#include <decima/plugin.h>
+
+#include "core/base/clock.h"
+#include "core/stats/stats.h"
+
+/*
+ * Counts down the destinations that a batch must reach; the last one calls the emitter's done()
+ * with the first error.
+ */
+struct ack;
+/* One reference. NULL when memory ran out. done NULL is fine (nothing is called). */
+struct ack *ack__new(dcm_done_fn done, void *ctx);
+struct ack *ack__ref(struct ack *a); /* NULL is fine */
+/* status: 0 or a negative errno of this destination. NULL is fine. */
+void ack__unref(struct ack *a, int status);
+
+struct queue_pool;
+/* `shared_bytes`: the rest beside the reserves. Freed when the last queue and the owner let go. */
+struct queue_pool *queue_pool__new(uint64_t shared_bytes);
+void queue_pool__unref(struct queue_pool *p);
+
+enum queue_policy {
+	QUEUE_REFUSE,	   /* push answers -EAGAIN: the intake, whose emitters try again or drop */
+	QUEUE_DROP_OLDEST, /* make room by losing the oldest that is not being written */
+	QUEUE_DROP_NEWEST, /* lose the one that comes */
+	QUEUE_BLOCK,	   /* wait for room: one-shot commands only */
+};
+
+struct queue_config {
+	const char *name; /* for drops; copied */
+	enum queue_policy policy;
+	uint64_t reserve_bytes;
+	uint64_t max_bytes;  /* 0: reserve and all of the shared rest */
+	struct stats *stats; /* NULL: losses are counted in the queue only */
+	const struct clock *clock;
+};
+
+struct queue;
+int queue__new(struct queue_pool *pool, const struct queue_config *config, struct queue **ret);
+/* Whatever is left is lost as "shutdown". Nobody waits in it any more. */
+void queue__free(struct queue *q);
+
+struct queue_item {
+	struct dcm_batch *batch;
+	struct ack *ack; /* NULL: nobody asked */
+	uint64_t bytes;
+	int64_t pushed_mono_ns;
+};
+
+/*
+ * Takes its own references of batch and ack. 0: taken, or lost by the policy (the ack then has its
+ * error). -EAGAIN: QUEUE_REFUSE and full. -ESHUTDOWN: closed. -ENOMEM. On these nothing was taken
+ * and nothing counted.
+ */
+int queue__push(struct queue *q, struct dcm_batch *batch, struct ack *ack);
+
+/*
+ * The oldest item, its references now the caller's. 0, -ETIMEDOUT, or -ESHUTDOWN: closed and empty.
+ */
+int queue__pop(struct queue *q, int64_t deadline_mono_ns, struct queue_item *ret);
+/*
+ * Gives back the item's bytes, drops the batch, and settles the ack with `status`. Every popped
+ * item comes here.
+ */
+void queue__release(struct queue *q, struct queue_item *item, int status);
+/*
+ * Counts the item's rows as lost by this queue's owner (reason "rejected", ...) and releases it
+ * with `status`.
+ */
+void queue__lose(struct queue *q, struct queue_item *item, const char *reason, int status);
+
+/* Pushes fail from now on; pops empty the queue and then say -ESHUTDOWN. Wakes everybody. */
+void queue__close(struct queue *q);
+/* Loses what is queued (not what was popped) with that reason and -ECANCELED. */
+void queue__discard(struct queue *q, const char *reason);
+/* Makes a pop that waits return -ETIMEDOUT now. */
+void queue__wake(struct queue *q);
+/* Waits until nothing is queued and nothing popped is unreleased: 0 or -ETIMEDOUT. */
+int queue__wait_idle(struct queue *q, int64_t deadline_mono_ns);
+
+/* For pages and metrics. A popped item counts until its release. */
+struct queue_view {
+	uint64_t bytes, reserve_bytes, max_bytes;
+	uint64_t n_batches; /* queued */
+	uint64_t n_popped;  /* being written */
+	uint64_t n_in, n_out;
+	uint64_t n_lost_batches, n_lost_rows;
+	int64_t oldest_mono_ns; /* of what is queued or being written; 0: nothing */
+};
+void queue__view(struct queue *q, struct queue_view *ret);
+
+#endif

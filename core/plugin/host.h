@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/plugin/host.h - the `struct dcm_host` that one instance is given, over what the program
+ * offers
+ *
+ * core/plugin knows no queue, no symbol store and no codec: core/main (or a test, or
+ * decima-plugin-check) hands their functions over in `struct host_services`. A member that is NULL
+ * makes the host function answer -ENOSYS with a sentence, or do nothing where it cannot answer.
+ */
+#ifndef DECIMA_PLUGIN_HOST_H
+#define DECIMA_PLUGIN_HOST_H
+
+#include <decima/plugin.h>
+
+#include "core/base/cleanup.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/plugin/sources.h"
+#include "core/stats/stats.h"
+
+/*
+ * Must outlive every host made of it. `ctx` is handed to the functions; they are called from any
+ * thread.
+ */
+struct host_services {
+	const struct log *log;	   /* NULL: silent */
+	struct stats *stats;	   /* NULL: not counted */
+	const struct clock *clock; /* NULL: the system's */
+	struct sources *sources;   /* NULL: nobody names runtime addresses */
+	const char *node;
+	const char *data_root; /* data_dir of an instance is data_root/NAME; NULL: none */
+
+	void *ctx;
+	int (*emit)(void *ctx, const struct dcm_host *from, struct dcm_batch *batch,
+		    dcm_done_fn done, void *done_ctx);
+	void (*offer_file)(void *ctx, struct dcm_str build_id, struct dcm_str path, int fd);
+	int (*build_id)(void *ctx, int fd, char ret_hex[static 129]);
+	int (*kernel_symbol)(void *ctx, uint64_t address, struct dcm_str *ret_name,
+			     struct dcm_str *ret_module);
+	int (*resolved)(void *ctx, struct dcm_batch *batch, struct dcm_batch **ret_batch,
+			struct dcm_error *err);
+	int (*encode)(void *ctx, const struct dcm_batch *batch, uint32_t profile,
+		      const char *format, uint8_t **ret_data, size_t *ret_n, struct dcm_error *err);
+	int (*decode)(void *ctx, const char *format, const uint8_t *data, size_t n,
+		      struct dcm_batch **ret_batch, struct dcm_error *err);
+	bool (*regex_matches)(const struct dcm_regex *regex, struct dcm_str text);
+	/* Called on each change of an instance's state, without a lock held; may be NULL. */
+	void (*state_changed)(void *ctx, const struct dcm_host *host, enum dcm_state state,
+			      const char *sentence);
+};
+
+/*
+ * -EINVAL: a name that does not fit into file names and metrics ([A-Za-z0-9_.#-], 1 to 64 bytes, no
+ * leading dot).
+ */
+int host__new(const char *instance, const struct host_services *services, struct dcm_host **ret,
+	      struct dcm_error *err);
+/* Unregisters the instance's metrics. Only after the plugin's stop() has returned. */
+void host__free(struct dcm_host *h);
+DEFINE_CLEANUP(struct dcm_host *, host__free);
+
+/* What set_state said last. `since_real_ns`: when it came to be. Any thread. */
+struct host_state {
+	enum dcm_state state;
+	int64_t since_real_ns;
+	char sentence[512];
+};
+void host__state(struct dcm_host *h, struct host_state *ret);
+/* As host->set_state(), with a whole sentence: for the core's own findings about the instance. */
+void host__set_state(struct dcm_host *h, enum dcm_state state, const char *sentence);
+
+const struct host_services *host__services(const struct dcm_host *h);
+
+#endif

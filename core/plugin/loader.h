@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/plugin/loader.h - finds KIND_NAME.so along the plugin path, checks it, and keeps it
+ *
+ * A file passes these gates in order, and the first that fails gives the sentence: trust (trust.h),
+ * the dynamic linker (RTLD_NOW | RTLD_LOCAL), the entry symbol, magic, version, sizes, kind and
+ * name, the tables of options (table.h), the functions of its kind. What passed is never unloaded
+ * (its threads and thread-locals may outlive it), and its descriptor stays open: glibc knows a
+ * library by the name it was opened with, here /proc/self/fd/N, so that number must not come to
+ * mean another file.
+ *
+ * An older plugin's structs are shorter than ours. The loader copies them into ours with the rest
+ * zeroed, so whoever uses `struct plugin` asks for NULL members and not for sizes. The option
+ * tables stay the plugin's own (core/config/options.h walks them by `option_size`).
+ *
+ * Threads: one at a time; core/main's control thread. What loader__get() returned may be read by
+ * any thread.
+ */
+#ifndef DECIMA_PLUGIN_LOADER_H
+#define DECIMA_PLUGIN_LOADER_H
+
+#include <stdbool.h>
+
+#include <decima/plugin.h>
+
+#include "core/base/cleanup.h"
+
+struct loader;
+
+/* A plugin that passed every gate; lives as long as the process. */
+struct plugin {
+	struct dcm_plugin info; /* its pointers lead to the next ones */
+	struct dcm_lifecycle lifecycle;
+	struct dcm_input_ops input; /* filled as info.kind says; else zero */
+	struct dcm_storage_ops storage;
+	struct dcm_output_ops output;
+	char *path; /* where it was found */
+};
+
+/* "input", "storage", "output": as in the names of files and the keys of the configuration. */
+const char *plugin__kind_name(enum dcm_kind kind);
+/* The other way round: 0, or -EINVAL. */
+int plugin__kind_parse(struct dcm_str text, enum dcm_kind *ret);
+
+/*
+ * `path`: directories between colons, searched in order; each must be absolute. `strict`: the rules
+ * of trust.h, as trust__is_privileged() says. -EINVAL names the directory at fault.
+ */
+int loader__new(const char *path, bool strict, struct loader **ret, struct dcm_error *err);
+/* Frees what the loader remembers, not the plugins. */
+void loader__free(struct loader *l);
+DEFINE_CLEANUP(struct loader *, loader__free);
+
+/*
+ * The plugin, loaded now or before. -ENOENT: no such file (the sentence lists the path and the
+ * nearest name there); -EPERM: not trusted; -ENOEXEC: no plugin, or a broken one; -EPROTO: another
+ * version of the interface.
+ */
+int loader__get(struct loader *l, enum dcm_kind kind, const char *name, const struct plugin **ret,
+		struct dcm_error *err);
+
+/* The same for one file, wherever it is and whatever it is called: for decima-plugin-check. */
+int loader__load_file(const char *file, bool strict, const struct plugin **ret, struct dcm_error *err);
+
+/*
+ * Every file named KIND_NAME.so along the path, sorted by kind and name; the first of a name wins,
+ * as in loader__get(). Loads each. plugin is NULL for one that was refused, and `why` then says so.
+ * Stops when `each` returns not 0, and returns that.
+ */
+typedef int (*loader_each_fn)(void *ctx, enum dcm_kind kind, const char *name, const char *file,
+			      const struct plugin *plugin, const char *why);
+int loader__each(struct loader *l, loader_each_fn each, void *ctx, struct dcm_error *err);
+
+/*
+ * The gates behind the dynamic linker, for a description already in memory: tests, and plugins that
+ * are linked in. On success *ret is filled; `path` is copied.
+ */
+int plugin__check(const struct dcm_plugin *theirs, const char *path, struct plugin **ret,
+		  struct dcm_error *err);
+void plugin__free(struct plugin *p); /* for those of plugin__check() only */
+
+#endif
