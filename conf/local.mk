@@ -1,2 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # conf/local.mk - the configurations and the service file
+#
+# The directories are known to make alone, so the service file is filled in here and not by configure. The
+# configuration is installed once: what an administrator wrote there later stays.
+EXTRA_DIST += conf/decima.service.in
+
+conf/decima.service: $(srcdir)/conf/decima.service.in Makefile
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && \
+	$(SED) -e 's|@bindir[@]|$(bindir)|; s|@sysconfdir[@]|$(sysconfdir)|' $(srcdir)/conf/decima.service.in > $@.tmp && \
+	mv $@.tmp $@
+CLEANFILES += conf/decima.service
+if SYSTEMD_UNIT
+systemdsystemunit_DATA = conf/decima.service
+endif
