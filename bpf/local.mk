@@ -2,7 +2,7 @@
 # bpf/local.mk - BPF programs, compiled by clang and turned into a C header by bpftool; built, never committed
 #
 # Whoever includes "bpf/sampler.skel.h" names it as a prerequisite of its objects (see plugins/input/ebpf/local.mk).
-# bpftool's own linking pass drops the DWARF and keeps the BTF.
+# bpftool's own linking pass drops the DWARF and keeps the BTF. bpf_programs are the *.bpf.c, bpf_wire the headers.
 bpf_programs =
 bpf_wire =
 EXTRA_DIST += $(bpf_programs) $(bpf_wire)
@@ -20,5 +20,6 @@ SUFFIXES = .bpf.c .bpf.o .skel.h
 	$(BPFTOOL) gen object $@ $@.tmp && rm -f $@.tmp
 .bpf.o.skel.h:
 	$(AM_V_GEN)$(BPFTOOL) gen skeleton $< > $@.tmp && mv $@.tmp $@
+bpf/sampler.bpf.o: $(bpf_wire)
 endif
 CLEANFILES += bpf/*.bpf.o bpf/*.bpf.o.tmp bpf/*.skel.h bpf/*.skel.h.tmp
