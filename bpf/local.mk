@@ -3,8 +3,8 @@
 #
 # Whoever includes "bpf/sampler.skel.h" names it as a prerequisite of its objects (see plugins/input/ebpf/local.mk).
 # bpftool's own linking pass drops the DWARF and keeps the BTF. bpf_programs are the *.bpf.c, bpf_wire the headers.
-bpf_programs =
-bpf_wire =
+bpf_programs = bpf/sampler.bpf.c
+bpf_wire = bpf/arch.bpf.h bpf/sampler.h bpf/types.bpf.h
 EXTRA_DIST += $(bpf_programs) $(bpf_wire)
 
 AM_V_BPF = $(am__v_BPF_@AM_V@)
@@ -20,6 +20,7 @@ SUFFIXES = .bpf.c .bpf.o .skel.h
 	$(BPFTOOL) gen object $@ $@.tmp && rm -f $@.tmp
 .bpf.o.skel.h:
 	$(AM_V_GEN)$(BPFTOOL) gen skeleton $< > $@.tmp && mv $@.tmp $@
+bpf/sampler.bpf.o: $(bpf_wire)
 bpf/sampler.bpf.o: $(bpf_wire)
 endif
 CLEANFILES += bpf/*.bpf.o bpf/*.bpf.o.tmp bpf/*.skel.h bpf/*.skel.h.tmp

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * bpf/arch.bpf.h - all that the stack walk knows about a processor
+ *
+ * Registers of the interrupted code, how a frame record lies in memory, and what the instruction at the leaf says
+ * about where the return address is. The step in sampler.bpf.c is the same for all.
+ */
+#ifndef DECIMA_BPF_ARCH_H
+#define DECIMA_BPF_ARCH_H
+
+/* Where the leaf's return address is, when the frame record of the leaf does not exist (yet, or any more). */
+enum arch_leaf {
+	ARCH_LEAF_FRAME,   /* in the frame record, as everywhere else */
+	ARCH_LEAF_AT_SP,   /* at the stack pointer */
+	ARCH_LEAF_PAST_SP, /* one word above the stack pointer */
+};
+
+#if defined(__TARGET_ARCH_x86)
+
+#define ARCH_ADDRESS_MAX 0x00ffffffffffffffull /* 57-bit paging */
+#define ARCH_CODE_BYTES	 8u
+#define ARCH_CODE_BEFORE 1u /* how many of these lie before the program counter */
+/* 16 KiB; only read before 5.15, where TOP_OF_KERNEL_STACK_PADDING is 0. */
+#define ARCH_KERNEL_STACK 16384u
+
+typedef struct pt_regs arch_regs;
+#define arch_pc(r)     ((__u64)(r)->rip)
+#define arch_sp(r)     ((__u64)(r)->rsp)
+#define arch_fp(r)     ((__u64)(r)->rbp)
+#define arch_user(r)   (((r)->cs & 3) == 3)
+#define arch_compat(r) ((r)->cs == 0x23) /* __USER32_CS */
+#define arch_code(ra)  (ra)
+
+/* The registers that the walk and arch_compat() need. */
+#define arch_copy_regs(to, from)                                                                   \
+	({                                                                                         \
+		(to)->rip = (from)->rip;                                                           \
+		(to)->rsp = (from)->rsp;                                                           \
+		(to)->rbp = (from)->rbp;                                                           \
+		(to)->cs = (from)->cs;                                                             \
+	})
+
+/*
+ * code[1] is the byte at the program counter. `ret` finds its address at the stack pointer whatever the code around it
+ * does. The other patterns are the standard prologue, endbr64; push %rbp; mov %rsp,%rbp.
+ */
+static __always_inline enum arch_leaf arch_leaf_rule(const __u8 *code)
+{
+	if (code[1] == 0xc3 || code[1] == 0x55)
+		return ARCH_LEAF_AT_SP;
+	if (code[1] == 0xf3 && code[2] == 0x0f && code[3] == 0x1e && code[4] == 0xfa && code[5] == 0x55)
+		return ARCH_LEAF_AT_SP;
+	if (code[0] == 0x55 && code[1] == 0x48 && code[2] == 0x89 && code[3] == 0xe5)
+		return ARCH_LEAF_PAST_SP;
+	return ARCH_LEAF_FRAME;
+}
+
+#elif defined(__TARGET_ARCH_arm64)
+
+#define ARCH_ADDRESS_MAX  0x000fffffffffffffull /* 52-bit addresses */
+#define ARCH_CODE_BYTES	  8u
+#define ARCH_CODE_BEFORE  0u
+#define ARCH_KERNEL_STACK 16384u
+
+typedef struct user_pt_regs arch_regs;
+#define arch_pc(r)     ((__u64)(r)->pc)
+#define arch_sp(r)     ((__u64)(r)->sp)
+#define arch_fp(r)     ((__u64)(r)->regs[29])
+#define arch_user(r)   (((r)->pstate & 0xf) == 0)
+#define arch_compat(r) (((r)->pstate & 0x10) != 0)
+#define arch_code(ra)  ((ra) & 0x0000ffffffffffffull) /* without the pointer authentication code */
+
+#define arch_copy_regs(to, from)                                                                   \
+	({                                                                                         \
+		(to)->pc = (from)->pc;                                                             \
+		(to)->sp = (from)->sp;                                                             \
+		(to)->regs[29] = (from)->regs[29];                                                 \
+		(to)->pstate = (from)->pstate;                                                     \
+	})
+
+/* The return address of a leaf is in x30 until a frame record exists: the record's walk skips at most one caller. */
+static __always_inline enum arch_leaf arch_leaf_rule(const __u8 *code)
+{
+	(void)code;
+	return ARCH_LEAF_FRAME;
+}
+
+#else
+#error "the sampler knows x86 and arm64"
+#endif
+
+#endif
