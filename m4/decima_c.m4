@@ -61,3 +61,15 @@ AC_DEFUN([DECIMA_WARNINGS], [
 	AC_SUBST([WARN_CFLAGS])
 	AC_SUBST([CONVERSION_CFLAGS])
 ])
+
+dnl A profiler that cannot be profiled would be a poor advertisement: our own code keeps its frame pointers.
+dnl --as-needed: a plugin links what it uses and not what its helper library might.
+AC_DEFUN([DECIMA_CODEGEN], [
+	CODEGEN_CFLAGS=
+	LINK_LDFLAGS=
+	DECIMA_APPEND_FLAG([CODEGEN_CFLAGS], [-fno-omit-frame-pointer])
+	DECIMA_APPEND_FLAG([CODEGEN_CFLAGS], [-mno-omit-leaf-frame-pointer])
+	DECIMA_APPEND_LDFLAG([LINK_LDFLAGS], [-Wl,--as-needed])
+	AC_SUBST([CODEGEN_CFLAGS])
+	AC_SUBST([LINK_LDFLAGS])
+])

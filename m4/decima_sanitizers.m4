@@ -14,7 +14,7 @@ AC_DEFUN([DECIMA_SANITIZERS], [
 		[thread], [SAN_CFLAGS="-fsanitize=thread"],
 		[AC_MSG_ERROR([--enable-sanitizers=$enable_sanitizers: say address or thread])])
 	AS_IF([test -n "$SAN_CFLAGS"], [
-		SAN_CFLAGS="$SAN_CFLAGS -fno-omit-frame-pointer -fno-sanitize-recover=all"
+		SAN_CFLAGS="$SAN_CFLAGS -fno-sanitize-recover=all"
 		AC_MSG_CHECKING([whether $CC links with $SAN_CFLAGS])
 		decima_save_CFLAGS=$CFLAGS
 		CFLAGS="$CFLAGS $SAN_CFLAGS"
