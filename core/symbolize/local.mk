@@ -1,7 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 # core/symbolize/local.mk - addresses to names
 noinst_LTLIBRARIES += core/symbolize/libsymbolize.la
-core_symbolize_libsymbolize_la_SOURCES =
-core_symbolize_libsymbolize_la_CFLAGS = $(AM_CFLAGS) $(ELF_CFLAGS)
+core_symbolize_libsymbolize_la_SOURCES = \
+	core/symbolize/build_id.c \
+	core/symbolize/demangle.c core/symbolize/demangle.h \
+	core/symbolize/elf.h \
+	core/symbolize/elf_collect.c core/symbolize/elf_collect.h \
+	core/symbolize/elf_file.c core/symbolize/elf_file.h \
+	core/symbolize/elf_minidebug.c \
+	core/symbolize/elf_plt.c \
+	core/symbolize/elf_symbols.c \
+	core/symbolize/elf_symtab.c
+core_symbolize_libsymbolize_la_CFLAGS = $(AM_CFLAGS) $(LZMA_CFLAGS)
 
-SYMBOLIZE_LA = core/symbolize/libsymbolize.la $(BATCH_LA) $(ELF_LIBS) $(IBERTY_LIBS)
+SYMBOLIZE_LA = core/symbolize/libsymbolize.la $(BATCH_LA) $(LZMA_LIBS) $(IBERTY_LIBS)
