@@ -13,6 +13,7 @@
 
 #include <decima/plugin.h>
 
+#include "core/base/arena.h"
 #include "core/base/buf.h"
 
 enum http_method { HTTP_GET, HTTP_HEAD, HTTP_POST, HTTP_PUT, HTTP_DELETE, HTTP_OPTIONS };
@@ -26,7 +27,7 @@ struct http_field {
 
 struct http_request {
 	enum http_method method;
-	struct dcm_str path;		 /* percent-decoded; starts with '/', no query */
+	struct dcm_str path;		 /* as sent, still percent-encoded; starts with '/', no query */
 	const struct http_field *params; /* [n_params] of the query string, decoded, in order */
 	uint32_t n_params;
 	const struct http_field *headers; /* [n_headers]; names in lower case */
@@ -34,14 +35,21 @@ struct http_request {
 	struct dcm_str body;
 	enum http_role role;	   /* of the caller */
 	struct dcm_budget *budget; /* deadline, memory, and cancelled when the client has gone */
-	const struct http_field *path_params; /* [n_path_params]: what {NAME} in the pattern stood for */
+	const struct http_field *path_params; /* [n_path_params]: what {NAME} in the pattern stood for, decoded */
 	uint32_t n_path_params;
+	struct arena *arena; /* lives as long as the request; holds what was decoded */
 };
 
 /* First value of a name; p is NULL when there is none. */
 struct dcm_str http_request__param(const struct http_request *r, const char *name);
 struct dcm_str http_request__header(const struct http_request *r, const char *name);
 struct dcm_str http_request__path_param(const struct http_request *r, const char *name);
+
+/* Percent-decodes into the arena ('+' means a space in a query). p is NULL for a bad escape, a NUL, or no memory. */
+struct dcm_str http__decode(struct arena *a, struct dcm_str s, bool plus_is_space);
+
+/* Splits "PATH?QUERY" and decodes the parameters into the request. 0, -EINVAL or -ENOMEM. */
+int http_request__set_target(struct http_request *r, struct dcm_str target);
 
 struct http_response {
 	int status; /* 200 unless set */
@@ -72,6 +80,7 @@ struct http_route {
 	enum http_role role;	 /* least role that may call it */
 	http_handler handler;
 	void *ctx;
+	bool quick;	 /* answers at once and never blocks: runs ahead of the queue of slow questions */
 	const char *doc; /* one line */
 };
 
@@ -86,5 +95,8 @@ int http_routes__add(struct http_routes *r, const struct http_route *route);
  * or 403 for a missing role: always as a problem. Any thread.
  */
 void http_routes__dispatch(const struct http_routes *r, struct http_request *req, struct http_response *resp);
+
+/* True when dispatching will run a `quick` handler, or none (an error answer). */
+bool http_routes__is_quick(const struct http_routes *r, enum http_method method, struct dcm_str path);
 
 #endif

@@ -1,7 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # core/net/local.mk - listener, HTTP server and client
 noinst_LTLIBRARIES += core/net/libnet.la
-core_net_libnet_la_SOURCES =
+core_net_libnet_la_SOURCES = \
+	core/net/access.c core/net/access.h \
+	core/net/exchange.c core/net/exchange.h \
+	core/net/http.c core/net/http.h \
+	core/net/http_client.c core/net/http_client.h \
+	core/net/http_routes.c \
+	core/net/listener.c core/net/listener.h
 core_net_libnet_la_CFLAGS = $(AM_CFLAGS) $(MHD_CFLAGS) $(CURL_CFLAGS) $(JANSSON_CFLAGS)
 
 NET_LA = core/net/libnet.la core/stats/libstats.la core/config/libconfig.la $(BASE_LA) $(MHD_LIBS) $(CURL_LIBS) \

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/main/verbs.h - every command of `decima`, as one table
+ */
+#ifndef DECIMA_MAIN_VERBS_H
+#define DECIMA_MAIN_VERBS_H
+
+#include "core/main/args.h"
+
+extern const struct args_verb verbs[]; /* ends with a row of zeroes */
+
+/* The verbs that have a file of their own (run_verb.c, check_verb.c, ...). */
+int verb__run(const struct args *a);
+int verb__check(const struct args *a);
+int verb__plugins(const struct args *a);
+int verb__describe(const struct args *a);
+int verb__record(const struct args *a);
+int verb__convert(const struct args *a);
+int verb__generate(const struct args *a);
+
+/* -c, --set, --data, --listen, --plugin-path, --log-level: how a configuration is found and overridden. */
+extern const struct args_option verb__config_options[];
+
+#endif

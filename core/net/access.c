@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/net/access.c - roles, the Host guard and the cross-site guard
+ */
+#include "core/net/access.h"
+
+#include <arpa/inet.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "core/base/str.h"
+
+/* "[::1]:80", "host:80", "host" to the host alone. */
+static struct dcm_str strip_port(struct dcm_str host)
+{
+	const char *colon, *end;
+
+	if (host.n > 0 && host.p[0] == '[') {
+		end = memchr(host.p, ']', host.n);
+		return end ? (struct dcm_str){ host.p + 1, (uint32_t)(end - host.p - 1) } : host;
+	}
+	colon = host.n ? memchr(host.p, ':', host.n) : NULL;
+	return colon ? (struct dcm_str){ host.p, (uint32_t)(colon - host.p) } : host;
+}
+
+static bool is_ip(struct dcm_str host, bool *ret_loopback)
+{
+	char text[64];
+	struct in_addr v4;
+	struct in6_addr v6;
+
+	if (host.n >= sizeof(text))
+		return false;
+	memcpy(text, host.p, host.n);
+	text[host.n] = '\0';
+	if (inet_pton(AF_INET, text, &v4) == 1) {
+		*ret_loopback = (ntohl(v4.s_addr) >> 24) == 127;
+		return true;
+	}
+	if (inet_pton(AF_INET6, text, &v6) == 1) {
+		*ret_loopback = IN6_IS_ADDR_LOOPBACK(&v6);
+		return true;
+	}
+	return false;
+}
+
+static bool same_name(struct dcm_str a, const char *b)
+{
+	return a.n == strlen(b) && strncasecmp(a.p, b, a.n) == 0;
+}
+
+bool access__is_loopback(struct dcm_str host)
+{
+	bool loopback = false;
+
+	host = strip_port(host);
+	return same_name(host, "localhost") || (is_ip(host, &loopback) && loopback);
+}
+
+/*
+ * A rebinding attack needs a name that it can point here: addresses cannot be rebound, so any literal passes.
+ */
+static bool host_is_ours(const struct access_rules *rules, struct dcm_str host)
+{
+	bool loopback;
+
+	host = strip_port(host);
+	if (same_name(host, "localhost") || is_ip(host, &loopback))
+		return true;
+	for (uint32_t i = 0; i < rules->n_hosts; i++)
+		if (same_name(host, rules->hosts[i]))
+			return true;
+	return false;
+}
+
+/* Same length or not, every byte is looked at. */
+static bool equal_secret(struct dcm_str given, const char *token)
+{
+	size_t n = strlen(token);
+	unsigned char difference = given.n != n;
+
+	for (uint32_t i = 0; i < given.n; i++)
+		difference |= (unsigned char)given.p[i] ^ (unsigned char)token[n ? i % n : 0];
+	return difference == 0 && n > 0;
+}
+
+/* HTTP_ROLE_NONE when there is no token, or none that is known. */
+static enum http_role role_of_token(const struct access_rules *rules, struct dcm_str header)
+{
+	struct dcm_str given;
+	enum http_role role = HTTP_ROLE_NONE;
+
+	if (header.n < 7 || strncasecmp(header.p, "Bearer ", 7) != 0)
+		return HTTP_ROLE_NONE;
+	given = (struct dcm_str){ header.p + 7, header.n - 7 };
+	for (uint32_t i = 0; i < rules->n_tokens; i++)
+		if (equal_secret(given, rules->tokens[i].token) && rules->tokens[i].role > role)
+			role = rules->tokens[i].role;
+	return role;
+}
+
+/* Scheme and host of Origin against Host; a missing Origin is a client that is no browser. */
+static bool same_site(const struct http_request *req)
+{
+	struct dcm_str origin = http_request__header(req, "origin"), host = http_request__header(req, "host");
+	const char *slashes;
+
+	if (!origin.p)
+		return true;
+	slashes = memmem(origin.p, origin.n, "://", 3);
+	if (!slashes)
+		return false;
+	origin.n -= (uint32_t)(slashes + 3 - origin.p);
+	origin.p = slashes + 3;
+	return host.p && host.n == origin.n && strncasecmp(host.p, origin.p, host.n) == 0;
+}
+
+bool access__check(const struct access_rules *rules, const struct access_peer *peer, struct http_request *req,
+		   struct http_response *resp)
+{
+	struct dcm_str authorization = http_request__header(req, "authorization");
+	struct dcm_str host = http_request__header(req, "host");
+	bool changes = req->method != HTTP_GET && req->method != HTTP_HEAD && req->method != HTTP_OPTIONS;
+
+	req->role = role_of_token(rules, authorization);
+	if (peer->is_unix) {
+		bool ours = peer->uid == 0 || peer->uid == geteuid();
+
+		if (ours)
+			req->role = HTTP_ROLE_ADMIN;
+		else if (req->role < rules->anonymous)
+			req->role = rules->anonymous;
+		return true;
+	}
+	if (req->role != HTTP_ROLE_NONE)
+		return true;
+	if (authorization.p) {
+		http_response__header(resp, "WWW-Authenticate", "Bearer error=\"invalid_token\"");
+		http_response__problem(resp, 401, "the token is not one of server.tokens");
+		return false;
+	}
+	if (!host_is_ours(rules, host)) {
+		http_response__problem(resp, 421, "Host \"%.*s\" is not a name of this server; add it to server.hosts", STR_ARG(host));
+		return false;
+	}
+	if (changes && !same_site(req)) {
+		http_response__problem(resp, 403, "a page of another site may not change anything here; send a token");
+		return false;
+	}
+	req->role = rules->anonymous;
+	return true;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/net/access.h - who may do what: the one place that turns a connection and its headers into a role
+ *
+ * Unix socket: root and the daemon's own user are admin (SO_PEERCRED), others have the anonymous role.
+ * TCP: a bearer token's role, else the anonymous role, which is `write` when every address is loopback (or `insecure`
+ * says so), and `none` otherwise. Without a token, the Host header must name this machine (against DNS rebinding) and
+ * a request that changes something must come from the same site (against cross-site requests).
+ */
+#ifndef DECIMA_NET_ACCESS_H
+#define DECIMA_NET_ACCESS_H
+
+#include <stdbool.h>
+
+#include "core/net/http.h"
+
+struct access_token {
+	const char *token;
+	enum http_role role;
+};
+
+struct access_rules {
+	const struct access_token *tokens; /* [n_tokens] */
+	uint32_t n_tokens;
+	const char *const *hosts; /* [n_hosts] further names that a Host header may carry */
+	uint32_t n_hosts;
+	enum http_role anonymous; /* of TCP callers without a token */
+};
+
+/* Where a request came from. */
+struct access_peer {
+	bool is_unix;
+	uint32_t uid; /* of a unix peer */
+};
+
+/*
+ * Sets req->role, or fills the response with the refusal (400 Host, 401 token, 403 cross-site) and returns false.
+ * Tokens are compared in constant time. Any thread.
+ */
+bool access__check(const struct access_rules *rules, const struct access_peer *peer, struct http_request *req,
+		   struct http_response *resp);
+
+/* True for 127.0.0.0/8, ::1 and "localhost" (with or without a port and brackets). */
+bool access__is_loopback(struct dcm_str host);
+
+#endif

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/net/exchange.c - a request's head checked and read, a response handed to libmicrohttpd
+ */
+#include "core/net/exchange.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/mem.h"
+#include "core/base/str.h"
+
+enum { MAX_HEADERS = 100 };
+
+struct exchange *exchange__new(struct MHD_Connection *connection, const char *target, size_t max_body_bytes)
+{
+	struct exchange *x = NEW(struct exchange);
+
+	if (!x)
+		return NULL;
+	x->connection = connection;
+	x->request.arena = &x->arena;
+	x->request.budget = &x->budget;
+	x->body.limit = max_body_bytes;
+	x->response.status = 200;
+	x->target = arena__str(&x->arena, str__of(target));
+	if (!x->target.p) {
+		exchange__free(x);
+		return NULL;
+	}
+	return x;
+}
+
+void exchange__free(struct exchange *x)
+{
+	if (!x)
+		return;
+	http_response__fini(&x->response);
+	buf__fini(&x->body);
+	arena__fini(&x->arena);
+	free(x);
+}
+
+/* What the head may hold of each: RFC 9112 sections 3.2, 5.1 and 6.3. */
+struct head {
+	struct exchange *x;
+	struct http_field *fields;
+	unsigned n_hosts, n_lengths, n_codings;
+	const char *fault;
+};
+
+static enum MHD_Result take_header(void *ctx, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+	struct head *h = ctx;
+	struct http_request *req = &h->x->request;
+	struct dcm_str lower = arena__str(&h->x->arena, str__of(name));
+
+	(void)kind;
+	if (req->n_headers == MAX_HEADERS)
+		h->fault = "more than 100 headers";
+	if (!lower.p)
+		h->fault = "no memory for the headers";
+	if (h->fault)
+		return MHD_NO;
+	for (uint32_t i = 0; i < lower.n; i++) {
+		char *c = (char *)lower.p + i;
+
+		if (*c == ' ' || *c == '\t')
+			h->fault = "a space before a header's colon";
+		*c = (char)tolower((unsigned char)*c);
+	}
+	h->n_hosts += str__eq(lower, STR("host"));
+	h->n_lengths += str__eq(lower, STR("content-length"));
+	h->n_codings += str__eq(lower, STR("transfer-encoding"));
+	h->fields[req->n_headers++] = (struct http_field){ lower, str__of(value) };
+	return MHD_YES;
+}
+
+static const char *fault_of(const struct head *h)
+{
+	if (h->fault)
+		return h->fault;
+	if (h->n_hosts > 1)
+		return "two Host headers";
+	if (h->n_lengths > 1)
+		return "two Content-Length headers";
+	if (h->n_codings > 1)
+		return "two Transfer-Encoding headers";
+	if (h->n_lengths && h->n_codings)
+		return "Content-Length beside Transfer-Encoding";
+	return NULL;
+}
+
+static bool read_method(struct http_request *req, const char *method)
+{
+	static const char *const names[] = { "GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS" };
+
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(method, names[i]) == 0) {
+			req->method = (enum http_method)i;
+			return true;
+		}
+	return false;
+}
+
+bool exchange__read_head(struct exchange *x, const char *method)
+{
+	struct head h = { .x = x, .fields = arena__zalloc(&x->arena, MAX_HEADERS, sizeof(struct http_field)) };
+	const char *fault;
+
+	x->checked = true;
+	x->request.headers = h.fields;
+	if (!h.fields)
+		h.fault = "no memory for the headers";
+	else
+		MHD_get_connection_values(x->connection, MHD_HEADER_KIND, take_header, &h);
+	fault = fault_of(&h);
+	if (!fault && http_request__set_target(&x->request, x->target) < 0)
+		fault = "the target is no path with well-formed %-escapes and at most 256 parameters";
+	if (fault) {
+		http_response__problem(&x->response, 400, "the request is malformed: %s", fault);
+		x->close = true;
+		return false;
+	}
+	if (!read_method(&x->request, method)) {
+		http_response__problem(&x->response, 501, "the method is none of GET, HEAD, POST, PUT, DELETE, OPTIONS");
+		x->close = true;
+		return false;
+	}
+	return true;
+}
+
+/* "Name: value\r\n" lines, as http_response__header() wrote them. */
+static void add_headers(struct MHD_Response *r, struct buf *lines)
+{
+	char *at = (char *)lines->data, *save = NULL;
+
+	for (char *line = at ? strtok_r(at, "\r\n", &save) : NULL; line; line = strtok_r(NULL, "\r\n", &save)) {
+		char *colon = strchr(line, ':');
+
+		if (!colon)
+			continue;
+		*colon = '\0';
+		MHD_add_response_header(r, line, colon + 2);
+	}
+}
+
+enum MHD_Result exchange__send(struct exchange *x)
+{
+	size_t n;
+	void *data;
+	struct MHD_Response *r;
+	enum MHD_Result result;
+
+	if (x->response.body.error || x->response.headers.error) {
+		buf__fini(&x->response.headers);
+		http_response__problem(&x->response, 503, "out of memory for the answer; try again later");
+	}
+	data = buf__take(&x->response.body, &n);
+	r = MHD_create_response_from_buffer(n, data, data ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
+	if (!r) {
+		free(data);
+		return MHD_NO;
+	}
+	add_headers(r, &x->response.headers);
+	MHD_add_response_header(r, "Content-Type",
+				x->response.content_type[0] ? x->response.content_type : "application/json");
+	MHD_add_response_header(r, "X-Content-Type-Options", "nosniff");
+	if (!MHD_get_response_header(r, "Cache-Control"))
+		MHD_add_response_header(r, "Cache-Control", "no-store");
+	if (x->close)
+		MHD_add_response_header(r, "Connection", "close");
+	result = MHD_queue_response(x->connection, (unsigned)x->response.status, r);
+	MHD_destroy_response(r);
+	return result;
+}

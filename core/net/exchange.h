@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/net/exchange.h - one HTTP/1.1 request on its way through libmicrohttpd, and its answer
+ *
+ * Made when the request line is there, checked when the headers are, given to a worker when the body is, freed when
+ * the answer has left. Used by listener.c only.
+ */
+#ifndef DECIMA_NET_EXCHANGE_H
+#define DECIMA_NET_EXCHANGE_H
+
+#include <microhttpd.h>
+
+#include "core/net/access.h"
+#include "core/net/http.h"
+
+struct exchange {
+	struct MHD_Connection *connection;
+	struct exchange *next; /* in the workers' queue */
+	struct arena arena;
+	struct http_request request;
+	struct http_response response;
+	struct dcm_budget budget;
+	struct buf body;
+	struct dcm_str target; /* as in the request line */
+	bool checked;	       /* the headers were looked at */
+	bool answered;	       /* the response is ready to be sent */
+	bool close;	       /* the connection cannot be used again */
+};
+
+/* The target is copied. NULL when memory ran out. */
+struct exchange *exchange__new(struct MHD_Connection *connection, const char *target, size_t max_body_bytes);
+void exchange__free(struct exchange *x);
+
+/* Reads method, target and headers; false when the request is malformed: the response then says how, and `close` is set. */
+bool exchange__read_head(struct exchange *x, const char *method);
+
+/* Hands the response to libmicrohttpd. */
+enum MHD_Result exchange__send(struct exchange *x);
+
+#endif

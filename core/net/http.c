@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/net/http.c - requests, responses, problems (RFC 9457), percent-decoding (RFC 3986)
+ */
+#include "core/net/http.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/str.h"
+
+enum { MAX_PARAMS = 256 };
+
+static struct dcm_str find(const struct http_field *fields, uint32_t n, const char *name)
+{
+	struct dcm_str key = str__of(name);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (str__eq(fields[i].name, key))
+			return fields[i].value;
+	return (struct dcm_str){ NULL, 0 };
+}
+
+struct dcm_str http_request__param(const struct http_request *r, const char *name)
+{
+	return find(r->params, r->n_params, name);
+}
+
+struct dcm_str http_request__header(const struct http_request *r, const char *name)
+{
+	return find(r->headers, r->n_headers, name);
+}
+
+struct dcm_str http_request__path_param(const struct http_request *r, const char *name)
+{
+	return find(r->path_params, r->n_path_params, name);
+}
+
+static int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	if (c >= 'A' && c <= 'F')
+		return c - 'A' + 10;
+	return -1;
+}
+
+struct dcm_str http__decode(struct arena *a, struct dcm_str s, bool plus_is_space)
+{
+	const struct dcm_str bad = { NULL, 0 };
+	char *out = arena__alloc(a, (size_t)s.n + 1);
+	uint32_t n = 0;
+
+	if (!out)
+		return bad;
+	for (uint32_t i = 0; i < s.n; i++) {
+		char c = s.p[i];
+
+		if (c == '+' && plus_is_space) {
+			c = ' ';
+		} else if (c == '%') {
+			bool whole = s.n - i > 2;
+			int hi = whole ? hex_digit(s.p[i + 1]) : -1;
+			int lo = whole ? hex_digit(s.p[i + 2]) : -1;
+
+			if (hi < 0 || lo < 0)
+				return bad;
+			c = (char)(hi * 16 + lo);
+			i += 2;
+		}
+		if (c == '\0')
+			return bad;
+		out[n++] = c;
+	}
+	out[n] = '\0';
+	return (struct dcm_str){ out, n };
+}
+
+/* "a=b" to a decoded pair. */
+static int add_param(struct http_request *r, struct http_field *params, struct dcm_str part)
+{
+	const char *eq = memchr(part.p, '=', part.n);
+	uint32_t name_n = eq ? (uint32_t)(eq - part.p) : part.n;
+	struct http_field *f = &params[r->n_params];
+
+	f->name = http__decode(r->arena, (struct dcm_str){ part.p, name_n }, true);
+	f->value = eq ? http__decode(r->arena, (struct dcm_str){ eq + 1, part.n - name_n - 1 }, true) : STR("");
+	if (!f->name.p || !f->value.p)
+		return -EINVAL;
+	r->n_params++;
+	return 0;
+}
+
+int http_request__set_target(struct http_request *r, struct dcm_str target)
+{
+	const char *mark = memchr(target.p, '?', target.n), *at, *end = target.p + target.n;
+	struct http_field *params;
+
+	r->path = (struct dcm_str){ target.p, mark ? (uint32_t)(mark - target.p) : target.n };
+	r->params = NULL;
+	r->n_params = 0;
+	if (r->path.n == 0 || r->path.p[0] != '/')
+		return -EINVAL;
+	if (!mark)
+		return 0;
+	params = arena__zalloc(r->arena, MAX_PARAMS, sizeof(*params));
+	if (!params)
+		return -ENOMEM;
+	r->params = params;
+	for (at = mark + 1; at < end;) {
+		const char *amp = memchr(at, '&', (size_t)(end - at));
+		const char *stop = amp ? amp : end;
+		int err = 0;
+
+		if (r->n_params == MAX_PARAMS)
+			return -EINVAL;
+		if (stop > at)
+			err = add_param(r, params, (struct dcm_str){ at, (uint32_t)(stop - at) });
+		if (err < 0)
+			return err;
+		at = stop + 1;
+	}
+	return 0;
+}
+
+void http_response__fini(struct http_response *r)
+{
+	buf__fini(&r->body);
+	buf__fini(&r->headers);
+}
+
+void http_response__header(struct http_response *r, const char *name, const char *fmt, ...)
+{
+	va_list ap;
+
+	buf__printf(&r->headers, "%s: ", name);
+	va_start(ap, fmt);
+	buf__vprintf(&r->headers, fmt, ap);
+	va_end(ap);
+	buf__text(&r->headers, "\r\n");
+}
+
+static const char *reason_of(int status)
+{
+	static const struct {
+		int status;
+		const char *reason;
+	} reasons[] = { { 400, "Bad Request" },
+			{ 401, "Unauthorized" },
+			{ 403, "Forbidden" },
+			{ 404, "Not Found" },
+			{ 405, "Method Not Allowed" },
+			{ 408, "Request Timeout" },
+			{ 409, "Conflict" },
+			{ 413, "Content Too Large" },
+			{ 421, "Misdirected Request" },
+			{ 422, "Unprocessable Content" },
+			{ 429, "Too Many Requests" },
+			{ 499, "Client Closed Request" },
+			{ 501, "Not Implemented" },
+			{ 503, "Service Unavailable" },
+			{ 504, "Gateway Timeout" } };
+
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
+		if (reasons[i].status == status)
+			return reasons[i].reason;
+	return "Internal Server Error";
+}
+
+void http_response__problem(struct http_response *r, int status, const char *fmt, ...)
+{
+	char detail[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(detail, sizeof(detail), fmt, ap);
+	va_end(ap);
+	r->status = status;
+	snprintf(r->content_type, sizeof(r->content_type), "application/problem+json");
+	buf__fini(&r->body);
+	buf__printf(&r->body, "{\"type\":\"about:blank\",\"title\":\"%s\",\"status\":%d,\"detail\":", reason_of(status),
+		    status);
+	buf__json(&r->body, str__of(detail));
+	buf__text(&r->body, "}\n");
+}
+
+int http__status_of(int error)
+{
+	switch (-error) {
+	case EINVAL:
+	case EBADMSG:
+	case EILSEQ:
+		return 400;
+	case EACCES:
+	case EPERM:
+		return 403;
+	case ENOENT:
+		return 404;
+	case EEXIST:
+	case EBUSY:
+		return 409;
+	case EFBIG:
+		return 413;
+	case E2BIG:
+		return 422;
+	case ECANCELED:
+		return 499;
+	case ENOTSUP:
+		return 501;
+	case EAGAIN:
+	case ENOSPC:
+	case ENOMEM:
+	case ESHUTDOWN:
+		return 503;
+	case ETIMEDOUT:
+		return 504;
+	default:
+		return 500;
+	}
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/net/http_client.c - one request through libcurl
+ */
+#include "core/net/http_client.h"
+
+#include <curl/curl.h>
+#include <errno.h>
+#include <string.h>
+
+#include "core/base/error.h"
+#include "core/base/str.h"
+
+static size_t take_body(char *data, size_t size, size_t n, void *ctx)
+{
+	struct http_response *r = ctx;
+
+	buf__append(&r->body, data, size * n);
+	return r->body.error ? 0 : size * n;
+}
+
+/* "unix:/SOCKET:/PATH" to the socket's path (copied out) and an http URL that the peer understands. */
+static int split_unix(const char *url, struct buf *socket, struct buf *http)
+{
+	const char *path = strchr(url + 5, ':');
+
+	if (!path)
+		return -EINVAL;
+	buf__append(socket, url + 5, (size_t)(path - url - 5));
+	buf__text(http, "http://localhost");
+	buf__text(http, path + 1);
+	return socket->error ? socket->error : http->error;
+}
+
+static int explain(CURLcode code, const struct http_call *call, const char *detail, struct dcm_error *err)
+{
+	if (!detail[0])
+		detail = curl_easy_strerror(code);
+	switch (code) {
+	case CURLE_COULDNT_CONNECT:
+		return error__set(err, -ECONNREFUSED, "%s: cannot connect: %s; is decima running there?", call->url, detail);
+	case CURLE_OPERATION_TIMEDOUT:
+		return error__set(err, -ETIMEDOUT, "%s: no answer in time: %s", call->url, detail);
+	case CURLE_URL_MALFORMAT:
+	case CURLE_UNSUPPORTED_PROTOCOL:
+		return error__set(err, -EINVAL, "%s: not a URL this can ask; write http://HOST:PORT or unix:/PATH", call->url);
+	case CURLE_COULDNT_RESOLVE_HOST:
+		return error__set(err, -ENOENT, "%s: %s", call->url, detail);
+	case CURLE_WRITE_ERROR:
+		return error__set(err, -EFBIG, "%s: the answer is larger than %zu bytes; narrow the question", call->url,
+				  call->max_bytes);
+	default:
+		return error__set(err, -EIO, "%s: %s", call->url, detail);
+	}
+}
+
+static void set_method(CURL *curl, const struct http_call *call)
+{
+	switch (call->method) {
+	case HTTP_HEAD:
+		curl_easy_setopt(curl, CURLOPT_NOBODY, 1L);
+		break;
+	case HTTP_POST:
+		curl_easy_setopt(curl, CURLOPT_POST, 1L);
+		curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)call->n_body);
+		curl_easy_setopt(curl, CURLOPT_POSTFIELDS, call->body ? call->body : "");
+		break;
+	case HTTP_PUT:
+		curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, "PUT");
+		curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)call->n_body);
+		curl_easy_setopt(curl, CURLOPT_POSTFIELDS, call->body ? call->body : "");
+		break;
+	case HTTP_DELETE:
+		curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, "DELETE");
+		break;
+	default:
+		break;
+	}
+}
+
+static int perform(CURL *curl, const struct http_call *call, struct http_response *ret, struct dcm_error *err)
+{
+	char detail[CURL_ERROR_SIZE] = "", *type = NULL;
+	struct curl_slist *headers = NULL;
+	struct buf auth = { 0 };
+	CURLcode code;
+	long status = 0;
+
+	ret->body.limit = call->max_bytes;
+	curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+	curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, detail);
+	curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)(call->timeout_ns / 1000000));
+	curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_body);
+	curl_easy_setopt(curl, CURLOPT_WRITEDATA, ret);
+	set_method(curl, call);
+	if (call->bearer) {
+		buf__printf(&auth, "Authorization: Bearer %s", call->bearer);
+		headers = auth.error ? NULL : curl_slist_append(NULL, (const char *)auth.data);
+		if (!headers) {
+			buf__fini(&auth);
+			return error__nomem(err);
+		}
+		curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
+	}
+	code = curl_easy_perform(curl);
+	curl_slist_free_all(headers);
+	buf__fini(&auth);
+	if (code != CURLE_OK)
+		return explain(code, call, detail, err);
+	curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
+	curl_easy_getinfo(curl, CURLINFO_CONTENT_TYPE, &type);
+	ret->status = (int)status;
+	snprintf(ret->content_type, sizeof(ret->content_type), "%s", type ? type : "");
+	return 0;
+}
+
+int http_client__call(const struct http_call *call, struct http_response *ret, struct dcm_error *err)
+{
+	struct buf socket = { 0 }, http = { 0 };
+	CURL *curl = curl_easy_init();
+	int r = 0;
+
+	if (!curl)
+		return error__nomem(err);
+	if (strncmp(call->url, "unix:", 5) == 0) {
+		r = split_unix(call->url, &socket, &http);
+		if (r < 0)
+			error__set(err, r, "%s: not a URL this can ask; write unix:/PATH/TO/SOCKET", call->url);
+		else
+			curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, (const char *)socket.data);
+	} else {
+		/* The daemon is asked directly: a proxy of the environment is for the outside. */
+		curl_easy_setopt(curl, CURLOPT_NOPROXY, "*");
+	}
+	if (r == 0) {
+		curl_easy_setopt(curl, CURLOPT_URL, http.data ? (const char *)http.data : call->url);
+		r = perform(curl, call, ret, err);
+	}
+	curl_easy_cleanup(curl);
+	buf__fini(&socket);
+	buf__fini(&http);
+	return r;
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/net/http_routes.c - which handler answers which path
+ *
+ * A few dozen rows, matched one after the other, segment by segment on the encoded path, so that an encoded slash in
+ * a label's name stays inside its segment.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/base/vec.h"
+#include "core/net/http.h"
+
+enum { MAX_PATH_PARAMS = 4 };
+
+struct http_routes {
+	VEC(struct http_route) rows;
+};
+
+static const char *const method_names[] = { "GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS" };
+
+struct http_routes *http_routes__new(void)
+{
+	return NEW(struct http_routes);
+}
+
+void http_routes__free(struct http_routes *r)
+{
+	if (!r)
+		return;
+	vec__fini(&r->rows);
+	free(r);
+}
+
+int http_routes__add(struct http_routes *r, const struct http_route *route)
+{
+	for (size_t i = 0; i < r->rows.n; i++)
+		if (r->rows.v[i].method == route->method && strcmp(r->rows.v[i].pattern, route->pattern) == 0)
+			return -EEXIST;
+	return vec__push(&r->rows, *route) ? 0 : -ENOMEM;
+}
+
+/* Cuts the first segment (between slashes) off *rest; false at the end. */
+static bool next_segment(struct dcm_str *rest, struct dcm_str *ret)
+{
+	const char *slash;
+
+	if (rest->n == 0 || rest->p[0] != '/')
+		return false;
+	rest->p++;
+	rest->n--;
+	slash = rest->n ? memchr(rest->p, '/', rest->n) : NULL;
+	*ret = (struct dcm_str){ rest->p, slash ? (uint32_t)(slash - rest->p) : rest->n };
+	rest->p += ret->n;
+	rest->n -= ret->n;
+	return true;
+}
+
+/* True when the path fits; what {NAME}s stood for (still encoded) goes to [*ret_n] params. */
+static bool fits(const char *pattern, struct dcm_str path, struct http_field *params, uint32_t *ret_n)
+{
+	struct dcm_str want = str__of(pattern), w, p;
+
+	*ret_n = 0;
+	for (;;) {
+		bool more_w = next_segment(&want, &w), more_p = next_segment(&path, &p);
+
+		if (more_w != more_p)
+			return false;
+		if (!more_w)
+			return path.n == 0;
+		if (w.n > 2 && w.p[0] == '{') {
+			if (p.n == 0 || *ret_n == MAX_PATH_PARAMS)
+				return false;
+			params[(*ret_n)++] = (struct http_field){ { w.p + 1, w.n - 2 }, p };
+		} else if (!str__eq(w, p)) {
+			return false;
+		}
+	}
+}
+
+static bool answers(const struct http_route *row, enum http_method method)
+{
+	return row->method == method || (row->method == HTTP_GET && method == HTTP_HEAD);
+}
+
+/* The row for method and path; NULL, and whether the path alone fits some row. */
+static const struct http_route *find(const struct http_routes *r, enum http_method method, struct dcm_str path,
+				     struct http_field *params, uint32_t *ret_n, bool *ret_path_known)
+{
+	*ret_path_known = false;
+	for (size_t i = 0; i < r->rows.n; i++) {
+		if (!fits(r->rows.v[i].pattern, path, params, ret_n))
+			continue;
+		*ret_path_known = true;
+		if (answers(&r->rows.v[i], method))
+			return &r->rows.v[i];
+	}
+	return NULL;
+}
+
+bool http_routes__is_quick(const struct http_routes *r, enum http_method method, struct dcm_str path)
+{
+	struct http_field params[MAX_PATH_PARAMS];
+	uint32_t n;
+	bool known;
+	const struct http_route *row = find(r, method, path, params, &n, &known);
+
+	return !row || row->quick;
+}
+
+static void refuse_method(const struct http_routes *r, struct http_request *req, struct http_response *resp)
+{
+	struct http_field params[MAX_PATH_PARAMS];
+	struct buf allow = { 0 };
+	uint32_t n;
+
+	for (size_t i = 0; i < r->rows.n; i++)
+		if (fits(r->rows.v[i].pattern, req->path, params, &n))
+			buf__printf(&allow, "%s%s", allow.n ? ", " : "", method_names[r->rows.v[i].method]);
+	http_response__header(resp, "Allow", "%s", allow.n ? (const char *)allow.data : "");
+	http_response__problem(resp, 405, "%.*s does not answer %s; it answers %s", STR_ARG(req->path),
+			       method_names[req->method], allow.n ? (const char *)allow.data : "nothing");
+	buf__fini(&allow);
+}
+
+static void refuse_role(const struct http_route *row, const struct http_request *req, struct http_response *resp)
+{
+	static const char *const roles[] = { "none", "read", "write", "admin" };
+
+	if (req->role == HTTP_ROLE_NONE) {
+		http_response__header(resp, "WWW-Authenticate", "Bearer");
+		http_response__problem(resp, 401, "%.*s needs a token with the role %s: send Authorization: Bearer TOKEN",
+				       STR_ARG(req->path), roles[row->role]);
+	} else {
+		http_response__problem(resp, 403,
+				       "%.*s needs the role %s and the caller has %s; use a token of that role (server.tokens), or "
+				       "the unix socket as root or the daemon's user",
+				       STR_ARG(req->path), roles[row->role], roles[req->role]);
+	}
+}
+
+void http_routes__dispatch(const struct http_routes *r, struct http_request *req, struct http_response *resp)
+{
+	struct http_field params[MAX_PATH_PARAMS];
+	bool path_known;
+	const struct http_route *row = find(r, req->method, req->path, params, &req->n_path_params, &path_known);
+
+	if (!row && path_known) {
+		refuse_method(r, req, resp);
+		return;
+	}
+	if (!row) {
+		http_response__problem(resp, 404, "there is nothing at %.*s; /api/v1 lists what there is", STR_ARG(req->path));
+		return;
+	}
+	if (req->role < row->role) {
+		refuse_role(row, req, resp);
+		return;
+	}
+	for (uint32_t i = 0; i < req->n_path_params; i++) {
+		params[i].value = http__decode(req->arena, params[i].value, false);
+		if (!params[i].value.p) {
+			http_response__problem(resp, 400, "%.*s has a bad %%-escape", STR_ARG(req->path));
+			return;
+		}
+	}
+	req->path_params = params;
+	row->handler(row->ctx, req, resp);
+	req->path_params = NULL;
+	req->n_path_params = 0;
+	if (resp->body.error) {
+		int error = resp->body.error;
+
+		http_response__problem(resp, http__status_of(error), "the answer did not fit into memory; narrow the question");
+	}
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/net/listener.h - the server's sockets: accepts, bounds, and hands requests to the routes
+ *
+ * One event thread owns the sockets (libmicrohttpd over epoll, which parses HTTP/1.1); a few workers run the handlers,
+ * so that a slow question delays no health check. The listener keeps absolute deadlines for headers, bodies and
+ * answers and shuts the descriptor of whoever exceeds them; a client that goes away cancels its request's budget.
+ *
+ * What libmicrohttpd 0.9.75 lets through is refused before a handler sees it: Content-Length beside Transfer-Encoding,
+ * two Content-Lengths, a space before a header's colon, no Host or two of them.
+ */
+#ifndef DECIMA_NET_LISTENER_H
+#define DECIMA_NET_LISTENER_H
+
+#include "core/base/log.h"
+#include "core/net/access.h"
+#include "core/net/http.h"
+#include "core/stats/stats.h"
+
+struct listener;
+
+struct listener_options {
+	const char *const *addresses; /* [n_addresses]: "127.0.0.1:7070", "[::1]:7070", ":7070", "unix:/PATH" */
+	uint32_t n_addresses;
+	const struct access_rules *rules; /* outlive the listener, with everything they point to */
+	uint32_t max_connections;	  /* 0: 512 */
+	uint32_t n_workers;		  /* 0: 4 */
+	uint32_t max_waiting;		  /* requests that wait for a worker; beyond it 503. 0: 64 */
+	size_t max_body_bytes;		  /* 0: 64 MiB */
+	int64_t header_timeout_ns;	  /* 0: 10 s, from the connection's or last answer's end (idle: 60 s more) */
+	int64_t body_timeout_ns;	  /* 0: 30 s */
+	int64_t request_timeout_ns;	  /* deadline of a handler's budget. 0: 60 s */
+	uint64_t request_max_bytes;	  /* memory of a handler's budget. 0: 1 GiB */
+};
+
+/*
+ * Binds the addresses (nothing is accepted yet). Errors name the address and what holds it. `routes` must outlive the
+ * listener and not change.
+ */
+int listener__new(const struct listener_options *o, const struct http_routes *routes, const struct log *log,
+		  struct stats *stats, struct listener **ret, struct dcm_error *err);
+int listener__start(struct listener *l, struct dcm_error *err);
+
+/* Stops accepting, lets running requests end until the deadline, then closes. */
+void listener__stop(struct listener *l, int64_t deadline_mono_ns);
+void listener__free(struct listener *l);
+
+/* Port of the i-th address as bound (for ":0" in tests); 0 for a unix socket. */
+uint16_t listener__port(const struct listener *l, uint32_t i);
+
+#endif
