@@ -10,5 +10,4 @@ core_net_libnet_la_SOURCES = \
 	core/net/listener.c core/net/listener.h
 core_net_libnet_la_CFLAGS = $(AM_CFLAGS) $(MHD_CFLAGS) $(CURL_CFLAGS) $(JANSSON_CFLAGS)
 
-NET_LA = core/net/libnet.la core/stats/libstats.la core/config/libconfig.la $(BASE_LA) $(MHD_LIBS) $(CURL_LIBS) \
-	$(JANSSON_LIBS) $(YAML_LIBS)
+NET_LA = core/net/libnet.la $(STATS_LA) $(CONFIG_LA) $(MHD_LIBS) $(CURL_LIBS) $(JANSSON_LIBS)

@@ -4,4 +4,4 @@ noinst_LTLIBRARIES += core/pipeline/libpipeline.la
 core_pipeline_libpipeline_la_SOURCES =
 core_pipeline_libpipeline_la_CFLAGS = $(AM_CFLAGS) $(PCRE2_CFLAGS)
 
-PIPELINE_LA = core/pipeline/libpipeline.la core/query/libquery.la $(PLUGIN_LA) $(PCRE2_LIBS)
+PIPELINE_LA = core/pipeline/libpipeline.la $(QUERY_LA) $(PLUGIN_LA)

@@ -4,5 +4,4 @@ noinst_LTLIBRARIES += core/query/libquery.la
 core_query_libquery_la_SOURCES =
 core_query_libquery_la_CFLAGS = $(AM_CFLAGS) $(PCRE2_CFLAGS)
 
-QUERY_LA = core/query/libquery.la core/codec/libcodec.la core/symbolize/libsymbolize.la core/stats/libstats.la \
-	$(BATCH_LA) $(PCRE2_LIBS) $(DEFLATE_LIBS) $(JANSSON_LIBS) $(ELF_LIBS) $(IBERTY_LIBS)
+QUERY_LA = core/query/libquery.la $(CODEC_LA) $(SYMBOLIZE_LA) $(STATS_LA) $(PCRE2_LIBS)
