@@ -7,6 +7,8 @@
 #	fuzz_programs += fuzz/fuzz_pprof
 #	fuzz_fuzz_pprof_SOURCES = fuzz/fuzz_pprof.c $(FUZZ_MAIN)
 #	fuzz_fuzz_pprof_LDADD = $(CODEC_LA) $(FUZZ_LDFLAGS)
+#
+# and a line in fuzz/floors.
 fuzz_programs =
 check_PROGRAMS += $(fuzz_programs)
 TESTS += $(fuzz_programs)
@@ -15,4 +17,4 @@ FUZZ_MAIN =
 else
 FUZZ_MAIN = fuzz/replay_main.c
 endif
-EXTRA_DIST += fuzz/corpus
+EXTRA_DIST += fuzz/corpus fuzz/floors

@@ -24,41 +24,52 @@ step_dist() {
 	fi
 }
 
-# libFuzzer itself over each corpus, once and then a moment of its own ideas: thousands of runs, no promise of more.
+# libFuzzer over each corpus: what the corpus alone reaches must not fall below fuzz/floors, and then a moment of
+# libFuzzer's own ideas, thousands of runs, no promise of more.
 step_fuzz() {
-	variant=fuzz
 	log=$top/build/fuzz.log
 	: >"$log"
+	: >"$results/fuzz"
 	if ! command -v clang >/dev/null; then
 		echo "skip fuzz: clang is missing" >"$results/fuzz"
-		return
-	fi
-	if ! logged "$log" variant_configure $variant; then
+	elif ! logged "$log" variant_configure fuzz; then
 		echo "not ok configure: see $log" >"$results/fuzz"
-		return
+	else
+		for source in "$top"/fuzz/fuzz_*.c; do
+			[ -f "$source" ] && fuzz_one "$(basename "$source" .c)" >>"$results/fuzz"
+		done
 	fi
-	: >"$results/fuzz"
-	for source in "$top"/fuzz/fuzz_*.c; do
-		[ -f "$source" ] || continue
-		target=$(basename "$source" .c)
-		fuzz_one "$target" >>"$results/fuzz"
-	done
 	grep '^not ok' "$results/fuzz"
 }
 
 # fuzz_one TARGET: libFuzzer writes what it finds into its first folder, which must not be the committed corpus.
 fuzz_one() {
-	scratch=$(mktemp -d)
+	program=$top/build/fuzz/fuzz/$1
+	corpus=$top/fuzz/corpus/${1#fuzz_}
+	limits="-rss_limit_mb=2048 -timeout=20"
 	if ! make -C "$top/build/fuzz" -j"$jobs" "fuzz/$1" >>"$log" 2>&1; then
 		echo "not ok $1: does not build; see $log"
-	elif (cd "$scratch" && mkdir new && timeout 120 "$top/build/fuzz/fuzz/$1" -seed=1 -runs=20000 -max_total_time=20 \
-		-rss_limit_mb=2048 -timeout=20 new "$top/fuzz/corpus/${1#fuzz_}") >>"$log" 2>&1; then
-		echo "ok $1"
+		return
+	fi
+	scratch=$(mktemp -d) && mkdir "$scratch/new" && cd "$scratch" || return
+	# shellcheck disable=SC2086 # the limits are words
+	timeout 120 "$program" -runs=0 $limits "$corpus" >replay.log 2>&1
+	cat replay.log >>"$log"
+	reached=$(sed -n 's/.*INITED cov: \([0-9]*\).*/\1/p' replay.log)
+	floor=$(awk -v target="$1" '$1 == target { print $2 }' "$top/fuzz/floors")
+	if [ "${reached:-0}" -ge "${floor:-1000000000}" ]; then
+		echo "ok $1.floor: $reached edges, at least $floor"
+	else
+		echo "not ok $1.floor: the corpus reaches ${reached:-no} edges, fuzz/floors wants ${floor:-a line for it}"
+	fi
+	# shellcheck disable=SC2086
+	if timeout 120 "$program" -seed=1 -runs=20000 -max_total_time=15 $limits new "$corpus" >>"$log" 2>&1; then
+		echo "ok $1.runs"
 	else
 		mkdir -p "$top/build/fuzz-finds" && cp -r "$scratch/." "$top/build/fuzz-finds/"
-		echo "not ok $1: $(grep -m 1 -E 'ERROR|SUMMARY' "$log"); the input is in build/fuzz-finds, see $log"
+		echo "not ok $1.runs: $(grep -E 'ERROR|SUMMARY' "$log" | tail -n 1); the input is in build/fuzz-finds"
 	fi
-	rm -rf "$scratch"
+	cd "$top" && rm -rf "$scratch"
 }
 
 # The scripts of tests/e2e with a decima installed into a folder that root (or whoever we are) owns all the way up.
