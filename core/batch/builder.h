@@ -2,11 +2,27 @@
 /*
  * core/batch/builder.h - makes a batch: interns, checks once, hashes, seals
  *
- * The functions behind `struct dcm_host`'s add_*: their contract is written there. A builder belongs to one thread at
- * a time. Every add is O(1) amortised; equal entries get one id. A builder that failed (memory, limit, bad id) is
- * sticky: adds return 0 and seal reports the first failure.
+ * The functions behind `struct dcm_host`'s add_*: their contract is written there. A builder
+ * belongs to one thread at a time. Every add is O(1) amortised; equal entries get one id. A builder
+ * that failed (memory, limit, bad entry) is sticky: adds return 0 and seal reports the first
+ * failure.
  *
- * Identity (xxh3-128 over length-prefixed little-endian fields; the layout is written in docs/FORMATS.md):
+ * What is checked, each entry once, when it is new: every id; kinds and flags; mapping.start <=
+ * limit; build ids are lower-case hex of at most 128 characters; process only with runtime
+ * addresses, no address with addr_kind none; label names are not empty, have no control characters
+ * and come once; 0 <= time_ns, duration_ns, period; type parts as in type.h. Limits: max_bytes (the
+ * builder's memory), 2^31 entries a table, 1 MiB a string, 4096 locations a stack, 1024 lines a
+ * location, 256 labels a set or series, 16 types a profile.
+ *
+ * What is made equal:
+ *   text:     bytes that are not UTF-8 become U+FFFD, one each. Refusing would let one process with a broken name
+ *             make everybody's samples of that window unsealable.
+ *   function: a system_name equal to the name becomes none.
+ *   location: two that differ in `unnamed` alone are one, and keep the first reason that is known; with lines there
+ *             is no reason.
+ *   labels:   sorted by name; those with an empty string as value are left out.
+ *
+ * Identity (xxh3-128; the layout is written in docs/FORMATS.md):
  *   location: kind, addr_kind, address; the mapping by build id, else by kind and file; the process for runtime
  *             addresses; the lines' texts unless the location can be named later (native, build id, address).
  *   stack:    the hashes of its locations, leaf first.
@@ -24,28 +40,44 @@ struct dcm_builder *builder__new(uint64_t max_bytes);
 void builder__free(struct dcm_builder *b);
 DEFINE_CLEANUP(struct dcm_builder *, builder__free);
 
-/* The id that the next seal gives; the sequence counts up by one with each seal. Default: all zero. */
+/*
+ * The id that the next seal gives; the sequence counts up by one with each that succeeds. Default:
+ * all zero.
+ */
 void builder__set_source(struct dcm_builder *b, struct dcm_hash source, uint64_t next_sequence);
 
 uint32_t builder__string(struct dcm_builder *b, struct dcm_str s);
 uint32_t builder__mapping(struct dcm_builder *b, const struct dcm_mapping *m);
 uint32_t builder__function(struct dcm_builder *b, const struct dcm_function *f);
 uint32_t builder__process(struct dcm_builder *b, const struct dcm_process *p);
-uint32_t builder__location(struct dcm_builder *b, const struct dcm_location *l, const struct dcm_line *lines,
-			   uint32_t n_lines);
+uint32_t builder__location(struct dcm_builder *b, const struct dcm_location *l,
+			   const struct dcm_line *lines, uint32_t n_lines);
 uint32_t builder__stack(struct dcm_builder *b, const uint32_t *locations, uint32_t n);
 uint32_t builder__series(struct dcm_builder *b, const struct dcm_pair *pairs, uint32_t n);
 uint32_t builder__label_set(struct dcm_builder *b, const struct dcm_label *labels, uint32_t n);
-uint32_t builder__profile(struct dcm_builder *b, const struct dcm_profile *head, const struct dcm_type *types,
-			  uint32_t n_types);
+uint32_t builder__profile(struct dcm_builder *b, const struct dcm_profile *head,
+			  const struct dcm_type *types, uint32_t n_types);
 void builder__row(struct dcm_builder *b, uint32_t stack, uint32_t label_set, const int64_t *values);
 
 /* Negative errno of the first failure, or 0. */
 int builder__error(const struct dcm_builder *b);
 
 /*
- * Validates, drops labels with an empty value, hashes, and hands the tables to a new batch. The builder is then empty
- * and reusable (also after a failure). -EINVAL names the field at fault: "profile 3: duration_ns is negative".
+ * Makes the builder fail, when it has not yet: for who fills it on somebody's behalf and finds a
+ * fault of his own.
+ */
+void builder__fail(struct dcm_builder *b, int code, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Memory that the builder holds, in bytes: what max_bytes bounds. */
+uint64_t builder__bytes(const struct dcm_builder *b);
+
+/* Forgets everything that was added since the last seal, failures too. */
+void builder__reset(struct dcm_builder *b);
+
+/*
+ * Hashes, and hands the tables to a new batch. The builder is then empty and reusable (also after a
+ * failure). -EINVAL names the entry and the field at fault: "profile 3: duration_ns is negative".
  */
 int builder__seal(struct dcm_builder *b, struct dcm_batch **ret_batch, struct dcm_error *err);
 

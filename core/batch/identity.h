@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/batch/identity.h - content hashes: what makes two locations, stacks or series the same one
+ *
+ * xxh3-128 over fixed little-endian layouts, which docs/FORMATS.md writes down: equal on every
+ * machine and in every version, so that stores and peers may keep them. Reads tables only; any
+ * thread.
+ */
+#ifndef DECIMA_BATCH_IDENTITY_H
+#define DECIMA_BATCH_IDENTITY_H
+
+#include <stdbool.h>
+
+#include <decima/plugin.h>
+
+/*
+ * Hashes of all locations, stacks and series of the batch into [n_locations], [n_stacks] and
+ * [n_series]. The batch's own *_hashes are not read. 0 or -ENOMEM.
+ */
+int identity__compute(const struct dcm_batch *b, struct dcm_hash *ret_locations,
+		      struct dcm_hash *ret_stacks, struct dcm_hash *ret_series);
+
+/*
+ * Of one series; for overlays that give series other labels. Its pairs must be sorted by name, at
+ * most 256.
+ */
+struct dcm_hash identity__series(const struct dcm_batch *b, uint32_t series);
+
+/*
+ * True when the location's names can be found later, from its build id and address: they are then
+ * no part of it.
+ */
+bool identity__named_later(const struct dcm_batch *b, const struct dcm_location *l);
+
+#endif
