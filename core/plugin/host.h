@@ -43,7 +43,6 @@ struct host_services {
 		      const char *format, uint8_t **ret_data, size_t *ret_n, struct dcm_error *err);
 	int (*decode)(void *ctx, const char *format, const uint8_t *data, size_t n,
 		      struct dcm_batch **ret_batch, struct dcm_error *err);
-	bool (*regex_matches)(const struct dcm_regex *regex, struct dcm_str text);
 	/* Called on each change of an instance's state, without a lock held; may be NULL. */
 	void (*state_changed)(void *ctx, const struct dcm_host *host, enum dcm_state state,
 			      const char *sentence);
@@ -59,7 +58,7 @@ int host__new(const char *instance, const struct host_services *services, struct
 void host__free(struct dcm_host *h);
 DEFINE_CLEANUP(struct dcm_host *, host__free);
 
-/* What set_state said last. `since_real_ns`: when it came to be. Any thread. */
+/* How the instance does, for people. `since_real_ns`: when that came to be. Any thread. */
 struct host_state {
 	enum dcm_state state;
 	int64_t since_real_ns;
@@ -68,6 +67,11 @@ struct host_state {
 void host__state(struct dcm_host *h, struct host_state *ret);
 /* As host->set_state(), with a whole sentence: for the core's own findings about the instance. */
 void host__set_state(struct dcm_host *h, enum dcm_state state, const char *sentence);
+/*
+ * What the core knows and the plugin does not ("has not returned from write for 42s"): shown as
+ * degraded while the plugin itself says that all is well. "" ends it. Any thread.
+ */
+void host__set_trouble(struct dcm_host *h, const char *sentence);
 
 const struct host_services *host__services(const struct dcm_host *h);
 

@@ -4,14 +4,14 @@
  *
  * A file passes these gates in order, and the first that fails gives the sentence: trust (trust.h),
  * the dynamic linker (RTLD_NOW | RTLD_LOCAL), the entry symbol, magic, version, sizes, kind and
- * name, the tables of options (table.h), the functions of its kind. What passed is never unloaded
- * (its threads and thread-locals may outlive it), and its descriptor stays open: glibc knows a
- * library by the name it was opened with, here /proc/self/fd/N, so that number must not come to
- * mean another file.
+ * name, the tables of options (core/config/table.h), the functions of its kind. What passed is
+ * never unloaded (its threads and thread-locals may outlive it), and its descriptor stays open:
+ * glibc knows a library by the name it was opened with, here /proc/self/fd/N, so that number must
+ * not come to mean another file.
  *
  * An older plugin's structs are shorter than ours. The loader copies them into ours with the rest
  * zeroed, so whoever uses `struct plugin` asks for NULL members and not for sizes. The option
- * tables stay the plugin's own (core/config/options.h walks them by `option_size`).
+ * tables stay the plugin's own (core/config walks them by `option_size`).
  *
  * Threads: one at a time; core/main's control thread. What loader__get() returned may be read by
  * any thread.
@@ -78,5 +78,6 @@ int loader__each(struct loader *l, loader_each_fn each, void *ctx, struct dcm_er
 int plugin__check(const struct dcm_plugin *theirs, const char *path, struct plugin **ret,
 		  struct dcm_error *err);
 void plugin__free(struct plugin *p); /* for those of plugin__check() only */
+DEFINE_CLEANUP(struct plugin *, plugin__free);
 
 #endif

@@ -1,7 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 # core/plugin/local.mk - trust, loading, instances and their states
 noinst_LTLIBRARIES += core/plugin/libplugin.la
-core_plugin_libplugin_la_SOURCES =
+core_plugin_libplugin_la_SOURCES = \
+	core/plugin/check.c \
+	core/plugin/host.c core/plugin/host.h \
+	core/plugin/instance.c core/plugin/instance.h \
+	core/plugin/loader.c core/plugin/loader.h \
+	core/plugin/settings.c \
+	core/plugin/sources.c core/plugin/sources.h \
+	core/plugin/trust.c core/plugin/trust.h
 core_plugin_libplugin_la_CFLAGS = $(AM_CFLAGS)
 
-PLUGIN_LA = core/plugin/libplugin.la $(NET_LA) $(CODEC_LA) $(SYMBOLIZE_LA)
+PLUGIN_LA = core/plugin/libplugin.la core/config/libconfig.la core/net/libnet.la core/codec/libcodec.la \
+	core/symbolize/libsymbolize.la core/stats/libstats.la $(BATCH_LA) \
+	$(YAML_LIBS) $(MHD_LIBS) $(CURL_LIBS) $(DEFLATE_LIBS) $(JANSSON_LIBS) $(ELF_LIBS) $(IBERTY_LIBS)

@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/plugin/host.c - the `struct dcm_host` that one instance is given
+ *
+ * `struct host` begins with the public struct, so that the pointer a plugin hands back is ours.
+ * Building, batches and regexes are the core's functions as they are; the rest goes to
+ * host_services. One mutex guards the state and the list of metrics; nothing is called with it
+ * held.
+ *
+ * Batch ids: the source is the hash of node, instance and start time; each builder counts in a
+ * block of its own of 2^32 sequences, so that several builders of one instance need no common
+ * counter.
+ */
+#include "core/plugin/host.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "core/base/error.h"
+#include "core/base/fd.h"
+#include "core/base/hash.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/base/vec.h"
+#include "core/batch/batch.h"
+#include "core/batch/builder.h"
+#include "core/config/regex.h"
+
+/* A sentence that changes while the state stays is logged at most this often. */
+#define SENTENCE_LOG_NS ((int64_t)10 * 1000000000)
+
+struct host {
+	struct dcm_host pub; /* first */
+	const struct host_services *services;
+	char *name, *data_dir;
+	struct dcm_hash source;
+	_Atomic uint64_t n_builders;
+
+	pthread_mutex_t mutex;
+	struct host_state own, state; /* as the plugin says; as people see it */
+	char trouble[512];	      /* what the core says; "" for nothing */
+	int64_t logged_mono_ns;	      /* 0: nothing yet */
+	VEC(struct stats_metric *) metrics;
+};
+
+static struct host *mine(const struct dcm_host *h)
+{
+	return (struct host *)(uintptr_t)h;
+}
+
+static const struct clock *clock_of(const struct host *h)
+{
+	return h->services->clock ? h->services->clock : &clock__system;
+}
+
+/* ---- telling people ---- */
+
+static void host_log(const struct dcm_host *host, enum dcm_log_level level, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+static void host_log(const struct dcm_host *host, enum dcm_log_level level, const char *fmt, ...)
+{
+	struct host *h = mine(host);
+	va_list ap;
+
+	if (!h->services->log)
+		return;
+	va_start(ap, fmt);
+	log__vline(h->services->log, (int)level, h->name, fmt, ap);
+	va_end(ap);
+}
+
+static void host_drop(const struct dcm_host *host, const char *reason, uint64_t n)
+{
+	struct host *h = mine(host);
+
+	if (h->services->stats)
+		stats__drop(h->services->stats, h->name, reason, n);
+}
+
+static int state_level(enum dcm_state state)
+{
+	switch (state) {
+	case DCM_STATE_FAILED:
+		return DCM_LOG_ERROR;
+	case DCM_STATE_DEGRADED:
+		return DCM_LOG_WARNING;
+	case DCM_STATE_OK:
+		return DCM_LOG_INFO;
+	case DCM_STATE_STARTING:
+	case DCM_STATE_STOPPED:
+		break;
+	}
+	return DCM_LOG_DEBUG;
+}
+
+static const char *state_text(enum dcm_state state)
+{
+	static const char *const texts[] = {
+		[DCM_STATE_STARTING] = "starting", [DCM_STATE_OK] = "ok",
+		[DCM_STATE_DEGRADED] = "degraded", [DCM_STATE_FAILED] = "failed",
+		[DCM_STATE_STOPPED] = "stopped",
+	};
+
+	return (unsigned)state < sizeof(texts) / sizeof(texts[0]) ? texts[state] : "unknown";
+}
+
+/* What people see: the plugin's own word, unless it says all is well and the core knows better. */
+static void effective(const struct host *h, struct host_state *ret)
+{
+	*ret = h->own;
+	if (!h->trouble[0] || (h->own.state != DCM_STATE_OK && h->own.state != DCM_STATE_STARTING))
+		return;
+	ret->state = DCM_STATE_DEGRADED;
+	snprintf(ret->sentence, sizeof(ret->sentence), "%s", h->trouble);
+}
+
+/* After a change of `own` or `trouble`, with the mutex, which it lets go. */
+static void publish(struct host *h)
+{
+	int64_t now = clock__mono(clock_of(h));
+	struct host_state new;
+	bool is_new_state, is_new, logs;
+
+	effective(h, &new);
+	is_new_state = h->state.state != new.state;
+	is_new = is_new_state || strcmp(h->state.sentence, new.sentence) != 0;
+	logs = is_new_state || (is_new && now - h->logged_mono_ns >= SENTENCE_LOG_NS);
+	if (is_new) {
+		new.since_real_ns = clock__real(clock_of(h));
+		h->state = new;
+	}
+	if (logs)
+		h->logged_mono_ns = now;
+	pthread_mutex_unlock(&h->mutex);
+
+	if (logs && h->services->log)
+		log__line(h->services->log, state_level(new.state), h->name, "%s%s%s",
+			  state_text(new.state), new.sentence[0] ? ": " : "", new.sentence);
+	if (is_new && h->services->state_changed)
+		h->services->state_changed(h->services->ctx, &h->pub, new.state, new.sentence);
+}
+
+void host__set_state(struct dcm_host *host, enum dcm_state state, const char *sentence)
+{
+	struct host *h = mine(host);
+
+	pthread_mutex_lock(&h->mutex);
+	h->own.state = state;
+	snprintf(h->own.sentence, sizeof(h->own.sentence), "%s", sentence);
+	publish(h);
+}
+
+void host__set_trouble(struct dcm_host *host, const char *sentence)
+{
+	struct host *h = mine(host);
+
+	pthread_mutex_lock(&h->mutex);
+	snprintf(h->trouble, sizeof(h->trouble), "%s", sentence);
+	publish(h);
+}
+
+static void host_set_state(const struct dcm_host *host, enum dcm_state state, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+static void host_set_state(const struct dcm_host *host, enum dcm_state state, const char *fmt, ...)
+{
+	char sentence[sizeof(((struct host_state *)0)->sentence)] = "";
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(sentence, sizeof(sentence), fmt, ap);
+	va_end(ap);
+	if (n >= (int)sizeof(sentence))
+		sentence[str__utf8_cut(sentence, sizeof(sentence) - 1)] = '\0';
+	str__clean(sentence, strlen(sentence));
+	host__set_state(&mine(host)->pub, state, sentence);
+}
+
+void host__state(struct dcm_host *host, struct host_state *ret)
+{
+	struct host *h = mine(host);
+
+	pthread_mutex_lock(&h->mutex);
+	*ret = h->state;
+	pthread_mutex_unlock(&h->mutex);
+}
+
+/* `struct dcm_metric` is `struct stats_metric` under the name that plugins know. */
+static struct dcm_metric *host_metric(const struct dcm_host *host, enum dcm_metric_kind kind,
+				      const char *name, const char *help)
+{
+	struct host *h = mine(host);
+	const struct stats_label label = { "instance", h->name };
+	struct stats_def def = { .kind = kind == DCM_COUNTER ? STATS_COUNTER : STATS_GAUGE, .help = help };
+	struct stats_metric *m = NULL;
+	char full[STATS_NAME_MAX + 1];
+
+	if (!h->services->stats || snprintf(full, sizeof(full), "decima_%s", name) >= (int)sizeof(full))
+		return NULL;
+	def.name = full;
+	pthread_mutex_lock(&h->mutex);
+	if (vec__reserve(&h->metrics, 1))
+		m = stats__register(h->services->stats, &def, &label, 1);
+	if (m)
+		h->metrics.v[h->metrics.n++] = m;
+	pthread_mutex_unlock(&h->mutex);
+	return (struct dcm_metric *)m;
+}
+
+static void host_metric_add(struct dcm_metric *m, uint64_t n)
+{
+	stats__counter_add((struct stats_metric *)m, n);
+}
+
+static void host_metric_set(struct dcm_metric *m, double value)
+{
+	stats__gauge_set((struct stats_metric *)m, value);
+}
+
+static int64_t host_mono_ns(const struct dcm_host *host)
+{
+	return clock__mono(clock_of(mine(host)));
+}
+
+static int64_t host_real_ns(const struct dcm_host *host)
+{
+	return clock__real(clock_of(mine(host)));
+}
+
+/* ---- batches ---- */
+
+static struct dcm_builder *host_builder_new(const struct dcm_host *host, uint64_t max_bytes)
+{
+	struct host *h = mine(host);
+	struct dcm_builder *b = builder__new(max_bytes);
+
+	if (b)
+		builder__set_source(b, h->source, atomic_fetch_add(&h->n_builders, 1) << 32);
+	return b;
+}
+
+static int no_service(const struct dcm_host *host, struct dcm_error *err, const char *what)
+{
+	return error__set(err, -ENOSYS, "%s: this host offers no %s", host->instance, what);
+}
+
+static int host_emit(const struct dcm_host *host, struct dcm_batch *batch, dcm_done_fn done, void *ctx)
+{
+	const struct host_services *s = mine(host)->services;
+
+	return s->emit ? s->emit(s->ctx, host, batch, done, ctx) : -ENOSYS;
+}
+
+/* ---- names ---- */
+
+static void host_offer_file(const struct dcm_host *host, struct dcm_str build_id,
+			    struct dcm_str path, int fd)
+{
+	const struct host_services *s = mine(host)->services;
+
+	if (s->offer_file)
+		s->offer_file(s->ctx, build_id, path, fd);
+}
+
+static int host_build_id(const struct dcm_host *host, int fd, char ret_hex[static 129])
+{
+	const struct host_services *s = mine(host)->services;
+
+	return s->build_id ? s->build_id(s->ctx, fd, ret_hex) : -ENOSYS;
+}
+
+static int host_kernel_symbol(const struct dcm_host *host, uint64_t address,
+			      struct dcm_str *ret_name, struct dcm_str *ret_module)
+{
+	const struct host_services *s = mine(host)->services;
+
+	return s->kernel_symbol ? s->kernel_symbol(s->ctx, address, ret_name, ret_module) : -ENOSYS;
+}
+
+static void host_process_event(const struct dcm_host *host, enum dcm_process_event event,
+			       const struct dcm_process *process)
+{
+	const struct host_services *s = mine(host)->services;
+
+	if (s->sources)
+		sources__process_event(s->sources, event, process);
+}
+
+static void host_resolve_runtime(const struct dcm_host *host, const struct dcm_process *process,
+				 const uint64_t *addresses, uint32_t n, dcm_symbol_fn each,
+				 void *ctx, enum dcm_unnamed *ret_why)
+{
+	const struct host_services *s = mine(host)->services;
+
+	if (s->sources)
+		sources__resolve(s->sources, process, addresses, n, each, ctx, ret_why);
+	else if (ret_why)
+		*ret_why = DCM_UNNAMED_JIT_NO_MAP;
+}
+
+static int host_resolved(const struct dcm_host *host, struct dcm_batch *batch,
+			 struct dcm_batch **ret_batch, struct dcm_error *err)
+{
+	const struct host_services *s = mine(host)->services;
+
+	return s->resolved ? s->resolved(s->ctx, batch, ret_batch, err)
+			   : no_service(host, err, "symbols");
+}
+
+/* ---- formats, files ---- */
+
+static int host_encode(const struct dcm_host *host, const struct dcm_batch *batch, uint32_t profile,
+		       const char *format, uint8_t **ret_data, size_t *ret_n, struct dcm_error *err)
+{
+	const struct host_services *s = mine(host)->services;
+
+	return s->encode ? s->encode(s->ctx, batch, profile, format, ret_data, ret_n, err)
+			 : no_service(host, err, "encoder");
+}
+
+static int host_decode(const struct dcm_host *host, const char *format, const uint8_t *data,
+		       size_t n, struct dcm_batch **ret_batch, struct dcm_error *err)
+{
+	const struct host_services *s = mine(host)->services;
+
+	return s->decode ? s->decode(s->ctx, format, data, n, ret_batch, err)
+			 : no_service(host, err, "decoder");
+}
+
+static int host_data_dir_make(const struct dcm_host *host, struct dcm_error *err)
+{
+	int r;
+
+	if (!host->data_dir)
+		return no_service(host, err, "data directory");
+	r = fd__mkdirs(host->data_dir, 0700);
+	return r < 0 ? error__sys(err, r, "%s: cannot be made", host->data_dir) : 0;
+}
+
+/* ---- the object ---- */
+
+static const struct dcm_host functions = {
+	.size = sizeof(struct dcm_host),
+	.abi_major = DCM_ABI_MAJOR,
+	.abi_minor = DCM_ABI_MINOR,
+	.log = host_log,
+	.drop = host_drop,
+	.set_state = host_set_state,
+	.metric = host_metric,
+	.metric_add = host_metric_add,
+	.metric_set = host_metric_set,
+	.mono_ns = host_mono_ns,
+	.real_ns = host_real_ns,
+	.builder_new = host_builder_new,
+	.builder_free = builder__free,
+	.add_string = builder__string,
+	.add_mapping = builder__mapping,
+	.add_function = builder__function,
+	.add_process = builder__process,
+	.add_location = builder__location,
+	.add_stack = builder__stack,
+	.add_series = builder__series,
+	.add_label_set = builder__label_set,
+	.add_profile = builder__profile,
+	.add_row = builder__row,
+	.seal = builder__seal,
+	.batch_ref = batch__ref,
+	.batch_unref = batch__unref,
+	.emit = host_emit,
+	.offer_file = host_offer_file,
+	.build_id = host_build_id,
+	.kernel_symbol = host_kernel_symbol,
+	.process_event = host_process_event,
+	.resolve_runtime = host_resolve_runtime,
+	.resolved = host_resolved,
+	.encode = host_encode,
+	.decode = host_decode,
+	.regex_matches = regex__matches,
+	.data_dir_make = host_data_dir_make,
+};
+
+static bool is_name(const char *s)
+{
+	size_t n = s ? strnlen(s, 65) : 0;
+
+	return n > 0 && n <= 64 && s[0] != '.' &&
+	       strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.#-") == n;
+}
+
+/*
+ * Length-prefixed texts and the time: no two instances share it, nor does one before and after a
+ * restart.
+ */
+static int make_source(struct host *h)
+{
+	struct buf b = { 0 };
+	int error;
+
+	buf__le32(&b, (uint32_t)strlen(h->pub.node));
+	buf__text(&b, h->pub.node);
+	buf__le32(&b, (uint32_t)strlen(h->name));
+	buf__text(&b, h->name);
+	buf__le64(&b, (uint64_t)clock__real(clock_of(h)));
+	buf__le64(&b, (uint64_t)clock__mono(clock_of(h)));
+	error = b.error;
+	if (error == 0)
+		h->source = hash__bytes128(b.data, b.n);
+	buf__fini(&b);
+	return error;
+}
+
+static int fill(struct host *h, const char *instance)
+{
+	const char *root = h->services->data_root;
+	size_t n = root ? strlen(root) + 1 + strlen(instance) + 1 : 0;
+
+	h->name = mem__dup_str(instance, strlen(instance));
+	if (!h->name)
+		return -ENOMEM;
+	if (root) {
+		h->data_dir = mem__zalloc(n, 1);
+		if (!h->data_dir)
+			return -ENOMEM;
+		snprintf(h->data_dir, n, "%s/%s", root, instance);
+	}
+	h->pub.instance = h->name;
+	h->pub.node = h->services->node ? h->services->node : "";
+	h->pub.data_dir = h->data_dir;
+	return make_source(h);
+}
+
+int host__new(const char *instance, const struct host_services *services, struct dcm_host **ret,
+	      struct dcm_error *err)
+{
+	CLEANUP(host__freep) struct dcm_host *pub = NULL;
+	struct host *h;
+
+	if (!is_name(instance))
+		return error__set(err, -EINVAL, "instance name \"%s\": use 1 to 64 of letters, digits, _ . # -, not a dot first",
+				  instance ? instance : "");
+	h = NEW(struct host);
+	if (!h)
+		return error__nomem(err);
+	pthread_mutex_init(&h->mutex, NULL);
+	h->pub = functions;
+	h->services = services;
+	h->own.state = h->state.state = DCM_STATE_STARTING;
+	h->state.since_real_ns = clock__real(clock_of(h));
+	pub = &h->pub;
+	if (fill(h, instance) < 0)
+		return error__nomem(err);
+	*ret = take_ptr(pub);
+	return 0;
+}
+
+void host__free(struct dcm_host *host)
+{
+	struct host *h = mine(host);
+
+	if (!h)
+		return;
+	for (size_t i = 0; i < h->metrics.n; i++)
+		stats__unregister(h->services->stats, h->metrics.v[i]);
+	vec__fini(&h->metrics);
+	pthread_mutex_destroy(&h->mutex);
+	free(h->data_dir);
+	free(h->name);
+	free(h);
+}
+
+const struct host_services *host__services(const struct dcm_host *host)
+{
+	return mine(host)->services;
+}

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/plugin/loader.c - the plugin path, the dynamic linker, and what was loaded
+ *
+ * A plugin is known by kind and name; the first directory that has the file decides, also when the
+ * file is then refused (a broken plugin must not be replaced silently by another of the same name
+ * further down). Refusals are not remembered: the next loader__get() looks again, so a file that
+ * was repaired loads without a restart.
+ */
+#include "core/plugin/loader.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <link.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "core/base/error.h"
+#include "core/base/fd.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/base/vec.h"
+#include "core/config/suggest.h"
+#include "core/plugin/trust.h"
+
+enum {
+	PATH_DIRS_MAX = 32,
+	DIR_FILES_MAX = 4096, /* entries of a directory that are looked at */
+};
+
+struct loader {
+	char *text;			 /* the path, cut into NUL-terminated directories */
+	const char *dirs[PATH_DIRS_MAX]; /* [n_dirs] */
+	uint32_t n_dirs;
+	bool strict;
+	VEC(struct plugin *) plugins; /* loaded; never freed */
+};
+
+static int split_path(struct loader *l, struct dcm_error *err)
+{
+	char *rest = l->text, *dir;
+
+	while ((dir = strsep(&rest, ":"))) {
+		if (!*dir)
+			continue;
+		if (*dir != '/')
+			return error__set(err, -EINVAL,
+					  "plugin path: \"%s\" is not absolute; begin it with /", dir);
+		if (l->n_dirs == PATH_DIRS_MAX)
+			return error__set(err, -EINVAL, "plugin path: more than %d directories",
+					  PATH_DIRS_MAX);
+		l->dirs[l->n_dirs++] = dir;
+	}
+	if (l->n_dirs == 0)
+		return error__set(err, -EINVAL, "plugin path: names no directory; set plugin_path");
+	return 0;
+}
+
+int loader__new(const char *path, bool strict, struct loader **ret, struct dcm_error *err)
+{
+	CLEANUP(loader__freep) struct loader *l = NEW(struct loader);
+	int r;
+
+	if (!l)
+		return error__nomem(err);
+	l->strict = strict;
+	l->text = mem__dup_str(path, strlen(path));
+	if (!l->text)
+		return error__nomem(err);
+	r = split_path(l, err);
+	if (r < 0)
+		return r;
+	*ret = take_ptr(l);
+	return 0;
+}
+
+void loader__free(struct loader *l)
+{
+	if (!l)
+		return;
+	free(l->text);
+	vec__fini(&l->plugins);
+	free(l);
+}
+
+/* ---- one file ---- */
+
+/* dlerror()'s text begins with the name we gave, which says nothing to people. */
+static const char *linker_says(const char *name)
+{
+	const char *text = dlerror();
+	size_t n = strlen(name);
+
+	if (!text)
+		return "the dynamic linker gave no reason";
+	if (strncmp(text, name, n) == 0 && strncmp(text + n, ": ", 2) == 0)
+		return text + n + 2;
+	return text;
+}
+
+/*
+ * The checked descriptor becomes code of ours; takes fd, for good when the linker knows the file by
+ * its number.
+ */
+static int link_file(int fd, const char *path, struct plugin **ret, struct dcm_error *err)
+{
+	typedef const struct dcm_plugin *(*entry_fn)(void);
+	struct link_map *map;
+	char name[48];
+	void *handle;
+	entry_fn entry;
+
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+	handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+	if (!handle) {
+		fd__close(fd);
+		return error__set(err, -ENOEXEC, "%s: cannot be loaded: %s", path, linker_says(name));
+	}
+	/* The same file again: the linker knows it by the earlier number, and this one is free. */
+	if (dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && strcmp(map->l_name, name) != 0)
+		fd__close(fd);
+	/*
+	 * ISO C has no cast from object to function pointer; POSIX says the two are alike
+	 * (dlsym(3)).
+	 */
+	*(void **)&entry = dlsym(handle, DCM_ENTRY_SYMBOL);
+	if (!entry)
+		return error__set(err, -ENOEXEC, "%s: is no plugin: it does not export %s()", path,
+				  DCM_ENTRY_SYMBOL);
+	return plugin__check(entry(), path, ret, err);
+}
+
+static int load(const char *dir, const char *file, bool strict, struct plugin **ret, struct dcm_error *err)
+{
+	char path[PATH_MAX];
+	int fd = -1, r;
+
+	if (snprintf(path, sizeof(path), "%s/%s", dir, file) >= (int)sizeof(path))
+		return error__set(err, -ENAMETOOLONG, "%s: the path is too long", dir);
+	r = trust__open(dir, file, strict, &fd, err);
+	if (r < 0)
+		return r;
+	return link_file(fd, path, ret, err);
+}
+
+int loader__load_file(const char *file, bool strict, const struct plugin **ret, struct dcm_error *err)
+{
+	const char *slash = strrchr(file, '/');
+	CLEANUP(mem__freep)
+	char *dir = slash ? mem__dup_str(file, slash == file ? 1 : (size_t)(slash - file))
+			  : mem__dup_str(".", 1);
+	struct plugin *p = NULL;
+	int r;
+
+	if (!dir)
+		return error__nomem(err);
+	r = load(dir, slash ? slash + 1 : file, strict, &p, err);
+	if (r == 0)
+		*ret = p;
+	return r;
+}
+
+/* ---- the path ---- */
+
+static const struct plugin *loaded(const struct loader *l, enum dcm_kind kind, const char *name)
+{
+	for (size_t i = 0; i < l->plugins.n; i++) {
+		const struct plugin *p = l->plugins.v[i];
+
+		if (p->info.kind == (uint32_t)kind && strcmp(p->info.name, name) == 0)
+			return p;
+	}
+	return NULL;
+}
+
+/* "input_ebpf.so" -> kind and name; false for other files. name points into `file` up to ".so". */
+static bool split_file(const char *file, enum dcm_kind *ret_kind, struct dcm_str *ret_name)
+{
+	struct dcm_str s = str__of(file);
+	const char *sep = strchr(file, '_');
+
+	if (!sep || !str__ends(s, STR(".so")) ||
+	    plugin__kind_parse((struct dcm_str){ file, (uint32_t)(sep - file) }, ret_kind) < 0)
+		return false;
+	*ret_name = (struct dcm_str){ sep + 1, s.n - (uint32_t)(sep + 1 - file) - 3 };
+	return ret_name->n > 0 && ret_name->n <= 32;
+}
+
+struct found {
+	enum dcm_kind kind;
+	char name[33];
+	const char *dir; /* of the loader */
+};
+
+struct found_list {
+	VEC(struct found) v;
+};
+
+static bool has(const struct found_list *list, enum dcm_kind kind, struct dcm_str name)
+{
+	for (size_t i = 0; i < list->v.n; i++)
+		if (list->v.v[i].kind == kind && str__eq(str__of(list->v.v[i].name), name))
+			return true;
+	return false;
+}
+
+/*
+ * Adds the plugins of one directory that no earlier one has. A directory that is not there has
+ * none.
+ */
+static int scan_dir(const char *dir, struct found_list *list)
+{
+	DIR *d = opendir(dir);
+	struct dirent *e;
+	unsigned n = 0;
+	int r = 0;
+
+	while (r == 0 && d && n++ < DIR_FILES_MAX && (e = readdir(d))) {
+		struct found f = { .dir = dir };
+		struct dcm_str name;
+
+		if (!split_file(e->d_name, &f.kind, &name) || has(list, f.kind, name))
+			continue;
+		memcpy(f.name, name.p, name.n);
+		if (!vec__push(&list->v, f))
+			r = -ENOMEM;
+	}
+	if (d)
+		closedir(d);
+	return r;
+}
+
+static int by_kind_and_name(const void *a, const void *b)
+{
+	const struct found *x = a, *y = b;
+
+	return x->kind != y->kind ? (int)x->kind - (int)y->kind : strcmp(x->name, y->name);
+}
+
+static int scan(const struct loader *l, struct found_list *list)
+{
+	for (uint32_t i = 0; i < l->n_dirs; i++) {
+		int r = scan_dir(l->dirs[i], list);
+
+		if (r < 0)
+			return r;
+	}
+	if (list->v.n > 1)
+		qsort(list->v.v, list->v.n, sizeof(list->v.v[0]), by_kind_and_name);
+	return 0;
+}
+
+/* Where was looked, and the name that comes nearest. */
+static int not_found(const struct loader *l, enum dcm_kind kind, const char *name, struct dcm_error *err)
+{
+	struct found_list list = { 0 };
+	struct buf where = { 0 };
+	struct suggest best = suggest__begin(str__of(name));
+	const char *kind_text = plugin__kind_name(kind);
+	char nearest[128];
+	int r;
+
+	for (uint32_t i = 0; i < l->n_dirs; i++)
+		buf__printf(&where, "%s%s", i ? ":" : "", l->dirs[i]);
+	if (scan(l, &list) == 0)
+		for (size_t i = 0; i < list.v.n; i++)
+			if (list.v.v[i].kind == kind)
+				suggest__offer(&best, list.v.v[i].name);
+	r = error__set(err, -ENOENT, "%s %s: no %s_%s.so in %.*s%s", kind_text, name, kind_text,
+		       name, STR_ARG(buf__view(&where)), suggest__text(&best, nearest));
+	vec__fini(&list.v);
+	buf__fini(&where);
+	return r;
+}
+
+static int add(struct loader *l, const char *dir, enum dcm_kind kind, const char *name,
+	       struct plugin **ret, struct dcm_error *err)
+{
+	CLEANUP(plugin__freep) struct plugin *p = NULL;
+	char file[64];
+	int r;
+
+	snprintf(file, sizeof(file), "%s_%s.so", plugin__kind_name(kind), name);
+	if (!vec__reserve(&l->plugins, 1))
+		return error__nomem(err);
+	r = load(dir, file, l->strict, &p, err);
+	if (r < 0)
+		return r;
+	if (p->info.kind != (uint32_t)kind || strcmp(p->info.name, name) != 0)
+		return error__set(err, -ENOEXEC, "%s: calls itself %s %s; name the file %s_%s.so",
+				  p->path, plugin__kind_name((enum dcm_kind)p->info.kind), p->info.name,
+				  plugin__kind_name((enum dcm_kind)p->info.kind), p->info.name);
+	l->plugins.v[l->plugins.n++] = p;
+	*ret = take_ptr(p);
+	return 0;
+}
+
+int loader__get(struct loader *l, enum dcm_kind kind, const char *name, const struct plugin **ret,
+		struct dcm_error *err)
+{
+	const struct plugin *known = loaded(l, kind, name);
+	struct plugin *p = NULL;
+	int r;
+
+	if (known) {
+		*ret = known;
+		return 0;
+	}
+	if (strlen(name) > 32 || strchr(name, '/'))
+		return not_found(l, kind, name, err);
+	for (uint32_t i = 0; i < l->n_dirs; i++) {
+		r = add(l, l->dirs[i], kind, name, &p, err);
+		if (r == -ENOENT)
+			continue;
+		if (r == 0)
+			*ret = p;
+		return r;
+	}
+	return not_found(l, kind, name, err);
+}
+
+int loader__each(struct loader *l, loader_each_fn each, void *ctx, struct dcm_error *err)
+{
+	struct found_list list = { 0 };
+	int r = scan(l, &list);
+
+	if (r < 0)
+		error__nomem(err);
+	for (size_t i = 0; r == 0 && i < list.v.n; i++) {
+		struct dcm_error why = DCM_ERROR_INIT;
+		const struct found *f = &list.v.v[i];
+		const struct plugin *p = NULL;
+		char file[PATH_MAX];
+
+		snprintf(file, sizeof(file), "%s/%s_%s.so", f->dir, plugin__kind_name(f->kind), f->name);
+		loader__get(l, f->kind, f->name, &p, &why);
+		r = each(ctx, f->kind, f->name, file, p, p ? "" : why.text);
+	}
+	vec__fini(&list.v);
+	return r;
+}
