@@ -18,7 +18,7 @@ struct arena {
 	size_t total_bytes;	   /* of all chunks: what the arena costs */
 };
 
-/* Zeroed struct is an empty arena. fini() frees every chunk; reset() keeps one for reuse. */
+/* A zeroed struct is an empty arena. fini() frees every chunk; reset() keeps the largest of up to 1 MiB for reuse. */
 void arena__fini(struct arena *a);
 void arena__reset(struct arena *a);
 

@@ -138,26 +138,13 @@ void buf__printf(struct buf *b, const char *fmt, ...)
 
 void buf__varint(struct buf *b, uint64_t v)
 {
-	uint8_t *to = buf__reserve(b, 10);
+	uint8_t bytes[10];
 	size_t n = 0;
 
-	/* Near the limit ten bytes may not fit although the number does. */
-	if (!to) {
-		uint8_t bytes[10];
-
-		for (; v >= 0x80; v >>= 7)
-			bytes[n++] = (uint8_t)(v | 0x80);
-		bytes[n++] = (uint8_t)v;
-		if (b->error == -EFBIG && n <= limit_of(b) - b->n) {
-			b->error = 0;
-			buf__append(b, bytes, n);
-		}
-		return;
-	}
 	for (; v >= 0x80; v >>= 7)
-		to[n++] = (uint8_t)(v | 0x80);
-	to[n++] = (uint8_t)v;
-	advance(b, n);
+		bytes[n++] = (uint8_t)(v | 0x80);
+	bytes[n++] = (uint8_t)v;
+	buf__append(b, bytes, n);
 }
 
 void buf__zigzag(struct buf *b, int64_t v)

@@ -24,9 +24,13 @@ struct buf {
 void buf__fini(struct buf *b);
 void buf__reset(struct buf *b); /* empty, keeps the memory, clears the error */
 
-/* Room for n more bytes; returns where they go (caller adds to b->n) or NULL. */
+/*
+ * Room for n more bytes and a NUL; returns where they go (caller adds to b->n, and puts the NUL where it matters) or
+ * NULL.
+ */
 uint8_t *buf__reserve(struct buf *b, size_t n);
 
+/* The source is not in the buffer itself: it may move. */
 void buf__append(struct buf *b, const void *p, size_t n);
 void buf__str(struct buf *b, struct dcm_str s);
 void buf__text(struct buf *b, const char *s);
@@ -42,6 +46,7 @@ void buf__json(struct buf *b, struct dcm_str s);
 
 /* Hands the bytes over (caller frees) and leaves the buffer empty. */
 uint8_t *buf__take(struct buf *b, size_t *ret_n);
+/* The content, for buffers of less than 4 GiB; valid until the next append. */
 static inline struct dcm_str buf__view(const struct buf *b)
 {
 	return (struct dcm_str){ b->data ? (const char *)b->data : "", (uint32_t)b->n };

@@ -25,8 +25,7 @@ int error__sys(struct dcm_error *err, int code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /* Puts "PREFIX: " before the text that is already there; callers use it to add the place they know. */
-void error__prefix(struct dcm_error *err, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
+void error__prefix(struct dcm_error *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* -ENOMEM with the standard sentence. */
 int error__nomem(struct dcm_error *err);

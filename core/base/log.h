@@ -22,8 +22,8 @@ enum log_format {
 struct log {
 	int fd;
 	enum log_format format;
-	int level;			      /* enum dcm_log_level: more talkative ones are dropped */
-	const struct log_area *areas;	      /* [n_areas]: levels that differ per area */
+	int level;		      /* enum dcm_log_level: more talkative ones are dropped */
+	const struct log_area *areas; /* [n_areas]: levels that differ per area */
 	uint32_t n_areas;
 };
 struct log_area {

@@ -21,10 +21,12 @@
 	}
 
 /* True when there is room for `more` further elements. */
-#define vec__reserve(vec, more) vec__reserve_raw((void **)&(vec)->v, (vec)->n, &(vec)->cap, (more), sizeof(*(vec)->v))
+#define vec__reserve(vec, more)                                                                    \
+	vec__reserve_raw((void **)&(vec)->v, (vec)->n, &(vec)->cap, (more), sizeof(*(vec)->v))
 
 /* Appends a copy of the value; false when memory ran out (the vector is then unchanged). */
-#define vec__push(vec, ...) (vec__reserve((vec), 1) && (((vec)->v[(vec)->n++] = (__VA_ARGS__)), true))
+#define vec__push(vec, ...)                                                                        \
+	(vec__reserve((vec), 1) && (((vec)->v[(vec)->n++] = (__VA_ARGS__)), true))
 
 #define vec__fini(vec)                                                                             \
 	do {                                                                                       \

@@ -39,3 +39,59 @@ unit_tests += tests/unit/test_stats
 tests_unit_test_stats_SOURCES = tests/unit/test_stats.c $(FAILMALLOC)
 tests_unit_test_stats_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_stats_LDADD = $(STATS_LA) $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_error
+tests_unit_test_error_LDADD = $(BASE_LA) $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_mem
+tests_unit_test_mem_SOURCES = tests/unit/test_mem.c $(FAILMALLOC)
+tests_unit_test_mem_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_mem_LDADD = $(BASE_LA) $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_str
+tests_unit_test_str_LDADD = $(BASE_LA) $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_arena
+tests_unit_test_arena_SOURCES = tests/unit/test_arena.c $(FAILMALLOC)
+tests_unit_test_arena_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_arena_LDADD = $(BASE_LA) $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_buf
+tests_unit_test_buf_SOURCES = tests/unit/test_buf.c $(FAILMALLOC)
+tests_unit_test_buf_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_buf_LDADD = $(BASE_LA) $(JANSSON_LIBS) $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_vec
+tests_unit_test_vec_SOURCES = tests/unit/test_vec.c $(FAILMALLOC)
+tests_unit_test_vec_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_vec_LDADD = $(BASE_LA) $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_hash
+tests_unit_test_hash_SOURCES = tests/unit/test_hash.c $(FAILMALLOC)
+tests_unit_test_hash_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_hash_LDADD = $(BASE_LA) $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_intern
+tests_unit_test_intern_SOURCES = tests/unit/test_intern.c $(FAILMALLOC)
+tests_unit_test_intern_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_intern_LDADD = $(BASE_LA) $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_units
+tests_unit_test_units_LDADD = $(BASE_LA) $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_clock
+tests_unit_test_clock_LDADD = $(BASE_LA) $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_fd
+tests_unit_test_fd_SOURCES = tests/unit/test_fd.c $(FAILMALLOC)
+# Every system call of a replacement can be made to fail.
+tests_unit_test_fd_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC) \
+	-Wl,--wrap=fsync,--wrap=fchmod,--wrap=rename,--wrap=mkostemp \
+	-Wl,--wrap=write,--wrap=read,--wrap=pread,--wrap=close
+tests_unit_test_fd_LDADD = $(BASE_LA) $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_log
+tests_unit_test_log_SOURCES = tests/unit/test_log.c $(FAILMALLOC)
+tests_unit_test_log_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_log_LDADD = $(BASE_LA) $(JANSSON_LIBS) $(UNIT_LIBS)
+noinst_HEADERS += tests/unit/random.h

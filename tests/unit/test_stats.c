@@ -301,7 +301,7 @@ static void parse_text(char *text, struct samples *out)
 
 		if (sscanf(line, "# HELP %150s", family) == 1) {
 			assert_true(strcmp(last_family, family) < 0);
-			strncpy(last_family, family, sizeof(last_family) - 1);
+			memcpy(last_family, family, sizeof(last_family));
 			continue;
 		}
 		if (sscanf(line, "# TYPE %150s %15s", family, type) == 2) {
