@@ -11,6 +11,4 @@ core_plugin_libplugin_la_SOURCES = \
 	core/plugin/trust.c core/plugin/trust.h
 core_plugin_libplugin_la_CFLAGS = $(AM_CFLAGS)
 
-PLUGIN_LA = core/plugin/libplugin.la core/config/libconfig.la core/net/libnet.la core/codec/libcodec.la \
-	core/symbolize/libsymbolize.la core/stats/libstats.la $(BATCH_LA) \
-	$(YAML_LIBS) $(MHD_LIBS) $(CURL_LIBS) $(DEFLATE_LIBS) $(JANSSON_LIBS) $(ELF_LIBS) $(IBERTY_LIBS)
+PLUGIN_LA = core/plugin/libplugin.la $(NET_LA) $(CODEC_LA) $(SYMBOLIZE_LA) $(CONFIG_LA) $(STATS_LA)
