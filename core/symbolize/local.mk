@@ -10,7 +10,8 @@ core_symbolize_libsymbolize_la_SOURCES = \
 	core/symbolize/elf_minidebug.c \
 	core/symbolize/elf_plt.c \
 	core/symbolize/elf_symbols.c \
-	core/symbolize/elf_symtab.c
+	core/symbolize/elf_symtab.c \
+	core/symbolize/kallsyms.c core/symbolize/kallsyms.h
 core_symbolize_libsymbolize_la_CFLAGS = $(AM_CFLAGS) $(LZMA_CFLAGS)
 
 SYMBOLIZE_LA = core/symbolize/libsymbolize.la $(BATCH_LA) $(LZMA_LIBS) $(IBERTY_LIBS)

@@ -95,3 +95,13 @@ tests_unit_test_log_SOURCES = tests/unit/test_log.c $(FAILMALLOC)
 tests_unit_test_log_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_log_LDADD = $(BASE_LA) $(JANSSON_LIBS) $(UNIT_LIBS)
 noinst_HEADERS += tests/unit/random.h
+
+unit_tests += tests/unit/test_elf_symbols
+tests_unit_test_elf_symbols_SOURCES = tests/unit/test_elf_symbols.c $(FAILMALLOC)
+tests_unit_test_elf_symbols_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_elf_symbols_LDADD = $(SYMBOLIZE_LA) $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_kallsyms
+tests_unit_test_kallsyms_SOURCES = tests/unit/test_kallsyms.c $(FAILMALLOC)
+tests_unit_test_kallsyms_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_kallsyms_LDADD = $(SYMBOLIZE_LA) $(UNIT_LIBS)

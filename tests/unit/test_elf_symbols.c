@@ -1,0 +1,641 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/unit/test_elf_symbols.c - names, build ids and segments of ELF files
+ *
+ * The oracle is binutils: readelf's symbols searched by brute force, its notes, objdump's names of PLT stubs, and
+ * addr2line, over the machine's own files and over one program compiled in several ways. Damage, failing allocations
+ * and limits follow.
+ */
+#include "tests/unit/unit.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/cleanup.h"
+#include "core/base/fd.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/base/vec.h"
+#include "core/symbolize/elf.h"
+#include "tests/unit/failmalloc.h"
+#include "tests/unit/paths.h"
+
+static char dir[] = "/tmp/decima-elf-XXXXXX";
+
+struct expected {
+	uint64_t start, size;
+	char *name;
+	bool function;
+};
+typedef VEC(struct expected) expected_list;
+
+static struct elf_symbols *load(const char *path)
+{
+	CLEANUP(fd__closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct dcm_error err = DCM_ERROR_INIT;
+	struct elf_symbols *t = NULL;
+
+	assert_true(fd >= 0);
+	if (elf__load(fd, NULL, &t, &err))
+		fail_msg("%s: %s", path, err.text);
+	return t;
+}
+
+static int run(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+static int run(const char *fmt, ...)
+{
+	char command[2048];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(command, sizeof(command), fmt, ap);
+	va_end(ap);
+	return system(command);
+}
+
+static bool have(const char *tool)
+{
+	return run("command -v %s >/dev/null 2>&1", tool) == 0;
+}
+
+static const char *in_dir(const char *name)
+{
+	static char path[4][256];
+	static unsigned turn;
+	char *p = path[turn++ % 4];
+
+	snprintf(p, sizeof(path[0]), "%s/%s", dir, name);
+	return p;
+}
+
+/* Defined functions and labels, as readelf sees them, of both tables. */
+static void read_expected(const char *path, expected_list *ret)
+{
+	char command[1024], line[65536];
+	FILE *f;
+
+	snprintf(command, sizeof(command), "readelf -sW '%s' 2>/dev/null", path);
+	f = popen(command, "r");
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f)) {
+		char size[32], type[32], bind[32], vis[32], ndx[32];
+		static char name[65536];
+		unsigned long long value;
+
+		if (sscanf(line, " %*d: %llx %31s %31s %31s %31s %31s %65535s", &value, size, type, bind,
+			   vis, ndx, name) != 7 ||
+		    strcmp(ndx, "UND") == 0 || strcmp(ndx, "ABS") == 0)
+			continue;
+		if (strcmp(type, "FUNC") != 0 && strcmp(type, "IFUNC") != 0 && strcmp(type, "NOTYPE") != 0)
+			continue;
+		name[strcspn(name, "@")] = '\0';
+		struct expected e = { value, strtoull(size, NULL, 0), strdup(name), type[0] != 'N' };
+		assert_true(vec__push(ret, e));
+	}
+	pclose(f);
+}
+
+static void free_expected(expected_list *l)
+{
+	for (size_t i = 0; i < l->n; i++)
+		free(l->v[i].name);
+	vec__fini(l);
+}
+
+/* Some symbol of that name covers the address, and if any sized one does, ours is sized and covers it as well. */
+static void check_address(const char *path, const struct elf_symbols *t, const expected_list *l, uint64_t address,
+			  unsigned *ret_named)
+{
+	struct dcm_str name = { 0 };
+	bool sized = false, found = false, label = false;
+	char bare[4096];
+	int rc = elf__find(t, address, &name);
+
+	if (rc == 0 && str__starts(name, STR("[plt]"))) {
+		(*ret_named)++;
+		return;
+	}
+	snprintf(bare, sizeof(bare), "%.*s", STR_ARG(name));
+	bare[strcspn(bare, "@")] = '\0';
+	for (size_t i = 0; i < l->n; i++) {
+		const struct expected *e = &l->v[i];
+		bool covers = address >= e->start && address - e->start < e->size;
+
+		if (covers && e->function)
+			sized = true;
+		if (rc == 0 && strcmp(e->name, bare) == 0) {
+			found = found || covers;
+			label = label || (e->size == 0 && e->start <= address);
+		}
+	}
+	if (sized && (rc || !found))
+		fail_msg("%s: 0x%llx: \"%s\" does not cover it, another symbol does", path,
+			 (unsigned long long)address, bare);
+	if (rc == 0 && !found && !label)
+		fail_msg("%s: 0x%llx: \"%s\" is not there", path, (unsigned long long)address, bare);
+	*ret_named += rc == 0;
+}
+
+static uint64_t next_random(uint64_t *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state;
+}
+
+/* Returns how many addresses had a name. */
+static unsigned compare_with_readelf(const char *path)
+{
+	expected_list l = { 0 };
+	CLEANUP(elf__freep) struct elf_symbols *t = load(path);
+	uint64_t state = 88172645463325252ull;
+	unsigned named = 0;
+
+	read_expected(path, &l);
+	for (unsigned i = 0; i < 300 && l.n; i++) {
+		const struct expected *e = &l.v[next_random(&state) % l.n];
+
+		check_address(path, t, &l, e->start, &named);
+		if (e->size)
+			check_address(path, t, &l, e->start + e->size - 1, &named);
+		check_address(path, t, &l, e->start + e->size, &named);
+		check_address(path, t, &l, e->start + next_random(&state) % (e->size * 2 + 16), &named);
+	}
+	free_expected(&l);
+	return named;
+}
+
+static bool is_elf(const char *path)
+{
+	CLEANUP(fd__closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	char magic[4];
+	struct stat st;
+
+	return fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size < (16 << 20) &&
+	       pread(fd, magic, 4, 0) == 4 && memcmp(magic, "\177ELF", 4) == 0;
+}
+
+/* Calls each for some dozen ELF files of a folder, evenly spread. */
+static unsigned each_elf(const char *folder, unsigned max, void (*each)(const char *path))
+{
+	struct dirent **names = NULL;
+	int n = scandir(folder, &names, NULL, alphasort);
+	unsigned done = 0;
+
+	for (int i = 0; i < n; i++) {
+		char path[1024];
+
+		snprintf(path, sizeof(path), "%s/%s", folder, names[i]->d_name);
+		if (done < max && i % (n / (int)max / 4 + 1) == 0 && is_elf(path)) {
+			each(path);
+			done++;
+		}
+		free(names[i]);
+	}
+	free(names);
+	return done;
+}
+
+static unsigned total_named;
+
+static void check_one(const char *path)
+{
+	total_named += compare_with_readelf(path);
+}
+
+static void test_names_against_readelf(void **state)
+{
+	unsigned n = 0;
+
+	(void)state;
+	if (!have("readelf"))
+		skip_because("readelf (package binutils) is missing");
+	total_named = 0;
+	n += each_elf("/usr/bin", 24, check_one);
+	n += each_elf("/usr/lib/x86_64-linux-gnu", 24, check_one);
+	n += each_elf("/usr/lib/aarch64-linux-gnu", 24, check_one);
+	assert_true(n > 10);
+	assert_true(total_named > 100);
+}
+
+static void check_build_id(const char *path)
+{
+	CLEANUP(fd__closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char command[1024], want[256] = "", hex[ELF_BUILD_ID_TEXT] = "";
+	FILE *f;
+	int rc;
+
+	snprintf(command, sizeof(command), "readelf -n '%s' 2>/dev/null | sed -n 's/.*Build ID: //p'", path);
+	f = popen(command, "r");
+	assert_non_null(f);
+	if (fgets(want, sizeof(want), f))
+		want[strcspn(want, "\n")] = '\0';
+	pclose(f);
+	rc = elf__build_id(fd, hex);
+	assert_true(rc == 0 || rc == -ENODATA);
+	assert_string_equal(hex, want);
+	total_named += rc == 0;
+}
+
+static void test_build_ids_against_readelf(void **state)
+{
+	(void)state;
+	if (!have("readelf"))
+		skip_because("readelf (package binutils) is missing");
+	total_named = 0;
+	each_elf("/usr/bin", 20, check_build_id);
+	each_elf("/usr/lib/x86_64-linux-gnu", 10, check_build_id);
+	each_elf("/usr/lib/aarch64-linux-gnu", 10, check_build_id);
+	assert_true(total_named > 0);
+}
+
+/* objdump makes "puts@plt" for the stubs it can decode; ours must say the same, or "[plt]". */
+static unsigned compare_plt(const char *path)
+{
+	CLEANUP(elf__freep) struct elf_symbols *t = load(path);
+	char command[1024], line[8192];
+	unsigned equal = 0;
+	FILE *f;
+
+	snprintf(command, sizeof(command),
+		 "objdump -d -j .plt -j .plt.sec -j .plt.got '%s' 2>/dev/null | grep '^[0-9a-f]* <'", path);
+	f = popen(command, "r");
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f)) {
+		unsigned long long address;
+		char theirs[4096], want[4200];
+		struct dcm_str name;
+
+		if (sscanf(line, "%llx <%4095[^>]>", &address, theirs) != 2)
+			continue;
+		assert_int_equal(elf__find(t, address, &name), 0);
+		assert_true(str__starts(name, STR("[plt]")));
+		if (!strstr(theirs, "@plt") || strchr(theirs, '*'))
+			continue;
+		*strstr(theirs, "@plt") = '\0';
+		theirs[strcspn(theirs, "@")] = '\0';
+		snprintf(want, sizeof(want), "[plt] %s", theirs);
+		if (!str__eq(name, STR("[plt]"))) {
+			if (!str__eq(name, str__of(want)))
+				fail_msg("%s: 0x%llx: \"%.*s\", not \"%s\"", path, address, STR_ARG(name), want);
+			equal++;
+		}
+	}
+	pclose(f);
+	return equal;
+}
+
+static void check_plt(const char *path)
+{
+	total_named += compare_plt(path);
+}
+
+static void test_plt_against_objdump(void **state)
+{
+	(void)state;
+#if !defined(__x86_64__)
+	skip_because("stubs are decoded on x86-64 only");
+#endif
+	if (!have("objdump"))
+		skip_because("objdump (package binutils) is missing");
+	total_named = 0;
+	each_elf("/usr/bin", 12, check_plt);
+	each_elf("/usr/lib/x86_64-linux-gnu", 12, check_plt);
+	assert_true(total_named > 100);
+}
+
+/* --- one program, compiled in several ways --- */
+
+static bool compile(const char *flags, const char *name)
+{
+	return run("cc %s -o %s %s/tests/programs/sym_shapes.c 2>/dev/null", flags, in_dir(name),
+		   TEST_SRCDIR) == 0;
+}
+
+static void assert_name_at(const struct elf_symbols *t, uint64_t address, const char *want)
+{
+	struct dcm_str name = { 0 };
+	int rc = elf__find(t, address, &name);
+
+	if (!want) {
+		if (rc != -ENOENT)
+			fail_msg("0x%llx is named \"%.*s\"", (unsigned long long)address, STR_ARG(name));
+		return;
+	}
+	if (rc || !str__eq(name, str__of(want)))
+		fail_msg("0x%llx: \"%.*s\", not \"%s\"", (unsigned long long)address, STR_ARG(name), want);
+}
+
+static uint64_t address_of(const expected_list *l, const char *name)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		if (strcmp(l->v[i].name, name) == 0)
+			return l->v[i].start;
+	}
+	fail_msg("readelf knows no %s", name);
+	return 0;
+}
+
+static void check_shapes(const char *path)
+{
+	CLEANUP(elf__freep) struct elf_symbols *t = load(path);
+	expected_list l = { 0 };
+
+	read_expected(path, &l);
+	assert_name_at(t, address_of(&l, "main"), "main");
+	assert_name_at(t, address_of(&l, "sym_static") + 1, "sym_static");
+	assert_name_at(t, address_of(&l, "sym_weak"), "sym_weak");
+	assert_name_at(t, address_of(&l, "_start") + 4, "_start");
+#if defined(__x86_64__)
+	uint64_t outer = address_of(&l, "sym_outer"), around = address_of(&l, "sym_around");
+
+	assert_name_at(t, address_of(&l, "sym_bare") + 1, "sym_bare");
+	assert_name_at(t, outer, "sym_outer"); /* not _sym_alias_of_outer */
+	assert_name_at(t, outer + 2, "sym_outer"); /* not sym_inner_label */
+	assert_name_at(t, outer + 4, NULL); /* padding */
+	assert_name_at(t, around, "sym_around");
+	assert_name_at(t, around + 2, "sym_nested");
+	assert_name_at(t, around + 3, "sym_nested");
+	assert_name_at(t, around + 4, "sym_around");
+	assert_name_at(t, around + 5, "sym_around");
+#endif
+	free_expected(&l);
+	assert_true(compare_with_readelf(path) > 50);
+}
+
+static void test_shapes(void **state)
+{
+	static const char *const ways[] = { "-O1 -pie -fPIE", "-O1 -no-pie", "-O1 -static", "-O0 -static-pie -fPIE" };
+
+	(void)state;
+	if (!have("cc") || !have("readelf"))
+		skip_because("cc and readelf are needed");
+	for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
+		if (compile(ways[i], "shapes"))
+			check_shapes(in_dir("shapes"));
+	}
+}
+
+static void test_addr2line_agrees(void **state)
+{
+	expected_list l = { 0 };
+	unsigned n = 0;
+
+	(void)state;
+	if (!have("cc") || !have("addr2line") || !have("readelf"))
+		skip_because("cc, addr2line and readelf are needed");
+	assert_true(compile("-g -O0", "lines"));
+	CLEANUP(elf__freep) struct elf_symbols *t = load(in_dir("lines"));
+	read_expected(in_dir("lines"), &l);
+	for (size_t i = 0; i < l.n; i++) {
+		char command[1024], theirs[256] = "";
+		FILE *f;
+
+		if (!l.v[i].function || l.v[i].size < 2 || l.v[i].name[0] == '_' ||
+		    strstr(l.v[i].name, "sym_") != l.v[i].name)
+			continue;
+		snprintf(command, sizeof(command), "addr2line -f -e %s 0x%llx", in_dir("lines"),
+			 (unsigned long long)(l.v[i].start + 1));
+		f = popen(command, "r");
+		assert_non_null(f);
+		assert_non_null(fgets(theirs, sizeof(theirs), f));
+		pclose(f);
+		theirs[strcspn(theirs, "\n")] = '\0';
+		if (strcmp(theirs, "_sym_alias_of_outer") != 0)
+			assert_name_at(t, l.v[i].start + 1, theirs);
+		n++;
+	}
+	free_expected(&l);
+	assert_true(n >= 3);
+}
+
+static void test_stripped_knows_what_is_exported(void **state)
+{
+	expected_list l = { 0 };
+
+	(void)state;
+	if (!have("cc") || !have("strip") || !have("readelf"))
+		skip_because("cc, strip and readelf are needed");
+	assert_true(compile("-O1 -shared -fPIC", "shapes.so"));
+	read_expected(in_dir("shapes.so"), &l);
+	assert_int_equal(run("strip %s", in_dir("shapes.so")), 0);
+	CLEANUP(elf__freep) struct elf_symbols *t = load(in_dir("shapes.so"));
+
+	assert_name_at(t, address_of(&l, "sym_exported"), "sym_exported");
+	assert_name_at(t, address_of(&l, "sym_static"), NULL);
+	free_expected(&l);
+}
+
+static void test_minidebuginfo_names_what_was_stripped(void **state)
+{
+	expected_list l = { 0 };
+
+	(void)state;
+	if (!have("cc") || !have("strip") || !have("objcopy") || !have("xz") || !have("readelf"))
+		skip_because("cc, binutils and xz are needed");
+	assert_true(compile("-O1", "mini"));
+	read_expected(in_dir("mini"), &l);
+	assert_int_equal(run("cd %s && objcopy --only-keep-debug mini mini.debug && xz -k mini.debug && strip mini && "
+			     "objcopy --add-section .gnu_debugdata=mini.debug.xz mini",
+			     dir),
+			 0);
+	{
+		CLEANUP(elf__freep) struct elf_symbols *t = load(in_dir("mini"));
+
+		assert_name_at(t, address_of(&l, "sym_static"), "sym_static");
+		assert_name_at(t, address_of(&l, "main") + 1, "main");
+	}
+	/* A damaged one is as good as none. */
+	assert_int_equal(run("cd %s && printf 'xxxxxxxx' | dd of=mini.debug.xz bs=1 seek=200 conv=notrunc status=none && "
+			     "objcopy --update-section .gnu_debugdata=mini.debug.xz mini",
+			     dir),
+			 0);
+	CLEANUP(elf__freep) struct elf_symbols *t = load(in_dir("mini"));
+
+	assert_name_at(t, address_of(&l, "sym_static"), NULL);
+	free_expected(&l);
+}
+
+/* Where this very function runs, through the mapping, is what the file calls it. */
+int test_elf_symbols_marker(int x);
+__attribute__((noinline, used)) int test_elf_symbols_marker(int x)
+{
+	return x + 42;
+}
+
+static uint64_t runtime_to_offset(uint64_t address, char *ret_path)
+{
+	FILE *f = fopen("/proc/self/maps", "re");
+	char line[1024];
+	uint64_t offset = UINT64_MAX;
+
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f)) {
+		unsigned long long from, to, at;
+
+		if (sscanf(line, "%llx-%llx %*s %llx %*s %*s %512s", &from, &to, &at, ret_path) == 4 &&
+		    address >= from && address < to) {
+			offset = at + (address - from);
+			break;
+		}
+	}
+	fclose(f);
+	return offset;
+}
+
+static void test_file_offset_to_vaddr(void **state)
+{
+	char path[513] = "";
+	uint64_t vaddr = 0;
+
+	(void)state;
+	uint64_t offset = runtime_to_offset((uint64_t)(uintptr_t)test_elf_symbols_marker, path);
+	CLEANUP(elf__freep) struct elf_symbols *t = load(path);
+
+	assert_int_equal(elf__to_vaddr(t, offset, &vaddr), 0);
+	assert_name_at(t, vaddr, "test_elf_symbols_marker");
+	assert_int_equal(elf__to_vaddr(t, UINT64_MAX, &vaddr), -ENOENT);
+
+	offset = runtime_to_offset((uint64_t)(uintptr_t)dlsym(RTLD_DEFAULT, "qsort"), path);
+	CLEANUP(elf__freep) struct elf_symbols *libc = load(path);
+
+	assert_int_equal(elf__to_vaddr(libc, offset, &vaddr), 0);
+	assert_name_at(libc, vaddr, "qsort");
+
+	if (!have("cc") || !have("readelf") || !compile("-O1 -no-pie -Wl,-Ttext-segment=0x7000000", "moved"))
+		return;
+	/* Here offsets and addresses are far apart. */
+	expected_list l = { 0 };
+	read_expected(in_dir("moved"), &l);
+	CLEANUP(elf__freep) struct elf_symbols *moved = load(in_dir("moved"));
+	uint64_t start = address_of(&l, "main");
+	assert_int_equal(elf__to_vaddr(moved, start - 0x7000000, &vaddr), 0);
+	assert_true(vaddr == start);
+	free_expected(&l);
+}
+
+/* --- damage --- */
+
+static void write_file(const char *path, const void *p, size_t n)
+{
+	CLEANUP(fd__closep) int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	assert_true(fd >= 0);
+	assert_int_equal(fd__write_all(fd, p, n), 0);
+}
+
+static int try_file(const char *path)
+{
+	CLEANUP(fd__closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	CLEANUP(elf__freep) struct elf_symbols *t = NULL;
+	struct dcm_error err = DCM_ERROR_INIT;
+	char hex[ELF_BUILD_ID_TEXT];
+	int rc = elf__load(fd, NULL, &t, &err);
+
+	elf__build_id(fd, hex);
+	if (rc)
+		assert_true(err.text[0] != '\0');
+	return rc;
+}
+
+static void test_truncated_and_foreign_files(void **state)
+{
+	CLEANUP(fd__closep) int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	struct buf file = { 0 };
+	unsigned refused = 0;
+
+	(void)state;
+	assert_int_equal(fd__read_all(fd, 64 << 20, &file), 0);
+	for (unsigned i = 0; i < 64; i++) {
+		write_file(in_dir("cut"), file.data, file.n * i / 64);
+		int rc = try_file(in_dir("cut"));
+
+		assert_true(rc == 0 || rc == -ENOEXEC);
+		refused += rc != 0;
+	}
+	assert_true(refused > 0);
+	write_file(in_dir("cut"), "#!/bin/sh\n", 10);
+	assert_int_equal(try_file(in_dir("cut")), -ENOEXEC);
+	buf__fini(&file);
+	assert_int_equal(try_file("/dev/null"), -ENOEXEC);
+}
+
+static void test_limits(void **state)
+{
+	CLEANUP(fd__closep) int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	struct elf_limits few = { .max_symbols = 3 }, small = { .max_bytes = 512 };
+	struct dcm_error err = DCM_ERROR_INIT;
+	struct elf_symbols *t = NULL;
+
+	(void)state;
+	assert_int_equal(elf__load(fd, &few, &t, &err), -EFBIG);
+	assert_int_equal(elf__load(fd, &small, &t, &err), -EFBIG);
+	assert_null(t);
+}
+
+static void sweep(const char *path)
+{
+	CLEANUP(fd__closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	FAILMALLOC_SWEEP(i) {
+		struct elf_symbols *t = NULL;
+		struct dcm_error err = DCM_ERROR_INIT;
+		int rc = elf__load(fd, NULL, &t, &err);
+
+		failmalloc__disarm();
+		if (rc == 0) {
+			elf__free(t);
+			continue;
+		}
+		assert_int_equal(rc, -ENOMEM);
+		assert_null(t);
+	}
+}
+
+static void test_failing_allocations(void **state)
+{
+	(void)state;
+	if (!have("cc") || !compile("-O1", "sweep"))
+		skip_because("cc is needed");
+	sweep(in_dir("sweep"));
+}
+
+static int make_dir(void **state)
+{
+	(void)state;
+	return mkdtemp(dir) ? 0 : -1;
+}
+
+static int remove_dir(void **state)
+{
+	(void)state;
+	return run("rm -rf '%s'", dir);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_names_against_readelf),
+		cmocka_unit_test(test_build_ids_against_readelf),
+		cmocka_unit_test(test_plt_against_objdump),
+		cmocka_unit_test(test_shapes),
+		cmocka_unit_test(test_addr2line_agrees),
+		cmocka_unit_test(test_stripped_knows_what_is_exported),
+		cmocka_unit_test(test_minidebuginfo_names_what_was_stripped),
+		cmocka_unit_test(test_file_offset_to_vaddr),
+		cmocka_unit_test(test_truncated_and_foreign_files),
+		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_failing_allocations),
+	};
+
+	return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}
