@@ -62,8 +62,8 @@ unsigned str__distance(struct dcm_str a, struct dcm_str b, unsigned limit)
 			now[j] = d;
 			best = min_of(best, d);
 		}
-		/* A swap reaches back two rows at the price of one: hence one more than limit. */
-		if (best > over)
+		/* No row's least is below the last one's: a swap reaches further back, but costs. */
+		if (best > limit)
 			return over;
 		spare = before;
 		before = last;

@@ -59,6 +59,22 @@ static void test_ids(void **state)
 	intern__fini(&t);
 }
 
+/* So many that the index holds equal hash bits for different texts. */
+static void test_many(void **state)
+{
+	struct intern t;
+	char text[16];
+
+	(void)state;
+	assert_int_equal(intern__init(&t), 0);
+	for (uint32_t i = 1; i <= 400000; i++) {
+		struct dcm_str s = { text, (uint32_t)snprintf(text, sizeof(text), "%06u", i) };
+
+		assert_int_equal(intern__add(&t, s), i);
+	}
+	intern__fini(&t);
+}
+
 static void test_no_memory(void **state)
 {
 	(void)state;
@@ -92,6 +108,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ids),
+		cmocka_unit_test(test_many),
 		cmocka_unit_test(test_no_memory),
 	};
 

@@ -133,6 +133,11 @@ static void test_limit(void **state)
 	/* What is given back can be had again. */
 	stats__unregister(s, m[0]);
 	assert_non_null(stats__gauge(s, "decima_one", "", STATS_LABELS({ "i", "new" })));
+	for (int i = 0; i < 100; i++) {
+		m[0] = stats__gauge(s, "decima_passing", "", STATS_NO_LABELS);
+		assert_non_null(m[0]);
+		stats__unregister(s, m[0]);
+	}
 	for (int i = 0; i < 64; i++) {
 		snprintf(value, sizeof(value), "decima_g%d", i);
 		n += stats__gauge(s, value, "", STATS_NO_LABELS) != NULL;
