@@ -205,7 +205,12 @@ struct dcm_mapping {
 	uint64_t start, limit; /* addresses [start, limit) in the process; 0,0 when unknown */
 	uint64_t offset;       /* file offset that `start` maps */
 	uint32_t file;	       /* string: path as the process sees it */
-	uint32_t build_id;     /* string: lower-case hex; 0 ("") when there is none */
+	/*
+	 * String: lower-case hex; 0 ("") when there is none. An input that can tell a file without one
+	 * from others gives it a stand-in, '~' and 16 hex digits of its identity, and offers the file
+	 * under that: it means nothing on another machine, so exporters write "" for it.
+	 */
+	uint32_t build_id;
 	uint32_t kind;	       /* enum dcm_mapping_kind */
 };
 
@@ -255,6 +260,7 @@ enum dcm_unnamed {
 	DCM_UNNAMED_JIT_NO_MAP,	   /* JIT code, and the runtime writes no perf map */
 	DCM_UNNAMED_JIT_NOT_IN_MAP, /* JIT code that the perf map does not (yet, or any more) list */
 	DCM_UNNAMED_KALLSYMS,	   /* /proc/kallsyms shows no addresses to us: CAP_SYSLOG */
+	DCM_UNNAMED_NOT_HERE,	   /* no file with this build id was offered here, or its names made room */
 	DCM_UNNAMED_N
 };
 
