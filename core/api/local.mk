@@ -1,7 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # core/api/local.mk - /api/v1: what the command line, the pages and scripts ask
 noinst_LTLIBRARIES += core/api/libapi.la
-core_api_libapi_la_SOURCES =
+core_api_libapi_la_SOURCES = \
+	core/api/api.c core/api/api.h \
+	core/api/internal.h \
+	core/api/lists.c \
+	core/api/params.c \
+	core/api/series.c \
+	core/api/status.c \
+	core/api/trees.c
 core_api_libapi_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 
 API_LA = core/api/libapi.la $(PIPELINE_LA)

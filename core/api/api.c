@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/api/api.c - the table of routes, and the questions that are under way
+ */
+#include "core/api/api.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/api/internal.h"
+#include "core/base/error.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+
+static const struct http_route routes_table[] = {
+	{ .pattern = "/api/v1/types", .role = HTTP_ROLE_READ, .handler = api__types, .doc = "profile types" },
+	{ .pattern = "/api/v1/labels", .role = HTTP_ROLE_READ, .handler = api__labels, .doc = "label names" },
+	{ .pattern = "/api/v1/labels/{name}/values", .role = HTTP_ROLE_READ, .handler = api__values, .doc = "values of a label" },
+	{ .pattern = "/api/v1/series", .role = HTTP_ROLE_READ, .handler = api__series, .doc = "totals over time" },
+	{ .pattern = "/api/v1/flame", .role = HTTP_ROLE_READ, .handler = api__flame, .doc = "call tree" },
+	{ .pattern = "/api/v1/diff", .role = HTTP_ROLE_READ, .handler = api__diff, .doc = "call tree of two selections" },
+	{ .pattern = "/api/v1/callers", .role = HTTP_ROLE_READ, .handler = api__callers, .doc = "callers of a function" },
+	{ .pattern = "/api/v1/callees", .role = HTTP_ROLE_READ, .handler = api__callees, .doc = "callees of a function" },
+	{ .pattern = "/api/v1/functions", .role = HTTP_ROLE_READ, .handler = api__functions, .doc = "self and total per function" },
+	{ .pattern = "/api/v1/export", .role = HTTP_ROLE_READ, .handler = api__export, .doc = "merged profile as a file" },
+	{ .pattern = "/api/v1/targets", .role = HTTP_ROLE_READ, .handler = api__targets, .quick = true, .doc = "what is collected" },
+	{ .pattern = "/api/v1/pipeline", .role = HTTP_ROLE_READ, .handler = api__pipeline, .quick = true,
+	  .doc = "instances, queues, losses" },
+	{ .pattern = "/api/v1/status", .role = HTTP_ROLE_READ, .handler = api__status, .quick = true, .doc = "version, storage, symbols" },
+	{ .pattern = "/api/v1/queries/{id}", .role = HTTP_ROLE_READ, .handler = api__query_get, .quick = true,
+	  .doc = "progress of a question sent with X-Query-Id" },
+	{ .method = HTTP_DELETE, .pattern = "/api/v1/queries/{id}", .role = HTTP_ROLE_READ, .handler = api__query_cancel, .quick = true,
+	  .doc = "cancel it" },
+	{ .pattern = "/-/healthy", .role = HTTP_ROLE_NONE, .handler = api__healthy, .quick = true, .doc = "the process answers" },
+	{ .pattern = "/-/ready", .role = HTTP_ROLE_NONE, .handler = api__ready, .quick = true, .doc = "it can be asked" },
+	{ .method = HTTP_POST, .pattern = "/-/reload", .role = HTTP_ROLE_ADMIN, .handler = api__reload, .doc = "reload the configuration" },
+	{ .pattern = "/metrics", .role = HTTP_ROLE_READ, .handler = api__metrics, .quick = true, .doc = "Prometheus' text" },
+};
+enum { N_ROUTES = sizeof(routes_table) / sizeof(routes_table[0]) };
+
+/* What there is, for whoever looks around. */
+static void list_routes(void *ctx, const struct http_request *req, struct http_response *resp)
+{
+	(void)ctx;
+	(void)req;
+	buf__text(&resp->body, "{\"routes\":[");
+	for (size_t i = 0; i < N_ROUTES; i++) {
+		const struct http_route *r = &routes_table[i];
+
+		buf__printf(&resp->body, "%s{\"method\":\"%s\",\"path\":\"%s\",\"doc\":\"%s\"}", i ? "," : "",
+			    r->method == HTTP_POST ? "POST" : r->method == HTTP_DELETE ? "DELETE" : "GET", r->pattern, r->doc);
+	}
+	buf__text(&resp->body, "]}\n");
+}
+
+int api__new(const struct api_config *config, struct api **ret, struct dcm_error *err)
+{
+	struct api *a = NEW(struct api);
+
+	if (!a)
+		return error__nomem(err);
+	a->c = *config;
+	if (!a->c.clock)
+		a->c.clock = &clock__system;
+	a->started_real_ns = clock__real(a->c.clock);
+	pthread_mutex_init(&a->lock, NULL);
+	*ret = a;
+	return 0;
+}
+
+void api__free(struct api *a)
+{
+	if (!a)
+		return;
+	pthread_mutex_destroy(&a->lock);
+	free(a);
+}
+
+int api__add_routes(struct api *a, struct http_routes *routes, struct dcm_error *err)
+{
+	struct http_route index = { .pattern = "/api/v1", .role = HTTP_ROLE_READ, .handler = list_routes, .quick = true,
+				    .doc = "this list" };
+	int r = http_routes__add(routes, &index);
+
+	for (size_t i = 0; i < N_ROUTES && r == 0; i++) {
+		struct http_route row = routes_table[i];
+
+		row.ctx = a;
+		r = http_routes__add(routes, &row);
+	}
+	return r < 0 ? error__sys(err, r, "api: cannot add its routes") : 0;
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * Questions under way
+ */
+
+void api__enter(struct api *a, const struct http_request *req)
+{
+	struct dcm_str id = http_request__header(req, "x-query-id");
+
+	if (id.n == 0 || id.n >= sizeof(a->running[0].id) || !req->budget)
+		return;
+	pthread_mutex_lock(&a->lock);
+	for (size_t i = 0; i < API_MAX_RUNNING; i++)
+		if (!a->running[i].budget) {
+			memcpy(a->running[i].id, id.p, id.n);
+			a->running[i].id[id.n] = '\0';
+			a->running[i].budget = req->budget;
+			break;
+		}
+	pthread_mutex_unlock(&a->lock);
+}
+
+void api__leave(struct api *a, const struct http_request *req)
+{
+	pthread_mutex_lock(&a->lock);
+	for (size_t i = 0; i < API_MAX_RUNNING; i++)
+		if (req->budget && a->running[i].budget == req->budget)
+			a->running[i].budget = NULL;
+	pthread_mutex_unlock(&a->lock);
+}
+
+/* The entry with the id in the path; the lock is held. */
+static struct api_running *find_running(struct api *a, const struct http_request *req)
+{
+	struct dcm_str id = http_request__path_param(req, "id");
+
+	for (size_t i = 0; i < API_MAX_RUNNING; i++)
+		if (a->running[i].budget && str__eq(str__of(a->running[i].id), id))
+			return &a->running[i];
+	return NULL;
+}
+
+void api__query_get(void *ctx, const struct http_request *req, struct http_response *resp)
+{
+	struct api *a = ctx;
+	struct api_running *r;
+
+	pthread_mutex_lock(&a->lock);
+	r = find_running(a, req);
+	if (r)
+		buf__printf(&resp->body, "{\"done\":%" PRIu64 ",\"total\":%" PRIu64 ",\"cancelled\":%s}\n",
+			    (uint64_t)atomic_load(&r->budget->done), (uint64_t)atomic_load(&r->budget->total),
+			    atomic_load(&r->budget->cancelled) ? "true" : "false");
+	pthread_mutex_unlock(&a->lock);
+	if (!r)
+		http_response__problem(resp, 404, "no question with this id is under way; it has ended or never began");
+}
+
+void api__query_cancel(void *ctx, const struct http_request *req, struct http_response *resp)
+{
+	struct api *a = ctx;
+	struct api_running *r;
+
+	pthread_mutex_lock(&a->lock);
+	r = find_running(a, req);
+	if (r)
+		atomic_store(&r->budget->cancelled, 1);
+	pthread_mutex_unlock(&a->lock);
+	if (r)
+		buf__text(&resp->body, "{\"cancelled\":true}\n");
+	else
+		http_response__problem(resp, 404, "no question with this id is under way; it has ended or never began");
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/api/api.h - /api/v1, /-/ and /metrics: what the command line, the pages and scripts ask
+ *
+ * Handlers over core/net's routes: they read parameters, ask the engine, and write JSON or, with format=text, what a
+ * person reads. They run over HTTP and in the command line's own process (`--data`) alike.
+ *
+ * Common parameters (all optional but q):
+ *	q            selector
+ *	from, to     times: RFC 3339, Unix seconds, now-15m. Merges: the last hour; lists: everything
+ *	focus, hide, hide_stacks, only_stacks   filters (core/query/filter.h); may come several times
+ *	group_by, sum_by                        label names, between commas
+ *	group        function, line, binary, address
+ *	format       json, text, or an export's format
+ *	max_rows, width                         bounds of text
+ * Answers are bounded; errors are RFC 9457 problems whose detail says what to do.
+ */
+#ifndef DECIMA_API_API_H
+#define DECIMA_API_API_H
+
+#include <decima/plugin.h>
+
+#include "core/base/cleanup.h"
+#include "core/base/clock.h"
+#include "core/net/http.h"
+#include "core/pipeline/pipeline.h"
+#include "core/plugin/instance.h"
+#include "core/query/engine.h"
+#include "core/stats/stats.h"
+#include "core/symbolize/symbols.h"
+
+/* An instance, for /api/v1/pipeline and /api/v1/targets. Texts live for the call. */
+struct api_instance {
+	const char *kind, *plugin, *name, *path;
+	struct instance_view view;
+};
+typedef void (*api_instance_fn)(void *ctx, const struct api_instance *instance);
+
+/* Everything may be NULL that a one-shot command has not; the routes then answer 503. All of it outlives the api. */
+struct api_config {
+	struct engine *engine;
+	const struct dcm_storage_ops *storage; /* the engine's, for /api/v1/status */
+	void *storage_instance;
+	struct stats *stats;
+	struct pipeline *pipeline;
+	struct symbols *symbols;
+	const struct clock *clock;
+	const char *node, *data_dir, *config_path;
+	void *ctx; /* of the functions below */
+	void (*each_instance)(void *ctx, api_instance_fn fn, void *fn_ctx);
+	/* Encodes an answer: "pprof", "folded", "speedscope", "batch". */
+	int (*encode)(void *ctx, const struct dcm_batch *batch, const char *format, struct buf *out, struct dcm_error *err);
+	int (*reload)(void *ctx, struct dcm_error *err);
+};
+
+struct api;
+int api__new(const struct api_config *config, struct api **ret, struct dcm_error *err);
+/* Nothing is dispatched any more. */
+void api__free(struct api *a);
+DEFINE_CLEANUP(struct api *, api__free);
+
+/* Adds every route. The api outlives the table. */
+int api__add_routes(struct api *a, struct http_routes *routes, struct dcm_error *err);
+
+#endif

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/api/params.c - from parameters to a question
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "core/api/internal.h"
+#include "core/base/str.h"
+#include "core/base/units.h"
+
+#define HOUR_MS INT64_C(3600000)
+
+bool api__has_engine(struct api *a, struct http_response *resp)
+{
+	if (a->c.engine)
+		return true;
+	http_response__problem(resp, 503, "no storage runs here, so nothing can be asked; configure storage: and see /api/v1/pipeline");
+	return false;
+}
+
+void api__fail(struct http_response *resp, int code, const struct dcm_error *err)
+{
+	int status = http__status_of(code);
+
+	if (status == 503)
+		http_response__header(resp, "Retry-After", "1");
+	http_response__problem(resp, status, "%s", err->text[0] ? err->text : strerror(-code));
+}
+
+int api_param__time(struct api *a, const struct http_request *req, const char *name, int64_t otherwise_ms, int64_t *ret_ms,
+		    struct http_response *resp)
+{
+	struct dcm_str text = http_request__param(req, name);
+	int64_t ns;
+
+	*ret_ms = otherwise_ms;
+	if (text.n == 0)
+		return 0;
+	if (units__parse_time(text, clock__real(a->c.clock), &ns) < 0) {
+		http_response__problem(resp, 400, "%s: \"%.*s\" is no time; write RFC 3339, Unix seconds, now or now-15m", name,
+				       STR_ARG(text));
+		return -EINVAL;
+	}
+	*ret_ms = ns / 1000000;
+	return 0;
+}
+
+int api_param__labels(const struct http_request *req, const char *name, const struct dcm_str **ret, uint32_t *ret_n,
+		      struct http_response *resp)
+{
+	struct dcm_str text = http_request__param(req, name), *labels;
+	uint32_t n = 0, max = 1;
+
+	*ret = NULL;
+	*ret_n = 0;
+	if (text.n == 0)
+		return 0;
+	for (uint32_t i = 0; i < text.n; i++)
+		max += text.p[i] == ',';
+	labels = max <= 32 ? arena__alloc(req->arena, max * sizeof(*labels)) : NULL;
+	if (!labels) {
+		http_response__problem(resp, 400, "%s: at most 32 labels", name);
+		return -EINVAL;
+	}
+	while (text.n > 0) {
+		const char *comma = memchr(text.p, ',', text.n);
+		uint32_t len = comma ? (uint32_t)(comma - text.p) : text.n;
+
+		if (len > 0)
+			labels[n++] = (struct dcm_str){ text.p, len };
+		text.p += len + (comma ? 1 : 0);
+		text.n -= len + (comma ? 1 : 0);
+	}
+	*ret = labels;
+	*ret_n = n;
+	return 0;
+}
+
+static bool read_number(const struct http_request *req, const char *name, uint32_t max, uint32_t *ret,
+			struct http_response *resp)
+{
+	struct dcm_str text = http_request__param(req, name);
+	int64_t n;
+
+	if (text.n == 0)
+		return true;
+	if (units__parse_int(text, "", &n) < 0 || n < 0 || n > max) {
+		http_response__problem(resp, 400, "%s: \"%.*s\" is no number between 0 and %u", name, STR_ARG(text), max);
+		return false;
+	}
+	*ret = (uint32_t)n;
+	return true;
+}
+
+static bool read_filter(const struct http_request *req, struct api_question *ret, struct http_response *resp)
+{
+	static const struct {
+		const char *name;
+		enum filter_kind kind;
+	} kinds[] = { { "focus", FILTER_FOCUS },
+		      { "hide", FILTER_HIDE },
+		      { "hide_stacks", FILTER_HIDE_STACKS },
+		      { "only_stacks", FILTER_ONLY_STACKS } };
+	struct dcm_error err = DCM_ERROR_INIT;
+
+	ret->filter = filter__new();
+	if (!ret->filter) {
+		http_response__problem(resp, 503, "out of memory");
+		return false;
+	}
+	ret->q.filter = ret->filter;
+	for (uint32_t i = 0; i < req->n_params; i++)
+		for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+			if (!str__eq(req->params[i].name, str__of(kinds[k].name)))
+				continue;
+			if (filter__add_text(ret->filter, kinds[k].kind, req->params[i].value, &err) < 0) {
+				http_response__problem(resp, 400, "%s: %s", kinds[k].name, err.text);
+				return false;
+			}
+		}
+	return true;
+}
+
+bool api_question__read_shape(const struct http_request *req, struct api_question *ret, struct http_response *resp)
+{
+	struct dcm_str format = http_request__param(req, "format"), group = http_request__param(req, "group");
+	struct dcm_error err = DCM_ERROR_INIT;
+
+	if (str__eq(format, STR("text"))) {
+		ret->format = API_TEXT;
+	} else if (format.n > 0 && !str__eq(format, STR("json"))) {
+		http_response__problem(resp, 400, "format: \"%.*s\" is neither json nor text", STR_ARG(format));
+		return false;
+	}
+	if (group.n > 0 && frames__parse_group(group, &ret->group, &err) < 0) {
+		http_response__problem(resp, 400, "group: %s", err.text);
+		return false;
+	}
+	ret->invert = str__eq(http_request__param(req, "inv"), STR("1"));
+	return read_number(req, "max_rows", 10000000, &ret->max_rows, resp) && read_number(req, "width", 10000, &ret->width, resp);
+}
+
+static bool read_selection(struct api *a, const struct http_request *req, const char *selector, struct api_question *ret,
+			   struct http_response *resp)
+{
+	int64_t now = clock__real(a->c.clock) / 1000000;
+	bool list = !selector;
+
+	ret->q.selector = http_request__param(req, list ? "match" : selector);
+	if (!list && ret->q.selector.n == 0) {
+		http_response__problem(resp, 400, "%s: missing; give a selector like process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta{}",
+				       selector);
+		return false;
+	}
+	if (!ret->q.selector.p)
+		ret->q.selector = STR("");
+	return api_param__time(a, req, "from", list ? 0 : now - HOUR_MS, &ret->q.from_ms, resp) == 0 &&
+	       api_param__time(a, req, "to", now + 1, &ret->q.to_ms, resp) == 0 &&
+	       api_param__labels(req, "group_by", &ret->q.group_by, &ret->q.n_group_by, resp) == 0;
+}
+
+bool api_question__read(struct api *a, const struct http_request *req, const char *selector, struct api_question *ret,
+			struct http_response *resp)
+{
+	*ret = (struct api_question){ .group = FRAMES_FUNCTION, .q.budget = req->budget };
+	if (!api__has_engine(a, resp))
+		return false;
+	if (read_selection(a, req, selector, ret, resp) && read_filter(req, ret, resp))
+		return true;
+	api_question__fini(ret);
+	return false;
+}
+
+void api_question__fini(struct api_question *q)
+{
+	filter__free(q->filter);
+	q->filter = NULL;
+}

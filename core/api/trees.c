@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/api/trees.c - merged answers: call trees, tables of functions, files
+ *
+ * Trees as JSON are columns in preorder over a table of frames:
+ *	{"unit":..,"total":[a],"filtered":[a],"trimmed_nodes":n,
+ *	 "frames":{"name":[..],"file":[..],"binary":[..],"kind":[..],"line":[..],"unnamed":[why or null]},
+ *	 "nodes":{"frame":[-1 for the root, ..],"depth":[..],"self":[..],"total":[..]}}
+ * and in a diff total and filtered have two entries, and nodes self_b and total_b.
+ */
+#include <errno.h>
+#include <inttypes.h>
+
+#include "core/api/internal.h"
+#include "core/base/error.h"
+#include "core/base/str.h"
+#include "core/batch/batch.h"
+#include "core/query/render.h"
+
+enum { TOP_LIMIT = 1000, TEXT_TOP_ROWS = 40, TEXT_TREE_ROWS = 60 };
+
+static void text_answer(struct http_response *resp)
+{
+	snprintf(resp->content_type, sizeof(resp->content_type), "text/plain; charset=utf-8");
+}
+
+static void json_sides(struct buf *b, const char *name, const int64_t v[2], uint32_t n)
+{
+	buf__printf(b, ",\"%s\":[%" PRId64, name, v[0]);
+	if (n > 1)
+		buf__printf(b, ",%" PRId64, v[1]);
+	buf__byte(b, ']');
+}
+
+static void json_texts(struct buf *b, const char *name, const struct frames *f, struct dcm_str (*text)(const struct frame *))
+{
+	buf__printf(b, "\"%s\":[", name);
+	for (uint32_t i = 0; i < f->n; i++) {
+		if (i)
+			buf__byte(b, ',');
+		buf__json(b, text(&f->v[i]));
+	}
+	buf__text(b, "],");
+}
+
+static struct dcm_str name_of(const struct frame *f)
+{
+	return f->name;
+}
+static struct dcm_str file_of(const struct frame *f)
+{
+	return f->file;
+}
+static struct dcm_str binary_of(const struct frame *f)
+{
+	return f->binary;
+}
+static struct dcm_str kind_of(const struct frame *f)
+{
+	return str__of(frames__kind_name(f->kind));
+}
+
+static void json_frames(struct buf *b, const struct frames *f)
+{
+	buf__text(b, "\"frames\":{");
+	json_texts(b, "name", f, name_of);
+	json_texts(b, "file", f, file_of);
+	json_texts(b, "binary", f, binary_of);
+	json_texts(b, "kind", f, kind_of);
+	buf__text(b, "\"line\":[");
+	for (uint32_t i = 0; i < f->n; i++)
+		buf__printf(b, "%s%" PRId64, i ? "," : "", f->v[i].line);
+	buf__text(b, "],\"unnamed\":[");
+	for (uint32_t i = 0; i < f->n; i++) {
+		if (i)
+			buf__byte(b, ',');
+		if (f->v[i].is_unnamed)
+			buf__json(b, str__of(symbols__why(f->v[i].unnamed)));
+		else
+			buf__text(b, "null");
+	}
+	buf__text(b, "]}");
+}
+
+static void json_column(struct buf *b, const char *name, const int64_t *v, uint32_t n)
+{
+	buf__printf(b, ",\"%s\":[", name);
+	for (uint32_t i = 0; i < n; i++)
+		buf__printf(b, "%s%" PRId64, i ? "," : "", v[i]);
+	buf__byte(b, ']');
+}
+
+static void json_tree(struct buf *b, const struct flame *f, struct dcm_str unit)
+{
+	int64_t total[2] = { f->total[0][0], f->n_values > 1 ? f->total[1][0] : 0 };
+
+	buf__text(b, "{\"unit\":");
+	buf__json(b, unit);
+	json_sides(b, "total", total, f->n_values);
+	json_sides(b, "filtered", f->filtered, f->n_values);
+	buf__printf(b, ",\"trimmed_nodes\":%" PRIu64 ",", f->n_trimmed);
+	json_frames(b, f->frames);
+	buf__text(b, ",\"nodes\":{\"frame\":[");
+	for (uint32_t i = 0; i < f->n; i++)
+		buf__printf(b, "%s%" PRId64, i ? "," : "", f->frame[i] == FLAME_ROOT ? -1 : (int64_t)f->frame[i]);
+	buf__text(b, "],\"depth\":[");
+	for (uint32_t i = 0; i < f->n; i++)
+		buf__printf(b, "%s%u", i ? "," : "", f->depth[i]);
+	buf__byte(b, ']');
+	json_column(b, "self", f->self[0], f->n);
+	json_column(b, "total", f->total[0], f->n);
+	if (f->n_values > 1) {
+		json_column(b, "self_b", f->self[1], f->n);
+		json_column(b, "total_b", f->total[1], f->n);
+	}
+	if (f->trimmed[0])
+		json_column(b, "trimmed", f->trimmed[0], f->n);
+	if (f->n_values > 1 && f->trimmed[1])
+		json_column(b, "trimmed_b", f->trimmed[1], f->n);
+	buf__text(b, "}}\n");
+}
+
+/* Asks for the tree and writes it in the format wanted. The question's shape has been read. */
+static void answer_tree(struct api *a, const struct http_request *req, const struct api_question *q,
+			const struct flame_options *options, struct http_response *resp)
+{
+	struct dcm_error err = DCM_ERROR_INIT;
+	struct flame *f = NULL;
+	int r;
+
+	api__enter(a, req);
+	r = engine__flame(a->c.engine, &q->q, q->group, options, &f, &err);
+	api__leave(a, req);
+	if (r < 0) {
+		api__fail(resp, r, &err);
+		return;
+	}
+	if (q->format == API_TEXT) {
+		struct render_options o = { .max_rows = q->max_rows ? q->max_rows : TEXT_TREE_ROWS, .width = q->width,
+					    .unit = engine__unit(&q->q) };
+
+		text_answer(resp);
+		render__flame(f, &o, &resp->body);
+	} else {
+		json_tree(&resp->body, f, engine__unit(&q->q));
+	}
+	flame__free(f);
+}
+
+static void tree(struct api *a, const struct http_request *req, const char *selector, enum flame_side side,
+		 struct http_response *resp)
+{
+	struct dcm_str function = http_request__param(req, "function");
+	struct api_question q;
+
+	if (side != FLAME_WHOLE && function.n == 0) {
+		http_response__problem(resp, 400, "function: missing; give its exact name");
+		return;
+	}
+	if (!api_question__read(a, req, selector, &q, resp))
+		return;
+	if (api_question__read_shape(req, &q, resp))
+		answer_tree(a, req, &q, &(struct flame_options){ .invert = q.invert, .side = side, .function = function }, resp);
+	api_question__fini(&q);
+}
+
+void api__flame(void *ctx, const struct http_request *req, struct http_response *resp)
+{
+	tree(ctx, req, "q", FLAME_WHOLE, resp);
+}
+
+void api__callers(void *ctx, const struct http_request *req, struct http_response *resp)
+{
+	tree(ctx, req, "q", FLAME_CALLERS, resp);
+}
+
+void api__callees(void *ctx, const struct http_request *req, struct http_response *resp)
+{
+	tree(ctx, req, "q", FLAME_CALLEES, resp);
+}
+
+/* Both sides' ranges: a_from .. b_to, each with from and to as its default. */
+static bool read_sides(struct api *a, const struct http_request *req, struct question *q, struct http_response *resp)
+{
+	int64_t from = q->from_ms, to = q->to_ms;
+
+	q->diff = true;
+	q->selector_b = http_request__param(req, "b_q");
+	if (q->selector_b.n == 0) {
+		http_response__problem(resp, 400, "b_q: missing; give the second selector");
+		return false;
+	}
+	return api_param__time(a, req, "a_from", from, &q->from_ms, resp) == 0 &&
+	       api_param__time(a, req, "a_to", to, &q->to_ms, resp) == 0 &&
+	       api_param__time(a, req, "b_from", from, &q->from_b_ms, resp) == 0 &&
+	       api_param__time(a, req, "b_to", to, &q->to_b_ms, resp) == 0;
+}
+
+void api__diff(void *ctx, const struct http_request *req, struct http_response *resp)
+{
+	struct api *a = ctx;
+	struct api_question q;
+
+	if (!api_question__read(a, req, "a_q", &q, resp))
+		return;
+	if (read_sides(a, req, &q.q, resp) && api_question__read_shape(req, &q, resp))
+		answer_tree(a, req, &q, &(struct flame_options){ .invert = q.invert }, resp);
+	api_question__fini(&q);
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * The table of functions
+ */
+
+static void json_row(struct buf *b, const struct top *t, const struct top_row *row)
+{
+	const struct frame *f = &t->frames->v[row->frame];
+
+	buf__text(b, "{\"name\":");
+	buf__json(b, f->name);
+	buf__text(b, ",\"file\":");
+	buf__json(b, f->file);
+	buf__text(b, ",\"binary\":");
+	buf__json(b, f->binary);
+	buf__printf(b, ",\"kind\":\"%s\",\"unnamed\":", frames__kind_name(f->kind));
+	if (f->is_unnamed)
+		buf__json(b, str__of(symbols__why(f->unnamed)));
+	else
+		buf__text(b, "null");
+	json_sides(b, "self", row->self, t->n_values);
+	json_sides(b, "total", row->total, t->n_values);
+	buf__byte(b, '}');
+}
+
+static void json_top(struct buf *b, const struct top *t, struct dcm_str unit)
+{
+	buf__text(b, "{\"unit\":");
+	buf__json(b, unit);
+	json_sides(b, "total", t->total, t->n_values);
+	json_sides(b, "rest", t->rest, t->n_values);
+	json_sides(b, "no_frame", t->no_frame, t->n_values);
+	json_sides(b, "filtered", t->filtered, t->n_values);
+	buf__printf(b, ",\"functions\":%u,\"rows\":[", t->n_all);
+	for (uint32_t i = 0; i < t->n; i++) {
+		if (i)
+			buf__byte(b, ',');
+		json_row(b, t, &t->rows[i]);
+	}
+	buf__text(b, "]}\n");
+}
+
+static bool read_sort(const struct http_request *req, enum top_sort *ret, struct http_response *resp)
+{
+	static const char *const names[] = { [TOP_BY_SELF] = "self", [TOP_BY_TOTAL] = "total", [TOP_BY_NAME] = "name",
+					     [TOP_BY_DIFF] = "diff" };
+	struct dcm_str text = http_request__param(req, "sort");
+
+	*ret = TOP_BY_SELF;
+	if (text.n == 0)
+		return true;
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (str__eq(text, str__of(names[i]))) {
+			*ret = (enum top_sort)i;
+			return true;
+		}
+	http_response__problem(resp, 400, "sort: \"%.*s\" is none of self, total, name, diff", STR_ARG(text));
+	return false;
+}
+
+static void answer_top(struct api *a, const struct http_request *req, const struct api_question *q,
+		       struct top_options *options, struct http_response *resp)
+{
+	struct dcm_error err = DCM_ERROR_INIT;
+	struct top *t = NULL;
+	int r;
+
+	options->limit = q->max_rows ? q->max_rows : q->format == API_TEXT ? TEXT_TOP_ROWS : TOP_LIMIT;
+	api__enter(a, req);
+	r = engine__top(a->c.engine, &q->q, q->group, options, &t, &err);
+	api__leave(a, req);
+	if (r < 0) {
+		api__fail(resp, r, &err);
+		return;
+	}
+	if (q->format == API_TEXT) {
+		text_answer(resp);
+		render__top(t, &(struct render_options){ .width = q->width, .unit = engine__unit(&q->q) }, &resp->body);
+	} else {
+		json_top(&resp->body, t, engine__unit(&q->q));
+	}
+	top__free(t);
+}
+
+void api__functions(void *ctx, const struct http_request *req, struct http_response *resp)
+{
+	struct api *a = ctx;
+	struct api_question q;
+	struct top_options options = { 0 };
+
+	if (!api_question__read(a, req, "q", &q, resp))
+		return;
+	if (api_question__read_shape(req, &q, resp) && read_sort(req, &options.sort, resp))
+		answer_top(a, req, &q, &options, resp);
+	api_question__fini(&q);
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * Files
+ */
+
+static const struct export {
+	const char *format, *content_type, *suffix;
+} exports[] = { { "pprof", "application/vnd.google.protobuf+gzip", "pb.gz" },
+		{ "folded", "text/plain; charset=utf-8", "folded" },
+		{ "speedscope", "application/json", "speedscope.json" } };
+
+static const struct export *read_export(const struct http_request *req, struct http_response *resp)
+{
+	struct dcm_str text = http_request__param(req, "format");
+
+	for (size_t i = 0; i < sizeof(exports) / sizeof(exports[0]); i++)
+		if (str__eq(text, str__of(exports[i].format)))
+			return &exports[i];
+	http_response__problem(resp, 400, "format: \"%.*s\" is none of pprof, folded, speedscope", STR_ARG(text));
+	return NULL;
+}
+
+/* Folded stacks are drawn from frames, so that labels lead and unnamed frames read as in every other answer. */
+static int export_folded(struct api *a, const struct api_question *q, struct buf *out, struct dcm_error *err)
+{
+	struct frames *frames = NULL;
+	int r = engine__frames(a->c.engine, &q->q, FRAMES_FUNCTION, &frames, err);
+
+	if (r == 0)
+		r = render__folded(frames, q->filter, out, err);
+	frames__unref(frames);
+	return r;
+}
+
+static int export_encoded(struct api *a, const struct api_question *q, const char *format, struct buf *out,
+			  struct dcm_error *err)
+{
+	struct dcm_batch *batch = NULL;
+	int r = engine__merge(a->c.engine, &q->q, &batch, NULL, err);
+
+	if (r == 0)
+		r = a->c.encode(a->c.ctx, batch, format, out, err);
+	batch__unref(batch);
+	return r;
+}
+
+void api__export(void *ctx, const struct http_request *req, struct http_response *resp)
+{
+	struct api *a = ctx;
+	struct api_question q;
+	struct dcm_error err = DCM_ERROR_INIT;
+	const struct export *e = read_export(req, resp);
+	int r;
+
+	if (!e || !api_question__read(a, req, "q", &q, resp))
+		return;
+	api__enter(a, req);
+	if (str__eq(str__of(e->format), STR("folded")))
+		r = export_folded(a, &q, &resp->body, &err);
+	else
+		r = export_encoded(a, &q, e->format, &resp->body, &err);
+	api__leave(a, req);
+	if (r < 0) {
+		api__fail(resp, r, &err);
+	} else {
+		snprintf(resp->content_type, sizeof(resp->content_type), "%s", e->content_type);
+		http_response__header(resp, "Content-Disposition", "attachment; filename=\"profile.%s\"", e->suffix);
+	}
+	api_question__fini(&q);
+}

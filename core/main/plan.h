@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/main/plan.h - a configuration, read and checked to the end, before anything of it is done
+ *
+ * Start, reload and `decima check` all make a plan first. Making one touches nothing: it reads the file, applies the
+ * overrides, fills every table, finds and loads the plugins, and collects all faults with their places.
+ */
+#ifndef DECIMA_MAIN_PLAN_H
+#define DECIMA_MAIN_PLAN_H
+
+#include "core/base/cleanup.h"
+#include "core/config/problems.h"
+#include "core/config/section.h"
+#include "core/config/tree.h"
+#include "core/main/settings.h"
+#include "core/pipeline/options.h"
+#include "core/plugin/instance.h"
+#include "core/plugin/loader.h"
+
+/* Where a configuration comes from. Pointers are borrowed and must outlive every plan made of them. */
+struct plan_source {
+	const char *path;	   /* the file; NULL: `text` */
+	const char *text;	   /* YAML, when there is no file */
+	const char *const *sets;   /* [n_sets] "KEY=VALUE" */
+	uint32_t n_sets;
+	const char *listen, *data, *plugin_path, *log_level; /* NULL: as the file says */
+	bool elsewhere;		   /* for another machine: missing variables are warnings, plugins may be missing too */
+};
+
+struct plan_instance {
+	enum dcm_kind kind;
+	const struct plugin *plugin;
+	const char *name, *object;	 /* "ebpf", "input ebpf" */
+	struct place at;
+	struct settings *settings;	 /* of the plugin; the graph takes it and leaves NULL */
+	const struct destination_options *destination; /* NULL for inputs; lives in `settings` */
+};
+
+struct plan {
+	struct tree *tree;
+	struct arena arena;
+	const struct main_settings *main;
+	struct plan_instance *instances; /* [n]: storages, then outputs, then inputs, each in the file's order */
+	uint32_t n;
+};
+
+/* The configuration that `decima` has without a file: conf/decima.yaml says the same. */
+extern const char plan__default_text[];
+
+/*
+ * `loader` may be NULL: the plan then makes one along the configured path and hands it out. Faults go to `problems`
+ * (with warnings); 0, -EINVAL or -ENOMEM. With -EINVAL the sentence is the first fault.
+ */
+int plan__load(const struct plan_source *source, struct loader **loader, struct problems *problems, struct plan **ret);
+void plan__free(struct plan *p);
+DEFINE_CLEANUP(struct plan *, plan__free);
+
+/* Directory for data: --data, else the file's, else /var/lib/decima as root, else the XDG state directory. */
+int plan__data_dir(const struct plan *p, char ret[static 4096], struct dcm_error *err);
+
+#endif

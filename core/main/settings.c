@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/main/settings.c - the table behind the top of decima.yaml
+ */
+#include "core/main/settings.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "core/base/error.h"
+#include "core/base/str.h"
+#include "core/net/access.h"
+
+static const char *const roles[] = { "read", "write", "admin", NULL };
+static const char *const levels[] = { "error", "warning", "info", "debug", NULL };
+static const char *const formats[] = { "auto", "text", "json", "journal", NULL };
+
+static const struct dcm_option token_rows[] = {
+	{ .name = "token", .type = DCM_OPT_SECRET, .offset = offsetof(struct token_settings, token), .flags = DCM_OPT_REQUIRED,
+	  .doc = "What the caller sends as Authorization: Bearer TOKEN; token_file reads it from a file." },
+	{ .name = "role", .type = DCM_OPT_CHOICE, .offset = offsetof(struct token_settings, role), .def = "read",
+	  .choices = roles,
+	  .doc = "What it may do; each role includes the one before it. admin: reload, delete, replace debuginfo." },
+};
+static const struct dcm_table token_table = DCM_TABLE(struct token_settings, token_rows);
+
+static const struct dcm_option server_rows[] = {
+	{ .name = "listen", .type = DCM_OPT_LIST, .element = DCM_OPT_STRING, .flags = DCM_OPT_RESTART,
+	  .offset = offsetof(struct server_settings, listen), .def = "[\"127.0.0.1:7070\"]",
+	  .doc = "Addresses to serve on: HOST:PORT, [IPV6]:PORT or unix:/PATH. On a unix socket, root and the daemon's user "
+		 "are admin." },
+	{ .name = "tokens", .type = DCM_OPT_LIST, .element = DCM_OPT_STRUCT, .table = &token_table, .flags = DCM_OPT_RESTART,
+	  .offset = offsetof(struct server_settings, tokens),
+	  .doc = "Bearer tokens and their roles. Needed to administer over TCP, and to do anything from another machine." },
+	{ .name = "hosts", .type = DCM_OPT_LIST, .element = DCM_OPT_STRING, .flags = DCM_OPT_RESTART,
+	  .offset = offsetof(struct server_settings, hosts),
+	  .doc = "Names by which browsers may call this server beside its addresses and localhost; others are refused "
+		 "(DNS rebinding)." },
+	{ .name = "insecure", .type = DCM_OPT_BOOL, .offset = offsetof(struct server_settings, insecure), .def = "false",
+	  .flags = DCM_OPT_RESTART,
+	  .doc = "Lets callers without a token read and write from other machines. Only for networks where everyone may." },
+	{ .name = "max_connections", .type = DCM_OPT_INT, .offset = offsetof(struct server_settings, max_connections),
+	  .def = "512", .min = "1", .max = "65536", .flags = DCM_OPT_RESTART,
+	  .doc = "Open connections at once; further ones are closed. Each costs up to 64 KiB." },
+	{ .name = "max_body", .type = DCM_OPT_SIZE, .offset = offsetof(struct server_settings, max_body_bytes), .def = "64MiB",
+	  .min = "1KiB", .max = "4GiB", .flags = DCM_OPT_RESTART, .doc = "Largest request body." },
+	{ .name = "query_timeout", .type = DCM_OPT_DURATION, .offset = offsetof(struct server_settings, query_timeout_ns),
+	  .def = "60s", .min = "100ms", .max = "1h", .flags = DCM_OPT_RESTART, .doc = "A question that takes longer is given up." },
+	{ .name = "query_memory", .type = DCM_OPT_SIZE, .offset = offsetof(struct server_settings, query_memory_bytes),
+	  .def = "1GiB", .min = "1MiB", .flags = DCM_OPT_RESTART, .doc = "A question that needs more memory is refused." },
+	{ .name = "max_queries", .type = DCM_OPT_INT, .offset = offsetof(struct server_settings, max_queries), .def = "4",
+	  .min = "1", .max = "256", .flags = DCM_OPT_RESTART, .doc = "Questions answered at once; the others wait their turn." },
+};
+static const struct dcm_table server_table = DCM_TABLE(struct server_settings, server_rows);
+
+static const struct dcm_option log_rows[] = {
+	{ .name = "level", .type = DCM_OPT_CHOICE, .offset = offsetof(struct log_settings, level), .def = "info",
+	  .choices = levels, .flags = DCM_OPT_RESTART, .doc = "The least important lines that are written." },
+	{ .name = "format", .type = DCM_OPT_CHOICE, .offset = offsetof(struct log_settings, format), .def = "auto",
+	  .choices = formats, .flags = DCM_OPT_RESTART,
+	  .doc = "auto: text on a terminal, journald's prefixes under systemd, text otherwise." },
+	{ .name = "areas", .type = DCM_OPT_MAP, .element = DCM_OPT_CHOICE, .choices = levels, .flags = DCM_OPT_RESTART,
+	  .offset = offsetof(struct log_settings, areas),
+	  .doc = "Other levels for single areas: an instance's name, \"server\", \"config\", ..." },
+};
+static const struct dcm_table log_table = DCM_TABLE(struct log_settings, log_rows);
+
+static const struct dcm_option pipeline_rows[] = {
+	{ .name = "intake", .type = DCM_OPT_SIZE, .offset = offsetof(struct pipeline_settings, intake_bytes), .def = "32MiB",
+	  .min = "1MiB", .flags = DCM_OPT_RESTART, .doc = "Memory for what inputs have handed in and nobody has routed yet." },
+	{ .name = "shared", .type = DCM_OPT_SIZE, .offset = offsetof(struct pipeline_settings, shared_bytes), .def = "128MiB",
+	  .min = "0", .flags = DCM_OPT_RESTART,
+	  .doc = "Memory that the destinations' queues share beyond their own reserves, when one is slow." },
+	{ .name = "drain_timeout", .type = DCM_OPT_DURATION, .offset = offsetof(struct pipeline_settings, drain_timeout_ns),
+	  .def = "10s", .min = "0", .max = "10m", .doc = "How long a stop waits for what is queued; the rest is counted as lost." },
+};
+static const struct dcm_table pipeline_table = DCM_TABLE(struct pipeline_settings, pipeline_rows);
+
+static const struct dcm_option symbols_rows[] = {
+	{ .name = "tables", .type = DCM_OPT_SIZE, .offset = offsetof(struct symbols_settings, table_bytes), .def = "64MiB",
+	  .min = "1MiB", .flags = DCM_OPT_RESTART, .doc = "Memory for symbol tables; the least used go first." },
+	{ .name = "names", .type = DCM_OPT_SIZE, .offset = offsetof(struct symbols_settings, learned_bytes), .def = "32MiB",
+	  .min = "1MiB", .flags = DCM_OPT_RESTART,
+	  .doc = "Memory for names of addresses that were sampled, which outlive their tables." },
+};
+static const struct dcm_table symbols_table = DCM_TABLE(struct symbols_settings, symbols_rows);
+
+static const struct dcm_option rows[] = {
+	{ .name = "server", .type = DCM_OPT_STRUCT, .table = &server_table, .offset = offsetof(struct main_settings, server),
+	  .doc = "The one port: pages, questions, metrics, administration." },
+	{ .name = "labels", .type = DCM_OPT_MAP, .element = DCM_OPT_STRING, .offset = offsetof(struct main_settings, labels),
+	  .doc = "Labels for every series that has none of that name: env: production." },
+	{ .name = "relabel_configs", .type = DCM_OPT_SHARED, .shared = DCM_SHARED_RELABEL_RULES, .flags = DCM_OPT_NO_ENV,
+	  .offset = offsetof(struct main_settings, relabel_configs),
+	  .doc = "Prometheus' relabelling for everything, before it is routed. Sample labels are __sample_NAME." },
+	{ .name = "node", .type = DCM_OPT_STRING, .offset = offsetof(struct main_settings, node), .flags = DCM_OPT_RESTART,
+	  .doc = "This machine's name in the label node. Default: the host name." },
+	{ .name = "data", .type = DCM_OPT_STRING, .offset = offsetof(struct main_settings, data), .flags = DCM_OPT_RESTART,
+	  .doc = "Directory for what outlives the process. Default: /var/lib/decima as root, else the XDG state directory." },
+	{ .name = "plugin_path", .type = DCM_OPT_STRING, .offset = offsetof(struct main_settings, plugin_path),
+	  .flags = DCM_OPT_RESTART, .doc = "Directories with plugins, between colons. Default: where they were installed." },
+	{ .name = "pipeline", .type = DCM_OPT_STRUCT, .table = &pipeline_table,
+	  .offset = offsetof(struct main_settings, pipeline), .doc = "Queues between inputs and destinations." },
+	{ .name = "symbols", .type = DCM_OPT_STRUCT, .table = &symbols_table, .offset = offsetof(struct main_settings, symbols),
+	  .doc = "The symbol store." },
+	{ .name = "log", .type = DCM_OPT_STRUCT, .table = &log_table, .offset = offsetof(struct main_settings, log),
+	  .doc = "What is written on standard error." },
+};
+
+/* A port that anyone can reach, and nobody is asked who he is: only when the operator says so. */
+static int check(const void *config, struct dcm_error *err)
+{
+	const struct server_settings *s = &((const struct main_settings *)config)->server;
+	const char *const *listen = s->listen.items;
+
+	for (uint32_t i = 0; i < s->listen.n; i++) {
+		if (strncmp(listen[i], "unix:", 5) == 0 || access__is_loopback(str__of(listen[i])))
+			continue;
+		if (s->tokens.n == 0 && !s->insecure)
+			return error__set(err, -EINVAL,
+					  "server.listen: %s can be reached from other machines and nobody needs a token; set "
+					  "server.tokens, or server.insecure: true if everyone there may read and write",
+					  listen[i]);
+	}
+	return 0;
+}
+
+const struct dcm_table settings__table = {
+	.size = sizeof(struct dcm_table),
+	.option_size = sizeof(struct dcm_option),
+	.struct_size = sizeof(struct main_settings),
+	.n_options = sizeof(rows) / sizeof(rows[0]),
+	.options = rows,
+	.check = check,
+};

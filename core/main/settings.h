@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/main/settings.h - the options of the program itself: everything in the file but the plugins' instances
+ */
+#ifndef DECIMA_MAIN_SETTINGS_H
+#define DECIMA_MAIN_SETTINGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <decima/plugin.h>
+
+struct token_settings {
+	const char *token;
+	int32_t role; /* enum http_role less one: read, write, admin */
+};
+
+struct server_settings {
+	struct dcm_list listen; /* of const char * */
+	struct dcm_list tokens; /* of struct token_settings */
+	struct dcm_list hosts;	/* of const char * */
+	bool insecure;
+	int64_t max_connections;
+	int64_t max_body_bytes;
+	int64_t query_timeout_ns;
+	int64_t query_memory_bytes;
+	int64_t max_queries;
+};
+
+struct log_settings {
+	int32_t level;	/* enum dcm_log_level */
+	int32_t format; /* auto, text, json, journal */
+	struct dcm_map areas; /* of int32_t: enum dcm_log_level */
+};
+
+struct pipeline_settings {
+	int64_t intake_bytes;
+	int64_t shared_bytes;
+	int64_t drain_timeout_ns;
+};
+
+struct symbols_settings {
+	int64_t table_bytes;
+	int64_t learned_bytes;
+};
+
+struct main_settings {
+	struct server_settings server;
+	struct log_settings log;
+	struct pipeline_settings pipeline;
+	struct symbols_settings symbols;
+	struct dcm_map labels;		/* of const char * */
+	struct dcm_list relabel_configs; /* of struct dcm_relabel_rule */
+	const char *node;
+	const char *data;
+	const char *plugin_path;
+};
+
+extern const struct dcm_table settings__table;
+
+#endif
