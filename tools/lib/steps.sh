@@ -20,7 +20,7 @@ step_dist() {
 	elif logged "$log" make -C "$top/build/gcc" -j"$jobs" distcheck; then
 		echo "ok distcheck" >"$results/dist"
 	else
-		echo "not ok distcheck: $(grep -E '\*\*\*|ERROR|error:' "$log" | head -n 1); see $log" >"$results/dist"
+		echo "not ok distcheck: $(grep -E '^FAIL:|^not ok|\*\*\*|error:' "$log" | head -n 1); see $log" >"$results/dist"
 	fi
 }
 
