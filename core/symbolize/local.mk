@@ -11,7 +11,14 @@ core_symbolize_libsymbolize_la_SOURCES = \
 	core/symbolize/elf_plt.c \
 	core/symbolize/elf_symbols.c \
 	core/symbolize/elf_symtab.c \
-	core/symbolize/kallsyms.c core/symbolize/kallsyms.h
+	core/symbolize/file_table.c core/symbolize/file_table.h \
+	core/symbolize/kallsyms.c core/symbolize/kallsyms.h \
+	core/symbolize/kernel.c core/symbolize/kernel.h \
+	core/symbolize/learned.c core/symbolize/learned.h \
+	core/symbolize/resolve.c \
+	core/symbolize/store.h \
+	core/symbolize/symbols.c core/symbolize/symbols.h \
+	core/symbolize/why.c
 core_symbolize_libsymbolize_la_CFLAGS = $(AM_CFLAGS) $(LZMA_CFLAGS)
 
 SYMBOLIZE_LA = core/symbolize/libsymbolize.la $(BATCH_LA) $(LZMA_LIBS) $(IBERTY_LIBS)

@@ -21,6 +21,7 @@
 #include <decima/plugin.h>
 
 #include "core/base/cleanup.h"
+#include "core/base/clock.h"
 
 struct symbols;
 
@@ -31,6 +32,7 @@ struct symbols_config {
 	uint64_t queue_bytes;	/* of batches that wait to be learned; 64 MiB */
 	uint32_t max_files;	/* open descriptors that wait to be read; 256 */
 	const char *kallsyms_path, *modules_path; /* /proc/kallsyms, /proc/modules; kept, not copied */
+	const struct clock *clock;		  /* the machine's; kept */
 };
 
 /* Starts the worker. NULL config: all defaults. */
@@ -40,9 +42,9 @@ void symbols__free(struct symbols *s);
 DEFINE_CLEANUP(struct symbols *, symbols__free);
 
 /*
- * Offers the file behind a build id. fd is borrowed: the store duplicates it, so the process may end at once. Never
- * waits for a file; cheap when the id is known. Beyond max_files the offer is dropped and counted; a later one counts
- * anew. An empty build id is ignored.
+ * Offers the file behind a build id. fd is borrowed: the store duplicates it, so the process may end at once. Cheap when
+ * the id is known. Beyond max_files that wait (or descriptors the system gives) the file is read here and now instead,
+ * in the caller's time, so that nothing is lost. An empty build id is ignored.
  */
 void symbols__offer(struct symbols *s, struct dcm_str build_id, struct dcm_str path, int fd);
 
@@ -75,7 +77,8 @@ struct symbols_stat {
 	uint64_t lookups, hits, misses; /* of addresses; lookups = hits + misses */
 	uint64_t learned_hits;		/* hits that no table was needed for */
 	uint64_t files_offered, files_read, files_known; /* known: offers of an id that was there */
-	uint64_t files_dropped;				 /* offers beyond max_files, or out of memory */
+	uint64_t files_inline;				 /* read in the offering thread */
+	uint64_t files_dropped;				 /* offers lost: out of memory */
 	uint64_t files_bad, files_unreadable, files_too_large, files_no_memory; /* read with an error */
 	uint64_t tables_evicted;
 	uint64_t batches_learned, batches_not_learned; /* not: the queue was full */

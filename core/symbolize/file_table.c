@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/symbolize/file_table.c - files by build id, and their symbol tables within a bound
+ *
+ * Chains in a fixed number of buckets, because entries go (base's hindex cannot forget), and one list by last use.
+ * Threads: the owner's lock. Limits: max_bytes, FILE_TABLE_MAX_FILES.
+ */
+#include "core/symbolize/file_table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/mem.h"
+#include "core/base/str.h"
+
+struct symbol_table *symbol_table__new(struct elf_symbols *elf)
+{
+	struct symbol_table *t = NEW(struct symbol_table);
+
+	if (!t) {
+		elf__free(elf);
+		return NULL;
+	}
+	t->refs = 1;
+	t->elf = elf;
+	return t;
+}
+
+void symbol_table__unref(struct symbol_table *t)
+{
+	if (!t || atomic_fetch_sub_explicit(&t->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	elf__free(t->elf);
+	free(t);
+}
+
+int file_table__init(struct file_table *t, uint64_t max_bytes)
+{
+	*t = (struct file_table){ .max_bytes = max_bytes };
+	t->buckets = mem__zalloc(FILE_TABLE_BUCKETS, sizeof(*t->buckets));
+	return t->buckets ? 0 : -ENOMEM;
+}
+
+void file_table__fini(struct file_table *t)
+{
+	while (t->newest)
+		file_table__remove(t, t->newest);
+	free(t->buckets);
+	t->buckets = NULL;
+}
+
+/* --- the list by last use --- */
+
+static void list_remove(struct file_table *t, struct file_entry *e)
+{
+	*(e->newer ? &e->newer->older : &t->newest) = e->older;
+	*(e->older ? &e->older->newer : &t->oldest) = e->newer;
+}
+
+static void list_add(struct file_table *t, struct file_entry *e)
+{
+	e->newer = NULL;
+	e->older = t->newest;
+	*(t->newest ? &t->newest->newer : &t->oldest) = e;
+	t->newest = e;
+}
+
+/* --- entries --- */
+
+static struct file_entry **bucket_of(struct file_table *t, uint64_t hash)
+{
+	return &t->buckets[hash % FILE_TABLE_BUCKETS];
+}
+
+struct file_entry *file_table__find(struct file_table *t, struct dcm_str build_id, uint64_t hash)
+{
+	for (struct file_entry *e = *bucket_of(t, hash); e; e = e->next) {
+		if (e->hash == hash && str__eq((struct dcm_str){ e->build_id, e->build_id_n }, build_id)) {
+			list_remove(t, e);
+			list_add(t, e);
+			return e;
+		}
+	}
+	return NULL;
+}
+
+static void drop_table(struct file_table *t, struct file_entry *e)
+{
+	if (!e->table)
+		return;
+	symbol_table__unref(e->table);
+	e->table = NULL;
+	t->bytes -= e->table_bytes;
+	e->table_bytes = 0;
+	t->n_tables--;
+}
+
+void file_table__remove(struct file_table *t, struct file_entry *e)
+{
+	struct file_entry **at = bucket_of(t, e->hash);
+
+	while (*at != e)
+		at = &(*at)->next;
+	*at = e->next;
+	list_remove(t, e);
+	drop_table(t, e);
+	t->n_files--;
+	free(e);
+}
+
+/* Forgets the entry that was not used for the longest time and that nobody is reading. */
+static bool make_room(struct file_table *t)
+{
+	for (struct file_entry *e = t->oldest; e; e = e->newer) {
+		if (e->state != FILE_QUEUED) {
+			file_table__remove(t, e);
+			return true;
+		}
+	}
+	return false;
+}
+
+struct file_entry *file_table__add(struct file_table *t, struct dcm_str build_id, uint64_t hash)
+{
+	struct file_entry **bucket = bucket_of(t, hash), *e;
+
+	if (t->n_files >= FILE_TABLE_MAX_FILES && !make_room(t))
+		return NULL;
+	e = mem__zalloc(1, sizeof(*e) + build_id.n);
+	if (!e)
+		return NULL;
+	e->hash = hash;
+	e->state = FILE_QUEUED;
+	e->build_id_n = build_id.n;
+	memcpy(e->build_id, build_id.p, build_id.n);
+	e->next = *bucket;
+	*bucket = e;
+	list_add(t, e);
+	t->n_files++;
+	return e;
+}
+
+void file_table__set(struct file_table *t, struct file_entry *e, struct symbol_table *table)
+{
+	e->state = FILE_READY;
+	e->table = table;
+	e->table_bytes = elf__bytes(table->elf);
+	t->bytes += e->table_bytes;
+	t->n_tables++;
+	for (struct file_entry *old = t->oldest; old && t->bytes > t->max_bytes; old = old->newer) {
+		if (old == e || !old->table)
+			continue;
+		drop_table(t, old);
+		old->state = FILE_EVICTED;
+		t->n_evicted++;
+	}
+}

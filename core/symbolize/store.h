@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/symbolize/store.h - what symbols.c (offers, worker) and resolve.c (lookups, overlays) share; private
+ *
+ * Two locks, never held together: `lock` guards the files and the queue and is never held while a file is read or a
+ * batch is walked; `learned_lock` guards the remembered names, for one location at a time.
+ */
+#ifndef DECIMA_SYMBOLIZE_STORE_H
+#define DECIMA_SYMBOLIZE_STORE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "core/symbolize/file_table.h"
+#include "core/symbolize/kernel.h"
+#include "core/symbolize/learned.h"
+#include "core/symbolize/symbols.h"
+
+/* Work for the worker: a file to read, or a batch to learn. */
+struct job {
+	struct job *next;
+	struct file_entry *file; /* queued: it stays until it was read */
+	int fd;
+	struct dcm_batch *batch;
+};
+
+struct symbols {
+	struct symbols_config config;
+	pthread_t worker;
+
+	pthread_mutex_t lock;
+	pthread_cond_t work; /* for the worker */
+	pthread_cond_t done; /* a file was read; on CLOCK_MONOTONIC */
+	struct file_table files;
+	struct job *first, **last;
+	uint32_t n_jobs, n_fds;
+	uint64_t queue_bytes; /* of batches */
+	bool stop;
+	struct symbols_stat counts; /* those about files and batches */
+
+	pthread_mutex_t learned_lock;
+	struct learned learned;
+
+	struct kernel_names kernel;
+	_Atomic uint64_t hits, misses, learned_hits, waits_timed_out;
+};
+
+/* Looks up every location of the batch that has no name, so that it is remembered. Worker only. */
+void resolve__learn(struct symbols *s, struct dcm_batch *batch);
+
+#endif

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/symbolize/symbols.c - the symbol store: offers, the queue and the worker
+ *
+ * One worker thread takes files and batches from one queue in the order in which they came. So when a batch is learned,
+ * the files that were offered before it have been read, and nobody waits. Descriptors are duplicated at the offer: a
+ * process may end, and its file be deleted, before the worker comes to it.
+ *
+ * Threads: see symbols.h and store.h. Limits: struct symbols_config, those of elf.h for each file.
+ */
+#include "core/symbolize/symbols.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/error.h"
+#include "core/base/fd.h"
+#include "core/base/hash.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/batch/batch.h"
+#include "core/symbolize/elf.h"
+#include "core/symbolize/store.h"
+
+static const struct symbols_config defaults = {
+	.table_bytes = 64 << 20,
+	.learned_bytes = 32 << 20,
+	.queue_bytes = 64 << 20,
+	.max_files = 256,
+	.kallsyms_path = "/proc/kallsyms",
+	.modules_path = "/proc/modules",
+	.clock = &clock__system,
+};
+
+/* --- files --- */
+
+static enum dcm_unnamed why_of(int rc)
+{
+	switch (rc) {
+	case -ENOEXEC:
+	case -EFBIG:
+		return DCM_UNNAMED_BAD_FILE;
+	case -EACCES:
+	case -EPERM:
+		return DCM_UNNAMED_NO_PERMISSION;
+	default:
+		return DCM_UNNAMED_FILE_GONE;
+	}
+}
+
+static void count_failure(struct symbols_stat *c, int rc)
+{
+	if (rc == -ENOEXEC)
+		c->files_bad++;
+	else if (rc == -EFBIG)
+		c->files_too_large++;
+	else if (rc == -ENOMEM)
+		c->files_no_memory++;
+	else
+		c->files_unreadable++;
+}
+
+/* Reads the file of a queued entry and says what came of it. No lock is held by the caller. */
+static void read_file(struct symbols *s, struct file_entry *file, int fd)
+{
+	struct elf_symbols *elf = NULL;
+	struct symbol_table *table = NULL;
+	int rc = elf__load(fd, NULL, &elf, NULL);
+
+	if (!rc) {
+		table = symbol_table__new(elf);
+		if (!table)
+			rc = -ENOMEM;
+	}
+	pthread_mutex_lock(&s->lock);
+	if (!rc) {
+		s->counts.files_read++;
+		file_table__set(&s->files, file, table);
+	} else {
+		count_failure(&s->counts, rc);
+		file->state = FILE_FAILED;
+		file->why = (uint8_t)why_of(rc);
+		/* Memory may be there another time: let the next offer count. */
+		if (rc == -ENOMEM)
+			file_table__remove(&s->files, file);
+	}
+	pthread_cond_broadcast(&s->done);
+	pthread_mutex_unlock(&s->lock);
+}
+
+/* True when reading the file once more could tell more. */
+static bool worth_reading(const struct file_entry *e)
+{
+	return e->state == FILE_EVICTED || (e->state == FILE_FAILED && e->why != DCM_UNNAMED_BAD_FILE);
+}
+
+/* The entry to be read now, made or found; NULL when there is nothing to do. Under the lock. */
+static struct file_entry *wanted(struct symbols *s, struct dcm_str build_id)
+{
+	uint64_t hash = hash__bytes(build_id.p, build_id.n, 0);
+	struct file_entry *e = file_table__find(&s->files, build_id, hash);
+
+	if (e && !worth_reading(e)) {
+		s->counts.files_known++;
+		return NULL;
+	}
+	if (e) {
+		e->state = FILE_QUEUED;
+		return e;
+	}
+	e = file_table__add(&s->files, build_id, hash);
+	if (!e)
+		s->counts.files_dropped++;
+	return e;
+}
+
+static void push(struct symbols *s, struct job *job)
+{
+	*s->last = job;
+	s->last = &job->next;
+	s->n_jobs++;
+	pthread_cond_signal(&s->work);
+}
+
+void symbols__offer(struct symbols *s, struct dcm_str build_id, struct dcm_str path, int fd)
+{
+	struct file_entry *e;
+	struct job *job;
+	bool read_now;
+
+	(void)path; /* the descriptor is the file; a path may name another one by now */
+	if (build_id.n == 0 || fd < 0)
+		return;
+	pthread_mutex_lock(&s->lock);
+	s->counts.files_offered++;
+	e = wanted(s, build_id);
+	if (!e) {
+		pthread_mutex_unlock(&s->lock);
+		return;
+	}
+	job = s->n_fds < s->config.max_files ? NEW(struct job) : NULL;
+	if (job) {
+		job->file = e;
+		job->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	}
+	read_now = !job || job->fd < 0;
+	if (read_now) {
+		s->counts.files_inline++;
+		free(job);
+	} else {
+		s->n_fds++;
+		push(s, job);
+	}
+	pthread_mutex_unlock(&s->lock);
+	if (read_now)
+		read_file(s, e, fd);
+}
+
+/* --- batches --- */
+
+void symbols__learn(struct symbols *s, struct dcm_batch *batch)
+{
+	struct job *job = NEW(struct job);
+
+	pthread_mutex_lock(&s->lock);
+	if (!job || s->queue_bytes + batch->bytes > s->config.queue_bytes) {
+		s->counts.batches_not_learned++;
+		pthread_mutex_unlock(&s->lock);
+		free(job);
+		return;
+	}
+	job->fd = -1;
+	job->batch = batch__ref(batch);
+	s->queue_bytes += batch->bytes;
+	push(s, job);
+	pthread_mutex_unlock(&s->lock);
+}
+
+/* --- the worker --- */
+
+/* The next job, or NULL when it is time to stop. Waits. */
+static struct job *pop(struct symbols *s)
+{
+	struct job *job = NULL;
+
+	pthread_mutex_lock(&s->lock);
+	while (!s->first && !s->stop)
+		pthread_cond_wait(&s->work, &s->lock);
+	if (!s->stop) {
+		job = s->first;
+		s->first = job->next;
+		if (!s->first)
+			s->last = &s->first;
+		s->n_jobs--;
+	}
+	pthread_mutex_unlock(&s->lock);
+	return job;
+}
+
+static void *work(void *ctx)
+{
+	struct symbols *s = ctx;
+	struct job *job;
+
+	while ((job = pop(s))) {
+		if (job->file)
+			read_file(s, job->file, job->fd);
+		else
+			resolve__learn(s, job->batch);
+		pthread_mutex_lock(&s->lock);
+		if (job->file) {
+			s->n_fds--;
+		} else {
+			s->queue_bytes -= job->batch->bytes;
+			s->counts.batches_learned++;
+		}
+		pthread_mutex_unlock(&s->lock);
+		fd__close(job->fd);
+		batch__unref(job->batch);
+		free(job);
+	}
+	return NULL;
+}
+
+/* --- the object --- */
+
+static struct symbols_config with_defaults(const struct symbols_config *config)
+{
+	struct symbols_config c = config ? *config : defaults;
+
+#define DEFAULT(member)                                                                            \
+	if (!c.member)                                                                             \
+	c.member = defaults.member
+	DEFAULT(table_bytes);
+	DEFAULT(learned_bytes);
+	DEFAULT(queue_bytes);
+	DEFAULT(max_files);
+	DEFAULT(kallsyms_path);
+	DEFAULT(modules_path);
+	DEFAULT(clock);
+#undef DEFAULT
+	return c;
+}
+
+static void init_locks(struct symbols *s)
+{
+	pthread_condattr_t attr;
+
+	pthread_mutex_init(&s->lock, NULL);
+	pthread_mutex_init(&s->learned_lock, NULL);
+	pthread_cond_init(&s->work, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&s->done, &attr);
+	pthread_condattr_destroy(&attr);
+}
+
+/* Everything but the thread. */
+static void destroy(struct symbols *s)
+{
+	while (s->first) {
+		struct job *job = s->first;
+
+		s->first = job->next;
+		fd__close(job->fd);
+		batch__unref(job->batch);
+		free(job);
+	}
+	file_table__fini(&s->files);
+	learned__fini(&s->learned);
+	kernel_names__fini(&s->kernel);
+	pthread_cond_destroy(&s->work);
+	pthread_cond_destroy(&s->done);
+	pthread_mutex_destroy(&s->lock);
+	pthread_mutex_destroy(&s->learned_lock);
+	free(s);
+}
+
+int symbols__new(const struct symbols_config *config, struct symbols **ret_symbols, struct dcm_error *err)
+{
+	struct symbols *s = NEW(struct symbols);
+	int rc;
+
+	if (!s)
+		return error__nomem(err);
+	s->config = with_defaults(config);
+	s->last = &s->first;
+	init_locks(s);
+	rc = kernel_names__init(&s->kernel, s->config.kallsyms_path, s->config.modules_path, s->config.clock);
+	if (!rc)
+		rc = learned__init(&s->learned, s->config.learned_bytes);
+	if (!rc)
+		rc = file_table__init(&s->files, s->config.table_bytes);
+	if (rc) {
+		destroy(s);
+		return error__nomem(err);
+	}
+	rc = -pthread_create(&s->worker, NULL, work, s);
+	if (rc) {
+		destroy(s);
+		return error__sys(err, rc, "symbol store: its thread cannot be started");
+	}
+	*ret_symbols = s;
+	return 0;
+}
+
+void symbols__free(struct symbols *s)
+{
+	if (!s)
+		return;
+	pthread_mutex_lock(&s->lock);
+	s->stop = true;
+	pthread_cond_signal(&s->work);
+	pthread_mutex_unlock(&s->lock);
+	pthread_join(s->worker, NULL);
+	destroy(s);
+}
+
+int symbols__kernel(struct symbols *s, uint64_t address, struct dcm_str *ret_name, struct dcm_str *ret_module)
+{
+	return kernel_names__find(&s->kernel, address, ret_name, ret_module);
+}
+
+void symbols__stat(struct symbols *s, struct symbols_stat *ret)
+{
+	struct symbols_stat c;
+
+	pthread_mutex_lock(&s->lock);
+	c = s->counts;
+	c.tables_evicted = s->files.n_evicted;
+	c.table_bytes = s->files.bytes;
+	c.n_tables = s->files.n_tables;
+	c.n_files = s->files.n_files;
+	c.n_queued = s->n_jobs;
+	pthread_mutex_unlock(&s->lock);
+	pthread_mutex_lock(&s->learned_lock);
+	c.learned_bytes = learned__bytes(&s->learned);
+	pthread_mutex_unlock(&s->learned_lock);
+	c.kallsyms_bytes = kernel_names__stat(&s->kernel, &c.kallsyms_loads, &c.kallsyms_errors);
+	c.hits = atomic_load(&s->hits);
+	c.misses = atomic_load(&s->misses);
+	c.lookups = c.hits + c.misses;
+	c.learned_hits = atomic_load(&s->learned_hits);
+	c.waits_timed_out = atomic_load(&s->waits_timed_out);
+	*ret = c;
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/symbolize/why.c - what is shown for a location that has no name
+ *
+ * Threads: any; constant.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/str.h"
+#include "core/batch/batch.h"
+#include "core/symbolize/symbols.h"
+
+const char *symbols__why(enum dcm_unnamed why)
+{
+	switch (why) {
+	case DCM_UNNAMED_NOT_TRIED:
+		return "its file has not been read yet: ask again in a moment";
+	case DCM_UNNAMED_STRIPPED:
+		return "stripped: the file has no symbol there; install its debug symbols, or build it with them";
+	case DCM_UNNAMED_NO_BUILD_ID:
+		return "the file has no build id and cannot be told from others; link it with -Wl,--build-id";
+	case DCM_UNNAMED_FILE_GONE:
+		return "the process or its file was gone before it could be read";
+	case DCM_UNNAMED_NO_PERMISSION:
+		return "the file may not be read by decima; run it as root or give it CAP_SYS_PTRACE and "
+		       "CAP_DAC_READ_SEARCH";
+	case DCM_UNNAMED_BAD_FILE:
+		return "the file is not an ELF file that can be read: damaged, cut or of a foreign kind";
+	case DCM_UNNAMED_JIT_NO_MAP:
+		return "JIT code, and its runtime writes no /tmp/perf-PID.map; node needs --perf-basic-prof, Java "
+		       "-XX:+DumpPerfMapAtExit or an agent, Python -X perf";
+	case DCM_UNNAMED_JIT_NOT_IN_MAP:
+		return "JIT code that the process's perf map does not list (yet, or any more)";
+	case DCM_UNNAMED_KALLSYMS:
+		return "the kernel hides its addresses: give decima CAP_SYSLOG, or set kernel.kptr_restrict to 0";
+	case DCM_UNNAMED_NOT_HERE:
+		return "no file with this build id was seen here, or its names had to make room for others";
+	case DCM_UNNAMED_N:
+		break;
+	}
+	return "unknown";
+}
+
+/* "name" without its directories; "[...]" stays whole. */
+static struct dcm_str base_name(struct dcm_str path)
+{
+	const char *slash = path.n && path.p[0] != '[' ? memrchr(path.p, '/', path.n) : NULL;
+
+	if (!slash || slash + 1 == path.p + path.n)
+		return path;
+	return (struct dcm_str){ slash + 1, path.n - (uint32_t)(slash + 1 - path.p) };
+}
+
+static struct dcm_str place_of(const struct dcm_batch *b, const struct dcm_location *l)
+{
+	const struct dcm_mapping *m = l->mapping == DCM_NONE ? NULL : &b->mappings[l->mapping];
+	struct dcm_str file = m ? base_name(b->strings[m->file]) : STR("");
+
+	if (m && m->kind == DCM_MAPPING_ANON)
+		return STR("[anon]");
+	if (file.n)
+		return file;
+	if (m && m->kind == DCM_MAPPING_VDSO)
+		return STR("[vdso]");
+	if ((m && m->kind == DCM_MAPPING_KERNEL) || l->kind == DCM_FRAME_KERNEL)
+		return STR("[kernel]");
+	return m ? STR("[file]") : STR("[anon]");
+}
+
+uint32_t symbols__fallback_name(const struct dcm_batch *batch, uint32_t location, char *out, size_t cap)
+{
+	const struct dcm_location *l = &batch->locations[location];
+	struct dcm_str place = place_of(batch, l);
+	char address[32];
+	size_t n, room;
+
+	n = (size_t)snprintf(address, sizeof(address), "+0x%" PRIx64, l->address);
+	if (cap <= n + 1) {
+		out[0] = '\0';
+		return 0;
+	}
+	room = cap - 1 - n;
+	if (place.n > room)
+		place.n = (uint32_t)str__utf8_cut(place.p, room);
+	memcpy(out, place.p, place.n);
+	memcpy(out + place.n, address, n + 1);
+	return place.n + (uint32_t)n;
+}
