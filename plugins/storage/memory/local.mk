@@ -1,10 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 # plugins/storage/memory/local.mk - the small store, and the oracle of the others
-#
-# if PLUGIN_STORAGE_MEMORY
-# pkglib_LTLIBRARIES += plugins/storage_memory.la
-# endif
-# plugins_storage_memory_la_SOURCES = plugins/storage/memory/...
-# plugins_storage_memory_la_CFLAGS = $(AM_CFLAGS)
-# plugins_storage_memory_la_LDFLAGS = $(LDFLAGS_PLUGIN)
-# plugins_storage_memory_la_LIBADD = $(BASE_LA)
+if PLUGIN_STORAGE_MEMORY
+pkglib_LTLIBRARIES += plugins/storage_memory.la
+endif
+plugins_storage_memory_la_SOURCES = \
+	plugins/storage/memory/backup.c plugins/storage/memory/backup.h \
+	plugins/storage/memory/dict.c plugins/storage/memory/dict.h \
+	plugins/storage/memory/dict_copy.c \
+	plugins/storage/memory/expire.c plugins/storage/memory/expire.h \
+	plugins/storage/memory/inspect.c \
+	plugins/storage/memory/lists.c \
+	plugins/storage/memory/match.c plugins/storage/memory/match.h \
+	plugins/storage/memory/memory.c \
+	plugins/storage/memory/merge.c \
+	plugins/storage/memory/points.c \
+	plugins/storage/memory/pool.h \
+	plugins/storage/memory/questions.h \
+	plugins/storage/memory/remove.c \
+	plugins/storage/memory/seen.c plugins/storage/memory/seen.h \
+	plugins/storage/memory/store.c plugins/storage/memory/store.h \
+	plugins/storage/memory/sums.c plugins/storage/memory/sums.h \
+	plugins/storage/memory/view.c plugins/storage/memory/view.h
+plugins_storage_memory_la_CFLAGS = $(AM_CFLAGS) $(CONVERSION_CFLAGS)
+plugins_storage_memory_la_LDFLAGS = $(LDFLAGS_PLUGIN)
+plugins_storage_memory_la_LIBADD = $(BASE_LA)

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/storage/memory/dict.h - everything that profiles refer to, each thing once
+ *
+ * Strings, mappings, functions, processes, locations, stacks, label sets, series and types. What is equal is settled by
+ * comparing contents; the hashes that batches bring only say where to look. A mapping is known by its build id, else by
+ * its kind and file, and keeps the addresses with which it came first; a location that can be named later (native, with
+ * a build id and an address) is known without its lines, and takes the first lines that come.
+ *
+ * Nothing is ever removed: a dictionary in which most stacks are dead is rebuilt by its store and dies whole, when the
+ * last question that looks at it has ended.
+ *
+ * Threads: adding needs the store's lock. Entries whose number was learnt under the lock may be read without it, because
+ * they never move or change; the one exception, a location's lines, is set once, atomically.
+ */
+#ifndef DECIMA_STORAGE_MEMORY_DICT_H
+#define DECIMA_STORAGE_MEMORY_DICT_H
+
+#include <decima/plugin.h>
+
+#include "core/base/arena.h"
+#include "core/base/hash.h"
+#include "plugins/storage/memory/pool.h"
+
+struct dict_lines {
+	uint32_t n;
+	struct dcm_line v[]; /* functions are this dictionary's */
+};
+
+struct dict_location {
+	uint64_t hash; /* where to look, from the batch */
+	uint64_t address;
+	uint32_t mapping, process; /* or DCM_NONE */
+	uint8_t addr_kind, kind, unnamed;
+	_Atomic(const struct dict_lines *) lines; /* NULL: none */
+};
+
+struct dict_stack {
+	uint64_t hash;
+	const uint32_t *locations; /* [n] leaf first */
+	uint32_t n;
+};
+
+struct dict_label_set {
+	const struct dcm_label *labels; /* [n] sorted by name */
+	uint32_t n;
+};
+
+struct dict_series {
+	const struct dcm_pair *pairs; /* [n] sorted by name */
+	uint32_t n;
+};
+
+struct dict_type {
+	struct dcm_type parts;
+	struct dcm_str text; /* as selections write it */
+};
+
+struct dict {
+	_Atomic uint32_t refs;
+	struct arena arena; /* texts and lists */
+	struct pool strings;	/* struct dcm_str; [0] is "" */
+	struct pool mappings;	/* struct dcm_mapping */
+	struct pool functions;	/* struct dcm_function */
+	struct pool processes;	/* struct dcm_process */
+	struct pool locations;	/* struct dict_location */
+	struct pool stacks;	/* struct dict_stack */
+	struct pool label_sets; /* struct dict_label_set; [0] is empty */
+	struct pool series;	/* struct dict_series */
+	struct pool types;	/* struct dict_type */
+	struct hindex string_index, mapping_index, function_index, process_index, location_index, stack_index;
+	struct hindex label_set_index, series_index, type_index;
+};
+
+struct dict *dict__new(void); /* NULL when memory ran out */
+struct dict *dict__ref(struct dict *d);
+void dict__unref(struct dict *d); /* NULL is fine */
+uint64_t dict__bytes(const struct dict *d);
+
+static inline struct dcm_str dict__str(const struct dict *d, uint32_t id)
+{
+	return *POOL_AT(&d->strings, struct dcm_str, id);
+}
+static inline const struct dict_stack *dict__stack_at(const struct dict *d, uint32_t id)
+{
+	return POOL_AT(&d->stacks, struct dict_stack, id);
+}
+static inline const struct dict_location *dict__location_at(const struct dict *d, uint32_t id)
+{
+	return POOL_AT(&d->locations, struct dict_location, id);
+}
+static inline const struct dict_label_set *dict__label_set_at(const struct dict *d, uint32_t id)
+{
+	return POOL_AT(&d->label_sets, struct dict_label_set, id);
+}
+static inline const struct dict_series *dict__series_at(const struct dict *d, uint32_t id)
+{
+	return POOL_AT(&d->series, struct dict_series, id);
+}
+static inline const struct dict_type *dict__type_at(const struct dict *d, uint32_t id)
+{
+	return POOL_AT(&d->types, struct dict_type, id);
+}
+
+/* The series' value of a name, or false. */
+bool dict__series_label(const struct dict *d, uint32_t series, struct dcm_str name, struct dcm_str *ret);
+
+/* Adds find an equal entry or make one. Ids inside are this dictionary's. DCM_NONE when memory ran out. */
+uint32_t dict__string(struct dict *d, struct dcm_str s);
+uint32_t dict__mapping(struct dict *d, const struct dcm_mapping *m);
+uint32_t dict__function(struct dict *d, const struct dcm_function *f);
+uint32_t dict__process(struct dict *d, const struct dcm_process *p);
+/* lines [l->n_lines]; hash: equal for equal locations. */
+uint32_t dict__location(struct dict *d, uint64_t hash, const struct dcm_location *l, const struct dcm_line *lines);
+uint32_t dict__stack(struct dict *d, uint64_t hash, const uint32_t *locations, uint32_t n);
+uint32_t dict__label_set(struct dict *d, const struct dcm_label *labels, uint32_t n);
+uint32_t dict__series(struct dict *d, const struct dcm_pair *pairs, uint32_t n);
+uint32_t dict__type(struct dict *d, const struct dcm_type *t);
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * Bringing things in from a batch, or from an older dictionary
+ */
+
+/* How many entries there were under the lock: readers without it stay below. */
+struct dict_counts {
+	uint32_t strings, mappings, functions, processes, locations, stacks, label_sets, series;
+};
+struct dict_counts dict__counts(const struct dict *d);
+
+/* Remembers what was copied already: source id -> id, DCM_NONE where not yet. */
+struct dict_map {
+	uint32_t *strings, *mappings, *functions, *processes, *locations, *stacks, *label_sets, *series;
+	uint32_t *all; /* the one allocation behind them */
+};
+void dict_map__fini(struct dict_map *m);
+
+struct dict_import {
+	struct dict *to;
+	const struct dcm_batch *batch; /* the source is this, or */
+	const struct dict *old;	       /* this */
+	struct dict_map map;
+};
+int dict_import__init(struct dict_import *im, struct dict *to, const struct dcm_batch *from);
+int dict_import__init_dict(struct dict_import *im, struct dict *to, const struct dict *from);
+void dict_import__fini(struct dict_import *im);
+/* Ids in `to`, or DCM_NONE when memory ran out. A type's strings are the source's. */
+uint32_t dict_import__stack(struct dict_import *im, uint32_t id);
+uint32_t dict_import__label_set(struct dict_import *im, uint32_t id);
+uint32_t dict_import__series(struct dict_import *im, uint32_t id);
+uint32_t dict_import__type(struct dict_import *im, const struct dcm_type *t);
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * Giving things out into a builder
+ */
+
+struct dict_export {
+	const struct dict *from;
+	const struct dcm_host *host;
+	struct dcm_builder *to;
+	uint32_t n_functions; /* of the counts */
+	struct dict_map map;
+};
+int dict_export__init(struct dict_export *ex, const struct dict *from, const struct dict_counts *counts,
+		      const struct dcm_host *host, struct dcm_builder *to);
+void dict_export__fini(struct dict_export *ex);
+/* Ids in the builder, whose failures stick to it; 0 with -ENOMEM in *err when our own memory ran out. */
+uint32_t dict_export__stack(struct dict_export *ex, uint32_t id, int *err);
+uint32_t dict_export__label_set(struct dict_export *ex, uint32_t id, int *err);
+uint32_t dict_export__series(struct dict_export *ex, uint32_t id, int *err);
+struct dcm_type dict_export__type(struct dict_export *ex, uint32_t id);
+
+#endif

@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/storage/memory/dict_copy.c - batch to dictionary, dictionary to dictionary, dictionary to builder
+ *
+ * Each copies on demand, from the thing that is asked for down to its strings, and remembers what it has copied.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/base/vec.h"
+#include "plugins/storage/memory/dict.h"
+
+static int dict_map__init(struct dict_map *m, const struct dict_counts *c)
+{
+	size_t n = (size_t)c->strings + c->mappings + c->functions + c->processes + c->locations + c->stacks +
+		   c->label_sets + c->series;
+	uint32_t *p = mem__resize(NULL, n ? n : 1, sizeof(*p));
+
+	*m = (struct dict_map){ .all = p };
+	if (!p)
+		return -ENOMEM;
+	memset(p, 0xff, n * sizeof(*p));
+	m->strings = p;
+	m->mappings = m->strings + c->strings;
+	m->functions = m->mappings + c->mappings;
+	m->processes = m->functions + c->functions;
+	m->locations = m->processes + c->processes;
+	m->stacks = m->locations + c->locations;
+	m->label_sets = m->stacks + c->stacks;
+	m->series = m->label_sets + c->label_sets;
+	return 0;
+}
+
+void dict_map__fini(struct dict_map *m)
+{
+	free(m->all);
+	*m = (struct dict_map){ 0 };
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * Into a dictionary
+ */
+
+int dict_import__init(struct dict_import *im, struct dict *to, const struct dcm_batch *from)
+{
+	struct dict_counts counts = {
+		.strings = from->n_strings,
+		.mappings = from->n_mappings,
+		.functions = from->n_functions,
+		.processes = from->n_processes,
+		.locations = from->n_locations,
+		.stacks = from->n_stacks,
+		.label_sets = from->n_label_sets,
+		.series = from->n_series,
+	};
+
+	*im = (struct dict_import){ .to = to, .batch = from };
+	return dict_map__init(&im->map, &counts);
+}
+
+int dict_import__init_dict(struct dict_import *im, struct dict *to, const struct dict *from)
+{
+	struct dict_counts counts = dict__counts(from);
+
+	*im = (struct dict_import){ .to = to, .old = from };
+	return dict_map__init(&im->map, &counts);
+}
+
+void dict_import__fini(struct dict_import *im)
+{
+	dict_map__fini(&im->map);
+}
+
+static uint32_t import_string(struct dict_import *im, uint32_t id)
+{
+	if (im->map.strings[id] == DCM_NONE)
+		im->map.strings[id] =
+			dict__string(im->to, im->batch ? im->batch->strings[id] : dict__str(im->old, id));
+	return im->map.strings[id];
+}
+
+static uint32_t import_mapping(struct dict_import *im, uint32_t id)
+{
+	if (im->map.mappings[id] != DCM_NONE)
+		return im->map.mappings[id];
+	struct dcm_mapping m = im->batch ? im->batch->mappings[id] :
+					   *POOL_AT(&im->old->mappings, struct dcm_mapping, id);
+	m.file = import_string(im, m.file);
+	m.build_id = import_string(im, m.build_id);
+	if (m.file == DCM_NONE || m.build_id == DCM_NONE)
+		return DCM_NONE;
+	return im->map.mappings[id] = dict__mapping(im->to, &m);
+}
+
+static uint32_t import_function(struct dict_import *im, uint32_t id)
+{
+	if (im->map.functions[id] != DCM_NONE)
+		return im->map.functions[id];
+	struct dcm_function f = im->batch ? im->batch->functions[id] :
+					    *POOL_AT(&im->old->functions, struct dcm_function, id);
+	f.name = import_string(im, f.name);
+	f.system_name = import_string(im, f.system_name);
+	f.file = import_string(im, f.file);
+	if (f.name == DCM_NONE || f.system_name == DCM_NONE || f.file == DCM_NONE)
+		return DCM_NONE;
+	/* "" says the same as repeating the name does. */
+	if (f.system_name == f.name)
+		f.system_name = 0;
+	return im->map.functions[id] = dict__function(im->to, &f);
+}
+
+static uint32_t import_process(struct dict_import *im, uint32_t id)
+{
+	if (im->map.processes[id] == DCM_NONE)
+		im->map.processes[id] =
+			dict__process(im->to, im->batch ? &im->batch->processes[id] :
+							  POOL_AT(&im->old->processes, struct dcm_process, id));
+	return im->map.processes[id];
+}
+
+/* The source's location as a batch would have it, and where its lines are. */
+static struct dcm_location source_location(const struct dict_import *im, uint32_t id,
+					   const struct dcm_line **ret_lines, uint64_t *ret_hash)
+{
+	if (im->batch) {
+		const struct dcm_location *l = &im->batch->locations[id];
+
+		*ret_lines = im->batch->lines + l->line_off;
+		*ret_hash = im->batch->location_hashes[id].lo;
+		return *l;
+	}
+	const struct dict_location *e = dict__location_at(im->old, id);
+	const struct dict_lines *lines = atomic_load_explicit(&e->lines, memory_order_acquire);
+
+	*ret_lines = lines ? lines->v : NULL;
+	*ret_hash = e->hash;
+	return (struct dcm_location){
+		.mapping = e->mapping,
+		.process = e->process,
+		.address = e->address,
+		.addr_kind = e->addr_kind,
+		.kind = e->kind,
+		.unnamed = e->unnamed,
+		.n_lines = lines ? lines->n : 0,
+	};
+}
+
+/* Lines with the functions of `to`, into fresh memory; NULL when there are none or (*err) memory ran out. */
+static struct dcm_line *import_lines(struct dict_import *im, const struct dcm_line *lines, uint32_t n, int *err)
+{
+	if (n == 0)
+		return NULL;
+	struct dcm_line *copy = mem__dup(lines, n * sizeof(*lines));
+	if (!copy) {
+		*err = -ENOMEM;
+		return NULL;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		if (copy[i].function == DCM_NONE)
+			continue;
+		copy[i].function = import_function(im, copy[i].function);
+		if (copy[i].function == DCM_NONE) {
+			free(copy);
+			*err = -ENOMEM;
+			return NULL;
+		}
+	}
+	return copy;
+}
+
+static uint32_t import_location(struct dict_import *im, uint32_t id)
+{
+	if (im->map.locations[id] != DCM_NONE)
+		return im->map.locations[id];
+	const struct dcm_line *lines;
+	uint64_t hash;
+	struct dcm_location l = source_location(im, id, &lines, &hash);
+
+	if (l.mapping != DCM_NONE && (l.mapping = import_mapping(im, l.mapping)) == DCM_NONE)
+		return DCM_NONE;
+	if (l.process != DCM_NONE && (l.process = import_process(im, l.process)) == DCM_NONE)
+		return DCM_NONE;
+	int err = 0;
+	struct dcm_line *copy = import_lines(im, lines, l.n_lines, &err);
+	if (err == 0)
+		im->map.locations[id] = dict__location(im->to, hash, &l, copy);
+	free(copy);
+	return im->map.locations[id];
+}
+
+uint32_t dict_import__stack(struct dict_import *im, uint32_t id)
+{
+	if (im->map.stacks[id] != DCM_NONE)
+		return im->map.stacks[id];
+	struct dict_stack s;
+	if (im->batch)
+		s = (struct dict_stack){
+			.hash = im->batch->stack_hashes[id].lo,
+			.locations = im->batch->stack_locations + im->batch->stacks[id].off,
+			.n = im->batch->stacks[id].n,
+		};
+	else
+		s = *dict__stack_at(im->old, id);
+
+	uint32_t few[128], *ids = few;
+	if (s.n > 128 && !(ids = mem__resize(NULL, s.n, sizeof(*ids))))
+		return DCM_NONE;
+	uint32_t i = 0;
+	while (i < s.n && (ids[i] = import_location(im, s.locations[i])) != DCM_NONE)
+		i++;
+	if (i == s.n)
+		im->map.stacks[id] = dict__stack(im->to, s.hash, ids, s.n);
+	if (ids != few)
+		free(ids);
+	return im->map.stacks[id];
+}
+
+uint32_t dict_import__label_set(struct dict_import *im, uint32_t id)
+{
+	if (im->map.label_sets[id] != DCM_NONE)
+		return im->map.label_sets[id];
+	struct dict_label_set s;
+	if (im->batch)
+		s = (struct dict_label_set){ im->batch->labels + im->batch->label_sets[id].off,
+					     im->batch->label_sets[id].n };
+	else
+		s = *dict__label_set_at(im->old, id);
+	if (s.n == 0)
+		return im->map.label_sets[id] = 0;
+
+	/* Zeroed, because entries are compared member by member but kept as bytes. */
+	struct dcm_label *labels = mem__zalloc(s.n, sizeof(*labels));
+	bool failed = !labels;
+	for (uint32_t i = 0; !failed && i < s.n; i++) {
+		labels[i].name = import_string(im, s.labels[i].name);
+		labels[i].str = import_string(im, s.labels[i].str);
+		labels[i].num = s.labels[i].num;
+		labels[i].unit = s.labels[i].unit == DCM_NONE ? DCM_NONE : import_string(im, s.labels[i].unit);
+		failed = labels[i].name == DCM_NONE || labels[i].str == DCM_NONE ||
+			 (labels[i].unit == DCM_NONE && s.labels[i].unit != DCM_NONE);
+	}
+	if (!failed)
+		im->map.label_sets[id] = dict__label_set(im->to, labels, s.n);
+	free(labels);
+	return im->map.label_sets[id];
+}
+
+uint32_t dict_import__series(struct dict_import *im, uint32_t id)
+{
+	if (im->map.series[id] != DCM_NONE)
+		return im->map.series[id];
+	struct dict_series s;
+	if (im->batch)
+		s = (struct dict_series){ im->batch->pairs + im->batch->series[id].off, im->batch->series[id].n };
+	else
+		s = *dict__series_at(im->old, id);
+
+	struct dcm_pair *pairs = mem__zalloc(s.n ? s.n : 1, sizeof(*pairs));
+	bool failed = !pairs;
+	for (uint32_t i = 0; !failed && i < s.n; i++) {
+		pairs[i].name = import_string(im, s.pairs[i].name);
+		pairs[i].value = import_string(im, s.pairs[i].value);
+		failed = pairs[i].name == DCM_NONE || pairs[i].value == DCM_NONE;
+	}
+	if (!failed)
+		im->map.series[id] = dict__series(im->to, pairs, s.n);
+	free(pairs);
+	return im->map.series[id];
+}
+
+uint32_t dict_import__type(struct dict_import *im, const struct dcm_type *t)
+{
+	struct dcm_type copy = {
+		.name = import_string(im, t->name),
+		.sample_type = import_string(im, t->sample_type),
+		.sample_unit = import_string(im, t->sample_unit),
+		.period_type = import_string(im, t->period_type),
+		.period_unit = import_string(im, t->period_unit),
+		.temporality = t->temporality,
+	};
+
+	if (copy.name == DCM_NONE || copy.sample_type == DCM_NONE || copy.sample_unit == DCM_NONE ||
+	    copy.period_type == DCM_NONE || copy.period_unit == DCM_NONE)
+		return DCM_NONE;
+	return dict__type(im->to, &copy);
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * Into a builder
+ */
+
+int dict_export__init(struct dict_export *ex, const struct dict *from, const struct dict_counts *counts,
+		      const struct dcm_host *host, struct dcm_builder *to)
+{
+	*ex = (struct dict_export){
+		.from = from, .host = host, .to = to, .n_functions = counts->functions
+	};
+	return dict_map__init(&ex->map, counts);
+}
+
+void dict_export__fini(struct dict_export *ex)
+{
+	dict_map__fini(&ex->map);
+}
+
+static uint32_t export_string(struct dict_export *ex, uint32_t id)
+{
+	if (ex->map.strings[id] == DCM_NONE)
+		ex->map.strings[id] = ex->host->add_string(ex->to, dict__str(ex->from, id));
+	return ex->map.strings[id];
+}
+
+static uint32_t export_mapping(struct dict_export *ex, uint32_t id)
+{
+	if (ex->map.mappings[id] == DCM_NONE) {
+		struct dcm_mapping m = *POOL_AT(&ex->from->mappings, struct dcm_mapping, id);
+
+		m.file = export_string(ex, m.file);
+		m.build_id = export_string(ex, m.build_id);
+		ex->map.mappings[id] = ex->host->add_mapping(ex->to, &m);
+	}
+	return ex->map.mappings[id];
+}
+
+static uint32_t export_function(struct dict_export *ex, uint32_t id)
+{
+	if (ex->map.functions[id] == DCM_NONE) {
+		struct dcm_function f = *POOL_AT(&ex->from->functions, struct dcm_function, id);
+
+		f.name = export_string(ex, f.name);
+		f.system_name = export_string(ex, f.system_name);
+		f.file = export_string(ex, f.file);
+		ex->map.functions[id] = ex->host->add_function(ex->to, &f);
+	}
+	return ex->map.functions[id];
+}
+
+/* How many lines may be shown: all, or none when they came after the counts were taken. */
+static uint32_t n_known_lines(const struct dict_export *ex, const struct dict_lines *lines)
+{
+	for (uint32_t i = 0; lines && i < lines->n; i++)
+		if (lines->v[i].function != DCM_NONE && lines->v[i].function >= ex->n_functions)
+			return 0;
+	return lines ? lines->n : 0;
+}
+
+static uint32_t export_location(struct dict_export *ex, uint32_t id, int *err)
+{
+	if (ex->map.locations[id] != DCM_NONE)
+		return ex->map.locations[id];
+	const struct dict_location *e = dict__location_at(ex->from, id);
+	const struct dict_lines *kept = atomic_load_explicit(&e->lines, memory_order_acquire);
+	uint32_t n = n_known_lines(ex, kept);
+	struct dcm_line few[16], *lines = few;
+
+	if (n > 16 && !(lines = mem__zalloc(n, sizeof(*lines)))) {
+		*err = -ENOMEM;
+		return 0;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		lines[i] = kept->v[i];
+		if (lines[i].function != DCM_NONE)
+			lines[i].function = export_function(ex, lines[i].function);
+	}
+	struct dcm_location l = {
+		.mapping = e->mapping == DCM_NONE ? DCM_NONE : export_mapping(ex, e->mapping),
+		.process = DCM_NONE,
+		.address = e->address,
+		.addr_kind = e->addr_kind,
+		.kind = e->kind,
+		.unnamed = e->unnamed,
+	};
+	if (e->process != DCM_NONE) {
+		if (ex->map.processes[e->process] == DCM_NONE)
+			ex->map.processes[e->process] = ex->host->add_process(
+				ex->to, POOL_AT(&ex->from->processes, struct dcm_process, e->process));
+		l.process = ex->map.processes[e->process];
+	}
+	ex->map.locations[id] = ex->host->add_location(ex->to, &l, lines, n);
+	if (lines != few)
+		free(lines);
+	return ex->map.locations[id];
+}
+
+uint32_t dict_export__stack(struct dict_export *ex, uint32_t id, int *err)
+{
+	if (ex->map.stacks[id] != DCM_NONE)
+		return ex->map.stacks[id];
+	const struct dict_stack *s = dict__stack_at(ex->from, id);
+	uint32_t few[128], *ids = few;
+
+	if (s->n > 128 && !(ids = mem__resize(NULL, s->n, sizeof(*ids)))) {
+		*err = -ENOMEM;
+		return 0;
+	}
+	for (uint32_t i = 0; i < s->n; i++)
+		ids[i] = export_location(ex, s->locations[i], err);
+	ex->map.stacks[id] = ex->host->add_stack(ex->to, ids, s->n);
+	if (ids != few)
+		free(ids);
+	return ex->map.stacks[id];
+}
+
+uint32_t dict_export__label_set(struct dict_export *ex, uint32_t id, int *err)
+{
+	if (ex->map.label_sets[id] != DCM_NONE)
+		return ex->map.label_sets[id];
+	const struct dict_label_set *s = dict__label_set_at(ex->from, id);
+	struct dcm_label *labels = mem__zalloc(s->n ? s->n : 1, sizeof(*labels));
+
+	if (!labels) {
+		*err = -ENOMEM;
+		return 0;
+	}
+	for (uint32_t i = 0; i < s->n; i++) {
+		labels[i] = s->labels[i];
+		labels[i].name = export_string(ex, labels[i].name);
+		labels[i].str = export_string(ex, labels[i].str);
+		if (labels[i].unit != DCM_NONE)
+			labels[i].unit = export_string(ex, labels[i].unit);
+	}
+	ex->map.label_sets[id] = ex->host->add_label_set(ex->to, labels, s->n);
+	free(labels);
+	return ex->map.label_sets[id];
+}
+
+uint32_t dict_export__series(struct dict_export *ex, uint32_t id, int *err)
+{
+	if (ex->map.series[id] != DCM_NONE)
+		return ex->map.series[id];
+	const struct dict_series *s = dict__series_at(ex->from, id);
+	struct dcm_pair *pairs = mem__zalloc(s->n ? s->n : 1, sizeof(*pairs));
+
+	if (!pairs) {
+		*err = -ENOMEM;
+		return 0;
+	}
+	for (uint32_t i = 0; i < s->n; i++) {
+		pairs[i].name = export_string(ex, s->pairs[i].name);
+		pairs[i].value = export_string(ex, s->pairs[i].value);
+	}
+	ex->map.series[id] = ex->host->add_series(ex->to, pairs, s->n);
+	free(pairs);
+	return ex->map.series[id];
+}
+
+struct dcm_type dict_export__type(struct dict_export *ex, uint32_t id)
+{
+	const struct dcm_type *t = &dict__type_at(ex->from, id)->parts;
+
+	return (struct dcm_type){
+		.name = export_string(ex, t->name),
+		.sample_type = export_string(ex, t->sample_type),
+		.sample_unit = export_string(ex, t->sample_unit),
+		.period_type = export_string(ex, t->period_type),
+		.period_unit = export_string(ex, t->period_unit),
+		.temporality = t->temporality,
+	};
+}

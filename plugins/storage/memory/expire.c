@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/storage/memory/expire.c - removes by age and by bytes, and rebuilds the dictionary without its dead
+ */
+#include "plugins/storage/memory/expire.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/cleanup.h"
+#include "core/base/mem.h"
+
+uint64_t expire__bytes(const struct store *s)
+{
+	return s->profile_bytes + dict__bytes(s->dict) + s->streams.cap * sizeof(struct stream) +
+	       (uint64_t)s->stream_index.cap * sizeof(*s->stream_index.slots);
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * The dictionary without its dead
+ */
+
+/* Old id -> whether it lives, then -> the new id. */
+struct rebuild {
+	struct dict_import im;
+	uint32_t *stacks, *label_sets;
+	uint32_t live_stacks, live_label_sets;
+	/* The new streams; a NULL profile stands for "the old one, rewritten in place". */
+	VEC(struct stream) streams;
+	struct hindex stream_index;
+};
+
+static void rebuild__fini(struct rebuild *rb)
+{
+	dict_import__fini(&rb->im);
+	dict__unref(rb->im.to);
+	free(rb->stacks);
+	free(rb->label_sets);
+	for (size_t i = 0; i < rb->streams.n; i++) {
+		for (size_t j = 0; j < rb->streams.v[i].profiles.n; j++)
+			profile__unref(rb->streams.v[i].profiles.v[j]);
+		vec__fini(&rb->streams.v[i].profiles);
+	}
+	vec__fini(&rb->streams);
+	hindex__fini(&rb->stream_index);
+}
+
+static int mark_live(const struct store *s, struct rebuild *rb)
+{
+	rb->stacks = mem__zalloc(s->dict->stacks.n ? s->dict->stacks.n : 1, sizeof(uint32_t));
+	rb->label_sets = mem__zalloc(s->dict->label_sets.n, sizeof(uint32_t));
+	if (!rb->stacks || !rb->label_sets)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->streams.n; i++)
+		for (size_t j = 0; j < s->streams.v[i].profiles.n; j++) {
+			const struct profile *p = s->streams.v[i].profiles.v[j];
+
+			for (uint32_t k = 0; k < p->n_rows; k++) {
+				uint32_t *stack = &rb->stacks[p->rows[k].stack];
+				uint32_t *set = &rb->label_sets[p->rows[k].labels];
+
+				rb->live_stacks += *stack == 0;
+				rb->live_label_sets += *set == 0;
+				*stack = *set = 1;
+			}
+		}
+	return 0;
+}
+
+/* Is rebuilding worth its cost? `hard`: memory is short, any dead entry will do. */
+static bool pays(const struct store *s, const struct rebuild *rb, bool hard)
+{
+	uint32_t stacks = s->dict->stacks.n, sets = s->dict->label_sets.n, live_streams = 0;
+
+	for (size_t i = 0; i < s->streams.n; i++)
+		live_streams += s->streams.v[i].profiles.n > 0;
+	if (hard)
+		return rb->live_stacks < stacks || rb->live_label_sets < sets || live_streams < s->streams.n;
+	return rb->live_stacks < stacks / 2 || rb->live_label_sets < sets / 2 || live_streams < s->streams.n / 2;
+}
+
+/* New ids ascend as the old ones did, so that rows stay sorted. */
+static int move_entries(const struct store *s, struct rebuild *rb)
+{
+	for (uint32_t i = 0; i < s->dict->stacks.n; i++)
+		if (rb->stacks[i] && (rb->stacks[i] = dict_import__stack(&rb->im, i)) == DCM_NONE)
+			return -ENOMEM;
+	for (uint32_t i = 0; i < s->dict->label_sets.n; i++)
+		if (rb->label_sets[i] && (rb->label_sets[i] = dict_import__label_set(&rb->im, i)) == DCM_NONE)
+			return -ENOMEM;
+	return 0;
+}
+
+/*
+ * One profile's place in the new stream. Under the lock nobody gets a new hold, so one reference means that it is ours
+ * alone and may be rewritten; what somebody else holds is copied.
+ */
+static int move_profile(const struct profile *old, struct stream *new)
+{
+	struct profile *copy = NULL;
+
+	if (atomic_load_explicit(&old->refs, memory_order_acquire) > 1) {
+		copy = profile__new(old->n_rows);
+		if (!copy)
+			return -ENOMEM;
+		copy->time_ms = old->time_ms;
+		copy->duration_ns = old->duration_ns;
+		copy->period = old->period;
+		memcpy(copy->rows, old->rows, old->n_rows * sizeof(old->rows[0]));
+	}
+	new->profiles.v[new->profiles.n++] = copy;
+	return 0;
+}
+
+static int move_stream(const struct store *s, struct rebuild *rb, const struct stream *old)
+{
+	struct stream new = {
+		.series = dict_import__series(&rb->im, old->series),
+		.type = dict_import__type(&rb->im, &dict__type_at(s->dict, old->type)->parts),
+	};
+	uint64_t h = hash__mix(hash__mix(0, new.series), new.type);
+
+	if (new.series == DCM_NONE || new.type == DCM_NONE || !vec__push(&rb->streams, new))
+		return -ENOMEM;
+	struct stream *place = &rb->streams.v[rb->streams.n - 1];
+	if (hindex__insert(&rb->stream_index, h, (uint32_t)rb->streams.n - 1) < 0 ||
+	    !vec__reserve(&place->profiles, old->profiles.n))
+		return -ENOMEM;
+	for (size_t j = 0; j < old->profiles.n; j++)
+		if (move_profile(old->profiles.v[j], place) < 0)
+			return -ENOMEM;
+	return 0;
+}
+
+/* Cannot fail: everything is there. */
+static void switch_over(struct store *s, struct rebuild *rb)
+{
+	size_t next = 0;
+
+	for (size_t i = 0; i < s->streams.n; i++) {
+		struct stream *old = &s->streams.v[i];
+		struct stream *new = old->profiles.n ? &rb->streams.v[next++] : NULL;
+
+		for (size_t j = 0; j < old->profiles.n; j++) {
+			struct profile *p = new->profiles.v[j];
+
+			if (p)
+				profile__unref(old->profiles.v[j]);
+			else
+				p = new->profiles.v[j] = old->profiles.v[j];
+			for (uint32_t k = 0; k < p->n_rows; k++) {
+				p->rows[k].stack = rb->stacks[p->rows[k].stack];
+				p->rows[k].labels = rb->label_sets[p->rows[k].labels];
+			}
+		}
+		vec__fini(&old->profiles);
+	}
+	free(s->streams.v);
+	hindex__fini(&s->stream_index);
+	s->streams.v = take_ptr(rb->streams.v);
+	s->streams.n = rb->streams.n;
+	s->streams.cap = rb->streams.cap;
+	rb->streams.n = 0;
+	s->stream_index = rb->stream_index;
+	rb->stream_index = (struct hindex){ 0 };
+	dict__unref(s->dict);
+	s->dict = take_ptr(rb->im.to);
+	s->era++;
+}
+
+static int rebuild(struct store *s, struct rebuild *rb, bool hard)
+{
+	struct dict *to;
+	int r = mark_live(s, rb);
+
+	if (r < 0 || !pays(s, rb, hard))
+		return r;
+	to = dict__new();
+	if (!to)
+		return -ENOMEM;
+	r = dict_import__init_dict(&rb->im, to, s->dict);
+	if (r == 0)
+		r = move_entries(s, rb);
+	for (size_t i = 0; r == 0 && i < s->streams.n; i++)
+		if (s->streams.v[i].profiles.n > 0)
+			r = move_stream(s, rb, &s->streams.v[i]);
+	if (r == 0)
+		switch_over(s, rb);
+	return r;
+}
+
+/* hard: memory is short, so look now and take what there is. */
+static void shed_dead(struct store *s, bool hard)
+{
+	struct rebuild rb = { 0 };
+
+	if (!hard && s->freed_bytes <= s->profile_bytes / 2)
+		return;
+	if (rebuild(s, &rb, hard) == 0)
+		s->freed_bytes = 0;
+	rebuild__fini(&rb);
+}
+
+void expire__shed(struct store *s)
+{
+	shed_dead(s, false);
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * What goes
+ */
+
+struct tally {
+	uint64_t bytes, profiles, rows;
+};
+
+static struct tally tally_before(const struct store *s, int64_t time_ms)
+{
+	struct tally t = { 0 };
+
+	for (size_t i = 0; i < s->streams.n; i++) {
+		const struct stream *st = &s->streams.v[i];
+
+		for (size_t j = 0; j < st->profiles.n && st->profiles.v[j]->time_ms < time_ms; j++) {
+			t.bytes += profile__bytes(st->profiles.v[j]);
+			t.rows += st->profiles.v[j]->n_rows;
+			t.profiles++;
+		}
+	}
+	return t;
+}
+
+static void remove_before(struct store *s, int64_t time_ms)
+{
+	for (size_t i = 0; i < s->streams.n; i++) {
+		struct stream *st = &s->streams.v[i];
+		size_t n = 0;
+
+		for (; n < st->profiles.n && st->profiles.v[n]->time_ms < time_ms; n++) {
+			struct profile *p = st->profiles.v[n];
+
+			s->profile_bytes -= profile__bytes(p);
+			s->freed_bytes += profile__bytes(p);
+			s->n_rows -= p->n_rows;
+			s->n_profiles--;
+			profile__unref(p);
+		}
+		if (n > 0) {
+			st->profiles.n -= n;
+			memmove(st->profiles.v, st->profiles.v + n, st->profiles.n * sizeof(st->profiles.v[0]));
+		}
+	}
+}
+
+void expire__before(struct store *s, int64_t cutoff_ms, struct store_news *news)
+{
+	uint64_t before = s->n_profiles;
+
+	remove_before(s, cutoff_ms);
+	news->n_expired += before - s->n_profiles;
+	shed_dead(s, false);
+}
+
+/* The first time such that removing everything before it frees at least so many bytes (or everything). */
+static int64_t time_to_free(const struct store *s, uint64_t bytes)
+{
+	int64_t low = INT64_MAX, high = INT64_MIN;
+
+	for (size_t i = 0; i < s->streams.n; i++) {
+		const struct stream *st = &s->streams.v[i];
+
+		if (st->profiles.n == 0)
+			continue;
+		if (st->profiles.v[0]->time_ms < low)
+			low = st->profiles.v[0]->time_ms;
+		if (st->profiles.v[st->profiles.n - 1]->time_ms > high)
+			high = st->profiles.v[st->profiles.n - 1]->time_ms;
+	}
+	if (low > high)
+		return INT64_MIN;
+	/* low frees nothing; high + 1 frees everything; the answer is in between. Times are within ns / 1e6. */
+	high++;
+	while (high - low > 1) {
+		int64_t middle = low + (high - low) / 2;
+
+		if (tally_before(s, middle).bytes >= bytes)
+			high = middle;
+		else
+			low = middle;
+	}
+	return high;
+}
+
+void expire__to_bytes(struct store *s, uint64_t max_bytes, struct store_news *news)
+{
+	bool hard = false;
+
+	while (expire__bytes(s) > max_bytes && s->n_profiles > 0) {
+		/* A little more than needed, so that this is not repeated at every write. */
+		uint64_t over = expire__bytes(s) - max_bytes + max_bytes / 32;
+		/* When the dictionary is what is large, it shrinks with what it serves: in steps, then. */
+		uint64_t most = s->profile_bytes / 8 + 1;
+		int64_t until = time_to_free(s, over > most ? most : over);
+		struct tally gone = tally_before(s, until);
+
+		remove_before(s, until);
+		news->n_evicted += gone.profiles;
+		news->rows_evicted += gone.rows;
+		shed_dead(s, hard);
+		hard = true;
+	}
+}
+
+void expire__tend(struct store *s, int64_t now_ms, struct store_news *news)
+{
+	int64_t from = s->newest_ms < now_ms ? s->newest_ms : now_ms;
+	int64_t cutoff;
+
+	if (s->limits.retention_ms > 0 && s->n_profiles > 0 &&
+	    !__builtin_sub_overflow(from, s->limits.retention_ms, &cutoff))
+		expire__before(s, cutoff, news);
+	if (s->limits.max_bytes)
+		expire__to_bytes(s, s->limits.max_bytes, news);
+}

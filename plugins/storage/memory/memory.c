@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/storage/memory/memory.c - storage in memory: small, bounded, and the oracle of the other stores
+ *
+ * Everything that struct dcm_storage_ops asks for, in the plainest way that is fast enough, so that other stores can be
+ * held against it. Nothing survives the process but through backup; `path` opens what backup wrote.
+ *
+ *	store.h   streams of profiles, writing          dict.h   strings, stacks, label sets, series: each once
+ *	expire.h  by age, by bytes, dead entries        seen.h   batches stored already
+ *	view.h    what a question pins                  match.h  matchers and groups
+ *	sums.h    delta, gauge, cumulative              merge.c points.c lists.c remove.c  the questions
+ *	backup.h  the directory
+ *
+ * Threads: as the ops say. One readers-writer lock, held for moments; no host function is called under it.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <decima/plugin.h>
+
+#include "core/base/cleanup.h"
+#include "core/base/error.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "plugins/storage/memory/backup.h"
+#include "plugins/storage/memory/expire.h"
+#include "plugins/storage/memory/questions.h"
+#include "plugins/storage/memory/store.h"
+#include "plugins/storage/memory/view.h"
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * Options
+ */
+
+struct config {
+	int64_t max_bytes;
+	int64_t retention_ns;
+	const char *path;
+};
+
+static const struct dcm_option options[] = {
+	{ .name = "max_bytes", .type = DCM_OPT_SIZE, .offset = offsetof(struct config, max_bytes), .def = "256MiB",
+	  .min = "1MiB",
+	  .doc = "Memory for profiles and everything they refer to. Beyond it the oldest profiles are dropped and "
+		 "counted as memory_full. A row costs 16 bytes, a stack 4 bytes a frame once." },
+	{ .name = "retention", .type = DCM_OPT_DURATION, .offset = offsetof(struct config, retention_ns), .def = "1h",
+	  .min = "0",
+	  .doc = "Profiles that are older than this, compared with the newest one, are removed; 0 keeps them as long "
+		 "as max_bytes lasts." },
+	{ .name = "path", .type = DCM_OPT_STRING, .offset = offsetof(struct config, path), .flags = DCM_OPT_RESTART,
+	  .doc = "A directory that `decima store backup` made of a memory store, loaded at start. Nothing is written "
+		 "back to it." },
+};
+static const struct dcm_table table = DCM_TABLE(struct config, options);
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * State and lifecycle
+ */
+
+struct memory {
+	const struct dcm_host *host;
+	struct store *store;
+	char *path; /* or NULL */
+	struct dcm_metric *bytes, *profiles, *expired;
+};
+
+static int64_t now_ms(const struct memory *m)
+{
+	return m->host->real_ns(m->host) / 1000000;
+}
+
+static struct store_limits limits_of(const struct config *c)
+{
+	return (struct store_limits){ .max_bytes = (uint64_t)c->max_bytes, .retention_ms = c->retention_ns / 1000000 };
+}
+
+/* Tells the host what happened under the lock. */
+static void publish(struct memory *m, const struct store_news *news)
+{
+	pthread_rwlock_rdlock(&m->store->lock);
+	uint64_t bytes = expire__bytes(m->store), n = m->store->n_profiles;
+	pthread_rwlock_unlock(&m->store->lock);
+
+	m->host->metric_set(m->bytes, (double)bytes);
+	m->host->metric_set(m->profiles, (double)n);
+	if (news->n_expired)
+		m->host->metric_add(m->expired, news->n_expired);
+	if (news->n_evicted)
+		m->host->drop(m->host, "memory_full", news->rows_evicted ? news->rows_evicted : news->n_evicted);
+}
+
+static void stop(void *instance)
+{
+	struct memory *m = instance;
+
+	if (!m)
+		return;
+	store__free(m->store);
+	free(m->path);
+	free(m);
+}
+DEFINE_CLEANUP(void *, stop);
+
+static int open_memory(const struct dcm_host *host, const void *config, void **ret_instance, struct dcm_error *err)
+{
+	const struct config *c = config;
+	struct memory *m = NEW(struct memory);
+	CLEANUP(stopp) void *guard = m;
+
+	if (!m)
+		return error__nomem(err);
+	m->host = host;
+	m->store = store__new(limits_of(c));
+	m->path = c->path ? mem__dup_str(c->path, strlen(c->path)) : NULL;
+	if (!m->store || (c->path && !m->path))
+		return error__nomem(err);
+	m->bytes = host->metric(host, DCM_GAUGE_METRIC, "storage_bytes", "Memory that the store holds.");
+	m->profiles = host->metric(host, DCM_GAUGE_METRIC, "storage_profiles",
+				   "Profiles in the store; one of several types counts once for each.");
+	m->expired = host->metric(host, DCM_COUNTER, "storage_expired_profiles_total",
+				  "Profiles removed because they were older than the retention.");
+	if (c->path) {
+		int r = backup__read(m->store, host, c->path, err);
+		if (r < 0)
+			return r;
+	}
+	publish(m, &(struct store_news){ 0 });
+	*ret_instance = take_ptr(guard);
+	return 0;
+}
+
+static int start(void *instance, struct dcm_error *err)
+{
+	struct memory *m = instance;
+	(void)err;
+
+	m->host->set_state(m->host, DCM_STATE_OK, "in memory: nothing survives a restart");
+	return 0;
+}
+
+static int prepare(void *instance, const void *config, void **ret_change, struct dcm_error *err)
+{
+	const struct memory *m = instance;
+	const struct config *c = config;
+
+	if (strcmp(m->path ? m->path : "", c->path ? c->path : "") != 0)
+		return error__set(err, -EBUSY, "path: can only change with a restart");
+	struct store_limits *change = NEW(struct store_limits);
+	if (!change)
+		return error__nomem(err);
+	*change = limits_of(c);
+	*ret_change = change;
+	return 0;
+}
+
+static void commit(void *instance, void *change)
+{
+	struct memory *m = instance;
+	struct store_news news = { 0 };
+
+	pthread_rwlock_wrlock(&m->store->lock);
+	m->store->limits = *(struct store_limits *)change;
+	pthread_rwlock_unlock(&m->store->lock);
+	free(change);
+	store__tend(m->store, now_ms(m), &news);
+	publish(m, &news);
+}
+
+static void abort_change(void *instance, void *change)
+{
+	(void)instance;
+	free(change);
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * Operations
+ */
+
+static int write_batches(void *instance, struct dcm_batch *const *batches, uint32_t n, dcm_done_fn done, void *ctx,
+			 struct dcm_error *err)
+{
+	struct memory *m = instance;
+	struct store_news news = { 0 };
+
+	/* Memory may come back: -EAGAIN, because any other error would mean that these can never be stored. */
+	if (store__write(m->store, batches, n, now_ms(m), &news) < 0)
+		return error__set(err, -EAGAIN, "storage %s: out of memory", m->host->instance);
+	publish(m, &news);
+	if (done)
+		done(ctx, 0);
+	return 0;
+}
+
+/* An empty type means every type, for lists and removal. */
+static int check_select(const struct dcm_select *sel, bool needs_type, struct dcm_error *err)
+{
+	if (needs_type && sel->type.n == 0)
+		return error__set(err, -EINVAL, "the selection names no type");
+	for (uint32_t i = 0; i < sel->n_matchers; i++)
+		if ((sel->matchers[i].op == DCM_RE || sel->matchers[i].op == DCM_NRE) && !sel->matchers[i].regex)
+			return error__set(err, -EINVAL, "the matcher of %.*s has no compiled regex",
+					  STR_ARG(sel->matchers[i].name));
+	return 0;
+}
+
+static int check_group_by(const struct dcm_group_by *by, struct dcm_error *err)
+{
+	for (uint32_t i = 0; by && i < by->n; i++)
+		for (uint32_t j = 0; j < i; j++)
+			if (str__eq(by->labels[i], by->labels[j]))
+				return error__set(err, -EINVAL, "the label %.*s stands twice in the grouping",
+						  STR_ARG(by->labels[i]));
+	return 0;
+}
+
+static int types(void *instance, const struct dcm_select *sel, dcm_type_fn each, void *ctx, struct dcm_error *err)
+{
+	struct memory *m = instance;
+	int r = check_select(sel, false, err);
+
+	return r < 0 ? r : meter__explain(questions__types(m->store, m->host, sel, each, ctx), sel->budget, err);
+}
+
+static int labels(void *instance, const struct dcm_select *sel, dcm_name_fn each, void *ctx, struct dcm_error *err)
+{
+	struct memory *m = instance;
+	int r = check_select(sel, false, err);
+
+	return r < 0 ? r : meter__explain(questions__labels(m->store, m->host, sel, each, ctx), sel->budget, err);
+}
+
+static int values(void *instance, const struct dcm_select *sel, struct dcm_str name, dcm_name_fn each, void *ctx,
+		  struct dcm_error *err)
+{
+	struct memory *m = instance;
+	int r = check_select(sel, false, err);
+
+	return r < 0 ? r :
+		       meter__explain(questions__values(m->store, m->host, sel, name, each, ctx), sel->budget, err);
+}
+
+static int series(void *instance, const struct dcm_select *sel, dcm_series_fn each, void *ctx, struct dcm_error *err)
+{
+	struct memory *m = instance;
+	int r = check_select(sel, false, err);
+
+	return r < 0 ? r : meter__explain(questions__series(m->store, m->host, sel, each, ctx), sel->budget, err);
+}
+
+static int time_series(void *instance, const struct dcm_select *sel, int64_t step_ms, const struct dcm_group_by *by,
+		       dcm_points_fn each, void *ctx, struct dcm_error *err)
+{
+	struct memory *m = instance;
+	int r = check_select(sel, true, err);
+
+	if (r == 0)
+		r = check_group_by(by, err);
+	if (r == 0 && step_ms < 0)
+		r = error__set(err, -EINVAL, "the step is negative");
+	if (r < 0)
+		return r;
+	return meter__explain(questions__points(m->store, m->host, sel, step_ms, by, each, ctx), sel->budget, err);
+}
+
+static int merge(void *instance, const struct dcm_select *sel, uint32_t n_sel, const struct dcm_group_by *by,
+		 const struct dcm_host *host, struct dcm_builder *answer, struct dcm_error *err)
+{
+	struct memory *m = instance;
+	int r = check_group_by(by, err);
+
+	if (r == 0 && (n_sel < 1 || n_sel > 16))
+		r = error__set(err, -EINVAL, "between 1 and 16 selections can be merged, not %u", n_sel);
+	for (uint32_t i = 0; r == 0 && i < n_sel; i++)
+		r = check_select(&sel[i], true, err);
+	if (r < 0)
+		return r;
+	return meter__explain(questions__merge(m->store, sel, n_sel, by, host, answer), sel[0].budget, err);
+}
+
+static int retain(void *instance, int64_t cutoff_ms, uint64_t max_bytes, uint64_t *ret_n_profiles,
+		  struct dcm_error *err)
+{
+	struct memory *m = instance;
+	(void)err;
+
+	store__retain(m->store, cutoff_ms, max_bytes, ret_n_profiles);
+	publish(m, &(struct store_news){ 0 });
+	return 0;
+}
+
+static int remove_selected(void *instance, const struct dcm_select *sel, uint64_t *ret_n_profiles,
+			   struct dcm_error *err)
+{
+	struct memory *m = instance;
+	int r = check_select(sel, false, err);
+
+	if (r < 0)
+		return r;
+	r = questions__remove(m->store, m->host, sel, ret_n_profiles);
+	if (r == -EAGAIN)
+		return error__set(err, r, "the store is too busy to remove from; try again");
+	publish(m, &(struct store_news){ 0 });
+	return meter__explain(r, sel->budget, err);
+}
+
+static int maintain(void *instance, int64_t budget_ns, struct dcm_error *err)
+{
+	struct memory *m = instance;
+	struct store_news news = { 0 };
+	(void)budget_ns;
+	(void)err;
+
+	store__tend(m->store, now_ms(m), &news);
+	publish(m, &news);
+	return 0;
+}
+
+static int backup(void *instance, const char *dir, struct dcm_error *err)
+{
+	struct memory *m = instance;
+
+	return backup__write(m->store, m->host, dir, err);
+}
+
+static int check(void *instance, dcm_report_fn report, void *ctx, struct dcm_error *err)
+{
+	struct memory *m = instance;
+	struct store_findings found = { 0 };
+
+	store__check(m->store, &found);
+	if (found.n == 0)
+		return 0;
+	if (report)
+		for (uint32_t i = 0; i < found.n && i < STORE_MAX_FINDINGS; i++)
+			report(ctx, DCM_LOG_ERROR, found.text[i]);
+	return error__set(err, -EUCLEAN, "storage %s: %u of its rules are broken; restart it", m->host->instance,
+			  found.n);
+}
+
+static void stat_store(void *instance, struct dcm_store_stat *ret)
+{
+	const struct memory *m = instance;
+	uint32_t size = ret->size;
+	struct dcm_store_stat st = { .size = size, .place = STR("memory") };
+
+	store__stat(m->store, &st);
+	memcpy(ret, &st, size < sizeof(st) ? size : sizeof(st));
+}
+
+static const struct dcm_lifecycle lifecycle = {
+	.size = sizeof(lifecycle),
+	.open = open_memory,
+	.start = start,
+	.prepare = prepare,
+	.commit = commit,
+	.abort = abort_change,
+	.stop = stop,
+};
+
+static const struct dcm_storage_ops ops = {
+	.size = sizeof(ops),
+	.write = write_batches,
+	.types = types,
+	.labels = labels,
+	.values = values,
+	.series = series,
+	.time_series = time_series,
+	.merge = merge,
+	.retain = retain,
+	.remove = remove_selected,
+	.maintain = maintain,
+	.backup = backup,
+	.check = check,
+	.stat = stat_store,
+};
+
+const struct dcm_plugin *dcm_plugin_entry(void)
+{
+	static const struct dcm_plugin plugin = {
+		DCM_PLUGIN_HEAD,
+		.kind = DCM_STORAGE,
+		.name = "memory",
+		.version = "1",
+		.summary = "Keeps profiles in memory, bounded by age and bytes; nothing survives a restart.",
+		.options = &table,
+		.lifecycle = &lifecycle,
+		.storage = &ops,
+	};
+
+	return &plugin;
+}

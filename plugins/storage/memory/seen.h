@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/storage/memory/seen.h - which batches have been stored, so that a retry is not stored twice
+ *
+ * Sources number their batches upwards, so what was seen of one is a few intervals of sequences, usually one. Fixed in
+ * size: beyond SEEN_SOURCES the source that was quiet for longest is forgotten, beyond SEEN_INTERVALS of a source its
+ * lowest interval. A retry that comes later than that is stored again. A source of all zero is no source: such batches
+ * are never recognised. Guarded by the store's lock.
+ */
+#ifndef DECIMA_STORAGE_MEMORY_SEEN_H
+#define DECIMA_STORAGE_MEMORY_SEEN_H
+
+#include <stdbool.h>
+
+#include <decima/plugin.h>
+
+enum { SEEN_SOURCES = 256, SEEN_INTERVALS = 16 };
+
+struct seen_interval {
+	uint64_t first, last; /* both seen */
+};
+
+struct seen_source {
+	struct dcm_hash source;
+	uint64_t used_at; /* of `now`, for forgetting */
+	uint32_t n;
+	struct seen_interval intervals[SEEN_INTERVALS]; /* [n] ascending, neither touching nor overlapping */
+};
+
+/* Zeroed is empty. */
+struct seen {
+	struct seen_source sources[SEEN_SOURCES]; /* [n] */
+	uint32_t n;
+	uint64_t now;
+};
+
+bool seen__has(const struct seen *s, const struct dcm_batch_id *id);
+void seen__add(struct seen *s, const struct dcm_batch_id *id);
+/* All of [first, last] at once. */
+void seen__add_interval(struct seen *s, struct dcm_hash source, struct seen_interval interval);
+
+#endif
