@@ -60,6 +60,21 @@ static int check_strings(const struct tables *t, struct entry e, const struct st
 	check_strings(t, e, (const struct string_field[]){ __VA_ARGS__ },                          \
 		      sizeof((const struct string_field[]){ __VA_ARGS__ }) / sizeof(struct string_field))
 
+/*
+ * Build ids become file names and addresses of requests: nothing but hex may be trusted to be
+ * harmless. A stand-in (plugin.h) has a '~' before its 16 digits.
+ */
+static int check_build_id(struct entry e, struct dcm_str id)
+{
+	if (id.n > BUILD_ID_MAX_CHARS)
+		return too_many(e, "characters in build_id", id.n, BUILD_ID_MAX_CHARS);
+	bool is_stand_in = id.n == BUILD_ID_STAND_IN_CHARS && id.p[0] == '~';
+	for (uint32_t i = is_stand_in; i < id.n; i++)
+		if (!((id.p[i] >= '0' && id.p[i] <= '9') || (id.p[i] >= 'a' && id.p[i] <= 'f')))
+			return fault(e, "build_id is not lower-case hex");
+	return 0;
+}
+
 int check__mapping(const struct tables *t, const struct dcm_mapping *m, struct dcm_error *err)
 {
 	struct entry e = { "mapping", t->mappings.n, err };
@@ -71,17 +86,7 @@ int check__mapping(const struct tables *t, const struct dcm_mapping *m, struct d
 	if (m->start > m->limit)
 		return fault(e, "start is above limit");
 
-	/*
-	 * Build ids become file names and addresses of requests: nothing but hex may be trusted to
-	 * be harmless.
-	 */
-	struct dcm_str id = tables__str(t, m->build_id);
-	if (id.n > BUILD_ID_MAX_CHARS)
-		return too_many(e, "characters in build_id", id.n, BUILD_ID_MAX_CHARS);
-	for (uint32_t i = 0; i < id.n; i++)
-		if (!((id.p[i] >= '0' && id.p[i] <= '9') || (id.p[i] >= 'a' && id.p[i] <= 'f')))
-			return fault(e, "build_id is not lower-case hex");
-	return 0;
+	return check_build_id(e, tables__str(t, m->build_id));
 }
 
 int check__function(const struct tables *t, const struct dcm_function *f, struct dcm_error *err)

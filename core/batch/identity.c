@@ -18,18 +18,9 @@
 #include "core/base/mem.h"
 #include "core/batch/tables.h"
 
-enum tag {
-	TAG_MAPPING = 1,
-	TAG_FUNCTION,
-	TAG_LOCATION,
-	TAG_STACK,
-	TAG_SERIES
-};
+enum tag { TAG_MAPPING = 1, TAG_FUNCTION, TAG_LOCATION, TAG_STACK, TAG_SERIES };
 
-enum mapping_form {
-	BY_BUILD_ID = 1,
-	BY_KIND_AND_FILE
-};
+enum mapping_form { BY_BUILD_ID = 1, BY_KIND_AND_FILE };
 
 struct mapping_bytes {
 	uint32_t tag, form, kind, zero;

@@ -24,6 +24,7 @@ enum {
 	LABELS_MAX = 256,	   /* of one series or label set */
 	TYPES_MAX = 16,		   /* of one profile */
 	BUILD_ID_MAX_CHARS = 128,
+	BUILD_ID_STAND_IN_CHARS = 17,
 };
 /* Of one table. Ids are 32 bits wide, and DCM_NONE is taken. */
 #define ENTRIES_MAX ((size_t)1 << 31)

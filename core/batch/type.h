@@ -13,7 +13,7 @@
 
 #include <decima/plugin.h>
 
-#define TYPE_PART_PUNCTUATION "_.-/+@#"
+#define TYPE_PART_PUNCTUATION "_.-/+@"
 #define TYPE_PART_MAX_BYTES   128
 
 /*

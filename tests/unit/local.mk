@@ -105,3 +105,26 @@ unit_tests += tests/unit/test_kallsyms
 tests_unit_test_kallsyms_SOURCES = tests/unit/test_kallsyms.c $(FAILMALLOC)
 tests_unit_test_kallsyms_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_kallsyms_LDADD = $(SYMBOLIZE_LA) $(UNIT_LIBS)
+
+# Batches out of a seed, and a judge of any batch.
+RANDOM_BATCH = tests/unit/random_batch.c tests/unit/random_batch.h tests/unit/random.h \
+	tests/unit/batch_judge.c tests/unit/batch_judge.h
+
+unit_tests += tests/unit/test_batch
+tests_unit_test_batch_SOURCES = tests/unit/test_batch.c $(RANDOM_BATCH) $(FAILMALLOC)
+tests_unit_test_batch_CFLAGS = $(AM_CFLAGS) $(XXHASH_CFLAGS)
+tests_unit_test_batch_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_batch_LDADD = $(BATCH_LA) $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_builder
+tests_unit_test_builder_SOURCES = tests/unit/test_builder.c $(RANDOM_BATCH) $(FAILMALLOC)
+tests_unit_test_builder_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_builder_LDADD = $(BATCH_LA) $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_copy
+tests_unit_test_copy_SOURCES = tests/unit/test_copy.c $(RANDOM_BATCH) $(FAILMALLOC)
+tests_unit_test_copy_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_copy_LDADD = $(BATCH_LA) $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_type
+tests_unit_test_type_LDADD = $(BATCH_LA) $(UNIT_LIBS)
