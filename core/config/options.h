@@ -58,6 +58,8 @@ struct options_part {
 	void *value; /* out: [table->struct_size], in the arena */
 };
 
+#define OPTIONS_PARTS_MAX 8
+
 /*
  * Fills every part from the one map `node`; NULL or null: defaults. object ("input ebpf") begins
  * each sentence. 0, -EINVAL (problems has the errors) or -ENOMEM; values are set only on 0.
@@ -68,6 +70,13 @@ int options__fill(const struct options_env *env, const char *object, const struc
 /* The same for one table; the struct, or NULL with the fault in env->problems. */
 void *options__fill_one(const struct options_env *env, const char *object, const struct node *node,
 			const struct dcm_table *table);
+
+/* The same, with keys that the table does not know left to whoever knows them. */
+void *options__peek(const struct options_env *env, const char *object, const struct node *node,
+		    const struct dcm_table *table);
+
+/* Fills a struct with nothing but defaults, required rows left out: for table__check(). */
+int options__try_defaults(const struct options_env *env, const struct dcm_table *table);
 
 enum options_change {
 	OPTIONS_SAME,

@@ -58,8 +58,9 @@ bool regex__matches(const struct dcm_regex *re, struct dcm_str text);
 uint64_t regex__n_failed(const struct dcm_regex *re);
 
 struct regex_groups {
-	uint32_t n;				/* 1 + the pattern's groups */
-	struct dcm_str v[REGEX_MAX_GROUPS + 1]; /* [n], [0] the whole match; inside the text; p NULL: not taken part */
+	uint32_t n; /* 1 + the pattern's groups */
+	/* [n] parts of the text, [0] the whole match; p NULL: the group took no part. */
+	struct dcm_str v[REGEX_MAX_GROUPS + 1];
 };
 
 /* As regex__match(); fills groups when 1. */

@@ -34,9 +34,10 @@ struct section_instance {
 };
 
 /*
- * The instances of one section in the file's order, in env->arena; kind is "input" for messages.
+ * The instances of one section in the file's order, in env->arena; kind ("input") begins sentences.
  * node may be NULL. Faults (a scalar where a map belongs, a bad or repeated name) go to
- * env->problems. 0, -EINVAL, -ENOMEM.
+ * env->problems, and what has one is not listed: so the others can be gone through all the same.
+ * 0, -EINVAL (the list is set and may lack some), -ENOMEM.
  */
 int section__list(const struct options_env *env, const char *kind, const struct node *node,
 		  struct section_instance **ret_instances, uint32_t *ret_n);

@@ -39,8 +39,11 @@ size_t table__size_of(const struct dcm_option *row);
  */
 struct dcm_option table__element(const struct dcm_option *row);
 
-/* "integer", "list of strings", "map of sizes", ...: for people. */
-const char *table__type_text(const struct dcm_option *row);
+/* "integer", "list of strings", "map of sizes", ...: for people. Returns buf. */
+const char *table__type_text(const struct dcm_option *row, char buf[static 48]);
+
+/* A type whose value is one text in the file. */
+bool table__is_scalar(enum dcm_option_type type);
 
 /* Calls the table's check() when it has one. */
 int table__run_check(const struct dcm_table *table, const void *value, struct dcm_error *err);

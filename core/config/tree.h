@@ -9,7 +9,7 @@
  * a plain `<<` key merges maps as in YAML 1.1: what the map itself says wins, then the earlier of
  * several.
  *
- * Limits: 16 MiB of text, 2^20 nodes after expansion, depth 64, 1024 anchors, keys of 1024 bytes.
+ * Limits: 16 MiB of text, 2^20 nodes after expansion, depth 64, 1024 anchors, keys of 200 bytes.
  * Threads: a tree belongs to one thread at a time. Source: yaml.org/spec/1.1 (libyaml's version),
  * 1.2 for null.
  */
@@ -28,13 +28,9 @@
 #define TREE_MAX_BYTES	   (16u << 20)
 #define TREE_MAX_NODES	   (1u << 20)
 #define TREE_MAX_DEPTH	   64
-#define TREE_MAX_KEY_BYTES 1024
+#define TREE_MAX_KEY_BYTES 200
 
-enum node_kind {
-	NODE_SCALAR,
-	NODE_MAP,
-	NODE_LIST
-};
+enum node_kind { NODE_SCALAR, NODE_MAP, NODE_LIST };
 
 struct node {
 	enum node_kind kind;
