@@ -45,7 +45,8 @@ static void print_piece(const char *piece, size_t n, void *ctx)
 		p->full = true;
 		n = room;
 	}
-	memcpy(p->out + p->n, piece, n);
+	if (n)
+		memcpy(p->out + p->n, piece, n);
 	p->n += n;
 	if (p->full && is_ascii(piece, n))
 		longjmp(p->stop, 1);

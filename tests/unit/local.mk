@@ -128,3 +128,11 @@ tests_unit_test_copy_LDADD = $(BATCH_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_type
 tests_unit_test_type_LDADD = $(BATCH_LA) $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_demangle
+tests_unit_test_demangle_LDADD = $(SYMBOLIZE_LA) $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_symbols
+tests_unit_test_symbols_SOURCES = tests/unit/test_symbols.c $(FAILMALLOC)
+tests_unit_test_symbols_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_symbols_LDADD = $(SYMBOLIZE_LA) $(UNIT_LIBS)
