@@ -63,12 +63,12 @@ static __always_inline enum arch_leaf arch_leaf_rule(const __u8 *code)
 #define ARCH_KERNEL_STACK 16384u
 
 typedef struct user_pt_regs arch_regs;
-#define arch_pc(r)     ((__u64)(r)->pc)
-#define arch_sp(r)     ((__u64)(r)->sp)
-#define arch_fp(r)     ((__u64)(r)->regs[29])
-#define arch_user(r)   (((r)->pstate & 0xf) == 0)
-#define arch_compat(r) (((r)->pstate & 0x10) != 0)
-#define arch_code(ra)  ((ra) & 0x0000ffffffffffffull) /* without the pointer authentication code */
+#define arch_pc(r)	  ((__u64)(r)->pc)
+#define arch_sp(r)	  ((__u64)(r)->sp)
+#define arch_fp(r)	  ((__u64)(r)->regs[29])
+#define arch_user(r)	  (((r)->pstate & 0xf) == 0)
+#define arch_compat(r)	  (((r)->pstate & 0x10) != 0)
+#define arch_code(ra)	  ((ra)&0x0000ffffffffffffull) /* without the pointer authentication code */
 
 #define arch_copy_regs(to, from)                                                                   \
 	({                                                                                         \

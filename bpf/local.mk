@@ -21,6 +21,5 @@ SUFFIXES = .bpf.c .bpf.o .skel.h
 .bpf.o.skel.h:
 	$(AM_V_GEN)$(BPFTOOL) gen skeleton $< > $@.tmp && mv $@.tmp $@
 bpf/sampler.bpf.o: $(bpf_wire)
-bpf/sampler.bpf.o: $(bpf_wire)
 endif
 CLEANFILES += bpf/*.bpf.o bpf/*.bpf.o.tmp bpf/*.skel.h bpf/*.skel.h.tmp

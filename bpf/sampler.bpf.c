@@ -43,6 +43,7 @@ const volatile __u8 with_user_stack = 1;
 const volatile __u8 with_pid_filter;
 const volatile __u8 with_comm_filter;
 const volatile __u8 follow_children;
+const volatile __u64 wakeup_bytes = ~0ull; /* waiting in the ring, beyond which the reader is woken */
 
 /* What user space may change while we run, through the mapping of .data. */
 volatile __u64 period_ns = 1;
@@ -345,8 +346,8 @@ static __always_inline int kernel_entry_regs(arch_regs *regs, struct task_struct
 }
 
 /* Puts user registers into the walk's state: false with an outcome when there is nothing to walk. */
-static __always_inline int walk_start(struct scratch *s, struct bpf_perf_event_data *ctx, struct task_struct *task,
-				      __u64 *ret_pc)
+static __always_inline int walk_start(struct scratch *s, struct bpf_perf_event_data *ctx,
+				      struct task_struct *task, __u64 *ret_pc)
 {
 	s->walk.window_bytes = 0;
 	if (!BPF_CORE_READ(task, mm)) {
@@ -379,7 +380,8 @@ static __always_inline int walk_start(struct scratch *s, struct bpf_perf_event_d
 	return 1;
 }
 
-static __always_inline void walk_user(struct scratch *s, struct bpf_perf_event_data *ctx, struct task_struct *task)
+static __always_inline void walk_user(struct scratch *s, struct bpf_perf_event_data *ctx,
+				      struct task_struct *task)
 {
 	__u64 pc = 0;
 
@@ -458,7 +460,7 @@ static __always_inline void emit(struct scratch *s, struct sampler_stats *st)
 	s->sample.head.size = size;
 	s->sample.n_user = n - s->sample.n_kernel;
 	s->sample.outcome = s->walk.outcome;
-	if (is_new)
+	if (is_new || bpf_ringbuf_query(&samples, BPF_RB_AVAIL_DATA) > wakeup_bytes)
 		flags = BPF_RB_FORCE_WAKEUP;
 	if (bpf_ringbuf_output(&samples, &s->sample, size, flags)) {
 		st->stat[SAMPLER_STAT_RING_FULL]++;

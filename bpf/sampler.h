@@ -12,12 +12,12 @@
 #define DECIMA_BPF_SAMPLER_H
 
 enum {
-	SAMPLER_COMM = 16,	      /* TASK_COMM_LEN */
-	SAMPLER_KERNEL_FRAMES = 127,  /* kernel.perf_event_max_stack's default: more needs a sysctl */
-	SAMPLER_USER_FRAMES = 1000,   /* upper bound of max_depth */
+	SAMPLER_COMM = 16,	     /* TASK_COMM_LEN */
+	SAMPLER_KERNEL_FRAMES = 127, /* kernel.perf_event_max_stack's default: more needs a sysctl */
+	SAMPLER_USER_FRAMES = 1000,  /* upper bound of max_depth */
 	SAMPLER_FRAMES = SAMPLER_KERNEL_FRAMES + SAMPLER_USER_FRAMES,
-	SAMPLER_SEEN = 4096,	      /* slots of the table of processes known to user space; a power of two */
-	SAMPLER_FILTER = 1024,	      /* pids or comms that a filter may name */
+	SAMPLER_SEEN = 4096, /* slots of the table of processes known to user space; a power of two */
+	SAMPLER_FILTER = 1024, /* pids or comms that a filter may name */
 };
 
 /* Kinds of records. Samples have a ring of their own, so that a burst of them never hides an exec. */
@@ -28,10 +28,10 @@ enum sampler_kind {
 };
 
 enum sampler_flag {
-	SAMPLER_KTHREAD = 1,	   /* a kernel thread: no user stack exists */
-	SAMPLER_COMPAT = 2,	   /* 32-bit code: return addresses are 4 bytes wide */
-	SAMPLER_USER_MODE = 4,	   /* the interrupted instruction was user code */
-	SAMPLER_KERNEL_CUT = 8,	   /* the kernel stack was deeper than SAMPLER_KERNEL_FRAMES */
+	SAMPLER_KTHREAD = 1,	/* a kernel thread: no user stack exists */
+	SAMPLER_COMPAT = 2,	/* 32-bit code: return addresses are 4 bytes wide */
+	SAMPLER_USER_MODE = 4,	/* the interrupted instruction was user code */
+	SAMPLER_KERNEL_CUT = 8, /* the kernel stack was deeper than SAMPLER_KERNEL_FRAMES */
 };
 
 /*
@@ -39,8 +39,8 @@ enum sampler_flag {
  * A NULL note means that nothing is missing.
  */
 #define SAMPLER_OUTCOMES(X)                                                                        \
-	X(NONE, "none", NULL)			/* not asked for, or a kernel thread */            \
-	X(ROOT, "root", NULL)			/* frame pointer or return address is 0 */         \
+	X(NONE, "none", NULL) /* not asked for, or a kernel thread */                              \
+	X(ROOT, "root", NULL) /* frame pointer or return address is 0 */                           \
 	X(MAX_DEPTH, "max_depth", "deeper than max_depth")                                         \
 	X(READ_FAULT, "read_fault", "stack memory not readable")                                   \
 	X(BAD_FP, "bad_fp", "no frame pointer")                                                    \
@@ -53,7 +53,7 @@ enum sampler_outcome {
 #define SAMPLER_X(name, metric, note) SAMPLER_OUTCOME_##name,
 	SAMPLER_OUTCOMES(SAMPLER_X)
 #undef SAMPLER_X
-	SAMPLER_OUTCOME_N
+		SAMPLER_OUTCOME_N
 };
 
 /*
@@ -82,7 +82,7 @@ enum sampler_stat {
 #define SAMPLER_X(name, metric, help) SAMPLER_STAT_##name,
 	SAMPLER_STATS(SAMPLER_X)
 #undef SAMPLER_X
-	SAMPLER_STAT_N
+		SAMPLER_STAT_N
 };
 
 /* One element of the map `stats`, for one CPU, which alone writes it. A multiple of 64 bytes. */
@@ -110,14 +110,14 @@ struct sampler_event {
 
 struct sampler_sample {
 	struct sampler_head head;
-	__u64 cgroup_id;  /* in the unified hierarchy; 1 where that is not in use */
+	__u64 cgroup_id; /* in the unified hierarchy; 1 where that is not in use */
 	__u64 exec_pages; /* pages mapped executable: a change tells of dlopen(), dlclose() or new JIT code */
-	__u64 period_ns;  /* CPU time that this sample stands for */
+	__u64 period_ns; /* CPU time that this sample stands for */
 	__u32 cpu;
-	__u16 n_kernel, n_user; /* frames: kernel's first, then the user's, each leaf first */
-	__u32 outcome;		/* enum sampler_outcome */
-	__u32 reserved;		/* 0 */
-	char comm[SAMPLER_COMM];	/* of the thread; as the kernel has it, NUL-padded */
+	__u16 n_kernel, n_user;	 /* frames: kernel's first, then the user's, each leaf first */
+	__u32 outcome;		 /* enum sampler_outcome */
+	__u32 reserved;		 /* 0 */
+	char comm[SAMPLER_COMM]; /* of the thread; as the kernel has it, NUL-padded */
 	char leader_comm[SAMPLER_COMM]; /* of the thread group's leader */
 	/* __u64 frames[n_kernel + n_user] follow: addresses; a caller's is its return address */
 };

@@ -1,11 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
 # plugins/input/ebpf/local.mk - the eBPF sampler
 #
-# if PLUGIN_INPUT_EBPF
-# pkglib_LTLIBRARIES += plugins/input_ebpf.la
-# endif
-# plugins_input_ebpf_la_SOURCES = plugins/input/ebpf/...
-# plugins_input_ebpf_la_CFLAGS = $(AM_CFLAGS) $(BPF_CFLAGS)
-# plugins_input_ebpf_la_LDFLAGS = $(LDFLAGS_PLUGIN)
-# plugins_input_ebpf_la_LIBADD = $(BASE_LA) $(BPF_LIBS)
-# $(plugins_input_ebpf_la_OBJECTS): bpf/sampler.skel.h
+# ebpf_pure are the files that need neither libbpf nor rights: unit tests link them.
+ebpf_pure = \
+	plugins/input/ebpf/aggregate.c plugins/input/ebpf/aggregate.h \
+	plugins/input/ebpf/cgroup.c plugins/input/ebpf/cgroup.h \
+	plugins/input/ebpf/cpus.c plugins/input/ebpf/cpus.h \
+	plugins/input/ebpf/files.c plugins/input/ebpf/files.h \
+	plugins/input/ebpf/flush.c plugins/input/ebpf/flush.h \
+	plugins/input/ebpf/kernel.c plugins/input/ebpf/kernel.h \
+	plugins/input/ebpf/labels.c plugins/input/ebpf/labels.h \
+	plugins/input/ebpf/locate.c plugins/input/ebpf/locate.h \
+	plugins/input/ebpf/maps.c plugins/input/ebpf/maps.h \
+	plugins/input/ebpf/probe.c plugins/input/ebpf/probe.h \
+	plugins/input/ebpf/process.c plugins/input/ebpf/process.h \
+	plugins/input/ebpf/record.c plugins/input/ebpf/record.h \
+	plugins/input/ebpf/settings.h \
+	plugins/input/ebpf/thread.c plugins/input/ebpf/thread.h \
+	plugins/input/ebpf/window.c plugins/input/ebpf/window.h
+
+if PLUGIN_INPUT_EBPF
+pkglib_LTLIBRARIES += plugins/input_ebpf.la
+endif
+plugins_input_ebpf_la_SOURCES = $(ebpf_pure) \
+	plugins/input/ebpf/attach.c plugins/input/ebpf/attach.h \
+	plugins/input/ebpf/ebpf.c \
+	plugins/input/ebpf/meters.c plugins/input/ebpf/meters.h \
+	plugins/input/ebpf/reader.c plugins/input/ebpf/reader.h \
+	plugins/input/ebpf/sampler.c plugins/input/ebpf/sampler.h
+plugins_input_ebpf_la_CFLAGS = $(AM_CFLAGS) $(BPF_CFLAGS)
+plugins_input_ebpf_la_LDFLAGS = $(LDFLAGS_PLUGIN)
+plugins_input_ebpf_la_LIBADD = $(BASE_LA) $(BPF_LIBS)
+$(plugins_input_ebpf_la_OBJECTS): bpf/sampler.skel.h

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/input/ebpf/aggregate.c - the samples of one window, added up
+ *
+ * A hash finds candidates and a comparison decides, so that two stacks are never merged by chance.
+ */
+#include "plugins/input/ebpf/aggregate.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/mem.h"
+
+enum {
+	STACKS_MAX = 65536,
+	ROWS_MAX = 262144,
+};
+#define FRAME_BYTES_MAX (25ull << 20)
+
+struct aggregate *aggregate__new(uint32_t window, struct aggregate_limits limits)
+{
+	CLEANUP(aggregate__freep) struct aggregate *a = NEW(struct aggregate);
+	struct aggregate_stack overflow = { .frames = NULL };
+	struct aggregate_image nobody = { .maps = NULL };
+
+	if (!a || intern__init(&a->texts) < 0)
+		return NULL;
+	a->window = window;
+	a->limits = limits;
+	if (!a->limits.stacks)
+		a->limits.stacks = STACKS_MAX;
+	if (!a->limits.rows)
+		a->limits.rows = ROWS_MAX;
+	if (!a->limits.frame_bytes)
+		a->limits.frame_bytes = FRAME_BYTES_MAX;
+	if (!vec__push(&a->stacks, overflow) || !vec__push(&a->images, nobody))
+		return NULL;
+	return take_ptr(a);
+}
+
+void aggregate__free(struct aggregate *a)
+{
+	if (!a)
+		return;
+	for (size_t i = 0; i < a->images.n; i++)
+		maps__unref(a->images.v[i].maps);
+	vec__fini(&a->images);
+	vec__fini(&a->series);
+	vec__fini(&a->stacks);
+	vec__fini(&a->rows);
+	hindex__fini(&a->series_index);
+	hindex__fini(&a->stack_index);
+	hindex__fini(&a->row_index);
+	arena__fini(&a->frames);
+	intern__fini(&a->texts);
+	free(a);
+}
+
+int aggregate__image(struct aggregate *a, struct process *p, uint32_t *ret_image)
+{
+	struct aggregate_image image = { .process = p->id, .maps = p->maps, .why = p->why };
+
+	if (p->image_window == a->window && a->images.v[p->image].maps == p->maps) {
+		*ret_image = p->image;
+		return 0;
+	}
+	if (!vec__push(&a->images, image))
+		return -ENOMEM;
+	if (p->maps)
+		maps__ref(p->maps);
+	p->image_window = a->window;
+	p->image = (uint32_t)(a->images.n - 1);
+	*ret_image = p->image;
+	return 0;
+}
+
+int aggregate__series(struct aggregate *a, struct dcm_str comm, struct dcm_str exe,
+		      struct dcm_str cgroup, struct dcm_str service, uint32_t *ret_series)
+{
+	struct aggregate_series key = {
+		.comm = intern__add(&a->texts, comm),
+		.exe = intern__add(&a->texts, exe),
+		.cgroup = intern__add(&a->texts, cgroup),
+		.service = intern__add(&a->texts, service),
+	};
+	uint64_t h = hash__bytes(&key, sizeof(key), 0);
+	uint32_t row, at;
+
+	if (key.comm == INTERN_NONE || key.exe == INTERN_NONE || key.cgroup == INTERN_NONE ||
+	    key.service == INTERN_NONE)
+		return -ENOMEM;
+	for (at = hindex__first(&a->series_index, h, &row); row != HINDEX_NONE;
+	     at = hindex__next(&a->series_index, h, at, &row))
+		if (memcmp(&a->series.v[row], &key, sizeof(key)) == 0) {
+			*ret_series = row;
+			return 0;
+		}
+	row = (uint32_t)a->series.n;
+	if (!vec__push(&a->series, key))
+		return -ENOMEM;
+	if (hindex__insert(&a->series_index, h, row) < 0) {
+		a->series.n--;
+		return -ENOMEM;
+	}
+	*ret_series = row;
+	return 0;
+}
+
+static size_t frame_bytes(const struct aggregate_stack *s)
+{
+	return ((size_t)s->n_kernel + s->n_user) * sizeof(*s->frames);
+}
+
+static uint64_t stack_hash(const struct aggregate_stack *s)
+{
+	uint64_t seed = hash__mix(hash__mix(s->image, s->outcome), s->n_kernel);
+
+	return hash__bytes(s->frames, frame_bytes(s), seed);
+}
+
+static bool stack_equal(const struct aggregate_stack *a, const struct aggregate_stack *b)
+{
+	return a->image == b->image && a->n_kernel == b->n_kernel && a->n_user == b->n_user &&
+	       a->outcome == b->outcome && a->kernel_cut == b->kernel_cut &&
+	       (frame_bytes(a) == 0 || memcmp(a->frames, b->frames, frame_bytes(a)) == 0);
+}
+
+bool aggregate__find_stack(const struct aggregate *a, const struct aggregate_stack *key, uint32_t *ret_stack)
+{
+	uint64_t h = stack_hash(key);
+	uint32_t row, at;
+
+	for (at = hindex__first(&a->stack_index, h, &row); row != HINDEX_NONE;
+	     at = hindex__next(&a->stack_index, h, at, &row))
+		if (stack_equal(&a->stacks.v[row], key)) {
+			*ret_stack = row;
+			return true;
+		}
+	return false;
+}
+
+int aggregate__add_stack(struct aggregate *a, const struct aggregate_stack *stack, uint32_t *ret_stack)
+{
+	struct aggregate_stack s = *stack;
+	uint64_t *frames;
+
+	if (a->stacks.n >= a->limits.stacks ||
+	    a->frames.total_bytes + frame_bytes(stack) > a->limits.frame_bytes) {
+		*ret_stack = AGGREGATE_OVERFLOW;
+		return 0;
+	}
+	frames = arena__alloc(&a->frames, frame_bytes(stack));
+	if (!frames)
+		return -ENOMEM;
+	if (frame_bytes(stack))
+		memcpy(frames, stack->frames, frame_bytes(stack));
+	s.frames = frames;
+	if (!vec__push(&a->stacks, s))
+		return -ENOMEM;
+	if (hindex__insert(&a->stack_index, stack_hash(&s), (uint32_t)(a->stacks.n - 1)) < 0) {
+		a->stacks.n--;
+		return -ENOMEM;
+	}
+	*ret_stack = (uint32_t)(a->stacks.n - 1);
+	return 0;
+}
+
+/* The row of an equal key; NULL when there is none. */
+static struct aggregate_row *find_row(struct aggregate *a, const struct aggregate_row *key, uint64_t h)
+{
+	uint32_t row, at;
+
+	for (at = hindex__first(&a->row_index, h, &row); row != HINDEX_NONE;
+	     at = hindex__next(&a->row_index, h, at, &row)) {
+		struct aggregate_row *r = &a->rows.v[row];
+
+		if (r->series == key->series && r->stack == key->stack && r->pid == key->pid &&
+		    r->tid == key->tid && r->thread_name == key->thread_name && r->cpu == key->cpu)
+			return r;
+	}
+	return NULL;
+}
+
+static uint64_t row_hash(const struct aggregate_row *r)
+{
+	uint64_t h = hash__mix((uint64_t)r->series << 32 | r->stack, (uint64_t)r->pid << 32 | r->tid);
+
+	return hash__mix(h, (uint64_t)r->thread_name << 32 | r->cpu);
+}
+
+int aggregate__add(struct aggregate *a, const struct aggregate_row *row)
+{
+	struct aggregate_row key = *row;
+	struct aggregate_row *r = find_row(a, &key, row_hash(&key));
+
+	if (!r && a->rows.n >= a->limits.rows) {
+		key.stack = AGGREGATE_OVERFLOW;
+		key.pid = key.tid = key.thread_name = key.cpu = 0;
+		r = find_row(a, &key, row_hash(&key));
+	}
+	if (!r) {
+		/* Beyond the limit only one row for each series is made. */
+		key.n_samples = key.cpu_ns = 0;
+		if (!vec__push(&a->rows, key))
+			return -ENOMEM;
+		if (hindex__insert(&a->row_index, row_hash(&key), (uint32_t)(a->rows.n - 1)) < 0) {
+			a->rows.n--;
+			return -ENOMEM;
+		}
+		r = &a->rows.v[a->rows.n - 1];
+	}
+	if (r->stack == AGGREGATE_OVERFLOW)
+		a->n_overflow += row->n_samples;
+	r->n_samples += row->n_samples;
+	r->cpu_ns += row->cpu_ns;
+	a->n_samples += row->n_samples;
+	a->cpu_ns += row->cpu_ns;
+	return 0;
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/input/ebpf/attach.c - one timer event per CPU, with the sampling program on it
+ *
+ * An event of a CPU that went offline stays dead when the CPU is back, so it is closed and opened
+ * anew. Source: perf_event_open(2).
+ */
+#include "plugins/input/ebpf/attach.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "core/base/fd.h"
+#include "core/base/mem.h"
+#include "core/base/vec.h"
+
+struct event {
+	uint32_t cpu;
+	int fd;
+};
+
+struct attach {
+	pthread_mutex_t lock; /* over all below: control thread and reader */
+	int program;
+	uint64_t period_ns;
+	bool running;
+	VEC(struct event) events;
+	struct cpus attached;
+};
+
+static int open_event(uint32_t cpu, uint64_t period_ns)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_period = period_ns,
+		.disabled = 1,
+		.exclude_idle = 1,
+	};
+	int fd = (int)syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* Opens, attaches and, when the others run, starts the event of one CPU. */
+static int add_cpu(struct attach *a, uint32_t cpu, const char **ret_what)
+{
+	struct event e = { .cpu = cpu };
+	int r;
+
+	*ret_what = "open a perf event";
+	e.fd = open_event(cpu, a->period_ns);
+	if (e.fd < 0)
+		return e.fd;
+	*ret_what = "attach the program to a perf event";
+	if (ioctl(e.fd, PERF_EVENT_IOC_SET_BPF, a->program) < 0 ||
+	    (a->running && ioctl(e.fd, PERF_EVENT_IOC_ENABLE, 0) < 0)) {
+		r = -errno;
+		fd__close(e.fd);
+		return r;
+	}
+	if (!vec__push(&a->events, e)) {
+		fd__close(e.fd);
+		return -ENOMEM;
+	}
+	a->attached.bits[cpu / 64] |= 1ull << (cpu % 64);
+	return 0;
+}
+
+int attach__open(int program, uint64_t period_ns, struct attach **ret, const char **ret_what)
+{
+	CLEANUP(attach__freep) struct attach *a = NEW(struct attach);
+	struct cpus online;
+	int r;
+
+	*ret_what = "read which CPUs are online";
+	if (!a)
+		return -ENOMEM;
+	pthread_mutex_init(&a->lock, NULL);
+	a->program = program;
+	a->period_ns = period_ns;
+	r = cpus__read("online", &online);
+	if (r < 0)
+		return r;
+	for (uint32_t cpu = 0; cpu <= cpus__highest(&online); cpu++) {
+		if (!cpus__has(&online, cpu))
+			continue;
+		r = add_cpu(a, cpu, ret_what);
+		/* It went away in between. */
+		if (r < 0 && r != -ENODEV)
+			return r;
+	}
+	*ret = take_ptr(a);
+	return 0;
+}
+
+void attach__free(struct attach *a)
+{
+	if (!a)
+		return;
+	for (size_t i = 0; i < a->events.n; i++)
+		fd__close(a->events.v[i].fd);
+	vec__fini(&a->events);
+	pthread_mutex_destroy(&a->lock);
+	free(a);
+}
+
+void attach__run(struct attach *a, bool on)
+{
+	pthread_mutex_lock(&a->lock);
+	a->running = on;
+	for (size_t i = 0; i < a->events.n; i++)
+		ioctl(a->events.v[i].fd, on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
+	pthread_mutex_unlock(&a->lock);
+}
+
+void attach__set_period(struct attach *a, uint64_t period_ns)
+{
+	pthread_mutex_lock(&a->lock);
+	a->period_ns = period_ns;
+	for (size_t i = 0; i < a->events.n; i++)
+		ioctl(a->events.v[i].fd, PERF_EVENT_IOC_PERIOD, &period_ns);
+	pthread_mutex_unlock(&a->lock);
+}
+
+static void remove_gone(struct attach *a, const struct cpus *online)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < a->events.n; i++) {
+		struct event e = a->events.v[i];
+
+		if (cpus__has(online, e.cpu)) {
+			a->events.v[kept++] = e;
+			continue;
+		}
+		fd__close(e.fd);
+		a->attached.bits[e.cpu / 64] &= ~(1ull << (e.cpu % 64));
+	}
+	a->events.n = kept;
+}
+
+uint32_t attach__update(struct attach *a, int *ret_error)
+{
+	struct cpus online;
+	const char *what;
+	uint32_t n;
+
+	*ret_error = cpus__read("online", &online);
+	pthread_mutex_lock(&a->lock);
+	if (*ret_error == 0 && memcmp(&online, &a->attached, sizeof(online)) != 0) {
+		remove_gone(a, &online);
+		for (uint32_t cpu = 0; cpu <= cpus__highest(&online); cpu++)
+			if (cpus__has(&online, cpu) && !cpus__has(&a->attached, cpu)) {
+				int r = add_cpu(a, cpu, &what);
+
+				if (r < 0)
+					*ret_error = r;
+			}
+	}
+	n = (uint32_t)a->events.n;
+	pthread_mutex_unlock(&a->lock);
+	return n;
+}

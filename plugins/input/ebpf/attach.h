@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/input/ebpf/attach.h - one timer event per CPU, with the sampling program on it
+ *
+ * The event is cpu-clock in fixed periods: a timer of the kernel, there on every machine, that is
+ * silent while the CPU is idle. CPUs that come and go are followed by asking
+ * /sys/devices/system/cpu/online when attach__update() is called, once a second: a netlink uevent
+ * would come sooner, but reaches no container, and what a CPU does in its first second is little.
+ * Opening an event needs CAP_PERFMON; the rest works on its descriptor without rights.
+ */
+#ifndef DECIMA_EBPF_ATTACH_H
+#define DECIMA_EBPF_ATTACH_H
+
+#include <stdint.h>
+
+#include <decima/plugin.h>
+
+#include "core/base/cleanup.h"
+#include "plugins/input/ebpf/cpus.h"
+
+struct attach;
+
+/* Opens the events of all online CPUs, not yet running. A negative errno, *ret_what says of which step. */
+int attach__open(int program, uint64_t period_ns, struct attach **ret, const char **ret_what);
+void attach__free(struct attach *a); /* NULL is fine */
+DEFINE_CLEANUP(struct attach *, attach__free);
+
+/* Starts and stops all events. Any thread. */
+void attach__run(struct attach *a, bool on);
+
+/* Changes the period of all events, and of those opened later. Any thread. */
+void attach__set_period(struct attach *a, uint64_t period_ns);
+
+/*
+ * Opens events of CPUs that came and closes those of CPUs that went. Returns how many events there
+ * are; *ret_error is the last failure to open one (0: none). The reader thread.
+ */
+uint32_t attach__update(struct attach *a, int *ret_error);
+
+#endif

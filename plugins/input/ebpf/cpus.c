@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/input/ebpf/cpus.c - sets of CPUs as the kernel writes them
+ *
+ * Format: Documentation/admin-guide/cputopology.rst, "cpulist".
+ */
+#include "plugins/input/ebpf/cpus.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+#include "core/base/fd.h"
+
+/* Digits at *at; false when there are none, or too many. */
+static bool number(struct dcm_str text, uint32_t *at, uint32_t *ret)
+{
+	uint32_t n = 0, from = *at;
+
+	while (*at < text.n && text.p[*at] >= '0' && text.p[*at] <= '9' && n < CPUS_MAX)
+		n = n * 10 + (uint32_t)(text.p[(*at)++] - '0');
+	*ret = n;
+	return *at > from && n < CPUS_MAX;
+}
+
+int cpus__parse(struct dcm_str text, struct cpus *ret_set)
+{
+	struct cpus set = { 0 };
+	uint32_t at = 0;
+
+	while (text.n > 0 && text.p[text.n - 1] == '\n')
+		text.n--;
+	while (at < text.n) {
+		uint32_t first, last;
+
+		if (!number(text, &at, &first))
+			return -EINVAL;
+		last = first;
+		if (at < text.n && text.p[at] == '-') {
+			at++;
+			if (!number(text, &at, &last) || last < first)
+				return -EINVAL;
+		}
+		for (uint32_t cpu = first; cpu <= last; cpu++)
+			set.bits[cpu / 64] |= 1ull << (cpu % 64);
+		if (at == text.n)
+			break;
+		if (text.p[at++] != ',' || at == text.n)
+			return -EINVAL;
+	}
+	*ret_set = set;
+	return 0;
+}
+
+int cpus__read(const char *name, struct cpus *ret_set)
+{
+	struct buf text = { .limit = 64 * 1024 };
+	int dir = open("/sys/devices/system/cpu", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int r;
+
+	if (dir < 0)
+		return -errno;
+	r = fd__read_path(dir, name, text.limit, &text);
+	if (r == 0)
+		r = cpus__parse(buf__view(&text), ret_set);
+	fd__close(dir);
+	buf__fini(&text);
+	return r;
+}
+
+uint32_t cpus__count(const struct cpus *set)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < CPUS_MAX / 64; i++)
+		n += (uint32_t)__builtin_popcountll(set->bits[i]);
+	return n;
+}
+
+uint32_t cpus__highest(const struct cpus *set)
+{
+	for (uint32_t i = CPUS_MAX / 64; i-- > 0;)
+		if (set->bits[i])
+			return i * 64 + 63 - (uint32_t)__builtin_clzll(set->bits[i]);
+	return 0;
+}

@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/input/ebpf/ebpf.c - the input `ebpf`: profiles every process of the machine by sampling it
+ *
+ * A timer event on each CPU runs a BPF program (bpf/sampler.bpf.c), which puts who runs, the kernel
+ * stack and the user stack into a ring buffer. From there:
+ *
+ *	rings -> reader.c: process.c (who, its mappings), aggregate.c (adds up) -- every 250 ms
+ *	      -> window.c: flush.c, locate.c (addresses to locations) -> batch -> emit -- every window
+ *
+ * open() takes all that needs rights: programs, maps, events. start() begins to sample, with two
+ * threads. Frequency, window, labels and exclude_self change while it runs; the rest needs a
+ * restart of the instance.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <decima/plugin.h>
+
+#include "core/base/cleanup.h"
+#include "core/base/error.h"
+#include "core/base/mem.h"
+#include "plugins/input/ebpf/attach.h"
+#include "plugins/input/ebpf/cpus.h"
+#include "plugins/input/ebpf/probe.h"
+#include "plugins/input/ebpf/reader.h"
+#include "plugins/input/ebpf/sampler.h"
+#include "plugins/input/ebpf/settings.h"
+#include "plugins/input/ebpf/window.h"
+
+/* ------------------------------------------------------------------------------------------------
+ * Options
+ */
+
+static const struct dcm_option filter_options[] = {
+	{ .name = "pids",
+	  .type = DCM_OPT_LIST,
+	  .element = DCM_OPT_INT,
+	  .min = "1",
+	  .max = "4194304",
+	  .offset = offsetof(struct settings_filter, pids),
+	  .flags = DCM_OPT_RESTART,
+	  .doc = "Only these processes (thread group ids as the host counts), at most 1024. "
+		 "Empty: all. Others cost nothing beyond the timer." },
+	{ .name = "children",
+	  .type = DCM_OPT_BOOL,
+	  .def = "true",
+	  .offset = offsetof(struct settings_filter, children),
+	  .flags = DCM_OPT_RESTART,
+	  .doc = "Processes named in pids bring along what they fork from then on." },
+	{ .name = "comms",
+	  .type = DCM_OPT_LIST,
+	  .element = DCM_OPT_STRING,
+	  .offset = offsetof(struct settings_filter, comms),
+	  .flags = DCM_OPT_RESTART,
+	  .doc = "Only processes whose main thread has one of these names (15 bytes, exactly), at "
+		 "most 1024. Empty: all." },
+	{ .name = "exclude_self",
+	  .type = DCM_OPT_BOOL,
+	  .def = "false",
+	  .offset = offsetof(struct settings_filter, exclude_self),
+	  .doc = "Leave out Decima's own process. Off, so that what Decima costs is there to "
+		 "see." },
+};
+static const struct dcm_table filter_table = DCM_TABLE(struct settings_filter, filter_options);
+
+static const struct dcm_option label_options[] = {
+	{ .name = "exe",
+	  .type = DCM_OPT_BOOL,
+	  .def = "true",
+	  .offset = offsetof(struct settings_labels, exe),
+	  .doc = "Series label exe: path of the program." },
+	{ .name = "cgroup",
+	  .type = DCM_OPT_BOOL,
+	  .def = "true",
+	  .offset = offsetof(struct settings_labels, cgroup),
+	  .doc = "Series label cgroup: path of the control group." },
+	{ .name = "pid",
+	  .type = DCM_OPT_BOOL,
+	  .def = "true",
+	  .offset = offsetof(struct settings_labels, pid),
+	  .doc = "Sample label pid. Each sample label costs storage where samples differ in it." },
+	{ .name = "thread_id",
+	  .type = DCM_OPT_BOOL,
+	  .def = "true",
+	  .offset = offsetof(struct settings_labels, thread_id),
+	  .doc = "Sample label tid." },
+	{ .name = "thread_name",
+	  .type = DCM_OPT_BOOL,
+	  .def = "true",
+	  .offset = offsetof(struct settings_labels, thread_name),
+	  .doc = "Sample label thread_name." },
+	{ .name = "cpu",
+	  .type = DCM_OPT_BOOL,
+	  .def = "true",
+	  .offset = offsetof(struct settings_labels, cpu),
+	  .doc = "Sample label cpu: the CPU that the sample was taken on." },
+};
+static const struct dcm_table label_table = DCM_TABLE(struct settings_labels, label_options);
+
+static const struct dcm_option options[] = {
+	{ .name = "frequency",
+	  .type = DCM_OPT_INT,
+	  .def = "19Hz",
+	  .min = "1Hz",
+	  .max = "10000Hz",
+	  .unit = "Hz",
+	  .offset = offsetof(struct settings, frequency),
+	  .doc = "Samples per second on each busy CPU. A sample costs about 10 us of CPU time; a "
+		 "prime number does not fall into step with periodic work." },
+	{ .name = "window",
+	  .type = DCM_OPT_DURATION,
+	  .def = "10s",
+	  .min = "1s",
+	  .max = "10m",
+	  .offset = offsetof(struct settings, window_ns),
+	  .doc = "Length of a profile. The first ones after a start are 1, 2 and 5 s." },
+	{ .name = "max_depth",
+	  .type = DCM_OPT_INT,
+	  .def = "1000",
+	  .min = "1",
+	  .max = "1000",
+	  .unit = "",
+	  .offset = offsetof(struct settings, max_depth),
+	  .flags = DCM_OPT_RESTART,
+	  .doc = "User frames of one stack; a deeper one is cut at its root and says so." },
+	{ .name = "kernel_stacks",
+	  .type = DCM_OPT_BOOL,
+	  .def = "true",
+	  .offset = offsetof(struct settings, kernel_stacks),
+	  .flags = DCM_OPT_RESTART,
+	  .doc = "Take the kernel's part of a stack." },
+	{ .name = "user_stacks",
+	  .type = DCM_OPT_BOOL,
+	  .def = "true",
+	  .offset = offsetof(struct settings, user_stacks),
+	  .flags = DCM_OPT_RESTART,
+	  .doc = "Take the user's part of a stack." },
+	{ .name = "ring_size",
+	  .type = DCM_OPT_SIZE,
+	  .def = "0",
+	  .min = "0",
+	  .max = "256MiB",
+	  .offset = offsetof(struct settings, ring_size_bytes),
+	  .flags = DCM_OPT_RESTART,
+	  .doc = "Memory between kernel and reader, rounded up to a power of two. 0: 2 s of "
+		 "samples, "
+		 "1 to 16 MiB." },
+	{ .name = "btf_path",
+	  .type = DCM_OPT_STRING,
+	  .offset = offsetof(struct settings, btf_path),
+	  .flags = DCM_OPT_RESTART,
+	  .doc = "File with the kernel's type information, for kernels without "
+		 "/sys/kernel/btf/vmlinux." },
+	{ .name = "filter",
+	  .type = DCM_OPT_STRUCT,
+	  .table = &filter_table,
+	  .offset = offsetof(struct settings, filter),
+	  .doc = "Which processes are sampled." },
+	{ .name = "labels",
+	  .type = DCM_OPT_STRUCT,
+	  .table = &label_table,
+	  .offset = offsetof(struct settings, labels),
+	  .doc = "Which labels samples carry beside comm and service_name." },
+};
+
+static int check(const void *config, struct dcm_error *err)
+{
+	const struct settings *s = config;
+
+	if (!s->kernel_stacks && !s->user_stacks)
+		return error__set(err, -EINVAL, "kernel_stacks and user_stacks are both off: turn one on");
+	if (s->filter.pids.n > SAMPLER_FILTER || s->filter.comms.n > SAMPLER_FILTER)
+		return error__set(err, -EINVAL, "filter: at most %d pids and %d comms",
+				  SAMPLER_FILTER, SAMPLER_FILTER);
+	return 0;
+}
+
+static const struct dcm_table table = {
+	.size = sizeof(table),
+	.option_size = sizeof(struct dcm_option),
+	.struct_size = sizeof(struct settings),
+	.n_options = sizeof(options) / sizeof(*options),
+	.options = options,
+	.check = check,
+};
+
+/* ------------------------------------------------------------------------------------------------
+ * State
+ */
+
+struct ebpf {
+	const struct dcm_host *host;
+	const struct settings *settings; /* the host's */
+	struct probe probe;
+	struct sampler *sampler;
+	struct attach *attach;
+	struct files *files;
+	struct windows *windows;
+	struct reader *reader;
+};
+
+static void ebpf_stop(void *instance)
+{
+	struct ebpf *e = instance;
+
+	if (!e)
+		return;
+	if (e->attach)
+		attach__run(e->attach, false);
+	reader__free(e->reader);
+	windows__free(e->windows);
+	attach__free(e->attach);
+	sampler__free(e->sampler);
+	files__free(e->files);
+	free(e);
+}
+
+static inline void ebpf_stopp(struct ebpf **e)
+{
+	ebpf_stop(*e);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Lifecycle
+ */
+
+static int open_parts(struct ebpf *e, struct dcm_error *err)
+{
+	struct reader_parts parts = { .host = e->host };
+	struct cpus possible;
+	const char *what;
+	int r = cpus__read("possible", &possible);
+
+	if (r < 0)
+		return probe__explain(&e->probe, "read which CPUs are possible", r, NULL, err);
+	r = sampler__open(e->settings, &e->probe, cpus__highest(&possible) + 1, &e->sampler, err);
+	if (r < 0)
+		return r;
+	r = attach__open(sampler__program(e->sampler), settings__period_ns(e->settings), &e->attach,
+			 &what);
+	if (r < 0)
+		return probe__explain(&e->probe, what, r, NULL, err);
+	e->files = files__new(e->host);
+	e->windows = e->files ? windows__new(e->host, e->files, e->settings) : NULL;
+	if (!e->windows)
+		return error__nomem(err);
+	parts.sampler = e->sampler;
+	parts.attach = e->attach;
+	parts.files = e->files;
+	parts.windows = e->windows;
+	r = reader__new(&parts, e->settings, &e->reader);
+	if (r < 0)
+		return error__sys(err, r, "cannot make the reader of the ring buffers");
+	return 0;
+}
+
+static int ebpf_open(const struct dcm_host *host, const void *config, void **ret_instance,
+		     struct dcm_error *err)
+{
+	CLEANUP(ebpf_stopp) struct ebpf *e = NEW(struct ebpf);
+	int r;
+
+	if (!e)
+		return error__nomem(err);
+	e->host = host;
+	e->settings = config;
+	probe__read(e->settings->btf_path, &e->probe);
+	r = probe__require(&e->probe, err);
+	if (r == 0)
+		r = open_parts(e, err);
+	if (r < 0)
+		return r;
+	*ret_instance = take_ptr(e);
+	return 0;
+}
+
+static void tell_state(const struct ebpf *e)
+{
+	const char *shortcoming = probe__shortcoming(&e->probe);
+
+	if (shortcoming)
+		e->host->set_state(e->host, DCM_STATE_DEGRADED, "%s", shortcoming);
+	else
+		e->host->set_state(e->host, DCM_STATE_OK, "sampling at %lld Hz",
+				   (long long)e->settings->frequency);
+}
+
+static int ebpf_start(void *instance, struct dcm_error *err)
+{
+	struct ebpf *e = instance;
+	int r = windows__start(e->windows);
+
+	if (r == 0)
+		r = reader__start(e->reader);
+	if (r < 0)
+		return error__sys(err, r, "cannot start a thread");
+	attach__run(e->attach, true);
+	tell_state(e);
+	return 0;
+}
+
+static bool lists_equal(const struct dcm_list *a, const struct dcm_list *b, size_t size)
+{
+	return a->n == b->n && (a->n == 0 || memcmp(a->items, b->items, a->n * size) == 0);
+}
+
+static bool texts_equal(const struct dcm_list *a, const struct dcm_list *b)
+{
+	const char *const *at = a->items, *const *bt = b->items;
+
+	if (a->n != b->n)
+		return false;
+	for (uint32_t i = 0; i < a->n; i++)
+		if (strcmp(at[i], bt[i]) != 0)
+			return false;
+	return true;
+}
+
+/* The key that differs and cannot change while we run; NULL: none. */
+static const char *fixed_key(const struct settings *a, const struct settings *b)
+{
+	if (a->max_depth != b->max_depth)
+		return "max_depth";
+	if (a->kernel_stacks != b->kernel_stacks)
+		return "kernel_stacks";
+	if (a->user_stacks != b->user_stacks)
+		return "user_stacks";
+	if (a->ring_size_bytes != b->ring_size_bytes)
+		return "ring_size";
+	if ((a->btf_path || b->btf_path) &&
+	    (!a->btf_path || !b->btf_path || strcmp(a->btf_path, b->btf_path) != 0))
+		return "btf_path";
+	if (!lists_equal(&a->filter.pids, &b->filter.pids, sizeof(int64_t)))
+		return "filter.pids";
+	if (!texts_equal(&a->filter.comms, &b->filter.comms))
+		return "filter.comms";
+	if (a->filter.children != b->filter.children)
+		return "filter.children";
+	return NULL;
+}
+
+/* The change is the new configuration itself: nothing needs to be made ready. */
+static int ebpf_prepare(void *instance, const void *config, void **ret_change, struct dcm_error *err)
+{
+	struct ebpf *e = instance;
+	const char *key = fixed_key(e->settings, config);
+
+	if (key)
+		return error__set(err, -EBUSY, "%s: a change of it needs a restart", key);
+	*ret_change = (void *)(uintptr_t)config;
+	return 0;
+}
+
+static void ebpf_commit(void *instance, void *change)
+{
+	struct ebpf *e = instance;
+
+	e->settings = change;
+	sampler__set_period(e->sampler, settings__period_ns(e->settings));
+	sampler__set_exclude_self(e->sampler, e->settings->filter.exclude_self);
+	attach__set_period(e->attach, settings__period_ns(e->settings));
+	windows__configure(e->windows, e->settings);
+	reader__configure(e->reader, e->settings);
+	tell_state(e);
+}
+
+static void ebpf_abort(void *instance, void *change)
+{
+	(void)instance;
+	(void)change;
+}
+
+static int ebpf_drain(void *instance, int64_t deadline_mono_ns)
+{
+	struct ebpf *e = instance;
+
+	attach__run(e->attach, false);
+	reader__finish(e->reader);
+	return windows__drain(e->windows, deadline_mono_ns);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * The plugin
+ */
+
+static const struct dcm_lifecycle lifecycle = {
+	.size = sizeof(lifecycle),
+	.open = ebpf_open,
+	.start = ebpf_start,
+	.prepare = ebpf_prepare,
+	.commit = ebpf_commit,
+	.abort = ebpf_abort,
+	.drain = ebpf_drain,
+	.stop = ebpf_stop,
+};
+
+/* It has a thread of its own and answers no questions. */
+static const struct dcm_input_ops input = {
+	.size = sizeof(input),
+};
+
+static const struct dcm_plugin plugin = {
+	DCM_PLUGIN_HEAD,
+	.kind = DCM_INPUT,
+	.name = "ebpf",
+	.version = "0.1.0",
+	.summary = "Profiles every process and the kernel of this machine by sampling stacks with "
+		   "eBPF.",
+	.options = &table,
+	.lifecycle = &lifecycle,
+	.input = &input,
+};
+
+const struct dcm_plugin *dcm_plugin_entry(void)
+{
+	return &plugin;
+}

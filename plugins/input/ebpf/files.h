@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/input/ebpf/files.h - the files that processes run code from, told apart by what they are
+ *
+ * A path says nothing for certain: it may have been replaced, or lie in another mount namespace. So a file is opened
+ * through the process that maps it (/proc/PID/map_files, else /proc/PID/root and a check of the inode), and known by
+ * device, inode, modification time and size; its build id is read once. The descriptor is kept until offer() has
+ * shown the file to the host, because the process may be gone by then.
+ *
+ * files__of() and files__sweep() belong to the reader thread. A `struct file` is reference-counted and does not change
+ * except for the descriptor, which files__offer() takes, on any thread.
+ */
+#ifndef DECIMA_EBPF_FILES_H
+#define DECIMA_EBPF_FILES_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include <decima/plugin.h>
+
+struct maps_range;
+
+struct file {
+	_Atomic uint32_t refs;
+	struct file *next; /* in the table's bucket; the reader's */
+	uint64_t dev, ino, size;
+	int64_t mtime_ns;
+	bool is_code;	      /* an ELF file; false: JIT code in a file, or nothing we may read */
+	enum dcm_unnamed why; /* !is_code: DCM_UNNAMED_BAD_FILE, _NO_PERMISSION or _FILE_GONE */
+	char build_id[129]; /* lower-case hex; "~" and 16 digits made of the identity when the file has none */
+	char *path;	      /* as the process sees it */
+	_Atomic int offer_fd; /* to be shown to the host; -1: none */
+	_Atomic bool offered;
+	uint32_t last_window; /* the reader's: when a process last hit it */
+};
+
+struct files; /* the table */
+
+/* The host's build_id and offer_file are used. NULL when memory ran out. */
+struct files *files__new(const struct dcm_host *host);
+/* Files that somebody still references live on. */
+void files__free(struct files *t);
+
+/*
+ * The file behind a mapping of the process whose /proc directory is `proc_dir` (-1: gone); for the
+ * vDSO, which is the same in every process, a copy of our own. Never NULL: what cannot be opened,
+ * or memory that ran out, yields one of the table's constant files that say why. The caller owns a
+ * reference.
+ */
+struct file *files__of(struct files *t, int proc_dir, const struct maps_range *range, uint32_t window);
+
+/* Shows the file to the host, once. May read much of it: not for the reader thread. Any other. */
+void files__offer(struct files *t, struct file *f);
+
+/* Forgets files that nobody references and no process has hit since two windows before `window`. */
+void files__sweep(struct files *t, uint32_t window);
+
+uint32_t files__count(const struct files *t);
+
+static inline struct file *file__ref(struct file *f)
+{
+	atomic_fetch_add_explicit(&f->refs, 1, memory_order_relaxed);
+	return f;
+}
+void file__unref(struct file *f); /* NULL is fine; any thread */
+
+#endif

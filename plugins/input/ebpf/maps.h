@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/input/ebpf/maps.h - the executable mappings of one process at one moment
+ *
+ * Read from /proc/PID/maps a block at a time and cut to what is executable, because a process may have 100,000 other
+ * mappings. A `struct maps` is made, filled with files as addresses are met (by the reader thread), and shared by
+ * reference with the windows that were sampled under it.
+ */
+#ifndef DECIMA_EBPF_MAPS_H
+#define DECIMA_EBPF_MAPS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <decima/plugin.h>
+
+#include "core/base/arena.h"
+#include "core/base/cleanup.h"
+
+enum { MAPS_RANGES = 65536 }; /* kept of one process */
+
+struct maps_range {
+	uint64_t start, end; /* [start, end) */
+	uint64_t offset;     /* in the file, of `start` */
+	uint64_t ino;
+	uint32_t major, minor;
+	uint8_t kind;	     /* DCM_MAPPING_FILE, _VDSO or _ANON */
+	struct dcm_str name; /* path or "[...]"; empty for unnamed memory */
+	struct file *file;   /* NULL: not looked at yet, or no file */
+};
+
+struct maps {
+	_Atomic uint32_t refs;
+	_Atomic bool wrong; /* found out later: it was read after another exec() */
+	bool cut;	    /* there were more than MAPS_RANGES */
+	uint32_t n;
+	struct maps_range *ranges; /* [n], ascending */
+	int64_t read_ns;	   /* mono, when the reading had ended */
+	uint64_t exec_pages;	   /* as the kernel counted them just before the reading */
+	struct arena arena;
+};
+
+/* Feed the text in pieces, then finish. The parser owns the maps until then. */
+struct maps_parser {
+	struct maps *maps;
+	char line[4352]; /* PATH_MAX and what stands before it */
+	size_t n;
+	size_t cap;    /* of maps->ranges */
+	bool overlong; /* the line did not fit: skipped */
+	int error;     /* -ENOMEM */
+};
+
+int maps__parse_begin(struct maps_parser *p); /* 0 or -ENOMEM */
+void maps__parse(struct maps_parser *p, const char *text, size_t n);
+/* 0 with the caller's reference, or -ENOMEM with nothing left behind. Lines that make no sense were left out. */
+int maps__parse_end(struct maps_parser *p, struct maps **ret_maps);
+
+/*
+ * The file `maps` in a directory of /proc. -ENODATA when it is empty (a kernel thread, or a leader that ended before
+ * its threads), -ESRCH when the process is gone, -EACCES.
+ */
+int maps__read(int proc_dir, struct maps **ret_maps);
+
+/* The range that holds the address, or NULL. */
+struct maps_range *maps__find(const struct maps *m, uint64_t address);
+
+static inline struct maps *maps__ref(struct maps *m)
+{
+	atomic_fetch_add_explicit(&m->refs, 1, memory_order_relaxed);
+	return m;
+}
+void maps__unref(struct maps *m); /* NULL is fine; any thread */
+DEFINE_CLEANUP(struct maps *, maps__unref);
+
+#endif

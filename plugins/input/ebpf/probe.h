@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/input/ebpf/probe.h - what this kernel and these rights allow, and the one remedy when they do not
+ *
+ * probe__read() looks; everything else decides from what was seen, so that tests can describe a machine.
+ */
+#ifndef DECIMA_EBPF_PROBE_H
+#define DECIMA_EBPF_PROBE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <decima/plugin.h>
+
+enum probe_lockdown {
+	PROBE_LOCKDOWN_NONE,
+	PROBE_LOCKDOWN_INTEGRITY,
+	PROBE_LOCKDOWN_CONFIDENTIALITY
+};
+
+struct probe {
+	unsigned major, minor; /* of the kernel */
+	char release[65];
+	bool btf;	       /* the kernel's own, or the file the user named */
+	bool btf_named;	       /* btf_path was given */
+	bool host_pids;	       /* /proc counts pids as the kernel does */
+	bool host_users;       /* capabilities hold for the machine, not for a user namespace */
+	uint64_t capabilities; /* effective: 1 << CAP_... */
+	enum probe_lockdown lockdown;
+	int paranoid; /* kernel.perf_event_paranoid */
+};
+
+void probe__read(const char *btf_path, struct probe *ret);
+
+/* 0, or why sampling cannot work here: -EOPNOTSUPP (kernel), -EPERM (rights). */
+int probe__require(const struct probe *p, struct dcm_error *err);
+
+/* Why `what` failed with `code` although probe__require() had no objection. Returns `code`. */
+int probe__explain(const struct probe *p, const char *what, int code, const char *detail,
+		   struct dcm_error *err);
+
+/* The most important thing that will be missing from profiles, as a sentence; NULL when nothing will. */
+const char *probe__shortcoming(const struct probe *p);
+
+#endif

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/input/ebpf/reader.c - the thread that empties the rings and fills windows
+ */
+#include "plugins/input/ebpf/reader.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "core/base/fd.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "plugins/input/ebpf/labels.h"
+#include "plugins/input/ebpf/meters.h"
+#include "plugins/input/ebpf/process.h"
+#include "plugins/input/ebpf/thread.h"
+
+#define TICK_NS	       250000000ll
+#define TICK_IDLE_NS   1000000000ll
+#define SECOND_NS      1000000000ll
+#define TIMER_SLACK_NS 20000000ul /* the kernel may join our wake-ups with others */
+
+struct reader {
+	struct reader_parts parts;
+	const struct dcm_host *host; /* of parts */
+	struct processes *processes;
+	struct meters meters;
+	struct aggregate *window; /* NULL: memory ran out */
+	uint32_t n_windows;
+	int64_t window_end_ns, second_ns; /* mono */
+	uint64_t n_records, n_taken;	  /* samples and events; samples in the last drain */
+	struct sampler_stats at_start;	  /* of the window */
+	int attach_error;		  /* the last one told */
+
+	_Atomic int64_t window_ns;
+	_Atomic bool with_exe, with_cgroup, with_pid, with_tid, with_thread_name, with_cpu;
+
+	pthread_t thread;
+	bool started;
+	int poll_fd, stop_fd;
+};
+
+/* ------------------------------------------------------------------------------------------------
+ * A sample
+ */
+
+/* Looks at the mappings of a stack that this window has not seen. True when they turned out to be old. */
+static bool look(struct reader *r, struct process *p, const struct sampler_sample *sample,
+		 const struct aggregate_stack *stack)
+{
+	bool uncovered = false;
+
+	for (uint32_t i = 0; i < stack->n_user; i++) {
+		uint64_t pc = stack->frames[stack->n_kernel + i] - (i > 0);
+		struct maps_range *range = p->maps ? maps__find(p->maps, pc) : NULL;
+
+		if (range)
+			processes__file(r->processes, p, range);
+		else
+			uncovered = true;
+	}
+	return uncovered && processes__refresh(r->processes, p, sample, true);
+}
+
+/* The window's stack of a sample: 0, or -ENOMEM. */
+static int stack_of(struct reader *r, struct process *p, const struct sampler_sample *sample,
+		    const uint64_t *frames, uint32_t *ret_stack)
+{
+	struct aggregate_stack stack = {
+		.frames = frames,
+		.n_kernel = sample->n_kernel,
+		.n_user = sample->n_user,
+		.outcome = (uint8_t)sample->outcome,
+		.kernel_cut = sample->head.flags & SAMPLER_KERNEL_CUT,
+	};
+	int error;
+
+	if (stack.n_user)
+		processes__refresh(r->processes, p, sample, false);
+	for (int again = 0; again < 2; again++) {
+		error = stack.n_user ? aggregate__image(r->window, p, &stack.image) : 0;
+		if (error < 0)
+			return error;
+		if (aggregate__find_stack(r->window, &stack, ret_stack))
+			return 0;
+		if (!stack.n_user || !look(r, p, sample, &stack))
+			break;
+	}
+	if (stack.n_user && p->maps)
+		stack.maps_certain = p->maps->read_ns > (int64_t)sample->head.time_ns ||
+				     p->maps->exec_pages == sample->exec_pages;
+	return aggregate__add_stack(r->window, &stack, ret_stack);
+}
+
+static int series_of(struct reader *r, const struct process *p, const struct sampler_sample *sample,
+		     uint32_t *ret_series)
+{
+	char text[SAMPLER_COMM];
+	struct dcm_str comm = labels__comm(sample->leader_comm, p->kthread, text);
+	struct dcm_str exe = str__of(p->exe), cgroup = str__of(p->cgroup);
+
+	return aggregate__series(r->window, comm, r->with_exe ? exe : STR(""),
+				 r->with_cgroup ? cgroup : STR(""),
+				 labels__service(cgroup, exe, comm, p->kthread), ret_series);
+}
+
+static int add_sample(struct reader *r, const struct sampler_sample *sample, const uint64_t *frames)
+{
+	struct process *p = processes__of(r->processes, sample, r->window->window);
+	struct aggregate_row row = { .n_samples = 1, .cpu_ns = sample->period_ns };
+	char text[SAMPLER_COMM];
+	int error;
+
+	if (!p)
+		return -ENOMEM;
+	error = series_of(r, p, sample, &row.series);
+	if (error == 0)
+		error = stack_of(r, p, sample, frames, &row.stack);
+	if (error < 0)
+		return error;
+	if (r->with_thread_name)
+		row.thread_name = intern__add(&r->window->texts, labels__comm(sample->comm, false, text));
+	if (row.thread_name == INTERN_NONE)
+		return -ENOMEM;
+	row.pid = r->with_pid || r->with_tid ? sample->head.pid : 0;
+	row.tid = r->with_tid ? sample->head.tid : 0;
+	row.cpu = r->with_cpu ? sample->cpu : 0;
+	return aggregate__add(r->window, &row);
+}
+
+static void on_sample(void *ctx, const struct sampler_sample *sample, const uint64_t *frames)
+{
+	struct reader *r = ctx;
+
+	r->n_records++;
+	r->n_taken++;
+	if (!r->window || add_sample(r, sample, frames) < 0)
+		r->host->drop(r->host, "samples_no_memory", 1);
+}
+
+static void on_event(void *ctx, const struct sampler_event *event)
+{
+	struct reader *r = ctx;
+
+	r->n_records++;
+	processes__event(r->processes, event);
+}
+
+static void on_malformed(void *ctx)
+{
+	struct reader *r = ctx;
+
+	r->host->drop(r->host, "records_malformed", 1);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Windows
+ */
+
+static void begin_window(struct reader *r, int64_t now)
+{
+	r->window = aggregate__new(++r->n_windows, (struct aggregate_limits){ 0 });
+	r->window_end_ns = now + window__length_ns(r->n_windows, r->window_ns);
+	sampler__stats(r->parts.sampler, &r->at_start);
+	if (!r->window)
+		return;
+	r->window->start_mono_ns = now;
+	r->window->start_real_ns = r->host->real_ns(r->host);
+}
+
+static void end_window(struct reader *r, int64_t now)
+{
+	struct sampler_stats stats;
+
+	if (r->window) {
+		sampler__stats(r->parts.sampler, &stats);
+		r->window->n_ring_full = stats.stat[SAMPLER_STAT_RING_FULL] -
+					 r->at_start.stat[SAMPLER_STAT_RING_FULL];
+		r->window->n_busy = stats.stat[SAMPLER_STAT_BUSY] - r->at_start.stat[SAMPLER_STAT_BUSY];
+		r->window->end_mono_ns = now;
+		if (!windows__push(r->parts.windows, r->window)) {
+			r->window_end_ns = now + SECOND_NS;
+			return;
+		}
+		r->window = NULL;
+	}
+	begin_window(r, now);
+	processes__sweep(r->processes, r->n_windows);
+	files__sweep(r->parts.files, r->n_windows);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * The thread
+ */
+
+static void show(struct reader *r)
+{
+	struct processes_stat known = processes__stat(r->processes);
+	int64_t cpu_ns = thread__cpu_ns() + windows__cpu_ns(r->parts.windows);
+	struct sampler_stats stats;
+
+	sampler__stats(r->parts.sampler, &stats);
+	meters__programs(&r->meters, &stats);
+	meters__set(&r->meters, METERS_PROCESSES, known.n);
+	meters__set(&r->meters, METERS_FILES, files__count(r->parts.files));
+	meters__set(&r->meters, METERS_MAPS_READ, (double)known.reads);
+	meters__set(&r->meters, METERS_RECORDS, (double)r->n_records);
+	meters__set(&r->meters, METERS_CPU_SECONDS, (double)cpu_ns / 1e9);
+}
+
+static void follow_cpus(struct reader *r)
+{
+	int error;
+	uint32_t n = attach__update(r->parts.attach, &error);
+
+	meters__set(&r->meters, METERS_CPUS, n);
+	if (error && error != r->attach_error)
+		r->host->set_state(r->host, DCM_STATE_DEGRADED,
+				   "a CPU that came online is not sampled: %s", strerror(-error));
+	r->attach_error = error;
+}
+
+static void drain(struct reader *r)
+{
+	const struct sampler_sink sink = { on_sample, on_event, on_malformed, r };
+
+	r->n_taken = 0;
+	sampler__drain(r->parts.sampler, &sink);
+	processes__rest(r->processes);
+}
+
+/* Milliseconds until there is something to do. */
+static int timeout_ms(const struct reader *r, int64_t now)
+{
+	int64_t ns = r->n_taken ? TICK_NS : TICK_IDLE_NS;
+
+	if (r->window_end_ns - now < ns)
+		ns = r->window_end_ns - now;
+	return ns > 0 ? (int)((ns + 999999) / 1000000) : 0;
+}
+
+static void *run(void *arg)
+{
+	struct reader *r = arg;
+	struct epoll_event events[2];
+	bool stop = false;
+
+	prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS);
+	while (!stop) {
+		int n = epoll_wait(r->poll_fd, events, 2, timeout_ms(r, r->host->mono_ns(r->host)));
+		int64_t now;
+
+		for (int i = 0; i < n; i++)
+			stop |= events[i].data.fd == r->stop_fd;
+		drain(r);
+		now = r->host->mono_ns(r->host);
+		if (now >= r->second_ns) {
+			follow_cpus(r);
+			show(r);
+			r->second_ns = now + SECOND_NS;
+		}
+		if (now >= r->window_end_ns)
+			end_window(r, now);
+	}
+	return NULL;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Life
+ */
+
+/* The ring wakes by an edge: records that were put in without one must not end the wait. */
+static int open_poll(struct reader *r)
+{
+	struct epoll_event ring = { .events = EPOLLIN | EPOLLET }, stop = { .events = EPOLLIN };
+
+	ring.data.fd = sampler__wake_fd(r->parts.sampler);
+	r->stop_fd = stop.data.fd = eventfd(0, EFD_CLOEXEC);
+	r->poll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (r->stop_fd < 0 || r->poll_fd < 0 ||
+	    epoll_ctl(r->poll_fd, EPOLL_CTL_ADD, ring.data.fd, &ring) < 0 ||
+	    epoll_ctl(r->poll_fd, EPOLL_CTL_ADD, stop.data.fd, &stop) < 0)
+		return -errno;
+	return 0;
+}
+
+int reader__new(const struct reader_parts *parts, const struct settings *settings, struct reader **ret)
+{
+	struct reader *r = NEW(struct reader);
+	int error;
+
+	if (!r)
+		return -ENOMEM;
+	r->parts = *parts;
+	r->host = parts->host;
+	r->poll_fd = r->stop_fd = -1;
+	reader__configure(r, settings);
+	meters__init(&r->meters, r->host);
+	r->processes = processes__new(r->host, parts->files);
+	error = r->processes ? open_poll(r) : -ENOMEM;
+	if (error < 0) {
+		reader__free(r);
+		return error;
+	}
+	*ret = r;
+	return 0;
+}
+
+void reader__configure(struct reader *r, const struct settings *settings)
+{
+	r->window_ns = settings->window_ns;
+	r->with_exe = settings->labels.exe;
+	r->with_cgroup = settings->labels.cgroup;
+	r->with_pid = settings->labels.pid;
+	r->with_tid = settings->labels.thread_id;
+	r->with_thread_name = settings->labels.thread_name;
+	r->with_cpu = settings->labels.cpu;
+}
+
+int reader__start(struct reader *r)
+{
+	int error;
+
+	begin_window(r, r->host->mono_ns(r->host));
+	error = thread__start(&r->thread, "ebpf-reader", run, r);
+	r->started = error == 0;
+	return error;
+}
+
+void reader__finish(struct reader *r)
+{
+	uint64_t one = 1;
+
+	if (!r->started)
+		return;
+	r->started = false;
+	fd__write_all(r->stop_fd, &one, sizeof(one));
+	pthread_join(r->thread, NULL);
+	drain(r);
+	show(r);
+	end_window(r, r->host->mono_ns(r->host));
+	/* Two windows were waiting already. */
+	if (r->window && r->window->n_samples)
+		r->host->drop(r->host, "samples_at_stop", r->window->n_samples);
+}
+
+void reader__free(struct reader *r)
+{
+	if (!r)
+		return;
+	reader__finish(r);
+	aggregate__free(r->window);
+	processes__free(r->processes);
+	fd__close(r->poll_fd);
+	fd__close(r->stop_fd);
+	free(r);
+}

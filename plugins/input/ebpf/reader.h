@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/input/ebpf/reader.h - the thread that empties the rings and fills windows
+ *
+ * It comes by every 250 ms (every second when nothing was there), when a process is sampled for the
+ * first time, and when the ring is half full. It reads /proc of new processes at once, adds each
+ * sample to the window, and hands the window on when its time is over. Once a second it looks for
+ * CPUs that came or went and shows the counters.
+ */
+#ifndef DECIMA_EBPF_READER_H
+#define DECIMA_EBPF_READER_H
+
+#include <decima/plugin.h>
+
+#include "plugins/input/ebpf/attach.h"
+#include "plugins/input/ebpf/sampler.h"
+#include "plugins/input/ebpf/settings.h"
+#include "plugins/input/ebpf/window.h"
+
+struct reader;
+
+/* What it works with; all outlive it. */
+struct reader_parts {
+	const struct dcm_host *host;
+	struct sampler *sampler;
+	struct attach *attach;
+	struct files *files;
+	struct windows *windows;
+};
+
+int reader__new(const struct reader_parts *parts, const struct settings *settings, struct reader **ret);
+int reader__start(struct reader *r); /* the thread: 0 or a negative errno */
+
+/* Window length and labels from now on. Any thread. */
+void reader__configure(struct reader *r, const struct settings *settings);
+
+/* Ends the thread; the last window, however short, is pushed. Control thread. */
+void reader__finish(struct reader *r);
+void reader__free(struct reader *r); /* NULL is fine; finishes when that was not done */
+
+#endif

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/input/ebpf/sampler.c - the BPF programs: loaded, configured, read
+ *
+ * libbpf's own messages are switched off for the process, because they are not written for users;
+ * what the kernel's verifier said goes into our error.
+ */
+#include "plugins/input/ebpf/sampler.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "bpf/sampler.skel.h"
+
+#include "core/base/error.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+
+enum {
+	LOG_BYTES = 256 * 1024, /* of the verifier */
+	N_LINKS = 3,
+	RECORD_BYTES = 512, /* an average one: 45 frames */
+	RING_SECONDS = 2,
+};
+#define RING_MIN (1ull << 20)
+#define RING_MAX (16ull << 20)
+
+struct sampler {
+	struct sampler_bpf *bpf;
+	struct bpf_link *links[N_LINKS];
+	struct ring_buffer *samples, *events;
+	const volatile struct sampler_stats *stats; /* [n_cpus], mapped */
+	size_t stats_bytes;
+	uint32_t n_cpus;
+	const struct sampler_sink *sink; /* during sampler__drain() */
+};
+
+uint64_t sampler__ring_bytes(uint64_t wanted, uint32_t n_cpus, uint64_t frequency)
+{
+	uint64_t need = wanted, bytes = 4096;
+
+	if (!need) {
+		need = frequency * n_cpus * RECORD_BYTES * RING_SECONDS;
+		need = need < RING_MIN ? RING_MIN : need > RING_MAX ? RING_MAX : need;
+	}
+	while (bytes < need)
+		bytes *= 2;
+	return bytes;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Loading
+ */
+
+/* The verifier's last words before its statistics, as one line in place. */
+static const char *last_line(char *log)
+{
+	char *end = strstr(log, "\nprocessed ");
+	char *start;
+
+	if (!end)
+		end = log + strlen(log);
+	while (end > log && end[-1] == '\n')
+		end--;
+	*end = 0;
+	start = strrchr(log, '\n');
+	start = start ? start + 1 : log;
+	str__clean(start, strlen(start));
+	return start;
+}
+
+static void configure(struct sampler_bpf *bpf, const struct settings *s, uint32_t n_cpus, bool typed)
+{
+	uint64_t ring = sampler__ring_bytes((uint64_t)s->ring_size_bytes, n_cpus, (uint64_t)s->frequency);
+	bool fork = s->filter.pids.n && s->filter.children;
+
+	bpf->rodata->self_pid = (uint32_t)getpid();
+	bpf->rodata->max_depth = (uint32_t)s->max_depth;
+	bpf->rodata->with_kernel_stack = s->kernel_stacks;
+	bpf->rodata->with_user_stack = s->user_stacks;
+	bpf->rodata->with_pid_filter = s->filter.pids.n > 0;
+	bpf->rodata->with_comm_filter = s->filter.comms.n > 0;
+	bpf->rodata->follow_children = s->filter.children;
+	bpf->rodata->wakeup_bytes = ring / 2;
+	bpf_map__set_max_entries(bpf->maps.samples, (uint32_t)ring);
+	bpf_map__set_max_entries(bpf->maps.stats, n_cpus);
+	bpf_program__set_autoload(bpf->progs.process_exec, typed);
+	bpf_program__set_autoload(bpf->progs.process_exit, typed);
+	bpf_program__set_autoload(bpf->progs.process_fork, typed && fork);
+	bpf_program__set_autoload(bpf->progs.process_exec_raw, !typed);
+	bpf_program__set_autoload(bpf->progs.process_exit_raw, !typed);
+	bpf_program__set_autoload(bpf->progs.process_fork_raw, !typed && fork);
+}
+
+/* One attempt, with typed tracepoints or with raw ones. `log` gets the verifier's text. */
+static int load(const struct settings *s, uint32_t n_cpus, bool typed, char *log, struct sampler_bpf **ret)
+{
+	LIBBPF_OPTS(bpf_object_open_opts, opts, .btf_custom_path = s->btf_path,
+		    .kernel_log_buf = log, .kernel_log_size = LOG_BYTES);
+	struct sampler_bpf *bpf = sampler_bpf__open_opts(&opts);
+	int r;
+
+	if (!bpf)
+		return -errno;
+	configure(bpf, s, n_cpus, typed);
+	log[0] = 0;
+	r = sampler_bpf__load(bpf);
+	if (r < 0) {
+		sampler_bpf__destroy(bpf);
+		return r;
+	}
+	*ret = bpf;
+	return 0;
+}
+
+static int attach_tracepoints(struct sampler *s)
+{
+	struct bpf_program *const programs[][2] = {
+		{ s->bpf->progs.process_exec, s->bpf->progs.process_exec_raw },
+		{ s->bpf->progs.process_exit, s->bpf->progs.process_exit_raw },
+		{ s->bpf->progs.process_fork, s->bpf->progs.process_fork_raw },
+	};
+
+	for (int i = 0; i < N_LINKS; i++)
+		for (int raw = 0; raw < 2; raw++) {
+			if (bpf_program__fd(programs[i][raw]) < 0)
+				continue;
+			s->links[i] = bpf_program__attach(programs[i][raw]);
+			if (!s->links[i])
+				return -errno;
+		}
+	return 0;
+}
+
+static int fill_filters(struct sampler *s, const struct settings_filter *f)
+{
+	const int64_t *pids = f->pids.items;
+	const char *const *comms = f->comms.items;
+	uint8_t one = 1;
+
+	for (uint32_t i = 0; i < f->pids.n; i++) {
+		uint32_t pid = (uint32_t)pids[i];
+
+		if (bpf_map__update_elem(s->bpf->maps.filter_pids, &pid, sizeof(pid), &one,
+					 sizeof(one), BPF_ANY) < 0)
+			return -errno;
+	}
+	for (uint32_t i = 0; i < f->comms.n; i++) {
+		char comm[SAMPLER_COMM] = { 0 };
+
+		memcpy(comm, comms[i], strnlen(comms[i], sizeof(comm) - 1));
+		if (bpf_map__update_elem(s->bpf->maps.filter_comms, comm, sizeof(comm), &one,
+					 sizeof(one), BPF_ANY) < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Reading
+ */
+
+static int take_sample(void *ctx, void *data, size_t n)
+{
+	const struct sampler_sink *sink = ((struct sampler *)ctx)->sink;
+	const struct sampler_sample *sample;
+	const uint64_t *frames;
+
+	if (record__sample(data, n, &sample, &frames) == 0)
+		sink->sample(sink->ctx, sample, frames);
+	else
+		sink->malformed(sink->ctx);
+	return 0;
+}
+
+static int take_event(void *ctx, void *data, size_t n)
+{
+	const struct sampler_sink *sink = ((struct sampler *)ctx)->sink;
+	const struct sampler_event *event;
+
+	if (record__event(data, n, &event) == 0)
+		sink->event(sink->ctx, event);
+	else
+		sink->malformed(sink->ctx);
+	return 0;
+}
+
+void sampler__drain(struct sampler *s, const struct sampler_sink *sink)
+{
+	s->sink = sink;
+	ring_buffer__consume(s->events);
+	ring_buffer__consume(s->samples);
+	s->sink = NULL;
+}
+
+void sampler__stats(const struct sampler *s, struct sampler_stats *ret_sum)
+{
+	struct sampler_stats sum = { 0 };
+
+	for (uint32_t cpu = 0; cpu < s->n_cpus; cpu++) {
+		for (int i = 0; i < SAMPLER_STAT_N; i++)
+			sum.stat[i] += s->stats[cpu].stat[i];
+		for (int i = 0; i < SAMPLER_OUTCOME_N; i++)
+			sum.outcome[i] += s->stats[cpu].outcome[i];
+	}
+	*ret_sum = sum;
+}
+
+static int map_all(struct sampler *s)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	void *p;
+
+	s->samples = ring_buffer__new(bpf_map__fd(s->bpf->maps.samples), take_sample, s, NULL);
+	if (!s->samples)
+		return -errno;
+	s->events = ring_buffer__new(bpf_map__fd(s->bpf->maps.events), take_event, s, NULL);
+	if (!s->events)
+		return -errno;
+	s->stats_bytes = (s->n_cpus * sizeof(*s->stats) + page - 1) / page * page;
+	p = mmap(NULL, s->stats_bytes, PROT_READ, MAP_SHARED, bpf_map__fd(s->bpf->maps.stats), 0);
+	if (p == MAP_FAILED)
+		return -errno;
+	s->stats = p;
+	return 0;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Life
+ */
+
+int sampler__open(const struct settings *settings, const struct probe *probe, uint32_t n_cpus,
+		  struct sampler **ret, struct dcm_error *err)
+{
+	CLEANUP(sampler__freep) struct sampler *s = NEW(struct sampler);
+	CLEANUP(mem__freep) char *log = mem__zalloc(1, LOG_BYTES);
+	int r;
+
+	if (!s || !log)
+		return error__nomem(err);
+	s->n_cpus = n_cpus;
+	libbpf_set_print(NULL);
+	r = load(settings, n_cpus, true, log, &s->bpf);
+	if (r < 0)
+		r = load(settings, n_cpus, false, log, &s->bpf);
+	if (r < 0)
+		return probe__explain(probe, "load the BPF programs", r, last_line(log), err);
+	r = map_all(s);
+	if (r < 0)
+		return probe__explain(probe, "map the ring buffers", r, NULL, err);
+	r = fill_filters(s, &settings->filter);
+	if (r < 0)
+		return probe__explain(probe, "fill the filters", r, NULL, err);
+	r = attach_tracepoints(s);
+	if (r < 0)
+		return probe__explain(probe, "attach to exec and exit", r, NULL, err);
+	sampler__set_period(s, settings__period_ns(settings));
+	sampler__set_exclude_self(s, settings->filter.exclude_self);
+	*ret = take_ptr(s);
+	return 0;
+}
+
+void sampler__free(struct sampler *s)
+{
+	if (!s)
+		return;
+	for (int i = 0; i < N_LINKS; i++)
+		bpf_link__destroy(s->links[i]);
+	ring_buffer__free(s->samples);
+	ring_buffer__free(s->events);
+	if (s->stats)
+		munmap((void *)(uintptr_t)s->stats, s->stats_bytes);
+	sampler_bpf__destroy(s->bpf);
+	free(s);
+}
+
+int sampler__program(const struct sampler *s)
+{
+	return bpf_program__fd(s->bpf->progs.sample);
+}
+
+int sampler__wake_fd(const struct sampler *s)
+{
+	return bpf_map__fd(s->bpf->maps.samples);
+}
+
+void sampler__set_period(struct sampler *s, uint64_t period_ns)
+{
+	s->bpf->data->period_ns = period_ns;
+}
+
+void sampler__set_exclude_self(struct sampler *s, bool on)
+{
+	s->bpf->bss->exclude_self = on;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/input/ebpf/sampler.h - the BPF programs: loaded, configured, read
+ *
+ * The only file pair that knows libbpf. sampler__open() needs the rights; all else works without,
+ * through descriptors and mapped memory (the ring buffers, the counters, the two switches).
+ */
+#ifndef DECIMA_EBPF_SAMPLER_H
+#define DECIMA_EBPF_SAMPLER_H
+
+#include <stdint.h>
+
+#include <decima/plugin.h>
+
+#include "core/base/cleanup.h"
+#include "plugins/input/ebpf/probe.h"
+#include "plugins/input/ebpf/record.h"
+#include "plugins/input/ebpf/settings.h"
+
+struct sampler;
+
+/* What sampler__drain() hands over; on the thread that calls it. `frames` as many as the sample says. */
+struct sampler_sink {
+	void (*sample)(void *ctx, const struct sampler_sample *sample, const uint64_t *frames);
+	void (*event)(void *ctx, const struct sampler_event *event);
+	void (*malformed)(void *ctx); /* a record that record__*() refused */
+	void *ctx;
+};
+
+/*
+ * Loads, and attaches to exec and exit. Nothing samples until the program is attached to events.
+ * n_cpus: CPUs that may ever be online. Errors as probe__explain() says.
+ */
+int sampler__open(const struct settings *s, const struct probe *probe, uint32_t n_cpus,
+		  struct sampler **ret, struct dcm_error *err);
+void sampler__free(struct sampler *s); /* NULL is fine */
+DEFINE_CLEANUP(struct sampler *, sampler__free);
+
+/* Descriptor of the program for perf events; the sampler's. */
+int sampler__program(const struct sampler *s);
+
+/* Readable when a record came that wakes (a new process); the sampler's. */
+int sampler__wake_fd(const struct sampler *s);
+
+/* Empties both rings, events first. One thread. */
+void sampler__drain(struct sampler *s, const struct sampler_sink *sink);
+
+/* Sums of the counters over all CPUs. Any thread. */
+void sampler__stats(const struct sampler *s, struct sampler_stats *ret_sum);
+
+/* What samples weigh from now on, and whether our own are left out. Any thread. */
+void sampler__set_period(struct sampler *s, uint64_t period_ns);
+void sampler__set_exclude_self(struct sampler *s, bool on);
+
+/* Bytes of the ring for samples: `wanted`, or by CPUs and frequency when 0; a power of two. */
+uint64_t sampler__ring_bytes(uint64_t wanted, uint32_t n_cpus, uint64_t frequency);
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/input/ebpf/settings.h - the options of the sampler as the host fills them in
+ *
+ * The rows that describe them are in ebpf.c.
+ */
+#ifndef DECIMA_EBPF_SETTINGS_H
+#define DECIMA_EBPF_SETTINGS_H
+
+#include <decima/plugin.h>
+
+struct settings_filter {
+	struct dcm_list pids;  /* of int64_t; empty: every process */
+	struct dcm_list comms; /* of const char *; empty: every process */
+	bool children;	       /* pids bring along what they fork from now on */
+	bool exclude_self;
+};
+
+/* Which labels a sample carries; comm and service_name are always there. */
+struct settings_labels {
+	bool exe, cgroup;		       /* of the series */
+	bool pid, thread_id, thread_name, cpu; /* of the sample */
+};
+
+struct settings {
+	int64_t frequency; /* samples per second and busy CPU */
+	int64_t window_ns;
+	int64_t max_depth; /* user frames */
+	bool kernel_stacks, user_stacks;
+	int64_t ring_size_bytes; /* 0: by CPUs and frequency */
+	const char *btf_path;	 /* NULL: /sys/kernel/btf/vmlinux */
+	struct settings_filter filter;
+	struct settings_labels labels;
+};
+
+/* CPU time that one sample stands for. */
+static inline uint64_t settings__period_ns(const struct settings *s)
+{
+	return 1000000000u / (uint64_t)s->frequency;
+}
+
+#endif
