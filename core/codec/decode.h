@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/codec/decode.h - what every decoder is told beside the bytes, and what they all do with it
+ *
+ * A profile's bytes do not say where they come from: its name, labels and time are the caller's to
+ * give. A zeroed struct, or NULL, means "found out from the bytes, usual limits".
+ *
+ * Decoders take bytes from anyone. Each checks sizes against a limit before it allocates, takes time
+ * that is linear in the (decompressed) input, and answers with a sentence that names the format, the
+ * entry and the fault. -EINVAL: the bytes are not of that format, or contradict themselves; -E2BIG:
+ * a limit; -ENOMEM. Pure functions; any thread, several at once.
+ */
+#ifndef DECIMA_CODEC_DECODE_H
+#define DECIMA_CODEC_DECODE_H
+
+#include <stdbool.h>
+
+#include <decima/plugin.h>
+
+struct decode_options {
+	struct dcm_str name;		     /* first part of the types; "": found out */
+	const struct dcm_label_text *labels; /* [n_labels]: the series; empty values are left out */
+	uint32_t n_labels;
+	int64_t time_ns; /* start of profiles that do not say theirs */
+	/*
+	 * Of the decompressed input; 0: 256 MiB (64 MiB for speedscope, whose JSON costs ten times
+	 * its size); never more than 4 GiB - 1. The batch may have twice as much.
+	 */
+	uint64_t max_bytes;
+	bool has_temporality; /* `temporality` counts; else: delta with a duration, else the usual */
+	enum dcm_temporality temporality;
+};
+
+#define DECODE_MAX_BYTES ((uint64_t)256 << 20)
+
+/* A decoder: adds what the bytes say to a builder. On failure the builder's content is undefined. */
+typedef int (*decode_fn)(const uint8_t *data, size_t n, const struct decode_options *o,
+			 struct dcm_builder *b, struct dcm_error *err);
+
+/* Runs a decoder with a builder of its own and seals. o may be NULL. */
+int decode__batch(decode_fn decode, const uint8_t *data, size_t n, const struct decode_options *o,
+		  struct dcm_batch **ret, struct dcm_error *err);
+
+/* --- for decoders --- */
+
+/* max_bytes as it counts: `usual` when 0, bounded by 32 bits. */
+uint64_t decode__max_bytes(const struct decode_options *o, uint64_t usual);
+
+/* The caller's labels as a series of the builder. */
+uint32_t decode__series(const struct decode_options *o, struct dcm_builder *b);
+
+/* A string of the builder that may be part of a type: other characters become '_'. */
+uint32_t decode__type_part(struct dcm_builder *b, struct dcm_str text);
+
+/* The temporality of a type of these texts, by the options, the duration, or what is usual. */
+enum dcm_temporality decode__temporality(const struct decode_options *o, struct dcm_str name,
+					 struct dcm_str sample_type, int64_t duration_ns);
+
+/* True when a name in brackets, "[truncated: ..]", stands where code has a function. */
+bool decode__is_note(struct dcm_str name);
+
+/*
+ * What kind of mapping a file's name means: "[kernel]", "[kernel.kallsyms]" the kernel, "[vdso]",
+ * "" and "//anon" and "[heap]" and the like memory without a file, "[name]" a module.
+ */
+enum dcm_mapping_kind decode__mapping_kind(struct dcm_str file);
+
+#endif
