@@ -38,15 +38,14 @@ typedef void (*api_instance_fn)(void *ctx, const struct api_instance *instance);
 
 /* Everything may be NULL that a one-shot command has not; the routes then answer 503. All of it outlives the api. */
 struct api_config {
-	struct engine *engine;
-	const struct dcm_storage_ops *storage; /* the engine's, for /api/v1/status */
-	void *storage_instance;
 	struct stats *stats;
 	struct pipeline *pipeline;
 	struct symbols *symbols;
 	const struct clock *clock;
 	const char *node, *data_dir, *config_path;
-	void *ctx; /* of the functions below */
+	void *ctx; /* of the functions below; any thread calls them */
+	struct engine *(*engine)(void *ctx); /* NULL while no storage runs */
+	bool (*store_stat)(void *ctx, struct dcm_store_stat *ret);
 	void (*each_instance)(void *ctx, api_instance_fn fn, void *fn_ctx);
 	/* Encodes an answer: "pprof", "folded", "speedscope", "batch". */
 	int (*encode)(void *ctx, const struct dcm_batch *batch, const char *format, struct buf *out, struct dcm_error *err);

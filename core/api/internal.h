@@ -58,6 +58,11 @@ int api_param__labels(const struct http_request *req, const char *name, const st
 /* Turns an engine's failure into the fitting problem. */
 void api__fail(struct http_response *resp, int code, const struct dcm_error *err);
 
+/* The engine, or NULL while no storage runs. */
+static inline struct engine *api__engine(const struct api *a)
+{
+	return a->c.engine ? a->c.engine(a->c.ctx) : NULL;
+}
 /* 503 and false when there is no engine. */
 bool api__has_engine(struct api *a, struct http_response *resp);
 

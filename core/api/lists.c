@@ -130,7 +130,7 @@ void api__types(void *ctx, const struct http_request *req, struct http_response 
 		l.format = q.format;
 		if (l.format == API_JSON)
 			buf__text(&resp->body, "{\"types\":[");
-		r = engine__types(a->c.engine, &q.q, add_type, &l, &err);
+		r = engine__types(api__engine(a), &q.q, add_type, &l, &err);
 		finish(&l, r, &err, heads, 3, 2);
 	}
 	api_question__fini(&q);
@@ -173,8 +173,8 @@ static void list_names(struct api *a, const struct http_request *req, const stru
 		l.format = q.format;
 		if (l.format == API_JSON)
 			buf__printf(&resp->body, "{\"%s\":[", name ? "values" : "labels");
-		r = name ? engine__values(a->c.engine, &q.q, *name, add_name, &l, &err) :
-			   engine__labels(a->c.engine, &q.q, add_name, &l, &err);
+		r = name ? engine__values(api__engine(a), &q.q, *name, add_name, &l, &err) :
+			   engine__labels(api__engine(a), &q.q, add_name, &l, &err);
 		finish(&l, r, &err, name ? value_heads : label_heads, 2, 2);
 	}
 	api_question__fini(&q);

@@ -13,7 +13,7 @@
 
 bool api__has_engine(struct api *a, struct http_response *resp)
 {
-	if (a->c.engine)
+	if (api__engine(a))
 		return true;
 	http_response__problem(resp, 503, "no storage runs here, so nothing can be asked; configure storage: and see /api/v1/pipeline");
 	return false;

@@ -127,7 +127,7 @@ void api__series(void *ctx, const struct http_request *req, struct http_response
 			snprintf(resp->content_type, sizeof(resp->content_type), "text/plain; charset=utf-8");
 		}
 		api__enter(a, req);
-		r = engine__time_series(a->c.engine, &q.q, step_ms, add_points, &w, &err);
+		r = engine__time_series(api__engine(a), &q.q, step_ms, add_points, &w, &err);
 		api__leave(a, req);
 		if (r < 0)
 			api__fail(resp, r, &err);

@@ -184,7 +184,8 @@ static void store_as_json(struct api *a, struct buf *b)
 {
 	struct dcm_store_stat s = { .size = sizeof(s) };
 
-	a->c.storage->stat(a->c.storage_instance, &s);
+	if (!a->c.store_stat(a->c.ctx, &s))
+		return;
 	buf__text(b, ",\"storage\":{\"place\":");
 	buf__json(b, s.place);
 	buf__printf(b,
@@ -220,14 +221,14 @@ void api__status(void *ctx, const struct http_request *req, struct http_response
 	field(b, "data", a->c.data_dir);
 	buf__byte(b, ',');
 	field(b, "config", a->c.config_path);
-	if (a->c.storage)
+	if (a->c.store_stat)
 		store_as_json(a, b);
 	if (a->c.symbols)
 		symbols_as_json(a, b);
-	if (a->c.engine) {
+	if (api__engine(a)) {
 		struct engine_stat e;
 
-		engine__stat(a->c.engine, &e);
+		engine__stat(api__engine(a), &e);
 		buf__printf(b, ",\"queries\":{\"asked\":%" PRIu64 ",\"failed\":%" PRIu64 ",\"refused\":%" PRIu64
 			    ",\"running\":%u,\"waiting\":%u}", e.asked, e.failed, e.refused, e.running, e.waiting);
 	}

@@ -129,7 +129,7 @@ static void answer_tree(struct api *a, const struct http_request *req, const str
 	int r;
 
 	api__enter(a, req);
-	r = engine__flame(a->c.engine, &q->q, q->group, options, &f, &err);
+	r = engine__flame(api__engine(a), &q->q, q->group, options, &f, &err);
 	api__leave(a, req);
 	if (r < 0) {
 		api__fail(resp, r, &err);
@@ -276,7 +276,7 @@ static void answer_top(struct api *a, const struct http_request *req, const stru
 
 	options->limit = q->max_rows ? q->max_rows : q->format == API_TEXT ? TEXT_TOP_ROWS : TOP_LIMIT;
 	api__enter(a, req);
-	r = engine__top(a->c.engine, &q->q, q->group, options, &t, &err);
+	r = engine__top(api__engine(a), &q->q, q->group, options, &t, &err);
 	api__leave(a, req);
 	if (r < 0) {
 		api__fail(resp, r, &err);
@@ -329,7 +329,7 @@ static const struct export *read_export(const struct http_request *req, struct h
 static int export_folded(struct api *a, const struct api_question *q, struct buf *out, struct dcm_error *err)
 {
 	struct frames *frames = NULL;
-	int r = engine__frames(a->c.engine, &q->q, FRAMES_FUNCTION, &frames, err);
+	int r = engine__frames(api__engine(a), &q->q, FRAMES_FUNCTION, &frames, err);
 
 	if (r == 0)
 		r = render__folded(frames, q->filter, out, err);
@@ -341,7 +341,7 @@ static int export_encoded(struct api *a, const struct api_question *q, const cha
 			  struct dcm_error *err)
 {
 	struct dcm_batch *batch = NULL;
-	int r = engine__merge(a->c.engine, &q->q, &batch, NULL, err);
+	int r = engine__merge(api__engine(a), &q->q, &batch, NULL, err);
 
 	if (r == 0)
 		r = a->c.encode(a->c.ctx, batch, format, out, err);

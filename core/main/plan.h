@@ -16,6 +16,7 @@
 #include "core/pipeline/options.h"
 #include "core/plugin/instance.h"
 #include "core/plugin/loader.h"
+#include "core/plugin/trust.h"
 
 /* Where a configuration comes from. Pointers are borrowed and must outlive every plan made of them. */
 struct plan_source {

@@ -587,6 +587,11 @@ struct dcm_lifecycle {
 	int (*drain)(void *instance, int64_t deadline_mono_ns);
 	/* Ends every thread and frees the instance. No call from or to the plugin's instance follows. */
 	void (*stop)(void *instance);
+	/*
+	 * Optional, before open() or without it (`decima check`): looks whether this machine lets the plugin work with
+	 * that configuration, and reports each finding with its one remedy. Takes and changes nothing.
+	 */
+	void (*preflight)(const struct dcm_host *host, const void *config, dcm_report_fn report, void *ctx);
 };
 
 struct dcm_input_ops {

@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/main/daemon.c - the control thread: starts everything, waits for signals, reloads, drains
+ *
+ * A reload asked for over HTTP comes from a worker thread: it leaves the request here, wakes the control thread and
+ * waits for its answer.
+ */
+#include "core/main/daemon.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "core/api/api.h"
+#include "core/base/error.h"
+#include "core/base/fd.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/base/units.h"
+#include "core/codec/codec.h"
+#include "core/main/args.h"
+#include "core/main/graph.h"
+#include "core/main/log_setup.h"
+#include "core/net/listener.h"
+
+#ifdef HAVE_SYSTEMD
+#include <systemd/sd-daemon.h>
+#endif
+
+enum { MAX_AREAS = 32 };
+
+/* How long a stop waits for answers under way. */
+#define QUESTIONS_NS INT64_C(2000000000)
+
+struct daemon {
+	const struct plan_source *source;
+	struct log log;
+	struct log_area areas[MAX_AREAS];
+	struct stats *stats;
+	struct loader *loader;
+	struct graph *graph;
+	struct access_rules rules;
+	struct access_token *tokens;
+	struct http_routes *routes;
+	struct api *api;
+	struct listener *listener;
+	char data_dir[4096];
+	int signal_fd, wake_fd;
+
+	pthread_mutex_t lock; /* of the request below */
+	pthread_cond_t answered;
+	bool wants_reload, ends;
+	int reload_result;
+	uint64_t reload_turn;
+	struct dcm_error reload_error;
+};
+
+/* Tells the service manager, where there is one. */
+static void notify(const char *what)
+{
+#ifdef HAVE_SYSTEMD
+	sd_notify(0, what);
+#else
+	(void)what;
+#endif
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * The configuration
+ */
+
+/* Faults to stderr, a line each; the plan, or the code. */
+static int load_plan(struct daemon *d, struct plan **ret, struct dcm_error *err)
+{
+	struct problems problems = { 0 };
+	int r = plan__load(d->source, &d->loader, &problems, ret);
+
+	for (uint32_t i = 0; i < problems.n; i++) {
+		char place[300];
+		bool error = problems.v[i].severity == PROBLEM_ERROR;
+
+		place__text(&problems.v[i].at, place);
+		log__line(&d->log, error ? DCM_LOG_ERROR : DCM_LOG_WARNING, "config", "%s%s%s", place, place[0] ? ": " : "",
+			  problems.v[i].text);
+	}
+	if (r < 0)
+		problems__first(&problems, err);
+	problems__fini(&problems);
+	return r;
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * Reload
+ */
+
+static int reload_now(struct daemon *d, struct dcm_error *err)
+{
+	struct plan *plan = NULL;
+	int r;
+
+	notify("RELOADING=1");
+	r = load_plan(d, &plan, err);
+	if (r == 0)
+		r = graph__reload(d->graph, plan, err);
+	if (r < 0) {
+		plan__free(plan);
+		log__line(&d->log, DCM_LOG_ERROR, "config", "not reloaded, everything is as it was: %s", err->text);
+	} else {
+		log__line(&d->log, DCM_LOG_INFO, "config", "reloaded");
+	}
+	notify("READY=1");
+	return r;
+}
+
+/* On a worker's thread: hands the wish to the control thread and waits. */
+static int reload_from_api(void *ctx, struct dcm_error *err)
+{
+	struct daemon *d = ctx;
+	uint64_t turn;
+	int r;
+
+	pthread_mutex_lock(&d->lock);
+	d->wants_reload = true;
+	turn = d->reload_turn;
+	eventfd_write(d->wake_fd, 1);
+	while (d->reload_turn == turn && !d->ends)
+		pthread_cond_wait(&d->answered, &d->lock);
+	r = d->reload_turn == turn ? -ESHUTDOWN : d->reload_result;
+	if (r == -ESHUTDOWN)
+		error__set(err, r, "decima is stopping");
+	else
+		*err = d->reload_error;
+	pthread_mutex_unlock(&d->lock);
+	return r;
+}
+
+static void answer_reload(struct daemon *d)
+{
+	struct dcm_error err = DCM_ERROR_INIT;
+	int r = reload_now(d, &err);
+
+	pthread_mutex_lock(&d->lock);
+	d->wants_reload = false;
+	d->reload_result = r;
+	d->reload_error = err;
+	d->reload_turn++;
+	pthread_cond_broadcast(&d->answered);
+	pthread_mutex_unlock(&d->lock);
+}
+
+static bool reload_is_wanted(struct daemon *d)
+{
+	bool wanted;
+
+	pthread_mutex_lock(&d->lock);
+	wanted = d->wants_reload;
+	pthread_mutex_unlock(&d->lock);
+	return wanted;
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * The server
+ */
+
+static struct engine *engine_of(void *ctx)
+{
+	return graph__engine(((struct daemon *)ctx)->graph);
+}
+
+static bool store_stat_of(void *ctx, struct dcm_store_stat *ret)
+{
+	return graph__store_stat(((struct daemon *)ctx)->graph, ret);
+}
+
+static void each_instance(void *ctx, api_instance_fn fn, void *fn_ctx)
+{
+	graph__each(((struct daemon *)ctx)->graph, fn, fn_ctx);
+}
+
+static int encode(void *ctx, const struct dcm_batch *batch, const char *format, struct buf *out, struct dcm_error *err)
+{
+	(void)ctx;
+	return codec__encode(batch, DCM_NONE, format, out, err);
+}
+
+/* Tokens and the role of those without one: settings.c has refused what is open to everybody by mistake. */
+static int make_rules(struct daemon *d, const struct server_settings *s, struct dcm_error *err)
+{
+	const struct token_settings *from = s->tokens.items;
+	const char *const *listen = s->listen.items;
+	bool local = true;
+
+	d->tokens = mem__zalloc(s->tokens.n + 1, sizeof(*d->tokens));
+	if (!d->tokens)
+		return error__nomem(err);
+	for (uint32_t i = 0; i < s->tokens.n; i++)
+		d->tokens[i] = (struct access_token){ from[i].token, (enum http_role)(from[i].role + HTTP_ROLE_READ) };
+	for (uint32_t i = 0; i < s->listen.n; i++)
+		local = local && (strncmp(listen[i], "unix:", 5) == 0 || access__is_loopback(str__of(listen[i])));
+	d->rules = (struct access_rules){ .tokens = d->tokens, .n_tokens = s->tokens.n, .hosts = s->hosts.items,
+					  .n_hosts = s->hosts.n,
+					  .anonymous = local || s->insecure ? HTTP_ROLE_WRITE : HTTP_ROLE_NONE };
+	return 0;
+}
+
+static int make_server(struct daemon *d, struct dcm_error *err)
+{
+	const struct server_settings *s = &graph__settings(d->graph)->server;
+	int r = make_rules(d, s, err);
+
+	d->routes = http_routes__new();
+	if (r == 0 && !d->routes)
+		r = error__nomem(err);
+	if (r == 0)
+		r = api__new(&(struct api_config){ .stats = d->stats, .pipeline = graph__pipeline(d->graph),
+						   .symbols = graph__symbols(d->graph), .node = graph__node(d->graph),
+						   .data_dir = d->data_dir,
+						   .config_path = d->source->path ? d->source->path : "(built-in)", .ctx = d,
+						   .engine = engine_of, .store_stat = store_stat_of,
+						   .each_instance = each_instance, .encode = encode, .reload = reload_from_api },
+			     &d->api, err);
+	if (r == 0)
+		r = api__add_routes(d->api, d->routes, err);
+	if (r == 0)
+		r = listener__new(&(struct listener_options){ .addresses = s->listen.items, .n_addresses = s->listen.n,
+							      .rules = &d->rules,
+							      .max_connections = (uint32_t)s->max_connections,
+							      .n_workers = (uint32_t)s->max_queries,
+							      .max_body_bytes = (size_t)s->max_body_bytes,
+							      .request_timeout_ns = s->query_timeout_ns,
+							      .request_max_bytes = (uint64_t)s->query_memory_bytes },
+				  d->routes, &d->log, d->stats, &d->listener, err);
+	return r;
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * Life
+ */
+
+/* Signals come through a descriptor: every thread that is made from here on has them blocked. */
+static int catch_signals(struct daemon *d, struct dcm_error *err)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	d->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	d->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (d->signal_fd < 0 || d->wake_fd < 0)
+		return error__sys(err, -errno, "cannot make the descriptors of the control thread");
+	return 0;
+}
+
+static int start(struct daemon *d, struct dcm_error *err)
+{
+	struct plan *plan = NULL;
+	int r = catch_signals(d, err);
+
+	if (r == 0)
+		r = load_plan(d, &plan, err);
+	if (r < 0)
+		return r;
+	d->log = log_setup__from(&plan->main->log, d->areas, MAX_AREAS);
+	r = plan__data_dir(plan, d->data_dir, err);
+	if (r == 0 && (stats__new(NULL, &d->stats) < 0 || stats__add_process(d->stats) < 0))
+		r = error__nomem(err);
+	if (r < 0) {
+		plan__free(plan);
+		return r;
+	}
+	r = graph__new(&(struct graph_config){ .log = &d->log, .stats = d->stats, .clock = &clock__system,
+					       .data_dir = d->data_dir },
+		       plan, &d->graph, err);
+	/* The port first: a second daemon shall fail before it has loaded anything into the kernel. */
+	if (r == 0)
+		r = make_server(d, err);
+	if (r == 0)
+		r = graph__start(d->graph, err);
+	if (r == 0)
+		r = listener__start(d->listener, err);
+	return r;
+}
+
+static void say_ready(struct daemon *d)
+{
+	const struct server_settings *s = &graph__settings(d->graph)->server;
+	const char *const *listen = s->listen.items;
+	struct buf where = { 0 };
+
+	for (uint32_t i = 0; i < s->listen.n; i++)
+		buf__printf(&where, "%s%s%s", i ? ", " : "", strncmp(listen[i], "unix:", 5) ? "http://" : "", listen[i]);
+	log__line(&d->log, DCM_LOG_INFO, "core", "decima %s is ready at %s", PACKAGE_VERSION,
+		  where.n ? (const char *)where.data : "no address");
+	buf__fini(&where);
+	notify("READY=1");
+}
+
+/* The signal that ends the process, or 0 when woken for something else. */
+static int take_signals(struct daemon *d)
+{
+	struct signalfd_siginfo info;
+	struct dcm_error err = DCM_ERROR_INIT;
+	int end = 0;
+
+	while (read(d->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+		if (info.ssi_signo == SIGHUP)
+			reload_now(d, &err);
+		else
+			end = (int)info.ssi_signo;
+	}
+	return end;
+}
+
+static int loop(struct daemon *d)
+{
+	int64_t next = graph__tick(d->graph);
+
+	for (;;) {
+		struct pollfd p[2] = { { .fd = d->signal_fd, .events = POLLIN }, { .fd = d->wake_fd, .events = POLLIN } };
+		int64_t left = next - clock__mono(&clock__system);
+		eventfd_t ignored;
+		int end;
+
+		poll(p, 2, left > 0 ? (int)(left / 1000000) + 1 : 0);
+		eventfd_read(d->wake_fd, &ignored);
+		end = take_signals(d);
+		if (end)
+			return end;
+		if (reload_is_wanted(d))
+			answer_reload(d);
+		if (clock__mono(&clock__system) >= next)
+			next = graph__tick(d->graph);
+	}
+}
+
+static void stop(struct daemon *d)
+{
+	int64_t now = clock__mono(&clock__system), drain = 0;
+
+	notify("STOPPING=1");
+	pthread_mutex_lock(&d->lock);
+	d->ends = true;
+	pthread_cond_broadcast(&d->answered);
+	pthread_mutex_unlock(&d->lock);
+	if (d->graph)
+		drain = graph__settings(d->graph)->pipeline.drain_timeout_ns;
+	/* Questions end before the store does; what was sampled has more claim to the time than they have. */
+	listener__stop(d->listener, now + (drain < QUESTIONS_NS ? drain : QUESTIONS_NS));
+	if (d->graph)
+		graph__stop(d->graph, now + drain);
+}
+
+static void fini(struct daemon *d)
+{
+	listener__free(d->listener);
+	api__free(d->api);
+	http_routes__free(d->routes);
+	graph__free(d->graph);
+	loader__free(d->loader);
+	stats__free(d->stats);
+	free(d->tokens);
+	fd__close(d->signal_fd);
+	fd__close(d->wake_fd);
+	pthread_mutex_destroy(&d->lock);
+	pthread_cond_destroy(&d->answered);
+}
+
+int daemon__run(const struct plan_source *source)
+{
+	struct daemon d = { .source = source, .log = log_setup__early(), .signal_fd = -1, .wake_fd = -1 };
+	struct dcm_error err = DCM_ERROR_INIT;
+	int r, end;
+
+	pthread_mutex_init(&d.lock, NULL);
+	pthread_cond_init(&d.answered, NULL);
+	r = start(&d, &err);
+	if (r == 0) {
+		say_ready(&d);
+		end = loop(&d);
+		log__line(&d.log, DCM_LOG_INFO, "core", "stopping on %s", end == SIGINT ? "SIGINT" : "SIGTERM");
+	} else {
+		log__line(&d.log, DCM_LOG_ERROR, "core", "cannot start: %s", err.text);
+	}
+	stop(&d);
+	fini(&d);
+	if (r < 0)
+		return r == -EINVAL ? EXIT_USAGE : EXIT_NO;
+	return EXIT_DONE;
+}

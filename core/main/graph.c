@@ -1,0 +1,536 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/main/graph.c - the running objects, wired
+ *
+ * A part is an instance with what it hangs on: a destination (storages, outputs with write) or a task (inputs with
+ * collect). `lock` guards the list of parts and the engine against readers of other threads; the instances guard
+ * themselves.
+ */
+#include "core/main/graph.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/error.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/base/vec.h"
+#include "core/config/options.h"
+#include "core/main/part.h"
+#include "core/main/services.h"
+
+struct graph {
+	struct graph_config c;
+	struct plan *plan;
+	struct services services;
+	struct sources *sources;
+	struct scheduler *scheduler;
+	struct symbols *symbols;
+	struct pipeline *pipeline;
+	struct dcm_host *host; /* of the core itself: the engine's builders */
+	char node[256];
+	pthread_mutex_t lock;
+	VEC(struct part *) parts;
+	struct engine *engine;
+	bool started;
+};
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * Building
+ */
+
+static void find_node_name(struct graph *g)
+{
+	if (g->plan->main->node && g->plan->main->node[0])
+		snprintf(g->node, sizeof(g->node), "%s", g->plan->main->node);
+	else if (gethostname(g->node, sizeof(g->node) - 1) < 0 || !g->node[0])
+		snprintf(g->node, sizeof(g->node), "localhost");
+}
+
+/* Rules for everything, and the labels that every series gets: the file's, node, instance. */
+static int make_relabel(const struct graph *g, const struct main_settings *m, struct relabel **ret, struct dcm_error *err)
+{
+	struct dcm_label_text *labels = mem__zalloc(m->labels.n + 2, sizeof(*labels));
+	const char *const *values = m->labels.items;
+	uint32_t n = 0;
+	int r;
+
+	if (!labels)
+		return error__nomem(err);
+	for (; n < m->labels.n; n++)
+		labels[n] = (struct dcm_label_text){ str__of(m->labels.keys[n]), str__of(values[n]) };
+	/* What the file says of these two comes first and wins. */
+	labels[n++] = (struct dcm_label_text){ STR("node"), str__of(g->node) };
+	labels[n++] = (struct dcm_label_text){ STR("instance"), str__of(g->node) };
+	r = relabel__new(&(struct relabel_config){ .rules = m->relabel_configs.items, .n_rules = m->relabel_configs.n,
+						   .externals = labels, .n_externals = n },
+			 ret, err);
+	free(labels);
+	return r;
+}
+
+static int make_objects(struct graph *g, struct dcm_error *err)
+{
+	const struct main_settings *m = g->plan->main;
+	struct relabel *relabel = NULL;
+	int r;
+
+	find_node_name(g);
+	g->sources = sources__new();
+	if (!g->sources || scheduler__new(&(struct scheduler_config){ .clock = g->c.clock, .log = g->c.log, .stats = g->c.stats },
+					  &g->scheduler) < 0)
+		return error__nomem(err);
+	r = symbols__new(&(struct symbols_config){ .table_bytes = (uint64_t)m->symbols.table_bytes,
+						   .learned_bytes = (uint64_t)m->symbols.learned_bytes },
+			 &g->symbols, err);
+	if (r < 0)
+		return r;
+	g->services.symbols = g->symbols;
+	g->services.host = (struct host_services){ .log = g->c.log, .stats = g->c.stats, .clock = g->c.clock,
+						   .sources = g->sources, .node = g->node, .data_root = g->c.data_dir };
+	services__init(&g->services);
+	r = pipeline__new(&(struct pipeline_config){ .log = g->c.log, .stats = g->c.stats, .clock = g->c.clock,
+						     .intake_bytes = (uint64_t)m->pipeline.intake_bytes,
+						     .shared_bytes = (uint64_t)m->pipeline.shared_bytes,
+						     .learn = services__learn, .resolved = services__resolved,
+						     .ctx = &g->services },
+			  &g->pipeline, err);
+	if (r < 0)
+		return r;
+	g->services.pipeline = g->pipeline;
+	r = make_relabel(g, m, &relabel, err);
+	if (r < 0)
+		return r;
+	pipeline__set_relabel(g->pipeline, relabel);
+	return host__new("core", &g->services.host, &g->host, err);
+}
+
+static struct part_env env_of(struct graph *g)
+{
+	return (struct part_env){ .services = &g->services.host, .pipeline = g->pipeline, .scheduler = g->scheduler,
+				  .log = g->c.log, .one_shot = g->c.one_shot };
+}
+
+static int add_part(struct graph *g, struct part *p, struct dcm_error *err)
+{
+	bool ok;
+
+	pthread_mutex_lock(&g->lock);
+	ok = vec__push(&g->parts, p);
+	pthread_mutex_unlock(&g->lock);
+	return ok ? 0 : error__nomem(err);
+}
+
+int graph__new(const struct graph_config *config, struct plan *plan, struct graph **ret, struct dcm_error *err)
+{
+	CLEANUP(graph__freep) struct graph *g = NEW(struct graph);
+	struct part_env env;
+	int r;
+
+	if (!g) {
+		plan__free(plan);
+		return error__nomem(err);
+	}
+	g->c = *config;
+	g->plan = plan;
+	pthread_mutex_init(&g->lock, NULL);
+	r = make_objects(g, err);
+	env = env_of(g);
+	for (uint32_t i = 0; r == 0 && i < plan->n; i++) {
+		struct part *p = NULL;
+
+		r = part__new(&env, &plan->instances[i], &p, err);
+		if (r == 0)
+			r = add_part(g, p, err);
+	}
+	if (r < 0)
+		return r;
+	*ret = take_ptr(g);
+	return 0;
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * Starting and trying again
+ */
+
+/* The first storage that runs answers questions from now on. */
+static int make_engine(struct graph *g, struct dcm_error *err)
+{
+	const struct main_settings *m = g->plan->main;
+	struct engine *e = NULL;
+	int r = 0;
+
+	for (size_t i = 0; i < g->parts.n && !g->engine && r == 0; i++) {
+		struct part *p = g->parts.v[i];
+
+		if (p->kind != DCM_STORAGE || !part__runs(p))
+			continue;
+		r = engine__new(&(struct engine_config){ .host = g->host, .ops = &p->plugin->storage,
+							 .instance = instance__handle(p->instance),
+							 .name = services__resolved, .name_ctx = &g->services,
+							 .max_questions = (uint32_t)m->server.max_queries,
+							 .max_time_ns = m->server.query_timeout_ns,
+							 .max_bytes = (uint64_t)m->server.query_memory_bytes },
+				&e, err);
+		pthread_mutex_lock(&g->lock);
+		g->engine = e;
+		pthread_mutex_unlock(&g->lock);
+	}
+	return r;
+}
+
+/* Its failure is its own: it is in its state, in the log, and on the pages. */
+static void start_part(struct graph *g, struct part *p)
+{
+	struct dcm_error err = DCM_ERROR_INIT;
+	struct part_env env = env_of(g);
+
+	if (part__start(p, &env, &err) < 0)
+		log__line(g->c.log, DCM_LOG_ERROR, p->name, "%s", err.text);
+}
+
+int graph__start(struct graph *g, struct dcm_error *err)
+{
+	int r;
+
+	/* Storages and outputs come first in the plan: what inputs hand in then finds everybody there. */
+	for (size_t i = 0; i < g->parts.n; i++)
+		if (g->parts.v[i]->kind != DCM_INPUT)
+			start_part(g, g->parts.v[i]);
+	r = make_engine(g, err);
+	if (r < 0)
+		return r;
+	r = pipeline__start(g->pipeline, err);
+	if (r < 0)
+		return r;
+	g->started = true;
+	for (size_t i = 0; i < g->parts.n; i++)
+		if (g->parts.v[i]->kind == DCM_INPUT)
+			start_part(g, g->parts.v[i]);
+	return 0;
+}
+
+int64_t graph__tick(struct graph *g)
+{
+	int64_t now = clock__mono(g->c.clock);
+	struct dcm_error err = DCM_ERROR_INIT;
+
+	stats__log_losses(g->c.stats, now, false, g->c.log);
+	for (size_t i = 0; i < g->parts.n; i++)
+		if (instance__retry_at(g->parts.v[i]->instance) <= now)
+			start_part(g, g->parts.v[i]);
+	if (!g->engine && make_engine(g, &err) < 0)
+		log__line(g->c.log, DCM_LOG_ERROR, "core", "%s", err.text);
+	return now + INT64_C(1000000000);
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * Reloading
+ */
+
+/* What becomes of one instance; `to` is NULL for one that goes. */
+struct change {
+	struct part *part;
+	struct plan_instance *to;
+	enum { KEEP, COMMIT, RESTART, ADD, REMOVE } what;
+	struct part_change *prepared; /* COMMIT, KEEP */
+};
+
+static struct part *find_part(const struct graph *g, const struct plan_instance *to)
+{
+	for (size_t i = 0; i < g->parts.n; i++) {
+		struct part *p = g->parts.v[i];
+
+		if (p->kind == to->kind && p->plugin == to->plugin && strcmp(p->name, to->name) == 0)
+			return p;
+	}
+	return NULL;
+}
+
+static struct plan_instance *find_planned(struct plan *plan, const struct part *p)
+{
+	for (uint32_t i = 0; i < plan->n; i++) {
+		struct plan_instance *to = &plan->instances[i];
+
+		if (p->kind == to->kind && p->plugin == to->plugin && strcmp(p->name, to->name) == 0)
+			return to;
+	}
+	return NULL;
+}
+
+static int refuse_restart(const struct plan_instance *to, const struct part *p, struct dcm_error *err)
+{
+	return error__set(err, -EBUSY, "%s: a storage cannot be added, removed or restarted while questions run; restart decima",
+			  to ? to->object : p->name);
+}
+
+/* Prepares one instance of the new plan: nothing that runs notices. */
+static int prepare(struct graph *g, struct plan_instance *to, struct change *c, struct dcm_error *err)
+{
+	struct part_env env = env_of(g);
+	int r;
+
+	*c = (struct change){ .part = find_part(g, to), .to = to };
+	if (!c->part) {
+		if (to->kind == DCM_STORAGE)
+			return refuse_restart(to, NULL, err);
+		c->what = ADD;
+		r = part__new(&env, to, &c->part, err);
+		return r < 0 ? r : part__open(c->part, err);
+	}
+	r = part__prepare(c->part, to, &c->prepared, err);
+	if (r == -EBUSY && to->kind != DCM_STORAGE) {
+		log__line(g->c.log, DCM_LOG_INFO, to->name, "%s; restarting it", err->text);
+		c->what = RESTART;
+		return 0;
+	}
+	if (r < 0)
+		return r;
+	c->what = c->prepared ? COMMIT : KEEP;
+	return 0;
+}
+
+static void undo(struct change *changes, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (changes[i].what == ADD)
+			part__free(changes[i].part);
+		else if (changes[i].prepared)
+			part__abort(changes[i].part, changes[i].prepared);
+	}
+}
+
+static void remove_part(struct graph *g, struct part *p, int64_t deadline)
+{
+	struct part_env env = env_of(g);
+
+	pthread_mutex_lock(&g->lock);
+	for (size_t i = 0; i < g->parts.n; i++)
+		if (g->parts.v[i] == p) {
+			memmove(&g->parts.v[i], &g->parts.v[i + 1], (g->parts.n - i - 1) * sizeof(*g->parts.v));
+			g->parts.n--;
+			break;
+		}
+	pthread_mutex_unlock(&g->lock);
+	part__stop(p, &env, deadline);
+	part__free(p);
+}
+
+/* From here on nothing can fail but an instance's own start, which shows as its state. */
+static void carry_out(struct graph *g, struct change *c, int64_t deadline)
+{
+	struct part_env env = env_of(g);
+	struct dcm_error err = DCM_ERROR_INIT;
+
+	switch (c->what) {
+	case KEEP:
+		break;
+	case COMMIT:
+		part__commit(c->part, &env, c->prepared);
+		break;
+	case RESTART:
+		part__stop(c->part, &env, deadline);
+		part__set(c->part, c->to);
+		start_part(g, c->part);
+		break;
+	case ADD:
+		if (add_part(g, c->part, &err) < 0) {
+			log__line(g->c.log, DCM_LOG_ERROR, c->part->name, "%s", err.text);
+			part__free(c->part);
+			break;
+		}
+		start_part(g, c->part);
+		break;
+	case REMOVE:
+		remove_part(g, c->part, deadline);
+		break;
+	}
+}
+
+/* Options of the core itself that only a start can change. */
+static int check_main(const struct graph *g, const struct plan *plan, struct dcm_error *err)
+{
+	char key[256];
+
+	if (options__compare(&settings__table, g->plan->main, plan->main, key) == OPTIONS_RESTART)
+		return error__set(err, -EBUSY, "%s can only change with a restart of decima", key);
+	return 0;
+}
+
+int graph__reload(struct graph *g, struct plan *plan, struct dcm_error *err)
+{
+	struct change *changes = mem__zalloc(plan->n + g->parts.n + 1, sizeof(*changes));
+	int64_t deadline = clock__mono(g->c.clock) + plan->main->pipeline.drain_timeout_ns;
+	struct relabel *relabel = NULL;
+	size_t n = 0;
+	int r;
+
+	if (!changes)
+		return error__nomem(err);
+	r = check_main(g, plan, err);
+	if (r == 0)
+		r = make_relabel(g, plan->main, &relabel, err);
+	for (size_t i = 0; r == 0 && i < g->parts.n; i++) {
+		struct part *p = g->parts.v[i];
+
+		if (find_planned(plan, p))
+			continue;
+		if (p->kind == DCM_STORAGE)
+			r = refuse_restart(NULL, p, err);
+		else
+			changes[n++] = (struct change){ .part = p, .what = REMOVE };
+	}
+	for (uint32_t i = 0; r == 0 && i < plan->n; i++) {
+		r = prepare(g, &plan->instances[i], &changes[n], err);
+		n += r == 0 || changes[n].what == ADD;
+	}
+	if (r < 0) {
+		undo(changes, n);
+		relabel__free(relabel);
+		free(changes);
+		return r;
+	}
+	for (size_t i = 0; i < n; i++)
+		carry_out(g, &changes[i], deadline);
+	pipeline__set_relabel(g->pipeline, relabel);
+	free(changes);
+	plan__free(g->plan);
+	g->plan = plan;
+	return 0;
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * Stopping
+ */
+
+void graph__stop_inputs(struct graph *g, int64_t deadline_mono_ns)
+{
+	struct part_env env = env_of(g);
+
+	for (size_t i = 0; i < g->parts.n; i++)
+		if (g->parts.v[i]->kind == DCM_INPUT)
+			part__stop(g->parts.v[i], &env, deadline_mono_ns);
+}
+
+void graph__stop(struct graph *g, int64_t deadline_mono_ns)
+{
+	struct part_env env = env_of(g);
+	struct engine *e;
+
+	graph__stop_inputs(g, deadline_mono_ns);
+	if (g->started)
+		pipeline__stop(g->pipeline, deadline_mono_ns);
+	g->started = false;
+	pthread_mutex_lock(&g->lock);
+	e = g->engine;
+	g->engine = NULL;
+	pthread_mutex_unlock(&g->lock);
+	engine__free(e);
+	for (size_t i = 0; i < g->parts.n; i++)
+		if (g->parts.v[i]->kind != DCM_INPUT)
+			part__stop(g->parts.v[i], &env, deadline_mono_ns);
+	stats__log_losses(g->c.stats, clock__mono(g->c.clock), true, g->c.log);
+}
+
+void graph__free(struct graph *g)
+{
+	if (!g)
+		return;
+	for (size_t i = 0; i < g->parts.n; i++)
+		part__free(g->parts.v[i]);
+	vec__fini(&g->parts);
+	host__free(g->host);
+	pipeline__free(g->pipeline);
+	scheduler__free(g->scheduler);
+	symbols__free(g->symbols);
+	sources__free(g->sources);
+	plan__free(g->plan);
+	pthread_mutex_destroy(&g->lock);
+	free(g);
+}
+
+int graph__flush(struct graph *g, int64_t deadline_mono_ns)
+{
+	return pipeline__flush(g->pipeline, deadline_mono_ns);
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * Looking
+ */
+
+struct engine *graph__engine(struct graph *g)
+{
+	struct engine *e;
+
+	pthread_mutex_lock(&g->lock);
+	e = g->engine;
+	pthread_mutex_unlock(&g->lock);
+	return e;
+}
+
+struct pipeline *graph__pipeline(struct graph *g)
+{
+	return g->pipeline;
+}
+
+struct symbols *graph__symbols(struct graph *g)
+{
+	return g->symbols;
+}
+
+const struct main_settings *graph__settings(struct graph *g)
+{
+	return g->plan->main;
+}
+
+const char *graph__node(struct graph *g)
+{
+	return g->node;
+}
+
+bool graph__store_stat(struct graph *g, struct dcm_store_stat *ret)
+{
+	bool found = false;
+
+	pthread_mutex_lock(&g->lock);
+	for (size_t i = 0; i < g->parts.n && !found && g->engine; i++) {
+		struct part *p = g->parts.v[i];
+
+		found = p->kind == DCM_STORAGE && part__runs(p);
+		if (found)
+			p->plugin->storage.stat(instance__handle(p->instance), ret);
+	}
+	pthread_mutex_unlock(&g->lock);
+	return found;
+}
+
+bool graph__failed_input(struct graph *g, char ret[static 512])
+{
+	for (size_t i = 0; i < g->parts.n; i++) {
+		struct instance_view v;
+
+		instance__view(g->parts.v[i]->instance, &v);
+		if (g->parts.v[i]->kind != DCM_INPUT || v.phase != INSTANCE_FAILED)
+			continue;
+		snprintf(ret, 512, "%s", v.state.sentence);
+		return true;
+	}
+	return false;
+}
+
+void graph__each(struct graph *g, api_instance_fn fn, void *ctx)
+{
+	pthread_mutex_lock(&g->lock);
+	for (size_t i = 0; i < g->parts.n; i++) {
+		const struct part *p = g->parts.v[i];
+		struct api_instance view = { plugin__kind_name(p->kind), p->plugin->info.name, p->name, p->plugin->path, { 0 } };
+
+		instance__view(p->instance, &view.view);
+		fn(ctx, &view);
+	}
+	pthread_mutex_unlock(&g->lock);
+}

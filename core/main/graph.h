@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/main/graph.h - the running objects: built from a plan, started, reloaded, stopped
+ *
+ * The one place that wires the layers upward: hosts to queue, symbol store and codecs; destinations to the pipeline;
+ * the engine to the first storage. A plugin that fails to open or start is shown as failed, retried where that can
+ * help, and stops nothing else.
+ *
+ * All functions but graph__each() and the getters belong to one control thread.
+ */
+#ifndef DECIMA_MAIN_GRAPH_H
+#define DECIMA_MAIN_GRAPH_H
+
+#include <decima/plugin.h>
+
+#include "core/api/api.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/main/plan.h"
+#include "core/pipeline/pipeline.h"
+#include "core/query/engine.h"
+#include "core/stats/stats.h"
+#include "core/symbolize/symbols.h"
+
+struct graph;
+
+struct graph_config {
+	const struct log *log;
+	struct stats *stats;
+	const struct clock *clock;
+	const char *data_dir;
+	bool one_shot; /* queues block instead of losing */
+};
+
+/* Makes every object and opens nothing. Takes the plan (also on failure). */
+int graph__new(const struct graph_config *config, struct plan *plan, struct graph **ret, struct dcm_error *err);
+/* Storages, outputs, the pipeline, then inputs. Only what everything needs (threads, memory) is an error. */
+int graph__start(struct graph *g, struct dcm_error *err);
+/*
+ * Compares and changes over: instances that are the same are not touched; changed ones prepare, new ones open, and only
+ * when all have, they commit. On failure everything is as it was. Takes the plan when it returns 0.
+ */
+int graph__reload(struct graph *g, struct plan *plan, struct dcm_error *err);
+/* Retries what failed, and logs losses. Returns when it wants to be called again (mono). */
+int64_t graph__tick(struct graph *g);
+/* Inputs stop, what they handed in is routed and written until the deadline, the rest is counted as lost. */
+void graph__stop(struct graph *g, int64_t deadline_mono_ns);
+void graph__free(struct graph *g);
+DEFINE_CLEANUP(struct graph *, graph__free);
+
+/* Stops the inputs alone, and hands on what they held: for one-shot commands, which then flush and ask. */
+void graph__stop_inputs(struct graph *g, int64_t deadline_mono_ns);
+/* Waits until all that was emitted is written: 0 or -ETIMEDOUT. */
+int graph__flush(struct graph *g, int64_t deadline_mono_ns);
+
+/* NULL while no storage runs. Any thread. */
+struct engine *graph__engine(struct graph *g);
+struct pipeline *graph__pipeline(struct graph *g);
+struct symbols *graph__symbols(struct graph *g);
+const struct main_settings *graph__settings(struct graph *g);
+const char *graph__node(struct graph *g);
+/* The first storage, for its stat(); false while it does not run. Any thread. */
+bool graph__store_stat(struct graph *g, struct dcm_store_stat *ret);
+
+/* True, and why, when some input does not run. */
+bool graph__failed_input(struct graph *g, char ret[static 512]);
+
+/* Every instance, for the API: any thread. */
+void graph__each(struct graph *g, api_instance_fn fn, void *ctx);
+
+#endif

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/main/offline.c - a graph with a store and nothing else, asked once
+ */
+#include "core/main/offline.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "core/api/api.h"
+#include "core/base/error.h"
+#include "core/base/str.h"
+#include "core/codec/codec.h"
+#include "core/main/graph.h"
+#include "core/main/log_setup.h"
+
+struct offline {
+	struct log log;
+	struct stats *stats;
+	struct loader *loader;
+	struct graph *graph;
+};
+
+static struct engine *engine_of(void *ctx)
+{
+	return graph__engine(((struct offline *)ctx)->graph);
+}
+
+static bool store_stat_of(void *ctx, struct dcm_store_stat *ret)
+{
+	return graph__store_stat(((struct offline *)ctx)->graph, ret);
+}
+
+static int encode(void *ctx, const struct dcm_batch *batch, const char *format, struct buf *out, struct dcm_error *err)
+{
+	(void)ctx;
+	return codec__encode(batch, DCM_NONE, format, out, err);
+}
+
+/* storage: { memory: { path: DIR } } */
+static int plan_store(struct offline *o, const char *dir, struct plan **ret, struct dcm_error *err)
+{
+	struct problems problems = { 0 };
+	struct buf text = { 0 };
+	int r;
+
+	buf__text(&text, "storage: { memory: { path: ");
+	buf__json(&text, str__of(dir));
+	buf__text(&text, " } }\n");
+	r = text.error;
+	if (r == 0)
+		r = plan__load(&(struct plan_source){ .text = (const char *)text.data, .plugin_path = getenv("DECIMA_PLUGIN_PATH") },
+			       &o->loader, &problems, ret);
+	if (r < 0)
+		problems__first(&problems, err);
+	problems__fini(&problems);
+	buf__fini(&text);
+	return r;
+}
+
+static int open_store(struct offline *o, const char *dir, struct dcm_error *err)
+{
+	struct plan *plan = NULL;
+	struct stat st;
+	int r;
+
+	if (stat(dir, &st) < 0)
+		return error__sys(err, -errno, "--data %s", dir);
+	if (!S_ISDIR(st.st_mode))
+		return error__set(err, -ENOTDIR, "--data %s: not a directory; give the directory of a store", dir);
+	if (stats__new(NULL, &o->stats) < 0)
+		return error__nomem(err);
+	r = plan_store(o, dir, &plan, err);
+	if (r < 0)
+		return r;
+	r = graph__new(&(struct graph_config){ .log = &o->log, .stats = o->stats, .clock = &clock__system, .one_shot = true },
+		       plan, &o->graph, err);
+	if (r == 0)
+		r = graph__start(o->graph, err);
+	if (r == 0 && !graph__engine(o->graph))
+		r = error__set(err, -EIO, "--data %s: the store does not open; the line above says why", dir);
+	return r;
+}
+
+static int ask(struct offline *o, const char *target, struct http_response *ret, struct dcm_error *err)
+{
+	struct dcm_budget budget = { 0 };
+	struct arena arena = { 0 };
+	struct http_request req = { .role = HTTP_ROLE_READ, .arena = &arena, .budget = &budget };
+	struct http_routes *routes = http_routes__new();
+	struct api *api = NULL;
+	int r = routes ? 0 : error__nomem(err);
+
+	ret->status = 200;
+	if (r == 0)
+		r = api__new(&(struct api_config){ .stats = o->stats, .symbols = graph__symbols(o->graph),
+						   .node = graph__node(o->graph), .ctx = o, .engine = engine_of,
+						   .store_stat = store_stat_of, .encode = encode },
+			     &api, err);
+	if (r == 0)
+		r = api__add_routes(api, routes, err);
+	if (r == 0)
+		r = http_request__set_target(&req, str__of(target));
+	if (r == 0)
+		http_routes__dispatch(routes, &req, ret);
+	api__free(api);
+	http_routes__free(routes);
+	arena__fini(&arena);
+	return r;
+}
+
+int offline__get(const char *dir, const char *target, struct http_response *ret, struct dcm_error *err)
+{
+	struct offline o = { .log = log_setup__early() };
+	int r;
+
+	o.log.level = DCM_LOG_WARNING;
+	r = open_store(&o, dir, err);
+	if (r == 0)
+		r = ask(&o, target, ret, err);
+	if (o.graph)
+		graph__stop(o.graph, 0);
+	graph__free(o.graph);
+	loader__free(o.loader);
+	stats__free(o.stats);
+	return r;
+}

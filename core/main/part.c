@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/main/part.c - an instance on its way into the pipeline and out of it
+ */
+#include "core/main/part.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/error.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/config/options.h"
+
+struct part_change {
+	bool instance; /* the plugin has prepared */
+	struct route route; /* taken by commit */
+	bool has_route;
+	const void *config;
+	const struct destination_options *destination_options;
+};
+
+int part__new(const struct part_env *env, struct plan_instance *from, struct part **ret, struct dcm_error *err)
+{
+	struct part *p = NEW(struct part);
+	struct settings *settings = take_ptr(from->settings);
+	int r;
+
+	if (!p) {
+		settings__free(settings);
+		return error__nomem(err);
+	}
+	p->kind = from->kind;
+	p->plugin = from->plugin;
+	p->name = mem__dup_str(from->name, strlen(from->name));
+	p->object = mem__dup_str(from->object, strlen(from->object));
+	p->config = settings__config(settings);
+	p->destination_options = from->destination;
+	if (!p->name || !p->object) {
+		settings__free(settings);
+		r = error__nomem(err);
+	} else {
+		r = instance__new(from->plugin, p->name, settings, env->services, &p->instance, err);
+	}
+	if (r < 0) {
+		part__free(p);
+		return r;
+	}
+	*ret = p;
+	return 0;
+}
+
+void part__free(struct part *p)
+{
+	struct instance_view v;
+
+	if (!p)
+		return;
+	if (p->instance) {
+		instance__view(p->instance, &v);
+		if (v.phase == INSTANCE_OPENED)
+			instance__stop(p->instance);
+		instance__free(p->instance);
+	}
+	free(p->name);
+	free(p->object);
+	free(p);
+}
+
+int part__open(struct part *p, struct dcm_error *err)
+{
+	return instance__open(p->instance, err);
+}
+
+bool part__runs(const struct part *p)
+{
+	return p->started;
+}
+
+/* A writer's trouble is the instance's state: degraded while it lasts. */
+static void on_trouble(void *ctx, int code, const char *sentence)
+{
+	struct part *p = ctx;
+
+	(void)code;
+	host__set_state(instance__host(p->instance), sentence[0] ? DCM_STATE_DEGRADED : DCM_STATE_OK, sentence);
+}
+
+static int hang_on_destination(struct part *p, const struct part_env *env, struct dcm_error *err)
+{
+	const struct destination_options *o = p->destination_options;
+	struct destination_config c = {
+		.name = p->name,
+		.storage = p->kind == DCM_STORAGE ? &p->plugin->storage : NULL,
+		.output = p->kind == DCM_OUTPUT ? &p->plugin->output : NULL,
+		.handle = instance__handle(p->instance),
+		.named = (p->plugin->info.caps & DCM_CAP_NAMED) != 0,
+		.policy = env->one_shot ? QUEUE_BLOCK : o->policy == DESTINATION_DROP_NEWEST ? QUEUE_DROP_NEWEST : QUEUE_DROP_OLDEST,
+		.reserve_bytes = (uint64_t)o->reserve_bytes,
+		.max_bytes = (uint64_t)o->max_bytes,
+		.write_timeout_ns = o->write_timeout_ns,
+		.give_up_ns = o->give_up_ns,
+		.trouble = on_trouble,
+		.trouble_ctx = p,
+	};
+	int r = destination_options__route(o, &c.route, err);
+
+	return r < 0 ? r : pipeline__add(env->pipeline, &c, &p->destination, err);
+}
+
+static int hang_on(struct part *p, const struct part_env *env, struct dcm_error *err)
+{
+	int r;
+
+	if (p->kind == DCM_STORAGE || (p->kind == DCM_OUTPUT && p->plugin->output.write))
+		return hang_on_destination(p, env, err);
+	if (p->kind == DCM_INPUT && p->plugin->input.collect) {
+		r = scheduler__add_input(env->scheduler, p->instance, &p->task);
+		return r < 0 ? error__sys(err, r, "%s: cannot be scheduled", p->object) : 0;
+	}
+	return 0;
+}
+
+int part__start(struct part *p, const struct part_env *env, struct dcm_error *err)
+{
+	struct instance_view v;
+	int r = 0;
+
+	instance__view(p->instance, &v);
+	if (v.phase != INSTANCE_OPENED)
+		r = instance__open(p->instance, err);
+	if (r == 0)
+		r = instance__start(p->instance, err);
+	if (r < 0)
+		return r;
+	r = hang_on(p, env, err);
+	if (r < 0) {
+		instance__stop(p->instance);
+		return r;
+	}
+	p->started = true;
+	return 0;
+}
+
+void part__stop(struct part *p, const struct part_env *env, int64_t deadline_mono_ns)
+{
+	struct instance_view v;
+	bool stuck = false;
+
+	p->started = false;
+	if (p->task)
+		stuck = scheduler__remove(env->scheduler, take_ptr(p->task), deadline_mono_ns) == -ETIMEDOUT;
+	if (p->destination)
+		stuck = pipeline__remove(env->pipeline, take_ptr(p->destination), deadline_mono_ns) == -ETIMEDOUT;
+	instance__view(p->instance, &v);
+	if (stuck) {
+		instance__abandon(p->instance, "it did not come back from its work before the deadline");
+		return;
+	}
+	if (v.phase == INSTANCE_STARTED)
+		instance__drain(p->instance, deadline_mono_ns);
+	if (v.phase != INSTANCE_CREATED)
+		instance__stop(p->instance);
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * Changing the configuration
+ */
+
+static bool same_destination(const struct destination_options *a, const struct destination_options *b, char key[static 256],
+			     enum options_change *ret)
+{
+	*ret = a && b ? options__compare(&destination_options__table, a, b, key) : OPTIONS_SAME;
+	return *ret == OPTIONS_SAME;
+}
+
+/* -EBUSY with the key when a row says so, or when nothing runs that could prepare. */
+static int compare(struct part *p, const struct plan_instance *to, bool *ret_config, bool *ret_route, struct dcm_error *err)
+{
+	char key[256];
+	enum options_change config = OPTIONS_SAME, route;
+
+	if (p->plugin->info.options)
+		config = options__compare(p->plugin->info.options, p->config, settings__config(to->settings), key);
+	if (config == OPTIONS_RESTART)
+		return error__set(err, -EBUSY, "%s: %s changed", p->object, key);
+	*ret_route = !same_destination(p->destination_options, to->destination, key, &route);
+	if (route == OPTIONS_RESTART)
+		return error__set(err, -EBUSY, "%s: %s changed", p->object, key);
+	*ret_config = config != OPTIONS_SAME;
+	if ((*ret_config || *ret_route) && !p->started)
+		return error__set(err, -EBUSY, "%s: it does not run", p->object);
+	return 0;
+}
+
+int part__prepare(struct part *p, struct plan_instance *to, struct part_change **ret, struct dcm_error *err)
+{
+	struct part_change *c;
+	bool config, route;
+	int r = compare(p, to, &config, &route, err);
+
+	*ret = NULL;
+	if (r < 0 || (!config && !route))
+		return r;
+	c = NEW(struct part_change);
+	if (!c)
+		return error__nomem(err);
+	c->config = settings__config(to->settings);
+	c->destination_options = to->destination;
+	c->has_route = route;
+	if (route)
+		r = destination_options__route(to->destination, &c->route, err);
+	if (r == 0) {
+		/* Also when only the route changes: the instance then keeps the new settings' memory. */
+		r = instance__prepare(p->instance, to->settings, err);
+		c->instance = r == 0;
+		if (r == 0)
+			to->settings = NULL;
+	}
+	if (r < 0) {
+		part__abort(p, c);
+		return r;
+	}
+	*ret = c;
+	return 0;
+}
+
+void part__commit(struct part *p, const struct part_env *env, struct part_change *c)
+{
+	if (c->has_route)
+		pipeline__set_route(env->pipeline, p->destination, &c->route);
+	instance__commit(p->instance);
+	p->config = c->config;
+	p->destination_options = c->destination_options;
+	free(c);
+}
+
+void part__abort(struct part *p, struct part_change *c)
+{
+	if (!c)
+		return;
+	if (c->instance)
+		instance__abort(p->instance);
+	route__fini(&c->route);
+	free(c);
+}
+
+void part__set(struct part *p, struct plan_instance *to)
+{
+	p->config = settings__config(to->settings);
+	p->destination_options = to->destination;
+	instance__set_settings(p->instance, take_ptr(to->settings));
+}

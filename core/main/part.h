@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/main/part.h - an instance, and what it hangs on in the pipeline: a destination, or a task
+ *
+ * Control thread only, but part__runs().
+ */
+#ifndef DECIMA_MAIN_PART_H
+#define DECIMA_MAIN_PART_H
+
+#include "core/base/log.h"
+#include "core/main/plan.h"
+#include "core/pipeline/pipeline.h"
+#include "core/pipeline/scheduler.h"
+#include "core/plugin/instance.h"
+
+struct part_env {
+	const struct host_services *services;
+	struct pipeline *pipeline;
+	struct scheduler *scheduler;
+	const struct log *log;
+	bool one_shot; /* queues block */
+};
+
+struct part {
+	enum dcm_kind kind;
+	const struct plugin *plugin;
+	char *name, *object;
+	struct instance *instance;
+	const void *config;			       /* the plugin's struct; lives with the instance's settings */
+	const struct destination_options *destination_options; /* the same; NULL for inputs */
+	struct destination *destination;	       /* while it is started */
+	struct task *task;
+	bool started;
+};
+
+/* Takes the settings out of `from`. Nothing is opened. */
+int part__new(const struct part_env *env, struct plan_instance *from, struct part **ret, struct dcm_error *err);
+/* Only when stopped or never started (one that is merely open is stopped first). */
+void part__free(struct part *p);
+
+/* Takes what is exclusive; part__start() does it too when it was not done. */
+int part__open(struct part *p, struct dcm_error *err);
+/* Opens and starts the instance and hangs it on. On failure the instance's state says why. */
+int part__start(struct part *p, const struct part_env *env, struct dcm_error *err);
+/* Takes it off, drains, stops. A plugin that does not come back is abandoned. */
+void part__stop(struct part *p, const struct part_env *env, int64_t deadline_mono_ns);
+
+/* Started and not failed. Any thread that keeps the part alive. */
+bool part__runs(const struct part *p);
+
+/*
+ * A new configuration: *ret is NULL when it is the same. -EBUSY: only a restart can do it (part__stop, part__set,
+ * part__start). After another error the old one goes on.
+ */
+struct part_change;
+int part__prepare(struct part *p, struct plan_instance *to, struct part_change **ret, struct dcm_error *err);
+void part__commit(struct part *p, const struct part_env *env, struct part_change *c);
+void part__abort(struct part *p, struct part_change *c);
+/* Other settings for the next start. */
+void part__set(struct part *p, struct plan_instance *to);
+
+#endif

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/main/plan.c - file, overrides and defaults become a checked plan
+ */
+#include "core/main/plan.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "core/base/error.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/config/options.h"
+#include "core/config/suggest.h"
+#include "core/query/selector.h"
+
+const char plan__default_text[] = "inputs:\n"
+				  "  ebpf: {}\n"
+				  "  perf_map: {}\n"
+				  "storage:\n"
+				  "  memory: {}\n";
+
+/* The three keys that hold instances; everything else at the top is in settings__table. */
+static const struct {
+	const char *key;
+	enum dcm_kind kind;
+} sections[] = { { "storage", DCM_STORAGE }, { "outputs", DCM_OUTPUT }, { "inputs", DCM_INPUT } };
+enum { N_SECTIONS = sizeof(sections) / sizeof(sections[0]) };
+
+static bool is_section(struct dcm_str key)
+{
+	for (size_t i = 0; i < N_SECTIONS; i++)
+		if (str__eq(key, str__of(sections[i].key)))
+			return true;
+	return false;
+}
+
+static int check_selector(void *ctx, struct dcm_str text, struct dcm_error *err)
+{
+	struct selector *s = NULL;
+	int r = selector__parse(text, SELECTOR_TYPE_OPTIONAL, &s, err);
+
+	(void)ctx;
+	selector__free(s);
+	return r;
+}
+
+/* One "key=value" override made of a flag; NULL adds nothing. */
+static int set_flag(struct tree *t, const char *key, const char *value, struct dcm_error *err)
+{
+	char assignment[4200];
+
+	if (!value)
+		return 0;
+	if ((size_t)snprintf(assignment, sizeof(assignment), "%s=%s", key, value) >= sizeof(assignment))
+		return error__set(err, -EINVAL, "--%s: the value is longer than 4 KiB", key);
+	return tree__set(t, assignment, err);
+}
+
+static int load_tree(const struct plan_source *s, struct tree **ret, struct dcm_error *err)
+{
+	char listen[4200];
+	int r = s->path ? tree__load_file(s->path, ret, err) : tree__load_text("(built-in)", str__of(s->text), ret, err);
+
+	for (uint32_t i = 0; r == 0 && i < s->n_sets; i++)
+		r = tree__set(*ret, s->sets[i], err);
+	if (r == 0 && s->listen) {
+		snprintf(listen, sizeof(listen), "[\"%s\"]", s->listen);
+		r = set_flag(*ret, "server.listen", listen, err);
+	}
+	if (r == 0)
+		r = set_flag(*ret, "data", s->data, err);
+	if (r == 0)
+		r = set_flag(*ret, "plugin_path", s->plugin_path, err);
+	if (r == 0)
+		r = set_flag(*ret, "log.level", s->log_level, err);
+	return r;
+}
+
+/*
+ * The file's top without the sections, for the table of settings. A misspelt section gets its suggestion here, because
+ * the table does not know them.
+ */
+static int fill_main(struct plan *p, const struct options_env *env)
+{
+	const struct node *root = p->tree->root;
+	struct node *rest = arena__zalloc(&p->arena, 1, sizeof(*rest));
+	const char *names[N_SECTIONS];
+
+	if (root->kind != NODE_MAP)
+		return problems__add(env->problems, PROBLEM_ERROR, &root->at,
+				     "the configuration must be a map with keys like inputs:, storage:, outputs:, server:");
+	for (size_t i = 0; i < N_SECTIONS; i++)
+		names[i] = sections[i].key;
+	if (rest)
+		rest->members = arena__zalloc(&p->arena, root->n + 1, sizeof(*rest->members));
+	if (!rest || !rest->members)
+		return problems__nomem(env->problems);
+	rest->kind = NODE_MAP;
+	rest->at = root->at;
+	for (uint32_t i = 0; i < root->n; i++) {
+		struct dcm_str key = root->members[i].key;
+		const char *near = is_section(key) ? NULL : suggest__nearest(key, names, N_SECTIONS);
+
+		if (is_section(key))
+			continue;
+		if (near)
+			problems__add(env->problems, PROBLEM_ERROR, &root->members[i].at,
+				      "unknown option \"%.*s\"; did you mean \"%s\"?", STR_ARG(key), near);
+		else
+			rest->members[rest->n++] = root->members[i];
+	}
+	p->main = options__fill_one(env, "configuration", rest, &settings__table);
+	return p->main ? 0 : -EINVAL;
+}
+
+static int make_loader(struct plan *p, struct loader **loader, struct problems *problems)
+{
+	struct dcm_error err = DCM_ERROR_INIT;
+	const char *path = p->main->plugin_path ? p->main->plugin_path : PLUGINDIR;
+	int r;
+
+	if (*loader)
+		return 0;
+	r = loader__new(path, trust__is_privileged(), loader, &err);
+	if (r < 0)
+		problems__add(problems, PROBLEM_ERROR, NULL, "plugin_path: %s", err.text);
+	return r;
+}
+
+static int plan_instance(struct plan *p, const struct plan_source *source, const struct options_env *env,
+			 struct loader *loader, enum dcm_kind kind, const struct section_instance *from)
+{
+	struct options_part parts[2] = { { .table = &section__common }, { .table = &destination_options__table } };
+	struct plan_instance *to = &p->instances[p->n];
+	struct dcm_error err = DCM_ERROR_INIT;
+	int r;
+
+	if (!from->enabled)
+		return 0;
+	*to = (struct plan_instance){ .kind = kind, .name = from->name, .object = from->object, .at = from->at };
+	r = loader__get(loader, kind, from->plugin, &to->plugin, &err);
+	if (r < 0) {
+		bool missing = r == -ENOENT && source->elsewhere;
+
+		problems__add(env->problems, missing ? PROBLEM_WARNING : PROBLEM_ERROR, &from->at, "%s: %s", from->object, err.text);
+		return missing ? 0 : r;
+	}
+	r = settings__new(to->plugin, env, from->object, from->node, parts, kind == DCM_INPUT ? 1 : 2, &to->settings);
+	if (r < 0)
+		return r;
+	to->destination = kind == DCM_INPUT ? NULL : parts[1].value;
+	p->n++;
+	return 0;
+}
+
+/* Instances have one space of names, because metrics and directories do. */
+static int check_names(const struct plan *p, struct problems *problems)
+{
+	for (uint32_t i = 0; i < p->n; i++)
+		for (uint32_t j = 0; j < i; j++)
+			if (strcmp(p->instances[i].name, p->instances[j].name) == 0)
+				return problems__add(problems, PROBLEM_ERROR, &p->instances[i].at,
+						     "%s: the name \"%s\" is taken by %s; give one of them another with name:",
+						     p->instances[i].object, p->instances[i].name, p->instances[j].object);
+	return 0;
+}
+
+static int plan_instances(struct plan *p, const struct plan_source *source, const struct options_env *env,
+			  struct loader *loader)
+{
+	struct section_instance *list[N_SECTIONS] = { 0 };
+	uint32_t n[N_SECTIONS] = { 0 }, total = 0;
+	int result = 0;
+
+	for (size_t i = 0; i < N_SECTIONS; i++) {
+		const struct node *node = tree__get(p->tree->root, sections[i].key);
+		char kind[16];
+
+		snprintf(kind, sizeof(kind), "%s", plugin__kind_name(sections[i].kind));
+		if (section__list(env, kind, node, &list[i], &n[i]) < 0)
+			result = -EINVAL;
+		total += n[i];
+	}
+	p->instances = mem__zalloc(total + 1, sizeof(*p->instances));
+	if (!p->instances)
+		return problems__nomem(env->problems);
+	for (size_t i = 0; i < N_SECTIONS; i++)
+		for (uint32_t k = 0; k < n[i]; k++)
+			if (plan_instance(p, source, env, loader, sections[i].kind, &list[i][k]) < 0)
+				result = -EINVAL;
+	if (check_names(p, env->problems) < 0)
+		result = -EINVAL;
+	return result;
+}
+
+int plan__load(const struct plan_source *source, struct loader **loader, struct problems *problems, struct plan **ret)
+{
+	CLEANUP(plan__freep) struct plan *p = NEW(struct plan);
+	struct dcm_error err = DCM_ERROR_INIT;
+	struct options_env env = { .problems = problems, .check_selector = check_selector, .elsewhere = source->elsewhere };
+	int r;
+
+	if (!p)
+		return problems__nomem(problems);
+	env.arena = &p->arena;
+	r = load_tree(source, &p->tree, &err);
+	if (r < 0) {
+		/* The sentence begins with its place already. */
+		problems__add(problems, PROBLEM_ERROR, NULL, "%s", err.text);
+		return r;
+	}
+	r = fill_main(p, &env);
+	if (r < 0 || !p->main)
+		return problems__code(problems);
+	r = make_loader(p, loader, problems);
+	if (r < 0)
+		return r;
+	plan_instances(p, source, &env, *loader);
+	r = problems__code(problems);
+	if (r < 0)
+		return r;
+	*ret = take_ptr(p);
+	return 0;
+}
+
+void plan__free(struct plan *p)
+{
+	if (!p)
+		return;
+	for (uint32_t i = 0; i < p->n; i++)
+		settings__free(p->instances[i].settings);
+	free(p->instances);
+	arena__fini(&p->arena);
+	tree__free(p->tree);
+	free(p);
+}
+
+int plan__data_dir(const struct plan *p, char ret[static 4096], struct dcm_error *err)
+{
+	const char *home = getenv("HOME"), *xdg = getenv("XDG_STATE_HOME");
+	int n;
+
+	if (p->main->data)
+		n = snprintf(ret, 4096, "%s", p->main->data);
+	else if (geteuid() == 0)
+		n = snprintf(ret, 4096, "/var/lib/decima");
+	else if (xdg && xdg[0] == '/')
+		n = snprintf(ret, 4096, "%s/decima", xdg);
+	else if (home && home[0] == '/')
+		n = snprintf(ret, 4096, "%s/.local/state/decima", home);
+	else
+		return error__set(err, -ENOENT, "no directory for data: neither HOME nor XDG_STATE_HOME is set; give --data DIR");
+	return n < 4096 ? 0 : error__set(err, -ENAMETOOLONG, "data: the path is longer than 4095 bytes");
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/main/plugins_verb.c - `decima plugins` and `decima describe`: what can be loaded, and what it can be told
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/error.h"
+#include "core/base/fd.h"
+#include "core/base/str.h"
+#include "core/base/vec.h"
+#include "core/config/describe.h"
+#include "core/config/section.h"
+#include "core/main/settings.h"
+#include "core/main/verbs.h"
+#include "core/pipeline/options.h"
+#include "core/plugin/loader.h"
+#include "core/plugin/trust.h"
+#include "core/query/render.h"
+
+/* Exit status; the loader looks along --plugin-path or where plugins were installed. */
+static int open_loader(const struct args *a, struct loader **ret)
+{
+	struct dcm_error err = DCM_ERROR_INIT;
+	int r = loader__new(args__get(a, "plugin-path", PLUGINDIR), trust__is_privileged(), ret, &err);
+
+	if (r == 0)
+		return EXIT_DONE;
+	fprintf(stderr, "decima %s: %s\n", a->verb->name, err.text);
+	return r == -EINVAL ? EXIT_USAGE : EXIT_NO;
+}
+
+static int put(const struct args *a, struct buf *out)
+{
+	int r = out->error ? out->error : fd__write_all(STDOUT_FILENO, out->data, out->n);
+
+	if (r < 0 && r != -EPIPE)
+		fprintf(stderr, "decima %s: %s\n", a->verb->name, strerror(-r));
+	buf__fini(out);
+	return r < 0 ? EXIT_NO : EXIT_DONE;
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * plugins
+ */
+
+struct plugin_list {
+	struct buf out;
+	bool json;
+	struct arena arena;
+	VEC(struct dcm_str) cells;
+	uint32_t n, n_refused;
+};
+
+static int add_row(struct plugin_list *l, const char *kind, const char *name, const char *version, const char *file,
+		   const char *what)
+{
+	const char *cells[] = { kind, name, version, file, what };
+
+	for (size_t i = 0; i < 5; i++) {
+		struct dcm_str copy = arena__str(&l->arena, str__of(cells[i]));
+
+		if (!copy.p || !vec__push(&l->cells, copy))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int add_plugin(void *ctx, enum dcm_kind kind, const char *name, const char *file, const struct plugin *plugin,
+		      const char *why)
+{
+	struct plugin_list *l = ctx;
+	const char *version = plugin && plugin->info.version ? plugin->info.version : "";
+	const char *what = plugin ? plugin->info.summary : why;
+
+	l->n++;
+	l->n_refused += !plugin;
+	if (!l->json)
+		return add_row(l, plugin__kind_name(kind), name, plugin ? version : "refused", file, what);
+	buf__printf(&l->out, "%s{\"kind\":\"%s\",\"loaded\":%s,\"name\":", l->n > 1 ? "," : "", plugin__kind_name(kind),
+		    plugin ? "true" : "false");
+	buf__json(&l->out, str__of(name));
+	buf__text(&l->out, ",\"file\":");
+	buf__json(&l->out, str__of(file));
+	buf__text(&l->out, ",\"version\":");
+	buf__json(&l->out, str__of(version));
+	buf__text(&l->out, plugin ? ",\"summary\":" : ",\"refused\":");
+	buf__json(&l->out, str__of(what));
+	buf__text(&l->out, "}");
+	return l->out.error;
+}
+
+int verb__plugins(const struct args *a)
+{
+	static const char *const heads[] = { "KIND", "NAME", "VERSION", "FILE", "WHAT" };
+	struct plugin_list l = { .json = strcmp(args__get(a, "format", "text"), "json") == 0 };
+	struct dcm_error err = DCM_ERROR_INIT;
+	struct loader *loader = NULL;
+	int status = open_loader(a, &loader), r;
+
+	if (status != EXIT_DONE)
+		return status;
+	if (l.json)
+		buf__text(&l.out, "[");
+	r = loader__each(loader, add_plugin, &l, &err);
+	if (l.json)
+		buf__text(&l.out, "]\n");
+	else
+		render__table(&(struct render_table){ heads, 5, 0, l.cells.v, l.n }, &(struct render_options){ 0 }, &l.out);
+	status = put(a, &l.out);
+	if (r < 0)
+		fprintf(stderr, "decima plugins: %s\n", err.text);
+	vec__fini(&l.cells);
+	arena__fini(&l.arena);
+	loader__free(loader);
+	return r < 0 || l.n_refused > 0 ? EXIT_NO : status;
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * describe
+ */
+
+static void write_subject(const struct describe_subject *s, const char *format, struct buf *out)
+{
+	if (strcmp(format, "json") == 0)
+		describe__json(s, out);
+	else if (strcmp(format, "yaml") == 0)
+		describe__yaml(s, NULL, 0, out);
+	else if (strcmp(format, "markdown") == 0)
+		describe__markdown(s, out);
+	else if (strcmp(format, "man") == 0)
+		describe__man(s, out);
+	else
+		describe__text(s, out);
+}
+
+static int describe_plugin(const struct args *a, struct loader *loader, struct buf *out)
+{
+	const struct dcm_table *tables[3];
+	struct dcm_str subject = str__of(a->operands[0]);
+	const char *slash = memchr(subject.p, '/', subject.n);
+	struct describe_subject s = { .title = a->operands[0], .tables = tables };
+	const struct plugin *plugin = NULL;
+	struct dcm_error err = DCM_ERROR_INIT;
+	enum dcm_kind kind;
+	int r;
+
+	if (!slash || plugin__kind_parse((struct dcm_str){ subject.p, (uint32_t)(slash - subject.p) }, &kind) < 0) {
+		fprintf(stderr, "decima describe: \"%s\" is not KIND/NAME, like input/ebpf, storage/memory or output/file\n",
+			a->operands[0]);
+		return EXIT_USAGE;
+	}
+	r = loader__get(loader, kind, slash + 1, &plugin, &err);
+	if (r < 0) {
+		fprintf(stderr, "decima describe: %s\n", err.text);
+		return EXIT_NO;
+	}
+	if (plugin->info.options)
+		tables[s.n_tables++] = plugin->info.options;
+	tables[s.n_tables++] = &section__common;
+	if (kind != DCM_INPUT)
+		tables[s.n_tables++] = &destination_options__table;
+	s.summary = plugin->info.summary;
+	write_subject(&s, args__get(a, "format", "text"), out);
+	return EXIT_DONE;
+}
+
+int verb__describe(const struct args *a)
+{
+	const struct dcm_table *const own[] = { &settings__table };
+	struct loader *loader = NULL;
+	struct buf out = { 0 };
+	int status = EXIT_DONE;
+
+	if (a->n_operands == 0) {
+		write_subject(&(struct describe_subject){ .title = "configuration",
+							  .summary = "The top of the file, beside inputs:, storage: and outputs:.",
+							  .tables = own, .n_tables = 1 },
+			      args__get(a, "format", "text"), &out);
+		return put(a, &out);
+	}
+	status = open_loader(a, &loader);
+	if (status == EXIT_DONE)
+		status = describe_plugin(a, loader, &out);
+	if (status == EXIT_DONE)
+		status = put(a, &out);
+	buf__fini(&out);
+	loader__free(loader);
+	return status;
+}

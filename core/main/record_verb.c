@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/main/record_verb.c - `decima record`: the daemon's whole path, once, in one process
+ *
+ * The sampler and the memory store are started by a configuration made here. A command is forked first and held back,
+ * so that its pid can be sampled from its first instruction; its children follow it. When it ends (or the time is
+ * over, or a signal comes), what was sampled is drained into the store, asked for, and written.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/base/error.h"
+#include "core/base/fd.h"
+#include "core/base/str.h"
+#include "core/base/units.h"
+#include "core/batch/batch.h"
+#include "core/codec/codec.h"
+#include "core/main/graph.h"
+#include "core/main/log_setup.h"
+#include "core/main/verbs.h"
+#include "core/query/render.h"
+
+#define SECOND INT64_C(1000000000)
+#define RECORD_TYPE "process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta"
+
+enum { DRAIN_S = 10, NOT_RUN = 127 };
+
+struct record {
+	const struct args *args;
+	struct log log;
+	struct stats *stats;
+	struct loader *loader;
+	struct graph *graph;
+	int64_t duration_ns; /* 0: until the command ends or a signal comes */
+	pid_t child;	     /* 0: none */
+	int go_fd;	     /* closing it lets the child run */
+	int signal_fd;
+	int child_status;
+	bool child_ended;
+	sigset_t old_mask;
+};
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * The command
+ */
+
+/* Forks the command, which waits for go_fd to close before it becomes itself. */
+static int fork_command(struct record *r, struct dcm_error *err)
+{
+	int fds[2];
+	char byte;
+
+	if (pipe(fds) < 0)
+		return error__sys(err, -errno, "cannot make a pipe");
+	r->child = fork();
+	if (r->child < 0) {
+		r->child = 0;
+		fd__close(fds[0]);
+		fd__close(fds[1]);
+		return error__sys(err, -errno, "cannot fork");
+	}
+	if (r->child > 0) {
+		fd__close(fds[0]);
+		r->go_fd = fds[1];
+		return 0;
+	}
+	close(fds[1]);
+	sigprocmask(SIG_SETMASK, &r->old_mask, NULL);
+	signal(SIGPIPE, SIG_DFL);
+	/* One byte is the word to go; the end of the file means that the recorder has failed. */
+	if (read(fds[0], &byte, 1) == 1) {
+		execvp(r->args->operands[0], (char *const *)(uintptr_t)r->args->operands);
+		fprintf(stderr, "decima record: %s: %s\n", r->args->operands[0], strerror(errno));
+	}
+	_exit(NOT_RUN);
+}
+
+static void release_command(struct record *r)
+{
+	if (r->go_fd >= 0 && fd__write_all(r->go_fd, "g", 1) < 0)
+		log__line(&r->log, DCM_LOG_ERROR, "record", "the command has died before it began");
+	fd__close(take_fd(r->go_fd));
+}
+
+static void reap(struct record *r)
+{
+	if (r->child && !r->child_ended && waitpid(r->child, &r->child_status, WNOHANG) == r->child)
+		r->child_ended = true;
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * Configuration
+ */
+
+/* "12,34" appended to the list of pids. */
+static int add_pids(struct buf *text, const char *list, struct dcm_error *err)
+{
+	while (*list) {
+		size_t n = strcspn(list, ",");
+		int64_t pid;
+
+		if (units__parse_int((struct dcm_str){ list, (uint32_t)n }, "", &pid) < 0 || pid <= 0)
+			return error__set(err, -EINVAL, "--pid: \"%.*s\" is no process id", (int)n, list);
+		buf__printf(text, "%lld,", (long long)pid);
+		list += n + (list[n] == ',');
+	}
+	return 0;
+}
+
+static int write_config(struct record *r, struct buf *text, struct dcm_error *err)
+{
+	const char *hz = args__get(r->args, "frequency", "99"), *pids = args__get(r->args, "pid", NULL);
+	int64_t frequency;
+
+	if (units__parse_int(str__of(hz), "Hz", &frequency) < 0)
+		return error__set(err, -EINVAL, "--frequency: \"%s\" is no number of samples per second", hz);
+	buf__printf(text, "inputs:\n  ebpf:\n    frequency: %lld\n    filter:\n      pids: [", (long long)frequency);
+	if (pids && add_pids(text, pids, err) < 0)
+		return -EINVAL;
+	if (r->child && !args__has(r->args, "all"))
+		buf__printf(text, "%d", (int)r->child);
+	buf__text(text, "]\n      exclude_self: true\n  perf_map: {}\nstorage:\n  memory: { max_bytes: 2GiB }\n");
+	return text->error ? error__nomem(err) : 0;
+}
+
+static int make_graph(struct record *r, struct dcm_error *err)
+{
+	struct problems problems = { 0 };
+	struct buf text = { 0 };
+	struct plan *plan = NULL;
+	int e = write_config(r, &text, err);
+
+	if (e == 0) {
+		e = plan__load(&(struct plan_source){ .text = (const char *)text.data,
+						      .plugin_path = args__get(r->args, "plugin-path", getenv("DECIMA_PLUGIN_PATH")) },
+			       &r->loader, &problems, &plan);
+		if (e < 0)
+			problems__first(&problems, err);
+	}
+	problems__fini(&problems);
+	buf__fini(&text);
+	if (e < 0)
+		return e;
+	if (stats__new(NULL, &r->stats) < 0) {
+		plan__free(plan);
+		return error__nomem(err);
+	}
+	return graph__new(&(struct graph_config){ .log = &r->log, .stats = r->stats, .clock = &clock__system, .one_shot = true },
+			  plan, &r->graph, err);
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * Sampling
+ */
+
+static int catch_signals(struct record *r, struct dcm_error *err)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGCHLD);
+	pthread_sigmask(SIG_BLOCK, &set, &r->old_mask);
+	r->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return r->signal_fd < 0 ? error__sys(err, -errno, "cannot catch signals") : 0;
+}
+
+/* True when a signal says to end. A command decides itself what Ctrl-C means to it. */
+static bool told_to_end(struct record *r)
+{
+	struct signalfd_siginfo info;
+	bool end = false;
+
+	while (read(r->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+		if (info.ssi_signo == SIGCHLD)
+			continue;
+		if (r->child && info.ssi_signo == SIGTERM)
+			kill(r->child, SIGTERM);
+		end = end || !r->child;
+	}
+	return end;
+}
+
+static void sample(struct record *r)
+{
+	int64_t end = r->duration_ns ? clock__mono(&clock__system) + r->duration_ns : INT64_MAX;
+
+	release_command(r);
+	for (;;) {
+		struct pollfd p = { .fd = r->signal_fd, .events = POLLIN };
+		int64_t now = clock__mono(&clock__system), left = end - now;
+
+		if (left <= 0 || r->child_ended)
+			return;
+		poll(&p, 1, left > SECOND ? 1000 : (int)(left / 1000000) + 1);
+		if (told_to_end(r))
+			return;
+		reap(r);
+		graph__tick(r->graph);
+	}
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * The result
+ */
+
+static int render(struct record *r, const struct question *q, const char *format, struct buf *out, struct dcm_error *err)
+{
+	struct engine *e = graph__engine(r->graph);
+	CLEANUP(batch__unrefp) struct dcm_batch *batch = NULL;
+	CLEANUP(frames__unrefp) struct frames *frames = NULL;
+	CLEANUP(flame__freep) struct flame *flame = NULL;
+	int64_t max_rows = 60;
+	int n;
+
+	if (strcmp(format, "text") == 0) {
+		if (units__parse_int(str__of(args__get(r->args, "max-rows", "60")), "", &max_rows) < 0 || max_rows < 0)
+			return error__set(err, -EINVAL, "--max-rows: \"%s\" is no number", args__get(r->args, "max-rows", ""));
+		n = engine__flame(e, q, FRAMES_FUNCTION, NULL, &flame, err);
+		if (n == 0)
+			render__flame(flame, &(struct render_options){ .max_rows = (uint32_t)max_rows, .unit = STR("nanoseconds") }, out);
+		return n;
+	}
+	if (strcmp(format, "folded") == 0) {
+		n = engine__frames(e, q, FRAMES_FUNCTION, &frames, err);
+		return n < 0 ? n : render__folded(frames, NULL, out, err);
+	}
+	n = engine__merge(e, q, &batch, NULL, err);
+	return n < 0 ? n : codec__encode(batch, DCM_NONE, format, out, err);
+}
+
+static const char *format_of(const char *path, struct dcm_error *err)
+{
+	struct dcm_str s = str__of(path);
+
+	if (!path)
+		return "text";
+	if (str__eq(s, STR("-")) || str__ends(s, STR(".folded")))
+		return "folded";
+	if (str__ends(s, STR(".pb.gz")) || str__ends(s, STR(".pprof")))
+		return "pprof";
+	if (str__ends(s, STR(".speedscope.json")))
+		return "speedscope";
+	error__set(err, -EINVAL, "--output %s: the name says no format; end it in .pb.gz, .folded or .speedscope.json", path);
+	return NULL;
+}
+
+static int write_result(struct record *r, struct dcm_error *err)
+{
+	const char *path = args__get(r->args, "output", NULL), *format = format_of(path, err);
+	struct question q = { .selector = STR(RECORD_TYPE), .from_ms = 0, .to_ms = INT64_MAX / 2000000 };
+	struct buf out = { 0 };
+	int e;
+
+	if (!graph__engine(r->graph))
+		return error__set(err, -EIO, "the store did not start; the line above says why");
+	e = render(r, &q, format, &out, err);
+	if (e == 0 && out.error)
+		e = error__nomem(err);
+	if (e == 0 && path && strcmp(path, "-") != 0)
+		e = fd__replace(path, 0644, out.data, out.n, err);
+	else if (e == 0)
+		e = fd__write_all(STDOUT_FILENO, out.data, out.n);
+	buf__fini(&out);
+	return e;
+}
+
+static int run(struct record *r, struct dcm_error *err)
+{
+	int64_t deadline;
+	char why[512];
+	int e = catch_signals(r, err);
+
+	if (e == 0 && r->args->n_operands > 0)
+		e = fork_command(r, err);
+	if (e == 0)
+		e = make_graph(r, err);
+	if (e == 0)
+		e = graph__start(r->graph, err);
+	if (e < 0)
+		return e;
+	if (graph__failed_input(r->graph, why))
+		return error__set(err, -EPERM, "%s", why);
+	sample(r);
+	deadline = clock__mono(&clock__system) + DRAIN_S * SECOND;
+	graph__stop_inputs(r->graph, deadline);
+	if (graph__flush(r->graph, deadline) < 0)
+		log__line(&r->log, DCM_LOG_WARNING, "record", "not everything reached the store in %d s", DRAIN_S);
+	return write_result(r, err);
+}
+
+/* A command that still runs (the time was over) goes on by itself. */
+static int exit_status(struct record *r)
+{
+	if (!r->child || !r->child_ended)
+		return EXIT_DONE;
+	return WIFSIGNALED(r->child_status) ? 128 + WTERMSIG(r->child_status) : WEXITSTATUS(r->child_status);
+}
+
+/* "10", "10s", "5m"; false for anything else. */
+static bool parse_duration(const char *text, int64_t *ret_ns)
+{
+	int64_t seconds;
+
+	if (!text)
+		return true;
+	if (units__parse_int(str__of(text), "", &seconds) == 0 && seconds > 0 && seconds < 1000000000) {
+		*ret_ns = seconds * SECOND;
+		return true;
+	}
+	return units__parse_duration(str__of(text), ret_ns) == 0 && *ret_ns > 0;
+}
+
+int verb__record(const struct args *a)
+{
+	struct record r = { .args = a, .log = log_setup__early(), .go_fd = -1, .signal_fd = -1 };
+	struct dcm_error err = DCM_ERROR_INIT;
+	int e;
+
+	if (!parse_duration(args__get(a, "duration", NULL), &r.duration_ns)) {
+		fprintf(stderr, "decima record: --duration: \"%s\" is no time; write 10, 10s or 5m\n", args__get(a, "duration", ""));
+		return EXIT_USAGE;
+	}
+	if (!format_of(args__get(a, "output", NULL), &err)) {
+		fprintf(stderr, "decima record: %s\n", err.text);
+		return EXIT_USAGE;
+	}
+	if (args__has(a, "pid") && (args__has(a, "all") || a->n_operands > 0)) {
+		fprintf(stderr, "decima record: --pid, --all and a command exclude each other\n");
+		return EXIT_USAGE;
+	}
+	r.log.level = DCM_LOG_WARNING;
+	e = run(&r, &err);
+	fd__close(r.go_fd);
+	if (e < 0)
+		fprintf(stderr, "decima record: %s\n", err.text);
+	if (r.graph)
+		graph__stop(r.graph, clock__mono(&clock__system) + DRAIN_S * SECOND);
+	graph__free(r.graph);
+	loader__free(r.loader);
+	stats__free(r.stats);
+	fd__close(r.signal_fd);
+	if (e == -EINVAL)
+		return EXIT_USAGE;
+	return e < 0 ? EXIT_NO : exit_status(&r);
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/main/services.c - emit to the pipeline, names from the symbol store, formats from the codecs
+ */
+#include "core/main/services.h"
+
+#include <errno.h>
+
+#include "core/base/buf.h"
+#include "core/base/error.h"
+#include "core/batch/batch.h"
+#include "core/codec/codec.h"
+#include "core/config/regex.h"
+#include "core/symbolize/elf.h"
+
+/* How long an answer waits for files that are still being read: right after a start, names are worth it. */
+#define NAMES_WAIT_NS INT64_C(2000000000)
+
+static int emit(void *ctx, const struct dcm_host *from, struct dcm_batch *batch, dcm_done_fn done, void *done_ctx)
+{
+	struct services *s = ctx;
+
+	(void)from;
+	return s->pipeline ? pipeline__emit(s->pipeline, batch, done, done_ctx) : -ESHUTDOWN;
+}
+
+static void offer_file(void *ctx, struct dcm_str build_id, struct dcm_str path, int fd)
+{
+	struct services *s = ctx;
+
+	if (s->symbols)
+		symbols__offer(s->symbols, build_id, path, fd);
+}
+
+static int build_id(void *ctx, int fd, char ret_hex[static 129])
+{
+	(void)ctx;
+	return elf__build_id(fd, ret_hex);
+}
+
+static int kernel_symbol(void *ctx, uint64_t address, struct dcm_str *ret_name, struct dcm_str *ret_module)
+{
+	struct services *s = ctx;
+
+	return s->symbols ? symbols__kernel(s->symbols, address, ret_name, ret_module) : -ENOENT;
+}
+
+int services__resolved(void *ctx, struct dcm_batch *batch, struct dcm_batch **ret_batch, struct dcm_error *err)
+{
+	struct services *s = ctx;
+
+	if (s->symbols)
+		return symbols__resolve(s->symbols, batch, NAMES_WAIT_NS, ret_batch, err);
+	*ret_batch = batch__ref(batch);
+	return 0;
+}
+
+void services__learn(void *ctx, struct dcm_batch *batch)
+{
+	struct services *s = ctx;
+
+	symbols__learn(s->symbols, batch);
+}
+
+static int encode(void *ctx, const struct dcm_batch *batch, uint32_t profile, const char *format, uint8_t **ret_data,
+		  size_t *ret_n, struct dcm_error *err)
+{
+	struct buf out = { 0 };
+	int r = codec__encode(batch, profile, format, &out, err);
+
+	(void)ctx;
+	if (r == 0 && out.error)
+		r = error__nomem(err);
+	if (r == 0)
+		*ret_data = buf__take(&out, ret_n);
+	buf__fini(&out);
+	return r;
+}
+
+static int decode(void *ctx, const char *format, const uint8_t *data, size_t n, struct dcm_batch **ret_batch,
+		  struct dcm_error *err)
+{
+	(void)ctx;
+	return codec__decode(format, data, n, ret_batch, err);
+}
+
+void services__init(struct services *s)
+{
+	s->host.ctx = s;
+	s->host.emit = emit;
+	s->host.offer_file = offer_file;
+	s->host.build_id = build_id;
+	s->host.kernel_symbol = kernel_symbol;
+	s->host.resolved = services__resolved;
+	s->host.encode = encode;
+	s->host.decode = decode;
+	s->host.regex_matches = regex__matches;
+}
