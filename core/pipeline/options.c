@@ -13,24 +13,56 @@
 static const char *const policies[] = { "drop_oldest", "drop_newest", NULL };
 
 static const struct dcm_option rows[] = {
-	{ .name = "selector", .type = DCM_OPT_SELECTOR, .offset = offsetof(struct destination_options, selector),
-	  .doc = "Only profiles that this selects, by type and series labels: {env=\"production\"}. Default: all." },
-	{ .name = "relabel_configs", .type = DCM_OPT_SHARED, .shared = DCM_SHARED_RELABEL_RULES, .flags = DCM_OPT_NO_ENV,
+	{ .name = "selector",
+	  .type = DCM_OPT_SELECTOR,
+	  .offset = offsetof(struct destination_options, selector),
+	  .doc = "Only profiles that this selects, by type and series labels: "
+		 "{env=\"production\"}. Default: all." },
+	{ .name = "relabel_configs",
+	  .type = DCM_OPT_SHARED,
+	  .shared = DCM_SHARED_RELABEL_RULES,
+	  .flags = DCM_OPT_NO_ENV,
 	  .offset = offsetof(struct destination_options, relabel_configs),
 	  .doc = "Prometheus' relabelling for what goes here, after the rules for everything." },
-	{ .name = "queue_policy", .type = DCM_OPT_CHOICE, .offset = offsetof(struct destination_options, policy),
-	  .def = "drop_oldest", .choices = policies, .flags = DCM_OPT_RESTART,
-	  .doc = "What is lost (and counted) when the queue is full because the destination is slow or away." },
-	{ .name = "queue_reserve", .type = DCM_OPT_SIZE, .offset = offsetof(struct destination_options, reserve_bytes),
-	  .def = "16MiB", .min = "64KiB", .flags = DCM_OPT_RESTART,
+	{ .name = "queue_policy",
+	  .type = DCM_OPT_CHOICE,
+	  .offset = offsetof(struct destination_options, policy),
+	  .def = "drop_oldest",
+	  .choices = policies,
+	  .flags = DCM_OPT_RESTART,
+	  .doc = "What is lost (and counted) when the queue is full because the destination is "
+		 "slow or away." },
+	{ .name = "queue_reserve",
+	  .type = DCM_OPT_SIZE,
+	  .offset = offsetof(struct destination_options, reserve_bytes),
+	  .def = "16MiB",
+	  .min = "64KiB",
+	  .flags = DCM_OPT_RESTART,
 	  .doc = "Memory of the queue that no other destination can take." },
-	{ .name = "queue_max", .type = DCM_OPT_SIZE, .offset = offsetof(struct destination_options, max_bytes), .def = "0",
-	  .min = "0", .flags = DCM_OPT_RESTART, .doc = "The queue's largest size; 0: its reserve and the shared rest (pipeline.shared)." },
-	{ .name = "write_timeout", .type = DCM_OPT_DURATION, .offset = offsetof(struct destination_options, write_timeout_ns),
-	  .def = "30s", .min = "100ms", .max = "1h", .flags = DCM_OPT_RESTART, .doc = "Deadline of one write." },
-	{ .name = "give_up_after", .type = DCM_OPT_DURATION, .offset = offsetof(struct destination_options, give_up_ns), .def = "0",
-	  .min = "0", .flags = DCM_OPT_RESTART,
-	  .doc = "An output that keeps asking for later loses the batch after this long; 0: never, the queue's policy decides." },
+	{ .name = "queue_max",
+	  .type = DCM_OPT_SIZE,
+	  .offset = offsetof(struct destination_options, max_bytes),
+	  .def = "0",
+	  .min = "0",
+	  .flags = DCM_OPT_RESTART,
+	  .doc = "The queue's largest size; 0: its reserve and the shared rest "
+		 "(pipeline.shared)." },
+	{ .name = "write_timeout",
+	  .type = DCM_OPT_DURATION,
+	  .offset = offsetof(struct destination_options, write_timeout_ns),
+	  .def = "30s",
+	  .min = "100ms",
+	  .max = "1h",
+	  .flags = DCM_OPT_RESTART,
+	  .doc = "Deadline of one write." },
+	{ .name = "give_up_after",
+	  .type = DCM_OPT_DURATION,
+	  .offset = offsetof(struct destination_options, give_up_ns),
+	  .def = "0",
+	  .min = "0",
+	  .flags = DCM_OPT_RESTART,
+	  .doc = "An output that keeps asking for later loses the batch after this long; 0: never, "
+		 "the queue's policy decides." },
 };
 const struct dcm_table destination_options__table = DCM_TABLE(struct destination_options, rows);
 
@@ -44,7 +76,8 @@ static void free_selector(void *selector)
 	selector__free(selector);
 }
 
-int destination_options__route(const struct destination_options *o, struct route *ret, struct dcm_error *err)
+int destination_options__route(const struct destination_options *o, struct route *ret,
+			       struct dcm_error *err)
 {
 	struct route route = { 0 };
 	struct selector *selector = NULL;
@@ -55,7 +88,8 @@ int destination_options__route(const struct destination_options *o, struct route
 	if (r == 0 && selector)
 		route = (struct route){ .wants = wants, .selector_free = free_selector, .selector = selector };
 	if (r == 0 && o->relabel_configs.n > 0)
-		r = relabel__new(&(struct relabel_config){ .rules = o->relabel_configs.items, .n_rules = o->relabel_configs.n },
+		r = relabel__new(&(struct relabel_config){ .rules = o->relabel_configs.items,
+							   .n_rules = o->relabel_configs.n },
 				 &route.relabel, err);
 	if (r < 0) {
 		route__fini(&route);

@@ -23,7 +23,11 @@ enum { DESTINATION_DROP_OLDEST, DESTINATION_DROP_NEWEST };
 /* Rows of the struct above; given to options__fill() as one part of the instance's map. */
 extern const struct dcm_table destination_options__table;
 
-/* The route they describe: selector parsed, rules compiled. The caller hands it on or route__fini()s it. */
-int destination_options__route(const struct destination_options *o, struct route *ret, struct dcm_error *err);
+/*
+ * The route they describe: selector parsed, rules compiled. The caller hands it on or
+ * route__fini()s it.
+ */
+int destination_options__route(const struct destination_options *o, struct route *ret,
+			       struct dcm_error *err);
 
 #endif

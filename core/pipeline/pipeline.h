@@ -35,7 +35,7 @@ struct pipeline_config {
 	struct stats *stats;	   /* NULL: not counted */
 	const struct clock *clock; /* NULL: the system's */
 	uint64_t intake_bytes;	   /* 0: 32 MiB: all of the intake's own */
-	uint64_t shared_bytes; /* 0: 128 MiB: what is shared beyond the reserves */
+	uint64_t shared_bytes;	   /* 0: 128 MiB: what is shared beyond the reserves */
 	/*
 	 * Looks up names while the process is there; from the router's thread, before any
 	 * destination. May be NULL.
@@ -90,6 +90,11 @@ int pipeline__remove(struct pipeline *p, struct destination *d, int64_t deadline
  * commands and tests.
  */
 int pipeline__flush(struct pipeline *p, int64_t deadline_mono_ns);
+
+/*
+ * Looks after the writers (writer__watch): to be called every second or so.
+ */
+void pipeline__watch(struct pipeline *p);
 
 /*
  * Ends the intake (emit says -ESHUTDOWN), routes what is in it, and joins the router. The

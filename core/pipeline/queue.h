@@ -35,6 +35,8 @@ struct ack *ack__new(dcm_done_fn done, void *ctx);
 struct ack *ack__ref(struct ack *a); /* NULL is fine */
 /* status: 0 or a negative errno of this destination. NULL is fine. */
 void ack__unref(struct ack *a, int status);
+/* Frees the only reference; done() is not called. NULL is fine. */
+void ack__cancel(struct ack *a);
 
 struct queue_pool;
 /* `shared_bytes`: the rest beside the reserves. Freed when the last queue and the owner let go. */
@@ -59,8 +61,9 @@ struct queue_config {
 
 struct queue;
 int queue__new(struct queue_pool *pool, const struct queue_config *config, struct queue **ret);
-/* Whatever is left is lost as "shutdown". Nobody waits in it any more. */
-void queue__free(struct queue *q);
+struct queue *queue__ref(struct queue *q);
+/* With the last reference, whatever is left is lost as "shutdown". NULL is fine. */
+void queue__unref(struct queue *q);
 
 struct queue_item {
 	struct dcm_batch *batch;
@@ -95,10 +98,22 @@ void queue__lose(struct queue *q, struct queue_item *item, const char *reason, i
 void queue__close(struct queue *q);
 /* Loses what is queued (not what was popped) with that reason and -ECANCELED. */
 void queue__discard(struct queue *q, const char *reason);
-/* Makes a pop that waits return -ETIMEDOUT now. */
+/*
+ * From now on the queue touches neither stats nor the pool's bookkeeping of others: its owner ends,
+ * and a thread that does not come back from a plugin still holds it. Discards as "shutdown" first.
+ */
+void queue__orphan(struct queue *q);
+/*
+ * For the one who pops, when it must wait before it tries again: returns at `until_mono_ns`, or
+ * earlier when queue__wake() or queue__close() came since the last pause.
+ */
+void queue__pause(struct queue *q, int64_t until_mono_ns);
 void queue__wake(struct queue *q);
-/* Waits until nothing is queued and nothing popped is unreleased: 0 or -ETIMEDOUT. */
-int queue__wait_idle(struct queue *q, int64_t deadline_mono_ns);
+/*
+ * Waits until everything that was pushed before is gone: released or lost. 0 or -ETIMEDOUT. Exact
+ * for a queue that one thread pops in order.
+ */
+int queue__flush(struct queue *q, int64_t deadline_mono_ns);
 
 /* For pages and metrics. A popped item counts until its release. */
 struct queue_view {

@@ -3,22 +3,20 @@
  * core/pipeline/relabel.h - Prometheus' relabelling, over the labels of a batch
  *
  * Rules (struct dcm_relabel_rule, all actions) run over each series of a batch. Sample labels are
- * visible to a rule as `__sample_NAME`:
- *  - a rule that reads one and writes a normal label promotes it: the profile is split, a part for
- *    each outcome;
+ * visible to a rule as `__sample_NAME`, numbers in decimal:
+ *  - a rule that reads one and writes a normal label promotes it: the profile is split, a part for each outcome;
  *  - a rule that writes `__sample_NAME` sets that sample label on every row of the series (demotes);
- *  - labeldrop, labelkeep and an empty value remove it from the rows.
- * keep and drop on a `__sample_` source decide row by row. When the rules are through, labels that
- * begin with `__` are removed. External labels come first, and only where the series has no label
- * of that name.
+ *  - labeldrop, labelkeep and an empty value remove it from the rows;
+ *  - keep and drop that read one decide row by row.
+ * When the rules are through, labels of the series that begin with `__` are removed. External
+ * labels come first, and only where the series has no label of that name.
  *
  * What leaves is an overlay: new series, label sets and row columns where they changed, everything
- * else the parent's. An unchanged batch leaves as it came. Outcomes are remembered by the hash of
- * (series, the sample labels that the rules read), so that a series met before costs a lookup. What
- * rules drop is filtered, not lost.
+ * else the parent's (in its table of strings a text may stand twice). An unchanged batch leaves as
+ * it came. What came of a series (and of those sample labels that the rules read) is remembered by
+ * content, so that one met before costs a lookup. What rules drop is filtered, not lost.
  *
- * Not thread-safe: one owner (the cache). Source: prometheus.io, configuration, relabel_config;
- * Prometheus' model/relabel/relabel.go for what the page leaves open.
+ * Not thread-safe: one owner. Source: prometheus.io, configuration, relabel_config; rules.h.
  */
 #ifndef DECIMA_PIPELINE_RELABEL_H
 #define DECIMA_PIPELINE_RELABEL_H
@@ -32,29 +30,33 @@ struct relabel;
 struct relabel_config {
 	const struct dcm_relabel_rule *rules; /* [n_rules]; copied */
 	uint32_t n_rules;
-	const struct dcm_label_text *externals; /* [n_externals]; copied */
+	const struct dcm_label_text *externals; /* [n_externals]; copied; empty values are left out */
 	uint32_t n_externals;
-	uint32_t max_cached; /* outcomes remembered; 0: 65536 */
+	uint64_t cache_bytes; /* of remembered outcomes; beyond it they are forgotten at once; 0: 16 MiB */
 };
 
-/*
- * -EINVAL: a rule that cannot be (regex, missing target_label, modulus 0): the sentence names it by
- * number from 1.
- */
+/* -EINVAL: a rule that cannot be (rules.h) or two externals of one name; -ENOMEM. */
 int relabel__new(const struct relabel_config *config, struct relabel **ret, struct dcm_error *err);
-void relabel__free(struct relabel *r);
+void relabel__free(struct relabel *r); /* NULL is fine */
 DEFINE_CLEANUP(struct relabel *, relabel__free);
 
+/* What did not come through. Rows of a profile that is filtered whole are counted too. */
 struct relabel_counts {
 	uint64_t n_profiles_filtered, n_rows_filtered;
+	uint64_t n_rows_lost; /* more than 256 labels or 64 KiB of them: the rules must not do that */
 };
 
 /*
- * *ret is a new reference to the batch itself or to an overlay of it; NULL when rules dropped
- * everything. 0, -ENOMEM, or -EFBIG (labels beyond 64 KiB for one series). counts is added to; may
- * be NULL.
+ * *ret is a new reference to the batch itself or to an overlay of it; NULL when nothing is left.
+ * `counts` is added to; may be NULL. 0 or -ENOMEM.
  */
 int relabel__apply(struct relabel *r, struct dcm_batch *batch, struct dcm_batch **ret,
 		   struct relabel_counts *counts, struct dcm_error *err);
+
+/* Outcomes that were looked up and found, and evaluated: for tests and metrics. */
+struct relabel_stat {
+	uint64_t n_hits, n_misses;
+};
+void relabel__stat(const struct relabel *r, struct relabel_stat *ret);
 
 #endif

@@ -3,14 +3,18 @@
  * core/pipeline/writer.h - the thread between a queue and one storage or output
  *
  * A storage gets what is waiting in groups (up to `max_group` batches or 16 MiB), an output one
- * batch at a time with a deadline. -EAGAIN (and for a storage -ENOSPC, -EIO) keeps the batches and
- * tries again after 100 ms, 200 ms, ... 10 s; meanwhile the queue fills and its policy decides. Any
- * other error loses them as "rejected". An output that keeps answering -EAGAIN for longer than
- * `give_up_ns` loses that batch as "gave_up".
+ * batch at a time with a deadline. -EAGAIN, -ENOMEM, and for a storage -ENOSPC and -EIO keep the
+ * batches and try again after 100 ms, 200 ms, ... 10 s; meanwhile the queue fills and its policy
+ * decides. Any other error loses them as "rejected" (of a group, the batches are tried one by one
+ * first). An output that keeps answering so for longer than `give_up_ns` loses the batch as
+ * "gave_up".
  *
  * A plugin that does not come back from write() cannot be killed: it keeps its one thread and its
  * queue, and nobody else waits for it. writer__stop() then says -ETIMEDOUT and leaves the thread to
  * itself; what the thread still needs is freed when (if ever) it returns.
+ *
+ * Deadlines are CLOCK_MONOTONIC. Threads: start and stop from one control thread, the rest from
+ * any.
  */
 #ifndef DECIMA_PIPELINE_WRITER_H
 #define DECIMA_PIPELINE_WRITER_H
@@ -31,36 +35,47 @@ struct writer_config {
 	uint32_t max_group;	  /* 0: 64 */
 	int64_t write_timeout_ns; /* 0: 30 s: how long from now an output's deadline is */
 	int64_t give_up_ns;	  /* 0: never */
-	const struct clock *clock;
-	struct stats *stats;
 	/* DCM_CAP_NAMED: makes the view in the writer's thread; NULL: batches go as they are. */
 	int (*resolved)(void *ctx, struct dcm_batch *batch, struct dcm_batch **ret_batch,
 			struct dcm_error *err);
+	void *resolved_ctx;
 	/*
-	 * Each change: sentence "" = writes go well again. From the writer's thread. May be NULL.
+	 * Each change: `sentence` "" and code 0: writes go well again. From the writer's thread or
+	 * that of writer__watch(), with the writer's mutex held: calls nothing of the pipeline.
 	 */
 	void (*trouble)(void *ctx, int code, const char *sentence);
-	void *ctx;
+	void *trouble_ctx;
 };
 
-/* Takes the queue. */
+/* Takes the queue, also on failure. */
 int writer__start(const struct writer_config *config, struct queue *queue, struct writer **ret,
 		  struct dcm_error *err);
 /*
  * Closes the queue, writes what is in it until the deadline, loses the rest as "shutdown", and ends
  * the thread. Waits `grace_ns` more for a write that is under way. 0; -ETIMEDOUT: the plugin did
- * not come back, its instance must not be stopped (instance__abandon()). The writer is gone either
- * way.
+ * not come back, and its instance must not be stopped (instance__abandon()). The writer is gone
+ * either way. A storage may still owe `done` for what it took: the instance's drain and stop bring
+ * it.
  */
 int writer__stop(struct writer *w, int64_t deadline_mono_ns, int64_t grace_ns);
 
+/* Still the writer's: queue__ref() to keep it. */
 struct queue *writer__queue(struct writer *w);
 
-struct writer_view {
+/* Tells `trouble` when a write is far beyond its deadline. To be called every second or so. */
+void writer__watch(struct writer *w);
+
+struct writer_counts {
 	uint64_t n_written_batches, n_written_rows, n_retries;
+};
+/* Lock-free. */
+struct writer_counts writer__counts(const struct writer *w);
+
+struct writer_view {
+	struct writer_counts counts;
 	int64_t writing_since_mono_ns; /* 0: not inside the plugin */
 	int64_t retry_at_mono_ns;      /* 0: not waiting to try again */
-	char trouble[256];	       /* last sentence; "" when the last write went well */
+	char trouble[256];	       /* "" when the last write went well */
 };
 void writer__view(struct writer *w, struct writer_view *ret);
 

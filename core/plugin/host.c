@@ -29,6 +29,7 @@
 #include "core/batch/batch.h"
 #include "core/batch/builder.h"
 #include "core/config/regex.h"
+#include "core/plugin/emissions.h"
 
 /* A sentence that changes while the state stays is logged at most this often. */
 #define SENTENCE_LOG_NS ((int64_t)10 * 1000000000)
@@ -39,6 +40,7 @@ struct host {
 	char *name, *data_dir;
 	struct dcm_hash source;
 	_Atomic uint64_t n_builders;
+	struct emissions *emissions;
 
 	pthread_mutex_t mutex;
 	struct host_state own, state; /* as the plugin says; as people see it */
@@ -251,8 +253,30 @@ static int no_service(const struct dcm_host *host, struct dcm_error *err, const 
 static int host_emit(const struct dcm_host *host, struct dcm_batch *batch, dcm_done_fn done, void *ctx)
 {
 	const struct host_services *s = mine(host)->services;
+	struct emission *e;
+	int r;
 
-	return s->emit ? s->emit(s->ctx, host, batch, done, ctx) : -ENOSYS;
+	if (!s->emit)
+		return -ENOSYS;
+	if (!done)
+		return s->emit(s->ctx, host, batch, NULL, NULL);
+	r = emissions__add(mine(host)->emissions, done, ctx, &e);
+	if (r < 0)
+		return r;
+	r = s->emit(s->ctx, host, batch, emission__done, e);
+	if (r < 0)
+		emission__cancel(e);
+	return r;
+}
+
+void host__settle(struct dcm_host *host)
+{
+	emissions__settle(mine(host)->emissions);
+}
+
+void host__reopen(struct dcm_host *host)
+{
+	emissions__reopen(mine(host)->emissions);
 }
 
 /* ---- names ---- */
@@ -418,8 +442,9 @@ static int fill(struct host *h, const char *instance)
 	const char *root = h->services->data_root;
 	size_t n = root ? strlen(root) + 1 + strlen(instance) + 1 : 0;
 
+	h->emissions = emissions__new();
 	h->name = mem__dup_str(instance, strlen(instance));
-	if (!h->name)
+	if (!h->name || !h->emissions)
 		return -ENOMEM;
 	if (root) {
 		h->data_dir = mem__zalloc(n, 1);
@@ -466,6 +491,7 @@ void host__free(struct dcm_host *host)
 	for (size_t i = 0; i < h->metrics.n; i++)
 		stats__unregister(h->services->stats, h->metrics.v[i]);
 	vec__fini(&h->metrics);
+	emissions__unref(h->emissions);
 	pthread_mutex_destroy(&h->mutex);
 	free(h->data_dir);
 	free(h->name);

@@ -58,6 +58,15 @@ int host__new(const char *instance, const struct host_services *services, struct
 void host__free(struct dcm_host *h);
 DEFINE_CLEANUP(struct dcm_host *, host__free);
 
+/*
+ * Answers every emit() whose `done` is still owed with -ECANCELED, and waits for those being
+ * called: afterwards no `done` of this host runs or will. Before the plugin's stop(); the control
+ * thread.
+ */
+void host__settle(struct dcm_host *h);
+/* emit() with `done` works again: before the plugin's open(). */
+void host__reopen(struct dcm_host *h);
+
 /* How the instance does, for people. `since_real_ns`: when that came to be. Any thread. */
 struct host_state {
 	enum dcm_state state;

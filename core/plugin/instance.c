@@ -169,6 +169,7 @@ int instance__open(struct instance *i, struct dcm_error *err)
 
 	assert(is_at_rest(i));
 	host__set_state(i->host, DCM_STATE_STARTING, "");
+	host__reopen(i->host);
 	r = i->plugin->lifecycle.open(i->host, settings__config(i->settings), &handle, &why);
 	if (r != 0)
 		return fail(i, "open", r, &why, err);
@@ -208,6 +209,7 @@ int instance__start(struct instance *i, struct dcm_error *err)
 	if (r == 0)
 		r = join_sources(i);
 	if (r != 0) {
+		host__settle(i->host);
 		i->plugin->lifecycle.stop(i->handle);
 		return fail(i, "start", r, &why, err);
 	}
@@ -299,8 +301,10 @@ void instance__stop(struct instance *i)
 	if (i->next)
 		instance__abort(i);
 	leave_sources(i);
-	if (i->phase != INSTANCE_FAILED)
+	if (i->phase != INSTANCE_FAILED) {
+		host__settle(i->host);
 		i->plugin->lifecycle.stop(i->handle);
+	}
 	i->handle = NULL;
 	set_phase(i, INSTANCE_STOPPED);
 	host__set_state(i->host, DCM_STATE_STOPPED, "");

@@ -3,6 +3,7 @@
 noinst_LTLIBRARIES += core/plugin/libplugin.la
 core_plugin_libplugin_la_SOURCES = \
 	core/plugin/check.c \
+	core/plugin/emissions.c core/plugin/emissions.h \
 	core/plugin/host.c core/plugin/host.h \
 	core/plugin/instance.c core/plugin/instance.h \
 	core/plugin/loader.c core/plugin/loader.h \

@@ -13,9 +13,7 @@
 #include "core/config/options.h"
 #include "core/plugin/instance.h"
 
-enum {
-	PARTS_MAX = 8
-};
+enum { PARTS_MAX = 8 };
 
 struct settings {
 	struct arena arena;

@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/pipeline/pipeline.c - from emit() to every storage and output
+ *
+ * One router thread takes batches from the intake in order. It holds the mutex while it routes one,
+ * so that adding, removing or changing a destination waits for one batch at most; the plugins are
+ * on the other side of the queues and are never waited for. Only QUEUE_BLOCK, which one-shot
+ * commands use, lets a destination hold up the router.
+ */
+#include "core/pipeline/pipeline.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/error.h"
+#include "core/base/mem.h"
+#include "core/batch/batch.h"
+
+#define INTAKE_BYTES  ((uint64_t)32 << 20)
+#define SHARED_BYTES  ((uint64_t)128 << 20)
+#define RESERVE_BYTES ((uint64_t)16 << 20)
+/* A write that is under way when its writer is to end gets this much more. */
+#define GRACE_NS    ((int64_t)500 * 1000000)
+#define INTAKE_NAME "intake"
+
+enum { N_METRICS = 8 };
+
+struct destination {
+	struct destination *next;
+	struct pipeline *pipeline;
+	char *name;
+	bool is_storage;
+	enum queue_policy policy;
+	struct route route;
+	struct queue *queue; /* a reference; another is the writer's */
+	struct writer *writer;
+	_Atomic uint64_t n_profiles_filtered;
+	struct stats_metric *metrics[N_METRICS]; /* [n_metrics] */
+	unsigned n_metrics;
+};
+
+struct pipeline {
+	struct pipeline_config config;
+	struct queue_pool *pool;
+	struct queue *intake;
+	pthread_t router;
+	bool is_running;
+
+	pthread_mutex_t mutex; /* of what follows; the router holds it while it routes a batch */
+	struct relabel *relabel;
+	struct destination *destinations;
+	_Atomic uint64_t n_profiles_filtered;
+};
+
+/* ---- routing: the router's thread ---- */
+
+static uint64_t rows_of(const struct dcm_batch *b)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < b->n_profiles; i++)
+		n += b->profiles[i].n_rows;
+	return n;
+}
+
+static void drop(struct pipeline *p, const char *who, const char *reason, uint64_t n)
+{
+	if (p->config.stats && n > 0)
+		stats__drop(p->config.stats, who, reason, n);
+}
+
+/* One destination's part of a batch into its queue. */
+static void route_to(struct destination *d, struct dcm_batch *batch, struct ack *ack)
+{
+	CLEANUP(batch__unrefp) struct dcm_batch *part = NULL;
+	struct relabel_counts counts = { 0 };
+	int r = route__apply(&d->route, batch, &part, &counts, NULL);
+
+	d->n_profiles_filtered += counts.n_profiles_filtered;
+	drop(d->pipeline, d->name, "labels_too_large", counts.n_rows_lost);
+	if (r == 0 && part)
+		r = queue__push(d->queue, part, d->is_storage ? ack : NULL);
+	if (r == 0)
+		return;
+	/* Closed: it is being removed, and gets nothing more. */
+	if (r != -ESHUTDOWN)
+		drop(d->pipeline, d->name, "no_memory", rows_of(batch));
+	if (d->is_storage)
+		ack__unref(ack__ref(ack), r);
+}
+
+/* The first stage. *ret NULL: nothing is left of the batch. */
+static int relabel_first(struct pipeline *p, struct dcm_batch *batch, struct dcm_batch **ret)
+{
+	struct relabel_counts counts = { 0 };
+	int r = 0;
+
+	pthread_mutex_lock(&p->mutex);
+	if (p->relabel)
+		r = relabel__apply(p->relabel, batch, ret, &counts, NULL);
+	else
+		*ret = batch__ref(batch);
+	pthread_mutex_unlock(&p->mutex);
+	p->n_profiles_filtered += counts.n_profiles_filtered;
+	drop(p, INTAKE_NAME, "labels_too_large", counts.n_rows_lost);
+	return r;
+}
+
+static void route(struct pipeline *p, struct queue_item *item)
+{
+	CLEANUP(batch__unrefp) struct dcm_batch *batch = NULL;
+
+	if (relabel_first(p, item->batch, &batch) < 0) {
+		queue__lose(p->intake, item, "no_memory", -ENOMEM);
+		return;
+	}
+	if (batch && p->config.learn)
+		p->config.learn(p->config.ctx, batch);
+	pthread_mutex_lock(&p->mutex);
+	for (struct destination *d = p->destinations; batch && d; d = d->next)
+		route_to(d, batch, item->ack);
+	pthread_mutex_unlock(&p->mutex);
+	queue__release(p->intake, item, 0);
+}
+
+static void *run_router(void *arg)
+{
+	struct pipeline *p = arg;
+	struct queue_item item;
+
+	while (queue__pop(p->intake, INT64_MAX, &item) == 0)
+		route(p, &item);
+	return NULL;
+}
+
+/* ---- the object ---- */
+
+int pipeline__new(const struct pipeline_config *config, struct pipeline **ret, struct dcm_error *err)
+{
+	struct queue_config intake = { .name = INTAKE_NAME, .policy = QUEUE_REFUSE };
+	struct pipeline *p = NEW(struct pipeline);
+
+	if (!p)
+		return error__nomem(err);
+	p->config = *config;
+	if (!p->config.clock)
+		p->config.clock = &clock__system;
+	intake.reserve_bytes = intake.max_bytes = config->intake_bytes ? config->intake_bytes
+								       : INTAKE_BYTES;
+	intake.stats = config->stats;
+	intake.clock = p->config.clock;
+	pthread_mutex_init(&p->mutex, NULL);
+	p->pool = queue_pool__new(config->shared_bytes ? config->shared_bytes : SHARED_BYTES);
+	if (!p->pool || queue__new(p->pool, &intake, &p->intake) < 0) {
+		pipeline__free(p);
+		return error__nomem(err);
+	}
+	*ret = p;
+	return 0;
+}
+
+void pipeline__free(struct pipeline *p)
+{
+	if (!p)
+		return;
+	queue__unref(p->intake);
+	queue_pool__unref(p->pool);
+	relabel__free(p->relabel);
+	pthread_mutex_destroy(&p->mutex);
+	free(p);
+}
+
+int pipeline__start(struct pipeline *p, struct dcm_error *err)
+{
+	int r = pthread_create(&p->router, NULL, run_router, p);
+
+	if (r > 0)
+		return error__sys(err, -r, "pipeline: no thread for the router");
+	pthread_setname_np(p->router, "router");
+	p->is_running = true;
+	return 0;
+}
+
+int pipeline__emit(struct pipeline *p, struct dcm_batch *batch, dcm_done_fn done, void *ctx)
+{
+	struct ack *ack = done ? ack__new(done, ctx) : NULL;
+	int r;
+
+	if (done && !ack)
+		return -ENOMEM;
+	r = queue__push(p->intake, batch, ack);
+	if (r < 0)
+		ack__cancel(ack);
+	else
+		ack__unref(ack, 0);
+	return r;
+}
+
+void pipeline__set_relabel(struct pipeline *p, struct relabel *r)
+{
+	struct relabel *old;
+
+	pthread_mutex_lock(&p->mutex);
+	old = p->relabel;
+	p->relabel = r;
+	pthread_mutex_unlock(&p->mutex);
+	relabel__free(old);
+}
+
+/* ---- metrics of a destination ---- */
+
+static double read_bytes(void *ctx)
+{
+	struct queue_view v;
+
+	queue__view(((struct destination *)ctx)->queue, &v);
+	return (double)v.bytes;
+}
+
+static double read_batches(void *ctx)
+{
+	struct queue_view v;
+
+	queue__view(((struct destination *)ctx)->queue, &v);
+	return (double)(v.n_batches + v.n_popped);
+}
+
+static double read_oldest(void *ctx)
+{
+	const struct destination *d = ctx;
+	struct queue_view v;
+
+	queue__view(d->queue, &v);
+	return v.oldest_mono_ns
+		       ? (double)(clock__mono(d->pipeline->config.clock) - v.oldest_mono_ns) / 1e9
+		       : 0;
+}
+
+static double read_written_batches(void *ctx)
+{
+	return (double)writer__counts(((struct destination *)ctx)->writer).n_written_batches;
+}
+
+static double read_written_rows(void *ctx)
+{
+	return (double)writer__counts(((struct destination *)ctx)->writer).n_written_rows;
+}
+
+static double read_retries(void *ctx)
+{
+	return (double)writer__counts(((struct destination *)ctx)->writer).n_retries;
+}
+
+static double read_filtered(void *ctx)
+{
+	return (double)((struct destination *)ctx)->n_profiles_filtered;
+}
+
+static void add_metrics(struct destination *d)
+{
+	const struct stats_def defs[] = {
+		{ STATS_GAUGE, "decima_queue_bytes",
+		  "Memory of the batches that wait or are being written.", NULL, read_bytes, d },
+		{ STATS_GAUGE, "decima_queue_batches", "Batches that wait or are being written.",
+		  NULL, read_batches, d },
+		{ STATS_GAUGE, "decima_queue_oldest_seconds",
+		  "How long the oldest of them has waited.", NULL, read_oldest, d },
+		{ STATS_COUNTER, "decima_written_batches_total", "Batches that were written.", NULL,
+		  read_written_batches, d },
+		{ STATS_COUNTER, "decima_written_rows_total", "Rows that were written.", NULL,
+		  read_written_rows, d },
+		{ STATS_COUNTER, "decima_write_retries_total",
+		  "Writes that were put off to a later try.", NULL, read_retries, d },
+		{ STATS_COUNTER, "decima_filtered_profiles_total",
+		  "Profiles that the selector or the rules left out.", NULL, read_filtered, d },
+	};
+	const struct stats_label label = { "instance", d->name };
+
+	for (size_t i = 0; d->pipeline->config.stats && i < sizeof(defs) / sizeof(defs[0]); i++)
+		d->metrics[d->n_metrics++] = stats__register(d->pipeline->config.stats, &defs[i],
+							     &label, 1);
+}
+
+static void remove_metrics(struct destination *d)
+{
+	while (d->n_metrics > 0)
+		stats__unregister(d->pipeline->config.stats, d->metrics[--d->n_metrics]);
+}
+
+/* ---- destinations ---- */
+
+static void free_destination(struct destination *d)
+{
+	route__fini(&d->route);
+	queue__unref(d->queue);
+	free(d->name);
+	free(d);
+}
+
+static int start_writer(struct destination *d, const struct destination_config *config,
+			struct dcm_error *err)
+{
+	struct writer_config w = {
+		.name = d->name,
+		.storage = config->storage,
+		.output = config->output,
+		.handle = config->handle,
+		.write_timeout_ns = config->write_timeout_ns,
+		.give_up_ns = config->give_up_ns,
+		.resolved = config->named ? d->pipeline->config.resolved : NULL,
+		.resolved_ctx = d->pipeline->config.ctx,
+		.trouble = config->trouble,
+		.trouble_ctx = config->trouble_ctx,
+	};
+
+	return writer__start(&w, queue__ref(d->queue), &d->writer, err);
+}
+
+static int fill_destination(struct destination *d, const struct destination_config *config,
+			    struct dcm_error *err)
+{
+	struct queue_config q = {
+		.name = config->name,
+		.policy = config->policy,
+		.reserve_bytes = config->reserve_bytes ? config->reserve_bytes : RESERVE_BYTES,
+		.max_bytes = config->max_bytes,
+		.stats = d->pipeline->config.stats,
+		.clock = d->pipeline->config.clock,
+	};
+
+	d->name = mem__dup_str(config->name, strlen(config->name));
+	if (!d->name || queue__new(d->pipeline->pool, &q, &d->queue) < 0)
+		return error__nomem(err);
+	return start_writer(d, config, err);
+}
+
+int pipeline__add(struct pipeline *p, struct destination_config *config, struct destination **ret,
+		  struct dcm_error *err)
+{
+	struct destination *d = NEW(struct destination), **at;
+	struct route route = config->route;
+	int r;
+
+	config->route = (struct route){ 0 };
+	if (!d) {
+		route__fini(&route);
+		return error__nomem(err);
+	}
+	d->pipeline = p;
+	d->route = route;
+	d->is_storage = config->storage;
+	d->policy = config->policy;
+	r = fill_destination(d, config, err);
+	if (r < 0) {
+		free_destination(d);
+		return r;
+	}
+	add_metrics(d);
+	pthread_mutex_lock(&p->mutex);
+	for (at = &p->destinations; *at; at = &(*at)->next)
+		;
+	*at = d;
+	pthread_mutex_unlock(&p->mutex);
+	*ret = d;
+	return 0;
+}
+
+void pipeline__set_route(struct pipeline *p, struct destination *d, struct route *route)
+{
+	struct route old;
+
+	pthread_mutex_lock(&p->mutex);
+	old = d->route;
+	d->route = *route;
+	pthread_mutex_unlock(&p->mutex);
+	*route = (struct route){ 0 };
+	route__fini(&old);
+}
+
+int pipeline__remove(struct pipeline *p, struct destination *d, int64_t deadline_mono_ns)
+{
+	struct destination **at;
+	int r;
+
+	/* The router may be waiting for room in it, with the mutex. */
+	if (d->policy == QUEUE_BLOCK)
+		queue__close(d->queue);
+	pthread_mutex_lock(&p->mutex);
+	for (at = &p->destinations; *at != d; at = &(*at)->next)
+		;
+	*at = d->next;
+	pthread_mutex_unlock(&p->mutex);
+	remove_metrics(d);
+	r = writer__stop(d->writer, deadline_mono_ns, GRACE_NS);
+	free_destination(d);
+	return r;
+}
+
+/* ---- the whole ---- */
+
+int pipeline__flush(struct pipeline *p, int64_t deadline_mono_ns)
+{
+	int r = queue__flush(p->intake, deadline_mono_ns);
+
+	for (struct destination *d = p->destinations; r == 0 && d; d = d->next)
+		r = queue__flush(d->queue, deadline_mono_ns);
+	return r;
+}
+
+void pipeline__watch(struct pipeline *p)
+{
+	pthread_mutex_lock(&p->mutex);
+	for (struct destination *d = p->destinations; d; d = d->next)
+		writer__watch(d->writer);
+	pthread_mutex_unlock(&p->mutex);
+}
+
+int pipeline__stop(struct pipeline *p, int64_t deadline_mono_ns)
+{
+	int r = 0;
+
+	queue__close(p->intake);
+	if (p->is_running)
+		r = queue__flush(p->intake, deadline_mono_ns);
+	if (r < 0 || !p->is_running)
+		queue__discard(p->intake, "shutdown");
+	/*
+	 * Only this thread changes the list, so it may be read without the mutex, which a blocked
+	 * router has.
+	 */
+	for (struct destination *d = p->destinations; r < 0 && d; d = d->next)
+		if (d->policy == QUEUE_BLOCK)
+			queue__close(d->queue);
+	if (p->is_running)
+		pthread_join(p->router, NULL);
+	p->is_running = false;
+	return r;
+}
+
+void pipeline__each(struct pipeline *p, pipeline_view_fn fn, void *ctx)
+{
+	struct queue_view queue;
+	struct writer_view writer;
+	struct pipeline_view v = { .name = INTAKE_NAME, .queue = &queue };
+
+	v.n_profiles_filtered = p->n_profiles_filtered;
+	queue__view(p->intake, &queue);
+	fn(ctx, &v);
+	pthread_mutex_lock(&p->mutex);
+	for (struct destination *d = p->destinations; d; d = d->next) {
+		v = (struct pipeline_view){ .name = d->name,
+					    .queue = &queue,
+					    .writer = &writer,
+					    .n_profiles_filtered = d->n_profiles_filtered };
+		queue__view(d->queue, &queue);
+		writer__view(d->writer, &writer);
+		fn(ctx, &v);
+	}
+	pthread_mutex_unlock(&p->mutex);
+}

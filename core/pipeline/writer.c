@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/pipeline/writer.c - the thread between a queue and one storage or output
+ *
+ * The thread and the owner each hold a reference; the last one frees. The mutex guards what both
+ * look at; the plugin is never called with it. After writer__stop() has given up on a thread
+ * (`is_abandoned`), that thread touches nothing but the writer and its queue, which was orphaned:
+ * everything else may be gone.
+ */
+#include "core/pipeline/writer.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/base/error.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/base/units.h"
+#include "core/batch/batch.h"
+
+#define GROUP_BATCHES	 64
+#define GROUP_BYTES	 ((uint64_t)16 << 20)
+#define RETRY_FIRST_NS	 ((int64_t)100 * 1000000)
+#define RETRY_LAST_NS	 ((int64_t)10 * 1000000000)
+#define WRITE_TIMEOUT_NS ((int64_t)30 * 1000000000)
+/* Beyond its deadline by so much, a write is called stuck. */
+#define STUCK_NS ((int64_t)5 * 1000000000)
+
+struct writer {
+	struct writer_config config;
+	char *name;
+	struct queue *queue;
+	pthread_t thread;
+
+	pthread_mutex_t mutex;
+	pthread_cond_t ended;
+	uint32_t refs;
+	bool has_ended, is_abandoned;
+	int64_t stop_at_ns;		       /* INT64_MAX: not stopping */
+	int64_t writing_since_ns, retry_at_ns; /* as in writer_view */
+	char trouble[256];
+	int trouble_code; /* 0: well */
+
+	/* Atomic and not under the mutex: metrics read them while they hold theirs. */
+	_Atomic uint64_t n_written_batches, n_written_rows, n_retries;
+};
+
+/* Batches that went to the plugin together, until it says what became of them. */
+struct group {
+	struct writer *writer; /* a reference */
+	uint32_t n;
+	struct queue_item items[];
+};
+
+static int64_t now_ns(void)
+{
+	return clock__mono(&clock__system);
+}
+
+/* ---- life ---- */
+
+static void unref(struct writer *w)
+{
+	uint32_t left;
+
+	pthread_mutex_lock(&w->mutex);
+	left = --w->refs;
+	pthread_mutex_unlock(&w->mutex);
+	if (left > 0)
+		return;
+	queue__unref(w->queue);
+	pthread_cond_destroy(&w->ended);
+	pthread_mutex_destroy(&w->mutex);
+	free(w->name);
+	free(w);
+}
+
+static bool is_abandoned(struct writer *w)
+{
+	bool is;
+
+	pthread_mutex_lock(&w->mutex);
+	is = w->is_abandoned;
+	pthread_mutex_unlock(&w->mutex);
+	return is;
+}
+
+static int64_t stop_at(struct writer *w)
+{
+	int64_t at;
+
+	pthread_mutex_lock(&w->mutex);
+	at = w->stop_at_ns;
+	pthread_mutex_unlock(&w->mutex);
+	return at;
+}
+
+/* ---- telling ---- */
+
+/* With the mutex. */
+static void set_trouble(struct writer *w, int code, const char *sentence)
+{
+	if (w->is_abandoned || (code == w->trouble_code && strcmp(w->trouble, sentence) == 0))
+		return;
+	w->trouble_code = code;
+	snprintf(w->trouble, sizeof(w->trouble), "%s", sentence);
+	w->trouble[str__utf8_cut(w->trouble, strlen(w->trouble))] = '\0';
+	if (w->config.trouble)
+		w->config.trouble(w->config.trouble_ctx, code, w->trouble);
+}
+
+static void begin_write(struct writer *w)
+{
+	pthread_mutex_lock(&w->mutex);
+	w->writing_since_ns = now_ns();
+	w->retry_at_ns = 0;
+	pthread_mutex_unlock(&w->mutex);
+}
+
+static void end_write(struct writer *w, int code, struct dcm_error *why)
+{
+	if (code < 0 && !why->text[0])
+		error__sys(why, code, "write failed");
+	pthread_mutex_lock(&w->mutex);
+	w->writing_since_ns = 0;
+	set_trouble(w, code, code < 0 ? why->text : "");
+	pthread_mutex_unlock(&w->mutex);
+}
+
+static uint64_t rows_of(const struct dcm_batch *b)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < b->n_profiles; i++)
+		n += b->profiles[i].n_rows;
+	return n;
+}
+
+static void count_written(struct writer *w, const struct dcm_batch *b)
+{
+	atomic_fetch_add_explicit(&w->n_written_batches, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&w->n_written_rows, rows_of(b), memory_order_relaxed);
+}
+
+/* ---- trying again ---- */
+
+struct retry {
+	int64_t first_ns, wait_ns;
+};
+
+/* May a later try go well? A full disk is an output's own affair: it says -EAGAIN. */
+static bool is_passing(const struct writer *w, int code)
+{
+	return code == -EAGAIN || code == -ENOMEM ||
+	       (w->config.storage && (code == -ENOSPC || code == -EIO));
+}
+
+/* Waits before the next try. false: no more tries; *ret_reason says why. */
+static bool wait_for_retry(struct writer *w, struct retry *t, const char **ret_reason)
+{
+	int64_t now = now_ns(), stop = stop_at(w), at;
+
+	if (t->first_ns == 0)
+		t->first_ns = now;
+	t->wait_ns = t->wait_ns == 0 ? RETRY_FIRST_NS : t->wait_ns * 2;
+	if (t->wait_ns > RETRY_LAST_NS)
+		t->wait_ns = RETRY_LAST_NS;
+	if (now >= stop || is_abandoned(w)) {
+		*ret_reason = "shutdown";
+		return false;
+	}
+	if (w->config.give_up_ns > 0 && now - t->first_ns >= w->config.give_up_ns) {
+		*ret_reason = "gave_up";
+		return false;
+	}
+	at = now + t->wait_ns < stop ? now + t->wait_ns : stop;
+	pthread_mutex_lock(&w->mutex);
+	w->n_retries++;
+	w->retry_at_ns = at;
+	pthread_mutex_unlock(&w->mutex);
+	queue__pause(w->queue, at);
+	return true;
+}
+
+/* ---- an output ---- */
+
+/* The named view, made once for all tries; NULL and a code when it cannot be. */
+static int view_for(struct writer *w, struct dcm_batch *batch, struct dcm_batch **ret,
+		    struct dcm_error *err)
+{
+	if (*ret)
+		return 0;
+	if (w->config.resolved)
+		return w->config.resolved(w->config.resolved_ctx, batch, ret, err);
+	*ret = batch__ref(batch);
+	return 0;
+}
+
+static int write_once(struct writer *w, struct dcm_batch *batch, struct dcm_batch **view,
+		      struct dcm_error *why)
+{
+	int64_t deadline = now_ns() + w->config.write_timeout_ns, stop = stop_at(w);
+	int r = view_for(w, batch, view, why);
+
+	if (r == 0) {
+		begin_write(w);
+		r = w->config.output->write(w->config.handle, *view,
+					    deadline < stop ? deadline : stop, why);
+	}
+	if (r > 0)
+		r = -EIO;
+	end_write(w, r, why);
+	return r;
+}
+
+static void write_output(struct writer *w, struct queue_item *item)
+{
+	CLEANUP(batch__unrefp) struct dcm_batch *view = NULL;
+	struct retry retry = { 0 };
+	const char *reason = "rejected";
+	int r;
+
+	do {
+		struct dcm_error why = DCM_ERROR_INIT;
+
+		r = write_once(w, item->batch, &view, &why);
+	} while (is_passing(w, r) && wait_for_retry(w, &retry, &reason));
+	if (r == 0) {
+		count_written(w, item->batch);
+		queue__release(w->queue, item, 0);
+	} else {
+		queue__lose(w->queue, item, reason, r);
+	}
+}
+
+/* ---- a storage ---- */
+
+/*
+ * From any thread of the plugin, perhaps before its write() returned, perhaps after the writer has
+ * ended.
+ */
+static void group_done(void *ctx, int status)
+{
+	struct group *g = ctx;
+	struct writer *w = g->writer;
+
+	for (uint32_t i = 0; i < g->n; i++) {
+		if (status >= 0) {
+			count_written(w, g->items[i].batch);
+			queue__release(w->queue, &g->items[i], 0);
+		} else {
+			queue__lose(w->queue, &g->items[i], "rejected", status);
+		}
+	}
+	unref(w);
+	free(g);
+}
+
+static int write_group(struct writer *w, struct group *g, struct dcm_error *why)
+{
+	struct dcm_batch *batches[GROUP_BATCHES];
+	int r;
+
+	for (uint32_t i = 0; i < g->n; i++)
+		batches[i] = g->items[i].batch;
+	pthread_mutex_lock(&w->mutex);
+	w->refs++;
+	pthread_mutex_unlock(&w->mutex);
+	g->writer = w;
+	begin_write(w);
+	r = w->config.storage->write(w->config.handle, batches, g->n, group_done, g, why);
+	if (r > 0)
+		r = -EIO;
+	/* The group may be gone by now when r is 0. */
+	if (r < 0)
+		unref(w);
+	end_write(w, r, why);
+	return r;
+}
+
+/*
+ * Writes [n] items as one group, trying again while that may help. 0: taken over; else the items
+ * are still ours.
+ */
+static int try_items(struct writer *w, struct queue_item *items, uint32_t n, const char **ret_reason)
+{
+	struct retry retry = { 0 };
+	struct group *g;
+	int r;
+
+	do {
+		struct dcm_error why = DCM_ERROR_INIT;
+
+		r = -ENOMEM;
+		g = malloc(sizeof(*g) + n * sizeof(g->items[0]));
+		if (g) {
+			g->n = n;
+			memcpy(g->items, items, n * sizeof(g->items[0]));
+			r = write_group(w, g, &why);
+		}
+		if (r < 0)
+			free(g);
+	} while (is_passing(w, r) && wait_for_retry(w, &retry, ret_reason));
+	return r;
+}
+
+static void write_storage(struct writer *w, struct queue_item *items, uint32_t n)
+{
+	const char *reason = "rejected";
+	int r = try_items(w, items, n, &reason);
+
+	if (r == 0)
+		return;
+	/* One that can never be stored must not take the others with it. */
+	for (uint32_t i = 0; i < n; i++) {
+		if (n > 1 && strcmp(reason, "rejected") == 0)
+			r = try_items(w, &items[i], 1, &reason);
+		if (r < 0)
+			queue__lose(w->queue, &items[i], reason, r);
+	}
+}
+
+/* More of what waits, without waiting, up to a group. */
+static uint32_t gather(struct writer *w, struct queue_item items[static GROUP_BATCHES])
+{
+	uint64_t bytes = items[0].bytes;
+	uint32_t n = 1;
+
+	while (n < w->config.max_group && bytes < GROUP_BYTES && queue__pop(w->queue, 0, &items[n]) == 0)
+		bytes += items[n++].bytes;
+	return n;
+}
+
+/* ---- the thread ---- */
+
+static void *run(void *arg)
+{
+	struct writer *w = arg;
+	struct queue_item items[GROUP_BATCHES];
+
+	while (queue__pop(w->queue, INT64_MAX, &items[0]) == 0) {
+		if (w->config.storage)
+			write_storage(w, items, gather(w, items));
+		else
+			write_output(w, &items[0]);
+		if (now_ns() >= stop_at(w))
+			queue__discard(w->queue, "shutdown");
+	}
+	pthread_mutex_lock(&w->mutex);
+	w->has_ended = true;
+	pthread_cond_broadcast(&w->ended);
+	pthread_mutex_unlock(&w->mutex);
+	unref(w);
+	return NULL;
+}
+
+static void init_sync(struct writer *w)
+{
+	pthread_condattr_t attr;
+
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&w->ended, &attr);
+	pthread_condattr_destroy(&attr);
+	pthread_mutex_init(&w->mutex, NULL);
+}
+
+int writer__start(const struct writer_config *config, struct queue *queue, struct writer **ret,
+		  struct dcm_error *err)
+{
+	struct writer *w = NEW(struct writer);
+	char short_name[16];
+	int r;
+
+	if (w)
+		w->name = mem__dup_str(config->name, strlen(config->name));
+	if (!w || !w->name) {
+		free(w);
+		queue__unref(queue);
+		return error__nomem(err);
+	}
+	w->config = *config;
+	w->config.name = w->name;
+	if (w->config.max_group == 0 || w->config.max_group > GROUP_BATCHES)
+		w->config.max_group = GROUP_BATCHES;
+	if (w->config.write_timeout_ns <= 0)
+		w->config.write_timeout_ns = WRITE_TIMEOUT_NS;
+	w->queue = queue;
+	w->stop_at_ns = INT64_MAX;
+	w->refs = 2;
+	init_sync(w);
+	r = pthread_create(&w->thread, NULL, run, w);
+	if (r > 0) {
+		w->refs = 1;
+		unref(w);
+		return error__sys(err, -r, "%s: no thread for writing", config->name);
+	}
+	snprintf(short_name, sizeof(short_name), "w:%s", config->name);
+	pthread_setname_np(w->thread, short_name);
+	*ret = w;
+	return 0;
+}
+
+/* Waits for the end of the thread; false at the deadline. With the mutex. */
+static bool wait_for_end(struct writer *w, int64_t deadline_ns)
+{
+	struct timespec ts = { .tv_sec = deadline_ns / 1000000000, .tv_nsec = deadline_ns % 1000000000 };
+	int r = 0;
+
+	while (!w->has_ended && r != ETIMEDOUT)
+		r = pthread_cond_timedwait(&w->ended, &w->mutex, &ts);
+	return w->has_ended;
+}
+
+int writer__stop(struct writer *w, int64_t deadline_mono_ns, int64_t grace_ns)
+{
+	int64_t now = now_ns();
+	bool has_ended;
+
+	if (deadline_mono_ns < now)
+		deadline_mono_ns = now;
+	pthread_mutex_lock(&w->mutex);
+	w->stop_at_ns = deadline_mono_ns;
+	pthread_mutex_unlock(&w->mutex);
+	queue__close(w->queue);
+
+	pthread_mutex_lock(&w->mutex);
+	if (!wait_for_end(w, deadline_mono_ns)) {
+		/* What is queued cannot be written any more; what is being written may still be. */
+		pthread_mutex_unlock(&w->mutex);
+		queue__discard(w->queue, "shutdown");
+		queue__wake(w->queue);
+		pthread_mutex_lock(&w->mutex);
+		wait_for_end(w, deadline_mono_ns + grace_ns);
+	}
+	has_ended = w->has_ended;
+	w->is_abandoned = !has_ended;
+	pthread_mutex_unlock(&w->mutex);
+	if (has_ended) {
+		pthread_join(w->thread, NULL);
+	} else {
+		pthread_detach(w->thread);
+		queue__orphan(w->queue);
+	}
+	unref(w);
+	return has_ended ? 0 : -ETIMEDOUT;
+}
+
+struct queue *writer__queue(struct writer *w)
+{
+	return w->queue;
+}
+
+void writer__watch(struct writer *w)
+{
+	char sentence[128], took[48];
+	int64_t since, now = now_ns();
+
+	pthread_mutex_lock(&w->mutex);
+	since = w->writing_since_ns;
+	if (since > 0 && now - since > w->config.write_timeout_ns + STUCK_NS) {
+		int64_t s = (now - since) / 1000000000;
+
+		/* To the ten seconds, so that the sentence does not change all the time. */
+		units__format_duration((s - s % 10) * 1000000000, took);
+		snprintf(sentence, sizeof(sentence),
+			 "has not come back from a write for %s; what it writes to may hang", took);
+		set_trouble(w, -ETIMEDOUT, sentence);
+	}
+	pthread_mutex_unlock(&w->mutex);
+}
+
+struct writer_counts writer__counts(const struct writer *w)
+{
+	return (struct writer_counts){ .n_written_batches = w->n_written_batches,
+				       .n_written_rows = w->n_written_rows,
+				       .n_retries = w->n_retries };
+}
+
+void writer__view(struct writer *w, struct writer_view *ret)
+{
+	pthread_mutex_lock(&w->mutex);
+	*ret = (struct writer_view){ .counts = writer__counts(w),
+				     .writing_since_mono_ns = w->writing_since_ns,
+				     .retry_at_mono_ns = w->retry_at_ns };
+	memcpy(ret->trouble, w->trouble, sizeof(ret->trouble));
+	pthread_mutex_unlock(&w->mutex);
+}
