@@ -2,7 +2,17 @@
 # core/pipeline/local.mk - queues, relabelling, routing, writers
 noinst_LTLIBRARIES += core/pipeline/libpipeline.la
 core_pipeline_libpipeline_la_SOURCES = \
-	core/pipeline/options.c core/pipeline/options.h
+	core/pipeline/md5.c core/pipeline/md5.h \
+	core/pipeline/options.c core/pipeline/options.h \
+	core/pipeline/outcome.c core/pipeline/outcome.h \
+	core/pipeline/overlay.c core/pipeline/overlay.h \
+	core/pipeline/pipeline.c core/pipeline/pipeline.h \
+	core/pipeline/queue.c core/pipeline/queue.h \
+	core/pipeline/relabel.c core/pipeline/relabel.h \
+	core/pipeline/router.c core/pipeline/router.h \
+	core/pipeline/rules.c core/pipeline/rules.h \
+	core/pipeline/scheduler.c core/pipeline/scheduler.h \
+	core/pipeline/writer.c core/pipeline/writer.h
 core_pipeline_libpipeline_la_CFLAGS = $(AM_CFLAGS) $(PCRE2_CFLAGS)
 
 PIPELINE_LA = core/pipeline/libpipeline.la $(QUERY_LA) $(PLUGIN_LA)
