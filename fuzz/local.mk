@@ -18,3 +18,7 @@ else
 FUZZ_MAIN = fuzz/replay_main.c
 endif
 EXTRA_DIST += fuzz/corpus fuzz/floors
+
+fuzz_programs += fuzz/fuzz_wire
+fuzz_fuzz_wire_SOURCES = fuzz/fuzz_wire.c $(FUZZ_MAIN) tests/unit/batch_judge.c tests/unit/batch_judge.h
+fuzz_fuzz_wire_LDADD = $(CODEC_LA) $(FUZZ_LDFLAGS)

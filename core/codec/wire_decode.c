@@ -1,0 +1,566 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/codec/wire_decode.c - reads a batch's own encoding, whoever wrote the bytes
+ *
+ * Nothing is trusted: a count is held against the bytes that are left before memory is taken for
+ * it, ids go through maps of what was read so far, and the builder checks, interns and hashes as it
+ * does for everybody. A fault fails the builder, so that sealing reports the first one.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/cleanup.h"
+#include "core/base/error.h"
+#include "core/base/hash.h"
+#include "core/base/mem.h"
+#include "core/batch/builder.h"
+#include "core/codec/wire.h"
+#include "core/codec/wire_tables.h"
+
+static int64_t unzigzag(uint64_t v)
+{
+	return (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Decoding: bytes, numbers, columns
+ */
+
+/* The builder's ids of the entries read so far, by their ids in the bytes. */
+struct map {
+	uint32_t *ids; /* [n] */
+	uint32_t n;
+};
+
+enum map_of {
+	STRINGS,
+	MAPPINGS,
+	FUNCTIONS,
+	PROCESSES,
+	LOCATIONS,
+	STACKS,
+	SERIES,
+	LABEL_SETS,
+	N_MAPS
+};
+static const char *const map_names[N_MAPS] = { "string",   "mapping", "function", "process",
+					       "location", "stack",   "series",	  "label set" };
+
+struct decoder {
+	const uint8_t *p, *end;
+	const char *where; /* the table at hand */
+	struct dcm_builder *b;
+	struct map maps[N_MAPS];
+};
+
+static bool damaged(struct decoder *d, const char *fault)
+{
+	builder__fail(d->b, -EBADMSG, "%s: %s", d->where, fault);
+	return false;
+}
+
+static size_t left(const struct decoder *d)
+{
+	return (size_t)(d->end - d->p);
+}
+
+static __attribute__((noinline)) bool take_long(struct decoder *d, uint64_t *ret)
+{
+	uint64_t v = 0;
+
+	for (unsigned shift = 0; shift < 70 && d->p < d->end; shift += 7) {
+		uint8_t c = *d->p++;
+		/* The tenth byte holds the last bit alone. */
+		if (shift == 63 && c > 1)
+			return damaged(d, "a number has more than 64 bits");
+		v |= (uint64_t)(c & 0x7f) << shift;
+		if (c < 0x80) {
+			*ret = v;
+			return true;
+		}
+	}
+	return damaged(d, "the bytes end too early");
+}
+
+static inline bool take(struct decoder *d, uint64_t *ret)
+{
+	/* Most numbers have one byte or two. */
+	if (left(d) >= 2) {
+		if (d->p[0] < 0x80) {
+			*ret = *d->p++;
+			return true;
+		}
+		if (d->p[1] < 0x80) {
+			*ret = (uint64_t)(d->p[0] & 0x7f) | (uint64_t)d->p[1] << 7;
+			d->p += 2;
+			return true;
+		}
+	}
+	return take_long(d, ret);
+}
+
+static bool take_u32(struct decoder *d, uint32_t *ret)
+{
+	uint64_t v;
+
+	if (!take(d, &v))
+		return false;
+	if (v > UINT32_MAX)
+		return damaged(d, "a number has more than 32 bits");
+	*ret = (uint32_t)v;
+	return true;
+}
+
+/* A count of things that have at least so many bytes each, and so cannot be more than are left. */
+static bool fits(struct decoder *d, uint64_t n, size_t bytes_each)
+{
+	return n <= left(d) / bytes_each || damaged(d, "more entries than there are bytes for");
+}
+
+static bool take_count(struct decoder *d, const char *where, size_t bytes_each, uint32_t *ret)
+{
+	d->where = where;
+	return take_u32(d, ret) && fits(d, *ret, bytes_each);
+}
+
+/* Where the number goes, and what it may be. */
+static inline bool set_field(struct decoder *d, uint8_t *p, uint64_t v, enum wire_how how)
+{
+	uint32_t u32 = (uint32_t)(how == WIRE_ID ? v - 1 : v);
+
+	switch (how) {
+	case WIRE_U8:
+		*p = (uint8_t)v;
+		return v <= UINT8_MAX || damaged(d, "a number has more than 8 bits");
+	case WIRE_U32:
+	case WIRE_ID:
+		memcpy(p, &u32, sizeof(u32));
+		return v <= UINT32_MAX || damaged(d, "a number has more than 32 bits");
+	case WIRE_I64:
+		v = (uint64_t)unzigzag(v);
+		memcpy(p, &v, sizeof(v));
+		return true;
+	case WIRE_U64:
+		memcpy(p, &v, sizeof(v));
+		return true;
+	}
+	return false;
+}
+
+static bool take_column(struct decoder *d, void *base, size_t stride, size_t n, struct wire_column column)
+{
+	uint8_t *p = (uint8_t *)base + column.offset;
+	uint64_t v;
+
+	for (size_t i = 0; i < n; i++, p += stride)
+		if (!take(d, &v) || !set_field(d, p, v, column.how))
+			return false;
+	return true;
+}
+
+/* [n] structs, zero but for the table's columns; the caller frees. NULL: the builder has failed. */
+static void *take_structs(struct decoder *d, const struct wire_table *t, uint64_t n)
+{
+	d->where = t->name;
+	if (!fits(d, n, t->n_columns))
+		return NULL;
+	CLEANUP(mem__freep) void *structs = mem__zalloc(n, t->stride);
+	if (!structs) {
+		builder__fail(d->b, -ENOMEM, "out of memory");
+		return NULL;
+	}
+	for (uint32_t i = 0; i < t->n_columns; i++)
+		if (!take_column(d, structs, t->stride, n, t->columns[i]))
+			return NULL;
+	return take_ptr(structs);
+}
+
+static void *take_table(struct decoder *d, const struct wire_table *t, uint32_t *ret_n)
+{
+	return take_count(d, t->name, t->n_columns, ret_n) ? take_structs(d, t, *ret_n) : NULL;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Decoding: table after table into the builder. Each returns false when the builder has failed.
+ */
+
+static bool make_map(struct decoder *d, enum map_of which, size_t n)
+{
+	struct map *m = &d->maps[which];
+
+	m->ids = mem__zalloc(n, sizeof(*m->ids));
+	if (!m->ids) {
+		builder__fail(d->b, -ENOMEM, "out of memory");
+		return false;
+	}
+	m->n = (uint32_t)n;
+	return true;
+}
+
+static inline bool translate(struct decoder *d, enum map_of which, uint32_t *id)
+{
+	const struct map *m = &d->maps[which];
+
+	if (*id >= m->n) {
+		builder__fail(d->b, -EINVAL, "%s: %s %u is not one of the %u", d->where,
+			      map_names[which], *id, m->n);
+		return false;
+	}
+	*id = m->ids[*id];
+	return true;
+}
+
+static inline bool translate_or_none(struct decoder *d, enum map_of which, uint32_t *id)
+{
+	return *id == DCM_NONE || translate(d, which, id);
+}
+
+static bool decode_strings(struct decoder *d)
+{
+	const struct wire_table lengths_table = { WIRE_TABLE("strings", uint32_t, 1),
+						  .columns = { { 0, WIRE_U32 } } };
+	uint32_t n;
+	CLEANUP(mem__freep) uint32_t *lengths = take_table(d, &lengths_table, &n);
+
+	if (!lengths || !make_map(d, STRINGS, (size_t)n + 1))
+		return false;
+	for (uint32_t i = 0; i < n; i++) {
+		if (lengths[i] > left(d))
+			return damaged(d, "the bytes end too early");
+		struct dcm_str s = { (const char *)d->p, lengths[i] };
+		d->maps[STRINGS].ids[i + 1] = builder__string(d->b, s);
+		d->p += lengths[i];
+	}
+	return !builder__error(d->b);
+}
+
+static bool decode_mappings(struct decoder *d)
+{
+	uint32_t n;
+	CLEANUP(mem__freep) struct dcm_mapping *mappings = take_table(d, &wire__mappings, &n);
+
+	if (!mappings || !make_map(d, MAPPINGS, n))
+		return false;
+	for (uint32_t i = 0; i < n; i++) {
+		struct dcm_mapping *m = &mappings[i];
+		if (!translate(d, STRINGS, &m->file) || !translate(d, STRINGS, &m->build_id))
+			return false;
+		d->maps[MAPPINGS].ids[i] = builder__mapping(d->b, m);
+	}
+	return !builder__error(d->b);
+}
+
+static bool decode_functions(struct decoder *d)
+{
+	uint32_t n;
+	CLEANUP(mem__freep) struct dcm_function *functions = take_table(d, &wire__functions, &n);
+
+	if (!functions || !make_map(d, FUNCTIONS, n))
+		return false;
+	for (uint32_t i = 0; i < n; i++) {
+		struct dcm_function *f = &functions[i];
+		if (!translate(d, STRINGS, &f->name) || !translate(d, STRINGS, &f->system_name) ||
+		    !translate(d, STRINGS, &f->file))
+			return false;
+		d->maps[FUNCTIONS].ids[i] = builder__function(d->b, f);
+	}
+	return !builder__error(d->b);
+}
+
+static bool decode_processes(struct decoder *d)
+{
+	uint32_t n;
+	CLEANUP(mem__freep) struct dcm_process *processes = take_table(d, &wire__processes, &n);
+
+	if (!processes || !make_map(d, PROCESSES, n))
+		return false;
+	for (uint32_t i = 0; i < n; i++)
+		d->maps[PROCESSES].ids[i] = builder__process(d->b, &processes[i]);
+	return !builder__error(d->b);
+}
+
+static bool decode_locations(struct decoder *d)
+{
+	uint32_t n;
+	uint64_t n_lines = 0;
+	CLEANUP(mem__freep) struct dcm_location *locations = take_table(d, &wire__locations, &n);
+	if (!locations || !make_map(d, LOCATIONS, n))
+		return false;
+	for (uint32_t i = 0; i < n; i++)
+		n_lines += locations[i].n_lines;
+	CLEANUP(mem__freep) struct dcm_line *lines = take_structs(d, &wire__lines, n_lines);
+	if (!lines)
+		return false;
+	for (uint64_t i = 0; i < n_lines; i++)
+		if (!translate_or_none(d, FUNCTIONS, &lines[i].function))
+			return false;
+
+	d->where = wire__locations.name;
+	const struct dcm_line *next = lines;
+	for (uint32_t i = 0; i < n; i++) {
+		struct dcm_location *l = &locations[i];
+		if (!translate_or_none(d, MAPPINGS, &l->mapping) ||
+		    !translate_or_none(d, PROCESSES, &l->process))
+			return false;
+		d->maps[LOCATIONS].ids[i] = builder__location(d->b, l, next, l->n_lines);
+		next += l->n_lines;
+	}
+	return !builder__error(d->b);
+}
+
+/* The lengths of a table's entries and what the entries are made of; the caller frees both. */
+struct spanned {
+	uint32_t *lengths; /* [n] */
+	void *structs;	   /* as many as the lengths add up to */
+	uint32_t n;
+	uint64_t n_structs;
+};
+
+static void spanned__fini(struct spanned *s)
+{
+	free(s->lengths);
+	free(s->structs);
+}
+
+static bool take_spanned(struct decoder *d, const struct wire_table *t, struct spanned *ret)
+{
+	const struct wire_table lengths_table = { WIRE_TABLE(t->name, uint32_t, 1),
+						  .columns = { { 0, WIRE_U32 } } };
+
+	ret->lengths = take_table(d, &lengths_table, &ret->n);
+	if (!ret->lengths)
+		return false;
+	for (uint32_t i = 0; i < ret->n; i++)
+		ret->n_structs += ret->lengths[i];
+	ret->structs = take_structs(d, t, ret->n_structs);
+	return ret->structs;
+}
+
+static bool decode_stacks(struct decoder *d)
+{
+	CLEANUP(spanned__fini) struct spanned s = { 0 };
+	if (!take_spanned(d, &wire__stack_locations, &s) || !make_map(d, STACKS, s.n))
+		return false;
+	uint32_t *locations = s.structs;
+	for (uint64_t i = 0; i < s.n_structs; i++)
+		if (!translate(d, LOCATIONS, &locations[i]))
+			return false;
+	for (uint32_t i = 0; i < s.n; i++) {
+		d->maps[STACKS].ids[i] = builder__stack(d->b, locations, s.lengths[i]);
+		locations += s.lengths[i];
+	}
+	return !builder__error(d->b);
+}
+
+static bool decode_series(struct decoder *d)
+{
+	CLEANUP(spanned__fini) struct spanned s = { 0 };
+	if (!take_spanned(d, &wire__pairs, &s) || !make_map(d, SERIES, s.n))
+		return false;
+	struct dcm_pair *pairs = s.structs;
+	for (uint64_t i = 0; i < s.n_structs; i++)
+		if (!translate(d, STRINGS, &pairs[i].name) || !translate(d, STRINGS, &pairs[i].value))
+			return false;
+	for (uint32_t i = 0; i < s.n; i++) {
+		d->maps[SERIES].ids[i] = builder__series(d->b, pairs, s.lengths[i]);
+		pairs += s.lengths[i];
+	}
+	return !builder__error(d->b);
+}
+
+static bool decode_label_sets(struct decoder *d)
+{
+	CLEANUP(spanned__fini) struct spanned s = { 0 };
+	if (!take_spanned(d, &wire__labels, &s) || !make_map(d, LABEL_SETS, s.n))
+		return false;
+	struct dcm_label *labels = s.structs;
+	for (uint64_t i = 0; i < s.n_structs; i++)
+		if (!translate(d, STRINGS, &labels[i].name) || !translate(d, STRINGS, &labels[i].str) ||
+		    !translate_or_none(d, STRINGS, &labels[i].unit))
+			return false;
+	for (uint32_t i = 0; i < s.n; i++) {
+		d->maps[LABEL_SETS].ids[i] = builder__label_set(d->b, labels, s.lengths[i]);
+		labels += s.lengths[i];
+	}
+	return !builder__error(d->b);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Decoding: profiles and rows
+ */
+
+struct rows {
+	uint32_t *stacks, *label_sets; /* [n] */
+	int64_t *values;	       /* [n * n_types], row by row */
+};
+
+static void rows__fini(struct rows *r)
+{
+	free(r->stacks);
+	free(r->label_sets);
+	free(r->values);
+}
+
+/* Ids as differences, translated. */
+static bool take_ids(struct decoder *d, enum map_of which, uint32_t *ret, uint32_t n)
+{
+	uint64_t v, before = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (!take(d, &v))
+			return false;
+		/* Wraps where it is nonsense, and is then too large. */
+		before += (uint64_t)unzigzag(v);
+		ret[i] = before > UINT32_MAX ? UINT32_MAX : (uint32_t)before;
+		if (!translate(d, which, &ret[i]))
+			return false;
+	}
+	return true;
+}
+
+static bool take_values(struct decoder *d, int64_t *ret, uint32_t n, uint32_t stride)
+{
+	uint64_t factor, v;
+
+	if (!take(d, &factor))
+		return false;
+	if (factor == 0 || factor > INT64_MAX)
+		return damaged(d,
+			       "the common factor of a column's values is not a positive number");
+	for (uint32_t i = 0; i < n; i++, ret += stride) {
+		if (!take(d, &v))
+			return false;
+		if (__builtin_mul_overflow(unzigzag(v), (int64_t)factor, ret))
+			return damaged(d, "a value has more than 64 bits");
+	}
+	return true;
+}
+
+static bool decode_rows(struct decoder *d, uint32_t n, uint32_t n_types)
+{
+	CLEANUP(rows__fini) struct rows r = { 0 };
+
+	d->where = "rows";
+	if (n == 0)
+		return true;
+	if (!fits(d, n, 2 + n_types))
+		return false;
+	r.stacks = mem__resize(NULL, n, sizeof(*r.stacks));
+	r.label_sets = mem__resize(NULL, n, sizeof(*r.label_sets));
+	r.values = mem__resize(NULL, (size_t)n * n_types, sizeof(*r.values));
+	if (!r.stacks || !r.label_sets || !r.values) {
+		builder__fail(d->b, -ENOMEM, "out of memory");
+		return false;
+	}
+	if (!take_ids(d, STACKS, r.stacks, n) || !take_ids(d, LABEL_SETS, r.label_sets, n))
+		return false;
+	for (uint32_t k = 0; k < n_types; k++)
+		if (!take_values(d, r.values + k, n, n_types))
+			return false;
+	for (uint32_t i = 0; i < n; i++)
+		builder__row(d->b, r.stacks[i], r.label_sets[i], r.values + (size_t)i * n_types);
+	return !builder__error(d->b);
+}
+
+static bool translate_type(struct decoder *d, struct dcm_type *t)
+{
+	return translate(d, STRINGS, &t->name) && translate(d, STRINGS, &t->sample_type) &&
+	       translate(d, STRINGS, &t->sample_unit) && translate(d, STRINGS, &t->period_type) &&
+	       translate(d, STRINGS, &t->period_unit);
+}
+
+static bool decode_profiles(struct decoder *d)
+{
+	uint32_t n_types, n;
+	CLEANUP(mem__freep) struct dcm_type *types = take_table(d, &wire__types, &n_types);
+	if (!types)
+		return false;
+	for (uint32_t i = 0; i < n_types; i++)
+		if (!translate_type(d, &types[i]))
+			return false;
+	CLEANUP(mem__freep) struct dcm_profile *profiles = take_table(d, &wire__profiles, &n);
+	if (!profiles)
+		return false;
+	for (uint32_t i = 0; i < n; i++) {
+		struct dcm_profile *p = &profiles[i];
+		d->where = wire__profiles.name;
+		if (p->type_off > n_types || p->n_types > n_types - p->type_off)
+			return damaged(d, "its types are not in the table of types");
+		if (!translate(d, SERIES, &p->series))
+			return false;
+		builder__profile(d->b, p, types + p->type_off, p->n_types);
+		if (builder__error(d->b) || !decode_rows(d, p->n_rows, p->n_types))
+			return false;
+	}
+	return true;
+}
+
+static bool decode_body(struct decoder *d)
+{
+	struct dcm_hash source;
+	uint64_t sequence;
+
+	d->where = "id";
+	if (left(d) < sizeof(source))
+		return damaged(d, "the bytes end too early");
+	memcpy(&source, d->p, sizeof(source));
+	d->p += sizeof(source);
+	if (!take(d, &sequence))
+		return false;
+	builder__set_source(d->b, source, sequence);
+	if (!decode_strings(d) || !decode_mappings(d) || !decode_functions(d) ||
+	    !decode_processes(d) || !decode_locations(d) || !decode_stacks(d) ||
+	    !decode_series(d) || !decode_label_sets(d) || !decode_profiles(d))
+		return false;
+	d->where = "end";
+	return left(d) == 0 || damaged(d, "bytes follow that belong to nothing");
+}
+
+static int check_header(const uint8_t *data, size_t n, struct dcm_error *err)
+{
+	uint16_t version, flags;
+	uint64_t n_body, sum;
+
+	if (n < WIRE_HEADER_BYTES || memcmp(data, WIRE_MAGIC, WIRE_MAGIC_BYTES) != 0)
+		return error__set(err, -EBADMSG,
+				  "batch format: it does not begin with the mark of a batch");
+	memcpy(&version, data + 4, sizeof(version));
+	memcpy(&flags, data + 6, sizeof(flags));
+	memcpy(&n_body, data + 8, sizeof(n_body));
+	memcpy(&sum, data + 16, sizeof(sum));
+	if (version != WIRE_VERSION || flags)
+		return error__set(
+			err, -EPROTONOSUPPORT,
+			"batch format: version %u with flags %u; this program reads version %u",
+			version, flags, (unsigned)WIRE_VERSION);
+	if (n_body != n - WIRE_HEADER_BYTES)
+		return error__set(err, -EBADMSG, "batch format: %zu bytes where %llu were written",
+				  n - WIRE_HEADER_BYTES, (unsigned long long)n_body);
+	if (hash__bytes(data + WIRE_HEADER_BYTES, n - WIRE_HEADER_BYTES, 0) != sum)
+		return error__set(err, -EBADMSG, "batch format: damaged: the checksum does not fit");
+	return 0;
+}
+
+int wire__decode(const void *data, size_t n, struct dcm_batch **ret_batch, struct dcm_error *err)
+{
+	int r = check_header(data, n, err);
+	if (r < 0)
+		return r;
+	/* The worst that honest bytes need is about 20 a byte. */
+	CLEANUP(builder__freep) struct dcm_builder *b = builder__new(((uint64_t)16 << 20) + 32 * n);
+	if (!b)
+		return error__nomem(err);
+	struct decoder d = {
+		.p = (const uint8_t *)data + WIRE_HEADER_BYTES,
+		.end = (const uint8_t *)data + n,
+		.b = b,
+	};
+	decode_body(&d);
+	for (unsigned i = 0; i < N_MAPS; i++)
+		free(d.maps[i].ids);
+	r = builder__seal(b, ret_batch, err);
+	if (r < 0)
+		error__prefix(err, "batch format");
+	return r;
+}
