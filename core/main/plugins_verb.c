@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/main/plugins_verb.c - `decima plugins` and `decima describe`: what can be loaded, and what it can be told
+ * core/main/plugins_verb.c - `decima plugins`, `describe`, `generate`: what can be loaded, and what it can be told
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,6 +14,8 @@
 #include "core/base/vec.h"
 #include "core/config/describe.h"
 #include "core/config/section.h"
+#include "core/main/conf_text.h"
+#include "core/main/generate.h"
 #include "core/main/settings.h"
 #include "core/main/verbs.h"
 #include "core/pipeline/options.h"
@@ -190,4 +192,49 @@ int verb__describe(const struct args *a)
 	buf__fini(&out);
 	loader__free(loader);
 	return status;
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * generate
+ */
+
+static int generate_conf(const struct args *a)
+{
+	struct dcm_error err = DCM_ERROR_INIT;
+	struct loader *loader = NULL;
+	struct buf out = { 0 };
+	int status = open_loader(a, &loader);
+
+	if (status != EXIT_DONE)
+		return status;
+	if (conf_text__write(a->operands[1], loader, &out, &err) < 0) {
+		fprintf(stderr, "decima generate: %s\n", err.text);
+		status = EXIT_NO;
+	} else {
+		status = put(a, &out);
+	}
+	buf__fini(&out);
+	loader__free(loader);
+	return status;
+}
+
+int verb__generate(const struct args *a)
+{
+	static const struct {
+		const char *kind;
+		void (*print)(const struct args_verb *verbs);
+	} kinds[] = { { "man", generate__man },
+		      { "bash", generate__bash },
+		      { "zsh", generate__zsh },
+		      { "fish", generate__fish } };
+
+	if (strcmp(a->operands[0], "conf") == 0 && a->n_operands == 2)
+		return generate_conf(a);
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (strcmp(a->operands[0], kinds[i].kind) == 0 && a->n_operands == 1) {
+			kinds[i].print(verbs);
+			return EXIT_DONE;
+		}
+	fprintf(stderr, "decima generate: give man, bash, zsh, fish, or conf FILE\n");
+	return EXIT_USAGE;
 }

@@ -4,11 +4,7 @@
  */
 #include "core/main/verbs.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "core/main/ask.h"
-#include "core/main/generate.h"
 #include "core/main/query_verbs.h"
 
 #define SELECTOR_HELP                                                                              \
@@ -55,6 +51,10 @@ static const struct args_option record_options[] = {
 static const struct args_option convert_options[] = {
 	{ "from-format", 0, ARGS_CHOICE, "FORMAT", codec_formats, false, "what IN is (default: found out from its bytes)" },
 	{ "to-format", 0, ARGS_CHOICE, "FORMAT", codec_formats, false, "what OUT shall be (default: by its name's end)" },
+	{ 0 },
+};
+static const struct args_option generate_options[] = {
+	{ "plugin-path", 0, ARGS_DIR, "DIR[:DIR]", NULL, false, "where plugins are looked for" },
 	{ 0 },
 };
 
@@ -107,26 +107,8 @@ const struct args_verb verbs[] = {
 	{ "convert", "IN OUT", 2, 2, false, OPTIONS(convert_options),
 	  "between pprof, folded, speedscope and (in only) perf script's text; - is standard input or output", NULL,
 	  verb__convert },
-	{ "generate", "KIND", 1, 1, false, OPTIONS((const struct args_option[]){ { 0 } }),
-	  "print the manual page (man) or a completion (bash, zsh, fish)", NULL, verb__generate },
+	{ "generate", "KIND [FILE]", 1, 2, false, OPTIONS(generate_options),
+	  "print the manual page (man), a completion (bash, zsh, fish), or FILE with every option as a comment (conf)", NULL,
+	  verb__generate },
 	{ 0 },
 };
-
-int verb__generate(const struct args *a)
-{
-	static const struct {
-		const char *kind;
-		void (*print)(const struct args_verb *verbs);
-	} kinds[] = { { "man", generate__man },
-		      { "bash", generate__bash },
-		      { "zsh", generate__zsh },
-		      { "fish", generate__fish } };
-
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		if (strcmp(a->operands[0], kinds[i].kind) == 0) {
-			kinds[i].print(verbs);
-			return EXIT_DONE;
-		}
-	fprintf(stderr, "decima generate: \"%s\" is none of man, bash, zsh, fish\n", a->operands[0]);
-	return EXIT_USAGE;
-}

@@ -28,6 +28,7 @@
 #include "core/base/fd.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
+#include "core/base/units.h"
 #include "core/net/exchange.h"
 
 #define SECOND INT64_C(1000000000)
@@ -157,11 +158,13 @@ static int bind_name(struct listener *l, const char *address, struct dcm_error *
 	const char *colon = strrchr(address, ':');
 	struct addrinfo *list = NULL;
 	char host[256];
+	int64_t port;
 	size_t n;
 	int r;
 
 	n = colon ? (size_t)(colon - address) : 0;
-	if (!colon || n >= sizeof(host) || colon[1] == '\0')
+	/* getaddrinfo() takes 99999 for 34463. */
+	if (!colon || n >= sizeof(host) || units__parse_int(str__of(colon + 1), "", &port) < 0 || port < 0 || port > 65535)
 		return error__set(err, -EINVAL, "server.listen: \"%s\" is no address; write HOST:PORT, [IPV6]:PORT or unix:/PATH",
 				  address);
 	memcpy(host, address, n);

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/unit/test_access.c - who gets which role, and who is sent away
+ */
+#include "tests/unit/unit.h"
+
+#include <unistd.h>
+
+#include "core/base/str.h"
+#include "core/net/access.h"
+
+static const struct access_token tokens[] = { { "reader", HTTP_ROLE_READ }, { "boss", HTTP_ROLE_ADMIN } };
+static const char *const hosts[] = { "profiles.example" };
+static const struct access_rules local = { .tokens = tokens, .n_tokens = 2, .hosts = hosts, .n_hosts = 1,
+					   .anonymous = HTTP_ROLE_WRITE };
+static const struct access_rules remote = { .tokens = tokens, .n_tokens = 2, .anonymous = HTTP_ROLE_NONE };
+
+struct ask {
+	const char *host, *authorization, *origin;
+	enum http_method method;
+};
+
+/* The status of a refusal, or minus the role. */
+static int check(const struct access_rules *rules, const struct access_peer *peer, struct ask a)
+{
+	struct http_field h[3];
+	struct http_request req = { .method = a.method, .headers = h };
+	struct http_response resp = { .status = 200 };
+	int result;
+
+	if (a.host)
+		h[req.n_headers++] = (struct http_field){ STR("host"), str__of(a.host) };
+	if (a.authorization)
+		h[req.n_headers++] = (struct http_field){ STR("authorization"), str__of(a.authorization) };
+	if (a.origin)
+		h[req.n_headers++] = (struct http_field){ STR("origin"), str__of(a.origin) };
+	result = access__check(rules, peer, &req, &resp) ? -(int)req.role : resp.status;
+	http_response__fini(&resp);
+	return result;
+}
+
+static const struct access_peer tcp;
+
+static void test_tokens(void **state)
+{
+	(void)state;
+	assert_int_equal(check(&remote, &tcp, (struct ask){ .host = "a.b", .authorization = "Bearer reader" }), -HTTP_ROLE_READ);
+	assert_int_equal(check(&remote, &tcp, (struct ask){ .host = "a.b", .authorization = "bearer boss" }), -HTTP_ROLE_ADMIN);
+	assert_int_equal(check(&remote, &tcp, (struct ask){ .host = "a.b", .authorization = "Bearer bos" }), 401);
+	assert_int_equal(check(&remote, &tcp, (struct ask){ .host = "a.b", .authorization = "Bearer bossbossboss" }), 401);
+	assert_int_equal(check(&remote, &tcp, (struct ask){ .host = "a.b", .authorization = "Bearer " }), 401);
+	assert_int_equal(check(&remote, &tcp, (struct ask){ .host = "127.0.0.1", .authorization = "Basic x" }), 401);
+	assert_int_equal(check(&remote, &tcp, (struct ask){ .host = "127.0.0.1" }), -HTTP_ROLE_NONE);
+}
+
+static void test_hosts(void **state)
+{
+	static const char *const good[] = { "127.0.0.1:7070", "localhost", "LOCALHOST:1", "[::1]:7070", "10.1.2.3", "profiles.example:80" };
+	static const char *const bad[] = { "evil.example", "localhost.evil", "127.0.0.1.evil", "", "profiles.example.evil", "[zz]" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++)
+		assert_int_equal(check(&local, &tcp, (struct ask){ .host = good[i] }), -HTTP_ROLE_WRITE);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+		assert_int_equal(check(&local, &tcp, (struct ask){ .host = bad[i] }), 421);
+	assert_int_equal(check(&local, &tcp, (struct ask){ 0 }), 421);
+}
+
+static void test_cross_site(void **state)
+{
+	struct ask post = { .host = "localhost:7070", .method = HTTP_POST };
+
+	(void)state;
+	assert_int_equal(check(&local, &tcp, post), -HTTP_ROLE_WRITE);
+	post.origin = "http://localhost:7070";
+	assert_int_equal(check(&local, &tcp, post), -HTTP_ROLE_WRITE);
+	post.origin = "http://evil.example";
+	assert_int_equal(check(&local, &tcp, post), 403);
+	post.origin = "null";
+	assert_int_equal(check(&local, &tcp, post), 403);
+	post.method = HTTP_GET;
+	assert_int_equal(check(&local, &tcp, post), -HTTP_ROLE_WRITE);
+}
+
+static void test_unix(void **state)
+{
+	const struct access_peer root = { .is_unix = true, .uid = 0 }, me = { .is_unix = true, .uid = geteuid() };
+	const struct access_peer other = { .is_unix = true, .uid = 4242 };
+
+	(void)state;
+	assert_int_equal(check(&local, &root, (struct ask){ 0 }), -HTTP_ROLE_ADMIN);
+	assert_int_equal(check(&local, &me, (struct ask){ 0 }), -HTTP_ROLE_ADMIN);
+	assert_int_equal(check(&local, &other, (struct ask){ 0 }), -HTTP_ROLE_WRITE);
+	assert_int_equal(check(&remote, &other, (struct ask){ 0 }), -HTTP_ROLE_NONE);
+}
+
+static void test_loopback(void **state)
+{
+	(void)state;
+	assert_true(access__is_loopback(STR("127.8.9.1:80")));
+	assert_true(access__is_loopback(STR("[::1]:80")));
+	assert_true(access__is_loopback(STR("localhost:80")));
+	assert_false(access__is_loopback(STR(":80")));
+	assert_false(access__is_loopback(STR("0.0.0.0:80")));
+	assert_false(access__is_loopback(STR("[::]:80")));
+	assert_false(access__is_loopback(STR("127.0.0.1.example:80")));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_tokens), cmocka_unit_test(test_hosts),	cmocka_unit_test(test_cross_site),
+		cmocka_unit_test(test_unix),   cmocka_unit_test(test_loopback),
+	};
+
+	return cmocka_run_group_tests_name("access", tests, NULL, NULL);
+}

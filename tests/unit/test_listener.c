@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/unit/test_listener.c - real sockets against the listener: answers, refusals, deadlines, busy workers
+ */
+#include "tests/unit/unit.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/clock.h"
+#include "core/base/str.h"
+#include "core/net/http_client.h"
+#include "core/net/listener.h"
+
+static const struct access_rules rules = { .anonymous = HTTP_ROLE_WRITE };
+static const struct log quiet = { .fd = -1, .level = -1 };
+
+static struct http_routes *routes;
+static struct listener *listener;
+static char url[64], socket_path[64];
+static uint16_t port;
+static _Atomic int n_waiting, n_cancelled;
+
+static void quick(void *ctx, const struct http_request *req, struct http_response *resp)
+{
+	(void)ctx;
+	(void)req;
+	buf__text(&resp->body, "quick");
+}
+
+static void echo(void *ctx, const struct http_request *req, struct http_response *resp)
+{
+	(void)ctx;
+	buf__printf(&resp->body, "%zu:%u", (size_t)req->body.n, req->role);
+	http_response__header(resp, "X-Test", "%d", 7);
+}
+
+/* Until cancelled (or 20 s, so that a broken build ends). */
+static void slow(void *ctx, const struct http_request *req, struct http_response *resp)
+{
+	(void)ctx;
+	n_waiting++;
+	for (int i = 0; i < 2000 && !atomic_load(&req->budget->cancelled); i++)
+		poll(NULL, 0, 10);
+	n_waiting--;
+	n_cancelled += atomic_load(&req->budget->cancelled) != 0;
+	buf__text(&resp->body, "slow");
+}
+
+static int set_up(void **state)
+{
+	const struct http_route rows[] = {
+		{ .pattern = "/quick", .handler = quick, .quick = true },
+		{ .pattern = "/echo", .role = HTTP_ROLE_READ, .handler = echo },
+		{ .method = HTTP_POST, .pattern = "/echo", .role = HTTP_ROLE_READ, .handler = echo },
+		{ .pattern = "/slow", .role = HTTP_ROLE_READ, .handler = slow },
+	};
+	static char unix_address[80];
+	const char *addresses[] = { "127.0.0.1:0", unix_address };
+	struct dcm_error err = DCM_ERROR_INIT;
+
+	(void)state;
+	snprintf(socket_path, sizeof(socket_path), "/tmp/decima-test-%d.sock", (int)getpid());
+	snprintf(unix_address, sizeof(unix_address), "unix:%s", socket_path);
+	routes = http_routes__new();
+	for (size_t i = 0; i < 4; i++)
+		assert_int_equal(http_routes__add(routes, &rows[i]), 0);
+	assert_int_equal(listener__new(&(struct listener_options){ .addresses = addresses, .n_addresses = 2, .rules = &rules,
+								   .n_workers = 2, .max_waiting = 2, .max_body_bytes = 1000,
+								   .header_timeout_ns = 500000000, .body_timeout_ns = 500000000 },
+				       routes, &quiet, NULL, &listener, &err), 0);
+	assert_int_equal(listener__start(listener, &err), 0);
+	port = listener__port(listener, 0);
+	snprintf(url, sizeof(url), "http://127.0.0.1:%u", port);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	listener__free(listener);
+	http_routes__free(routes);
+	return access(socket_path, F_OK) == 0; /* the socket is gone */
+}
+
+static int connect_to(void)
+{
+	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_int_equal(connect(fd, (struct sockaddr *)&sin, sizeof(sin)), 0);
+	return fd;
+}
+
+static void send_text(int fd, const char *text)
+{
+	assert_int_equal(send(fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
+}
+
+/* All until the peer closes, or 5 s; the status in the first line, 0 when nothing came. */
+static int read_status(int fd)
+{
+	char text[8192];
+	size_t n = 0;
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	int status = 0;
+
+	while (n < sizeof(text) - 1 && poll(&p, 1, 5000) > 0) {
+		ssize_t got = read(fd, text + n, sizeof(text) - 1 - n);
+
+		if (got <= 0)
+			break;
+		n += (size_t)got;
+		text[n] = '\0';
+		if (strstr(text, "\r\n\r\n"))
+			break;
+	}
+	text[n] = '\0';
+	sscanf(text, "HTTP/1.1 %d", &status);
+	return status;
+}
+
+static int raw(const char *request)
+{
+	int fd = connect_to(), status;
+
+	send_text(fd, request);
+	status = read_status(fd);
+	close(fd);
+	return status;
+}
+
+static int call(const char *path, enum http_method method, const char *body, char *answer, size_t cap)
+{
+	struct dcm_error err = DCM_ERROR_INIT;
+	struct http_response r = { 0 };
+	char full[128];
+	int status;
+
+	snprintf(full, sizeof(full), "%s%s", url, path);
+	assert_int_equal(http_client__call(&(struct http_call){ .url = full, .method = method, .body = body,
+								.n_body = body ? strlen(body) : 0,
+								.timeout_ns = INT64_C(20000000000), .max_bytes = 1 << 20 },
+					   &r, &err), 0);
+	status = r.status;
+	if (answer)
+		snprintf(answer, cap, "%.*s", (int)r.body.n, r.body.n ? (const char *)r.body.data : "");
+	http_response__fini(&r);
+	return status;
+}
+
+static void test_answers(void **state)
+{
+	char answer[256];
+
+	(void)state;
+	assert_int_equal(call("/quick", HTTP_GET, NULL, answer, sizeof(answer)), 200);
+	assert_string_equal(answer, "quick");
+	assert_int_equal(call("/echo", HTTP_POST, "hello", answer, sizeof(answer)), 200);
+	assert_string_equal(answer, "5:2");
+	assert_int_equal(call("/nothing", HTTP_GET, NULL, NULL, 0), 404);
+	assert_int_equal(call("/quick", HTTP_POST, "", NULL, 0), 405);
+}
+
+static void test_unix_is_admin(void **state)
+{
+	struct dcm_error err = DCM_ERROR_INIT;
+	struct http_response r = { 0 };
+	char full[128];
+
+	(void)state;
+	snprintf(full, sizeof(full), "unix:%s:/echo", socket_path);
+	assert_int_equal(http_client__call(&(struct http_call){ .url = full, .timeout_ns = INT64_C(5000000000), .max_bytes = 4096 },
+					   &r, &err), 0);
+	assert_string_equal((const char *)r.body.data, "0:3");
+	http_response__fini(&r);
+}
+
+static void test_malformed(void **state)
+{
+	(void)state;
+	assert_int_equal(raw("POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+			 400);
+	assert_int_equal(raw("POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\nContent-Length: 3\r\n\r\nabc"), 400);
+	assert_int_equal(raw("GET /quick HTTP/1.1\r\nHost : localhost\r\n\r\n"), 400);
+	assert_int_equal(raw("GET /quick HTTP/1.1\r\nHost: localhost\r\nHost: evil\r\n\r\n"), 400);
+	assert_int_equal(raw("GET /quick HTTP/1.1\r\nHost: evil.example\r\n\r\n"), 421);
+	assert_int_equal(raw("GET http://evil/quick HTTP/1.1\r\nHost: localhost\r\n\r\n"), 400);
+	assert_int_equal(raw("BREW /quick HTTP/1.1\r\nHost: localhost\r\n\r\n"), 501);
+	assert_int_equal(raw("GET /quick?%zz HTTP/1.1\r\nHost: localhost\r\n\r\n"), 400);
+	assert_int_equal(raw("GET /quick HTTP/1.1\r\nHost: localhost\r\n\r\n"), 200);
+}
+
+static void test_large_body(void **state)
+{
+	char body[1200];
+
+	(void)state;
+	memset(body, 'x', sizeof(body) - 1);
+	body[sizeof(body) - 1] = '\0';
+	assert_int_equal(call("/echo", HTTP_POST, body, NULL, 0), 413);
+	body[1000] = '\0';
+	assert_int_equal(call("/echo", HTTP_POST, body, NULL, 0), 200);
+}
+
+/* A body that never comes is cut off. */
+static void test_slow_body(void **state)
+{
+	int fd = connect_to();
+
+	(void)state;
+	send_text(fd, "POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nab");
+	assert_int_equal(read_status(fd), 0);
+	close(fd);
+}
+
+static void *ask_slow(void *ctx)
+{
+	(void)ctx;
+	call("/slow", HTTP_GET, NULL, NULL, 0);
+	return NULL;
+}
+
+static void wait_for(_Atomic int *n, int want)
+{
+	for (int i = 0; i < 500 && *n != want; i++)
+		poll(NULL, 0, 10);
+	assert_int_equal(*n, want);
+}
+
+/* Both workers busy and two waiting: health answers at once, the next question is told to come back. */
+static void test_busy(void **state)
+{
+	int fds[4];
+
+	(void)state;
+	n_cancelled = 0;
+	for (int i = 0; i < 4; i++) {
+		fds[i] = connect_to();
+		send_text(fds[i], "GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n");
+		if (i < 2)
+			wait_for(&n_waiting, i + 1);
+		else
+			poll(NULL, 0, 50);
+	}
+	assert_int_equal(call("/quick", HTTP_GET, NULL, NULL, 0), 200);
+	assert_int_equal(call("/echo", HTTP_GET, NULL, NULL, 0), 503);
+	/* Clients that hang up cancel their questions. */
+	for (int i = 0; i < 4; i++)
+		close(fds[i]);
+	wait_for(&n_cancelled, 4);
+	assert_int_equal(call("/echo", HTTP_GET, NULL, NULL, 0), 200);
+}
+
+/* A stop cancels what runs and waits for it. */
+static void test_stop_with_question(void **state)
+{
+	pthread_t thread;
+
+	(void)state;
+	n_cancelled = 0;
+	assert_int_equal(pthread_create(&thread, NULL, ask_slow, NULL), 0);
+	wait_for(&n_waiting, 1);
+	listener__stop(listener, clock__mono(&clock__system));
+	pthread_join(thread, NULL);
+	assert_int_equal(n_cancelled, 1);
+}
+
+static void test_refusals(void **state)
+{
+	struct dcm_error err = DCM_ERROR_INIT;
+	struct listener *other = NULL;
+	char address[80];
+	const char *addresses[] = { address };
+	const struct listener_options o = { .addresses = addresses, .n_addresses = 1, .rules = &rules };
+
+	(void)state;
+	snprintf(address, sizeof(address), "127.0.0.1:%u", port);
+	assert_int_equal(listener__new(&o, routes, &quiet, NULL, &other, &err), -EADDRINUSE);
+	assert_non_null(strstr(err.text, "in use"));
+	snprintf(address, sizeof(address), "unix:%s", socket_path);
+	assert_int_equal(listener__new(&o, routes, &quiet, NULL, &other, &err), -EADDRINUSE);
+	snprintf(address, sizeof(address), "nonsense");
+	assert_int_equal(listener__new(&o, routes, &quiet, NULL, &other, &err), -EINVAL);
+	snprintf(address, sizeof(address), "127.0.0.1:99999");
+	assert_int_equal(listener__new(&o, routes, &quiet, NULL, &other, &err), -EINVAL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_answers),	   cmocka_unit_test(test_unix_is_admin), cmocka_unit_test(test_malformed),
+		cmocka_unit_test(test_large_body), cmocka_unit_test(test_slow_body),	 cmocka_unit_test(test_busy),
+		cmocka_unit_test(test_refusals),   cmocka_unit_test(test_stop_with_question),
+	};
+
+	return cmocka_run_group_tests_name("listener", tests, set_up, tear_down);
+}
