@@ -226,6 +226,8 @@ static void enter(struct listener *l, struct conn *c, enum phase phase, int64_t 
 	c->phase = phase;
 	c->deadline_ns = now_ns() + timeout_ns;
 	c->x = x;
+	if (phase == PHASE_HEAD && l->stopping)
+		pthread_cond_broadcast(&l->idle);
 	pthread_mutex_unlock(&l->lock);
 }
 
@@ -649,6 +651,26 @@ static void wait_for_workers(struct listener *l, int64_t deadline_mono_ns)
 	pthread_mutex_unlock(&l->lock);
 }
 
+static bool answers_leave(const struct listener *l)
+{
+	for (const struct conn *c = l->conns; c; c = c->next)
+		if (c->phase == PHASE_WORK || c->phase == PHASE_ANSWER)
+			return true;
+	return false;
+}
+
+/* Answers that are ready get a second to leave; a reader that is slower than that is cut off. */
+static void wait_for_answers(struct listener *l)
+{
+	int64_t until = now_ns() + SECOND;
+	struct timespec ts = { until / SECOND, until % SECOND };
+
+	pthread_mutex_lock(&l->lock);
+	while (answers_leave(l) && pthread_cond_timedwait(&l->idle, &l->lock, &ts) == 0)
+		;
+	pthread_mutex_unlock(&l->lock);
+}
+
 void listener__stop(struct listener *l, int64_t deadline_mono_ns)
 {
 	if (!l)
@@ -667,6 +689,7 @@ void listener__stop(struct listener *l, int64_t deadline_mono_ns)
 	for (uint32_t i = 0; i < l->n_running_workers; i++)
 		pthread_join(l->workers[i], NULL);
 	l->n_running_workers = 0;
+	wait_for_answers(l);
 	if (l->mhd)
 		MHD_stop_daemon(l->mhd);
 	l->mhd = NULL;
