@@ -428,6 +428,7 @@ static __always_inline void fill_sample(struct scratch *s, struct task_struct *t
 	r->exec_pages = BPF_CORE_READ(task, mm, exec_vm);
 	r->period_ns = period_ns;
 	r->cpu = bpf_get_smp_processor_id();
+	r->ppid = BPF_CORE_READ(leader, real_parent, tgid);
 	bpf_get_current_comm(r->comm, sizeof(r->comm));
 	bpf_probe_read_kernel(r->leader_comm, sizeof(r->leader_comm), &leader->comm);
 }

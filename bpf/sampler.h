@@ -116,7 +116,7 @@ struct sampler_sample {
 	__u32 cpu;
 	__u16 n_kernel, n_user;	 /* frames: kernel's first, then the user's, each leaf first */
 	__u32 outcome;		 /* enum sampler_outcome */
-	__u32 reserved;		 /* 0 */
+	__u32 ppid;		 /* the thread group that forked this one, or adopted it */
 	char comm[SAMPLER_COMM]; /* of the thread; as the kernel has it, NUL-padded */
 	char leader_comm[SAMPLER_COMM]; /* of the thread group's leader */
 	/* __u64 frames[n_kernel + n_user] follow: addresses; a caller's is its return address */

@@ -29,6 +29,7 @@ struct task_struct {
 	unsigned int in_execve : 1;
 	struct mm_struct *mm;
 	struct task_struct *group_leader;
+	struct task_struct *real_parent;
 	struct signal_struct *signal;
 	__u64 start_boottime;
 	__u64 self_exec_id;

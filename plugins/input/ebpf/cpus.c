@@ -11,6 +11,8 @@
 
 #include "core/base/fd.h"
 
+enum { TEXT_BYTES_MAX = 64 * 1024 }; /* CPUS_MAX names and their commas */
+
 /* Digits at *at; false when there are none, or too many. */
 static bool number(struct dcm_str text, uint32_t *at, uint32_t *ret)
 {
@@ -53,13 +55,13 @@ int cpus__parse(struct dcm_str text, struct cpus *ret_set)
 
 int cpus__read(const char *name, struct cpus *ret_set)
 {
-	struct buf text = { .limit = 64 * 1024 };
+	struct buf text = { 0 };
 	int dir = open("/sys/devices/system/cpu", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	int r;
 
 	if (dir < 0)
 		return -errno;
-	r = fd__read_path(dir, name, text.limit, &text);
+	r = fd__read_path(dir, name, TEXT_BYTES_MAX, &text);
 	if (r == 0)
 		r = cpus__parse(buf__view(&text), ret_set);
 	fd__close(dir);

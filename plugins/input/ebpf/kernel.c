@@ -15,7 +15,7 @@
 #include "core/base/fd.h"
 #include "core/base/str.h"
 
-enum { BUILD_ID_BYTES_MAX = 64 };
+enum { BUILD_ID_BYTES_MAX = 64, NOTES_BYTES_MAX = 64 * 1024 };
 
 static size_t padded(uint32_t n)
 {
@@ -50,10 +50,10 @@ static void find_build_id(const uint8_t *p, size_t n, char ret_hex[static 129])
 
 void kernel__read_notes(const char *path, char ret_hex[static 129])
 {
-	struct buf notes = { .limit = 64 * 1024 };
+	struct buf notes = { 0 };
 
 	ret_hex[0] = 0;
-	if (fd__read_path(AT_FDCWD, path, notes.limit, &notes) == 0)
+	if (fd__read_path(AT_FDCWD, path, NOTES_BYTES_MAX, &notes) == 0)
 		find_build_id(notes.data, notes.n, ret_hex);
 	buf__fini(&notes);
 }

@@ -32,3 +32,10 @@ plugins_input_ebpf_la_CFLAGS = $(AM_CFLAGS) $(BPF_CFLAGS)
 plugins_input_ebpf_la_LDFLAGS = $(LDFLAGS_PLUGIN)
 plugins_input_ebpf_la_LIBADD = $(BASE_LA) $(BPF_LIBS)
 $(plugins_input_ebpf_la_OBJECTS): bpf/sampler.skel.h
+
+# A host for one input, which prints what that emits: for tests/e2e/ebpf_*.sh and bench/sampler_cost.sh.
+if PLUGIN_INPUT_EBPF
+check_PROGRAMS += tests/host/sample
+endif
+tests_host_sample_SOURCES = tests/host/sample.c
+tests_host_sample_LDADD = $(PLUGIN_LA)

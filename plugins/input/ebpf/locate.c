@@ -277,16 +277,15 @@ static void runtime_location(struct locate *l, uint32_t image, const struct plac
 		.process = process_of(l, image),
 		.address = p->address,
 		.addr_kind = DCM_ADDR_RUNTIME,
-		.kind = p->where == WHERE_UNKNOWN ? DCM_FRAME_NATIVE : DCM_FRAME_JIT,
+		.kind = line || p->range ? DCM_FRAME_JIT : DCM_FRAME_NATIVE,
 		.unnamed = (uint8_t)(line ? DCM_UNNAMED_NOT_TRIED : why),
 	};
 	struct locate_entry *e;
 
-	if (p->where == WHERE_RUNTIME) {
+	if (p->range) {
 		struct dcm_mapping m = { .kind = DCM_MAPPING_ANON };
-		struct dcm_str name = p->range ? p->range->name : STR("");
 
-		m.file = add_string(l, name.n ? name : STR("[anon]"));
+		m.file = add_string(l, p->range->name.n ? p->range->name : STR("[anon]"));
 		loc.mapping = l->host->add_mapping(l->builder, &m);
 	}
 	e = add(l, SPACE_IMAGE | image, p->address);
@@ -356,7 +355,8 @@ static void ask(struct locate *l, const struct runtime *asked, uint32_t n)
 					 addresses, n, answer, &q, &why);
 		for (uint32_t i = 0; i < n; i++)
 			if (!named[i])
-				runtime_location(l, asked[i].image, &asked[i].place, NULL, why);
+				runtime_location(l, asked[i].image, &asked[i].place, NULL,
+						 asked[i].place.range ? why : DCM_UNNAMED_FILE_GONE);
 	}
 	free(addresses);
 	free(named);

@@ -24,6 +24,7 @@
 
 /* linux/proc_ns.h: the inode of the first namespace, on every machine. */
 #define FIRST_PID_NAMESPACE 0xeffffffcu
+#define TEXT_BYTES_MAX	    (64u * 1024)
 #define OLDEST_MAJOR	    5u
 #define OLDEST_MINOR	    8u
 
@@ -47,10 +48,10 @@ static bool has(const struct probe *p, unsigned capability)
 /* A small file of /proc or /sys as text; "" when it cannot be read. */
 static void read_text(const char *path, char *ret, size_t size)
 {
-	struct buf text = { .limit = 64 * 1024 };
+	struct buf text = { 0 };
 
 	ret[0] = 0;
-	if (fd__read_path(AT_FDCWD, path, text.limit, &text) == 0 && text.n)
+	if (fd__read_path(AT_FDCWD, path, TEXT_BYTES_MAX, &text) == 0 && text.n)
 		snprintf(ret, size, "%s", (const char *)text.data);
 	buf__fini(&text);
 }

@@ -29,11 +29,13 @@ enum {
 	PROCESSES_MAX = 32768,
 	KEEP_ENDED = 2, /* windows */
 	KEEP_IDLE = 30,
-	COST_FACTOR = 500, /* reading maps may take 1/500 of the time */
+	TEXT_BYTES_MAX = 64 * 1024, /* of cgroup and stat */
+	COST_FACTOR = 500,	    /* reading maps may take 1/500 of the time */
 };
-#define TICK_NS	     10000000ull /* of USER_HZ, 100 on every architecture that we know */
-#define PAUSE_MIN_NS 1000000000ll
-#define PAUSE_MAX_NS 60000000000ll
+#define TICK_NS	       10000000ull /* of USER_HZ, 100 on every architecture that we know */
+#define PAUSE_FIRST_NS 20000000ll  /* a program that begins maps its libraries one by one */
+#define PAUSE_MOVED_NS 1000000000ll
+#define PAUSE_MAX_NS   60000000000ll
 
 struct processes {
 	const struct dcm_host *host;
@@ -49,6 +51,11 @@ struct processes {
 static int64_t now_ns(const struct processes *t)
 {
 	return t->host->mono_ns(t->host);
+}
+
+static struct process **bucket_of(struct processes *t, uint32_t pid)
+{
+	return &t->buckets[hash__mix(0, pid) % BUCKETS];
 }
 
 struct processes *processes__new(const struct dcm_host *host, struct files *files)
@@ -92,13 +99,13 @@ void processes__free(struct processes *t)
  * /proc/PID
  */
 
-/* Field 22 of a text of /proc/PID/stat; the name in field 2 may hold anything, ')' too. */
-static bool start_ticks(struct dcm_str stat, uint64_t *ret)
+/* The state and field 22 of a text of /proc/PID/stat; the name in field 2 may hold anything, ')' too. */
+static bool parse_stat(struct dcm_str stat, char *ret_state, uint64_t *ret_ticks)
 {
 	const char *at = stat.n ? memrchr(stat.p, ')', stat.n) : NULL;
 	unsigned long long ticks;
 
-	if (!at)
+	if (!at || sscanf(at, ") %c", ret_state) != 1)
 		return false;
 	at++;
 	for (int field = 3; field <= 22; field++) {
@@ -109,8 +116,31 @@ static bool start_ticks(struct dcm_str stat, uint64_t *ret)
 	}
 	if (sscanf(at, "%20llu", &ticks) != 1)
 		return false;
-	*ret = ticks;
+	*ret_ticks = ticks;
 	return true;
+}
+
+static int open_proc(uint32_t pid)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%u", pid);
+	return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+/*
+ * The directory of another thread, for a leader that ended before its threads: it shows nothing any
+ * more. /proc/TID is not listed, but holds what /proc/PID does.
+ */
+static int open_thread(int leader, uint32_t tid)
+{
+	CLEANUP(fd__closep) int dir = open_proc(tid);
+	char task[32];
+
+	snprintf(task, sizeof(task), "task/%u", tid);
+	if (dir < 0 || faccessat(leader, task, F_OK, 0) < 0)
+		return -ESRCH;
+	return take_fd(dir);
 }
 
 /*
@@ -119,29 +149,20 @@ static bool start_ticks(struct dcm_str stat, uint64_t *ret)
  */
 static int open_dir(const struct process *p)
 {
-	CLEANUP(fd__closep) int dir = -1;
-	struct buf text = { .limit = 4096 };
+	CLEANUP(fd__closep) int dir = open_proc(p->via_pid);
+	struct buf text = { 0 };
 	uint64_t ticks = 0;
-	char path[32];
+	char state = 0;
 	bool same;
 
-	snprintf(path, sizeof(path), "/proc/%u", p->id.pid);
-	dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (dir < 0)
 		return -ESRCH;
-	same = fd__read_path(dir, "stat", text.limit, &text) == 0 &&
-	       start_ticks(buf__view(&text), &ticks) && ticks == p->start_ns / TICK_NS;
+	same = fd__read_path(dir, "stat", TEXT_BYTES_MAX, &text) == 0 &&
+	       parse_stat(buf__view(&text), &state, &ticks) && ticks == p->via_start_ns / TICK_NS;
 	buf__fini(&text);
+	if (same && state == 'Z' && p->via_tid != p->via_pid)
+		return open_thread(dir, p->via_tid);
 	return same ? take_fd(dir) : -ESRCH;
-}
-
-/* The directory of the thread that was sampled: a leader that ended before its threads shows nothing. */
-static int open_thread(int dir, uint32_t tid)
-{
-	char path[32];
-
-	snprintf(path, sizeof(path), "task/%u", tid);
-	return openat(dir, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
 static char *read_exe(int dir)
@@ -162,11 +183,11 @@ static char *read_exe(int dir)
 
 static void read_cgroup(struct process *p, int dir)
 {
-	struct buf text = { .limit = 64 * 1024 };
+	struct buf text = { 0 };
 	struct dcm_str path;
 	char *copy;
 
-	if (fd__read_path(dir, "cgroup", text.limit, &text) == 0) {
+	if (fd__read_path(dir, "cgroup", TEXT_BYTES_MAX, &text) == 0) {
 		path = cgroup__path(buf__view(&text));
 		copy = mem__dup_str(path.p, path.n);
 		if (copy) {
@@ -184,18 +205,12 @@ static enum dcm_unnamed why_not(int error)
 }
 
 /* Reads the maps and says when they may be read again. */
-static void read_maps(struct processes *t, struct process *p, int dir, uint32_t tid, uint64_t exec_pages)
+static void read_maps(struct processes *t, struct process *p, int dir, uint64_t exec_pages)
 {
-	int64_t before = now_ns(t), cost;
+	int64_t before = now_ns(t);
 	struct maps *maps = NULL;
 	int r = maps__read(dir, &maps);
 
-	if (r == -ENODATA && tid != p->id.pid) {
-		CLEANUP(fd__closep) int thread = open_thread(dir, tid);
-
-		if (thread >= 0)
-			r = maps__read(thread, &maps);
-	}
 	t->stat.reads++;
 	if (r < 0) {
 		t->stat.denied += r == -EACCES || r == -EPERM;
@@ -208,39 +223,53 @@ static void read_maps(struct processes *t, struct process *p, int dir, uint32_t 
 		maps__unref(p->maps);
 		p->maps = maps;
 	}
-	cost = (now_ns(t) - before) * COST_FACTOR;
-	p->pause_ns = p->pause_ns ? p->pause_ns * 2 : PAUSE_MIN_NS;
+	p->read_ns = before;
+	p->rest_ns = (now_ns(t) - before) * COST_FACTOR;
+	p->pause_ns = p->pause_ns ? p->pause_ns * 2 : PAUSE_FIRST_NS;
 	if (p->pause_ns > PAUSE_MAX_NS)
 		p->pause_ns = PAUSE_MAX_NS;
-	p->reread_ns = before + (cost > p->pause_ns ? cost : p->pause_ns);
+}
+
+/*
+ * A child that ended before we came and never called exec() was its parent's image still: mappings
+ * and program are those of the parent, where that is known.
+ */
+static void inherit(struct processes *t, struct process *p, uint32_t ppid)
+{
+	for (struct process *parent = *bucket_of(t, ppid); parent; parent = parent->next) {
+		if (parent->id.pid != ppid || parent->exec_id != p->exec_id || !parent->maps ||
+		    parent->start_ns > p->start_ns)
+			continue;
+		p->maps = maps__ref(parent->maps);
+		p->via_pid = parent->via_pid;
+		p->via_tid = parent->via_tid;
+		p->via_start_ns = parent->via_start_ns;
+		if (parent->exe)
+			p->exe = mem__dup_str(parent->exe, strlen(parent->exe));
+		if (parent->cgroup)
+			p->cgroup = mem__dup_str(parent->cgroup, strlen(parent->cgroup));
+		return;
+	}
 }
 
 static void read_all(struct processes *t, struct process *p, const struct sampler_sample *sample)
 {
 	CLEANUP(fd__closep) int dir = open_dir(p);
-	CLEANUP(fd__closep) int thread = -1;
 
-	if (dir < 0)
+	if (dir < 0) {
+		inherit(t, p, sample->ppid);
 		return;
+	}
 	read_cgroup(p, dir);
 	if (p->kthread)
 		return;
-	read_maps(t, p, dir, sample->head.tid, sample->exec_pages);
+	read_maps(t, p, dir, sample->exec_pages);
 	p->exe = read_exe(dir);
-	if (!p->exe) {
-		thread = open_thread(dir, sample->head.tid);
-		p->exe = thread >= 0 ? read_exe(thread) : NULL;
-	}
 }
 
 /* ------------------------------------------------------------------------------------------------
  * The table
  */
-
-static struct process **bucket_of(struct processes *t, uint32_t pid)
-{
-	return &t->buckets[hash__mix(0, pid) % BUCKETS];
-}
 
 static struct process *process_new(const struct sampler_sample *sample)
 {
@@ -251,6 +280,9 @@ static struct process *process_new(const struct sampler_sample *sample)
 	p->start_ns = sample->head.start_ns;
 	p->exec_id = sample->head.exec_id;
 	p->id.pid = sample->head.pid;
+	p->via_pid = p->id.pid;
+	p->via_tid = sample->head.tid;
+	p->via_start_ns = p->start_ns;
 	p->id.generation = (uint32_t)sample->head.exec_id;
 	p->id.start_ns = p->start_ns / TICK_NS * TICK_NS;
 	p->cgroup_id = sample->cgroup_id;
@@ -338,6 +370,17 @@ void processes__event(struct processes *t, const struct sampler_event *event)
 		t->host->process_event(t->host, DCM_PROCESS_EXEC, &id);
 }
 
+/*
+ * When the maps may be read again. A count that moves is a good reason; an address outside of
+ * everything may stay so for ever, so those waits grow.
+ */
+static int64_t may_read_at(const struct process *p, bool changed)
+{
+	int64_t pause = changed && p->pause_ns > PAUSE_MOVED_NS ? PAUSE_MOVED_NS : p->pause_ns;
+
+	return p->read_ns + (pause > p->rest_ns ? pause : p->rest_ns);
+}
+
 bool processes__refresh(struct processes *t, struct process *p, const struct sampler_sample *sample,
 			bool uncovered)
 {
@@ -347,19 +390,16 @@ bool processes__refresh(struct processes *t, struct process *p, const struct sam
 
 	if ((!uncovered && !changed) || p->replaced_ns || p->ended_ns)
 		return false;
-	/* Read after the sample was taken: what it does not list was not there, or has gone already. */
-	if (before && !changed && before->read_ns > (int64_t)sample->head.time_ns)
+	/* Read since the sample was taken: what is not there now was not there then, or has gone. */
+	if (before && before->read_ns > (int64_t)sample->head.time_ns)
 		return false;
-	if (now_ns(t) < p->reread_ns)
+	if (now_ns(t) < may_read_at(p, changed))
 		return false;
-	/* A count that moves is a reason of its own; an address outside of everything may stay so for ever. */
-	if (changed)
-		p->pause_ns = 0;
 	dir = open_dir(p);
 	if (dir < 0)
 		return false;
 	t->stat.rereads++;
-	read_maps(t, p, dir, sample->head.tid, sample->exec_pages);
+	read_maps(t, p, dir, sample->exec_pages);
 	return p->maps != before;
 }
 

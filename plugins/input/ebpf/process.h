@@ -27,15 +27,23 @@ struct process {
 	struct process *next;  /* in the table's bucket */
 	struct dcm_process id; /* generation: the low half of exec_id */
 	uint64_t start_ns, exec_id;
-	uint64_t cgroup_id; /* for which `cgroup` was read */
+	/*
+	 * Whose directory of /proc is asked: its own, or that of the parent whose image it shared
+	 * when it ended before it could be read. The thread stands in for a leader that ended
+	 * before it.
+	 */
+	uint64_t via_start_ns;
+	uint32_t via_pid, via_tid;
+	uint64_t cgroup_id;	   /* for which `cgroup` was read */
 	bool kthread;
 	int64_t ended_ns, replaced_ns; /* mono, of exit() and of exec(); 0: not yet */
 	struct maps *maps;	       /* NULL: `why` says why */
 	enum dcm_unnamed why;
-	int64_t reread_ns, pause_ns; /* mono before which maps are not read again, and the wait after it */
-	char *exe, *cgroup;	     /* paths; "" when not known */
-	uint32_t last_window;	     /* that sampled it */
-	uint32_t image;		     /* the window's own id of (process, maps): see aggregate.h */
+	/* Of the maps: mono of the last reading; waits before the next one, by reason and by cost. */
+	int64_t read_ns, pause_ns, rest_ns;
+	char *exe, *cgroup;   /* paths; "" when not known */
+	uint32_t last_window; /* that sampled it */
+	uint32_t image;	      /* the window's own id of (process, maps): see aggregate.h */
 	uint32_t image_window;
 };
 

@@ -37,6 +37,7 @@ struct reader {
 	int64_t window_end_ns, second_ns; /* mono */
 	uint64_t n_records, n_taken;	  /* samples and events; samples in the last drain */
 	struct sampler_stats at_start;	  /* of the window */
+	int64_t cpu_ns;			  /* of the thread */
 	int attach_error;		  /* the last one told */
 
 	_Atomic int64_t window_ns;
@@ -203,7 +204,7 @@ static void end_window(struct reader *r, int64_t now)
 static void show(struct reader *r)
 {
 	struct processes_stat known = processes__stat(r->processes);
-	int64_t cpu_ns = thread__cpu_ns() + windows__cpu_ns(r->parts.windows);
+	int64_t cpu_ns = r->cpu_ns + windows__cpu_ns(r->parts.windows);
 	struct sampler_stats stats;
 
 	sampler__stats(r->parts.sampler, &stats);
@@ -262,6 +263,7 @@ static void *run(void *arg)
 		drain(r);
 		now = r->host->mono_ns(r->host);
 		if (now >= r->second_ns) {
+			r->cpu_ns = thread__cpu_ns();
 			follow_cpus(r);
 			show(r);
 			r->second_ns = now + SECOND_NS;
