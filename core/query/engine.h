@@ -64,10 +64,17 @@ struct question {
 	const struct dcm_str *group_by; /* [n_group_by]; a name that comes twice counts once */
 	uint32_t n_group_by;
 	const struct filter *filter; /* NULL: none; merges only: trees and tables have it in their options */
-	struct dcm_budget *budget;   /* NULL: the engine's; the asker cancels and watches through it */
+	/*
+	 * The asker cancels and watches through it; a deadline or bound of 0 is set to the engine's default. NULL: the
+	 * defaults, and nobody can cancel.
+	 */
+	struct dcm_budget *budget;
 };
 
-/* The lists of struct dcm_storage_ops. `each` may ask the engine nothing: its turn is not over yet. */
+/*
+ * The lists of struct dcm_storage_ops. `each` is called while the question's turn lasts: it must not ask the engine
+ * anything.
+ */
 int engine__types(struct engine *e, const struct question *q, dcm_type_fn each, void *ctx, struct dcm_error *err);
 int engine__labels(struct engine *e, const struct question *q, dcm_name_fn each, void *ctx, struct dcm_error *err);
 int engine__values(struct engine *e, const struct question *q, struct dcm_str name, dcm_name_fn each, void *ctx,

@@ -7,7 +7,7 @@
  *	FILTER_ONLY_STACKS  stacks in which some frame matches; the others are left out
  *	FILTER_HIDE_STACKS  stacks in which no frame matches; the others are left out
  *	FILTER_FOCUS        stacks in which some frame matches, shown from the outermost one that does: its callers
- *	                    are cut off, and it becomes a root
+ *	                    are cut off, and it becomes a root; a second one looks at what the first has left
  *	FILTER_HIDE         frames that match are taken out; what they weigh goes to their callers, and a stack of
  *	                    which nothing is left weighs on the root
  *
@@ -64,16 +64,16 @@ bool filter__is_empty(const struct filter *f); /* NULL is empty */
 /* A filter's verdicts over one table of frames: regexes have run once a text. */
 struct filter_marks {
 	const struct frames *frames;
-	uint32_t *slots;      /* [frames->n_slots] bits of the rules that match; NULL: no rules */
-	uint32_t only, hide_stacks, focus, hide; /* masks of the rules by kind */
+	uint32_t *slots; /* [frames->n_slots] bits of the rules that match; NULL: no rules */
+	uint32_t only, hide_stacks, focus, hide; /* bits of the rules by kind */
 };
 int filter__mark(const struct filter *f, const struct frames *frames, struct filter_marks *ret,
 		 struct dcm_error *err);
 void filter_marks__fini(struct filter_marks *m);
 
-/* A stack's slots, outermost first: grows as needed, reused from stack to stack. */
+/* A stack's slots, outermost first: grows as needed, reused from stack to stack. Zeroed is empty. */
 struct filter_path {
-	uint32_t *slots; /* [n] into frames->slots */
+	uint32_t *v; /* [n] into frames->slots */
 	size_t n, cap;
 };
 void filter_path__fini(struct filter_path *p);
@@ -82,8 +82,9 @@ void filter_path__fini(struct filter_path *p);
 int filter__path(const struct filter_marks *m, uint32_t stack, struct filter_path *path);
 
 /*
- * The answer as if the store had held the filtered stacks only, for formats that are made from batches. ret_filtered
- * [16] is what the stacks left out weighed, by value column. Answers of merge have one profile a group.
+ * The answer as if the store had held the filtered stacks only, for formats that are made from batches. A location of
+ * which some inlined frames are hidden is there without their lines. ret_filtered is what the stacks left out weighed,
+ * by value column of their profile. max_bytes: as of builder__new().
  */
 int filter__batch(const struct filter *f, struct dcm_batch *batch, uint64_t max_bytes, struct dcm_batch **ret_batch,
 		  int64_t ret_filtered[static 16], struct dcm_error *err);

@@ -26,7 +26,7 @@
 #include "core/query/frames.h"
 
 #define FLAME_DEFAULT_NODES 1000000u
-#define FLAME_MAX_NODES 16000000u
+#define FLAME_MAX_NODES 8000000u
 #define FLAME_ROOT UINT32_MAX /* frame of node 0 */
 
 enum flame_side {

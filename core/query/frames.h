@@ -33,8 +33,8 @@ struct frame {
 	struct dcm_str system_name; /* as in the symbol table, "" when the same as name */
 	struct dcm_str file;	    /* source file, or "" */
 	struct dcm_str binary;	    /* path of the mapping's file, "[kernel]", or "" */
-	struct dcm_str build_id;    /* lower-case hex, or "" */
-	int64_t line;		    /* FRAMES_LINE, _ADDRESS: the line; else the function's first one; 0: unknown */
+	struct dcm_str build_id;    /* lower-case hex, or "": one of them when the binary came with several */
+	int64_t line;		    /* FRAMES_LINE, _ADDRESS: the line; else the function's first; 0: unknown */
 	uint64_t address;	    /* FRAMES_ADDRESS, and frames without a name; else 0 */
 	uint8_t kind;		    /* enum dcm_frame_kind, or FRAME_LABEL */
 	uint8_t unnamed;	    /* enum dcm_unnamed when there is no name */
@@ -50,6 +50,7 @@ struct frame_slot {
 };
 
 struct frames {
+	_Atomic uint32_t refs;
 	struct dcm_batch *batch; /* referenced */
 	enum frames_group group;
 	struct frame *v; /* [n], by id */

@@ -30,12 +30,13 @@ void render__top(const struct top *t, const struct render_options *o, struct buf
 void render__flame(const struct flame *f, const struct render_options *o, struct buf *out);
 
 /*
- * root;..;leaf VALUE, a line a stack, sorted by text, equal ones added up; the second side of a diff follows as a
- * second number. Semicolons and line breaks within names become ':' and ' '.
+ * root;..;leaf VALUE, a line a stack, sorted by the frames' texts from the root on, equal ones added up; the second
+ * side of a diff follows as a second number. Semicolons within names become ':'. A stack without a frame reads
+ * "[no frames]". -ENOMEM, or what walk__init() finds.
  */
 int render__folded(const struct frames *frames, const struct filter *filter, struct buf *out, struct dcm_error *err);
 
-/* An unnamed table of text: cells row by row, columns padded; numbers are aligned to the right by `right` bits. */
+/* A table of text, as lists are shown: columns padded to their widest cell but for the last one. */
 struct render_table {
 	const char *const *heads; /* [n_columns] */
 	uint32_t n_columns;

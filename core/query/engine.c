@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/query/engine.c - turns, budgets, and the way from a selector's text to a named answer
+ */
+#include "core/query/engine.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/base/error.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/batch/batch.h"
+#include "core/batch/type.h"
+
+/* How often one who waits looks whether it was cancelled. */
+#define WAIT_NS 50000000
+
+struct engine {
+	struct engine_config config;
+	pthread_mutex_t lock; /* guards the rest */
+	pthread_cond_t turn_over;
+	struct engine_stat stat;
+};
+
+int engine__new(const struct engine_config *config, struct engine **ret, struct dcm_error *err)
+{
+	struct engine *e = NEW(struct engine);
+	pthread_condattr_t attr;
+
+	if (!e)
+		return error__nomem(err);
+	e->config = *config;
+	e->config.max_questions = config->max_questions ? config->max_questions : 8;
+	e->config.max_waiting = config->max_waiting ? config->max_waiting : 64;
+	e->config.max_time_ns = config->max_time_ns ? config->max_time_ns : 60000000000;
+	e->config.max_bytes = config->max_bytes ? config->max_bytes : (uint64_t)512 << 20;
+	pthread_mutex_init(&e->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&e->turn_over, &attr);
+	pthread_condattr_destroy(&attr);
+	*ret = e;
+	return 0;
+}
+
+void engine__free(struct engine *e)
+{
+	if (!e)
+		return;
+	pthread_cond_destroy(&e->turn_over);
+	pthread_mutex_destroy(&e->lock);
+	free(e);
+}
+
+void engine__stat(struct engine *e, struct engine_stat *ret)
+{
+	pthread_mutex_lock(&e->lock);
+	*ret = e->stat;
+	pthread_mutex_unlock(&e->lock);
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * Turns
+ */
+
+/* One question while it is being answered. */
+struct turn {
+	struct engine *engine;
+	struct dcm_budget own; /* for those who bring none */
+	struct dcm_budget *budget;
+	struct selector *a, *b; /* b: the other side of a diff, or NULL */
+};
+
+static int is_over(const struct turn *t, struct dcm_error *err)
+{
+	const struct dcm_host *host = t->engine->config.host;
+
+	if (atomic_load_explicit(&t->budget->cancelled, memory_order_relaxed))
+		return error__set(err, -ECANCELED, "the question was cancelled");
+	if (t->budget->deadline_mono_ns && host->mono_ns(host) > t->budget->deadline_mono_ns)
+		return error__set(err, -ETIMEDOUT,
+				  "the question was not answered before its deadline; ask for a shorter range");
+	return 0;
+}
+
+/* With the lock held. */
+static int wait_for_turn(struct turn *t, struct dcm_error *err)
+{
+	struct engine *e = t->engine;
+	int r = 0;
+
+	if (e->stat.running < e->config.max_questions)
+		return 0;
+	if (e->stat.waiting >= e->config.max_waiting) {
+		e->stat.refused++;
+		return error__set(err, -EAGAIN, "%u questions are being answered and %u wait already; try again later",
+				  e->stat.running, e->stat.waiting);
+	}
+	e->stat.waiting++;
+	while (r == 0 && e->stat.running >= e->config.max_questions) {
+		struct timespec until;
+
+		clock_gettime(CLOCK_MONOTONIC, &until);
+		until.tv_nsec += WAIT_NS;
+		until.tv_sec += until.tv_nsec / 1000000000;
+		until.tv_nsec %= 1000000000;
+		pthread_cond_timedwait(&e->turn_over, &e->lock, &until);
+		r = is_over(t, err);
+	}
+	e->stat.waiting--;
+	return r;
+}
+
+static int parse(struct dcm_str text, unsigned flags, const char *what, struct selector **ret, struct dcm_error *err)
+{
+	int r = selector__parse(text, flags, ret, err);
+
+	if (r < 0 && r != -ENOMEM)
+		error__prefix(err, "%s", what);
+	return r;
+}
+
+/* Values of different units say nothing about each other. */
+static int compare_units(const struct turn *t, struct dcm_error *err)
+{
+	struct type_text a, b;
+	int r = type__parse(t->a->type, &a, err);
+
+	if (r == 0)
+		r = type__parse(t->b->type, &b, err);
+	if (r == 0 && !str__eq(a.sample_unit, b.sample_unit))
+		r = error__set(err, -EINVAL, "%.*s cannot be compared with %.*s; select types of one unit",
+			       STR_ARG(a.sample_unit), STR_ARG(b.sample_unit));
+	return r;
+}
+
+static void end(struct turn *t)
+{
+	selector__free(t->a);
+	selector__free(t->b);
+}
+
+static int begin(struct engine *e, const struct question *q, unsigned flags, struct turn *t, struct dcm_error *err)
+{
+	const struct dcm_host *host = e->config.host;
+	int r = parse(q->selector, flags, q->diff ? "selector A" : "selector", &t->a, err);
+
+	if (r == 0 && q->diff)
+		r = parse(q->selector_b, flags, "selector B", &t->b, err);
+	if (r == 0 && q->diff)
+		r = compare_units(t, err);
+	if (r < 0) {
+		end(t);
+		return r;
+	}
+	t->engine = e;
+	t->budget = q->budget ? q->budget : &t->own;
+	if (t->budget->deadline_mono_ns == 0)
+		t->budget->deadline_mono_ns = host->mono_ns(host) + e->config.max_time_ns;
+	if (t->budget->max_bytes == 0)
+		t->budget->max_bytes = e->config.max_bytes;
+	return 0;
+}
+
+static int enter(struct engine *e, const struct question *q, unsigned flags, struct turn *t, struct dcm_error *err)
+{
+	int r = begin(e, q, flags, t, err);
+
+	pthread_mutex_lock(&e->lock);
+	e->stat.asked++;
+	if (r == 0) {
+		r = wait_for_turn(t, err);
+		if (r < 0)
+			end(t);
+	}
+	if (r == 0)
+		e->stat.running++;
+	else if (r != -EAGAIN)
+		e->stat.failed++;
+	pthread_mutex_unlock(&e->lock);
+	return r;
+}
+
+/* Gives the turn to the next one; passes `r` through. */
+static int leave(struct turn *t, int r)
+{
+	struct engine *e = t->engine;
+
+	pthread_mutex_lock(&e->lock);
+	e->stat.running--;
+	e->stat.failed += r < 0;
+	pthread_cond_signal(&e->turn_over);
+	pthread_mutex_unlock(&e->lock);
+	end(t);
+	return r;
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * Lists
+ */
+
+static struct dcm_select select_a(const struct turn *t, const struct question *q)
+{
+	return selector__select(t->a, q->from_ms, q->to_ms, t->budget);
+}
+
+int engine__types(struct engine *e, const struct question *q, dcm_type_fn each, void *ctx, struct dcm_error *err)
+{
+	struct turn t = { 0 };
+	int r = enter(e, q, SELECTOR_TYPE_OPTIONAL, &t, err);
+
+	if (r < 0)
+		return r;
+	struct dcm_select sel = select_a(&t, q);
+	return leave(&t, e->config.ops->types(e->config.instance, &sel, each, ctx, err));
+}
+
+int engine__labels(struct engine *e, const struct question *q, dcm_name_fn each, void *ctx, struct dcm_error *err)
+{
+	struct turn t = { 0 };
+	int r = enter(e, q, SELECTOR_TYPE_OPTIONAL, &t, err);
+
+	if (r < 0)
+		return r;
+	struct dcm_select sel = select_a(&t, q);
+	return leave(&t, e->config.ops->labels(e->config.instance, &sel, each, ctx, err));
+}
+
+int engine__values(struct engine *e, const struct question *q, struct dcm_str name, dcm_name_fn each, void *ctx,
+		   struct dcm_error *err)
+{
+	struct turn t = { 0 };
+	int r = enter(e, q, SELECTOR_TYPE_OPTIONAL, &t, err);
+
+	if (r < 0)
+		return r;
+	struct dcm_select sel = select_a(&t, q);
+	return leave(&t, e->config.ops->values(e->config.instance, &sel, name, each, ctx, err));
+}
+
+int engine__series(struct engine *e, const struct question *q, dcm_series_fn each, void *ctx, struct dcm_error *err)
+{
+	struct turn t = { 0 };
+	int r = enter(e, q, SELECTOR_TYPE_OPTIONAL, &t, err);
+
+	if (r < 0)
+		return r;
+	struct dcm_select sel = select_a(&t, q);
+	return leave(&t, e->config.ops->series(e->config.instance, &sel, each, ctx, err));
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * Merges
+ */
+
+/* The labels to group by, each once, in the order asked for. */
+struct grouping {
+	struct dcm_str *labels;
+	struct dcm_group_by by;
+};
+
+static int grouping__init(struct grouping *g, const struct question *q, struct dcm_error *err)
+{
+	uint32_t n = 0;
+
+	g->labels = mem__zalloc(q->n_group_by, sizeof(*g->labels));
+	if (!g->labels)
+		return error__nomem(err);
+	for (uint32_t i = 0; i < q->n_group_by; i++) {
+		uint32_t k = 0;
+
+		while (k < n && !str__eq(g->labels[k], q->group_by[i]))
+			k++;
+		if (k == n)
+			g->labels[n++] = q->group_by[i];
+	}
+	g->by = (struct dcm_group_by){ g->labels, n };
+	return 0;
+}
+
+int engine__time_series(struct engine *e, const struct question *q, int64_t step_ms, dcm_points_fn each, void *ctx,
+			struct dcm_error *err)
+{
+	struct turn t = { 0 };
+	struct grouping g;
+	int r = grouping__init(&g, q, err);
+
+	if (r < 0)
+		return r;
+	r = enter(e, q, 0, &t, err);
+	if (r == 0) {
+		struct dcm_select sel = select_a(&t, q);
+
+		r = leave(&t, e->config.ops->time_series(e->config.instance, &sel, step_ms, &g.by, each, ctx, err));
+	}
+	free(g.labels);
+	return r;
+}
+
+/* The store's answer, sealed and named. */
+static int merge_named(const struct turn *t, const struct question *q, const struct dcm_group_by *by,
+		       struct dcm_batch **ret, struct dcm_error *err)
+{
+	const struct engine_config *c = &t->engine->config;
+	struct dcm_select sel[2] = { select_a(t, q) };
+	CLEANUP(batch__unrefp) struct dcm_batch *answer = NULL;
+	struct dcm_builder *b = c->host->builder_new(c->host, t->budget->max_bytes);
+	int r;
+
+	if (!b)
+		return error__nomem(err);
+	if (q->diff)
+		sel[1] = selector__select(t->b, q->from_b_ms, q->to_b_ms, t->budget);
+	r = c->ops->merge(c->instance, sel, q->diff ? 2 : 1, by, c->host, b, err);
+	if (r == 0)
+		r = c->host->seal(b, &answer, err);
+	c->host->builder_free(b);
+	if (r == 0)
+		r = is_over(t, err);
+	if (r < 0)
+		return r;
+	if (!c->name) {
+		*ret = take_ptr(answer);
+		return 0;
+	}
+	return c->name(c->name_ctx, answer, ret, err);
+}
+
+int engine__merge(struct engine *e, const struct question *q, struct dcm_batch **ret_batch,
+		  int64_t ret_filtered[2], struct dcm_error *err)
+{
+	CLEANUP(batch__unrefp) struct dcm_batch *named = NULL;
+	struct turn t = { 0 };
+	struct grouping g;
+	int64_t filtered[16];
+	int r = grouping__init(&g, q, err);
+
+	if (r < 0)
+		return r;
+	r = enter(e, q, 0, &t, err);
+	if (r == 0) {
+		r = merge_named(&t, q, &g.by, &named, err);
+		if (r == 0)
+			r = filter__batch(q->filter, named, t.budget->max_bytes, ret_batch, filtered, err);
+		leave(&t, r);
+	}
+	if (r == 0 && ret_filtered)
+		memcpy(ret_filtered, filtered, 2 * sizeof(filtered[0]));
+	free(g.labels);
+	return r;
+}
+
+/* Frames within a turn. */
+static int make_frames(const struct turn *t, const struct question *q, enum frames_group group,
+		       struct frames **ret, struct dcm_error *err)
+{
+	CLEANUP(batch__unrefp) struct dcm_batch *named = NULL;
+	struct grouping g;
+	int r = grouping__init(&g, q, err);
+
+	if (r == 0)
+		r = merge_named(t, q, &g.by, &named, err);
+	if (r == 0)
+		r = frames__new(named, group, &g.by, ret, err);
+	if (r == 0 && (r = is_over(t, err)) < 0)
+		frames__unref(take_ptr(*ret));
+	free(g.labels);
+	return r;
+}
+
+int engine__frames(struct engine *e, const struct question *q, enum frames_group group, struct frames **ret,
+		   struct dcm_error *err)
+{
+	struct turn t = { 0 };
+	struct frames *frames = NULL;
+	int r = enter(e, q, 0, &t, err);
+
+	if (r < 0)
+		return r;
+	r = leave(&t, make_frames(&t, q, group, &frames, err));
+	if (r == 0)
+		*ret = frames;
+	return r;
+}
+
+int engine__flame(struct engine *e, const struct question *q, enum frames_group group,
+		  const struct flame_options *options, struct flame **ret, struct dcm_error *err)
+{
+	CLEANUP(frames__unrefp) struct frames *frames = NULL;
+	struct flame_options o = options ? *options : (struct flame_options){ 0 };
+	struct turn t = { 0 };
+	int r = enter(e, q, 0, &t, err);
+
+	if (r < 0)
+		return r;
+	o.filter = o.filter ? o.filter : q->filter;
+	r = make_frames(&t, q, group, &frames, err);
+	if (r == 0)
+		r = flame__new(frames, &o, ret, err);
+	return leave(&t, r);
+}
+
+int engine__top(struct engine *e, const struct question *q, enum frames_group group,
+		const struct top_options *options, struct top **ret, struct dcm_error *err)
+{
+	CLEANUP(frames__unrefp) struct frames *frames = NULL;
+	struct top_options o = options ? *options : (struct top_options){ 0 };
+	struct turn t = { 0 };
+	int r = enter(e, q, 0, &t, err);
+
+	if (r < 0)
+		return r;
+	o.filter = o.filter ? o.filter : q->filter;
+	r = make_frames(&t, q, group, &frames, err);
+	if (r == 0)
+		r = top__new(frames, &o, ret, err);
+	return leave(&t, r);
+}
+
+struct dcm_str engine__unit(const struct question *q)
+{
+	struct dcm_str type = q->selector;
+	struct type_text parts;
+	uint32_t from = 0, to;
+
+	while (from < type.n && strchr(" \t\r\n", type.p[from]) && type.p[from])
+		from++;
+	for (to = from; to < type.n && type.p[to] != '{' && !(strchr(" \t\r\n", type.p[to]) && type.p[to]); to++)
+		;
+	type = (struct dcm_str){ type.p + from, to - from };
+	return type.n && type__parse(type, &parts, NULL) == 0 ? parts.sample_unit : STR("");
+}

@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/query/frames.c - reads each line of each location once, interns frames by key, numbers them by text
+ *
+ * Texts are compared as numbers: every distinct text of the batch gets one first. What is not part of a frame's key
+ * (system name, build id, first line) is the smallest that came, so that order does not matter.
+ */
+#include "core/query/frames.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/error.h"
+#include "core/base/hash.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/base/vec.h"
+#include "core/batch/batch.h"
+#include "core/symbolize/symbols.h"
+
+enum { FALLBACK_MAX_BYTES = 512 };
+#define SLOTS_MAX ((uint64_t)1 << 31)
+
+/* What makes two frames one; texts by number. */
+struct key {
+	uint32_t name, file, binary, kind;
+	int64_t line;
+	uint64_t address;
+};
+
+struct maker {
+	struct frames *out;
+	uint32_t *texts; /* [n_strings] string -> number of its text, DCM_NONE: not yet */
+	VEC(struct dcm_str) by_number;
+	struct hindex text_index;
+	VEC(struct key) keys; /* [frames.n] */
+	VEC(struct frame) frames;
+	struct hindex key_index;
+	struct dcm_span *locations;
+	struct frame_slot *slots;
+};
+
+static void maker__fini(struct maker *m)
+{
+	free(m->texts);
+	vec__fini(&m->by_number);
+	hindex__fini(&m->text_index);
+	vec__fini(&m->keys);
+	vec__fini(&m->frames);
+	hindex__fini(&m->key_index);
+}
+
+struct frames *frames__ref(struct frames *f)
+{
+	atomic_fetch_add_explicit(&f->refs, 1, memory_order_relaxed);
+	return f;
+}
+
+void frames__unref(struct frames *f)
+{
+	if (!f || atomic_fetch_sub_explicit(&f->refs, 1, memory_order_acq_rel) > 1)
+		return;
+	batch__unref(f->batch);
+	arena__fini(&f->arena);
+	free(f);
+}
+
+struct dcm_str frames__base_name(struct dcm_str path)
+{
+	uint32_t at = path.n;
+
+	while (at > 0 && path.p[at - 1] != '/')
+		at--;
+	return (struct dcm_str){ path.p + at, path.n - at };
+}
+
+const char *frames__kind_name(unsigned kind)
+{
+	static const char *const names[] = {
+		[DCM_FRAME_NATIVE] = "native", [DCM_FRAME_KERNEL] = "kernel",
+		[DCM_FRAME_JIT] = "jit",       [DCM_FRAME_INTERPRETED] = "interpreted",
+		[DCM_FRAME_NOTE] = "note",
+	};
+
+	if (kind == FRAME_LABEL)
+		return "label";
+	return kind < sizeof(names) / sizeof(names[0]) ? names[kind] : "unknown";
+}
+
+int frames__parse_group(struct dcm_str text, enum frames_group *ret, struct dcm_error *err)
+{
+	static const char *const names[] = { [FRAMES_FUNCTION] = "function", [FRAMES_LINE] = "line",
+					     [FRAMES_BINARY] = "binary", [FRAMES_ADDRESS] = "address" };
+
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (str__eq(text, str__of(names[i]))) {
+			*ret = (enum frames_group)i;
+			return 0;
+		}
+	return error__set(err, -EINVAL, "group \"%.*s\": expected function, line, binary or address",
+			  STR_ARG(text));
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * Texts as numbers
+ */
+
+/* The number of a text, which must outlive the frames; DCM_NONE when memory ran out. */
+static uint32_t number_of(struct maker *m, struct dcm_str s)
+{
+	uint64_t h = hash__bytes(s.p, s.n, 0);
+	uint32_t row, at = hindex__first(&m->text_index, h, &row);
+
+	for (; row != HINDEX_NONE; at = hindex__next(&m->text_index, h, at, &row))
+		if (str__eq(m->by_number.v[row], s))
+			return row;
+	if (!vec__reserve(&m->by_number, 1) || hindex__insert(&m->text_index, h, (uint32_t)m->by_number.n) < 0)
+		return DCM_NONE;
+	m->by_number.v[m->by_number.n] = s;
+	return (uint32_t)m->by_number.n++;
+}
+
+static uint32_t number_of_string(struct maker *m, uint32_t string)
+{
+	if (m->texts[string] == DCM_NONE)
+		m->texts[string] = number_of(m, m->out->batch->strings[string]);
+	return m->texts[string];
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * One frame
+ */
+
+/* The smaller text that says something. */
+static struct dcm_str least_text(struct dcm_str a, struct dcm_str b)
+{
+	if (a.n == 0 || (b.n > 0 && str__cmp(b, a) < 0))
+		return b;
+	return a;
+}
+
+static void combine(struct frame *f, const struct frame *other)
+{
+	f->system_name = least_text(f->system_name, other->system_name);
+	f->build_id = least_text(f->build_id, other->build_id);
+	if (f->line == 0 || (other->line > 0 && other->line < f->line))
+		f->line = other->line;
+	f->always_inlined &= other->always_inlined;
+	if (other->unnamed < f->unnamed)
+		f->unnamed = other->unnamed;
+}
+
+static bool same_key(const struct key *a, const struct key *b)
+{
+	return a->name == b->name && a->file == b->file && a->binary == b->binary && a->kind == b->kind &&
+	       a->line == b->line && a->address == b->address;
+}
+
+/* The frame's id before sorting, or DCM_NONE when memory ran out. */
+static uint32_t intern_frame(struct maker *m, const struct key *key, const struct frame *frame)
+{
+	uint64_t h = hash__mix(hash__mix(hash__mix(key->name, key->file), key->binary), key->kind);
+	h = hash__mix(hash__mix(h, (uint64_t)key->line), key->address);
+	uint32_t row, at = hindex__first(&m->key_index, h, &row);
+
+	for (; row != HINDEX_NONE; at = hindex__next(&m->key_index, h, at, &row))
+		if (same_key(&m->keys.v[row], key)) {
+			combine(&m->frames.v[row], frame);
+			return row;
+		}
+	if (!vec__reserve(&m->keys, 1) || !vec__reserve(&m->frames, 1) ||
+	    hindex__insert(&m->key_index, h, (uint32_t)m->keys.n) < 0)
+		return DCM_NONE;
+	m->frames.v[m->frames.n++] = *frame;
+	m->keys.v[m->keys.n] = *key;
+	return (uint32_t)m->keys.n++;
+}
+
+/* Reading one line of one location: the frame, and its key. */
+struct reading {
+	const struct dcm_location *location;
+	const struct dcm_function *function; /* NULL: not named */
+	int64_t line;
+	struct frame f;
+	struct key k;
+};
+
+/* What stands where a name is missing; kept in the arena. */
+static int name_by_address(struct maker *m, uint32_t location, struct reading *rd)
+{
+	char text[FALLBACK_MAX_BYTES];
+	uint32_t n = symbols__fallback_name(m->out->batch, location, text, sizeof(text));
+
+	rd->f.name = arena__str(&m->out->arena, (struct dcm_str){ text, n });
+	if (!rd->f.name.p)
+		return -ENOMEM;
+	rd->f.is_unnamed = true;
+	rd->f.unnamed = rd->location->unnamed;
+	rd->f.address = rd->k.address = rd->location->address;
+	rd->k.name = number_of(m, rd->f.name);
+	rd->k.file = number_of_string(m, 0);
+	return 0;
+}
+
+/* FRAMES_BINARY: the file, or what kind of code it is. */
+static void name_by_binary(struct maker *m, struct reading *rd)
+{
+	rd->f.name = frames__base_name(rd->f.binary);
+	if (rd->f.name.n == 0)
+		rd->f.name = rd->f.kind == DCM_FRAME_JIT	 ? STR("[jit]") :
+			     rd->f.kind == DCM_FRAME_INTERPRETED ? STR("[interpreted]") :
+			     rd->f.kind == DCM_FRAME_KERNEL	 ? STR("[kernel]") :
+								   STR("[unknown]");
+	rd->f.always_inlined = false;
+	rd->k.name = number_of(m, rd->f.name);
+	rd->k.file = number_of_string(m, 0);
+}
+
+static void name_by_function(struct maker *m, struct reading *rd)
+{
+	const struct dcm_batch *b = m->out->batch;
+	const struct dcm_function *fn = rd->function;
+	bool by_line = m->out->group == FRAMES_LINE || m->out->group == FRAMES_ADDRESS;
+
+	rd->f.name = b->strings[fn->name];
+	if (!str__eq(b->strings[fn->system_name], rd->f.name))
+		rd->f.system_name = b->strings[fn->system_name];
+	rd->f.file = b->strings[fn->file];
+	rd->f.line = by_line ? rd->line : fn->start_line;
+	rd->k.name = number_of_string(m, fn->name);
+	rd->k.file = number_of_string(m, fn->file);
+	rd->k.line = by_line ? rd->line : 0;
+	if (m->out->group == FRAMES_ADDRESS)
+		rd->f.address = rd->k.address = rd->location->address;
+}
+
+/* The frame of line `line` of the location (DCM_NONE: it has none); `inlined`: into the next one. */
+static uint32_t frame_of(struct maker *m, uint32_t location, uint32_t line, bool inlined)
+{
+	const struct dcm_batch *b = m->out->batch;
+	const struct dcm_location *l = &b->locations[location];
+	uint32_t function = line == DCM_NONE ? DCM_NONE : b->lines[line].function;
+	struct reading rd = {
+		.location = l,
+		.function = function == DCM_NONE ? NULL : &b->functions[function],
+		.line = line == DCM_NONE ? 0 : b->lines[line].line,
+		.f = { .system_name = STR(""), .file = STR(""), .binary = STR(""), .build_id = STR(""),
+		       .kind = l->kind, .always_inlined = inlined },
+		.k = { .kind = l->kind, .binary = number_of_string(m, 0) },
+	};
+	int r = 0;
+
+	if (l->mapping != DCM_NONE) {
+		rd.f.binary = b->strings[b->mappings[l->mapping].file];
+		rd.f.build_id = b->strings[b->mappings[l->mapping].build_id];
+		rd.k.binary = number_of_string(m, b->mappings[l->mapping].file);
+	}
+	if (rd.function && b->strings[rd.function->name].n == 0)
+		rd.function = NULL;
+	if (m->out->group == FRAMES_BINARY && l->kind != DCM_FRAME_NOTE)
+		name_by_binary(m, &rd);
+	else if (rd.function)
+		name_by_function(m, &rd);
+	else
+		r = name_by_address(m, location, &rd);
+	if (r < 0 || rd.k.name == DCM_NONE || rd.k.file == DCM_NONE || rd.k.binary == DCM_NONE)
+		return DCM_NONE;
+	return intern_frame(m, &rd.k, &rd.f);
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * All of them
+ */
+
+static int make_slots(struct maker *m)
+{
+	struct frames *out = m->out;
+	const struct dcm_batch *b = out->batch;
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < b->n_locations; i++)
+		n += b->locations[i].n_lines ? b->locations[i].n_lines : 1;
+	if (n > SLOTS_MAX)
+		return -E2BIG;
+	m->locations = arena__alloc(&out->arena, b->n_locations * sizeof(*m->locations));
+	m->slots = arena__alloc(&out->arena, n * sizeof(*m->slots));
+	if (!m->locations || !m->slots)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < b->n_locations; i++) {
+		const struct dcm_location *l = &b->locations[i];
+		uint32_t n_lines = l->n_lines ? l->n_lines : 1;
+
+		m->locations[i] = (struct dcm_span){ out->n_slots, n_lines };
+		for (uint32_t k = 0; k < n_lines; k++) {
+			uint32_t line = l->n_lines ? l->line_off + k : DCM_NONE;
+			uint32_t frame = frame_of(m, i, line, k + 1 < n_lines);
+
+			if (frame == DCM_NONE)
+				return -ENOMEM;
+			m->slots[out->n_slots++] = (struct frame_slot){ frame, i, line };
+		}
+	}
+	out->locations = m->locations;
+	out->slots = m->slots;
+	return 0;
+}
+
+/* The frame "name=value" of a group's label. */
+static uint32_t label_frame(struct maker *m, struct dcm_str name, struct dcm_str value)
+{
+	char *text = arena__alloc(&m->out->arena, (size_t)name.n + value.n + 1);
+
+	if (!text)
+		return DCM_NONE;
+	memcpy(text, name.p, name.n);
+	text[name.n] = '=';
+	if (value.n)
+		memcpy(text + name.n + 1, value.p, value.n);
+	struct frame f = {
+		.name = { text, name.n + value.n + 1 },
+		.system_name = STR(""), .file = STR(""), .binary = STR(""), .build_id = STR(""),
+		.kind = FRAME_LABEL,
+	};
+	struct key key = { .name = number_of(m, f.name), .file = number_of_string(m, 0), .kind = FRAME_LABEL };
+	key.binary = key.file;
+	if (key.name == DCM_NONE || key.file == DCM_NONE)
+		return DCM_NONE;
+	return intern_frame(m, &key, &f);
+}
+
+static int make_labels(struct maker *m, const struct dcm_group_by *by, uint32_t **ret_labels)
+{
+	const struct dcm_batch *b = m->out->batch;
+	uint32_t *labels = arena__alloc(&m->out->arena, ((size_t)b->n_profiles * by->n + 1) * sizeof(*labels));
+
+	if (!labels)
+		return -ENOMEM;
+	for (uint32_t p = 0; p < b->n_profiles; p++)
+		for (uint32_t i = 0; i < by->n; i++) {
+			uint32_t frame = label_frame(m, by->labels[i],
+						     batch__series_label(b, b->profiles[p].series, by->labels[i]));
+			if (frame == DCM_NONE)
+				return -ENOMEM;
+			labels[(size_t)p * by->n + i] = frame;
+		}
+	*ret_labels = labels;
+	return 0;
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * Numbering by text
+ */
+
+struct sortable {
+	uint64_t prefix; /* of the name, big-endian, so that most comparisons touch no text */
+	uint32_t frame;
+};
+
+static uint64_t prefix_of(struct dcm_str s)
+{
+	uint64_t v = 0;
+
+	memcpy(&v, s.p, s.n < sizeof(v) ? s.n : sizeof(v));
+	return __builtin_bswap64(v);
+}
+
+static int compare_u64(uint64_t a, uint64_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
+static int compare_sortable(const void *a, const void *b, void *ctx)
+{
+	const struct sortable *x = a, *y = b;
+	const struct maker *m = ctx;
+	const struct frame *f = &m->frames.v[x->frame], *g = &m->frames.v[y->frame];
+	int c = compare_u64(x->prefix, y->prefix);
+
+	if (c == 0)
+		c = str__cmp(f->name, g->name);
+	if (c == 0)
+		c = str__cmp(f->file, g->file);
+	if (c == 0)
+		c = str__cmp(f->binary, g->binary);
+	if (c == 0)
+		c = compare_u64(f->kind, g->kind);
+	if (c == 0)
+		c = f->line < g->line ? -1 : f->line > g->line;
+	return c ? c : compare_u64(f->address, g->address);
+}
+
+/* Sorts the frames, and tells slots and labels their new numbers. */
+static int number_frames(struct maker *m, uint32_t *labels, size_t n_labels)
+{
+	struct frames *out = m->out;
+	size_t n = m->frames.n;
+	CLEANUP(mem__freep) struct sortable *order = mem__resize(NULL, n ? n : 1, sizeof(*order));
+	CLEANUP(mem__freep) uint32_t *rank = mem__resize(NULL, n ? n : 1, sizeof(*rank));
+
+	out->v = arena__alloc(&out->arena, (n ? n : 1) * sizeof(*out->v));
+	if (!order || !rank || !out->v)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n; i++)
+		order[i] = (struct sortable){ prefix_of(m->frames.v[i].name), i };
+	qsort_r(order, n, sizeof(*order), compare_sortable, m);
+	for (uint32_t i = 0; i < n; i++) {
+		rank[order[i].frame] = i;
+		out->v[i] = m->frames.v[order[i].frame];
+	}
+	out->n = (uint32_t)n;
+	for (uint32_t i = 0; i < out->n_slots; i++)
+		m->slots[i].frame = rank[m->slots[i].frame];
+	for (size_t i = 0; i < n_labels; i++)
+		labels[i] = rank[labels[i]];
+	return 0;
+}
+
+static int make(struct maker *m, const struct dcm_group_by *by)
+{
+	const struct dcm_batch *b = m->out->batch;
+	uint32_t *labels = NULL;
+	int r;
+
+	m->texts = mem__resize(NULL, b->n_strings ? b->n_strings : 1, sizeof(*m->texts));
+	if (!m->texts)
+		return -ENOMEM;
+	memset(m->texts, 0xff, b->n_strings * sizeof(*m->texts));
+	r = make_slots(m);
+	if (r == 0 && by && by->n) {
+		r = make_labels(m, by, &labels);
+		m->out->labels = labels;
+		m->out->n_by = by->n;
+	}
+	if (r == 0)
+		r = number_frames(m, labels, labels ? (size_t)b->n_profiles * by->n : 0);
+	return r;
+}
+
+int frames__new(struct dcm_batch *batch, enum frames_group group, const struct dcm_group_by *by,
+		struct frames **ret, struct dcm_error *err)
+{
+	CLEANUP(frames__unrefp) struct frames *out = NEW(struct frames);
+	struct maker m = { .out = out };
+
+	if (!out)
+		return error__nomem(err);
+	out->refs = 1;
+	out->batch = batch__ref(batch);
+	out->group = group;
+	int r = make(&m, by);
+	maker__fini(&m);
+	if (r == -E2BIG)
+		return error__set(err, r, "the answer has too many frames; ask for a shorter range");
+	if (r < 0)
+		return error__nomem(err);
+	*ret = take_ptr(out);
+	return 0;
+}
