@@ -26,6 +26,18 @@ static void spaces(struct buf *out, unsigned n)
 		buf__byte(out, ' ');
 }
 
+/* "-", a line's end and the first key's spaces become "- ": what stands from `inside` on. */
+static void join_dash(struct buf *out, size_t inside, unsigned indent)
+{
+	size_t gap = 1 + (size_t)indent;
+
+	if (out->error || out->n < inside + gap || out->data[inside] != '\n')
+		return;
+	out->data[inside] = ' ';
+	memmove(out->data + inside + 1, out->data + inside + gap, out->n - inside - gap);
+	out->n -= gap - 1;
+}
+
 /* ------------------------------------------------------------------------------------------------
  * Scalars
  */
@@ -191,7 +203,9 @@ static void list(struct dumper *d, const struct dcm_option *row, const struct dc
 	for (uint32_t i = 0; i < l->n; i++) {
 		spaces(d->out, indent);
 		buf__byte(d->out, '-');
+		size_t inside = d->out->n;
 		value(d, &element, (const char *)l->items + i * size, indent + 2, no_env);
+		join_dash(d->out, inside, indent + 2);
 	}
 }
 
@@ -308,7 +322,9 @@ static void node_inside(const struct node *n, unsigned indent, struct buf *out)
 			node_value(n->members[i].value, indent + 2, out);
 		} else {
 			buf__byte(out, '-');
+			size_t inside = out->n;
 			node_value(n->items[i], indent + 2, out);
+			join_dash(out, inside, indent + 2);
 		}
 	}
 }

@@ -41,6 +41,26 @@ static const char *own_file(struct problems *p, const char *file)
 	return own;
 }
 
+static bool same_file(const struct place *a, const struct place *b)
+{
+	return a->file && b->file && strcmp(a->file, b->file) == 0;
+}
+
+/* Behind what was found before, but in front of later lines of the same file. */
+static void insert(struct problems *p, const struct problem *new)
+{
+	uint32_t at = p->n++;
+
+	for (; at > 0; at--) {
+		const struct place *before = &p->v[at - 1].at;
+		if (!same_file(before, &new->at) || before->line < new->at.line ||
+		    (before->line == new->at.line && before->column <= new->at.column))
+			break;
+		p->v[at] = p->v[at - 1];
+	}
+	p->v[at] = *new;
+}
+
 int problems__add(struct problems *p, enum problem_severity severity, const struct place *at,
 		  const char *fmt, ...)
 {
@@ -57,19 +77,18 @@ int problems__add(struct problems *p, enum problem_severity severity, const stru
 	struct dcm_error clean = DCM_ERROR_INIT;
 	error__set(&clean, code, "%s", line);
 
-	struct problem *problem = &p->v[p->n];
-	const char *file = own_file(p, at ? at->file : NULL);
-	const char *text = arena__str(&p->arena, str__of(clean.text)).p;
-	if (!text) {
+	struct problem new = { .severity = severity };
+	new.at.file = own_file(p, at ? at->file : NULL);
+	if (at && new.at.file) {
+		new.at.line = at->line;
+		new.at.column = at->column;
+	}
+	new.text = arena__str(&p->arena, str__of(clean.text)).p;
+	if (!new.text) {
 		problems__nomem(p);
 		return code;
 	}
-	*problem = (struct problem){ .severity = severity, .text = text, .at.file = file };
-	if (at && file) {
-		problem->at.line = at->line;
-		problem->at.column = at->column;
-	}
-	p->n++;
+	insert(p, &new);
 	return code;
 }
 

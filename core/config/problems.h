@@ -37,7 +37,7 @@ struct problem {
 
 struct problems {
 	struct arena arena;
-	struct problem v[PROBLEMS_MAX]; /* [n], in the order found */
+	struct problem v[PROBLEMS_MAX]; /* [n], by line within a file */
 	uint32_t n;
 	uint32_t n_errors, n_warnings; /* all, also those that are not kept */
 	bool no_memory; /* sticky: a text could not be kept, or problems__nomem() was called */

@@ -28,7 +28,6 @@ enum {
 	HEAP_KIB = 16384,     /* of the interpreter's frames */
 	DFA_INTS = 65536,     /* states of the breadth-first matcher, 256 KiB */
 	DFA_WORK_MAX = 64 << 20, /* bytes of text times bytes of pattern that it is let loose on */
-	GROUPS = REGEX_MAX_GROUPS + 1
 };
 
 struct dcm_regex {
@@ -379,25 +378,26 @@ static bool is_name_byte(char c)
 	return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* The group that a name or number means; REGEX_MAX_GROUPS + 1 when none does. */
-static uint32_t group_of(const struct dcm_regex *re, struct dcm_str name)
+/* What a number or name stands for; empty when nothing. Of equal names the first that took part. */
+static struct dcm_str group_text(const struct dcm_regex *re, const struct regex_groups *groups,
+				 struct dcm_str name)
 {
-	uint32_t number = 0;
 	bool is_number = name.p[0] != '0' || name.n == 1;
+	uint32_t number = 0;
 
 	for (uint32_t i = 0; i < name.n && is_number; i++) {
 		is_number = name.p[i] >= '0' && name.p[i] <= '9' && number < 1000000;
 		if (is_number)
 			number = number * 10 + (uint32_t)(name.p[i] - '0');
 	}
-	if (is_number)
-		return number;
-	for (size_t i = 0; i < re->syntax.names.n; i++) {
+	if (is_number && number < groups->n && groups->v[number].p)
+		return groups->v[number];
+	for (size_t i = 0; i < re->syntax.names.n && !is_number; i++) {
 		const struct regex_name *n = &re->syntax.names.v[i];
-		if (str__eq(name, (struct dcm_str){ re->source + n->off, n->n }))
-			return n->group;
+		if (groups->v[n->group].p && str__eq(name, (struct dcm_str){ re->source + n->off, n->n }))
+			return groups->v[n->group];
 	}
-	return GROUPS;
+	return STR("");
 }
 
 /* "$name" or "${name}" at s: its length, and the name; 0: the $ begins none. */
@@ -438,9 +438,7 @@ void regex__expand(const struct dcm_regex *re, const struct regex_groups *groups
 			i++;
 			continue;
 		}
-		uint32_t group = group_of(re, name);
-		if (group < groups->n && groups->v[group].p)
-			buf__str(out, groups->v[group]);
+		buf__str(out, group_text(re, groups, name));
 		i += n;
 	}
 }

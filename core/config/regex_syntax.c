@@ -235,11 +235,13 @@ static int escape(struct syntax_reader *x)
 	}
 	settle_dot(x);
 	not_simple(x);
-	x->can_repeat = kind != REGEX_OTHER;
+	x->can_repeat = true;
 	if (kind == REGEX_PERL && (c == 's' || c == 'S')) {
 		buf__printf(x->r.out, "[%s\\t\\n\\f\\r ]", c == 'S' ? "^" : "");
-	} else if (kind == REGEX_PERL || (kind == REGEX_OTHER && strchr("AzbB", (char)c))) {
+	} else if (kind == REGEX_PERL) {
 		buf__printf(x->r.out, "\\%c", (int)c);
+	} else if (kind == REGEX_OTHER && strchr("AzbB", (char)c)) {
+		buf__printf(x->r.out, "(?:\\%c)", (int)c);
 		x->r.at = start + 2;
 	} else if (kind == REGEX_OTHER) {
 		const char *what = c < 0x80 ? foreign_escape((char)c) : NULL;
@@ -319,7 +321,7 @@ static int quantifier(struct syntax_reader *x, uint32_t n, int64_t min, int64_t 
 			      x->r.in.p + start);
 	}
 	if (quantifier_length(x, &min, &max))
-		return refuse(x, start, "a quantifier follows a quantifier (use a group)");
+		return refuse(x, x->r.at, "a quantifier follows a quantifier (use a group)");
 	x->can_repeat = false;
 	return 0;
 }
@@ -349,10 +351,10 @@ static const char *foreign_group(const char *p, uint32_t n)
 		{ "P=", "backreferences" },
 		{ "C", "callouts" },
 		{ "'", "groups named in quotes (use (?P<name>...))" },
-		{ "x", "the flag x" },
-		{ "n", "the flag n" },
-		{ "J", "the flag J" },
-		{ "^", "the flag ^" },
+		{ "x", "flag x" },
+		{ "n", "flag n" },
+		{ "J", "flag J" },
+		{ "^", "flag ^" },
 	};
 	struct dcm_str rest = { p, n };
 
@@ -393,12 +395,6 @@ static int named_group(struct syntax_reader *x, uint32_t from)
 	if (to == from || to == x->r.in.n || x->r.in.p[to] != '>')
 		return refuse(x, x->r.at, "a group's name must be letters, digits and _, and end in >");
 	struct regex_name name = { x->s->n_groups + 1, from, to - from };
-	for (size_t i = 0; i < x->s->names.n; i++) {
-		const struct regex_name *other = &x->s->names.v[i];
-		if (other->n == name.n && memcmp(x->r.in.p + other->off, x->r.in.p + from, name.n) == 0)
-			return refuse(x, x->r.at, "a second group is called \"%.*s\"", (int)name.n,
-				      x->r.in.p + from);
-	}
 	int r = capture(x);
 	if (r)
 		return r;
@@ -495,17 +491,19 @@ static int class(struct syntax_reader *x)
 	return regex_reader__class(&x->r);
 }
 
+/* PCRE2 does not let an anchor be repeated unless it stands in a group. */
 static void dot_or_anchor(struct syntax_reader *x, char c)
 {
 	if (c == '.') {
 		settle_dot(x);
 		x->last_is_dot = true;
+		buf__byte(x->r.out, '.');
 	} else {
 		shape_anchor(x, c);
+		buf__printf(x->r.out, "(?:%c)", c);
 	}
-	buf__byte(x->r.out, (uint8_t)c);
 	x->r.at++;
-	x->can_repeat = c == '.';
+	x->can_repeat = true;
 }
 
 static int step(struct syntax_reader *x)

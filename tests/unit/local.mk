@@ -146,3 +146,16 @@ unit_tests += tests/unit/test_wire
 tests_unit_test_wire_SOURCES = tests/unit/test_wire.c $(RANDOM_BATCH) $(FAILMALLOC)
 tests_unit_test_wire_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_wire_LDADD = $(CODEC_LA) $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_suggest
+tests_unit_test_suggest_LDADD = $(CONFIG_LA) $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_tree
+tests_unit_test_tree_SOURCES = tests/unit/test_tree.c $(FAILMALLOC)
+tests_unit_test_tree_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_tree_LDADD = $(CONFIG_LA) $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_regex
+tests_unit_test_regex_SOURCES = tests/unit/test_regex.c $(FAILMALLOC)
+tests_unit_test_regex_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_regex_LDADD = $(CONFIG_LA) $(UNIT_LIBS)
