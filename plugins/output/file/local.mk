@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # plugins/output/file/local.mk - one file per profile
-#
-# if PLUGIN_OUTPUT_FILE
-# pkglib_LTLIBRARIES += plugins/output_file.la
-# endif
-# plugins_output_file_la_SOURCES = plugins/output/file/...
-# plugins_output_file_la_CFLAGS = $(AM_CFLAGS)
-# plugins_output_file_la_LDFLAGS = $(LDFLAGS_PLUGIN)
-# plugins_output_file_la_LIBADD = $(BASE_LA)
+if PLUGIN_OUTPUT_FILE
+pkglib_LTLIBRARIES += plugins/output_file.la
+endif
+plugins_output_file_la_SOURCES = \
+	plugins/output/file/file.c \
+	plugins/output/file/folder.c plugins/output/file/folder.h \
+	plugins/output/file/name.c plugins/output/file/name.h
+plugins_output_file_la_CFLAGS = $(AM_CFLAGS)
+plugins_output_file_la_LDFLAGS = $(LDFLAGS_PLUGIN)
+plugins_output_file_la_LIBADD = $(BASE_LA)

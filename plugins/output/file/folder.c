@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/output/file/folder.c - a directory of its own: puts files in, takes the oldest out
+ *
+ * A file is written as ".decima-tmp-N" in the top directory and moved to its name by
+ * renameat2(RENAME_NOREPLACE), which tells when the name is taken. Every path below the top is
+ * walked by descriptors without following links.
+ */
+#include "plugins/output/file/folder.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/buf.h"
+#include "core/base/cleanup.h"
+#include "core/base/error.h"
+#include "core/base/fd.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/base/vec.h"
+
+#define MARKER	   ".decima-profiles"
+#define TMP_PREFIX ".decima-tmp-"
+
+enum {
+	DEPTH_MAX = 8,
+	FILES_MAX = 1 << 20,
+	NUMBERS_MAX = 1000, /* of files that want the same name */
+};
+
+static const char *const extensions[] = { ".pb.gz", ".folded", ".speedscope.json" };
+
+struct known {
+	char *path; /* relative */
+	int64_t time_ns;
+	uint64_t bytes;
+};
+
+struct folder {
+	char *path;
+	int fd;
+	VEC(struct known) files; /* [first .. n) by time */
+	size_t first;
+	uint64_t bytes;
+	uint64_t n_written; /* names of temporary files */
+};
+
+void folder__free(struct folder *f)
+{
+	if (!f)
+		return;
+	for (size_t i = f->first; i < f->files.n; i++)
+		free(f->files.v[i].path);
+	vec__fini(&f->files);
+	fd__close(f->fd);
+	free(f->path);
+	free(f);
+}
+
+/* ---- what is known ---- */
+
+static bool is_ours(const char *name)
+{
+	for (size_t i = 0; i < sizeof(extensions) / sizeof(extensions[0]); i++)
+		if (str__ends(str__of(name), str__of(extensions[i])))
+			return true;
+	return false;
+}
+
+/* Takes path, also on failure. */
+static int remember(struct folder *f, char *path, int64_t time_ns, uint64_t bytes)
+{
+	/* The front that was taken out is given back when it is half of the list. */
+	if (f->first > 1024 && f->first > f->files.n / 2) {
+		memmove(f->files.v, f->files.v + f->first,
+			(f->files.n - f->first) * sizeof(f->files.v[0]));
+		f->files.n -= f->first;
+		f->first = 0;
+	}
+	if (!path ||
+	    !vec__push(&f->files, (struct known){ .path = path, .time_ns = time_ns, .bytes = bytes })) {
+		free(path);
+		return -ENOMEM;
+	}
+	f->bytes += bytes;
+	return 0;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct known *x = a, *y = b;
+
+	return x->time_ns != y->time_ns ? (x->time_ns < y->time_ns ? -1 : 1) : strcmp(x->path, y->path);
+}
+
+/* ---- reading what is there ---- */
+
+static int scan(struct folder *f, int dirfd, struct buf *path, unsigned depth);
+
+static int scan_entry(struct folder *f, int dirfd, const char *name, struct buf *path, unsigned depth)
+{
+	size_t n = path->n;
+	struct stat st;
+	int r = 0;
+
+	if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return 0;
+	if (S_ISREG(st.st_mode) && depth == 0 && str__starts(str__of(name), STR(TMP_PREFIX))) {
+		unlinkat(dirfd, name, 0);
+		return 0;
+	}
+	buf__printf(path, "%s%s", n ? "/" : "", name);
+	if (path->error)
+		return path->error;
+	if (S_ISREG(st.st_mode) && is_ours(name) && f->files.n < FILES_MAX) {
+		r = remember(f, mem__dup_str((const char *)path->data, path->n),
+			     (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec,
+			     (uint64_t)st.st_size);
+	} else if (S_ISDIR(st.st_mode) && depth < DEPTH_MAX) {
+		int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+		if (fd >= 0)
+			r = scan(f, fd, path, depth + 1);
+	}
+	path->n = n;
+	return r;
+}
+
+/* Takes dirfd. */
+static int scan(struct folder *f, int dirfd, struct buf *path, unsigned depth)
+{
+	DIR *d = fdopendir(dirfd);
+	struct dirent *e;
+	int r = 0;
+
+	if (!d) {
+		fd__close(dirfd);
+		return -errno;
+	}
+	while (r == 0 && (e = readdir(d)))
+		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+			r = scan_entry(f, dirfd, e->d_name, path, depth);
+	closedir(d);
+	return r;
+}
+
+static int read_files(struct folder *f)
+{
+	struct buf path = { .limit = PATH_MAX };
+	int fd = openat(f->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int r = fd < 0 ? -errno : scan(f, fd, &path, 0);
+
+	buf__fini(&path);
+	if (f->files.n > 1)
+		qsort(f->files.v, f->files.n, sizeof(f->files.v[0]), by_time);
+	return r;
+}
+
+/* ---- the directory itself ---- */
+
+static bool is_empty(int fd)
+{
+	int own = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = own < 0 ? NULL : fdopendir(own);
+	struct dirent *e;
+	bool is = d;
+
+	while (is && (e = readdir(d)))
+		is = strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0;
+	if (d)
+		closedir(d);
+	else
+		fd__close(own);
+	return is;
+}
+
+/* Opens the directory and makes sure of the marker. */
+static int open_dir(struct folder *f, struct dcm_error *err)
+{
+	CLEANUP(fd__closep) int fd = -1;
+	CLEANUP(fd__closep) int marker = -1;
+	int r = fd__mkdirs(f->path, 0750);
+
+	if (r < 0)
+		return error__sys(err, r, "directory %s cannot be made", f->path);
+	fd = open(f->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return error__sys(err, -errno, "directory %s cannot be opened", f->path);
+	marker = openat(fd, MARKER, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (marker < 0 && errno == ENOENT) {
+		if (!is_empty(fd))
+			return error__set(err, -EEXIST,
+					  "directory %s holds other things, and old files are "
+					  "removed here; give the "
+					  "output an empty directory of its own, or make %s/" MARKER
+					  " in it",
+					  f->path, f->path);
+		marker = openat(fd, MARKER, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0640);
+	}
+	if (marker < 0)
+		return error__sys(err, -errno, "%s/" MARKER " cannot be made", f->path);
+	fd__close(f->fd);
+	f->fd = take_fd(fd);
+	return 0;
+}
+
+int folder__open(const char *path, struct folder **ret, struct dcm_error *err)
+{
+	struct folder *f = NEW(struct folder);
+	int r;
+
+	if (!f)
+		return error__nomem(err);
+	f->fd = -1;
+	f->path = mem__dup_str(path, strlen(path));
+	r = f->path ? open_dir(f, err) : error__nomem(err);
+	if (r == 0) {
+		r = read_files(f);
+		if (r < 0)
+			error__sys(err, r, "directory %s cannot be read", path);
+	}
+	if (r < 0) {
+		folder__free(f);
+		return r;
+	}
+	*ret = f;
+	return 0;
+}
+
+/* ---- putting in ---- */
+
+/*
+ * The directory that a relative path lies in, made where it is missing if so asked; the file's own
+ * name in *ret_name.
+ */
+static int open_parent(int top, const char *path, bool make, const char **ret_name)
+{
+	int fd = openat(top, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	const char *slash;
+
+	for (; fd >= 0 && (slash = strchr(path, '/')); path = slash + 1) {
+		char name[NAME_MAX + 1];
+		int next;
+
+		if ((size_t)(slash - path) > NAME_MAX) {
+			fd__close(fd);
+			return -ENAMETOOLONG;
+		}
+		memcpy(name, path, (size_t)(slash - path));
+		name[slash - path] = '\0';
+		if (make && mkdirat(fd, name, 0750) < 0 && errno != EEXIST) {
+			int code = -errno;
+
+			fd__close(fd);
+			return code;
+		}
+		next = openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		fd__close(fd);
+		fd = next;
+	}
+	*ret_name = path;
+	return fd < 0 ? -errno : fd;
+}
+
+/* Writes the temporary file; nothing is left of it after a failure. */
+static int write_tmp(struct folder *f, const char *tmp, const struct folder_file *file)
+{
+	int fd = openat(f->fd, tmp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0640);
+	int r;
+
+	if (fd < 0)
+		return -errno;
+	r = fd__write_all(fd, file->data, file->n);
+	if (r == 0 && file->sync && fsync(fd) < 0)
+		r = -errno;
+	/* Network file systems tell of a full disk here. */
+	if (close(fd) < 0 && r == 0)
+		r = -errno;
+	if (r < 0)
+		unlinkat(f->fd, tmp, 0);
+	return r;
+}
+
+/* Never replaces. File systems that cannot say so by rename can by link. */
+static int rename_new(int from, const char *tmp, int to, const char *name)
+{
+	if (renameat2(from, tmp, to, name, RENAME_NOREPLACE) == 0)
+		return 0;
+	if (errno != EINVAL)
+		return -errno;
+	if (linkat(from, tmp, to, name, 0) < 0)
+		return -errno;
+	unlinkat(from, tmp, 0);
+	return 0;
+}
+
+/* Moves it to its name, or to the first free number behind it; `path` gets what it became. */
+static int move_into_place(struct folder *f, const char *tmp, const struct folder_file *file,
+			   struct buf *path)
+{
+	CLEANUP(fd__closep) int parent = -1;
+	const char *name = NULL;
+	size_t base = 0;
+	int r;
+
+	for (unsigned number = 1; number <= NUMBERS_MAX; number++) {
+		buf__reset(path);
+		buf__text(path, file->name);
+		if (number > 1)
+			buf__printf(path, "-%u", number);
+		buf__text(path, file->extension);
+		if (path->error)
+			return path->error;
+		if (parent < 0) {
+			int fd = open_parent(f->fd, (const char *)path->data, true, &name);
+
+			if (fd < 0)
+				return fd;
+			parent = fd;
+			base = (size_t)(name - (const char *)path->data);
+		}
+		r = rename_new(f->fd, tmp, parent, (const char *)path->data + base);
+		if (r == 0)
+			return file->sync && fsync(parent) < 0 ? -errno : 0;
+		if (r != -EEXIST)
+			return r;
+	}
+	return -EEXIST;
+}
+
+static int put(struct folder *f, const struct folder_file *file, struct buf *path)
+{
+	char tmp[48];
+	int r;
+
+	snprintf(tmp, sizeof(tmp), TMP_PREFIX "%d-%llu", (int)getpid(),
+		 (unsigned long long)f->n_written++);
+	if (!vec__reserve(&f->files, 1))
+		return -ENOMEM;
+	r = write_tmp(f, tmp, file);
+	if (r < 0)
+		return r;
+	r = move_into_place(f, tmp, file, path);
+	if (r < 0) {
+		unlinkat(f->fd, tmp, 0);
+		return r;
+	}
+	/* Without memory to remember it the file stays, and counts again after a restart. */
+	remember(f, mem__dup_str((const char *)path->data, path->n), file->now_ns, file->n);
+	return 0;
+}
+
+int folder__put(struct folder *f, const struct folder_file *file, struct dcm_error *err)
+{
+	struct buf path = { .limit = PATH_MAX };
+	int r = put(f, file, &path);
+
+	/* Somebody removed the directory under us. */
+	if (r == -ENOENT && open_dir(f, NULL) == 0)
+		r = put(f, file, &path);
+	buf__fini(&path);
+	return r < 0 ? error__sys(err, r, "%s/%s%s cannot be written", f->path, file->name, file->extension)
+		     : 0;
+}
+
+/* ---- taking out ---- */
+
+/* Directories that became empty go too; one that is not empty ends it. */
+static void remove_parents(struct folder *f, char *path)
+{
+	char *slash;
+
+	while ((slash = strrchr(path, '/'))) {
+		const char *name;
+		int parent, r;
+
+		*slash = '\0';
+		parent = open_parent(f->fd, path, false, &name);
+		r = parent < 0 ? -1 : unlinkat(parent, name, AT_REMOVEDIR);
+		fd__close(parent);
+		if (r < 0)
+			return;
+	}
+}
+
+static void remove_oldest(struct folder *f)
+{
+	struct known *k = &f->files.v[f->first++];
+	const char *name = k->path;
+	int parent = open_parent(f->fd, k->path, false, &name);
+	bool is_gone = false;
+	struct stat st;
+
+	if (parent >= 0 && fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode))
+		is_gone = unlinkat(parent, name, 0) == 0;
+	fd__close(parent);
+	if (is_gone)
+		remove_parents(f, k->path);
+	f->bytes -= k->bytes;
+	free(k->path);
+	k->path = NULL;
+}
+
+static bool is_over(const struct folder *f, const struct folder_limits *l, int64_t now_ns)
+{
+	const struct known *oldest;
+
+	if (f->first == f->files.n)
+		return false;
+	oldest = &f->files.v[f->first];
+	return (l->max_files > 0 && f->files.n - f->first > l->max_files) ||
+	       (l->max_bytes > 0 && f->bytes > l->max_bytes) ||
+	       (l->max_age_ns > 0 && oldest->time_ns < now_ns - l->max_age_ns);
+}
+
+uint64_t folder__rotate(struct folder *f, const struct folder_limits *limits, int64_t now_ns)
+{
+	uint64_t n = 0;
+
+	for (; is_over(f, limits, now_ns); n++)
+		remove_oldest(f);
+	return n;
+}
+
+void folder__stat(const struct folder *f, struct folder_stat *ret)
+{
+	ret->n_files = f->files.n - f->first;
+	ret->bytes = f->bytes;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/output/file/folder.h - a directory of its own: puts files in, takes the oldest out
+ *
+ * The directory carries a marker, the file ".decima-profiles", and is made with it. One that is
+ * there, holds something and has no marker is refused, because what is taken out must be ours. Only
+ * regular files with one of our extensions are ever removed, and leftovers of our own unfinished
+ * writes. Symbolic links inside are not followed.
+ *
+ * Files are known by a list, oldest first, that is read at open and kept up to date: limits are
+ * checked without looking at the disk. Single-threaded.
+ */
+#ifndef DECIMA_PLUGINS_OUTPUT_FILE_FOLDER_H
+#define DECIMA_PLUGINS_OUTPUT_FILE_FOLDER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <decima/plugin.h>
+
+struct folder;
+
+/*
+ * Makes the directory when it is not there, and reads what it holds. -EEXIST: it holds something
+ * and is not ours.
+ */
+int folder__open(const char *path, struct folder **ret, struct dcm_error *err);
+void folder__free(struct folder *f); /* NULL is fine */
+
+struct folder_file {
+	const char *name;      /* relative, slashes make directories, without the extension */
+	const char *extension; /* ".pb.gz" */
+	const void *data;
+	size_t n;
+	bool sync;	/* fsync it and its directory */
+	int64_t now_ns; /* real */
+};
+
+/*
+ * A new file, there as a whole or not at all; when the name is taken "-2", "-3", ... is put behind
+ * it. 0 or what the system says (-ENOSPC, -EDQUOT, -EROFS, ...) with a sentence; nothing is left
+ * behind then.
+ */
+int folder__put(struct folder *f, const struct folder_file *file, struct dcm_error *err);
+
+struct folder_limits {
+	int64_t max_age_ns; /* 0 in each: no limit */
+	uint64_t max_files, max_bytes;
+};
+
+/*
+ * Removes the oldest until the limits hold. Returns how many. One that cannot be removed is
+ * forgotten.
+ */
+uint64_t folder__rotate(struct folder *f, const struct folder_limits *limits, int64_t now_ns);
+
+struct folder_stat {
+	uint64_t n_files, bytes;
+};
+void folder__stat(const struct folder *f, struct folder_stat *ret);
+
+#endif

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/output/file/name.c - the path of a profile's file, from a template and the profile's
+ * labels
+ *
+ * A component that the values made too long is cut and ends in the hash of what it would have been,
+ * so that different long names stay different.
+ */
+#include "plugins/output/file/name.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/base/error.h"
+#include "core/base/hash.h"
+#include "core/base/str.h"
+
+static const char fit[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._=+@-";
+
+int name__check(const char *template, struct dcm_error *err)
+{
+	const char *part = template;
+
+	if (!*template || strlen(template) > NAME_PATH_MAX / 2)
+		return error__set(err, -EINVAL, "file_name is empty or longer than %d bytes",
+				  NAME_PATH_MAX / 2);
+	for (const char *at = template; *at; at++) {
+		if (*at == '{') {
+			size_t n = strcspn(at + 1, "{}/");
+
+			if (n == 0 || at[1 + n] != '}')
+				return error__set(err, -EINVAL, "file_name \"%s\": \"{\" at byte %zu begins no {placeholder}",
+						  template, (size_t)(at - template) + 1);
+			at += 1 + n;
+		} else if (*at == '}') {
+			return error__set(err, -EINVAL, "file_name \"%s\": \"}\" at byte %zu ends nothing",
+					  template, (size_t)(at - template) + 1);
+		} else if (*at != '/' && !strchr(fit, *at)) {
+			return error__set(err, -EINVAL, "file_name \"%s\": byte %zu is none of letters, digits and ._=+@-/{}",
+					  template, (size_t)(at - template) + 1);
+		}
+	}
+	do {
+		size_t n = strcspn(part, "/");
+
+		if (n == 0 || *part == '.')
+			return error__set(err, -EINVAL,
+					  "file_name \"%s\": is a relative path whose parts are "
+					  "not empty and do not "
+					  "begin with a dot",
+					  template);
+		part += n;
+	} while (*part && part++);
+	return 0;
+}
+
+static void put_value(struct buf *out, struct dcm_str value)
+{
+	uint32_t n = value.n < NAME_VALUE_MAX ? value.n : NAME_VALUE_MAX;
+
+	if (n == 0)
+		buf__text(out, "unknown");
+	for (uint32_t i = 0; i < n; i++) {
+		char c = value.p[i];
+		bool ok = c && strchr(fit, c) && !(i == 0 && c == '.');
+
+		buf__byte(out, ok ? (uint8_t)c : '_');
+	}
+}
+
+/*
+ * name and sample type of the profile's first type; that is what people call it: process_cpu.cpu.
+ */
+static void put_type(struct buf *out, const struct dcm_batch *b, const struct dcm_profile *p)
+{
+	const struct dcm_type *t = &b->types[p->type_off];
+
+	put_value(out, b->strings[t->name]);
+	buf__byte(out, '.');
+	put_value(out, b->strings[t->sample_type]);
+}
+
+static void put_time(struct buf *out, int64_t time_ns)
+{
+	time_t seconds = (time_t)(time_ns / 1000000000);
+	int64_t ms = time_ns / 1000000 % 1000;
+	struct tm tm;
+
+	if (ms < 0) {
+		seconds--;
+		ms += 1000;
+	}
+	if (!gmtime_r(&seconds, &tm)) {
+		buf__text(out, "unknown");
+		return;
+	}
+	buf__printf(out, "%04d%02d%02dT%02d%02d%02d.%03dZ", tm.tm_year + 1900, tm.tm_mon + 1,
+		    tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, (int)ms);
+}
+
+static struct dcm_str label_of(const struct dcm_batch *b, uint32_t series, struct dcm_str name)
+{
+	struct dcm_span span = b->series[series];
+
+	for (uint32_t i = 0; i < span.n; i++)
+		if (str__eq(b->strings[b->pairs[span.off + i].name], name))
+			return b->strings[b->pairs[span.off + i].value];
+	return STR("");
+}
+
+static void put_placeholder(struct buf *out, struct dcm_str name, const struct dcm_batch *b,
+			    const struct dcm_profile *p)
+{
+	if (str__eq(name, STR("type")))
+		put_type(out, b, p);
+	else if (str__eq(name, STR("time")))
+		put_time(out, p->time_ns);
+	else if (str__eq(name, STR("series")))
+		buf__printf(out, "%016llx", (unsigned long long)b->series_hashes[p->series].lo);
+	else
+		put_value(out, label_of(b, p->series, name));
+}
+
+/* Cuts the component that begins at `from`; the file systems' limit is 255 bytes. */
+static void cut_component(struct buf *out, size_t from)
+{
+	uint64_t hash;
+
+	if (out->error || out->n - from <= NAME_COMPONENT_MAX)
+		return;
+	hash = hash__bytes(out->data + from, out->n - from, 0);
+	out->n = from + NAME_COMPONENT_MAX - 17;
+	buf__printf(out, "-%016llx", (unsigned long long)hash);
+}
+
+int name__expand(const char *template, const struct dcm_batch *batch, uint32_t profile, struct buf *out)
+{
+	size_t begin = out->n, from = begin;
+
+	for (const char *at = template; *at; at++) {
+		if (*at == '{') {
+			size_t n = strcspn(at + 1, "}");
+
+			put_placeholder(out, (struct dcm_str){ at + 1, (uint32_t)n }, batch,
+					&batch->profiles[profile]);
+			at += 1 + n;
+		} else {
+			if (*at == '/')
+				cut_component(out, from);
+			buf__byte(out, (uint8_t)*at);
+			if (*at == '/')
+				from = out->n;
+		}
+	}
+	cut_component(out, from);
+	if (out->error)
+		return out->error;
+	return out->n - begin > NAME_PATH_MAX ? -ENAMETOOLONG : 0;
+}
