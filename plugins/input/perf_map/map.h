@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/input/perf_map/map.h - names of address ranges, where the newest line wins
+ *
+ * A perf map is a log: a runtime appends "START SIZE NAME" whenever it has made code, and where code was moved or
+ * thrown away, later lines cover earlier ones. Lines are added in the file's order; settle() then turns those that are
+ * new into ranges that do not overlap, a level. Newer levels lie above older ones; two levels of like size become one,
+ * so there are only a few, each searched by bisection.
+ *
+ * Memory is bounded: lines go to a young generation, and when that holds half of max_bytes it becomes the old one and
+ * what was the old one is forgotten. So at least the newest half of what fits is known.
+ *
+ * Not thread-safe. Source: Documentation of Linux perf, tools/perf/Documentation/jit-interface.txt.
+ */
+#ifndef DECIMA_PERF_MAP_MAP_H
+#define DECIMA_PERF_MAP_MAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <decima/plugin.h>
+
+#include "core/base/intern.h"
+#include "core/base/vec.h"
+
+enum {
+	MAP_MAX_NAME = 4096,	     /* bytes of a name that are kept */
+	MAP_MAX_LINE = 64 << 10,     /* bytes; a longer one is skipped */
+	MAP_SETTLE_LINES = 64 << 10, /* unsettled lines that are held at most */
+	MAP_MAX_LEVELS = 40
+};
+
+/* [start, start + bytes) */
+struct map_range {
+	uint64_t start;
+	uint32_t bytes;
+	uint32_t name; /* in the generation's names */
+};
+
+struct map_level {
+	struct map_range *v; /* [n] by start, not overlapping */
+	uint32_t n;
+};
+
+struct map_generation {
+	struct intern names; /* zeroed until there is one */
+	struct map_level levels[MAP_MAX_LEVELS]; /* oldest first */
+	uint32_t n_levels;
+	VEC(struct map_range) fresh; /* not settled, oldest first */
+};
+
+struct map {
+	struct map_generation young, old;
+	uint64_t max_bytes;
+	bool skipping; /* inside a line that is too long */
+	uint64_t n_lines, n_skipped; /* read, and of these not understood */
+	uint64_t n_forgotten;	     /* lines that left with a generation */
+};
+
+/* Nothing is allocated before the first line. */
+void map__init(struct map *m, uint64_t max_bytes);
+void map__fini(struct map *m);
+/* Forgets all lines; counts go on. */
+void map__reset(struct map *m);
+
+/*
+ * Takes the whole lines at the beginning of text; *ret_used bytes of it, the rest is to come again with more behind it.
+ * Lines of another form are counted and skipped. -ENOMEM: what was taken until then is known.
+ */
+int map__feed(struct map *m, const char *text, size_t n, size_t *ret_used);
+
+/* Makes what was fed findable. 0 or -ENOMEM, after which it may be tried again. */
+int map__settle(struct map *m);
+
+/* The name lives until the next call but this one. */
+bool map__find(const struct map *m, uint64_t address, struct dcm_str *ret_name, uint64_t *ret_start);
+
+uint64_t map__bytes(const struct map *m);
+
+#endif

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/input/perf_map/proc.c - what /proc says of one process
+ *
+ * Source: proc(5): /proc/PID/status (NSpid, Uid), /proc/PID/stat (field 22), /proc/PID/root, /proc/PID/ns/mnt.
+ */
+#include "plugins/input/perf_map/proc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/base/buf.h"
+#include "core/base/fd.h"
+
+enum {
+	PROC_FILE_MAX = 64 << 10
+};
+static const uint64_t SECOND_NS = 1000000000;
+
+static int read_proc(const char *proc, uint32_t pid, const char *name, struct buf *ret)
+{
+	char path[128];
+	int rc;
+
+	snprintf(path, sizeof(path), "%s/%" PRIu32 "/%s", proc, pid, name);
+	rc = fd__read_path(AT_FDCWD, path, PROC_FILE_MAX, ret);
+	return rc == -ENOENT ? -ESRCH : rc;
+}
+
+/* The text behind "\nKEY:", or NULL. The buffer ends in NUL. */
+static const char *field(const struct buf *b, const char *key)
+{
+	const char *at = b->data ? strstr((const char *)b->data, key) : NULL;
+
+	return at ? at + strlen(key) : NULL;
+}
+
+static int read_status(const char *proc, uint32_t pid, struct proc_info *ret)
+{
+	struct buf b = { 0 };
+	const char *uid, *ns;
+	unsigned real = 0, effective = 0;
+	int rc = read_proc(proc, pid, "status", &b);
+
+	if (rc)
+		goto out;
+	uid = field(&b, "\nUid:");
+	rc = uid && sscanf(uid, "%u %u", &real, &effective) == 2 ? 0 : -EPROTO;
+	ret->uid = real;
+	ret->euid = effective;
+	ret->ns_pid = pid;
+	/* A number for each namespace the process is in, the innermost last; absent before Linux 4.1. */
+	ns = field(&b, "\nNSpid:");
+	while (ns && *ns && *ns != '\n') {
+		char *end;
+		unsigned long v = strtoul(ns, &end, 10);
+
+		if (end == ns)
+			break;
+		ret->ns_pid = (uint32_t)v;
+		ns = end + strspn(end, " \t");
+	}
+out:
+	buf__fini(&b);
+	return rc;
+}
+
+/* Field 22, counted behind the name, which may hold anything but ends at the last ')'. */
+static int read_start(const char *proc, uint32_t pid, uint64_t *ret_ns)
+{
+	struct buf b = { 0 };
+	uint64_t ticks = 0;
+	const char *at;
+	long hz = sysconf(_SC_CLK_TCK);
+	int rc = read_proc(proc, pid, "stat", &b);
+
+	if (rc)
+		goto out;
+	rc = -EPROTO;
+	at = b.data ? strrchr((const char *)b.data, ')') : NULL;
+	for (unsigned i = 2; at && i < 22; i++)
+		at = strchr(at + 1, ' ');
+	if (at && hz > 0 && sscanf(at, " %" SCNu64, &ticks) == 1) {
+		*ret_ns = ticks / (uint64_t)hz * SECOND_NS + ticks % (uint64_t)hz * SECOND_NS / (uint64_t)hz;
+		rc = 0;
+	}
+out:
+	buf__fini(&b);
+	return rc;
+}
+
+int proc__info(const char *proc, uint32_t pid, struct proc_info *ret)
+{
+	struct proc_info info = { 0 };
+	struct timespec boot, real;
+	int rc = read_status(proc, pid, &info);
+
+	if (!rc)
+		rc = read_start(proc, pid, &info.start_ns);
+	if (rc)
+		return rc;
+	clock_gettime(CLOCK_BOOTTIME, &boot);
+	clock_gettime(CLOCK_REALTIME, &real);
+	info.start_real_s = real.tv_sec - boot.tv_sec + (int64_t)(info.start_ns / SECOND_NS);
+	*ret = info;
+	return 0;
+}
+
+/* Not stat(2): a root on a network or FUSE file system must not be asked, it might not answer. */
+static int identity(const char *proc, uint32_t pid, const char *name, uint64_t *ret_dev, uint64_t *ret_ino)
+{
+	struct statx st;
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/%" PRIu32 "/%s", proc, pid, name);
+	if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_INO, &st) < 0)
+		return -errno;
+	*ret_dev = (uint64_t)st.stx_dev_major << 32 | st.stx_dev_minor;
+	*ret_ino = st.stx_ino;
+	return 0;
+}
+
+int proc__root(const char *proc, uint32_t pid, struct proc_root *ret)
+{
+	struct proc_root root;
+	uint64_t dev;
+	int rc = identity(proc, pid, "root", &root.dev, &root.ino);
+
+	if (!rc)
+		rc = identity(proc, pid, "ns/mnt", &dev, &root.mount_ns);
+	if (!rc)
+		*ret = root;
+	return rc;
+}
+
+int proc__open_root(const char *proc, uint32_t pid)
+{
+	char path[128];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%" PRIu32 "/root", proc, pid);
+	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}

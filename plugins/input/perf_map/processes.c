@@ -1,0 +1,537 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/input/perf_map/processes.c - the processes that were seen, each with its perf map
+ *
+ * Entries are reference-counted: the table holds one reference, each caller at work another, so an entry may leave the
+ * table while a map of 64 MiB is being read. Those that ended are swept out by later events; those whose end was missed
+ * are found by a look at /proc once a minute.
+ *
+ * Threads: any; see processes.h. Limits: PROCESSES_MAX, PROCESSES_MAX_ROOTS, max_map_bytes each, max_bytes together
+ * (the map that was not asked for the longest time is forgotten and read anew when it is asked for).
+ */
+#include "plugins/input/perf_map/processes.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/error.h"
+#include "core/base/fd.h"
+#include "core/base/hash.h"
+#include "core/base/mem.h"
+#include "plugins/input/perf_map/proc.h"
+#include "plugins/input/perf_map/source.h"
+
+enum {
+	BUCKETS = 1024,
+	SWEEP_S = 1,	 /* between looks for those that ended */
+	ALIVE_S = 60,	 /* between looks for those whose end was missed */
+	START_SLACK_MS = 20 /* start times are counted in clock ticks */
+};
+static const int64_t SECOND_NS = 1000000000;
+
+/* A root directory that is not ours. Under the table's lock. */
+struct root {
+	struct root *next;
+	uint32_t refs;
+	struct proc_root id;
+	int fd; /* O_PATH */
+};
+
+struct process {
+	_Atomic uint32_t refs;
+	struct process *next; /* in its bucket; under the table's lock, as are: */
+	int64_t ended_ns;     /* mono; 0: lives */
+	int64_t heard_ns;
+	bool listed;
+
+	/* Constant. */
+	struct dcm_process id;
+	struct proc_info info;
+	struct root *root; /* NULL: ours */
+	int root_error;	   /* why the process's own root cannot be looked into, or 0 */
+
+	pthread_mutex_t lock; /* guards: */
+	struct source source;
+	int64_t looked_ns; /* mono; 0: never */
+	int result;	   /* of that look */
+	_Atomic int64_t asked_ns;
+	_Atomic uint64_t bytes;
+};
+
+struct processes {
+	struct processes_config config;
+	int own_root_fd; /* O_PATH */
+	struct proc_root own_root;
+
+	pthread_mutex_t lock;
+	struct process *buckets[BUCKETS];
+	struct root *roots;
+	uint32_t n_processes, n_roots;
+	int64_t swept_ns, checked_ns;
+
+	_Atomic uint64_t bytes, n_lines, n_skipped, n_forgotten, n_rewrites;
+};
+
+/* --- roots, under the table's lock --- */
+
+static bool same_root(const struct proc_root *a, const struct proc_root *b)
+{
+	return a->mount_ns == b->mount_ns && a->dev == b->dev && a->ino == b->ino;
+}
+
+/* The process's root: NULL when it is ours, or cannot be had (*ret_error). */
+static struct root *root_of(struct processes *t, uint32_t pid, int *ret_error)
+{
+	struct proc_root id;
+	struct root *r;
+
+	*ret_error = proc__root(t->config.proc, pid, &id);
+	if (*ret_error || same_root(&id, &t->own_root))
+		return NULL;
+	for (r = t->roots; r; r = r->next) {
+		if (same_root(&r->id, &id)) {
+			r->refs++;
+			return r;
+		}
+	}
+	r = t->n_roots < PROCESSES_MAX_ROOTS ? NEW(struct root) : NULL;
+	if (r)
+		r->fd = proc__open_root(t->config.proc, pid);
+	if (!r || r->fd < 0) {
+		*ret_error = r ? r->fd : -EMFILE;
+		free(r);
+		return NULL;
+	}
+	r->refs = 1;
+	r->id = id;
+	r->next = t->roots;
+	t->roots = r;
+	t->n_roots++;
+	return r;
+}
+
+static void root_unref(struct processes *t, struct root *r)
+{
+	struct root **at = &t->roots;
+
+	if (!r || --r->refs)
+		return;
+	while (*at != r)
+		at = &(*at)->next;
+	*at = r->next;
+	t->n_roots--;
+	close(r->fd);
+	free(r);
+}
+
+/* --- entries --- */
+
+static struct process **bucket_of(struct processes *t, uint32_t pid)
+{
+	return &t->buckets[hash__mix(0, pid) % BUCKETS];
+}
+
+static bool same_id(const struct dcm_process *a, const struct dcm_process *b)
+{
+	return a->pid == b->pid && a->generation == b->generation && a->start_ns == b->start_ns;
+}
+
+/* Not under the table's lock. */
+static void process_unref(struct processes *t, struct process *p)
+{
+	if (atomic_fetch_sub_explicit(&p->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	atomic_fetch_sub(&t->bytes, atomic_load(&p->bytes));
+	pthread_mutex_lock(&t->lock);
+	root_unref(t, p->root);
+	pthread_mutex_unlock(&t->lock);
+	source__fini(&p->source);
+	pthread_mutex_destroy(&p->lock);
+	free(p);
+}
+
+static struct process *find(struct processes *t, const struct dcm_process *id)
+{
+	for (struct process *p = *bucket_of(t, id->pid); p; p = p->next) {
+		if (same_id(&p->id, id)) {
+			atomic_fetch_add_explicit(&p->refs, 1, memory_order_relaxed);
+			return p;
+		}
+	}
+	return NULL;
+}
+
+/* Takes an entry out of the table and puts it on *list, whose entries the caller unrefs without the lock. */
+static void unlist(struct processes *t, struct process **at, struct process **list)
+{
+	struct process *p = *at;
+
+	*at = p->next;
+	p->next = *list;
+	p->listed = false;
+	*list = p;
+	t->n_processes--;
+}
+
+static void unref_all(struct processes *t, struct process *list)
+{
+	while (list) {
+		struct process *p = list;
+
+		list = p->next;
+		process_unref(t, p);
+	}
+}
+
+static bool is_gone(const struct processes *t, uint32_t pid)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/%" PRIu32, t->config.proc, pid);
+	return access(path, F_OK) < 0 && errno == ENOENT;
+}
+
+/* Removes those that ended long ago, and the one heard of least recently when the table is full. */
+static struct process *sweep(struct processes *t, int64_t now_ns)
+{
+	bool check = now_ns - t->checked_ns >= ALIVE_S * SECOND_NS, full = t->n_processes >= PROCESSES_MAX;
+	struct process *list = NULL, **oldest = NULL;
+
+	if (!full && now_ns - t->swept_ns < SWEEP_S * SECOND_NS)
+		return NULL;
+	t->swept_ns = now_ns;
+	if (check)
+		t->checked_ns = now_ns;
+	for (uint32_t i = 0; i < BUCKETS; i++) {
+		for (struct process **at = &t->buckets[i]; *at;) {
+			struct process *p = *at;
+
+			if (check && !p->ended_ns && is_gone(t, p->id.pid))
+				p->ended_ns = now_ns;
+			if (p->ended_ns && now_ns - p->ended_ns > t->config.keep_ns) {
+				unlist(t, at, &list);
+				continue;
+			}
+			if (!oldest || p->heard_ns < (*oldest)->heard_ns)
+				oldest = at;
+			at = &p->next;
+		}
+	}
+	/* `oldest` may point into an entry that left after it: only used when none did. */
+	if (full && !list && oldest)
+		unlist(t, oldest, &list);
+	return list;
+}
+
+/* A new entry with two references, or NULL (*ret_error): there is no such process (any more). */
+static struct process *make(struct processes *t, const struct dcm_process *id, int *ret_error)
+{
+	struct process *p = NEW(struct process);
+	int64_t apart_ns;
+	int rc = p ? proc__info(t->config.proc, id->pid, &p->info) : -ENOMEM;
+
+	if (!rc) {
+		apart_ns = (int64_t)(p->info.start_ns - id->start_ns);
+		if (id->start_ns && llabs(apart_ns) > START_SLACK_MS * 1000000)
+			rc = -ESRCH; /* the number was given to another one */
+	}
+	if (rc) {
+		free(p);
+		*ret_error = rc;
+		return NULL;
+	}
+	source__init(&p->source, t->config.max_map_bytes);
+	p->refs = 2;
+	p->id = *id;
+	p->listed = true;
+	pthread_mutex_init(&p->lock, NULL);
+	return p;
+}
+
+/* The entry of that process, made when it is not there. The caller owns a reference. NULL: *ret_error. */
+static struct process *get(struct processes *t, const struct dcm_process *id, int *ret_error)
+{
+	int64_t now_ns = clock__mono(t->config.clock);
+	struct process *p, *gone, *other;
+
+	pthread_mutex_lock(&t->lock);
+	gone = sweep(t, now_ns);
+	p = find(t, id);
+	if (!p) {
+		p = make(t, id, ret_error);
+		if (p) {
+			p->root = root_of(t, id->pid, &p->root_error);
+			/* What had the number before is not there any more. */
+			for (other = *bucket_of(t, id->pid); other; other = other->next) {
+				if (other->id.pid == id->pid && !other->ended_ns)
+					other->ended_ns = now_ns;
+			}
+			p->next = *bucket_of(t, id->pid);
+			*bucket_of(t, id->pid) = p;
+			t->n_processes++;
+		}
+	}
+	if (p)
+		p->heard_ns = now_ns;
+	pthread_mutex_unlock(&t->lock);
+	unref_all(t, gone);
+	return p;
+}
+
+/* --- the map of one process, under its lock --- */
+
+/* What one failed look says more than another. */
+static int more_telling(int a, int b)
+{
+	return a == -EACCES || b == -ENOENT ? a : b;
+}
+
+/* Opens the map in one of the directories beneath a root. */
+static int open_in(struct processes *t, struct process *p, int root_fd, uint32_t pid)
+{
+	struct source_owner owner = { p->info.uid, p->info.euid };
+	int result = -ENOENT;
+
+	for (uint32_t i = 0; i < t->config.n_dirs; i++) {
+		char path[PATH_MAX];
+		int rc;
+
+		snprintf(path, sizeof(path), "%s/perf-%" PRIu32 ".map", t->config.dirs[i], pid);
+		rc = source__open(&p->source, root_fd, path, &owner, p->info.start_real_s);
+		if (rc == 0 || rc == -ENOMEM)
+			return rc;
+		result = more_telling(result, rc);
+	}
+	return result;
+}
+
+/*
+ * Where the process itself writes first: beneath its root, by the number that it has there. Then where tools on the
+ * host write for it: beneath ours, by the number that it has here.
+ */
+static int open_map(struct processes *t, struct process *p)
+{
+	int rc = -ENOENT;
+
+	if (!p->root_error)
+		rc = open_in(t, p, p->root ? p->root->fd : t->own_root_fd, p->info.ns_pid);
+	if (rc && rc != -ENOMEM && (p->root || p->root_error || p->info.ns_pid != p->id.pid))
+		rc = more_telling(rc, open_in(t, p, t->own_root_fd, p->id.pid));
+	if (rc == -ENOENT && (p->root_error == -EACCES || p->root_error == -EPERM))
+		rc = -EACCES;
+	return rc;
+}
+
+/* Adds what happened in the map since `before` to the table's counts. */
+static void account(struct processes *t, struct process *p, const struct source *before)
+{
+	const struct map *m = &p->source.map;
+	uint64_t bytes = map__bytes(m), old = atomic_exchange(&p->bytes, bytes);
+
+	atomic_fetch_add(&t->bytes, bytes - old);
+	atomic_fetch_add(&t->n_lines, m->n_lines - before->map.n_lines);
+	atomic_fetch_add(&t->n_skipped, m->n_skipped - before->map.n_skipped);
+	atomic_fetch_add(&t->n_forgotten, m->n_forgotten - before->map.n_forgotten);
+	atomic_fetch_add(&t->n_rewrites, p->source.n_rewrites - before->n_rewrites);
+}
+
+/* A look at the file, at most every reread_ns. 0 when there is a map, be it an older one. */
+static int refresh(struct processes *t, struct process *p, bool read)
+{
+	int64_t now_ns = clock__mono(t->config.clock);
+	struct source before = p->source;
+	int rc;
+
+	if (p->looked_ns && now_ns - p->looked_ns < t->config.reread_ns)
+		return p->result;
+	p->looked_ns = now_ns;
+	rc = open_map(t, p);
+	if (p->source.fd >= 0 && rc != -ENOMEM)
+		rc = read ? source__read(&p->source, t->config.max_file_bytes) : 0;
+	account(t, p, &before);
+	/* A descriptor that cannot be read now has told something before. */
+	p->result = rc == -ENOMEM || rc == -EACCES ? rc : p->source.fd >= 0 ? 0 : rc;
+	/* A file so large that this look did not reach its end is gone on with at the next question. */
+	if (p->source.n_reads - before.n_reads >= SOURCE_BYTES_AT_ONCE)
+		p->looked_ns = 0;
+	return p->result;
+}
+
+/* --- the bound on all maps together --- */
+
+/* The map that was not asked for the longest time, but for p's; with a reference. */
+static struct process *idlest(struct processes *t, const struct process *p)
+{
+	struct process *best = NULL;
+
+	pthread_mutex_lock(&t->lock);
+	for (uint32_t i = 0; i < BUCKETS; i++) {
+		for (struct process *q = t->buckets[i]; q; q = q->next) {
+			if (q != p && atomic_load(&q->bytes) &&
+			    (!best || atomic_load(&q->asked_ns) < atomic_load(&best->asked_ns)))
+				best = q;
+		}
+	}
+	if (best)
+		atomic_fetch_add_explicit(&best->refs, 1, memory_order_relaxed);
+	pthread_mutex_unlock(&t->lock);
+	return best;
+}
+
+static void make_room(struct processes *t, const struct process *p)
+{
+	/* Each turn empties one map, unless its owner is at work: then the next question will. */
+	for (unsigned turn = 0; turn < 64 && atomic_load(&t->bytes) > t->config.max_bytes; turn++) {
+		struct process *q = idlest(t, p);
+		bool busy;
+
+		if (!q)
+			return;
+		busy = pthread_mutex_trylock(&q->lock) != 0;
+		if (!busy) {
+			struct source before = q->source;
+
+			for (uint32_t i = 0; i < q->source.map.young.n_levels; i++)
+				atomic_fetch_add(&t->n_forgotten, q->source.map.young.levels[i].n);
+			source__forget(&q->source);
+			q->looked_ns = 0;
+			account(t, q, &before);
+			pthread_mutex_unlock(&q->lock);
+		}
+		process_unref(t, q);
+		if (busy)
+			return;
+	}
+}
+
+/* --- what the plugin asks --- */
+
+/* The process is going: its file is opened now, and read when somebody has ever asked for it. */
+static void last_look(struct processes *t, struct process *p)
+{
+	if (pthread_mutex_trylock(&p->lock))
+		return; /* somebody is reading it right now */
+	p->looked_ns = 0;
+	refresh(t, p, atomic_load(&p->asked_ns) != 0);
+	if (!atomic_load(&p->asked_ns))
+		p->looked_ns = 0;
+	pthread_mutex_unlock(&p->lock);
+}
+
+void processes__event(struct processes *t, enum dcm_process_event event, const struct dcm_process *id)
+{
+	struct process *p;
+	int error;
+
+	if (event != DCM_PROCESS_EXIT) {
+		p = get(t, id, &error);
+		if (p)
+			process_unref(t, p);
+		return;
+	}
+	pthread_mutex_lock(&t->lock);
+	p = find(t, id);
+	if (p)
+		p->ended_ns = clock__mono(t->config.clock);
+	pthread_mutex_unlock(&t->lock);
+	if (p) {
+		last_look(t, p);
+		process_unref(t, p);
+	}
+}
+
+/* Under p->lock. */
+static int answer(const struct process *p, const uint64_t *addresses, uint32_t n, struct arena *arena,
+		  struct processes_answer *ret)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		struct dcm_str name;
+
+		ret[i] = (struct processes_answer){ { "", 0 }, 0 };
+		if (!map__find(&p->source.map, addresses[i], &name, &ret[i].start))
+			continue;
+		ret[i].name = arena__str(arena, name);
+		if (!ret[i].name.p)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int processes__resolve(struct processes *t, const struct dcm_process *id, const uint64_t *addresses, uint32_t n,
+		       struct arena *arena, struct processes_answer *ret)
+{
+	int rc = 0;
+	struct process *p = get(t, id, &rc);
+
+	if (!p)
+		return rc == -ENOMEM ? rc : -ENOENT;
+	pthread_mutex_lock(&p->lock);
+	atomic_store(&p->asked_ns, clock__mono(t->config.clock));
+	rc = refresh(t, p, true);
+	if (rc == 0)
+		rc = answer(p, addresses, n, arena, ret);
+	pthread_mutex_unlock(&p->lock);
+	make_room(t, p);
+	process_unref(t, p);
+	return rc == 0 || rc == -EACCES || rc == -ENOMEM ? rc : -ENOENT;
+}
+
+void processes__stat(struct processes *t, struct processes_stat *ret)
+{
+	*ret = (struct processes_stat){
+		.n_lines = atomic_load(&t->n_lines),
+		.n_skipped = atomic_load(&t->n_skipped),
+		.n_forgotten = atomic_load(&t->n_forgotten),
+		.n_rewrites = atomic_load(&t->n_rewrites),
+		.bytes = atomic_load(&t->bytes),
+	};
+	pthread_mutex_lock(&t->lock);
+	ret->n_processes = t->n_processes;
+	ret->n_roots = t->n_roots;
+	pthread_mutex_unlock(&t->lock);
+}
+
+int processes__new(const struct processes_config *config, struct processes **ret, struct dcm_error *err)
+{
+	struct processes *t = NEW(struct processes);
+	int rc;
+
+	if (!t)
+		return error__nomem(err);
+	t->config = *config;
+	pthread_mutex_init(&t->lock, NULL);
+	t->own_root_fd = open(config->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	rc = t->own_root_fd < 0 ? -errno : 0;
+	if (rc) {
+		processes__free(t);
+		return error__sys(err, rc, "%s: cannot be opened", config->root);
+	}
+	/* Unknown (no /proc): every process then counts as one with a root of its own, which fails likewise. */
+	proc__root(config->proc, (uint32_t)getpid(), &t->own_root);
+	*ret = t;
+	return 0;
+}
+
+void processes__free(struct processes *t)
+{
+	if (!t)
+		return;
+	for (uint32_t i = 0; i < BUCKETS; i++) {
+		struct process *list = t->buckets[i];
+
+		t->buckets[i] = NULL;
+		unref_all(t, list);
+	}
+	fd__close(t->own_root_fd);
+	pthread_mutex_destroy(&t->lock);
+	free(t);
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/input/perf_map/source.c - one process's perf map file, followed as it grows
+ *
+ * openat2(2) with RESOLVE_IN_ROOT (Linux 5.6) takes links as the container sees them. Older kernels, and sandboxes that
+ * refuse it, get a walk that follows no link at all.
+ *
+ * Threads: the owner's lock. Limits: SOURCE_BYTES_AT_ONCE a call, those of map.h.
+ */
+#include "plugins/input/perf_map/source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "core/base/cleanup.h"
+#include "core/base/fd.h"
+
+enum {
+	BLOCK_BYTES = 256 << 10,
+	STALE_SLACK_S = 2 /* between the clocks of files and of processes */
+};
+_Static_assert(BLOCK_BYTES > 2 * MAP_MAX_LINE, "a block holds a whole line");
+
+void source__init(struct source *s, uint64_t max_bytes)
+{
+	*s = (struct source){ .fd = -1 };
+	map__init(&s->map, max_bytes);
+}
+
+void source__fini(struct source *s)
+{
+	map__fini(&s->map);
+	fd__close(s->fd);
+	s->fd = -1;
+}
+
+void source__forget(struct source *s)
+{
+	s->offset = 0;
+	s->n_mark = 0;
+	s->skip_line = false;
+	map__reset(&s->map);
+}
+
+/* --- opening --- */
+
+/* Each part by itself, no links. */
+static int walk(int root_fd, const char *path)
+{
+	CLEANUP(fd__closep) int at = fcntl(root_fd, F_DUPFD_CLOEXEC, 3);
+
+	while (at >= 0) {
+		char part[NAME_MAX + 1];
+		size_t n;
+		int next;
+
+		path += strspn(path, "/");
+		n = strcspn(path, "/");
+		if (n == 0)
+			return -EISDIR;
+		if (n > NAME_MAX)
+			return -ENAMETOOLONG;
+		memcpy(part, path, n);
+		part[n] = '\0';
+		path += n;
+		if (strcmp(part, "..") == 0)
+			return -EXDEV;
+		if (*path == '\0') {
+			next = openat(at, part, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+			return next < 0 ? -errno : next;
+		}
+		next = openat(at, part, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (next < 0)
+			return -errno;
+		close(at);
+		at = next;
+	}
+	return -errno;
+}
+
+static int open_beneath(int root_fd, const char *path)
+{
+	struct open_how how = {
+		.flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY,
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
+	};
+	long fd = syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
+
+	if (fd >= 0)
+		return (int)fd;
+	if (errno == ENOSYS || errno == EPERM || errno == EINVAL)
+		return walk(root_fd, path);
+	return -errno;
+}
+
+static int acceptable(const struct stat *st, const struct source_owner *owner, int64_t not_before_s)
+{
+	if (!S_ISREG(st->st_mode))
+		return -EACCES;
+	if (st->st_uid != 0 && st->st_uid != owner->uid && st->st_uid != owner->euid)
+		return -EACCES;
+	return st->st_mtime + STALE_SLACK_S < not_before_s ? -ESTALE : 0;
+}
+
+int source__open(struct source *s, int root_fd, const char *path, const struct source_owner *owner,
+		 int64_t not_before_s)
+{
+	CLEANUP(fd__closep) int fd = open_beneath(root_fd, path);
+	struct stat st;
+	int rc;
+
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	rc = acceptable(&st, owner, not_before_s);
+	if (rc)
+		return rc;
+	if (s->fd >= 0 && s->dev == st.st_dev && s->ino == st.st_ino)
+		return 0;
+	if (s->fd >= 0) {
+		s->n_rewrites++;
+		source__forget(s);
+	}
+	fd__close(s->fd);
+	s->fd = take_fd(fd);
+	s->dev = st.st_dev;
+	s->ino = st.st_ino;
+	return 0;
+}
+
+/* --- reading --- */
+
+/* True when the text before the offset is what was read there. */
+static bool is_continued(const struct source *s, uint64_t file_bytes)
+{
+	char now[SOURCE_MARK_BYTES];
+
+	if (file_bytes < s->offset)
+		return false;
+	return s->n_mark == 0 || (fd__pread_full(s->fd, now, s->n_mark, s->offset - s->n_mark) == 0 &&
+				  memcmp(now, s->mark, s->n_mark) == 0);
+}
+
+/* Moves on by n bytes of text, keeping their end as the mark. */
+static void advance(struct source *s, const char *text, size_t n)
+{
+	size_t keep = n < SOURCE_MARK_BYTES ? n : SOURCE_MARK_BYTES;
+
+	s->offset += n;
+	/* A short piece says little of itself; what was before it stays in front of it. */
+	if (keep < SOURCE_MARK_BYTES && s->n_mark) {
+		size_t old = SOURCE_MARK_BYTES - keep < s->n_mark ? SOURCE_MARK_BYTES - keep : s->n_mark;
+
+		memmove(s->mark, s->mark + s->n_mark - old, old);
+		memcpy(s->mark + old, text + n - keep, keep);
+		s->n_mark = (uint32_t)(old + keep);
+		return;
+	}
+	memcpy(s->mark, text + n - keep, keep);
+	s->n_mark = (uint32_t)keep;
+}
+
+/* Of a file that is too large only the end is read, from the first whole line on. */
+static void skip_to_end(struct source *s, uint64_t file_bytes, uint64_t max_file_bytes)
+{
+	if (file_bytes - s->offset <= max_file_bytes)
+		return;
+	source__forget(s);
+	s->offset = file_bytes - max_file_bytes;
+	s->skip_line = true;
+}
+
+/* Feeds one block; *ret_used 0 means that the rest is no whole line yet. */
+static int feed(struct source *s, const char *text, size_t n, size_t *ret_used)
+{
+	size_t skipped = 0;
+	int rc;
+
+	if (s->skip_line) {
+		const char *end = memchr(text, '\n', n);
+
+		skipped = end ? (size_t)(end + 1 - text) : n;
+		s->skip_line = !end;
+	}
+	rc = map__feed(&s->map, text + skipped, n - skipped, ret_used);
+	*ret_used += skipped;
+	if (*ret_used)
+		advance(s, text, *ret_used);
+	return rc;
+}
+
+int source__read(struct source *s, uint64_t max_file_bytes)
+{
+	CLEANUP(mem__freep) char *block = NULL;
+	uint64_t left = SOURCE_BYTES_AT_ONCE;
+	struct stat st;
+	int rc = 0;
+
+	if (s->fd < 0)
+		return -ENOENT;
+	if (fstat(s->fd, &st) < 0)
+		return -errno;
+	if (!is_continued(s, (uint64_t)st.st_size)) {
+		s->n_rewrites++;
+		source__forget(s);
+	}
+	skip_to_end(s, (uint64_t)st.st_size, max_file_bytes);
+	if (s->offset == (uint64_t)st.st_size)
+		return map__settle(&s->map); /* of a reading that failed in the middle */
+	block = malloc(BLOCK_BYTES);
+	if (!block)
+		return -ENOMEM;
+	while (left && !rc) {
+		ssize_t n = pread(s->fd, block, BLOCK_BYTES, (off_t)s->offset);
+		size_t used;
+
+		if (n <= 0) {
+			rc = n < 0 && errno != EINTR ? -errno : 0;
+			if (n == 0 || rc)
+				break;
+			continue;
+		}
+		rc = feed(s, block, (size_t)n, &used);
+		s->n_reads += used;
+		left -= used < left ? used : left;
+		if (used == 0)
+			break;
+	}
+	return rc ? rc : map__settle(&s->map);
+}

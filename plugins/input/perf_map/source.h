@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/input/perf_map/source.h - one process's perf map file, followed as it grows
+ *
+ * A file is opened beneath a root directory without following a link out of it, and only when it is a regular file
+ * that belongs to the process's user or to root: anyone may write into /tmp. It is read from where the last reading
+ * ended. When it is another file (inode), shorter, or not the same text any more just before that place, it was
+ * rewritten and is read anew. The descriptor is kept, so that a container's map stays readable when the container is
+ * gone.
+ *
+ * Not thread-safe.
+ */
+#ifndef DECIMA_PERF_MAP_SOURCE_H
+#define DECIMA_PERF_MAP_SOURCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "plugins/input/perf_map/map.h"
+
+enum {
+	SOURCE_MARK_BYTES = 128,	  /* of text before the offset that are compared */
+	SOURCE_BYTES_AT_ONCE = 64 << 20 /* read by one call: about 0.3 s */
+};
+
+/* Who may own the file. */
+struct source_owner {
+	uid_t uid, euid;
+};
+
+struct source {
+	struct map map;
+	int fd; /* -1: none */
+	uint64_t dev, ino, offset;
+	char mark[SOURCE_MARK_BYTES]; /* the text before offset */
+	uint32_t n_mark;
+	bool skip_line;	  /* the reading began inside of a line */
+	uint64_t n_reads; /* bytes that were read, of all time */
+	uint64_t n_rewrites;
+};
+
+void source__init(struct source *s, uint64_t max_bytes);
+void source__fini(struct source *s);
+/* Forgets what was read; the next reading begins anew. */
+void source__forget(struct source *s);
+
+/*
+ * Opens `path` (absolute) beneath the directory root_fd when it is not the file that is open already. Kept as it was
+ * when there is none now. not_before_s: a file that was last changed earlier (seconds, real) is of an older process
+ * with the same pid. 0, -ENOENT, -EACCES (not ours to read, or of a foreign owner), -ELOOP, -ESTALE (too old), ...
+ */
+int source__open(struct source *s, int root_fd, const char *path, const struct source_owner *owner,
+		 int64_t not_before_s);
+
+/*
+ * Reads what is new, at most SOURCE_BYTES_AT_ONCE, and of a file larger than max_file_bytes only its end. 0, or a
+ * negative errno: what was read before is still known.
+ */
+int source__read(struct source *s, uint64_t max_file_bytes);
+
+#endif
