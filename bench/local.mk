@@ -8,3 +8,6 @@ EXTRA_PROGRAMS += $(bench_programs)
 CLEANFILES += $(bench_programs)
 bench: $(bench_programs)
 .PHONY: bench
+
+bench_programs += bench/bench_batch
+bench_bench_batch_LDADD = $(CODEC_LA)

@@ -15,16 +15,17 @@
  * locations a stack, 1024 lines a location, 256 labels a set or series, 16 types a profile.
  *
  * What is made equal:
- *   text:     bytes that are not UTF-8 become U+FFFD, one each. Refusing would let one process with a broken name
- *             make everybody's samples of that window unsealable.
- *   function: a system_name equal to the name becomes none.
- *   location: two that differ in `unnamed` alone are one, and keep the first reason that is known; with lines there
- *             is no reason.
- *   labels:   sorted by name; those with an empty string as value are left out.
+ *   text:     Bytes that are not UTF-8 become U+FFFD, one each. Refusing them would let one process
+ *             with a broken name make everybody's samples of that window unsealable.
+ *   function: A system_name equal to the name becomes none.
+ *   location: Two that differ in `unnamed` alone are one, and keep the first reason that is known;
+ *             with lines there is no reason.
+ *   labels:   Sorted by name; those with an empty string as value are left out.
  *
  * Identity (xxh3-128; the layout is written in docs/FORMATS.md):
- *   location: kind, addr_kind, address; the mapping by build id, else by kind and file; the process for runtime
- *             addresses; the lines' texts unless the location can be named later (native, build id, address).
+ *   location: kind, addr_kind, address; the mapping by build id, else by kind and file; the process
+ *             for runtime addresses; the lines' texts unless the location can be named later
+ *             (native, build id, address).
  *   stack:    the hashes of its locations, leaf first.
  *   series:   its labels, sorted.
  */

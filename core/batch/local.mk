@@ -3,7 +3,8 @@
 noinst_LTLIBRARIES += core/batch/libbatch.la
 core_batch_libbatch_la_SOURCES = \
 	core/batch/batch.c core/batch/batch.h \
-	core/batch/builder.c core/batch/builder.h \
+	core/batch/builder.c core/batch/builder.h core/batch/builder_private.h \
+	core/batch/builder_frames.c core/batch/builder_rows.c \
 	core/batch/check.c core/batch/check.h \
 	core/batch/content.c \
 	core/batch/copy.c core/batch/copy.h \
