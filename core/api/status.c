@@ -132,7 +132,7 @@ static void queue_as_json(void *ctx, const struct pipeline_view *v)
 		    v->queue->n_in, v->queue->n_out, v->queue->n_lost_batches, v->queue->n_lost_rows, v->n_profiles_filtered);
 	if (v->writer) {
 		buf__printf(l->out, ",\"written_batches\":%" PRIu64 ",\"written_rows\":%" PRIu64 ",\"retries\":%" PRIu64 ",",
-			    v->writer->n_written_batches, v->writer->n_written_rows, v->writer->n_retries);
+			    v->writer->counts.n_written_batches, v->writer->counts.n_written_rows, v->writer->counts.n_retries);
 		field(l->out, "trouble", v->writer->trouble);
 	}
 	buf__byte(l->out, '}');

@@ -9,6 +9,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,7 +75,7 @@ static int read_token(const struct args *a, struct buf *token, struct dcm_error 
 
 	if (!path)
 		return 0;
-	r = fd__read_path(-1, path, 64 << 10, token);
+	r = fd__read_path(AT_FDCWD, path, 64 << 10, token);
 	if (r < 0)
 		return error__sys(err, r, "%s: cannot read the token", path);
 	while (token->n > 0 && isspace(token->data[token->n - 1]))

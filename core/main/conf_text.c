@@ -5,6 +5,7 @@
 #include "core/main/conf_text.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 
 #include "core/base/error.h"
@@ -30,7 +31,7 @@ static const struct {
 static int copy_head(const char *path, struct buf *out, struct dcm_error *err)
 {
 	struct buf text = { 0 };
-	int r = fd__read_path(-1, path, MAX_CONF_BYTES, &text);
+	int r = fd__read_path(AT_FDCWD, path, MAX_CONF_BYTES, &text);
 	const char *at = (const char *)text.data;
 
 	if (r < 0) {

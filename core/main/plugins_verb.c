@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "config.h"
 #include "core/base/error.h"
 #include "core/base/fd.h"
 #include "core/base/str.h"
@@ -198,6 +199,65 @@ int verb__describe(const struct args *a)
  * generate
  */
 
+static void write_man5_subject(const char *title, const char *summary, const struct dcm_table *const *tables,
+			       uint32_t n_tables, struct buf *out)
+{
+	describe__man(&(struct describe_subject){ .title = title, .summary = summary, .tables = tables, .n_tables = n_tables }, out);
+}
+
+static int man5_of_plugin(void *ctx, enum dcm_kind kind, const char *name, const char *file, const struct plugin *plugin,
+			  const char *why)
+{
+	struct buf *out = ctx;
+	char title[128];
+
+	(void)file;
+	if (!plugin) {
+		fprintf(stderr, "decima generate: %s/%s: %s\n", plugin__kind_name(kind), name, why);
+		return -ENOEXEC;
+	}
+	snprintf(title, sizeof(title), "%s/%s", plugin__kind_name(kind), name);
+	write_man5_subject(title, plugin->info.summary, &plugin->info.options, plugin->info.options ? 1 : 0, out);
+	return out->error;
+}
+
+/* decima.yaml(5): the program's own options, those of every instance, and of each plugin along the path. */
+static int write_man5(struct loader *loader, struct buf *out, struct dcm_error *err)
+{
+	const struct dcm_table *const own[] = { &settings__table }, *const common[] = { &section__common },
+				      *const destination[] = { &destination_options__table };
+
+	buf__printf(out, ".TH DECIMA.YAML 5 \"\" \"decima %s\" \"File Formats\"\n", PACKAGE_VERSION);
+	buf__text(out, ".SH NAME\ndecima.yaml \\- configuration of decima\n.SH DESCRIPTION\n"
+		       "A YAML file. Under \\fBinputs\\fR, \\fBstorage\\fR and \\fBoutputs\\fR stand plugins by name, each with a map\n"
+		       "of its options, or with a list of maps for several instances. ${NAME} is replaced by the environment,\n"
+		       "${NAME:\\-text} by text when NAME is unset.\n.SH OPTIONS\n");
+	write_man5_subject("top of the file", "Beside inputs, storage and outputs.", own, 1, out);
+	write_man5_subject("every instance", "What each map under a plugin's name may hold.", common, 1, out);
+	write_man5_subject("every storage and output", "In addition.", destination, 1, out);
+	return loader__each(loader, man5_of_plugin, out, err);
+}
+
+static int generate_man5(const struct args *a)
+{
+	struct dcm_error err = DCM_ERROR_INIT;
+	struct loader *loader = NULL;
+	struct buf out = { 0 };
+	int status = open_loader(a, &loader);
+
+	if (status == EXIT_DONE && write_man5(loader, &out, &err) != 0) {
+		fprintf(stderr, "decima generate: %s\n", err.text);
+		status = EXIT_NO;
+	}
+	if (status == EXIT_DONE) {
+		buf__text(&out, ".SH SEE ALSO\n.BR decima (1)\n");
+		status = put(a, &out);
+	}
+	buf__fini(&out);
+	loader__free(loader);
+	return status;
+}
+
 static int generate_conf(const struct args *a)
 {
 	struct dcm_error err = DCM_ERROR_INIT;
@@ -230,11 +290,13 @@ int verb__generate(const struct args *a)
 
 	if (strcmp(a->operands[0], "conf") == 0 && a->n_operands == 2)
 		return generate_conf(a);
+	if (strcmp(a->operands[0], "man5") == 0 && a->n_operands == 1)
+		return generate_man5(a);
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		if (strcmp(a->operands[0], kinds[i].kind) == 0 && a->n_operands == 1) {
 			kinds[i].print(verbs);
 			return EXIT_DONE;
 		}
-	fprintf(stderr, "decima generate: give man, bash, zsh, fish, or conf FILE\n");
+	fprintf(stderr, "decima generate: give man, man5, bash, zsh, fish, or conf FILE\n");
 	return EXIT_USAGE;
 }

@@ -10,7 +10,6 @@
 #include "core/base/error.h"
 #include "core/batch/batch.h"
 #include "core/codec/codec.h"
-#include "core/config/regex.h"
 #include "core/symbolize/elf.h"
 
 /* How long an answer waits for files that are still being read: right after a start, names are worth it. */
@@ -94,5 +93,4 @@ void services__init(struct services *s)
 	s->host.resolved = services__resolved;
 	s->host.encode = encode;
 	s->host.decode = decode;
-	s->host.regex_matches = regex__matches;
 }

@@ -108,7 +108,7 @@ const struct args_verb verbs[] = {
 	  "between pprof, folded, speedscope and (in only) perf script's text; - is standard input or output", NULL,
 	  verb__convert },
 	{ "generate", "KIND [FILE]", 1, 2, false, OPTIONS(generate_options),
-	  "print the manual page (man), a completion (bash, zsh, fish), or FILE with every option as a comment (conf)", NULL,
+	  "print the manual (man: decima(1), man5: decima.yaml(5)), a completion (bash, zsh, fish), or FILE with every option as a comment (conf)", NULL,
 	  verb__generate },
 	{ 0 },
 };
