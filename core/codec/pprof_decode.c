@@ -1,0 +1,735 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/codec/pprof_decode.c - a pprof into a builder: the first pass, types, samples
+ *
+ * Time is linear in the bytes. Memory beside the builder's: the unpacked bytes, and at most half as
+ * much for tables, as entries are limited to one for 16 bytes that are allowed. Labels of a sample
+ * that are byte for byte those of the sample before are not read again.
+ */
+#include "core/codec/pprof.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/base/cleanup.h"
+#include "core/base/error.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/batch/builder.h"
+#include "core/batch/type.h"
+#include "core/codec/deflate.h"
+#include "core/codec/pprof_input.h"
+
+#define BYTES_PER_ENTRY 16
+#define ENTRIES_MIN	4096
+
+static void input_fini(struct pprof_input *in)
+{
+	vec__fini(&in->strings);
+	vec__fini(&in->mappings);
+	vec__fini(&in->functions);
+	vec__fini(&in->locations);
+	vec__fini(&in->sample_types);
+	vec__fini(&in->comments);
+	free(in->string_ids);
+	free(in->label_names);
+	free(in->in_mappings);
+	pprof_ids__fini(&in->mapping_ids);
+	pprof_ids__fini(&in->function_ids);
+	pprof_ids__fini(&in->location_ids);
+	arena__fini(&in->arena);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * The first pass: where messages are, and the profile's own numbers
+ */
+
+enum profile_field {
+	SAMPLE_TYPE = 1,
+	SAMPLE = 2,
+	MAPPING = 3,
+	LOCATION = 4,
+	FUNCTION = 5,
+	STRING_TABLE = 6,
+	TIME_NANOS = 9,
+	DURATION_NANOS = 10,
+	PERIOD_TYPE = 11,
+	PERIOD = 12,
+	COMMENT = 13,
+};
+
+static int head_fault(struct pprof_input *in, const char *field, const char *fault)
+{
+	return error__set(in->err, -EINVAL, "pprof: %s %s", field, fault);
+}
+
+/* Where messages of this kind are listed; NULL for another field. */
+static struct pprof_pieces *list_of(struct pprof_input *in, uint32_t field)
+{
+	switch (field) {
+	case SAMPLE_TYPE:
+		return &in->sample_types;
+	case MAPPING:
+		return &in->mappings;
+	case LOCATION:
+		return &in->locations;
+	case FUNCTION:
+		return &in->functions;
+	case STRING_TABLE:
+		return &in->strings;
+	default:
+		return NULL;
+	}
+}
+
+static int list(struct pprof_input *in, struct pprof_pieces *list, const struct pb_field *f)
+{
+	if (f->type != PB_BYTES)
+		return error__set(in->err, -EINVAL, "pprof: field %u of the profile has wire type %u",
+				  f->number, f->type);
+	if (in->max_entries-- == 0)
+		return error__set(in->err, -E2BIG,
+				  "pprof: more entries in its tables than so many bytes should need");
+	struct pprof_piece piece = { (uint32_t)(f->p - in->data), (uint32_t)f->n };
+	return vec__push(list, piece) ? 0 : error__nomem(in->err);
+}
+
+/* One comment's string index, or several packed ones. */
+static int list_comments(struct pprof_input *in, const struct pb_field *f)
+{
+	const uint8_t *p = f->p, *end = f->p + f->n;
+	uint64_t v = f->value;
+
+	if (f->type != PB_VARINT && f->type != PB_BYTES)
+		return head_fault(in, "comment", "is no number");
+	while (f->type == PB_VARINT || p < end) {
+		if (f->type == PB_BYTES && !(p = pb__varint(p, end, &v)))
+			return head_fault(in, "comment", "is cut off");
+		struct pprof_piece index = { v < UINT32_MAX ? (uint32_t)v : UINT32_MAX, 0 };
+		if (in->comments.n < ENTRIES_MIN && !vec__push(&in->comments, index))
+			return error__nomem(in->err);
+		if (f->type == PB_VARINT)
+			break;
+	}
+	return 0;
+}
+
+static int take_number(struct pprof_input *in, const struct pb_field *f, const char *name, int64_t *ret)
+{
+	if (f->type != PB_VARINT)
+		return head_fault(in, name, "is no number");
+	if ((int64_t)f->value < 0)
+		return head_fault(in, name, "is negative");
+	*ret = (int64_t)f->value;
+	return 0;
+}
+
+static int take_field(struct pprof_input *in, const struct pb_field *f)
+{
+	struct pprof_pieces *pieces = list_of(in, f->number);
+
+	if (pieces)
+		return list(in, pieces, f);
+	switch (f->number) {
+	case SAMPLE:
+		in->n_samples++;
+		return f->type == PB_BYTES ? 0 : head_fault(in, "sample", "is no message");
+	case PERIOD_TYPE:
+		if (f->type != PB_BYTES)
+			return head_fault(in, "period_type", "is no message");
+		in->period_type = (struct pprof_piece){ (uint32_t)(f->p - in->data), (uint32_t)f->n };
+		return 0;
+	case TIME_NANOS:
+		return take_number(in, f, "time_nanos", &in->time_ns);
+	case DURATION_NANOS:
+		return take_number(in, f, "duration_nanos", &in->duration_ns);
+	case PERIOD:
+		return take_number(in, f, "period", &in->period);
+	case COMMENT:
+		return list_comments(in, f);
+	default:
+		return 0;
+	}
+}
+
+static int scan(struct pprof_input *in)
+{
+	struct pb_reader r = pb__reader(in->data, in->n);
+	struct pb_field f;
+
+	while (pb__next(&r, &f)) {
+		int e = take_field(in, &f);
+		if (e < 0)
+			return e;
+	}
+	if (r.fault)
+		return error__set(in->err, -EINVAL, "pprof: at byte %zu: %s",
+				  (size_t)(r.p - in->data), r.fault);
+	if (in->strings.n == 0 || in->strings.v[0].n != 0)
+		return error__set(in->err, -EINVAL, "pprof: %s",
+				  in->strings.n ? "string_table[0] is not \"\"" :
+						  "it has no string_table");
+	if (in->sample_types.n == 0 || in->sample_types.n > PPROF_MAX_TYPES)
+		return error__set(in->err, in->sample_types.n ? -E2BIG : -EINVAL,
+				  "pprof: it has %zu sample types; 1 to %d are possible",
+				  in->sample_types.n, PPROF_MAX_TYPES);
+	return 0;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Types, series, and our own comments
+ */
+
+/* A sample or period type's texts. */
+struct value_type {
+	struct dcm_str type, unit;
+};
+
+static int read_value_type(struct pprof_input *in, struct pprof_place at, struct pprof_piece piece,
+			   struct value_type *ret)
+{
+	static const char *const names[] = { NULL, "type", "unit" };
+	uint64_t v[3];
+
+	int r = pprof_input__numbers(in, at, piece, names, 2, v, NULL);
+	if (r == 0)
+		r = pprof_input__text(in, at, names[1], v[1], &ret->type);
+	return r < 0 ? r : pprof_input__text(in, at, names[2], v[2], &ret->unit);
+}
+
+/* What a profile with such sample types is called where its source says nothing. */
+static struct dcm_str usual_name(const struct value_type *types, size_t n)
+{
+	static const char *const usual[][2] = {
+		{ "cpu", "process_cpu" },	 { "itimer", "process_cpu" },
+		{ "inuse_space", "memory" },	 { "alloc_space", "memory" },
+		{ "goroutine", "goroutine" },	 { "threadcreate", "threadcreate" },
+		{ "contentions", "contention" }, { "wall", "wall" },
+	};
+
+	for (size_t k = 0; k < sizeof(usual) / sizeof(usual[0]); k++)
+		for (size_t i = 0; i < n; i++)
+			if (str__eq(types[i].type, str__of(usual[k][0])))
+				return str__of(usual[k][1]);
+	return types[n - 1].type;
+}
+
+/* What a comment "decima: type .." says. */
+struct told_type {
+	struct type_text text;
+	enum dcm_temporality temporality;
+};
+
+/* "name:..:delta", "name:.. gauge", "name:.. cumulative" */
+static bool parse_told(struct dcm_str s, struct told_type *ret)
+{
+	static const char *const words[] = { [DCM_DELTA] = ":delta", [DCM_GAUGE] = " gauge",
+					     [DCM_CUMULATIVE] = " cumulative" };
+
+	for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (!str__ends(s, str__of(words[i])))
+			continue;
+		ret->temporality = (enum dcm_temporality)i;
+		if (words[i][0] == ' ')
+			s.n -= (uint32_t)strlen(words[i]);
+		return type__parse(s, &ret->text, NULL) == 0;
+	}
+	return false;
+}
+
+static struct dcm_str after(struct dcm_str s, struct dcm_str prefix)
+{
+	return (struct dcm_str){ s.p + prefix.n, s.n - prefix.n };
+}
+
+/*
+ * Reads our comments: types into told[*ret_n_told], labels into the input's. What is not of their
+ * form is another's comment.
+ */
+static int read_comments(struct pprof_input *in, struct told_type told[PPROF_MAX_TYPES],
+			 size_t *ret_n_told)
+{
+	const struct dcm_str type = STR("decima: type "), label = STR("decima: label ");
+	size_t n_told = 0;
+
+	*ret_n_told = 0;
+	in->labels = arena__zalloc(&in->arena, PPROF_MAX_LABELS, sizeof(*in->labels));
+	if (!in->labels)
+		return error__nomem(in->err);
+	for (size_t i = 0; i < in->comments.n; i++) {
+		struct dcm_str s;
+		int r = pprof_input__text(in, (struct pprof_place){ "comment", i }, "it",
+					  in->comments.v[i].off, &s);
+		if (r < 0)
+			return r;
+		if (str__starts(s, type) && n_told < PPROF_MAX_TYPES)
+			n_told += parse_told(after(s, type), &told[n_told]);
+		if (!str__starts(s, label) || in->n_labels == PPROF_MAX_LABELS)
+			continue;
+		struct dcm_str pair = after(s, label);
+		const char *equals = memchr(pair.p, '=', pair.n);
+		if (!equals || equals == pair.p)
+			continue;
+		uint32_t n_name = (uint32_t)(equals - pair.p);
+		in->labels[in->n_labels++] = (struct dcm_label_text){
+			{ pair.p, n_name }, { equals + 1, pair.n - n_name - 1 }
+		};
+	}
+	*ret_n_told = n_told;
+	return 0;
+}
+
+/* The series and, in order, what our comments say about the sample types (when there is no name). */
+static int read_origin(struct pprof_input *in, struct told_type *told, size_t *ret_n_told)
+{
+	struct told_type ignored[PPROF_MAX_TYPES];
+	bool named = in->o->name.n > 0 || in->o->n_labels > 0;
+	int r = read_comments(in, named ? ignored : told, ret_n_told);
+
+	if (r < 0 || !named)
+		return r;
+	*ret_n_told = 0;
+	in->n_labels = in->o->n_labels;
+	in->labels = arena__alloc(&in->arena, in->n_labels * sizeof(*in->labels));
+	if (!in->labels)
+		return error__nomem(in->err);
+	for (uint32_t i = 0; i < in->n_labels; i++)
+		in->labels[i] = in->o->labels[i];
+	return 0;
+}
+
+/* Comments count when there is one for each sample type, and when they mean these. */
+static bool told_fits(const struct pprof_input *in, const struct told_type *told, size_t n_told,
+		      const struct value_type *types)
+{
+	if (n_told != in->sample_types.n)
+		return false;
+	for (size_t i = 0; i < n_told; i++)
+		if (!str__eq(told[i].text.sample_type, types[i].type) ||
+		    !str__eq(told[i].text.sample_unit, types[i].unit))
+			return false;
+	return true;
+}
+
+static int read_types(struct pprof_input *in, struct dcm_type *ret)
+{
+	struct told_type told[PPROF_MAX_TYPES];
+	struct value_type types[PPROF_MAX_TYPES], period = { STR(""), STR("") };
+	size_t n = in->sample_types.n, n_told;
+
+	int r = read_origin(in, told, &n_told);
+	if (r == 0 && in->period_type.n)
+		r = read_value_type(in, (struct pprof_place){ "period_type", 0 }, in->period_type,
+				    &period);
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		struct pprof_place at = { "sample_type", i };
+		r = read_value_type(in, at, in->sample_types.v[i], &types[i]);
+		if (r == 0 && types[i].type.n == 0)
+			r = pprof_input__fault(in, at, "its type is empty");
+	}
+	if (r < 0)
+		return r;
+	bool is_told = told_fits(in, told, n_told, types);
+	struct dcm_str name = in->o->name.n ? in->o->name : usual_name(types, n);
+	for (size_t i = 0; i < n; i++) {
+		const struct type_text *t = &told[i].text;
+		ret[i] = (struct dcm_type){
+			.name = decode__type_part(in->b, is_told ? t->name : name),
+			.sample_type = decode__type_part(in->b, types[i].type),
+			.sample_unit = decode__type_part(in->b, types[i].unit),
+			.period_type = decode__type_part(in->b, is_told ? t->period_type : period.type),
+			.period_unit = decode__type_part(in->b, is_told ? t->period_unit : period.unit),
+			.temporality = is_told && !in->o->has_temporality ?
+					       told[i].temporality :
+					       decode__temporality(in->o, name, types[i].type,
+								   in->duration_ns),
+		};
+	}
+	return 0;
+}
+
+static int add_profile(struct pprof_input *in)
+{
+	struct dcm_type types[PPROF_MAX_TYPES];
+	int r = read_types(in, types);
+	if (r < 0)
+		return r;
+	struct decode_options series = { .labels = in->labels, .n_labels = in->n_labels };
+	struct dcm_profile head = {
+		.series = decode__series(&series, in->b),
+		.time_ns = in->time_ns ? in->time_ns : in->o->time_ns,
+		.duration_ns = in->duration_ns,
+		.period = in->period,
+	};
+	builder__profile(in->b, &head, types, (uint32_t)in->sample_types.n);
+	return 0;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Labels of samples
+ */
+
+static bool is_series_label(const struct pprof_input *in, struct dcm_str name)
+{
+	for (uint32_t i = 0; i < in->n_labels; i++)
+		if (in->labels[i].value.n && str__eq(in->labels[i].name, name))
+			return true;
+	return false;
+}
+
+/* "exported_" before a name that the series has; control characters, which no name may have, are '_'. */
+static uint32_t make_label_name(struct pprof_input *in, struct dcm_str text)
+{
+	static const char prefix[] = "exported_";
+	CLEANUP(mem__freep) char *name = malloc(sizeof(prefix) + text.n);
+	if (!name) {
+		builder__fail(in->b, -ENOMEM, "out of memory");
+		return 0;
+	}
+	uint32_t n = 0;
+	if (is_series_label(in, text)) {
+		n = sizeof(prefix) - 1;
+		memcpy(name, prefix, n);
+	}
+	for (uint32_t i = 0; i < text.n; i++)
+		name[n++] = (uint8_t)text.p[i] < 0x20 || text.p[i] == 0x7f ? '_' : text.p[i];
+	return builder__string(in->b, (struct dcm_str){ name, n });
+}
+
+static int label_name(struct pprof_input *in, struct pprof_place at, uint64_t key, uint32_t *ret)
+{
+	struct dcm_str text;
+
+	int r = pprof_input__text(in, at, "label.key", key, &text);
+	if (r < 0)
+		return r;
+	if (text.n == 0)
+		return pprof_input__fault(in, at, "label.key is empty");
+	if (!in->label_names) {
+		in->label_names = mem__zalloc(in->strings.n, sizeof(*in->label_names));
+		if (!in->label_names)
+			return error__nomem(in->err);
+	}
+	if (in->label_names[key] == 0)
+		in->label_names[key] = make_label_name(in, text);
+	*ret = in->label_names[key];
+	return 0;
+}
+
+/* A label, and the string that its name is of. */
+struct keyed_label {
+	struct dcm_label label;
+	uint32_t renamed; /* the builder's string, when the name came before; else 0 */
+	uint64_t key;
+};
+
+static int read_label(struct pprof_input *in, struct pprof_place at, struct pprof_piece piece,
+		      struct keyed_label *ret)
+{
+	static const char *const names[] = { NULL, "label.key", "label.str", "label.num",
+					     "label.num_unit" };
+	uint64_t v[5];
+	uint32_t present;
+
+	int r = pprof_input__numbers(in, at, piece, names, 4, v, &present);
+	if (r < 0)
+		return r;
+	ret->key = v[1];
+	ret->renamed = 0;
+	ret->label = (struct dcm_label){ .unit = DCM_NONE };
+	r = label_name(in, at, v[1], &ret->label.name);
+	if (r < 0)
+		return r;
+	/* A number 0 that is written out is one; a label with neither is an empty string. */
+	if (v[2] == 0 && (present & (1u << 3 | 1u << 4))) {
+		ret->label.num = (int64_t)v[3];
+		return pprof_input__string(in, at, names[4], v[4], &ret->label.unit);
+	}
+	return pprof_input__string(in, at, names[2], v[2], &ret->label.str);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct keyed_label *x = a, *y = b;
+
+	return x->label.name < y->label.name ? -1 : x->label.name > y->label.name;
+}
+
+/*
+ * Names that come again become NAME_2, NAME_3, ... (those that are free): a label set has each once.
+ * labels are sorted, and stay so.
+ */
+static void rename_doubles(struct pprof_input *in, struct keyed_label *labels, uint32_t n)
+{
+	CLEANUP(mem__freep) char *text = NULL;
+	uint32_t first = 0, suffix = 1;
+
+	for (uint32_t i = 1; i < n; i++) {
+		if (labels[i].label.name != labels[first].label.name) {
+			first = i;
+			suffix = 1;
+			continue;
+		}
+		struct pprof_piece key = in->strings.v[labels[i].key];
+		struct keyed_label new;
+		do {
+			free(text);
+			text = NULL;
+			if (asprintf(&text, "%.*s_%u", (int)key.n,
+				     (const char *)in->data + key.off, ++suffix) < 0) {
+				text = NULL;
+				builder__fail(in->b, -ENOMEM, "out of memory");
+				return;
+			}
+			new.label.name = make_label_name(in, str__of(text));
+		} while (bsearch(&new, labels, n, sizeof(*labels), by_name));
+		labels[i].renamed = new.label.name;
+	}
+}
+
+/* The labels of the sample at hand, and the set that the sample before had. */
+struct label_memo {
+	uint32_t n;
+	struct pprof_piece pieces[PPROF_MAX_LABELS];
+	const uint8_t *bytes; /* from the first label to the last one's end; NULL: none yet */
+	size_t n_bytes, n_first;
+	uint32_t label_set;
+};
+
+static int read_labels(struct pprof_input *in, struct pprof_place at, struct label_memo *memo,
+		       uint32_t *ret_set)
+{
+	struct keyed_label keyed[PPROF_MAX_LABELS];
+	struct dcm_label labels[PPROF_MAX_LABELS];
+	const struct pprof_piece *last = &memo->pieces[memo->n - 1];
+	const uint8_t *bytes = in->data + memo->pieces[0].off;
+	size_t n_bytes = last->off + last->n - memo->pieces[0].off;
+	bool doubled = false;
+
+	if (memo->bytes && memo->n_bytes == n_bytes && memo->n_first == memo->pieces[0].n &&
+	    memcmp(memo->bytes, bytes, n_bytes) == 0) {
+		*ret_set = memo->label_set;
+		return 0;
+	}
+	for (uint32_t i = 0; i < memo->n; i++) {
+		int r = read_label(in, at, memo->pieces[i], &keyed[i]);
+		if (r < 0)
+			return r;
+	}
+	qsort(keyed, memo->n, sizeof(keyed[0]), by_name);
+	for (uint32_t i = 1; i < memo->n; i++)
+		doubled |= keyed[i].label.name == keyed[i - 1].label.name;
+	if (doubled && builder__error(in->b) == 0)
+		rename_doubles(in, keyed, memo->n);
+	for (uint32_t i = 0; i < memo->n; i++) {
+		labels[i] = keyed[i].label;
+		if (keyed[i].renamed)
+			labels[i].name = keyed[i].renamed;
+	}
+	*ret_set = memo->label_set = builder__label_set(in->b, labels, memo->n);
+	memo->bytes = bytes;
+	memo->n_bytes = n_bytes;
+	memo->n_first = memo->pieces[0].n;
+	return 0;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Samples
+ */
+
+struct sample {
+	uint32_t n_locations, n_values;
+	uint32_t locations[PPROF_MAX_DEPTH];
+	int64_t values[PPROF_MAX_TYPES];
+	struct label_memo labels;
+};
+
+static inline int add_location(struct pprof_input *in, struct pprof_place at, struct sample *s,
+			       uint64_t id)
+{
+	uint32_t location = pprof_ids__find(&in->location_ids, id);
+
+	if (__builtin_expect(location == DCM_NONE, 0))
+		return pprof_input__fault(in, at, "location id %llu does not exist",
+					  (unsigned long long)id);
+	if (__builtin_expect(s->n_locations == PPROF_MAX_DEPTH, 0))
+		return error__set(in->err, -E2BIG, "pprof: %s %zu: more than %d locations", at.what,
+				  at.i, PPROF_MAX_DEPTH);
+	s->locations[s->n_locations++] = location;
+	return 0;
+}
+
+static inline int add_value(struct pprof_input *in, struct pprof_place at, struct sample *s,
+			    uint64_t value)
+{
+	if (__builtin_expect(s->n_values == in->sample_types.n, 0))
+		return pprof_input__fault(in, at, "more values than the %zu sample types",
+					  in->sample_types.n);
+	s->values[s->n_values++] = (int64_t)value;
+	return 0;
+}
+
+static int read_locations(struct pprof_input *in, struct pprof_place at, const struct pb_field *f,
+			  struct sample *s)
+{
+	const uint8_t *p = f->p, *end = f->p + f->n;
+	uint64_t id;
+
+	if (f->type == PB_VARINT)
+		return add_location(in, at, s, f->value);
+	if (f->type != PB_BYTES)
+		return pprof_input__fault(in, at, "location_id has wire type %u", f->type);
+	while (p < end) {
+		p = pb__varint(p, end, &id);
+		if (!p)
+			return pprof_input__fault(in, at, "location_id is cut off");
+		int r = add_location(in, at, s, id);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int read_values(struct pprof_input *in, struct pprof_place at, const struct pb_field *f,
+		       struct sample *s)
+{
+	const uint8_t *p = f->p, *end = f->p + f->n;
+	uint64_t value;
+
+	if (f->type == PB_VARINT)
+		return add_value(in, at, s, f->value);
+	if (f->type != PB_BYTES)
+		return pprof_input__fault(in, at, "value has wire type %u", f->type);
+	while (p < end) {
+		p = pb__varint(p, end, &value);
+		if (!p)
+			return pprof_input__fault(in, at, "value is cut off");
+		int r = add_value(in, at, s, value);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int note_label(struct pprof_input *in, struct pprof_place at, const struct pb_field *f,
+		      struct label_memo *labels)
+{
+	if (f->type != PB_BYTES)
+		return pprof_input__fault(in, at, "label has wire type %u", f->type);
+	if (labels->n == PPROF_MAX_LABELS)
+		return error__set(in->err, -E2BIG, "pprof: %s %zu: more than %d labels", at.what,
+				  at.i, PPROF_MAX_LABELS);
+	labels->pieces[labels->n++] = (struct pprof_piece){ (uint32_t)(f->p - in->data), (uint32_t)f->n };
+	return 0;
+}
+
+static bool all_zero(const struct sample *s)
+{
+	for (uint32_t i = 0; i < s->n_values; i++)
+		if (s->values[i])
+			return false;
+	return true;
+}
+
+static int read_sample(struct pprof_input *in, struct pprof_place at, struct pb_reader r,
+		       struct sample *s)
+{
+	struct pb_field f;
+	uint32_t label_set = 0;
+	int e = 0;
+
+	s->n_locations = s->n_values = s->labels.n = 0;
+	while (e == 0 && pb__next(&r, &f)) {
+		if (f.number == 1)
+			e = read_locations(in, at, &f, s);
+		else if (f.number == 2)
+			e = read_values(in, at, &f, s);
+		else if (f.number == 3)
+			e = note_label(in, at, &f, &s->labels);
+	}
+	if (e == 0)
+		e = pprof_input__check(in, at, &r);
+	if (e == 0 && s->n_values != in->sample_types.n)
+		e = pprof_input__fault(in, at, "%u values for %zu sample types", s->n_values,
+				       in->sample_types.n);
+	if (e == 0 && s->labels.n)
+		e = read_labels(in, at, &s->labels, &label_set);
+	if (e < 0 || all_zero(s))
+		return e;
+	uint32_t stack = builder__stack(in->b, s->locations, s->n_locations);
+	builder__row(in->b, stack, label_set, s->values);
+	return 0;
+}
+
+static int read_samples(struct pprof_input *in)
+{
+	struct pb_reader r = pb__reader(in->data, in->n);
+	struct pprof_place at = { "sample", 0 };
+	struct pb_field f;
+	CLEANUP(mem__freep) struct sample *s = NEW(struct sample);
+	if (!s)
+		return error__nomem(in->err);
+	while (at.i < in->n_samples && pb__next(&r, &f)) {
+		if (f.number != SAMPLE)
+			continue;
+		int e = read_sample(in, at, pb__reader(f.p, f.n), s);
+		if (e < 0)
+			return e;
+		at.i++;
+	}
+	return 0;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * All of it
+ */
+
+static int read_plain(const uint8_t *data, size_t n, const struct decode_options *o,
+		      struct dcm_builder *b, struct dcm_error *err)
+{
+	uint64_t max_bytes = decode__max_bytes(o, DECODE_MAX_BYTES);
+	struct pprof_input in = {
+		.data = data,
+		.n = n,
+		.max_entries = ENTRIES_MIN + max_bytes / BYTES_PER_ENTRY,
+		.o = o,
+		.b = b,
+		.err = err,
+	};
+
+	if (n > max_bytes)
+		return error__set(err, -E2BIG, "pprof: %zu bytes, more than the limit of %llu", n,
+				  (unsigned long long)max_bytes);
+	int r = scan(&in);
+	if (r == 0)
+		r = pprof_input__tables(&in);
+	if (r == 0)
+		r = add_profile(&in);
+	if (r == 0)
+		r = read_samples(&in);
+	input_fini(&in);
+	return r;
+}
+
+int pprof__read(const uint8_t *data, size_t n, const struct decode_options *o, struct dcm_builder *b,
+		struct dcm_error *err)
+{
+	struct buf plain = { 0 };
+
+	if (!deflate__is_compressed(data, n))
+		return read_plain(data, n, o, b, err);
+	int r = deflate__unpack(data, n, decode__max_bytes(o, DECODE_MAX_BYTES), &plain, err);
+	if (r < 0)
+		error__prefix(err, "pprof");
+	else
+		r = read_plain(plain.data, plain.n, o, b, err);
+	buf__fini(&plain);
+	return r;
+}
+
+int pprof__decode(const uint8_t *data, size_t n, const struct decode_options *o,
+		  struct dcm_batch **ret, struct dcm_error *err)
+{
+	return decode__batch(pprof__read, data, n, o, ret, err);
+}

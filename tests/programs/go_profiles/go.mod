@@ -1,0 +1,3 @@
+module go_profiles
+
+go 1.19
