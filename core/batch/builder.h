@@ -11,8 +11,8 @@
  * limit; build ids are lower-case hex of at most 128 characters, or a stand-in of '~' and 16;
  * process only with runtime addresses, no address with addr_kind none; label names are not empty,
  * have no control characters and come once; 0 <= time_ns, duration_ns, period; type parts as in
- * type.h. Limits: max_bytes (the builder's memory), 2^31 entries a table, 1 MiB a string, 4096
- * locations a stack, 1024 lines a location, 256 labels a set or series, 16 types a profile.
+ * type.h. Limits: max_bytes (the builder's memory), and
+ * those of limits.h.
  *
  * What is made equal:
  *   text:     Bytes that are not UTF-8 become U+FFFD, one each. Refusing them would let one process

@@ -15,19 +15,7 @@
 #include "core/base/arena.h"
 #include "core/base/intern.h"
 #include "core/base/vec.h"
-
-/* Bounds of what one entry may be; sealed batches, decoded ones too, are within them. */
-enum {
-	STRING_MAX_BYTES = 1 << 20,
-	STACK_MAX_DEPTH = 4096,
-	LOCATION_MAX_LINES = 1024, /* inlined calls of one address */
-	LABELS_MAX = 256,	   /* of one series or label set */
-	TYPES_MAX = 16,		   /* of one profile */
-	BUILD_ID_MAX_CHARS = 128,
-	BUILD_ID_STAND_IN_CHARS = 17,
-};
-/* Of one table. Ids are 32 bits wide, and DCM_NONE is taken. */
-#define ENTRIES_MAX ((size_t)1 << 31)
+#include "core/batch/limits.h"
 
 #define TABLES_COLUMNS(X)                                                                          \
 	X(struct dcm_mapping, mappings)                                                            \

@@ -15,6 +15,7 @@
 #include "core/base/hash.h"
 #include "core/base/mem.h"
 #include "core/batch/builder.h"
+#include "core/batch/limits.h"
 #include "core/codec/wire.h"
 #include "core/codec/wire_tables.h"
 
@@ -148,15 +149,36 @@ static inline bool set_field(struct decoder *d, uint8_t *p, uint64_t v, enum wir
 	return false;
 }
 
-static bool take_column(struct decoder *d, void *base, size_t stride, size_t n, struct wire_column column)
+/* Inlined once for each way, so that the loop has no branch on it. */
+static inline __attribute__((always_inline)) bool take_fields(struct decoder *d, uint8_t *p,
+							      size_t stride, size_t n, enum wire_how how)
 {
-	uint8_t *p = (uint8_t *)base + column.offset;
 	uint64_t v;
 
 	for (size_t i = 0; i < n; i++, p += stride)
-		if (!take(d, &v) || !set_field(d, p, v, column.how))
+		if (!take(d, &v) || !set_field(d, p, v, how))
 			return false;
 	return true;
+}
+
+/* One field of [n] structs. */
+static bool take_column(struct decoder *d, void *base, size_t stride, size_t n, struct wire_column column)
+{
+	uint8_t *p = (uint8_t *)base + column.offset;
+
+	switch (column.how) {
+	case WIRE_U8:
+		return take_fields(d, p, stride, n, WIRE_U8);
+	case WIRE_U32:
+		return take_fields(d, p, stride, n, WIRE_U32);
+	case WIRE_ID:
+		return take_fields(d, p, stride, n, WIRE_ID);
+	case WIRE_U64:
+		return take_fields(d, p, stride, n, WIRE_U64);
+	case WIRE_I64:
+		return take_fields(d, p, stride, n, WIRE_I64);
+	}
+	return false;
 }
 
 /* [n] structs, zero but for the table's columns; the caller frees. NULL: the builder has failed. */
@@ -179,6 +201,16 @@ static void *take_structs(struct decoder *d, const struct wire_table *t, uint64_
 static void *take_table(struct decoder *d, const struct wire_table *t, uint32_t *ret_n)
 {
 	return take_count(d, t->name, t->n_columns, ret_n) ? take_structs(d, t, *ret_n) : NULL;
+}
+
+/* Lengths of the strings, or of the lists of a list table; the caller frees. */
+static uint32_t *take_lengths(struct decoder *d, const char *name, uint32_t *ret_n)
+{
+	const struct wire_table t = {
+		WIRE_TABLE(name, uint32_t, 1),
+		.columns = { { 0, WIRE_U32 } },
+	};
+	return take_table(d, &t, ret_n);
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -218,10 +250,8 @@ static inline bool translate_or_none(struct decoder *d, enum map_of which, uint3
 
 static bool decode_strings(struct decoder *d)
 {
-	const struct wire_table lengths_table = { WIRE_TABLE("strings", uint32_t, 1),
-						  .columns = { { 0, WIRE_U32 } } };
 	uint32_t n;
-	CLEANUP(mem__freep) uint32_t *lengths = take_table(d, &lengths_table, &n);
+	CLEANUP(mem__freep) uint32_t *lengths = take_lengths(d, "strings", &n);
 
 	if (!lengths || !make_map(d, STRINGS, (size_t)n + 1))
 		return false;
@@ -325,10 +355,7 @@ static void spanned__fini(struct spanned *s)
 
 static bool take_spanned(struct decoder *d, const struct wire_table *t, struct spanned *ret)
 {
-	const struct wire_table lengths_table = { WIRE_TABLE(t->name, uint32_t, 1),
-						  .columns = { { 0, WIRE_U32 } } };
-
-	ret->lengths = take_table(d, &lengths_table, &ret->n);
+	ret->lengths = take_lengths(d, t->name, &ret->n);
 	if (!ret->lengths)
 		return false;
 	for (uint32_t i = 0; i < ret->n; i++)
@@ -337,18 +364,26 @@ static bool take_spanned(struct decoder *d, const struct wire_table *t, struct s
 	return ret->structs;
 }
 
+/* Stacks are most of the bytes: each goes from there to the builder without a stop. */
 static bool decode_stacks(struct decoder *d)
 {
-	CLEANUP(spanned__fini) struct spanned s = { 0 };
-	if (!take_spanned(d, &wire__stack_locations, &s) || !make_map(d, STACKS, s.n))
+	uint32_t n, locations[STACK_MAX_DEPTH];
+	CLEANUP(mem__freep) uint32_t *lengths = take_lengths(d, wire__stack_locations.name, &n);
+
+	if (!lengths || !make_map(d, STACKS, n))
 		return false;
-	uint32_t *locations = s.structs;
-	for (uint64_t i = 0; i < s.n_structs; i++)
-		if (!translate(d, LOCATIONS, &locations[i]))
+	for (uint32_t i = 0; i < n; i++) {
+		if (!fits(d, lengths[i], 1))
 			return false;
-	for (uint32_t i = 0; i < s.n; i++) {
-		d->maps[STACKS].ids[i] = builder__stack(d->b, locations, s.lengths[i]);
-		locations += s.lengths[i];
+		if (lengths[i] > STACK_MAX_DEPTH) {
+			builder__fail(d->b, -E2BIG, "stack %u: %u locations, more than the limit of %u",
+				      i, lengths[i], (unsigned)STACK_MAX_DEPTH);
+			return false;
+		}
+		for (uint32_t k = 0; k < lengths[i]; k++)
+			if (!take_u32(d, &locations[k]) || !translate(d, LOCATIONS, &locations[k]))
+				return false;
+		d->maps[STACKS].ids[i] = builder__stack(d->b, locations, lengths[i]);
 	}
 	return !builder__error(d->b);
 }
