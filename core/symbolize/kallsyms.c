@@ -138,7 +138,7 @@ static int parse_line(struct parser *p, const char *line, size_t n)
 			module.n -= 2;
 		}
 	}
-	if (name.n == 0)
+	if (name.n == 0 || memchr(name.p, 0, name.n))
 		return 0;
 	p->n_text++;
 	if (s.address == 0)
