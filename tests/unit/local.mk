@@ -165,3 +165,44 @@ tests_unit_test_perf_map_SOURCES = tests/unit/test_perf_map.c plugins/input/perf
 	$(FAILMALLOC)
 tests_unit_test_perf_map_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_perf_map_LDADD = $(BASE_LA) $(UNIT_LIBS)
+
+# The sampler's files that need neither libbpf nor rights (plugins/input/ebpf/local.mk).
+EBPF_TEST = tests/unit/ebpf_host.c tests/unit/ebpf_host.h $(FAILMALLOC) $(ebpf_pure)
+
+unit_tests += tests/unit/test_ebpf_record
+tests_unit_test_ebpf_record_SOURCES = tests/unit/test_ebpf_record.c plugins/input/ebpf/record.c
+tests_unit_test_ebpf_record_LDADD = $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_ebpf_names
+tests_unit_test_ebpf_names_SOURCES = tests/unit/test_ebpf_names.c plugins/input/ebpf/cgroup.c \
+	plugins/input/ebpf/cpus.c plugins/input/ebpf/labels.c
+tests_unit_test_ebpf_names_LDADD = $(BASE_LA) $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_ebpf_maps
+tests_unit_test_ebpf_maps_SOURCES = tests/unit/test_ebpf_maps.c $(EBPF_TEST)
+tests_unit_test_ebpf_maps_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_ebpf_maps_LDADD = $(SYMBOLIZE_LA) $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_ebpf_aggregate
+tests_unit_test_ebpf_aggregate_SOURCES = tests/unit/test_ebpf_aggregate.c $(EBPF_TEST)
+tests_unit_test_ebpf_aggregate_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_ebpf_aggregate_LDADD = $(SYMBOLIZE_LA) $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_ebpf_flush
+tests_unit_test_ebpf_flush_SOURCES = tests/unit/test_ebpf_flush.c $(EBPF_TEST)
+tests_unit_test_ebpf_flush_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_ebpf_flush_LDADD = $(SYMBOLIZE_LA) $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_ebpf_window
+tests_unit_test_ebpf_window_SOURCES = tests/unit/test_ebpf_window.c $(EBPF_TEST)
+tests_unit_test_ebpf_window_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_ebpf_window_LDADD = $(SYMBOLIZE_LA) $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_ebpf_probe
+tests_unit_test_ebpf_probe_SOURCES = tests/unit/test_ebpf_probe.c plugins/input/ebpf/probe.c
+tests_unit_test_ebpf_probe_LDADD = $(BASE_LA) $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_ebpf_process
+tests_unit_test_ebpf_process_SOURCES = tests/unit/test_ebpf_process.c $(EBPF_TEST)
+tests_unit_test_ebpf_process_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_ebpf_process_LDADD = $(SYMBOLIZE_LA) $(UNIT_LIBS)

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/unit/test_ebpf_aggregate.c - a window's sums against a list that is searched from end to end
+ */
+#include "tests/unit/unit.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/str.h"
+#include "plugins/input/ebpf/aggregate.h"
+#include "tests/unit/failmalloc.h"
+#include "tests/unit/random.h"
+
+enum { SAMPLES = 20000, FRAMES = 6, STACKS = 40 };
+
+/* Adds a sample with the stack found or made. */
+static int add(struct aggregate *a, const struct aggregate_stack *stack, struct aggregate_row row)
+{
+	int r = 0;
+
+	if (!aggregate__find_stack(a, stack, &row.stack))
+		r = aggregate__add_stack(a, stack, &row.stack);
+	return r < 0 ? r : aggregate__add(a, &row);
+}
+
+static bool same_key(const struct aggregate_row *a, const struct aggregate_row *b)
+{
+	return a->series == b->series && a->pid == b->pid && a->tid == b->tid && a->cpu == b->cpu &&
+	       a->thread_name == b->thread_name;
+}
+
+static void test_against_a_list(void **state)
+{
+	struct random rnd = { 5 };
+	struct aggregate *a = aggregate__new(1, (struct aggregate_limits){ 0 });
+	uint64_t frames[STACKS][FRAMES];
+	struct {
+		struct aggregate_row row;
+		unsigned stack;
+		uint64_t n, ns;
+	} *list = calloc(SAMPLES, sizeof(*list));
+	size_t n_list = 0;
+
+	(void)state;
+	for (unsigned s = 0; s < STACKS; s++)
+		for (unsigned i = 0; i < FRAMES; i++)
+			frames[s][i] = random__below(&rnd, 3); /* many that differ in their last frame only */
+	for (unsigned i = 0; i < SAMPLES; i++) {
+		unsigned pick = (unsigned)random__below(&rnd, STACKS);
+		struct aggregate_stack stack = { .frames = frames[pick],
+						 .n_kernel = (uint16_t)(pick % 3),
+						 .n_user = (uint16_t)(FRAMES - pick % 3) };
+		struct aggregate_row row = { .pid = 1 + (uint32_t)random__below(&rnd, 3),
+					     .tid = (uint32_t)random__below(&rnd, 5),
+					     .cpu = (uint32_t)random__below(&rnd, 2),
+					     .n_samples = 1,
+					     .cpu_ns = 1 + random__below(&rnd, 9) };
+		size_t k;
+
+		assert_int_equal(add(a, &stack, row), 0);
+		for (k = 0; k < n_list; k++)
+			if (same_key(&list[k].row, &row) && list[k].stack % 3 == pick % 3 &&
+			    memcmp(frames[list[k].stack], frames[pick], sizeof(frames[pick])) == 0)
+				break;
+		if (k == n_list) {
+			n_list++;
+			list[k].row = row;
+			list[k].stack = pick;
+		}
+		list[k].n++;
+		list[k].ns += row.cpu_ns;
+	}
+	assert_int_equal(a->rows.n, n_list);
+	assert_int_equal(a->n_samples, SAMPLES);
+	/* Both make their rows in the order in which they were first met. */
+	for (size_t k = 0; k < n_list; k++) {
+		const struct aggregate_row *row = &a->rows.v[k];
+		const struct aggregate_stack *s = &a->stacks.v[row->stack];
+
+		assert_true(same_key(row, &list[k].row));
+		assert_int_equal(row->n_samples, list[k].n);
+		assert_int_equal(row->cpu_ns, list[k].ns);
+		assert_memory_equal(s->frames, frames[list[k].stack], sizeof(frames[0]));
+	}
+	aggregate__free(a);
+	free(list);
+}
+
+static void test_what_tells_stacks_apart(void **state)
+{
+	struct aggregate *a = aggregate__new(1, (struct aggregate_limits){ 0 });
+	const uint64_t frames[] = { 1, 2, 3 };
+	const struct aggregate_stack base = { .frames = frames, .n_kernel = 1, .n_user = 2 };
+	struct aggregate_stack other[] = { base, base, base, base, base };
+	uint32_t id, first;
+
+	(void)state;
+	other[0].n_kernel = 2;
+	other[0].n_user = 1;
+	other[1].outcome = SAMPLER_OUTCOME_ROOT;
+	other[2].kernel_cut = true;
+	other[3].image = 1;
+	other[4].n_user = 1;
+	assert_int_equal(aggregate__add_stack(a, &base, &first), 0);
+	assert_int_not_equal(first, AGGREGATE_OVERFLOW);
+	for (size_t i = 0; i < sizeof(other) / sizeof(*other); i++) {
+		assert_false(aggregate__find_stack(a, &other[i], &id));
+		assert_int_equal(aggregate__add_stack(a, &other[i], &id), 0);
+	}
+	assert_true(aggregate__find_stack(a, &base, &id));
+	assert_int_equal(id, first);
+	aggregate__free(a);
+}
+
+/* What finds no room loses its stack, and not its time. */
+static void test_limits(void **state)
+{
+	struct aggregate_limits limits = { .stacks = 4, .rows = 8 };
+	struct aggregate *a = aggregate__new(1, limits);
+	uint64_t total = 0, shown = 0;
+
+	(void)state;
+	for (uint64_t i = 0; i < 100; i++) {
+		struct aggregate_stack stack = { .frames = &i, .n_user = 1 };
+		struct aggregate_row row = { .series = (uint32_t)(i % 2),
+					     .pid = 1,
+					     .tid = (uint32_t)i,
+					     .n_samples = 1,
+					     .cpu_ns = i };
+
+		assert_int_equal(add(a, &stack, row), 0);
+		total += i;
+	}
+	assert_int_equal(a->stacks.n, limits.stacks);
+	assert_true(a->rows.n <= limits.rows + 2);
+	assert_int_equal(a->n_samples, 100);
+	assert_int_equal(a->n_overflow, 97);
+	for (size_t i = 0; i < a->rows.n; i++)
+		shown += a->rows.v[i].cpu_ns;
+	assert_int_equal(shown, total);
+	aggregate__free(a);
+
+	limits = (struct aggregate_limits){ .frame_bytes = 8192 };
+	a = aggregate__new(1, limits);
+	for (uint64_t i = 0; i < 10000; i++) {
+		uint64_t frames[4] = { i, i, i, i };
+		struct aggregate_stack stack = { .frames = frames, .n_user = 4 };
+
+		assert_int_equal(add(a, &stack, (struct aggregate_row){ .n_samples = 1 }), 0);
+	}
+	assert_true(a->frames.total_bytes <= limits.frame_bytes);
+	assert_true(a->n_overflow > 9000);
+	aggregate__free(a);
+}
+
+static void test_images_and_series(void **state)
+{
+	struct aggregate *a = aggregate__new(3, (struct aggregate_limits){ 0 });
+	struct process p = { .image_window = UINT32_MAX };
+	uint32_t one, two, again;
+
+	(void)state;
+	assert_int_equal(aggregate__image(a, &p, &one), 0);
+	assert_int_not_equal(one, 0);
+	assert_int_equal(aggregate__image(a, &p, &again), 0);
+	assert_int_equal(again, one);
+	/* Other maps make another image of it. */
+	p.maps = calloc(1, sizeof(*p.maps));
+	p.maps->refs = 1;
+	assert_int_equal(aggregate__image(a, &p, &two), 0);
+	assert_int_not_equal(two, one);
+	assert_int_equal(p.maps->refs, 2);
+	assert_int_equal(aggregate__series(a, STR("a"), STR("b"), STR("c"), STR("d"), &one), 0);
+	assert_int_equal(aggregate__series(a, STR("a"), STR("b"), STR("d"), STR("c"), &two), 0);
+	assert_int_equal(aggregate__series(a, STR("a"), STR("b"), STR("c"), STR("d"), &again), 0);
+	assert_int_equal(one, again);
+	assert_int_not_equal(one, two);
+	aggregate__free(a);
+	assert_int_equal(p.maps->refs, 1);
+	maps__unref(p.maps);
+}
+
+static int fill(struct aggregate **ret)
+{
+	struct aggregate *a = aggregate__new(1, (struct aggregate_limits){ 0 });
+	struct process p = { .image_window = UINT32_MAX };
+	uint32_t image, series;
+	int r = a ? 0 : -ENOMEM;
+
+	*ret = a;
+	for (uint64_t i = 0; i < 50 && r == 0; i++) {
+		struct aggregate_stack stack = { .frames = &i, .n_user = 1 };
+		char name[16];
+		int n = snprintf(name, sizeof(name), "c%u", (unsigned)i);
+
+		p.image_window = UINT32_MAX;
+		r = aggregate__image(a, &p, &image);
+		if (r == 0)
+			r = aggregate__series(a, (struct dcm_str){ name, (uint32_t)n }, STR("e"),
+					      STR("g"), STR("s"), &series);
+		if (r == 0)
+			r = add(a, &stack,
+				(struct aggregate_row){
+					.series = series, .pid = (uint32_t)i, .n_samples = 1 });
+	}
+	return r;
+}
+
+static void test_no_memory(void **state)
+{
+	(void)state;
+	FAILMALLOC_SWEEP (i) {
+		struct aggregate *a;
+		int r = fill(&a);
+
+		failmalloc__disarm();
+		if (r < 0)
+			assert_int_equal(r, -ENOMEM);
+		else
+			assert_int_equal(a->n_samples, 50);
+		aggregate__free(a);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_against_a_list),
+		cmocka_unit_test(test_what_tells_stacks_apart),
+		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_images_and_series),
+		cmocka_unit_test(test_no_memory),
+	};
+
+	return cmocka_run_group_tests_name("ebpf_aggregate", tests, NULL, NULL);
+}

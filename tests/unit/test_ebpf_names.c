@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/unit/test_ebpf_names.c - control groups, labels and lists of CPUs: text in, text out
+ */
+#include "tests/unit/unit.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/str.h"
+#include "plugins/input/ebpf/cgroup.h"
+#include "plugins/input/ebpf/cpus.h"
+#include "plugins/input/ebpf/labels.h"
+
+#define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+static void assert_text(struct dcm_str got, const char *want)
+{
+	char text[512];
+
+	snprintf(text, sizeof(text), "%.*s", STR_ARG(got));
+	assert_string_equal(text, want);
+}
+
+static void test_cgroup_path(void **state)
+{
+	const char *const cases[][2] = {
+		{ "0::/system.slice/cron.service\n", "/system.slice/cron.service" },
+		{ "0::/system.slice/cron.service", "/system.slice/cron.service" },
+		/* Hybrid: the unified hierarchy is there and empty. */
+		{ "4:memory:/a/b\n1:name=systemd:/user.slice\n0::/\n", "/user.slice" },
+		{ "4:memory:/a/b\n1:name=systemd:/\n0::/\n", "/a/b" },
+		{ "12:cpu,cpuacct:/docker/x\n4:memory:/d\n", "/docker/x" },
+		{ "0::/\n", "" },
+		{ "0::/a:b:c\n", "/a:b:c" },
+		{ "", "" },
+		{ "\n\n", "" },
+		{ "garbage", "" },
+		{ "0:", "" },
+		{ "0::relative\n", "" },
+		{ "0::/..//x\n", "/..//x" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		assert_text(cgroup__path(str__of(cases[i][0])), cases[i][1]);
+}
+
+static void test_container(void **state)
+{
+	const char *const cases[][2] = {
+		{ "/docker/" ID, ID },
+		{ "/system.slice/docker-" ID ".scope", ID },
+		{ "/kubepods.slice/kubepods-pod1.slice/cri-containerd-" ID ".scope", ID },
+		{ "/kubepods/burstable/pod1/crio-" ID ".scope/container", ID },
+		{ "/machine.slice/libpod-" ID ".scope/init.scope", ID },
+		{ "/system.slice/containerd.service/"
+		  "kubepods-burstable-pod1.slice:cri-containerd:" ID,
+		  ID },
+		{ "/process_api/bb873371defd5133dc0f9d9aba0869a9", "" }, /* 32 digits */
+		{ "/x/g" ID, "" },					 /* 65 characters */
+		{ "/x/0123456789ABCDEF0123456789abcdef0123456789abcdef0123456789abcdef", "" },
+		{ "/", "" },
+		{ "", "" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		assert_text(cgroup__container(str__of(cases[i][0])), cases[i][1]);
+}
+
+static void test_unit(void **state)
+{
+	const char *const cases[][2] = {
+		{ "/system.slice/nginx.service", "nginx.service" },
+		{ "/system.slice/getty@tty1.service", "getty@tty1.service" },
+		{ "/user.slice/user-1000.slice/user@1000.service/app.slice/foot.service",
+		  "foot.service" },
+		{ "/user.slice/user-1000.slice/user@1000.service/init.scope", "" },
+		{ "/user.slice/user-1000.slice/session-3.scope", "" },
+		{ "/system.slice/a.service/sub", "a.service" },
+		{ "/system.slice/.service", "" },
+		{ "nginx.service", "nginx.service" },
+		{ "", "" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		assert_text(cgroup__unit(str__of(cases[i][0])), cases[i][1]);
+}
+
+static void assert_comm(const char *comm, bool kthread, const char *want)
+{
+	char padded[16] = { 0 }, text[16];
+
+	memcpy(padded, comm, strnlen(comm, sizeof(padded)));
+	assert_text(labels__comm(padded, kthread, text), want);
+}
+
+static void test_comm(void **state)
+{
+	(void)state;
+	assert_comm("bash", false, "bash");
+	assert_comm("0123456789abcde", false, "0123456789abcde");
+	/* The kernel ends it with a NUL, but nothing breaks when it does not. */
+	assert_comm("0123456789abcdef", false, "0123456789abcdef");
+	assert_comm("", false, "");
+	assert_comm("a\nb\x1b\xff;c", false, "a?b??;c");
+	assert_comm("caf\xc3\xa9", false, "caf\xc3\xa9");
+	assert_comm("kworker/0:1", true, "kworker");
+	assert_comm("kworker/0:1", false, "kworker/0:1");
+	assert_comm("irq:7", true, "irq");
+	assert_comm("/x", true, "/x");
+}
+
+static void test_service(void **state)
+{
+	const char *const unit = "/system.slice/nginx.service", *const exe = "/usr/sbin/nginx";
+	const char *const docker = "/system.slice/docker-" ID ".scope";
+
+	(void)state;
+	assert_text(labels__service(str__of(docker), str__of(exe), STR("c"), false),
+		    "0123456789ab");
+	assert_text(labels__service(str__of(unit), str__of(exe), STR("c"), false), "nginx");
+	assert_text(labels__service(STR("/x"), str__of(exe), STR("c"), false), "nginx");
+	assert_text(labels__service(STR(""), STR("/"), STR("c"), false), "c");
+	assert_text(labels__service(STR(""), STR(""), STR("c"), false), "c");
+	assert_text(labels__service(str__of(unit), STR(""), STR("kworker"), true), "kernel");
+	assert_text(labels__without_deleted(STR("/a/b (deleted)")), "/a/b");
+	assert_text(labels__without_deleted(STR("/a/b")), "/a/b");
+}
+
+/* Writes a set as the kernel does: the parser's opposite. */
+static void write_set(const struct cpus *set, char *out, size_t size)
+{
+	size_t n = 0;
+
+	out[0] = 0;
+	for (uint32_t from = 0; from < CPUS_MAX; from++) {
+		uint32_t to = from;
+
+		if (!cpus__has(set, from))
+			continue;
+		while (cpus__has(set, to + 1))
+			to++;
+		n += (size_t)snprintf(out + n, size - n, to > from ? "%s%u-%u" : "%s%u",
+				      n ? "," : "", from, to);
+		from = to;
+	}
+}
+
+static void test_cpus(void **state)
+{
+	const char *const good[] = { "", "0", "0-3", "1,3,5", "0-1,8-8191", "63-64" };
+	const char *const bad[] = { "x",  "-",	 "1-",	 "3-1",		"0,",
+				    ",0", "0 1", "8192", "99999999999", "0--1" };
+	static struct cpus set;
+	static char text[65536];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++) {
+		assert_int_equal(cpus__parse(str__of(good[i]), &set), 0);
+		write_set(&set, text, sizeof(text));
+		assert_string_equal(text, good[i]);
+	}
+	assert_int_equal(cpus__parse(STR("1-2\n"), &set), 0);
+	assert_int_equal(cpus__count(&set), 2);
+	assert_int_equal(cpus__highest(&set), 2);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		assert_int_equal(cpus__parse(str__of(bad[i]), &set), -EINVAL);
+		assert_int_equal(cpus__count(&set), 2);
+	}
+	assert_int_equal(cpus__read("online", &set), 0);
+	assert_int_equal(cpus__count(&set), sysconf(_SC_NPROCESSORS_ONLN));
+	assert_int_equal(cpus__read("no such file", &set), -ENOENT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_cgroup_path), cmocka_unit_test(test_container),
+		cmocka_unit_test(test_unit),	    cmocka_unit_test(test_comm),
+		cmocka_unit_test(test_service),	    cmocka_unit_test(test_cpus),
+	};
+
+	return cmocka_run_group_tests_name("ebpf_names", tests, NULL, NULL);
+}

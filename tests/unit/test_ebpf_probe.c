@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/unit/test_ebpf_probe.c - each machine that cannot be sampled gets the sentence that helps
+ */
+#include "tests/unit/unit.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "plugins/input/ebpf/probe.h"
+
+#define CAP(c) (1ull << (c))
+
+/* A machine on which all is well. */
+static const struct probe good = {
+	.major = 6,
+	.minor = 1,
+	.release = "6.1.0",
+	.btf = true,
+	.host_pids = true,
+	.host_users = true,
+	.capabilities = UINT64_MAX,
+	.paranoid = 2,
+};
+
+static void assert_refused(struct probe p, int code, const char *part)
+{
+	struct dcm_error err = DCM_ERROR_INIT;
+
+	assert_int_equal(probe__require(&p, &err), code);
+	if (!strstr(err.text, part))
+		fail_msg("\"%s\" does not say \"%s\"", err.text, part);
+}
+
+static void test_require(void **state)
+{
+	struct dcm_error err = DCM_ERROR_INIT;
+	struct probe p = good;
+
+	(void)state;
+	assert_int_equal(probe__require(&p, &err), 0);
+	p.capabilities = CAP(CAP_BPF) | CAP(CAP_PERFMON);
+	assert_int_equal(probe__require(&p, &err), 0);
+	p.capabilities = CAP(CAP_SYS_ADMIN);
+	assert_int_equal(probe__require(&p, &err), 0);
+	p.capabilities = CAP(CAP_BPF);
+	assert_refused(p, -EPERM, "give it CAP_PERFMON");
+	p.capabilities = CAP(CAP_PERFMON);
+	assert_refused(p, -EPERM, "give it CAP_BPF");
+	p.capabilities = 0;
+	assert_refused(p, -EPERM, "CAP_BPF and CAP_PERFMON");
+	p = good;
+	p.minor = 7;
+	p.major = 5;
+	assert_refused(p, -EOPNOTSUPP, "5.8 or newer");
+	p = good;
+	p.major = 4;
+	assert_refused(p, -EOPNOTSUPP, "too old");
+	p = good;
+	p.btf = false;
+	assert_refused(p, -EOPNOTSUPP, "btf_path");
+	p.btf_named = true;
+	assert_refused(p, -EOPNOTSUPP, "btf_path: the file cannot be read");
+	p = good;
+	p.lockdown = PROBE_LOCKDOWN_CONFIDENTIALITY;
+	assert_refused(p, -EPERM, "lockdown=integrity");
+	p = good;
+	p.host_pids = false;
+	assert_refused(p, -EPERM, "--pid=host");
+	p = good;
+	p.host_users = false;
+	assert_refused(p, -EPERM, "user namespace");
+}
+
+static void test_explain(void **state)
+{
+	struct dcm_error err = DCM_ERROR_INIT;
+	struct probe p = good;
+
+	(void)state;
+	assert_int_equal(probe__explain(&p, "load", -EPERM, "denied", &err), -EPERM);
+	assert_non_null(strstr(err.text, "seccomp"));
+	assert_non_null(strstr(err.text, "denied"));
+	p.lockdown = PROBE_LOCKDOWN_INTEGRITY;
+	probe__explain(&p, "load", -EPERM, NULL, &err);
+	assert_non_null(strstr(err.text, "lockdown"));
+	p = good;
+	p.major = 5;
+	p.minor = 10;
+	p.capabilities = CAP(CAP_BPF) | CAP(CAP_PERFMON);
+	probe__explain(&p, "load", -EPERM, NULL, &err);
+	assert_non_null(strstr(err.text, "LimitMEMLOCK"));
+	assert_int_equal(probe__explain(&good, "load", -EINVAL, "R1 invalid", &err), -EINVAL);
+	assert_non_null(strstr(err.text, "R1 invalid"));
+	assert_non_null(strstr(err.text, "6.1.0"));
+	assert_int_equal(probe__explain(&good, "load", -ENOSPC, NULL, &err), -ENOSPC);
+	assert_non_null(strstr(err.text, "No space left"));
+}
+
+static void test_shortcoming(void **state)
+{
+	struct probe p = good;
+
+	(void)state;
+	assert_null(probe__shortcoming(&p));
+	p.capabilities = ~CAP(CAP_SYS_PTRACE);
+	assert_non_null(strstr(probe__shortcoming(&p), "CAP_SYS_PTRACE"));
+	p.capabilities = ~(CAP(CAP_SYSLOG) | CAP(CAP_SYS_ADMIN));
+	assert_non_null(strstr(probe__shortcoming(&p), "CAP_SYSLOG"));
+	p.capabilities = ~(CAP(CAP_CHECKPOINT_RESTORE) | CAP(CAP_SYS_ADMIN));
+	assert_non_null(strstr(probe__shortcoming(&p), "CAP_CHECKPOINT_RESTORE"));
+}
+
+static void test_this_machine(void **state)
+{
+	struct utsname u;
+	struct probe p;
+
+	(void)state;
+	probe__read(NULL, &p);
+	assert_int_equal(uname(&u), 0);
+	assert_string_equal(p.release, u.release);
+	assert_true(p.major >= 3);
+	assert_int_equal(p.btf, access("/sys/kernel/btf/vmlinux", R_OK) == 0);
+	if (geteuid() != 0)
+		assert_int_equal(p.capabilities & CAP(CAP_SYS_ADMIN), 0);
+	probe__read("/no such file", &p);
+	assert_false(p.btf);
+	assert_true(p.btf_named);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_require),
+		cmocka_unit_test(test_explain),
+		cmocka_unit_test(test_shortcoming),
+		cmocka_unit_test(test_this_machine),
+	};
+
+	return cmocka_run_group_tests_name("ebpf_probe", tests, NULL, NULL);
+}

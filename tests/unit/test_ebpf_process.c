@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/unit/test_ebpf_process.c - processes and files as /proc shows them, with real children
+ */
+#include "tests/unit/unit.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/base/str.h"
+#include "core/symbolize/elf.h"
+#include "plugins/input/ebpf/process.h"
+#include "tests/unit/ebpf_host.h"
+#include "tests/unit/failmalloc.h"
+
+#define MS 1000000ll
+
+struct fixture {
+	struct ebpf_host host;
+	struct files *files;
+	struct processes *processes;
+};
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	ebpf_host__init(&f->host);
+	f->files = files__new(&f->host.host);
+	f->processes = processes__new(&f->host.host, f->files);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	processes__free(f->processes);
+	files__free(f->files);
+	ebpf_host__fini(&f->host);
+	free(f);
+	return 0;
+}
+
+/* Field 22, read in another way than the code does. */
+static uint64_t start_ns(pid_t pid)
+{
+	char path[64], line[1024];
+	unsigned long long ticks = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	file = fopen(path, "r");
+	assert_non_null(file);
+	assert_non_null(fgets(line, sizeof(line), file));
+	fclose(file);
+	assert_int_equal(sscanf(strrchr(line, ')'), ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+				&ticks),
+			 1);
+	return ticks * 10000000;
+}
+
+static struct sampler_sample sample_of(pid_t pid, uint64_t exec_id)
+{
+	struct sampler_sample s = {
+		.head = { .pid = (uint32_t)pid, .tid = (uint32_t)pid, .exec_id = exec_id }
+	};
+
+	/* The kernel's is not a round number of ticks. */
+	s.head.start_ns = start_ns(pid) + 1234567;
+	return s;
+}
+
+static struct sampler_event event_of(const struct sampler_sample *s, enum sampler_kind kind,
+				     uint64_t exec_id, int64_t time_ns)
+{
+	struct sampler_event e = { .head = s->head };
+
+	e.head.kind = (uint16_t)kind;
+	e.head.exec_id = exec_id;
+	e.head.time_ns = (uint64_t)time_ns;
+	return e;
+}
+
+static pid_t spawn_sleeper(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		alarm(60);
+		for (;;)
+			pause();
+	}
+	return pid;
+}
+
+static void end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+static void test_reads_once(void **state)
+{
+	struct fixture *f = *state;
+	struct sampler_sample s = sample_of(getpid(), 3);
+	struct process *p = processes__of(f->processes, &s, 1);
+	char exe[4096];
+	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+
+	assert_non_null(p);
+	exe[n] = 0;
+	assert_string_equal(p->exe, exe);
+	assert_non_null(p->maps);
+	assert_non_null(maps__find(p->maps, (uintptr_t)test_reads_once));
+	assert_int_equal(p->id.start_ns, start_ns(getpid()));
+	assert_int_equal(p->id.generation, 3);
+	assert_string_equal(f->host.events, "s");
+	assert_ptr_equal(processes__of(f->processes, &s, 1), p);
+	assert_int_equal(processes__stat(f->processes).reads, 1);
+	assert_string_equal(f->host.events, "s");
+}
+
+/* The pid is there, but it is another process: nothing of it may be shown. */
+static void test_reused_pid(void **state)
+{
+	struct fixture *f = *state;
+	struct sampler_sample s = sample_of(getpid(), 3);
+	struct process *p;
+
+	s.head.start_ns -= 20000000;
+	p = processes__of(f->processes, &s, 1);
+	assert_non_null(p);
+	assert_null(p->maps);
+	assert_null(p->exe);
+	assert_int_equal(p->why, DCM_UNNAMED_FILE_GONE);
+}
+
+static void test_exec_and_exit(void **state)
+{
+	struct fixture *f = *state;
+	struct sampler_sample s = sample_of(getpid(), 3), later;
+	struct sampler_event e;
+	struct process *old, *new;
+	struct maps *maps;
+
+	f->host.mono_ns = 1000 * MS;
+	old = processes__of(f->processes, &s, 1);
+	maps = maps__ref(old->maps);
+	/* exec came before /proc was read: what was read is the new image's. */
+	e = event_of(&s, SAMPLER_EXEC, 4, 900 * MS);
+	processes__event(f->processes, &e);
+	assert_null(old->maps);
+	assert_true(maps->wrong);
+	assert_string_equal(f->host.events, "se");
+	assert_int_equal(f->host.last_process.generation, 4);
+	maps__unref(maps);
+	later = s;
+	later.head.exec_id = 4;
+	new = processes__of(f->processes, &later, 1);
+	assert_ptr_not_equal(new, old);
+	assert_non_null(new->maps);
+	/* An exec that comes after the reading leaves it alone, and a second telling changes nothing. */
+	e = event_of(&s, SAMPLER_EXEC, 5, 1100 * MS);
+	processes__event(f->processes, &e);
+	assert_non_null(new->maps);
+	assert_false(new->maps->wrong);
+	assert_int_equal(new->replaced_ns, 1100 * MS);
+	e = event_of(&s, SAMPLER_EXIT, 4, 1200 * MS);
+	processes__event(f->processes, &e);
+	processes__event(f->processes, &e);
+	assert_string_equal(f->host.events, "sesex");
+	/* Nobody has sampled it: nothing to tell. */
+	e.head.pid = 1;
+	processes__event(f->processes, &e);
+	assert_string_equal(f->host.events, "sesex");
+}
+
+static void test_refresh(void **state)
+{
+	struct fixture *f = *state;
+	struct sampler_sample s = sample_of(getpid(), 1);
+	struct process *p;
+	struct maps *before;
+
+	f->host.mono_ns = 1000 * MS;
+	s.exec_pages = 10;
+	p = processes__of(f->processes, &s, 1);
+	before = p->maps;
+	assert_false(processes__refresh(f->processes, p, &s, false));
+	/* Taken before the maps were read. */
+	s.head.time_ns = 500 * MS;
+	s.exec_pages = 11;
+	assert_false(processes__refresh(f->processes, p, &s, true));
+	/* Taken after, but too soon. */
+	s.head.time_ns = 1005 * MS;
+	f->host.mono_ns = 1010 * MS;
+	assert_false(processes__refresh(f->processes, p, &s, false));
+	f->host.mono_ns = 1030 * MS;
+	assert_true(processes__refresh(f->processes, p, &s, false));
+	assert_ptr_not_equal(p->maps, before);
+	/* Waits grow: 40, 80, 160 ms, ... and at most a second for a count that moves. */
+	for (int i = 0; i < 20; i++) {
+		f->host.mono_ns += 1000 * MS;
+		s.head.time_ns = (uint64_t)f->host.mono_ns;
+		s.exec_pages++;
+		f->host.mono_ns += 1000 * MS;
+		assert_true(processes__refresh(f->processes, p, &s, false));
+	}
+	/* And up to a minute for an address that is in no mapping. */
+	f->host.mono_ns += 2000 * MS;
+	s.head.time_ns = (uint64_t)f->host.mono_ns;
+	assert_false(processes__refresh(f->processes, p, &s, true));
+	f->host.mono_ns += 60000 * MS;
+	assert_true(processes__refresh(f->processes, p, &s, true));
+	p->ended_ns = 1;
+	f->host.mono_ns += 120000 * MS;
+	s.exec_pages++;
+	s.head.time_ns = (uint64_t)f->host.mono_ns;
+	assert_false(processes__refresh(f->processes, p, &s, true));
+}
+
+static void test_sweep(void **state)
+{
+	struct fixture *f = *state;
+	struct sampler_sample s = sample_of(getpid(), 1);
+	struct sampler_event e = event_of(&s, SAMPLER_EXIT, 1, 1);
+
+	processes__of(f->processes, &s, 5);
+	processes__sweep(f->processes, 35);
+	assert_int_equal(processes__stat(f->processes).n, 1);
+	processes__sweep(f->processes, 36);
+	assert_int_equal(processes__stat(f->processes).n, 0);
+	processes__of(f->processes, &s, 40);
+	processes__event(f->processes, &e);
+	processes__sweep(f->processes, 42);
+	assert_int_equal(processes__stat(f->processes).n, 1);
+	processes__sweep(f->processes, 43);
+	assert_int_equal(processes__stat(f->processes).n, 0);
+}
+
+/* A child that ended before it could be read, and called no exec(), is its parent's image. */
+static void test_inherits(void **state)
+{
+	struct fixture *f = *state;
+	struct sampler_sample parent = sample_of(getpid(), 1), child;
+	struct process *p = processes__of(f->processes, &parent, 1), *c;
+	pid_t pid = spawn_sleeper();
+
+	child = sample_of(pid, 1);
+	child.ppid = (uint32_t)getpid();
+	end(pid);
+	c = processes__of(f->processes, &child, 1);
+	assert_ptr_equal(c->maps, p->maps);
+	assert_string_equal(c->exe, p->exe);
+	assert_ptr_equal(
+		processes__file(f->processes, c, maps__find(c->maps, (uintptr_t)test_inherits)),
+		processes__file(f->processes, p, maps__find(p->maps, (uintptr_t)test_inherits)));
+	assert_true(maps__find(p->maps, (uintptr_t)test_inherits)->file->is_code);
+	/* It called exec(): nothing is known. */
+	child.head.exec_id = 2;
+	assert_null(processes__of(f->processes, &child, 1)->maps);
+}
+
+static void test_kernel_thread(void **state)
+{
+	struct fixture *f = *state;
+	struct sampler_sample s = { .head = { .pid = 2, .tid = 2, .flags = SAMPLER_KTHREAD } };
+	struct process *p = processes__of(f->processes, &s, 1);
+
+	assert_true(p->kthread);
+	assert_null(p->maps);
+	assert_string_equal(f->host.events, "");
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Files
+ */
+
+static struct file *file_of(struct fixture *f, const struct maps *m, const void *address)
+{
+	int dir = open("/proc/self", O_PATH | O_DIRECTORY);
+	struct file *file = files__of(f->files, dir, maps__find(m, (uintptr_t)address), 1);
+
+	close(dir);
+	return file;
+}
+
+static struct maps *own_maps(void)
+{
+	int dir = open("/proc/self", O_PATH | O_DIRECTORY);
+	struct maps *m = NULL;
+
+	assert_int_equal(maps__read(dir, &m), 0);
+	close(dir);
+	return m;
+}
+
+static void test_file_of_own_program(void **state)
+{
+	struct fixture *f = *state;
+	struct maps *m = own_maps();
+	struct file *file = file_of(f, m, test_file_of_own_program), *again;
+	int fd = open("/proc/self/exe", O_RDONLY);
+	char want[129];
+
+	assert_int_equal(elf__build_id(fd, want), 0);
+	close(fd);
+	assert_string_equal(file->build_id, want);
+	assert_true(file->is_code);
+	again = file_of(f, m, test_file_of_own_program);
+	assert_ptr_equal(again, file);
+	files__offer(f->files, file);
+	files__offer(f->files, file);
+	assert_int_equal(f->host.n_offered, 1);
+	file__unref(file);
+	file__unref(again);
+	maps__unref(m);
+	assert_int_equal(files__count(f->files), 1);
+	files__sweep(f->files, 3);
+	assert_int_equal(files__count(f->files), 1);
+	files__sweep(f->files, 4);
+	assert_int_equal(files__count(f->files), 0);
+}
+
+/* Maps a file of that content executable, with no name left; returns the address. */
+static char *map_unnamed(const void *content, size_t n)
+{
+	char path[] = "/tmp/decima-test (deleted)-XXXXXX";
+	int fd = mkstemp(path);
+	char *at;
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, content, n), n);
+	assert_int_equal(ftruncate(fd, 4096), 0);
+	at = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	unlink(path);
+	close(fd);
+	if (at == MAP_FAILED)
+		return NULL;
+	return at;
+}
+
+static void test_deleted_files(void **state)
+{
+	struct fixture *f = *state;
+	/* An ELF file without anything: no build id. */
+	Elf64_Ehdr elf = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
+			   .e_type = ET_DYN,
+			   .e_machine = EM_X86_64,
+			   .e_version = EV_CURRENT,
+			   .e_ehsize = sizeof(Elf64_Ehdr),
+			   .e_phentsize = sizeof(Elf64_Phdr),
+			   .e_shentsize = sizeof(Elf64_Shdr) };
+	char *code = map_unnamed(&elf, sizeof(elf)), *text = map_unnamed("text", 4);
+	struct maps *m = own_maps();
+	struct file *file;
+
+	if (!code || !text || geteuid() != 0)
+		skip_because("needs root for /proc/PID/map_files, and an executable /tmp");
+	file = file_of(f, m, code);
+	assert_true(file->is_code);
+	assert_int_equal(file->build_id[0], '~');
+	assert_int_equal(strlen(file->build_id), 17);
+	assert_null(strstr(file->path + strlen(file->path) - 11, " (deleted)"));
+	file__unref(file);
+	file = file_of(f, m, text);
+	assert_false(file->is_code);
+	assert_int_equal(file->why, DCM_UNNAMED_BAD_FILE);
+	file__unref(file);
+	maps__unref(m);
+	munmap(code, 4096);
+	munmap(text, 4096);
+}
+
+static void test_gone(void **state)
+{
+	struct fixture *f = *state;
+	struct maps *m = own_maps();
+	struct file *file = files__of(f->files, -1, maps__find(m, (uintptr_t)test_gone), 1);
+
+	assert_false(file->is_code);
+	assert_int_equal(file->why, DCM_UNNAMED_FILE_GONE);
+	file__unref(file);
+	maps__unref(m);
+}
+
+static void test_vdso(void **state)
+{
+	struct fixture *f = *state;
+	struct maps_range r = { .kind = DCM_MAPPING_VDSO, .name = STR("[vdso]") };
+	struct file *file = files__of(f->files, -1, &r, 1);
+
+	assert_true(file->is_code);
+	assert_string_equal(file->path, "[vdso]");
+	files__offer(f->files, file);
+	assert_int_equal(f->host.n_offered, 1);
+	file__unref(file);
+}
+
+static void test_no_memory(void **state)
+{
+	struct fixture *f = *state;
+	struct sampler_sample s = sample_of(getpid(), 1);
+
+	FAILMALLOC_SWEEP (i) {
+		struct files *files = files__new(&f->host.host);
+		struct processes *t = files ? processes__new(&f->host.host, files) : NULL;
+		struct process *p = t ? processes__of(t, &s, 1) : NULL;
+		struct maps_range *range;
+
+		if (p && p->maps) {
+			range = maps__find(p->maps, (uintptr_t)test_no_memory);
+			if (range)
+				assert_non_null(processes__file(t, p, range));
+		}
+		failmalloc__disarm();
+		processes__free(t);
+		files__free(files);
+	}
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(test_reads_once),	  TEST(test_reused_pid),
+		TEST(test_exec_and_exit), TEST(test_refresh),
+		TEST(test_sweep),	  TEST(test_inherits),
+		TEST(test_kernel_thread), TEST(test_file_of_own_program),
+		TEST(test_deleted_files), TEST(test_gone),
+		TEST(test_vdso),	  TEST(test_no_memory),
+	};
+
+	return cmocka_run_group_tests_name("ebpf_process", tests, NULL, NULL);
+}
