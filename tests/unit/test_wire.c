@@ -265,6 +265,17 @@ static void hostile_bodies_get_a_sentence(void **state)
 		     "batch format: end: bytes follow that belong to nothing");
 }
 
+static void a_stack_too_deep_is_refused(void **state)
+{
+	(void)state;
+	char body[4200] = { 0 };
+
+	/* One location; one stack of 4,097 times that location. */
+	memcpy(body, "\0\0\0\0\x01\0\0\0\0\0\0\0\x01\x81\x20", 15);
+	assert_body_refused(body, sizeof(body), -E2BIG,
+			    "batch format: stack 0: 4097 locations, more than the limit of 4096");
+}
+
 /* A series, a stack, a type a:a; one profile; rows as given. */
 #define WITH_ROWS(rows)                                                                            \
 	"\x01\x01"                                                                                 \
@@ -389,6 +400,7 @@ int main(void)
 		cmocka_unit_test(damage_is_noticed),
 		cmocka_unit_test(faults_of_the_header_are_told),
 		cmocka_unit_test(hostile_bodies_get_a_sentence),
+		cmocka_unit_test(a_stack_too_deep_is_refused),
 		cmocka_unit_test(hostile_rows_get_a_sentence),
 		cmocka_unit_test(changed_bytes_do_no_harm),
 		cmocka_unit_test(a_full_buffer_keeps_what_it_held),
