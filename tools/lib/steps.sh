@@ -73,7 +73,8 @@ fuzz_one() {
 }
 
 # The scripts of tests/e2e with a decima installed into a folder that root (or whoever we are) owns all the way up.
-# They get, exported: top_srcdir, top_builddir, decima (the program), destdir (where it was installed), prefix.
+# They get, exported: top_srcdir, top_builddir, decima (the program), destdir (where it was installed), prefix. lib.sh is
+# theirs to share.
 step_e2e() {
 	log=$top/build/e2e.log
 	: >"$log"
@@ -83,13 +84,14 @@ step_e2e() {
 	destdir=$(mktemp -d /tmp/decima-test.XXXXXX) || return
 	decima=$destdir$prefix/bin/decima
 	export prefix destdir decima top_srcdir top_builddir
-	if ! logged "$log" make -C "$top_builddir" install DESTDIR="$destdir"; then
+	if ! logged "$log" variant_configure gcc; then
+		echo "not ok configure: see $log" >"$results/e2e"
+	elif ! logged "$log" make -C "$top_builddir" -j"$jobs" all check TESTS= ||
+		! logged "$log" make -C "$top_builddir" install DESTDIR="$destdir"; then
 		echo "not ok install: make install DESTDIR= failed; see $log" >"$results/e2e"
 	else
-		rm -rf "$top_builddir/tests/results-e2e"
 		for script in "$top"/tests/e2e/*.sh; do
-			[ -f "$script" ] || continue
-			e2e_one "$script"
+			case $script in */lib.sh) ;; *) e2e_one "$script" ;; esac
 		done
 	fi
 	rm -rf "$destdir"
