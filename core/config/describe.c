@@ -59,7 +59,7 @@ static void nothing(void *ctx, const struct describe_row *r)
 
 void describe__text(const struct describe_subject *s, struct buf *out)
 {
-	struct describe_form form = { text_row, text_enter, nothing, out };
+	struct describe_form form = { text_row, text_enter, nothing, out, out };
 
 	buf__printf(out, "%s\n", s->title);
 	describe__wrap(s->summary ? s->summary : "", 2, "", out);
@@ -79,12 +79,10 @@ static void markdown_row(void *ctx, const struct describe_row *r)
 	buf__printf(&line, "`%s` (%s)%s%s", r->row->name, r->facts, r->row->doc ? ": " : "",
 		    r->row->doc ? r->row->doc : "");
 	struct buf wrapped = { 0 };
-	describe__wrap(line.data ? (const char *)line.data : "", 2 * r->depth + 2, "", &wrapped);
+	describe__wrap(describe__line(&line, out), 2 * r->depth + 2, "", &wrapped);
 	/* The dash took the first line's indentation. */
-	if (wrapped.n > 2 * r->depth + 2)
-		buf__append(out, wrapped.data + 2 * r->depth + 2, wrapped.n - 2 * r->depth - 2);
-	else if (wrapped.error && !out->error)
-		out->error = wrapped.error;
+	const char *rest = describe__line(&wrapped, out);
+	buf__text(out, rest + strspn(rest, " "));
 	buf__fini(&wrapped);
 	buf__fini(&line);
 }
@@ -100,7 +98,7 @@ static void markdown_enter(void *ctx, const struct describe_row *r, const char *
 
 void describe__markdown(const struct describe_subject *s, struct buf *out)
 {
-	struct describe_form form = { markdown_row, markdown_enter, nothing, out };
+	struct describe_form form = { markdown_row, markdown_enter, nothing, out, out };
 
 	buf__printf(out, "### %s\n\n", s->title);
 	describe__wrap(s->summary ? s->summary : "", 0, "", out);
@@ -161,7 +159,7 @@ static void man_leave(void *ctx, const struct describe_row *r)
 
 void describe__man(const struct describe_subject *s, struct buf *out)
 {
-	struct describe_form form = { man_row, man_enter, man_leave, out };
+	struct describe_form form = { man_row, man_enter, man_leave, out, out };
 
 	buf__text(out, ".SS ");
 	roff(s->title, out);
@@ -241,7 +239,7 @@ static void json_leave(void *ctx, const struct describe_row *r)
 void describe__json(const struct describe_subject *s, struct buf *out)
 {
 	struct json j = { .out = out };
-	struct describe_form form = { json_row, json_enter, json_leave, &j };
+	struct describe_form form = { json_row, json_enter, json_leave, &j, out };
 
 	buf__text(out, "{\"title\":");
 	buf__json(out, str__of(s->title));

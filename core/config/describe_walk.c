@@ -20,6 +20,7 @@ struct walk {
 	unsigned depth; /* tables entered, also those of rows named "" */
 	unsigned level; /* depth of rows */
 	bool first;
+	bool no_env; /* said of a row above */
 };
 
 const struct dcm_table *describe__inner(const struct dcm_option *row)
@@ -50,7 +51,7 @@ static void list_choices(const struct dcm_option *row, struct buf *out)
 	}
 }
 
-void describe__facts(const struct dcm_option *row, struct buf *out)
+void describe__facts(const struct dcm_option *row, bool with_default, struct buf *out)
 {
 	bool holds = row->type == DCM_OPT_LIST || row->type == DCM_OPT_MAP;
 	enum dcm_option_type type = holds ? row->element : row->type;
@@ -71,9 +72,9 @@ void describe__facts(const struct dcm_option *row, struct buf *out)
 			    row->min ? row->min : row->max);
 	if (row->flags & DCM_OPT_REQUIRED)
 		buf__text(out, ", required");
-	else if (row->def)
+	else if (row->def && with_default)
 		buf__printf(out, ", default %s", row->def[0] ? row->def : "\"\"");
-	else if (row->type == DCM_OPT_BOOL)
+	else if (row->type == DCM_OPT_BOOL && with_default)
 		buf__text(out, ", default false");
 	if (row->type == DCM_OPT_SECRET)
 		buf__printf(out, ", or %s_file with the path of a file that holds it", row->name);
@@ -118,17 +119,29 @@ static bool is_above(const struct walk *w, const struct dcm_table *table)
 	return w->depth == TABLE_MAX_DEPTH;
 }
 
+const char *describe__line(const struct buf *line, struct buf *out)
+{
+	if (line->error && !out->error)
+		out->error = line->error;
+	return line->data && !line->error ? (const char *)line->data : "";
+}
+
 static void walk_row(struct walk *w, const struct dcm_option *row)
 {
+	struct dcm_option said = *row;
+	bool no_env = w->no_env;
+
 	const struct dcm_table *inner = w->form->enter ? describe__inner(row) : NULL;
 	struct buf facts = { 0 };
 
 	if (inner && is_above(w, inner))
 		inner = NULL;
-	describe__facts(row, &facts);
+	if (no_env)
+		said.flags &= ~(uint32_t)DCM_OPT_NO_ENV;
+	describe__facts(&said, true, &facts);
 	struct describe_row r = {
 		.row = row,
-		.facts = facts.data ? (const char *)facts.data : "",
+		.facts = describe__line(&facts, w->form->out),
 		.depth = w->level,
 		.has_inner = inner,
 		.first = w->first,
@@ -139,9 +152,11 @@ static void walk_row(struct walk *w, const struct dcm_option *row)
 		w->form->enter(w->form->ctx, &r, describe__intro(row));
 		w->level++;
 		w->first = true;
+		w->no_env |= row->flags & DCM_OPT_NO_ENV;
 		walk_table(w, inner);
 		w->first = false;
 		w->level--;
+		w->no_env = no_env;
 		w->form->leave(w->form->ctx, &r);
 	}
 	buf__fini(&facts);

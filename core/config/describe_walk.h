@@ -32,6 +32,7 @@ struct describe_form {
 	void (*enter)(void *ctx, const struct describe_row *r, const char *intro);
 	void (*leave)(void *ctx, const struct describe_row *r);
 	void *ctx;
+	struct buf *out; /* gets the error when memory for something between runs out */
 };
 
 void describe__walk(const struct dcm_table *table, const struct describe_form *form);
@@ -42,8 +43,11 @@ const struct dcm_table *describe__inner(const struct dcm_option *row);
 /* What begins the rows inside: "Each element:", "Each value:", "One of:", "". */
 const char *describe__intro(const struct dcm_option *row);
 
-/* The row's facts, without its doc. */
-void describe__facts(const struct dcm_option *row, struct buf *out);
+/* The row's facts, without its doc: "integer in Hz, 1Hz to 1000Hz, default 19Hz". */
+void describe__facts(const struct dcm_option *row, bool with_default, struct buf *out);
+
+/* The text so far, "" when there is none; hands its error on. Valid until the buffer changes. */
+const char *describe__line(const struct buf *line, struct buf *out);
 
 /* Words of the text in lines of at most 100 columns, each after `indent` spaces and `mark`. */
 void describe__wrap(const char *text, unsigned indent, const char *mark, struct buf *out);

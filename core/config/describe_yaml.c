@@ -14,6 +14,7 @@
 #include "core/base/str.h"
 #include "core/config/describe_walk.h"
 #include "core/config/dump.h"
+#include "core/config/shared.h"
 #include "core/config/table.h"
 
 struct explained {
@@ -28,8 +29,7 @@ static void explain_row(void *ctx, const struct describe_row *r)
 
 	buf__printf(&line, "%s: %s. %s", r->row->name, r->facts, r->row->doc ? r->row->doc : "");
 	buf__printf(&prefix, "#%*s", (int)(3 + 4 * r->depth), "");
-	describe__wrap(line.data ? (const char *)line.data : "", e->indent,
-		       prefix.data ? (const char *)prefix.data : "# ", e->out);
+	describe__wrap(describe__line(&line, e->out), e->indent, describe__line(&prefix, e->out), e->out);
 	buf__fini(&prefix);
 	buf__fini(&line);
 }
@@ -47,14 +47,28 @@ static void explain_leave(void *ctx, const struct describe_row *r)
 	(void)r;
 }
 
+/* Names only: the same rules stand in many places of a file. */
+static void explain_shared(const struct dcm_table *table, unsigned indent, struct buf *out)
+{
+	struct buf line = { 0 };
+
+	buf__text(&line, "Each element is a rule as in Prometheus:");
+	for (uint32_t i = 0; i < table->n_options; i++)
+		buf__printf(&line, "%s %s", i ? "," : "", table__row(table, i).name);
+	describe__wrap(describe__line(&line, out), indent, "# ", out);
+	buf__fini(&line);
+}
+
 /* The rows inside a list, map or union, which no line of its own stands for. */
 static void explain_inner(const struct dcm_option *row, unsigned indent, struct buf *out)
 {
 	const struct dcm_table *inner = describe__inner(row);
 	struct explained e = { out, indent };
-	struct describe_form form = { explain_row, explain_enter, explain_leave, &e };
+	struct describe_form form = { explain_row, explain_enter, explain_leave, &e, out };
 
-	if (!inner)
+	if (inner == &shared__relabel_rule)
+		explain_shared(inner, indent, out);
+	if (!inner || inner == &shared__relabel_rule)
 		return;
 	describe__wrap(describe__intro(row), indent, "# ", out);
 	describe__walk(inner, &form);
@@ -91,13 +105,13 @@ static void row_lines(const struct dcm_option *row, const struct node *set, unsi
 		      unsigned depth, struct buf *out)
 {
 	bool nested = row->type == DCM_OPT_STRUCT && !row->def && depth < TABLE_MAX_DEPTH;
-	struct buf facts = { 0 };
+	struct buf comment = { 0 };
 
-	if (row->doc)
-		describe__wrap(row->doc, indent, "# ", out);
-	describe__facts(row, &facts);
-	describe__wrap(facts.data ? (const char *)facts.data : "", indent, "# ", out);
-	buf__fini(&facts);
+	buf__printf(&comment, "%s (", row->doc ? row->doc : "");
+	describe__facts(row, set, &comment); /* without `set` the line itself shows the default */
+	buf__byte(&comment, ')');
+	describe__wrap(describe__line(&comment, out), indent, "# ", out);
+	buf__fini(&comment);
 	if (!nested)
 		explain_inner(row, indent, out);
 	buf__printf(out, "%*s%s%s:", (int)indent, "", set ? "" : "#", row->name);

@@ -36,6 +36,7 @@ static void join_dash(struct buf *out, size_t inside, unsigned indent)
 	out->data[inside] = ' ';
 	memmove(out->data + inside + 1, out->data + inside + gap, out->n - inside - gap);
 	out->n -= gap - 1;
+	out->data[out->n] = '\0';
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -240,7 +241,7 @@ static void structure(struct dumper *d, const struct dcm_table *table, const voi
 	}
 	buf__byte(d->out, '\n');
 	if (rows(d, table, at, indent, no_env) == 0 && !d->out->error) {
-		d->out->n = before;
+		d->out->n = before; /* the next append ends it in NUL again */
 		buf__text(d->out, " {}\n");
 	}
 }

@@ -6,8 +6,8 @@
  * and Go's regexp do not have (lookaround, backreferences, atomic groups, possessive quantifiers,
  * recursion, conditionals, callouts, \K \R \X \C ...) and rewrites what the two mean differently.
  * The whole text must match unless REGEX_SEARCH is given; `.` matches a newline too, `$` only the
- * very end: as in Prometheus. Bytes that are not UTF-8 count as U+FFFD each. One difference is left:
- * (?i) does not make \p{Lu} match lower case.
+ * very end: as in Prometheus. Bytes that are not UTF-8 count as U+FFFD each. One difference is
+ * left: (?i) does not make \p{Lu} match lower case.
  *
  * Cost: literals, alternatives of literals, and those with `.*` or `.+` around them are compared
  * without PCRE2. Others run under the JIT where the process may have executable memory. A match

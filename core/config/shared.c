@@ -151,7 +151,6 @@ static const struct dcm_option relabel_options[] = {
 	  .offset = AT(action),
 	  .def = "replace",
 	  .choices = actions,
-	  .flags = DCM_OPT_NO_ENV,
 	  .doc = "What to do with what matches. keep and drop decide about the whole; keepequal "
 		 "and "
 		 "dropequal compare with target_label; labelmap, labeldrop and labelkeep work on "
@@ -160,29 +159,24 @@ static const struct dcm_option relabel_options[] = {
 	  .type = DCM_OPT_LIST,
 	  .element = DCM_OPT_STRING,
 	  .offset = AT(source_labels),
-	  .flags = DCM_OPT_NO_ENV,
 	  .doc = "Labels whose values, joined by the separator, are matched. A missing one counts "
 		 "as \"\"." },
 	{ .name = "separator",
 	  .type = DCM_OPT_STRING,
 	  .offset = AT(separator),
 	  .def = DEFAULT_SEPARATOR,
-	  .flags = DCM_OPT_NO_ENV,
 	  .doc = "Stands between the joined values." },
 	{ .name = "regex",
 	  .type = DCM_OPT_REGEX,
 	  .offset = AT(regex),
 	  .def = DEFAULT_REGEX,
-	  .flags = DCM_OPT_NO_ENV,
-	  .doc = "Must match the whole of the joined values (labelmap, labeldrop, labelkeep: the "
-		 "label's "
-		 "name)." },
-	{ .name = "target_label", .type = DCM_OPT_STRING, .offset = AT(target_label), .flags = DCM_OPT_NO_ENV, .doc = "The label that is written, or compared. $1 stands for the first group of the regex." },
+	  .doc = "Must match the whole of the joined values, or of the label's name for labelmap, "
+		 "labeldrop and labelkeep." },
+	{ .name = "target_label", .type = DCM_OPT_STRING, .offset = AT(target_label), .doc = "The label that is written, or compared. $1 stands for the first group of the regex." },
 	{ .name = "replacement",
 	  .type = DCM_OPT_STRING,
 	  .offset = AT(replacement),
 	  .def = DEFAULT_REPLACEMENT,
-	  .flags = DCM_OPT_NO_ENV,
 	  .doc = "The value that is written; $1, ${1} and ${name} stand for groups. An empty "
 		 "result takes "
 		 "the label away." },
@@ -191,7 +185,6 @@ static const struct dcm_option relabel_options[] = {
 	  .offset = AT(modulus),
 	  .def = "0",
 	  .min = "0",
-	  .flags = DCM_OPT_NO_ENV,
 	  .doc = "hashmod writes the hash of the joined values modulo this." },
 };
 

@@ -206,3 +206,19 @@ unit_tests += tests/unit/test_ebpf_process
 tests_unit_test_ebpf_process_SOURCES = tests/unit/test_ebpf_process.c $(EBPF_TEST)
 tests_unit_test_ebpf_process_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_ebpf_process_LDADD = $(SYMBOLIZE_LA) $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_options
+tests_unit_test_options_SOURCES = tests/unit/test_options.c tests/unit/config_sample.c \
+	tests/unit/config_sample.h $(FAILMALLOC)
+tests_unit_test_options_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_options_LDADD = $(CONFIG_LA) $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_options_random
+tests_unit_test_options_random_LDADD = $(CONFIG_LA) $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_describe
+tests_unit_test_describe_SOURCES = tests/unit/test_describe.c tests/unit/config_sample.c \
+	tests/unit/config_sample.h $(FAILMALLOC)
+tests_unit_test_describe_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+tests_unit_test_describe_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_describe_LDADD = $(CONFIG_LA) $(JANSSON_LIBS) $(UNIT_LIBS)

@@ -2,8 +2,9 @@
 /*
  * tests/unit/test_regex.c - RE2's language on PCRE2's engine
  *
- * The oracle is Go's regexp: tests/data/config/regex/oracle.txt holds its answers to random patterns. Beside that: the
- * refusals by name, the shortcuts against the engine, patterns that make a backtracking matcher explode, threads.
+ * The oracle is Go's regexp: tests/data/config/regex/oracle.txt holds its answers to random
+ * patterns. Beside that: the refusals by name, the shortcuts against the engine, patterns that make
+ * a backtracking matcher explode, threads.
  */
 #include "core/config/regex.h"
 
@@ -302,7 +303,9 @@ static void case_may_be_ignored(void **state)
 	regex__free(re);
 }
 
-/* Each would take a backtracking matcher longer than the universe has; the answers are still right. */
+/*
+ * Each would take a backtracking matcher longer than the universe has; the answers are still right.
+ */
 static void explosions_are_answered(void **state)
 {
 	static const char *const patterns[] = { "(a+)+b",   "(a|a)*b",	  "(a*)*b",
@@ -328,7 +331,9 @@ static void explosions_are_answered(void **state)
 	}
 }
 
-/* What even the breadth-first matcher is not let loose on ends, counts as no match, and is counted. */
+/*
+ * What even the breadth-first matcher is not let loose on ends, counts as no match, and is counted.
+ */
 static void hopeless_matches_end(void **state)
 {
 	enum { BYTES = 32 << 20 };
