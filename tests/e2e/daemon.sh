@@ -1,0 +1,185 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# tests/e2e/daemon.sh - the daemon with an input that needs no rights: questions, reload, a failing output, a clean end
+set -u
+. "$top_srcdir/tests/e2e/lib.sh"
+
+# The example is not installed: it is copied beside the plugins that are.
+cp -L "$top_builddir/plugins/.libs/input_example.so" "$plugins/" && chmod 755 "$plugins/input_example.so"
+mkdir "$dir/files"
+
+config() { # SHAPE [LINE]...: the configuration, with further lines at its end
+	shape=$1
+	shift
+	cat >"$dir/decima.yaml" <<END
+inputs:
+  example: { interval: 50ms, shape: $shape }
+storage:
+  memory: {}
+outputs:
+  file: { directory: $dir/files, format: folded }
+labels: { env: test }
+END
+	for line in "$@"; do printf '%s\n' "$line" >>"$dir/decima.yaml"; done
+}
+
+rows() { get /metrics | sed -n 's/^decima_written_rows_total{instance="memory"} //p'; }
+more_rows() { [ "$(rows)" -gt "$1" ]; }
+state_of() { get /api/v1/pipeline | grep -o "\"name\":\"$1\"[^}]*\"state\":\"[a-z]*\"" | sed 's/.*"state":"//;s/"//'; }
+is_state() { [ "$(state_of "$1")" = "$2" ]; }
+
+config steady
+if ! daemon_start -c "$dir/decima.yaml"; then
+	not_ok start "$(tail -n 1 "$dir/log")"
+	exit 1
+fi
+ok start
+
+# --- every question answers about what the example emitted
+wait_for 10 more_rows 0 || not_ok rows "nothing was stored"
+for verb in types labels "values service_name" "series $cpu" "top $cpu" "flame $cpu" "stacks $cpu" "callers main $cpu" \
+	"callees main $cpu" "diff $cpu $cpu"; do
+	# shellcheck disable=SC2086 # the verb's words
+	ask query $verb >"$dir/answer" 2>"$dir/err"
+	status=$?
+	name=query_$(echo "$verb" | cut -d' ' -f1)
+	if [ $status -ne 0 ]; then
+		not_ok "$name" "$(head -n 1 "$dir/err")"
+	elif [ ! -s "$dir/answer" ]; then
+		not_ok "$name" "it printed nothing"
+	else
+		ok "$name"
+	fi
+	case $verb in
+	stacks*) ;;
+	*)
+		# shellcheck disable=SC2086
+		ask query $verb --format json 2>&1 | python3 -c 'import json,sys; json.load(sys.stdin)' 2>"$dir/err"
+		expect_status "${name}_json" 0 $?
+		;;
+	esac
+done
+ask query values env >"$dir/answer"
+expect external_label test "$dir/answer"
+ask query pprof "$cpu" -o "$dir/x.pb.gz" 2>"$dir/err"
+expect_status query_pprof 0 $?
+ask query top "$cpu{service_name=\"no such\"}" >"$dir/answer" 2>&1
+expect_status empty_answer_is_no_error 0 $?
+ask query top 'nonsense{' >"$dir/answer" 2>&1
+expect_status wrong_selector_is_usage 2 $?
+expect wrong_selector_names_the_place 'column' "$dir/answer"
+ask query top "$cpu{a=~\"(?=x)\"}" >"$dir/answer" 2>&1
+expect_status refused_regex 2 $?
+"$decima" query types --url http://127.0.0.1:1 >"$dir/answer" 2>&1
+expect_status nobody_there 1 $?
+expect nobody_there_says_so 'is decima running there' "$dir/answer"
+ask targets >"$dir/answer" 2>&1
+expect targets example "$dir/answer"
+[ "$(get /-/healthy)" = ok ] && ok healthy || not_ok healthy "$(get /-/healthy)"
+[ "$(get /-/ready)" = ok ] && ok ready || not_ok ready "$(get /-/ready)"
+wait_for 10 sh -c "ls $dir/files/*/*.folded" && ok file_output || not_ok file_output "no file in $dir/files"
+
+# --- reload: the same, a change, and a fault, over HTTP and by signal
+reload() { curl -s -X POST --unix-socket "$dir/sock" http://localhost/-/reload; }
+reload >"$dir/answer"
+expect reload_the_same '"reloaded":true' "$dir/answer"
+config wave
+reload >"$dir/answer"
+expect reload_a_change '"reloaded":true' "$dir/answer"
+config steady 'nonsense: 1'
+reload >"$dir/answer"
+expect reload_refuses_a_fault 'nothing was changed' "$dir/answer"
+expect reload_names_the_place 'decima.yaml:8:1' "$dir/answer"
+before=$(rows)
+wait_for 10 more_rows "$before" && ok refused_reload_disturbs_nothing || not_ok refused_reload_disturbs_nothing "no new rows"
+config steady 'outputs: {}'
+reload >"$dir/answer"
+expect duplicate_key_is_refused 'twice' "$dir/answer"
+kill -HUP "$daemon"
+wait_for 5 grep -q 'not reloaded' "$dir/log" && ok sighup_reports || not_ok sighup_reports "$(tail -n 1 "$dir/log")"
+
+# --- an input that goes, an output that goes: the rest lives on
+sed -e '/^  example:/s/{/{ enabled: false,/' "$dir/decima.yaml" | grep -v '^outputs: {}' >"$dir/new" && mv "$dir/new" "$dir/decima.yaml"
+reload >"$dir/answer"
+expect input_unloads '"reloaded":true' "$dir/answer"
+get /api/v1/pipeline >"$dir/answer"
+if grep -q '"name":"example"' "$dir/answer"; then not_ok input_is_gone "it is still listed"; else ok input_is_gone; fi
+ask query top "$cpu" >"$dir/answer" 2>&1
+expect_status data_stays 0 $?
+config steady
+reload >/dev/null
+before=$(rows)
+wait_for 10 more_rows "$before" && ok input_comes_back || not_ok input_comes_back "no new rows"
+
+# --- a full disk under `file`: it says so, the store goes on, and it recovers
+if [ "$(id -u)" -eq 0 ] && mount -t tmpfs -o size=64k tmpfs "$dir/files" 2>/dev/null; then
+	head -c 64k /dev/zero >"$dir/files/full" 2>/dev/null
+	wait_for 20 is_state file degraded && ok full_disk_degrades || not_ok full_disk_degrades "state: $(state_of file)"
+	before=$(rows)
+	wait_for 10 more_rows "$before" && ok full_disk_spares_the_store || not_ok full_disk_spares_the_store "no new rows"
+	rm -f "$dir/files/full"
+	wait_for 30 is_state file ok && ok full_disk_recovers || not_ok full_disk_recovers "state: $(state_of file)"
+	daemon_stop
+	umount "$dir/files"
+else
+	skip full_disk_degrades "mounting a small file system takes root"
+	skip full_disk_spares_the_store "mounting a small file system takes root"
+	skip full_disk_recovers "mounting a small file system takes root"
+	daemon_stop
+fi
+expect_status clean_end 0 "$daemon_status"
+if [ -e "$dir/sock" ]; then not_ok socket_is_removed "it is still there"; else ok socket_is_removed; fi
+
+# --- what cannot start says why, and where
+refuse() { # NAME STATUS WANT ARGUMENT...
+	name=$1 want_status=$2 want=$3
+	shift 3
+	if daemon_start "$@"; then
+		daemon_stop
+		not_ok "$name" "it started"
+		return
+	fi
+	expect_status "$name" "$want_status" "$daemon_status"
+	expect "${name}_sentence" "$want" "$dir/log"
+}
+bad() { printf '%s\n' "$@" >"$dir/bad.yaml"; }
+
+bad 'inputs: { example: { interval: 10ms'
+refuse broken_yaml 2 'bad.yaml:' -c "$dir/bad.yaml"
+bad 'inputs:' '  example: { intervall: 10ms }'
+refuse unknown_key 2 'bad.yaml:2:14: input example: unknown option "intervall"; did you mean "interval"?' -c "$dir/bad.yaml"
+bad 'inputs:' '  example: { interval: [] }'
+refuse wrong_type 2 'bad.yaml:2:24' -c "$dir/bad.yaml"
+bad 'inputs:' '  example: { interval: 1ms }'
+refuse out_of_bounds 2 '10ms' -c "$dir/bad.yaml"
+# shellcheck disable=SC2016 # the file's variable, not ours
+bad 'labels: { env: "${DECIMA_NO_SUCH_VARIABLE}" }'
+refuse missing_variable 2 'DECIMA_NO_SUCH_VARIABLE' -c "$dir/bad.yaml"
+bad 'inputs:' '  example: [ { name: x }, { name: x } ]'
+refuse one_name_twice 2 '"x"' -c "$dir/bad.yaml"
+bad 'inputs: { exampel: {} }'
+refuse unknown_plugin 2 'did you mean' -c "$dir/bad.yaml"
+bad 'server: { listen: ["0.0.0.0:0"] }'
+refuse open_to_everybody 2 'server.tokens' -c "$dir/bad.yaml" --listen 0.0.0.0:0
+refuse no_such_file 1 'No such file' -c "$dir/none.yaml"
+
+python3 -c '
+import socket, sys, time
+s = socket.socket(); s.bind(("127.0.0.1", 0)); s.listen()
+print(s.getsockname()[1], flush=True); time.sleep(20)' >"$dir/port" &
+holder=$!
+wait_for 5 test -s "$dir/port"
+bad 'storage: { memory: {} }'
+refuse port_in_use 1 'the port is in use' -c "$dir/bad.yaml" --listen "127.0.0.1:$(cat "$dir/port")"
+kill $holder
+
+if [ "$(id -u)" -eq 0 ]; then
+	chmod 777 "$plugins/input_example.so"
+	bad 'inputs: { example: {} }'
+	refuse untrusted_plugin 2 'input_example.so' -c "$dir/bad.yaml"
+	chmod 755 "$plugins/input_example.so"
+else
+	skip untrusted_plugin "only a privileged daemon asks for trust"
+	skip untrusted_plugin_sentence "only a privileged daemon asks for trust"
+fi
+rm -f "$plugins/input_example.so"

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+# tests/e2e/lib.sh - what the scripts here share: verdicts, and a daemon in a folder of its own; sourced
+#
+# $decima, $destdir, $prefix, $top_srcdir and $top_builddir come from tools/test.
+
+dir=$(mktemp -d /tmp/decima-e2e.XXXXXX) || exit 1
+daemon=
+trap 'daemon_stop; rm -rf "$dir"' EXIT
+plugins=$destdir$prefix/lib/decima
+cpu=process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta
+
+ok() { echo "ok $1"; }
+not_ok() { echo "not ok $1: $2"; }
+skip() { echo "skip $1: $2"; }
+
+# expect NAME WANT FILE: the file has a line with that text (fixed string).
+expect() {
+	if grep -qF -e "$2" "$3"; then ok "$1"; else not_ok "$1" "no \"$2\" in: $(head -c 300 "$3" | tr '\n' '|')"; fi
+}
+
+# expect_status NAME WANT GOT
+expect_status() {
+	if [ "$2" -eq "$3" ]; then ok "$1"; else not_ok "$1" "exit status $3, not $2"; fi
+}
+
+# wait_for SECONDS COMMAND...: polls until it succeeds.
+wait_for() {
+	tries=$(($1 * 20))
+	shift
+	while ! "$@" >/dev/null 2>&1; do
+		tries=$((tries - 1))
+		[ $tries -gt 0 ] || return 1
+		sleep 0.05
+	done
+}
+
+# daemon_start [ARGUMENT]...: on a unix socket, ready when it returns; its log is $dir/log.
+daemon_start() {
+	"$decima" run --plugin-path "$plugins" --listen "unix:$dir/sock" --data "$dir/data" "$@" >"$dir/out" 2>"$dir/log" &
+	daemon=$!
+	wait_for 20 grep -q 'is ready at' "$dir/log" && return
+	kill "$daemon" 2>/dev/null
+	wait "$daemon"
+	daemon_status=$?
+	daemon=
+	return 1
+}
+
+# Asks it to stop, and takes its exit status into $daemon_status.
+daemon_stop() {
+	[ -n "$daemon" ] || return 0
+	kill "$daemon" 2>/dev/null
+	wait "$daemon"
+	daemon_status=$?
+	daemon=
+}
+
+ask() { "$decima" "$@" --url "unix:$dir/sock"; }
+get() { curl -s --unix-socket "$dir/sock" "http://localhost$1"; }
