@@ -11,3 +11,6 @@ bench: $(bench_programs)
 
 bench_programs += bench/bench_batch
 bench_bench_batch_LDADD = $(CODEC_LA)
+
+bench_programs += bench/bench_path
+bench_bench_path_LDADD = $(PIPELINE_LA)
