@@ -32,3 +32,15 @@ fuzz_fuzz_demangle_SOURCES = fuzz/fuzz_demangle.c $(FUZZ_MAIN)
 fuzz_fuzz_demangle_LDADD = $(SYMBOLIZE_LA) $(FUZZ_LDFLAGS)
 fuzz_fuzz_perf_map_SOURCES = fuzz/fuzz_perf_map.c plugins/input/perf_map/map.c plugins/input/perf_map/map.h $(FUZZ_MAIN)
 fuzz_fuzz_perf_map_LDADD = $(BASE_LA) $(FUZZ_LDFLAGS)
+
+fuzz_programs += fuzz/fuzz_yaml
+fuzz_fuzz_yaml_SOURCES = fuzz/fuzz_yaml.c tests/unit/config_sample.c tests/unit/config_sample.h $(FUZZ_MAIN)
+fuzz_fuzz_yaml_LDADD = $(CONFIG_LA) $(FUZZ_LDFLAGS)
+
+fuzz_programs += fuzz/fuzz_regex
+fuzz_fuzz_regex_SOURCES = fuzz/fuzz_regex.c $(FUZZ_MAIN)
+fuzz_fuzz_regex_LDADD = $(CONFIG_LA) $(FUZZ_LDFLAGS)
+
+fuzz_programs += fuzz/fuzz_http
+fuzz_fuzz_http_SOURCES = fuzz/fuzz_http.c $(FUZZ_MAIN)
+fuzz_fuzz_http_LDADD = $(API_LA) $(FUZZ_LDFLAGS)

@@ -206,9 +206,10 @@ static char *secret_path(struct filler *f, struct dcm_str path, const struct pla
 
 static void read_secret(struct filler *f, const struct place *at, const char *path, void *to)
 {
-	struct buf b = { .limit = SECRET_MAX_BYTES + 1 };
+	struct buf b = { .limit = SECRET_MAX_BYTES + 2 };
 	char text[256];
-	int r = fd__read_path(AT_FDCWD, path, SECRET_MAX_BYTES, &b);
+	int r = f->env->read_secret ? f->env->read_secret(f->env->ctx, path, &b)
+				    : fd__read_path(AT_FDCWD, path, SECRET_MAX_BYTES, &b);
 
 	while (!r && b.n > 0 && (b.data[b.n - 1] == '\n' || b.data[b.n - 1] == '\r'))
 		b.n--;

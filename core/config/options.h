@@ -31,6 +31,7 @@
 #include <decima/plugin.h>
 
 #include "core/base/arena.h"
+#include "core/base/buf.h"
 #include "core/config/problems.h"
 #include "core/config/tree.h"
 
@@ -41,6 +42,8 @@ struct options_env {
 	const char *(*get_variable)(void *ctx, const char *name);
 	/* 0 or -EINVAL with a sentence; NULL: selectors are not checked. */
 	int (*check_selector)(void *ctx, struct dcm_str text, struct dcm_error *err);
+	/* Appends a secret's file; 0 or a negative errno. NULL: from the file system. */
+	int (*read_secret)(void *ctx, const char *path, struct buf *out);
 	void *ctx;
 	/*
 	 * The file is for another machine: missing variables and secret files are warnings, and the

@@ -128,8 +128,13 @@ enum dcm_option_flag {
 
 struct dcm_table;
 
+/*
+ * A row named "" has no key of its own. Of type DCM_OPT_STRUCT it puts its table's keys among those of the table it
+ * stands in (a client's options inside a job). Of any other type it must be its table's only row, and its value stands
+ * where the struct would: so a list or map can hold lists.
+ */
 struct dcm_option {
-	const char *name;		/* as in YAML: lower case, underscores */
+	const char *name;		/* as in YAML: lower case, digits, underscores; or "" */
 	enum dcm_option_type type;
 	uint32_t offset;		/* of the value in the struct: use offsetof */
 	const char *def;		/* default as it would stand in the file; NULL: zero, absent or empty */
