@@ -3,8 +3,8 @@
  * core/symbolize/elf.h - what an ELF file says of itself: build id, segments, function names
  *
  * A symbol table is read once into a reduced form that needs the file no more and never changes; threads may share it.
- * It holds the functions of .symtab, .dynsym and .gnu_debugdata (minidebuginfo), flattened to ranges that do not
- * overlap: where symbols nest, the innermost names its bytes. PLT stubs are called "[plt] NAME" by the relocation of
+ * It holds the functions of .symtab, .dynsym, .gnu_debugdata (minidebuginfo) and Go's .gopclntab, flattened to ranges
+ * that do not overlap: where symbols nest, the innermost names its bytes. PLT stubs are called "[plt] NAME" by the relocation of
  * the slot they jump through, or "[plt]" where that cannot be told, never by a neighbour.
  *
  * Files are foreign: everything is read with pread (a file that is cut meanwhile is an error, not a signal), and every

@@ -71,6 +71,8 @@ int elf_symtab__collect(struct elf_collect *c, const struct elf_file *f, const s
 int elf_plt__collect(struct elf_collect *c, const struct elf_file *f);
 /* Adds what .gnu_debugdata holds; a file without, or with a damaged one, adds nothing. */
 int elf_minidebug__collect(struct elf_collect *c, const struct elf_file *f);
+/* Adds what Go's runtime keeps for its own tracebacks; a file without, or with what is not understood, adds nothing. */
+int elf_pclntab__collect(struct elf_collect *c, const struct elf_file *f);
 
 /* A window that slides over a table of NUL-terminated names in the file. */
 struct elf_strings {

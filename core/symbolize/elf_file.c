@@ -105,6 +105,7 @@ static int read_file_header(struct elf_file *f, struct tables *ret)
 			return rc;
 		f->type = h.e_type;
 		f->machine = h.e_machine;
+		f->entry = h.e_entry;
 		*ret = (struct tables){ h.e_phoff,    h.e_shoff,     h.e_phnum,	   h.e_shnum,
 					h.e_shstrndx, h.e_phentsize, h.e_shentsize };
 	} else if (ident[EI_CLASS] == ELFCLASS32) {
@@ -115,6 +116,7 @@ static int read_file_header(struct elf_file *f, struct tables *ret)
 			return rc;
 		f->type = h.e_type;
 		f->machine = h.e_machine;
+		f->entry = h.e_entry;
 		*ret = (struct tables){ h.e_phoff,    h.e_shoff,     h.e_phnum,	   h.e_shnum,
 					h.e_shstrndx, h.e_phentsize, h.e_shentsize };
 	} else {

@@ -33,6 +33,7 @@ struct elf_file {
 	uint64_t bytes;
 	bool is_64;
 	uint16_t type, machine;
+	uint64_t entry; /* where the program starts */
 	struct elf_segment *segments;
 	uint32_t n_segments;
 	struct elf_section *sections;

@@ -255,6 +255,8 @@ static int collect_tables(struct elf_collect *c, const struct elf_file *f)
 	}
 	if (!rc)
 		rc = elf_plt__collect(c, f);
+	if (!rc && n_symtab == 0)
+		rc = elf_pclntab__collect(c, f);
 	/* Last: it puts its own sections in the place of the file's. */
 	if (!rc && n_symtab == 0)
 		rc = elf_minidebug__collect(c, f);

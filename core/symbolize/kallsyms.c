@@ -144,7 +144,7 @@ static int parse_line(struct parser *p, const char *line, size_t n)
 	if (s.address == 0)
 		return 0;
 	p->any_address = true;
-	id = intern__add(p->modules, module);
+	id = module.n ? intern__add(p->modules, module) : 0;
 	if (id == INTERN_NONE)
 		return -ENOMEM;
 	if (id > MAX_MODULES)
@@ -250,47 +250,62 @@ static int parse_modules(struct kallsyms *t, struct dcm_str text)
 
 /* --- the table --- */
 
-/* By address; among those of one address the best first: rank, fewer underscores, shorter, byte order. */
-static int compare(const void *a, const void *b, void *ctx)
+static int by_address(const void *a, const void *b)
 {
 	const struct symbol *x = a, *y = b;
-	const char *names = ctx, *s, *t;
+
+	return (x->address > y->address) - (x->address < y->address);
+}
+
+/* True when a is the better one of two with one address: rank, fewer underscores, shorter, byte order. */
+static bool better(const struct symbol *a, const struct symbol *b, const char *names)
+{
+	const char *s, *t;
 	size_t ns, nt;
 
-	if (x->address != y->address)
-		return x->address < y->address ? -1 : 1;
-	if ((x->name == NO_NAME) != (y->name == NO_NAME))
-		return x->name == NO_NAME ? 1 : -1;
-	if (x->name == NO_NAME)
-		return 0;
-	if (x->rank != y->rank)
-		return x->rank > y->rank ? -1 : 1;
-	s = names + x->name;
-	t = names + y->name;
+	if (a->name == NO_NAME || b->name == NO_NAME)
+		return b->name == NO_NAME;
+	if (a->rank != b->rank)
+		return a->rank > b->rank;
+	s = names + a->name;
+	t = names + b->name;
 	ns = strspn(s, "_");
 	nt = strspn(t, "_");
 	if (ns != nt)
-		return ns < nt ? -1 : 1;
+		return ns < nt;
 	ns = strlen(s);
 	nt = strlen(t);
-	if (ns != nt)
-		return ns < nt ? -1 : 1;
-	return strcmp(s, t);
+	return ns != nt ? ns < nt : strcmp(s, t) < 0;
+}
+
+/* In order of address, the best of each; returns how many there are. The kernel's own part comes sorted already. */
+static size_t choose(struct symbol *v, size_t n, const char *names)
+{
+	size_t kept = 0;
+
+	for (size_t i = 1; i < n; i++) {
+		if (v[i].address < v[i - 1].address) {
+			qsort(v, n, sizeof(*v), by_address);
+			break;
+		}
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (kept == 0 || v[kept - 1].address != v[i].address)
+			v[kept++] = v[i];
+		else if (better(&v[i], &v[kept - 1], names))
+			v[kept - 1] = v[i];
+	}
+	return kept;
 }
 
 /* Copies the chosen ones into arrays of their exact size. */
 static int build(struct kallsyms *t, struct parser *p)
 {
 	struct symbol *v = p->symbols.v;
-	size_t n = p->symbols.n, kept = 0, bytes = 0;
+	size_t kept = choose(v, p->symbols.n, (const char *)p->names.data), bytes = 0;
 
-	qsort_r(v, n, sizeof(*v), compare, p->names.data);
-	for (size_t i = 0; i < n; i++) {
-		if (kept && v[kept - 1].address == v[i].address)
-			continue;
-		v[kept++] = v[i];
+	for (size_t i = 0; i < kept; i++)
 		bytes += v[i].name == NO_NAME ? 0 : strlen((char *)p->names.data + v[i].name) + 1;
-	}
 	t->addresses = mem__zalloc(kept, sizeof(*t->addresses));
 	t->names = mem__zalloc(kept, sizeof(*t->names));
 	t->modules = mem__zalloc(kept, sizeof(*t->modules));

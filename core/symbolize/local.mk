@@ -8,6 +8,7 @@ core_symbolize_libsymbolize_la_SOURCES = \
 	core/symbolize/elf_collect.c core/symbolize/elf_collect.h \
 	core/symbolize/elf_file.c core/symbolize/elf_file.h \
 	core/symbolize/elf_minidebug.c \
+	core/symbolize/elf_pclntab.c \
 	core/symbolize/elf_plt.c \
 	core/symbolize/elf_symbols.c \
 	core/symbolize/elf_symtab.c \

@@ -10,6 +10,7 @@
 
 #include <dirent.h>
 #include <dlfcn.h>
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
@@ -547,6 +548,181 @@ static int try_file(const char *path)
 	return rc;
 }
 
+/* --- Go --- */
+
+/* A real program: what its symbol table says of itself must be what pclntab says once that is gone. */
+static void test_stripped_go_program(void **state)
+{
+	expected_list l = { 0 };
+	unsigned n = 0;
+
+	(void)state;
+	if (!have("gofmt") || !have("strip") || !have("readelf"))
+		skip_because("gofmt (package golang-go), strip and readelf are needed");
+	assert_int_equal(run("cp \"$(readlink -f \"$(command -v gofmt)\")\" %s", in_dir("gofmt")), 0);
+	read_expected(in_dir("gofmt"), &l);
+	if (l.n < 1000)
+		skip_because("this gofmt is stripped already");
+	assert_int_equal(run("strip %s", in_dir("gofmt")), 0);
+	CLEANUP(elf__freep) struct elf_symbols *t = load(in_dir("gofmt"));
+
+	for (size_t i = 0; i < l.n; i++) {
+		const struct expected *e = &l.v[i];
+		struct dcm_str name = { 0 };
+		/* Type arguments are written out in one and as [...] in the other; .abi0 is the linker's. */
+		size_t same = strcspn(e->name, "[");
+		const char *abi = strstr(e->name, ".abi0");
+
+		if (!e->function || e->size < 2 || strchr(e->name, '/') || strncmp(e->name, "type:", 5) == 0 ||
+		    strncmp(e->name, "_rt0", 4) == 0)
+			continue;
+		if (abi)
+			same = (size_t)(abi - e->name);
+		if (elf__find(t, e->start + e->size / 2, &name) || strncmp(name.p, e->name, same) != 0)
+			fail_msg("0x%llx: \"%.*s\", not \"%s\"", (unsigned long long)e->start, STR_ARG(name), e->name);
+		n++;
+	}
+	free_expected(&l);
+	assert_true(n > 1000);
+}
+
+/* Writes numbers of any width into a table. */
+struct writer {
+	uint8_t p[8192];
+	size_t n;
+};
+
+static void put(struct writer *w, uint64_t v, unsigned bytes)
+{
+	memcpy(w->p + w->n, &v, bytes);
+	w->n += bytes;
+}
+
+static void put_text(struct writer *w, const char *s)
+{
+	memcpy(w->p + w->n, s, strlen(s) + 1);
+	w->n += strlen(s) + 1;
+}
+
+enum {
+	GO_TEXT = 0x401000,
+	GO_TEXT_BYTES = 0x100
+};
+
+/* Two functions, main.one at +0x10 and main.two at +0x20, until +0x30, in the layout of that version. */
+static void make_pclntab(struct writer *w, uint32_t magic, uint64_t text_start)
+{
+	bool v12 = magic == 0xfffffffb, v116 = magic == 0xfffffffa;
+	unsigned width = v12 || v116 ? 8 : 4;
+	uint64_t base = v12 || v116 ? GO_TEXT : 0;
+
+	put(w, magic, 4);
+	put(w, 0x08010000, 4);
+	put(w, 2, 8);
+	if (!v12) {
+		put(w, 0, 8);
+		if (!v116)
+			put(w, text_start, 8);
+		put(w, 256, 8); /* names */
+		put(w, 0, 8);
+		put(w, 0, 8);
+		put(w, 0, 8);
+		put(w, 512, 8); /* functions */
+		w->n = 512;
+	}
+	size_t list = w->n, records = list + 5 * width;
+	uint64_t relative = v12 ? 0 : list;
+	put(w, base + 0x10, width);
+	put(w, records - relative, width);
+	put(w, base + 0x20, width);
+	put(w, records + 16 - relative, width);
+	put(w, base + 0x30, width);
+	put(w, base + 0x10, width);
+	put(w, v12 ? 1024 : 0, 4);
+	w->n = records + 16;
+	put(w, base + 0x20, width);
+	put(w, v12 ? 1033 : 9, 4);
+	size_t end = w->n;
+	w->n = v12 ? 1024 : 256;
+	put_text(w, "main.one");
+	put_text(w, "main.two");
+	w->n = w->n > end ? w->n : end;
+}
+
+/* An ELF file of nothing but text, .gopclntab and the names of the sections. */
+static void write_go_file(const char *path, const struct writer *table, uint64_t entry_point)
+{
+	static const char names[] = "\0.text\0.gopclntab\0.shstrtab";
+	enum { TABLE_AT = 0x1000, NAMES_AT = 0x3800, SECTIONS_AT = 0x3900 };
+	static uint8_t file[0x4000];
+	Elf64_Ehdr h = { .e_type = ET_EXEC, .e_machine = EM_X86_64, .e_version = 1, .e_entry = entry_point,
+			 .e_shoff = SECTIONS_AT, .e_ehsize = sizeof(h), .e_shentsize = sizeof(Elf64_Shdr),
+			 .e_shnum = 4, .e_shstrndx = 3 };
+	Elf64_Shdr s[4] = {
+		{ 0 },
+		{ .sh_name = 1, .sh_type = SHT_PROGBITS, .sh_flags = SHF_ALLOC | SHF_EXECINSTR, .sh_addr = GO_TEXT,
+		  .sh_size = GO_TEXT_BYTES },
+		{ .sh_name = 7, .sh_type = SHT_PROGBITS, .sh_flags = SHF_ALLOC, .sh_addr = 0x500000,
+		  .sh_offset = TABLE_AT, .sh_size = table->n },
+		{ .sh_name = 18, .sh_type = SHT_STRTAB, .sh_offset = NAMES_AT, .sh_size = sizeof(names) },
+	};
+
+	memcpy(h.e_ident, ELFMAG, SELFMAG);
+	h.e_ident[EI_CLASS] = ELFCLASS64;
+	h.e_ident[EI_DATA] = ELFDATA2LSB;
+	memset(file, 0, sizeof(file));
+	memcpy(file, &h, sizeof(h));
+	memcpy(file + TABLE_AT, table->p, table->n);
+	memcpy(file + NAMES_AT, names, sizeof(names));
+	memcpy(file + SECTIONS_AT, s, sizeof(s));
+	write_file(path, file, sizeof(file));
+}
+
+static void test_pclntab_of_every_version(void **state)
+{
+	static const uint32_t magics[] = { 0xfffffffb, 0xfffffffa, 0xfffffff0, 0xfffffff1 };
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++) {
+		struct writer w = { 0 };
+
+		make_pclntab(&w, magics[i], GO_TEXT);
+		write_go_file(in_dir("go"), &w, GO_TEXT);
+		CLEANUP(elf__freep) struct elf_symbols *t = load(in_dir("go"));
+
+		assert_name_at(t, GO_TEXT + 0xf, NULL);
+		assert_name_at(t, GO_TEXT + 0x10, "main.one");
+		assert_name_at(t, GO_TEXT + 0x1f, "main.one");
+		assert_name_at(t, GO_TEXT + 0x20, "main.two");
+		assert_name_at(t, GO_TEXT + 0x2f, "main.two");
+		assert_name_at(t, GO_TEXT + 0x30, NULL);
+		/* Cut anywhere, it names less, never otherwise. */
+		for (size_t n = w.n; n > 0; n--) {
+			struct dcm_str name;
+
+			w.n = n;
+			write_go_file(in_dir("go"), &w, GO_TEXT);
+			CLEANUP(elf__freep) struct elf_symbols *cut = load(in_dir("go"));
+			assert_true(elf__find(cut, GO_TEXT + 0x10, &name) == -ENOENT ||
+				    str__eq(name, STR("main.one")));
+		}
+	}
+}
+
+static void test_pclntab_without_its_text_start_is_not_guessed(void **state)
+{
+	struct writer w = { 0 };
+
+	(void)state;
+	/* As Go 1.26 writes it, in a program that does not start in Go. */
+	make_pclntab(&w, 0xfffffff1, 0);
+	write_go_file(in_dir("go"), &w, GO_TEXT + 0x10);
+	CLEANUP(elf__freep) struct elf_symbols *t = load(in_dir("go"));
+
+	assert_name_at(t, GO_TEXT + 0x10, NULL);
+	assert_int_equal(elf__count(t), 0);
+}
+
 static void test_truncated_and_foreign_files(void **state)
 {
 	CLEANUP(fd__closep) int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -632,6 +808,9 @@ int main(void)
 		cmocka_unit_test(test_stripped_knows_what_is_exported),
 		cmocka_unit_test(test_minidebuginfo_names_what_was_stripped),
 		cmocka_unit_test(test_file_offset_to_vaddr),
+		cmocka_unit_test(test_stripped_go_program),
+		cmocka_unit_test(test_pclntab_of_every_version),
+		cmocka_unit_test(test_pclntab_without_its_text_start_is_not_guessed),
 		cmocka_unit_test(test_truncated_and_foreign_files),
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_failing_allocations),
