@@ -443,17 +443,24 @@ int queue__pop(struct queue *q, int64_t deadline_mono_ns, struct queue_item *ret
 	return 0;
 }
 
+/*
+ * In two steps: the bytes first, so that an emitter who hears of it finds room, and the item last,
+ * so that whoever flushes knows that everybody has heard.
+ */
 static void give_back(struct queue *q, struct queue_item *item, int status)
 {
 	pthread_mutex_lock(&q->pool->mutex);
-	q->n_popped--;
 	q->popped_bytes -= item->bytes;
-	q->n_out += status == 0;
 	set_bytes(q, q->bytes - item->bytes);
 	pthread_cond_broadcast(&q->pool->room);
 	pthread_mutex_unlock(&q->pool->mutex);
 	batch__unref(item->batch);
 	ack__unref(item->ack, status);
+	pthread_mutex_lock(&q->pool->mutex);
+	q->n_popped--;
+	q->n_out += status == 0;
+	pthread_cond_broadcast(&q->pool->room);
+	pthread_mutex_unlock(&q->pool->mutex);
 	*item = (struct queue_item){ 0 };
 }
 

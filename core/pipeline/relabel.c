@@ -396,6 +396,10 @@ static int apply(struct relabel *r, struct dcm_batch *b, struct dcm_batch **ret,
 	bool any_relevant, is_same = false, any_edits = true;
 	int e;
 
+	if (b->n_profiles == 0) {
+		*ret = NULL;
+		return 0;
+	}
 	outcome_cache__trim(&r->cache);
 	e = find_relevant(r, b, &any_relevant);
 	if (e == 0 && !any_relevant) {

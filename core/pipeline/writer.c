@@ -27,8 +27,7 @@
 #define RETRY_FIRST_NS	 ((int64_t)100 * 1000000)
 #define RETRY_LAST_NS	 ((int64_t)10 * 1000000000)
 #define WRITE_TIMEOUT_NS ((int64_t)30 * 1000000000)
-/* Beyond its deadline by so much, a write is called stuck. */
-#define STUCK_NS ((int64_t)5 * 1000000000)
+#define STUCK_NS	 ((int64_t)5 * 1000000000)
 
 struct writer {
 	struct writer_config config;
@@ -389,6 +388,8 @@ int writer__start(const struct writer_config *config, struct queue *queue, struc
 		w->config.max_group = GROUP_BATCHES;
 	if (w->config.write_timeout_ns <= 0)
 		w->config.write_timeout_ns = WRITE_TIMEOUT_NS;
+	if (w->config.stuck_ns <= 0)
+		w->config.stuck_ns = STUCK_NS;
 	w->queue = queue;
 	w->stop_at_ns = INT64_MAX;
 	w->refs = 2;
@@ -462,7 +463,7 @@ void writer__watch(struct writer *w)
 
 	pthread_mutex_lock(&w->mutex);
 	since = w->writing_since_ns;
-	if (since > 0 && now - since > w->config.write_timeout_ns + STUCK_NS) {
+	if (since > 0 && now - since > w->config.write_timeout_ns + w->config.stuck_ns) {
 		int64_t s = (now - since) / 1000000000;
 
 		/* To the ten seconds, so that the sentence does not change all the time. */

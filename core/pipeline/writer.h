@@ -35,6 +35,7 @@ struct writer_config {
 	uint32_t max_group;	  /* 0: 64 */
 	int64_t write_timeout_ns; /* 0: 30 s: how long from now an output's deadline is */
 	int64_t give_up_ns;	  /* 0: never */
+	int64_t stuck_ns;	  /* 0: 5 s: so far beyond its deadline a write is called stuck */
 	/* DCM_CAP_NAMED: makes the view in the writer's thread; NULL: batches go as they are. */
 	int (*resolved)(void *ctx, struct dcm_batch *batch, struct dcm_batch **ret_batch,
 			struct dcm_error *err);

@@ -222,3 +222,35 @@ tests_unit_test_describe_SOURCES = tests/unit/test_describe.c tests/unit/config_
 tests_unit_test_describe_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 tests_unit_test_describe_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_describe_LDADD = $(CONFIG_LA) $(JANSSON_LIBS) $(UNIT_LIBS)
+
+# The pipeline: queues, rules, writers, and all of it together with destinations that a test leads by the hand.
+FAKE_DESTINATION = tests/unit/fake_destination.c tests/unit/fake_destination.h
+
+unit_tests += tests/unit/test_queue
+tests_unit_test_queue_SOURCES = tests/unit/test_queue.c $(RANDOM_BATCH) $(FAILMALLOC)
+tests_unit_test_queue_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_queue_LDADD = $(PIPELINE_LA) $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_relabel
+tests_unit_test_relabel_SOURCES = tests/unit/test_relabel.c $(RANDOM_BATCH) $(FAILMALLOC)
+tests_unit_test_relabel_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_relabel_LDADD = $(PIPELINE_LA) $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_writer
+tests_unit_test_writer_SOURCES = tests/unit/test_writer.c $(FAKE_DESTINATION) $(RANDOM_BATCH)
+tests_unit_test_writer_LDADD = $(PIPELINE_LA) $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_pipeline
+tests_unit_test_pipeline_SOURCES = tests/unit/test_pipeline.c $(FAKE_DESTINATION) $(RANDOM_BATCH) $(FAILMALLOC)
+tests_unit_test_pipeline_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_pipeline_LDADD = $(PIPELINE_LA) $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_router
+tests_unit_test_router_SOURCES = tests/unit/test_router.c $(RANDOM_BATCH) $(FAILMALLOC)
+tests_unit_test_router_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_router_LDADD = $(PIPELINE_LA) $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_scheduler
+tests_unit_test_scheduler_SOURCES = tests/unit/test_scheduler.c $(FAILMALLOC)
+tests_unit_test_scheduler_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_scheduler_LDADD = $(PIPELINE_LA) $(UNIT_LIBS)

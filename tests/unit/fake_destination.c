@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/unit/fake_destination.c - a storage and an output whose behaviour a test chooses
+ */
+#include "tests/unit/fake_destination.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/base/clock.h"
+#include "core/batch/batch.h"
+
+#define PATIENCE_NS ((int64_t)10 * 1000000000)
+
+void fake__init(struct fake *f)
+{
+	pthread_condattr_t attr;
+
+	memset(f, 0, sizeof(*f));
+	pthread_mutex_init(&f->mutex, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&f->changed, &attr);
+	pthread_condattr_destroy(&attr);
+}
+
+void fake__fini(struct fake *f)
+{
+	batch__unref(f->last);
+	pthread_cond_destroy(&f->changed);
+	pthread_mutex_destroy(&f->mutex);
+}
+
+static void set_gate(struct fake *f, bool is_closed)
+{
+	pthread_mutex_lock(&f->mutex);
+	f->is_closed = is_closed;
+	pthread_cond_broadcast(&f->changed);
+	pthread_mutex_unlock(&f->mutex);
+}
+
+void fake__close_gate(struct fake *f)
+{
+	set_gate(f, true);
+}
+
+void fake__open_gate(struct fake *f)
+{
+	set_gate(f, false);
+}
+
+/* With the mutex: until the count reaches n. */
+static bool wait_for(struct fake *f, const unsigned *count, unsigned n)
+{
+	int64_t at = clock__mono(&clock__system) + PATIENCE_NS;
+	struct timespec ts = { .tv_sec = at / 1000000000, .tv_nsec = at % 1000000000 };
+	int r = 0;
+
+	while (*count < n && r == 0)
+		r = pthread_cond_timedwait(&f->changed, &f->mutex, &ts);
+	return *count >= n;
+}
+
+bool fake__wait_inside(struct fake *f)
+{
+	bool ok;
+
+	pthread_mutex_lock(&f->mutex);
+	ok = wait_for(f, &f->n_inside, 1);
+	pthread_mutex_unlock(&f->mutex);
+	return ok;
+}
+
+bool fake__wait_taken(struct fake *f, unsigned n)
+{
+	bool ok;
+
+	pthread_mutex_lock(&f->mutex);
+	ok = wait_for(f, &f->n_taken, n);
+	pthread_mutex_unlock(&f->mutex);
+	return ok;
+}
+
+/* Through the gate, then the answer. With the mutex. */
+static int enter(struct fake *f)
+{
+	int r;
+
+	f->n_calls++;
+	f->n_inside++;
+	pthread_cond_broadcast(&f->changed);
+	while (f->is_closed)
+		pthread_cond_wait(&f->changed, &f->mutex);
+	f->n_inside--;
+	r = f->answer;
+	if (f->n_answers > 0 && --f->n_answers == 0)
+		f->answer = 0;
+	return r;
+}
+
+static void take(struct fake *f, struct dcm_batch *b)
+{
+	f->sequences[f->n_taken % 4096] = b->id.sequence;
+	f->n_taken++;
+	for (uint32_t i = 0; i < b->n_profiles; i++)
+		f->n_rows += b->profiles[i].n_rows;
+	batch__unref(f->last);
+	f->last = batch__ref(b);
+	pthread_cond_broadcast(&f->changed);
+}
+
+static int output_write(void *instance, struct dcm_batch *batch, int64_t deadline_mono_ns,
+			struct dcm_error *err)
+{
+	struct fake *f = instance;
+	int r;
+
+	(void)deadline_mono_ns;
+	(void)err;
+	pthread_mutex_lock(&f->mutex);
+	r = enter(f);
+	if (r == 0)
+		take(f, batch);
+	pthread_mutex_unlock(&f->mutex);
+	return r;
+}
+
+static int storage_write(void *instance, struct dcm_batch *const *batches, uint32_t n,
+			 dcm_done_fn done, void *ctx, struct dcm_error *err)
+{
+	struct fake *f = instance;
+	int r;
+
+	(void)err;
+	pthread_mutex_lock(&f->mutex);
+	r = enter(f);
+	for (uint32_t i = 0; r == 0 && f->bad_sequence && i < n; i++)
+		if (batches[i]->id.sequence == f->bad_sequence)
+			r = -EINVAL;
+	for (uint32_t i = 0; r == 0 && i < n; i++)
+		take(f, batches[i]);
+	if (r == 0 && f->keeps_done) {
+		f->owed[f->n_owed].fn = done;
+		f->owed[f->n_owed++].ctx = ctx;
+		done = NULL;
+	}
+	pthread_mutex_unlock(&f->mutex);
+	if (r == 0 && done)
+		done(ctx, 0);
+	return r;
+}
+
+void fake__settle(struct fake *f, int status)
+{
+	for (unsigned i = 0; i < f->n_owed; i++)
+		f->owed[i].fn(f->owed[i].ctx, status);
+	f->n_owed = 0;
+}
+
+const struct dcm_storage_ops fake__storage = { .size = sizeof(fake__storage), .write = storage_write };
+const struct dcm_output_ops fake__output = { .size = sizeof(fake__output), .write = output_write };

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/unit/test_writer.c - groups, retries, losses, and a plugin that does not come back
+ */
+#include "core/pipeline/writer.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "core/batch/batch.h"
+#include "tests/unit/fake_destination.h"
+#include "tests/unit/random_batch.h"
+#include "tests/unit/unit.h"
+
+struct setup {
+	struct queue_pool *pool;
+	struct stats *stats;
+	struct fake fake;
+	struct queue *queue;
+	struct writer *writer;
+	_Atomic int n_acks, last_ack, n_trouble, last_trouble;
+};
+
+static int64_t in_ms(int64_t ms)
+{
+	return clock__mono(&clock__system) + ms * 1000000;
+}
+
+static void acked(void *ctx, int status)
+{
+	struct setup *s = ctx;
+
+	s->last_ack = status;
+	s->n_acks++;
+}
+
+static void troubled(void *ctx, int code, const char *sentence)
+{
+	struct setup *s = ctx;
+
+	assert_true((code == 0) == (sentence[0] == '\0'));
+	s->last_trouble = code;
+	s->n_trouble++;
+}
+
+static void begin(struct setup *s)
+{
+	struct queue_config config = { .name = "dest",
+				       .policy = QUEUE_DROP_OLDEST,
+				       .reserve_bytes = 64 << 20 };
+
+	memset(s, 0, sizeof(*s));
+	fake__init(&s->fake);
+	assert_int_equal(stats__new(NULL, &s->stats), 0);
+	s->pool = queue_pool__new(0);
+	config.stats = s->stats;
+	assert_int_equal(queue__new(s->pool, &config, &s->queue), 0);
+	queue__ref(s->queue);
+}
+
+static void start(struct setup *s, bool is_storage, int64_t give_up_ns)
+{
+	struct writer_config config = {
+		.name = "dest",
+		.handle = &s->fake,
+		.give_up_ns = give_up_ns,
+		.trouble = troubled,
+		.trouble_ctx = s,
+	};
+
+	if (is_storage)
+		config.storage = &fake__storage;
+	else
+		config.output = &fake__output;
+	assert_int_equal(writer__start(&config, s->queue, &s->writer, NULL), 0);
+}
+
+static void push(struct setup *s, uint64_t sequence)
+{
+	struct arena *arena;
+	struct dcm_batch *b = random_batch__new(1, RANDOM_ONE_PROFILE), *o = batch__overlay(b, &arena);
+	struct ack *ack = ack__new(acked, s);
+
+	batch__account(o);
+	o->id.sequence = sequence;
+	assert_int_equal(queue__push(s->queue, o, ack), 0);
+	ack__unref(ack, 0);
+	batch__unref(o);
+	batch__unref(b);
+}
+
+static uint64_t lost(struct setup *s, const char *reason)
+{
+	return (uint64_t)stats__value(s->stats, "decima_dropped_total",
+				      STATS_LABELS({ "instance", "dest" }, { "reason", reason }));
+}
+
+static void end(struct setup *s)
+{
+	queue__unref(s->queue);
+	queue_pool__unref(s->pool);
+	stats__free(s->stats);
+	fake__fini(&s->fake);
+}
+
+static void an_output_gets_them_in_order(void **state)
+{
+	static struct setup s;
+
+	(void)state;
+	begin(&s);
+	start(&s, false, 0);
+	for (uint64_t i = 1; i <= 50; i++)
+		push(&s, i);
+	assert_int_equal(writer__stop(s.writer, in_ms(10000), 0), 0);
+	assert_int_equal(s.fake.n_taken, 50);
+	for (uint64_t i = 0; i < 50; i++)
+		assert_int_equal(s.fake.sequences[i], i + 1);
+	assert_int_equal(s.n_acks, 50);
+	assert_int_equal(s.last_ack, 0);
+	end(&s);
+}
+
+static void a_storage_gets_groups(void **state)
+{
+	static struct setup s;
+	struct queue_view v;
+
+	(void)state;
+	begin(&s);
+	fake__close_gate(&s.fake);
+	start(&s, true, 0);
+	push(&s, 1);
+	assert_true(fake__wait_inside(&s.fake));
+	for (uint64_t i = 2; i <= 101; i++)
+		push(&s, i);
+	fake__open_gate(&s.fake);
+	assert_true(fake__wait_taken(&s.fake, 101));
+	/* 1, then 64 and 36 together. */
+	assert_int_equal(s.fake.n_calls, 3);
+	assert_int_equal(writer__stop(s.writer, in_ms(10000), 0), 0);
+	queue__view(s.queue, &v);
+	assert_int_equal(v.bytes, 0);
+	assert_int_equal(s.n_acks, 101);
+	end(&s);
+}
+
+static void acks_come_with_done_even_after_the_writer(void **state)
+{
+	static struct setup s;
+	struct queue_view v;
+
+	(void)state;
+	begin(&s);
+	s.fake.keeps_done = true;
+	start(&s, true, 0);
+	push(&s, 1);
+	assert_true(fake__wait_taken(&s.fake, 1));
+	assert_int_equal(s.n_acks, 0);
+	queue__view(s.queue, &v);
+	assert_int_equal(v.n_popped, 1);
+	assert_true(v.bytes > 0);
+	assert_int_equal(writer__stop(s.writer, in_ms(1000), 0), 0);
+	fake__settle(&s.fake, -EIO);
+	assert_int_equal(s.n_acks, 1);
+	assert_int_equal(s.last_ack, -EIO);
+	assert_true(lost(&s, "rejected") > 0);
+	queue__view(s.queue, &v);
+	assert_int_equal(v.bytes, 0);
+	end(&s);
+}
+
+static void one_bad_batch_of_a_group_goes_alone(void **state)
+{
+	static struct setup s;
+
+	(void)state;
+	begin(&s);
+	fake__close_gate(&s.fake);
+	start(&s, true, 0);
+	push(&s, 1);
+	assert_true(fake__wait_inside(&s.fake));
+	s.fake.bad_sequence = 5;
+	for (uint64_t i = 2; i <= 10; i++)
+		push(&s, i);
+	fake__open_gate(&s.fake);
+	assert_true(fake__wait_taken(&s.fake, 9));
+	assert_int_equal(writer__stop(s.writer, in_ms(10000), 0), 0);
+	assert_int_equal(s.fake.n_taken, 9);
+	for (unsigned i = 0; i < 9; i++)
+		assert_int_not_equal(s.fake.sequences[i], 5);
+	assert_int_equal(s.n_acks, 10);
+	end(&s);
+}
+
+static void a_passing_error_is_tried_again(void **state)
+{
+	static const struct {
+		bool is_storage;
+		int code;
+	} cases[] = {
+		{ false, -EAGAIN }, { false, -ENOMEM }, { true, -EAGAIN }, { true, -ENOSPC }, { true, -EIO }
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		static struct setup s;
+
+		begin(&s);
+		s.fake.answer = cases[i].code;
+		s.fake.n_answers = 2;
+		start(&s, cases[i].is_storage, 0);
+		push(&s, 1);
+		assert_true(fake__wait_taken(&s.fake, 1));
+		assert_int_equal(writer__stop(s.writer, in_ms(10000), 0), 0);
+		assert_int_equal(s.fake.n_calls, 3);
+		assert_int_equal(s.last_ack, 0);
+		assert_int_equal(s.n_trouble, 2);
+		assert_int_equal(s.last_trouble, 0);
+		end(&s);
+	}
+}
+
+static void another_error_loses_the_batch(void **state)
+{
+	static struct setup s;
+
+	(void)state;
+	begin(&s);
+	s.fake.answer = -EINVAL;
+	s.fake.n_answers = 1;
+	start(&s, false, 0);
+	push(&s, 1);
+	push(&s, 2);
+	assert_true(fake__wait_taken(&s.fake, 1));
+	assert_int_equal(writer__stop(s.writer, in_ms(10000), 0), 0);
+	assert_int_equal(s.fake.sequences[0], 2);
+	assert_int_equal(s.n_acks, 2);
+	assert_true(lost(&s, "rejected") > 0);
+	end(&s);
+}
+
+static void it_gives_up_when_told_to(void **state)
+{
+	static struct setup s;
+
+	(void)state;
+	begin(&s);
+	s.fake.answer = -EAGAIN;
+	start(&s, false, 1);
+	push(&s, 1);
+	assert_int_equal(queue__flush(s.queue, in_ms(10000)), 0);
+	assert_true(lost(&s, "gave_up") > 0);
+	assert_int_equal(s.last_ack, -EAGAIN);
+	assert_int_equal(writer__stop(s.writer, in_ms(1000), 0), 0);
+	end(&s);
+}
+
+static void stopping_ends_the_retries(void **state)
+{
+	static struct setup s;
+	int64_t began = clock__mono(&clock__system);
+
+	(void)state;
+	begin(&s);
+	s.fake.answer = -EAGAIN;
+	start(&s, false, 0);
+	push(&s, 1);
+	push(&s, 2);
+	assert_int_equal(writer__stop(s.writer, in_ms(200), 5000000000), 0);
+	assert_true(clock__mono(&clock__system) - began < 5000000000);
+	assert_int_equal(s.n_acks, 2);
+	assert_true(lost(&s, "shutdown") > 0);
+	end(&s);
+}
+
+static void a_plugin_that_hangs_is_left_behind(void **state)
+{
+	static struct setup s;
+	struct stats *stats;
+
+	(void)state;
+	begin(&s);
+	fake__close_gate(&s.fake);
+	start(&s, false, 0);
+	push(&s, 1);
+	assert_true(fake__wait_inside(&s.fake));
+	push(&s, 2);
+	assert_int_equal(writer__stop(s.writer, in_ms(50), 50000000), -ETIMEDOUT);
+	/* What waited is lost and said so; what the plugin has is still its. */
+	assert_int_equal(s.n_acks, 1);
+	assert_int_equal(s.last_ack, -ECANCELED);
+	assert_true(lost(&s, "shutdown") > 0);
+	/* The owner's things go; the thread comes back later and finds its way out. */
+	stats = s.stats;
+	stats__free(stats);
+	fake__open_gate(&s.fake);
+	assert_true(fake__wait_taken(&s.fake, 1));
+	assert_int_equal(queue__flush(s.queue, in_ms(10000)), 0);
+	assert_int_equal(stats__new(NULL, &s.stats), 0);
+	end(&s);
+}
+
+static void a_write_that_takes_too_long_is_told(void **state)
+{
+	static struct setup s;
+	struct writer_config config = { .name = "dest",
+					.output = &fake__output,
+					.handle = &s.fake,
+					.write_timeout_ns = 1,
+					.stuck_ns = 1,
+					.trouble = troubled,
+					.trouble_ctx = &s };
+	struct writer_view v;
+
+	(void)state;
+	begin(&s);
+	fake__close_gate(&s.fake);
+	assert_int_equal(writer__start(&config, s.queue, &s.writer, NULL), 0);
+	push(&s, 1);
+	assert_true(fake__wait_inside(&s.fake));
+	writer__watch(s.writer);
+	writer__view(s.writer, &v);
+	assert_true(v.writing_since_mono_ns > 0);
+	assert_int_equal(s.n_trouble, 1);
+	assert_int_equal(s.last_trouble, -ETIMEDOUT);
+	assert_non_null(strstr(v.trouble, "has not come back"));
+	/* The same again is no news. */
+	writer__watch(s.writer);
+	assert_int_equal(s.n_trouble, 1);
+	fake__open_gate(&s.fake);
+	assert_int_equal(writer__stop(s.writer, in_ms(10000), 0), 0);
+	assert_int_equal(s.last_trouble, 0);
+	end(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_output_gets_them_in_order),
+		cmocka_unit_test(a_storage_gets_groups),
+		cmocka_unit_test(acks_come_with_done_even_after_the_writer),
+		cmocka_unit_test(one_bad_batch_of_a_group_goes_alone),
+		cmocka_unit_test(a_passing_error_is_tried_again),
+		cmocka_unit_test(another_error_loses_the_batch),
+		cmocka_unit_test(it_gives_up_when_told_to),
+		cmocka_unit_test(stopping_ends_the_retries),
+		cmocka_unit_test(a_plugin_that_hangs_is_left_behind),
+		cmocka_unit_test(a_write_that_takes_too_long_is_told),
+	};
+	return cmocka_run_group_tests_name("writer", tests, NULL, NULL);
+}
