@@ -530,7 +530,7 @@ static void *accept_all(void *ctx)
  * Life
  */
 
-static void log_from_mhd(void *ctx, const char *fmt, va_list ap)
+__attribute__((format(printf, 2, 0))) static void log_from_mhd(void *ctx, const char *fmt, va_list ap)
 {
 	struct listener *l = ctx;
 	char line[512];
