@@ -79,7 +79,7 @@ void describe__facts(const struct dcm_option *row, bool with_default, struct buf
 	if (row->type == DCM_OPT_SECRET)
 		buf__printf(out, ", or %s_file with the path of a file that holds it", row->name);
 	if (row->flags & DCM_OPT_RESTART)
-		buf__text(out, ", a change restarts the instance");
+		buf__text(out, ", a change needs a restart");
 	if (row->flags & DCM_OPT_NO_ENV)
 		buf__text(out, ", ${NAME} is not replaced");
 }

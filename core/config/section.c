@@ -21,8 +21,7 @@ static const struct dcm_option common_options[] = {
 	  .type = DCM_OPT_STRING,
 	  .offset = offsetof(struct section_common, name),
 	  .doc = "What this instance is called in metrics, logs, paths and --set. Without it the "
-		 "plugin's "
-		 "name, with #2, #3 behind it from the second on." },
+		 "plugin's name, with #2, #3 behind it from the second on." },
 	{ .name = "enabled",
 	  .type = DCM_OPT_BOOL,
 	  .offset = offsetof(struct section_common, enabled),

@@ -152,9 +152,8 @@ static const struct dcm_option relabel_options[] = {
 	  .def = "replace",
 	  .choices = actions,
 	  .doc = "What to do with what matches. keep and drop decide about the whole; keepequal "
-		 "and "
-		 "dropequal compare with target_label; labelmap, labeldrop and labelkeep work on "
-		 "names." },
+		 "and dropequal compare with target_label; labelmap, labeldrop and labelkeep work "
+		 "on names." },
 	{ .name = "source_labels",
 	  .type = DCM_OPT_LIST,
 	  .element = DCM_OPT_STRING,
@@ -172,14 +171,19 @@ static const struct dcm_option relabel_options[] = {
 	  .def = DEFAULT_REGEX,
 	  .doc = "Must match the whole of the joined values, or of the label's name for labelmap, "
 		 "labeldrop and labelkeep." },
-	{ .name = "target_label", .type = DCM_OPT_STRING, .offset = AT(target_label), .doc = "The label that is written, or compared. $1 stands for the first group of the regex." },
+	{
+		.name = "target_label",
+		.type = DCM_OPT_STRING,
+		.offset = AT(target_label),
+		.doc = "The label that is written, or compared. $1 stands for the first group of "
+		       "the regex.",
+	},
 	{ .name = "replacement",
 	  .type = DCM_OPT_STRING,
 	  .offset = AT(replacement),
 	  .def = DEFAULT_REPLACEMENT,
 	  .doc = "The value that is written; $1, ${1} and ${name} stand for groups. An empty "
-		 "result takes "
-		 "the label away." },
+		 "result takes the label away." },
 	{ .name = "modulus",
 	  .type = DCM_OPT_INT,
 	  .offset = AT(modulus),

@@ -106,10 +106,9 @@ static void text_says_the_facts(void **state)
 	describe__text(&subject, &out);
 	const char *text = (const char *)out.data;
 	assert_non_null(strstr(
-		text,
-		"\n  frequency (integer in Hz, 1Hz to 1000Hz, default 19Hz, a change restarts "
-		"the instance)\n"
-		"      Samples a second of each CPU. Each costs about two microseconds.\n"));
+		text, "\n  frequency (integer in Hz, 1Hz to 1000Hz, default 19Hz, a change needs "
+		      "a restart)\n"
+		      "      Samples a second of each CPU. Each costs about two microseconds.\n"));
 	assert_non_null(strstr(text, "\n  mode (slow, fast or adaptive, default fast)\n"));
 	assert_non_null(strstr(text, "\n      job_name (text, required)\n"));
 	assert_non_null(strstr(text, "\n      params (map of lists)\n"));
