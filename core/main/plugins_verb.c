@@ -24,11 +24,15 @@
 #include "core/plugin/trust.h"
 #include "core/query/render.h"
 
-/* Exit status; the loader looks along --plugin-path or where plugins were installed. */
+/*
+ * Exit status; the loader looks along --plugin-path or where plugins were installed. Whoever names a path here asks for
+ * its code to be run once, by himself: the rules of trust are for daemons, and for paths that nobody named.
+ */
 static int open_loader(const struct args *a, struct loader **ret)
 {
 	struct dcm_error err = DCM_ERROR_INIT;
-	int r = loader__new(args__get(a, "plugin-path", PLUGINDIR), trust__is_privileged(), ret, &err);
+	const char *path = args__get(a, "plugin-path", NULL);
+	int r = loader__new(path ? path : PLUGINDIR, !path && trust__is_privileged(), ret, &err);
 
 	if (r == 0)
 		return EXIT_DONE;
