@@ -254,3 +254,7 @@ unit_tests += tests/unit/test_scheduler
 tests_unit_test_scheduler_SOURCES = tests/unit/test_scheduler.c $(FAILMALLOC)
 tests_unit_test_scheduler_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_scheduler_LDADD = $(PIPELINE_LA) $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_args
+tests_unit_test_args_SOURCES = tests/unit/test_args.c core/main/args.c core/main/args.h
+tests_unit_test_args_LDADD = $(BASE_LA) $(UNIT_LIBS)
