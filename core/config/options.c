@@ -218,7 +218,8 @@ static void read_secret(struct filler *f, const struct place *at, const char *pa
 	if (r == -ENOMEM)
 		no_memory(f);
 	else if (r)
-		snprintf(text, sizeof(text), "%s", strerrordesc_np(-r));
+		snprintf(text, sizeof(text), "%s; put the secret there, readable for our user",
+			 strerrordesc_np(-r));
 	else if (secret.n == 0)
 		snprintf(text, sizeof(text), "is empty; write the secret into it");
 	else if (memchr(secret.p, '\0', secret.n) || !str__is_utf8(secret))

@@ -192,3 +192,23 @@ int tree__set(struct tree *t, const char *assignment, struct dcm_error *err)
 	move_places(value, &s.at);
 	return place_value(&s, &t->root, STR("configuration"), value);
 }
+
+int tree__set_text(struct tree *t, const char *place, const char *path, struct dcm_str value,
+		   struct dcm_error *err)
+{
+	struct setter s = { .tree = t, .err = err, .rest = str__of(path) };
+	struct node *n;
+
+	s.at.file = arena__str(&t->arena, str__of(place)).p;
+	if (!s.at.file)
+		return error__nomem(err);
+	if (value.n > TREE_MAX_BYTES || memchr(value.p, '\0', value.n) || !str__is_utf8(value))
+		return tree__fail(err, &s.at, "the value is too long, or not text in UTF-8");
+	int r = tree__new_node(t, NODE_SCALAR, &s.at, &n, err);
+	if (r)
+		return r;
+	n->text = arena__str(&t->arena, value);
+	if (!n->text.p)
+		return error__nomem(err);
+	return place_value(&s, &t->root, STR("configuration"), n);
+}

@@ -163,6 +163,18 @@ static void hostile_texts_are_bounded(void **state)
 	assert_non_null(strstr(err.text, "nested deeper than 64 levels"));
 	struct dcm_str large = { (const char *)b.data, TREE_MAX_BYTES + 1 };
 	assert_int_equal(tree__load_text("t.yaml", large, &t, &err), -EFBIG);
+	buf__reset(&b);
+	for (int i = 0; i <= TREE_MAX_KEY_BYTES; i++)
+		buf__byte(&b, 'k');
+	buf__text(&b, ": x\n");
+	assert_int_equal(tree__load_text("t.yaml", buf__view(&b), &t, &err), -EINVAL);
+	assert_string_equal(err.text, "t.yaml:1:1: a key of more than 200 bytes; shorten it");
+	buf__reset(&b);
+	for (int i = 0; i <= 1024; i++)
+		buf__printf(&b, "- &a%d x\n", i);
+	assert_int_equal(tree__load_text("t.yaml", buf__view(&b), &t, &err), -EINVAL);
+	assert_string_equal(err.text,
+			    "t.yaml:1025:3: more than 1024 anchors; write the values out");
 	assert_null(t);
 	buf__fini(&b);
 }
@@ -302,6 +314,24 @@ static void override_places_are_the_command_line(void **state)
 	tree__free(t);
 }
 
+static void texts_are_set_as_they_are(void **state)
+{
+	static const char odd[] = "a: [b} # \"c\\";
+	struct dcm_error err = DCM_ERROR_INIT;
+	struct tree *t = load("server: { listen: x }\n");
+
+	(void)state;
+	assert_int_equal(tree__set_text(t, "--data", "server.data", STR("a: [b} # \"c\\"), &err), 0);
+	const struct node *n = tree__get(tree__get(t->root, "server"), "data");
+	assert_string_equal(n->text.p, odd);
+	assert_string_equal(n->at.file, "--data");
+	assert_int_equal(tree__set_text(t, "--data", "data", STR(""), &err), 0);
+	assert_false(node__is_null(tree__get(t->root, "data")));
+	assert_int_equal(tree__set_text(t, "--data", "data", STR("\xff"), &err), -EINVAL);
+	assert_string_equal(err.text, "--data: the value is too long, or not text in UTF-8");
+	tree__free(t);
+}
+
 /* ------------------------------------------------------------------------------------------------
  * Dumping
  */
@@ -420,6 +450,7 @@ int main(void)
 		cmocka_unit_test(overrides_find_their_place),
 		cmocka_unit_test(overrides_that_fail_change_nothing),
 		cmocka_unit_test(override_places_are_the_command_line),
+		cmocka_unit_test(texts_are_set_as_they_are),
 		cmocka_unit_test(any_text_survives_dump_and_load),
 		cmocka_unit_test(memory_may_run_out),
 	};
