@@ -5,6 +5,7 @@
 #include "core/main/args.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,10 +100,14 @@ static const char *nearest_verb(const struct args_verb *verbs, const char *word)
 	return best;
 }
 
-static int usage(const struct args_verb *v, const char *fmt, const char *what)
+__attribute__((format(printf, 2, 3))) static int usage(const struct args_verb *v, const char *fmt, ...)
 {
+	va_list ap;
+
 	fprintf(stderr, "decima %s: ", v->name);
-	fprintf(stderr, fmt, what);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
 	fprintf(stderr, "; see decima %s --help\n", v->name);
 	return -EINVAL;
 }
