@@ -2,7 +2,8 @@
 /*
  * fuzz/fuzz_elf.c - ELF files of anybody: symbols, build id, segments, minidebuginfo
  *
- * The input is the file. Whatever it says, ranges are answered within it, names end, and memory stays within the limits.
+ * The input is the file. Whatever it says, ranges are answered within it, names end, and memory
+ * stays within the limits.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -15,7 +15,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const uint8_t *split = size ? memmem(data, size, "\n%", 2) : NULL;
-	struct dcm_str text = { (const char *)data, (uint32_t)(split ? split + 1 - data : (ptrdiff_t)size) };
+	struct dcm_str text = { (const char *)data,
+				(uint32_t)(split ? split + 1 - data : (ptrdiff_t)size) };
 	struct dcm_str modules = STR("");
 	struct kallsyms *t = NULL;
 

@@ -2,8 +2,8 @@
 /*
  * fuzz/fuzz_perf_map.c - perf maps of anybody
  *
- * The input is the file, fed in pieces whose size its first byte gives. Ranges must come out in order and apart, every
- * line must be counted, and memory must stay within the bound.
+ * The input is the file, fed in pieces whose size its first byte gives. Ranges must come out in
+ * order and apart, every line must be counted, and memory must stay within the bound.
  */
 #include <stdlib.h>
 #include <string.h>

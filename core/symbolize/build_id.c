@@ -2,11 +2,12 @@
 /*
  * core/symbolize/build_id.c - the GNU build id of an ELF file
  *
- * Looked for in the segments of notes first, because these are what a stripped or running file has for sure, then in
- * sections of notes. At most NOTE_MAX_BYTES of each are read: the linker puts the build id among small notes, and
- * what is larger holds other things (systemtap probes, annobin).
+ * Looked for in the segments of notes first, because these are what a stripped or running file has
+ * for sure, then in sections of notes. At most NOTE_MAX_BYTES of each are read: the linker puts the
+ * build id among small notes, and what is larger holds other things (systemtap probes, annobin).
  *
- * Threads: none shared. Sources: gABI (note section); elf_getnote's rule that notes of alignment 8 pad to 8.
+ * Threads: none shared. Sources: gABI (note section); elf_getnote's rule that notes of alignment 8
+ * pad to 8.
  */
 #include "core/symbolize/elf.h"
 

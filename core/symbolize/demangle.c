@@ -2,15 +2,18 @@
 /*
  * core/symbolize/demangle.c - names of C++ and Rust as people write them
  *
- * libiberty's callback interface prints the name in pieces, so nothing is allocated here and its output can be
- * stopped. That matters: back references let a name of a few hundred bytes expand to 2^100. The callback returns
- * nothing, so it leaves by longjmp when the room is used up. libiberty holds no memory at that moment, with one
- * exception: Rust's punycode identifiers are printed from a block, in one piece that is not ASCII; such a piece
- * is cut and the next one jumps. DMGL_NO_RECURSE_LIMIT stays off, so depth and stack are bounded too (names of more
- * than 1024 bytes are then not demangled as C++, as in c++filt).
+ * libiberty's callback interface prints the name in pieces, so nothing is allocated here and its
+ * output can be stopped. That matters: back references let a name of a few hundred bytes expand to
+ * 2^100. The callback returns nothing, so it leaves by longjmp when the room is used up. libiberty
+ * holds no memory at that moment, with one exception: Rust's punycode identifiers are printed from
+ * a block, in one piece that is not ASCII; such a piece is cut and the next one jumps.
+ * DMGL_NO_RECURSE_LIMIT stays off, so depth and stack are bounded too (names of more than 1024
+ * bytes are then not demangled as C++, as in c++filt).
  *
- * Licence: libiberty's demanglers may be linked into anything (their exceptions to the GPL and LGPL say so).
- * Threads: any. Sources: libiberty (demangle.h, cp-demangle.c, rust-demangle.c), Itanium C++ ABI 5.1, Rust RFC 2603.
+ * Licence: libiberty's demanglers may be linked into anything (their exceptions to the GPL and LGPL
+ * say so).
+ * Threads: any. Sources: libiberty (demangle.h, cp-demangle.c, rust-demangle.c), Itanium C++ ABI
+ * 5.1, Rust RFC 2603.
  */
 #include "core/symbolize/demangle.h"
 

@@ -8,9 +8,9 @@
  * version behind '@' is cut in any case.
  *
  * Any thread; nothing is shared, nothing is allocated. Names come from foreign files: input of more
- * than DEMANGLE_MAX_INPUT bytes is left as it is, output beyond the caller's room is cut and ends in
- * "...", and the time is bounded by the output. A call may need 1 MiB of stack (435 bytes a level
- * were measured, of 2048 at most).
+ * than DEMANGLE_MAX_INPUT bytes is left as it is, output beyond the caller's room is cut and ends
+ * in "...", and the time is bounded by the output. A call may need 1 MiB of stack (435 bytes a
+ * level were measured, of 2048 at most).
  */
 #ifndef DECIMA_SYMBOLIZE_DEMANGLE_H
 #define DECIMA_SYMBOLIZE_DEMANGLE_H

@@ -81,6 +81,14 @@ const struct elf_text *elf_collect__text_at(const struct elf_collect *c, uint64_
 	return lo > 0 && vaddr < c->text.v[lo - 1].end ? &c->text.v[lo - 1] : NULL;
 }
 
+bool elf_collect__may_see(struct elf_collect *c, uint64_t n)
+{
+	if (n > c->limits.max_symbols - c->n_seen)
+		return false;
+	c->n_seen += n;
+	return true;
+}
+
 int elf_collect__name(struct elf_collect *c, const char *prefix, struct dcm_str name, uint32_t *ret_offset)
 {
 	uint64_t held = c->functions.n * sizeof(*c->functions.v) + c->names.n;
@@ -98,7 +106,8 @@ int elf_collect__name(struct elf_collect *c, const char *prefix, struct dcm_str 
 	return 0;
 }
 
-int elf_collect__add(struct elf_collect *c, const struct elf_function *fn, const char *prefix, struct dcm_str name)
+int elf_collect__add(struct elf_collect *c, const struct elf_function *fn, const char *prefix,
+		     struct dcm_str name)
 {
 	struct elf_function copy = *fn;
 	int rc = elf_collect__name(c, prefix, name, &copy.name);
@@ -108,7 +117,8 @@ int elf_collect__add(struct elf_collect *c, const struct elf_function *fn, const
 	return vec__push(&c->functions, copy) ? 0 : -ENOMEM;
 }
 
-int elf_strings__init(struct elf_strings *s, const struct elf_file *f, uint64_t offset, uint64_t bytes, size_t size)
+int elf_strings__init(struct elf_strings *s, const struct elf_file *f, uint64_t offset,
+		      uint64_t bytes, size_t size)
 {
 	*s = (struct elf_strings){ .file = f, .offset = offset, .bytes = bytes, .size = size };
 	if (!elf_file__holds(f, offset, bytes))
@@ -125,31 +135,43 @@ void elf_strings__fini(struct elf_strings *s)
 	s->data = NULL;
 }
 
+static int move_window(struct elf_strings *s, uint64_t at)
+{
+	size_t n = s->bytes - at < s->size ? (size_t)(s->bytes - at) : s->size;
+	const char *last;
+	int rc;
+
+	s->n = 0;
+	rc = elf_file__read(s->file, s->data, n, s->offset + at);
+	if (rc)
+		return rc;
+	s->at = at;
+	s->n = n;
+	last = memrchr(s->data, 0, n);
+	s->terminated = last ? at + (uint64_t)(last + 1 - s->data) : at;
+	return 0;
+}
+
 int elf_strings__get(struct elf_strings *s, uint64_t at, struct dcm_str *ret)
 {
-	const char *from, *end;
-	int rc;
+	const char *from;
 
 	if (at >= s->bytes)
 		return -ENODATA;
-	if (at >= s->at && at - s->at < s->n) {
-		from = s->data + (at - s->at);
-		end = memchr(from, 0, s->n - (size_t)(at - s->at));
-		if (end) {
-			*ret = (struct dcm_str){ from, (uint32_t)(end - from) };
-			return 0;
-		}
+	if (at < s->at || at - s->at >= s->n ||
+	    (at >= s->terminated && s->at + s->n - at < s->size / 4 && s->at + s->n < s->bytes)) {
+		int rc = move_window(s, at);
+
+		if (rc)
+			return rc;
 	}
-	s->n = 0;
-	s->at = at;
-	rc = elf_file__read(s->file, s->data, s->bytes - at < s->size ? (size_t)(s->bytes - at) : s->size,
-			    s->offset + at);
-	if (rc)
-		return rc;
-	s->n = s->bytes - at < s->size ? (size_t)(s->bytes - at) : s->size;
-	end = memchr(s->data, 0, s->n);
-	if (!end)
+	/*
+	 * What begins behind the last NUL is too long, or has no end; told without looking at it,
+	 * so that a table without a NUL costs one pass and not one for each symbol.
+	 */
+	if (at >= s->terminated)
 		return -ENODATA;
-	*ret = (struct dcm_str){ s->data, (uint32_t)(end - s->data) };
+	from = s->data + (at - s->at);
+	*ret = (struct dcm_str){ from, (uint32_t)strlen(from) };
 	return 0;
 }

@@ -2,9 +2,10 @@
 /*
  * core/symbolize/elf_file.c - the headers of an ELF file, of both classes in one shape
  *
- * Why not libelf: elf_begin() on a descriptor reads or maps whole sections before a caller can say how much is too
- * much, and a section of a hostile file may claim anything. What is needed here is three fixed structs, so they are
- * read by hand, in pieces, each checked against the size of the file first.
+ * Why not libelf: elf_begin() on a descriptor reads or maps whole sections before a caller can say
+ * how much is too much, and a section of a hostile file may claim anything. What is needed here is
+ * three fixed structs, so they are read by hand, in pieces, each checked against the size of the
+ * file first.
  *
  * Threads: none shared. Limits: ELF_MAX_SEGMENTS, ELF_MAX_SECTIONS, 1 MiB of section names.
  * Sources: System V gABI (elf header, sections, program header), <elf.h>.
@@ -74,16 +75,16 @@ static void section_from(const struct elf_file *f, const void *raw, struct elf_s
 		Elf64_Shdr s;
 
 		memcpy(&s, raw, sizeof(s));
-		*ret = (struct elf_section){ s.sh_name,	 s.sh_type, s.sh_link,	 s.sh_info,
-					     s.sh_flags, s.sh_addr, s.sh_offset, s.sh_size,
-					     s.sh_entsize };
+		*ret = (struct elf_section){ s.sh_name,	  s.sh_type,  s.sh_link,
+					     s.sh_info,	  s.sh_flags, s.sh_addr,
+					     s.sh_offset, s.sh_size,  s.sh_entsize };
 	} else {
 		Elf32_Shdr s;
 
 		memcpy(&s, raw, sizeof(s));
-		*ret = (struct elf_section){ s.sh_name,	 s.sh_type, s.sh_link,	 s.sh_info,
-					     s.sh_flags, s.sh_addr, s.sh_offset, s.sh_size,
-					     s.sh_entsize };
+		*ret = (struct elf_section){ s.sh_name,	  s.sh_type,  s.sh_link,
+					     s.sh_info,	  s.sh_flags, s.sh_addr,
+					     s.sh_offset, s.sh_size,  s.sh_entsize };
 	}
 }
 
@@ -149,7 +150,9 @@ static int read_segments(struct elf_file *f, const struct tables *t)
 	return 0;
 }
 
-/* Counts that do not fit the file header stand in section 0 (gABI, e_shnum, e_shstrndx, e_phnum). */
+/*
+ * Counts that do not fit the file header stand in section 0 (gABI, e_shnum, e_shstrndx, e_phnum).
+ */
 static int read_section_zero(const struct elf_file *f, struct tables *t)
 {
 	uint32_t size = f->is_64 ? sizeof(Elf64_Shdr) : sizeof(Elf32_Shdr);

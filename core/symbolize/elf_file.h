@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/symbolize/elf_file.h - the headers of an ELF file, of both classes in one shape; private to this folder
+ * core/symbolize/elf_file.h - the headers of an ELF file, of both classes in one shape; private to
+ * this folder
  *
- * Headers are read and checked at open; contents are read on demand through elf_file__read(), from a descriptor or from
- * memory. Section headers that lie outside of the file count as none: what runs needs only the segments.
+ * Headers are read and checked at open; contents are read on demand through elf_file__read(), from
+ * a descriptor or from memory. Section headers that lie outside of the file count as none: what
+ * runs needs only the segments.
  */
 #ifndef DECIMA_SYMBOLIZE_ELF_FILE_H
 #define DECIMA_SYMBOLIZE_ELF_FILE_H
@@ -28,7 +30,7 @@ struct elf_section {
 };
 
 struct elf_file {
-	int fd;		   /* borrowed; -1: `memory` is read */
+	int fd; /* borrowed; -1: `memory` is read */
 	const uint8_t *memory;
 	uint64_t bytes;
 	bool is_64;
@@ -43,8 +45,8 @@ struct elf_file {
 };
 
 /*
- * Fills *f, which is to be fini()ed in any case. -ENOEXEC: no ELF file, a foreign byte order, or headers outside of
- * the file; -EIO, -ENOMEM.
+ * Fills *f, which is to be fini()ed in any case. -ENOEXEC: no ELF file, a foreign byte order, or
+ * headers outside of the file; -EIO, -ENOMEM.
  */
 int elf_file__open(struct elf_file *f, int fd);
 int elf_file__open_memory(struct elf_file *f, const uint8_t *data, size_t n);

@@ -2,12 +2,14 @@
 /*
  * core/symbolize/elf_minidebug.c - the symbol table inside .gnu_debugdata
  *
- * Distributions of the Fedora family strip .symtab into an xz-compressed ELF file that stays in the binary as the
- * section .gnu_debugdata. It is decompressed in memory, within bounds, and read like any other ELF file; its addresses
- * are those of the outer one.
+ * Distributions of the Fedora family strip .symtab into an xz-compressed ELF file that stays in the
+ * binary as the section .gnu_debugdata. It is decompressed in memory, within bounds, and read like
+ * any other ELF file; its addresses are those of the outer one.
  *
- * A file without it, or with one that does not decompress, adds nothing: what .dynsym named still stands.
- * Threads: none shared. Limits: MAX_COMPRESSED, MAX_PLAIN, MAX_DECODER of memory for the decoder's dictionary.
+ * A file without it, or with one that does not decompress, adds nothing: what .dynsym named still
+ * stands.
+ * Threads: none shared. Limits: MAX_COMPRESSED, MAX_PLAIN, MAX_DECODER of memory for the decoder's
+ * dictionary.
  * Sources: GDB manual, "MiniDebugInfo".
  */
 #include <elf.h>

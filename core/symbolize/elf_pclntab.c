@@ -2,19 +2,21 @@
 /*
  * core/symbolize/elf_pclntab.c - function names of stripped Go programs
  *
- * Go's runtime needs names for its own tracebacks, so .gopclntab stays in every program, stripped or not. Its four
- * layouts (Go 1.2, 1.16, 1.18, 1.20) differ in the width of the entries and in where the parts begin:
+ * Go's runtime needs names for its own tracebacks, so .gopclntab stays in every program, stripped
+ * or not. Its four layouts (Go 1.2, 1.16, 1.18, 1.20) differ in the width of the entries and in
+ * where the parts begin:
  *
  *	1.2   header, nfunc, [pc, offset]..; a function's record and its name are offsets from the table's start
  *	1.16  header, nfunc, nfiles, 5 offsets of parts; names and records have parts of their own
  *	1.18  the same with textStart before the offsets; pcs are 32-bit offsets from there
  *	1.20  the same as 1.18
  *
- * textStart is written at load time in position-independent programs (its value is then in a relocation), and not at
- * all since Go 1.26, where the module's own record has it. Where neither tells it, the start of .text is it only if
- * the program starts in Go code: linked by the system's linker, C comes first, and every name would be wrong.
+ * textStart is written at load time in position-independent programs (its value is then in a
+ * relocation), and not at all since Go 1.26, where the module's own record has it. Where neither
+ * tells it, the start of .text is it only if the program starts in Go code: linked by the system's
+ * linker, C comes first, and every name would be wrong.
  *
- * Threads: none shared. Limits: MAX_TABLE_BYTES, MAX_RELOCATIONS, struct elf_limits.
+ * Threads: none shared. Limits: MAX_TABLE_BYTES, struct elf_limits.
  * Sources: Go's src/runtime/symtab.go (pcHeader, moduledata), src/debug/gosym/pclntab.go.
  */
 #include <elf.h>
@@ -28,7 +30,6 @@
 
 enum {
 	MAX_TABLE_BYTES = 128 << 20, /* the largest Go programs have some 40 MiB */
-	MAX_RELOCATIONS = 8 << 20,
 	RELOCATIONS_AT_ONCE = 1024,
 	MAX_NAME = 64 << 10,
 	MODULE_TEXT = 176 /* offset of moduledata.text; six slices, three words before it */
@@ -40,9 +41,9 @@ struct pclntab {
 	const uint8_t *data; /* [n] */
 	uint64_t n;
 	enum version version;
-	unsigned pointer; /* bytes of one: 4 or 8 */
+	unsigned pointer;			/* bytes of one: 4 or 8 */
 	uint64_t n_functions, names, functions; /* the latter two: where these parts begin */
-	uint64_t text;	  /* what 1.18's pcs are counted from */
+	uint64_t text;				/* what 1.18's pcs are counted from */
 };
 
 /* --- numbers in the table; false outside of it --- */
@@ -64,13 +65,14 @@ static bool get_word(const struct pclntab *t, unsigned index, uint64_t *ret)
 /* --- where Go's text begins --- */
 
 /* The addend of a relative relocation of that address. */
-static int relocated(const struct elf_file *f, const struct elf_section *s, uint64_t address, uint64_t *ret)
+static int relocated(struct elf_collect *c, const struct elf_file *f, const struct elf_section *s,
+		     uint64_t address, uint64_t *ret)
 {
 	uint32_t relative = f->machine == EM_AARCH64 ? R_AARCH64_RELATIVE : R_X86_64_RELATIVE;
 	uint64_t n = s->bytes / sizeof(Elf64_Rela);
 	CLEANUP(mem__freep) Elf64_Rela *raw = NULL;
 
-	if (n > MAX_RELOCATIONS || !elf_file__holds(f, s->offset, s->bytes))
+	if (!elf_file__holds(f, s->offset, s->bytes) || !elf_collect__may_see(c, n))
 		return -ENODATA;
 	raw = malloc(RELOCATIONS_AT_ONCE * sizeof(*raw));
 	if (!raw)
@@ -92,7 +94,8 @@ static int relocated(const struct elf_file *f, const struct elf_section *s, uint
 }
 
 /* The pointer that will stand at an offset of a section once the program is loaded. */
-static int pointer_at(const struct elf_file *f, const struct elf_section *s, uint64_t offset, uint64_t *ret)
+static int pointer_at(struct elf_collect *c, const struct elf_file *f, const struct elf_section *s,
+		      uint64_t offset, uint64_t *ret)
 {
 	int rc = -ENODATA;
 
@@ -102,7 +105,7 @@ static int pointer_at(const struct elf_file *f, const struct elf_section *s, uin
 		const struct elf_section *r = &f->sections[i];
 
 		if (r->type == SHT_RELA && (r->flags & SHF_ALLOC))
-			rc = relocated(f, r, s->addr + offset, ret);
+			rc = relocated(c, f, r, s->addr + offset, ret);
 	}
 	return rc == -ENODATA ? elf_file__read(f, ret, sizeof(*ret), s->offset + offset) : rc;
 }
@@ -115,20 +118,21 @@ static bool is_text(const struct elf_collect *c, uint64_t address)
 }
 
 /* Go's text by one of the three ways that the head of the file names, or -ENODATA. */
-static int find_text(const struct elf_collect *c, const struct elf_file *f, const struct elf_section *table,
-		     struct pclntab *t)
+static int find_text(struct elf_collect *c, const struct elf_file *f,
+		     const struct elf_section *table, struct pclntab *t)
 {
-	const struct elf_section *module = elf_file__section(f, ".go.module"), *text = elf_file__section(f, ".text");
+	const struct elf_section *module = elf_file__section(f, ".go.module"),
+				 *text = elf_file__section(f, ".text");
 	uint64_t header = 0;
 	int rc;
 
-	rc = pointer_at(f, table, 8 + 2 * sizeof(uint64_t), &t->text);
+	rc = pointer_at(c, f, table, 8 + 2 * sizeof(uint64_t), &t->text);
 	if (rc == 0 && is_text(c, t->text))
 		return 0;
 	if (rc == -ENOMEM)
 		return rc;
-	if (module && pointer_at(f, module, 0, &header) == 0 && header == table->addr) {
-		rc = pointer_at(f, module, MODULE_TEXT, &t->text);
+	if (module && pointer_at(c, f, module, 0, &header) == 0 && header == table->addr) {
+		rc = pointer_at(c, f, module, MODULE_TEXT, &t->text);
 		if (rc == -ENOMEM || (rc == 0 && is_text(c, t->text)))
 			return rc;
 	}
@@ -186,7 +190,9 @@ static bool read_header(struct pclntab *t)
 
 /* --- functions --- */
 
-/* Entry i of the list: its pc, and where its record lies; the last one (n_functions) has a pc only. */
+/*
+ * Entry i of the list: its pc, and where its record lies; the last one (n_functions) has a pc only.
+ */
 static bool entry(const struct pclntab *t, uint64_t i, uint64_t *ret_pc, uint64_t *ret_record)
 {
 	unsigned width = t->version == GO_1_18 ? 4 : t->pointer;
@@ -251,7 +257,8 @@ static int add_functions(struct elf_collect *c, const struct pclntab *t)
 		if ((c->functions.n + 1) * sizeof(*c->functions.v) + c->names.n > c->limits.max_bytes)
 			return -EFBIG;
 		rc = elf_collect__add(c,
-				      &(struct elf_function){ pc, next < text->end ? next : text->end, text->end, 0, rank },
+				      &(struct elf_function){ pc, next < text->end ? next : text->end,
+							      text->end, 0, rank },
 				      "", name);
 		if (rc)
 			return rc;
@@ -265,8 +272,10 @@ static const struct elf_section *find_table(const struct elf_file *f)
 
 	if (!s)
 		s = elf_file__section(f, ".data.rel.ro.gopclntab");
-	return s && s->type != SHT_NOBITS && s->bytes <= MAX_TABLE_BYTES && elf_file__holds(f, s->offset, s->bytes) ? s
-														   : NULL;
+	return s && s->type != SHT_NOBITS && s->bytes <= MAX_TABLE_BYTES &&
+			       elf_file__holds(f, s->offset, s->bytes)
+		       ? s
+		       : NULL;
 }
 
 int elf_pclntab__collect(struct elf_collect *c, const struct elf_file *f)
@@ -286,9 +295,8 @@ int elf_pclntab__collect(struct elf_collect *c, const struct elf_file *f)
 		return rc;
 	t.data = data;
 	t.n = s->bytes;
-	if (!read_version(&t) || !read_header(&t) || t.n_functions > c->limits.max_symbols - c->n_seen)
+	if (!read_version(&t) || !read_header(&t) || !elf_collect__may_see(c, t.n_functions))
 		return 0;
-	c->n_seen += t.n_functions;
 	if (t.version == GO_1_18) {
 		rc = t.pointer == 8 ? find_text(c, f, s, &t) : -ENODATA;
 		if (rc < 0 || (rc == 1 && !starts_in_go(&t, f->entry)))

@@ -2,12 +2,14 @@
 /*
  * core/symbolize/elf_plt.c - names of PLT stubs
  *
- * A stub jumps through a slot of the GOT, and a relocation says whose address the loader puts there. So the stub is
- * decoded, and its slot looked up among the relocations: the name is then exact, whatever order the linker chose.
- * What cannot be decoded (the first entry, retpolines, other machines) is "[plt]"; the whole section always is, so
- * that no neighbour (_init lies just before .plt) names it.
+ * A stub jumps through a slot of the GOT, and a relocation says whose address the loader puts
+ * there. So the stub is decoded, and its slot looked up among the relocations: the name is then
+ * exact, whatever order the linker chose. What cannot be decoded (the first entry, retpolines,
+ * other machines) is "[plt]"; the whole section always is, so that no neighbour (_init lies just
+ * before .plt) names it.
  *
- * Threads: none shared. Limits: MAX_RELOCATIONS looked at, MAX_PLT_BYTES of code decoded.
+ * Threads: none shared. Limits: MAX_PLT_BYTES, MAX_STUBS, relocations count as symbols of struct
+ * elf_limits.
  * Sources: x86-64 psABI, "Procedure Linkage Table" and its IBT variant (appendix).
  */
 #include <elf.h>
@@ -20,10 +22,10 @@
 #include "core/symbolize/elf_collect.h"
 
 enum {
-	MAX_RELOCATIONS = 8 << 20,
-	MAX_PLT_BYTES = 16 << 20,
+	MAX_PLT_BYTES = 16 << 20, /* of one section */
+	MAX_STUBS = 1 << 18, /* whose names are looked up, of one file; the largest have some 50,000 */
 	RELOCATIONS_AT_ONCE = 2048,
-	NAME_MAX_BYTES = 4096 /* a longer name is not worth a larger window: stubs come in no order */
+	NAMES_AT_ONCE = 16 << 10 /* bytes; stubs come in no order, so a larger window is not worth it */
 };
 
 struct slot {
@@ -34,6 +36,7 @@ struct slot {
 struct slots {
 	VEC(struct slot) all; /* by address */
 	const struct elf_section *symbols;
+	uint32_t n_stubs; /* looked up so far */
 };
 
 static int by_address(const void *a, const void *b)
@@ -43,13 +46,15 @@ static int by_address(const void *a, const void *b)
 	return (x->address > y->address) - (x->address < y->address);
 }
 
-static int read_relocations(const struct elf_file *f, const struct elf_section *s, struct slots *ret)
+static int read_relocations(struct elf_collect *c, const struct elf_file *f,
+			    const struct elf_section *s, struct slots *ret)
 {
 	uint64_t n = s->bytes / sizeof(Elf64_Rela);
 	Elf64_Rela *raw;
 	int rc = 0;
 
-	if (!elf_file__holds(f, s->offset, s->bytes) || n > MAX_RELOCATIONS)
+	/* Stubs without a name are better than no names at all. */
+	if (!elf_file__holds(f, s->offset, s->bytes) || !elf_collect__may_see(c, n))
 		return 0;
 	raw = malloc(RELOCATIONS_AT_ONCE * sizeof(*raw));
 	if (!raw)
@@ -62,8 +67,8 @@ static int read_relocations(const struct elf_file *f, const struct elf_section *
 			uint32_t type = (uint32_t)ELF64_R_TYPE(raw[i].r_info);
 			struct slot slot = { raw[i].r_offset, (uint32_t)ELF64_R_SYM(raw[i].r_info) };
 
-			if ((type == R_X86_64_GLOB_DAT || type == R_X86_64_JUMP_SLOT) && slot.symbol &&
-			    !vec__push(&ret->all, slot))
+			if ((type == R_X86_64_GLOB_DAT || type == R_X86_64_JUMP_SLOT) &&
+			    slot.symbol && !vec__push(&ret->all, slot))
 				rc = -ENOMEM;
 		}
 	}
@@ -71,7 +76,7 @@ static int read_relocations(const struct elf_file *f, const struct elf_section *
 	return rc;
 }
 
-static int read_slots(const struct elf_file *f, struct slots *ret)
+static int read_slots(struct elf_collect *c, const struct elf_file *f, struct slots *ret)
 {
 	int rc = 0;
 
@@ -81,7 +86,7 @@ static int read_slots(const struct elf_file *f, struct slots *ret)
 		if (s->type == SHT_DYNSYM)
 			ret->symbols = s;
 		if (s->type == SHT_RELA && (s->flags & SHF_ALLOC))
-			rc = read_relocations(f, s, ret);
+			rc = read_relocations(c, f, s, ret);
 	}
 	if (!rc && ret->all.n > 1)
 		qsort(ret->all.v, ret->all.n, sizeof(*ret->all.v), by_address);
@@ -119,7 +124,8 @@ static int slot_name(const struct elf_file *f, const struct slots *slots, struct
 
 	if (slot->symbol >= slots->symbols->bytes / sizeof(sym))
 		return -ENODATA;
-	rc = elf_file__read(f, &sym, sizeof(sym), slots->symbols->offset + (uint64_t)slot->symbol * sizeof(sym));
+	rc = elf_file__read(f, &sym, sizeof(sym),
+			    slots->symbols->offset + (uint64_t)slot->symbol * sizeof(sym));
 	if (!rc)
 		rc = elf_strings__get(names, sym.st_name, ret);
 	return rc ? rc : ret->n ? 0 : -ENODATA;
@@ -127,27 +133,30 @@ static int slot_name(const struct elf_file *f, const struct slots *slots, struct
 
 /* Names the stubs of one section that can be decoded. */
 static int name_stubs(struct elf_collect *c, const struct elf_file *f, const struct elf_section *s,
-		      const struct slots *slots, struct elf_strings *names)
+		      struct slots *slots, struct elf_strings *names)
 {
 	/* Linkers use 16 bytes a stub; .plt.got without IBT has 8. */
 	size_t step = s->entry_bytes == 8 ? 8 : 16;
 	CLEANUP(mem__freep) uint8_t *code = NULL;
 	int rc;
 
-	if (s->bytes > MAX_PLT_BYTES || !elf_file__holds(f, s->offset, s->bytes) || s->addr + s->bytes < s->addr)
+	if (s->bytes > MAX_PLT_BYTES || !elf_file__holds(f, s->offset, s->bytes) ||
+	    s->addr + s->bytes < s->addr || !elf_collect__may_see(c, s->bytes / step))
 		return 0;
 	code = malloc(s->bytes + 1);
 	if (!code)
 		return -ENOMEM;
 	rc = elf_file__read(f, code, s->bytes, s->offset);
-	for (size_t at = 0; at + step <= s->bytes && !rc; at += step) {
+	for (size_t at = 0; at + step <= s->bytes && slots->n_stubs < MAX_STUBS && !rc; at += step) {
 		uint64_t address = s->addr + at, target = stub_slot(code + at, step, address);
 		const struct slot *slot = target ? find_slot(slots, target) : NULL;
-		struct elf_function stub = { address, address + step, s->addr + s->bytes, 0, ELF_RANK_PLT };
+		struct elf_function stub = { address, address + step, s->addr + s->bytes, 0,
+					     ELF_RANK_PLT };
 		struct dcm_str name;
 
 		if (!slot)
 			continue;
+		slots->n_stubs++;
 		rc = slot_name(f, slots, names, slot, &name);
 		if (rc == -ENODATA)
 			rc = 0;
@@ -185,11 +194,11 @@ int elf_plt__collect(struct elf_collect *c, const struct elf_file *f)
 
 	if (rc || !any || !f->is_64 || f->machine != EM_X86_64)
 		return rc;
-	rc = read_slots(f, &slots);
+	rc = read_slots(c, f, &slots);
 	if (rc || !slots.all.n || !slots.symbols || slots.symbols->link >= f->n_sections)
 		goto out;
 	table = &f->sections[slots.symbols->link];
-	rc = elf_strings__init(&names, f, table->offset, table->bytes, NAME_MAX_BYTES);
+	rc = elf_strings__init(&names, f, table->offset, table->bytes, NAMES_AT_ONCE);
 	for (uint32_t i = 0; i < f->n_sections && !rc; i++) {
 		const struct elf_section *s = &f->sections[i];
 		const struct elf_text *t = elf_collect__text_at(c, s->addr);

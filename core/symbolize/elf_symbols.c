@@ -2,11 +2,13 @@
 /*
  * core/symbolize/elf_symbols.c - chooses among names, flattens, and answers
  *
- * Gathered functions overlap: aliases, nested ranges, labels without a size. They are put in the order of their start;
- * of those with the same range the best name stays (elf_rank, then fewer leading underscores, no suffix behind a dot,
- * the shorter, the first in byte order: the same whatever order the table had). A label without a size ends at the next
- * start or its section's end, and counts only outside of functions that have one. A sweep with a stack of open
- * functions then cuts the ranges so that they do not overlap, the innermost winning. A lookup is one binary search.
+ * Gathered functions overlap: aliases, nested ranges, labels without a size. They are put in the
+ * order of their start; of those with the same range the best name stays (elf_rank, then fewer
+ * leading underscores, no suffix behind a dot, the shorter, the first in byte order: the same
+ * whatever order the table had). A label without a size ends at the next start or its section's
+ * end, and counts only outside of functions that have one. A sweep with a stack of open functions
+ * then cuts the ranges so that they do not overlap, the innermost winning. A lookup is one binary
+ * search.
  *
  * Threads: a finished table is constant. Limits: struct elf_limits.
  */
@@ -25,10 +27,7 @@
 
 #define NO_NAME UINT32_MAX
 
-enum {
-	DEFAULT_MAX_BYTES = 256 << 20,
-	DEFAULT_MAX_SYMBOLS = 16 << 20
-};
+enum { DEFAULT_MAX_BYTES = 256 << 20, DEFAULT_MAX_SYMBOLS = 16 << 20 };
 
 struct load {
 	uint64_t offset, bytes, vaddr;
@@ -80,7 +79,10 @@ static int better(const struct elf_function *a, const struct elf_function *b, co
 	return strcmp(y, x);
 }
 
-/* Of those that start together the longest comes first, so that the sweep opens the shorter one inside of it. */
+/*
+ * Of those that start together the longest comes first, so that the sweep opens the shorter one
+ * inside of it.
+ */
 static int by_range(const void *a, const void *b)
 {
 	const struct elf_function *x = a, *y = b;
@@ -273,8 +275,8 @@ static int read_loads(struct elf_symbols *t, const struct elf_file *f)
 			const struct elf_segment *p = &f->segments[i];
 
 			if (p->type == PT_LOAD && !(p->flags & PF_X) == !executable)
-				t->loads[t->n_loads++] =
-					(struct load){ p->offset, p->file_bytes, p->vaddr };
+				t->loads[t->n_loads++] = (struct load){ p->offset, p->file_bytes,
+									p->vaddr };
 		}
 	}
 	return 0;
@@ -305,7 +307,8 @@ static int load(int fd, const struct elf_limits *limits, struct elf_symbols *t)
 	return rc;
 }
 
-int elf__load(int fd, const struct elf_limits *limits, struct elf_symbols **ret_symbols, struct dcm_error *err)
+int elf__load(int fd, const struct elf_limits *limits, struct elf_symbols **ret_symbols,
+	      struct dcm_error *err)
 {
 	CLEANUP(elf__freep) struct elf_symbols *t = NEW(struct elf_symbols);
 	int rc = t ? load(fd, limits, t) : -ENOMEM;
@@ -317,7 +320,8 @@ int elf__load(int fd, const struct elf_limits *limits, struct elf_symbols **ret_
 	case -ENOMEM:
 		return error__nomem(err);
 	case -ENOEXEC:
-		return error__set(err, rc, "not a little-endian ELF file, or a damaged one: no names from it");
+		return error__set(
+			err, rc, "not a little-endian ELF file, or a damaged one: no names from it");
 	case -EFBIG:
 		return error__set(err, rc, "more symbols than are read of one file: no names from it");
 	default:

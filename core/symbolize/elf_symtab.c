@@ -2,14 +2,17 @@
 /*
  * core/symbolize/elf_symtab.c - the functions of .symtab and .dynsym
  *
- * The table is streamed; what is a function is kept with its name's offset. Then the kept ones are put in the order of
- * their names and the name table is streamed past them, so that memory follows what is kept, not what the file claims.
+ * The table is streamed; what is a function is kept with its name's offset. Then the kept ones are
+ * put in the order of their names and the name table is streamed past them, so that memory follows
+ * what is kept, not what the file claims.
  *
- * Kept are FUNC and GNU_IFUNC, and labels without a type that lie in code (hand-written assembly: _start). Left out:
- * anything in a PLT section (elf_plt.c names these), mapping symbols of ARM and RISC-V ($x), assembler temporaries
- * (.L) and annobin's markers, and, where there are no sections to bound them, symbols without a size.
+ * Kept are FUNC and GNU_IFUNC, and labels without a type that lie in code (hand-written assembly:
+ * _start). Left out: anything in a PLT section (elf_plt.c names these), mapping symbols of ARM and
+ * RISC-V ($x), assembler temporaries (.L) and annobin's markers, and, where there are no sections
+ * to bound them, symbols without a size.
  *
- * Threads: none shared. Sources: gABI (symbol table), "ELF for the Arm 64-bit Architecture" 5.5.4 (mapping symbols).
+ * Threads: none shared. Sources: gABI (symbol table), "ELF for the Arm 64-bit Architecture" 5.5.4
+ * (mapping symbols).
  */
 #include <elf.h>
 #include <errno.h>
@@ -21,7 +24,7 @@
 
 enum {
 	SYMBOLS_AT_ONCE = 2048,
-	NAMES_AT_ONCE = 256 << 10 /* bytes; also the longest name that is kept */
+	NAMES_AT_ONCE = 256 << 10 /* bytes; a quarter is the longest name that is kept */
 };
 
 /* An entry of either class. */
@@ -40,8 +43,12 @@ static Elf64_Sym symbol_at(const struct elf_file *f, const uint8_t *raw)
 	return s;
 }
 
-/* Fills *ret and returns true when the entry is a function that is wanted; its name is still an offset in the file. */
-static bool wanted(const struct elf_collect *c, const struct elf_file *f, const Elf64_Sym *s, struct elf_function *ret)
+/*
+ * Fills *ret and returns true when the entry is a function that is wanted; its name is still an
+ * offset in the file.
+ */
+static bool wanted(const struct elf_collect *c, const struct elf_file *f, const Elf64_Sym *s,
+		   struct elf_function *ret)
 {
 	unsigned type = ELF64_ST_TYPE(s->st_info);
 	bool function = type == STT_FUNC || type == STT_GNU_IFUNC;
@@ -61,9 +68,9 @@ static bool wanted(const struct elf_collect *c, const struct elf_file *f, const 
 
 	uint32_t rank = (ELF64_ST_BIND(s->st_info) == STB_LOCAL ? ELF_RANK_LOCAL : ELF_RANK_GLOBAL) |
 			(function ? ELF_RANK_FUNCTION : 0) | (s->st_size ? ELF_RANK_SIZED : 0);
-	uint64_t end = s->st_size == 0 ? 0
+	uint64_t end = s->st_size == 0			? 0
 		       : s->st_size > text->end - start ? text->end
-							 : start + s->st_size;
+							: start + s->st_size;
 
 	*ret = (struct elf_function){ start, end, text->end, s->st_name, rank };
 	return true;
@@ -76,9 +83,8 @@ static int read_entries(struct elf_collect *c, const struct elf_file *f, const s
 	uint8_t *raw;
 	int rc = 0;
 
-	if (n > c->limits.max_symbols - c->n_seen)
+	if (!elf_collect__may_see(c, n))
 		return -EFBIG;
-	c->n_seen += n;
 	raw = malloc(SYMBOLS_AT_ONCE * size);
 	if (!raw)
 		return -ENOMEM;
@@ -150,8 +156,8 @@ static int read_names(struct elf_collect *c, size_t from, struct elf_strings *st
 	return rc;
 }
 
-int elf_symtab__collect(struct elf_collect *c, const struct elf_file *f, const struct elf_section *table,
-			uint32_t *ret_n)
+int elf_symtab__collect(struct elf_collect *c, const struct elf_file *f,
+			const struct elf_section *table, uint32_t *ret_n)
 {
 	size_t from = c->functions.n;
 	const struct elf_section *names;

@@ -2,7 +2,8 @@
 /*
  * core/symbolize/file_table.c - files by build id, and their symbol tables within a bound
  *
- * Chains in a fixed number of buckets, because entries go (base's hindex cannot forget), and one list by last use.
+ * Chains in a fixed number of buckets, because entries go (base's hindex cannot forget), and one
+ * list by last use.
  * Threads: the owner's lock. Limits: max_bytes, FILE_TABLE_MAX_FILES.
  */
 #include "core/symbolize/file_table.h"

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/symbolize/file_table.h - files by build id, and their symbol tables within a bound; private to this folder
+ * core/symbolize/file_table.h - files by build id, and their symbol tables within a bound; private
+ * to this folder
  *
- * An entry stays when its table was evicted, so that what happened to a file is known; the number of entries is bounded
- * as well. Not thread-safe: its owner locks. Tables are reference-counted and constant, so a reader takes one under the
- * lock and looks names up without it.
+ * An entry stays when its table was evicted, so that what happened to a file is known; the number
+ * of entries is bounded as well. Not thread-safe: its owner locks. Tables are reference-counted and
+ * constant, so a reader takes one under the lock and looks names up without it.
  */
 #ifndef DECIMA_SYMBOLIZE_FILE_TABLE_H
 #define DECIMA_SYMBOLIZE_FILE_TABLE_H
@@ -17,10 +18,7 @@
 
 #include "core/symbolize/elf.h"
 
-enum {
-	FILE_TABLE_MAX_FILES = 1 << 16,
-	FILE_TABLE_BUCKETS = 4096
-};
+enum { FILE_TABLE_MAX_FILES = 1 << 16, FILE_TABLE_BUCKETS = 4096 };
 
 struct symbol_table {
 	_Atomic uint32_t refs;
@@ -35,11 +33,11 @@ enum file_state {
 };
 
 struct file_entry {
-	struct file_entry *next;	 /* in its bucket */
+	struct file_entry *next;	  /* in its bucket */
 	struct file_entry *newer, *older; /* by last use */
 	uint64_t hash;
 	enum file_state state;
-	uint8_t why; /* enum dcm_unnamed */
+	uint8_t why;		    /* enum dcm_unnamed */
 	struct symbol_table *table; /* FILE_READY */
 	uint64_t table_bytes;
 	uint32_t build_id_n;
@@ -64,7 +62,10 @@ struct file_entry *file_table__find(struct file_table *t, struct dcm_str build_i
 struct file_entry *file_table__add(struct file_table *t, struct dcm_str build_id, uint64_t hash);
 void file_table__remove(struct file_table *t, struct file_entry *e);
 
-/* Gives a queued entry its table (taking the reference) and evicts others until the tables fit; never the new one. */
+/*
+ * Gives a queued entry its table (taking the reference) and evicts others until the tables fit;
+ * never the new one.
+ */
 void file_table__set(struct file_table *t, struct file_entry *e, struct symbol_table *table);
 
 /* Takes what elf__load() made; NULL when memory ran out (and frees it). */

@@ -2,9 +2,10 @@
 /*
  * core/symbolize/kallsyms.c - the kernel's own symbols
  *
- * The file (5 MiB and 120,000 lines are usual) is streamed in pieces and parsed line by line. What is kept: a sorted
- * array of addresses, beside it an offset into one block of names and the number of a module. Markers of sections are
- * kept without a name, so that nothing is named past the end of the kernel's text.
+ * The file (5 MiB and 120,000 lines are usual) is streamed in pieces and parsed line by line. What
+ * is kept: a sorted array of addresses, beside it an offset into one block of names and the number
+ * of a module. Markers of sections are kept without a name, so that nothing is named past the end
+ * of the kernel's text.
  *
  * Threads: a finished table is constant. Limits: KALLSYMS_MAX_BYTES of text, MAX_MODULES.
  * Sources: kernel/kallsyms.c (s_show), kernel/module/procfs.c (m_show) of Linux.
@@ -77,7 +78,10 @@ static int hex_digit(char c)
 	return -1;
 }
 
-/* Length of the hexadecimal number at p, which it yields; 0 when there is none of at most 16 digits. */
+/*
+ * Length of the hexadecimal number at p, which it yields; 0 when there is none of at most 16
+ * digits.
+ */
 static size_t parse_hex(const char *p, size_t n, uint64_t *ret)
 {
 	uint64_t v = 0;
@@ -102,8 +106,9 @@ static bool is_end(struct dcm_str name)
 /* Marks of regions that share their address with a function, whose name is the better one. */
 static bool is_mark(struct dcm_str name)
 {
-	return str__eq(name, STR("_text")) || str__eq(name, STR("_stext")) || str__eq(name, STR("_sinittext")) ||
-	       str__ends(name, STR("_text_start")) || str__ends(name, STR("_text_end"));
+	return str__eq(name, STR("_text")) || str__eq(name, STR("_stext")) ||
+	       str__eq(name, STR("_sinittext")) || str__ends(name, STR("_text_start")) ||
+	       str__ends(name, STR("_text_end"));
 }
 
 static uint8_t rank_of(char type, struct dcm_str name)
@@ -227,8 +232,8 @@ static void parse_module(struct kallsyms *t, const char *line, size_t n)
 		size = size * 10 + (uint64_t)(*p - '0');
 	}
 	id = intern__find(&t->module_names, (struct dcm_str){ line, (uint32_t)(space - line) });
-	if (id == INTERN_NONE || parse_hex(at + 3, n - (size_t)(at + 3 - line), &start) == 0 || start == 0 ||
-	    start + size < start)
+	if (id == INTERN_NONE || parse_hex(at + 3, n - (size_t)(at + 3 - line), &start) == 0 ||
+	    start == 0 || start + size < start)
 		return;
 	t->ranges[id] = (struct module_range){ start, start + size };
 }
@@ -257,7 +262,10 @@ static int by_address(const void *a, const void *b)
 	return (x->address > y->address) - (x->address < y->address);
 }
 
-/* True when a is the better one of two with one address: rank, fewer underscores, shorter, byte order. */
+/*
+ * True when a is the better one of two with one address: rank, fewer underscores, shorter, byte
+ * order.
+ */
 static bool better(const struct symbol *a, const struct symbol *b, const char *names)
 {
 	const char *s, *t;
@@ -278,7 +286,10 @@ static bool better(const struct symbol *a, const struct symbol *b, const char *n
 	return ns != nt ? ns < nt : strcmp(s, t) < 0;
 }
 
-/* In order of address, the best of each; returns how many there are. The kernel's own part comes sorted already. */
+/*
+ * In order of address, the best of each; returns how many there are. The kernel's own part comes
+ * sorted already.
+ */
 static size_t choose(struct symbol *v, size_t n, const char *names)
 {
 	size_t kept = 0;
@@ -334,18 +345,21 @@ static int finish(struct kallsyms *t, struct parser *p, struct dcm_str modules, 
 	int rc;
 
 	if (p->n_text == 0)
-		return error__set(err, -ENODATA, "kallsyms: no symbol of the kernel's text: is it built in?");
+		return error__set(err, -ENODATA,
+				  "kallsyms: no symbol of the kernel's text: is it built in?");
 	if (!p->any_address)
-		return error__set(err, -EACCES,
-				  "kallsyms: the kernel hides its addresses: give CAP_SYSLOG, or set "
-				  "kernel.kptr_restrict to 0");
+		return error__set(
+			err, -EACCES,
+			"kallsyms: the kernel hides its addresses: give CAP_SYSLOG, or set "
+			"kernel.kptr_restrict to 0");
 	rc = build(t, p);
 	if (!rc)
 		rc = parse_modules(t, modules);
 	return rc ? error__nomem(err) : 0;
 }
 
-static int load(int fd, struct dcm_str text, struct dcm_str modules, struct kallsyms **ret, struct dcm_error *err)
+static int load(int fd, struct dcm_str text, struct dcm_str modules, struct kallsyms **ret,
+		struct dcm_error *err)
 {
 	CLEANUP(kallsyms__freep) struct kallsyms *t = NEW(struct kallsyms);
 	struct parser p = { .names = { .limit = KALLSYMS_MAX_BYTES } };
@@ -361,7 +375,8 @@ static int load(int fd, struct dcm_str text, struct dcm_str modules, struct kall
 	if (rc == -ENOMEM)
 		error__nomem(err);
 	else if (rc == -EFBIG)
-		error__set(err, rc, "kallsyms: larger than %d MiB, which no kernel's is", KALLSYMS_MAX_BYTES >> 20);
+		error__set(err, rc, "kallsyms: larger than %d MiB, which no kernel's is",
+			   KALLSYMS_MAX_BYTES >> 20);
 	else if (rc)
 		error__sys(err, rc, "kallsyms: cannot be read");
 	else
@@ -441,7 +456,8 @@ uint32_t kallsyms__count(const struct kallsyms *t)
 
 size_t kallsyms__bytes(const struct kallsyms *t)
 {
-	return sizeof(*t) + t->n * (sizeof(*t->addresses) + sizeof(*t->names) + sizeof(*t->modules)) + t->text_bytes +
+	return sizeof(*t) + t->n * (sizeof(*t->addresses) + sizeof(*t->names) + sizeof(*t->modules)) +
+	       t->text_bytes +
 	       t->module_names.n * (sizeof(*t->ranges) + sizeof(*t->module_names.texts)) +
 	       t->module_names.arena.total_bytes;
 }

@@ -2,10 +2,11 @@
 /*
  * core/symbolize/kallsyms.h - the kernel's own symbols, from /proc/kallsyms
  *
- * A table is read once and never changes; it may be shared by threads. Text symbols only (types t T w W), those of
- * modules and of JIT-compiled BPF programs ("[bpf]") among them. Of several names at one address the same one wins
- * every time. Symbols have no size there: one ends where the next begins, at the end of its module or of the kernel's
- * text (_etext, _einittext), and never more than KALLSYMS_MAX_SPAN behind its start.
+ * A table is read once and never changes; it may be shared by threads. Text symbols only (types t T
+ * w W), those of modules and of JIT-compiled BPF programs ("[bpf]") among them. Of several names at
+ * one address the same one wins every time. Symbols have no size there: one ends where the next
+ * begins, at the end of its module or of the kernel's text (_etext, _einittext), and never more
+ * than KALLSYMS_MAX_SPAN behind its start.
  *
  * Sources: kernel/kallsyms.c, kernel/module/procfs.c of Linux.
  */
@@ -33,8 +34,9 @@ struct kallsyms_symbol {
 };
 
 /*
- * Reads the two files (`modules_path` may be missing: a kernel without modules). -EACCES: the kernel shows no
- * addresses, which takes CAP_SYSLOG (or kernel.kptr_restrict = 0); -EFBIG, -ENODATA (no text symbol), -ENOMEM.
+ * Reads the two files (`modules_path` may be missing: a kernel without modules). -EACCES: the
+ * kernel shows no addresses, which takes CAP_SYSLOG (or kernel.kptr_restrict = 0); -EFBIG, -ENODATA
+ * (no text symbol), -ENOMEM.
  */
 int kallsyms__load(const char *kallsyms_path, const char *modules_path, struct kallsyms **ret_table,
 		   struct dcm_error *err);

@@ -2,8 +2,8 @@
 /*
  * core/symbolize/kernel.c - the kernel's names as they are now
  *
- * Threads: any, under one lock; a reading (about 20 ms) is done under it, because everyone else would wait for the
- * same. Limits: those of kallsyms.h, KERNEL_MAX_TEXT.
+ * Threads: any, under one lock; a reading (about 20 ms) is done under it, because everyone else
+ * would wait for the same. Limits: those of kallsyms.h, KERNEL_MAX_TEXT.
  */
 #include "core/symbolize/kernel.h"
 
@@ -122,7 +122,8 @@ static int give(struct kernel_names *k, const struct kallsyms_symbol *s, struct 
 	return 0;
 }
 
-int kernel_names__find(struct kernel_names *k, uint64_t address, struct dcm_str *ret_name, struct dcm_str *ret_module)
+int kernel_names__find(struct kernel_names *k, uint64_t address, struct dcm_str *ret_name,
+		       struct dcm_str *ret_module)
 {
 	struct kallsyms_symbol s;
 	int64_t now_ns;

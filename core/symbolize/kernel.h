@@ -2,11 +2,11 @@
 /*
  * core/symbolize/kernel.h - the kernel's names as they are now; private to this folder
  *
- * Holds a table of kallsyms.h and reads it again when the list of modules has changed (looked at once a second at
- * most), when an address is in no symbol (a BPF program or module may be new; every 10 s at most), and when an answer
- * that lies in a BPF program comes from a table older than a minute, because their memory is used again.
- * Thread-safe. The texts it gives live as long as it does: each distinct name that was ever given is kept, within
- * KERNEL_MAX_TEXT.
+ * Holds a table of kallsyms.h and reads it again when the list of modules has changed (looked at
+ * once a second at most), when an address is in no symbol (a BPF program or module may be new;
+ * every 10 s at most), and when an answer that lies in a BPF program comes from a table older than
+ * a minute, because their memory is used again. Thread-safe. The texts it gives live as long as it
+ * does: each distinct name that was ever given is kept, within KERNEL_MAX_TEXT.
  */
 #ifndef DECIMA_SYMBOLIZE_KERNEL_H
 #define DECIMA_SYMBOLIZE_KERNEL_H
@@ -21,9 +21,7 @@
 #include "core/base/intern.h"
 #include "core/symbolize/kallsyms.h"
 
-enum {
-	KERNEL_MAX_TEXT = 16 << 20
-};
+enum { KERNEL_MAX_TEXT = 16 << 20 };
 
 struct kernel_names {
 	pthread_mutex_t lock;
@@ -44,7 +42,8 @@ int kernel_names__init(struct kernel_names *k, const char *kallsyms_path, const 
 void kernel_names__fini(struct kernel_names *k);
 
 /* As symbols__kernel() says. */
-int kernel_names__find(struct kernel_names *k, uint64_t address, struct dcm_str *ret_name, struct dcm_str *ret_module);
+int kernel_names__find(struct kernel_names *k, uint64_t address, struct dcm_str *ret_name,
+		       struct dcm_str *ret_module);
 
 /* Memory of the table and the texts. */
 uint64_t kernel_names__stat(struct kernel_names *k, uint64_t *ret_loads, uint64_t *ret_errors);

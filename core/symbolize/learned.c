@@ -74,13 +74,15 @@ static const struct learned_entry *find(const struct learned_generation *g, cons
 	return NULL;
 }
 
-static void name_of(const struct learned_generation *g, const struct learned_entry *e, struct learned_name *ret)
+static void name_of(const struct learned_generation *g, const struct learned_entry *e,
+		    struct learned_name *ret)
 {
-	*ret = (struct learned_name){ intern__text(&g->texts, e->name), intern__text(&g->texts, e->system_name),
-				      e->why };
+	*ret = (struct learned_name){ intern__text(&g->texts, e->name),
+				      intern__text(&g->texts, e->system_name), e->why };
 }
 
-static int insert(struct learned_generation *g, const struct learned_key *key, const struct learned_name *name)
+static int insert(struct learned_generation *g, const struct learned_key *key,
+		  const struct learned_name *name)
 {
 	struct learned_entry e = {
 		.address = key->address,
@@ -102,8 +104,9 @@ static int insert(struct learned_generation *g, const struct learned_key *key, c
 }
 
 /*
- * The young generation grows old when it has its half. That comes after an insertion, so that texts of the old one may
- * be inserted into the young one, and what was inserted is still there afterwards.
+ * The young generation grows old when it has its half. That comes after an insertion, so that texts
+ * of the old one may be inserted into the young one, and what was inserted is still there
+ * afterwards.
  */
 static void age(struct learned *l)
 {

@@ -2,9 +2,9 @@
 /*
  * core/symbolize/learned.h - what (build id, address) was once found to be; private to this folder
  *
- * Two generations: names are added to the young one, and what is found in the old one moves over. When the young one
- * has half of the room, it becomes the old one and the old one is forgotten: what was not asked for since then goes.
- * Not thread-safe: its owner locks.
+ * Two generations: names are added to the young one, and what is found in the old one moves over.
+ * When the young one has half of the room, it becomes the old one and the old one is forgotten:
+ * what was not asked for since then goes. Not thread-safe: its owner locks.
  */
 #ifndef DECIMA_SYMBOLIZE_LEARNED_H
 #define DECIMA_SYMBOLIZE_LEARNED_H

@@ -2,15 +2,18 @@
 /*
  * core/symbolize/resolve.c - names for a batch's locations, as an overlay
  *
- * A view is taken of each mapping that has a location without a name: the file's state, and a reference to its table.
- * Then each location is asked of the remembered names first, and of the table second, where the answer is demangled and
- * remembered. The overlay shares everything with the batch but four columns: strings, functions and lines, which begin
- * with the batch's own, and locations.
+ * A view is taken of each mapping that has a location without a name: the file's state, and a
+ * reference to its table. Then each location is asked of the remembered names first, and of the
+ * table second, where the answer is demangled and remembered. The overlay shares everything with
+ * the batch but four columns: strings, functions and lines, which begin with the batch's own, and
+ * locations.
  *
- * Addresses: ELF virtual addresses as they are; file offsets, and runtime addresses of a mapping whose range is known
- * (pprof from other tools), go through the file's segments. The address itself is never changed: it is identity.
+ * Addresses: ELF virtual addresses as they are; file offsets, and runtime addresses of a mapping
+ * whose range is known (pprof from other tools), go through the file's segments. The address itself
+ * is never changed: it is identity.
  *
- * Threads: any; the tables are constant, the remembered names are locked for one location at a time.
+ * Threads: any; the tables are constant, the remembered names are locked for one location at a
+ * time.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -51,7 +54,8 @@ static bool can_be_named(const struct dcm_batch *b, const struct dcm_location *l
 {
 	const struct dcm_mapping *m;
 
-	if (l->n_lines || l->mapping == DCM_NONE || l->kind != DCM_FRAME_NATIVE || l->addr_kind == DCM_ADDR_NONE)
+	if (l->n_lines || l->mapping == DCM_NONE || l->kind != DCM_FRAME_NATIVE ||
+	    l->addr_kind == DCM_ADDR_NONE)
 		return false;
 	m = &b->mappings[l->mapping];
 	if (m->kind != DCM_MAPPING_FILE && m->kind != DCM_MAPPING_VDSO)
@@ -83,9 +87,12 @@ static void release_views(struct lookup *l)
 	l->views = NULL;
 }
 
-/* Waits until the file has been read, or the deadline. Under the lock; *ret_late is set at the deadline. */
-static struct file_entry *settled(struct lookup *l, const struct view *v, const struct timespec *deadline,
-				  bool *ret_late)
+/*
+ * Waits until the file has been read, or the deadline. Under the lock; *ret_late is set at the
+ * deadline.
+ */
+static struct file_entry *settled(struct lookup *l, const struct view *v,
+				  const struct timespec *deadline, bool *ret_late)
 {
 	struct symbols *s = l->s;
 	struct file_entry *e = file_table__find(&s->files, v->build_id, v->hash);
@@ -190,7 +197,8 @@ static void end(struct lookup *l)
 /* --- one location --- */
 
 /* Asks the table; texts live as long as the view and until the next call. */
-static bool ask_table(struct lookup *l, const struct view *v, const struct learned_key *key, struct learned_name *ret)
+static bool ask_table(struct lookup *l, const struct view *v, const struct learned_key *key,
+		      struct learned_name *ret)
 {
 	uint64_t vaddr = key->address;
 	struct dcm_str raw;
@@ -258,10 +266,10 @@ void resolve__learn(struct symbols *s, struct dcm_batch *batch)
 struct naming {
 	struct dcm_batch *overlay;
 	struct arena *arena;
-	VEC(struct dcm_str) strings;	     /* behind the batch's own */
+	VEC(struct dcm_str) strings;	    /* behind the batch's own */
 	VEC(struct dcm_function) functions; /* likewise */
-	VEC(struct dcm_line) lines;	     /* likewise */
-	struct hindex index;		     /* of the new functions, by their texts */
+	VEC(struct dcm_line) lines;	    /* likewise */
+	struct hindex index;		    /* of the new functions, by their texts */
 	struct dcm_location *locations;
 	bool changed;
 };
@@ -281,7 +289,9 @@ static struct dcm_str new_string(const struct naming *n, uint32_t id)
 	return id ? n->strings.v[id - n->overlay->n_strings] : STR("");
 }
 
-/* The function of that name among the new ones, made when it is not there. DCM_NONE: out of memory. */
+/*
+ * The function of that name among the new ones, made when it is not there. DCM_NONE: out of memory.
+ */
 static uint32_t add_function(struct naming *n, const struct learned_name *name)
 {
 	uint64_t h = hash__bytes(name->system_name.p, name->system_name.n,
@@ -316,7 +326,10 @@ static int set_name(struct naming *n, uint32_t location, const struct learned_na
 	return 0;
 }
 
-/* What the input knew (the process was gone, no permission) is better than that nobody brought the file. */
+/*
+ * What the input knew (the process was gone, no permission) is better than that nobody brought the
+ * file.
+ */
 static void set_reason(struct naming *n, uint32_t location, uint8_t why)
 {
 	struct dcm_location *loc = &n->locations[location];
@@ -355,7 +368,8 @@ static int name_all(struct lookup *l, struct naming *n)
 }
 
 /* The batch's column with the new rows behind it, in the arena. */
-static const void *joined(struct arena *a, const void *old, size_t n_old, const void *new, size_t n_new, size_t size)
+static const void *joined(struct arena *a, const void *old, size_t n_old, const void *new,
+			  size_t n_new, size_t size)
 {
 	char *all = arena__alloc(a, (n_old + n_new) * size);
 
@@ -376,9 +390,10 @@ static int join_columns(struct naming *n)
 	if (n->lines.n) {
 		o->strings = joined(n->arena, o->strings, o->n_strings, n->strings.v, n->strings.n,
 				    sizeof(*o->strings));
-		o->functions = joined(n->arena, o->functions, o->n_functions, n->functions.v, n->functions.n,
-				      sizeof(*o->functions));
-		o->lines = joined(n->arena, o->lines, o->n_lines, n->lines.v, n->lines.n, sizeof(*o->lines));
+		o->functions = joined(n->arena, o->functions, o->n_functions, n->functions.v,
+				      n->functions.n, sizeof(*o->functions));
+		o->lines = joined(n->arena, o->lines, o->n_lines, n->lines.v, n->lines.n,
+				  sizeof(*o->lines));
 		if (!o->strings || !o->functions || !o->lines)
 			return -ENOMEM;
 		o->n_strings += (uint32_t)n->strings.n;
@@ -416,8 +431,8 @@ static int make_overlay(struct lookup *l, struct dcm_batch *batch, struct dcm_ba
 	return rc;
 }
 
-int symbols__resolve(struct symbols *s, struct dcm_batch *batch, int64_t wait_ns, struct dcm_batch **ret_batch,
-		     struct dcm_error *err)
+int symbols__resolve(struct symbols *s, struct dcm_batch *batch, int64_t wait_ns,
+		     struct dcm_batch **ret_batch, struct dcm_error *err)
 {
 	struct lookup l = { 0 };
 	int rc = begin(&l, s, batch, wait_ns);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/symbolize/store.h - what symbols.c (offers, worker) and resolve.c (lookups, overlays) share; private
+ * core/symbolize/store.h - what symbols.c (offers, worker) and resolve.c (lookups, overlays) share;
+ * private
  *
- * Two locks, never held together: `lock` guards the files and the queue and is never held while a file is read or a
- * batch is walked; `learned_lock` guards the remembered names, for one location at a time.
+ * Two locks, never held together: `lock` guards the files and the queue and is never held while a
+ * file is read or a batch is walked; `learned_lock` guards the remembered names, for one location
+ * at a time.
  */
 #ifndef DECIMA_SYMBOLIZE_STORE_H
 #define DECIMA_SYMBOLIZE_STORE_H

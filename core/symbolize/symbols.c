@@ -2,9 +2,10 @@
 /*
  * core/symbolize/symbols.c - the symbol store: offers, the queue and the worker
  *
- * One worker thread takes files and batches from one queue in the order in which they came. So when a batch is learned,
- * the files that were offered before it have been read, and nobody waits. Descriptors are duplicated at the offer: a
- * process may end, and its file be deleted, before the worker comes to it.
+ * One worker thread takes files and batches from one queue in the order in which they came. So when
+ * a batch is learned, the files that were offered before it have been read, and nobody waits.
+ * Descriptors are duplicated at the offer: a process may end, and its file be deleted, before the
+ * worker comes to it.
  *
  * Threads: see symbols.h and store.h. Limits: struct symbols_config, those of elf.h for each file.
  */
@@ -288,7 +289,8 @@ int symbols__new(const struct symbols_config *config, struct symbols **ret_symbo
 	s->config = with_defaults(config);
 	s->last = &s->first;
 	init_locks(s);
-	rc = kernel_names__init(&s->kernel, s->config.kallsyms_path, s->config.modules_path, s->config.clock);
+	rc = kernel_names__init(&s->kernel, s->config.kallsyms_path, s->config.modules_path,
+				s->config.clock);
 	if (!rc)
 		rc = learned__init(&s->learned, s->config.learned_bytes);
 	if (!rc)
@@ -318,7 +320,8 @@ void symbols__free(struct symbols *s)
 	destroy(s);
 }
 
-int symbols__kernel(struct symbols *s, uint64_t address, struct dcm_str *ret_name, struct dcm_str *ret_module)
+int symbols__kernel(struct symbols *s, uint64_t address, struct dcm_str *ret_name,
+		    struct dcm_str *ret_module)
 {
 	return kernel_names__find(&s->kernel, address, ret_name, ret_module);
 }

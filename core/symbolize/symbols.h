@@ -2,13 +2,14 @@
 /*
  * core/symbolize/symbols.h - the symbol store: which function lies at (build id, address)
  *
- * Inputs offer files while they can be opened; a worker thread reads them, in the order in which they came, into
- * reduced tables that are kept least-recently-used within `table_bytes`. What was asked for once is remembered beside
- * them within `learned_bytes`, so that a name outlives its table. A sealed batch is never changed: naming makes an
- * overlay. Kernel symbols come from /proc/kallsyms, read at first use and again when the modules change.
+ * Inputs offer files while they can be opened; a worker thread reads them, in the order in which
+ * they came, into reduced tables that are kept least-recently-used within `table_bytes`. What was
+ * asked for once is remembered beside them within `learned_bytes`, so that a name outlives its
+ * table. A sealed batch is never changed: naming makes an overlay. Kernel symbols come from
+ * /proc/kallsyms, read at first use and again when the modules change.
  *
- * A file that has no build id is known by a stand-in that its input makes from the file's identity, '~' and 16 hex
- * digits; the store treats it like any other.
+ * A file that has no build id is known by a stand-in that its input makes from the file's identity,
+ * '~' and 16 hex digits; the store treats it like any other.
  *
  * Any thread may call anything but new and free. Lock order: none nests.
  */
@@ -27,46 +28,56 @@ struct symbols;
 
 /* Zero means the default. */
 struct symbols_config {
-	uint64_t table_bytes;	/* of all tables; 64 MiB */
-	uint64_t learned_bytes; /* of remembered names; 32 MiB */
-	uint64_t queue_bytes;	/* of batches that wait to be learned; 64 MiB */
-	uint32_t max_files;	/* open descriptors that wait to be read; 256 */
+	uint64_t table_bytes;			  /* of all tables; 64 MiB */
+	uint64_t learned_bytes;			  /* of remembered names; 32 MiB */
+	uint64_t queue_bytes;			  /* of batches that wait to be learned; 64 MiB */
+	uint32_t max_files;			  /* open descriptors that wait to be read; 256 */
 	const char *kallsyms_path, *modules_path; /* /proc/kallsyms, /proc/modules; kept, not copied */
 	const struct clock *clock;		  /* the machine's; kept */
 };
 
 /* Starts the worker. NULL config: all defaults. */
-int symbols__new(const struct symbols_config *config, struct symbols **ret_symbols, struct dcm_error *err);
+int symbols__new(const struct symbols_config *config, struct symbols **ret_symbols,
+		 struct dcm_error *err);
 /* Ends the worker (what waits is dropped). Strings that symbols__kernel() gave die here. */
 void symbols__free(struct symbols *s);
 DEFINE_CLEANUP(struct symbols *, symbols__free);
 
 /*
- * Offers the file behind a build id. fd is borrowed: the store duplicates it, so the process may end at once. Cheap when
- * the id is known. Beyond max_files that wait (or descriptors the system gives) the file is read here and now instead,
- * in the caller's time, so that nothing is lost. An empty build id is ignored.
+ * Offers the file behind a build id. fd is borrowed: the store duplicates it, so the process may
+ * end at once. Cheap when the id is known. Beyond max_files that wait (or descriptors the system
+ * gives) the file is read here and now instead, in the caller's time, so that nothing is lost. An
+ * empty build id is ignored.
  */
 void symbols__offer(struct symbols *s, struct dcm_str build_id, struct dcm_str path, int fd);
 
-/* Remembers the names of a batch's locations once the files offered before are read. Takes a reference; never waits. */
+/*
+ * Remembers the names of a batch's locations once the files offered before are read. Takes a
+ * reference; never waits.
+ */
 void symbols__learn(struct symbols *s, struct dcm_batch *batch);
 
 /*
- * An overlay in which every location that can be named has a line, and every other one says why not (`unnamed`).
- * Waits for files that are still in the queue, at most wait_ns (0: not at all). The caller unrefs the batch, which
- * may be the same one with another reference when there was nothing to name.
+ * An overlay in which every location that can be named has a line, and every other one says why not
+ * (`unnamed`). Waits for files that are still in the queue, at most wait_ns (0: not at all). The
+ * caller unrefs the batch, which may be the same one with another reference when there was nothing
+ * to name.
  */
-int symbols__resolve(struct symbols *s, struct dcm_batch *batch, int64_t wait_ns, struct dcm_batch **ret_batch,
-		     struct dcm_error *err);
+int symbols__resolve(struct symbols *s, struct dcm_batch *batch, int64_t wait_ns,
+		     struct dcm_batch **ret_batch, struct dcm_error *err);
 
 /*
- * The kernel's function at an absolute address; texts live until symbols__free(). module is "" for the kernel itself.
- * 0, -ENOENT, -EACCES (no addresses are shown to us), -ENOMEM.
+ * The kernel's function at an absolute address; texts live until symbols__free(). module is "" for
+ * the kernel itself. 0, -ENOENT, -EACCES (no addresses are shown to us), -ENOMEM.
  */
-int symbols__kernel(struct symbols *s, uint64_t address, struct dcm_str *ret_name, struct dcm_str *ret_module);
+int symbols__kernel(struct symbols *s, uint64_t address, struct dcm_str *ret_name,
+		    struct dcm_str *ret_module);
 
-/* What is written for a location without a name, into out[cap] (cap > 0, NUL-terminated); returns its length:
- * "libfoo.so+0x1234", "[vdso]+0x12", "[anon]+0x12", "[kernel]+0xffffffff81000000", "[name]+0x.." of a module. */
+/*
+ * What is written for a location without a name, into out[cap] (cap > 0, NUL-terminated); returns
+ * its length: "libfoo.so+0x1234", "[vdso]+0x12", "[anon]+0x12", "[kernel]+0xffffffff81000000",
+ * "[name]+0x.." of a module.
+ */
 uint32_t symbols__fallback_name(const struct dcm_batch *batch, uint32_t location, char *out, size_t cap);
 
 /* A sentence for people: why there is no name, and what would help. Never NULL. */
@@ -74,8 +85,8 @@ const char *symbols__why(enum dcm_unnamed why);
 
 /* Counters count up from the start; the others are of now. */
 struct symbols_stat {
-	uint64_t lookups, hits, misses; /* of addresses; lookups = hits + misses */
-	uint64_t learned_hits;		/* hits that no table was needed for */
+	uint64_t lookups, hits, misses;			 /* of addresses; lookups = hits + misses */
+	uint64_t learned_hits;				 /* hits that no table was needed for */
 	uint64_t files_offered, files_read, files_known; /* known: offers of an id that was there */
 	uint64_t files_inline;				 /* read in the offering thread */
 	uint64_t files_dropped;				 /* offers lost: out of memory */

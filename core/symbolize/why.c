@@ -18,25 +18,32 @@ const char *symbols__why(enum dcm_unnamed why)
 	case DCM_UNNAMED_NOT_TRIED:
 		return "its file has not been read yet: ask again in a moment";
 	case DCM_UNNAMED_STRIPPED:
-		return "stripped: the file has no symbol there; install its debug symbols, or build it with them";
+		return "stripped: the file has no symbol there; install its debug symbols, or "
+		       "build it with them";
 	case DCM_UNNAMED_NO_BUILD_ID:
-		return "the file has no build id and cannot be told from others; link it with -Wl,--build-id";
+		return "the file has no build id and cannot be told from others; link it with "
+		       "-Wl,--build-id";
 	case DCM_UNNAMED_FILE_GONE:
 		return "the process or its file was gone before it could be read";
 	case DCM_UNNAMED_NO_PERMISSION:
-		return "the file may not be read by decima; run it as root or give it CAP_SYS_PTRACE and "
+		return "the file may not be read by decima; run it as root or give it "
+		       "CAP_SYS_PTRACE and "
 		       "CAP_DAC_READ_SEARCH";
 	case DCM_UNNAMED_BAD_FILE:
-		return "the file is not an ELF file that can be read: damaged, cut or of a foreign kind";
+		return "the file is not an ELF file that can be read: damaged, cut or of a foreign "
+		       "kind";
 	case DCM_UNNAMED_JIT_NO_MAP:
-		return "JIT code, and its runtime writes no /tmp/perf-PID.map; node needs --perf-basic-prof, Java "
+		return "JIT code, and its runtime writes no /tmp/perf-PID.map; node needs "
+		       "--perf-basic-prof, Java "
 		       "-XX:+DumpPerfMapAtExit or an agent, Python -X perf";
 	case DCM_UNNAMED_JIT_NOT_IN_MAP:
 		return "JIT code that the process's perf map does not list (yet, or any more)";
 	case DCM_UNNAMED_KALLSYMS:
-		return "the kernel hides its addresses: give decima CAP_SYSLOG, or set kernel.kptr_restrict to 0";
+		return "the kernel hides its addresses: give decima CAP_SYSLOG, or set "
+		       "kernel.kptr_restrict to 0";
 	case DCM_UNNAMED_NOT_HERE:
-		return "no file with this build id was seen here, or its names had to make room for others";
+		return "no file with this build id was seen here, or its names had to make room "
+		       "for others";
 	case DCM_UNNAMED_N:
 		break;
 	}

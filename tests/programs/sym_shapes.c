@@ -2,8 +2,8 @@
 /*
  * tests/programs/sym_shapes.c - symbols of every shape that a symbol table knows
  *
- * Compiled by tests/unit/test_elf_symbols.c in several ways (PIE, static, stripped, shared). x86-64 only where it says
- * so; elsewhere the shapes in assembly are left out.
+ * Compiled by tests/unit/test_elf_symbols.c in several ways (PIE, static, stripped, shared). x86-64
+ * only where it says so; elsewhere the shapes in assembly are left out.
  */
 #include <stdio.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 /*
  * tests/unit/test_demangle.c - names of C++ and Rust
  *
- * The oracle is c++filt over every exported name of the machine's libstdc++; Rust's names and the hostile ones are
- * written here.
+ * The oracle is c++filt over every exported name of the machine's libstdc++; Rust's names and the
+ * hostile ones are written here.
  */
 #include "tests/unit/unit.h"
 
@@ -26,8 +26,10 @@ static const char *name_of(const char *raw)
 
 static void test_c_names_are_left_alone(void **state)
 {
-	static const char *const names[] = { "main", "_start", "_init", "__libc_start_main", "foo.part.0", "_", "",
-					     "_R", "_Z", "__Zoo", "runtime.mallocgc", "main.(*T).Method", "x@" };
+	static const char *const names[] = {
+		"main", "_start", "_init", "__libc_start_main", "foo.part.0",	    "_", "",
+		"_R",	"_Z",	  "__Zoo", "runtime.mallocgc",	"main.(*T).Method", "x@"
+	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names) - 1; i++)
@@ -47,12 +49,14 @@ static void test_known_names(void **state)
 		{ "_ZN3fooD2Ev", "foo::~foo" },
 		{ "_ZN3foo3barEv@@LIB_1.0", "foo::bar" },
 		{ "[plt] _ZN3foo3barEv", "[plt] foo::bar" },
-		{ "_ZNSt6vectorIiSaIiEE9push_backEOi", "std::vector<int, std::allocator<int> >::push_back" },
+		{ "_ZNSt6vectorIiSaIiEE9push_backEOi",
+		  "std::vector<int, std::allocator<int> >::push_back" },
 		{ "_ZN3fooplERKS_", "foo::operator+" },
 		{ "_ZN12_GLOBAL__N_13runEv", "(anonymous namespace)::run" },
 		/* Rust: legacy with its hash, and v0 with the crate's id */
 		{ "_ZN4core3fmt9Formatter3pad17h0123456789abcdefE", "core::fmt::Formatter::pad" },
-		{ "_ZN60_$LT$alloc..string..String$u20$as$u20$core..fmt..Display$GT$3fmt17h0123456789abcdefE",
+		{ "_ZN60_$LT$alloc..string..String$u20$as$u20$core..fmt..Display$GT$"
+		  "3fmt17h0123456789abcdefE",
 		  "<alloc::string::String as core::fmt::Display>::fmt" },
 		{ "_RNvCs1234_7mycrate3foo", "mycrate::foo" },
 		{ "_RNvNtCs1234_7mycrate3bar3baz", "mycrate::bar::baz" },
@@ -73,9 +77,11 @@ static void test_cxxfilt_agrees(void **state)
 	(void)state;
 	if (system("command -v c++filt >/dev/null 2>&1 && command -v nm >/dev/null 2>&1"))
 		skip_because("c++filt and nm (package binutils) are missing");
-	f = popen("for l in /usr/lib/*/libstdc++.so.6; do nm -D --defined-only $l | awk '{print $3}' | "
+	f = popen("for l in /usr/lib/*/libstdc++.so.6; do nm -D --defined-only $l | awk '{print "
+		  "$3}' | "
 		  "sed 's/@.*//' | sort -u >${TMPDIR:-/tmp}/decima-names.$$; "
-		  "c++filt -p -i <${TMPDIR:-/tmp}/decima-names.$$ | paste -d '\\t' ${TMPDIR:-/tmp}/decima-names.$$ - "
+		  "c++filt -p -i <${TMPDIR:-/tmp}/decima-names.$$ | paste -d '\\t' "
+		  "${TMPDIR:-/tmp}/decima-names.$$ - "
 		  "; rm -f ${TMPDIR:-/tmp}/decima-names.$$; done 2>/dev/null",
 		  "r");
 	assert_non_null(f);
@@ -107,11 +113,15 @@ static void test_explosive_names_end_soon(void **state)
 	}
 	strncat(cxx, "Evv", sizeof(cxx) - strlen(cxx) - 1);
 	demangle__name(str__of(cxx), out, sizeof(out));
-	/* Tuples of tuples: (B, B) where B is the tuple before. Base-62 back references, here of one digit. */
+	/*
+	 * Tuples of tuples: (B, B) where B is the tuple before. Base-62 back references, here of
+	 * one digit.
+	 */
 	for (unsigned i = 0; i < 55; i++) {
 		size_t n = strlen(rust);
 
-		snprintf(rust + n, sizeof(rust) - n, "TB%c_B%c_E", '0' + (char)(i % 10), '0' + (char)(i % 10));
+		snprintf(rust + n, sizeof(rust) - n, "TB%c_B%c_E", '0' + (char)(i % 10),
+			 '0' + (char)(i % 10));
 	}
 	demangle__name(str__of(rust), out, sizeof(out));
 
@@ -133,7 +143,8 @@ static void test_explosive_names_end_soon(void **state)
 			else if (k - 1 < 62)
 				snprintf(ref, sizeof(ref), "B%c_", digits[k - 1]);
 			else
-				snprintf(ref, sizeof(ref), "B%c%c_", digits[(k - 1) / 62], digits[(k - 1) % 62]);
+				snprintf(ref, sizeof(ref), "B%c%c_", digits[(k - 1) / 62],
+					 digits[(k - 1) % 62]);
 			size_t n = strlen(v0);
 			snprintf(v0 + n, sizeof(v0) - n, "T%s%sE", ref, ref);
 		}
@@ -152,7 +163,8 @@ static void test_long_and_dirty_names(void **state)
 
 	(void)state;
 	memset(raw, 'a', sizeof(raw));
-	assert_int_equal(demangle__name((struct dcm_str){ raw, sizeof(raw) }, out, sizeof(out)), sizeof(out) - 1);
+	assert_int_equal(demangle__name((struct dcm_str){ raw, sizeof(raw) }, out, sizeof(out)),
+			 sizeof(out) - 1);
 	assert_string_equal(out + sizeof(out) - 4, "...");
 	memcpy(raw, "_ZN3foo3barEv", 13);
 	demangle__name((struct dcm_str){ raw, sizeof(raw) }, out, sizeof(out));
@@ -176,16 +188,20 @@ static void test_random_bytes(void **state)
 			raw[1] = 'R';
 		for (size_t k = 2; k < n; k++)
 			raw[k] = alphabet[random__below(&r, sizeof(alphabet) - 1)];
-		assert_true(demangle__name((struct dcm_str){ raw, (uint32_t)n }, out, sizeof(out)) < sizeof(out));
+		assert_true(demangle__name((struct dcm_str){ raw, (uint32_t)n }, out, sizeof(out)) <
+			    sizeof(out));
 	}
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_c_names_are_left_alone), cmocka_unit_test(test_known_names),
-		cmocka_unit_test(test_cxxfilt_agrees),	       cmocka_unit_test(test_explosive_names_end_soon),
-		cmocka_unit_test(test_long_and_dirty_names),   cmocka_unit_test(test_random_bytes),
+		cmocka_unit_test(test_c_names_are_left_alone),
+		cmocka_unit_test(test_known_names),
+		cmocka_unit_test(test_cxxfilt_agrees),
+		cmocka_unit_test(test_explosive_names_end_soon),
+		cmocka_unit_test(test_long_and_dirty_names),
+		cmocka_unit_test(test_random_bytes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,9 +2,9 @@
 /*
  * tests/unit/test_elf_symbols.c - names, build ids and segments of ELF files
  *
- * The oracle is binutils: readelf's symbols searched by brute force, its notes, objdump's names of PLT stubs, and
- * addr2line, over the machine's own files and over one program compiled in several ways. Damage, failing allocations
- * and limits follow.
+ * The oracle is binutils: readelf's symbols searched by brute force, its notes, objdump's names of
+ * PLT stubs, and addr2line, over the machine's own files and over one program compiled in several
+ * ways. Damage, failing allocations and limits follow.
  */
 #include "tests/unit/unit.h"
 
@@ -91,8 +91,8 @@ static void read_expected(const char *path, expected_list *ret)
 		static char name[65536];
 		unsigned long long value;
 
-		if (sscanf(line, " %*d: %llx %31s %31s %31s %31s %31s %65535s", &value, size, type, bind,
-			   vis, ndx, name) != 7 ||
+		if (sscanf(line, " %*d: %llx %31s %31s %31s %31s %31s %65535s", &value, size, type,
+			   bind, vis, ndx, name) != 7 ||
 		    strcmp(ndx, "UND") == 0 || strcmp(ndx, "ABS") == 0)
 			continue;
 		if (strcmp(type, "FUNC") != 0 && strcmp(type, "IFUNC") != 0 && strcmp(type, "NOTYPE") != 0)
@@ -111,9 +111,12 @@ static void free_expected(expected_list *l)
 	vec__fini(l);
 }
 
-/* Some symbol of that name covers the address, and if any sized one does, ours is sized and covers it as well. */
-static void check_address(const char *path, const struct elf_symbols *t, const expected_list *l, uint64_t address,
-			  unsigned *ret_named)
+/*
+ * Some symbol of that name covers the address, and if any sized one does, ours is sized and covers
+ * it as well.
+ */
+static void check_address(const char *path, const struct elf_symbols *t, const expected_list *l,
+			  uint64_t address, unsigned *ret_named)
 {
 	struct dcm_str name = { 0 };
 	bool sized = false, found = false, label = false;
@@ -235,7 +238,8 @@ static void check_build_id(const char *path)
 	FILE *f;
 	int rc;
 
-	snprintf(command, sizeof(command), "readelf -n '%s' 2>/dev/null | sed -n 's/.*Build ID: //p'", path);
+	snprintf(command, sizeof(command),
+		 "readelf -n '%s' 2>/dev/null | sed -n 's/.*Build ID: //p'", path);
 	f = popen(command, "r");
 	assert_non_null(f);
 	if (fgets(want, sizeof(want), f))
@@ -267,8 +271,10 @@ static unsigned compare_plt(const char *path)
 	unsigned equal = 0;
 	FILE *f;
 
-	snprintf(command, sizeof(command),
-		 "objdump -d -j .plt -j .plt.sec -j .plt.got '%s' 2>/dev/null | grep '^[0-9a-f]* <'", path);
+	snprintf(
+		command, sizeof(command),
+		"objdump -d -j .plt -j .plt.sec -j .plt.got '%s' 2>/dev/null | grep '^[0-9a-f]* <'",
+		path);
 	f = popen(command, "r");
 	assert_non_null(f);
 	while (fgets(line, sizeof(line), f)) {
@@ -287,7 +293,8 @@ static unsigned compare_plt(const char *path)
 		snprintf(want, sizeof(want), "[plt] %s", theirs);
 		if (!str__eq(name, STR("[plt]"))) {
 			if (!str__eq(name, str__of(want)))
-				fail_msg("%s: 0x%llx: \"%.*s\", not \"%s\"", path, address, STR_ARG(name), want);
+				fail_msg("%s: 0x%llx: \"%.*s\", not \"%s\"", path, address,
+					 STR_ARG(name), want);
 			equal++;
 		}
 	}
@@ -360,9 +367,9 @@ static void check_shapes(const char *path)
 	uint64_t outer = address_of(&l, "sym_outer"), around = address_of(&l, "sym_around");
 
 	assert_name_at(t, address_of(&l, "sym_bare") + 1, "sym_bare");
-	assert_name_at(t, outer, "sym_outer"); /* not _sym_alias_of_outer */
+	assert_name_at(t, outer, "sym_outer");	   /* not _sym_alias_of_outer */
 	assert_name_at(t, outer + 2, "sym_outer"); /* not sym_inner_label */
-	assert_name_at(t, outer + 4, NULL); /* padding */
+	assert_name_at(t, outer + 4, NULL);	   /* padding */
 	assert_name_at(t, around, "sym_around");
 	assert_name_at(t, around + 2, "sym_nested");
 	assert_name_at(t, around + 3, "sym_nested");
@@ -375,7 +382,8 @@ static void check_shapes(const char *path)
 
 static void test_shapes(void **state)
 {
-	static const char *const ways[] = { "-O1 -pie -fPIE", "-O1 -no-pie", "-O1 -static", "-O0 -static-pie -fPIE" };
+	static const char *const ways[] = { "-O1 -pie -fPIE", "-O1 -no-pie", "-O1 -static",
+					    "-O0 -static-pie -fPIE" };
 
 	(void)state;
 	if (!have("cc") || !have("readelf"))
@@ -445,7 +453,8 @@ static void test_minidebuginfo_names_what_was_stripped(void **state)
 		skip_because("cc, binutils and xz are needed");
 	assert_true(compile("-O1", "mini"));
 	read_expected(in_dir("mini"), &l);
-	assert_int_equal(run("cd %s && objcopy --only-keep-debug mini mini.debug && xz -k mini.debug && strip mini && "
+	assert_int_equal(run("cd %s && objcopy --only-keep-debug mini mini.debug && xz -k "
+			     "mini.debug && strip mini && "
 			     "objcopy --add-section .gnu_debugdata=mini.debug.xz mini",
 			     dir),
 			 0);
@@ -456,7 +465,8 @@ static void test_minidebuginfo_names_what_was_stripped(void **state)
 		assert_name_at(t, address_of(&l, "main") + 1, "main");
 	}
 	/* A damaged one is as good as none. */
-	assert_int_equal(run("cd %s && printf 'xxxxxxxx' | dd of=mini.debug.xz bs=1 seek=200 conv=notrunc status=none && "
+	assert_int_equal(run("cd %s && printf 'xxxxxxxx' | dd of=mini.debug.xz bs=1 seek=200 "
+			     "conv=notrunc status=none && "
 			     "objcopy --update-section .gnu_debugdata=mini.debug.xz mini",
 			     dir),
 			 0);
@@ -512,7 +522,8 @@ static void test_file_offset_to_vaddr(void **state)
 	assert_int_equal(elf__to_vaddr(libc, offset, &vaddr), 0);
 	assert_name_at(libc, vaddr, "qsort");
 
-	if (!have("cc") || !have("readelf") || !compile("-O1 -no-pie -Wl,-Ttext-segment=0x7000000", "moved"))
+	if (!have("cc") || !have("readelf") ||
+	    !compile("-O1 -no-pie -Wl,-Ttext-segment=0x7000000", "moved"))
 		return;
 	/* Here offsets and addresses are far apart. */
 	expected_list l = { 0 };
@@ -550,7 +561,9 @@ static int try_file(const char *path)
 
 /* --- Go --- */
 
-/* A real program: what its symbol table says of itself must be what pclntab says once that is gone. */
+/*
+ * A real program: what its symbol table says of itself must be what pclntab says once that is gone.
+ */
 static void test_stripped_go_program(void **state)
 {
 	expected_list l = { 0 };
@@ -569,17 +582,21 @@ static void test_stripped_go_program(void **state)
 	for (size_t i = 0; i < l.n; i++) {
 		const struct expected *e = &l.v[i];
 		struct dcm_str name = { 0 };
-		/* Type arguments are written out in one and as [...] in the other; .abi0 is the linker's. */
+		/*
+		 * Type arguments are written out in one and as [...] in the other; .abi0 is the
+		 * linker's.
+		 */
 		size_t same = strcspn(e->name, "[");
 		const char *abi = strstr(e->name, ".abi0");
 
-		if (!e->function || e->size < 2 || strchr(e->name, '/') || strncmp(e->name, "type:", 5) == 0 ||
-		    strncmp(e->name, "_rt0", 4) == 0)
+		if (!e->function || e->size < 2 || strchr(e->name, '/') ||
+		    strncmp(e->name, "type:", 5) == 0 || strncmp(e->name, "_rt0", 4) == 0)
 			continue;
 		if (abi)
 			same = (size_t)(abi - e->name);
 		if (elf__find(t, e->start + e->size / 2, &name) || strncmp(name.p, e->name, same) != 0)
-			fail_msg("0x%llx: \"%.*s\", not \"%s\"", (unsigned long long)e->start, STR_ARG(name), e->name);
+			fail_msg("0x%llx: \"%.*s\", not \"%s\"", (unsigned long long)e->start,
+				 STR_ARG(name), e->name);
 		n++;
 	}
 	free_expected(&l);
@@ -604,12 +621,12 @@ static void put_text(struct writer *w, const char *s)
 	w->n += strlen(s) + 1;
 }
 
-enum {
-	GO_TEXT = 0x401000,
-	GO_TEXT_BYTES = 0x100
-};
+enum { GO_TEXT = 0x401000, GO_TEXT_BYTES = 0x100 };
 
-/* Two functions, main.one at +0x10 and main.two at +0x20, until +0x30, in the layout of that version. */
+/*
+ * Two functions, main.one at +0x10 and main.two at +0x20, until +0x30, in the layout of that
+ * version.
+ */
 static void make_pclntab(struct writer *w, uint32_t magic, uint64_t text_start)
 {
 	bool v12 = magic == 0xfffffffb, v116 = magic == 0xfffffffa;
@@ -655,15 +672,28 @@ static void write_go_file(const char *path, const struct writer *table, uint64_t
 	static const char names[] = "\0.text\0.gopclntab\0.shstrtab";
 	enum { TABLE_AT = 0x1000, NAMES_AT = 0x3800, SECTIONS_AT = 0x3900 };
 	static uint8_t file[0x4000];
-	Elf64_Ehdr h = { .e_type = ET_EXEC, .e_machine = EM_X86_64, .e_version = 1, .e_entry = entry_point,
-			 .e_shoff = SECTIONS_AT, .e_ehsize = sizeof(h), .e_shentsize = sizeof(Elf64_Shdr),
-			 .e_shnum = 4, .e_shstrndx = 3 };
+	Elf64_Ehdr h = { .e_type = ET_EXEC,
+			 .e_machine = EM_X86_64,
+			 .e_version = 1,
+			 .e_entry = entry_point,
+			 .e_shoff = SECTIONS_AT,
+			 .e_ehsize = sizeof(h),
+			 .e_shentsize = sizeof(Elf64_Shdr),
+			 .e_shnum = 4,
+			 .e_shstrndx = 3 };
 	Elf64_Shdr s[4] = {
 		{ 0 },
-		{ .sh_name = 1, .sh_type = SHT_PROGBITS, .sh_flags = SHF_ALLOC | SHF_EXECINSTR, .sh_addr = GO_TEXT,
+		{ .sh_name = 1,
+		  .sh_type = SHT_PROGBITS,
+		  .sh_flags = SHF_ALLOC | SHF_EXECINSTR,
+		  .sh_addr = GO_TEXT,
 		  .sh_size = GO_TEXT_BYTES },
-		{ .sh_name = 7, .sh_type = SHT_PROGBITS, .sh_flags = SHF_ALLOC, .sh_addr = 0x500000,
-		  .sh_offset = TABLE_AT, .sh_size = table->n },
+		{ .sh_name = 7,
+		  .sh_type = SHT_PROGBITS,
+		  .sh_flags = SHF_ALLOC,
+		  .sh_addr = 0x500000,
+		  .sh_offset = TABLE_AT,
+		  .sh_size = table->n },
 		{ .sh_name = 18, .sh_type = SHT_STRTAB, .sh_offset = NAMES_AT, .sh_size = sizeof(names) },
 	};
 
@@ -762,7 +792,7 @@ static void sweep(const char *path)
 {
 	CLEANUP(fd__closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
 
-	FAILMALLOC_SWEEP(i) {
+	FAILMALLOC_SWEEP (i) {
 		struct elf_symbols *t = NULL;
 		struct dcm_error err = DCM_ERROR_INIT;
 		int rc = elf__load(fd, NULL, &t, &err);

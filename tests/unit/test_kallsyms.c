@@ -2,7 +2,8 @@
 /*
  * tests/unit/test_kallsyms.c - the kernel's symbols
  *
- * Texts written here for each rule, and the machine's own /proc/kallsyms against a search line by line.
+ * Texts written here for each rule, and the machine's own /proc/kallsyms against a search line by
+ * line.
  */
 #include "tests/unit/unit.h"
 
@@ -40,19 +41,20 @@ static void assert_found(const struct kallsyms *t, uint64_t address, const char 
 		return;
 	}
 	if (rc || !str__eq(s.name, str__of(name)) || !str__eq(s.module, str__of(module)))
-		fail_msg("0x%" PRIx64 ": \"%.*s\" [%.*s], not \"%s\" [%s]", address, STR_ARG(s.name),
-			 STR_ARG(s.module), name, module);
+		fail_msg("0x%" PRIx64 ": \"%.*s\" [%.*s], not \"%s\" [%s]", address,
+			 STR_ARG(s.name), STR_ARG(s.module), name, module);
 }
 
 static void test_finds_the_symbol_below(void **state)
 {
 	(void)state;
-	CLEANUP(kallsyms__freep) struct kallsyms *t = parse("ffffffff81000100 T second\n"
-							    "ffffffff81000000 T first\n"
-							    "ffffffff81000080 D data\n"
-							    "ffffffff81000200 T _etext\n"
-							    "ffffffff81003000 t after_data\n",
-							    "");
+	CLEANUP(kallsyms__freep)
+	struct kallsyms *t = parse("ffffffff81000100 T second\n"
+				   "ffffffff81000000 T first\n"
+				   "ffffffff81000080 D data\n"
+				   "ffffffff81000200 T _etext\n"
+				   "ffffffff81003000 t after_data\n",
+				   "");
 
 	assert_found(t, 0xffffffff80ffffff, NULL, "");
 	assert_found(t, 0xffffffff81000000, "first", "");
@@ -72,8 +74,10 @@ static void test_finds_the_symbol_below(void **state)
 static void test_the_same_alias_wins_whatever_the_order(void **state)
 {
 	static const char *const orders[] = {
-		"10 T _stext\n10 T __do_it\n10 t static_one\n10 T do_it\n10 W weak_it\n10 T do_it_too\n",
-		"10 T do_it_too\n10 W weak_it\n10 T do_it\n10 t static_one\n10 T __do_it\n10 T _stext\n",
+		"10 T _stext\n10 T __do_it\n10 t static_one\n10 T do_it\n10 W weak_it\n10 T "
+		"do_it_too\n",
+		"10 T do_it_too\n10 W weak_it\n10 T do_it\n10 t static_one\n10 T __do_it\n10 T "
+		"_stext\n",
 	};
 
 	(void)state;
@@ -87,13 +91,14 @@ static void test_the_same_alias_wins_whatever_the_order(void **state)
 static void test_modules_and_bpf(void **state)
 {
 	(void)state;
-	CLEANUP(kallsyms__freep) struct kallsyms *t =
-		parse("ffffffffc0000000 t mod_init\t[ext4]\n"
-		      "ffffffffc0000100 t mod_last\t[ext4]\n"
-		      "ffffffffc0100000 t bpf_prog_6deef7357e7b4530_sampler\t[bpf]\n"
-		      "ffffffffc0200000 t other\t[xfs]",
-		      "ext4 4096 1 - Live 0xffffffffc0000000 (E)\n"
-		      "broken\nxfs x 1 - Live 0xzz\nunknown 4096 0 - Live 0xffffffffc0900000\n");
+	CLEANUP(kallsyms__freep)
+	struct kallsyms *t = parse(
+		"ffffffffc0000000 t mod_init\t[ext4]\n"
+		"ffffffffc0000100 t mod_last\t[ext4]\n"
+		"ffffffffc0100000 t bpf_prog_6deef7357e7b4530_sampler\t[bpf]\n"
+		"ffffffffc0200000 t other\t[xfs]",
+		"ext4 4096 1 - Live 0xffffffffc0000000 (E)\n"
+		"broken\nxfs x 1 - Live 0xzz\nunknown 4096 0 - Live 0xffffffffc0900000\n");
 
 	assert_found(t, 0xffffffffc0000010, "mod_init", "ext4");
 	assert_found(t, 0xffffffffc0000fff, "mod_last", "ext4");
@@ -108,9 +113,10 @@ static void test_hidden_addresses_are_an_error_with_a_remedy(void **state)
 	struct kallsyms *t = NULL;
 
 	(void)state;
-	assert_int_equal(kallsyms__parse(STR("0000000000000000 T first\n0000000000000000 t second\n"), STR(""), &t,
-					 &err),
-			 -EACCES);
+	assert_int_equal(
+		kallsyms__parse(STR("0000000000000000 T first\n0000000000000000 t second\n"),
+				STR(""), &t, &err),
+		-EACCES);
 	assert_non_null(strstr(err.text, "CAP_SYSLOG"));
 	assert_int_equal(kallsyms__parse(STR(""), STR(""), &t, &err), -ENODATA);
 	assert_int_equal(kallsyms__parse(STR("ffffffff81000000 D data\n"), STR(""), &t, &err), -ENODATA);
@@ -121,10 +127,11 @@ static void test_hidden_addresses_are_an_error_with_a_remedy(void **state)
 static void test_garbage_lines_are_skipped(void **state)
 {
 	(void)state;
-	CLEANUP(kallsyms__freep) struct kallsyms *t = parse("\n \nT\nzz T x\n10\n10 T\n10 T \n10Tx\n"
-							    "ffffffffffffffffff T too_long\n"
-							    "20 T good\n30 t\n40 T \t[m]\n50 t x\t[\n60 t last",
-							    "");
+	CLEANUP(kallsyms__freep)
+	struct kallsyms *t = parse("\n \nT\nzz T x\n10\n10 T\n10 T \n10Tx\n"
+				   "ffffffffffffffffff T too_long\n"
+				   "20 T good\n30 t\n40 T \t[m]\n50 t x\t[\n60 t last",
+				   "");
 
 	assert_found(t, 0x20, "good", "");
 	assert_found(t, 0x50, "x", "[");
@@ -143,13 +150,15 @@ static bool brute_force_agrees(const char *text, uint64_t address, const char *o
 		uint64_t at = strtoull(line, NULL, 16);
 		char type = line[17];
 
-		if ((type == 't' || type == 'T' || type == 'w' || type == 'W') && at <= address && at >= best) {
+		if ((type == 't' || type == 'T' || type == 'w' || type == 'W') && at <= address &&
+		    at >= best) {
 			size_t n = strcspn(line + 19, "\t\n");
 
 			if (at > best)
 				agrees = false;
 			best = at;
-			agrees = agrees || (ours && strlen(ours) == n && memcmp(line + 19, ours, n) == 0) ||
+			agrees = agrees ||
+				 (ours && strlen(ours) == n && memcmp(line + 19, ours, n) == 0) ||
 				 (!ours && n > 5 && memcmp(line + 19 + n - 4, "text", 4) == 0);
 		}
 		line = *end ? end + 1 : end;
@@ -189,11 +198,11 @@ static void test_this_kernel_against_brute_force(void **state)
 static void test_failing_allocations(void **state)
 {
 	(void)state;
-	FAILMALLOC_SWEEP(i) {
+	FAILMALLOC_SWEEP (i) {
 		struct dcm_error err = DCM_ERROR_INIT;
 		struct kallsyms *t = NULL;
-		int rc = kallsyms__parse(STR("10 T a\n20 t b\t[m]\n30 t c\t[n]\n"), STR("m 16 0 - Live 0x20\n"), &t,
-					 &err);
+		int rc = kallsyms__parse(STR("10 T a\n20 t b\t[m]\n30 t c\t[n]\n"),
+					 STR("m 16 0 - Live 0x20\n"), &t, &err);
 
 		failmalloc__disarm();
 		if (rc == 0) {

@@ -2,8 +2,8 @@
 /*
  * tests/unit/test_perf_map.c - perf maps: lines, files, processes, and the plugin's entry
  *
- * The oracle for ranges is an array of bytes painted line by line; processes come from a /proc made of files, and once
- * from the real one.
+ * The oracle for ranges is an array of bytes painted line by line; processes come from a /proc made
+ * of files, and once from the real one.
  */
 #include "tests/unit/unit.h"
 
@@ -84,13 +84,20 @@ static void test_lines_of_every_runtime(void **state)
 static void test_garbage_is_counted_and_skipped(void **state)
 {
 	static const char *const garbage[] = {
-		"\n",			 "x\n",
-		"10\n",			 "10 20\n",
-		"10 20 \n",		 " 10 20 x\n",
-		"10  20 x\n",		 "zz 20 x\n",
-		"10 0 empty\n",		 "10 40000001 too large\n",
-		"ffffffffffffffff 10 over the end\n", "11112222333344445 1 x\n",
-		"0x 10 x\n",		 "-1 10 x\n",
+		"\n",
+		"x\n",
+		"10\n",
+		"10 20\n",
+		"10 20 \n",
+		" 10 20 x\n",
+		"10  20 x\n",
+		"zz 20 x\n",
+		"10 0 empty\n",
+		"10 40000001 too large\n",
+		"ffffffffffffffff 10 over the end\n",
+		"11112222333344445 1 x\n",
+		"0x 10 x\n",
+		"-1 10 x\n",
 	};
 	struct map m;
 
@@ -107,7 +114,9 @@ static void test_garbage_is_counted_and_skipped(void **state)
 	size_t n = strlen(line), used;
 	uint64_t skipped = m.n_skipped;
 	for (size_t at = 0; at < n; at += used)
-		assert_int_equal(map__feed(&m, line + at, n - at < MAP_MAX_LINE ? n - at : MAP_MAX_LINE, &used), 0);
+		assert_int_equal(map__feed(&m, line + at,
+					   n - at < MAP_MAX_LINE ? n - at : MAP_MAX_LINE, &used),
+				 0);
 	assert_int_equal(map__settle(&m), 0);
 	assert_int_equal(m.n_skipped, skipped + 1);
 	assert_in_map(&m, 0x1000, NULL);
@@ -116,9 +125,7 @@ static void test_garbage_is_counted_and_skipped(void **state)
 	map__fini(&m);
 }
 
-enum {
-	SPACE = 20000
-};
+enum { SPACE = 20000 };
 
 static void check_painted(const struct map *m, const uint32_t *painted)
 {
@@ -153,7 +160,8 @@ static void test_later_lines_win_against_brute_force(void **state)
 				uint32_t start = (uint32_t)random__below(&r, SPACE - bytes);
 
 				id++;
-				n += (size_t)snprintf(text + n, sizeof(text) - n, "%x %x f%u\n", start, bytes, id);
+				n += (size_t)snprintf(text + n, sizeof(text) - n, "%x %x f%u\n",
+						      start, bytes, id);
 				for (uint32_t a = start; a < start + bytes; a++)
 					painted[a] = id;
 			}
@@ -178,8 +186,8 @@ static void test_memory_is_bounded_and_the_newest_stay(void **state)
 	map__init(&m, 4 << 20);
 	for (unsigned i = 0; i < LINES; i++) {
 		char line[128];
-		int n = snprintf(line, sizeof(line), "%x 10 a function with a name of some length, number %u\n", i * 16,
-				 i);
+		int n = snprintf(line, sizeof(line),
+				 "%x 10 a function with a name of some length, number %u\n", i * 16, i);
 
 		assert_int_equal(map__feed(&m, line, (size_t)n, &used), 0);
 		if (i % 1000 == 0) {
@@ -209,7 +217,8 @@ static const char *path_of(const char *name)
 
 static void write_as(const char *name, const char *text, int flags)
 {
-	CLEANUP(fd__closep) int fd = open(path_of(name), O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0644);
+	CLEANUP(fd__closep)
+	int fd = open(path_of(name), O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0644);
 
 	assert_true(fd >= 0);
 	assert_int_equal(fd__write_all(fd, text, strlen(text)), 0);
@@ -349,17 +358,20 @@ static void make_process(uint32_t pid, uint32_t ns_pid, const char *root)
 	snprintf(name, sizeof(name), "proc/%" PRIu32 "/ns", pid);
 	mkdir(path_of(name), 0755);
 	snprintf(name, sizeof(name), "proc/%" PRIu32 "/status", pid);
-	snprintf(text, sizeof(text), "Name:\tnode\nUid:\t%u\t%u\t0\t0\nNSpid:\t%" PRIu32 "\t%" PRIu32 "\n", getuid(),
+	snprintf(text, sizeof(text),
+		 "Name:\tnode\nUid:\t%u\t%u\t0\t0\nNSpid:\t%" PRIu32 "\t%" PRIu32 "\n", getuid(),
 		 geteuid(), pid, ns_pid);
 	write_as(name, text, O_TRUNC);
 	snprintf(name, sizeof(name), "proc/%" PRIu32 "/stat", pid);
 	/* Started 10 s after the machine; the name is meant to confuse. */
-	snprintf(text, sizeof(text), "%" PRIu32 " (a) b ()) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 %ld 0 0\n", pid,
+	snprintf(text, sizeof(text),
+		 "%" PRIu32 " (a) b ()) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 %ld 0 0\n", pid,
 		 10 * sysconf(_SC_CLK_TCK));
 	write_as(name, text, O_TRUNC);
 	snprintf(name, sizeof(name), "proc/%" PRIu32 "/ns/mnt", pid);
 	unlink(path_of(name));
-	assert_int_equal(link(path_of(strcmp(root, "host") ? "proc/mnt2" : "proc/mnt1"), path_of(name)), 0);
+	assert_int_equal(
+		link(path_of(strcmp(root, "host") ? "proc/mnt2" : "proc/mnt1"), path_of(name)), 0);
 	snprintf(name, sizeof(name), "proc/%" PRIu32 "/root", pid);
 	unlink(path_of(name));
 	assert_int_equal(symlink(path_of(root), path_of(name)), 0);
@@ -408,7 +420,8 @@ static struct processes *make_table(uint64_t max_bytes)
 	return t;
 }
 
-static int ask(struct processes *t, const struct dcm_process *id, uint64_t address, char *ret_name, size_t cap)
+static int ask(struct processes *t, const struct dcm_process *id, uint64_t address, char *ret_name,
+	       size_t cap)
 {
 	struct processes_answer a = { 0 };
 	struct arena arena = { 0 };
@@ -419,8 +432,8 @@ static int ask(struct processes *t, const struct dcm_process *id, uint64_t addre
 	return rc;
 }
 
-static void assert_asked(struct processes *t, const struct dcm_process *id, uint64_t address, int want_rc,
-			 const char *want)
+static void assert_asked(struct processes *t, const struct dcm_process *id, uint64_t address,
+			 int want_rc, const char *want)
 {
 	char name[256];
 
@@ -431,7 +444,8 @@ static void assert_asked(struct processes *t, const struct dcm_process *id, uint
 static void test_a_process_and_its_map(void **state)
 {
 	struct processes *t = make_table(64 << 20);
-	struct dcm_process id = { 100, 0, 10 * (uint64_t)SECOND }, other = { 100, 0, 77 * (uint64_t)SECOND };
+	struct dcm_process id = { 100, 0, 10 * (uint64_t)SECOND },
+			   other = { 100, 0, 77 * (uint64_t)SECOND };
 	struct processes_stat stat;
 
 	(void)state;
@@ -538,7 +552,8 @@ static void test_all_maps_together_are_bounded(void **state)
 		snprintf(name, sizeof(name), "host/tmp/perf-%" PRIu32 ".map", pid);
 		fd = open(path_of(name), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 		for (unsigned i = 0; i < 1500; i++) {
-			int n = snprintf(line, sizeof(line), "%x 10 f%u of %" PRIu32 "\n", i * 16, i, pid);
+			int n = snprintf(line, sizeof(line), "%x 10 f%u of %" PRIu32 "\n", i * 16,
+					 i, pid);
 
 			assert_int_equal(fd__write_all(fd, line, (size_t)n), 0);
 		}
@@ -562,7 +577,7 @@ static void test_failing_allocations(void **state)
 	(void)state;
 	make_process(500, 500, "host");
 	write_as("host/tmp/perf-500.map", "10 10 one\n20 10 two\n18 10 three\n", O_TRUNC);
-	FAILMALLOC_SWEEP(i) {
+	FAILMALLOC_SWEEP (i) {
 		char name[64];
 		int rc = ask(t, &id, 0x10, name, sizeof(name));
 
@@ -573,7 +588,7 @@ static void test_failing_allocations(void **state)
 	}
 	assert_asked(t, &id, 0x1c, 0, "three");
 	processes__free(t);
-	FAILMALLOC_SWEEP(i) {
+	FAILMALLOC_SWEEP (i) {
 		struct processes_config c = { .proc = "/proc", .root = "/", .clock = &fake };
 		struct processes *p = NULL;
 		int rc = processes__new(&c, &p, NULL);
@@ -621,7 +636,8 @@ static void test_threads(void **state)
 		char name[64];
 
 		make_process(pid, pid, pid == 601 ? "box" : "host");
-		snprintf(name, sizeof(name), "%s/tmp/perf-%" PRIu32 ".map", pid == 601 ? "box" : "host", pid);
+		snprintf(name, sizeof(name), "%s/tmp/perf-%" PRIu32 ".map",
+			 pid == 601 ? "box" : "host", pid);
 		write_as(name, "10 10 one\n", O_TRUNC);
 	}
 	for (uint32_t i = 0; i < 4; i++) {
@@ -658,8 +674,8 @@ static void any_state(const struct dcm_host *host, enum dcm_state now, const cha
 	(void)fmt;
 }
 
-static struct dcm_metric *no_metric(const struct dcm_host *host, enum dcm_metric_kind kind, const char *name,
-				    const char *help)
+static struct dcm_metric *no_metric(const struct dcm_host *host, enum dcm_metric_kind kind,
+				    const char *name, const char *help)
 {
 	(void)host;
 	(void)kind;
@@ -694,10 +710,13 @@ static void *default_config(const struct dcm_table *table)
 
 	for (uint32_t i = 0; i < table->n_options; i++) {
 		const struct dcm_option *o = &table->options[i];
-		int64_t value = strstr(o->name, "interval") ? 0 : strstr(o->name, "keep") ? SECOND : 1 << 20;
+		int64_t value = strstr(o->name, "interval") ? 0
+				: strstr(o->name, "keep")   ? SECOND
+							    : 1 << 20;
 
 		if (o->type == DCM_OPT_LIST)
-			*(struct dcm_list *)(config + o->offset) = (struct dcm_list){ (void *)(uintptr_t)dirs, 1 };
+			*(struct dcm_list *)(config + o->offset) =
+				(struct dcm_list){ (void *)(uintptr_t)dirs, 1 };
 		else
 			*(int64_t *)(config + o->offset) = value;
 	}
@@ -707,8 +726,13 @@ static void *default_config(const struct dcm_table *table)
 static void test_the_plugin_names_this_process(void **state)
 {
 	const struct dcm_plugin *p = dcm_plugin_entry();
-	struct dcm_host host = { .size = sizeof(host), .mono_ns = real_mono, .real_ns = real_mono, .drop = no_drop,
-				 .set_state = any_state, .metric = no_metric, .metric_add = ignore_add,
+	struct dcm_host host = { .size = sizeof(host),
+				 .mono_ns = real_mono,
+				 .real_ns = real_mono,
+				 .drop = no_drop,
+				 .set_state = any_state,
+				 .metric = no_metric,
+				 .metric_add = ignore_add,
 				 .metric_set = ignore_set };
 	CLEANUP(mem__freep) void *config = default_config(p->options);
 	struct dcm_process id = { .pid = (uint32_t)getpid() };

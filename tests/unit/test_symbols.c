@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_symbols.c - the symbol store: offers, learning, overlays, reasons, eviction, the kernel
+ * tests/unit/test_symbols.c - the symbol store: offers, learning, overlays, reasons, eviction, the
+ * kernel
  *
  * The oracle for names is the dynamic linker (dladdr), for the overlay the batch itself.
  */
@@ -42,7 +43,10 @@ struct place {
 	const char *file;
 };
 
-#define AT(id, where, of_kind) { .build_id = (id), .address = (where), .addr_kind = (of_kind) }
+#define AT(id, where, of_kind)                                                                     \
+	{                                                                                          \
+		.build_id = (id), .address = (where), .addr_kind = (of_kind)                       \
+	}
 
 /* One location for each place, all in one stack. */
 static struct dcm_batch *batch_of(const struct place *places, uint32_t n)
@@ -188,7 +192,8 @@ static void test_names_come_by_any_kind_of_address(void **state)
 	struct place places[] = {
 		AT("aa", k.vaddr, DCM_ADDR_VADDR),
 		AT("aa", k.offset + 1, DCM_ADDR_FILE_OFFSET),
-		{ "aa", 0x7f0000000000 + k.offset, DCM_ADDR_RUNTIME, 0, 0x7f0000000000, 0x7fffffff0000, 0, NULL },
+		{ "aa", 0x7f0000000000 + k.offset, DCM_ADDR_RUNTIME, 0, 0x7f0000000000,
+		  0x7fffffff0000, 0, NULL },
 		AT("aa", 0x10, DCM_ADDR_VADDR),
 		{ "aa", 0x6f0000000000, DCM_ADDR_RUNTIME, 0, 0x7f0000000000, 0x7fffffff0000, 0, NULL },
 	};
@@ -219,7 +224,8 @@ static void test_cxx_names_are_demangled(void **state)
 
 	(void)state;
 	snprintf(path, sizeof(path), "%s/names.so", dir);
-	snprintf(command, sizeof(command), "c++ -O1 -shared -fPIC -o %s %s/tests/programs/sym_names.cc 2>/dev/null", path,
+	snprintf(command, sizeof(command),
+		 "c++ -O1 -shared -fPIC -o %s %s/tests/programs/sym_names.cc 2>/dev/null", path,
 		 TEST_SRCDIR);
 	if (system(command))
 		skip_because("a C++ compiler is needed");
@@ -287,7 +293,8 @@ static void test_more_offers_than_descriptors_are_read_at_once(void **state)
 		places[i] = (struct place)AT(ids[i], k.vaddr, DCM_ADDR_VADDR);
 		offer(s, ids[i], k.path);
 	}
-	CLEANUP(batch__unrefp) struct dcm_batch *b = batch_of(places, 40), *named = resolve(s, b, 20 * SECOND);
+	CLEANUP(batch__unrefp)
+	struct dcm_batch *b = batch_of(places, 40), *named = resolve(s, b, 20 * SECOND);
 	for (unsigned i = 0; i < 40; i++)
 		assert_name(named, i, "lfind");
 	symbols__stat(s, &stat);
@@ -304,10 +311,12 @@ static void test_what_was_learned_outlives_its_table(void **state)
 	CLEANUP(symbols__freep) struct symbols *s = store(&config);
 	struct known k = where((void *)lfind), other = where((void *)l64a);
 	struct place first[] = { AT("aa", k.vaddr, DCM_ADDR_VADDR) };
-	struct place both[] = { AT("aa", k.vaddr, DCM_ADDR_VADDR), AT("aa", other.vaddr, DCM_ADDR_VADDR) };
+	struct place both[] = { AT("aa", k.vaddr, DCM_ADDR_VADDR),
+				AT("aa", other.vaddr, DCM_ADDR_VADDR) };
 	struct place last[] = { AT("bb", k.vaddr, DCM_ADDR_VADDR) };
-	CLEANUP(batch__unrefp) struct dcm_batch *b1 = batch_of(first, 1), *b2 = batch_of(both, 2),
-						*b3 = batch_of(last, 1), *n1 = NULL, *n2 = NULL, *n3 = NULL;
+	CLEANUP(batch__unrefp)
+	struct dcm_batch *b1 = batch_of(first, 1), *b2 = batch_of(both, 2), *b3 = batch_of(last, 1),
+			 *n1 = NULL, *n2 = NULL, *n3 = NULL;
 	struct symbols_stat stat;
 
 	(void)state;
@@ -408,7 +417,8 @@ static void write_text(const char *name, const char *text)
 	assert_int_equal(fd__write_all(fd, text, strlen(text)), 0);
 }
 
-static void assert_kernel(struct symbols *s, uint64_t address, int want_rc, const char *want, const char *module)
+static void assert_kernel(struct symbols *s, uint64_t address, int want_rc, const char *want,
+			  const char *module)
 {
 	struct dcm_str name = STR(""), in = STR("");
 
@@ -423,7 +433,9 @@ static void test_kernel_names_follow_the_modules(void **state)
 {
 	struct clock clock = clock__fake(1, 1);
 	char kallsyms[256], modules[256];
-	struct symbols_config config = { .kallsyms_path = kallsyms, .modules_path = modules, .clock = &clock };
+	struct symbols_config config = { .kallsyms_path = kallsyms,
+					 .modules_path = modules,
+					 .clock = &clock };
 	struct symbols_stat stat;
 	struct dcm_str kept, in;
 
@@ -440,7 +452,8 @@ static void test_kernel_names_follow_the_modules(void **state)
 	assert_int_equal(symbols__kernel(s, 0x1004, &kept, &in), 0);
 	assert_kernel(s, 0x2004, 0, "prog", "bpf");
 
-	write_text("kallsyms", "1000 T one_changed\n1100 T _etext\n300000 t two\t[m]\n2000 t other\t[bpf]\n");
+	write_text("kallsyms",
+		   "1000 T one_changed\n1100 T _etext\n300000 t two\t[m]\n2000 t other\t[bpf]\n");
 	write_text("modules", "m 4096 0 - Live 0x300000\n");
 	assert_kernel(s, 0x300000, -ENOENT, "", "");
 	clock.fake_mono_ns += 2 * SECOND;
@@ -449,7 +462,8 @@ static void test_kernel_names_follow_the_modules(void **state)
 	assert_true(str__eq(kept, STR("one"))); /* what was given lives on */
 
 	/* Memory of BPF programs is used again without a trace in the modules. */
-	write_text("kallsyms", "1000 T one\n1100 T _etext\n2000 t third\t[bpf]\n400000 t late\t[bpf]\n");
+	write_text("kallsyms",
+		   "1000 T one\n1100 T _etext\n2000 t third\t[bpf]\n400000 t late\t[bpf]\n");
 	assert_kernel(s, 0x2004, 0, "other", "bpf");
 	clock.fake_mono_ns += 11 * SECOND;
 	assert_kernel(s, 0x400004, 0, "late", "bpf"); /* unknown: read again */
@@ -464,11 +478,12 @@ static void test_kernel_names_follow_the_modules(void **state)
 static void test_failing_allocations(void **state)
 {
 	struct known k = where((void *)lfind);
-	struct place places[] = { AT("aa", k.vaddr, DCM_ADDR_VADDR), AT("aa", k.vaddr + 1, DCM_ADDR_VADDR) };
+	struct place places[] = { AT("aa", k.vaddr, DCM_ADDR_VADDR),
+				  AT("aa", k.vaddr + 1, DCM_ADDR_VADDR) };
 	CLEANUP(batch__unrefp) struct dcm_batch *b = batch_of(places, 2);
 
 	(void)state;
-	FAILMALLOC_SWEEP(i) {
+	FAILMALLOC_SWEEP (i) {
 		struct dcm_error err = DCM_ERROR_INIT;
 		struct symbols *s = NULL;
 		int rc = symbols__new(NULL, &s, &err);
@@ -480,15 +495,16 @@ static void test_failing_allocations(void **state)
 			assert_int_equal(rc, -ENOMEM);
 	}
 	/* Offered with failures, then without: it is named at the end. */
-	CLEANUP(symbols__freep) struct symbols *s = store(&(struct symbols_config){ .max_files = 1 });
-	FAILMALLOC_SWEEP(i) {
+	CLEANUP(symbols__freep)
+	struct symbols *s = store(&(struct symbols_config){ .max_files = 1 });
+	FAILMALLOC_SWEEP (i) {
 		CLEANUP(fd__closep) int fd = open(k.path, O_RDONLY | O_CLOEXEC);
 
 		symbols__offer(s, STR("aa"), STR(""), fd);
 		symbols__learn(s, b);
 	}
 	offer(s, "aa", k.path);
-	FAILMALLOC_SWEEP(i) {
+	FAILMALLOC_SWEEP (i) {
 		struct dcm_error err = DCM_ERROR_INIT;
 		struct dcm_batch *named = NULL;
 		int rc = symbols__resolve(s, b, 10 * SECOND, &named, &err);
@@ -534,7 +550,9 @@ static void *race(void *ctx)
 
 static void test_threads(void **state)
 {
-	struct symbols_config config = { .table_bytes = 600 << 10, .max_files = 2, .learned_bytes = 16 << 10 };
+	struct symbols_config config = { .table_bytes = 600 << 10,
+					 .max_files = 2,
+					 .learned_bytes = 16 << 10 };
 	CLEANUP(symbols__freep) struct symbols *s = store(&config);
 	struct known k = where((void *)lfind);
 	static char ids[5][8];

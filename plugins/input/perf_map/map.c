@@ -2,8 +2,9 @@
 /*
  * plugins/input/perf_map/map.c - names of address ranges, where the newest line wins
  *
- * Flattening is a sweep over the starts with a heap of the ranges that are open, the newest at its top: what is written
- * out is the top, until it ends or a start comes. It makes a level of new lines, and one level of two.
+ * Flattening is a sweep over the starts with a heap of the ranges that are open, the newest at its
+ * top: what is written out is the top, until it ends or a start comes. It makes a level of new
+ * lines, and one level of two.
  *
  * Threads: the owner's lock. Limits: max_bytes, MAP_MAX_LINE, MAP_MAX_NAME.
  */
@@ -197,7 +198,8 @@ static int flatten(struct open_range *in, size_t n, struct map_level *ret)
 static void open_level(const struct map_level *l, uint32_t age, struct open_range *to)
 {
 	for (uint32_t i = 0; i < l->n; i++)
-		to[i] = (struct open_range){ l->v[i].start, l->v[i].start + l->v[i].bytes, age, l->v[i].name };
+		to[i] = (struct open_range){ l->v[i].start, l->v[i].start + l->v[i].bytes, age,
+					     l->v[i].name };
 }
 
 /* Puts the newest level into the one below it. */
@@ -235,7 +237,8 @@ static int settle_fresh(struct map_generation *g)
 	if (!in)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
-		in[i] = (struct open_range){ g->fresh.v[i].start, g->fresh.v[i].start + g->fresh.v[i].bytes, (uint32_t)i,
+		in[i] = (struct open_range){ g->fresh.v[i].start,
+					     g->fresh.v[i].start + g->fresh.v[i].bytes, (uint32_t)i,
 					     g->fresh.v[i].name };
 	rc = flatten(in, n, &g->levels[g->n_levels]);
 	free(in);
@@ -256,7 +259,8 @@ static int settle(struct map_generation *g)
 		rc = merge_top(g);
 	if (!rc)
 		rc = settle_fresh(g);
-	while (!rc && g->n_levels > 1 && g->levels[g->n_levels - 2].n / 2 < g->levels[g->n_levels - 1].n)
+	while (!rc && g->n_levels > 1 &&
+	       g->levels[g->n_levels - 2].n / 2 < g->levels[g->n_levels - 1].n)
 		rc = merge_top(g);
 	return rc;
 }
@@ -342,7 +346,9 @@ static int add_line(struct map *m, struct dcm_str line)
 	r.name = add_name(&m->young, line);
 	if (r.name == INTERN_NONE || !vec__push(&m->young.fresh, r))
 		return -ENOMEM;
-	/* So that neither the fresh lines nor the generation outgrow their bounds in one long feed. */
+	/*
+	 * So that neither the fresh lines nor the generation outgrow their bounds in one long feed.
+	 */
 	if (m->young.fresh.n >= MAP_SETTLE_LINES ||
 	    (m->young.names.n % 4096 == 0 && generation_bytes(&m->young) >= m->max_bytes / 2))
 		return map__settle(m);

@@ -2,13 +2,15 @@
 /*
  * plugins/input/perf_map/map.h - names of address ranges, where the newest line wins
  *
- * A perf map is a log: a runtime appends "START SIZE NAME" whenever it has made code, and where code was moved or
- * thrown away, later lines cover earlier ones. Lines are added in the file's order; settle() then turns those that are
- * new into ranges that do not overlap, a level. Newer levels lie above older ones; two levels of like size become one,
- * so there are only a few, each searched by bisection.
+ * A perf map is a log: a runtime appends "START SIZE NAME" whenever it has made code, and where
+ * code was moved or thrown away, later lines cover earlier ones. Lines are added in the file's
+ * order; settle() then turns those that are new into ranges that do not overlap, a level. Newer
+ * levels lie above older ones; two levels of like size become one, so there are only a few, each
+ * searched by bisection.
  *
- * Memory is bounded: lines go to a young generation, and when that holds half of max_bytes it becomes the old one and
- * what was the old one is forgotten. So at least the newest half of what fits is known.
+ * Memory is bounded: lines go to a young generation, and when that holds half of max_bytes it
+ * becomes the old one and what was the old one is forgotten. So at least the newest half of what
+ * fits is known.
  *
  * Not thread-safe. Source: Documentation of Linux perf, tools/perf/Documentation/jit-interface.txt.
  */
@@ -44,7 +46,7 @@ struct map_level {
 };
 
 struct map_generation {
-	struct intern names; /* zeroed until there is one */
+	struct intern names;			 /* zeroed until there is one */
 	struct map_level levels[MAP_MAX_LEVELS]; /* oldest first */
 	uint32_t n_levels;
 	VEC(struct map_range) fresh; /* not settled, oldest first */
@@ -53,7 +55,7 @@ struct map_generation {
 struct map {
 	struct map_generation young, old;
 	uint64_t max_bytes;
-	bool skipping; /* inside a line that is too long */
+	bool skipping;		     /* inside a line that is too long */
 	uint64_t n_lines, n_skipped; /* read, and of these not understood */
 	uint64_t n_forgotten;	     /* lines that left with a generation */
 };
@@ -65,8 +67,9 @@ void map__fini(struct map *m);
 void map__reset(struct map *m);
 
 /*
- * Takes the whole lines at the beginning of text; *ret_used bytes of it, the rest is to come again with more behind it.
- * Lines of another form are counted and skipped. -ENOMEM: what was taken until then is known.
+ * Takes the whole lines at the beginning of text; *ret_used bytes of it, the rest is to come again
+ * with more behind it. Lines of another form are counted and skipped. -ENOMEM: what was taken until
+ * then is known.
  */
 int map__feed(struct map *m, const char *text, size_t n, size_t *ret_used);
 

@@ -3,11 +3,13 @@
  * plugins/input/perf_map/perf_map.c - names of JIT code from the maps that runtimes write for perf
  *
  * Node (--perf-basic-prof), Java (a perf map agent, jcmd Compiler.perfmap), Python (-X perf), .NET
- * (DOTNET_PerfMapEnabled) and others append a line to /tmp/perf-PID.map whenever they have made code. This input emits
- * nothing of its own: it hears of processes, and names addresses when a sampler asks.
+ * (DOTNET_PerfMapEnabled) and others append a line to /tmp/perf-PID.map whenever they have made
+ * code. This input emits nothing of its own: it hears of processes, and names addresses when a
+ * sampler asks.
  *
- * Threads: process() and resolve() come from any thread, several at once; processes.c locks. There is no thread here:
- * a file is read when a name in it is asked for. Limits: the options; see source.h and map.h.
+ * Threads: process() and resolve() come from any thread, several at once; processes.c locks. There
+ * is no thread here: a file is read when a name in it is asked for. Limits: the options; see
+ * source.h and map.h.
  */
 #include <decima/plugin.h>
 
@@ -36,7 +38,8 @@ static const struct dcm_option rows[] = {
 	  .element = DCM_OPT_STRING,
 	  .offset = offsetof(struct perf_map_options, directories),
 	  .def = "[\"/tmp\"]",
-	  .doc = "Where runtimes write perf-PID.map, as the process sees its files. Each costs one failed open a look and "
+	  .doc = "Where runtimes write perf-PID.map, as the process sees its files. Each costs one "
+		 "failed open a look and "
 		 "process with JIT code." },
 	{ .name = "max_file_size",
 	  .type = DCM_OPT_SIZE,
@@ -51,14 +54,16 @@ static const struct dcm_option rows[] = {
 	  .def = "32MiB",
 	  .min = "64KiB",
 	  .max = "4GiB",
-	  .doc = "Memory for the names of one process. Beyond it the oldest lines are forgotten and counted as dropped." },
+	  .doc = "Memory for the names of one process. Beyond it the oldest lines are forgotten "
+		 "and counted as dropped." },
 	{ .name = "max_memory",
 	  .type = DCM_OPT_SIZE,
 	  .offset = offsetof(struct perf_map_options, max_memory),
 	  .def = "128MiB",
 	  .min = "64KiB",
 	  .max = "16GiB",
-	  .doc = "Memory for the names of all processes. Beyond it the map that was not asked for the longest time is "
+	  .doc = "Memory for the names of all processes. Beyond it the map that was not asked for "
+		 "the longest time is "
 		 "forgotten, and read anew when it is asked for." },
 	{ .name = "reread_interval",
 	  .type = DCM_OPT_DURATION,
@@ -66,7 +71,8 @@ static const struct dcm_option rows[] = {
 	  .def = "1s",
 	  .min = "0s",
 	  .max = "1h",
-	  .doc = "How long what was read of a file, or that there is none, is taken as it is before the next look. A look "
+	  .doc = "How long what was read of a file, or that there is none, is taken as it is "
+		 "before the next look. A look "
 		 "costs some 10 us." },
 	{ .name = "keep_after_exit",
 	  .type = DCM_OPT_DURATION,
@@ -74,7 +80,8 @@ static const struct dcm_option rows[] = {
 	  .def = "1m",
 	  .min = "0s",
 	  .max = "1h",
-	  .doc = "How long the map of a process that has ended is kept: its last samples may still be on their way. "
+	  .doc = "How long the map of a process that has ended is kept: its last samples may still "
+		 "be on their way. "
 		 "Meanwhile a container's root directory stays open." },
 };
 
@@ -86,7 +93,8 @@ static int check_options(const void *config, struct dcm_error *err)
 		const char *dir = ((const char *const *)o->directories.items)[i];
 
 		if (!dir || dir[0] != '/')
-			return error__set(err, -EINVAL, "directories: \"%s\" is not an absolute path", dir ? dir : "");
+			return error__set(err, -EINVAL, "directories: \"%s\" is not an absolute path",
+					  dir ? dir : "");
 	}
 	return 0;
 }
@@ -129,7 +137,10 @@ static int64_t host_real(const struct clock *c)
 	return host->real_ns(host);
 }
 
-/* What has been counted since somebody last told it. Several threads may tell at once: each tells its part. */
+/*
+ * What has been counted since somebody last told it. Several threads may tell at once: each tells
+ * its part.
+ */
 static uint64_t since(_Atomic uint64_t *told, uint64_t now)
 {
 	uint64_t before = atomic_load(told);
@@ -166,7 +177,8 @@ static void stop(void *instance)
 	free(p);
 }
 
-static int open_plugin(const struct dcm_host *host, const void *config, void **ret_instance, struct dcm_error *err)
+static int open_plugin(const struct dcm_host *host, const void *config, void **ret_instance,
+		       struct dcm_error *err)
 {
 	const struct perf_map_options *o = config;
 	struct perf_map *p = NEW(struct perf_map);
@@ -194,13 +206,16 @@ static int open_plugin(const struct dcm_host *host, const void *config, void **r
 		free(p);
 		return rc;
 	}
-	p->lines = host->metric(host, DCM_COUNTER, "perf_map_lines_total", "Lines of perf maps that were read");
+	p->lines = host->metric(host, DCM_COUNTER, "perf_map_lines_total",
+				"Lines of perf maps that were read");
 	p->skipped = host->metric(host, DCM_COUNTER, "perf_map_lines_skipped_total",
 				  "Lines of perf maps that are not START SIZE NAME");
 	p->rewrites = host->metric(host, DCM_COUNTER, "perf_map_rewrites_total",
 				   "Perf maps that were found rewritten and read anew");
-	p->memory = host->metric(host, DCM_GAUGE_METRIC, "perf_map_memory_bytes", "Memory that names of JIT code take");
-	p->known = host->metric(host, DCM_GAUGE_METRIC, "perf_map_processes", "Processes whose perf map is looked for");
+	p->memory = host->metric(host, DCM_GAUGE_METRIC, "perf_map_memory_bytes",
+				 "Memory that names of JIT code take");
+	p->known = host->metric(host, DCM_GAUGE_METRIC, "perf_map_processes",
+				"Processes whose perf map is looked for");
 	*ret_instance = p;
 	return 0;
 }
@@ -238,8 +253,8 @@ static enum dcm_unnamed why_of(int rc)
 	}
 }
 
-static int resolve(void *instance, const struct dcm_process *id, const uint64_t *addresses, uint32_t n,
-		   dcm_symbol_fn each, void *ctx, enum dcm_unnamed *ret_why)
+static int resolve(void *instance, const struct dcm_process *id, const uint64_t *addresses,
+		   uint32_t n, dcm_symbol_fn each, void *ctx, enum dcm_unnamed *ret_why)
 {
 	struct perf_map *p = instance;
 	struct arena arena = { 0 };
@@ -257,7 +272,9 @@ static int resolve(void *instance, const struct dcm_process *id, const uint64_t 
 	arena__fini(&arena);
 	free(answers);
 	tell(p);
-	/* A map that may not be read is knowledge of the process, too: the reason is ours to give. */
+	/*
+	 * A map that may not be read is knowledge of the process, too: the reason is ours to give.
+	 */
 	return rc == -EACCES ? 0 : rc;
 }
 
@@ -279,7 +296,8 @@ static const struct dcm_plugin plugin = {
 	.kind = DCM_INPUT,
 	.name = "perf_map",
 	.version = "1.0",
-	.summary = "names JIT code (Node, Java, Python, .NET) from the maps that runtimes write to /tmp/perf-PID.map",
+	.summary = "names JIT code (Node, Java, Python, .NET) from the maps that runtimes write to "
+		   "/tmp/perf-PID.map",
 	.options = &options,
 	.lifecycle = &lifecycle,
 	.input = &ops,

@@ -2,7 +2,8 @@
 /*
  * plugins/input/perf_map/proc.c - what /proc says of one process
  *
- * Source: proc(5): /proc/PID/status (NSpid, Uid), /proc/PID/stat (field 22), /proc/PID/root, /proc/PID/ns/mnt.
+ * Source: proc(5): /proc/PID/status (NSpid, Uid), /proc/PID/stat (field 22), /proc/PID/root,
+ * /proc/PID/ns/mnt.
  */
 #include "plugins/input/perf_map/proc.h"
 
@@ -19,9 +20,7 @@
 #include "core/base/buf.h"
 #include "core/base/fd.h"
 
-enum {
-	PROC_FILE_MAX = 64 << 10
-};
+enum { PROC_FILE_MAX = 64 << 10 };
 static const uint64_t SECOND_NS = 1000000000;
 
 static int read_proc(const char *proc, uint32_t pid, const char *name, struct buf *ret)
@@ -56,7 +55,10 @@ static int read_status(const char *proc, uint32_t pid, struct proc_info *ret)
 	ret->uid = real;
 	ret->euid = effective;
 	ret->ns_pid = pid;
-	/* A number for each namespace the process is in, the innermost last; absent before Linux 4.1. */
+	/*
+	 * A number for each namespace the process is in, the innermost last; absent before Linux
+	 * 4.1.
+	 */
 	ns = field(&b, "\nNSpid:");
 	while (ns && *ns && *ns != '\n') {
 		char *end;
@@ -88,7 +90,8 @@ static int read_start(const char *proc, uint32_t pid, uint64_t *ret_ns)
 	for (unsigned i = 2; at && i < 22; i++)
 		at = strchr(at + 1, ' ');
 	if (at && hz > 0 && sscanf(at, " %" SCNu64, &ticks) == 1) {
-		*ret_ns = ticks / (uint64_t)hz * SECOND_NS + ticks % (uint64_t)hz * SECOND_NS / (uint64_t)hz;
+		*ret_ns = ticks / (uint64_t)hz * SECOND_NS +
+			  ticks % (uint64_t)hz * SECOND_NS / (uint64_t)hz;
 		rc = 0;
 	}
 out:

@@ -19,7 +19,7 @@ struct proc_root {
 struct proc_info {
 	uint32_t ns_pid; /* in its own, innermost pid namespace: what getpid() gives it */
 	uid_t uid, euid;
-	uint64_t start_ns;   /* CLOCK_BOOTTIME, in steps of a clock tick */
+	uint64_t start_ns;    /* CLOCK_BOOTTIME, in steps of a clock tick */
 	int64_t start_real_s; /* the same as a time of the day, by the clocks of now */
 };
 

@@ -2,12 +2,13 @@
 /*
  * plugins/input/perf_map/processes.c - the processes that were seen, each with its perf map
  *
- * Entries are reference-counted: the table holds one reference, each caller at work another, so an entry may leave the
- * table while a map of 64 MiB is being read. Those that ended are swept out by later events; those whose end was missed
- * are found by a look at /proc once a minute.
+ * Entries are reference-counted: the table holds one reference, each caller at work another, so an
+ * entry may leave the table while a map of 64 MiB is being read. Those that ended are swept out by
+ * later events; those whose end was missed are found by a look at /proc once a minute.
  *
- * Threads: any; see processes.h. Limits: PROCESSES_MAX, PROCESSES_MAX_ROOTS, max_map_bytes each, max_bytes together
- * (the map that was not asked for the longest time is forgotten and read anew when it is asked for).
+ * Threads: any; see processes.h. Limits: PROCESSES_MAX, PROCESSES_MAX_ROOTS, max_map_bytes each,
+ * max_bytes together (the map that was not asked for the longest time is forgotten and read anew
+ * when it is asked for).
  */
 #include "plugins/input/perf_map/processes.h"
 
@@ -32,8 +33,8 @@
 
 enum {
 	BUCKETS = 1024,
-	SWEEP_S = 1,	 /* between looks for those that ended */
-	ALIVE_S = 60,	 /* between looks for those whose end was missed */
+	SWEEP_S = 1,	    /* between looks for those that ended */
+	ALIVE_S = 60,	    /* between looks for those whose end was missed */
 	START_SLACK_MS = 20 /* start times are counted in clock ticks */
 };
 static const int64_t SECOND_NS = 1000000000;
@@ -170,7 +171,10 @@ static struct process *find(struct processes *t, const struct dcm_process *id)
 	return NULL;
 }
 
-/* Takes an entry out of the table and puts it on *list, whose entries the caller unrefs without the lock. */
+/*
+ * Takes an entry out of the table and puts it on *list, whose entries the caller unrefs without the
+ * lock.
+ */
 static void unlist(struct processes *t, struct process **at, struct process **list)
 {
 	struct process *p = *at;
@@ -203,7 +207,8 @@ static bool is_gone(const struct processes *t, uint32_t pid)
 /* Removes those that ended long ago, and the one heard of least recently when the table is full. */
 static struct process *sweep(struct processes *t, int64_t now_ns)
 {
-	bool check = now_ns - t->checked_ns >= ALIVE_S * SECOND_NS, full = t->n_processes >= PROCESSES_MAX;
+	bool check = now_ns - t->checked_ns >= ALIVE_S * SECOND_NS,
+	     full = t->n_processes >= PROCESSES_MAX;
 	struct process *list = NULL, **oldest = NULL;
 
 	if (!full && now_ns - t->swept_ns < SWEEP_S * SECOND_NS)
@@ -257,7 +262,10 @@ static struct process *make(struct processes *t, const struct dcm_process *id, i
 	return p;
 }
 
-/* The entry of that process, made when it is not there. The caller owns a reference. NULL: *ret_error. */
+/*
+ * The entry of that process, made when it is not there. The caller owns a reference. NULL:
+ * *ret_error.
+ */
 static struct process *get(struct processes *t, const struct dcm_process *id, int *ret_error)
 {
 	int64_t now_ns = clock__mono(t->config.clock);
@@ -315,8 +323,8 @@ static int open_in(struct processes *t, struct process *p, int root_fd, uint32_t
 }
 
 /*
- * Where the process itself writes first: beneath its root, by the number that it has there. Then where tools on the
- * host write for it: beneath ours, by the number that it has here.
+ * Where the process itself writes first: beneath its root, by the number that it has there. Then
+ * where tools on the host write for it: beneath ours, by the number that it has here.
  */
 static int open_map(struct processes *t, struct process *p)
 {
@@ -360,7 +368,10 @@ static int refresh(struct processes *t, struct process *p, bool read)
 	account(t, p, &before);
 	/* A descriptor that cannot be read now has told something before. */
 	p->result = rc == -ENOMEM || rc == -EACCES ? rc : p->source.fd >= 0 ? 0 : rc;
-	/* A file so large that this look did not reach its end is gone on with at the next question. */
+	/*
+	 * A file so large that this look did not reach its end is gone on with at the next
+	 * question.
+	 */
 	if (p->source.n_reads - before.n_reads >= SOURCE_BYTES_AT_ONCE)
 		p->looked_ns = 0;
 	return p->result;
@@ -450,8 +461,8 @@ void processes__event(struct processes *t, enum dcm_process_event event, const s
 }
 
 /* Under p->lock. */
-static int answer(const struct process *p, const uint64_t *addresses, uint32_t n, struct arena *arena,
-		  struct processes_answer *ret)
+static int answer(const struct process *p, const uint64_t *addresses, uint32_t n,
+		  struct arena *arena, struct processes_answer *ret)
 {
 	for (uint32_t i = 0; i < n; i++) {
 		struct dcm_str name;
@@ -466,8 +477,8 @@ static int answer(const struct process *p, const uint64_t *addresses, uint32_t n
 	return 0;
 }
 
-int processes__resolve(struct processes *t, const struct dcm_process *id, const uint64_t *addresses, uint32_t n,
-		       struct arena *arena, struct processes_answer *ret)
+int processes__resolve(struct processes *t, const struct dcm_process *id, const uint64_t *addresses,
+		       uint32_t n, struct arena *arena, struct processes_answer *ret)
 {
 	int rc = 0;
 	struct process *p = get(t, id, &rc);
@@ -515,7 +526,10 @@ int processes__new(const struct processes_config *config, struct processes **ret
 		processes__free(t);
 		return error__sys(err, rc, "%s: cannot be opened", config->root);
 	}
-	/* Unknown (no /proc): every process then counts as one with a root of its own, which fails likewise. */
+	/*
+	 * Unknown (no /proc): every process then counts as one with a root of its own, which fails
+	 * likewise.
+	 */
 	proc__root(config->proc, (uint32_t)getpid(), &t->own_root);
 	*ret = t;
 	return 0;

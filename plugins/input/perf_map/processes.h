@@ -2,13 +2,13 @@
 /*
  * plugins/input/perf_map/processes.h - the processes that were seen, each with its perf map
  *
- * A process is known by (pid, start, generation). Where its files lie is looked up when it is first heard of; a root
- * directory that is not ours (a container's) is held open, once for all processes that share it, until `keep_ns` after
- * the last of them ended. The map itself is opened when names are asked for, and for the last time when the process
- * ends.
+ * A process is known by (pid, start, generation). Where its files lie is looked up when it is first
+ * heard of; a root directory that is not ours (a container's) is held open, once for all processes
+ * that share it, until `keep_ns` after the last of them ended. The map itself is opened when names
+ * are asked for, and for the last time when the process ends.
  *
- * Thread-safe. One lock for the table, one for each process's map, in that order; neither is held while somebody
- * else's function runs.
+ * Thread-safe. One lock for the table, one for each process's map, in that order; neither is held
+ * while somebody else's function runs.
  */
 #ifndef DECIMA_PERF_MAP_PROCESSES_H
 #define DECIMA_PERF_MAP_PROCESSES_H
@@ -28,8 +28,8 @@ enum {
 struct processes;
 
 struct processes_config {
-	const char *proc;	  /* "/proc" */
-	const char *root;	  /* "/": where our own files lie */
+	const char *proc;	 /* "/proc" */
+	const char *root;	 /* "/": where our own files lie */
 	const char *const *dirs; /* [n_dirs], absolute */
 	uint32_t n_dirs;
 	uint64_t max_file_bytes, max_map_bytes, max_bytes;
@@ -50,11 +50,11 @@ struct processes_answer {
 };
 
 /*
- * Reads what is new in the process's map and looks the addresses up. 0; -ENOENT: no such process, or it has no map;
- * -EACCES: it has one that may not be read, or is of a foreign owner; -ENOMEM.
+ * Reads what is new in the process's map and looks the addresses up. 0; -ENOENT: no such process,
+ * or it has no map; -EACCES: it has one that may not be read, or is of a foreign owner; -ENOMEM.
  */
-int processes__resolve(struct processes *t, const struct dcm_process *id, const uint64_t *addresses, uint32_t n,
-		       struct arena *arena, struct processes_answer *ret);
+int processes__resolve(struct processes *t, const struct dcm_process *id, const uint64_t *addresses,
+		       uint32_t n, struct arena *arena, struct processes_answer *ret);
 
 struct processes_stat {
 	uint64_t n_lines, n_skipped, n_forgotten, n_rewrites; /* count up */

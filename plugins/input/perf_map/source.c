@@ -2,8 +2,8 @@
 /*
  * plugins/input/perf_map/source.c - one process's perf map file, followed as it grows
  *
- * openat2(2) with RESOLVE_IN_ROOT (Linux 5.6) takes links as the container sees them. Older kernels, and sandboxes that
- * refuse it, get a walk that follows no link at all.
+ * openat2(2) with RESOLVE_IN_ROOT (Linux 5.6) takes links as the container sees them. Older
+ * kernels, and sandboxes that refuse it, get a walk that follows no link at all.
  *
  * Threads: the owner's lock. Limits: SOURCE_BYTES_AT_ONCE a call, those of map.h.
  */

@@ -2,11 +2,11 @@
 /*
  * plugins/input/perf_map/source.h - one process's perf map file, followed as it grows
  *
- * A file is opened beneath a root directory without following a link out of it, and only when it is a regular file
- * that belongs to the process's user or to root: anyone may write into /tmp. It is read from where the last reading
- * ended. When it is another file (inode), shorter, or not the same text any more just before that place, it was
- * rewritten and is read anew. The descriptor is kept, so that a container's map stays readable when the container is
- * gone.
+ * A file is opened beneath a root directory without following a link out of it, and only when it is
+ * a regular file that belongs to the process's user or to root: anyone may write into /tmp. It is
+ * read from where the last reading ended. When it is another file (inode), shorter, or not the same
+ * text any more just before that place, it was rewritten and is read anew. The descriptor is kept,
+ * so that a container's map stays readable when the container is gone.
  *
  * Not thread-safe.
  */
@@ -20,7 +20,7 @@
 #include "plugins/input/perf_map/map.h"
 
 enum {
-	SOURCE_MARK_BYTES = 128,	  /* of text before the offset that are compared */
+	SOURCE_MARK_BYTES = 128,	/* of text before the offset that are compared */
 	SOURCE_BYTES_AT_ONCE = 64 << 20 /* read by one call: about 0.3 s */
 };
 
@@ -46,16 +46,17 @@ void source__fini(struct source *s);
 void source__forget(struct source *s);
 
 /*
- * Opens `path` (absolute) beneath the directory root_fd when it is not the file that is open already. Kept as it was
- * when there is none now. not_before_s: a file that was last changed earlier (seconds, real) is of an older process
- * with the same pid. 0, -ENOENT, -EACCES (not ours to read, or of a foreign owner), -ELOOP, -ESTALE (too old), ...
+ * Opens `path` (absolute) beneath the directory root_fd when it is not the file that is open
+ * already. Kept as it was when there is none now. not_before_s: a file that was last changed
+ * earlier (seconds, real) is of an older process with the same pid. 0, -ENOENT, -EACCES (not ours
+ * to read, or of a foreign owner), -ELOOP, -ESTALE (too old), ...
  */
 int source__open(struct source *s, int root_fd, const char *path, const struct source_owner *owner,
 		 int64_t not_before_s);
 
 /*
- * Reads what is new, at most SOURCE_BYTES_AT_ONCE, and of a file larger than max_file_bytes only its end. 0, or a
- * negative errno: what was read before is still known.
+ * Reads what is new, at most SOURCE_BYTES_AT_ONCE, and of a file larger than max_file_bytes only
+ * its end. 0, or a negative errno: what was read before is still known.
  */
 int source__read(struct source *s, uint64_t max_file_bytes);
 
