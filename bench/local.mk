@@ -14,3 +14,6 @@ bench_bench_batch_LDADD = $(CODEC_LA)
 
 bench_programs += bench/bench_path
 bench_bench_path_LDADD = $(PIPELINE_LA)
+
+bench_programs += bench/bench_pprof
+bench_bench_pprof_LDADD = $(CODEC_LA)

@@ -56,6 +56,22 @@ uint32_t decode__type_part(struct dcm_builder *b, struct dcm_str text)
 	return builder__string(b, (struct dcm_str){ part, type__clean(part, n) });
 }
 
+struct dcm_str decode__usual_name(const struct dcm_str *sample_types, size_t n)
+{
+	static const char *const usual[][2] = {
+		{ "cpu", "process_cpu" },	 { "itimer", "process_cpu" },
+		{ "inuse_space", "memory" },	 { "alloc_space", "memory" },
+		{ "goroutine", "goroutine" },	 { "threadcreate", "threadcreate" },
+		{ "contentions", "contention" }, { "wall", "wall" },
+	};
+
+	for (size_t k = 0; k < sizeof(usual) / sizeof(usual[0]); k++)
+		for (size_t i = 0; i < n; i++)
+			if (str__eq(sample_types[i], str__of(usual[k][0])))
+				return str__of(usual[k][1]);
+	return sample_types[n - 1];
+}
+
 enum dcm_temporality decode__temporality(const struct decode_options *o, struct dcm_str name,
 					 struct dcm_str sample_type, int64_t duration_ns)
 {

@@ -23,8 +23,8 @@ struct decode_options {
 	uint32_t n_labels;
 	int64_t time_ns; /* start of profiles that do not say theirs */
 	/*
-	 * Of the decompressed input; 0: 256 MiB (64 MiB for speedscope, whose JSON costs ten times
-	 * its size); never more than 4 GiB - 1. The batch may have twice as much.
+	 * Of the decompressed input; 0: 256 MiB (speedscope: 32 MiB); never more than 4 GiB - 1. The
+	 * batch may have twice as much.
 	 */
 	uint64_t max_bytes;
 	bool has_temporality; /* `temporality` counts; else: delta with a duration, else the usual */
@@ -51,6 +51,12 @@ uint32_t decode__series(const struct decode_options *o, struct dcm_builder *b);
 
 /* A string of the builder that may be part of a type: other characters become '_'. */
 uint32_t decode__type_part(struct dcm_builder *b, struct dcm_str text);
+
+/*
+ * What a profile with these [n] sample types (n > 0) is called where its source does not say:
+ * process_cpu, memory, goroutine, contention, ..; else as the last of them.
+ */
+struct dcm_str decode__usual_name(const struct dcm_str *sample_types, size_t n);
 
 /* The temporality of a type of these texts, by the options, the duration, or what is usual. */
 enum dcm_temporality decode__temporality(const struct decode_options *o, struct dcm_str name,

@@ -2,6 +2,16 @@
 # core/codec/local.mk - profile formats in and out
 noinst_LTLIBRARIES += core/codec/libcodec.la
 core_codec_libcodec_la_SOURCES = \
+	core/codec/codec.c core/codec/codec.h \
+	core/codec/decode.c core/codec/decode.h \
+	core/codec/deflate.c core/codec/deflate.h \
+	core/codec/encode.c core/codec/encode.h \
+	core/codec/folded.c core/codec/folded.h \
+	core/codec/perf_script.c core/codec/perf_script.h \
+	core/codec/pprof.h core/codec/pprof_encode.c core/codec/pprof_decode.c \
+	core/codec/pprof_input.h core/codec/pprof_labels.c core/codec/pprof_tables.c \
+	core/codec/protobuf.c core/codec/protobuf.h \
+	core/codec/speedscope.h core/codec/speedscope_decode.c core/codec/speedscope_encode.c \
 	core/codec/wire.h core/codec/wire_encode.c core/codec/wire_decode.c \
 	core/codec/wire_tables.c core/codec/wire_tables.h
 core_codec_libcodec_la_CFLAGS = $(AM_CFLAGS) $(CONVERSION_CFLAGS) $(DEFLATE_CFLAGS) $(JANSSON_CFLAGS)

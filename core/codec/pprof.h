@@ -20,7 +20,7 @@
  *   ignored     drop_frames, keep_frames, doc_url, is_folded, default_sample_type, other comments.
  *
  * What a batch becomes: ids count from 1 in the order of first use, only what rows use is written,
- * equal content gives equal bytes. Stacks and label sets that come again are added up.
+ * a batch always gives the same bytes. Stacks and label sets that come again are added up.
  *   types       one sample type for each type of the profiles written (at most 16).
  *   time        from the earliest start to the latest end.
  *   address     file offset: 4 GiB + offset in a mapping [4 GiB, 2^63) of offset 0, unless the batch
@@ -28,8 +28,9 @@
  *               find the right symbol. Locations without names have no line, so that they can.
  *   labels      of the series: those that all profiles share are comments; others are labels of
  *               samples, before which a sample's own label of that name becomes exported_NAME.
- *   comments    "decima: type NAME:..:delta", one for each sample type in order ("gauge" or
- *               "cumulative" behind a blank when not delta), and "decima: label NAME=VALUE".
+ *   comments    "decima: label NAME=VALUE", and, unless a reader would guess them right, one
+ *               "decima: type NAME:..:delta" for each sample type in order (when it is not delta, with
+ *               "gauge" or "cumulative" behind a blank).
  *   lost        why a location has no name, processes, interpreted frames, stand-ins for build ids.
  */
 #ifndef DECIMA_CODEC_PPROF_H

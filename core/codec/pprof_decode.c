@@ -3,13 +3,11 @@
  * core/codec/pprof_decode.c - a pprof into a builder: the first pass, types, samples
  *
  * Time is linear in the bytes. Memory beside the builder's: the unpacked bytes, and at most half as
- * much for tables, as entries are limited to one for 16 bytes that are allowed. Labels of a sample
- * that are byte for byte those of the sample before are not read again.
+ * much for tables, as entries are limited to one for 16 bytes that are allowed.
  */
 #include "core/codec/pprof.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "core/base/cleanup.h"
@@ -198,23 +196,6 @@ static int read_value_type(struct pprof_input *in, struct pprof_place at, struct
 	return r < 0 ? r : pprof_input__text(in, at, names[2], v[2], &ret->unit);
 }
 
-/* What a profile with such sample types is called where its source says nothing. */
-static struct dcm_str usual_name(const struct value_type *types, size_t n)
-{
-	static const char *const usual[][2] = {
-		{ "cpu", "process_cpu" },	 { "itimer", "process_cpu" },
-		{ "inuse_space", "memory" },	 { "alloc_space", "memory" },
-		{ "goroutine", "goroutine" },	 { "threadcreate", "threadcreate" },
-		{ "contentions", "contention" }, { "wall", "wall" },
-	};
-
-	for (size_t k = 0; k < sizeof(usual) / sizeof(usual[0]); k++)
-		for (size_t i = 0; i < n; i++)
-			if (str__eq(types[i].type, str__of(usual[k][0])))
-				return str__of(usual[k][1]);
-	return types[n - 1].type;
-}
-
 /* What a comment "decima: type .." says. */
 struct told_type {
 	struct type_text text;
@@ -316,6 +297,7 @@ static int read_types(struct pprof_input *in, struct dcm_type *ret)
 {
 	struct told_type told[PPROF_MAX_TYPES];
 	struct value_type types[PPROF_MAX_TYPES], period = { STR(""), STR("") };
+	struct dcm_str sample_types[PPROF_MAX_TYPES];
 	size_t n = in->sample_types.n, n_told;
 
 	int r = read_origin(in, told, &n_told);
@@ -327,11 +309,14 @@ static int read_types(struct pprof_input *in, struct dcm_type *ret)
 		r = read_value_type(in, at, in->sample_types.v[i], &types[i]);
 		if (r == 0 && types[i].type.n == 0)
 			r = pprof_input__fault(in, at, "its type is empty");
+		sample_types[i] = types[i].type;
 	}
 	if (r < 0)
 		return r;
 	bool is_told = told_fits(in, told, n_told, types);
-	struct dcm_str name = in->o->name.n ? in->o->name : usual_name(types, n);
+	struct dcm_str name = in->o->name;
+	if (name.n == 0)
+		name = decode__usual_name(sample_types, n);
 	for (size_t i = 0; i < n; i++) {
 		const struct type_text *t = &told[i].text;
 		ret[i] = (struct dcm_type){
@@ -367,174 +352,6 @@ static int add_profile(struct pprof_input *in)
 }
 
 /* ------------------------------------------------------------------------------------------------
- * Labels of samples
- */
-
-static bool is_series_label(const struct pprof_input *in, struct dcm_str name)
-{
-	for (uint32_t i = 0; i < in->n_labels; i++)
-		if (in->labels[i].value.n && str__eq(in->labels[i].name, name))
-			return true;
-	return false;
-}
-
-/* "exported_" before a name that the series has; control characters, which no name may have, are '_'. */
-static uint32_t make_label_name(struct pprof_input *in, struct dcm_str text)
-{
-	static const char prefix[] = "exported_";
-	CLEANUP(mem__freep) char *name = malloc(sizeof(prefix) + text.n);
-	if (!name) {
-		builder__fail(in->b, -ENOMEM, "out of memory");
-		return 0;
-	}
-	uint32_t n = 0;
-	if (is_series_label(in, text)) {
-		n = sizeof(prefix) - 1;
-		memcpy(name, prefix, n);
-	}
-	for (uint32_t i = 0; i < text.n; i++)
-		name[n++] = (uint8_t)text.p[i] < 0x20 || text.p[i] == 0x7f ? '_' : text.p[i];
-	return builder__string(in->b, (struct dcm_str){ name, n });
-}
-
-static int label_name(struct pprof_input *in, struct pprof_place at, uint64_t key, uint32_t *ret)
-{
-	struct dcm_str text;
-
-	int r = pprof_input__text(in, at, "label.key", key, &text);
-	if (r < 0)
-		return r;
-	if (text.n == 0)
-		return pprof_input__fault(in, at, "label.key is empty");
-	if (!in->label_names) {
-		in->label_names = mem__zalloc(in->strings.n, sizeof(*in->label_names));
-		if (!in->label_names)
-			return error__nomem(in->err);
-	}
-	if (in->label_names[key] == 0)
-		in->label_names[key] = make_label_name(in, text);
-	*ret = in->label_names[key];
-	return 0;
-}
-
-/* A label, and the string that its name is of. */
-struct keyed_label {
-	struct dcm_label label;
-	uint32_t renamed; /* the builder's string, when the name came before; else 0 */
-	uint64_t key;
-};
-
-static int read_label(struct pprof_input *in, struct pprof_place at, struct pprof_piece piece,
-		      struct keyed_label *ret)
-{
-	static const char *const names[] = { NULL, "label.key", "label.str", "label.num",
-					     "label.num_unit" };
-	uint64_t v[5];
-	uint32_t present;
-
-	int r = pprof_input__numbers(in, at, piece, names, 4, v, &present);
-	if (r < 0)
-		return r;
-	ret->key = v[1];
-	ret->renamed = 0;
-	ret->label = (struct dcm_label){ .unit = DCM_NONE };
-	r = label_name(in, at, v[1], &ret->label.name);
-	if (r < 0)
-		return r;
-	/* A number 0 that is written out is one; a label with neither is an empty string. */
-	if (v[2] == 0 && (present & (1u << 3 | 1u << 4))) {
-		ret->label.num = (int64_t)v[3];
-		return pprof_input__string(in, at, names[4], v[4], &ret->label.unit);
-	}
-	return pprof_input__string(in, at, names[2], v[2], &ret->label.str);
-}
-
-static int by_name(const void *a, const void *b)
-{
-	const struct keyed_label *x = a, *y = b;
-
-	return x->label.name < y->label.name ? -1 : x->label.name > y->label.name;
-}
-
-/*
- * Names that come again become NAME_2, NAME_3, ... (those that are free): a label set has each once.
- * labels are sorted, and stay so.
- */
-static void rename_doubles(struct pprof_input *in, struct keyed_label *labels, uint32_t n)
-{
-	CLEANUP(mem__freep) char *text = NULL;
-	uint32_t first = 0, suffix = 1;
-
-	for (uint32_t i = 1; i < n; i++) {
-		if (labels[i].label.name != labels[first].label.name) {
-			first = i;
-			suffix = 1;
-			continue;
-		}
-		struct pprof_piece key = in->strings.v[labels[i].key];
-		struct keyed_label new;
-		do {
-			free(text);
-			text = NULL;
-			if (asprintf(&text, "%.*s_%u", (int)key.n,
-				     (const char *)in->data + key.off, ++suffix) < 0) {
-				text = NULL;
-				builder__fail(in->b, -ENOMEM, "out of memory");
-				return;
-			}
-			new.label.name = make_label_name(in, str__of(text));
-		} while (bsearch(&new, labels, n, sizeof(*labels), by_name));
-		labels[i].renamed = new.label.name;
-	}
-}
-
-/* The labels of the sample at hand, and the set that the sample before had. */
-struct label_memo {
-	uint32_t n;
-	struct pprof_piece pieces[PPROF_MAX_LABELS];
-	const uint8_t *bytes; /* from the first label to the last one's end; NULL: none yet */
-	size_t n_bytes, n_first;
-	uint32_t label_set;
-};
-
-static int read_labels(struct pprof_input *in, struct pprof_place at, struct label_memo *memo,
-		       uint32_t *ret_set)
-{
-	struct keyed_label keyed[PPROF_MAX_LABELS];
-	struct dcm_label labels[PPROF_MAX_LABELS];
-	const struct pprof_piece *last = &memo->pieces[memo->n - 1];
-	const uint8_t *bytes = in->data + memo->pieces[0].off;
-	size_t n_bytes = last->off + last->n - memo->pieces[0].off;
-	bool doubled = false;
-
-	if (memo->bytes && memo->n_bytes == n_bytes && memo->n_first == memo->pieces[0].n &&
-	    memcmp(memo->bytes, bytes, n_bytes) == 0) {
-		*ret_set = memo->label_set;
-		return 0;
-	}
-	for (uint32_t i = 0; i < memo->n; i++) {
-		int r = read_label(in, at, memo->pieces[i], &keyed[i]);
-		if (r < 0)
-			return r;
-	}
-	qsort(keyed, memo->n, sizeof(keyed[0]), by_name);
-	for (uint32_t i = 1; i < memo->n; i++)
-		doubled |= keyed[i].label.name == keyed[i - 1].label.name;
-	if (doubled && builder__error(in->b) == 0)
-		rename_doubles(in, keyed, memo->n);
-	for (uint32_t i = 0; i < memo->n; i++) {
-		labels[i] = keyed[i].label;
-		if (keyed[i].renamed)
-			labels[i].name = keyed[i].renamed;
-	}
-	*ret_set = memo->label_set = builder__label_set(in->b, labels, memo->n);
-	memo->bytes = bytes;
-	memo->n_bytes = n_bytes;
-	memo->n_first = memo->pieces[0].n;
-	return 0;
-}
-
-/* ------------------------------------------------------------------------------------------------
  * Samples
  */
 
@@ -542,7 +359,7 @@ struct sample {
 	uint32_t n_locations, n_values;
 	uint32_t locations[PPROF_MAX_DEPTH];
 	int64_t values[PPROF_MAX_TYPES];
-	struct label_memo labels;
+	struct pprof_labels labels;
 };
 
 static inline int add_location(struct pprof_input *in, struct pprof_place at, struct sample *s,
@@ -570,25 +387,38 @@ static inline int add_value(struct pprof_input *in, struct pprof_place at, struc
 	return 0;
 }
 
+/* Packed ids. Locals, because the compiler cannot know that what it stores is not what it reads. */
+static int read_packed(struct pprof_input *in, struct pprof_place at, const struct pb_field *f,
+		       struct sample *s)
+{
+	const struct pprof_ids ids = in->location_ids;
+	const uint8_t *p = f->p, *end = f->p + f->n;
+	uint32_t n = s->n_locations;
+	uint64_t id;
+
+	while (p < end) {
+		p = pb__varint(p, end, &id);
+		if (__builtin_expect(!p, 0))
+			return pprof_input__fault(in, at, "location_id is cut off");
+		uint32_t location = pprof_ids__find(&ids, id);
+		if (__builtin_expect(location == DCM_NONE || n == PPROF_MAX_DEPTH, 0)) {
+			s->n_locations = n;
+			return add_location(in, at, s, id);
+		}
+		s->locations[n++] = location;
+	}
+	s->n_locations = n;
+	return 0;
+}
+
 static int read_locations(struct pprof_input *in, struct pprof_place at, const struct pb_field *f,
 			  struct sample *s)
 {
-	const uint8_t *p = f->p, *end = f->p + f->n;
-	uint64_t id;
-
 	if (f->type == PB_VARINT)
 		return add_location(in, at, s, f->value);
 	if (f->type != PB_BYTES)
 		return pprof_input__fault(in, at, "location_id has wire type %u", f->type);
-	while (p < end) {
-		p = pb__varint(p, end, &id);
-		if (!p)
-			return pprof_input__fault(in, at, "location_id is cut off");
-		int r = add_location(in, at, s, id);
-		if (r < 0)
-			return r;
-	}
-	return 0;
+	return read_packed(in, at, f, s);
 }
 
 static int read_values(struct pprof_input *in, struct pprof_place at, const struct pb_field *f,
@@ -613,7 +443,7 @@ static int read_values(struct pprof_input *in, struct pprof_place at, const stru
 }
 
 static int note_label(struct pprof_input *in, struct pprof_place at, const struct pb_field *f,
-		      struct label_memo *labels)
+		      struct pprof_labels *labels)
 {
 	if (f->type != PB_BYTES)
 		return pprof_input__fault(in, at, "label has wire type %u", f->type);
@@ -654,7 +484,7 @@ static int read_sample(struct pprof_input *in, struct pprof_place at, struct pb_
 		e = pprof_input__fault(in, at, "%u values for %zu sample types", s->n_values,
 				       in->sample_types.n);
 	if (e == 0 && s->labels.n)
-		e = read_labels(in, at, &s->labels, &label_set);
+		e = pprof_labels__set(in, at, &s->labels, &label_set);
 	if (e < 0 || all_zero(s))
 		return e;
 	uint32_t stack = builder__stack(in->b, s->locations, s->n_locations);

@@ -515,14 +515,37 @@ static void put_comment(struct output *o, struct buf *out)
 	pb__put_varint(out, 13, put_text(o, buf__view(&o->packed)));
 }
 
-/* What pprof has no field for: see pprof.h. */
-static void put_comments(struct output *o, struct buf *out)
+/* Would a reader that is told nothing else find the types by himself? */
+static bool types_are_usual(const struct output *o, int64_t duration_ns)
+{
+	static const struct decode_options none;
+	const struct dcm_batch *b = o->b;
+	const struct dcm_type *first = &b->types[o->columns[0]];
+	struct dcm_str sample_types[MAX_TYPES];
+
+	for (uint32_t k = 0; k < o->n_columns; k++)
+		sample_types[k] = b->strings[b->types[o->columns[k]].sample_type];
+	struct dcm_str name = decode__usual_name(sample_types, o->n_columns);
+	for (uint32_t k = 0; k < o->n_columns; k++) {
+		const struct dcm_type *t = &b->types[o->columns[k]];
+		if (!str__eq(b->strings[t->name], name) ||
+		    !same_text(b, t->period_type, first->period_type) ||
+		    !same_text(b, t->period_unit, first->period_unit) ||
+		    t->temporality != decode__temporality(&none, name, sample_types[k], duration_ns))
+			return false;
+	}
+	return true;
+}
+
+/* What pprof has no field for: see pprof.h. Every tool shows them, so only what tells something. */
+static void put_comments(struct output *o, int64_t duration_ns, struct buf *out)
 {
 	static const char *const words[] = { [DCM_DELTA] = "", [DCM_GAUGE] = " gauge",
 					     [DCM_CUMULATIVE] = " cumulative" };
 	const struct dcm_batch *b = o->b;
+	bool usual = types_are_usual(o, duration_ns);
 
-	for (uint32_t k = 0; k < o->n_columns; k++) {
+	for (uint32_t k = 0; !usual && k < o->n_columns; k++) {
 		const struct dcm_type *t = &b->types[o->columns[k]];
 		char text[6 * (TYPE_PART_MAX_BYTES + 1)];
 		type__format(b, t, text, sizeof(text));
@@ -558,7 +581,7 @@ static void put_head(struct output *o, struct buf *out)
 	pb__put_varint(out, 10, (uint64_t)(end - start));
 	put_value_type(o, out, 11, t->period_type, t->period_unit);
 	pb__put_varint(out, 12, (uint64_t)period);
-	put_comments(o, out);
+	put_comments(o, end - start, out);
 }
 
 static void put_profile(struct output *o, struct buf *out)

@@ -4,7 +4,8 @@
  *
  * A profile's fields may come in any order, and producers write samples before what these refer to.
  * So the first pass over the bytes only notes where each message stands (pprof_decode.c); then come
- * strings, mappings, functions and locations (pprof_tables.c), and the samples last.
+ * strings, mappings, functions and locations (pprof_tables.c), and the samples last, with their labels
+ * (pprof_labels.c).
  */
 #ifndef DECIMA_CODEC_PPROF_INPUT_H
 #define DECIMA_CODEC_PPROF_INPUT_H
@@ -120,6 +121,25 @@ int pprof_input__string(struct pprof_input *in, struct pprof_place at, const cha
 
 /* Mappings, functions and locations into the builder. */
 int pprof_input__tables(struct pprof_input *in);
+
+/*
+ * The labels of one sample, which the caller notes in pieces[n]; and those of samples before, as
+ * bytes and the set that they made: few sets serve most samples. A zeroed struct is fine.
+ */
+enum { PPROF_LABEL_MEMOS = 256 };
+struct pprof_labels {
+	uint32_t n;
+	struct pprof_piece pieces[PPROF_MAX_LABELS];
+	struct pprof_label_memo {
+		const uint8_t *bytes; /* from the first label to the last one's end; NULL: none */
+		size_t n_bytes, n_first;
+		uint32_t label_set;
+	} memos[PPROF_LABEL_MEMOS];
+};
+
+/* The builder's label set of the n > 0 labels noted (pprof_labels.c). */
+int pprof_labels__set(struct pprof_input *in, struct pprof_place at, struct pprof_labels *labels,
+		      uint32_t *ret);
 
 uint32_t pprof_ids__find_sparse(const struct pprof_ids *ids, uint64_t id);
 

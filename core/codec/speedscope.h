@@ -5,8 +5,8 @@
  * Source: https://www.speedscope.app/file-format-schema.json. Writing makes a "sampled" profile of
  * each profile and type of the batch, named by type and labels; the first profile's last type is the
  * one that opens. Reading takes "sampled" and "evented" profiles; each becomes a profile of type
- * NAME:samples:count, NAME:cpu:nanoseconds or NAME:space:bytes by its unit (delta), with its name as
- * label `profile`. Fractions of weights are rounded, times become whole nanoseconds first.
+ * NAME:samples:count, NAME:time:nanoseconds or NAME:space:bytes by its unit (delta), with its own
+ * name as series label `profile`. Weights are rounded to whole units.
  */
 #ifndef DECIMA_CODEC_SPEEDSCOPE_H
 #define DECIMA_CODEC_SPEEDSCOPE_H
@@ -15,6 +15,9 @@
 
 #include "core/base/buf.h"
 #include "core/codec/decode.h"
+
+/* decode_options.max_bytes when it is 0: a JSON number of three bytes takes 50 in memory. */
+#define SPEEDSCOPE_MAX_BYTES ((uint64_t)32 << 20)
 
 int speedscope__read(const uint8_t *data, size_t n, const struct decode_options *o,
 		     struct dcm_builder *b, struct dcm_error *err);

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * bench/bench_pprof.c - how fast pprof is read and written
+ *
+ * One JSON line a figure: the best of several turns on one core, in MB of uncompressed pprof a second. Reading ends
+ * with a sealed batch. The profile is like one of a large C++ server: 100,000 different stacks, about 30 deep, that
+ * are paths of a random call tree; 30,000 addresses, a fifth of them with inlined calls; 20,000 functions with names
+ * and files; two values a sample and a thread's name on half of them. What a figure is compared with was measured in
+ * the same run on the same bytes.
+ *
+ *	bench_pprof [TURNS [FILE]]
+ *
+ * FILE: where the profile is left, for other programs to read.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/fd.h"
+#include "core/base/hash.h"
+#include "core/batch/batch.h"
+#include "core/batch/builder.h"
+#include "core/codec/deflate.h"
+#include "core/codec/pprof.h"
+#include "tests/unit/random.h"
+
+enum {
+	N_FUNCTIONS = 20000,
+	N_LOCATIONS = 30000,
+	N_STACKS = 100000,
+	N_FILES = 60,
+	N_SETS = 40,
+	DEPTH_MAX = 128,
+};
+
+static uint32_t text_of(struct dcm_builder *b, const char *text)
+{
+	return builder__string(b, (struct dcm_str){ text, (uint32_t)strlen(text) });
+}
+
+static void add_functions(struct dcm_builder *b, struct random *r, uint32_t *ids)
+{
+	static const char *const words[] = { "Storage", "Handler", "Request",	"Allocate",  "Buffer",
+					     "Stream",	"Merge",   "Compress",	"Iterator",  "Commit",
+					     "Index",	"Scan",	   "Transform", "Serialize", "Queue" };
+	enum { N_WORDS = sizeof(words) / sizeof(words[0]) };
+
+	for (uint32_t i = 0; i < N_FUNCTIONS; i++) {
+		char name[160], file[96];
+		snprintf(name, sizeof(name), "server::%s::%s%s<%s>::do%s%u", words[i % N_WORDS],
+			 words[random__below(r, N_WORDS)], words[random__below(r, N_WORDS)],
+			 words[random__below(r, N_WORDS)], words[random__below(r, N_WORDS)], i);
+		snprintf(file, sizeof(file), "/build/server/src/%s/%s%u.cc", words[i % N_WORDS],
+			 words[i / 7 % N_WORDS], i / 20);
+		ids[i] = builder__function(b, &(struct dcm_function){
+						      .name = text_of(b, name),
+						      .file = text_of(b, file),
+						      .start_line = (int64_t)random__below(r, 2000) });
+	}
+}
+
+static void add_locations(struct dcm_builder *b, struct random *r, uint32_t *ids)
+{
+	static uint32_t functions[N_FUNCTIONS];
+	uint32_t mappings[N_FILES];
+
+	add_functions(b, r, functions);
+	for (uint32_t i = 0; i < N_FILES; i++) {
+		char text[64];
+		snprintf(text, sizeof(text), "/usr/lib/libserver%u.so", i);
+		uint32_t file = text_of(b, text);
+		snprintf(text, sizeof(text), "%040" PRIx64, hash__bytes(&i, sizeof(i), 0));
+		mappings[i] = builder__mapping(
+			b, &(struct dcm_mapping){ .file = file, .build_id = text_of(b, text) });
+	}
+	for (uint32_t i = 0; i < N_LOCATIONS; i++) {
+		struct dcm_line lines[3];
+		uint32_t n_lines = i % 5 ? 1 : 2 + (uint32_t)random__below(r, 2);
+		for (uint32_t k = 0; k < n_lines; k++)
+			lines[k] = (struct dcm_line){ functions[random__below(r, N_FUNCTIONS)], 0,
+						      (int64_t)(1 + random__below(r, 3000)) };
+		ids[i] = builder__location(b,
+					   &(struct dcm_location){
+						   .mapping = mappings[random__below(r, N_FILES)],
+						   .process = DCM_NONE,
+						   .address = 0x1000 + i * 64u,
+						   .addr_kind = DCM_ADDR_FILE_OFFSET },
+					   lines, n_lines);
+	}
+}
+
+/* A call tree, as a program would walk it: returns a few frames, calls a few; each step ends a stack. */
+struct node {
+	uint32_t parent, location; /* node 0 is the root, and no frame */
+};
+
+static void grow_tree(struct random *r, const uint32_t *locations, struct node *nodes, uint32_t *stacks)
+{
+	uint32_t path[DEPTH_MAX + 1] = { 0 }, depth = 0, n_nodes = 1;
+
+	for (uint32_t i = 0; i < N_STACKS; i++) {
+		uint32_t up = (uint32_t)random__below(r, depth / 8 + 2);
+		uint32_t down = 1 + (uint32_t)random__below(r, depth < 30 ? 6 : 4);
+		depth = up < depth ? depth - up : 0;
+		for (uint32_t k = 0; k < down && depth < DEPTH_MAX; k++) {
+			/* Some functions are everywhere, most are rare. */
+			uint64_t some = 1 + random__below(r, N_LOCATIONS);
+			nodes[n_nodes] = (struct node){ path[depth],
+							locations[random__below(r, some)] };
+			path[++depth] = n_nodes++;
+		}
+		stacks[i] = path[depth];
+	}
+}
+
+/* Samples in no order, as hash tables leave them. */
+static void add_rows(struct dcm_builder *b, struct random *r, const uint32_t *locations)
+{
+	static struct node nodes[N_STACKS * 6 + 1];
+	static uint32_t stacks[N_STACKS];
+	uint32_t sets[N_SETS] = { 0 }, stack[DEPTH_MAX], name = text_of(b, "thread_name");
+
+	for (uint32_t i = 1; i < N_SETS; i++) {
+		char text[32];
+		snprintf(text, sizeof(text), "worker-%u", i);
+		sets[i] = builder__label_set(
+			b, &(struct dcm_label){ name, text_of(b, text), 0, DCM_NONE }, 1);
+	}
+	grow_tree(r, locations, nodes, stacks);
+	for (uint32_t i = 0; i < N_STACKS; i++) {
+		uint32_t other = i + (uint32_t)random__below(r, N_STACKS - i), at = stacks[other], n = 0;
+		stacks[other] = stacks[i];
+		for (; at && n < DEPTH_MAX; at = nodes[at].parent)
+			stack[n++] = nodes[at].location;
+		int64_t n_samples = 1 + (int64_t)random__below(r, 30);
+		builder__row(b, builder__stack(b, stack, n),
+			     sets[i % 2 ? 0 : random__below(r, N_SETS)],
+			     (int64_t[]){ n_samples, n_samples * 10000000 });
+	}
+}
+
+static struct dcm_batch *make_batch(void)
+{
+	static uint32_t locations[N_LOCATIONS];
+	struct random r = { 7 };
+	struct dcm_builder *b = builder__new(0);
+	struct dcm_batch *batch = NULL;
+
+	if (!b)
+		exit(1);
+	add_locations(b, &r, locations);
+	uint32_t cpu = text_of(b, "cpu"), ns = text_of(b, "nanoseconds");
+	uint32_t name = text_of(b, "process_cpu");
+	const struct dcm_type types[] = {
+		{ name, text_of(b, "samples"), text_of(b, "count"), cpu, ns, DCM_DELTA },
+		{ name, cpu, ns, cpu, ns, DCM_DELTA },
+	};
+	builder__profile(b,
+			 &(struct dcm_profile){ .series = builder__series(b, NULL, 0),
+						.time_ns = 1700000000000000000,
+						.duration_ns = 60000000000,
+						.period = 10000000 },
+			 types, 2);
+	add_rows(b, &r, locations);
+	if (builder__seal(b, &batch, NULL) < 0)
+		exit(1);
+	builder__free(b);
+	return batch;
+}
+
+static double seconds_since(int64_t start)
+{
+	return (double)(clock__mono(&clock__system) - start) / 1e9;
+}
+
+static void at_most(double *best, double seconds)
+{
+	if (*best == 0 || seconds < *best)
+		*best = seconds;
+}
+
+static void print(const char *name, double value, const char *what, double other)
+{
+	printf("{\"bench\":\"%s\",\"value\":%.4g,\"unit\":\"MB/s\",\"compared_with\":{\"what\":\"%s\","
+	       "\"value\":%.4g,\"unit\":\"MB/s\"}}\n",
+	       name, value, what, other);
+}
+
+static void must(int r)
+{
+	if (r < 0)
+		exit(1);
+}
+
+int main(int argc, char **argv)
+{
+	int turns = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 9;
+	struct dcm_batch *batch = make_batch();
+	struct buf raw = { 0 }, packed = { 0 }, out = { 0 };
+	double decode = 0, decode_gzip = 0, encode = 0, copy = 0, inflate = 0, pack = 0;
+
+	must(pprof__encode_raw(batch, DCM_NONE, &raw, NULL));
+	must(pprof__encode(batch, DCM_NONE, &packed, NULL));
+	if (argc > 2)
+		must(fd__replace(argv[2], 0644, packed.data, packed.n, NULL));
+	for (int i = 0; i < turns; i++) {
+		struct dcm_batch *got = NULL;
+		int64_t start = clock__mono(&clock__system);
+		must(pprof__decode(raw.data, raw.n, NULL, &got, NULL));
+		at_most(&decode, seconds_since(start));
+		batch__unref(take_ptr(got));
+
+		start = clock__mono(&clock__system);
+		must(pprof__decode(packed.data, packed.n, NULL, &got, NULL));
+		at_most(&decode_gzip, seconds_since(start));
+		batch__unref(got);
+
+		buf__fini(&out);
+		start = clock__mono(&clock__system);
+		buf__append(&out, raw.data, raw.n);
+		at_most(&copy, seconds_since(start));
+
+		buf__fini(&out);
+		start = clock__mono(&clock__system);
+		must(deflate__unpack(packed.data, packed.n, DECODE_MAX_BYTES, &out, NULL));
+		at_most(&inflate, seconds_since(start));
+
+		buf__fini(&out);
+		start = clock__mono(&clock__system);
+		must(pprof__encode(batch, DCM_NONE, &out, NULL));
+		at_most(&encode, seconds_since(start));
+
+		buf__fini(&out);
+		start = clock__mono(&clock__system);
+		must(deflate__pack(raw.data, raw.n, 1, &out));
+		at_most(&pack, seconds_since(start));
+	}
+	double mb = (double)raw.n / 1e6;
+	print("pprof_decode", mb / decode, "copying the bytes", mb / copy);
+	print("pprof_decode_gzip", mb / decode_gzip, "unpacking them by libdeflate", mb / inflate);
+	print("pprof_encode_gzip", mb / encode, "packing them by libdeflate, level 1", mb / pack);
+	fprintf(stderr, "%.1f MB of pprof, %.1f MB in gzip\n", mb, (double)packed.n / 1e6);
+	buf__fini(&raw);
+	buf__fini(&packed);
+	buf__fini(&out);
+	batch__unref(batch);
+	return 0;
+}

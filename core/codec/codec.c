@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/codec/codec.c - formats by name, and what bytes look like
+ */
+#include "core/codec/codec.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "core/base/error.h"
+#include "core/base/str.h"
+#include "core/codec/deflate.h"
+#include "core/codec/folded.h"
+#include "core/codec/perf_script.h"
+#include "core/codec/pprof.h"
+#include "core/codec/speedscope.h"
+#include "core/codec/wire.h"
+#include "core/codec/wire_tables.h"
+
+/* As much as sniffing reads. */
+enum { SNIFF_BYTES = 4096 };
+
+static int encode_wire(const struct dcm_batch *b, uint32_t profile, struct buf *out,
+		       struct dcm_error *err)
+{
+	(void)profile;
+	int r = wire__encode(b, out);
+	if (r == -ENOMEM)
+		return error__nomem(err);
+	return r < 0 ? error__set(err, r, "batch: it takes more than the limit of %zu bytes", out->limit) :
+		       0;
+}
+
+static int decode_wire(const uint8_t *data, size_t n, const struct decode_options *o,
+		       struct dcm_batch **ret, struct dcm_error *err)
+{
+	uint64_t max_bytes = decode__max_bytes(o, DECODE_MAX_BYTES);
+
+	if (n > max_bytes)
+		return error__set(err, -E2BIG, "batch: %zu bytes, more than the limit of %llu", n,
+				  (unsigned long long)max_bytes);
+	return wire__decode(data, n, ret, err);
+}
+
+static const struct format {
+	const char *name;
+	const char *ends; /* of file names, separated by blanks */
+	int (*encode)(const struct dcm_batch *b, uint32_t profile, struct buf *out,
+		      struct dcm_error *err); /* NULL: in only */
+	int (*decode)(const uint8_t *data, size_t n, const struct decode_options *o,
+		      struct dcm_batch **ret, struct dcm_error *err);
+} formats[] = {
+	{ "pprof", ".pb.gz .pprof .pb .prof", pprof__encode, pprof__decode },
+	{ "folded", ".folded .txt .collapsed", folded__encode, folded__decode },
+	{ "speedscope", ".speedscope.json .json", speedscope__encode, speedscope__decode },
+	{ "perf", ".perf", NULL, perf_script__decode },
+	{ "batch", ".dcm", encode_wire, decode_wire },
+};
+#define N_FORMATS (sizeof(formats) / sizeof(formats[0]))
+
+static const struct format *find(const char *name)
+{
+	for (size_t i = 0; i < N_FORMATS; i++)
+		if (strcmp(formats[i].name, name) == 0)
+			return &formats[i];
+	return NULL;
+}
+
+int codec__encode(const struct dcm_batch *b, uint32_t profile, const char *format, struct buf *out,
+		  struct dcm_error *err)
+{
+	const struct format *f = find(format);
+
+	if (!f || !f->encode)
+		return error__set(err, -EINVAL,
+				  "format \"%s\" is not one that can be written: pprof, folded, "
+				  "speedscope, batch",
+				  format);
+	return f->encode(b, profile, out, err);
+}
+
+int codec__decode_with(const char *format, const uint8_t *data, size_t n,
+		       const struct decode_options *o, struct dcm_batch **ret, struct dcm_error *err)
+{
+	if (!format)
+		format = codec__sniff(data, n);
+	if (!format)
+		return error__set(err, -EINVAL,
+				  "the %zu bytes look like none of pprof, folded, speedscope, perf, batch",
+				  n);
+	const struct format *f = find(format);
+	if (!f)
+		return error__set(err, -EINVAL,
+				  "format \"%s\" is not one that can be read: pprof, folded, "
+				  "speedscope, perf, batch",
+				  format);
+	return f->decode(data, n, o, ret, err);
+}
+
+int codec__decode(const char *format, const uint8_t *data, size_t n, struct dcm_batch **ret,
+		  struct dcm_error *err)
+{
+	return codec__decode_with(format, data, n, NULL, ret, err);
+}
+
+const char *codec__format_of_name(const char *name)
+{
+	struct dcm_str s = str__of(name);
+
+	for (size_t i = 0; i < N_FORMATS; i++) {
+		const char *end = formats[i].ends;
+		while (*end) {
+			uint32_t n = (uint32_t)strcspn(end, " ");
+			if (s.n > n && str__ends(s, (struct dcm_str){ end, n }))
+				return formats[i].name;
+			end += n + (end[n] == ' ');
+		}
+	}
+	return NULL;
+}
+
+/* True when the first bytes are text: no control characters but blanks and line ends. */
+static bool is_text(const uint8_t *data, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (data[i] < 0x20 && data[i] != '\t' && data[i] != '\n' && data[i] != '\r')
+			return false;
+	return n > 0;
+}
+
+/* perf script indents frames under a line that is not; folded stacks have no indented lines. */
+static const char *sniff_text(const char *p, const char *end)
+{
+	while (p < end) {
+		const char *stop = memchr(p, '\n', (size_t)(end - p));
+		stop = stop ? stop : end;
+		if ((*p == '\t' || *p == ' ') && stop - p > 8)
+			return "perf";
+		p = stop + 1;
+	}
+	return "folded";
+}
+
+const char *codec__sniff(const uint8_t *data, size_t n)
+{
+	size_t some = n < SNIFF_BYTES ? n : SNIFF_BYTES, blanks = 0;
+
+	if (deflate__is_compressed(data, n))
+		return "pprof";
+	if (n >= WIRE_MAGIC_BYTES && memcmp(data, WIRE_MAGIC, WIRE_MAGIC_BYTES) == 0)
+		return "batch";
+	if (!is_text(data, some))
+		return n > 0 ? "pprof" : NULL;
+	while (blanks < some && strchr(" \t\r\n", data[blanks]))
+		blanks++;
+	if (blanks < some && data[blanks] == '{')
+		return "speedscope";
+	return sniff_text((const char *)data, (const char *)data + some);
+}
