@@ -22,6 +22,7 @@
 #include "core/config/options.h"
 #include "core/main/part.h"
 #include "core/main/services.h"
+#include "core/main/symbol_metrics.h"
 
 struct graph {
 	struct graph_config c;
@@ -30,6 +31,7 @@ struct graph {
 	struct sources *sources;
 	struct scheduler *scheduler;
 	struct symbols *symbols;
+	struct symbol_metrics *symbol_metrics;
 	struct pipeline *pipeline;
 	struct dcm_host *host; /* of the core itself: the engine's builders */
 	char node[256];
@@ -89,6 +91,7 @@ static int make_objects(struct graph *g, struct dcm_error *err)
 			 &g->symbols, err);
 	if (r < 0)
 		return r;
+	g->symbol_metrics = symbol_metrics__new(g->symbols, g->c.stats);
 	g->services.symbols = g->symbols;
 	g->services.host = (struct host_services){ .log = g->c.log, .stats = g->c.stats, .clock = g->c.clock,
 						   .sources = g->sources, .node = g->node, .data_root = g->c.data_dir };
@@ -446,6 +449,7 @@ void graph__free(struct graph *g)
 	host__free(g->host);
 	pipeline__free(g->pipeline);
 	scheduler__free(g->scheduler);
+	symbol_metrics__free(g->symbol_metrics);
 	symbols__free(g->symbols);
 	sources__free(g->sources);
 	plan__free(g->plan);
