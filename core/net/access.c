@@ -30,7 +30,7 @@ static bool is_ip(struct dcm_str host, bool *ret_loopback)
 	struct in_addr v4;
 	struct in6_addr v6;
 
-	if (host.n >= sizeof(text))
+	if (host.n == 0 || host.n >= sizeof(text))
 		return false;
 	memcpy(text, host.p, host.n);
 	text[host.n] = '\0';
