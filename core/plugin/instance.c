@@ -272,7 +272,9 @@ void instance__abort(struct instance *i)
 void instance__set_settings(struct instance *i, struct settings *settings)
 {
 	assert(is_at_rest(i));
-	settings__free(i->settings);
+	/* A thread that was left behind in the plugin may still look at the old ones. */
+	if (!i->is_abandoned)
+		settings__free(i->settings);
 	i->settings = settings;
 	i->retry_at_ns = INT64_MAX;
 }

@@ -13,7 +13,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
-#include <link.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -88,6 +88,23 @@ void loader__free(struct loader *l)
 
 /* ---- one file ---- */
 
+/*
+ * A name for the dynamic linker that leads to the descriptor and was never used before. glibc knows a
+ * library by each name it was ever opened with, and a descriptor's number comes back; so the bits of
+ * a counter are written between the slashes, "/." for a one and "/" for a zero, which changes the
+ * text and not the file. The counter is the process's, because the linker's memory is.
+ */
+static void fresh_name(int fd, char name[static 128])
+{
+	static _Atomic uint32_t n_names;
+	uint32_t bits = atomic_fetch_add(&n_names, 1);
+	int n = snprintf(name, 128, "/proc/self/fd");
+
+	for (; bits > 0; bits >>= 1)
+		n += snprintf(name + n, 128 - (size_t)n, "%s", bits & 1 ? "/." : "/");
+	snprintf(name + n, 128 - (size_t)n, "/%d", fd);
+}
+
 /* dlerror()'s text begins with the name we gave, which says nothing to people. */
 static const char *linker_says(const char *name)
 {
@@ -101,31 +118,19 @@ static const char *linker_says(const char *name)
 	return text;
 }
 
-/*
- * The checked descriptor becomes code of ours; takes fd, for good when the linker knows the file by
- * its number.
- */
+/* The checked descriptor becomes code of ours. */
 static int link_file(int fd, const char *path, struct plugin **ret, struct dcm_error *err)
 {
 	typedef const struct dcm_plugin *(*entry_fn)(void);
-	struct link_map *map;
-	char name[48];
+	char name[128];
 	void *handle;
 	entry_fn entry;
 
-	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+	fresh_name(fd, name);
 	handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-	if (!handle) {
-		fd__close(fd);
+	if (!handle)
 		return error__set(err, -ENOEXEC, "%s: cannot be loaded: %s", path, linker_says(name));
-	}
-	/* The same file again: the linker knows it by the earlier number, and this one is free. */
-	if (dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && strcmp(map->l_name, name) != 0)
-		fd__close(fd);
-	/*
-	 * ISO C has no cast from object to function pointer; POSIX says the two are alike
-	 * (dlsym(3)).
-	 */
+	/* ISO C has no cast from object to function pointer; POSIX says the two are alike (dlsym(3)). */
 	*(void **)&entry = dlsym(handle, DCM_ENTRY_SYMBOL);
 	if (!entry)
 		return error__set(err, -ENOEXEC, "%s: is no plugin: it does not export %s()", path,
@@ -135,15 +140,14 @@ static int link_file(int fd, const char *path, struct plugin **ret, struct dcm_e
 
 static int load(const char *dir, const char *file, bool strict, struct plugin **ret, struct dcm_error *err)
 {
+	CLEANUP(fd__closep) int fd = -1;
 	char path[PATH_MAX];
-	int fd = -1, r;
+	int r;
 
 	if (snprintf(path, sizeof(path), "%s/%s", dir, file) >= (int)sizeof(path))
 		return error__set(err, -ENAMETOOLONG, "%s: the path is too long", dir);
 	r = trust__open(dir, file, strict, &fd, err);
-	if (r < 0)
-		return r;
-	return link_file(fd, path, ret, err);
+	return r < 0 ? r : link_file(fd, path, ret, err);
 }
 
 int loader__load_file(const char *file, bool strict, const struct plugin **ret, struct dcm_error *err)

@@ -3,18 +3,17 @@
  * core/plugin/loader.h - finds KIND_NAME.so along the plugin path, checks it, and keeps it
  *
  * A file passes these gates in order, and the first that fails gives the sentence: trust (trust.h),
- * the dynamic linker (RTLD_NOW | RTLD_LOCAL), the entry symbol, magic, version, sizes, kind and
- * name, the tables of options (core/config/table.h), the functions of its kind. What passed is
- * never unloaded (its threads and thread-locals may outlive it), and its descriptor stays open:
- * glibc knows a library by the name it was opened with, here /proc/self/fd/N, so that number must
- * not come to mean another file.
+ * the dynamic linker (RTLD_NOW | RTLD_LOCAL, through the checked descriptor), the entry symbol,
+ * magic, version, sizes, kind and name, the functions of its kind, the tables of options
+ * (core/config/table.h). What was linked is never unloaded: its threads and thread-locals may
+ * outlive any use of it. $ORIGIN means nothing to a library that is loaded so.
  *
  * An older plugin's structs are shorter than ours. The loader copies them into ours with the rest
- * zeroed, so whoever uses `struct plugin` asks for NULL members and not for sizes. The option
- * tables stay the plugin's own (core/config walks them by `option_size`).
+ * zeroed, so whoever uses `struct plugin` asks for NULL members and not for sizes. The option tables
+ * stay the plugin's own (core/config walks them by `option_size`).
  *
- * Threads: one at a time; core/main's control thread. What loader__get() returned may be read by
- * any thread.
+ * Threads: one at a time; core/main's control thread. What loader__get() returned may be read by any
+ * thread.
  */
 #ifndef DECIMA_PLUGIN_LOADER_H
 #define DECIMA_PLUGIN_LOADER_H

@@ -258,3 +258,14 @@ tests_unit_test_scheduler_LDADD = $(PIPELINE_LA) $(UNIT_LIBS)
 unit_tests += tests/unit/test_args
 tests_unit_test_args_SOURCES = tests/unit/test_args.c core/main/args.c core/main/args.h
 tests_unit_test_args_LDADD = $(BASE_LA) $(UNIT_LIBS)
+
+# Plugins: the shared objects come from tests/plugins.
+unit_tests += tests/unit/test_trust
+tests_unit_test_trust_SOURCES = tests/unit/test_trust.c $(FAILMALLOC)
+tests_unit_test_trust_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_trust_LDADD = $(PLUGIN_LA) $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_loader
+tests_unit_test_loader_SOURCES = tests/unit/test_loader.c $(FAILMALLOC)
+tests_unit_test_loader_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_loader_LDADD = $(PLUGIN_LA) $(UNIT_LIBS)

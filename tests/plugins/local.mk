@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+# tests/plugins/local.mk - plugins for tests: one that misbehaves on demand, and those that must be refused
+#
+# Plugin directories of their own: tests/plugins/.libs has output_testing.so and input_broken_*.so.
+check_LTLIBRARIES += tests/plugins/output_testing.la
+tests_plugins_output_testing_la_SOURCES = tests/plugins/testing.c
+tests_plugins_output_testing_la_CFLAGS = $(AM_CFLAGS)
+tests_plugins_output_testing_la_LDFLAGS = $(LDFLAGS_PLUGIN) -rpath $(pkglibdir)
+
+# Some faults are the linker's to find at load time: no -z defs here.
+LDFLAGS_BROKEN = -module -avoid-version -shared -rpath $(pkglibdir) $(SAN_CFLAGS)
+
+check_LTLIBRARIES += tests/plugins/input_broken_newer.la
+tests_plugins_input_broken_newer_la_SOURCES = tests/plugins/broken.c
+tests_plugins_input_broken_newer_la_CPPFLAGS = $(AM_CPPFLAGS) -DBROKEN=BROKEN_NEWER
+tests_plugins_input_broken_newer_la_CFLAGS = $(AM_CFLAGS)
+tests_plugins_input_broken_newer_la_LDFLAGS = $(LDFLAGS_BROKEN)
+
+check_LTLIBRARIES += tests/plugins/input_broken_major.la
+tests_plugins_input_broken_major_la_SOURCES = tests/plugins/broken.c
+tests_plugins_input_broken_major_la_CPPFLAGS = $(AM_CPPFLAGS) -DBROKEN=BROKEN_MAJOR
+tests_plugins_input_broken_major_la_CFLAGS = $(AM_CFLAGS)
+tests_plugins_input_broken_major_la_LDFLAGS = $(LDFLAGS_BROKEN)
+
+check_LTLIBRARIES += tests/plugins/input_broken_magic.la
+tests_plugins_input_broken_magic_la_SOURCES = tests/plugins/broken.c
+tests_plugins_input_broken_magic_la_CPPFLAGS = $(AM_CPPFLAGS) -DBROKEN=BROKEN_MAGIC
+tests_plugins_input_broken_magic_la_CFLAGS = $(AM_CFLAGS)
+tests_plugins_input_broken_magic_la_LDFLAGS = $(LDFLAGS_BROKEN)
+
+check_LTLIBRARIES += tests/plugins/input_broken_table.la
+tests_plugins_input_broken_table_la_SOURCES = tests/plugins/broken.c
+tests_plugins_input_broken_table_la_CPPFLAGS = $(AM_CPPFLAGS) -DBROKEN=BROKEN_TABLE
+tests_plugins_input_broken_table_la_CFLAGS = $(AM_CFLAGS)
+tests_plugins_input_broken_table_la_LDFLAGS = $(LDFLAGS_BROKEN)
+
+check_LTLIBRARIES += tests/plugins/input_broken_default.la
+tests_plugins_input_broken_default_la_SOURCES = tests/plugins/broken.c
+tests_plugins_input_broken_default_la_CPPFLAGS = $(AM_CPPFLAGS) -DBROKEN=BROKEN_DEFAULT
+tests_plugins_input_broken_default_la_CFLAGS = $(AM_CFLAGS)
+tests_plugins_input_broken_default_la_LDFLAGS = $(LDFLAGS_BROKEN)
+
+check_LTLIBRARIES += tests/plugins/input_broken_no_entry.la
+tests_plugins_input_broken_no_entry_la_SOURCES = tests/plugins/broken.c
+tests_plugins_input_broken_no_entry_la_CPPFLAGS = $(AM_CPPFLAGS) -DBROKEN=BROKEN_NO_ENTRY
+tests_plugins_input_broken_no_entry_la_CFLAGS = $(AM_CFLAGS)
+tests_plugins_input_broken_no_entry_la_LDFLAGS = $(LDFLAGS_BROKEN)
+
+check_LTLIBRARIES += tests/plugins/input_broken_no_stop.la
+tests_plugins_input_broken_no_stop_la_SOURCES = tests/plugins/broken.c
+tests_plugins_input_broken_no_stop_la_CPPFLAGS = $(AM_CPPFLAGS) -DBROKEN=BROKEN_NO_STOP
+tests_plugins_input_broken_no_stop_la_CFLAGS = $(AM_CFLAGS)
+tests_plugins_input_broken_no_stop_la_LDFLAGS = $(LDFLAGS_BROKEN)
+
+check_LTLIBRARIES += tests/plugins/input_broken_kind.la
+tests_plugins_input_broken_kind_la_SOURCES = tests/plugins/broken.c
+tests_plugins_input_broken_kind_la_CPPFLAGS = $(AM_CPPFLAGS) -DBROKEN=BROKEN_KIND
+tests_plugins_input_broken_kind_la_CFLAGS = $(AM_CFLAGS)
+tests_plugins_input_broken_kind_la_LDFLAGS = $(LDFLAGS_BROKEN)
+
+check_LTLIBRARIES += tests/plugins/input_broken_null.la
+tests_plugins_input_broken_null_la_SOURCES = tests/plugins/broken.c
+tests_plugins_input_broken_null_la_CPPFLAGS = $(AM_CPPFLAGS) -DBROKEN=BROKEN_NULL
+tests_plugins_input_broken_null_la_CFLAGS = $(AM_CFLAGS)
+tests_plugins_input_broken_null_la_LDFLAGS = $(LDFLAGS_BROKEN)
+
+check_LTLIBRARIES += tests/plugins/input_broken_link.la
+tests_plugins_input_broken_link_la_SOURCES = tests/plugins/broken.c
+tests_plugins_input_broken_link_la_CPPFLAGS = $(AM_CPPFLAGS) -DBROKEN=BROKEN_LINK
+tests_plugins_input_broken_link_la_CFLAGS = $(AM_CFLAGS)
+tests_plugins_input_broken_link_la_LDFLAGS = $(LDFLAGS_BROKEN)
