@@ -269,3 +269,13 @@ unit_tests += tests/unit/test_loader
 tests_unit_test_loader_SOURCES = tests/unit/test_loader.c $(FAILMALLOC)
 tests_unit_test_loader_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_loader_LDADD = $(PLUGIN_LA) $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_host
+tests_unit_test_host_SOURCES = tests/unit/test_host.c $(FAILMALLOC)
+tests_unit_test_host_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_host_LDADD = $(PLUGIN_LA) $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_instance
+tests_unit_test_instance_SOURCES = tests/unit/test_instance.c $(FAILMALLOC)
+tests_unit_test_instance_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_instance_LDADD = $(PLUGIN_LA) $(UNIT_LIBS)
