@@ -3,7 +3,7 @@
  * plugins/input/perf_map/processes.c - the processes that were seen, each with its perf map
  *
  * Entries are reference-counted: the table holds one reference, each caller at work another, so an
- * entry may leave the table while a map of 64 MiB is being read. Those that ended are swept out by
+ * entry may leave the table while a large map is being read. Those that ended are swept out by
  * later events; those whose end was missed are found by a look at /proc once a minute.
  *
  * Threads: any; see processes.h. Limits: PROCESSES_MAX, PROCESSES_MAX_ROOTS, max_map_bytes each,
