@@ -3,7 +3,7 @@
 #
 # The directories are known to make alone, so the service file is filled in here and not by configure. The
 # configuration is installed once: what an administrator wrote there later stays.
-EXTRA_DIST += conf/decima.service.in
+EXTRA_DIST += conf/decima.service.in conf/decima.yaml
 
 conf/decima.service: $(srcdir)/conf/decima.service.in Makefile
 	$(AM_V_GEN)$(MKDIR_P) $(@D) && \
@@ -13,3 +13,12 @@ CLEANFILES += conf/decima.service
 if SYSTEMD_UNIT
 systemdsystemunit_DATA = conf/decima.service
 endif
+
+install-data-local:
+	$(MKDIR_P) "$(DESTDIR)$(sysconfdir)/decima"
+	test -e "$(DESTDIR)$(sysconfdir)/decima/decima.yaml" || \
+		$(INSTALL_DATA) $(srcdir)/conf/decima.yaml "$(DESTDIR)$(sysconfdir)/decima/decima.yaml"
+uninstall-local:
+	if cmp -s $(srcdir)/conf/decima.yaml "$(DESTDIR)$(sysconfdir)/decima/decima.yaml"; then \
+		rm -f "$(DESTDIR)$(sysconfdir)/decima/decima.yaml"; \
+	fi
