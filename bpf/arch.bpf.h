@@ -2,13 +2,16 @@
 /*
  * bpf/arch.bpf.h - all that the stack walk knows about a processor
  *
- * Registers of the interrupted code, how a frame record lies in memory, and what the instruction at the leaf says
- * about where the return address is. The step in sampler.bpf.c is the same for all.
+ * Registers of the interrupted code, how a frame record lies in memory, and what the instruction at
+ * the leaf says about where the return address is. The step in sampler.bpf.c is the same for all.
  */
 #ifndef DECIMA_BPF_ARCH_H
 #define DECIMA_BPF_ARCH_H
 
-/* Where the leaf's return address is, when the frame record of the leaf does not exist (yet, or any more). */
+/*
+ * Where the leaf's return address is, when the frame record of the leaf does not exist (yet, or any
+ * more).
+ */
 enum arch_leaf {
 	ARCH_LEAF_FRAME,   /* in the frame record, as everywhere else */
 	ARCH_LEAF_AT_SP,   /* at the stack pointer */
@@ -41,8 +44,9 @@ typedef struct pt_regs arch_regs;
 	})
 
 /*
- * code[1] is the byte at the program counter. `ret` finds its address at the stack pointer whatever the code around it
- * does. The other patterns are the standard prologue, endbr64; push %rbp; mov %rsp,%rbp.
+ * code[1] is the byte at the program counter. `ret` finds its address at the stack pointer whatever
+ * the code around it does. The other patterns are the standard prologue, endbr64; push %rbp; mov
+ * %rsp,%rbp.
  */
 static __always_inline enum arch_leaf arch_leaf_rule(const __u8 *code)
 {
@@ -78,7 +82,10 @@ typedef struct user_pt_regs arch_regs;
 		(to)->pstate = (from)->pstate;                                                     \
 	})
 
-/* The return address of a leaf is in x30 until a frame record exists: the record's walk skips at most one caller. */
+/*
+ * The return address of a leaf is in x30 until a frame record exists: the record's walk skips at
+ * most one caller.
+ */
 static __always_inline enum arch_leaf arch_leaf_rule(const __u8 *code)
 {
 	(void)code;

@@ -2,19 +2,22 @@
 /*
  * bpf/sampler.bpf.c - takes one sample: who runs, the kernel stack, the user stack, one record
  *
- * `sample` runs on each perf event of a CPU, in the timer interrupt. It decides whether the sample is wanted, lets the
- * kernel unwind its own stack into the record, walks the user stack with one call of step() per frame, and puts the
- * record into a ring buffer without waking anybody: the reader comes by on a timer. Only the first sample of a process
- * wakes it, so that /proc can be read while the process is still there.
+ * `sample` runs on each perf event of a CPU, in the timer interrupt. It decides whether the sample
+ * is wanted, lets the kernel unwind its own stack into the record, walks the user stack with one
+ * call of step() per frame, and puts the record into a ring buffer without waking anybody: the
+ * reader comes by on a timer. Only the first sample of a process wakes it, so that /proc can be
+ * read while the process is still there.
  *
- * The walk: state lives in a per-CPU map value, because a global function takes only scalars before kernel 5.12 and is
- * verified once, however often the loop calls it. Stack memory is read a window at a time (up to the page's end, which
- * either is there whole or not at all), since 80 reads of 8 bytes cost ten times as much. step() goes from the frame in
- * the state to its caller, and says why when it cannot. Its rule is the frame pointer's.
+ * The walk: state lives in a per-CPU map value, because a global function takes only scalars before
+ * kernel 5.12 and is verified once, however often the loop calls it. Stack memory is read a window
+ * at a time (up to the page's end, which either is there whole or not at all), since 80 reads of 8
+ * bytes cost ten times as much. step() goes from the frame in the state to its caller, and says why
+ * when it cannot. Its rule is the frame pointer's.
  *
  * exec and exit run on tracepoints and tell user space about processes that it has heard of.
  *
- * Kernel 5.8 is the oldest that has all of this (ring buffer); what differs since then is asked of BTF and says so.
+ * Kernel 5.8 is the oldest that has all of this (ring buffer); what differs since then is asked of
+ * BTF and says so.
  */
 #include <linux/types.h>
 #include <linux/bpf.h>
@@ -50,10 +53,13 @@ volatile __u64 period_ns = 1;
 volatile __u32 exclude_self;
 
 /*
- * Process images that user space has heard of: seen[hash(pid)] holds the pid and the low half of its exec_id. A
- * collision costs a wake-up too many or an exit record too few, never a wrong answer.
+ * Process images that user space has heard of: seen[hash(pid)] holds the pid and the low half of
+ * its exec_id. A collision costs a wake-up too many or an exit record too few, never a wrong
+ * answer.
  */
 volatile __u64 seen[SAMPLER_SEEN];
+/* And the count of executable pages that they had when the reader was last woken for them. */
+volatile __u64 seen_pages[SAMPLER_SEEN];
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -223,7 +229,9 @@ static __always_inline int word(struct scratch *s, __u64 addr, __u64 *ret)
 	return 0;
 }
 
-/* The two members of the frame record at `fp`: its caller's frame pointer, and the return address. */
+/*
+ * The two members of the frame record at `fp`: its caller's frame pointer, and the return address.
+ */
 static __always_inline int frame_record(struct scratch *s, __u64 fp, __u64 *ret_fp, __u64 *ret_ra)
 {
 	if (!s->walk.compat)
@@ -259,8 +267,9 @@ static __always_inline int record(struct scratch *s, __u64 pc)
 }
 
 /*
- * From the frame in the state to its caller, which it records. 0: go on; 1: ended, walk.outcome says how. The argument
- * is not used: a global function must have one that the loop varies, or clang 14 takes the call out of the loop.
+ * From the frame in the state to its caller, which it records. 0: go on; 1: ended, walk.outcome
+ * says how. The argument is not used: a global function must have one that the loop varies, or
+ * clang 14 takes the call out of the loop.
  */
 __noinline int step(__u32 i)
 {
@@ -297,7 +306,10 @@ __noinline int step(__u32 i)
 	return !record(s, ra);
 }
 
-/* The leaf in its prologue or at its `ret`: its caller is known by the stack pointer, and the frame pointer is his. */
+/*
+ * The leaf in its prologue or at its `ret`: its caller is known by the stack pointer, and the frame
+ * pointer is his.
+ */
 static __always_inline int leaf(struct scratch *s, __u64 pc)
 {
 	__u8 code[ARCH_CODE_BYTES];
@@ -324,7 +336,10 @@ static __always_inline int leaf(struct scratch *s, __u64 pc)
 	return record(s, ra);
 }
 
-/* The context can be read a member at a time only, by loads that clang has not moved into a common place. */
+/*
+ * The context can be read a member at a time only, by loads that clang has not moved into a common
+ * place.
+ */
 static __always_inline void interrupted_regs(arch_regs *regs, struct bpf_perf_event_data *ctx)
 {
 	const volatile bpf_user_pt_regs_t *from = &ctx->regs;
@@ -345,7 +360,9 @@ static __always_inline int kernel_entry_regs(arch_regs *regs, struct task_struct
 	return bpf_probe_read_kernel(regs, sizeof(*regs), saved) || !arch_user(regs);
 }
 
-/* Puts user registers into the walk's state: false with an outcome when there is nothing to walk. */
+/*
+ * Puts user registers into the walk's state: false with an outcome when there is nothing to walk.
+ */
 static __always_inline int walk_start(struct scratch *s, struct bpf_perf_event_data *ctx,
 				      struct task_struct *task, __u64 *ret_pc)
 {
@@ -372,7 +389,10 @@ static __always_inline int walk_start(struct scratch *s, struct bpf_perf_event_d
 	s->walk.compat = arch_compat(&s->regs);
 	if (s->walk.compat)
 		s->sample.head.flags |= SAMPLER_COMPAT;
-	/* io_uring's and vhost's kernel threads have a memory of their own, but were never in user code. */
+	/*
+	 * io_uring's and vhost's kernel threads have a memory of their own, but were never in user
+	 * code.
+	 */
 	if (!is_code(*ret_pc)) {
 		s->walk.outcome = SAMPLER_OUTCOME_NO_REGS;
 		return 0;
@@ -453,7 +473,7 @@ static __always_inline void emit(struct scratch *s, struct sampler_stats *st)
 	__u32 slot = seen_slot(s->sample.head.pid), n = s->walk.n;
 	__u64 tag = seen_tag(s->sample.head.pid, s->sample.head.exec_id);
 	__u64 size, flags = BPF_RB_NO_WAKEUP;
-	int is_new = seen[slot] != tag;
+	int is_new = seen[slot] != tag || seen_pages[slot] != s->sample.exec_pages;
 
 	if (n > SAMPLER_FRAMES)
 		n = SAMPLER_FRAMES;
@@ -470,6 +490,7 @@ static __always_inline void emit(struct scratch *s, struct sampler_stats *st)
 	}
 	if (is_new) {
 		seen[slot] = tag;
+		seen_pages[slot] = s->sample.exec_pages;
 		st->stat[SAMPLER_STAT_WAKEUPS]++;
 	}
 	st->stat[SAMPLER_STAT_EMITTED]++;
@@ -557,8 +578,8 @@ static __always_inline void on_fork(struct task_struct *parent, struct task_stru
 }
 
 /*
- * Each once as a typed tracepoint, once as a raw one for kernels that refuse the former (a policy, no trampolines): user
- * space loads either. Both get the tracepoint's arguments as words.
+ * Each once as a typed tracepoint, once as a raw one for kernels that refuse the former (a policy,
+ * no trampolines): user space loads either. Both get the tracepoint's arguments as words.
  */
 SEC("tp_btf/sched_process_exec")
 int process_exec(__u64 *ctx)

@@ -2,9 +2,10 @@
 /*
  * bpf/sampler.h - what the sampler's BPF programs and plugins/input/ebpf say to each other
  *
- * Two ring buffers carry records, each one `struct sampler_head` and what its kind says; one memory-mapped array
- * carries the counters, an element per CPU. Fields have fixed widths and no holes; tests/unit/test_ebpf_record.c pins
- * the offsets. Both sides are built from this file and always travel together, so there is no version.
+ * Two ring buffers carry records, each one `struct sampler_head` and what its kind says; one
+ * memory-mapped array carries the counters, an element per CPU. Fields have fixed widths and no
+ * holes; tests/unit/test_ebpf_record.c pins the offsets. Both sides are built from this file and
+ * always travel together, so there is no version.
  *
  * Includers bring __u16, __u32, __u64 (linux/types.h).
  */
@@ -20,7 +21,9 @@ enum {
 	SAMPLER_FILTER = 1024, /* pids or comms that a filter may name */
 };
 
-/* Kinds of records. Samples have a ring of their own, so that a burst of them never hides an exec. */
+/*
+ * Kinds of records. Samples have a ring of their own, so that a burst of them never hides an exec.
+ */
 enum sampler_kind {
 	SAMPLER_SAMPLE = 1, /* struct sampler_sample, frames */
 	SAMPLER_EXEC = 2,   /* struct sampler_event: the process has a new image */
@@ -35,8 +38,8 @@ enum sampler_flag {
 };
 
 /*
- * How the user stack ended: exactly one for each emitted sample. X(NAME, metric name, text of the truncation note).
- * A NULL note means that nothing is missing.
+ * How the user stack ended: exactly one for each emitted sample. X(NAME, metric name, text of the
+ * truncation note). A NULL note means that nothing is missing.
  */
 #define SAMPLER_OUTCOMES(X)                                                                        \
 	X(NONE, "none", NULL) /* not asked for, or a kernel thread */                              \
@@ -57,8 +60,9 @@ enum sampler_outcome {
 };
 
 /*
- * Counters of the programs. The first group accounts for every run of the sampling program:
- * ENTRIES = EMITTED + all FILTERED_* + BUSY + NO_SCRATCH + RING_FULL, on each CPU, at any moment between two runs.
+ * Counters of the programs. The first group accounts for every run of the sampling program: ENTRIES
+ * = EMITTED + all FILTERED_* + BUSY + NO_SCRATCH + RING_FULL, on each CPU, at any moment between
+ * two runs.
  */
 #define SAMPLER_STATS(X)                                                                           \
 	X(ENTRIES, "entries", "runs of the sampling program")                                      \
@@ -76,7 +80,7 @@ enum sampler_outcome {
 	X(KERNEL_FRAMES, "kernel_frames", "kernel frames in emitted samples")                      \
 	X(USER_FRAMES, "user_frames", "user frames in emitted samples")                            \
 	X(WINDOWS, "stack_reads", "reads of user stack memory")                                    \
-	X(WAKEUPS, "wakeups", "samples of new processes, which wake the reader")
+	X(WAKEUPS, "wakeups", "samples of new processes or mappings, which wake the reader")
 
 enum sampler_stat {
 #define SAMPLER_X(name, metric, help) SAMPLER_STAT_##name,

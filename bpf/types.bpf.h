@@ -2,8 +2,9 @@
 /*
  * bpf/types.bpf.h - the few kernel structs we read, cut to the members we read
  *
- * CO-RE finds each member's place in the running kernel's BTF when the program is loaded, so order and the rest do not
- * matter here. A `___suffix` marks another shape of the same struct; bpf_core_field_exists() tells which one is there.
+ * CO-RE finds each member's place in the running kernel's BTF when the program is loaded, so order
+ * and the rest do not matter here. A `___suffix` marks another shape of the same struct;
+ * bpf_core_field_exists() tells which one is there.
  */
 #ifndef DECIMA_BPF_TYPES_H
 #define DECIMA_BPF_TYPES_H

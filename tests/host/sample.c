@@ -7,8 +7,8 @@
  * stdout has a line per row: TYPE, series labels, sample labels, stack from root to leaf between
  * semicolons, value; separated by tabs. After them come the metrics, each behind "# ". stderr has
  * what the input logs. Everything but the pipeline is the real thing: loader, options, builder,
- * symbol store. A second instance may be a symbol source (input/perf_map={}).
- * SIGUSR1 changes the first instance's configuration to the YAML in $SAMPLE_RELOAD, SIGINT ends.
+ * symbol store. A second instance may be a symbol source (input/perf_map={}). SIGUSR1 changes the
+ * first instance's configuration to the YAML in $SAMPLE_RELOAD, SIGINT ends.
  */
 #include <errno.h>
 #include <pthread.h>

@@ -17,7 +17,11 @@
 #include <stdlib.h>
 #include <time.h>
 
+#ifdef __clang__
+#define NOINLINE __attribute__((noinline))
+#else
 #define NOINLINE __attribute__((noinline, noclone))
+#endif
 
 static volatile uint64_t sink;
 static double seconds;

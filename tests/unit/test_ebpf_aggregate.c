@@ -158,18 +158,18 @@ static void test_limits(void **state)
 static void test_images_and_series(void **state)
 {
 	struct aggregate *a = aggregate__new(3, (struct aggregate_limits){ 0 });
-	struct process p = { .image_window = UINT32_MAX };
+	struct process p = { .id = { 42, 1, 1 } };
 	uint32_t one, two, again;
 
 	(void)state;
-	assert_int_equal(aggregate__image(a, &p, &one), 0);
+	assert_int_equal(aggregate__image(a, &p, p.maps, &one), 0);
 	assert_int_not_equal(one, 0);
-	assert_int_equal(aggregate__image(a, &p, &again), 0);
+	assert_int_equal(aggregate__image(a, &p, p.maps, &again), 0);
 	assert_int_equal(again, one);
 	/* Other maps make another image of it. */
 	p.maps = calloc(1, sizeof(*p.maps));
 	p.maps->refs = 1;
-	assert_int_equal(aggregate__image(a, &p, &two), 0);
+	assert_int_equal(aggregate__image(a, &p, p.maps, &two), 0);
 	assert_int_not_equal(two, one);
 	assert_int_equal(p.maps->refs, 2);
 	assert_int_equal(aggregate__series(a, STR("a"), STR("b"), STR("c"), STR("d"), &one), 0);
@@ -185,7 +185,7 @@ static void test_images_and_series(void **state)
 static int fill(struct aggregate **ret)
 {
 	struct aggregate *a = aggregate__new(1, (struct aggregate_limits){ 0 });
-	struct process p = { .image_window = UINT32_MAX };
+	struct process p = { .id = { 42, 1, 1 } };
 	uint32_t image, series;
 	int r = a ? 0 : -ENOMEM;
 
@@ -195,8 +195,8 @@ static int fill(struct aggregate **ret)
 		char name[16];
 		int n = snprintf(name, sizeof(name), "c%u", (unsigned)i);
 
-		p.image_window = UINT32_MAX;
-		r = aggregate__image(a, &p, &image);
+		p.id.pid = (uint32_t)i;
+		r = aggregate__image(a, &p, p.maps, &image);
 		if (r == 0)
 			r = aggregate__series(a, (struct dcm_str){ name, (uint32_t)n }, STR("e"),
 					      STR("g"), STR("s"), &series);

@@ -74,7 +74,7 @@ static int setup(void **state)
 	f->window->start_real_ns = 5000000000;
 	f->window->start_mono_ns = 10;
 	f->window->end_mono_ns = 1010;
-	f->process = (struct process){ .id = { 42, 7, 1000 }, .image_window = UINT32_MAX };
+	f->process = (struct process){ .id = { 42, 7, 1000 } };
 	f->process.maps = make_maps(f);
 	assert_int_equal(aggregate__series(f->window, STR("web"), STR("/bin/x"), STR("/g"),
 					   STR("x"), &f->series),
@@ -110,7 +110,7 @@ static void sample(struct fixture *f, enum sampler_outcome outcome, bool certain
 			s.n_kernel++;
 	s.n_user = (uint16_t)(n - s.n_kernel);
 	if (s.n_user)
-		assert_int_equal(aggregate__image(f->window, &f->process, &s.image), 0);
+		assert_int_equal(aggregate__image(f->window, &f->process, f->process.maps, &s.image), 0);
 	if (!aggregate__find_stack(f->window, &s, &row.stack))
 		assert_int_equal(aggregate__add_stack(f->window, &s, &row.stack), 0);
 	assert_int_equal(aggregate__add(f->window, &row), 0);
@@ -219,7 +219,10 @@ static void test_frames(void **state)
 {
 	struct fixture *f = *state;
 
-	/* The leaf's address is its own; a caller's is one less. Page 0 of the kernel is its own, page 1 a module's. */
+	/*
+	 * The leaf's address is its own; a caller's is one less. Page 0 of the kernel is its own,
+	 * page 1 a module's.
+	 */
 	SAMPLE(f, ROOT, true, KERNEL + 0x10, KERNEL + 0x1011, FILE_AT + 0x21, FILE_AT + 0x31,
 	       GONE_AT + 0x41);
 	SAMPLE(f, ROOT, true, JIT_AT + 0x10, JIT_AT + 0x2011, JIT_AT + 0x1011, FILE_AT + 1);
@@ -241,7 +244,10 @@ static void test_truncated(void **state)
 
 	SAMPLE(f, BAD_FP, true, FILE_AT);
 	SAMPLE(f, READ_FAULT, true, FILE_AT);
-	/* An address outside of every mapping: no code when the mappings are certain, else nobody knows. */
+	/*
+	 * An address outside of every mapping: no code when the mappings are certain, else nobody
+	 * knows.
+	 */
 	SAMPLE(f, ROOT, true, FILE_AT, 0x900001, FILE_AT);
 	SAMPLE(f, ROOT, false, FILE_AT, 0x900001, FILE_AT + 9);
 	/* The leaf was run, whatever the mappings say. */

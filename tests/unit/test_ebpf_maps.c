@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "core/base/str.h"
+#include "plugins/input/ebpf/files.h"
 #include "plugins/input/ebpf/maps.h"
 #include "tests/unit/failmalloc.h"
 #include "tests/unit/random.h"
@@ -102,7 +103,33 @@ static void test_kinds(void **state)
 	assert_int_equal(m->ranges[6].ino, 18446744073709551);
 	assert_ptr_equal(maps__find(m, 0x1fff), &m->ranges[0]);
 	assert_null(maps__find(m, 0x2000));
+	/*
+	 * Writable memory is not counted, nor is the vsyscall page, which is in no address space.
+	 */
+	assert_int_equal(m->exec_bytes, 6 * 0x1000);
 	maps__unref(m);
+}
+
+static void test_takes_files(void **state)
+{
+	struct maps *old = parse("1000-2000 r-xp 0 8:1 1 /a\n2000-3000 r-xp 0 8:1 2 /b\n"
+				 "4000-5000 r-xp 0 8:1 3 /c\n6000-7000 r-xp 0 8:1 4 /d\n");
+	struct maps *new = parse("0-800 r-xp 0 8:1 9 /0\n1000-2000 r-xp 0 8:1 1 /a\n"
+				 "2000-3000 r-xp 0 8:1 7 /b\n4000-5000 r-xp 0 8:1 3 /c\n"
+				 "6000-7000 r-xp 0 8:1 4 /e\n8000-9000 r-xp 0 8:1 5 /f\n");
+	struct file *f = calloc(1, sizeof(*f));
+
+	(void)state;
+	f->refs = 4;
+	f->offer_fd = -1;
+	for (uint32_t i = 0; i < old->n; i++)
+		old->ranges[i].file = f;
+	maps__take_files(new, old);
+	for (uint32_t i = 0; i < new->n; i++)
+		assert_ptr_equal(new->ranges[i].file, i == 1 || i == 3 ? f : NULL);
+	assert_int_equal(f->refs, 6);
+	maps__unref(old);
+	maps__unref(new);
 }
 
 static void test_nonsense(void **state)
@@ -250,9 +277,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_own_process), cmocka_unit_test(test_kinds),
-		cmocka_unit_test(test_nonsense),    cmocka_unit_test(test_pieces),
-		cmocka_unit_test(test_bounded),	    cmocka_unit_test(test_gone),
-		cmocka_unit_test(test_no_memory),
+		cmocka_unit_test(test_takes_files), cmocka_unit_test(test_nonsense),
+		cmocka_unit_test(test_pieces),	    cmocka_unit_test(test_bounded),
+		cmocka_unit_test(test_gone),	    cmocka_unit_test(test_no_memory),
 	};
 
 	return cmocka_run_group_tests_name("ebpf_maps", tests, NULL, NULL);

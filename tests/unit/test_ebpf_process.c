@@ -169,7 +169,10 @@ static void test_exec_and_exit(void **state)
 	new = processes__of(f->processes, &later, 1);
 	assert_ptr_not_equal(new, old);
 	assert_non_null(new->maps);
-	/* An exec that comes after the reading leaves it alone, and a second telling changes nothing. */
+	/*
+	 * An exec that comes after the reading leaves it alone, and a second telling changes
+	 * nothing.
+	 */
 	e = event_of(&s, SAMPLER_EXEC, 5, 1100 * MS);
 	processes__event(f->processes, &e);
 	assert_non_null(new->maps);
@@ -185,48 +188,89 @@ static void test_exec_and_exit(void **state)
 	assert_string_equal(f->host.events, "sesex");
 }
 
-static void test_refresh(void **state)
+/* The kernel's count of executable pages of this process. */
+static uint64_t counted_pages(void)
+{
+	int dir = open("/proc/self", O_PATH | O_DIRECTORY);
+	struct maps *m = NULL;
+	uint64_t pages;
+
+	assert_int_equal(maps__read(dir, &m), 0);
+	close(dir);
+	pages = m->exec_bytes / (uint64_t)sysconf(_SC_PAGESIZE);
+	maps__unref(m);
+	return pages;
+}
+
+static void test_maps_of_samples(void **state)
 {
 	struct fixture *f = *state;
 	struct sampler_sample s = sample_of(getpid(), 1);
 	struct process *p;
-	struct maps *before;
+	struct maps *first, *second;
+	void *page;
+	bool certain;
 
 	f->host.mono_ns = 1000 * MS;
-	s.exec_pages = 10;
+	s.exec_pages = counted_pages();
 	p = processes__of(f->processes, &s, 1);
-	before = p->maps;
-	assert_false(processes__refresh(f->processes, p, &s, false));
-	/* Taken before the maps were read. */
+	first = p->maps;
+	assert_ptr_equal(processes__maps(f->processes, p, &s, false, &certain), first);
+	assert_true(certain);
+	/* Another count, but the sample was taken before the reading: nothing to be learned. */
+	page = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	s.exec_pages++;
 	s.head.time_ns = 500 * MS;
-	s.exec_pages = 11;
-	assert_false(processes__refresh(f->processes, p, &s, true));
-	/* Taken after, but too soon. */
+	f->host.mono_ns = 5000 * MS;
+	assert_ptr_equal(processes__maps(f->processes, p, &s, false, &certain), first);
+	assert_false(certain);
+	/* Taken after it, but too soon for another reading. */
 	s.head.time_ns = 1005 * MS;
 	f->host.mono_ns = 1010 * MS;
-	assert_false(processes__refresh(f->processes, p, &s, false));
+	assert_ptr_equal(processes__maps(f->processes, p, &s, false, &certain), first);
+	assert_false(certain);
 	f->host.mono_ns = 1030 * MS;
-	assert_true(processes__refresh(f->processes, p, &s, false));
-	assert_ptr_not_equal(p->maps, before);
-	/* Waits grow: 40, 80, 160 ms, ... and at most a second for a count that moves. */
-	for (int i = 0; i < 20; i++) {
-		f->host.mono_ns += 1000 * MS;
+	second = processes__maps(f->processes, p, &s, false, &certain);
+	assert_ptr_not_equal(second, first);
+	assert_true(certain);
+	assert_non_null(maps__find(second, (uintptr_t)page));
+	/* A sample of before still gets the maps of before. */
+	s.exec_pages--;
+	assert_ptr_equal(processes__maps(f->processes, p, &s, false, &certain), first);
+	assert_true(certain);
+	munmap(page, 4096);
+}
+
+/* Readings that find nothing new come ever more rarely, up to a minute. */
+static void test_waits_grow(void **state)
+{
+	struct fixture *f = *state;
+	struct sampler_sample s = sample_of(getpid(), 1);
+	struct process *p;
+	uint64_t reads;
+	bool certain;
+
+	f->host.mono_ns = 1000 * MS;
+	s.exec_pages = UINT64_MAX / 8192;
+	p = processes__of(f->processes, &s, 1);
+	for (int i = 0; i < 10000; i++) {
+		f->host.mono_ns += 10 * MS;
 		s.head.time_ns = (uint64_t)f->host.mono_ns;
-		s.exec_pages++;
-		f->host.mono_ns += 1000 * MS;
-		assert_true(processes__refresh(f->processes, p, &s, false));
+		processes__maps(f->processes, p, &s, true, &certain);
+		assert_false(certain);
 	}
-	/* And up to a minute for an address that is in no mapping. */
-	f->host.mono_ns += 2000 * MS;
-	s.head.time_ns = (uint64_t)f->host.mono_ns;
-	assert_false(processes__refresh(f->processes, p, &s, true));
+	/* After 20, 40, 80, ... ms: 12 doublings fill 100 s. */
+	reads = processes__stat(f->processes).reads;
+	assert_in_range(reads, 10, 14);
 	f->host.mono_ns += 60000 * MS;
-	assert_true(processes__refresh(f->processes, p, &s, true));
-	p->ended_ns = 1;
-	f->host.mono_ns += 120000 * MS;
-	s.exec_pages++;
 	s.head.time_ns = (uint64_t)f->host.mono_ns;
-	assert_false(processes__refresh(f->processes, p, &s, true));
+	processes__maps(f->processes, p, &s, true, &certain);
+	assert_int_equal(processes__stat(f->processes).reads, reads + 1);
+	p->ended_ns = 1;
+	f->host.mono_ns += 600000 * MS;
+	s.head.time_ns = (uint64_t)f->host.mono_ns;
+	processes__maps(f->processes, p, &s, true, &certain);
+	assert_int_equal(processes__stat(f->processes).reads, reads + 1);
 }
 
 static void test_sweep(void **state)
@@ -433,12 +477,19 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(test_reads_once),	  TEST(test_reused_pid),
-		TEST(test_exec_and_exit), TEST(test_refresh),
-		TEST(test_sweep),	  TEST(test_inherits),
-		TEST(test_kernel_thread), TEST(test_file_of_own_program),
-		TEST(test_deleted_files), TEST(test_gone),
-		TEST(test_vdso),	  TEST(test_no_memory),
+		TEST(test_reads_once),
+		TEST(test_reused_pid),
+		TEST(test_exec_and_exit),
+		TEST(test_maps_of_samples),
+		TEST(test_waits_grow),
+		TEST(test_sweep),
+		TEST(test_inherits),
+		TEST(test_kernel_thread),
+		TEST(test_file_of_own_program),
+		TEST(test_deleted_files),
+		TEST(test_gone),
+		TEST(test_vdso),
+		TEST(test_no_memory),
 	};
 
 	return cmocka_run_group_tests_name("ebpf_process", tests, NULL, NULL);

@@ -10,7 +10,9 @@
 
 #include "plugins/input/ebpf/record.h"
 
-/* The layout is an agreement with programs that the kernel runs: a change here is a change there. */
+/*
+ * The layout is an agreement with programs that the kernel runs: a change here is a change there.
+ */
 #define AT(type, member, offset, bytes)                                                            \
 	_Static_assert(offsetof(struct type, member) == (offset), #type "." #member);              \
 	_Static_assert(sizeof(((struct type *)0)->member) == (bytes), #type "." #member)
@@ -41,7 +43,9 @@ _Static_assert(sizeof(struct sampler_sample) == 112, "no hole at the end");
 _Static_assert(sizeof(struct sampler_stats) == 256, "an element of a mapped array");
 _Static_assert(sizeof(struct sampler_stats) % 64 == 0, "CPUs do not share a cache line");
 
-/* A sample with as many frames, in a block of exactly its size, so that a read beyond it is found. */
+/*
+ * A sample with as many frames, in a block of exactly its size, so that a read beyond it is found.
+ */
 static struct sampler_sample *make(uint16_t n_kernel, uint16_t n_user, size_t *ret_n)
 {
 	size_t n = sizeof(struct sampler_sample) + 8 * ((size_t)n_kernel + n_user);
@@ -123,7 +127,10 @@ static void test_events(void **state)
 	assert_int_equal(record__event(&e, sizeof(e), &got), -EBADMSG);
 }
 
-/* The note of an outcome and the names of metrics are unique: two rows of the list are never the same. */
+/*
+ * The note of an outcome and the names of metrics are unique: two rows of the list are never the
+ * same.
+ */
 static void test_lists_have_no_twins(void **state)
 {
 	const char *const names[] = {

@@ -49,6 +49,7 @@ void aggregate__free(struct aggregate *a)
 	vec__fini(&a->series);
 	vec__fini(&a->stacks);
 	vec__fini(&a->rows);
+	hindex__fini(&a->image_index);
 	hindex__fini(&a->series_index);
 	hindex__fini(&a->stack_index);
 	hindex__fini(&a->row_index);
@@ -57,21 +58,33 @@ void aggregate__free(struct aggregate *a)
 	free(a);
 }
 
-int aggregate__image(struct aggregate *a, struct process *p, uint32_t *ret_image)
+static bool same_process(const struct dcm_process *a, const struct dcm_process *b)
 {
-	struct aggregate_image image = { .process = p->id, .maps = p->maps, .why = p->why };
+	return a->pid == b->pid && a->generation == b->generation && a->start_ns == b->start_ns;
+}
 
-	if (p->image_window == a->window && a->images.v[p->image].maps == p->maps) {
-		*ret_image = p->image;
-		return 0;
-	}
+int aggregate__image(struct aggregate *a, const struct process *p, struct maps *maps, uint32_t *ret_image)
+{
+	struct aggregate_image image = { .process = p->id, .maps = maps, .why = p->why };
+	uint64_t h = hash__mix(hash__mix((uintptr_t)maps, p->id.pid), p->id.generation);
+	uint32_t row, at;
+
+	for (at = hindex__first(&a->image_index, h, &row); row != HINDEX_NONE;
+	     at = hindex__next(&a->image_index, h, at, &row))
+		if (a->images.v[row].maps == maps && same_process(&a->images.v[row].process, &p->id)) {
+			*ret_image = row;
+			return 0;
+		}
+	row = (uint32_t)a->images.n;
 	if (!vec__push(&a->images, image))
 		return -ENOMEM;
-	if (p->maps)
-		maps__ref(p->maps);
-	p->image_window = a->window;
-	p->image = (uint32_t)(a->images.n - 1);
-	*ret_image = p->image;
+	if (hindex__insert(&a->image_index, h, row) < 0) {
+		a->images.n--;
+		return -ENOMEM;
+	}
+	if (maps)
+		maps__ref(maps);
+	*ret_image = row;
 	return 0;
 }
 

@@ -70,7 +70,7 @@ struct aggregate {
 	VEC(struct aggregate_stack) stacks; /* [0] is the overflow's, without frames */
 	VEC(struct aggregate_row) rows;
 
-	struct hindex series_index, stack_index, row_index;
+	struct hindex image_index, series_index, stack_index, row_index;
 	struct arena frames;
 	struct aggregate_limits limits;
 };
@@ -79,8 +79,8 @@ struct aggregate *aggregate__new(uint32_t window, struct aggregate_limits limits
 void aggregate__free(struct aggregate *a); /* NULL is fine; any thread */
 DEFINE_CLEANUP(struct aggregate *, aggregate__free);
 
-/* The id of the process under its present maps. -ENOMEM. */
-int aggregate__image(struct aggregate *a, struct process *p, uint32_t *ret_image);
+/* The id of the process under these maps (NULL: none), of which a reference is taken. -ENOMEM. */
+int aggregate__image(struct aggregate *a, const struct process *p, struct maps *maps, uint32_t *ret_image);
 
 /* The id of an equal series or of a new one. -ENOMEM. */
 int aggregate__series(struct aggregate *a, struct dcm_str comm, struct dcm_str exe,
@@ -89,7 +89,10 @@ int aggregate__series(struct aggregate *a, struct dcm_str comm, struct dcm_str e
 /* A stack is asked for by what identifies it: everything but maps_certain. */
 bool aggregate__find_stack(const struct aggregate *a, const struct aggregate_stack *key,
 			   uint32_t *ret_stack);
-/* Adds one that find did not find, with a copy of its frames; AGGREGATE_OVERFLOW when full. -ENOMEM. */
+/*
+ * Adds one that find did not find, with a copy of its frames; AGGREGATE_OVERFLOW when full.
+ * -ENOMEM.
+ */
 int aggregate__add_stack(struct aggregate *a, const struct aggregate_stack *stack, uint32_t *ret_stack);
 
 /* Adds n_samples and cpu_ns of `row` to an equal one. -ENOMEM: not added. */

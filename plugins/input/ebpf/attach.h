@@ -20,7 +20,10 @@
 
 struct attach;
 
-/* Opens the events of all online CPUs, not yet running. A negative errno, *ret_what says of which step. */
+/*
+ * Opens the events of all online CPUs, not yet running. A negative errno, *ret_what says of which
+ * step.
+ */
 int attach__open(int program, uint64_t period_ns, struct attach **ret, const char **ret_what);
 void attach__free(struct attach *a); /* NULL is fine */
 DEFINE_CLEANUP(struct attach *, attach__free);

@@ -65,7 +65,10 @@ static bool is_hex(struct dcm_str s)
 	return true;
 }
 
-/* ID, docker-ID.scope, cri-containerd-ID.scope, crio-ID.scope, libpod-ID.scope, SLICE:cri-containerd:ID */
+/*
+ * ID, docker-ID.scope, cri-containerd-ID.scope, crio-ID.scope, libpod-ID.scope,
+ * SLICE:cri-containerd:ID
+ */
 static struct dcm_str container_of(struct dcm_str component)
 {
 	struct dcm_str id = component;

@@ -2,8 +2,8 @@
 /*
  * plugins/input/ebpf/cgroup.h - what the control group of a process says about what it belongs to
  *
- * Sources: cgroups(7) for /proc/PID/cgroup; systemd.unit(5) for unit names; the scope and slice names of docker,
- * containerd (cri-containerd), cri-o and podman (libpod).
+ * Sources: cgroups(7) for /proc/PID/cgroup; systemd.unit(5) for unit names; the scope and slice
+ * names of docker, containerd (cri-containerd), cri-o and podman (libpod).
  */
 #ifndef DECIMA_EBPF_CGROUP_H
 #define DECIMA_EBPF_CGROUP_H
@@ -11,9 +11,9 @@
 #include <decima/plugin.h>
 
 /*
- * The path that says most, from the text of /proc/PID/cgroup: that of the unified hierarchy (v2), else systemd's own
- * (v1 and hybrid), else the longest of the controllers'. A path of "/" says nothing. Views `text`; empty when nothing
- * was said.
+ * The path that says most, from the text of /proc/PID/cgroup: that of the unified hierarchy (v2),
+ * else systemd's own (v1 and hybrid), else the longest of the controllers'. A path of "/" says
+ * nothing. Views `text`; empty when nothing was said.
  */
 struct dcm_str cgroup__path(struct dcm_str text);
 
@@ -21,8 +21,8 @@ struct dcm_str cgroup__path(struct dcm_str text);
 struct dcm_str cgroup__container(struct dcm_str path);
 
 /*
- * The innermost systemd service ("nginx.service"), or empty. user@UID.service does not count: it holds everything that
- * a user runs. Views `path`.
+ * The innermost systemd service ("nginx.service"), or empty. user@UID.service does not count: it
+ * holds everything that a user runs. Views `path`.
  */
 struct dcm_str cgroup__unit(struct dcm_str path);
 

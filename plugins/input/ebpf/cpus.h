@@ -21,10 +21,16 @@ static inline bool cpus__has(const struct cpus *set, uint32_t cpu)
 	return cpu < CPUS_MAX && (set->bits[cpu / 64] >> (cpu % 64) & 1);
 }
 
-/* 0, or -EINVAL for text that is not such a list or names a CPU beyond CPUS_MAX (set is then unchanged). */
+/*
+ * 0, or -EINVAL for text that is not such a list or names a CPU beyond CPUS_MAX (set is then
+ * unchanged).
+ */
 int cpus__parse(struct dcm_str text, struct cpus *ret_set);
 
-/* Reads a file of /sys/devices/system/cpu: "online", "possible". Negative errno of the read or parse. */
+/*
+ * Reads a file of /sys/devices/system/cpu: "online", "possible". Negative errno of the read or
+ * parse.
+ */
 int cpus__read(const char *name, struct cpus *ret_set);
 
 uint32_t cpus__count(const struct cpus *set);

@@ -183,7 +183,10 @@ void files__free(struct files *t)
 	free(t);
 }
 
-/* By path inside the process's root, without following a link out of it; only when it is the file that is mapped. */
+/*
+ * By path inside the process's root, without following a link out of it; only when it is the file
+ * that is mapped.
+ */
 static int open_by_path(int proc_dir, const struct maps_range *range)
 {
 	struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT };

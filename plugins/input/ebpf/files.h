@@ -2,13 +2,14 @@
 /*
  * plugins/input/ebpf/files.h - the files that processes run code from, told apart by what they are
  *
- * A path says nothing for certain: it may have been replaced, or lie in another mount namespace. So a file is opened
- * through the process that maps it (/proc/PID/map_files, else /proc/PID/root and a check of the inode), and known by
- * device, inode, modification time and size; its build id is read once. The descriptor is kept until offer() has
- * shown the file to the host, because the process may be gone by then.
+ * A path says nothing for certain: it may have been replaced, or lie in another mount namespace. So
+ * a file is opened through the process that maps it (/proc/PID/map_files, else /proc/PID/root and a
+ * check of the inode), and known by device, inode, modification time and size; its build id is read
+ * once. The descriptor is kept until offer() has shown the file to the host, because the process
+ * may be gone by then.
  *
- * files__of() and files__sweep() belong to the reader thread. A `struct file` is reference-counted and does not change
- * except for the descriptor, which files__offer() takes, on any thread.
+ * files__of() and files__sweep() belong to the reader thread. A `struct file` is reference-counted
+ * and does not change except for the descriptor, which files__offer() takes, on any thread.
  */
 #ifndef DECIMA_EBPF_FILES_H
 #define DECIMA_EBPF_FILES_H

@@ -11,15 +11,16 @@
 #include <decima/plugin.h>
 
 /*
- * A comm as the kernel has it (16 bytes, NUL-padded, any bytes) as text: control characters and what is not UTF-8
- * become '?'. With `kthread` it is cut at the first '/' or ':', so that kworker/3:1 and kworker/0:2 are one. Views
- * `ret_text`, which has room for 16 bytes.
+ * A comm as the kernel has it (16 bytes, NUL-padded, any bytes) as text: control characters and
+ * what is not UTF-8 become '?'. With `kthread` it is cut at the first '/' or ':', so that
+ * kworker/3:1 and kworker/0:2 are one. Views `ret_text`, which has room for 16 bytes.
  */
 struct dcm_str labels__comm(const char comm[static 16], bool kthread, char ret_text[static 16]);
 
 /*
- * What a person would call the thing that runs: the container's short id, the systemd unit without its ".service", the
- * file's base name, or the comm; "kernel" for kernel threads. Views one of its arguments.
+ * What a person would call the thing that runs: the container's short id, the systemd unit without
+ * its ".service", the file's base name, or the comm; "kernel" for kernel threads. Views one of its
+ * arguments.
  */
 struct dcm_str labels__service(struct dcm_str cgroup_path, struct dcm_str exe, struct dcm_str comm,
 			       bool kthread);

@@ -59,16 +59,32 @@ static uint8_t kind_of(const struct maps_range *r)
 	return DCM_MAPPING_FILE;
 }
 
-/* start-end perms offset major:minor inode   name; false for what is not executable or makes no sense. */
-static bool parse_line(const char *p, struct maps_range *ret)
+/*
+ * What the kernel counts as executable: neither writable nor a stack. The vsyscall page is not
+ * mapped.
+ */
+static uint64_t counted_bytes(const struct maps_range *r, const char *perms)
+{
+	if (perms[1] == 'w' || str__eq(r->name, STR("[vsyscall]")) || str__eq(r->name, STR("[stack]")))
+		return 0;
+	return r->end - r->start;
+}
+
+/*
+ * start-end perms offset major:minor inode name; false for what is not executable or makes no
+ * sense.
+ */
+static bool parse_line(const char *p, struct maps_range *ret, uint64_t *ret_counted)
 {
 	uint64_t major, minor;
 	struct maps_range r = { 0 };
+	const char *perms;
 
 	if (!number(&p, 16, '-', &r.start) || !number(&p, 16, ' ', &r.end) || r.end <= r.start)
 		return false;
 	if (strnlen(p, 5) < 5 || p[2] != 'x' || p[4] != ' ')
 		return false;
+	perms = p;
 	p += 5;
 	if (!number(&p, 16, ' ', &r.offset) || !number(&p, 16, ':', &major) ||
 	    !number(&p, 16, ' ', &minor))
@@ -85,6 +101,7 @@ static bool parse_line(const char *p, struct maps_range *ret)
 	r.minor = (uint32_t)minor;
 	r.name = str__of(p);
 	r.kind = kind_of(&r);
+	*ret_counted = counted_bytes(&r, perms);
 	*ret = r;
 	return true;
 }
@@ -93,9 +110,11 @@ static void take_line(struct maps_parser *p)
 {
 	struct maps *m = p->maps;
 	struct maps_range r;
+	uint64_t counted;
 
-	if (!parse_line(p->line, &r) || (m->n && r.start < m->ranges[m->n - 1].end))
+	if (!parse_line(p->line, &r, &counted) || (m->n && r.start < m->ranges[m->n - 1].end))
 		return;
+	m->exec_bytes += counted;
 	if (m->n == MAPS_RANGES) {
 		m->cut = true;
 		return;
@@ -234,6 +253,24 @@ struct maps_range *maps__find(const struct maps *m, uint64_t address)
 			hi = mid;
 	}
 	return lo < m->n && address >= m->ranges[lo].start ? &m->ranges[lo] : NULL;
+}
+
+static bool same_range(const struct maps_range *a, const struct maps_range *b)
+{
+	return a->start == b->start && a->end == b->end && a->offset == b->offset && a->ino == b->ino &&
+	       a->major == b->major && a->minor == b->minor && str__eq(a->name, b->name);
+}
+
+void maps__take_files(struct maps *m, const struct maps *older)
+{
+	for (uint32_t i = 0, k = 0; i < m->n && k < older->n;) {
+		if (same_range(&m->ranges[i], &older->ranges[k]) && older->ranges[k].file)
+			m->ranges[i].file = file__ref(older->ranges[k].file);
+		if (m->ranges[i].start < older->ranges[k].start)
+			i++;
+		else
+			k++;
+	}
 }
 
 void maps__unref(struct maps *m)

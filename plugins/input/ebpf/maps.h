@@ -2,9 +2,9 @@
 /*
  * plugins/input/ebpf/maps.h - the executable mappings of one process at one moment
  *
- * Read from /proc/PID/maps a block at a time and cut to what is executable, because a process may have 100,000 other
- * mappings. A `struct maps` is made, filled with files as addresses are met (by the reader thread), and shared by
- * reference with the windows that were sampled under it.
+ * Read from /proc/PID/maps a block at a time and cut to what is executable, because a process may
+ * have 100,000 other mappings. A `struct maps` is made, filled with files as addresses are met (by
+ * the reader thread), and shared by reference with the windows that were sampled under it.
  */
 #ifndef DECIMA_EBPF_MAPS_H
 #define DECIMA_EBPF_MAPS_H
@@ -37,7 +37,7 @@ struct maps {
 	uint32_t n;
 	struct maps_range *ranges; /* [n], ascending */
 	int64_t read_ns;	   /* mono, when the reading had ended */
-	uint64_t exec_pages;	   /* as the kernel counted them just before the reading */
+	uint64_t exec_bytes;	   /* as the kernel counts them: its mm->exec_vm, in bytes */
 	struct arena arena;
 };
 
@@ -53,17 +53,23 @@ struct maps_parser {
 
 int maps__parse_begin(struct maps_parser *p); /* 0 or -ENOMEM */
 void maps__parse(struct maps_parser *p, const char *text, size_t n);
-/* 0 with the caller's reference, or -ENOMEM with nothing left behind. Lines that make no sense were left out. */
+/*
+ * 0 with the caller's reference, or -ENOMEM with nothing left behind. Lines that make no sense were
+ * left out.
+ */
 int maps__parse_end(struct maps_parser *p, struct maps **ret_maps);
 
 /*
- * The file `maps` in a directory of /proc. -ENODATA when it is empty (a kernel thread, or a leader that ended before
- * its threads), -ESRCH when the process is gone, -EACCES.
+ * The file `maps` in a directory of /proc. -ENODATA when it is empty (a kernel thread, or a leader
+ * that ended before its threads), -ESRCH when the process is gone, -EACCES.
  */
 int maps__read(int proc_dir, struct maps **ret_maps);
 
 /* The range that holds the address, or NULL. */
 struct maps_range *maps__find(const struct maps *m, uint64_t address);
+
+/* Files that were found for the same mappings at an earlier moment. `m` has none yet. */
+void maps__take_files(struct maps *m, const struct maps *older);
 
 static inline struct maps *maps__ref(struct maps *m)
 {

@@ -2,7 +2,8 @@
 /*
  * plugins/input/ebpf/probe.h - what this kernel and these rights allow, and the one remedy when they do not
  *
- * probe__read() looks; everything else decides from what was seen, so that tests can describe a machine.
+ * probe__read() looks; everything else decides from what was seen, so that tests can describe a
+ * machine.
  */
 #ifndef DECIMA_EBPF_PROBE_H
 #define DECIMA_EBPF_PROBE_H
@@ -39,7 +40,10 @@ int probe__require(const struct probe *p, struct dcm_error *err);
 int probe__explain(const struct probe *p, const char *what, int code, const char *detail,
 		   struct dcm_error *err);
 
-/* The most important thing that will be missing from profiles, as a sentence; NULL when nothing will. */
+/*
+ * The most important thing that will be missing from profiles, as a sentence; NULL when nothing
+ * will.
+ */
 const char *probe__shortcoming(const struct probe *p);
 
 #endif

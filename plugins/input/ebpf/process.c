@@ -34,7 +34,6 @@ enum {
 };
 #define TICK_NS	       10000000ull /* of USER_HZ, 100 on every architecture that we know */
 #define PAUSE_FIRST_NS 20000000ll  /* a program that begins maps its libraries one by one */
-#define PAUSE_MOVED_NS 1000000000ll
 #define PAUSE_MAX_NS   60000000000ll
 
 struct processes {
@@ -42,8 +41,11 @@ struct processes {
 	struct files *files;
 	struct process *buckets[BUCKETS];
 	struct processes_stat stat;
+	uint64_t page_bytes;
 	uint32_t window;
-	/* The directory of /proc that was opened last, kept for the files that are asked for next. */
+	/*
+	 * The directory of /proc that was opened last, kept for the files that are asked for next.
+	 */
 	int dir;
 	const struct process *dir_of;
 };
@@ -66,6 +68,7 @@ struct processes *processes__new(const struct dcm_host *host, struct files *file
 		t->host = host;
 		t->files = files;
 		t->dir = -1;
+		t->page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
 	}
 	return t;
 }
@@ -75,6 +78,8 @@ static void process_free(struct process *p)
 	if (!p)
 		return;
 	maps__unref(p->maps);
+	for (int i = 0; i < PROCESS_OLDER; i++)
+		maps__unref(p->older[i]);
 	free(p->exe);
 	free(p->cgroup);
 	free(p);
@@ -99,7 +104,10 @@ void processes__free(struct processes *t)
  * /proc/PID
  */
 
-/* The state and field 22 of a text of /proc/PID/stat; the name in field 2 may hold anything, ')' too. */
+/*
+ * The state and field 22 of a text of /proc/PID/stat; the name in field 2 may hold anything, ')'
+ * too.
+ */
 static bool parse_stat(struct dcm_str stat, char *ret_state, uint64_t *ret_ticks)
 {
 	const char *at = stat.n ? memrchr(stat.p, ')', stat.n) : NULL;
@@ -204,12 +212,29 @@ static enum dcm_unnamed why_not(int error)
 	return error == -EACCES || error == -EPERM ? DCM_UNNAMED_NO_PERMISSION : DCM_UNNAMED_FILE_GONE;
 }
 
-/* Reads the maps and says when they may be read again. */
-static void read_maps(struct processes *t, struct process *p, int dir, uint64_t exec_pages)
+/* Puts new maps in front of those that samples taken earlier may still need. */
+static void keep_maps(struct process *p, struct maps *maps)
+{
+	if (p->maps) {
+		maps__take_files(maps, p->maps);
+		maps__unref(p->older[PROCESS_OLDER - 1]);
+		for (int i = PROCESS_OLDER - 1; i > 0; i--)
+			p->older[i] = p->older[i - 1];
+		p->older[0] = p->maps;
+	}
+	p->maps = maps;
+}
+
+/*
+ * Reads the maps and says when they may be read again: soon when something had changed, ever later
+ * when nothing had.
+ */
+static void read_maps(struct processes *t, struct process *p, int dir)
 {
 	int64_t before = now_ns(t);
 	struct maps *maps = NULL;
 	int r = maps__read(dir, &maps);
+	bool changed = false;
 
 	t->stat.reads++;
 	if (r < 0) {
@@ -218,14 +243,13 @@ static void read_maps(struct processes *t, struct process *p, int dir, uint64_t 
 		if (!p->maps)
 			p->why = why_not(r);
 	} else {
+		changed = !p->maps || p->maps->exec_bytes != maps->exec_bytes;
 		maps->read_ns = now_ns(t);
-		maps->exec_pages = exec_pages;
-		maps__unref(p->maps);
-		p->maps = maps;
+		keep_maps(p, maps);
 	}
 	p->read_ns = before;
 	p->rest_ns = (now_ns(t) - before) * COST_FACTOR;
-	p->pause_ns = p->pause_ns ? p->pause_ns * 2 : PAUSE_FIRST_NS;
+	p->pause_ns = changed || !p->pause_ns ? PAUSE_FIRST_NS : p->pause_ns * 2;
 	if (p->pause_ns > PAUSE_MAX_NS)
 		p->pause_ns = PAUSE_MAX_NS;
 }
@@ -263,7 +287,7 @@ static void read_all(struct processes *t, struct process *p, const struct sample
 	read_cgroup(p, dir);
 	if (p->kthread)
 		return;
-	read_maps(t, p, dir, sample->exec_pages);
+	read_maps(t, p, dir);
 	p->exe = read_exe(dir);
 }
 
@@ -288,7 +312,6 @@ static struct process *process_new(const struct sampler_sample *sample)
 	p->cgroup_id = sample->cgroup_id;
 	p->kthread = sample->head.flags & SAMPLER_KTHREAD;
 	p->why = DCM_UNNAMED_FILE_GONE;
-	p->image_window = UINT32_MAX;
 	return p;
 }
 
@@ -370,37 +393,45 @@ void processes__event(struct processes *t, const struct sampler_event *event)
 		t->host->process_event(t->host, DCM_PROCESS_EXEC, &id);
 }
 
-/*
- * When the maps may be read again. A count that moves is a good reason; an address outside of
- * everything may stay so for ever, so those waits grow.
- */
-static int64_t may_read_at(const struct process *p, bool changed)
+/* The maps, new or old, with as many executable pages as the process had when it was sampled. */
+static struct maps *matching(const struct processes *t, const struct process *p, uint64_t exec_pages)
 {
-	int64_t pause = changed && p->pause_ns > PAUSE_MOVED_NS ? PAUSE_MOVED_NS : p->pause_ns;
+	uint64_t bytes = exec_pages * t->page_bytes;
 
-	return p->read_ns + (pause > p->rest_ns ? pause : p->rest_ns);
+	if (p->maps && p->maps->exec_bytes == bytes)
+		return p->maps;
+	for (int i = 0; i < PROCESS_OLDER && p->older[i]; i++)
+		if (p->older[i]->exec_bytes == bytes)
+			return p->older[i];
+	return NULL;
 }
 
-bool processes__refresh(struct processes *t, struct process *p, const struct sampler_sample *sample,
-			bool uncovered)
+/* Another reading can say more about this sample, and it is not too soon for one. */
+static bool may_read(const struct processes *t, const struct process *p,
+		     const struct sampler_sample *sample)
 {
-	CLEANUP(fd__closep) int dir = -1;
-	const struct maps *before = p->maps;
-	bool changed = before && before->exec_pages != sample->exec_pages;
+	if (p->replaced_ns || p->ended_ns)
+		return false;
+	if (p->maps && p->maps->read_ns > (int64_t)sample->head.time_ns)
+		return false;
+	return now_ns(t) - p->read_ns >= (p->pause_ns > p->rest_ns ? p->pause_ns : p->rest_ns);
+}
 
-	if ((!uncovered && !changed) || p->replaced_ns || p->ended_ns)
-		return false;
-	/* Read since the sample was taken: what is not there now was not there then, or has gone. */
-	if (before && before->read_ns > (int64_t)sample->head.time_ns)
-		return false;
-	if (now_ns(t) < may_read_at(p, changed))
-		return false;
-	dir = open_dir(p);
-	if (dir < 0)
-		return false;
-	t->stat.rereads++;
-	read_maps(t, p, dir, sample->exec_pages);
-	return p->maps != before;
+struct maps *processes__maps(struct processes *t, struct process *p,
+			     const struct sampler_sample *sample, bool uncovered, bool *ret_certain)
+{
+	struct maps *maps = matching(t, p, sample->exec_pages);
+
+	if ((!maps || uncovered) && may_read(t, p, sample)) {
+		CLEANUP(fd__closep) int dir = open_dir(p);
+
+		if (dir >= 0) {
+			read_maps(t, p, dir);
+			maps = matching(t, p, sample->exec_pages);
+		}
+	}
+	*ret_certain = maps != NULL;
+	return maps ? maps : p->maps;
 }
 
 struct file *processes__file(struct processes *t, struct process *p, struct maps_range *range)

@@ -6,8 +6,8 @@
  * is known by pid, start time and exec id, all of which each sample carries. What /proc says is
  * read once, at the first sample, through a descriptor of /proc/PID that cannot come to mean
  * another process; mappings are read again when an address or the kernel's count of executable
- * pages shows that they changed, at most once a second and never for more than a five-hundredth of
- * the time. There is no polling. Entries outlive their process by two windows.
+ * pages shows that they changed, never for more than a five-hundredth of the time. There is no
+ * polling. Entries outlive their process by two windows.
  *
  * Everything here belongs to the reader thread. Maps are shared by reference with the windows.
  */
@@ -23,6 +23,8 @@
 #include "plugins/input/ebpf/maps.h"
 #include "plugins/input/ebpf/record.h"
 
+enum { PROCESS_OLDER = 3 };
+
 struct process {
 	struct process *next;  /* in the table's bucket */
 	struct dcm_process id; /* generation: the low half of exec_id */
@@ -34,17 +36,18 @@ struct process {
 	 */
 	uint64_t via_start_ns;
 	uint32_t via_pid, via_tid;
-	uint64_t cgroup_id;	   /* for which `cgroup` was read */
+	uint64_t cgroup_id; /* for which `cgroup` was read */
 	bool kthread;
-	int64_t ended_ns, replaced_ns; /* mono, of exit() and of exec(); 0: not yet */
-	struct maps *maps;	       /* NULL: `why` says why */
+	int64_t ended_ns, replaced_ns;	   /* mono, of exit() and of exec(); 0: not yet */
+	struct maps *maps;		   /* as last read; NULL: `why` says why */
+	struct maps *older[PROCESS_OLDER]; /* newest first */
 	enum dcm_unnamed why;
-	/* Of the maps: mono of the last reading; waits before the next one, by reason and by cost. */
+	/*
+	 * Of the maps: mono of the last reading; waits before the next one, by reason and by cost.
+	 */
 	int64_t read_ns, pause_ns, rest_ns;
 	char *exe, *cgroup;   /* paths; "" when not known */
 	uint32_t last_window; /* that sampled it */
-	uint32_t image;	      /* the window's own id of (process, maps): see aggregate.h */
-	uint32_t image_window;
 };
 
 struct processes; /* the table */
@@ -63,12 +66,13 @@ struct process *processes__of(struct processes *t, const struct sampler_sample *
 void processes__event(struct processes *t, const struct sampler_event *event);
 
 /*
- * Makes sure that the maps are those under which a sample was taken: reads them again when the
- * count of pages differs, or `uncovered` says that an address lies in none of them, and the last
- * reading is long enough ago. True when p->maps is another object now.
+ * The maps under which a sample was taken, told by the count of executable pages that it carries;
+ * they are read again when none has that count, or `uncovered` says that an address lies in none
+ * of the mappings, and it is not too soon. When no reading fits, the last one, and *ret_certain is
+ * false: what it does not list may have been there. NULL: none was ever read. The process's own.
  */
-bool processes__refresh(struct processes *t, struct process *p, const struct sampler_sample *sample,
-			bool uncovered);
+struct maps *processes__maps(struct processes *t, struct process *p,
+			     const struct sampler_sample *sample, bool uncovered, bool *ret_certain);
 
 /* The file of a range, opened through the process when that was not done yet. NULL for memory. */
 struct file *processes__file(struct processes *t, struct process *p, struct maps_range *range);
@@ -81,7 +85,7 @@ void processes__sweep(struct processes *t, uint32_t window);
 
 struct processes_stat {
 	uint32_t n;
-	uint64_t reads, rereads, denied;
+	uint64_t reads, denied; /* of maps */
 };
 struct processes_stat processes__stat(const struct processes *t);
 

@@ -52,22 +52,25 @@ struct reader {
  * A sample
  */
 
-/* Looks at the mappings of a stack that this window has not seen. True when they turned out to be old. */
-static bool look(struct reader *r, struct process *p, const struct sampler_sample *sample,
+/*
+ * Opens the files of a stack that this window has not seen; false when an address lies in no
+ * mapping.
+ */
+static bool look(struct reader *r, struct process *p, const struct maps *maps,
 		 const struct aggregate_stack *stack)
 {
-	bool uncovered = false;
+	bool covered = true;
 
 	for (uint32_t i = 0; i < stack->n_user; i++) {
 		uint64_t pc = stack->frames[stack->n_kernel + i] - (i > 0);
-		struct maps_range *range = p->maps ? maps__find(p->maps, pc) : NULL;
+		struct maps_range *range = maps ? maps__find(maps, pc) : NULL;
 
 		if (range)
 			processes__file(r->processes, p, range);
 		else
-			uncovered = true;
+			covered = false;
 	}
-	return uncovered && processes__refresh(r->processes, p, sample, true);
+	return covered;
 }
 
 /* The window's stack of a sample: 0, or -ENOMEM. */
@@ -81,22 +84,21 @@ static int stack_of(struct reader *r, struct process *p, const struct sampler_sa
 		.outcome = (uint8_t)sample->outcome,
 		.kernel_cut = sample->head.flags & SAMPLER_KERNEL_CUT,
 	};
+	struct maps *maps = NULL, *before;
 	int error;
 
 	if (stack.n_user)
-		processes__refresh(r->processes, p, sample, false);
-	for (int again = 0; again < 2; again++) {
-		error = stack.n_user ? aggregate__image(r->window, p, &stack.image) : 0;
+		maps = processes__maps(r->processes, p, sample, false, &stack.maps_certain);
+	do {
+		error = stack.n_user ? aggregate__image(r->window, p, maps, &stack.image) : 0;
 		if (error < 0)
 			return error;
 		if (aggregate__find_stack(r->window, &stack, ret_stack))
 			return 0;
-		if (!stack.n_user || !look(r, p, sample, &stack))
-			break;
-	}
-	if (stack.n_user && p->maps)
-		stack.maps_certain = p->maps->read_ns > (int64_t)sample->head.time_ns ||
-				     p->maps->exec_pages == sample->exec_pages;
+		before = maps;
+		if (!look(r, p, maps, &stack))
+			maps = processes__maps(r->processes, p, sample, true, &stack.maps_certain);
+	} while (maps != before);
 	return aggregate__add_stack(r->window, &stack, ret_stack);
 }
 

@@ -2,8 +2,8 @@
 /*
  * plugins/input/ebpf/record.h - what comes out of the ring buffers, checked
  *
- * The records are written by our own program in the same machine; the check is there so that a mistake on either side
- * becomes a counted loss and not a read beyond the buffer.
+ * The records are written by our own program in the same machine; the check is there so that a
+ * mistake on either side becomes a counted loss and not a read beyond the buffer.
  */
 #ifndef DECIMA_EBPF_RECORD_H
 #define DECIMA_EBPF_RECORD_H

@@ -19,7 +19,10 @@
 
 struct sampler;
 
-/* What sampler__drain() hands over; on the thread that calls it. `frames` as many as the sample says. */
+/*
+ * What sampler__drain() hands over; on the thread that calls it. `frames` as many as the sample
+ * says.
+ */
 struct sampler_sink {
 	void (*sample)(void *ctx, const struct sampler_sample *sample, const uint64_t *frames);
 	void (*event)(void *ctx, const struct sampler_event *event);

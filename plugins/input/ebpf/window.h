@@ -14,7 +14,9 @@
 #include "plugins/input/ebpf/aggregate.h"
 #include "plugins/input/ebpf/flush.h"
 
-/* Length of window `n` (from 1): the first ones are 1, 2 and 5 s, so that something shows at once. */
+/*
+ * Length of window `n` (from 1): the first ones are 1, 2 and 5 s, so that something shows at once.
+ */
 int64_t window__length_ns(uint32_t n, int64_t configured_ns);
 
 struct windows;
@@ -24,7 +26,9 @@ struct windows *windows__new(const struct dcm_host *host, struct files *files,
 			     const struct settings *settings);
 int windows__start(struct windows *w); /* the thread: 0 or a negative errno */
 
-/* Takes the window and returns true, or leaves it with the caller: two are waiting already. Reader. */
+/*
+ * Takes the window and returns true, or leaves it with the caller: two are waiting already. Reader.
+ */
 bool windows__push(struct windows *w, struct aggregate *window);
 
 /* Labels and period of the windows that are made batches of from now on. Any thread. */
@@ -33,7 +37,9 @@ void windows__configure(struct windows *w, const struct settings *settings);
 /* CPU time that the thread has used so far. Any thread. */
 int64_t windows__cpu_ns(struct windows *w);
 
-/* Waits until all pushed windows have left, or the deadline. 0 or -ETIMEDOUT. Any thread but ours. */
+/*
+ * Waits until all pushed windows have left, or the deadline. 0 or -ETIMEDOUT. Any thread but ours.
+ */
 int windows__drain(struct windows *w, int64_t deadline_mono_ns);
 
 /* Ends the thread; what has not left is dropped and counted. NULL is fine. */

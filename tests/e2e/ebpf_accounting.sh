@@ -1,0 +1,53 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# tests/e2e/ebpf_accounting.sh - every run of the sampling program is accounted for, up to the batch
+#
+# entries = emitted + filtered + lost; emitted = records read = samples in rows; and the outcomes
+# add up to what was emitted. Losses are made by a ring of one page and 10,000 Hz.
+set -u
+. "$top_srcdir/tests/host/lib.sh"
+need_root
+compile chain chain.c -fno-omit-frame-pointer -DLEAF_FRAME || skip_all "no C compiler"
+
+# identity NAME PERIOD_NS
+identity() {
+	entries=$(metric sampler_entries_total) emitted=$(metric sampler_emitted_total)
+	filtered=0
+	for f in idle self pid comm; do filtered=$((filtered + $(metric sampler_filtered_${f}_total))); done
+	full=$(metric sampler_ring_full_total)
+	lost=$((full + $(metric sampler_busy_total) + $(metric sampler_no_scratch_total)))
+	outcomes=$(sed -n 's/^# decima_sampler_outcome_[a-z_]*_total{[^}]*} //p' "$dir/rows" | awk '{ n += $1 } END { print n }')
+	shown=$(awk -F '\t' -v p="$2" '$1 == "process_cpu" { n += $5 } END { printf "%.6f\n", n / p }' "$dir/rows")
+	check "$1.entries" "$entries" -eq $((emitted + filtered + lost))
+	check "$1.outcomes" "$outcomes" -eq "$emitted"
+	check "$1.rows" "$shown" = "$emitted.000000"
+	check "$1.dropped" "$(dropped samples_ring_full)" -eq "$full"
+	check "$1.lost_ns" "$(metric sampler_lost_ns_total)" -eq $((lost * $2))
+}
+
+start "$dir/chain" 60 20
+busy=$pid
+sample "{frequency: 997Hz}" 4
+identity plain $((1000000000 / 997))
+check plain.something "$(metric sampler_emitted_total)" -gt 1000
+check plain.nothing_lost "$lost" -eq 0
+
+sample "{frequency: 997Hz, filter: {pids: [$busy]}}" 3
+identity pid $((1000000000 / 997))
+check pid.filtered "$(metric sampler_filtered_pid_total)" -gt 0
+check pid.only "$(awk -F '\t' '$1 == "process_cpu" && $2 !~ /comm=chain,/' "$dir/rows" | wc -l)" -eq 0
+
+sample "{frequency: 997Hz, filter: {comms: [chain]}}" 2
+identity comm $((1000000000 / 997))
+check comm.only "$(awk -F '\t' '$1 == "process_cpu" && $2 !~ /comm=chain,/' "$dir/rows" | wc -l)" -eq 0
+check comm.some "$(metric sampler_emitted_total)" -gt 100
+
+sample "{frequency: 997Hz, filter: {exclude_self: true}}" 2
+identity self $((1000000000 / 997))
+check self.none "$(grep -c comm=sample "$dir/rows")" -eq 0
+
+sample "{frequency: 10000Hz, ring_size: 4096}" 3
+identity seeded_loss 100000
+check seeded_loss.lost "$full" -gt 0
+check seeded_loss.quality "$(awk -F '\t' '$4 == "lost: ring buffer full" { n += $5 } END { print n + 0 }' "$dir/rows")" -gt 0
+kill -9 "$busy"

@@ -1,0 +1,108 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# tests/e2e/ebpf_processes.sh - processes that are short, deleted, elsewhere, huge, or oddly named
+set -u
+. "$top_srcdir/tests/host/lib.sh"
+need_root
+flags="-fno-omit-frame-pointer -DLEAF_FRAME"
+compile chain chain.c $flags || skip_all "no C compiler"
+chain='main;alpha;beta;gamma_;spin'
+
+# named NAME: the running $pid shows its chain
+named() {
+	sample "{frequency: 199Hz, filter: {pids: [$pid]}}" 2
+	at_least "$1" 98 "$chain"
+	kill -9 "$pid"
+}
+
+cp "$dir/chain" "$dir/gone" && start "$dir/gone" 60
+sleep 0.3
+rm "$dir/gone"
+named deleted
+check deleted_name -n "$(grep -F "exe=$dir/gone," "$dir/rows" | head -n 1)"
+
+# Another file at the same path: names must come from the one that runs.
+cp "$dir/chain" "$dir/replaced" && start "$dir/replaced" 60
+sleep 0.3
+sed 's/gamma_/decoy_/' "$programs/chain.c" >"$dir/decoy.c"
+cc -O2 $flags -pthread -o "$dir/decoy" "$dir/decoy.c" && mv "$dir/decoy" "$dir/replaced"
+named replaced
+check no_decoy "$(rows | grep -c decoy_)" -eq 0
+
+# In a mount namespace with a file system of its own.
+mkdir "$dir/mnt"
+start unshare -m sh -c 'mount -t tmpfs tmpfs "$1/mnt" && cp "$1/chain" "$1/mnt/inner" && exec "$1/mnt/inner" 60' sh "$dir"
+sleep 0.5
+named mount_namespace
+
+# In a pid namespace: pids are the host's.
+unshare -pf --kill-child sh -c "exec $dir/chain 60" &
+pids="$pids $!"
+sleep 0.5
+pid=$(pgrep -P $!)
+named pid_namespace
+check pid_of_the_host -n "$(grep -F "pid=$pid," "$dir/rows" | head -n 1)"
+
+compile memfd memfd.c && start "$dir/memfd" "$dir/chain" 60
+sleep 0.2
+named memfd
+
+# exec(): the old image's mappings must not name the new one's addresses. Filtered by its pid, which stays.
+cp "$dir/chain" "$dir/first" && cp "$dir/chain" "$dir/second"
+start sh -c 'sleep 0.7; "$1/first" 1; exec "$1/second" 60' sh "$dir"
+sample "{frequency: 199Hz, filter: {pids: [$pid]}}" 3
+at_least exec 95 "$chain"
+check exec.first -n "$(grep -F 'comm=first,' "$dir/rows" | head -n 1)"
+check exec.second -n "$(grep -F 'comm=second,' "$dir/rows" | head -n 1)"
+check exec.not_mixed -z "$(grep 'comm=second,' "$dir/rows" | grep 'exe=[^,]*first' | head -n 1)"
+kill -9 "$pid"
+
+# Processes of 20 ms, one after the other: most of their time must be told by name.
+start sh -c 'while :; do "$1/chain" 0.02; done' sh "$dir"
+sample "{frequency: 99Hz, filter: {comms: [chain]}}" 4
+at_least short_lived 80 "$chain"
+check short_lived.many "$(metric sampler_wakeups_total)" -gt 20
+kill -9 "$pid"
+
+# Children of a chosen process come along, others do not.
+start sh -c '"$1/chain" 60 & wait' sh "$dir"
+shell=$pid
+sample "{frequency: 199Hz, filter: {pids: [$shell]}}" 1
+check children.before "$(rows | wc -l)" -eq 0
+kill -9 "$shell"
+start sh -c 'sleep 1; while :; do "$1/chain" 0.3; done' sh "$dir"
+sample "{frequency: 199Hz, filter: {pids: [$pid]}}" 3
+check children.after "$(rows | grep -c "$chain")" -gt 0
+kill -9 "$pid"
+
+# A name of any bytes.
+cp "$dir/chain" "$dir/$(printf 'a\001\377,b;c')"
+start "$dir/$(printf 'a\001\377,b;c')" 60
+sample "{frequency: 99Hz, filter: {pids: [$pid]}}" 1
+check odd_name -n "$(grep -F 'comm=a??,b;c,' "$dir/rows" | head -n 1)"
+kill -9 "$pid"
+
+# Libraries that take turns at one address, told apart by the count of executable pages.
+for l in a b; do
+	compile "$l.so" swap.c -fno-omit-frame-pointer -shared -fPIC -DLIBRARY=spin_$l $([ $l = b ] && echo -DMORE_CODE)
+done
+compile swap swap.c -fno-omit-frame-pointer -ldl
+start "$dir/swap" "$dir/a.so" "$dir/b.so" 60
+sample "{frequency: 199Hz, filter: {pids: [$pid]}}" 6
+at_least dlopen_turns.a 20 'main;(turn;)?spin_a'
+at_least dlopen_turns.b 20 'main;(turn;)?spin_b'
+at_least dlopen_turns 98 'spin_[ab]'
+kill -9 "$pid"
+
+# Tens of thousands of mappings are read rarely, and the rest of the machine is sampled meanwhile.
+compile mappings mappings.c -fno-omit-frame-pointer && start "$dir/mappings" 60000 60
+other=$pid
+i=0
+while [ $i -lt 100 ] && ! grep -q ready "$dir/program.out"; do sleep 0.1; i=$((i + 1)); done
+start "$dir/chain" 60
+sample "{frequency: 99Hz, filter: {pids: [$pid, $other]}}" 4
+check mappings.named "$(rows | grep -c 'main;spin')" -gt 0
+check mappings.others "$(rows | grep -c "$chain")" -gt 0
+check mappings.reads "$(metric sampler_maps_read)" -le 8
+check mappings.nothing_lost "$(dropped samples_ring_full)" -eq 0
+kill -9 "$pid" "$other"

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+# tests/host/lib.sh - what the root-only tests of the sampler share; sourced by tests/e2e/ebpf_*.sh
+#
+# Wants top_srcdir and top_builddir. Makes $dir, which goes away at the end with every process that
+# was noted in $pids. A machine that cannot run these tests is skipped with the reason.
+dir=$(mktemp -d) || exit 1
+pids=
+finish() {
+	for p in $pids; do kill -9 "$p" 2>/dev/null; done
+	rm -rf "$dir"
+}
+trap finish EXIT
+trap 'exit 1' INT TERM
+PATH=$PATH:/usr/sbin:/sbin:/usr/local/go/bin
+
+host=$top_builddir/tests/host/sample
+plugins=$top_builddir/plugins/.libs
+programs=$top_srcdir/tests/programs
+name=$(basename "$0" .sh)
+
+skip_all() {
+	echo "skip $name: $*"
+	exit 0
+}
+ok() { echo "ok $1"; }
+not_ok() {
+	echo "not ok $1: $2"
+	sed 's/^/# /' "$dir/log" 2>/dev/null | tail -n 5
+}
+# check NAME CONDITION..: a test of test(1)
+check() {
+	check_name=$1
+	shift
+	if [ "$@" ]; then ok "$check_name"; else not_ok "$check_name" "$*"; fi
+}
+
+[ -e "$plugins/input_ebpf.so" ] || skip_all "built without eBPF"
+[ -x "$host" ] || skip_all "tests/host/sample is not built: run make check first"
+need_root() {
+	[ "$(id -u)" = 0 ] || skip_all "needs root"
+	[ -r /sys/kernel/btf/vmlinux ] || skip_all "this kernel has no BTF"
+}
+
+# compile NAME SOURCE FLAG..: a program of tests/programs into $dir/NAME
+compile() {
+	to=$dir/$1 from=$programs/$2
+	shift 2
+	${CC:-cc} -O2 -g -pthread "$@" -o "$to" "$from"
+}
+
+# start COMMAND..: in the background; $pid, which is ended with the test
+start() {
+	"$@" >"$dir/program.out" 2>&1 &
+	pid=$!
+	pids="$pids $pid"
+}
+
+# sample YAML SECONDS [MORE]: rows into $dir/rows, metrics too, the log into $dir/log
+sample() { "$host" "$plugins" "input/ebpf=$1" ${3:+"$3"} "$2" >"$dir/rows" 2>"$dir/log"; }
+
+# share PATTERN: percent (two digits) of the CPU time whose stack, as rows prints it, matches the regex
+share() {
+	rows | awk -v re="$1" '{ v = $1; sub(/^[0-9]+ /, ""); t += v; if ($0 ~ re) n += v }
+		END { printf "%.2f\n", t ? 100 * n / t : 0 }'
+}
+# at_least NAME PERCENT PATTERN
+at_least() {
+	got=$(share "$3")
+	if awk -v a="$got" -v b="$2" 'BEGIN { exit !(a >= b) }'; then
+		ok "$1: $got % (at least $2)"
+	else
+		not_ok "$1" "$got % of the CPU time, at least $2 wanted; most often: $(rows | head -n 1)"
+	fi
+}
+# rows: stacks by CPU time, the largest first; a frame that repeats N times is written once, as FRAME*N
+rows() {
+	awk -F '\t' 'function short(stack, i, n, k, frames, out) {
+			n = split(stack, frames, ";")
+			for (i = 1; i <= n; i += k) {
+				for (k = 1; i + k <= n && frames[i + k] == frames[i]; k++) ;
+				out = out (i > 1 ? ";" : "") frames[i] (k > 1 ? "*" k : "")
+			}
+			return out
+		}
+		$1 == "process_cpu" { v[$4] += $5 }
+		END { for (s in v) printf "%.0f %s\n", v[s], short(s) }' "$dir/rows" | sort -rn
+}
+# metric NAME: its last value, 0 when it is not there; of all reasons together for dropped_total
+metric() {
+	sed -n "s/^# decima_$1{[^}]*} //p" "$dir/rows" | awk '{ n = $1 } END { printf "%.0f\n", n }'
+}
+dropped() {
+	sed -n "s/^# decima_dropped_total{[^}]*reason=\"$1\"} //p" "$dir/rows" | awk '{ n = $1 } END { printf "%.0f\n", n }'
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/programs/swap.c - two libraries that take turns at one address
+ *
+ *	swap LIBRARY_A LIBRARY_B SECONDS      exits with 3 when they were not at one address
+ *
+ * Built with -DLIBRARY=name it is a library instead, whose function name() spins for a moment;
+ * -DMORE_CODE makes its code 16 pages larger, and its data without it, so that both take as much
+ * room and the linker puts them at one place.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#ifdef LIBRARY
+
+#ifdef MORE_CODE
+__asm__(".text\n.skip 4096 * 16, 0x90\n");
+#else
+__asm__(".bss\n.skip 4096 * 16\n.text\n");
+#endif
+static volatile unsigned long sink;
+
+__attribute__((noinline)) void LIBRARY(void);
+void LIBRARY(void)
+{
+	sink += (unsigned long)__builtin_frame_address(0);
+	for (unsigned i = 0; i < 300000000; i++)
+		sink += i;
+}
+
+#else
+
+static void *turn(const char *path)
+{
+	void *library = dlopen(path, RTLD_NOW);
+	void (*run)(void);
+	void *at;
+
+	if (!library) {
+		fprintf(stderr, "%s\n", dlerror());
+		exit(1);
+	}
+	run = (void (*)(void))dlsym(library, "spin_a");
+	if (!run)
+		run = (void (*)(void))dlsym(library, "spin_b");
+	run();
+	at = *(void **)library; /* struct link_map: l_addr comes first */
+	dlclose(library);
+	return at;
+}
+
+int main(int argc, char **argv)
+{
+	time_t end = time(NULL) + (argc > 3 ? atoi(argv[3]) : 1);
+
+	while (time(NULL) < end)
+		if (turn(argv[1]) != turn(argv[2]))
+			return 3;
+	return 0;
+}
+
+#endif
