@@ -26,7 +26,16 @@
 #include "core/plugin/loader.h"
 #include "tests/unit/random.h"
 
-enum { N_FILES = 40, N_LOCATIONS = 8000, N_SAMPLES = 20000, N_SERIES = 20, N_SETS = 200, MIN_DEPTH = 10, MAX_DEPTH = 50, PERIOD = 52631578 };
+enum {
+	N_FILES = 40,
+	N_LOCATIONS = 8000,
+	N_SAMPLES = 20000,
+	N_SERIES = 20,
+	N_SETS = 200,
+	MIN_DEPTH = 10,
+	MAX_DEPTH = 50,
+	PERIOD = 52631578
+};
 
 struct sample {
 	uint32_t stack; /* index into stacks */
@@ -64,9 +73,11 @@ static void fail(const char *what, const struct dcm_error *err)
 
 static struct dcm_type cpu_type(struct dcm_builder *b)
 {
-	return (struct dcm_type){ builder__string(b, STR("process_cpu")), builder__string(b, STR("cpu")),
-				  builder__string(b, STR("nanoseconds")), builder__string(b, STR("cpu")),
-				  builder__string(b, STR("nanoseconds")), DCM_DELTA };
+	return (struct dcm_type){
+		builder__string(b, STR("process_cpu")), builder__string(b, STR("cpu")),
+		builder__string(b, STR("nanoseconds")), builder__string(b, STR("cpu")),
+		builder__string(b, STR("nanoseconds")), DCM_DELTA
+	};
 }
 
 static uint32_t numbered(struct dcm_builder *b, const char *what, uint32_t i)
@@ -88,13 +99,17 @@ static struct dcm_batch *make_window(struct dcm_builder *b, uint32_t window)
 	uint32_t frames[MAX_DEPTH], mappings[N_FILES];
 
 	for (uint32_t i = 0; i < N_FILES; i++) {
-		struct dcm_mapping m = { .start = 0x1000, .limit = 0x100000, .file = numbered(b, "/usr/lib/lib", i),
+		struct dcm_mapping m = { .start = 0x1000,
+					 .limit = 0x100000,
+					 .file = numbered(b, "/usr/lib/lib", i),
 					 .build_id = numbered(b, "abcdef0", i) };
 
 		mappings[i] = builder__mapping(b, &m);
 	}
 	for (uint32_t i = 0; i < N_LOCATIONS; i++) {
-		struct dcm_location l = { .mapping = mappings[i % N_FILES], .process = DCM_NONE, .address = 0x2000 + i * 16,
+		struct dcm_location l = { .mapping = mappings[i % N_FILES],
+					  .process = DCM_NONE,
+					  .address = 0x2000 + i * 16,
 					  .addr_kind = DCM_ADDR_FILE_OFFSET };
 
 		locations[i] = builder__location(b, &l, NULL, 0);
@@ -106,8 +121,10 @@ static struct dcm_batch *make_window(struct dcm_builder *b, uint32_t window)
 	}
 	for (uint32_t p = 0; p < N_SERIES; p++) {
 		struct dcm_pair pair = { builder__string(b, STR("comm")), numbered(b, "program", p) };
-		struct dcm_profile head = { .series = builder__series(b, &pair, 1), .period = PERIOD,
-					    .time_ns = INT64_C(1700000000000000000) + INT64_C(10000000000) * window,
+		struct dcm_profile head = { .series = builder__series(b, &pair, 1),
+					    .period = PERIOD,
+					    .time_ns = INT64_C(1700000000000000000) +
+						       INT64_C(10000000000) * window,
 					    .duration_ns = INT64_C(10000000000) };
 
 		builder__profile(b, &head, &type, 1);
@@ -125,7 +142,8 @@ static struct dcm_batch *make_window(struct dcm_builder *b, uint32_t window)
 	return batch;
 }
 
-static int emit_nothing(void *ctx, const struct dcm_host *from, struct dcm_batch *batch, dcm_done_fn done, void *done_ctx)
+static int emit_nothing(void *ctx, const struct dcm_host *from, struct dcm_batch *batch,
+			dcm_done_fn done, void *done_ctx)
 {
 	(void)ctx;
 	(void)from;
@@ -148,7 +166,8 @@ static struct instance *open_store(struct loader *loader, const struct host_serv
 		fail("loading", &err);
 	if (settings__new(plugin, &env, "storage memory", NULL, NULL, 0, &settings) < 0)
 		fail("options", NULL);
-	if (instance__new(plugin, "memory", settings, services, &store, &err) < 0 || instance__open_and_start(store, &err) < 0)
+	if (instance__new(plugin, "memory", settings, services, &store, &err) < 0 ||
+	    instance__open_and_start(store, &err) < 0)
 		fail("store", &err);
 	problems__fini(&problems);
 	return store;
@@ -203,15 +222,20 @@ int main(int argc, char **argv)
 		fail("plugin path", &err);
 	store = open_store(loader, &services);
 	if (pipeline__new(&(struct pipeline_config){ .intake_bytes = 256 << 20 }, &p, &err) < 0 ||
-	    pipeline__add(p, &(struct destination_config){ .name = "memory", .storage = &instance__plugin(store)->storage,
-							   .handle = instance__handle(store), .policy = QUEUE_BLOCK },
+	    pipeline__add(p,
+			  &(struct destination_config){ .name = "memory",
+							.storage = &instance__plugin(store)->storage,
+							.handle = instance__handle(store),
+							.policy = QUEUE_BLOCK },
 			  &d, &err) < 0 ||
 	    pipeline__start(p, &err) < 0)
 		fail("pipeline", &err);
 	build = run_build(windows);
 	path = run_path(p, windows);
-	printf("{\"bench\":\"batch_path\",\"value\":%.0f,\"unit\":\"samples/s of one core\",\"compared_with\":\"build and seal alone\","
-	       "\"baseline\":%.0f,\"ratio\":%.2f}\n", n / path, n / build, build / path);
+	printf("{\"bench\":\"batch_path\",\"value\":%.0f,\"unit\":\"samples/s of one "
+	       "core\",\"compared_with\":\"build and seal alone\","
+	       "\"baseline\":%.0f,\"ratio\":%.2f}\n",
+	       n / path, n / build, build / path);
 	pipeline__remove(p, d, INT64_MAX);
 	pipeline__stop(p, INT64_MAX);
 	pipeline__free(p);

@@ -17,25 +17,57 @@
 static const struct http_route routes_table[] = {
 	{ .pattern = "/api/v1/types", .role = HTTP_ROLE_READ, .handler = api__types, .doc = "profile types" },
 	{ .pattern = "/api/v1/labels", .role = HTTP_ROLE_READ, .handler = api__labels, .doc = "label names" },
-	{ .pattern = "/api/v1/labels/{name}/values", .role = HTTP_ROLE_READ, .handler = api__values, .doc = "values of a label" },
+	{ .pattern = "/api/v1/labels/{name}/values",
+	  .role = HTTP_ROLE_READ,
+	  .handler = api__values,
+	  .doc = "values of a label" },
 	{ .pattern = "/api/v1/series", .role = HTTP_ROLE_READ, .handler = api__series, .doc = "totals over time" },
 	{ .pattern = "/api/v1/flame", .role = HTTP_ROLE_READ, .handler = api__flame, .doc = "call tree" },
 	{ .pattern = "/api/v1/diff", .role = HTTP_ROLE_READ, .handler = api__diff, .doc = "call tree of two selections" },
 	{ .pattern = "/api/v1/callers", .role = HTTP_ROLE_READ, .handler = api__callers, .doc = "callers of a function" },
 	{ .pattern = "/api/v1/callees", .role = HTTP_ROLE_READ, .handler = api__callees, .doc = "callees of a function" },
-	{ .pattern = "/api/v1/functions", .role = HTTP_ROLE_READ, .handler = api__functions, .doc = "self and total per function" },
+	{ .pattern = "/api/v1/functions",
+	  .role = HTTP_ROLE_READ,
+	  .handler = api__functions,
+	  .doc = "self and total per function" },
 	{ .pattern = "/api/v1/export", .role = HTTP_ROLE_READ, .handler = api__export, .doc = "merged profile as a file" },
-	{ .pattern = "/api/v1/targets", .role = HTTP_ROLE_READ, .handler = api__targets, .quick = true, .doc = "what is collected" },
-	{ .pattern = "/api/v1/pipeline", .role = HTTP_ROLE_READ, .handler = api__pipeline, .quick = true,
+	{ .pattern = "/api/v1/targets",
+	  .role = HTTP_ROLE_READ,
+	  .handler = api__targets,
+	  .quick = true,
+	  .doc = "what is collected" },
+	{ .pattern = "/api/v1/pipeline",
+	  .role = HTTP_ROLE_READ,
+	  .handler = api__pipeline,
+	  .quick = true,
 	  .doc = "instances, queues, losses" },
-	{ .pattern = "/api/v1/status", .role = HTTP_ROLE_READ, .handler = api__status, .quick = true, .doc = "version, storage, symbols" },
-	{ .pattern = "/api/v1/queries/{id}", .role = HTTP_ROLE_READ, .handler = api__query_get, .quick = true,
+	{ .pattern = "/api/v1/status",
+	  .role = HTTP_ROLE_READ,
+	  .handler = api__status,
+	  .quick = true,
+	  .doc = "version, storage, symbols" },
+	{ .pattern = "/api/v1/queries/{id}",
+	  .role = HTTP_ROLE_READ,
+	  .handler = api__query_get,
+	  .quick = true,
 	  .doc = "progress of a question sent with X-Query-Id" },
-	{ .method = HTTP_DELETE, .pattern = "/api/v1/queries/{id}", .role = HTTP_ROLE_READ, .handler = api__query_cancel, .quick = true,
+	{ .method = HTTP_DELETE,
+	  .pattern = "/api/v1/queries/{id}",
+	  .role = HTTP_ROLE_READ,
+	  .handler = api__query_cancel,
+	  .quick = true,
 	  .doc = "cancel it" },
-	{ .pattern = "/-/healthy", .role = HTTP_ROLE_NONE, .handler = api__healthy, .quick = true, .doc = "the process answers" },
+	{ .pattern = "/-/healthy",
+	  .role = HTTP_ROLE_NONE,
+	  .handler = api__healthy,
+	  .quick = true,
+	  .doc = "the process answers" },
 	{ .pattern = "/-/ready", .role = HTTP_ROLE_NONE, .handler = api__ready, .quick = true, .doc = "it can be asked" },
-	{ .method = HTTP_POST, .pattern = "/-/reload", .role = HTTP_ROLE_ADMIN, .handler = api__reload, .doc = "reload the configuration" },
+	{ .method = HTTP_POST,
+	  .pattern = "/-/reload",
+	  .role = HTTP_ROLE_ADMIN,
+	  .handler = api__reload,
+	  .doc = "reload the configuration" },
 	{ .pattern = "/metrics", .role = HTTP_ROLE_READ, .handler = api__metrics, .quick = true, .doc = "Prometheus' text" },
 };
 enum { N_ROUTES = sizeof(routes_table) / sizeof(routes_table[0]) };
@@ -49,8 +81,12 @@ static void list_routes(void *ctx, const struct http_request *req, struct http_r
 	for (size_t i = 0; i < N_ROUTES; i++) {
 		const struct http_route *r = &routes_table[i];
 
-		buf__printf(&resp->body, "%s{\"method\":\"%s\",\"path\":\"%s\",\"doc\":\"%s\"}", i ? "," : "",
-			    r->method == HTTP_POST ? "POST" : r->method == HTTP_DELETE ? "DELETE" : "GET", r->pattern, r->doc);
+		buf__printf(&resp->body, "%s{\"method\":\"%s\",\"path\":\"%s\",\"doc\":\"%s\"}",
+			    i ? "," : "",
+			    r->method == HTTP_POST     ? "POST"
+			    : r->method == HTTP_DELETE ? "DELETE"
+						       : "GET",
+			    r->pattern, r->doc);
 	}
 	buf__text(&resp->body, "]}\n");
 }
@@ -80,7 +116,10 @@ void api__free(struct api *a)
 
 int api__add_routes(struct api *a, struct http_routes *routes, struct dcm_error *err)
 {
-	struct http_route index = { .pattern = "/api/v1", .role = HTTP_ROLE_READ, .handler = list_routes, .quick = true,
+	struct http_route index = { .pattern = "/api/v1",
+				    .role = HTTP_ROLE_READ,
+				    .handler = list_routes,
+				    .quick = true,
 				    .doc = "this list" };
 	int r = http_routes__add(routes, &index);
 
@@ -143,11 +182,13 @@ void api__query_get(void *ctx, const struct http_request *req, struct http_respo
 	r = find_running(a, req);
 	if (r)
 		buf__printf(&resp->body, "{\"done\":%" PRIu64 ",\"total\":%" PRIu64 ",\"cancelled\":%s}\n",
-			    (uint64_t)atomic_load(&r->budget->done), (uint64_t)atomic_load(&r->budget->total),
+			    (uint64_t)atomic_load(&r->budget->done),
+			    (uint64_t)atomic_load(&r->budget->total),
 			    atomic_load(&r->budget->cancelled) ? "true" : "false");
 	pthread_mutex_unlock(&a->lock);
 	if (!r)
-		http_response__problem(resp, 404, "no question with this id is under way; it has ended or never began");
+		http_response__problem(
+			resp, 404, "no question with this id is under way; it has ended or never began");
 }
 
 void api__query_cancel(void *ctx, const struct http_request *req, struct http_response *resp)
@@ -163,5 +204,6 @@ void api__query_cancel(void *ctx, const struct http_request *req, struct http_re
 	if (r)
 		buf__text(&resp->body, "{\"cancelled\":true}\n");
 	else
-		http_response__problem(resp, 404, "no question with this id is under way; it has ended or never began");
+		http_response__problem(
+			resp, 404, "no question with this id is under way; it has ended or never began");
 }

@@ -43,12 +43,13 @@ struct api_config {
 	struct symbols *symbols;
 	const struct clock *clock;
 	const char *node, *data_dir, *config_path;
-	void *ctx; /* of the functions below; any thread calls them */
+	void *ctx;			     /* of the functions below; any thread calls them */
 	struct engine *(*engine)(void *ctx); /* NULL while no storage runs */
 	bool (*store_stat)(void *ctx, struct dcm_store_stat *ret);
 	void (*each_instance)(void *ctx, api_instance_fn fn, void *fn_ctx);
 	/* Encodes an answer: "pprof", "folded", "speedscope", "batch". */
-	int (*encode)(void *ctx, const struct dcm_batch *batch, const char *format, struct buf *out, struct dcm_error *err);
+	int (*encode)(void *ctx, const struct dcm_batch *batch, const char *format, struct buf *out,
+		      struct dcm_error *err);
 	int (*reload)(void *ctx, struct dcm_error *err);
 };
 

@@ -42,18 +42,19 @@ struct api_question {
  * Reads the common parameters. `selector` names the one that holds the selector (NULL: the list's optional `match`).
  * False: the response is a problem that names the parameter.
  */
-bool api_question__read(struct api *a, const struct http_request *req, const char *selector, struct api_question *ret,
-			struct http_response *resp);
+bool api_question__read(struct api *a, const struct http_request *req, const char *selector,
+			struct api_question *ret, struct http_response *resp);
 void api_question__fini(struct api_question *q);
 /* The rest, of all but exports: format (json, text), group, inv, max_rows, width. False: the response is a problem. */
-bool api_question__read_shape(const struct http_request *req, struct api_question *ret, struct http_response *resp);
+bool api_question__read_shape(const struct http_request *req, struct api_question *ret,
+			      struct http_response *resp);
 
 /* A time parameter in ms; `otherwise` when it is absent. -EINVAL has become a problem. */
-int api_param__time(struct api *a, const struct http_request *req, const char *name, int64_t otherwise_ms, int64_t *ret_ms,
-		    struct http_response *resp);
+int api_param__time(struct api *a, const struct http_request *req, const char *name,
+		    int64_t otherwise_ms, int64_t *ret_ms, struct http_response *resp);
 /* Labels between commas. */
-int api_param__labels(const struct http_request *req, const char *name, const struct dcm_str **ret, uint32_t *ret_n,
-		      struct http_response *resp);
+int api_param__labels(const struct http_request *req, const char *name, const struct dcm_str **ret,
+		      uint32_t *ret_n, struct http_response *resp);
 
 /* Turns an engine's failure into the fitting problem. */
 void api__fail(struct http_response *resp, int code, const struct dcm_error *err);
@@ -71,17 +72,17 @@ void api__enter(struct api *a, const struct http_request *req);
 void api__leave(struct api *a, const struct http_request *req);
 
 /* ---- handlers; ctx is the struct api ---- */
-void api__types(void *ctx, const struct http_request *req, struct http_response *resp);   /* lists.c */
+void api__types(void *ctx, const struct http_request *req, struct http_response *resp); /* lists.c */
 void api__labels(void *ctx, const struct http_request *req, struct http_response *resp);
 void api__values(void *ctx, const struct http_request *req, struct http_response *resp);
-void api__series(void *ctx, const struct http_request *req, struct http_response *resp);  /* series.c */
-void api__flame(void *ctx, const struct http_request *req, struct http_response *resp);   /* trees.c */
+void api__series(void *ctx, const struct http_request *req, struct http_response *resp); /* series.c */
+void api__flame(void *ctx, const struct http_request *req, struct http_response *resp); /* trees.c */
 void api__diff(void *ctx, const struct http_request *req, struct http_response *resp);
 void api__callers(void *ctx, const struct http_request *req, struct http_response *resp);
 void api__callees(void *ctx, const struct http_request *req, struct http_response *resp);
 void api__functions(void *ctx, const struct http_request *req, struct http_response *resp);
 void api__export(void *ctx, const struct http_request *req, struct http_response *resp);
-void api__status(void *ctx, const struct http_request *req, struct http_response *resp);  /* status.c */
+void api__status(void *ctx, const struct http_request *req, struct http_response *resp); /* status.c */
 void api__targets(void *ctx, const struct http_request *req, struct http_response *resp);
 void api__pipeline(void *ctx, const struct http_request *req, struct http_response *resp);
 void api__healthy(void *ctx, const struct http_request *req, struct http_response *resp);

@@ -45,8 +45,8 @@ static int count_entry(struct list *l)
 	return 0;
 }
 
-static void finish(struct list *l, int r, const struct dcm_error *err, const char *const *heads, uint32_t n_columns,
-		   uint64_t right)
+static void finish(struct list *l, int r, const struct dcm_error *err, const char *const *heads,
+		   uint32_t n_columns, uint64_t right)
 {
 	if (r < 0) {
 		api__fail(l->resp, r, err);
@@ -56,7 +56,8 @@ static void finish(struct list *l, int r, const struct dcm_error *err, const cha
 		struct render_table t = { heads, n_columns, right, l->cells.v, l->n };
 
 		render__table(&t, &(struct render_options){ 0 }, &l->resp->body);
-		snprintf(l->resp->content_type, sizeof(l->resp->content_type), "text/plain; charset=utf-8");
+		snprintf(l->resp->content_type, sizeof(l->resp->content_type),
+			 "text/plain; charset=utf-8");
 	}
 	vec__fini(&l->cells);
 }
@@ -67,8 +68,9 @@ static void finish(struct list *l, int r, const struct dcm_error *err, const cha
 
 static struct dcm_str type_text(struct arena *a, const struct dcm_type_info *t)
 {
-	char *p = arena__printf(a, "%.*s:%.*s:%.*s:%.*s:%.*s%s", STR_ARG(t->name), STR_ARG(t->sample_type),
-				STR_ARG(t->sample_unit), STR_ARG(t->period_type), STR_ARG(t->period_unit),
+	char *p = arena__printf(a, "%.*s:%.*s:%.*s:%.*s:%.*s%s", STR_ARG(t->name),
+				STR_ARG(t->sample_type), STR_ARG(t->sample_unit),
+				STR_ARG(t->period_type), STR_ARG(t->period_unit),
 				t->temporality == DCM_DELTA ? ":delta" : "");
 
 	return p ? str__of(p) : (struct dcm_str){ NULL, 0 };
@@ -94,8 +96,8 @@ static int add_type(void *ctx, const struct dcm_type_info *t)
 {
 	struct list *l = ctx;
 	struct dcm_str text = type_text(l->arena, t);
-	struct type_text parts = { t->name, t->sample_type, t->sample_unit, t->period_type, t->period_unit,
-				   t->temporality == DCM_DELTA };
+	struct type_text parts = { t->name,	   t->sample_type, t->sample_unit,
+				   t->period_type, t->period_unit, t->temporality == DCM_DELTA };
 	struct buf *b = &l->resp->body;
 
 	if (!text.p)
@@ -110,8 +112,8 @@ static int add_type(void *ctx, const struct dcm_type_info *t)
 	buf__json(b, t->sample_unit);
 	buf__printf(b, ",\"temporality\":\"%s\",\"description\":", temporality_name(t->temporality));
 	buf__json(b, str__of(type__describe(&parts)));
-	buf__printf(b, ",\"profiles\":%" PRIu64 ",\"first_ms\":%" PRId64 ",\"last_ms\":%" PRId64 "}", t->n_profiles,
-		    t->first_ms, t->last_ms);
+	buf__printf(b, ",\"profiles\":%" PRIu64 ",\"first_ms\":%" PRId64 ",\"last_ms\":%" PRId64 "}",
+		    t->n_profiles, t->first_ms, t->last_ms);
 	return b->error;
 }
 
@@ -159,9 +161,12 @@ static int add_name(void *ctx, struct dcm_str name, uint64_t n_series)
 }
 
 /* Label names when `name` is NULL, else the values of that one. */
-static void list_names(struct api *a, const struct http_request *req, const struct dcm_str *name, struct http_response *resp)
+static void list_names(struct api *a, const struct http_request *req, const struct dcm_str *name,
+		       struct http_response *resp)
 {
-	static const char *const label_heads[] = { "LABEL", "SERIES" }, *const value_heads[] = { "VALUE", "SERIES" };
+	static const char *const label_heads[] = { "LABEL", "SERIES" }, *const value_heads[] = {
+		"VALUE", "SERIES"
+	};
 	struct api_question q;
 	struct dcm_error err = DCM_ERROR_INIT;
 	struct list l = { .resp = resp, .arena = req->arena };
@@ -173,8 +178,8 @@ static void list_names(struct api *a, const struct http_request *req, const stru
 		l.format = q.format;
 		if (l.format == API_JSON)
 			buf__printf(&resp->body, "{\"%s\":[", name ? "values" : "labels");
-		r = name ? engine__values(api__engine(a), &q.q, *name, add_name, &l, &err) :
-			   engine__labels(api__engine(a), &q.q, add_name, &l, &err);
+		r = name ? engine__values(api__engine(a), &q.q, *name, add_name, &l, &err)
+			 : engine__labels(api__engine(a), &q.q, add_name, &l, &err);
 		finish(&l, r, &err, name ? value_heads : label_heads, 2, 2);
 	}
 	api_question__fini(&q);

@@ -15,7 +15,8 @@ bool api__has_engine(struct api *a, struct http_response *resp)
 {
 	if (api__engine(a))
 		return true;
-	http_response__problem(resp, 503, "no storage runs here, so nothing can be asked; configure storage: and see /api/v1/pipeline");
+	http_response__problem(
+		resp, 503, "no storage runs here, so nothing can be asked; configure storage: and see /api/v1/pipeline");
 	return false;
 }
 
@@ -28,8 +29,8 @@ void api__fail(struct http_response *resp, int code, const struct dcm_error *err
 	http_response__problem(resp, status, "%s", err->text[0] ? err->text : strerror(-code));
 }
 
-int api_param__time(struct api *a, const struct http_request *req, const char *name, int64_t otherwise_ms, int64_t *ret_ms,
-		    struct http_response *resp)
+int api_param__time(struct api *a, const struct http_request *req, const char *name,
+		    int64_t otherwise_ms, int64_t *ret_ms, struct http_response *resp)
 {
 	struct dcm_str text = http_request__param(req, name);
 	int64_t ns;
@@ -38,16 +39,17 @@ int api_param__time(struct api *a, const struct http_request *req, const char *n
 	if (text.n == 0)
 		return 0;
 	if (units__parse_time(text, clock__real(a->c.clock), &ns) < 0) {
-		http_response__problem(resp, 400, "%s: \"%.*s\" is no time; write RFC 3339, Unix seconds, now or now-15m", name,
-				       STR_ARG(text));
+		http_response__problem(
+			resp, 400, "%s: \"%.*s\" is no time; write RFC 3339, Unix seconds, now or now-15m",
+			name, STR_ARG(text));
 		return -EINVAL;
 	}
 	*ret_ms = ns / 1000000;
 	return 0;
 }
 
-int api_param__labels(const struct http_request *req, const char *name, const struct dcm_str **ret, uint32_t *ret_n,
-		      struct http_response *resp)
+int api_param__labels(const struct http_request *req, const char *name, const struct dcm_str **ret,
+		      uint32_t *ret_n, struct http_response *resp)
 {
 	struct dcm_str text = http_request__param(req, name), *labels;
 	uint32_t n = 0, max = 1;
@@ -77,8 +79,8 @@ int api_param__labels(const struct http_request *req, const char *name, const st
 	return 0;
 }
 
-static bool read_number(const struct http_request *req, const char *name, uint32_t max, uint32_t *ret,
-			struct http_response *resp)
+static bool read_number(const struct http_request *req, const char *name, uint32_t max,
+			uint32_t *ret, struct http_response *resp)
 {
 	struct dcm_str text = http_request__param(req, name);
 	int64_t n;
@@ -86,14 +88,16 @@ static bool read_number(const struct http_request *req, const char *name, uint32
 	if (text.n == 0)
 		return true;
 	if (units__parse_int(text, "", &n) < 0 || n < 0 || n > max) {
-		http_response__problem(resp, 400, "%s: \"%.*s\" is no number between 0 and %u", name, STR_ARG(text), max);
+		http_response__problem(resp, 400, "%s: \"%.*s\" is no number between 0 and %u",
+				       name, STR_ARG(text), max);
 		return false;
 	}
 	*ret = (uint32_t)n;
 	return true;
 }
 
-static bool read_filter(const struct http_request *req, struct api_question *ret, struct http_response *resp)
+static bool read_filter(const struct http_request *req, struct api_question *ret,
+			struct http_response *resp)
 {
 	static const struct {
 		const char *name;
@@ -122,15 +126,18 @@ static bool read_filter(const struct http_request *req, struct api_question *ret
 	return true;
 }
 
-bool api_question__read_shape(const struct http_request *req, struct api_question *ret, struct http_response *resp)
+bool api_question__read_shape(const struct http_request *req, struct api_question *ret,
+			      struct http_response *resp)
 {
-	struct dcm_str format = http_request__param(req, "format"), group = http_request__param(req, "group");
+	struct dcm_str format = http_request__param(req, "format"),
+		       group = http_request__param(req, "group");
 	struct dcm_error err = DCM_ERROR_INIT;
 
 	if (str__eq(format, STR("text"))) {
 		ret->format = API_TEXT;
 	} else if (format.n > 0 && !str__eq(format, STR("json"))) {
-		http_response__problem(resp, 400, "format: \"%.*s\" is neither json nor text", STR_ARG(format));
+		http_response__problem(resp, 400, "format: \"%.*s\" is neither json nor text",
+				       STR_ARG(format));
 		return false;
 	}
 	if (group.n > 0 && frames__parse_group(group, &ret->group, &err) < 0) {
@@ -138,19 +145,21 @@ bool api_question__read_shape(const struct http_request *req, struct api_questio
 		return false;
 	}
 	ret->invert = str__eq(http_request__param(req, "inv"), STR("1"));
-	return read_number(req, "max_rows", 10000000, &ret->max_rows, resp) && read_number(req, "width", 10000, &ret->width, resp);
+	return read_number(req, "max_rows", 10000000, &ret->max_rows, resp) &&
+	       read_number(req, "width", 10000, &ret->width, resp);
 }
 
-static bool read_selection(struct api *a, const struct http_request *req, const char *selector, struct api_question *ret,
-			   struct http_response *resp)
+static bool read_selection(struct api *a, const struct http_request *req, const char *selector,
+			   struct api_question *ret, struct http_response *resp)
 {
 	int64_t now = clock__real(a->c.clock) / 1000000;
 	bool list = !selector;
 
 	ret->q.selector = http_request__param(req, list ? "match" : selector);
 	if (!list && ret->q.selector.n == 0) {
-		http_response__problem(resp, 400, "%s: missing; give a selector like process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta{}",
-				       selector);
+		http_response__problem(
+			resp, 400, "%s: missing; give a selector like process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta{}",
+			selector);
 		return false;
 	}
 	if (!ret->q.selector.p)
@@ -160,8 +169,8 @@ static bool read_selection(struct api *a, const struct http_request *req, const 
 	       api_param__labels(req, "group_by", &ret->q.group_by, &ret->q.n_group_by, resp) == 0;
 }
 
-bool api_question__read(struct api *a, const struct http_request *req, const char *selector, struct api_question *ret,
-			struct http_response *resp)
+bool api_question__read(struct api *a, const struct http_request *req, const char *selector,
+			struct api_question *ret, struct http_response *resp)
 {
 	*ret = (struct api_question){ .group = FRAMES_FUNCTION, .q.budget = req->budget };
 	if (!api__has_engine(a, resp))

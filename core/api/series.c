@@ -82,7 +82,8 @@ static int add_points(void *ctx, const struct dcm_points *p)
 }
 
 /* The step asked for, or the range in DEFAULT_STEPS; a step that makes too many points is refused. */
-static bool read_step(const struct http_request *req, const struct question *q, int64_t *ret_ms, struct http_response *resp)
+static bool read_step(const struct http_request *req, const struct question *q, int64_t *ret_ms,
+		      struct http_response *resp)
 {
 	struct dcm_str text = http_request__param(req, "step");
 	int64_t ns, range = q->to_ms - q->from_ms;
@@ -92,13 +93,16 @@ static bool read_step(const struct http_request *req, const struct question *q, 
 		return true;
 	}
 	if (units__parse_duration(text, &ns) < 0 || (ns != 0 && ns < 1000000)) {
-		http_response__problem(resp, 400, "step: \"%.*s\" is no duration of at least 1ms; write it like 10s", STR_ARG(text));
+		http_response__problem(
+			resp, 400, "step: \"%.*s\" is no duration of at least 1ms; write it like 10s",
+			STR_ARG(text));
 		return false;
 	}
 	*ret_ms = ns / 1000000;
 	if (*ret_ms > 0 && range / *ret_ms > MAX_POINTS) {
-		http_response__problem(resp, 400, "step: the range has more than %d steps; widen the step or shorten the range",
-				       MAX_POINTS);
+		http_response__problem(
+			resp, 400, "step: the range has more than %d steps; widen the step or shorten the range",
+			MAX_POINTS);
 		return false;
 	}
 	return true;
@@ -124,7 +128,8 @@ void api__series(void *ctx, const struct http_request *req, struct http_response
 			buf__json(&resp->body, w.unit);
 			buf__text(&resp->body, ",\"series\":[");
 		} else {
-			snprintf(resp->content_type, sizeof(resp->content_type), "text/plain; charset=utf-8");
+			snprintf(resp->content_type, sizeof(resp->content_type),
+				 "text/plain; charset=utf-8");
 		}
 		api__enter(a, req);
 		r = engine__time_series(api__engine(a), &q.q, step_ms, add_points, &w, &err);

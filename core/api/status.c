@@ -69,7 +69,8 @@ static void instance_as_json(void *ctx, const struct api_instance *i)
 static void instance_as_text(void *ctx, const struct api_instance *i)
 {
 	struct listing *l = ctx;
-	const char *cells[] = { i->kind, i->name, state_names[i->view.state.state], i->view.state.sentence };
+	const char *cells[] = { i->kind, i->name, state_names[i->view.state.state],
+				i->view.state.sentence };
 
 	if (l->inputs_only && !is_input(i))
 		return;
@@ -82,7 +83,8 @@ static void instance_as_text(void *ctx, const struct api_instance *i)
 	l->n++;
 }
 
-static void list_instances(struct api *a, const struct http_request *req, struct listing *l, struct http_response *resp)
+static void list_instances(struct api *a, const struct http_request *req, struct listing *l,
+			   struct http_response *resp)
 {
 	static const char *const heads[] = { "KIND", "NAME", "STATE", "WHAT" };
 
@@ -90,7 +92,8 @@ static void list_instances(struct api *a, const struct http_request *req, struct
 	l->out = &resp->body;
 	if (wants_text(req)) {
 		a->c.each_instance(a->c.ctx, instance_as_text, l);
-		render__table(&(struct render_table){ heads, 4, 0, l->cells.v, l->n }, &(struct render_options){ 0 }, &resp->body);
+		render__table(&(struct render_table){ heads, 4, 0, l->cells.v, l->n },
+			      &(struct render_options){ 0 }, &resp->body);
 		snprintf(resp->content_type, sizeof(resp->content_type), "text/plain; charset=utf-8");
 	} else {
 		a->c.each_instance(a->c.ctx, instance_as_json, l);
@@ -125,14 +128,19 @@ static void queue_as_json(void *ctx, const struct pipeline_view *v)
 	buf__text(l->out, l->n++ ? ",{" : "{");
 	field(l->out, "name", v->name);
 	buf__printf(l->out,
-		    ",\"bytes\":%" PRIu64 ",\"reserve_bytes\":%" PRIu64 ",\"max_bytes\":%" PRIu64 ",\"batches\":%" PRIu64
-		    ",\"writing\":%" PRIu64 ",\"in\":%" PRIu64 ",\"out\":%" PRIu64 ",\"lost_batches\":%" PRIu64
-		    ",\"lost_rows\":%" PRIu64 ",\"filtered_profiles\":%" PRIu64,
-		    v->queue->bytes, v->queue->reserve_bytes, v->queue->max_bytes, v->queue->n_batches, v->queue->n_popped,
-		    v->queue->n_in, v->queue->n_out, v->queue->n_lost_batches, v->queue->n_lost_rows, v->n_profiles_filtered);
+		    ",\"bytes\":%" PRIu64 ",\"reserve_bytes\":%" PRIu64 ",\"max_bytes\":%" PRIu64
+		    ",\"batches\":%" PRIu64 ",\"writing\":%" PRIu64 ",\"in\":%" PRIu64
+		    ",\"out\":%" PRIu64 ",\"lost_batches\":%" PRIu64 ",\"lost_rows\":%" PRIu64
+		    ",\"filtered_profiles\":%" PRIu64,
+		    v->queue->bytes, v->queue->reserve_bytes, v->queue->max_bytes,
+		    v->queue->n_batches, v->queue->n_popped, v->queue->n_in, v->queue->n_out,
+		    v->queue->n_lost_batches, v->queue->n_lost_rows, v->n_profiles_filtered);
 	if (v->writer) {
-		buf__printf(l->out, ",\"written_batches\":%" PRIu64 ",\"written_rows\":%" PRIu64 ",\"retries\":%" PRIu64 ",",
-			    v->writer->counts.n_written_batches, v->writer->counts.n_written_rows, v->writer->counts.n_retries);
+		buf__printf(l->out,
+			    ",\"written_batches\":%" PRIu64 ",\"written_rows\":%" PRIu64
+			    ",\"retries\":%" PRIu64 ",",
+			    v->writer->counts.n_written_batches, v->writer->counts.n_written_rows,
+			    v->writer->counts.n_retries);
 		field(l->out, "trouble", v->writer->trouble);
 	}
 	buf__byte(l->out, '}');
@@ -189,9 +197,11 @@ static void store_as_json(struct api *a, struct buf *b)
 	buf__text(b, ",\"storage\":{\"place\":");
 	buf__json(b, s.place);
 	buf__printf(b,
-		    ",\"bytes\":%" PRIu64 ",\"series\":%" PRIu64 ",\"stacks\":%" PRIu64 ",\"locations\":%" PRIu64
-		    ",\"profiles\":%" PRIu64 ",\"rows\":%" PRIu64 ",\"first_ms\":%" PRId64 ",\"last_ms\":%" PRId64 "}",
-		    s.bytes, s.n_series, s.n_stacks, s.n_locations, s.n_profiles, s.n_rows, s.first_ms, s.last_ms);
+		    ",\"bytes\":%" PRIu64 ",\"series\":%" PRIu64 ",\"stacks\":%" PRIu64
+		    ",\"locations\":%" PRIu64 ",\"profiles\":%" PRIu64 ",\"rows\":%" PRIu64
+		    ",\"first_ms\":%" PRId64 ",\"last_ms\":%" PRId64 "}",
+		    s.bytes, s.n_series, s.n_stacks, s.n_locations, s.n_profiles, s.n_rows,
+		    s.first_ms, s.last_ms);
 }
 
 static void symbols_as_json(struct api *a, struct buf *b)
@@ -200,11 +210,13 @@ static void symbols_as_json(struct api *a, struct buf *b)
 
 	symbols__stat(a->c.symbols, &s);
 	buf__printf(b,
-		    ",\"symbols\":{\"lookups\":%" PRIu64 ",\"hits\":%" PRIu64 ",\"files_read\":%" PRIu64
-		    ",\"files_bad\":%" PRIu64 ",\"files_unreadable\":%" PRIu64 ",\"files_dropped\":%" PRIu64
-		    ",\"table_bytes\":%" PRIu64 ",\"learned_bytes\":%" PRIu64 ",\"kallsyms_bytes\":%" PRIu64 ",\"queued\":%u}",
-		    s.lookups, s.hits, s.files_read, s.files_bad, s.files_unreadable, s.files_dropped, s.table_bytes,
-		    s.learned_bytes, s.kallsyms_bytes, s.n_queued);
+		    ",\"symbols\":{\"lookups\":%" PRIu64 ",\"hits\":%" PRIu64
+		    ",\"files_read\":%" PRIu64 ",\"files_bad\":%" PRIu64
+		    ",\"files_unreadable\":%" PRIu64 ",\"files_dropped\":%" PRIu64
+		    ",\"table_bytes\":%" PRIu64 ",\"learned_bytes\":%" PRIu64
+		    ",\"kallsyms_bytes\":%" PRIu64 ",\"queued\":%u}",
+		    s.lookups, s.hits, s.files_read, s.files_bad, s.files_unreadable,
+		    s.files_dropped, s.table_bytes, s.learned_bytes, s.kallsyms_bytes, s.n_queued);
 }
 
 void api__status(void *ctx, const struct http_request *req, struct http_response *resp)
@@ -229,8 +241,10 @@ void api__status(void *ctx, const struct http_request *req, struct http_response
 		struct engine_stat e;
 
 		engine__stat(api__engine(a), &e);
-		buf__printf(b, ",\"queries\":{\"asked\":%" PRIu64 ",\"failed\":%" PRIu64 ",\"refused\":%" PRIu64
-			    ",\"running\":%u,\"waiting\":%u}", e.asked, e.failed, e.refused, e.running, e.waiting);
+		buf__printf(b,
+			    ",\"queries\":{\"asked\":%" PRIu64 ",\"failed\":%" PRIu64
+			    ",\"refused\":%" PRIu64 ",\"running\":%u,\"waiting\":%u}",
+			    e.asked, e.failed, e.refused, e.running, e.waiting);
 	}
 	buf__text(b, "}\n");
 }
@@ -247,7 +261,8 @@ static void count_failed(void *ctx, const struct api_instance *i)
 {
 	struct listing *l = ctx;
 
-	l->n_failed += i->view.phase == INSTANCE_FAILED && str__eq(str__of(i->kind), STR("storage"));
+	l->n_failed += i->view.phase == INSTANCE_FAILED &&
+		       str__eq(str__of(i->kind), STR("storage"));
 }
 
 /* Ready: questions can be answered. A sampler without rights does not make the server unready. */
@@ -273,7 +288,8 @@ void api__metrics(void *ctx, const struct http_request *req, struct http_respons
 		http_response__problem(resp, 503, "nothing is counted here");
 		return;
 	}
-	snprintf(resp->content_type, sizeof(resp->content_type), "text/plain; version=0.0.4; charset=utf-8");
+	snprintf(resp->content_type, sizeof(resp->content_type),
+		 "text/plain; version=0.0.4; charset=utf-8");
 	stats__write_prometheus(a->c.stats, &resp->body);
 }
 
@@ -290,7 +306,8 @@ void api__reload(void *ctx, const struct http_request *req, struct http_response
 	}
 	r = a->c.reload(a->c.ctx, &err);
 	if (r < 0)
-		http_response__problem(resp, r == -EINVAL ? 400 : http__status_of(r), "%s; nothing was changed", err.text);
+		http_response__problem(resp, r == -EINVAL ? 400 : http__status_of(r),
+				       "%s; nothing was changed", err.text);
 	else
 		buf__text(&resp->body, "{\"reloaded\":true}\n");
 }

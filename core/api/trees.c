@@ -32,7 +32,8 @@ static void json_sides(struct buf *b, const char *name, const int64_t v[2], uint
 	buf__byte(b, ']');
 }
 
-static void json_texts(struct buf *b, const char *name, const struct frames *f, struct dcm_str (*text)(const struct frame *))
+static void json_texts(struct buf *b, const char *name, const struct frames *f,
+		       struct dcm_str (*text)(const struct frame *))
 {
 	buf__printf(b, "\"%s\":[", name);
 	for (uint32_t i = 0; i < f->n; i++) {
@@ -102,7 +103,8 @@ static void json_tree(struct buf *b, const struct flame *f, struct dcm_str unit)
 	json_frames(b, f->frames);
 	buf__text(b, ",\"nodes\":{\"frame\":[");
 	for (uint32_t i = 0; i < f->n; i++)
-		buf__printf(b, "%s%" PRId64, i ? "," : "", f->frame[i] == FLAME_ROOT ? -1 : (int64_t)f->frame[i]);
+		buf__printf(b, "%s%" PRId64, i ? "," : "",
+			    f->frame[i] == FLAME_ROOT ? -1 : (int64_t)f->frame[i]);
 	buf__text(b, "],\"depth\":[");
 	for (uint32_t i = 0; i < f->n; i++)
 		buf__printf(b, "%s%u", i ? "," : "", f->depth[i]);
@@ -136,7 +138,8 @@ static void answer_tree(struct api *a, const struct http_request *req, const str
 		return;
 	}
 	if (q->format == API_TEXT) {
-		struct render_options o = { .max_rows = q->max_rows ? q->max_rows : TEXT_TREE_ROWS, .width = q->width,
+		struct render_options o = { .max_rows = q->max_rows ? q->max_rows : TEXT_TREE_ROWS,
+					    .width = q->width,
 					    .unit = engine__unit(&q->q) };
 
 		text_answer(resp);
@@ -147,8 +150,8 @@ static void answer_tree(struct api *a, const struct http_request *req, const str
 	flame__free(f);
 }
 
-static void tree(struct api *a, const struct http_request *req, const char *selector, enum flame_side side,
-		 struct http_response *resp)
+static void tree(struct api *a, const struct http_request *req, const char *selector,
+		 enum flame_side side, struct http_response *resp)
 {
 	struct dcm_str function = http_request__param(req, "function");
 	struct api_question q;
@@ -160,7 +163,9 @@ static void tree(struct api *a, const struct http_request *req, const char *sele
 	if (!api_question__read(a, req, selector, &q, resp))
 		return;
 	if (api_question__read_shape(req, &q, resp))
-		answer_tree(a, req, &q, &(struct flame_options){ .invert = q.invert, .side = side, .function = function }, resp);
+		answer_tree(a, req, &q,
+			    &(struct flame_options){ .invert = q.invert, .side = side, .function = function },
+			    resp);
 	api_question__fini(&q);
 }
 
@@ -180,7 +185,8 @@ void api__callees(void *ctx, const struct http_request *req, struct http_respons
 }
 
 /* Both sides' ranges: a_from .. b_to, each with from and to as its default. */
-static bool read_sides(struct api *a, const struct http_request *req, struct question *q, struct http_response *resp)
+static bool read_sides(struct api *a, const struct http_request *req, struct question *q,
+		       struct http_response *resp)
 {
 	int64_t from = q->from_ms, to = q->to_ms;
 
@@ -251,8 +257,9 @@ static void json_top(struct buf *b, const struct top *t, struct dcm_str unit)
 
 static bool read_sort(const struct http_request *req, enum top_sort *ret, struct http_response *resp)
 {
-	static const char *const names[] = { [TOP_BY_SELF] = "self", [TOP_BY_TOTAL] = "total", [TOP_BY_NAME] = "name",
-					     [TOP_BY_DIFF] = "diff" };
+	static const char *const names[] = {
+		[TOP_BY_SELF] = "self", [TOP_BY_TOTAL] = "total", [TOP_BY_NAME] = "name", [TOP_BY_DIFF] = "diff"
+	};
 	struct dcm_str text = http_request__param(req, "sort");
 
 	*ret = TOP_BY_SELF;
@@ -263,7 +270,8 @@ static bool read_sort(const struct http_request *req, enum top_sort *ret, struct
 			*ret = (enum top_sort)i;
 			return true;
 		}
-	http_response__problem(resp, 400, "sort: \"%.*s\" is none of self, total, name, diff", STR_ARG(text));
+	http_response__problem(resp, 400, "sort: \"%.*s\" is none of self, total, name, diff",
+			       STR_ARG(text));
 	return false;
 }
 
@@ -274,7 +282,9 @@ static void answer_top(struct api *a, const struct http_request *req, const stru
 	struct top *t = NULL;
 	int r;
 
-	options->limit = q->max_rows ? q->max_rows : q->format == API_TEXT ? TEXT_TOP_ROWS : TOP_LIMIT;
+	options->limit = q->max_rows		 ? q->max_rows
+			 : q->format == API_TEXT ? TEXT_TOP_ROWS
+						 : TOP_LIMIT;
 	api__enter(a, req);
 	r = engine__top(api__engine(a), &q->q, q->group, options, &t, &err);
 	api__leave(a, req);
@@ -284,7 +294,8 @@ static void answer_top(struct api *a, const struct http_request *req, const stru
 	}
 	if (q->format == API_TEXT) {
 		text_answer(resp);
-		render__top(t, &(struct render_options){ .width = q->width, .unit = engine__unit(&q->q) }, &resp->body);
+		render__top(t, &(struct render_options){ .width = q->width, .unit = engine__unit(&q->q) },
+			    &resp->body);
 	} else {
 		json_top(&resp->body, t, engine__unit(&q->q));
 	}
@@ -308,11 +319,13 @@ void api__functions(void *ctx, const struct http_request *req, struct http_respo
  * Files
  */
 
-static const struct export {
+static const struct export
+{
 	const char *format, *content_type, *suffix;
-} exports[] = { { "pprof", "application/vnd.google.protobuf+gzip", "pb.gz" },
-		{ "folded", "text/plain; charset=utf-8", "folded" },
-		{ "speedscope", "application/json", "speedscope.json" } };
+}
+exports[] = { { "pprof", "application/vnd.google.protobuf+gzip", "pb.gz" },
+	      { "folded", "text/plain; charset=utf-8", "folded" },
+	      { "speedscope", "application/json", "speedscope.json" } };
 
 static const struct export *read_export(const struct http_request *req, struct http_response *resp)
 {
@@ -321,12 +334,14 @@ static const struct export *read_export(const struct http_request *req, struct h
 	for (size_t i = 0; i < sizeof(exports) / sizeof(exports[0]); i++)
 		if (str__eq(text, str__of(exports[i].format)))
 			return &exports[i];
-	http_response__problem(resp, 400, "format: \"%.*s\" is none of pprof, folded, speedscope", STR_ARG(text));
+	http_response__problem(resp, 400, "format: \"%.*s\" is none of pprof, folded, speedscope",
+			       STR_ARG(text));
 	return NULL;
 }
 
 /* Folded stacks are drawn from frames, so that labels lead and unnamed frames read as in every other answer. */
-static int export_folded(struct api *a, const struct api_question *q, struct buf *out, struct dcm_error *err)
+static int export_folded(struct api *a, const struct api_question *q, struct buf *out,
+			 struct dcm_error *err)
 {
 	struct frames *frames = NULL;
 	int r = engine__frames(api__engine(a), &q->q, FRAMES_FUNCTION, &frames, err);
@@ -337,8 +352,8 @@ static int export_folded(struct api *a, const struct api_question *q, struct buf
 	return r;
 }
 
-static int export_encoded(struct api *a, const struct api_question *q, const char *format, struct buf *out,
-			  struct dcm_error *err)
+static int export_encoded(struct api *a, const struct api_question *q, const char *format,
+			  struct buf *out, struct dcm_error *err)
 {
 	struct dcm_batch *batch = NULL;
 	int r = engine__merge(api__engine(a), &q->q, &batch, NULL, err);
@@ -369,7 +384,8 @@ void api__export(void *ctx, const struct http_request *req, struct http_response
 		api__fail(resp, r, &err);
 	} else {
 		snprintf(resp->content_type, sizeof(resp->content_type), "%s", e->content_type);
-		http_response__header(resp, "Content-Disposition", "attachment; filename=\"profile.%s\"", e->suffix);
+		http_response__header(resp, "Content-Disposition",
+				      "attachment; filename=\"profile.%s\"", e->suffix);
 	}
 	api_question__fini(&q);
 }

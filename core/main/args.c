@@ -30,7 +30,8 @@ static int verb_words(const char *name, int argc, char **argv)
 	return n;
 }
 
-static const struct args_verb *find_verb(const struct args_verb *verbs, int argc, char **argv, int *ret_words)
+static const struct args_verb *find_verb(const struct args_verb *verbs, int argc, char **argv,
+					 int *ret_words)
 {
 	const struct args_verb *best = NULL;
 
@@ -55,7 +56,8 @@ static const struct args_verb *verb_by_name(const struct args_verb *verbs, const
 }
 
 /* The option called NAME (len bytes), or the one with the letter when name is NULL. */
-static const struct args_option *find_option(const struct args_verb *v, const char *name, size_t len, char letter)
+static const struct args_option *find_option(const struct args_verb *v, const char *name,
+					     size_t len, char letter)
 {
 	for (const struct args_option *const *table = v->options; *table; table++)
 		for (const struct args_option *o = *table; o->name; o++) {
@@ -125,7 +127,8 @@ static bool choice_ok(const struct args_option *o, const char *value)
 static int give(struct args *a, const struct args_option *o, const char *value)
 {
 	if (!choice_ok(o, value)) {
-		fprintf(stderr, "decima %s: --%s does not know \"%s\"; it takes", a->verb->name, o->name, value);
+		fprintf(stderr, "decima %s: --%s does not know \"%s\"; it takes", a->verb->name,
+			o->name, value);
 		for (const char *const *c = o->choices; *c; c++)
 			fprintf(stderr, "%s %s", c == o->choices ? "" : ",", *c);
 		fputc('\n', stderr);
@@ -150,9 +153,11 @@ static int take_option(struct args *a, int argc, char **argv, int *at)
 		if (word[2 + len] == '=')
 			value = word + 2 + len + 1;
 		if (!o) {
-			const char *near = nearest_option(a->verb, (struct dcm_str){ word + 2, (uint32_t)len });
+			const char *near = nearest_option(a->verb,
+							  (struct dcm_str){ word + 2, (uint32_t)len });
 
-			fprintf(stderr, "decima %s: unknown option %.*s; ", a->verb->name, (int)len + 2, word);
+			fprintf(stderr, "decima %s: unknown option %.*s; ", a->verb->name,
+				(int)len + 2, word);
 			if (near)
 				fprintf(stderr, "did you mean --%s?\n", near);
 			else
@@ -322,7 +327,8 @@ static void print_option(const struct args_option *o)
 
 	if (o->letter)
 		snprintf(letter, sizeof(letter), "-%c, ", o->letter);
-	snprintf(left, sizeof(left), "%s--%s%s%s", letter, o->name, o->value ? " " : "", o->value ? o->value : "");
+	snprintf(left, sizeof(left), "%s--%s%s%s", letter, o->name, o->value ? " " : "",
+		 o->value ? o->value : "");
 	printf("  %-28s ", left);
 	if (strlen(left) > 28)
 		printf("\n%31s", "");
@@ -349,7 +355,8 @@ void args__help(const struct args_verb *verb)
 void args__overview(const struct args_verb *verbs)
 {
 	printf("Usage: decima COMMAND [OPTION]...\n\n"
-	       "Continuous profiling for Linux: samples every stack, keeps them, and answers what ran when.\n\n"
+	       "Continuous profiling for Linux: samples every stack, keeps them, and answers what "
+	       "ran when.\n\n"
 	       "Commands:\n");
 	for (const struct args_verb *v = verbs; v->name; v++) {
 		char left[64];
@@ -361,5 +368,6 @@ void args__overview(const struct args_verb *verbs)
 		print_wrapped(v->summary, 41);
 	}
 	printf("\nWithout a command, decima runs the daemon. Each command has --help.\n"
-	       "Exit status: 0 success, 1 the answer is no or the work failed, 2 wrong usage or configuration.\n");
+	       "Exit status: 0 success, 1 the answer is no or the work failed, 2 wrong usage or "
+	       "configuration.\n");
 }

@@ -18,8 +18,8 @@
 enum args_value { ARGS_FLAG, ARGS_TEXT, ARGS_FILE, ARGS_DIR, ARGS_CHOICE };
 
 struct args_option {
-	const char *name;	    /* long name without dashes; NULL ends the table */
-	char letter;		    /* short one, or 0 */
+	const char *name; /* long name without dashes; NULL ends the table */
+	char letter;	  /* short one, or 0 */
 	enum args_value kind;
 	const char *value;	    /* how the value is called in help; NULL for a flag */
 	const char *const *choices; /* ARGS_CHOICE: NULL-terminated */
@@ -30,14 +30,14 @@ struct args_option {
 struct args;
 
 struct args_verb {
-	const char *name;      /* "run", "query top"; NULL ends the table */
-	const char *operands;  /* "SELECTOR", "-- CMD ARG.."; "" for none */
+	const char *name;		/* "run", "query top"; NULL ends the table */
+	const char *operands;		/* "SELECTOR", "-- CMD ARG.."; "" for none */
 	int min_operands, max_operands; /* max -1: any number */
 	bool stops_at_operand; /* what follows the first operand belongs to it, dashes or not */
 	const struct args_option *const *options; /* NULL-terminated list of option tables */
-	const char *summary;   /* one line, no full stop */
-	const char *details;   /* paragraphs for --help and the manual */
-	int (*run)(const struct args *a); /* the exit status */
+	const char *summary;			  /* one line, no full stop */
+	const char *details;			  /* paragraphs for --help and the manual */
+	int (*run)(const struct args *a);	  /* the exit status */
 };
 
 /* Exit statuses of every verb (docs: README, "Exit status"). */
@@ -49,7 +49,7 @@ struct args {
 	struct args_given {
 		const struct args_option *option;
 		const char *value;
-	} *given;
+	} * given;
 	uint32_t n_given;
 	const char *const *operands; /* [n_operands] */
 	int n_operands;

@@ -25,9 +25,10 @@
 #define MAX_ANSWER_BYTES ((size_t)1 << 30)
 
 const struct args_option ask__options[] = {
-	{ "url", 0, ARGS_TEXT, "URL", NULL, false,
-	  "daemon to ask: http://HOST:PORT or unix:/PATH (default $DECIMA_URL, else http://127.0.0.1:7070)" },
-	{ "data", 0, ARGS_DIR, "DIR", NULL, false, "answer from a store's directory instead, without a daemon" },
+	{ "url", 0, ARGS_TEXT, "URL", NULL,
+	  false, "daemon to ask: http://HOST:PORT or unix:/PATH (default $DECIMA_URL, else http://127.0.0.1:7070)" },
+	{ "data", 0, ARGS_DIR, "DIR", NULL, false,
+	  "answer from a store's directory instead, without a daemon" },
 	{ "token-file", 0, ARGS_FILE, "FILE", NULL, false, "file with the bearer token to send" },
 	{ "timeout", 0, ARGS_TEXT, "D", NULL, false, "give up after this long (default 60s)" },
 	{ 0 },
@@ -83,7 +84,8 @@ static int read_token(const struct args *a, struct buf *token, struct dcm_error 
 	return 0;
 }
 
-static int over_http(const struct args *a, const char *target, struct http_response *ret, struct dcm_error *err)
+static int over_http(const struct args *a, const char *target, struct http_response *ret,
+		     struct dcm_error *err)
 {
 	const char *env = getenv("DECIMA_URL");
 	const char *base = args__get(a, "url", env && *env ? env : "http://127.0.0.1:7070");
@@ -127,8 +129,9 @@ static void print_problem(const struct args *a, const struct http_response *r)
 	if (detail)
 		fprintf(stderr, "decima %s: %s\n", a->verb->name, detail);
 	else
-		fprintf(stderr, "decima %s: the server answered with status %d: %.*s\n", a->verb->name, r->status,
-			(int)(r->body.n < 300 ? r->body.n : 300), r->body.n ? (const char *)r->body.data : "");
+		fprintf(stderr, "decima %s: the server answered with status %d: %.*s\n",
+			a->verb->name, r->status, (int)(r->body.n < 300 ? r->body.n : 300),
+			r->body.n ? (const char *)r->body.data : "");
 	json_decref(problem);
 }
 

@@ -32,8 +32,8 @@ static void report(void *ctx, enum dcm_log_level level, const char *sentence)
 
 	if (level > DCM_LOG_WARNING)
 		return;
-	problems__add(&c->problems, level == DCM_LOG_ERROR ? PROBLEM_ERROR : PROBLEM_WARNING, &c->instance->at, "%s: %s",
-		      c->instance->object, sentence);
+	problems__add(&c->problems, level == DCM_LOG_ERROR ? PROBLEM_ERROR : PROBLEM_WARNING,
+		      &c->instance->at, "%s: %s", c->instance->object, sentence);
 }
 
 static void check_plugins(struct check *c, const struct plan *plan)
@@ -52,7 +52,8 @@ static void check_plugins(struct check *c, const struct plan *plan)
 			report(c, DCM_LOG_ERROR, err.text);
 			continue;
 		}
-		c->instance->plugin->lifecycle.preflight(host, settings__config(c->instance->settings), report, c);
+		c->instance->plugin->lifecycle.preflight(host, settings__config(c->instance->settings),
+							 report, c);
 		host__free(host);
 	}
 }
@@ -70,8 +71,9 @@ static void check_data_dir(struct check *c, const struct plan *plan)
 	while (access(dir, F_OK) < 0 && (slash = strrchr(dir, '/')) && slash != dir)
 		*slash = '\0';
 	if (access(dir, W_OK | X_OK) < 0)
-		problems__add(&c->problems, PROBLEM_WARNING, NULL,
-			      "data: %s: %s; plugins that keep files will not start; give --data DIR", dir, strerror(errno));
+		problems__add(&c->problems, PROBLEM_WARNING,
+			      NULL, "data: %s: %s; plugins that keep files will not start; give --data DIR",
+			      dir, strerror(errno));
 }
 
 /* Binds and lets go: a port that a running decima holds is worth a warning, not a refusal. */
@@ -85,11 +87,14 @@ static void check_addresses(struct check *c, const struct plan *plan)
 	for (uint32_t i = 0; i < s->listen.n; i++) {
 		struct listener *l = NULL;
 		struct dcm_error err = DCM_ERROR_INIT;
-		int r = listener__new(&(struct listener_options){ .addresses = &listen[i], .n_addresses = 1, .rules = &rules },
+		int r = listener__new(&(struct listener_options){ .addresses = &listen[i],
+								  .n_addresses = 1,
+								  .rules = &rules },
 				      NULL, &quiet, NULL, &l, &err);
 
 		if (r < 0)
-			problems__add(&c->problems, r == -EADDRINUSE ? PROBLEM_WARNING : PROBLEM_ERROR, NULL, "%s", err.text);
+			problems__add(&c->problems, r == -EADDRINUSE ? PROBLEM_WARNING : PROBLEM_ERROR,
+				      NULL, "%s", err.text);
 		listener__free(l);
 	}
 }

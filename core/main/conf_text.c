@@ -50,7 +50,8 @@ static int copy_head(const char *path, struct buf *out, struct dcm_error *err)
 	return 0;
 }
 
-static void write_instance(const struct plugin *plugin, const struct node *set, unsigned indent, struct buf *out)
+static void write_instance(const struct plugin *plugin, const struct node *set, unsigned indent,
+			   struct buf *out)
 {
 	const struct dcm_table *tables[3];
 	struct describe_subject s = { .title = plugin->info.name, .tables = tables };
@@ -64,8 +65,8 @@ static void write_instance(const struct plugin *plugin, const struct node *set, 
 }
 
 /* Under a plugin's name stands one map, or a list of them. */
-static int write_plugin(const struct member *m, enum dcm_kind kind, struct loader *loader, struct buf *out,
-			struct dcm_error *err)
+static int write_plugin(const struct member *m, enum dcm_kind kind, struct loader *loader,
+			struct buf *out, struct dcm_error *err)
 {
 	const struct plugin *plugin;
 	int r = loader__get(loader, kind, m->key.p, &plugin, err);
@@ -84,7 +85,8 @@ static int write_plugin(const struct member *m, enum dcm_kind kind, struct loade
 	return 0;
 }
 
-static int write_section(const struct node *root, size_t which, struct loader *loader, struct buf *out, struct dcm_error *err)
+static int write_section(const struct node *root, size_t which, struct loader *loader,
+			 struct buf *out, struct dcm_error *err)
 {
 	const struct node *node = tree__get(root, sections[which].key);
 	int r = 0;
@@ -109,8 +111,10 @@ int conf_text__write(const char *path, struct loader *loader, struct buf *out, s
 	for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]) && r == 0; i++)
 		r = write_section(tree->root, i, loader, out, err);
 	if (r == 0)
-		describe__yaml(&(struct describe_subject){ .title = "configuration", .tables = own, .n_tables = 1 }, tree->root, 0,
-			       out);
+		describe__yaml(&(struct describe_subject){ .title = "configuration",
+							   .tables = own,
+							   .n_tables = 1 },
+			       tree->root, 0, out);
 	if (r == 0 && out->error)
 		r = error__nomem(err);
 	return r;

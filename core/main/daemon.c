@@ -88,8 +88,8 @@ static int load_plan(struct daemon *d, struct plan **ret, struct dcm_error *err)
 		bool error = problems.v[i].severity == PROBLEM_ERROR;
 
 		place__text(&problems.v[i].at, place);
-		log__line(&d->log, error ? DCM_LOG_ERROR : DCM_LOG_WARNING, "config", "%s%s%s", place, place[0] ? ": " : "",
-			  problems.v[i].text);
+		log__line(&d->log, error ? DCM_LOG_ERROR : DCM_LOG_WARNING, "config", "%s%s%s",
+			  place, place[0] ? ": " : "", problems.v[i].text);
 	}
 	if (r < 0)
 		problems__first(&problems, err);
@@ -112,7 +112,8 @@ static int reload_now(struct daemon *d, struct dcm_error *err)
 		r = graph__reload(d->graph, plan, err);
 	if (r < 0) {
 		plan__free(plan);
-		log__line(&d->log, DCM_LOG_ERROR, "config", "not reloaded, everything is as it was: %s", err->text);
+		log__line(&d->log, DCM_LOG_ERROR, "config",
+			  "not reloaded, everything is as it was: %s", err->text);
 	} else {
 		log__line(&d->log, DCM_LOG_INFO, "config", "reloaded");
 	}
@@ -185,7 +186,8 @@ static void each_instance(void *ctx, api_instance_fn fn, void *fn_ctx)
 	graph__each(((struct daemon *)ctx)->graph, fn, fn_ctx);
 }
 
-static int encode(void *ctx, const struct dcm_batch *batch, const char *format, struct buf *out, struct dcm_error *err)
+static int encode(void *ctx, const struct dcm_batch *batch, const char *format, struct buf *out,
+		  struct dcm_error *err)
 {
 	(void)ctx;
 	return codec__encode(batch, DCM_NONE, format, out, err);
@@ -202,12 +204,17 @@ static int make_rules(struct daemon *d, const struct server_settings *s, struct 
 	if (!d->tokens)
 		return error__nomem(err);
 	for (uint32_t i = 0; i < s->tokens.n; i++)
-		d->tokens[i] = (struct access_token){ from[i].token, (enum http_role)(from[i].role + HTTP_ROLE_READ) };
+		d->tokens[i] = (struct access_token){ from[i].token,
+						      (enum http_role)(from[i].role + HTTP_ROLE_READ) };
 	for (uint32_t i = 0; i < s->listen.n; i++)
-		local = local && (strncmp(listen[i], "unix:", 5) == 0 || access__is_loopback(str__of(listen[i])));
-	d->rules = (struct access_rules){ .tokens = d->tokens, .n_tokens = s->tokens.n, .hosts = s->hosts.items,
+		local = local && (strncmp(listen[i], "unix:", 5) == 0 ||
+				  access__is_loopback(str__of(listen[i])));
+	d->rules = (struct access_rules){ .tokens = d->tokens,
+					  .n_tokens = s->tokens.n,
+					  .hosts = s->hosts.items,
 					  .n_hosts = s->hosts.n,
-					  .anonymous = local || s->insecure ? HTTP_ROLE_WRITE : HTTP_ROLE_NONE };
+					  .anonymous = local || s->insecure ? HTTP_ROLE_WRITE
+									    : HTTP_ROLE_NONE };
 	return 0;
 }
 
@@ -220,24 +227,33 @@ static int make_server(struct daemon *d, struct dcm_error *err)
 	if (r == 0 && !d->routes)
 		r = error__nomem(err);
 	if (r == 0)
-		r = api__new(&(struct api_config){ .stats = d->stats, .pipeline = graph__pipeline(d->graph),
-						   .symbols = graph__symbols(d->graph), .node = graph__node(d->graph),
+		r = api__new(&(struct api_config){ .stats = d->stats,
+						   .pipeline = graph__pipeline(d->graph),
+						   .symbols = graph__symbols(d->graph),
+						   .node = graph__node(d->graph),
 						   .data_dir = d->data_dir,
-						   .config_path = d->source->path ? d->source->path : "(built-in)", .ctx = d,
-						   .engine = engine_of, .store_stat = store_stat_of,
-						   .each_instance = each_instance, .encode = encode, .reload = reload_from_api },
+						   .config_path = d->source->path ? d->source->path
+										  : "(built-in)",
+						   .ctx = d,
+						   .engine = engine_of,
+						   .store_stat = store_stat_of,
+						   .each_instance = each_instance,
+						   .encode = encode,
+						   .reload = reload_from_api },
 			     &d->api, err);
 	if (r == 0)
 		r = api__add_routes(d->api, d->routes, err);
 	if (r == 0)
-		r = listener__new(&(struct listener_options){ .addresses = s->listen.items, .n_addresses = s->listen.n,
-							      .rules = &d->rules,
-							      .max_connections = (uint32_t)s->max_connections,
-							      .n_workers = (uint32_t)s->max_queries,
-							      .max_body_bytes = (size_t)s->max_body_bytes,
-							      .request_timeout_ns = s->query_timeout_ns,
-							      .request_max_bytes = (uint64_t)s->query_memory_bytes },
-				  d->routes, &d->log, d->stats, &d->listener, err);
+		r = listener__new(
+			&(struct listener_options){ .addresses = s->listen.items,
+						    .n_addresses = s->listen.n,
+						    .rules = &d->rules,
+						    .max_connections = (uint32_t)s->max_connections,
+						    .n_workers = (uint32_t)s->max_queries,
+						    .max_body_bytes = (size_t)s->max_body_bytes,
+						    .request_timeout_ns = s->query_timeout_ns,
+						    .request_max_bytes = (uint64_t)s->query_memory_bytes },
+			d->routes, &d->log, d->stats, &d->listener, err);
 	return r;
 }
 
@@ -279,7 +295,9 @@ static int start(struct daemon *d, struct dcm_error *err)
 		plan__free(plan);
 		return r;
 	}
-	r = graph__new(&(struct graph_config){ .log = &d->log, .stats = d->stats, .clock = &clock__system,
+	r = graph__new(&(struct graph_config){ .log = &d->log,
+					       .stats = d->stats,
+					       .clock = &clock__system,
 					       .data_dir = d->data_dir },
 		       plan, &d->graph, err);
 	/* The port first: a second daemon shall fail before it has loaded anything into the kernel. */
@@ -299,7 +317,8 @@ static void say_ready(struct daemon *d)
 	struct buf where = { 0 };
 
 	for (uint32_t i = 0; i < s->listen.n; i++)
-		buf__printf(&where, "%s%s%s", i ? ", " : "", strncmp(listen[i], "unix:", 5) ? "http://" : "", listen[i]);
+		buf__printf(&where, "%s%s%s", i ? ", " : "",
+			    strncmp(listen[i], "unix:", 5) ? "http://" : "", listen[i]);
 	log__line(&d->log, DCM_LOG_INFO, "core", "decima %s is ready at %s", PACKAGE_VERSION,
 		  where.n ? (const char *)where.data : "no address");
 	buf__fini(&where);
@@ -327,7 +346,8 @@ static int loop(struct daemon *d)
 	int64_t next = graph__tick(d->graph);
 
 	for (;;) {
-		struct pollfd p[2] = { { .fd = d->signal_fd, .events = POLLIN }, { .fd = d->wake_fd, .events = POLLIN } };
+		struct pollfd p[2] = { { .fd = d->signal_fd, .events = POLLIN },
+				       { .fd = d->wake_fd, .events = POLLIN } };
 		int64_t left = next - clock__mono(&clock__system);
 		eventfd_t ignored;
 		int end;
@@ -388,7 +408,8 @@ int daemon__run(const struct plan_source *source)
 	if (r == 0) {
 		say_ready(&d);
 		end = loop(&d);
-		log__line(&d.log, DCM_LOG_INFO, "core", "stopping on %s", end == SIGINT ? "SIGINT" : "SIGTERM");
+		log__line(&d.log, DCM_LOG_INFO, "core", "stopping on %s",
+			  end == SIGINT ? "SIGINT" : "SIGTERM");
 	} else {
 		log__line(&d.log, DCM_LOG_ERROR, "core", "cannot start: %s", err.text);
 	}

@@ -67,13 +67,15 @@ void generate__man(const struct args_verb *verbs)
 	printf(".TH DECIMA 1 \"\" \"decima %s\" \"User Commands\"\n", PACKAGE_VERSION);
 	fputs(".SH NAME\ndecima \\- continuous profiling for Linux\n.SH SYNOPSIS\n"
 	      "\\fBdecima\\fR [\\fICOMMAND\\fR] [\\fIOPTION\\fR]...\n.SH DESCRIPTION\n"
-	      "Samples every stack on the host, takes profiles from others, keeps them, and answers what ran when.\n"
+	      "Samples every stack on the host, takes profiles from others, keeps them, and "
+	      "answers what ran when.\n"
 	      "Without a command it runs the daemon.\n.SH COMMANDS\n",
 	      stdout);
 	for (const struct args_verb *v = verbs; v->name; v++)
 		roff_verb(v);
 	fputs(".SH TIMES, DURATIONS\n"
-	      "A time is RFC 3339 (2026\\-01\\-31T12:00:00Z), Unix seconds, or relative: now, now\\-15m.\n"
+	      "A time is RFC 3339 (2026\\-01\\-31T12:00:00Z), Unix seconds, or relative: now, "
+	      "now\\-15m.\n"
 	      "A duration is 10s, 5m, 1h30m.\n.SH EXIT STATUS\n"
 	      "0 success; 1 the answer is no, or the work failed; 2 wrong usage or configuration.\n"
 	      ".SH SEE ALSO\n.BR decima.yaml (5)\n",
@@ -136,7 +138,9 @@ void generate__bash(const struct args_verb *verbs)
 	fputs("\" -- \"$cur\"))\n\t\treturn\n\tfi\n\tcase $verb in\n", stdout);
 	fputs("\tquery)\n\t\tif ((COMP_CWORD == 2)); then\n\t\t\tCOMPREPLY=($(compgen -W \"", stdout);
 	print_second_words(verbs, "query", 5);
-	fputs("\" -- \"$cur\"))\n\t\t\treturn\n\t\tfi\n\t\tverb=\"$verb ${COMP_WORDS[2]}\" ;;\n\tesac\n", stdout);
+	fputs("\" -- \"$cur\"))\n\t\t\treturn\n\t\tfi\n\t\tverb=\"$verb ${COMP_WORDS[2]}\" "
+	      ";;\n\tesac\n",
+	      stdout);
 	fputs("\tcase \"$verb $prev\" in\n", stdout);
 	bash_values(verbs);
 	fputs("\tesac\n\tcase $verb in\n", stdout);
@@ -145,7 +149,8 @@ void generate__bash(const struct args_verb *verbs)
 		bash_options(v);
 		fputs("\" -- \"$cur\")) ;;\n", stdout);
 	}
-	fputs("\tesac\n\t[[ $cur == -* ]] || COMPREPLY+=($(compgen -f -- \"$cur\"))\n}\ncomplete -o filenames -F _decima decima\n",
+	fputs("\tesac\n\t[[ $cur == -* ]] || COMPREPLY+=($(compgen -f -- \"$cur\"))\n}\ncomplete "
+	      "-o filenames -F _decima decima\n",
 	      stdout);
 }
 
@@ -173,18 +178,23 @@ static void zsh_option(const struct args_option *o)
 			printf("%s%s", c == o->choices ? "" : " ", *c);
 		fputc(')', stdout);
 	} else if (o->value) {
-		printf(":%s:%s", o->value, o->kind == ARGS_FILE ? "_files" : o->kind == ARGS_DIR ? "_files -/" : " ");
+		printf(":%s:%s", o->value,
+		       o->kind == ARGS_FILE  ? "_files"
+		       : o->kind == ARGS_DIR ? "_files -/"
+					     : " ");
 	}
 	fputs("' \\\n", stdout);
 }
 
 void generate__zsh(const struct args_verb *verbs)
 {
-	fputs("#compdef decima\n# zsh completion for decima; made by `decima generate zsh`\n_decima()\n{\n"
+	fputs("#compdef decima\n# zsh completion for decima; made by `decima generate "
+	      "zsh`\n_decima()\n{\n"
 	      "\tlocal verb=$words[2] skip=2\n\tif ((CURRENT == 2)); then\n\t\tcompadd -- ",
 	      stdout);
 	print_first_words(verbs, " ");
-	fputs("\n\t\treturn\n\tfi\n\tif [[ $verb == query ]]; then\n\t\tif ((CURRENT == 3)); then\n\t\t\tcompadd --",
+	fputs("\n\t\treturn\n\tfi\n\tif [[ $verb == query ]]; then\n\t\tif ((CURRENT == 3)); "
+	      "then\n\t\t\tcompadd --",
 	      stdout);
 	print_second_words(verbs, "query", 5);
 	fputs("\n\t\t\treturn\n\t\tfi\n\t\tverb=\"query $words[3]\" skip=3\n\tfi\n"

@@ -54,7 +54,8 @@ static void find_node_name(struct graph *g)
 }
 
 /* Rules for everything, and the labels that every series gets: the file's, node, instance. */
-static int make_relabel(const struct graph *g, const struct main_settings *m, struct relabel **ret, struct dcm_error *err)
+static int make_relabel(const struct graph *g, const struct main_settings *m, struct relabel **ret,
+			struct dcm_error *err)
 {
 	struct dcm_label_text *labels = mem__zalloc(m->labels.n + 2, sizeof(*labels));
 	const char *const *values = m->labels.items;
@@ -68,8 +69,10 @@ static int make_relabel(const struct graph *g, const struct main_settings *m, st
 	/* What the file says of these two comes first and wins. */
 	labels[n++] = (struct dcm_label_text){ STR("node"), str__of(g->node) };
 	labels[n++] = (struct dcm_label_text){ STR("instance"), str__of(g->node) };
-	r = relabel__new(&(struct relabel_config){ .rules = m->relabel_configs.items, .n_rules = m->relabel_configs.n,
-						   .externals = labels, .n_externals = n },
+	r = relabel__new(&(struct relabel_config){ .rules = m->relabel_configs.items,
+						   .n_rules = m->relabel_configs.n,
+						   .externals = labels,
+						   .n_externals = n },
 			 ret, err);
 	free(labels);
 	return r;
@@ -83,7 +86,9 @@ static int make_objects(struct graph *g, struct dcm_error *err)
 
 	find_node_name(g);
 	g->sources = sources__new();
-	if (!g->sources || scheduler__new(&(struct scheduler_config){ .clock = g->c.clock, .log = g->c.log, .stats = g->c.stats },
+	if (!g->sources || scheduler__new(&(struct scheduler_config){ .clock = g->c.clock,
+								      .log = g->c.log,
+								      .stats = g->c.stats },
 					  &g->scheduler) < 0)
 		return error__nomem(err);
 	r = symbols__new(&(struct symbols_config){ .table_bytes = (uint64_t)m->symbols.table_bytes,
@@ -93,13 +98,20 @@ static int make_objects(struct graph *g, struct dcm_error *err)
 		return r;
 	g->symbol_metrics = symbol_metrics__new(g->symbols, g->c.stats);
 	g->services.symbols = g->symbols;
-	g->services.host = (struct host_services){ .log = g->c.log, .stats = g->c.stats, .clock = g->c.clock,
-						   .sources = g->sources, .node = g->node, .data_root = g->c.data_dir };
+	g->services.host = (struct host_services){ .log = g->c.log,
+						   .stats = g->c.stats,
+						   .clock = g->c.clock,
+						   .sources = g->sources,
+						   .node = g->node,
+						   .data_root = g->c.data_dir };
 	services__init(&g->services);
-	r = pipeline__new(&(struct pipeline_config){ .log = g->c.log, .stats = g->c.stats, .clock = g->c.clock,
+	r = pipeline__new(&(struct pipeline_config){ .log = g->c.log,
+						     .stats = g->c.stats,
+						     .clock = g->c.clock,
 						     .intake_bytes = (uint64_t)m->pipeline.intake_bytes,
 						     .shared_bytes = (uint64_t)m->pipeline.shared_bytes,
-						     .learn = services__learn, .resolved = services__resolved,
+						     .learn = services__learn,
+						     .resolved = services__resolved,
 						     .ctx = &g->services },
 			  &g->pipeline, err);
 	if (r < 0)
@@ -114,8 +126,11 @@ static int make_objects(struct graph *g, struct dcm_error *err)
 
 static struct part_env env_of(struct graph *g)
 {
-	return (struct part_env){ .services = &g->services.host, .pipeline = g->pipeline, .scheduler = g->scheduler,
-				  .log = g->c.log, .one_shot = g->c.one_shot };
+	return (struct part_env){ .services = &g->services.host,
+				  .pipeline = g->pipeline,
+				  .scheduler = g->scheduler,
+				  .log = g->c.log,
+				  .one_shot = g->c.one_shot };
 }
 
 static int add_part(struct graph *g, struct part *p, struct dcm_error *err)
@@ -128,7 +143,8 @@ static int add_part(struct graph *g, struct part *p, struct dcm_error *err)
 	return ok ? 0 : error__nomem(err);
 }
 
-int graph__new(const struct graph_config *config, struct plan *plan, struct graph **ret, struct dcm_error *err)
+int graph__new(const struct graph_config *config, struct plan *plan, struct graph **ret,
+	       struct dcm_error *err)
 {
 	CLEANUP(graph__freep) struct graph *g = NEW(struct graph);
 	struct part_env env;
@@ -172,13 +188,16 @@ static int make_engine(struct graph *g, struct dcm_error *err)
 
 		if (p->kind != DCM_STORAGE || !part__runs(p))
 			continue;
-		r = engine__new(&(struct engine_config){ .host = g->host, .ops = &p->plugin->storage,
-							 .instance = instance__handle(p->instance),
-							 .name = services__resolved, .name_ctx = &g->services,
-							 .max_questions = (uint32_t)m->server.max_queries,
-							 .max_time_ns = m->server.query_timeout_ns,
-							 .max_bytes = (uint64_t)m->server.query_memory_bytes },
-				&e, err);
+		r = engine__new(
+			&(struct engine_config){ .host = g->host,
+						 .ops = &p->plugin->storage,
+						 .instance = instance__handle(p->instance),
+						 .name = services__resolved,
+						 .name_ctx = &g->services,
+						 .max_questions = (uint32_t)m->server.max_queries,
+						 .max_time_ns = m->server.query_timeout_ns,
+						 .max_bytes = (uint64_t)m->server.query_memory_bytes },
+			&e, err);
 		pthread_mutex_lock(&g->lock);
 		g->engine = e;
 		pthread_mutex_unlock(&g->lock);
@@ -314,7 +333,8 @@ static void remove_part(struct graph *g, struct part *p, int64_t deadline)
 	pthread_mutex_lock(&g->lock);
 	for (size_t i = 0; i < g->parts.n; i++)
 		if (g->parts.v[i] == p) {
-			memmove(&g->parts.v[i], &g->parts.v[i + 1], (g->parts.n - i - 1) * sizeof(*g->parts.v));
+			memmove(&g->parts.v[i], &g->parts.v[i + 1],
+				(g->parts.n - i - 1) * sizeof(*g->parts.v));
 			g->parts.n--;
 			break;
 		}
@@ -531,7 +551,9 @@ void graph__each(struct graph *g, api_instance_fn fn, void *ctx)
 	pthread_mutex_lock(&g->lock);
 	for (size_t i = 0; i < g->parts.n; i++) {
 		const struct part *p = g->parts.v[i];
-		struct api_instance view = { plugin__kind_name(p->kind), p->plugin->info.name, p->name, p->plugin->path, { 0 } };
+		struct api_instance view = {
+			plugin__kind_name(p->kind), p->plugin->info.name, p->name, p->plugin->path, { 0 }
+		};
 
 		instance__view(p->instance, &view.view);
 		fn(ctx, &view);

@@ -33,7 +33,8 @@ struct graph_config {
 };
 
 /* Makes every object and opens nothing. Takes the plan (also on failure). */
-int graph__new(const struct graph_config *config, struct plan *plan, struct graph **ret, struct dcm_error *err);
+int graph__new(const struct graph_config *config, struct plan *plan, struct graph **ret,
+	       struct dcm_error *err);
 /* Storages, outputs, the pipeline, then inputs. Only what everything needs (threads, memory) is an error. */
 int graph__start(struct graph *g, struct dcm_error *err);
 /*

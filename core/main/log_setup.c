@@ -30,7 +30,9 @@ static bool is_journal(void)
 
 struct log log_setup__early(void)
 {
-	return (struct log){ .fd = STDERR_FILENO, .format = is_journal() ? LOG_KERNEL : LOG_TEXT, .level = DCM_LOG_INFO };
+	return (struct log){ .fd = STDERR_FILENO,
+			     .format = is_journal() ? LOG_KERNEL : LOG_TEXT,
+			     .level = DCM_LOG_INFO };
 }
 
 struct log log_setup__from(const struct log_settings *s, struct log_area *areas, uint32_t max)

@@ -33,7 +33,8 @@ static bool store_stat_of(void *ctx, struct dcm_store_stat *ret)
 	return graph__store_stat(((struct offline *)ctx)->graph, ret);
 }
 
-static int encode(void *ctx, const struct dcm_batch *batch, const char *format, struct buf *out, struct dcm_error *err)
+static int encode(void *ctx, const struct dcm_batch *batch, const char *format, struct buf *out,
+		  struct dcm_error *err)
 {
 	(void)ctx;
 	return codec__encode(batch, DCM_NONE, format, out, err);
@@ -51,7 +52,8 @@ static int plan_store(struct offline *o, const char *dir, struct plan **ret, str
 	buf__text(&text, " } }\n");
 	r = text.error;
 	if (r == 0)
-		r = plan__load(&(struct plan_source){ .text = (const char *)text.data, .plugin_path = getenv("DECIMA_PLUGIN_PATH") },
+		r = plan__load(&(struct plan_source){ .text = (const char *)text.data,
+						      .plugin_path = getenv("DECIMA_PLUGIN_PATH") },
 			       &o->loader, &problems, ret);
 	if (r < 0)
 		problems__first(&problems, err);
@@ -69,18 +71,22 @@ static int open_store(struct offline *o, const char *dir, struct dcm_error *err)
 	if (stat(dir, &st) < 0)
 		return error__sys(err, -errno, "--data %s", dir);
 	if (!S_ISDIR(st.st_mode))
-		return error__set(err, -ENOTDIR, "--data %s: not a directory; give the directory of a store", dir);
+		return error__set(err, -ENOTDIR,
+				  "--data %s: not a directory; give the directory of a store", dir);
 	if (stats__new(NULL, &o->stats) < 0)
 		return error__nomem(err);
 	r = plan_store(o, dir, &plan, err);
 	if (r < 0)
 		return r;
-	r = graph__new(&(struct graph_config){ .log = &o->log, .stats = o->stats, .clock = &clock__system, .one_shot = true },
-		       plan, &o->graph, err);
+	r = graph__new(
+		&(struct graph_config){
+			.log = &o->log, .stats = o->stats, .clock = &clock__system, .one_shot = true },
+		plan, &o->graph, err);
 	if (r == 0)
 		r = graph__start(o->graph, err);
 	if (r == 0 && !graph__engine(o->graph))
-		r = error__set(err, -EIO, "--data %s: the store does not open; the line above says why", dir);
+		r = error__set(err, -EIO,
+			       "--data %s: the store does not open; the line above says why", dir);
 	return r;
 }
 
@@ -95,9 +101,13 @@ static int ask(struct offline *o, const char *target, struct http_response *ret,
 
 	ret->status = 200;
 	if (r == 0)
-		r = api__new(&(struct api_config){ .stats = o->stats, .symbols = graph__symbols(o->graph),
-						   .node = graph__node(o->graph), .ctx = o, .engine = engine_of,
-						   .store_stat = store_stat_of, .encode = encode },
+		r = api__new(&(struct api_config){ .stats = o->stats,
+						   .symbols = graph__symbols(o->graph),
+						   .node = graph__node(o->graph),
+						   .ctx = o,
+						   .engine = engine_of,
+						   .store_stat = store_stat_of,
+						   .encode = encode },
 			     &api, err);
 	if (r == 0)
 		r = api__add_routes(api, routes, err);

@@ -15,14 +15,15 @@
 #include "core/config/options.h"
 
 struct part_change {
-	bool instance; /* the plugin has prepared */
+	bool instance;	    /* the plugin has prepared */
 	struct route route; /* taken by commit */
 	bool has_route;
 	const void *config;
 	const struct destination_options *destination_options;
 };
 
-int part__new(const struct part_env *env, struct plan_instance *from, struct part **ret, struct dcm_error *err)
+int part__new(const struct part_env *env, struct plan_instance *from, struct part **ret,
+	      struct dcm_error *err)
 {
 	struct part *p = NEW(struct part);
 	struct settings *settings = take_ptr(from->settings);
@@ -85,7 +86,8 @@ static void on_trouble(void *ctx, int code, const char *sentence)
 	struct part *p = ctx;
 
 	(void)code;
-	host__set_state(instance__host(p->instance), sentence[0] ? DCM_STATE_DEGRADED : DCM_STATE_OK, sentence);
+	host__set_state(instance__host(p->instance),
+			sentence[0] ? DCM_STATE_DEGRADED : DCM_STATE_OK, sentence);
 }
 
 static int hang_on_destination(struct part *p, const struct part_env *env, struct dcm_error *err)
@@ -97,7 +99,9 @@ static int hang_on_destination(struct part *p, const struct part_env *env, struc
 		.output = p->kind == DCM_OUTPUT ? &p->plugin->output : NULL,
 		.handle = instance__handle(p->instance),
 		.named = (p->plugin->info.caps & DCM_CAP_NAMED) != 0,
-		.policy = env->one_shot ? QUEUE_BLOCK : o->policy == DESTINATION_DROP_NEWEST ? QUEUE_DROP_NEWEST : QUEUE_DROP_OLDEST,
+		.policy = env->one_shot				 ? QUEUE_BLOCK
+			  : o->policy == DESTINATION_DROP_NEWEST ? QUEUE_DROP_NEWEST
+								 : QUEUE_DROP_OLDEST,
 		.reserve_bytes = (uint64_t)o->reserve_bytes,
 		.max_bytes = (uint64_t)o->max_bytes,
 		.write_timeout_ns = o->write_timeout_ns,
@@ -151,12 +155,15 @@ void part__stop(struct part *p, const struct part_env *env, int64_t deadline_mon
 
 	p->started = false;
 	if (p->task)
-		stuck = scheduler__remove(env->scheduler, take_ptr(p->task), deadline_mono_ns) == -ETIMEDOUT;
+		stuck = scheduler__remove(env->scheduler, take_ptr(p->task), deadline_mono_ns) ==
+			-ETIMEDOUT;
 	if (p->destination)
-		stuck = pipeline__remove(env->pipeline, take_ptr(p->destination), deadline_mono_ns) == -ETIMEDOUT;
+		stuck = pipeline__remove(env->pipeline, take_ptr(p->destination), deadline_mono_ns) ==
+			-ETIMEDOUT;
 	instance__view(p->instance, &v);
 	if (stuck) {
-		instance__abandon(p->instance, "it did not come back from its work before the deadline");
+		instance__abandon(p->instance,
+				  "it did not come back from its work before the deadline");
 		return;
 	}
 	if (v.phase == INSTANCE_STARTED)
@@ -169,21 +176,23 @@ void part__stop(struct part *p, const struct part_env *env, int64_t deadline_mon
  * Changing the configuration
  */
 
-static bool same_destination(const struct destination_options *a, const struct destination_options *b, char key[static 256],
-			     enum options_change *ret)
+static bool same_destination(const struct destination_options *a, const struct destination_options *b,
+			     char key[static 256], enum options_change *ret)
 {
 	*ret = a && b ? options__compare(&destination_options__table, a, b, key) : OPTIONS_SAME;
 	return *ret == OPTIONS_SAME;
 }
 
 /* -EBUSY with the key when a row says so, or when nothing runs that could prepare. */
-static int compare(struct part *p, const struct plan_instance *to, bool *ret_config, bool *ret_route, struct dcm_error *err)
+static int compare(struct part *p, const struct plan_instance *to, bool *ret_config,
+		   bool *ret_route, struct dcm_error *err)
 {
 	char key[256];
 	enum options_change config = OPTIONS_SAME, route;
 
 	if (p->plugin->info.options)
-		config = options__compare(p->plugin->info.options, p->config, settings__config(to->settings), key);
+		config = options__compare(p->plugin->info.options, p->config,
+					  settings__config(to->settings), key);
 	if (config == OPTIONS_RESTART)
 		return error__set(err, -EBUSY, "%s: %s changed", p->object, key);
 	*ret_route = !same_destination(p->destination_options, to->destination, key, &route);
@@ -195,7 +204,8 @@ static int compare(struct part *p, const struct plan_instance *to, bool *ret_con
 	return 0;
 }
 
-int part__prepare(struct part *p, struct plan_instance *to, struct part_change **ret, struct dcm_error *err)
+int part__prepare(struct part *p, struct plan_instance *to, struct part_change **ret,
+		  struct dcm_error *err)
 {
 	struct part_change *c;
 	bool config, route;

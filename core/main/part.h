@@ -26,15 +26,16 @@ struct part {
 	const struct plugin *plugin;
 	char *name, *object;
 	struct instance *instance;
-	const void *config;			       /* the plugin's struct; lives with the instance's settings */
+	const void *config; /* the plugin's struct; lives with the instance's settings */
 	const struct destination_options *destination_options; /* the same; NULL for inputs */
-	struct destination *destination;	       /* while it is started */
+	struct destination *destination;		       /* while it is started */
 	struct task *task;
 	bool started;
 };
 
 /* Takes the settings out of `from`. Nothing is opened. */
-int part__new(const struct part_env *env, struct plan_instance *from, struct part **ret, struct dcm_error *err);
+int part__new(const struct part_env *env, struct plan_instance *from, struct part **ret,
+	      struct dcm_error *err);
 /* Only when stopped or never started (one that is merely open is stopped first). */
 void part__free(struct part *p);
 
@@ -53,7 +54,8 @@ bool part__runs(const struct part *p);
  * part__start). After another error the old one goes on.
  */
 struct part_change;
-int part__prepare(struct part *p, struct plan_instance *to, struct part_change **ret, struct dcm_error *err);
+int part__prepare(struct part *p, struct plan_instance *to, struct part_change **ret,
+		  struct dcm_error *err);
 void part__commit(struct part *p, const struct part_env *env, struct part_change *c);
 void part__abort(struct part *p, struct part_change *c);
 /* Other settings for the next start. */

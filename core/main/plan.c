@@ -64,7 +64,8 @@ static int set_flag(struct tree *t, const char *key, const char *value, struct d
 static int load_tree(const struct plan_source *s, struct tree **ret, struct dcm_error *err)
 {
 	char listen[4200];
-	int r = s->path ? tree__load_file(s->path, ret, err) : tree__load_text("(built-in)", str__of(s->text), ret, err);
+	int r = s->path ? tree__load_file(s->path, ret, err)
+			: tree__load_text("(built-in)", str__of(s->text), ret, err);
 
 	for (uint32_t i = 0; r == 0 && i < s->n_sets; i++)
 		r = tree__set(*ret, s->sets[i], err);
@@ -92,8 +93,9 @@ static int fill_main(struct plan *p, const struct options_env *env)
 	const char *names[N_SECTIONS];
 
 	if (root->kind != NODE_MAP)
-		return problems__add(env->problems, PROBLEM_ERROR, &root->at,
-				     "the configuration must be a map with keys like inputs:, storage:, outputs:, server:");
+		return problems__add(
+			env->problems, PROBLEM_ERROR,
+			&root->at, "the configuration must be a map with keys like inputs:, storage:, outputs:, server:");
 	for (size_t i = 0; i < N_SECTIONS; i++)
 		names[i] = sections[i].key;
 	if (rest)
@@ -110,7 +112,8 @@ static int fill_main(struct plan *p, const struct options_env *env)
 			continue;
 		if (near)
 			problems__add(env->problems, PROBLEM_ERROR, &root->members[i].at,
-				      "unknown option \"%.*s\"; did you mean \"%s\"?", STR_ARG(key), near);
+				      "unknown option \"%.*s\"; did you mean \"%s\"?", STR_ARG(key),
+				      near);
 		else
 			rest->members[rest->n++] = root->members[i];
 	}
@@ -132,25 +135,31 @@ static int make_loader(struct plan *p, struct loader **loader, struct problems *
 	return r;
 }
 
-static int plan_instance(struct plan *p, const struct plan_source *source, const struct options_env *env,
-			 struct loader *loader, enum dcm_kind kind, const struct section_instance *from)
+static int plan_instance(struct plan *p, const struct plan_source *source,
+			 const struct options_env *env, struct loader *loader, enum dcm_kind kind,
+			 const struct section_instance *from)
 {
-	struct options_part parts[2] = { { .table = &section__common }, { .table = &destination_options__table } };
+	struct options_part parts[2] = { { .table = &section__common },
+					 { .table = &destination_options__table } };
 	struct plan_instance *to = &p->instances[p->n];
 	struct dcm_error err = DCM_ERROR_INIT;
 	int r;
 
 	if (!from->enabled)
 		return 0;
-	*to = (struct plan_instance){ .kind = kind, .name = from->name, .object = from->object, .at = from->at };
+	*to = (struct plan_instance){
+		.kind = kind, .name = from->name, .object = from->object, .at = from->at
+	};
 	r = loader__get(loader, kind, from->plugin, &to->plugin, &err);
 	if (r < 0) {
 		bool missing = r == -ENOENT && source->elsewhere;
 
-		problems__add(env->problems, missing ? PROBLEM_WARNING : PROBLEM_ERROR, &from->at, "%s: %s", from->object, err.text);
+		problems__add(env->problems, missing ? PROBLEM_WARNING : PROBLEM_ERROR, &from->at,
+			      "%s: %s", from->object, err.text);
 		return missing ? 0 : r;
 	}
-	r = settings__new(to->plugin, env, from->object, from->node, parts, kind == DCM_INPUT ? 1 : 2, &to->settings);
+	r = settings__new(to->plugin, env, from->object, from->node, parts,
+			  kind == DCM_INPUT ? 1 : 2, &to->settings);
 	if (r < 0)
 		return r;
 	to->destination = kind == DCM_INPUT ? NULL : parts[1].value;
@@ -164,14 +173,16 @@ static int check_names(const struct plan *p, struct problems *problems)
 	for (uint32_t i = 0; i < p->n; i++)
 		for (uint32_t j = 0; j < i; j++)
 			if (strcmp(p->instances[i].name, p->instances[j].name) == 0)
-				return problems__add(problems, PROBLEM_ERROR, &p->instances[i].at,
-						     "%s: the name \"%s\" is taken by %s; give one of them another with name:",
-						     p->instances[i].object, p->instances[i].name, p->instances[j].object);
+				return problems__add(
+					problems, PROBLEM_ERROR,
+					&p->instances[i].at, "%s: the name \"%s\" is taken by %s; give one of them another with name:",
+					p->instances[i].object, p->instances[i].name,
+					p->instances[j].object);
 	return 0;
 }
 
-static int plan_instances(struct plan *p, const struct plan_source *source, const struct options_env *env,
-			  struct loader *loader)
+static int plan_instances(struct plan *p, const struct plan_source *source,
+			  const struct options_env *env, struct loader *loader)
 {
 	struct section_instance *list[N_SECTIONS] = { 0 };
 	uint32_t n[N_SECTIONS] = { 0 }, total = 0;
@@ -198,11 +209,14 @@ static int plan_instances(struct plan *p, const struct plan_source *source, cons
 	return result;
 }
 
-int plan__load(const struct plan_source *source, struct loader **loader, struct problems *problems, struct plan **ret)
+int plan__load(const struct plan_source *source, struct loader **loader, struct problems *problems,
+	       struct plan **ret)
 {
 	CLEANUP(plan__freep) struct plan *p = NEW(struct plan);
 	struct dcm_error err = DCM_ERROR_INIT;
-	struct options_env env = { .problems = problems, .check_selector = check_selector, .elsewhere = source->elsewhere };
+	struct options_env env = { .problems = problems,
+				   .check_selector = check_selector,
+				   .elsewhere = source->elsewhere };
 	int r;
 
 	if (!p)
@@ -254,6 +268,7 @@ int plan__data_dir(const struct plan *p, char ret[static 4096], struct dcm_error
 	else if (home && home[0] == '/')
 		n = snprintf(ret, 4096, "%s/.local/state/decima", home);
 	else
-		return error__set(err, -ENOENT, "no directory for data: neither HOME nor XDG_STATE_HOME is set; give --data DIR");
+		return error__set(
+			err, -ENOENT, "no directory for data: neither HOME nor XDG_STATE_HOME is set; give --data DIR");
 	return n < 4096 ? 0 : error__set(err, -ENAMETOOLONG, "data: the path is longer than 4095 bytes");
 }

@@ -20,20 +20,20 @@
 
 /* Where a configuration comes from. Pointers are borrowed and must outlive every plan made of them. */
 struct plan_source {
-	const char *path;	   /* the file; NULL: `text` */
-	const char *text;	   /* YAML, when there is no file */
-	const char *const *sets;   /* [n_sets] "KEY=VALUE" */
+	const char *path;	 /* the file; NULL: `text` */
+	const char *text;	 /* YAML, when there is no file */
+	const char *const *sets; /* [n_sets] "KEY=VALUE" */
 	uint32_t n_sets;
 	const char *listen, *data, *plugin_path, *log_level; /* NULL: as the file says */
-	bool elsewhere;		   /* for another machine: missing variables are warnings, plugins may be missing too */
+	bool elsewhere; /* for another machine: missing variables are warnings, plugins may be missing too */
 };
 
 struct plan_instance {
 	enum dcm_kind kind;
 	const struct plugin *plugin;
-	const char *name, *object;	 /* "ebpf", "input ebpf" */
+	const char *name, *object; /* "ebpf", "input ebpf" */
 	struct place at;
-	struct settings *settings;	 /* of the plugin; the graph takes it and leaves NULL */
+	struct settings *settings; /* of the plugin; the graph takes it and leaves NULL */
 	const struct destination_options *destination; /* NULL for inputs; lives in `settings` */
 };
 
@@ -52,7 +52,8 @@ extern const char plan__default_text[];
  * `loader` may be NULL: the plan then makes one along the configured path and hands it out. Faults go to `problems`
  * (with warnings); 0, -EINVAL or -ENOMEM. With -EINVAL the sentence is the first fault.
  */
-int plan__load(const struct plan_source *source, struct loader **loader, struct problems *problems, struct plan **ret);
+int plan__load(const struct plan_source *source, struct loader **loader, struct problems *problems,
+	       struct plan **ret);
 void plan__free(struct plan *p);
 DEFINE_CLEANUP(struct plan *, plan__free);
 

@@ -62,8 +62,8 @@ struct plugin_list {
 	uint32_t n, n_refused;
 };
 
-static int add_row(struct plugin_list *l, const char *kind, const char *name, const char *version, const char *file,
-		   const char *what)
+static int add_row(struct plugin_list *l, const char *kind, const char *name, const char *version,
+		   const char *file, const char *what)
 {
 	const char *cells[] = { kind, name, version, file, what };
 
@@ -76,8 +76,8 @@ static int add_row(struct plugin_list *l, const char *kind, const char *name, co
 	return 0;
 }
 
-static int add_plugin(void *ctx, enum dcm_kind kind, const char *name, const char *file, const struct plugin *plugin,
-		      const char *why)
+static int add_plugin(void *ctx, enum dcm_kind kind, const char *name, const char *file,
+		      const struct plugin *plugin, const char *why)
 {
 	struct plugin_list *l = ctx;
 	const char *version = plugin && plugin->info.version ? plugin->info.version : "";
@@ -87,8 +87,8 @@ static int add_plugin(void *ctx, enum dcm_kind kind, const char *name, const cha
 	l->n_refused += !plugin;
 	if (!l->json)
 		return add_row(l, plugin__kind_name(kind), name, plugin ? version : "refused", file, what);
-	buf__printf(&l->out, "%s{\"kind\":\"%s\",\"loaded\":%s,\"name\":", l->n > 1 ? "," : "", plugin__kind_name(kind),
-		    plugin ? "true" : "false");
+	buf__printf(&l->out, "%s{\"kind\":\"%s\",\"loaded\":%s,\"name\":", l->n > 1 ? "," : "",
+		    plugin__kind_name(kind), plugin ? "true" : "false");
 	buf__json(&l->out, str__of(name));
 	buf__text(&l->out, ",\"file\":");
 	buf__json(&l->out, str__of(file));
@@ -116,7 +116,8 @@ int verb__plugins(const struct args *a)
 	if (l.json)
 		buf__text(&l.out, "]\n");
 	else
-		render__table(&(struct render_table){ heads, 5, 0, l.cells.v, l.n }, &(struct render_options){ 0 }, &l.out);
+		render__table(&(struct render_table){ heads, 5, 0, l.cells.v, l.n },
+			      &(struct render_options){ 0 }, &l.out);
 	status = put(a, &l.out);
 	if (r < 0)
 		fprintf(stderr, "decima plugins: %s\n", err.text);
@@ -155,7 +156,8 @@ static int describe_plugin(const struct args *a, struct loader *loader, struct b
 	enum dcm_kind kind;
 	int r;
 
-	if (!slash || plugin__kind_parse((struct dcm_str){ subject.p, (uint32_t)(slash - subject.p) }, &kind) < 0) {
+	if (!slash || plugin__kind_parse((struct dcm_str){ subject.p, (uint32_t)(slash - subject.p) },
+					 &kind) < 0) {
 		fprintf(stderr, "decima describe: \"%s\" is not KIND/NAME, like input/ebpf, storage/memory or output/file\n",
 			a->operands[0]);
 		return EXIT_USAGE;
@@ -183,10 +185,13 @@ int verb__describe(const struct args *a)
 	int status = EXIT_DONE;
 
 	if (a->n_operands == 0) {
-		write_subject(&(struct describe_subject){ .title = "configuration",
-							  .summary = "The top of the file, beside inputs:, storage: and outputs:.",
-							  .tables = own, .n_tables = 1 },
-			      args__get(a, "format", "text"), &out);
+		write_subject(
+			&(struct describe_subject){ .title = "configuration",
+						    .summary = "The top of the file, beside "
+							       "inputs:, storage: and outputs:.",
+						    .tables = own,
+						    .n_tables = 1 },
+			args__get(a, "format", "text"), &out);
 		return put(a, &out);
 	}
 	status = open_loader(a, &loader);
@@ -203,14 +208,17 @@ int verb__describe(const struct args *a)
  * generate
  */
 
-static void write_man5_subject(const char *title, const char *summary, const struct dcm_table *const *tables,
-			       uint32_t n_tables, struct buf *out)
+static void write_man5_subject(const char *title, const char *summary,
+			       const struct dcm_table *const *tables, uint32_t n_tables, struct buf *out)
 {
-	describe__man(&(struct describe_subject){ .title = title, .summary = summary, .tables = tables, .n_tables = n_tables }, out);
+	describe__man(
+		&(struct describe_subject){
+			.title = title, .summary = summary, .tables = tables, .n_tables = n_tables },
+		out);
 }
 
-static int man5_of_plugin(void *ctx, enum dcm_kind kind, const char *name, const char *file, const struct plugin *plugin,
-			  const char *why)
+static int man5_of_plugin(void *ctx, enum dcm_kind kind, const char *name, const char *file,
+			  const struct plugin *plugin, const char *why)
 {
 	struct buf *out = ctx;
 	char title[128];
@@ -221,7 +229,8 @@ static int man5_of_plugin(void *ctx, enum dcm_kind kind, const char *name, const
 		return -ENOEXEC;
 	}
 	snprintf(title, sizeof(title), "%s/%s", plugin__kind_name(kind), name);
-	write_man5_subject(title, plugin->info.summary, &plugin->info.options, plugin->info.options ? 1 : 0, out);
+	write_man5_subject(title, plugin->info.summary, &plugin->info.options,
+			   plugin->info.options ? 1 : 0, out);
 	return out->error;
 }
 
@@ -233,11 +242,14 @@ static int write_man5(struct loader *loader, struct buf *out, struct dcm_error *
 
 	buf__printf(out, ".TH DECIMA.YAML 5 \"\" \"decima %s\" \"File Formats\"\n", PACKAGE_VERSION);
 	buf__text(out, ".SH NAME\ndecima.yaml \\- configuration of decima\n.SH DESCRIPTION\n"
-		       "A YAML file. Under \\fBinputs\\fR, \\fBstorage\\fR and \\fBoutputs\\fR stand plugins by name, each with a map\n"
-		       "of its options, or with a list of maps for several instances. ${NAME} is replaced by the environment,\n"
+		       "A YAML file. Under \\fBinputs\\fR, \\fBstorage\\fR and \\fBoutputs\\fR "
+		       "stand plugins by name, each with a map\n"
+		       "of its options, or with a list of maps for several instances. ${NAME} is "
+		       "replaced by the environment,\n"
 		       "${NAME:\\-text} by text when NAME is unset.\n.SH OPTIONS\n");
 	write_man5_subject("top of the file", "Beside inputs, storage and outputs.", own, 1, out);
-	write_man5_subject("every instance", "What each map under a plugin's name may hold.", common, 1, out);
+	write_man5_subject("every instance", "What each map under a plugin's name may hold.",
+			   common, 1, out);
 	write_man5_subject("every storage and output", "In addition.", destination, 1, out);
 	return loader__each(loader, man5_of_plugin, out, err);
 }

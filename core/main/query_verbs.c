@@ -27,7 +27,8 @@ const struct args_option query_verbs__range[] = {
 	{ 0 },
 };
 const struct args_option query_verbs__filter[] = {
-	{ "focus", 0, ARGS_TEXT, "RE", NULL, false, "keep stacks through a function that matches, from there to the leaf" },
+	{ "focus", 0, ARGS_TEXT, "RE", NULL, false,
+	  "keep stacks through a function that matches, from there to the leaf" },
 	{ "hide", 0, ARGS_TEXT, "RE", NULL, false, "leave out frames whose function matches" },
 	{ "hide-stacks", 0, ARGS_TEXT, "RE", NULL, false, "leave out stacks with a function that matches" },
 	{ "only-stacks", 0, ARGS_TEXT, "RE", NULL, false, "keep stacks with a function that matches" },
@@ -42,8 +43,10 @@ const struct args_option query_verbs__table[] = {
 	{ 0 },
 };
 const struct args_option query_verbs__tree[] = {
-	{ "max-rows", 'n', ARGS_TEXT, "N", NULL, false, "at most this many lines, the heaviest (default 60)" },
-	{ "group", 0, ARGS_CHOICE, "BY", groups, false, "what makes two frames one: function (default), line, binary, address" },
+	{ "max-rows", 'n', ARGS_TEXT, "N", NULL, false,
+	  "at most this many lines, the heaviest (default 60)" },
+	{ "group", 0, ARGS_CHOICE, "BY", groups, false,
+	  "what makes two frames one: function (default), line, binary, address" },
 	{ "invert", 0, ARGS_FLAG, NULL, NULL, false, "leaves first: who is called, by whom" },
 	{ 0 },
 };
@@ -53,7 +56,8 @@ const struct args_option query_verbs__series[] = {
 	{ 0 },
 };
 const struct args_option query_verbs__stacks[] = {
-	{ "group-by", 0, ARGS_TEXT, "L,..", NULL, false, "each label leads the stack as a frame name=value" },
+	{ "group-by", 0, ARGS_TEXT, "L,..", NULL, false,
+	  "each label leads the stack as a frame name=value" },
 	{ 0 },
 };
 const struct args_option query_verbs__file[] = {
@@ -75,9 +79,10 @@ const struct args_option query_verbs__match[] = {
 /* Options whose API parameter has the same name, dashes turned to underscores. */
 static void add_options(struct ask *q, const struct args *a)
 {
-	static const char *const same[] = { "from",	   "to",   "focus",  "hide",	 "hide-stacks", "only-stacks", "max-rows",
-					    "group",	   "step", "sum-by", "group-by", "a-from",	"a-to",	       "b-from",
-					    "b-to",	   "match" };
+	static const char *const same[] = { "from",	   "to",	  "focus",    "hide",
+					    "hide-stacks", "only-stacks", "max-rows", "group",
+					    "step",	   "sum-by",	  "group-by", "a-from",
+					    "a-to",	   "b-from",	  "b-to",     "match" };
 
 	for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++) {
 		char name[24];
@@ -204,11 +209,13 @@ int query_verbs__pprof(const struct args *a)
 	struct ask q = { 0 };
 
 	if (!args__has(a, "output")) {
-		fprintf(stderr, "decima query pprof: needs -o FILE; pprof is binary (-o - writes it to a pipe)\n");
+		fprintf(stderr, "decima query pprof: needs -o FILE; pprof is binary (-o - writes "
+				"it to a pipe)\n");
 		return EXIT_USAGE;
 	}
 	if (strcmp(args__get(a, "output", ""), "-") == 0 && isatty(STDOUT_FILENO)) {
-		fprintf(stderr, "decima query pprof: pprof is binary and standard output is a terminal; give -o FILE\n");
+		fprintf(stderr, "decima query pprof: pprof is binary and standard output is a "
+				"terminal; give -o FILE\n");
 		return EXIT_USAGE;
 	}
 	ask__path(&q, "/api/v1/export");

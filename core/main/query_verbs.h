@@ -8,7 +8,7 @@
 #include "core/main/args.h"
 
 /* Option tables of the verbs in verbs.c. */
-extern const struct args_option query_verbs__range[];  /* --from --to */
+extern const struct args_option query_verbs__range[]; /* --from --to */
 extern const struct args_option query_verbs__filter[]; /* --focus --hide --hide-stacks --only-stacks */
 extern const struct args_option query_verbs__format[]; /* --format text|json */
 extern const struct args_option query_verbs__table[];  /* --max-rows */

@@ -29,7 +29,7 @@
 #include "core/main/verbs.h"
 #include "core/query/render.h"
 
-#define SECOND INT64_C(1000000000)
+#define SECOND	    INT64_C(1000000000)
 #define RECORD_TYPE "process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta"
 
 enum { DRAIN_S = 10, NOT_RUN = 127 };
@@ -122,13 +122,16 @@ static int write_config(struct record *r, struct buf *text, struct dcm_error *er
 	int64_t frequency;
 
 	if (units__parse_int(str__of(hz), "Hz", &frequency) < 0)
-		return error__set(err, -EINVAL, "--frequency: \"%s\" is no number of samples per second", hz);
-	buf__printf(text, "inputs:\n  ebpf:\n    frequency: %lld\n    filter:\n      pids: [", (long long)frequency);
+		return error__set(err, -EINVAL,
+				  "--frequency: \"%s\" is no number of samples per second", hz);
+	buf__printf(text, "inputs:\n  ebpf:\n    frequency: %lld\n    filter:\n      pids: [",
+		    (long long)frequency);
 	if (pids && add_pids(text, pids, err) < 0)
 		return -EINVAL;
 	if (r->child && !args__has(r->args, "all"))
 		buf__printf(text, "%d", (int)r->child);
-	buf__text(text, "]\n      exclude_self: true\n  perf_map: {}\nstorage:\n  memory: { max_bytes: 2GiB }\n");
+	buf__text(text, "]\n      exclude_self: true\n  perf_map: {}\nstorage:\n  memory: { "
+			"max_bytes: 2GiB }\n");
 	return text->error ? error__nomem(err) : 0;
 }
 
@@ -141,7 +144,9 @@ static int make_graph(struct record *r, struct dcm_error *err)
 
 	if (e == 0) {
 		e = plan__load(&(struct plan_source){ .text = (const char *)text.data,
-						      .plugin_path = args__get(r->args, "plugin-path", getenv("DECIMA_PLUGIN_PATH")) },
+						      .plugin_path = args__get(
+							      r->args, "plugin-path",
+							      getenv("DECIMA_PLUGIN_PATH")) },
 			       &r->loader, &problems, &plan);
 		if (e < 0)
 			problems__first(&problems, err);
@@ -154,8 +159,10 @@ static int make_graph(struct record *r, struct dcm_error *err)
 		plan__free(plan);
 		return error__nomem(err);
 	}
-	return graph__new(&(struct graph_config){ .log = &r->log, .stats = r->stats, .clock = &clock__system, .one_shot = true },
-			  plan, &r->graph, err);
+	return graph__new(
+		&(struct graph_config){
+			.log = &r->log, .stats = r->stats, .clock = &clock__system, .one_shot = true },
+		plan, &r->graph, err);
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
@@ -214,7 +221,8 @@ static void sample(struct record *r)
  * The result
  */
 
-static int render(struct record *r, const struct question *q, const char *format, struct buf *out, struct dcm_error *err)
+static int render(struct record *r, const struct question *q, const char *format, struct buf *out,
+		  struct dcm_error *err)
 {
 	struct engine *e = graph__engine(r->graph);
 	CLEANUP(batch__unrefp) struct dcm_batch *batch = NULL;
@@ -224,11 +232,16 @@ static int render(struct record *r, const struct question *q, const char *format
 	int n;
 
 	if (strcmp(format, "text") == 0) {
-		if (units__parse_int(str__of(args__get(r->args, "max-rows", "60")), "", &max_rows) < 0 || max_rows < 0)
-			return error__set(err, -EINVAL, "--max-rows: \"%s\" is no number", args__get(r->args, "max-rows", ""));
+		if (units__parse_int(str__of(args__get(r->args, "max-rows", "60")), "", &max_rows) < 0 ||
+		    max_rows < 0)
+			return error__set(err, -EINVAL, "--max-rows: \"%s\" is no number",
+					  args__get(r->args, "max-rows", ""));
 		n = engine__flame(e, q, FRAMES_FUNCTION, NULL, &flame, err);
 		if (n == 0)
-			render__flame(flame, &(struct render_options){ .max_rows = (uint32_t)max_rows, .unit = STR("nanoseconds") }, out);
+			render__flame(flame,
+				      &(struct render_options){ .max_rows = (uint32_t)max_rows,
+								.unit = STR("nanoseconds") },
+				      out);
 		return n;
 	}
 	if (strcmp(format, "folded") == 0) {
@@ -251,7 +264,8 @@ static const char *format_of(const char *path, struct dcm_error *err)
 		return "pprof";
 	if (str__ends(s, STR(".speedscope.json")))
 		return "speedscope";
-	error__set(err, -EINVAL, "--output %s: the name says no format; end it in .pb.gz, .folded or .speedscope.json", path);
+	error__set(err, -EINVAL, "--output %s: the name says no format; end it in .pb.gz, .folded or .speedscope.json",
+		   path);
 	return NULL;
 }
 
@@ -295,7 +309,8 @@ static int run(struct record *r, struct dcm_error *err)
 	deadline = clock__mono(&clock__system) + DRAIN_S * SECOND;
 	graph__stop_inputs(r->graph, deadline);
 	if (graph__flush(r->graph, deadline) < 0)
-		log__line(&r->log, DCM_LOG_WARNING, "record", "not everything reached the store in %d s", DRAIN_S);
+		log__line(&r->log, DCM_LOG_WARNING, "record",
+			  "not everything reached the store in %d s", DRAIN_S);
 	return write_result(r, err);
 }
 
@@ -304,7 +319,8 @@ static int exit_status(struct record *r)
 {
 	if (!r->child || !r->child_ended)
 		return EXIT_DONE;
-	return WIFSIGNALED(r->child_status) ? 128 + WTERMSIG(r->child_status) : WEXITSTATUS(r->child_status);
+	return WIFSIGNALED(r->child_status) ? 128 + WTERMSIG(r->child_status)
+					    : WEXITSTATUS(r->child_status);
 }
 
 /* "10", "10s", "5m"; false for anything else. */
@@ -328,7 +344,8 @@ int verb__record(const struct args *a)
 	int e;
 
 	if (!parse_duration(args__get(a, "duration", NULL), &r.duration_ns)) {
-		fprintf(stderr, "decima record: --duration: \"%s\" is no time; write 10, 10s or 5m\n", args__get(a, "duration", ""));
+		fprintf(stderr, "decima record: --duration: \"%s\" is no time; write 10, 10s or 5m\n",
+			args__get(a, "duration", ""));
 		return EXIT_USAGE;
 	}
 	if (!format_of(args__get(a, "output", NULL), &err)) {

@@ -15,7 +15,8 @@
 /* How long an answer waits for files that are still being read: right after a start, names are worth it. */
 #define NAMES_WAIT_NS INT64_C(2000000000)
 
-static int emit(void *ctx, const struct dcm_host *from, struct dcm_batch *batch, dcm_done_fn done, void *done_ctx)
+static int emit(void *ctx, const struct dcm_host *from, struct dcm_batch *batch, dcm_done_fn done,
+		void *done_ctx)
 {
 	struct services *s = ctx;
 
@@ -44,7 +45,8 @@ static int kernel_symbol(void *ctx, uint64_t address, struct dcm_str *ret_name, 
 	return s->symbols ? symbols__kernel(s->symbols, address, ret_name, ret_module) : -ENOENT;
 }
 
-int services__resolved(void *ctx, struct dcm_batch *batch, struct dcm_batch **ret_batch, struct dcm_error *err)
+int services__resolved(void *ctx, struct dcm_batch *batch, struct dcm_batch **ret_batch,
+		       struct dcm_error *err)
 {
 	struct services *s = ctx;
 
@@ -61,8 +63,8 @@ void services__learn(void *ctx, struct dcm_batch *batch)
 	symbols__learn(s->symbols, batch);
 }
 
-static int encode(void *ctx, const struct dcm_batch *batch, uint32_t profile, const char *format, uint8_t **ret_data,
-		  size_t *ret_n, struct dcm_error *err)
+static int encode(void *ctx, const struct dcm_batch *batch, uint32_t profile, const char *format,
+		  uint8_t **ret_data, size_t *ret_n, struct dcm_error *err)
 {
 	struct buf out = { 0 };
 	int r = codec__encode(batch, profile, format, &out, err);
@@ -76,8 +78,8 @@ static int encode(void *ctx, const struct dcm_batch *batch, uint32_t profile, co
 	return r;
 }
 
-static int decode(void *ctx, const char *format, const uint8_t *data, size_t n, struct dcm_batch **ret_batch,
-		  struct dcm_error *err)
+static int decode(void *ctx, const char *format, const uint8_t *data, size_t n,
+		  struct dcm_batch **ret_batch, struct dcm_error *err)
 {
 	(void)ctx;
 	return codec__decode(format, data, n, ret_batch, err);

@@ -21,6 +21,7 @@ void services__init(struct services *s);
 
 /* The pipeline's hooks (struct pipeline_config), with ctx the struct services. */
 void services__learn(void *ctx, struct dcm_batch *batch);
-int services__resolved(void *ctx, struct dcm_batch *batch, struct dcm_batch **ret_batch, struct dcm_error *err);
+int services__resolved(void *ctx, struct dcm_batch *batch, struct dcm_batch **ret_batch,
+		       struct dcm_error *err);
 
 #endif

@@ -28,8 +28,8 @@ struct server_settings {
 };
 
 struct log_settings {
-	int32_t level;	/* enum dcm_log_level */
-	int32_t format; /* auto, text, json, journal */
+	int32_t level;	      /* enum dcm_log_level */
+	int32_t format;	      /* auto, text, json, journal */
 	struct dcm_map areas; /* of int32_t: enum dcm_log_level */
 };
 
@@ -49,7 +49,7 @@ struct main_settings {
 	struct log_settings log;
 	struct pipeline_settings pipeline;
 	struct symbols_settings symbols;
-	struct dcm_map labels;		/* of const char * */
+	struct dcm_map labels;		 /* of const char * */
 	struct dcm_list relabel_configs; /* of struct dcm_relabel_rule */
 	const char *node;
 	const char *data;

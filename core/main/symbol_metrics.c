@@ -13,19 +13,29 @@ static const struct row {
 	enum stats_kind kind;
 	size_t offset; /* of a uint64_t in struct symbols_stat */
 } rows[] = {
-#define ROW(kind, field, name, help) { "decima_symbols_" name, help, kind, offsetof(struct symbols_stat, field) }
+#define ROW(kind, field, name, help)                                                               \
+	{                                                                                          \
+		"decima_symbols_" name, help, kind, offsetof(struct symbols_stat, field)           \
+	}
 	ROW(STATS_COUNTER, hits, "hits_total", "Addresses that were asked for and had a name."),
 	ROW(STATS_COUNTER, misses, "misses_total", "Addresses that were asked for and had none."),
 	ROW(STATS_COUNTER, files_read, "files_read_total", "Files whose symbols were read."),
-	ROW(STATS_COUNTER, files_dropped, "files_dropped_total", "Files that were offered while too many waited, or without memory."),
+	ROW(STATS_COUNTER, files_dropped, "files_dropped_total",
+	    "Files that were offered while too many waited, or without memory."),
 	ROW(STATS_COUNTER, files_bad, "files_bad_total", "Files that are no ELF files, or damaged ones."),
 	ROW(STATS_COUNTER, files_unreadable, "files_unreadable_total", "Files that could not be read."),
-	ROW(STATS_COUNTER, files_too_large, "files_too_large_total", "Files whose symbols need more memory than allowed."),
-	ROW(STATS_COUNTER, files_no_memory, "files_no_memory_total", "Files for whose symbols memory ran out."),
-	ROW(STATS_COUNTER, tables_evicted, "tables_evicted_total", "Symbol tables that made room for others."),
-	ROW(STATS_COUNTER, batches_not_learned, "batches_not_learned_total", "Batches whose addresses were not remembered: the queue was full."),
-	ROW(STATS_COUNTER, waits_timed_out, "waits_timed_out_total", "Answers that did not wait any longer for files being read."),
-	ROW(STATS_COUNTER, kallsyms_errors, "kallsyms_errors_total", "Failed readings of the kernel's symbols."),
+	ROW(STATS_COUNTER, files_too_large, "files_too_large_total",
+	    "Files whose symbols need more memory than allowed."),
+	ROW(STATS_COUNTER, files_no_memory, "files_no_memory_total",
+	    "Files for whose symbols memory ran out."),
+	ROW(STATS_COUNTER, tables_evicted, "tables_evicted_total",
+	    "Symbol tables that made room for others."),
+	ROW(STATS_COUNTER, batches_not_learned, "batches_not_learned_total",
+	    "Batches whose addresses were not remembered: the queue was full."),
+	ROW(STATS_COUNTER, waits_timed_out, "waits_timed_out_total",
+	    "Answers that did not wait any longer for files being read."),
+	ROW(STATS_COUNTER, kallsyms_errors, "kallsyms_errors_total",
+	    "Failed readings of the kernel's symbols."),
 	ROW(STATS_GAUGE, table_bytes, "table_bytes", "Memory of the symbol tables."),
 	ROW(STATS_GAUGE, learned_bytes, "learned_bytes", "Memory of the names that are remembered."),
 	ROW(STATS_GAUGE, kallsyms_bytes, "kallsyms_bytes", "Memory of the kernel's symbols."),
@@ -61,8 +71,11 @@ struct symbol_metrics *symbol_metrics__new(struct symbols *symbols, struct stats
 	m->symbols = symbols;
 	m->stats = stats;
 	for (size_t i = 0; i < N_ROWS; i++) {
-		const struct stats_def def = { .kind = rows[i].kind, .name = rows[i].name, .help = rows[i].help,
-					       .read = read_one, .ctx = &m->readers[i] };
+		const struct stats_def def = { .kind = rows[i].kind,
+					       .name = rows[i].name,
+					       .help = rows[i].help,
+					       .read = read_one,
+					       .ctx = &m->readers[i] };
 
 		m->readers[i] = (struct reader){ .owner = m, .row = &rows[i] };
 		m->readers[i].metric = stats__register(stats, &def, STATS_NO_LABELS);

@@ -9,19 +9,27 @@
 
 #define SELECTOR_HELP                                                                              \
 	"SELECTOR is a profile type and label matchers, as in "                                    \
-	"'process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta{comm=\"nginx\",instance=~\"web.*\"}'; "  \
+	"'process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta{comm=\"nginx\",instance=~\"web.*\"}';" \
+	" "                                                                                        \
 	"`decima query types` and `decima query labels` list what there is."
 
-#define OPTIONS(...) (const struct args_option *const[]){ __VA_ARGS__, NULL }
+#define OPTIONS(...)                                                                               \
+	(const struct args_option *const[])                                                        \
+	{                                                                                          \
+		__VA_ARGS__, NULL                                                                  \
+	}
 
 static const char *const levels[] = { "error", "warning", "info", "debug", NULL };
 static const char *const describe_formats[] = { "text", "json", "yaml", "markdown", "man", NULL };
 static const char *const codec_formats[] = { "pprof", "folded", "speedscope", "perf", "batch", NULL };
 
 const struct args_option verb__config_options[] = {
-	{ "config", 'c', ARGS_FILE, "FILE", NULL, false, "configuration (default: the built-in one, which conf/decima.yaml spells out)" },
-	{ "set", 0, ARGS_TEXT, "KEY=VALUE", NULL, true, "override one option: --set outputs.file.enabled=false" },
-	{ "data", 0, ARGS_DIR, "DIR", NULL, false, "data directory (default: /var/lib/decima as root, else the XDG state directory)" },
+	{ "config", 'c', ARGS_FILE, "FILE", NULL, false,
+	  "configuration (default: the built-in one, which conf/decima.yaml spells out)" },
+	{ "set", 0, ARGS_TEXT, "KEY=VALUE", NULL, true,
+	  "override one option: --set outputs.file.enabled=false" },
+	{ "data", 0, ARGS_DIR, "DIR", NULL, false,
+	  "data directory (default: /var/lib/decima as root, else the XDG state directory)" },
 	{ "listen", 0, ARGS_TEXT, "ADDR", NULL, false, "address to serve on (default 127.0.0.1:7070)" },
 	{ "plugin-path", 0, ARGS_DIR, "DIR[:DIR]", NULL, false, "where plugins are looked for" },
 	{ "log-level", 0, ARGS_CHOICE, "LEVEL", levels, false, "error, warning, info (default) or debug" },
@@ -29,11 +37,13 @@ const struct args_option verb__config_options[] = {
 };
 
 static const struct args_option check_options[] = {
-	{ "config-only", 0, ARGS_FLAG, NULL, NULL, false, "look at the file alone, not at this machine (for CI)" },
+	{ "config-only", 0, ARGS_FLAG, NULL, NULL, false,
+	  "look at the file alone, not at this machine (for CI)" },
 	{ 0 },
 };
 static const struct args_option describe_options[] = {
-	{ "format", 0, ARGS_CHOICE, "FORMAT", describe_formats, false, "text (default), json, yaml, markdown or man" },
+	{ "format", 0, ARGS_CHOICE, "FORMAT", describe_formats, false,
+	  "text (default), json, yaml, markdown or man" },
 	{ 0 },
 };
 static const struct args_option record_options[] = {
@@ -42,15 +52,18 @@ static const struct args_option record_options[] = {
 	{ "pid", 'p', ARGS_TEXT, "PID,..", NULL, false, "only these processes and their children" },
 	{ "all", 'a', ARGS_FLAG, NULL, NULL, false, "the whole machine (default without PID and CMD)" },
 	{ "output", 'o', ARGS_FILE, "FILE", NULL, false,
-	  "write .pb.gz (pprof), .folded or .speedscope.json by the name's end; - is folded on standard output; "
+	  "write .pb.gz (pprof), .folded or .speedscope.json by the name's end; - is folded on "
+	  "standard output; "
 	  "without it, a flame tree as text" },
 	{ "max-rows", 'n', ARGS_TEXT, "N", NULL, false, "lines of the text tree (default 60)" },
 	{ "plugin-path", 0, ARGS_DIR, "DIR[:DIR]", NULL, false, "where plugins are looked for" },
 	{ 0 },
 };
 static const struct args_option convert_options[] = {
-	{ "from-format", 0, ARGS_CHOICE, "FORMAT", codec_formats, false, "what IN is (default: found out from its bytes)" },
-	{ "to-format", 0, ARGS_CHOICE, "FORMAT", codec_formats, false, "what OUT shall be (default: by its name's end)" },
+	{ "from-format", 0, ARGS_CHOICE, "FORMAT", codec_formats, false,
+	  "what IN is (default: found out from its bytes)" },
+	{ "to-format", 0, ARGS_CHOICE, "FORMAT", codec_formats, false,
+	  "what OUT shall be (default: by its name's end)" },
 	{ 0 },
 };
 static const struct args_option generate_options[] = {
@@ -60,55 +73,69 @@ static const struct args_option generate_options[] = {
 
 const struct args_verb verbs[] = {
 	{ "run", "", 0, 0, false, OPTIONS(verb__config_options), "run the daemon",
-	  "Loads the plugins that the configuration names, samples, scrapes and receives profiles, stores them, and "
-	  "serves questions. SIGHUP reloads the configuration: all of it, or nothing when it has a fault. SIGTERM and "
+	  "Loads the plugins that the configuration names, samples, scrapes and receives profiles, "
+	  "stores them, and "
+	  "serves questions. SIGHUP reloads the configuration: all of it, or nothing when it has a "
+	  "fault. SIGTERM and "
 	  "SIGINT drain and stop.",
 	  verb__run },
 	{ "check", "", 0, 0, false, OPTIONS(verb__config_options, check_options, query_verbs__format),
-	  "check the configuration and this machine; each finding has its one remedy",
-	  NULL, verb__check },
-	{ "plugins", "", 0, 0, false, OPTIONS(verb__config_options, query_verbs__format), "what can be loaded, and from where", NULL,
-	  verb__plugins },
+	  "check the configuration and this machine; each finding has its one remedy", NULL, verb__check },
+	{ "plugins", "", 0, 0, false, OPTIONS(verb__config_options, query_verbs__format),
+	  "what can be loaded, and from where", NULL, verb__plugins },
 	{ "describe", "[KIND/NAME]", 0, 1, false, OPTIONS(verb__config_options, describe_options),
-	  "every option of a plugin (input/ebpf, output/file, ...), or of the file itself", NULL, verb__describe },
-	{ "record", "[-- CMD ARG..]", 0, -1, true, OPTIONS(record_options), "sample once, without a daemon, and write the profile",
-	  "Samples CMD and its children, or PIDs, or the machine, until CMD ends, the duration is over, or Ctrl-C. Ends "
+	  "every option of a plugin (input/ebpf, output/file, ...), or of the file itself", NULL,
+	  verb__describe },
+	{ "record", "[-- CMD ARG..]", 0, -1, true, OPTIONS(record_options),
+	  "sample once, without a daemon, and write the profile",
+	  "Samples CMD and its children, or PIDs, or the machine, until CMD ends, the duration is "
+	  "over, or Ctrl-C. Ends "
 	  "with CMD's exit status.",
 	  verb__record },
-	{ "query types", "", 0, 0, false, OPTIONS(query_verbs__range, query_verbs__format, ask__options), "profile types that are stored",
-	  NULL, query_verbs__types },
-	{ "query labels", "", 0, 0, false, OPTIONS(query_verbs__match, query_verbs__range, query_verbs__format, ask__options), "label names", NULL,
-	  query_verbs__labels },
-	{ "query values", "LABEL", 1, 1, false, OPTIONS(query_verbs__match, query_verbs__range, query_verbs__format, ask__options),
+	{ "query types", "", 0, 0, false, OPTIONS(query_verbs__range, query_verbs__format, ask__options),
+	  "profile types that are stored", NULL, query_verbs__types },
+	{ "query labels", "", 0, 0, false,
+	  OPTIONS(query_verbs__match, query_verbs__range, query_verbs__format, ask__options),
+	  "label names", NULL, query_verbs__labels },
+	{ "query values", "LABEL", 1, 1, false,
+	  OPTIONS(query_verbs__match, query_verbs__range, query_verbs__format, ask__options),
 	  "values of a label", NULL, query_verbs__values },
-	{ "query series", "SELECTOR", 1, 1, false, OPTIONS(query_verbs__series, query_verbs__range, query_verbs__format, ask__options),
+	{ "query series", "SELECTOR", 1, 1, false,
+	  OPTIONS(query_verbs__series, query_verbs__range, query_verbs__format, ask__options),
 	  "totals over time", SELECTOR_HELP, query_verbs__time_series },
 	{ "query top", "SELECTOR", 1, 1, false,
-	  OPTIONS(query_verbs__table, query_verbs__filter, query_verbs__range, query_verbs__format, ask__options),
+	  OPTIONS(query_verbs__table, query_verbs__filter, query_verbs__range, query_verbs__format,
+		  ask__options),
 	  "functions by their own and total share", SELECTOR_HELP, query_verbs__top },
 	{ "query flame", "SELECTOR", 1, 1, false,
-	  OPTIONS(query_verbs__tree, query_verbs__filter, query_verbs__range, query_verbs__format, ask__options),
+	  OPTIONS(query_verbs__tree, query_verbs__filter, query_verbs__range, query_verbs__format,
+		  ask__options),
 	  "the call tree, indented, with shares", SELECTOR_HELP, query_verbs__flame },
-	{ "query stacks", "SELECTOR", 1, 1, false, OPTIONS(query_verbs__stacks, query_verbs__filter, query_verbs__range, ask__options),
+	{ "query stacks", "SELECTOR", 1, 1, false,
+	  OPTIONS(query_verbs__stacks, query_verbs__filter, query_verbs__range, ask__options),
 	  "folded stacks: root;..;leaf VALUE", SELECTOR_HELP, query_verbs__folded },
-	{ "query pprof", "SELECTOR", 1, 1, false, OPTIONS(query_verbs__file, query_verbs__filter, query_verbs__range, ask__options),
+	{ "query pprof", "SELECTOR", 1, 1, false,
+	  OPTIONS(query_verbs__file, query_verbs__filter, query_verbs__range, ask__options),
 	  "one merged profile for `go tool pprof` and others", SELECTOR_HELP, query_verbs__pprof },
 	{ "query diff", "SELECTOR_A SELECTOR_B", 2, 2, false,
-	  OPTIONS(query_verbs__sides, query_verbs__tree, query_verbs__filter, query_verbs__range, query_verbs__format, ask__options),
+	  OPTIONS(query_verbs__sides, query_verbs__tree, query_verbs__filter, query_verbs__range,
+		  query_verbs__format, ask__options),
 	  "two selections as one call tree: what grew, what shrank", SELECTOR_HELP, query_verbs__diff },
 	{ "query callers", "FUNCTION SELECTOR", 2, 2, false,
-	  OPTIONS(query_verbs__tree, query_verbs__filter, query_verbs__range, query_verbs__format, ask__options),
+	  OPTIONS(query_verbs__tree, query_verbs__filter, query_verbs__range, query_verbs__format,
+		  ask__options),
 	  "who calls a function, as a tree upwards", SELECTOR_HELP, query_verbs__callers },
 	{ "query callees", "FUNCTION SELECTOR", 2, 2, false,
-	  OPTIONS(query_verbs__tree, query_verbs__filter, query_verbs__range, query_verbs__format, ask__options),
+	  OPTIONS(query_verbs__tree, query_verbs__filter, query_verbs__range, query_verbs__format,
+		  ask__options),
 	  "what a function calls, as a tree downwards", SELECTOR_HELP, query_verbs__callees },
-	{ "targets", "", 0, 0, false, OPTIONS(query_verbs__format, ask__options), "what is collected, from where, and how it goes", NULL,
-	  query_verbs__targets },
-	{ "convert", "IN OUT", 2, 2, false, OPTIONS(convert_options),
-	  "between pprof, folded, speedscope and (in only) perf script's text; - is standard input or output", NULL,
-	  verb__convert },
-	{ "generate", "KIND [FILE]", 1, 2, false, OPTIONS(generate_options),
-	  "print the manual (man: decima(1), man5: decima.yaml(5)), a completion (bash, zsh, fish), or FILE with every option as a comment (conf)", NULL,
-	  verb__generate },
+	{ "targets", "", 0, 0, false, OPTIONS(query_verbs__format, ask__options),
+	  "what is collected, from where, and how it goes", NULL, query_verbs__targets },
+	{ "convert", "IN OUT", 2, 2, false,
+	  OPTIONS(convert_options), "between pprof, folded, speedscope and (in only) perf script's text; - is standard input or output",
+	  NULL, verb__convert },
+	{ "generate", "KIND [FILE]", 1, 2, false,
+	  OPTIONS(generate_options), "print the manual (man: decima(1), man5: decima.yaml(5)), a completion (bash, zsh, fish), or FILE with every option as a comment (conf)",
+	  NULL, verb__generate },
 	{ 0 },
 };

@@ -103,7 +103,8 @@ static enum http_role role_of_token(const struct access_rules *rules, struct dcm
 /* Scheme and host of Origin against Host; a missing Origin is a client that is no browser. */
 static bool same_site(const struct http_request *req)
 {
-	struct dcm_str origin = http_request__header(req, "origin"), host = http_request__header(req, "host");
+	struct dcm_str origin = http_request__header(req, "origin"),
+		       host = http_request__header(req, "host");
 	const char *slashes;
 
 	if (!origin.p)
@@ -116,8 +117,8 @@ static bool same_site(const struct http_request *req)
 	return host.p && host.n == origin.n && strncasecmp(host.p, origin.p, host.n) == 0;
 }
 
-bool access__check(const struct access_rules *rules, const struct access_peer *peer, struct http_request *req,
-		   struct http_response *resp)
+bool access__check(const struct access_rules *rules, const struct access_peer *peer,
+		   struct http_request *req, struct http_response *resp)
 {
 	struct dcm_str authorization = http_request__header(req, "authorization");
 	struct dcm_str host = http_request__header(req, "host");
@@ -141,11 +142,14 @@ bool access__check(const struct access_rules *rules, const struct access_peer *p
 		return false;
 	}
 	if (!host_is_ours(rules, host)) {
-		http_response__problem(resp, 421, "Host \"%.*s\" is not a name of this server; add it to server.hosts", STR_ARG(host));
+		http_response__problem(
+			resp, 421, "Host \"%.*s\" is not a name of this server; add it to server.hosts",
+			STR_ARG(host));
 		return false;
 	}
 	if (changes && !same_site(req)) {
-		http_response__problem(resp, 403, "a page of another site may not change anything here; send a token");
+		http_response__problem(
+			resp, 403, "a page of another site may not change anything here; send a token");
 		return false;
 	}
 	req->role = rules->anonymous;

@@ -106,7 +106,8 @@ static bool read_method(struct http_request *req, const char *method)
 
 bool exchange__read_head(struct exchange *x, const char *method)
 {
-	struct head h = { .x = x, .fields = arena__zalloc(&x->arena, MAX_HEADERS, sizeof(struct http_field)) };
+	struct head h = { .x = x,
+			  .fields = arena__zalloc(&x->arena, MAX_HEADERS, sizeof(struct http_field)) };
 	const char *fault;
 
 	x->checked = true;
@@ -117,14 +118,16 @@ bool exchange__read_head(struct exchange *x, const char *method)
 		MHD_get_connection_values(x->connection, MHD_HEADER_KIND, take_header, &h);
 	fault = fault_of(&h);
 	if (!fault && http_request__set_target(&x->request, x->target) < 0)
-		fault = "the target is no path with well-formed %-escapes and at most 256 parameters";
+		fault = "the target is no path with well-formed %-escapes and at most 256 "
+			"parameters";
 	if (fault) {
 		http_response__problem(&x->response, 400, "the request is malformed: %s", fault);
 		x->close = true;
 		return false;
 	}
 	if (!read_method(&x->request, method)) {
-		http_response__problem(&x->response, 501, "the method is none of GET, HEAD, POST, PUT, DELETE, OPTIONS");
+		http_response__problem(&x->response,
+				       501, "the method is none of GET, HEAD, POST, PUT, DELETE, OPTIONS");
 		x->close = true;
 		return false;
 	}
@@ -136,7 +139,8 @@ static void add_headers(struct MHD_Response *r, struct buf *lines)
 {
 	char *at = (char *)lines->data, *save = NULL;
 
-	for (char *line = at ? strtok_r(at, "\r\n", &save) : NULL; line; line = strtok_r(NULL, "\r\n", &save)) {
+	for (char *line = at ? strtok_r(at, "\r\n", &save) : NULL; line;
+	     line = strtok_r(NULL, "\r\n", &save)) {
 		char *colon = strchr(line, ':');
 
 		if (!colon)
@@ -158,14 +162,16 @@ enum MHD_Result exchange__send(struct exchange *x)
 		http_response__problem(&x->response, 503, "out of memory for the answer; try again later");
 	}
 	data = buf__take(&x->response.body, &n);
-	r = MHD_create_response_from_buffer(n, data, data ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
+	r = MHD_create_response_from_buffer(n, data,
+					    data ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
 	if (!r) {
 		free(data);
 		return MHD_NO;
 	}
 	add_headers(r, &x->response.headers);
 	MHD_add_response_header(r, "Content-Type",
-				x->response.content_type[0] ? x->response.content_type : "application/json");
+				x->response.content_type[0] ? x->response.content_type
+							    : "application/json");
 	MHD_add_response_header(r, "X-Content-Type-Options", "nosniff");
 	if (!MHD_get_response_header(r, "Cache-Control"))
 		MHD_add_response_header(r, "Cache-Control", "no-store");

@@ -28,7 +28,8 @@ struct exchange {
 };
 
 /* The target is copied. NULL when memory ran out. */
-struct exchange *exchange__new(struct MHD_Connection *connection, const char *target, size_t max_body_bytes);
+struct exchange *exchange__new(struct MHD_Connection *connection, const char *target,
+			       size_t max_body_bytes);
 void exchange__free(struct exchange *x);
 
 /* Reads method, target and headers; false when the request is malformed: the response then says how, and `close` is set. */

@@ -87,7 +87,8 @@ static int add_param(struct http_request *r, struct http_field *params, struct d
 	struct http_field *f = &params[r->n_params];
 
 	f->name = http__decode(r->arena, (struct dcm_str){ part.p, name_n }, true);
-	f->value = eq ? http__decode(r->arena, (struct dcm_str){ eq + 1, part.n - name_n - 1 }, true) : STR("");
+	f->value = eq ? http__decode(r->arena, (struct dcm_str){ eq + 1, part.n - name_n - 1 }, true)
+		      : STR("");
 	if (!f->name.p || !f->value.p)
 		return -EINVAL;
 	r->n_params++;
@@ -181,8 +182,8 @@ void http_response__problem(struct http_response *r, int status, const char *fmt
 	r->status = status;
 	snprintf(r->content_type, sizeof(r->content_type), "application/problem+json");
 	buf__fini(&r->body);
-	buf__printf(&r->body, "{\"type\":\"about:blank\",\"title\":\"%s\",\"status\":%d,\"detail\":", reason_of(status),
-		    status);
+	buf__printf(&r->body, "{\"type\":\"about:blank\",\"title\":\"%s\",\"status\":%d,\"detail\":",
+		    reason_of(status), status);
 	buf__json(&r->body, str__of(detail));
 	buf__text(&r->body, "}\n");
 }

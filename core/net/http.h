@@ -27,7 +27,7 @@ struct http_field {
 
 struct http_request {
 	enum http_method method;
-	struct dcm_str path;		 /* as sent, still percent-encoded; starts with '/', no query */
+	struct dcm_str path; /* as sent, still percent-encoded; starts with '/', no query */
 	const struct http_field *params; /* [n_params] of the query string, decoded, in order */
 	uint32_t n_params;
 	const struct http_field *headers; /* [n_headers]; names in lower case */
@@ -55,7 +55,7 @@ struct http_response {
 	int status; /* 200 unless set */
 	struct buf body;
 	char content_type[96]; /* "application/json" unless set */
-	struct buf headers;    /* further ones, "Name: value\r\n" each; made by http_response__header() */
+	struct buf headers; /* further ones, "Name: value\r\n" each; made by http_response__header() */
 };
 
 void http_response__fini(struct http_response *r);
@@ -80,7 +80,7 @@ struct http_route {
 	enum http_role role;	 /* least role that may call it */
 	http_handler handler;
 	void *ctx;
-	bool quick;	 /* answers at once and never blocks: runs ahead of the queue of slow questions */
+	bool quick; /* answers at once and never blocks: runs ahead of the queue of slow questions */
 	const char *doc; /* one line */
 };
 
@@ -94,7 +94,8 @@ int http_routes__add(struct http_routes *r, const struct http_route *route);
  * Finds the route, checks the role, calls the handler. 404 for unknown paths, 405 with Allow for a wrong method, 401
  * or 403 for a missing role: always as a problem. Any thread.
  */
-void http_routes__dispatch(const struct http_routes *r, struct http_request *req, struct http_response *resp);
+void http_routes__dispatch(const struct http_routes *r, struct http_request *req,
+			   struct http_response *resp);
 
 /* True when dispatching will run a `quick` handler, or none (an error answer). */
 bool http_routes__is_quick(const struct http_routes *r, enum http_method method, struct dcm_str path);

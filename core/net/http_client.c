@@ -38,17 +38,20 @@ static int explain(CURLcode code, const struct http_call *call, const char *deta
 		detail = curl_easy_strerror(code);
 	switch (code) {
 	case CURLE_COULDNT_CONNECT:
-		return error__set(err, -ECONNREFUSED, "%s: cannot connect: %s; is decima running there?", call->url, detail);
+		return error__set(err, -ECONNREFUSED, "%s: cannot connect: %s; is decima running there?",
+				  call->url, detail);
 	case CURLE_OPERATION_TIMEDOUT:
 		return error__set(err, -ETIMEDOUT, "%s: no answer in time: %s", call->url, detail);
 	case CURLE_URL_MALFORMAT:
 	case CURLE_UNSUPPORTED_PROTOCOL:
-		return error__set(err, -EINVAL, "%s: not a URL this can ask; write http://HOST:PORT or unix:/PATH", call->url);
+		return error__set(err, -EINVAL, "%s: not a URL this can ask; write http://HOST:PORT or unix:/PATH",
+				  call->url);
 	case CURLE_COULDNT_RESOLVE_HOST:
 		return error__set(err, -ENOENT, "%s: %s", call->url, detail);
 	case CURLE_WRITE_ERROR:
-		return error__set(err, -EFBIG, "%s: the answer is larger than %zu bytes; narrow the question", call->url,
-				  call->max_bytes);
+		return error__set(err, -EFBIG,
+				  "%s: the answer is larger than %zu bytes; narrow the question",
+				  call->url, call->max_bytes);
 	default:
 		return error__set(err, -EIO, "%s: %s", call->url, detail);
 	}
@@ -78,7 +81,8 @@ static void set_method(CURL *curl, const struct http_call *call)
 	}
 }
 
-static int perform(CURL *curl, const struct http_call *call, struct http_response *ret, struct dcm_error *err)
+static int perform(CURL *curl, const struct http_call *call, struct http_response *ret,
+		   struct dcm_error *err)
 {
 	char detail[CURL_ERROR_SIZE] = "", *type = NULL;
 	struct curl_slist *headers = NULL;
@@ -126,7 +130,8 @@ int http_client__call(const struct http_call *call, struct http_response *ret, s
 	if (strncmp(call->url, "unix:", 5) == 0) {
 		r = split_unix(call->url, &socket, &http);
 		if (r < 0)
-			error__set(err, r, "%s: not a URL this can ask; write unix:/PATH/TO/SOCKET", call->url);
+			error__set(err, r, "%s: not a URL this can ask; write unix:/PATH/TO/SOCKET",
+				   call->url);
 		else
 			curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, (const char *)socket.data);
 	} else {

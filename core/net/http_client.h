@@ -12,12 +12,12 @@
 
 struct http_call {
 	enum http_method method;
-	const char *url;	 /* http://HOST:PORT/PATH?QUERY, or unix:/PATH/TO/SOCKET:/PATH?QUERY */
-	const char *bearer;	 /* token, or NULL */
-	const char *body;	 /* [n_body] */
+	const char *url;    /* http://HOST:PORT/PATH?QUERY, or unix:/PATH/TO/SOCKET:/PATH?QUERY */
+	const char *bearer; /* token, or NULL */
+	const char *body;   /* [n_body] */
 	size_t n_body;
-	int64_t timeout_ns;	 /* of the whole call */
-	size_t max_bytes;	 /* of the answer */
+	int64_t timeout_ns; /* of the whole call */
+	size_t max_bytes;   /* of the answer */
 };
 
 /* 0 when there was an answer of any status. Blocks; any thread. Errors name the URL and the remedy. */

@@ -38,7 +38,8 @@ void http_routes__free(struct http_routes *r)
 int http_routes__add(struct http_routes *r, const struct http_route *route)
 {
 	for (size_t i = 0; i < r->rows.n; i++)
-		if (r->rows.v[i].method == route->method && strcmp(r->rows.v[i].pattern, route->pattern) == 0)
+		if (r->rows.v[i].method == route->method &&
+		    strcmp(r->rows.v[i].pattern, route->pattern) == 0)
 			return -EEXIST;
 	return vec__push(&r->rows, *route) ? 0 : -ENOMEM;
 }
@@ -88,8 +89,9 @@ static bool answers(const struct http_route *row, enum http_method method)
 }
 
 /* The row for method and path; NULL, and whether the path alone fits some row. */
-static const struct http_route *find(const struct http_routes *r, enum http_method method, struct dcm_str path,
-				     struct http_field *params, uint32_t *ret_n, bool *ret_path_known)
+static const struct http_route *find(const struct http_routes *r, enum http_method method,
+				     struct dcm_str path, struct http_field *params,
+				     uint32_t *ret_n, bool *ret_path_known)
 {
 	*ret_path_known = false;
 	for (size_t i = 0; i < r->rows.n; i++) {
@@ -112,7 +114,8 @@ bool http_routes__is_quick(const struct http_routes *r, enum http_method method,
 	return !row || row->quick;
 }
 
-static void refuse_method(const struct http_routes *r, struct http_request *req, struct http_response *resp)
+static void refuse_method(const struct http_routes *r, struct http_request *req,
+			  struct http_response *resp)
 {
 	struct http_field params[MAX_PATH_PARAMS];
 	struct buf allow = { 0 };
@@ -120,41 +123,49 @@ static void refuse_method(const struct http_routes *r, struct http_request *req,
 
 	for (size_t i = 0; i < r->rows.n; i++)
 		if (fits(r->rows.v[i].pattern, req->path, params, &n))
-			buf__printf(&allow, "%s%s", allow.n ? ", " : "", method_names[r->rows.v[i].method]);
+			buf__printf(&allow, "%s%s", allow.n ? ", " : "",
+				    method_names[r->rows.v[i].method]);
 	http_response__header(resp, "Allow", "%s", allow.n ? (const char *)allow.data : "");
-	http_response__problem(resp, 405, "%.*s does not answer %s; it answers %s", STR_ARG(req->path),
-			       method_names[req->method], allow.n ? (const char *)allow.data : "nothing");
+	http_response__problem(resp, 405, "%.*s does not answer %s; it answers %s",
+			       STR_ARG(req->path), method_names[req->method],
+			       allow.n ? (const char *)allow.data : "nothing");
 	buf__fini(&allow);
 }
 
-static void refuse_role(const struct http_route *row, const struct http_request *req, struct http_response *resp)
+static void refuse_role(const struct http_route *row, const struct http_request *req,
+			struct http_response *resp)
 {
 	static const char *const roles[] = { "none", "read", "write", "admin" };
 
 	if (req->role == HTTP_ROLE_NONE) {
 		http_response__header(resp, "WWW-Authenticate", "Bearer");
-		http_response__problem(resp, 401, "%.*s needs a token with the role %s: send Authorization: Bearer TOKEN",
-				       STR_ARG(req->path), roles[row->role]);
+		http_response__problem(
+			resp, 401, "%.*s needs a token with the role %s: send Authorization: Bearer TOKEN",
+			STR_ARG(req->path), roles[row->role]);
 	} else {
 		http_response__problem(resp, 403,
-				       "%.*s needs the role %s and the caller has %s; use a token of that role (server.tokens), or "
+				       "%.*s needs the role %s and the caller has %s; use a token "
+				       "of that role (server.tokens), or "
 				       "the unix socket as root or the daemon's user",
 				       STR_ARG(req->path), roles[row->role], roles[req->role]);
 	}
 }
 
-void http_routes__dispatch(const struct http_routes *r, struct http_request *req, struct http_response *resp)
+void http_routes__dispatch(const struct http_routes *r, struct http_request *req,
+			   struct http_response *resp)
 {
 	struct http_field params[MAX_PATH_PARAMS];
 	bool path_known;
-	const struct http_route *row = find(r, req->method, req->path, params, &req->n_path_params, &path_known);
+	const struct http_route *row = find(r, req->method, req->path, params, &req->n_path_params,
+					    &path_known);
 
 	if (!row && path_known) {
 		refuse_method(r, req, resp);
 		return;
 	}
 	if (!row) {
-		http_response__problem(resp, 404, "there is nothing at %.*s; /api/v1 lists what there is", STR_ARG(req->path));
+		http_response__problem(resp, 404, "there is nothing at %.*s; /api/v1 lists what there is",
+				       STR_ARG(req->path));
 		return;
 	}
 	if (req->role < row->role) {
@@ -175,6 +186,7 @@ void http_routes__dispatch(const struct http_routes *r, struct http_request *req
 	if (resp->body.error) {
 		int error = resp->body.error;
 
-		http_response__problem(resp, http__status_of(error), "the answer did not fit into memory; narrow the question");
+		http_response__problem(resp, http__status_of(error),
+				       "the answer did not fit into memory; narrow the question");
 	}
 }

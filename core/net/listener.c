@@ -32,12 +32,12 @@
 #include "core/net/exchange.h"
 
 #define SECOND INT64_C(1000000000)
-#define MIB ((size_t)1 << 20)
+#define MIB    ((size_t)1 << 20)
 
 enum { MAX_ADDRESSES = 16, TICK_MS = 200, BACKLOG = 256 };
 
 /* A slow reader gets a minute and 16 KiB/s for its answer. */
-#define ANSWER_BASE_NS (60 * SECOND)
+#define ANSWER_BASE_NS	   (60 * SECOND)
 #define ANSWER_BYTES_PER_S 16384
 
 enum phase { PHASE_HEAD, PHASE_BODY, PHASE_WORK, PHASE_ANSWER };
@@ -96,8 +96,8 @@ static int bind_unix(struct listener *l, const char *address, const char *path, 
 	int fd, r;
 
 	if (strlen(path) >= sizeof(sun.sun_path))
-		return error__set(err, -EINVAL, "server.listen: %s: a socket's path has at most %zu bytes", address,
-				  sizeof(sun.sun_path) - 1);
+		return error__set(err, -EINVAL, "server.listen: %s: a socket's path has at most %zu bytes",
+				  address, sizeof(sun.sun_path) - 1);
 	memcpy(sun.sun_path, path, strlen(path));
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
@@ -106,8 +106,11 @@ static int bind_unix(struct listener *l, const char *address, const char *path, 
 	if (lstat(path, &st) == 0 && S_ISSOCK(st.st_mode)) {
 		if (connect(fd, (struct sockaddr *)&sun, sizeof(sun)) == 0 || errno != ECONNREFUSED) {
 			fd__close(fd);
-			return error__set(err, -EADDRINUSE, "server.listen: %s: another process listens there; stop it, or "
-					  "choose another path", address);
+			return error__set(
+				err, -EADDRINUSE,
+				"server.listen: %s: another process listens there; stop it, or "
+				"choose another path",
+				address);
 		}
 		unlink(path);
 		fd__close(fd);
@@ -115,7 +118,8 @@ static int bind_unix(struct listener *l, const char *address, const char *path, 
 		if (fd < 0)
 			return error__sys(err, -errno, "server.listen: %s", address);
 	}
-	if (bind(fd, (struct sockaddr *)&sun, sizeof(sun)) < 0 || chmod(path, 0666) < 0 || listen(fd, BACKLOG) < 0) {
+	if (bind(fd, (struct sockaddr *)&sun, sizeof(sun)) < 0 || chmod(path, 0666) < 0 ||
+	    listen(fd, BACKLOG) < 0) {
 		r = -errno;
 		fd__close(fd);
 		return error__sys(err, r, "server.listen: %s", address);
@@ -126,7 +130,8 @@ static int bind_unix(struct listener *l, const char *address, const char *path, 
 	return 0;
 }
 
-static int bind_tcp(struct listener *l, const char *address, const struct addrinfo *ai, struct dcm_error *err)
+static int bind_tcp(struct listener *l, const char *address, const struct addrinfo *ai,
+		    struct dcm_error *err)
 {
 	int fd = socket(ai->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), one = 1, r;
 
@@ -142,8 +147,11 @@ static int bind_tcp(struct listener *l, const char *address, const struct addrin
 	r = -errno;
 	fd__close(fd);
 	if (r == -EADDRINUSE)
-		return error__set(err, r, "server.listen: %s: the port is in use by another program; stop it, or choose another "
-				  "with --listen", address);
+		return error__set(err, r,
+				  "server.listen: %s: the port is in use by another program; stop "
+				  "it, or choose another "
+				  "with --listen",
+				  address);
 	if (r == -EACCES)
 		return error__set(err, r, "server.listen: %s: ports below 1024 need CAP_NET_BIND_SERVICE; choose a higher one",
 				  address);
@@ -153,7 +161,8 @@ static int bind_tcp(struct listener *l, const char *address, const struct addrin
 /* "HOST:PORT", "[V6]:PORT", ":PORT" (every address of the machine). */
 static int bind_name(struct listener *l, const char *address, struct dcm_error *err)
 {
-	const struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM,
+	const struct addrinfo hints = { .ai_family = AF_UNSPEC,
+					.ai_socktype = SOCK_STREAM,
 					.ai_flags = AI_PASSIVE | AI_NUMERICSERV };
 	const char *colon = strrchr(address, ':');
 	struct addrinfo *list = NULL;
@@ -164,7 +173,8 @@ static int bind_name(struct listener *l, const char *address, struct dcm_error *
 
 	n = colon ? (size_t)(colon - address) : 0;
 	/* getaddrinfo() takes 99999 for 34463. */
-	if (!colon || n >= sizeof(host) || units__parse_int(str__of(colon + 1), "", &port) < 0 || port < 0 || port > 65535)
+	if (!colon || n >= sizeof(host) || units__parse_int(str__of(colon + 1), "", &port) < 0 ||
+	    port < 0 || port > 65535)
 		return error__set(err, -EINVAL, "server.listen: \"%s\" is no address; write HOST:PORT, [IPV6]:PORT or unix:/PATH",
 				  address);
 	memcpy(host, address, n);
@@ -179,7 +189,8 @@ static int bind_name(struct listener *l, const char *address, struct dcm_error *
 	r = 0;
 	for (struct addrinfo *ai = list; ai && r == 0; ai = ai->ai_next) {
 		if (l->n_sockets == MAX_ADDRESSES)
-			r = error__set(err, -E2BIG, "server.listen: more than %d addresses", MAX_ADDRESSES);
+			r = error__set(err, -E2BIG, "server.listen: more than %d addresses",
+				       MAX_ADDRESSES);
 		else
 			r = bind_tcp(l, address, ai, err);
 	}
@@ -194,7 +205,8 @@ static int bind_all(struct listener *l, struct dcm_error *err)
 		int r;
 
 		if (l->n_sockets == MAX_ADDRESSES)
-			return error__set(err, -E2BIG, "server.listen: more than %d addresses", MAX_ADDRESSES);
+			return error__set(err, -E2BIG, "server.listen: more than %d addresses",
+					  MAX_ADDRESSES);
 		r = strncmp(a, "unix:", 5) == 0 ? bind_unix(l, a, a + 5, err) : bind_name(l, a, err);
 		if (r < 0)
 			return r;
@@ -220,7 +232,8 @@ uint16_t listener__port(const struct listener *l, uint32_t i)
  * Connections (event thread; the list is shared with the tick)
  */
 
-static void enter(struct listener *l, struct conn *c, enum phase phase, int64_t timeout_ns, struct exchange *x)
+static void enter(struct listener *l, struct conn *c, enum phase phase, int64_t timeout_ns,
+		  struct exchange *x)
 {
 	pthread_mutex_lock(&l->lock);
 	c->phase = phase;
@@ -382,7 +395,8 @@ static enum MHD_Result answer(struct listener *l, struct exchange *x, struct con
 static enum MHD_Result on_head(struct listener *l, struct exchange *x, struct conn *c, const char *method)
 {
 	enter(l, c, PHASE_BODY, l->o.body_timeout_ns, NULL);
-	if (!exchange__read_head(x, method) || !access__check(l->o.rules, &c->peer, &x->request, &x->response)) {
+	if (!exchange__read_head(x, method) ||
+	    !access__check(l->o.rules, &c->peer, &x->request, &x->response)) {
 		/* Answering before the body was read makes libmicrohttpd close the connection. */
 		x->answered = true;
 		x->close = true;
@@ -396,7 +410,8 @@ static enum MHD_Result on_complete(struct listener *l, struct exchange *x, struc
 	x->budget.deadline_mono_ns = now_ns() + l->o.request_timeout_ns;
 	x->budget.max_bytes = l->o.request_max_bytes;
 	if (x->body.error == -EFBIG) {
-		http_response__problem(&x->response, 413, "the body is larger than %zu bytes", l->o.max_body_bytes);
+		http_response__problem(&x->response, 413, "the body is larger than %zu bytes",
+				       l->o.max_body_bytes);
 	} else if (x->body.error) {
 		http_response__problem(&x->response, 503, "out of memory for the body; try again later");
 	} else if (http_routes__is_quick(l->routes, x->request.method, x->request.path)) {
@@ -405,14 +420,17 @@ static enum MHD_Result on_complete(struct listener *l, struct exchange *x, struc
 		return MHD_YES;
 	} else {
 		http_response__header(&x->response, "Retry-After", "1");
-		http_response__problem(&x->response, 503, "%u questions wait already; try again in a second", l->o.max_waiting);
+		http_response__problem(&x->response, 503,
+				       "%u questions wait already; try again in a second",
+				       l->o.max_waiting);
 	}
 	x->answered = true;
 	return answer(l, x, c);
 }
 
-static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, const char *url, const char *method,
-				  const char *version, const char *upload, size_t *upload_n, void **request_ctx)
+static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, const char *url,
+				  const char *method, const char *version, const char *upload,
+				  size_t *upload_n, void **request_ctx)
 {
 	struct listener *l = ctx;
 	struct exchange *x = *request_ctx;
@@ -554,16 +572,20 @@ static void set_defaults(struct listener_options *o)
 
 static void count(struct listener *l, struct stats *stats)
 {
-	l->n_requests = stats__counter(stats, "decima_http_requests_total", "Requests that reached a handler.", STATS_NO_LABELS);
-	l->n_refused = stats__counter(stats, "decima_http_refused_total", "Requests and connections answered with an error or closed.",
+	l->n_requests = stats__counter(stats, "decima_http_requests_total",
+				       "Requests that reached a handler.", STATS_NO_LABELS);
+	l->n_refused = stats__counter(stats, "decima_http_refused_total",
+				      "Requests and connections answered with an error or closed.",
 				      STATS_NO_LABELS);
-	l->n_timeouts = stats__counter(stats, "decima_http_timeouts_total", "Connections closed because they were too slow.",
+	l->n_timeouts = stats__counter(stats, "decima_http_timeouts_total",
+				       "Connections closed because they were too slow.",
 				       STATS_NO_LABELS);
 	l->n_conns = stats__gauge(stats, "decima_http_connections", "Open connections.", STATS_NO_LABELS);
 }
 
-int listener__new(const struct listener_options *o, const struct http_routes *routes, const struct log *log,
-		  struct stats *stats, struct listener **ret, struct dcm_error *err)
+int listener__new(const struct listener_options *o, const struct http_routes *routes,
+		  const struct log *log, struct stats *stats, struct listener **ret,
+		  struct dcm_error *err)
 {
 	struct listener *l = NEW(struct listener);
 	pthread_condattr_t monotonic;
@@ -618,16 +640,18 @@ static int start_threads(struct listener *l, struct dcm_error *err)
 int listener__start(struct listener *l, struct dcm_error *err)
 {
 	/* The logger comes first: it must be in place before the other options are looked at. */
-	l->mhd = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ITC |
-					  MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG,
-				  0, NULL, NULL, on_request, l, MHD_OPTION_EXTERNAL_LOGGER, log_from_mhd, l,
-				  MHD_OPTION_CONNECTION_LIMIT, (unsigned)l->o.max_connections,
-				  MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)65536, MHD_OPTION_STRICT_FOR_CLIENT, 1,
-				  MHD_OPTION_NOTIFY_CONNECTION, on_connection, l, MHD_OPTION_NOTIFY_COMPLETED, on_done, l,
-				  MHD_OPTION_URI_LOG_CALLBACK, on_request_line, l, MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes,
-				  NULL, MHD_OPTION_END);
+	l->mhd = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_NO_LISTEN_SOCKET |
+					  MHD_USE_ITC | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG,
+				  0, NULL, NULL, on_request, l, MHD_OPTION_EXTERNAL_LOGGER, log_from_mhd,
+				  l, MHD_OPTION_CONNECTION_LIMIT, (unsigned)l->o.max_connections,
+				  MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)65536,
+				  MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_CONNECTION,
+				  on_connection, l, MHD_OPTION_NOTIFY_COMPLETED, on_done, l,
+				  MHD_OPTION_URI_LOG_CALLBACK, on_request_line, l,
+				  MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL, MHD_OPTION_END);
 	if (!l->mhd)
-		return error__set(err, -EIO, "server: libmicrohttpd does not start; are descriptors or threads used up?");
+		return error__set(
+			err, -EIO, "server: libmicrohttpd does not start; are descriptors or threads used up?");
 	return start_threads(l, err);
 }
 

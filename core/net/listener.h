@@ -25,20 +25,21 @@ struct listener_options {
 	const struct access_rules *rules; /* outlive the listener, with everything they point to */
 	uint32_t max_connections;	  /* 0: 512 */
 	uint32_t n_workers;		  /* 0: 4 */
-	uint32_t max_waiting;		  /* requests that wait for a worker; beyond it 503. 0: 64 */
-	size_t max_body_bytes;		  /* 0: 64 MiB */
-	int64_t header_timeout_ns;	  /* 0: 10 s, from the connection's or last answer's end (idle: 60 s more) */
-	int64_t body_timeout_ns;	  /* 0: 30 s */
-	int64_t request_timeout_ns;	  /* deadline of a handler's budget. 0: 60 s */
-	uint64_t request_max_bytes;	  /* memory of a handler's budget. 0: 1 GiB */
+	uint32_t max_waiting;  /* requests that wait for a worker; beyond it 503. 0: 64 */
+	size_t max_body_bytes; /* 0: 64 MiB */
+	int64_t header_timeout_ns; /* 0: 10 s, from the connection's or last answer's end (idle: 60 s more) */
+	int64_t body_timeout_ns;    /* 0: 30 s */
+	int64_t request_timeout_ns; /* deadline of a handler's budget. 0: 60 s */
+	uint64_t request_max_bytes; /* memory of a handler's budget. 0: 1 GiB */
 };
 
 /*
  * Binds the addresses (nothing is accepted yet). Errors name the address and what holds it. `routes` must outlive the
  * listener and not change.
  */
-int listener__new(const struct listener_options *o, const struct http_routes *routes, const struct log *log,
-		  struct stats *stats, struct listener **ret, struct dcm_error *err);
+int listener__new(const struct listener_options *o, const struct http_routes *routes,
+		  const struct log *log, struct stats *stats, struct listener **ret,
+		  struct dcm_error *err);
 int listener__start(struct listener *l, struct dcm_error *err);
 
 /* Stops accepting, lets running requests end until the deadline, then closes. */

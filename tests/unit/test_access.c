@@ -11,8 +11,9 @@
 
 static const struct access_token tokens[] = { { "reader", HTTP_ROLE_READ }, { "boss", HTTP_ROLE_ADMIN } };
 static const char *const hosts[] = { "profiles.example" };
-static const struct access_rules local = { .tokens = tokens, .n_tokens = 2, .hosts = hosts, .n_hosts = 1,
-					   .anonymous = HTTP_ROLE_WRITE };
+static const struct access_rules local = {
+	.tokens = tokens, .n_tokens = 2, .hosts = hosts, .n_hosts = 1, .anonymous = HTTP_ROLE_WRITE
+};
 static const struct access_rules remote = { .tokens = tokens, .n_tokens = 2, .anonymous = HTTP_ROLE_NONE };
 
 struct ask {
@@ -31,7 +32,8 @@ static int check(const struct access_rules *rules, const struct access_peer *pee
 	if (a.host)
 		h[req.n_headers++] = (struct http_field){ STR("host"), str__of(a.host) };
 	if (a.authorization)
-		h[req.n_headers++] = (struct http_field){ STR("authorization"), str__of(a.authorization) };
+		h[req.n_headers++] = (struct http_field){ STR("authorization"),
+							  str__of(a.authorization) };
 	if (a.origin)
 		h[req.n_headers++] = (struct http_field){ STR("origin"), str__of(a.origin) };
 	result = access__check(rules, peer, &req, &resp) ? -(int)req.role : resp.status;
@@ -44,19 +46,32 @@ static const struct access_peer tcp;
 static void test_tokens(void **state)
 {
 	(void)state;
-	assert_int_equal(check(&remote, &tcp, (struct ask){ .host = "a.b", .authorization = "Bearer reader" }), -HTTP_ROLE_READ);
-	assert_int_equal(check(&remote, &tcp, (struct ask){ .host = "a.b", .authorization = "bearer boss" }), -HTTP_ROLE_ADMIN);
-	assert_int_equal(check(&remote, &tcp, (struct ask){ .host = "a.b", .authorization = "Bearer bos" }), 401);
-	assert_int_equal(check(&remote, &tcp, (struct ask){ .host = "a.b", .authorization = "Bearer bossbossboss" }), 401);
-	assert_int_equal(check(&remote, &tcp, (struct ask){ .host = "a.b", .authorization = "Bearer " }), 401);
-	assert_int_equal(check(&remote, &tcp, (struct ask){ .host = "127.0.0.1", .authorization = "Basic x" }), 401);
+	assert_int_equal(check(&remote, &tcp,
+			       (struct ask){ .host = "a.b", .authorization = "Bearer reader" }),
+			 -HTTP_ROLE_READ);
+	assert_int_equal(
+		check(&remote, &tcp, (struct ask){ .host = "a.b", .authorization = "bearer boss" }),
+		-HTTP_ROLE_ADMIN);
+	assert_int_equal(
+		check(&remote, &tcp, (struct ask){ .host = "a.b", .authorization = "Bearer bos" }), 401);
+	assert_int_equal(check(&remote, &tcp,
+			       (struct ask){ .host = "a.b", .authorization = "Bearer bossbossboss" }),
+			 401);
+	assert_int_equal(
+		check(&remote, &tcp, (struct ask){ .host = "a.b", .authorization = "Bearer " }), 401);
+	assert_int_equal(check(&remote, &tcp,
+			       (struct ask){ .host = "127.0.0.1", .authorization = "Basic x" }),
+			 401);
 	assert_int_equal(check(&remote, &tcp, (struct ask){ .host = "127.0.0.1" }), -HTTP_ROLE_NONE);
 }
 
 static void test_hosts(void **state)
 {
-	static const char *const good[] = { "127.0.0.1:7070", "localhost", "LOCALHOST:1", "[::1]:7070", "10.1.2.3", "profiles.example:80" };
-	static const char *const bad[] = { "evil.example", "localhost.evil", "127.0.0.1.evil", "", "profiles.example.evil", "[zz]" };
+	static const char *const good[] = { "127.0.0.1:7070", "localhost", "LOCALHOST:1",
+					    "[::1]:7070",     "10.1.2.3",  "profiles.example:80" };
+	static const char *const bad[] = { "evil.example",	    "localhost.evil",
+					   "127.0.0.1.evil",	    "",
+					   "profiles.example.evil", "[zz]" };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++)
@@ -84,7 +99,8 @@ static void test_cross_site(void **state)
 
 static void test_unix(void **state)
 {
-	const struct access_peer root = { .is_unix = true, .uid = 0 }, me = { .is_unix = true, .uid = geteuid() };
+	const struct access_peer root = { .is_unix = true, .uid = 0 },
+				 me = { .is_unix = true, .uid = geteuid() };
 	const struct access_peer other = { .is_unix = true, .uid = 4242 };
 
 	(void)state;
@@ -109,8 +125,9 @@ static void test_loopback(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_tokens), cmocka_unit_test(test_hosts),	cmocka_unit_test(test_cross_site),
-		cmocka_unit_test(test_unix),   cmocka_unit_test(test_loopback),
+		cmocka_unit_test(test_tokens),	   cmocka_unit_test(test_hosts),
+		cmocka_unit_test(test_cross_site), cmocka_unit_test(test_unix),
+		cmocka_unit_test(test_loopback),
 	};
 
 	return cmocka_run_group_tests_name("access", tests, NULL, NULL);

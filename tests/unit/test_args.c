@@ -115,8 +115,10 @@ static void test_operands(void **state)
 
 static void test_wrong_usage(void **state)
 {
-	static const char *const lines[] = { "run --fil x",  "run --file", "run -q",	      "run --flag=1", "run -xf",
-					     "run operand",  "query top",  "query top a b", "run --color blue", "run -f a -f b" };
+	static const char *const lines[] = { "run --fil x",  "run --file",    "run -q",
+					     "run --flag=1", "run -xf",	      "run operand",
+					     "query top",    "query top a b", "run --color blue",
+					     "run -f a -f b" };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
@@ -137,8 +139,9 @@ static void test_help(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_verbs),	    cmocka_unit_test(test_values), cmocka_unit_test(test_operands),
-		cmocka_unit_test(test_wrong_usage), cmocka_unit_test(test_help),
+		cmocka_unit_test(test_verbs),	 cmocka_unit_test(test_values),
+		cmocka_unit_test(test_operands), cmocka_unit_test(test_wrong_usage),
+		cmocka_unit_test(test_help),
 	};
 
 	return cmocka_run_group_tests_name("args", tests, NULL, NULL);

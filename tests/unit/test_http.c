@@ -108,8 +108,8 @@ static struct http_routes *make_routes(void)
 	return r;
 }
 
-static int status_of(const struct http_routes *r, enum http_method method, const char *target, enum http_role role,
-		     const char *want_body)
+static int status_of(const struct http_routes *r, enum http_method method, const char *target,
+		     enum http_role role, const char *want_body)
 {
 	struct arena a = { 0 };
 	struct http_request req = { .arena = &a, .method = method, .role = role };
@@ -168,9 +168,9 @@ static void test_problem_is_json(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_decode),	       cmocka_unit_test(test_decode_round_trip),
-		cmocka_unit_test(test_target),	       cmocka_unit_test(test_too_many_params),
-		cmocka_unit_test(test_routes),	       cmocka_unit_test(test_problem_is_json),
+		cmocka_unit_test(test_decode), cmocka_unit_test(test_decode_round_trip),
+		cmocka_unit_test(test_target), cmocka_unit_test(test_too_many_params),
+		cmocka_unit_test(test_routes), cmocka_unit_test(test_problem_is_json),
 	};
 
 	return cmocka_run_group_tests_name("http", tests, NULL, NULL);

@@ -73,10 +73,16 @@ static int set_up(void **state)
 	routes = http_routes__new();
 	for (size_t i = 0; i < 4; i++)
 		assert_int_equal(http_routes__add(routes, &rows[i]), 0);
-	assert_int_equal(listener__new(&(struct listener_options){ .addresses = addresses, .n_addresses = 2, .rules = &rules,
-								   .n_workers = 2, .max_waiting = 2, .max_body_bytes = 1000,
-								   .header_timeout_ns = 500000000, .body_timeout_ns = 500000000 },
-				       routes, &quiet, NULL, &listener, &err), 0);
+	assert_int_equal(listener__new(&(struct listener_options){ .addresses = addresses,
+								   .n_addresses = 2,
+								   .rules = &rules,
+								   .n_workers = 2,
+								   .max_waiting = 2,
+								   .max_body_bytes = 1000,
+								   .header_timeout_ns = 500000000,
+								   .body_timeout_ns = 500000000 },
+				       routes, &quiet, NULL, &listener, &err),
+			 0);
 	assert_int_equal(listener__start(listener, &err), 0);
 	port = listener__port(listener, 0);
 	snprintf(url, sizeof(url), "http://127.0.0.1:%u", port);
@@ -93,7 +99,9 @@ static int tear_down(void **state)
 
 static int connect_to(void)
 {
-	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in sin = { .sin_family = AF_INET,
+				   .sin_port = htons(port),
+				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	assert_int_equal(connect(fd, (struct sockaddr *)&sin, sizeof(sin)), 0);
@@ -146,10 +154,14 @@ static int call(const char *path, enum http_method method, const char *body, cha
 	int status;
 
 	snprintf(full, sizeof(full), "%s%s", url, path);
-	assert_int_equal(http_client__call(&(struct http_call){ .url = full, .method = method, .body = body,
+	assert_int_equal(http_client__call(&(struct http_call){ .url = full,
+								.method = method,
+								.body = body,
 								.n_body = body ? strlen(body) : 0,
-								.timeout_ns = INT64_C(20000000000), .max_bytes = 1 << 20 },
-					   &r, &err), 0);
+								.timeout_ns = INT64_C(20000000000),
+								.max_bytes = 1 << 20 },
+					   &r, &err),
+			 0);
 	status = r.status;
 	if (answer)
 		snprintf(answer, cap, "%.*s", (int)r.body.n, r.body.n ? (const char *)r.body.data : "");
@@ -178,8 +190,11 @@ static void test_unix_is_admin(void **state)
 
 	(void)state;
 	snprintf(full, sizeof(full), "unix:%s:/echo", socket_path);
-	assert_int_equal(http_client__call(&(struct http_call){ .url = full, .timeout_ns = INT64_C(5000000000), .max_bytes = 4096 },
-					   &r, &err), 0);
+	assert_int_equal(http_client__call(&(struct http_call){ .url = full,
+								.timeout_ns = INT64_C(5000000000),
+								.max_bytes = 4096 },
+					   &r, &err),
+			 0);
 	assert_string_equal((const char *)r.body.data, "0:3");
 	http_response__fini(&r);
 }
@@ -187,9 +202,12 @@ static void test_unix_is_admin(void **state)
 static void test_malformed(void **state)
 {
 	(void)state;
-	assert_int_equal(raw("POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+	assert_int_equal(raw("POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: "
+			     "3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
 			 400);
-	assert_int_equal(raw("POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\nContent-Length: 3\r\n\r\nabc"), 400);
+	assert_int_equal(raw("POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: "
+			     "0\r\nContent-Length: 3\r\n\r\nabc"),
+			 400);
 	assert_int_equal(raw("GET /quick HTTP/1.1\r\nHost : localhost\r\n\r\n"), 400);
 	assert_int_equal(raw("GET /quick HTTP/1.1\r\nHost: localhost\r\nHost: evil\r\n\r\n"), 400);
 	assert_int_equal(raw("GET /quick HTTP/1.1\r\nHost: evil.example\r\n\r\n"), 421);
@@ -297,9 +315,10 @@ static void test_refusals(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_answers),	   cmocka_unit_test(test_unix_is_admin), cmocka_unit_test(test_malformed),
-		cmocka_unit_test(test_large_body), cmocka_unit_test(test_slow_body),	 cmocka_unit_test(test_busy),
-		cmocka_unit_test(test_refusals),   cmocka_unit_test(test_stop_with_question),
+		cmocka_unit_test(test_answers),	  cmocka_unit_test(test_unix_is_admin),
+		cmocka_unit_test(test_malformed), cmocka_unit_test(test_large_body),
+		cmocka_unit_test(test_slow_body), cmocka_unit_test(test_busy),
+		cmocka_unit_test(test_refusals),  cmocka_unit_test(test_stop_with_question),
 	};
 
 	return cmocka_run_group_tests_name("listener", tests, set_up, tear_down);
