@@ -132,7 +132,7 @@ int api__add_routes(struct api *a, struct http_routes *routes, struct dcm_error 
 	return r < 0 ? error__sys(err, r, "api: cannot add its routes") : 0;
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* ------------------------------------------------------------------------------------------------
  * Questions under way
  */
 

@@ -39,8 +39,8 @@ struct api_question {
 };
 
 /*
- * Reads the common parameters. `selector` names the one that holds the selector (NULL: the list's optional `match`).
- * False: the response is a problem that names the parameter.
+ * Reads the common parameters. `selector` names the one that holds the selector (NULL: the list's
+ * optional `match`). False: the response is a problem that names the parameter.
  */
 bool api_question__read(struct api *a, const struct http_request *req, const char *selector,
 			struct api_question *ret, struct http_response *resp);

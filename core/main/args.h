@@ -62,8 +62,8 @@ bool args__has(const struct args *a, const char *name);
 const char *args__nth(const struct args *a, const char *name, uint32_t i);
 
 /*
- * Finds the verb (the longest that fits; `otherwise` when the line names none), parses and runs it. Wrong usage gets a
- * sentence on stderr and EXIT_USAGE. `--help` and `--version` are answered here.
+ * Finds the verb (the longest that fits; `otherwise` when the line names none), parses and runs it.
+ * Wrong usage gets a sentence on stderr and EXIT_USAGE. `--help` and `--version` are answered here.
  */
 int args__main(const struct args_verb *verbs, const char *otherwise, int argc, char **argv);
 

@@ -2,8 +2,8 @@
 /*
  * core/main/ask.c - one question to /api/v1, over HTTP or in this process
  *
- * With --data the same handlers run here over the store in that directory (offline.h): there is one code path for an
- * answer, whoever asks.
+ * With --data the same handlers run here over the store in that directory (offline.h): there is one
+ * code path for an answer, whoever asks.
  */
 #include "core/main/ask.h"
 

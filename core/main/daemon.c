@@ -2,8 +2,8 @@
 /*
  * core/main/daemon.c - the control thread: starts everything, waits for signals, reloads, drains
  *
- * A reload asked for over HTTP comes from a worker thread: it leaves the request here, wakes the control thread and
- * waits for its answer.
+ * A reload asked for over HTTP comes from a worker thread: it leaves the request here, wakes the
+ * control thread and waits for its answer.
  */
 #include "core/main/daemon.h"
 
@@ -73,7 +73,7 @@ static void notify(const char *what)
 #endif
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* ------------------------------------------------------------------------------------------------
  * The configuration
  */
 
@@ -97,7 +97,7 @@ static int load_plan(struct daemon *d, struct plan **ret, struct dcm_error *err)
 	return r;
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* ------------------------------------------------------------------------------------------------
  * Reload
  */
 
@@ -167,7 +167,7 @@ static bool reload_is_wanted(struct daemon *d)
 	return wanted;
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* ------------------------------------------------------------------------------------------------
  * The server
  */
 
@@ -257,7 +257,7 @@ static int make_server(struct daemon *d, struct dcm_error *err)
 	return r;
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* ------------------------------------------------------------------------------------------------
  * Life
  */
 

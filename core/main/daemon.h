@@ -8,8 +8,8 @@
 #include "core/main/plan.h"
 
 /*
- * Runs until SIGTERM or SIGINT; SIGHUP reloads. `source` must stay what it was at start: a reload reads it again.
- * Returns the exit status. Blocks; the caller's thread becomes the control thread.
+ * Runs until SIGTERM or SIGINT; SIGHUP reloads. `source` must stay what it was at start: a reload
+ * reads it again. Returns the exit status. Blocks; the caller's thread becomes the control thread.
  */
 int daemon__run(const struct plan_source *source);
 

@@ -2,9 +2,9 @@
 /*
  * core/main/graph.c - the running objects, wired
  *
- * A part is an instance with what it hangs on: a destination (storages, outputs with write) or a task (inputs with
- * collect). `lock` guards the list of parts and the engine against readers of other threads; the instances guard
- * themselves.
+ * A part is an instance with what it hangs on: a destination (storages, outputs with write) or a
+ * task (inputs with collect). `lock` guards the list of parts and the engine against readers of
+ * other threads; the instances guard themselves.
  */
 #include "core/main/graph.h"
 
@@ -41,7 +41,7 @@ struct graph {
 	bool started;
 };
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* ------------------------------------------------------------------------------------------------
  * Building
  */
 
@@ -172,7 +172,7 @@ int graph__new(const struct graph_config *config, struct plan *plan, struct grap
 	return 0;
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* ------------------------------------------------------------------------------------------------
  * Starting and trying again
  */
 
@@ -250,7 +250,7 @@ int64_t graph__tick(struct graph *g)
 	return now + INT64_C(1000000000);
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* ------------------------------------------------------------------------------------------------
  * Reloading
  */
 
@@ -426,7 +426,7 @@ int graph__reload(struct graph *g, struct plan *plan, struct dcm_error *err)
 	return 0;
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* ------------------------------------------------------------------------------------------------
  * Stopping
  */
 
@@ -482,7 +482,7 @@ int graph__flush(struct graph *g, int64_t deadline_mono_ns)
 	return pipeline__flush(g->pipeline, deadline_mono_ns);
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* ------------------------------------------------------------------------------------------------
  * Looking
  */
 

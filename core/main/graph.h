@@ -2,9 +2,9 @@
 /*
  * core/main/graph.h - the running objects: built from a plan, started, reloaded, stopped
  *
- * The one place that wires the layers upward: hosts to queue, symbol store and codecs; destinations to the pipeline;
- * the engine to the first storage. A plugin that fails to open or start is shown as failed, retried where that can
- * help, and stops nothing else.
+ * The one place that wires the layers upward: hosts to queue, symbol store and codecs; destinations
+ * to the pipeline; the engine to the first storage. A plugin that fails to open or start is shown
+ * as failed, retried where that can help, and stops nothing else.
  *
  * All functions but graph__each() and the getters belong to one control thread.
  */

@@ -50,8 +50,8 @@ void part__stop(struct part *p, const struct part_env *env, int64_t deadline_mon
 bool part__runs(const struct part *p);
 
 /*
- * A new configuration: *ret is NULL when it is the same. -EBUSY: only a restart can do it (part__stop, part__set,
- * part__start). After another error the old one goes on.
+ * A new configuration: *ret is NULL when it is the same. -EBUSY: only a restart can do it
+ * (part__stop, part__set, part__start). After another error the old one goes on.
  */
 struct part_change;
 int part__prepare(struct part *p, struct plan_instance *to, struct part_change **ret,

@@ -83,8 +83,8 @@ static int load_tree(const struct plan_source *s, struct tree **ret, struct dcm_
 }
 
 /*
- * The file's top without the sections, for the table of settings. A misspelt section gets its suggestion here, because
- * the table does not know them.
+ * The file's top without the sections, for the table of settings. A misspelt section gets its
+ * suggestion here, because the table does not know them.
  */
 static int fill_main(struct plan *p, const struct options_env *env)
 {

@@ -2,8 +2,8 @@
 /*
  * core/main/query_verbs.c - `decima query ...` and `decima targets`
  *
- * Each verb is a path of /api/v1 and the parameters that its options become. The server renders text as well as JSON,
- * so nothing is computed here, and `curl` sees what this prints.
+ * Each verb is a path of /api/v1 and the parameters that its options become. The server renders
+ * text as well as JSON, so nothing is computed here, and `curl` sees what this prints.
  */
 #include "core/main/query_verbs.h"
 

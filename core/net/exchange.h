@@ -2,8 +2,8 @@
 /*
  * core/net/exchange.h - one HTTP/1.1 request on its way through libmicrohttpd, and its answer
  *
- * Made when the request line is there, checked when the headers are, given to a worker when the body is, freed when
- * the answer has left. Used by listener.c only.
+ * Made when the request line is there, checked when the headers are, given to a worker when the
+ * body is, freed when the answer has left. Used by listener.c only.
  */
 #ifndef DECIMA_NET_EXCHANGE_H
 #define DECIMA_NET_EXCHANGE_H

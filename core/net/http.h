@@ -2,9 +2,9 @@
 /*
  * core/net/http.h - a request, a response, and the table of routes between them
  *
- * Routes sit above every transport: the listener (listener.h) feeds them from sockets, `decima query --data` calls them
- * in its own process. A handler runs on a worker thread, may take its time within the request's budget, fills the
- * response and returns. It never sees a socket.
+ * Routes sit above every transport: the listener (listener.h) feeds them from sockets, `decima
+ * query --data` calls them in its own process. A handler runs on a worker thread, may take its time
+ * within the request's budget, fills the response and returns. It never sees a socket.
  */
 #ifndef DECIMA_NET_HTTP_H
 #define DECIMA_NET_HTTP_H
@@ -91,8 +91,8 @@ void http_routes__free(struct http_routes *r);
 int http_routes__add(struct http_routes *r, const struct http_route *route);
 
 /*
- * Finds the route, checks the role, calls the handler. 404 for unknown paths, 405 with Allow for a wrong method, 401
- * or 403 for a missing role: always as a problem. Any thread.
+ * Finds the route, checks the role, calls the handler. 404 for unknown paths, 405 with Allow for a
+ * wrong method, 401 or 403 for a missing role: always as a problem. Any thread.
  */
 void http_routes__dispatch(const struct http_routes *r, struct http_request *req,
 			   struct http_response *resp);

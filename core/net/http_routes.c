@@ -2,8 +2,8 @@
 /*
  * core/net/http_routes.c - which handler answers which path
  *
- * A few dozen rows, matched one after the other, segment by segment on the encoded path, so that an encoded slash in
- * a label's name stays inside its segment.
+ * A few dozen rows, matched one after the other, segment by segment on the encoded path, so that an
+ * encoded slash in a label's name stays inside its segment.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -2,12 +2,13 @@
 /*
  * core/net/listener.h - the server's sockets: accepts, bounds, and hands requests to the routes
  *
- * One event thread owns the sockets (libmicrohttpd over epoll, which parses HTTP/1.1); a few workers run the handlers,
- * so that a slow question delays no health check. The listener keeps absolute deadlines for headers, bodies and
- * answers and shuts the descriptor of whoever exceeds them; a client that goes away cancels its request's budget.
+ * One event thread owns the sockets (libmicrohttpd over epoll, which parses HTTP/1.1); a few
+ * workers run the handlers, so that a slow question delays no health check. The listener keeps
+ * absolute deadlines for headers, bodies and answers and shuts the descriptor of whoever exceeds
+ * them; a client that goes away cancels its request's budget.
  *
- * What libmicrohttpd 0.9.75 lets through is refused before a handler sees it: Content-Length beside Transfer-Encoding,
- * two Content-Lengths, a space before a header's colon, no Host or two of them.
+ * What libmicrohttpd 0.9.75 lets through is refused before a handler sees it: Content-Length beside
+ * Transfer-Encoding, two Content-Lengths, a space before a header's colon, no Host or two of them.
  */
 #ifndef DECIMA_NET_LISTENER_H
 #define DECIMA_NET_LISTENER_H
@@ -34,8 +35,8 @@ struct listener_options {
 };
 
 /*
- * Binds the addresses (nothing is accepted yet). Errors name the address and what holds it. `routes` must outlive the
- * listener and not change.
+ * Binds the addresses (nothing is accepted yet). Errors name the address and what holds it.
+ * `routes` must outlive the listener and not change.
  */
 int listener__new(const struct listener_options *o, const struct http_routes *routes,
 		  const struct log *log, struct stats *stats, struct listener **ret,
