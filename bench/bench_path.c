@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench/bench_path.c - samples a second through the whole path: build, seal, queue, route, merge into memory
+ * bench/bench_path.c - samples a second through the whole path: build, seal, queue, route, merge
+ * into memory
  *
- * The real pipeline and the real memory store (loaded from PLUGIN_PATH) take windows as the sampler makes them: 20,000
- * samples over 8,000 code addresses, three of four with a stack that the window has not seen, 30 frames deep on
- * average. The figure counts the CPU time of all threads, so it is "on one core" whatever the machine has. It is
- * compared with building and sealing alone, in the same run.
+ * The real pipeline and the real memory store (loaded from PLUGIN_PATH) take windows as the sampler
+ * makes them: 20,000 samples over 8,000 code addresses, three of four with a stack that the window
+ * has not seen, 30 frames deep on average. The figure counts the CPU time of all threads, so it is
+ * "on one core" whatever the machine has. It is compared with building and sealing alone, in the
+ * same run.
  *
  *	bench_path PLUGIN_PATH [WINDOWS]
  */
@@ -88,7 +90,10 @@ static uint32_t numbered(struct dcm_builder *b, const char *what, uint32_t i)
 	return builder__string(b, (struct dcm_str){ text, (uint32_t)n });
 }
 
-/* One window, as the sampler's flush makes it: each address becomes a location once, each sample a stack and a row. */
+/*
+ * One window, as the sampler's flush makes it: each address becomes a location once, each sample a
+ * stack and a row.
+ */
 static struct dcm_batch *make_window(struct dcm_builder *b, uint32_t window)
 {
 	static uint32_t locations[N_LOCATIONS], sets[N_SETS];

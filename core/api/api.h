@@ -2,8 +2,9 @@
 /*
  * core/api/api.h - /api/v1, /-/ and /metrics: what the command line, the pages and scripts ask
  *
- * Handlers over core/net's routes: they read parameters, ask the engine, and write JSON or, with format=text, what a
- * person reads. They run over HTTP and in the command line's own process (`--data`) alike.
+ * Handlers over core/net's routes: they read parameters, ask the engine, and write JSON or, with
+ * format=text, what a person reads. They run over HTTP and in the command line's own process
+ * (`--data`) alike.
  *
  * Common parameters (all optional but q):
  *	q            selector
@@ -36,7 +37,10 @@ struct api_instance {
 };
 typedef void (*api_instance_fn)(void *ctx, const struct api_instance *instance);
 
-/* Everything may be NULL that a one-shot command has not; the routes then answer 503. All of it outlives the api. */
+/*
+ * Everything may be NULL that a one-shot command has not; the routes then answer 503. All of it
+ * outlives the api.
+ */
 struct api_config {
 	struct stats *stats;
 	struct pipeline *pipeline;

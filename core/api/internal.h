@@ -45,7 +45,10 @@ struct api_question {
 bool api_question__read(struct api *a, const struct http_request *req, const char *selector,
 			struct api_question *ret, struct http_response *resp);
 void api_question__fini(struct api_question *q);
-/* The rest, of all but exports: format (json, text), group, inv, max_rows, width. False: the response is a problem. */
+/*
+ * The rest, of all but exports: format (json, text), group, inv, max_rows, width. False: the
+ * response is a problem.
+ */
 bool api_question__read_shape(const struct http_request *req, struct api_question *ret,
 			      struct http_response *resp);
 

@@ -81,7 +81,9 @@ static int add_points(void *ctx, const struct dcm_points *p)
 	return w->resp->body.error;
 }
 
-/* The step asked for, or the range in DEFAULT_STEPS; a step that makes too many points is refused. */
+/*
+ * The step asked for, or the range in DEFAULT_STEPS; a step that makes too many points is refused.
+ */
 static bool read_step(const struct http_request *req, const struct question *q, int64_t *ret_ms,
 		      struct http_response *resp)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/api/status.c - how Decima itself is doing: health, metrics, instances, queues, stores; and reload
+ * core/api/status.c - how Decima itself is doing: health, metrics, instances, queues, stores; and
+ * reload
  */
 #include <errno.h>
 #include <inttypes.h>

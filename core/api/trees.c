@@ -339,7 +339,10 @@ static const struct export *read_export(const struct http_request *req, struct h
 	return NULL;
 }
 
-/* Folded stacks are drawn from frames, so that labels lead and unnamed frames read as in every other answer. */
+/*
+ * Folded stacks are drawn from frames, so that labels lead and unnamed frames read as in every
+ * other answer.
+ */
 static int export_folded(struct api *a, const struct api_question *q, struct buf *out,
 			 struct dcm_error *err)
 {

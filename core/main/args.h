@@ -2,9 +2,9 @@
 /*
  * core/main/args.h - the command line as tables
  *
- * Each verb is a row: name, what stands behind it, its options, and the function that does it. The same rows parse the
- * arguments, print --help, and make the manual page and the shells' completions (generate.h). Options are written
- * `--name VALUE`, `--name=VALUE` or `-n VALUE`; `--` ends them.
+ * Each verb is a row: name, what stands behind it, its options, and the function that does it. The
+ * same rows parse the arguments, print --help, and make the manual page and the shells' completions
+ * (generate.h). Options are written `--name VALUE`, `--name=VALUE` or `-n VALUE`; `--` ends them.
  */
 #ifndef DECIMA_MAIN_ARGS_H
 #define DECIMA_MAIN_ARGS_H

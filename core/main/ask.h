@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/main/ask.h - puts one question to /api/v1, of a daemon (--url) or of a data directory (--data)
+ * core/main/ask.h - puts one question to /api/v1, of a daemon (--url) or of a data directory
+ * (--data)
  */
 #ifndef DECIMA_MAIN_ASK_H
 #define DECIMA_MAIN_ASK_H
@@ -23,8 +24,9 @@ void ask__segment(struct ask *q, const char *segment); /* one more path segment,
 void ask__param(struct ask *q, const char *name, const char *value);
 
 /*
- * Sends it and waits. EXIT_DONE when the status is 2xx; otherwise the problem's sentence has been printed on stderr:
- * EXIT_USAGE when the question itself was wrong (400), EXIT_NO for anything else. Frees the question.
+ * Sends it and waits. EXIT_DONE when the status is 2xx; otherwise the problem's sentence has been
+ * printed on stderr: EXIT_USAGE when the question itself was wrong (400), EXIT_NO for anything
+ * else. Frees the question.
  */
 int ask__get(const struct args *a, struct ask *q, struct http_response *ret);
 

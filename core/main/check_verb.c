@@ -2,8 +2,9 @@
 /*
  * core/main/check_verb.c - `decima check`: would this configuration run here?
  *
- * First everything a plan finds, then, without --config-only, what this machine offers: the data directory, the
- * addresses, and each plugin's own preflight. Every finding is a line with its remedy; errors make the exit status.
+ * First everything a plan finds, then, without --config-only, what this machine offers: the data
+ * directory, the addresses, and each plugin's own preflight. Every finding is a line with its
+ * remedy; errors make the exit status.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -135,7 +136,9 @@ int verb__check(const struct args *a)
 		check_plugins(&c, plan);
 	}
 	status = print(&c);
-	/* A configuration that cannot be used is wrong usage; a machine that cannot do it is a no. */
+	/*
+	 * A configuration that cannot be used is wrong usage; a machine that cannot do it is a no.
+	 */
 	if (status == EXIT_NO && !plan)
 		status = EXIT_USAGE;
 	plan__free(plan);

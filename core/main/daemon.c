@@ -193,7 +193,10 @@ static int encode(void *ctx, const struct dcm_batch *batch, const char *format, 
 	return codec__encode(batch, DCM_NONE, format, out, err);
 }
 
-/* Tokens and the role of those without one: settings.c has refused what is open to everybody by mistake. */
+/*
+ * Tokens and the role of those without one: settings.c has refused what is open to everybody by
+ * mistake.
+ */
 static int make_rules(struct daemon *d, const struct server_settings *s, struct dcm_error *err)
 {
 	const struct token_settings *from = s->tokens.items;
@@ -300,7 +303,9 @@ static int start(struct daemon *d, struct dcm_error *err)
 					       .clock = &clock__system,
 					       .data_dir = d->data_dir },
 		       plan, &d->graph, err);
-	/* The port first: a second daemon shall fail before it has loaded anything into the kernel. */
+	/*
+	 * The port first: a second daemon shall fail before it has loaded anything into the kernel.
+	 */
 	if (r == 0)
 		r = make_server(d, err);
 	if (r == 0)
@@ -375,7 +380,10 @@ static void stop(struct daemon *d)
 	pthread_mutex_unlock(&d->lock);
 	if (d->graph)
 		drain = graph__settings(d->graph)->pipeline.drain_timeout_ns;
-	/* Questions end before the store does; what was sampled has more claim to the time than they have. */
+	/*
+	 * Questions end before the store does; what was sampled has more claim to the time than
+	 * they have.
+	 */
 	listener__stop(d->listener, now + (drain < QUESTIONS_NS ? drain : QUESTIONS_NS));
 	if (d->graph)
 		graph__stop(d->graph, now + drain);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/main/generate.h - what the verb tables turn into besides --help: a manual page and shell completions
+ * core/main/generate.h - what the verb tables turn into besides --help: a manual page and shell
+ * completions
  *
- * Each writes to stdout. The build runs them (`decima generate KIND`) and installs what they print, so that no page can
- * disagree with the program.
+ * Each writes to stdout. The build runs them (`decima generate KIND`) and installs what they print,
+ * so that no page can disagree with the program.
  */
 #ifndef DECIMA_MAIN_GENERATE_H
 #define DECIMA_MAIN_GENERATE_H

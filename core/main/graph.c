@@ -219,7 +219,10 @@ int graph__start(struct graph *g, struct dcm_error *err)
 {
 	int r;
 
-	/* Storages and outputs come first in the plan: what inputs hand in then finds everybody there. */
+	/*
+	 * Storages and outputs come first in the plan: what inputs hand in then finds everybody
+	 * there.
+	 */
 	for (size_t i = 0; i < g->parts.n; i++)
 		if (g->parts.v[i]->kind != DCM_INPUT)
 			start_part(g, g->parts.v[i]);

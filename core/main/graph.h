@@ -35,21 +35,31 @@ struct graph_config {
 /* Makes every object and opens nothing. Takes the plan (also on failure). */
 int graph__new(const struct graph_config *config, struct plan *plan, struct graph **ret,
 	       struct dcm_error *err);
-/* Storages, outputs, the pipeline, then inputs. Only what everything needs (threads, memory) is an error. */
+/*
+ * Storages, outputs, the pipeline, then inputs. Only what everything needs (threads, memory) is an
+ * error.
+ */
 int graph__start(struct graph *g, struct dcm_error *err);
 /*
- * Compares and changes over: instances that are the same are not touched; changed ones prepare, new ones open, and only
- * when all have, they commit. On failure everything is as it was. Takes the plan when it returns 0.
+ * Compares and changes over: instances that are the same are not touched; changed ones prepare, new
+ * ones open, and only when all have, they commit. On failure everything is as it was. Takes the
+ * plan when it returns 0.
  */
 int graph__reload(struct graph *g, struct plan *plan, struct dcm_error *err);
 /* Retries what failed, and logs losses. Returns when it wants to be called again (mono). */
 int64_t graph__tick(struct graph *g);
-/* Inputs stop, what they handed in is routed and written until the deadline, the rest is counted as lost. */
+/*
+ * Inputs stop, what they handed in is routed and written until the deadline, the rest is counted as
+ * lost.
+ */
 void graph__stop(struct graph *g, int64_t deadline_mono_ns);
 void graph__free(struct graph *g);
 DEFINE_CLEANUP(struct graph *, graph__free);
 
-/* Stops the inputs alone, and hands on what they held: for one-shot commands, which then flush and ask. */
+/*
+ * Stops the inputs alone, and hands on what they held: for one-shot commands, which then flush and
+ * ask.
+ */
 void graph__stop_inputs(struct graph *g, int64_t deadline_mono_ns);
 /* Waits until all that was emitted is written: 0 or -ETIMEDOUT. */
 int graph__flush(struct graph *g, int64_t deadline_mono_ns);

@@ -223,7 +223,10 @@ int part__prepare(struct part *p, struct plan_instance *to, struct part_change *
 	if (route)
 		r = destination_options__route(to->destination, &c->route, err);
 	if (r == 0) {
-		/* Also when only the route changes: the instance then keeps the new settings' memory. */
+		/*
+		 * Also when only the route changes: the instance then keeps the new settings'
+		 * memory.
+		 */
 		r = instance__prepare(p->instance, to->settings, err);
 		c->instance = r == 0;
 		if (r == 0)

@@ -2,8 +2,9 @@
 /*
  * core/main/plan.h - a configuration, read and checked to the end, before anything of it is done
  *
- * Start, reload and `decima check` all make a plan first. Making one touches nothing: it reads the file, applies the
- * overrides, fills every table, finds and loads the plugins, and collects all faults with their places.
+ * Start, reload and `decima check` all make a plan first. Making one touches nothing: it reads the
+ * file, applies the overrides, fills every table, finds and loads the plugins, and collects all
+ * faults with their places.
  */
 #ifndef DECIMA_MAIN_PLAN_H
 #define DECIMA_MAIN_PLAN_H
@@ -18,7 +19,9 @@
 #include "core/plugin/loader.h"
 #include "core/plugin/trust.h"
 
-/* Where a configuration comes from. Pointers are borrowed and must outlive every plan made of them. */
+/*
+ * Where a configuration comes from. Pointers are borrowed and must outlive every plan made of them.
+ */
 struct plan_source {
 	const char *path;	 /* the file; NULL: `text` */
 	const char *text;	 /* YAML, when there is no file */
@@ -49,15 +52,19 @@ struct plan {
 extern const char plan__default_text[];
 
 /*
- * `loader` may be NULL: the plan then makes one along the configured path and hands it out. Faults go to `problems`
- * (with warnings); 0, -EINVAL or -ENOMEM. With -EINVAL the sentence is the first fault.
+ * `loader` may be NULL: the plan then makes one along the configured path and hands it out. Faults
+ * go to `problems` (with warnings); 0, -EINVAL or -ENOMEM. With -EINVAL the sentence is the first
+ * fault.
  */
 int plan__load(const struct plan_source *source, struct loader **loader, struct problems *problems,
 	       struct plan **ret);
 void plan__free(struct plan *p);
 DEFINE_CLEANUP(struct plan *, plan__free);
 
-/* Directory for data: --data, else the file's, else /var/lib/decima as root, else the XDG state directory. */
+/*
+ * Directory for data: --data, else the file's, else /var/lib/decima as root, else the XDG state
+ * directory.
+ */
 int plan__data_dir(const struct plan *p, char ret[static 4096], struct dcm_error *err);
 
 #endif

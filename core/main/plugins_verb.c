@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/main/plugins_verb.c - `decima plugins`, `describe`, `generate`: what can be loaded, and what it can be told
+ * core/main/plugins_verb.c - `decima plugins`, `describe`, `generate`: what can be loaded, and what
+ * it can be told
  */
 #include <errno.h>
 #include <stdio.h>
@@ -25,8 +26,9 @@
 #include "core/query/render.h"
 
 /*
- * Exit status; the loader looks along --plugin-path or where plugins were installed. Whoever names a path here asks for
- * its code to be run once, by himself: the rules of trust are for daemons, and for paths that nobody named.
+ * Exit status; the loader looks along --plugin-path or where plugins were installed. Whoever names
+ * a path here asks for its code to be run once, by himself: the rules of trust are for daemons, and
+ * for paths that nobody named.
  */
 static int open_loader(const struct args *a, struct loader **ret)
 {
@@ -234,7 +236,10 @@ static int man5_of_plugin(void *ctx, enum dcm_kind kind, const char *name, const
 	return out->error;
 }
 
-/* decima.yaml(5): the program's own options, those of every instance, and of each plugin along the path. */
+/*
+ * decima.yaml(5): the program's own options, those of every instance, and of each plugin along the
+ * path.
+ */
 static int write_man5(struct loader *loader, struct buf *out, struct dcm_error *err)
 {
 	const struct dcm_table *const own[] = { &settings__table }, *const common[] = { &section__common },

@@ -2,9 +2,10 @@
 /*
  * core/main/record_verb.c - `decima record`: the daemon's whole path, once, in one process
  *
- * The sampler and the memory store are started by a configuration made here. A command is forked first and held back,
- * so that its pid can be sampled from its first instruction; its children follow it. When it ends (or the time is
- * over, or a signal comes), what was sampled is drained into the store, asked for, and written.
+ * The sampler and the memory store are started by a configuration made here. A command is forked
+ * first and held back, so that its pid can be sampled from its first instruction; its children
+ * follow it. When it ends (or the time is over, or a signal comes), what was sampled is drained
+ * into the store, asked for, and written.
  */
 #include <errno.h>
 #include <poll.h>

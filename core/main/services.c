@@ -12,7 +12,10 @@
 #include "core/codec/codec.h"
 #include "core/symbolize/elf.h"
 
-/* How long an answer waits for files that are still being read: right after a start, names are worth it. */
+/*
+ * How long an answer waits for files that are still being read: right after a start, names are
+ * worth it.
+ */
 #define NAMES_WAIT_NS INT64_C(2000000000)
 
 static int emit(void *ctx, const struct dcm_host *from, struct dcm_batch *batch, dcm_done_fn done,

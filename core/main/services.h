@@ -9,14 +9,20 @@
 #include "core/plugin/host.h"
 #include "core/symbolize/symbols.h"
 
-/* The `ctx` behind the functions; both may be NULL (checks, offline answers): emit then refuses, names stay unknown. */
+/*
+ * The `ctx` behind the functions; both may be NULL (checks, offline answers): emit then refuses,
+ * names stay unknown.
+ */
 struct services {
 	struct host_services host; /* filled by services__init() */
 	struct pipeline *pipeline;
 	struct symbols *symbols;
 };
 
-/* Sets the functions; log, stats, clock, sources, node and data_root are the caller's to set before. */
+/*
+ * Sets the functions; log, stats, clock, sources, node and data_root are the caller's to set
+ * before.
+ */
 void services__init(struct services *s);
 
 /* The pipeline's hooks (struct pipeline_config), with ctx the struct services. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/main/settings.h - the options of the program itself: everything in the file but the plugins' instances
+ * core/main/settings.h - the options of the program itself: everything in the file but the plugins'
+ * instances
  */
 #ifndef DECIMA_MAIN_SETTINGS_H
 #define DECIMA_MAIN_SETTINGS_H

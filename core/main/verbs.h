@@ -18,7 +18,10 @@ int verb__record(const struct args *a);
 int verb__convert(const struct args *a);
 int verb__generate(const struct args *a);
 
-/* -c, --set, --data, --listen, --plugin-path, --log-level: how a configuration is found and overridden. */
+/*
+ * -c, --set, --data, --listen, --plugin-path, --log-level: how a configuration is found and
+ * overridden.
+ */
 extern const struct args_option verb__config_options[];
 
 #endif

@@ -59,7 +59,8 @@ bool access__is_loopback(struct dcm_str host)
 }
 
 /*
- * A rebinding attack needs a name that it can point here: addresses cannot be rebound, so any literal passes.
+ * A rebinding attack needs a name that it can point here: addresses cannot be rebound, so any
+ * literal passes.
  */
 static bool host_is_ours(const struct access_rules *rules, struct dcm_str host)
 {

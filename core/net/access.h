@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/net/access.h - who may do what: the one place that turns a connection and its headers into a role
+ * core/net/access.h - who may do what: the one place that turns a connection and its headers into a
+ * role
  *
- * Unix socket: root and the daemon's own user are admin (SO_PEERCRED), others have the anonymous role.
- * TCP: a bearer token's role, else the anonymous role, which is `write` when every address is loopback (or `insecure`
- * says so), and `none` otherwise. Without a token, the Host header must name this machine (against DNS rebinding) and
- * a request that changes something must come from the same site (against cross-site requests).
+ * Unix socket: root and the daemon's own user are admin (SO_PEERCRED), others have the anonymous
+ * role. TCP: a bearer token's role, else the anonymous role, which is `write` when every address is
+ * loopback (or `insecure` says so), and `none` otherwise. Without a token, the Host header must
+ * name this machine (against DNS rebinding) and a request that changes something must come from the
+ * same site (against cross-site requests).
  */
 #ifndef DECIMA_NET_ACCESS_H
 #define DECIMA_NET_ACCESS_H

@@ -32,7 +32,10 @@ struct exchange *exchange__new(struct MHD_Connection *connection, const char *ta
 			       size_t max_body_bytes);
 void exchange__free(struct exchange *x);
 
-/* Reads method, target and headers; false when the request is malformed: the response then says how, and `close` is set. */
+/*
+ * Reads method, target and headers; false when the request is malformed: the response then says
+ * how, and `close` is set.
+ */
 bool exchange__read_head(struct exchange *x, const char *method);
 
 /* Hands the response to libmicrohttpd. */

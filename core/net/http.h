@@ -45,7 +45,10 @@ struct dcm_str http_request__param(const struct http_request *r, const char *nam
 struct dcm_str http_request__header(const struct http_request *r, const char *name);
 struct dcm_str http_request__path_param(const struct http_request *r, const char *name);
 
-/* Percent-decodes into the arena ('+' means a space in a query). p is NULL for a bad escape, a NUL, or no memory. */
+/*
+ * Percent-decodes into the arena ('+' means a space in a query). p is NULL for a bad escape, a NUL,
+ * or no memory.
+ */
 struct dcm_str http__decode(struct arena *a, struct dcm_str s, bool plus_is_space);
 
 /* Splits "PATH?QUERY" and decodes the parameters into the request. 0, -EINVAL or -ENOMEM. */
@@ -63,13 +66,17 @@ void http_response__header(struct http_response *r, const char *name, const char
 	__attribute__((format(printf, 3, 4)));
 
 /*
- * Makes the response an RFC 9457 problem: {"type":"about:blank","title":...,"status":...,"detail":sentence}. What was
- * in the body is thrown away.
+ * Makes the response an RFC 9457 problem:
+ * {"type":"about:blank","title":...,"status":...,"detail":sentence}. What was in the body is thrown
+ * away.
  */
 void http_response__problem(struct http_response *r, int status, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* The status that fits a negative errno: -EINVAL 400, -ENOENT 404, -ETIMEDOUT 504, -ECANCELED 499, -E2BIG 422, ... */
+/*
+ * The status that fits a negative errno: -EINVAL 400, -ENOENT 404, -ETIMEDOUT 504, -ECANCELED 499,
+ * -E2BIG 422, ...
+ */
 int http__status_of(int error);
 
 typedef void (*http_handler)(void *ctx, const struct http_request *req, struct http_response *resp);
@@ -87,7 +94,10 @@ struct http_route {
 struct http_routes;
 struct http_routes *http_routes__new(void);
 void http_routes__free(struct http_routes *r);
-/* Copies the row; the strings must outlive the table. -EEXIST for the same method and pattern. Before serving only. */
+/*
+ * Copies the row; the strings must outlive the table. -EEXIST for the same method and pattern.
+ * Before serving only.
+ */
 int http_routes__add(struct http_routes *r, const struct http_route *route);
 
 /*

@@ -19,7 +19,9 @@ static size_t take_body(char *data, size_t size, size_t n, void *ctx)
 	return r->body.error ? 0 : size * n;
 }
 
-/* "unix:/SOCKET:/PATH" to the socket's path (copied out) and an http URL that the peer understands. */
+/*
+ * "unix:/SOCKET:/PATH" to the socket's path (copied out) and an http URL that the peer understands.
+ */
 static int split_unix(const char *url, struct buf *socket, struct buf *http)
 {
 	const char *path = strchr(url + 5, ':');

@@ -20,7 +20,9 @@ struct http_call {
 	size_t max_bytes;   /* of the answer */
 };
 
-/* 0 when there was an answer of any status. Blocks; any thread. Errors name the URL and the remedy. */
+/*
+ * 0 when there was an answer of any status. Blocks; any thread. Errors name the URL and the remedy.
+ */
 int http_client__call(const struct http_call *call, struct http_response *ret, struct dcm_error *err);
 
 #endif

@@ -2,9 +2,10 @@
 /*
  * core/net/listener.c - sockets in, requests to workers, answers out
  *
- * Threads: the accepter (epoll over the listening sockets, and a tick of 200 ms for deadlines and departed clients),
- * libmicrohttpd's event thread (parsing, callbacks, sending), and the workers (handlers). A connection is suspended in
- * libmicrohttpd while a worker has its request; `lock` guards the list of connections and the workers' queue.
+ * Threads: the accepter (epoll over the listening sockets, and a tick of 200 ms for deadlines and
+ * departed clients), libmicrohttpd's event thread (parsing, callbacks, sending), and the workers
+ * (handlers). A connection is suspended in libmicrohttpd while a worker has its request; `lock`
+ * guards the list of connections and the workers' queue.
  */
 #include "core/net/listener.h"
 
@@ -477,12 +478,18 @@ static void accept_some(struct listener *l, const struct socket_at *s)
 		int fd = accept4(s->fd, (struct sockaddr *)&ss, &n, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 		if (fd < 0) {
-			/* Out of descriptors: the connection stays in the backlog; do not spin on it. */
+			/*
+			 * Out of descriptors: the connection stays in the backlog; do not spin on
+			 * it.
+			 */
 			if (errno == EMFILE || errno == ENFILE)
 				poll(NULL, 0, TICK_MS);
 			return;
 		}
-		/* It owns the descriptor from here on, also when it refuses because there are too many. */
+		/*
+		 * It owns the descriptor from here on, also when it refuses because there are too
+		 * many.
+		 */
 		if (MHD_add_connection(l->mhd, fd, (struct sockaddr *)&ss, n) != MHD_YES)
 			stats__counter_add(l->n_refused, 1);
 	}

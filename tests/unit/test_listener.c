@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_listener.c - real sockets against the listener: answers, refusals, deadlines, busy workers
+ * tests/unit/test_listener.c - real sockets against the listener: answers, refusals, deadlines,
+ * busy workers
  */
 #include "tests/unit/unit.h"
 
@@ -254,7 +255,10 @@ static void wait_for(_Atomic int *n, int want)
 	assert_int_equal(*n, want);
 }
 
-/* Both workers busy and two waiting: health answers at once, the next question is told to come back. */
+/*
+ * Both workers busy and two waiting: health answers at once, the next question is told to come
+ * back.
+ */
 static void test_busy(void **state)
 {
 	int fds[4];
