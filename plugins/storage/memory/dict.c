@@ -231,6 +231,8 @@ uint32_t dict__location(struct dict *d, uint64_t hash, const struct dcm_location
 			kept = keep_lines(d, lines, l->n_lines);
 			atomic_store_explicit(&e->lines, kept, memory_order_release);
 		}
+		if (atomic_load_explicit(&e->unnamed, memory_order_relaxed) == DCM_UNNAMED_NOT_TRIED)
+			atomic_store_explicit(&e->unnamed, l->unnamed, memory_order_relaxed);
 		return row;
 	}
 	struct dict_location *entry = POOL_PUSH(&d->locations, struct dict_location);
@@ -243,7 +245,7 @@ uint32_t dict__location(struct dict *d, uint64_t hash, const struct dcm_location
 	entry->process = l->process;
 	entry->addr_kind = l->addr_kind;
 	entry->kind = l->kind;
-	entry->unnamed = l->unnamed;
+	atomic_store_explicit(&entry->unnamed, l->unnamed, memory_order_relaxed);
 	atomic_store_explicit(&entry->lines, kept, memory_order_relaxed);
 	return admit(&d->locations, &d->location_index, hash);
 }

@@ -11,7 +11,7 @@
  * last question that looks at it has ended.
  *
  * Threads: adding needs the store's lock. Entries whose number was learnt under the lock may be read without it, because
- * they never move or change; the one exception, a location's lines, is set once, atomically.
+ * they never move or change; the exceptions, a location's lines and why it has none, are set once, atomically.
  */
 #ifndef DECIMA_STORAGE_MEMORY_DICT_H
 #define DECIMA_STORAGE_MEMORY_DICT_H
@@ -31,7 +31,8 @@ struct dict_location {
 	uint64_t hash; /* where to look, from the batch */
 	uint64_t address;
 	uint32_t mapping, process; /* or DCM_NONE */
-	uint8_t addr_kind, kind, unnamed;
+	uint8_t addr_kind, kind;
+	_Atomic uint8_t unnamed;		  /* why; a later batch may know better than "not tried" */
 	_Atomic(const struct dict_lines *) lines; /* NULL: none */
 };
 

@@ -143,7 +143,7 @@ static struct dcm_location source_location(const struct dict_import *im, uint32_
 		.address = e->address,
 		.addr_kind = e->addr_kind,
 		.kind = e->kind,
-		.unnamed = e->unnamed,
+		.unnamed = atomic_load_explicit(&e->unnamed, memory_order_relaxed),
 		.n_lines = lines ? lines->n : 0,
 	};
 }
@@ -371,7 +371,7 @@ static uint32_t export_location(struct dict_export *ex, uint32_t id, int *err)
 		.address = e->address,
 		.addr_kind = e->addr_kind,
 		.kind = e->kind,
-		.unnamed = e->unnamed,
+		.unnamed = atomic_load_explicit(&e->unnamed, memory_order_relaxed),
 	};
 	if (e->process != DCM_NONE) {
 		if (ex->map.processes[e->process] == DCM_NONE)

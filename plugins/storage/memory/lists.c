@@ -35,8 +35,8 @@ static int look__init(struct look *l, struct store *s, const struct dcm_host *ho
 		r = groups__init(&l->groups, NULL, false);
 	if (r == 0)
 		r = match__init(&l->match, &l->view, sel, host, &l->groups);
-	if (r == 0 && sel->budget)
-		atomic_fetch_add_explicit(&sel->budget->total, l->view.n_rows, memory_order_relaxed);
+	if (r == 0)
+		meter__total(&l->meter, l->view.n_rows);
 	return r;
 }
 
@@ -118,6 +118,7 @@ int questions__types(struct store *s, const struct dcm_host *host, const struct 
 	}
 	if (r < 0)
 		return r;
+	meter__done(&l.meter, l.view.n_rows);
 	qsort_r(types, n, sizeof(*types), compare_types, l.view.dict);
 	for (uint32_t i = 0; r == 0 && i < n; i++)
 		if (types[i].info.n_profiles)
@@ -286,8 +287,10 @@ static int harvest(struct harvest *h, struct store *s, const struct dcm_host *ho
 		if (r == 0 && taken)
 			r = h->series(h, st->series);
 	}
-	if (r == 0)
+	if (r == 0) {
+		meter__done(&l.meter, l.view.n_rows);
 		r = names__emit(&h->names, each, ctx);
+	}
 	names__fini(&h->names);
 	return r;
 }
@@ -344,6 +347,7 @@ int questions__series(struct store *s, const struct dcm_host *host, const struct
 	CLEANUP(mem__freep) uint32_t *order = r == 0 ? groups__sorted(&l.groups, l.view.dict) : NULL;
 	if (r == 0 && !order)
 		r = -ENOMEM;
+	meter__done(&l.meter, l.view.n_rows);
 	for (size_t i = 0; r == 0 && i < l.groups.v.n; i++) {
 		const struct dict_series *series =
 			dict__series_at(l.view.dict, l.groups.v.v[order[i]].series);

@@ -55,12 +55,24 @@ static int count_profile(void *ctx, uint32_t group, const struct profile *p)
 	return 0;
 }
 
+static uint64_t rows_of(const struct view *v, uint32_t selection)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < v->streams.n; i++)
+		for (uint32_t j = 0; v->streams.v[i].selection == selection && j < v->streams.v[i].n; j++)
+			n += view__profile(v, &v->streams.v[i], j)->n_rows;
+	return n;
+}
+
 static int add_selection(struct merge *m, const struct dcm_select *sel, uint32_t at, const struct dcm_host *host)
 {
 	CLEANUP(match__fini) struct match match = { 0 };
 	struct meter meter = { .host = host, .budget = sel->budget };
 	int r = match__init(&match, &m->view, sel, host, &m->groups);
+	uint64_t n_rows = rows_of(&m->view, at);
 
+	meter__total(&meter, n_rows);
 	for (size_t i = 0; r == 0 && i < m->view.streams.n; i++) {
 		const struct view_stream *st = &m->view.streams.v[i];
 		struct sums_part part = {
@@ -83,6 +95,8 @@ static int add_selection(struct merge *m, const struct dcm_select *sel, uint32_t
 		if (r == 0)
 			r = meter__charge(&meter, sums__bytes(&m->sums));
 	}
+	if (r == 0)
+		meter__done(&meter, n_rows);
 	return r;
 }
 
@@ -260,8 +274,6 @@ int questions__merge(struct store *s, const struct dcm_select *sel, uint32_t n_s
 	sums__init(&m.sums, n_sel);
 	if (r == 0)
 		r = groups__init(&m.groups, by, false);
-	if (r == 0 && sel[0].budget)
-		atomic_fetch_add_explicit(&sel[0].budget->total, m.view.n_rows, memory_order_relaxed);
 	for (uint32_t k = 0; r == 0 && k < n_sel; k++)
 		r = add_selection(&m, &sel[k], k, host);
 	if (r == 0)

@@ -93,6 +93,7 @@ static int add_all(struct points *pts, const struct dcm_select *sel, const struc
 	struct meter meter = { .host = host, .budget = sel->budget };
 	int r = match__init(&match, &pts->view, sel, host, &pts->groups);
 
+	meter__total(&meter, pts->view.n_rows);
 	for (size_t i = 0; r == 0 && i < pts->view.streams.n; i++) {
 		r = match__stream(&match, &pts->view.streams.v[i]);
 		if (r == 1)
@@ -101,6 +102,8 @@ static int add_all(struct points *pts, const struct dcm_select *sel, const struc
 		if (r == 0)
 			r = meter__charge(&meter, sums__bytes(&pts->sums));
 	}
+	if (r == 0)
+		meter__done(&meter, pts->view.n_rows);
 	return r;
 }
 
@@ -235,8 +238,6 @@ int questions__points(struct store *s, const struct dcm_host *host, const struct
 	sums__init(&pts.sums, 1);
 	if (r == 0)
 		r = groups__init(&pts.groups, by, step_ms == 0 && (!by || by->n == 0));
-	if (r == 0 && sel->budget)
-		atomic_fetch_add_explicit(&sel->budget->total, pts.view.n_rows, memory_order_relaxed);
 	if (r == 0)
 		r = add_all(&pts, sel, host);
 	return r == 0 ? emit(&pts, each, ctx) : r;

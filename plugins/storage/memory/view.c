@@ -21,13 +21,30 @@ int meter__rows(struct meter *m, uint64_t n)
 	if (!b)
 		return 0;
 	atomic_fetch_add_explicit(&b->done, n, memory_order_relaxed);
+	m->counted += n;
 	if (atomic_load_explicit(&b->cancelled, memory_order_relaxed))
 		return -ECANCELED;
-	m->unchecked += n + 1;
-	if (m->unchecked < METER_ROWS || b->deadline_mono_ns == 0)
+	/* The first call looks at once. */
+	if (m->unread > n) {
+		m->unread -= n + 1;
 		return 0;
-	m->unchecked = 0;
+	}
+	m->unread = METER_ROWS;
+	if (b->deadline_mono_ns == 0)
+		return 0;
 	return m->host->mono_ns(m->host) > b->deadline_mono_ns ? -ETIMEDOUT : 0;
+}
+
+void meter__total(struct meter *m, uint64_t n)
+{
+	if (m->budget)
+		atomic_fetch_add_explicit(&m->budget->total, n, memory_order_relaxed);
+}
+
+void meter__done(struct meter *m, uint64_t n)
+{
+	if (m->budget && n > m->counted)
+		atomic_fetch_add_explicit(&m->budget->done, n - m->counted, memory_order_relaxed);
 }
 
 int meter__charge(struct meter *m, uint64_t bytes)

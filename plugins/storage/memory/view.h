@@ -17,11 +17,15 @@ struct meter {
 	const struct dcm_host *host;
 	struct dcm_budget *budget; /* may be NULL */
 	uint64_t bytes;		   /* charged so far */
-	uint64_t unchecked;	   /* rows since the clock was read */
+	uint64_t unread;	   /* rows until the clock is read again */
+	uint64_t counted;	   /* rows told to the budget */
 };
 
 /* Called for every profile: counts progress, now and then looks at the clock. 0, -ETIMEDOUT, -ECANCELED. */
 int meter__rows(struct meter *m, uint64_t n);
+/* Tells the budget how many rows there are, and at the end that they are done: those that were not needed as well. */
+void meter__total(struct meter *m, uint64_t n);
+void meter__done(struct meter *m, uint64_t n);
 /* 0 or -E2BIG. */
 int meter__charge(struct meter *m, uint64_t bytes);
 /* Makes a sentence of what the two and memory can fail with; returns `r`. */
