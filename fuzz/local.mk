@@ -44,3 +44,9 @@ fuzz_fuzz_regex_LDADD = $(CONFIG_LA) $(FUZZ_LDFLAGS)
 fuzz_programs += fuzz/fuzz_http
 fuzz_fuzz_http_SOURCES = fuzz/fuzz_http.c $(FUZZ_MAIN)
 fuzz_fuzz_http_LDADD = $(API_LA) $(FUZZ_LDFLAGS)
+
+fuzz_programs += fuzz/fuzz_ebpf_proc
+fuzz_fuzz_ebpf_proc_SOURCES = fuzz/fuzz_ebpf_proc.c $(FUZZ_MAIN) plugins/input/ebpf/cgroup.c \
+	plugins/input/ebpf/cpus.c plugins/input/ebpf/files.c plugins/input/ebpf/labels.c \
+	plugins/input/ebpf/maps.c plugins/input/ebpf/record.c
+fuzz_fuzz_ebpf_proc_LDADD = $(BASE_LA) $(FUZZ_LDFLAGS)
