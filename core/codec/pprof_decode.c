@@ -21,6 +21,7 @@
 
 #define BYTES_PER_ENTRY 16
 #define ENTRIES_MIN	4096
+#define MAX_COMMENTS	4096 /* later ones are not looked at */
 
 static void input_fini(struct pprof_input *in)
 {
@@ -93,24 +94,32 @@ static int list(struct pprof_input *in, struct pprof_pieces *list, const struct 
 	return vec__push(list, piece) ? 0 : error__nomem(in->err);
 }
 
+static int list_comment(struct pprof_input *in, uint64_t index)
+{
+	struct pprof_piece piece = { index < UINT32_MAX ? (uint32_t)index : UINT32_MAX, 0 };
+
+	if (in->comments.n < MAX_COMMENTS && !vec__push(&in->comments, piece))
+		return error__nomem(in->err);
+	return 0;
+}
+
 /* One comment's string index, or several packed ones. */
 static int list_comments(struct pprof_input *in, const struct pb_field *f)
 {
-	const uint8_t *p = f->p, *end = f->p + f->n;
-	uint64_t v = f->value;
+	uint64_t index;
+	int r = 0;
 
-	if (f->type != PB_VARINT && f->type != PB_BYTES)
+	if (f->type == PB_VARINT)
+		return list_comment(in, f->value);
+	if (f->type != PB_BYTES)
 		return head_fault(in, "comment", "is no number");
-	while (f->type == PB_VARINT || p < end) {
-		if (f->type == PB_BYTES && !(p = pb__varint(p, end, &v)))
+	for (const uint8_t *p = f->p, *end = f->p + f->n; r == 0 && p < end;) {
+		p = pb__varint(p, end, &index);
+		if (!p)
 			return head_fault(in, "comment", "is cut off");
-		struct pprof_piece index = { v < UINT32_MAX ? (uint32_t)v : UINT32_MAX, 0 };
-		if (in->comments.n < ENTRIES_MIN && !vec__push(&in->comments, index))
-			return error__nomem(in->err);
-		if (f->type == PB_VARINT)
-			break;
+		r = list_comment(in, index);
 	}
-	return 0;
+	return r;
 }
 
 static int take_number(struct pprof_input *in, const struct pb_field *f, const char *name, int64_t *ret)
@@ -424,14 +433,13 @@ static int read_locations(struct pprof_input *in, struct pprof_place at, const s
 static int read_values(struct pprof_input *in, struct pprof_place at, const struct pb_field *f,
 		       struct sample *s)
 {
-	const uint8_t *p = f->p, *end = f->p + f->n;
 	uint64_t value;
 
 	if (f->type == PB_VARINT)
 		return add_value(in, at, s, f->value);
 	if (f->type != PB_BYTES)
 		return pprof_input__fault(in, at, "value has wire type %u", f->type);
-	while (p < end) {
+	for (const uint8_t *p = f->p, *end = f->p + f->n; p < end;) {
 		p = pb__varint(p, end, &value);
 		if (!p)
 			return pprof_input__fault(in, at, "value is cut off");

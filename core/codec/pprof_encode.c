@@ -136,17 +136,10 @@ static int find_columns(struct output *o)
 	return 0;
 }
 
-/* The values of a row that is there, or of a new one, zeroed; NULL when memory ran out. */
-static int64_t *row_values(struct output *o, const struct row *row)
+/* The values of a new row, zeroed; NULL when memory ran out. */
+static int64_t *new_row(struct output *o, const struct row *row)
 {
-	uint64_t h = hash__bytes(row, sizeof(*row), (uint64_t)(uintptr_t)o);
-	uint32_t i, at = hindex__first(&o->row_index, h, &i);
-
-	for (; i != HINDEX_NONE; at = hindex__next(&o->row_index, h, at, &i))
-		if (memcmp(&o->rows.v[i], row, sizeof(*row)) == 0)
-			return &o->values.v[(size_t)i * o->n_columns];
-	if (!vec__push(&o->rows, *row) || !vec__reserve(&o->values, o->n_columns) ||
-	    hindex__insert(&o->row_index, h, (uint32_t)(o->rows.n - 1)) < 0)
+	if (!vec__push(&o->rows, *row) || !vec__reserve(&o->values, o->n_columns))
 		return NULL;
 	int64_t *values = &o->values.v[o->values.n];
 	memset(values, 0, o->n_columns * sizeof(*values));
@@ -154,14 +147,29 @@ static int64_t *row_values(struct output *o, const struct row *row)
 	return values;
 }
 
-/* A sum that stops at the ends of its range. */
-static int64_t add(int64_t a, int64_t b)
+/* The values of the row that has this stack and these labels. */
+static int64_t *find_row(struct output *o, const struct row *row)
 {
-	int64_t sum;
+	uint64_t h = hash__bytes(row, sizeof(*row), (uint64_t)(uintptr_t)o);
+	uint32_t i, at = hindex__first(&o->row_index, h, &i);
 
-	if (__builtin_add_overflow(a, b, &sum))
-		return a < 0 ? INT64_MIN : INT64_MAX;
-	return sum;
+	for (; i != HINDEX_NONE; at = hindex__next(&o->row_index, h, at, &i))
+		if (memcmp(&o->rows.v[i], row, sizeof(*row)) == 0)
+			return &o->values.v[(size_t)i * o->n_columns];
+	return hindex__insert(&o->row_index, h, (uint32_t)o->rows.n) < 0 ? NULL : new_row(o, row);
+}
+
+/* Adds a row's values in their columns; false, and nothing is added, when a sum does not fit. */
+static bool add_values(int64_t *to, const int64_t *from, const uint32_t *columns, uint32_t n)
+{
+	int64_t sums[MAX_TYPES];
+
+	for (uint32_t k = 0; k < n; k++)
+		if (__builtin_add_overflow(to[columns[k]], from[k], &sums[k]))
+			return false;
+	for (uint32_t k = 0; k < n; k++)
+		to[columns[k]] = sums[k];
+	return true;
 }
 
 static int add_rows(struct output *o, uint32_t profile)
@@ -177,11 +185,15 @@ static int add_rows(struct output *o, uint32_t profile)
 		const int64_t *from = &b->values[p->value_off + (uint64_t)r * p->n_types];
 		const struct row row = { b->row_stacks[p->row_off + r],
 					 b->row_labels[p->row_off + r], p->series };
-		int64_t *to = row_values(o, &row);
+		int64_t *to = find_row(o, &row);
+		/* Sums that do not fit stand in several rows: readers add them up as they can. */
+		if (to && !add_values(to, from, columns, p->n_types)) {
+			to = new_row(o, &row);
+			if (to)
+				add_values(to, from, columns, p->n_types);
+		}
 		if (!to)
 			return -ENOMEM;
-		for (uint32_t k = 0; k < p->n_types; k++)
-			to[columns[k]] = add(to[columns[k]], from[k]);
 	}
 	return 0;
 }
@@ -243,9 +255,12 @@ static enum form place(const struct dcm_batch *b, const struct dcm_location *l, 
 	*ret_address = l->address;
 	if (l->addr_kind == DCM_ADDR_RUNTIME)
 		return FORM_RANGE;
-	if (l->addr_kind != DCM_ADDR_FILE_OFFSET)
+	/* Offsets count in files alone: readers take the kernel's addresses as they are. */
+	if (l->addr_kind != DCM_ADDR_FILE_OFFSET ||
+	    (m->kind != DCM_MAPPING_FILE && m->kind != DCM_MAPPING_VDSO))
 		return FORM_ELF;
-	if (m->limit > m->start && l->address >= m->offset &&
+	/* A range that begins at 0 would read as one of ELF addresses. */
+	if (m->start > 0 && m->limit > m->start && l->address >= m->offset &&
 	    l->address - m->offset < m->limit - m->start) {
 		*ret_address = l->address - m->offset + m->start;
 		return FORM_RANGE;
@@ -563,6 +578,14 @@ static void put_comments(struct output *o, int64_t duration_ns, struct buf *out)
 	}
 }
 
+/* Where a profile ends, or the end of time. */
+static int64_t end_of(const struct dcm_profile *p)
+{
+	int64_t end;
+
+	return __builtin_add_overflow(p->time_ns, p->duration_ns, &end) ? INT64_MAX : end;
+}
+
 /* Times, period, comments. The period is told when all profiles have the same. */
 static void put_head(struct output *o, struct buf *out)
 {
@@ -574,7 +597,7 @@ static void put_head(struct output *o, struct buf *out)
 	for (uint32_t i = o->first; i < o->end; i++) {
 		p = &b->profiles[i];
 		start = p->time_ns < start ? p->time_ns : start;
-		end = add(p->time_ns, p->duration_ns) > end ? add(p->time_ns, p->duration_ns) : end;
+		end = end_of(p) > end ? end_of(p) : end;
 		period = p->period == period ? period : 0;
 	}
 	pb__put_varint(out, 9, (uint64_t)start);

@@ -33,7 +33,7 @@ struct pb_field {
 
 static inline struct pb_reader pb__reader(const uint8_t *p, size_t n)
 {
-	return (struct pb_reader){ .p = p, .end = p + n };
+	return (struct pb_reader){ .p = p, .end = n ? p + n : p }; /* NULL, 0 is fine */
 }
 
 /* The bytes behind a varint of several bytes; NULL when it is cut off or longer than 64 bits. */

@@ -279,3 +279,16 @@ unit_tests += tests/unit/test_instance
 tests_unit_test_instance_SOURCES = tests/unit/test_instance.c $(FAILMALLOC)
 tests_unit_test_instance_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_instance_LDADD = $(PLUGIN_LA) $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_file_output
+tests_unit_test_file_output_SOURCES = tests/unit/test_file_output.c $(RANDOM_BATCH) $(FAILMALLOC) \
+	plugins/output/file/file.c plugins/output/file/folder.c plugins/output/file/name.c
+tests_unit_test_file_output_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_file_output_LDADD = $(PLUGIN_LA) $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_pprof
+tests_unit_test_pprof_SOURCES = tests/unit/test_pprof.c $(FAILMALLOC) tests/unit/pb_text.h \
+	tests/unit/pprof_lossy.c tests/unit/pprof_lossy.h \
+	tests/unit/random_batch.c tests/unit/random_batch.h
+tests_unit_test_pprof_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_pprof_LDADD = $(CODEC_LA) $(UNIT_LIBS)
