@@ -362,9 +362,12 @@ static int file_write(void *instance, struct dcm_batch *batch, int64_t deadline_
 		      struct dcm_error *err)
 {
 	struct file_output *f = instance;
+	struct dcm_error own = DCM_ERROR_INIT; /* the state needs a sentence, whether the caller does or not */
 	struct work w = { 0 };
 	int r = begin_work(f, &w);
 
+	if (!err)
+		err = &own;
 	if (r < 0)
 		return -EAGAIN;
 	if (!is_same_batch(f, batch))

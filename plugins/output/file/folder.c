@@ -273,11 +273,17 @@ static int open_parent(int top, const char *path, bool make, const char **ret_na
 static int write_tmp(struct folder *f, const char *tmp, const struct folder_file *file)
 {
 	int fd = openat(f->fd, tmp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0640);
+	const struct timespec at = { .tv_sec = file->now_ns / 1000000000,
+				     .tv_nsec = file->now_ns % 1000000000 };
+	const struct timespec times[] = { at, at };
 	int r;
 
 	if (fd < 0)
 		return -errno;
 	r = fd__write_all(fd, file->data, file->n);
+	/* The list is ordered by these times, before a restart and after it. */
+	if (r == 0 && futimens(fd, times) < 0)
+		r = -errno;
 	if (r == 0 && file->sync && fsync(fd) < 0)
 		r = -errno;
 	/* Network file systems tell of a full disk here. */
