@@ -7,6 +7,12 @@ set -u
 # The example is not installed: it is copied beside the plugins that are.
 cp -L "$top_builddir/plugins/.libs/input_example.so" "$plugins/" && chmod 755 "$plugins/input_example.so"
 mkdir "$dir/files"
+# A disk of its own, which can be filled.
+disk=
+if [ "$(id -u)" -eq 0 ] && mount -t tmpfs -o size=16m tmpfs "$dir/files" 2>/dev/null; then
+	disk=$dir/files
+	trap 'daemon_stop; umount "$disk"; rm -rf "$dir"' EXIT
+fi
 
 config() { # SHAPE [LINE]...: the configuration, with further lines at its end
 	shape=$1
@@ -112,21 +118,19 @@ before=$(rows)
 wait_for 10 more_rows "$before" && ok input_comes_back || not_ok input_comes_back "no new rows"
 
 # --- a full disk under `file`: it says so, the store goes on, and it recovers
-if [ "$(id -u)" -eq 0 ] && mount -t tmpfs -o size=64k tmpfs "$dir/files" 2>/dev/null; then
-	head -c 64k /dev/zero >"$dir/files/full" 2>/dev/null
+if [ -n "$disk" ]; then
+	head -c 16m /dev/zero >"$disk/full" 2>/dev/null
 	wait_for 20 is_state file degraded && ok full_disk_degrades || not_ok full_disk_degrades "state: $(state_of file)"
 	before=$(rows)
 	wait_for 10 more_rows "$before" && ok full_disk_spares_the_store || not_ok full_disk_spares_the_store "no new rows"
-	rm -f "$dir/files/full"
+	rm -f "$disk/full"
 	wait_for 30 is_state file ok && ok full_disk_recovers || not_ok full_disk_recovers "state: $(state_of file)"
-	daemon_stop
-	umount "$dir/files"
 else
-	skip full_disk_degrades "mounting a small file system takes root"
-	skip full_disk_spares_the_store "mounting a small file system takes root"
-	skip full_disk_recovers "mounting a small file system takes root"
-	daemon_stop
+	for name in full_disk_degrades full_disk_spares_the_store full_disk_recovers; do
+		skip $name "mounting a small file system takes root"
+	done
 fi
+daemon_stop
 expect_status clean_end 0 "$daemon_status"
 if [ -e "$dir/sock" ]; then not_ok socket_is_removed "it is still there"; else ok socket_is_removed; fi
 
@@ -161,7 +165,7 @@ bad 'inputs: { exampel: {} }'
 refuse unknown_plugin 2 'did you mean' -c "$dir/bad.yaml"
 bad 'server: { listen: ["0.0.0.0:0"] }'
 refuse open_to_everybody 2 'server.tokens' -c "$dir/bad.yaml" --listen 0.0.0.0:0
-refuse no_such_file 1 'No such file' -c "$dir/none.yaml"
+refuse no_such_file 1 'there is no such file' -c "$dir/none.yaml"
 
 python3 -c '
 import socket, sys, time

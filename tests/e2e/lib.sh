@@ -34,11 +34,16 @@ wait_for() {
 	done
 }
 
-# daemon_start [ARGUMENT]...: on a unix socket, ready when it returns; its log is $dir/log.
+# The daemon is ready, or gone.
+settled() { grep -q 'is ready at' "$dir/log" || ! kill -0 "$daemon"; }
+
+# daemon_start [ARGUMENT]...: on a unix socket unless told otherwise, ready when it returns; its log is $dir/log.
 daemon_start() {
-	"$decima" run --plugin-path "$plugins" --listen "unix:$dir/sock" --data "$dir/data" "$@" >"$dir/out" 2>"$dir/log" &
+	case "$*" in *--listen*) ;; *) set -- --listen "unix:$dir/sock" "$@" ;; esac
+	"$decima" run --plugin-path "$plugins" --data "$dir/data" "$@" >"$dir/out" 2>"$dir/log" &
 	daemon=$!
-	wait_for 20 grep -q 'is ready at' "$dir/log" && return
+	wait_for 20 settled
+	grep -q 'is ready at' "$dir/log" && return
 	kill "$daemon" 2>/dev/null
 	wait "$daemon"
 	daemon_status=$?
