@@ -21,7 +21,7 @@ PATH=$root/bin:$PATH
 PKG_CONFIG_SYSROOT_DIR=$destdir
 PKG_CONFIG_LIBDIR=$root/lib/pkgconfig
 export PATH PKG_CONFIG_SYSROOT_DIR PKG_CONFIG_LIBDIR
-if make -C "$dir" -f Makefile.example CFLAGS="-O2 -Wall -Wextra -Werror" >"$dir/make.out" 2>&1; then
+if CFLAGS="-O2 -Wall -Wextra -Werror" make -C "$dir" -f Makefile.example >"$dir/make.out" 2>&1; then
 	echo "ok example_builds_out_of_tree"
 else
 	echo "not ok example_builds_out_of_tree: $(grep -m 1 error "$dir/make.out")"

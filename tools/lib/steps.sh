@@ -17,7 +17,7 @@ step_dist() {
 	: >"$log"
 	if ! logged "$log" variant_configure gcc; then
 		echo "not ok distcheck: configure failed; see $log" >"$results/dist"
-	elif logged "$log" make -C "$top/build/gcc" -j"$jobs" distcheck; then
+	elif logged "$log" make -C "$top/build/gcc" -j"$jobs" distcheck VERBOSE=1; then
 		echo "ok distcheck" >"$results/dist"
 	else
 		echo "not ok distcheck: $(grep -E '^FAIL:|^not ok|\*\*\*|error:' "$log" | head -n 1); see $log" >"$results/dist"
