@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: Apache-2.0
+# docs/local.mk - what people read, installed with the folders that its links expect
+nobase_dist_doc_DATA = README.md ARCHITECTURE.md NEWS.md \
+	docs/API.md \
+	docs/FORMATS.md \
+	docs/HOWTO_ADD_INPUT.md \
+	docs/HOWTO_ADD_OPTION.md \
+	docs/HOWTO_ADD_OUTPUT.md \
+	docs/HOWTO_ADD_STORAGE.md \
+	docs/HOWTO_ADD_TEST.md \
+	docs/README.md \
+	docs/THREAT_MODEL.md
