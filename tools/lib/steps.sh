@@ -19,9 +19,27 @@ step_dist() {
 		echo "not ok distcheck: configure failed; see $log" >"$results/dist"
 	elif logged "$log" make -C "$top/build/gcc" -j"$jobs" distcheck VERBOSE=1; then
 		echo "ok distcheck" >"$results/dist"
+		tarball_is_whole >>"$results/dist"
 	else
 		echo "not ok distcheck: $(grep -E '^FAIL:|^not ok|\*\*\*|error:' "$log" | head -n 1); see $log" >"$results/dist"
 	fi
+}
+
+# Every committed file is in the tarball; what only matters to a clone need not be.
+tarball_is_whole() {
+	lists=$(mktemp -d)
+	tar -tf "$top"/build/gcc/decima-*.tar.xz | sed 's|^[^/]*/||' | sort >"$lists/tarball"
+	if ! git -C "$top" ls-files >"$lists/git" 2>/dev/null || [ ! -s "$lists/git" ]; then
+		echo "skip tarball_is_whole: this is not a clone"
+	else
+		grep -vE '^(\.ci/|\.github/|\.gitignore$)|/\.gitkeep$' "$lists/git" | sort | comm -23 - "$lists/tarball" >"$lists/missing"
+		if [ -s "$lists/missing" ]; then
+			echo "not ok tarball_is_whole: not in it:" $(head -n 20 "$lists/missing")
+		else
+			echo "ok tarball_is_whole"
+		fi
+	fi
+	rm -rf "$lists"
 }
 
 # libFuzzer over each corpus: what the corpus alone reaches must not fall below fuzz/floors, and then a moment of
