@@ -89,10 +89,10 @@ void loader__free(struct loader *l)
 /* ---- one file ---- */
 
 /*
- * A name for the dynamic linker that leads to the descriptor and was never used before. glibc knows a
- * library by each name it was ever opened with, and a descriptor's number comes back; so the bits of
- * a counter are written between the slashes, "/." for a one and "/" for a zero, which changes the
- * text and not the file. The counter is the process's, because the linker's memory is.
+ * A name for the dynamic linker that leads to the descriptor and was never used before. glibc knows
+ * a library by each name it was ever opened with, and a descriptor's number comes back; so the bits
+ * of a counter are written between the slashes, "/." for a one and "/" for a zero, which changes
+ * the text and not the file. The counter is the process's, because the linker's memory is.
  */
 static void fresh_name(int fd, char name[static 128])
 {
@@ -130,7 +130,10 @@ static int link_file(int fd, const char *path, struct plugin **ret, struct dcm_e
 	handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
 	if (!handle)
 		return error__set(err, -ENOEXEC, "%s: cannot be loaded: %s", path, linker_says(name));
-	/* ISO C has no cast from object to function pointer; POSIX says the two are alike (dlsym(3)). */
+	/*
+	 * ISO C has no cast from object to function pointer; POSIX says the two are alike
+	 * (dlsym(3)).
+	 */
 	*(void **)&entry = dlsym(handle, DCM_ENTRY_SYMBOL);
 	if (!entry)
 		return error__set(err, -ENOEXEC, "%s: is no plugin: it does not export %s()", path,

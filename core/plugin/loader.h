@@ -9,11 +9,11 @@
  * outlive any use of it. $ORIGIN means nothing to a library that is loaded so.
  *
  * An older plugin's structs are shorter than ours. The loader copies them into ours with the rest
- * zeroed, so whoever uses `struct plugin` asks for NULL members and not for sizes. The option tables
- * stay the plugin's own (core/config walks them by `option_size`).
+ * zeroed, so whoever uses `struct plugin` asks for NULL members and not for sizes. The option
+ * tables stay the plugin's own (core/config walks them by `option_size`).
  *
- * Threads: one at a time; core/main's control thread. What loader__get() returned may be read by any
- * thread.
+ * Threads: one at a time; core/main's control thread. What loader__get() returned may be read by
+ * any thread.
  */
 #ifndef DECIMA_PLUGIN_LOADER_H
 #define DECIMA_PLUGIN_LOADER_H

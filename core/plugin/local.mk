@@ -13,3 +13,14 @@ core_plugin_libplugin_la_SOURCES = \
 core_plugin_libplugin_la_CFLAGS = $(AM_CFLAGS)
 
 PLUGIN_LA = core/plugin/libplugin.la $(NET_LA) $(CODEC_LA) $(SYMBOLIZE_LA) $(CONFIG_LA) $(STATS_LA)
+
+bin_PROGRAMS += decima-plugin-check
+decima_plugin_check_SOURCES = \
+	core/plugin/check_alloc.c core/plugin/check_alloc.h \
+	core/plugin/check_cases.h \
+	core/plugin/check_life.c \
+	core/plugin/check_main.c \
+	core/plugin/check_options.c \
+	core/plugin/check_work.c
+decima_plugin_check_CFLAGS = $(AM_CFLAGS)
+decima_plugin_check_LDADD = core/plugin/libplugin.la $(CODEC_LA) $(CONFIG_LA) $(STATS_LA) $(BATCH_LA)

@@ -69,3 +69,5 @@ tests_plugins_input_broken_link_la_SOURCES = tests/plugins/broken.c
 tests_plugins_input_broken_link_la_CPPFLAGS = $(AM_CPPFLAGS) -DBROKEN=BROKEN_LINK
 tests_plugins_input_broken_link_la_CFLAGS = $(AM_CFLAGS)
 tests_plugins_input_broken_link_la_LDFLAGS = $(LDFLAGS_BROKEN)
+
+script_tests += tests/contract/plugin_check.sh tests/contract/example_out_of_tree.sh
