@@ -5,8 +5,9 @@
  *	outputs:
  *	  testing: { mode: hang }
  *
- * For tests of everything around plugins: the pipeline, reload, states, and decima-plugin-check, which must find each
- * of the leaks. `hang` waits in write() until the process ends, or for the file `release` to be there.
+ * For tests of everything around plugins: the pipeline, reload, states, and decima-plugin-check,
+ * which must find each of the leaks. `hang` waits in write() until the process ends, or for the
+ * file `release` to be there.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_file_output.c - names that cannot leave their place, a folder that keeps its limits, a full disk
+ * tests/unit/test_file_output.c - names that cannot leave their place, a folder that keeps its
+ * limits, a full disk
  */
 #include <dirent.h>
 #include <errno.h>

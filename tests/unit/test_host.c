@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_host.c - what a plugin is offered, the life of an instance, and who is asked for names
+ * tests/unit/test_host.c - what a plugin is offered, the life of an instance, and who is asked for
+ * names
  */
 #include "core/plugin/host.h"
 

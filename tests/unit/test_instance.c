@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_instance.c - the order of an instance's life, what becomes of failures, and changes of configuration
+ * tests/unit/test_instance.c - the order of an instance's life, what becomes of failures, and
+ * changes of configuration
  *
  * The plugin is tests/plugins/testing.c, which misbehaves as its configuration says.
  */

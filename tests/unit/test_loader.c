@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_loader.c - finding, refusing and keeping plugins: real shared objects from tests/plugins
+ * tests/unit/test_loader.c - finding, refusing and keeping plugins: real shared objects from
+ * tests/plugins
  */
 #include "core/plugin/loader.h"
 
@@ -385,7 +386,10 @@ static void descriptions_are_read_carefully(void **state)
 	assert_int_equal(check(&p, "no storage operations"), -ENOEXEC);
 }
 
-/* One that knows fewer members than we do: the rest reads as NULL. One that knows more: they are left alone. */
+/*
+ * One that knows fewer members than we do: the rest reads as NULL. One that knows more: they are
+ * left alone.
+ */
 static void other_sizes_are_copied(void **state)
 {
 	struct {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_scheduler.c - when tasks run, by a clock that the test moves; and threads that end, or hang
+ * tests/unit/test_scheduler.c - when tasks run, by a clock that the test moves; and threads that
+ * end, or hang
  */
 #include "core/pipeline/scheduler.h"
 

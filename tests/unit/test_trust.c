@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_trust.c - which files a privileged process would run, and who counts as privileged
+ * tests/unit/test_trust.c - which files a privileged process would run, and who counts as
+ * privileged
  *
- * Root can make files that are trusted and spoil them one rule at a time. An ordinary user cannot, and checks against
- * the system's own files instead.
+ * Root can make files that are trusted and spoil them one rule at a time. An ordinary user cannot,
+ * and checks against the system's own files instead.
  */
 #include "core/plugin/trust.h"
 
@@ -187,7 +188,10 @@ static void the_systems_files_are_trusted(void **state)
 	}
 }
 
-/* In a child: an ordinary user, with one capability or none. 1, 0: privileged or not; 2: could not be set up. */
+/*
+ * In a child: an ordinary user, with one capability or none. 1, 0: privileged or not; 2: could not
+ * be set up.
+ */
 static int ask_child(bool keep_one)
 {
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
