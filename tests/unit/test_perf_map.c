@@ -11,9 +11,12 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -653,6 +656,90 @@ static void test_threads(void **state)
 	processes__free(t);
 }
 
+/*
+ * In namespaces of its own: pid 1 there, with a /tmp that only it sees. Writes its map and waits.
+ * Never returns.
+ */
+static void live_in_a_box(int ready)
+{
+	int written[2];
+	char mark;
+	pid_t pid;
+
+	alarm(60);
+	if (unshare(CLONE_NEWNS | CLONE_NEWPID) || pipe2(written, O_CLOEXEC) ||
+	    mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("none", "/tmp", "tmpfs", 0, NULL))
+		_exit(1);
+	pid = fork();
+	if (pid == 0) {
+		int fd = open("/tmp/perf-1.map", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+		alarm(60);
+		close(ready);
+		if (fd < 0 || getpid() != 1 || fd__write_all(fd, "10 10 in the box\n", 17))
+			_exit(1);
+		close(fd);
+		fd__write_all(written[1], "!", 1);
+		pause();
+		_exit(0);
+	}
+	close(written[1]);
+	if (read(written[0], &mark, 1) != 1)
+		_exit(1);
+	/* As this process's namespace, which is still the host's, counts it. */
+	fd__write_all(ready, &pid, sizeof(pid));
+	close(ready);
+	waitpid(pid, NULL, 0);
+	_exit(0);
+}
+
+static void test_a_real_container(void **state)
+{
+	static const char *const dirs[] = { "/tmp" };
+	struct processes_config c = { .proc = "/proc",
+				      .root = "/",
+				      .dirs = dirs,
+				      .n_dirs = 1,
+				      .max_file_bytes = 1 << 20,
+				      .max_map_bytes = 1 << 20,
+				      .max_bytes = 1 << 20,
+				      .keep_ns = 60 * SECOND,
+				      .clock = &clock__system };
+	struct processes_stat stat;
+	struct processes *t = NULL;
+	struct dcm_process id = { 0 };
+	pid_t child, boxed = 0;
+	int ready[2];
+
+	(void)state;
+	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		close(ready[0]);
+		live_in_a_box(ready[1]);
+	}
+	close(ready[1]);
+	if (read(ready[0], &boxed, sizeof(boxed)) != sizeof(boxed)) {
+		close(ready[0]);
+		waitpid(child, NULL, 0);
+		skip_because("namespaces take root");
+	}
+	close(ready[0]);
+	id.pid = (uint32_t)boxed;
+	assert_int_equal(processes__new(&c, &t, NULL), 0);
+	processes__event(t, DCM_PROCESS_SEEN, &id);
+	processes__stat(t, &stat);
+	assert_int_equal(stat.n_roots, 1);
+	assert_asked(t, &id, 0x18, 0, "in the box");
+	kill(boxed, SIGKILL);
+	waitpid(child, NULL, 0);
+	processes__event(t, DCM_PROCESS_EXIT, &id);
+	assert_asked(t, &id, 0x18, 0, "in the box");
+	processes__free(t);
+}
+
 /* --- the plugin, and the real /proc --- */
 
 static int64_t real_mono(const struct dcm_host *host)
@@ -801,6 +888,7 @@ int main(void)
 		cmocka_unit_test(test_all_maps_together_are_bounded),
 		cmocka_unit_test(test_failing_allocations),
 		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_a_real_container),
 		cmocka_unit_test(test_the_plugin_names_this_process),
 	};
 
