@@ -34,6 +34,7 @@ enum { INSTANCES_MAX = 4 };
 
 struct sample {
 	pthread_mutex_t lock; /* over stdout */
+	const struct plugin *plugins[INSTANCES_MAX]; /* never unloaded, so that no leak is seen */
 	struct symbols *symbols;
 	uint64_t n_batches;
 };
@@ -176,6 +177,7 @@ static struct instance *make_instance(struct loader *loader, const struct host_s
 				      const char *argument)
 {
 	struct dcm_error err = DCM_ERROR_INIT;
+	struct sample *s = services->ctx;
 	const char *slash = strchr(argument, '/'), *equals = strchr(argument, '=');
 	const struct plugin *plugin = NULL;
 	struct instance *instance = NULL;
@@ -192,6 +194,11 @@ static struct instance *make_instance(struct loader *loader, const struct host_s
 		die(name, &err);
 	if (sources__add(services->sources, &plugin->input, instance__handle(instance)) < 0)
 		exit(1);
+	for (int i = 0; i < INSTANCES_MAX; i++)
+		if (!s->plugins[i]) {
+			s->plugins[i] = plugin;
+			break;
+		}
 	return instance;
 }
 

@@ -183,7 +183,7 @@ static void test_pieces(void **state)
 
 	(void)state;
 	for (unsigned i = 1; n < sizeof(text) - 200; i++) {
-		snprintf(name, sizeof(name), i % 3 ? "/lib/x%u.so" : "", i / 4);
+		snprintf(name, sizeof(name), i % 3 ? "/lib/x%u.so" : "[%u]", i / 4);
 		n += (size_t)snprintf(text + n, sizeof(text) - n,
 				      "%x000-%x000 r-%cp %08x 08:01 %u %s\n", i * 2, i * 2 + 1,
 				      i % 4 ? 'x' : '-', i << 12, i % 3 ? i : 0, name);
