@@ -57,9 +57,9 @@ struct daemon {
 
 	pthread_mutex_t lock; /* of the request below */
 	pthread_cond_t answered;
-	bool wants_reload, ends;
+	bool ends;
+	uint64_t n_wanted, n_served; /* reloads asked for, and how many of them the last one answers */
 	int reload_result;
-	uint64_t reload_turn;
 	struct dcm_error reload_error;
 };
 
@@ -125,46 +125,45 @@ static int reload_now(struct daemon *d, struct dcm_error *err)
 static int reload_from_api(void *ctx, struct dcm_error *err)
 {
 	struct daemon *d = ctx;
-	uint64_t turn;
+	uint64_t mine;
 	int r;
 
 	pthread_mutex_lock(&d->lock);
-	d->wants_reload = true;
-	turn = d->reload_turn;
+	mine = ++d->n_wanted;
 	eventfd_write(d->wake_fd, 1);
-	while (d->reload_turn == turn && !d->ends)
+	while (d->n_served < mine && !d->ends)
 		pthread_cond_wait(&d->answered, &d->lock);
-	r = d->reload_turn == turn ? -ESHUTDOWN : d->reload_result;
-	if (r == -ESHUTDOWN)
-		error__set(err, r, "decima is stopping");
-	else
+	if (d->n_served >= mine) {
+		r = d->reload_result;
 		*err = d->reload_error;
+	} else {
+		r = error__set(err, -ESHUTDOWN, "decima is stopping");
+	}
 	pthread_mutex_unlock(&d->lock);
 	return r;
 }
 
-static void answer_reload(struct daemon *d)
+/* One reload answers all who asked before it read the file; who asks while it runs gets another. */
+static void answer_reloads(struct daemon *d)
 {
 	struct dcm_error err = DCM_ERROR_INIT;
-	int r = reload_now(d, &err);
+	uint64_t n;
+	bool wanted;
+	int r;
 
 	pthread_mutex_lock(&d->lock);
-	d->wants_reload = false;
+	n = d->n_wanted;
+	wanted = n > d->n_served;
+	pthread_mutex_unlock(&d->lock);
+	if (!wanted)
+		return;
+	r = reload_now(d, &err);
+	pthread_mutex_lock(&d->lock);
 	d->reload_result = r;
 	d->reload_error = err;
-	d->reload_turn++;
+	d->n_served = n;
 	pthread_cond_broadcast(&d->answered);
 	pthread_mutex_unlock(&d->lock);
-}
-
-static bool reload_is_wanted(struct daemon *d)
-{
-	bool wanted;
-
-	pthread_mutex_lock(&d->lock);
-	wanted = d->wants_reload;
-	pthread_mutex_unlock(&d->lock);
-	return wanted;
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -362,8 +361,7 @@ static int loop(struct daemon *d)
 		end = take_signals(d);
 		if (end)
 			return end;
-		if (reload_is_wanted(d))
-			answer_reload(d);
+		answer_reloads(d);
 		if (clock__mono(&clock__system) >= next)
 			next = graph__tick(d->graph);
 	}

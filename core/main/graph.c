@@ -26,7 +26,8 @@
 
 struct graph {
 	struct graph_config c;
-	struct plan *plan;
+	struct plan *plan;  /* that runs now */
+	struct plan *first; /* of the start: see graph__settings() */
 	struct services services;
 	struct sources *sources;
 	struct scheduler *scheduler;
@@ -38,6 +39,7 @@ struct graph {
 	pthread_mutex_t lock;
 	VEC(struct part *) parts;
 	struct engine *engine;
+	struct part *store; /* that the engine asks */
 	bool started;
 };
 
@@ -156,6 +158,7 @@ int graph__new(const struct graph_config *config, struct plan *plan, struct grap
 	}
 	g->c = *config;
 	g->plan = plan;
+	g->first = plan;
 	pthread_mutex_init(&g->lock, NULL);
 	r = make_objects(g, err);
 	env = env_of(g);
@@ -200,6 +203,7 @@ static int make_engine(struct graph *g, struct dcm_error *err)
 			&e, err);
 		pthread_mutex_lock(&g->lock);
 		g->engine = e;
+		g->store = e ? p : NULL;
 		pthread_mutex_unlock(&g->lock);
 	}
 	return r;
@@ -287,10 +291,33 @@ static struct plan_instance *find_planned(struct plan *plan, const struct part *
 	return NULL;
 }
 
-static int refuse_restart(const struct plan_instance *to, const struct part *p, struct dcm_error *err)
+/* Questions under way look into the store that answers them, for as long as the engine lives. */
+static int refuse_restart(const struct part *p, const char *why, struct dcm_error *err)
 {
-	return error__set(err, -EBUSY, "%s: a storage cannot be added, removed or restarted while questions run; restart decima",
-			  to ? to->object : p->name);
+	return error__set(err, -EBUSY, "%s: %s, and the storage that answers questions cannot be restarted; restart decima",
+			  p->object, why);
+}
+
+/* What becomes of an instance that runs already. */
+static int prepare_change(struct graph *g, struct plan_instance *to, struct change *c,
+			  struct dcm_error *err)
+{
+	struct dcm_error why = DCM_ERROR_INIT;
+	int r = part__prepare(c->part, to, &c->prepared, &why);
+
+	if (r == -EBUSY && c->part == g->store)
+		return refuse_restart(c->part, why.text, err);
+	if (r == -EBUSY) {
+		log__line(g->c.log, DCM_LOG_INFO, to->name, "%s; restarting it", why.text);
+		c->what = RESTART;
+		return 0;
+	}
+	if (r < 0) {
+		*err = why;
+		return r;
+	}
+	c->what = c->prepared ? COMMIT : KEEP;
+	return 0;
 }
 
 /* Prepares one instance of the new plan: nothing that runs notices. */
@@ -300,23 +327,11 @@ static int prepare(struct graph *g, struct plan_instance *to, struct change *c, 
 	int r;
 
 	*c = (struct change){ .part = find_part(g, to), .to = to };
-	if (!c->part) {
-		if (to->kind == DCM_STORAGE)
-			return refuse_restart(to, NULL, err);
-		c->what = ADD;
-		r = part__new(&env, to, &c->part, err);
-		return r < 0 ? r : part__open(c->part, err);
-	}
-	r = part__prepare(c->part, to, &c->prepared, err);
-	if (r == -EBUSY && to->kind != DCM_STORAGE) {
-		log__line(g->c.log, DCM_LOG_INFO, to->name, "%s; restarting it", err->text);
-		c->what = RESTART;
-		return 0;
-	}
-	if (r < 0)
-		return r;
-	c->what = c->prepared ? COMMIT : KEEP;
-	return 0;
+	if (c->part)
+		return prepare_change(g, to, c, err);
+	c->what = ADD;
+	r = part__new(&env, to, &c->part, err);
+	return r < 0 ? r : part__open(c->part, err);
 }
 
 static void undo(struct change *changes, size_t n)
@@ -405,8 +420,8 @@ int graph__reload(struct graph *g, struct plan *plan, struct dcm_error *err)
 
 		if (find_planned(plan, p))
 			continue;
-		if (p->kind == DCM_STORAGE)
-			r = refuse_restart(NULL, p, err);
+		if (p == g->store)
+			r = refuse_restart(p, "it is gone from the file", err);
 		else
 			changes[n++] = (struct change){ .part = p, .what = REMOVE };
 	}
@@ -424,7 +439,8 @@ int graph__reload(struct graph *g, struct plan *plan, struct dcm_error *err)
 		carry_out(g, &changes[i], deadline);
 	pipeline__set_relabel(g->pipeline, relabel);
 	free(changes);
-	plan__free(g->plan);
+	if (g->plan != g->first)
+		plan__free(g->plan);
 	g->plan = plan;
 	return 0;
 }
@@ -454,6 +470,7 @@ void graph__stop(struct graph *g, int64_t deadline_mono_ns)
 	pthread_mutex_lock(&g->lock);
 	e = g->engine;
 	g->engine = NULL;
+	g->store = NULL;
 	pthread_mutex_unlock(&g->lock);
 	engine__free(e);
 	for (size_t i = 0; i < g->parts.n; i++)
@@ -475,7 +492,9 @@ void graph__free(struct graph *g)
 	symbol_metrics__free(g->symbol_metrics);
 	symbols__free(g->symbols);
 	sources__free(g->sources);
-	plan__free(g->plan);
+	if (g->plan != g->first)
+		plan__free(g->plan);
+	plan__free(g->first);
 	pthread_mutex_destroy(&g->lock);
 	free(g);
 }
@@ -521,18 +540,14 @@ const char *graph__node(struct graph *g)
 
 bool graph__store_stat(struct graph *g, struct dcm_store_stat *ret)
 {
-	bool found = false;
+	const struct part *p;
 
 	pthread_mutex_lock(&g->lock);
-	for (size_t i = 0; i < g->parts.n && !found && g->engine; i++) {
-		struct part *p = g->parts.v[i];
-
-		found = p->kind == DCM_STORAGE && part__runs(p);
-		if (found)
-			p->plugin->storage.stat(instance__handle(p->instance), ret);
-	}
+	p = g->store;
+	if (p)
+		p->plugin->storage.stat(instance__handle(p->instance), ret);
 	pthread_mutex_unlock(&g->lock);
-	return found;
+	return p != NULL;
 }
 
 bool graph__failed_input(struct graph *g, char ret[static 512])

@@ -68,9 +68,13 @@ int graph__flush(struct graph *g, int64_t deadline_mono_ns);
 struct engine *graph__engine(struct graph *g);
 struct pipeline *graph__pipeline(struct graph *g);
 struct symbols *graph__symbols(struct graph *g);
+/*
+ * The settings of now, until the next reload. What only a restart can change (addresses, tokens,
+ * log areas) may be kept: its texts are those of the start and live as long as the graph.
+ */
 const struct main_settings *graph__settings(struct graph *g);
 const char *graph__node(struct graph *g);
-/* The first storage, for its stat(); false while it does not run. Any thread. */
+/* stat() of the storage that answers questions; false while none does. Any thread. */
 bool graph__store_stat(struct graph *g, struct dcm_store_stat *ret);
 
 /* True, and why, when some input does not run. */

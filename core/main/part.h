@@ -30,7 +30,7 @@ struct part {
 	const struct destination_options *destination_options; /* the same; NULL for inputs */
 	struct destination *destination;		       /* while it is started */
 	struct task *task;
-	bool started;
+	_Atomic bool started;
 };
 
 /* Takes the settings out of `from`. Nothing is opened. */
