@@ -49,36 +49,31 @@ static int check_selector(void *ctx, struct dcm_str text, struct dcm_error *err)
 	return r;
 }
 
-/* One "key=value" override made of a flag; NULL adds nothing. */
-static int set_flag(struct tree *t, const char *key, const char *value, struct dcm_error *err)
+/* What a flag says in the place of an option; NULL says nothing. */
+static int set_flag(struct tree *t, const char *flag, const char *key, const char *value,
+		    struct dcm_error *err)
 {
-	char assignment[4200];
-
-	if (!value)
-		return 0;
-	if ((size_t)snprintf(assignment, sizeof(assignment), "%s=%s", key, value) >= sizeof(assignment))
-		return error__set(err, -EINVAL, "--%s: the value is longer than 4 KiB", key);
-	return tree__set(t, assignment, err);
+	return value ? tree__set_text(t, flag, key, str__of(value), err) : 0;
 }
 
 static int load_tree(const struct plan_source *s, struct tree **ret, struct dcm_error *err)
 {
-	char listen[4200];
 	int r = s->path ? tree__load_file(s->path, ret, err)
 			: tree__load_text("(built-in)", str__of(s->text), ret, err);
 
 	for (uint32_t i = 0; r == 0 && i < s->n_sets; i++)
 		r = tree__set(*ret, s->sets[i], err);
-	if (r == 0 && s->listen) {
-		snprintf(listen, sizeof(listen), "[\"%s\"]", s->listen);
-		r = set_flag(*ret, "server.listen", listen, err);
-	}
+	/* One address in the place of the file's list, whatever is in that. */
+	if (r == 0 && s->listen)
+		r = tree__set(*ret, "server.listen=[]", err);
 	if (r == 0)
-		r = set_flag(*ret, "data", s->data, err);
+		r = set_flag(*ret, "--listen", "server.listen.0", s->listen, err);
 	if (r == 0)
-		r = set_flag(*ret, "plugin_path", s->plugin_path, err);
+		r = set_flag(*ret, "--data", "data", s->data, err);
 	if (r == 0)
-		r = set_flag(*ret, "log.level", s->log_level, err);
+		r = set_flag(*ret, "--plugin-path", "plugin_path", s->plugin_path, err);
+	if (r == 0)
+		r = set_flag(*ret, "--log-level", "log.level", s->log_level, err);
 	return r;
 }
 
@@ -135,9 +130,10 @@ static int make_loader(struct plan *p, struct loader **loader, struct problems *
 	return r;
 }
 
-static int plan_instance(struct plan *p, const struct plan_source *source,
-			 const struct options_env *env, struct loader *loader, enum dcm_kind kind,
-			 const struct section_instance *from)
+/* A fault is in env->problems, and the instance is left out. */
+static void plan_instance(struct plan *p, const struct plan_source *source,
+			  const struct options_env *env, struct loader *loader, enum dcm_kind kind,
+			  const struct section_instance *from)
 {
 	struct options_part parts[2] = { { .table = &section__common },
 					 { .table = &destination_options__table } };
@@ -146,7 +142,7 @@ static int plan_instance(struct plan *p, const struct plan_source *source,
 	int r;
 
 	if (!from->enabled)
-		return 0;
+		return;
 	*to = (struct plan_instance){
 		.kind = kind, .name = from->name, .object = from->object, .at = from->at
 	};
@@ -156,57 +152,52 @@ static int plan_instance(struct plan *p, const struct plan_source *source,
 
 		problems__add(env->problems, missing ? PROBLEM_WARNING : PROBLEM_ERROR, &from->at,
 			      "%s: %s", from->object, err.text);
-		return missing ? 0 : r;
+		return;
 	}
 	r = settings__new(to->plugin, env, from->object, from->node, parts,
 			  kind == DCM_INPUT ? 1 : 2, &to->settings);
 	if (r < 0)
-		return r;
+		return;
 	to->destination = kind == DCM_INPUT ? NULL : parts[1].value;
 	p->n++;
-	return 0;
 }
 
 /* Instances have one space of names, because metrics and directories do. */
-static int check_names(const struct plan *p, struct problems *problems)
+static void check_names(const struct plan *p, struct problems *problems)
 {
+	const struct plan_instance *v = p->instances;
+
 	for (uint32_t i = 0; i < p->n; i++)
 		for (uint32_t j = 0; j < i; j++)
-			if (strcmp(p->instances[i].name, p->instances[j].name) == 0)
-				return problems__add(
-					problems, PROBLEM_ERROR,
-					&p->instances[i].at, "%s: the name \"%s\" is taken by %s; give one of them another with name:",
-					p->instances[i].object, p->instances[i].name,
-					p->instances[j].object);
-	return 0;
+			if (strcmp(v[i].name, v[j].name) == 0)
+				problems__add(
+					problems, PROBLEM_ERROR, &v[i].at,
+					"%s: the name \"%s\" is taken by %s; give one of them "
+					"another with name:",
+					v[i].object, v[i].name, v[j].object);
 }
 
-static int plan_instances(struct plan *p, const struct plan_source *source,
-			  const struct options_env *env, struct loader *loader)
+static void plan_instances(struct plan *p, const struct plan_source *source,
+			   const struct options_env *env, struct loader *loader)
 {
 	struct section_instance *list[N_SECTIONS] = { 0 };
 	uint32_t n[N_SECTIONS] = { 0 }, total = 0;
-	int result = 0;
 
 	for (size_t i = 0; i < N_SECTIONS; i++) {
 		const struct node *node = tree__get(p->tree->root, sections[i].key);
-		char kind[16];
 
-		snprintf(kind, sizeof(kind), "%s", plugin__kind_name(sections[i].kind));
-		if (section__list(env, kind, node, &list[i], &n[i]) < 0)
-			result = -EINVAL;
+		section__list(env, plugin__kind_name(sections[i].kind), node, &list[i], &n[i]);
 		total += n[i];
 	}
 	p->instances = mem__zalloc(total + 1, sizeof(*p->instances));
-	if (!p->instances)
-		return problems__nomem(env->problems);
+	if (!p->instances) {
+		problems__nomem(env->problems);
+		return;
+	}
 	for (size_t i = 0; i < N_SECTIONS; i++)
 		for (uint32_t k = 0; k < n[i]; k++)
-			if (plan_instance(p, source, env, loader, sections[i].kind, &list[i][k]) < 0)
-				result = -EINVAL;
-	if (check_names(p, env->problems) < 0)
-		result = -EINVAL;
-	return result;
+			plan_instance(p, source, env, loader, sections[i].kind, &list[i][k]);
+	check_names(p, env->problems);
 }
 
 int plan__load(const struct plan_source *source, struct loader **loader, struct problems *problems,
@@ -226,14 +217,13 @@ int plan__load(const struct plan_source *source, struct loader **loader, struct 
 	if (r < 0) {
 		/* The sentence begins with its place already. */
 		problems__add(problems, PROBLEM_ERROR, NULL, "%s", err.text);
-		return r;
+		return r == -ENOMEM ? r : -EINVAL;
 	}
 	r = fill_main(p, &env);
 	if (r < 0 || !p->main)
 		return problems__code(problems);
-	r = make_loader(p, loader, problems);
-	if (r < 0)
-		return r;
+	if (make_loader(p, loader, problems) < 0)
+		return problems__code(problems);
 	plan_instances(p, source, &env, *loader);
 	r = problems__code(problems);
 	if (r < 0)

@@ -227,6 +227,11 @@ static const struct dcm_option rows[] = {
 	  .doc = "What is written on standard error." },
 };
 
+static bool is_unix(const char *address)
+{
+	return strncmp(address, "unix:", 5) == 0;
+}
+
 /* A port that anyone can reach, and nobody is asked who he is: only when the operator says so. */
 static int check(const void *config, struct dcm_error *err)
 {
@@ -234,7 +239,12 @@ static int check(const void *config, struct dcm_error *err)
 	const char *const *listen = s->listen.items;
 
 	for (uint32_t i = 0; i < s->listen.n; i++) {
-		if (strncmp(listen[i], "unix:", 5) == 0 || access__is_loopback(str__of(listen[i])))
+		if (!strchr(listen[i], ':') || (is_unix(listen[i]) && listen[i][5] != '/'))
+			return error__set(err, -EINVAL,
+					  "server.listen: \"%s\" is no address; write HOST:PORT, "
+					  "[IPV6]:PORT or unix:/PATH",
+					  listen[i]);
+		if (is_unix(listen[i]) || access__is_loopback(str__of(listen[i])))
 			continue;
 		if (s->tokens.n == 0 && !s->insecure)
 			return error__set(err, -EINVAL,

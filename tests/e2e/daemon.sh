@@ -165,7 +165,7 @@ bad 'inputs: { exampel: {} }'
 refuse unknown_plugin 2 'did you mean' -c "$dir/bad.yaml"
 bad 'server: { listen: ["0.0.0.0:0"] }'
 refuse open_to_everybody 2 'server.tokens' -c "$dir/bad.yaml" --listen 0.0.0.0:0
-refuse no_such_file 1 'there is no such file' -c "$dir/none.yaml"
+refuse no_such_file 2 'there is no such file' -c "$dir/none.yaml"
 
 python3 -c '
 import socket, sys, time
