@@ -153,11 +153,11 @@ void api__enter(struct api *a, const struct http_request *req)
 	pthread_mutex_unlock(&a->lock);
 }
 
-void api__leave(struct api *a, const struct http_request *req)
+void api__leave(struct api *a, const struct dcm_budget *budget)
 {
 	pthread_mutex_lock(&a->lock);
 	for (size_t i = 0; i < API_MAX_RUNNING; i++)
-		if (req->budget && a->running[i].budget == req->budget)
+		if (budget && a->running[i].budget == budget)
 			a->running[i].budget = NULL;
 	pthread_mutex_unlock(&a->lock);
 }
@@ -171,6 +171,12 @@ static struct api_running *find_running(struct api *a, const struct http_request
 		if (a->running[i].budget && str__eq(str__of(a->running[i].id), id))
 			return &a->running[i];
 	return NULL;
+}
+
+static void refuse_unknown_id(struct http_response *resp)
+{
+	http_response__problem(
+		resp, 404, "no question with this id is under way; it has ended or never began");
 }
 
 void api__query_get(void *ctx, const struct http_request *req, struct http_response *resp)
@@ -187,8 +193,7 @@ void api__query_get(void *ctx, const struct http_request *req, struct http_respo
 			    atomic_load(&r->budget->cancelled) ? "true" : "false");
 	pthread_mutex_unlock(&a->lock);
 	if (!r)
-		http_response__problem(
-			resp, 404, "no question with this id is under way; it has ended or never began");
+		refuse_unknown_id(resp);
 }
 
 void api__query_cancel(void *ctx, const struct http_request *req, struct http_response *resp)
@@ -204,6 +209,13 @@ void api__query_cancel(void *ctx, const struct http_request *req, struct http_re
 	if (r)
 		buf__text(&resp->body, "{\"cancelled\":true}\n");
 	else
-		http_response__problem(
-			resp, 404, "no question with this id is under way; it has ended or never began");
+		refuse_unknown_id(resp);
+}
+
+void api__json_column(struct buf *b, const char *name, const int64_t *v, uint32_t n)
+{
+	buf__printf(b, ",\"%s\":[", name);
+	for (uint32_t i = 0; i < n; i++)
+		buf__printf(b, "%s%" PRId64, i ? "," : "", v[i]);
+	buf__byte(b, ']');
 }

@@ -30,6 +30,7 @@ enum api_format { API_JSON, API_TEXT };
 
 /* The question's parts, with everything they point to in the request's arena. */
 struct api_question {
+	struct api *api;
 	struct question q;
 	struct filter *filter; /* freed by api_question__fini() */
 	enum api_format format;
@@ -39,8 +40,9 @@ struct api_question {
 };
 
 /*
- * Reads the common parameters. `selector` names the one that holds the selector (NULL: the list's
- * optional `match`). False: the response is a problem that names the parameter.
+ * Reads the common parameters, and lets the question be cancelled until api_question__fini().
+ * `selector` names the parameter that holds the selector (NULL: the list's optional `match`).
+ * False: the response is a problem that names the parameter, and there is nothing to free.
  */
 bool api_question__read(struct api *a, const struct http_request *req, const char *selector,
 			struct api_question *ret, struct http_response *resp);
@@ -55,6 +57,8 @@ bool api_question__read_shape(const struct http_request *req, struct api_questio
 /* A time parameter in ms; `otherwise` when it is absent. -EINVAL has become a problem. */
 int api_param__time(struct api *a, const struct http_request *req, const char *name,
 		    int64_t otherwise_ms, int64_t *ret_ms, struct http_response *resp);
+/* json unless asked for text. */
+bool api_param__format(const struct http_request *req, enum api_format *ret, struct http_response *resp);
 /* Labels between commas. */
 int api_param__labels(const struct http_request *req, const char *name, const struct dcm_str **ret,
 		      uint32_t *ret_n, struct http_response *resp);
@@ -70,9 +74,15 @@ static inline struct engine *api__engine(const struct api *a)
 /* 503 and false when there is no engine. */
 bool api__has_engine(struct api *a, struct http_response *resp);
 
-/* Registers the question under its X-Query-Id while it runs; leave() is fine without enter(). */
+/*
+ * Registers a question under its X-Query-Id while it runs; params.c calls both. leave() is fine
+ * without enter().
+ */
 void api__enter(struct api *a, const struct http_request *req);
-void api__leave(struct api *a, const struct http_request *req);
+void api__leave(struct api *a, const struct dcm_budget *budget);
+
+/* ,"NAME":[1,2] */
+void api__json_column(struct buf *b, const char *name, const int64_t *v, uint32_t n);
 
 /* ---- handlers; ctx is the struct api ---- */
 void api__types(void *ctx, const struct http_request *req, struct http_response *resp); /* lists.c */

@@ -126,26 +126,43 @@ static bool read_filter(const struct http_request *req, struct api_question *ret
 	return true;
 }
 
+static bool read_flag(const struct http_request *req, const char *name, bool *ret,
+		      struct http_response *resp)
+{
+	struct dcm_str text = http_request__param(req, name);
+
+	*ret = str__eq(text, STR("1")) || str__eq(text, STR("true"));
+	if (*ret || text.n == 0 || str__eq(text, STR("0")) || str__eq(text, STR("false")))
+		return true;
+	http_response__problem(resp, 400, "%s: \"%.*s\" is neither 1 nor 0", name, STR_ARG(text));
+	return false;
+}
+
+bool api_param__format(const struct http_request *req, enum api_format *ret, struct http_response *resp)
+{
+	struct dcm_str text = http_request__param(req, "format");
+
+	*ret = str__eq(text, STR("text")) ? API_TEXT : API_JSON;
+	if (*ret == API_TEXT || text.n == 0 || str__eq(text, STR("json")))
+		return true;
+	http_response__problem(resp, 400, "format: \"%.*s\" is neither json nor text", STR_ARG(text));
+	return false;
+}
+
 bool api_question__read_shape(const struct http_request *req, struct api_question *ret,
 			      struct http_response *resp)
 {
-	struct dcm_str format = http_request__param(req, "format"),
-		       group = http_request__param(req, "group");
+	struct dcm_str group = http_request__param(req, "group");
 	struct dcm_error err = DCM_ERROR_INIT;
 
-	if (str__eq(format, STR("text"))) {
-		ret->format = API_TEXT;
-	} else if (format.n > 0 && !str__eq(format, STR("json"))) {
-		http_response__problem(resp, 400, "format: \"%.*s\" is neither json nor text",
-				       STR_ARG(format));
+	if (!api_param__format(req, &ret->format, resp))
 		return false;
-	}
 	if (group.n > 0 && frames__parse_group(group, &ret->group, &err) < 0) {
 		http_response__problem(resp, 400, "group: %s", err.text);
 		return false;
 	}
-	ret->invert = str__eq(http_request__param(req, "inv"), STR("1"));
-	return read_number(req, "max_rows", 10000000, &ret->max_rows, resp) &&
+	return read_flag(req, "inv", &ret->invert, resp) &&
+	       read_number(req, "max_rows", 10000000, &ret->max_rows, resp) &&
 	       read_number(req, "width", 10000, &ret->width, resp);
 }
 
@@ -172,17 +189,20 @@ static bool read_selection(struct api *a, const struct http_request *req, const 
 bool api_question__read(struct api *a, const struct http_request *req, const char *selector,
 			struct api_question *ret, struct http_response *resp)
 {
-	*ret = (struct api_question){ .group = FRAMES_FUNCTION, .q.budget = req->budget };
+	*ret = (struct api_question){ .api = a, .group = FRAMES_FUNCTION, .q.budget = req->budget };
 	if (!api__has_engine(a, resp))
 		return false;
-	if (read_selection(a, req, selector, ret, resp) && read_filter(req, ret, resp))
+	if (read_selection(a, req, selector, ret, resp) && read_filter(req, ret, resp)) {
+		api__enter(a, req);
 		return true;
+	}
 	api_question__fini(ret);
 	return false;
 }
 
 void api_question__fini(struct api_question *q)
 {
+	api__leave(q->api, q->q.budget);
 	filter__free(q->filter);
 	q->filter = NULL;
 }

@@ -22,14 +22,6 @@ struct writing {
 	uint32_t n;
 };
 
-static void json_column(struct buf *b, const char *name, const int64_t *v, uint32_t n)
-{
-	buf__printf(b, ",\"%s\":[", name);
-	for (uint32_t i = 0; i < n; i++)
-		buf__printf(b, "%s%" PRId64, i ? "," : "", v[i]);
-	buf__byte(b, ']');
-}
-
 static void points_as_json(struct writing *w, const struct dcm_points *p)
 {
 	struct buf *b = &w->resp->body;
@@ -42,9 +34,9 @@ static void points_as_json(struct writing *w, const struct dcm_points *p)
 		buf__json(b, p->labels[i].value);
 	}
 	buf__byte(b, '}');
-	json_column(b, "t_ms", p->t_ms, p->n);
-	json_column(b, "value", p->value, p->n);
-	json_column(b, "duration_ns", p->duration_ns, p->n);
+	api__json_column(b, "t_ms", p->t_ms, p->n);
+	api__json_column(b, "value", p->value, p->n);
+	api__json_column(b, "duration_ns", p->duration_ns, p->n);
 	buf__text(b, ",\"profiles\":[");
 	for (uint32_t i = 0; i < p->n; i++)
 		buf__printf(b, "%s%u", i ? "," : "", p->n_profiles[i]);
@@ -133,9 +125,7 @@ void api__series(void *ctx, const struct http_request *req, struct http_response
 			snprintf(resp->content_type, sizeof(resp->content_type),
 				 "text/plain; charset=utf-8");
 		}
-		api__enter(a, req);
 		r = engine__time_series(api__engine(a), &q.q, step_ms, add_points, &w, &err);
-		api__leave(a, req);
 		if (r < 0)
 			api__fail(resp, r, &err);
 		else if (w.format == API_JSON)

@@ -17,11 +17,6 @@
 
 static const char *const state_names[] = { "starting", "ok", "degraded", "failed", "stopped" };
 
-static bool wants_text(const struct http_request *req)
-{
-	return str__eq(http_request__param(req, "format"), STR("text"));
-}
-
 static void field(struct buf *b, const char *name, const char *value)
 {
 	buf__printf(b, "\"%s\":", name);
@@ -32,13 +27,44 @@ static void field(struct buf *b, const char *name, const char *value)
  * Instances
  */
 
+/* An answer under way: JSON goes straight to the body, text is gathered into a table's cells. */
 struct listing {
-	struct http_request const *req;
+	struct arena *arena;
 	struct buf *out;
 	bool inputs_only;
 	uint32_t n, n_failed;
 	VEC(struct dcm_str) cells;
 };
+
+/* Out of memory, the answer as a whole fails. */
+static void add_row(struct listing *l, const struct dcm_str *cells, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct dcm_str copy = arena__str(l->arena, cells[i]);
+
+		if (!copy.p || !vec__push(&l->cells, copy)) {
+			l->out->error = -ENOMEM;
+			return;
+		}
+	}
+	l->n++;
+}
+
+/* Ends a table, so that another can begin. */
+static void write_table(struct listing *l, const char *const *heads, uint32_t n_columns, uint64_t right)
+{
+	struct render_table t = { heads, n_columns, right, l->cells.v, l->n };
+
+	if (!l->out->error)
+		render__table(&t, &(struct render_options){ 0 }, l->out);
+	vec__fini(&l->cells);
+	l->n = 0;
+}
+
+static struct dcm_str number(struct listing *l, uint64_t n)
+{
+	return str__of(arena__printf(l->arena, "%" PRIu64, n));
+}
 
 static bool is_input(const struct api_instance *i)
 {
@@ -70,52 +96,40 @@ static void instance_as_json(void *ctx, const struct api_instance *i)
 static void instance_as_text(void *ctx, const struct api_instance *i)
 {
 	struct listing *l = ctx;
-	const char *cells[] = { i->kind, i->name, state_names[i->view.state.state],
-				i->view.state.sentence };
+	const struct dcm_str cells[] = { str__of(i->kind), str__of(i->name),
+					 str__of(state_names[i->view.state.state]),
+					 str__of(i->view.state.sentence) };
 
-	if (l->inputs_only && !is_input(i))
-		return;
-	for (size_t c = 0; c < 4; c++) {
-		struct dcm_str copy = arena__str(l->req->arena, str__of(cells[c]));
-
-		if (!copy.p || !vec__push(&l->cells, copy))
-			return;
-	}
-	l->n++;
+	if (!l->inputs_only || is_input(i))
+		add_row(l, cells, 4);
 }
 
-static void list_instances(struct api *a, const struct http_request *req, struct listing *l,
-			   struct http_response *resp)
+static void instances_as_text(struct api *a, struct listing *l, struct http_response *resp)
 {
 	static const char *const heads[] = { "KIND", "NAME", "STATE", "WHAT" };
 
-	l->req = req;
-	l->out = &resp->body;
-	if (wants_text(req)) {
-		a->c.each_instance(a->c.ctx, instance_as_text, l);
-		render__table(&(struct render_table){ heads, 4, 0, l->cells.v, l->n },
-			      &(struct render_options){ 0 }, &resp->body);
-		snprintf(resp->content_type, sizeof(resp->content_type), "text/plain; charset=utf-8");
-	} else {
-		a->c.each_instance(a->c.ctx, instance_as_json, l);
-	}
-	vec__fini(&l->cells);
+	snprintf(resp->content_type, sizeof(resp->content_type), "text/plain; charset=utf-8");
+	a->c.each_instance(a->c.ctx, instance_as_text, l);
+	write_table(l, heads, 4, 0);
 }
 
 void api__targets(void *ctx, const struct http_request *req, struct http_response *resp)
 {
 	struct api *a = ctx;
-	struct listing l = { .inputs_only = true };
+	struct listing l = { .arena = req->arena, .out = &resp->body, .inputs_only = true };
+	enum api_format format;
 
+	if (!api_param__format(req, &format, resp))
+		return;
 	if (!a->c.each_instance) {
 		http_response__problem(resp, 503, "no daemon runs here, so nothing is collected");
-		return;
+	} else if (format == API_TEXT) {
+		instances_as_text(a, &l, resp);
+	} else {
+		buf__text(l.out, "{\"targets\":[");
+		a->c.each_instance(a->c.ctx, instance_as_json, &l);
+		buf__text(l.out, "]}\n");
 	}
-	if (!wants_text(req))
-		buf__text(&resp->body, "{\"targets\":[");
-	list_instances(a, req, &l, resp);
-	if (!wants_text(req))
-		buf__text(&resp->body, "]}\n");
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -147,12 +161,30 @@ static void queue_as_json(void *ctx, const struct pipeline_view *v)
 	buf__byte(l->out, '}');
 }
 
+static void queue_as_text(void *ctx, const struct pipeline_view *v)
+{
+	struct listing *l = ctx;
+	const struct dcm_str cells[] = { str__of(v->name),
+					 number(l, v->queue->bytes),
+					 number(l, v->queue->n_in),
+					 number(l, v->queue->n_out),
+					 number(l, v->queue->n_lost_batches),
+					 str__of(v->writer ? v->writer->trouble : "") };
+
+	add_row(l, cells, 6);
+}
+
+static bool is_loss(const struct stats_view *v)
+{
+	return str__eq(str__of(v->name), STR("decima_dropped_total")) && v->count > 0;
+}
+
 /* {"instance":..,"reason":..,"n":..} of each pair that has lost something. */
 static void loss_as_json(void *ctx, const struct stats_view *v)
 {
 	struct listing *l = ctx;
 
-	if (!str__eq(str__of(v->name), STR("decima_dropped_total")) || v->count == 0)
+	if (!is_loss(v))
 		return;
 	buf__text(l->out, l->n++ ? ",{" : "{");
 	for (size_t i = 0; i < v->n_labels; i++) {
@@ -162,27 +194,62 @@ static void loss_as_json(void *ctx, const struct stats_view *v)
 	buf__printf(l->out, "\"n\":%" PRIu64 "}", v->count);
 }
 
+static void loss_as_text(void *ctx, const struct stats_view *v)
+{
+	struct listing *l = ctx;
+	struct dcm_str cells[3] = { 0 };
+
+	if (!is_loss(v))
+		return;
+	for (size_t i = 0; i < v->n_labels; i++)
+		cells[str__eq(str__of(v->labels[i].name), STR("reason"))] = str__of(v->labels[i].value);
+	cells[2] = number(l, v->count);
+	add_row(l, cells, 3);
+}
+
+static void pipeline_as_text(struct api *a, struct listing *l, struct http_response *resp)
+{
+	static const char *const queues[] = { "QUEUE", "BYTES", "IN", "OUT", "LOST", "TROUBLE" };
+	static const char *const losses[] = { "LOST BY", "REASON", "HOW MUCH" };
+
+	instances_as_text(a, l, resp);
+	buf__byte(l->out, '\n');
+	pipeline__each(a->c.pipeline, queue_as_text, l);
+	write_table(l, queues, 6, 1u << 1 | 1u << 2 | 1u << 3 | 1u << 4);
+	stats__each(a->c.stats, loss_as_text, l);
+	if (l->n == 0)
+		return;
+	buf__byte(l->out, '\n');
+	write_table(l, losses, 3, 1u << 2);
+}
+
+static void pipeline_as_json(struct api *a, struct listing *l)
+{
+	buf__text(l->out, "{\"instances\":[");
+	a->c.each_instance(a->c.ctx, instance_as_json, l);
+	buf__text(l->out, "],\"queues\":[");
+	l->n = 0;
+	pipeline__each(a->c.pipeline, queue_as_json, l);
+	buf__text(l->out, "],\"losses\":[");
+	l->n = 0;
+	stats__each(a->c.stats, loss_as_json, l);
+	buf__text(l->out, "]}\n");
+}
+
 void api__pipeline(void *ctx, const struct http_request *req, struct http_response *resp)
 {
 	struct api *a = ctx;
-	struct listing l = { 0 };
+	struct listing l = { .arena = req->arena, .out = &resp->body };
+	enum api_format format;
 
-	if (!a->c.each_instance || !a->c.pipeline) {
+	if (!api_param__format(req, &format, resp))
+		return;
+	if (!a->c.each_instance || !a->c.pipeline || !a->c.stats)
 		http_response__problem(resp, 503, "no daemon runs here, so there is no pipeline");
-		return;
-	}
-	if (!wants_text(req))
-		buf__text(&resp->body, "{\"instances\":[");
-	list_instances(a, req, &l, resp);
-	if (wants_text(req))
-		return;
-	buf__text(&resp->body, "],\"queues\":[");
-	l.n = 0;
-	pipeline__each(a->c.pipeline, queue_as_json, &l);
-	buf__text(&resp->body, "],\"losses\":[");
-	l.n = 0;
-	stats__each(a->c.stats, loss_as_json, &l);
-	buf__text(&resp->body, "]}\n");
+	else if (format == API_TEXT)
+		pipeline_as_text(a, &l, resp);
+	else
+		pipeline_as_json(a, &l);
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -294,6 +361,22 @@ void api__metrics(void *ctx, const struct http_request *req, struct http_respons
 	stats__write_prometheus(a->c.stats, &resp->body);
 }
 
+/* A configuration that does not do is the caller's to mend, whatever it was that it ran into. */
+static int status_of_reload(int r)
+{
+	switch (-r) {
+	case EINVAL:
+		return 400;
+	case EBUSY:
+		return 409;
+	case ENOMEM:
+	case ESHUTDOWN:
+		return 503;
+	default:
+		return 422;
+	}
+}
+
 void api__reload(void *ctx, const struct http_request *req, struct http_response *resp)
 {
 	struct api *a = ctx;
@@ -307,8 +390,7 @@ void api__reload(void *ctx, const struct http_request *req, struct http_response
 	}
 	r = a->c.reload(a->c.ctx, &err);
 	if (r < 0)
-		http_response__problem(resp, r == -EINVAL ? 400 : http__status_of(r),
-				       "%s; nothing was changed", err.text);
+		http_response__problem(resp, status_of_reload(r), "%s; nothing was changed", err.text);
 	else
 		buf__text(&resp->body, "{\"reloaded\":true}\n");
 }

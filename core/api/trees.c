@@ -83,14 +83,6 @@ static void json_frames(struct buf *b, const struct frames *f)
 	buf__text(b, "]}");
 }
 
-static void json_column(struct buf *b, const char *name, const int64_t *v, uint32_t n)
-{
-	buf__printf(b, ",\"%s\":[", name);
-	for (uint32_t i = 0; i < n; i++)
-		buf__printf(b, "%s%" PRId64, i ? "," : "", v[i]);
-	buf__byte(b, ']');
-}
-
 static void json_tree(struct buf *b, const struct flame *f, struct dcm_str unit)
 {
 	int64_t total[2] = { f->total[0][0], f->n_values > 1 ? f->total[1][0] : 0 };
@@ -109,30 +101,28 @@ static void json_tree(struct buf *b, const struct flame *f, struct dcm_str unit)
 	for (uint32_t i = 0; i < f->n; i++)
 		buf__printf(b, "%s%u", i ? "," : "", f->depth[i]);
 	buf__byte(b, ']');
-	json_column(b, "self", f->self[0], f->n);
-	json_column(b, "total", f->total[0], f->n);
+	api__json_column(b, "self", f->self[0], f->n);
+	api__json_column(b, "total", f->total[0], f->n);
 	if (f->n_values > 1) {
-		json_column(b, "self_b", f->self[1], f->n);
-		json_column(b, "total_b", f->total[1], f->n);
+		api__json_column(b, "self_b", f->self[1], f->n);
+		api__json_column(b, "total_b", f->total[1], f->n);
 	}
 	if (f->trimmed[0])
-		json_column(b, "trimmed", f->trimmed[0], f->n);
+		api__json_column(b, "trimmed", f->trimmed[0], f->n);
 	if (f->n_values > 1 && f->trimmed[1])
-		json_column(b, "trimmed_b", f->trimmed[1], f->n);
+		api__json_column(b, "trimmed_b", f->trimmed[1], f->n);
 	buf__text(b, "}}\n");
 }
 
 /* Asks for the tree and writes it in the format wanted. The question's shape has been read. */
-static void answer_tree(struct api *a, const struct http_request *req, const struct api_question *q,
+static void answer_tree(struct api *a, const struct api_question *q,
 			const struct flame_options *options, struct http_response *resp)
 {
 	struct dcm_error err = DCM_ERROR_INIT;
 	struct flame *f = NULL;
 	int r;
 
-	api__enter(a, req);
 	r = engine__flame(api__engine(a), &q->q, q->group, options, &f, &err);
-	api__leave(a, req);
 	if (r < 0) {
 		api__fail(resp, r, &err);
 		return;
@@ -163,7 +153,7 @@ static void tree(struct api *a, const struct http_request *req, const char *sele
 	if (!api_question__read(a, req, selector, &q, resp))
 		return;
 	if (api_question__read_shape(req, &q, resp))
-		answer_tree(a, req, &q,
+		answer_tree(a, &q,
 			    &(struct flame_options){ .invert = q.invert, .side = side, .function = function },
 			    resp);
 	api_question__fini(&q);
@@ -210,7 +200,7 @@ void api__diff(void *ctx, const struct http_request *req, struct http_response *
 	if (!api_question__read(a, req, "a_q", &q, resp))
 		return;
 	if (read_sides(a, req, &q.q, resp) && api_question__read_shape(req, &q, resp))
-		answer_tree(a, req, &q, &(struct flame_options){ .invert = q.invert }, resp);
+		answer_tree(a, &q, &(struct flame_options){ .invert = q.invert }, resp);
 	api_question__fini(&q);
 }
 
@@ -275,8 +265,8 @@ static bool read_sort(const struct http_request *req, enum top_sort *ret, struct
 	return false;
 }
 
-static void answer_top(struct api *a, const struct http_request *req, const struct api_question *q,
-		       struct top_options *options, struct http_response *resp)
+static void answer_top(struct api *a, const struct api_question *q, struct top_options *options,
+		       struct http_response *resp)
 {
 	struct dcm_error err = DCM_ERROR_INIT;
 	struct top *t = NULL;
@@ -285,9 +275,7 @@ static void answer_top(struct api *a, const struct http_request *req, const stru
 	options->limit = q->max_rows		 ? q->max_rows
 			 : q->format == API_TEXT ? TEXT_TOP_ROWS
 						 : TOP_LIMIT;
-	api__enter(a, req);
 	r = engine__top(api__engine(a), &q->q, q->group, options, &t, &err);
-	api__leave(a, req);
 	if (r < 0) {
 		api__fail(resp, r, &err);
 		return;
@@ -311,7 +299,7 @@ void api__functions(void *ctx, const struct http_request *req, struct http_respo
 	if (!api_question__read(a, req, "q", &q, resp))
 		return;
 	if (api_question__read_shape(req, &q, resp) && read_sort(req, &options.sort, resp))
-		answer_top(a, req, &q, &options, resp);
+		answer_top(a, &q, &options, resp);
 	api_question__fini(&q);
 }
 
@@ -359,8 +347,11 @@ static int export_encoded(struct api *a, const struct api_question *q, const cha
 			  struct buf *out, struct dcm_error *err)
 {
 	struct dcm_batch *batch = NULL;
-	int r = engine__merge(api__engine(a), &q->q, &batch, NULL, err);
+	int r;
 
+	if (!a->c.encode)
+		return error__set(err, -ENOTSUP, "%s cannot be written here", format);
+	r = engine__merge(api__engine(a), &q->q, &batch, NULL, err);
 	if (r == 0)
 		r = a->c.encode(a->c.ctx, batch, format, out, err);
 	batch__unref(batch);
@@ -377,12 +368,10 @@ void api__export(void *ctx, const struct http_request *req, struct http_response
 
 	if (!e || !api_question__read(a, req, "q", &q, resp))
 		return;
-	api__enter(a, req);
 	if (str__eq(str__of(e->format), STR("folded")))
 		r = export_folded(a, &q, &resp->body, &err);
 	else
 		r = export_encoded(a, &q, e->format, &resp->body, &err);
-	api__leave(a, req);
 	if (r < 0) {
 		api__fail(resp, r, &err);
 	} else {
