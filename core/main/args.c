@@ -86,6 +86,17 @@ static const char *nearest_option(const struct args_verb *v, struct dcm_str name
 	return best;
 }
 
+/* Is the word the first of a verb's two, as in "query top"? */
+static bool is_group(const struct args_verb *verbs, const char *word)
+{
+	size_t n = strlen(word);
+
+	for (const struct args_verb *v = verbs; v->name; v++)
+		if (strncmp(v->name, word, n) == 0 && v->name[n] == ' ')
+			return true;
+	return false;
+}
+
 static const char *nearest_verb(const struct args_verb *verbs, const char *word)
 {
 	const char *best = NULL;
@@ -100,6 +111,29 @@ static const char *nearest_verb(const struct args_verb *verbs, const char *word)
 		}
 	}
 	return best;
+}
+
+/* What stands where a verb belongs: one word, or two, as verbs have. */
+static int refuse_verb(const struct args_verb *verbs, int argc, char **argv)
+{
+	bool group = is_group(verbs, argv[0]), two = argc > 1 && argv[1][0] != '-';
+	const char *near;
+	char given[128];
+
+	if (group && !two) {
+		fprintf(stderr, "decima %s: needs a second word; see decima --help\n", argv[0]);
+		return EXIT_USAGE;
+	}
+	snprintf(given, sizeof(given), "%s%s%s", argv[0], two ? " " : "", two ? argv[1] : "");
+	near = nearest_verb(verbs, given);
+	if (!near && !group)
+		near = nearest_verb(verbs, argv[0]);
+	fprintf(stderr, "decima: unknown command \"%s\"; ", near || group ? given : argv[0]);
+	if (near)
+		fprintf(stderr, "did you mean \"%s\"?\n", near);
+	else
+		fprintf(stderr, "see decima --help\n");
+	return EXIT_USAGE;
 }
 
 __attribute__((format(printf, 2, 3))) static int usage(const struct args_verb *v, const char *fmt, ...)
@@ -268,7 +302,8 @@ int args__main(const struct args_verb *verbs, const char *otherwise, int argc, c
 
 	argc--;
 	argv++;
-	if (argc > 0 && (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "help") == 0)) {
+	if (argc > 0 && (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0 ||
+			 strcmp(argv[0], "help") == 0)) {
 		args__overview(verbs);
 		return EXIT_DONE;
 	}
@@ -279,16 +314,8 @@ int args__main(const struct args_verb *verbs, const char *otherwise, int argc, c
 	v = find_verb(verbs, argc, argv, &words);
 	if (!v && (argc == 0 || argv[0][0] == '-'))
 		v = verb_by_name(verbs, otherwise);
-	if (!v) {
-		const char *near = nearest_verb(verbs, argv[0]);
-
-		fprintf(stderr, "decima: unknown command \"%s\"; ", argv[0]);
-		if (near)
-			fprintf(stderr, "did you mean \"%s\"?\n", near);
-		else
-			fprintf(stderr, "see decima --help\n");
-		return EXIT_USAGE;
-	}
+	if (!v)
+		return refuse_verb(verbs, argc, argv);
 	return run_verb(v, argc - words, argv + words);
 }
 

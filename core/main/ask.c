@@ -79,8 +79,13 @@ static int read_token(const struct args *a, struct buf *token, struct dcm_error 
 	r = fd__read_path(AT_FDCWD, path, 64 << 10, token);
 	if (r < 0)
 		return error__sys(err, r, "%s: cannot read the token", path);
-	while (token->n > 0 && isspace(token->data[token->n - 1]))
-		token->data[--token->n] = '\0';
+	/* A second line would be a second header. */
+	if (token->n > 0)
+		token->n = strcspn((const char *)token->data, "\r\n");
+	if (token->n == 0)
+		return error__set(err, -EINVAL,
+				  "%s: its first line is empty; write the token there", path);
+	token->data[token->n] = '\0';
 	return 0;
 }
 

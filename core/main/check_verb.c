@@ -69,8 +69,13 @@ static void check_data_dir(struct check *c, const struct plan *plan)
 		problems__add(&c->problems, PROBLEM_ERROR, NULL, "%s", err.text);
 		return;
 	}
-	while (access(dir, F_OK) < 0 && (slash = strrchr(dir, '/')) && slash != dir)
-		*slash = '\0';
+	while (access(dir, F_OK) < 0 && strcmp(dir, ".") != 0 && strcmp(dir, "/") != 0) {
+		slash = strrchr(dir, '/');
+		if (slash)
+			slash[slash == dir] = '\0';
+		else
+			memcpy(dir, ".", sizeof("."));
+	}
 	if (access(dir, W_OK | X_OK) < 0)
 		problems__add(&c->problems, PROBLEM_WARNING,
 			      NULL, "data: %s: %s; plugins that keep files will not start; give --data DIR",
@@ -128,8 +133,10 @@ int verb__check(const struct args *a)
 	const char **sets;
 	int status;
 
-	if (source__from_args(a, &source, &sets) < 0)
+	if (source__from_args(a, &source, &sets) < 0) {
+		fprintf(stderr, "decima check: out of memory\n");
 		return EXIT_NO;
+	}
 	if (plan__load(&source, &loader, &c.problems, &plan) == 0 && !args__has(a, "config-only")) {
 		check_data_dir(&c, plan);
 		check_addresses(&c, plan);

@@ -113,6 +113,8 @@ static int ask(struct offline *o, const char *target, struct http_response *ret,
 		r = api__add_routes(api, routes, err);
 	if (r == 0)
 		r = http_request__set_target(&req, str__of(target));
+	if (r < 0 && !err->text[0])
+		error__set(err, r, "the question has too many parts, or memory ran out");
 	if (r == 0)
 		http_routes__dispatch(routes, &req, ret);
 	api__free(api);

@@ -8,6 +8,7 @@
  * into the store, asked for, and written.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -42,6 +43,7 @@ struct record {
 	struct loader *loader;
 	struct graph *graph;
 	int64_t duration_ns; /* 0: until the command ends or a signal comes */
+	uint32_t max_rows;   /* of the text tree */
 	pid_t child;	     /* 0: none */
 	int go_fd;	     /* closing it lets the child run */
 	int signal_fd;
@@ -60,7 +62,7 @@ static int fork_command(struct record *r, struct dcm_error *err)
 	int fds[2];
 	char byte;
 
-	if (pipe(fds) < 0)
+	if (pipe2(fds, O_CLOEXEC) < 0)
 		return error__sys(err, -errno, "cannot make a pipe");
 	r->child = fork();
 	if (r->child < 0) {
@@ -229,18 +231,13 @@ static int render(struct record *r, const struct question *q, const char *format
 	CLEANUP(batch__unrefp) struct dcm_batch *batch = NULL;
 	CLEANUP(frames__unrefp) struct frames *frames = NULL;
 	CLEANUP(flame__freep) struct flame *flame = NULL;
-	int64_t max_rows = 60;
 	int n;
 
 	if (strcmp(format, "text") == 0) {
-		if (units__parse_int(str__of(args__get(r->args, "max-rows", "60")), "", &max_rows) < 0 ||
-		    max_rows < 0)
-			return error__set(err, -EINVAL, "--max-rows: \"%s\" is no number",
-					  args__get(r->args, "max-rows", ""));
 		n = engine__flame(e, q, FRAMES_FUNCTION, NULL, &flame, err);
 		if (n == 0)
 			render__flame(flame,
-				      &(struct render_options){ .max_rows = (uint32_t)max_rows,
+				      &(struct render_options){ .max_rows = r->max_rows,
 								.unit = STR("nanoseconds") },
 				      out);
 		return n;
@@ -270,6 +267,14 @@ static const char *format_of(const char *path, struct dcm_error *err)
 	return NULL;
 }
 
+/* A reader that has seen enough is no failure of the recording. */
+static int print_result(const struct buf *out, struct dcm_error *err)
+{
+	int e = fd__write_all(STDOUT_FILENO, out->data, out->n);
+
+	return e < 0 && e != -EPIPE ? error__sys(err, e, "standard output") : 0;
+}
+
 static int write_result(struct record *r, struct dcm_error *err)
 {
 	const char *path = args__get(r->args, "output", NULL), *format = format_of(path, err);
@@ -285,7 +290,7 @@ static int write_result(struct record *r, struct dcm_error *err)
 	if (e == 0 && path && strcmp(path, "-") != 0)
 		e = fd__replace(path, 0644, out.data, out.n, err);
 	else if (e == 0)
-		e = fd__write_all(STDOUT_FILENO, out.data, out.n);
+		e = print_result(&out, err);
 	buf__fini(&out);
 	return e;
 }
@@ -338,25 +343,35 @@ static bool parse_duration(const char *text, int64_t *ret_ns)
 	return units__parse_duration(str__of(text), ret_ns) == 0 && *ret_ns > 0;
 }
 
+/* What is wrong shall be said before the command runs, not when it has ended. */
+static bool read_args(struct record *r)
+{
+	const struct args *a = r->args;
+	const char *duration = args__get(a, "duration", NULL), *rows = args__get(a, "max-rows", "60");
+	struct dcm_error err = DCM_ERROR_INIT;
+	int64_t n;
+
+	if (!parse_duration(duration, &r->duration_ns))
+		error__set(&err, -EINVAL, "--duration: \"%s\" is no time; write 10, 10s or 5m", duration);
+	else if (units__parse_int(str__of(rows), "", &n) < 0 || n < 0 || n > UINT32_MAX)
+		error__set(&err, -EINVAL, "--max-rows: \"%s\" is no number of lines; write 60", rows);
+	else if (args__has(a, "pid") && (args__has(a, "all") || a->n_operands > 0))
+		error__set(&err, -EINVAL, "--pid excludes --all and a command; give one of them");
+	else if (format_of(args__get(a, "output", NULL), &err))
+		r->max_rows = (uint32_t)n;
+	if (err.text[0])
+		fprintf(stderr, "decima record: %s\n", err.text);
+	return !err.text[0];
+}
+
 int verb__record(const struct args *a)
 {
 	struct record r = { .args = a, .log = log_setup__early(), .go_fd = -1, .signal_fd = -1 };
 	struct dcm_error err = DCM_ERROR_INIT;
 	int e;
 
-	if (!parse_duration(args__get(a, "duration", NULL), &r.duration_ns)) {
-		fprintf(stderr, "decima record: --duration: \"%s\" is no time; write 10, 10s or 5m\n",
-			args__get(a, "duration", ""));
+	if (!read_args(&r))
 		return EXIT_USAGE;
-	}
-	if (!format_of(args__get(a, "output", NULL), &err)) {
-		fprintf(stderr, "decima record: %s\n", err.text);
-		return EXIT_USAGE;
-	}
-	if (args__has(a, "pid") && (args__has(a, "all") || a->n_operands > 0)) {
-		fprintf(stderr, "decima record: --pid, --all and a command exclude each other\n");
-		return EXIT_USAGE;
-	}
 	r.log.level = DCM_LOG_WARNING;
 	e = run(&r, &err);
 	fd__close(r.go_fd);

@@ -2,6 +2,7 @@
 /*
  * core/main/run_verb.c - `decima run`, which is `decima`
  */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "core/main/daemon.h"
@@ -14,8 +15,10 @@ int verb__run(const struct args *a)
 	const char **sets;
 	int status;
 
-	if (source__from_args(a, &source, &sets) < 0)
+	if (source__from_args(a, &source, &sets) < 0) {
+		fprintf(stderr, "decima: out of memory\n");
 		return EXIT_NO;
+	}
 	status = daemon__run(&source);
 	free(sets);
 	return status;

@@ -76,6 +76,9 @@ static void test_verbs(void **state)
 	assert_string_equal(seen.verb, "query top");
 	assert_string_equal(seen.operand, "a");
 	assert_int_equal(call("qery top a"), EXIT_USAGE);
+	assert_int_equal(call("query tpo a"), EXIT_USAGE);
+	assert_int_equal(call("query"), EXIT_USAGE);
+	assert_int_equal(call("query --help"), EXIT_USAGE);
 	assert_int_equal(call("query"), EXIT_USAGE);
 	assert_null(seen.verb);
 }
