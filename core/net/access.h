@@ -36,7 +36,7 @@ struct access_peer {
 };
 
 /*
- * Sets req->role, or fills the response with the refusal (400 Host, 401 token, 403 cross-site) and
+ * Sets req->role, or fills the response with the refusal (421 Host, 401 token, 403 cross-site) and
  * returns false. Tokens are compared in constant time. Any thread.
  */
 bool access__check(const struct access_rules *rules, const struct access_peer *peer,

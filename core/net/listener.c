@@ -421,9 +421,13 @@ static enum MHD_Result on_complete(struct listener *l, struct exchange *x, struc
 		return MHD_YES;
 	} else {
 		http_response__header(&x->response, "Retry-After", "1");
-		http_response__problem(&x->response, 503,
-				       "%u questions wait already; try again in a second",
-				       l->o.max_waiting);
+		if (l->stopping)
+			http_response__problem(&x->response, 503,
+					       "decima is stopping; ask it again when it is back");
+		else
+			http_response__problem(&x->response, 503,
+					       "%u questions wait already; try again in a second",
+					       l->o.max_waiting);
 	}
 	x->answered = true;
 	return answer(l, x, c);
