@@ -121,7 +121,8 @@ printf '#!/bin/sh\nexec "%s" --fail-with-body --unix-socket "%s" "$@"\n' "$(comm
 chmod +x "$dir/bin/decima" "$dir/bin/curl"
 DECIMA_URL=unix:$dir/sock
 PATH=$dir/bin:$PATH:/usr/local/go/bin
-export DECIMA_URL PATH
+PPROF_TMPDIR=$dir
+export DECIMA_URL PATH PPROF_TMPDIR
 
 # why_not COMMAND: why this machine cannot run it; nothing when it can
 why_not() {
@@ -149,7 +150,7 @@ while read -r command; do
 		skip "README.$n ($command)" "$why"
 		continue
 	fi
-	(cd "$dir/work" && HOME=$dir timeout -k 5 60 sh -c "$command") >"$dir/answer" 2>"$dir/err" </dev/null
+	(cd "$dir/work" && timeout -k 5 180 sh -c "$command") >"$dir/answer" 2>"$dir/err" </dev/null
 	status=$?
 	if [ $status -ne 0 ]; then
 		not_ok "README.$n ($command)" "exit status $status: $(tail -n 1 "$dir/err") $(tail -n 1 "$dir/answer" | cut -c 1-200)"
