@@ -50,3 +50,13 @@ fuzz_fuzz_ebpf_proc_SOURCES = fuzz/fuzz_ebpf_proc.c $(FUZZ_MAIN) plugins/input/e
 	plugins/input/ebpf/cpus.c plugins/input/ebpf/files.c plugins/input/ebpf/labels.c \
 	plugins/input/ebpf/maps.c plugins/input/ebpf/record.c
 fuzz_fuzz_ebpf_proc_LDADD = $(BASE_LA) $(FUZZ_LDFLAGS)
+
+fuzz_programs += fuzz/fuzz_pprof fuzz/fuzz_folded fuzz/fuzz_speedscope fuzz/fuzz_perf_script
+fuzz_fuzz_pprof_SOURCES = fuzz/fuzz_pprof.c $(FUZZ_MAIN) tests/unit/batch_judge.c tests/unit/batch_judge.h
+fuzz_fuzz_pprof_LDADD = $(CODEC_LA) $(FUZZ_LDFLAGS)
+fuzz_fuzz_folded_SOURCES = fuzz/fuzz_folded.c $(FUZZ_MAIN) tests/unit/batch_judge.c tests/unit/batch_judge.h
+fuzz_fuzz_folded_LDADD = $(CODEC_LA) $(FUZZ_LDFLAGS)
+fuzz_fuzz_speedscope_SOURCES = fuzz/fuzz_speedscope.c $(FUZZ_MAIN) tests/unit/batch_judge.c tests/unit/batch_judge.h
+fuzz_fuzz_speedscope_LDADD = $(CODEC_LA) $(FUZZ_LDFLAGS)
+fuzz_fuzz_perf_script_SOURCES = fuzz/fuzz_perf_script.c $(FUZZ_MAIN) tests/unit/batch_judge.c tests/unit/batch_judge.h
+fuzz_fuzz_perf_script_LDADD = $(CODEC_LA) $(FUZZ_LDFLAGS)

@@ -317,7 +317,7 @@ int folded__read(const uint8_t *data, size_t n, const struct decode_options *o,
 		return error__nomem(err);
 	r->b = b;
 	r->err = err;
-	const char *p = (const char *)data, *end = p + n;
+	const char *p = (const char *)data, *end = n ? p + n : p;
 	while (p < end) {
 		const char *newline = memchr(p, '\n', (size_t)(end - p));
 		const char *stop = newline ? newline : end;

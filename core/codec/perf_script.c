@@ -562,7 +562,7 @@ int perf_script__read(const uint8_t *data, size_t n, const struct decode_options
 	r->pid_name = builder__string(b, STR("pid"));
 	r->tid_name = builder__string(b, STR("tid"));
 	r->cpu_name = builder__string(b, STR("cpu"));
-	int e = read_lines(r, (const char *)data, (const char *)data + n);
+	int e = n ? read_lines(r, (const char *)data, (const char *)data + n) : 0;
 	if (e == 0 && r->n_events == 0)
 		e = error__set(err, -EINVAL, "perf script: there is no sample in it");
 	for (uint32_t i = 0; e == 0 && i < r->n_events; i++)

@@ -334,9 +334,11 @@ static void place_location(struct pprof_input *in, struct pprof_mapping *m, stru
 	} else {
 		l->addr_kind = DCM_ADDR_RUNTIME;
 	}
-	/* A mapping without file, build id and range says nothing. */
+	/* A mapping without file, build id and range says nothing; an address in it neither. */
 	if (raw->file || raw->build_id || (raw->limit && in_process))
 		l->mapping = mapping_of(in, m, l->addr_kind == DCM_ADDR_RUNTIME);
+	else if (l->address)
+		l->addr_kind = DCM_ADDR_RUNTIME;
 }
 
 /* Fields of a location but its lines, which go to `lines`. */

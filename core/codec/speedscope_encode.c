@@ -141,7 +141,7 @@ static void put_profile(struct writer *w, uint32_t profile, uint32_t k)
 {
 	const struct dcm_batch *b = w->b;
 	const struct dcm_profile *p = &b->profiles[profile];
-	const int64_t *values = &b->values[p->value_off + k];
+	const int64_t *values = p->n_rows ? &b->values[p->value_off + k] : NULL;
 	int64_t sum = 0;
 
 	for (uint32_t r = 0; r < p->n_rows; r++)

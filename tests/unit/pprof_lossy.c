@@ -161,13 +161,6 @@ static bool in_range(const struct dcm_mapping *m, uint64_t address)
 	return m->limit > m->start && address >= m->start && address < m->limit;
 }
 
-static bool is_named(const struct lossy *l, const struct dcm_mapping *m)
-{
-	struct dcm_str id = text(l, m->build_id);
-
-	return text(l, m->file).n || (id.n && id.p[0] != '~');
-}
-
 /* What kind of address a reader takes it for. May change the address. */
 static enum dcm_addr_kind address_kind(const struct lossy *l, const struct dcm_mapping *m,
 				       const struct dcm_location *from, uint64_t *address)
@@ -209,15 +202,17 @@ static void place(struct lossy *l, const struct dcm_location *from, struct dcm_l
 		to->kind = DCM_FRAME_KERNEL;
 	else if (is_anon && from->addr_kind == DCM_ADDR_RUNTIME && !everything && m.limit)
 		to->kind = DCM_FRAME_JIT;
-	if (!is_named(l, &m) && !(in_process && m.limit))
-		return;
 	struct dcm_mapping out = {
 		.file = str__eq(text(l, m.file), STR("//anon")) ? 0 : copy(l, m.file),
 		.build_id = has_id ? copy(l, m.build_id) : 0,
 		.kind = m.kind == DCM_MAPPING_ANON && has_id ? DCM_MAPPING_FILE : m.kind,
 	};
-	if (out.file == 0 && out.build_id == 0 && !(in_process && m.limit))
+	if (out.file == 0 && out.build_id == 0 && !(in_process && m.limit)) {
+		/* An ELF address of no ELF file. */
+		if (to->address)
+			to->addr_kind = DCM_ADDR_RUNTIME;
 		return;
+	}
 	if (in_process) {
 		out.start = m.start;
 		out.limit = m.limit;
