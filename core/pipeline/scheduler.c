@@ -273,7 +273,7 @@ unsigned scheduler__run_due(struct scheduler *s)
 /* ---- inputs ---- */
 
 struct collector {
-	const struct dcm_input_ops *ops;
+	struct dcm_input_ops ops; /* a copy: the plugin's description may go before a task that is left */
 	void *handle;
 	char name[65];
 	char logged[sizeof(((struct dcm_error *)0)->text)]; /* last sentence; "" when all went well */
@@ -306,7 +306,7 @@ static int64_t collect(void *ctx)
 {
 	struct collector *c = ctx;
 	struct dcm_error err = DCM_ERROR_INIT;
-	int r = c->ops->collect(c->handle, &err);
+	int r = c->ops.collect(c->handle, &err);
 
 	if (r == 0) {
 		c->logged[0] = '\0';
@@ -315,7 +315,7 @@ static int64_t collect(void *ctx)
 			error__sys(&err, r < 0 ? r : -EIO, "collect failed");
 		report(c, err.text);
 	}
-	return c->ops->interval_ns(c->handle);
+	return c->ops.interval_ns(c->handle);
 }
 
 static void orphan_collector(void *ctx)
@@ -352,7 +352,7 @@ int scheduler__add_input(struct scheduler *s, struct instance *input, struct tas
 	if (!c)
 		return -ENOMEM;
 	pthread_mutex_init(&c->mutex, NULL);
-	c->ops = &instance__plugin(input)->input;
+	c->ops = instance__plugin(input)->input;
 	c->handle = instance__handle(input);
 	snprintf(c->name, sizeof(c->name), "%s", instance__name(input));
 	c->log = s->config.log;
@@ -361,7 +361,7 @@ int scheduler__add_input(struct scheduler *s, struct instance *input, struct tas
 		c->errors = stats__counter(c->stats, "decima_collect_errors_total",
 					   "Rounds of an input that ended with an error.",
 					   STATS_LABELS({ "instance", c->name }));
-	first = c->ops->interval_ns(c->handle);
+	first = c->ops.interval_ns(c->handle);
 	r = add(s, c->name, first > 0 ? first : 0, &like, ret);
 	if (r < 0)
 		free_collector(c);

@@ -31,6 +31,9 @@
 
 struct writer {
 	struct writer_config config;
+	/* Copies: a thread that is left behind outlives the plugin's description. */
+	struct dcm_storage_ops storage;
+	struct dcm_output_ops output;
 	char *name;
 	struct queue *queue;
 	pthread_t thread;
@@ -207,8 +210,7 @@ static int write_once(struct writer *w, struct dcm_batch *batch, struct dcm_batc
 
 	if (r == 0) {
 		begin_write(w);
-		r = w->config.output->write(w->config.handle, *view,
-					    deadline < stop ? deadline : stop, why);
+		r = w->output.write(w->config.handle, *view, deadline < stop ? deadline : stop, why);
 	}
 	if (r > 0)
 		r = -EIO;
@@ -271,7 +273,7 @@ static int write_group(struct writer *w, struct group *g, struct dcm_error *why)
 	pthread_mutex_unlock(&w->mutex);
 	g->writer = w;
 	begin_write(w);
-	r = w->config.storage->write(w->config.handle, batches, g->n, group_done, g, why);
+	r = w->storage.write(w->config.handle, batches, g->n, group_done, g, why);
 	if (r > 0)
 		r = -EIO;
 	/* The group may be gone by now when r is 0. */
@@ -384,6 +386,10 @@ int writer__start(const struct writer_config *config, struct queue *queue, struc
 	}
 	w->config = *config;
 	w->config.name = w->name;
+	if (config->storage)
+		w->storage = *config->storage;
+	else
+		w->output = *config->output;
 	if (w->config.max_group == 0 || w->config.max_group > GROUP_BATCHES)
 		w->config.max_group = GROUP_BATCHES;
 	if (w->config.write_timeout_ns <= 0)

@@ -29,7 +29,7 @@ struct writer;
 
 struct writer_config {
 	const char *name;		       /* of the instance; copied */
-	const struct dcm_storage_ops *storage; /* one of the two; never freed */
+	const struct dcm_storage_ops *storage; /* one of the two; copied */
 	const struct dcm_output_ops *output;
 	void *handle;		  /* the plugin's instance */
 	uint32_t max_group;	  /* 0: 64 */

@@ -118,6 +118,7 @@ static int decode(void *ctx, const char *format, const uint8_t *data, size_t n,
 
 struct checker {
 	struct check check;
+	struct plugin *plugin;
 	unsigned n_failed;
 };
 
@@ -213,10 +214,11 @@ static bool load(struct checker *k, const char *file)
 {
 	struct dcm_error err = DCM_ERROR_INIT;
 
-	if (loader__load_file(file, false, &k->check.plugin, &err) < 0) {
+	if (loader__load_file(file, false, &k->plugin, &err) < 0) {
 		report(k, "description", 'F', err.text);
 		return false;
 	}
+	k->check.plugin = k->plugin;
 	snprintf(err.text, sizeof(err.text), "%s %s %s, interface %u.%u",
 		 plugin__kind_name((enum dcm_kind)k->check.plugin->info.kind),
 		 k->check.plugin->info.name, k->check.plugin->info.version,
@@ -253,6 +255,7 @@ static int check_file(const char *file, const char *yaml, bool verbose)
 	k.check.services.sources = sources__new();
 	if (load(&k, file))
 		run_all(&k);
+	plugin__free(k.plugin);
 	sources__free(k.check.services.sources);
 	nftw(dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 	return k.n_failed > 0;

@@ -47,7 +47,7 @@ static void add_rows(const struct dcm_host *h, struct dcm_builder *b)
 	uint32_t set = h->add_label_set(b, labels, 2);
 
 	for (int64_t i = 0; i < N_STACKS; i++) {
-		char name[16];
+		char name[32];
 		uint32_t frames[2];
 		int64_t value = 1000 * (i + 1);
 

@@ -81,8 +81,10 @@ void loader__free(struct loader *l)
 {
 	if (!l)
 		return;
-	free(l->text);
+	for (size_t i = 0; i < l->plugins.n; i++)
+		plugin__free(l->plugins.v[i]);
 	vec__fini(&l->plugins);
+	free(l->text);
 	free(l);
 }
 
@@ -153,21 +155,14 @@ static int load(const char *dir, const char *file, bool strict, struct plugin **
 	return r < 0 ? r : link_file(fd, path, ret, err);
 }
 
-int loader__load_file(const char *file, bool strict, const struct plugin **ret, struct dcm_error *err)
+int loader__load_file(const char *file, bool strict, struct plugin **ret, struct dcm_error *err)
 {
 	const char *slash = strrchr(file, '/');
 	CLEANUP(mem__freep)
 	char *dir = slash ? mem__dup_str(file, slash == file ? 1 : (size_t)(slash - file))
 			  : mem__dup_str(".", 1);
-	struct plugin *p = NULL;
-	int r;
 
-	if (!dir)
-		return error__nomem(err);
-	r = load(dir, slash ? slash + 1 : file, strict, &p, err);
-	if (r == 0)
-		*ret = p;
-	return r;
+	return dir ? load(dir, slash ? slash + 1 : file, strict, ret, err) : error__nomem(err);
 }
 
 /* ---- the path ---- */

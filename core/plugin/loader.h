@@ -26,7 +26,7 @@
 
 struct loader;
 
-/* A plugin that passed every gate; lives as long as the process. */
+/* A plugin that passed every gate; lives as long as its loader (its code as long as the process). */
 struct plugin {
 	struct dcm_plugin info; /* its pointers lead to the next ones */
 	struct dcm_lifecycle lifecycle;
@@ -46,7 +46,7 @@ int plugin__kind_parse(struct dcm_str text, enum dcm_kind *ret);
  * of trust.h, as trust__is_privileged() says. -EINVAL names the directory at fault.
  */
 int loader__new(const char *path, bool strict, struct loader **ret, struct dcm_error *err);
-/* Frees what the loader remembers, not the plugins. */
+/* Every instance of its plugins is gone before. The code stays. */
 void loader__free(struct loader *l);
 DEFINE_CLEANUP(struct loader *, loader__free);
 
@@ -59,7 +59,7 @@ int loader__get(struct loader *l, enum dcm_kind kind, const char *name, const st
 		struct dcm_error *err);
 
 /* The same for one file, wherever it is and whatever it is called: for decima-plugin-check. */
-int loader__load_file(const char *file, bool strict, const struct plugin **ret, struct dcm_error *err);
+int loader__load_file(const char *file, bool strict, struct plugin **ret, struct dcm_error *err);
 
 /*
  * Every file named KIND_NAME.so along the path, sorted by kind and name; the first of a name wins,
@@ -76,7 +76,7 @@ int loader__each(struct loader *l, loader_each_fn each, void *ctx, struct dcm_er
  */
 int plugin__check(const struct dcm_plugin *theirs, const char *path, struct plugin **ret,
 		  struct dcm_error *err);
-void plugin__free(struct plugin *p); /* for those of plugin__check() only */
+void plugin__free(struct plugin *p); /* of plugin__check() and loader__load_file() */
 DEFINE_CLEANUP(struct plugin *, plugin__free);
 
 #endif

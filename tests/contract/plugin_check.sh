@@ -12,7 +12,7 @@ for plugin in "$top_builddir"/plugins/.libs/*.so; do
 	if "$tool" "$plugin" >"$dir/out" 2>&1; then
 		echo "ok $name: $(grep -c '^ok ' "$dir/out") answers, $(grep -c '^skip ' "$dir/out") skipped"
 	else
-		echo "not ok $name: $(grep -v '^ok ' "$dir/out" | head -n 1)"
+		echo "not ok $name: $(grep -vE '^(ok|skip) ' "$dir/out" | head -n 1)"
 	fi
 done
 

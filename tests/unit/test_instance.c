@@ -19,7 +19,7 @@
 
 #define SECOND ((int64_t)1000000000)
 
-static const struct plugin *plugin;
+static struct plugin *plugin;
 static struct clock clock;
 static struct host_services services = { .clock = &clock };
 
@@ -34,6 +34,13 @@ static int load(void **state)
 		fprintf(stderr, "%s\n", err.text);
 	clock = clock__fake(1000 * SECOND, 2000 * SECOND);
 	return r;
+}
+
+static int unload(void **state)
+{
+	(void)state;
+	plugin__free(plugin);
+	return 0;
 }
 
 /* The settings that a YAML map gives; NULL when it is refused or memory runs out. */
@@ -336,5 +343,5 @@ int main(void)
 		cmocka_unit_test(nothing_reaches_a_plugin_that_stopped),
 		cmocka_unit_test(every_allocation_may_fail),
 	};
-	return cmocka_run_group_tests_name("instance", tests, load, NULL);
+	return cmocka_run_group_tests_name("instance", tests, load, unload);
 }

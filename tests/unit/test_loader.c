@@ -131,7 +131,7 @@ static void each_fault_has_its_sentence(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
 		struct dcm_error err = DCM_ERROR_INIT;
-		const struct plugin *p = NULL;
+		struct plugin *p = NULL;
 		char file[PATH_MAX];
 		int r;
 
@@ -156,7 +156,7 @@ static void looking_again_costs_no_descriptor(void **state)
 
 	(void)state;
 	for (int i = 0; i < 20; i++) {
-		const struct plugin *p = NULL;
+		struct plugin *p = NULL;
 
 		assert_int_equal(loader__load_file(PLUGINS "/input_broken_newer.so", false, &p, NULL),
 				 -EPROTO);
