@@ -205,9 +205,8 @@ static int cut__init(struct cut *c, const struct frames *frames, const struct fl
 	if (!c->is_function)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < frames->n; i++)
-		c->is_function[i] = frames->v[i].kind != FRAME_LABEL &&
-				    (str__eq(frames->v[i].name, o->function) ||
-				     (frames->v[i].system_name.n && str__eq(frames->v[i].system_name, o->function)));
+		c->is_function[i] =
+			frames->v[i].kind != FRAME_LABEL && str__eq(frames->v[i].name, o->function);
 	return 0;
 }
 

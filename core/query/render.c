@@ -78,7 +78,7 @@ static double share_of(int64_t v, int64_t total)
 
 static void put_share(struct buf *out, int64_t v, int64_t total)
 {
-	buf__printf(out, "%6.2f%%", share_of(v, total));
+	buf__printf(out, "%7.2f%%", share_of(v, total));
 }
 
 /* The change of shares in points; the total of an empty side is 0 and so are its shares. */
@@ -87,9 +87,9 @@ static void put_change(struct buf *out, int64_t a, int64_t total_a, int64_t b, i
 	double change = share_of(b, total_b) - share_of(a, total_a);
 
 	if (change > -0.005 && change < 0.005)
-		buf__text(out, "        ");
+		buf__text(out, "         ");
 	else
-		buf__printf(out, "%+8.2f", change);
+		buf__printf(out, "%+9.2f", change);
 }
 
 /* Columns left for a name behind `used` ones; 0: unbounded. */
@@ -132,7 +132,7 @@ static void put_top_row(const struct top *t, const struct top_row *r, const stru
 		put_share(out, r->self[0], t->total[0]);
 		put_value(out, r->total[0], o);
 		put_share(out, r->total[0], t->total[0]);
-		used = 36;
+		used = 38;
 	} else {
 		for (unsigned i = 0; i < 2; i++) {
 			const int64_t *v = i ? r->total : r->self;
@@ -140,9 +140,8 @@ static void put_top_row(const struct top *t, const struct top_row *r, const stru
 			put_share(out, v[0], t->total[0]);
 			put_share(out, v[1], t->total[1]);
 			put_change(out, v[0], t->total[0], v[1], t->total[1]);
-			put_spaces(out, 1);
 		}
-		used = 48;
+		used = 52;
 	}
 	put_spaces(out, 2);
 	uint32_t room = room_for_name(o, used), tail = binary.n ? width_of(binary) + 3 : 0;
@@ -180,9 +179,9 @@ void render__top(const struct top *t, const struct render_options *o, struct buf
 	int64_t rest[2] = { t->rest[0], t->rest[1] };
 
 	if (t->n_values == 1)
-		buf__text(out, "      self  share     total  share  function\n");
+		buf__text(out, "      self   share     total   share  function\n");
 	else
-		buf__text(out, "self A  self B  change  total A total B  change  function\n");
+		buf__text(out, "  self A  self B   change total A total B   change  function\n");
 	for (uint32_t i = 0; i < n; i++)
 		put_top_row(t, &t->rows[i], o, out);
 	for (uint32_t i = n; i < t->n; i++)
@@ -292,8 +291,8 @@ void render__flame(const struct flame *f, const struct render_options *o, struct
 		out->error = out->error ? out->error : -ENOMEM;
 		return;
 	}
-	buf__text(out, f->n_values == 1 ? "  share     total      self  function\n" :
-					  "      A      B  change  function\n");
+	buf__text(out, f->n_values == 1 ? "   share     total      self  function\n" :
+					  "       A       B   change  function\n");
 	for (uint32_t i = 0; i < f->n; i++) {
 		if (shown[i]) {
 			put_node(f, i, o, out);
@@ -306,8 +305,8 @@ void render__flame(const struct flame *f, const struct render_options *o, struct
 			left[s] = walk__add(left[s], f->total[s][i]);
 	}
 	if (n_left) {
-		buf__printf(out, "%" PRIu64 " smaller frames are not shown,", n_left);
-		put_sum(out, " which have", left, f->n_values, o);
+		buf__printf(out, "smaller frames not shown: %" PRIu64, n_left);
+		put_sum(out, ", weighing", left, f->n_values, o);
 		buf__byte(out, '\n');
 	}
 	if (any(f->filtered)) {

@@ -259,6 +259,28 @@ unit_tests += tests/unit/test_args
 tests_unit_test_args_SOURCES = tests/unit/test_args.c core/main/args.c core/main/args.h
 tests_unit_test_args_LDADD = $(BASE_LA) $(UNIT_LIBS)
 
+# What core/main wires, with the plugins of the build tree.
+PLAN_SAMPLE = tests/unit/plan_sample.c tests/unit/plan_sample.h \
+	core/main/plan.c core/main/plan.h core/main/settings.c core/main/settings.h
+GRAPH_SAMPLE = $(PLAN_SAMPLE) \
+	core/main/graph.c core/main/graph.h core/main/part.c core/main/part.h \
+	core/main/services.c core/main/services.h \
+	core/main/symbol_metrics.c core/main/symbol_metrics.h
+
+unit_tests += tests/unit/test_plan tests/unit/test_graph tests/unit/test_api
+tests_unit_test_plan_SOURCES = tests/unit/test_plan.c $(PLAN_SAMPLE) $(FAILMALLOC)
+tests_unit_test_plan_CPPFLAGS = $(decima_CPPFLAGS)
+tests_unit_test_plan_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_plan_LDADD = $(API_LA) $(UNIT_LIBS)
+tests_unit_test_graph_SOURCES = tests/unit/test_graph.c $(GRAPH_SAMPLE) $(FAILMALLOC)
+tests_unit_test_graph_CPPFLAGS = $(decima_CPPFLAGS)
+tests_unit_test_graph_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_graph_LDADD = $(API_LA) $(UNIT_LIBS)
+tests_unit_test_api_SOURCES = tests/unit/test_api.c $(GRAPH_SAMPLE)
+tests_unit_test_api_CPPFLAGS = $(decima_CPPFLAGS)
+tests_unit_test_api_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+tests_unit_test_api_LDADD = $(API_LA) $(UNIT_LIBS)
+
 # Plugins: the shared objects come from tests/plugins.
 unit_tests += tests/unit/test_trust
 tests_unit_test_trust_SOURCES = tests/unit/test_trust.c $(FAILMALLOC)
@@ -292,3 +314,31 @@ tests_unit_test_pprof_SOURCES = tests/unit/test_pprof.c $(FAILMALLOC) tests/unit
 	tests/unit/random_batch.c tests/unit/random_batch.h
 tests_unit_test_pprof_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_pprof_LDADD = $(CODEC_LA) $(UNIT_LIBS)
+
+# Queries
+NAIVE_ROWS = tests/unit/naive_rows.c tests/unit/naive_rows.h $(RANDOM_BATCH) $(FAILMALLOC)
+
+unit_tests += tests/unit/test_selector
+tests_unit_test_selector_SOURCES = tests/unit/test_selector.c tests/unit/random.h $(FAILMALLOC)
+tests_unit_test_selector_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_selector_LDADD = $(QUERY_LA) $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_filter
+tests_unit_test_filter_SOURCES = tests/unit/test_filter.c $(NAIVE_ROWS)
+tests_unit_test_filter_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_filter_LDADD = $(QUERY_LA) $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_flame
+tests_unit_test_flame_SOURCES = tests/unit/test_flame.c $(NAIVE_ROWS)
+tests_unit_test_flame_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_flame_LDADD = $(QUERY_LA) $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_top
+tests_unit_test_top_SOURCES = tests/unit/test_top.c $(NAIVE_ROWS)
+tests_unit_test_top_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_top_LDADD = $(QUERY_LA) $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_render
+tests_unit_test_render_SOURCES = tests/unit/test_render.c $(NAIVE_ROWS)
+tests_unit_test_render_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_render_LDADD = $(QUERY_LA) $(UNIT_LIBS)
