@@ -293,7 +293,8 @@ __noinline int step(__u32 i)
 		return 1;
 	}
 	ra = arch_code(ra);
-	if (ra == 0) {
+	/* Above the record of the outermost function lies what the kernel put there: argc. */
+	if (ra == 0 || (next == 0 && !is_code(ra))) {
 		s->walk.outcome = SAMPLER_OUTCOME_ROOT;
 		return 1;
 	}

@@ -39,6 +39,17 @@ check comm_of_the_leader -n "$(grep -F 'comm=chain,' "$dir/rows" | head -n 1)"
 
 compile static chain.c $flags -static && chain c_static 98 'main;alpha;beta;gamma_;spin' "$dir/static" 60
 
+bare="-nostdlib -static -ffreestanding -fno-pie -no-pie -fcf-protection=none -fno-stack-protector"
+compile chain32 chain32.c -m32 -fno-omit-frame-pointer $bare 2>/dev/null
+timeout 0.2 "$dir/chain32" 2>/dev/null
+if [ $? -eq 124 ]; then
+	saved=$begin begin='^'
+	chain c_32bit 98 '_start;alpha;beta;gamma_;spin' "$dir/chain32"
+	begin=$saved
+else
+	echo "skip c_32bit: this machine runs or builds no 32-bit programs"
+fi
+
 # Without names: file and offset, the same frames.
 strip -o "$dir/stripped" "$dir/chain"
 at='stripped\+0x[0-9a-f]+'

@@ -23,13 +23,14 @@
 struct event {
 	uint32_t cpu;
 	int fd;
+	bool on;
 };
 
 struct attach {
 	pthread_mutex_t lock; /* over all below: control thread and reader */
 	int program;
 	uint64_t period_ns;
-	bool running;
+	bool running; /* every event that there was at first has been started */
 	VEC(struct event) events;
 	struct cpus attached;
 };
@@ -52,7 +53,7 @@ static int open_event(uint32_t cpu, uint64_t period_ns)
 /* Opens, attaches and, when the others run, starts the event of one CPU. */
 static int add_cpu(struct attach *a, uint32_t cpu, const char **ret_what)
 {
-	struct event e = { .cpu = cpu };
+	struct event e = { .cpu = cpu, .on = a->running };
 	int r;
 
 	*ret_what = "open a perf event";
@@ -112,12 +113,37 @@ void attach__free(struct attach *a)
 	free(a);
 }
 
-void attach__run(struct attach *a, bool on)
+uint32_t attach__start_next(struct attach *a)
+{
+	uint32_t n_off = 0;
+
+	pthread_mutex_lock(&a->lock);
+	for (size_t i = 0; i < a->events.n; i++) {
+		struct event *e = &a->events.v[i];
+
+		if (e->on)
+			continue;
+		/* It fails for a CPU that has gone: attach__update() will find that out. */
+		if (n_off++ == 0) {
+			ioctl(e->fd, PERF_EVENT_IOC_ENABLE, 0);
+			e->on = true;
+		}
+	}
+	if (n_off)
+		n_off--;
+	a->running = n_off == 0;
+	pthread_mutex_unlock(&a->lock);
+	return n_off;
+}
+
+void attach__stop(struct attach *a)
 {
 	pthread_mutex_lock(&a->lock);
-	a->running = on;
-	for (size_t i = 0; i < a->events.n; i++)
-		ioctl(a->events.v[i].fd, on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
+	a->running = false;
+	for (size_t i = 0; i < a->events.n; i++) {
+		ioctl(a->events.v[i].fd, PERF_EVENT_IOC_DISABLE, 0);
+		a->events.v[i].on = false;
+	}
 	pthread_mutex_unlock(&a->lock);
 }
 

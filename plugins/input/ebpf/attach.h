@@ -28,8 +28,15 @@ int attach__open(int program, uint64_t period_ns, struct attach **ret, const cha
 void attach__free(struct attach *a); /* NULL is fine */
 DEFINE_CLEANUP(struct attach *, attach__free);
 
-/* Starts and stops all events. Any thread. */
-void attach__run(struct attach *a, bool on);
+/*
+ * Starts one more event: the next CPU's. CPUs that are started a part of a period apart are not all
+ * sampled at the same moments, for ever. Events of CPUs that come later start by themselves.
+ * Returns how many are yet to be started. Any thread.
+ */
+uint32_t attach__start_next(struct attach *a);
+
+/* Stops all events. Any thread. */
+void attach__stop(struct attach *a);
 
 /* Changes the period of all events, and of those opened later. Any thread. */
 void attach__set_period(struct attach *a, uint64_t period_ns);

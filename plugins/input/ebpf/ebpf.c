@@ -208,7 +208,7 @@ static void ebpf_stop(void *instance)
 	if (!e)
 		return;
 	if (e->attach)
-		attach__run(e->attach, false);
+		attach__stop(e->attach);
 	reader__free(e->reader);
 	windows__free(e->windows);
 	attach__free(e->attach);
@@ -296,7 +296,6 @@ static int ebpf_start(void *instance, struct dcm_error *err)
 		r = reader__start(e->reader);
 	if (r < 0)
 		return error__sys(err, r, "cannot start a thread");
-	attach__run(e->attach, true);
 	tell_state(e);
 	return 0;
 }
@@ -376,7 +375,7 @@ static int ebpf_drain(void *instance, int64_t deadline_mono_ns)
 {
 	struct ebpf *e = instance;
 
-	attach__run(e->attach, false);
+	attach__stop(e->attach);
 	reader__finish(e->reader);
 	return windows__drain(e->windows, deadline_mono_ns);
 }

@@ -35,12 +35,15 @@ struct reader {
 	struct aggregate *window; /* NULL: memory ran out */
 	uint32_t n_windows;
 	int64_t window_end_ns, second_ns; /* mono */
-	uint64_t n_records, n_taken;	  /* samples and events; samples in the last drain */
-	struct sampler_stats at_start;	  /* of the window */
-	int64_t cpu_ns;			  /* of the thread */
-	int attach_error;		  /* the last one told */
+	/* CPUs are started one after the other: when the next one is (mono), and how far apart. */
+	int64_t start_ns, spread_ns;
+	bool all_started;
+	uint64_t n_records, n_taken;   /* samples and events; samples in the last drain */
+	struct sampler_stats at_start; /* of the window */
+	int64_t cpu_ns;		       /* of the thread */
+	int attach_error;	       /* the last one told */
 
-	_Atomic int64_t window_ns;
+	_Atomic int64_t window_ns, period_ns;
 	_Atomic bool with_exe, with_cgroup, with_pid, with_tid, with_thread_name, with_cpu;
 
 	pthread_t thread;
@@ -230,6 +233,20 @@ static void follow_cpus(struct reader *r)
 	r->attach_error = error;
 }
 
+/* CPUs start one after the other, spread over one period. */
+static void start_cpus(struct reader *r, int64_t now)
+{
+	uint32_t left;
+
+	if (r->all_started || now < r->start_ns)
+		return;
+	left = attach__start_next(r->parts.attach);
+	r->all_started = left == 0;
+	if (r->start_ns == 0)
+		r->spread_ns = r->period_ns / (left + 1);
+	r->start_ns = now + r->spread_ns;
+}
+
 static void drain(struct reader *r)
 {
 	const struct sampler_sink sink = { on_sample, on_event, on_malformed, r };
@@ -246,6 +263,8 @@ static int timeout_ms(const struct reader *r, int64_t now)
 
 	if (r->window_end_ns - now < ns)
 		ns = r->window_end_ns - now;
+	if (!r->all_started && r->start_ns - now < ns)
+		ns = r->start_ns - now;
 	return ns > 0 ? (int)((ns + 999999) / 1000000) : 0;
 }
 
@@ -264,6 +283,7 @@ static void *run(void *arg)
 			stop |= events[i].data.fd == r->stop_fd;
 		drain(r);
 		now = r->host->mono_ns(r->host);
+		start_cpus(r, now);
 		if (now >= r->second_ns) {
 			r->cpu_ns = thread__cpu_ns();
 			follow_cpus(r);
@@ -320,6 +340,7 @@ int reader__new(const struct reader_parts *parts, const struct settings *setting
 void reader__configure(struct reader *r, const struct settings *settings)
 {
 	r->window_ns = settings->window_ns;
+	r->period_ns = (int64_t)settings__period_ns(settings);
 	r->with_exe = settings->labels.exe;
 	r->with_cgroup = settings->labels.cgroup;
 	r->with_pid = settings->labels.pid;
