@@ -88,6 +88,10 @@ void answers__sort_lines(struct buf *text)
 	struct buf sorted = { 0 };
 	const char *p = (const char *)text->data;
 
+	if (!lines) {
+		text->error = -ENOMEM;
+		return;
+	}
 	for (size_t i = 0; i < n; i++) {
 		const char *end = strchr(p, '\n') + 1;
 		lines[i] = (struct line){ p, (size_t)(end - p) };
@@ -147,6 +151,10 @@ static void put_rows(struct buf *out, const struct dcm_batch *b, const struct dc
 	struct merged_row *rows = calloc(b->n_rows + 1, sizeof(*rows));
 	size_t n = 0;
 
+	if (!rows) {
+		out->error = -ENOMEM;
+		return;
+	}
 	for (uint32_t i = 0; i < b->n_profiles; i++)
 		for (uint32_t r = 0; r < b->profiles[i].n_rows; r++, n++) {
 			const struct dcm_profile *p = &b->profiles[i];
@@ -175,6 +183,9 @@ static int ask_merge(struct storage *s, const struct asked *a, struct buf *out, 
 {
 	CLEANUP(batch__unrefp) struct dcm_batch *batch = NULL;
 	struct dcm_builder *b = s->host.builder_new(&s->host, 0);
+
+	if (!b)
+		return -ENOMEM;
 	int r = s->ops->merge(s->instance, a->sel, a->n_sel, &a->by, &s->host, b, err);
 
 	if (r == 0)

@@ -342,3 +342,17 @@ unit_tests += tests/unit/test_render
 tests_unit_test_render_SOURCES = tests/unit/test_render.c $(NAIVE_ROWS)
 tests_unit_test_render_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_render_LDADD = $(QUERY_LA) $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_engine
+tests_unit_test_engine_SOURCES = tests/unit/test_engine.c $(FAILMALLOC)
+tests_unit_test_engine_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_engine_LDADD = $(QUERY_LA) $(UNIT_LIBS)
+
+# The plugin's sources, so that its allocations can fail.
+unit_tests += tests/unit/test_memory_store
+tests_unit_test_memory_store_SOURCES = tests/unit/test_memory_store.c $(RANDOM_BATCH) $(FAILMALLOC) \
+	tests/contract/storage_answers.c tests/contract/storage_answers.h \
+	tests/contract/storage_host.c tests/contract/storage_host.h \
+	$(plugins_storage_memory_la_SOURCES)
+tests_unit_test_memory_store_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_memory_store_LDADD = $(CODEC_LA) $(CONFIG_LA) $(UNIT_LIBS) -ldl
