@@ -81,22 +81,25 @@ static int load_tree(const struct plan_source *s, struct tree **ret, struct dcm_
  * The file's top without the sections, for the table of settings. A misspelt section gets its
  * suggestion here, because the table does not know them.
  */
-static int fill_main(struct plan *p, const struct options_env *env)
+static void fill_main(struct plan *p, const struct options_env *env)
 {
 	const struct node *root = p->tree->root;
 	struct node *rest = arena__zalloc(&p->arena, 1, sizeof(*rest));
 	const char *names[N_SECTIONS];
 
-	if (root->kind != NODE_MAP)
-		return problems__add(
-			env->problems, PROBLEM_ERROR,
-			&root->at, "the configuration must be a map with keys like inputs:, storage:, outputs:, server:");
+	if (root->kind != NODE_MAP) {
+		problems__add(env->problems, PROBLEM_ERROR,
+			      &root->at, "the configuration must be a map with keys like inputs:, storage:, outputs:, server:");
+		return;
+	}
 	for (size_t i = 0; i < N_SECTIONS; i++)
 		names[i] = sections[i].key;
 	if (rest)
 		rest->members = arena__zalloc(&p->arena, root->n + 1, sizeof(*rest->members));
-	if (!rest || !rest->members)
-		return problems__nomem(env->problems);
+	if (!rest || !rest->members) {
+		problems__nomem(env->problems);
+		return;
+	}
 	rest->kind = NODE_MAP;
 	rest->at = root->at;
 	for (uint32_t i = 0; i < root->n; i++) {
@@ -113,18 +116,29 @@ static int fill_main(struct plan *p, const struct options_env *env)
 			rest->members[rest->n++] = root->members[i];
 	}
 	p->main = options__fill_one(env, "configuration", rest, &settings__table);
-	return p->main ? 0 : -EINVAL;
+}
+
+/*
+ * As the file says, even when it says other things that are wrong: all faults shall be named at
+ * once.
+ */
+static const char *plugin_path(const struct plan *p)
+{
+	const struct node *said = p->main ? NULL : tree__get(p->tree->root, "plugin_path");
+
+	if (p->main && p->main->plugin_path)
+		return p->main->plugin_path;
+	return said && said->kind == NODE_SCALAR && said->text.n > 0 ? said->text.p : PLUGINDIR;
 }
 
 static int make_loader(struct plan *p, struct loader **loader, struct problems *problems)
 {
 	struct dcm_error err = DCM_ERROR_INIT;
-	const char *path = p->main->plugin_path ? p->main->plugin_path : PLUGINDIR;
 	int r;
 
 	if (*loader)
 		return 0;
-	r = loader__new(path, trust__is_privileged(), loader, &err);
+	r = loader__new(plugin_path(p), trust__is_privileged(), loader, &err);
 	if (r < 0)
 		problems__add(problems, PROBLEM_ERROR, NULL, "plugin_path: %s", err.text);
 	return r;
@@ -219,12 +233,9 @@ int plan__load(const struct plan_source *source, struct loader **loader, struct 
 		problems__add(problems, PROBLEM_ERROR, NULL, "%s", err.text);
 		return r == -ENOMEM ? r : -EINVAL;
 	}
-	r = fill_main(p, &env);
-	if (r < 0 || !p->main)
-		return problems__code(problems);
-	if (make_loader(p, loader, problems) < 0)
-		return problems__code(problems);
-	plan_instances(p, source, &env, *loader);
+	fill_main(p, &env);
+	if (make_loader(p, loader, problems) == 0)
+		plan_instances(p, source, &env, *loader);
 	r = problems__code(problems);
 	if (r < 0)
 		return r;

@@ -1,0 +1,531 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/unit/test_api.c - every endpoint and every parameter, over a graph whose store holds texts
+ * that
+ * JSON and terminals do not like, and values at the end of their range
+ */
+#include "tests/unit/unit.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/api/internal.h"
+#include "core/base/error.h"
+#include "core/base/str.h"
+#include "core/batch/batch.h"
+#include "core/batch/builder.h"
+#include "core/codec/codec.h"
+#include "core/main/graph.h"
+#include "tests/unit/plan_sample.h"
+
+#define CPU	   "process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta"
+#define CPU_Q	   "q=" CPU "%7B%7D"
+#define SECOND	   INT64_C(1000000000)
+#define HUGE_VALUE (INT64_MAX / 4)
+
+/* A quote, a backslash, a control byte, DEL, what turns a terminal's text around, a line's end. */
+#define NASTY "na\"sty\\\x01\x1b[31m\x7f\xe2\x80\xae\n\xc3\xa9"
+
+static const struct log quiet = { .fd = -1, .level = -1 };
+static struct loader *loader;
+static struct stats *stats;
+static struct graph *graph;
+static struct api *api;
+static struct http_routes *routes;
+static int reload_result;
+static bool storage_failed;
+
+static struct engine *engine_of(void *ctx)
+{
+	return graph__engine(ctx);
+}
+
+static bool store_stat_of(void *ctx, struct dcm_store_stat *ret)
+{
+	return graph__store_stat(ctx, ret);
+}
+
+static void each_instance(void *ctx, api_instance_fn fn, void *fn_ctx)
+{
+	struct api_instance nasty = {
+		"storage", NASTY, NASTY, "/" NASTY, { .state.state = DCM_STATE_FAILED }
+	};
+
+	graph__each(ctx, fn, fn_ctx);
+	if (!storage_failed)
+		return;
+	nasty.view.phase = INSTANCE_FAILED;
+	snprintf(nasty.view.state.sentence, sizeof(nasty.view.state.sentence), "%s", NASTY);
+	fn(fn_ctx, &nasty);
+}
+
+static int encode(void *ctx, const struct dcm_batch *batch, const char *format, struct buf *out,
+		  struct dcm_error *err)
+{
+	(void)ctx;
+	return codec__encode(batch, DCM_NONE, format, out, err);
+}
+
+static int reload(void *ctx, struct dcm_error *err)
+{
+	(void)ctx;
+	return reload_result < 0 ? error__set(err, reload_result, "decima.yaml:1:1: because") : 0;
+}
+
+/* Two profiles of one series: main calls a function with a nasty name, at the largest values. */
+static struct dcm_batch *make_batch(int64_t now_ns)
+{
+	CLEANUP(builder__freep) struct dcm_builder *b = builder__new(0);
+	const char *const names[] = { "main", NASTY };
+	struct dcm_error err = DCM_ERROR_INIT;
+	struct dcm_batch *batch = NULL;
+	uint32_t locations[2];
+	struct dcm_type type = {
+		builder__string(b, STR("process_cpu")), builder__string(b, STR("cpu")),
+		builder__string(b, STR("nanoseconds")), builder__string(b, STR("cpu")),
+		builder__string(b, STR("nanoseconds")), DCM_DELTA
+	};
+	struct dcm_pair pair = { builder__string(b, STR("service_name")),
+				 builder__string(b, STR(NASTY)) };
+
+	for (uint32_t i = 0; i < 2; i++) {
+		struct dcm_function f = { .name = builder__string(b, str__of(names[i])) };
+		struct dcm_line line = { .function = builder__function(b, &f), .line = 1 };
+		struct dcm_location l = { .mapping = DCM_NONE, .process = DCM_NONE };
+
+		locations[i] = builder__location(b, &l, &line, 1);
+	}
+	for (int i = 2; i > 0; i--) {
+		struct dcm_profile head = { .series = builder__series(b, &pair, 1),
+					    .period = 1,
+					    .time_ns = now_ns - i * 10 * SECOND,
+					    .duration_ns = 10 * SECOND };
+		uint32_t stack = builder__stack(b, (uint32_t[]){ locations[1], locations[0] }, 2);
+
+		builder__profile(b, &head, &type, 1);
+		builder__row(b, stack, 0, &(int64_t){ HUGE_VALUE });
+	}
+	if (builder__seal(b, &batch, &err) < 0)
+		fail_msg("%s", err.text);
+	return batch;
+}
+
+static int set_up(void **state)
+{
+	struct dcm_error err = DCM_ERROR_INIT;
+	struct dcm_batch *batch = make_batch(clock__real(&clock__system));
+
+	(void)state;
+	loader = plan_sample__loader();
+	assert_int_equal(stats__new(NULL, &stats), 0);
+	assert_int_equal(
+		graph__new(&(struct graph_config){ .log = &quiet, .stats = stats, .clock = &clock__system },
+			   plan_sample__load(loader, "storage: { memory: {} }\n"
+						     "inputs: { example: { interval: 1h } }\n"),
+			   &graph, &err),
+		0);
+	assert_int_equal(graph__start(graph, &err), 0);
+	assert_int_equal(pipeline__emit(graph__pipeline(graph), batch, NULL, NULL), 0);
+	batch__unref(batch);
+	assert_int_equal(graph__flush(graph, clock__mono(&clock__system) + 10 * SECOND), 0);
+	routes = http_routes__new();
+	assert_int_equal(api__new(&(struct api_config){ .stats = stats,
+							.pipeline = graph__pipeline(graph),
+							.symbols = graph__symbols(graph),
+							.node = NASTY,
+							.data_dir = NASTY,
+							.config_path = NASTY,
+							.ctx = graph,
+							.engine = engine_of,
+							.store_stat = store_stat_of,
+							.each_instance = each_instance,
+							.encode = encode,
+							.reload = reload },
+				  &api, &err),
+			 0);
+	return api__add_routes(api, routes, &err);
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	api__free(api);
+	http_routes__free(routes);
+	graph__stop(graph, clock__mono(&clock__system) + 5 * SECOND);
+	graph__free(graph);
+	stats__free(stats);
+	loader__free(loader);
+	return 0;
+}
+
+/* An answer, and what the request needed. */
+struct answer {
+	struct http_response r;
+	struct arena arena;
+	struct dcm_budget budget;
+};
+
+static void ask_with(struct answer *a, const struct http_routes *table, enum http_method method,
+		     const char *target, const struct http_field *header)
+{
+	struct http_request req = { .method = method,
+				    .role = HTTP_ROLE_ADMIN,
+				    .arena = &a->arena,
+				    .budget = &a->budget,
+				    .headers = header,
+				    .n_headers = header ? 1 : 0 };
+
+	a->r.status = 200;
+	assert_int_equal(http_request__set_target(&req, str__of(target)), 0);
+	http_routes__dispatch(table, &req, &a->r);
+	buf__byte(&a->r.body, '\0');
+	a->r.body.n--;
+}
+
+static void forget(struct answer *a)
+{
+	http_response__fini(&a->r);
+	arena__fini(&a->arena);
+}
+
+static json_t *json_of(const struct answer *a, const char *target)
+{
+	json_error_t error;
+	json_t *json = json_loadb((const char *)a->r.body.data, a->r.body.n, JSON_REJECT_DUPLICATES,
+				  &error);
+
+	if (!json)
+		fail_msg("%s: %s in: %.300s", target, error.text, (const char *)a->r.body.data);
+	return json;
+}
+
+/* The problem's status and sentence. */
+static void refused(const struct http_routes *table, enum http_method method, const char *target,
+		    int status, const char *want)
+{
+	struct answer a = { 0 };
+	json_t *json;
+	const char *detail;
+
+	ask_with(&a, table, method, target, NULL);
+	if (a.r.status != status)
+		fail_msg("%s: status %d, not %d: %s", target, a.r.status, status,
+			 (const char *)a.r.body.data);
+	assert_string_equal(a.r.content_type, "application/problem+json");
+	json = json_of(&a, target);
+	assert_int_equal(json_integer_value(json_object_get(json, "status")), status);
+	detail = json_string_value(json_object_get(json, "detail"));
+	assert_non_null(detail);
+	if (!strstr(detail, want))
+		fail_msg("%s: no \"%s\" in: %s", target, want, detail);
+	json_decref(json);
+	forget(&a);
+}
+
+static json_t *get_json(const char *target)
+{
+	struct answer a = { 0 };
+	json_t *json;
+
+	ask_with(&a, routes, HTTP_GET, target, NULL);
+	if (a.r.status != 200)
+		fail_msg("%s: %d: %s", target, a.r.status, (const char *)a.r.body.data);
+	json = json_of(&a, target);
+	forget(&a);
+	return json;
+}
+
+#define TREE_Q	 CPU_Q "&inv=1&group=line&max_rows=5"
+#define MAIN_Q	 "function=main&" CPU_Q
+#define DIFF_Q	 "a_q=" CPU "%7B%7D&b_q=" CPU "%7B%7D&b_from=now-15s"
+#define SERIES_Q CPU_Q "&step=1m&sum_by=service_name"
+
+static const char *const answers[] = {
+	"/api/v1/types?",
+	"/api/v1/labels?from=0",
+	"/api/v1/labels/service_name/values?match=%7B%7D",
+	"/api/v1/series?" SERIES_Q,
+	"/api/v1/flame?" TREE_Q,
+	"/api/v1/flame?" CPU_Q "&group_by=service_name&focus=main",
+	"/api/v1/diff?" DIFF_Q,
+	"/api/v1/callers?" MAIN_Q,
+	"/api/v1/callees?" MAIN_Q,
+	"/api/v1/functions?" CPU_Q "&sort=total",
+	"/api/v1/targets?",
+	"/api/v1/pipeline?",
+};
+
+static void every_answer_is_json(void **state)
+{
+	static const char *const more[] = { "/api/v1", "/api/v1/status",
+					    "/api/v1/export?format=speedscope&" CPU_Q };
+
+	(void)state;
+	storage_failed = true;
+	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++)
+		json_decref(get_json(answers[i]));
+	for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++)
+		json_decref(get_json(more[i]));
+	storage_failed = false;
+}
+
+/* Nothing of what was sampled reaches a terminal as a command to it. */
+static void every_text_is_printable(void **state)
+{
+	char target[300];
+
+	(void)state;
+	storage_failed = true;
+	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+		struct answer a = { 0 };
+
+		snprintf(target, sizeof(target), "%s&format=text", answers[i]);
+		ask_with(&a, routes, HTTP_GET, target, NULL);
+		if (a.r.status != 200 || strncmp(a.r.content_type, "text/plain", 10) != 0)
+			fail_msg("%s: %d %s", target, a.r.status, (const char *)a.r.body.data);
+		assert_true(a.r.body.n > 0);
+		for (size_t k = 0; k < a.r.body.n; k++)
+			if ((a.r.body.data[k] < ' ' && a.r.body.data[k] != '\n') ||
+			    a.r.body.data[k] == 0x7f)
+				fail_msg("%s: byte 0x%02x", target, a.r.body.data[k]);
+		forget(&a);
+	}
+	storage_failed = false;
+}
+
+static void values_are_exact(void **state)
+{
+	json_t *json = get_json("/api/v1/flame?" CPU_Q), *nodes = json_object_get(json, "nodes"), *names;
+
+	(void)state;
+	names = json_object_get(json_object_get(json, "frames"), "name");
+	assert_int_equal(json_integer_value(json_array_get(json_object_get(json, "total"), 0)),
+			 2 * HUGE_VALUE);
+	assert_int_equal(json_array_size(json_object_get(nodes, "total")), 3);
+	assert_int_equal(json_integer_value(json_array_get(json_object_get(nodes, "self"), 2)),
+			 2 * HUGE_VALUE);
+	assert_int_equal(json_integer_value(json_array_get(json_object_get(nodes, "frame"), 0)), -1);
+	assert_string_equal(json_string_value(json_array_get(names, json_array_size(names) - 1)), NASTY);
+	json_decref(json);
+	json = get_json("/api/v1/labels/service_name/values");
+	assert_string_equal(json_string_value(json_object_get(
+				    json_array_get(json_object_get(json, "values"), 0), "name")),
+			    NASTY);
+	json_decref(json);
+	json = get_json("/api/v1/types");
+	assert_string_equal(json_string_value(json_object_get(
+				    json_array_get(json_object_get(json, "types"), 0), "type")),
+			    CPU);
+	json_decref(json);
+}
+
+static void exports(void **state)
+{
+	struct answer a = { 0 }, b = { 0 };
+	struct dcm_batch *batch = NULL;
+	struct dcm_error err = DCM_ERROR_INIT;
+
+	(void)state;
+	ask_with(&a, routes, HTTP_GET, "/api/v1/export?format=pprof&" CPU_Q, NULL);
+	assert_int_equal(a.r.status, 200);
+	assert_int_equal(codec__decode("pprof", a.r.body.data, a.r.body.n, &batch, &err), 0);
+	assert_int_equal(batch->n_profiles, 1);
+	batch__unref(batch);
+	forget(&a);
+	ask_with(&b, routes, HTTP_GET,
+		 "/api/v1/export?format=folded&" CPU_Q "&group_by=service_name", NULL);
+	assert_int_equal(b.r.status, 200);
+	assert_non_null(strstr((const char *)b.r.body.data, ";main;"));
+	forget(&b);
+}
+
+static void wrong_parameters_are_named(void **state)
+{
+	static const struct {
+		const char *target, *want;
+	} wrong[] = {
+		{ "/api/v1/flame", "q: missing" },
+		{ "/api/v1/flame?q=", "q: missing" },
+		{ "/api/v1/flame?q=a%7B", "column" },
+		{ "/api/v1/functions?q=" CPU "%7Ba%3D~%22(%3F%3Dx)%22%7D", "column" },
+		{ "/api/v1/labels?match=%7Ba", "column" },
+		{ "/api/v1/flame?" CPU_Q "&from=yesterday", "from: \"yesterday\"" },
+		{ "/api/v1/types?to=x", "to: \"x\"" },
+		{ "/api/v1/flame?" CPU_Q "&focus=(", "focus: " },
+		{ "/api/v1/flame?" CPU_Q "&hide=(", "hide: " },
+		{ "/api/v1/flame?" CPU_Q "&hide_stacks=(", "hide_stacks: " },
+		{ "/api/v1/flame?" CPU_Q "&only_stacks=(", "only_stacks: " },
+		{ "/api/v1/flame?" CPU_Q "&format=xml", "format: \"xml\"" },
+		{ "/api/v1/targets?format=xml", "format: \"xml\"" },
+		{ "/api/v1/pipeline?format=xml", "format: \"xml\"" },
+		{ "/api/v1/export?format=xml&" CPU_Q, "format: \"xml\"" },
+		{ "/api/v1/export?" CPU_Q, "format: " },
+		{ "/api/v1/flame?" CPU_Q "&group=colour", "group: " },
+		{ "/api/v1/flame?" CPU_Q "&inv=perhaps", "inv: \"perhaps\"" },
+		{ "/api/v1/flame?" CPU_Q "&max_rows=-1", "max_rows: \"-1\"" },
+		{ "/api/v1/flame?" CPU_Q "&width=100000", "width: \"100000\"" },
+		{ "/api/v1/functions?" CPU_Q "&sort=age", "sort: \"age\"" },
+		{ "/api/v1/callers?" CPU_Q, "function: missing" },
+		{ "/api/v1/callees?" CPU_Q, "function: missing" },
+		{ "/api/v1/diff?a_q=" CPU, "b_q: missing" },
+		{ "/api/v1/diff?b_q=" CPU, "a_q: missing" },
+		{ "/api/v1/diff?" DIFF_Q "&a_to=x", "a_to: \"x\"" },
+		{ "/api/v1/series?" CPU_Q "&step=1us", "step: \"1us\"" },
+		{ "/api/v1/series?" CPU_Q "&step=x", "step: \"x\"" },
+		{ "/api/v1/series?" CPU_Q "&step=1ms&from=0", "step: the range has more than" },
+		{ "/api/v1/series?" CPU_Q
+		  "&sum_by=a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q,r,s,t,u,v,w,x,y,z,1,2,3,4,5,6,7",
+		  "sum_by: at most 32" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		refused(routes, HTTP_GET, wrong[i].target, 400, wrong[i].want);
+	refused(routes, HTTP_GET, "/api/v1/nothing", 404, "/api/v1/nothing");
+	refused(routes, HTTP_POST, "/api/v1/types", 405, "POST");
+	refused(routes, HTTP_GET, "/api/v1/labels/%zz/values", 400, "escape");
+}
+
+static void limits_of_a_question(void **state)
+{
+	struct answer late = { .budget.deadline_mono_ns = 1 }, gone = { 0 };
+
+	(void)state;
+	ask_with(&late, routes, HTTP_GET, "/api/v1/flame?" CPU_Q, NULL);
+	assert_int_equal(late.r.status, 504);
+	forget(&late);
+	atomic_store(&gone.budget.cancelled, 1);
+	ask_with(&gone, routes, HTTP_GET, "/api/v1/flame?" CPU_Q, NULL);
+	assert_int_equal(gone.r.status, 499);
+	forget(&gone);
+}
+
+/* As every handler does: from reading the question until it is done with it. */
+static void progress_and_cancel(void **state)
+{
+	static const struct http_field id = { { "x-query-id", 10 }, { "seven", 5 } };
+	struct answer a = { 0 }, b = { 0 };
+	struct http_request req = { .arena = &a.arena, .budget = &a.budget, .headers = &id, .n_headers = 1 };
+	struct api_question q;
+	json_t *json;
+
+	(void)state;
+	refused(routes, HTTP_GET, "/api/v1/queries/seven", 404, "no question");
+	assert_true(api_question__read(api, &req, NULL, &q, &a.r));
+	atomic_store(&a.budget.done, 3);
+	atomic_store(&a.budget.total, 10);
+	json = get_json("/api/v1/queries/seven");
+	assert_int_equal(json_integer_value(json_object_get(json, "done")), 3);
+	assert_int_equal(json_integer_value(json_object_get(json, "total")), 10);
+	assert_true(json_is_false(json_object_get(json, "cancelled")));
+	json_decref(json);
+	ask_with(&b, routes, HTTP_DELETE, "/api/v1/queries/seven", NULL);
+	assert_int_equal(b.r.status, 200);
+	assert_int_equal(atomic_load(&a.budget.cancelled), 1);
+	refused(routes, HTTP_DELETE, "/api/v1/queries/eight", 404, "no question");
+	api_question__fini(&q);
+	refused(routes, HTTP_GET, "/api/v1/queries/seven", 404, "no question");
+	refused(routes, HTTP_DELETE, "/api/v1/queries/seven", 404, "no question");
+	forget(&a);
+	forget(&b);
+	/* A handler leaves nothing behind, whatever became of its question. */
+	a = (struct answer){ 0 };
+	ask_with(&a, routes, HTTP_GET, "/api/v1/flame?" CPU_Q "&format=xml", &id);
+	forget(&a);
+	a = (struct answer){ 0 };
+	ask_with(&a, routes, HTTP_GET, "/api/v1/types", &id);
+	forget(&a);
+	refused(routes, HTTP_GET, "/api/v1/queries/seven", 404, "no question");
+}
+
+static void reloading(void **state)
+{
+	static const struct {
+		int result, status;
+	} turns[] = { { -EINVAL, 400 }, { -EBUSY, 409 },     { -ENOENT, 422 },
+		      { -EACCES, 422 }, { -ESHUTDOWN, 503 }, { -ENOMEM, 503 } };
+	struct answer a = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(turns) / sizeof(turns[0]); i++) {
+		reload_result = turns[i].result;
+		refused(routes, HTTP_POST, "/-/reload", turns[i].status, "because; nothing was changed");
+	}
+	reload_result = 0;
+	ask_with(&a, routes, HTTP_POST, "/-/reload", NULL);
+	assert_int_equal(a.r.status, 200);
+	forget(&a);
+	refused(routes, HTTP_GET, "/-/reload", 405, "POST");
+}
+
+static void health(void **state)
+{
+	struct answer a = { 0 }, b = { 0 }, c = { 0 };
+
+	(void)state;
+	ask_with(&a, routes, HTTP_GET, "/-/healthy", NULL);
+	assert_string_equal((const char *)a.r.body.data, "ok\n");
+	ask_with(&b, routes, HTTP_HEAD, "/-/ready", NULL);
+	assert_int_equal(b.r.status, 200);
+	ask_with(&c, routes, HTTP_GET, "/metrics", NULL);
+	assert_non_null(strstr((const char *)c.r.body.data, "# TYPE "));
+	forget(&a);
+	forget(&b);
+	forget(&c);
+	storage_failed = true;
+	refused(routes, HTTP_GET, "/-/ready", 503, "/api/v1/pipeline");
+	storage_failed = false;
+}
+
+/* What a one-shot command has not is said to be missing. */
+static void with_nothing(void **state)
+{
+	struct http_routes *table = http_routes__new();
+	struct dcm_error err = DCM_ERROR_INIT;
+	struct answer a = { 0 };
+	struct api *bare = NULL;
+	char target[300];
+
+	(void)state;
+	assert_int_equal(api__new(&(struct api_config){ 0 }, &bare, &err), 0);
+	assert_int_equal(api__add_routes(bare, table, &err), 0);
+	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+		snprintf(target, sizeof(target), "%s", answers[i]);
+		refused(table, HTTP_GET, target, 503, "here");
+	}
+	refused(table, HTTP_GET, "/metrics", 503, "here");
+	refused(table, HTTP_POST, "/-/reload", 503, "here");
+	ask_with(&a, table, HTTP_GET, "/api/v1/status", NULL);
+	json_decref(json_of(&a, "status"));
+	forget(&a);
+	api__free(bare);
+	/* A store, and nobody who could encode. */
+	http_routes__free(table);
+	table = http_routes__new();
+	assert_int_equal(
+		api__new(&(struct api_config){ .ctx = graph, .engine = engine_of }, &bare, &err), 0);
+	assert_int_equal(api__add_routes(bare, table, &err), 0);
+	refused(table, HTTP_GET, "/api/v1/export?format=pprof&" CPU_Q, 501, "pprof");
+	api__free(bare);
+	http_routes__free(table);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_answer_is_json),
+		cmocka_unit_test(every_text_is_printable),
+		cmocka_unit_test(values_are_exact),
+		cmocka_unit_test(exports),
+		cmocka_unit_test(wrong_parameters_are_named),
+		cmocka_unit_test(limits_of_a_question),
+		cmocka_unit_test(progress_and_cancel),
+		cmocka_unit_test(reloading),
+		cmocka_unit_test(health),
+		cmocka_unit_test(with_nothing),
+	};
+
+	return cmocka_run_group_tests_name("api", tests, set_up, tear_down);
+}

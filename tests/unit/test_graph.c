@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/unit/test_graph.c - the running objects: start, every way a reload can go, trying again,
+ * stop
+ *
+ * With the memory store, the example input and the output that misbehaves as it is told.
+ */
+#include "tests/unit/unit.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/error.h"
+#include "core/base/str.h"
+#include "core/main/graph.h"
+#include "tests/unit/failmalloc.h"
+#include "tests/unit/plan_sample.h"
+
+#define SECOND INT64_C(1000000000)
+#define STORE  "storage: { memory: {} }\n"
+
+static const struct log quiet = { .fd = -1, .level = -1 };
+static struct loader *loader;
+
+struct running {
+	struct stats *stats;
+	struct graph *graph;
+};
+
+static int set_up(void **state)
+{
+	(void)state;
+	loader = plan_sample__loader();
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	loader__free(loader);
+	return 0;
+}
+
+static int64_t in_s(int64_t s)
+{
+	return clock__mono(&clock__system) + s * SECOND;
+}
+
+static struct running start_with(const char *yaml, const struct clock *clock)
+{
+	struct running r = { 0 };
+	struct dcm_error err = DCM_ERROR_INIT;
+	const struct graph_config config = { .log = &quiet, .clock = clock, .data_dir = "/nonexistent" };
+	struct graph_config c = config;
+
+	assert_int_equal(stats__new(NULL, &r.stats), 0);
+	c.stats = r.stats;
+	if (graph__new(&c, plan_sample__load(loader, yaml), &r.graph, &err) < 0 ||
+	    graph__start(r.graph, &err) < 0)
+		fail_msg("%s", err.text);
+	return r;
+}
+
+static struct running start(const char *yaml)
+{
+	return start_with(yaml, &clock__system);
+}
+
+static void stop(struct running *r)
+{
+	graph__stop(r->graph, in_s(5));
+	graph__free(r->graph);
+	stats__free(r->stats);
+}
+
+static int reload(struct running *r, const char *yaml, struct dcm_error *err)
+{
+	struct plan *plan = plan_sample__load(loader, yaml);
+	int e;
+
+	*err = (struct dcm_error)DCM_ERROR_INIT;
+	e = graph__reload(r->graph, plan, err);
+	if (e < 0)
+		plan__free(plan);
+	return e;
+}
+
+static void reload_or_fail(struct running *r, const char *yaml)
+{
+	struct dcm_error err;
+
+	if (reload(r, yaml, &err) < 0)
+		fail_msg("%s", err.text);
+}
+
+struct looking {
+	const char *name;
+	struct instance_view view;
+	bool found;
+};
+
+static void look(void *ctx, const struct api_instance *i)
+{
+	struct looking *l = ctx;
+
+	if (strcmp(i->name, l->name) != 0)
+		return;
+	l->view = i->view;
+	l->found = true;
+}
+
+static struct looking view(struct running *r, const char *name)
+{
+	struct looking l = { .name = name };
+
+	graph__each(r->graph, look, &l);
+	return l;
+}
+
+static int is_wanted(void *ctx, struct dcm_str name, uint64_t n_series)
+{
+	struct dcm_str *want = ctx;
+
+	(void)n_series;
+	if (str__eq(name, *want))
+		want->n = 0;
+	return 0;
+}
+
+/* Does the store know the service by now? */
+static bool is_stored(struct running *r, const char *service)
+{
+	const struct question q = { .selector = STR(""), .to_ms = INT64_MAX / 2000000 };
+	struct dcm_error err = DCM_ERROR_INIT;
+	struct dcm_str want = str__of(service);
+
+	if (engine__values(graph__engine(r->graph), &q, STR("service_name"), is_wanted, &want, &err) < 0)
+		fail_msg("%s", err.text);
+	return want.n == 0;
+}
+
+static void wait_stored(struct running *r, const char *service)
+{
+	for (int64_t end = in_s(10); !is_stored(r, service); poll(NULL, 0, 5))
+		if (clock__mono(&clock__system) > end)
+			fail_msg("nothing of %s was stored", service);
+}
+
+#define EXAMPLE(service) "inputs: { example: { interval: 10ms, service_name: " service " } }\n"
+
+static void starts_and_answers(void **state)
+{
+	struct running r = start(EXAMPLE("one") STORE);
+	struct dcm_store_stat s = { .size = sizeof(s) };
+	char why[512];
+
+	(void)state;
+	wait_stored(&r, "one");
+	assert_int_equal(view(&r, "example").view.phase, INSTANCE_STARTED);
+	assert_false(graph__failed_input(r.graph, why));
+	graph__stop_inputs(r.graph, in_s(5));
+	assert_int_equal(graph__flush(r.graph, in_s(5)), 0);
+	assert_true(graph__store_stat(r.graph, &s));
+	assert_true(s.n_rows > 0);
+	stop(&r);
+}
+
+/* What only a restart can change is looked at for as long as the graph lives: by the listener. */
+static void reload_of_the_same(void **state)
+{
+	static const char yaml[] = "server: { hosts: [here] }\n" EXAMPLE("one") STORE
+		"outputs: { testing: { selector: '{env=\"x\"}' } }\n";
+	struct running r = start(yaml);
+	struct main_settings then = *graph__settings(r.graph);
+	int64_t since[] = { view(&r, "memory").view.state.since_real_ns,
+			    view(&r, "example").view.state.since_real_ns,
+			    view(&r, "testing").view.state.since_real_ns };
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		reload_or_fail(&r, yaml);
+	assert_int_equal(view(&r, "memory").view.state.since_real_ns, since[0]);
+	assert_int_equal(view(&r, "example").view.state.since_real_ns, since[1]);
+	assert_int_equal(view(&r, "testing").view.state.since_real_ns, since[2]);
+	assert_string_equal(((const char *const *)then.server.hosts.items)[0], "here");
+	wait_stored(&r, "one");
+	stop(&r);
+}
+
+static void reload_of_a_change(void **state)
+{
+	struct running r = start(EXAMPLE("one") STORE "outputs: { testing: {} }\n");
+	int64_t since = view(&r, "example").view.state.since_real_ns;
+
+	(void)state;
+	wait_stored(&r, "one");
+	reload_or_fail(&r, EXAMPLE("two") STORE
+		       "outputs: { testing: { selector: '{a=\"b\"}', number: 6 } }\n");
+	wait_stored(&r, "two");
+	/* The store's own settings change in place, too. */
+	reload_or_fail(&r, EXAMPLE("three") "storage: { memory: { retention: 5h } }\n");
+	wait_stored(&r, "three");
+	assert_int_equal(view(&r, "example").view.state.since_real_ns, since);
+	assert_false(view(&r, "testing").found);
+	stop(&r);
+}
+
+static void one_that_refuses_keeps_all(void **state)
+{
+	static const char *const refused[] = {
+		"outputs: { testing: { mode: refuse } }\n",
+		"outputs: { testing: {}, file: { directory: /proc/nonexistent } }\n",
+		"outputs: { testing: [ {}, { name: new, mode: fail_for_good } ] }\n",
+		"outputs: { testing: {} }\nlog: { level: debug }\n",
+	};
+	struct running r = start(EXAMPLE("one") STORE "outputs: { testing: {} }\n");
+	struct dcm_error err;
+	char yaml[512];
+
+	(void)state;
+	wait_stored(&r, "one");
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+		snprintf(yaml, sizeof(yaml), EXAMPLE("two") STORE "%s", refused[i]);
+		if (reload(&r, yaml, &err) == 0)
+			fail_msg("accepted: %s", refused[i]);
+		assert_true(err.text[0] != '\0');
+		assert_int_equal(view(&r, "testing").view.phase, INSTANCE_STARTED);
+		assert_false(view(&r, "new").found);
+		assert_false(view(&r, "file").found);
+	}
+	poll(NULL, 0, 100);
+	assert_false(is_stored(&r, "two"));
+	/* And it can still change. */
+	reload_or_fail(&r, EXAMPLE("two") STORE);
+	wait_stored(&r, "two");
+	stop(&r);
+}
+
+static void one_that_needs_a_restart(void **state)
+{
+	struct running r = start(STORE "outputs: { testing: {} }\n");
+	int64_t since = view(&r, "testing").view.state.since_real_ns;
+
+	(void)state;
+	reload_or_fail(&r, STORE "outputs: { testing: { mode: busy } }\n");
+	assert_int_equal(view(&r, "testing").view.phase, INSTANCE_STARTED);
+	assert_true(view(&r, "testing").view.state.since_real_ns > since);
+	stop(&r);
+}
+
+static void the_store_that_answers_stays(void **state)
+{
+	static const char *const refused[] = { "storage: { memory: { path: /tmp } }\n", "labels: {}\n",
+					       "storage: { memory: { name: other } }\n" };
+	struct running r = start(STORE);
+	struct dcm_error err;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+		assert_int_equal(reload(&r, refused[i], &err), -EBUSY);
+		assert_non_null(strstr(err.text, "restart decima"));
+		assert_non_null(strstr(err.text, "storage memory"));
+		assert_non_null(graph__engine(r.graph));
+	}
+	/* A second one may come and go. */
+	reload_or_fail(&r, "storage: { memory: [ {}, { name: second } ] }\n");
+	assert_int_equal(view(&r, "second").view.phase, INSTANCE_STARTED);
+	reload_or_fail(&r, "storage: { memory: [ {}, { name: second, path: /nonexistent } ] }\n");
+	assert_int_equal(view(&r, "second").view.phase, INSTANCE_FAILED);
+	reload_or_fail(&r, STORE);
+	assert_false(view(&r, "second").found);
+	stop(&r);
+}
+
+/* A store that did not start is mended by the file. */
+static void failed_store_is_mended(void **state)
+{
+	struct running r = start("storage: { memory: { path: /nonexistent } }\n");
+
+	(void)state;
+	assert_null(graph__engine(r.graph));
+	assert_int_equal(view(&r, "memory").view.phase, INSTANCE_FAILED);
+	reload_or_fail(&r, STORE EXAMPLE("one"));
+	graph__tick(r.graph);
+	assert_non_null(graph__engine(r.graph));
+	wait_stored(&r, "one");
+	stop(&r);
+}
+
+static void instances_come_and_go(void **state)
+{
+	struct running r = start(STORE);
+
+	(void)state;
+	reload_or_fail(&r, STORE EXAMPLE("one") "outputs: { testing: [ {}, {} ] }\n");
+	wait_stored(&r, "one");
+	assert_true(view(&r, "testing#2").found);
+	reload_or_fail(&r, STORE "outputs: { testing: { name: 'testing#2' } }\n");
+	assert_false(view(&r, "example").found);
+	assert_false(view(&r, "testing").found);
+	assert_int_equal(view(&r, "testing#2").view.phase, INSTANCE_STARTED);
+	reload_or_fail(&r, STORE);
+	stop(&r);
+}
+
+/* The clock is ours: a second and two are what the first tries wait. */
+static void failed_start_is_retried(void **state)
+{
+	struct clock clock = clock__fake(SECOND, SECOND);
+	struct running r = start_with("outputs: { testing: [ { mode: fail_twice }, "
+				      "{ name: lasting, mode: fail_for_good } ] }\n",
+				      &clock);
+
+	(void)state;
+	assert_int_equal(view(&r, "testing").view.phase, INSTANCE_FAILED);
+	for (int i = 0; i < 4; i++) {
+		graph__tick(r.graph);
+		clock.fake_mono_ns += SECOND;
+	}
+	assert_int_equal(view(&r, "testing").view.phase, INSTANCE_STARTED);
+	assert_int_equal(view(&r, "lasting").view.phase, INSTANCE_FAILED);
+	assert_int_equal(view(&r, "lasting").view.n_failures, 1);
+	stop(&r);
+}
+
+static void without_a_storage(void **state)
+{
+	struct running r = start(EXAMPLE("one"));
+	char why[512];
+
+	(void)state;
+	assert_false(graph__failed_input(r.graph, why));
+	assert_null(graph__engine(r.graph));
+	stop(&r);
+}
+
+static void without_memory(void **state)
+{
+	static const char yaml[] = STORE EXAMPLE("one") "outputs: { testing: [ {}, {} ] }\n";
+	struct stats *stats = NULL;
+
+	(void)state;
+	assert_int_equal(stats__new(NULL, &stats), 0);
+	for (uint64_t i = 1, done = 0; !done; i++) {
+		struct plan *plan = plan_sample__load(loader, yaml);
+		struct dcm_error err = DCM_ERROR_INIT;
+		struct graph *g = NULL;
+		int r;
+
+		failmalloc__arm(i);
+		r = graph__new(&(struct graph_config){ .log = &quiet, .stats = stats, .clock = &clock__system },
+			       plan, &g, &err);
+		done = !failmalloc__disarm();
+		assert_true(r == 0 || r == -ENOMEM);
+		assert_int_equal(r == 0, g != NULL);
+		graph__free(g);
+	}
+	stats__free(stats);
+}
+
+/* A reload that runs out of memory leaves all as it was. */
+static void reload_without_memory(void **state)
+{
+	struct running r = start(STORE "outputs: { testing: {} }\n");
+
+	(void)state;
+	for (uint64_t i = 1, done = 0; !done; i++) {
+		struct plan *plan = plan_sample__load(
+			loader, STORE "outputs: { testing: [ { number: 7 }, {} ] }\n");
+		struct dcm_error err = DCM_ERROR_INIT;
+		int e;
+
+		failmalloc__arm(i);
+		e = graph__reload(r.graph, plan, &err);
+		done = !failmalloc__disarm();
+		if (e < 0) {
+			assert_false(view(&r, "testing#2").found);
+			plan__free(plan);
+		} else {
+			reload_or_fail(&r, STORE "outputs: { testing: {} }\n");
+		}
+		assert_int_equal(view(&r, "testing").view.phase, INSTANCE_STARTED);
+	}
+	stop(&r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(starts_and_answers),
+		cmocka_unit_test(reload_of_the_same),
+		cmocka_unit_test(reload_of_a_change),
+		cmocka_unit_test(one_that_refuses_keeps_all),
+		cmocka_unit_test(one_that_needs_a_restart),
+		cmocka_unit_test(the_store_that_answers_stays),
+		cmocka_unit_test(failed_store_is_mended),
+		cmocka_unit_test(instances_come_and_go),
+		cmocka_unit_test(failed_start_is_retried),
+		cmocka_unit_test(without_a_storage),
+		cmocka_unit_test(without_memory),
+		cmocka_unit_test(reload_without_memory),
+	};
+
+	return cmocka_run_group_tests_name("graph", tests, set_up, tear_down);
+}

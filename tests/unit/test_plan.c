@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/unit/test_plan.c - YAML and flags become a plan, or sentences with the place of each fault
+ */
+#include "tests/unit/unit.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/buf.h"
+#include "core/base/str.h"
+#include "tests/unit/failmalloc.h"
+#include "tests/unit/plan_sample.h"
+
+static struct loader *loader;
+
+static int set_up(void **state)
+{
+	(void)state;
+	loader = plan_sample__loader();
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	loader__free(loader);
+	return 0;
+}
+
+/* Loads, and gives what was found as text. */
+static int load(const struct plan_source *source, struct plan **ret, struct buf *found)
+{
+	struct problems problems = { 0 };
+	int r = plan__load(source, &loader, &problems, ret);
+
+	problems__text(&problems, found);
+	problems__fini(&problems);
+	return r;
+}
+
+static void refuse(const struct plan_source *source, const char *want)
+{
+	struct plan *plan = NULL;
+	struct buf found = { 0 };
+
+	assert_int_equal(load(source, &plan, &found), -EINVAL);
+	assert_null(plan);
+	if (!found.n || !strstr((const char *)found.data, want))
+		fail_msg("no \"%s\" in: %s", want, found.n ? (const char *)found.data : "");
+	buf__fini(&found);
+}
+
+static void faults_have_places(void **state)
+{
+	static const struct {
+		const char *yaml, *want;
+	} faults[] = {
+		{ "inputs: [", "(built-in):" },
+		{ "- a\n", "(built-in):1:1: the configuration must be a map" },
+		{ "input: {}\n",
+		  "(built-in):1:1: unknown option \"input\"; did you mean \"inputs\"?" },
+		{ "labels: {}\nserver: { listn: [] }\n",
+		  "(built-in):2:11: configuration: server: unknown option \"listn\"; did you mean "
+		  "\"listen\"?" },
+		{ "inputs:\n  example: { intervall: 1s }\n",
+		  "(built-in):2:14: input example: unknown option \"intervall\"; did you mean "
+		  "\"interval\"?" },
+		{ "inputs: { exampel: {} }\n", "(built-in):1:11: input exampel: " },
+		{ "inputs: { exampel: {} }\n", "did you mean \"example\"" },
+		{ "outputs:\n  testing: { number: 11 }\n",
+		  "(built-in):2:22: output testing: number" },
+		{ "outputs:\n  testing: { selector: 'a{' }\n",
+		  "(built-in):2:24: output testing: selector" },
+		{ "inputs: { example: [ { name: x }, { name: x } ] }\n", "\"x\"" },
+		{ "storage: { memory: { name: x } }\ninputs:\n  example: { name: x }\n",
+		  "(built-in):3:3: input example x: the name \"x\" is taken by storage memory x" },
+		{ "server: { listen: [nowhere] }\n", "server.listen: \"nowhere\" is no address" },
+		{ "server: { listen: ['unix:relative'] }\n",
+		  "server.listen: \"unix:relative\" is no address" },
+		{ "server: { listen: ['0.0.0.0:80'] }\n", "set server.tokens" },
+		{ "labels: { a: '${DECIMA_NO_SUCH_VARIABLE}' }\n", "DECIMA_NO_SUCH_VARIABLE" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+		refuse(&(struct plan_source){ .text = faults[i].yaml }, faults[i].want);
+	/* All of them at once: nobody wants to hear of one after the other. */
+	refuse(&(struct plan_source){ .text = "node: []\ninputs: { example: { interval: x } }\n" },
+	       "(built-in):2:32");
+	refuse(&(struct plan_source){ .path = "/nonexistent/decima.yaml" },
+	       "/nonexistent/decima.yaml");
+}
+
+static void flags_win(void **state)
+{
+	const char *sets[] = { "labels.env=test", "inputs.example.enabled=false" };
+	const struct plan_source source = {
+		.text = "server: { listen: [\"127.0.0.1:1\", \"127.0.0.1:2\"] }\n"
+			"data: /elsewhere\ninputs: { example: {} }\n",
+		.sets = sets,
+		.n_sets = 2,
+		.listen = "unix:/tmp/a \"quoted\", [socket]",
+		.data = "/tmp/{data}",
+		.log_level = "debug",
+	};
+	struct plan *plan = NULL;
+	struct buf found = { 0 };
+	struct dcm_error err = DCM_ERROR_INIT;
+	char dir[4096];
+
+	(void)state;
+	assert_int_equal(load(&source, &plan, &found), 0);
+	assert_int_equal(found.n, 0);
+	assert_int_equal(plan->main->server.listen.n, 1);
+	assert_string_equal(((const char *const *)plan->main->server.listen.items)[0], source.listen);
+	assert_int_equal(plan->main->labels.n, 1);
+	assert_string_equal(plan->main->labels.keys[0], "env");
+	assert_int_equal(plan->main->log.level, DCM_LOG_DEBUG);
+	assert_int_equal(plan->n, 0);
+	assert_int_equal(plan__data_dir(plan, dir, &err), 0);
+	assert_string_equal(dir, source.data);
+	plan__free(plan);
+}
+
+static void wrong_flags_are_named(void **state)
+{
+	const char *sets[] = { "labels" }, *inside[] = { "node.x=1" },
+		   *type[] = { "server.max_queries=x" };
+
+	(void)state;
+	refuse(&(struct plan_source){ .text = "", .sets = sets, .n_sets = 1 }, "--set labels: ");
+	refuse(&(struct plan_source){ .text = "node: a", .sets = inside, .n_sets = 1 },
+	       "--set node.x: ");
+	refuse(&(struct plan_source){ .text = "", .sets = type, .n_sets = 1 },
+	       "--set server.max_queries: ");
+	refuse(&(struct plan_source){ .text = "", .log_level = "loud" }, "--log-level: ");
+	refuse(&(struct plan_source){ .text = "", .listen = "here" }, "\"here\" is no address");
+	refuse(&(struct plan_source){ .text = "server: 1", .listen = "[::1]:1" }, "server");
+	refuse(&(struct plan_source){ .text = "", .data = "\xff" }, "--data: ");
+}
+
+/* Storages come first, so that what inputs hand in finds them there. */
+static void instances_in_order(void **state)
+{
+	static const char *const names[] = { "memory", "testing", "testing#2", "example", "other" };
+	struct plan *plan;
+
+	(void)state;
+	plan = plan_sample__load(
+		loader, "inputs: { example: [ {}, { name: other }, { enabled: false } ] }\n"
+			"outputs: { testing: [ {}, { mode: again } ] }\n"
+			"storage: { memory: {} }\n");
+	assert_int_equal(plan->n, 5);
+	for (uint32_t i = 0; i < plan->n; i++) {
+		assert_string_equal(plan->instances[i].name, names[i]);
+		assert_non_null(plan->instances[i].plugin);
+		assert_non_null(plan->instances[i].settings);
+		assert_int_equal(!plan->instances[i].destination, plan->instances[i].kind == DCM_INPUT);
+	}
+	assert_string_equal(plan->instances[2].object, "output testing#2");
+	plan__free(plan);
+	/* Nothing at all is a configuration too. */
+	plan = plan_sample__load(loader, "# nothing\n");
+	assert_int_equal(plan->n, 0);
+	plan__free(plan);
+}
+
+/* A file for another machine: what only that one has is worth a warning. */
+static void elsewhere_is_lenient(void **state)
+{
+	const struct plan_source source = {
+		.text = "inputs: { nosuch: {}, example: { service_name: "
+			"'${DECIMA_NO_SUCH_VARIABLE}' } }\n",
+		.elsewhere = true,
+	};
+	struct plan *plan = NULL;
+	struct buf found = { 0 };
+
+	(void)state;
+	assert_int_equal(load(&source, &plan, &found), 0);
+	assert_int_equal(plan->n, 1);
+	assert_non_null(
+		strstr((const char *)found.data, "(built-in):1:11: warning: input nosuch: "));
+	assert_non_null(strstr((const char *)found.data, "DECIMA_NO_SUCH_VARIABLE"));
+	buf__fini(&found);
+	plan__free(plan);
+}
+
+static void data_directory(void **state)
+{
+	struct plan *plan = plan_sample__load(loader, "");
+	struct dcm_error err = DCM_ERROR_INIT;
+	char dir[4096];
+
+	(void)state;
+	setenv("XDG_STATE_HOME", "/tmp/state", 1);
+	assert_int_equal(plan__data_dir(plan, dir, &err), 0);
+	assert_string_equal(dir, geteuid() == 0 ? "/var/lib/decima" : "/tmp/state/decima");
+	unsetenv("XDG_STATE_HOME");
+	unsetenv("HOME");
+	assert_int_equal(plan__data_dir(plan, dir, &err), geteuid() == 0 ? 0 : -ENOENT);
+	plan__free(plan);
+}
+
+static void without_memory(void **state)
+{
+	static const char yaml[] = "labels: { a: b }\nserver: { hosts: [x] }\n"
+				   "storage: { memory: {} }\noutputs: { testing: [ {}, {} ] }\n";
+
+	(void)state;
+	/* The plugins are loaded once for the process: not a part of the sweep. */
+	plan__free(plan_sample__load(loader, yaml));
+	FAILMALLOC_SWEEP (i) {
+		struct problems problems = { 0 };
+		struct plan *plan = NULL;
+		int r = plan__load(&(struct plan_source){ .text = yaml }, &loader, &problems, &plan);
+
+		failmalloc__disarm();
+		assert_true(r == 0 || r == -ENOMEM);
+		assert_int_equal(r == 0, plan != NULL);
+		problems__fini(&problems);
+		plan__free(plan);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(faults_have_places),	 cmocka_unit_test(flags_win),
+		cmocka_unit_test(wrong_flags_are_named), cmocka_unit_test(instances_in_order),
+		cmocka_unit_test(elsewhere_is_lenient),	 cmocka_unit_test(data_directory),
+		cmocka_unit_test(without_memory),
+	};
+
+	return cmocka_run_group_tests_name("plan", tests, set_up, tear_down);
+}
