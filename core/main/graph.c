@@ -168,6 +168,8 @@ int graph__new(const struct graph_config *config, struct plan *plan, struct grap
 		r = part__new(&env, &plan->instances[i], &p, err);
 		if (r == 0)
 			r = add_part(g, p, err);
+		if (r < 0)
+			part__free(p);
 	}
 	if (r < 0)
 		return r;

@@ -79,6 +79,7 @@ static const struct dcm_table options = DCM_TABLE(struct testing_config, rows);
 
 struct testing {
 	const struct dcm_host *host;
+	pthread_mutex_t mutex; /* guards config: commit() comes while write() runs */
 	const struct testing_config *config;
 };
 
@@ -119,6 +120,7 @@ static int testing_open(const struct dcm_host *host, const void *config, void **
 		return fail(err, -ENOMEM, "out of memory");
 	t->host = host;
 	t->config = config;
+	pthread_mutex_init(&t->mutex, NULL);
 	if (c->mode == MODE_LEAK_MEMORY)
 		leaked = malloc(100);
 	if (c->mode == MODE_LEAK_FD)
@@ -162,7 +164,9 @@ static void testing_commit(void *instance, void *change)
 {
 	struct testing *t = instance;
 
+	pthread_mutex_lock(&t->mutex);
 	t->config = change;
+	pthread_mutex_unlock(&t->mutex);
 }
 
 static void testing_abort(void *instance, void *change)
@@ -173,13 +177,16 @@ static void testing_abort(void *instance, void *change)
 
 static void testing_stop(void *instance)
 {
-	free(instance);
+	struct testing *t = instance;
+
+	pthread_mutex_destroy(&t->mutex);
+	free(t);
 }
 
 /* The one place where a sleep is right: nobody else may wake it. */
-static void hang(const struct testing_config *c)
+static void hang(const char *release)
 {
-	while (!c->release || access(c->release, F_OK) < 0)
+	while (!release[0] || access(release, F_OK) < 0)
 		usleep(10000);
 }
 
@@ -187,12 +194,18 @@ static int testing_write(void *instance, struct dcm_batch *batch, int64_t deadli
 			 struct dcm_error *err)
 {
 	struct testing *t = instance;
+	char release[256];
+	enum mode mode;
 
 	(void)batch;
 	(void)deadline_mono_ns;
-	switch ((enum mode)t->config->mode) {
+	pthread_mutex_lock(&t->mutex);
+	mode = (enum mode)t->config->mode;
+	snprintf(release, sizeof(release), "%s", t->config->release ? t->config->release : "");
+	pthread_mutex_unlock(&t->mutex);
+	switch (mode) {
 	case MODE_HANG:
-		hang(t->config);
+		hang(release);
 		return 0;
 	case MODE_AGAIN:
 		return fail(err, -EAGAIN, "the other side is away");
