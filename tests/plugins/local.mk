@@ -70,4 +70,5 @@ tests_plugins_input_broken_link_la_CPPFLAGS = $(AM_CPPFLAGS) -DBROKEN=BROKEN_LIN
 tests_plugins_input_broken_link_la_CFLAGS = $(AM_CFLAGS)
 tests_plugins_input_broken_link_la_LDFLAGS = $(LDFLAGS_BROKEN)
 
-script_tests += tests/contract/plugin_check.sh tests/contract/example_out_of_tree.sh
+script_tests += tests/contract/plugin_check.sh tests/contract/example_out_of_tree.sh \
+	tests/contract/hanging_output.sh
