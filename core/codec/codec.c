@@ -128,13 +128,46 @@ static bool is_text(const uint8_t *data, size_t n)
 	return n > 0;
 }
 
-/* perf script indents frames under a line that is not; folded stacks have no indented lines. */
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/* perf script's time, "5279.782615:", as a word of the line; or an indented address, a frame. */
+static bool is_perf_line(const char *p, const char *end)
+{
+	if (*p == '\t') {
+		while (p < end && (*p == '\t' || *p == ' '))
+			p++;
+		const char *word = p;
+		while (p < end && (is_digit(*p) || (*p >= 'a' && *p <= 'f')))
+			p++;
+		return p > word && p < end && *p == ' ';
+	}
+	while (p < end) {
+		const char *word = p;
+		while (p < end && is_digit(*p))
+			p++;
+		if (p > word && p < end && *p == '.') {
+			const char *fraction = ++p;
+			while (p < end && is_digit(*p))
+				p++;
+			if (p > fraction && end - p >= 2 && p[0] == ':' && p[1] == ' ')
+				return true;
+		}
+		while (p < end && *p != ' ')
+			p++;
+		p += p < end;
+	}
+	return false;
+}
+
 static const char *sniff_text(const char *p, const char *end)
 {
 	while (p < end) {
 		const char *stop = memchr(p, '\n', (size_t)(end - p));
 		stop = stop ? stop : end;
-		if ((*p == '\t' || *p == ' ') && stop - p > 8)
+		if (is_perf_line(p, stop))
 			return "perf";
 		p = stop + 1;
 	}

@@ -138,10 +138,12 @@ static void put_lines(struct writer *w, struct buf *out)
 			w->lines.data ? w->lines.data : (uint8_t *)"");
 	for (size_t i = 0; i < w->index.n;) {
 		const struct line *first = &w->index.v[i];
-		int64_t sum = first->value;
-		for (i++; i < w->index.n && same_line(w, first, &w->index.v[i]); i++)
-			if (__builtin_add_overflow(sum, w->index.v[i].value, &sum))
+		int64_t sum = first->value, more;
+		for (i++; i < w->index.n && same_line(w, first, &w->index.v[i]); i++) {
+			if (__builtin_add_overflow(sum, w->index.v[i].value, &more))
 				break;
+			sum = more;
+		}
 		if (sum == 0)
 			continue;
 		if (first->n)

@@ -356,3 +356,26 @@ tests_unit_test_memory_store_SOURCES = tests/unit/test_memory_store.c $(RANDOM_B
 	$(plugins_storage_memory_la_SOURCES)
 tests_unit_test_memory_store_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_memory_store_LDADD = $(CODEC_LA) $(CONFIG_LA) $(UNIT_LIBS) -ldl
+
+unit_tests += tests/unit/test_folded
+tests_unit_test_folded_SOURCES = tests/unit/test_folded.c $(FAILMALLOC) \
+	tests/unit/random_batch.c tests/unit/random_batch.h
+tests_unit_test_folded_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_folded_LDADD = $(CODEC_LA) $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_speedscope
+tests_unit_test_speedscope_SOURCES = tests/unit/test_speedscope.c $(FAILMALLOC) \
+	tests/unit/random_batch.c tests/unit/random_batch.h
+tests_unit_test_speedscope_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_speedscope_LDADD = $(CODEC_LA) $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_perf_script
+tests_unit_test_perf_script_SOURCES = tests/unit/test_perf_script.c $(FAILMALLOC)
+tests_unit_test_perf_script_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_perf_script_LDADD = $(CODEC_LA) $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_codec
+tests_unit_test_codec_SOURCES = tests/unit/test_codec.c $(FAILMALLOC) \
+	tests/unit/random_batch.c tests/unit/random_batch.h
+tests_unit_test_codec_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_codec_LDADD = $(CODEC_LA) $(UNIT_LIBS)
