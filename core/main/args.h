@@ -51,7 +51,7 @@ struct args {
 		const char *value;
 	} * given;
 	uint32_t n_given;
-	const char *const *operands; /* [n_operands] */
+	const char *const *operands; /* [n_operands], and a NULL behind them */
 	int n_operands;
 };
 

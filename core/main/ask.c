@@ -89,18 +89,14 @@ static int read_token(const struct args *a, struct buf *token, struct dcm_error 
 	return 0;
 }
 
-static int over_http(const struct args *a, const char *target, struct http_response *ret,
-		     struct dcm_error *err)
+static int over_http(const struct args *a, const char *target, int64_t timeout_ns,
+		     struct http_response *ret, struct dcm_error *err)
 {
 	const char *env = getenv("DECIMA_URL");
 	const char *base = args__get(a, "url", env && *env ? env : "http://127.0.0.1:7070");
 	struct buf url = { 0 }, token = { 0 };
-	int64_t timeout_ns;
 	int r;
 
-	if (units__parse_duration(str__of(args__get(a, "timeout", "60s")), &timeout_ns) < 0)
-		return error__set(err, -EINVAL, "--timeout: \"%s\" is no duration; write it like 30s",
-				  args__get(a, "timeout", ""));
 	r = read_token(a, &token, err);
 	if (r == 0) {
 		size_t n = strlen(base);
@@ -144,14 +140,19 @@ int ask__get(const struct args *a, struct ask *q, struct http_response *ret)
 {
 	struct dcm_error err = DCM_ERROR_INIT;
 	const char *data = args__get(a, "data", NULL);
+	const char *timeout = args__get(a, "timeout", "60s");
+	int64_t timeout_ns = 0;
 	int r = q->target.error;
 
 	if (data && args__has(a, "url"))
 		r = error__set(&err, -EINVAL, "--url and --data exclude each other");
+	else if (units__parse_duration(str__of(timeout), &timeout_ns) < 0 || timeout_ns <= 0)
+		r = error__set(&err, -EINVAL, "--timeout: \"%s\" is no duration; write it like 30s",
+			       timeout);
 	else if (r == 0 && data)
-		r = offline__get(data, (const char *)q->target.data, ret, &err);
+		r = offline__get(data, (const char *)q->target.data, timeout_ns, ret, &err);
 	else if (r == 0)
-		r = over_http(a, (const char *)q->target.data, ret, &err);
+		r = over_http(a, (const char *)q->target.data, timeout_ns, ret, &err);
 	else
 		error__nomem(&err);
 	buf__fini(&q->target);

@@ -90,9 +90,10 @@ static int open_store(struct offline *o, const char *dir, struct dcm_error *err)
 	return r;
 }
 
-static int ask(struct offline *o, const char *target, struct http_response *ret, struct dcm_error *err)
+static int ask(struct offline *o, const char *target, int64_t timeout_ns, struct http_response *ret,
+	       struct dcm_error *err)
 {
-	struct dcm_budget budget = { 0 };
+	struct dcm_budget budget = { .deadline_mono_ns = clock__mono(&clock__system) + timeout_ns };
 	struct arena arena = { 0 };
 	struct http_request req = { .role = HTTP_ROLE_READ, .arena = &arena, .budget = &budget };
 	struct http_routes *routes = http_routes__new();
@@ -123,7 +124,8 @@ static int ask(struct offline *o, const char *target, struct http_response *ret,
 	return r;
 }
 
-int offline__get(const char *dir, const char *target, struct http_response *ret, struct dcm_error *err)
+int offline__get(const char *dir, const char *target, int64_t timeout_ns, struct http_response *ret,
+		 struct dcm_error *err)
 {
 	struct offline o = { .log = log_setup__early() };
 	int r;
@@ -131,7 +133,7 @@ int offline__get(const char *dir, const char *target, struct http_response *ret,
 	o.log.level = DCM_LOG_WARNING;
 	r = open_store(&o, dir, err);
 	if (r == 0)
-		r = ask(&o, target, ret, err);
+		r = ask(&o, target, timeout_ns, ret, err);
 	if (o.graph)
 		graph__stop(o.graph, 0);
 	graph__free(o.graph);

@@ -80,14 +80,13 @@ bool part__runs(const struct part *p)
 	return p->started;
 }
 
-/* A writer's trouble is the instance's state: degraded while it lasts. */
+/* A writer's trouble shows beside what the plugin says of itself, while it lasts. */
 static void on_trouble(void *ctx, int code, const char *sentence)
 {
 	struct part *p = ctx;
 
 	(void)code;
-	host__set_state(instance__host(p->instance),
-			sentence[0] ? DCM_STATE_DEGRADED : DCM_STATE_OK, sentence);
+	host__set_trouble(instance__host(p->instance), sentence);
 }
 
 static int hang_on_destination(struct part *p, const struct part_env *env, struct dcm_error *err)

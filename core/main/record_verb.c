@@ -25,6 +25,7 @@
 #include "core/base/str.h"
 #include "core/base/units.h"
 #include "core/batch/batch.h"
+#include "core/batch/builder.h"
 #include "core/codec/codec.h"
 #include "core/main/graph.h"
 #include "core/main/log_setup.h"
@@ -224,6 +225,27 @@ static void sample(struct record *r)
  * The result
  */
 
+/* What a command that never ran for a whole period leaves: a profile of the right type, without a row. */
+static int empty_profile(struct dcm_batch **ret, struct dcm_error *err)
+{
+	struct dcm_builder *b = builder__new(0);
+	struct dcm_type type;
+	int r;
+
+	if (!b)
+		return error__nomem(err);
+	type = (struct dcm_type){ .name = builder__string(b, STR("process_cpu")),
+				  .sample_type = builder__string(b, STR("cpu")),
+				  .sample_unit = builder__string(b, STR("nanoseconds")),
+				  .period_type = builder__string(b, STR("cpu")),
+				  .period_unit = builder__string(b, STR("nanoseconds")),
+				  .temporality = DCM_DELTA };
+	builder__profile(b, &(struct dcm_profile){ .series = builder__series(b, NULL, 0) }, &type, 1);
+	r = builder__seal(b, ret, err);
+	builder__free(b);
+	return r;
+}
+
 static int render(struct record *r, const struct question *q, const char *format, struct buf *out,
 		  struct dcm_error *err)
 {
@@ -247,6 +269,10 @@ static int render(struct record *r, const struct question *q, const char *format
 		return n < 0 ? n : render__folded(frames, NULL, out, err);
 	}
 	n = engine__merge(e, q, &batch, NULL, err);
+	if (n == 0 && batch->n_profiles == 0) {
+		batch__unref(take_ptr(batch));
+		n = empty_profile(&batch, err);
+	}
 	return n < 0 ? n : codec__encode(batch, DCM_NONE, format, out, err);
 }
 

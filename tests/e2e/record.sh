@@ -1,0 +1,44 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# tests/e2e/record.sh - one shot: a command's chain in every format, its words and its exit status
+set -u
+. "$top_srcdir/tests/e2e/lib.sh"
+
+if [ "$(id -u)" -ne 0 ] || [ ! -e "$plugins/input_ebpf.so" ]; then
+	skip record "sampling takes root and a build with eBPF"
+	exit 0
+fi
+record() { "$decima" record --plugin-path "$plugins" "$@"; }
+
+${CC:-cc} -O1 -fno-omit-frame-pointer -o "$dir/chain" "$top_srcdir/tests/programs/chain.c" -pthread || exit 1
+
+record -- sh -c 'echo "$# $0 $*"; exit 7' a b -x --all >"$dir/out" 2>"$dir/err"
+expect_status exit_status 7 $?
+expect words_are_the_commands_own '3 a b -x --all' "$dir/out"
+record -F 50 -- echo hello >"$dir/out" 2>&1
+expect_status options_before_the_command 0 $?
+if [ "$(head -n 1 "$dir/out")" = hello ]; then ok nothing_is_added; else not_ok nothing_is_added "$(head -n 1 "$dir/out")"; fi
+record -- sh -c 'kill -9 $$' >/dev/null 2>&1
+expect_status killed_command 137 $?
+record -- "$dir/none" >/dev/null 2>&1
+expect_status no_such_command 127 $?
+
+record -o "$dir/none.pb.gz" -- true
+expect_status nothing_sampled 0 $?
+if [ -s "$dir/none.pb.gz" ]; then ok nothing_sampled_is_a_profile; else not_ok nothing_sampled_is_a_profile "no file"; fi
+
+for name in x.pb.gz x.folded x.speedscope.json; do
+	record -o "$dir/$name" -- timeout 2 "$dir/chain" 2 >/dev/null 2>"$dir/err"
+	if [ -s "$dir/$name" ]; then ok "record_$name"; else not_ok "record_$name" "$(head -n 1 "$dir/err")"; fi
+done
+expect folded_has_the_chain main "$dir/x.folded"
+"$decima" convert "$dir/x.pb.gz" "$dir/y.folded" && expect pprof_has_the_chain main "$dir/y.folded"
+record -o "$dir/x.unknown" -- true 2>"$dir/err"
+expect_status unknown_ending 2 $?
+
+"$dir/chain" 15 >/dev/null 2>&1 &
+running=$!
+record -d 1 -p $running >"$dir/out" 2>"$dir/err"
+expect_status by_pid 0 $?
+expect by_pid_sees_it main "$dir/out"
+kill $running
