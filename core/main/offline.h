@@ -11,7 +11,7 @@
 
 /*
  * Opens the store in DIR read-only, answers GET `target` ("/api/v1/types?from=..") and closes it.
- * The response has the status that a daemon would give; errors are about the directory itself.
+ * timeout_ns bounds the question. The response has the status that a daemon would give; errors are about the directory itself.
  */
 int offline__get(const char *dir, const char *target, int64_t timeout_ns, struct http_response *ret,
 		 struct dcm_error *err);

@@ -79,6 +79,19 @@ expect_status refused_regex 2 $?
 "$decima" query types --url http://127.0.0.1:1 >"$dir/answer" 2>&1
 expect_status nobody_there 1 $?
 expect nobody_there_says_so 'is decima running there' "$dir/answer"
+ask query types --timeout soon >"$dir/answer" 2>&1
+expect_status wrong_timeout_is_usage 2 $?
+ask query tpo "$cpu" >"$dir/answer" 2>&1
+expect_status unknown_verb_is_usage 2 $?
+expect unknown_verb_has_a_neighbour '"query top"' "$dir/answer"
+"$decima" record --max-rows many -- touch "$dir/ran" >"$dir/answer" 2>&1
+expect_status wrong_rows_are_usage 2 $?
+[ ! -e "$dir/ran" ] && ok wrong_usage_runs_nothing || not_ok wrong_usage_runs_nothing "the command ran"
+get '/api/v1/pipeline?format=text' >"$dir/answer"
+expect pipeline_as_text QUEUE "$dir/answer"
+"$decima" check --config-only --plugin-path "$plugins" --listen nowhere >"$dir/answer" 2>&1
+expect_status wrong_address_is_usage 2 $?
+expect wrong_address_is_named '"nowhere" is no address' "$dir/answer"
 ask targets >"$dir/answer" 2>&1
 expect targets example "$dir/answer"
 [ "$(get /-/healthy)" = ok ] && ok healthy || not_ok healthy "$(get /-/healthy)"
@@ -92,6 +105,13 @@ expect reload_the_same '"reloaded":true' "$dir/answer"
 config wave
 reload >"$dir/answer"
 expect reload_a_change '"reloaded":true' "$dir/answer"
+config wave 'server: { hosts: [elsewhere] }'
+reload >"$dir/answer"
+expect reload_refuses_what_needs_a_restart 'only change with a restart' "$dir/answer"
+config wave
+sed -i '/^storage:/,/memory/d' "$dir/decima.yaml"
+reload >"$dir/answer"
+expect reload_keeps_the_store 'restart decima' "$dir/answer"
 config steady 'nonsense: 1'
 reload >"$dir/answer"
 expect reload_refuses_a_fault 'nothing was changed' "$dir/answer"
