@@ -102,6 +102,8 @@ void api__healthy(void *ctx, const struct http_request *req, struct http_respons
 void api__ready(void *ctx, const struct http_request *req, struct http_response *resp);
 void api__metrics(void *ctx, const struct http_request *req, struct http_response *resp);
 void api__reload(void *ctx, const struct http_request *req, struct http_response *resp);
+void api__store_backup(void *ctx, const struct http_request *req, struct http_response *resp); /* store.c */
+void api__store_check(void *ctx, const struct http_request *req, struct http_response *resp);
 void api__query_get(void *ctx, const struct http_request *req, struct http_response *resp); /* api.c */
 void api__query_cancel(void *ctx, const struct http_request *req, struct http_response *resp);
 

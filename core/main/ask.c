@@ -89,8 +89,8 @@ static int read_token(const struct args *a, struct buf *token, struct dcm_error 
 	return 0;
 }
 
-static int over_http(const struct args *a, const char *target, int64_t timeout_ns,
-		     struct http_response *ret, struct dcm_error *err)
+static int over_http(const struct args *a, enum http_method method, const char *target,
+		     int64_t timeout_ns, struct http_response *ret, struct dcm_error *err)
 {
 	const char *env = getenv("DECIMA_URL");
 	const char *base = args__get(a, "url", env && *env ? env : "http://127.0.0.1:7070");
@@ -110,7 +110,7 @@ static int over_http(const struct args *a, const char *target, int64_t timeout_n
 		r = url.error;
 	}
 	if (r == 0)
-		r = http_client__call(&(struct http_call){ .method = HTTP_GET,
+		r = http_client__call(&(struct http_call){ .method = method,
 							   .url = (const char *)url.data,
 							   .bearer = (const char *)token.data,
 							   .timeout_ns = timeout_ns,
@@ -136,7 +136,7 @@ static void print_problem(const struct args *a, const struct http_response *r)
 	json_decref(problem);
 }
 
-int ask__get(const struct args *a, struct ask *q, struct http_response *ret)
+static int ask(const struct args *a, enum http_method method, struct ask *q, struct http_response *ret)
 {
 	struct dcm_error err = DCM_ERROR_INIT;
 	const char *data = args__get(a, "data", NULL);
@@ -144,7 +144,9 @@ int ask__get(const struct args *a, struct ask *q, struct http_response *ret)
 	int64_t timeout_ns = 0;
 	int r = q->target.error;
 
-	if (data && args__has(a, "url"))
+	if (data && method != HTTP_GET)
+		r = error__set(&err, -EINVAL, "--data: this is asked of a daemon; give --url");
+	else if (data && args__has(a, "url"))
 		r = error__set(&err, -EINVAL, "--url and --data exclude each other");
 	else if (units__parse_duration(str__of(timeout), &timeout_ns) < 0 || timeout_ns <= 0)
 		r = error__set(&err, -EINVAL, "--timeout: \"%s\" is no duration; write it like 30s",
@@ -152,7 +154,7 @@ int ask__get(const struct args *a, struct ask *q, struct http_response *ret)
 	else if (r == 0 && data)
 		r = offline__get(data, (const char *)q->target.data, timeout_ns, ret, &err);
 	else if (r == 0)
-		r = over_http(a, (const char *)q->target.data, timeout_ns, ret, &err);
+		r = over_http(a, method, (const char *)q->target.data, timeout_ns, ret, &err);
 	else
 		error__nomem(&err);
 	buf__fini(&q->target);
@@ -164,4 +166,14 @@ int ask__get(const struct args *a, struct ask *q, struct http_response *ret)
 		return EXIT_DONE;
 	print_problem(a, ret);
 	return ret->status == 400 ? EXIT_USAGE : EXIT_NO;
+}
+
+int ask__get(const struct args *a, struct ask *q, struct http_response *ret)
+{
+	return ask(a, HTTP_GET, q, ret);
+}
+
+int ask__post(const struct args *a, struct ask *q, struct http_response *ret)
+{
+	return ask(a, HTTP_POST, q, ret);
 }

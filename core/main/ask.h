@@ -29,5 +29,7 @@ void ask__param(struct ask *q, const char *name, const char *value);
  * else. Frees the question.
  */
 int ask__get(const struct args *a, struct ask *q, struct http_response *ret);
+/* The same as a POST, which only a daemon answers. */
+int ask__post(const struct args *a, struct ask *q, struct http_response *ret);
 
 #endif

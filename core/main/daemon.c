@@ -180,6 +180,16 @@ static bool store_stat_of(void *ctx, struct dcm_store_stat *ret)
 	return graph__store_stat(((struct daemon *)ctx)->graph, ret);
 }
 
+static int backup(void *ctx, const char *dir, struct dcm_error *err)
+{
+	return graph__store_backup(((struct daemon *)ctx)->graph, dir, err);
+}
+
+static int check(void *ctx, dcm_report_fn report, void *report_ctx, struct dcm_error *err)
+{
+	return graph__store_check(((struct daemon *)ctx)->graph, report, report_ctx, err);
+}
+
 static void each_instance(void *ctx, api_instance_fn fn, void *fn_ctx)
 {
 	graph__each(((struct daemon *)ctx)->graph, fn, fn_ctx);
@@ -241,7 +251,9 @@ static int make_server(struct daemon *d, struct dcm_error *err)
 						   .store_stat = store_stat_of,
 						   .each_instance = each_instance,
 						   .encode = encode,
-						   .reload = reload_from_api },
+						   .reload = reload_from_api,
+						   .backup = backup,
+						   .check = check },
 			     &d->api, err);
 	if (r == 0)
 		r = api__add_routes(d->api, d->routes, err);

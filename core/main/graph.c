@@ -24,7 +24,11 @@
 #include "core/main/services.h"
 #include "core/main/symbol_metrics.h"
 
+#define MAINTAIN_INTERVAL_NS INT64_C(60000000000)
+#define MAINTAIN_BUDGET_NS   INT64_C(50000000)
+
 struct graph {
+	int64_t maintain_at;
 	struct graph_config c;
 	struct plan *plan;  /* that runs now */
 	struct plan *first; /* of the start: see graph__settings() */
@@ -245,12 +249,31 @@ int graph__start(struct graph *g, struct dcm_error *err)
 	return 0;
 }
 
+/* A little housekeeping once a minute; what a store has to do at once, it does when it is written to. */
+static void maintain_stores(struct graph *g, int64_t now)
+{
+	if (now < g->maintain_at)
+		return;
+	g->maintain_at = now + MAINTAIN_INTERVAL_NS;
+	for (size_t i = 0; i < g->parts.n; i++) {
+		const struct part *p = g->parts.v[i];
+		struct dcm_error err = DCM_ERROR_INIT;
+
+		if (p->kind != DCM_STORAGE || !part__runs(p) || !p->plugin->storage.maintain)
+			continue;
+		if (p->plugin->storage.maintain(instance__handle(p->instance), MAINTAIN_BUDGET_NS,
+						&err) < 0)
+			log__line(g->c.log, DCM_LOG_WARNING, p->name, "upkeep: %s", err.text);
+	}
+}
+
 int64_t graph__tick(struct graph *g)
 {
 	int64_t now = clock__mono(g->c.clock);
 	struct dcm_error err = DCM_ERROR_INIT;
 
 	stats__log_losses(g->c.stats, now, false, g->c.log);
+	maintain_stores(g, now);
 	for (size_t i = 0; i < g->parts.n; i++)
 		if (instance__retry_at(g->parts.v[i]->instance) <= now)
 			start_part(g, g->parts.v[i]);
@@ -550,6 +573,33 @@ bool graph__store_stat(struct graph *g, struct dcm_store_stat *ret)
 		p->plugin->storage.stat(instance__handle(p->instance), ret);
 	pthread_mutex_unlock(&g->lock);
 	return p != NULL;
+}
+
+/* The store stays until graph__stop(), which comes after the last question. */
+static const struct part *running_store(struct graph *g, struct dcm_error *err)
+{
+	const struct part *p;
+
+	pthread_mutex_lock(&g->lock);
+	p = g->store;
+	pthread_mutex_unlock(&g->lock);
+	if (!p)
+		error__set(err, -ESHUTDOWN, "no storage runs; /api/v1/pipeline says why");
+	return p;
+}
+
+int graph__store_backup(struct graph *g, const char *dir, struct dcm_error *err)
+{
+	const struct part *p = running_store(g, err);
+
+	return p ? p->plugin->storage.backup(instance__handle(p->instance), dir, err) : -ESHUTDOWN;
+}
+
+int graph__store_check(struct graph *g, dcm_report_fn report, void *ctx, struct dcm_error *err)
+{
+	const struct part *p = running_store(g, err);
+
+	return p ? p->plugin->storage.check(instance__handle(p->instance), report, ctx, err) : -ESHUTDOWN;
 }
 
 bool graph__failed_input(struct graph *g, char ret[static 512])

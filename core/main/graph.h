@@ -77,6 +77,10 @@ const char *graph__node(struct graph *g);
 /* stat() of the storage that answers questions; false while none does. Any thread. */
 bool graph__store_stat(struct graph *g, struct dcm_store_stat *ret);
 
+/* The first storage's backup() and check(). -ESHUTDOWN while it does not run. Any thread, until graph__stop(). */
+int graph__store_backup(struct graph *g, const char *dir, struct dcm_error *err);
+int graph__store_check(struct graph *g, dcm_report_fn report, void *ctx, struct dcm_error *err);
+
 /* True, and why, when some input does not run. */
 bool graph__failed_input(struct graph *g, char ret[static 512]);
 

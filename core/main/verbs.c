@@ -132,6 +132,12 @@ const struct args_verb verbs[] = {
 	  "what a function calls, as a tree downwards", SELECTOR_HELP, query_verbs__callees },
 	{ "targets", "", 0, 0, false, OPTIONS(query_verbs__format, ask__options),
 	  "what is collected, from where, and how it goes", NULL, query_verbs__targets },
+	{ "store backup", "DIR", 1, 1, false, OPTIONS(ask__options),
+	  "have the daemon copy its store into a new directory",
+	  "DIR must not exist yet; `decima query ... --data DIR` then answers from it. Takes the "
+	  "role admin: ask over the "
+	  "unix socket as root or the daemon's user, or send a token of that role.",
+	  query_verbs__backup },
 	{ "convert", "IN OUT", 2, 2, false,
 	  OPTIONS(convert_options), "between pprof, folded, speedscope and (in only) perf script's text; - is standard input or output",
 	  NULL, verb__convert },

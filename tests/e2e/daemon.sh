@@ -98,6 +98,18 @@ expect targets example "$dir/answer"
 [ "$(get /-/ready)" = ok ] && ok ready || not_ok ready "$(get /-/ready)"
 wait_for 10 sh -c "ls $dir/files/*/*.folded" && ok file_output || not_ok file_output "no file in $dir/files"
 
+# --- a backup answers like the store it was made of
+ask query types >/dev/null
+now=$(date +%s)
+ask store backup "$dir/backup" 2>"$dir/err"
+expect_status backup 0 $?
+ask query stacks "$cpu" --from 0 --to "$((now - 1))" >"$dir/live"
+"$decima" query stacks "$cpu" --from 0 --to "$((now - 1))" --data "$dir/backup" >"$dir/offline" 2>"$dir/err"
+expect_status offline_answers 0 $?
+if cmp -s "$dir/live" "$dir/offline"; then ok offline_is_the_same; else not_ok offline_is_the_same "$(head -n 1 "$dir/err")"; fi
+ask store backup "$dir/backup" 2>"$dir/err"
+expect_status backup_twice_is_refused 1 $?
+
 # --- reload: the same, a change, and a fault, over HTTP and by signal
 reload() { curl -s -X POST --unix-socket "$dir/sock" http://localhost/-/reload; }
 reload >"$dir/answer"

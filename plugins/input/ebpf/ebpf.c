@@ -384,6 +384,26 @@ static int ebpf_drain(void *instance, int64_t deadline_mono_ns)
  * The plugin
  */
 
+/* What open() would find out, without taking anything. */
+static void ebpf_preflight(const struct dcm_host *host, const void *config, dcm_report_fn report,
+			   void *ctx)
+{
+	const struct settings *s = config;
+	struct dcm_error err = DCM_ERROR_INIT;
+	const char *shortcoming;
+	struct probe p;
+
+	(void)host;
+	probe__read(s->btf_path, &p);
+	if (probe__require(&p, &err) < 0) {
+		report(ctx, DCM_LOG_ERROR, err.text);
+		return;
+	}
+	shortcoming = probe__shortcoming(&p);
+	if (shortcoming)
+		report(ctx, DCM_LOG_WARNING, shortcoming);
+}
+
 static const struct dcm_lifecycle lifecycle = {
 	.size = sizeof(lifecycle),
 	.open = ebpf_open,
@@ -393,6 +413,7 @@ static const struct dcm_lifecycle lifecycle = {
 	.abort = ebpf_abort,
 	.drain = ebpf_drain,
 	.stop = ebpf_stop,
+	.preflight = ebpf_preflight,
 };
 
 /* It has a thread of its own and answers no questions. */
