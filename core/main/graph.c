@@ -28,7 +28,6 @@
 #define MAINTAIN_BUDGET_NS   INT64_C(50000000)
 
 struct graph {
-	int64_t maintain_at;
 	struct graph_config c;
 	struct plan *plan;  /* that runs now */
 	struct plan *first; /* of the start: see graph__settings() */
@@ -43,7 +42,8 @@ struct graph {
 	pthread_mutex_t lock;
 	VEC(struct part *) parts;
 	struct engine *engine;
-	struct part *store; /* that the engine asks */
+	struct part *store;  /* that the engine asks */
+	int64_t maintain_at; /* mono */
 	bool started;
 };
 

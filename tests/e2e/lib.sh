@@ -7,6 +7,8 @@ dir=$(mktemp -d /tmp/decima-e2e.XXXXXX) || exit 1
 daemon=
 trap 'daemon_stop; rm -rf "$dir"' EXIT
 plugins=$destdir$prefix/lib/decima
+DECIMA_PLUGIN_PATH=$plugins
+export DECIMA_PLUGIN_PATH
 cpu=process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta
 
 ok() { echo "ok $1"; }
