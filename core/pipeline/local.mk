@@ -7,6 +7,7 @@ core_pipeline_libpipeline_la_SOURCES = \
 	core/pipeline/outcome.c core/pipeline/outcome.h \
 	core/pipeline/overlay.c core/pipeline/overlay.h \
 	core/pipeline/pipeline.c core/pipeline/pipeline.h \
+	core/pipeline/projection.c core/pipeline/projection.h \
 	core/pipeline/queue.c core/pipeline/queue.h \
 	core/pipeline/relabel.c core/pipeline/relabel.h \
 	core/pipeline/router.c core/pipeline/router.h \

@@ -24,6 +24,7 @@ void outcome_cache__fini(struct outcome_cache *c)
 {
 	arena__fini(&c->arena);
 	hindex__fini(&c->index);
+	hindex__fini(&c->edits_index);
 	vec__fini(&c->outcomes);
 	label_map__fini(&c->map);
 	buf__fini(&c->key);
@@ -35,6 +36,8 @@ void outcome_cache__trim(struct outcome_cache *c)
 		return;
 	arena__fini(&c->arena);
 	hindex__clear(&c->index);
+	hindex__clear(&c->edits_index);
+	c->n_edits_ids = 0;
 	c->outcomes.n = 0;
 }
 
@@ -55,10 +58,28 @@ struct dcm_str outcome__sample_value(const struct dcm_batch *b, const struct dcm
 	return str__of(number);
 }
 
-static int make_key(struct outcome_cache *c, const struct dcm_batch *b, uint32_t series,
-		    uint32_t label_set, const uint8_t *relevant)
+void outcome__project(const struct dcm_batch *b, uint32_t label_set, const uint8_t *use, struct buf *out)
 {
-	struct dcm_span s = b->series[series], l = b->label_sets[label_set];
+	struct dcm_span l = b->label_sets[label_set];
+
+	for (uint32_t i = 0; i < l.n; i++) {
+		const struct dcm_label *label = &b->labels[l.off + i];
+		char number[24];
+
+		if (use[label->name] == RULES_IGNORE)
+			continue;
+		key_text(out, batch__str(b, label->name));
+		/* No label has the empty value: it stands for any. */
+		key_text(out, use[label->name] == RULES_READ_VALUE
+				      ? outcome__sample_value(b, label, number)
+				      : STR(""));
+	}
+}
+
+static int make_key(struct outcome_cache *c, const struct dcm_batch *b, uint32_t series,
+		    uint32_t label_set, const uint8_t *use)
+{
+	struct dcm_span s = b->series[series];
 
 	buf__reset(&c->key);
 	buf__le32(&c->key, s.n);
@@ -66,15 +87,8 @@ static int make_key(struct outcome_cache *c, const struct dcm_batch *b, uint32_t
 		key_text(&c->key, batch__str(b, b->pairs[s.off + i].name));
 		key_text(&c->key, batch__str(b, b->pairs[s.off + i].value));
 	}
-	for (uint32_t i = 0; relevant && i < l.n; i++) {
-		const struct dcm_label *label = &b->labels[l.off + i];
-		char number[24];
-
-		if (!relevant[label->name])
-			continue;
-		key_text(&c->key, batch__str(b, label->name));
-		key_text(&c->key, outcome__sample_value(b, label, number));
-	}
+	if (use)
+		outcome__project(b, label_set, use, &c->key);
 	return c->key.error;
 }
 
@@ -114,7 +128,7 @@ static int put_sample(struct label_map *m, const struct dcm_batch *b, const stru
  * read.
  */
 static int fill_map(struct outcome_cache *c, const struct dcm_batch *b, uint32_t series,
-		    uint32_t label_set, const uint8_t *relevant)
+		    uint32_t label_set, const uint8_t *use)
 {
 	struct dcm_span s = b->series[series], l = b->label_sets[label_set];
 	struct label_map *m = &c->map;
@@ -127,8 +141,8 @@ static int fill_map(struct outcome_cache *c, const struct dcm_batch *b, uint32_t
 	for (uint32_t i = 0; r == 0 && i < c->n_externals; i++)
 		if (label_map__get(m, c->externals[i].name).n == 0)
 			r = label_map__put(m, c->externals[i].name, c->externals[i].value);
-	for (uint32_t i = 0; r == 0 && relevant && i < l.n; i++)
-		if (relevant[b->labels[l.off + i].name])
+	for (uint32_t i = 0; r == 0 && use && i < l.n; i++)
+		if (use[b->labels[l.off + i].name] != RULES_IGNORE)
 			r = put_sample(m, b, &b->labels[l.off + i]);
 	label_map__sort(m);
 	return r;
@@ -196,6 +210,40 @@ static int keep(struct outcome_cache *c, struct outcome *o)
 	return 0;
 }
 
+static bool equal_edits(const struct outcome *a, const struct outcome *b)
+{
+	if (a->n_edits != b->n_edits)
+		return false;
+	for (uint32_t i = 0; i < a->n_edits; i++)
+		if (!str__eq(a->edits[i].name, b->edits[i].name) ||
+		    !str__eq(a->edits[i].value, b->edits[i].value))
+			return false;
+	return true;
+}
+
+/* Gives equal edits one number. The outcome will be row `row`. */
+static int number_edits(struct outcome_cache *c, struct outcome *o, uint32_t row)
+{
+	uint64_t h = o->n_edits;
+	uint32_t other, at;
+
+	if (o->n_edits == 0)
+		return 0;
+	for (uint32_t i = 0; i < o->n_edits; i++) {
+		h = hash__bytes(o->edits[i].name.p, o->edits[i].name.n, h);
+		h = hash__bytes(o->edits[i].value.p, o->edits[i].value.n, h);
+	}
+	at = hindex__first(&c->edits_index, h, &other);
+	while (other != HINDEX_NONE && !equal_edits(c->outcomes.v[other], o))
+		at = hindex__next(&c->edits_index, h, at, &other);
+	if (other != HINDEX_NONE) {
+		o->edits_id = c->outcomes.v[other]->edits_id;
+		return 0;
+	}
+	o->edits_id = ++c->n_edits_ids;
+	return hindex__insert(&c->edits_index, h, row);
+}
+
 static bool is_same(const struct outcome *o, const struct dcm_batch *b, uint32_t series)
 {
 	struct dcm_span s = b->series[series];
@@ -241,7 +289,7 @@ static int evaluate(struct outcome_cache *c, const struct dcm_batch *b, uint32_t
  * has it.
  */
 static int make(struct outcome_cache *c, const struct dcm_batch *b, uint32_t series,
-		uint32_t label_set, const uint8_t *relevant, struct outcome **ret)
+		uint32_t label_set, const uint8_t *use, struct outcome **ret)
 {
 	struct outcome *o = arena__zalloc(&c->arena, 1, sizeof(*o));
 	int r;
@@ -251,7 +299,7 @@ static int make(struct outcome_cache *c, const struct dcm_batch *b, uint32_t ser
 	o->key = arena__str(&c->arena, buf__view(&c->key));
 	if (!o->key.p)
 		return -ENOMEM;
-	r = fill_map(c, b, series, label_set, relevant);
+	r = fill_map(c, b, series, label_set, use);
 	if (r == 0)
 		r = evaluate(c, b, series, o);
 	if (r == 0)
@@ -260,11 +308,11 @@ static int make(struct outcome_cache *c, const struct dcm_batch *b, uint32_t ser
 }
 
 int outcome_cache__get(struct outcome_cache *c, const struct dcm_batch *batch, uint32_t series,
-		       uint32_t label_set, const uint8_t *relevant, struct outcome **ret)
+		       uint32_t label_set, const uint8_t *use, struct outcome **ret)
 {
 	struct outcome *o;
 	uint64_t hash;
-	int r = make_key(c, batch, series, label_set, relevant);
+	int r = make_key(c, batch, series, label_set, use);
 
 	if (r < 0)
 		return r;
@@ -276,13 +324,17 @@ int outcome_cache__get(struct outcome_cache *c, const struct dcm_batch *batch, u
 		return 0;
 	}
 	c->n_misses++;
-	r = make(c, batch, series, label_set, relevant, &o);
+	r = make(c, batch, series, label_set, use, &o);
 	if (r < 0)
 		return r;
 	if (!vec__reserve(&c->outcomes, 1) ||
 	    hindex__insert(&c->index, hash, (uint32_t)c->outcomes.n) < 0)
 		return -ENOMEM;
+	/* Into the row first: the two indexes point at it, whatever comes. */
 	c->outcomes.v[c->outcomes.n++] = o;
+	r = number_edits(c, o, (uint32_t)c->outcomes.n - 1);
+	if (r < 0)
+		return r;
 	*ret = o;
 	return 0;
 }

@@ -39,6 +39,7 @@ struct outcome {
 	uint32_t n_labels, n_edits;
 	const struct dcm_label_text *labels; /* [n_labels], by name, without `__` ones */
 	const struct outcome_edit *edits;    /* [n_edits], by name */
+	uint32_t edits_id;		     /* equal edits have equal ids, 0 for none */
 	struct dcm_str key;
 	/*
 	 * Scratch of overlay.c: the series in the overlay that is being made, valid when stamp is
@@ -57,6 +58,8 @@ struct outcome_cache {
 	struct arena arena;
 	struct hindex index;
 	VEC(struct outcome *) outcomes;
+	struct hindex edits_index; /* rows: outcomes whose edits were the first of their kind */
+	uint32_t n_edits_ids;
 	struct label_map map;
 	struct buf key;
 	uint64_t n_hits, n_misses;
@@ -67,11 +70,18 @@ void outcome_cache__fini(struct outcome_cache *c);
 void outcome_cache__trim(struct outcome_cache *c);
 
 /*
+ * What the rules may look at of a label set: equal texts have equal outcomes. Appended to `out`.
+ * `use` [n_strings]: an enum rules_use for each name.
+ */
+void outcome__project(const struct dcm_batch *batch, uint32_t label_set, const uint8_t *use,
+		      struct buf *out);
+
+/*
  * What becomes of a series with these sample labels. label_set 0 is the empty one; of the set's
- * labels only those whose name has relevant[name id] count (relevant NULL: none). 0 or -ENOMEM.
+ * labels only those that `use` marks count (NULL: none). 0 or -ENOMEM.
  */
 int outcome_cache__get(struct outcome_cache *c, const struct dcm_batch *batch, uint32_t series,
-		       uint32_t label_set, const uint8_t *relevant, struct outcome **ret);
+		       uint32_t label_set, const uint8_t *use, struct outcome **ret);
 
 /*
  * A sample label's value as rules see it: text, or the number in decimal, which is written into

@@ -31,6 +31,7 @@ void overlay__fini(struct overlay *o)
 	hindex__fini(&o->string_index);
 	hindex__fini(&o->series_index);
 	hindex__fini(&o->set_index);
+	vec__fini(&o->edited);
 }
 
 int overlay__begin(struct overlay *o, struct dcm_batch *parent)
@@ -299,18 +300,13 @@ static int add_set(struct overlay *o, size_t from, uint32_t *ret)
 	return 0;
 }
 
-int overlay__label_set(struct overlay *o, uint32_t label_set, const struct outcome *outcome, uint32_t *ret)
+static int edit_set(struct overlay *o, uint32_t label_set, const struct outcome *outcome, uint32_t *ret)
 {
 	struct dcm_span set = o->parent->label_sets[label_set];
 	size_t from = o->labels.n;
 	bool is_changed;
-	int e;
+	int e = edit_labels(o, set, outcome, &is_changed);
 
-	if (outcome->n_edits == 0) {
-		*ret = label_set;
-		return 0;
-	}
-	e = edit_labels(o, set, outcome, &is_changed);
 	if (e == 0 && o->labels.n - from > LABELS_MAX)
 		e = -EFBIG;
 	if (e < 0 || !is_changed || o->labels.n == from) {
@@ -320,6 +316,45 @@ int overlay__label_set(struct overlay *o, uint32_t label_set, const struct outco
 	}
 	sort_labels(o, o->labels.v + from, o->labels.n - from);
 	return add_set(o, from, ret);
+}
+
+/* The memo of a label set; NULL when memory ran out. */
+static struct edited_set *memo_of(struct overlay *o, uint32_t label_set)
+{
+	size_t n = o->parent->n_label_sets;
+
+	if (o->edited.n < n) {
+		if (!vec__reserve(&o->edited, n - o->edited.n))
+			return NULL;
+		memset(o->edited.v + o->edited.n, 0, (n - o->edited.n) * sizeof(o->edited.v[0]));
+		o->edited.n = n;
+	}
+	return &o->edited.v[label_set];
+}
+
+int overlay__label_set(struct overlay *o, uint32_t label_set, const struct outcome *outcome, uint32_t *ret)
+{
+	struct edited_set *memo;
+	int e;
+
+	if (outcome->n_edits == 0) {
+		*ret = label_set;
+		return 0;
+	}
+	memo = memo_of(o, label_set);
+	if (!memo)
+		return -ENOMEM;
+	if (memo->stamp != o->stamp || memo->edits_id != outcome->edits_id) {
+		e = edit_set(o, label_set, outcome, &memo->label_set);
+		if (e < 0) {
+			memo->stamp = 0;
+			return e;
+		}
+		memo->stamp = o->stamp;
+		memo->edits_id = outcome->edits_id;
+	}
+	*ret = memo->label_set;
+	return 0;
 }
 
 /* ---- the batch ---- */

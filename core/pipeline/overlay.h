@@ -16,6 +16,11 @@
 #include "core/base/vec.h"
 #include "core/pipeline/outcome.h"
 
+struct edited_set {
+	uint64_t stamp;
+	uint32_t edits_id, label_set;
+};
+
 struct overlay {
 	struct dcm_batch *parent, *batch; /* batch: the one that is being made */
 	struct arena *arena;		  /* of the batch */
@@ -28,6 +33,8 @@ struct overlay {
 	VEC(struct dcm_label) labels;	 /* ids from parent->n_labels on */
 	VEC(struct dcm_profile) profiles;
 	struct hindex string_index, series_index, set_index;
+	/* [n_label_sets]: what the last edits made of each; valid when stamp is this overlay's */
+	VEC(struct edited_set) edited;
 };
 
 /* Zeroed struct is fine for all of these. */

@@ -19,6 +19,7 @@
 #include "core/batch/batch.h"
 #include "core/pipeline/outcome.h"
 #include "core/pipeline/overlay.h"
+#include "core/pipeline/projection.h"
 
 #define CACHE_BYTES ((uint64_t)16 << 20)
 
@@ -32,6 +33,12 @@ struct set_fate {
 	bool is_kept;
 	uint32_t label_set; /* in the overlay */
 	uint32_t part;
+};
+
+/* What becomes of one profile's rows with one projection; valid as above. */
+struct judged {
+	uint64_t profile;
+	struct outcome *outcome;
 };
 
 /* A profile of the overlay: the rows of one profile that came to one series. */
@@ -49,8 +56,11 @@ struct relabel {
 
 	/* Scratch of one apply(): */
 	VEC(struct outcome *)
-	by_series;	       /* [n_series]: what becomes of whole ones; NULL: not asked yet */
-	VEC(uint8_t) relevant; /* [n_strings]: names of sample labels that rules read */
+	by_series; /* [n_series]: what becomes of whole ones; NULL: not asked yet */
+	VEC(uint8_t)
+	use; /* [n_strings]: enum rules_use of sample labels' names; n 0: none is read */
+	struct projections projections;
+	VEC(struct judged) judged;  /* by projection */
 	VEC(struct set_fate) fates; /* [n_label_sets] */
 	VEC(struct part) parts;	    /* of the profile at hand */
 	uint64_t n_profiles;	    /* counts up and never comes back: set_fate.profile */
@@ -112,7 +122,9 @@ void relabel__free(struct relabel *r)
 	rules__free(r->rules);
 	arena__fini(&r->arena);
 	vec__fini(&r->by_series);
-	vec__fini(&r->relevant);
+	vec__fini(&r->use);
+	projections__fini(&r->projections);
+	vec__fini(&r->judged);
 	vec__fini(&r->fates);
 	vec__fini(&r->parts);
 	free(r);
@@ -139,7 +151,7 @@ void relabel__stat(const struct relabel *r, struct relabel_stat *ret)
 		ok_;                                                                               \
 	})
 
-static int ask_rules(struct relabel *r, struct dcm_str name, bool *ret)
+static int ask_rules(struct relabel *r, struct dcm_str name, enum rules_use *ret)
 {
 	struct label_map *m = &r->cache.map;
 	char *text;
@@ -148,33 +160,34 @@ static int ask_rules(struct relabel *r, struct dcm_str name, bool *ret)
 	text = arena__printf(&m->arena, RULES_SAMPLE_PREFIX "%.*s", STR_ARG(name));
 	if (!text)
 		return -ENOMEM;
-	*ret = rules__reads(r->rules, str__of(text));
+	*ret = rules__use(r->rules, str__of(text));
 	return 0;
 }
 
-/* Marks the names of sample labels that some rule reads. *ret_any: there is one. */
-static int find_relevant(struct relabel *r, const struct dcm_batch *b, bool *ret_any)
+/* Finds out what rules do with the names of sample labels. *ret_any: they look at one. */
+static int find_use(struct relabel *r, const struct dcm_batch *b, bool *ret_any)
 {
-	enum { UNKNOWN, NO, YES };
+	const uint8_t asked = 1;
 
 	*ret_any = false;
+	r->use.n = 0;
 	if (!r->rules || b->n_labels == 0 || !rules__may_read_samples(r->rules))
 		return 0;
-	if (!resize_zeroed(&r->relevant, b->n_strings))
+	if (!resize_zeroed(&r->use, b->n_strings))
 		return -ENOMEM;
 	for (uint32_t i = 0; i < b->n_labels; i++) {
-		uint8_t *mark = &r->relevant.v[b->labels[i].name];
-		bool is_read;
+		uint8_t *use = &r->use.v[b->labels[i].name];
+		enum rules_use found;
 
-		if (*mark != UNKNOWN)
+		if (*use)
 			continue;
-		if (ask_rules(r, batch__str(b, b->labels[i].name), &is_read) < 0)
+		if (ask_rules(r, batch__str(b, b->labels[i].name), &found) < 0)
 			return -ENOMEM;
-		*mark = is_read ? YES : NO;
-		*ret_any |= is_read;
+		*use = (uint8_t)(asked + found);
+		*ret_any |= found != RULES_IGNORE;
 	}
 	for (uint32_t i = 0; i < b->n_strings; i++)
-		r->relevant.v[i] = r->relevant.v[i] == YES;
+		r->use.v[i] = r->use.v[i] ? (uint8_t)(r->use.v[i] - asked) : RULES_IGNORE;
 	return 0;
 }
 
@@ -254,7 +267,32 @@ static int part_of(struct relabel *r, uint32_t series, uint32_t *ret)
 	return vec__push(&r->parts, (struct part){ .series = series }) ? 0 : -ENOMEM;
 }
 
-/* What becomes of the rows of profile p (the n_profiles-th) with a label set. */
+/* The outcome for profile p (the n_profiles-th) and a label set: asked once for each projection. */
+static int judge(struct relabel *r, const struct dcm_batch *b, const struct dcm_profile *p,
+		 uint32_t label_set, struct outcome **ret)
+{
+	const uint8_t *use = r->use.n ? r->use.v : NULL;
+	uint32_t projection;
+	struct judged *j;
+	int e = projections__of(&r->projections, b, label_set, use, &projection);
+
+	if (e < 0)
+		return e;
+	while (r->judged.n <= projection)
+		if (!vec__push(&r->judged, (struct judged){ 0 }))
+			return -ENOMEM;
+	j = &r->judged.v[projection];
+	if (j->profile != r->n_profiles) {
+		e = outcome_cache__get(&r->cache, b, p->series, label_set, use, &j->outcome);
+		if (e < 0)
+			return e;
+		j->profile = r->n_profiles;
+	}
+	*ret = j->outcome;
+	return 0;
+}
+
+/* What becomes of the rows of profile p with a label set. */
 static int fate_of(struct relabel *r, const struct dcm_batch *b, const struct dcm_profile *p,
 		   uint32_t label_set, struct set_fate **ret)
 {
@@ -267,8 +305,7 @@ static int fate_of(struct relabel *r, const struct dcm_batch *b, const struct dc
 		return 0;
 	f->profile = r->n_profiles;
 	f->is_kept = false;
-	e = outcome_cache__get(&r->cache, b, p->series, label_set,
-			       r->relevant.n ? r->relevant.v : NULL, &f->outcome);
+	e = judge(r, b, p, label_set, &f->outcome);
 	if (e < 0 || !is_kept(f->outcome))
 		return e;
 	e = overlay__label_set(&r->overlay, label_set, f->outcome, &f->label_set);
@@ -356,7 +393,7 @@ static int relabel_rows(struct relabel *r, const struct dcm_batch *b, struct rel
 		n_values += (uint64_t)b->profiles[i].n_rows * b->profiles[i].n_types;
 	}
 	if (overlay__rows(&r->overlay, n_rows, n_values, &rows) < 0 ||
-	    !resize_zeroed(&r->fates, b->n_label_sets))
+	    projections__begin(&r->projections, b) < 0 || !resize_zeroed(&r->fates, b->n_label_sets))
 		return -ENOMEM;
 	n_rows = n_values = 0;
 	for (uint32_t i = 0; i < b->n_profiles; i++) {
@@ -393,7 +430,7 @@ static int make_overlay(struct relabel *r, struct dcm_batch *b, bool by_row, str
 static int apply(struct relabel *r, struct dcm_batch *b, struct dcm_batch **ret,
 		 struct relabel_counts *counts)
 {
-	bool any_relevant, is_same = false, any_edits = true;
+	bool any_read, is_same = false, any_edits = true;
 	int e;
 
 	if (b->n_profiles == 0) {
@@ -401,9 +438,9 @@ static int apply(struct relabel *r, struct dcm_batch *b, struct dcm_batch **ret,
 		return 0;
 	}
 	outcome_cache__trim(&r->cache);
-	e = find_relevant(r, b, &any_relevant);
-	if (e == 0 && !any_relevant) {
-		r->relevant.n = 0;
+	e = find_use(r, b, &any_read);
+	if (e == 0 && !any_read) {
+		r->use.n = 0;
 		e = judge_series(r, b, &is_same, &any_edits);
 	}
 	if (e < 0)
@@ -412,7 +449,7 @@ static int apply(struct relabel *r, struct dcm_batch *b, struct dcm_batch **ret,
 		*ret = batch__ref(b);
 		return 0;
 	}
-	return make_overlay(r, b, any_relevant || any_edits, ret, counts);
+	return make_overlay(r, b, any_read || any_edits, ret, counts);
 }
 
 int relabel__apply(struct relabel *r, struct dcm_batch *batch, struct dcm_batch **ret,

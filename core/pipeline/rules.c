@@ -407,19 +407,31 @@ bool rules__may_read_samples(const struct rules *r)
 	return false;
 }
 
-bool rules__reads(const struct rules *r, struct dcm_str name)
+static enum rules_use use_of(const struct rule *rule, struct dcm_str name)
 {
-	for (uint32_t i = 0; i < r->n; i++) {
-		const struct rule *rule = &r->v[i];
+	if (rule->action == DCM_RELABEL_LABELDROP || rule->action == DCM_RELABEL_LABELKEEP)
+		return matches(rule, name) == (rule->action == DCM_RELABEL_LABELDROP) ? RULES_READ_NAME
+										      : RULES_IGNORE;
+	if (rule->action == DCM_RELABEL_LABELMAP && matches(rule, name))
+		return RULES_READ_VALUE;
+	/* keepequal and dropequal read their target. */
+	if (str__eq(rule->target, name))
+		return RULES_READ_VALUE;
+	for (uint32_t k = 0; k < rule->n_sources; k++)
+		if (str__eq(rule->sources[k], name))
+			return RULES_READ_VALUE;
+	return RULES_IGNORE;
+}
 
-		if (is_by_name(rule) && matches(rule, name) != (rule->action == DCM_RELABEL_LABELKEEP))
-			return true;
-		/* keepequal and dropequal read their target. */
-		if (str__eq(rule->target, name))
-			return true;
-		for (uint32_t k = 0; k < rule->n_sources; k++)
-			if (str__eq(rule->sources[k], name))
-				return true;
+enum rules_use rules__use(const struct rules *r, struct dcm_str name)
+{
+	enum rules_use most = RULES_IGNORE;
+
+	for (uint32_t i = 0; i < r->n && most < RULES_READ_VALUE; i++) {
+		enum rules_use use = use_of(&r->v[i], name);
+
+		if (use > most)
+			most = use;
 	}
-	return false;
+	return most;
 }

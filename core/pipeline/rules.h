@@ -58,7 +58,12 @@ int rules__run(const struct rules *r, struct label_map *m);
 
 /* Might some rule look at a label whose name begins with RULES_SAMPLE_PREFIX? */
 bool rules__may_read_samples(const struct rules *r);
-/* Might what comes out depend on the label of that name? False is certain. */
-bool rules__reads(const struct rules *r, struct dcm_str name);
+/* How far may what comes out depend on the label of that name? The less is certain. */
+enum rules_use {
+	RULES_IGNORE,	  /* not at all */
+	RULES_READ_NAME,  /* on whether it is there: labeldrop, labelkeep */
+	RULES_READ_VALUE, /* on what it says */
+};
+enum rules_use rules__use(const struct rules *r, struct dcm_str name);
 
 #endif

@@ -525,7 +525,9 @@ struct dcm_host {
 	void (*batch_unref)(struct dcm_batch *batch); /* NULL is fine */
 	/*
 	 * Hands a sealed batch on (taking its own reference). Never blocks. -EAGAIN: the queue is full; the caller
-	 * tries again later or calls drop(). `done` (may be NULL) is called exactly once when 0 was returned.
+	 * tries again later or calls drop(). -ESHUTDOWN: the program ends; -ENOMEM. `done` (may be NULL) is called
+	 * exactly once when 0 was returned, and before stop() at the latest: then with -ECANCELED when the batch is
+	 * still on its way (it goes on all the same).
 	 */
 	int (*emit)(const struct dcm_host *host, struct dcm_batch *batch, dcm_done_fn done, void *ctx);
 

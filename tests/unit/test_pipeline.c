@@ -334,6 +334,70 @@ static void block_waits_and_loses_nothing(void **state)
 	fake__fini(&f);
 }
 
+/* ---- names ---- */
+
+static struct {
+	_Atomic unsigned n_learned, n_resolved;
+} names;
+
+static void learn(void *ctx, struct dcm_batch *batch)
+{
+	(void)ctx;
+	assert_true(batch->n_profiles > 0);
+	names.n_learned++;
+}
+
+/* Fails the first time, then gives an overlay of period 7. */
+static int resolve(void *ctx, struct dcm_batch *batch, struct dcm_batch **ret_batch, struct dcm_error *err)
+{
+	struct arena *arena;
+	struct dcm_profile *p;
+
+	(void)ctx;
+	(void)err;
+	if (names.n_resolved++ == 0)
+		return -ENOMEM;
+	*ret_batch = batch__overlay(batch, &arena);
+	p = arena__alloc(arena, sizeof(*p));
+	*p = batch->profiles[0];
+	p->period = 7;
+	(*ret_batch)->profiles = p;
+	batch__account(*ret_batch);
+	return 0;
+}
+
+static void only_who_wants_names_gets_them(void **state)
+{
+	struct pipeline_config config = { .learn = learn, .resolved = resolve };
+	struct destination_config named = { .name = "named", .output = &fake__output, .named = true };
+	static struct fake a, b;
+	struct destination *d[2] = { NULL };
+	struct pipeline *p = NULL;
+
+	(void)state;
+	fake__init(&a);
+	fake__init(&b);
+	named.handle = &a;
+	/* The view is made once for all tries, but for one that could not be made. */
+	a.answer = -EAGAIN;
+	a.n_answers = 2;
+	assert_int_equal(pipeline__new(&config, &p, NULL), 0);
+	assert_int_equal(pipeline__start(p, NULL), 0);
+	assert_int_equal(pipeline__add(p, &named, &d[0], NULL), 0);
+	d[1] = add(p, "plain", &b, false, QUEUE_DROP_OLDEST, 0);
+	assert_int_equal(emit(p, 1, NULL), 0);
+	assert_int_equal(pipeline__flush(p, in_ms(10000)), 0);
+	assert_int_equal(names.n_learned, 1);
+	assert_int_equal(names.n_resolved, 2);
+	assert_int_equal(a.last->profiles[0].period, 7);
+	assert_int_not_equal(b.last->profiles[0].period, 7);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(pipeline__remove(p, d[i], in_ms(10000)), 0);
+	end(p);
+	fake__fini(&a);
+	fake__fini(&b);
+}
+
 /* ---- destinations that come and go while threads emit ---- */
 
 struct storm {
@@ -474,6 +538,7 @@ int main(void)
 		cmocka_unit_test(routes_select_and_relabel),
 		cmocka_unit_test(the_intake_refuses_what_it_cannot_hold),
 		cmocka_unit_test(block_waits_and_loses_nothing),
+		cmocka_unit_test(only_who_wants_names_gets_them),
 		cmocka_unit_test(random_comings_and_goings),
 		cmocka_unit_test(a_drain_has_a_deadline),
 		cmocka_unit_test(every_allocation_may_fail),
