@@ -21,3 +21,12 @@ bench_bench_pprof_LDADD = $(CODEC_LA)
 bench_programs += bench/bench_symbols
 bench_bench_symbols_SOURCES = bench/bench_symbols.c plugins/input/perf_map/map.c plugins/input/perf_map/map.h
 bench_bench_symbols_LDADD = $(SYMBOLIZE_LA)
+
+bench_programs += bench/bench_memory
+bench_bench_memory_SOURCES = bench/bench_memory.c \
+	tests/contract/storage_host.c tests/contract/storage_host.h tests/unit/random.h
+bench_bench_memory_LDADD = $(CODEC_LA) $(CONFIG_LA) -ldl
+
+bench_programs += bench/bench_query
+bench_bench_query_SOURCES = bench/bench_query.c tests/unit/random.h
+bench_bench_query_LDADD = $(QUERY_LA)

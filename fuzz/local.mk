@@ -60,3 +60,7 @@ fuzz_fuzz_speedscope_SOURCES = fuzz/fuzz_speedscope.c $(FUZZ_MAIN) tests/unit/ba
 fuzz_fuzz_speedscope_LDADD = $(CODEC_LA) $(FUZZ_LDFLAGS)
 fuzz_fuzz_perf_script_SOURCES = fuzz/fuzz_perf_script.c $(FUZZ_MAIN) tests/unit/batch_judge.c tests/unit/batch_judge.h
 fuzz_fuzz_perf_script_LDADD = $(CODEC_LA) $(FUZZ_LDFLAGS)
+
+fuzz_programs += fuzz/fuzz_selector
+fuzz_fuzz_selector_SOURCES = fuzz/fuzz_selector.c $(FUZZ_MAIN)
+fuzz_fuzz_selector_LDADD = $(QUERY_LA) $(FUZZ_LDFLAGS)

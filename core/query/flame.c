@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/query/flame.c - grows the tree in the order of the rows, then sorts it into preorder columns
+ * core/query/flame.c - sorts the stacks, grows the tree from them, then sorts siblings into preorder columns
  *
  * While it grows, a node is a number, and its parent's number is smaller: totals are one backward pass.
  */
@@ -10,10 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/cleanup.h"
 #include "core/base/error.h"
-#include "core/base/hash.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
+#include "core/query/stacks.h"
 #include "core/query/walk.h"
 
 /* ------------------------------------------------------------------------------------------------------------------
@@ -21,18 +22,11 @@
  */
 
 struct tree {
-	uint32_t n, cap; /* nodes; node 0 is the root */
+	uint32_t n, cap; /* nodes in preorder, siblings by frame; node 0 is the root */
 	uint32_t n_values;
 	uint32_t *parent, *frame;
 	int64_t *self[2], *total[2];
 	uint64_t *weight; /* of the subtree: |self| of both sides */
-	/* (parent, frame) -> node: open addressing, at most half full, keys of 0 are free (the root has no key) */
-	uint64_t *keys;
-	uint32_t *nodes;
-	uint32_t table_cap; /* power of two */
-	/* the stack before */
-	uint32_t *last_frames, *last_nodes; /* [last_n] */
-	uint32_t last_n, last_cap;
 };
 
 static void tree__fini(struct tree *t)
@@ -44,10 +38,6 @@ static void tree__fini(struct tree *t)
 		free(t->total[s]);
 	}
 	free(t->weight);
-	free(t->keys);
-	free(t->nodes);
-	free(t->last_frames);
-	free(t->last_nodes);
 }
 
 /* Resizes one column; the old one stays when memory runs out. */
@@ -73,44 +63,6 @@ static int tree__grow(struct tree *t)
 	return 0;
 }
 
-static uint64_t key_of(uint32_t parent, uint32_t frame)
-{
-	return ((uint64_t)parent << 32 | frame) + 1;
-}
-
-static uint32_t slot_of(const struct tree *t, uint64_t key)
-{
-	return (uint32_t)(hash__mix(0, key) >> 32) & (t->table_cap - 1);
-}
-
-static int tree__grow_table(struct tree *t)
-{
-	uint32_t cap = t->table_cap ? t->table_cap * 2 : 4096;
-	uint64_t *keys = mem__zalloc(cap, sizeof(*keys));
-	uint32_t *nodes = mem__resize(NULL, cap, sizeof(*nodes));
-
-	if (!keys || !nodes) {
-		free(keys);
-		free(nodes);
-		return -ENOMEM;
-	}
-	free(t->keys);
-	free(t->nodes);
-	t->keys = keys;
-	t->nodes = nodes;
-	t->table_cap = cap;
-	for (uint32_t i = 1; i < t->n; i++) {
-		uint64_t key = key_of(t->parent[i], t->frame[i]);
-		uint32_t at = slot_of(t, key);
-
-		while (keys[at])
-			at = (at + 1) & (cap - 1);
-		keys[at] = key;
-		nodes[at] = i;
-	}
-	return 0;
-}
-
 static int tree__add_node(struct tree *t, uint32_t parent, uint32_t frame, uint32_t *ret)
 {
 	if (t->n == FLAME_MAX_NODES)
@@ -125,56 +77,30 @@ static int tree__add_node(struct tree *t, uint32_t parent, uint32_t frame, uint3
 	return 0;
 }
 
-static int tree__child(struct tree *t, uint32_t parent, uint32_t frame, uint32_t *ret)
+/* From sorted stacks: what a stack does not share with the one before it is new. */
+static int tree__build(struct tree *t, const struct stacks *s)
 {
-	uint64_t key = key_of(parent, frame);
+	CLEANUP(mem__freep) uint32_t *path = NULL; /* nodes of the stack before, by depth; the root at 0 */
+	uint32_t deepest = 0;
 	int r;
 
-	if (t->n >= t->table_cap / 2 && tree__grow_table(t) < 0)
+	for (size_t i = 0; i < s->refs.n; i++)
+		deepest = s->refs.v[i].n > deepest ? s->refs.v[i].n : deepest;
+	path = mem__resize(NULL, (size_t)deepest + 1, sizeof(*path));
+	if (!path)
 		return -ENOMEM;
-	uint32_t at = slot_of(t, key);
-	while (t->keys[at]) {
-		if (t->keys[at] == key) {
-			*ret = t->nodes[at];
-			return 0;
+	r = tree__add_node(t, 0, FLAME_ROOT, &path[0]);
+	for (size_t i = 0; r == 0 && i < s->refs.n; i++) {
+		const struct stack_ref *ref = &s->refs.v[i];
+
+		for (uint32_t d = i ? stacks__common(s, ref - 1, ref) : 0; r == 0 && d < ref->n; d++)
+			r = tree__add_node(t, path[d], s->numbers.v[ref->off + d], &path[d + 1]);
+		for (uint32_t k = 0; r == 0 && k < t->n_values; k++) {
+			int64_t *self = &t->self[k][path[ref->n]];
+			*self = walk__add(*self, s->values.v[2 * (size_t)ref->added + k]);
 		}
-		at = (at + 1) & (t->table_cap - 1);
-	}
-	r = tree__add_node(t, parent, frame, ret);
-	if (r == 0) {
-		t->keys[at] = key;
-		t->nodes[at] = *ret;
 	}
 	return r;
-}
-
-/* Adds values at the end of a path of frames, outermost first. */
-static int tree__insert(struct tree *t, const uint32_t *frames, uint32_t n, const int64_t *values)
-{
-	uint32_t i = 0, node = 0;
-	int r = 0;
-
-	if (n > t->last_cap) {
-		if (!resize(&t->last_frames, (size_t)n * 2, sizeof(*t->last_frames)) ||
-		    !resize(&t->last_nodes, (size_t)n * 2, sizeof(*t->last_nodes)))
-			return -ENOMEM;
-		t->last_cap = n * 2;
-	}
-	while (i < n && i < t->last_n && t->last_frames[i] == frames[i])
-		i++;
-	if (i > 0)
-		node = t->last_nodes[i - 1];
-	for (; r == 0 && i < n; i++) {
-		r = tree__child(t, node, frames[i], &node);
-		t->last_frames[i] = frames[i];
-		t->last_nodes[i] = node;
-	}
-	if (r < 0)
-		return r;
-	t->last_n = n;
-	for (uint32_t s = 0; s < t->n_values; s++)
-		t->self[s][node] = walk__add(t->self[s][node], values[s]);
-	return 0;
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
@@ -234,31 +160,41 @@ static bool cut__apply(const struct cut *c, struct walk *w)
 	return true;
 }
 
+/* The stacks of all rows that have a place in the tree. */
+static int collect(struct stacks *stacks, struct walk *w, const struct flame_options *o, int64_t filtered[2])
+{
+	struct cut cut;
+	int r = cut__init(&cut, w->frames, o);
+
+	while (r == 0 && (r = walk__next(w)) > 0) {
+		if (r == 1 && cut__apply(&cut, w)) {
+			r = stacks__add(stacks, w->ids, w->n, w->values, w->n_values);
+			continue;
+		}
+		for (uint32_t s = 0; s < w->n_values; s++)
+			filtered[s] = walk__add(filtered[s], w->values[s]);
+		r = 0;
+	}
+	free(cut.is_function);
+	return r;
+}
+
 static int grow_from_rows(struct tree *t, const struct frames *frames, const struct flame_options *o,
 			  int64_t filtered[2], struct dcm_error *err)
 {
+	CLEANUP(stacks__fini) struct stacks stacks = { 0 };
 	struct walk w;
-	struct cut cut = { 0 };
-	uint32_t root;
 	int r = walk__init(&w, frames, o->filter, err);
 
 	if (r < 0)
 		return r;
 	t->n_values = w.n_values;
-	r = cut__init(&cut, frames, o);
-	if (r == 0)
-		r = tree__add_node(t, 0, FLAME_ROOT, &root);
-	while (r == 0 && (r = walk__next(&w)) > 0) {
-		if (r == 1 && cut__apply(&cut, &w)) {
-			r = tree__insert(t, w.ids, w.n, w.values);
-			continue;
-		}
-		for (uint32_t s = 0; s < t->n_values; s++)
-			filtered[s] = walk__add(filtered[s], w.values[s]);
-		r = 0;
-	}
-	free(cut.is_function);
+	r = collect(&stacks, &w, o, filtered);
 	walk__fini(&w);
+	if (r == 0)
+		r = stacks__sort(&stacks);
+	if (r == 0)
+		r = tree__build(t, &stacks);
 	if (r == -E2BIG)
 		return error__set(err, r, "the tree has more than %u nodes; ask for a shorter range or filter it",
 				  FLAME_MAX_NODES);

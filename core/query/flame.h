@@ -7,9 +7,8 @@
  *
  *	total = self + the children's totals + trimmed
  *
- * Build: each stack is walked from its outermost frame; a hash table finds (node, frame) -> child, and the path of the
- * stack before is remembered, so that what two neighbours share costs a comparison a frame. Then totals in one
- * backward pass, trimming by one threshold for the whole tree, and one preorder pass that sorts siblings. Sums that
+ * Build: the stacks are sorted (stacks.h), and each adds what it does not share with the one before it. Then totals in
+ * one backward pass, trimming by one threshold for the whole tree, and one pass that sorts siblings. Sums that
  * leave 64 bits are held at the limit.
  *
  * Constant once made.

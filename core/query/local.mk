@@ -10,6 +10,7 @@ core_query_libquery_la_SOURCES = \
 	core/query/render.c core/query/render.h \
 	core/query/render_folded.c \
 	core/query/selector.c core/query/selector.h \
+	core/query/stacks.c core/query/stacks.h \
 	core/query/top.c core/query/top.h \
 	core/query/walk.c core/query/walk.h
 core_query_libquery_la_CFLAGS = $(AM_CFLAGS)

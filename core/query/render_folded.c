@@ -14,23 +14,16 @@
 #include "core/base/error.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
-#include "core/base/vec.h"
 #include "core/query/render.h"
+#include "core/query/stacks.h"
 #include "core/query/walk.h"
-
-struct line {
-	size_t off; /* in ids */
-	uint32_t n;
-	int64_t values[2];
-};
 
 struct folded {
 	struct arena arena;
 	struct dcm_str *texts; /* [frames->n] cleaned */
 	uint32_t *ranks;       /* [frames->n] equal for equal texts, in their order */
 	uint32_t *by_rank;     /* [frames->n] a frame of each rank */
-	VEC(uint32_t) ids;     /* ranks */
-	VEC(struct line) lines;
+	struct stacks stacks;  /* of ranks */
 };
 
 static void folded__fini(struct folded *f)
@@ -39,8 +32,7 @@ static void folded__fini(struct folded *f)
 	free(f->texts);
 	free(f->ranks);
 	free(f->by_rank);
-	vec__fini(&f->ids);
-	vec__fini(&f->lines);
+	stacks__fini(&f->stacks);
 }
 
 static int clean_name(struct folded *f, struct dcm_str name, struct dcm_str *ret)
@@ -93,45 +85,49 @@ static int collect(struct folded *f, struct walk *w)
 	int r;
 
 	while ((r = walk__next(w)) > 0) {
-		struct line line = { .off = f->ids.n, .n = w->n };
-
 		if (r == 2)
 			continue;
-		for (uint32_t s = 0; s < w->n_values; s++)
-			line.values[s] = w->values[s];
-		if (!vec__reserve(&f->ids, w->n) || !vec__push(&f->lines, line))
-			return -ENOMEM;
 		for (uint32_t i = 0; i < w->n; i++)
-			f->ids.v[f->ids.n++] = f->ranks[w->ids[i]];
+			w->ids[i] = f->ranks[w->ids[i]];
+		r = stacks__add(&f->stacks, w->ids, w->n, w->values, w->n_values);
+		if (r < 0)
+			return r;
 	}
 	return r;
 }
 
-static int compare_lines(const void *a, const void *b, void *ctx)
+static void put_line(const struct folded *f, const struct stack_ref *ref, const int64_t values[2], uint32_t n_values,
+		     struct buf *out)
 {
-	const struct line *x = a, *y = b;
-	const struct folded *f = ctx;
-	const uint32_t *p = f->ids.v + x->off, *q = f->ids.v + y->off;
-
-	for (uint32_t i = 0; i < x->n && i < y->n; i++)
-		if (p[i] != q[i])
-			return p[i] < q[i] ? -1 : 1;
-	return x->n < y->n ? -1 : x->n > y->n;
-}
-
-static void put_line(const struct folded *f, const struct line *l, uint32_t n_values, struct buf *out)
-{
-	for (uint32_t i = 0; i < l->n; i++) {
+	for (uint32_t i = 0; i < ref->n; i++) {
 		if (i > 0)
 			buf__byte(out, ';');
-		buf__str(out, f->texts[f->by_rank[f->ids.v[l->off + i]]]);
+		buf__str(out, f->texts[f->by_rank[f->stacks.numbers.v[ref->off + i]]]);
 	}
-	if (l->n == 0)
+	if (ref->n == 0)
 		buf__text(out, "[no frames]");
-	buf__printf(out, " %" PRId64, l->values[0]);
+	buf__printf(out, " %" PRId64, values[0]);
 	if (n_values > 1)
-		buf__printf(out, " %" PRId64, l->values[1]);
+		buf__printf(out, " %" PRId64, values[1]);
 	buf__byte(out, '\n');
+}
+
+/* Equal stacks are neighbours: one line for each run of them. */
+static void put_lines(const struct folded *f, uint32_t n_values, struct buf *out)
+{
+	const struct stacks *s = &f->stacks;
+
+	for (size_t i = 0; i < s->refs.n;) {
+		const struct stack_ref *first = &s->refs.v[i];
+		int64_t sum[2] = { 0 };
+
+		for (; i < s->refs.n && s->refs.v[i].n == first->n &&
+		       stacks__common(s, first, &s->refs.v[i]) == first->n;
+		     i++)
+			for (uint32_t k = 0; k < n_values; k++)
+				sum[k] = walk__add(sum[k], s->values.v[2 * (size_t)s->refs.v[i].added + k]);
+		put_line(f, first, sum, n_values, out);
+	}
 }
 
 int render__folded(const struct frames *frames, const struct filter *filter, struct buf *out, struct dcm_error *err)
@@ -145,17 +141,13 @@ int render__folded(const struct frames *frames, const struct filter *filter, str
 	r = rank_frames(&f, frames);
 	if (r == 0)
 		r = collect(&f, &w);
-	if (r == 0 && f.lines.n)
-		qsort_r(f.lines.v, f.lines.n, sizeof(*f.lines.v), compare_lines, &f);
-	for (size_t i = 0; r == 0 && i < f.lines.n;) {
-		struct line sum = f.lines.v[i++];
-
-		for (; i < f.lines.n && compare_lines(&sum, &f.lines.v[i], &f) == 0; i++)
-			for (uint32_t s = 0; s < w.n_values; s++)
-				sum.values[s] = walk__add(sum.values[s], f.lines.v[i].values[s]);
-		put_line(&f, &sum, w.n_values, out);
-	}
+	if (r == 0)
+		r = stacks__sort(&f.stacks);
+	if (r == 0)
+		put_lines(&f, w.n_values, out);
 	walk__fini(&w);
 	folded__fini(&f);
+	if (r == -E2BIG)
+		return error__set(err, r, "the answer has too many frames; ask for a shorter range or filter it");
 	return r < 0 ? error__nomem(err) : 0;
 }

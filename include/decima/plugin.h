@@ -326,7 +326,7 @@ struct dcm_profile {
 
 /* Recognises a retry: the same source never gives one sequence to two batches. */
 struct dcm_batch_id {
-	struct dcm_hash source; /* of the node, the instance's name and when it started */
+	struct dcm_hash source; /* of the node, the instance's name and when it started; all zero: no id, never a retry */
 	uint64_t sequence;
 };
 
@@ -389,7 +389,7 @@ struct dcm_budget {
 
 struct dcm_select {
 	uint32_t size;
-	struct dcm_str type; /* as written above; empty: every type (lists only) */
+	struct dcm_str type; /* as written above; empty: every type (lists and remove only) */
 	const struct dcm_matcher *matchers; /* [n_matchers] */
 	uint32_t n_matchers;
 	int64_t from_ms, to_ms; /* [from, to), real, compared with the profile's start */
@@ -397,9 +397,15 @@ struct dcm_select {
 };
 
 struct dcm_group_by {
-	const struct dcm_str *labels; /* [n]: series or sample labels; a missing one counts as "" */
+	const struct dcm_str *labels; /* [n] distinct: series or sample labels; a missing one counts as "" */
 	uint32_t n;
 };
+
+/*
+ * What questions count. A profile of k types is k profiles here, one a type. It matches, and counts in a group, when one
+ * of its rows does; one without rows counts as if it had a row without sample labels. Of two profiles of one series and
+ * type at one millisecond, delta ones both count, and of the others only the one written last is there.
+ */
 
 /* Answers of the lists. `each` returns 0 to go on; another value ends the list and is returned by it. */
 struct dcm_type_info {
@@ -428,7 +434,8 @@ typedef int (*dcm_points_fn)(void *ctx, const struct dcm_points *points);
 
 struct dcm_store_stat {
 	uint32_t size;
-	uint64_t bytes, n_series, n_stacks, n_locations, n_profiles, n_rows;
+	uint64_t bytes, n_series, n_stacks, n_locations;
+	uint64_t n_profiles, n_rows; /* as questions count; rows of one (stack, label set) of a profile are one */
 	int64_t first_ms, last_ms; /* 0,0 when empty */
 	struct dcm_str place;	   /* directory or address, for people; "memory" */
 };
@@ -622,8 +629,9 @@ struct dcm_storage_ops {
 	/*
 	 * All of a batch or nothing of it. Takes its own references. `done` is called once, from any thread, perhaps
 	 * before write returns, when the batches are as durable as this store makes them. -EAGAIN: later; -ENOSPC and
-	 * -EIO: the store refuses until it has recovered; another: these batches can never be stored. After an error
-	 * `done` is not called. A batch id seen before is acknowledged and not stored again.
+	 * -EIO: the store refuses until it has recovered; another: these batches can never be stored (so a store that
+	 * lacks memory says -EAGAIN). After an error `done` is not called, and none of the batches is stored. A batch
+	 * id seen before, also in the same call, is acknowledged and not stored again.
 	 */
 	int (*write)(void *instance, struct dcm_batch *const *batches, uint32_t n, dcm_done_fn done, void *ctx,
 		     struct dcm_error *err);
@@ -635,18 +643,24 @@ struct dcm_storage_ops {
 		      struct dcm_error *err);
 	int (*series)(void *instance, const struct dcm_select *sel, dcm_series_fn each, void *ctx, struct dcm_error *err);
 
-	/* Sums per step and group; step_ms 0: a point per profile time. Groups come sorted by their values. */
+	/*
+	 * Sums per step and group; step_ms 0: a point per profile time. Groups come sorted by their values. Values are
+	 * made of totals as merge makes them of stacks; gauges are divided by the number of profiles in the step.
+	 */
 	int (*time_series)(void *instance, const struct dcm_select *sel, int64_t step_ms, const struct dcm_group_by *by,
 			   dcm_points_fn each, void *ctx, struct dcm_error *err);
 	/*
 	 * Adds up stacks over [n_sel] selections at once (two make a diff) and writes the answer into the builder: one
 	 * profile for each group that has rows, with the group's labels as series and one value per selection in each
-	 * row (types as selected, time = the smallest from, duration = the profiles' sum of the first selection).
-	 * Delta: sum. Gauge: per series the sum over its profiles in range divided by their number, in fixed point with
-	 * 20 fractional bits rounded to nearest, then the sum over series, rounded half up. Cumulative: per series the
-	 * sum of increases over the profile before it (outside the range too); when any row of a profile decreased
-	 * it is a reset and counts whole; the first profile of a series counts nothing.
-	 * Rows whose values are all 0 are left out.
+	 * row (types as selected, time = the smallest from; of the first selection's profiles that count in the group:
+	 * duration = their sum, period = theirs when it is one, else 0).
+	 * Delta: sum. Gauge: per series the sum over its profiles in range divided by their number (of all of the
+	 * series and type, whether a row of theirs matches or not), in fixed point with 20 fractional bits rounded to
+	 * nearest, then the sum over series, rounded half up. Cumulative: per series the sum of increases over the
+	 * profile before it (outside the range too), (stack, label set) by (stack, label set), 0 where one has none;
+	 * when any decreased, whether it matches or not, it is a reset and the profile counts whole; the first profile
+	 * of a series counts nothing. Sums that leave 64 bits are held at the limit.
+	 * Rows whose values are all 0 are left out; equal stacks may come in several rows.
 	 */
 	int (*merge)(void *instance, const struct dcm_select *sel, uint32_t n_sel, const struct dcm_group_by *by,
 		     const struct dcm_host *host, struct dcm_builder *answer, struct dcm_error *err);
@@ -654,6 +668,7 @@ struct dcm_storage_ops {
 	/* Removes what starts before cutoff_ms, then the oldest until the store is within max_bytes (0: no bound). */
 	int (*retain)(void *instance, int64_t cutoff_ms, uint64_t max_bytes, uint64_t *ret_n_profiles,
 		      struct dcm_error *err);
+	/* Removes the rows that match, and profiles of which none is left; counts the profiles that lost something. */
 	int (*remove)(void *instance, const struct dcm_select *sel, uint64_t *ret_n_profiles, struct dcm_error *err);
 	/* Housekeeping for about that long; the host calls it when idle. */
 	int (*maintain)(void *instance, int64_t budget_ns, struct dcm_error *err);
