@@ -85,6 +85,8 @@ else
 	at=' [^;]*chain\.js:[0-9:]*'
 	alone=--no-turbo-inlining
 	node --no-maglev-inlining -e 0 2>/dev/null && alone="$alone --no-maglev-inlining"
+	# It leaves an isolate-*.log where it is started.
+	cd "$dir" || exit 1
 	start node --perf-basic-prof --interpreted-frames-native-stack $alone "$programs/chain.js" 60
 	# The JIT settles first.
 	sleep 2
