@@ -24,8 +24,10 @@
  *   types       one sample type for each type of the profiles written (at most 16).
  *   time        from the earliest start to the latest end.
  *   address     file offset: 4 GiB + offset in a mapping [4 GiB, 2^63) of offset 0, unless the batch
- *               knows the range; ELF address: itself, in [0, 2^64 - 1). go tool pprof and Parca then
- *               find the right symbol. Locations without names have no line, so that they can.
+ *               knows the range; ELF address: itself, in [0, 2^64 - 1). pprof and Parca then find the
+ *               right symbol, so locations without names have no line. The pprof that comes with Go
+ *               would not, for file offsets: a mapping with such and no names claims has_filenames,
+ *               which keeps it (and pprof, unless told -symbolize=force) from trying.
  *   labels      of the series: those that all profiles share are comments; others are labels of
  *               samples, before which a sample's own label of that name becomes exported_NAME.
  *   comments    "decima: label NAME=VALUE", and, unless a reader would guess them right, one

@@ -40,8 +40,7 @@ enum form { FORM_RANGE, FORM_OFFSET, FORM_ELF, N_FORMS };
 struct used_mapping {
 	uint32_t row;
 	enum form form;
-	bool no_functions, no_files, no_lines; /* some location lacks them */
-	bool inlined;
+	bool functions, files, lines, inlined; /* some location has them */
 };
 
 struct row {
@@ -269,7 +268,7 @@ static enum form place(const struct dcm_batch *b, const struct dcm_location *l, 
 	return FORM_OFFSET;
 }
 
-/* The mapping's id; what the location lacks goes into its flags. 0 when memory ran out. */
+/* The mapping's id; what the location has goes into its flags. 0 when memory ran out. */
 static uint32_t put_mapping(struct output *o, const struct dcm_location *l, enum form form)
 {
 	uint32_t *id = &o->mapping_ids[(size_t)l->mapping * N_FORMS + form];
@@ -285,15 +284,11 @@ static uint32_t put_mapping(struct output *o, const struct dcm_location *l, enum
 	}
 	struct used_mapping *m = &o->mappings.v[*id - 1];
 	m->inlined |= l->n_lines > 1;
-	m->no_functions |= l->n_lines == 0;
-	m->no_files |= l->n_lines == 0;
-	m->no_lines |= l->n_lines == 0;
 	for (uint32_t i = 0; i < l->n_lines; i++) {
 		const struct dcm_line *line = &b->lines[l->line_off + i];
-		bool has_function = line->function != DCM_NONE;
-		m->no_functions |= !has_function;
-		m->no_files |= !has_function || b->functions[line->function].file == 0;
-		m->no_lines |= line->line == 0;
+		m->functions |= line->function != DCM_NONE;
+		m->files |= line->function != DCM_NONE && b->functions[line->function].file;
+		m->lines |= line->line != 0;
 	}
 	return *id;
 }
@@ -507,6 +502,13 @@ static void put_used_mapping(struct output *o, uint32_t i, struct buf *out)
 				       [FORM_OFFSET] = { OFFSET_START, OFFSET_LIMIT, 0 },
 				       [FORM_ELF] = { 0, UINT64_MAX, 0 } };
 
+	/*
+	 * pprof and Parca find the symbols of file offsets, but the pprof that comes with Go takes
+	 * `start` for the address of the first segment with code, and would show wrong names. It keeps
+	 * off when one of the flags says that symbolization was tried.
+	 */
+	bool keep_off = used->form == FORM_OFFSET && !used->functions && !used->lines;
+
 	/* A stand-in tells files apart on one machine only. */
 	if (str__starts(build_id, STR("~")))
 		build_id = STR("");
@@ -517,9 +519,9 @@ static void put_used_mapping(struct output *o, uint32_t i, struct buf *out)
 	pb__put_varint(&o->message, 4, range[used->form][2]);
 	pb__put_varint(&o->message, 5, put_text(o, file.n ? file : str__of(names[m->kind])));
 	pb__put_varint(&o->message, 6, put_text(o, build_id));
-	pb__put_varint(&o->message, 7, !used->no_functions);
-	pb__put_varint(&o->message, 8, !used->no_files);
-	pb__put_varint(&o->message, 9, !used->no_lines);
+	pb__put_varint(&o->message, 7, used->functions);
+	pb__put_varint(&o->message, 8, used->files || keep_off);
+	pb__put_varint(&o->message, 9, used->lines);
 	pb__put_varint(&o->message, 10, used->inlined);
 	put_message(o, out, 3);
 }
