@@ -294,44 +294,44 @@ static void test_addresses(void **state)
 #define CASE(...) { __VA_ARGS__ }
 		/* a file with a range; the end is outside */
 		CASE("2:4096 3:8192 4:256 5:3", "3:4096", DCM_ADDR_FILE_OFFSET, DCM_FRAME_NATIVE, 256,
-		     DCM_MAPPING_FILE, "/bin/app", ""),
+		     DCM_MAPPING_FILE, "/bin/app", "", 0),
 		CASE("2:4096 3:8192 4:256 5:3", "3:8191", DCM_ADDR_FILE_OFFSET, DCM_FRAME_NATIVE, 4351,
-		     DCM_MAPPING_FILE, "/bin/app", ""),
+		     DCM_MAPPING_FILE, "/bin/app", "", 0),
 		CASE("2:4096 3:8192 4:256 5:3", "3:8192", DCM_ADDR_RUNTIME, DCM_FRAME_NATIVE, 8192,
 		     DCM_MAPPING_FILE, "/bin/app", "", 4096),
 		CASE("2:4096 3:8192 4:256 5:3", "3:4095", DCM_ADDR_RUNTIME, DCM_FRAME_NATIVE, 4095,
 		     DCM_MAPPING_FILE, "/bin/app", "", 4096),
 		CASE("2:4096 6:4", "3:0x100000", DCM_ADDR_FILE_OFFSET, DCM_FRAME_NATIVE, 0xff000,
-		     DCM_MAPPING_FILE, "", "ab12"),
+		     DCM_MAPPING_FILE, "", "ab12", 0),
 		/* the whole address space, and nothing known but the build id */
 		CASE("3:-1 5:3", "3:0x1234", DCM_ADDR_VADDR, DCM_FRAME_NATIVE, 0x1234, DCM_MAPPING_FILE,
-		     "/bin/app", ""),
+		     "/bin/app", "", 0),
 		CASE("5:3 6:4", "3:0x1234", DCM_ADDR_VADDR, DCM_FRAME_NATIVE, 0x1234, DCM_MAPPING_FILE,
-		     "/bin/app", "ab12"),
+		     "/bin/app", "ab12", 0),
 		CASE("5:3", "3:0x1234", DCM_ADDR_RUNTIME, DCM_FRAME_NATIVE, 0x1234, DCM_MAPPING_FILE,
-		     "/bin/app", ""),
+		     "/bin/app", "", 0),
 		/* nothing known at all */
-		CASE("7:1", "3:0x1234", DCM_ADDR_RUNTIME, DCM_FRAME_NATIVE, 0x1234, -1),
+		CASE("7:1", "3:0x1234", DCM_ADDR_RUNTIME, DCM_FRAME_NATIVE, 0x1234, -1, "", "", 0),
 		/* the kernel, a module, the vdso, memory */
 		CASE("2:0xffffffff81000000 3:-1 5:9", "3:0xffffffff81000010", DCM_ADDR_VADDR,
-		     DCM_FRAME_KERNEL, 0xffffffff81000010, DCM_MAPPING_KERNEL, "[kernel.kallsyms]_text", ""),
+		     DCM_FRAME_KERNEL, 0xffffffff81000010, DCM_MAPPING_KERNEL, "[kernel.kallsyms]_text", "", 0),
 		CASE("2:0xffffffffc0000000 3:-1 5:10", "3:0xffffffffc0000010", DCM_ADDR_VADDR,
-		     DCM_FRAME_KERNEL, 0xffffffffc0000010, DCM_MAPPING_MODULE, "[xfs]", ""),
+		     DCM_FRAME_KERNEL, 0xffffffffc0000010, DCM_MAPPING_MODULE, "[xfs]", "", 0),
 		CASE("2:4096 3:8192 5:11", "3:4100", DCM_ADDR_FILE_OFFSET, DCM_FRAME_NATIVE, 4,
-		     DCM_MAPPING_VDSO, "[vdso]", ""),
+		     DCM_MAPPING_VDSO, "[vdso]", "", 0),
 		CASE("2:4096 3:8192 5:12", "3:4100", DCM_ADDR_RUNTIME, DCM_FRAME_JIT, 4100,
 		     DCM_MAPPING_ANON, "", "", 4096),
 		CASE("2:4096 3:8192", "3:4100", DCM_ADDR_RUNTIME, DCM_FRAME_JIT, 4100, DCM_MAPPING_ANON,
 		     "", "", 4096),
 		/* a range upside down */
 		CASE("2:8192 3:4096 5:3", "3:4100", DCM_ADDR_RUNTIME, DCM_FRAME_NATIVE, 4100,
-		     DCM_MAPPING_FILE, "/bin/app", ""),
+		     DCM_MAPPING_FILE, "/bin/app", "", 0),
 		/* no address, though a mapping */
 		CASE("2:4096 3:8192 5:3", "4:{1:1}", DCM_ADDR_NONE, DCM_FRAME_NATIVE, 0, DCM_MAPPING_FILE,
-		     "/bin/app", ""),
+		     "/bin/app", "", 0),
 		/* build ids: upper case, and what is none */
 		CASE("2:4096 3:8192 5:3 6:13", "3:4096", DCM_ADDR_FILE_OFFSET, DCM_FRAME_NATIVE, 0,
-		     DCM_MAPPING_FILE, "/bin/app", "00ffab"),
+		     DCM_MAPPING_FILE, "/bin/app", "00ffab", 0),
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -841,7 +841,7 @@ static void test_damage(void **state)
 		size_t cut = random__below(&r, 3) ? raw.n : random__below(&r, raw.n);
 		CLEANUP(batch__unrefp) struct dcm_batch *got = NULL;
 		if (pprof__decode(raw.data, cut, NULL, &got, NULL) == 0) {
-			CLEANUP(batch__unrefp) struct dcm_batch *twice = again(got, 0);
+			batch__unref(again(got, 0));
 			n_fine++;
 		} else {
 			n_refused++;
