@@ -2,9 +2,9 @@
 /*
  * bench/bench_memory.c - rows a second into and out of the memory store, through its own operations
  *
- * Batches as the sampler makes them: 10,000 rows a window over 20 series, stacks 30 deep drawn from 20,000 (most are
- * known after a few windows) or all new. Reading merges what was written: over everything, grouped, and as a series of
- * points. Times are of one thread.
+ * Batches as the sampler makes them: 10,000 rows a window over 20 series, stacks 30 deep drawn from
+ * 20,000 (most are known after a few windows) or all new. Reading merges what was written: over
+ * everything, grouped, and as a series of points. Times are of one thread.
  *
  *	bench_memory PLUGIN.so [WINDOWS]
  */
@@ -19,9 +19,16 @@
 #include "tests/contract/storage_host.h"
 #include "tests/unit/random.h"
 
-enum { N_SERIES = 20, N_ROWS = 10000, N_LOCATIONS = 8000, N_STACKS = 20000, DEPTH = 30, N_SETS = 200 };
+enum {
+	N_SERIES = 20,
+	N_ROWS = 10000,
+	N_LOCATIONS = 8000,
+	N_STACKS = 20000,
+	DEPTH = 30,
+	N_SETS = 200
+};
 #define BASE_NS 1700000000000000000
-#define CPU "process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta"
+#define CPU	"process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta"
 
 static double now(void)
 {
@@ -40,13 +47,17 @@ static struct dcm_batch *make_window(struct random *r, uint32_t window, bool fre
 				 .build_id = builder__string(b, STR("0011223344556677")) };
 	uint32_t mapping = builder__mapping(b, &m);
 	struct dcm_batch *batch = NULL;
-	struct dcm_type type = { builder__string(b, STR("process_cpu")), builder__string(b, STR("cpu")),
-				 builder__string(b, STR("nanoseconds")), builder__string(b, STR("cpu")),
-				 builder__string(b, STR("nanoseconds")), DCM_DELTA };
+	struct dcm_type type = {
+		builder__string(b, STR("process_cpu")), builder__string(b, STR("cpu")),
+		builder__string(b, STR("nanoseconds")), builder__string(b, STR("cpu")),
+		builder__string(b, STR("nanoseconds")), DCM_DELTA
+	};
 	char text[32];
 
 	for (uint32_t i = 0; i < N_LOCATIONS; i++) {
-		struct dcm_location l = { .mapping = mapping, .process = DCM_NONE, .addr_kind = DCM_ADDR_VADDR,
+		struct dcm_location l = { .mapping = mapping,
+					  .process = DCM_NONE,
+					  .addr_kind = DCM_ADDR_VADDR,
 					  .address = 0x1000 + i * 16 };
 		locations[i] = builder__location(b, &l, NULL, 0);
 	}
@@ -58,9 +69,12 @@ static struct dcm_batch *make_window(struct random *r, uint32_t window, bool fre
 	}
 	for (uint32_t s = 0; s < N_SERIES; s++) {
 		snprintf(text, sizeof(text), "service-%u", s);
-		struct dcm_pair pair = { builder__string(b, STR("service_name")), builder__string(b, str__of(text)) };
-		struct dcm_profile head = { .series = builder__series(b, &pair, 1), .duration_ns = 10000000000,
-					    .time_ns = BASE_NS + (int64_t)window * 10000000000, .period = 52631578 };
+		struct dcm_pair pair = { builder__string(b, STR("service_name")),
+					 builder__string(b, str__of(text)) };
+		struct dcm_profile head = { .series = builder__series(b, &pair, 1),
+					    .duration_ns = 10000000000,
+					    .time_ns = BASE_NS + (int64_t)window * 10000000000,
+					    .period = 52631578 };
 
 		builder__profile(b, &head, &type, 1);
 		for (uint32_t i = 0; i < N_ROWS / N_SERIES; i++) {
@@ -70,7 +84,8 @@ static struct dcm_batch *make_window(struct random *r, uint32_t window, bool fre
 
 			for (uint32_t k = 0; k < DEPTH; k++)
 				frames[k] = locations[random__below(&of, N_LOCATIONS)];
-			builder__row(b, builder__stack(b, frames, DEPTH), sets[random__below(r, N_SETS)], &value);
+			builder__row(b, builder__stack(b, frames, DEPTH),
+				     sets[random__below(r, N_SETS)], &value);
 		}
 	}
 	if (builder__seal(b, &batch, NULL) < 0)
@@ -80,8 +95,9 @@ static struct dcm_batch *make_window(struct random *r, uint32_t window, bool fre
 
 static void report(const char *what, double per_s, const char *unit, const char *note)
 {
-	printf("{\"bench\":\"memory\",\"what\":\"%s\",\"value\":%.3g,\"unit\":\"%s\",\"note\":\"%s\"}\n", what, per_s,
-	       unit, note);
+	printf("{\"bench\":\"memory\",\"what\":\"%s\",\"value\":%.3g,\"unit\":\"%s\",\"note\":\"%"
+	       "s\"}\n",
+	       what, per_s, unit, note);
 	fflush(stdout);
 }
 
@@ -101,12 +117,12 @@ static void bench_writing(const char *file, uint32_t n_windows, bool fresh, stru
 		spent += now() - from;
 		batch__unref(b);
 	}
-	report(fresh ? "write, every stack new" : "write, stacks known", n_windows * (double)N_ROWS / spent, "rows/s",
-	       "30 frames a stack; one thread");
+	report(fresh ? "write, every stack new" : "write, stacks known",
+	       n_windows * (double)N_ROWS / spent, "rows/s", "30 frames a stack; one thread");
 	struct dcm_store_stat st = { .size = sizeof(st) };
 	ret->ops->stat(ret->instance, &st);
-	report(fresh ? "memory, every stack new" : "memory, stacks known", (double)st.bytes / (double)st.n_rows,
-	       "bytes/row", "with dictionary");
+	report(fresh ? "memory, every stack new" : "memory, stacks known",
+	       (double)st.bytes / (double)st.n_rows, "bytes/row", "with dictionary");
 }
 
 static void bench_merge(struct storage *s, const char *what, const struct dcm_group_by *by, double n_rows)

@@ -2,9 +2,10 @@
 /*
  * bench/bench_query.c - named answers to flame trees, tables and folded text
  *
- * Two answers of 20,000 functions: one whose tree has about a million nodes (72,000 different stacks, 30 frames deep on
- * average, that share beginnings as real ones do: what is called next is picked from a few, the first ones more often),
- * and one of 10,000 stacks as an ordinary question has them. Milliseconds of one thread, best of three.
+ * Two answers of 20,000 functions: one whose tree has about a million nodes (72,000 different
+ * stacks, 30 frames deep on average, that share beginnings as real ones do: what is called next is
+ * picked from a few, the first ones more often), and one of 10,000 stacks as an ordinary question
+ * has them. Milliseconds of one thread, best of three.
  *
  *	bench_query
  */
@@ -45,10 +46,13 @@ static struct dcm_batch *make_answer(uint32_t n_stacks)
 
 	for (uint32_t i = 0; i < N_FUNCTIONS; i++) {
 		char name[80];
-		snprintf(name, sizeof(name), "service::module_%u::Class%u::method_%u(Argument const&)", i % 37, i % 911, i);
+		snprintf(name, sizeof(name), "service::module_%u::Class%u::method_%u(Argument const&)",
+			 i % 37, i % 911, i);
 		struct dcm_function fn = { .name = builder__string(b, str__of(name)) };
 		struct dcm_line line = { .function = builder__function(b, &fn) };
-		struct dcm_location l = { .mapping = mapping, .process = DCM_NONE, .addr_kind = DCM_ADDR_VADDR,
+		struct dcm_location l = { .mapping = mapping,
+					  .process = DCM_NONE,
+					  .addr_kind = DCM_ADDR_VADDR,
 					  .address = i * 64 };
 		locations[i] = builder__location(b, &l, &line, 1);
 	}
@@ -58,7 +62,8 @@ static struct dcm_batch *make_answer(uint32_t n_stacks)
 		int64_t value = 1 + (int64_t)random__below(&r, 100);
 
 		for (uint32_t k = n; k > 0; k--) { /* root first, stored leaf first */
-			uint32_t pick = (uint32_t)(random__below(&r, 3) * random__below(&r, 3) * random__below(&r, 2));
+			uint32_t pick = (uint32_t)(random__below(&r, 3) * random__below(&r, 3) *
+						   random__below(&r, 2));
 
 			frames[k - 1] = locations[at];
 			at = (uint32_t)((at * 2654435761u + pick * 40503u + 1) % N_FUNCTIONS);
@@ -72,7 +77,8 @@ static struct dcm_batch *make_answer(uint32_t n_stacks)
 
 static void report(const char *what, double ms, const char *note, uint64_t n, const char *of)
 {
-	printf("{\"bench\":\"query\",\"what\":\"%s, %s\",\"value\":%.4g,\"unit\":\"ms\",\"note\":\"%lu %s; one thread\"}\n",
+	printf("{\"bench\":\"query\",\"what\":\"%s, "
+	       "%s\",\"value\":%.4g,\"unit\":\"ms\",\"note\":\"%lu %s; one thread\"}\n",
 	       what, note, ms, (unsigned long)n, of);
 	fflush(stdout);
 }
@@ -94,7 +100,8 @@ static void bench(struct dcm_batch *b, const char *note)
 	struct flame *f = NULL;
 	struct top *t = NULL;
 	struct buf out = { 0 };
-	struct flame_options all = { .max_nodes = FLAME_MAX_NODES }, inverted = all, trimmed = { .max_nodes = 50000 };
+	struct flame_options all = { .max_nodes = FLAME_MAX_NODES }, inverted = all,
+			     trimmed = { .max_nodes = 50000 };
 	int r = 0;
 	double ms;
 

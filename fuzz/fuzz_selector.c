@@ -2,8 +2,9 @@
 /*
  * fuzz/fuzz_selector.c - selectors: what is read must be written so that it reads the same
  *
- * The first byte chooses whether the type may be left out; the rest is the text. Whatever is accepted is written, read
- * again and written again; the two texts must be equal, and so must what both say of a few values.
+ * The first byte chooses whether the type may be left out; the rest is the text. Whatever is
+ * accepted is written, read again and written again; the two texts must be equal, and so must what
+ * both say of a few values.
  */
 #include <stdlib.h>
 #include <string.h>

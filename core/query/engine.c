@@ -63,7 +63,7 @@ void engine__stat(struct engine *e, struct engine_stat *ret)
 	pthread_mutex_unlock(&e->lock);
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * Turns
  */
 
@@ -82,8 +82,8 @@ static int is_over(const struct turn *t, struct dcm_error *err)
 	if (atomic_load_explicit(&t->budget->cancelled, memory_order_relaxed))
 		return error__set(err, -ECANCELED, "the question was cancelled");
 	if (t->budget->deadline_mono_ns && host->mono_ns(host) > t->budget->deadline_mono_ns)
-		return error__set(err, -ETIMEDOUT,
-				  "the question was not answered before its deadline; ask for a shorter range");
+		return error__set(
+			err, -ETIMEDOUT, "the question was not answered before its deadline; ask for a shorter range");
 	return 0;
 }
 
@@ -115,7 +115,8 @@ static int wait_for_turn(struct turn *t, struct dcm_error *err)
 	return r;
 }
 
-static int parse(struct dcm_str text, unsigned flags, const char *what, struct selector **ret, struct dcm_error *err)
+static int parse(struct dcm_str text, unsigned flags, const char *what, struct selector **ret,
+		 struct dcm_error *err)
 {
 	int r = selector__parse(text, flags, ret, err);
 
@@ -144,7 +145,8 @@ static void end(struct turn *t)
 	selector__free(t->b);
 }
 
-static int begin(struct engine *e, const struct question *q, unsigned flags, struct turn *t, struct dcm_error *err)
+static int begin(struct engine *e, const struct question *q, unsigned flags, struct turn *t,
+		 struct dcm_error *err)
 {
 	const struct dcm_host *host = e->config.host;
 	int r = parse(q->selector, flags, q->diff ? "selector A" : "selector", &t->a, err);
@@ -166,7 +168,8 @@ static int begin(struct engine *e, const struct question *q, unsigned flags, str
 	return 0;
 }
 
-static int enter(struct engine *e, const struct question *q, unsigned flags, struct turn *t, struct dcm_error *err)
+static int enter(struct engine *e, const struct question *q, unsigned flags, struct turn *t,
+		 struct dcm_error *err)
 {
 	int r = begin(e, q, flags, t, err);
 
@@ -199,7 +202,7 @@ static int leave(struct turn *t, int r)
 	return r;
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * Lists
  */
 
@@ -208,7 +211,8 @@ static struct dcm_select select_a(const struct turn *t, const struct question *q
 	return selector__select(t->a, q->from_ms, q->to_ms, t->budget);
 }
 
-int engine__types(struct engine *e, const struct question *q, dcm_type_fn each, void *ctx, struct dcm_error *err)
+int engine__types(struct engine *e, const struct question *q, dcm_type_fn each, void *ctx,
+		  struct dcm_error *err)
 {
 	struct turn t = { 0 };
 	int r = enter(e, q, SELECTOR_TYPE_OPTIONAL, &t, err);
@@ -219,7 +223,8 @@ int engine__types(struct engine *e, const struct question *q, dcm_type_fn each, 
 	return leave(&t, e->config.ops->types(e->config.instance, &sel, each, ctx, err));
 }
 
-int engine__labels(struct engine *e, const struct question *q, dcm_name_fn each, void *ctx, struct dcm_error *err)
+int engine__labels(struct engine *e, const struct question *q, dcm_name_fn each, void *ctx,
+		   struct dcm_error *err)
 {
 	struct turn t = { 0 };
 	int r = enter(e, q, SELECTOR_TYPE_OPTIONAL, &t, err);
@@ -230,8 +235,8 @@ int engine__labels(struct engine *e, const struct question *q, dcm_name_fn each,
 	return leave(&t, e->config.ops->labels(e->config.instance, &sel, each, ctx, err));
 }
 
-int engine__values(struct engine *e, const struct question *q, struct dcm_str name, dcm_name_fn each, void *ctx,
-		   struct dcm_error *err)
+int engine__values(struct engine *e, const struct question *q, struct dcm_str name,
+		   dcm_name_fn each, void *ctx, struct dcm_error *err)
 {
 	struct turn t = { 0 };
 	int r = enter(e, q, SELECTOR_TYPE_OPTIONAL, &t, err);
@@ -242,7 +247,8 @@ int engine__values(struct engine *e, const struct question *q, struct dcm_str na
 	return leave(&t, e->config.ops->values(e->config.instance, &sel, name, each, ctx, err));
 }
 
-int engine__series(struct engine *e, const struct question *q, dcm_series_fn each, void *ctx, struct dcm_error *err)
+int engine__series(struct engine *e, const struct question *q, dcm_series_fn each, void *ctx,
+		   struct dcm_error *err)
 {
 	struct turn t = { 0 };
 	int r = enter(e, q, SELECTOR_TYPE_OPTIONAL, &t, err);
@@ -253,7 +259,7 @@ int engine__series(struct engine *e, const struct question *q, dcm_series_fn eac
 	return leave(&t, e->config.ops->series(e->config.instance, &sel, each, ctx, err));
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * Merges
  */
 
@@ -282,8 +288,8 @@ static int grouping__init(struct grouping *g, const struct question *q, struct d
 	return 0;
 }
 
-int engine__time_series(struct engine *e, const struct question *q, int64_t step_ms, dcm_points_fn each, void *ctx,
-			struct dcm_error *err)
+int engine__time_series(struct engine *e, const struct question *q, int64_t step_ms,
+			dcm_points_fn each, void *ctx, struct dcm_error *err)
 {
 	struct turn t = { 0 };
 	struct grouping g;
@@ -295,15 +301,16 @@ int engine__time_series(struct engine *e, const struct question *q, int64_t step
 	if (r == 0) {
 		struct dcm_select sel = select_a(&t, q);
 
-		r = leave(&t, e->config.ops->time_series(e->config.instance, &sel, step_ms, &g.by, each, ctx, err));
+		r = leave(&t, e->config.ops->time_series(e->config.instance, &sel, step_ms, &g.by,
+							 each, ctx, err));
 	}
 	free(g.labels);
 	return r;
 }
 
 /* The store's answer, sealed and named. */
-static int merge_named(const struct turn *t, const struct question *q, const struct dcm_group_by *by,
-		       struct dcm_batch **ret, struct dcm_error *err)
+static int merge_named(const struct turn *t, const struct question *q,
+		       const struct dcm_group_by *by, struct dcm_batch **ret, struct dcm_error *err)
 {
 	const struct engine_config *c = &t->engine->config;
 	struct dcm_select sel[2] = { select_a(t, q) };
@@ -345,7 +352,8 @@ int engine__merge(struct engine *e, const struct question *q, struct dcm_batch *
 	if (r == 0) {
 		r = merge_named(&t, q, &g.by, &named, err);
 		if (r == 0)
-			r = filter__batch(q->filter, named, t.budget->max_bytes, ret_batch, filtered, err);
+			r = filter__batch(q->filter, named, t.budget->max_bytes, ret_batch,
+					  filtered, err);
 		leave(&t, r);
 	}
 	if (r == 0 && ret_filtered)
@@ -372,8 +380,8 @@ static int make_frames(const struct turn *t, const struct question *q, enum fram
 	return r;
 }
 
-int engine__frames(struct engine *e, const struct question *q, enum frames_group group, struct frames **ret,
-		   struct dcm_error *err)
+int engine__frames(struct engine *e, const struct question *q, enum frames_group group,
+		   struct frames **ret, struct dcm_error *err)
 {
 	struct turn t = { 0 };
 	struct frames *frames = NULL;
@@ -429,7 +437,8 @@ struct dcm_str engine__unit(const struct question *q)
 
 	while (from < type.n && strchr(" \t\r\n", type.p[from]) && type.p[from])
 		from++;
-	for (to = from; to < type.n && type.p[to] != '{' && !(strchr(" \t\r\n", type.p[to]) && type.p[to]); to++)
+	for (to = from;
+	     to < type.n && type.p[to] != '{' && !(strchr(" \t\r\n", type.p[to]) && type.p[to]); to++)
 		;
 	type = (struct dcm_str){ type.p + from, to - from };
 	return type.n && type__parse(type, &parts, NULL) == 0 ? parts.sample_unit : STR("");

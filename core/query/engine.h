@@ -2,20 +2,24 @@
 /*
  * core/query/engine.h - questions to a store: parsed, bounded, answered, named
  *
- * The engine stands between whoever asks (the API, the command line) and one store. It parses selectors, admits at
- * most so many questions at once (the others wait for their turn until their deadline), gives each a deadline and a
- * budget, has the store merge, and names the answer. Trees and tables are then made of the named answer:
+ * The engine stands between whoever asks (the API, the command line) and one store. It parses
+ * selectors, admits at most so many questions at once (the others wait for their turn until their
+ * deadline), gives each a deadline and a budget, has the store merge, and names the answer. Trees
+ * and tables are then made of the named answer:
  *
- *	struct question q = { .selector = STR("process_cpu:...{job=\"api\"}"), .from_ms = a, .to_ms = b };
+ *	struct question q = { .selector = STR("process_cpu:...{job=\"api\"}"),
+ *			      .from_ms = a, .to_ms = b };
  *	struct flame *f;
  *	int r = engine__flame(e, &q, FRAMES_FUNCTION, NULL, &f, &err);
  *
- * Values are those of the type that was asked for, exactly as stored: `samples:count` counts samples, whatever its
- * period. (Parca multiplies samples by a cpu period; that is for the API that imitates it, which finds the period in
- * the answer's profile: it is that of the profiles merged when they agree, else 0.)
+ * Values are those of the type that was asked for, exactly as stored: `samples:count` counts
+ * samples, whatever its period. (Parca multiplies samples by a cpu period; that is for the API that
+ * imitates it, which finds the period in the answer's profile: it is that of the profiles merged
+ * when they agree, else 0.)
  *
- * Errors beside the store's own (-ETIMEDOUT, -ECANCELED, -E2BIG): -EINVAL, the question is wrong and the sentence says
- * where; -EAGAIN, too many questions wait already; -ENOMEM. Without data the answer is empty, and that is no error.
+ * Errors beside the store's own (-ETIMEDOUT, -ECANCELED, -E2BIG): -EINVAL, the question is wrong
+ * and the sentence says where; -EAGAIN, too many questions wait already; -ENOMEM. Without data the
+ * answer is empty, and that is no error.
  *
  * Any thread may ask, several at once.
  */
@@ -33,14 +37,18 @@
 #include "core/query/selector.h"
 #include "core/query/top.h"
 
-/* Makes an overlay with the names that are known now (see symbols__resolve()); the engine unrefs it. */
-typedef int (*engine_name_fn)(void *ctx, struct dcm_batch *batch, struct dcm_batch **ret_named, struct dcm_error *err);
+/*
+ * Makes an overlay with the names that are known now (see symbols__resolve()); the engine unrefs
+ * it.
+ */
+typedef int (*engine_name_fn)(void *ctx, struct dcm_batch *batch, struct dcm_batch **ret_named,
+			      struct dcm_error *err);
 
 struct engine_config {
 	const struct dcm_host *host; /* builders and the clock; outlives the engine */
 	const struct dcm_storage_ops *ops;
-	void *instance;		     /* of the store; outlives the engine */
-	engine_name_fn name;	     /* NULL: answers stay as stored */
+	void *instance;	     /* of the store; outlives the engine */
+	engine_name_fn name; /* NULL: answers stay as stored */
 	void *name_ctx;
 	uint32_t max_questions; /* answered at once; 0: 8 */
 	uint32_t max_waiting;	/* for their turn; 0: 64 */
@@ -63,44 +71,57 @@ struct question {
 	int64_t from_b_ms, to_b_ms;
 	const struct dcm_str *group_by; /* [n_group_by]; a name that comes twice counts once */
 	uint32_t n_group_by;
-	const struct filter *filter; /* NULL: none; merges only: trees and tables have it in their options */
+	/* NULL: none; the options of a tree or table may name another */
+	const struct filter *filter;
 	/*
-	 * The asker cancels and watches through it; a deadline or bound of 0 is set to the engine's default. NULL: the
-	 * defaults, and nobody can cancel.
+	 * The asker cancels and watches through it; a deadline or bound of 0 is set to the engine's
+	 * default. NULL: the defaults, and nobody can cancel.
 	 */
 	struct dcm_budget *budget;
 };
 
 /*
- * The lists of struct dcm_storage_ops. `each` is called while the question's turn lasts: it must not ask the engine
- * anything.
+ * The lists of struct dcm_storage_ops. `each` is called while the question's turn lasts: it must
+ * not ask the engine anything.
  */
-int engine__types(struct engine *e, const struct question *q, dcm_type_fn each, void *ctx, struct dcm_error *err);
-int engine__labels(struct engine *e, const struct question *q, dcm_name_fn each, void *ctx, struct dcm_error *err);
-int engine__values(struct engine *e, const struct question *q, struct dcm_str name, dcm_name_fn each, void *ctx,
+int engine__types(struct engine *e, const struct question *q, dcm_type_fn each, void *ctx,
+		  struct dcm_error *err);
+int engine__labels(struct engine *e, const struct question *q, dcm_name_fn each, void *ctx,
 		   struct dcm_error *err);
-int engine__series(struct engine *e, const struct question *q, dcm_series_fn each, void *ctx, struct dcm_error *err);
-int engine__time_series(struct engine *e, const struct question *q, int64_t step_ms, dcm_points_fn each, void *ctx,
-			struct dcm_error *err);
+int engine__values(struct engine *e, const struct question *q, struct dcm_str name,
+		   dcm_name_fn each, void *ctx, struct dcm_error *err);
+int engine__series(struct engine *e, const struct question *q, dcm_series_fn each, void *ctx,
+		   struct dcm_error *err);
+int engine__time_series(struct engine *e, const struct question *q, int64_t step_ms,
+			dcm_points_fn each, void *ctx, struct dcm_error *err);
 
 /*
- * The named, filtered answer as a batch (a profile a group, a type a side): what pprof and other formats are encoded
- * from. ret_filtered may be NULL. Sides of a diff must have one sample unit.
+ * The named, filtered answer as a batch (a profile a group, a type a side): what pprof and other
+ * formats are encoded from. ret_filtered may be NULL. Sides of a diff must have one sample unit.
  */
 int engine__merge(struct engine *e, const struct question *q, struct dcm_batch **ret_batch,
 		  int64_t ret_filtered[2], struct dcm_error *err);
 
-/* The frames of the named answer before any filter, from which any number of trees and tables can be made. */
-int engine__frames(struct engine *e, const struct question *q, enum frames_group group, struct frames **ret,
-		   struct dcm_error *err);
+/*
+ * The frames of the named answer before any filter, from which any number of trees and tables can
+ * be made.
+ */
+int engine__frames(struct engine *e, const struct question *q, enum frames_group group,
+		   struct frames **ret, struct dcm_error *err);
 
-/* One tree or table; q->filter applies when the options name none. Callers and callees: see flame_options.side. */
+/*
+ * One tree or table; q->filter applies when the options name none. Callers and callees: see
+ * flame_options.side.
+ */
 int engine__flame(struct engine *e, const struct question *q, enum frames_group group,
 		  const struct flame_options *options, struct flame **ret, struct dcm_error *err);
 int engine__top(struct engine *e, const struct question *q, enum frames_group group,
 		const struct top_options *options, struct top **ret, struct dcm_error *err);
 
-/* The sample unit of the question's type ("nanoseconds"): a view into its selector text; "" when it does not parse. */
+/*
+ * The sample unit of the question's type ("nanoseconds"): a view into its selector text; "" when it
+ * does not parse.
+ */
 struct dcm_str engine__unit(const struct question *q);
 
 struct engine_stat {

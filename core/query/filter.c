@@ -2,8 +2,8 @@
 /*
  * core/query/filter.c - rules, their verdicts over a table of frames, and the paths that are left
  *
- * A pattern runs once a text and rule: verdicts about functions, files and binaries are remembered by string id; only
- * lines, addresses and kinds are judged slot by slot.
+ * A pattern runs once a text and rule: verdicts about functions, files and binaries are remembered
+ * by string id; only lines, addresses and kinds are judged slot by slot.
  */
 #include "core/query/filter.h"
 
@@ -34,7 +34,7 @@ struct filter {
 };
 
 static const char *const field_names[FILTER_N_FIELDS] = {
-	[FILTER_FUNCTION] = "fn", [FILTER_FILE] = "file",     [FILTER_BINARY] = "bin",
+	[FILTER_FUNCTION] = "fn", [FILTER_FILE] = "file",    [FILTER_BINARY] = "bin",
 	[FILTER_LINE] = "line",	  [FILTER_ADDRESS] = "addr", [FILTER_FRAME_KIND] = "kind",
 };
 
@@ -59,8 +59,8 @@ bool filter__is_empty(const struct filter *f)
 	return !f || f->n == 0;
 }
 
-int filter__add(struct filter *f, enum filter_kind kind, enum filter_field field, bool equal, struct dcm_str pattern,
-		struct dcm_error *err)
+int filter__add(struct filter *f, enum filter_kind kind, enum filter_field field, bool equal,
+		struct dcm_str pattern, struct dcm_error *err)
 {
 	struct rule rule = { .kind = kind, .field = field, .equal = equal, .n = pattern.n };
 
@@ -94,13 +94,14 @@ int filter__add_text(struct filter *f, enum filter_kind kind, struct dcm_str tex
 	return filter__add(f, kind, FILTER_FUNCTION, false, text, err);
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * Verdicts
  */
 
 static bool rule_accepts(const struct rule *r, struct dcm_str text)
 {
-	return r->equal ? str__eq(text, (struct dcm_str){ r->text, r->n }) : regex__matches(r->regex, text);
+	return r->equal ? str__eq(text, (struct dcm_str){ r->text, r->n })
+			: regex__matches(r->regex, text);
 }
 
 /* Bits of the rules that accept a string in a field; the highest bit says that they were asked. */
@@ -128,7 +129,8 @@ static uint32_t judge_string(struct judge *j, enum filter_field field, uint32_t 
 	if (!*memo) {
 		struct dcm_str text = j->batch->strings[string];
 
-		*memo = JUDGED | judge_text(j->filter, field, field == FILTER_BINARY ? frames__base_name(text) : text);
+		*memo = JUDGED | judge_text(j->filter, field,
+					    field == FILTER_BINARY ? frames__base_name(text) : text);
 	}
 	return (uint32_t)*memo;
 }
@@ -139,7 +141,10 @@ static uint32_t judge_function(struct judge *j, const struct frames *frames, con
 	uint32_t fn = s->line == DCM_NONE ? DCM_NONE : j->batch->lines[s->line].function;
 
 	if (fn == DCM_NONE || j->batch->strings[j->batch->functions[fn].name].n == 0) {
-		/* Grouped by binary the frame's name is another one, and then nothing is known here. */
+		/*
+		 * Grouped by binary the frame's name is another one, and then nothing is known
+		 * here.
+		 */
 		if (frames->group == FRAMES_BINARY && frames->v[s->frame].kind != DCM_FRAME_NOTE)
 			return judge_text(j->filter, FILTER_FUNCTION, STR(""));
 		return judge_text(j->filter, FILTER_FUNCTION, frames->v[s->frame].name);
@@ -150,7 +155,8 @@ static uint32_t judge_function(struct judge *j, const struct frames *frames, con
 	return bits;
 }
 
-static uint32_t judge_slot(struct judge *j, const struct frames *frames, const struct frame_slot *s, uint32_t fields)
+static uint32_t judge_slot(struct judge *j, const struct frames *frames, const struct frame_slot *s,
+			   uint32_t fields)
 {
 	const struct dcm_batch *b = j->batch;
 	const struct dcm_location *l = &b->locations[s->location];
@@ -164,9 +170,11 @@ static uint32_t judge_slot(struct judge *j, const struct frames *frames, const s
 	if (fields & 1u << FILTER_FILE)
 		bits |= judge_string(j, FILTER_FILE, fn == DCM_NONE ? 0 : b->functions[fn].file);
 	if (fields & 1u << FILTER_BINARY)
-		bits |= judge_string(j, FILTER_BINARY, l->mapping == DCM_NONE ? 0 : b->mappings[l->mapping].file);
+		bits |= judge_string(j, FILTER_BINARY,
+				     l->mapping == DCM_NONE ? 0 : b->mappings[l->mapping].file);
 	if (fields & 1u << FILTER_LINE) {
-		n = snprintf(text, sizeof(text), "%" PRId64, s->line == DCM_NONE ? 0 : b->lines[s->line].line);
+		n = snprintf(text, sizeof(text), "%" PRId64,
+			     s->line == DCM_NONE ? 0 : b->lines[s->line].line);
 		bits |= judge_text(j->filter, FILTER_LINE, (struct dcm_str){ text, (uint32_t)n });
 	}
 	if (fields & 1u << FILTER_ADDRESS) {
@@ -199,7 +207,8 @@ static int judge__init(struct judge *j, const struct filter *f, const struct dcm
 	return 0;
 }
 
-int filter__mark(const struct filter *f, const struct frames *frames, struct filter_marks *ret, struct dcm_error *err)
+int filter__mark(const struct filter *f, const struct frames *frames, struct filter_marks *ret,
+		 struct dcm_error *err)
 {
 	struct filter_marks m = { .frames = frames };
 	uint32_t fields = 0;
@@ -210,8 +219,12 @@ int filter__mark(const struct filter *f, const struct frames *frames, struct fil
 		return 0;
 	}
 	for (uint32_t i = 0; i < f->n; i++) {
-		uint32_t *masks[] = { [FILTER_ONLY_STACKS] = &m.only, [FILTER_HIDE_STACKS] = &m.hide_stacks,
-				      [FILTER_FOCUS] = &m.focus, [FILTER_HIDE] = &m.hide };
+		uint32_t *masks[] = {
+			[FILTER_ONLY_STACKS] = &m.only,
+			[FILTER_HIDE_STACKS] = &m.hide_stacks,
+			[FILTER_FOCUS] = &m.focus,
+			[FILTER_HIDE] = &m.hide,
+		};
 
 		*masks[f->rules[i].kind] |= 1u << i;
 		fields |= 1u << f->rules[i].field;
@@ -234,7 +247,7 @@ void filter_marks__fini(struct filter_marks *m)
 	*m = (struct filter_marks){ 0 };
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * Paths
  */
 

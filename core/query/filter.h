@@ -2,19 +2,22 @@
 /*
  * core/query/filter.h - which stacks count, and which of their frames are drawn
  *
- * Rules, all of which hold at once, applied in this order whatever the order in which they were given:
+ * Rules, all of which hold at once, applied in this order whatever the order in which they were
+ * given:
  *
  *	FILTER_ONLY_STACKS  stacks in which some frame matches; the others are left out
  *	FILTER_HIDE_STACKS  stacks in which no frame matches; the others are left out
- *	FILTER_FOCUS        stacks in which some frame matches, shown from the outermost one that does: its callers
- *	                    are cut off, and it becomes a root; a second one looks at what the first has left
- *	FILTER_HIDE         frames that match are taken out; what they weigh goes to their callers, and a stack of
- *	                    which nothing is left weighs on the root
+ *	FILTER_FOCUS        stacks in which some frame matches, shown from the outermost one that
+ *	                    does: its callers are cut off, and it becomes a root; a second rule of
+ *	                    this kind looks at what the first has left
+ *	FILTER_HIDE         frames that match are taken out; what they weigh goes to their callers,
+ *	                    and a stack of which nothing is left weighs on the root
  *
- * A rule looks at one field of a frame: the function's name (as shown, or as in the symbol table), its source file,
- * the base name of its binary, its line, its address ("0x1f00"), or its kind. Inlined functions are frames. Patterns
- * are searched for anywhere in the text (^ and $ anchor); an `equal` rule compares the whole text, without a regex.
- * What stacks that were left out weigh is reported as `filtered`, so that shown + filtered = all, exactly.
+ * A rule looks at one field of a frame: the function's name (as shown, or as in the symbol table),
+ * its source file, the base name of its binary, its line, its address ("0x1f00"), or its kind.
+ * Inlined functions are frames. Patterns are searched for anywhere in the text (^ and $ anchor); an
+ * `equal` rule compares the whole text, without a regex. What stacks that were left out weigh is
+ * reported as `filtered`, so that shown + filtered = all, exactly.
  *
  * A filter is constant once made; any number of threads may use one.
  */
@@ -50,12 +53,12 @@ void filter__free(struct filter *f);
 DEFINE_CLEANUP(struct filter *, filter__free);
 
 /* -EINVAL: the pattern, said why; -E2BIG: too many rules; -ENOMEM. */
-int filter__add(struct filter *f, enum filter_kind kind, enum filter_field field, bool equal, struct dcm_str pattern,
-		struct dcm_error *err);
+int filter__add(struct filter *f, enum filter_kind kind, enum filter_field field, bool equal,
+		struct dcm_str pattern, struct dcm_error *err);
 
 /*
- * The same from text: PATTERN, or FIELD~PATTERN, or FIELD=TEXT with FIELD one of fn file bin line addr kind followed
- * by a colon ("bin:~^libc", "kind:=kernel"). A plain pattern is about functions.
+ * The same from text: PATTERN, or FIELD~PATTERN, or FIELD=TEXT with FIELD one of fn file bin line
+ * addr kind followed by a colon ("bin:~^libc", "kind:=kernel"). A plain pattern is about functions.
  */
 int filter__add_text(struct filter *f, enum filter_kind kind, struct dcm_str text, struct dcm_error *err);
 
@@ -71,7 +74,9 @@ int filter__mark(const struct filter *f, const struct frames *frames, struct fil
 		 struct dcm_error *err);
 void filter_marks__fini(struct filter_marks *m);
 
-/* A stack's slots, outermost first: grows as needed, reused from stack to stack. Zeroed is empty. */
+/*
+ * A stack's slots, outermost first: grows as needed, reused from stack to stack. Zeroed is empty.
+ */
 struct filter_path {
 	uint32_t *v; /* [n] into frames->slots */
 	size_t n, cap;
@@ -82,11 +87,12 @@ void filter_path__fini(struct filter_path *p);
 int filter__path(const struct filter_marks *m, uint32_t stack, struct filter_path *path);
 
 /*
- * The answer as if the store had held the filtered stacks only, for formats that are made from batches. A location of
- * which some inlined frames are hidden is there without their lines. ret_filtered is what the stacks left out weighed,
- * by value column of their profile. max_bytes: as of builder__new().
+ * The answer as if the store had held the filtered stacks only, for formats that are made from
+ * batches. A location of which some inlined frames are hidden is there without their lines.
+ * ret_filtered is what the stacks left out weighed, by value column of their profile. max_bytes: as
+ * of builder__new().
  */
-int filter__batch(const struct filter *f, struct dcm_batch *batch, uint64_t max_bytes, struct dcm_batch **ret_batch,
-		  int64_t ret_filtered[static 16], struct dcm_error *err);
+int filter__batch(const struct filter *f, struct dcm_batch *batch, uint64_t max_bytes,
+		  struct dcm_batch **ret_batch, int64_t ret_filtered[static 16], struct dcm_error *err);
 
 #endif

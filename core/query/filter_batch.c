@@ -2,8 +2,9 @@
 /*
  * core/query/filter_batch.c - a batch of the stacks that a filter leaves
  *
- * Each path is folded back into locations: a run of one location's slots, which stand in descending order, is one
- * location; the next one begins where the order breaks. Locations that are whole are copied as they are.
+ * Each path is folded back into locations: a run of one location's slots, which stand in descending
+ * order, is one location; the next one begins where the order breaks. Locations that are whole are
+ * copied as they are.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -53,7 +54,9 @@ static uint32_t copy_function(struct folding *f, uint32_t id)
 	return builder__function(f->to, &fn);
 }
 
-/* The location with the lines of these slots only, outermost first; [n] of them, fewer than it has. */
+/*
+ * The location with the lines of these slots only, outermost first; [n] of them, fewer than it has.
+ */
 static uint32_t copy_part(struct folding *f, uint32_t location, const uint32_t *slots, size_t n)
 {
 	struct dcm_location l = f->from->locations[location];
@@ -88,11 +91,12 @@ static int fold_path(struct folding *f, uint32_t *ret_stack)
 		uint32_t location = f->frames->slots[p->v[i]].location;
 
 		end = i + 1;
-		while (end < p->n && f->frames->slots[p->v[end]].location == location && p->v[end] < p->v[end - 1])
+		while (end < p->n && f->frames->slots[p->v[end]].location == location &&
+		       p->v[end] < p->v[end - 1])
 			end++;
-		f->locations.v[f->locations.n++] = end - i == f->frames->locations[location].n ?
-							   copier__location(f->copier, location) :
-							   copy_part(f, location, p->v + i, end - i);
+		f->locations.v[f->locations.n++] = end - i == f->frames->locations[location].n
+							   ? copier__location(f->copier, location)
+							   : copy_part(f, location, p->v + i, end - i);
 	}
 	for (size_t i = 0; i < f->locations.n / 2; i++) {
 		uint32_t *a = &f->locations.v[i], *b = &f->locations.v[f->locations.n - 1 - i], t = *a;
@@ -144,7 +148,8 @@ static int fold_profile(struct folding *f, uint32_t profile, int64_t *filtered)
 		if (r < 0)
 			return r;
 		if (stack != GONE) {
-			builder__row(f->to, stack, copier__label_set(f->copier, b->row_labels[head.row_off + i]),
+			builder__row(f->to, stack,
+				     copier__label_set(f->copier, b->row_labels[head.row_off + i]),
 				     values);
 			continue;
 		}
@@ -155,8 +160,8 @@ static int fold_profile(struct folding *f, uint32_t profile, int64_t *filtered)
 	return 0;
 }
 
-static int begin(struct folding *f, const struct filter *filter, struct dcm_batch *batch, uint64_t max_bytes,
-		 struct dcm_error *err)
+static int begin(struct folding *f, const struct filter *filter, struct dcm_batch *batch,
+		 uint64_t max_bytes, struct dcm_error *err)
 {
 	int r = frames__new(batch, FRAMES_FUNCTION, NULL, &f->frames, err);
 

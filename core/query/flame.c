@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/query/flame.c - sorts the stacks, grows the tree from them, then sorts siblings into preorder columns
+ * core/query/flame.c - sorts the stacks, grows the tree from them, then sorts siblings into
+ * preorder columns
  *
- * While it grows, a node is a number, and its parent's number is smaller: totals are one backward pass.
+ * While it grows, a node is a number, and its parent's number is smaller: totals are one backward
+ * pass.
  */
 #include "core/query/flame.h"
 
@@ -17,7 +19,7 @@
 #include "core/query/stacks.h"
 #include "core/query/walk.h"
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * Growing
  */
 
@@ -80,7 +82,8 @@ static int tree__add_node(struct tree *t, uint32_t parent, uint32_t frame, uint3
 /* From sorted stacks: what a stack does not share with the one before it is new. */
 static int tree__build(struct tree *t, const struct stacks *s)
 {
-	CLEANUP(mem__freep) uint32_t *path = NULL; /* nodes of the stack before, by depth; the root at 0 */
+	CLEANUP(mem__freep)
+	uint32_t *path = NULL; /* nodes of the stack before, by depth; the root at 0 */
 	uint32_t deepest = 0;
 	int r;
 
@@ -103,7 +106,7 @@ static int tree__build(struct tree *t, const struct stacks *s)
 	return r;
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * Which part of each stack
  */
 
@@ -131,12 +134,15 @@ static int cut__init(struct cut *c, const struct frames *frames, const struct fl
 	if (!c->is_function)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < frames->n; i++)
-		c->is_function[i] =
-			frames->v[i].kind != FRAME_LABEL && str__eq(frames->v[i].name, o->function);
+		c->is_function[i] = frames->v[i].kind != FRAME_LABEL &&
+				    str__eq(frames->v[i].name, o->function);
 	return 0;
 }
 
-/* Rearranges the walk's frames, labels staying in front; false when the stack has no place in the tree. */
+/*
+ * Rearranges the walk's frames, labels staying in front; false when the stack has no place in the
+ * tree.
+ */
 static bool cut__apply(const struct cut *c, struct walk *w)
 {
 	uint32_t *ids = w->ids + w->n_labels, n = w->n - w->n_labels, at = 0;
@@ -161,7 +167,8 @@ static bool cut__apply(const struct cut *c, struct walk *w)
 }
 
 /* The stacks of all rows that have a place in the tree. */
-static int collect(struct stacks *stacks, struct walk *w, const struct flame_options *o, int64_t filtered[2])
+static int collect(struct stacks *stacks, struct walk *w, const struct flame_options *o,
+		   int64_t filtered[2])
 {
 	struct cut cut;
 	int r = cut__init(&cut, w->frames, o);
@@ -179,8 +186,8 @@ static int collect(struct stacks *stacks, struct walk *w, const struct flame_opt
 	return r;
 }
 
-static int grow_from_rows(struct tree *t, const struct frames *frames, const struct flame_options *o,
-			  int64_t filtered[2], struct dcm_error *err)
+static int grow_from_rows(struct tree *t, const struct frames *frames,
+			  const struct flame_options *o, int64_t filtered[2], struct dcm_error *err)
 {
 	CLEANUP(stacks__fini) struct stacks stacks = { 0 };
 	struct walk w;
@@ -201,7 +208,7 @@ static int grow_from_rows(struct tree *t, const struct frames *frames, const str
 	return r == -ENOMEM ? error__nomem(err) : r;
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * Totals, and what is trimmed
  */
 
@@ -234,7 +241,10 @@ static int add_up(struct tree *t)
 	return 0;
 }
 
-/* The smallest threshold t >= least such that at most `max` nodes weigh t or more. A byte of it at a time. */
+/*
+ * The smallest threshold t >= least such that at most `max` nodes weigh t or more. A byte of it at
+ * a time.
+ */
 static uint64_t threshold_for(const struct tree *t, uint64_t max, uint64_t least)
 {
 	uint64_t prefix = 0, above = 0;
@@ -269,7 +279,7 @@ static uint64_t find_threshold(const struct tree *t, const struct flame_options 
 	return t->n <= max ? least : threshold_for(t, max, least);
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * Preorder
  */
 
@@ -426,7 +436,7 @@ static int flatten(struct flame *f, struct order *o)
 	return 0;
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * The whole
  */
 
@@ -435,13 +445,16 @@ static int check_options(const struct flame_options *o, struct dcm_error *err)
 	if (o->side != FLAME_WHOLE && o->function.n == 0)
 		return error__set(err, -EINVAL, "callers and callees need the name of a function");
 	if (o->side != FLAME_WHOLE && o->invert)
-		return error__set(err, -EINVAL, "callers and callees cannot be inverted: each is the other's inverse");
+		return error__set(
+			err, -EINVAL,
+			"callers and callees cannot be inverted: each is the other's inverse");
 	if (!(o->min_share >= 0 && o->min_share <= 1))
 		return error__set(err, -EINVAL, "the smallest share is a number from 0 to 1");
 	return 0;
 }
 
-int flame__new(struct frames *frames, const struct flame_options *options, struct flame **ret, struct dcm_error *err)
+int flame__new(struct frames *frames, const struct flame_options *options, struct flame **ret,
+	       struct dcm_error *err)
 {
 	static const struct flame_options defaults;
 	const struct flame_options *o = options ? options : &defaults;

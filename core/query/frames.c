@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/query/frames.c - reads each line of each location once, interns frames by key, numbers them by text
+ * core/query/frames.c - reads each line of each location once, interns frames by key, numbers them
+ * by text
  *
- * Texts are compared as numbers: every distinct text of the batch gets one first. What is not part of a frame's key
- * (system name, build id, first line) is the smallest that came, so that order does not matter.
+ * Texts are compared as numbers: every distinct text of the batch gets one first. What is not part
+ * of a frame's key (system name, build id, first line) is the smallest that came, so that order
+ * does not matter.
  */
 #include "core/query/frames.h"
 
@@ -90,8 +92,12 @@ const char *frames__kind_name(unsigned kind)
 
 int frames__parse_group(struct dcm_str text, enum frames_group *ret, struct dcm_error *err)
 {
-	static const char *const names[] = { [FRAMES_FUNCTION] = "function", [FRAMES_LINE] = "line",
-					     [FRAMES_BINARY] = "binary", [FRAMES_ADDRESS] = "address" };
+	static const char *const names[] = {
+		[FRAMES_FUNCTION] = "function",
+		[FRAMES_LINE] = "line",
+		[FRAMES_BINARY] = "binary",
+		[FRAMES_ADDRESS] = "address",
+	};
 
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (str__eq(text, str__of(names[i]))) {
@@ -102,7 +108,7 @@ int frames__parse_group(struct dcm_str text, enum frames_group *ret, struct dcm_
 			  STR_ARG(text));
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * Texts as numbers
  */
 
@@ -115,7 +121,8 @@ static uint32_t number_of(struct maker *m, struct dcm_str s)
 	for (; row != HINDEX_NONE; at = hindex__next(&m->text_index, h, at, &row))
 		if (str__eq(m->by_number.v[row], s))
 			return row;
-	if (!vec__reserve(&m->by_number, 1) || hindex__insert(&m->text_index, h, (uint32_t)m->by_number.n) < 0)
+	if (!vec__reserve(&m->by_number, 1) ||
+	    hindex__insert(&m->text_index, h, (uint32_t)m->by_number.n) < 0)
 		return DCM_NONE;
 	m->by_number.v[m->by_number.n] = s;
 	return (uint32_t)m->by_number.n++;
@@ -128,7 +135,7 @@ static uint32_t number_of_string(struct maker *m, uint32_t string)
 	return m->texts[string];
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * One frame
  */
 
@@ -153,8 +160,8 @@ static void combine(struct frame *f, const struct frame *other)
 
 static bool same_key(const struct key *a, const struct key *b)
 {
-	return a->name == b->name && a->file == b->file && a->binary == b->binary && a->kind == b->kind &&
-	       a->line == b->line && a->address == b->address;
+	return a->name == b->name && a->file == b->file && a->binary == b->binary &&
+	       a->kind == b->kind && a->line == b->line && a->address == b->address;
 }
 
 /* The frame's id before sorting, or DCM_NONE when memory ran out. */
@@ -208,10 +215,10 @@ static void name_by_binary(struct maker *m, struct reading *rd)
 {
 	rd->f.name = frames__base_name(rd->f.binary);
 	if (rd->f.name.n == 0)
-		rd->f.name = rd->f.kind == DCM_FRAME_JIT	 ? STR("[jit]") :
-			     rd->f.kind == DCM_FRAME_INTERPRETED ? STR("[interpreted]") :
-			     rd->f.kind == DCM_FRAME_KERNEL	 ? STR("[kernel]") :
-								   STR("[unknown]");
+		rd->f.name = rd->f.kind == DCM_FRAME_JIT	   ? STR("[jit]")
+			     : rd->f.kind == DCM_FRAME_INTERPRETED ? STR("[interpreted]")
+			     : rd->f.kind == DCM_FRAME_KERNEL	   ? STR("[kernel]")
+								   : STR("[unknown]");
 	rd->f.always_inlined = false;
 	rd->k.name = number_of(m, rd->f.name);
 	rd->k.file = number_of_string(m, 0);
@@ -235,7 +242,9 @@ static void name_by_function(struct maker *m, struct reading *rd)
 		rd->f.address = rd->k.address = rd->location->address;
 }
 
-/* The frame of line `line` of the location (DCM_NONE: it has none); `inlined`: into the next one. */
+/*
+ * The frame of line `line` of the location (DCM_NONE: it has none); `inlined`: into the next one.
+ */
 static uint32_t frame_of(struct maker *m, uint32_t location, uint32_t line, bool inlined)
 {
 	const struct dcm_batch *b = m->out->batch;
@@ -245,8 +254,12 @@ static uint32_t frame_of(struct maker *m, uint32_t location, uint32_t line, bool
 		.location = l,
 		.function = function == DCM_NONE ? NULL : &b->functions[function],
 		.line = line == DCM_NONE ? 0 : b->lines[line].line,
-		.f = { .system_name = STR(""), .file = STR(""), .binary = STR(""), .build_id = STR(""),
-		       .kind = l->kind, .always_inlined = inlined },
+		.f = { .system_name = STR(""),
+		       .file = STR(""),
+		       .binary = STR(""),
+		       .build_id = STR(""),
+		       .kind = l->kind,
+		       .always_inlined = inlined },
 		.k = { .kind = l->kind, .binary = number_of_string(m, 0) },
 	};
 	int r = 0;
@@ -269,7 +282,7 @@ static uint32_t frame_of(struct maker *m, uint32_t location, uint32_t line, bool
 	return intern_frame(m, &rd.k, &rd.f);
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * All of them
  */
 
@@ -319,7 +332,10 @@ static uint32_t label_frame(struct maker *m, struct dcm_str name, struct dcm_str
 		memcpy(text + name.n + 1, value.p, value.n);
 	struct frame f = {
 		.name = { text, name.n + value.n + 1 },
-		.system_name = STR(""), .file = STR(""), .binary = STR(""), .build_id = STR(""),
+		.system_name = STR(""),
+		.file = STR(""),
+		.binary = STR(""),
+		.build_id = STR(""),
 		.kind = FRAME_LABEL,
 	};
 	struct key key = { .name = number_of(m, f.name), .file = number_of_string(m, 0), .kind = FRAME_LABEL };
@@ -332,14 +348,16 @@ static uint32_t label_frame(struct maker *m, struct dcm_str name, struct dcm_str
 static int make_labels(struct maker *m, const struct dcm_group_by *by, uint32_t **ret_labels)
 {
 	const struct dcm_batch *b = m->out->batch;
-	uint32_t *labels = arena__alloc(&m->out->arena, ((size_t)b->n_profiles * by->n + 1) * sizeof(*labels));
+	uint32_t *labels = arena__alloc(&m->out->arena,
+					((size_t)b->n_profiles * by->n + 1) * sizeof(*labels));
 
 	if (!labels)
 		return -ENOMEM;
 	for (uint32_t p = 0; p < b->n_profiles; p++)
 		for (uint32_t i = 0; i < by->n; i++) {
-			uint32_t frame = label_frame(m, by->labels[i],
-						     batch__series_label(b, b->profiles[p].series, by->labels[i]));
+			uint32_t frame = label_frame(
+				m, by->labels[i],
+				batch__series_label(b, b->profiles[p].series, by->labels[i]));
 			if (frame == DCM_NONE)
 				return -ENOMEM;
 			labels[(size_t)p * by->n + i] = frame;
@@ -348,7 +366,7 @@ static int make_labels(struct maker *m, const struct dcm_group_by *by, uint32_t 
 	return 0;
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * Numbering by text
  */
 

@@ -2,9 +2,10 @@
 /*
  * core/query/frames.h - the frames of an answer: what a location reads as, and which are the same
  *
- * A location of a (named) batch becomes one frame a line, innermost first, or a single frame when nothing is known but
- * its address. Frames with the same key, which depends on the grouping, are one frame with one id; ids are sorted by
- * (name, file, binary, kind, line, address), so that equal answers number them alike, whatever the order of tables.
+ * A location of a (named) batch becomes one frame a line, innermost first, or a single frame when
+ * nothing is known but its address. Frames with the same key, which depends on the grouping, are
+ * one frame with one id; ids are sorted by (name, file, binary, kind, line, address), so that equal
+ * answers number them alike, whatever the order of tables.
  *
  *	FRAMES_FUNCTION  name, file, binary, kind        (the usual one)
  *	FRAMES_LINE      and the line
@@ -33,11 +34,12 @@ struct frame {
 	struct dcm_str system_name; /* as in the symbol table, "" when the same as name */
 	struct dcm_str file;	    /* source file, or "" */
 	struct dcm_str binary;	    /* path of the mapping's file, "[kernel]", or "" */
-	struct dcm_str build_id;    /* lower-case hex, or "": one of them when the binary came with several */
-	int64_t line;		    /* FRAMES_LINE, _ADDRESS: the line; else the function's first; 0: unknown */
-	uint64_t address;	    /* FRAMES_ADDRESS, and frames without a name; else 0 */
-	uint8_t kind;		    /* enum dcm_frame_kind, or FRAME_LABEL */
-	uint8_t unnamed;	    /* enum dcm_unnamed when there is no name */
+	/* lower-case hex, or "": one of them when the binary came with several */
+	struct dcm_str build_id;
+	int64_t line; /* FRAMES_LINE, _ADDRESS: the line; else the function's first; 0: unknown */
+	uint64_t address; /* FRAMES_ADDRESS, and frames without a name; else 0 */
+	uint8_t kind;	  /* enum dcm_frame_kind, or FRAME_LABEL */
+	uint8_t unnamed;  /* enum dcm_unnamed when there is no name */
 	bool is_unnamed;
 	bool always_inlined; /* seen inlined only */
 };
@@ -58,14 +60,15 @@ struct frames {
 	const struct dcm_span *locations; /* [batch->n_locations] into slots, innermost first */
 	const struct frame_slot *slots;	  /* [n_slots] */
 	uint32_t n_slots;
-	const uint32_t *labels; /* [batch->n_profiles * n_by]: frames of the group's labels, in the order asked for */
+	/* [batch->n_profiles * n_by]: frames of the group's labels, in the order asked for */
+	const uint32_t *labels;
 	uint32_t n_by;
 	struct arena arena; /* owns the tables */
 };
 
 /*
- * The frames of a batch. by (NULL: none) names the labels that lead the stacks; a label that a profile's series lacks
- * reads "name=". -ENOMEM, or -E2BIG beyond 2^31 slots.
+ * The frames of a batch. by (NULL: none) names the labels that lead the stacks; a label that a
+ * profile's series lacks reads "name=". -ENOMEM, or -E2BIG beyond 2^31 slots.
  */
 int frames__new(struct dcm_batch *batch, enum frames_group group, const struct dcm_group_by *by,
 		struct frames **ret, struct dcm_error *err);

@@ -15,7 +15,7 @@
 #include "core/base/units.h"
 #include "core/query/walk.h"
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * Cells
  */
 
@@ -36,7 +36,8 @@ static bool is_control(const char *p, unsigned len)
 {
 	unsigned char c = (unsigned char)p[0];
 
-	return (len == 1 && (c < ' ' || c == 0x7f)) || (len == 2 && c == 0xc2 && (unsigned char)p[1] < 0xa0);
+	return (len == 1 && (c < ' ' || c == 0x7f)) ||
+	       (len == 2 && c == 0xc2 && (unsigned char)p[1] < 0xa0);
 }
 
 void render__text(struct dcm_str s, uint32_t width, struct buf *out)
@@ -100,7 +101,9 @@ static uint32_t room_for_name(const struct render_options *o, uint32_t used)
 	return o->width > used + 16 ? o->width - used : 16;
 }
 
-/* The frame as people read it: name, and where it is when a line or several binaries tell it apart. */
+/*
+ * The frame as people read it: name, and where it is when a line or several binaries tell it apart.
+ */
 static void put_frame(struct buf *out, const struct frame *f, enum frames_group group, uint32_t width)
 {
 	struct buf text = { 0 };
@@ -116,15 +119,17 @@ static void put_frame(struct buf *out, const struct frame *f, enum frames_group 
 	buf__fini(&text);
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * Table
  */
 
-static void put_top_row(const struct top *t, const struct top_row *r, const struct render_options *o, struct buf *out)
+static void put_top_row(const struct top *t, const struct top_row *r,
+			const struct render_options *o, struct buf *out)
 {
 	const struct frame *f = &t->frames->v[r->frame];
-	struct dcm_str binary = t->frames->group == FRAMES_BINARY || f->is_unnamed ? STR("") :
-										       frames__base_name(f->binary);
+	struct dcm_str binary = t->frames->group == FRAMES_BINARY || f->is_unnamed
+					? STR("")
+					: frames__base_name(f->binary);
 	uint32_t used;
 
 	if (t->n_values == 1) {
@@ -200,7 +205,7 @@ void render__top(const struct top *t, const struct render_options *o, struct buf
 	buf__byte(out, '\n');
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * Tree
  */
 
@@ -234,7 +239,8 @@ static bool *choose_nodes(const struct flame *f, uint32_t max_rows)
 		return NULL;
 	}
 	for (uint32_t i = 0; i < f->n; i++) {
-		uint64_t a = magnitude(f->total[0][i]), b = f->n_values > 1 ? magnitude(f->total[1][i]) : 0;
+		uint64_t a = magnitude(f->total[0][i]),
+			 b = f->n_values > 1 ? magnitude(f->total[1][i]) : 0;
 
 		v[i] = (struct heavy){ a + b < a ? UINT64_MAX : a + b, i };
 	}
@@ -277,7 +283,8 @@ static void put_node(const struct flame *f, uint32_t i, const struct render_opti
 	if (i == 0)
 		buf__text(out, "total");
 	else
-		put_frame(out, &f->frames->v[f->frame[i]], f->frames->group, room_for_name(o, used + indent));
+		put_frame(out, &f->frames->v[f->frame[i]], f->frames->group,
+			  room_for_name(o, used + indent));
 	buf__byte(out, '\n');
 }
 
@@ -291,8 +298,8 @@ void render__flame(const struct flame *f, const struct render_options *o, struct
 		out->error = out->error ? out->error : -ENOMEM;
 		return;
 	}
-	buf__text(out, f->n_values == 1 ? "   share     total      self  function\n" :
-					  "       A       B   change  function\n");
+	buf__text(out, f->n_values == 1 ? "   share     total      self  function\n"
+					: "       A       B   change  function\n");
 	for (uint32_t i = 0; i < f->n; i++) {
 		if (shown[i]) {
 			put_node(f, i, o, out);
@@ -315,7 +322,7 @@ void render__flame(const struct flame *f, const struct render_options *o, struct
 	}
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * Lists
  */
 
@@ -339,7 +346,8 @@ void render__table(const struct render_table *t, const struct render_options *o,
 		uint32_t used = 0;
 
 		for (uint32_t c = 0; c < t->n_columns; c++) {
-			struct dcm_str cell = r ? t->cells[(size_t)(r - 1) * t->n_columns + c] : str__of(t->heads[c]);
+			struct dcm_str cell = r ? t->cells[(size_t)(r - 1) * t->n_columns + c]
+						: str__of(t->heads[c]);
 			bool last = c + 1 == t->n_columns, right = t->right >> (c & 63) & 1;
 
 			if (right)

@@ -2,9 +2,10 @@
 /*
  * core/query/render.h - answers as text for people, and folded stacks for tools
  *
- * Everything goes into a buffer, whose error says whether memory sufficed. Names come from profiled programs: control
- * characters and bytes that are not UTF-8 are shown as '?', so that none reaches a terminal. Width counts characters;
- * what would be wider is cut with "...". Numbers are shown with the unit of the profile's type.
+ * Everything goes into a buffer, whose error says whether memory sufficed. Names come from profiled
+ * programs: control characters and bytes that are not UTF-8 are shown as '?', so that none reaches
+ * a terminal. Width counts characters; what would be wider is cut with "...". Numbers are shown
+ * with the unit of the profile's type.
  */
 #ifndef DECIMA_QUERY_RENDER_H
 #define DECIMA_QUERY_RENDER_H
@@ -26,15 +27,19 @@ struct render_options {
 /* Table of self and total with shares, and of both sides and the change for a diff. */
 void render__top(const struct top *t, const struct render_options *o, struct buf *out);
 
-/* Indented tree, a line a node: share of the total, total, self, name. Both sides and the change for a diff. */
+/*
+ * Indented tree, a line a node: share of the total, total, self, name. Both sides and the change
+ * for a diff.
+ */
 void render__flame(const struct flame *f, const struct render_options *o, struct buf *out);
 
 /*
- * root;..;leaf VALUE, a line a stack, sorted by the frames' texts from the root on, equal ones added up; the second
- * side of a diff follows as a second number. Semicolons within names become ':'. A stack without a frame reads
- * "[no frames]". -ENOMEM, or what walk__init() finds.
+ * root;..;leaf VALUE, a line a stack, sorted by the frames' texts from the root on, equal ones
+ * added up; the second side of a diff follows as a second number. Semicolons within names become
+ * ':'. A stack without a frame reads "[no frames]". -ENOMEM, or what walk__init() finds.
  */
-int render__folded(const struct frames *frames, const struct filter *filter, struct buf *out, struct dcm_error *err);
+int render__folded(const struct frames *frames, const struct filter *filter, struct buf *out,
+		   struct dcm_error *err);
 
 /* A table of text, as lists are shown: columns padded to their widest cell but for the last one. */
 struct render_table {

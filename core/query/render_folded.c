@@ -2,8 +2,8 @@
 /*
  * core/query/render_folded.c - one line a stack: root;..;leaf VALUE
  *
- * Frames that read alike become one number; stacks of numbers are sorted and added up, so that no line is held in
- * memory.
+ * Frames that read alike become one number; stacks of numbers are sorted and added up, so that no
+ * line is held in memory.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -96,8 +96,8 @@ static int collect(struct folded *f, struct walk *w)
 	return r;
 }
 
-static void put_line(const struct folded *f, const struct stack_ref *ref, const int64_t values[2], uint32_t n_values,
-		     struct buf *out)
+static void put_line(const struct folded *f, const struct stack_ref *ref, const int64_t values[2],
+		     uint32_t n_values, struct buf *out)
 {
 	for (uint32_t i = 0; i < ref->n; i++) {
 		if (i > 0)
@@ -125,12 +125,14 @@ static void put_lines(const struct folded *f, uint32_t n_values, struct buf *out
 		       stacks__common(s, first, &s->refs.v[i]) == first->n;
 		     i++)
 			for (uint32_t k = 0; k < n_values; k++)
-				sum[k] = walk__add(sum[k], s->values.v[2 * (size_t)s->refs.v[i].added + k]);
+				sum[k] = walk__add(sum[k],
+						   s->values.v[2 * (size_t)s->refs.v[i].added + k]);
 		put_line(f, first, sum, n_values, out);
 	}
 }
 
-int render__folded(const struct frames *frames, const struct filter *filter, struct buf *out, struct dcm_error *err)
+int render__folded(const struct frames *frames, const struct filter *filter, struct buf *out,
+		   struct dcm_error *err)
 {
 	struct folded f = { 0 };
 	struct walk w;
@@ -148,6 +150,7 @@ int render__folded(const struct frames *frames, const struct filter *filter, str
 	walk__fini(&w);
 	folded__fini(&f);
 	if (r == -E2BIG)
-		return error__set(err, r, "the answer has too many frames; ask for a shorter range or filter it");
+		return error__set(
+			err, r, "the answer has too many frames; ask for a shorter range or filter it");
 	return r < 0 ? error__nomem(err) : 0;
 }

@@ -25,7 +25,7 @@ struct reader {
 	struct dcm_error *err;
 };
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * Where and what
  */
 
@@ -88,7 +88,7 @@ static int read_bare(struct reader *r, const char *what, struct dcm_str *ret)
 	return 0;
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * Strings
  */
 
@@ -199,7 +199,7 @@ static int read_string(struct reader *r, struct dcm_str *ret)
 	return r->scratch.error || !ret->p ? error__nomem(r->err) : 0;
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * Matchers
  */
 
@@ -220,7 +220,8 @@ static int read_label(struct reader *r, struct dcm_str *ret)
 		}
 	}
 	if (e == 0 && ret->n == 0)
-		e = wrong_at(r, start, c < 0 ? "the closing } is missing" : "expected the name of a label or }");
+		e = wrong_at(r, start,
+			     c < 0 ? "the closing } is missing" : "expected the name of a label or }");
 	return e;
 }
 
@@ -278,8 +279,8 @@ static int read_matcher(struct reader *r)
 		return e;
 	struct selector *s = r->out;
 	if (s->n_matchers == SELECTOR_MAX_MATCHERS)
-		return error__set(r->err, -E2BIG, "column %u: more than %u matchers", column_of(r, at),
-				  SELECTOR_MAX_MATCHERS);
+		return error__set(r->err, -E2BIG, "column %u: more than %u matchers",
+				  column_of(r, at), SELECTOR_MAX_MATCHERS);
 	if (s->n_matchers == r->cap) {
 		uint32_t cap = r->cap ? r->cap * 2 : 4;
 		struct dcm_matcher *more = mem__resize(s->matchers, cap, sizeof(*more));
@@ -308,15 +309,16 @@ static int read_matchers(struct reader *r)
 		if (peek(r) == '}')
 			break;
 		if (peek(r) != ',')
-			return wrong_at(r, r->at, peek(r) < 0 ? "the closing } is missing" :
-								"expected a comma or } after the value");
+			return wrong_at(r, r->at,
+					peek(r) < 0 ? "the closing } is missing"
+						    : "expected a comma or } after the value");
 		r->at++;
 	}
 	r->at++;
 	return 0;
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * The whole
  */
 
@@ -333,8 +335,7 @@ static int read_type(struct reader *r, unsigned flags)
 	if (text.n == 0) {
 		if (flags & SELECTOR_TYPE_OPTIONAL)
 			return 0;
-		return wrong_at(r, start,
-				"expected a profile type such as process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta");
+		return wrong_at(r, start, "expected a profile type such as process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta");
 	}
 	if (type__parse(text, &parts, &why) < 0)
 		return wrong_at(r, start, "%s", why.text);
@@ -389,7 +390,7 @@ void selector__free(struct selector *s)
 	free(s);
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * Back to text
  */
 
@@ -425,7 +426,9 @@ static bool can_be_bare(struct dcm_str s)
 
 void selector__format(const struct selector *s, struct buf *out)
 {
-	static const char *const ops[] = { [DCM_EQ] = "=", [DCM_NE] = "!=", [DCM_RE] = "=~", [DCM_NRE] = "!~" };
+	static const char *const ops[] = {
+		[DCM_EQ] = "=", [DCM_NE] = "!=", [DCM_RE] = "=~", [DCM_NRE] = "!~"
+	};
 
 	buf__str(out, s->type);
 	if (s->n_matchers == 0 && s->type.n)
@@ -446,7 +449,7 @@ void selector__format(const struct selector *s, struct buf *out)
 	buf__byte(out, '}');
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * Use
  */
 
@@ -491,7 +494,8 @@ bool selector__takes(const struct selector *s, const struct dcm_batch *batch, ui
 		has_type = n == s->type.n && n < sizeof(text) && memcmp(text, s->type.p, n) == 0;
 	}
 	for (uint32_t i = 0; has_type && i < s->n_matchers; i++)
-		if (!selector__accepts(&s->matchers[i], batch__series_label(batch, p->series, s->matchers[i].name)))
+		if (!selector__accepts(&s->matchers[i],
+				       batch__series_label(batch, p->series, s->matchers[i].name)))
 			return false;
 	return has_type;
 }

@@ -7,11 +7,15 @@
  *	selector := [type] ["{" [matcher {"," matcher} [","]] "}"]
  *	type     := name ":" sample_type ":" sample_unit ":" period_type ":" period_unit [":delta"]
  *	matcher  := label ("=" | "!=" | "=~" | "!~") string
- *	label    := bare | string       bare: anything but space, controls, quotes and { } , = ! ~ ; UTF-8
- *	string   := "..." | '...' | `...`   escapes as Go writes them (\n \t \" \x41 \101 \u00e9 ...); none in ``
+ *	label    := bare | string       bare: UTF-8 but for space, controls, quotes, { } , = ! ~
+ *	string   := "..." | '...' | `...`
  *
- * Regexes are anchored and of RE2's subset (core/config/regex.h). A label that is not there equals "". Limits: 64 KiB
- * of text, 1,000 matchers, 4 KiB a regex. A selector is constant once made: any number of threads may use one.
+ * Strings have Go's escapes (\n \t \" \x41 \101 \u00e9 ...), but for those in backquotes, which have
+ * none.
+ *
+ * Regexes are anchored and of RE2's subset (core/config/regex.h). A label that is not there equals
+ * "". Limits: 64 KiB of text, 1,000 matchers, 4 KiB a regex. A selector is constant once made: any
+ * number of threads may use one.
  */
 #ifndef DECIMA_QUERY_SELECTOR_H
 #define DECIMA_QUERY_SELECTOR_H
@@ -24,7 +28,7 @@
 #include "core/base/buf.h"
 #include "core/base/cleanup.h"
 
-#define SELECTOR_MAX_BYTES 65536u
+#define SELECTOR_MAX_BYTES    65536u
 #define SELECTOR_MAX_MATCHERS 1000u
 
 struct selector {
@@ -39,8 +43,8 @@ enum selector_flag {
 };
 
 /*
- * -EINVAL says where: `column 14: expected "=", "!=", "=~" or "!~" after the label "job"` (columns count characters
- * from 1); -E2BIG when a limit is exceeded; -ENOMEM.
+ * -EINVAL says where: `column 14: expected "=", "!=", "=~" or "!~" after the label "job"` (columns
+ * count characters from 1); -E2BIG when a limit is exceeded; -ENOMEM.
  */
 int selector__parse(struct dcm_str text, unsigned flags, struct selector **ret, struct dcm_error *err);
 void selector__free(struct selector *s);
@@ -49,7 +53,10 @@ DEFINE_CLEANUP(struct selector *, selector__free);
 /* The canonical text, which parses to the same selector. Failures stick to the buffer. */
 void selector__format(const struct selector *s, struct buf *out);
 
-/* What the selector says of [from_ms, to_ms); borrows the selector and the budget (which may be NULL). */
+/*
+ * What the selector says of [from_ms, to_ms); borrows the selector and the budget (which may be
+ * NULL).
+ */
 struct dcm_select selector__select(const struct selector *s, int64_t from_ms, int64_t to_ms,
 				   struct dcm_budget *budget);
 
@@ -57,8 +64,9 @@ struct dcm_select selector__select(const struct selector *s, int64_t from_ms, in
 bool selector__accepts(const struct dcm_matcher *m, struct dcm_str value);
 
 /*
- * Does the selector take a profile of a batch, by its series labels alone (routing)? Labels of samples are not looked
- * at: a name that the series lacks counts as "". The type fits when it is one of the profile's, or was left out.
+ * Does the selector take a profile of a batch, by its series labels alone (routing)? Labels of
+ * samples are not looked at: a name that the series lacks counts as "". The type fits when it is
+ * one of the profile's, or was left out.
  */
 bool selector__takes(const struct selector *s, const struct dcm_batch *batch, uint32_t profile);
 

@@ -19,7 +19,8 @@ void stacks__fini(struct stacks *s)
 	vec__fini(&s->values);
 }
 
-int stacks__add(struct stacks *s, const uint32_t *numbers, uint32_t n, const int64_t *values, uint32_t n_values)
+int stacks__add(struct stacks *s, const uint32_t *numbers, uint32_t n, const int64_t *values,
+		uint32_t n_values)
 {
 	if (s->numbers.n + n > NUMBERS_MAX || s->refs.n == NUMBERS_MAX)
 		return -E2BIG;
@@ -62,7 +63,10 @@ static uint32_t median(uint32_t a, uint32_t b, uint32_t c)
 	return a > c ? a : b > c ? c : b;
 }
 
-/* By key: quicksort in three parts, because most keys of a range are equal. Recurses into the smaller part. */
+/*
+ * By key: quicksort in three parts, because most keys of a range are equal. Recurses into the
+ * smaller part.
+ */
 static void sort_by_key(struct stack_ref *v, size_t n)
 {
 	while (n > FEW) {

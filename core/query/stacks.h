@@ -2,12 +2,13 @@
 /*
  * core/query/stacks.h - stacks of numbers, brought into order
  *
- * Sorted stacks make a tree without any search: a stack shares its beginning with the one before it, and the rest is
- * new. Sorting is by number, position after position, a shorter stack before a longer one that begins like it.
+ * Sorted stacks make a tree without any search: a stack shares its beginning with the one before
+ * it, and the rest is new. Sorting is by number, position after position, a shorter stack before a
+ * longer one that begins like it.
  *
- * Algorithm: multikey quicksort (Bentley and Sedgewick, "Fast Algorithms for Sorting and Searching Strings", 1997) with
- * the number at hand kept beside each reference, so that a range of stacks is touched once a position. Iterative: stacks
- * may be as deep as they like.
+ * Algorithm: multikey quicksort (Bentley and Sedgewick, "Fast Algorithms for Sorting and Searching
+ * Strings", 1997) with the number at hand kept beside each reference, so that a range of stacks is
+ * touched once a position. Iterative: stacks may be as deep as they like.
  */
 #ifndef DECIMA_QUERY_STACKS_H
 #define DECIMA_QUERY_STACKS_H
@@ -30,14 +31,18 @@ struct stacks {
 };
 void stacks__fini(struct stacks *s);
 
-/* Numbers below 2^32 - 1. values [n_values], 1 or 2. -ENOMEM, or -E2BIG beyond 2^31 numbers in all. */
-int stacks__add(struct stacks *s, const uint32_t *numbers, uint32_t n, const int64_t *values, uint32_t n_values);
+/*
+ * Numbers below 2^32 - 1. values [n_values], 1 or 2. -ENOMEM, or -E2BIG beyond 2^31 numbers in all.
+ */
+int stacks__add(struct stacks *s, const uint32_t *numbers, uint32_t n, const int64_t *values,
+		uint32_t n_values);
 
 /* -ENOMEM. Stacks are then visited in the order of refs. */
 int stacks__sort(struct stacks *s);
 
 /* How many numbers two stacks begin with alike. */
-static inline uint32_t stacks__common(const struct stacks *s, const struct stack_ref *a, const struct stack_ref *b)
+static inline uint32_t stacks__common(const struct stacks *s, const struct stack_ref *a,
+				      const struct stack_ref *b)
 {
 	const uint32_t *p = s->numbers.v + a->off, *q = s->numbers.v + b->off;
 	uint32_t n = a->n < b->n ? a->n : b->n, i = 0;

@@ -2,8 +2,9 @@
 /*
  * core/query/top.h - self and total of every frame
  *
- * self: the rows whose innermost frame it is. total: the rows in whose stack it stands, each row once, however often
- * the frame recurs. Both are exact whatever the limit; what is not listed is summed up in `rest`.
+ * self: the rows whose innermost frame it is. total: the rows in whose stack it stands, each row
+ * once, however often the frame recurs. Both are exact whatever the limit; what is not listed is
+ * summed up in `rest`.
  */
 #ifndef DECIMA_QUERY_TOP_H
 #define DECIMA_QUERY_TOP_H
@@ -20,7 +21,8 @@ enum top_sort {
 	TOP_BY_SELF,  /* both sides' sum in a diff; descending, ties by total, then by frame id */
 	TOP_BY_TOTAL, /* the same the other way round */
 	TOP_BY_NAME,  /* ascending */
-	TOP_BY_DIFF,  /* |self B - self A| descending, ties by |total B - total A|, then by frame id */
+	/* |self B - self A| descending, ties by |total B - total A|, then by frame id */
+	TOP_BY_DIFF,
 };
 
 struct top_options {
@@ -35,18 +37,19 @@ struct top_row {
 };
 
 struct top {
-	struct top_row *rows; /* [n] sorted */
-	uint32_t n, n_all;    /* listed, and frames in all */
-	uint32_t n_values;    /* 1, or 2 for a diff */
-	int64_t total[2];     /* of all rows that count */
-	int64_t rest[2];      /* self of the frames that are not listed */
-	int64_t no_frame[2];  /* of rows without a frame: empty stacks, or all frames hidden */
-	int64_t filtered[2];  /* of rows that the filter left out */
+	struct top_row *rows;  /* [n] sorted */
+	uint32_t n, n_all;     /* listed, and frames in all */
+	uint32_t n_values;     /* 1, or 2 for a diff */
+	int64_t total[2];      /* of all rows that count */
+	int64_t rest[2];       /* self of the frames that are not listed */
+	int64_t no_frame[2];   /* of rows without a frame: empty stacks, or all frames hidden */
+	int64_t filtered[2];   /* of rows that the filter left out */
 	struct frames *frames; /* referenced */
 };
 
 /* options NULL: by self, all. -ENOMEM. */
-int top__new(struct frames *frames, const struct top_options *options, struct top **ret, struct dcm_error *err);
+int top__new(struct frames *frames, const struct top_options *options, struct top **ret,
+	     struct dcm_error *err);
 void top__free(struct top *t);
 DEFINE_CLEANUP(struct top *, top__free);
 

@@ -10,7 +10,8 @@
 #include "core/base/error.h"
 #include "core/base/mem.h"
 
-int walk__init(struct walk *w, const struct frames *frames, const struct filter *filter, struct dcm_error *err)
+int walk__init(struct walk *w, const struct frames *frames, const struct filter *filter,
+	       struct dcm_error *err)
 {
 	const struct dcm_batch *b = frames->batch;
 

@@ -2,8 +2,8 @@
 /*
  * core/query/walk.h - the rows of an answer, each as the frames it is drawn with
  *
- * What trees, tables and folded text have in common: the labels that lead, the filter, runs of one binary drawn as one
- * frame. One walk belongs to one thread.
+ * What trees, tables and folded text have in common: the labels that lead, the filter, runs of one
+ * binary drawn as one frame. One walk belongs to one thread.
  */
 #ifndef DECIMA_QUERY_WALK_H
 #define DECIMA_QUERY_WALK_H
@@ -26,11 +26,18 @@ struct walk {
 	uint32_t profile, row;
 };
 
-/* Borrows frames and filter (NULL: none). -EINVAL when a profile has not one or two types, or another has others. */
-int walk__init(struct walk *w, const struct frames *frames, const struct filter *filter, struct dcm_error *err);
+/*
+ * Borrows frames and filter (NULL: none). -EINVAL when a profile has not one or two types, or
+ * another has others.
+ */
+int walk__init(struct walk *w, const struct frames *frames, const struct filter *filter,
+	       struct dcm_error *err);
 void walk__fini(struct walk *w);
 
-/* The next row: 1, ids and values are set; 2, only values are: the filter leaves it out; 0, the end; -ENOMEM. */
+/*
+ * The next row: 1, ids and values are set; 2, only values are: the filter leaves it out; 0, the
+ * end; -ENOMEM.
+ */
 int walk__next(struct walk *w);
 
 /* a + b, held at the limits of 64 bits. */

@@ -21,9 +21,9 @@ void answers__put_hash(struct buf *out, struct dcm_hash h)
 
 void answers__put_type(struct buf *out, const struct dcm_type_info *info)
 {
-	buf__printf(out, "%.*s:%.*s:%.*s:%.*s:%.*s%s", STR_ARG(info->name), STR_ARG(info->sample_type),
-		    STR_ARG(info->sample_unit), STR_ARG(info->period_type), STR_ARG(info->period_unit),
-		    info->temporality == DCM_DELTA ? ":delta" : "");
+	buf__printf(out, "%.*s:%.*s:%.*s:%.*s:%.*s%s", STR_ARG(info->name),
+		    STR_ARG(info->sample_type), STR_ARG(info->sample_unit), STR_ARG(info->period_type),
+		    STR_ARG(info->period_unit), info->temporality == DCM_DELTA ? ":delta" : "");
 }
 
 static int put_type(void *ctx, const struct dcm_type_info *info)
@@ -31,8 +31,8 @@ static int put_type(void *ctx, const struct dcm_type_info *info)
 	struct buf *out = ctx;
 
 	answers__put_type(out, info);
-	buf__printf(out, "|%u|%" PRIu64 "|%" PRId64 "|%" PRId64 "\n", info->temporality, info->n_profiles,
-		    info->first_ms, info->last_ms);
+	buf__printf(out, "|%u|%" PRIu64 "|%" PRId64 "|%" PRId64 "\n", info->temporality,
+		    info->n_profiles, info->first_ms, info->last_ms);
 	return 0;
 }
 
@@ -59,8 +59,8 @@ static int put_points(void *ctx, const struct dcm_points *p)
 {
 	for (uint32_t i = 0; i < p->n; i++) {
 		put_labels(ctx, p->labels, p->n_labels);
-		buf__printf(ctx, "|%" PRId64 "|%" PRId64 "|%" PRId64 "|%u\n", p->t_ms[i], p->value[i],
-			    p->duration_ns[i], p->n_profiles[i]);
+		buf__printf(ctx, "|%" PRId64 "|%" PRId64 "|%" PRId64 "|%u\n", p->t_ms[i],
+			    p->value[i], p->duration_ns[i], p->n_profiles[i]);
 	}
 	return 0;
 }
@@ -106,7 +106,8 @@ void answers__sort_lines(struct buf *text)
 }
 
 /* The group's labels in the order asked for; the answer's series leaves the empty ones out. */
-static void put_group(struct buf *out, const struct dcm_batch *b, uint32_t series, const struct dcm_group_by *by)
+static void put_group(struct buf *out, const struct dcm_batch *b, uint32_t series,
+		      const struct dcm_group_by *by)
 {
 	for (uint32_t i = 0; i < by->n; i++) {
 		struct dcm_str value = batch__series_label(b, series, by->labels[i]);
@@ -159,8 +160,9 @@ static void put_rows(struct buf *out, const struct dcm_batch *b, const struct dc
 		for (uint32_t r = 0; r < b->profiles[i].n_rows; r++, n++) {
 			const struct dcm_profile *p = &b->profiles[i];
 
-			rows[n] = (struct merged_row){ .stack = b->stack_hashes[b->row_stacks[p->row_off + r]],
-						       .profile = i };
+			rows[n] = (struct merged_row){
+				.stack = b->stack_hashes[b->row_stacks[p->row_off + r]], .profile = i
+			};
 			for (uint32_t k = 0; k < p->n_types && k < 2; k++)
 				rows[n].values[k] = b->values[p->value_off + (uint64_t)r * p->n_types + k];
 		}
@@ -213,7 +215,8 @@ int answers__ask(struct storage *s, const struct asked *a, struct buf *out, stru
 	case ASK_SERIES:
 		return s->ops->series(s->instance, &a->sel[0], put_series, out, err);
 	case ASK_POINTS:
-		return s->ops->time_series(s->instance, &a->sel[0], a->step_ms, &a->by, put_points, out, err);
+		return s->ops->time_series(s->instance, &a->sel[0], a->step_ms, &a->by, put_points,
+					   out, err);
 	case ASK_MERGE:
 		return ask_merge(s, a, out, err);
 	default:

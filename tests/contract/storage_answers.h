@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/contract/storage_answers.h - what a store answers, as text in one form, so that answers can be compared
+ * tests/contract/storage_answers.h - what a store answers, as text in one form, so that answers can
+ * be compared
  *
- * Lists keep the order in which they came, because the order is part of the contract. Rows of a merge, whose order is
- * not, are sorted; a stack is written as its content hash, which the builder computed anew.
+ * Lists keep the order in which they came, because the order is part of the contract. Rows of a
+ * merge, whose order is not, are sorted; a stack is written as its content hash, which the builder
+ * computed anew.
  */
 #ifndef DECIMA_TESTS_CONTRACT_STORAGE_ANSWERS_H
 #define DECIMA_TESTS_CONTRACT_STORAGE_ANSWERS_H

@@ -57,8 +57,8 @@ static void host_set_state(const struct dcm_host *host, enum dcm_state state, co
 	(void)fmt;
 }
 
-static struct dcm_metric *host_metric(const struct dcm_host *host, enum dcm_metric_kind kind, const char *name,
-				      const char *help)
+static struct dcm_metric *host_metric(const struct dcm_host *host, enum dcm_metric_kind kind,
+				      const char *name, const char *help)
 {
 	(void)host;
 	(void)kind;
@@ -114,8 +114,8 @@ static int host_encode(const struct dcm_host *host, const struct dcm_batch *batc
 	return 0;
 }
 
-static int host_decode(const struct dcm_host *host, const char *format, const uint8_t *data, size_t n,
-		       struct dcm_batch **ret_batch, struct dcm_error *err)
+static int host_decode(const struct dcm_host *host, const char *format, const uint8_t *data,
+		       size_t n, struct dcm_batch **ret_batch, struct dcm_error *err)
 {
 	(void)host;
 	if (strcmp(format, "batch") != 0)
@@ -165,7 +165,8 @@ void storage__host(struct storage *s)
 	};
 }
 
-static void *fill_config(struct storage *s, const struct dcm_table *table, const char *yaml, struct dcm_error *err)
+static void *fill_config(struct storage *s, const struct dcm_table *table, const char *yaml,
+			 struct dcm_error *err)
 {
 	struct problems problems = { 0 };
 	struct options_env env = { .arena = &s->arena, .problems = &problems };
@@ -182,7 +183,8 @@ static void *fill_config(struct storage *s, const struct dcm_table *table, const
 	return config;
 }
 
-bool storage__open_plugin(struct storage *s, const struct dcm_plugin *plugin, const char *yaml, struct dcm_error *err)
+bool storage__open_plugin(struct storage *s, const struct dcm_plugin *plugin, const char *yaml,
+			  struct dcm_error *err)
 {
 	/* 2023-11-14, a little after the profiles of the random batches. */
 	int64_t now = 1700001000000000000;

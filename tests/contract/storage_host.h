@@ -2,7 +2,8 @@
 /*
  * tests/contract/storage_host.h - a storage plugin under test, and the host that it sees
  *
- * The host is made of the core's own builder, encoding and regexes; its clocks stand still until a test moves them.
+ * The host is made of the core's own builder, encoding and regexes; its clocks stand still until a
+ * test moves them.
  */
 #ifndef DECIMA_TESTS_CONTRACT_STORAGE_HOST_H
 #define DECIMA_TESTS_CONTRACT_STORAGE_HOST_H
@@ -30,12 +31,13 @@ struct storage {
 void storage__host(struct storage *s);
 
 /*
- * Loads the plugin, fills its options from `yaml` ("" for the defaults), opens and starts it. False with the reason on
- * stderr when that fails.
+ * Loads the plugin, fills its options from `yaml` ("" for the defaults), opens and starts it. False
+ * with the reason on stderr when that fails.
  */
 bool storage__open(struct storage *s, const char *file, const char *yaml);
 /* The same for a description that is linked in. */
-bool storage__open_plugin(struct storage *s, const struct dcm_plugin *plugin, const char *yaml, struct dcm_error *err);
+bool storage__open_plugin(struct storage *s, const struct dcm_plugin *plugin, const char *yaml,
+			  struct dcm_error *err);
 void storage__close(struct storage *s);
 
 #endif

@@ -6,8 +6,8 @@
  *	row          rows of one (stack, label set) of a profile added up
  *	series_label, set_label
  *
- * `every` is all rows with their profiles, and one row without a stack for a profile that has none. `increase` is what
- * each row of a cumulative profile adds over the profile before.
+ * `every` is all rows with their profiles, and one row without a stack for a profile that has none.
+ * `increase` is what each row of a cumulative profile adds over the profile before.
  */
 #include "tests/contract/storage_sql.h"
 
@@ -34,19 +34,25 @@ static const char schema[] =
 	"CREATE TABLE series_label(series, name TEXT, value TEXT);"
 	"CREATE TABLE sset(id INTEGER PRIMARY KEY, labels TEXT UNIQUE);"
 	"CREATE TABLE set_label(sset, name TEXT, value TEXT);"
-	"CREATE TABLE profile(id INTEGER PRIMARY KEY AUTOINCREMENT, series, type TEXT, temporality, time_ms, duration,"
+	"CREATE TABLE profile(id INTEGER PRIMARY KEY AUTOINCREMENT, series, type TEXT, "
+	"temporality, time_ms, duration,"
 	"  period);"
 	"CREATE TABLE raw(profile, stack TEXT, sset, value);"
 	"CREATE INDEX raw_profile ON raw(profile);"
 	"CREATE INDEX profile_i ON profile(series, type, temporality, time_ms);"
 	"CREATE INDEX series_label_i ON series_label(series, name);"
 	"CREATE INDEX set_label_i ON set_label(sset, name);"
-	"CREATE VIEW row AS SELECT profile, stack, sset, SUM(value) AS value FROM raw GROUP BY profile, stack, sset;"
+	"CREATE VIEW row AS SELECT profile, stack, sset, SUM(value) AS value FROM raw GROUP BY "
+	"profile, stack, sset;"
 	/* One row a profile and row, or one without a stack. */
-	"CREATE VIEW every AS SELECT p.*, r.stack, r.sset, r.value FROM profile p JOIN row r ON r.profile = p.id"
-	"  UNION ALL SELECT p.*, NULL, 0, 0 FROM profile p WHERE NOT EXISTS (SELECT 1 FROM raw WHERE profile = p.id);"
-	"CREATE VIEW before AS SELECT p.id, (SELECT q.id FROM profile q WHERE q.series = p.series AND q.type = p.type AND"
-	"  q.temporality = p.temporality AND q.time_ms < p.time_ms ORDER BY q.time_ms DESC LIMIT 1) AS prev FROM profile p"
+	"CREATE VIEW every AS SELECT p.*, r.stack, r.sset, r.value FROM profile p JOIN row r ON "
+	"r.profile = p.id"
+	"  UNION ALL SELECT p.*, NULL, 0, 0 FROM profile p WHERE NOT EXISTS (SELECT 1 FROM raw "
+	"WHERE profile = p.id);"
+	"CREATE VIEW before AS SELECT p.id, (SELECT q.id FROM profile q WHERE q.series = p.series "
+	"AND q.type = p.type AND"
+	"  q.temporality = p.temporality AND q.time_ms < p.time_ms ORDER BY q.time_ms DESC LIMIT "
+	"1) AS prev FROM profile p"
 	"  WHERE p.temporality = 2;"
 	/* Materialised by refresh(): views of views of views are slow. */
 	"CREATE TABLE m_row(profile, stack, sset, value);"
@@ -54,7 +60,8 @@ static const char schema[] =
 	"CREATE TABLE m_before(id INTEGER PRIMARY KEY, prev, reset);"
 	"CREATE TABLE increase(profile, stack, sset, value);"
 	"CREATE INDEX increase_i ON increase(profile, stack, sset);"
-	"CREATE TABLE m_every(id, series, type, temporality, time_ms, duration, period, stack, sset, value);";
+	"CREATE TABLE m_every(id, series, type, temporality, time_ms, duration, period, stack, "
+	"sset, value);";
 
 static void check(struct sql *s, int code)
 {
@@ -115,7 +122,8 @@ struct sql *sql__new(void)
 
 	check(s, sqlite3_open(":memory:", &s->db));
 	check(s, sqlite3_create_function(s->db, "accepts", 2, SQLITE_UTF8, s, sql_accepts, NULL, NULL));
-	check(s, sqlite3_create_function(s->db, "floor_div", 2, SQLITE_UTF8, s, sql_floor_div, NULL, NULL));
+	check(s, sqlite3_create_function(s->db, "floor_div", 2, SQLITE_UTF8, s, sql_floor_div, NULL,
+					 NULL));
 	run(s, schema);
 	run(s, "INSERT INTO sset VALUES(0, '')");
 	return s;
@@ -158,7 +166,7 @@ static void finish(struct sql *s, sqlite3_stmt *st)
 	sqlite3_finalize(st);
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * Writing
  */
 
@@ -181,7 +189,8 @@ static int64_t id_of(struct sql *s, const char *table, const struct buf *labels,
 	return sqlite3_last_insert_rowid(s->db);
 }
 
-static void insert_label(struct sql *s, const char *table, int64_t of, struct dcm_str name, struct dcm_str value)
+static void insert_label(struct sql *s, const char *table, int64_t of, struct dcm_str name,
+			 struct dcm_str value)
 {
 	char text[128];
 	snprintf(text, sizeof(text), "INSERT INTO %s VALUES(?, ?, ?)", table);
@@ -244,8 +253,10 @@ static void put_profile(struct sql *s, const struct dcm_batch *b, const struct d
 	type__format(b, t, type, sizeof(type));
 
 	if (t->temporality != DCM_DELTA) {
-		sqlite3_stmt *st = prepare(s, "DELETE FROM profile WHERE series = ? AND type = ? AND temporality = ? AND "
-					      "time_ms = ?");
+		sqlite3_stmt *st = prepare(
+			s,
+			"DELETE FROM profile WHERE series = ? AND type = ? AND temporality = ? AND "
+			"time_ms = ?");
 		sqlite3_bind_int64(st, 1, series);
 		bind_str(st, 2, str__of(type));
 		sqlite3_bind_int64(st, 3, t->temporality);
@@ -282,23 +293,31 @@ static void put_profile(struct sql *s, const struct dcm_batch *b, const struct d
 /* What the questions read. */
 static void refresh(struct sql *s)
 {
-	run(s, "DELETE FROM m_row; INSERT INTO m_row SELECT * FROM row;"
-	       "DELETE FROM m_every; INSERT INTO m_every SELECT * FROM every;"
-	       "DELETE FROM m_before; INSERT INTO m_before SELECT id, prev,"
-	       "  EXISTS(SELECT 1 FROM m_row o LEFT JOIN m_row n ON n.profile = b.id AND n.stack = o.stack AND"
-	       "         n.sset = o.sset WHERE o.profile = b.prev AND COALESCE(n.value, 0) < o.value) OR"
-	       "  EXISTS(SELECT 1 FROM m_row n WHERE n.profile = b.id AND n.value < 0 AND NOT EXISTS"
-	       "         (SELECT 1 FROM m_row o WHERE o.profile = b.prev AND o.stack = n.stack AND o.sset = n.sset))"
-	       "  FROM before b;"
-	       "DELETE FROM increase; INSERT INTO increase SELECT n.profile, n.stack, n.sset, n.value -"
-	       "  CASE WHEN b.reset THEN 0 ELSE COALESCE((SELECT o.value FROM m_row o WHERE o.profile = b.prev AND"
-	       "  o.stack = n.stack AND o.sset = n.sset), 0) END FROM m_row n JOIN m_before b ON b.id = n.profile"
-	       "  WHERE b.prev IS NOT NULL");
+	run(s,
+	    "DELETE FROM m_row; INSERT INTO m_row SELECT * FROM row;"
+	    "DELETE FROM m_every; INSERT INTO m_every SELECT * FROM every;"
+	    "DELETE FROM m_before; INSERT INTO m_before SELECT id, prev,"
+	    "  EXISTS(SELECT 1 FROM m_row o LEFT JOIN m_row n ON n.profile = b.id AND n.stack = "
+	    "o.stack AND"
+	    "         n.sset = o.sset WHERE o.profile = b.prev AND COALESCE(n.value, 0) < o.value) "
+	    "OR"
+	    "  EXISTS(SELECT 1 FROM m_row n WHERE n.profile = b.id AND n.value < 0 AND NOT EXISTS"
+	    "         (SELECT 1 FROM m_row o WHERE o.profile = b.prev AND o.stack = n.stack AND "
+	    "o.sset = n.sset))"
+	    "  FROM before b;"
+	    "DELETE FROM increase; INSERT INTO increase SELECT n.profile, n.stack, n.sset, n.value "
+	    "-"
+	    "  CASE WHEN b.reset THEN 0 ELSE COALESCE((SELECT o.value FROM m_row o WHERE o.profile "
+	    "= b.prev AND"
+	    "  o.stack = n.stack AND o.sset = n.sset), 0) END FROM m_row n JOIN m_before b ON b.id "
+	    "= n.profile"
+	    "  WHERE b.prev IS NOT NULL");
 }
 
 void sql__write(struct sql *s, const struct dcm_batch *batch)
 {
-	sqlite3_stmt *st = prepare(s, "SELECT COUNT(*) FROM seen WHERE lo = ? AND hi = ? AND sequence = ?");
+	sqlite3_stmt *st = prepare(
+		s, "SELECT COUNT(*) FROM seen WHERE lo = ? AND hi = ? AND sequence = ?");
 
 	sqlite3_bind_int64(st, 1, (int64_t)batch->id.source.lo);
 	sqlite3_bind_int64(st, 2, (int64_t)batch->id.source.hi);
@@ -318,7 +337,7 @@ void sql__write(struct sql *s, const struct dcm_batch *batch)
 	run(s, "COMMIT");
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * Questions
  */
 
@@ -337,7 +356,8 @@ static void put_quoted(struct buf *q, struct dcm_str s)
 /* The row's value of a name, or NULL: the series' label hides the sample's. */
 static void put_value(struct buf *q, struct dcm_str name)
 {
-	buf__text(q, "COALESCE((SELECT value FROM series_label WHERE series = e.series AND name = ");
+	buf__text(q,
+		  "COALESCE((SELECT value FROM series_label WHERE series = e.series AND name = ");
 	put_quoted(q, name);
 	buf__text(q, "), (SELECT value FROM set_label WHERE sset = e.sset AND name = ");
 	put_quoted(q, name);
@@ -362,8 +382,8 @@ static void put_matching(struct sql *s, struct buf *q, const struct asked *a, ui
 		put_value(q, a->by.labels[i]);
 		buf__text(q, ", '') || ','");
 	}
-	buf__printf(q, " AS g FROM m_every e WHERE e.time_ms >= %" PRId64 " AND e.time_ms < %" PRId64, sel->from_ms,
-		    sel->to_ms);
+	buf__printf(q, " AS g FROM m_every e WHERE e.time_ms >= %" PRId64 " AND e.time_ms < %" PRId64,
+		    sel->from_ms, sel->to_ms);
 	if (sel->type.n) {
 		buf__text(q, " AND e.type = ");
 		put_quoted(q, sel->type);
@@ -421,30 +441,37 @@ static void put_key(struct buf *q, int64_t step_ms)
 }
 
 /*
- * SELECT g, k, value in fixed point: cumulative and delta rows added up; a gauge's sum by series and step divided by
- * the number of profiles that the series has there, whether they match or not.
+ * SELECT g, k, value in fixed point: cumulative and delta rows added up; a gauge's sum by series
+ * and step divided by the number of profiles that the series has there, whether they match or not.
  */
 static void put_sums(struct buf *q, const struct dcm_select *sel, int64_t step_ms)
 {
 	buf__text(q, "SELECT g, ");
 	put_key(q, step_ms);
-	buf__text(q, ", SUM(value) * 1048576 AS v FROM m WHERE temporality = 0 AND stack IS NOT NULL GROUP BY g, k "
+	buf__text(q, ", SUM(value) * 1048576 AS v FROM m WHERE temporality = 0 AND stack IS NOT "
+		     "NULL GROUP BY g, k "
 		     "UNION ALL SELECT g, ");
 	put_key(q, step_ms);
-	buf__text(q, ", SUM((SELECT i.value FROM increase i WHERE i.profile = m.id AND i.stack = m.stack AND "
-		     "i.sset = m.sset)) * 1048576 AS v FROM m WHERE temporality = 2 AND stack IS NOT NULL GROUP BY g, k "
-		     "UNION ALL SELECT g, k, floor_div(2 * 1048576 * SUM(value) + n, 2 * n) AS v FROM (SELECT g, ");
+	buf__text(q, ", SUM((SELECT i.value FROM increase i WHERE i.profile = m.id AND i.stack = "
+		     "m.stack AND "
+		     "i.sset = m.sset)) * 1048576 AS v FROM m WHERE temporality = 2 AND stack IS "
+		     "NOT NULL GROUP BY g, k "
+		     "UNION ALL SELECT g, k, floor_div(2 * 1048576 * SUM(value) + n, 2 * n) AS v "
+		     "FROM (SELECT g, ");
 	put_key(q, step_ms);
 	buf__text(q, ", series, type, ");
 	put_bucket(q, "m", step_ms);
 	buf__printf(q,
-		    " AS b, value, (SELECT COUNT(*) FROM profile p WHERE p.series = m.series AND p.type = m.type AND "
-		    "p.temporality = 1 AND p.time_ms >= %" PRId64 " AND p.time_ms < %" PRId64 " AND (",
+		    " AS b, value, (SELECT COUNT(*) FROM profile p WHERE p.series = m.series AND "
+		    "p.type = m.type AND "
+		    "p.temporality = 1 AND p.time_ms >= %" PRId64 " AND p.time_ms < %" PRId64
+		    " AND (",
 		    sel->from_ms, sel->to_ms);
 	put_bucket(q, "p", step_ms);
 	buf__text(q, ") = (");
 	put_bucket(q, "m", step_ms);
-	buf__text(q, ")) AS n FROM m WHERE temporality = 1 AND stack IS NOT NULL) GROUP BY g, k, series, type, b, n");
+	buf__text(q, ")) AS n FROM m WHERE temporality = 1 AND stack IS NOT NULL) GROUP BY g, k, "
+		     "series, type, b, n");
 }
 
 static void ask_points(struct sql *s, const struct asked *a, struct buf *out)
@@ -454,11 +481,14 @@ static void ask_points(struct sql *s, const struct asked *a, struct buf *out)
 	put_matching(s, &q, a, 0);
 	buf__text(&q, ", sums AS (");
 	put_sums(&q, &a->sel[0], a->step_ms);
-	buf__text(&q, "), counts AS (SELECT g, k, SUM(duration) AS d, COUNT(*) AS n FROM (SELECT DISTINCT g, ");
+	buf__text(&q, "), counts AS (SELECT g, k, SUM(duration) AS d, COUNT(*) AS n FROM (SELECT "
+		      "DISTINCT g, ");
 	put_key(&q, a->step_ms);
-	buf__text(&q, ", id, duration FROM m) GROUP BY g, k) "
-		      "SELECT c.g, c.k, COALESCE((SELECT floor_div(SUM(v) + 524288, 1048576) FROM sums WHERE "
-		      "sums.g = c.g AND sums.k = c.k), 0), c.d, c.n FROM counts c ORDER BY c.g, c.k");
+	buf__text(&q,
+		  ", id, duration FROM m) GROUP BY g, k) "
+		  "SELECT c.g, c.k, COALESCE((SELECT floor_div(SUM(v) + 524288, 1048576) FROM sums "
+		  "WHERE "
+		  "sums.g = c.g AND sums.k = c.k), 0), c.d, c.n FROM counts c ORDER BY c.g, c.k");
 	answer(s, &q, out);
 }
 
@@ -488,18 +518,21 @@ static void ask_merge(struct sql *s, const struct asked *a, struct buf *out)
 	run(s, "DELETE FROM merged WHERE (g, k) NOT IN (SELECT g, k FROM merged WHERE v != 0)");
 	/* Heads: of the profiles of the first selection. */
 	put_matching(s, &q, a, 0);
-	buf__printf(&q,
-		    "SELECT h.g, 'head', %" PRId64 " * 1000000, COALESCE(c.d, 0), COALESCE(c.p, 0), ", from);
+	buf__printf(&q, "SELECT h.g, 'head', %" PRId64 " * 1000000, COALESCE(c.d, 0), COALESCE(c.p, 0), ",
+		    from);
 	put_quoted(&q, a->sel[0].type);
 	if (a->n_sel > 1) {
 		buf__text(&q, ", ");
 		put_quoted(&q, a->sel[1].type);
 	}
-	buf__text(&q, " FROM (SELECT DISTINCT g FROM merged) h LEFT JOIN (SELECT g, SUM(duration) AS d, CASE WHEN "
-		      "MIN(period) = MAX(period) THEN MIN(period) ELSE 0 END AS p FROM (SELECT DISTINCT g, id, duration, "
+	buf__text(&q, " FROM (SELECT DISTINCT g FROM merged) h LEFT JOIN (SELECT g, SUM(duration) "
+		      "AS d, CASE WHEN "
+		      "MIN(period) = MAX(period) THEN MIN(period) ELSE 0 END AS p FROM (SELECT "
+		      "DISTINCT g, id, duration, "
 		      "period FROM m) GROUP BY g) c ON c.g = h.g");
 	answer(s, &q, out);
-	buf__text(&q, "SELECT g, k, SUM(CASE WHEN side = 0 THEN v ELSE 0 END), SUM(CASE WHEN side = 1 THEN v ELSE 0 END) "
+	buf__text(&q, "SELECT g, k, SUM(CASE WHEN side = 0 THEN v ELSE 0 END), SUM(CASE WHEN side "
+		      "= 1 THEN v ELSE 0 END) "
 		      "FROM merged GROUP BY g, k");
 	answer(s, &q, out);
 	run(s, "DROP TABLE merged");
@@ -514,14 +547,17 @@ void sql__ask(struct sql *s, const struct asked *a, struct buf *out)
 	switch (a->what) {
 	case ASK_TYPES:
 		put_matching(s, &q, a, 0);
-		buf__text(&q, "SELECT type, temporality, COUNT(DISTINCT id), MIN(time_ms), MAX(time_ms) FROM m "
+		buf__text(&q, "SELECT type, temporality, COUNT(DISTINCT id), MIN(time_ms), "
+			      "MAX(time_ms) FROM m "
 			      "GROUP BY type, temporality ORDER BY type, temporality");
 		answer(s, &q, out);
 		break;
 	case ASK_LABELS:
 		put_matching(s, &q, a, 0);
-		buf__text(&q, "SELECT name, COUNT(*) FROM (SELECT l.name, m.series FROM m JOIN series_label l ON "
-			      "l.series = m.series UNION SELECT l.name, m.series FROM m JOIN set_label l ON "
+		buf__text(&q, "SELECT name, COUNT(*) FROM (SELECT l.name, m.series FROM m JOIN "
+			      "series_label l ON "
+			      "l.series = m.series UNION SELECT l.name, m.series FROM m JOIN "
+			      "set_label l ON "
 			      "l.sset = m.sset) GROUP BY name ORDER BY name");
 		answer(s, &q, out);
 		break;
@@ -534,7 +570,8 @@ void sql__ask(struct sql *s, const struct asked *a, struct buf *out)
 		break;
 	case ASK_SERIES:
 		put_matching(s, &q, a, 0);
-		buf__text(&q, "SELECT labels FROM series WHERE id IN (SELECT series FROM m) ORDER BY labels");
+		buf__text(&q, "SELECT labels FROM series WHERE id IN (SELECT series FROM m) ORDER "
+			      "BY labels");
 		answer(s, &q, out);
 		break;
 	case ASK_POINTS:
@@ -548,7 +585,7 @@ void sql__ask(struct sql *s, const struct asked *a, struct buf *out)
 	}
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * Removing
  */
 
@@ -563,8 +600,10 @@ uint64_t sql__remove(struct sql *s, const struct dcm_select *sel)
 	buf__text(&q, "SELECT id, stack, sset FROM m");
 	answer(s, &q, NULL);
 	uint64_t n = (uint64_t)single(s, prepare(s, "SELECT COUNT(DISTINCT profile) FROM gone"), 0);
-	run(s, "DELETE FROM raw WHERE (profile, stack, sset) IN (SELECT profile, stack, sset FROM gone);"
-	       "DELETE FROM profile WHERE id IN (SELECT profile FROM gone) AND id NOT IN (SELECT profile FROM raw);"
+	run(s, "DELETE FROM raw WHERE (profile, stack, sset) IN (SELECT profile, stack, sset FROM "
+	       "gone);"
+	       "DELETE FROM profile WHERE id IN (SELECT profile FROM gone) AND id NOT IN (SELECT "
+	       "profile FROM raw);"
 	       "DROP TABLE gone");
 	refresh(s);
 	run(s, "COMMIT");

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/contract/storage_sql.h - the same rows in SQLite, and every question as plain SQL over all of them
+ * tests/contract/storage_sql.h - the same rows in SQLite, and every question as plain SQL over all
+ * of them
  *
- * Brute force: each answer is computed from the rows by a query that says what <decima/plugin.h> says, with no index, no
- * dictionary and nothing shared with a store. Answers are written in the form of storage_answers.h.
+ * Brute force: each answer is computed from the rows by a query that says what <decima/plugin.h>
+ * says, with no index, no dictionary and nothing shared with a store. Answers are written in the
+ * form of storage_answers.h.
  *
  * Sums of gauges are computed in 64 bits: values must stay below 2^40 in sum.
  */

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/contract/test_storage.c - what every storage plugin must do, driven from outside with random batches
+ * tests/contract/test_storage.c - what every storage plugin must do, driven from outside with
+ * random batches
  *
  *	test_storage [PLUGIN.so [YAML-OPTIONS [PATH-OPTION]]]
  *
- * Without arguments it is the memory store of this build. Every store is held against brute-force SQL over the same
- * rows, and where numbers are too large for SQL against the memory store. PATH-OPTION (default "path") is the option that names the directory which backup
- * wrote, and under which a durable store keeps its files: "{DIR}" in the options becomes a fresh directory.
+ * Without arguments it is the memory store of this build. Every store is held against brute-force
+ * SQL over the same rows, and where numbers are too large for SQL against the memory store.
+ * PATH-OPTION (default "path") is the option that names the directory which backup wrote, and under
+ * which a durable store keeps its files: "{DIR}" in the options becomes a fresh directory.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -37,30 +39,39 @@ static const char *plugin_file = MEMORY_FILE;
 static const char *plugin_yaml = MEMORY_YAML;
 static const char *path_option = "path";
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * Batches
  */
 
-/* What a Go program's memory profile looks like: series of states that grow, and now and then start again. */
+/*
+ * What a Go program's memory profile looks like: series of states that grow, and now and then start
+ * again.
+ */
 static void fill_growing(struct dcm_builder *b, struct random *r, uint64_t round)
 {
 	uint32_t stacks[6];
 	struct dcm_location l = { .mapping = DCM_NONE, .process = DCM_NONE, .kind = DCM_FRAME_NATIVE };
 	struct dcm_type types[] = {
 		{ builder__string(b, STR("memory")), builder__string(b, STR("alloc_space")),
-		  builder__string(b, STR("bytes")), builder__string(b, STR("space")), builder__string(b, STR("bytes")),
-		  DCM_CUMULATIVE },
+		  builder__string(b, STR("bytes")), builder__string(b, STR("space")),
+		  builder__string(b, STR("bytes")), DCM_CUMULATIVE },
 		{ builder__string(b, STR("memory")), builder__string(b, STR("inuse_space")),
-		  builder__string(b, STR("bytes")), builder__string(b, STR("space")), builder__string(b, STR("bytes")),
-		  DCM_GAUGE },
+		  builder__string(b, STR("bytes")), builder__string(b, STR("space")),
+		  builder__string(b, STR("bytes")), DCM_GAUGE },
 	};
 	struct dcm_pair pair = { builder__string(b, STR("service_name")), 0 };
-	/* A number; one that the series' label of that name hides; one that stands for a label the series lacks. */
+	/*
+	 * A number; one that the series' label of that name hides; one that stands for a label the
+	 * series lacks.
+	 */
 	struct dcm_label labels[3] = {
 		{ .name = builder__string(b, STR("bytes")), .unit = builder__string(b, STR("bytes")) },
-		{ .name = builder__string(b, STR("service_name")), .str = builder__string(b, STR("hidden")),
+		{ .name = builder__string(b, STR("service_name")),
+		  .str = builder__string(b, STR("hidden")),
 		  .unit = DCM_NONE },
-		{ .name = builder__string(b, STR("node")), .str = builder__string(b, STR("n3")), .unit = DCM_NONE },
+		{ .name = builder__string(b, STR("node")),
+		  .str = builder__string(b, STR("n3")),
+		  .unit = DCM_NONE },
 	};
 
 	for (unsigned i = 0; i < 6; i++) {
@@ -74,20 +85,25 @@ static void fill_growing(struct dcm_builder *b, struct random *r, uint64_t round
 		struct dcm_profile head = {
 			.series = builder__series(b, &pair, 1),
 			/* Every third one writes over the one before. */
-			.time_ns = RANDOM_BASE_NS + (int64_t)((round - (round % 3 == 2)) * 7000 + k) * 1000000,
+			.time_ns = RANDOM_BASE_NS +
+				   (int64_t)((round - (round % 3 == 2)) * 7000 + k) * 1000000,
 			.duration_ns = 0,
 			.period = 524288,
 		};
 		builder__profile(b, &head, types, 2);
 		for (unsigned i = 0; i < 6; i++) {
-			/* Grows with the round; every fifth round starts anew, and then some stacks are missing. */
+			/*
+			 * Grows with the round; every fifth round starts anew, and then some stacks
+			 * are missing.
+			 */
 			uint64_t since = round % 5 + 1;
 			int64_t values[] = { (int64_t)(since * 1000 * (i + 1) + since),
 					     (int64_t)random__below(r, 1000) - 200 };
 
 			labels[0].num = i % 2 ? 64 : 1024;
 			if (round % 5 > 1 || random__below(r, 3))
-				builder__row(b, stacks[i], builder__label_set(b, labels, 1 + i % 3), values);
+				builder__row(b, stacks[i], builder__label_set(b, labels, 1 + i % 3),
+					     values);
 		}
 	}
 }
@@ -114,7 +130,7 @@ static void write_one(struct storage *s, struct dcm_batch *batch)
 		fail_msg("write: %s", err.text);
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * Questions
  */
 
@@ -130,8 +146,8 @@ static const char *const type_texts[] = {
 	"memory:inuse_space:bytes:space:bytes",
 	"no:such:type:at:all",
 };
-static const char *const label_names[] = { "service_name", "node", "comm", "thread_name", "cpu",
-					   "size",	   "bytes", "a.b", "nowhere" };
+static const char *const label_names[] = { "service_name", "node",  "comm", "thread_name", "cpu",
+					   "size",	   "bytes", "a.b",  "nowhere" };
 /* What makes sense for a name; and, now and then, something else. */
 static const struct {
 	const char *name;
@@ -176,9 +192,10 @@ static void some_matchers(struct question *q, struct random *r, uint32_t side)
 		size_t name = random__below(r, n_likely);
 		size_t value = random__below(r, 10) ? name : random__below(r, n_likely);
 
-		*m = (struct dcm_matcher){ .op = op, .name = str__of(likely[name].name),
-					   .value = str__of(regex ? PICK(r, likely[value].patterns) :
-								    PICK(r, likely[value].values)) };
+		*m = (struct dcm_matcher){ .op = op,
+					   .name = str__of(likely[name].name),
+					   .value = str__of(regex ? PICK(r, likely[value].patterns)
+								  : PICK(r, likely[value].values)) };
 		if (!regex)
 			continue;
 		assert_int_equal(regex__new(m->value, 0, &q->regexes[q->n_regexes], NULL), 0);
@@ -229,7 +246,8 @@ static void some_question(struct question *q, struct random *r)
 
 static void describe(const struct asked *a, char *text, size_t cap)
 {
-	static const char *const names[] = { "types", "labels", "values", "series", "points", "merge" };
+	static const char *const names[] = { "types",  "labels", "values",
+					     "series", "points", "merge" };
 	static const char *const ops[] = { "=", "!=", "=~", "!~" };
 	struct buf b = { 0 };
 
@@ -240,8 +258,10 @@ static void describe(const struct asked *a, char *text, size_t cap)
 		buf__printf(&b, " %.*s{", STR_ARG(a->sel[i].type));
 		for (uint32_t k = 0; k < a->sel[i].n_matchers; k++)
 			buf__printf(&b, "%.*s%s\"%.*s\",", STR_ARG(a->sel[i].matchers[k].name),
-				    ops[a->sel[i].matchers[k].op], STR_ARG(a->sel[i].matchers[k].value));
-		buf__printf(&b, "} [%" PRId64 ",%" PRId64 ")", a->sel[i].from_ms - BASE_MS, a->sel[i].to_ms - BASE_MS);
+				    ops[a->sel[i].matchers[k].op],
+				    STR_ARG(a->sel[i].matchers[k].value));
+		buf__printf(&b, "} [%" PRId64 ",%" PRId64 ")", a->sel[i].from_ms - BASE_MS,
+			    a->sel[i].to_ms - BASE_MS);
 	}
 	snprintf(text, cap, "%.*s", (int)b.n, (const char *)b.data);
 	buf__fini(&b);
@@ -308,7 +328,7 @@ static void check_store(struct storage *s)
 		fail_msg("check: %s", err.text);
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * Cases
  */
 
@@ -324,7 +344,8 @@ static void options_for(const struct pair *p, char *out, size_t cap)
 	const char *at = strstr(plugin_yaml, "{DIR}");
 
 	if (at)
-		snprintf(out, cap, "%.*s%s/store%s", (int)(at - plugin_yaml), plugin_yaml, p->dir, at + 5);
+		snprintf(out, cap, "%.*s%s/store%s", (int)(at - plugin_yaml), plugin_yaml, p->dir,
+			 at + 5);
 	else
 		snprintf(out, cap, "%s", plugin_yaml);
 }
@@ -370,7 +391,8 @@ static void test_every_answer_is_that_of_sql(void **state)
 		struct random r = { seed };
 
 		for (uint64_t round = 0; round < 8; round++) {
-			struct dcm_batch *batch = make_batch(&r, round, RANDOM_NO_PROCESSES * (seed & 1));
+			struct dcm_batch *batch = make_batch(&r, round,
+							     RANDOM_NO_PROCESSES * (seed & 1));
 
 			write_both(p, batch);
 			if (round % 3 == 0) /* a retry changes nothing */
@@ -413,7 +435,8 @@ static void test_removal_leaves_what_sql_leaves(void **state)
 				fail_msg("remove %s: %s", text, err.text);
 			uint64_t expected = sql__remove(p->sql, &q.asked.sel[0]);
 			if (n != expected)
-				fail_msg("remove %s: %" PRIu64 " profiles, not %" PRIu64, text, n, expected);
+				fail_msg("remove %s: %" PRIu64 " profiles, not %" PRIu64, text, n,
+					 expected);
 			question__fini(&q);
 			for (unsigned i = 0; i < 15; i++)
 				ask_both(&p->storage, p->sql, &r);
@@ -450,7 +473,8 @@ static void test_retention_by_time_and_by_bytes(void **state)
 	for (unsigned k = 0; k < 3; k++) {
 		p->storage.ops->stat(p->storage.instance, &st);
 		uint64_t bound = st.bytes - st.bytes / 8;
-		assert_int_equal(p->storage.ops->retain(p->storage.instance, INT64_MIN, bound, &n, &err), 0);
+		assert_int_equal(
+			p->storage.ops->retain(p->storage.instance, INT64_MIN, bound, &n, &err), 0);
 		assert_true(n > 0);
 		p->storage.ops->stat(p->storage.instance, &st);
 		assert_true(st.bytes <= bound);
@@ -506,9 +530,11 @@ static void test_backup_answers_alike_and_knows_retries(void **state)
 /* n_series series of n profiles, of which the first holds the value: their means are fractions. */
 static void fill_fraction(struct dcm_builder *b, uint32_t n, int64_t value, uint32_t n_series)
 {
-	struct dcm_type type = { builder__string(b, STR("goroutine")), builder__string(b, STR("goroutine")),
-				 builder__string(b, STR("count")), builder__string(b, STR("goroutine")),
-				 builder__string(b, STR("count")), DCM_GAUGE };
+	struct dcm_type type = {
+		builder__string(b, STR("goroutine")), builder__string(b, STR("goroutine")),
+		builder__string(b, STR("count")),     builder__string(b, STR("goroutine")),
+		builder__string(b, STR("count")),     DCM_GAUGE
+	};
 	uint32_t stack = builder__stack(b, NULL, 0);
 	char text[64];
 
@@ -523,7 +549,8 @@ static void fill_fraction(struct dcm_builder *b, uint32_t n, int64_t value, uint
 		uint32_t series = builder__series(b, pairs, 2);
 
 		for (uint32_t i = 0; i < n; i++) {
-			struct dcm_profile head = { .series = series, .time_ns = RANDOM_BASE_NS + i * 1000000 };
+			struct dcm_profile head = { .series = series,
+						    .time_ns = RANDOM_BASE_NS + i * 1000000 };
 
 			builder__profile(b, &head, &type, 1);
 			if (i == 0)
@@ -532,7 +559,10 @@ static void fill_fraction(struct dcm_builder *b, uint32_t n, int64_t value, uint
 	}
 }
 
-/* Three series with a sixth each are a half, or just below it when a store rounds too early or the wrong way. */
+/*
+ * Three series with a sixth each are a half, or just below it when a store rounds too early or the
+ * wrong way.
+ */
 static void test_means_are_rounded_once(void **state)
 {
 	static const uint32_t counts[] = { 1, 2, 3, 6, 7, 12 };
@@ -549,12 +579,17 @@ static void test_means_are_rounded_once(void **state)
 	write_both(p, batch);
 	batch__unref(batch);
 	for (unsigned what = ASK_POINTS; what <= ASK_MERGE; what++) {
-		struct asked a = { .what = what, .n_sel = 1, .step_ms = 60000, .by_labels = { STR("service_name") } };
+		struct asked a = {
+			.what = what, .n_sel = 1, .step_ms = 60000, .by_labels = { STR("service_name") }
+		};
 		struct buf expected = { 0 }, got = { 0 };
 
 		a.by = (struct dcm_group_by){ a.by_labels, 1 };
-		a.sel[0] = (struct dcm_select){ .size = sizeof(a.sel[0]), .to_ms = INT64_MAX,
-						.type = STR("goroutine:goroutine:count:goroutine:count") };
+		a.sel[0] = (struct dcm_select){
+			.size = sizeof(a.sel[0]),
+			.to_ms = INT64_MAX,
+			.type = STR("goroutine:goroutine:count:goroutine:count")
+		};
 		assert_int_equal(answers__ask(&p->storage, &a, &got, NULL), 0);
 		sql__ask(p->sql, &a, &expected);
 		assert_true(got.n > 0);
@@ -605,13 +640,17 @@ static bool match_and_upheave(const struct dcm_regex *regex, struct dcm_str text
 
 	if (!upheaval.done) {
 		upheaval.done = true;
-		upheaval.pair->storage.ops->retain(upheaval.pair->storage.instance, BASE_MS + 290000, 0, &n, NULL);
+		upheaval.pair->storage.ops->retain(upheaval.pair->storage.instance,
+						   BASE_MS + 290000, 0, &n, NULL);
 		upheaval.pair->storage.ops->maintain(upheaval.pair->storage.instance, 1000000, NULL);
 	}
 	return upheaval.matches(regex, text);
 }
 
-/* What a question sees is the moment at which it was asked, whatever happens to the store while it is answered. */
+/*
+ * What a question sees is the moment at which it was asked, whatever happens to the store while it
+ * is answered.
+ */
 static void test_questions_see_one_moment(void **state)
 {
 	(void)state;
@@ -619,7 +658,9 @@ static void test_questions_see_one_moment(void **state)
 		struct pair *p = pair__new();
 		struct random r = { seed };
 		struct dcm_regex *re = NULL;
-		struct dcm_matcher m = { .op = DCM_RE, .name = STR("service_name"), .value = STR(".*[a-z]?") };
+		struct dcm_matcher m = { .op = DCM_RE,
+					 .name = STR("service_name"),
+					 .value = STR(".*[a-z]?") };
 		struct asked a = { .what = ASK_MERGE, .n_sel = 1, .step_ms = 10000 };
 		struct buf expected = { 0 }, got = { 0 };
 
@@ -631,8 +672,11 @@ static void test_questions_see_one_moment(void **state)
 			batch__unref(batch);
 		}
 		a.what = seed & 1 ? ASK_MERGE : ASK_POINTS;
-		a.sel[0] = (struct dcm_select){ .size = sizeof(a.sel[0]), .type = str__of(type_texts[seed % 6]),
-						.matchers = &m, .n_matchers = 1, .to_ms = INT64_MAX };
+		a.sel[0] = (struct dcm_select){ .size = sizeof(a.sel[0]),
+						.type = str__of(type_texts[seed % 6]),
+						.matchers = &m,
+						.n_matchers = 1,
+						.to_ms = INT64_MAX };
 		a.by_labels[0] = STR("thread_name");
 		a.by = (struct dcm_group_by){ a.by_labels, 1 };
 		sql__ask(p->sql, &a, &expected);
@@ -695,8 +739,10 @@ static void test_questions_obey_their_budget(void **state)
 		struct dcm_error err = DCM_ERROR_INIT;
 		struct buf out = { 0 };
 
-		a.sel[0] = (struct dcm_select){ .size = sizeof(a.sel[0]), .type = str__of(type_texts[0]),
-						.to_ms = INT64_MAX, .budget = &budget };
+		a.sel[0] = (struct dcm_select){ .size = sizeof(a.sel[0]),
+						.type = str__of(type_texts[0]),
+						.to_ms = INT64_MAX,
+						.budget = &budget };
 		assert_int_equal(answers__ask(s, &a, &out, &err), 0);
 		assert_true(out.n > 0);
 		assert_int_equal(budget.done, budget.total);
@@ -736,7 +782,8 @@ static void test_writes_are_acknowledged_once(void **state)
 
 	/* One of them twice in a call. */
 	batches[2] = batch__ref(batches[0]);
-	assert_int_equal(p->storage.ops->write(p->storage.instance, batches, 3, count_done, &n_done, NULL), 0);
+	assert_int_equal(
+		p->storage.ops->write(p->storage.instance, batches, 3, count_done, &n_done, NULL), 0);
 	for (unsigned i = 0; i < 200 && n_done == 0; i++)
 		usleep(10000);
 	assert_int_equal(n_done, 1);
@@ -754,7 +801,10 @@ static void test_writes_are_acknowledged_once(void **state)
 	pair__free(p);
 }
 
-/* Extreme values, which SQL cannot add up: other stores are held against memory, which must only survive here. */
+/*
+ * Extreme values, which SQL cannot add up: other stores are held against memory, which must only
+ * survive here.
+ */
 static void test_nasty_batches_are_taken(void **state)
 {
 	struct pair *p = pair__new();
@@ -792,7 +842,7 @@ static void test_nasty_batches_are_taken(void **state)
 	pair__free(p);
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * Threads
  */
 

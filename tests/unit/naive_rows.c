@@ -67,8 +67,8 @@ static const char *base(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-static char *make_key(const char *name, const char *file, const char *binary, const char *kind, const char *line,
-		      const char *address, enum frames_group group)
+static char *make_key(const char *name, const char *file, const char *binary, const char *kind,
+		      const char *line, const char *address, enum frames_group group)
 {
 	const char *parts[6] = { name, file, binary, kind, "", "" };
 
@@ -102,7 +102,8 @@ static struct naive_frame make_frame(const struct dcm_batch *b, uint32_t locatio
 	struct naive_frame f = {
 		.file = copy_of(fn == DCM_NONE ? STR("") : b->strings[b->functions[fn].file]),
 		.system_name = copy_of(fn == DCM_NONE ? STR("") : b->strings[b->functions[fn].system_name]),
-		.binary = copy_of(l->mapping == DCM_NONE ? STR("") : b->strings[b->mappings[l->mapping].file]),
+		.binary = copy_of(l->mapping == DCM_NONE ? STR("")
+							 : b->strings[b->mappings[l->mapping].file]),
 		.line = decimal(line == DCM_NONE ? 0 : b->lines[line].line),
 		.address = hex(l->address),
 		.kind = copy_of(str__of(frames__kind_name(l->kind))),
@@ -120,10 +121,10 @@ static struct naive_frame make_frame(const struct dcm_batch *b, uint32_t locatio
 		const char *what = base(f.binary);
 
 		if (!*what)
-			what = l->kind == DCM_FRAME_JIT		? "[jit]" :
-			       l->kind == DCM_FRAME_INTERPRETED ? "[interpreted]" :
-			       l->kind == DCM_FRAME_KERNEL	? "[kernel]" :
-								  "[unknown]";
+			what = l->kind == DCM_FRAME_JIT		  ? "[jit]"
+			       : l->kind == DCM_FRAME_INTERPRETED ? "[interpreted]"
+			       : l->kind == DCM_FRAME_KERNEL	  ? "[kernel]"
+								  : "[unknown]";
 		f.key = make_key(what, "", f.binary, f.kind, "", "", group);
 		if (!named) { /* then there is nothing that a rule about functions could see */
 			free(f.name);
@@ -186,7 +187,8 @@ static void drop_frames(struct naive_row *row, uint32_t from, uint32_t n)
 {
 	for (uint32_t i = from; i < from + n; i++)
 		free_frame(&row->frames[i]);
-	memmove(&row->frames[from], &row->frames[from + n], (row->n - from - n) * sizeof(row->frames[0]));
+	memmove(&row->frames[from], &row->frames[from + n],
+		(row->n - from - n) * sizeof(row->frames[0]));
 	row->n -= n;
 }
 
@@ -254,7 +256,8 @@ struct naive_rows naive_rows__make(const struct dcm_batch *b, enum frames_group 
 	for (uint32_t i = 0; i < b->n_profiles; i++)
 		for (uint32_t r = 0; r < b->profiles[i].n_rows; r++) {
 			const struct dcm_profile *p = &b->profiles[i];
-			struct naive_row row = make_row(b, b->row_stacks[p->row_off + r], group, rules, n_rules);
+			struct naive_row row = make_row(b, b->row_stacks[p->row_off + r], group,
+							rules, n_rules);
 
 			for (uint32_t k = 0; k < p->n_types && k < 2; k++)
 				row.values[k] = b->values[p->value_off + (uint64_t)r * p->n_types + k];
@@ -272,7 +275,8 @@ void naive_rows__free(struct naive_rows *rows)
 	free(rows->v);
 }
 
-struct dcm_batch *naive_rows__answer(uint64_t seed, unsigned random_flags, uint32_t n_profiles, uint32_t n_types)
+struct dcm_batch *naive_rows__answer(uint64_t seed, unsigned random_flags, uint32_t n_profiles,
+				     uint32_t n_types)
 {
 	CLEANUP(builder__freep) struct dcm_builder *source = builder__new(0);
 	CLEANUP(builder__freep) struct dcm_builder *b = builder__new(0);
@@ -293,12 +297,14 @@ struct dcm_batch *naive_rows__answer(uint64_t seed, unsigned random_flags, uint3
 	for (uint32_t i = 0; i < n_profiles; i++) {
 		char pod[16];
 		snprintf(pod, sizeof(pod), "p%u", i);
-		struct dcm_pair pair = { builder__string(b, STR("pod")), builder__string(b, str__of(pod)) };
+		struct dcm_pair pair = { builder__string(b, STR("pod")),
+					 builder__string(b, str__of(pod)) };
 		struct dcm_profile head = { .series = builder__series(b, &pair, 1), .duration_ns = 1 };
 
 		builder__profile(b, &head, types, n_types);
 		for (uint32_t s = 0; s < all->n_stacks; s++) {
-			int64_t values[2] = { (int64_t)random__below(&r, 1000), (int64_t)random__below(&r, 1000) };
+			int64_t values[2] = { (int64_t)random__below(&r, 1000),
+					      (int64_t)random__below(&r, 1000) };
 
 			if (random__below(&r, 4))
 				builder__row(b, copier__stack(c, s), 0, values);

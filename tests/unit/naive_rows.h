@@ -2,8 +2,9 @@
 /*
  * tests/unit/naive_rows.h - the rows of an answer as lists of frames, made the slow and simple way
  *
- * What trees, tables and filters are held against: nothing here is shared with core/query but the name that an unnamed
- * frame gets. Patterns of rules are plain text that is searched for (or compared, when `equal`).
+ * What trees, tables and filters are held against: nothing here is shared with core/query but the
+ * name that an unnamed frame gets. Patterns of rules are plain text that is searched for (or
+ * compared, when `equal`).
  */
 #ifndef DECIMA_TESTS_UNIT_NAIVE_ROWS_H
 #define DECIMA_TESTS_UNIT_NAIVE_ROWS_H
@@ -47,7 +48,11 @@ void naive_rows__free(struct naive_rows *rows);
 /* The key that a frame of the code under test has. Caller frees. */
 char *naive_rows__key_of(const struct frame *f, enum frames_group group);
 
-/* An answer as a store makes it: n_profiles profiles of n_types types over the stacks of a random batch. */
-struct dcm_batch *naive_rows__answer(uint64_t seed, unsigned random_flags, uint32_t n_profiles, uint32_t n_types);
+/*
+ * An answer as a store makes it: n_profiles profiles of n_types types over the stacks of a random
+ * batch.
+ */
+struct dcm_batch *naive_rows__answer(uint64_t seed, unsigned random_flags, uint32_t n_profiles,
+				     uint32_t n_types);
 
 #endif

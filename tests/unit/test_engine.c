@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_engine.c - turns, budgets, naming and errors, over a store that does as it is told
+ * tests/unit/test_engine.c - turns, budgets, naming and errors, over a store that does as it is
+ * told
  */
 #include "tests/unit/unit.h"
 
@@ -17,19 +18,19 @@
 #include "core/query/engine.h"
 #include "tests/unit/failmalloc.h"
 
-#define CPU "process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta"
+#define CPU  "process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta"
 #define HEAP "memory:inuse_space:bytes:space:bytes"
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * The store and the host
  */
 
 struct fake {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	bool hold;	    /* merges wait until this ends */
-	uint32_t n_inside;  /* merges that wait */
-	int fail;	    /* what merges return */
+	bool hold;	   /* merges wait until this ends */
+	uint32_t n_inside; /* merges that wait */
+	int fail;	   /* what merges return */
 	struct dcm_select sel[2];
 	uint32_t n_sel;
 	char labels[64]; /* grouped by */
@@ -57,7 +58,9 @@ static void fill_answer(struct dcm_builder *b, uint32_t n_sel)
 	uint32_t locations[2];
 
 	for (uint32_t k = 0; k < 2; k++) {
-		struct dcm_location l = { .mapping = DCM_NONE, .process = DCM_NONE, .addr_kind = DCM_ADDR_RUNTIME,
+		struct dcm_location l = { .mapping = DCM_NONE,
+					  .process = DCM_NONE,
+					  .addr_kind = DCM_ADDR_RUNTIME,
 					  .address = 1 + k };
 		locations[1 - k] = builder__location(b, &l, NULL, 0);
 		types[k] = (struct dcm_type){ .name = builder__string(b, STR("x")),
@@ -68,8 +71,9 @@ static void fill_answer(struct dcm_builder *b, uint32_t n_sel)
 	builder__row(b, builder__stack(b, locations, 2), 0, values[1]);
 }
 
-static int fake_merge(void *instance, const struct dcm_select *sel, uint32_t n_sel, const struct dcm_group_by *by,
-		      const struct dcm_host *host, struct dcm_builder *answer, struct dcm_error *err)
+static int fake_merge(void *instance, const struct dcm_select *sel, uint32_t n_sel,
+		      const struct dcm_group_by *by, const struct dcm_host *host,
+		      struct dcm_builder *answer, struct dcm_error *err)
 {
 	int r;
 	(void)instance;
@@ -86,8 +90,8 @@ static int fake_merge(void *instance, const struct dcm_select *sel, uint32_t n_s
 	memcpy(fake.sel, sel, n_sel * sizeof(*sel));
 	fake.labels[0] = '\0';
 	for (uint32_t i = 0; i < by->n; i++)
-		snprintf(fake.labels + strlen(fake.labels), sizeof(fake.labels) - strlen(fake.labels), "%.*s,",
-			 STR_ARG(by->labels[i]));
+		snprintf(fake.labels + strlen(fake.labels),
+			 sizeof(fake.labels) - strlen(fake.labels), "%.*s,", STR_ARG(by->labels[i]));
 	r = fake.fail;
 	pthread_mutex_unlock(&fake.lock);
 	if (r == 0)
@@ -106,7 +110,9 @@ static int fake_types(void *instance, const struct dcm_select *sel, dcm_type_fn 
 	return each(ctx, &info);
 }
 
-static const struct dcm_storage_ops fake_ops = { .size = sizeof(fake_ops), .merge = fake_merge, .types = fake_types };
+static const struct dcm_storage_ops fake_ops = { .size = sizeof(fake_ops),
+						 .merge = fake_merge,
+						 .types = fake_types };
 
 static struct dcm_builder *host_builder_new(const struct dcm_host *host, uint64_t max_bytes)
 {
@@ -142,8 +148,11 @@ static int name_it(void *ctx, struct dcm_batch *batch, struct dcm_batch **ret_na
 
 static struct engine *new_engine(uint32_t max_questions, uint32_t max_waiting)
 {
-	struct engine_config c = { .host = &host, .ops = &fake_ops, .name = name_it,
-				   .max_questions = max_questions, .max_waiting = max_waiting };
+	struct engine_config c = { .host = &host,
+				   .ops = &fake_ops,
+				   .name = name_it,
+				   .max_questions = max_questions,
+				   .max_waiting = max_waiting };
 	struct engine *e = NULL;
 
 	fake__reset();
@@ -153,7 +162,7 @@ static struct engine *new_engine(uint32_t max_questions, uint32_t max_waiting)
 
 static const struct question cpu = { .selector = { CPU, sizeof(CPU) - 1 }, .to_ms = 100 };
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * Cases
  */
 
@@ -406,8 +415,12 @@ static void test_units(void **state)
 	static const struct {
 		const char *selector, *unit;
 	} cases[] = {
-		{ CPU, "nanoseconds" }, { " " HEAP "{a=\"b\"}", "bytes" }, { HEAP " {a=\"b\"}", "bytes" },
-		{ "{a=\"b\"}", "" },	{ "", "" },			   { "x", "" },
+		{ CPU, "nanoseconds" },
+		{ " " HEAP "{a=\"b\"}", "bytes" },
+		{ HEAP " {a=\"b\"}", "bytes" },
+		{ "{a=\"b\"}", "" },
+		{ "", "" },
+		{ "x", "" },
 	};
 	(void)state;
 
@@ -429,8 +442,7 @@ static void test_without_memory(void **state)
 	q.selector = STR(CPU "{a=~\"b.*c\"}");
 	q.group_by = &pod;
 	q.n_group_by = 1;
-	FAILMALLOC_SWEEP(i)
-	{
+	FAILMALLOC_SWEEP (i) {
 		struct flame *f = NULL;
 		int r = engine__flame(e, &q, FRAMES_FUNCTION, NULL, &f, NULL);
 

@@ -42,7 +42,9 @@ static uint32_t some_rules(struct random *r, struct naive_rule *rules, struct fi
 					     .field = (enum filter_field)random__below(r, FILTER_N_FIELDS),
 					     .equal = random__below(r, 3) == 0 };
 		rule->text = patterns[rule->field][random__below(r, 6)];
-		assert_int_equal(filter__add(f, rule->kind, rule->field, rule->equal, str__of(rule->text), NULL), 0);
+		assert_int_equal(filter__add(f, rule->kind, rule->field, rule->equal,
+					     str__of(rule->text), NULL),
+				 0);
 	}
 	return n;
 }
@@ -88,8 +90,9 @@ static void test_rows_are_what_the_rules_say(void **state)
 
 	n_shown = n_filtered = 0;
 	for (uint64_t seed = 1; seed <= 60; seed++) {
-		CLEANUP(batch__unrefp) struct dcm_batch *b =
-			naive_rows__answer(seed, seed % 2 ? 0 : RANDOM_ALL_NAMED, 1, 1 + seed % 2);
+		CLEANUP(batch__unrefp)
+		struct dcm_batch *b = naive_rows__answer(seed, seed % 2 ? 0 : RANDOM_ALL_NAMED, 1,
+							 1 + seed % 2);
 		CLEANUP(frames__unrefp) struct frames *frames = NULL;
 		CLEANUP(filter__freep) struct filter *f = filter__new();
 		struct naive_rule rules[MAX_RULES];
@@ -112,7 +115,8 @@ static void test_batches_are_what_the_rules_leave(void **state)
 	(void)state;
 
 	for (uint64_t seed = 1; seed <= 60; seed++) {
-		CLEANUP(batch__unrefp) struct dcm_batch *b = naive_rows__answer(seed, 0, 2, 1 + seed % 2);
+		CLEANUP(batch__unrefp)
+		struct dcm_batch *b = naive_rows__answer(seed, 0, 2, 1 + seed % 2);
 		CLEANUP(batch__unrefp) struct dcm_batch *left = NULL;
 		CLEANUP(frames__unrefp) struct frames *frames = NULL;
 		CLEANUP(filter__freep) struct filter *f = filter__new();
@@ -185,7 +189,8 @@ static void test_text_forms(void **state)
 	assert_int_equal(frames__new(b, FRAMES_FUNCTION, NULL, &frames, NULL), 0);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		CLEANUP(filter__freep) struct filter *f = filter__new();
-		struct naive_rule rule = { FILTER_ONLY_STACKS, cases[i].field, cases[i].equal, cases[i].pattern };
+		struct naive_rule rule = { FILTER_ONLY_STACKS, cases[i].field, cases[i].equal,
+					   cases[i].pattern };
 		struct naive_rows rows = naive_rows__make(b, FRAMES_FUNCTION, &rule, 1);
 
 		assert_int_equal(filter__add_text(f, FILTER_ONLY_STACKS, str__of(cases[i].text), NULL), 0);
@@ -228,8 +233,7 @@ static void test_without_memory(void **state)
 	CLEANUP(batch__unrefp) struct dcm_batch *b = naive_rows__answer(3, 0, 1, 1);
 	(void)state;
 
-	FAILMALLOC_SWEEP(i)
-	{
+	FAILMALLOC_SWEEP (i) {
 		struct filter *f = filter__new();
 		struct dcm_batch *left = NULL;
 		int64_t filtered[16];

@@ -92,7 +92,8 @@ static void paths__add(struct paths *p, const char *const *keys, uint32_t n, con
 	buf__fini(&text);
 }
 
-static struct paths expected_paths(const struct naive_rows *rows, const struct flame_options *o, int64_t filtered[2])
+static struct paths expected_paths(const struct naive_rows *rows, const struct flame_options *o,
+				   int64_t filtered[2])
 {
 	struct paths p = { 0 };
 	static const int64_t none[2];
@@ -106,7 +107,8 @@ static struct paths expected_paths(const struct naive_rows *rows, const struct f
 		char function[512];
 
 		snprintf(function, sizeof(function), "%.*s", STR_ARG(o->function));
-		while (o->side != FLAME_WHOLE && at < row->n && strcmp(row->frames[at].name, function) != 0)
+		while (o->side != FLAME_WHOLE && at < row->n &&
+		       strcmp(row->frames[at].name, function) != 0)
 			at++;
 		out |= o->side != FLAME_WHOLE && at == row->n;
 		if (out) {
@@ -195,8 +197,8 @@ static void check_shape(const struct flame *f)
 		for (uint32_t i = 1; i < f->n; i++)
 			sums[f->parent[i]] += f->total[s][i];
 		for (uint32_t i = 0; i < f->n; i++)
-			assert_int_equal(f->total[s][i],
-					 f->self[s][i] + sums[i] + (f->trimmed[s] ? f->trimmed[s][i] : 0));
+			assert_int_equal(f->total[s][i], f->self[s][i] + sums[i] +
+								 (f->trimmed[s] ? f->trimmed[s][i] : 0));
 	}
 	free(sums);
 }
@@ -220,8 +222,9 @@ static void test_trees_are_sums_of_paths(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 1; seed <= 24; seed++) {
-		CLEANUP(batch__unrefp) struct dcm_batch *b =
-			naive_rows__answer(seed, seed % 3 ? 0 : RANDOM_ALL_NAMED, 1 + seed % 2, 1 + seed / 2 % 2);
+		CLEANUP(batch__unrefp)
+		struct dcm_batch *b = naive_rows__answer(seed, seed % 3 ? 0 : RANDOM_ALL_NAMED,
+							 1 + seed % 2, 1 + seed / 2 % 2);
 		enum frames_group group = (enum frames_group)(seed % 4);
 		CLEANUP(frames__unrefp) struct frames *frames = NULL;
 		struct naive_rows rows = naive_rows__make(b, group, NULL, 0);
@@ -237,7 +240,8 @@ static void test_trees_are_sums_of_paths(void **state)
 				o.function = group == FRAMES_BINARY ? STR("app") : STR("malloc");
 			}
 			if (variant > 1 && group == FRAMES_BINARY)
-				continue; /* frames have the binary's name there, rows the function's */
+				/* frames have the binary's name there, rows the function's */
+				continue;
 			struct paths expected = expected_paths(&rows, &o, filtered);
 			assert_int_equal(flame__new(frames, &o, &f, NULL), 0);
 			check_shape(f);
@@ -299,7 +303,8 @@ static void test_trimming_is_by_weight_and_told(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 1; seed <= 8; seed++) {
-		CLEANUP(batch__unrefp) struct dcm_batch *b = naive_rows__answer(seed, 0, 1, 1 + seed % 2);
+		CLEANUP(batch__unrefp)
+		struct dcm_batch *b = naive_rows__answer(seed, 0, 1, 1 + seed % 2);
 		CLEANUP(frames__unrefp) struct frames *frames = NULL;
 		CLEANUP(flame__freep) struct flame *whole = NULL;
 
@@ -344,7 +349,8 @@ static void test_trimming_is_by_weight_and_told(void **state)
 			check_shape(f);
 			assert_int_equal(f->n + f->n_trimmed, whole->n);
 			for (uint32_t i = 1; i < f->n; i++)
-				assert_true((double)both(f->total, f, i) >= o.min_share * (double)weights[0]);
+				assert_true((double)both(f->total, f, i) >=
+					    o.min_share * (double)weights[0]);
 			uint64_t n_kept = 1;
 			for (uint32_t i = 1; i < whole->n; i++)
 				n_kept += (double)weights[i] >= o.min_share * (double)weights[0];
@@ -446,8 +452,7 @@ static void test_without_memory(void **state)
 	struct dcm_group_by by = { &pod, 1 };
 	(void)state;
 
-	FAILMALLOC_SWEEP(i)
-	{
+	FAILMALLOC_SWEEP (i) {
 		struct frames *frames = NULL;
 		struct flame *f = NULL;
 		struct flame_options o = { .max_nodes = 50 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_memory_store.c - the memory store from inside: bounds, options, damage, and no memory
+ * tests/unit/test_memory_store.c - the memory store from inside: bounds, options, damage, and no
+ * memory
  *
  * What it answers is tested by tests/contract/test_storage.c.
  */
@@ -27,7 +28,7 @@
 #include "tests/unit/random_batch.h"
 
 #define BASE_MS (RANDOM_BASE_NS / 1000000)
-#define CPU "process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta"
+#define CPU	"process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta"
 
 static void open_store(struct storage *s, const char *yaml)
 {
@@ -54,15 +55,19 @@ static struct dcm_store_stat stat_of(struct storage *s)
 static struct dcm_batch *simple_batch(int64_t time_ms, uint32_t n_rows, bool shared)
 {
 	CLEANUP(builder__freep) struct dcm_builder *b = builder__new(0);
-	struct dcm_type type = { builder__string(b, STR("process_cpu")), builder__string(b, STR("cpu")),
-				 builder__string(b, STR("nanoseconds")), builder__string(b, STR("cpu")),
-				 builder__string(b, STR("nanoseconds")), DCM_DELTA };
+	struct dcm_type type = {
+		builder__string(b, STR("process_cpu")), builder__string(b, STR("cpu")),
+		builder__string(b, STR("nanoseconds")), builder__string(b, STR("cpu")),
+		builder__string(b, STR("nanoseconds")), DCM_DELTA
+	};
 	struct dcm_profile head = { .series = builder__series(b, NULL, 0), .time_ns = time_ms * 1000000 };
 	struct dcm_batch *batch = NULL;
 
 	builder__profile(b, &head, &type, 1);
 	for (uint32_t i = 0; i < n_rows; i++) {
-		struct dcm_location l = { .mapping = DCM_NONE, .process = DCM_NONE, .addr_kind = DCM_ADDR_RUNTIME,
+		struct dcm_location l = { .mapping = DCM_NONE,
+					  .process = DCM_NONE,
+					  .addr_kind = DCM_ADDR_RUNTIME,
 					  .address = shared ? i : (uint64_t)time_ms * 100000 + i };
 		uint32_t location = builder__location(b, &l, NULL, 0);
 		int64_t value = 1;
@@ -82,13 +87,17 @@ static void test_the_oldest_go_when_memory_is_full(void **state)
 
 		open_store(&s, "{ max_bytes: 2MiB, retention: 0 }");
 		for (unsigned i = 0; i < 300; i++) {
-			CLEANUP(batch__unrefp) struct dcm_batch *b = simple_batch(BASE_MS + i * 1000, 1000, shared);
+			CLEANUP(batch__unrefp)
+			struct dcm_batch *b = simple_batch(BASE_MS + i * 1000, 1000, shared);
 
 			assert_int_equal(write_batch(&s, b), 0);
 			n_written += 1000;
 			struct dcm_store_stat st = stat_of(&s);
 			assert_true(st.bytes <= 2 << 20);
-			/* The newest stays, what is there is without a gap, and nothing goes uncounted. */
+			/*
+			 * The newest stays, what is there is without a gap, and nothing goes
+			 * uncounted.
+			 */
 			assert_int_equal(st.last_ms, BASE_MS + i * 1000);
 			assert_int_equal(st.n_profiles, (uint64_t)(st.last_ms - st.first_ms) / 1000 + 1);
 			assert_int_equal(st.n_rows + atomic_load(&s.n_dropped), n_written);
@@ -114,7 +123,8 @@ static void test_retention_follows_the_newest_and_the_clock(void **state)
 	assert_int_equal(st.first_ms, BASE_MS + 19000);
 	assert_int_equal(st.n_profiles, 11);
 	/* A profile from the future does not empty the store. */
-	CLEANUP(batch__unrefp) struct dcm_batch *future = simple_batch(BASE_MS + 900000000, 3, true);
+	CLEANUP(batch__unrefp)
+	struct dcm_batch *future = simple_batch(BASE_MS + 900000000, 3, true);
 	atomic_store(&s.real_ns, (BASE_MS + 30000) * 1000000);
 	assert_int_equal(write_batch(&s, future), 0);
 	st = stat_of(&s);
@@ -137,7 +147,8 @@ static void test_dead_stacks_are_given_back(void **state)
 
 	open_store(&s, "{ retention: 0 }");
 	for (unsigned i = 0; i < 50; i++) {
-		CLEANUP(batch__unrefp) struct dcm_batch *b = simple_batch(BASE_MS + i * 1000, 1000, false);
+		CLEANUP(batch__unrefp)
+		struct dcm_batch *b = simple_batch(BASE_MS + i * 1000, 1000, false);
 		assert_int_equal(write_batch(&s, b), 0);
 	}
 	full = stat_of(&s).bytes;
@@ -188,7 +199,8 @@ static void test_wrong_questions_are_refused(void **state)
 	struct dcm_str twice[] = { STR("a"), STR("b"), STR("a") };
 	struct dcm_group_by by = { twice, 3 };
 	struct dcm_matcher m = { .op = DCM_RE, .name = STR("a"), .value = STR("b") };
-	struct dcm_select no_type = { .size = sizeof(no_type), .to_ms = 1 }, no_regex = no_type, fine = no_type;
+	struct dcm_select no_type = { .size = sizeof(no_type), .to_ms = 1 }, no_regex = no_type,
+			  fine = no_type;
 	CLEANUP(builder__freep) struct dcm_builder *b = builder__new(0);
 	uint64_t n;
 	(void)state;
@@ -208,7 +220,7 @@ static void test_wrong_questions_are_refused(void **state)
 	storage__close(&s);
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * Damaged directories
  */
 
@@ -325,7 +337,7 @@ static void test_failed_backups_leave_nothing(void **state)
 	remove_dir(dir);
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * No memory
  */
 
@@ -370,19 +382,26 @@ static void test_asking_without_memory(void **state)
 		assert_int_equal(write_batch(&s, b), 0);
 	}
 	for (unsigned what = 0; what < ASK_N; what++) {
-		struct asked a = { .what = what, .n_sel = 2, .name = STR("comm"), .step_ms = 10000,
+		struct asked a = { .what = what,
+				   .n_sel = 2,
+				   .name = STR("comm"),
+				   .step_ms = 10000,
 				   .by_labels = { STR("node"), STR("cpu") } };
 
 		a.by = (struct dcm_group_by){ a.by_labels, 2 };
 		for (unsigned k = 0; k < 2; k++)
-			a.sel[k] = (struct dcm_select){ .size = sizeof(a.sel[k]), .type = STR(CPU), .to_ms = INT64_MAX };
-		FAILMALLOC_SWEEP(i)
-		{
+			a.sel[k] = (struct dcm_select){ .size = sizeof(a.sel[k]),
+							.type = STR(CPU),
+							.to_ms = INT64_MAX };
+		FAILMALLOC_SWEEP (i) {
 			struct buf out = { 0 };
 			int e = answers__ask(&s, &a, &out, NULL);
 
 			failmalloc__disarm();
-			/* The text itself may have found no memory; and sealing can do without some. */
+			/*
+			 * The text itself may have found no memory; and sealing can do without
+			 * some.
+			 */
 			assert_true(e == 0 || (e == -ENOMEM && failmalloc__failed()));
 			buf__fini(&out);
 		}
@@ -440,7 +459,8 @@ static void test_tidying_without_memory(void **state)
 
 		open_store(&s, "{ retention: 0 }");
 		for (unsigned k = 0; k < 8; k++) {
-			CLEANUP(batch__unrefp) struct dcm_batch *b = simple_batch(BASE_MS + k * 1000, 20, false);
+			CLEANUP(batch__unrefp)
+			struct dcm_batch *b = simple_batch(BASE_MS + k * 1000, 20, false);
 			assert_int_equal(write_batch(&s, b), 0);
 		}
 		failmalloc__arm(i);
@@ -456,8 +476,7 @@ static void test_tidying_without_memory(void **state)
 static void test_opening_without_memory(void **state)
 {
 	(void)state;
-	FAILMALLOC_SWEEP(i)
-	{
+	FAILMALLOC_SWEEP (i) {
 		struct storage s;
 		struct dcm_error err = DCM_ERROR_INIT;
 

@@ -44,7 +44,8 @@ static struct dcm_batch *small_answer(uint32_t n_types)
 		for (; n < 4 && rows[i].frames[n]; n++) {
 			struct dcm_function fn = { .name = builder__string(b, str__of(rows[i].frames[n])) };
 			struct dcm_line line = { .function = builder__function(b, &fn) };
-			struct dcm_location l = { .mapping = DCM_NONE, .process = DCM_NONE,
+			struct dcm_location l = { .mapping = DCM_NONE,
+						  .process = DCM_NONE,
 						  .kind = DCM_FRAME_INTERPRETED };
 			locations[n] = builder__location(b, &l, &line, 1);
 		}
@@ -98,7 +99,8 @@ static void test_tables(void **state)
 	check_text(&out, "  self A  self B   change total A total B   change  function\n"
 			 "  30.00%  70.00%   +40.00  30.00%  70.00%   +40.00  idle\n"
 			 "  60.00%  20.00%   -40.00  60.00%  20.00%   -40.00  spin\n"
-			 "total 100 and 100; 2 of 4 functions shown, the others have 10 and 10 of their own\n");
+			 "total 100 and 100; 2 of 4 functions shown, the others have 10 and 10 of "
+			 "their own\n");
 }
 
 static void test_trees(void **state)
@@ -201,9 +203,19 @@ static void test_text_is_cleaned_and_cut(void **state)
 		{ "two\nlines\t", 0, "two?lines?" },
 		{ "bad \xff utf", 0, "bad ? utf" },
 		{ "c1 \xc2\x9b here", 0, "c1 ? here" },
-		{ "gr\xc3\xb6\xc3\x9f" "e", 0, "gr\xc3\xb6\xc3\x9f" "e" },
-		{ "gr\xc3\xb6\xc3\x9f" "e", 5, "gr\xc3\xb6\xc3\x9f" "e" },
-		{ "gr\xc3\xb6\xc3\x9f" "er", 5, "gr..." },
+		{ "gr\xc3\xb6\xc3\x9f"
+		  "e",
+		  0,
+		  "gr\xc3\xb6\xc3\x9f"
+		  "e" },
+		{ "gr\xc3\xb6\xc3\x9f"
+		  "e",
+		  5,
+		  "gr\xc3\xb6\xc3\x9f"
+		  "e" },
+		{ "gr\xc3\xb6\xc3\x9f"
+		  "er",
+		  5, "gr..." },
 		{ "\xc3\xb6\xc3\xb6\xc3\xb6\xc3\xb6\xc3\xb6\xc3\xb6", 5, "\xc3\xb6\xc3\xb6..." },
 		{ "abcdef", 2, ".." },
 	};
@@ -232,14 +244,17 @@ static void test_nothing_is_wider_than_asked(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 1; seed <= 6; seed++) {
-		CLEANUP(batch__unrefp) struct dcm_batch *b = naive_rows__answer(seed, RANDOM_NASTY, 1, 1 + seed % 2);
+		CLEANUP(batch__unrefp)
+		struct dcm_batch *b = naive_rows__answer(seed, RANDOM_NASTY, 1, 1 + seed % 2);
 		CLEANUP(frames__unrefp) struct frames *frames = NULL;
 		CLEANUP(flame__freep) struct flame *f = NULL;
 		CLEANUP(top__freep) struct top *t = NULL;
 		struct render_options o = { .width = 100, .max_rows = 200, .unit = STR("nanoseconds") };
 		struct buf tree = { 0 }, table = { 0 };
 
-		assert_int_equal(frames__new(b, seed % 2 ? FRAMES_FUNCTION : FRAMES_ADDRESS, NULL, &frames, NULL), 0);
+		assert_int_equal(frames__new(b, seed % 2 ? FRAMES_FUNCTION : FRAMES_ADDRESS, NULL,
+					     &frames, NULL),
+				 0);
 		assert_int_equal(flame__new(frames, NULL, &f, NULL), 0);
 		assert_int_equal(top__new(frames, NULL, &t, NULL), 0);
 		render__flame(f, &o, &tree);
@@ -261,14 +276,18 @@ static void test_nothing_is_wider_than_asked(void **state)
 static void test_lists(void **state)
 {
 	static const char *const heads[] = { "name", "series" };
-	const struct dcm_str cells[] = { STR("comm"), STR("12"), STR("gr\xc3\xb6\xc3\x9f" "e"), STR("3") };
+	const struct dcm_str cells[] = { STR("comm"), STR("12"),
+					 STR("gr\xc3\xb6\xc3\x9f"
+					     "e"),
+					 STR("3") };
 	struct render_table t = { .heads = heads, .n_columns = 2, .right = 2, .cells = cells, .n_rows = 2 };
 	struct render_options o = { 0 };
 	struct buf out = { 0 };
 	(void)state;
 
 	render__table(&t, &o, &out);
-	check_text(&out, "name   series\ncomm       12\ngr\xc3\xb6\xc3\x9f" "e       3\n");
+	check_text(&out, "name   series\ncomm       12\ngr\xc3\xb6\xc3\x9f"
+			 "e       3\n");
 	o.max_rows = 1;
 	render__table(&t, &o, &out);
 	check_text(&out, "name  series\ncomm      12\n1 of 2 shown\n");
@@ -285,8 +304,7 @@ static void test_without_memory(void **state)
 	assert_int_equal(frames__new(b, FRAMES_FUNCTION, NULL, &frames, NULL), 0);
 	assert_int_equal(flame__new(frames, NULL, &f, NULL), 0);
 	assert_int_equal(top__new(frames, NULL, &t, NULL), 0);
-	FAILMALLOC_SWEEP(i)
-	{
+	FAILMALLOC_SWEEP (i) {
 		struct buf out = { 0 };
 		int r = render__folded(frames, NULL, &out, NULL);
 

@@ -26,14 +26,16 @@ static void test_what_is_read_and_how_it_is_written(void **state)
 		{ "  " CPU " \n", CPU },
 		{ CPU "{}", CPU },
 		{ CPU "{ }", CPU },
-		{ "goroutine:goroutine:count:goroutine:count", "goroutine:goroutine:count:goroutine:count" },
+		{ "goroutine:goroutine:count:goroutine:count",
+		  "goroutine:goroutine:count:goroutine:count" },
 		{ "decima_quality:samples:count:::delta", "decima_quality:samples:count:::delta" },
 		{ CPU "{job=\"api\"}", CPU "{job=\"api\"}" },
 		{ CPU " { job = \"api\" , a != 'b' , } ", CPU "{job=\"api\",a!=\"b\"}" },
 		{ CPU "{a=~\"x.*\",b!~`y\\.z`}", CPU "{a=~\"x.*\",b!~\"y\\\\.z\"}" },
 		{ CPU "{a.b-c:d/e=\"1\",\xc3\xa9=\"2\",9x=\"3\",__y=\"4\"}",
 		  CPU "{a.b-c:d/e=\"1\",\xc3\xa9=\"2\",9x=\"3\",__y=\"4\"}" },
-		{ CPU "{\"a label\"=\"v\",'b'=\"v\",`c`=\"v\"}", CPU "{\"a label\"=\"v\",b=\"v\",c=\"v\"}" },
+		{ CPU "{\"a label\"=\"v\",'b'=\"v\",`c`=\"v\"}",
+		  CPU "{\"a label\"=\"v\",b=\"v\",c=\"v\"}" },
 		{ CPU "{a=\"\"}", CPU "{a=\"\"}" },
 		{ CPU "{a=\"\\n\\t\\\\\\\"\\x41\\101\\u00e9\\U0001F525\\a\"}",
 		  CPU "{a=\"\\n\\t\\\\\\\"AA\xc3\xa9\xf0\x9f\x94\xa5\\x07\"}" },
@@ -72,7 +74,8 @@ static void test_faults_are_placed(void **state)
 		{ CPU "{job==\"x\"}", "column 55: expected a quoted value for the label job" },
 		{ CPU "{job=api}", "column 55: expected a quoted value for the label job" },
 		{ CPU "{job=\"api}", "column 55: the string that begins here has no closing \"" },
-		{ CPU "{job=\"a\nb\"}", "column 55: the string that begins here has no closing \"" },
+		{ CPU "{job=\"a\nb\"}",
+		  "column 55: the string that begins here has no closing \"" },
 		{ CPU "{job=\"api\"", "column 60: the closing } is missing" },
 		{ CPU "{job=\"api\" x=\"y\"}", "column 61: expected a comma or }" },
 		{ CPU "{job=\"api\"} x", "column 62: unexpected text" },
@@ -158,7 +161,8 @@ static void test_round_trip(void **state)
 
 		made.n_matchers = (uint32_t)random__below(&r, 5);
 		for (uint32_t i = 0; i < made.n_matchers; i++) {
-			uint32_t n = 1 + (uint32_t)random__below(&r, 6), m = (uint32_t)random__below(&r, 12);
+			uint32_t n = 1 + (uint32_t)random__below(&r, 6),
+				 m = (uint32_t)random__below(&r, 12);
 
 			random__text(&r, texts[2 * i], n, alphabet, sizeof(alphabet) - 1);
 			random__text(&r, texts[2 * i + 1], m, alphabet, sizeof(alphabet) - 1);
@@ -194,13 +198,17 @@ static void test_matching(void **state)
 	CLEANUP(selector__freep) struct selector *s = NULL;
 	(void)state;
 
-	assert_int_equal(selector__parse(STR(CPU "{a=\"x\",a!=\"x\",a=~\"x|y\",a!~\"x|y\",a=~\"x?\"}"), 0, &s, NULL), 0);
+	assert_int_equal(
+		selector__parse(STR(CPU "{a=\"x\",a!=\"x\",a=~\"x|y\",a!~\"x|y\",a=~\"x?\"}"), 0, &s, NULL),
+		0);
 	static const struct {
 		const char *value;
 		bool accepted[5];
 	} cases[] = {
-		{ "x", { true, false, true, false, true } },   { "y", { false, true, true, false, false } },
-		{ "", { false, true, false, true, true } },    { "xy", { false, true, false, true, false } },
+		{ "x", { true, false, true, false, true } },
+		{ "y", { false, true, true, false, false } },
+		{ "", { false, true, false, true, true } },
+		{ "xy", { false, true, false, true, false } },
 		{ "zxz", { false, true, false, true, false } }, /* anchored */
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
@@ -251,7 +259,8 @@ static void test_taking_profiles(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		CLEANUP(selector__freep) struct selector *s = NULL;
 
-		assert_int_equal(selector__parse(str__of(cases[i].text), SELECTOR_TYPE_OPTIONAL, &s, NULL), 0);
+		assert_int_equal(
+			selector__parse(str__of(cases[i].text), SELECTOR_TYPE_OPTIONAL, &s, NULL), 0);
 		assert_int_equal(selector__takes(s, batch, 0), cases[i].takes);
 	}
 }
@@ -259,10 +268,11 @@ static void test_taking_profiles(void **state)
 static void test_without_memory(void **state)
 {
 	(void)state;
-	FAILMALLOC_SWEEP(i)
-	{
+	FAILMALLOC_SWEEP (i) {
 		struct selector *s = NULL;
-		int e = selector__parse(STR(CPU "{a=\"b\\n\",'c d'=~\"x.*y[0-9]\",e!=\"f\",g!~\"h|i\",j=\"k\"}"), 0, &s, NULL);
+		int e = selector__parse(
+			STR(CPU "{a=\"b\\n\",'c d'=~\"x.*y[0-9]\",e!=\"f\",g!~\"h|i\",j=\"k\"}"), 0,
+			&s, NULL);
 		failmalloc__disarm();
 		if (e == 0) {
 			selector__free(s);

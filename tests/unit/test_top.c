@@ -125,7 +125,8 @@ static void check_order(const struct top *t, enum top_sort sort)
 			y[0] = change(b->self), y[1] = change(b->total);
 		} else if (sort == TOP_BY_NAME) {
 			k = 2;
-			assert_true(str__cmp(t->frames->v[a->frame].name, t->frames->v[b->frame].name) <= 0);
+			assert_true(str__cmp(t->frames->v[a->frame].name,
+					     t->frames->v[b->frame].name) <= 0);
 		}
 		while (k < 2 && x[k] == y[k])
 			k++;
@@ -137,7 +138,8 @@ static void test_sums(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 1; seed <= 24; seed++) {
-		CLEANUP(batch__unrefp) struct dcm_batch *b = naive_rows__answer(seed, 0, 2, 1 + seed % 2);
+		CLEANUP(batch__unrefp)
+		struct dcm_batch *b = naive_rows__answer(seed, 0, 2, 1 + seed % 2);
 		CLEANUP(frames__unrefp) struct frames *frames = NULL;
 		CLEANUP(filter__freep) struct filter *f = filter__new();
 		struct naive_rule rule = { FILTER_HIDE, FILTER_FUNCTION, false, "a" };
@@ -151,7 +153,9 @@ static void test_sums(void **state)
 		for (unsigned sort = TOP_BY_SELF; sort <= TOP_BY_DIFF; sort++)
 			for (uint32_t limit = 0; limit < 30; limit += 7) {
 				CLEANUP(top__freep) struct top *t = NULL;
-				struct top_options o = { .sort = sort, .limit = limit, .filter = filtered ? f : NULL };
+				struct top_options o = { .sort = sort,
+							 .limit = limit,
+							 .filter = filtered ? f : NULL };
 
 				assert_int_equal(top__new(frames, &o, &t, NULL), 0);
 				assert_true(limit == 0 || t->n <= limit);
@@ -202,8 +206,7 @@ static void test_without_memory(void **state)
 	(void)state;
 
 	assert_int_equal(frames__new(b, FRAMES_FUNCTION, NULL, &frames, NULL), 0);
-	FAILMALLOC_SWEEP(i)
-	{
+	FAILMALLOC_SWEEP (i) {
 		struct top *t = NULL;
 		int r = top__new(frames, NULL, &t, NULL);
 

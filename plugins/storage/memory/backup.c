@@ -26,9 +26,9 @@
 
 /* A file holds about so much, unless one profile alone is larger. */
 enum { CHUNK_ROWS = 1 << 18, CHUNK_FRAMES = 1 << 23 };
-#define BUILDER_MAX_BYTES ((uint64_t)4 << 30)
+#define BUILDER_MAX_BYTES  ((uint64_t)4 << 30)
 #define MANIFEST_MAX_BYTES ((size_t)64 << 20)
-#define FILE_MAX_BYTES ((size_t)8 << 30)
+#define FILE_MAX_BYTES	   ((size_t)8 << 30)
 
 /* "DIR/NAME" for the caller to free; NULL when memory ran out. */
 static char *path_of(const char *dir, const char *name)
@@ -48,7 +48,7 @@ static int write_file(const char *dir, const char *name, const void *p, size_t n
 	return path ? fd__replace(path, 0600, p, n, err) : error__nomem(err);
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * Writing
  */
 
@@ -154,7 +154,8 @@ static void write_seen(struct writer *w, struct store *s)
 		const struct seen_source *src = &s->seen.sources[i];
 
 		for (uint32_t j = 0; j < src->n; j++)
-			buf__printf(&w->manifest, "seen %016" PRIx64 " %016" PRIx64 " %" PRIu64 " %" PRIu64 "\n",
+			buf__printf(&w->manifest,
+				    "seen %016" PRIx64 " %016" PRIx64 " %" PRIu64 " %" PRIu64 "\n",
 				    src->source.lo, src->source.hi, src->intervals[j].first,
 				    src->intervals[j].last);
 	}
@@ -183,7 +184,10 @@ int backup__write(struct store *s, const struct dcm_host *host, const char *dir,
 		r = -errno;
 		return error__sys(err, r, "backup: %s", dir);
 	}
-	/* Ids first: a batch written in between is then stored again by a retry rather than lost by one. */
+	/*
+	 * Ids first: a batch written in between is then stored again by a retry rather than lost by
+	 * one.
+	 */
 	buf__printf(&w.manifest, MANIFEST_HEAD "\n");
 	write_seen(&w, s);
 	r = view__init(&w.view, s, &all, 1);
@@ -206,7 +210,7 @@ int backup__write(struct store *s, const struct dcm_host *host, const char *dir,
 	return r;
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * Reading
  */
 
@@ -221,7 +225,8 @@ struct reader {
 
 static int damaged(const struct reader *rd, const char *name, const char *what, struct dcm_error *err)
 {
-	return error__set(err, -EUCLEAN, "%s/%s: %s; restore the directory from where it came", rd->dir, name, what);
+	return error__set(err, -EUCLEAN, "%s/%s: %s; restore the directory from where it came",
+			  rd->dir, name, what);
 }
 
 /* NAME BYTES HASH of a line that says where a batch is. */
@@ -266,8 +271,8 @@ static int read_line(struct reader *rd, const char *line, struct dcm_error *err)
 			return damaged(rd, "manifest", "names a file that no backup has", err);
 		return read_batch(rd, name, n, hash, err);
 	}
-	if (sscanf(line, "seen %" SCNx64 " %" SCNx64 " %" SCNu64 " %" SCNu64 "%n", &source.lo, &source.hi,
-		   &interval.first, &interval.last, &end) == 4 &&
+	if (sscanf(line, "seen %" SCNx64 " %" SCNx64 " %" SCNu64 " %" SCNu64 "%n", &source.lo,
+		   &source.hi, &interval.first, &interval.last, &end) == 4 &&
 	    !line[end] && interval.first <= interval.last) {
 		seen__add_interval(&rd->seen, source, interval);
 		return 0;
@@ -283,7 +288,8 @@ static int open_manifest(struct reader *rd, struct buf *text, char **ret_lines, 
 	uint64_t hash;
 
 	if (r == -ENOENT)
-		return error__set(err, r, "%s: has no manifest, so it is no backup of a memory store", rd->dir);
+		return error__set(err, r, "%s: has no manifest, so it is no backup of a memory store",
+				  rd->dir);
 	if (r < 0)
 		return error__sys(err, r, "%s/manifest", rd->dir);
 	const size_t tail = sizeof("end 0123456789abcdef\n") - 1;

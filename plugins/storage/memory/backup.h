@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/storage/memory/backup.h - the store as a directory: batches in the host's own encoding, and a manifest
+ * plugins/storage/memory/backup.h - the store as a directory: batches in the host's own encoding,
+ * and a manifest
  *
  *	000000.batch, 000001.batch, ...   what host->encode(.., "batch") made, every profile once
  *	manifest                          written last; without it the directory is no backup
  *
- * The manifest is lines of text: "decima-memory-store 1", then "batch NAME BYTES XXH3" for each file, "seen LO HI FIRST
- * LAST" for each interval of batch ids, and "end XXH3" over everything before it. Hashes are 16 hex digits.
+ * The manifest is lines of text: "decima-memory-store 1", then "batch NAME BYTES XXH3" for each
+ * file, "seen LO HI FIRST LAST" for each interval of batch ids, and "end XXH3" over everything
+ * before it. Hashes are 16 hex digits.
  */
 #ifndef DECIMA_STORAGE_MEMORY_BACKUP_H
 #define DECIMA_STORAGE_MEMORY_BACKUP_H
@@ -18,7 +20,10 @@
 /* Makes `dir` (-EEXIST when it is there) and leaves nothing behind on failure. Any thread. */
 int backup__write(struct store *s, const struct dcm_host *host, const char *dir, struct dcm_error *err);
 
-/* Adds what the directory holds. -ENOENT, -EUCLEAN (damaged: the sentence says which file), -ENOMEM. */
+/*
+ * Adds what the directory holds. -ENOENT, -EUCLEAN (damaged: the sentence says which file),
+ * -ENOMEM.
+ */
 int backup__read(struct store *s, const struct dcm_host *host, const char *dir, struct dcm_error *err);
 
 #endif

@@ -33,11 +33,12 @@ struct dict *dict__ref(struct dict *d)
 
 static void dict__fini_lists(struct dict *d)
 {
-	struct pool *pools[] = { &d->strings, &d->mappings, &d->functions, &d->processes, &d->locations,
-				 &d->stacks, &d->label_sets, &d->series, &d->types };
-	struct hindex *indexes[] = { &d->string_index, &d->mapping_index, &d->function_index,
-				     &d->process_index, &d->location_index, &d->stack_index,
-				     &d->label_set_index, &d->series_index, &d->type_index };
+	struct pool *pools[] = { &d->strings,	 &d->mappings,	&d->functions,
+				 &d->processes,	 &d->locations, &d->stacks,
+				 &d->label_sets, &d->series,	&d->types };
+	struct hindex *indexes[] = { &d->string_index,	  &d->mapping_index,  &d->function_index,
+				     &d->process_index,	  &d->location_index, &d->stack_index,
+				     &d->label_set_index, &d->series_index,   &d->type_index };
 
 	for (size_t i = 0; i < sizeof(pools) / sizeof(pools[0]); i++)
 		pool__fini(pools[i]);
@@ -56,11 +57,14 @@ void dict__unref(struct dict *d)
 
 uint64_t dict__bytes(const struct dict *d)
 {
-	const struct pool *pools[] = { &d->strings, &d->mappings, &d->functions, &d->processes, &d->locations,
-				       &d->stacks, &d->label_sets, &d->series, &d->types };
-	const struct hindex *indexes[] = { &d->string_index, &d->mapping_index, &d->function_index,
-					   &d->process_index, &d->location_index, &d->stack_index,
-					   &d->label_set_index, &d->series_index, &d->type_index };
+	const struct pool *pools[] = { &d->strings,    &d->mappings,  &d->functions,
+				       &d->processes,  &d->locations, &d->stacks,
+				       &d->label_sets, &d->series,    &d->types };
+	const struct hindex *indexes[] = { &d->string_index,	&d->mapping_index,
+					   &d->function_index,	&d->process_index,
+					   &d->location_index,	&d->stack_index,
+					   &d->label_set_index, &d->series_index,
+					   &d->type_index };
 	uint64_t bytes = sizeof(*d) + d->arena.total_bytes;
 
 	for (size_t i = 0; i < sizeof(pools) / sizeof(pools[0]); i++)
@@ -143,7 +147,8 @@ uint32_t dict__mapping(struct dict *d, const struct dcm_mapping *m)
 
 uint32_t dict__function(struct dict *d, const struct dcm_function *f)
 {
-	uint64_t h = hash__mix(hash__mix(hash__mix(f->name, f->system_name), f->file), (uint64_t)f->start_line);
+	uint64_t h = hash__mix(hash__mix(hash__mix(f->name, f->system_name), f->file),
+			       (uint64_t)f->start_line);
 	uint32_t row, at = hindex__first(&d->function_index, h, &row);
 
 	for (; row != HINDEX_NONE; at = hindex__next(&d->function_index, h, at, &row)) {
@@ -200,8 +205,8 @@ static bool same_lines(const struct dict_lines *kept, const struct dcm_line *lin
 	if (kept->n != n)
 		return false;
 	for (uint32_t i = 0; i < n; i++)
-		if (kept->v[i].function != lines[i].function || kept->v[i].column != lines[i].column ||
-		    kept->v[i].line != lines[i].line)
+		if (kept->v[i].function != lines[i].function ||
+		    kept->v[i].column != lines[i].column || kept->v[i].line != lines[i].line)
 			return false;
 	return true;
 }
@@ -213,7 +218,8 @@ static bool named_later(const struct dict *d, const struct dcm_location *l)
 	       POOL_AT(&d->mappings, struct dcm_mapping, l->mapping)->build_id != 0;
 }
 
-uint32_t dict__location(struct dict *d, uint64_t hash, const struct dcm_location *l, const struct dcm_line *lines)
+uint32_t dict__location(struct dict *d, uint64_t hash, const struct dcm_location *l,
+			const struct dcm_line *lines)
 {
 	bool later = named_later(d, l);
 	uint32_t row, at = hindex__first(&d->location_index, hash, &row);
@@ -222,8 +228,8 @@ uint32_t dict__location(struct dict *d, uint64_t hash, const struct dcm_location
 		struct dict_location *e = POOL_AT(&d->locations, struct dict_location, row);
 		const struct dict_lines *kept = atomic_load_explicit(&e->lines, memory_order_relaxed);
 
-		if (e->address != l->address || e->mapping != l->mapping || e->process != l->process ||
-		    e->addr_kind != l->addr_kind || e->kind != l->kind)
+		if (e->address != l->address || e->mapping != l->mapping ||
+		    e->process != l->process || e->addr_kind != l->addr_kind || e->kind != l->kind)
 			continue;
 		if (!later && !same_lines(kept, lines, l->n_lines))
 			continue;
@@ -351,7 +357,8 @@ static struct dcm_str type_text(struct dict *d, const struct dcm_type *t)
 
 uint32_t dict__type(struct dict *d, const struct dcm_type *t)
 {
-	uint64_t h = hash__mix(hash__mix(hash__mix(t->name, t->sample_type), t->sample_unit), t->period_type);
+	uint64_t h = hash__mix(hash__mix(hash__mix(t->name, t->sample_type), t->sample_unit),
+			       t->period_type);
 	h = hash__mix(hash__mix(h, t->period_unit), t->temporality);
 	uint32_t row, at = hindex__first(&d->type_index, h, &row);
 

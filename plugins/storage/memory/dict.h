@@ -2,16 +2,18 @@
 /*
  * plugins/storage/memory/dict.h - everything that profiles refer to, each thing once
  *
- * Strings, mappings, functions, processes, locations, stacks, label sets, series and types. What is equal is settled by
- * comparing contents; the hashes that batches bring only say where to look. A mapping is known by its build id, else by
- * its kind and file, and keeps the addresses with which it came first; a location that can be named later (native, with
- * a build id and an address) is known without its lines, and takes the first lines that come.
+ * Strings, mappings, functions, processes, locations, stacks, label sets, series and types. What is
+ * equal is settled by comparing contents; the hashes that batches bring only say where to look. A
+ * mapping is known by its build id, else by its kind and file, and keeps the addresses with which
+ * it came first; a location that can be named later (native, with a build id and an address) is
+ * known without its lines, and takes the first lines that come.
  *
- * Nothing is ever removed: a dictionary in which most stacks are dead is rebuilt by its store and dies whole, when the
- * last question that looks at it has ended.
+ * Nothing is ever removed: a dictionary in which most stacks are dead is rebuilt by its store and
+ * dies whole, when the last question that looks at it has ended.
  *
- * Threads: adding needs the store's lock. Entries whose number was learnt under the lock may be read without it, because
- * they never move or change; the exceptions, a location's lines and why it has none, are set once, atomically.
+ * Threads: adding needs the store's lock. Entries whose number was learnt under the lock may be
+ * read without it, because they never move or change; the exceptions, a location's lines and why it
+ * has none, are set once, atomically.
  */
 #ifndef DECIMA_STORAGE_MEMORY_DICT_H
 #define DECIMA_STORAGE_MEMORY_DICT_H
@@ -32,7 +34,7 @@ struct dict_location {
 	uint64_t address;
 	uint32_t mapping, process; /* or DCM_NONE */
 	uint8_t addr_kind, kind;
-	_Atomic uint8_t unnamed;		  /* why; a later batch may know better than "not tried" */
+	_Atomic uint8_t unnamed; /* why; a later batch may know better than "not tried" */
 	_Atomic(const struct dict_lines *) lines; /* NULL: none */
 };
 
@@ -59,7 +61,7 @@ struct dict_type {
 
 struct dict {
 	_Atomic uint32_t refs;
-	struct arena arena; /* texts and lists */
+	struct arena arena;	/* texts and lists */
 	struct pool strings;	/* struct dcm_str; [0] is "" */
 	struct pool mappings;	/* struct dcm_mapping */
 	struct pool functions;	/* struct dcm_function */
@@ -69,7 +71,8 @@ struct dict {
 	struct pool label_sets; /* struct dict_label_set; [0] is empty */
 	struct pool series;	/* struct dict_series */
 	struct pool types;	/* struct dict_type */
-	struct hindex string_index, mapping_index, function_index, process_index, location_index, stack_index;
+	struct hindex string_index, mapping_index, function_index, process_index, location_index,
+		stack_index;
 	struct hindex label_set_index, series_index, type_index;
 };
 
@@ -106,19 +109,23 @@ static inline const struct dict_type *dict__type_at(const struct dict *d, uint32
 /* The series' value of a name, or false. */
 bool dict__series_label(const struct dict *d, uint32_t series, struct dcm_str name, struct dcm_str *ret);
 
-/* Adds find an equal entry or make one. Ids inside are this dictionary's. DCM_NONE when memory ran out. */
+/*
+ * Adds find an equal entry or make one. Ids inside are this dictionary's. DCM_NONE when memory ran
+ * out.
+ */
 uint32_t dict__string(struct dict *d, struct dcm_str s);
 uint32_t dict__mapping(struct dict *d, const struct dcm_mapping *m);
 uint32_t dict__function(struct dict *d, const struct dcm_function *f);
 uint32_t dict__process(struct dict *d, const struct dcm_process *p);
 /* lines [l->n_lines]; hash: equal for equal locations. */
-uint32_t dict__location(struct dict *d, uint64_t hash, const struct dcm_location *l, const struct dcm_line *lines);
+uint32_t dict__location(struct dict *d, uint64_t hash, const struct dcm_location *l,
+			const struct dcm_line *lines);
 uint32_t dict__stack(struct dict *d, uint64_t hash, const uint32_t *locations, uint32_t n);
 uint32_t dict__label_set(struct dict *d, const struct dcm_label *labels, uint32_t n);
 uint32_t dict__series(struct dict *d, const struct dcm_pair *pairs, uint32_t n);
 uint32_t dict__type(struct dict *d, const struct dcm_type *t);
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * Bringing things in from a batch, or from an older dictionary
  */
 
@@ -150,7 +157,7 @@ uint32_t dict_import__label_set(struct dict_import *im, uint32_t id);
 uint32_t dict_import__series(struct dict_import *im, uint32_t id);
 uint32_t dict_import__type(struct dict_import *im, const struct dcm_type *t);
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * Giving things out into a builder
  */
 
@@ -164,7 +171,10 @@ struct dict_export {
 int dict_export__init(struct dict_export *ex, const struct dict *from, const struct dict_counts *counts,
 		      const struct dcm_host *host, struct dcm_builder *to);
 void dict_export__fini(struct dict_export *ex);
-/* Ids in the builder, whose failures stick to it; 0 with -ENOMEM in *err when our own memory ran out. */
+/*
+ * Ids in the builder, whose failures stick to it; 0 with -ENOMEM in *err when our own memory ran
+ * out.
+ */
 uint32_t dict_export__stack(struct dict_export *ex, uint32_t id, int *err);
 uint32_t dict_export__label_set(struct dict_export *ex, uint32_t id, int *err);
 uint32_t dict_export__series(struct dict_export *ex, uint32_t id, int *err);

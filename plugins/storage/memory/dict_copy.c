@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/storage/memory/dict_copy.c - batch to dictionary, dictionary to dictionary, dictionary to builder
+ * plugins/storage/memory/dict_copy.c - batch to dictionary, dictionary to dictionary, dictionary to
+ * builder
  *
- * Each copies on demand, from the thing that is asked for down to its strings, and remembers what it has copied.
+ * Each copies on demand, from the thing that is asked for down to its strings, and remembers what
+ * it has copied.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,8 +17,8 @@
 
 static int dict_map__init(struct dict_map *m, const struct dict_counts *c)
 {
-	size_t n = (size_t)c->strings + c->mappings + c->functions + c->processes + c->locations + c->stacks +
-		   c->label_sets + c->series;
+	size_t n = (size_t)c->strings + c->mappings + c->functions + c->processes + c->locations +
+		   c->stacks + c->label_sets + c->series;
 	uint32_t *p = mem__resize(NULL, n ? n : 1, sizeof(*p));
 
 	*m = (struct dict_map){ .all = p };
@@ -40,7 +42,7 @@ void dict_map__fini(struct dict_map *m)
 	*m = (struct dict_map){ 0 };
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * Into a dictionary
  */
 
@@ -77,8 +79,8 @@ void dict_import__fini(struct dict_import *im)
 static uint32_t import_string(struct dict_import *im, uint32_t id)
 {
 	if (im->map.strings[id] == DCM_NONE)
-		im->map.strings[id] =
-			dict__string(im->to, im->batch ? im->batch->strings[id] : dict__str(im->old, id));
+		im->map.strings[id] = dict__string(im->to, im->batch ? im->batch->strings[id]
+								     : dict__str(im->old, id));
 	return im->map.strings[id];
 }
 
@@ -86,8 +88,8 @@ static uint32_t import_mapping(struct dict_import *im, uint32_t id)
 {
 	if (im->map.mappings[id] != DCM_NONE)
 		return im->map.mappings[id];
-	struct dcm_mapping m = im->batch ? im->batch->mappings[id] :
-					   *POOL_AT(&im->old->mappings, struct dcm_mapping, id);
+	struct dcm_mapping m = im->batch ? im->batch->mappings[id]
+					 : *POOL_AT(&im->old->mappings, struct dcm_mapping, id);
 	m.file = import_string(im, m.file);
 	m.build_id = import_string(im, m.build_id);
 	if (m.file == DCM_NONE || m.build_id == DCM_NONE)
@@ -99,8 +101,8 @@ static uint32_t import_function(struct dict_import *im, uint32_t id)
 {
 	if (im->map.functions[id] != DCM_NONE)
 		return im->map.functions[id];
-	struct dcm_function f = im->batch ? im->batch->functions[id] :
-					    *POOL_AT(&im->old->functions, struct dcm_function, id);
+	struct dcm_function f = im->batch ? im->batch->functions[id]
+					  : *POOL_AT(&im->old->functions, struct dcm_function, id);
 	f.name = import_string(im, f.name);
 	f.system_name = import_string(im, f.system_name);
 	f.file = import_string(im, f.file);
@@ -115,9 +117,9 @@ static uint32_t import_function(struct dict_import *im, uint32_t id)
 static uint32_t import_process(struct dict_import *im, uint32_t id)
 {
 	if (im->map.processes[id] == DCM_NONE)
-		im->map.processes[id] =
-			dict__process(im->to, im->batch ? &im->batch->processes[id] :
-							  POOL_AT(&im->old->processes, struct dcm_process, id));
+		im->map.processes[id] = dict__process(
+			im->to, im->batch ? &im->batch->processes[id]
+					  : POOL_AT(&im->old->processes, struct dcm_process, id));
 	return im->map.processes[id];
 }
 
@@ -148,8 +150,12 @@ static struct dcm_location source_location(const struct dict_import *im, uint32_
 	};
 }
 
-/* Lines with the functions of `to`, into fresh memory; NULL when there are none or (*err) memory ran out. */
-static struct dcm_line *import_lines(struct dict_import *im, const struct dcm_line *lines, uint32_t n, int *err)
+/*
+ * Lines with the functions of `to`, into fresh memory; NULL when there are none or (*err) memory
+ * ran out.
+ */
+static struct dcm_line *import_lines(struct dict_import *im, const struct dcm_line *lines,
+				     uint32_t n, int *err)
 {
 	if (n == 0)
 		return NULL;
@@ -238,7 +244,8 @@ uint32_t dict_import__label_set(struct dict_import *im, uint32_t id)
 		labels[i].name = import_string(im, s.labels[i].name);
 		labels[i].str = import_string(im, s.labels[i].str);
 		labels[i].num = s.labels[i].num;
-		labels[i].unit = s.labels[i].unit == DCM_NONE ? DCM_NONE : import_string(im, s.labels[i].unit);
+		labels[i].unit = s.labels[i].unit == DCM_NONE ? DCM_NONE
+							      : import_string(im, s.labels[i].unit);
 		failed = labels[i].name == DCM_NONE || labels[i].str == DCM_NONE ||
 			 (labels[i].unit == DCM_NONE && s.labels[i].unit != DCM_NONE);
 	}
@@ -254,7 +261,8 @@ uint32_t dict_import__series(struct dict_import *im, uint32_t id)
 		return im->map.series[id];
 	struct dict_series s;
 	if (im->batch)
-		s = (struct dict_series){ im->batch->pairs + im->batch->series[id].off, im->batch->series[id].n };
+		s = (struct dict_series){ im->batch->pairs + im->batch->series[id].off,
+					  im->batch->series[id].n };
 	else
 		s = *dict__series_at(im->old, id);
 
@@ -288,16 +296,14 @@ uint32_t dict_import__type(struct dict_import *im, const struct dcm_type *t)
 	return dict__type(im->to, &copy);
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * Into a builder
  */
 
 int dict_export__init(struct dict_export *ex, const struct dict *from, const struct dict_counts *counts,
 		      const struct dcm_host *host, struct dcm_builder *to)
 {
-	*ex = (struct dict_export){
-		.from = from, .host = host, .to = to, .n_functions = counts->functions
-	};
+	*ex = (struct dict_export){ .from = from, .host = host, .to = to, .n_functions = counts->functions };
 	return dict_map__init(&ex->map, counts);
 }
 

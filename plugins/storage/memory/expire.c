@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/storage/memory/expire.c - removes by age and by bytes, and rebuilds the dictionary without its dead
+ * plugins/storage/memory/expire.c - removes by age and by bytes, and rebuilds the dictionary
+ * without its dead
  */
 #include "plugins/storage/memory/expire.h"
 
@@ -17,7 +18,7 @@ uint64_t expire__bytes(const struct store *s)
 	       (uint64_t)s->stream_index.cap * sizeof(*s->stream_index.slots);
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * The dictionary without its dead
  */
 
@@ -76,8 +77,10 @@ static bool pays(const struct store *s, const struct rebuild *rb, bool hard)
 	for (size_t i = 0; i < s->streams.n; i++)
 		live_streams += s->streams.v[i].profiles.n > 0;
 	if (hard)
-		return rb->live_stacks < stacks || rb->live_label_sets < sets || live_streams < s->streams.n;
-	return rb->live_stacks < stacks / 2 || rb->live_label_sets < sets / 2 || live_streams < s->streams.n / 2;
+		return rb->live_stacks < stacks || rb->live_label_sets < sets ||
+		       live_streams < s->streams.n;
+	return rb->live_stacks < stacks / 2 || rb->live_label_sets < sets / 2 ||
+	       live_streams < s->streams.n / 2;
 }
 
 /* New ids ascend as the old ones did, so that rows stay sorted. */
@@ -93,8 +96,8 @@ static int move_entries(const struct store *s, struct rebuild *rb)
 }
 
 /*
- * One profile's place in the new stream. Under the lock nobody gets a new hold, so one reference means that it is ours
- * alone and may be rewritten; what somebody else holds is copied.
+ * One profile's place in the new stream. Under the lock nobody gets a new hold, so one reference
+ * means that it is ours alone and may be rewritten; what somebody else holds is copied.
  */
 static int move_profile(const struct profile *old, struct stream *new)
 {
@@ -207,7 +210,7 @@ void expire__shed(struct store *s)
 	shed_dead(s, false);
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * What goes
  */
 
@@ -248,7 +251,8 @@ static void remove_before(struct store *s, int64_t time_ms)
 		}
 		if (n > 0) {
 			st->profiles.n -= n;
-			memmove(st->profiles.v, st->profiles.v + n, st->profiles.n * sizeof(st->profiles.v[0]));
+			memmove(st->profiles.v, st->profiles.v + n,
+				st->profiles.n * sizeof(st->profiles.v[0]));
 		}
 	}
 }
@@ -262,7 +266,10 @@ void expire__before(struct store *s, int64_t cutoff_ms, struct store_news *news)
 	shed_dead(s, false);
 }
 
-/* The first time such that removing everything before it frees at least so many bytes (or everything). */
+/*
+ * The first time such that removing everything before it frees at least so many bytes (or
+ * everything).
+ */
 static int64_t time_to_free(const struct store *s, uint64_t bytes)
 {
 	int64_t low = INT64_MAX, high = INT64_MIN;
@@ -279,7 +286,10 @@ static int64_t time_to_free(const struct store *s, uint64_t bytes)
 	}
 	if (low > high)
 		return INT64_MIN;
-	/* low frees nothing; high + 1 frees everything; the answer is in between. Times are within ns / 1e6. */
+	/*
+	 * low frees nothing; high + 1 frees everything; the answer is in between. Times are within
+	 * ns / 1e6.
+	 */
 	high++;
 	while (high - low > 1) {
 		int64_t middle = low + (high - low) / 2;
@@ -299,7 +309,10 @@ void expire__to_bytes(struct store *s, uint64_t max_bytes, struct store_news *ne
 	while (expire__bytes(s) > max_bytes && s->n_profiles > 0) {
 		/* A little more than needed, so that this is not repeated at every write. */
 		uint64_t over = expire__bytes(s) - max_bytes + max_bytes / 32;
-		/* When the dictionary is what is large, it shrinks with what it serves: in steps, then. */
+		/*
+		 * When the dictionary is what is large, it shrinks with what it serves: in steps,
+		 * then.
+		 */
 		uint64_t most = s->profile_bytes / 8 + 1;
 		int64_t until = time_to_free(s, over > most ? most : over);
 		struct tally gone = tally_before(s, until);

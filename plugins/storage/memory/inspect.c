@@ -46,7 +46,8 @@ void store__stat(struct store *s, struct dcm_store_stat *ret)
 
 		if (st->profiles.n == 0)
 			continue;
-		int64_t first = st->profiles.v[0]->time_ms, last = st->profiles.v[st->profiles.n - 1]->time_ms;
+		int64_t first = st->profiles.v[0]->time_ms,
+			last = st->profiles.v[st->profiles.n - 1]->time_ms;
 		ret->first_ms = !any || first < ret->first_ms ? first : ret->first_ms;
 		ret->last_ms = !any || last > ret->last_ms ? last : ret->last_ms;
 		any = true;
@@ -66,7 +67,8 @@ static void found(struct store_findings *f, const char *fmt, ...)
 	f->n++;
 }
 
-static void check_profile(const struct store *s, size_t stream, const struct profile *p, struct store_findings *f)
+static void check_profile(const struct store *s, size_t stream, const struct profile *p,
+			  struct store_findings *f)
 {
 	for (uint32_t i = 0; i < p->n_rows; i++) {
 		const struct row *r = &p->rows[i];
@@ -75,7 +77,8 @@ static void check_profile(const struct store *s, size_t stream, const struct pro
 			found(f, "stream %zu: row %u points outside the dictionary", stream, i);
 			return;
 		}
-		if (i > 0 && (r->stack < r[-1].stack || (r->stack == r[-1].stack && r->labels <= r[-1].labels))) {
+		if (i > 0 && (r->stack < r[-1].stack ||
+			      (r->stack == r[-1].stack && r->labels <= r[-1].labels))) {
 			found(f, "stream %zu: row %u is out of order", stream, i);
 			return;
 		}

@@ -26,7 +26,8 @@ static void look__fini(struct look *l)
 	view__fini(&l->view);
 }
 
-static int look__init(struct look *l, struct store *s, const struct dcm_host *host, const struct dcm_select *sel)
+static int look__init(struct look *l, struct store *s, const struct dcm_host *host,
+		      const struct dcm_select *sel)
 {
 	int r = view__init(&l->view, s, sel, 1);
 
@@ -40,7 +41,7 @@ static int look__init(struct look *l, struct store *s, const struct dcm_host *ho
 	return r;
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * Types
  */
 
@@ -90,8 +91,8 @@ static struct type_entry *make_types(const struct dict *d, uint32_t n)
 	return v;
 }
 
-int questions__types(struct store *s, const struct dcm_host *host, const struct dcm_select *sel, dcm_type_fn each,
-		     void *ctx)
+int questions__types(struct store *s, const struct dcm_host *host, const struct dcm_select *sel,
+		     dcm_type_fn each, void *ctx)
 {
 	CLEANUP(look__fini) struct look l = { 0 };
 	uint32_t n = 0;
@@ -126,7 +127,7 @@ int questions__types(struct store *s, const struct dcm_host *host, const struct 
 	return r;
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * Names and values: texts with the number of series that have them
  */
 
@@ -171,7 +172,8 @@ static int compare_texts(const void *a, const void *b, void *ctx)
 {
 	const struct names *n = ctx;
 
-	return str__cmp(intern__text(&n->texts, *(const uint32_t *)a), intern__text(&n->texts, *(const uint32_t *)b));
+	return str__cmp(intern__text(&n->texts, *(const uint32_t *)a),
+			intern__text(&n->texts, *(const uint32_t *)b));
 }
 
 static int names__emit(struct names *n, dcm_name_fn each, void *ctx)
@@ -222,7 +224,9 @@ static int value_of_series(struct harvest *h, uint32_t series)
 {
 	struct dcm_str value;
 
-	return dict__series_label(h->dict, series, h->name, &value) ? names__count(&h->names, value, series) : 0;
+	return dict__series_label(h->dict, series, h->name, &value)
+		       ? names__count(&h->names, value, series)
+		       : 0;
 }
 
 static int value_of_set(struct harvest *h, uint32_t series, const struct dict_label_set *set)
@@ -234,12 +238,14 @@ static int value_of_set(struct harvest *h, uint32_t series, const struct dict_la
 		return 0;
 	for (uint32_t i = 0; i < set->n; i++)
 		if (str__eq(dict__str(h->dict, set->labels[i].name), h->name))
-			return names__count(&h->names, match__label_text(h->dict, &set->labels[i], buf), series);
+			return names__count(&h->names,
+					    match__label_text(h->dict, &set->labels[i], buf), series);
 	return 0;
 }
 
 /* One profile's rows; *taken is set when one matches. */
-static int harvest_profile(struct harvest *h, struct look *l, uint32_t series, const struct profile *p, bool *taken)
+static int harvest_profile(struct harvest *h, struct look *l, uint32_t series,
+			   const struct profile *p, bool *taken)
 {
 	uint32_t group;
 	int r = 0;
@@ -261,8 +267,8 @@ static int harvest_profile(struct harvest *h, struct look *l, uint32_t series, c
 	return r;
 }
 
-static int harvest(struct harvest *h, struct store *s, const struct dcm_host *host, const struct dcm_select *sel,
-		   dcm_name_fn each, void *ctx)
+static int harvest(struct harvest *h, struct store *s, const struct dcm_host *host,
+		   const struct dcm_select *sel, dcm_name_fn each, void *ctx)
 {
 	CLEANUP(look__fini) struct look l = { 0 };
 	int r = look__init(&l, s, host, sel);
@@ -295,8 +301,8 @@ static int harvest(struct harvest *h, struct store *s, const struct dcm_host *ho
 	return r;
 }
 
-int questions__labels(struct store *s, const struct dcm_host *host, const struct dcm_select *sel, dcm_name_fn each,
-		      void *ctx)
+int questions__labels(struct store *s, const struct dcm_host *host, const struct dcm_select *sel,
+		      dcm_name_fn each, void *ctx)
 {
 	struct harvest h = { .series = labels_of_series, .label_set = labels_of_set };
 
@@ -311,7 +317,7 @@ int questions__values(struct store *s, const struct dcm_host *host, const struct
 	return harvest(&h, s, host, sel, each, ctx);
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * Series
  */
 
@@ -334,8 +340,8 @@ static int collect_series(struct look *l)
 	return r;
 }
 
-int questions__series(struct store *s, const struct dcm_host *host, const struct dcm_select *sel, dcm_series_fn each,
-		      void *ctx)
+int questions__series(struct store *s, const struct dcm_host *host, const struct dcm_select *sel,
+		      dcm_series_fn each, void *ctx)
 {
 	CLEANUP(look__fini) struct look l = { 0 };
 	VEC(struct dcm_label_text) labels = { 0 };
@@ -344,21 +350,23 @@ int questions__series(struct store *s, const struct dcm_host *host, const struct
 	l.groups.by_series = true;
 	if (r == 0)
 		r = collect_series(&l);
-	CLEANUP(mem__freep) uint32_t *order = r == 0 ? groups__sorted(&l.groups, l.view.dict) : NULL;
+	CLEANUP(mem__freep)
+	uint32_t *order = r == 0 ? groups__sorted(&l.groups, l.view.dict) : NULL;
 	if (r == 0 && !order)
 		r = -ENOMEM;
 	meter__done(&l.meter, l.view.n_rows);
 	for (size_t i = 0; r == 0 && i < l.groups.v.n; i++) {
-		const struct dict_series *series =
-			dict__series_at(l.view.dict, l.groups.v.v[order[i]].series);
+		const struct dict_series *series = dict__series_at(l.view.dict,
+								   l.groups.v.v[order[i]].series);
 
 		labels.n = 0;
 		if (!vec__reserve(&labels, series->n))
 			r = -ENOMEM;
 		for (uint32_t k = 0; r == 0 && k < series->n; k++)
-			labels.v[labels.n++] =
-				(struct dcm_label_text){ dict__str(l.view.dict, series->pairs[k].name),
-							 dict__str(l.view.dict, series->pairs[k].value) };
+			labels.v[labels.n++] = (struct dcm_label_text){
+				dict__str(l.view.dict, series->pairs[k].name),
+				dict__str(l.view.dict, series->pairs[k].value)
+			};
 		if (r == 0)
 			r = each(ctx, labels.v, series->n);
 	}

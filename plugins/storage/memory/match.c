@@ -13,7 +13,7 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * Groups
  */
 
@@ -33,7 +33,8 @@ void groups__fini(struct groups *g)
 	hindex__fini(&g->index);
 }
 
-static bool same_group(const struct groups *g, const struct group *a, const uint32_t *values, uint32_t series)
+static bool same_group(const struct groups *g, const struct group *a, const uint32_t *values,
+		       uint32_t series)
 {
 	if (a->series != series)
 		return false;
@@ -90,7 +91,8 @@ static int compare_groups(const void *a, const void *b, void *ctx)
 	if (o->g->by_series)
 		return compare_series(o->d, x->series, y->series);
 	for (uint32_t i = 0; i < o->g->by->n; i++) {
-		int c = str__cmp(intern__text(&o->g->texts, x->values[i]), intern__text(&o->g->texts, y->values[i]));
+		int c = str__cmp(intern__text(&o->g->texts, x->values[i]),
+				 intern__text(&o->g->texts, y->values[i]));
 		if (c != 0)
 			return c;
 	}
@@ -110,12 +112,12 @@ uint32_t *groups__sorted(const struct groups *g, const struct dict *d)
 	return ids;
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * Matching
  */
 
-int match__init(struct match *m, const struct view *v, const struct dcm_select *sel, const struct dcm_host *host,
-		struct groups *groups)
+int match__init(struct match *m, const struct view *v, const struct dcm_select *sel,
+		const struct dcm_host *host, struct groups *groups)
 {
 	*m = (struct match){ .view = v, .host = host, .sel = sel, .groups = groups };
 	m->sets = mem__zalloc(v->counts.label_sets, sizeof(*m->sets));
@@ -158,7 +160,8 @@ struct dcm_str match__label_text(const struct dict *d, const struct dcm_label *l
 }
 
 /* The label set's value of a name, or "". */
-static struct dcm_str sample_value(const struct dict *d, uint32_t label_set, struct dcm_str name, char buf[static 24])
+static struct dcm_str sample_value(const struct dict *d, uint32_t label_set, struct dcm_str name,
+				   char buf[static 24])
 {
 	const struct dict_label_set *set = dict__label_set_at(d, label_set);
 
@@ -207,13 +210,14 @@ static int find_group(struct match *m, uint32_t label_set, uint32_t *ret_group)
 	for (uint32_t i = 0; r == 0 && i < by->n; i++) {
 		values[i] = m->values[i];
 		if (values[i] == INTERN_NONE)
-			values[i] = intern__add(&m->groups->texts,
-						sample_value(m->view->dict, label_set, by->labels[i], buf));
+			values[i] = intern__add(&m->groups->texts, sample_value(m->view->dict, label_set,
+										by->labels[i], buf));
 		if (values[i] == INTERN_NONE)
 			r = -ENOMEM;
 	}
 	if (r == 0) {
-		*ret_group = find_or_make_group(m->groups, values, m->groups->by_series ? m->series : DCM_NONE);
+		*ret_group = find_or_make_group(m->groups, values,
+						m->groups->by_series ? m->series : DCM_NONE);
 		r = *ret_group == MATCH_NONE ? -ENOMEM : 0;
 	}
 	if (values != few)

@@ -2,11 +2,12 @@
 /*
  * plugins/storage/memory/match.h - which rows a selection takes, and into which group each goes
  *
- * A row's value of a name is its series label, else its sample label (a number in decimal), else "". So for one series
- * some matchers and group labels are settled at once, and the others depend on the row's label set only: each label set
- * is judged once a stream.
+ * A row's value of a name is its series label, else its sample label (a number in decimal), else
+ * "". So for one series some matchers and group labels are settled at once, and the others depend
+ * on the row's label set only: each label set is judged once a stream.
  *
- * A profile counts in a group when one of its rows does; one without rows counts as if it had one without sample labels.
+ * A profile counts in a group when one of its rows does; one without rows counts as if it had one
+ * without sample labels.
  */
 #ifndef DECIMA_STORAGE_MEMORY_MATCH_H
 #define DECIMA_STORAGE_MEMORY_MATCH_H
@@ -55,8 +56,8 @@ struct match {
 	uint32_t series;
 	uint32_t n_open;
 };
-int match__init(struct match *m, const struct view *v, const struct dcm_select *sel, const struct dcm_host *host,
-		struct groups *groups);
+int match__init(struct match *m, const struct view *v, const struct dcm_select *sel,
+		const struct dcm_host *host, struct groups *groups);
 void match__fini(struct match *m);
 
 /* Begins with a stream: 1 when its series may be taken, 0 when no row can match, -ENOMEM. */

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/storage/memory/memory.c - storage in memory: small, bounded, and the oracle of the other stores
+ * plugins/storage/memory/memory.c - storage in memory: small, bounded, and the oracle of the other
+ * stores
  *
- * Everything that struct dcm_storage_ops asks for, in the plainest way that is fast enough, so that other stores can be
- * held against it. Nothing survives the process but through backup; `path` opens what backup wrote.
+ * Everything that struct dcm_storage_ops asks for, in the plainest way that is fast enough, so that
+ * other stores can be held against it. Nothing survives the process but through backup; `path`
+ * opens what backup wrote.
  *
- *	store.h   streams of profiles, writing          dict.h   strings, stacks, label sets, series: each once
- *	expire.h  by age, by bytes, dead entries        seen.h   batches stored already
- *	view.h    what a question pins                  match.h  matchers and groups
- *	sums.h    delta, gauge, cumulative              merge.c points.c lists.c remove.c  the questions
- *	backup.h  the directory
+ *	store.h   streams of profiles, writing     dict.h   strings, stacks, series: each once
+ *	expire.h  by age, by bytes, dead entries   seen.h   batches stored already
+ *	view.h    what a question pins             match.h  matchers and groups
+ *	sums.h    delta, gauge, cumulative         backup.h the directory
+ *	merge.c points.c lists.c remove.c          the questions
  *
- * Threads: as the ops say. One readers-writer lock, held for moments; no host function is called under it.
+ * Threads: as the ops say. One readers-writer lock, held for moments; no host function is called
+ * under it.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -31,7 +34,7 @@
 #include "plugins/storage/memory/store.h"
 #include "plugins/storage/memory/view.h"
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * Options
  */
 
@@ -42,21 +45,33 @@ struct config {
 };
 
 static const struct dcm_option options[] = {
-	{ .name = "max_bytes", .type = DCM_OPT_SIZE, .offset = offsetof(struct config, max_bytes), .def = "256MiB",
+	{ .name = "max_bytes",
+	  .type = DCM_OPT_SIZE,
+	  .offset = offsetof(struct config, max_bytes),
+	  .def = "256MiB",
 	  .min = "1MiB",
-	  .doc = "Memory for profiles and everything they refer to. Beyond it the oldest profiles are dropped and "
+	  .doc = "Memory for profiles and everything they refer to. Beyond it the oldest profiles "
+		 "are dropped and "
 		 "counted as memory_full. A row costs 16 bytes, a stack 4 bytes a frame once." },
-	{ .name = "retention", .type = DCM_OPT_DURATION, .offset = offsetof(struct config, retention_ns), .def = "1h",
+	{ .name = "retention",
+	  .type = DCM_OPT_DURATION,
+	  .offset = offsetof(struct config, retention_ns),
+	  .def = "1h",
 	  .min = "0",
-	  .doc = "Profiles that are older than this, compared with the newest one, are removed; 0 keeps them as long "
+	  .doc = "Profiles that are older than this, compared with the newest one, are removed; 0 "
+		 "keeps them as long "
 		 "as max_bytes lasts." },
-	{ .name = "path", .type = DCM_OPT_STRING, .offset = offsetof(struct config, path), .flags = DCM_OPT_RESTART,
-	  .doc = "A directory that `decima store backup` made of a memory store, loaded at start. Nothing is written "
+	{ .name = "path",
+	  .type = DCM_OPT_STRING,
+	  .offset = offsetof(struct config, path),
+	  .flags = DCM_OPT_RESTART,
+	  .doc = "A directory that `decima store backup` made of a memory store, loaded at start. "
+		 "Nothing is written "
 		 "back to it." },
 };
 static const struct dcm_table table = DCM_TABLE(struct config, options);
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * State and lifecycle
  */
 
@@ -74,7 +89,8 @@ static int64_t now_ms(const struct memory *m)
 
 static struct store_limits limits_of(const struct config *c)
 {
-	return (struct store_limits){ .max_bytes = (uint64_t)c->max_bytes, .retention_ms = c->retention_ns / 1000000 };
+	return (struct store_limits){ .max_bytes = (uint64_t)c->max_bytes,
+				      .retention_ms = c->retention_ns / 1000000 };
 }
 
 /* Tells the host what happened under the lock. */
@@ -89,7 +105,8 @@ static void publish(struct memory *m, const struct store_news *news)
 	if (news->n_expired)
 		m->host->metric_add(m->expired, news->n_expired);
 	if (news->n_evicted)
-		m->host->drop(m->host, "memory_full", news->rows_evicted ? news->rows_evicted : news->n_evicted);
+		m->host->drop(m->host, "memory_full",
+			      news->rows_evicted ? news->rows_evicted : news->n_evicted);
 }
 
 static void stop(void *instance)
@@ -104,7 +121,8 @@ static void stop(void *instance)
 }
 DEFINE_CLEANUP(void *, stop);
 
-static int open_memory(const struct dcm_host *host, const void *config, void **ret_instance, struct dcm_error *err)
+static int open_memory(const struct dcm_host *host, const void *config, void **ret_instance,
+		       struct dcm_error *err)
 {
 	const struct config *c = config;
 	struct memory *m = NEW(struct memory);
@@ -118,8 +136,9 @@ static int open_memory(const struct dcm_host *host, const void *config, void **r
 	if (!m->store || (c->path && !m->path))
 		return error__nomem(err);
 	m->bytes = host->metric(host, DCM_GAUGE_METRIC, "storage_bytes", "Memory that the store holds.");
-	m->profiles = host->metric(host, DCM_GAUGE_METRIC, "storage_profiles",
-				   "Profiles in the store; one of several types counts once for each.");
+	m->profiles = host->metric(
+		host, DCM_GAUGE_METRIC, "storage_profiles",
+		"Profiles in the store; one of several types counts once for each.");
 	m->expired = host->metric(host, DCM_COUNTER, "storage_expired_profiles_total",
 				  "Profiles removed because they were older than the retention.");
 	if (c->path) {
@@ -175,17 +194,20 @@ static void abort_change(void *instance, void *change)
 	free(change);
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * Operations
  */
 
-static int write_batches(void *instance, struct dcm_batch *const *batches, uint32_t n, dcm_done_fn done, void *ctx,
-			 struct dcm_error *err)
+static int write_batches(void *instance, struct dcm_batch *const *batches, uint32_t n,
+			 dcm_done_fn done, void *ctx, struct dcm_error *err)
 {
 	struct memory *m = instance;
 	struct store_news news = { 0 };
 
-	/* Memory may come back: -EAGAIN, because any other error would mean that these can never be stored. */
+	/*
+	 * Memory may come back: -EAGAIN, because any other error would mean that these can never be
+	 * stored.
+	 */
 	if (store__write(m->store, batches, n, now_ms(m), &news) < 0)
 		return error__set(err, -EAGAIN, "storage %s: out of memory", m->host->instance);
 	publish(m, &news);
@@ -200,7 +222,8 @@ static int check_select(const struct dcm_select *sel, bool needs_type, struct dc
 	if (needs_type && sel->type.n == 0)
 		return error__set(err, -EINVAL, "the selection names no type");
 	for (uint32_t i = 0; i < sel->n_matchers; i++)
-		if ((sel->matchers[i].op == DCM_RE || sel->matchers[i].op == DCM_NRE) && !sel->matchers[i].regex)
+		if ((sel->matchers[i].op == DCM_RE || sel->matchers[i].op == DCM_NRE) &&
+		    !sel->matchers[i].regex)
 			return error__set(err, -EINVAL, "the matcher of %.*s has no compiled regex",
 					  STR_ARG(sel->matchers[i].name));
 	return 0;
@@ -211,47 +234,59 @@ static int check_group_by(const struct dcm_group_by *by, struct dcm_error *err)
 	for (uint32_t i = 0; by && i < by->n; i++)
 		for (uint32_t j = 0; j < i; j++)
 			if (str__eq(by->labels[i], by->labels[j]))
-				return error__set(err, -EINVAL, "the label %.*s stands twice in the grouping",
+				return error__set(err, -EINVAL,
+						  "the label %.*s stands twice in the grouping",
 						  STR_ARG(by->labels[i]));
 	return 0;
 }
 
-static int types(void *instance, const struct dcm_select *sel, dcm_type_fn each, void *ctx, struct dcm_error *err)
+static int types(void *instance, const struct dcm_select *sel, dcm_type_fn each, void *ctx,
+		 struct dcm_error *err)
 {
 	struct memory *m = instance;
 	int r = check_select(sel, false, err);
 
-	return r < 0 ? r : meter__explain(questions__types(m->store, m->host, sel, each, ctx), sel->budget, err);
+	return r < 0 ? r
+		     : meter__explain(questions__types(m->store, m->host, sel, each, ctx),
+				      sel->budget, err);
 }
 
-static int labels(void *instance, const struct dcm_select *sel, dcm_name_fn each, void *ctx, struct dcm_error *err)
-{
-	struct memory *m = instance;
-	int r = check_select(sel, false, err);
-
-	return r < 0 ? r : meter__explain(questions__labels(m->store, m->host, sel, each, ctx), sel->budget, err);
-}
-
-static int values(void *instance, const struct dcm_select *sel, struct dcm_str name, dcm_name_fn each, void *ctx,
+static int labels(void *instance, const struct dcm_select *sel, dcm_name_fn each, void *ctx,
 		  struct dcm_error *err)
 {
 	struct memory *m = instance;
 	int r = check_select(sel, false, err);
 
-	return r < 0 ? r :
-		       meter__explain(questions__values(m->store, m->host, sel, name, each, ctx), sel->budget, err);
+	return r < 0 ? r
+		     : meter__explain(questions__labels(m->store, m->host, sel, each, ctx),
+				      sel->budget, err);
 }
 
-static int series(void *instance, const struct dcm_select *sel, dcm_series_fn each, void *ctx, struct dcm_error *err)
+static int values(void *instance, const struct dcm_select *sel, struct dcm_str name,
+		  dcm_name_fn each, void *ctx, struct dcm_error *err)
 {
 	struct memory *m = instance;
 	int r = check_select(sel, false, err);
 
-	return r < 0 ? r : meter__explain(questions__series(m->store, m->host, sel, each, ctx), sel->budget, err);
+	return r < 0 ? r
+		     : meter__explain(questions__values(m->store, m->host, sel, name, each, ctx),
+				      sel->budget, err);
 }
 
-static int time_series(void *instance, const struct dcm_select *sel, int64_t step_ms, const struct dcm_group_by *by,
-		       dcm_points_fn each, void *ctx, struct dcm_error *err)
+static int series(void *instance, const struct dcm_select *sel, dcm_series_fn each, void *ctx,
+		  struct dcm_error *err)
+{
+	struct memory *m = instance;
+	int r = check_select(sel, false, err);
+
+	return r < 0 ? r
+		     : meter__explain(questions__series(m->store, m->host, sel, each, ctx),
+				      sel->budget, err);
+}
+
+static int time_series(void *instance, const struct dcm_select *sel, int64_t step_ms,
+		       const struct dcm_group_by *by, dcm_points_fn each, void *ctx,
+		       struct dcm_error *err)
 {
 	struct memory *m = instance;
 	int r = check_select(sel, true, err);
@@ -262,11 +297,13 @@ static int time_series(void *instance, const struct dcm_select *sel, int64_t ste
 		r = error__set(err, -EINVAL, "the step is negative");
 	if (r < 0)
 		return r;
-	return meter__explain(questions__points(m->store, m->host, sel, step_ms, by, each, ctx), sel->budget, err);
+	return meter__explain(questions__points(m->store, m->host, sel, step_ms, by, each, ctx),
+			      sel->budget, err);
 }
 
-static int merge(void *instance, const struct dcm_select *sel, uint32_t n_sel, const struct dcm_group_by *by,
-		 const struct dcm_host *host, struct dcm_builder *answer, struct dcm_error *err)
+static int merge(void *instance, const struct dcm_select *sel, uint32_t n_sel,
+		 const struct dcm_group_by *by, const struct dcm_host *host,
+		 struct dcm_builder *answer, struct dcm_error *err)
 {
 	struct memory *m = instance;
 	int r = check_group_by(by, err);
@@ -277,7 +314,8 @@ static int merge(void *instance, const struct dcm_select *sel, uint32_t n_sel, c
 		r = check_select(&sel[i], true, err);
 	if (r < 0)
 		return r;
-	return meter__explain(questions__merge(m->store, sel, n_sel, by, host, answer), sel[0].budget, err);
+	return meter__explain(questions__merge(m->store, sel, n_sel, by, host, answer),
+			      sel[0].budget, err);
 }
 
 static int retain(void *instance, int64_t cutoff_ms, uint64_t max_bytes, uint64_t *ret_n_profiles,
@@ -336,8 +374,8 @@ static int check(void *instance, dcm_report_fn report, void *ctx, struct dcm_err
 	if (report)
 		for (uint32_t i = 0; i < found.n && i < STORE_MAX_FINDINGS; i++)
 			report(ctx, DCM_LOG_ERROR, found.text[i]);
-	return error__set(err, -EUCLEAN, "storage %s: %u of its rules are broken; restart it", m->host->instance,
-			  found.n);
+	return error__set(err, -EUCLEAN, "storage %s: %u of its rules are broken; restart it",
+			  m->host->instance, found.n);
 }
 
 static void stat_store(void *instance, struct dcm_store_stat *ret)
@@ -384,7 +422,8 @@ const struct dcm_plugin *dcm_plugin_entry(void)
 		.kind = DCM_STORAGE,
 		.name = "memory",
 		.version = "1",
-		.summary = "Keeps profiles in memory, bounded by age and bytes; nothing survives a restart.",
+		.summary = "Keeps profiles in memory, bounded by age and bytes; nothing survives a "
+			   "restart.",
 		.options = &table,
 		.lifecycle = &lifecycle,
 		.storage = &ops,

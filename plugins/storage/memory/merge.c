@@ -65,7 +65,8 @@ static uint64_t rows_of(const struct view *v, uint32_t selection)
 	return n;
 }
 
-static int add_selection(struct merge *m, const struct dcm_select *sel, uint32_t at, const struct dcm_host *host)
+static int add_selection(struct merge *m, const struct dcm_select *sel, uint32_t at,
+			 const struct dcm_host *host)
 {
 	CLEANUP(match__fini) struct match match = { 0 };
 	struct meter meter = { .host = host, .budget = sel->budget };
@@ -100,12 +101,13 @@ static int add_selection(struct merge *m, const struct dcm_select *sel, uint32_t
 	return r;
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * The answer
  */
 
 /* A type that no stream has: as the selection writes it. */
-static struct dcm_type type_of_text(struct dcm_str text, const struct dcm_host *host, struct dcm_builder *answer)
+static struct dcm_type type_of_text(struct dcm_str text, const struct dcm_host *host,
+				    struct dcm_builder *answer)
 {
 	uint32_t part[5] = { 0 };
 	uint32_t n = 0;
@@ -123,11 +125,12 @@ static struct dcm_type type_of_text(struct dcm_str text, const struct dcm_host *
 			break;
 		rest = (struct dcm_str){ rest.p + len + 1, rest.n - len - 1 };
 	}
-	return (struct dcm_type){ part[0], part[1], part[2], part[3], part[4], delta ? DCM_DELTA : DCM_GAUGE };
+	return (struct dcm_type){ part[0], part[1], part[2],
+				  part[3], part[4], delta ? DCM_DELTA : DCM_GAUGE };
 }
 
-static struct dcm_type answer_type(const struct merge *m, struct dict_export *ex, const struct dcm_select *sel,
-				   uint32_t at)
+static struct dcm_type answer_type(const struct merge *m, struct dict_export *ex,
+				   const struct dcm_select *sel, uint32_t at)
 {
 	for (size_t i = 0; i < m->view.streams.n; i++)
 		if (m->view.streams.v[i].selection == at)
@@ -162,7 +165,10 @@ static int compare_ordered(const void *a, const void *b)
 	return x->stack < y->stack ? -1 : x->stack > y->stack;
 }
 
-/* The sums by group and stack, without those that are 0 everywhere; *ret_n of them. NULL: out of memory. */
+/*
+ * The sums by group and stack, without those that are 0 everywhere; *ret_n of them. NULL: out of
+ * memory.
+ */
 static struct ordered *order_sums(const struct merge *m, const uint32_t *groups, size_t *ret_n)
 {
 	struct ordered *o = mem__resize(NULL, m->sums.v.n ? m->sums.v.n : 1, sizeof(*o));
@@ -192,7 +198,8 @@ static struct ordered *order_sums(const struct merge *m, const uint32_t *groups,
 }
 
 /* The group's labels as a series of the builder; empty values are left out by it. */
-static int add_group_series(const struct merge *m, uint32_t group, struct dict_export *ex, uint32_t *ret_series)
+static int add_group_series(const struct merge *m, uint32_t group, struct dict_export *ex,
+			    uint32_t *ret_series)
 {
 	const struct dcm_group_by *by = m->groups.by;
 	struct dcm_pair *pairs = mem__zalloc(by->n ? by->n : 1, sizeof(*pairs));
@@ -201,8 +208,8 @@ static int add_group_series(const struct merge *m, uint32_t group, struct dict_e
 		return -ENOMEM;
 	for (uint32_t i = 0; i < by->n; i++) {
 		pairs[i].name = ex->host->add_string(ex->to, by->labels[i]);
-		pairs[i].value =
-			ex->host->add_string(ex->to, intern__text(&m->groups.texts, m->groups.v.v[group].values[i]));
+		pairs[i].value = ex->host->add_string(
+			ex->to, intern__text(&m->groups.texts, m->groups.v.v[group].values[i]));
 	}
 	*ret_series = ex->host->add_series(ex->to, pairs, by->n);
 	free(pairs);
@@ -262,12 +269,15 @@ static int write_answer(struct merge *m, struct answer *a)
 	return r;
 }
 
-int questions__merge(struct store *s, const struct dcm_select *sel, uint32_t n_sel, const struct dcm_group_by *by,
-		     const struct dcm_host *host, struct dcm_builder *builder)
+int questions__merge(struct store *s, const struct dcm_select *sel, uint32_t n_sel,
+		     const struct dcm_group_by *by, const struct dcm_host *host,
+		     struct dcm_builder *builder)
 {
 	CLEANUP(merge__fini) struct merge m = { 0 };
 	struct dcm_type types[16];
-	struct answer a = { .sel = sel, .n_sel = n_sel, .types = types,
+	struct answer a = { .sel = sel,
+			    .n_sel = n_sel,
+			    .types = types,
 			    .meter = { .host = host, .budget = sel[0].budget } };
 	int r = view__init(&m.view, s, sel, n_sel);
 

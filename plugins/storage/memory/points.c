@@ -60,7 +60,8 @@ static int count_profile(void *ctx, uint32_t group, const struct profile *p)
 }
 
 /* The stream's profiles, step by step. */
-static int add_stream(struct points *pts, struct match *match, const struct view_stream *st, struct meter *meter)
+static int add_stream(struct points *pts, struct match *match, const struct view_stream *st,
+		      struct meter *meter)
 {
 	struct sums_part part = {
 		.sums = &pts->sums,
@@ -77,8 +78,8 @@ static int add_stream(struct points *pts, struct match *match, const struct view
 
 		part.first = i;
 		part.n = 1;
-		while (i + part.n < st->n &&
-		       bucket_of(view__profile(&pts->view, st, i + part.n)->time_ms, pts->step_ms) == bucket)
+		while (i + part.n < st->n && bucket_of(view__profile(&pts->view, st, i + part.n)->time_ms,
+						       pts->step_ms) == bucket)
 			part.n++;
 		part.time_key = pts->time_key = (uint64_t)bucket;
 		r = sums__part(&part, meter);
@@ -107,7 +108,7 @@ static int add_all(struct points *pts, const struct dcm_select *sel, const struc
 	return r;
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * The answer
  */
 
@@ -159,7 +160,8 @@ static uint32_t fill_labels(const struct points *pts, uint32_t group, struct dcm
 	if (!pts->groups.by_series) {
 		for (uint32_t i = 0; i < pts->groups.by->n; i++)
 			labels[i] = (struct dcm_label_text){ pts->groups.by->labels[i],
-							     intern__text(&pts->groups.texts, g->values[i]) };
+							     intern__text(&pts->groups.texts,
+									  g->values[i]) };
 		return pts->groups.by->n;
 	}
 	const struct dict_series *s = dict__series_at(pts->view.dict, g->series);
@@ -174,14 +176,15 @@ static size_t most_labels(const struct points *pts)
 	size_t n = pts->groups.by->n;
 
 	for (size_t i = 0; pts->groups.by_series && i < pts->view.streams.n; i++) {
-		const struct dict_series *s = dict__series_at(pts->view.dict, pts->view.streams.v[i].series);
+		const struct dict_series *s = dict__series_at(pts->view.dict,
+							      pts->view.streams.v[i].series);
 		n = s->n > n ? s->n : n;
 	}
 	return n;
 }
 
-static int emit_group(const struct points *pts, uint32_t group, const struct ordered *o, size_t n, struct columns *c,
-		      dcm_points_fn each, void *ctx)
+static int emit_group(const struct points *pts, uint32_t group, const struct ordered *o, size_t n,
+		      struct columns *c, dcm_points_fn each, void *ctx)
 {
 	struct dcm_points out = {
 		.labels = c->labels,
@@ -229,8 +232,8 @@ static int emit(const struct points *pts, dcm_points_fn each, void *ctx)
 	return r;
 }
 
-int questions__points(struct store *s, const struct dcm_host *host, const struct dcm_select *sel, int64_t step_ms,
-		      const struct dcm_group_by *by, dcm_points_fn each, void *ctx)
+int questions__points(struct store *s, const struct dcm_host *host, const struct dcm_select *sel,
+		      int64_t step_ms, const struct dcm_group_by *by, dcm_points_fn each, void *ctx)
 {
 	CLEANUP(points__fini) struct points pts = { .step_ms = step_ms };
 	int r = view__init(&pts.view, s, sel, 1);

@@ -2,8 +2,9 @@
 /*
  * plugins/storage/memory/pool.h - an array that grows without moving what it holds
  *
- * Entries live in pages that double in size (256, 512, 1024, ...), so that the address of an entry never changes and
- * a reader who learnt of an entry under the store's lock may read it later without the lock, while a writer appends.
+ * Entries live in pages that double in size (256, 512, 1024, ...), so that the address of an entry
+ * never changes and a reader who learnt of an entry under the store's lock may read it later
+ * without the lock, while a writer appends.
  */
 #ifndef DECIMA_STORAGE_MEMORY_POOL_H
 #define DECIMA_STORAGE_MEMORY_POOL_H
@@ -32,7 +33,10 @@ static inline void *pool__at(const struct pool *p, uint32_t i, size_t size)
 	return (char *)p->pages[page] + (size_t)(k - ((1u << POOL_FIRST_BITS) << page)) * size;
 }
 
-/* Room for entry number n (zeroed), which becomes one with n + 1. NULL when memory or numbers ran out. */
+/*
+ * Room for entry number n (zeroed), which becomes one with n + 1. NULL when memory or numbers ran
+ * out.
+ */
 static inline void *pool__push(struct pool *p, size_t size)
 {
 	uint32_t k = p->n + (1u << POOL_FIRST_BITS);
@@ -59,6 +63,6 @@ static inline void pool__fini(struct pool *p)
 }
 
 #define POOL_AT(pool, type, i) ((type *)pool__at((pool), (i), sizeof(type)))
-#define POOL_PUSH(pool, type) ((type *)pool__push((pool), sizeof(type)))
+#define POOL_PUSH(pool, type)  ((type *)pool__push((pool), sizeof(type)))
 
 #endif

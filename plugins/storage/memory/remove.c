@@ -2,8 +2,8 @@
 /*
  * plugins/storage/memory/remove.c - removes rows by selection
  *
- * What is to go is found without the lock, in a view, and put into effect under it. The ids of a view are void when the
- * dictionary was rebuilt in between; then it starts again.
+ * What is to go is found without the lock, in a view, and put into effect under it. The ids of a
+ * view are void when the dictionary was rebuilt in between; then it starts again.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -70,7 +70,8 @@ static struct profile *without_matches(struct match *m, const struct profile *p,
 	return left;
 }
 
-static int find_changes(struct changes *c, struct match *m, const struct view_stream *st, struct meter *meter)
+static int find_changes(struct changes *c, struct match *m, const struct view_stream *st,
+			struct meter *meter)
 {
 	for (uint32_t i = 0; i < st->n; i++) {
 		const struct profile *p = view__profile(m->view, st, i);
@@ -104,9 +105,9 @@ static int apply(struct store *s, struct changes *c, uint64_t *ret_n)
 		for (size_t i = 0; i < c->v.n; i++) {
 			struct change *change = &c->v.v[i];
 			uint32_t stream = store__find_stream(s, change->series, change->type);
-			ptrdiff_t at = stream == DCM_NONE ?
-					       -1 :
-					       store__find_profile(&s->streams.v[stream], change->old);
+			ptrdiff_t at = stream == DCM_NONE
+					       ? -1
+					       : store__find_profile(&s->streams.v[stream], change->old);
 
 			if (at < 0)
 				continue; /* expired, or replaced by a newer state, meanwhile */
@@ -150,7 +151,8 @@ static int try(struct store *s, const struct dcm_host *host, const struct dcm_se
 	return r;
 }
 
-int questions__remove(struct store *s, const struct dcm_host *host, const struct dcm_select *sel, uint64_t *ret_n)
+int questions__remove(struct store *s, const struct dcm_host *host, const struct dcm_select *sel,
+		      uint64_t *ret_n)
 {
 	int r = -EAGAIN;
 

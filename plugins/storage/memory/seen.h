@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/storage/memory/seen.h - which batches have been stored, so that a retry is not stored twice
+ * plugins/storage/memory/seen.h - which batches have been stored, so that a retry is not stored
+ * twice
  *
- * Sources number their batches upwards, so what was seen of one is a few intervals of sequences, usually one. Fixed in
- * size: beyond SEEN_SOURCES the source that was quiet for longest is forgotten, beyond SEEN_INTERVALS of a source its
- * lowest interval. A retry that comes later than that is stored again. A source of all zero is no source: such batches
- * are never recognised. Guarded by the store's lock.
+ * Sources number their batches upwards, so what was seen of one is a few intervals of sequences,
+ * usually one. Fixed in size: beyond SEEN_SOURCES the source that was quiet for longest is
+ * forgotten, beyond SEEN_INTERVALS of a source its lowest interval. A retry that comes later than
+ * that is stored again. A source of all zero is no source: such batches are never recognised.
+ * Guarded by the store's lock.
  */
 #ifndef DECIMA_STORAGE_MEMORY_SEEN_H
 #define DECIMA_STORAGE_MEMORY_SEEN_H
@@ -24,7 +26,8 @@ struct seen_source {
 	struct dcm_hash source;
 	uint64_t used_at; /* of `now`, for forgetting */
 	uint32_t n;
-	struct seen_interval intervals[SEEN_INTERVALS]; /* [n] ascending, neither touching nor overlapping */
+	/* [n] ascending, neither touching nor overlapping */
+	struct seen_interval intervals[SEEN_INTERVALS];
 };
 
 /* Zeroed is empty. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/storage/memory/store.c - writing: batches become profiles, and profiles find their streams
+ * plugins/storage/memory/store.c - writing: batches become profiles, and profiles find their
+ * streams
  */
 #include "plugins/storage/memory/store.h"
 
@@ -68,7 +69,7 @@ void profile__unref(struct profile *p)
 		free(p);
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * Rows of one type of one profile
  */
 
@@ -150,7 +151,7 @@ static struct profile *make_profile(struct dict_import *im, const struct dcm_pro
 	return p;
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * A write: first everything that can fail, then everything that cannot
  */
 
@@ -203,7 +204,8 @@ static uint32_t find_or_make_stream(struct store *s, uint32_t series, uint32_t t
 	return (uint32_t)s->streams.n++;
 }
 
-static int plan_profile(struct store *s, struct plan *plan, struct dict_import *im, const struct dcm_profile *head)
+static int plan_profile(struct store *s, struct plan *plan, struct dict_import *im,
+			const struct dcm_profile *head)
 {
 	uint32_t series = dict_import__series(im, head->series);
 
@@ -269,7 +271,8 @@ void store__replace(struct store *s, uint32_t stream, size_t at, struct profile 
 		count_in(s, with);
 	} else {
 		st->profiles.n--;
-		memmove(&st->profiles.v[at], &st->profiles.v[at + 1], (st->profiles.n - at) * sizeof(old));
+		memmove(&st->profiles.v[at], &st->profiles.v[at + 1],
+			(st->profiles.n - at) * sizeof(old));
 	}
 	profile__unref(old);
 }
@@ -294,13 +297,17 @@ static size_t first_after(const struct stream *st, int64_t time_ms)
 
 ptrdiff_t store__find_profile(const struct stream *st, const struct profile *p)
 {
-	for (size_t i = first_after(st, p->time_ms); i > 0 && st->profiles.v[i - 1]->time_ms == p->time_ms; i--)
+	for (size_t i = first_after(st, p->time_ms);
+	     i > 0 && st->profiles.v[i - 1]->time_ms == p->time_ms; i--)
 		if (st->profiles.v[i - 1] == p)
 			return (ptrdiff_t)i - 1;
 	return -1;
 }
 
-/* Room was reserved. A state (gauge, cumulative) at a time that is there already replaces the older one. */
+/*
+ * Room was reserved. A state (gauge, cumulative) at a time that is there already replaces the older
+ * one.
+ */
 static void insert_profile(struct store *s, uint32_t stream, struct profile *p)
 {
 	struct stream *st = &s->streams.v[stream];
@@ -319,8 +326,8 @@ static void insert_profile(struct store *s, uint32_t stream, struct profile *p)
 
 static bool same_id(const struct dcm_batch_id *a, const struct dcm_batch_id *b)
 {
-	return a->source.lo == b->source.lo && a->source.hi == b->source.hi && a->sequence == b->sequence &&
-	       (a->source.lo || a->source.hi);
+	return a->source.lo == b->source.lo && a->source.hi == b->source.hi &&
+	       a->sequence == b->sequence && (a->source.lo || a->source.hi);
 }
 
 /* Seen before, or twice in this very call. */

@@ -2,16 +2,18 @@
 /*
  * plugins/storage/memory/store.h - the state: streams of profiles over one dictionary
  *
- * A stream holds the profiles of one series and one type, by time. A profile of k types is k profiles here, one of each
- * type, and counts as k; its rows are sorted by (stack, label set), each pair once.
+ * A stream holds the profiles of one series and one type, by time. A profile of k types is k
+ * profiles here, one of each type, and counts as k; its rows are sorted by (stack, label set), each
+ * pair once.
  *
- * Profiles are reference-counted and never change while anybody else holds one, so a question pins what it needs under
- * the lock (view.h) and then reads without it: neither writers nor questions wait for a long question, and no callback
- * of the host runs under the lock.
+ * Profiles are reference-counted and never change while anybody else holds one, so a question pins
+ * what it needs under the lock (view.h) and then reads without it: neither writers nor questions
+ * wait for a long question, and no callback of the host runs under the lock.
  *
- * Bytes: of profiles exactly as allocated, and of the dictionary. Profiles older than the retention (measured from the
- * newest profile, or from now when that is earlier, so that old data that was loaded stays) are removed; beyond
- * max_bytes the oldest go, and these are counted as lost. When half of the dictionary's stacks are dead it is rebuilt.
+ * Bytes: of profiles exactly as allocated, and of the dictionary. Profiles older than the retention
+ * (measured from the newest profile, or from now when that is earlier, so that old data that was
+ * loaded stays) are removed; beyond max_bytes the oldest go, and these are counted as lost. When
+ * half of the dictionary's stacks are dead it is rebuilt.
  */
 #ifndef DECIMA_STORAGE_MEMORY_STORE_H
 #define DECIMA_STORAGE_MEMORY_STORE_H
@@ -82,7 +84,10 @@ static inline struct profile *profile__ref(struct profile *p)
 	return p;
 }
 
-/* All of the batches or nothing; batches that were seen count as stored. -ENOMEM. `now_ms` is real time. */
+/*
+ * All of the batches or nothing; batches that were seen count as stored. -ENOMEM. `now_ms` is real
+ * time.
+ */
 int store__write(struct store *s, struct dcm_batch *const *batches, uint32_t n, int64_t now_ms,
 		 struct store_news *ret_news);
 
@@ -109,7 +114,10 @@ uint32_t store__find_stream(const struct store *s, uint32_t series, uint32_t typ
 /* Where the profile stands in its stream, or -1. */
 ptrdiff_t store__find_profile(const struct stream *st, const struct profile *p);
 /* --- with the lock held for writing --- */
-/* Puts another profile (or NULL: none) in the place of streams[stream].profiles[at], taking over its reference. */
+/*
+ * Puts another profile (or NULL: none) in the place of streams[stream].profiles[at], taking over
+ * its reference.
+ */
 void store__replace(struct store *s, uint32_t stream, size_t at, struct profile *with);
 
 #endif

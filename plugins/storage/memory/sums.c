@@ -22,7 +22,8 @@ void sums__fini(struct sums *s)
 uint64_t sums__bytes(const struct sums *s)
 {
 	return s->v.cap * sizeof(s->v.v[0]) + s->totals.cap * sizeof(s->totals.v[0]) +
-	       s->touched.cap * sizeof(s->touched.v[0]) + (uint64_t)s->index.cap * sizeof(s->index.slots[0]);
+	       s->touched.cap * sizeof(s->touched.v[0]) +
+	       (uint64_t)s->index.cap * sizeof(s->index.slots[0]);
 }
 
 uint32_t sums__find(struct sums *s, uint32_t group, uint64_t key)
@@ -33,8 +34,8 @@ uint32_t sums__find(struct sums *s, uint32_t group, uint64_t key)
 	for (; row != HINDEX_NONE; at = hindex__next(&s->index, h, at, &row))
 		if (s->v.v[row].key == key && s->v.v[row].group == group)
 			return row;
-	if (s->v.n >= UINT32_MAX - 2 || !vec__reserve(&s->v, 1) || !vec__reserve(&s->totals, s->n_values) ||
-	    hindex__insert(&s->index, h, (uint32_t)s->v.n) < 0)
+	if (s->v.n >= UINT32_MAX - 2 || !vec__reserve(&s->v, 1) ||
+	    !vec__reserve(&s->totals, s->n_values) || hindex__insert(&s->index, h, (uint32_t)s->v.n) < 0)
 		return UINT32_MAX;
 	for (uint32_t i = 0; i < s->n_values; i++)
 		s->totals.v[s->totals.n++] = 0;
@@ -79,7 +80,7 @@ void sums__settle(struct sums *s, uint32_t at, uint32_t divisor)
 	s->part_mark++;
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * What profiles contribute
  */
 
@@ -106,7 +107,9 @@ static bool is_reset(const struct profile *before, const struct profile *p)
 	uint32_t i = 0, j = 0;
 
 	while (i < before->n_rows || j < p->n_rows) {
-		int c = i == before->n_rows ? 1 : j == p->n_rows ? -1 : compare_keys(&before->rows[i], &p->rows[j]);
+		int c = i == before->n_rows ? 1
+			: j == p->n_rows    ? -1
+					    : compare_keys(&before->rows[i], &p->rows[j]);
 		int64_t old = c <= 0 ? before->rows[i].value : 0, new = c >= 0 ? p->rows[j].value : 0;
 
 		if (new < old)
@@ -118,7 +121,8 @@ static bool is_reset(const struct profile *before, const struct profile *p)
 }
 
 /* No row decreased, so every row of `before` with a value above 0 has its like in p. */
-static int add_increases(const struct sums_part *part, const struct profile *before, const struct profile *p)
+static int add_increases(const struct sums_part *part, const struct profile *before,
+			 const struct profile *p)
 {
 	uint32_t i = 0;
 	int r = 0;
@@ -171,7 +175,8 @@ int sums__part(const struct sums_part *part, struct meter *meter)
 
 	for (uint32_t i = part->first; i < part->first + part->n; i++) {
 		const struct profile *p = view__profile(v, part->stream, i);
-		const struct profile *before = i > 0 ? view__profile(v, part->stream, i - 1) : part->stream->before;
+		const struct profile *before = i > 0 ? view__profile(v, part->stream, i - 1)
+						     : part->stream->before;
 		int r = meter__rows(meter, p->n_rows);
 
 		if (r == 0 && part->taken)

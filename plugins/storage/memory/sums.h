@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/storage/memory/sums.h - sums by (group, key), with the three temporalities' arithmetic in one place
+ * plugins/storage/memory/sums.h - sums by (group, key), with the three temporalities' arithmetic in
+ * one place
  *
- * Everything is added up in fixed point with 20 fractional bits in 128 bits, which no sum of 64-bit values leaves.
- * Values go into a part first; settle() ends the part: what a gauge added up since the last settle is divided by the
- * number of its profiles (rounded to nearest), anything else counts whole. The last rounding is half up.
+ * Everything is added up in fixed point with 20 fractional bits in 128 bits, which no sum of 64-bit
+ * values leaves. Values go into a part first; settle() ends the part: what a gauge added up since
+ * the last settle is divided by the number of its profiles (rounded to nearest), anything else
+ * counts whole. The last rounding is half up.
  *
  * The key is a stack (merge) or a point of time (series).
  */
@@ -20,7 +22,7 @@
 struct sum {
 	uint64_t key;
 	uint32_t group;
-	uint32_t n_profiles;  /* of time series */
+	uint32_t n_profiles; /* of time series */
 	int64_t duration_ns;
 	uint64_t profile_mark; /* the profile that was counted last */
 	uint64_t part_mark;    /* the part that `part` belongs to */
@@ -30,7 +32,7 @@ struct sum {
 struct sums {
 	uint32_t n_values; /* one for each selection */
 	VEC(struct sum) v;
-	VEC(__int128) totals; /* [v.n * n_values] */
+	VEC(__int128) totals;  /* [v.n * n_values] */
 	VEC(uint32_t) touched; /* sums with a part */
 	struct hindex index;
 	uint64_t part_mark;
@@ -55,10 +57,11 @@ static inline int64_t sums__value(const struct sums *s, size_t sum, uint32_t at)
 }
 
 /*
- * Adds what the profiles [first, first + n) of a stream contribute, as one part for each matching (group, key): rows of
- * delta and gauge types as they are, increases over the profile before for cumulative ones. by_time: the key is time_key
- * instead of the row's stack. `taken` (may be NULL) hears of each profile and the
- * groups that it counts in, perhaps more than once, but of one profile after the other.
+ * Adds what the profiles [first, first + n) of a stream contribute, as one part for each matching
+ * (group, key): rows of delta and gauge types as they are, increases over the profile before for
+ * cumulative ones. by_time: the key is time_key instead of the row's stack. `taken` (may be NULL)
+ * hears of each profile and the groups that it counts in, perhaps more than once, but of one
+ * profile after the other.
  */
 struct sums_part {
 	struct sums *sums;

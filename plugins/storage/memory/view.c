@@ -61,7 +61,8 @@ int meter__explain(int r, const struct dcm_budget *budget, struct dcm_error *err
 	case -ECANCELED:
 		return error__set(err, r, "the question was cancelled");
 	case -ETIMEDOUT:
-		return error__set(err, r, "the question was not answered before its deadline; ask for a shorter range");
+		return error__set(
+			err, r, "the question was not answered before its deadline; ask for a shorter range");
 	case -E2BIG:
 		return error__set(err, r,
 				  "the answer needs more than the %" PRIu64
@@ -95,7 +96,8 @@ static bool push_profile(struct view *v, struct profile *p)
 	return true;
 }
 
-static int add_stream(struct view *v, const struct stream *st, const struct dcm_select *sel, uint32_t selection)
+static int add_stream(struct view *v, const struct stream *st, const struct dcm_select *sel,
+		      uint32_t selection)
 {
 	size_t from = first_from(st, sel->from_ms), to = first_from(st, sel->to_ms);
 	const struct dict_type *type = dict__type_at(v->dict, st->type);

@@ -2,8 +2,9 @@
 /*
  * plugins/storage/memory/view.h - what a question looks at, pinned; and what it may cost
  *
- * A view holds references to the dictionary and to the profiles of the types and ranges asked for, taken in one hold of
- * the store's lock: several selections see the same moment. It is then read without the lock, by one thread.
+ * A view holds references to the dictionary and to the profiles of the types and ranges asked for,
+ * taken in one hold of the store's lock: several selections see the same moment. It is then read
+ * without the lock, by one thread.
  */
 #ifndef DECIMA_STORAGE_MEMORY_VIEW_H
 #define DECIMA_STORAGE_MEMORY_VIEW_H
@@ -21,9 +22,15 @@ struct meter {
 	uint64_t counted;	   /* rows told to the budget */
 };
 
-/* Called for every profile: counts progress, now and then looks at the clock. 0, -ETIMEDOUT, -ECANCELED. */
+/*
+ * Called for every profile: counts progress, now and then looks at the clock. 0, -ETIMEDOUT,
+ * -ECANCELED.
+ */
 int meter__rows(struct meter *m, uint64_t n);
-/* Tells the budget how many rows there are, and at the end that they are done: those that were not needed as well. */
+/*
+ * Tells the budget how many rows there are, and at the end that they are done: those that were not
+ * needed as well.
+ */
 void meter__total(struct meter *m, uint64_t n);
 void meter__done(struct meter *m, uint64_t n);
 /* 0 or -E2BIG. */
@@ -36,8 +43,9 @@ struct view_stream {
 	uint32_t series, type;
 	uint32_t temporality; /* enum dcm_temporality */
 	uint32_t n;
-	size_t first;		      /* profiles.v[first .. first + n) */
-	const struct profile *before; /* the profile before the range, for cumulative types; NULL: none */
+	size_t first; /* profiles.v[first .. first + n) */
+	/* the profile before the range, for cumulative types; NULL: none */
+	const struct profile *before;
 };
 
 struct view {
@@ -53,7 +61,8 @@ struct view {
 int view__init(struct view *v, struct store *s, const struct dcm_select *sel, uint32_t n_sel);
 void view__fini(struct view *v);
 
-static inline const struct profile *view__profile(const struct view *v, const struct view_stream *st, uint32_t i)
+static inline const struct profile *view__profile(const struct view *v,
+						  const struct view_stream *st, uint32_t i)
 {
 	return v->profiles.v[st->first + i];
 }
