@@ -2,10 +2,10 @@
 /*
  * core/main/convert_verb.c - `decima convert IN OUT`: a profile from one format into another
  *
- * IN is read whole (at most 1 GiB; what it unpacks to has the codec's limit), told by its bytes, and
- * written as all its profiles together. OUT is replaced when everything has gone well, unless it is a
- * device or a pipe, which is written to. Standard output without --to-format is folded, as that of
- * `decima record`.
+ * IN is read whole (at most 1 GiB; what it unpacks to has the codec's limit), told by its bytes,
+ * and written as all its profiles together. OUT is replaced when everything has gone well, unless
+ * it is a device or a pipe, which is written to. Standard output without --to-format is folded, as
+ * that of `decima record`.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,8 +32,8 @@ static bool is_dash(const char *path)
 
 static int read_input(const char *path, struct buf *in, struct dcm_error *err)
 {
-	int r = is_dash(path) ? fd__read_all(STDIN_FILENO, INPUT_MAX_BYTES, in) :
-				fd__read_path(AT_FDCWD, path, INPUT_MAX_BYTES, in);
+	int r = is_dash(path) ? fd__read_all(STDIN_FILENO, INPUT_MAX_BYTES, in)
+			      : fd__read_path(AT_FDCWD, path, INPUT_MAX_BYTES, in);
 
 	if (r == -EFBIG)
 		return error__set(err, r, "more than the limit of %zu bytes", INPUT_MAX_BYTES);
@@ -58,8 +58,8 @@ static int write_output(const char *path, const struct buf *out, struct dcm_erro
 	bool exists = stat(path, &st) == 0;
 	if (exists && !S_ISREG(st.st_mode)) {
 		CLEANUP(fd__closep) int fd = open(path, O_WRONLY | O_CLOEXEC);
-		return fd < 0 ? error__sys(err, -errno, "cannot be opened") :
-				write_through(fd, out, err);
+		return fd < 0 ? error__sys(err, -errno, "cannot be opened")
+			      : write_through(fd, out, err);
 	}
 	/* A link stays one: what it points to is replaced. */
 	CLEANUP(mem__freep) char *real = exists ? realpath(path, NULL) : NULL;

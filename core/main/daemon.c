@@ -332,9 +332,19 @@ static void say_ready(struct daemon *d)
 	const char *const *listen = s->listen.items;
 	struct buf where = { 0 };
 
-	for (uint32_t i = 0; i < s->listen.n; i++)
-		buf__printf(&where, "%s%s%s", i ? ", " : "",
-			    strncmp(listen[i], "unix:", 5) ? "http://" : "", listen[i]);
+	for (uint32_t i = 0; i < s->listen.n; i++) {
+		struct dcm_str address = str__of(listen[i]);
+
+		buf__text(&where, i ? ", " : "");
+		if (!str__starts(address, STR("unix:")))
+			buf__text(&where, "http://");
+		/* Port 0 asked the kernel for a free one: say which. */
+		if (s->listen.n == 1 && str__ends(address, STR(":0")))
+			buf__printf(&where, "%.*s%u", (int)address.n - 1, address.p,
+				    listener__port(d->listener, 0));
+		else
+			buf__str(&where, address);
+	}
 	log__line(&d->log, DCM_LOG_INFO, "core", "decima %s is ready at %s", PACKAGE_VERSION,
 		  where.n ? (const char *)where.data : "no address");
 	buf__fini(&where);

@@ -274,6 +274,7 @@ int64_t graph__tick(struct graph *g)
 
 	stats__log_losses(g->c.stats, now, false, g->c.log);
 	maintain_stores(g, now);
+	pipeline__watch(g->pipeline);
 	for (size_t i = 0; i < g->parts.n; i++)
 		if (instance__retry_at(g->parts.v[i]->instance) <= now)
 			start_part(g, g->parts.v[i]);
