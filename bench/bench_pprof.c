@@ -2,11 +2,12 @@
 /*
  * bench/bench_pprof.c - how fast pprof is read and written
  *
- * One JSON line a figure: the best of several turns on one core, in MB of uncompressed pprof a second. Reading ends
- * with a sealed batch. The profile is like one of a large C++ server: 100,000 different stacks, about 30 deep, that
- * are paths of a random call tree; 30,000 addresses, a fifth of them with inlined calls; 20,000 functions with names
- * and files; two values a sample and a thread's name on half of them. What a figure is compared with was measured in
- * the same run on the same bytes.
+ * One JSON line a figure: the best of several turns on one core, in MB of uncompressed pprof a
+ * second. Reading ends with a sealed batch. The profile is like one of a large C++ server: 100,000
+ * different stacks, about 30 deep, that are paths of a random call tree; 30,000 addresses, a fifth
+ * of them with inlined calls; 20,000 functions with names and files; two values a sample and a
+ * thread's name on half of them. What a figure is compared with was measured in the same run on the
+ * same bytes.
  *
  *	bench_pprof [TURNS [FILE]]
  *
@@ -42,9 +43,10 @@ static uint32_t text_of(struct dcm_builder *b, const char *text)
 
 static void add_functions(struct dcm_builder *b, struct random *r, uint32_t *ids)
 {
-	static const char *const words[] = { "Storage", "Handler", "Request",	"Allocate",  "Buffer",
-					     "Stream",	"Merge",   "Compress",	"Iterator",  "Commit",
-					     "Index",	"Scan",	   "Transform", "Serialize", "Queue" };
+	static const char *const words[] = { "Storage",	  "Handler",   "Request", "Allocate",
+					     "Buffer",	  "Stream",    "Merge",	  "Compress",
+					     "Iterator",  "Commit",    "Index",	  "Scan",
+					     "Transform", "Serialize", "Queue" };
 	enum { N_WORDS = sizeof(words) / sizeof(words[0]) };
 
 	for (uint32_t i = 0; i < N_FUNCTIONS; i++) {
@@ -54,10 +56,10 @@ static void add_functions(struct dcm_builder *b, struct random *r, uint32_t *ids
 			 words[random__below(r, N_WORDS)], words[random__below(r, N_WORDS)], i);
 		snprintf(file, sizeof(file), "/build/server/src/%s/%s%u.cc", words[i % N_WORDS],
 			 words[i / 7 % N_WORDS], i / 20);
-		ids[i] = builder__function(b, &(struct dcm_function){
-						      .name = text_of(b, name),
-						      .file = text_of(b, file),
-						      .start_line = (int64_t)random__below(r, 2000) });
+		ids[i] = builder__function(
+			b, &(struct dcm_function){ .name = text_of(b, name),
+						   .file = text_of(b, file),
+						   .start_line = (int64_t)random__below(r, 2000) });
 	}
 }
 
@@ -81,17 +83,20 @@ static void add_locations(struct dcm_builder *b, struct random *r, uint32_t *ids
 		for (uint32_t k = 0; k < n_lines; k++)
 			lines[k] = (struct dcm_line){ functions[random__below(r, N_FUNCTIONS)], 0,
 						      (int64_t)(1 + random__below(r, 3000)) };
-		ids[i] = builder__location(b,
-					   &(struct dcm_location){
-						   .mapping = mappings[random__below(r, N_FILES)],
-						   .process = DCM_NONE,
-						   .address = 0x1000 + i * 64u,
-						   .addr_kind = DCM_ADDR_FILE_OFFSET },
-					   lines, n_lines);
+		ids[i] = builder__location(
+			b,
+			&(struct dcm_location){ .mapping = mappings[random__below(r, N_FILES)],
+						.process = DCM_NONE,
+						.address = 0x1000 + i * 64u,
+						.addr_kind = DCM_ADDR_FILE_OFFSET },
+			lines, n_lines);
 	}
 }
 
-/* A call tree, as a program would walk it: returns a few frames, calls a few; each step ends a stack. */
+/*
+ * A call tree, as a program would walk it: returns a few frames, calls a few; each step ends a
+ * stack.
+ */
 struct node {
 	uint32_t parent, location; /* node 0 is the root, and no frame */
 };
@@ -107,8 +112,7 @@ static void grow_tree(struct random *r, const uint32_t *locations, struct node *
 		for (uint32_t k = 0; k < down && depth < DEPTH_MAX; k++) {
 			/* Some functions are everywhere, most are rare. */
 			uint64_t some = 1 + random__below(r, N_LOCATIONS);
-			nodes[n_nodes] = (struct node){ path[depth],
-							locations[random__below(r, some)] };
+			nodes[n_nodes] = (struct node){ path[depth], locations[random__below(r, some)] };
 			path[++depth] = n_nodes++;
 		}
 		stacks[i] = path[depth];
@@ -135,8 +139,7 @@ static void add_rows(struct dcm_builder *b, struct random *r, const uint32_t *lo
 		for (; at && n < DEPTH_MAX; at = nodes[at].parent)
 			stack[n++] = nodes[at].location;
 		int64_t n_samples = 1 + (int64_t)random__below(r, 30);
-		builder__row(b, builder__stack(b, stack, n),
-			     sets[i % 2 ? 0 : random__below(r, N_SETS)],
+		builder__row(b, builder__stack(b, stack, n), sets[i % 2 ? 0 : random__below(r, N_SETS)],
 			     (int64_t[]){ n_samples, n_samples * 10000000 });
 	}
 }
@@ -183,7 +186,8 @@ static void at_most(double *best, double seconds)
 
 static void print(const char *name, double value, const char *what, double other)
 {
-	printf("{\"bench\":\"%s\",\"value\":%.4g,\"unit\":\"MB/s\",\"compared_with\":{\"what\":\"%s\","
+	printf("{\"bench\":\"%s\",\"value\":%.4g,\"unit\":\"MB/"
+	       "s\",\"compared_with\":{\"what\":\"%s\","
 	       "\"value\":%.4g,\"unit\":\"MB/s\"}}\n",
 	       name, value, what, other);
 }

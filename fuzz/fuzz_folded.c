@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz/fuzz_folded.c - folded stacks from anybody: refused with a sentence, or a batch that keeps its rules
+ * fuzz/fuzz_folded.c - folded stacks from anybody: refused with a sentence, or a batch that keeps
+ * its rules
  *
  * What was read is written and read again; the text must then be the same.
  */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz/fuzz_perf_script.c - perf script's text from anybody: refused with a sentence, or a batch that keeps its rules
+ * fuzz/fuzz_perf_script.c - perf script's text from anybody: refused with a sentence, or a batch
+ * that keeps its rules
  *
  * What bytes look like is asked of the same input.
  */

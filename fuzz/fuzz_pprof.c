@@ -2,8 +2,8 @@
 /*
  * fuzz/fuzz_pprof.c - pprof from anybody: refused with a sentence, or a batch that keeps its rules
  *
- * What was read is written and read again, twice: stand-ins for odd build ids are not written, so it is the third batch
- * that must say what the second did.
+ * What was read is written and read again, twice: stand-ins for odd build ids are not written, so
+ * it is the third batch that must say what the second did.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz/fuzz_speedscope.c - speedscope's JSON from anybody: refused with a sentence, or a batch that keeps its rules
+ * fuzz/fuzz_speedscope.c - speedscope's JSON from anybody: refused with a sentence, or a batch that
+ * keeps its rules
  *
  * What was read is written and must be readable again.
  */
@@ -37,7 +38,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (first->n_profiles > 0) {
 		expect(speedscope__encode(first, DCM_NONE, &out, &err) == 0, err.text);
 		expect(speedscope__decode(out.data, out.n, NULL, &second, &err) == 0, err.text);
-		expect(second->n_profiles == first->n_profiles, "profiles are missing the second time");
+		expect(second->n_profiles == first->n_profiles,
+		       "profiles are missing the second time");
 	}
 	batch__unref(first);
 	batch__unref(second);

@@ -20,15 +20,14 @@
 /* As much as sniffing reads. */
 enum { SNIFF_BYTES = 4096 };
 
-static int encode_wire(const struct dcm_batch *b, uint32_t profile, struct buf *out,
-		       struct dcm_error *err)
+static int encode_wire(const struct dcm_batch *b, uint32_t profile, struct buf *out, struct dcm_error *err)
 {
 	(void)profile;
 	int r = wire__encode(b, out);
 	if (r == -ENOMEM)
 		return error__nomem(err);
-	return r < 0 ? error__set(err, r, "batch: it takes more than the limit of %zu bytes", out->limit) :
-		       0;
+	return r < 0 ? error__set(err, r, "batch: it takes more than the limit of %zu bytes", out->limit)
+		     : 0;
 }
 
 static int decode_wire(const uint8_t *data, size_t n, const struct decode_options *o,
@@ -85,9 +84,9 @@ int codec__decode_with(const char *format, const uint8_t *data, size_t n,
 	if (!format)
 		format = codec__sniff(data, n);
 	if (!format)
-		return error__set(err, -EINVAL,
-				  "the %zu bytes look like none of pprof, folded, speedscope, perf, batch",
-				  n);
+		return error__set(
+			err, -EINVAL,
+			"the %zu bytes look like none of pprof, folded, speedscope, perf, batch", n);
 	const struct format *f = find(format);
 	if (!f)
 		return error__set(err, -EINVAL,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/codec/codec.h - formats by name: what the host's encode() and decode() and `decima convert` do
+ * core/codec/codec.h - formats by name: what the host's encode() and decode() and `decima convert`
+ * do
  *
  *	"pprof"       pprof.h: gzip out; gzip, zlib or plain in
  *	"folded"      folded.h

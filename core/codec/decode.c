@@ -89,8 +89,8 @@ bool decode__is_note(struct dcm_str name)
 
 enum dcm_mapping_kind decode__mapping_kind(struct dcm_str file)
 {
-	static const char *const memory[] = { "//anon", "[anon", "[heap]", "[stack", "anon_inode:",
-					      "/dev/zero", "/memfd:", "/SYSV" };
+	static const char *const memory[] = { "//anon",	     "[anon",	  "[heap]",  "[stack",
+					      "anon_inode:", "/dev/zero", "/memfd:", "/SYSV" };
 
 	if (file.n == 0)
 		return DCM_MAPPING_ANON;

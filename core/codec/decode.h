@@ -5,10 +5,10 @@
  * A profile's bytes do not say where they come from: its name, labels and time are the caller's to
  * give. A zeroed struct, or NULL, means "found out from the bytes, usual limits".
  *
- * Decoders take bytes from anyone. Each checks sizes against a limit before it allocates, takes time
- * that is linear in the (decompressed) input, and answers with a sentence that names the format, the
- * entry and the fault. -EINVAL: the bytes are not of that format, or contradict themselves; -E2BIG:
- * a limit; -ENOMEM. Pure functions; any thread, several at once.
+ * Decoders take bytes from anyone. Each checks sizes against a limit before it allocates, takes
+ * time that is linear in the (decompressed) input, and answers with a sentence that names the
+ * format, the entry and the fault. -EINVAL: the bytes are not of that format, or contradict
+ * themselves; -E2BIG: a limit; -ENOMEM. Pure functions; any thread, several at once.
  */
 #ifndef DECIMA_CODEC_DECODE_H
 #define DECIMA_CODEC_DECODE_H
@@ -23,8 +23,8 @@ struct decode_options {
 	uint32_t n_labels;
 	int64_t time_ns; /* start of profiles that do not say theirs */
 	/*
-	 * Of the decompressed input; 0: 256 MiB (speedscope: 32 MiB); never more than 4 GiB - 1. The
-	 * batch may have twice as much.
+	 * Of the decompressed input; 0: 256 MiB (speedscope: 32 MiB); never more than 4 GiB - 1.
+	 * The batch may have twice as much.
 	 */
 	uint64_t max_bytes;
 	bool has_temporality; /* `temporality` counts; else: delta with a duration, else the usual */
@@ -33,7 +33,9 @@ struct decode_options {
 
 #define DECODE_MAX_BYTES ((uint64_t)256 << 20)
 
-/* A decoder: adds what the bytes say to a builder. On failure the builder's content is undefined. */
+/*
+ * A decoder: adds what the bytes say to a builder. On failure the builder's content is undefined.
+ */
 typedef int (*decode_fn)(const uint8_t *data, size_t n, const struct decode_options *o,
 			 struct dcm_builder *b, struct dcm_error *err);
 

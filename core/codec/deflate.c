@@ -4,8 +4,8 @@
  *
  * libdeflate wants room for the whole answer. When there was too little, the room doubles and the
  * member is unpacked anew, so that the work is at most twice that of one pass, and memory at most
- * twice what is there. Deflate's best is 1032 bytes for one (a match of 258 in two bits): a declared
- * size beyond that is a lie, and not asked for.
+ * twice what is there. Deflate's best is 1032 bytes for one (a match of 258 in two bits): a
+ * declared size beyond that is a lie, and not asked for.
  */
 #include "core/codec/deflate.h"
 
@@ -56,8 +56,8 @@ static int too_large(const struct unpacking *u)
 }
 
 /*
- * Room for the first try: what gzip declares in its last four bytes, when that is possible. More than
- * the limit is refused at once.
+ * Room for the first try: what gzip declares in its last four bytes, when that is possible. More
+ * than the limit is refused at once.
  */
 static int first_step(const struct unpacking *u, size_t *ret)
 {
@@ -89,14 +89,13 @@ static int unpack_one(const struct unpacking *u, size_t at, size_t step, size_t 
 		if (!to)
 			return u->out->error == -ENOMEM ? error__nomem(u->err) : too_large(u);
 		enum libdeflate_result r =
-			is_gzip(in, n_in) ?
-				libdeflate_gzip_decompress_ex(u->d, in, n_in, to, step, &used, &n_out) :
-				libdeflate_zlib_decompress_ex(u->d, in, n_in, to, step, &used, &n_out);
+			is_gzip(in, n_in)
+				? libdeflate_gzip_decompress_ex(u->d, in, n_in, to, step, &used, &n_out)
+				: libdeflate_zlib_decompress_ex(u->d, in, n_in, to, step, &used, &n_out);
 		if (r == LIBDEFLATE_SUCCESS)
 			break;
 		if (r != LIBDEFLATE_INSUFFICIENT_SPACE)
-			return error__set(u->err, -EINVAL,
-					  "its compressed data is damaged or cut off");
+			return error__set(u->err, -EINVAL, "its compressed data is damaged or cut off");
 		if (step == left)
 			return too_large(u);
 		step = step * 2 + STEP_MIN_BYTES;

@@ -19,8 +19,8 @@ int encode__range(const struct dcm_batch *b, uint32_t profile, const char *forma
 	if (b->n_profiles == 0)
 		return error__set(err, -EINVAL, "%s: the batch has no profile", format);
 	if (profile != DCM_NONE && profile >= b->n_profiles)
-		return error__set(err, -EINVAL, "%s: profile %u is not one of the batch's %u", format,
-				  profile, b->n_profiles);
+		return error__set(err, -EINVAL, "%s: profile %u is not one of the batch's %u",
+				  format, profile, b->n_profiles);
 	*ret_first = profile == DCM_NONE ? 0 : profile;
 	*ret_end = profile == DCM_NONE ? b->n_profiles : profile + 1;
 	return 0;
@@ -35,12 +35,11 @@ bool encode__same_type(const struct dcm_batch *b, uint32_t a, uint32_t other)
 {
 	const struct dcm_type *x = &b->types[a], *y = &b->types[other];
 
-	return a == other ||
-	       (x->temporality == y->temporality && same_text(b, x->name, y->name) &&
-		same_text(b, x->sample_type, y->sample_type) &&
-		same_text(b, x->sample_unit, y->sample_unit) &&
-		same_text(b, x->period_type, y->period_type) &&
-		same_text(b, x->period_unit, y->period_unit));
+	return a == other || (x->temporality == y->temporality && same_text(b, x->name, y->name) &&
+			      same_text(b, x->sample_type, y->sample_type) &&
+			      same_text(b, x->sample_unit, y->sample_unit) &&
+			      same_text(b, x->period_type, y->period_type) &&
+			      same_text(b, x->period_unit, y->period_unit));
 }
 
 /* "libfoo.so" of "/usr/lib/libfoo.so"; names in brackets stay whole. */
@@ -55,11 +54,11 @@ static struct dcm_str base_name(struct dcm_str path)
 /* What an address without a name counts in. */
 static struct dcm_str place_of(const struct dcm_batch *b, const struct dcm_location *l)
 {
-	static const char *const places[] = { [DCM_MAPPING_FILE] = "[file]",
-					      [DCM_MAPPING_KERNEL] = "[kernel]",
-					      [DCM_MAPPING_MODULE] = "[module]",
-					      [DCM_MAPPING_VDSO] = "[vdso]",
-					      [DCM_MAPPING_ANON] = "[anon]" };
+	static const char *const places[] = {
+		[DCM_MAPPING_FILE] = "[file]",	   [DCM_MAPPING_KERNEL] = "[kernel]",
+		[DCM_MAPPING_MODULE] = "[module]", [DCM_MAPPING_VDSO] = "[vdso]",
+		[DCM_MAPPING_ANON] = "[anon]",
+	};
 
 	if (l->mapping == DCM_NONE)
 		return l->kind == DCM_FRAME_KERNEL ? STR("[kernel]") : STR("[anon]");

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/codec/encode.h - what encoders have in common: which profiles, which types, how a frame reads
+ * core/codec/encode.h - what encoders have in common: which profiles, which types, how a frame
+ * reads
  *
- * Reads sealed batches and overlays: there, equal texts may have several ids, so types and labels are
- * compared as texts. Any thread.
+ * Reads sealed batches and overlays: there, equal texts may have several ids, so types and labels
+ * are compared as texts. Any thread.
  */
 #ifndef DECIMA_CODEC_ENCODE_H
 #define DECIMA_CODEC_ENCODE_H

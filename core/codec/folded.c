@@ -4,8 +4,8 @@
  *
  * Writing: each location's text is made once; a line is put together for each row, lines are sorted
  * by text, and equal neighbours are added up. Memory: the text of all lines, so the size of the
- * output and a word a row. Reading: a line at a time; a frame's text makes a function and a location,
- * which the builder finds again when they come again.
+ * output and a word a row. Reading: a line at a time; a frame's text makes a function and a
+ * location, which the builder finds again when they come again.
  */
 #include "core/codec/folded.h"
 
@@ -281,8 +281,8 @@ static int read_line(struct reader *r, struct dcm_str line)
 		return fault(r, "there is no value behind a blank at its end");
 	int e = parse_value((struct dcm_str){ line.p + digits, n - digits }, &value);
 	if (e < 0)
-		return fault(r, e == -ERANGE ? "its value is too large" :
-					       "what stands behind its last blank is no number");
+		return fault(r, e == -ERANGE ? "its value is too large"
+					     : "what stands behind its last blank is no number");
 	for (n = digits; n && is_blank(line.p[n - 1]);)
 		n--;
 	e = read_stack(r, (struct dcm_str){ line.p, n });
@@ -311,8 +311,7 @@ int folded__read(const uint8_t *data, size_t n, const struct decode_options *o,
 	if (n > max_bytes)
 		return error__set(err, -E2BIG, "folded: %zu bytes, more than the limit of %llu", n,
 				  (unsigned long long)max_bytes);
-	builder__profile(b,
-			 &(struct dcm_profile){ .series = decode__series(o, b), .time_ns = o->time_ns },
+	builder__profile(b, &(struct dcm_profile){ .series = decode__series(o, b), .time_ns = o->time_ns },
 			 &type, 1);
 	CLEANUP(mem__freep) struct reader *r = NEW(struct reader);
 	if (!r)

@@ -10,8 +10,8 @@
  *
  * A sample ends with an empty line, or where the next begins. Fields that are not printed are not
  * told; a lone number behind the command is the thread's. A command may have blanks and digits, so
- * its end is the first place from which the rest of the line reads as above. Rows wait until the end,
- * because a profile's rows stand together and events take turns.
+ * its end is the first place from which the rest of the line reads as above. Rows wait until the
+ * end, because a profile's rows stand together and events take turns.
  */
 #include "core/codec/perf_script.h"
 
@@ -146,9 +146,9 @@ static bool hexadecimal(struct dcm_str s, uint64_t *ret)
 		return false;
 	for (uint32_t i = 0; i < s.n; i++) {
 		char c = s.p[i];
-		unsigned digit = c >= '0' && c <= '9' ? (unsigned)(c - '0') :
-				 c >= 'a' && c <= 'f' ? (unsigned)(c - 'a' + 10) :
-							16;
+		unsigned digit = c >= '0' && c <= '9'	? (unsigned)(c - '0')
+				 : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a' + 10)
+							: 16;
 		if (digit == 16)
 			return false;
 		v = v << 4 | digit;
@@ -345,14 +345,15 @@ static void place(struct reader *r, const struct frame *f, struct dcm_location *
 		l->addr_kind = DCM_ADDR_RUNTIME;
 		uint64_t pid = r->sample.has_pid ? r->sample.pid : r->sample.tid;
 		if (pid <= UINT32_MAX)
-			l->process = builder__process(r->b, &(struct dcm_process){ .pid = (uint32_t)pid });
+			l->process = builder__process(r->b,
+						      &(struct dcm_process){ .pid = (uint32_t)pid });
 	} else {
 		l->addr_kind = DCM_ADDR_FILE_OFFSET;
 	}
 	if (f->dso.n)
-		l->mapping = builder__mapping(r->b, &(struct dcm_mapping){
-							    .file = builder__string(r->b, f->dso),
-							    .kind = kind });
+		l->mapping = builder__mapping(
+			r->b,
+			&(struct dcm_mapping){ .file = builder__string(r->b, f->dso), .kind = kind });
 }
 
 /* The frame of the line before, now that all of it is known. */
@@ -428,8 +429,8 @@ static int end_sample(struct reader *r)
 			return too_many(r, "frames of one sample", MAX_DEPTH);
 		r->locations[r->n_locations++] = builder__location(r->b, &l, r->inlined, r->n_inlined);
 	}
-	struct row row = { r->event, builder__stack(r->b, r->locations, r->n_locations), label_set(r),
-			   (int64_t)r->sample.period };
+	struct row row = { r->event, builder__stack(r->b, r->locations, r->n_locations),
+			   label_set(r), (int64_t)r->sample.period };
 	return vec__push(&r->rows, row) ? 0 : error__nomem(r->err);
 }
 
@@ -487,7 +488,8 @@ static int read_line(struct reader *r, struct dcm_str line)
 		return begin_frame(r, &f);
 	if (r->has_frame && parse_source(line, &r->frame))
 		return 0;
-	return fault(r, "it is neither a frame, ADDRESS SYMBOL (FILE), nor the first line of a sample");
+	return fault(
+		r, "it is neither a frame, ADDRESS SYMBOL (FILE), nor the first line of a sample");
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -512,8 +514,8 @@ static void add_profile(struct reader *r, uint32_t event, const struct decode_op
 		  .temporality = temporality },
 		{ .name = name,
 		  .sample_type = decode__type_part(r->b, e->name),
-		  .sample_unit = builder__string(r->b, counts_nanoseconds(e->name) ? STR("nanoseconds") :
-										     STR("count")),
+		  .sample_unit = builder__string(
+			  r->b, counts_nanoseconds(e->name) ? STR("nanoseconds") : STR("count")),
 		  .temporality = temporality },
 	};
 	struct dcm_profile head = {
@@ -550,8 +552,8 @@ int perf_script__read(const uint8_t *data, size_t n, const struct decode_options
 	uint64_t max_bytes = decode__max_bytes(o, DECODE_MAX_BYTES);
 
 	if (n > max_bytes)
-		return error__set(err, -E2BIG, "perf script: %zu bytes, more than the limit of %llu", n,
-				  (unsigned long long)max_bytes);
+		return error__set(err, -E2BIG, "perf script: %zu bytes, more than the limit of %llu",
+				  n, (unsigned long long)max_bytes);
 	struct reader *r = NEW(struct reader);
 	if (!r)
 		return error__nomem(err);

@@ -6,8 +6,9 @@
  * with a call chain (perf record -g), with or without cpu, period, inlined frames and source lines.
  * Each event becomes a profile of types perf:samples:count and, when periods are printed,
  * perf:EVENT:count (nanoseconds for the clocks), both delta; comm, pid, tid and cpu become sample
- * labels. Kernel addresses stay absolute; those of processes are runtime addresses, as the text does
- * not say where files were mapped. Times are of the machine's uptime, so only their distance counts.
+ * labels. Kernel addresses stay absolute; those of processes are runtime addresses, as the text
+ * does not say where files were mapped. Times are of the machine's uptime, so only their distance
+ * counts.
  */
 #ifndef DECIMA_CODEC_PERF_SCRIPT_H
 #define DECIMA_CODEC_PERF_SCRIPT_H

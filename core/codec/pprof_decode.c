@@ -88,8 +88,9 @@ static int list(struct pprof_input *in, struct pprof_pieces *list, const struct 
 		return error__set(in->err, -EINVAL, "pprof: field %u of the profile has wire type %u",
 				  f->number, f->type);
 	if (in->max_entries-- == 0)
-		return error__set(in->err, -E2BIG,
-				  "pprof: more entries in its tables than so many bytes should need");
+		return error__set(
+			in->err, -E2BIG,
+			"pprof: more entries in its tables than so many bytes should need");
 	struct pprof_piece piece = { (uint32_t)(f->p - in->data), (uint32_t)f->n };
 	return vec__push(list, piece) ? 0 : error__nomem(in->err);
 }
@@ -175,8 +176,8 @@ static int scan(struct pprof_input *in)
 				  (size_t)(r.p - in->data), r.fault);
 	if (in->strings.n == 0 || in->strings.v[0].n != 0)
 		return error__set(in->err, -EINVAL, "pprof: %s",
-				  in->strings.n ? "string_table[0] is not \"\"" :
-						  "it has no string_table");
+				  in->strings.n ? "string_table[0] is not \"\""
+						: "it has no string_table");
 	if (in->sample_types.n == 0 || in->sample_types.n > PPROF_MAX_TYPES)
 		return error__set(in->err, in->sample_types.n ? -E2BIG : -EINVAL,
 				  "pprof: it has %zu sample types; 1 to %d are possible",
@@ -214,8 +215,9 @@ struct told_type {
 /* "name:..:delta", "name:.. gauge", "name:.. cumulative" */
 static bool parse_told(struct dcm_str s, struct told_type *ret)
 {
-	static const char *const words[] = { [DCM_DELTA] = ":delta", [DCM_GAUGE] = " gauge",
-					     [DCM_CUMULATIVE] = " cumulative" };
+	static const char *const words[] = {
+		[DCM_DELTA] = ":delta", [DCM_GAUGE] = " gauge", [DCM_CUMULATIVE] = " cumulative"
+	};
 
 	for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		if (!str__ends(s, str__of(words[i])))
@@ -237,8 +239,7 @@ static struct dcm_str after(struct dcm_str s, struct dcm_str prefix)
  * Reads our comments: types into told[*ret_n_told], labels into the input's. What is not of their
  * form is another's comment.
  */
-static int read_comments(struct pprof_input *in, struct told_type told[PPROF_MAX_TYPES],
-			 size_t *ret_n_told)
+static int read_comments(struct pprof_input *in, struct told_type told[PPROF_MAX_TYPES], size_t *ret_n_told)
 {
 	const struct dcm_str type = STR("decima: type "), label = STR("decima: label ");
 	size_t n_told = 0;
@@ -270,7 +271,9 @@ static int read_comments(struct pprof_input *in, struct told_type told[PPROF_MAX
 	return 0;
 }
 
-/* The series and, in order, what our comments say about the sample types (when there is no name). */
+/*
+ * The series and, in order, what our comments say about the sample types (when there is no name).
+ */
 static int read_origin(struct pprof_input *in, struct told_type *told, size_t *ret_n_told)
 {
 	struct told_type ignored[PPROF_MAX_TYPES];
@@ -334,10 +337,10 @@ static int read_types(struct pprof_input *in, struct dcm_type *ret)
 			.sample_unit = decode__type_part(in->b, types[i].unit),
 			.period_type = decode__type_part(in->b, is_told ? t->period_type : period.type),
 			.period_unit = decode__type_part(in->b, is_told ? t->period_unit : period.unit),
-			.temporality = is_told && !in->o->has_temporality ?
-					       told[i].temporality :
-					       decode__temporality(in->o, name, types[i].type,
-								   in->duration_ns),
+			.temporality = is_told && !in->o->has_temporality
+					       ? told[i].temporality
+					       : decode__temporality(in->o, name, types[i].type,
+								     in->duration_ns),
 		};
 	}
 	return 0;
@@ -386,8 +389,7 @@ static inline int add_location(struct pprof_input *in, struct pprof_place at, st
 	return 0;
 }
 
-static inline int add_value(struct pprof_input *in, struct pprof_place at, struct sample *s,
-			    uint64_t value)
+static inline int add_value(struct pprof_input *in, struct pprof_place at, struct sample *s, uint64_t value)
 {
 	if (__builtin_expect(s->n_values == in->sample_types.n, 0))
 		return pprof_input__fault(in, at, "more values than the %zu sample types",
@@ -550,8 +552,8 @@ static int read_plain(const uint8_t *data, size_t n, const struct decode_options
 	return r;
 }
 
-int pprof__read(const uint8_t *data, size_t n, const struct decode_options *o, struct dcm_builder *b,
-		struct dcm_error *err)
+int pprof__read(const uint8_t *data, size_t n, const struct decode_options *o,
+		struct dcm_builder *b, struct dcm_error *err)
 {
 	struct buf plain = { 0 };
 

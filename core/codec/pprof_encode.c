@@ -3,9 +3,9 @@
  * core/codec/pprof_encode.c - a batch as pprof
  *
  * Rows are added up first. Then each row is written with what it refers to, in the order of first
- * use; every table of the profile grows in a buffer of its own, and they are put together at the end.
- * Mappings come last, because their flags depend on all their locations. Memory: a word for each
- * string, function, location and mapping of the batch, and the written bytes twice.
+ * use; every table of the profile grows in a buffer of its own, and they are put together at the
+ * end. Mappings come last, because their flags depend on all their locations. Memory: a word for
+ * each string, function, location and mapping of the batch, and the written bytes twice.
  */
 #include "core/codec/pprof.h"
 
@@ -59,7 +59,7 @@ struct output {
 	VEC(int64_t) values; /* [rows.n * n_columns] */
 	struct hindex row_index;
 
-	struct intern strings; /* ids are the profile's */
+	struct intern strings;	/* ids are the profile's */
 	uint32_t *string_ids;	/* [b->n_strings] INTERN_NONE: not there yet */
 	uint32_t *function_ids; /* [b->n_functions] 0: not there yet */
 	uint32_t *location_ids; /* [b->n_locations] */
@@ -70,9 +70,9 @@ struct output {
 	struct dcm_pair *shared; /* [n_shared] labels that all series have */
 	uint32_t n_shared;
 
-	struct buf locations, functions;      /* messages */
-	struct buf message, packed, labels;   /* scratch; labels: those of the row before */
-	struct row labels_of;		      /* of which row */
+	struct buf locations, functions;    /* messages */
+	struct buf message, packed, labels; /* scratch; labels: those of the row before */
+	struct row labels_of;		    /* of which row */
 	bool nomem;
 };
 
@@ -125,10 +125,11 @@ static int find_columns(struct output *o)
 			while (c < o->n_columns && !encode__same_type(b, o->columns[c], type))
 				c++;
 			if (c == MAX_TYPES)
-				return error__set(o->err, -EINVAL,
-						  "pprof: the profiles have more than %d types together; "
-						  "write them one by one",
-						  MAX_TYPES);
+				return error__set(
+					o->err, -EINVAL,
+					"pprof: the profiles have more than %d types together; "
+					"write them one by one",
+					MAX_TYPES);
 			o->columns[c] = type;
 			o->n_columns += c == o->n_columns;
 		}
@@ -480,8 +481,7 @@ static void put_sample(struct output *o, size_t i, struct buf *out)
 	put_message(o, out, 2);
 }
 
-static void put_value_type(struct output *o, struct buf *out, uint32_t number, uint32_t type,
-			   uint32_t unit)
+static void put_value_type(struct output *o, struct buf *out, uint32_t number, uint32_t type, uint32_t unit)
 {
 	buf__reset(&o->message);
 	pb__put_varint(&o->message, 1, put_string(o, type));
@@ -491,10 +491,11 @@ static void put_value_type(struct output *o, struct buf *out, uint32_t number, u
 
 static void put_used_mapping(struct output *o, uint32_t i, struct buf *out)
 {
-	static const char *const names[] = { [DCM_MAPPING_FILE] = "", [DCM_MAPPING_KERNEL] = "[kernel]",
-					     [DCM_MAPPING_MODULE] = "[module]",
-					     [DCM_MAPPING_VDSO] = "[vdso]",
-					     [DCM_MAPPING_ANON] = "//anon" };
+	static const char *const names[] = {
+		[DCM_MAPPING_FILE] = "",	   [DCM_MAPPING_KERNEL] = "[kernel]",
+		[DCM_MAPPING_MODULE] = "[module]", [DCM_MAPPING_VDSO] = "[vdso]",
+		[DCM_MAPPING_ANON] = "//anon",
+	};
 	const struct used_mapping *used = &o->mappings.v[i];
 	const struct dcm_mapping *m = &o->b->mappings[used->row];
 	struct dcm_str file = o->b->strings[m->file], build_id = o->b->strings[m->build_id];
@@ -504,8 +505,8 @@ static void put_used_mapping(struct output *o, uint32_t i, struct buf *out)
 
 	/*
 	 * pprof and Parca find the symbols of file offsets, but the pprof that comes with Go takes
-	 * `start` for the address of the first segment with code, and would show wrong names. It keeps
-	 * off when one of the flags says that symbolization was tried.
+	 * `start` for the address of the first segment with code, and would show wrong names. It
+	 * keeps off when one of the flags says that symbolization was tried.
 	 */
 	bool keep_off = used->form == FORM_OFFSET && !used->functions && !used->lines;
 
@@ -557,8 +558,9 @@ static bool types_are_usual(const struct output *o, int64_t duration_ns)
 /* What pprof has no field for: see pprof.h. Every tool shows them, so only what tells something. */
 static void put_comments(struct output *o, int64_t duration_ns, struct buf *out)
 {
-	static const char *const words[] = { [DCM_DELTA] = "", [DCM_GAUGE] = " gauge",
-					     [DCM_CUMULATIVE] = " cumulative" };
+	static const char *const words[] = {
+		[DCM_DELTA] = "", [DCM_GAUGE] = " gauge", [DCM_CUMULATIVE] = " cumulative"
+	};
 	const struct dcm_batch *b = o->b;
 	bool usual = types_are_usual(o, duration_ns);
 
@@ -627,8 +629,7 @@ static void put_profile(struct output *o, struct buf *out)
 	o->nomem |= o->locations.error || o->functions.error;
 }
 
-int pprof__encode_raw(const struct dcm_batch *b, uint32_t profile, struct buf *out,
-		      struct dcm_error *err)
+int pprof__encode_raw(const struct dcm_batch *b, uint32_t profile, struct buf *out, struct dcm_error *err)
 {
 	struct output o = { .b = b, .err = err };
 

@@ -4,8 +4,8 @@
  *
  * A profile's fields may come in any order, and producers write samples before what these refer to.
  * So the first pass over the bytes only notes where each message stands (pprof_decode.c); then come
- * strings, mappings, functions and locations (pprof_tables.c), and the samples last, with their labels
- * (pprof_labels.c).
+ * strings, mappings, functions and locations (pprof_tables.c), and the samples last, with their
+ * labels (pprof_labels.c).
  */
 #ifndef DECIMA_CODEC_PPROF_INPUT_H
 #define DECIMA_CODEC_PPROF_INPUT_H
@@ -37,8 +37,8 @@ struct pprof_pieces {
 };
 
 /*
- * From a producer's id, which may be any number but 0, to ours. Ids that count up, as they do nearly
- * always, are an array; the others a hash table.
+ * From a producer's id, which may be any number but 0, to ours. Ids that count up, as they do
+ * nearly always, are an array; the others a hash table.
  */
 struct pprof_ids {
 	uint32_t *dense; /* [n_dense] */
@@ -47,7 +47,7 @@ struct pprof_ids {
 	struct {
 		uint64_t id;
 		uint32_t value;
-	} *entries; /* [n_entries] */
+	} * entries; /* [n_entries] */
 	uint32_t n_entries, cap;
 };
 
@@ -56,8 +56,8 @@ enum pprof_addresses { PPROF_IN_PROCESS, PPROF_IN_FILE, PPROF_IN_ELF };
 
 struct pprof_mapping {
 	struct dcm_mapping raw;
-	uint32_t addresses;  /* enum pprof_addresses */
-	uint32_t ids[2];     /* the builder's, without and with the range; DCM_NONE: not added yet */
+	uint32_t addresses; /* enum pprof_addresses */
+	uint32_t ids[2];    /* the builder's, without and with the range; DCM_NONE: not added yet */
 };
 
 struct pprof_input {
@@ -76,9 +76,9 @@ struct pprof_input {
 	uint32_t *string_ids;  /* [strings.n] the builder's; DCM_NONE: not added yet */
 	uint32_t *label_names; /* [strings.n] the builder's, as the name of a sample label */
 	struct pprof_mapping *in_mappings; /* [mappings.n] */
-	struct pprof_ids mapping_ids;  /* to in_mappings */
-	struct pprof_ids function_ids; /* to the builder's, perhaps with FUNCTION_IS_NOTE */
-	struct pprof_ids location_ids; /* to the builder's */
+	struct pprof_ids mapping_ids;	   /* to in_mappings */
+	struct pprof_ids function_ids;	   /* to the builder's, perhaps with FUNCTION_IS_NOTE */
+	struct pprof_ids location_ids;	   /* to the builder's */
 
 	/* The series and the types, by the options or by our own comments. */
 	struct arena arena;

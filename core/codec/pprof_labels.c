@@ -3,8 +3,8 @@
  * core/codec/pprof_labels.c - the labels of a pprof's samples
  *
  * A label set has each name once, and a name that the series has would be hidden by it: names that
- * come again, or that are the series', get others (pprof.h). Labels that are byte for byte those of a
- * sample before, with the same first length, are the same labels, and are not read again.
+ * come again, or that are the series', get others (pprof.h). Labels that are byte for byte those of
+ * a sample before, with the same first length, are the same labels, and are not read again.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -25,7 +25,10 @@ static bool is_series_label(const struct pprof_input *in, struct dcm_str name)
 	return false;
 }
 
-/* "exported_" before a name that the series has; control characters, which no name may have, are '_'. */
+/*
+ * "exported_" before a name that the series has; control characters, which no name may have, are
+ * '_'.
+ */
 static uint32_t make_label_name(struct pprof_input *in, struct dcm_str text)
 {
 	static const char prefix[] = "exported_";
@@ -104,8 +107,8 @@ static int by_name(const void *a, const void *b)
 }
 
 /*
- * Names that come again become NAME_2, NAME_3, ... (those that are free): a label set has each once.
- * labels are sorted, and stay so.
+ * Names that come again become NAME_2, NAME_3, ... (those that are free): a label set has each
+ * once. labels are sorted, and stay so.
  */
 static void rename_doubles(struct pprof_input *in, struct keyed_label *labels, uint32_t n)
 {
@@ -123,8 +126,8 @@ static void rename_doubles(struct pprof_input *in, struct keyed_label *labels, u
 		do {
 			free(text);
 			text = NULL;
-			if (asprintf(&text, "%.*s_%u", (int)key.n,
-				     (const char *)in->data + key.off, ++suffix) < 0) {
+			if (asprintf(&text, "%.*s_%u", (int)key.n, (const char *)in->data + key.off,
+				     ++suffix) < 0) {
 				text = NULL;
 				builder__fail(in->b, -ENOMEM, "out of memory");
 				return;
@@ -135,8 +138,8 @@ static void rename_doubles(struct pprof_input *in, struct keyed_label *labels, u
 	}
 }
 
-static int make_label_set(struct pprof_input *in, struct pprof_place at, const struct pprof_labels *list,
-			  uint32_t *ret_set)
+static int make_label_set(struct pprof_input *in, struct pprof_place at,
+			  const struct pprof_labels *list, uint32_t *ret_set)
 {
 	struct keyed_label keyed[PPROF_MAX_LABELS];
 	struct dcm_label labels[PPROF_MAX_LABELS];

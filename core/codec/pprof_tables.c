@@ -64,8 +64,8 @@ int pprof_input__text(struct pprof_input *in, struct pprof_place at, const char 
 		      uint64_t index, struct dcm_str *ret)
 {
 	if (index >= in->strings.n)
-		return pprof_input__fault(in, at, "%s is string %lld of a string_table of %zu", field,
-					  (long long)index, in->strings.n);
+		return pprof_input__fault(in, at, "%s is string %lld of a string_table of %zu",
+					  field, (long long)index, in->strings.n);
 	struct pprof_piece piece = in->strings.v[index];
 	*ret = (struct dcm_str){ (const char *)in->data + piece.off, piece.n };
 	return 0;
@@ -143,8 +143,8 @@ static int ids_add_sparse(struct pprof_ids *ids, uint64_t id, uint32_t value)
 	return 0;
 }
 
-static int ids_add(struct pprof_input *in, struct pprof_place at, struct pprof_ids *ids, uint64_t id,
-		   uint32_t value)
+static int ids_add(struct pprof_input *in, struct pprof_place at, struct pprof_ids *ids,
+		   uint64_t id, uint32_t value)
 {
 	if (id == 0)
 		return pprof_input__fault(in, at, "it has id 0, which means none");
@@ -195,8 +195,9 @@ static enum pprof_addresses addresses_of(const struct dcm_mapping *m)
 
 static int read_mapping(struct pprof_input *in, size_t i)
 {
-	static const char *const names[] = { NULL,	    "id",	"memory_start", "memory_limit",
-					     "file_offset", "filename", "build_id" };
+	static const char *const names[] = { NULL,	     "id",	    "memory_start",
+					     "memory_limit", "file_offset", "filename",
+					     "build_id" };
 	struct pprof_place at = { "mapping", i };
 	struct pprof_mapping *m = &in->in_mappings[i];
 	struct dcm_str file = STR(""), build_id = STR("");
@@ -228,8 +229,8 @@ static int read_mapping(struct pprof_input *in, size_t i)
 }
 
 /*
- * The builder's mapping. Where addresses do not count in its range, that is left out: it differs from
- * process to process.
+ * The builder's mapping. Where addresses do not count in its range, that is left out: it differs
+ * from process to process.
  */
 static uint32_t mapping_of(struct pprof_input *in, struct pprof_mapping *m, bool with_range)
 {
@@ -271,8 +272,7 @@ static int read_function(struct pprof_input *in, size_t i)
 		f.name = f.system_name;
 	uint32_t id = PPROF_FUNCTION_IS_EMPTY;
 	if (f.name || f.file)
-		id = builder__function(in->b, &f) |
-		     (decode__is_note(name) ? PPROF_FUNCTION_IS_NOTE : 0);
+		id = builder__function(in->b, &f) | (decode__is_note(name) ? PPROF_FUNCTION_IS_NOTE : 0);
 	return ids_add(in, at, &in->function_ids, v[1], id);
 }
 
@@ -358,8 +358,7 @@ static int read_location_fields(struct pprof_input *in, struct pprof_place at, u
 				return e;
 		} else if (f.number <= 3) {
 			if (f.type != PB_VARINT)
-				return pprof_input__fault(in, at,
-							  "%s has wire type %u, and is no number",
+				return pprof_input__fault(in, at, "%s has wire type %u, and is no number",
 							  names[f.number], f.type);
 			v[f.number] = f.value;
 		}

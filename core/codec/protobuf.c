@@ -6,9 +6,7 @@
  */
 #include "core/codec/protobuf.h"
 
-enum {
-	GROUPS_MAX_DEPTH = 64
-};
+enum { GROUPS_MAX_DEPTH = 64 };
 
 const uint8_t *pb__long_varint(const uint8_t *p, const uint8_t *end, uint64_t *ret)
 {

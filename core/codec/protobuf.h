@@ -16,7 +16,14 @@
 
 #include "core/base/buf.h"
 
-enum pb_type { PB_VARINT = 0, PB_FIXED64 = 1, PB_BYTES = 2, PB_GROUP = 3, PB_END_GROUP = 4, PB_FIXED32 = 5 };
+enum pb_type {
+	PB_VARINT = 0,
+	PB_FIXED64 = 1,
+	PB_BYTES = 2,
+	PB_GROUP = 3,
+	PB_END_GROUP = 4,
+	PB_FIXED32 = 5
+};
 
 struct pb_reader {
 	const uint8_t *p, *end;

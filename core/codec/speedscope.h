@@ -3,10 +3,10 @@
  * core/codec/speedscope.h - speedscope's JSON file format
  *
  * Source: https://www.speedscope.app/file-format-schema.json. Writing makes a "sampled" profile of
- * each profile and type of the batch, named by type and labels; the first profile's last type is the
- * one that opens. Reading takes "sampled" and "evented" profiles; each becomes a profile of type
- * NAME:samples:count, NAME:time:nanoseconds or NAME:space:bytes by its unit (delta), with its own
- * name as series label `profile`. Weights are rounded to whole units.
+ * each profile and type of the batch, named by type and labels; the first profile's last type is
+ * the one that opens. Reading takes "sampled" and "evented" profiles; each becomes a profile of
+ * type NAME:samples:count, NAME:time:nanoseconds or NAME:space:bytes by its unit (delta), with its
+ * own name as series label `profile`. Weights are rounded to whole units.
  */
 #ifndef DECIMA_CODEC_SPEEDSCOPE_H
 #define DECIMA_CODEC_SPEEDSCOPE_H
@@ -24,7 +24,9 @@ int speedscope__read(const uint8_t *data, size_t n, const struct decode_options 
 int speedscope__decode(const uint8_t *data, size_t n, const struct decode_options *o,
 		       struct dcm_batch **ret, struct dcm_error *err);
 
-/* One profile or all (DCM_NONE), appended. 0, -EINVAL (no such profile), -ENOMEM, or out's error. */
+/*
+ * One profile or all (DCM_NONE), appended. 0, -EINVAL (no such profile), -ENOMEM, or out's error.
+ */
 int speedscope__encode(const struct dcm_batch *b, uint32_t profile, struct buf *out,
 		       struct dcm_error *err);
 

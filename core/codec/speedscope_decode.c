@@ -44,8 +44,8 @@ static int fault(const struct reader *r, const char *what)
 
 static int entry_fault(const struct reader *r, const char *list, size_t i, const char *what)
 {
-	return error__set(r->err, -EINVAL, "speedscope: profiles[%zu].%s[%zu]: %s", r->profile, list, i,
-			  what);
+	return error__set(r->err, -EINVAL, "speedscope: profiles[%zu].%s[%zu]: %s", r->profile,
+			  list, i, what);
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -65,11 +65,11 @@ static uint64_t tree_bytes(const uint8_t *data, size_t n)
 		else if (c == '"')
 			in_string = !in_string;
 		else if (!in_string)
-			bytes += c == '{' ? OBJECT_BYTES :
-				 c == '[' ? ARRAY_BYTES :
-				 c == ':' ? PAIR_BYTES :
-				 c == ',' ? VALUE_BYTES :
-					    0;
+			bytes += c == '{'   ? OBJECT_BYTES
+				 : c == '[' ? ARRAY_BYTES
+				 : c == ':' ? PAIR_BYTES
+				 : c == ',' ? VALUE_BYTES
+					    : 0;
 	}
 	return bytes;
 }
@@ -81,10 +81,11 @@ static int load(const uint8_t *data, size_t n, const struct decode_options *o, j
 	json_error_t e;
 
 	if (n > max_bytes || tree_bytes(data, n) > max_bytes * TREE_BYTES_PER_BYTE)
-		return error__set(err, -E2BIG,
-				  "speedscope: %zu bytes of JSON take more memory than the limit of "
-				  "%llu allows",
-				  n, (unsigned long long)max_bytes * TREE_BYTES_PER_BYTE);
+		return error__set(
+			err, -E2BIG,
+			"speedscope: %zu bytes of JSON take more memory than the limit of "
+			"%llu allows",
+			n, (unsigned long long)max_bytes * TREE_BYTES_PER_BYTE);
 	errno = 0;
 	*ret = json_loadb((const char *)data, n, JSON_REJECT_DUPLICATES, &e);
 	if (*ret)
@@ -96,9 +97,8 @@ static int load(const uint8_t *data, size_t n, const struct decode_options *o, j
 
 static struct dcm_str text_of(const json_t *string)
 {
-	return string ? (struct dcm_str){ json_string_value(string),
-					  (uint32_t)json_string_length(string) } :
-			STR("");
+	return string ? (struct dcm_str){ json_string_value(string), (uint32_t)json_string_length(string) }
+		      : STR("");
 }
 
 /* A number in whole units; false when it is none, or out of range. */
@@ -139,11 +139,13 @@ static int read_frames(struct reader *r, const json_t *root)
 	if (!r->locations)
 		return error__nomem(r->err);
 	for (size_t i = 0; i < r->n_frames; i++) {
-		const json_t *frame = json_array_get(frames, i), *file = json_object_get(frame, "file");
+		const json_t *frame = json_array_get(frames, i),
+			     *file = json_object_get(frame, "file");
 		const json_t *name = json_object_get(frame, "name");
 		if (!json_is_string(name) || (file && !json_is_string(file) && !json_is_null(file)))
-			return error__set(r->err, -EINVAL,
-					  "speedscope: shared.frames[%zu]: its name or file is no text", i);
+			return error__set(
+				r->err, -EINVAL,
+				"speedscope: shared.frames[%zu]: its name or file is no text", i);
 		struct dcm_str text = text_of(name);
 		if (text.n == 0)
 			text = STR("[unknown]");
@@ -156,8 +158,8 @@ static int read_frames(struct reader *r, const json_t *root)
 					 .column = column <= UINT32_MAX ? (uint32_t)column : 0 };
 		struct dcm_location l = { .mapping = DCM_NONE,
 					  .process = DCM_NONE,
-					  .kind = decode__is_note(text) ? DCM_FRAME_NOTE :
-									  DCM_FRAME_NATIVE };
+					  .kind = decode__is_note(text) ? DCM_FRAME_NOTE
+									: DCM_FRAME_NATIVE };
 		r->locations[i] = builder__location(r->b, &l, &line, 1);
 	}
 	return 0;
@@ -185,8 +187,8 @@ static int read_sample(struct reader *r, const json_t *sample, size_t i, int64_t
 	if (!json_is_array(sample))
 		return entry_fault(r, "samples", i, "it is no list");
 	if (n > MAX_DEPTH)
-		return error__set(r->err, -E2BIG,
-				  "speedscope: profiles[%zu].samples[%zu]: %zu frames, more than %d",
+		return error__set(r->err,
+				  -E2BIG, "speedscope: profiles[%zu].samples[%zu]: %zu frames, more than %d",
 				  r->profile, i, n, MAX_DEPTH);
 	for (size_t k = 0; k < n; k++) {
 		uint32_t frame;
@@ -253,10 +255,10 @@ static int open_frame(struct reader *r, struct tree *t, uint32_t frame)
 		}
 	struct node new = { t->at, frame, t->nodes.v[t->at].depth + 1, 0 };
 	if (new.depth > MAX_DEPTH)
-		return error__set(r->err, -E2BIG, "speedscope: profiles[%zu]: more than %d frames are open",
+		return error__set(r->err, -E2BIG,
+				  "speedscope: profiles[%zu]: more than %d frames are open",
 				  r->profile, MAX_DEPTH);
-	if (!vec__push(&t->nodes, new) ||
-	    hindex__insert(&t->index, h, (uint32_t)(t->nodes.n - 1)) < 0)
+	if (!vec__push(&t->nodes, new) || hindex__insert(&t->index, h, (uint32_t)(t->nodes.n - 1)) < 0)
 		return error__nomem(r->err);
 	t->at = (uint32_t)(t->nodes.n - 1);
 	return 0;

@@ -89,8 +89,8 @@ static void put_frame(struct writer *w, uint32_t location, uint32_t line)
 	if (function != DCM_NONE && b->strings[b->functions[function].name].n) {
 		const struct dcm_function *f = &b->functions[function];
 		if (w->function_frames[function] == 0)
-			w->function_frames[function] = new_frame(
-				w, b->strings[f->name], b->strings[f->file], f->start_line);
+			w->function_frames[function] = new_frame(w, b->strings[f->name],
+								 b->strings[f->file], f->start_line);
 		frame = w->function_frames[function];
 	} else {
 		frame = text_frame(w, location, line);
@@ -128,7 +128,7 @@ static void put_sample(struct writer *w, uint32_t stack)
 static const char *unit_of(struct dcm_str unit)
 {
 	static const char *const units[] = { "nanoseconds", "microseconds", "milliseconds",
-					     "seconds",	    "bytes" };
+					     "seconds", "bytes" };
 
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
 		if (str__eq(unit, str__of(units[i])))
@@ -167,8 +167,7 @@ static void put_profile(struct writer *w, uint32_t profile, uint32_t k)
 	buf__text(&w->profiles, "},");
 }
 
-int speedscope__encode(const struct dcm_batch *b, uint32_t profile, struct buf *out,
-		       struct dcm_error *err)
+int speedscope__encode(const struct dcm_batch *b, uint32_t profile, struct buf *out, struct dcm_error *err)
 {
 	struct writer w = { .b = b };
 	uint32_t first, end;
@@ -185,15 +184,18 @@ int speedscope__encode(const struct dcm_batch *b, uint32_t profile, struct buf *
 	if (w.nomem) {
 		r = error__nomem(err);
 	} else {
-		buf__text(out, "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\","
-			       "\"exporter\":\"decima\",\"shared\":{\"frames\":[");
+		buf__text(out,
+			  "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\","
+			  "\"exporter\":\"decima\",\"shared\":{\"frames\":[");
 		buf__append(out, w.frames.data, w.frames.n);
 		buf__printf(out, "]},\"activeProfileIndex\":%" PRIu32 ",\"profiles\":[",
 			    b->profiles[first].n_types - 1);
 		end_list(&w.profiles);
 		buf__append(out, w.profiles.data, w.profiles.n);
 		buf__text(out, "}\n");
-		r = encode__end(w.profiles.error ? &w.profiles : w.frames.error ? &w.frames : out,
+		r = encode__end(w.profiles.error ? &w.profiles
+				: w.frames.error ? &w.frames
+						 : out,
 				"speedscope", err);
 	}
 	writer_fini(&w);

@@ -123,8 +123,8 @@ static uint32_t label_set(struct lossy *l, uint32_t profile, uint32_t set)
 		bool taken = has_label(l, profile, &(struct dcm_pair){ from.name, 0 }, false);
 		memcpy(name + 9, old.p, old.n < 200 ? old.n : 200);
 		labels[n++] = (struct dcm_label){
-			.name = taken ? builder__string(l->to, (struct dcm_str){ name, old.n + 9 }) :
-					copy(l, from.name),
+			.name = taken ? builder__string(l->to, (struct dcm_str){ name, old.n + 9 })
+				      : copy(l, from.name),
 			.str = copy(l, from.str),
 			.num = from.num,
 			.unit = from.unit == DCM_NONE ? DCM_NONE : copy(l, from.unit),

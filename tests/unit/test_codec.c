@@ -119,20 +119,25 @@ static void test_refusals(void **state)
 	const uint8_t bytes[] = "main;work 5\n";
 
 	assert_int_equal(codec__encode(b, 0, "perf", &out, &err), -EINVAL);
-	assert_string_equal(err.text, "format \"perf\" is not one that can be written: pprof, folded, speedscope, batch");
+	assert_string_equal(
+		err.text,
+		"format \"perf\" is not one that can be written: pprof, folded, speedscope, batch");
 	assert_int_equal(codec__encode(b, 0, "xml", &out, &err), -EINVAL);
 	assert_int_equal(codec__decode("xml", bytes, 5, &got, &err), -EINVAL);
-	assert_string_equal(err.text,
-			    "format \"xml\" is not one that can be read: pprof, folded, speedscope, perf, batch");
+	assert_string_equal(err.text, "format \"xml\" is not one that can be read: pprof, folded, "
+				      "speedscope, perf, batch");
 	assert_int_equal(codec__decode(NULL, bytes, 0, &got, &err), -EINVAL);
-	assert_string_equal(err.text, "the 0 bytes look like none of pprof, folded, speedscope, perf, batch");
+	assert_string_equal(err.text,
+			    "the 0 bytes look like none of pprof, folded, speedscope, perf, batch");
 	out.limit = 4;
 	assert_int_equal(codec__encode(b, 0, "batch", &out, &err), -EFBIG);
 	assert_string_equal(err.text, "batch: it takes more than the limit of 4 bytes");
 	const struct decode_options small = { .max_bytes = 4 };
 	const char *const formats[] = { "pprof", "folded", "speedscope", "perf", "batch" };
 	for (size_t i = 0; i < 5; i++) {
-		assert_int_equal(codec__decode_with(formats[i], bytes, sizeof(bytes) - 1, &small, &got, &err), -E2BIG);
+		assert_int_equal(codec__decode_with(formats[i], bytes, sizeof(bytes) - 1, &small,
+						    &got, &err),
+				 -E2BIG);
 		assert_non_null(strstr(err.text, "limit"));
 	}
 	assert_null(got);
@@ -223,7 +228,8 @@ static void test_frame_names(void **state)
 		unsigned addr_kind, kind;
 		const char *text;
 	} cases[] = {
-		{ DCM_MAPPING_FILE, "/usr/lib/libfoo.so", DCM_ADDR_FILE_OFFSET, DCM_FRAME_NATIVE, "libfoo.so+0x1234" },
+		{ DCM_MAPPING_FILE, "/usr/lib/libfoo.so", DCM_ADDR_FILE_OFFSET, DCM_FRAME_NATIVE,
+		  "libfoo.so+0x1234" },
 		{ DCM_MAPPING_FILE, "", DCM_ADDR_FILE_OFFSET, DCM_FRAME_NATIVE, "[file]+0x1234" },
 		{ DCM_MAPPING_FILE, "/dir/", DCM_ADDR_VADDR, DCM_FRAME_NATIVE, "/dir/+0x1234" },
 		{ DCM_MAPPING_KERNEL, "[kernel]", DCM_ADDR_VADDR, DCM_FRAME_KERNEL, "[kernel]+0x1234" },
@@ -291,7 +297,7 @@ static void test_no_memory(void **state)
 	(void)state;
 	CLEANUP(batch__unrefp) struct dcm_batch *b = random_batch__new(3, RANDOM_ONE_PROFILE);
 
-	FAILMALLOC_SWEEP(i) {
+	FAILMALLOC_SWEEP (i) {
 		struct buf out = { 0 };
 		struct dcm_error err = DCM_ERROR_INIT;
 		int r = codec__encode(b, 0, "batch", &out, &err);

@@ -54,7 +54,9 @@ struct naive {
 static void put_name(struct buf *out, struct dcm_str s)
 {
 	for (uint32_t i = 0; i < s.n; i++)
-		buf__byte(out, s.p[i] == ';' ? ':' : s.p[i] == '\n' || s.p[i] == '\r' ? ' ' : (uint8_t)s.p[i]);
+		buf__byte(out, s.p[i] == ';'			  ? ':'
+			       : s.p[i] == '\n' || s.p[i] == '\r' ? ' '
+								  : (uint8_t)s.p[i]);
 }
 
 static void put_unnamed(struct buf *out, const struct dcm_batch *b, const struct dcm_location *l)
@@ -137,7 +139,8 @@ static void test_against_naive(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 0; seed < 150; seed++) {
-		CLEANUP(batch__unrefp) struct dcm_batch *b = random_batch__new(seed, RANDOM_ONE_PROFILE);
+		CLEANUP(batch__unrefp)
+		struct dcm_batch *b = random_batch__new(seed, RANDOM_ONE_PROFILE);
 		CLEANUP(mem__freep) char *got = encode(b, 0);
 		CLEANUP(mem__freep) char *want = naive_text(b, 0);
 		assert_string_equal(got, want);
@@ -168,7 +171,8 @@ static void test_in(void **state)
 		{ "a 1", "a 1\n" },
 		{ "a 1\r\n\r\n# comment\nb\t2\n", "a 1\nb 2\n" },
 		{ "a   12  \n", "a 12\n" },
-		{ "operator new(unsigned long);a b c 4\n", "operator new(unsigned long);a b c 4\n" },
+		{ "operator new(unsigned long);a b c 4\n",
+		  "operator new(unsigned long);a b c 4\n" },
 		{ "a 1.4\nb 1.5\nc -1.5\n", "a 1\nb 2\nc -2\n" },
 		{ "a;;b 1\n; 2\n 3\n", "[unknown] 3\n[unknown];[unknown] 2\na;[unknown];b 1\n" },
 		{ "main;sys_[k];js_[j];inl_[i] 2\n", "main;sys;js;inl 2\n" },
@@ -178,7 +182,8 @@ static void test_in(void **state)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		CLEANUP(batch__unrefp) struct dcm_batch *b = decode(cases[i].in, strlen(cases[i].in));
+		CLEANUP(batch__unrefp)
+		struct dcm_batch *b = decode(cases[i].in, strlen(cases[i].in));
 		CLEANUP(mem__freep) char *text = encode(b, 0);
 		assert_string_equal(text, cases[i].out);
 	}
@@ -188,7 +193,8 @@ static void test_kinds_and_type(void **state)
 {
 	(void)state;
 	static const char text[] = "sys_[k];js_[j];[note];plain 2\n";
-	static const unsigned kinds[] = { DCM_FRAME_NATIVE, DCM_FRAME_NOTE, DCM_FRAME_JIT, DCM_FRAME_KERNEL };
+	static const unsigned kinds[] = { DCM_FRAME_NATIVE, DCM_FRAME_NOTE, DCM_FRAME_JIT,
+					  DCM_FRAME_KERNEL };
 	CLEANUP(batch__unrefp) struct dcm_batch *b = decode(text, strlen(text));
 	char type[256];
 
@@ -256,10 +262,13 @@ static void test_several_types(void **state)
 	struct dcm_line line = { .function = builder__function(builder, &f) };
 	struct dcm_location l = { .mapping = DCM_NONE, .process = DCM_NONE };
 	uint32_t location = builder__location(builder, &l, &line, 1);
-	uint32_t stack = builder__stack(builder, &location, 1), empty = builder__stack(builder, NULL, 0);
+	uint32_t stack = builder__stack(builder, &location, 1),
+		 empty = builder__stack(builder, NULL, 0);
 	struct dcm_type types[] = {
-		{ .name = builder__string(builder, STR("n")), .sample_type = builder__string(builder, STR("a")) },
-		{ .name = builder__string(builder, STR("n")), .sample_type = builder__string(builder, STR("b")) },
+		{ .name = builder__string(builder, STR("n")),
+		  .sample_type = builder__string(builder, STR("a")) },
+		{ .name = builder__string(builder, STR("n")),
+		  .sample_type = builder__string(builder, STR("b")) },
 	};
 	struct dcm_profile head = { .series = builder__series(builder, NULL, 0) };
 
@@ -274,7 +283,8 @@ static void test_several_types(void **state)
 	CLEANUP(mem__freep) char *second = encode(b, 1);
 	assert_string_equal(second, "[unknown] 6\nwork 5\n");
 	CLEANUP(mem__freep) char *all = encode(b, DCM_NONE);
-	assert_string_equal(all, "type=n:a::::delta 6\ntype=n:a::::delta;work 5\ntype=n:b::::delta;work 4\n");
+	assert_string_equal(
+		all, "type=n:a::::delta 6\ntype=n:a::::delta;work 5\ntype=n:b::::delta;work 4\n");
 }
 
 static void test_encode_limits(void **state)
@@ -297,7 +307,7 @@ static void test_no_memory(void **state)
 	struct dcm_batch *b = random_batch__new(3, RANDOM_ONE_PROFILE | RANDOM_PLAIN_TEXT);
 	CLEANUP(mem__freep) char *text = encode(b, 0);
 
-	FAILMALLOC_SWEEP(i) {
+	FAILMALLOC_SWEEP (i) {
 		struct buf out = { 0 };
 		struct dcm_error err = DCM_ERROR_INIT;
 		int r = folded__encode(b, 0, &out, &err);
@@ -308,7 +318,7 @@ static void test_no_memory(void **state)
 			assert_non_null(strstr(err.text, "memory"));
 		}
 	}
-	FAILMALLOC_SWEEP(i) {
+	FAILMALLOC_SWEEP (i) {
 		struct dcm_batch *got = NULL;
 		int r = folded__decode((const uint8_t *)text, strlen(text), NULL, &got, NULL);
 		failmalloc__disarm();
@@ -321,10 +331,14 @@ static void test_no_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_against_naive),  cmocka_unit_test(test_round_trip),
-		cmocka_unit_test(test_in),	       cmocka_unit_test(test_kinds_and_type),
-		cmocka_unit_test(test_refusals),       cmocka_unit_test(test_several_types),
-		cmocka_unit_test(test_encode_limits), cmocka_unit_test(test_no_memory),
+		cmocka_unit_test(test_against_naive),
+		cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_in),
+		cmocka_unit_test(test_kinds_and_type),
+		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_several_types),
+		cmocka_unit_test(test_encode_limits),
+		cmocka_unit_test(test_no_memory),
 	};
 
 	return cmocka_run_group_tests_name("folded", tests, NULL, NULL);

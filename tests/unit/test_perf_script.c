@@ -2,8 +2,8 @@
 /*
  * tests/unit/test_perf_script.c - perf script's text in
  *
- * What perf prints was looked up in its source and taken from recordings of 6.1; stacks are compared
- * as folded text, which has a test of its own.
+ * What perf prints was looked up in its source and taken from recordings of 6.1; stacks are
+ * compared as folded text, which has a test of its own.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -65,7 +65,9 @@ static char *labels(const struct dcm_batch *b, uint64_t row)
 	return (char *)buf__take(&text, &(size_t){ 0 });
 }
 
-/* ------------------------------------------------------------------------------------------------ */
+/*
+ * ------------------------------------------------------------------------------------------------
+ */
 
 static void test_first_lines(void **state)
 {
@@ -76,26 +78,30 @@ static void test_first_lines(void **state)
 	} cases[] = {
 		{ "app 13549  5279.782615:    5000000 cpu-clock:ppp: ", "comm=app, tid=13549",
 		  "samples:count:::delta", "cpu-clock:nanoseconds:::delta", 5000000 },
-		{ "app 12/13 [003] 1.5: 7 cycles:u: ", "comm=app, cpu=3, pid=12, tid=13", "samples:count:::delta",
-		  "cycles:count:::delta", 7 },
-		{ "app 13 [003] 1.5: cycles: ", "comm=app, cpu=3, tid=13", "samples:count:::delta", NULL, 0 },
+		{ "app 12/13 [003] 1.5: 7 cycles:u: ", "comm=app, cpu=3, pid=12, tid=13",
+		  "samples:count:::delta", "cycles:count:::delta", 7 },
+		{ "app 13 [003] 1.5: cycles: ", "comm=app, cpu=3, tid=13", "samples:count:::delta",
+		  NULL, 0 },
 		{ "app 13 [003]: ", NULL, NULL, NULL, 0 },
 		{ "app 13 cycles: ", NULL, NULL, NULL, 0 },
 		{ "Chrome Child 5 6/7 [000] 1.000000001: 1 task-clock: ", "comm=Chrome Child 5, cpu=0, pid=6, tid=7",
 		  "samples:count:::delta", "task-clock:nanoseconds:::delta", 1 },
-		{ ":1234  1234 [001] 2.5: 3 cycles:P: ", "comm=:1234, cpu=1, tid=1234", "samples:count:::delta",
-		  "cycles:count:::delta", 3 },
-		{ "kworker/0:1-eve 77 [000] 9.9: 3 sched:sched_switch: prev_comm=x prev_pid=7 ==> next",
-		  "comm=kworker/0:1-eve, cpu=0, tid=77", "samples:count:::delta", "sched_sched_switch:count:::delta",
-		  3 },
-		{ "         swapper     0 [001]  5.25:   250000 cycles:  ffffffff81 idle ([kernel.kallsyms])",
+		{ ":1234  1234 [001] 2.5: 3 cycles:P: ", "comm=:1234, cpu=1, tid=1234",
+		  "samples:count:::delta", "cycles:count:::delta", 3 },
+		{ "kworker/0:1-eve 77 [000] 9.9: 3 sched:sched_switch: prev_comm=x prev_pid=7 ==> "
+		  "next",
+		  "comm=kworker/0:1-eve, cpu=0, tid=77", "samples:count:::delta",
+		  "sched_sched_switch:count:::delta", 3 },
+		{ "         swapper     0 [001]  5.25:   250000 cycles:  ffffffff81 idle "
+		  "([kernel.kallsyms])",
 		  "comm=swapper, cpu=1, tid=0", "samples:count:::delta", "cycles:count:::delta", 250000 },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		CLEANUP(batch__unrefp) struct dcm_batch *b = NULL;
 		struct dcm_error err = DCM_ERROR_INIT;
-		int r = perf_script__decode((const uint8_t *)cases[i].line, strlen(cases[i].line), NULL, &b, &err);
+		int r = perf_script__decode((const uint8_t *)cases[i].line, strlen(cases[i].line),
+					    NULL, &b, &err);
 		assert_int_equal(r, cases[i].labels ? 0 : -EINVAL);
 		if (!cases[i].labels)
 			continue;
@@ -122,20 +128,24 @@ static void test_chains(void **state)
 	static const struct {
 		const char *chain, *folded;
 	} cases[] = {
-		{ "\t    4d71 leaf+0x101 (/opt/app)\n\t    691d main+0xcd (/opt/app)\n", "main;leaf 1\n" },
+		{ "\t    4d71 leaf+0x101 (/opt/app)\n\t    691d main+0xcd (/opt/app)\n",
+		  "main;leaf 1\n" },
 		/* inlined calls stand before the function that they are in */
-		{ "\t 10 in2 (inlined)\n\t 10 in1 (inlined)\n\t 10 real+0x1 (/a)\n\t 20 main+0x1 (/a)\n",
+		{ "\t 10 in2 (inlined)\n\t 10 in1 (inlined)\n\t 10 real+0x1 (/a)\n\t 20 main+0x1 "
+		  "(/a)\n",
 		  "main;real;in1;in2 1\n" },
 		{ "\t 10 in1 (inlined)\n", "in1 1\n" },
 		{ "\t 10 in1 (inlined)\n\t 10 [unknown] (/a)\n", "in1 1\n" },
 		/* names with blanks, parentheses, plus signs */
 		{ "\t 10 operator new(unsigned long)+0x1f (/a)\n\t 20 operator+(x, y) (/a)\n",
 		  "operator+(x, y);operator new(unsigned long) 1\n" },
-		{ "\t 10 f+0x1 (/opt/x y/lib (deleted))\n\t 20 [unknown] (/opt/x y/lib (deleted))\n",
+		{ "\t 10 f+0x1 (/opt/x y/lib (deleted))\n\t 20 [unknown] (/opt/x y/lib "
+		  "(deleted))\n",
 		  "lib (deleted)+0x20;f 1\n" },
 		/* what is not known */
 		{ "\t 80da080880190808 [unknown] ([unknown])\n", "[anon]+0x80da080880190808 1\n" },
-		{ "\tffffffff81b9aa87 [unknown] ([kernel.kallsyms])\n", "[kernel.kallsyms]+0xffffffff81b9aa87 1\n" },
+		{ "\tffffffff81b9aa87 [unknown] ([kernel.kallsyms])\n",
+		  "[kernel.kallsyms]+0xffffffff81b9aa87 1\n" },
 		{ "\tffffffffc0000010 xfs_read+0x10 ([xfs])\n", "xfs_read 1\n" },
 		{ "\t 10\n\t 20 f\n", "f;[anon]+0x10 1\n" },
 		/* source lines */
@@ -164,7 +174,8 @@ static void test_addresses(void **state)
 	} cases[] = {
 		{ "4d71 f (/opt/app)", DCM_ADDR_FILE_OFFSET, DCM_FRAME_NATIVE, DCM_MAPPING_FILE, 0 },
 		{ "7f0000004d71 f (/opt/app)", DCM_ADDR_RUNTIME, DCM_FRAME_NATIVE, DCM_MAPPING_FILE, 12 },
-		{ "ffffffff81b9aa87 f ([kernel.kallsyms])", DCM_ADDR_VADDR, DCM_FRAME_KERNEL, DCM_MAPPING_KERNEL, 0 },
+		{ "ffffffff81b9aa87 f ([kernel.kallsyms])", DCM_ADDR_VADDR, DCM_FRAME_KERNEL,
+		  DCM_MAPPING_KERNEL, 0 },
 		{ "ffffffffc0b9aa87 f ([xfs])", DCM_ADDR_VADDR, DCM_FRAME_KERNEL, DCM_MAPPING_MODULE, 0 },
 		{ "12 f ([vdso])", DCM_ADDR_FILE_OFFSET, DCM_FRAME_NATIVE, DCM_MAPPING_VDSO, 0 },
 		{ "7f12 f (/tmp/perf-12.map)", DCM_ADDR_RUNTIME, DCM_FRAME_JIT, DCM_MAPPING_ANON, 12 },
@@ -204,8 +215,9 @@ static void test_several_events(void **state)
 	CLEANUP(mem__freep) char *cycles = folded(b, 0);
 	assert_string_equal(cycles, "f 150\nh 7\n");
 	CLEANUP(mem__freep) char *all = folded(b, DCM_NONE);
-	assert_string_equal(all, "type=perf:cycles:count:::delta;f 150\ntype=perf:cycles:count:::delta;h 7\n"
-				 "type=perf:faults:count:::delta;g 3\n");
+	assert_string_equal(
+		all, "type=perf:cycles:count:::delta;f 150\ntype=perf:cycles:count:::delta;h 7\n"
+		     "type=perf:faults:count:::delta;g 3\n");
 }
 
 static void test_options(void **state)
@@ -213,10 +225,12 @@ static void test_options(void **state)
 	(void)state;
 	static const char text[] = HEAD "\t 1 f (/a)\n";
 	const struct dcm_label_text label = { STR("job"), STR("x") };
-	const struct decode_options o = {
-		.name = STR("n"), .labels = &label, .n_labels = 1, .time_ns = 5, .has_temporality = true,
-		.temporality = DCM_GAUGE
-	};
+	const struct decode_options o = { .name = STR("n"),
+					  .labels = &label,
+					  .n_labels = 1,
+					  .time_ns = 5,
+					  .has_temporality = true,
+					  .temporality = DCM_GAUGE };
 	CLEANUP(batch__unrefp) struct dcm_batch *b = NULL;
 
 	assert_int_equal(perf_script__decode((const uint8_t *)text, strlen(text), &o, &b, NULL), 0);
@@ -233,12 +247,15 @@ static void test_refusals(void **state)
 	} cases[] = {
 		{ "", "perf script: there is no sample in it" },
 		{ "# only a comment\n", "perf script: there is no sample in it" },
-		{ "hello\n", "perf script: line 1: it is no first line of a sample: COMM PID TIME: EVENT:" },
-		{ "\t 10 f (/a)\n", "perf script: line 1: it is no first line of a sample: COMM PID TIME: EVENT:" },
-		{ HEAD "\t xyz f (/a)\n",
-		  "perf script: line 2: it is neither a frame, ADDRESS SYMBOL (FILE), nor the first line of a sample" },
+		{ "hello\n",
+		  "perf script: line 1: it is no first line of a sample: COMM PID TIME: EVENT:" },
+		{ "\t 10 f (/a)\n",
+		  "perf script: line 1: it is no first line of a sample: COMM PID TIME: EVENT:" },
+		{ HEAD "\t xyz f (/a)\n", "perf script: line 2: it is neither a frame, ADDRESS "
+					  "SYMBOL (FILE), nor the first line of a sample" },
 		{ HEAD "\t 11112222333344445 f (/a)\n",
-		  "perf script: line 2: it is neither a frame, ADDRESS SYMBOL (FILE), nor the first line of a sample" },
+		  "perf script: line 2: it is neither a frame, ADDRESS SYMBOL (FILE), nor the "
+		  "first line of a sample" },
 		{ HEAD "\n\t 10 f (/a)\n",
 		  "perf script: line 3: it is no first line of a sample: COMM PID TIME: EVENT:" },
 	};
@@ -246,7 +263,8 @@ static void test_refusals(void **state)
 	struct dcm_batch *b = NULL;
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		int r = perf_script__decode((const uint8_t *)cases[i].text, strlen(cases[i].text), NULL, &b, &err);
+		int r = perf_script__decode((const uint8_t *)cases[i].text, strlen(cases[i].text),
+					    NULL, &b, &err);
 		assert_int_equal(r, -EINVAL);
 		assert_string_equal(err.text, cases[i].sentence);
 	}
@@ -280,7 +298,9 @@ static void test_recorded(void **state)
 	(void)state;
 	struct buf text = { 0 };
 
-	assert_int_equal(fd__read_path(AT_FDCWD, TEST_SRCDIR "/tests/data/perf_script/recorded_6.1.perf", 1 << 20, &text), 0);
+	assert_int_equal(fd__read_path(AT_FDCWD, TEST_SRCDIR "/tests/data/perf_script/recorded_6.1.perf",
+				       1 << 20, &text),
+			 0);
 	CLEANUP(batch__unrefp) struct dcm_batch *b = decode((const char *)text.data);
 	uint64_t n_samples = 0;
 	int64_t sum = 0;
@@ -297,10 +317,11 @@ static void test_recorded(void **state)
 static void test_no_memory(void **state)
 {
 	(void)state;
-	static const char text[] = HEAD "\t 10 in (inlined)\n\t 10 f (/a)\n  f.c:3\n\t 7f0000000000 [unknown] (//anon)\n\n" HEAD
+	static const char text[] = HEAD "\t 10 in (inlined)\n\t 10 f (/a)\n  f.c:3\n\t "
+					"7f0000000000 [unknown] (//anon)\n\n" HEAD
 					"\tffffffff81b9aa87 g ([kernel.kallsyms])\n";
 
-	FAILMALLOC_SWEEP(i) {
+	FAILMALLOC_SWEEP (i) {
 		struct dcm_batch *b = NULL;
 		int r = perf_script__decode((const uint8_t *)text, strlen(text), NULL, &b, NULL);
 		failmalloc__disarm();
@@ -313,10 +334,10 @@ static void test_no_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_first_lines),    cmocka_unit_test(test_chains),
-		cmocka_unit_test(test_addresses),      cmocka_unit_test(test_several_events),
-		cmocka_unit_test(test_options),	       cmocka_unit_test(test_refusals),
-		cmocka_unit_test(test_recorded),       cmocka_unit_test(test_no_memory),
+		cmocka_unit_test(test_first_lines), cmocka_unit_test(test_chains),
+		cmocka_unit_test(test_addresses),   cmocka_unit_test(test_several_events),
+		cmocka_unit_test(test_options),	    cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_recorded),    cmocka_unit_test(test_no_memory),
 	};
 
 	return cmocka_run_group_tests_name("perf_script", tests, NULL, NULL);

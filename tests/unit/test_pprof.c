@@ -2,8 +2,9 @@
 /*
  * tests/unit/test_pprof.c - pprof in and out: legal forms, refusals, addresses, labels, round trips
  *
- * Profiles are written as text (pb_text.h). What survives a round trip is told a second time, without
- * the codec, in pprof_lossy.c; batch__content() compares. tests/e2e/codec_pprof.sh asks Go and protoc.
+ * Profiles are written as text (pb_text.h). What survives a round trip is told a second time,
+ * without the codec, in pprof_lossy.c; batch__content() compares. tests/e2e/codec_pprof.sh asks Go
+ * and protoc.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -25,12 +26,14 @@
 #include "tests/unit/random_batch.h"
 #include "tests/unit/unit.h"
 
-/* string_table of most profiles here: 1 cpu, 2 nanoseconds, 3 /bin/app, 4 ab12, 5 work, 6 main, 7 k, 8 v */
-#define STRINGS "6:'' 6:'cpu' 6:'nanoseconds' 6:'/bin/app' 6:'ab12' 6:'work' 6:'main' 6:'k' 6:'v' "
-#define TYPE	"1:{1:1 2:2} "
-#define MAPPING "3:{1:1 2:0x400000 3:0x500000 4:0x1000 5:3 6:4} "
-#define LOCATIONS                                                                                  \
-	"4:{1:1 2:1 3:0x401234 4:{1:1 2:33}} 4:{1:2 2:1 3:0x402000 4:{1:2 2:44 3:9}} "
+/*
+ * string_table of most profiles here: 1 cpu, 2 nanoseconds, 3 /bin/app, 4 ab12, 5 work, 6 main, 7
+ * k, 8 v
+ */
+#define STRINGS	  "6:'' 6:'cpu' 6:'nanoseconds' 6:'/bin/app' 6:'ab12' 6:'work' 6:'main' 6:'k' 6:'v' "
+#define TYPE	  "1:{1:1 2:2} "
+#define MAPPING	  "3:{1:1 2:0x400000 3:0x500000 4:0x1000 5:3 6:4} "
+#define LOCATIONS "4:{1:1 2:1 3:0x401234 4:{1:1 2:33}} 4:{1:2 2:1 3:0x402000 4:{1:2 2:44 3:9}} "
 #define FUNCTIONS "5:{1:1 2:5 3:5 4:3 5:30} 5:{1:2 2:6} "
 #define SAMPLE	  "2:{1:[1 2] 2:[7]} "
 #define TIMES	  "9:1700000000000000000 10:5000000000 11:{1:1 2:2} 12:10000000 "
@@ -76,7 +79,9 @@ static void assert_type(const struct dcm_batch *b, uint32_t type, const char *ex
 	assert_string_equal(text, expected);
 }
 
-/* ------------------------------------------------------------------------------------------------ */
+/*
+ * ------------------------------------------------------------------------------------------------
+ */
 
 static void test_whole(void **state)
 {
@@ -120,7 +125,8 @@ static void test_legal_forms(void **state)
 		TYPE "2:{1:1 1:2 2:7} " MAPPING LOCATIONS FUNCTIONS STRINGS TIMES,
 		TYPE "2:{1:[1] 2:7 1:[] 1:2} " MAPPING LOCATIONS FUNCTIONS STRINGS TIMES,
 		/* fields that nobody knows, groups, known ones that do not matter */
-		WHOLE "99:5 98:'x' 97:#1 96:%1 95:(1:2 2:(3:4) 5:'y') 7:5 8:6 14:1 15:7 13:8 13:[7 8]",
+		WHOLE
+		"99:5 98:'x' 97:#1 96:%1 95:(1:2 2:(3:4) 5:'y') 7:5 8:6 14:1 15:7 13:8 13:[7 8]",
 		TYPE "2:{99:(1:(2:3)) 1:[1 2] 9:%7 2:[7]} " MAPPING LOCATIONS FUNCTIONS STRINGS TIMES,
 		"95:(1:2) 95:() " WHOLE,
 		/* ids that are large, sparse, and in no order */
@@ -155,10 +161,13 @@ static const struct refusal {
 	{ TYPE TYPE TYPE TYPE TYPE TYPE TYPE TYPE TYPE TYPE TYPE TYPE TYPE TYPE TYPE TYPE TYPE STRINGS,
 	  "pprof: it has 17 sample types; 1 to 16 are possible" },
 	{ "1:{1:0 2:2} " STRINGS, "pprof: sample_type 0: its type is empty" },
-	{ "1:{1:99 2:2} " STRINGS, "pprof: sample_type 0: type is string 99 of a string_table of 9" },
-	{ "1:{1:-1 2:2} " STRINGS, "pprof: sample_type 0: type is string -1 of a string_table of 9" },
+	{ "1:{1:99 2:2} " STRINGS,
+	  "pprof: sample_type 0: type is string 99 of a string_table of 9" },
+	{ "1:{1:-1 2:2} " STRINGS,
+	  "pprof: sample_type 0: type is string -1 of a string_table of 9" },
 	{ "1:5 " STRINGS, "pprof: field 1 of the profile has wire type 0" },
-	{ TYPE "11:{1:1 2:-7} " STRINGS, "pprof: period_type 0: unit is string -7 of a string_table of 9" },
+	{ TYPE "11:{1:1 2:-7} " STRINGS,
+	  "pprof: period_type 0: unit is string -7 of a string_table of 9" },
 	{ TYPE "11:4 " STRINGS, "pprof: period_type is no message" },
 	{ TYPE "9:-1 " STRINGS, "pprof: time_nanos is negative" },
 	{ TYPE "10:-1 " STRINGS, "pprof: duration_nanos is negative" },
@@ -166,7 +175,8 @@ static const struct refusal {
 	{ TYPE "9:'x' " STRINGS, "pprof: time_nanos is no number" },
 	{ TYPE "2:7 " STRINGS, "pprof: sample is no message" },
 	{ TYPE "13:99 " STRINGS, "pprof: comment 0: it is string 99 of a string_table of 9" },
-	{ TYPE "13:-9 " STRINGS, "pprof: comment 0: it is string 4294967295 of a string_table of 9" },
+	{ TYPE "13:-9 " STRINGS,
+	  "pprof: comment 0: it is string 4294967295 of a string_table of 9" },
 	{ TYPE "2:{1:[9] 2:[7]} " MAPPING LOCATIONS FUNCTIONS STRINGS,
 	  "pprof: sample 0: location id 9 does not exist" },
 	{ TYPE SAMPLE "2:{1:[0] 2:[7]} " MAPPING LOCATIONS FUNCTIONS STRINGS,
@@ -193,18 +203,24 @@ static const struct refusal {
 	  "pprof: sample 0: label.key has wire type 2, and is no number" },
 	{ TYPE "3:{1:0} " STRINGS, "pprof: mapping 0: it has id 0, which means none" },
 	{ TYPE MAPPING MAPPING STRINGS, "pprof: mapping 1: id 1 comes twice" },
-	{ TYPE "3:{1:1 5:33} " STRINGS, "pprof: mapping 0: filename is string 33 of a string_table of 9" },
-	{ TYPE "3:{1:1 6:-3} " STRINGS, "pprof: mapping 0: build_id is string -3 of a string_table of 9" },
+	{ TYPE "3:{1:1 5:33} " STRINGS,
+	  "pprof: mapping 0: filename is string 33 of a string_table of 9" },
+	{ TYPE "3:{1:1 6:-3} " STRINGS,
+	  "pprof: mapping 0: build_id is string -3 of a string_table of 9" },
 	{ TYPE "3:{1:1 2:'x'} " STRINGS,
 	  "pprof: mapping 0: memory_start has wire type 2, and is no number" },
-	{ TYPE "5:{1:1 2:50} " STRINGS, "pprof: function 0: name is string 50 of a string_table of 9" },
-	{ TYPE "5:{1:1 3:50} " STRINGS, "pprof: function 0: system_name is string 50 of a string_table of 9" },
-	{ TYPE "5:{1:1 4:50} " STRINGS, "pprof: function 0: filename is string 50 of a string_table of 9" },
+	{ TYPE "5:{1:1 2:50} " STRINGS,
+	  "pprof: function 0: name is string 50 of a string_table of 9" },
+	{ TYPE "5:{1:1 3:50} " STRINGS,
+	  "pprof: function 0: system_name is string 50 of a string_table of 9" },
+	{ TYPE "5:{1:1 4:50} " STRINGS,
+	  "pprof: function 0: filename is string 50 of a string_table of 9" },
 	{ TYPE "5:{1:70000} 5:{1:70000} " STRINGS, "pprof: function 1: id 70000 comes twice" },
 	{ TYPE "4:{1:1 2:5} " STRINGS, "pprof: location 0: mapping id 5 does not exist" },
 	{ TYPE "4:{1:1 4:{1:5}} " STRINGS, "pprof: location 0: function id 5 does not exist" },
 	{ TYPE "4:{1:1 4:5} " STRINGS, "pprof: location 0: line has wire type 0" },
-	{ TYPE "4:{1:1 3:'x'} " STRINGS, "pprof: location 0: address has wire type 2, and is no number" },
+	{ TYPE "4:{1:1 3:'x'} " STRINGS,
+	  "pprof: location 0: address has wire type 2, and is no number" },
 	{ TYPE "4:{1:1} 4:{1:1} " STRINGS, "pprof: location 1: id 1 comes twice" },
 };
 
@@ -243,7 +259,8 @@ static void test_wire_faults(void **state)
 		FAULT("\x48\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
 		      "pprof: at byte 0: a number is cut off or longer than 64 bits"),
 		FAULT("\x00\x01", "pprof: at byte 0: a field has an impossible number"),
-		FAULT("\xff\xff\xff\xff\x7f\x01", "pprof: at byte 0: a field has an impossible number"),
+		FAULT("\xff\xff\xff\xff\x7f\x01",
+		      "pprof: at byte 0: a field has an impossible number"),
 		FAULT("\x80", "pprof: at byte 0: a field's tag is cut off or too long"),
 		FAULT("\x0e", "pprof: at byte 1: a field has an unknown wire type"),
 		FAULT("\x0c", "pprof: at byte 1: a group ends that has not begun"),
@@ -277,7 +294,9 @@ static void test_wire_faults(void **state)
 	buf__fini(&b);
 }
 
-/* ------------------------------------------------------------------------------------------------ */
+/*
+ * ------------------------------------------------------------------------------------------------
+ */
 
 /* One location in one mapping: what its address is taken for. */
 static void test_addresses(void **state)
@@ -287,16 +306,16 @@ static void test_addresses(void **state)
 		const char *mapping, *location;
 		unsigned addr_kind, kind;
 		uint64_t address;
-		int mapping_kind;	 /* -1: none */
+		int mapping_kind;      /* -1: none */
 		const char *file, *id; /* of the mapping */
 		uint64_t start;
 	} cases[] = {
 #define CASE(...) { __VA_ARGS__ }
 		/* a file with a range; the end is outside */
-		CASE("2:4096 3:8192 4:256 5:3", "3:4096", DCM_ADDR_FILE_OFFSET, DCM_FRAME_NATIVE, 256,
-		     DCM_MAPPING_FILE, "/bin/app", "", 0),
-		CASE("2:4096 3:8192 4:256 5:3", "3:8191", DCM_ADDR_FILE_OFFSET, DCM_FRAME_NATIVE, 4351,
-		     DCM_MAPPING_FILE, "/bin/app", "", 0),
+		CASE("2:4096 3:8192 4:256 5:3", "3:4096", DCM_ADDR_FILE_OFFSET, DCM_FRAME_NATIVE,
+		     256, DCM_MAPPING_FILE, "/bin/app", "", 0),
+		CASE("2:4096 3:8192 4:256 5:3", "3:8191", DCM_ADDR_FILE_OFFSET, DCM_FRAME_NATIVE,
+		     4351, DCM_MAPPING_FILE, "/bin/app", "", 0),
 		CASE("2:4096 3:8192 4:256 5:3", "3:8192", DCM_ADDR_RUNTIME, DCM_FRAME_NATIVE, 8192,
 		     DCM_MAPPING_FILE, "/bin/app", "", 4096),
 		CASE("2:4096 3:8192 4:256 5:3", "3:4095", DCM_ADDR_RUNTIME, DCM_FRAME_NATIVE, 4095,
@@ -304,31 +323,32 @@ static void test_addresses(void **state)
 		CASE("2:4096 6:4", "3:0x100000", DCM_ADDR_FILE_OFFSET, DCM_FRAME_NATIVE, 0xff000,
 		     DCM_MAPPING_FILE, "", "ab12", 0),
 		/* the whole address space, and nothing known but the build id */
-		CASE("3:-1 5:3", "3:0x1234", DCM_ADDR_VADDR, DCM_FRAME_NATIVE, 0x1234, DCM_MAPPING_FILE,
-		     "/bin/app", "", 0),
-		CASE("5:3 6:4", "3:0x1234", DCM_ADDR_VADDR, DCM_FRAME_NATIVE, 0x1234, DCM_MAPPING_FILE,
-		     "/bin/app", "ab12", 0),
-		CASE("5:3", "3:0x1234", DCM_ADDR_RUNTIME, DCM_FRAME_NATIVE, 0x1234, DCM_MAPPING_FILE,
-		     "/bin/app", "", 0),
+		CASE("3:-1 5:3", "3:0x1234", DCM_ADDR_VADDR, DCM_FRAME_NATIVE, 0x1234,
+		     DCM_MAPPING_FILE, "/bin/app", "", 0),
+		CASE("5:3 6:4", "3:0x1234", DCM_ADDR_VADDR, DCM_FRAME_NATIVE, 0x1234,
+		     DCM_MAPPING_FILE, "/bin/app", "ab12", 0),
+		CASE("5:3", "3:0x1234", DCM_ADDR_RUNTIME, DCM_FRAME_NATIVE, 0x1234,
+		     DCM_MAPPING_FILE, "/bin/app", "", 0),
 		/* nothing known at all */
 		CASE("7:1", "3:0x1234", DCM_ADDR_RUNTIME, DCM_FRAME_NATIVE, 0x1234, -1, "", "", 0),
 		/* the kernel, a module, the vdso, memory */
 		CASE("2:0xffffffff81000000 3:-1 5:9", "3:0xffffffff81000010", DCM_ADDR_VADDR,
-		     DCM_FRAME_KERNEL, 0xffffffff81000010, DCM_MAPPING_KERNEL, "[kernel.kallsyms]_text", "", 0),
+		     DCM_FRAME_KERNEL, 0xffffffff81000010, DCM_MAPPING_KERNEL,
+		     "[kernel.kallsyms]_text", "", 0),
 		CASE("2:0xffffffffc0000000 3:-1 5:10", "3:0xffffffffc0000010", DCM_ADDR_VADDR,
 		     DCM_FRAME_KERNEL, 0xffffffffc0000010, DCM_MAPPING_MODULE, "[xfs]", "", 0),
 		CASE("2:4096 3:8192 5:11", "3:4100", DCM_ADDR_FILE_OFFSET, DCM_FRAME_NATIVE, 4,
 		     DCM_MAPPING_VDSO, "[vdso]", "", 0),
 		CASE("2:4096 3:8192 5:12", "3:4100", DCM_ADDR_RUNTIME, DCM_FRAME_JIT, 4100,
 		     DCM_MAPPING_ANON, "", "", 4096),
-		CASE("2:4096 3:8192", "3:4100", DCM_ADDR_RUNTIME, DCM_FRAME_JIT, 4100, DCM_MAPPING_ANON,
-		     "", "", 4096),
+		CASE("2:4096 3:8192", "3:4100", DCM_ADDR_RUNTIME, DCM_FRAME_JIT, 4100,
+		     DCM_MAPPING_ANON, "", "", 4096),
 		/* a range upside down */
 		CASE("2:8192 3:4096 5:3", "3:4100", DCM_ADDR_RUNTIME, DCM_FRAME_NATIVE, 4100,
 		     DCM_MAPPING_FILE, "/bin/app", "", 0),
 		/* no address, though a mapping */
-		CASE("2:4096 3:8192 5:3", "4:{1:1}", DCM_ADDR_NONE, DCM_FRAME_NATIVE, 0, DCM_MAPPING_FILE,
-		     "/bin/app", "", 0),
+		CASE("2:4096 3:8192 5:3", "4:{1:1}", DCM_ADDR_NONE, DCM_FRAME_NATIVE, 0,
+		     DCM_MAPPING_FILE, "/bin/app", "", 0),
 		/* build ids: upper case, and what is none */
 		CASE("2:4096 3:8192 5:3 6:13", "3:4096", DCM_ADDR_FILE_OFFSET, DCM_FRAME_NATIVE, 0,
 		     DCM_MAPPING_FILE, "/bin/app", "00ffab", 0),
@@ -337,8 +357,9 @@ static void test_addresses(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		char profile[1024];
 		snprintf(profile, sizeof(profile),
-			 TYPE "2:{1:1 2:1} 3:{1:1 %s} 4:{1:1 2:1 %s} " FUNCTIONS STRINGS
-			      "6:'[kernel.kallsyms]_text' 6:'[xfs]' 6:'[vdso]' 6:'//anon' 6:'00FFab'",
+			 TYPE
+			 "2:{1:1 2:1} 3:{1:1 %s} 4:{1:1 2:1 %s} " FUNCTIONS STRINGS
+			 "6:'[kernel.kallsyms]_text' 6:'[xfs]' 6:'[vdso]' 6:'//anon' 6:'00FFab'",
 			 cases[i].mapping, cases[i].location);
 		CLEANUP(batch__unrefp) struct dcm_batch *b = decode(profile);
 		const struct dcm_location *l = &b->locations[0];
@@ -360,9 +381,10 @@ static void test_odd_build_ids(void **state)
 {
 	(void)state;
 	CLEANUP(batch__unrefp)
-	struct dcm_batch *b = decode(TYPE "2:{1:[1 2] 2:1} 3:{1:1 2:1 3:9999 6:9} 3:{1:2 2:1 3:9999 6:10} "
-					  "4:{1:1 2:1 3:10} 4:{1:2 2:2 3:10} " STRINGS
-					  "6:'../../etc/passwd' 6:'Go/build-id'");
+	struct dcm_batch *b = decode(
+		TYPE "2:{1:[1 2] 2:1} 3:{1:1 2:1 3:9999 6:9} 3:{1:2 2:1 3:9999 6:10} "
+		     "4:{1:1 2:1 3:10} 4:{1:2 2:2 3:10} " STRINGS
+		     "6:'../../etc/passwd' 6:'Go/build-id'");
 	assert_int_equal(b->n_mappings, 2);
 	for (uint32_t i = 0; i < 2; i++) {
 		struct dcm_str id = b->strings[b->mappings[i].build_id];
@@ -381,10 +403,10 @@ static void test_merge_by_offset(void **state)
 	(void)state;
 	CLEANUP(batch__unrefp) struct dcm_batch *a = decode(WHOLE);
 	CLEANUP(batch__unrefp)
-	struct dcm_batch *b = decode(TYPE SAMPLE "3:{1:1 2:0x7f0000000000 3:0x7f0000100000 4:0x1000 5:3 6:4} "
-						 "4:{1:1 2:1 3:0x7f0000001234 4:{1:1 2:33}} "
-						 "4:{1:2 2:1 3:0x7f0000002000 4:{1:2 2:44 3:9}} " FUNCTIONS
-							 STRINGS TIMES);
+	struct dcm_batch *b = decode(
+		TYPE SAMPLE "3:{1:1 2:0x7f0000000000 3:0x7f0000100000 4:0x1000 5:3 6:4} "
+			    "4:{1:1 2:1 3:0x7f0000001234 4:{1:1 2:33}} "
+			    "4:{1:2 2:1 3:0x7f0000002000 4:{1:2 2:44 3:9}} " FUNCTIONS STRINGS TIMES);
 
 	assert_same(a, b);
 	assert_memory_equal(a->stack_hashes, b->stack_hashes, sizeof(*a->stack_hashes));
@@ -394,9 +416,10 @@ static void test_notes_and_empty_functions(void **state)
 {
 	(void)state;
 	CLEANUP(batch__unrefp)
-	struct dcm_batch *b = decode(
-		TYPE "2:{1:[1 2 3 4] 2:1} 4:{1:1 4:{1:1}} 4:{1:2 4:{1:2}} 4:{1:3 4:{1:3} 4:{2:5}} 4:{1:4 4:{}} "
-		     "5:{1:1 2:9} 5:{1:2 3:5} 5:{1:3} " STRINGS "6:'[truncated: ring]'");
+	struct dcm_batch *b = decode(TYPE "2:{1:[1 2 3 4] 2:1} 4:{1:1 4:{1:1}} 4:{1:2 4:{1:2}} "
+					  "4:{1:3 4:{1:3} 4:{2:5}} 4:{1:4 4:{}} "
+					  "5:{1:1 2:9} 5:{1:2 3:5} 5:{1:3} " STRINGS
+					  "6:'[truncated: ring]'");
 	const struct dcm_location *l = b->locations;
 
 	assert_int_equal(l[0].kind, DCM_FRAME_NOTE);
@@ -410,7 +433,9 @@ static void test_notes_and_empty_functions(void **state)
 	assert_int_equal(l[3].n_lines, 0);
 }
 
-/* ------------------------------------------------------------------------------------------------ */
+/*
+ * ------------------------------------------------------------------------------------------------
+ */
 
 /* "name=value, name=5unit" of a row's label set. */
 static void assert_labels(const struct dcm_batch *b, uint64_t row, const char *expected)
@@ -459,7 +484,8 @@ static void test_labels(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		char profile[1024];
 		snprintf(profile, sizeof(profile),
-			 TYPE "2:{2:1 %s} " STRINGS "6:'bytes' 6:'k_2' 6:'job' 6:'exported_job' 6:'a\nb\tc'",
+			 TYPE "2:{2:1 %s} " STRINGS
+			      "6:'bytes' 6:'k_2' 6:'job' 6:'exported_job' 6:'a\nb\tc'",
 			 cases[i].labels);
 		CLEANUP(batch__unrefp) struct dcm_batch *b = decode_with(profile, &o);
 		assert_labels(b, 0, cases[i].expected);
@@ -473,8 +499,9 @@ static void test_labels_again(void **state)
 {
 	(void)state;
 	CLEANUP(batch__unrefp)
-	struct dcm_batch *b = decode(TYPE "2:{2:1 3:{1:7 2:8}} 2:{2:1 3:{1:7 2:6}} 2:{2:1 3:{1:7 2:8}} "
-					  "2:{2:1 3:{1:7 2:8} 3:{1:5 2:8}} 2:{2:1} " STRINGS);
+	struct dcm_batch *b = decode(TYPE
+				     "2:{2:1 3:{1:7 2:8}} 2:{2:1 3:{1:7 2:6}} 2:{2:1 3:{1:7 2:8}} "
+				     "2:{2:1 3:{1:7 2:8} 3:{1:5 2:8}} 2:{2:1} " STRINGS);
 	static const char *const expected[] = { "k=v", "k=main", "k=v", "k=v, work=v", "" };
 
 	for (uint64_t i = 0; i < 5; i++)
@@ -489,12 +516,13 @@ static void test_names_and_temporality(void **state)
 		const char *profile, *type, *second;
 	} cases[] = {
 		{ TYPE STRINGS, "process_cpu:cpu:nanoseconds::", NULL },
-		{ "1:{1:1 2:2} 1:{1:3 2:4} 6:'' 6:'inuse_objects' 6:'count' 6:'inuse_space' 6:'bytes' "
+		{ "1:{1:1 2:2} 1:{1:3 2:4} 6:'' 6:'inuse_objects' 6:'count' 6:'inuse_space' "
+		  "6:'bytes' "
 		  "11:{1:5 2:4} 6:'space'",
 		  "memory:inuse_objects:count:space:bytes", "memory:inuse_space:bytes:space:bytes" },
 		{ "1:{1:1 2:2} 6:'' 6:'goroutine' 6:'count'", "goroutine:goroutine:count::", NULL },
-		{ "1:{1:1 2:2} 6:'' 6:'contentions' 6:'count' 10:5", "contention:contentions:count:::delta",
-		  NULL },
+		{ "1:{1:1 2:2} 6:'' 6:'contentions' 6:'count' 10:5",
+		  "contention:contentions:count:::delta", NULL },
 		{ "1:{1:1 2:2} 6:'' 6:'odd type' 6:'a:b' 10:5", "odd_type:odd_type:a_b:::delta", NULL },
 		/* what decima wrote itself */
 		{ TYPE STRINGS "13:9 6:'decima: type mine:cpu:nanoseconds:p:u:delta'",
@@ -504,8 +532,8 @@ static void test_names_and_temporality(void **state)
 		/* not so */
 		{ TYPE STRINGS "13:9 6:'decima: type mine:other:nanoseconds:p:u:delta'",
 		  "process_cpu:cpu:nanoseconds::", NULL },
-		{ TYPE STRINGS "13:9 6:'decima: type mine:cpu:nanoseconds'", "process_cpu:cpu:nanoseconds::",
-		  NULL },
+		{ TYPE STRINGS "13:9 6:'decima: type mine:cpu:nanoseconds'",
+		  "process_cpu:cpu:nanoseconds::", NULL },
 		{ TYPE STRINGS "13:[9 9] 6:'decima: type mine:cpu:nanoseconds:p:u:delta'",
 		  "process_cpu:cpu:nanoseconds::", NULL },
 	};
@@ -518,7 +546,8 @@ static void test_names_and_temporality(void **state)
 	}
 	/* Heap in use is a state, what was allocated a counter; with a duration both add. */
 	CLEANUP(batch__unrefp)
-	struct dcm_batch *heap = decode("1:{1:1 2:2} 1:{1:3 2:2} 6:'' 6:'inuse_space' 6:'bytes' 6:'alloc_space'");
+	struct dcm_batch *heap = decode(
+		"1:{1:1 2:2} 1:{1:3 2:2} 6:'' 6:'inuse_space' 6:'bytes' 6:'alloc_space'");
 	assert_int_equal(heap->types[0].temporality, DCM_GAUGE);
 	assert_int_equal(heap->types[1].temporality, DCM_CUMULATIVE);
 }
@@ -537,9 +566,10 @@ static void test_options(void **state)
 		.temporality = DCM_CUMULATIVE,
 	};
 	CLEANUP(batch__unrefp)
-	struct dcm_batch *b = decode_with(TYPE STRINGS "10:5 13:[9 10] 6:'decima: type x:cpu:nanoseconds:::delta' "
-						       "6:'decima: label job=other'",
-					  &o);
+	struct dcm_batch *b = decode_with(
+		TYPE STRINGS "10:5 13:[9 10] 6:'decima: type x:cpu:nanoseconds:::delta' "
+			     "6:'decima: label job=other'",
+		&o);
 
 	assert_type(b, 0, "block:cpu:nanoseconds::");
 	assert_int_equal(b->types[0].temporality, DCM_CUMULATIVE);
@@ -567,7 +597,9 @@ static void test_read_into_builder(void **state)
 	buf__fini(&in);
 }
 
-/* ------------------------------------------------------------------------------------------------ */
+/*
+ * ------------------------------------------------------------------------------------------------
+ */
 
 static void test_compressed(void **state)
 {
@@ -636,7 +668,8 @@ static void test_bombs(void **state)
 	for (int i = 0; i < 100000; i++)
 		buf__append(&many, "\x32\x00", 2);
 	assert_int_equal(pprof__decode(many.data, many.n, &o, &b, &err), -E2BIG);
-	assert_string_equal(err.text, "pprof: more entries in its tables than so many bytes should need");
+	assert_string_equal(err.text,
+			    "pprof: more entries in its tables than so many bytes should need");
 	buf__fini(&many);
 }
 
@@ -656,7 +689,8 @@ static void test_deep(void **state)
 		{ TYPE STRINGS "2:{2:1 ", "3:{1:7 2:8}", "}", 256, NULL },
 		{ TYPE STRINGS "2:{2:1 ", "3:{1:7 2:8}", "}", 257, "pprof: sample 0: more than 256 labels" },
 		{ TYPE FUNCTIONS STRINGS "4:{1:1 ", "4:{1:1 2:3}", "}", 1024, NULL },
-		{ TYPE FUNCTIONS STRINGS "4:{1:1 ", "4:{1:1 2:3}", "}", 1025, "pprof: location 0: more than 1024 lines" },
+		{ TYPE FUNCTIONS STRINGS "4:{1:1 ", "4:{1:1 2:3}", "}", 1025,
+		  "pprof: location 0: more than 1024 lines" },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -676,7 +710,9 @@ static void test_deep(void **state)
 	}
 }
 
-/* ------------------------------------------------------------------------------------------------ */
+/*
+ * ------------------------------------------------------------------------------------------------
+ */
 
 static struct dcm_batch *again(const struct dcm_batch *b, uint32_t profile)
 {
@@ -796,16 +832,19 @@ static void test_encode_refusals(void **state)
 			char name[16];
 			snprintf(name, sizeof(name), "t%u", 16 * k + i);
 			types[i] = (struct dcm_type){ .name = builder__string(builder, STR("x")),
-						      .sample_type = builder__string(builder, str__of(name)) };
+						      .sample_type = builder__string(builder,
+										     str__of(name)) };
 		}
 		builder__profile(builder,
-				 &(struct dcm_profile){ .series = builder__series(builder, NULL, 0) }, types,
-				 16);
+				 &(struct dcm_profile){ .series = builder__series(builder, NULL, 0) },
+				 types, 16);
 	}
 	assert_int_equal(builder__seal(builder, &many, NULL), 0);
 	out = (struct buf){ 0 };
 	assert_int_equal(pprof__encode(many, DCM_NONE, &out, &err), -EINVAL);
-	assert_string_equal(err.text, "pprof: the profiles have more than 16 types together; write them one by one");
+	assert_string_equal(
+		err.text,
+		"pprof: the profiles have more than 16 types together; write them one by one");
 	assert_int_equal(pprof__encode(many, 1, &out, &err), 0);
 	buf__fini(&out);
 }
@@ -858,7 +897,7 @@ static void test_no_memory(void **state)
 	struct buf packed = { 0 };
 
 	assert_int_equal(pprof__encode(b, 0, &packed, NULL), 0);
-	FAILMALLOC_SWEEP(i) {
+	FAILMALLOC_SWEEP (i) {
 		struct dcm_error err = DCM_ERROR_INIT;
 		struct dcm_batch *got = NULL;
 		int r = pprof__decode(packed.data, packed.n, NULL, &got, &err);
@@ -870,7 +909,7 @@ static void test_no_memory(void **state)
 		assert_int_equal(r, -ENOMEM);
 		assert_non_null(strstr(err.text, "memory"));
 	}
-	FAILMALLOC_SWEEP(i) {
+	FAILMALLOC_SWEEP (i) {
 		struct dcm_error err = DCM_ERROR_INIT;
 		struct buf out = { 0 };
 		int r = pprof__encode(b, 0, &out, &err);
@@ -894,7 +933,7 @@ static void test_no_memory_odd(void **state)
 
 	pb_text__append(&in, TYPE "2:{1:1000000 2:1 3:{1:7 2:8} 3:{1:7 2:8} 3:{1:5 2:5}} 13:9 "
 				  "4:{1:1000000} 4:{1:2000000} " STRINGS "6:'decima: label a=b'");
-	FAILMALLOC_SWEEP(i) {
+	FAILMALLOC_SWEEP (i) {
 		struct dcm_batch *got = NULL;
 		int r = pprof__decode(in.data, in.n, i % 2 ? &o : NULL, &got, NULL);
 		failmalloc__disarm();

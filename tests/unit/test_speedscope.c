@@ -2,8 +2,8 @@
 /*
  * tests/unit/test_speedscope.c - speedscope's JSON out, read by jansson and by ourselves, and in
  *
- * Stacks are compared as folded text, which has a test of its own. Evented profiles are compared with
- * a simulation that keeps the open frames in a list.
+ * Stacks are compared as folded text, which has a test of its own. Evented profiles are compared
+ * with a simulation that keeps the open frames in a list.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -54,7 +54,8 @@ static char *folded(const struct dcm_batch *b, uint32_t profile)
 /* What the viewer relies on, of one of the file's profiles. */
 static void check_profile(const json_t *p, size_t n_frames)
 {
-	const json_t *samples = json_object_get(p, "samples"), *weights = json_object_get(p, "weights");
+	const json_t *samples = json_object_get(p, "samples"),
+		     *weights = json_object_get(p, "weights");
 	int64_t sum = 0;
 
 	assert_string_equal(json_string_value(json_object_get(p, "type")), "sampled");
@@ -102,10 +103,12 @@ static void test_round_trip(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 0; seed < 60; seed++) {
-		CLEANUP(batch__unrefp) struct dcm_batch *b = random_batch__new(seed, RANDOM_ONE_PROFILE);
+		CLEANUP(batch__unrefp)
+		struct dcm_batch *b = random_batch__new(seed, RANDOM_ONE_PROFILE);
 		struct buf out = { 0 };
 		encode(b, 0, &out);
-		CLEANUP(batch__unrefp) struct dcm_batch *again = decode((const char *)out.data, out.n);
+		CLEANUP(batch__unrefp)
+		struct dcm_batch *again = decode((const char *)out.data, out.n);
 		assert_int_equal(again->n_profiles, b->profiles[0].n_types);
 		CLEANUP(mem__freep) char *want = folded(b, 0);
 		CLEANUP(mem__freep) char *got = folded(again, again->n_profiles - 1);
@@ -114,10 +117,13 @@ static void test_round_trip(void **state)
 	}
 }
 
-/* ------------------------------------------------------------------------------------------------ */
+/*
+ * ------------------------------------------------------------------------------------------------
+ */
 
 #define FRAMES                                                                                     \
-	"{\"shared\":{\"frames\":[{\"name\":\"a\"},{\"name\":\"b\",\"file\":\"f.c\",\"line\":3,\"col\":4}," \
+	"{\"shared\":{\"frames\":[{\"name\":\"a\"},{\"name\":\"b\",\"file\":\"f.c\",\"line\":3,"   \
+	"\"col\":4},"                                                                              \
 	"{\"name\":\"[c]\"},{\"name\":\"\",\"file\":null}]},\"profiles\":["
 #define END "]}"
 
@@ -128,16 +134,19 @@ static void test_in(void **state)
 		const char *profile, *type, *folded;
 		int64_t duration;
 	} cases[] = {
-		{ "{\"type\":\"sampled\",\"name\":\"p\",\"unit\":\"none\",\"startValue\":0,\"endValue\":6,"
+		{ "{\"type\":\"sampled\",\"name\":\"p\",\"unit\":\"none\",\"startValue\":0,"
+		  "\"endValue\":6,"
 		  "\"samples\":[[0,1],[0],[0,1],[]],\"weights\":[1,2,3,4]}",
 		  "speedscope:samples:count:::delta", "[unknown] 4\na 2\na;b 4\n", 0 },
 		{ "{\"type\":\"sampled\",\"unit\":\"seconds\",\"startValue\":1,\"endValue\":2.5,"
 		  "\"samples\":[[0],[2,3]],\"weights\":[0.25,1.0000000004]}",
-		  "speedscope:time:nanoseconds:::delta", "[c];[unknown] 1000000000\na 250000000\n", 1500000000 },
+		  "speedscope:time:nanoseconds:::delta", "[c];[unknown] 1000000000\na 250000000\n",
+		  1500000000 },
 		{ "{\"type\":\"sampled\",\"unit\":\"bytes\",\"startValue\":0,\"endValue\":2,"
 		  "\"samples\":[[1]],\"weights\":[9007199254740993]}",
 		  "speedscope:space:bytes:::delta", "b 9007199254740993\n", 0 },
-		{ "{\"type\":\"evented\",\"unit\":\"milliseconds\",\"startValue\":0,\"endValue\":10,\"events\":["
+		{ "{\"type\":\"evented\",\"unit\":\"milliseconds\",\"startValue\":0,\"endValue\":"
+		  "10,\"events\":["
 		  "{\"type\":\"O\",\"frame\":0,\"at\":0},{\"type\":\"O\",\"frame\":1,\"at\":1.5},"
 		  "{\"type\":\"C\",\"frame\":1,\"at\":3},{\"type\":\"C\",\"frame\":0,\"at\":4},"
 		  "{\"type\":\"O\",\"frame\":1,\"at\":9},{\"type\":\"C\",\"frame\":1,\"at\":10}]}",
@@ -149,7 +158,8 @@ static void test_in(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct buf text = { 0 };
 		buf__printf(&text, FRAMES "%s" END, cases[i].profile);
-		CLEANUP(batch__unrefp) struct dcm_batch *b = decode((const char *)text.data, text.n);
+		CLEANUP(batch__unrefp)
+		struct dcm_batch *b = decode((const char *)text.data, text.n);
 		CLEANUP(mem__freep) char *got = folded(b, 0);
 		char type[256];
 		type__format(b, &b->types[0], type, sizeof(type));
@@ -164,8 +174,10 @@ static void test_labels(void **state)
 {
 	(void)state;
 	static const char text[] = FRAMES
-		"{\"type\":\"sampled\",\"name\":\"tab 1\",\"unit\":\"none\",\"samples\":[[1]],\"weights\":[1]}" END;
-	const struct dcm_label_text labels[] = { { STR("job"), STR("x") }, { STR("profile"), STR("mine") } };
+		"{\"type\":\"sampled\",\"name\":\"tab "
+		"1\",\"unit\":\"none\",\"samples\":[[1]],\"weights\":[1]}" END;
+	const struct dcm_label_text labels[] = { { STR("job"), STR("x") },
+						 { STR("profile"), STR("mine") } };
 	CLEANUP(batch__unrefp) struct dcm_batch *plain = decode(text, strlen(text));
 	struct dcm_str name = batch__series_label(plain, plain->profiles[0].series, STR("profile"));
 	assert_true(str__eq(name, STR("tab 1")));
@@ -197,36 +209,49 @@ static void test_refusals(void **state)
 		{ "{\"profiles\":[],\"shared\":{\"frames\":[{\"name\":\"a\",\"file\":5}]}}",
 		  "speedscope: shared.frames[0]: its name or file is no text" },
 		{ PROFILE("5"), "speedscope: profiles[0]: its unit is none of speedscope's" },
-		{ PROFILE("{\"unit\":\"parsecs\"}"), "speedscope: profiles[0]: its unit is none of speedscope's" },
+		{ PROFILE("{\"unit\":\"parsecs\"}"),
+		  "speedscope: profiles[0]: its unit is none of speedscope's" },
 		{ PROFILE("{\"unit\":\"none\",\"type\":\"x\"}"),
 		  "speedscope: profiles[0]: its type is neither \"sampled\" nor \"evented\"" },
 		{ PROFILE("{\"unit\":\"none\",\"type\":\"sampled\"}"),
 		  "speedscope: profiles[0]: samples and weights are not two lists of one length" },
-		{ PROFILE("{\"unit\":\"none\",\"type\":\"sampled\",\"samples\":[[0]],\"weights\":[]}"),
+		{ PROFILE("{\"unit\":\"none\",\"type\":\"sampled\",\"samples\":[[0]],\"weights\":[]"
+			  "}"),
 		  "speedscope: profiles[0]: samples and weights are not two lists of one length" },
-		{ PROFILE("{\"unit\":\"none\",\"type\":\"sampled\",\"samples\":[7],\"weights\":[1]}"),
+		{ PROFILE("{\"unit\":\"none\",\"type\":\"sampled\",\"samples\":[7],\"weights\":[1]"
+			  "}"),
 		  "speedscope: profiles[0].samples[0]: it is no list" },
-		{ PROFILE("{\"unit\":\"none\",\"type\":\"sampled\",\"samples\":[[0,4]],\"weights\":[1]}"),
+		{ PROFILE("{\"unit\":\"none\",\"type\":\"sampled\",\"samples\":[[0,4]],\"weights\":"
+			  "[1]}"),
 		  "speedscope: profiles[0].samples[0]: it names a frame that does not exist" },
-		{ PROFILE("{\"unit\":\"none\",\"type\":\"sampled\",\"samples\":[[-1]],\"weights\":[1]}"),
+		{ PROFILE("{\"unit\":\"none\",\"type\":\"sampled\",\"samples\":[[-1]],\"weights\":["
+			  "1]}"),
 		  "speedscope: profiles[0].samples[0]: it names a frame that does not exist" },
-		{ PROFILE("{\"unit\":\"none\",\"type\":\"sampled\",\"samples\":[[0.5]],\"weights\":[1]}"),
+		{ PROFILE("{\"unit\":\"none\",\"type\":\"sampled\",\"samples\":[[0.5]],\"weights\":"
+			  "[1]}"),
 		  "speedscope: profiles[0].samples[0]: it names a frame that does not exist" },
-		{ PROFILE("{\"unit\":\"none\",\"type\":\"sampled\",\"samples\":[[0]],\"weights\":[\"x\"]}"),
+		{ PROFILE("{\"unit\":\"none\",\"type\":\"sampled\",\"samples\":[[0]],\"weights\":["
+			  "\"x\"]}"),
 		  "speedscope: profiles[0].weights[0]: it is no number, or too large" },
-		{ PROFILE("{\"unit\":\"seconds\",\"type\":\"sampled\",\"samples\":[[0]],\"weights\":[1e300]}"),
+		{ PROFILE("{\"unit\":\"seconds\",\"type\":\"sampled\",\"samples\":[[0]],"
+			  "\"weights\":[1e300]}"),
 		  "speedscope: profiles[0].weights[0]: it is no number, or too large" },
 		{ PROFILE("{\"unit\":\"none\",\"type\":\"evented\"}"),
 		  "speedscope: profiles[0]: it has no list of events" },
 		{ PROFILE("{\"unit\":\"none\",\"type\":\"evented\",\"events\":[{\"at\":0}]}"),
 		  "speedscope: profiles[0].events[0]: it names a frame that does not exist" },
-		{ PROFILE("{\"unit\":\"none\",\"type\":\"evented\",\"events\":[{\"at\":0,\"frame\":0,\"type\":\"X\"}]}"),
+		{ PROFILE("{\"unit\":\"none\",\"type\":\"evented\",\"events\":[{\"at\":0,\"frame\":"
+			  "0,\"type\":\"X\"}]}"),
 		  "speedscope: profiles[0].events[0]: its type is neither \"O\" nor \"C\"" },
-		{ PROFILE("{\"unit\":\"none\",\"type\":\"evented\",\"events\":[{\"at\":0,\"frame\":0,\"type\":\"C\"}]}"),
-		  "speedscope: profiles[0].events[0]: it closes a frame that is not the innermost one" },
-		{ PROFILE("{\"unit\":\"none\",\"type\":\"evented\",\"events\":[{\"frame\":0,\"type\":\"O\"}]}"),
+		{ PROFILE("{\"unit\":\"none\",\"type\":\"evented\",\"events\":[{\"at\":0,\"frame\":"
+			  "0,\"type\":\"C\"}]}"),
+		  "speedscope: profiles[0].events[0]: it closes a frame that is not the innermost "
+		  "one" },
+		{ PROFILE("{\"unit\":\"none\",\"type\":\"evented\",\"events\":[{\"frame\":0,"
+			  "\"type\":\"O\"}]}"),
 		  "speedscope: profiles[0].events[0]: its time is no number, or too large" },
-		{ PROFILE("{\"unit\":\"none\",\"type\":\"evented\",\"events\":[{\"at\":2,\"frame\":0,\"type\":\"O\"},"
+		{ PROFILE("{\"unit\":\"none\",\"type\":\"evented\",\"events\":[{\"at\":2,\"frame\":"
+			  "0,\"type\":\"O\"},"
 			  "{\"at\":1,\"frame\":0,\"type\":\"C\"}]}"),
 		  "speedscope: profiles[0].events[1]: it is before the one before it" },
 	};
@@ -234,7 +259,8 @@ static void test_refusals(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct dcm_error err = DCM_ERROR_INIT;
 		struct dcm_batch *b = NULL;
-		int r = speedscope__decode((const uint8_t *)cases[i].text, strlen(cases[i].text), NULL, &b, &err);
+		int r = speedscope__decode((const uint8_t *)cases[i].text, strlen(cases[i].text),
+					   NULL, &b, &err);
 		assert_int_equal(r, -EINVAL);
 		if (cases[i].sentence)
 			assert_string_equal(err.text, cases[i].sentence);
@@ -271,12 +297,14 @@ static void test_limits(void **state)
 	assert_int_equal(speedscope__decode(text.data, text.n, NULL, &b, &err), -E2BIG);
 	assert_string_equal(err.text, "speedscope: profiles[0]: more than 4096 frames are open");
 	buf__reset(&text);
-	buf__text(&text, FRAMES "{\"unit\":\"none\",\"type\":\"sampled\",\"weights\":[1],\"samples\":[[0");
+	buf__text(&text,
+		  FRAMES "{\"unit\":\"none\",\"type\":\"sampled\",\"weights\":[1],\"samples\":[[0");
 	for (int i = 0; i < 4096; i++)
 		buf__text(&text, ",0");
 	buf__text(&text, "]]}" END);
 	assert_int_equal(speedscope__decode(text.data, text.n, NULL, &b, &err), -E2BIG);
-	assert_string_equal(err.text, "speedscope: profiles[0].samples[0]: 4097 frames, more than 4096");
+	assert_string_equal(err.text,
+			    "speedscope: profiles[0].samples[0]: 4097 frames, more than 4096");
 	buf__fini(&text);
 }
 
@@ -305,11 +333,12 @@ static void test_events_simulated(void **state)
 				open[n_open++] = frame;
 			else
 				n_open--;
-			buf__printf(&json, "%s{\"at\":%" PRIu64 ",\"frame\":%u,\"type\":\"%c\"}", i ? "," : "",
-				    at, frame, opens ? 'O' : 'C');
+			buf__printf(&json, "%s{\"at\":%" PRIu64 ",\"frame\":%u,\"type\":\"%c\"}",
+				    i ? "," : "", at, frame, opens ? 'O' : 'C');
 		}
 		buf__text(&json, "]}" END);
-		CLEANUP(batch__unrefp) struct dcm_batch *got = decode((const char *)json.data, json.n);
+		CLEANUP(batch__unrefp)
+		struct dcm_batch *got = decode((const char *)json.data, json.n);
 		CLEANUP(batch__unrefp) struct dcm_batch *want = NULL;
 		assert_int_equal(folded__decode(text.data, text.n, NULL, &want, NULL), 0);
 		CLEANUP(mem__freep) char *x = folded(got, 0);
@@ -327,7 +356,7 @@ static void test_no_memory(void **state)
 	struct buf text = { 0 };
 
 	encode(b, 0, &text);
-	FAILMALLOC_SWEEP(i) {
+	FAILMALLOC_SWEEP (i) {
 		struct buf out = { 0 };
 		int r = speedscope__encode(b, 0, &out, NULL);
 		failmalloc__disarm();
@@ -335,7 +364,7 @@ static void test_no_memory(void **state)
 		if (r < 0)
 			assert_int_equal(r, -ENOMEM);
 	}
-	FAILMALLOC_SWEEP(i) {
+	FAILMALLOC_SWEEP (i) {
 		struct dcm_batch *got = NULL;
 		int r = speedscope__decode(text.data, text.n, NULL, &got, NULL);
 		failmalloc__disarm();
@@ -344,9 +373,10 @@ static void test_no_memory(void **state)
 			assert_int_equal(r, -ENOMEM);
 	}
 	static const char events[] = FRAMES
-		"{\"type\":\"evented\",\"unit\":\"none\",\"events\":[{\"type\":\"O\",\"frame\":0,\"at\":0},"
+		"{\"type\":\"evented\",\"unit\":\"none\",\"events\":[{\"type\":\"O\",\"frame\":0,"
+		"\"at\":0},"
 		"{\"type\":\"O\",\"frame\":1,\"at\":1},{\"type\":\"C\",\"frame\":1,\"at\":3}]}" END;
-	FAILMALLOC_SWEEP(i) {
+	FAILMALLOC_SWEEP (i) {
 		struct dcm_batch *got = NULL;
 		int r = speedscope__decode((const uint8_t *)events, strlen(events), NULL, &got, NULL);
 		failmalloc__disarm();
@@ -360,10 +390,14 @@ static void test_no_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_out),	 cmocka_unit_test(test_round_trip),
-		cmocka_unit_test(test_in),	 cmocka_unit_test(test_labels),
-		cmocka_unit_test(test_refusals), cmocka_unit_test(test_limits),
-		cmocka_unit_test(test_events_simulated), cmocka_unit_test(test_no_memory),
+		cmocka_unit_test(test_out),
+		cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_in),
+		cmocka_unit_test(test_labels),
+		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_events_simulated),
+		cmocka_unit_test(test_no_memory),
 	};
 
 	return cmocka_run_group_tests_name("speedscope", tests, NULL, NULL);
