@@ -31,10 +31,6 @@
 #include "core/main/log_setup.h"
 #include "core/net/listener.h"
 
-#ifdef HAVE_SYSTEMD
-#include <systemd/sd-daemon.h>
-#endif
-
 enum { MAX_AREAS = 32 };
 
 /* How long a stop waits for answers under way. */
@@ -62,16 +58,6 @@ struct daemon {
 	int reload_result;
 	struct dcm_error reload_error;
 };
-
-/* Tells the service manager, where there is one. */
-static void notify(const char *what)
-{
-#ifdef HAVE_SYSTEMD
-	sd_notify(0, what);
-#else
-	(void)what;
-#endif
-}
 
 /* ------------------------------------------------------------------------------------------------
  * The configuration
@@ -106,7 +92,6 @@ static int reload_now(struct daemon *d, struct dcm_error *err)
 	struct plan *plan = NULL;
 	int r;
 
-	notify("RELOADING=1");
 	r = load_plan(d, &plan, err);
 	if (r == 0)
 		r = graph__reload(d->graph, plan, err);
@@ -117,7 +102,6 @@ static int reload_now(struct daemon *d, struct dcm_error *err)
 	} else {
 		log__line(&d->log, DCM_LOG_INFO, "config", "reloaded");
 	}
-	notify("READY=1");
 	return r;
 }
 
@@ -348,7 +332,6 @@ static void say_ready(struct daemon *d)
 	log__line(&d->log, DCM_LOG_INFO, "core", "decima %s is ready at %s", PACKAGE_VERSION,
 		  where.n ? (const char *)where.data : "no address");
 	buf__fini(&where);
-	notify("READY=1");
 }
 
 /* The signal that ends the process, or 0 when woken for something else. */
@@ -393,7 +376,6 @@ static void stop(struct daemon *d)
 {
 	int64_t now = clock__mono(&clock__system), drain = 0;
 
-	notify("STOPPING=1");
 	pthread_mutex_lock(&d->lock);
 	d->ends = true;
 	pthread_cond_broadcast(&d->answered);

@@ -258,10 +258,13 @@ void plan__free(struct plan *p)
 int plan__data_dir(const struct plan *p, char ret[static 4096], struct dcm_error *err)
 {
 	const char *home = getenv("HOME"), *xdg = getenv("XDG_STATE_HOME");
+	const char *service = getenv("STATE_DIRECTORY"); /* systemd.exec(5) */
 	int n;
 
 	if (p->main->data)
 		n = snprintf(ret, 4096, "%s", p->main->data);
+	else if (service && service[0] == '/')
+		n = snprintf(ret, 4096, "%s", service);
 	else if (geteuid() == 0)
 		n = snprintf(ret, 4096, "/var/lib/decima");
 	else if (xdg && xdg[0] == '/')
