@@ -44,7 +44,7 @@ daemon_start() {
 	case "$*" in *--listen*) ;; *) set -- --listen "unix:$dir/sock" "$@" ;; esac
 	"$decima" run --plugin-path "$plugins" --data "$dir/data" "$@" >"$dir/out" 2>"$dir/log" &
 	daemon=$!
-	wait_for 20 settled
+	wait_for 60 settled
 	grep -q 'is ready at' "$dir/log" && return
 	kill "$daemon" 2>/dev/null
 	wait "$daemon"

@@ -205,7 +205,10 @@ uint32_t dict_import__stack(struct dict_import *im, uint32_t id)
 	if (im->batch)
 		s = (struct dict_stack){
 			.hash = im->batch->stack_hashes[id].lo,
-			.locations = im->batch->stack_locations + im->batch->stacks[id].off,
+			/* A batch of empty stacks only has no such column. */
+			.locations = im->batch->stack_locations
+					     ? im->batch->stack_locations + im->batch->stacks[id].off
+					     : NULL,
 			.n = im->batch->stacks[id].n,
 		};
 	else
