@@ -197,6 +197,9 @@ static uint32_t import_location(struct dict_import *im, uint32_t id)
 	return im->map.locations[id];
 }
 
+/* A batch without such entries has no such column, and nothing is an offset from nothing. */
+#define COLUMN_AT(column, off) ((column) ? (column) + (off) : NULL)
+
 uint32_t dict_import__stack(struct dict_import *im, uint32_t id)
 {
 	if (im->map.stacks[id] != DCM_NONE)
@@ -205,10 +208,7 @@ uint32_t dict_import__stack(struct dict_import *im, uint32_t id)
 	if (im->batch)
 		s = (struct dict_stack){
 			.hash = im->batch->stack_hashes[id].lo,
-			/* A batch of empty stacks only has no such column. */
-			.locations = im->batch->stack_locations
-					     ? im->batch->stack_locations + im->batch->stacks[id].off
-					     : NULL,
+			.locations = COLUMN_AT(im->batch->stack_locations, im->batch->stacks[id].off),
 			.n = im->batch->stacks[id].n,
 		};
 	else
@@ -233,7 +233,7 @@ uint32_t dict_import__label_set(struct dict_import *im, uint32_t id)
 		return im->map.label_sets[id];
 	struct dict_label_set s;
 	if (im->batch)
-		s = (struct dict_label_set){ im->batch->labels + im->batch->label_sets[id].off,
+		s = (struct dict_label_set){ COLUMN_AT(im->batch->labels, im->batch->label_sets[id].off),
 					     im->batch->label_sets[id].n };
 	else
 		s = *dict__label_set_at(im->old, id);
@@ -264,7 +264,7 @@ uint32_t dict_import__series(struct dict_import *im, uint32_t id)
 		return im->map.series[id];
 	struct dict_series s;
 	if (im->batch)
-		s = (struct dict_series){ im->batch->pairs + im->batch->series[id].off,
+		s = (struct dict_series){ COLUMN_AT(im->batch->pairs, im->batch->series[id].off),
 					  im->batch->series[id].n };
 	else
 		s = *dict__series_at(im->old, id);
