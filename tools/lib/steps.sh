@@ -104,10 +104,11 @@ step_e2e() {
 	export prefix destdir decima top_srcdir top_builddir
 	if ! logged "$log" variant_configure gcc; then
 		echo "not ok configure: see $log" >"$results/e2e"
-	elif ! logged "$log" make -C "$top_builddir" -j"$jobs" all check TESTS= ||
-		! logged "$log" make -C "$top_builddir" install DESTDIR="$destdir"; then
+	elif ! logged "$log" make -C "$top_builddir" -j"$jobs" install DESTDIR="$destdir"; then
 		echo "not ok install: make install DESTDIR= failed; see $log" >"$results/e2e"
 	else
+		# The scripts use test programs and the example too; one that does not build, its script will miss.
+		make -C "$top_builddir" -k -j"$jobs" check TESTS= >>"$log" 2>&1
 		for script in "$top"/tests/e2e/*.sh; do
 			case $script in */lib.sh) ;; *) e2e_one "$script" ;; esac
 		done
