@@ -123,6 +123,9 @@ static uint32_t import_process(struct dict_import *im, uint32_t id)
 	return im->map.processes[id];
 }
 
+/* A batch without such entries has no such column, and nothing is an offset from nothing. */
+#define COLUMN_AT(column, off) ((column) ? (column) + (off) : NULL)
+
 /* The source's location as a batch would have it, and where its lines are. */
 static struct dcm_location source_location(const struct dict_import *im, uint32_t id,
 					   const struct dcm_line **ret_lines, uint64_t *ret_hash)
@@ -130,7 +133,7 @@ static struct dcm_location source_location(const struct dict_import *im, uint32_
 	if (im->batch) {
 		const struct dcm_location *l = &im->batch->locations[id];
 
-		*ret_lines = im->batch->lines + l->line_off;
+		*ret_lines = COLUMN_AT(im->batch->lines, l->line_off);
 		*ret_hash = im->batch->location_hashes[id].lo;
 		return *l;
 	}
@@ -196,9 +199,6 @@ static uint32_t import_location(struct dict_import *im, uint32_t id)
 	free(copy);
 	return im->map.locations[id];
 }
-
-/* A batch without such entries has no such column, and nothing is an offset from nothing. */
-#define COLUMN_AT(column, off) ((column) ? (column) + (off) : NULL)
 
 uint32_t dict_import__stack(struct dict_import *im, uint32_t id)
 {
