@@ -29,26 +29,31 @@ static int no_names(void *i, const struct dcm_select *s, dcm_name_fn f, void *c,
 	(void)i, (void)s, (void)f, (void)c, (void)e;
 	return 0;
 }
-static int no_values(void *i, const struct dcm_select *s, struct dcm_str n, dcm_name_fn f, void *c, struct dcm_error *e)
+static int no_values(void *i, const struct dcm_select *s, struct dcm_str n, dcm_name_fn f, void *c,
+		     struct dcm_error *e)
 {
 	(void)i, (void)s, (void)n, (void)f, (void)c, (void)e;
 	return 0;
 }
-static int no_points(void *i, const struct dcm_select *s, int64_t step, const struct dcm_group_by *by, dcm_points_fn f, void *c,
-		     struct dcm_error *e)
+static int no_points(void *i, const struct dcm_select *s, int64_t step,
+		     const struct dcm_group_by *by, dcm_points_fn f, void *c, struct dcm_error *e)
 {
 	(void)i, (void)s, (void)step, (void)by, (void)f, (void)c, (void)e;
 	return 0;
 }
-static int no_rows(void *i, const struct dcm_select *s, uint32_t n, const struct dcm_group_by *by, const struct dcm_host *h,
-		   struct dcm_builder *b, struct dcm_error *e)
+static int no_rows(void *i, const struct dcm_select *s, uint32_t n, const struct dcm_group_by *by,
+		   const struct dcm_host *h, struct dcm_builder *b, struct dcm_error *e)
 {
 	(void)i, (void)s, (void)n, (void)by, (void)h, (void)b, (void)e;
 	return 0;
 }
 
-static const struct dcm_storage_ops empty_store = { .size = sizeof(empty_store), .types = no_types, .labels = no_names,
-						    .values = no_values, .time_series = no_points, .merge = no_rows };
+static const struct dcm_storage_ops empty_store = { .size = sizeof(empty_store),
+						    .types = no_types,
+						    .labels = no_names,
+						    .values = no_values,
+						    .time_series = no_points,
+						    .merge = no_rows };
 
 static struct engine *engine;
 
@@ -58,7 +63,8 @@ static struct engine *engine_of(void *ctx)
 	return engine;
 }
 
-static int encode(void *ctx, const struct dcm_batch *batch, const char *format, struct buf *out, struct dcm_error *err)
+static int encode(void *ctx, const struct dcm_batch *batch, const char *format, struct buf *out,
+		  struct dcm_error *err)
 {
 	(void)ctx, (void)batch, (void)format, (void)err;
 	buf__text(out, "encoded");
@@ -73,8 +79,10 @@ static struct http_routes *make_routes(void)
 	struct api *api = NULL;
 
 	if (!routes || host__new("fuzz", &services, &host, NULL) < 0 ||
-	    engine__new(&(struct engine_config){ .host = host, .ops = &empty_store, .instance = host }, &engine, NULL) < 0 ||
-	    api__new(&(struct api_config){ .node = "fuzz", .engine = engine_of, .encode = encode }, &api, NULL) < 0 ||
+	    engine__new(&(struct engine_config){ .host = host, .ops = &empty_store, .instance = host },
+			&engine, NULL) < 0 ||
+	    api__new(&(struct api_config){ .node = "fuzz", .engine = engine_of, .encode = encode },
+		     &api, NULL) < 0 ||
 	    api__add_routes(api, routes, NULL) < 0)
 		abort();
 	return routes;
@@ -100,14 +108,16 @@ static void read_headers(struct http_request *req, struct http_field *fields, st
 
 		if (!colon)
 			continue;
-		fields[req->n_headers++] = (struct http_field){ { line.p, (uint32_t)(colon - line.p) },
-								{ colon + 1, (uint32_t)(line.p + line.n - colon - 1) } };
+		fields[req->n_headers++] =
+			(struct http_field){ { line.p, (uint32_t)(colon - line.p) },
+					     { colon + 1, (uint32_t)(line.p + line.n - colon - 1) } };
 	}
 }
 
 static enum http_method method_of(struct dcm_str line)
 {
-	return line.n == 0 ? HTTP_GET : (enum http_method)((unsigned char)line.p[0] % (HTTP_OPTIONS + 1));
+	return line.n == 0 ? HTTP_GET
+			   : (enum http_method)((unsigned char)line.p[0] % (HTTP_OPTIONS + 1));
 }
 
 static void check_answer(const struct http_response *resp)
@@ -127,7 +137,9 @@ static void check_answer(const struct http_response *resp)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct access_token tokens[] = { { "secret", HTTP_ROLE_ADMIN } };
-	static const struct access_rules rules = { .tokens = tokens, .n_tokens = 1, .anonymous = HTTP_ROLE_WRITE };
+	static const struct access_rules rules = { .tokens = tokens,
+						   .n_tokens = 1,
+						   .anonymous = HTTP_ROLE_WRITE };
 	static struct http_routes *routes;
 	struct dcm_str text = { (const char *)data, (uint32_t)size }, line;
 	struct http_field fields[MAX_HEADERS];
@@ -145,8 +157,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	req.method = method_of(line);
 	space = line.n ? memchr(line.p, ' ', line.n) : NULL;
 	read_headers(&req, fields, text);
-	if (space && http_request__set_target(&req, (struct dcm_str){ space + 1, (uint32_t)(line.p + line.n - space - 1) }) == 0 &&
-	    access__check(&rules, &(struct access_peer){ .is_unix = size % 2 == 0, .uid = (uint32_t)size }, &req, &resp))
+	if (space &&
+	    http_request__set_target(
+		    &req, (struct dcm_str){ space + 1, (uint32_t)(line.p + line.n - space - 1) }) == 0 &&
+	    access__check(&rules, &(struct access_peer){ .is_unix = size % 2 == 0, .uid = (uint32_t)size },
+			  &req, &resp))
 		http_routes__dispatch(routes, &req, &resp);
 	check_answer(&resp);
 	http_response__fini(&resp);

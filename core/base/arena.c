@@ -13,11 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-	CHUNK_MIN = 4096,
-	CHUNK_MAX = 1 << 20,
-	ALIGN = 8
-};
+enum { CHUNK_MIN = 4096, CHUNK_MAX = 1 << 20, ALIGN = 8 };
 
 struct arena_chunk {
 	struct arena_chunk *older;

@@ -15,9 +15,7 @@
 
 #include "core/base/str.h"
 
-enum {
-	CAP_MIN = 64
-};
+enum { CAP_MIN = 64 };
 
 static size_t limit_of(const struct buf *b)
 {

@@ -15,9 +15,7 @@
 
 #include "core/base/str.h"
 
-enum {
-	TEXT_MAX = sizeof(((struct dcm_error *)NULL)->text)
-};
+enum { TEXT_MAX = sizeof(((struct dcm_error *)NULL)->text) };
 
 /* Bytes of text, NUL included, that the struct of this plugin's age has; 0 when it is none. */
 static size_t text_bytes(const struct dcm_error *err)

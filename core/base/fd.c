@@ -19,10 +19,7 @@
 #include "core/base/cleanup.h"
 #include "core/base/error.h"
 
-enum {
-	READ_MIN = 4096,
-	READ_MAX = 1 << 20
-};
+enum { READ_MIN = 4096, READ_MAX = 1 << 20 };
 
 void fd__close(int fd)
 {

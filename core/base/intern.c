@@ -15,9 +15,7 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 
-enum {
-	CAP_MIN = 16
-};
+enum { CAP_MIN = 16 };
 
 static uint64_t hash_of(const struct intern *t, struct dcm_str s)
 {

@@ -34,9 +34,7 @@ static const struct {
 	[DCM_LOG_INFO] = { "info", 6 },
 	[DCM_LOG_DEBUG] = { "debug", 7 },
 };
-enum {
-	N_LEVELS = sizeof(levels) / sizeof(levels[0])
-};
+enum { N_LEVELS = sizeof(levels) / sizeof(levels[0]) };
 
 struct line {
 	size_t n;

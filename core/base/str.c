@@ -11,9 +11,7 @@
 #include <limits.h>
 #include <stddef.h>
 
-enum {
-	DISTANCE_MAX = 128
-};
+enum { DISTANCE_MAX = 128 };
 
 int str__cmp(struct dcm_str a, struct dcm_str b)
 {

@@ -19,9 +19,7 @@
 #include "core/base/str.h"
 
 #define NS_PER_S 1000000000
-enum {
-	FLOAT_MAX_BYTES = 64
-};
+enum { FLOAT_MAX_BYTES = 64 };
 
 struct scale {
 	const char *name;

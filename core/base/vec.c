@@ -9,9 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-	CAP_MIN = 8
-};
+enum { CAP_MIN = 8 };
 
 bool vec__reserve_raw(void **v, size_t n, size_t *cap, size_t more, size_t size)
 {

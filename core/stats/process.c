@@ -18,10 +18,7 @@
 
 #include "core/base/fd.h"
 
-enum {
-	STAT_MAX_BYTES = 4096,
-	PROC_STAT_MAX_BYTES = 1 << 20
-};
+enum { STAT_MAX_BYTES = 4096, PROC_STAT_MAX_BYTES = 1 << 20 };
 
 /*
  * Field `field` (counted from 1 as in proc(5), at least 3) of /proc/self/stat; NaN when unreadable.

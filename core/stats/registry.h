@@ -35,9 +35,7 @@ struct stats_family {
 	VEC(struct stats_metric *) series;
 };
 
-enum {
-	DROP_TEXT_MAX = 64
-};
+enum { DROP_TEXT_MAX = 64 };
 
 /* A pair that lost something; lives as long as the registry. */
 struct drop {

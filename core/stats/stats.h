@@ -32,11 +32,7 @@
 struct stats;
 struct stats_metric;
 
-enum stats_kind {
-	STATS_COUNTER,
-	STATS_GAUGE,
-	STATS_HISTOGRAM
-};
+enum stats_kind { STATS_COUNTER, STATS_GAUGE, STATS_HISTOGRAM };
 
 enum {
 	STATS_LABELS_MAX = 8,

@@ -64,7 +64,10 @@ struct dcm_error {
 	uint32_t size;
 	char text[1020];
 };
-#define DCM_ERROR_INIT { .size = sizeof(struct dcm_error) }
+#define DCM_ERROR_INIT                                                                             \
+	{                                                                                          \
+		.size = sizeof(struct dcm_error)                                                   \
+	}
 
 enum dcm_log_level {
 	DCM_LOG_ERROR,	 /* somebody must act */
@@ -83,15 +86,15 @@ enum dcm_log_level {
  */
 
 enum dcm_option_type {
-	DCM_OPT_BOOL,	  /* bool */
-	DCM_OPT_INT,	  /* int64_t; may be written with its unit: 19Hz */
-	DCM_OPT_FLOAT,	  /* double */
-	DCM_OPT_STRING,	  /* const char *; NULL when absent without a default */
-	DCM_OPT_SECRET,	  /* const char *; never printed, logged or shown; `NAME_file` reads it from a file */
+	DCM_OPT_BOOL,	/* bool */
+	DCM_OPT_INT,	/* int64_t; may be written with its unit: 19Hz */
+	DCM_OPT_FLOAT,	/* double */
+	DCM_OPT_STRING, /* const char *; NULL when absent without a default */
+	DCM_OPT_SECRET, /* const char *; never printed, logged or shown; `NAME_file` reads it from a file */
 	DCM_OPT_CHOICE,	  /* int32_t: index into `choices` */
 	DCM_OPT_DURATION, /* int64_t nanoseconds; written 10s, 1h30m */
 	DCM_OPT_SIZE,	  /* int64_t bytes; written 64MiB */
-	DCM_OPT_REGEX,	  /* const char *; checked at load: RE2's subset, anchored by whoever compiles it */
+	DCM_OPT_REGEX, /* const char *; checked at load: RE2's subset, anchored by whoever compiles it */
 	DCM_OPT_SELECTOR, /* const char *; checked at load: type{label="value",...} */
 	DCM_OPT_STRUCT,	  /* a sub-table in place, of table->struct_size bytes */
 	DCM_OPT_LIST,	  /* struct dcm_list of elements */
@@ -134,24 +137,24 @@ struct dcm_table;
  * where the struct would: so a list or map can hold lists.
  */
 struct dcm_option {
-	const char *name;		/* as in YAML: lower case, digits, underscores; or "" */
+	const char *name; /* as in YAML: lower case, digits, underscores; or "" */
 	enum dcm_option_type type;
-	uint32_t offset;		/* of the value in the struct: use offsetof */
-	const char *def;		/* default as it would stand in the file; NULL: zero, absent or empty */
-	const char *min, *max;		/* inclusive bounds, written like the value; NULL: none */
-	const char *unit;		/* DCM_OPT_INT, _FLOAT: "Hz", "" ; shown, and accepted behind the number */
-	const char *const *choices;	/* DCM_OPT_CHOICE: NULL-terminated */
-	const struct dcm_table *table;	/* DCM_OPT_STRUCT, _UNION, and lists and maps of these */
-	enum dcm_option_type element;	/* DCM_OPT_LIST, _MAP: what they hold (not LIST, MAP or SHARED) */
-	enum dcm_shared shared;		/* DCM_OPT_SHARED */
-	uint32_t flags;			/* enum dcm_option_flag */
-	const char *doc;		/* one or two sentences, with what it costs */
+	uint32_t offset; /* of the value in the struct: use offsetof */
+	const char *def; /* default as it would stand in the file; NULL: zero, absent or empty */
+	const char *min, *max; /* inclusive bounds, written like the value; NULL: none */
+	const char *unit; /* DCM_OPT_INT, _FLOAT: "Hz", "" ; shown, and accepted behind the number */
+	const char *const *choices;    /* DCM_OPT_CHOICE: NULL-terminated */
+	const struct dcm_table *table; /* DCM_OPT_STRUCT, _UNION, and lists and maps of these */
+	enum dcm_option_type element; /* DCM_OPT_LIST, _MAP: what they hold (not LIST, MAP or SHARED) */
+	enum dcm_shared shared;	      /* DCM_OPT_SHARED */
+	uint32_t flags;		      /* enum dcm_option_flag */
+	const char *doc;	      /* one or two sentences, with what it costs */
 };
 
 struct dcm_table {
-	uint32_t size;		   /* sizeof(struct dcm_table) */
-	uint32_t option_size;	   /* sizeof(struct dcm_option) as this plugin knew it */
-	uint32_t struct_size;	   /* of the struct the offsets point into */
+	uint32_t size;	      /* sizeof(struct dcm_table) */
+	uint32_t option_size; /* sizeof(struct dcm_option) as this plugin knew it */
+	uint32_t struct_size; /* of the struct the offsets point into */
 	uint32_t n_options;
 	const struct dcm_option *options; /* [n_options] */
 	/* Optional: what single rows cannot say ("a needs b"). Gets the filled struct; any thread. */
@@ -161,8 +164,8 @@ struct dcm_table {
 #define DCM_TABLE(struct_type, rows)                                                               \
 	{                                                                                          \
 		.size = sizeof(struct dcm_table), .option_size = sizeof(struct dcm_option),        \
-		.struct_size = sizeof(struct_type),                                                \
-		.n_options = sizeof(rows) / sizeof((rows)[0]), .options = (rows)                   \
+		.struct_size = sizeof(struct_type), .n_options = sizeof(rows) / sizeof((rows)[0]), \
+		.options = (rows)                                                                  \
 	}
 
 /* DCM_SHARED_RELABEL_RULES: one Prometheus relabelling rule (prometheus.io: configuration, relabel_config). */
@@ -216,7 +219,7 @@ struct dcm_mapping {
 	 * under that: it means nothing on another machine, so exporters write "" for it.
 	 */
 	uint32_t build_id;
-	uint32_t kind;	       /* enum dcm_mapping_kind */
+	uint32_t kind; /* enum dcm_mapping_kind */
 };
 
 struct dcm_function {
@@ -236,12 +239,12 @@ struct dcm_line {
 struct dcm_process {
 	uint32_t pid;	     /* as the host's root pid namespace counts */
 	uint32_t generation; /* counts exec()s seen of this pid since start_ns */
-	uint64_t start_ns;   /* CLOCK_BOOTTIME at which it started (/proc/PID/stat field 22, in ns); 0: unknown */
+	uint64_t start_ns; /* CLOCK_BOOTTIME at which it started (/proc/PID/stat field 22, in ns); 0: unknown */
 };
 
 enum dcm_addr_kind {
-	DCM_ADDR_NONE,	      /* no address; names only */
-	DCM_ADDR_VADDR,	      /* ELF virtual address (p_vaddr space) of the mapping's file; kernel: absolute */
+	DCM_ADDR_NONE, /* no address; names only */
+	DCM_ADDR_VADDR, /* ELF virtual address (p_vaddr space) of the mapping's file; kernel: absolute */
 	DCM_ADDR_FILE_OFFSET, /* offset in the mapping's file */
 	DCM_ADDR_RUNTIME,     /* address in the process's memory */
 };
@@ -256,23 +259,23 @@ enum dcm_frame_kind {
 
 /* Why a location has no name. Kept beside the location, never part of its identity. */
 enum dcm_unnamed {
-	DCM_UNNAMED_NOT_TRIED,	   /* named when read, from the symbol store */
-	DCM_UNNAMED_STRIPPED,	   /* the file was read and has no symbol there */
-	DCM_UNNAMED_NO_BUILD_ID,   /* the file cannot be told from others, and is gone */
-	DCM_UNNAMED_FILE_GONE,	   /* the process or file had ended before it could be read */
-	DCM_UNNAMED_NO_PERMISSION, /* the file may not be read by us */
-	DCM_UNNAMED_BAD_FILE,	   /* the file is not an ELF file we can read */
-	DCM_UNNAMED_JIT_NO_MAP,	   /* JIT code, and the runtime writes no perf map */
+	DCM_UNNAMED_NOT_TRIED,	    /* named when read, from the symbol store */
+	DCM_UNNAMED_STRIPPED,	    /* the file was read and has no symbol there */
+	DCM_UNNAMED_NO_BUILD_ID,    /* the file cannot be told from others, and is gone */
+	DCM_UNNAMED_FILE_GONE,	    /* the process or file had ended before it could be read */
+	DCM_UNNAMED_NO_PERMISSION,  /* the file may not be read by us */
+	DCM_UNNAMED_BAD_FILE,	    /* the file is not an ELF file we can read */
+	DCM_UNNAMED_JIT_NO_MAP,	    /* JIT code, and the runtime writes no perf map */
 	DCM_UNNAMED_JIT_NOT_IN_MAP, /* JIT code that the perf map does not (yet, or any more) list */
-	DCM_UNNAMED_KALLSYMS,	   /* /proc/kallsyms shows no addresses to us: CAP_SYSLOG */
-	DCM_UNNAMED_NOT_HERE,	   /* no file with this build id was offered here, or its names made room */
+	DCM_UNNAMED_KALLSYMS,	    /* /proc/kallsyms shows no addresses to us: CAP_SYSLOG */
+	DCM_UNNAMED_NOT_HERE, /* no file with this build id was offered here, or its names made room */
 	DCM_UNNAMED_N
 };
 
 struct dcm_location {
-	uint32_t mapping;  /* or DCM_NONE */
-	uint32_t process;  /* only for DCM_ADDR_RUNTIME, else DCM_NONE */
-	uint64_t address;  /* of the sampled instruction (for callers: already return address - 1) */
+	uint32_t mapping; /* or DCM_NONE */
+	uint32_t process; /* only for DCM_ADDR_RUNTIME, else DCM_NONE */
+	uint64_t address; /* of the sampled instruction (for callers: already return address - 1) */
 	uint8_t addr_kind; /* enum dcm_addr_kind */
 	uint8_t kind;	   /* enum dcm_frame_kind */
 	uint8_t unnamed;   /* enum dcm_unnamed, when n_lines == 0 */
@@ -308,7 +311,7 @@ enum dcm_temporality {
 /* Written name:sample_type:sample_unit:period_type:period_unit, and ":delta" behind it when temporality is delta. */
 struct dcm_type {
 	uint32_t name, sample_type, sample_unit, period_type, period_unit; /* strings */
-	uint32_t temporality;						   /* enum dcm_temporality */
+	uint32_t temporality; /* enum dcm_temporality */
 };
 
 struct dcm_profile {
@@ -381,9 +384,9 @@ struct dcm_matcher {
 
 /* What a question may cost, and how it is doing. Shared by the asker (cancel) and the store (progress). */
 struct dcm_budget {
-	int64_t deadline_mono_ns; /* -ETIMEDOUT beyond it; 0: none */
-	uint64_t max_bytes;	  /* of memory; -E2BIG beyond it; 0: none */
-	_Atomic int cancelled;	  /* set to 1 by the asker: -ECANCELED within 100 ms */
+	int64_t deadline_mono_ns;     /* -ETIMEDOUT beyond it; 0: none */
+	uint64_t max_bytes;	      /* of memory; -E2BIG beyond it; 0: none */
+	_Atomic int cancelled;	      /* set to 1 by the asker: -ECANCELED within 100 ms */
 	_Atomic uint64_t done, total; /* progress, in rows or bytes */
 };
 
@@ -392,7 +395,7 @@ struct dcm_select {
 	struct dcm_str type; /* as written above; empty: every type (lists and remove only) */
 	const struct dcm_matcher *matchers; /* [n_matchers] */
 	uint32_t n_matchers;
-	int64_t from_ms, to_ms; /* [from, to), real, compared with the profile's start */
+	int64_t from_ms, to_ms;	   /* [from, to), real, compared with the profile's start */
 	struct dcm_budget *budget; /* NULL: unlimited */
 };
 
@@ -426,7 +429,7 @@ struct dcm_points {
 	const struct dcm_label_text *labels; /* [n_labels]: the group's, in the order asked for; all with step 0, n 0 */
 	uint32_t n_labels, n;
 	const int64_t *t_ms;
-	const int64_t *value;	    /* total of the rows that match: delta sums, gauge means, cumulative increases */
+	const int64_t *value; /* total of the rows that match: delta sums, gauge means, cumulative increases */
 	const int64_t *duration_ns; /* sum of the profiles' durations */
 	const uint32_t *n_profiles;
 };
@@ -435,7 +438,8 @@ typedef int (*dcm_points_fn)(void *ctx, const struct dcm_points *points);
 struct dcm_store_stat {
 	uint32_t size;
 	uint64_t bytes, n_series, n_stacks, n_locations;
-	uint64_t n_profiles, n_rows; /* as questions count; rows of one (stack, label set) of a profile are one */
+	uint64_t n_profiles,
+		n_rows; /* as questions count; rows of one (stack, label set) of a profile are one */
 	int64_t first_ms, last_ms; /* 0,0 when empty */
 	struct dcm_str place;	   /* directory or address, for people; "memory" */
 };
@@ -492,8 +496,8 @@ struct dcm_host {
 	void (*set_state)(const struct dcm_host *host, enum dcm_state state, const char *fmt, ...)
 		__attribute__((format(printf, 3, 4)));
 	/* NAME gets the prefix "decima_" and the label instance; NULL when memory ran out, which the others accept. */
-	struct dcm_metric *(*metric)(const struct dcm_host *host, enum dcm_metric_kind kind, const char *name,
-				     const char *help);
+	struct dcm_metric *(*metric)(const struct dcm_host *host, enum dcm_metric_kind kind,
+				     const char *name, const char *help);
 	void (*metric_add)(struct dcm_metric *m, uint64_t n);
 	void (*metric_set)(struct dcm_metric *m, double value);
 
@@ -513,15 +517,16 @@ struct dcm_host {
 	uint32_t (*add_function)(struct dcm_builder *b, const struct dcm_function *f);
 	uint32_t (*add_process)(struct dcm_builder *b, const struct dcm_process *p);
 	/* line_off and n_lines of `l` are ignored: the lines are given beside it. */
-	uint32_t (*add_location)(struct dcm_builder *b, const struct dcm_location *l, const struct dcm_line *lines,
-				 uint32_t n_lines);
-	uint32_t (*add_stack)(struct dcm_builder *b, const uint32_t *locations, uint32_t n); /* leaf first; n may be 0 */
+	uint32_t (*add_location)(struct dcm_builder *b, const struct dcm_location *l,
+				 const struct dcm_line *lines, uint32_t n_lines);
+	uint32_t (*add_stack)(struct dcm_builder *b, const uint32_t *locations,
+			      uint32_t n); /* leaf first; n may be 0 */
 	/* In any order, empty values are left out; a name that comes twice is an error. */
 	uint32_t (*add_series)(struct dcm_builder *b, const struct dcm_pair *pairs, uint32_t n);
 	uint32_t (*add_label_set)(struct dcm_builder *b, const struct dcm_label *labels, uint32_t n);
 	/* series, time_ns, duration_ns, period of `head` count; rows that follow belong to it. Returns its index. */
-	uint32_t (*add_profile)(struct dcm_builder *b, const struct dcm_profile *head, const struct dcm_type *types,
-				uint32_t n_types);
+	uint32_t (*add_profile)(struct dcm_builder *b, const struct dcm_profile *head,
+				const struct dcm_type *types, uint32_t n_types);
 	/* values [n_types of the current profile]. Equal (stack, label set) may come again: readers add them up. */
 	void (*add_row)(struct dcm_builder *b, uint32_t stack, uint32_t label_set, const int64_t *values);
 	/* Checks everything, computes the hashes, gives the batch its id. The builder is empty and reusable after it. */
@@ -540,30 +545,31 @@ struct dcm_host {
 
 	/* --- names --- */
 	/* Offers the file behind a build id while it can be opened. fd is borrowed (read with pread). Cheap when known. */
-	void (*offer_file)(const struct dcm_host *host, struct dcm_str build_id, struct dcm_str path, int fd);
+	void (*offer_file)(const struct dcm_host *host, struct dcm_str build_id,
+			   struct dcm_str path, int fd);
 	/* The build id of an open ELF file as lower-case hex: 0, -ENODATA (has none), -ENOEXEC (no ELF). */
 	int (*build_id)(const struct dcm_host *host, int fd, char ret_hex[static 129]);
 	/* The kernel's symbol at an absolute address; module is "" for the kernel. 0, -ENOENT, -EACCES (kptr_restrict). */
-	int (*kernel_symbol)(const struct dcm_host *host, uint64_t address, struct dcm_str *ret_name,
-			     struct dcm_str *ret_module);
+	int (*kernel_symbol)(const struct dcm_host *host, uint64_t address,
+			     struct dcm_str *ret_name, struct dcm_str *ret_module);
 	/* Tells the symbol sources (inputs with `process`) about a process. */
 	void (*process_event)(const struct dcm_host *host, enum dcm_process_event event,
 			      const struct dcm_process *process);
 	/* Asks them for names of runtime addresses of one process; `each` is called for those found. */
 	void (*resolve_runtime)(const struct dcm_host *host, const struct dcm_process *process,
-				const uint64_t *addresses, uint32_t n, dcm_symbol_fn each, void *ctx,
-				enum dcm_unnamed *ret_why);
+				const uint64_t *addresses, uint32_t n, dcm_symbol_fn each,
+				void *ctx, enum dcm_unnamed *ret_why);
 	/* A view in which every location that the symbol store can name has lines. The caller unrefs it. */
-	int (*resolved)(const struct dcm_host *host, struct dcm_batch *batch, struct dcm_batch **ret_batch,
-			struct dcm_error *err);
+	int (*resolved)(const struct dcm_host *host, struct dcm_batch *batch,
+			struct dcm_batch **ret_batch, struct dcm_error *err);
 
 	/* --- formats --- */
 	/* "pprof" (gzip), "folded", "speedscope", "batch". One profile (by index) or all with DCM_NONE. Caller frees. */
-	int (*encode)(const struct dcm_host *host, const struct dcm_batch *batch, uint32_t profile, const char *format,
-		      uint8_t **ret_data, size_t *ret_n, struct dcm_error *err);
+	int (*encode)(const struct dcm_host *host, const struct dcm_batch *batch, uint32_t profile,
+		      const char *format, uint8_t **ret_data, size_t *ret_n, struct dcm_error *err);
 	/* "pprof", "folded", "speedscope", "batch"; bytes from anyone: bounded, checked. */
-	int (*decode)(const struct dcm_host *host, const char *format, const uint8_t *data, size_t n,
-		      struct dcm_batch **ret_batch, struct dcm_error *err);
+	int (*decode)(const struct dcm_host *host, const char *format, const uint8_t *data,
+		      size_t n, struct dcm_batch **ret_batch, struct dcm_error *err);
 
 	/* --- matching --- */
 	bool (*regex_matches)(const struct dcm_regex *regex, struct dcm_str text);
@@ -587,7 +593,8 @@ struct dcm_lifecycle {
 	 * Takes what needs privilege (descriptors, BPF), checks what the table could not. host and config outlive the
 	 * instance. On failure nothing is left behind and stop() is not called.
 	 */
-	int (*open)(const struct dcm_host *host, const void *config, void **ret_instance, struct dcm_error *err);
+	int (*open)(const struct dcm_host *host, const void *config, void **ret_instance,
+		    struct dcm_error *err);
 	/* Begins the work: threads start here. On failure stop() follows. */
 	int (*start)(void *instance, struct dcm_error *err);
 	/*
@@ -605,7 +612,8 @@ struct dcm_lifecycle {
 	 * Optional, before open() or without it (`decima check`): looks whether this machine lets the plugin work with
 	 * that configuration, and reports each finding with its one remedy. Takes and changes nothing.
 	 */
-	void (*preflight)(const struct dcm_host *host, const void *config, dcm_report_fn report, void *ctx);
+	void (*preflight)(const struct dcm_host *host, const void *config, dcm_report_fn report,
+			  void *ctx);
 };
 
 struct dcm_input_ops {
@@ -619,8 +627,8 @@ struct dcm_input_ops {
 	 * Names runtime addresses of a process: calls `each` for those it knows. Returns 0, or -ENOENT when it knows
 	 * nothing of that process; *ret_why says why the others have no name. Any thread, several at once.
 	 */
-	int (*resolve)(void *instance, const struct dcm_process *process, const uint64_t *addresses, uint32_t n,
-		       dcm_symbol_fn each, void *ctx, enum dcm_unnamed *ret_why);
+	int (*resolve)(void *instance, const struct dcm_process *process, const uint64_t *addresses,
+		       uint32_t n, dcm_symbol_fn each, void *ctx, enum dcm_unnamed *ret_why);
 };
 
 /* Any thread calls any of these, several at once, except write (one thread at a time). */
@@ -633,22 +641,26 @@ struct dcm_storage_ops {
 	 * lacks memory says -EAGAIN). After an error `done` is not called, and none of the batches is stored. A batch
 	 * id seen before, also in the same call, is acknowledged and not stored again.
 	 */
-	int (*write)(void *instance, struct dcm_batch *const *batches, uint32_t n, dcm_done_fn done, void *ctx,
-		     struct dcm_error *err);
+	int (*write)(void *instance, struct dcm_batch *const *batches, uint32_t n, dcm_done_fn done,
+		     void *ctx, struct dcm_error *err);
 
 	/* Lists; each sorted by text, each entry once. `type` of the selection may be empty. */
-	int (*types)(void *instance, const struct dcm_select *sel, dcm_type_fn each, void *ctx, struct dcm_error *err);
-	int (*labels)(void *instance, const struct dcm_select *sel, dcm_name_fn each, void *ctx, struct dcm_error *err);
-	int (*values)(void *instance, const struct dcm_select *sel, struct dcm_str name, dcm_name_fn each, void *ctx,
+	int (*types)(void *instance, const struct dcm_select *sel, dcm_type_fn each, void *ctx,
+		     struct dcm_error *err);
+	int (*labels)(void *instance, const struct dcm_select *sel, dcm_name_fn each, void *ctx,
 		      struct dcm_error *err);
-	int (*series)(void *instance, const struct dcm_select *sel, dcm_series_fn each, void *ctx, struct dcm_error *err);
+	int (*values)(void *instance, const struct dcm_select *sel, struct dcm_str name,
+		      dcm_name_fn each, void *ctx, struct dcm_error *err);
+	int (*series)(void *instance, const struct dcm_select *sel, dcm_series_fn each, void *ctx,
+		      struct dcm_error *err);
 
 	/*
 	 * Sums per step and group; step_ms 0: a point per profile time. Groups come sorted by their values. Values are
 	 * made of totals as merge makes them of stacks; gauges are divided by the number of profiles in the step.
 	 */
-	int (*time_series)(void *instance, const struct dcm_select *sel, int64_t step_ms, const struct dcm_group_by *by,
-			   dcm_points_fn each, void *ctx, struct dcm_error *err);
+	int (*time_series)(void *instance, const struct dcm_select *sel, int64_t step_ms,
+			   const struct dcm_group_by *by, dcm_points_fn each, void *ctx,
+			   struct dcm_error *err);
 	/*
 	 * Adds up stacks over [n_sel] selections at once (two make a diff) and writes the answer into the builder: one
 	 * profile for each group that has rows, with the group's labels as series and one value per selection in each
@@ -662,14 +674,16 @@ struct dcm_storage_ops {
 	 * of a series counts nothing. Sums that leave 64 bits are held at the limit.
 	 * Rows whose values are all 0 are left out; equal stacks may come in several rows.
 	 */
-	int (*merge)(void *instance, const struct dcm_select *sel, uint32_t n_sel, const struct dcm_group_by *by,
-		     const struct dcm_host *host, struct dcm_builder *answer, struct dcm_error *err);
+	int (*merge)(void *instance, const struct dcm_select *sel, uint32_t n_sel,
+		     const struct dcm_group_by *by, const struct dcm_host *host,
+		     struct dcm_builder *answer, struct dcm_error *err);
 
 	/* Removes what starts before cutoff_ms, then the oldest until the store is within max_bytes (0: no bound). */
-	int (*retain)(void *instance, int64_t cutoff_ms, uint64_t max_bytes, uint64_t *ret_n_profiles,
-		      struct dcm_error *err);
+	int (*retain)(void *instance, int64_t cutoff_ms, uint64_t max_bytes,
+		      uint64_t *ret_n_profiles, struct dcm_error *err);
 	/* Removes the rows that match, and profiles of which none is left; counts the profiles that lost something. */
-	int (*remove)(void *instance, const struct dcm_select *sel, uint64_t *ret_n_profiles, struct dcm_error *err);
+	int (*remove)(void *instance, const struct dcm_select *sel, uint64_t *ret_n_profiles,
+		      struct dcm_error *err);
 	/* Housekeeping for about that long; the host calls it when idle. */
 	int (*maintain)(void *instance, int64_t budget_ns, struct dcm_error *err);
 	/* A copy that open() accepts as the store's directory; `dir` is made and must not exist. */
@@ -685,7 +699,8 @@ struct dcm_output_ops {
 	 * On the output's own writer thread, one batch at a time, until the deadline. 0: done; -EAGAIN: keep it and try
 	 * again later; another: give up (the host counts it). NULL: a frontend, which gets no batches.
 	 */
-	int (*write)(void *instance, struct dcm_batch *batch, int64_t deadline_mono_ns, struct dcm_error *err);
+	int (*write)(void *instance, struct dcm_batch *batch, int64_t deadline_mono_ns,
+		     struct dcm_error *err);
 };
 
 enum dcm_kind { DCM_INPUT, DCM_STORAGE, DCM_OUTPUT };
@@ -705,7 +720,7 @@ struct dcm_plugin {
 	const char *summary; /* one sentence */
 	const struct dcm_table *options;
 	const struct dcm_lifecycle *lifecycle;
-	const struct dcm_input_ops *input;     /* the one that `kind` names; the others are NULL */
+	const struct dcm_input_ops *input; /* the one that `kind` names; the others are NULL */
 	const struct dcm_storage_ops *storage;
 	const struct dcm_output_ops *output;
 };

@@ -57,7 +57,7 @@ chain c_stripped 98 "$at;$at;$at;$at;$at" "$dir/stripped" 60
 
 start "$dir/chain" 60 600
 sample "{frequency: 199Hz, max_depth: 50, filter: {pids: [$pid]}}" 2
-at_least max_depth 98 "^\[truncated: deeper than max_depth\];down\\*49;spin$end"
+at_least max_depth 95 "^\[truncated: deeper than max_depth\];down\\*49;spin$end"
 check max_depth_quality "$(grep -c 'decima_quality.*truncated: deeper than max_depth' "$dir/rows")" -gt 0
 kill -9 "$pid"
 

@@ -33,7 +33,7 @@
 enum { INSTANCES_MAX = 4 };
 
 struct sample {
-	pthread_mutex_t lock; /* over stdout */
+	pthread_mutex_t lock;			     /* over stdout */
 	const struct plugin *plugins[INSTANCES_MAX]; /* never unloaded, so that no leak is seen */
 	struct symbols *symbols;
 	uint64_t n_batches;

@@ -35,8 +35,7 @@ bool failmalloc__failed(void);
 #define FAILMALLOC_SWEEP_MAX 100000u
 
 /* Runs the block with i = 1, 2, ...; ends after the first turn in which nothing failed. */
-#define FAILMALLOC_SWEEP(i)                                                                        \
-	for (uint64_t i = 1; failmalloc__sweep_next(i); i++)
+#define FAILMALLOC_SWEEP(i) for (uint64_t i = 1; failmalloc__sweep_next(i); i++)
 
 /* What FAILMALLOC_SWEEP asks before each turn; arms the turn. */
 bool failmalloc__sweep_next(uint64_t i);

@@ -11,9 +11,7 @@
 #include "tests/unit/random.h"
 #include "tests/unit/unit.h"
 
-enum {
-	N_BLOCKS = 3000
-};
+enum { N_BLOCKS = 3000 };
 
 struct block {
 	unsigned char *p;

@@ -14,9 +14,7 @@
 #include "tests/unit/random.h"
 #include "tests/unit/unit.h"
 
-enum {
-	MODEL_MAX = 1 << 16
-};
+enum { MODEL_MAX = 1 << 16 };
 
 struct model {
 	unsigned char bytes[MODEL_MAX];

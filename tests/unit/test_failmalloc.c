@@ -80,7 +80,7 @@ static void sweep_fails_each_in_turn(void **state)
 {
 	(void)state;
 	int turns = 0, through = 0;
-	FAILMALLOC_SWEEP(i) {
+	FAILMALLOC_SWEEP (i) {
 		int n = allocate_three();
 		failmalloc__disarm();
 		turns++;

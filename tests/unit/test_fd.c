@@ -367,9 +367,7 @@ static void test_replace_no_memory(void **state)
 	}
 }
 
-enum {
-	SKIPPED = 77
-};
+enum { SKIPPED = 77 };
 
 static bool write_line(const char *path, const char *line)
 {
@@ -433,9 +431,7 @@ static void test_replace_on_a_full_disk(void **state)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-enum {
-	N_REPLACES = 300
-};
+enum { N_REPLACES = 300 };
 
 static void *replace_often(void *arg)
 {

@@ -44,9 +44,7 @@ static void test_mix(void **state)
 	assert_true(hash__mix(0, 1) != hash__mix(0, 2));
 }
 
-enum {
-	N_ROWS = 4000
-};
+enum { N_ROWS = 4000 };
 
 /* All rows that the index yields for h, checked against the hashes that were inserted. */
 static void check_rows(const struct hindex *ix, const uint64_t *hashes, uint32_t n, uint64_t h)

@@ -12,9 +12,7 @@
 #include "tests/unit/random.h"
 #include "tests/unit/unit.h"
 
-enum {
-	N_TEXTS = 20000
-};
+enum { N_TEXTS = 20000 };
 
 static uint32_t scan(const struct intern *t, struct dcm_str s)
 {

@@ -200,10 +200,7 @@ static void test_errno_and_memory(void **state)
 	assert_int_equal(errno, ENOENT);
 }
 
-enum {
-	N_THREADS = 4,
-	N_LINES = 400
-};
+enum { N_THREADS = 4, N_LINES = 400 };
 
 static void *write_lines(void *arg)
 {

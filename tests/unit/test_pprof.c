@@ -298,81 +298,83 @@ static void test_wire_faults(void **state)
  * ------------------------------------------------------------------------------------------------
  */
 
-/* One location in one mapping: what its address is taken for. */
+/* One location in one mapping, and what its address is taken for. */
+static const struct {
+	const char *mapping, *location;
+	unsigned addr_kind, kind;
+	uint64_t address;
+	int mapping_kind;      /* -1: none */
+	const char *file, *id; /* of the mapping */
+	uint64_t start;
+} address_cases[] = {
+#define CASE(...)                                                                                  \
+	{                                                                                          \
+		__VA_ARGS__                                                                        \
+	}
+	/* a file with a range; the end is outside */
+	CASE("2:4096 3:8192 4:256 5:3", "3:4096", DCM_ADDR_FILE_OFFSET, DCM_FRAME_NATIVE, 256,
+	     DCM_MAPPING_FILE, "/bin/app", "", 0),
+	CASE("2:4096 3:8192 4:256 5:3", "3:8191", DCM_ADDR_FILE_OFFSET, DCM_FRAME_NATIVE, 4351,
+	     DCM_MAPPING_FILE, "/bin/app", "", 0),
+	CASE("2:4096 3:8192 4:256 5:3", "3:8192", DCM_ADDR_RUNTIME, DCM_FRAME_NATIVE, 8192,
+	     DCM_MAPPING_FILE, "/bin/app", "", 4096),
+	CASE("2:4096 3:8192 4:256 5:3", "3:4095", DCM_ADDR_RUNTIME, DCM_FRAME_NATIVE, 4095,
+	     DCM_MAPPING_FILE, "/bin/app", "", 4096),
+	CASE("2:4096 6:4", "3:0x100000", DCM_ADDR_FILE_OFFSET, DCM_FRAME_NATIVE, 0xff000,
+	     DCM_MAPPING_FILE, "", "ab12", 0),
+	/* the whole address space, and nothing known but the build id */
+	CASE("3:-1 5:3", "3:0x1234", DCM_ADDR_VADDR, DCM_FRAME_NATIVE, 0x1234, DCM_MAPPING_FILE,
+	     "/bin/app", "", 0),
+	CASE("5:3 6:4", "3:0x1234", DCM_ADDR_VADDR, DCM_FRAME_NATIVE, 0x1234, DCM_MAPPING_FILE,
+	     "/bin/app", "ab12", 0),
+	CASE("5:3", "3:0x1234", DCM_ADDR_RUNTIME, DCM_FRAME_NATIVE, 0x1234, DCM_MAPPING_FILE,
+	     "/bin/app", "", 0),
+	/* nothing known at all */
+	CASE("7:1", "3:0x1234", DCM_ADDR_RUNTIME, DCM_FRAME_NATIVE, 0x1234, -1, "", "", 0),
+	/* the kernel, a module, the vdso, memory */
+	CASE("2:0xffffffff81000000 3:-1 5:9", "3:0xffffffff81000010", DCM_ADDR_VADDR, DCM_FRAME_KERNEL,
+	     0xffffffff81000010, DCM_MAPPING_KERNEL, "[kernel.kallsyms]_text", "", 0),
+	CASE("2:0xffffffffc0000000 3:-1 5:10", "3:0xffffffffc0000010", DCM_ADDR_VADDR,
+	     DCM_FRAME_KERNEL, 0xffffffffc0000010, DCM_MAPPING_MODULE, "[xfs]", "", 0),
+	CASE("2:4096 3:8192 5:11", "3:4100", DCM_ADDR_FILE_OFFSET, DCM_FRAME_NATIVE, 4,
+	     DCM_MAPPING_VDSO, "[vdso]", "", 0),
+	CASE("2:4096 3:8192 5:12", "3:4100", DCM_ADDR_RUNTIME, DCM_FRAME_JIT, 4100,
+	     DCM_MAPPING_ANON, "", "", 4096),
+	CASE("2:4096 3:8192", "3:4100", DCM_ADDR_RUNTIME, DCM_FRAME_JIT, 4100, DCM_MAPPING_ANON, "",
+	     "", 4096),
+	/* a range upside down */
+	CASE("2:8192 3:4096 5:3", "3:4100", DCM_ADDR_RUNTIME, DCM_FRAME_NATIVE, 4100,
+	     DCM_MAPPING_FILE, "/bin/app", "", 0),
+	/* no address, though a mapping */
+	CASE("2:4096 3:8192 5:3", "4:{1:1}", DCM_ADDR_NONE, DCM_FRAME_NATIVE, 0, DCM_MAPPING_FILE,
+	     "/bin/app", "", 0),
+	/* build ids: upper case, and what is none */
+	CASE("2:4096 3:8192 5:3 6:13", "3:4096", DCM_ADDR_FILE_OFFSET, DCM_FRAME_NATIVE, 0,
+	     DCM_MAPPING_FILE, "/bin/app", "00ffab", 0),
+};
+
 static void test_addresses(void **state)
 {
 	(void)state;
-	static const struct {
-		const char *mapping, *location;
-		unsigned addr_kind, kind;
-		uint64_t address;
-		int mapping_kind;      /* -1: none */
-		const char *file, *id; /* of the mapping */
-		uint64_t start;
-	} cases[] = {
-#define CASE(...) { __VA_ARGS__ }
-		/* a file with a range; the end is outside */
-		CASE("2:4096 3:8192 4:256 5:3", "3:4096", DCM_ADDR_FILE_OFFSET, DCM_FRAME_NATIVE,
-		     256, DCM_MAPPING_FILE, "/bin/app", "", 0),
-		CASE("2:4096 3:8192 4:256 5:3", "3:8191", DCM_ADDR_FILE_OFFSET, DCM_FRAME_NATIVE,
-		     4351, DCM_MAPPING_FILE, "/bin/app", "", 0),
-		CASE("2:4096 3:8192 4:256 5:3", "3:8192", DCM_ADDR_RUNTIME, DCM_FRAME_NATIVE, 8192,
-		     DCM_MAPPING_FILE, "/bin/app", "", 4096),
-		CASE("2:4096 3:8192 4:256 5:3", "3:4095", DCM_ADDR_RUNTIME, DCM_FRAME_NATIVE, 4095,
-		     DCM_MAPPING_FILE, "/bin/app", "", 4096),
-		CASE("2:4096 6:4", "3:0x100000", DCM_ADDR_FILE_OFFSET, DCM_FRAME_NATIVE, 0xff000,
-		     DCM_MAPPING_FILE, "", "ab12", 0),
-		/* the whole address space, and nothing known but the build id */
-		CASE("3:-1 5:3", "3:0x1234", DCM_ADDR_VADDR, DCM_FRAME_NATIVE, 0x1234,
-		     DCM_MAPPING_FILE, "/bin/app", "", 0),
-		CASE("5:3 6:4", "3:0x1234", DCM_ADDR_VADDR, DCM_FRAME_NATIVE, 0x1234,
-		     DCM_MAPPING_FILE, "/bin/app", "ab12", 0),
-		CASE("5:3", "3:0x1234", DCM_ADDR_RUNTIME, DCM_FRAME_NATIVE, 0x1234,
-		     DCM_MAPPING_FILE, "/bin/app", "", 0),
-		/* nothing known at all */
-		CASE("7:1", "3:0x1234", DCM_ADDR_RUNTIME, DCM_FRAME_NATIVE, 0x1234, -1, "", "", 0),
-		/* the kernel, a module, the vdso, memory */
-		CASE("2:0xffffffff81000000 3:-1 5:9", "3:0xffffffff81000010", DCM_ADDR_VADDR,
-		     DCM_FRAME_KERNEL, 0xffffffff81000010, DCM_MAPPING_KERNEL,
-		     "[kernel.kallsyms]_text", "", 0),
-		CASE("2:0xffffffffc0000000 3:-1 5:10", "3:0xffffffffc0000010", DCM_ADDR_VADDR,
-		     DCM_FRAME_KERNEL, 0xffffffffc0000010, DCM_MAPPING_MODULE, "[xfs]", "", 0),
-		CASE("2:4096 3:8192 5:11", "3:4100", DCM_ADDR_FILE_OFFSET, DCM_FRAME_NATIVE, 4,
-		     DCM_MAPPING_VDSO, "[vdso]", "", 0),
-		CASE("2:4096 3:8192 5:12", "3:4100", DCM_ADDR_RUNTIME, DCM_FRAME_JIT, 4100,
-		     DCM_MAPPING_ANON, "", "", 4096),
-		CASE("2:4096 3:8192", "3:4100", DCM_ADDR_RUNTIME, DCM_FRAME_JIT, 4100,
-		     DCM_MAPPING_ANON, "", "", 4096),
-		/* a range upside down */
-		CASE("2:8192 3:4096 5:3", "3:4100", DCM_ADDR_RUNTIME, DCM_FRAME_NATIVE, 4100,
-		     DCM_MAPPING_FILE, "/bin/app", "", 0),
-		/* no address, though a mapping */
-		CASE("2:4096 3:8192 5:3", "4:{1:1}", DCM_ADDR_NONE, DCM_FRAME_NATIVE, 0,
-		     DCM_MAPPING_FILE, "/bin/app", "", 0),
-		/* build ids: upper case, and what is none */
-		CASE("2:4096 3:8192 5:3 6:13", "3:4096", DCM_ADDR_FILE_OFFSET, DCM_FRAME_NATIVE, 0,
-		     DCM_MAPPING_FILE, "/bin/app", "00ffab", 0),
-	};
-
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < sizeof(address_cases) / sizeof(address_cases[0]); i++) {
 		char profile[1024];
 		snprintf(profile, sizeof(profile),
 			 TYPE
 			 "2:{1:1 2:1} 3:{1:1 %s} 4:{1:1 2:1 %s} " FUNCTIONS STRINGS
 			 "6:'[kernel.kallsyms]_text' 6:'[xfs]' 6:'[vdso]' 6:'//anon' 6:'00FFab'",
-			 cases[i].mapping, cases[i].location);
+			 address_cases[i].mapping, address_cases[i].location);
 		CLEANUP(batch__unrefp) struct dcm_batch *b = decode(profile);
 		const struct dcm_location *l = &b->locations[0];
-		assert_int_equal(l->addr_kind, cases[i].addr_kind);
-		assert_int_equal(l->kind, cases[i].kind);
-		assert_int_equal(l->address, cases[i].address);
-		assert_int_equal(l->mapping, cases[i].mapping_kind < 0 ? DCM_NONE : 0);
-		if (cases[i].mapping_kind < 0)
+		assert_int_equal(l->addr_kind, address_cases[i].addr_kind);
+		assert_int_equal(l->kind, address_cases[i].kind);
+		assert_int_equal(l->address, address_cases[i].address);
+		assert_int_equal(l->mapping, address_cases[i].mapping_kind < 0 ? DCM_NONE : 0);
+		if (address_cases[i].mapping_kind < 0)
 			continue;
-		assert_int_equal(b->mappings[0].kind, cases[i].mapping_kind);
-		assert_int_equal(b->mappings[0].start, cases[i].start);
-		assert_text(b, b->mappings[0].file, cases[i].file);
-		assert_text(b, b->mappings[0].build_id, cases[i].id);
+		assert_int_equal(b->mappings[0].kind, address_cases[i].mapping_kind);
+		assert_int_equal(b->mappings[0].start, address_cases[i].start);
+		assert_text(b, b->mappings[0].file, address_cases[i].file);
+		assert_text(b, b->mappings[0].build_id, address_cases[i].id);
 	}
 }
 

@@ -495,11 +495,7 @@ static void test_losses_in_the_log(void **state)
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
-enum {
-	N_THREADS = 4,
-	N_ROUNDS = 20000,
-	N_REASONS = 40
-};
+enum { N_THREADS = 4, N_ROUNDS = 20000, N_REASONS = 40 };
 
 static void *work(void *arg)
 {
