@@ -18,9 +18,7 @@
 
 #include "core/base/mem.h"
 
-enum {
-	CAP_MIN = 16
-};
+enum { CAP_MIN = 16 };
 #define CAP_MAX ((uint32_t)1 << 31)
 
 uint64_t hash__bytes(const void *p, size_t n, uint64_t seed)
@@ -94,12 +92,10 @@ static void place(struct hindex *ix, uint64_t slot)
 	ix->slots[at] = slot;
 }
 
-static int grow(struct hindex *ix)
+static int grow_to(struct hindex *ix, uint32_t cap)
 {
-	struct hindex bigger = { .cap = ix->cap ? ix->cap * 2 : CAP_MIN, .n = ix->n };
+	struct hindex bigger = { .cap = cap, .n = ix->n };
 
-	if (ix->cap >= CAP_MAX)
-		return -ENOMEM;
 	bigger.slots = mem__zalloc(bigger.cap, sizeof(*bigger.slots));
 	if (!bigger.slots)
 		return -ENOMEM;
@@ -111,13 +107,35 @@ static int grow(struct hindex *ix)
 	return 0;
 }
 
+/* Is there room for n rows in a table of cap? */
+static bool has_room(uint64_t n, uint32_t cap)
+{
+	return n * 10 <= (uint64_t)cap * 7;
+}
+
+int hindex__reserve(struct hindex *ix, uint32_t n)
+{
+	uint32_t cap = ix->cap ? ix->cap : CAP_MIN;
+
+	while (!has_room(n, cap)) {
+		if (cap >= CAP_MAX)
+			return -ENOMEM;
+		cap *= 2;
+	}
+	return cap == ix->cap ? 0 : grow_to(ix, cap);
+}
+
+void hindex__prefetch(const struct hindex *ix, uint64_t h)
+{
+	if (ix->cap)
+		__builtin_prefetch(&ix->slots[home_of(tag_of(h), ix->cap)]);
+}
+
 int hindex__insert(struct hindex *ix, uint64_t h, uint32_t row)
 {
-	int rc;
-
 	assert(row < UINT32_MAX - 1);
-	if ((uint64_t)(ix->n + 1) * 10 > (uint64_t)ix->cap * 7) {
-		rc = grow(ix);
+	if (!has_room((uint64_t)ix->n + 1, ix->cap)) {
+		int rc = hindex__reserve(ix, ix->n + 1);
 		if (rc)
 			return rc;
 	}

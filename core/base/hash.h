@@ -48,6 +48,15 @@ void hindex__clear(struct hindex *ix);
 uint32_t hindex__first(const struct hindex *ix, uint64_t h, uint32_t *ret_row);
 uint32_t hindex__next(const struct hindex *ix, uint64_t h, uint32_t at, uint32_t *ret_row);
 
+/*
+ * Room for n rows in all: inserting up to there does not grow the index. 0 or -ENOMEM (index
+ * unchanged).
+ */
+int hindex__reserve(struct hindex *ix, uint32_t n);
+
+/* Begins to fetch from memory where the hash's rows stand, for a question that comes soon. */
+void hindex__prefetch(const struct hindex *ix, uint64_t h);
+
 /* 0 or -ENOMEM (index unchanged). Does not look for an equal row: that was the caller's loop. */
 int hindex__insert(struct hindex *ix, uint64_t h, uint32_t row);
 

@@ -116,6 +116,29 @@ bool builder__enter(struct dcm_builder *b, enum index_of which, uint64_t h, size
 	return true;
 }
 
+/* As many slots as that many rows want, unless they are too dear; out of memory is no fault yet. */
+static void expect(struct dcm_builder *b, struct hindex *ix, uint64_t n)
+{
+	uint64_t before = ix->cap;
+
+	/* A table is at most 70 % full, and its size a power of two: up to three slots a row. */
+	if (n > ENTRIES_MAX || n * 3 * sizeof(*ix->slots) > builder__bytes_left(b) / 8)
+		return;
+	hindex__reserve(ix, (uint32_t)n);
+	if (ix != &b->t.strings.index)
+		b->bytes += (ix->cap - before) * sizeof(*ix->slots);
+}
+
+void builder__expect(struct dcm_builder *b, const struct builder_sizes *sizes)
+{
+	if (b->code)
+		return;
+	expect(b, &b->t.strings.index, b->t.strings.n + sizes->strings);
+	expect(b, &b->indexes[IX_FUNCTIONS], b->t.functions.n + sizes->functions);
+	expect(b, &b->indexes[IX_LOCATIONS], b->t.locations.n + sizes->locations);
+	expect(b, &b->indexes[IX_STACKS], b->t.stacks.n + sizes->stacks);
+}
+
 /* -------------------------------------------------------------------------------------------------
  * Life
  */

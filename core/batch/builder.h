@@ -54,11 +54,27 @@ uint32_t builder__process(struct dcm_builder *b, const struct dcm_process *p);
 uint32_t builder__location(struct dcm_builder *b, const struct dcm_location *l,
 			   const struct dcm_line *lines, uint32_t n_lines);
 uint32_t builder__stack(struct dcm_builder *b, const uint32_t *locations, uint32_t n);
+/*
+ * The same in two steps, for who adds many: while he prepares the next stack, what the second step
+ * looks at comes from memory. The hash is of these locations in this builder, until its next seal.
+ */
+uint64_t builder__stack_hash(struct dcm_builder *b, const uint32_t *locations, uint32_t n);
+uint32_t builder__stack_hashed(struct dcm_builder *b, const uint32_t *locations, uint32_t n,
+			       uint64_t hash);
 uint32_t builder__series(struct dcm_builder *b, const struct dcm_pair *pairs, uint32_t n);
 uint32_t builder__label_set(struct dcm_builder *b, const struct dcm_label *labels, uint32_t n);
 uint32_t builder__profile(struct dcm_builder *b, const struct dcm_profile *head,
 			  const struct dcm_type *types, uint32_t n_types);
 void builder__row(struct dcm_builder *b, uint32_t stack, uint32_t label_set, const int64_t *values);
+
+/*
+ * At most so many entries are about to come: a hint, which spares the indexes from growing. What
+ * would take more than an eighth of what max_bytes still allows is not believed.
+ */
+struct builder_sizes {
+	uint64_t strings, functions, locations, stacks;
+};
+void builder__expect(struct dcm_builder *b, const struct builder_sizes *sizes);
 
 /* Negative errno of the first failure, or 0. */
 int builder__error(const struct dcm_builder *b);

@@ -238,14 +238,32 @@ static bool stack_is(const struct tables *t, uint32_t row, const void *key)
 						      k->n * sizeof(*k->locations)) == 0);
 }
 
+/* An empty stack may be NULL, and what a failed builder is given is not looked at. */
+static uint64_t stack_hash(const struct dcm_builder *b, const uint32_t *locations, uint32_t n)
+{
+	return n && !b->code ? hash__bytes(locations, n * sizeof(*locations), b->seed) : b->seed;
+}
+
+uint64_t builder__stack_hash(struct dcm_builder *b, const uint32_t *locations, uint32_t n)
+{
+	uint64_t h = stack_hash(b, locations, n);
+
+	hindex__prefetch(&b->indexes[IX_STACKS], h);
+	return h;
+}
+
 uint32_t builder__stack(struct dcm_builder *b, const uint32_t *locations, uint32_t n)
+{
+	return builder__stack_hashed(b, locations, n, stack_hash(b, locations, n));
+}
+
+uint32_t builder__stack_hashed(struct dcm_builder *b, const uint32_t *locations, uint32_t n, uint64_t h)
 {
 	const struct stack_key key = { locations, n };
 	struct tables *t = &b->t;
 
 	if (unlikely(b->code))
 		return 0;
-	uint64_t h = hash__bytes(locations, n * sizeof(*locations), b->seed);
 	uint32_t row = find(b, IX_STACKS, h, stack_is, &key);
 	if (row != HINDEX_NONE)
 		return row;

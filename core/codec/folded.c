@@ -20,10 +20,9 @@
 #include "core/base/str.h"
 #include "core/base/vec.h"
 #include "core/batch/builder.h"
+#include "core/batch/limits.h"
 #include "core/batch/type.h"
 #include "core/codec/encode.h"
-
-enum { MAX_DEPTH = 4096 }; /* as builder.h has it */
 
 /* ------------------------------------------------------------------------------------------------
  * Out
@@ -191,7 +190,7 @@ struct reader {
 	struct dcm_error *err;
 	size_t line; /* from 1 */
 	uint32_t n_frames;
-	uint32_t frames[MAX_DEPTH]; /* root first; then turned around */
+	uint32_t frames[STACK_MAX_DEPTH]; /* root first; then turned around */
 };
 
 static int fault(const struct reader *r, const char *what)
@@ -229,9 +228,9 @@ static int add_frame(struct reader *r, struct dcm_str name)
 {
 	struct dcm_location l = { .mapping = DCM_NONE, .process = DCM_NONE };
 
-	if (r->n_frames == MAX_DEPTH)
+	if (r->n_frames == STACK_MAX_DEPTH)
 		return error__set(r->err, -E2BIG, "folded: line %zu: more than %d frames", r->line,
-				  MAX_DEPTH);
+				  STACK_MAX_DEPTH);
 	if (str__ends(name, STR("_[k]")))
 		l.kind = DCM_FRAME_KERNEL;
 	else if (str__ends(name, STR("_[j]")))

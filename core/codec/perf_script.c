@@ -25,10 +25,9 @@
 #include "core/base/str.h"
 #include "core/base/vec.h"
 #include "core/batch/builder.h"
+#include "core/batch/limits.h"
 
 enum {
-	MAX_DEPTH = 4096, /* as builder.h has it */
-	MAX_LINES = 1024, /* of one location, likewise */
 	MAX_EVENTS = 256,
 	COMM_MAX_CHARS = 64, /* of the kernel 16; leaves room for padding */
 };
@@ -74,8 +73,8 @@ struct reader {
 	struct frame frame; /* the line before, which may get a source line */
 	bool has_frame;
 	uint32_t n_inlined, n_locations;
-	struct dcm_line inlined[MAX_LINES];
-	uint32_t locations[MAX_DEPTH];
+	struct dcm_line inlined[LOCATION_MAX_LINES];
+	uint32_t locations[STACK_MAX_DEPTH];
 
 	uint32_t comm_name, pid_name, tid_name, cpu_name; /* strings of the builder */
 };
@@ -366,8 +365,8 @@ static int end_frame(struct reader *r)
 		return 0;
 	r->has_frame = false;
 	if (f->symbol.n || f->line) {
-		if (r->n_inlined == MAX_LINES)
-			return too_many(r, "inlined frames of one address", MAX_LINES);
+		if (r->n_inlined == LOCATION_MAX_LINES)
+			return too_many(r, "inlined frames of one address", LOCATION_MAX_LINES);
 		struct dcm_function function = { .name = builder__string(r->b, f->symbol),
 						 .file = builder__string(r->b, f->file) };
 		r->inlined[r->n_inlined++] = (struct dcm_line){
@@ -377,8 +376,8 @@ static int end_frame(struct reader *r)
 	/* An inlined call belongs to the frame that follows. */
 	if (is_inlined(f))
 		return 0;
-	if (r->n_locations == MAX_DEPTH)
-		return too_many(r, "frames of one sample", MAX_DEPTH);
+	if (r->n_locations == STACK_MAX_DEPTH)
+		return too_many(r, "frames of one sample", STACK_MAX_DEPTH);
 	l.address = f->address;
 	place(r, f, &l);
 	r->locations[r->n_locations++] = builder__location(r->b, &l, r->inlined, r->n_inlined);
@@ -425,8 +424,8 @@ static int end_sample(struct reader *r)
 		return e;
 	if (r->n_inlined) {
 		struct dcm_location l = { .mapping = DCM_NONE, .process = DCM_NONE };
-		if (r->n_locations == MAX_DEPTH)
-			return too_many(r, "frames of one sample", MAX_DEPTH);
+		if (r->n_locations == STACK_MAX_DEPTH)
+			return too_many(r, "frames of one sample", STACK_MAX_DEPTH);
 		r->locations[r->n_locations++] = builder__location(r->b, &l, r->inlined, r->n_inlined);
 	}
 	struct row row = { r->event, builder__stack(r->b, r->locations, r->n_locations),

@@ -178,10 +178,10 @@ static int scan(struct pprof_input *in)
 		return error__set(in->err, -EINVAL, "pprof: %s",
 				  in->strings.n ? "string_table[0] is not \"\""
 						: "it has no string_table");
-	if (in->sample_types.n == 0 || in->sample_types.n > PPROF_MAX_TYPES)
+	if (in->sample_types.n == 0 || in->sample_types.n > TYPES_MAX)
 		return error__set(in->err, in->sample_types.n ? -E2BIG : -EINVAL,
 				  "pprof: it has %zu sample types; 1 to %d are possible",
-				  in->sample_types.n, PPROF_MAX_TYPES);
+				  in->sample_types.n, TYPES_MAX);
 	return 0;
 }
 
@@ -239,13 +239,13 @@ static struct dcm_str after(struct dcm_str s, struct dcm_str prefix)
  * Reads our comments: types into told[*ret_n_told], labels into the input's. What is not of their
  * form is another's comment.
  */
-static int read_comments(struct pprof_input *in, struct told_type told[PPROF_MAX_TYPES], size_t *ret_n_told)
+static int read_comments(struct pprof_input *in, struct told_type told[TYPES_MAX], size_t *ret_n_told)
 {
 	const struct dcm_str type = STR("decima: type "), label = STR("decima: label ");
 	size_t n_told = 0;
 
 	*ret_n_told = 0;
-	in->labels = arena__zalloc(&in->arena, PPROF_MAX_LABELS, sizeof(*in->labels));
+	in->labels = arena__zalloc(&in->arena, LABELS_MAX, sizeof(*in->labels));
 	if (!in->labels)
 		return error__nomem(in->err);
 	for (size_t i = 0; i < in->comments.n; i++) {
@@ -254,9 +254,9 @@ static int read_comments(struct pprof_input *in, struct told_type told[PPROF_MAX
 					  in->comments.v[i].off, &s);
 		if (r < 0)
 			return r;
-		if (str__starts(s, type) && n_told < PPROF_MAX_TYPES)
+		if (str__starts(s, type) && n_told < TYPES_MAX)
 			n_told += parse_told(after(s, type), &told[n_told]);
-		if (!str__starts(s, label) || in->n_labels == PPROF_MAX_LABELS)
+		if (!str__starts(s, label) || in->n_labels == LABELS_MAX)
 			continue;
 		struct dcm_str pair = after(s, label);
 		const char *equals = memchr(pair.p, '=', pair.n);
@@ -276,7 +276,7 @@ static int read_comments(struct pprof_input *in, struct told_type told[PPROF_MAX
  */
 static int read_origin(struct pprof_input *in, struct told_type *told, size_t *ret_n_told)
 {
-	struct told_type ignored[PPROF_MAX_TYPES];
+	struct told_type ignored[TYPES_MAX];
 	bool named = in->o->name.n > 0 || in->o->n_labels > 0;
 	int r = read_comments(in, named ? ignored : told, ret_n_told);
 
@@ -307,9 +307,9 @@ static bool told_fits(const struct pprof_input *in, const struct told_type *told
 
 static int read_types(struct pprof_input *in, struct dcm_type *ret)
 {
-	struct told_type told[PPROF_MAX_TYPES];
-	struct value_type types[PPROF_MAX_TYPES], period = { STR(""), STR("") };
-	struct dcm_str sample_types[PPROF_MAX_TYPES];
+	struct told_type told[TYPES_MAX];
+	struct value_type types[TYPES_MAX], period = { STR(""), STR("") };
+	struct dcm_str sample_types[TYPES_MAX];
 	size_t n = in->sample_types.n, n_told;
 
 	int r = read_origin(in, told, &n_told);
@@ -348,7 +348,7 @@ static int read_types(struct pprof_input *in, struct dcm_type *ret)
 
 static int add_profile(struct pprof_input *in)
 {
-	struct dcm_type types[PPROF_MAX_TYPES];
+	struct dcm_type types[TYPES_MAX];
 	int r = read_types(in, types);
 	if (r < 0)
 		return r;
@@ -369,9 +369,12 @@ static int add_profile(struct pprof_input *in)
 
 struct sample {
 	uint32_t n_locations, n_values;
-	uint32_t locations[PPROF_MAX_DEPTH];
-	int64_t values[PPROF_MAX_TYPES];
-	struct pprof_labels labels;
+	uint32_t locations[STACK_MAX_DEPTH];
+	int64_t values[TYPES_MAX];
+	struct pprof_labels *labels;
+	uint32_t label_set;
+	bool is_row;   /* some value is not 0 */
+	uint64_t hash; /* of its stack */
 };
 
 static inline int add_location(struct pprof_input *in, struct pprof_place at, struct sample *s,
@@ -382,9 +385,9 @@ static inline int add_location(struct pprof_input *in, struct pprof_place at, st
 	if (__builtin_expect(location == DCM_NONE, 0))
 		return pprof_input__fault(in, at, "location id %llu does not exist",
 					  (unsigned long long)id);
-	if (__builtin_expect(s->n_locations == PPROF_MAX_DEPTH, 0))
+	if (__builtin_expect(s->n_locations == STACK_MAX_DEPTH, 0))
 		return error__set(in->err, -E2BIG, "pprof: %s %zu: more than %d locations", at.what,
-				  at.i, PPROF_MAX_DEPTH);
+				  at.i, STACK_MAX_DEPTH);
 	s->locations[s->n_locations++] = location;
 	return 0;
 }
@@ -412,7 +415,7 @@ static int read_packed(struct pprof_input *in, struct pprof_place at, const stru
 		if (__builtin_expect(!p, 0))
 			return pprof_input__fault(in, at, "location_id is cut off");
 		uint32_t location = pprof_ids__find(&ids, id);
-		if (__builtin_expect(location == DCM_NONE || n == PPROF_MAX_DEPTH, 0)) {
+		if (__builtin_expect(location == DCM_NONE || n == STACK_MAX_DEPTH, 0)) {
 			s->n_locations = n;
 			return add_location(in, at, s, id);
 		}
@@ -457,9 +460,9 @@ static int note_label(struct pprof_input *in, struct pprof_place at, const struc
 {
 	if (f->type != PB_BYTES)
 		return pprof_input__fault(in, at, "label has wire type %u", f->type);
-	if (labels->n == PPROF_MAX_LABELS)
+	if (labels->n == LABELS_MAX)
 		return error__set(in->err, -E2BIG, "pprof: %s %zu: more than %d labels", at.what,
-				  at.i, PPROF_MAX_LABELS);
+				  at.i, LABELS_MAX);
 	labels->pieces[labels->n++] = (struct pprof_piece){ (uint32_t)(f->p - in->data), (uint32_t)f->n };
 	return 0;
 }
@@ -472,52 +475,77 @@ static bool all_zero(const struct sample *s)
 	return true;
 }
 
-static int read_sample(struct pprof_input *in, struct pprof_place at, struct pb_reader r,
+static int read_fields(struct pprof_input *in, struct pprof_place at, struct pb_reader r,
 		       struct sample *s)
 {
 	struct pb_field f;
-	uint32_t label_set = 0;
 	int e = 0;
 
-	s->n_locations = s->n_values = s->labels.n = 0;
+	s->n_locations = s->n_values = s->labels->n = 0;
 	while (e == 0 && pb__next(&r, &f)) {
 		if (f.number == 1)
 			e = read_locations(in, at, &f, s);
 		else if (f.number == 2)
 			e = read_values(in, at, &f, s);
 		else if (f.number == 3)
-			e = note_label(in, at, &f, &s->labels);
+			e = note_label(in, at, &f, s->labels);
 	}
 	if (e == 0)
 		e = pprof_input__check(in, at, &r);
 	if (e == 0 && s->n_values != in->sample_types.n)
 		e = pprof_input__fault(in, at, "%u values for %zu sample types", s->n_values,
 				       in->sample_types.n);
-	if (e == 0 && s->labels.n)
-		e = pprof_labels__set(in, at, &s->labels, &label_set);
-	if (e < 0 || all_zero(s))
-		return e;
-	uint32_t stack = builder__stack(in->b, s->locations, s->n_locations);
-	builder__row(in->b, stack, label_set, s->values);
-	return 0;
+	return e;
 }
+
+/* Up to where the builder's index is asked for; the rest follows when the next sample was read. */
+static int read_sample(struct pprof_input *in, struct pprof_place at, struct pb_reader r,
+		       struct sample *s)
+{
+	int e = read_fields(in, at, r, s);
+
+	s->label_set = 0;
+	if (e == 0 && s->labels->n)
+		e = pprof_labels__set(in, at, s->labels, &s->label_set);
+	s->is_row = e == 0 && !all_zero(s);
+	if (s->is_row)
+		s->hash = builder__stack_hash(in->b, s->locations, s->n_locations);
+	return e;
+}
+
+static void add_row(struct pprof_input *in, const struct sample *s)
+{
+	if (!s->is_row)
+		return;
+	uint32_t stack = builder__stack_hashed(in->b, s->locations, s->n_locations, s->hash);
+	builder__row(in->b, stack, s->label_set, s->values);
+}
+
+/* Two samples in turn: one is read while what the other's look-up needs comes from memory. */
+struct samples {
+	struct sample turns[2];
+	struct pprof_labels labels;
+};
 
 static int read_samples(struct pprof_input *in)
 {
 	struct pb_reader r = pb__reader(in->data, in->n);
 	struct pprof_place at = { "sample", 0 };
 	struct pb_field f;
-	CLEANUP(mem__freep) struct sample *s = NEW(struct sample);
+	CLEANUP(mem__freep) struct samples *s = NEW(struct samples);
 	if (!s)
 		return error__nomem(in->err);
+	s->turns[0].labels = s->turns[1].labels = &s->labels;
 	while (at.i < in->n_samples && pb__next(&r, &f)) {
 		if (f.number != SAMPLE)
 			continue;
-		int e = read_sample(in, at, pb__reader(f.p, f.n), s);
+		int e = read_sample(in, at, pb__reader(f.p, f.n), &s->turns[at.i % 2]);
 		if (e < 0)
 			return e;
 		at.i++;
+		add_row(in, &s->turns[at.i % 2]);
 	}
+	add_row(in, &s->turns[(at.i + 1) % 2]);
 	return 0;
 }
 
@@ -542,8 +570,11 @@ static int read_plain(const uint8_t *data, size_t n, const struct decode_options
 		return error__set(err, -E2BIG, "pprof: %zu bytes, more than the limit of %llu", n,
 				  (unsigned long long)max_bytes);
 	int r = scan(&in);
-	if (r == 0)
+	if (r == 0) {
+		builder__expect(b, &(struct builder_sizes){ in.strings.n, in.functions.n,
+							    in.locations.n, in.n_samples });
 		r = pprof_input__tables(&in);
+	}
 	if (r == 0)
 		r = add_profile(&in);
 	if (r == 0)

@@ -19,12 +19,12 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/base/vec.h"
+#include "core/batch/limits.h"
 #include "core/batch/type.h"
 #include "core/codec/deflate.h"
 #include "core/codec/encode.h"
 #include "core/codec/protobuf.h"
 
-enum { MAX_TYPES = 16 };
 #define GZIP_LEVEL 1 /* twice the size that level 6 would take costs a third of the time */
 
 /*
@@ -52,7 +52,7 @@ struct output {
 	uint32_t first, end; /* profiles */
 	struct dcm_error *err;
 
-	uint32_t columns[MAX_TYPES]; /* types of the batch */
+	uint32_t columns[TYPES_MAX]; /* types of the batch */
 	uint32_t n_columns;
 
 	VEC(struct row) rows;
@@ -124,12 +124,12 @@ static int find_columns(struct output *o)
 			uint32_t type = b->profiles[p].type_off + k, c = 0;
 			while (c < o->n_columns && !encode__same_type(b, o->columns[c], type))
 				c++;
-			if (c == MAX_TYPES)
+			if (c == TYPES_MAX)
 				return error__set(
 					o->err, -EINVAL,
 					"pprof: the profiles have more than %d types together; "
 					"write them one by one",
-					MAX_TYPES);
+					TYPES_MAX);
 			o->columns[c] = type;
 			o->n_columns += c == o->n_columns;
 		}
@@ -162,7 +162,7 @@ static int64_t *find_row(struct output *o, const struct row *row)
 /* Adds a row's values in their columns; false, and nothing is added, when a sum does not fit. */
 static bool add_values(int64_t *to, const int64_t *from, const uint32_t *columns, uint32_t n)
 {
-	int64_t sums[MAX_TYPES];
+	int64_t sums[TYPES_MAX];
 
 	for (uint32_t k = 0; k < n; k++)
 		if (__builtin_add_overflow(to[columns[k]], from[k], &sums[k]))
@@ -176,7 +176,7 @@ static int add_rows(struct output *o, uint32_t profile)
 {
 	const struct dcm_batch *b = o->b;
 	const struct dcm_profile *p = &b->profiles[profile];
-	uint32_t columns[MAX_TYPES];
+	uint32_t columns[TYPES_MAX];
 
 	for (uint32_t k = 0; k < p->n_types; k++)
 		for (columns[k] = 0; !encode__same_type(b, o->columns[columns[k]], p->type_off + k);)
@@ -539,7 +539,7 @@ static bool types_are_usual(const struct output *o, int64_t duration_ns)
 	static const struct decode_options none;
 	const struct dcm_batch *b = o->b;
 	const struct dcm_type *first = &b->types[o->columns[0]];
-	struct dcm_str sample_types[MAX_TYPES];
+	struct dcm_str sample_types[TYPES_MAX];
 
 	for (uint32_t k = 0; k < o->n_columns; k++)
 		sample_types[k] = b->strings[b->types[o->columns[k]].sample_type];

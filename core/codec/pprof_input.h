@@ -15,17 +15,11 @@
 #include "core/base/arena.h"
 #include "core/base/hash.h"
 #include "core/base/vec.h"
+#include "core/batch/limits.h"
 #include "core/codec/decode.h"
 #include "core/codec/protobuf.h"
 
-/* Bounds of core/batch/builder.h that have to be met before there is a builder's answer. */
-enum {
-	PPROF_MAX_DEPTH = 4096,
-	PPROF_MAX_LINES = 1024,
-	PPROF_MAX_LABELS = 256,
-	PPROF_MAX_TYPES = 16,
-	PPROF_MAX_MAPPINGS = 1 << 20,
-};
+enum { PPROF_MAX_MAPPINGS = 1 << 20 };
 
 /* Where a message (or a string) stands in the bytes. */
 struct pprof_piece {
@@ -37,12 +31,15 @@ struct pprof_pieces {
 };
 
 /*
- * From a producer's id, which may be any number but 0, to ours. Ids that count up, as they do
- * nearly always, are an array; the others a hash table.
+ * From a producer's id, which may be any number but 0, to ours. Small ids are told by an array, the
+ * others by a hash table. When ids count up from 1 and so do ours from 0, as is usual, nothing has
+ * to be looked up.
  */
 struct pprof_ids {
 	uint32_t *dense; /* [n_dense] */
 	uint64_t n_dense;
+	uint64_t n;	  /* of them */
+	uint64_t n_plain; /* ids 1..n_plain are ours plus 1, and there are no others; else 0 */
 	struct hindex sparse;
 	struct {
 		uint64_t id;
@@ -129,7 +126,7 @@ int pprof_input__tables(struct pprof_input *in);
 enum { PPROF_LABEL_MEMOS = 256 };
 struct pprof_labels {
 	uint32_t n;
-	struct pprof_piece pieces[PPROF_MAX_LABELS];
+	struct pprof_piece pieces[LABELS_MAX];
 	struct pprof_label_memo {
 		const uint8_t *bytes; /* from the first label to the last one's end; NULL: none */
 		size_t n_bytes, n_first;
@@ -146,7 +143,9 @@ uint32_t pprof_ids__find_sparse(const struct pprof_ids *ids, uint64_t id);
 /* DCM_NONE when no entry has this id. */
 static inline uint32_t pprof_ids__find(const struct pprof_ids *ids, uint64_t id)
 {
-	return __builtin_expect(id < ids->n_dense, 1) ? ids->dense[id] : pprof_ids__find_sparse(ids, id);
+	if (__builtin_expect(id - 1 < ids->n_plain, 1))
+		return (uint32_t)(id - 1);
+	return id < ids->n_dense ? ids->dense[id] : pprof_ids__find_sparse(ids, id);
 }
 void pprof_ids__fini(struct pprof_ids *ids);
 

@@ -141,8 +141,8 @@ static void rename_doubles(struct pprof_input *in, struct keyed_label *labels, u
 static int make_label_set(struct pprof_input *in, struct pprof_place at,
 			  const struct pprof_labels *list, uint32_t *ret_set)
 {
-	struct keyed_label keyed[PPROF_MAX_LABELS];
-	struct dcm_label labels[PPROF_MAX_LABELS];
+	struct keyed_label keyed[LABELS_MAX];
+	struct dcm_label labels[LABELS_MAX];
 	bool doubled = false;
 
 	for (uint32_t i = 0; i < list->n; i++) {

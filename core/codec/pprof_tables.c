@@ -150,6 +150,9 @@ static int ids_add(struct pprof_input *in, struct pprof_place at, struct pprof_i
 		return pprof_input__fault(in, at, "it has id 0, which means none");
 	if (pprof_ids__find(ids, id) != DCM_NONE)
 		return pprof_input__fault(in, at, "id %llu comes twice", (unsigned long long)id);
+	/* Plain as long as each is the next of both. */
+	ids->n_plain = ids->n_plain == ids->n && id == ids->n + 1 && value == ids->n ? id : 0;
+	ids->n++;
 	if (id >= ids->n_dense)
 		return ids_add_sparse(ids, id, value) < 0 ? error__nomem(in->err) : 0;
 	ids->dense[id] = value;
@@ -278,7 +281,7 @@ static int read_function(struct pprof_input *in, size_t i)
 
 /* A location's lines, and whether all that is known is a note. */
 struct lines {
-	struct dcm_line v[PPROF_MAX_LINES];
+	struct dcm_line v[LOCATION_MAX_LINES];
 	uint32_t n;
 	bool is_note;
 };
@@ -291,8 +294,8 @@ static int read_line(struct pprof_input *in, struct pprof_place at, const struct
 	struct dcm_line line = { .function = DCM_NONE };
 	uint64_t v[4];
 
-	if (lines->n == PPROF_MAX_LINES)
-		return pprof_input__fault(in, at, "more than %d lines", PPROF_MAX_LINES);
+	if (lines->n == LOCATION_MAX_LINES)
+		return pprof_input__fault(in, at, "more than %d lines", LOCATION_MAX_LINES);
 	int r = pprof_input__numbers(in, at, piece, names, 3, v, NULL);
 	if (r < 0)
 		return r;

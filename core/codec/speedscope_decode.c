@@ -20,8 +20,7 @@
 #include "core/base/str.h"
 #include "core/base/vec.h"
 #include "core/batch/builder.h"
-
-enum { MAX_DEPTH = 4096 }; /* as builder.h has it */
+#include "core/batch/limits.h"
 
 /* What jansson 2.14 allocates, rounded up: an object with its first buckets, an array, .. */
 enum { OBJECT_BYTES = 320, ARRAY_BYTES = 160, PAIR_BYTES = 64, VALUE_BYTES = 48 };
@@ -34,7 +33,7 @@ struct reader {
 	uint32_t *locations; /* [n_frames] */
 	size_t n_frames;
 	size_t profile; /* which one, for sentences */
-	uint32_t stack[MAX_DEPTH];
+	uint32_t stack[STACK_MAX_DEPTH];
 };
 
 static int fault(const struct reader *r, const char *what)
@@ -186,10 +185,10 @@ static int read_sample(struct reader *r, const json_t *sample, size_t i, int64_t
 
 	if (!json_is_array(sample))
 		return entry_fault(r, "samples", i, "it is no list");
-	if (n > MAX_DEPTH)
+	if (n > STACK_MAX_DEPTH)
 		return error__set(r->err,
 				  -E2BIG, "speedscope: profiles[%zu].samples[%zu]: %zu frames, more than %d",
-				  r->profile, i, n, MAX_DEPTH);
+				  r->profile, i, n, STACK_MAX_DEPTH);
 	for (size_t k = 0; k < n; k++) {
 		uint32_t frame;
 		if (!frame_of(r, json_array_get(sample, k), &frame))
@@ -254,10 +253,10 @@ static int open_frame(struct reader *r, struct tree *t, uint32_t frame)
 			return 0;
 		}
 	struct node new = { t->at, frame, t->nodes.v[t->at].depth + 1, 0 };
-	if (new.depth > MAX_DEPTH)
+	if (new.depth > STACK_MAX_DEPTH)
 		return error__set(r->err, -E2BIG,
 				  "speedscope: profiles[%zu]: more than %d frames are open",
-				  r->profile, MAX_DEPTH);
+				  r->profile, STACK_MAX_DEPTH);
 	if (!vec__push(&t->nodes, new) || hindex__insert(&t->index, h, (uint32_t)(t->nodes.n - 1)) < 0)
 		return error__nomem(r->err);
 	t->at = (uint32_t)(t->nodes.n - 1);

@@ -439,6 +439,35 @@ static void fill_up(struct dcm_builder *b, int what)
 	assert_in_range(builder__bytes(b), 500000, 1000000 + (what < 2 ? 600000 : 0));
 }
 
+/* What is told to come changes nothing but when memory is taken, and never breaks the limit. */
+static void expectations_are_hints(void **state)
+{
+	static const uint64_t expected[] = { 0, 10, 5000, UINT32_MAX, UINT64_MAX / 100 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
+		CLEANUP(builder__freep) struct dcm_builder *b = builder__new((uint64_t)16 << 20);
+		uint64_t n = expected[i];
+		builder__expect(b, &(struct builder_sizes){ n, n, n, n });
+		assert_true(builder__bytes(b) <= (uint64_t)16 << 20);
+		struct kit k = { .b = b };
+		kit__fill(&k);
+		uint32_t location = 0, two[] = { 0, 0 };
+		uint64_t hash = builder__stack_hash(b, &location, 1);
+		assert_int_equal(builder__stack_hashed(b, &location, 1, hash), 0);
+		hash = builder__stack_hash(b, two, 2);
+		assert_int_equal(builder__stack_hashed(b, two, 2, hash), 1);
+		assert_int_equal(builder__stack(b, two, 2), 1);
+		/* Also in the middle, and when there is no memory for it. */
+		failmalloc__arm(1);
+		builder__expect(b, &(struct builder_sizes){ 9000, 9000, 9000, 9000 });
+		failmalloc__disarm();
+		builder__expect(b, &(struct builder_sizes){ 9000, 9000, 9000, 9000 });
+		assert_int_equal(builder__stack(b, &location, 1), 0);
+		batch__unref(must_seal(b));
+	}
+}
+
 static void memory_has_a_limit(void **state)
 {
 	(void)state;
@@ -559,6 +588,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(bad_label_names_are_named, setup, teardown),
 		cmocka_unit_test_setup_teardown(bad_profiles_are_named, setup, teardown),
 		cmocka_unit_test_setup_teardown(sizes_have_limits, setup, teardown),
+		cmocka_unit_test(expectations_are_hints),
 		cmocka_unit_test(memory_has_a_limit),
 		cmocka_unit_test_setup_teardown(a_builder_can_be_used_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_first_failure_is_told, setup, teardown),

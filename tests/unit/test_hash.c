@@ -134,6 +134,38 @@ static void test_probes(void **state)
 	hindex__fini(&ix);
 }
 
+/* Room that was asked for: no growth up to there, and what was in stays found. */
+static void test_reserve(void **state)
+{
+	static uint64_t hashes[3000];
+	struct random r = { 21 };
+	struct hindex ix = { 0 };
+
+	(void)state;
+	hindex__prefetch(&ix, 5);
+	for (uint32_t i = 0; i < 3000; i++) {
+		if (i == 100)
+			assert_int_equal(hindex__reserve(&ix, 3000), 0);
+		uint64_t *slots = ix.slots;
+		hashes[i] = random__next(&r);
+		hindex__prefetch(&ix, hashes[i]);
+		assert_int_equal(hindex__insert(&ix, hashes[i], i), 0);
+		assert_true(i < 100 || ix.slots == slots);
+	}
+	for (uint32_t i = 0; i < 3000; i += 11)
+		check_rows(&ix, hashes, 3000, hashes[i]);
+	/* Less than there is, nothing, and more than can be. */
+	uint32_t cap = ix.cap;
+	assert_int_equal(hindex__reserve(&ix, 10), 0);
+	assert_int_equal(hindex__reserve(&ix, 0), 0);
+	assert_int_equal(hindex__reserve(&ix, UINT32_MAX), -ENOMEM);
+	failmalloc__arm(1);
+	assert_int_equal(hindex__reserve(&ix, 100000), -ENOMEM);
+	failmalloc__disarm();
+	assert_int_equal(ix.cap, cap);
+	hindex__fini(&ix);
+}
+
 static void test_no_memory(void **state)
 {
 	struct hindex ix = { 0 };
@@ -160,9 +192,9 @@ static void test_no_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_xxh3),	  cmocka_unit_test(test_mix),
-		cmocka_unit_test(test_index),	  cmocka_unit_test(test_probes),
-		cmocka_unit_test(test_no_memory),
+		cmocka_unit_test(test_xxh3),	cmocka_unit_test(test_mix),
+		cmocka_unit_test(test_index),	cmocka_unit_test(test_probes),
+		cmocka_unit_test(test_reserve), cmocka_unit_test(test_no_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
