@@ -111,6 +111,9 @@ static void write_line(struct writer *w, const struct dcm_profile *p, uint32_t r
 	}
 	if (w->lines.n - start > UINT32_MAX)
 		w->lines.error = -EFBIG;
+	/* Readers take such a line for a comment. */
+	if (w->lines.n > start && w->lines.data[start] == '#')
+		w->lines.data[start] = ':';
 	struct line line = { start, (uint32_t)(w->lines.n - start), value };
 	w->nomem |= !vec__push(&w->index, line);
 }
@@ -224,6 +227,30 @@ static int parse_value(struct dcm_str s, int64_t *ret)
 	return 0;
 }
 
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r';
+}
+
+/*
+ * "_[k]", "_[j]", "_[i]", however many, and blanks: those before the value cannot be told from those
+ * that end the leaf's name.
+ */
+static struct dcm_str strip_suffixes(struct dcm_str name, uint8_t *ret_kind)
+{
+	for (;;) {
+		while (name.n && is_blank(name.p[name.n - 1]))
+			name.n--;
+		if (str__ends(name, STR("_[k]")))
+			*ret_kind = DCM_FRAME_KERNEL;
+		else if (str__ends(name, STR("_[j]")))
+			*ret_kind = DCM_FRAME_JIT;
+		else if (!str__ends(name, STR("_[i]")))
+			return name;
+		name.n -= 4;
+	}
+}
+
 static int add_frame(struct reader *r, struct dcm_str name)
 {
 	struct dcm_location l = { .mapping = DCM_NONE, .process = DCM_NONE };
@@ -231,13 +258,8 @@ static int add_frame(struct reader *r, struct dcm_str name)
 	if (r->n_frames == STACK_MAX_DEPTH)
 		return error__set(r->err, -E2BIG, "folded: line %zu: more than %d frames", r->line,
 				  STACK_MAX_DEPTH);
-	if (str__ends(name, STR("_[k]")))
-		l.kind = DCM_FRAME_KERNEL;
-	else if (str__ends(name, STR("_[j]")))
-		l.kind = DCM_FRAME_JIT;
-	if (l.kind != DCM_FRAME_NATIVE || str__ends(name, STR("_[i]")))
-		name.n -= 4;
-	else if (name.n > 2 && name.p[0] == '[' && name.p[name.n - 1] == ']')
+	name = strip_suffixes(name, &l.kind);
+	if (l.kind == DCM_FRAME_NATIVE && name.n > 2 && name.p[0] == '[' && name.p[name.n - 1] == ']')
 		l.kind = DCM_FRAME_NOTE;
 	if (name.n == 0)
 		name = STR("[unknown]");
@@ -258,11 +280,6 @@ static int read_stack(struct reader *r, struct dcm_str stack)
 			return e;
 		stack = (struct dcm_str){ end + 1, stack.n - n - 1 };
 	}
-}
-
-static bool is_blank(char c)
-{
-	return c == ' ' || c == '\t' || c == '\r';
 }
 
 static int read_line(struct reader *r, struct dcm_str line)

@@ -4,11 +4,12 @@
  *
  * Source: https://github.com/brendangregg/FlameGraph. Writing takes the last type of each profile,
  * as pprof does. When these differ from profile to profile, "type=.." leads every stack as a frame.
- * Semicolons and line breaks within names become ':' and ' '. A location without a name reads
+ * Semicolons and line breaks within names become ':' and ' ', and a '#' that would begin a line
+ * becomes ':'. A location without a name reads
  * "libfoo.so+0x1234". Lines are sorted; equal ones are added up.
  *
  * Reading makes names without addresses of it: type samples:count (delta), a name's end "_[k]" says
- * kernel, "_[j]" JIT, "_[i]" inlined. The number behind the last blank is the value; a fraction is
+ * kernel, "_[j]" JIT, "_[i]" inlined; blanks at a name's end go. The number behind the last blank is the value; a fraction is
  * rounded. Empty lines and lines that begin with "# " are left out; an empty frame reads
  * "[unknown]".
  */
