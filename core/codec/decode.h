@@ -34,7 +34,9 @@ struct decode_options {
 #define DECODE_MAX_BYTES ((uint64_t)256 << 20)
 
 /*
- * A decoder: adds what the bytes say to a builder. On failure the builder's content is undefined.
+ * A decoder: adds what the bytes say to a builder, several of them to one if the caller likes. What
+ * the builder refuses (a text of more than 1 MiB, its own limit) sticks to it and shows when it is
+ * sealed. On failure its content is undefined.
  */
 typedef int (*decode_fn)(const uint8_t *data, size_t n, const struct decode_options *o,
 			 struct dcm_builder *b, struct dcm_error *err);
