@@ -19,10 +19,14 @@ ebpf_pure = \
 	plugins/input/ebpf/thread.c plugins/input/ebpf/thread.h \
 	plugins/input/ebpf/window.c plugins/input/ebpf/window.h
 
+# unwind/ makes tables of ELF files, and is on its own.
+ebpf_unwind = \
+	plugins/input/ebpf/unwind/rows.h
+
 if PLUGIN_INPUT_EBPF
 pkglib_LTLIBRARIES += plugins/input_ebpf.la
 endif
-plugins_input_ebpf_la_SOURCES = $(ebpf_pure) \
+plugins_input_ebpf_la_SOURCES = $(ebpf_pure) $(ebpf_unwind) \
 	plugins/input/ebpf/attach.c plugins/input/ebpf/attach.h \
 	plugins/input/ebpf/ebpf.c \
 	plugins/input/ebpf/meters.c plugins/input/ebpf/meters.h \
