@@ -83,9 +83,8 @@ check odd_name -n "$(grep -F 'comm=a??,b;c,' "$dir/rows" | head -n 1)"
 kill -9 "$pid"
 
 # Libraries that take turns at one address, told apart by the count of executable pages.
-for l in a b; do
-	compile "$l.so" swap.c -fno-omit-frame-pointer -shared -fPIC -DLIBRARY=spin_$l $([ $l = b ] && echo -DMORE_CODE)
-done
+compile a.so swap.c -fno-omit-frame-pointer -shared -fPIC -DLIBRARY=spin_a
+compile b.so swap.c -fno-omit-frame-pointer -shared -fPIC -DLIBRARY=spin_b -DMORE_CODE
 compile swap swap.c -fno-omit-frame-pointer -ldl
 start "$dir/swap" "$dir/a.so" "$dir/b.so" 60
 sample "{frequency: 199Hz, filter: {pids: [$pid]}}" 6

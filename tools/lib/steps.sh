@@ -34,7 +34,7 @@ tarball_is_whole() {
 	else
 		grep -vE '^(\.ci/|\.github/|\.gitignore$)|/\.gitkeep$' "$lists/git" | sort | comm -23 - "$lists/tarball" >"$lists/missing"
 		if [ -s "$lists/missing" ]; then
-			echo "not ok tarball_is_whole: not in it:" $(head -n 20 "$lists/missing")
+			echo "not ok tarball_is_whole: not in it: $(head -n 20 "$lists/missing" | tr '\n' ' ')"
 		else
 			echo "ok tarball_is_whole"
 		fi

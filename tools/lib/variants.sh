@@ -43,7 +43,7 @@ variant_configure() {
 	dir=$top/build/$1
 	mkdir -p "$dir" && cd "$dir" || return 1
 	flags=$(variant_flags "$1")
-	[ -f Makefile ] && [ ! "$top/configure" -nt Makefile ] && [ "$(cat flags 2>/dev/null)" = "$flags" ] && return 0
+	[ -f Makefile ] && [ -z "$(find "$top/configure" -newer Makefile)" ] && [ "$(cat flags 2>/dev/null)" = "$flags" ] && return 0
 	# shellcheck disable=SC2086 # the flags are words
 	"$top/configure" --prefix=/opt/decima $flags && echo "$flags" >flags
 }
