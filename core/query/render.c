@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,11 +66,24 @@ static void put_spaces(struct buf *out, uint32_t n)
 		buf__byte(out, ' ');
 }
 
+/* To the right of its column, with a space before it also where it does not fit. */
+__attribute__((format(printf, 3, 4))) static void put_cell(struct buf *out, int width,
+							   const char *fmt, ...)
+{
+	char text[64];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	buf__printf(out, " %*s", width - 1, text);
+}
+
 static void put_value(struct buf *out, int64_t v, const struct render_options *o)
 {
 	char text[48];
 
-	buf__printf(out, "%10s", units__format_value((double)v, o->unit, text));
+	put_cell(out, 10, "%s", units__format_value((double)v, o->unit, text));
 }
 
 static double share_of(int64_t v, int64_t total)
@@ -79,7 +93,7 @@ static double share_of(int64_t v, int64_t total)
 
 static void put_share(struct buf *out, int64_t v, int64_t total)
 {
-	buf__printf(out, "%7.2f%%", share_of(v, total));
+	put_cell(out, 8, "%.2f%%", share_of(v, total));
 }
 
 /* The change of shares in points; the total of an empty side is 0 and so are its shares. */
@@ -88,17 +102,17 @@ static void put_change(struct buf *out, int64_t a, int64_t total_a, int64_t b, i
 	double change = share_of(b, total_b) - share_of(a, total_a);
 
 	if (change > -0.005 && change < 0.005)
-		buf__text(out, "         ");
+		put_cell(out, 9, "%s", "");
 	else
-		buf__printf(out, "%+9.2f", change);
+		put_cell(out, 9, "%+.2f", change);
 }
 
 /* Columns left for a name behind `used` ones; 0: unbounded. */
-static uint32_t room_for_name(const struct render_options *o, uint32_t used)
+static uint32_t room_for_name(const struct render_options *o, size_t used)
 {
 	if (o->width == 0)
 		return 0;
-	return o->width > used + 16 ? o->width - used : 16;
+	return o->width > used + 16 ? o->width - (uint32_t)used : 16;
 }
 
 /*
@@ -130,14 +144,13 @@ static void put_top_row(const struct top *t, const struct top_row *r,
 	struct dcm_str binary = t->frames->group == FRAMES_BINARY || f->is_unnamed
 					? STR("")
 					: frames__base_name(f->binary);
-	uint32_t used;
+	size_t start = out->n;
 
 	if (t->n_values == 1) {
 		put_value(out, r->self[0], o);
 		put_share(out, r->self[0], t->total[0]);
 		put_value(out, r->total[0], o);
 		put_share(out, r->total[0], t->total[0]);
-		used = 38;
 	} else {
 		for (unsigned i = 0; i < 2; i++) {
 			const int64_t *v = i ? r->total : r->self;
@@ -146,10 +159,9 @@ static void put_top_row(const struct top *t, const struct top_row *r,
 			put_share(out, v[1], t->total[1]);
 			put_change(out, v[0], t->total[0], v[1], t->total[1]);
 		}
-		used = 52;
 	}
 	put_spaces(out, 2);
-	uint32_t room = room_for_name(o, used), tail = binary.n ? width_of(binary) + 3 : 0;
+	uint32_t room = room_for_name(o, out->n - start), tail = binary.n ? width_of(binary) + 3 : 0;
 	if (room && tail && tail + 24 > room)
 		tail = 0;
 	put_frame(out, f, t->frames->group, room ? room - tail : 0);
@@ -256,7 +268,8 @@ static bool *choose_nodes(const struct flame *f, uint32_t max_rows)
 
 static void put_node(const struct flame *f, uint32_t i, const struct render_options *o, struct buf *out)
 {
-	uint32_t used = 30, indent = f->depth[i] * 2;
+	uint32_t indent = f->depth[i] * 2;
+	size_t start = out->n;
 	uint32_t most = o->width ? o->width / 2 : 200;
 
 	if (f->n_values == 1) {
@@ -269,6 +282,7 @@ static void put_node(const struct flame *f, uint32_t i, const struct render_opti
 		put_change(out, f->total[0][i], f->total[0][0], f->total[1][i], f->total[1][0]);
 	}
 	put_spaces(out, 2);
+	size_t used = out->n - start;
 	if (indent > most) {
 		/* Too deep to indent: say how deep. */
 		char depth[24];

@@ -18,17 +18,13 @@
 #include "tests/unit/naive_rows.h"
 #include "tests/unit/random_batch.h"
 
-/* main -> work -> spin 60 / 20, main -> idle 30 / 70, main 10 / 10; side A and B */
-static struct dcm_batch *small_answer(uint32_t n_types)
+struct small_row {
+	const char *frames[4]; /* leaf first */
+	int64_t values[2];
+};
+
+static struct dcm_batch *answer_of(const struct small_row rows[static 3], uint32_t n_types)
 {
-	static const struct {
-		const char *frames[4]; /* leaf first */
-		int64_t values[2];
-	} rows[] = {
-		{ { "spin", "work", "main" }, { 60, 20 } },
-		{ { "idle", "main" }, { 30, 70 } },
-		{ { "main" }, { 10, 10 } },
-	};
 	CLEANUP(builder__freep) struct dcm_builder *b = builder__new(0);
 	struct dcm_batch *batch = NULL;
 	struct dcm_type types[2];
@@ -53,6 +49,18 @@ static struct dcm_batch *small_answer(uint32_t n_types)
 	}
 	assert_int_equal(builder__seal(b, &batch, NULL), 0);
 	return batch;
+}
+
+/* main -> work -> spin 60 / 20, main -> idle 30 / 70, main 10 / 10; side A and B */
+static struct dcm_batch *small_answer(uint32_t n_types)
+{
+	static const struct small_row rows[3] = {
+		{ { "spin", "work", "main" }, { 60, 20 } },
+		{ { "idle", "main" }, { 30, 70 } },
+		{ { "main" }, { 10, 10 } },
+	};
+
+	return answer_of(rows, n_types);
 }
 
 static void check_text(struct buf *out, const char *expected)
@@ -139,6 +147,42 @@ static void test_trees(void **state)
 			 "  60.00%        60         0      work\n"
 			 "  60.00%        60        60        spin\n"
 			 "smaller frames not shown: 1, weighing 30\n");
+}
+
+/* Freed more than was allocated: shares below and far above 100 %, and a unit that is longer than its column. */
+static void test_wide_numbers_do_not_touch(void **state)
+{
+	static const struct small_row rows[3] = {
+		{ { "free", "main" }, { -9900, -9900 } },
+		{ { "keep", "main" }, { 10000, 10000 } },
+		{ { "main" }, { 0, 0 } },
+	};
+	CLEANUP(batch__unrefp) struct dcm_batch *one = answer_of(rows, 1);
+	CLEANUP(batch__unrefp) struct dcm_batch *two = answer_of(rows, 2);
+	CLEANUP(frames__unrefp) struct frames *f1 = NULL;
+	CLEANUP(frames__unrefp) struct frames *f2 = NULL;
+	CLEANUP(flame__freep) struct flame *tree1 = NULL;
+	CLEANUP(flame__freep) struct flame *tree2 = NULL;
+	struct render_options o = { .unit = STR("megafurlongs") };
+	struct buf out = { 0 };
+	(void)state;
+
+	assert_int_equal(frames__new(one, FRAMES_FUNCTION, NULL, &f1, NULL), 0);
+	assert_int_equal(frames__new(two, FRAMES_FUNCTION, NULL, &f2, NULL), 0);
+	assert_int_equal(flame__new(f1, NULL, &tree1, NULL), 0);
+	assert_int_equal(flame__new(f2, NULL, &tree2, NULL), 0);
+	render__flame(tree1, &o, &out);
+	check_text(&out, "   share     total      self  function\n"
+			 " 100.00% 100 megafurlongs 0 megafurlongs  total\n"
+			 " 100.00% 100 megafurlongs 0 megafurlongs    main\n"
+			 " 10000.00% 10.0k megafurlongs 10.0k megafurlongs      keep\n"
+			 " -9900.00% -9.90k megafurlongs -9.90k megafurlongs      free\n");
+	render__flame(tree2, &o, &out);
+	check_text(&out, "       A       B   change  function\n"
+			 " 100.00% 100.00%           total\n"
+			 " 100.00% 100.00%             main\n"
+			 " 10000.00% 10000.00%               keep\n"
+			 " -9900.00% -9900.00%               free\n");
 }
 
 static void test_folded(void **state)
@@ -323,6 +367,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_tables),
 		cmocka_unit_test(test_trees),
+		cmocka_unit_test(test_wide_numbers_do_not_touch),
 		cmocka_unit_test(test_folded),
 		cmocka_unit_test(test_folded_adds_up),
 		cmocka_unit_test(test_text_is_cleaned_and_cut),
