@@ -18,7 +18,7 @@ enum arch_leaf {
 	ARCH_LEAF_PAST_SP, /* one word above the stack pointer */
 };
 
-#if defined(__TARGET_ARCH_x86)
+#if defined(__TARGET_ARCH_x86) || defined(__x86_64__)
 
 #define ARCH_ADDRESS_MAX 0x00ffffffffffffffull /* 57-bit paging */
 #define ARCH_CODE_BYTES	 8u
@@ -59,7 +59,7 @@ static __always_inline enum arch_leaf arch_leaf_rule(const __u8 *code)
 	return ARCH_LEAF_FRAME;
 }
 
-#elif defined(__TARGET_ARCH_arm64)
+#elif defined(__TARGET_ARCH_arm64) || defined(__aarch64__)
 
 #define ARCH_ADDRESS_MAX  0x000fffffffffffffull /* 52-bit addresses */
 #define ARCH_CODE_BYTES	  8u

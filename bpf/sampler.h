@@ -18,14 +18,19 @@ enum {
 	SAMPLER_USER_FRAMES = 1000,  /* upper bound of max_depth */
 	SAMPLER_FRAMES = SAMPLER_KERNEL_FRAMES + SAMPLER_USER_FRAMES,
 	SAMPLER_SEEN = 4096, /* slots of the table of processes known to user space; a power of two */
-	SAMPLER_FILTER = 1024, /* pids or comms that a filter may name */
+	SAMPLER_FILTER = 1024,	   /* pids or comms that a filter may name */
+	SAMPLER_REGS = 16,	   /* registers of a deferred sample, by DWARF number */
+	SAMPLER_RAW_BYTES = 16384, /* of stack in a deferred sample, at most */
+	SAMPLER_CODE_BYTES = 8,	   /* around the program counter of a deferred sample */
 };
 
 /*
- * Kinds of records. Samples have a ring of their own, so that a burst of them never hides an exec.
+ * Kinds of records. Each kind of sample has a ring of its own, so that a burst of them never hides
+ * an exec, and large ones never displace small ones.
  */
 enum sampler_kind {
 	SAMPLER_SAMPLE = 1, /* struct sampler_sample, frames */
+	SAMPLER_RAW = 4,    /* struct sampler_raw, stack: to be unwound in user space */
 	SAMPLER_EXEC = 2,   /* struct sampler_event: the process has a new image */
 	SAMPLER_EXIT = 3,   /* struct sampler_event: its last thread ends */
 };
@@ -41,16 +46,30 @@ enum sampler_flag {
  * How the user stack ended: exactly one for each emitted sample. X(NAME, metric name, text of the
  * truncation note). A NULL note means that nothing is missing.
  */
-#define SAMPLER_OUTCOMES(X)                                                                        \
-	X(NONE, "none", NULL) /* not asked for, or a kernel thread */                              \
-	X(ROOT, "root", NULL) /* frame pointer or return address is 0 */                           \
-	X(MAX_DEPTH, "max_depth", "deeper than max_depth")                                         \
-	X(READ_FAULT, "read_fault", "stack memory not readable")                                   \
-	X(BAD_FP, "bad_fp", "no frame pointer")                                                    \
-	X(BAD_RA, "bad_ra", "return address is not code")                                          \
-	X(NO_REGS, "no_regs", "no user registers")                                                 \
-	X(EXEC, "exec", "in execve")                                                               \
-	X(EXITING, "exiting", "memory already freed at exit")
+#define SAMPLER_OUTCOMES(X)                                                                            \
+	X(NONE, "none", NULL) /* not asked for, or a kernel thread */                                  \
+	X(ROOT, "root", NULL) /* the outermost frame, by rule, or because its caller's address is 0 */ \
+	X(MAX_DEPTH, "max_depth", "deeper than max_depth")                                             \
+	X(READ_FAULT, "read_fault", "stack memory not readable")                                       \
+	X(BAD_FP, "bad_fp", "no frame pointer")                                                        \
+	X(BAD_RA, "bad_ra", "return address is not code")                                              \
+	X(NO_REGS, "no_regs", "no user registers")                                                     \
+	X(EXEC, "exec", "in execve")                                                                   \
+	X(EXITING, "exiting", "memory already freed at exit")                                          \
+	X(DEFERRED, "deferred", "tables not built yet") /* handed over as SAMPLER_RAW */               \
+	X(DEFERRED_LIMIT, "deferred_limit", "tables not built yet")                                    \
+	X(PENDING, "pending", "tables not built yet") /* of a walk only: becomes one of the above */   \
+	X(NO_MAP, "no_map", "return address in no mapping")                                            \
+	X(NO_RULE, "no_rule", "no unwind rule for this code")                                          \
+	X(UNSUPPORTED, "unsupported", "unwind rule of an unsupported kind")                            \
+	X(REGISTER, "register", "unwind rule needs a register that is not known")                      \
+	X(FP_LOST, "fp_lost", "frame pointer not restored")                                            \
+	X(BAD_CFA, "bad_cfa", "frame address does not grow")                                           \
+	X(GO_SWITCH, "go_switch", "Go runtime switched stacks")                                        \
+	X(GO_CALLBACK, "go_callback", "called from Go through cgo")                                    \
+	X(OVER_BUDGET, "over_budget", "no memory for unwind tables")                                   \
+	X(CHANGED, "changed", "tables changed meanwhile")                                              \
+	X(COPY_END, "copy_end", "stack deeper than its copy") /* of deferred samples only */
 
 enum sampler_outcome {
 #define SAMPLER_X(name, metric, note) SAMPLER_OUTCOME_##name,
@@ -93,7 +112,7 @@ enum sampler_stat {
 struct sampler_stats {
 	__u64 stat[SAMPLER_STAT_N];
 	__u64 outcome[SAMPLER_OUTCOME_N]; /* sums up to stat[SAMPLER_STAT_EMITTED] */
-	__u64 reserved[32 - SAMPLER_STAT_N - SAMPLER_OUTCOME_N];
+	__u64 reserved[64 - SAMPLER_STAT_N - SAMPLER_OUTCOME_N];
 };
 
 /* The start of every record. */
@@ -123,7 +142,22 @@ struct sampler_sample {
 	__u32 ppid;		 /* the thread group that forked this one, or adopted it */
 	char comm[SAMPLER_COMM]; /* of the thread; as the kernel has it, NUL-padded */
 	char leader_comm[SAMPLER_COMM]; /* of the thread group's leader */
-	/* __u64 frames[n_kernel + n_user] follow: addresses; a caller's is its return address */
+					/*
+	 * __u64 frames[n_kernel + n_user] follow: addresses; a caller's is its return address, and
+	 * that of a frame which a signal interrupted is one more than its instruction's.
+	 */
+};
+
+/* A sample whose user stack could not be walked in the kernel: what it takes to do it later. */
+struct sampler_raw {
+	struct sampler_sample sample; /* outcome SAMPLER_OUTCOME_DEFERRED, n_user 0 */
+	__u64 regs[SAMPLER_REGS];
+	__u64 pc;
+	__u8 code[SAMPLER_CODE_BYTES]; /* from pc - ARCH_CODE_BEFORE on */
+	__u32 n_bytes;		       /* of the stack, from the stack pointer up */
+	__u32 has_code;
+	__u64 kernel[SAMPLER_KERNEL_FRAMES]; /* sample.n_kernel of them */
+					     /* __u8 stack[n_bytes] follow */
 };
 
 #endif

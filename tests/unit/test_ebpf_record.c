@@ -40,7 +40,15 @@ AT(sampler_sample, ppid, 76, 4);
 AT(sampler_sample, comm, 80, 16);
 AT(sampler_sample, leader_comm, 96, 16);
 _Static_assert(sizeof(struct sampler_sample) == 112, "no hole at the end");
-_Static_assert(sizeof(struct sampler_stats) == 256, "an element of a mapped array");
+AT(sampler_raw, sample, 0, 112);
+AT(sampler_raw, regs, 112, 128);
+AT(sampler_raw, pc, 240, 8);
+AT(sampler_raw, code, 248, 8);
+AT(sampler_raw, n_bytes, 256, 4);
+AT(sampler_raw, has_code, 260, 4);
+AT(sampler_raw, kernel, 264, 1016);
+_Static_assert(sizeof(struct sampler_raw) == 1280, "no hole at the end");
+_Static_assert(sizeof(struct sampler_stats) == 512, "an element of a mapped array");
 _Static_assert(sizeof(struct sampler_stats) % 64 == 0, "CPUs do not share a cache line");
 
 /*

@@ -16,6 +16,11 @@ ebpf_pure = \
 	plugins/input/ebpf/process.c plugins/input/ebpf/process.h \
 	plugins/input/ebpf/record.c plugins/input/ebpf/record.h \
 	plugins/input/ebpf/settings.h \
+	plugins/input/ebpf/tables/dictionary.c plugins/input/ebpf/tables/dictionary.h \
+	plugins/input/ebpf/tables/heap.c plugins/input/ebpf/tables/heap.h \
+	plugins/input/ebpf/tables/native.c plugins/input/ebpf/tables/native.h \
+	plugins/input/ebpf/tables/pages.c plugins/input/ebpf/tables/pages.h \
+	plugins/input/ebpf/tables/tables.h \
 	plugins/input/ebpf/thread.c plugins/input/ebpf/thread.h \
 	plugins/input/ebpf/window.c plugins/input/ebpf/window.h
 

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/input/ebpf/tables/tables.h - the unwind tables of running code, where the kernel reads them
+ *
+ * A process image has executable mappings, a mapping shows a file, and a file's unwind rows become
+ * code pages in memory that BPF programs see (bpf/tables.h). Whoever follows processes announces
+ * the mappings of an image, and binds each to its file once a sample has met it. A file is compiled
+ * once, by a thread of its own, however many processes map it; until then samples that meet it are
+ * deferred.
+ *
+ * Memory is bounded. When it is full, the files that no sample has met for longest lose their
+ * tables, and get them again when one does.
+ *
+ * One lock over everything, which is not held during a compilation. Any thread, unless it says so.
+ */
+#ifndef DECIMA_EBPF_TABLES_TABLES_H
+#define DECIMA_EBPF_TABLES_TABLES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/cleanup.h"
+#include "plugins/input/ebpf/record.h"
+#include "plugins/input/ebpf/tables/heap.h"
+#include "bpf/unwind.h"
+
+struct tables;
+struct tables_file; /* one file's tables, built or not */
+
+/* A process between two exec()s: what struct sampler_head carries. */
+struct tables_image {
+	uint32_t pid;
+	uint64_t start_ns, exec_id;
+};
+
+/* What is known of the code in a mapping. */
+enum tables_code {
+	TABLES_PENDING, /* it lies in a file that nobody has opened yet */
+	TABLES_FILE,	/* `file` has its tables, now or soon */
+	TABLES_MEMORY,	/* no file, or none that can be read: unwound by frame pointers */
+};
+
+/* An executable mapping. */
+struct tables_range {
+	uint64_t start, end; /* [start, end) */
+	uint64_t offset;     /* in the file, of `start` */
+	enum tables_code code;
+	struct tables_file *file; /* for TABLES_FILE; borrowed */
+};
+
+/* The memory that programs read. */
+struct tables_memory {
+	struct heap_source heap;
+	struct unwind_rule *rules;     /* [TABLES_RULES], zeroed */
+	struct tables_bucket *buckets; /* [TABLES_BUCKETS], zeroed */
+	volatile __u32 *epoch;	       /* what programs mark things with that they use */
+};
+
+/* limit_bytes: of the heap. `memory` is copied. NULL when memory ran out. */
+struct tables *tables__new(const struct tables_memory *memory, uint64_t limit_bytes);
+int tables__start(struct tables *t); /* the compiling thread: 0 or a negative errno */
+void tables__free(struct tables *t); /* ends the thread; NULL is fine */
+DEFINE_CLEANUP(struct tables *, tables__free);
+
+/*
+ * The tables of the file behind `fd`, of which a duplicate is kept; asked for by build id (or what
+ * stands in for one), so that a second file with the same one shares them. The compilation begins
+ * soon. NULL when memory ran out. The caller owns a reference.
+ */
+struct tables_file *tables__file(struct tables *t, const char *build_id, int fd);
+void tables__file_unref(struct tables *t, struct tables_file *f); /* NULL is fine */
+
+/*
+ * From now on these are the image's executable mappings, all of them, ascending; what was announced
+ * of it before is forgotten. exec_pages: the kernel's count of them at that time; 0: not known.
+ * -ENOMEM; -ENOSPC: no room in the heap; -E2BIG: there are more than TABLES_MAPPINGS, and those at
+ * the end are missing.
+ */
+int tables__announce(struct tables *t, const struct tables_image *image, uint64_t exec_pages,
+		     const struct tables_range *ranges, uint32_t n);
+
+/*
+ * What became known of the mapping that begins at `start`: its file was opened, or cannot be. False
+ * when no such mapping is announced.
+ */
+bool tables__bind(struct tables *t, const struct tables_image *image, uint64_t start,
+		  enum tables_code code, struct tables_file *file);
+
+/* The image ended, and no sample of it can come any more. */
+void tables__gone(struct tables *t, const struct tables_image *image);
+
+/* How a walk over a copied stack went. */
+struct tables_walk {
+	uint32_t outcome; /* enum sampler_outcome */
+	uint32_t n;	  /* frames */
+	/*
+	 * With SAMPLER_OUTCOME_PENDING: the start of the mapping whose tables are missing, and
+	 * whether its file has yet to be bound. Otherwise they come by themselves.
+	 */
+	uint64_t pending;
+	bool unbound;
+};
+
+/*
+ * Walks the stack that a deferred sample brought; frames has room for max. -ESRCH: the image was
+ * not announced.
+ */
+int tables__walk(struct tables *t, const struct sampler_raw *raw, uint64_t *frames, uint32_t max,
+		 struct tables_walk *ret);
+
+/* To be called about once a second: memory that has rested becomes free, time goes on. */
+void tables__tick(struct tables *t);
+
+/* Grows with each file whose tables came or went for good. */
+uint64_t tables__changes(const struct tables *t);
+
+struct tables_stat {
+	struct heap_stat heap;
+	uint32_t n_images, n_files, n_ready, n_rules;
+	uint64_t n_rows; /* in the heap */
+	uint64_t builds, build_failures, build_ns, evictions, over_budget;
+	uint64_t no_room; /* mappings or pages that were cut off */
+};
+struct tables_stat tables__stat(struct tables *t);
+
+#endif
