@@ -23,7 +23,7 @@ fuzz_programs += fuzz/fuzz_wire
 fuzz_fuzz_wire_SOURCES = fuzz/fuzz_wire.c $(FUZZ_MAIN) tests/unit/batch_judge.c tests/unit/batch_judge.h
 fuzz_fuzz_wire_LDADD = $(CODEC_LA) $(FUZZ_LDFLAGS)
 
-fuzz_programs += fuzz/fuzz_elf fuzz/fuzz_kallsyms fuzz/fuzz_demangle fuzz/fuzz_perf_map
+fuzz_programs += fuzz/fuzz_elf fuzz/fuzz_kallsyms fuzz/fuzz_demangle fuzz/fuzz_perf_map fuzz/fuzz_jitdump
 fuzz_fuzz_elf_SOURCES = fuzz/fuzz_elf.c $(FUZZ_MAIN)
 fuzz_fuzz_elf_LDADD = $(SYMBOLIZE_LA) $(FUZZ_LDFLAGS)
 fuzz_fuzz_kallsyms_SOURCES = fuzz/fuzz_kallsyms.c $(FUZZ_MAIN)
@@ -32,6 +32,9 @@ fuzz_fuzz_demangle_SOURCES = fuzz/fuzz_demangle.c $(FUZZ_MAIN)
 fuzz_fuzz_demangle_LDADD = $(SYMBOLIZE_LA) $(FUZZ_LDFLAGS)
 fuzz_fuzz_perf_map_SOURCES = fuzz/fuzz_perf_map.c plugins/input/perf_map/map.c plugins/input/perf_map/map.h $(FUZZ_MAIN)
 fuzz_fuzz_perf_map_LDADD = $(BASE_LA) $(FUZZ_LDFLAGS)
+fuzz_fuzz_jitdump_SOURCES = fuzz/fuzz_jitdump.c plugins/input/perf_map/dump.c plugins/input/perf_map/dump.h \
+	plugins/input/perf_map/map.c plugins/input/perf_map/map.h $(FUZZ_MAIN)
+fuzz_fuzz_jitdump_LDADD = $(BASE_LA) $(FUZZ_LDFLAGS)
 
 fuzz_programs += fuzz/fuzz_yaml
 fuzz_fuzz_yaml_SOURCES = fuzz/fuzz_yaml.c tests/unit/config_sample.c tests/unit/config_sample.h $(FUZZ_MAIN)

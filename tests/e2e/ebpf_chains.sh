@@ -95,3 +95,15 @@ else
 	kill -9 "$pid"
 	rm -f "/tmp/perf-$pid.map"
 fi
+
+# Code that was moved, named by a jitdump somewhere in the file system.
+if [ ! -e "$plugins/input_perf_map.so" ]; then
+	echo "skip jitdump: built without input/perf_map"
+elif [ "$(uname -m)" != x86_64 ]; then
+	echo "skip jitdump: the program is written for x86-64"
+elif compile jit jit.c -fno-omit-frame-pointer; then
+	start "$dir/jit" "$dir" 60
+	sample "{frequency: 199Hz, filter: {pids: [$pid]}}" 3 "input/perf_map={}"
+	at_least jitdump 98 "main;call;jitted::spin$end"
+	kill -9 "$pid"
+fi

@@ -160,6 +160,12 @@ tests_unit_test_regex_SOURCES = tests/unit/test_regex.c $(FAILMALLOC)
 tests_unit_test_regex_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_regex_LDADD = $(CONFIG_LA) $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_jitdump
+tests_unit_test_jitdump_SOURCES = tests/unit/test_jitdump.c plugins/input/perf_map/dump.c plugins/input/perf_map/map.c \
+	$(FAILMALLOC)
+tests_unit_test_jitdump_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_jitdump_LDADD = $(BASE_LA) $(UNIT_LIBS)
+
 unit_tests += tests/unit/test_perf_map
 tests_unit_test_perf_map_SOURCES = tests/unit/test_perf_map.c plugins/input/perf_map/perf_map.c $(perf_map_pure) \
 	$(FAILMALLOC)

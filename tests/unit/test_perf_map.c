@@ -246,7 +246,7 @@ static void test_a_file_is_followed_and_rewriting_is_noticed(void **state)
 	char text[64];
 
 	(void)state;
-	source__init(&s, 1 << 20);
+	source__init(&s, SOURCE_PERF_MAP, 1 << 20);
 	assert_int_equal(source__read(&s, 1 << 30), -ENOENT);
 	assert_int_equal(open_source(&s, root, "/m.map"), -ENOENT);
 	write_as("m.map", "10 10 one\n20 10 tw", O_TRUNC);
@@ -301,7 +301,7 @@ static void test_only_the_end_of_a_large_file_is_read(void **state)
 	struct source s;
 
 	(void)state;
-	source__init(&s, 1 << 20);
+	source__init(&s, SOURCE_PERF_MAP, 1 << 20);
 	write_as("large.map", "10 10 first\n20 10 second\n30 10 third\n", O_TRUNC);
 	assert_int_equal(open_source(&s, root, "/large.map"), 0);
 	assert_int_equal(source__read(&s, 16), 0);
@@ -326,7 +326,7 @@ static void test_what_is_not_ours_to_read(void **state)
 	struct source s;
 
 	(void)state;
-	source__init(&s, 1 << 20);
+	source__init(&s, SOURCE_PERF_MAP, 1 << 20);
 	write_as("real.map", "10 10 one\n", O_TRUNC);
 	assert_int_equal(symlink("real.map", path_of("link.map")), 0);
 	assert_int_equal(open_source(&s, root, "/link.map"), -ELOOP);
@@ -475,6 +475,57 @@ static void test_a_process_and_its_map(void **state)
 	assert_int_equal(stat.n_lines, 2);
 	assert_int_equal(stat.n_processes, 0);
 	assert_int_equal(stat.bytes, 0);
+	processes__free(t);
+}
+
+/* A jitdump of one function at [0x10, 0x20), as jitdump-specification.txt has it. */
+static void write_dump(const char *name, const char *function)
+{
+	uint32_t header[] = { 0x4A695444, 1, 40, 62, 0, 300, 0, 0, 0, 0 };
+	uint64_t load[] = { 0, 0, 0, 0, 0x10, 0x10, 1 };
+	uint32_t total = (uint32_t)(sizeof(load) + strlen(function) + 1 + 0x10);
+	CLEANUP(fd__closep)
+	int fd = open(path_of(name), O_WRONLY | O_CREAT | O_CLOEXEC | O_TRUNC, 0644);
+
+	load[0] = (uint64_t)total << 32;
+	assert_true(fd >= 0);
+	assert_int_equal(fd__write_all(fd, header, sizeof(header)), 0);
+	assert_int_equal(fd__write_all(fd, load, sizeof(load)), 0);
+	assert_int_equal(fd__write_all(fd, function, strlen(function) + 1), 0);
+	assert_int_equal(fd__write_all(fd, "0123456789abcdef", 0x10), 0);
+}
+
+static void test_a_jitdump_is_found_by_its_mapping(void **state)
+{
+	struct processes *t = make_table(64 << 20);
+	struct dcm_process id = { 350, 0, 0 }, boxed = { 351, 0, 0 };
+
+	(void)state;
+	make_process(350, 350, "host");
+	mkdir(path_of("host/work"), 0755);
+	write_dump("host/work/jit-350.dump", "dumped");
+	write_as("proc/350/maps",
+		 "00400000-00401000 r-xp 00000000 fe:00 1 /usr/bin/jit-350.dumpling\n"
+		 "00500000-00501000 r-xp 00000000 fe:00 1 /work/jit-.dump\n",
+		 O_TRUNC);
+	assert_asked(t, &id, 0x18, -ENOENT, "");
+	write_as("proc/350/maps", "00600000-00601000 r-xp 00000000 fe:00 1 /work/jit-350.dump\n",
+		 O_APPEND);
+	fake.fake_mono_ns += SECOND;
+	assert_asked(t, &id, 0x18, 0, "dumped");
+	assert_asked(t, &id, 0x20, 0, "");
+	/* Beside a perf map it leads. */
+	write_as("host/tmp/perf-350.map", "10 30 mapped\n", O_TRUNC);
+	fake.fake_mono_ns += SECOND;
+	assert_asked(t, &id, 0x18, 0, "dumped");
+	assert_asked(t, &id, 0x20, 0, "mapped");
+	unlink(path_of("host/tmp/perf-350.map"));
+	/* In a container, as the container sees its files. */
+	make_process(351, 7, "box");
+	mkdir(path_of("box/work"), 0755);
+	write_dump("box/work/jit-7.dump", "boxed");
+	write_as("proc/351/maps", "00600000-00601000 r-xp 00000000 fe:00 1 /work/jit-7.dump\n", O_TRUNC);
+	assert_asked(t, &boxed, 0x18, 0, "boxed");
 	processes__free(t);
 }
 
@@ -883,6 +934,7 @@ int main(void)
 		cmocka_unit_test(test_only_the_end_of_a_large_file_is_read),
 		cmocka_unit_test(test_what_is_not_ours_to_read),
 		cmocka_unit_test(test_a_process_and_its_map),
+		cmocka_unit_test(test_a_jitdump_is_found_by_its_mapping),
 		cmocka_unit_test(test_containers_and_namespaced_pids),
 		cmocka_unit_test(test_an_exec_begins_anew),
 		cmocka_unit_test(test_all_maps_together_are_bounded),

@@ -50,5 +50,5 @@ tests_host_sample_SOURCES = tests/host/sample.c
 tests_host_sample_LDADD = $(PLUGIN_LA)
 EXTRA_DIST += tests/host/lib.sh bench/sampler_cost.sh \
 	tests/programs/chain.c tests/programs/chain.go tests/programs/chain.js \
-	tests/programs/chain32.c \
+	tests/programs/chain32.c tests/programs/jit.c \
 	tests/programs/mappings.c tests/programs/memfd.c tests/programs/swap.c

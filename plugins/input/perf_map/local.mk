@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# plugins/input/perf_map/local.mk - names of JIT code from /tmp/perf-PID.map
+# plugins/input/perf_map/local.mk - names of JIT code from perf-PID.map and jit-PID.dump
 #
 # perf_map_pure is all but the entry: the unit test and the fuzz target link it.
 perf_map_pure = \
+	plugins/input/perf_map/dump.c plugins/input/perf_map/dump.h \
 	plugins/input/perf_map/map.c plugins/input/perf_map/map.h \
 	plugins/input/perf_map/proc.c plugins/input/perf_map/proc.h \
 	plugins/input/perf_map/processes.c plugins/input/perf_map/processes.h \

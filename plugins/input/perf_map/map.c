@@ -17,8 +17,6 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 
-#define MAX_RANGE_BYTES (1u << 30) /* no compiler makes a function of a gigabyte */
-
 /* A range while it is being flattened. */
 struct open_range {
 	uint64_t start, end;
@@ -83,6 +81,20 @@ uint64_t map__bytes(const struct map *m)
 	return generation_bytes(&m->young) + generation_bytes(&m->old);
 }
 
+static uint64_t n_ranges_of(const struct map_generation *g)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < g->n_levels; i++)
+		n += g->levels[i].n;
+	return n;
+}
+
+uint64_t map__n_ranges(const struct map *m)
+{
+	return n_ranges_of(&m->young) + n_ranges_of(&m->old);
+}
+
 /* --- flattening --- */
 
 static int by_start(const void *a, const void *b)
@@ -140,7 +152,7 @@ static int put(struct sweep *s, uint64_t from, uint64_t to, uint32_t name)
 	struct map_range r = { from, (uint32_t)(to - from), name };
 
 	if (last && last->name == name && last->start + last->bytes == from &&
-	    last->bytes + (uint64_t)r.bytes <= MAX_RANGE_BYTES) {
+	    last->bytes + (uint64_t)r.bytes <= MAP_MAX_RANGE) {
 		last->bytes += r.bytes;
 		return 0;
 	}
@@ -270,8 +282,7 @@ static void age(struct map *m)
 {
 	if (generation_bytes(&m->young) < m->max_bytes / 2)
 		return;
-	for (uint32_t i = 0; i < m->old.n_levels; i++)
-		m->n_forgotten += m->old.levels[i].n;
+	m->n_forgotten += n_ranges_of(&m->old);
 	generation_fini(&m->old);
 	m->old = m->young;
 	m->young = (struct map_generation){ 0 };
@@ -328,22 +339,13 @@ static uint32_t add_name(struct map_generation *g, struct dcm_str name)
 	return intern__add(&g->names, (struct dcm_str){ clean, n });
 }
 
-/* One line without its newline. */
-static int add_line(struct map *m, struct dcm_str line)
+int map__add(struct map *m, uint64_t start, uint64_t bytes, struct dcm_str name)
 {
-	struct map_range r = { 0 };
-	uint64_t bytes;
+	struct map_range r = { .start = start, .bytes = (uint32_t)bytes };
 
-	m->n_lines++;
-	if (line.n && line.p[line.n - 1] == '\r')
-		line.n--;
-	if (!take_hex(&line, &r.start) || !take_hex(&line, &bytes) || line.n == 0 || bytes == 0 ||
-	    bytes > MAX_RANGE_BYTES || r.start + bytes < r.start) {
-		m->n_skipped++;
-		return 0;
-	}
-	r.bytes = (uint32_t)bytes;
-	r.name = add_name(&m->young, line);
+	if (name.n == 0 || bytes == 0 || bytes > MAP_MAX_RANGE || start + bytes < start)
+		return -EPROTO;
+	r.name = add_name(&m->young, name);
 	if (r.name == INTERN_NONE || !vec__push(&m->young.fresh, r))
 		return -ENOMEM;
 	/*
@@ -353,6 +355,22 @@ static int add_line(struct map *m, struct dcm_str line)
 	    (m->young.names.n % 4096 == 0 && generation_bytes(&m->young) >= m->max_bytes / 2))
 		return map__settle(m);
 	return 0;
+}
+
+/* One line without its newline. */
+static int add_line(struct map *m, struct dcm_str line)
+{
+	uint64_t start, bytes;
+	int rc = -EPROTO;
+
+	m->n_lines++;
+	if (line.n && line.p[line.n - 1] == '\r')
+		line.n--;
+	if (take_hex(&line, &start) && take_hex(&line, &bytes))
+		rc = map__add(m, start, bytes, line);
+	if (rc == -EPROTO)
+		m->n_skipped++;
+	return rc == -EPROTO ? 0 : rc;
 }
 
 int map__feed(struct map *m, const char *text, size_t n, size_t *ret_used)
@@ -382,7 +400,8 @@ int map__feed(struct map *m, const char *text, size_t n, size_t *ret_used)
 
 /* --- answers --- */
 
-static bool find_in(const struct map_level *l, uint64_t address, struct map_range *ret)
+/* How many ranges of a level start at or before the address. */
+static uint32_t starts_until(const struct map_level *l, uint64_t address)
 {
 	uint32_t lo = 0, hi = l->n;
 
@@ -394,9 +413,16 @@ static bool find_in(const struct map_level *l, uint64_t address, struct map_rang
 		else
 			hi = mid;
 	}
-	if (lo == 0 || address - l->v[lo - 1].start >= l->v[lo - 1].bytes)
+	return lo;
+}
+
+static bool find_in(const struct map_level *l, uint64_t address, struct map_range *ret)
+{
+	uint32_t n = starts_until(l, address);
+
+	if (n == 0 || address - l->v[n - 1].start >= l->v[n - 1].bytes)
 		return false;
-	*ret = l->v[lo - 1];
+	*ret = l->v[n - 1];
 	return true;
 }
 
@@ -415,6 +441,46 @@ bool map__find(const struct map *m, uint64_t address, struct dcm_str *ret_name, 
 				return true;
 			}
 		}
+	}
+	return false;
+}
+
+/*
+ * The piece at an address, or when there is none, the address at which one may start (*ret_end).
+ * Levels are asked from the newest on; where a newer one begins, the piece ends.
+ */
+static bool piece_at(const struct map *m, uint64_t address, uint64_t until, struct map_piece *ret)
+{
+	const struct map_generation *generations[] = { &m->young, &m->old };
+
+	*ret = (struct map_piece){ .start = address, .end = until };
+	for (int i = 0; i < 2; i++) {
+		const struct map_generation *g = generations[i];
+
+		for (uint32_t level = g->n_levels; level-- > 0;) {
+			const struct map_level *l = &g->levels[level];
+			uint32_t next = starts_until(l, address);
+			struct map_range r;
+
+			if (find_in(l, address, &r)) {
+				if (r.start + r.bytes < ret->end)
+					ret->end = r.start + r.bytes;
+				ret->name = intern__text(&g->names, r.name);
+				return true;
+			}
+			if (next < l->n && l->v[next].start < ret->end)
+				ret->end = l->v[next].start;
+		}
+	}
+	return false;
+}
+
+bool map__next(const struct map *m, uint64_t from, uint64_t until, struct map_piece *ret)
+{
+	while (from < until) {
+		if (piece_at(m, from, until, ret))
+			return true;
+		from = ret->end;
 	}
 	return false;
 }

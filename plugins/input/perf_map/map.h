@@ -30,7 +30,8 @@ enum {
 	MAP_MAX_NAME = 4096,	     /* bytes of a name that are kept */
 	MAP_MAX_LINE = 64 << 10,     /* bytes; a longer one is skipped */
 	MAP_SETTLE_LINES = 64 << 10, /* unsettled lines that are held at most */
-	MAP_MAX_LEVELS = 40
+	MAP_MAX_LEVELS = 40,
+	MAP_MAX_RANGE = 1 << 30, /* bytes: no compiler makes a function of a gigabyte */
 };
 
 /* [start, start + bytes) */
@@ -73,12 +74,28 @@ void map__reset(struct map *m);
  */
 int map__feed(struct map *m, const char *text, size_t n, size_t *ret_used);
 
-/* Makes what was fed findable. 0 or -ENOMEM, after which it may be tried again. */
+/*
+ * Adds one range; the name is cleaned of what is no text and cut to MAP_MAX_NAME. 0; -EPROTO when
+ * it is empty, too large, or leaves the address space, or has no name; -ENOMEM.
+ */
+int map__add(struct map *m, uint64_t start, uint64_t bytes, struct dcm_str name);
+
+/* Makes what was fed or added findable. 0 or -ENOMEM, after which it may be tried again. */
 int map__settle(struct map *m);
 
 /* The name lives until the next call but this one. */
 bool map__find(const struct map *m, uint64_t address, struct dcm_str *ret_name, uint64_t *ret_start);
 
+/* A range as far as nothing newer covers it: [start, end). */
+struct map_piece {
+	uint64_t start, end;
+	struct dcm_str name;
+};
+
+/* The first piece of [from, until), cut to it. Of what is settled; the name lives as above. */
+bool map__next(const struct map *m, uint64_t from, uint64_t until, struct map_piece *ret);
+
 uint64_t map__bytes(const struct map *m);
+uint64_t map__n_ranges(const struct map *m); /* of the levels */
 
 #endif

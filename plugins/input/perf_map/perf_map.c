@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/input/perf_map/perf_map.c - names of JIT code from the maps that runtimes write for perf
+ * plugins/input/perf_map/perf_map.c - names of JIT code from the maps and dumps that runtimes write for perf
  *
  * Node (--perf-basic-prof), Java (a perf map agent, jcmd Compiler.perfmap), Python (-X perf), .NET
  * (DOTNET_PerfMapEnabled) and others append a line to /tmp/perf-PID.map whenever they have made
- * code. This input emits nothing of its own: it hears of processes, and names addresses when a
+ * code. Node (--perf-prof), Java (perf's agent libperf-jvmti.so), Wasmtime, .NET and others write
+ * records, which know source lines and moved code, to a jit-PID.dump that they map. This input emits nothing of its own: it hears of processes, and names addresses when a
  * sampler asks.
  *
  * Threads: process() and resolve() come from any thread, several at once; processes.c locks. There
@@ -38,24 +39,23 @@ static const struct dcm_option rows[] = {
 	  .element = DCM_OPT_STRING,
 	  .offset = offsetof(struct perf_map_options, directories),
 	  .def = "[\"/tmp\"]",
-	  .doc = "Where runtimes write perf-PID.map, as the process sees its files. Each costs one "
-		 "failed open a look and "
-		 "process with JIT code." },
+	  .doc = "Where runtimes write perf-PID.map, as the process sees its files (a jitdump is "
+		 "found by itself). Each costs one failed open a look and process with JIT code." },
 	{ .name = "max_file_size",
 	  .type = DCM_OPT_SIZE,
 	  .offset = offsetof(struct perf_map_options, max_file_size),
 	  .def = "256MiB",
 	  .min = "64KiB",
 	  .max = "16GiB",
-	  .doc = "Of a larger file only the end is read. About 10 ms of CPU for each MiB, once." },
+	  .doc = "Of a larger map only the end is read. About 10 ms of CPU for each MiB, once." },
 	{ .name = "max_map_memory",
 	  .type = DCM_OPT_SIZE,
 	  .offset = offsetof(struct perf_map_options, max_map_memory),
 	  .def = "32MiB",
 	  .min = "64KiB",
 	  .max = "4GiB",
-	  .doc = "Memory for the names of one process. Beyond it the oldest lines are forgotten "
-		 "and counted as dropped." },
+	  .doc = "Memory for the names of one process, and as much again for the lines of a "
+		 "jitdump. Beyond it the oldest are forgotten and counted as dropped." },
 	{ .name = "max_memory",
 	  .type = DCM_OPT_SIZE,
 	  .offset = offsetof(struct perf_map_options, max_memory),
@@ -207,15 +207,17 @@ static int open_plugin(const struct dcm_host *host, const void *config, void **r
 		return rc;
 	}
 	p->lines = host->metric(host, DCM_COUNTER, "perf_map_lines_total",
-				"Lines of perf maps that were read");
+				"Lines of perf maps and records of jitdumps that were read");
 	p->skipped = host->metric(host, DCM_COUNTER, "perf_map_lines_skipped_total",
-				  "Lines of perf maps that are not START SIZE NAME");
-	p->rewrites = host->metric(host, DCM_COUNTER, "perf_map_rewrites_total",
-				   "Perf maps that were found rewritten and read anew");
+				  "Lines of perf maps that are not START SIZE NAME, and records of "
+				  "jitdumps that are not understood");
+	p->rewrites = host->metric(
+		host, DCM_COUNTER, "perf_map_rewrites_total",
+		"Perf maps and jitdumps that were found rewritten and read anew");
 	p->memory = host->metric(host, DCM_GAUGE_METRIC, "perf_map_memory_bytes",
 				 "Memory that names of JIT code take");
 	p->known = host->metric(host, DCM_GAUGE_METRIC, "perf_map_processes",
-				"Processes whose perf map is looked for");
+				"Processes whose perf map or jitdump is looked for");
 	*ret_instance = p;
 	return 0;
 }
@@ -262,7 +264,10 @@ static int resolve(void *instance, const struct dcm_process *id, const uint64_t 
 	int rc = answers ? processes__resolve(p->processes, id, addresses, n, &arena, answers) : -ENOMEM;
 
 	for (uint32_t i = 0; rc == 0 && i < n; i++) {
-		struct dcm_symbol symbol = { .name = answers[i].name, .start = answers[i].start };
+		struct dcm_symbol symbol = { .name = answers[i].name,
+					     .file = answers[i].file,
+					     .line = answers[i].line,
+					     .start = answers[i].start };
 
 		if (symbol.name.n)
 			each(ctx, i, &symbol);
@@ -296,8 +301,9 @@ static const struct dcm_plugin plugin = {
 	.kind = DCM_INPUT,
 	.name = "perf_map",
 	.version = "1.0",
-	.summary = "names JIT code (Node, Java, Python, .NET) from the maps that runtimes write to "
-		   "/tmp/perf-PID.map",
+	.summary =
+		"names JIT code (Node, Java, Python, .NET) from the maps and dumps that runtimes "
+		"write: /tmp/perf-PID.map, jit-PID.dump",
 	.options = &options,
 	.lifecycle = &lifecycle,
 	.input = &ops,

@@ -3,13 +3,14 @@
  * plugins/input/perf_map/proc.c - what /proc says of one process
  *
  * Source: proc(5): /proc/PID/status (NSpid, Uid), /proc/PID/stat (field 22), /proc/PID/root,
- * /proc/PID/ns/mnt.
+ * /proc/PID/ns/mnt, /proc/PID/maps.
  */
 #include "plugins/input/perf_map/proc.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 #include <unistd.h>
 
 #include "core/base/buf.h"
+#include "core/base/cleanup.h"
 #include "core/base/fd.h"
 
 enum { PROC_FILE_MAX = 64 << 10 };
@@ -151,4 +153,42 @@ int proc__open_root(const char *proc, uint32_t pid)
 	snprintf(path, sizeof(path), "%s/%" PRIu32 "/root", proc, pid);
 	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
+}
+
+/* jit-DIGITS.dump */
+static bool is_jitdump(const char *path)
+{
+	const char *name = strrchr(path, '/');
+	size_t digits;
+
+	if (!name || strncmp(name, "/jit-", 5) != 0)
+		return false;
+	digits = strspn(name + 5, "0123456789");
+	return digits && strcmp(name + 5 + digits, ".dump") == 0;
+}
+
+int proc__jitdump(const char *proc, uint32_t pid, char ret_path[static PROC_PATH_MAX])
+{
+	CLEANUP(mem__freep) char *line = NULL;
+	size_t cap = 0;
+	ssize_t n;
+	char path[128];
+	int rc = -ENOENT;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%" PRIu32 "/maps", proc, pid);
+	f = fopen(path, "re");
+	if (!f)
+		return -errno;
+	while (rc == -ENOENT && (n = getline(&line, &cap, f)) > 0) {
+		const char *at = strchr(line, '/');
+
+		line[n - 1] = line[n - 1] == '\n' ? '\0' : line[n - 1];
+		if (at && is_jitdump(at) && strlen(at) < PROC_PATH_MAX) {
+			memcpy(ret_path, at, strlen(at) + 1);
+			rc = 0;
+		}
+	}
+	fclose(f);
+	return rc;
 }

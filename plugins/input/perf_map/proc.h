@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+enum { PROC_PATH_MAX = 4096 };
+
 /* Where processes see the same files: a mount namespace, and a directory in it. */
 struct proc_root {
 	uint64_t mount_ns; /* inode of the namespace */
@@ -31,5 +33,12 @@ int proc__root(const char *proc, uint32_t pid, struct proc_root *ret);
 
 /* The root directory as an O_PATH descriptor, or a negative errno. */
 int proc__open_root(const char *proc, uint32_t pid);
+
+/*
+ * The jitdump of a process, told by what it maps: runtimes map the first page of jit-PID.dump for
+ * others to see, wherever they write it. The path is as the process sees its files. 0; -ENOENT: none
+ * is mapped (or it was removed); a negative errno. Costs a microsecond or two for each mapping.
+ */
+int proc__jitdump(const char *proc, uint32_t pid, char ret_path[static PROC_PATH_MAX]);
 
 #endif

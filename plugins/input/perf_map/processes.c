@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/input/perf_map/processes.c - the processes that were seen, each with its perf map
+ * plugins/input/perf_map/processes.c - the processes that were seen, each with its perf map and its jitdump
  *
  * Entries are reference-counted: the table holds one reference, each caller at work another, so an
  * entry may leave the table while a large map is being read. Those that ended are swept out by
@@ -33,6 +33,7 @@
 
 enum {
 	BUCKETS = 1024,
+	DUMP_PAUSE_S = 64,  /* at most, between looks for a jitdump among a process's mappings */
 	SWEEP_S = 1,	    /* between looks for those that ended */
 	ALIVE_S = 60,	    /* between looks for those whose end was missed */
 	START_SLACK_MS = 20 /* start times are counted in clock ticks */
@@ -61,9 +62,11 @@ struct process {
 	int root_error;	   /* why the process's own root cannot be looked into, or 0 */
 
 	pthread_mutex_t lock; /* guards: */
-	struct source source;
-	int64_t looked_ns; /* mono; 0: never */
-	int result;	   /* of that look */
+	struct source sources[SOURCE_FORMATS];
+	int64_t looked_ns;		/* mono; 0: never */
+	int64_t dump_ns, dump_pause_ns; /* mono of the next look for a jitdump; grows while there is none */
+	char *dump_path;		/* NULL: none was found */
+	int result;			/* of that look */
 	_Atomic int64_t asked_ns;
 	_Atomic uint64_t bytes;
 };
@@ -155,7 +158,9 @@ static void process_unref(struct processes *t, struct process *p)
 	pthread_mutex_lock(&t->lock);
 	root_unref(t, p->root);
 	pthread_mutex_unlock(&t->lock);
-	source__fini(&p->source);
+	for (int i = 0; i < SOURCE_FORMATS; i++)
+		source__fini(&p->sources[i]);
+	free(p->dump_path);
 	pthread_mutex_destroy(&p->lock);
 	free(p);
 }
@@ -254,7 +259,8 @@ static struct process *make(struct processes *t, const struct dcm_process *id, i
 		*ret_error = rc;
 		return NULL;
 	}
-	source__init(&p->source, t->config.max_map_bytes);
+	for (int i = 0; i < SOURCE_FORMATS; i++)
+		source__init(&p->sources[i], (enum source_format)i, t->config.max_map_bytes);
 	p->refs = 2;
 	p->id = *id;
 	p->listed = true;
@@ -314,7 +320,8 @@ static int open_in(struct processes *t, struct process *p, int root_fd, uint32_t
 		int rc;
 
 		snprintf(path, sizeof(path), "%s/perf-%" PRIu32 ".map", t->config.dirs[i], pid);
-		rc = source__open(&p->source, root_fd, path, &owner, p->info.start_real_s);
+		rc = source__open(&p->sources[SOURCE_PERF_MAP], root_fd, path, &owner,
+				  p->info.start_real_s);
 		if (rc == 0 || rc == -ENOMEM)
 			return rc;
 		result = more_telling(result, rc);
@@ -339,40 +346,97 @@ static int open_map(struct processes *t, struct process *p)
 	return rc;
 }
 
-/* Adds what happened in the map since `before` to the table's counts. */
-static void account(struct processes *t, struct process *p, const struct source *before)
+/*
+ * Its jitdump lies where the runtime was told to put it: the process's mappings say. They are read
+ * when names are asked for, less and less often while there is none; a process that goes has none.
+ */
+static int open_dump(struct processes *t, struct process *p, int64_t now_ns, bool look)
 {
-	const struct map *m = &p->source.map;
-	uint64_t bytes = map__bytes(m), old = atomic_exchange(&p->bytes, bytes);
+	struct source_owner owner = { p->info.uid, p->info.euid };
+	char path[PROC_PATH_MAX];
+	int rc;
 
-	atomic_fetch_add(&t->bytes, bytes - old);
-	atomic_fetch_add(&t->n_lines, m->n_lines - before->map.n_lines);
-	atomic_fetch_add(&t->n_skipped, m->n_skipped - before->map.n_skipped);
-	atomic_fetch_add(&t->n_forgotten, m->n_forgotten - before->map.n_forgotten);
-	atomic_fetch_add(&t->n_rewrites, p->source.n_rewrites - before->n_rewrites);
+	if (look && !p->dump_path && now_ns >= p->dump_ns) {
+		p->dump_pause_ns = p->dump_pause_ns ? 2 * p->dump_pause_ns : t->config.reread_ns;
+		if (p->dump_pause_ns > DUMP_PAUSE_S * SECOND_NS)
+			p->dump_pause_ns = DUMP_PAUSE_S * SECOND_NS;
+		p->dump_ns = now_ns + p->dump_pause_ns;
+		rc = proc__jitdump(t->config.proc, p->id.pid, path);
+		if (rc)
+			return rc;
+		p->dump_path = strdup(path);
+		if (!p->dump_path)
+			return -ENOMEM;
+	}
+	if (!p->dump_path)
+		return -ENOENT;
+	if (p->root_error)
+		return p->root_error;
+	return source__open(&p->sources[SOURCE_JITDUMP], p->root ? p->root->fd : t->own_root_fd,
+			    p->dump_path, &owner, p->info.start_real_s);
 }
 
-/* A look at the file, at most every reread_ns. 0 when there is a map, be it an older one. */
+static struct source_stat stat_of(const struct process *p)
+{
+	struct source_stat sum = { 0 };
+
+	for (int i = 0; i < SOURCE_FORMATS; i++) {
+		struct source_stat one = source__stat(&p->sources[i]);
+
+		sum.n_lines += one.n_lines;
+		sum.n_skipped += one.n_skipped;
+		sum.n_forgotten += one.n_forgotten;
+		sum.n_rewrites += one.n_rewrites;
+		sum.n_reads += one.n_reads;
+		sum.bytes += one.bytes;
+	}
+	return sum;
+}
+
+/* Adds what happened in the files since `before` to the table's counts. */
+static void account(struct processes *t, struct process *p, const struct source_stat *before)
+{
+	struct source_stat now = stat_of(p);
+	uint64_t old = atomic_exchange(&p->bytes, now.bytes);
+
+	atomic_fetch_add(&t->bytes, now.bytes - old);
+	atomic_fetch_add(&t->n_lines, now.n_lines - before->n_lines);
+	atomic_fetch_add(&t->n_skipped, now.n_skipped - before->n_skipped);
+	atomic_fetch_add(&t->n_forgotten, now.n_forgotten - before->n_forgotten);
+	atomic_fetch_add(&t->n_rewrites, now.n_rewrites - before->n_rewrites);
+}
+
+/* Reads on in one file, when it is open; rc is what opening it gave. 0 when it tells something. */
+static int read_on(const struct processes *t, struct source *s, int rc, bool read)
+{
+	if (s->fd >= 0 && rc != -ENOMEM)
+		rc = read ? source__read(s, t->config.max_file_bytes) : 0;
+	/* A descriptor that cannot be read now has told something before. */
+	return rc == -ENOMEM || rc == -EACCES ? rc : s->fd >= 0 ? 0 : rc;
+}
+
+/* A look at the files, at most every reread_ns. 0 when there is one, be it an older one. */
 static int refresh(struct processes *t, struct process *p, bool read)
 {
 	int64_t now_ns = clock__mono(t->config.clock);
-	struct source before = p->source;
-	int rc;
+	struct source_stat before = stat_of(p);
+	int map, dump;
 
 	if (p->looked_ns && now_ns - p->looked_ns < t->config.reread_ns)
 		return p->result;
 	p->looked_ns = now_ns;
-	rc = open_map(t, p);
-	if (p->source.fd >= 0 && rc != -ENOMEM)
-		rc = read ? source__read(&p->source, t->config.max_file_bytes) : 0;
+	map = read_on(t, &p->sources[SOURCE_PERF_MAP], open_map(t, p), read);
+	dump = read_on(t, &p->sources[SOURCE_JITDUMP], open_dump(t, p, now_ns, read), read);
 	account(t, p, &before);
-	/* A descriptor that cannot be read now has told something before. */
-	p->result = rc == -ENOMEM || rc == -EACCES ? rc : p->source.fd >= 0 ? 0 : rc;
+	if (map == -ENOMEM || dump == -ENOMEM)
+		p->result = -ENOMEM;
+	else
+		p->result = map == 0 || dump == 0 ? 0 : more_telling(map, dump);
 	/*
 	 * A file so large that this look did not reach its end is gone on with at the next
 	 * question.
 	 */
-	if (p->source.n_reads - before.n_reads >= SOURCE_BYTES_AT_ONCE)
+	if (stat_of(p).n_reads - before.n_reads >= SOURCE_BYTES_AT_ONCE)
 		p->looked_ns = 0;
 	return p->result;
 }
@@ -409,11 +473,12 @@ static void make_room(struct processes *t, const struct process *p)
 			return;
 		busy = pthread_mutex_trylock(&q->lock) != 0;
 		if (!busy) {
-			struct source before = q->source;
+			struct source_stat before = stat_of(q);
 
-			for (uint32_t i = 0; i < q->source.map.young.n_levels; i++)
-				atomic_fetch_add(&t->n_forgotten, q->source.map.young.levels[i].n);
-			source__forget(&q->source);
+			for (int i = 0; i < SOURCE_FORMATS; i++) {
+				atomic_fetch_add(&t->n_forgotten, source__n_known(&q->sources[i]));
+				source__forget(&q->sources[i]);
+			}
 			q->looked_ns = 0;
 			account(t, q, &before);
 			pthread_mutex_unlock(&q->lock);
@@ -460,21 +525,36 @@ void processes__event(struct processes *t, enum dcm_process_event event, const s
 	}
 }
 
-/* Under p->lock. */
-static int answer(const struct process *p, const uint64_t *addresses, uint32_t n,
-		  struct arena *arena, struct processes_answer *ret)
+/* A jitdump knows lines, so it is asked first. Under p->lock. */
+static int answer_one(const struct process *p, uint64_t address, struct arena *arena,
+		      struct processes_answer *ret)
 {
-	for (uint32_t i = 0; i < n; i++) {
-		struct dcm_str name;
+	const struct source *dump = &p->sources[SOURCE_JITDUMP];
+	struct dcm_str name, file;
 
-		ret[i] = (struct processes_answer){ { "", 0 }, 0 };
-		if (!map__find(&p->source.map, addresses[i], &name, &ret[i].start))
-			continue;
-		ret[i].name = arena__str(arena, name);
-		if (!ret[i].name.p)
+	*ret = (struct processes_answer){ { "", 0 }, { "", 0 }, 0, 0 };
+	if (!map__find(&dump->map, address, &name, &ret->start) &&
+	    !map__find(&p->sources[SOURCE_PERF_MAP].map, address, &name, &ret->start))
+		return 0;
+	ret->name = arena__str(arena, name);
+	if (!ret->name.p)
+		return -ENOMEM;
+	if (dump__find(&dump->dump, address, &file, &ret->line)) {
+		ret->file = arena__str(arena, file);
+		if (!ret->file.p)
 			return -ENOMEM;
 	}
 	return 0;
+}
+
+static int answer(const struct process *p, const uint64_t *addresses, uint32_t n,
+		  struct arena *arena, struct processes_answer *ret)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < n && !rc; i++)
+		rc = answer_one(p, addresses[i], arena, &ret[i]);
+	return rc;
 }
 
 int processes__resolve(struct processes *t, const struct dcm_process *id, const uint64_t *addresses,

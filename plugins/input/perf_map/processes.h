@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/input/perf_map/processes.h - the processes that were seen, each with its perf map
+ * plugins/input/perf_map/processes.h - the processes that were seen, each with its perf map and its jitdump
  *
  * A process is known by (pid, start, generation). Where its files lie is looked up when it is first
  * heard of; a root directory that is not ours (a container's) is held open, once for all processes
- * that share it, until `keep_ns` after the last of them ended. The map itself is opened when names
- * are asked for, and for the last time when the process ends.
+ * that share it, until `keep_ns` after the last of them ended. The files themselves are opened when
+ * names are asked for, and for the last time when the process ends.
  *
  * Thread-safe. One lock for the table, one for each process's map, in that order; neither is held
  * while somebody else's function runs.
@@ -45,8 +45,9 @@ void processes__event(struct processes *t, enum dcm_process_event event, const s
 
 /* Answers, in memory of `arena`; [n], name.n == 0: not known. */
 struct processes_answer {
-	struct dcm_str name;
+	struct dcm_str name, file; /* file.n == 0: its place is not known */
 	uint64_t start;
+	int64_t line;
 };
 
 /*

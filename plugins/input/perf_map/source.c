@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/input/perf_map/source.c - one process's perf map file, followed as it grows
+ * plugins/input/perf_map/source.c - one process's perf map or jitdump, followed as it grows
  *
  * openat2(2) with RESOLVE_IN_ROOT (Linux 5.6) takes links as the container sees them. Older
  * kernels, and sandboxes that refuse it, get a walk that follows no link at all.
@@ -27,16 +27,19 @@ enum {
 	STALE_SLACK_S = 2 /* between the clocks of files and of processes */
 };
 _Static_assert(BLOCK_BYTES > 2 * MAP_MAX_LINE, "a block holds a whole line");
+_Static_assert(BLOCK_BYTES > 2 * DUMP_MAX_RECORD, "a block holds a whole record");
 
-void source__init(struct source *s, uint64_t max_bytes)
+void source__init(struct source *s, enum source_format format, uint64_t max_bytes)
 {
-	*s = (struct source){ .fd = -1 };
+	*s = (struct source){ .format = format, .fd = -1 };
 	map__init(&s->map, max_bytes);
+	dump__init(&s->dump, max_bytes);
 }
 
 void source__fini(struct source *s)
 {
 	map__fini(&s->map);
+	dump__fini(&s->dump);
 	fd__close(s->fd);
 	s->fd = -1;
 }
@@ -47,6 +50,24 @@ void source__forget(struct source *s)
 	s->n_mark = 0;
 	s->skip_line = false;
 	map__reset(&s->map);
+	dump__reset(&s->dump);
+}
+
+struct source_stat source__stat(const struct source *s)
+{
+	return (struct source_stat){
+		.n_lines = s->map.n_lines + s->dump.n_records,
+		.n_skipped = s->map.n_skipped + s->dump.n_skipped,
+		.n_forgotten = s->map.n_forgotten + s->dump.lines.n_forgotten,
+		.n_rewrites = s->n_rewrites,
+		.n_reads = s->n_reads,
+		.bytes = map__bytes(&s->map) + dump__bytes(&s->dump),
+	};
+}
+
+uint64_t source__n_known(const struct source *s)
+{
+	return map__n_ranges(&s->map) + map__n_ranges(&s->dump.lines);
 }
 
 /* --- opening --- */
@@ -171,14 +192,14 @@ static void advance(struct source *s, const char *text, size_t n)
 /* Of a file that is too large only the end is read, from the first whole line on. */
 static void skip_to_end(struct source *s, uint64_t file_bytes, uint64_t max_file_bytes)
 {
-	if (file_bytes - s->offset <= max_file_bytes)
+	if (s->format == SOURCE_JITDUMP || file_bytes - s->offset <= max_file_bytes)
 		return;
 	source__forget(s);
 	s->offset = file_bytes - max_file_bytes;
 	s->skip_line = true;
 }
 
-/* Feeds one block; *ret_used 0 means that the rest is no whole line yet. */
+/* Feeds one block; *ret_used 0 means that the rest is no whole line or record yet. */
 static int feed(struct source *s, const char *text, size_t n, size_t *ret_used)
 {
 	size_t skipped = 0;
@@ -190,11 +211,21 @@ static int feed(struct source *s, const char *text, size_t n, size_t *ret_used)
 		skipped = end ? (size_t)(end + 1 - text) : n;
 		s->skip_line = !end;
 	}
-	rc = map__feed(&s->map, text + skipped, n - skipped, ret_used);
+	if (s->format == SOURCE_JITDUMP)
+		rc = dump__feed(&s->dump, &s->map, text, n, ret_used);
+	else
+		rc = map__feed(&s->map, text + skipped, n - skipped, ret_used);
 	*ret_used += skipped;
 	if (*ret_used)
 		advance(s, text, *ret_used);
 	return rc;
+}
+
+static int settle(struct source *s)
+{
+	int rc = map__settle(&s->map);
+
+	return rc ? rc : dump__settle(&s->dump);
 }
 
 int source__read(struct source *s, uint64_t max_file_bytes)
@@ -214,7 +245,7 @@ int source__read(struct source *s, uint64_t max_file_bytes)
 	}
 	skip_to_end(s, (uint64_t)st.st_size, max_file_bytes);
 	if (s->offset == (uint64_t)st.st_size)
-		return map__settle(&s->map); /* of a reading that failed in the middle */
+		return settle(s); /* of a reading that failed in the middle */
 	block = malloc(BLOCK_BYTES);
 	if (!block)
 		return -ENOMEM;
@@ -234,5 +265,5 @@ int source__read(struct source *s, uint64_t max_file_bytes)
 		if (used == 0)
 			break;
 	}
-	return rc ? rc : map__settle(&s->map);
+	return rc ? rc : settle(s);
 }

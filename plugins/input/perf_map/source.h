@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/input/perf_map/source.h - one process's perf map file, followed as it grows
+ * plugins/input/perf_map/source.h - one process's perf map or jitdump, followed as it grows
  *
  * A file is opened beneath a root directory without following a link out of it, and only when it is
  * a regular file that belongs to the process's user or to root: anyone may write into /tmp. It is
@@ -17,6 +17,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "plugins/input/perf_map/dump.h"
 #include "plugins/input/perf_map/map.h"
 
 enum {
@@ -29,9 +30,17 @@ struct source_owner {
 	uid_t uid, euid;
 };
 
+enum source_format {
+	SOURCE_PERF_MAP, /* lines of text */
+	SOURCE_JITDUMP,	 /* records */
+	SOURCE_FORMATS
+};
+
 struct source {
-	struct map map;
-	int fd; /* -1: none */
+	enum source_format format;
+	struct map map;	  /* names */
+	struct dump dump; /* of SOURCE_JITDUMP: the reader, and lines */
+	int fd;		  /* -1: none */
 	uint64_t dev, ino, offset;
 	char mark[SOURCE_MARK_BYTES]; /* the text before offset */
 	uint32_t n_mark;
@@ -40,7 +49,8 @@ struct source {
 	uint64_t n_rewrites;
 };
 
-void source__init(struct source *s, uint64_t max_bytes);
+/* max_bytes: of names; a jitdump's lines may take as much again. */
+void source__init(struct source *s, enum source_format format, uint64_t max_bytes);
 void source__fini(struct source *s);
 /* Forgets what was read; the next reading begins anew. */
 void source__forget(struct source *s);
@@ -55,9 +65,19 @@ int source__open(struct source *s, int root_fd, const char *path, const struct s
 		 int64_t not_before_s);
 
 /*
- * Reads what is new, at most SOURCE_BYTES_AT_ONCE, and of a file larger than max_file_bytes only
- * its end. 0, or a negative errno: what was read before is still known.
+ * Reads what is new, at most SOURCE_BYTES_AT_ONCE, and of a perf map larger than max_file_bytes
+ * only its end (a jitdump has no place to begin but its start; most of it is code, passed over). 0, or a negative errno: what was read before is still known.
  */
 int source__read(struct source *s, uint64_t max_file_bytes);
+
+/* What has been counted of all time, and the memory that is in use. */
+struct source_stat {
+	uint64_t n_lines, n_skipped, n_forgotten, n_rewrites, n_reads; /* lines, or records */
+	uint64_t bytes;
+};
+struct source_stat source__stat(const struct source *s);
+
+/* Ranges that would be forgotten by source__forget(). */
+uint64_t source__n_known(const struct source *s);
 
 #endif
