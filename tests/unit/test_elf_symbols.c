@@ -178,14 +178,16 @@ static unsigned compare_with_readelf(const char *path)
 	return named;
 }
 
+/* A program or library. Object files have an address 0 in each section, and never run. */
 static bool is_elf(const char *path)
 {
 	CLEANUP(fd__closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	char magic[4];
+	Elf64_Ehdr h;
 	struct stat st;
 
 	return fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size < (16 << 20) &&
-	       pread(fd, magic, 4, 0) == 4 && memcmp(magic, "\177ELF", 4) == 0;
+	       pread(fd, &h, sizeof(h), 0) == sizeof(h) &&
+	       memcmp(h.e_ident, ELFMAG, SELFMAG) == 0 && h.e_type != ET_REL;
 }
 
 /* Calls each for some dozen ELF files of a folder, evenly spread. */
