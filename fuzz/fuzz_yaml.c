@@ -76,7 +76,7 @@ static void dump_and_fill(const struct options_env *env, const struct sample *a)
 static void use(struct tree *t)
 {
 	static const struct dcm_table *const tables[] = { &sample__table };
-	struct describe_subject subject = { "sample", "", tables, 1 };
+	struct describe_subject subject = { "sample", "", tables, 1, false };
 	struct arena arena = { 0 };
 	struct problems problems = { 0 };
 	struct options_env env = { .arena = &arena,

@@ -59,7 +59,7 @@ static void nothing(void *ctx, const struct describe_row *r)
 
 void describe__text(const struct describe_subject *s, struct buf *out)
 {
-	struct describe_form form = { text_row, text_enter, nothing, out, out };
+	struct describe_form form = { text_row, text_enter, nothing, out, out, s->of_program };
 
 	buf__printf(out, "%s\n", s->title);
 	describe__wrap(s->summary ? s->summary : "", 2, "", out);
@@ -98,7 +98,7 @@ static void markdown_enter(void *ctx, const struct describe_row *r, const char *
 
 void describe__markdown(const struct describe_subject *s, struct buf *out)
 {
-	struct describe_form form = { markdown_row, markdown_enter, nothing, out, out };
+	struct describe_form form = { markdown_row, markdown_enter, nothing, out, out, s->of_program };
 
 	buf__printf(out, "### %s\n\n", s->title);
 	describe__wrap(s->summary ? s->summary : "", 0, "", out);
@@ -159,7 +159,7 @@ static void man_leave(void *ctx, const struct describe_row *r)
 
 void describe__man(const struct describe_subject *s, struct buf *out)
 {
-	struct describe_form form = { man_row, man_enter, man_leave, out, out };
+	struct describe_form form = { man_row, man_enter, man_leave, out, out, s->of_program };
 
 	buf__text(out, ".SS ");
 	roff(s->title, out);
@@ -239,7 +239,7 @@ static void json_leave(void *ctx, const struct describe_row *r)
 void describe__json(const struct describe_subject *s, struct buf *out)
 {
 	struct json j = { .out = out };
-	struct describe_form form = { json_row, json_enter, json_leave, &j, out };
+	struct describe_form form = { json_row, json_enter, json_leave, &j, out, s->of_program };
 
 	buf__text(out, "{\"title\":");
 	buf__json(out, str__of(s->title));

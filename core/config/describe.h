@@ -9,6 +9,7 @@
 #ifndef DECIMA_CONFIG_DESCRIBE_H
 #define DECIMA_CONFIG_DESCRIBE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <decima/plugin.h>
@@ -21,6 +22,11 @@ struct describe_subject {
 	const char *summary;		       /* one sentence */
 	const struct dcm_table *const *tables; /* [n_tables], shown one after the other */
 	uint32_t n_tables;
+	/*
+	 * What DCM_OPT_RESTART asks for: of the whole program (its own settings, and the storage that
+	 * answers questions), or of the instance, by the host itself.
+	 */
+	bool of_program;
 };
 
 /* A buffer that failed says so in out->error. */

@@ -51,7 +51,7 @@ static void list_choices(const struct dcm_option *row, struct buf *out)
 	}
 }
 
-void describe__facts(const struct dcm_option *row, bool with_default, struct buf *out)
+void describe__facts(const struct dcm_option *row, bool with_default, bool of_program, struct buf *out)
 {
 	bool holds = row->type == DCM_OPT_LIST || row->type == DCM_OPT_MAP;
 	enum dcm_option_type type = holds ? row->element : row->type;
@@ -79,7 +79,8 @@ void describe__facts(const struct dcm_option *row, bool with_default, struct buf
 	if (row->type == DCM_OPT_SECRET)
 		buf__printf(out, ", or %s_file with the path of a file that holds it", row->name);
 	if (row->flags & DCM_OPT_RESTART)
-		buf__text(out, ", a change needs a restart");
+		buf__text(out, of_program ? ", a change needs a restart of decima"
+					  : ", a change restarts the instance");
 	if (row->flags & DCM_OPT_NO_ENV)
 		buf__text(out, ", ${NAME} is not replaced");
 }
@@ -138,7 +139,7 @@ static void walk_row(struct walk *w, const struct dcm_option *row)
 		inner = NULL;
 	if (no_env)
 		said.flags &= ~(uint32_t)DCM_OPT_NO_ENV;
-	describe__facts(&said, true, &facts);
+	describe__facts(&said, true, w->form->of_program, &facts);
 	struct describe_row r = {
 		.row = row,
 		.facts = describe__line(&facts, w->form->out),

@@ -33,6 +33,7 @@ struct describe_form {
 	void (*leave)(void *ctx, const struct describe_row *r);
 	void *ctx;
 	struct buf *out; /* gets the error when memory for something between runs out */
+	bool of_program; /* as in struct describe_subject */
 };
 
 void describe__walk(const struct dcm_table *table, const struct describe_form *form);
@@ -43,8 +44,11 @@ const struct dcm_table *describe__inner(const struct dcm_option *row);
 /* What begins the rows inside: "Each element:", "Each value:", "One of:", "". */
 const char *describe__intro(const struct dcm_option *row);
 
-/* The row's facts, without its doc: "integer in Hz, 1Hz to 1000Hz, default 19Hz". */
-void describe__facts(const struct dcm_option *row, bool with_default, struct buf *out);
+/*
+ * The row's facts, without its default and doc: "integer in Hz, 1Hz to 1000Hz"; then that default,
+ * and what a change of it takes.
+ */
+void describe__facts(const struct dcm_option *row, bool with_default, bool of_program, struct buf *out);
 
 /* The text so far, "" when there is none; hands its error on. Valid until the buffer changes. */
 const char *describe__line(const struct buf *line, struct buf *out);

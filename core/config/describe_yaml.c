@@ -17,6 +17,12 @@
 #include "core/config/shared.h"
 #include "core/config/table.h"
 
+/* Where the lines go, and what struct describe_subject says of restarts. */
+struct yaml {
+	struct buf *out;
+	bool of_program;
+};
+
 struct explained {
 	struct buf *out;
 	unsigned indent;
@@ -60,11 +66,13 @@ static void explain_shared(const struct dcm_table *table, unsigned indent, struc
 }
 
 /* The rows inside a list, map or union, which no line of its own stands for. */
-static void explain_inner(const struct dcm_option *row, unsigned indent, struct buf *out)
+static void explain_inner(const struct dcm_option *row, unsigned indent, const struct yaml *y)
 {
+	struct buf *out = y->out;
 	const struct dcm_table *inner = describe__inner(row);
 	struct explained e = { out, indent };
-	struct describe_form form = { explain_row, explain_enter, explain_leave, &e, out };
+	struct describe_form form = { explain_row, explain_enter, explain_leave,
+				      &e,	   out,		  y->of_program };
 
 	if (inner == &shared__relabel_rule)
 		explain_shared(inner, indent, out);
@@ -99,25 +107,27 @@ static void set_value(const struct node *n, unsigned indent, struct buf *out)
 }
 
 static void table_lines(const struct dcm_table *table, const struct node *set, unsigned indent,
-			unsigned depth, struct buf *out);
+			unsigned depth, const struct yaml *y);
 
 static void row_lines(const struct dcm_option *row, const struct node *set, unsigned indent,
-		      unsigned depth, struct buf *out)
+		      unsigned depth, const struct yaml *y)
 {
+	struct buf *out = y->out;
 	bool nested = row->type == DCM_OPT_STRUCT && !row->def && depth < TABLE_MAX_DEPTH;
 	struct buf comment = { 0 };
 
 	buf__printf(&comment, "%s (", row->doc ? row->doc : "");
-	describe__facts(row, set, &comment); /* without `set` the line itself shows the default */
+	/* Without `set` the line itself shows the default. */
+	describe__facts(row, set, y->of_program, &comment);
 	buf__byte(&comment, ')');
 	describe__wrap(describe__line(&comment, out), indent, "# ", out);
 	buf__fini(&comment);
 	if (!nested)
-		explain_inner(row, indent, out);
+		explain_inner(row, indent, y);
 	buf__printf(out, "%*s%s%s:", (int)indent, "", set ? "" : "#", row->name);
 	if (nested && (!set || set->kind == NODE_MAP)) {
 		buf__byte(out, '\n');
-		table_lines(row->table, set, indent + 2, depth + 1, out);
+		table_lines(row->table, set, indent + 2, depth + 1, y);
 	} else if (set) {
 		set_value(set, indent, out);
 	} else {
@@ -141,23 +151,25 @@ static void secret_file_line(const struct dcm_option *row, const struct node *se
 }
 
 static void table_lines(const struct dcm_table *table, const struct node *set, unsigned indent,
-			unsigned depth, struct buf *out)
+			unsigned depth, const struct yaml *y)
 {
 	for (uint32_t i = 0; i < table->n_options; i++) {
 		struct dcm_option row = table__row(table, i);
 
 		if (!row.name[0] && row.type == DCM_OPT_STRUCT && depth < TABLE_MAX_DEPTH)
-			table_lines(row.table, set, indent, depth + 1, out);
+			table_lines(row.table, set, indent, depth + 1, y);
 		else if (row.name[0])
-			row_lines(&row, tree__get(set, row.name), indent, depth, out);
+			row_lines(&row, tree__get(set, row.name), indent, depth, y);
 		if (row.type == DCM_OPT_SECRET)
-			secret_file_line(&row, set, indent, out);
+			secret_file_line(&row, set, indent, y->out);
 	}
 }
 
 void describe__yaml(const struct describe_subject *s, const struct node *set, unsigned indent,
 		    struct buf *out)
 {
+	const struct yaml y = { out, s->of_program };
+
 	for (uint32_t i = 0; i < s->n_tables; i++)
-		table_lines(s->tables[i], set, indent, 0, out);
+		table_lines(s->tables[i], set, indent, 0, &y);
 }

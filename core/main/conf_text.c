@@ -54,7 +54,9 @@ static void write_instance(const struct plugin *plugin, const struct node *set, 
 			   struct buf *out)
 {
 	const struct dcm_table *tables[3];
-	struct describe_subject s = { .title = plugin->info.name, .tables = tables };
+	struct describe_subject s = { .title = plugin->info.name,
+				      .tables = tables,
+				      .of_program = plugin->info.kind == DCM_STORAGE };
 
 	if (plugin->info.options)
 		tables[s.n_tables++] = plugin->info.options;
@@ -113,7 +115,8 @@ int conf_text__write(const char *path, struct loader *loader, struct buf *out, s
 	if (r == 0)
 		describe__yaml(&(struct describe_subject){ .title = "configuration",
 							   .tables = own,
-							   .n_tables = 1 },
+							   .n_tables = 1,
+							   .of_program = true },
 			       tree->root, 0, out);
 	if (r == 0 && out->error)
 		r = error__nomem(err);

@@ -175,6 +175,7 @@ static int describe_plugin(const struct args *a, struct loader *loader, struct b
 	if (kind != DCM_INPUT)
 		tables[s.n_tables++] = &destination_options__table;
 	s.summary = plugin->info.summary;
+	s.of_program = kind == DCM_STORAGE;
 	write_subject(&s, args__get(a, "format", "text"), out);
 	return EXIT_DONE;
 }
@@ -192,7 +193,8 @@ int verb__describe(const struct args *a)
 						    .summary = "The top of the file, beside "
 							       "inputs:, storage: and outputs:.",
 						    .tables = own,
-						    .n_tables = 1 },
+						    .n_tables = 1,
+						    .of_program = true },
 			args__get(a, "format", "text"), &out);
 		return put(a, &out);
 	}
@@ -210,13 +212,16 @@ int verb__describe(const struct args *a)
  * generate
  */
 
+/* table may be NULL. */
 static void write_man5_subject(const char *title, const char *summary,
-			       const struct dcm_table *const *tables, uint32_t n_tables, struct buf *out)
+			       const struct dcm_table *table, bool of_program, struct buf *out)
 {
-	describe__man(
-		&(struct describe_subject){
-			.title = title, .summary = summary, .tables = tables, .n_tables = n_tables },
-		out);
+	describe__man(&(struct describe_subject){ .title = title,
+						  .summary = summary,
+						  .tables = &table,
+						  .n_tables = table ? 1 : 0,
+						  .of_program = of_program },
+		      out);
 }
 
 static int man5_of_plugin(void *ctx, enum dcm_kind kind, const char *name, const char *file,
@@ -231,8 +236,7 @@ static int man5_of_plugin(void *ctx, enum dcm_kind kind, const char *name, const
 		return -ENOEXEC;
 	}
 	snprintf(title, sizeof(title), "%s/%s", plugin__kind_name(kind), name);
-	write_man5_subject(title, plugin->info.summary, &plugin->info.options,
-			   plugin->info.options ? 1 : 0, out);
+	write_man5_subject(title, plugin->info.summary, plugin->info.options, kind == DCM_STORAGE, out);
 	return out->error;
 }
 
@@ -242,9 +246,6 @@ static int man5_of_plugin(void *ctx, enum dcm_kind kind, const char *name, const
  */
 static int write_man5(struct loader *loader, struct buf *out, struct dcm_error *err)
 {
-	const struct dcm_table *const own[] = { &settings__table }, *const common[] = { &section__common },
-				      *const destination[] = { &destination_options__table };
-
 	buf__printf(out, ".TH DECIMA.YAML 5 \"\" \"decima %s\" \"File Formats\"\n", PACKAGE_VERSION);
 	buf__text(out, ".SH NAME\ndecima.yaml \\- configuration of decima\n.SH DESCRIPTION\n"
 		       "A YAML file. Under \\fBinputs\\fR, \\fBstorage\\fR and \\fBoutputs\\fR "
@@ -252,10 +253,15 @@ static int write_man5(struct loader *loader, struct buf *out, struct dcm_error *
 		       "of its options, or with a list of maps for several instances. ${NAME} is "
 		       "replaced by the environment,\n"
 		       "${NAME:\\-text} by text when NAME is unset.\n.SH OPTIONS\n");
-	write_man5_subject("top of the file", "Beside inputs, storage and outputs.", own, 1, out);
+	write_man5_subject("top of the file", "Beside inputs, storage and outputs.",
+			   &settings__table, true, out);
 	write_man5_subject("every instance", "What each map under a plugin's name may hold.",
-			   common, 1, out);
-	write_man5_subject("every storage and output", "In addition.", destination, 1, out);
+			   &section__common, false, out);
+	write_man5_subject(
+		"every storage and output",
+		"In addition. The storage that answers questions is restarted with decima "
+		"only.",
+		&destination_options__table, false, out);
 	return loader__each(loader, man5_of_plugin, out, err);
 }
 

@@ -106,8 +106,8 @@ static void text_says_the_facts(void **state)
 	describe__text(&subject, &out);
 	const char *text = (const char *)out.data;
 	assert_non_null(strstr(
-		text, "\n  frequency (integer in Hz, 1Hz to 1000Hz, default 19Hz, a change needs "
-		      "a restart)\n"
+		text, "\n  frequency (integer in Hz, 1Hz to 1000Hz, default 19Hz, a change "
+		      "restarts the instance)\n"
 		      "      Samples a second of each CPU. Each costs about two microseconds.\n"));
 	assert_non_null(strstr(text, "\n  mode (slow, fast or adaptive, default fast)\n"));
 	assert_non_null(strstr(text, "\n      job_name (text, required)\n"));
@@ -257,7 +257,7 @@ static void a_table_inside_itself_ends(void **state)
 	} };
 	struct dcm_error err = DCM_ERROR_INIT;
 	const struct dcm_table *one[] = { &loop };
-	struct describe_subject s = { "loop", "", one, 1 };
+	struct describe_subject s = { "loop", "", one, 1, false };
 	struct arena arena = { 0 };
 	struct problems problems = { 0 };
 	struct options_env env = { .arena = &arena, .problems = &problems };
