@@ -26,7 +26,7 @@ static const struct dcm_option common_options[] = {
 	  .type = DCM_OPT_BOOL,
 	  .offset = offsetof(struct section_common, enabled),
 	  .def = "true",
-	  .doc = "false turns the instance off and leaves what is written here as it is." },
+	  .doc = "false turns the instance off; its other options have to be right all the same." },
 };
 
 static bool is_name(const char *s)

@@ -63,7 +63,7 @@ struct daemon {
  * The configuration
  */
 
-/* Faults to stderr, a line each; the plan, or the code. */
+/* Faults into the log, a line each; the plan, or the code and the first fault. */
 static int load_plan(struct daemon *d, struct plan **ret, struct dcm_error *err)
 {
 	struct problems problems = { 0 };
@@ -93,6 +93,11 @@ static int reload_now(struct daemon *d, struct dcm_error *err)
 	int r;
 
 	r = load_plan(d, &plan, err);
+	if (r == -EINVAL) {
+		/* The log has its faults already. */
+		log__line(&d->log, DCM_LOG_ERROR, "config", "not reloaded, everything is as it was");
+		return r;
+	}
 	if (r == 0)
 		r = graph__reload(d->graph, plan, err);
 	if (r < 0) {
@@ -283,6 +288,8 @@ static int start(struct daemon *d, struct dcm_error *err)
 
 	if (r == 0)
 		r = load_plan(d, &plan, err);
+	if (r == -EINVAL)
+		return error__set(err, r, "the configuration has faults");
 	if (r < 0)
 		return r;
 	d->log = log_setup__from(&plan->main->log, d->areas, MAX_AREAS);

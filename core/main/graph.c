@@ -215,14 +215,12 @@ static int make_engine(struct graph *g, struct dcm_error *err)
 	return r;
 }
 
-/* Its failure is its own: it is in its state, in the log, and on the pages. */
+/* Its failure is its own: it is in its state, and so in the log and on the pages. */
 static void start_part(struct graph *g, struct part *p)
 {
-	struct dcm_error err = DCM_ERROR_INIT;
 	struct part_env env = env_of(g);
 
-	if (part__start(p, &env, &err) < 0)
-		log__line(g->c.log, DCM_LOG_ERROR, p->name, "%s", err.text);
+	part__start(p, &env);
 }
 
 int graph__start(struct graph *g, struct dcm_error *err)

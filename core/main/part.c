@@ -126,21 +126,23 @@ static int hang_on(struct part *p, const struct part_env *env, struct dcm_error 
 	return 0;
 }
 
-int part__start(struct part *p, const struct part_env *env, struct dcm_error *err)
+int part__start(struct part *p, const struct part_env *env)
 {
+	struct dcm_error why = DCM_ERROR_INIT;
 	struct instance_view v;
 	int r = 0;
 
 	instance__view(p->instance, &v);
 	if (v.phase != INSTANCE_OPENED)
-		r = instance__open(p->instance, err);
+		r = instance__open(p->instance, &why);
 	if (r == 0)
-		r = instance__start(p->instance, err);
+		r = instance__start(p->instance, &why);
 	if (r < 0)
 		return r;
-	r = hang_on(p, env, err);
+	r = hang_on(p, env, &why);
 	if (r < 0) {
 		instance__stop(p->instance);
+		host__set_state(instance__host(p->instance), DCM_STATE_FAILED, why.text);
 		return r;
 	}
 	p->started = true;

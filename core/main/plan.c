@@ -144,7 +144,18 @@ static int make_loader(struct plan *p, struct loader **loader, struct problems *
 	return r;
 }
 
-/* A fault is in env->problems, and the instance is left out. */
+/* Not there: a fault, unless nobody wants it here and now. */
+static enum problem_severity missing_plugin(const struct plan_source *source,
+					    const struct section_instance *from, int r)
+{
+	return !from->enabled || (r == -ENOENT && source->elsewhere) ? PROBLEM_WARNING : PROBLEM_ERROR;
+}
+
+/*
+ * A fault is in env->problems, and the instance is left out; so is one that is turned off, whose
+ * options must be right all the same. Then what this machine has not (its plugin, a variable, a
+ * secret's file) is only worth a warning.
+ */
 static void plan_instance(struct plan *p, const struct plan_source *source,
 			  const struct options_env *env, struct loader *loader, enum dcm_kind kind,
 			  const struct section_instance *from)
@@ -152,26 +163,28 @@ static void plan_instance(struct plan *p, const struct plan_source *source,
 	struct options_part parts[2] = { { .table = &section__common },
 					 { .table = &destination_options__table } };
 	struct plan_instance *to = &p->instances[p->n];
+	struct options_env lenient = *env;
 	struct dcm_error err = DCM_ERROR_INIT;
 	int r;
 
-	if (!from->enabled)
-		return;
 	*to = (struct plan_instance){
 		.kind = kind, .name = from->name, .object = from->object, .at = from->at
 	};
 	r = loader__get(loader, kind, from->plugin, &to->plugin, &err);
 	if (r < 0) {
-		bool missing = r == -ENOENT && source->elsewhere;
-
-		problems__add(env->problems, missing ? PROBLEM_WARNING : PROBLEM_ERROR, &from->at,
-			      "%s: %s", from->object, err.text);
+		problems__add(env->problems, missing_plugin(source, from, r), &from->at, "%s: %s",
+			      from->object, err.text);
 		return;
 	}
-	r = settings__new(to->plugin, env, from->object, from->node, parts,
+	lenient.elsewhere |= !from->enabled;
+	r = settings__new(to->plugin, &lenient, from->object, from->node, parts,
 			  kind == DCM_INPUT ? 1 : 2, &to->settings);
 	if (r < 0)
 		return;
+	if (!from->enabled) {
+		settings__free(take_ptr(to->settings));
+		return;
+	}
 	to->destination = kind == DCM_INPUT ? NULL : parts[1].value;
 	p->n++;
 }

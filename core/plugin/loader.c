@@ -271,8 +271,8 @@ static int not_found(const struct loader *l, enum dcm_kind kind, const char *nam
 		for (size_t i = 0; i < list.v.n; i++)
 			if (list.v.v[i].kind == kind)
 				suggest__offer(&best, list.v.v[i].name);
-	r = error__set(err, -ENOENT, "%s %s: no %s_%s.so in %.*s%s", kind_text, name, kind_text,
-		       name, STR_ARG(buf__view(&where)), suggest__text(&best, nearest));
+	r = error__set(err, -ENOENT, "no %s_%s.so in %.*s%s", kind_text, name,
+		       STR_ARG(buf__view(&where)), suggest__text(&best, nearest));
 	vec__fini(&list.v);
 	buf__fini(&where);
 	return r;

@@ -184,6 +184,10 @@ bad 'inputs: { example: { interval: 10ms'
 refuse broken_yaml 2 'bad.yaml:' -c "$dir/bad.yaml"
 bad 'inputs:' '  example: { intervall: 10ms }'
 refuse unknown_key 2 'bad.yaml:2:14: input example: unknown option "intervall"; did you mean "interval"?' -c "$dir/bad.yaml"
+said=$(grep -c intervall "$dir/log")
+if [ "$said" -eq 1 ]; then ok fault_is_said_once; else not_ok fault_is_said_once "$said times"; fi
+bad 'inputs:' '  example: { enabled: false, interval: 1ms }'
+refuse fault_of_what_is_off 2 'bad.yaml:2:40: input example: interval' -c "$dir/bad.yaml"
 bad 'inputs:' '  example: { interval: [] }'
 refuse wrong_type 2 'bad.yaml:2:24' -c "$dir/bad.yaml"
 bad 'inputs:' '  example: { interval: 1ms }'

@@ -11,8 +11,11 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "core/base/error.h"
+#include "core/base/fd.h"
 #include "core/base/str.h"
 #include "core/main/graph.h"
 #include "tests/unit/failmalloc.h"
@@ -48,11 +51,11 @@ static int64_t in_s(int64_t s)
 	return clock__mono(&clock__system) + s * SECOND;
 }
 
-static struct running start_with(const char *yaml, const struct clock *clock)
+static struct running start_logged(const char *yaml, const struct clock *clock, const struct log *log)
 {
 	struct running r = { 0 };
 	struct dcm_error err = DCM_ERROR_INIT;
-	const struct graph_config config = { .log = &quiet, .clock = clock, .data_dir = "/nonexistent" };
+	const struct graph_config config = { .log = log, .clock = clock, .data_dir = "/nonexistent" };
 	struct graph_config c = config;
 
 	assert_int_equal(stats__new(NULL, &r.stats), 0);
@@ -61,6 +64,11 @@ static struct running start_with(const char *yaml, const struct clock *clock)
 	    graph__start(r.graph, &err) < 0)
 		fail_msg("%s", err.text);
 	return r;
+}
+
+static struct running start_with(const char *yaml, const struct clock *clock)
+{
+	return start_logged(yaml, clock, &quiet);
 }
 
 static struct running start(const char *yaml)
@@ -325,6 +333,30 @@ static void failed_start_is_retried(void **state)
 	stop(&r);
 }
 
+/* What a plugin says when it does not start stands in the log once. */
+static void failed_start_is_one_line(void **state)
+{
+	struct clock clock = clock__fake(SECOND, SECOND);
+	struct log log = { .fd = memfd_create("log", MFD_CLOEXEC), .level = DCM_LOG_INFO };
+	struct buf text = { 0 };
+	struct running r;
+	unsigned n = 0;
+
+	(void)state;
+	assert_true(log.fd >= 0);
+	r = start_logged("outputs: { testing: { mode: fail_start } }\n", &clock, &log);
+	stop(&r);
+	lseek(log.fd, 0, SEEK_SET);
+	assert_int_equal(fd__read_all(log.fd, 1 << 20, &text), 0);
+	buf__byte(&text, '\0');
+	for (const char *p = (const char *)text.data; (p = strstr(p, "start was told to fail")); p++)
+		n++;
+	if (n != 1)
+		fail_msg("%u lines in: %s", n, (const char *)text.data);
+	buf__fini(&text);
+	fd__close(log.fd);
+}
+
 static void without_a_storage(void **state)
 {
 	struct running r = start(EXAMPLE("one"));
@@ -398,6 +430,7 @@ int main(void)
 		cmocka_unit_test(failed_store_is_mended),
 		cmocka_unit_test(instances_come_and_go),
 		cmocka_unit_test(failed_start_is_retried),
+		cmocka_unit_test(failed_start_is_one_line),
 		cmocka_unit_test(without_a_storage),
 		cmocka_unit_test(without_memory),
 		cmocka_unit_test(reload_without_memory),

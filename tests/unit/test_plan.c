@@ -68,7 +68,8 @@ static void faults_have_places(void **state)
 		{ "inputs:\n  example: { intervall: 1s }\n",
 		  "(built-in):2:14: input example: unknown option \"intervall\"; did you mean "
 		  "\"interval\"?" },
-		{ "inputs: { exampel: {} }\n", "(built-in):1:11: input exampel: " },
+		{ "inputs: { exampel: {} }\n",
+		  "(built-in):1:11: input exampel: no input_exampel.so in " },
 		{ "inputs: { exampel: {} }\n", "did you mean \"example\"" },
 		{ "outputs:\n  testing: { number: 11 }\n",
 		  "(built-in):2:22: output testing: number" },
@@ -168,6 +169,36 @@ static void instances_in_order(void **state)
 	plan__free(plan);
 }
 
+/* What is turned off has to be right too, so that turning it on is a change of one word. */
+static void disabled_ones_are_checked(void **state)
+{
+	struct plan *plan = NULL;
+	struct buf found = { 0 };
+
+	(void)state;
+	refuse(
+		&(struct plan_source){
+			.text = "inputs:\n  example: { enabled: false, intervall: 1s }\n" },
+		"(built-in):2:30: input example: unknown option \"intervall\"");
+	refuse(
+		&(struct plan_source){
+			.text = "outputs:\n  testing: { enabled: false, selector: 'a{' }\n" },
+		"(built-in):2:40: output testing: selector");
+	/* What this machine has not is no fault of theirs. */
+	assert_int_equal(
+		load(&(struct plan_source){ .text = "inputs:\n  nosuch: { enabled: false, x: 1 }\n"
+						    "  example: { enabled: false, service_name: "
+						    "'${DECIMA_NO_SUCH_VARIABLE}' }\n" },
+		     &plan, &found),
+		0);
+	assert_int_equal(plan->n, 0);
+	assert_non_null(
+		strstr((const char *)found.data, "(built-in):2:3: warning: input nosuch: no "));
+	assert_non_null(strstr((const char *)found.data, "warning: input example: "));
+	buf__fini(&found);
+	plan__free(plan);
+}
+
 /* A file for another machine: what only that one has is worth a warning. */
 static void elsewhere_is_lenient(void **state)
 {
@@ -229,10 +260,14 @@ static void without_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(faults_have_places),	 cmocka_unit_test(flags_win),
-		cmocka_unit_test(wrong_flags_are_named), cmocka_unit_test(instances_in_order),
-		cmocka_unit_test(elsewhere_is_lenient),	 cmocka_unit_test(data_directory),
+		cmocka_unit_test(faults_have_places),
+		cmocka_unit_test(flags_win),
+		cmocka_unit_test(wrong_flags_are_named),
+		cmocka_unit_test(instances_in_order),
+		cmocka_unit_test(elsewhere_is_lenient),
+		cmocka_unit_test(data_directory),
 		cmocka_unit_test(without_memory),
+		cmocka_unit_test(disabled_ones_are_checked),
 	};
 
 	return cmocka_run_group_tests_name("plan", tests, set_up, tear_down);
