@@ -9,12 +9,14 @@
  * main thread has ended.
  *
  * gcc leaves the frame out of a leaf function whatever -fno-omit-frame-pointer says, so its caller
- * is not to be found by frame pointers; with -DLEAF_FRAME spin() asks for its frame.
+ * is not to be found by frame pointers; with -DLEAF_FRAME spin() asks for its frame. With -DIN_KERNEL
+ * spin() spends its time in a system call, made without libc's function between.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <time.h>
 
 #ifdef __clang__
@@ -41,8 +43,19 @@ NOINLINE void spin(void)
 #ifdef LEAF_FRAME
 	sink += (uintptr_t)__builtin_frame_address(0);
 #endif
+#ifdef IN_KERNEL
+	static char numbers[256 * 1024];
+	long n = SYS_getrandom;
+
+	__asm__ volatile("syscall"
+			 : "+a"(n)
+			 : "D"(numbers), "S"(sizeof(numbers)), "d"(0)
+			 : "rcx", "r11", "memory");
+	sink += (uint64_t)n;
+#else
 	for (unsigned i = 0; i < 1000000; i++)
 		sink += i;
+#endif
 }
 
 NOINLINE void down(unsigned n)

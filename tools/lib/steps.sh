@@ -116,6 +116,26 @@ step_e2e() {
 	rm -rf "$destdir"
 }
 
+# The sampler on every kernel of tests/kernels/list; step_e2e boots one of them.
+step_kernels() {
+	log=$top/build/kernels.log
+	: >"$log"
+	top_srcdir=$top
+	top_builddir=$top/build/gcc
+	export top_srcdir top_builddir
+	if ! logged "$log" variant_configure gcc; then
+		echo "not ok configure: see $log" >"$results/kernels"
+	elif ! logged "$log" make -C "$top_builddir" -j"$jobs" check TESTS=; then
+		echo "not ok build: see $log" >"$results/kernels"
+	else
+		(
+			DECIMA_TEST_KERNELS=all TEST_TIMEOUT=3600
+			export DECIMA_TEST_KERNELS
+			e2e_one "$top/tests/e2e/kernels.sh"
+		)
+	fi
+}
+
 e2e_one() {
 	case_name=$(basename "$1" .sh)
 	out=$top/build/e2e-$case_name.out

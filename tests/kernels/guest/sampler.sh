@@ -1,0 +1,37 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# tests/kernels/guest/sampler.sh - on this kernel the sampler loads, and known programs come out with their chains
+#
+# Run by tests/e2e/kernels.sh in a guest, where time is slow: shares and counts decide.
+set -u
+. "$top_srcdir/tests/host/lib.sh"
+need_root
+
+# chain NAME PERCENT PATTERN COMMAND..: samples the running command; $dir/rows keeps what was seen
+chain() {
+	chain_name=$1 percent=$2 pattern=$3
+	shift 3
+	start "$@"
+	sample "{frequency: 99Hz, filter: {pids: [$pid]}}" 4
+	at_least "$chain_name" "$percent" "$pattern"
+	kill -9 "$pid"
+}
+
+flags="-fno-omit-frame-pointer -DLEAF_FRAME"
+compile chain chain.c $flags && compile in_kernel chain.c $flags -DIN_KERNEL || skip_all "no C compiler"
+chain c 90 'main;alpha;beta;gamma_;spin' "$dir/chain" 600
+check state "$(grep -c 'state 1: sampling at 99 Hz' "$dir/log")" -eq 1
+# Nothing is lost without a reason, on any kernel.
+check accounting "$(metric sampler_entries_total)" -eq \
+	"$(sed -n 's/^# decima_sampler_\(emitted\|filtered_[a-z]*\|ring_full\|busy\|no_scratch\)_total{[^}]*} //p' "$dir/rows" |
+		awk '{ n += $1 } END { printf "%.0f\n", n }')"
+chain recursion 90 'main;alpha;beta;gamma_;down[*]600;spin' "$dir/chain" 600 600
+chain thread 90 'thread_main;alpha;beta;gamma_;spin' "$dir/chain" 600 0 name
+# Registers of a task in the kernel: from a helper since 5.15, from the top of its stack before.
+chain in_kernel 80 'main;alpha;beta;gamma_;spin;(entry|do)_SYSCALL' "$dir/in_kernel" 600
+
+# Processes come and go: their exec and exit are heard of.
+start sh -c "while :; do '$dir/chain' 0.3; done"
+sample "{frequency: 99Hz}" 6
+check exec_and_exit "$(metric sampler_events_total)" -gt 3
+kill -9 "$pid"
