@@ -52,6 +52,18 @@ int elf_file__read(const struct elf_file *f, void *to, size_t n, uint64_t offset
 	return 0;
 }
 
+int elf_file__read_at(const struct elf_file *f, void *to, size_t n, uint64_t vaddr)
+{
+	for (uint32_t i = 0; i < f->n_sections; i++) {
+		const struct elf_section *s = &f->sections[i];
+
+		if (s->type != SHT_NOBITS && (s->flags & SHF_ALLOC) && vaddr >= s->addr &&
+		    vaddr - s->addr <= s->bytes && n <= s->bytes - (vaddr - s->addr))
+			return elf_file__read(f, to, n, s->offset + (vaddr - s->addr));
+	}
+	return -ENODATA;
+}
+
 static void segment_from(const struct elf_file *f, const void *raw, struct elf_segment *ret)
 {
 	if (f->is_64) {

@@ -55,6 +55,9 @@ void elf_file__fini(struct elf_file *f);
 /* Exactly n bytes at the offset; -ENOEXEC when they lie outside of the file, -EIO. */
 int elf_file__read(const struct elf_file *f, void *to, size_t n, uint64_t offset);
 
+/* The same at an ELF virtual address, by the sections; -ENODATA when none holds all of it. */
+int elf_file__read_at(const struct elf_file *f, void *to, size_t n, uint64_t vaddr);
+
 /* True when [offset, offset + n) lies in the file. */
 bool elf_file__holds(const struct elf_file *f, uint64_t offset, uint64_t n);
 

@@ -8,11 +8,18 @@ core_symbolize_libsymbolize_la_SOURCES = \
 	core/symbolize/elf_collect.c core/symbolize/elf_collect.h \
 	core/symbolize/elf_file.c core/symbolize/elf_file.h \
 	core/symbolize/elf_minidebug.c \
+	core/symbolize/elf_open.c core/symbolize/elf_open.h \
 	core/symbolize/elf_pclntab.c \
 	core/symbolize/elf_plt.c \
 	core/symbolize/elf_symbols.c \
 	core/symbolize/elf_symtab.c \
 	core/symbolize/file_table.c core/symbolize/file_table.h \
+	core/symbolize/frames.c core/symbolize/frames.h \
+	core/symbolize/frames_dwarf.c \
+	core/symbolize/frames_find.h \
+	core/symbolize/frames_go.c \
+	core/symbolize/go_module.c \
+	core/symbolize/go_table.c core/symbolize/go_table.h \
 	core/symbolize/kallsyms.c core/symbolize/kallsyms.h \
 	core/symbolize/kernel.c core/symbolize/kernel.h \
 	core/symbolize/learned.c core/symbolize/learned.h \
@@ -20,6 +27,6 @@ core_symbolize_libsymbolize_la_SOURCES = \
 	core/symbolize/store.h \
 	core/symbolize/symbols.c core/symbolize/symbols.h \
 	core/symbolize/why.c
-core_symbolize_libsymbolize_la_CFLAGS = $(AM_CFLAGS) $(LZMA_CFLAGS)
+core_symbolize_libsymbolize_la_CFLAGS = $(AM_CFLAGS) $(LZMA_CFLAGS) $(ELF_CFLAGS) $(DW_CFLAGS) $(ZSTD_CFLAGS)
 
-SYMBOLIZE_LA = core/symbolize/libsymbolize.la $(BATCH_LA) $(LZMA_LIBS) $(IBERTY_LIBS)
+SYMBOLIZE_LA = core/symbolize/libsymbolize.la $(BATCH_LA) $(LZMA_LIBS) $(ELF_LIBS) $(DW_LIBS) $(ZSTD_LIBS) $(IBERTY_LIBS)

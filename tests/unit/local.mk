@@ -101,6 +101,11 @@ tests_unit_test_elf_symbols_SOURCES = tests/unit/test_elf_symbols.c $(FAILMALLOC
 tests_unit_test_elf_symbols_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_elf_symbols_LDADD = $(SYMBOLIZE_LA) $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_frames
+tests_unit_test_frames_SOURCES = tests/unit/test_frames.c $(FAILMALLOC)
+tests_unit_test_frames_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_frames_LDADD = $(SYMBOLIZE_LA) $(UNIT_LIBS)
+
 unit_tests += tests/unit/test_kallsyms
 tests_unit_test_kallsyms_SOURCES = tests/unit/test_kallsyms.c $(FAILMALLOC)
 tests_unit_test_kallsyms_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/symbolize/elf_open.c - an ELF file in libelf's hands, its debug sections within a bound
+ *
+ * Threads: none shared. Limits: the caller's max_bytes for all sections together, once decompressed.
+ * Sources: gABI (Compression Header), binutils' .zdebug_ sections ("ZLIB" and the size, 8 bytes
+ * big-endian).
+ */
+#include "core/symbolize/elf_open.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zstd.h>
+
+#ifndef ELFCOMPRESS_ZSTD
+#define ELFCOMPRESS_ZSTD 2
+#endif
+
+void *elf_open__unzstd(const void *data, size_t n, uint64_t plain_bytes)
+{
+	void *plain = plain_bytes < SIZE_MAX ? malloc(plain_bytes + 1) : NULL;
+	size_t got = plain ? ZSTD_decompress(plain, plain_bytes, data, n) : 0;
+
+	if (plain && (ZSTD_isError(got) || got != plain_bytes)) {
+		free(plain);
+		return NULL;
+	}
+	return plain;
+}
+
+/* Puts the plain content in the place of the compressed one; libelf then sees an ordinary section. */
+static int replace_zstd(struct elf_open *o, Elf_Scn *scn, GElf_Shdr *shdr, const GElf_Chdr *chdr)
+{
+	size_t head = gelf_getclass(o->elf) == ELFCLASS64 ? sizeof(Elf64_Chdr) : sizeof(Elf32_Chdr);
+	Elf_Data *data = elf_getdata(scn, NULL);
+	void *plain;
+
+	if (!data || data->d_size < head)
+		return 0;
+	plain = elf_open__unzstd((const char *)data->d_buf + head, data->d_size - head, chdr->ch_size);
+	if (!plain)
+		return 0; /* as if it were not there */
+	if (!vec__push(&o->plain, plain)) {
+		free(plain);
+		return -ENOMEM;
+	}
+	data->d_buf = plain;
+	data->d_size = chdr->ch_size;
+	shdr->sh_flags &= ~(GElf_Xword)SHF_COMPRESSED;
+	shdr->sh_size = chdr->ch_size;
+	gelf_update_shdr(scn, shdr);
+	return 0;
+}
+
+/* Bytes that a .zdebug_ section says it has; its own size when it is none after all. */
+static uint64_t gnu_plain_bytes(Elf_Scn *scn)
+{
+	Elf_Data *raw = elf_rawdata(scn, NULL);
+	uint64_t n;
+
+	if (!raw || raw->d_size < 12 || memcmp(raw->d_buf, "ZLIB", 4) != 0)
+		return raw ? raw->d_size : 0;
+	memcpy(&n, (const char *)raw->d_buf + 4, sizeof(n));
+	return be64toh(n);
+}
+
+static int take_section(struct elf_open *o, Elf_Scn *scn, const char *name, uint64_t *left)
+{
+	GElf_Shdr shdr;
+	GElf_Chdr chdr = { 0 };
+	uint64_t bytes;
+
+	if (!gelf_getshdr(scn, &shdr) || shdr.sh_type == SHT_NOBITS)
+		return 0;
+	bytes = shdr.sh_size;
+	if (shdr.sh_flags & SHF_COMPRESSED && gelf_getchdr(scn, &chdr))
+		bytes = chdr.ch_size;
+	else if (strncmp(name, ".zdebug_", 8) == 0)
+		bytes = gnu_plain_bytes(scn);
+	else if (strncmp(name, ".debug_", 7) != 0)
+		return 0;
+	if (bytes > *left)
+		return -EFBIG;
+	*left -= bytes;
+	o->has_info = o->has_info || strcmp(name, ".debug_info") == 0 ||
+		      strcmp(name, ".zdebug_info") == 0;
+	return chdr.ch_type == ELFCOMPRESS_ZSTD ? replace_zstd(o, scn, &shdr, &chdr) : 0;
+}
+
+int elf_open__begin(struct elf_open *o, int fd, uint64_t max_bytes)
+{
+	uint64_t left = max_bytes;
+	size_t names;
+	int rc = 0;
+
+	*o = (struct elf_open){ 0 };
+	elf_version(EV_CURRENT);
+	o->elf = elf_begin(fd, ELF_C_READ_MMAP_PRIVATE, NULL);
+	if (!o->elf || elf_kind(o->elf) != ELF_K_ELF)
+		return -ENOEXEC;
+	if (elf_getshdrstrndx(o->elf, &names))
+		return 0; /* no sections, so no DWARF */
+	for (Elf_Scn *scn = elf_nextscn(o->elf, NULL); scn && !rc; scn = elf_nextscn(o->elf, scn)) {
+		GElf_Shdr shdr;
+		const char *name = gelf_getshdr(scn, &shdr) ? elf_strptr(o->elf, names, shdr.sh_name)
+							    : NULL;
+
+		if (name)
+			rc = take_section(o, scn, name, &left);
+	}
+	return rc;
+}
+
+void elf_open__fini(struct elf_open *o)
+{
+	elf_end(o->elf);
+	for (size_t i = 0; i < o->plain.n; i++)
+		free(o->plain.v[i]);
+	vec__fini(&o->plain);
+	o->elf = NULL;
+}

@@ -1,0 +1,571 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/unit/test_frames.c - functions, inlined functions and lines of addresses
+ *
+ * The oracle is llvm-symbolizer (DWARF, with its own reader), for C++, Rust and Go programs compiled
+ * in the ways that other readers stumble over: clang without .debug_aranges, gcc's LTO, compressed
+ * and split DWARF. A stripped Go program has to say what the same program says by its DWARF. Then
+ * requests and answers that are none, budgets, damage, and allocations that fail.
+ */
+#include "tests/unit/unit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/base/cleanup.h"
+#include "core/base/fd.h"
+#include "core/base/vec.h"
+#include "core/symbolize/frames.h"
+#include "tests/unit/failmalloc.h"
+#include "tests/unit/paths.h"
+#include "tests/unit/random.h"
+
+enum { N_ADDRESSES = 400, SECOND = 1000000000 };
+
+static char dir[] = "/tmp/decima-frames-XXXXXX";
+
+static int run(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+static int run(const char *fmt, ...)
+{
+	char command[2048];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(command, sizeof(command), fmt, ap);
+	va_end(ap);
+	return system(command);
+}
+
+static bool have(const char *tool)
+{
+	return run("command -v %s >/dev/null 2>&1", tool) == 0;
+}
+
+struct addresses {
+	uint64_t v[N_ADDRESSES];
+	uint32_t n;
+};
+
+/* Addresses all over .text, from a seed. */
+static void pick(const char *name, struct addresses *ret)
+{
+	char command[512], line[512];
+	unsigned long long start = 0, bytes = 0;
+	struct random r = { 7 };
+	FILE *f;
+
+	snprintf(command, sizeof(command), "readelf -SW %s/%s", dir, name);
+	f = popen(command, "r");
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f)) {
+		const char *at = strstr(line, "] .text ");
+
+		if (at && sscanf(at, "] .text PROGBITS %llx %*x %llx", &start, &bytes) != 2)
+			start = 0;
+	}
+	pclose(f);
+	assert_true(start && bytes);
+	ret->n = N_ADDRESSES;
+	for (uint32_t i = 0; i < ret->n; i++)
+		ret->v[i] = start + random__below(&r, bytes);
+}
+
+static int answer(int fd, enum frames_file kind, const struct addresses *a, int64_t budget_ns,
+		  uint64_t max_bytes, struct frames *ret)
+{
+	struct frames_question q = { .addresses = a->v,
+				     .n = a->n,
+				     .inlines = true,
+				     .budget_ns = budget_ns,
+				     .max_bytes = max_bytes,
+				     .files = { (uint8_t)kind },
+				     .n_files = 1 };
+	struct buf request = { 0 }, bytes = { 0 };
+	int rc = frames__ask(&q, &request);
+
+	if (!rc)
+		rc = frames__answer(request.data, request.n, &fd, 1, &bytes);
+	if (!rc)
+		rc = frames__read(bytes.data, bytes.n, a->n, ret);
+	buf__fini(&request);
+	buf__fini(&bytes);
+	return rc;
+}
+
+static int open_in_dir(const char *name)
+{
+	char path[256];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	return fd;
+}
+
+static struct frames ask(const char *name, const struct addresses *a)
+{
+	CLEANUP(fd__closep) int fd = open_in_dir(name);
+	struct frames f;
+
+	assert_int_equal(answer(fd, FRAMES_ELF, a, 60ll * SECOND, 0, &f), 0);
+	return f;
+}
+
+/* --- the oracle --- */
+
+static const char *last_part(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* "a.cc:9:7" of llvm-symbolizer to "a.cc:9"; what it does not know is "". */
+static void place_of_line(char *line, char *ret, size_t n)
+{
+	char *colon;
+
+	line[strcspn(line, "\n")] = '\0';
+	colon = strrchr(line, ':');
+	if (colon)
+		*colon = '\0';
+	colon = strrchr(line, ':');
+	if (!colon || line[0] == '?' || strcmp(colon, ":0") == 0)
+		line[0] = '\0';
+	snprintf(ret, n, "%s", last_part(line));
+}
+
+static void place_of_frame(const struct frame *f, char *ret, size_t n)
+{
+	if (f->file[0] && f->line)
+		snprintf(ret, n, "%s:%u", last_part(f->file), f->line);
+	else
+		ret[0] = '\0';
+}
+
+struct verdict {
+	unsigned n, n_named, n_inlined;
+};
+
+/*
+ * One address: pairs of lines until an empty one. The outermost name is not compared: there
+ * llvm-symbolizer prefers the symbol table, which is not asked here.
+ */
+static void compare(FILE *oracle, const char *name, uint64_t address, const struct frames *f,
+		    const struct frames_span *span, struct verdict *v)
+{
+	static char function[65536], line[65536];
+	char theirs[512], ours[512];
+	unsigned i = 0;
+
+	for (; fgets(function, sizeof(function), oracle) && function[0] != '\n'; i++) {
+		const struct frame *mine = i < span->n ? &f->frames[span->off + i] : NULL;
+
+		assert_non_null(fgets(line, sizeof(line), oracle));
+		function[strcspn(function, "\n")] = '\0';
+		place_of_line(line, theirs, sizeof(theirs));
+		if (mine)
+			place_of_frame(mine, ours, sizeof(ours));
+		else
+			ours[0] = '\0';
+		/* A place without a file: the compiler's own code; Go calls it <autogenerated>. */
+		if (strcmp(ours, theirs) != 0 && !strstr(ours, "<autogenerated>"))
+			fail_msg("%s: 0x%llx: frame %u is at \"%s\", not at \"%s\"", name,
+				 (unsigned long long)address, i, ours, theirs);
+		if (mine && i + 1 < span->n && strcmp(mine->name, function) != 0)
+			fail_msg("%s: 0x%llx: frame %u is \"%s\", not \"%s\"", name,
+				 (unsigned long long)address, i, mine->name, function);
+		if (mine && i + 1 == span->n)
+			v->n_named += mine->name[0] != '\0';
+	}
+	if (span->n > i)
+		fail_msg("%s: 0x%llx: %u frames, not %u", name, (unsigned long long)address, span->n, i);
+	v->n++;
+	v->n_inlined += span->n > 1;
+}
+
+static struct verdict judge(const char *name)
+{
+	struct addresses a;
+	struct verdict v = { 0 };
+	char command[1024];
+	struct frames f;
+	FILE *input, *oracle;
+
+	pick(name, &a);
+	f = ask(name, &a);
+	snprintf(command, sizeof(command), "%s/addresses", dir);
+	input = fopen(command, "w");
+	assert_non_null(input);
+	for (uint32_t i = 0; i < a.n; i++)
+		fprintf(input, "0x%llx\n", (unsigned long long)a.v[i]);
+	fclose(input);
+	snprintf(command, sizeof(command),
+		 "llvm-symbolizer --inlines --no-demangle --obj=%s/%s <%s/addresses", dir, name, dir);
+	oracle = popen(command, "r");
+	assert_non_null(oracle);
+	for (uint32_t i = 0; i < a.n; i++)
+		compare(oracle, name, a.v[i], &f, &f.spans[i], &v);
+	pclose(oracle);
+	frames__fini(&f);
+	assert_int_equal(v.n, a.n);
+	return v;
+}
+
+/* --- compilers --- */
+
+struct way {
+	const char *name, *tool, *command; /* %1$s: the folder, %2$s: the sources */
+};
+static const struct way ways[] = {
+	{ "gcc", "g++", "g++ -O2 -g -o %1$s/gcc %2$s/inlines.cc" },
+	{ "dwarf4", "g++", "g++ -O2 -gdwarf-4 -o %1$s/dwarf4 %2$s/inlines.cc" },
+	{ "lto", "g++", "g++ -O2 -g -flto -o %1$s/lto %2$s/inlines.cc" },
+	{ "types", "g++", "g++ -O2 -g -fdebug-types-section -o %1$s/types %2$s/inlines.cc" },
+	{ "zlib", "g++", "g++ -O2 -g -gz=zlib -o %1$s/zlib %2$s/inlines.cc" },
+	{ "split", "g++", "cd %1$s && g++ -O2 -g -gsplit-dwarf -o split %2$s/inlines.cc" },
+	{ "clang", "clang++", "clang++ -O2 -g -o %1$s/clang %2$s/inlines.cc" },
+	{ "lines", "clang++", "clang++ -O2 -gline-tables-only -o %1$s/lines %2$s/inlines.cc" },
+	{ "dwz", "dwz", "g++ -O2 -g -o %1$s/dwz %2$s/inlines.cc && dwz %1$s/dwz" },
+	{ "rust", "rustc", "rustc -O -g -o %1$s/rust %2$s/inlines.rs" },
+	{ "go", "go", "GOFLAGS= GO111MODULE=off GOCACHE=%1$s/cache go build -o %1$s/go %2$s/inlines.go" },
+	{ "gopie",
+	  "go", "GOFLAGS= GO111MODULE=off GOCACHE=%1$s/cache go build -buildmode=pie -o %1$s/gopie %2$s/inlines.go" },
+};
+
+/* False when the tool is missing, or cannot do it. */
+static bool build(const char *command)
+{
+	char text[1024], sources[512];
+
+	snprintf(sources, sizeof(sources), "%s/tests/programs", TEST_SRCDIR);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+	snprintf(text, sizeof(text), command, dir, sources);
+#pragma GCC diagnostic pop
+	return run("( %s ) >/dev/null 2>&1", text) == 0;
+}
+
+static void test_llvm_symbolizer_agrees(void **state)
+{
+	unsigned n_ways = 0;
+
+	(void)state;
+	if (!have("llvm-symbolizer") || !have("g++"))
+		skip_because("llvm-symbolizer and g++ are needed");
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		struct verdict v;
+
+		if (!have(ways[i].tool) || !build(ways[i].command)) {
+			fprintf(stderr, "note: %s cannot be made here\n", ways[i].name);
+			continue;
+		}
+		v = judge(ways[i].name);
+		fprintf(stderr, "note: %s: %u addresses, %u with a function, %u with inlined ones\n",
+			ways[i].name, v.n, v.n_named, v.n_inlined);
+		/* What the C library and the runtimes bring along has no DWARF; Go and Rust have. */
+		assert_true(v.n_named >= v.n / 4 && v.n_inlined >= v.n / 20);
+		n_ways++;
+	}
+	assert_true(n_ways >= 5);
+}
+
+/* Compares every frame of one file with those of another at the same addresses. */
+static void same_frames(const char *left, const char *right, const struct addresses *a)
+{
+	struct frames x = ask(left, a), y = ask(right, a);
+
+	for (uint32_t i = 0; i < a->n; i++) {
+		assert_int_equal(x.spans[i].state, y.spans[i].state);
+		assert_int_equal(x.spans[i].n, y.spans[i].n);
+		for (uint32_t k = 0; k < x.spans[i].n; k++) {
+			const struct frame *f = &x.frames[x.spans[i].off + k],
+					   *g = &y.frames[y.spans[i].off + k];
+
+			if (strcmp(f->name, g->name) != 0 || strcmp(f->file, g->file) != 0 ||
+			    f->line != g->line)
+				fail_msg("0x%llx: %s says %s at %s:%u, %s says %s at %s:%u",
+					 (unsigned long long)a->v[i], left, f->name, f->file,
+					 f->line, right, g->name, g->file, g->line);
+		}
+	}
+	frames__fini(&x);
+	frames__fini(&y);
+}
+
+static void test_zstd_is_as_good_as_plain(void **state)
+{
+	struct addresses a;
+
+	(void)state;
+	if (!have("g++") || !build("g++ -O2 -g -o %1$s/plain %2$s/inlines.cc") ||
+	    !build("objcopy --compress-debug-sections=zstd %1$s/plain %1$s/zstd"))
+		skip_because("g++ and an objcopy with zstd are needed");
+	pick("plain", &a);
+	same_frames("plain", "zstd", &a);
+}
+
+/* Every Go that is here: the tables differ between 1.18 and 1.20. */
+static void check_stripped_go(const char *go, const char *mode)
+{
+	struct addresses a;
+
+	assert_int_equal(run("GOFLAGS= GOTOOLCHAIN=local GO111MODULE=off GOCACHE=%s/cache '%s' "
+			     "build %s -o %s/full "
+			     "%s/tests/programs/inlines.go && "
+			     "GOFLAGS= GOTOOLCHAIN=local GO111MODULE=off GOCACHE=%s/cache '%s' "
+			     "build %s -ldflags=-s "
+			     "-o %s/bare %s/tests/programs/inlines.go",
+			     dir, go, mode, dir, TEST_SRCDIR, dir, go, mode, dir, TEST_SRCDIR),
+			 0);
+	pick("full", &a);
+	same_frames("full", "bare", &a);
+}
+
+static void test_stripped_go_keeps_lines(void **state)
+{
+	static const char *const places[] = { "go", "/usr/lib/go-1.19/bin/go" };
+	unsigned n = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		if (!have(places[i]))
+			continue;
+		check_stripped_go(places[i], "");
+		check_stripped_go(places[i], "-buildmode=pie");
+		n++;
+	}
+	if (!n)
+		skip_because("go is needed");
+}
+
+/* --- budgets and damage --- */
+
+static void need_plain(void)
+{
+	struct stat st;
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/plain", dir);
+	if (stat(path, &st) < 0)
+		assert_true(build("g++ -O2 -g -o %1$s/plain %2$s/inlines.cc"));
+}
+
+static void test_budgets(void **state)
+{
+	struct addresses a;
+	struct frames f;
+
+	(void)state;
+	if (!have("g++"))
+		skip_because("g++ is needed");
+	need_plain();
+	pick("plain", &a);
+	CLEANUP(fd__closep) int fd = open_in_dir("plain");
+	assert_int_equal(answer(fd, FRAMES_DEBUG, &a, 0, 0, &f), 0);
+	for (uint32_t i = 0; i < f.n; i++)
+		assert_int_equal(f.spans[i].state, FRAMES_LATE);
+	frames__fini(&f);
+	assert_int_equal(answer(fd, FRAMES_DEBUG, &a, 60ll * SECOND, 1000, &f), 0);
+	for (uint32_t i = 0; i < f.n; i++)
+		assert_int_equal(f.spans[i].state, FRAMES_TOO_LARGE);
+	frames__fini(&f);
+}
+
+static void test_one_frame_without_inlines(void **state)
+{
+	struct addresses a;
+	unsigned n_lines = 0;
+
+	(void)state;
+	if (!have("g++"))
+		skip_because("g++ is needed");
+	need_plain();
+	pick("plain", &a);
+	CLEANUP(fd__closep) int fd = open_in_dir("plain");
+	struct frames_question q = { .addresses = a.v, .n = a.n, .budget_ns = 60ll * SECOND, .n_files = 1 };
+	struct buf request = { 0 }, bytes = { 0 };
+	struct frames f, all = ask("plain", &a);
+	assert_int_equal(frames__ask(&q, &request), 0);
+	assert_int_equal(frames__answer(request.data, request.n, &fd, 1, &bytes), 0);
+	assert_int_equal(frames__read(bytes.data, bytes.n, a.n, &f), 0);
+	for (uint32_t i = 0; i < a.n; i++) {
+		const struct frame *outer = &all.frames[all.spans[i].off + all.spans[i].n - 1];
+
+		assert_int_equal(f.spans[i].state, all.spans[i].state);
+		assert_int_equal(f.spans[i].n, all.spans[i].n > 0);
+		if (!f.spans[i].n)
+			continue;
+		assert_string_equal(f.frames[f.spans[i].off].name, outer->name);
+		assert_int_equal(f.frames[f.spans[i].off].line, outer->line);
+		n_lines++;
+	}
+	assert_true(n_lines > a.n / 4);
+	frames__fini(&f);
+	frames__fini(&all);
+	buf__fini(&request);
+	buf__fini(&bytes);
+}
+
+/* A reader of damaged DWARF may die (that is what the workers are for); it must not hang. */
+static void test_damaged_dwarf_ends(void **state)
+{
+	struct random r = { 11 };
+	struct addresses a;
+	struct buf good = { 0 };
+	char path[256];
+
+	(void)state;
+	if (!have("g++"))
+		skip_because("g++ is needed");
+	need_plain();
+	pick("plain", &a);
+	snprintf(path, sizeof(path), "%s/plain", dir);
+	assert_int_equal(fd__read_path(AT_FDCWD, path, 64 << 20, &good), 0);
+	for (int turn = 0; turn < 20; turn++) {
+		pid_t child = fork();
+		int status;
+
+		assert_true(child >= 0);
+		if (child == 0) {
+			struct frames f;
+			int fd;
+
+			snprintf(path, sizeof(path), "%s/damaged", dir);
+			for (int i = 0; i < 200; i++)
+				good.data[4096 + random__below(&r, good.n - 4096)] =
+					(uint8_t)random__below(&r, 256);
+			fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+			alarm(120);
+			if (fd < 0 || fd__write_all(fd, good.data, good.n) ||
+			    answer(fd, FRAMES_ELF, &a, 2ll * SECOND, 256 << 20, &f))
+				_exit(1);
+			_exit(0);
+		}
+		random__below(&r, 2); /* another seed for the next child */
+		assert_int_equal(waitpid(child, &status, 0), child);
+		assert_false(WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM);
+	}
+	buf__fini(&good);
+}
+
+static void test_what_is_no_request(void **state)
+{
+	struct addresses a = { .v = { 1, 2, 3 }, .n = 3 };
+	struct frames_question q = { .addresses = a.v, .n = 3, .budget_ns = SECOND, .n_files = 1 };
+	struct buf good = { 0 }, out = { 0 };
+	int fds[2] = { 0, 0 };
+
+	(void)state;
+	assert_int_equal(frames__ask(&q, &good), 0);
+	for (size_t n = 0; n < good.n; n++)
+		assert_int_equal(frames__answer(good.data, n, fds, 1, &out), -EINVAL);
+	assert_int_equal(frames__answer(good.data, good.n, fds, 2, &out), -EINVAL);
+	fds[0] = -1;
+	assert_int_equal(frames__answer(good.data, good.n, fds, 1, &out), -EINVAL);
+	assert_int_equal(out.n, 0);
+	q.n = FRAMES_MAX_ADDRESSES + 1;
+	assert_int_equal(frames__ask(&q, &good), -EINVAL);
+	q.n = 3;
+	q.n_files = 0;
+	assert_int_equal(frames__ask(&q, &good), -EINVAL);
+	buf__fini(&good);
+	buf__fini(&out);
+}
+
+static void test_what_is_no_answer(void **state)
+{
+	struct addresses a;
+	struct buf request = { 0 }, good = { 0 };
+	struct random r = { 3 };
+	struct frames f;
+
+	(void)state;
+	if (!have("g++"))
+		skip_because("g++ is needed");
+	need_plain();
+	pick("plain", &a);
+	CLEANUP(fd__closep) int fd = open_in_dir("plain");
+	struct frames_question q = {
+		.addresses = a.v, .n = a.n, .inlines = true, .budget_ns = 60ll * SECOND, .n_files = 1
+	};
+	assert_int_equal(frames__ask(&q, &request), 0);
+	assert_int_equal(frames__answer(request.data, request.n, &fd, 1, &good), 0);
+	for (size_t n = 0; n < good.n; n++)
+		assert_int_equal(frames__read(good.data, n, a.n, &f), -EBADMSG);
+	assert_int_equal(frames__read(good.data, good.n, a.n - 1, &f), -EBADMSG);
+	for (int i = 0; i < 20000; i++) {
+		size_t at = random__below(&r, good.n);
+		uint8_t old = good.data[at];
+
+		good.data[at] = (uint8_t)random__below(&r, 256);
+		if (frames__read(good.data, good.n, a.n, &f) == 0) {
+			for (uint32_t k = 0; k < f.n_frames; k++)
+				assert_true(strlen(f.frames[k].name) + strlen(f.frames[k].file) < good.n);
+			frames__fini(&f);
+		}
+		good.data[at] = old;
+	}
+	buf__fini(&request);
+	buf__fini(&good);
+}
+
+static void test_failing_allocations(void **state)
+{
+	struct addresses a;
+
+	(void)state;
+	if (!have("g++"))
+		skip_because("g++ is needed");
+	need_plain();
+	pick("plain", &a);
+	a.n = 40;
+	CLEANUP(fd__closep) int fd = open_in_dir("plain");
+	FAILMALLOC_SWEEP (i) {
+		struct frames f = { 0 };
+		int rc = answer(fd, FRAMES_ELF, &a, 60ll * SECOND, 0, &f);
+
+		failmalloc__disarm();
+		if (rc == 0)
+			frames__fini(&f);
+		else
+			assert_int_equal(rc, -ENOMEM);
+	}
+}
+
+static int make_dir(void **state)
+{
+	(void)state;
+	return mkdtemp(dir) ? 0 : -1;
+}
+
+static int remove_dir(void **state)
+{
+	(void)state;
+	return run("chmod -R u+w %s; rm -rf %s", dir, dir);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_llvm_symbolizer_agrees),
+		cmocka_unit_test(test_zstd_is_as_good_as_plain),
+		cmocka_unit_test(test_stripped_go_keeps_lines),
+		cmocka_unit_test(test_budgets),
+		cmocka_unit_test(test_one_frame_without_inlines),
+		cmocka_unit_test(test_damaged_dwarf_ends),
+		cmocka_unit_test(test_what_is_no_request),
+		cmocka_unit_test(test_what_is_no_answer),
+		cmocka_unit_test(test_failing_allocations),
+	};
+
+	return cmocka_run_group_tests_name("frames", tests, make_dir, remove_dir);
+}
