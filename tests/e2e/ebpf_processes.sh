@@ -60,8 +60,11 @@ kill -9 "$pid"
 # Processes of 20 ms, one after the other: most of their time must be told by name.
 start sh -c 'while :; do "$1/chain" 0.02; done' sh "$dir"
 sample "{frequency: 99Hz, filter: {comms: [chain]}}" 4
-at_least short_lived 80 "$chain"
+at_least short_lived 90 "$chain"
 check short_lived.many "$(metric sampler_wakeups_total)" -gt 20
+# What they map is told by the kernel: /proc is read for hardly any of them.
+check short_lived.told "$(metric sampler_maps_read)" -le 5
+check short_lived.none_lost "$(metric sampler_process_records_lost_total)" -eq 0
 kill -9 "$pid"
 
 # Children of a chosen process come along, others do not.
@@ -91,6 +94,35 @@ sample "{frequency: 199Hz, filter: {pids: [$pid]}}" 6
 at_least dlopen_turns.a 20 'main;(turn;)?spin_a'
 at_least dlopen_turns.b 20 'main;(turn;)?spin_b'
 at_least dlopen_turns 98 'spin_[ab]'
+kill -9 "$pid"
+
+# The same with libraries of one size, which no count tells apart.
+compile b.so swap.c -fno-omit-frame-pointer -shared -fPIC -DLIBRARY=spin_b
+start "$dir/swap" "$dir/a.so" "$dir/b.so" 60
+sample "{frequency: 199Hz, filter: {pids: [$pid]}}" 5
+at_least equal_turns.a 20 '(^|;)main;(turn;)?spin_a$'
+at_least equal_turns.b 20 '(^|;)main;(turn;)?spin_b$'
+check equal_turns.rows "$(rows | grep -c 'a.so+\|b.so+')" -eq 0
+kill -9 "$pid"
+
+# A decoy at the same path: the program runs in a chroot, where another file has that name.
+mkdir -p "$dir/jail/lib64" "$dir/jail/lib/x86_64-linux-gnu" "$dir/jail/$dir"
+for l in $(ldd "$dir/chain" | grep -o '/[^ ]*'); do
+	mkdir -p "$dir/jail/$(dirname "$l")" && cp "$l" "$dir/jail/$l"
+done
+cp "$dir/chain" "$dir/jail/$dir/jailed"
+cc -O2 $flags -pthread -o "$dir/jailed" "$dir/decoy.c"
+start chroot "$dir/jail" "$dir/jailed" 60
+sleep 0.3
+named chroot_decoy
+check chroot_decoy.no_decoy "$(rows | grep -c decoy_)" -eq 0
+
+# The leader has ended, a thread runs: /proc/PID shows nothing any more.
+compile zombie zombie.c -fno-omit-frame-pointer && start "$dir/zombie" 60
+sleep 0.3
+sample "{frequency: 199Hz, filter: {pids: [$pid]}}" 2
+at_least zombie_leader 95 'run;spin'
+check zombie_leader.exe -n "$(grep -F "exe=$dir/zombie," "$dir/rows" | head -n 1)"
 kill -9 "$pid"
 
 # Tens of thousands of mappings are read rarely, and the rest of the machine is sampled meanwhile.

@@ -35,7 +35,7 @@ static int setup(void **state)
 
 	ebpf_host__init(&f->host);
 	f->files = files__new(&f->host.host);
-	f->processes = processes__new(&f->host.host, f->files);
+	f->processes = processes__new(&f->host.host, f->files, NULL);
 	*state = f;
 	return 0;
 }
@@ -315,6 +315,190 @@ static void test_inherits(void **state)
 	assert_null(processes__of(f->processes, &child, 1)->maps);
 }
 
+/* ------------------------------------------------------------------------------------------------
+ * What the kernel tells
+ */
+
+static void tell(struct trail *t, enum perf_record_kind kind, uint32_t pid, uint32_t ppid, int64_t time_ns)
+{
+	struct perf_record r = { .kind = kind, .pid = pid, .tid = pid, .ppid = ppid, .time_ns = time_ns };
+
+	trail__add(t, &r);
+}
+
+static void tell_mapping(struct trail *t, uint32_t pid, uint64_t start, const char *name, int64_t time_ns)
+{
+	struct perf_record r = {
+		.kind = PERF_RECORD_OF_MMAP,
+		.pid = pid,
+		.tid = pid,
+		.time_ns = time_ns,
+		.start = start,
+		.end = start + 0x1000,
+		.n_build_id = 20,
+		.build_id = { (uint8_t)name[1] },
+		.name = str__of(name),
+	};
+
+	trail__add(t, &r);
+}
+
+/* A pid that no process has. */
+enum { NOBODY = 0x7ffffffe };
+
+static struct sampler_sample sample_told(uint32_t pid, uint64_t exec_id, int64_t time_ns, uint64_t pages)
+{
+	struct sampler_sample s = { .head = { .pid = pid,
+					      .tid = pid,
+					      .exec_id = exec_id,
+					      .start_ns = 1,
+					      .time_ns = (uint64_t)time_ns },
+				    .exec_pages = pages };
+
+	return s;
+}
+
+static struct dcm_str name_at(const struct maps *m, uint64_t address)
+{
+	const struct maps_range *r = m ? maps__find(m, address) : NULL;
+
+	return r ? r->name : STR("");
+}
+
+/* It has ended before we came, and is known all the same. */
+static void test_ended_early(void **state)
+{
+	struct fixture *f = *state;
+	struct trail *trail = trail__new();
+	struct processes *t = processes__new(&f->host.host, f->files, trail);
+	struct sampler_sample s = sample_told(NOBODY, 3, 150, 2);
+	struct process *p;
+	struct file *file;
+	bool certain;
+
+	tell(trail, PERF_RECORD_OF_FORK, NOBODY, 1, 90);
+	tell(trail, PERF_RECORD_OF_EXEC, NOBODY, 0, 100);
+	tell_mapping(trail, NOBODY, 0x1000, "/program", 110);
+	tell_mapping(trail, NOBODY, 0x5000, "/library", 120);
+	tell_mapping(trail, NOBODY, 0x9000, "/later", 160);
+	tell(trail, PERF_RECORD_OF_EXIT, NOBODY, 1, 170);
+	p = processes__of(t, &s, 1);
+	assert_string_equal(p->exe, "/program");
+	assert_ptr_equal(processes__maps(t, p, &s, false, &certain), p->maps);
+	assert_true(certain);
+	assert_int_equal(p->maps->n, 2);
+	assert_true(str__eq(name_at(p->maps, 0x5000), STR("/library")));
+	assert_int_equal(processes__stat(t).reads, 0);
+	/* Files that cannot be opened any more are known by their build id. */
+	file = processes__file(t, p, maps__find(p->maps, 0x5000));
+	assert_true(file->is_code);
+	assert_string_equal(file->build_id, "6c00000000000000000000000000000000000000");
+	assert_string_equal(file->path, "/library");
+	assert_int_equal(f->host.n_offered, 0);
+	/* A child of it that never called exec() is the same program. */
+	tell(trail, PERF_RECORD_OF_FORK, NOBODY - 1, NOBODY, 130);
+	tell_mapping(trail, NOBODY - 1, 0xd000, "/own", 140);
+	s = sample_told(NOBODY - 1, 3, 150, 3);
+	p = processes__of(t, &s, 1);
+	assert_string_equal(p->exe, "/program");
+	assert_int_equal(p->maps->n, 3);
+	assert_true(str__eq(name_at(p->maps, 0xd000), STR("/own")));
+	/* And so is a grandchild, of a child that nobody sampled. */
+	tell(trail, PERF_RECORD_OF_FORK, NOBODY - 2, NOBODY - 1, 135);
+	tell(trail, PERF_RECORD_OF_FORK, NOBODY - 3, NOBODY - 2, 136);
+	s = sample_told(NOBODY - 3, 3, 150, 2);
+	p = processes__of(t, &s, 1);
+	assert_string_equal(p->exe, "/program");
+	assert_int_equal(p->maps->n, 2);
+	processes__free(t);
+	trail__free(trail);
+}
+
+/* Two libraries of one size that take turns at one address: only the kernel's word tells them apart. */
+static void test_swap_of_equal_size(void **state)
+{
+	struct fixture *f = *state;
+	struct trail *trail = trail__new();
+	struct processes *t = processes__new(&f->host.host, f->files, trail);
+	struct sampler_sample s = sample_told(NOBODY, 1, 120, 1);
+	struct maps *a, *b;
+	struct process *p;
+	bool certain;
+
+	tell(trail, PERF_RECORD_OF_EXEC, NOBODY, 0, 100);
+	tell_mapping(trail, NOBODY, 0x1000, "/a", 110);
+	tell_mapping(trail, NOBODY, 0x1000, "/b", 210);
+	tell_mapping(trail, NOBODY, 0x1000, "/a", 310);
+	p = processes__of(t, &s, 1);
+	a = processes__maps(t, p, &s, false, &certain);
+	assert_true(str__eq(name_at(a, 0x1000), STR("/a")));
+	s.head.time_ns = 220;
+	b = processes__maps(t, p, &s, false, &certain);
+	assert_true(str__eq(name_at(b, 0x1000), STR("/b")));
+	assert_true(certain);
+	/* One that was taken before, and comes late from another CPU. */
+	s.head.time_ns = 150;
+	assert_ptr_equal(processes__maps(t, p, &s, false, &certain), a);
+	/* Back again: the same state, so that stacks are added up. */
+	s.head.time_ns = 320;
+	assert_ptr_equal(processes__maps(t, p, &s, false, &certain), a);
+	s.head.time_ns = 220;
+	assert_ptr_equal(processes__maps(t, p, &s, false, &certain), b);
+	processes__free(t);
+	trail__free(trail);
+}
+
+/* /proc speaks of the program that runs now: not of the one that was sampled before the exec. */
+static void test_replaced_before_reading(void **state)
+{
+	struct fixture *f = *state;
+	struct trail *trail = trail__new();
+	struct processes *t = processes__new(&f->host.host, f->files, trail);
+	struct sampler_sample s = sample_of(getpid(), 3);
+	struct process *p;
+
+	s.head.time_ns = 100;
+	tell(trail, PERF_RECORD_OF_EXEC, (uint32_t)getpid(), 0, 200);
+	p = processes__of(t, &s, 1);
+	assert_null(p->maps);
+	assert_null(p->exe);
+	assert_int_equal(processes__stat(t).reads, 0);
+	s.head.exec_id++;
+	s.head.time_ns = 300;
+	p = processes__of(t, &s, 1);
+	assert_non_null(p->maps);
+	assert_non_null(p->exe);
+	processes__free(t);
+	trail__free(trail);
+}
+
+/* Records were lost: what is known may be old, so /proc is read, once for each loss. */
+static void test_lost_records(void **state)
+{
+	struct fixture *f = *state;
+	struct trail *trail = trail__new();
+	struct processes *t = processes__new(&f->host.host, f->files, trail);
+	struct sampler_sample s = sample_of(getpid(), 3);
+	struct process *p;
+	bool certain;
+
+	f->host.mono_ns = 1000 * MS;
+	s.head.time_ns = 1000 * MS;
+	s.exec_pages = counted_pages();
+	p = processes__of(t, &s, 1);
+	assert_int_equal(processes__stat(t).reads, 1);
+	f->host.mono_ns = 2000 * MS;
+	tell(trail, PERF_RECORD_OF_LOST, 0, 0, 1500 * MS);
+	for (int i = 1; i < 4; i++) {
+		s.head.time_ns = (uint64_t)(2000 + i) * MS;
+		processes__maps(t, p, &s, false, &certain);
+		assert_true(certain);
+		assert_int_equal(processes__stat(t).reads, 2);
+	}
+	processes__free(t);
+	trail__free(trail);
+}
+
 static void test_kernel_thread(void **state)
 {
 	struct fixture *f = *state;
@@ -458,7 +642,7 @@ static void test_no_memory(void **state)
 
 	FAILMALLOC_SWEEP (i) {
 		struct files *files = files__new(&f->host.host);
-		struct processes *t = files ? processes__new(&f->host.host, files) : NULL;
+		struct processes *t = files ? processes__new(&f->host.host, files, NULL) : NULL;
 		struct process *p = t ? processes__of(t, &s, 1) : NULL;
 		struct maps_range *range;
 
@@ -484,6 +668,10 @@ int main(void)
 		TEST(test_waits_grow),
 		TEST(test_sweep),
 		TEST(test_inherits),
+		TEST(test_ended_early),
+		TEST(test_swap_of_equal_size),
+		TEST(test_replaced_before_reading),
+		TEST(test_lost_records),
 		TEST(test_kernel_thread),
 		TEST(test_file_of_own_program),
 		TEST(test_deleted_files),

@@ -196,6 +196,7 @@ struct ebpf {
 	struct probe probe;
 	struct sampler *sampler;
 	struct attach *attach;
+	struct sideband *sideband; /* NULL: not to be had */
 	struct files *files;
 	struct windows *windows;
 	struct reader *reader;
@@ -212,6 +213,7 @@ static void ebpf_stop(void *instance)
 	reader__free(e->reader);
 	windows__free(e->windows);
 	attach__free(e->attach);
+	sideband__free(e->sideband);
 	sampler__free(e->sampler);
 	files__free(e->files);
 	free(e);
@@ -242,6 +244,14 @@ static int open_parts(struct ebpf *e, struct dcm_error *err)
 			 &what);
 	if (r < 0)
 		return probe__explain(&e->probe, what, r, NULL, err);
+	/* Without it, /proc must do: processes that end early have no names then. */
+	r = sideband__open(&e->sideband);
+	if (r < 0)
+		e->host->log(
+			e->host, DCM_LOG_WARNING,
+			"the kernel tells nothing of new processes and mappings: cannot open perf "
+			"events for them: %s",
+			strerror(-r));
 	e->files = files__new(e->host);
 	e->windows = e->files ? windows__new(e->host, e->files, e->settings) : NULL;
 	if (!e->windows)
@@ -250,6 +260,7 @@ static int open_parts(struct ebpf *e, struct dcm_error *err)
 	parts.attach = e->attach;
 	parts.files = e->files;
 	parts.windows = e->windows;
+	parts.sideband = e->sideband;
 	r = reader__new(&parts, e->settings, &e->reader);
 	if (r < 0)
 		return error__sys(err, r, "cannot make the reader of the ring buffers");

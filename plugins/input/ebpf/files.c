@@ -35,11 +35,12 @@ enum {
 	WAITING_MAX = 256,	    /* descriptors to be offered */
 	KEEP_WINDOWS = 2,	    /* that a file is remembered without a user */
 	VDSO_BYTES_MAX = 64 * 1024, /* of its image; two pages today */
+	BUILD_ID_TEXT = 2 * PERF_BUILD_ID_BYTES + 1,
 };
 
 struct files {
 	const struct dcm_host *host;
-	struct file *buckets[BUCKETS];
+	struct file *buckets[BUCKETS], *by_build_id[BUCKETS];
 	uint32_t n;
 	_Atomic uint32_t waiting;
 	struct file *gone, *denied; /* constant files */
@@ -184,18 +185,20 @@ void files__free(struct files *t)
 }
 
 /*
- * By path inside the process's root, without following a link out of it; only when it is the file
- * that is mapped.
+ * By path inside the process's root (ours when it is gone), without following a link out of it; only
+ * when it is the file that is mapped: that has the inode, or will be asked for its build id.
  */
 static int open_by_path(int proc_dir, const struct maps_range *range)
 {
 	struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT };
-	CLEANUP(fd__closep) int root = openat(proc_dir, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	CLEANUP(fd__closep) int root = -1;
 	CLEANUP(fd__closep) int at = -1;
 	char self[64];
 	struct stat st;
 	int fd;
 
+	root = proc_dir < 0 ? open("/", O_PATH | O_DIRECTORY | O_CLOEXEC)
+			    : openat(proc_dir, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0)
 		return -errno;
 	at = (int)syscall(SYS_openat2, root, range->name.p, &how, sizeof(how));
@@ -204,32 +207,44 @@ static int open_by_path(int proc_dir, const struct maps_range *range)
 	if (fstat(at, &st) < 0)
 		return -errno;
 	/* The device is not compared: btrfs and overlayfs show another one here than in maps. */
-	if (!S_ISREG(st.st_mode) || st.st_ino != range->ino)
+	if (!S_ISREG(st.st_mode) || (range->n_build_id == 0 && st.st_ino != range->ino))
 		return -ENOENT;
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", at);
 	fd = open(self, O_RDONLY | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }
 
-/* The mapped file itself, whatever its name is now: a descriptor, or a negative errno. */
-static int open_mapped(int proc_dir, const struct maps_range *range, struct stat *ret_stat)
+static bool has_build_id(const struct files *t, int fd, const char *build_id)
 {
-	char link[64];
-	int fd;
+	char found[129];
 
-	if (proc_dir < 0)
+	return t->host->build_id(t->host, fd, found) == 0 && strcmp(found, build_id) == 0;
+}
+
+/*
+ * The mapped file itself, whatever its name is now: a descriptor, or a negative errno. With
+ * `build_id` it has that. The inode alone, without the process, would prove nothing.
+ */
+static int open_mapped(const struct files *t, int proc_dir, const struct maps_range *range,
+		       const char *build_id, struct stat *ret_stat)
+{
+	CLEANUP(fd__closep) int fd = -1;
+	char link[64];
+
+	if (proc_dir < 0 && !build_id)
 		return -ESRCH;
 	snprintf(link, sizeof(link), "map_files/%" PRIx64 "-%" PRIx64, range->start, range->end);
-	fd = openat(proc_dir, link, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (proc_dir >= 0)
+		fd = openat(proc_dir, link, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		fd = open_by_path(proc_dir, range);
 	if (fd < 0)
 		return fd;
-	if (fstat(fd, ret_stat) < 0 || !S_ISREG(ret_stat->st_mode)) {
-		fd__close(fd);
+	if (fstat(fd, ret_stat) < 0 || !S_ISREG(ret_stat->st_mode))
 		return -ENOENT;
-	}
-	return fd;
+	if (build_id && !has_build_id(t, fd, build_id))
+		return -ENOENT;
+	return take_fd(fd);
 }
 
 static struct file **bucket_of(struct files *t, const struct stat *st)
@@ -242,6 +257,11 @@ static int64_t mtime_ns(const struct stat *st)
 	return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
 }
 
+static struct file **build_id_bucket_of(struct files *t, const char *build_id)
+{
+	return &t->by_build_id[hash__bytes(build_id, strlen(build_id), 0) % BUCKETS];
+}
+
 static struct file *find(struct files *t, const struct stat *st)
 {
 	for (struct file *f = *bucket_of(t, st); f; f = f->next)
@@ -251,9 +271,57 @@ static struct file *find(struct files *t, const struct stat *st)
 	return NULL;
 }
 
-static struct file *insert(struct files *t, const struct stat *st, struct dcm_str name, int fd)
+/* Paths were cleaned, and those of files without a name cut, when they were kept. */
+static bool is_path_of(const struct file *f, struct dcm_str name)
 {
-	struct file **bucket = bucket_of(t, st);
+	size_t n = strlen(f->path);
+
+	if (n != name.n && n != labels__without_deleted(name).n)
+		return false;
+	return memcmp(f->path, name.p, n) == 0 || !str__is_utf8(name);
+}
+
+static struct file *find_by_build_id(struct files *t, const char *build_id, struct dcm_str name)
+{
+	for (struct file *f = *build_id_bucket_of(t, build_id); f; f = f->next_by_build_id)
+		if (strcmp(f->build_id, build_id) == 0 && is_path_of(f, name))
+			return f;
+	return NULL;
+}
+
+/* st: all zero for a file that could not be opened. */
+static void insert(struct files *t, const struct stat *st, struct file *f)
+{
+	struct file **bucket = bucket_of(t, st), **by_build_id = build_id_bucket_of(t, f->build_id);
+
+	f->dev = st->st_dev;
+	f->ino = st->st_ino;
+	f->mtime_ns = mtime_ns(st);
+	f->size = (uint64_t)st->st_size;
+	f->next = *bucket;
+	*bucket = f;
+	f->next_by_build_id = *by_build_id;
+	*by_build_id = f;
+	t->n++;
+}
+
+static void remove_from(struct files *t, struct file *f)
+{
+	const struct stat st = { .st_dev = f->dev, .st_ino = f->ino };
+	struct file **at = bucket_of(t, &st);
+
+	while (*at != f)
+		at = &(*at)->next;
+	*at = f->next;
+	at = build_id_bucket_of(t, f->build_id);
+	while (*at != f)
+		at = &(*at)->next_by_build_id;
+	*at = f->next_by_build_id;
+	t->n--;
+}
+
+static struct file *add_opened(struct files *t, const struct stat *st, struct dcm_str name, int fd)
+{
 	struct file *f;
 
 	if (t->n >= FILES_MAX)
@@ -268,51 +336,118 @@ static struct file *insert(struct files *t, const struct stat *st, struct dcm_st
 	f->size = (uint64_t)st->st_size;
 	str__clean(f->path, strlen(f->path));
 	identify(t, f, fd);
-	f->next = *bucket;
-	*bucket = f;
-	t->n++;
+	insert(t, st, f);
 	return f;
+}
+
+static struct file *of_opened(struct files *t, int fd, const struct stat *st, struct dcm_str name)
+{
+	struct file *f = find(t, st);
+
+	if (!f)
+		f = add_opened(t, st, name, fd);
+	if (f)
+		keep_for_offer(t, f, fd);
+	else
+		fd__close(fd);
+	return f;
+}
+
+/* A file that cannot be opened, but whose build id the kernel saw. */
+static struct file *add_unopened(struct files *t, const char *build_id, struct dcm_str name)
+{
+	const struct stat none = { 0 };
+	struct file *f = t->n < FILES_MAX ? file_new(name, DCM_UNNAMED_NOT_TRIED) : NULL;
+
+	if (!f)
+		return NULL;
+	str__clean(f->path, strlen(f->path));
+	f->is_code = true;
+	snprintf(f->build_id, sizeof(f->build_id), "%s", build_id);
+	insert(t, &none, f);
+	return f;
+}
+
+static void build_id_text(const struct maps_range *range, char ret[static BUILD_ID_TEXT])
+{
+	ret[0] = 0;
+	for (uint32_t i = 0; i < range->n_build_id; i++)
+		snprintf(ret + 2 * i, BUILD_ID_TEXT - 2 * i, "%02x", range->build_id[i]);
+}
+
+/*
+ * Known by build id and path. One that was never opened is tried again when a process comes by that
+ * is alive.
+ */
+static struct file *of_build_id(struct files *t, int proc_dir, const struct maps_range *range)
+{
+	char build_id[BUILD_ID_TEXT];
+	struct file *f, *opened = NULL;
+	struct stat st;
+	int fd;
+
+	build_id_text(range, build_id);
+	f = find_by_build_id(t, build_id, range->name);
+	if (f && (f->ino || proc_dir < 0))
+		return f;
+	fd = open_mapped(t, proc_dir, range, build_id, &st);
+	if (fd >= 0)
+		opened = of_opened(t, fd, &st, range->name);
+	if (opened)
+		return opened;
+	return f ? f : add_unopened(t, build_id, range->name);
+}
+
+static struct file *of_inode(struct files *t, int proc_dir, const struct maps_range *range)
+{
+	struct stat st;
+	int fd = open_mapped(t, proc_dir, range, NULL, &st);
+
+	if (fd < 0)
+		return fd == -EACCES || fd == -EPERM ? t->denied : t->gone;
+	return of_opened(t, fd, &st, range->name);
+}
+
+struct file *files__known(struct files *t, const struct maps_range *range, uint32_t window)
+{
+	char build_id[BUILD_ID_TEXT];
+	struct file *f;
+
+	if (range->n_build_id == 0)
+		return NULL;
+	build_id_text(range, build_id);
+	f = find_by_build_id(t, build_id, range->name);
+	if (!f || !f->ino)
+		return NULL;
+	f->last_window = window;
+	return file__ref(f);
 }
 
 struct file *files__of(struct files *t, int proc_dir, const struct maps_range *range, uint32_t window)
 {
-	struct stat st;
 	struct file *f;
-	int fd;
 
 	if (range->kind == DCM_MAPPING_VDSO)
 		return file__ref(t->vdso ? t->vdso : t->gone);
-	fd = open_mapped(proc_dir, range, &st);
-	if (fd < 0)
-		return file__ref(fd == -EACCES || fd == -EPERM ? t->denied : t->gone);
-	f = find(t, &st);
+	f = range->n_build_id ? of_build_id(t, proc_dir, range) : of_inode(t, proc_dir, range);
 	if (!f)
-		f = insert(t, &st, range->name, fd);
-	if (!f) {
-		fd__close(fd);
 		return file__ref(t->gone);
-	}
 	f->last_window = window;
-	keep_for_offer(t, f, fd);
 	return file__ref(f);
 }
 
 void files__sweep(struct files *t, uint32_t window)
 {
 	for (uint32_t i = 0; i < BUCKETS; i++)
-		for (struct file **at = &t->buckets[i]; *at;) {
-			struct file *f = *at;
-
+		for (struct file *f = t->buckets[i], *next; f; f = next) {
+			next = f->next;
 			if (atomic_load_explicit(&f->refs, memory_order_acquire) > 1 ||
-			    f->last_window + KEEP_WINDOWS >= window) {
-				at = &f->next;
+			    f->last_window + KEEP_WINDOWS >= window)
 				continue;
-			}
-			*at = f->next;
+			remove_from(t, f);
 			if (f->offer_fd >= 0)
 				atomic_fetch_sub(&t->waiting, 1);
 			file__unref(f);
-			t->n--;
 		}
 }
 

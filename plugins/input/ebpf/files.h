@@ -5,8 +5,11 @@
  * A path says nothing for certain: it may have been replaced, or lie in another mount namespace. So
  * a file is opened through the process that maps it (/proc/PID/map_files, else /proc/PID/root and a
  * check of the inode), and known by device, inode, modification time and size; its build id is read
- * once. The descriptor is kept until offer() has shown the file to the host, because the process
- * may be gone by then.
+ * once. Where the kernel told the build id with the mapping, path and build id say which file it
+ * is, nothing is opened for the second process that maps it, and a process that has ended already
+ * is served as well: whatever has that path now must have that build id to be taken for the file.
+ * The descriptor is kept until offer() has shown the file to the host, because the process may be
+ * gone by then.
  *
  * files__of() and files__sweep() belong to the reader thread. A `struct file` is reference-counted
  * and does not change except for the descriptor, which files__offer() takes, on any thread.
@@ -23,8 +26,9 @@ struct maps_range;
 
 struct file {
 	_Atomic uint32_t refs;
-	struct file *next; /* in the table's bucket; the reader's */
-	uint64_t dev, ino, size;
+	/* In the table's buckets, by inode and by build id; the reader's. */
+	struct file *next, *next_by_build_id;
+	uint64_t dev, ino, size; /* 0: never opened, only its build id and path are known */
 	int64_t mtime_ns;
 	bool is_code;	      /* an ELF file; false: JIT code in a file, or nothing we may read */
 	enum dcm_unnamed why; /* !is_code: DCM_UNNAMED_BAD_FILE, _NO_PERMISSION or _FILE_GONE */
@@ -49,6 +53,12 @@ void files__free(struct files *t);
  * reference.
  */
 struct file *files__of(struct files *t, int proc_dir, const struct maps_range *range, uint32_t window);
+
+/*
+ * The same without a look at the process, for a file that the kernel told the build id of and that
+ * was opened before. NULL: ask files__of().
+ */
+struct file *files__known(struct files *t, const struct maps_range *range, uint32_t window);
 
 /* Shows the file to the host, once. May read much of it: not for the reader thread. Any other. */
 void files__offer(struct files *t, struct file *f);

@@ -5,6 +5,7 @@
 ebpf_pure = \
 	plugins/input/ebpf/aggregate.c plugins/input/ebpf/aggregate.h \
 	plugins/input/ebpf/cgroup.c plugins/input/ebpf/cgroup.h \
+	plugins/input/ebpf/cgroups.c plugins/input/ebpf/cgroups.h \
 	plugins/input/ebpf/cpus.c plugins/input/ebpf/cpus.h \
 	plugins/input/ebpf/files.c plugins/input/ebpf/files.h \
 	plugins/input/ebpf/flush.c plugins/input/ebpf/flush.h \
@@ -12,8 +13,10 @@ ebpf_pure = \
 	plugins/input/ebpf/labels.c plugins/input/ebpf/labels.h \
 	plugins/input/ebpf/locate.c plugins/input/ebpf/locate.h \
 	plugins/input/ebpf/maps.c plugins/input/ebpf/maps.h \
+	plugins/input/ebpf/perf_record.c plugins/input/ebpf/perf_record.h \
 	plugins/input/ebpf/probe.c plugins/input/ebpf/probe.h \
 	plugins/input/ebpf/process.c plugins/input/ebpf/process.h \
+	plugins/input/ebpf/procfs.c plugins/input/ebpf/procfs.h \
 	plugins/input/ebpf/record.c plugins/input/ebpf/record.h \
 	plugins/input/ebpf/settings.h \
 	plugins/input/ebpf/tables/dictionary.c plugins/input/ebpf/tables/dictionary.h \
@@ -22,6 +25,7 @@ ebpf_pure = \
 	plugins/input/ebpf/tables/pages.c plugins/input/ebpf/tables/pages.h \
 	plugins/input/ebpf/tables/tables.h \
 	plugins/input/ebpf/thread.c plugins/input/ebpf/thread.h \
+	plugins/input/ebpf/trail.c plugins/input/ebpf/trail.h \
 	plugins/input/ebpf/window.c plugins/input/ebpf/window.h
 
 # unwind/ makes tables of ELF files, and is on its own.
@@ -36,7 +40,9 @@ plugins_input_ebpf_la_SOURCES = $(ebpf_pure) $(ebpf_unwind) \
 	plugins/input/ebpf/ebpf.c \
 	plugins/input/ebpf/meters.c plugins/input/ebpf/meters.h \
 	plugins/input/ebpf/reader.c plugins/input/ebpf/reader.h \
-	plugins/input/ebpf/sampler.c plugins/input/ebpf/sampler.h
+	plugins/input/ebpf/sampler.c plugins/input/ebpf/sampler.h \
+	plugins/input/ebpf/sideband.c plugins/input/ebpf/sideband.h \
+	plugins/input/ebpf/watch.c plugins/input/ebpf/watch.h
 plugins_input_ebpf_la_CFLAGS = $(AM_CFLAGS) $(BPF_CFLAGS)
 plugins_input_ebpf_la_LDFLAGS = $(LDFLAGS_PLUGIN)
 plugins_input_ebpf_la_LIBADD = $(BASE_LA) $(BPF_LIBS)
@@ -51,4 +57,5 @@ tests_host_sample_LDADD = $(PLUGIN_LA)
 EXTRA_DIST += tests/host/lib.sh bench/sampler_cost.sh \
 	tests/programs/chain.c tests/programs/chain.go tests/programs/chain.js \
 	tests/programs/chain32.c tests/programs/jit.c \
-	tests/programs/mappings.c tests/programs/memfd.c tests/programs/swap.c
+	tests/programs/mappings.c tests/programs/memfd.c tests/programs/swap.c \
+	tests/programs/zombie.c

@@ -15,6 +15,7 @@
 #include "core/base/fd.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
+#include "core/base/vec.h"
 #include "plugins/input/ebpf/files.h"
 
 /* Hexadecimal or decimal digits at *p, and the character `end` behind them. */
@@ -54,7 +55,8 @@ static uint8_t kind_of(const struct maps_range *r)
 {
 	if (str__eq(r->name, STR("[vdso]")))
 		return DCM_MAPPING_VDSO;
-	if (r->ino == 0 || r->name.n == 0 || r->name.p[0] != '/' || is_memory(r->name))
+	if ((r->ino == 0 && r->n_build_id == 0) || r->name.n == 0 || r->name.p[0] != '/' ||
+	    is_memory(r->name))
 		return DCM_MAPPING_ANON;
 	return DCM_MAPPING_FILE;
 }
@@ -63,18 +65,17 @@ static uint8_t kind_of(const struct maps_range *r)
  * What the kernel counts as executable: neither writable nor a stack. The vsyscall page is not
  * mapped.
  */
-static uint64_t counted_bytes(const struct maps_range *r, const char *perms)
+static bool is_counted(const struct maps_range *r, bool is_writable)
 {
-	if (perms[1] == 'w' || str__eq(r->name, STR("[vsyscall]")) || str__eq(r->name, STR("[stack]")))
-		return 0;
-	return r->end - r->start;
+	return !is_writable && !str__eq(r->name, STR("[vsyscall]")) &&
+	       !str__eq(r->name, STR("[stack]"));
 }
 
 /*
  * start-end perms offset major:minor inode name; false for what is not executable or makes no
  * sense.
  */
-static bool parse_line(const char *p, struct maps_range *ret, uint64_t *ret_counted)
+static bool parse_line(const char *p, struct maps_range *ret)
 {
 	uint64_t major, minor;
 	struct maps_range r = { 0 };
@@ -101,45 +102,49 @@ static bool parse_line(const char *p, struct maps_range *ret, uint64_t *ret_coun
 	r.minor = (uint32_t)minor;
 	r.name = str__of(p);
 	r.kind = kind_of(&r);
-	*ret_counted = counted_bytes(&r, perms);
+	r.is_counted = is_counted(&r, perms[1] == 'w');
 	*ret = r;
 	return true;
 }
 
-static void take_line(struct maps_parser *p)
+/* Adds a range behind the others, with a copy of its name: 0 or -ENOMEM. */
+static int append(struct maps *m, size_t *cap, struct maps_range r)
 {
-	struct maps *m = p->maps;
-	struct maps_range r;
-	uint64_t counted;
-
-	if (!parse_line(p->line, &r, &counted) || (m->n && r.start < m->ranges[m->n - 1].end))
-		return;
-	m->exec_bytes += counted;
+	if (r.is_counted)
+		m->exec_bytes += r.end - r.start;
 	if (m->n == MAPS_RANGES) {
 		m->cut = true;
-		return;
+		return 0;
 	}
-	if (m->n == p->cap) {
-		size_t cap = p->cap ? p->cap * 2 : 16;
-		struct maps_range *grown = mem__resize(m->ranges, cap, sizeof(*grown));
+	if (m->n == *cap) {
+		size_t more = *cap ? *cap * 2 : 16;
+		struct maps_range *grown = mem__resize(m->ranges, more, sizeof(*grown));
 
-		if (!grown) {
-			p->error = -ENOMEM;
-			return;
-		}
+		if (!grown)
+			return -ENOMEM;
 		m->ranges = grown;
-		p->cap = cap;
+		*cap = more;
 	}
 	/* The segments of one file follow each other. */
 	if (m->n && str__eq(r.name, m->ranges[m->n - 1].name))
 		r.name = m->ranges[m->n - 1].name;
 	else
 		r.name = arena__str(&m->arena, r.name);
-	if (!r.name.p) {
-		p->error = -ENOMEM;
-		return;
-	}
+	if (!r.name.p)
+		return -ENOMEM;
+	if (r.file)
+		file__ref(r.file);
 	m->ranges[m->n++] = r;
+	return 0;
+}
+
+static void take_line(struct maps_parser *p)
+{
+	struct maps *m = p->maps;
+	struct maps_range r;
+
+	if (parse_line(p->line, &r) && (m->n == 0 || r.start >= m->ranges[m->n - 1].end))
+		p->error = append(m, &p->cap, r);
 }
 
 int maps__parse_begin(struct maps_parser *p)
@@ -240,7 +245,7 @@ int maps__read(int proc_dir, struct maps **ret_maps)
 	return 0;
 }
 
-struct maps_range *maps__find(const struct maps *m, uint64_t address)
+struct maps_range *maps__find_from(const struct maps *m, uint64_t address)
 {
 	uint32_t lo = 0, hi = m->n;
 
@@ -252,13 +257,31 @@ struct maps_range *maps__find(const struct maps *m, uint64_t address)
 		else
 			hi = mid;
 	}
-	return lo < m->n && address >= m->ranges[lo].start ? &m->ranges[lo] : NULL;
+	return lo < m->n ? &m->ranges[lo] : NULL;
+}
+
+struct maps_range *maps__find(const struct maps *m, uint64_t address)
+{
+	struct maps_range *r = maps__find_from(m, address);
+
+	return r && address >= r->start ? r : NULL;
 }
 
 static bool same_range(const struct maps_range *a, const struct maps_range *b)
 {
 	return a->start == b->start && a->end == b->end && a->offset == b->offset && a->ino == b->ino &&
-	       a->major == b->major && a->minor == b->minor && str__eq(a->name, b->name);
+	       a->major == b->major && a->minor == b->minor && a->n_build_id == b->n_build_id &&
+	       memcmp(a->build_id, b->build_id, sizeof(a->build_id)) == 0 && str__eq(a->name, b->name);
+}
+
+bool maps__equal(const struct maps *a, const struct maps *b)
+{
+	if (a->n != b->n || a->exec_bytes != b->exec_bytes || a->cut || b->cut)
+		return false;
+	for (uint32_t i = 0; i < a->n; i++)
+		if (!same_range(&a->ranges[i], &b->ranges[i]))
+			return false;
+	return true;
 }
 
 void maps__take_files(struct maps *m, const struct maps *older)
@@ -271,6 +294,129 @@ void maps__take_files(struct maps *m, const struct maps *older)
 		else
 			k++;
 	}
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * One state from another
+ */
+
+struct maps_range maps__range_of(const struct perf_record *record)
+{
+	struct maps_range r = {
+		.start = record->start,
+		.end = record->end,
+		.offset = record->offset,
+		.ino = record->ino,
+		.major = record->major,
+		.minor = record->minor,
+		.n_build_id = record->n_build_id,
+		.name = record->name,
+	};
+
+	memcpy(r.build_id, record->build_id, record->n_build_id);
+	r.kind = kind_of(&r);
+	r.is_counted = is_counted(&r, record->is_writable);
+	return r;
+}
+
+/* The part of a range in [start, end). */
+static struct maps_range part(const struct maps_range *r, uint64_t start, uint64_t end)
+{
+	struct maps_range p = *r;
+
+	if (start > p.start) {
+		if (p.kind != DCM_MAPPING_ANON)
+			p.offset += start - p.start;
+		p.start = start;
+	}
+	if (end < p.end)
+		p.end = end;
+	return p;
+}
+
+/* Ascending ranges that do not overlap. */
+struct layer {
+	VEC(struct maps_range) ranges;
+};
+
+/* Lays `r` over what is there: what it covers goes, what it cuts is kept in parts. */
+static bool lay(struct layer *l, const struct maps_range *r)
+{
+	struct maps_range *v, before, after;
+	size_t first = 0, last, n_new = 1;
+
+	if (!vec__reserve(&l->ranges, 2))
+		return false;
+	v = l->ranges.v;
+	while (first < l->ranges.n && v[first].end <= r->start)
+		first++;
+	for (last = first; last < l->ranges.n && v[last].start < r->end; last++)
+		;
+	/* [first, last) is touched: at most a part of the first and one of the last remain. */
+	if (last > first) {
+		before = part(&v[first], 0, r->start);
+		after = part(&v[last - 1], r->end, UINT64_MAX);
+	} else {
+		before = after = (struct maps_range){ 0 };
+	}
+	n_new += (before.start < before.end) + (after.start < after.end);
+	memmove(v + first + n_new, v + last, (l->ranges.n - last) * sizeof(*v));
+	l->ranges.n = l->ranges.n - (last - first) + n_new;
+	if (before.start < before.end)
+		v[first++] = before;
+	v[first++] = *r;
+	if (after.start < after.end)
+		v[first] = after;
+	return true;
+}
+
+/* Everything of base that the layer does not cover, and the layer itself, in order. */
+static int merge(const struct maps *base, const struct layer *l, struct maps *m)
+{
+	uint64_t covered_until = 0;
+	size_t cap = 0, at = 0;
+	int error = 0;
+
+	for (uint32_t i = 0; base && i < base->n && error == 0; i++) {
+		struct maps_range rest = part(&base->ranges[i], covered_until, UINT64_MAX);
+
+		for (; at < l->ranges.n && l->ranges.v[at].start < rest.end && error == 0; at++) {
+			struct maps_range before = part(&rest, 0, l->ranges.v[at].start);
+
+			if (before.start < before.end)
+				error = append(m, &cap, before);
+			if (error == 0)
+				error = append(m, &cap, l->ranges.v[at]);
+			covered_until = l->ranges.v[at].end;
+			rest = part(&rest, covered_until, UINT64_MAX);
+		}
+		if (rest.start < rest.end && error == 0)
+			error = append(m, &cap, rest);
+	}
+	for (; at < l->ranges.n && error == 0; at++)
+		error = append(m, &cap, l->ranges.v[at]);
+	return error;
+}
+
+int maps__apply(const struct maps *base, const struct maps_range *newer, uint32_t n, struct maps **ret_maps)
+{
+	CLEANUP(maps__unrefp) struct maps *m = NEW(struct maps);
+	struct layer l = { 0 };
+	int error = 0;
+
+	if (!m)
+		return -ENOMEM;
+	m->refs = 1;
+	m->cut = base && base->cut;
+	for (uint32_t i = 0; i < n && error == 0; i++)
+		error = lay(&l, &newer[i]) ? 0 : -ENOMEM;
+	if (error == 0)
+		error = merge(base, &l, m);
+	vec__fini(&l.ranges);
+	if (error < 0)
+		return error;
+	*ret_maps = take_ptr(m);
+	return 0;
 }
 
 void maps__unref(struct maps *m)

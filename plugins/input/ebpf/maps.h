@@ -17,6 +17,7 @@
 
 #include "core/base/arena.h"
 #include "core/base/cleanup.h"
+#include "plugins/input/ebpf/perf_record.h"
 
 enum { MAPS_RANGES = 65536 }; /* kept of one process */
 
@@ -25,7 +26,13 @@ struct maps_range {
 	uint64_t offset;     /* in the file, of `start` */
 	uint64_t ino;
 	uint32_t major, minor;
-	uint8_t kind;	     /* DCM_MAPPING_FILE, _VDSO or _ANON */
+	uint8_t kind; /* DCM_MAPPING_FILE, _VDSO or _ANON */
+	/*
+	 * Of the file, when the kernel told of the mapping itself (perf_record.h); there is no
+	 * device and inode then.
+	 */
+	uint8_t n_build_id, build_id[PERF_BUILD_ID_BYTES];
+	bool is_counted;     /* in exec_bytes */
 	struct dcm_str name; /* path or "[...]"; empty for unnamed memory */
 	struct file *file;   /* NULL: not looked at yet, or no file */
 };
@@ -36,7 +43,6 @@ struct maps {
 	bool cut;	    /* there were more than MAPS_RANGES */
 	uint32_t n;
 	struct maps_range *ranges; /* [n], ascending */
-	int64_t read_ns;	   /* mono, when the reading had ended */
 	uint64_t exec_bytes;	   /* as the kernel counts them: its mm->exec_vm, in bytes */
 	struct arena arena;
 };
@@ -65,8 +71,25 @@ int maps__parse_end(struct maps_parser *p, struct maps **ret_maps);
  */
 int maps__read(int proc_dir, struct maps **ret_maps);
 
+/*
+ * `base` (NULL: nothing) with [n] newer mappings laid over it, oldest first; what they cover of older
+ * ones is gone. Files that were found are kept, the rest is copied. 0 with the caller's reference,
+ * -ENOMEM.
+ */
+int maps__apply(const struct maps *base, const struct maps_range *newer, uint32_t n,
+		struct maps **ret_maps);
+
+/* The same mappings of the same files. */
+bool maps__equal(const struct maps *a, const struct maps *b);
+
+/* What a record of the kernel says was mapped; views the record's name. */
+struct maps_range maps__range_of(const struct perf_record *record);
+
 /* The range that holds the address, or NULL. */
 struct maps_range *maps__find(const struct maps *m, uint64_t address);
+
+/* The first range that does not end at or before the address, or NULL. */
+struct maps_range *maps__find_from(const struct maps *m, uint64_t address);
 
 /* Files that were found for the same mappings at an earlier moment. `m` has none yet. */
 void maps__take_files(struct maps *m, const struct maps *older);

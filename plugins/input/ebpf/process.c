@@ -2,26 +2,23 @@
 /*
  * plugins/input/ebpf/process.c - the processes that were sampled, and what /proc said about them
  *
- * Source: proc(5). Field 22 of /proc/PID/stat is the start time in ticks of 10 ms, which is how
- * `struct dcm_process` counts it, so the nanoseconds of the records are rounded down to that.
+ * A state of mappings is immutable and shared with the windows; another one is made when a sample
+ * needs it, not when a record comes: a program that maps and unmaps in a loop costs one state for
+ * each of its samples at most, and the same state again is the same object.
  */
 #include "plugins/input/ebpf/process.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/base/buf.h"
 #include "core/base/cleanup.h"
 #include "core/base/fd.h"
 #include "core/base/hash.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
-#include "plugins/input/ebpf/cgroup.h"
+#include "plugins/input/ebpf/cgroups.h"
 #include "plugins/input/ebpf/labels.h"
 
 enum {
@@ -29,16 +26,19 @@ enum {
 	PROCESSES_MAX = 32768,
 	KEEP_ENDED = 2, /* windows */
 	KEEP_IDLE = 30,
-	TEXT_BYTES_MAX = 64 * 1024, /* of cgroup and stat */
-	COST_FACTOR = 500,	    /* reading maps may take 1/500 of the time */
+	COST_FACTOR = 500,  /* reading maps may take 1/500 of the time */
+	MANY_RANGES = 2048, /* from which on a new state costs enough to be counted too */
+	ANCESTORS_MAX = 8,  /* forks without exec that are followed back */
 };
-#define TICK_NS	       10000000ull /* of USER_HZ, 100 on every architecture that we know */
-#define PAUSE_FIRST_NS 20000000ll  /* a program that begins maps its libraries one by one */
+#define PAUSE_FIRST_NS 20000000ll /* a program that begins maps its libraries one by one */
 #define PAUSE_MAX_NS   60000000000ll
 
 struct processes {
 	const struct dcm_host *host;
 	struct files *files;
+	const struct trail *trail;
+	struct cgroups *cgroups;
+	struct trail_mappings told; /* the answer to the last question to the trail */
 	struct process *buckets[BUCKETS];
 	struct processes_stat stat;
 	uint64_t page_bytes;
@@ -60,15 +60,22 @@ static struct process **bucket_of(struct processes *t, uint32_t pid)
 	return &t->buckets[hash__mix(0, pid) % BUCKETS];
 }
 
-struct processes *processes__new(const struct dcm_host *host, struct files *files)
+struct processes *processes__new(const struct dcm_host *host, struct files *files,
+				 const struct trail *trail)
 {
 	struct processes *t = NEW(struct processes);
 
-	if (t) {
-		t->host = host;
-		t->files = files;
-		t->dir = -1;
-		t->page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+	if (!t)
+		return NULL;
+	t->host = host;
+	t->files = files;
+	t->trail = trail;
+	t->dir = -1;
+	t->page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+	t->cgroups = cgroups__new();
+	if (!t->cgroups) {
+		processes__free(t);
+		return NULL;
 	}
 	return t;
 }
@@ -79,7 +86,7 @@ static void process_free(struct process *p)
 		return;
 	maps__unref(p->maps);
 	for (int i = 0; i < PROCESS_OLDER; i++)
-		maps__unref(p->older[i]);
+		maps__unref(p->older[i].maps);
 	free(p->exe);
 	free(p->cgroup);
 	free(p);
@@ -97,132 +104,54 @@ void processes__free(struct processes *t)
 			process_free(p);
 		}
 	processes__rest(t);
+	cgroups__free(t->cgroups);
 	free(t);
 }
 
 /* ------------------------------------------------------------------------------------------------
- * /proc/PID
+ * States of mappings
  */
 
-/*
- * The state and field 22 of a text of /proc/PID/stat; the name in field 2 may hold anything, ')'
- * too.
- */
-static bool parse_stat(struct dcm_str stat, char *ret_state, uint64_t *ret_ticks)
+/* A state equal to `maps` that is known already, or itself. Takes and returns a reference. */
+static struct maps *known_state(const struct process *p, struct maps *maps)
 {
-	const char *at = stat.n ? memrchr(stat.p, ')', stat.n) : NULL;
-	unsigned long long ticks;
+	struct maps *same = NULL;
 
-	if (!at || sscanf(at, ") %c", ret_state) != 1)
-		return false;
-	at++;
-	for (int field = 3; field <= 22; field++) {
-		at = strchr(at, ' ');
-		if (!at)
-			return false;
-		at++;
+	if (maps->n > MANY_RANGES)
+		return maps;
+	if (p->maps && maps__equal(p->maps, maps))
+		same = p->maps;
+	for (int i = 0; i < PROCESS_OLDER && !same; i++)
+		if (p->older[i].maps && maps__equal(p->older[i].maps, maps))
+			same = p->older[i].maps;
+	if (!same)
+		return maps;
+	maps__ref(same);
+	maps__unref(maps);
+	return same;
+}
+
+/* Puts a newer state in front of those that samples taken earlier may still need. Takes `maps`. */
+static void keep_maps(struct process *p, struct maps *maps, int64_t since_ns)
+{
+	maps = known_state(p, maps);
+	if (maps == p->maps) {
+		maps__unref(maps);
+		return;
 	}
-	if (sscanf(at, "%20llu", &ticks) != 1)
-		return false;
-	*ret_ticks = ticks;
-	return true;
-}
-
-static int open_proc(uint32_t pid)
-{
-	char path[32];
-
-	snprintf(path, sizeof(path), "/proc/%u", pid);
-	return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-}
-
-/*
- * The directory of another thread, for a leader that ended before its threads: it shows nothing any
- * more. /proc/TID is not listed, but holds what /proc/PID does.
- */
-static int open_thread(int leader, uint32_t tid)
-{
-	CLEANUP(fd__closep) int dir = open_proc(tid);
-	char task[32];
-
-	snprintf(task, sizeof(task), "task/%u", tid);
-	if (dir < 0 || faccessat(leader, task, F_OK, 0) < 0)
-		return -ESRCH;
-	return take_fd(dir);
-}
-
-/*
- * A descriptor of /proc/PID, checked to be this process's: what is read through it is the process's
- * own, or fails when that has ended. -ESRCH otherwise.
- */
-static int open_dir(const struct process *p)
-{
-	CLEANUP(fd__closep) int dir = open_proc(p->via_pid);
-	struct buf text = { 0 };
-	uint64_t ticks = 0;
-	char state = 0;
-	bool same;
-
-	if (dir < 0)
-		return -ESRCH;
-	same = fd__read_path(dir, "stat", TEXT_BYTES_MAX, &text) == 0 &&
-	       parse_stat(buf__view(&text), &state, &ticks) && ticks == p->via_start_ns / TICK_NS;
-	buf__fini(&text);
-	if (same && state == 'Z' && p->via_tid != p->via_pid)
-		return open_thread(dir, p->via_tid);
-	return same ? take_fd(dir) : -ESRCH;
-}
-
-static char *read_exe(int dir)
-{
-	char link[4096];
-	ssize_t n = readlinkat(dir, "exe", link, sizeof(link));
-	struct dcm_str path;
-	struct stat st;
-
-	if (n <= 0)
-		return NULL;
-	path = (struct dcm_str){ link, (uint32_t)n };
-	if (fstatat(dir, "exe", &st, 0) == 0 && st.st_nlink == 0)
-		path = labels__without_deleted(path);
-	str__clean(link, path.n);
-	return mem__dup_str(path.p, path.n);
-}
-
-static void read_cgroup(struct process *p, int dir)
-{
-	struct buf text = { 0 };
-	struct dcm_str path;
-	char *copy;
-
-	if (fd__read_path(dir, "cgroup", TEXT_BYTES_MAX, &text) == 0) {
-		path = cgroup__path(buf__view(&text));
-		copy = mem__dup_str(path.p, path.n);
-		if (copy) {
-			str__clean(copy, path.n);
-			free(p->cgroup);
-			p->cgroup = copy;
-		}
+	if (p->maps) {
+		maps__unref(p->older[PROCESS_OLDER - 1].maps);
+		for (int i = PROCESS_OLDER - 1; i > 0; i--)
+			p->older[i] = p->older[i - 1];
+		p->older[0] = (struct process_state){ p->maps, p->since_ns };
 	}
-	buf__fini(&text);
+	p->maps = maps;
+	p->since_ns = since_ns;
 }
 
 static enum dcm_unnamed why_not(int error)
 {
 	return error == -EACCES || error == -EPERM ? DCM_UNNAMED_NO_PERMISSION : DCM_UNNAMED_FILE_GONE;
-}
-
-/* Puts new maps in front of those that samples taken earlier may still need. */
-static void keep_maps(struct process *p, struct maps *maps)
-{
-	if (p->maps) {
-		maps__take_files(maps, p->maps);
-		maps__unref(p->older[PROCESS_OLDER - 1]);
-		for (int i = PROCESS_OLDER - 1; i > 0; i--)
-			p->older[i] = p->older[i - 1];
-		p->older[0] = p->maps;
-	}
-	p->maps = maps;
 }
 
 /*
@@ -244,14 +173,161 @@ static void read_maps(struct processes *t, struct process *p, int dir)
 			p->why = why_not(r);
 	} else {
 		changed = !p->maps || p->maps->exec_bytes != maps->exec_bytes;
-		maps->read_ns = now_ns(t);
-		keep_maps(p, maps);
+		if (p->maps)
+			maps__take_files(maps, p->maps);
+		keep_maps(p, maps, before);
+		p->known_ns = before;
 	}
 	p->read_ns = before;
-	p->rest_ns = (now_ns(t) - before) * COST_FACTOR;
+	p->read_end_ns = now_ns(t);
+	p->rest_ns = (p->read_end_ns - before) * COST_FACTOR;
 	p->pause_ns = changed || !p->pause_ns ? PAUSE_FIRST_NS : p->pause_ns * 2;
 	if (p->pause_ns > PAUSE_MAX_NS)
 		p->pause_ns = PAUSE_MAX_NS;
+}
+
+/* A file that may be read from now lies where one of the mappings just told is. */
+static bool covers_files(const struct processes *t, const struct maps *maps)
+{
+	for (uint32_t i = 0; i < t->told.n; i++) {
+		const struct maps_range *r = maps__find_from(maps, t->told.v[i].start);
+
+		for (; r && r < maps->ranges + maps->n && r->start < t->told.v[i].end; r++)
+			if (r->kind == DCM_MAPPING_FILE)
+				return true;
+	}
+	return false;
+}
+
+/*
+ * Brings the newest state up to a moment by what the kernel told until then. False when it is not
+ * what it should be: something was missed, or it is too soon for another state of so many mappings
+ * and one of the files in it has been replaced.
+ */
+static bool advance(struct processes *t, struct process *p, int64_t until_ns)
+{
+	int64_t before = now_ns(t);
+	struct maps *maps = NULL;
+
+	if (!t->trail || !p->maps || until_ns <= p->known_ns)
+		return true;
+	if (trail__mappings(t->trail, p->id.pid, p->known_ns, until_ns, &t->told) < 0)
+		return false;
+	if (t->told.n == 0)
+		return true;
+	if (p->maps->n > MANY_RANGES && before - p->applied_ns < p->apply_rest_ns)
+		return !covers_files(t, p->maps);
+	if (maps__apply(p->maps, t->told.v, t->told.n, &maps) < 0)
+		return false;
+	keep_maps(p, maps, t->told.last_ns);
+	p->known_ns = t->told.last_ns;
+	p->applied_ns = before;
+	p->apply_rest_ns = (now_ns(t) - before) * COST_FACTOR;
+	t->stat.applied++;
+	return true;
+}
+
+/* The state of a moment; the first one known when that is later. */
+static struct process_state state_at(const struct process *p, int64_t time_ns)
+{
+	struct process_state state = { p->maps, p->since_ns };
+
+	for (int i = 0; state.since_ns > time_ns && i < PROCESS_OLDER && p->older[i].maps; i++)
+		state = p->older[i];
+	return state;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * A new process
+ */
+
+/* What it runs, as far as the kernel told: nothing of it was read. */
+struct image {
+	struct maps *maps; /* NULL: not known */
+	int64_t since_ns;
+	char *exe;
+};
+
+static struct image replay(struct processes *t, const struct process *of, uint32_t pid,
+			   int64_t time_ns, uint32_t n_forks);
+
+/*
+ * The image that a process forked from its parent: of what is known of that, or of what the kernel
+ * told of it. A child begins with the exec id of its parent.
+ */
+static struct image of_parent(struct processes *t, const struct process *of,
+			      const struct trail_origin *fork, uint32_t n_forks)
+{
+	struct image image = { 0 };
+	struct process_state state = { 0 };
+	struct process *p;
+
+	for (p = *bucket_of(t, fork->ppid); p; p = p->next)
+		if (p->id.pid == fork->ppid && p->exec_id == of->exec_id && p->maps &&
+		    p->start_ns <= of->start_ns)
+			break;
+	if (p && advance(t, p, fork->time_ns))
+		state = state_at(p, fork->time_ns);
+	/* What it had mapped by then may still be told when what is known is younger. */
+	if (!state.maps || state.since_ns > fork->time_ns)
+		image = replay(t, of, fork->ppid, fork->time_ns, n_forks + 1);
+	if (image.maps || !state.maps)
+		return image;
+	free(image.exe);
+	return (struct image){
+		.maps = maps__ref(state.maps),
+		.since_ns = fork->time_ns,
+		.exe = p->exe ? mem__dup_str(p->exe, strlen(p->exe)) : NULL,
+	};
+}
+
+/* The program is what is mapped first after an exec. */
+static char *first_file(const struct trail_mappings *told)
+{
+	for (uint32_t i = 0; i < told->n; i++) {
+		struct dcm_str name = told->v[i].name;
+		char *copy;
+
+		if (told->v[i].kind != DCM_MAPPING_FILE)
+			continue;
+		if (str__starts(name, STR("/memfd:")))
+			name = labels__without_deleted(name);
+		copy = mem__dup_str(name.p, name.n);
+		if (copy)
+			str__clean(copy, name.n);
+		return copy;
+	}
+	return NULL;
+}
+
+/* The image of a pid at a moment, from its exec or fork on; empty when that was not heard. */
+static struct image replay(struct processes *t, const struct process *of, uint32_t pid,
+			   int64_t time_ns, uint32_t n_forks)
+{
+	struct trail_origin origin = { .kind = TRAIL_UNKNOWN };
+	struct image image = { 0 };
+	struct maps *maps = NULL;
+
+	if (t->trail && n_forks < ANCESTORS_MAX)
+		origin = trail__origin(t->trail, pid, time_ns);
+	if (origin.kind == TRAIL_UNKNOWN)
+		return image;
+	if (origin.kind == TRAIL_FORK)
+		image = of_parent(t, of, &origin, n_forks);
+	if (origin.kind == TRAIL_FORK && !image.maps)
+		return image;
+	image.since_ns = origin.time_ns;
+	if (trail__mappings(t->trail, pid, origin.time_ns, time_ns, &t->told) == 0) {
+		if (origin.kind == TRAIL_EXEC)
+			image.exe = first_file(&t->told);
+		if (t->told.n == 0)
+			return image;
+		image.since_ns = t->told.last_ns;
+		maps__apply(image.maps, t->told.v, t->told.n, &maps);
+	}
+	maps__unref(image.maps);
+	image.maps = maps;
+	return image;
 }
 
 /*
@@ -261,34 +337,74 @@ static void read_maps(struct processes *t, struct process *p, int dir)
 static void inherit(struct processes *t, struct process *p, uint32_t ppid)
 {
 	for (struct process *parent = *bucket_of(t, ppid); parent; parent = parent->next) {
-		if (parent->id.pid != ppid || parent->exec_id != p->exec_id || !parent->maps ||
-		    parent->start_ns > p->start_ns)
+		if (parent->id.pid != ppid || parent->start_ns > p->start_ns)
 			continue;
-		p->maps = maps__ref(parent->maps);
-		p->via_pid = parent->via_pid;
-		p->via_tid = parent->via_tid;
-		p->via_start_ns = parent->via_start_ns;
-		if (parent->exe)
-			p->exe = mem__dup_str(parent->exe, strlen(parent->exe));
-		if (parent->cgroup)
+		if (!p->cgroup && parent->cgroup && parent->cgroup_id == p->cgroup_id)
 			p->cgroup = mem__dup_str(parent->cgroup, strlen(parent->cgroup));
+		if (parent->exec_id != p->exec_id || !parent->maps)
+			continue;
+		if (!p->maps)
+			p->maps = maps__ref(parent->maps);
+		p->via = parent->via;
+		if (!p->exe && parent->exe)
+			p->exe = mem__dup_str(parent->exe, strlen(parent->exe));
 		return;
 	}
 }
 
-static void read_all(struct processes *t, struct process *p, const struct sampler_sample *sample)
+/* dir: -1 when it has ended. */
+static void find_cgroup(struct processes *t, struct process *p, int dir)
 {
-	CLEANUP(fd__closep) int dir = open_dir(p);
+	const char *path = cgroups__path(t->cgroups, p->cgroup_id);
+	char *copy = NULL;
 
-	if (dir < 0) {
-		inherit(t, p, sample->ppid);
-		return;
+	if (path) {
+		copy = mem__dup_str(path, strlen(path));
+	} else if (dir >= 0) {
+		copy = procfs__cgroup(dir);
+		cgroups__learn(t->cgroups, p->cgroup_id, copy);
 	}
-	read_cgroup(p, dir);
+	if (!copy)
+		return;
+	free(p->cgroup);
+	p->cgroup = copy;
+}
+
+static bool fits(const struct processes *t, const struct maps *maps, const struct sampler_sample *sample)
+{
+	return maps && maps->exec_bytes == sample->exec_pages * t->page_bytes;
+}
+
+/*
+ * What /proc says now is another program's when the process has exec'ed since, or of the next one
+ * with that pid: then only what the kernel told counts.
+ */
+static void find_image(struct processes *t, struct process *p, const struct sampler_sample *sample)
+{
+	int64_t time_ns = (int64_t)sample->head.time_ns;
+	bool replaced = t->trail && trail__replaced(t->trail, p->id.pid, time_ns);
+	CLEANUP(fd__closep) int dir = replaced ? -1 : procfs__open(&p->via);
+	struct image image = { 0 };
+
+	find_cgroup(t, p, dir);
 	if (p->kthread)
 		return;
-	read_maps(t, p, dir);
-	p->exe = read_exe(dir);
+	image = replay(t, p, p->id.pid, time_ns, 0);
+	if (dir >= 0)
+		p->exe = procfs__exe(dir);
+	if (dir >= 0 && !fits(t, image.maps, sample))
+		read_maps(t, p, dir);
+	if (image.maps && !p->maps) {
+		keep_maps(p, take_ptr(image.maps), image.since_ns);
+		p->known_ns = image.since_ns;
+		t->stat.replayed++;
+	}
+	if (!p->exe)
+		p->exe = take_ptr(image.exe);
+	if (dir < 0)
+		inherit(t, p, sample->ppid);
+	maps__unref(image.maps);
+	free(image.exe);
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -304,28 +420,25 @@ static struct process *process_new(const struct sampler_sample *sample)
 	p->start_ns = sample->head.start_ns;
 	p->exec_id = sample->head.exec_id;
 	p->id.pid = sample->head.pid;
-	p->via_pid = p->id.pid;
-	p->via_tid = sample->head.tid;
-	p->via_start_ns = p->start_ns;
+	p->via = (struct procfs_id){ p->id.pid, sample->head.tid, p->start_ns };
 	p->id.generation = (uint32_t)sample->head.exec_id;
-	p->id.start_ns = p->start_ns / TICK_NS * TICK_NS;
+	p->id.start_ns = procfs__whole_ticks(p->start_ns);
 	p->cgroup_id = sample->cgroup_id;
 	p->kthread = sample->head.flags & SAMPLER_KTHREAD;
 	p->why = DCM_UNNAMED_FILE_GONE;
 	return p;
 }
 
-/* Reads the path again when the process was moved. */
-static void follow_cgroup(struct process *p, uint64_t cgroup_id)
+/* Finds the path again when the process was moved. */
+static void follow_cgroup(struct processes *t, struct process *p, uint64_t cgroup_id)
 {
 	CLEANUP(fd__closep) int dir = -1;
 
 	if (p->cgroup_id == cgroup_id)
 		return;
 	p->cgroup_id = cgroup_id;
-	dir = open_dir(p);
-	if (dir >= 0)
-		read_cgroup(p, dir);
+	dir = procfs__open(&p->via);
+	find_cgroup(t, p, dir);
 }
 
 struct process *processes__of(struct processes *t, const struct sampler_sample *sample, uint32_t window)
@@ -339,7 +452,7 @@ struct process *processes__of(struct processes *t, const struct sampler_sample *
 		if (p->id.pid == h->pid && p->start_ns == h->start_ns && p->exec_id == h->exec_id)
 			break;
 	if (p) {
-		follow_cgroup(p, sample->cgroup_id);
+		follow_cgroup(t, p, sample->cgroup_id);
 		p->last_window = window;
 		return p;
 	}
@@ -350,7 +463,7 @@ struct process *processes__of(struct processes *t, const struct sampler_sample *
 	p->next = *bucket;
 	*bucket = p;
 	t->stat.n++;
-	read_all(t, p, sample);
+	find_image(t, p, sample);
 	if (!p->kthread)
 		t->host->process_event(t->host, DCM_PROCESS_SEEN, &p->id);
 	return p;
@@ -360,7 +473,7 @@ struct process *processes__of(struct processes *t, const struct sampler_sample *
 static void replaced(struct process *p, int64_t when_ns)
 {
 	p->replaced_ns = when_ns;
-	if (!p->maps || p->maps->read_ns < when_ns)
+	if (!p->maps || p->read_end_ns < when_ns)
 		return;
 	p->maps->wrong = true;
 	maps__unref(p->maps);
@@ -373,7 +486,7 @@ static void replaced(struct process *p, int64_t when_ns)
 void processes__event(struct processes *t, const struct sampler_event *event)
 {
 	const struct sampler_head *h = &event->head;
-	struct dcm_process id = { h->pid, (uint32_t)h->exec_id, h->start_ns / TICK_NS * TICK_NS };
+	struct dcm_process id = { h->pid, (uint32_t)h->exec_id, procfs__whole_ticks(h->start_ns) };
 	bool known = false, is_new = true;
 
 	for (struct process *p = *bucket_of(t, h->pid); p; p = p->next) {
@@ -393,26 +506,37 @@ void processes__event(struct processes *t, const struct sampler_event *event)
 		t->host->process_event(t->host, DCM_PROCESS_EXEC, &id);
 }
 
-/* The maps, new or old, with as many executable pages as the process had when it was sampled. */
-static struct maps *matching(const struct processes *t, const struct process *p, uint64_t exec_pages)
+/*
+ * The state, new or old, with as many executable pages as the process had when it was sampled: of
+ * several the one of that time, or the first after it.
+ */
+static struct maps *matching(const struct processes *t, const struct process *p,
+			     const struct sampler_sample *sample)
 {
-	uint64_t bytes = exec_pages * t->page_bytes;
+	int64_t time_ns = (int64_t)sample->head.time_ns;
+	struct maps *best = fits(t, p->maps, sample) ? p->maps : NULL;
 
-	if (p->maps && p->maps->exec_bytes == bytes)
-		return p->maps;
-	for (int i = 0; i < PROCESS_OLDER && p->older[i]; i++)
-		if (p->older[i]->exec_bytes == bytes)
-			return p->older[i];
-	return NULL;
+	if (best && p->since_ns <= time_ns)
+		return best;
+	for (int i = 0; i < PROCESS_OLDER && p->older[i].maps; i++) {
+		if (!fits(t, p->older[i].maps, sample))
+			continue;
+		best = p->older[i].maps;
+		if (p->older[i].since_ns <= time_ns)
+			break;
+	}
+	return best;
 }
 
 /* Another reading can say more about this sample, and it is not too soon for one. */
 static bool may_read(const struct processes *t, const struct process *p,
 		     const struct sampler_sample *sample)
 {
-	if (p->replaced_ns || p->ended_ns)
+	int64_t time_ns = (int64_t)sample->head.time_ns;
+
+	if (p->replaced_ns || p->ended_ns || (p->maps && p->read_ns > time_ns))
 		return false;
-	if (p->maps && p->maps->read_ns > (int64_t)sample->head.time_ns)
+	if (t->trail && trail__replaced(t->trail, p->id.pid, time_ns))
 		return false;
 	return now_ns(t) - p->read_ns >= (p->pause_ns > p->rest_ns ? p->pause_ns : p->rest_ns);
 }
@@ -420,17 +544,22 @@ static bool may_read(const struct processes *t, const struct process *p,
 struct maps *processes__maps(struct processes *t, struct process *p,
 			     const struct sampler_sample *sample, bool uncovered, bool *ret_certain)
 {
-	struct maps *maps = matching(t, p, sample->exec_pages);
+	int64_t time_ns = (int64_t)sample->head.time_ns;
+	bool advanced = advance(t, p, time_ns);
+	struct maps *maps = matching(t, p, sample);
 
-	if ((!maps || uncovered) && may_read(t, p, sample)) {
-		CLEANUP(fd__closep) int dir = open_dir(p);
+	if ((!advanced || !maps || uncovered) && may_read(t, p, sample)) {
+		CLEANUP(fd__closep) int dir = procfs__open(&p->via);
 
 		if (dir >= 0) {
 			read_maps(t, p, dir);
-			maps = matching(t, p, sample->exec_pages);
+			advanced = true;
+			maps = matching(t, p, sample);
 		}
 	}
-	*ret_certain = maps != NULL;
+	*ret_certain = advanced && maps;
+	if (!advanced && p->maps && p->maps->n > MANY_RANGES)
+		return NULL;
 	return maps ? maps : p->maps;
 }
 
@@ -438,10 +567,13 @@ struct file *processes__file(struct processes *t, struct process *p, struct maps
 {
 	if (range->file || range->kind == DCM_MAPPING_ANON)
 		return range->file;
+	range->file = files__known(t->files, range, t->window);
+	if (range->file)
+		return range->file;
 	if (t->dir_of != p) {
 		processes__rest(t);
 		t->dir_of = p;
-		t->dir = p->replaced_ns ? -1 : open_dir(p);
+		t->dir = p->replaced_ns ? -1 : procfs__open(&p->via);
 	}
 	range->file = files__of(t->files, t->dir, range, t->window);
 	return range->file;

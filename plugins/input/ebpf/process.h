@@ -3,11 +3,13 @@
  * plugins/input/ebpf/process.h - the processes that were sampled, and what /proc said about them
  *
  * One entry per image: a pid is reused, and exec() makes another program of a process, so an entry
- * is known by pid, start time and exec id, all of which each sample carries. What /proc says is
- * read once, at the first sample, through a descriptor of /proc/PID that cannot come to mean
- * another process; mappings are read again when an address or the kernel's count of executable
- * pages shows that they changed, never for more than a five-hundredth of the time. There is no
- * polling. Entries outlive their process by two windows.
+ * is known by pid, start time and exec id, all of which each sample carries. Its mappings at the
+ * moment of a sample come from what the kernel told meanwhile (trail.h): from the exec on when that
+ * was heard, else from /proc/PID/maps and what was told since. That holds after the process has
+ * ended, and tells apart two libraries that took turns at one address. The kernel does not tell of
+ * munmap(2) and mremap(2): when an address or its count of executable pages shows that something
+ * changed unheard, /proc is read again, never for more than a five-hundredth of the time. There is
+ * no polling. Entries outlive their process by two windows.
  *
  * Everything here belongs to the reader thread. Maps are shared by reference with the windows.
  */
@@ -21,9 +23,17 @@
 
 #include "plugins/input/ebpf/files.h"
 #include "plugins/input/ebpf/maps.h"
+#include "plugins/input/ebpf/procfs.h"
 #include "plugins/input/ebpf/record.h"
+#include "plugins/input/ebpf/trail.h"
 
 enum { PROCESS_OLDER = 3 };
+
+/* Mappings, and from when on they were these. */
+struct process_state {
+	struct maps *maps;
+	int64_t since_ns; /* mono */
+};
 
 struct process {
 	struct process *next;  /* in the table's bucket */
@@ -31,29 +41,36 @@ struct process {
 	uint64_t start_ns, exec_id;
 	/*
 	 * Whose directory of /proc is asked: its own, or that of the parent whose image it shared
-	 * when it ended before it could be read. The thread stands in for a leader that ended
-	 * before it.
+	 * when it ended before it could be read.
 	 */
-	uint64_t via_start_ns;
-	uint32_t via_pid, via_tid;
+	struct procfs_id via;
 	uint64_t cgroup_id; /* for which `cgroup` was read */
 	bool kthread;
-	int64_t ended_ns, replaced_ns;	   /* mono, of exit() and of exec(); 0: not yet */
-	struct maps *maps;		   /* as last read; NULL: `why` says why */
-	struct maps *older[PROCESS_OLDER]; /* newest first */
+	int64_t ended_ns, replaced_ns; /* mono, of exit() and of exec(); 0: not yet */
+
+	struct maps *maps; /* the newest state's; NULL: `why` says why */
+	int64_t since_ns;
+	struct process_state older[PROCESS_OLDER]; /* newest first */
+	int64_t known_ns; /* what the kernel told until then is in `maps` */
 	enum dcm_unnamed why;
 	/*
-	 * Of the maps: mono of the last reading; waits before the next one, by reason and by cost.
+	 * Of readings of /proc/PID/maps: when the last one began and ended, and the waits before
+	 * the next one, by reason and by cost. The same for laying news over many mappings.
 	 */
-	int64_t read_ns, pause_ns, rest_ns;
+	int64_t read_ns, read_end_ns, pause_ns, rest_ns;
+	int64_t applied_ns, apply_rest_ns;
 	char *exe, *cgroup;   /* paths; "" when not known */
 	uint32_t last_window; /* that sampled it */
 };
 
 struct processes; /* the table */
 
-/* host's mono_ns and process_event are used. NULL when memory ran out. */
-struct processes *processes__new(const struct dcm_host *host, struct files *files);
+/*
+ * host's mono_ns and process_event are used. trail: kept up to date by the caller, who outlives the
+ * table; NULL: the kernel tells nothing. NULL when memory ran out.
+ */
+struct processes *processes__new(const struct dcm_host *host, struct files *files,
+				 const struct trail *trail);
 void processes__free(struct processes *t);
 
 /*
@@ -66,10 +83,11 @@ struct process *processes__of(struct processes *t, const struct sampler_sample *
 void processes__event(struct processes *t, const struct sampler_event *event);
 
 /*
- * The maps under which a sample was taken, told by the count of executable pages that it carries;
- * they are read again when none has that count, or `uncovered` says that an address lies in none
- * of the mappings, and it is not too soon. When no reading fits, the last one, and *ret_certain is
- * false: what it does not list may have been there. NULL: none was ever read. The process's own.
+ * The maps under which a sample was taken: the state of that time that has the count of executable
+ * pages that it carries. They are read again when none has that count, or `uncovered` says that an
+ * address lies in none of the mappings, and it is not too soon. When nothing fits, the last state,
+ * and *ret_certain is false: what it does not list may have been there. NULL: none is known, or it
+ * would be the wrong one. The process's own.
  */
 struct maps *processes__maps(struct processes *t, struct process *p,
 			     const struct sampler_sample *sample, bool uncovered, bool *ret_certain);
@@ -86,6 +104,8 @@ void processes__sweep(struct processes *t, uint32_t window);
 struct processes_stat {
 	uint32_t n;
 	uint64_t reads, denied; /* of maps */
+	uint64_t applied;	/* states made of what the kernel told */
+	uint64_t replayed;	/* images that needed no reading at all */
 };
 struct processes_stat processes__stat(const struct processes *t);
 

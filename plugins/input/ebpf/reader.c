@@ -21,6 +21,7 @@
 #include "plugins/input/ebpf/meters.h"
 #include "plugins/input/ebpf/process.h"
 #include "plugins/input/ebpf/thread.h"
+#include "plugins/input/ebpf/watch.h"
 
 #define TICK_NS	       250000000ll
 #define TICK_IDLE_NS   1000000000ll
@@ -30,6 +31,7 @@
 struct reader {
 	struct reader_parts parts;
 	const struct dcm_host *host; /* of parts */
+	struct watch *watch;
 	struct processes *processes;
 	struct meters meters;
 	struct aggregate *window; /* NULL: memory ran out */
@@ -147,6 +149,7 @@ static void on_sample(void *ctx, const struct sampler_sample *sample, const uint
 
 	r->n_records++;
 	r->n_taken++;
+	watch__until(r->watch, (int64_t)sample->head.time_ns);
 	if (!r->window || add_sample(r, sample, frames) < 0)
 		r->host->drop(r->host, "samples_no_memory", 1);
 }
@@ -254,6 +257,7 @@ static void drain(struct reader *r)
 	r->n_taken = 0;
 	sampler__drain(r->parts.sampler, &sink);
 	processes__rest(r->processes);
+	watch__until(r->watch, INT64_MAX);
 }
 
 /* Milliseconds until there is something to do. */
@@ -271,12 +275,12 @@ static int timeout_ms(const struct reader *r, int64_t now)
 static void *run(void *arg)
 {
 	struct reader *r = arg;
-	struct epoll_event events[2];
+	struct epoll_event events[3];
 	bool stop = false;
 
 	prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS);
 	while (!stop) {
-		int n = epoll_wait(r->poll_fd, events, 2, timeout_ms(r, r->host->mono_ns(r->host)));
+		int n = epoll_wait(r->poll_fd, events, 3, timeout_ms(r, r->host->mono_ns(r->host)));
 		int64_t now;
 
 		for (int i = 0; i < n; i++)
@@ -287,6 +291,7 @@ static void *run(void *arg)
 		if (now >= r->second_ns) {
 			r->cpu_ns = thread__cpu_ns();
 			follow_cpus(r);
+			watch__second(r->watch, now);
 			show(r);
 			r->second_ns = now + SECOND_NS;
 		}
@@ -304,6 +309,7 @@ static void *run(void *arg)
 static int open_poll(struct reader *r)
 {
 	struct epoll_event ring = { .events = EPOLLIN | EPOLLET }, stop = { .events = EPOLLIN };
+	struct epoll_event side = { .events = EPOLLIN };
 
 	ring.data.fd = sampler__wake_fd(r->parts.sampler);
 	r->stop_fd = stop.data.fd = eventfd(0, EFD_CLOEXEC);
@@ -312,6 +318,11 @@ static int open_poll(struct reader *r)
 	    epoll_ctl(r->poll_fd, EPOLL_CTL_ADD, ring.data.fd, &ring) < 0 ||
 	    epoll_ctl(r->poll_fd, EPOLL_CTL_ADD, stop.data.fd, &stop) < 0)
 		return -errno;
+	if (r->parts.sideband) {
+		side.data.fd = sideband__wake_fd(r->parts.sideband);
+		if (epoll_ctl(r->poll_fd, EPOLL_CTL_ADD, side.data.fd, &side) < 0)
+			return -errno;
+	}
 	return 0;
 }
 
@@ -327,7 +338,9 @@ int reader__new(const struct reader_parts *parts, const struct settings *setting
 	r->poll_fd = r->stop_fd = -1;
 	reader__configure(r, settings);
 	meters__init(&r->meters, r->host);
-	r->processes = processes__new(r->host, parts->files);
+	r->watch = watch__new(r->host, parts->sideband);
+	if (r->watch)
+		r->processes = processes__new(r->host, parts->files, watch__trail(r->watch));
 	error = r->processes ? open_poll(r) : -ENOMEM;
 	if (error < 0) {
 		reader__free(r);
@@ -383,6 +396,7 @@ void reader__free(struct reader *r)
 	reader__finish(r);
 	aggregate__free(r->window);
 	processes__free(r->processes);
+	watch__free(r->watch);
 	fd__close(r->poll_fd);
 	fd__close(r->stop_fd);
 	free(r);

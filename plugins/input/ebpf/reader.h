@@ -15,6 +15,7 @@
 #include "plugins/input/ebpf/attach.h"
 #include "plugins/input/ebpf/sampler.h"
 #include "plugins/input/ebpf/settings.h"
+#include "plugins/input/ebpf/sideband.h"
 #include "plugins/input/ebpf/window.h"
 
 struct reader;
@@ -26,6 +27,7 @@ struct reader_parts {
 	struct attach *attach;
 	struct files *files;
 	struct windows *windows;
+	struct sideband *sideband; /* NULL: the kernel tells nothing of processes */
 };
 
 int reader__new(const struct reader_parts *parts, const struct settings *settings, struct reader **ret);

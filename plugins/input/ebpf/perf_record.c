@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/input/ebpf/perf_record.c - the kernel's side-band records, checked and unpacked
+ *
+ * Layouts: perf_event_open(2); include/uapi/linux/perf_event.h for the build id, which takes the
+ * place of device and inode since 5.12 (PERF_RECORD_MISC_MMAP_BUILD_ID).
+ */
+#include "plugins/input/ebpf/perf_record.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "core/base/str.h"
+
+/* Older headers lack it. */
+#define MISC_BUILD_ID (1 << 14)
+
+/* The fixed part of PERF_RECORD_MMAP2, behind the header. */
+struct mmap2 {
+	uint32_t pid, tid;
+	uint64_t addr, len, pgoff;
+	union {
+		struct {
+			uint32_t major, minor;
+			uint64_t ino, ino_generation;
+		};
+		struct {
+			uint8_t n_build_id, reserved[3];
+			uint8_t build_id[PERF_BUILD_ID_BYTES];
+		};
+	};
+	uint32_t prot, flags;
+};
+_Static_assert(sizeof(struct mmap2) == 64, "as in perf_event.h");
+
+struct comm {
+	uint32_t pid, tid;
+};
+
+/* PERF_RECORD_FORK and PERF_RECORD_EXIT. */
+struct task {
+	uint32_t pid, ppid, tid, ptid;
+	uint64_t time;
+};
+
+struct lost {
+	uint64_t id, n;
+};
+
+/* Where the text of a record, padded with NULs to 8 bytes, ends. */
+static struct dcm_str text_of(const char *p, size_t n)
+{
+	return (struct dcm_str){ p, (uint32_t)strnlen(p, n) };
+}
+
+static int parse_mmap(const char *p, size_t n, unsigned misc, struct perf_record *ret)
+{
+	struct mmap2 m;
+
+	if (n < sizeof(m))
+		return -EBADMSG;
+	memcpy(&m, p, sizeof(m));
+	if (m.len == 0 || m.addr + m.len < m.addr)
+		return -EBADMSG;
+	ret->kind = PERF_RECORD_OF_MMAP;
+	ret->pid = m.pid;
+	ret->tid = m.tid;
+	ret->start = m.addr;
+	ret->end = m.addr + m.len;
+	ret->offset = m.pgoff;
+	ret->is_writable = m.prot & PROT_WRITE;
+	if (misc & MISC_BUILD_ID) {
+		if (m.n_build_id > PERF_BUILD_ID_BYTES)
+			return -EBADMSG;
+		ret->n_build_id = m.n_build_id;
+		memcpy(ret->build_id, m.build_id, m.n_build_id);
+	} else {
+		ret->major = m.major;
+		ret->minor = m.minor;
+		ret->ino = m.ino;
+	}
+	ret->name = text_of(p + sizeof(m), n - sizeof(m));
+	/* What the kernel could not name ("//anon", "//enomem", "//toolong") has no name. */
+	if (str__starts(ret->name, STR("//")))
+		ret->name = STR("");
+	return 0;
+}
+
+static int parse_comm(const char *p, size_t n, unsigned misc, struct perf_record *ret)
+{
+	struct comm c;
+
+	if (n < sizeof(c))
+		return -EBADMSG;
+	if (!(misc & PERF_RECORD_MISC_COMM_EXEC))
+		return 0;
+	memcpy(&c, p, sizeof(c));
+	ret->kind = PERF_RECORD_OF_EXEC;
+	ret->pid = c.pid;
+	ret->tid = c.tid;
+	return 0;
+}
+
+static int parse_task(const char *p, size_t n, enum perf_record_kind kind, struct perf_record *ret)
+{
+	struct task t;
+
+	if (n < sizeof(t))
+		return -EBADMSG;
+	memcpy(&t, p, sizeof(t));
+	ret->kind = kind;
+	ret->pid = t.pid;
+	ret->tid = t.tid;
+	ret->ppid = t.ppid;
+	return 0;
+}
+
+static int parse_lost(const char *p, size_t n, struct perf_record *ret)
+{
+	struct lost l;
+
+	if (n < sizeof(l))
+		return -EBADMSG;
+	memcpy(&l, p, sizeof(l));
+	ret->kind = PERF_RECORD_OF_LOST;
+	ret->n_lost = l.n;
+	return 0;
+}
+
+int perf_record__parse(const void *data, size_t n, struct perf_record *ret)
+{
+	struct perf_record r = { .kind = PERF_RECORD_OF_OTHER };
+	struct perf_event_header h;
+	const char *p = data;
+	uint64_t time;
+	int error = 0;
+
+	if (n < sizeof(h) + sizeof(time))
+		return -EBADMSG;
+	memcpy(&h, p, sizeof(h));
+	if (h.size != n)
+		return -EBADMSG;
+	/* The time stands behind every record, whatever its kind. */
+	memcpy(&time, p + n - sizeof(time), sizeof(time));
+	r.time_ns = (int64_t)(time & INT64_MAX);
+	p += sizeof(h);
+	n -= sizeof(h) + sizeof(time);
+	switch (h.type) {
+	case PERF_RECORD_MMAP2:
+		error = parse_mmap(p, n, h.misc, &r);
+		break;
+	case PERF_RECORD_COMM:
+		error = parse_comm(p, n, h.misc, &r);
+		break;
+	case PERF_RECORD_FORK:
+		error = parse_task(p, n, PERF_RECORD_OF_FORK, &r);
+		break;
+	case PERF_RECORD_EXIT:
+		error = parse_task(p, n, PERF_RECORD_OF_EXIT, &r);
+		break;
+	case PERF_RECORD_LOST:
+		error = parse_lost(p, n, &r);
+		break;
+	default:
+		break;
+	}
+	if (error == 0)
+		*ret = r;
+	return error;
+}

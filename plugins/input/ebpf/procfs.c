@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/input/ebpf/procfs.c - what /proc says of one process, and surely of that one
+ *
+ * Source: proc(5). Field 22 of /proc/PID/stat is the start time in ticks of 10 ms, which is how
+ * `struct dcm_process` counts it, so the nanoseconds of the records are rounded down to that.
+ */
+#include "plugins/input/ebpf/procfs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/buf.h"
+#include "core/base/cleanup.h"
+#include "core/base/fd.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "plugins/input/ebpf/cgroup.h"
+#include "plugins/input/ebpf/labels.h"
+
+enum { TEXT_BYTES_MAX = 64 * 1024 }; /* of cgroup and stat */
+#define TICK_NS 10000000ull	     /* of USER_HZ, 100 on every architecture that we know */
+
+uint64_t procfs__whole_ticks(uint64_t start_ns)
+{
+	return start_ns / TICK_NS * TICK_NS;
+}
+
+/*
+ * The state and field 22 of a text of /proc/PID/stat; the name in field 2 may hold anything, ')'
+ * too.
+ */
+static bool parse_stat(struct dcm_str stat, char *ret_state, uint64_t *ret_ticks)
+{
+	const char *at = stat.n ? memrchr(stat.p, ')', stat.n) : NULL;
+	unsigned long long ticks;
+
+	if (!at || sscanf(at, ") %c", ret_state) != 1)
+		return false;
+	at++;
+	for (int field = 3; field <= 22; field++) {
+		at = strchr(at, ' ');
+		if (!at)
+			return false;
+		at++;
+	}
+	if (sscanf(at, "%20llu", &ticks) != 1)
+		return false;
+	*ret_ticks = ticks;
+	return true;
+}
+
+static int open_proc(uint32_t pid)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%u", pid);
+	return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+/*
+ * The directory of another thread, for a leader that ended before its threads: it shows nothing any
+ * more. /proc/TID is not listed, but holds what /proc/PID does.
+ */
+static int open_thread(int leader, uint32_t tid)
+{
+	CLEANUP(fd__closep) int dir = open_proc(tid);
+	char task[32];
+
+	snprintf(task, sizeof(task), "task/%u", tid);
+	if (dir < 0 || faccessat(leader, task, F_OK, 0) < 0)
+		return -ESRCH;
+	return take_fd(dir);
+}
+
+int procfs__open(const struct procfs_id *id)
+{
+	CLEANUP(fd__closep) int dir = open_proc(id->pid);
+	struct buf text = { 0 };
+	uint64_t ticks = 0;
+	char state = 0;
+	bool same;
+
+	if (dir < 0)
+		return -ESRCH;
+	same = fd__read_path(dir, "stat", TEXT_BYTES_MAX, &text) == 0 &&
+	       parse_stat(buf__view(&text), &state, &ticks) && ticks == id->start_ns / TICK_NS;
+	buf__fini(&text);
+	if (same && state == 'Z' && id->tid != id->pid)
+		return open_thread(dir, id->tid);
+	return same ? take_fd(dir) : -ESRCH;
+}
+
+char *procfs__exe(int dir)
+{
+	char link[4096];
+	ssize_t n = readlinkat(dir, "exe", link, sizeof(link));
+	struct dcm_str path;
+	struct stat st;
+
+	if (n <= 0)
+		return NULL;
+	path = (struct dcm_str){ link, (uint32_t)n };
+	if (fstatat(dir, "exe", &st, 0) == 0 && st.st_nlink == 0)
+		path = labels__without_deleted(path);
+	str__clean(link, path.n);
+	return mem__dup_str(path.p, path.n);
+}
+
+char *procfs__cgroup(int dir)
+{
+	struct buf text = { 0 };
+	struct dcm_str path;
+	char *copy = NULL;
+
+	if (fd__read_path(dir, "cgroup", TEXT_BYTES_MAX, &text) == 0) {
+		path = cgroup__path(buf__view(&text));
+		copy = mem__dup_str(path.p, path.n);
+		if (copy)
+			str__clean(copy, path.n);
+	}
+	buf__fini(&text);
+	return copy;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/input/ebpf/procfs.h - what /proc says of one process, and surely of that one
+ *
+ * A pid is reused, so a process is asked for by pid and start time, and everything is read through
+ * one descriptor of its directory, which never comes to mean another process. Any thread.
+ */
+#ifndef DECIMA_EBPF_PROCFS_H
+#define DECIMA_EBPF_PROCFS_H
+
+#include <stdint.h>
+
+struct procfs_id {
+	uint32_t pid;
+	uint32_t tid; /* stands in for a leader that ended before its threads */
+	uint64_t start_ns; /* CLOCK_BOOTTIME of the process; compared in ticks of 10 ms, as /proc counts */
+};
+
+/* Rounded down to the ticks of /proc/PID/stat, field 22. */
+uint64_t procfs__whole_ticks(uint64_t start_ns);
+
+/* A descriptor of the directory, or -ESRCH: it has ended. */
+int procfs__open(const struct procfs_id *id);
+
+/*
+ * Texts, the caller's to free; NULL when they cannot be read. Paths are clean UTF-8.
+ * exe: of the program; without the " (deleted)" that the kernel adds when the file has no name.
+ * cgroup: the path that says most (cgroup.h).
+ */
+char *procfs__exe(int dir);
+char *procfs__cgroup(int dir);
+
+#endif

@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/input/ebpf/trail.c - what processes have done lately: exec, fork, executable mappings
+ *
+ * What is mapped (path, build id) is kept once for all processes that map it: a step is small, and
+ * an exec of a known program allocates nothing but its steps.
+ */
+#include "plugins/input/ebpf/trail.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/hash.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/base/vec.h"
+
+enum {
+	PID_BUCKETS = 8192,
+	OBJECT_BUCKETS = 1024,
+	STEPS_OF_PID = TRAIL_MAPPINGS + 32, /* and its forks and execs */
+	STEPS_DROPPED = 64,		    /* at once, when a process has too many */
+	STEPS_MAX = 131072,
+};
+#define KEEP_ENDED_NS 2000000000ll
+
+/* A mapped thing; the address range is the step's. */
+struct object {
+	struct object *next; /* in the bucket */
+	uint32_t refs;
+	struct maps_range what; /* start, end, offset are 0 */
+};
+
+enum step_kind { STEP_EXEC, STEP_FORK, STEP_MAP };
+
+struct step {
+	int64_t time_ns;
+	enum step_kind kind;
+	uint32_t ppid;	       /* of STEP_FORK */
+	struct object *object; /* of STEP_MAP, with a reference */
+	uint64_t start, end, offset;
+};
+
+struct of_pid {
+	struct of_pid *next;	      /* in the bucket */
+	struct of_pid *newer, *older; /* by when something was noted last */
+	uint32_t pid;
+	int64_t last_ns;
+	int64_t cut_ns; /* mappings until then may be missing */
+	bool ended;
+	VEC(struct step) steps; /* ascending by time */
+};
+
+struct trail {
+	struct of_pid *pids[PID_BUCKETS];
+	struct object *objects[OBJECT_BUCKETS];
+	struct of_pid *newest, *oldest;
+	int64_t lost_ns;    /* records until then may be missing, of any process */
+	int64_t evicted_ns; /* the same, of processes that are not there */
+	struct trail_stat stat;
+};
+
+struct trail *trail__new(void)
+{
+	return NEW(struct trail);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Objects
+ */
+
+static uint64_t object_hash(const struct maps_range *r)
+{
+	uint64_t h = hash__bytes(r->name.p, r->name.n, r->ino);
+
+	return hash__bytes(r->build_id, sizeof(r->build_id), h);
+}
+
+static bool same_object(const struct maps_range *a, const struct maps_range *b)
+{
+	return a->ino == b->ino && a->major == b->major && a->minor == b->minor &&
+	       a->kind == b->kind && a->n_build_id == b->n_build_id && a->is_counted == b->is_counted &&
+	       memcmp(a->build_id, b->build_id, sizeof(a->build_id)) == 0 && str__eq(a->name, b->name);
+}
+
+/* The object equal to `r`, with a reference; NULL when memory ran out. */
+static struct object *object_of(struct trail *t, const struct maps_range *r)
+{
+	struct object **bucket = &t->objects[object_hash(r) % OBJECT_BUCKETS];
+	struct object *o;
+
+	for (o = *bucket; o; o = o->next)
+		if (same_object(&o->what, r)) {
+			o->refs++;
+			return o;
+		}
+	o = NEW(struct object);
+	if (!o)
+		return NULL;
+	o->what = *r;
+	o->what.start = o->what.end = o->what.offset = 0;
+	o->what.name.p = mem__dup_str(r->name.p, r->name.n);
+	if (!o->what.name.p) {
+		free(o);
+		return NULL;
+	}
+	o->refs = 1;
+	o->next = *bucket;
+	*bucket = o;
+	return o;
+}
+
+static void object_unref(struct trail *t, struct object *o)
+{
+	struct object **at;
+
+	if (!o || --o->refs > 0)
+		return;
+	at = &t->objects[object_hash(&o->what) % OBJECT_BUCKETS];
+	while (*at != o)
+		at = &(*at)->next;
+	*at = o->next;
+	free((char *)(uintptr_t)o->what.name.p);
+	free(o);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Processes
+ */
+
+static struct of_pid **bucket_of(struct trail *t, uint32_t pid)
+{
+	return &t->pids[hash__mix(0, pid) % PID_BUCKETS];
+}
+
+static struct of_pid *find(const struct trail *t, uint32_t pid)
+{
+	struct of_pid *p = t->pids[hash__mix(0, pid) % PID_BUCKETS];
+
+	while (p && p->pid != pid)
+		p = p->next;
+	return p;
+}
+
+static void unlink_from_order(struct trail *t, struct of_pid *p)
+{
+	*(p->newer ? &p->newer->older : &t->newest) = p->older;
+	*(p->older ? &p->older->newer : &t->oldest) = p->newer;
+	p->newer = p->older = NULL;
+}
+
+static void link_as_newest(struct trail *t, struct of_pid *p)
+{
+	p->older = t->newest;
+	*(t->newest ? &t->newest->newer : &t->oldest) = p;
+	t->newest = p;
+}
+
+/* Drops the first n steps. */
+static void drop_steps(struct trail *t, struct of_pid *p, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		object_unref(t, p->steps.v[i].object);
+	memmove(p->steps.v, p->steps.v + n, (p->steps.n - n) * sizeof(*p->steps.v));
+	p->steps.n -= n;
+	t->stat.n_steps -= (uint32_t)n;
+}
+
+static void forget(struct trail *t, struct of_pid *p)
+{
+	struct of_pid **at = bucket_of(t, p->pid);
+
+	while (*at != p)
+		at = &(*at)->next;
+	*at = p->next;
+	unlink_from_order(t, p);
+	if (p->steps.n)
+		drop_steps(t, p, p->steps.n);
+	vec__fini(&p->steps);
+	free(p);
+	t->stat.n_pids--;
+}
+
+void trail__free(struct trail *t)
+{
+	if (!t)
+		return;
+	while (t->oldest)
+		forget(t, t->oldest);
+	free(t);
+}
+
+static struct of_pid *find_or_add(struct trail *t, uint32_t pid)
+{
+	struct of_pid **bucket = bucket_of(t, pid), *p = find(t, pid);
+
+	if (p) {
+		unlink_from_order(t, p);
+	} else {
+		p = NEW(struct of_pid);
+		if (!p)
+			return NULL;
+		p->pid = pid;
+		p->cut_ns = t->evicted_ns;
+		p->next = *bucket;
+		*bucket = p;
+		t->stat.n_pids++;
+	}
+	link_as_newest(t, p);
+	return p;
+}
+
+/* The processes that did nothing for longest go, but never the one that is being written to. */
+static void make_room(struct trail *t)
+{
+	while (t->stat.n_steps >= STEPS_MAX && t->oldest != t->newest) {
+		struct of_pid *p = t->oldest;
+
+		if (!p->ended) {
+			t->stat.n_forgotten += p->steps.n;
+			if (p->last_ns > t->evicted_ns)
+				t->evicted_ns = p->last_ns;
+		}
+		forget(t, p);
+	}
+}
+
+static void shorten(struct trail *t, struct of_pid *p)
+{
+	if (p->steps.n < STEPS_OF_PID)
+		return;
+	if (p->steps.v[STEPS_DROPPED - 1].time_ns > p->cut_ns)
+		p->cut_ns = p->steps.v[STEPS_DROPPED - 1].time_ns;
+	t->stat.n_forgotten += STEPS_DROPPED;
+	drop_steps(t, p, STEPS_DROPPED);
+}
+
+/* Puts a step behind those that are not later: records of several CPUs come in turns. */
+static bool insert(struct trail *t, struct of_pid *p, const struct step *step)
+{
+	size_t at = p->steps.n;
+
+	if (!vec__reserve(&p->steps, 1))
+		return false;
+	while (at > 0 && p->steps.v[at - 1].time_ns > step->time_ns)
+		at--;
+	memmove(p->steps.v + at + 1, p->steps.v + at, (p->steps.n - at) * sizeof(*p->steps.v));
+	p->steps.v[at] = *step;
+	p->steps.n++;
+	t->stat.n_steps++;
+	if (step->time_ns > p->last_ns)
+		p->last_ns = step->time_ns;
+	return true;
+}
+
+static void note_lost(struct trail *t, int64_t time_ns)
+{
+	if (time_ns > t->lost_ns)
+		t->lost_ns = time_ns;
+}
+
+static void note(struct trail *t, uint32_t pid, struct step step)
+{
+	struct of_pid *p = find_or_add(t, pid);
+
+	if (p) {
+		p->ended = false;
+		make_room(t);
+		shorten(t, p);
+	}
+	if (!p || !insert(t, p, &step)) {
+		object_unref(t, step.object);
+		note_lost(t, step.time_ns);
+	}
+}
+
+static void note_mapping(struct trail *t, const struct perf_record *r)
+{
+	struct maps_range what = maps__range_of(r);
+	struct step step = {
+		.time_ns = r->time_ns,
+		.kind = STEP_MAP,
+		.object = object_of(t, &what),
+		.start = r->start,
+		.end = r->end,
+		.offset = r->offset,
+	};
+
+	if (step.object)
+		note(t, r->pid, step);
+	else
+		note_lost(t, r->time_ns);
+}
+
+void trail__add(struct trail *t, const struct perf_record *r)
+{
+	struct of_pid *p;
+
+	switch (r->kind) {
+	case PERF_RECORD_OF_MMAP:
+		note_mapping(t, r);
+		break;
+	case PERF_RECORD_OF_EXEC:
+		note(t, r->pid, (struct step){ .time_ns = r->time_ns, .kind = STEP_EXEC });
+		break;
+	case PERF_RECORD_OF_FORK:
+		if (r->pid != r->ppid)
+			note(t, r->pid,
+			     (struct step){ .time_ns = r->time_ns, .kind = STEP_FORK, .ppid = r->ppid });
+		break;
+	case PERF_RECORD_OF_EXIT:
+		/* Threads may outlive their leader: what one of them does brings the process back. */
+		p = r->pid == r->tid ? find(t, r->pid) : NULL;
+		if (p && p->last_ns <= r->time_ns) {
+			p->ended = true;
+			p->last_ns = r->time_ns;
+		}
+		break;
+	case PERF_RECORD_OF_LOST:
+		note_lost(t, r->time_ns);
+		break;
+	case PERF_RECORD_OF_OTHER:
+		break;
+	}
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Questions
+ */
+
+/* Index of the first step later than that; they are few, and the late ones are asked for. */
+static size_t first_after(const struct of_pid *p, int64_t time_ns)
+{
+	size_t i = p->steps.n;
+
+	while (i > 0 && p->steps.v[i - 1].time_ns > time_ns)
+		i--;
+	return i;
+}
+
+struct trail_origin trail__origin(const struct trail *t, uint32_t pid, int64_t time_ns)
+{
+	struct trail_origin origin = { .kind = TRAIL_UNKNOWN };
+	const struct of_pid *p = find(t, pid);
+
+	for (size_t i = p ? first_after(p, time_ns) : 0; i > 0; i--) {
+		const struct step *s = &p->steps.v[i - 1];
+
+		if (s->kind == STEP_MAP)
+			continue;
+		origin.kind = s->kind == STEP_EXEC ? TRAIL_EXEC : TRAIL_FORK;
+		origin.time_ns = s->time_ns;
+		origin.ppid = s->ppid;
+		break;
+	}
+	return origin;
+}
+
+bool trail__replaced(const struct trail *t, uint32_t pid, int64_t time_ns)
+{
+	const struct of_pid *p = find(t, pid);
+
+	for (size_t i = p ? first_after(p, time_ns) : 0; p && i < p->steps.n; i++)
+		if (p->steps.v[i].kind != STEP_MAP)
+			return true;
+	return false;
+}
+
+int trail__mappings(const struct trail *t, uint32_t pid, int64_t after_ns, int64_t until_ns,
+		    struct trail_mappings *ret)
+{
+	const struct of_pid *p = find(t, pid);
+	struct maps_range *r;
+
+	ret->n = 0;
+	ret->last_ns = 0;
+	if (t->lost_ns > after_ns || (p ? p->cut_ns : t->evicted_ns) > after_ns)
+		return -ENODATA;
+	for (size_t i = p ? first_after(p, after_ns) : 0; p && i < p->steps.n; i++) {
+		const struct step *s = &p->steps.v[i];
+
+		if (s->time_ns > until_ns)
+			break;
+		if (s->kind != STEP_MAP)
+			continue;
+		if (ret->n == TRAIL_MAPPINGS)
+			return -ENODATA;
+		r = &ret->v[ret->n++];
+		*r = s->object->what;
+		r->start = s->start;
+		r->end = s->end;
+		r->offset = s->offset;
+		ret->last_ns = s->time_ns;
+	}
+	return 0;
+}
+
+void trail__sweep(struct trail *t, int64_t now_ns)
+{
+	for (uint32_t i = 0; i < PID_BUCKETS; i++)
+		for (struct of_pid *p = t->pids[i], *next; p; p = next) {
+			next = p->next;
+			if (p->ended && p->last_ns + KEEP_ENDED_NS < now_ns)
+				forget(t, p);
+		}
+}
+
+struct trail_stat trail__stat(const struct trail *t)
+{
+	return t->stat;
+}
