@@ -313,7 +313,8 @@ static const struct export
 }
 exports[] = { { "pprof", "application/vnd.google.protobuf+gzip", "pb.gz" },
 	      { "folded", "text/plain; charset=utf-8", "folded" },
-	      { "speedscope", "application/json", "speedscope.json" } };
+	      { "speedscope", "application/json", "speedscope.json" },
+	      { "html", "text/html; charset=utf-8", "html" } };
 
 static const struct export *read_export(const struct http_request *req, struct http_response *resp)
 {
@@ -322,7 +323,7 @@ static const struct export *read_export(const struct http_request *req, struct h
 	for (size_t i = 0; i < sizeof(exports) / sizeof(exports[0]); i++)
 		if (str__eq(text, str__of(exports[i].format)))
 			return &exports[i];
-	http_response__problem(resp, 400, "format: \"%.*s\" is none of pprof, folded, speedscope",
+	http_response__problem(resp, 400, "format: \"%.*s\" is none of pprof, folded, speedscope, html",
 			       STR_ARG(text));
 	return NULL;
 }

@@ -11,6 +11,7 @@
 #include "core/base/str.h"
 #include "core/codec/deflate.h"
 #include "core/codec/folded.h"
+#include "core/codec/html.h"
 #include "core/codec/perf_script.h"
 #include "core/codec/pprof.h"
 #include "core/codec/speedscope.h"
@@ -47,11 +48,12 @@ static const struct format {
 	int (*encode)(const struct dcm_batch *b, uint32_t profile, struct buf *out,
 		      struct dcm_error *err); /* NULL: in only */
 	int (*decode)(const uint8_t *data, size_t n, const struct decode_options *o,
-		      struct dcm_batch **ret, struct dcm_error *err);
+		      struct dcm_batch **ret, struct dcm_error *err); /* NULL: out only */
 } formats[] = {
 	{ "pprof", ".pb.gz .pprof .pb .prof", pprof__encode, pprof__decode },
 	{ "folded", ".folded .txt .collapsed", folded__encode, folded__decode },
 	{ "speedscope", ".speedscope.json .json", speedscope__encode, speedscope__decode },
+	{ "html", ".html .htm", html__encode, NULL },
 	{ "perf", ".perf", NULL, perf_script__decode },
 	{ "batch", ".dcm", encode_wire, decode_wire },
 };
@@ -73,7 +75,7 @@ int codec__encode(const struct dcm_batch *b, uint32_t profile, const char *forma
 	if (!f || !f->encode)
 		return error__set(err, -EINVAL,
 				  "format \"%s\" is not one that can be written: pprof, folded, "
-				  "speedscope, batch",
+				  "speedscope, html, batch",
 				  format);
 	return f->encode(b, profile, out, err);
 }
@@ -88,7 +90,7 @@ int codec__decode_with(const char *format, const uint8_t *data, size_t n,
 			err, -EINVAL,
 			"the %zu bytes look like none of pprof, folded, speedscope, perf, batch", n);
 	const struct format *f = find(format);
-	if (!f)
+	if (!f || !f->decode)
 		return error__set(err, -EINVAL,
 				  "format \"%s\" is not one that can be read: pprof, folded, "
 				  "speedscope, perf, batch",

@@ -6,6 +6,7 @@
  *	"pprof"       pprof.h: gzip out; gzip, zlib or plain in
  *	"folded"      folded.h
  *	"speedscope"  speedscope.h
+ *	"html"        html.h, out only
  *	"perf"        perf_script.h, in only
  *	"batch"       wire.h: everything that a batch holds
  *

@@ -7,6 +7,7 @@ core_codec_libcodec_la_SOURCES = \
 	core/codec/deflate.c core/codec/deflate.h \
 	core/codec/encode.c core/codec/encode.h \
 	core/codec/folded.c core/codec/folded.h \
+	core/codec/html.c core/codec/html.h \
 	core/codec/perf_script.c core/codec/perf_script.h \
 	core/codec/pprof.h core/codec/pprof_encode.c core/codec/pprof_decode.c \
 	core/codec/pprof_input.h core/codec/pprof_labels.c core/codec/pprof_tables.c \
@@ -17,3 +18,11 @@ core_codec_libcodec_la_SOURCES = \
 core_codec_libcodec_la_CFLAGS = $(AM_CFLAGS) $(CONVERSION_CFLAGS) $(DEFLATE_CFLAGS) $(JANSSON_CFLAGS)
 
 CODEC_LA = core/codec/libcodec.la $(BATCH_LA) $(DEFLATE_LIBS) $(JANSSON_LIBS)
+
+# The page as a C string.
+EXTRA_DIST += core/codec/flame.html
+CLEANFILES += core/codec/flame.html.h
+core/codec/flame.html.h: core/codec/flame.html
+	$(AM_V_GEN){ echo 'static const char flame_html[] ='; \
+		sed -e 's/[\\"]/\\&/g' -e 's/.*/	"&\\n"/' $(top_srcdir)/core/codec/flame.html; echo '	;'; } >$@.tmp && mv $@.tmp $@
+$(core_codec_libcodec_la_OBJECTS): core/codec/flame.html.h

@@ -86,7 +86,7 @@ static const char *output_format(const struct args *a, const char *path)
 	if (!format)
 		fprintf(stderr,
 			"decima convert: %s: the name says no format; end it in .pb.gz, .folded, "
-			".speedscope.json or .dcm, or give --to-format\n",
+			".speedscope.json, .html or .dcm, or give --to-format\n",
 			path);
 	else if (strcmp(format, "perf") == 0)
 		fprintf(stderr, "decima convert: perf script's text can be read, not written\n");

@@ -288,7 +288,9 @@ static const char *format_of(const char *path, struct dcm_error *err)
 		return "pprof";
 	if (str__ends(s, STR(".speedscope.json")))
 		return "speedscope";
-	error__set(err, -EINVAL, "--output %s: the name says no format; end it in .pb.gz, .folded or .speedscope.json",
+	if (str__ends(s, STR(".html")))
+		return "html";
+	error__set(err, -EINVAL, "--output %s: the name says no format; end it in .pb.gz, .folded, .speedscope.json or .html",
 		   path);
 	return NULL;
 }

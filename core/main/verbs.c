@@ -21,7 +21,8 @@
 
 static const char *const levels[] = { "error", "warning", "info", "debug", NULL };
 static const char *const describe_formats[] = { "text", "json", "yaml", "markdown", "man", NULL };
-static const char *const codec_formats[] = { "pprof", "folded", "speedscope", "perf", "batch", NULL };
+static const char *const codec_formats[] = { "pprof", "folded", "speedscope", "html",
+					     "perf",  "batch",	NULL };
 
 const struct args_option verb__config_options[] = {
 	{ "config", 'c', ARGS_FILE, "FILE", NULL, false,
@@ -53,7 +54,9 @@ static const struct args_option record_options[] = {
 	  "only these processes and what they start from now on" },
 	{ "all", 'a', ARGS_FLAG, NULL, NULL, false, "the whole machine (default without PID and CMD)" },
 	{ "output", 'o', ARGS_FILE, "FILE", NULL, false,
-	  "write .pb.gz (pprof), .folded or .speedscope.json by the name's end; - is folded on "
+	  "write .pb.gz (pprof), .folded, .speedscope.json or .html (a page with the flame graph) "
+	  "by "
+	  "the name's end; - is folded on "
 	  "standard output; "
 	  "without it, a flame tree as text" },
 	{ "max-rows", 'n', ARGS_TEXT, "N", NULL, false, "lines of the text tree (default 60)" },
@@ -139,7 +142,7 @@ const struct args_verb verbs[] = {
 	  "unix socket as root or the daemon's user, or send a token of that role.",
 	  query_verbs__backup },
 	{ "convert", "IN OUT", 2, 2, false,
-	  OPTIONS(convert_options), "between pprof, folded, speedscope and (in only) perf script's text; - is standard input or output",
+	  OPTIONS(convert_options), "between pprof, folded, speedscope, (out only) a page of HTML and (in only) perf script's text; - is standard input or output",
 	  NULL, verb__convert },
 	{ "generate", "KIND [FILE]", 1, 2, false,
 	  OPTIONS(generate_options), "print the manual (man: decima(1), man5: decima.yaml(5)), a completion (bash, zsh, fish), or FILE with every option as a comment (conf)",

@@ -564,7 +564,7 @@ struct dcm_host {
 			struct dcm_batch **ret_batch, struct dcm_error *err);
 
 	/* --- formats --- */
-	/* "pprof" (gzip), "folded", "speedscope", "batch". One profile (by index) or all with DCM_NONE. Caller frees. */
+	/* "pprof" (gzip), "folded", "speedscope", "html", "batch". One profile (by index) or all with DCM_NONE. Caller frees. */
 	int (*encode)(const struct dcm_host *host, const struct dcm_batch *batch, uint32_t profile,
 		      const char *format, uint8_t **ret_data, size_t *ret_n, struct dcm_error *err);
 	/* "pprof", "folded", "speedscope", "batch"; bytes from anyone: bounded, checked. */

@@ -36,7 +36,7 @@ command -v setpriv >/dev/null || skip_all "setpriv is missing"
 says nobody 'give it CAP_BPF and CAP_PERFMON' setpriv --reuid=65534 --regid=65534 --clear-groups
 says no_perfmon 'give it CAP_PERFMON' with +bpf
 says no_bpf 'give it CAP_BPF$' with +perfmon
-says pid_namespace '--pid=host' unshare -pf --mount-proc
+may_mount pid_namespace && says pid_namespace '--pid=host' unshare -pf --mount-proc
 if unshare -Ur true 2>/dev/null; then
 	says user_namespace 'user namespace' unshare -Ur
 else

@@ -10,6 +10,7 @@ need_root
 command -v bpftool >/dev/null || skip_all "bpftool is missing"
 object=$top_builddir/bpf/sampler.bpf.o
 [ -e "$object" ] || skip_all "bpf/sampler.bpf.o is not built"
+may_mount "$name" || exit 0
 
 # A bpf file system of our own, which nobody else sees.
 unshare -m sh -c '

@@ -27,12 +27,21 @@ record -o "$dir/none.pb.gz" -- true
 expect_status nothing_sampled 0 $?
 if [ -s "$dir/none.pb.gz" ]; then ok nothing_sampled_is_a_profile; else not_ok nothing_sampled_is_a_profile "no file"; fi
 
-for name in x.pb.gz x.folded x.speedscope.json; do
+for name in x.pb.gz x.folded x.speedscope.json x.html; do
 	record -o "$dir/$name" -- timeout 2 "$dir/chain" 2 >/dev/null 2>"$dir/err"
 	if [ -s "$dir/$name" ]; then ok "record_$name"; else not_ok "record_$name" "$(head -n 1 "$dir/err")"; fi
 done
 expect folded_has_the_chain main "$dir/x.folded"
 "$decima" convert "$dir/x.pb.gz" "$dir/y.folded" && expect pprof_has_the_chain main "$dir/y.folded"
+# A browser runs the page's script: the table of functions is its work.
+if command -v chromium >/dev/null; then
+	timeout 60 chromium --headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-sync \
+		--disable-background-networking --disable-component-update --user-data-dir="$dir/chromium" \
+		--dump-dom "file://$dir/x.html" >"$dir/dom" 2>"$dir/err"
+	expect html_shows_the_functions '<td>main</td>' "$dir/dom"
+else
+	echo "skip html_shows_the_functions: chromium is missing"
+fi
 record -o "$dir/x.unknown" -- true 2>"$dir/err"
 expect_status unknown_ending 2 $?
 

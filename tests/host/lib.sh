@@ -41,6 +41,13 @@ need_root() {
 	[ -r /sys/kernel/btf/vmlinux ] || skip_all "this kernel has no BTF"
 }
 
+# may_mount NAME: a mount namespace takes a root that is a mount point, which a chroot may not have
+may_mount() {
+	unshare -m true 2>/dev/null && return
+	echo "skip $1: no mount namespaces here (a root that is no mount point?)"
+	return 1
+}
+
 # compile NAME SOURCE FLAG..: a program of tests/programs into $dir/NAME
 compile() {
 	to=$dir/$1 from=$programs/$2

@@ -385,6 +385,12 @@ tests_unit_test_speedscope_SOURCES = tests/unit/test_speedscope.c $(FAILMALLOC) 
 tests_unit_test_speedscope_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_speedscope_LDADD = $(CODEC_LA) $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_html
+tests_unit_test_html_SOURCES = tests/unit/test_html.c $(FAILMALLOC) \
+	tests/unit/random_batch.c tests/unit/random_batch.h
+tests_unit_test_html_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_html_LDADD = $(CODEC_LA) $(UNIT_LIBS)
+
 unit_tests += tests/unit/test_perf_script
 tests_unit_test_perf_script_SOURCES = tests/unit/test_perf_script.c $(FAILMALLOC)
 tests_unit_test_perf_script_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)

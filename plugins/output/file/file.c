@@ -32,10 +32,11 @@ enum format {
 	FORMAT_PPROF,
 	FORMAT_FOLDED,
 	FORMAT_SPEEDSCOPE,
+	FORMAT_HTML,
 };
 
-static const char *const formats[] = { "pprof", "folded", "speedscope", NULL };
-static const char *const extensions[] = { ".pb.gz", ".folded", ".speedscope.json" };
+static const char *const formats[] = { "pprof", "folded", "speedscope", "html", NULL };
+static const char *const extensions[] = { ".pb.gz", ".folded", ".speedscope.json", ".html" };
 
 struct file_config {
 	const char *directory;
@@ -71,8 +72,8 @@ static const struct dcm_option rows[] = {
 		.offset = offsetof(struct file_config, format),
 		.def = "pprof",
 		.choices = formats,
-		.doc = "pprof (.pb.gz, for go tool pprof), folded (for flamegraph.pl) or "
-		       "speedscope.",
+		.doc = "pprof (.pb.gz, for go tool pprof), folded (for flamegraph.pl), "
+		       "speedscope, or html (a page with the flame graph).",
 	},
 	{
 		.name = "sync",
@@ -406,7 +407,7 @@ static const struct dcm_plugin plugin = {
 	.caps = DCM_CAP_NAMED,
 	.name = "file",
 	.version = "1.0",
-	.summary = "Writes each profile into a file: pprof, folded or speedscope.",
+	.summary = "Writes each profile into a file: pprof, folded, speedscope or html.",
 	.options = &options,
 	.lifecycle = &lifecycle,
 	.output = &output,

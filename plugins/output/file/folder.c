@@ -35,7 +35,7 @@ enum {
 	NUMBERS_MAX = 1000, /* of files that want the same name */
 };
 
-static const char *const extensions[] = { ".pb.gz", ".folded", ".speedscope.json" };
+static const char *const extensions[] = { ".pb.gz", ".folded", ".speedscope.json", ".html" };
 
 struct known {
 	char *path; /* relative */
