@@ -3,17 +3,13 @@
  * core/main/convert_verb.c - `decima convert IN OUT`: a profile from one format into another
  *
  * IN is read whole (at most 1 GiB; what it unpacks to has the codec's limit), told by its bytes,
- * and written as all its profiles together. OUT is replaced when everything has gone well, unless
- * it is a device or a pipe, which is written to. Standard output without --to-format is folded, as
- * that of `decima record`.
+ * and written as all its profiles together. Standard output without --to-format is folded, as that
+ * of `decima record`.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/cleanup.h"
@@ -21,6 +17,7 @@
 #include "core/base/fd.h"
 #include "core/batch/batch.h"
 #include "core/codec/codec.h"
+#include "core/main/output_file.h"
 #include "core/main/verbs.h"
 
 #define INPUT_MAX_BYTES ((size_t)1 << 30)
@@ -40,40 +37,19 @@ static int read_input(const char *path, struct buf *in, struct dcm_error *err)
 	return r < 0 ? error__sys(err, r, "cannot be read") : 0;
 }
 
-/* Writes into what is no regular file: a device, a pipe. */
-static int write_through(int fd, const struct buf *out, struct dcm_error *err)
-{
-	int r = fd__write_all(fd, out->data, out->n);
-
-	/* A reader that has seen enough is no fault to talk about. */
-	return r < 0 && r != -EPIPE ? error__sys(err, r, "cannot be written") : r;
-}
-
-static int write_output(const char *path, const struct buf *out, struct dcm_error *err)
-{
-	struct stat st;
-
-	if (is_dash(path))
-		return write_through(STDOUT_FILENO, out, err);
-	bool exists = stat(path, &st) == 0;
-	if (exists && !S_ISREG(st.st_mode)) {
-		CLEANUP(fd__closep) int fd = open(path, O_WRONLY | O_CLOEXEC);
-		return fd < 0 ? error__sys(err, -errno, "cannot be opened")
-			      : write_through(fd, out, err);
-	}
-	/* A link stays one: what it points to is replaced. */
-	CLEANUP(mem__freep) char *real = exists ? realpath(path, NULL) : NULL;
-	mode_t mask = umask(0);
-	umask(mask);
-	unsigned mode = exists ? st.st_mode & 0777 : 0666 & ~mask;
-	return fd__replace(real ? real : path, mode, out->data, out->n, err);
-}
-
-/* "decima convert: PATH: sentence" */
 static int failed(const char *path, const struct dcm_error *err)
 {
-	if (err->text[0])
-		fprintf(stderr, "decima convert: %s: %s\n", path, err->text);
+	fprintf(stderr, "decima convert: %s: %s\n", path, err->text);
+	return EXIT_NO;
+}
+
+static int write_to(const char *path, const struct buf *out)
+{
+	struct dcm_error err = DCM_ERROR_INIT;
+
+	if (output_file__write(path, out, &err) == 0)
+		return EXIT_DONE;
+	fprintf(stderr, "decima convert: %s\n", err.text);
 	return EXIT_NO;
 }
 
@@ -109,9 +85,10 @@ int verb__convert(const struct args *a)
 	if (read_input(from, &in, &err) < 0 ||
 	    codec__decode(args__get(a, "from-format", NULL), in.data, in.n, &batch, &err) < 0)
 		status = failed(from, &err);
-	else if (codec__encode(batch, DCM_NONE, format, &out, &err) < 0 ||
-		 write_output(to, &out, &err) < 0)
+	else if (codec__encode(batch, DCM_NONE, format, &out, &err) < 0)
 		status = failed(to, &err);
+	else
+		status = write_to(to, &out);
 	buf__fini(&in);
 	buf__fini(&out);
 	return status;

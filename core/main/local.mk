@@ -13,6 +13,7 @@ decima_SOURCES = \
 	core/main/log_setup.c core/main/log_setup.h \
 	core/main/main.c \
 	core/main/offline.c core/main/offline.h \
+	core/main/output_file.c core/main/output_file.h \
 	core/main/part.c core/main/part.h \
 	core/main/plan.c core/main/plan.h \
 	core/main/plugins_verb.c \

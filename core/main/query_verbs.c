@@ -15,9 +15,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "core/base/error.h"
-#include "core/base/fd.h"
 #include "core/main/ask.h"
+#include "core/main/output_file.h"
 
 static const char *const formats[] = { "text", "json", NULL };
 static const char *const groups[] = { "function", "line", "binary", "address", NULL };
@@ -111,18 +110,11 @@ static void add_width(struct ask *q)
 static int write_out(const struct args *a, const char *path, const struct buf *body)
 {
 	struct dcm_error err = DCM_ERROR_INIT;
-	int r;
 
-	if (strcmp(path, "-") == 0) {
-		r = fd__write_all(STDOUT_FILENO, body->data, body->n);
-		if (r < 0 && r != -EPIPE)
-			error__sys(&err, r, "standard output");
-	} else {
-		r = fd__replace(path, 0644, body->data, body->n, &err);
-	}
-	if (r < 0 && err.text[0])
-		fprintf(stderr, "decima %s: %s\n", a->verb->name, err.text);
-	return r < 0 ? EXIT_NO : EXIT_DONE;
+	if (output_file__write(path, body, &err) == 0)
+		return EXIT_DONE;
+	fprintf(stderr, "decima %s: %s\n", a->verb->name, err.text);
+	return EXIT_NO;
 }
 
 /* Adds the options, asks, and prints the body in `format`. */

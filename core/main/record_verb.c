@@ -29,6 +29,7 @@
 #include "core/codec/codec.h"
 #include "core/main/graph.h"
 #include "core/main/log_setup.h"
+#include "core/main/output_file.h"
 #include "core/main/verbs.h"
 #include "core/query/render.h"
 
@@ -295,14 +296,6 @@ static const char *format_of(const char *path, struct dcm_error *err)
 	return NULL;
 }
 
-/* A reader that has seen enough is no failure of the recording. */
-static int print_result(const struct buf *out, struct dcm_error *err)
-{
-	int e = fd__write_all(STDOUT_FILENO, out->data, out->n);
-
-	return e < 0 && e != -EPIPE ? error__sys(err, e, "standard output") : 0;
-}
-
 static int write_result(struct record *r, struct dcm_error *err)
 {
 	const char *path = args__get(r->args, "output", NULL), *format = format_of(path, err);
@@ -315,10 +308,8 @@ static int write_result(struct record *r, struct dcm_error *err)
 	e = render(r, &q, format, &out, err);
 	if (e == 0 && out.error)
 		e = error__nomem(err);
-	if (e == 0 && path && strcmp(path, "-") != 0)
-		e = fd__replace(path, 0644, out.data, out.n, err);
-	else if (e == 0)
-		e = print_result(&out, err);
+	if (e == 0)
+		e = output_file__write(path ? path : "-", &out, err);
 	buf__fini(&out);
 	return e;
 }

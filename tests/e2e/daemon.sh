@@ -69,6 +69,17 @@ ask query values env >"$dir/answer"
 expect external_label test "$dir/answer"
 ask query pprof "$cpu" -o "$dir/x.pb.gz" 2>"$dir/err"
 expect_status query_pprof 0 $?
+mkfifo "$dir/pipe"
+cat "$dir/pipe" >"$dir/piped" &
+reader=$!
+ask query pprof "$cpu" -o "$dir/pipe" 2>"$dir/err"
+expect_status query_into_a_pipe 0 $?
+if [ -p "$dir/pipe" ] && wait $reader && [ -s "$dir/piped" ]; then
+	ok query_into_a_pipe_arrives
+else
+	kill $reader 2>/dev/null
+	not_ok query_into_a_pipe_arrives "the pipe was replaced"
+fi
 ask query top "$cpu{service_name=\"no such\"}" >"$dir/answer" 2>&1
 expect_status empty_answer_is_no_error 0 $?
 ask query top 'nonsense{' >"$dir/answer" 2>&1

@@ -32,6 +32,10 @@ for name in x.pb.gz x.folded x.speedscope.json x.html; do
 	if [ -s "$dir/$name" ]; then ok "record_$name"; else not_ok "record_$name" "$(head -n 1 "$dir/err")"; fi
 done
 expect folded_has_the_chain main "$dir/x.folded"
+ln -s x.folded "$dir/link.folded"
+record -o "$dir/link.folded" -- true 2>"$dir/err"
+expect_status record_through_a_link 0 $?
+if [ -L "$dir/link.folded" ]; then ok link_stays; else not_ok link_stays "it was replaced"; fi
 "$decima" convert "$dir/x.pb.gz" "$dir/y.folded" && expect pprof_has_the_chain main "$dir/y.folded"
 # A browser runs the page's script: the table of functions is its work.
 if command -v chromium >/dev/null; then

@@ -275,6 +275,12 @@ unit_tests += tests/unit/test_args
 tests_unit_test_args_SOURCES = tests/unit/test_args.c core/main/args.c core/main/args.h
 tests_unit_test_args_LDADD = $(BASE_LA) $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_output_file
+tests_unit_test_output_file_SOURCES = tests/unit/test_output_file.c $(FAILMALLOC) \
+	core/main/output_file.c core/main/output_file.h
+tests_unit_test_output_file_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_output_file_LDADD = $(BASE_LA) $(UNIT_LIBS)
+
 # What core/main wires, with the plugins of the build tree.
 PLAN_SAMPLE = tests/unit/plan_sample.c tests/unit/plan_sample.h \
 	core/main/plan.c core/main/plan.h core/main/settings.c core/main/settings.h
