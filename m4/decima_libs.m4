@@ -22,6 +22,16 @@ AC_DEFUN([DECIMA_LIB_OPTIONAL], [
 	AS_IF([test "x$have_$1" = xyes], [AC_DEFINE([HAVE_$1], [1], [$2 is there])])
 ])
 
+dnl On x86, libxxhash may choose xxh3's vectors by the processor (Debian's does).
+AC_DEFUN([DECIMA_XXH3_DISPATCH], [
+	decima_save_LIBS=$LIBS
+	LIBS="$XXHASH_LIBS $LIBS"
+	AC_CHECK_HEADER([xxh_x86dispatch.h],
+		[AC_CHECK_FUNC([XXH3_128bits_dispatch],
+			[AC_DEFINE([HAVE_XXH3_DISPATCH], [1], [xxh_x86dispatch.h and its functions are there])])])
+	LIBS=$decima_save_LIBS
+])
+
 dnl libiberty has no .pc file. Distributions differ in where its header lies.
 AC_DEFUN([DECIMA_LIB_IBERTY], [
 	AC_CHECK_HEADERS([libiberty/demangle.h demangle.h], [break])

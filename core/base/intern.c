@@ -17,13 +17,15 @@
 
 enum { CAP_MIN = 16 };
 
-static uint64_t hash_of(const struct intern *t, struct dcm_str s)
+uint64_t intern__hash(const struct intern *t, struct dcm_str s)
 {
 	return hash__bytes(s.p, s.n, (uint64_t)(uintptr_t)t->texts[0].p);
 }
 
-static uint32_t find(const struct intern *t, uint64_t h, struct dcm_str s)
+uint32_t intern__find_hashed(const struct intern *t, struct dcm_str s, uint64_t h)
 {
+	if (s.n == 0)
+		return 0;
 	uint32_t row, at = hindex__first(&t->index, h, &row);
 
 	for (; row != HINDEX_NONE; at = hindex__next(&t->index, h, at, &row))
@@ -73,29 +75,27 @@ static bool reserve(struct intern *t)
 	return true;
 }
 
-uint32_t intern__add(struct intern *t, struct dcm_str s)
+uint32_t intern__add_new(struct intern *t, struct dcm_str s, uint64_t h)
 {
-	struct dcm_str copy;
-	uint32_t id;
-	uint64_t h;
-
-	assert(t->n > 0);
-	if (s.n == 0)
-		return 0;
-	h = hash_of(t, s);
-	id = find(t, h, s);
-	if (id != INTERN_NONE)
-		return id;
 	if (!reserve(t))
 		return INTERN_NONE;
-	copy = arena__str(&t->arena, s);
+	struct dcm_str copy = arena__str(&t->arena, s);
 	if (!copy.p || hindex__insert(&t->index, h, t->n))
 		return INTERN_NONE;
 	t->texts[t->n] = copy;
 	return t->n++;
 }
 
+uint32_t intern__add(struct intern *t, struct dcm_str s)
+{
+	assert(t->n > 0);
+	uint64_t h = intern__hash(t, s);
+	uint32_t id = intern__find_hashed(t, s, h);
+
+	return id != INTERN_NONE ? id : intern__add_new(t, s, h);
+}
+
 uint32_t intern__find(const struct intern *t, struct dcm_str s)
 {
-	return s.n == 0 ? 0 : find(t, hash_of(t, s), s);
+	return intern__find_hashed(t, s, intern__hash(t, s));
 }

@@ -31,6 +31,14 @@ uint32_t intern__add(struct intern *t, struct dcm_str s);
 /* The id of a text that is there already, else INTERN_NONE. */
 uint32_t intern__find(const struct intern *t, struct dcm_str s);
 
+/*
+ * The same in steps, for who has something to do between finding that a text is new and adding it:
+ * it is hashed once. The hash is of this text in this table; a text that is added so must be new.
+ */
+uint64_t intern__hash(const struct intern *t, struct dcm_str s);
+uint32_t intern__find_hashed(const struct intern *t, struct dcm_str s, uint64_t hash);
+uint32_t intern__add_new(struct intern *t, struct dcm_str s, uint64_t hash);
+
 static inline struct dcm_str intern__text(const struct intern *t, uint32_t id)
 {
 	return t->texts[id];

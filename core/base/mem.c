@@ -7,8 +7,12 @@
  */
 #include "core/base/mem.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+
+#define HUGE_PAGE ((size_t)2 << 20)
 
 /* n * size, at least 1; 0 when the product does not fit. */
 static size_t total_bytes(size_t n, size_t size)
@@ -18,6 +22,20 @@ static size_t total_bytes(size_t n, size_t size)
 	if (__builtin_mul_overflow(n, size, &total))
 		return 0;
 	return total ? total : 1;
+}
+
+/*
+ * Lets the kernel back a large block with huge pages, where it gives these on request: to touch new
+ * memory page by page costs more than to fill it.
+ */
+static void *with_huge_pages(void *p, size_t n)
+{
+	uintptr_t from = ((uintptr_t)p + HUGE_PAGE - 1) & ~(uintptr_t)(HUGE_PAGE - 1);
+	uintptr_t to = ((uintptr_t)p + n) & ~(uintptr_t)(HUGE_PAGE - 1);
+
+	if (p && n >= 2 * HUGE_PAGE)
+		madvise((void *)from, to - from, MADV_HUGEPAGE);
+	return p;
 }
 
 void *mem__zalloc(size_t n, size_t size)
@@ -31,7 +49,7 @@ void *mem__resize(void *p, size_t n, size_t size)
 {
 	size_t total = total_bytes(n, size);
 
-	return total ? realloc(p, total) : NULL;
+	return total ? with_huge_pages(realloc(p, total), total) : NULL;
 }
 
 void *mem__dup(const void *p, size_t n)

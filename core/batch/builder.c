@@ -69,6 +69,24 @@ uint64_t builder__bytes_left(const struct dcm_builder *b)
 	return used < b->max_bytes ? b->max_bytes - used : 0;
 }
 
+/* Makes the column behind v and cap one of `want` elements; false when there is no memory. */
+static bool resize(struct dcm_builder *b, void **v, size_t *cap, size_t want, size_t size)
+{
+	/*
+	 * The caller's pointer is a `T *`: its bytes are copied, because reading it as `void *`
+	 * breaks aliasing.
+	 */
+	void *p;
+	memcpy(&p, v, sizeof(p));
+	p = mem__resize(p, want, size);
+	if (!p)
+		return false;
+	memcpy(v, &p, sizeof(p));
+	b->bytes += (want - *cap) * size;
+	*cap = want;
+	return true;
+}
+
 bool builder__grow(struct dcm_builder *b, void **v, size_t *cap, size_t need, size_t size)
 {
 	size_t fits = *cap + builder__bytes_left(b) / size;
@@ -78,19 +96,7 @@ bool builder__grow(struct dcm_builder *b, void **v, size_t *cap, size_t need, si
 	want = want > fits ? fits : want;
 	if (want < need)
 		return builder__fail_full(b);
-	/*
-	 * The caller's pointer is a `T *`: its bytes are copied, because reading it as `void *`
-	 * breaks aliasing.
-	 */
-	void *p;
-	memcpy(&p, v, sizeof(p));
-	p = mem__resize(p, want, size);
-	if (!p)
-		return builder__fail_nomem(b);
-	memcpy(v, &p, sizeof(p));
-	b->bytes += (want - *cap) * size;
-	*cap = want;
-	return true;
+	return resize(b, v, cap, want, size) || builder__fail_nomem(b);
 }
 
 bool builder__fail_long(struct dcm_builder *b)
@@ -116,27 +122,50 @@ bool builder__enter(struct dcm_builder *b, enum index_of which, uint64_t h, size
 	return true;
 }
 
-/* As many slots as that many rows want, unless they are too dear; out of memory is no fault yet. */
-static void expect(struct dcm_builder *b, struct hindex *ix, uint64_t n)
+/* What is expected gets room when it is cheap; without memory for it there is no fault yet. */
+static bool is_cheap(const struct dcm_builder *b, uint64_t n, size_t size)
+{
+	return n <= ENTRIES_MAX && n * size <= builder__bytes_left(b) / 8;
+}
+
+static void expect_slots(struct dcm_builder *b, struct hindex *ix, uint64_t n)
 {
 	uint64_t before = ix->cap;
 
 	/* A table is at most 70 % full, and its size a power of two: up to three slots a row. */
-	if (n > ENTRIES_MAX || n * 3 * sizeof(*ix->slots) > builder__bytes_left(b) / 8)
+	if (!is_cheap(b, n, 3 * sizeof(*ix->slots)))
 		return;
 	hindex__reserve(ix, (uint32_t)n);
 	if (ix != &b->t.strings.index)
 		b->bytes += (ix->cap - before) * sizeof(*ix->slots);
 }
 
+static void expect_room(struct dcm_builder *b, void **v, size_t *cap, uint64_t n, size_t size)
+{
+	if (n > *cap && is_cheap(b, n, size))
+		resize(b, v, cap, (size_t)n, size);
+}
+#define EXPECT_ROOM(b, column, more)                                                               \
+	expect_room(b, (void **)&(column)->v, &(column)->cap, (column)->n + (more),                \
+		    sizeof(*(column)->v))
+
 void builder__expect(struct dcm_builder *b, const struct builder_sizes *sizes)
 {
+	struct tables *t = &b->t;
+
 	if (b->code)
 		return;
-	expect(b, &b->t.strings.index, b->t.strings.n + sizes->strings);
-	expect(b, &b->indexes[IX_FUNCTIONS], b->t.functions.n + sizes->functions);
-	expect(b, &b->indexes[IX_LOCATIONS], b->t.locations.n + sizes->locations);
-	expect(b, &b->indexes[IX_STACKS], b->t.stacks.n + sizes->stacks);
+	expect_slots(b, &t->strings.index, t->strings.n + sizes->strings);
+	expect_slots(b, &b->indexes[IX_FUNCTIONS], t->functions.n + sizes->functions);
+	expect_slots(b, &b->indexes[IX_LOCATIONS], t->locations.n + sizes->locations);
+	expect_slots(b, &b->indexes[IX_STACKS], t->stacks.n + sizes->stacks);
+	EXPECT_ROOM(b, &t->functions, sizes->functions);
+	EXPECT_ROOM(b, &t->locations, sizes->locations);
+	EXPECT_ROOM(b, &t->stacks, sizes->stacks);
+	EXPECT_ROOM(b, &t->stack_locations, sizes->stack_locations);
+	EXPECT_ROOM(b, &t->row_stacks, sizes->rows);
+	EXPECT_ROOM(b, &t->row_labels, sizes->rows);
+	EXPECT_ROOM(b, &t->values, sizes->values);
 }
 
 /* -------------------------------------------------------------------------------------------------

@@ -68,11 +68,14 @@ uint32_t builder__profile(struct dcm_builder *b, const struct dcm_profile *head,
 void builder__row(struct dcm_builder *b, uint32_t stack, uint32_t label_set, const int64_t *values);
 
 /*
- * At most so many entries are about to come: a hint, which spares the indexes from growing. What
- * would take more than an eighth of what max_bytes still allows is not believed.
+ * At most so many entries are about to come: a hint, which spares columns and indexes from growing.
+ * What would take more than an eighth of what max_bytes still allows is not believed. Room that
+ * stays empty goes back when the batch is sealed.
  */
 struct builder_sizes {
 	uint64_t strings, functions, locations, stacks;
+	uint64_t stack_locations; /* of all stacks */
+	uint64_t rows, values;
 };
 void builder__expect(struct dcm_builder *b, const struct builder_sizes *sizes);
 

@@ -57,7 +57,8 @@ uint32_t builder__string(struct dcm_builder *b, struct dcm_str s)
 {
 	if (unlikely(b->code))
 		return 0;
-	uint32_t id = intern__find(&b->t.strings, s);
+	uint64_t h = intern__hash(&b->t.strings, s);
+	uint32_t id = intern__find_hashed(&b->t.strings, s, h);
 	if (id != INTERN_NONE)
 		return id;
 
@@ -71,7 +72,7 @@ uint32_t builder__string(struct dcm_builder *b, struct dcm_str s)
 		return 0;
 	}
 	if (is_ascii(s) || str__is_utf8(s))
-		id = intern__add(&b->t.strings, s);
+		id = intern__add_new(&b->t.strings, s, h);
 	else
 		id = add_repaired(b, s);
 	if (id == INTERN_NONE)

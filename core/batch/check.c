@@ -132,17 +132,29 @@ int check__location(const struct tables *t, const struct dcm_location *l,
 	return check_lines(t, e, lines, n_lines);
 }
 
+/*
+ * Are all of the ids below max, which is at most 2^31? Then no subtraction from max - 1 borrows.
+ * Eight at a time and without a way out, so that the compiler takes a vector for them.
+ */
+static bool all_below(const uint32_t *ids, uint32_t n, uint32_t max)
+{
+	uint32_t bits = 0, last = max - 1, i = 0;
+
+	for (; n - i >= 8; i += 8)
+		for (uint32_t k = 0; k < 8; k++)
+			bits |= ids[i + k] | (last - ids[i + k]);
+	for (; i < n; i++)
+		bits |= ids[i] | (last - ids[i]);
+	return n == 0 || (max > 0 && bits >> 31 == 0);
+}
+
 int check__stack(const struct tables *t, const uint32_t *locations, uint32_t n, struct dcm_error *err)
 {
 	struct entry e = { "stack", t->stacks.n, err };
 
 	if (n > STACK_MAX_DEPTH)
 		return too_many(e, "locations", n, STACK_MAX_DEPTH);
-	/* Without a way out, so that the compiler looks at several at a time. */
-	uint32_t max = 0;
-	for (uint32_t i = 0; i < n; i++)
-		max = locations[i] > max ? locations[i] : max;
-	if (n == 0 || max < t->locations.n)
+	if (all_below(locations, n, (uint32_t)t->locations.n))
 		return 0;
 	for (uint32_t i = 0; i < n; i++)
 		if (locations[i] >= t->locations.n)

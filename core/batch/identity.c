@@ -175,9 +175,11 @@ static struct dcm_hash stack_hash(const struct dcm_batch *b, struct scratch *s,
 				  const struct dcm_hash *locations, struct dcm_span span)
 {
 	struct stack_bytes *bytes = &s->bytes.stack;
+	const uint32_t *ids = b->stack_locations + span.off;
+
 	*bytes = (struct stack_bytes){ .tag = TAG_STACK, .n = span.n };
 	for (uint32_t i = 0; i < span.n; i++)
-		bytes->locations[i] = locations[b->stack_locations[span.off + i]];
+		bytes->locations[i] = locations[ids[i]];
 	return hash__bytes128(bytes, sizeof(*bytes) + span.n * sizeof(bytes->locations[0]));
 }
 

@@ -142,6 +142,7 @@ static int take_field(struct pprof_input *in, const struct pb_field *f)
 	switch (f->number) {
 	case SAMPLE:
 		in->n_samples++;
+		in->sample_bytes += f->n;
 		return f->type == PB_BYTES ? 0 : head_fault(in, "sample", "is no message");
 	case PERIOD_TYPE:
 		if (f->type != PB_BYTES)
@@ -401,28 +402,33 @@ static inline int add_value(struct pprof_input *in, struct pprof_place at, struc
 	return 0;
 }
 
-/* Packed ids. Locals, because the compiler cannot know that what it stores is not what it reads. */
-static int read_packed(struct pprof_input *in, struct pprof_place at, const struct pb_field *f,
-		       struct sample *s)
+/*
+ * Packed ids as long as they are what nearly all are: plain and of up to three bytes. Returns where
+ * the others begin.
+ */
+static const uint8_t *read_plain_ids(const struct pprof_input *in, const uint8_t *p,
+				     const uint8_t *end, struct sample *s)
 {
-	const struct pprof_ids ids = in->location_ids;
-	const uint8_t *p = f->p, *end = f->p + f->n;
+	const uint64_t n_plain = in->location_ids.n_plain;
 	uint32_t n = s->n_locations;
-	uint64_t id;
 
-	while (p < end) {
-		p = pb__varint(p, end, &id);
-		if (__builtin_expect(!p, 0))
-			return pprof_input__fault(in, at, "location_id is cut off");
-		uint32_t location = pprof_ids__find(&ids, id);
-		if (__builtin_expect(location == DCM_NONE || n == STACK_MAX_DEPTH, 0)) {
-			s->n_locations = n;
-			return add_location(in, at, s, id);
+	while (end - p >= 3 && n < STACK_MAX_DEPTH) {
+		uint32_t id = p[0], n_bytes = 1;
+		if (id >= 0x80) {
+			id = (id & 0x7f) | (uint32_t)p[1] << 7;
+			n_bytes = 2;
 		}
-		s->locations[n++] = location;
+		if (id >= 0x80 << 7) {
+			id = (id & 0x3fff) | (uint32_t)p[2] << 14;
+			n_bytes = 3;
+		}
+		if (__builtin_expect(id >= 0x80 << 14 || id - 1 >= n_plain, 0))
+			break;
+		s->locations[n++] = id - 1;
+		p += n_bytes;
 	}
 	s->n_locations = n;
-	return 0;
+	return p;
 }
 
 static int read_locations(struct pprof_input *in, struct pprof_place at, const struct pb_field *f,
@@ -432,19 +438,28 @@ static int read_locations(struct pprof_input *in, struct pprof_place at, const s
 		return add_location(in, at, s, f->value);
 	if (f->type != PB_BYTES)
 		return pprof_input__fault(in, at, "location_id has wire type %u", f->type);
-	return read_packed(in, at, f, s);
+	const uint8_t *end = f->p + f->n;
+	for (const uint8_t *p = read_plain_ids(in, f->p, end, s); p < end;) {
+		uint64_t id;
+		p = pb__varint(p, end, &id);
+		if (!p)
+			return pprof_input__fault(in, at, "location_id is cut off");
+		int r = add_location(in, at, s, id);
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 static int read_values(struct pprof_input *in, struct pprof_place at, const struct pb_field *f,
 		       struct sample *s)
 {
-	uint64_t value;
-
 	if (f->type == PB_VARINT)
 		return add_value(in, at, s, f->value);
 	if (f->type != PB_BYTES)
 		return pprof_input__fault(in, at, "value has wire type %u", f->type);
 	for (const uint8_t *p = f->p, *end = f->p + f->n; p < end;) {
+		uint64_t value;
 		p = pb__varint(p, end, &value);
 		if (!p)
 			return pprof_input__fault(in, at, "value is cut off");
@@ -571,8 +586,16 @@ static int read_plain(const uint8_t *data, size_t n, const struct decode_options
 				  (unsigned long long)max_bytes);
 	int r = scan(&in);
 	if (r == 0) {
-		builder__expect(b, &(struct builder_sizes){ in.strings.n, in.functions.n,
-							    in.locations.n, in.n_samples });
+		const struct builder_sizes sizes = {
+			.strings = in.strings.n,
+			.functions = in.functions.n,
+			.locations = in.locations.n,
+			.stacks = in.n_samples,
+			.stack_locations = in.sample_bytes,
+			.rows = in.n_samples,
+			.values = in.n_samples * in.sample_types.n,
+		};
+		builder__expect(b, &sizes);
 		r = pprof_input__tables(&in);
 	}
 	if (r == 0)

@@ -26,7 +26,8 @@ const uint8_t *pb__long_varint(const uint8_t *p, const uint8_t *end, uint64_t *r
 	return NULL;
 }
 
-bool pb__fixed(struct pb_reader *r, struct pb_field *ret)
+/* The value of a field that is neither a varint nor bytes nor a group; false with a fault. */
+static bool read_fixed(struct pb_reader *r, struct pb_field *ret)
 {
 	size_t n = ret->type == PB_FIXED64 ? 8 : 4;
 
@@ -49,7 +50,7 @@ static bool skip_plain(struct pb_reader *r, uint32_t type)
 	uint64_t v;
 
 	if (type != PB_VARINT && type != PB_BYTES)
-		return pb__fixed(r, &ignored);
+		return read_fixed(r, &ignored);
 	const uint8_t *p = pb__varint(r->p, r->end, &v);
 	if (!p)
 		return pb__fail(r, "a number is cut off or longer than 64 bits");
@@ -59,7 +60,8 @@ static bool skip_plain(struct pb_reader *r, uint32_t type)
 	return true;
 }
 
-bool pb__skip_group(struct pb_reader *r, uint32_t number)
+/* Steps over a group's content and its end; false with a fault. */
+static bool skip_group(struct pb_reader *r, uint32_t number)
 {
 	uint32_t open[GROUPS_MAX_DEPTH] = { number };
 	unsigned depth = 1;
@@ -82,5 +84,44 @@ bool pb__skip_group(struct pb_reader *r, uint32_t number)
 			return false;
 		}
 	}
+	return true;
+}
+
+bool pb__next_any(struct pb_reader *r, struct pb_field *ret)
+{
+	uint64_t tag, v;
+	const uint8_t *p;
+
+	for (;;) {
+		if (r->p == r->end)
+			return false;
+		p = pb__varint(r->p, r->end, &tag);
+		if (!p)
+			return pb__fail(r, "a field's tag is cut off or too long");
+		ret->number = (uint32_t)(tag >> 3);
+		ret->type = (uint32_t)tag & 7;
+		if (ret->number == 0 || tag > UINT32_MAX)
+			return pb__fail(r, "a field has an impossible number");
+		if (ret->type == PB_VARINT || ret->type == PB_BYTES)
+			break;
+		r->p = p;
+		if (ret->type != PB_GROUP)
+			return read_fixed(r, ret);
+		if (!skip_group(r, ret->number))
+			return false;
+	}
+	p = pb__varint(p, r->end, &v);
+	if (!p)
+		return pb__fail(r, "a number is cut off or longer than 64 bits");
+	if (ret->type == PB_VARINT) {
+		ret->value = v;
+		r->p = p;
+		return true;
+	}
+	if (v > (uint64_t)(r->end - p))
+		return pb__fail(r, "a field is longer than what holds it");
+	ret->p = p;
+	ret->n = (size_t)v;
+	r->p = p + v;
 	return true;
 }

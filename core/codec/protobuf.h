@@ -43,7 +43,10 @@ static inline struct pb_reader pb__reader(const uint8_t *p, size_t n)
 	return (struct pb_reader){ .p = p, .end = n ? p + n : p }; /* NULL, 0 is fine */
 }
 
-/* The bytes behind a varint of several bytes; NULL when it is cut off or longer than 64 bits. */
+/*
+ * Behind a varint, whose number is in *ret; NULL when it is cut off or longer than 64 bits. The
+ * first for any, the second quick for those of few bytes.
+ */
 const uint8_t *pb__long_varint(const uint8_t *p, const uint8_t *end, uint64_t *ret);
 
 static inline const uint8_t *pb__varint(const uint8_t *p, const uint8_t *end, uint64_t *ret)
@@ -68,56 +71,48 @@ static inline const uint8_t *pb__varint(const uint8_t *p, const uint8_t *end, ui
 	return pb__long_varint(p, end, ret);
 }
 
-/* Steps over a group's content and its end; false with a fault. */
-bool pb__skip_group(struct pb_reader *r, uint32_t number);
-
-/* The value of a field that is neither a varint nor bytes nor a group; false with a fault. */
-bool pb__fixed(struct pb_reader *r, struct pb_field *ret);
-
+/* Ends the reading; r->p stays where the fault is. */
 static inline bool pb__fail(struct pb_reader *r, const char *fault)
 {
 	r->fault = fault;
+	r->end = r->p;
 	return false;
 }
 
-/* The next field; false at the end, and on a fault. Groups are stepped over. */
+/* The next field, of any form. */
+bool pb__next_any(struct pb_reader *r, struct pb_field *ret);
+
+/*
+ * The next field; false at the end, and on a fault. Groups are stepped over. Here is what nearly
+ * every field is: a tag of one byte, and a number or a length of at most two.
+ */
 static inline bool pb__next(struct pb_reader *r, struct pb_field *ret)
 {
-	uint64_t tag, v;
-	const uint8_t *p;
+	const uint8_t *p = r->p;
 
-	for (;;) {
-		if (r->p == r->end || r->fault)
-			return false;
-		p = pb__varint(r->p, r->end, &tag);
-		if (!p)
-			return pb__fail(r, "a field's tag is cut off or too long");
-		ret->number = (uint32_t)(tag >> 3);
-		ret->type = (uint32_t)tag & 7;
-		if (__builtin_expect(ret->number == 0 || tag > UINT32_MAX, 0))
-			return pb__fail(r, "a field has an impossible number");
-		if (__builtin_expect(ret->type == PB_VARINT || ret->type == PB_BYTES, 1))
-			break;
-		r->p = p;
-		if (ret->type != PB_GROUP)
-			return pb__fixed(r, ret);
-		if (!pb__skip_group(r, ret->number))
-			return false;
+	if (__builtin_expect(r->end - p < 3, 0))
+		return pb__next_any(r, ret);
+	uint32_t tag = p[0];
+	uint64_t v = p[1];
+	p += 2;
+	if (v >= 0x80)
+		v = (v & 0x7f) | (uint64_t)*p++ << 7;
+	if (__builtin_expect(tag < 1 << 3 || tag >= 0x80 || v >= 0x80 << 7, 0))
+		return pb__next_any(r, ret);
+	ret->number = tag >> 3;
+	ret->type = tag & 7;
+	if (ret->type == PB_BYTES && v <= (uint64_t)(r->end - p)) {
+		ret->p = p;
+		ret->n = (size_t)v;
+		r->p = p + v;
+		return true;
 	}
-	p = pb__varint(p, r->end, &v);
-	if (!p)
-		return pb__fail(r, "a number is cut off or longer than 64 bits");
 	if (ret->type == PB_VARINT) {
 		ret->value = v;
 		r->p = p;
 		return true;
 	}
-	if (v > (uint64_t)(r->end - p))
-		return pb__fail(r, "a field is longer than what holds it");
-	ret->p = p;
-	ret->n = (size_t)v;
-	r->p = p + v;
-	return true;
+	return pb__next_any(r, ret);
 }
 
 /* --- writing --- */

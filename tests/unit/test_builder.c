@@ -439,6 +439,22 @@ static void fill_up(struct dcm_builder *b, int what)
 	assert_in_range(builder__bytes(b), 500000, 1000000 + (what < 2 ? 600000 : 0));
 }
 
+/* Wherever in a stack it stands, and however far beyond the last one it is. */
+static void stacks_have_known_locations(void **state)
+{
+	static const uint32_t bad[] = { 1, 2, 0x7fffffff, 0x80000000, 0x80000001, UINT32_MAX };
+	struct kit *k = *state;
+
+	for (uint32_t i = 0; i < 20 * sizeof(bad) / sizeof(bad[0]); i++) {
+		uint32_t ids[20] = { 0 }, at = i % 20;
+		char want[80];
+		ids[at] = bad[i / 20];
+		snprintf(want, sizeof(want),
+			 "stack 1: location %u at depth %u is not one of the 1 added", ids[at], at);
+		REFUSES(k, -EINVAL, want, builder__stack(k->b, ids, 20));
+	}
+}
+
 /* What is told to come changes nothing but when memory is taken, and never breaks the limit. */
 static void expectations_are_hints(void **state)
 {
@@ -448,7 +464,7 @@ static void expectations_are_hints(void **state)
 	for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
 		CLEANUP(builder__freep) struct dcm_builder *b = builder__new((uint64_t)16 << 20);
 		uint64_t n = expected[i];
-		builder__expect(b, &(struct builder_sizes){ n, n, n, n });
+		builder__expect(b, &(struct builder_sizes){ n, n, n, n, n, n, n });
 		assert_true(builder__bytes(b) <= (uint64_t)16 << 20);
 		struct kit k = { .b = b };
 		kit__fill(&k);
@@ -460,9 +476,10 @@ static void expectations_are_hints(void **state)
 		assert_int_equal(builder__stack(b, two, 2), 1);
 		/* Also in the middle, and when there is no memory for it. */
 		failmalloc__arm(1);
-		builder__expect(b, &(struct builder_sizes){ 9000, 9000, 9000, 9000 });
+		const struct builder_sizes many = { 9000, 9000, 9000, 9000, 9000, 9000, 9000 };
+		builder__expect(b, &many);
 		failmalloc__disarm();
-		builder__expect(b, &(struct builder_sizes){ 9000, 9000, 9000, 9000 });
+		builder__expect(b, &many);
 		assert_int_equal(builder__stack(b, &location, 1), 0);
 		batch__unref(must_seal(b));
 	}
@@ -588,6 +605,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(bad_label_names_are_named, setup, teardown),
 		cmocka_unit_test_setup_teardown(bad_profiles_are_named, setup, teardown),
 		cmocka_unit_test_setup_teardown(sizes_have_limits, setup, teardown),
+		cmocka_unit_test_setup_teardown(stacks_have_known_locations, setup, teardown),
 		cmocka_unit_test(expectations_are_hints),
 		cmocka_unit_test(memory_has_a_limit),
 		cmocka_unit_test_setup_teardown(a_builder_can_be_used_again, setup, teardown),

@@ -41,7 +41,9 @@ static void test_ids(void **state)
 		random__text(&r, text, s.n, "abcd\0", 5);
 		want = scan(&t, s);
 		assert_int_equal(intern__find(&t, s), want);
-		id = intern__add(&t, s);
+		uint64_t h = intern__hash(&t, s);
+		assert_int_equal(intern__find_hashed(&t, s, h), want);
+		id = want == INTERN_NONE && i % 2 ? intern__add_new(&t, s, h) : intern__add(&t, s);
 		assert_int_equal(id, want == INTERN_NONE ? n : want);
 		assert_int_equal(t.n, n + (want == INTERN_NONE));
 		assert_true(str__eq(intern__text(&t, id), s));

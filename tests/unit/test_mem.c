@@ -61,6 +61,25 @@ static void test_copies(void **state)
 	free(text);
 }
 
+/* Large enough for huge pages, larger, and small again. */
+static void test_large_blocks(void **state)
+{
+	static const size_t mib[] = { 4, 9, 33, 5, 1 };
+	uint8_t *p = NULL;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(mib) / sizeof(mib[0]); i++) {
+		size_t n = mib[i] << 20, n_before = i ? mib[i - 1] << 20 : 0;
+		p = mem__resize(p, n, 1);
+		assert_non_null(p);
+		for (size_t at = 0; at < n && at < n_before; at += 4096)
+			assert_int_equal(p[at], (uint8_t)(at >> 12));
+		for (size_t at = 0; at < n; at += 4096)
+			p[at] = (uint8_t)(at >> 12);
+	}
+	free(p);
+}
+
 static void test_no_memory(void **state)
 {
 	char *p = mem__dup_str("x", 1);
@@ -117,9 +136,9 @@ static void test_cleanup(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_overflow), cmocka_unit_test(test_nothing_is_not_null),
-		cmocka_unit_test(test_copies),	 cmocka_unit_test(test_no_memory),
-		cmocka_unit_test(test_cleanup),
+		cmocka_unit_test(test_overflow),  cmocka_unit_test(test_nothing_is_not_null),
+		cmocka_unit_test(test_copies),	  cmocka_unit_test(test_large_blocks),
+		cmocka_unit_test(test_no_memory), cmocka_unit_test(test_cleanup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
