@@ -214,8 +214,8 @@ static int make_rules(struct daemon *d, const struct server_settings *s, struct 
 					  .n_tokens = s->tokens.n,
 					  .hosts = s->hosts.items,
 					  .n_hosts = s->hosts.n,
-					  .anonymous = local || s->insecure ? HTTP_ROLE_WRITE
-									    : HTTP_ROLE_NONE };
+					  .anonymous = access__anonymous(local, s->tokens.n > 0,
+									 s->insecure) };
 	return 0;
 }
 

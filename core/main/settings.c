@@ -49,7 +49,8 @@ static const struct dcm_option server_rows[] = {
 	  .flags = DCM_OPT_RESTART,
 	  .offset = offsetof(struct server_settings, tokens),
 	  .doc = "Bearer tokens and their roles. Needed to administer over TCP, and to do anything "
-		 "from another machine." },
+		 "from another machine. Where there is one, nobody reads or writes without, but "
+		 "root and the daemon's user on a unix socket." },
 	{ .name = "hosts",
 	  .type = DCM_OPT_LIST,
 	  .element = DCM_OPT_STRING,

@@ -5,7 +5,8 @@
  *
  * Unix socket: root and the daemon's own user are admin (SO_PEERCRED), others have the anonymous
  * role. TCP: a bearer token's role, else the anonymous role, which is `write` when every address is
- * loopback (or `insecure` says so), and `none` otherwise. Without a token, the Host header must
+ * loopback and there are no tokens (or `insecure` says so), and `none` otherwise: who sets tokens
+ * wants to know who calls, also behind a proxy on loopback. Without a token, the Host header must
  * name this machine (against DNS rebinding) and a request that changes something must come from the
  * same site (against cross-site requests).
  */
@@ -26,7 +27,7 @@ struct access_rules {
 	uint32_t n_tokens;
 	const char *const *hosts; /* [n_hosts] further names that a Host header may carry */
 	uint32_t n_hosts;
-	enum http_role anonymous; /* of TCP callers without a token */
+	enum http_role anonymous; /* of callers without a token, access__anonymous() */
 };
 
 /* Where a request came from. */
@@ -41,6 +42,12 @@ struct access_peer {
  */
 bool access__check(const struct access_rules *rules, const struct access_peer *peer,
 		   struct http_request *req, struct http_response *resp);
+
+/* The role of callers without a token; `local`: other machines reach no address. */
+static inline enum http_role access__anonymous(bool local, bool has_tokens, bool insecure)
+{
+	return insecure || (local && !has_tokens) ? HTTP_ROLE_WRITE : HTTP_ROLE_NONE;
+}
 
 /* True for 127.0.0.0/8, ::1 and "localhost" (with or without a port and brackets). */
 bool access__is_loopback(struct dcm_str host);

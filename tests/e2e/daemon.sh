@@ -177,6 +177,25 @@ daemon_stop
 expect_status clean_end 0 "$daemon_status"
 if [ -e "$dir/sock" ]; then not_ok socket_is_removed "it is still there"; else ok socket_is_removed; fi
 
+# --- with tokens, nobody reads or writes without one; root on the socket is root
+printf '%s\n' 'storage: { memory: {} }' 'server:' '  tokens: [ { token: sesame, role: read } ]' >"$dir/tokens.yaml"
+if daemon_start -c "$dir/tokens.yaml" --listen 127.0.0.1:0; then
+	at=$(sed -n 's|.*is ready at \(http:[^ ]*\)$|\1|p' "$dir/log")
+	status() { curl -s -o "$dir/answer" -w '%{http_code}' "$@"; }
+	expect_status nothing_without_a_token 401 "$(status "$at/api/v1/types")"
+	expect_status no_metrics_without_a_token 401 "$(status "$at/metrics")"
+	expect_status health_without_a_token 200 "$(status "$at/-/healthy")"
+	expect_status reading_with_a_token 200 "$(status -H 'Authorization: Bearer sesame' "$at/api/v1/types")"
+	expect_status no_more_than_the_token_says 403 \
+		"$(status -X POST -H 'Authorization: Bearer sesame' "$at/-/reload")"
+	echo sesame >"$dir/token"
+	"$decima" query types --url "$at" --token-file "$dir/token" >"$dir/answer" 2>&1
+	expect_status cli_with_a_token 0 $?
+	daemon_stop
+else
+	not_ok tokens "$(tail -n 1 "$dir/log")"
+fi
+
 # --- what cannot start says why, and where
 refuse() { # NAME STATUS WANT ARGUMENT...
 	name=$1 want_status=$2 want=$3

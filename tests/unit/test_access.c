@@ -110,6 +110,17 @@ static void test_unix(void **state)
 	assert_int_equal(check(&remote, &other, (struct ask){ 0 }), -HTTP_ROLE_NONE);
 }
 
+/* Who has set tokens wants no strangers, not even on this machine. */
+static void test_anonymous(void **state)
+{
+	(void)state;
+	assert_int_equal(access__anonymous(true, false, false), HTTP_ROLE_WRITE);
+	assert_int_equal(access__anonymous(true, true, false), HTTP_ROLE_NONE);
+	assert_int_equal(access__anonymous(false, true, false), HTTP_ROLE_NONE);
+	assert_int_equal(access__anonymous(false, false, false), HTTP_ROLE_NONE);
+	assert_int_equal(access__anonymous(false, true, true), HTTP_ROLE_WRITE);
+}
+
 static void test_loopback(void **state)
 {
 	(void)state;
@@ -127,7 +138,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_tokens),	   cmocka_unit_test(test_hosts),
 		cmocka_unit_test(test_cross_site), cmocka_unit_test(test_unix),
-		cmocka_unit_test(test_loopback),
+		cmocka_unit_test(test_loopback),   cmocka_unit_test(test_anonymous),
 	};
 
 	return cmocka_run_group_tests_name("access", tests, NULL, NULL);
