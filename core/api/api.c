@@ -77,6 +77,7 @@ static const struct http_route routes_table[] = {
 	  .pattern = "/-/reload",
 	  .role = HTTP_ROLE_ADMIN,
 	  .handler = api__reload,
+	  .control = true,
 	  .doc = "reload the configuration" },
 	{ .pattern = "/metrics", .role = HTTP_ROLE_READ, .handler = api__metrics, .quick = true, .doc = "Prometheus' text" },
 };

@@ -101,11 +101,16 @@ static enum http_role role_of_token(const struct access_rules *rules, struct dcm
 	return role;
 }
 
+/* RFC 9112 3.2.2: a target that names its host is obeyed, and the Host header ignored. */
+static struct dcm_str host_of(const struct http_request *req)
+{
+	return req->authority.n ? req->authority : http_request__header(req, "host");
+}
+
 /* Scheme and host of Origin against Host; a missing Origin is a client that is no browser. */
 static bool same_site(const struct http_request *req)
 {
-	struct dcm_str origin = http_request__header(req, "origin"),
-		       host = http_request__header(req, "host");
+	struct dcm_str origin = http_request__header(req, "origin"), host = host_of(req);
 	const char *slashes;
 
 	if (!origin.p)
@@ -122,7 +127,7 @@ bool access__check(const struct access_rules *rules, const struct access_peer *p
 		   struct http_request *req, struct http_response *resp)
 {
 	struct dcm_str authorization = http_request__header(req, "authorization");
-	struct dcm_str host = http_request__header(req, "host");
+	struct dcm_str host = host_of(req);
 	bool changes = req->method != HTTP_GET && req->method != HTTP_HEAD && req->method != HTTP_OPTIONS;
 
 	req->role = role_of_token(rules, authorization);

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "core/base/str.h"
 
@@ -95,14 +96,41 @@ static int add_param(struct http_request *r, struct http_field *params, struct d
 	return 0;
 }
 
+/*
+ * RFC 9112 3.2.2: "http://AUTHORITY/path" becomes "/path", "http://AUTHORITY" "/". False for an
+ * empty authority, and for one with a user in it (RFC 9110 4.2.4).
+ */
+static bool cut_authority(struct http_request *r, struct dcm_str *target)
+{
+	static const struct dcm_str schemes[] = { STR("http://"), STR("https://") };
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < 2 && n == 0; i++)
+		if (target->n >= schemes[i].n && strncasecmp(target->p, schemes[i].p, schemes[i].n) == 0)
+			n = schemes[i].n;
+	r->authority = (struct dcm_str){ NULL, 0 };
+	if (n == 0)
+		return true;
+	*target = (struct dcm_str){ target->p + n, target->n - n };
+	for (n = 0; n < target->n && target->p[n] != '/' && target->p[n] != '?';)
+		n++;
+	r->authority = (struct dcm_str){ target->p, n };
+	*target = (struct dcm_str){ target->p + n, target->n - n };
+	return n > 0 && !memchr(r->authority.p, '@', n);
+}
+
 int http_request__set_target(struct http_request *r, struct dcm_str target)
 {
+	if (!cut_authority(r, &target))
+		return -EINVAL;
 	const char *mark = memchr(target.p, '?', target.n), *at, *end = target.p + target.n;
 	struct http_field *params;
 
 	r->path = (struct dcm_str){ target.p, mark ? (uint32_t)(mark - target.p) : target.n };
 	r->params = NULL;
 	r->n_params = 0;
+	if (r->path.n == 0 && r->authority.n > 0)
+		r->path = STR("/");
 	if (r->path.n == 0 || r->path.p[0] != '/')
 		return -EINVAL;
 	if (!mark)

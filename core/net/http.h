@@ -27,6 +27,7 @@ struct http_field {
 
 struct http_request {
 	enum http_method method;
+	struct dcm_str authority; /* of "http://AUTHORITY/path", which outranks Host; p is NULL without */
 	struct dcm_str path; /* as sent, still percent-encoded; starts with '/', no query */
 	const struct http_field *params; /* [n_params] of the query string, decoded, in order */
 	uint32_t n_params;
@@ -51,7 +52,10 @@ struct dcm_str http_request__path_param(const struct http_request *r, const char
  */
 struct dcm_str http__decode(struct arena *a, struct dcm_str s, bool plus_is_space);
 
-/* Splits "PATH?QUERY" and decodes the parameters into the request. 0, -EINVAL or -ENOMEM. */
+/*
+ * Splits "PATH?QUERY" or "http://AUTHORITY/PATH?QUERY" and decodes the parameters into the request.
+ * 0, -EINVAL or -ENOMEM.
+ */
 int http_request__set_target(struct http_request *r, struct dcm_str target);
 
 struct http_response {
@@ -88,6 +92,7 @@ struct http_route {
 	http_handler handler;
 	void *ctx;
 	bool quick; /* answers at once and never blocks: runs ahead of the queue of slow questions */
+	bool control; /* waits for the control thread: has a worker of its own, behind no question */
 	const char *doc; /* one line */
 };
 
@@ -107,7 +112,8 @@ int http_routes__add(struct http_routes *r, const struct http_route *route);
 void http_routes__dispatch(const struct http_routes *r, struct http_request *req,
 			   struct http_response *resp);
 
-/* True when dispatching will run a `quick` handler, or none (an error answer). */
-bool http_routes__is_quick(const struct http_routes *r, enum http_method method, struct dcm_str path);
+/* The row that dispatching will use; NULL for an error answer. */
+const struct http_route *http_routes__find(const struct http_routes *r, enum http_method method,
+					   struct dcm_str path);
 
 #endif

@@ -104,14 +104,14 @@ static const struct http_route *find(const struct http_routes *r, enum http_meth
 	return NULL;
 }
 
-bool http_routes__is_quick(const struct http_routes *r, enum http_method method, struct dcm_str path)
+const struct http_route *http_routes__find(const struct http_routes *r, enum http_method method,
+					   struct dcm_str path)
 {
 	struct http_field params[MAX_PATH_PARAMS];
 	uint32_t n;
 	bool known;
-	const struct http_route *row = find(r, method, path, params, &n, &known);
 
-	return !row || row->quick;
+	return find(r, method, path, params, &n, &known);
 }
 
 static void refuse_method(const struct http_routes *r, struct http_request *req,

@@ -36,6 +36,7 @@
 #define MIB    ((size_t)1 << 20)
 
 enum { MAX_ADDRESSES = 16, TICK_MS = 200, BACKLOG = 256 };
+enum { LOOKS_FOR_HALF_CLOSE = 2 }; /* ticks after a request: 200 to 400 ms */
 
 /* A slow reader gets a minute and 16 KiB/s for its answer. */
 #define ANSWER_BASE_NS	   (60 * SECOND)
@@ -50,7 +51,16 @@ struct conn {
 	enum phase phase;
 	int64_t deadline_ns;
 	struct exchange *x; /* while PHASE_WORK */
+	uint32_t n_looks;   /* ticks that saw it in this PHASE_WORK */
+	bool half_closed;   /* it said early that it sends no more: it reads the answer */
 };
+
+/* Requests that wait for one kind of workers. */
+struct lane {
+	struct exchange *first, *last;
+	uint32_t n_waiting;
+};
+enum { LANE_QUESTIONS, LANE_CONTROL, N_LANES };
 
 struct socket_at {
 	int fd;
@@ -73,8 +83,8 @@ struct listener {
 	pthread_mutex_t lock;
 	pthread_cond_t work, idle;
 	struct conn *conns;
-	struct exchange *first, *last; /* waiting for a worker */
-	uint32_t n_waiting, n_working;
+	struct lane lanes[N_LANES];
+	uint32_t n_working;
 
 	struct stats *stats;
 	struct stats_metric *n_requests, *n_conns, *n_refused, *n_timeouts;
@@ -310,21 +320,19 @@ static void run_handler(struct listener *l, struct exchange *x)
 	stats__counter_add(l->n_requests, 1);
 }
 
-static void *work(void *ctx)
+static void work(struct listener *l, struct lane *lane)
 {
-	struct listener *l = ctx;
-
 	pthread_mutex_lock(&l->lock);
 	for (;;) {
 		struct exchange *x;
 
-		while (!l->first && !l->stopping)
+		while (!lane->first && !l->stopping)
 			pthread_cond_wait(&l->work, &l->lock);
-		x = l->first;
+		x = lane->first;
 		if (!x)
 			break;
-		l->first = x->next;
-		l->n_waiting--;
+		lane->first = x->next;
+		lane->n_waiting--;
 		l->n_working++;
 		pthread_mutex_unlock(&l->lock);
 		run_handler(l, x);
@@ -336,29 +344,47 @@ static void *work(void *ctx)
 		MHD_resume_connection(x->connection);
 	}
 	pthread_mutex_unlock(&l->lock);
+}
+
+static void *work_on_questions(void *ctx)
+{
+	struct listener *l = ctx;
+
+	work(l, &l->lanes[LANE_QUESTIONS]);
+	return NULL;
+}
+
+static void *work_on_control(void *ctx)
+{
+	struct listener *l = ctx;
+
+	work(l, &l->lanes[LANE_CONTROL]);
 	return NULL;
 }
 
 /* Suspends the connection and queues the request; false when too many wait. */
-static bool give_to_worker(struct listener *l, struct exchange *x)
+static bool give_to_worker(struct listener *l, struct lane *lane, struct exchange *x)
 {
 	struct conn *c = conn_of(x->connection);
 	bool room;
 
 	pthread_mutex_lock(&l->lock);
-	room = l->n_waiting < l->o.max_waiting && !l->stopping;
+	room = lane->n_waiting < l->o.max_waiting && !l->stopping;
 	if (room) {
 		MHD_suspend_connection(x->connection);
 		c->phase = PHASE_WORK;
 		c->x = x;
+		c->n_looks = 0;
+		c->half_closed = false;
 		x->next = NULL;
-		if (l->first)
-			l->last->next = x;
+		if (lane->first)
+			lane->last->next = x;
 		else
-			l->first = x;
-		l->last = x;
-		l->n_waiting++;
-		pthread_cond_signal(&l->work);
+			lane->first = x;
+		lane->last = x;
+		lane->n_waiting++;
+		/* Workers of both lanes wait for it. */
+		pthread_cond_broadcast(&l->work);
 	}
 	pthread_mutex_unlock(&l->lock);
 	return room;
@@ -408,6 +434,9 @@ static enum MHD_Result on_head(struct listener *l, struct exchange *x, struct co
 
 static enum MHD_Result on_complete(struct listener *l, struct exchange *x, struct conn *c)
 {
+	const struct http_route *route = http_routes__find(l->routes, x->request.method, x->request.path);
+	struct lane *lane = &l->lanes[route && route->control ? LANE_CONTROL : LANE_QUESTIONS];
+
 	x->budget.deadline_mono_ns = now_ns() + l->o.request_timeout_ns;
 	x->budget.max_bytes = l->o.request_max_bytes;
 	if (x->body.error == -EFBIG) {
@@ -415,9 +444,9 @@ static enum MHD_Result on_complete(struct listener *l, struct exchange *x, struc
 				       l->o.max_body_bytes);
 	} else if (x->body.error) {
 		http_response__problem(&x->response, 503, "out of memory for the body; try again later");
-	} else if (http_routes__is_quick(l->routes, x->request.method, x->request.path)) {
+	} else if (!route || route->quick) {
 		run_handler(l, x);
-	} else if (give_to_worker(l, x)) {
+	} else if (give_to_worker(l, lane, x)) {
 		return MHD_YES;
 	} else {
 		http_response__header(&x->response, "Retry-After", "1");
@@ -499,11 +528,21 @@ static void accept_some(struct listener *l, const struct socket_at *s)
 	}
 }
 
-static bool client_has_gone(int fd)
+/*
+ * TCP does not tell a client that has gone from one that only sends no more. Who half-closes does so
+ * with the request, and reads the answer; who gives up does so later.
+ */
+static bool client_has_gone(struct conn *c)
 {
-	struct pollfd p = { .fd = fd, .events = POLLRDHUP };
+	struct pollfd p = { .fd = c->fd, .events = POLLRDHUP };
 
-	return poll(&p, 1, 0) > 0 && (p.revents & (POLLRDHUP | POLLHUP | POLLERR));
+	c->n_looks++;
+	if (poll(&p, 1, 0) <= 0)
+		return false;
+	if (p.revents & (POLLHUP | POLLERR))
+		return true;
+	c->half_closed |= c->n_looks <= LOOKS_FOR_HALF_CLOSE;
+	return !c->half_closed;
 }
 
 static void tick(struct listener *l)
@@ -513,7 +552,7 @@ static void tick(struct listener *l)
 	pthread_mutex_lock(&l->lock);
 	for (struct conn *c = l->conns; c; c = c->next) {
 		if (c->phase == PHASE_WORK) {
-			if (c->x && client_has_gone(c->fd))
+			if (c->x && client_has_gone(c))
 				atomic_store(&c->x->budget.cancelled, 1);
 		} else if (now > c->deadline_ns) {
 			shutdown(c->fd, SHUT_RDWR);
@@ -631,12 +670,12 @@ static int start_threads(struct listener *l, struct dcm_error *err)
 {
 	int r;
 
-	l->workers = mem__zalloc(l->o.n_workers, sizeof(*l->workers));
+	l->workers = mem__zalloc((size_t)l->o.n_workers + 1, sizeof(*l->workers));
 	l->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (!l->workers || l->wake_fd < 0)
 		return error__nomem(err);
-	for (uint32_t i = 0; i < l->o.n_workers; i++) {
-		r = -pthread_create(&l->workers[i], NULL, work, l);
+	for (uint32_t i = 0; i <= l->o.n_workers; i++) {
+		r = -pthread_create(&l->workers[i], NULL, i ? work_on_questions : work_on_control, l);
 		if (r < 0)
 			return error__sys(err, r, "server: cannot start a thread");
 		l->n_running_workers++;
@@ -670,7 +709,7 @@ int listener__start(struct listener *l, struct dcm_error *err)
 static void wait_for_workers(struct listener *l, int64_t deadline_mono_ns)
 {
 	pthread_mutex_lock(&l->lock);
-	while (l->n_waiting + l->n_working > 0) {
+	while (l->lanes[LANE_QUESTIONS].n_waiting + l->lanes[LANE_CONTROL].n_waiting + l->n_working > 0) {
 		struct timespec ts;
 		int64_t until = deadline_mono_ns;
 

@@ -25,7 +25,7 @@ struct listener_options {
 	uint32_t n_addresses;
 	const struct access_rules *rules; /* outlive the listener, with everything they point to */
 	uint32_t max_connections;	  /* 0: 512 */
-	uint32_t n_workers;		  /* 0: 4 */
+	uint32_t n_workers;    /* for questions; one more is for `control` routes. 0: 4 */
 	uint32_t max_waiting;  /* requests that wait for a worker; beyond it 503. 0: 64 */
 	size_t max_body_bytes; /* 0: 64 MiB */
 	int64_t header_timeout_ns; /* 0: 10 s, from the connection's or last answer's end (idle: 60 s more) */

@@ -63,7 +63,18 @@ static void test_target(void **state)
 	assert_true(str__eq(r.params[3].value, STR("2")));
 	assert_non_null(http_request__param(&r, "empty").p);
 	assert_null(http_request__param(&r, "nothing").p);
-	assert_int_equal(http_request__set_target(&r, STR("http://other/x")), -EINVAL);
+	assert_null(r.authority.p);
+	assert_int_equal(http_request__set_target(&r, STR("http://other:80/x?q=1")), 0);
+	assert_true(str__eq(r.authority, STR("other:80")));
+	assert_true(str__eq(r.path, STR("/x")));
+	assert_int_equal(http_request__set_target(&r, STR("HTTPS://[::1]?q=1")), 0);
+	assert_true(str__eq(r.authority, STR("[::1]")));
+	assert_true(str__eq(r.path, STR("/")));
+	assert_true(str__eq(http_request__param(&r, "q"), STR("1")));
+	assert_int_equal(http_request__set_target(&r, STR("http://")), -EINVAL);
+	assert_int_equal(http_request__set_target(&r, STR("http:///x")), -EINVAL);
+	assert_int_equal(http_request__set_target(&r, STR("http://a@b/x")), -EINVAL);
+	assert_int_equal(http_request__set_target(&r, STR("ftp://b/x")), -EINVAL);
 	assert_int_equal(http_request__set_target(&r, STR("")), -EINVAL);
 	assert_int_equal(http_request__set_target(&r, STR("/x?%zz=1")), -EINVAL);
 	arena__fini(&a);
@@ -142,9 +153,9 @@ static void test_routes(void **state)
 	assert_int_equal(status_of(r, HTTP_GET, "/labels/a/values", HTTP_ROLE_NONE, NULL), 401);
 	assert_int_equal(status_of(r, HTTP_POST, "/admin", HTTP_ROLE_WRITE, NULL), 403);
 	assert_int_equal(status_of(r, HTTP_POST, "/admin", HTTP_ROLE_ADMIN, NULL), 200);
-	assert_true(http_routes__is_quick(r, HTTP_GET, STR("/open")));
-	assert_false(http_routes__is_quick(r, HTTP_GET, STR("/labels/a/values")));
-	assert_true(http_routes__is_quick(r, HTTP_GET, STR("/nothing")));
+	assert_true(http_routes__find(r, HTTP_GET, STR("/open"))->quick);
+	assert_false(http_routes__find(r, HTTP_GET, STR("/labels/a/values"))->quick);
+	assert_null(http_routes__find(r, HTTP_GET, STR("/nothing")));
 	http_routes__free(r);
 }
 

@@ -56,6 +56,16 @@ static void slow(void *ctx, const struct http_request *req, struct http_response
 	buf__text(&resp->body, "slow");
 }
 
+/* A second of work, unless cancelled. */
+static void second(void *ctx, const struct http_request *req, struct http_response *resp)
+{
+	(void)ctx;
+	for (int i = 0; i < 100; i++)
+		poll(NULL, 0, 10);
+	if (atomic_load(&req->budget->cancelled))
+		http_response__problem(resp, 499, "cancelled");
+}
+
 static int set_up(void **state)
 {
 	const struct http_route rows[] = {
@@ -63,6 +73,8 @@ static int set_up(void **state)
 		{ .pattern = "/echo", .role = HTTP_ROLE_READ, .handler = echo },
 		{ .method = HTTP_POST, .pattern = "/echo", .role = HTTP_ROLE_READ, .handler = echo },
 		{ .pattern = "/slow", .role = HTTP_ROLE_READ, .handler = slow },
+		{ .pattern = "/control", .role = HTTP_ROLE_READ, .handler = echo, .control = true },
+		{ .pattern = "/second", .role = HTTP_ROLE_READ, .handler = second },
 	};
 	static char unix_address[80];
 	const char *addresses[] = { "127.0.0.1:0", unix_address };
@@ -72,7 +84,7 @@ static int set_up(void **state)
 	snprintf(socket_path, sizeof(socket_path), "/tmp/decima-test-%d.sock", (int)getpid());
 	snprintf(unix_address, sizeof(unix_address), "unix:%s", socket_path);
 	routes = http_routes__new();
-	for (size_t i = 0; i < 4; i++)
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		assert_int_equal(http_routes__add(routes, &rows[i]), 0);
 	assert_int_equal(listener__new(&(struct listener_options){ .addresses = addresses,
 								   .n_addresses = 2,
@@ -212,7 +224,13 @@ static void test_malformed(void **state)
 	assert_int_equal(raw("GET /quick HTTP/1.1\r\nHost : localhost\r\n\r\n"), 400);
 	assert_int_equal(raw("GET /quick HTTP/1.1\r\nHost: localhost\r\nHost: evil\r\n\r\n"), 400);
 	assert_int_equal(raw("GET /quick HTTP/1.1\r\nHost: evil.example\r\n\r\n"), 421);
-	assert_int_equal(raw("GET http://evil/quick HTTP/1.1\r\nHost: localhost\r\n\r\n"), 400);
+	/* The target's own host counts, whatever Host says. */
+	assert_int_equal(raw("GET http://evil/quick HTTP/1.1\r\nHost: localhost\r\n\r\n"), 421);
+	assert_int_equal(raw("GET http://localhost/quick HTTP/1.1\r\nHost: evil\r\n\r\n"), 200);
+	assert_int_equal(raw("GET HTTP://[::1]:70/quick?a=1 HTTP/1.1\r\nHost: evil\r\n\r\n"), 200);
+	assert_int_equal(raw("GET http://localhost HTTP/1.1\r\nHost: localhost\r\n\r\n"), 404);
+	assert_int_equal(raw("GET http:///quick HTTP/1.1\r\nHost: localhost\r\n\r\n"), 400);
+	assert_int_equal(raw("GET http://a@localhost/quick HTTP/1.1\r\nHost: a\r\n\r\n"), 400);
 	assert_int_equal(raw("BREW /quick HTTP/1.1\r\nHost: localhost\r\n\r\n"), 501);
 	assert_int_equal(raw("GET /quick?%zz HTTP/1.1\r\nHost: localhost\r\n\r\n"), 400);
 	assert_int_equal(raw("GET /quick HTTP/1.1\r\nHost: localhost\r\n\r\n"), 200);
@@ -275,11 +293,27 @@ static void test_busy(void **state)
 	}
 	assert_int_equal(call("/quick", HTTP_GET, NULL, NULL, 0), 200);
 	assert_int_equal(call("/echo", HTTP_GET, NULL, NULL, 0), 503);
+	/* What waits for the control thread waits for no question. */
+	assert_int_equal(call("/control", HTTP_GET, NULL, NULL, 0), 200);
+	/* Later than one who half-closes. */
+	poll(NULL, 0, 2000);
 	/* Clients that hang up cancel their questions. */
 	for (int i = 0; i < 4; i++)
 		close(fds[i]);
 	wait_for(&n_cancelled, 4);
 	assert_int_equal(call("/echo", HTTP_GET, NULL, NULL, 0), 200);
+}
+
+/* Who sends no more reads the answer all the same. */
+static void test_half_close(void **state)
+{
+	int fd = connect_to();
+
+	(void)state;
+	send_text(fd, "GET /second HTTP/1.1\r\nHost: localhost\r\n\r\n");
+	assert_int_equal(shutdown(fd, SHUT_WR), 0);
+	assert_int_equal(read_status(fd), 200);
+	close(fd);
 }
 
 /* A stop cancels what runs and waits for it. */
@@ -319,10 +353,15 @@ static void test_refusals(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_answers),	  cmocka_unit_test(test_unix_is_admin),
-		cmocka_unit_test(test_malformed), cmocka_unit_test(test_large_body),
-		cmocka_unit_test(test_slow_body), cmocka_unit_test(test_busy),
-		cmocka_unit_test(test_refusals),  cmocka_unit_test(test_stop_with_question),
+		cmocka_unit_test(test_answers),
+		cmocka_unit_test(test_unix_is_admin),
+		cmocka_unit_test(test_malformed),
+		cmocka_unit_test(test_large_body),
+		cmocka_unit_test(test_slow_body),
+		cmocka_unit_test(test_busy),
+		cmocka_unit_test(test_half_close),
+		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_stop_with_question),
 	};
 
 	return cmocka_run_group_tests_name("listener", tests, set_up, tear_down);
