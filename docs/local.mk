@@ -8,5 +8,6 @@ nobase_dist_doc_DATA = README.md ARCHITECTURE.md NEWS.md \
 	docs/HOWTO_ADD_OUTPUT.md \
 	docs/HOWTO_ADD_STORAGE.md \
 	docs/HOWTO_ADD_TEST.md \
+	docs/LABELS.md \
 	docs/README.md \
 	docs/THREAT_MODEL.md

@@ -41,14 +41,17 @@ static void maps(const char *text, size_t n, size_t piece)
 
 static void names(struct dcm_str text)
 {
-	char comm[16] = { 0 }, label[16];
+	char comm[16] = { 0 }, label[16], pod[CGROUP_POD_UID];
 	struct dcm_str path = cgroup__path(text), name;
 
 	if (path.n && (path.p < text.p || path.p + path.n > text.p + text.n || path.p[0] != '/'))
 		abort();
 	name = cgroup__container(path);
-	if (name.n && name.n != 64)
+	if (name.n && (name.p < path.p || name.p + name.n > path.p + path.n))
 		abort();
+	cgroup__runtime(path);
+	cgroup__slice(path);
+	cgroup__pod(path, pod);
 	name = cgroup__unit(text);
 	if (name.n && (name.p < text.p || name.p + name.n > text.p + text.n))
 		abort();

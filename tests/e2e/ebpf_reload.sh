@@ -27,7 +27,7 @@ check frequency.weights "${slow#*.}" = 000
 check frequency.both "${slow%.*}" -gt 10
 check frequency.more "$emitted" -gt 1500
 
-reload "{window: 1s}" "{window: 1s, labels: {cpu: false, pid: false, thread_id: false, thread_name: false, exe: false, cgroup: false}}"
+reload "{window: 1s}" "{window: 1s, labels: {cpu: false, pid: false, thread_id: false, thread_name: false, exe: false, cgroup: false, program: false, systemd: false, container: false}}"
 check labels.before "$(grep -c 'comm=chain,.*	cpu=[0-9]*,pid=' "$dir/rows")" -gt 0
 check labels.after "$(awk -F '\t' '$1 == "process_cpu" && $2 == "comm=chain,service_name=chain" && $3 == ""' "$dir/rows" | wc -l)" -gt 0
 

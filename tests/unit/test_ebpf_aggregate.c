@@ -172,9 +172,9 @@ static void test_images_and_series(void **state)
 	assert_int_equal(aggregate__image(a, &p, p.maps, &two), 0);
 	assert_int_not_equal(two, one);
 	assert_int_equal(p.maps->refs, 2);
-	assert_int_equal(aggregate__series(a, STR("a"), STR("b"), STR("c"), STR("d"), &one), 0);
-	assert_int_equal(aggregate__series(a, STR("a"), STR("b"), STR("d"), STR("c"), &two), 0);
-	assert_int_equal(aggregate__series(a, STR("a"), STR("b"), STR("c"), STR("d"), &again), 0);
+	assert_int_equal(aggregate__series(a, STR("a"), STR("b"), STR("c"), &one), 0);
+	assert_int_equal(aggregate__series(a, STR("a"), STR("c"), STR("b"), &two), 0);
+	assert_int_equal(aggregate__series(a, STR("a"), STR("b"), STR("c"), &again), 0);
 	assert_int_equal(one, again);
 	assert_int_not_equal(one, two);
 	aggregate__free(a);
@@ -199,7 +199,7 @@ static int fill(struct aggregate **ret)
 		r = aggregate__image(a, &p, p.maps, &image);
 		if (r == 0)
 			r = aggregate__series(a, (struct dcm_str){ name, (uint32_t)n }, STR("e"),
-					      STR("g"), STR("s"), &series);
+					      STR("g"), &series);
 		if (r == 0)
 			r = add(a, &stack,
 				(struct aggregate_row){

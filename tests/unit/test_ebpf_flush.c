@@ -66,18 +66,20 @@ static int setup(void **state)
 	ebpf_host__init(&f->host);
 	f->host.jit_names = true;
 	f->files = files__new(&f->host.host);
-	f->flush = (struct flush){ .host = &f->host.host,
-				   .files = f->files,
-				   .period_ns = 1000,
-				   .labels = { true, true, true, true, true, true } };
+	f->flush = (struct flush){
+		.host = &f->host.host,
+		.files = f->files,
+		.period_ns = 1000,
+		.labels = { .pid = true, .thread_id = true, .thread_name = true, .cpu = true }
+	};
 	f->window = aggregate__new(1, (struct aggregate_limits){ 0 });
 	f->window->start_real_ns = 5000000000;
 	f->window->start_mono_ns = 10;
 	f->window->end_mono_ns = 1010;
 	f->process = (struct process){ .id = { 42, 7, 1000 } };
 	f->process.maps = make_maps(f);
-	assert_int_equal(aggregate__series(f->window, STR("web"), STR("/bin/x"), STR("/g"),
-					   STR("x"), &f->series),
+	assert_int_equal(aggregate__series(f->window, STR("web"), STR("x"),
+					   STR("exe\0/bin/x\0cgroup\0/g\0"), &f->series),
 			 0);
 	*state = f;
 	return 0;
@@ -309,8 +311,7 @@ static void test_profile(void **state)
 
 	f->flush.labels = (struct settings_labels){ 0 };
 	SAMPLE(f, ROOT, true, FILE_AT);
-	assert_int_equal(
-		aggregate__series(f->window, STR("other"), STR(""), STR(""), STR("o"), &other), 0);
+	assert_int_equal(aggregate__series(f->window, STR("other"), STR("o"), STR(""), &other), 0);
 	f->series = other;
 	SAMPLE(f, ROOT, true, FILE_AT);
 	b = flush(f);

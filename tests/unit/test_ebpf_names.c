@@ -48,27 +48,89 @@ static void test_cgroup_path(void **state)
 		assert_text(cgroup__path(str__of(cases[i][0])), cases[i][1]);
 }
 
-static void test_container(void **state)
+#define UID	   "8f2b4c5a-1d3e-4f60-9a7b-0c1d2e3f4a5b"
+#define UID_	   "8f2b4c5a_1d3e_4f60_9a7b_0c1d2e3f4a5b"
+#define STATIC_UID "b3a1e0c49f1d44c7a9d0f7c8e6b5a403"
+
+/* Paths as the runtimes make them, with both cgroup drivers. */
+static const struct {
+	const char *path, *container, *runtime, *unit, *slice, *pod;
+} groups[] = {
+	/* docker: cgroupfs, systemd, rootless, docker in docker, systemd in docker */
+	{ "/docker/" ID, ID, "docker", "", "", "" },
+	{ "/system.slice/docker-" ID ".scope", ID, "docker", "", "system.slice", "" },
+	{ "/user.slice/user-1000.slice/user@1000.service/user.slice/docker-" ID ".scope", ID,
+	  "docker", "", "user.slice", "" },
+	{ "/docker/" ID "/docker/" ID "/init", ID, "docker", "", "", "" },
+	{ "/docker/" ID "/system.slice/nginx.service", ID, "docker", "nginx.service", "system.slice", "" },
+	{ "/system.slice/docker.service", "", "", "docker.service", "system.slice", "" },
+	{ "/docker/buildkit/x7k2m9q4w1z8r5t3y6u0i2o4p", "x7k2m9q4w1z8r5t3y6u0i2o4p", "buildkit", "",
+	  "", "" },
+	/* containerd: CRI with systemd, CRI with cgroupfs below the unit, nerdctl, a namespace of ctr */
+	{ "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" UID_
+	  ".slice/cri-containerd-" ID ".scope",
+	  ID, "containerd", "", "kubepods-burstable-pod" UID_ ".slice", UID },
+	{ "/system.slice/containerd.service/kubepods-besteffort-pod" UID_
+	  ".slice:cri-containerd:" ID,
+	  ID, "containerd", "", "system.slice", UID },
+	{ "/system.slice/nerdctl-" ID ".scope", ID, "containerd", "", "system.slice", "" },
+	{ "/default/" ID, ID, "", "", "", "" },
+	/* Kubernetes with cgroupfs; a static pod; kind */
+	{ "/kubepods/besteffort/pod" UID "/" ID, ID, "", "", "", UID },
+	{ "/kubepods/burstable/pod" STATIC_UID "/" ID, ID, "", "", "", STATIC_UID },
+	{ "/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-pod" UID_
+	  ".slice/cri-containerd-" ID ".scope",
+	  ID, "containerd", "", "kubelet-kubepods-pod" UID_ ".slice", UID },
+	{ "/docker/" ID "/kubelet/kubepods/besteffort/pod" UID "/" ID, ID, "", "", "", UID },
+	/* cri-o: systemd, a process below, its monitor, cgroupfs */
+	{ "/kubepods.slice/kubepods-pod" UID_ ".slice/crio-" ID ".scope", ID, "cri-o", "",
+	  "kubepods-pod" UID_ ".slice", UID },
+	{ "/kubepods.slice/kubepods-pod" UID_ ".slice/crio-" ID ".scope/container", ID, "cri-o", "",
+	  "kubepods-pod" UID_ ".slice", UID },
+	{ "/kubepods.slice/kubepods-pod" UID_ ".slice/crio-conmon-" ID ".scope", "", "", "",
+	  "kubepods-pod" UID_ ".slice", UID },
+	{ "/kubepods/burstable/pod" UID "/crio-" ID, ID, "cri-o", "", "", UID },
+	/* podman: rootful, with init, rootless, its monitor, cgroupfs, a quadlet's service */
+	{ "/machine.slice/libpod-" ID ".scope", ID, "podman", "", "machine.slice", "" },
+	{ "/machine.slice/libpod-" ID ".scope/container/init.scope", ID, "podman", "",
+	  "machine.slice", "" },
+	{ "/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" ID ".scope/container",
+	  ID, "podman", "", "user.slice", "" },
+	{ "/machine.slice/libpod-conmon-" ID ".scope", "", "", "", "machine.slice", "" },
+	{ "/libpod_parent/libpod-" ID, ID, "podman", "", "", "" },
+	{ "/system.slice/web.service/libpod-payload-" ID, ID, "", "", "system.slice", "" },
+	/* LXC and LXD, with systemd inside */
+	{ "/lxc/web1", "web1", "lxc", "", "", "" },
+	{ "/lxc.payload/web1/system.slice/cron.service", "web1", "lxc", "cron.service",
+	  "system.slice", "" },
+	{ "/lxc.payload.web1/user.slice", "web1", "lxc", "", "user.slice", "" },
+	{ "/lxc.monitor.web1", "", "", "", "", "" },
+	/* What looks alike */
+	{ "/process_api/bb873371defd5133dc0f9d9aba0869a9", "", "", "", "", "" },
+	{ "/x/g" ID, "", "", "", "", "" },
+	{ "/x/0123456789ABCDEF0123456789abcdef0123456789abcdef0123456789abcdef", "", "", "", "", "" },
+	{ "/podman.slice/pod", "", "", "", "podman.slice", "" },
+	{ "/.slice/.service", "", "", "", "", "" },
+	{ "/kubepods/podzzzzzzzz-1d3e-4f60-9a7b-0c1d2e3f4a5b", "", "", "", "", "" },
+	{ "/", "", "", "", "", "" },
+	{ "", "", "", "", "", "" },
+};
+
+static void test_groups(void **state)
 {
-	const char *const cases[][2] = {
-		{ "/docker/" ID, ID },
-		{ "/system.slice/docker-" ID ".scope", ID },
-		{ "/kubepods.slice/kubepods-pod1.slice/cri-containerd-" ID ".scope", ID },
-		{ "/kubepods/burstable/pod1/crio-" ID ".scope/container", ID },
-		{ "/machine.slice/libpod-" ID ".scope/init.scope", ID },
-		{ "/system.slice/containerd.service/"
-		  "kubepods-burstable-pod1.slice:cri-containerd:" ID,
-		  ID },
-		{ "/process_api/bb873371defd5133dc0f9d9aba0869a9", "" }, /* 32 digits */
-		{ "/x/g" ID, "" },					 /* 65 characters */
-		{ "/x/0123456789ABCDEF0123456789abcdef0123456789abcdef0123456789abcdef", "" },
-		{ "/", "" },
-		{ "", "" },
-	};
+	char uid[CGROUP_POD_UID];
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
-		assert_text(cgroup__container(str__of(cases[i][0])), cases[i][1]);
+	for (size_t i = 0; i < sizeof(groups) / sizeof(*groups); i++) {
+		struct dcm_str path = str__of(groups[i].path);
+
+		assert_text(cgroup__container(path), groups[i].container);
+		assert_text(cgroup__runtime(path), groups[i].runtime);
+		assert_text(cgroup__unit(path), groups[i].unit);
+		assert_text(cgroup__slice(path), groups[i].slice);
+		cgroup__pod(path, uid);
+		assert_string_equal(uid, groups[i].pod);
+	}
 }
 
 static void test_unit(void **state)
@@ -180,7 +242,7 @@ static void test_cpus(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cgroup_path), cmocka_unit_test(test_container),
+		cmocka_unit_test(test_cgroup_path), cmocka_unit_test(test_groups),
 		cmocka_unit_test(test_unit),	    cmocka_unit_test(test_comm),
 		cmocka_unit_test(test_service),	    cmocka_unit_test(test_cpus),
 	};

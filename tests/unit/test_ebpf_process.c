@@ -35,7 +35,7 @@ static int setup(void **state)
 
 	ebpf_host__init(&f->host);
 	f->files = files__new(&f->host.host);
-	f->processes = processes__new(&f->host.host, f->files, NULL);
+	f->processes = processes__new(&f->host.host, f->files, NULL, NULL);
 	*state = f;
 	return 0;
 }
@@ -119,7 +119,7 @@ static void test_reads_once(void **state)
 
 	assert_non_null(p);
 	exe[n] = 0;
-	assert_string_equal(p->exe, exe);
+	assert_string_equal(p->identity.exe, exe);
 	assert_non_null(p->maps);
 	assert_non_null(maps__find(p->maps, (uintptr_t)test_reads_once));
 	assert_int_equal(p->id.start_ns, start_ns(getpid()));
@@ -141,7 +141,7 @@ static void test_reused_pid(void **state)
 	p = processes__of(f->processes, &s, 1);
 	assert_non_null(p);
 	assert_null(p->maps);
-	assert_null(p->exe);
+	assert_null(p->identity.exe);
 	assert_int_equal(p->why, DCM_UNNAMED_FILE_GONE);
 }
 
@@ -305,7 +305,7 @@ static void test_inherits(void **state)
 	end(pid);
 	c = processes__of(f->processes, &child, 1);
 	assert_ptr_equal(c->maps, p->maps);
-	assert_string_equal(c->exe, p->exe);
+	assert_string_equal(c->identity.exe, p->identity.exe);
 	assert_ptr_equal(
 		processes__file(f->processes, c, maps__find(c->maps, (uintptr_t)test_inherits)),
 		processes__file(f->processes, p, maps__find(p->maps, (uintptr_t)test_inherits)));
@@ -370,7 +370,7 @@ static void test_ended_early(void **state)
 {
 	struct fixture *f = *state;
 	struct trail *trail = trail__new();
-	struct processes *t = processes__new(&f->host.host, f->files, trail);
+	struct processes *t = processes__new(&f->host.host, f->files, NULL, trail);
 	struct sampler_sample s = sample_told(NOBODY, 3, 150, 2);
 	struct process *p;
 	struct file *file;
@@ -383,7 +383,7 @@ static void test_ended_early(void **state)
 	tell_mapping(trail, NOBODY, 0x9000, "/later", 160);
 	tell(trail, PERF_RECORD_OF_EXIT, NOBODY, 1, 170);
 	p = processes__of(t, &s, 1);
-	assert_string_equal(p->exe, "/program");
+	assert_string_equal(p->identity.exe, "/program");
 	assert_ptr_equal(processes__maps(t, p, &s, false, &certain), p->maps);
 	assert_true(certain);
 	assert_int_equal(p->maps->n, 2);
@@ -400,7 +400,7 @@ static void test_ended_early(void **state)
 	tell_mapping(trail, NOBODY - 1, 0xd000, "/own", 140);
 	s = sample_told(NOBODY - 1, 3, 150, 3);
 	p = processes__of(t, &s, 1);
-	assert_string_equal(p->exe, "/program");
+	assert_string_equal(p->identity.exe, "/program");
 	assert_int_equal(p->maps->n, 3);
 	assert_true(str__eq(name_at(p->maps, 0xd000), STR("/own")));
 	/* And so is a grandchild, of a child that nobody sampled. */
@@ -408,7 +408,7 @@ static void test_ended_early(void **state)
 	tell(trail, PERF_RECORD_OF_FORK, NOBODY - 3, NOBODY - 2, 136);
 	s = sample_told(NOBODY - 3, 3, 150, 2);
 	p = processes__of(t, &s, 1);
-	assert_string_equal(p->exe, "/program");
+	assert_string_equal(p->identity.exe, "/program");
 	assert_int_equal(p->maps->n, 2);
 	processes__free(t);
 	trail__free(trail);
@@ -419,7 +419,7 @@ static void test_swap_of_equal_size(void **state)
 {
 	struct fixture *f = *state;
 	struct trail *trail = trail__new();
-	struct processes *t = processes__new(&f->host.host, f->files, trail);
+	struct processes *t = processes__new(&f->host.host, f->files, NULL, trail);
 	struct sampler_sample s = sample_told(NOBODY, 1, 120, 1);
 	struct maps *a, *b;
 	struct process *p;
@@ -453,7 +453,7 @@ static void test_replaced_before_reading(void **state)
 {
 	struct fixture *f = *state;
 	struct trail *trail = trail__new();
-	struct processes *t = processes__new(&f->host.host, f->files, trail);
+	struct processes *t = processes__new(&f->host.host, f->files, NULL, trail);
 	struct sampler_sample s = sample_of(getpid(), 3);
 	struct process *p;
 
@@ -461,13 +461,13 @@ static void test_replaced_before_reading(void **state)
 	tell(trail, PERF_RECORD_OF_EXEC, (uint32_t)getpid(), 0, 200);
 	p = processes__of(t, &s, 1);
 	assert_null(p->maps);
-	assert_null(p->exe);
+	assert_null(p->identity.exe);
 	assert_int_equal(processes__stat(t).reads, 0);
 	s.head.exec_id++;
 	s.head.time_ns = 300;
 	p = processes__of(t, &s, 1);
 	assert_non_null(p->maps);
-	assert_non_null(p->exe);
+	assert_non_null(p->identity.exe);
 	processes__free(t);
 	trail__free(trail);
 }
@@ -477,7 +477,7 @@ static void test_lost_records(void **state)
 {
 	struct fixture *f = *state;
 	struct trail *trail = trail__new();
-	struct processes *t = processes__new(&f->host.host, f->files, trail);
+	struct processes *t = processes__new(&f->host.host, f->files, NULL, trail);
 	struct sampler_sample s = sample_of(getpid(), 3);
 	struct process *p;
 	bool certain;
@@ -642,7 +642,7 @@ static void test_no_memory(void **state)
 
 	FAILMALLOC_SWEEP (i) {
 		struct files *files = files__new(&f->host.host);
-		struct processes *t = files ? processes__new(&f->host.host, files, NULL) : NULL;
+		struct processes *t = files ? processes__new(&f->host.host, files, NULL, NULL) : NULL;
 		struct process *p = t ? processes__of(t, &s, 1) : NULL;
 		struct maps_range *range;
 

@@ -62,7 +62,7 @@ static struct aggregate *make(uint32_t n)
 	struct aggregate *a = aggregate__new(n, (struct aggregate_limits){ 0 });
 	struct aggregate_row row = { .n_samples = n, .cpu_ns = n };
 
-	assert_int_equal(aggregate__series(a, STR("c"), STR(""), STR(""), STR("s"), &row.series), 0);
+	assert_int_equal(aggregate__series(a, STR("c"), STR("s"), STR(""), &row.series), 0);
 	assert_int_equal(aggregate__add(a, &row), 0);
 	return a;
 }

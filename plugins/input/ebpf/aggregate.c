@@ -88,20 +88,18 @@ int aggregate__image(struct aggregate *a, const struct process *p, struct maps *
 	return 0;
 }
 
-int aggregate__series(struct aggregate *a, struct dcm_str comm, struct dcm_str exe,
-		      struct dcm_str cgroup, struct dcm_str service, uint32_t *ret_series)
+int aggregate__series(struct aggregate *a, struct dcm_str comm, struct dcm_str service,
+		      struct dcm_str tags, uint32_t *ret_series)
 {
 	struct aggregate_series key = {
 		.comm = intern__add(&a->texts, comm),
-		.exe = intern__add(&a->texts, exe),
-		.cgroup = intern__add(&a->texts, cgroup),
 		.service = intern__add(&a->texts, service),
+		.tags = intern__add(&a->texts, tags),
 	};
 	uint64_t h = hash__bytes(&key, sizeof(key), 0);
 	uint32_t row, at;
 
-	if (key.comm == INTERN_NONE || key.exe == INTERN_NONE || key.cgroup == INTERN_NONE ||
-	    key.service == INTERN_NONE)
+	if (key.comm == INTERN_NONE || key.service == INTERN_NONE || key.tags == INTERN_NONE)
 		return -ENOMEM;
 	for (at = hindex__first(&a->series_index, h, &row); row != HINDEX_NONE;
 	     at = hindex__next(&a->series_index, h, at, &row))
@@ -189,7 +187,8 @@ static struct aggregate_row *find_row(struct aggregate *a, const struct aggregat
 		struct aggregate_row *r = &a->rows.v[row];
 
 		if (r->series == key->series && r->stack == key->stack && r->pid == key->pid &&
-		    r->tid == key->tid && r->thread_name == key->thread_name && r->cpu == key->cpu)
+		    r->tid == key->tid && r->thread_name == key->thread_name &&
+		    r->cpu == key->cpu && r->tags == key->tags)
 			return r;
 	}
 	return NULL;
@@ -199,7 +198,7 @@ static uint64_t row_hash(const struct aggregate_row *r)
 {
 	uint64_t h = hash__mix((uint64_t)r->series << 32 | r->stack, (uint64_t)r->pid << 32 | r->tid);
 
-	return hash__mix(h, (uint64_t)r->thread_name << 32 | r->cpu);
+	return hash__mix(hash__mix(h, (uint64_t)r->thread_name << 32 | r->cpu), r->tags);
 }
 
 int aggregate__add(struct aggregate *a, const struct aggregate_row *row)
@@ -209,7 +208,7 @@ int aggregate__add(struct aggregate *a, const struct aggregate_row *row)
 
 	if (!r && a->rows.n >= a->limits.rows) {
 		key.stack = AGGREGATE_OVERFLOW;
-		key.pid = key.tid = key.thread_name = key.cpu = 0;
+		key.pid = key.tid = key.thread_name = key.cpu = key.tags = 0;
 		r = find_row(a, &key, row_hash(&key));
 	}
 	if (!r) {

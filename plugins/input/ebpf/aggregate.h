@@ -42,13 +42,14 @@ struct aggregate_stack {
 	bool maps_certain; /* the maps are surely those of the sample: what they do not list is no code */
 };
 
-/* Ids of texts; 0 is "". */
+/* Ids of texts; 0 is "". tags: rows of further labels (tags.h). */
 struct aggregate_series {
-	uint32_t comm, exe, cgroup, service;
+	uint32_t comm, service, tags;
 };
 
 struct aggregate_row {
 	uint32_t series, stack, pid, tid, thread_name, cpu;
+	uint32_t tags; /* text: rows of further labels of the sample (tags.h); 0: none */
 	uint64_t n_samples, cpu_ns;
 };
 
@@ -83,8 +84,8 @@ DEFINE_CLEANUP(struct aggregate *, aggregate__free);
 int aggregate__image(struct aggregate *a, const struct process *p, struct maps *maps, uint32_t *ret_image);
 
 /* The id of an equal series or of a new one. -ENOMEM. */
-int aggregate__series(struct aggregate *a, struct dcm_str comm, struct dcm_str exe,
-		      struct dcm_str cgroup, struct dcm_str service, uint32_t *ret_series);
+int aggregate__series(struct aggregate *a, struct dcm_str comm, struct dcm_str service,
+		      struct dcm_str tags, uint32_t *ret_series);
 
 /* A stack is asked for by what identifies it: everything but maps_certain. */
 bool aggregate__find_stack(const struct aggregate *a, const struct aggregate_stack *key,

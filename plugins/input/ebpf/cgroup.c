@@ -65,49 +65,174 @@ static bool is_hex(struct dcm_str s)
 	return true;
 }
 
+static struct dcm_str without_suffix(struct dcm_str s, struct dcm_str suffix)
+{
+	if (str__ends(s, suffix))
+		s.n -= suffix.n;
+	return s;
+}
+
+/* What stands before the digits of a container's id, and who puts it there. */
+static const struct {
+	const char *prefix, *runtime;
+} runtimes[] = {
+	{ "docker-", "docker" },
+	{ "cri-containerd-", "containerd" },
+	{ ":cri-containerd:", "containerd" },
+	{ "nerdctl-", "containerd" },
+	{ "crio-", "cri-o" },
+	{ ":crio:", "cri-o" },
+	{ "libpod-", "podman" },
+};
+
+/* Ends a component that names LXC's containers below it, or one in the same component. */
+static const char *const lxc_parents[] = { "lxc", "lxc.payload" };
+
+struct container {
+	struct dcm_str id, runtime; /* runtime: empty when not told */
+};
+
 /*
  * ID, docker-ID.scope, cri-containerd-ID.scope, crio-ID.scope, libpod-ID.scope,
  * SLICE:cri-containerd:ID
  */
-static struct dcm_str container_of(struct dcm_str component)
+static struct container by_digits(struct dcm_str component, struct dcm_str parent)
 {
-	struct dcm_str id = component;
+	struct container none = { STR(""), STR("") }, c = none;
+	struct dcm_str before;
 
-	if (str__ends(id, STR(".scope")))
-		id.n -= (uint32_t)strlen(".scope");
-	if (id.n < CONTAINER_DIGITS)
-		return STR("");
-	id.p += id.n - CONTAINER_DIGITS;
-	id.n = CONTAINER_DIGITS;
-	if (!is_hex(id))
-		return STR("");
-	if (id.p > component.p && id.p[-1] != '-' && id.p[-1] != ':')
-		return STR("");
-	return id;
+	c.id = without_suffix(component, STR(".scope"));
+	if (c.id.n < CONTAINER_DIGITS)
+		return none;
+	before = (struct dcm_str){ c.id.p, c.id.n - CONTAINER_DIGITS };
+	c.id.p += before.n;
+	c.id.n = CONTAINER_DIGITS;
+	if (!is_hex(c.id) || str__ends(before, STR("conmon-")))
+		return none;
+	if (before.n && before.p[before.n - 1] != '-' && before.p[before.n - 1] != ':')
+		return none;
+	for (size_t i = 0; i < sizeof(runtimes) / sizeof(*runtimes); i++)
+		if (str__ends(before, str__of(runtimes[i].prefix)))
+			c.runtime = str__of(runtimes[i].runtime);
+	if (before.n == 0 && str__eq(parent, STR("docker")))
+		c.runtime = STR("docker");
+	return c;
+}
+
+/* /lxc/NAME, /lxc.payload/NAME, /lxc.payload.NAME, /docker/buildkit/ID */
+static struct container by_parent(struct dcm_str component, struct dcm_str parent)
+{
+	struct container c = { STR(""), STR("") };
+
+	for (size_t i = 0; i < sizeof(lxc_parents) / sizeof(*lxc_parents); i++)
+		if (str__eq(parent, str__of(lxc_parents[i])))
+			c = (struct container){ component, STR("lxc") };
+	if (str__starts(component, STR("lxc.payload."))) {
+		c = (struct container){ component, STR("lxc") };
+		c.id.p += strlen("lxc.payload.");
+		c.id.n -= (uint32_t)strlen("lxc.payload.");
+	}
+	if (str__eq(parent, STR("buildkit")))
+		c = (struct container){ component, STR("buildkit") };
+	return c;
+}
+
+/* The innermost container of a path. */
+static struct container container_in(struct dcm_str path)
+{
+	struct dcm_str last, parent;
+	struct container c = { STR(""), STR("") };
+
+	while (path.n > 0 && c.id.n == 0) {
+		path = pop(path, &last);
+		pop(path, &parent);
+		c = by_digits(last, parent);
+		if (c.id.n == 0)
+			c = by_parent(last, parent);
+	}
+	return c;
 }
 
 struct dcm_str cgroup__container(struct dcm_str path)
 {
-	while (path.n > 0) {
-		struct dcm_str last, id;
+	return container_in(path).id;
+}
 
-		path = pop(path, &last);
-		id = container_of(last);
-		if (id.n)
-			return id;
-	}
-	return STR("");
+struct dcm_str cgroup__runtime(struct dcm_str path)
+{
+	return container_in(path).runtime;
 }
 
 struct dcm_str cgroup__unit(struct dcm_str path)
 {
+	struct dcm_str container = cgroup__container(path);
+
 	while (path.n > 0) {
 		struct dcm_str last;
 
 		path = pop(path, &last);
+		if (container.n && path.p + path.n < container.p)
+			break;
 		if (str__ends(last, STR(".service")) && last.n > strlen(".service") &&
 		    !str__starts(last, STR("user@")))
 			return last;
 	}
 	return STR("");
+}
+
+struct dcm_str cgroup__slice(struct dcm_str path)
+{
+	while (path.n > 0) {
+		struct dcm_str last;
+
+		path = pop(path, &last);
+		if (str__ends(last, STR(".slice")) && last.n > strlen(".slice"))
+			return last;
+	}
+	return STR("");
+}
+
+/*
+ * Writes what stands behind the last "pod" of a component: 36 characters with '-' or '_', or 32
+ * digits.
+ */
+static bool pod_of(struct dcm_str component, char ret[static CGROUP_POD_UID])
+{
+	const char *at;
+	uint32_t n = 0;
+
+	/* SLICE:cri-containerd:ID */
+	at = component.n ? memchr(component.p, ':', component.n) : NULL;
+	if (at)
+		component.n = (uint32_t)(at - component.p);
+	component = without_suffix(component, STR(".slice"));
+	if (component.n >= 39 && strncmp(component.p + component.n - 39, "pod", 3) == 0)
+		n = 36;
+	else if (component.n >= 35 && strncmp(component.p + component.n - 35, "pod", 3) == 0)
+		n = 32;
+	if (n == 0)
+		return false;
+	for (uint32_t i = 0; i < n; i++) {
+		char c = component.p[component.n - n + i];
+
+		if (c == '_')
+			c = '-';
+		if (c != '-' && !is_hex((struct dcm_str){ &c, 1 }))
+			return false;
+		ret[i] = c;
+	}
+	ret[n] = 0;
+	return true;
+}
+
+void cgroup__pod(struct dcm_str path, char ret_uid[static CGROUP_POD_UID])
+{
+	while (path.n > 0) {
+		struct dcm_str last;
+
+		path = pop(path, &last);
+		if (pod_of(last, ret_uid))
+			return;
+	}
+	ret_uid[0] = 0;
 }

@@ -3,7 +3,8 @@
  * plugins/input/ebpf/cgroup.h - what the control group of a process says about what it belongs to
  *
  * Sources: cgroups(7) for /proc/PID/cgroup; systemd.unit(5) for unit names; the scope and slice
- * names of docker, containerd (cri-containerd), cri-o and podman (libpod).
+ * names of docker, containerd (cri-containerd, nerdctl), cri-o, podman (libpod), LXC, BuildKit and the
+ * kubelet (both cgroup drivers).
  */
 #ifndef DECIMA_EBPF_CGROUP_H
 #define DECIMA_EBPF_CGROUP_H
@@ -17,13 +18,33 @@
  */
 struct dcm_str cgroup__path(struct dcm_str text);
 
-/* The 64 hexadecimal digits of the innermost container's id, or empty. Views `path`. */
+/*
+ * The innermost container: 64 hexadecimal digits, or the name that LXC or the id that BuildKit gave
+ * it. Empty when there is none, as for the monitors of podman and cri-o. Views `path`.
+ */
 struct dcm_str cgroup__container(struct dcm_str path);
 
 /*
+ * Who runs that container, where the path tells: "docker", "containerd", "cri-o", "podman", "lxc",
+ * "buildkit"; else empty (Kubernetes with cgroupfs names no runtime).
+ */
+struct dcm_str cgroup__runtime(struct dcm_str path);
+
+/*
  * The innermost systemd service ("nginx.service"), or empty. user@UID.service does not count: it
- * holds everything that a user runs. Views `path`.
+ * holds everything that a user runs; nor does a service around a container, which is the runtime's.
+ * Views `path`.
  */
 struct dcm_str cgroup__unit(struct dcm_str path);
+
+/* The innermost systemd slice ("system.slice"), or empty. Views `path`. */
+struct dcm_str cgroup__slice(struct dcm_str path);
+
+/*
+ * The uid of the Kubernetes pod with '-' between its parts, whatever the cgroup driver made of that
+ * (static pods have 32 digits without); "" when there is none.
+ */
+enum { CGROUP_POD_UID = 37 }; /* with the NUL */
+void cgroup__pod(struct dcm_str path, char ret_uid[static CGROUP_POD_UID]);
 
 #endif

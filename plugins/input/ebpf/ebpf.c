@@ -76,6 +76,49 @@ static const struct dcm_option label_options[] = {
 	  .def = "true",
 	  .offset = offsetof(struct settings_labels, cgroup),
 	  .doc = "Series label cgroup: path of the control group." },
+	{ .name = "systemd",
+	  .type = DCM_OPT_BOOL,
+	  .def = "true",
+	  .offset = offsetof(struct settings_labels, systemd),
+	  .doc = "Series labels systemd_unit and systemd_slice." },
+	{ .name = "container",
+	  .type = DCM_OPT_BOOL,
+	  .def = "true",
+	  .offset = offsetof(struct settings_labels, container),
+	  .doc = "Series labels container_id and container_runtime (docker, containerd, cri-o, "
+		 "podman, lxc, buildkit)." },
+	{ .name = "program",
+	  .type = DCM_OPT_BOOL,
+	  .def = "true",
+	  .offset = offsetof(struct settings_labels, program),
+	  .doc = "Series labels of the program's file: build_id, compiler, runtime, static, "
+		 "stripped. The file is read once." },
+	{ .name = "kernel",
+	  .type = DCM_OPT_BOOL,
+	  .def = "false",
+	  .offset = offsetof(struct settings_labels, kernel),
+	  .doc = "Series labels kernel_release and arch." },
+	{ .name = "env",
+	  .type = DCM_OPT_LIST,
+	  .element = DCM_OPT_STRING,
+	  .offset = offsetof(struct settings_labels, env),
+	  .flags = DCM_OPT_RESTART,
+	  .doc = "Environment variables that become series labels env_NAME, as the process had "
+		 "them when it began. At most 32; values may hold secrets, and each different "
+		 "value makes a series." },
+	{ .name = "meta",
+	  .type = DCM_OPT_LIST,
+	  .element = DCM_OPT_STRING,
+	  .offset = offsetof(struct settings_labels, meta),
+	  .flags = DCM_OPT_RESTART,
+	  .doc = "Labels for relabel_configs, gone after it: names of the Parca agent such as "
+		 "__meta_process_cgroup, or a beginning and '*', at most 64. Those of a process "
+		 "(pid, ppid, cmdline) cost a series each until then." },
+	{ .name = "cmdline",
+	  .type = DCM_OPT_BOOL,
+	  .def = "false",
+	  .offset = offsetof(struct settings_labels, cmdline),
+	  .doc = "Sample label cmdline: the arguments, which may hold secrets." },
 	{ .name = "pid",
 	  .type = DCM_OPT_BOOL,
 	  .def = "true",
@@ -174,6 +217,9 @@ static int check(const void *config, struct dcm_error *err)
 	if (s->filter.pids.n > SAMPLER_FILTER || s->filter.comms.n > SAMPLER_FILTER)
 		return error__set(err, -EINVAL, "filter: at most %d pids and %d comms",
 				  SAMPLER_FILTER, SAMPLER_FILTER);
+	if (s->labels.env.n > SETTINGS_ENV_MAX || s->labels.meta.n > SETTINGS_META_MAX)
+		return error__set(err, -EINVAL, "labels: at most %d names in env and %d in meta",
+				  SETTINGS_ENV_MAX, SETTINGS_META_MAX);
 	return 0;
 }
 
@@ -346,6 +392,10 @@ static const char *fixed_key(const struct settings *a, const struct settings *b)
 		return "filter.pids";
 	if (!texts_equal(&a->filter.comms, &b->filter.comms))
 		return "filter.comms";
+	if (!texts_equal(&a->labels.env, &b->labels.env))
+		return "labels.env";
+	if (!texts_equal(&a->labels.meta, &b->labels.meta))
+		return "labels.meta";
 	if (a->filter.children != b->filter.children)
 		return "filter.children";
 	return NULL;

@@ -35,7 +35,6 @@ enum {
 	WAITING_MAX = 256,	    /* descriptors to be offered */
 	KEEP_WINDOWS = 2,	    /* that a file is remembered without a user */
 	VDSO_BYTES_MAX = 64 * 1024, /* of its image; two pages today */
-	BUILD_ID_TEXT = 2 * PERF_BUILD_ID_BYTES + 1,
 };
 
 struct files {
@@ -368,11 +367,11 @@ static struct file *add_unopened(struct files *t, const char *build_id, struct d
 	return f;
 }
 
-static void build_id_text(const struct maps_range *range, char ret[static BUILD_ID_TEXT])
+void file__build_id_text(const struct maps_range *range, char ret[static FILE_BUILD_ID_TEXT])
 {
 	ret[0] = 0;
 	for (uint32_t i = 0; i < range->n_build_id; i++)
-		snprintf(ret + 2 * i, BUILD_ID_TEXT - 2 * i, "%02x", range->build_id[i]);
+		snprintf(ret + 2 * i, FILE_BUILD_ID_TEXT - 2 * i, "%02x", range->build_id[i]);
 }
 
 /*
@@ -381,12 +380,12 @@ static void build_id_text(const struct maps_range *range, char ret[static BUILD_
  */
 static struct file *of_build_id(struct files *t, int proc_dir, const struct maps_range *range)
 {
-	char build_id[BUILD_ID_TEXT];
+	char build_id[FILE_BUILD_ID_TEXT];
 	struct file *f, *opened = NULL;
 	struct stat st;
 	int fd;
 
-	build_id_text(range, build_id);
+	file__build_id_text(range, build_id);
 	f = find_by_build_id(t, build_id, range->name);
 	if (f && (f->ino || proc_dir < 0))
 		return f;
@@ -410,12 +409,12 @@ static struct file *of_inode(struct files *t, int proc_dir, const struct maps_ra
 
 struct file *files__known(struct files *t, const struct maps_range *range, uint32_t window)
 {
-	char build_id[BUILD_ID_TEXT];
+	char build_id[FILE_BUILD_ID_TEXT];
 	struct file *f;
 
 	if (range->n_build_id == 0)
 		return NULL;
-	build_id_text(range, build_id);
+	file__build_id_text(range, build_id);
 	f = find_by_build_id(t, build_id, range->name);
 	if (!f || !f->ino)
 		return NULL;

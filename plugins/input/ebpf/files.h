@@ -39,6 +39,10 @@ struct file {
 	uint32_t last_window; /* the reader's: when a process last hit it */
 };
 
+/* Lower-case hex of the build id that the kernel told of a mapping; "" when it told none. */
+enum { FILE_BUILD_ID_TEXT = 2 * 20 + 1 };
+void file__build_id_text(const struct maps_range *range, char ret[static FILE_BUILD_ID_TEXT]);
+
 struct files; /* the table */
 
 /* The host's build_id and offer_file are used. NULL when memory ran out. */

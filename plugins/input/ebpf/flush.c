@@ -13,6 +13,7 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "plugins/input/ebpf/locate.h"
+#include "plugins/input/ebpf/tags.h"
 
 /* One reason of quality: how many samples of a comm it befell. */
 struct quality {
@@ -122,22 +123,29 @@ static void quality_profile(struct work *w)
  * Profiles
  */
 
+static uint32_t add_text(struct work *w, struct dcm_str text)
+{
+	return w->f->host->add_string(w->b, text);
+}
+
 static uint32_t series_of(struct work *w, const struct aggregate_series *s)
 {
-	struct dcm_pair pairs[] = {
-		{ string(w, "cgroup"), text_of(w, s->cgroup) },
-		{ string(w, "comm"), text_of(w, s->comm) },
-		{ string(w, "exe"), text_of(w, s->exe) },
-		{ string(w, "service_name"), text_of(w, s->service) },
-	};
+	struct dcm_str at = intern__text(&w->a->texts, s->tags), name, value;
+	struct dcm_pair pairs[TAGS_MAX + 2];
+	uint32_t n = 0;
 
-	return w->f->host->add_series(w->b, pairs, sizeof(pairs) / sizeof(*pairs));
+	pairs[n++] = (struct dcm_pair){ string(w, "comm"), text_of(w, s->comm) };
+	pairs[n++] = (struct dcm_pair){ string(w, "service_name"), text_of(w, s->service) };
+	while (n < TAGS_MAX + 2 && tags__next(&at, &name, &value))
+		pairs[n++] = (struct dcm_pair){ add_text(w, name), add_text(w, value) };
+	return w->f->host->add_series(w->b, pairs, n);
 }
 
 static uint32_t labels_of(struct work *w, const struct aggregate_row *r)
 {
 	const struct settings_labels *on = &w->f->labels;
-	struct dcm_label labels[4];
+	struct dcm_str at = intern__text(&w->a->texts, r->tags), name, value;
+	struct dcm_label labels[TAGS_MAX + 4];
 	uint32_t n = 0;
 
 	/* What found no room is added up over all threads and CPUs. */
@@ -153,6 +161,10 @@ static uint32_t labels_of(struct work *w, const struct aggregate_row *r)
 						  .unit = DCM_NONE };
 	if (on->thread_id)
 		labels[n++] = (struct dcm_label){ .name = string(w, "tid"), .num = r->tid };
+	while (n < TAGS_MAX + 4 && tags__next(&at, &name, &value))
+		labels[n++] = (struct dcm_label){ .name = add_text(w, name),
+						  .str = add_text(w, value),
+						  .unit = DCM_NONE };
 	return w->f->host->add_label_set(w->b, labels, n);
 }
 

@@ -9,7 +9,10 @@
 #include "core/base/str.h"
 #include "plugins/input/ebpf/cgroup.h"
 
-enum { SHORT_CONTAINER_ID = 12 }; /* digits that docker and crictl print */
+enum {
+	CONTAINER_ID = 64,	 /* digits; LXC's names are as long as they are */
+	SHORT_CONTAINER_ID = 12, /* digits that docker and crictl print */
+};
 
 struct dcm_str labels__comm(const char comm[static 16], bool kthread, char ret_text[static 16])
 {
@@ -41,7 +44,8 @@ struct dcm_str labels__service(struct dcm_str cgroup_path, struct dcm_str exe, s
 		return STR("kernel");
 	s = cgroup__container(cgroup_path);
 	if (s.n) {
-		s.n = SHORT_CONTAINER_ID;
+		if (s.n == CONTAINER_ID)
+			s.n = SHORT_CONTAINER_ID;
 		return s;
 	}
 	s = cgroup__unit(cgroup_path);

@@ -7,8 +7,10 @@ ebpf_pure = \
 	plugins/input/ebpf/cgroup.c plugins/input/ebpf/cgroup.h \
 	plugins/input/ebpf/cgroups.c plugins/input/ebpf/cgroups.h \
 	plugins/input/ebpf/cpus.c plugins/input/ebpf/cpus.h \
+	plugins/input/ebpf/executables.c plugins/input/ebpf/executables.h \
 	plugins/input/ebpf/files.c plugins/input/ebpf/files.h \
 	plugins/input/ebpf/flush.c plugins/input/ebpf/flush.h \
+	plugins/input/ebpf/identity.c plugins/input/ebpf/identity.h \
 	plugins/input/ebpf/kernel.c plugins/input/ebpf/kernel.h \
 	plugins/input/ebpf/labels.c plugins/input/ebpf/labels.h \
 	plugins/input/ebpf/locate.c plugins/input/ebpf/locate.h \
@@ -24,6 +26,7 @@ ebpf_pure = \
 	plugins/input/ebpf/tables/native.c plugins/input/ebpf/tables/native.h \
 	plugins/input/ebpf/tables/pages.c plugins/input/ebpf/tables/pages.h \
 	plugins/input/ebpf/tables/tables.h \
+	plugins/input/ebpf/tags.c plugins/input/ebpf/tags.h \
 	plugins/input/ebpf/thread.c plugins/input/ebpf/thread.h \
 	plugins/input/ebpf/trail.c plugins/input/ebpf/trail.h \
 	plugins/input/ebpf/window.c plugins/input/ebpf/window.h

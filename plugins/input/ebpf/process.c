@@ -36,6 +36,7 @@ enum {
 struct processes {
 	const struct dcm_host *host;
 	struct files *files;
+	struct identities *identities;
 	const struct trail *trail;
 	struct cgroups *cgroups;
 	struct trail_mappings told; /* the answer to the last question to the trail */
@@ -61,7 +62,7 @@ static struct process **bucket_of(struct processes *t, uint32_t pid)
 }
 
 struct processes *processes__new(const struct dcm_host *host, struct files *files,
-				 const struct trail *trail)
+				 struct identities *identities, const struct trail *trail)
 {
 	struct processes *t = NEW(struct processes);
 
@@ -69,6 +70,7 @@ struct processes *processes__new(const struct dcm_host *host, struct files *file
 		return NULL;
 	t->host = host;
 	t->files = files;
+	t->identities = identities;
 	t->trail = trail;
 	t->dir = -1;
 	t->page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -87,8 +89,7 @@ static void process_free(struct process *p)
 	maps__unref(p->maps);
 	for (int i = 0; i < PROCESS_OLDER; i++)
 		maps__unref(p->older[i].maps);
-	free(p->exe);
-	free(p->cgroup);
+	identity__fini(&p->identity);
 	free(p);
 }
 
@@ -251,6 +252,11 @@ struct image {
 static struct image replay(struct processes *t, const struct process *of, uint32_t pid,
 			   int64_t time_ns, uint32_t n_forks);
 
+static char *copy_of(const char *text)
+{
+	return text ? mem__dup_str(text, strlen(text)) : NULL;
+}
+
 /*
  * The image that a process forked from its parent: of what is known of that, or of what the kernel
  * told of it. A child begins with the exec id of its parent.
@@ -277,7 +283,7 @@ static struct image of_parent(struct processes *t, const struct process *of,
 	return (struct image){
 		.maps = maps__ref(state.maps),
 		.since_ns = fork->time_ns,
-		.exe = p->exe ? mem__dup_str(p->exe, strlen(p->exe)) : NULL,
+		.exe = copy_of(p->identity.exe),
 	};
 }
 
@@ -339,15 +345,15 @@ static void inherit(struct processes *t, struct process *p, uint32_t ppid)
 	for (struct process *parent = *bucket_of(t, ppid); parent; parent = parent->next) {
 		if (parent->id.pid != ppid || parent->start_ns > p->start_ns)
 			continue;
-		if (!p->cgroup && parent->cgroup && parent->cgroup_id == p->cgroup_id)
-			p->cgroup = mem__dup_str(parent->cgroup, strlen(parent->cgroup));
+		if (!p->identity.cgroup && parent->cgroup_id == p->cgroup_id)
+			p->identity.cgroup = copy_of(parent->identity.cgroup);
 		if (parent->exec_id != p->exec_id || !parent->maps)
 			continue;
 		if (!p->maps)
 			p->maps = maps__ref(parent->maps);
 		p->via = parent->via;
-		if (!p->exe && parent->exe)
-			p->exe = mem__dup_str(parent->exe, strlen(parent->exe));
+		if (!p->identity.exe)
+			p->identity.exe = copy_of(parent->identity.exe);
 		return;
 	}
 }
@@ -366,8 +372,37 @@ static void find_cgroup(struct processes *t, struct process *p, int dir)
 	}
 	if (!copy)
 		return;
-	free(p->cgroup);
-	p->cgroup = copy;
+	free(p->identity.cgroup);
+	p->identity.cgroup = copy;
+	identity__changed(&p->identity);
+}
+
+/* The build id of its program, as far as the kernel told. */
+static const char *program_build_id(const struct process *p, char text[static FILE_BUILD_ID_TEXT])
+{
+	for (uint32_t i = 0; p->maps && p->identity.exe && i < p->maps->n; i++) {
+		const struct maps_range *r = &p->maps->ranges[i];
+
+		if (r->n_build_id && str__eq(r->name, str__of(p->identity.exe))) {
+			file__build_id_text(r, text);
+			return text;
+		}
+	}
+	return "";
+}
+
+static void find_identity(struct processes *t, struct process *p, int dir)
+{
+	char text[FILE_BUILD_ID_TEXT];
+
+	if (t->identities)
+		identities__read(t->identities, &p->identity, dir,
+				 dir < 0 ? program_build_id(p, text) : "");
+}
+
+int processes__tag(struct processes *t, struct process *p)
+{
+	return identities__tag(t->identities, &p->identity);
 }
 
 static bool fits(const struct processes *t, const struct maps *maps, const struct sampler_sample *sample)
@@ -391,7 +426,7 @@ static void find_image(struct processes *t, struct process *p, const struct samp
 		return;
 	image = replay(t, p, p->id.pid, time_ns, 0);
 	if (dir >= 0)
-		p->exe = procfs__exe(dir);
+		p->identity.exe = procfs__exe(dir);
 	if (dir >= 0 && !fits(t, image.maps, sample))
 		read_maps(t, p, dir);
 	if (image.maps && !p->maps) {
@@ -399,10 +434,11 @@ static void find_image(struct processes *t, struct process *p, const struct samp
 		p->known_ns = image.since_ns;
 		t->stat.replayed++;
 	}
-	if (!p->exe)
-		p->exe = take_ptr(image.exe);
+	if (!p->identity.exe)
+		p->identity.exe = take_ptr(image.exe);
 	if (dir < 0)
 		inherit(t, p, sample->ppid);
+	find_identity(t, p, dir);
 	maps__unref(image.maps);
 	free(image.exe);
 }
@@ -419,7 +455,8 @@ static struct process *process_new(const struct sampler_sample *sample)
 		return NULL;
 	p->start_ns = sample->head.start_ns;
 	p->exec_id = sample->head.exec_id;
-	p->id.pid = sample->head.pid;
+	p->id.pid = p->identity.pid = sample->head.pid;
+	p->identity.ppid = sample->ppid;
 	p->via = (struct procfs_id){ p->id.pid, sample->head.tid, p->start_ns };
 	p->id.generation = (uint32_t)sample->head.exec_id;
 	p->id.start_ns = procfs__whole_ticks(p->start_ns);
@@ -479,8 +516,9 @@ static void replaced(struct process *p, int64_t when_ns)
 	maps__unref(p->maps);
 	p->maps = NULL;
 	p->why = DCM_UNNAMED_FILE_GONE;
-	free(p->exe);
-	p->exe = NULL;
+	free(p->identity.exe);
+	p->identity.exe = NULL;
+	identity__changed(&p->identity);
 }
 
 void processes__event(struct processes *t, const struct sampler_event *event)

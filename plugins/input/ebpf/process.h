@@ -22,6 +22,7 @@
 #include <decima/plugin.h>
 
 #include "plugins/input/ebpf/files.h"
+#include "plugins/input/ebpf/identity.h"
 #include "plugins/input/ebpf/maps.h"
 #include "plugins/input/ebpf/procfs.h"
 #include "plugins/input/ebpf/record.h"
@@ -44,7 +45,7 @@ struct process {
 	 * when it ended before it could be read.
 	 */
 	struct procfs_id via;
-	uint64_t cgroup_id; /* for which `cgroup` was read */
+	uint64_t cgroup_id; /* for which identity.cgroup was found */
 	bool kthread;
 	int64_t ended_ns, replaced_ns; /* mono, of exit() and of exec(); 0: not yet */
 
@@ -59,8 +60,8 @@ struct process {
 	 */
 	int64_t read_ns, read_end_ns, pause_ns, rest_ns;
 	int64_t applied_ns, apply_rest_ns;
-	char *exe, *cgroup;   /* paths; "" when not known */
-	uint32_t last_window; /* that sampled it */
+	struct identity identity; /* its paths, and the labels they make */
+	uint32_t last_window;	  /* that sampled it */
 };
 
 struct processes; /* the table */
@@ -70,7 +71,7 @@ struct processes; /* the table */
  * table; NULL: the kernel tells nothing. NULL when memory ran out.
  */
 struct processes *processes__new(const struct dcm_host *host, struct files *files,
-				 const struct trail *trail);
+				 struct identities *identities, const struct trail *trail);
 void processes__free(struct processes *t);
 
 /*
@@ -94,6 +95,9 @@ struct maps *processes__maps(struct processes *t, struct process *p,
 
 /* The file of a range, opened through the process when that was not done yet. NULL for memory. */
 struct file *processes__file(struct processes *t, struct process *p, struct maps_range *range);
+
+/* Makes identity.series, .sample and .service, where they are not there or old. 0 or -ENOMEM. */
+int processes__tag(struct processes *t, struct process *p);
 
 /* Closes what was kept open for the next processes__file(): to be called when a burst is over. */
 void processes__rest(struct processes *t);

@@ -23,8 +23,11 @@
 #include "plugins/input/ebpf/cgroup.h"
 #include "plugins/input/ebpf/labels.h"
 
-enum { TEXT_BYTES_MAX = 64 * 1024 }; /* of cgroup and stat */
-#define TICK_NS 10000000ull	     /* of USER_HZ, 100 on every architecture that we know */
+enum {
+	TEXT_BYTES_MAX = 64 * 1024, /* of cgroup, stat and environ */
+	CMDLINE_BYTES_MAX = 4096,
+};
+#define TICK_NS 10000000ull /* of USER_HZ, 100 on every architecture that we know */
 
 uint64_t procfs__whole_ticks(uint64_t start_ns)
 {
@@ -126,4 +129,49 @@ char *procfs__cgroup(int dir)
 	}
 	buf__fini(&text);
 	return copy;
+}
+
+/* The first bytes of a text, and a NUL behind them; NULL when there are none. */
+static char *beginning(int dir, const char *name, size_t max_bytes, size_t *ret_n)
+{
+	CLEANUP(fd__closep) int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
+	CLEANUP(mem__freep) char *text = fd < 0 ? NULL : mem__zalloc(max_bytes + 1, 1);
+	size_t n = 0;
+
+	while (text && n < max_bytes) {
+		ssize_t got = read(fd, text + n, max_bytes - n);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			break;
+		n += (size_t)got;
+	}
+	*ret_n = n;
+	return n ? take_ptr(text) : NULL;
+}
+
+char *procfs__environment(int dir, uint32_t *ret_n)
+{
+	size_t n;
+	char *text = beginning(dir, "environ", TEXT_BYTES_MAX, &n);
+
+	*ret_n = (uint32_t)n;
+	return text;
+}
+
+char *procfs__cmdline(int dir)
+{
+	size_t n;
+	char *text = beginning(dir, "cmdline", CMDLINE_BYTES_MAX, &n);
+
+	if (!text)
+		return NULL;
+	while (n > 0 && text[n - 1] == 0)
+		n--;
+	for (size_t i = 0; i < n; i++)
+		if (text[i] == 0)
+			text[i] = ' ';
+	str__clean(text, n);
+	return text;
 }

@@ -30,4 +30,10 @@ int procfs__open(const struct procfs_id *id);
 char *procfs__exe(int dir);
 char *procfs__cgroup(int dir);
 
+/* At most 64 KiB of NAME=value texts, each with its NUL. NULL when it is empty or not to be read. */
+char *procfs__environment(int dir, uint32_t *ret_n);
+
+/* At most 4 KiB of arguments with blanks between them, clean UTF-8. NULL when empty. */
+char *procfs__cmdline(int dir);
+
 #endif

@@ -32,6 +32,7 @@ struct reader {
 	struct reader_parts parts;
 	const struct dcm_host *host; /* of parts */
 	struct watch *watch;
+	struct identities *identities;
 	struct processes *processes;
 	struct meters meters;
 	struct aggregate *window; /* NULL: memory ran out */
@@ -46,7 +47,7 @@ struct reader {
 	int attach_error;	       /* the last one told */
 
 	_Atomic int64_t window_ns, period_ns;
-	_Atomic bool with_exe, with_cgroup, with_pid, with_tid, with_thread_name, with_cpu;
+	_Atomic bool with_pid, with_tid, with_thread_name, with_cpu;
 
 	pthread_t thread;
 	bool started;
@@ -107,16 +108,21 @@ static int stack_of(struct reader *r, struct process *p, const struct sampler_sa
 	return aggregate__add_stack(r->window, &stack, ret_stack);
 }
 
-static int series_of(struct reader *r, const struct process *p, const struct sampler_sample *sample,
+static int series_of(struct reader *r, struct process *p, const struct sampler_sample *sample,
 		     uint32_t *ret_series)
 {
 	char text[SAMPLER_COMM];
 	struct dcm_str comm = labels__comm(sample->leader_comm, p->kthread, text);
-	struct dcm_str exe = str__of(p->exe), cgroup = str__of(p->cgroup);
+	int error = processes__tag(r->processes, p);
+	struct dcm_str service = str__of(p->identity.service);
 
-	return aggregate__series(r->window, comm, r->with_exe ? exe : STR(""),
-				 r->with_cgroup ? cgroup : STR(""),
-				 labels__service(cgroup, exe, comm, p->kthread), ret_series);
+	if (error < 0)
+		return error;
+	if (p->kthread)
+		service = STR("kernel");
+	else if (service.n == 0)
+		service = comm;
+	return aggregate__series(r->window, comm, service, buf__view(&p->identity.series), ret_series);
 }
 
 static int add_sample(struct reader *r, const struct sampler_sample *sample, const uint64_t *frames)
@@ -135,7 +141,8 @@ static int add_sample(struct reader *r, const struct sampler_sample *sample, con
 		return error;
 	if (r->with_thread_name)
 		row.thread_name = intern__add(&r->window->texts, labels__comm(sample->comm, false, text));
-	if (row.thread_name == INTERN_NONE)
+	row.tags = intern__add(&r->window->texts, buf__view(&p->identity.sample));
+	if (row.thread_name == INTERN_NONE || row.tags == INTERN_NONE)
 		return -ENOMEM;
 	row.pid = r->with_pid || r->with_tid ? sample->head.pid : 0;
 	row.tid = r->with_tid ? sample->head.tid : 0;
@@ -336,11 +343,14 @@ int reader__new(const struct reader_parts *parts, const struct settings *setting
 	r->parts = *parts;
 	r->host = parts->host;
 	r->poll_fd = r->stop_fd = -1;
-	reader__configure(r, settings);
 	meters__init(&r->meters, r->host);
 	r->watch = watch__new(r->host, parts->sideband);
-	if (r->watch)
-		r->processes = processes__new(r->host, parts->files, watch__trail(r->watch));
+	r->identities = identities__new(r->host);
+	if (r->watch && r->identities) {
+		reader__configure(r, settings);
+		r->processes = processes__new(r->host, parts->files, r->identities,
+					      watch__trail(r->watch));
+	}
 	error = r->processes ? open_poll(r) : -ENOMEM;
 	if (error < 0) {
 		reader__free(r);
@@ -354,8 +364,7 @@ void reader__configure(struct reader *r, const struct settings *settings)
 {
 	r->window_ns = settings->window_ns;
 	r->period_ns = (int64_t)settings__period_ns(settings);
-	r->with_exe = settings->labels.exe;
-	r->with_cgroup = settings->labels.cgroup;
+	identities__configure(r->identities, &settings->labels);
 	r->with_pid = settings->labels.pid;
 	r->with_tid = settings->labels.thread_id;
 	r->with_thread_name = settings->labels.thread_name;
@@ -396,6 +405,7 @@ void reader__free(struct reader *r)
 	reader__finish(r);
 	aggregate__free(r->window);
 	processes__free(r->processes);
+	identities__free(r->identities);
 	watch__free(r->watch);
 	fd__close(r->poll_fd);
 	fd__close(r->stop_fd);

@@ -16,9 +16,14 @@ struct settings_filter {
 	bool exclude_self;
 };
 
+enum { SETTINGS_ENV_MAX = 32, SETTINGS_META_MAX = 64 };
+
 /* Which labels a sample carries; comm and service_name are always there. */
 struct settings_labels {
-	bool exe, cgroup;		       /* of the series */
+	bool exe, cgroup, systemd, container;  /* of the series */
+	bool program, kernel;		       /* of the series */
+	struct dcm_list env, meta;	       /* of the series: of const char * */
+	bool cmdline;			       /* of the sample */
 	bool pid, thread_id, thread_name, cpu; /* of the sample */
 };
 

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/input/ebpf/identity.h - who a process is: what its labels are made of, and the labels
+ *
+ * What is read of a process is read once, when it is new; its rows of tags are made anew when the
+ * configuration changes or more becomes known. The reader thread's, but for configuring.
+ */
+#ifndef DECIMA_EBPF_IDENTITY_H
+#define DECIMA_EBPF_IDENTITY_H
+
+#include <decima/plugin.h>
+
+#include "core/base/buf.h"
+#include "core/base/cleanup.h"
+#include "plugins/input/ebpf/executables.h"
+#include "plugins/input/ebpf/settings.h"
+
+/* Of one process; zeroed when new. */
+struct identity {
+	uint32_t pid, ppid;
+	char *exe, *cgroup; /* paths; NULL when not known */
+	const struct executable *executable;
+	char *environment; /* [n_environment], texts that end in NUL; NULL: not read */
+	uint32_t n_environment;
+	char *cmdline;
+	uint64_t version;	   /* for which the following were made; 0: not yet */
+	struct buf series, sample; /* rows of tags (tags.h) */
+	char *service;		   /* "": the comm's */
+};
+
+struct identities;
+
+/* host's build_id is used. NULL when memory ran out. */
+struct identities *identities__new(const struct dcm_host *host);
+void identities__free(struct identities *t); /* NULL is fine */
+DEFINE_CLEANUP(struct identities *, identities__free);
+
+/* Which labels there are from now on; lists are borrowed and never change. Any thread. */
+void identities__configure(struct identities *t, const struct settings_labels *labels);
+
+/*
+ * Reads what the configured labels need. dir: of /proc; -1 when the process has ended, then its
+ * program may still be known by build id ("" when that is not). exe and cgroup are set already.
+ */
+void identities__read(struct identities *t, struct identity *id, int dir, const char *build_id);
+
+/* Makes the rows of tags when they are not there or old. 0 or -ENOMEM. */
+int identities__tag(struct identities *t, struct identity *id);
+
+/* The cgroup or something else that was given from outside has changed. */
+void identity__changed(struct identity *id);
+
+void identity__fini(struct identity *id);
+
+#endif
