@@ -233,13 +233,23 @@ static __always_inline __u32 step_cfa(struct step *s, const struct unwind_rule *
 	return 0;
 }
 
+/* Where the caller's frame pointer is saved, by the kinds that have it in memory. */
+static __always_inline __u64 step_slot(const struct step *s, const struct unwind_rule *rule, __u64 cfa)
+{
+	__u32 kind = unwind_saved_fp(rule->saved);
+
+	return (kind == UNWIND_FP_FP   ? s->fp
+		: kind == UNWIND_FP_SP ? s->sp
+				       : cfa) +
+	       (__s64)rule->off;
+}
+
 /* The caller's frame pointer; 0, or an outcome. */
 static __always_inline __u32 step_fp(struct step *s, const struct unwind_rule *rule, __u64 cfa)
 {
 	__u32 kind = unwind_saved_fp(rule->saved);
-	__u64 at = kind == UNWIND_FP_FP ? s->fp : kind == UNWIND_FP_SP ? s->sp : cfa;
+	__u64 at = step_slot(s, rule, cfa);
 
-	at += (__s64)rule->off;
 	if (kind == UNWIND_FP_SAME)
 		return 0;
 	if (kind == UNWIND_FP_LOST) {
@@ -269,7 +279,7 @@ static __always_inline __u32 step_ra(struct step *s, const struct unwind_rule *r
 	if (kind == UNWIND_RA_LINK)
 		return SAMPLER_OUTCOME_REGISTER;
 	if (kind == UNWIND_RA_PAIR)
-		at = cfa + (__s64)rule->off + 8;
+		at = step_slot(s, rule, cfa) + 8;
 	else if (kind == UNWIND_RA_OFF)
 		at = cfa + (__s64)rule->off;
 	return step_word(s, at, ret) ? SAMPLER_OUTCOME_READ_FAULT : 0;

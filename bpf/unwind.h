@@ -87,9 +87,9 @@ enum unwind_fp {
 enum unwind_ra {
 	UNWIND_RA_WORD = 0, /* *(cfa - 8): all of x86 but a few lines of assembler */
 	UNWIND_RA_LINK = 1, /* the link register: a leaf of arm64 */
-	UNWIND_RA_PAIR = 2, /* *(cfa + off + 8): beside the saved fp */
-	UNWIND_RA_OFF = 3,  /* *(cfa + off), where fp is UNWIND_FP_SAME or _LOST */
-	UNWIND_RA_REG = 4,  /* register `off`, where fp is UNWIND_FP_SAME or _LOST */
+	UNWIND_RA_PAIR = 2, /* the word above the saved fp, wherever UNWIND_FP_{CFA,FP,SP} has that */
+	UNWIND_RA_OFF = 3, /* *(cfa + off), where fp is UNWIND_FP_SAME or _LOST */
+	UNWIND_RA_REG = 4, /* register `off`, where fp is UNWIND_FP_SAME or _LOST */
 };
 
 /* Why a walk ends at UNWIND_CFA_STOP. X(NAME, metric name, text). */

@@ -31,9 +31,23 @@ ebpf_pure = \
 	plugins/input/ebpf/trail.c plugins/input/ebpf/trail.h \
 	plugins/input/ebpf/window.c plugins/input/ebpf/window.h
 
-# unwind/ makes tables of ELF files, and is on its own.
+# unwind/ makes tables of rules from ELF files, and is on its own.
 ebpf_unwind = \
-	plugins/input/ebpf/unwind/rows.h
+	plugins/input/ebpf/unwind/build.c plugins/input/ebpf/unwind/build.h \
+	plugins/input/ebpf/unwind/bytes.h \
+	plugins/input/ebpf/unwind/cfi.c plugins/input/ebpf/unwind/cfi.h \
+	plugins/input/ebpf/unwind/cie.c plugins/input/ebpf/unwind/cie.h \
+	plugins/input/ebpf/unwind/expression.c plugins/input/ebpf/unwind/expression.h \
+	plugins/input/ebpf/unwind/golang.c plugins/input/ebpf/unwind/golang.h \
+	plugins/input/ebpf/unwind/image.c plugins/input/ebpf/unwind/image.h \
+	plugins/input/ebpf/unwind/pclntab.c plugins/input/ebpf/unwind/pclntab.h \
+	plugins/input/ebpf/unwind/pointer.c plugins/input/ebpf/unwind/pointer.h \
+	plugins/input/ebpf/unwind/program.c plugins/input/ebpf/unwind/program.h \
+	plugins/input/ebpf/unwind/rows.c plugins/input/ebpf/unwind/rows.h \
+	plugins/input/ebpf/unwind/rules.c plugins/input/ebpf/unwind/rules.h \
+	plugins/input/ebpf/unwind/state.c plugins/input/ebpf/unwind/state.h \
+	plugins/input/ebpf/unwind/stubs.c plugins/input/ebpf/unwind/stubs.h
+EBPF_UNWIND_LIBS = $(BASE_LA) $(DEFLATE_LIBS) $(ZSTD_LIBS)
 
 if PLUGIN_INPUT_EBPF
 pkglib_LTLIBRARIES += plugins/input_ebpf.la
@@ -48,7 +62,7 @@ plugins_input_ebpf_la_SOURCES = $(ebpf_pure) $(ebpf_unwind) \
 	plugins/input/ebpf/watch.c plugins/input/ebpf/watch.h
 plugins_input_ebpf_la_CFLAGS = $(AM_CFLAGS) $(BPF_CFLAGS)
 plugins_input_ebpf_la_LDFLAGS = $(LDFLAGS_PLUGIN)
-plugins_input_ebpf_la_LIBADD = $(BASE_LA) $(BPF_LIBS)
+plugins_input_ebpf_la_LIBADD = $(EBPF_UNWIND_LIBS) $(BPF_LIBS)
 $(plugins_input_ebpf_la_OBJECTS): bpf/sampler.skel.h
 
 # A host for one input, which prints what that emits: for tests/e2e/ebpf_*.sh and bench/sampler_cost.sh.

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/input/ebpf/unwind/stubs.c - code without CFI whose shape is known
+ *
+ * Shapes: binutils' bfd/elfxx-x86.c and bfd/elfnn-aarch64.c, lld's ELF/Arch/, musl's
+ * arch/x86_64/crt_arch.h and src/signal/x86_64/restore.s, Linux's arch/arm64/kernel/vdso/sigreturn.S.
+ */
+#include "plugins/input/ebpf/unwind/stubs.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bpf/unwind_arch.h"
+#include "core/base/mem.h"
+
+enum {
+	PLT_ENTRY = 16,
+	ARM64_PLT_HEAD = 32,
+	ENTRY_BYTES = 64,     /* of code looked at behind the entry point */
+	ENTRY_DEFAULT = 32,   /* that are taken for it when its end is not found */
+	SCAN_BYTES = 4 << 20, /* of code without rows; files that have more are not searched */
+	SCAN_AT_ONCE = 64 << 10,
+};
+
+static const struct unwind_rule root = { .cfa = UNWIND_CFA_ROOT };
+
+static struct unwind_rule sp_rule(int32_t off, enum unwind_ra ra, int16_t ra_off)
+{
+	return (struct unwind_rule){ .cfa = UNWIND_CFA_SP,
+				     .saved = unwind_saved(UNWIND_FP_SAME, ra),
+				     .off = ra_off,
+				     .cfa_off = off };
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Return from signal handlers
+ */
+
+/* mov $15,%rax; syscall - and the same with %eax, whose bytes are the end of the former's */
+static const uint8_t x86_long[] = { 0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05 };
+static const uint8_t x86_short[] = { 0xb8, 15, 0, 0, 0, 0x0f, 0x05 };
+/* mov x8, #139; svc #0 */
+static const uint8_t arm64_code[] = { 0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4 };
+
+static bool begins(const uint8_t *code, size_t n, const uint8_t *with, size_t n_with)
+{
+	return n >= n_with && !memcmp(code, with, n_with);
+}
+
+static struct unwind_rule signal_rule(uint16_t machine)
+{
+	bool arm64 = machine == EM_AARCH64;
+
+	return (struct unwind_rule){
+		.cfa = UNWIND_CFA_SIGNAL,
+		.off = arm64 ? UNWIND_ARM64_SIGNAL_FP : UNWIND_X86_SIGNAL_FP,
+		.cfa_off = arm64 ? UNWIND_ARM64_SIGNAL_SP : UNWIND_X86_SIGNAL_SP,
+	};
+}
+
+/* Bytes of sigreturn code at the start of `code`, or 0. */
+static size_t sigreturn_bytes(uint16_t machine, const uint8_t *code, size_t n)
+{
+	if (machine == EM_AARCH64)
+		return begins(code, n, arm64_code, sizeof(arm64_code)) ? sizeof(arm64_code) : 0;
+	if (begins(code, n, x86_long, sizeof(x86_long)))
+		return sizeof(x86_long);
+	return begins(code, n, x86_short, sizeof(x86_short)) ? sizeof(x86_short) : 0;
+}
+
+bool stubs__is_sigreturn(const struct image *im, uint64_t vaddr, struct unwind_rule *ret_rule)
+{
+	/* glibc's description begins a byte before its code, the arm64 vDSO's a nop. */
+	unsigned skip = im->machine == EM_AARCH64 ? 4 : 1;
+	uint8_t code[sizeof(x86_long) + 4];
+
+	if (image__read(im, vaddr, code, sizeof(x86_long) + skip))
+		return false;
+	if (!sigreturn_bytes(im->machine, code, sizeof(x86_long)) &&
+	    !sigreturn_bytes(im->machine, code + skip, sizeof(x86_long)))
+		return false;
+	*ret_rule = signal_rule(im->machine);
+	return true;
+}
+
+/* Sigreturn code in [start, end), which is not covered. */
+static int scan(struct build *b, uint8_t *code, uint32_t start, uint32_t end)
+{
+	size_t longest = sizeof(x86_long);
+
+	while (end - start > longest) {
+		size_t n = end - start < SCAN_AT_ONCE ? end - start : SCAN_AT_ONCE;
+
+		if (image__read(b->image, b->base + start, code, n))
+			return 0;
+		for (size_t i = 0; i < n; i++) {
+			size_t found = sigreturn_bytes(b->image->machine, code + i, n - i);
+			uint32_t at = start + (uint32_t)i;
+			int rc;
+
+			if (!found)
+				continue;
+			rc = build__plain(b, at, at + (uint32_t)found, signal_rule(b->image->machine));
+			if (rc)
+				return rc;
+		}
+		if (n == end - start)
+			return 0;
+		start += (uint32_t)(n - longest);
+	}
+	return 0;
+}
+
+static uint64_t uncovered(const struct build *b)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < b->image->n_segments; i++)
+		if (b->image->segments[i].executable)
+			n += b->image->segments[i].file_bytes;
+	for (size_t i = 0; i < b->table.n; i++)
+		n -= b->table.v[i].end - b->table.v[i].start;
+	return n;
+}
+
+static int scan_gaps(struct build *b)
+{
+	CLEANUP(mem__freep) uint8_t *code = NULL;
+	int rc = 0;
+
+	if (uncovered(b) > SCAN_BYTES)
+		return 0;
+	code = malloc(SCAN_AT_ONCE);
+	if (!code)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < b->image->n_segments && !rc; i++) {
+		const struct image_segment *s = &b->image->segments[i];
+		uint32_t at, end;
+
+		if (!s->executable || !build__range(b, s->vaddr, s->file_bytes, &at, &end))
+			continue;
+		for (size_t k = 0; k < b->table.n && !rc; k++) {
+			const struct build_stretch *t = &b->table.v[k];
+
+			if (t->end <= at || t->start >= end)
+				continue;
+			if (t->start > at)
+				rc = scan(b, code, at, t->start);
+			at = t->end;
+		}
+		if (!rc && at < end)
+			rc = scan(b, code, at, end);
+	}
+	return rc;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Procedure linkage tables
+ */
+
+/* Where in a lazy stub of x86-64 the push has been done, or 0: it pushes nothing. */
+static uint8_t push_done(const uint8_t *stub)
+{
+	if (stub[0] == 0xff && stub[1] == 0x25 && stub[6] == 0x68) /* jmp *GOT; push; jmp */
+		return 11;
+	if (begins(stub, PLT_ENTRY, (const uint8_t[]){ 0xf3, 0x0f, 0x1e, 0xfa, 0x68 }, 5))
+		return 9; /* endbr64; push; jmp */
+	return stub[0] == 0x68 ? 5 : 0;
+}
+
+static int x86_plt(struct build *b, uint64_t vaddr, uint32_t start, uint32_t end)
+{
+	uint8_t code[2 * PLT_ENTRY] = { 0 };
+	uint32_t first = (uint32_t)b->rows.n;
+	struct unwind_rule entry = sp_rule(8, UNWIND_RA_WORD, 0);
+	int rc;
+
+	/* push GOT[1]; jmp *GOT[2]: entered with the return address and an index on the stack */
+	if (image__read(b->image, vaddr, code, sizeof(code)) || code[0] != 0xff ||
+	    code[1] != 0x35 || vaddr % PLT_ENTRY)
+		return build__plain(b, start, end, entry);
+	if (push_done(code + PLT_ENTRY)) {
+		entry.cfa = UNWIND_CFA_PLT;
+		entry.cfa_off = push_done(code + PLT_ENTRY);
+	}
+	rc = build__row(b, start, sp_rule(16, UNWIND_RA_WORD, 0));
+	if (!rc)
+		rc = build__row(b, start + 6, sp_rule(24, UNWIND_RA_WORD, 0));
+	if (!rc)
+		rc = build__row(b, start + PLT_ENTRY, entry);
+	return rc ? rc : build__stretch(b, start, end, first);
+}
+
+static int arm64_plt(struct build *b, uint64_t vaddr, uint32_t start, uint32_t end)
+{
+	const uint8_t stp[] = { 0xf0, 0x7b, 0xbf, 0xa9 }; /* stp x16, x30, [sp, #-16]! */
+	struct unwind_rule leaf = sp_rule(0, UNWIND_RA_LINK, 0);
+	uint32_t first = (uint32_t)b->rows.n, pushed;
+	uint8_t code[8] = { 0 };
+	int rc;
+
+	image__read(b->image, vaddr, code, sizeof(code));
+	pushed = begins(code, 4, stp, 4) ? 4 : begins(code + 4, 4, stp, 4) ? 8 : 0;
+	rc = build__row(b, start, leaf);
+	if (!rc && pushed)
+		rc = build__row(b, start + pushed, sp_rule(16, UNWIND_RA_OFF, -8));
+	if (!rc && pushed)
+		rc = build__row(b, start + ARM64_PLT_HEAD, leaf);
+	return rc ? rc : build__stretch(b, start, end, first);
+}
+
+static int add_plts(struct build *b)
+{
+	static const char *const names[] = { ".plt", ".plt.sec", ".plt.got", ".iplt" };
+	int rc = 0;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && !rc; i++) {
+		const struct image_section *s = image__section(b->image, names[i]);
+		uint32_t start, end;
+
+		if (!s || !(s->flags & SHF_EXECINSTR) ||
+		    !build__range(b, s->vaddr, s->bytes, &start, &end))
+			continue;
+		rc = b->image->machine == EM_AARCH64 ? arm64_plt(b, s->vaddr, start, end)
+						     : x86_plt(b, s->vaddr, start, end);
+	}
+	return rc;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Entry point
+ */
+
+/* Bytes of the code at an entry point, up to behind the call that never returns; 0: not found. */
+static uint32_t x86_entry_bytes(const uint8_t *code)
+{
+	const uint8_t align[] = { 0x48, 0x83, 0xe4, 0xf0 }; /* and $-16,%rsp */
+	const uint8_t *found = memmem(code, ENTRY_BYTES - 8, align, sizeof(align)), *hlt;
+
+	if (!found)
+		return 0;
+	found += sizeof(align);
+	if (found[0] == 0xe8) /* call */
+		return (uint32_t)(found + 5 - code);
+	if (found[0] == 0xff && found[1] == 0x15) /* call *GOT */
+		return (uint32_t)(found + 6 - code);
+	hlt = memchr(found, 0xf4, (size_t)(code + ENTRY_BYTES - found));
+	return hlt ? (uint32_t)(hlt + 1 - code) : 0;
+}
+
+static uint32_t arm64_entry_bytes(const uint8_t *code)
+{
+	for (uint32_t i = 0; i < ENTRY_BYTES; i += 4)
+		if ((code[i + 3] & 0xfc) == 0x94) /* bl */
+			return i + 4;
+	return 0;
+}
+
+static int add_entry(struct build *b)
+{
+	uint64_t vaddr = b->image->entry;
+	uint8_t code[ENTRY_BYTES];
+	uint32_t start, end, n;
+
+	if (image__read(b->image, vaddr, code, sizeof(code)) ||
+	    !build__range(b, vaddr, ENTRY_BYTES, &start, &end) || build__find(b, start))
+		return 0;
+	n = b->image->machine == EM_AARCH64 ? arm64_entry_bytes(code) : x86_entry_bytes(code);
+	n = n ? n : ENTRY_DEFAULT;
+	return build__plain(b, start, start + n < end ? start + n : end, root);
+}
+
+int stubs__add(struct build *b)
+{
+	int rc = add_plts(b);
+
+	if (!rc)
+		rc = add_entry(b);
+	return rc ? rc : scan_gaps(b);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/input/ebpf/unwind/stubs.h - code without CFI whose shape is known
+ *
+ * Procedure linkage tables (lld writes no CFI for them, and nobody on arm64), the entry point of C
+ * libraries other than glibc, and the code that returns from signal handlers in musl and the arm64
+ * vDSO.
+ */
+#ifndef DECIMA_EBPF_UNWIND_STUBS_H
+#define DECIMA_EBPF_UNWIND_STUBS_H
+
+#include "plugins/input/ebpf/unwind/build.h"
+
+/*
+ * True when the code at an address, or at the next instruction, calls sigreturn and no more: the
+ * rule is then the processor's UNWIND_CFA_SIGNAL.
+ */
+bool stubs__is_sigreturn(const struct image *im, uint64_t vaddr, struct unwind_rule *ret_rule);
+
+/* Adds what the table does not cover to the layer: 0, or as unwind__compile(). */
+int stubs__add(struct build *b);
+
+#endif

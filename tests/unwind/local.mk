@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+# tests/unwind/local.mk - unwind tables against libdw's answers
+#
+# oracle compares the files of a machine: all of them with `make unwind-oracle`, a sample in `make check`.
+unwind_judge = tests/unwind/judge.c tests/unwind/judge.h
+check_PROGRAMS += tests/unwind/oracle
+tests_unwind_oracle_SOURCES = tests/unwind/oracle.c $(unwind_judge) $(ebpf_unwind)
+tests_unwind_oracle_CFLAGS = $(AM_CFLAGS) $(DW_CFLAGS) $(ELF_CFLAGS)
+tests_unwind_oracle_LDADD = $(EBPF_UNWIND_LIBS) $(DW_LIBS) $(ELF_LIBS)
+
+TESTS += tests/unwind/oracle.sh
+EXTRA_DIST += tests/unwind/oracle.sh
+
+unwind-oracle: tests/unwind/oracle
+	tests/unwind/oracle
+.PHONY: unwind-oracle

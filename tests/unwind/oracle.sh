@@ -1,0 +1,28 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# tests/unwind/oracle.sh - a sample of this machine's ELF files: every row of their unwind tables is what libdw says
+#
+# 20 seconds of CPU time for the machine's own files; then arm64 ones, where a cross compiler has brought some.
+set -u
+oracle=$top_builddir/tests/unwind/oracle
+out=$(mktemp) || exit 1
+trap 'rm -f "$out" "$out.err"' EXIT
+
+# compare NAME OPTION...: at least one file, and no answer that differs.
+compare() {
+	name=$1
+	shift
+	if "$oracle" "$@" >"$out" 2>"$out.err" && awk '$1 == "equal" && $2 > 1000 { found = 1 } END { exit !found }' "$out"; then
+		echo "ok $name: $(awk '$1 ~ /^(files|rows|equal|unsupported|mismatches)$/ { printf "%s %s ", $1, $2 }' "$out")"
+	else
+		echo "not ok $name: $(tr '\n' ' ' <"$out") $(head -n 3 "$out.err")"
+	fi
+}
+
+compare unwind_oracle --seconds 20
+arm64=/usr/aarch64-linux-gnu/lib
+if [ -d $arm64 ]; then
+	compare unwind_oracle_arm64 --seconds 10 $arm64
+else
+	echo "skip unwind_oracle_arm64: no arm64 libraries in $arm64 (package libc6-arm64-cross)"
+fi
