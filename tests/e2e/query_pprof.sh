@@ -1,0 +1,69 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# tests/e2e/query_pprof.sh - `go tool pprof -traces` shows the stacks and values of `decima query stacks`, names or none
+#
+# A frame without a name has no function in pprof, so that whoever has its debuginfo can still name it; `-traces` alone
+# writes it as [FILE]. With -addresses it writes ADDRESS [FILE], which is what `decima query stacks` calls FILE+0xADDRESS;
+# file offsets begin at 4 GiB there.
+set -u
+. "$top_srcdir/tests/e2e/lib.sh"
+
+PATH=$PATH:/usr/local/go/bin
+PPROF_TMPDIR=$dir GOCACHE=$dir/cache HOME=$dir GOPROXY=off GOTOOLCHAIN=local
+export PPROF_TMPDIR GOCACHE HOME GOPROXY GOTOOLCHAIN
+if [ "$(id -u)" -ne 0 ] || [ ! -e "$plugins/input_ebpf.so" ]; then
+	skip query_pprof "sampling takes root and a build with eBPF"
+	exit 0
+fi
+command -v go >/dev/null || { skip query_pprof "go is missing"; exit 0; }
+
+${CC:-cc} -O1 -fno-omit-frame-pointer -o "$dir/chain" "$top_srcdir/tests/programs/chain.c" -pthread || exit 1
+# Other code, so that its build id is not that of the one with names.
+${CC:-cc} -O1 -fno-omit-frame-pointer -DLEAF_FRAME -s -o "$dir/nameless" "$top_srcdir/tests/programs/chain.c" -pthread || exit 1
+cat >"$dir/decima.yaml" <<'END'
+inputs: { ebpf: { frequency: 199Hz } }
+storage: { memory: {} }
+END
+daemon_start -c "$dir/decima.yaml" || { not_ok start "$(tail -n 1 "$dir/log")"; exit 1; }
+timeout 4 "$dir/chain" 4 &
+timeout 4 "$dir/nameless" 4
+is_stored() { ask query stacks "$cpu{comm=\"nameless\"}" | grep -q 'nameless+0x'; }
+wait_for 30 is_stored || not_ok stored "nothing of the program is there"
+
+# traces FILE: what -traces says as folded lines, equal ones added up, in order of bytes
+traces() {
+	go tool pprof -symbolize=none -addresses -traces -unit=nanoseconds "$1" 2>"$dir/err" | awk '
+		function frame(text) {
+			if (text ~ /^[0-9a-f]+ \[.*\]$/ && length(text) > 17) {
+				address = substr(text, 1, 16)
+				sub(/^0+/, "", address)
+				# A file offset begins at 4 GiB (core/codec/pprof.h).
+				if (length(address) == 9 && sub(/^1/, "", address))
+					sub(/^0+/, "", address)
+				return substr(text, 19, length(text) - 19) "+0x" address
+			}
+			if (text ~ /^[0-9a-f]+ / && index(text, " ") == 17)
+				text = substr(text, 18)
+			return text
+		}
+		function flush() { if (stack != "") sum[stack] += value; stack = "" }
+		/^-----------\+/ { flush(); inside = 1; next }
+		!inside || /^ *$/ || /^ +[a-z_]+:/ { next }
+		stack == "" { value = $1; sub(/ns$/, "", value); text = $0; sub(/^ *[^ ]+ +/, "", text); stack = frame(text); next }
+		{ text = $0; sub(/^ +/, "", text); stack = frame(text) ";" stack }
+		END { flush(); for (s in sum) printf "%s %.0f\n", s, sum[s] }' | LC_ALL=C sort
+}
+
+# A time that has passed: both questions are about the same profiles.
+to=$(date +%s)
+for comm in chain nameless; do
+	ask query stacks "$cpu{comm=\"$comm\"}" --to "$to" | LC_ALL=C sort >"$dir/want"
+	ask query pprof "$cpu{comm=\"$comm\"}" --to "$to" -o "$dir/$comm.pb.gz" 2>"$dir/err"
+	traces "$dir/$comm.pb.gz" >"$dir/got"
+	if [ -s "$dir/want" ] && cmp -s "$dir/want" "$dir/got"; then
+		ok "traces_$comm"
+	else
+		not_ok "traces_$comm" "$(diff "$dir/want" "$dir/got" | head -n 4 | tr '\n' '|')"
+	fi
+done
+expect without_names 'nameless+0x' "$dir/got"
