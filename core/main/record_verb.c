@@ -7,6 +7,7 @@
  * follow it. When it ends (or the time is over, or a signal comes), what was sampled is drained
  * into the store, asked for, and written.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -24,6 +25,7 @@
 #include "core/base/fd.h"
 #include "core/base/str.h"
 #include "core/base/units.h"
+#include "core/base/vec.h"
 #include "core/batch/batch.h"
 #include "core/batch/builder.h"
 #include "core/codec/codec.h"
@@ -106,7 +108,82 @@ static void reap(struct record *r)
  * Configuration
  */
 
-/* "12,34" appended to the list of pids. */
+/* A process and its parent, from /proc; one that goes meanwhile is nobody's child. */
+struct relative {
+	int64_t pid, parent;
+	bool belongs;
+};
+struct family {
+	VEC(struct relative) v;
+};
+
+static int64_t parent_of(int64_t pid)
+{
+	char path[64];
+	struct buf stat = { 0 };
+	int64_t parent = 0;
+	const char *end;
+
+	snprintf(path, sizeof(path), "/proc/%lld/stat", (long long)pid);
+	if (fd__read_path(AT_FDCWD, path, 4096, &stat) == 0) {
+		buf__byte(&stat, '\0');
+		/* "PID (COMM) STATE PPID": COMM may hold anything, parentheses too. */
+		end = stat.error ? NULL : strrchr((const char *)stat.data, ')');
+		if (end && strlen(end) > 4)
+			parent = strtoll(end + 4, NULL, 10);
+	}
+	buf__fini(&stat);
+	return parent;
+}
+
+static int read_family(struct family *f)
+{
+	DIR *proc = opendir("/proc");
+	struct dirent *e;
+	int r = 0;
+
+	while (proc && r == 0 && (e = readdir(proc))) {
+		int64_t pid;
+
+		if (units__parse_int(str__of(e->d_name), "", &pid) < 0)
+			continue;
+		struct relative member = { pid, parent_of(pid), false };
+		if (!vec__push(&f->v, member))
+			r = -ENOMEM;
+	}
+	if (proc)
+		closedir(proc);
+	return r;
+}
+
+/*
+ * The pid, and what it has started so far: the sampler itself follows what is started from now on.
+ * A child may be listed before its parent, so it goes on until nobody joins.
+ */
+static int add_family(struct buf *text, int64_t pid)
+{
+	struct family f = { 0 };
+	int r = read_family(&f);
+
+	buf__printf(text, "%lld,", (long long)pid);
+	for (bool joined = r == 0; joined;) {
+		joined = false;
+		for (size_t i = 0; i < f.v.n; i++) {
+			bool belongs = f.v.v[i].parent == pid;
+
+			for (size_t k = 0; k < f.v.n && !belongs; k++)
+				belongs = f.v.v[k].belongs && f.v.v[k].pid == f.v.v[i].parent;
+			if (f.v.v[i].belongs || !belongs)
+				continue;
+			f.v.v[i].belongs = joined = true;
+			buf__printf(text, "%lld,", (long long)f.v.v[i].pid);
+		}
+	}
+	vec__fini(&f.v);
+	return r;
+}
+
+/* "12,34" and their children appended to the list of pids. */
 static int add_pids(struct buf *text, const char *list, struct dcm_error *err)
 {
 	while (*list) {
@@ -115,7 +192,8 @@ static int add_pids(struct buf *text, const char *list, struct dcm_error *err)
 
 		if (units__parse_int((struct dcm_str){ list, (uint32_t)n }, "", &pid) < 0 || pid <= 0)
 			return error__set(err, -EINVAL, "--pid: \"%.*s\" is no process id", (int)n, list);
-		buf__printf(text, "%lld,", (long long)pid);
+		if (add_family(text, pid) < 0)
+			return error__nomem(err);
 		list += n + (list[n] == ',');
 	}
 	return 0;

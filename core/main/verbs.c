@@ -51,7 +51,7 @@ static const struct args_option record_options[] = {
 	{ "frequency", 'F', ARGS_TEXT, "HZ", NULL, false, "samples per second and CPU (default 99)" },
 	{ "duration", 'd', ARGS_TEXT, "SEC", NULL, false, "stop after this long (10, 10s, 5m)" },
 	{ "pid", 'p', ARGS_TEXT, "PID,..", NULL, false,
-	  "only these processes and what they start from now on" },
+	  "only these processes and what they have started or will start" },
 	{ "all", 'a', ARGS_FLAG, NULL, NULL, false, "the whole machine (default without PID and CMD)" },
 	{ "output", 'o', ARGS_FILE, "FILE", NULL, false,
 	  "write .pb.gz (pprof), .folded, .speedscope.json or .html (a page with the flame graph) "

@@ -55,3 +55,13 @@ record -d 1 -p $running >"$dir/out" 2>"$dir/err"
 expect_status by_pid 0 $?
 expect by_pid_sees_it main "$dir/out"
 kill $running
+
+# Grandchildren that run before the recorder does.
+sh -c "sh -c '$dir/chain 30 & wait' & wait" >/dev/null 2>&1 &
+family=$!
+wait_for 10 pgrep -f "$dir/chain 30"
+record -d 2 -p $family -o "$dir/family.folded" 2>"$dir/err"
+expect_status family 0 $?
+expect family_is_there spin "$dir/family.folded"
+# shellcheck disable=SC2046 # pids are words
+kill $(pgrep -f "$dir/chain 30")
