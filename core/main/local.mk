@@ -31,7 +31,7 @@ decima_LDADD = $(API_LA)
 
 # Manuals and completions are what the program says of itself, so it has to run here.
 if !CROSS_COMPILING
-man1_MANS = docs/decima.1
+man1_MANS = docs/decima.1 docs/decima-plugin-check.1
 man5_MANS = docs/decima.yaml.5
 bashcompletiondir = $(datadir)/bash-completion/completions
 bashcompletion_DATA = docs/completion/decima
@@ -44,6 +44,8 @@ CLEANFILES += $(generated_docs)
 
 docs/decima.1: decima$(EXEEXT)
 	$(AM_V_GEN)$(MKDIR_P) $(@D) && ./decima$(EXEEXT) generate man >$@.tmp && mv $@.tmp $@
+docs/decima-plugin-check.1: decima-plugin-check$(EXEEXT)
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && ./decima-plugin-check$(EXEEXT) --man >$@.tmp && mv $@.tmp $@
 docs/decima.yaml.5: decima$(EXEEXT) $(pkglib_LTLIBRARIES)
 	$(AM_V_GEN)$(MKDIR_P) $(@D) && ./decima$(EXEEXT) generate man5 --plugin-path $(abs_builddir)/plugins/.libs \
 		>$@.tmp && mv $@.tmp $@

@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "config.h"
 #include "core/base/buf.h"
 #include "core/base/error.h"
 #include "core/base/fd.h"
@@ -32,16 +33,55 @@ enum {
 	VERDICT_MAX = 2048,
 };
 
-static const char usage_text[] =
-	"usage: decima-plugin-check [--config YAML] [--verbose] FILE.so\n"
-	"\n"
-	"Checks that a shared object is a good plugin of Decima: its description and options, its "
-	"life,\n"
-	"changes of configuration, some work, no memory, leaks. Prints a line for each question.\n"
-	"\n"
-	"  --config YAML   its options, as they would stand under its name: '{ path: /tmp/x }'\n"
-	"  --verbose       show what the plugin logs, on standard error\n"
-	"  --help          this\n";
+static const char purpose[] =
+	"Checks that a shared object is a good plugin of Decima: its description "
+	"and options, its life,\nchanges of configuration, some work, no memory, "
+	"leaks. Prints a line for each question.\n";
+
+enum option { OPTION_CONFIG, OPTION_VERBOSE, OPTION_MAN, OPTION_HELP, N_OPTIONS };
+
+static const struct {
+	const char *name, *value, *doc;
+} options[N_OPTIONS] = {
+	[OPTION_CONFIG] = { "--config", "YAML",
+			    "its options, as they would stand under its name: '{ path: /tmp/x }'" },
+	[OPTION_VERBOSE] = { "--verbose", "", "show what the plugin logs, on standard error" },
+	[OPTION_MAN] = { "--man", "", "print the manual page" },
+	[OPTION_HELP] = { "--help", "", "this" },
+};
+
+static void print_usage(FILE *to)
+{
+	fprintf(to, "usage: decima-plugin-check [--config YAML] [--verbose] FILE.so\n\n%s\n", purpose);
+	for (int i = 0; i < N_OPTIONS; i++)
+		fprintf(to, "  %-9s %-5s %s\n", options[i].name, options[i].value, options[i].doc);
+}
+
+/* man(7); a dash is escaped, so that it can be copied from the page. */
+static void print_roff(const char *text)
+{
+	for (; *text; text++)
+		fputs(*text == '-' ? "\\-" : (char[]){ *text, '\0' }, stdout);
+}
+
+static void print_man(void)
+{
+	printf(".TH DECIMA\\-PLUGIN\\-CHECK 1 \"\" \"decima %s\" \"User Commands\"\n"
+	       ".SH NAME\ndecima\\-plugin\\-check \\- check a plugin of decima\n.SH SYNOPSIS\n"
+	       "\\fBdecima\\-plugin\\-check\\fR [\\fIOPTION\\fR]... \\fIFILE.so\\fR\n"
+	       ".SH DESCRIPTION\n%s.SH OPTIONS\n",
+	       PACKAGE_VERSION, purpose);
+	for (int i = 0; i < N_OPTIONS; i++) {
+		fputs(".TP\n\\fB", stdout);
+		print_roff(options[i].name);
+		printf("\\fR \\fI%s\\fR\n", options[i].value);
+		print_roff(options[i].doc);
+		fputc('\n', stdout);
+	}
+	fputs(".SH EXIT STATUS\n0 every answer is right or skipped; 1 one is not; 2 wrong usage.\n"
+	      ".SH SEE ALSO\n.BR decima (1),\n.BR decima.yaml (5)\n",
+	      stdout);
+}
 
 /* ---- verdicts: from the child to the parent ---- */
 
@@ -263,8 +303,14 @@ static int check_file(const char *file, const char *yaml, bool verbose)
 
 static int wrong_usage(const char *what)
 {
-	fprintf(stderr, "decima-plugin-check: %s\n%s", what, usage_text);
+	fprintf(stderr, "decima-plugin-check: %s\n", what);
+	print_usage(stderr);
 	return 2;
+}
+
+static bool is_option(const char *word, enum option option)
+{
+	return strcmp(word, options[option].name) == 0;
 }
 
 int main(int argc, char **argv)
@@ -273,12 +319,15 @@ int main(int argc, char **argv)
 	bool verbose = false;
 
 	for (int i = 1; i < argc; i++) {
-		if (strcmp(argv[i], "--help") == 0) {
-			fputs(usage_text, stdout);
+		if (is_option(argv[i], OPTION_HELP)) {
+			print_usage(stdout);
 			return 0;
-		} else if (strcmp(argv[i], "--verbose") == 0) {
+		} else if (is_option(argv[i], OPTION_MAN)) {
+			print_man();
+			return 0;
+		} else if (is_option(argv[i], OPTION_VERBOSE)) {
 			verbose = true;
-		} else if (strcmp(argv[i], "--config") == 0 && i + 1 < argc) {
+		} else if (is_option(argv[i], OPTION_CONFIG) && i + 1 < argc) {
 			yaml = argv[++i];
 		} else if (strncmp(argv[i], "--config=", 9) == 0) {
 			yaml = argv[i] + 9;

@@ -8,12 +8,22 @@ root=$destdir$prefix
 
 for file in bin/decima bin/decima-plugin-check include/decima/plugin.h lib/pkgconfig/decima.pc \
 	lib/decima/storage_memory.so lib/decima/output_file.so lib/decima/input_perf_map.so \
-	etc/decima/decima.yaml lib/systemd/system/decima.service share/man/man1/decima.1; do
+	etc/decima/decima.yaml lib/systemd/system/decima.service share/man/man1/decima.1 \
+	share/man/man1/decima-plugin-check.1 share/man/man5/decima.yaml.5; do
 	if [ -s "$root/$file" ]; then echo "ok installed $file"; else echo "not ok installed $file: it is not there"; fi
 done
 # Only what is listed: one header, and no libtool archives among the plugins.
 stray=$(cd "$root" && find include -type f ! -path include/decima/plugin.h; cd "$root" && find lib -name '*.la')
 if [ -z "$stray" ]; then echo "ok nothing_else"; else echo "not ok nothing_else:" $stray; fi
+
+# The page says each option of --help.
+"$root/bin/decima-plugin-check" --help | sed -n 's/^  --\([a-z]*\).*/\1/p' | while read -r option; do
+	if grep -qF "\\-\\-$option" "$root/share/man/man1/decima-plugin-check.1"; then
+		echo "ok manual of --$option"
+	else
+		echo "not ok manual of --$option: it is not in decima-plugin-check(1)"
+	fi
+done
 
 # The example, copied out of the tree, built as a stranger builds his own: by its makefile, pkg-config and the header.
 cp "$top_srcdir"/plugins/input/example/* "$dir/" && rm "$dir/local.mk"
