@@ -40,6 +40,11 @@ tests_unit_test_stats_SOURCES = tests/unit/test_stats.c $(FAILMALLOC)
 tests_unit_test_stats_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_stats_LDADD = $(STATS_LA) $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_worker
+tests_unit_test_worker_SOURCES = tests/unit/test_worker.c $(FAILMALLOC)
+tests_unit_test_worker_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_worker_LDADD = $(BROKER_LA) $(UNIT_LIBS)
+
 unit_tests += tests/unit/test_error
 tests_unit_test_error_LDADD = $(BASE_LA) $(UNIT_LIBS)
 

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/broker/worker.c - asking workers, and ending those that do not answer
+ *
+ * `lock` guards the table of workers and the channel to the forker, which answers at once. A
+ * question takes a worker out of the table, so that it is asked by one thread, and lets go of the
+ * lock until it puts it back. While it waits, it looks at the worker's memory at intervals.
+ */
+#include "core/broker/worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/base/clock.h"
+#include "core/base/error.h"
+#include "core/base/fd.h"
+#include "core/base/mem.h"
+#include "core/broker/forker.h"
+
+#define LOOK_NS	       INT64_C(20000000)   /* between two looks at a worker's memory */
+#define FORK_WITHIN_NS INT64_C(5000000000) /* the forker is never busy */
+
+/* One process. A slot without: end -1. */
+struct worker {
+	int end, pidfd;
+	pid_t pid;
+	bool busy;
+};
+
+struct workers {
+	struct workers_config c;
+	pid_t forker;
+	pthread_mutex_t lock;
+	pthread_cond_t freed;
+	int end;	    /* of the channel to the forker */
+	struct worker *all; /* [c.n_workers] */
+	struct workers_stat stat;
+};
+
+/* ------------------------------------------------------------------------------------------------
+ * Life
+ */
+
+static int start_forker(struct workers *w)
+{
+	pid_t self = getpid();
+	int ends[2];
+	int r = channel__pair(ends);
+
+	if (r < 0)
+		return r;
+	fflush(NULL);
+	w->forker = fork();
+	if (w->forker == 0)
+		forker__run(&w->c, ends[1], self);
+	r = w->forker < 0 ? -errno : 0;
+	fd__close(ends[1]);
+	w->end = ends[0];
+	return r;
+}
+
+int workers__new(const struct workers_config *config, struct workers **ret, struct dcm_error *err)
+{
+	CLEANUP(workers__freep) struct workers *w = NEW(struct workers);
+	pthread_condattr_t attr;
+	int r;
+
+	if (!w)
+		return error__nomem(err);
+	w->c = *config;
+	w->end = -1;
+	pthread_mutex_init(&w->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&w->freed, &attr);
+	pthread_condattr_destroy(&attr);
+	w->all = mem__zalloc(config->n_workers, sizeof(*w->all));
+	if (!w->all)
+		return error__nomem(err);
+	for (uint32_t i = 0; i < w->c.n_workers; i++)
+		w->all[i] = (struct worker){ .end = -1, .pidfd = -1 };
+	r = start_forker(w);
+	if (r < 0)
+		return error__sys(err, r, "cannot fork the process that forks workers");
+	*ret = take_ptr(w);
+	return 0;
+}
+
+static void end_worker(struct worker *worker)
+{
+	if (worker->pidfd >= 0)
+		syscall(SYS_pidfd_send_signal, worker->pidfd, SIGKILL, NULL, 0);
+	fd__close(worker->pidfd);
+	fd__close(worker->end);
+	worker->end = worker->pidfd = -1;
+}
+
+void workers__free(struct workers *w)
+{
+	if (!w)
+		return;
+	for (uint32_t i = 0; w->all && i < w->c.n_workers; i++)
+		end_worker(&w->all[i]);
+	fd__close(w->end);
+	if (w->forker > 0)
+		waitpid(w->forker, NULL, 0);
+	pthread_cond_destroy(&w->freed);
+	pthread_mutex_destroy(&w->lock);
+	free(w->all);
+	free(w);
+}
+
+int workers__watch_fd(const struct workers *w)
+{
+	return w->end;
+}
+
+struct workers_stat workers__stat(struct workers *w)
+{
+	struct workers_stat stat;
+
+	pthread_mutex_lock(&w->lock);
+	stat = w->stat;
+	pthread_mutex_unlock(&w->lock);
+	return stat;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * The table
+ */
+
+/* Fills an empty slot; with the lock. */
+static int fork_into(struct workers *w, struct worker *worker)
+{
+	const struct channel_head ask = { .what = FORKER_FORK };
+	int64_t deadline = clock__mono(&clock__system) + FORK_WITHIN_NS;
+	struct channel_message m = { 0 };
+	int r = channel__send(w->end, &ask, NULL, NULL, deadline);
+
+	if (r == 0)
+		r = channel__receive(w->end, 0, deadline, &m);
+	if (r < 0)
+		return -EPIPE;
+	r = m.head.status;
+	if (r == 0 && m.head.n_fds != FORKER_FDS)
+		r = -EPROTO;
+	if (r == 0) {
+		worker->end = take_fd(m.fds[0]);
+		worker->pidfd = take_fd(m.fds[1]);
+		worker->pid = (pid_t)m.head.what;
+		w->stat.n_forked++;
+	}
+	channel_message__fini(&m);
+	return r;
+}
+
+/* One that is there and idle, else an empty slot, else NULL. */
+static struct worker *find_idle(struct workers *w)
+{
+	struct worker *empty = NULL;
+
+	for (uint32_t i = 0; i < w->c.n_workers; i++) {
+		struct worker *worker = &w->all[i];
+
+		if (!worker->busy && worker->end >= 0)
+			return worker;
+		if (!worker->busy && !empty)
+			empty = worker;
+	}
+	return empty;
+}
+
+/* A worker of one's own, before the deadline. */
+static int take(struct workers *w, int64_t deadline, struct worker **ret)
+{
+	const struct timespec until = { deadline / 1000000000, deadline % 1000000000 };
+	struct worker *worker;
+	int r = 0;
+
+	pthread_mutex_lock(&w->lock);
+	w->stat.n_questions++;
+	while (!(worker = find_idle(w)) && r == 0)
+		if (pthread_cond_timedwait(&w->freed, &w->lock, &until) == ETIMEDOUT)
+			r = -ETIMEDOUT;
+	/* What an idle one has to say can only be that it died. */
+	if (worker && worker->end >= 0 && channel__wait(worker->end, 0) == 0)
+		end_worker(worker);
+	if (worker)
+		r = worker->end < 0 ? fork_into(w, worker) : 0;
+	if (r == 0) {
+		worker->busy = true;
+		*ret = worker;
+	}
+	pthread_mutex_unlock(&w->lock);
+	return r;
+}
+
+/* Puts it back; one that is not fit for another question is ended and counted by its reason. */
+static void put(struct workers *w, struct worker *worker, int reason)
+{
+	pthread_mutex_lock(&w->lock);
+	if (reason < 0)
+		end_worker(worker);
+	if (reason == -ETIMEDOUT)
+		w->stat.n_timed_out++;
+	else if (reason == -ENOMEM)
+		w->stat.n_out_of_memory++;
+	else if (reason < 0)
+		w->stat.n_crashed++;
+	worker->busy = false;
+	pthread_cond_signal(&w->freed);
+	pthread_mutex_unlock(&w->lock);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Asking
+ */
+
+/* Memory of its own: what is resident less what is shared with files. 0 when it has gone. */
+static uint64_t memory_of(pid_t pid)
+{
+	unsigned long long resident = 0, shared = 0;
+	struct buf text = { 0 };
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/statm", (int)pid);
+	if (fd__read_path(AT_FDCWD, path, 4096, &text) == 0 && text.n)
+		sscanf((const char *)text.data, "%*u %llu %llu", &resident, &shared);
+	buf__fini(&text);
+	return resident > shared ? (resident - shared) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+}
+
+static int wait_for_answer(const struct workers *w, const struct worker *worker, int64_t deadline)
+{
+	for (;;) {
+		int64_t now = clock__mono(&clock__system);
+		int r = channel__wait(worker->end, now + LOOK_NS < deadline ? now + LOOK_NS : deadline);
+
+		if (r != -ETIMEDOUT)
+			return r;
+		if (memory_of(worker->pid) > w->c.memory_bytes)
+			return -ENOMEM;
+		if (clock__mono(&clock__system) >= deadline)
+			return -ETIMEDOUT;
+	}
+}
+
+/*
+ * 0: it answered, which *ret_status says. Another: why it must end. A worker that is gone crashed;
+ * one whose answer is too long, or comes with descriptors, is not ours any more.
+ */
+static int exchange(const struct workers *w, const struct worker *worker,
+		    const struct worker_question *q, struct channel_message *ret)
+{
+	const struct channel_head head = { .what = q->task, .n_bytes = (uint32_t)q->n, .n_fds = q->n_fds };
+	int r = channel__send(worker->end, &head, q->bytes, q->fds, q->deadline_mono_ns);
+
+	if (r == 0)
+		r = wait_for_answer(w, worker, q->deadline_mono_ns);
+	if (r == 0)
+		r = channel__receive(worker->end, w->c.max_answer_bytes, q->deadline_mono_ns, ret);
+	if (r == 0 && (ret->head.n_fds || ret->head.status > 0))
+		r = -EPROTO;
+	return r == 0 || r == -ETIMEDOUT || r == -ENOMEM ? r : -EPROTO;
+}
+
+int workers__ask(struct workers *w, const struct worker_question *q, struct buf *answer)
+{
+	struct channel_message m = { 0 };
+	struct worker *worker = NULL;
+	int r;
+
+	if (q->n > w->c.max_request_bytes || q->n_fds > CHANNEL_FDS_MAX)
+		return -E2BIG;
+	r = take(w, q->deadline_mono_ns, &worker);
+	if (r < 0)
+		return r;
+	r = exchange(w, worker, q, &m);
+	put(w, worker, r);
+	if (r == 0)
+		r = m.head.status;
+	if (r == 0) {
+		buf__append(answer, m.bytes.data, m.bytes.n);
+		r = answer->error;
+	}
+	channel_message__fini(&m);
+	return r;
+}
