@@ -6,7 +6,7 @@
  *
  * Built with -DLIBRARY=name it is a library instead, whose function name() spins for a moment;
  * -DMORE_CODE makes its code 16 pages larger, and its data without it, so that both take as much
- * room and the linker puts them at one place.
+ * room and the linker puts them at one place. With -DQUICK its moment is a thousandth.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -22,12 +22,17 @@ __asm__(".text\n.skip 4096 * 16, 0x90\n");
 __asm__(".bss\n.skip 4096 * 16\n.text\n");
 #endif
 static volatile unsigned long sink;
+#ifdef QUICK
+#define TIMES 300000
+#else
+#define TIMES 300000000
+#endif
 
 __attribute__((noinline)) void LIBRARY(void);
 void LIBRARY(void)
 {
 	sink += (unsigned long)__builtin_frame_address(0);
-	for (unsigned i = 0; i < 300000000; i++)
+	for (unsigned i = 0; i < TIMES; i++)
 		sink += i;
 }
 

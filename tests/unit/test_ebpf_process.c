@@ -448,6 +448,40 @@ static void test_swap_of_equal_size(void **state)
 	trail__free(trail);
 }
 
+/* The parent began before we listened and is never sampled: it is read once for all its children. */
+static void test_children_of_a_stranger(void **state)
+{
+	struct fixture *f = *state;
+	struct trail *trail = trail__new();
+	struct processes *t = processes__new(&f->host.host, f->files, NULL, trail);
+	uint32_t parent = (uint32_t)getpid();
+
+	f->host.mono_ns = 1000 * MS;
+	for (uint32_t i = 0; i < 5; i++) {
+		struct sampler_sample s = sample_told(NOBODY - i, 3, (100 + i) * MS, counted_pages());
+		struct process *p;
+
+		/* Children's start times are not before their parent's. */
+		s.head.start_ns = start_ns(getpid()) + 1;
+		tell(trail, PERF_RECORD_OF_FORK, NOBODY - i, parent, 90 * MS);
+		p = processes__of(t, &s, 1);
+		assert_non_null(p->maps);
+		assert_non_null(maps__find(p->maps, (uintptr_t)test_children_of_a_stranger));
+		assert_non_null(p->identity.exe);
+	}
+	assert_int_equal(processes__stat(t).reads, 1);
+	/* One that has exec'ed since says nothing of what it was. */
+	tell(trail, PERF_RECORD_OF_FORK, NOBODY - 9, 1, 90 * MS);
+	tell(trail, PERF_RECORD_OF_EXEC, 1, 0, 95 * MS);
+	{
+		struct sampler_sample s = sample_told(NOBODY - 9, 4, 100 * MS, 1);
+
+		assert_null(processes__of(t, &s, 1)->maps);
+	}
+	processes__free(t);
+	trail__free(trail);
+}
+
 /* /proc speaks of the program that runs now: not of the one that was sampled before the exec. */
 static void test_replaced_before_reading(void **state)
 {
@@ -670,6 +704,7 @@ int main(void)
 		TEST(test_inherits),
 		TEST(test_ended_early),
 		TEST(test_swap_of_equal_size),
+		TEST(test_children_of_a_stranger),
 		TEST(test_replaced_before_reading),
 		TEST(test_lost_records),
 		TEST(test_kernel_thread),

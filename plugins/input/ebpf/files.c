@@ -19,6 +19,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "core/base/cleanup.h"
@@ -397,11 +398,26 @@ static struct file *of_build_id(struct files *t, int proc_dir, const struct maps
 	return f ? f : add_unopened(t, build_id, range->name);
 }
 
+/* The file that another process has shown already, when this one is gone. */
+static struct file *find_by_inode(struct files *t, const struct maps_range *range)
+{
+	const struct stat st = { .st_dev = makedev(range->major, range->minor), .st_ino = range->ino };
+
+	for (struct file *f = *bucket_of(t, &st); f; f = f->next)
+		if (f->dev == st.st_dev && f->ino == st.st_ino && is_path_of(f, range->name))
+			return f;
+	return NULL;
+}
+
 static struct file *of_inode(struct files *t, int proc_dir, const struct maps_range *range)
 {
+	struct file *known = proc_dir < 0 ? find_by_inode(t, range) : NULL;
 	struct stat st;
-	int fd = open_mapped(t, proc_dir, range, NULL, &st);
+	int fd;
 
+	if (known)
+		return known;
+	fd = open_mapped(t, proc_dir, range, NULL, &st);
 	if (fd < 0)
 		return fd == -EACCES || fd == -EPERM ? t->denied : t->gone;
 	return of_opened(t, fd, &st, range->name);

@@ -71,8 +71,8 @@ check_PROGRAMS += tests/host/sample
 endif
 tests_host_sample_SOURCES = tests/host/sample.c
 tests_host_sample_LDADD = $(PLUGIN_LA)
-EXTRA_DIST += tests/host/lib.sh bench/sampler_cost.sh \
+EXTRA_DIST += tests/host/lib.sh bench/sampler_cost.sh bench/short_lived.sh \
 	tests/programs/chain.c tests/programs/chain.go tests/programs/chain.js \
 	tests/programs/chain32.c tests/programs/jit.c \
 	tests/programs/mappings.c tests/programs/memfd.c tests/programs/swap.c \
-	tests/programs/zombie.c
+	tests/programs/churn.c tests/programs/zombie.c

@@ -242,6 +242,40 @@ static struct process_state state_at(const struct process *p, int64_t time_ns)
  * A new process
  */
 
+static struct process *process_new(const struct sampler_sample *sample)
+{
+	struct process *p = NEW(struct process);
+
+	if (!p)
+		return NULL;
+	p->start_ns = sample->head.start_ns;
+	p->exec_id = sample->head.exec_id;
+	p->id.pid = p->identity.pid = sample->head.pid;
+	p->identity.ppid = sample->ppid;
+	p->via = (struct procfs_id){ p->id.pid, sample->head.tid, p->start_ns };
+	p->id.generation = (uint32_t)sample->head.exec_id;
+	p->id.start_ns = procfs__whole_ticks(p->start_ns);
+	p->cgroup_id = sample->cgroup_id;
+	p->kthread = sample->head.flags & SAMPLER_KTHREAD;
+	p->why = DCM_UNNAMED_FILE_GONE;
+	return p;
+}
+
+/* A new entry of the table; NULL when memory ran out or it is full. */
+static struct process *add_process(struct processes *t, const struct sampler_sample *sample)
+{
+	struct process **bucket = bucket_of(t, sample->head.pid);
+	struct process *p = t->stat.n < PROCESSES_MAX ? process_new(sample) : NULL;
+
+	if (!p)
+		return NULL;
+	p->last_window = t->window;
+	p->next = *bucket;
+	*bucket = p;
+	t->stat.n++;
+	return p;
+}
+
 /* What it runs, as far as the kernel told: nothing of it was read. */
 struct image {
 	struct maps *maps; /* NULL: not known */
@@ -257,27 +291,64 @@ static char *copy_of(const char *text)
 	return text ? mem__dup_str(text, strlen(text)) : NULL;
 }
 
+/* The parent as it is known under that exec id, which a child begins with. */
+static struct process *find_parent(struct processes *t, const struct process *of, uint32_t ppid)
+{
+	struct process *p;
+
+	for (p = *bucket_of(t, ppid); p; p = p->next)
+		if (p->id.pid == ppid && p->exec_id == of->exec_id && p->maps && p->start_ns <= of->start_ns)
+			break;
+	return p;
+}
+
 /*
- * The image that a process forked from its parent: of what is known of that, or of what the kernel
- * told of it. A child begins with the exec id of its parent.
+ * A parent that was never sampled itself, such as a shell that waits: read once for all the children
+ * that it will have. NULL when it has ended, or has exec'ed since the fork.
  */
+static struct process *read_parent(struct processes *t, const struct process *of,
+				   const struct trail_origin *fork)
+{
+	struct sampler_sample sample = {
+		.head = { .pid = fork->ppid, .tid = fork->ppid, .exec_id = of->exec_id }
+	};
+	CLEANUP(fd__closep) int dir = -1;
+	struct process *p;
+	uint64_t start_ns;
+
+	if (trail__replaced(t->trail, fork->ppid, fork->time_ns) ||
+	    procfs__start(fork->ppid, &start_ns) < 0)
+		return NULL;
+	sample.head.start_ns = start_ns;
+	p = add_process(t, &sample);
+	dir = p ? procfs__open(&p->via) : -1;
+	if (dir < 0)
+		return NULL;
+	read_maps(t, p, dir);
+	p->identity.exe = procfs__exe(dir);
+	return p->maps ? p : NULL;
+}
+
+/* The image that a process forked from its parent: of what is known of that, or of what was told. */
 static struct image of_parent(struct processes *t, const struct process *of,
 			      const struct trail_origin *fork, uint32_t n_forks)
 {
 	struct image image = { 0 };
 	struct process_state state = { 0 };
-	struct process *p;
+	struct process *p = find_parent(t, of, fork->ppid);
 
-	for (p = *bucket_of(t, fork->ppid); p; p = p->next)
-		if (p->id.pid == fork->ppid && p->exec_id == of->exec_id && p->maps &&
-		    p->start_ns <= of->start_ns)
-			break;
 	if (p && advance(t, p, fork->time_ns))
 		state = state_at(p, fork->time_ns);
 	/* What it had mapped by then may still be told when what is known is younger. */
 	if (!state.maps || state.since_ns > fork->time_ns)
 		image = replay(t, of, fork->ppid, fork->time_ns, n_forks + 1);
-	if (image.maps || !state.maps)
+	if (image.maps)
+		return image;
+	if (!state.maps) {
+		p = read_parent(t, of, fork);
+		state.maps = p ? p->maps : NULL;
+	}
+	if (!state.maps)
 		return image;
 	free(image.exe);
 	return (struct image){
@@ -447,25 +518,6 @@ static void find_image(struct processes *t, struct process *p, const struct samp
  * The table
  */
 
-static struct process *process_new(const struct sampler_sample *sample)
-{
-	struct process *p = NEW(struct process);
-
-	if (!p)
-		return NULL;
-	p->start_ns = sample->head.start_ns;
-	p->exec_id = sample->head.exec_id;
-	p->id.pid = p->identity.pid = sample->head.pid;
-	p->identity.ppid = sample->ppid;
-	p->via = (struct procfs_id){ p->id.pid, sample->head.tid, p->start_ns };
-	p->id.generation = (uint32_t)sample->head.exec_id;
-	p->id.start_ns = procfs__whole_ticks(p->start_ns);
-	p->cgroup_id = sample->cgroup_id;
-	p->kthread = sample->head.flags & SAMPLER_KTHREAD;
-	p->why = DCM_UNNAMED_FILE_GONE;
-	return p;
-}
-
 /* Finds the path again when the process was moved. */
 static void follow_cgroup(struct processes *t, struct process *p, uint64_t cgroup_id)
 {
@@ -481,11 +533,10 @@ static void follow_cgroup(struct processes *t, struct process *p, uint64_t cgrou
 struct process *processes__of(struct processes *t, const struct sampler_sample *sample, uint32_t window)
 {
 	const struct sampler_head *h = &sample->head;
-	struct process **bucket = bucket_of(t, h->pid);
 	struct process *p;
 
 	t->window = window;
-	for (p = *bucket; p; p = p->next)
+	for (p = *bucket_of(t, h->pid); p; p = p->next)
 		if (p->id.pid == h->pid && p->start_ns == h->start_ns && p->exec_id == h->exec_id)
 			break;
 	if (p) {
@@ -493,13 +544,9 @@ struct process *processes__of(struct processes *t, const struct sampler_sample *
 		p->last_window = window;
 		return p;
 	}
-	p = t->stat.n < PROCESSES_MAX ? process_new(sample) : NULL;
+	p = add_process(t, sample);
 	if (!p)
 		return NULL;
-	p->last_window = window;
-	p->next = *bucket;
-	*bucket = p;
-	t->stat.n++;
 	find_image(t, p, sample);
 	if (!p->kthread)
 		t->host->process_event(t->host, DCM_PROCESS_SEEN, &p->id);

@@ -81,22 +81,39 @@ static int open_thread(int leader, uint32_t tid)
 	return take_fd(dir);
 }
 
+static int read_stat(int dir, char *ret_state, uint64_t *ret_ticks)
+{
+	struct buf text = { 0 };
+	bool fine = fd__read_path(dir, "stat", TEXT_BYTES_MAX, &text) == 0 &&
+		    parse_stat(buf__view(&text), ret_state, ret_ticks);
+
+	buf__fini(&text);
+	return fine ? 0 : -ESRCH;
+}
+
+int procfs__start(uint32_t pid, uint64_t *ret_start_ns)
+{
+	CLEANUP(fd__closep) int dir = open_proc(pid);
+	uint64_t ticks;
+	char state;
+
+	if (dir < 0 || read_stat(dir, &state, &ticks) < 0)
+		return -ESRCH;
+	*ret_start_ns = ticks * TICK_NS;
+	return 0;
+}
+
 int procfs__open(const struct procfs_id *id)
 {
 	CLEANUP(fd__closep) int dir = open_proc(id->pid);
-	struct buf text = { 0 };
 	uint64_t ticks = 0;
 	char state = 0;
-	bool same;
 
-	if (dir < 0)
+	if (dir < 0 || read_stat(dir, &state, &ticks) < 0 || ticks != id->start_ns / TICK_NS)
 		return -ESRCH;
-	same = fd__read_path(dir, "stat", TEXT_BYTES_MAX, &text) == 0 &&
-	       parse_stat(buf__view(&text), &state, &ticks) && ticks == id->start_ns / TICK_NS;
-	buf__fini(&text);
-	if (same && state == 'Z' && id->tid != id->pid)
+	if (state == 'Z' && id->tid != id->pid)
 		return open_thread(dir, id->tid);
-	return same ? take_fd(dir) : -ESRCH;
+	return take_fd(dir);
 }
 
 char *procfs__exe(int dir)

@@ -22,6 +22,9 @@ uint64_t procfs__whole_ticks(uint64_t start_ns);
 /* A descriptor of the directory, or -ESRCH: it has ended. */
 int procfs__open(const struct procfs_id *id);
 
+/* When the process began that has the pid now, in whole ticks: 0 or -ESRCH. */
+int procfs__start(uint32_t pid, uint64_t *ret_start_ns);
+
 /*
  * Texts, the caller's to free; NULL when they cannot be read. Paths are clean UTF-8.
  * exe: of the program; without the " (deleted)" that the kernel adds when the file has no name.

@@ -1,0 +1,62 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# tests/e2e/ebpf_churn.sh - processes, mappings and threads that come and go: named all the same, at a bounded cost
+set -u
+. "$top_srcdir/tests/host/lib.sh"
+need_root
+compile churn churn.c -fno-omit-frame-pointer || skip_all "no C compiler"
+
+# nothing_lost NAME: neither samples nor what the kernel tells of processes
+nothing_lost() {
+	check "$1.samples" "$(dropped samples_ring_full)" -eq 0
+	check "$1.memory" "$(dropped samples_no_memory)" -eq 0
+	check "$1.records" "$(metric sampler_process_records_lost_total)" -eq 0
+	check "$1.understood" "$(metric sampler_process_records_malformed_total)" -eq 0
+}
+
+# Children that live 5 to 50 ms and never exec, and ones that do.
+for kind in fork exec; do
+	start "$dir/churn" $kind 5 50 6
+	sleep 0.3
+	sample "{frequency: 199Hz, filter: {pids: [$pid]}}" 4
+	# Programs that exec spend some of their time with the dynamic linker.
+	at_least $kind 80 'work;spin'
+	check $kind.few_readings "$(metric sampler_maps_read)" -le 10
+	check $kind.lost_files "$(grep '^process_cpu' "$dir/rows" | grep -c 'churn+0x')" -eq 0
+	check $kind.exe "$(grep '^process_cpu' "$dir/rows" | grep -v 'in execve' | grep -vc "exe=$dir/churn,")" -eq 0
+	nothing_lost $kind
+	wait "$pid" 2>/dev/null
+done
+
+# A mapping made, used and unmapped hundreds of times a second: readings of /proc stay rare.
+start "$dir/churn" map 16 60
+sleep 0.3
+sample "{frequency: 199Hz, filter: {pids: [$pid]}}" 4
+at_least map 85 'work;spin'
+check map.told "$(metric sampler_process_records_total)" -gt 1000
+check map.few_readings "$(metric sampler_maps_read)" -le 220
+nothing_lost map
+kill -9 "$pid"
+
+start "$dir/churn" threads 10000 60
+i=0
+while [ $i -lt 100 ] && [ "$(find /proc/"$pid"/task -maxdepth 1 | wc -l)" -lt 5000 ]; do sleep 0.1; i=$((i + 1)); done
+sample "{frequency: 199Hz, filter: {pids: [$pid]}}" 3
+at_least threads 95 'work;spin'
+check threads.one_process "$(metric sampler_processes)" -le 3
+nothing_lost threads
+kill -9 "$pid"
+
+# Two libraries in turns without a pause between: each sample has the one that ran.
+for l in a b; do
+	compile $l.so swap.c -fno-omit-frame-pointer -shared -fPIC -DQUICK -DLIBRARY=spin_$l
+done
+compile swap swap.c -fno-omit-frame-pointer -ldl
+start "$dir/swap" "$dir/a.so" "$dir/b.so" 60
+sleep 0.3
+sample "{frequency: 199Hz, filter: {pids: [$pid]}}" 4
+at_least dlopen 90 'spin_[ab]|dl_|dlopen|dlclose|ld-linux|libc'
+check dlopen.turns "$(rows | grep -c 'spin_a')" -gt 0
+check dlopen.turns_b "$(rows | grep -c 'spin_b')" -gt 0
+nothing_lost dlopen
+kill -9 "$pid"
