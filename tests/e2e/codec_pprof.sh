@@ -9,7 +9,7 @@ if ! command -v go >/dev/null; then
 	exit 0
 fi
 # Nothing is downloaded, and nothing is left behind.
-GOFLAGS=-mod=mod GOPROXY=off GOTOOLCHAIN=local GOCACHE=$dir/cache GOPATH=$dir/gopath HOME=$dir
+GOFLAGS=-mod=mod GOPROXY=off GOTOOLCHAIN=local GOCACHE=${GOCACHE:-$dir/cache} GOPATH=$dir/gopath HOME=$dir
 PPROF_TMPDIR=$dir
 export GOFLAGS GOPROXY GOTOOLCHAIN GOCACHE GOPATH HOME PPROF_TMPDIR
 proto=$top_srcdir/tests/data/pprof

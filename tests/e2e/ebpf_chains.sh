@@ -68,7 +68,7 @@ sample "{frequency: 199Hz, kernel_stacks: false, filter: {pids: [$pid]}}" 2
 check no_kernel_stacks "$(rows | grep -c 'spin;')" -eq 0
 kill -9 "$pid"
 
-if command -v go >/dev/null && GOCACHE=$dir/go HOME=$dir go build -o "$dir/chain_go" "$programs/chain.go" 2>"$dir/log"; then
+if command -v go >/dev/null && GOCACHE=${GOCACHE:-$dir/go} HOME=$dir go build -o "$dir/chain_go" "$programs/chain.go" 2>"$dir/log"; then
 	begin='^'
 	chain go 95 'runtime\.goexit[^;]*;runtime\.main;main\.main;main\.alpha;main\.beta;main\.spin' "$dir/chain_go" 60
 else

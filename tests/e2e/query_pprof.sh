@@ -9,7 +9,7 @@ set -u
 . "$top_srcdir/tests/e2e/lib.sh"
 
 PATH=$PATH:/usr/local/go/bin
-PPROF_TMPDIR=$dir GOCACHE=$dir/cache HOME=$dir GOPROXY=off GOTOOLCHAIN=local
+PPROF_TMPDIR=$dir GOCACHE=${GOCACHE:-$dir/cache} HOME=$dir GOPROXY=off GOTOOLCHAIN=local
 export PPROF_TMPDIR GOCACHE HOME GOPROXY GOTOOLCHAIN
 if [ "$(id -u)" -ne 0 ] || [ ! -e "$plugins/input_ebpf.so" ]; then
 	skip query_pprof "sampling takes root and a build with eBPF"

@@ -119,9 +119,8 @@ static void test_refusals(void **state)
 	const uint8_t bytes[] = "main;work 5\n";
 
 	assert_int_equal(codec__encode(b, 0, "perf", &out, &err), -EINVAL);
-	assert_string_equal(
-		err.text,
-		"format \"perf\" is not one that can be written: pprof, folded, speedscope, html, batch");
+	assert_string_equal(err.text, "format \"perf\" is not one that can be written: pprof, "
+				      "folded, speedscope, html, batch");
 	assert_int_equal(codec__encode(b, 0, "xml", &out, &err), -EINVAL);
 	assert_int_equal(codec__decode("xml", bytes, 5, &got, &err), -EINVAL);
 	assert_string_equal(err.text, "format \"xml\" is not one that can be read: pprof, folded, "

@@ -236,9 +236,9 @@ static const struct way ways[] = {
 	{ "lines", "clang++", "clang++ -O2 -gline-tables-only -o %1$s/lines %2$s/inlines.cc" },
 	{ "dwz", "dwz", "g++ -O2 -g -o %1$s/dwz %2$s/inlines.cc && dwz %1$s/dwz" },
 	{ "rust", "rustc", "rustc -O -g -o %1$s/rust %2$s/inlines.rs" },
-	{ "go", "go", "GOFLAGS= GO111MODULE=off GOCACHE=%1$s/cache go build -o %1$s/go %2$s/inlines.go" },
+	{ "go", "go", "GOFLAGS= GO111MODULE=off GOCACHE=${GOCACHE:-%1$s/cache} go build -o %1$s/go %2$s/inlines.go" },
 	{ "gopie",
-	  "go", "GOFLAGS= GO111MODULE=off GOCACHE=%1$s/cache go build -buildmode=pie -o %1$s/gopie %2$s/inlines.go" },
+	  "go", "GOFLAGS= GO111MODULE=off GOCACHE=${GOCACHE:-%1$s/cache} go build -buildmode=pie -o %1$s/gopie %2$s/inlines.go" },
 };
 
 /* False when the tool is missing, or cannot do it. */
@@ -318,14 +318,15 @@ static void check_stripped_go(const char *go, const char *mode)
 {
 	struct addresses a;
 
-	assert_int_equal(run("GOFLAGS= GOTOOLCHAIN=local GO111MODULE=off GOCACHE=%s/cache '%s' "
-			     "build %s -o %s/full "
-			     "%s/tests/programs/inlines.go && "
-			     "GOFLAGS= GOTOOLCHAIN=local GO111MODULE=off GOCACHE=%s/cache '%s' "
-			     "build %s -ldflags=-s "
-			     "-o %s/bare %s/tests/programs/inlines.go",
-			     dir, go, mode, dir, TEST_SRCDIR, dir, go, mode, dir, TEST_SRCDIR),
-			 0);
+	assert_int_equal(
+		run("GOFLAGS= GOTOOLCHAIN=local GO111MODULE=off GOCACHE=${GOCACHE:-%s/cache} '%s' "
+		    "build %s -o %s/full "
+		    "%s/tests/programs/inlines.go && "
+		    "GOFLAGS= GOTOOLCHAIN=local GO111MODULE=off GOCACHE=${GOCACHE:-%s/cache} '%s' "
+		    "build %s -ldflags=-s "
+		    "-o %s/bare %s/tests/programs/inlines.go",
+		    dir, go, mode, dir, TEST_SRCDIR, dir, go, mode, dir, TEST_SRCDIR),
+		0);
 	pick("full", &a);
 	same_frames("full", "bare", &a);
 }
