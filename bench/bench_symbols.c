@@ -95,7 +95,7 @@ static void bench_elf(int turns, const char *path)
 
 		elf__free(t);
 		t = NULL;
-		if (elf__load(fd, NULL, &t, NULL))
+		if (elf__load(fd, -1, NULL, &t, NULL))
 			return;
 		load_ns = least(load_ns, now() - from);
 		from = now();

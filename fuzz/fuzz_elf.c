@@ -39,7 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	if (elf__build_id(fd, hex) == 0 && (strlen(hex) < 2 || strlen(hex) % 2))
 		abort();
-	if (elf__load(fd, &limits, &t, NULL) == 0) {
+	if (elf__load(fd, -1, &limits, &t, NULL) == 0) {
 		if (elf__bytes(t) > (64u << 20))
 			abort();
 		for (uint64_t i = 0; i < 64; i++)

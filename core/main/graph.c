@@ -97,9 +97,17 @@ static int make_objects(struct graph *g, struct dcm_error *err)
 								      .stats = g->c.stats },
 					  &g->scheduler) < 0)
 		return error__nomem(err);
-	r = symbols__new(&(struct symbols_config){ .table_bytes = (uint64_t)m->symbols.table_bytes,
-						   .learned_bytes = (uint64_t)m->symbols.learned_bytes },
-			 &g->symbols, err);
+	r = symbols__new(
+		&(struct symbols_config){ .table_bytes = (uint64_t)m->symbols.table_bytes,
+					  .learned_bytes = (uint64_t)m->symbols.learned_bytes,
+					  .max_sources = (uint32_t)m->symbols.open_files,
+					  .debug_dirs = (const char *const *)m->symbols.debuginfo.items,
+					  .n_debug_dirs = m->symbols.debuginfo.n,
+					  .lines = m->symbols.lines,
+					  .inlines = m->symbols.inlines,
+					  .frames_timeout_ns = m->symbols.lines_timeout_ns,
+					  .frames_bytes = (uint64_t)m->symbols.lines_bytes },
+		&g->symbols, err);
 	if (r < 0)
 		return r;
 	g->symbol_metrics = symbol_metrics__new(g->symbols, g->c.stats);

@@ -174,6 +174,59 @@ static const struct dcm_option symbols_rows[] = {
 	  .min = "1MiB",
 	  .flags = DCM_OPT_RESTART,
 	  .doc = "Memory for names of addresses that were sampled, which outlive their tables." },
+	{ .name = "lines",
+	  .type = DCM_OPT_BOOL,
+	  .offset = offsetof(struct symbols_settings, lines),
+	  .def = "true",
+	  .flags = DCM_OPT_RESTART,
+	  .doc = "Look up source lines, in Go's own tables and in DWARF, for the addresses that "
+		 "were "
+		 "sampled. Costs some 10 to 100 microseconds of CPU for each address, once." },
+	{ .name = "inlines",
+	  .type = DCM_OPT_BOOL,
+	  .offset = offsetof(struct symbols_settings, inlines),
+	  .def = "true",
+	  .flags = DCM_OPT_RESTART,
+	  .doc = "Show functions that the compiler inlined as frames of their own. Needs lines." },
+	{ .name = "lines_timeout",
+	  .type = DCM_OPT_DURATION,
+	  .offset = offsetof(struct symbols_settings, lines_timeout_ns),
+	  .def = "5s",
+	  .min = "100ms",
+	  .max = "5m",
+	  .flags = DCM_OPT_RESTART,
+	  .doc = "How long one file may take for one question (of up to 256 addresses). A file "
+		 "that "
+		 "takes longer is asked no more for lines; its symbols still count." },
+	{ .name = "lines_memory",
+	  .type = DCM_OPT_SIZE,
+	  .offset = offsetof(struct symbols_settings, lines_bytes),
+	  .def = "1GiB",
+	  .min = "16MiB",
+	  .flags = DCM_OPT_RESTART,
+	  .doc = "Debug sections that one file may have, once decompressed; of larger ones no "
+		 "lines are "
+		 "read." },
+	{ .name = "open_files",
+	  .type = DCM_OPT_INT,
+	  .offset = offsetof(struct symbols_settings, open_files),
+	  .def = "128",
+	  .min = "1",
+	  .max = "65536",
+	  .flags = DCM_OPT_RESTART,
+	  .doc = "Files with debug information that stay open, so that lines can be asked of them; "
+		 "the "
+		 "least used is closed first." },
+	{ .name = "debuginfo",
+	  .type = DCM_OPT_LIST,
+	  .element = DCM_OPT_STRING,
+	  .offset = offsetof(struct symbols_settings, debuginfo),
+	  .def = "[\"/usr/lib/debug\"]",
+	  .flags = DCM_OPT_RESTART,
+	  .doc = "Directories with separate debug information, as .build-id/ab/cdef.debug or by "
+		 "debug "
+		 "link; a file counts only if its build id, or else its checksum, is the right "
+		 "one." },
 };
 static const struct dcm_table symbols_table = DCM_TABLE(struct symbols_settings, symbols_rows);
 

@@ -43,6 +43,11 @@ struct pipeline_settings {
 struct symbols_settings {
 	int64_t table_bytes;
 	int64_t learned_bytes;
+	bool lines, inlines;
+	int64_t lines_timeout_ns;
+	int64_t lines_bytes;
+	int64_t open_files;
+	struct dcm_list debuginfo; /* of const char *: directories */
 };
 
 struct main_settings {

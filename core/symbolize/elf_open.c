@@ -89,7 +89,7 @@ static int take_section(struct elf_open *o, Elf_Scn *scn, const char *name, uint
 	return chdr.ch_type == ELFCOMPRESS_ZSTD ? replace_zstd(o, scn, &shdr, &chdr) : 0;
 }
 
-int elf_open__begin(struct elf_open *o, int fd, uint64_t max_bytes)
+int elf_open__begin(struct elf_open *o, int fd, bool map, uint64_t max_bytes)
 {
 	uint64_t left = max_bytes;
 	size_t names;
@@ -97,7 +97,7 @@ int elf_open__begin(struct elf_open *o, int fd, uint64_t max_bytes)
 
 	*o = (struct elf_open){ 0 };
 	elf_version(EV_CURRENT);
-	o->elf = elf_begin(fd, ELF_C_READ_MMAP_PRIVATE, NULL);
+	o->elf = elf_begin(fd, map ? ELF_C_READ_MMAP_PRIVATE : ELF_C_READ, NULL);
 	if (!o->elf || elf_kind(o->elf) != ELF_K_ELF)
 		return -ENOEXEC;
 	if (elf_getshdrstrndx(o->elf, &names))

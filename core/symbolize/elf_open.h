@@ -4,8 +4,7 @@
  * private to this folder
  *
  * libelf decompresses when asked, as much as a header claims, and Debian 12's knows no zstd. So
- * what the sections will need is added up first, and zstd is decompressed here. The file is mapped:
- * only for processes that may die of a file that shrinks.
+ * what the sections will need is added up first, and zstd is decompressed here.
  */
 #ifndef DECIMA_SYMBOLIZE_ELF_OPEN_H
 #define DECIMA_SYMBOLIZE_ELF_OPEN_H
@@ -23,10 +22,11 @@ struct elf_open {
 };
 
 /*
- * Fills *o, which is to be fini()ed in any case. fd is borrowed. -ENOEXEC: libelf cannot read it;
+ * Fills *o, which is to be fini()ed in any case. fd is borrowed; map: as in struct
+ * frames_question. -ENOEXEC: libelf cannot read it;
  * -EFBIG: sections need more than max_bytes; -ENOMEM.
  */
-int elf_open__begin(struct elf_open *o, int fd, uint64_t max_bytes);
+int elf_open__begin(struct elf_open *o, int fd, bool map, uint64_t max_bytes);
 void elf_open__fini(struct elf_open *o);
 
 /*

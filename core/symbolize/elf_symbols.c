@@ -242,21 +242,42 @@ static int finish(struct elf_symbols *t, struct elf_collect *c)
 	return rc;
 }
 
-static int collect_tables(struct elf_collect *c, const struct elf_file *f)
+static int collect_symtabs(struct elf_collect *c, const struct elf_file *f, uint32_t *ret_n)
 {
-	uint32_t n_symtab = 0;
 	int rc = 0;
 
 	for (uint32_t i = 0; i < f->n_sections && !rc; i++) {
-		const struct elf_section *s = &f->sections[i];
+		if (f->sections[i].type == SHT_SYMTAB)
+			rc = elf_symtab__collect(c, f, &f->sections[i], ret_n);
+	}
+	return rc;
+}
 
-		if (s->type == SHT_SYMTAB)
-			rc = elf_symtab__collect(c, f, s, &n_symtab);
-		else if (s->type == SHT_DYNSYM)
-			rc = elf_symtab__collect(c, f, s, NULL);
+/* What was split off names the same addresses. If it is damaged, the file is as good as without. */
+static int collect_debug(struct elf_collect *c, int debug_fd, uint32_t *ret_n)
+{
+	struct elf_file f;
+	int rc = elf_file__open(&f, debug_fd);
+
+	if (!rc)
+		rc = collect_symtabs(c, &f, ret_n);
+	elf_file__fini(&f);
+	return rc == -ENOMEM || rc == -EFBIG ? rc : 0;
+}
+
+static int collect_tables(struct elf_collect *c, const struct elf_file *f, int debug_fd)
+{
+	uint32_t n_symtab = 0;
+	int rc = collect_symtabs(c, f, &n_symtab);
+
+	for (uint32_t i = 0; i < f->n_sections && !rc; i++) {
+		if (f->sections[i].type == SHT_DYNSYM)
+			rc = elf_symtab__collect(c, f, &f->sections[i], NULL);
 	}
 	if (!rc)
 		rc = elf_plt__collect(c, f);
+	if (!rc && n_symtab == 0 && debug_fd >= 0)
+		rc = collect_debug(c, debug_fd, &n_symtab);
 	if (!rc && n_symtab == 0)
 		rc = elf_pclntab__collect(c, f);
 	/* Last: it puts its own sections in the place of the file's. */
@@ -282,7 +303,7 @@ static int read_loads(struct elf_symbols *t, const struct elf_file *f)
 	return 0;
 }
 
-static int load(int fd, const struct elf_limits *limits, struct elf_symbols *t)
+static int load(int fd, int debug_fd, const struct elf_limits *limits, struct elf_symbols *t)
 {
 	struct elf_file f;
 	struct elf_collect c = { 0 };
@@ -299,7 +320,7 @@ static int load(int fd, const struct elf_limits *limits, struct elf_symbols *t)
 	if (!rc)
 		rc = elf_collect__text(&c, &f);
 	if (!rc && (f.type == ET_EXEC || f.type == ET_DYN))
-		rc = collect_tables(&c, &f);
+		rc = collect_tables(&c, &f, debug_fd);
 	if (!rc)
 		rc = finish(t, &c);
 	elf_collect__fini(&c);
@@ -307,11 +328,11 @@ static int load(int fd, const struct elf_limits *limits, struct elf_symbols *t)
 	return rc;
 }
 
-int elf__load(int fd, const struct elf_limits *limits, struct elf_symbols **ret_symbols,
-	      struct dcm_error *err)
+int elf__load(int fd, int debug_fd, const struct elf_limits *limits,
+	      struct elf_symbols **ret_symbols, struct dcm_error *err)
 {
 	CLEANUP(elf__freep) struct elf_symbols *t = NEW(struct elf_symbols);
-	int rc = t ? load(fd, limits, t) : -ENOMEM;
+	int rc = t ? load(fd, debug_fd, limits, t) : -ENOMEM;
 
 	switch (rc) {
 	case 0:

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/fd.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
 
@@ -36,9 +37,33 @@ void symbol_table__unref(struct symbol_table *t)
 	free(t);
 }
 
-int file_table__init(struct file_table *t, uint64_t max_bytes)
+struct debug_source *debug_source__new(const int fds[static FRAMES_MAX_FILES])
 {
-	*t = (struct file_table){ .max_bytes = max_bytes };
+	struct debug_source *d = NEW(struct debug_source);
+
+	for (int i = 0; i < FRAMES_MAX_FILES; i++) {
+		if (d)
+			d->fds[i] = fds[i];
+		else
+			fd__close(fds[i]);
+	}
+	if (d)
+		d->refs = 1;
+	return d;
+}
+
+void debug_source__unref(struct debug_source *d)
+{
+	if (!d || atomic_fetch_sub_explicit(&d->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	for (int i = 0; i < FRAMES_MAX_FILES; i++)
+		fd__close(d->fds[i]);
+	free(d);
+}
+
+int file_table__init(struct file_table *t, uint64_t max_bytes, uint32_t max_sources)
+{
+	*t = (struct file_table){ .max_bytes = max_bytes, .max_sources = max_sources };
 	t->buckets = mem__zalloc(FILE_TABLE_BUCKETS, sizeof(*t->buckets));
 	return t->buckets ? 0 : -ENOMEM;
 }
@@ -97,6 +122,14 @@ static void drop_table(struct file_table *t, struct file_entry *e)
 	t->n_tables--;
 }
 
+static void drop_source(struct file_table *t, struct file_entry *e)
+{
+	if (e->source)
+		t->n_sources--;
+	debug_source__unref(e->source);
+	e->source = NULL;
+}
+
 void file_table__remove(struct file_table *t, struct file_entry *e)
 {
 	struct file_entry **at = bucket_of(t, e->hash);
@@ -106,6 +139,7 @@ void file_table__remove(struct file_table *t, struct file_entry *e)
 	*at = e->next;
 	list_remove(t, e);
 	drop_table(t, e);
+	drop_source(t, e);
 	t->n_files--;
 	free(e);
 }
@@ -142,18 +176,36 @@ struct file_entry *file_table__add(struct file_table *t, struct dcm_str build_id
 	return e;
 }
 
-void file_table__set(struct file_table *t, struct file_entry *e, struct symbol_table *table)
+/* Makes room, from what was used longest ago. */
+static void evict(struct file_table *t, const struct file_entry *keep)
 {
-	e->state = FILE_READY;
-	e->table = table;
-	e->table_bytes = elf__bytes(table->elf);
-	t->bytes += e->table_bytes;
-	t->n_tables++;
-	for (struct file_entry *old = t->oldest; old && t->bytes > t->max_bytes; old = old->newer) {
-		if (old == e || !old->table)
+	struct file_entry *old;
+
+	for (old = t->oldest; old && t->bytes > t->max_bytes; old = old->newer) {
+		if (old == keep || !old->table)
 			continue;
 		drop_table(t, old);
+		drop_source(t, old);
 		old->state = FILE_EVICTED;
 		t->n_evicted++;
 	}
+	for (old = t->oldest; old && t->n_sources > t->max_sources; old = old->newer) {
+		if (old != keep)
+			drop_source(t, old);
+	}
+}
+
+void file_table__set(struct file_table *t, struct file_entry *e, struct symbol_table *table,
+		     struct debug_source *source)
+{
+	drop_table(t, e);
+	drop_source(t, e);
+	e->state = FILE_READY;
+	e->table = table;
+	e->table_bytes = elf__bytes(table->elf);
+	e->source = source;
+	t->bytes += e->table_bytes;
+	t->n_tables++;
+	t->n_sources += source != NULL;
+	evict(t, e);
 }

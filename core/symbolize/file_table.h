@@ -17,12 +17,21 @@
 #include <decima/plugin.h>
 
 #include "core/symbolize/elf.h"
+#include "core/symbolize/frames.h"
 
 enum { FILE_TABLE_MAX_FILES = 1 << 16, FILE_TABLE_BUCKETS = 4096 };
 
 struct symbol_table {
 	_Atomic uint32_t refs;
 	struct elf_symbols *elf;
+};
+
+/* Open files that tell lines and inlined functions. Constant but for `failed`. */
+struct debug_source {
+	_Atomic uint32_t refs;
+	_Atomic uint8_t failed; /* enum dcm_unnamed: why it is asked no more; 0: nothing is wrong */
+	_Atomic uint8_t strikes;   /* times it was late */
+	int fds[FRAMES_MAX_FILES]; /* by enum frames_file; -1: none */
 };
 
 enum file_state {
@@ -37,8 +46,9 @@ struct file_entry {
 	struct file_entry *newer, *older; /* by last use */
 	uint64_t hash;
 	enum file_state state;
-	uint8_t why;		    /* enum dcm_unnamed */
-	struct symbol_table *table; /* FILE_READY */
+	uint8_t why; /* enum dcm_unnamed: of the file, or of addresses without a symbol */
+	struct symbol_table *table;  /* FILE_READY */
+	struct debug_source *source; /* FILE_READY, or NULL: it has none, or had to make room */
 	uint64_t table_bytes;
 	uint32_t build_id_n;
 	char build_id[]; /* [build_id_n] */
@@ -50,9 +60,11 @@ struct file_table {
 	uint32_t n_files, n_tables;
 	uint64_t bytes, max_bytes; /* of the tables */
 	uint64_t n_evicted;
+	uint32_t n_sources, max_sources;
 };
 
-int file_table__init(struct file_table *t, uint64_t max_bytes); /* 0 or -ENOMEM */
+/* max_sources: files that are kept open. 0 or -ENOMEM. */
+int file_table__init(struct file_table *t, uint64_t max_bytes, uint32_t max_sources);
 void file_table__fini(struct file_table *t);
 
 /* NULL when unknown. Finding counts as use. */
@@ -63,10 +75,11 @@ struct file_entry *file_table__add(struct file_table *t, struct dcm_str build_id
 void file_table__remove(struct file_table *t, struct file_entry *e);
 
 /*
- * Gives a queued entry its table (taking the reference) and evicts others until the tables fit;
- * never the new one.
+ * Gives an entry its table and its source (which may be NULL; takes both references), in the place
+ * of older ones, and evicts others until they fit; never the new ones.
  */
-void file_table__set(struct file_table *t, struct file_entry *e, struct symbol_table *table);
+void file_table__set(struct file_table *t, struct file_entry *e, struct symbol_table *table,
+		     struct debug_source *source);
 
 /* Takes what elf__load() made; NULL when memory ran out (and frees it). */
 struct symbol_table *symbol_table__new(struct elf_symbols *elf);
@@ -76,5 +89,15 @@ static inline struct symbol_table *symbol_table__ref(struct symbol_table *t)
 	return t;
 }
 void symbol_table__unref(struct symbol_table *t); /* NULL is fine; any thread */
+
+/* Takes the descriptors, also on failure; NULL when memory ran out. */
+struct debug_source *debug_source__new(const int fds[static FRAMES_MAX_FILES]);
+static inline struct debug_source *debug_source__ref(struct debug_source *d)
+{
+	if (d)
+		atomic_fetch_add_explicit(&d->refs, 1, memory_order_relaxed);
+	return d;
+}
+void debug_source__unref(struct debug_source *d); /* NULL is fine; any thread */
 
 #endif

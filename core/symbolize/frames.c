@@ -5,7 +5,7 @@
  * Both are little-endian and without alignment. A request: magic, flags, number of files, number of
  * addresses, time (ns), bytes, one byte a file, 8 bytes an address. An answer: magic, number of
  * addresses, of frames, bytes of text; then state and number of frames (a byte each) of each
- * address; then name, file (offsets in the text), line and start line of each frame; then the texts
+ * address; then name, file, home (offsets in the text), line and start line of each frame; then the texts
  * with a NUL behind each, the first of them empty.
  *
  * Threads: none shared. Limits: those of frames.h, checked before memory is asked for.
@@ -28,9 +28,10 @@
 
 enum {
 	FLAG_INLINES = 1,
+	FLAG_MAP = 2,
 	REQUEST_HEAD = 4 * 4 + 2 * 8,
 	ANSWER_HEAD = 4 * 4,
-	FRAME_BYTES = 4 * 4,
+	FRAME_BYTES = 5 * 4,
 	STEPS_A_LOOK = 512,		  /* at the clock */
 	MAX_TEXTS = FRAMES_MAX_ANSWER / 2 /* what is over it is left out */
 };
@@ -109,10 +110,10 @@ static uint32_t text_id(struct frames_find *f, const char *text)
 	return id == INTERN_NONE ? 0 : id;
 }
 
-void frames_find__add(struct frames_find *f, struct frames_target *t, const char *name,
-		      const char *file, uint32_t line, uint32_t start_line)
+void frames_find__add(struct frames_find *f, struct frames_target *t, const struct frame *frame)
 {
-	struct frames_found found = { text_id(f, name), text_id(f, file), line, start_line };
+	struct frames_found found = { text_id(f, frame->name), text_id(f, frame->file),
+				      text_id(f, frame->home), frame->line, frame->start_line };
 
 	if (t->n >= FRAMES_MAX_DEPTH)
 		return;
@@ -145,7 +146,7 @@ int frames__ask(const struct frames_question *q, struct buf *out)
 	if (q->n > FRAMES_MAX_ADDRESSES || q->n_files == 0 || q->n_files > FRAMES_MAX_FILES)
 		return -EINVAL;
 	buf__le32(out, REQUEST_MAGIC);
-	buf__le32(out, q->inlines ? FLAG_INLINES : 0);
+	buf__le32(out, (q->inlines ? FLAG_INLINES : 0u) | (q->map ? FLAG_MAP : 0u));
 	buf__le32(out, q->n_files);
 	buf__le32(out, q->n);
 	buf__le64(out, (uint64_t)q->budget_ns);
@@ -196,6 +197,7 @@ static int read_request(const uint8_t *p, size_t n, const int *fds, uint32_t n_f
 	    read_files(p + REQUEST_HEAD, n_files, fds, ret_files))
 		return -EINVAL;
 	f->inlines = le32(p + 4) & FLAG_INLINES;
+	f->map = le32(p + 4) & FLAG_MAP;
 	f->deadline_ns = now_ns() + (int64_t)budget;
 	f->max_bytes = le64(p + 24) ? le64(p + 24) : DEFAULT_MAX_BYTES;
 	f->n = n_addresses;
@@ -247,6 +249,7 @@ static int write_answer(struct frames_find *f, struct buf *out)
 		for (uint32_t k = t->first; k < t->first + t->n; k++) {
 			buf__le32(out, offsets[f->found.v[k].name]);
 			buf__le32(out, offsets[f->found.v[k].file]);
+			buf__le32(out, offsets[f->found.v[k].home]);
 			buf__le32(out, f->found.v[k].line);
 			buf__le32(out, f->found.v[k].start_line);
 		}
@@ -333,12 +336,12 @@ static int read_frames(const struct parts *p, struct frames *ret)
 {
 	for (uint32_t i = 0; i < p->n_frames; i++) {
 		const uint8_t *raw = p->frames + (size_t)i * FRAME_BYTES;
-		uint32_t name = le32(raw), file = le32(raw + 4);
+		uint32_t name = le32(raw), file = le32(raw + 4), home = le32(raw + 8);
 
-		if (name >= p->n_text || file >= p->n_text)
+		if (name >= p->n_text || file >= p->n_text || home >= p->n_text)
 			return -EBADMSG;
-		ret->frames[i] = (struct frame){ ret->text + name, ret->text + file, le32(raw + 8),
-						 le32(raw + 12) };
+		ret->frames[i] = (struct frame){ ret->text + name, ret->text + file,
+						 ret->text + home, le32(raw + 12), le32(raw + 16) };
 	}
 	return 0;
 }

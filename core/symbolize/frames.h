@@ -47,6 +47,11 @@ struct frames_question {
 	uint64_t max_bytes;		 /* of sections once decompressed; 0: 2 GiB */
 	uint8_t files[FRAMES_MAX_FILES]; /* enum frames_file of each descriptor */
 	uint32_t n_files;
+	/*
+	 * Map the files instead of reading their sections into memory: only for a process that may
+	 * die of a file that shrinks meanwhile.
+	 */
+	bool map;
 };
 
 /* What came of one address. */
@@ -61,7 +66,8 @@ enum frames_state {
 
 struct frame {
 	const char *name; /* as compiled (mangled); "": only the line is known, the function is the symbol's */
-	const char *file;	   /* path as the compiler had it; "": unknown */
+	const char *file;	   /* path as the compiler had it, of the line; "": unknown */
+	const char *home;	   /* where the function is declared; "": as `file` */
 	uint32_t line, start_line; /* 0: unknown */
 };
 
@@ -84,8 +90,8 @@ struct frames {
 int frames__ask(const struct frames_question *q, struct buf *ret_request);
 
 /*
- * Appends the answer. Descriptors are borrowed, in the order of the question's files, and mapped:
- * a file that shrinks meanwhile is a signal. -EINVAL: no request; -ENOMEM.
+ * Appends the answer. Descriptors are borrowed, in the order of the question's files.
+ * -EINVAL: no request; -ENOMEM.
  */
 int frames__answer(const uint8_t *request, size_t n, const int *fds, uint32_t n_fds,
 		   struct buf *ret_answer);

@@ -151,18 +151,26 @@ static uint32_t number_of(Dwarf_Die *die, unsigned name)
 	return (uint32_t)value;
 }
 
+/* A file's path by its number in the entry's unit; a split unit may have no list of its own. */
+static const char *file_of(struct walk *w, Dwarf_Die *die, uint32_t number)
+{
+	Dwarf_Files *files;
+	Dwarf_Die cu;
+	size_t n;
+
+	if ((!dwarf_diecu(die, &cu, NULL, NULL) || dwarf_getsrcfiles(&cu, &files, &n) != 0) &&
+	    dwarf_getsrcfiles(&w->cu, &files, &n) != 0)
+		return NULL;
+	return dwarf_filesrc(files, number, NULL, NULL);
+}
+
 /* Where the inlined function was called: its caller's place. */
 static void call_place(struct walk *w, Dwarf_Die *die, const char **ret_file, uint32_t *ret_line)
 {
-	Dwarf_Die cu;
-	Dwarf_Files *files;
-	size_t n;
-
 	*ret_line = number_of(die, DW_AT_call_line);
-	*ret_file = NULL;
-	if (dwarf_hasattr(die, DW_AT_call_file) && dwarf_diecu(die, &cu, NULL, NULL) &&
-	    dwarf_getsrcfiles(dwarf_tag(&cu) == DW_TAG_compile_unit ? &cu : &w->cu, &files, &n) == 0)
-		*ret_file = dwarf_filesrc(files, number_of(die, DW_AT_call_file), NULL, NULL);
+	*ret_file = dwarf_hasattr(die, DW_AT_call_file)
+			    ? file_of(w, die, number_of(die, DW_AT_call_file))
+			    : NULL;
 }
 
 static void line_place(struct walk *w, uint64_t address, const char **ret_file, uint32_t *ret_line)
@@ -175,6 +183,19 @@ static void line_place(struct walk *w, uint64_t address, const char **ret_file, 
 		*ret_line = (uint32_t)number;
 	else
 		*ret_line = 0;
+}
+
+/* The number belongs to the unit of the entry that has it, which may be another one (LTO). */
+static const char *home_of(struct walk *w, Dwarf_Die *die)
+{
+	Dwarf_Attribute attr;
+	Dwarf_Word number;
+	Dwarf_Die owner;
+
+	if (!dwarf_attr_integrate(die, DW_AT_decl_file, &attr) || dwarf_formudata(&attr, &number) ||
+	    number > UINT32_MAX || !dwarf_cu_die(attr.cu, &owner, NULL, NULL, NULL, NULL, NULL, NULL))
+		return NULL;
+	return file_of(w, &owner, (uint32_t)number);
 }
 
 static void resolve(struct walk *w, struct frames_target *t, Dwarf_Die *function)
@@ -190,11 +211,14 @@ static void resolve(struct walk *w, struct frames_target *t, Dwarf_Die *function
 	line_place(w, t->address, &file, &line);
 	frames_find__begin(f, t);
 	for (uint32_t i = c.n; i-- > 0;) {
+		Dwarf_Die *die = &c.dies[i];
+		struct frame frame = { name_of(die), file, home_of(w, die), line,
+				       number_of(die, DW_AT_decl_line) };
+
 		if (i == 0 || f->inlines)
-			frames_find__add(f, t, name_of(&c.dies[i]), file, line,
-					 number_of(&c.dies[i], DW_AT_decl_line));
+			frames_find__add(f, t, &frame);
 		if (i > 0)
-			call_place(w, &c.dies[i], &file, &line);
+			call_place(w, die, &file, &line);
 	}
 	frames_find__done(f, t);
 }
@@ -251,7 +275,7 @@ static void take_lines(struct walk *w)
 		if (!file)
 			continue;
 		frames_find__begin(w->find, t);
-		frames_find__add(w->find, t, NULL, file, line, 0);
+		frames_find__add(w->find, t, &(struct frame){ .file = file, .line = line });
 		frames_find__done(w->find, t);
 	}
 }
@@ -335,7 +359,7 @@ void frames_dwarf__find(struct frames_find *f, int fd, int alt_fd)
 	struct elf_open file, alt_file = { 0 };
 	struct walk w = { .find = f };
 	Dwarf *alt = NULL;
-	int rc = elf_open__begin(&file, fd, f->max_bytes);
+	int rc = elf_open__begin(&file, fd, f->map, f->max_bytes);
 
 	if (!rc && file.has_info) {
 		rc = read_code(&w, file.elf);
@@ -343,7 +367,7 @@ void frames_dwarf__find(struct frames_find *f, int fd, int alt_fd)
 		if (!rc && !w.dwarf)
 			rc = -ENOEXEC;
 	}
-	if (w.dwarf && alt_fd >= 0 && elf_open__begin(&alt_file, alt_fd, f->max_bytes) == 0)
+	if (w.dwarf && alt_fd >= 0 && elf_open__begin(&alt_file, alt_fd, f->map, f->max_bytes) == 0)
 		alt = dwarf_begin_elf(alt_file.elf, DWARF_C_READ, NULL);
 	for (uint32_t i = 0; i < f->n; i++)
 		f->targets[i].unit = 0;

@@ -26,14 +26,14 @@ struct frames_target {
 };
 
 struct frames_found {
-	uint32_t name, file; /* in `texts` */
+	uint32_t name, file, home; /* in `texts` */
 	uint32_t line, start_line;
 };
 
 struct frames_find {
 	struct frames_target *targets; /* [n] by address */
 	uint32_t n, n_done;
-	bool inlines;
+	bool inlines, map;
 	int64_t deadline_ns; /* on CLOCK_MONOTONIC */
 	uint64_t max_bytes;
 	uint32_t steps; /* since the start: the clock is asked once in a while */
@@ -51,8 +51,7 @@ uint32_t frames_find__range(const struct frames_find *f, uint64_t from, uint64_t
 
 /* Begins the frames of a target; then add each, innermost first; then done. */
 void frames_find__begin(struct frames_find *f, struct frames_target *t);
-void frames_find__add(struct frames_find *f, struct frames_target *t, const char *name,
-		      const char *file, uint32_t line, uint32_t start_line);
+void frames_find__add(struct frames_find *f, struct frames_target *t, const struct frame *frame);
 void frames_find__done(struct frames_find *f, struct frames_target *t);
 
 /* Gives every target that is not done that state. */

@@ -163,14 +163,17 @@ static void resolve(struct go_frames *g, struct frames_target *t, const struct g
 	place_at(g, fn, pc, &file, &line);
 	while (t->n < FRAMES_MAX_DEPTH - 1 && inlined_at(g, fn, tree, pc, &call)) {
 		if (f->inlines)
-			frames_find__add(f, t, call.name.p, file.p, line, call.start_line);
+			frames_find__add(f, t,
+					 &(struct frame){ call.name.p, file.p, NULL, line,
+							  call.start_line });
 		pc = fn->entry + call.pc;
 		place_at(g, fn, pc, &file, &line);
 		if (frames_find__late(f))
 			return;
 	}
-	frames_find__add(f, t, name.p, file.p, line,
-			 g->l->start_line ? field(g, fn, g->l->start_line, 4) : 0);
+	frames_find__add(f, t,
+			 &(struct frame){ name.p, file.p, NULL, line,
+					  g->l->start_line ? field(g, fn, g->l->start_line, 4) : 0 });
 	if (!f->late)
 		frames_find__done(f, t);
 }

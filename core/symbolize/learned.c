@@ -2,7 +2,7 @@
 /*
  * core/symbolize/learned.c - what (build id, address) was once found to be
  *
- * About 60 bytes an address beside the texts, which are shared within a generation.
+ * About 80 bytes an address and line beside the texts, which are shared within a generation.
  * Threads: the owner's lock. Limits: max_bytes, of both generations together.
  */
 #include "core/symbolize/learned.h"
@@ -22,31 +22,32 @@ static void generation_fini(struct learned_generation *g)
 	intern__fini(&g->texts);
 	hindex__fini(&g->index);
 	vec__fini(&g->entries);
+	vec__fini(&g->lines);
 }
 
 static uint64_t generation_bytes(const struct learned_generation *g)
 {
 	return g->texts.arena.total_bytes + g->texts.cap * sizeof(*g->texts.texts) +
 	       (uint64_t)(g->texts.index.cap + g->index.cap) * sizeof(*g->index.slots) +
-	       g->entries.cap * sizeof(*g->entries.v);
+	       g->entries.cap * sizeof(*g->entries.v) + g->lines.cap * sizeof(*g->lines.v);
 }
 
-int learned__init(struct learned *l, uint64_t max_bytes)
+int learned__init(struct learned_names *l, uint64_t max_bytes)
 {
 	int rc;
 
-	*l = (struct learned){ .max_bytes = max_bytes };
+	*l = (struct learned_names){ .max_bytes = max_bytes };
 	rc = generation_init(&l->young);
 	return rc ? rc : generation_init(&l->old);
 }
 
-void learned__fini(struct learned *l)
+void learned__fini(struct learned_names *l)
 {
 	generation_fini(&l->young);
 	generation_fini(&l->old);
 }
 
-uint64_t learned__bytes(const struct learned *l)
+uint64_t learned__bytes(const struct learned_names *l)
 {
 	return generation_bytes(&l->young) + generation_bytes(&l->old);
 }
@@ -56,7 +57,7 @@ static uint64_t hash_of(const struct learned_key *key)
 	return hash__mix(hash__mix(key->hash, key->address), key->addr_kind);
 }
 
-static const struct learned_entry *find(const struct learned_generation *g, const struct learned_key *key)
+static struct learned_entry *find(const struct learned_generation *g, const struct learned_key *key)
 {
 	uint64_t h = hash_of(key);
 	uint32_t row, at;
@@ -65,7 +66,7 @@ static const struct learned_entry *find(const struct learned_generation *g, cons
 		return NULL;
 	at = hindex__first(&g->index, h, &row);
 	for (; row != HINDEX_NONE; at = hindex__next(&g->index, h, at, &row)) {
-		const struct learned_entry *e = &g->entries.v[row];
+		struct learned_entry *e = &g->entries.v[row];
 
 		if (e->address == key->address && e->addr_kind == key->addr_kind &&
 		    str__eq(intern__text(&g->texts, e->build_id), key->build_id))
@@ -74,27 +75,60 @@ static const struct learned_entry *find(const struct learned_generation *g, cons
 	return NULL;
 }
 
-static void name_of(const struct learned_generation *g, const struct learned_entry *e,
-		    struct learned_name *ret)
+static struct learned found(const struct learned_generation *g, const struct learned_entry *e)
 {
-	*ret = (struct learned_name){ intern__text(&g->texts, e->name),
-				      intern__text(&g->texts, e->system_name), e->why };
+	return (struct learned){ .n = e->n, .why = e->why, .asked = e->asked, .in = g, .first = e->first };
 }
 
-static int insert(struct learned_generation *g, const struct learned_key *key,
-		  const struct learned_name *name)
+struct learned_line learned__line(const struct learned *f, uint32_t i)
+{
+	const struct learned_stored *s;
+	const struct intern *t;
+
+	if (f->lines)
+		return f->lines[i];
+	s = &f->in->lines.v[f->first + i];
+	t = &f->in->texts;
+	return (struct learned_line){ intern__text(t, s->name), intern__text(t, s->system_name),
+				      intern__text(t, s->file), s->line, s->start_line };
+}
+
+static int store_lines(struct learned_generation *g, const struct learned *what)
+{
+	for (uint32_t i = 0; i < what->n; i++) {
+		struct learned_line l = learned__line(what, i);
+		struct learned_stored s = { intern__add(&g->texts, l.name),
+					    intern__add(&g->texts, l.system_name),
+					    intern__add(&g->texts, l.file), l.line, l.start_line };
+
+		if (s.name == INTERN_NONE || s.system_name == INTERN_NONE ||
+		    s.file == INTERN_NONE || g->lines.n >= UINT32_MAX || !vec__push(&g->lines, s))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Lines that an entry had before stay behind until their generation goes. */
+static int insert(struct learned_generation *g, const struct learned_key *key, const struct learned *what)
 {
 	struct learned_entry e = {
 		.address = key->address,
 		.build_id = intern__add(&g->texts, key->build_id),
-		.name = intern__add(&g->texts, name->name),
-		.system_name = intern__add(&g->texts, name->system_name),
+		.first = (uint32_t)g->lines.n,
+		.n = (uint16_t)what->n,
 		.addr_kind = key->addr_kind,
-		.why = name->why,
+		.why = what->why,
+		.asked = what->asked,
 	};
+	struct learned_entry *old = find(g, key);
 
-	if (e.build_id == INTERN_NONE || e.name == INTERN_NONE || e.system_name == INTERN_NONE ||
-	    g->entries.n >= HINDEX_NONE - 2 || !vec__push(&g->entries, e))
+	if (e.build_id == INTERN_NONE || store_lines(g, what))
+		return -ENOMEM;
+	if (old) {
+		*old = e;
+		return 0;
+	}
+	if (g->entries.n >= HINDEX_NONE - 2 || !vec__push(&g->entries, e))
 		return -ENOMEM;
 	if (hindex__insert(&g->index, hash_of(key), (uint32_t)(g->entries.n - 1))) {
 		g->entries.n--;
@@ -108,7 +142,7 @@ static int insert(struct learned_generation *g, const struct learned_key *key,
  * of the old one may be inserted into the young one, and what was inserted is still there
  * afterwards.
  */
-static void age(struct learned *l)
+static void age(struct learned_names *l)
 {
 	struct learned_generation fresh;
 
@@ -123,28 +157,30 @@ static void age(struct learned *l)
 	l->young = fresh;
 }
 
-bool learned__find(struct learned *l, const struct learned_key *key, struct learned_name *ret)
+bool learned__find(struct learned_names *l, const struct learned_key *key, struct learned *ret)
 {
 	const struct learned_entry *e = find(&l->young, key);
 
 	if (e) {
-		name_of(&l->young, e, ret);
+		*ret = found(&l->young, e);
 		return true;
 	}
 	e = find(&l->old, key);
 	if (!e)
 		return false;
-	name_of(&l->old, e, ret);
+	*ret = found(&l->old, e);
 	if (insert(&l->young, key, ret) == 0) {
-		name_of(&l->young, &l->young.entries.v[l->young.entries.n - 1], ret);
+		/* What grows old keeps its address in the struct that holds it: look again. */
 		age(l);
+		e = find(&l->young, key);
+		*ret = e ? found(&l->young, e) : found(&l->old, find(&l->old, key));
 	}
 	return true;
 }
 
-int learned__add(struct learned *l, const struct learned_key *key, const struct learned_name *name)
+int learned__add(struct learned_names *l, const struct learned_key *key, const struct learned *what)
 {
-	int rc = find(&l->young, key) ? 0 : insert(&l->young, key, name);
+	int rc = insert(&l->young, key, what);
 
 	age(l);
 	return rc;

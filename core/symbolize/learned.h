@@ -27,38 +27,62 @@ struct learned_key {
 	uint8_t addr_kind; /* enum dcm_addr_kind */
 };
 
-/* A name, or (name.n == 0) the reason why there is none. system_name is "" when it is the same. */
-struct learned_name {
-	struct dcm_str name, system_name;
-	uint8_t why; /* enum dcm_unnamed */
+/* A function and a place in it. system_name is "" when it is the same as name. */
+struct learned_line {
+	struct dcm_str name, system_name, file;
+	uint32_t line, start_line; /* 0: unknown */
+};
+
+/* What is known of an address: lines, the innermost inlined first, or (n == 0) why there is none. */
+struct learned {
+	const struct learned_line *lines; /* [n] to be added; found ones by learned__line() */
+	uint32_t n;
+	uint8_t why;   /* enum dcm_unnamed */
+	uint8_t asked; /* for lines and inlined functions too: the quality of what was asked; 0: no */
+	/* Of what was found: where it is. */
+	const struct learned_generation *in;
+	uint32_t first;
 };
 
 struct learned_entry {
 	uint64_t address;
-	uint32_t build_id, name, system_name; /* texts */
-	uint8_t addr_kind, why;
+	uint32_t build_id; /* text */
+	uint32_t first;	   /* its lines */
+	uint16_t n;
+	uint8_t addr_kind, why, asked;
+};
+
+struct learned_stored {
+	uint32_t name, system_name, file; /* texts */
+	uint32_t line, start_line;
 };
 
 struct learned_generation {
 	struct intern texts;
 	struct hindex index;
 	VEC(struct learned_entry) entries;
+	VEC(struct learned_stored) lines;
 };
 
-struct learned {
+struct learned_names {
 	struct learned_generation young, old;
 	uint64_t max_bytes;
 };
 
-int learned__init(struct learned *l, uint64_t max_bytes); /* 0 or -ENOMEM */
-void learned__fini(struct learned *l);
+int learned__init(struct learned_names *l, uint64_t max_bytes); /* 0 or -ENOMEM */
+void learned__fini(struct learned_names *l);
 
-/* True when known; the texts live until the next call of any function here. */
-bool learned__find(struct learned *l, const struct learned_key *key, struct learned_name *ret);
+/* True when known; it and its texts live until the next call of any function here but learned__line(). */
+bool learned__find(struct learned_names *l, const struct learned_key *key, struct learned *ret);
+/* Line i of what was found, or is to be added. */
+struct learned_line learned__line(const struct learned *found, uint32_t i);
 
-/* Remembers what was not found. Out of memory it is simply not remembered: returns -ENOMEM. */
-int learned__add(struct learned *l, const struct learned_key *key, const struct learned_name *name);
+/*
+ * Remembers, in the place of what was remembered of the address before. Texts may be those of what
+ * was found. Out of memory it is simply not remembered: returns -ENOMEM.
+ */
+int learned__add(struct learned_names *l, const struct learned_key *key, const struct learned *what);
 
-uint64_t learned__bytes(const struct learned *l);
+uint64_t learned__bytes(const struct learned_names *l);
 
 #endif

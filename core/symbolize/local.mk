@@ -3,6 +3,7 @@
 noinst_LTLIBRARIES += core/symbolize/libsymbolize.la
 core_symbolize_libsymbolize_la_SOURCES = \
 	core/symbolize/build_id.c \
+	core/symbolize/debuginfo.c core/symbolize/debuginfo.h \
 	core/symbolize/demangle.c core/symbolize/demangle.h \
 	core/symbolize/elf.h \
 	core/symbolize/elf_collect.c core/symbolize/elf_collect.h \
@@ -14,6 +15,7 @@ core_symbolize_libsymbolize_la_SOURCES = \
 	core/symbolize/elf_symbols.c \
 	core/symbolize/elf_symtab.c \
 	core/symbolize/file_table.c core/symbolize/file_table.h \
+	core/symbolize/fill.c \
 	core/symbolize/frames.c core/symbolize/frames.h \
 	core/symbolize/frames_dwarf.c \
 	core/symbolize/frames_find.h \
@@ -23,10 +25,11 @@ core_symbolize_libsymbolize_la_SOURCES = \
 	core/symbolize/kallsyms.c core/symbolize/kallsyms.h \
 	core/symbolize/kernel.c core/symbolize/kernel.h \
 	core/symbolize/learned.c core/symbolize/learned.h \
+	core/symbolize/lookup.h \
 	core/symbolize/resolve.c \
 	core/symbolize/store.h \
 	core/symbolize/symbols.c core/symbolize/symbols.h \
 	core/symbolize/why.c
-core_symbolize_libsymbolize_la_CFLAGS = $(AM_CFLAGS) $(LZMA_CFLAGS) $(ELF_CFLAGS) $(DW_CFLAGS) $(ZSTD_CFLAGS)
+core_symbolize_libsymbolize_la_CFLAGS = $(AM_CFLAGS) $(LZMA_CFLAGS) $(DEFLATE_CFLAGS) $(ELF_CFLAGS) $(DW_CFLAGS) $(ZSTD_CFLAGS)
 
-SYMBOLIZE_LA = core/symbolize/libsymbolize.la $(BATCH_LA) $(LZMA_LIBS) $(ELF_LIBS) $(DW_LIBS) $(ZSTD_LIBS) $(IBERTY_LIBS)
+SYMBOLIZE_LA = core/symbolize/libsymbolize.la $(BATCH_LA) $(LZMA_LIBS) $(DEFLATE_LIBS) $(ELF_LIBS) $(DW_LIBS) $(ZSTD_LIBS) $(IBERTY_LIBS)

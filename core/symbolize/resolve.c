@@ -26,31 +26,11 @@
 #include "core/base/str.h"
 #include "core/base/vec.h"
 #include "core/batch/batch.h"
-#include "core/symbolize/demangle.h"
-#include "core/symbolize/store.h"
-
-/* A mapping's file at the time of asking. */
-struct view {
-	bool wanted; /* some location in it has no name */
-	struct dcm_str build_id;
-	uint64_t hash;
-	struct symbol_table *table; /* or NULL: */
-	uint8_t why;		    /* enum dcm_unnamed */
-	bool known;		    /* the store has heard of the file */
-};
-
-/* One walk over a batch. */
-struct lookup {
-	struct symbols *s;
-	const struct dcm_batch *batch;
-	struct view *views; /* [batch->n_mappings] */
-	uint64_t hits, misses, learned_hits;
-	char human[DEMANGLE_MAX_OUTPUT];
-};
+#include "core/symbolize/lookup.h"
 
 /* --- which locations, and where --- */
 
-static bool can_be_named(const struct dcm_batch *b, const struct dcm_location *l)
+bool lookup__can_be_named(const struct dcm_batch *b, const struct dcm_location *l)
 {
 	const struct dcm_mapping *m;
 
@@ -63,8 +43,7 @@ static bool can_be_named(const struct dcm_batch *b, const struct dcm_location *l
 	return l->addr_kind != DCM_ADDR_RUNTIME || (l->address >= m->start && l->address < m->limit);
 }
 
-/* What is looked up for a location that can be named. */
-static struct learned_key key_of(const struct lookup *l, const struct dcm_location *loc)
+struct learned_key lookup__key(const struct lookup *l, const struct dcm_location *loc)
 {
 	const struct dcm_mapping *m = &l->batch->mappings[loc->mapping];
 	const struct view *v = &l->views[loc->mapping];
@@ -81,8 +60,10 @@ static struct learned_key key_of(const struct lookup *l, const struct dcm_locati
 
 static void release_views(struct lookup *l)
 {
-	for (uint32_t i = 0; l->views && i < l->batch->n_mappings; i++)
+	for (uint32_t i = 0; l->views && i < l->batch->n_mappings; i++) {
 		symbol_table__unref(l->views[i].table);
+		debug_source__unref(l->views[i].source);
+	}
 	free(l->views);
 	l->views = NULL;
 }
@@ -114,7 +95,8 @@ static void take_view(struct view *v, const struct file_entry *e)
 	v->why = e->state == FILE_FAILED ? e->why : DCM_UNNAMED_NOT_TRIED;
 	if (e->state == FILE_READY) {
 		v->table = symbol_table__ref(e->table);
-		v->why = DCM_UNNAMED_STRIPPED;
+		v->source = debug_source__ref(e->source);
+		v->why = e->why;
 	}
 }
 
@@ -141,7 +123,7 @@ static bool mark_wanted(struct lookup *l)
 	for (uint32_t i = 0; i < b->n_locations; i++) {
 		const struct dcm_location *loc = &b->locations[i];
 
-		if (!can_be_named(b, loc) || l->views[loc->mapping].wanted)
+		if (!lookup__can_be_named(b, loc) || l->views[loc->mapping].wanted)
 			continue;
 		struct view *v = &l->views[loc->mapping];
 
@@ -175,6 +157,7 @@ static int begin(struct lookup *l, struct symbols *s, const struct dcm_batch *ba
 {
 	l->s = s;
 	l->batch = batch;
+	l->asked_ns = clock__mono(s->config.clock);
 	l->views = mem__zalloc(batch->n_mappings, sizeof(*l->views));
 	if (!l->views)
 		return -ENOMEM;
@@ -196,15 +179,14 @@ static void end(struct lookup *l)
 
 /* --- one location --- */
 
-/* Asks the table; texts live as long as the view and until the next call. */
-static bool ask_table(struct lookup *l, const struct view *v, const struct learned_key *key,
-		      struct learned_name *ret)
+bool lookup__symbol(struct lookup *l, const struct view *v, const struct learned_key *key,
+		    struct learned_line *ret)
 {
 	uint64_t vaddr = key->address;
 	struct dcm_str raw;
 	uint32_t n;
 
-	*ret = (struct learned_name){ .why = DCM_UNNAMED_STRIPPED };
+	*ret = (struct learned_line){ .name = STR("") };
 	if (key->addr_kind == DCM_ADDR_FILE_OFFSET && elf__to_vaddr(v->table->elf, key->address, &vaddr))
 		return false;
 	if (elf__find(v->table->elf, vaddr, &raw))
@@ -217,28 +199,40 @@ static bool ask_table(struct lookup *l, const struct view *v, const struct learn
 	return n > 0;
 }
 
+/* Why an address of the view has no name: what is wrong with its debug information says more. */
+static uint8_t why_of(const struct view *v)
+{
+	uint8_t failed = v->source ? atomic_load(&v->source->failed) : 0;
+
+	return failed ? failed : v->why;
+}
+
 /*
  * Under learned_lock, until the caller has used the texts. False: no name, and ret->why says why.
  */
-static bool ask(struct lookup *l, const struct dcm_location *loc, struct learned_name *ret)
+static bool ask(struct lookup *l, const struct dcm_location *loc, struct learned *ret)
 {
 	const struct view *v = &l->views[loc->mapping];
-	struct learned_key key = key_of(l, loc);
-	bool named;
+	struct learned_key key = lookup__key(l, loc);
+	struct learned found = { 0 };
 
-	*ret = (struct learned_name){ .why = v->why };
+	*ret = (struct learned){ .why = why_of(v) };
 	if (v->build_id.n == 0)
 		return false;
-	if (learned__find(&l->s->learned, &key, ret) && (ret->name.n || !v->table)) {
-		l->learned_hits += ret->name.n > 0;
-		return ret->name.n > 0;
+	if (learned__find(&l->s->learned, &key, &found) && (found.n || !v->table)) {
+		*ret = found;
+		l->learned_hits += found.n > 0;
+		return found.n > 0;
 	}
-	*ret = (struct learned_name){ .why = v->why };
 	if (!v->table)
 		return false;
-	named = ask_table(l, v, &key, ret);
+	ret->asked = found.asked;
+	if (lookup__symbol(l, v, &key, &l->line)) {
+		ret->lines = &l->line;
+		ret->n = 1;
+	}
 	learned__add(&l->s->learned, &key, ret);
-	return named;
+	return ret->n > 0;
 }
 
 void resolve__learn(struct symbols *s, struct dcm_batch *batch)
@@ -247,14 +241,15 @@ void resolve__learn(struct symbols *s, struct dcm_batch *batch)
 
 	if (begin(&l, s, batch, 0))
 		return;
+	fill__lookup(&l, 0);
 	for (uint32_t i = 0; i < batch->n_locations; i++) {
-		struct learned_name name;
+		struct learned what;
 		bool named;
 
-		if (!can_be_named(batch, &batch->locations[i]))
+		if (!lookup__can_be_named(batch, &batch->locations[i]))
 			continue;
 		pthread_mutex_lock(&s->learned_lock);
-		named = ask(&l, &batch->locations[i], &name);
+		named = ask(&l, &batch->locations[i], &what);
 		pthread_mutex_unlock(&s->learned_lock);
 		*(named ? &l.hits : &l.misses) += 1;
 	}
@@ -289,38 +284,53 @@ static struct dcm_str new_string(const struct naming *n, uint32_t id)
 	return id ? n->strings.v[id - n->overlay->n_strings] : STR("");
 }
 
-/*
- * The function of that name among the new ones, made when it is not there. DCM_NONE: out of memory.
- */
-static uint32_t add_function(struct naming *n, const struct learned_name *name)
+static bool same_function(const struct naming *n, const struct dcm_function *fn,
+			  const struct learned_line *line)
 {
-	uint64_t h = hash__bytes(name->system_name.p, name->system_name.n,
-				 hash__bytes(name->name.p, name->name.n, 0));
-	struct dcm_function fn = { 0 };
+	return fn->start_line == line->start_line && str__eq(new_string(n, fn->name), line->name) &&
+	       str__eq(new_string(n, fn->system_name), line->system_name) &&
+	       str__eq(new_string(n, fn->file), line->file);
+}
+
+/*
+ * That function among the new ones, made when it is not there. DCM_NONE: out of memory.
+ */
+static uint32_t add_function(struct naming *n, const struct learned_line *line)
+{
+	uint64_t h = hash__bytes(line->system_name.p, line->system_name.n,
+				 hash__bytes(line->name.p, line->name.n,
+					     hash__bytes(line->file.p, line->file.n, line->start_line)));
+	struct dcm_function fn = { .start_line = line->start_line };
 	uint32_t row, at = hindex__first(&n->index, h, &row);
 
 	for (; row != HINDEX_NONE; at = hindex__next(&n->index, h, at, &row)) {
-		if (str__eq(new_string(n, n->functions.v[row].name), name->name) &&
-		    str__eq(new_string(n, n->functions.v[row].system_name), name->system_name))
+		if (same_function(n, &n->functions.v[row], line))
 			return n->overlay->n_functions + row;
 	}
-	fn.name = add_string(n, name->name);
-	fn.system_name = name->system_name.n ? add_string(n, name->system_name) : 0;
-	if (!fn.name || (name->system_name.n && !fn.system_name) || !vec__push(&n->functions, fn) ||
+	fn.name = add_string(n, line->name);
+	fn.system_name = line->system_name.n ? add_string(n, line->system_name) : 0;
+	fn.file = line->file.n ? add_string(n, line->file) : 0;
+	if (!fn.name || (line->system_name.n && !fn.system_name) || (line->file.n && !fn.file) ||
+	    !vec__push(&n->functions, fn) ||
 	    hindex__insert(&n->index, h, (uint32_t)(n->functions.n - 1)))
 		return DCM_NONE;
 	return n->overlay->n_functions + (uint32_t)(n->functions.n - 1);
 }
 
-static int set_name(struct naming *n, uint32_t location, const struct learned_name *name)
+static int set_lines(struct naming *n, uint32_t location, const struct learned *what)
 {
 	struct dcm_location *loc = &n->locations[location];
-	struct dcm_line line = { .function = add_function(n, name) };
+	size_t first = n->lines.n;
 
-	if (line.function == DCM_NONE || !vec__push(&n->lines, line))
-		return -ENOMEM;
-	loc->line_off = n->overlay->n_lines + (uint32_t)(n->lines.n - 1);
-	loc->n_lines = 1;
+	for (uint32_t i = 0; i < what->n; i++) {
+		struct learned_line known = learned__line(what, i);
+		struct dcm_line line = { .function = add_function(n, &known), .line = known.line };
+
+		if (line.function == DCM_NONE || !vec__push(&n->lines, line))
+			return -ENOMEM;
+	}
+	loc->line_off = n->overlay->n_lines + (uint32_t)first;
+	loc->n_lines = what->n;
 	loc->unnamed = DCM_UNNAMED_NOT_TRIED;
 	n->changed = true;
 	return 0;
@@ -347,21 +357,21 @@ static int name_all(struct lookup *l, struct naming *n)
 	const struct dcm_batch *b = l->batch;
 
 	for (uint32_t i = 0; i < b->n_locations; i++) {
-		struct learned_name name;
+		struct learned what;
 		bool named;
 		int rc = 0;
 
-		if (!can_be_named(b, &b->locations[i]))
+		if (!lookup__can_be_named(b, &b->locations[i]))
 			continue;
 		pthread_mutex_lock(&l->s->learned_lock);
-		named = ask(l, &b->locations[i], &name);
+		named = ask(l, &b->locations[i], &what);
 		if (named)
-			rc = set_name(n, i, &name);
+			rc = set_lines(n, i, &what);
 		pthread_mutex_unlock(&l->s->learned_lock);
 		if (rc)
 			return rc;
 		if (!named)
-			set_reason(n, i, name.why);
+			set_reason(n, i, what.why);
 		*(named ? &l->hits : &l->misses) += 1;
 	}
 	return 0;
@@ -442,6 +452,7 @@ int symbols__resolve(struct symbols *s, struct dcm_batch *batch, int64_t wait_ns
 		return 0;
 	}
 	if (!rc) {
+		fill__lookup(&l, l.asked_ns + (wait_ns > 0 ? wait_ns : 0));
 		rc = make_overlay(&l, batch, ret_batch);
 		end(&l);
 	}

@@ -24,6 +24,7 @@ struct job {
 	struct job *next;
 	struct file_entry *file; /* queued: it stays until it was read */
 	int fd;
+	char *path; /* of the file, as its process sees it; or NULL */
 	struct dcm_batch *batch;
 };
 
@@ -42,10 +43,11 @@ struct symbols {
 	struct symbols_stat counts; /* those about files and batches */
 
 	pthread_mutex_t learned_lock;
-	struct learned learned;
+	struct learned_names learned;
 
 	struct kernel_names kernel;
 	_Atomic uint64_t hits, misses, learned_hits, waits_timed_out;
+	_Atomic uint64_t frames_asked, frames_given_up;
 };
 
 /* Looks up every location of the batch that has no name, so that it is remembered. Worker only. */

@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/base/error.h"
 #include "core/base/fd.h"
@@ -22,6 +23,7 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/batch/batch.h"
+#include "core/symbolize/debuginfo.h"
 #include "core/symbolize/elf.h"
 #include "core/symbolize/store.h"
 
@@ -30,6 +32,9 @@ static const struct symbols_config defaults = {
 	.learned_bytes = 32 << 20,
 	.queue_bytes = 64 << 20,
 	.max_files = 256,
+	.max_sources = 128,
+	.frames_timeout_ns = 5000000000,
+	.frames_bytes = 1 << 30,
 	.kallsyms_path = "/proc/kallsyms",
 	.modules_path = "/proc/modules",
 	.clock = &clock__system,
@@ -63,22 +68,98 @@ static void count_failure(struct symbols_stat *c, int rc)
 		c->files_unreadable++;
 }
 
-/* Reads the file of a queued entry and says what came of it. No lock is held by the caller. */
-static void read_file(struct symbols *s, struct file_entry *file, int fd)
-{
-	struct elf_symbols *elf = NULL;
-	struct symbol_table *table = NULL;
-	int rc = elf__load(fd, NULL, &elf, NULL);
+/* A file on its way in: what was read of it, and why addresses without a symbol have none. */
+struct reading {
+	struct symbol_table *table;
+	struct debug_source *source; /* or NULL */
+	uint8_t why;
+	bool searched, found; /* separate debuginfo */
+};
 
-	if (!rc) {
-		table = symbol_table__new(elf);
-		if (!table)
-			rc = -ENOMEM;
+/* Files that belong together, by enum frames_file. */
+struct parts {
+	int fds[FRAMES_MAX_FILES];
+};
+
+/* Opens what was split off, where the file lacks symbols or lines. */
+static void find_parts(struct symbols *s, const struct debuginfo_facts *facts, struct dcm_str path,
+		       struct parts *p, struct reading *ret)
+{
+	struct debuginfo_dirs dirs = { s->config.debug_dirs, s->config.n_debug_dirs };
+	struct debuginfo_facts split;
+	char found[PATH_MAX] = "";
+
+	ret->why = DCM_UNNAMED_STRIPPED;
+	if ((facts->has_dwarf && facts->has_symtab) || dirs.n == 0)
+		return;
+	ret->searched = true;
+	p->fds[FRAMES_DEBUG] = debuginfo__open(&dirs, facts, path, found);
+	ret->found = p->fds[FRAMES_DEBUG] >= 0;
+	if (!ret->found && !facts->has_symtab)
+		ret->why = p->fds[FRAMES_DEBUG] == -EBADMSG ? DCM_UNNAMED_DEBUGINFO_BAD
+							    : DCM_UNNAMED_NO_DEBUGINFO;
+	if (ret->found && debuginfo__facts(p->fds[FRAMES_DEBUG], &split) == 0 && split.alt[0])
+		p->fds[FRAMES_ALT] = debuginfo__open_alt(&dirs, &split, found);
+}
+
+/* Keeps what can tell lines open. */
+static struct debug_source *keep_open(struct symbols *s, const struct debuginfo_facts *facts,
+				      int fd, struct parts *p)
+{
+	struct debuginfo_facts split = { 0 };
+
+	if (!s->config.lines)
+		return NULL;
+	if (p->fds[FRAMES_DEBUG] >= 0 &&
+	    (debuginfo__facts(p->fds[FRAMES_DEBUG], &split) || !split.has_dwarf)) {
+		close(p->fds[FRAMES_DEBUG]);
+		p->fds[FRAMES_DEBUG] = -1;
 	}
+	if (facts->has_dwarf || facts->has_go)
+		p->fds[FRAMES_ELF] = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	if (p->fds[FRAMES_ELF] < 0 && p->fds[FRAMES_DEBUG] < 0)
+		return NULL;
+	struct debug_source *d = debug_source__new(p->fds);
+	*p = (struct parts){ { -1, -1, -1 } };
+	return d;
+}
+
+static int read_parts(struct symbols *s, int fd, struct dcm_str path, struct reading *ret)
+{
+	struct parts p = { { -1, -1, -1 } };
+	struct debuginfo_facts facts;
+	struct elf_symbols *elf = NULL;
+	int rc = debuginfo__facts(fd, &facts);
+
+	*ret = (struct reading){ 0 };
+	if (!rc)
+		find_parts(s, &facts, path, &p, ret);
+	if (!rc)
+		rc = elf__load(fd, p.fds[FRAMES_DEBUG], NULL, &elf, NULL);
+	if (!rc) {
+		ret->table = symbol_table__new(elf);
+		rc = ret->table ? 0 : -ENOMEM;
+	}
+	if (!rc)
+		ret->source = keep_open(s, &facts, fd, &p);
+	for (int i = 0; i < FRAMES_MAX_FILES; i++)
+		fd__close(p.fds[i]);
+	return rc;
+}
+
+/* Reads the file of a queued entry and says what came of it. No lock is held by the caller. */
+static void read_file(struct symbols *s, struct file_entry *file, int fd, struct dcm_str path)
+{
+	struct reading r;
+	int rc = read_parts(s, fd, path, &r);
+
 	pthread_mutex_lock(&s->lock);
 	if (!rc) {
 		s->counts.files_read++;
-		file_table__set(&s->files, file, table);
+		s->counts.debuginfo_found += r.found;
+		s->counts.debuginfo_missing += r.searched && !r.found;
+		file_table__set(&s->files, file, r.table, r.source);
+		file->why = r.why;
 	} else {
 		count_failure(&s->counts, rc);
 		file->state = FILE_FAILED;
@@ -117,6 +198,16 @@ static struct file_entry *wanted(struct symbols *s, struct dcm_str build_id)
 	return e;
 }
 
+static void free_job(struct job *job)
+{
+	if (!job)
+		return;
+	fd__close(job->fd);
+	free(job->path);
+	batch__unref(job->batch);
+	free(job);
+}
+
 static void push(struct symbols *s, struct job *job)
 {
 	*s->last = job;
@@ -131,7 +222,6 @@ void symbols__offer(struct symbols *s, struct dcm_str build_id, struct dcm_str p
 	struct job *job;
 	bool read_now;
 
-	(void)path; /* the descriptor is the file; a path may name another one by now */
 	if (build_id.n == 0 || fd < 0)
 		return;
 	pthread_mutex_lock(&s->lock);
@@ -145,18 +235,19 @@ void symbols__offer(struct symbols *s, struct dcm_str build_id, struct dcm_str p
 	if (job) {
 		job->file = e;
 		job->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+		job->path = mem__dup_str(path.p, path.n); /* without it a link leads nowhere, that is all */
 	}
 	read_now = !job || job->fd < 0;
 	if (read_now) {
 		s->counts.files_inline++;
-		free(job);
+		free_job(job);
 	} else {
 		s->n_fds++;
 		push(s, job);
 	}
 	pthread_mutex_unlock(&s->lock);
 	if (read_now)
-		read_file(s, e, fd);
+		read_file(s, e, fd, path);
 }
 
 /* --- batches --- */
@@ -207,7 +298,7 @@ static void *work(void *ctx)
 
 	while ((job = pop(s))) {
 		if (job->file)
-			read_file(s, job->file, job->fd);
+			read_file(s, job->file, job->fd, str__of(job->path));
 		else
 			resolve__learn(s, job->batch);
 		pthread_mutex_lock(&s->lock);
@@ -218,9 +309,7 @@ static void *work(void *ctx)
 			s->counts.batches_learned++;
 		}
 		pthread_mutex_unlock(&s->lock);
-		fd__close(job->fd);
-		batch__unref(job->batch);
-		free(job);
+		free_job(job);
 	}
 	return NULL;
 }
@@ -238,6 +327,9 @@ static struct symbols_config with_defaults(const struct symbols_config *config)
 	DEFAULT(learned_bytes);
 	DEFAULT(queue_bytes);
 	DEFAULT(max_files);
+	DEFAULT(max_sources);
+	DEFAULT(frames_timeout_ns);
+	DEFAULT(frames_bytes);
 	DEFAULT(kallsyms_path);
 	DEFAULT(modules_path);
 	DEFAULT(clock);
@@ -265,9 +357,7 @@ static void destroy(struct symbols *s)
 		struct job *job = s->first;
 
 		s->first = job->next;
-		fd__close(job->fd);
-		batch__unref(job->batch);
-		free(job);
+		free_job(job);
 	}
 	file_table__fini(&s->files);
 	learned__fini(&s->learned);
@@ -294,7 +384,7 @@ int symbols__new(const struct symbols_config *config, struct symbols **ret_symbo
 	if (!rc)
 		rc = learned__init(&s->learned, s->config.learned_bytes);
 	if (!rc)
-		rc = file_table__init(&s->files, s->config.table_bytes);
+		rc = file_table__init(&s->files, s->config.table_bytes, s->config.max_sources);
 	if (rc) {
 		destroy(s);
 		return error__nomem(err);
@@ -335,6 +425,7 @@ void symbols__stat(struct symbols *s, struct symbols_stat *ret)
 	c.tables_evicted = s->files.n_evicted;
 	c.table_bytes = s->files.bytes;
 	c.n_tables = s->files.n_tables;
+	c.n_sources = s->files.n_sources;
 	c.n_files = s->files.n_files;
 	c.n_queued = s->n_jobs;
 	pthread_mutex_unlock(&s->lock);
@@ -347,5 +438,7 @@ void symbols__stat(struct symbols *s, struct symbols_stat *ret)
 	c.lookups = c.hits + c.misses;
 	c.learned_hits = atomic_load(&s->learned_hits);
 	c.waits_timed_out = atomic_load(&s->waits_timed_out);
+	c.frames_asked = atomic_load(&s->frames_asked);
+	c.frames_given_up = atomic_load(&s->frames_given_up);
 	*ret = c;
 }

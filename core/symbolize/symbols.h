@@ -8,6 +8,10 @@
  * table. A sealed batch is never changed: naming makes an overlay. Kernel symbols come from
  * /proc/kallsyms, read at first use and again when the modules change.
  *
+ * Files with debug information stay open (max_sources), so that lines and inlined functions can be
+ * asked of them for the addresses that were sampled; so do separate debuginfo files, which are found
+ * by build id and by link.
+ *
  * A file that has no build id is known by a stand-in that its input makes from the file's identity,
  * '~' and 16 hex digits; the store treats it like any other.
  *
@@ -21,17 +25,41 @@
 
 #include <decima/plugin.h>
 
+#include "core/base/buf.h"
 #include "core/base/cleanup.h"
 #include "core/base/clock.h"
 
 struct symbols;
 
+/* A request of frames.h and its files, to be answered elsewhere. */
+struct symbols_frames_call {
+	const uint8_t *request; /* [n] */
+	size_t n;
+	const int *fds; /* [n_fds], borrowed */
+	uint32_t n_fds;
+	int64_t timeout_ns; /* who has not answered by then is to be killed */
+};
+/*
+ * Appends the answer. -EAGAIN: nobody can be asked just now; any other error counts against the
+ * file: after three of -ETIMEDOUT, and after one of any other, it is asked no more.
+ */
+typedef int (*symbols_frames_fn)(void *ctx, const struct symbols_frames_call *call,
+				 struct buf *ret_answer);
+
 /* Zero means the default. */
 struct symbols_config {
-	uint64_t table_bytes;			  /* of all tables; 64 MiB */
-	uint64_t learned_bytes;			  /* of remembered names; 32 MiB */
-	uint64_t queue_bytes;			  /* of batches that wait to be learned; 64 MiB */
-	uint32_t max_files;			  /* open descriptors that wait to be read; 256 */
+	uint64_t table_bytes;	       /* of all tables; 64 MiB */
+	uint64_t learned_bytes;	       /* of remembered names; 32 MiB */
+	uint64_t queue_bytes;	       /* of batches that wait to be learned; 64 MiB */
+	uint32_t max_files;	       /* open descriptors that wait to be read; 256 */
+	uint32_t max_sources;	       /* files that stay open for lines; 128 */
+	const char *const *debug_dirs; /* [n_debug_dirs] with separate debuginfo; kept, not copied */
+	uint32_t n_debug_dirs;
+	bool lines, inlines;	   /* ask for these; off by default */
+	int64_t frames_timeout_ns; /* of one request for lines; 5 s */
+	uint64_t frames_bytes;	   /* of debug sections of one file, decompressed; 1 GiB */
+	symbols_frames_fn frames; /* any thread, several at once; NULL: asked in the calling thread */
+	void *frames_ctx;
 	const char *kallsyms_path, *modules_path; /* /proc/kallsyms, /proc/modules; kept, not copied */
 	const struct clock *clock;		  /* the machine's; kept */
 };
@@ -44,7 +72,7 @@ void symbols__free(struct symbols *s);
 DEFINE_CLEANUP(struct symbols *, symbols__free);
 
 /*
- * Offers the file behind a build id. fd is borrowed: the store duplicates it, so the process may
+ * Offers the file behind a build id. path, as its process sees it, is where a debug link starts. fd is borrowed: the store duplicates it, so the process may
  * end at once. Cheap when the id is known. Beyond max_files that wait (or descriptors the system
  * gives) the file is read here and now instead, in the caller's time, so that nothing is lost. An
  * empty build id is ignored.
@@ -94,9 +122,13 @@ struct symbols_stat {
 	uint64_t tables_evicted;
 	uint64_t batches_learned, batches_not_learned; /* not: the queue was full */
 	uint64_t waits_timed_out;
+	uint64_t debuginfo_found,
+		debuginfo_missing; /* of files that have no symbols or no lines of their own */
+	uint64_t frames_asked;	   /* addresses that lines were asked for */
+	uint64_t frames_given_up;  /* files that are asked no more */
 	uint64_t kallsyms_loads, kallsyms_errors;
 	uint64_t table_bytes, learned_bytes, kallsyms_bytes;
-	uint32_t n_tables, n_files, n_queued;
+	uint32_t n_tables, n_files, n_queued, n_sources;
 };
 void symbols__stat(struct symbols *s, struct symbols_stat *ret);
 

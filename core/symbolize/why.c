@@ -44,6 +44,20 @@ const char *symbols__why(enum dcm_unnamed why)
 	case DCM_UNNAMED_NOT_HERE:
 		return "no file with this build id was seen here, or its names had to make room "
 		       "for others";
+	case DCM_UNNAMED_NO_DEBUGINFO:
+		return "stripped: no debuginfo for its build id in the directories of "
+		       "symbols.debuginfo, nor at a debuginfod server; install its debug symbols, "
+		       "or "
+		       "name a server in symbols.debuginfod";
+	case DCM_UNNAMED_DEBUGINFO_LIMIT:
+		return "stripped, and reading its debug information took too long or too much "
+		       "memory and was given up; see symbols.lines_timeout and "
+		       "symbols.lines_memory";
+	case DCM_UNNAMED_DEBUGINFO_BAD:
+		return "stripped, and the debug information that is there is damaged or belongs to "
+		       "another build";
+	case DCM_UNNAMED_DEBUGINFO_ASKED:
+		return "stripped: a debuginfod server is being asked; ask again in a moment";
 	case DCM_UNNAMED_N:
 		break;
 	}

@@ -269,6 +269,10 @@ enum dcm_unnamed {
 	DCM_UNNAMED_JIT_NOT_IN_MAP, /* JIT code that the perf map does not (yet, or any more) list */
 	DCM_UNNAMED_KALLSYMS,	    /* /proc/kallsyms shows no addresses to us: CAP_SYSLOG */
 	DCM_UNNAMED_NOT_HERE, /* no file with this build id was offered here, or its names made room */
+	DCM_UNNAMED_NO_DEBUGINFO, /* stripped, and no separate debuginfo was found for its build id */
+	DCM_UNNAMED_DEBUGINFO_LIMIT, /* reading its debuginfo took too long or too much, and was given up */
+	DCM_UNNAMED_DEBUGINFO_BAD,   /* its debuginfo is damaged, or another file's */
+	DCM_UNNAMED_DEBUGINFO_ASKED, /* a debuginfod server is being asked */
 	DCM_UNNAMED_N
 };
 

@@ -45,7 +45,7 @@ static struct elf_symbols *load(const char *path)
 	struct elf_symbols *t = NULL;
 
 	assert_true(fd >= 0);
-	if (elf__load(fd, NULL, &t, &err))
+	if (elf__load(fd, -1, NULL, &t, &err))
 		fail_msg("%s: %s", path, err.text);
 	return t;
 }
@@ -553,7 +553,7 @@ static int try_file(const char *path)
 	CLEANUP(elf__freep) struct elf_symbols *t = NULL;
 	struct dcm_error err = DCM_ERROR_INIT;
 	char hex[ELF_BUILD_ID_TEXT];
-	int rc = elf__load(fd, NULL, &t, &err);
+	int rc = elf__load(fd, -1, NULL, &t, &err);
 
 	elf__build_id(fd, hex);
 	if (rc)
@@ -785,8 +785,8 @@ static void test_limits(void **state)
 	struct elf_symbols *t = NULL;
 
 	(void)state;
-	assert_int_equal(elf__load(fd, &few, &t, &err), -EFBIG);
-	assert_int_equal(elf__load(fd, &small, &t, &err), -EFBIG);
+	assert_int_equal(elf__load(fd, -1, &few, &t, &err), -EFBIG);
+	assert_int_equal(elf__load(fd, -1, &small, &t, &err), -EFBIG);
 	assert_null(t);
 }
 
@@ -797,7 +797,7 @@ static void sweep(const char *path)
 	FAILMALLOC_SWEEP (i) {
 		struct elf_symbols *t = NULL;
 		struct dcm_error err = DCM_ERROR_INIT;
-		int rc = elf__load(fd, NULL, &t, &err);
+		int rc = elf__load(fd, -1, NULL, &t, &err);
 
 		failmalloc__disarm();
 		if (rc == 0) {

@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/unit/test_debuginfo.c - the symbol store with lines: separate debuginfo, memory of what was
+ * asked, files that are given up
+ *
+ * One program, compiled with debug information, is the oracle for itself: stripped, and with what
+ * was split off in each of the places where it may be, it has to be named in the same way.
+ */
+#include "tests/unit/unit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/cleanup.h"
+#include "core/base/fd.h"
+#include "core/base/str.h"
+#include "core/batch/batch.h"
+#include "core/batch/builder.h"
+#include "core/symbolize/debuginfo.h"
+#include "core/symbolize/frames.h"
+#include "core/symbolize/symbols.h"
+#include "tests/unit/failmalloc.h"
+#include "tests/unit/paths.h"
+
+#define SECOND INT64_C(1000000000)
+
+enum { N_ADDRESSES = 200 };
+
+static char dir[] = "/tmp/decima-debuginfo-XXXXXX";
+static uint64_t addresses[N_ADDRESSES]; /* of inlines_outer and main, in all of its shapes */
+static char debug_dir[64];
+static bool made;
+
+static int run(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+static int run(const char *fmt, ...)
+{
+	char command[2048], text[1800];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	snprintf(command, sizeof(command), "cd %s && ( %s ) >/dev/null 2>&1", dir, text);
+	return system(command);
+}
+
+static const char *in_dir(const char *name)
+{
+	static char path[4][256];
+	static unsigned turn;
+	char *p = path[turn++ % 4];
+
+	snprintf(p, sizeof(path[0]), "%s/%s", dir, name);
+	return p;
+}
+
+/* n addresses all over a function. */
+static void read_addresses(const char *function, uint64_t *ret, unsigned n)
+{
+	char line[512];
+	unsigned long long start = 0, bytes = 0;
+	FILE *f;
+
+	snprintf(line, sizeof(line), "readelf -sW %s | grep ' %s$'", in_dir("full"), function);
+	f = popen(line, "r");
+	assert_non_null(f);
+	assert_non_null(fgets(line, sizeof(line), f));
+	pclose(f);
+	assert_int_equal(sscanf(line, " %*d: %llx %llu", &start, &bytes), 2);
+	for (unsigned i = 0; i < n; i++)
+		ret[i] = start + i * bytes / n;
+}
+
+/* full, and what becomes of it. False: tools are missing. */
+static bool make(void)
+{
+	if (made)
+		return true;
+	if (run("g++ -O2 -g -Wl,--build-id -o full %s/tests/programs/inlines.cc && "
+		"objcopy --only-keep-debug full split && objcopy --strip-all full bare && "
+		"g++ -O2 -g -Wl,--build-id=none -o noid %s/tests/programs/inlines.cc && "
+		"objcopy --only-keep-debug noid noid.debug && "
+		"objcopy --strip-all --add-gnu-debuglink=noid.debug noid linked",
+		TEST_SRCDIR, TEST_SRCDIR))
+		return false;
+	read_addresses("main", addresses, N_ADDRESSES / 2);
+	read_addresses("inlines_outer", addresses + N_ADDRESSES / 2, N_ADDRESSES / 2);
+	made = true;
+	return true;
+}
+
+static struct dcm_batch *batch_of(const char *build_id, uint32_t n)
+{
+	CLEANUP(builder__freep) struct dcm_builder *b = builder__new(0);
+	struct dcm_error err = DCM_ERROR_INIT;
+	struct dcm_batch *batch = NULL;
+	uint32_t locations[N_ADDRESSES];
+
+	assert_non_null(b);
+	struct dcm_mapping m = { .file = builder__string(b, STR("/x/program")),
+				 .build_id = builder__string(b, str__of(build_id)),
+				 .kind = DCM_MAPPING_FILE };
+	uint32_t mapping = builder__mapping(b, &m);
+	for (uint32_t i = 0; i < n; i++) {
+		struct dcm_location l = { .mapping = mapping,
+					  .process = DCM_NONE,
+					  .address = addresses[i],
+					  .addr_kind = DCM_ADDR_VADDR,
+					  .kind = DCM_FRAME_NATIVE };
+		locations[i] = builder__location(b, &l, NULL, 0);
+	}
+	struct dcm_pair pair = { builder__string(b, STR("service_name")), builder__string(b, STR("x")) };
+	struct dcm_type type = { .name = builder__string(b, STR("process_cpu")),
+				 .sample_type = builder__string(b, STR("cpu")),
+				 .sample_unit = builder__string(b, STR("nanoseconds")) };
+	struct dcm_profile head = { .series = builder__series(b, &pair, 1), .time_ns = 1, .duration_ns = 1 };
+	builder__profile(b, &head, &type, 1);
+	builder__row(b, builder__stack(b, locations, n), 0, &(int64_t){ 5 });
+	if (builder__seal(b, &batch, &err))
+		fail_msg("%s", err.text);
+	return batch;
+}
+
+static struct symbols *store(const struct symbols_config *config)
+{
+	struct dcm_error err = DCM_ERROR_INIT;
+	struct symbols *s = NULL;
+
+	if (symbols__new(config, &s, &err))
+		fail_msg("%s", err.text);
+	return s;
+}
+
+static void offer(struct symbols *s, const char *id, const char *path)
+{
+	CLEANUP(fd__closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	symbols__offer(s, str__of(id), str__of(path), fd);
+}
+
+/* "a.cc:7 inner < b.cc:9 outer" of each address, a line each; or the reason's number. */
+static char *written(const struct dcm_batch *b)
+{
+	struct buf out = { 0 };
+
+	for (uint32_t i = 0; i < b->stacks[0].n; i++) {
+		const struct dcm_location *l = &b->locations[b->stack_locations[b->stacks[0].off + i]];
+
+		if (!l->n_lines)
+			buf__printf(&out, "unnamed %u", l->unnamed);
+		for (uint32_t k = 0; k < l->n_lines; k++) {
+			const struct dcm_line *line = &b->lines[l->line_off + k];
+			const struct dcm_function *fn = &b->functions[line->function];
+
+			buf__printf(&out, "%.*s:%lld %.*s < ", STR_ARG(b->strings[fn->file]),
+				    (long long)line->line, STR_ARG(b->strings[fn->name]));
+		}
+		buf__byte(&out, '\n');
+	}
+	assert_int_equal(out.error, 0);
+	return (char *)buf__take(&out, &(size_t){ 0 });
+}
+
+/* What the store says of the addresses, once the file was offered. Caller frees. */
+static char *named(const struct symbols_config *config, const char *path, struct symbols_stat *ret)
+{
+	CLEANUP(symbols__freep) struct symbols *s = store(config);
+	CLEANUP(batch__unrefp) struct dcm_batch *b = batch_of("aa", N_ADDRESSES), *n = NULL;
+	struct dcm_error err = DCM_ERROR_INIT;
+
+	offer(s, "aa", path);
+	if (symbols__resolve(s, b, 60 * SECOND, &n, &err))
+		fail_msg("%s", err.text);
+	if (ret)
+		symbols__stat(s, ret);
+	return written(n);
+}
+
+static const struct symbols_config with_lines = { .lines = true,
+						  .inlines = true,
+						  .frames_timeout_ns = 60 * SECOND };
+
+static struct symbols_config with_dir(const char *const *dirs)
+{
+	struct symbols_config c = with_lines;
+
+	c.debug_dirs = dirs;
+	c.n_debug_dirs = 1;
+	return c;
+}
+
+static void test_lines_and_inlined_functions(void **state)
+{
+	(void)state;
+	if (!make())
+		skip_because("g++ and objcopy are needed");
+	struct symbols_config no_inlines = with_lines;
+	no_inlines.inlines = false;
+	CLEANUP(mem__freep)
+	char *plain = named(NULL, in_dir("full"), NULL),
+	     *lines = named(&with_lines, in_dir("full"), NULL),
+	     *outer = named(&no_inlines, in_dir("full"), NULL);
+	assert_non_null(strstr(plain, ":0 main < \n"));
+	assert_null(strstr(plain, "inlines.cc"));
+	/* Three deep, and demangled. */
+	assert_non_null(strstr(lines, " innermost"));
+	assert_non_null(strstr(lines, " middle"));
+	assert_non_null(strstr(lines, " std::vector<int, std::allocator<int> >"));
+	assert_non_null(strstr(lines, "inlines.cc:"));
+	assert_null(strstr(outer, "innermost"));
+	assert_non_null(strstr(outer, "inlines.cc:"));
+	assert_non_null(strstr(outer, " main < \n"));
+}
+
+/* Each place that separate debuginfo may be in. */
+static void test_separate_debuginfo(void **state)
+{
+	const char *const dirs[] = { debug_dir };
+	struct symbols_config c = with_dir(dirs);
+	struct debuginfo_facts facts;
+	struct symbols_stat stat;
+
+	(void)state;
+	if (!make())
+		skip_because("g++ and objcopy are needed");
+	CLEANUP(mem__freep)
+	char *want = named(&with_lines, in_dir("full"), NULL),
+	     *want_noid = named(&with_lines, in_dir("noid"), NULL);
+	CLEANUP(fd__closep) int fd = open(in_dir("bare"), O_RDONLY | O_CLOEXEC);
+	assert_int_equal(debuginfo__facts(fd, &facts), 0);
+	assert_false(facts.has_symtab || facts.has_dwarf);
+
+	assert_int_equal(run("rm -rf debug; mkdir -p debug/.build-id/%.2s && cp split "
+			     "debug/.build-id/%.2s/%s.debug",
+			     facts.build_id, facts.build_id, facts.build_id + 2),
+			 0);
+	CLEANUP(mem__freep) char *by_id = named(&c, in_dir("bare"), &stat);
+	assert_string_equal(by_id, want);
+	assert_int_equal(stat.debuginfo_found, 1);
+	CLEANUP(mem__freep) char *beside = named(&c, in_dir("linked"), &stat);
+	assert_string_equal(beside, want_noid);
+	assert_int_equal(run("mkdir -p .debug && mv noid.debug .debug/"), 0);
+	CLEANUP(mem__freep) char *hidden = named(&c, in_dir("linked"), NULL);
+	assert_string_equal(hidden, want_noid);
+	assert_int_equal(run("mkdir -p debug/%s && mv .debug/noid.debug debug/%s/", dir, dir), 0);
+	CLEANUP(mem__freep) char *below = named(&c, in_dir("linked"), NULL);
+	assert_string_equal(below, want_noid);
+	assert_int_equal(run("mv debug/%s/noid.debug .", dir), 0);
+}
+
+static void test_dwz(void **state)
+{
+	const char *const dirs[] = { debug_dir };
+	struct symbols_config c = with_dir(dirs);
+	struct debuginfo_facts facts;
+
+	(void)state;
+	if (!make() ||
+	    run("g++ -O2 -g -Wl,--build-id -DOTHER -o full2 %s/tests/programs/inlines.cc", TEST_SRCDIR) ||
+	    run("rm -rf debug; mkdir -p debug; objcopy --only-keep-debug full a.debug && "
+		"objcopy --only-keep-debug full2 b.debug && dwz -m debug/common -M %s/debug/common "
+		"a.debug b.debug",
+		dir))
+		skip_because("dwz is needed");
+	CLEANUP(fd__closep) int fd = open(in_dir("bare"), O_RDONLY | O_CLOEXEC);
+	assert_int_equal(debuginfo__facts(fd, &facts), 0);
+	assert_int_equal(
+		run("mkdir -p debug/.build-id/%.2s && cp a.debug debug/.build-id/%.2s/%s.debug",
+		    facts.build_id, facts.build_id, facts.build_id + 2),
+		0);
+	CLEANUP(mem__freep)
+	char *want = named(&with_lines, in_dir("full"), NULL), *got = named(&c, in_dir("bare"), NULL);
+	assert_string_equal(got, want);
+}
+
+static void assert_all_unnamed(const char *text, enum dcm_unnamed why)
+{
+	char line[32];
+	size_t n = 0;
+
+	snprintf(line, sizeof(line), "unnamed %d\n", (int)why);
+	for (const char *at = text; *at; at += strlen(line), n++) {
+		if (strncmp(at, line, strlen(line)) != 0)
+			fail_msg("not %s: %.100s", line, at);
+	}
+	assert_int_equal(n, N_ADDRESSES);
+}
+
+static void test_why_there_is_no_debuginfo(void **state)
+{
+	const char *const dirs[] = { debug_dir };
+	struct symbols_config c = with_dir(dirs);
+	struct debuginfo_facts facts;
+	struct symbols_stat stat;
+
+	(void)state;
+	if (!make())
+		skip_because("g++ and objcopy are needed");
+	assert_int_equal(run("rm -rf debug"), 0);
+	CLEANUP(mem__freep) char *none = named(&c, in_dir("bare"), &stat);
+	assert_all_unnamed(none, DCM_UNNAMED_NO_DEBUGINFO);
+	assert_int_equal(stat.debuginfo_missing, 1);
+	/* Another build's file in its place. */
+	CLEANUP(fd__closep) int fd = open(in_dir("bare"), O_RDONLY | O_CLOEXEC);
+	assert_int_equal(debuginfo__facts(fd, &facts), 0);
+	assert_int_equal(
+		run("mkdir -p debug/.build-id/%.2s && cp noid.debug debug/.build-id/%.2s/%s.debug",
+		    facts.build_id, facts.build_id, facts.build_id + 2),
+		0);
+	CLEANUP(mem__freep) char *other = named(&c, in_dir("bare"), NULL);
+	assert_all_unnamed(other, DCM_UNNAMED_DEBUGINFO_BAD);
+	/* A byte changed: the checksum tells. */
+	assert_int_equal(
+		run("mkdir -p elsewhere && cp linked elsewhere/ && cp noid.debug elsewhere/ && "
+		    "printf x >> elsewhere/noid.debug"),
+		0);
+	CLEANUP(mem__freep) char *changed = named(&c, in_dir("elsewhere/linked"), NULL);
+	assert_all_unnamed(changed, DCM_UNNAMED_DEBUGINFO_BAD);
+	/* No directory to look in: as it was without them. */
+	CLEANUP(mem__freep) char *stripped = named(&with_lines, in_dir("bare"), NULL);
+	assert_all_unnamed(stripped, DCM_UNNAMED_STRIPPED);
+}
+
+/* --- who answers --- */
+
+struct answerer {
+	unsigned n_calls;
+	int rc; /* 0: answer truly */
+	bool nonsense;
+};
+
+static int answer(void *ctx, const struct symbols_frames_call *call, struct buf *ret_answer)
+{
+	struct answerer *a = ctx;
+
+	a->n_calls++;
+	assert_true(call->timeout_ns > 0 && call->timeout_ns <= 60 * SECOND);
+	if (a->nonsense)
+		buf__text(ret_answer, "nonsense");
+	if (a->rc || a->nonsense)
+		return a->rc;
+	return frames__answer(call->request, call->n, call->fds, call->n_fds, ret_answer);
+}
+
+/* Asks again and again; returns what was said the last time. */
+static char *asked_often(struct answerer *a, const char *path, struct symbols_stat *ret)
+{
+	struct symbols_config c = with_lines;
+	struct dcm_error err = DCM_ERROR_INIT;
+	char *text = NULL;
+
+	c.frames = answer;
+	c.frames_ctx = a;
+	CLEANUP(symbols__freep) struct symbols *s = store(&c);
+	CLEANUP(batch__unrefp) struct dcm_batch *b = batch_of("aa", N_ADDRESSES);
+	offer(s, "aa", path);
+	for (int i = 0; i < 6; i++) {
+		CLEANUP(batch__unrefp) struct dcm_batch *n = NULL;
+
+		assert_int_equal(symbols__resolve(s, b, 60 * SECOND, &n, &err), 0);
+		free(text);
+		text = written(n);
+	}
+	symbols__stat(s, ret);
+	return text;
+}
+
+static void test_each_address_is_asked_for_once(void **state)
+{
+	struct answerer a = { 0 };
+	struct symbols_stat stat;
+
+	(void)state;
+	if (!make())
+		skip_because("g++ and objcopy are needed");
+	CLEANUP(mem__freep)
+	char *want = named(&with_lines, in_dir("full"), NULL),
+	     *got = asked_often(&a, in_dir("full"), &stat);
+	assert_string_equal(got, want);
+	assert_int_equal(a.n_calls, 1);
+	assert_true(stat.frames_asked > N_ADDRESSES / 2 && stat.frames_asked <= N_ADDRESSES);
+	assert_int_equal(stat.frames_given_up, 0);
+	assert_int_equal(stat.n_sources, 1);
+}
+
+static void test_a_file_that_kills_is_asked_no_more(void **state)
+{
+	static const struct {
+		struct answerer a;
+		unsigned n_calls;
+		enum dcm_unnamed why;
+	} cases[] = {
+		{ { .rc = -ETIMEDOUT }, 3, DCM_UNNAMED_DEBUGINFO_LIMIT },
+		{ { .rc = -ENOMEM }, 1, DCM_UNNAMED_DEBUGINFO_LIMIT },
+		{ { .rc = -EPROTO }, 1, DCM_UNNAMED_DEBUGINFO_LIMIT },
+		{ { .rc = 0, .nonsense = true }, 1, DCM_UNNAMED_DEBUGINFO_BAD },
+		{ { .rc = -EAGAIN }, 6, DCM_UNNAMED_STRIPPED }, /* nobody's fault: asked every time */
+	};
+
+	(void)state;
+	if (!make() || run("objcopy --strip-all --keep-section='.debug_*' full nosyms"))
+		skip_because("g++ and objcopy are needed");
+	CLEANUP(mem__freep) char *plain = named(NULL, in_dir("full"), NULL);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct answerer a = cases[i].a, b = cases[i].a;
+		struct symbols_stat stat;
+		CLEANUP(mem__freep)
+		char *named_still = asked_often(&a, in_dir("full"), &stat),
+		     *unnamed = asked_often(&b, in_dir("nosyms"), &stat);
+
+		assert_string_equal(named_still, plain);
+		assert_int_equal(a.n_calls, cases[i].n_calls);
+		assert_all_unnamed(unnamed, cases[i].why);
+		assert_int_equal(stat.frames_given_up, cases[i].why != DCM_UNNAMED_STRIPPED);
+	}
+}
+
+static void test_files_that_stay_open_are_few(void **state)
+{
+	struct symbols_config c = with_lines;
+	struct symbols_stat stat;
+
+	(void)state;
+	if (!make())
+		skip_because("g++ and objcopy are needed");
+	c.max_sources = 2;
+	CLEANUP(symbols__freep) struct symbols *s = store(&c);
+	for (int i = 0; i < 10; i++) {
+		char id[8];
+
+		snprintf(id, sizeof(id), "%02d", i);
+		offer(s, id, in_dir("full"));
+	}
+	CLEANUP(batch__unrefp) struct dcm_batch *b = batch_of("09", 3), *n = NULL;
+	assert_int_equal(symbols__resolve(s, b, 60 * SECOND, &n, NULL), 0);
+	symbols__stat(s, &stat);
+	assert_int_equal(stat.n_sources, 2);
+	assert_int_equal(stat.n_tables, 10);
+	assert_int_equal(stat.frames_asked, 3);
+}
+
+static void test_failing_allocations(void **state)
+{
+	(void)state;
+	if (!make())
+		skip_because("g++ and objcopy are needed");
+	CLEANUP(batch__unrefp) struct dcm_batch *b = batch_of("aa", 20);
+	CLEANUP(symbols__freep) struct symbols *s = store(&with_lines);
+	offer(s, "aa", in_dir("full"));
+	CLEANUP(batch__unrefp) struct dcm_batch *none = batch_of("bb", 1), *first = NULL;
+	assert_int_equal(symbols__resolve(s, none, 60 * SECOND, &first, NULL), 0);
+	FAILMALLOC_SWEEP (i) {
+		struct dcm_batch *n = NULL;
+		int rc = symbols__resolve(s, b, 60 * SECOND, &n, NULL);
+
+		failmalloc__disarm();
+		if (rc)
+			assert_int_equal(rc, -ENOMEM);
+		batch__unref(n);
+	}
+}
+
+static int make_dir(void **state)
+{
+	(void)state;
+	if (!mkdtemp(dir))
+		return -1;
+	snprintf(debug_dir, sizeof(debug_dir), "%s/debug", dir);
+	return 0;
+}
+
+static int remove_dir(void **state)
+{
+	(void)state;
+	return run("rm -rf %s", dir);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_lines_and_inlined_functions),
+		cmocka_unit_test(test_separate_debuginfo),
+		cmocka_unit_test(test_dwz),
+		cmocka_unit_test(test_why_there_is_no_debuginfo),
+		cmocka_unit_test(test_each_address_is_asked_for_once),
+		cmocka_unit_test(test_a_file_that_kills_is_asked_no_more),
+		cmocka_unit_test(test_files_that_stay_open_are_few),
+		cmocka_unit_test(test_failing_allocations),
+	};
+
+	return cmocka_run_group_tests_name("debuginfo", tests, make_dir, remove_dir);
+}
