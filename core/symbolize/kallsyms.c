@@ -348,10 +348,9 @@ static int finish(struct kallsyms *t, struct parser *p, struct dcm_str modules, 
 		return error__set(err, -ENODATA,
 				  "kallsyms: no symbol of the kernel's text: is it built in?");
 	if (!p->any_address)
-		return error__set(
-			err, -EACCES,
-			"kallsyms: the kernel hides its addresses: give CAP_SYSLOG, or set "
-			"kernel.kptr_restrict to 0");
+		return error__set(err, -EACCES,
+				  "kallsyms: the kernel hides its addresses: set "
+				  "kernel.kptr_restrict to 0, or to 1 and give CAP_SYSLOG");
 	rc = build(t, p);
 	if (!rc)
 		rc = parse_modules(t, modules);

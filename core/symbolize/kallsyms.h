@@ -35,7 +35,7 @@ struct kallsyms_symbol {
 
 /*
  * Reads the two files (`modules_path` may be missing: a kernel without modules). -EACCES: the
- * kernel shows no addresses, which takes CAP_SYSLOG (or kernel.kptr_restrict = 0); -EFBIG, -ENODATA
+ * kernel shows no addresses, which takes CAP_SYSLOG at kernel.kptr_restrict = 1; -EFBIG, -ENODATA
  * (no text symbol), -ENOMEM.
  */
 int kallsyms__load(const char *kallsyms_path, const char *modules_path, struct kallsyms **ret_table,

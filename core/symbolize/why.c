@@ -39,8 +39,8 @@ const char *symbols__why(enum dcm_unnamed why)
 	case DCM_UNNAMED_JIT_NOT_IN_MAP:
 		return "JIT code that the process's perf map does not list (yet, or any more)";
 	case DCM_UNNAMED_KALLSYMS:
-		return "the kernel hides its addresses: give decima CAP_SYSLOG, or set "
-		       "kernel.kptr_restrict to 0";
+		return "the kernel hides its addresses: set kernel.kptr_restrict to 0, or to 1 and "
+		       "give decima CAP_SYSLOG";
 	case DCM_UNNAMED_NOT_HERE:
 		return "no file with this build id was seen here, or its names had to make room "
 		       "for others";

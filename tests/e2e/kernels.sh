@@ -35,4 +35,6 @@ guest() {
 
 for k in $kernels; do
 	guest "$k" sampler -- sampler.sh
+	guest "$k" conditions -- conditions.sh
+	guest "$k" cpus -a maxcpus=1 -- cpus.sh
 done

@@ -18,6 +18,7 @@
 static const struct probe good = {
 	.major = 6,
 	.minor = 1,
+	.patch = 36,
 	.release = "6.1.0",
 	.btf = true,
 	.host_pids = true,
@@ -26,11 +27,13 @@ static const struct probe good = {
 	.paranoid = 2,
 };
 
+static const struct settings plain = { .user_stacks = true, .kernel_stacks = true };
+
 static void assert_refused(struct probe p, int code, const char *part)
 {
 	struct dcm_error err = DCM_ERROR_INIT;
 
-	assert_int_equal(probe__require(&p, &err), code);
+	assert_int_equal(probe__require(&p, &plain, &err), code);
 	if (!strstr(err.text, part))
 		fail_msg("\"%s\" does not say \"%s\"", err.text, part);
 }
@@ -41,11 +44,11 @@ static void test_require(void **state)
 	struct probe p = good;
 
 	(void)state;
-	assert_int_equal(probe__require(&p, &err), 0);
+	assert_int_equal(probe__require(&p, &plain, &err), 0);
 	p.capabilities = CAP(CAP_BPF) | CAP(CAP_PERFMON);
-	assert_int_equal(probe__require(&p, &err), 0);
+	assert_int_equal(probe__require(&p, &plain, &err), 0);
 	p.capabilities = CAP(CAP_SYS_ADMIN);
-	assert_int_equal(probe__require(&p, &err), 0);
+	assert_int_equal(probe__require(&p, &plain, &err), 0);
 	p.capabilities = CAP(CAP_BPF);
 	assert_refused(p, -EPERM, "give it CAP_PERFMON");
 	p.capabilities = CAP(CAP_PERFMON);
@@ -73,6 +76,41 @@ static void test_require(void **state)
 	p = good;
 	p.host_users = false;
 	assert_refused(p, -EPERM, "user namespace");
+	p = good;
+	p.perf_denied = true;
+	p.paranoid = 3;
+	assert_refused(p, -EPERM, "kernel.perf_event_paranoid is 3");
+}
+
+static void test_bug_that_hangs(void **state)
+{
+	static const struct {
+		unsigned major, minor, patch;
+		bool refused;
+	} kernels[] = {
+		{ 5, 10, 0, false }, { 5, 15, 0, false }, { 5, 18, 19, false }, { 5, 19, 0, true },
+		{ 6, 0, 19, true },  { 6, 1, 0, true },	  { 6, 1, 35, true },	{ 6, 1, 36, false },
+		{ 6, 2, 16, true },  { 6, 3, 9, true },	  { 6, 3, 10, false },	{ 6, 4, 0, false },
+		{ 6, 12, 0, false }, { 7, 2, 0, false },
+	};
+	struct settings unsafe = plain, no_user = plain;
+	struct dcm_error err = DCM_ERROR_INIT;
+	struct probe p = good;
+
+	(void)state;
+	unsafe.unsafe_kernel = true;
+	no_user.user_stacks = false;
+	for (size_t i = 0; i < sizeof(kernels) / sizeof(*kernels); i++) {
+		p.major = kernels[i].major;
+		p.minor = kernels[i].minor;
+		p.patch = kernels[i].patch;
+		if (kernels[i].refused)
+			assert_refused(p, -EOPNOTSUPP, "unsafe_kernel: true");
+		else
+			assert_int_equal(probe__require(&p, &plain, &err), 0);
+		assert_int_equal(probe__require(&p, &unsafe, &err), 0);
+		assert_int_equal(probe__require(&p, &no_user, &err), 0);
+	}
 }
 
 static void test_explain(void **state)
@@ -108,6 +146,10 @@ static void test_shortcoming(void **state)
 	assert_null(probe__shortcoming(&p));
 	p.capabilities = ~CAP(CAP_SYS_PTRACE);
 	assert_non_null(strstr(probe__shortcoming(&p), "CAP_SYS_PTRACE"));
+	p = good;
+	p.kptr_restrict = 2;
+	assert_non_null(strstr(probe__shortcoming(&p), "kernel.kptr_restrict to 1"));
+	p = good;
 	p.capabilities = ~(CAP(CAP_SYSLOG) | CAP(CAP_SYS_ADMIN));
 	assert_non_null(strstr(probe__shortcoming(&p), "CAP_SYSLOG"));
 	p.capabilities = ~(CAP(CAP_CHECKPOINT_RESTORE) | CAP(CAP_SYS_ADMIN));
@@ -135,9 +177,8 @@ static void test_this_machine(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_require),
-		cmocka_unit_test(test_explain),
-		cmocka_unit_test(test_shortcoming),
+		cmocka_unit_test(test_require),	     cmocka_unit_test(test_bug_that_hangs),
+		cmocka_unit_test(test_explain),	     cmocka_unit_test(test_shortcoming),
 		cmocka_unit_test(test_this_machine),
 	};
 

@@ -196,6 +196,14 @@ static const struct dcm_option options[] = {
 	  .flags = DCM_OPT_RESTART,
 	  .doc = "File with the kernel's type information, for kernels without "
 		 "/sys/kernel/btf/vmlinux." },
+	{ .name = "unsafe_kernel",
+	  .type = DCM_OPT_BOOL,
+	  .def = "false",
+	  .offset = offsetof(struct settings, unsafe_kernel),
+	  .flags = DCM_OPT_RESTART,
+	  .doc = "Take user stacks also on kernels of 5.19 to 6.3 that lack the repair of 6.1.36 "
+		 "and "
+		 "6.3.10: on these it can hang the machine." },
 	{ .name = "filter",
 	  .type = DCM_OPT_STRUCT,
 	  .table = &filter_table,
@@ -324,7 +332,7 @@ static int ebpf_open(const struct dcm_host *host, const void *config, void **ret
 	e->host = host;
 	e->settings = config;
 	probe__read(e->settings->btf_path, &e->probe);
-	r = probe__require(&e->probe, err);
+	r = probe__require(&e->probe, e->settings, err);
 	if (r == 0)
 		r = open_parts(e, err);
 	if (r < 0)
@@ -456,7 +464,7 @@ static void ebpf_preflight(const struct dcm_host *host, const void *config, dcm_
 
 	(void)host;
 	probe__read(s->btf_path, &p);
-	if (probe__require(&p, &err) < 0) {
+	if (probe__require(&p, s, &err) < 0) {
 		report(ctx, DCM_LOG_ERROR, err.text);
 		return;
 	}

@@ -4,17 +4,20 @@
  * they do not
  *
  * Sources: capabilities(7); Documentation/admin-guide/perf-security.rst and sysctl/kernel.rst;
- * kernel_lockdown(7); namespaces(7).
+ * kernel_lockdown(7); namespaces(7). Debian and Ubuntu add levels to kernel.perf_event_paranoid: from
+ * 3 on, CAP_PERFMON opens nothing (seen on Debian's 5.10, 6.1 and 6.12, whose default 3 is).
  */
 #include "plugins/input/ebpf/probe.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -76,18 +79,58 @@ static bool maps_all_users(void)
 	       outside == 0 && n == UINT32_MAX;
 }
 
+/*
+ * Distributions that name no patch level in the release (6.1.0-50-amd64) do so in the version (#1 SMP
+ * ... Debian 6.1.176-1).
+ */
+static void read_version(const struct utsname *u, struct probe *ret)
+{
+	const char *debian = strstr(u->version, "Debian ");
+	unsigned major, minor, patch;
+
+	snprintf(ret->release, sizeof(ret->release), "%s", u->release);
+	if (sscanf(u->release, "%u.%u.%u", &ret->major, &ret->minor, &ret->patch) < 2)
+		ret->major = ret->minor = ret->patch = 0;
+	if (debian && sscanf(debian, "Debian %u.%u.%u", &major, &minor, &patch) == 3 &&
+	    major == ret->major && minor == ret->minor)
+		ret->patch = patch;
+}
+
+static int read_number(const char *path, int missing)
+{
+	char text[32];
+
+	read_text(path, text, sizeof(text));
+	return text[0] ? (int)strtol(text, NULL, 10) : missing;
+}
+
+/* Whether not even an event of our own user code can be had. */
+static bool perf_denied(void)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.disabled = 1,
+		.exclude_kernel = 1,
+	};
+	int fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+
+	if (fd < 0)
+		return errno == EACCES;
+	fd__close(fd);
+	return false;
+}
+
 void probe__read(const char *btf_path, struct probe *ret)
 {
-	struct probe p = { .btf_named = btf_path != NULL, .paranoid = 2 };
+	struct probe p = { .btf_named = btf_path != NULL };
 	struct utsname u;
 	struct stat st;
 	char text[256];
 
-	if (uname(&u) == 0) {
-		snprintf(p.release, sizeof(p.release), "%s", u.release);
-		if (sscanf(u.release, "%u.%u", &p.major, &p.minor) != 2)
-			p.major = p.minor = 0;
-	}
+	if (uname(&u) == 0)
+		read_version(&u, &p);
 	p.btf = access(btf_path ? btf_path : "/sys/kernel/btf/vmlinux", R_OK) == 0;
 	p.host_pids = stat("/proc/self/ns/pid", &st) == 0 && st.st_ino == FIRST_PID_NAMESPACE;
 	p.host_users = maps_all_users();
@@ -97,9 +140,9 @@ void probe__read(const char *btf_path, struct probe *ret)
 		p.lockdown = PROBE_LOCKDOWN_INTEGRITY;
 	else if (strstr(text, "[confidentiality]"))
 		p.lockdown = PROBE_LOCKDOWN_CONFIDENTIALITY;
-	read_text("/proc/sys/kernel/perf_event_paranoid", text, sizeof(text));
-	if (text[0])
-		p.paranoid = (int)strtol(text, NULL, 10);
+	p.paranoid = read_number("/proc/sys/kernel/perf_event_paranoid", 2);
+	p.perf_denied = p.paranoid > 2 && perf_denied();
+	p.kptr_restrict = read_number("/proc/sys/kernel/kptr_restrict", 0);
 	*ret = p;
 }
 
@@ -107,7 +150,21 @@ void probe__read(const char *btf_path, struct probe *ret)
  * Deciding
  */
 
-static int require_kernel(const struct probe *p, struct dcm_error *err)
+/*
+ * copy_from_user_nofault(), which reads stacks for us, took a lock of the memory allocator that the
+ * interrupted code may hold: a CPU that does hangs, and soon the others. The repair, "mm: Fix
+ * copy_from_user_nofault()", is in 6.4, 6.3.10 and 6.1.36; the kernels between had none.
+ */
+static bool may_hang(const struct probe *p)
+{
+	if (p->major == 5)
+		return p->minor >= 19;
+	if (p->major != 6 || p->minor > 3)
+		return false;
+	return !(p->minor == 1 && p->patch >= 36) && !(p->minor == 3 && p->patch >= 10);
+}
+
+static int require_kernel(const struct probe *p, const struct settings *s, struct dcm_error *err)
 {
 	if (p->major < OLDEST_MAJOR || (p->major == OLDEST_MAJOR && p->minor < OLDEST_MINOR))
 		return error__set(err, -EOPNOTSUPP,
@@ -130,12 +187,20 @@ static int require_kernel(const struct probe *p, struct dcm_error *err)
 			err, -EPERM,
 			"kernel lockdown is \"confidentiality\", which keeps BPF from reading "
 			"the kernel: boot with lockdown=integrity");
+	if (may_hang(p) && s->user_stacks && !s->unsafe_kernel)
+		return error__set(err, -EOPNOTSUPP,
+				  "kernel %s has a bug by which reading user stacks can hang the "
+				  "machine: use "
+				  "6.1.36, 6.3.10, 6.4 or newer; or set user_stacks: false; or, at "
+				  "your risk, "
+				  "unsafe_kernel: true",
+				  p->release);
 	return 0;
 }
 
-int probe__require(const struct probe *p, struct dcm_error *err)
+int probe__require(const struct probe *p, const struct settings *s, struct dcm_error *err)
 {
-	int r = require_kernel(p, err);
+	int r = require_kernel(p, s, err);
 
 	if (r < 0)
 		return r;
@@ -144,6 +209,12 @@ int probe__require(const struct probe *p, struct dcm_error *err)
 				  has(p, CAP_BPF)	? "CAP_PERFMON"
 				  : has(p, CAP_PERFMON) ? "CAP_BPF"
 							: "CAP_BPF and CAP_PERFMON");
+	if (p->perf_denied)
+		return error__set(
+			err, -EPERM,
+			"kernel.perf_event_paranoid is %d, by which this kernel opens perf "
+			"events for CAP_SYS_ADMIN only: set it to 2 (sysctl)",
+			p->paranoid);
 	if (!p->host_users)
 		return error__set(
 			err, -EPERM,
@@ -193,6 +264,8 @@ const char *probe__shortcoming(const struct probe *p)
 
 	if (!has(p, CAP_SYS_PTRACE))
 		return "other users' processes have no names: give Decima CAP_SYS_PTRACE";
+	if (p->kptr_restrict > 1)
+		return "kernel frames have no names: set kernel.kptr_restrict to 1";
 	if (!has(p, CAP_SYSLOG) && !all)
 		return "kernel frames may have no names: give Decima CAP_SYSLOG";
 	if (!has(p, CAP_CHECKPOINT_RESTORE) && !all)

@@ -13,6 +13,8 @@
 
 #include <decima/plugin.h>
 
+#include "plugins/input/ebpf/settings.h"
+
 enum probe_lockdown {
 	PROBE_LOCKDOWN_NONE,
 	PROBE_LOCKDOWN_INTEGRITY,
@@ -20,7 +22,7 @@ enum probe_lockdown {
 };
 
 struct probe {
-	unsigned major, minor; /* of the kernel */
+	unsigned major, minor, patch; /* of the kernel; 0.0.0: not to be told */
 	char release[65];
 	bool btf;	       /* the kernel's own, or the file the user named */
 	bool btf_named;	       /* btf_path was given */
@@ -28,13 +30,15 @@ struct probe {
 	bool host_users;       /* capabilities hold for the machine, not for a user namespace */
 	uint64_t capabilities; /* effective: 1 << CAP_... */
 	enum probe_lockdown lockdown;
-	int paranoid; /* kernel.perf_event_paranoid */
+	int paranoid;	   /* kernel.perf_event_paranoid */
+	bool perf_denied;  /* by that: no event at all may be opened */
+	int kptr_restrict; /* kernel.kptr_restrict */
 };
 
 void probe__read(const char *btf_path, struct probe *ret);
 
-/* 0, or why sampling cannot work here: -EOPNOTSUPP (kernel), -EPERM (rights). */
-int probe__require(const struct probe *p, struct dcm_error *err);
+/* 0, or why sampling as in `s` cannot work here: -EOPNOTSUPP (kernel), -EPERM (rights). */
+int probe__require(const struct probe *p, const struct settings *s, struct dcm_error *err);
 
 /* Why `what` failed with `code` although probe__require() had no objection. Returns `code`. */
 int probe__explain(const struct probe *p, const char *what, int code, const char *detail,

@@ -32,6 +32,7 @@ struct settings {
 	int64_t window_ns;
 	int64_t max_depth; /* user frames */
 	bool kernel_stacks, user_stacks;
+	bool unsafe_kernel;	 /* user stacks even on a kernel that may hang by them */
 	int64_t ring_size_bytes; /* 0: by CPUs and frequency */
 	const char *btf_path;	 /* NULL: /sys/kernel/btf/vmlinux */
 	struct settings_filter filter;

@@ -139,8 +139,8 @@ static void flush_one(struct windows *w, const struct aggregate *a)
 	if (w->flush.no_kallsyms && !w->told_kallsyms) {
 		w->told_kallsyms = true;
 		w->host->set_state(w->host, DCM_STATE_DEGRADED,
-				   "kernel frames have no names: give Decima CAP_SYSLOG, or set "
-				   "kernel.kptr_restrict to 0");
+				   "kernel frames have no names: set kernel.kptr_restrict to 0, "
+				   "or to 1 and give Decima CAP_SYSLOG");
 	}
 }
 
