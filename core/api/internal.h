@@ -54,9 +54,17 @@ void api_question__fini(struct api_question *q);
 bool api_question__read_shape(const struct http_request *req, struct api_question *ret,
 			      struct http_response *resp);
 
-/* A time parameter in ms; `otherwise` when it is absent. -EINVAL has become a problem. */
-int api_param__time(struct api *a, const struct http_request *req, const char *name,
-		    int64_t otherwise_ms, int64_t *ret_ms, struct http_response *resp);
+/* The moments [from, to) in ms: names of two parameters, and their defaults before api_range__read(). */
+struct api_range {
+	const char *from, *to;
+	int64_t from_ms, to_ms;
+};
+/* As default of from_ms: an hour before `to`, wherever that is. */
+#define API_AN_HOUR INT64_MIN
+
+/* False: the response is a problem. Also an empty range is one: who asks for it made a mistake. */
+bool api_range__read(struct api *a, const struct http_request *req, struct api_range *range,
+		     struct http_response *resp);
 /* json unless asked for text. */
 bool api_param__format(const struct http_request *req, enum api_format *ret, struct http_response *resp);
 /* Labels between commas. */

@@ -29,23 +29,40 @@ void api__fail(struct http_response *resp, int code, const struct dcm_error *err
 	http_response__problem(resp, status, "%s", err->text[0] ? err->text : strerror(-code));
 }
 
-int api_param__time(struct api *a, const struct http_request *req, const char *name,
-		    int64_t otherwise_ms, int64_t *ret_ms, struct http_response *resp)
+/* A time in ms; *ms stays when the parameter is absent. False: the response is a problem. */
+static bool read_time(struct api *a, const struct http_request *req, const char *name, int64_t *ms,
+		      struct http_response *resp)
 {
 	struct dcm_str text = http_request__param(req, name);
 	int64_t ns;
 
-	*ret_ms = otherwise_ms;
 	if (text.n == 0)
-		return 0;
+		return true;
 	if (units__parse_time(text, clock__real(a->c.clock), &ns) < 0) {
 		http_response__problem(
 			resp, 400, "%s: \"%.*s\" is no time; write RFC 3339, Unix seconds, now or now-15m",
 			name, STR_ARG(text));
-		return -EINVAL;
+		return false;
 	}
-	*ret_ms = ns / 1000000;
-	return 0;
+	*ms = ns / 1000000;
+	return true;
+}
+
+bool api_range__read(struct api *a, const struct http_request *req, struct api_range *range,
+		     struct http_response *resp)
+{
+	if (!read_time(a, req, range->to, &range->to_ms, resp))
+		return false;
+	if (range->from_ms == API_AN_HOUR)
+		range->from_ms = range->to_ms - HOUR_MS;
+	if (!read_time(a, req, range->from, &range->from_ms, resp))
+		return false;
+	if (range->from_ms < range->to_ms)
+		return true;
+	http_response__problem(
+		resp, 400, "%s: the range is empty, because it does not begin before %s; swap them, or give both",
+		range->from, range->to);
+	return false;
 }
 
 int api_param__labels(const struct http_request *req, const char *name, const struct dcm_str **ret,
@@ -169,8 +186,11 @@ bool api_question__read_shape(const struct http_request *req, struct api_questio
 static bool read_selection(struct api *a, const struct http_request *req, const char *selector,
 			   struct api_question *ret, struct http_response *resp)
 {
-	int64_t now = clock__real(a->c.clock) / 1000000;
 	bool list = !selector;
+	struct api_range range = { .from = "from",
+				   .to = "to",
+				   .from_ms = list ? 0 : API_AN_HOUR,
+				   .to_ms = clock__real(a->c.clock) / 1000000 + 1 };
 
 	ret->q.selector = http_request__param(req, list ? "match" : selector);
 	if (!list && ret->q.selector.n == 0) {
@@ -181,9 +201,11 @@ static bool read_selection(struct api *a, const struct http_request *req, const 
 	}
 	if (!ret->q.selector.p)
 		ret->q.selector = STR("");
-	return api_param__time(a, req, "from", list ? 0 : now - HOUR_MS, &ret->q.from_ms, resp) == 0 &&
-	       api_param__time(a, req, "to", now + 1, &ret->q.to_ms, resp) == 0 &&
-	       api_param__labels(req, "group_by", &ret->q.group_by, &ret->q.n_group_by, resp) == 0;
+	if (!api_range__read(a, req, &range, resp))
+		return false;
+	ret->q.from_ms = range.from_ms;
+	ret->q.to_ms = range.to_ms;
+	return api_param__labels(req, "group_by", &ret->q.group_by, &ret->q.n_group_by, resp) == 0;
 }
 
 bool api_question__read(struct api *a, const struct http_request *req, const char *selector,

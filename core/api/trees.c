@@ -178,7 +178,8 @@ void api__callees(void *ctx, const struct http_request *req, struct http_respons
 static bool read_sides(struct api *a, const struct http_request *req, struct question *q,
 		       struct http_response *resp)
 {
-	int64_t from = q->from_ms, to = q->to_ms;
+	struct api_range range_a = { "a_from", "a_to", q->from_ms, q->to_ms };
+	struct api_range range_b = { "b_from", "b_to", q->from_ms, q->to_ms };
 
 	q->diff = true;
 	q->selector_b = http_request__param(req, "b_q");
@@ -186,10 +187,13 @@ static bool read_sides(struct api *a, const struct http_request *req, struct que
 		http_response__problem(resp, 400, "b_q: missing; give the second selector");
 		return false;
 	}
-	return api_param__time(a, req, "a_from", from, &q->from_ms, resp) == 0 &&
-	       api_param__time(a, req, "a_to", to, &q->to_ms, resp) == 0 &&
-	       api_param__time(a, req, "b_from", from, &q->from_b_ms, resp) == 0 &&
-	       api_param__time(a, req, "b_to", to, &q->to_b_ms, resp) == 0;
+	if (!api_range__read(a, req, &range_a, resp) || !api_range__read(a, req, &range_b, resp))
+		return false;
+	q->from_ms = range_a.from_ms;
+	q->to_ms = range_a.to_ms;
+	q->from_b_ms = range_b.from_ms;
+	q->to_b_ms = range_b.to_ms;
+	return true;
 }
 
 void api__diff(void *ctx, const struct http_request *req, struct http_response *resp)

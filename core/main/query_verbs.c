@@ -22,7 +22,8 @@ static const char *const formats[] = { "text", "json", NULL };
 static const char *const groups[] = { "function", "line", "binary", "address", NULL };
 
 const struct args_option query_verbs__range[] = {
-	{ "from", 0, ARGS_TEXT, "T", NULL, false, "first moment of the range (default now-1h)" },
+	{ "from", 0, ARGS_TEXT, "T", NULL, false,
+	  "first moment of the range (default: an hour before its end)" },
 	{ "to", 0, ARGS_TEXT, "T", NULL, false, "first moment behind the range (default now)" },
 	{ 0 },
 };

@@ -321,6 +321,20 @@ static void values_are_exact(void **state)
 	json_decref(json);
 }
 
+/* Whoever names only the end gets the hour before it, however long ago that was. */
+static void the_hour_goes_with_the_end_of_the_range(void **state)
+{
+	json_t *json = get_json("/api/v1/flame?" CPU_Q "&to=now-15s");
+
+	(void)state;
+	assert_int_equal(json_integer_value(json_array_get(json_object_get(json, "total"), 0)),
+			 HUGE_VALUE);
+	json_decref(json);
+	json = get_json("/api/v1/flame?" CPU_Q "&to=now-2h");
+	assert_int_equal(json_integer_value(json_array_get(json_object_get(json, "total"), 0)), 0);
+	json_decref(json);
+}
+
 static void exports(void **state)
 {
 	struct answer a = { 0 }, b = { 0 };
@@ -353,6 +367,10 @@ static void wrong_parameters_are_named(void **state)
 		{ "/api/v1/labels?match=%7Ba", "column" },
 		{ "/api/v1/flame?" CPU_Q "&from=yesterday", "from: \"yesterday\"" },
 		{ "/api/v1/types?to=x", "to: \"x\"" },
+		{ "/api/v1/flame?" CPU_Q "&from=now&to=now-1h", "from: the range is empty" },
+		{ "/api/v1/flame?" CPU_Q "&from=7&to=7", "from: the range is empty" },
+		{ "/api/v1/diff?" DIFF_Q "&a_to=now-2h", "a_from: the range is empty" },
+		{ "/api/v1/diff?" DIFF_Q "&b_to=now-1m", "b_from: the range is empty" },
 		{ "/api/v1/flame?" CPU_Q "&focus=(", "focus: " },
 		{ "/api/v1/flame?" CPU_Q "&hide=(", "hide: " },
 		{ "/api/v1/flame?" CPU_Q "&hide_stacks=(", "hide_stacks: " },
@@ -518,6 +536,7 @@ int main(void)
 		cmocka_unit_test(every_answer_is_json),
 		cmocka_unit_test(every_text_is_printable),
 		cmocka_unit_test(values_are_exact),
+		cmocka_unit_test(the_hour_goes_with_the_end_of_the_range),
 		cmocka_unit_test(exports),
 		cmocka_unit_test(wrong_parameters_are_named),
 		cmocka_unit_test(limits_of_a_question),
