@@ -20,6 +20,7 @@
 #include "core/base/str.h"
 #include "core/base/vec.h"
 #include "core/config/options.h"
+#include "core/main/clock_watch.h"
 #include "core/main/part.h"
 #include "core/main/services.h"
 #include "core/main/symbol_metrics.h"
@@ -44,6 +45,8 @@ struct graph {
 	struct engine *engine;
 	struct part *store;  /* that the engine asks */
 	int64_t maintain_at; /* mono */
+	struct clock_watch clock_watch;
+	struct stats_metric *n_clock_steps;
 	bool started;
 };
 
@@ -111,6 +114,9 @@ static int make_objects(struct graph *g, struct dcm_error *err)
 	if (r < 0)
 		return r;
 	g->symbol_metrics = symbol_metrics__new(g->symbols, g->c.stats);
+	g->n_clock_steps = stats__counter(
+		g->c.stats, "decima_clock_steps_total",
+		"Times that the machine's clock was set while Decima ran.", NULL, 0);
 	g->services.symbols = g->symbols;
 	g->services.host = (struct host_services){ .log = g->c.log,
 						   .stats = g->c.stats,
@@ -273,11 +279,22 @@ static void maintain_stores(struct graph *g, int64_t now)
 	}
 }
 
+static void watch_clock(struct graph *g)
+{
+	char text[CLOCK_WATCH_TEXT];
+
+	if (!clock_watch__look(&g->clock_watch, g->c.clock, text))
+		return;
+	stats__counter_add(g->n_clock_steps, 1);
+	log__line(g->c.log, DCM_LOG_WARNING, "core", "%s", text);
+}
+
 int64_t graph__tick(struct graph *g)
 {
 	int64_t now = clock__mono(g->c.clock);
 	struct dcm_error err = DCM_ERROR_INIT;
 
+	watch_clock(g);
 	stats__log_losses(g->c.stats, now, false, g->c.log);
 	maintain_stores(g, now);
 	pipeline__watch(g->pipeline);

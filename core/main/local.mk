@@ -5,6 +5,7 @@ decima_SOURCES = \
 	core/main/args.c core/main/args.h \
 	core/main/ask.c core/main/ask.h \
 	core/main/check_verb.c \
+	core/main/clock_watch.c core/main/clock_watch.h \
 	core/main/conf_text.c core/main/conf_text.h \
 	core/main/convert_verb.c \
 	core/main/daemon.c core/main/daemon.h \

@@ -2,7 +2,7 @@
 /*
  * core/net/listener.c - sockets in, requests to workers, answers out
  *
- * Threads: the accepter (epoll over the listening sockets, and a tick of 200 ms for deadlines and
+ * Threads: the accepter (poll over the listening sockets, and a tick of 200 ms for deadlines and
  * departed clients), libmicrohttpd's event thread (parsing, callbacks, sending), and the workers
  * (handlers). A connection is suspended in libmicrohttpd while a worker has its request; `lock`
  * guards the list of connections and the workers' queue.
@@ -17,7 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>

@@ -296,10 +296,16 @@ tests_unit_test_output_file_SOURCES = tests/unit/test_output_file.c $(FAILMALLOC
 tests_unit_test_output_file_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_output_file_LDADD = $(BASE_LA) $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_clock_watch
+tests_unit_test_clock_watch_SOURCES = tests/unit/test_clock_watch.c \
+	core/main/clock_watch.c core/main/clock_watch.h
+tests_unit_test_clock_watch_LDADD = $(BASE_LA) $(UNIT_LIBS)
+
 # What core/main wires, with the plugins of the build tree.
 PLAN_SAMPLE = tests/unit/plan_sample.c tests/unit/plan_sample.h \
 	core/main/plan.c core/main/plan.h core/main/settings.c core/main/settings.h
 GRAPH_SAMPLE = $(PLAN_SAMPLE) \
+	core/main/clock_watch.c core/main/clock_watch.h \
 	core/main/graph.c core/main/graph.h core/main/part.c core/main/part.h \
 	core/main/services.c core/main/services.h \
 	core/main/symbol_metrics.c core/main/symbol_metrics.h

@@ -333,28 +333,71 @@ static void failed_start_is_retried(void **state)
 	stop(&r);
 }
 
+static struct log log_in_memory(void)
+{
+	struct log log = { .fd = memfd_create("log", MFD_CLOEXEC), .level = DCM_LOG_INFO };
+
+	assert_true(log.fd >= 0);
+	return log;
+}
+
+/* That the sentence came so often; ends the log. */
+static void logged(struct log *log, const char *sentence, unsigned times)
+{
+	struct buf text = { 0 };
+	unsigned n = 0;
+
+	lseek(log->fd, 0, SEEK_SET);
+	assert_int_equal(fd__read_all(log->fd, 1 << 20, &text), 0);
+	buf__byte(&text, '\0');
+	for (const char *p = (const char *)text.data; (p = strstr(p, sentence)); p++)
+		n++;
+	if (n != times)
+		fail_msg("%u times \"%s\" in: %s", n, sentence, (const char *)text.data);
+	buf__fini(&text);
+	fd__close(log->fd);
+}
+
 /* What a plugin says when it does not start stands in the log once. */
 static void failed_start_is_one_line(void **state)
 {
 	struct clock clock = clock__fake(SECOND, SECOND);
-	struct log log = { .fd = memfd_create("log", MFD_CLOEXEC), .level = DCM_LOG_INFO };
-	struct buf text = { 0 };
+	struct log log = log_in_memory();
 	struct running r;
-	unsigned n = 0;
 
 	(void)state;
-	assert_true(log.fd >= 0);
 	r = start_logged("outputs: { testing: { mode: fail_start } }\n", &clock, &log);
 	stop(&r);
-	lseek(log.fd, 0, SEEK_SET);
-	assert_int_equal(fd__read_all(log.fd, 1 << 20, &text), 0);
-	buf__byte(&text, '\0');
-	for (const char *p = (const char *)text.data; (p = strstr(p, "start was told to fail")); p++)
-		n++;
-	if (n != 1)
-		fail_msg("%u lines in: %s", n, (const char *)text.data);
-	buf__fini(&text);
-	fd__close(log.fd);
+	logged(&log, "start was told to fail", 1);
+}
+
+/* The machine's clock, set by so much; every thread reads it. */
+static _Atomic int64_t set_by_ns;
+
+static int64_t set_real_ns(const struct clock *c)
+{
+	(void)c;
+	return clock__real(&clock__system) + set_by_ns;
+}
+
+/* A clock that is set is told once each time, and profiles go on arriving. */
+static void clock_that_is_set(void **state)
+{
+	struct clock clock = { .mono_ns = clock__system.mono_ns, .real_ns = set_real_ns };
+	struct log log = log_in_memory();
+	struct running r = start_logged(STORE EXAMPLE("before"), &clock, &log);
+
+	(void)state;
+	wait_stored(&r, "before");
+	graph__tick(r.graph);
+	set_by_ns = -100 * SECOND;
+	graph__tick(r.graph);
+	graph__tick(r.graph);
+	reload_or_fail(&r, STORE EXAMPLE("after"));
+	wait_stored(&r, "after");
+	assert_int_equal(stats__value(r.stats, "decima_clock_steps_total", NULL, 0), 1);
+	stop(&r);
+	logged(&log, "the machine's clock was set back by 1m40s", 1);
 }
 
 static void without_a_storage(void **state)
@@ -431,6 +474,7 @@ int main(void)
 		cmocka_unit_test(instances_come_and_go),
 		cmocka_unit_test(failed_start_is_retried),
 		cmocka_unit_test(failed_start_is_one_line),
+		cmocka_unit_test(clock_that_is_set),
 		cmocka_unit_test(without_a_storage),
 		cmocka_unit_test(without_memory),
 		cmocka_unit_test(reload_without_memory),
