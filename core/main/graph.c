@@ -23,6 +23,7 @@
 #include "core/main/clock_watch.h"
 #include "core/main/part.h"
 #include "core/main/services.h"
+#include "core/main/frames_workers.h"
 #include "core/main/symbol_metrics.h"
 
 #define MAINTAIN_INTERVAL_NS INT64_C(60000000000)
@@ -35,6 +36,7 @@ struct graph {
 	struct services services;
 	struct sources *sources;
 	struct scheduler *scheduler;
+	struct workers *workers; /* NULL: no lines are asked for */
 	struct symbols *symbols;
 	struct symbol_metrics *symbol_metrics;
 	struct pipeline *pipeline;
@@ -87,6 +89,29 @@ static int make_relabel(const struct graph *g, const struct main_settings *m, st
 	return r;
 }
 
+/* The workers are forked here: no thread runs yet. */
+static int make_symbols(struct graph *g, const struct main_settings *m, struct dcm_error *err)
+{
+	const struct symbols_settings *s = &m->symbols;
+	int r = s->lines ? frames_workers__new((uint64_t)s->lines_bytes, &g->workers, err) : 0;
+
+	if (r < 0)
+		return r;
+	return symbols__new(
+		&(struct symbols_config){ .table_bytes = (uint64_t)s->table_bytes,
+					  .learned_bytes = (uint64_t)s->learned_bytes,
+					  .max_sources = (uint32_t)s->open_files,
+					  .debug_dirs = (const char *const *)s->debuginfo.items,
+					  .n_debug_dirs = s->debuginfo.n,
+					  .lines = s->lines,
+					  .inlines = s->inlines,
+					  .frames_timeout_ns = s->lines_timeout_ns,
+					  .frames_bytes = (uint64_t)s->lines_bytes,
+					  .frames = frames_workers__ask,
+					  .frames_ctx = g->workers },
+		&g->symbols, err);
+}
+
 static int make_objects(struct graph *g, struct dcm_error *err)
 {
 	const struct main_settings *m = g->plan->main;
@@ -100,17 +125,7 @@ static int make_objects(struct graph *g, struct dcm_error *err)
 								      .stats = g->c.stats },
 					  &g->scheduler) < 0)
 		return error__nomem(err);
-	r = symbols__new(
-		&(struct symbols_config){ .table_bytes = (uint64_t)m->symbols.table_bytes,
-					  .learned_bytes = (uint64_t)m->symbols.learned_bytes,
-					  .max_sources = (uint32_t)m->symbols.open_files,
-					  .debug_dirs = (const char *const *)m->symbols.debuginfo.items,
-					  .n_debug_dirs = m->symbols.debuginfo.n,
-					  .lines = m->symbols.lines,
-					  .inlines = m->symbols.inlines,
-					  .frames_timeout_ns = m->symbols.lines_timeout_ns,
-					  .frames_bytes = (uint64_t)m->symbols.lines_bytes },
-		&g->symbols, err);
+	r = make_symbols(g, m, err);
 	if (r < 0)
 		return r;
 	g->symbol_metrics = symbol_metrics__new(g->symbols, g->c.stats);
@@ -540,6 +555,7 @@ void graph__free(struct graph *g)
 	scheduler__free(g->scheduler);
 	symbol_metrics__free(g->symbol_metrics);
 	symbols__free(g->symbols);
+	workers__free(g->workers);
 	sources__free(g->sources);
 	if (g->plan != g->first)
 		plan__free(g->plan);

@@ -9,6 +9,7 @@ decima_SOURCES = \
 	core/main/conf_text.c core/main/conf_text.h \
 	core/main/convert_verb.c \
 	core/main/daemon.c core/main/daemon.h \
+	core/main/frames_workers.c core/main/frames_workers.h \
 	core/main/generate.c core/main/generate.h \
 	core/main/graph.c core/main/graph.h \
 	core/main/log_setup.c core/main/log_setup.h \
@@ -28,7 +29,7 @@ decima_SOURCES = \
 	core/main/verbs.c core/main/verbs.h
 decima_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGINDIR='"$(pkglibdir)"'
 decima_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
-decima_LDADD = $(API_LA)
+decima_LDADD = $(API_LA) $(BROKER_LA)
 
 # Manuals and completions are what the program says of itself, so it has to run here.
 if !CROSS_COMPILING

@@ -112,9 +112,9 @@ tests_unit_test_frames_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_frames_LDADD = $(SYMBOLIZE_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_debuginfo
-tests_unit_test_debuginfo_SOURCES = tests/unit/test_debuginfo.c $(FAILMALLOC)
+tests_unit_test_debuginfo_SOURCES = tests/unit/test_debuginfo.c core/main/frames_workers.c $(FAILMALLOC)
 tests_unit_test_debuginfo_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
-tests_unit_test_debuginfo_LDADD = $(SYMBOLIZE_LA) $(UNIT_LIBS)
+tests_unit_test_debuginfo_LDADD = $(SYMBOLIZE_LA) $(BROKER_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_kallsyms
 tests_unit_test_kallsyms_SOURCES = tests/unit/test_kallsyms.c $(FAILMALLOC)

@@ -20,6 +20,7 @@
 #include "core/base/str.h"
 #include "core/batch/batch.h"
 #include "core/batch/builder.h"
+#include "core/main/frames_workers.h"
 #include "core/symbolize/debuginfo.h"
 #include "core/symbolize/frames.h"
 #include "core/symbolize/symbols.h"
@@ -420,6 +421,68 @@ static void test_a_file_that_kills_is_asked_no_more(void **state)
 	}
 }
 
+/*
+ * A line table of endless rows: a mebibyte in the file, 256 times that decompressed, 40 times that
+ * in memory once read.
+ */
+static bool make_hostile(void)
+{
+	static uint8_t rows[1 << 20]; /* DW_LNS_copy, each a row */
+	struct buf line = { 0 };
+	uint32_t unit_bytes;
+	FILE *f;
+
+	if (run("objcopy -O binary --set-section-flags .debug_line=alloc "
+		"--only-section=.debug_line full line"))
+		return false;
+	assert_int_equal(fd__read_path(AT_FDCWD, in_dir("line"), 64 << 20, &line), 0);
+	assert_true(line.n > 64);
+	unit_bytes = (uint32_t)line.n - 4 + (256u << 20);
+	memcpy(line.data, &unit_bytes, sizeof(unit_bytes)); /* of the first unit: the program's own */
+	memset(rows, 1, sizeof(rows));
+	f = fopen(in_dir("line"), "w");
+	assert_non_null(f);
+	assert_int_equal(fwrite(line.data, 1, line.n, f), line.n);
+	for (int i = 0; i < 256; i++)
+		assert_int_equal(fwrite(rows, 1, sizeof(rows), f), sizeof(rows));
+	fclose(f);
+	buf__fini(&line);
+	return run("objcopy --update-section .debug_line=line full swollen && rm line && "
+		   "objcopy --compress-debug-sections=zlib swollen hostile && rm swollen && "
+		   "objcopy --strip-all --keep-section='.debug_*' hostile hostile_nosyms") == 0;
+}
+
+static void test_a_worker_that_eats_memory_is_killed(void **state)
+{
+	struct symbols_config c = with_lines;
+	struct workers *w = NULL;
+	struct workers_stat stat;
+
+	(void)state;
+	if (!make() || !make_hostile())
+		skip_because("g++ and objcopy are needed");
+	assert_int_equal(frames_workers__new(512 << 20, &w, NULL), 0);
+	c.frames = frames_workers__ask;
+	c.frames_ctx = w;
+	CLEANUP(mem__freep)
+	char *want = named(&with_lines, in_dir("full"), NULL),
+	     *in_worker = named(&c, in_dir("full"), NULL), *plain = named(NULL, in_dir("full"), NULL);
+	assert_string_equal(in_worker, want);
+	stat = workers__stat(w);
+	assert_int_equal(stat.n_questions, 1);
+	CLEANUP(mem__freep)
+	char *still_named = named(&c, in_dir("hostile"), NULL),
+	     *unnamed = named(&c, in_dir("hostile_nosyms"), NULL);
+	assert_string_equal(still_named, plain);
+	assert_all_unnamed(unnamed, DCM_UNNAMED_DEBUGINFO_LIMIT);
+	stat = workers__stat(w);
+	assert_int_equal(stat.n_out_of_memory + stat.n_crashed, 2);
+	/* And the next one is answered as if nothing had been. */
+	CLEANUP(mem__freep) char *after = named(&c, in_dir("full"), NULL);
+	assert_string_equal(after, want);
+	workers__free(w);
+}
+
 static void test_files_that_stay_open_are_few(void **state)
 {
 	struct symbols_config c = with_lines;
@@ -489,6 +552,7 @@ int main(void)
 		cmocka_unit_test(test_why_there_is_no_debuginfo),
 		cmocka_unit_test(test_each_address_is_asked_for_once),
 		cmocka_unit_test(test_a_file_that_kills_is_asked_no_more),
+		cmocka_unit_test(test_a_worker_that_eats_memory_is_killed),
 		cmocka_unit_test(test_files_that_stay_open_are_few),
 		cmocka_unit_test(test_failing_allocations),
 	};
