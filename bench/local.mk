@@ -31,3 +31,8 @@ bench_bench_memory_LDADD = $(CODEC_LA) $(CONFIG_LA) -ldl
 bench_programs += bench/bench_query
 bench_bench_query_SOURCES = bench/bench_query.c tests/unit/random.h
 bench_bench_query_LDADD = $(QUERY_LA)
+
+bench_programs += bench/bench_unwind
+bench_bench_unwind_SOURCES = bench/bench_unwind.c $(ebpf_unwind)
+bench_bench_unwind_CFLAGS = $(AM_CFLAGS) $(DW_CFLAGS) $(ELF_CFLAGS)
+bench_bench_unwind_LDADD = $(EBPF_UNWIND_LIBS) $(DW_LIBS) $(ELF_LIBS)

@@ -77,3 +77,7 @@ fuzz_fuzz_perf_script_LDADD = $(CODEC_LA) $(FUZZ_LDFLAGS)
 fuzz_programs += fuzz/fuzz_selector
 fuzz_fuzz_selector_SOURCES = fuzz/fuzz_selector.c $(FUZZ_MAIN)
 fuzz_fuzz_selector_LDADD = $(QUERY_LA) $(FUZZ_LDFLAGS)
+
+fuzz_programs += fuzz/fuzz_unwind
+fuzz_fuzz_unwind_SOURCES = fuzz/fuzz_unwind.c $(FUZZ_MAIN) tests/unwind/elf_maker.h $(ebpf_unwind)
+fuzz_fuzz_unwind_LDADD = $(EBPF_UNWIND_LIBS) $(FUZZ_LDFLAGS)

@@ -428,3 +428,16 @@ tests_unit_test_codec_SOURCES = tests/unit/test_codec.c $(FAILMALLOC) \
 	tests/unit/random_batch.c tests/unit/random_batch.h
 tests_unit_test_codec_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_codec_LDADD = $(CODEC_LA) $(UNIT_LIBS)
+
+# Tables of rules, judged by libdw.
+unit_tests += tests/unit/test_unwind
+tests_unit_test_unwind_SOURCES = tests/unit/test_unwind.c $(unwind_judge) tests/unwind/elf_maker.h \
+	$(ebpf_unwind) $(FAILMALLOC)
+tests_unit_test_unwind_CFLAGS = $(AM_CFLAGS) $(DW_CFLAGS) $(ELF_CFLAGS)
+tests_unit_test_unwind_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_unwind_LDADD = $(EBPF_UNWIND_LIBS) $(DW_LIBS) $(ELF_LIBS) $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_unwind_cache
+tests_unit_test_unwind_cache_SOURCES = tests/unit/test_unwind_cache.c $(ebpf_unwind) $(FAILMALLOC)
+tests_unit_test_unwind_cache_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_unwind_cache_LDADD = $(EBPF_UNWIND_LIBS) $(UNIT_LIBS)

@@ -35,6 +35,8 @@ ebpf_pure = \
 ebpf_unwind = \
 	plugins/input/ebpf/unwind/build.c plugins/input/ebpf/unwind/build.h \
 	plugins/input/ebpf/unwind/bytes.h \
+	plugins/input/ebpf/unwind/cache.c plugins/input/ebpf/unwind/cache.h \
+	plugins/input/ebpf/unwind/cache_file.c plugins/input/ebpf/unwind/cache_file.h \
 	plugins/input/ebpf/unwind/cfi.c plugins/input/ebpf/unwind/cfi.h \
 	plugins/input/ebpf/unwind/cie.c plugins/input/ebpf/unwind/cie.h \
 	plugins/input/ebpf/unwind/expression.c plugins/input/ebpf/unwind/expression.h \

@@ -99,6 +99,8 @@ int build__row(struct build *b, uint32_t at, struct unwind_rule rule)
 
 	if (index < 0)
 		return index;
+	if (rule.cfa == UNWIND_CFA_UNSUPPORTED)
+		b->gaps[rule.cfa_off]++;
 	if (b->rows.n >= b->limits.max_rows)
 		return -EFBIG;
 	return vec__push(&b->rows, (struct build_row){ at, (uint16_t)index }) ? 0 : -ENOMEM;

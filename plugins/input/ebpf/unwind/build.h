@@ -64,7 +64,7 @@ int build__tick(struct build *b);
  */
 bool build__range(struct build *b, uint64_t vaddr, uint64_t n, uint32_t *ret_start, uint32_t *ret_end);
 
-/* A row at the end of the rows: 0, -EFBIG or -ENOMEM. */
+/* A row at the end of the rows, counted in gaps[] if not supported. 0, -EFBIG or -ENOMEM. */
 int build__row(struct build *b, uint32_t at, struct unwind_rule rule);
 /* Rows from `first` to the last become a stretch of the layer. 0 or -ENOMEM. */
 int build__stretch(struct build *b, uint32_t start, uint32_t end, uint32_t first);

@@ -58,11 +58,11 @@ static bool next_entry(struct decoder *d, struct bytes *b, struct entry *e)
 		e->offset_bytes = s->is_eh ? 4 : 8;
 	}
 	e->is_end = length == 0;
-	e->body = (struct bytes){ .p = b->p, .end = b->p + length };
 	if (b->bad || length > bytes__left(b)) {
 		gap(d, UNWIND_GAP_DAMAGED);
 		return false;
 	}
+	e->body = (struct bytes){ .p = b->p, .end = b->p + length };
 	bytes__skip(b, length);
 	at = (uint64_t)(e->body.p - s->data);
 	id = bytes__fixed(&e->body, e->offset_bytes);

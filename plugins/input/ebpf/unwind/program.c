@@ -73,7 +73,7 @@ static void flush(struct program *p)
 		return;
 	p->changed = false;
 	rule = state__rule(p->arch, &p->state, p->cie->is_signal, &gap);
-	if (gap != UNWIND_GAP_N)
+	if (gap != UNWIND_GAP_N && rule.cfa != UNWIND_CFA_UNSUPPORTED)
 		p->build->gaps[gap]++;
 	memcpy(&key, &rule, sizeof(key));
 	if (p->has_last && p->last == key)
@@ -399,13 +399,11 @@ int program__run(struct build *b, const struct cie *cie, const struct state_arch
 	p.gap = UNWIND_GAP_N;
 	p.error = 0;
 	run(&p, code);
-	if (!p.error && p.at < p.end)
-		flush(&p);
-	if (!p.error && p.gap != UNWIND_GAP_N) {
-		b->gaps[p.gap]++;
+	if (!p.error && p.gap != UNWIND_GAP_N)
 		p.error = build__row(b, (uint32_t)p.at,
 				     (struct unwind_rule){ .cfa = UNWIND_CFA_UNSUPPORTED,
 							   .cfa_off = (int32_t)p.gap });
-	}
+	else if (!p.error && p.at < p.end)
+		flush(&p);
 	return p.error;
 }

@@ -22,6 +22,7 @@ enum {
 	ENTRY_DEFAULT = 32,   /* that are taken for it when its end is not found */
 	SCAN_BYTES = 4 << 20, /* of code without rows; files that have more are not searched */
 	SCAN_AT_ONCE = 64 << 10,
+	PADDING = 15, /* between functions */
 };
 
 static const struct unwind_rule root = { .cfa = UNWIND_CFA_ROOT };
@@ -85,30 +86,51 @@ bool stubs__is_sigreturn(const struct image *im, uint64_t vaddr, struct unwind_r
 	return true;
 }
 
-/* Sigreturn code in [start, end), which is not covered. */
+/* Where sigreturn code begins at or behind `code`, and how long it is; NULL: not in these n bytes. */
+static const uint8_t *find_sigreturn(uint16_t machine, const uint8_t *code, size_t n, size_t *ret_n)
+{
+	bool arm64 = machine == EM_AARCH64;
+	/* What both of x86's have: the number, and syscall. */
+	const uint8_t *needle = arm64 ? arm64_code : x86_long + 3, *end = code + n;
+	size_t n_needle = arm64 ? sizeof(arm64_code) : sizeof(x86_long) - 3, before = arm64 ? 0 : 3;
+
+	for (const uint8_t *at = code; (at = memmem(at, (size_t)(end - at), needle, n_needle)); at++) {
+		for (size_t i = before + 1; i-- > 0;) {
+			if ((size_t)(at - code) < i)
+				continue;
+			*ret_n = sigreturn_bytes(machine, at - i, (size_t)(end - at) + i);
+			if (*ret_n)
+				return at - i;
+		}
+	}
+	return NULL;
+}
+
+/* Sigreturn code in [start, end), which is not covered, and more than padding. */
 static int scan(struct build *b, uint8_t *code, uint32_t start, uint32_t end)
 {
+	const struct unwind_rule rule = signal_rule(b->image->machine);
 	size_t longest = sizeof(x86_long);
 
-	while (end - start > longest) {
-		size_t n = end - start < SCAN_AT_ONCE ? end - start : SCAN_AT_ONCE;
+	if (end - start <= PADDING)
+		return 0;
+	while (end - start >= longest) {
+		size_t n = end - start < SCAN_AT_ONCE ? end - start : SCAN_AT_ONCE, n_found;
+		const uint8_t *found;
 
 		if (image__read(b->image, b->base + start, code, n))
 			return 0;
-		for (size_t i = 0; i < n; i++) {
-			size_t found = sigreturn_bytes(b->image->machine, code + i, n - i);
-			uint32_t at = start + (uint32_t)i;
-			int rc;
+		found = find_sigreturn(b->image->machine, code, n, &n_found);
+		if (found) {
+			uint32_t at = start + (uint32_t)(found - code);
+			int rc = build__plain(b, at, at + (uint32_t)n_found, rule);
 
-			if (!found)
-				continue;
-			rc = build__plain(b, at, at + (uint32_t)found, signal_rule(b->image->machine));
 			if (rc)
 				return rc;
+			start = at + (uint32_t)n_found;
+		} else {
+			start += n < SCAN_AT_ONCE ? (uint32_t)n : (uint32_t)(n - longest);
 		}
-		if (n == end - start)
-			return 0;
-		start += (uint32_t)(n - longest);
 	}
 	return 0;
 }
