@@ -310,7 +310,7 @@ static void test_own_process(void **state)
 
 	(void)state;
 	ebpf_host__init(&host);
-	t = identities__new(&host.host);
+	t = identities__new(&host.host, NULL);
 	on.env = list_of(env, 1);
 	identities__configure(t, &on);
 	assert_int_equal(procfs__open(&self), -ESRCH);
@@ -372,7 +372,7 @@ static void test_no_memory(void **state)
 	(void)state;
 	ebpf_host__init(&host);
 	FAILMALLOC_SWEEP (i) {
-		struct identities *t = identities__new(&host.host);
+		struct identities *t = identities__new(&host.host, NULL);
 		struct identity id = { .pid = 1 };
 		int r = -ENOMEM;
 

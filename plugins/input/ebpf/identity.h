@@ -13,6 +13,7 @@
 #include "core/base/buf.h"
 #include "core/base/cleanup.h"
 #include "plugins/input/ebpf/executables.h"
+#include "plugins/input/ebpf/kubernetes.h"
 #include "plugins/input/ebpf/settings.h"
 
 /* Of one process; zeroed when new. */
@@ -30,12 +31,12 @@ struct identity {
 
 struct identities;
 
-/* host's build_id is used. NULL when memory ran out. */
-struct identities *identities__new(const struct dcm_host *host);
+/* host's build_id is used; kubernetes outlives it. NULL when memory ran out. */
+struct identities *identities__new(const struct dcm_host *host, struct kubernetes *kubernetes);
 void identities__free(struct identities *t); /* NULL is fine */
 DEFINE_CLEANUP(struct identities *, identities__free);
 
-/* Which labels there are from now on; lists are borrowed and never change. Any thread. */
+/* Which labels there are from now on; lists are borrowed until the next call. Any thread. */
 void identities__configure(struct identities *t, const struct settings_labels *labels);
 
 /*
