@@ -19,6 +19,7 @@
 
 struct identities {
 	struct executables *executables;
+	struct texts *texts;
 	struct kubernetes *kubernetes;
 	_Atomic uint64_t version; /* grows with each change of labels */
 	pthread_mutex_t lock;	  /* over the following */
@@ -35,7 +36,8 @@ struct identities *identities__new(const struct dcm_host *host, struct kubernete
 	atomic_init(&t->version, 1);
 	t->kubernetes = kubernetes;
 	t->executables = executables__new(host);
-	if (!t->executables) {
+	t->texts = texts__new(host);
+	if (!t->executables || !t->texts) {
 		identities__free(t);
 		return NULL;
 	}
@@ -47,6 +49,7 @@ void identities__free(struct identities *t)
 	if (!t)
 		return;
 	executables__free(t->executables);
+	texts__free(t->texts);
 	pthread_mutex_destroy(&t->lock);
 	free(t);
 }
@@ -59,20 +62,38 @@ void identities__configure(struct identities *t, const struct settings_labels *l
 	pthread_mutex_unlock(&t->lock);
 }
 
-void identities__read(struct identities *t, struct identity *id, int dir, const char *build_id)
+void identity__take(struct identity *id, struct texts_answer *answer)
 {
-	bool with_environment, with_cmdline;
+	free(id->environment);
+	free(id->cmdline);
+	id->environment = take_ptr(answer->environment);
+	id->n_environment = answer->n_environment;
+	id->cmdline = take_ptr(answer->cmdline);
+	identity__changed(id);
+}
 
+void identities__read(struct identities *t, struct identity *id, const struct identity_source *from)
+{
+	struct texts_question question = { .process = *from->process, .exec_id = from->exec_id };
+	struct texts_answer answer = { 0 };
+
+	if (from->dir < 0) {
+		id->executable = executables__by_build_id(t->executables, from->build_id);
+		return;
+	}
+	id->executable = executables__of(t->executables, from->dir, str__of(id->exe));
 	pthread_mutex_lock(&t->lock);
-	with_environment = t->labels.env.n > 0;
-	with_cmdline = t->labels.cmdline || t->labels.meta.n > 0;
+	question.with_environment = t->labels.env.n > 0;
+	question.with_cmdline = t->labels.cmdline || t->labels.meta.n > 0;
 	pthread_mutex_unlock(&t->lock);
-	id->executable = dir >= 0 ? executables__of(t->executables, dir, str__of(id->exe))
-				  : executables__by_build_id(t->executables, build_id);
-	if (dir >= 0 && with_environment)
-		id->environment = procfs__environment(dir, &id->n_environment);
-	if (dir >= 0 && with_cmdline)
-		id->cmdline = procfs__cmdline(dir);
+	if ((question.with_environment || question.with_cmdline) &&
+	    texts__ask(t->texts, &question, &answer))
+		identity__take(id, &answer);
+}
+
+bool identities__late(struct identities *t, struct texts_answer *ret)
+{
+	return texts__late(t->texts, ret);
 }
 
 void identity__changed(struct identity *id)

@@ -28,6 +28,7 @@ ebpf_pure = \
 	plugins/input/ebpf/tables/pages.c plugins/input/ebpf/tables/pages.h \
 	plugins/input/ebpf/tables/tables.h \
 	plugins/input/ebpf/tags.c plugins/input/ebpf/tags.h \
+	plugins/input/ebpf/texts.c plugins/input/ebpf/texts.h \
 	plugins/input/ebpf/thread.c plugins/input/ebpf/thread.h \
 	plugins/input/ebpf/trail.c plugins/input/ebpf/trail.h \
 	plugins/input/ebpf/window.c plugins/input/ebpf/window.h
