@@ -34,13 +34,50 @@ typedef struct pt_regs arch_regs;
 #define arch_compat(r) ((r)->cs == 0x23) /* __USER32_CS */
 #define arch_code(ra)  (ra)
 
+#define ARCH_HAS_TABLES 1 /* the step knows this processor's unwind rules */
+
 /* The registers that the walk and arch_compat() need. */
 #define arch_copy_regs(to, from)                                                                   \
 	({                                                                                         \
 		(to)->rip = (from)->rip;                                                           \
-		(to)->rsp = (from)->rsp;                                                           \
-		(to)->rbp = (from)->rbp;                                                           \
 		(to)->cs = (from)->cs;                                                             \
+		(to)->rax = (from)->rax;                                                           \
+		(to)->rdx = (from)->rdx;                                                           \
+		(to)->rcx = (from)->rcx;                                                           \
+		(to)->rbx = (from)->rbx;                                                           \
+		(to)->rsi = (from)->rsi;                                                           \
+		(to)->rdi = (from)->rdi;                                                           \
+		(to)->rbp = (from)->rbp;                                                           \
+		(to)->rsp = (from)->rsp;                                                           \
+		(to)->r8 = (from)->r8;                                                             \
+		(to)->r9 = (from)->r9;                                                             \
+		(to)->r10 = (from)->r10;                                                           \
+		(to)->r11 = (from)->r11;                                                           \
+		(to)->r12 = (from)->r12;                                                           \
+		(to)->r13 = (from)->r13;                                                           \
+		(to)->r14 = (from)->r14;                                                           \
+		(to)->r15 = (from)->r15;                                                           \
+	})
+
+/* Registers 0 to 15 by DWARF number. */
+#define arch_dwarf_regs(to, from)                                                                  \
+	({                                                                                         \
+		(to)[0] = (from)->rax;                                                             \
+		(to)[1] = (from)->rdx;                                                             \
+		(to)[2] = (from)->rcx;                                                             \
+		(to)[3] = (from)->rbx;                                                             \
+		(to)[4] = (from)->rsi;                                                             \
+		(to)[5] = (from)->rdi;                                                             \
+		(to)[6] = (from)->rbp;                                                             \
+		(to)[7] = (from)->rsp;                                                             \
+		(to)[8] = (from)->r8;                                                              \
+		(to)[9] = (from)->r9;                                                              \
+		(to)[10] = (from)->r10;                                                            \
+		(to)[11] = (from)->r11;                                                            \
+		(to)[12] = (from)->r12;                                                            \
+		(to)[13] = (from)->r13;                                                            \
+		(to)[14] = (from)->r14;                                                            \
+		(to)[15] = (from)->r15;                                                            \
 	})
 
 /*
@@ -65,6 +102,7 @@ static __always_inline enum arch_leaf arch_leaf_rule(const __u8 *code)
 #define ARCH_CODE_BYTES	  8u
 #define ARCH_CODE_BEFORE  0u
 #define ARCH_KERNEL_STACK 16384u
+#define ARCH_HAS_TABLES	  0 /* frame pointers only */
 
 typedef struct user_pt_regs arch_regs;
 #define arch_pc(r)	  ((__u64)(r)->pc)
@@ -81,6 +119,7 @@ typedef struct user_pt_regs arch_regs;
 		(to)->regs[29] = (from)->regs[29];                                                 \
 		(to)->pstate = (from)->pstate;                                                     \
 	})
+#define arch_dwarf_regs(to, from) ((void)(to), (void)(from))
 
 /*
  * The return address of a leaf is in x30 until a frame record exists: the record's walk skips at

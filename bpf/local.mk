@@ -4,7 +4,8 @@
 # Whoever includes "bpf/sampler.skel.h" names it as a prerequisite of its objects (see plugins/input/ebpf/local.mk).
 # bpftool's own linking pass drops the DWARF and keeps the BTF. bpf_programs are the *.bpf.c, bpf_wire the headers.
 bpf_programs = bpf/sampler.bpf.c
-bpf_wire = bpf/arch.bpf.h bpf/sampler.h bpf/step.h bpf/tables.h bpf/types.bpf.h bpf/unwind.h bpf/unwind_arch.h
+bpf_wire = bpf/arch.bpf.h bpf/sampler.h bpf/step.h bpf/tables.h bpf/types.bpf.h bpf/unwind.h bpf/unwind_arch.h \
+	bpf/walk.bpf.h
 EXTRA_DIST += $(bpf_programs) $(bpf_wire)
 
 AM_V_BPF = $(am__v_BPF_@AM_V@)

@@ -28,21 +28,23 @@
 #include "bpf/sampler.h"
 #include "bpf/types.bpf.h"
 #include "bpf/arch.bpf.h"
+#include "bpf/walk.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 enum {
-	WINDOW_BYTES = 4096,
-	WINDOW_WORDS = WINDOW_BYTES / 8,
-	LOWEST_CODE = 4096, /* nothing is mapped below (vm.mmap_min_addr) */
+	PAGE_BYTES = 4096,
+	DEFERRED_OF_PROCESS = 64, /* samples a second: up to 1 MiB of copies */
+	DEFERRED_OF_CPU = 128,
 };
-#define MAX_JUMP_BYTES (1024 * 1024) /* a frame that large is taken for a wrong frame pointer */
+#define SECOND_NS 1000000000ull
 
 /* Switches that the verifier may use to drop code: set before loading, fixed from then on. */
 const volatile __u32 self_pid;
 const volatile __u32 max_depth = SAMPLER_USER_FRAMES;
 const volatile __u8 with_kernel_stack = 1;
 const volatile __u8 with_user_stack = 1;
+const volatile __u8 with_tables = 1; /* otherwise by frame pointers alone */
 const volatile __u8 with_pid_filter;
 const volatile __u8 with_comm_filter;
 const volatile __u8 follow_children;
@@ -51,6 +53,7 @@ const volatile __u64 wakeup_bytes = ~0ull; /* waiting in the ring, beyond which 
 /* What user space may change while we run, through the mapping of .data. */
 volatile __u64 period_ns = 1;
 volatile __u32 exclude_self;
+volatile __u64 recycled; /* see tables.h */
 
 /*
  * Process images that user space has heard of: seen[hash(pid)] holds the pid and the low half of
@@ -60,11 +63,19 @@ volatile __u32 exclude_self;
 volatile __u64 seen[SAMPLER_SEEN];
 /* And the count of executable pages that they had when the reader was last woken for them. */
 volatile __u64 seen_pages[SAMPLER_SEEN];
+/* And how many samples were deferred for them in the second that began at deferred_ns. */
+volatile __u32 deferred_pid[SAMPLER_SEEN], deferred_n[SAMPLER_SEEN];
+volatile __u64 deferred_ns[SAMPLER_SEEN];
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1024 * 1024); /* set before loading, by CPUs and frequency */
 } samples SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1024 * 1024); /* set before loading */
+} raws SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -94,21 +105,11 @@ struct {
 	__type(value, __u8);
 } filter_comms SEC(".maps");
 
-/* The walk's state: the frame whose pc was recorded last. */
-struct walk {
-	__u64 cfa; /* everything below belongs to frames already walked; the stack pointer at first */
-	__u64 fp;
-	__u32 compat;
-	__u32 outcome;
-	__u32 n;     /* frames in the record, kernel's included */
-	__u32 limit; /* of n */
-	__u64 window_start, window_bytes;
-	__u64 window[WINDOW_WORDS];
-};
-
+/* What one sample needs, too much for a stack. */
 struct scratch {
 	__u32 busy;
-	__u32 windows; /* reads of user stack memory for this sample */
+	__u32 n_deferred; /* in the second that began at defer_ns */
+	__u64 defer_ns;
 	struct walk walk;
 	arch_regs regs;
 	struct sampler_sample sample;
@@ -121,6 +122,19 @@ struct {
 	__type(key, __u32);
 	__type(value, struct scratch);
 } scratches SEC(".maps");
+
+/* A deferred sample while it is made. */
+struct raw {
+	struct sampler_raw head;
+	__u8 stack[SAMPLER_RAW_BYTES];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct raw);
+} raw_scratches SEC(".maps");
 
 static __always_inline struct scratch *scratch_of_cpu(void)
 {
@@ -198,67 +212,13 @@ static __always_inline int wanted(struct sampler_stats *st, struct task_struct *
  * The walk
  */
 
-/* The window from `addr` to the end of its page: 0 or -1. */
-static __always_inline int window_fill(struct scratch *s, __u64 addr)
-{
-	__u32 n = WINDOW_BYTES - (addr & (WINDOW_BYTES - 1));
-
-	s->windows++;
-	s->walk.window_bytes = 0;
-	if (bpf_probe_read_user(s->walk.window, n, (void *)addr))
-		return -1;
-	s->walk.window_start = addr;
-	s->walk.window_bytes = n;
-	return 0;
-}
-
-/* The word at an address that is a multiple of 8: 0 or -1. */
-static __always_inline int word(struct scratch *s, __u64 addr, __u64 *ret)
-{
-	__u64 at = addr - s->walk.window_start;
-
-	if (at >= s->walk.window_bytes) {
-		if (window_fill(s, addr))
-			return -1;
-		at = 0;
-	}
-	at >>= 3;
-	if (at >= WINDOW_WORDS)
-		return -1;
-	*ret = s->walk.window[at];
-	return 0;
-}
-
-/*
- * The two members of the frame record at `fp`: its caller's frame pointer, and the return address.
- */
-static __always_inline int frame_record(struct scratch *s, __u64 fp, __u64 *ret_fp, __u64 *ret_ra)
-{
-	if (!s->walk.compat)
-		return word(s, fp, ret_fp) || word(s, fp + 8, ret_ra);
-
-	__u32 record[2];
-
-	s->windows++;
-	if (bpf_probe_read_user(record, sizeof(record), (void *)fp))
-		return 1;
-	*ret_fp = record[0];
-	*ret_ra = record[1];
-	return 0;
-}
-
-static __always_inline int is_code(__u64 addr)
-{
-	return addr >= LOWEST_CODE && addr <= ARCH_ADDRESS_MAX;
-}
-
-/* Records a frame; false when the record has no room. */
+/* Records the frame in the state; false when the record has no room. */
 static __always_inline int record(struct scratch *s, __u64 pc)
 {
 	__u32 n = s->walk.n;
 
 	if (n >= s->walk.limit || n >= SAMPLER_FRAMES) {
-		s->walk.outcome = SAMPLER_OUTCOME_MAX_DEPTH;
+		s->walk.step.outcome = SAMPLER_OUTCOME_MAX_DEPTH;
 		return 0;
 	}
 	s->frames[n] = pc;
@@ -266,75 +226,40 @@ static __always_inline int record(struct scratch *s, __u64 pc)
 	return 1;
 }
 
+/* The innermost frame is one wherever it lies; another only in a mapping. */
+static __always_inline int table_step(struct scratch *s)
+{
+	struct step *step = &s->walk.step;
+	int leaf = s->walk.n == s->sample.n_kernel, outside = step_here(step), end;
+	__u32 n = s->walk.n;
+
+	if (outside && !leaf)
+		return 1;
+	if (!record(s, step->pc + (!leaf && step->interrupted)))
+		return 1;
+	end = outside || step_to_caller(step);
+	if (step->trampoline && n < SAMPLER_FRAMES)
+		s->frames[n]++;
+	return end;
+}
+
 /*
- * From the frame in the state to its caller, which it records. 0: go on; 1: ended, walk.outcome
- * says how. The argument is not used: a global function must have one that the loop varies, or
- * clang 14 takes the call out of the loop.
+ * Records the frame in the state and goes to its caller. 0: go on; 1: ended, the outcome says how.
+ * The argument is not used: a global function must have one that the loop varies, or clang 14 takes
+ * the call out of the loop.
  */
 __noinline int step(__u32 i)
 {
 	struct scratch *s = scratch_of_cpu();
-	__u64 fp, next = 0, ra = 0;
 
 	asm volatile("" : "+r"(i));
 	if (!s)
 		return 1;
-	fp = s->walk.fp;
-	if (fp == 0) {
-		s->walk.outcome = SAMPLER_OUTCOME_ROOT;
+	if (with_tables && !s->walk.compat)
+		return table_step(s);
+	if (!record(s, s->walk.step.pc))
 		return 1;
-	}
-	if (fp & (s->walk.compat ? 3 : 7) || fp < s->walk.cfa || fp - s->walk.cfa > MAX_JUMP_BYTES) {
-		s->walk.outcome = SAMPLER_OUTCOME_BAD_FP;
-		return 1;
-	}
-	if (frame_record(s, fp, &next, &ra)) {
-		s->walk.outcome = SAMPLER_OUTCOME_READ_FAULT;
-		return 1;
-	}
-	ra = arch_code(ra);
-	/* Above the record of the outermost function lies what the kernel put there: argc. */
-	if (ra == 0 || (next == 0 && !is_code(ra))) {
-		s->walk.outcome = SAMPLER_OUTCOME_ROOT;
-		return 1;
-	}
-	if (!is_code(ra)) {
-		s->walk.outcome = SAMPLER_OUTCOME_BAD_RA;
-		return 1;
-	}
-	s->walk.cfa = fp + (s->walk.compat ? 8 : 16);
-	s->walk.fp = next;
-	return !record(s, ra);
-}
-
-/*
- * The leaf in its prologue or at its `ret`: its caller is known by the stack pointer, and the frame
- * pointer is his.
- */
-static __always_inline int leaf(struct scratch *s, __u64 pc)
-{
-	__u8 code[ARCH_CODE_BYTES];
-	enum arch_leaf rule;
-	__u64 ra = 0;
-
-	if (s->walk.compat || bpf_probe_read_user(code, sizeof(code), (void *)(pc - ARCH_CODE_BEFORE)))
-		return 1;
-	rule = arch_leaf_rule(code);
-	if (rule == ARCH_LEAF_FRAME || s->walk.cfa & 7)
-		return 1;
-	if (rule == ARCH_LEAF_PAST_SP)
-		s->walk.cfa += 8;
-	if (word(s, s->walk.cfa, &ra)) {
-		s->walk.outcome = SAMPLER_OUTCOME_READ_FAULT;
-		return 0;
-	}
-	ra = arch_code(ra);
-	if (!is_code(ra)) {
-		s->walk.outcome = SAMPLER_OUTCOME_BAD_RA;
-		return 0;
-	}
-	s->walk.cfa += 8;
-	return record(s, ra);
+	return frame_pointer_step(&s->walk);
 }
 
 /*
@@ -365,59 +290,72 @@ static __always_inline int kernel_entry_regs(arch_regs *regs, struct task_struct
  * Puts user registers into the walk's state: false with an outcome when there is nothing to walk.
  */
 static __always_inline int walk_start(struct scratch *s, struct bpf_perf_event_data *ctx,
-				      struct task_struct *task, __u64 *ret_pc)
+				      struct task_struct *task)
 {
-	s->walk.window_bytes = 0;
 	if (!BPF_CORE_READ(task, mm)) {
-		s->walk.outcome = SAMPLER_OUTCOME_EXITING;
+		s->walk.step.outcome = SAMPLER_OUTCOME_EXITING;
 		return 0;
 	}
 	/* The registers are the old image's, the memory perhaps the new one's. */
 	if (bpf_core_field_exists(task->in_execve) && BPF_CORE_READ_BITFIELD_PROBED(task, in_execve)) {
-		s->walk.outcome = SAMPLER_OUTCOME_EXEC;
+		s->walk.step.outcome = SAMPLER_OUTCOME_EXEC;
 		return 0;
 	}
 	if (arch_user(&ctx->regs)) {
 		s->sample.head.flags |= SAMPLER_USER_MODE;
 		interrupted_regs(&s->regs, ctx);
 	} else if (kernel_entry_regs(&s->regs, task)) {
-		s->walk.outcome = SAMPLER_OUTCOME_NO_REGS;
+		s->walk.step.outcome = SAMPLER_OUTCOME_NO_REGS;
 		return 0;
 	}
-	*ret_pc = arch_pc(&s->regs);
-	s->walk.cfa = arch_sp(&s->regs);
-	s->walk.fp = arch_fp(&s->regs);
 	s->walk.compat = arch_compat(&s->regs);
 	if (s->walk.compat)
 		s->sample.head.flags |= SAMPLER_COMPAT;
+	walk_begin(&s->walk, &s->regs);
 	/*
 	 * io_uring's and vhost's kernel threads have a memory of their own, but were never in user
 	 * code.
 	 */
-	if (!is_code(*ret_pc)) {
-		s->walk.outcome = SAMPLER_OUTCOME_NO_REGS;
+	if (!step_is_code(s->walk.step.pc)) {
+		s->walk.step.outcome = SAMPLER_OUTCOME_NO_REGS;
 		return 0;
 	}
 	return 1;
 }
 
+/* A walk that may have read memory which was used anew meanwhile is worth nothing beyond the leaf. */
+static __always_inline void walk_check(struct scratch *s, __u64 recycled_before)
+{
+	if (!with_tables || s->walk.compat || recycled == recycled_before)
+		return;
+	s->walk.step.outcome = SAMPLER_OUTCOME_CHANGED;
+	if (s->walk.n > s->sample.n_kernel + 1)
+		s->walk.n = s->sample.n_kernel + 1;
+}
+
 static __always_inline void walk_user(struct scratch *s, struct bpf_perf_event_data *ctx,
 				      struct task_struct *task)
 {
-	__u64 pc = 0;
+	__u64 before = recycled;
 
-	s->walk.outcome = SAMPLER_OUTCOME_NONE;
+	s->walk.step.outcome = SAMPLER_OUTCOME_NONE;
+	s->walk.exec_pages = 0;
 	if (!with_user_stack || s->sample.head.flags & SAMPLER_KTHREAD)
 		return;
 	s->walk.limit = s->walk.n + max_depth;
-	if (!walk_start(s, ctx, task, &pc) || !record(s, pc))
+	if (!walk_start(s, ctx, task))
 		return;
-	if (s->sample.head.flags & SAMPLER_USER_MODE && !leaf(s, pc))
+	if (with_tables && !s->walk.compat && walk_open(&s->walk, &s->sample)) {
+		s->walk.step.outcome = SAMPLER_OUTCOME_PENDING;
+		record(s, s->walk.step.pc);
 		return;
-	for (__u32 i = 0; i < SAMPLER_USER_FRAMES; i++)
-		if (step(i))
+	}
+	for (__u32 i = 0; i <= SAMPLER_USER_FRAMES; i++)
+		if (step(i)) {
+			walk_check(s, before);
 			return;
-	s->walk.outcome = SAMPLER_OUTCOME_MAX_DEPTH;
+		}
+	s->walk.step.outcome = SAMPLER_OUTCOME_MAX_DEPTH;
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
@@ -469,37 +407,140 @@ static __always_inline void kernel_stack(struct scratch *s, struct bpf_perf_even
 		s->sample.head.flags |= SAMPLER_KERNEL_CUT;
 }
 
+/* True when user space has not heard of this image, or of its mappings as they are now. */
+static __always_inline int is_new(const struct sampler_sample *r)
+{
+	__u32 slot = seen_slot(r->head.pid);
+
+	return seen[slot] != seen_tag(r->head.pid, r->head.exec_id) || seen_pages[slot] != r->exec_pages;
+}
+
+/* What a record that was handed over means for the counters. */
+static __always_inline void emitted(struct scratch *s, struct sampler_stats *st, __u32 outcome)
+{
+	const struct sampler_sample *r = &s->sample;
+	__u32 slot = seen_slot(r->head.pid);
+
+	if (is_new(r)) {
+		seen[slot] = seen_tag(r->head.pid, r->head.exec_id);
+		seen_pages[slot] = r->exec_pages;
+		st->stat[SAMPLER_STAT_WAKEUPS]++;
+	}
+	st->stat[SAMPLER_STAT_EMITTED]++;
+	st->stat[SAMPLER_STAT_KERNEL_FRAMES] += r->n_kernel;
+	st->stat[SAMPLER_STAT_USER_FRAMES] += r->n_user;
+	st->stat[SAMPLER_STAT_WINDOWS] += s->walk.windows;
+	if (outcome < SAMPLER_OUTCOME_N)
+		st->outcome[outcome]++;
+}
+
 static __always_inline void emit(struct scratch *s, struct sampler_stats *st)
 {
-	__u32 slot = seen_slot(s->sample.head.pid), n = s->walk.n;
-	__u64 tag = seen_tag(s->sample.head.pid, s->sample.head.exec_id);
 	__u64 size, flags = BPF_RB_NO_WAKEUP;
-	int is_new = seen[slot] != tag || seen_pages[slot] != s->sample.exec_pages;
+	__u32 n = s->walk.n;
 
 	if (n > SAMPLER_FRAMES)
 		n = SAMPLER_FRAMES;
 	size = sizeof(s->sample) + n * sizeof(__u64);
 	s->sample.head.size = size;
 	s->sample.n_user = n - s->sample.n_kernel;
-	s->sample.outcome = s->walk.outcome;
-	if (is_new || bpf_ringbuf_query(&samples, BPF_RB_AVAIL_DATA) > wakeup_bytes)
+	s->sample.outcome = s->walk.step.outcome;
+	if (is_new(&s->sample) || bpf_ringbuf_query(&samples, BPF_RB_AVAIL_DATA) > wakeup_bytes)
 		flags = BPF_RB_FORCE_WAKEUP;
 	if (bpf_ringbuf_output(&samples, &s->sample, size, flags)) {
 		st->stat[SAMPLER_STAT_RING_FULL]++;
 		st->stat[SAMPLER_STAT_LOST_NS] += s->sample.period_ns;
 		return;
 	}
-	if (is_new) {
-		seen[slot] = tag;
-		seen_pages[slot] = s->sample.exec_pages;
-		st->stat[SAMPLER_STAT_WAKEUPS]++;
+	emitted(s, st, s->walk.step.outcome);
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * Samples to be unwound later
+ */
+
+/* Within this second, the process and the CPU may have one more. */
+static __always_inline int may_defer(struct scratch *s)
+{
+	__u32 pid = s->sample.head.pid, slot = seen_slot(pid);
+	__u64 now = s->sample.head.time_ns;
+
+	if (now - s->defer_ns >= SECOND_NS) {
+		s->defer_ns = now;
+		s->n_deferred = 0;
 	}
-	st->stat[SAMPLER_STAT_EMITTED]++;
-	st->stat[SAMPLER_STAT_KERNEL_FRAMES] += s->sample.n_kernel;
-	st->stat[SAMPLER_STAT_USER_FRAMES] += s->sample.n_user;
-	st->stat[SAMPLER_STAT_WINDOWS] += s->windows;
-	if (s->walk.outcome < SAMPLER_OUTCOME_N)
-		st->outcome[s->walk.outcome]++;
+	if (deferred_pid[slot] != pid || now - deferred_ns[slot] >= SECOND_NS) {
+		deferred_pid[slot] = pid;
+		deferred_ns[slot] = now;
+		deferred_n[slot] = 0;
+	}
+	if (s->n_deferred >= DEFERRED_OF_CPU || deferred_n[slot] >= DEFERRED_OF_PROCESS)
+		return 0;
+	s->n_deferred++;
+	deferred_n[slot]++;
+	return 1;
+}
+
+/* The stack from `sp` up, page by page until one is not there. */
+static __always_inline __u32 copy_stack(struct raw *r, __u64 sp)
+{
+	__u32 at = 0, n = PAGE_BYTES - (sp & (PAGE_BYTES - 1));
+
+	STEP_UNROLL
+	for (int i = 0; i < SAMPLER_RAW_BYTES / PAGE_BYTES; i++) {
+		if (bpf_probe_read_user(r->stack + at, n, (void *)(sp + at)))
+			break;
+		at += n;
+		n = PAGE_BYTES;
+	}
+	return at;
+}
+
+/* True when the sample was handed over to be unwound later. */
+static __always_inline int defer(struct scratch *s, struct sampler_stats *st)
+{
+	struct step *step = &s->walk.step;
+	__u32 zero = 0, n = 0;
+	struct raw *r;
+
+	/*
+	 * Without tables; or by mappings that were listed before the last change: what was mapped
+	 * then at an address need not be there now.
+	 */
+	if (step->outcome != SAMPLER_OUTCOME_PENDING &&
+	    (s->walk.exec_pages == 0 || s->walk.exec_pages == s->sample.exec_pages))
+		return 0;
+	r = may_defer(s) ? bpf_map_lookup_elem(&raw_scratches, &zero) : 0;
+	if (r) {
+		r->head.start = arch_sp(&s->regs) - SAMPLER_RED_BYTES;
+		n = copy_stack(r, r->head.start);
+		if (n <= SAMPLER_RED_BYTES) {
+			r->head.start += SAMPLER_RED_BYTES;
+			n = copy_stack(r, r->head.start);
+		}
+	}
+	if (n == 0 || n > SAMPLER_RAW_BYTES)
+		goto no;
+	s->sample.n_user = 0;
+	s->sample.outcome = SAMPLER_OUTCOME_DEFERRED;
+	s->sample.head.kind = SAMPLER_RAW;
+	s->sample.head.size = sizeof(r->head) + n;
+	r->head.sample = s->sample;
+	__builtin_memcpy(r->head.kernel, s->frames, sizeof(r->head.kernel));
+	arch_dwarf_regs(r->head.regs, &s->regs);
+	r->head.pc = arch_pc(&s->regs);
+	r->head.has_code = step_code(step, r->head.pc - ARCH_CODE_BEFORE, r->head.code) == 0;
+	r->head.n_bytes = n;
+	s->sample.head.kind = SAMPLER_SAMPLE;
+	if (bpf_ringbuf_output(&raws, r, sizeof(r->head) + n,
+			       is_new(&s->sample) ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP))
+		goto no;
+	emitted(s, st, SAMPLER_OUTCOME_DEFERRED);
+	return 1;
+no:
+	if (step->outcome == SAMPLER_OUTCOME_PENDING)
+		step->outcome = SAMPLER_OUTCOME_DEFERRED_LIMIT;
+	return 0;
 }
 
 SEC("perf_event")
@@ -529,12 +570,13 @@ int sample(struct bpf_perf_event_data *ctx)
 		return 0;
 	}
 	s->busy = 1;
-	s->windows = 0;
+	s->walk.windows = 0;
 	fill_sample(s, task);
 	kernel_stack(s, ctx);
 	s->walk.n = s->sample.n_kernel;
 	walk_user(s, ctx, task);
-	emit(s, st);
+	if (!with_tables || !defer(s, st))
+		emit(s, st);
 	s->busy = 0;
 	return 0;
 }

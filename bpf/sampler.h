@@ -21,7 +21,8 @@ enum {
 	SAMPLER_FILTER = 1024,	   /* pids or comms that a filter may name */
 	SAMPLER_REGS = 16,	   /* registers of a deferred sample, by DWARF number */
 	SAMPLER_RAW_BYTES = 16384, /* of stack in a deferred sample, at most */
-	SAMPLER_CODE_BYTES = 8,	   /* around the program counter of a deferred sample */
+	SAMPLER_RED_BYTES = 128, /* below the stack pointer, where what was just popped still lies */
+	SAMPLER_CODE_BYTES = 8,	 /* around the program counter of a deferred sample */
 };
 
 /*
@@ -69,7 +70,8 @@ enum sampler_flag {
 	X(GO_CALLBACK, "go_callback", "called from Go through cgo")                                    \
 	X(OVER_BUDGET, "over_budget", "no memory for unwind tables")                                   \
 	X(CHANGED, "changed", "tables changed meanwhile")                                              \
-	X(COPY_END, "copy_end", "stack deeper than its copy") /* of deferred samples only */
+	X(COPY_END, "copy_end", "stack deeper than its copy") /* of deferred samples only */           \
+	X(GONE, "gone", "process ended before it was known")
 
 enum sampler_outcome {
 #define SAMPLER_X(name, metric, note) SAMPLER_OUTCOME_##name,
@@ -154,8 +156,9 @@ struct sampler_raw {
 	__u64 regs[SAMPLER_REGS];
 	__u64 pc;
 	__u8 code[SAMPLER_CODE_BYTES]; /* from pc - ARCH_CODE_BEFORE on */
-	__u32 n_bytes;		       /* of the stack, from the stack pointer up */
+	__u32 n_bytes;		       /* of the stack */
 	__u32 has_code;
+	__u64 start; /* address of stack[0]: the stack pointer's, less the red zone where that is there */
 	__u64 kernel[SAMPLER_KERNEL_FRAMES]; /* sample.n_kernel of them */
 					     /* __u8 stack[n_bytes] follow */
 };

@@ -10,8 +10,8 @@
  *	int step_word(struct step *s, __u64 addr, __u64 *ret)  a word of the stack: 0 or not
  *	int step_code(struct step *s, __u64 addr, __u8 *ret)   ARCH_CODE_BYTES of code: 0 or not
  *
- * The state always has the mapping of its pc, so that a return address which is in none is found
- * before it is taken for a frame. Searches are without branches that the data decides: the verifier
+ * A frame is one that step_here() found in a mapping; what step_to_caller() leaves in the state is
+ * only a claim until then. Searches are without branches that the data decides: the verifier
  * follows each such branch, and a search in a loop would multiply them. A mask behind `asm volatile`
  * stays a mask; without it clang turns some of them back into branches.
  *
@@ -189,7 +189,8 @@ static __always_inline __u32 step_find_rule(struct step *s, __u64 pc)
 /* A register of an interrupted frame: 0 or -1. */
 static __always_inline int step_register(struct step *s, __u32 n, __u64 *ret)
 {
-	static const __u8 offsets[STEP_REGS] = UNWIND_X86_SIGNAL_REGS;
+	/* volatile keeps it out of a section of constants, which older kernels' BTF does not know. */
+	static const volatile __u8 offsets[STEP_REGS] = UNWIND_X86_SIGNAL_REGS;
 
 	if (n >= STEP_REGS || !s->interrupted)
 		return -1;
@@ -297,8 +298,6 @@ static __always_inline int step_commit(struct step *s, __u64 pc, __u64 sp, __u32
 		return step_end(s, SAMPLER_OUTCOME_ROOT);
 	if (!step_is_code(pc))
 		return step_end(s, SAMPLER_OUTCOME_BAD_RA);
-	if (step_locate(s, pc - !interrupted))
-		return step_end(s, SAMPLER_OUTCOME_NO_MAP);
 	s->pc = pc;
 	s->sp = sp;
 	s->interrupted = interrupted;
@@ -389,9 +388,17 @@ static __always_inline int step_by_rule(struct step *s, const struct unwind_rule
 	return step_commit(s, ra, cfa, 0);
 }
 
+/* Whether the state's pc is code, by the mappings: 0, or 1 with an outcome. */
+static __always_inline int step_here(struct step *s)
+{
+	if (step_locate(s, s->pc - !s->interrupted))
+		return step_end(s, SAMPLER_OUTCOME_NO_MAP);
+	return 0;
+}
+
 /*
- * From the frame in the state to its caller. 0: that is the state now; 1: there is none, `outcome`
- * says why.
+ * From the frame in the state, where step_here() has been, to its caller. 0: that is the state now;
+ * 1: there is none, `outcome` says why.
  */
 static __always_inline int step_to_caller(struct step *s)
 {

@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # tests/e2e/ebpf_chains.sh - programs whose chains of calls are known come out with just these chains
 #
-# What stands below main belongs to the C library, which has no frame pointers here: it may show one
-# frame and a note. Above the leaf an interrupt may have struck.
+# Below main stands the C library up to _start or the thread's start; above the leaf an interrupt may
+# have struck. With frame pointers alone, the C library shows one frame at most, and a note.
 set -u
 . "$top_srcdir/tests/host/lib.sh"
 need_root
 
-begin='^(\[truncated: no frame pointer\];)?((libc[^;]*|_start|__libc_start[^;]*);)*'
+begin='^(_start;__libc_start_main[^;]*;)?((libc[^;]*|clone[^;]*|start_thread|__libc_start[^;]*);)+'
 end='(;[a-z_]*(asm_|irq|entry)[^;]*(;[^;]*)*)?$'
 
 # chain NAME PERCENT PATTERN COMMAND..: samples the running command
@@ -37,7 +37,9 @@ chain c_thread_of_dead_leader 98 'thread_main;alpha;beta;gamma_;spin' "$dir/chai
 check thread_name -n "$(grep -F 'thread_name=a;b' "$dir/rows" | head -n 1)"
 check comm_of_the_leader -n "$(grep -F 'comm=chain,' "$dir/rows" | head -n 1)"
 
+saved=$begin begin='^(_start;)?((libc[^;]*|_start|__libc_start[^;]*);)*'
 compile static chain.c $flags -static && chain c_static 98 'main;alpha;beta;gamma_;spin' "$dir/static" 60
+begin=$saved
 
 bare="-nostdlib -static -ffreestanding -fno-pie -no-pie -fcf-protection=none -fno-stack-protector"
 compile chain32 chain32.c -m32 -fno-omit-frame-pointer $bare 2>/dev/null
@@ -53,7 +55,9 @@ fi
 # Without names: file and offset, the same frames.
 strip -o "$dir/stripped" "$dir/chain"
 at='stripped\+0x[0-9a-f]+'
+saved=$begin begin="^$at;((libc[^;]*|__libc_start[^;]*);)+"
 chain c_stripped 98 "$at;$at;$at;$at;$at" "$dir/stripped" 60
+begin=$saved
 
 start "$dir/chain" 60 600
 sample "{frequency: 199Hz, max_depth: 50, filter: {pids: [$pid]}}" 2

@@ -46,8 +46,9 @@ AT(sampler_raw, pc, 240, 8);
 AT(sampler_raw, code, 248, 8);
 AT(sampler_raw, n_bytes, 256, 4);
 AT(sampler_raw, has_code, 260, 4);
-AT(sampler_raw, kernel, 264, 1016);
-_Static_assert(sizeof(struct sampler_raw) == 1280, "no hole at the end");
+AT(sampler_raw, start, 264, 8);
+AT(sampler_raw, kernel, 272, 1016);
+_Static_assert(sizeof(struct sampler_raw) == 1288, "no hole at the end");
 _Static_assert(sizeof(struct sampler_stats) == 512, "an element of a mapped array");
 _Static_assert(sizeof(struct sampler_stats) % 64 == 0, "CPUs do not share a cache line");
 

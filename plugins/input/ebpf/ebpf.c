@@ -23,7 +23,6 @@
 #include "core/base/mem.h"
 #include "plugins/input/ebpf/attach.h"
 #include "plugins/input/ebpf/cpus.h"
-#include "plugins/input/ebpf/kubernetes.h"
 #include "plugins/input/ebpf/probe.h"
 #include "plugins/input/ebpf/reader.h"
 #include "plugins/input/ebpf/sampler.h"
@@ -143,61 +142,7 @@ static const struct dcm_option label_options[] = {
 };
 static const struct dcm_table label_table = DCM_TABLE(struct settings_labels, label_options);
 
-static const char *const kubernetes_sources[] = { "none", "kubelet", "api", NULL };
-
-static const struct dcm_option kubernetes_options[] = {
-	{ .name = "source",
-	  .type = DCM_OPT_CHOICE,
-	  .choices = kubernetes_sources,
-	  .def = "none",
-	  .offset = offsetof(struct settings_kubernetes, source),
-	  .flags = DCM_OPT_RESTART,
-	  .doc = "Who is asked for the pods of this node: its kubelet (/pods; the right "
-		 "nodes/proxy) "
-		 "or the API server (pods, of this node only)." },
-	{ .name = "url",
-	  .type = DCM_OPT_STRING,
-	  .offset = offsetof(struct settings_kubernetes, url),
-	  .flags = DCM_OPT_RESTART,
-	  .doc = "Without a path. Default: https://127.0.0.1:10250 or "
-		 "https://kubernetes.default.svc." },
-	{ .name = "node",
-	  .type = DCM_OPT_STRING,
-	  .offset = offsetof(struct settings_kubernetes, node),
-	  .flags = DCM_OPT_RESTART,
-	  .doc = "This node's name for the API server. Default: the host's name." },
-	{ .name = "token_file",
-	  .type = DCM_OPT_STRING,
-	  .def = "/var/run/secrets/kubernetes.io/serviceaccount/token",
-	  .offset = offsetof(struct settings_kubernetes, token_file),
-	  .flags = DCM_OPT_RESTART,
-	  .doc = "File with the bearer token, read anew each time. \"\": none." },
-	{ .name = "ca_file",
-	  .type = DCM_OPT_STRING,
-	  .def = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt",
-	  .offset = offsetof(struct settings_kubernetes, ca_file),
-	  .flags = DCM_OPT_RESTART,
-	  .doc = "PEM file of the authorities that may have signed the server's certificate. \"\": "
-		 "the "
-		 "system's." },
-	{ .name = "insecure",
-	  .type = DCM_OPT_BOOL,
-	  .def = "false",
-	  .offset = offsetof(struct settings_kubernetes, insecure),
-	  .flags = DCM_OPT_RESTART,
-	  .doc = "Do not check the server's certificate: a kubelet's is often signed by itself. "
-		 "The "
-		 "token goes to whoever answers." },
-	{ .name = "interval",
-	  .type = DCM_OPT_DURATION,
-	  .def = "30s",
-	  .min = "5s",
-	  .max = "1h",
-	  .offset = offsetof(struct settings_kubernetes, interval_ns),
-	  .flags = DCM_OPT_RESTART,
-	  .doc = "How often. A container that is not known yet is asked for within 2 s." },
-};
-static const struct dcm_table kubernetes_table = DCM_TABLE(struct settings_kubernetes, kubernetes_options);
+static const char *const unwind_choices[] = { "auto", "tables", "frame_pointers", NULL };
 
 static const struct dcm_option options[] = {
 	{ .name = "frequency",
@@ -237,6 +182,27 @@ static const struct dcm_option options[] = {
 	  .offset = offsetof(struct settings, user_stacks),
 	  .flags = DCM_OPT_RESTART,
 	  .doc = "Take the user's part of a stack." },
+	{ .name = "unwind",
+	  .type = DCM_OPT_CHOICE,
+	  .choices = unwind_choices,
+	  .def = "auto",
+	  .offset = offsetof(struct settings, unwind),
+	  .flags = DCM_OPT_RESTART,
+	  .doc = "How a user frame's caller is found. tables: by the unwind tables of each file, "
+		 "and by frame pointers where code has none; frame_pointers: by these alone, which "
+		 "is "
+		 "wrong in most distributions' libraries. auto: tables where this processor's are "
+		 "known (x86-64)." },
+	{ .name = "tables_memory",
+	  .type = DCM_OPT_SIZE,
+	  .def = "64MiB",
+	  .min = "1MiB",
+	  .max = "256MiB",
+	  .offset = offsetof(struct settings, tables_memory_bytes),
+	  .flags = DCM_OPT_RESTART,
+	  .doc = "Kernel memory for unwind tables, taken as needed, 1 MiB at a time; 30 large "
+		 "programs "
+		 "and libraries take about 12 MiB. What was not used for longest makes room." },
 	{ .name = "ring_size",
 	  .type = DCM_OPT_SIZE,
 	  .def = "0",
@@ -271,11 +237,6 @@ static const struct dcm_option options[] = {
 	  .table = &label_table,
 	  .offset = offsetof(struct settings, labels),
 	  .doc = "Which labels samples carry beside comm and service_name." },
-	{ .name = "kubernetes",
-	  .type = DCM_OPT_STRUCT,
-	  .table = &kubernetes_table,
-	  .offset = offsetof(struct settings, kubernetes),
-	  .doc = "Where series labels namespace, pod and container come from." },
 };
 
 static int check(const void *config, struct dcm_error *err)
@@ -313,8 +274,8 @@ struct ebpf {
 	struct sampler *sampler;
 	struct attach *attach;
 	struct sideband *sideband; /* NULL: not to be had */
-	struct kubernetes *kubernetes;
 	struct files *files;
+	struct tables *tables; /* NULL: frame pointers alone */
 	struct windows *windows;
 	struct reader *reader;
 };
@@ -329,9 +290,9 @@ static void ebpf_stop(void *instance)
 		attach__stop(e->attach);
 	reader__free(e->reader);
 	windows__free(e->windows);
-	kubernetes__free(e->kubernetes);
 	attach__free(e->attach);
 	sideband__free(e->sideband);
+	tables__free(e->tables);
 	sampler__free(e->sampler);
 	files__free(e->files);
 	free(e);
@@ -346,6 +307,17 @@ static inline void ebpf_stopp(struct ebpf **e)
  * Lifecycle
  */
 
+/* Memory for the tables comes from the sampler. */
+static int open_tables(struct ebpf *e, struct dcm_error *err)
+{
+	struct tables_memory memory;
+
+	if (!sampler__tables(e->sampler, &memory))
+		return 0;
+	e->tables = tables__new(&memory, (uint64_t)e->settings->tables_memory_bytes);
+	return e->tables ? 0 : error__nomem(err);
+}
+
 static int open_parts(struct ebpf *e, struct dcm_error *err)
 {
 	struct reader_parts parts = { .host = e->host };
@@ -356,6 +328,9 @@ static int open_parts(struct ebpf *e, struct dcm_error *err)
 	if (r < 0)
 		return probe__explain(&e->probe, "read which CPUs are possible", r, NULL, err);
 	r = sampler__open(e->settings, &e->probe, cpus__highest(&possible) + 1, &e->sampler, err);
+	if (r < 0)
+		return r;
+	r = open_tables(e, err);
 	if (r < 0)
 		return r;
 	r = attach__open(sampler__program(e->sampler), settings__period_ns(e->settings), &e->attach,
@@ -371,9 +346,6 @@ static int open_parts(struct ebpf *e, struct dcm_error *err)
 			"events for them: %s",
 			strerror(-r));
 	e->files = files__new(e->host);
-	e->kubernetes = kubernetes__new(e->host, &e->settings->kubernetes);
-	if (!e->kubernetes)
-		return error__nomem(err);
 	e->windows = e->files ? windows__new(e->host, e->files, e->settings) : NULL;
 	if (!e->windows)
 		return error__nomem(err);
@@ -382,7 +354,7 @@ static int open_parts(struct ebpf *e, struct dcm_error *err)
 	parts.files = e->files;
 	parts.windows = e->windows;
 	parts.sideband = e->sideband;
-	parts.kubernetes = e->kubernetes;
+	parts.tables = e->tables;
 	r = reader__new(&parts, e->settings, &e->reader);
 	if (r < 0)
 		return error__sys(err, r, "cannot make the reader of the ring buffers");
@@ -425,8 +397,8 @@ static int ebpf_start(void *instance, struct dcm_error *err)
 	struct ebpf *e = instance;
 	int r = windows__start(e->windows);
 
-	if (r == 0)
-		r = kubernetes__start(e->kubernetes);
+	if (r == 0 && e->tables)
+		r = tables__start(e->tables);
 	if (r == 0)
 		r = reader__start(e->reader);
 	if (r < 0)
@@ -452,19 +424,6 @@ static bool texts_equal(const struct dcm_list *a, const struct dcm_list *b)
 	return true;
 }
 
-static bool text_equal(const char *a, const char *b)
-{
-	return strcmp(a ? a : "", b ? b : "") == 0;
-}
-
-static bool kubernetes_equal(const struct settings_kubernetes *a, const struct settings_kubernetes *b)
-{
-	return a->source == b->source && a->insecure == b->insecure &&
-	       a->interval_ns == b->interval_ns && text_equal(a->url, b->url) &&
-	       text_equal(a->node, b->node) && text_equal(a->token_file, b->token_file) &&
-	       text_equal(a->ca_file, b->ca_file);
-}
-
 /* The key that differs and cannot change while we run; NULL: none. */
 static const char *fixed_key(const struct settings *a, const struct settings *b)
 {
@@ -474,16 +433,19 @@ static const char *fixed_key(const struct settings *a, const struct settings *b)
 		return "kernel_stacks";
 	if (a->user_stacks != b->user_stacks)
 		return "user_stacks";
+	if (a->unwind != b->unwind)
+		return "unwind";
+	if (a->tables_memory_bytes != b->tables_memory_bytes)
+		return "tables_memory";
 	if (a->ring_size_bytes != b->ring_size_bytes)
 		return "ring_size";
-	if (!text_equal(a->btf_path, b->btf_path))
+	if ((a->btf_path || b->btf_path) &&
+	    (!a->btf_path || !b->btf_path || strcmp(a->btf_path, b->btf_path) != 0))
 		return "btf_path";
 	if (!lists_equal(&a->filter.pids, &b->filter.pids, sizeof(int64_t)))
 		return "filter.pids";
 	if (!texts_equal(&a->filter.comms, &b->filter.comms))
 		return "filter.comms";
-	if (!kubernetes_equal(&a->kubernetes, &b->kubernetes))
-		return "kubernetes";
 	if (!texts_equal(&a->labels.env, &b->labels.env))
 		return "labels.env";
 	if (!texts_equal(&a->labels.meta, &b->labels.meta))

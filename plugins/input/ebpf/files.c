@@ -43,8 +43,10 @@ struct files {
 	struct file *buckets[BUCKETS], *by_build_id[BUCKETS];
 	uint32_t n;
 	_Atomic uint32_t waiting;
-	struct file *gone, *denied; /* constant files */
-	struct file *vdso;	    /* NULL: none to be read */
+	struct file *gone, *denied;				 /* constant files */
+	struct file *vdso;					 /* NULL: none to be read */
+	void (*opened)(void *ctx, const struct file *f, int fd); /* NULL: nobody asked */
+	void *opened_ctx;
 };
 
 static struct file *file_new(struct dcm_str path, enum dcm_unnamed why)
@@ -114,6 +116,8 @@ static void keep_for_offer(struct files *t, struct file *f, int fd)
 {
 	int none = -1;
 
+	if (f->is_code && t->opened)
+		t->opened(t->opened_ctx, f, fd);
 	if (f->is_code && !f->offered) {
 		if (atomic_fetch_add(&t->waiting, 1) < WAITING_MAX &&
 		    atomic_compare_exchange_strong(&f->offer_fd, &none, fd))
@@ -148,6 +152,14 @@ static void vdso_make(struct files *t)
 	}
 	identify(t, t->vdso, fd);
 	keep_for_offer(t, t->vdso, fd);
+}
+
+void files__on_open(struct files *t, void (*opened)(void *ctx, const struct file *f, int fd), void *ctx)
+{
+	t->opened = opened;
+	t->opened_ctx = ctx;
+	if (opened && t->vdso && t->vdso->offer_fd >= 0)
+		opened(ctx, t->vdso, t->vdso->offer_fd);
 }
 
 struct files *files__new(const struct dcm_host *host)

@@ -47,6 +47,12 @@ struct files; /* the table */
 
 /* The host's build_id and offer_file are used. NULL when memory ran out. */
 struct files *files__new(const struct dcm_host *host);
+/*
+ * Each file of code is shown to `opened` whenever it has been opened, on the thread that asked for
+ * it; the descriptor is the callee's for the call. The vDSO's comes at once.
+ */
+void files__on_open(struct files *t, void (*opened)(void *ctx, const struct file *f, int fd), void *ctx);
+
 /* Files that somebody still references live on. */
 void files__free(struct files *t);
 

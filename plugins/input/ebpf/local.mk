@@ -12,7 +12,6 @@ ebpf_pure = \
 	plugins/input/ebpf/flush.c plugins/input/ebpf/flush.h \
 	plugins/input/ebpf/identity.c plugins/input/ebpf/identity.h \
 	plugins/input/ebpf/kernel.c plugins/input/ebpf/kernel.h \
-	plugins/input/ebpf/kubernetes.c plugins/input/ebpf/kubernetes.h \
 	plugins/input/ebpf/labels.c plugins/input/ebpf/labels.h \
 	plugins/input/ebpf/locate.c plugins/input/ebpf/locate.h \
 	plugins/input/ebpf/maps.c plugins/input/ebpf/maps.h \
@@ -22,16 +21,20 @@ ebpf_pure = \
 	plugins/input/ebpf/procfs.c plugins/input/ebpf/procfs.h \
 	plugins/input/ebpf/record.c plugins/input/ebpf/record.h \
 	plugins/input/ebpf/settings.h \
+	plugins/input/ebpf/tags.c plugins/input/ebpf/tags.h \
+	plugins/input/ebpf/thread.c plugins/input/ebpf/thread.h \
+	plugins/input/ebpf/trail.c plugins/input/ebpf/trail.h \
+	plugins/input/ebpf/window.c plugins/input/ebpf/window.h
+
+# tables/ puts unwind tables where programs read them; unwinder.c feeds it.
+ebpf_tables = \
+	plugins/input/ebpf/tables/build.c plugins/input/ebpf/tables/state.h \
 	plugins/input/ebpf/tables/dictionary.c plugins/input/ebpf/tables/dictionary.h \
 	plugins/input/ebpf/tables/heap.c plugins/input/ebpf/tables/heap.h \
 	plugins/input/ebpf/tables/native.c plugins/input/ebpf/tables/native.h \
 	plugins/input/ebpf/tables/pages.c plugins/input/ebpf/tables/pages.h \
-	plugins/input/ebpf/tables/tables.h \
-	plugins/input/ebpf/tags.c plugins/input/ebpf/tags.h \
-	plugins/input/ebpf/texts.c plugins/input/ebpf/texts.h \
-	plugins/input/ebpf/thread.c plugins/input/ebpf/thread.h \
-	plugins/input/ebpf/trail.c plugins/input/ebpf/trail.h \
-	plugins/input/ebpf/window.c plugins/input/ebpf/window.h
+	plugins/input/ebpf/tables/tables.c plugins/input/ebpf/tables/tables.h \
+	plugins/input/ebpf/unwinder.c plugins/input/ebpf/unwinder.h
 
 # unwind/ makes tables of rules from ELF files, and is on its own.
 ebpf_unwind = \
@@ -56,7 +59,7 @@ EBPF_UNWIND_LIBS = $(BASE_LA) $(DEFLATE_LIBS) $(ZSTD_LIBS)
 if PLUGIN_INPUT_EBPF
 pkglib_LTLIBRARIES += plugins/input_ebpf.la
 endif
-plugins_input_ebpf_la_SOURCES = $(ebpf_pure) $(ebpf_unwind) \
+plugins_input_ebpf_la_SOURCES = $(ebpf_pure) $(ebpf_tables) $(ebpf_unwind) \
 	plugins/input/ebpf/attach.c plugins/input/ebpf/attach.h \
 	plugins/input/ebpf/ebpf.c \
 	plugins/input/ebpf/meters.c plugins/input/ebpf/meters.h \
@@ -64,9 +67,9 @@ plugins_input_ebpf_la_SOURCES = $(ebpf_pure) $(ebpf_unwind) \
 	plugins/input/ebpf/sampler.c plugins/input/ebpf/sampler.h \
 	plugins/input/ebpf/sideband.c plugins/input/ebpf/sideband.h \
 	plugins/input/ebpf/watch.c plugins/input/ebpf/watch.h
-plugins_input_ebpf_la_CFLAGS = $(AM_CFLAGS) $(BPF_CFLAGS) $(JANSSON_CFLAGS)
+plugins_input_ebpf_la_CFLAGS = $(AM_CFLAGS) $(BPF_CFLAGS)
 plugins_input_ebpf_la_LDFLAGS = $(LDFLAGS_PLUGIN)
-plugins_input_ebpf_la_LIBADD = $(EBPF_UNWIND_LIBS) $(BPF_LIBS) $(JANSSON_LIBS)
+plugins_input_ebpf_la_LIBADD = $(EBPF_UNWIND_LIBS) $(BPF_LIBS)
 $(plugins_input_ebpf_la_OBJECTS): bpf/sampler.skel.h
 
 # A host for one input, which prints what that emits: for tests/e2e/ebpf_*.sh and bench/sampler_cost.sh.

@@ -26,6 +26,25 @@ void meters__init(struct meters *m, const struct dcm_host *host)
 		[METERS_CPU_SECONDS] = { "sampler_cpu_seconds", "CPU time of the sampler's threads" },
 		[METERS_MAPS_READ] = { "sampler_maps_read", "readings of /proc/PID/maps so far" },
 		[METERS_RECORDS] = { "sampler_records", "records taken out of the rings so far" },
+		[METERS_TABLES_FILES] = { "unwind_tables_files", "files whose unwind tables are there" },
+		[METERS_TABLES_ROWS] = { "unwind_tables_rows", "rows of these tables" },
+		[METERS_TABLES_BYTES] = { "unwind_tables_bytes", "kernel memory that they use" },
+		[METERS_TABLES_MAP_BYTES] = { "unwind_tables_map_bytes", "kernel memory taken for them" },
+		[METERS_TABLES_BUILDS] = { "unwind_tables_builds", "files compiled so far" },
+		[METERS_TABLES_FAILURES] = { "unwind_tables_failures", "of these, without a result" },
+		[METERS_TABLES_SECONDS] = { "unwind_tables_seconds", "CPU time that compiling took so far" },
+		[METERS_TABLES_EVICTIONS] = { "unwind_tables_evictions", "tables that made room so far" },
+		[METERS_TABLES_OVER_BUDGET] = { "unwind_tables_over_budget",
+						"files that found no room so far (raise tables_memory)" },
+		[METERS_DEFERRED_WAITING] = { "sampler_deferred_waiting",
+					      "deferred samples that wait for tables" },
+		[METERS_DEFERRED_GIVEN_UP] = { "sampler_deferred_given_up",
+					       "deferred samples that waited in vain so far" },
+	};
+	static const char *const deferred[] = {
+#define SAMPLER_X(name, metric, note) "sampler_deferred_" metric "_total",
+		SAMPLER_OUTCOMES(SAMPLER_X)
+#undef SAMPLER_X
 	};
 	char help[128];
 
@@ -36,6 +55,9 @@ void meters__init(struct meters *m, const struct dcm_host *host)
 		snprintf(help, sizeof(help), "user stacks that ended so: %s",
 			 outcomes[i].help ? outcomes[i].help : "complete, or none");
 		m->outcome[i] = host->metric(host, DCM_COUNTER, outcomes[i].name, help);
+		snprintf(help, sizeof(help), "deferred samples whose stacks ended so: %s",
+			 outcomes[i].help ? outcomes[i].help : "complete");
+		m->deferred[i] = host->metric(host, DCM_COUNTER, deferred[i], help);
 	}
 	for (int i = 0; i < METERS_N; i++)
 		m->own[i] = host->metric(host, DCM_GAUGE_METRIC, own[i].name, own[i].help);
@@ -61,6 +83,25 @@ void meters__programs(struct meters *m, const struct sampler_stats *now)
 	lost(m, now, SAMPLER_STAT_NO_SCRATCH, "samples_no_scratch");
 	lost(m, now, SAMPLER_STAT_EVENTS_FULL, "events_ring_full");
 	m->last = *now;
+}
+
+void meters__unwinder(struct meters *m, const struct tables_stat *tables, const struct unwinder_stat *now)
+{
+	for (int i = 0; i < SAMPLER_OUTCOME_N; i++) {
+		m->host->metric_add(m->deferred[i], now->outcomes[i] - m->last_deferred[i]);
+		m->last_deferred[i] = now->outcomes[i];
+	}
+	meters__set(m, METERS_DEFERRED_WAITING, now->n_waiting);
+	meters__set(m, METERS_DEFERRED_GIVEN_UP, (double)now->n_given_up);
+	meters__set(m, METERS_TABLES_FILES, tables->n_ready);
+	meters__set(m, METERS_TABLES_ROWS, (double)tables->n_rows);
+	meters__set(m, METERS_TABLES_BYTES, (double)tables->heap.used_bytes);
+	meters__set(m, METERS_TABLES_MAP_BYTES, (double)tables->heap.slab_bytes);
+	meters__set(m, METERS_TABLES_BUILDS, (double)tables->builds);
+	meters__set(m, METERS_TABLES_FAILURES, (double)tables->build_failures);
+	meters__set(m, METERS_TABLES_SECONDS, (double)tables->build_ns / 1e9);
+	meters__set(m, METERS_TABLES_EVICTIONS, (double)tables->evictions);
+	meters__set(m, METERS_TABLES_OVER_BUDGET, (double)tables->over_budget);
 }
 
 void meters__set(struct meters *m, enum meters_gauge gauge, double value)

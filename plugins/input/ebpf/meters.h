@@ -8,6 +8,7 @@
 #include <decima/plugin.h>
 
 #include "plugins/input/ebpf/record.h"
+#include "plugins/input/ebpf/unwinder.h"
 
 enum meters_gauge {
 	METERS_PROCESSES,
@@ -16,6 +17,17 @@ enum meters_gauge {
 	METERS_CPU_SECONDS,
 	METERS_MAPS_READ,
 	METERS_RECORDS,
+	METERS_TABLES_FILES,
+	METERS_TABLES_ROWS,
+	METERS_TABLES_BYTES,
+	METERS_TABLES_MAP_BYTES,
+	METERS_TABLES_BUILDS,
+	METERS_TABLES_FAILURES,
+	METERS_TABLES_SECONDS,
+	METERS_TABLES_EVICTIONS,
+	METERS_TABLES_OVER_BUDGET,
+	METERS_DEFERRED_WAITING,
+	METERS_DEFERRED_GIVEN_UP,
 	METERS_N
 };
 
@@ -23,7 +35,9 @@ struct meters {
 	const struct dcm_host *host;
 	struct dcm_metric *stat[SAMPLER_STAT_N];
 	struct dcm_metric *outcome[SAMPLER_OUTCOME_N];
+	struct dcm_metric *deferred[SAMPLER_OUTCOME_N]; /* what became of deferred samples */
 	struct dcm_metric *own[METERS_N];
+	uint64_t last_deferred[SAMPLER_OUTCOME_N];
 	struct sampler_stats last; /* what has been shown */
 };
 
@@ -31,6 +45,9 @@ void meters__init(struct meters *m, const struct dcm_host *host);
 
 /* Shows what was added since the last call, and hands losses to host->drop(). One thread. */
 void meters__programs(struct meters *m, const struct sampler_stats *now);
+/* The same of the tables, and of what was unwound here. */
+void meters__unwinder(struct meters *m, const struct tables_stat *tables,
+		      const struct unwinder_stat *now);
 void meters__set(struct meters *m, enum meters_gauge gauge, double value);
 
 #endif

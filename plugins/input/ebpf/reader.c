@@ -21,6 +21,7 @@
 #include "plugins/input/ebpf/meters.h"
 #include "plugins/input/ebpf/process.h"
 #include "plugins/input/ebpf/thread.h"
+#include "plugins/input/ebpf/unwinder.h"
 #include "plugins/input/ebpf/watch.h"
 
 #define TICK_NS	       250000000ll
@@ -34,6 +35,7 @@ struct reader {
 	struct watch *watch;
 	struct identities *identities;
 	struct processes *processes;
+	struct unwinder *unwinder; /* NULL: without tables */
 	struct meters meters;
 	struct aggregate *window; /* NULL: memory ran out */
 	uint32_t n_windows;
@@ -79,21 +81,31 @@ static bool look(struct reader *r, struct process *p, const struct maps *maps,
 	return covered;
 }
 
+/* What a sample was taken under. */
+struct taken {
+	const struct sampler_sample *sample;
+	const uint64_t *frames;
+	bool is_deferred;  /* then these are known already: */
+	struct maps *maps; /* NULL: not known */
+	bool maps_certain;
+};
+
 /* The window's stack of a sample: 0, or -ENOMEM. */
-static int stack_of(struct reader *r, struct process *p, const struct sampler_sample *sample,
-		    const uint64_t *frames, uint32_t *ret_stack)
+static int stack_of(struct reader *r, struct process *p, const struct taken *taken, uint32_t *ret_stack)
 {
+	const struct sampler_sample *sample = taken->sample;
 	struct aggregate_stack stack = {
-		.frames = frames,
+		.frames = taken->frames,
 		.n_kernel = sample->n_kernel,
 		.n_user = sample->n_user,
 		.outcome = (uint8_t)sample->outcome,
 		.kernel_cut = sample->head.flags & SAMPLER_KERNEL_CUT,
+		.maps_certain = taken->maps_certain,
 	};
-	struct maps *maps = NULL, *before;
+	struct maps *maps = taken->maps, *before;
 	int error;
 
-	if (stack.n_user)
+	if (stack.n_user && !taken->is_deferred)
 		maps = processes__maps(r->processes, p, sample, false, &stack.maps_certain);
 	do {
 		error = stack.n_user ? aggregate__image(r->window, p, maps, &stack.image) : 0;
@@ -102,7 +114,7 @@ static int stack_of(struct reader *r, struct process *p, const struct sampler_sa
 		if (aggregate__find_stack(r->window, &stack, ret_stack))
 			return 0;
 		before = maps;
-		if (!look(r, p, maps, &stack))
+		if (!look(r, p, maps, &stack) && !taken->is_deferred)
 			maps = processes__maps(r->processes, p, sample, true, &stack.maps_certain);
 	} while (maps != before);
 	return aggregate__add_stack(r->window, &stack, ret_stack);
@@ -125,8 +137,9 @@ static int series_of(struct reader *r, struct process *p, const struct sampler_s
 	return aggregate__series(r->window, comm, service, buf__view(&p->identity.series), ret_series);
 }
 
-static int add_sample(struct reader *r, const struct sampler_sample *sample, const uint64_t *frames)
+static int add_sample(struct reader *r, const struct taken *taken)
 {
+	const struct sampler_sample *sample = taken->sample;
 	struct process *p = processes__of(r->processes, sample, r->window->window);
 	struct aggregate_row row = { .n_samples = 1, .cpu_ns = sample->period_ns };
 	char text[SAMPLER_COMM];
@@ -134,9 +147,11 @@ static int add_sample(struct reader *r, const struct sampler_sample *sample, con
 
 	if (!p)
 		return -ENOMEM;
+	if (r->unwinder)
+		unwinder__see(r->unwinder, p);
 	error = series_of(r, p, sample, &row.series);
 	if (error == 0)
-		error = stack_of(r, p, sample, frames, &row.stack);
+		error = stack_of(r, p, taken, &row.stack);
 	if (error < 0)
 		return error;
 	if (r->with_thread_name)
@@ -152,13 +167,44 @@ static int add_sample(struct reader *r, const struct sampler_sample *sample, con
 
 static void on_sample(void *ctx, const struct sampler_sample *sample, const uint64_t *frames)
 {
+	const struct taken taken = { .sample = sample, .frames = frames };
 	struct reader *r = ctx;
 
 	r->n_records++;
 	r->n_taken++;
 	watch__until(r->watch, (int64_t)sample->head.time_ns);
-	if (!r->window || add_sample(r, sample, frames) < 0)
+	if (!r->window || add_sample(r, &taken) < 0)
 		r->host->drop(r->host, "samples_no_memory", 1);
+}
+
+/* A deferred sample that was unwound; it was counted when it came. */
+static void on_unwound(void *ctx, const struct sampler_sample *sample, const uint64_t *frames,
+		       struct maps *maps, bool certain)
+{
+	const struct taken taken = { sample, frames, true, maps, certain };
+	struct reader *r = ctx;
+
+	if (!r->window || add_sample(r, &taken) < 0)
+		r->host->drop(r->host, "samples_no_memory", 1);
+}
+
+static void on_raw(void *ctx, const struct sampler_raw *raw)
+{
+	struct reader *r = ctx;
+
+	r->n_records++;
+	r->n_taken++;
+	watch__until(r->watch, (int64_t)raw->sample.head.time_ns);
+	if (r->unwinder)
+		unwinder__take(r->unwinder, raw, r->n_windows);
+}
+
+static void on_opened(void *ctx, const struct file *f, int fd)
+{
+	struct reader *r = ctx;
+
+	if (tables__file(r->parts.tables, f->build_id, fd) < 0)
+		r->host->drop(r->host, "tables_no_memory", 1);
 }
 
 static void on_event(void *ctx, const struct sampler_event *event)
@@ -167,6 +213,8 @@ static void on_event(void *ctx, const struct sampler_event *event)
 
 	r->n_records++;
 	processes__event(r->processes, event);
+	if (r->unwinder)
+		unwinder__event(r->unwinder, event);
 }
 
 static void on_malformed(void *ctx)
@@ -208,6 +256,8 @@ static void end_window(struct reader *r, int64_t now)
 		r->window = NULL;
 	}
 	begin_window(r, now);
+	if (r->unwinder)
+		unwinder__sweep(r->unwinder, r->n_windows);
 	processes__sweep(r->processes, r->n_windows);
 	files__sweep(r->parts.files, r->n_windows);
 }
@@ -229,6 +279,12 @@ static void show(struct reader *r)
 	meters__set(&r->meters, METERS_MAPS_READ, (double)known.reads);
 	meters__set(&r->meters, METERS_RECORDS, (double)r->n_records);
 	meters__set(&r->meters, METERS_CPU_SECONDS, (double)cpu_ns / 1e9);
+	if (r->unwinder) {
+		struct tables_stat tables = tables__stat(r->parts.tables);
+		struct unwinder_stat unwinder = unwinder__stat(r->unwinder);
+
+		meters__unwinder(&r->meters, &tables, &unwinder);
+	}
 }
 
 static void follow_cpus(struct reader *r)
@@ -259,10 +315,20 @@ static void start_cpus(struct reader *r, int64_t now)
 
 static void drain(struct reader *r)
 {
-	const struct sampler_sink sink = { on_sample, on_event, on_malformed, r };
+	const struct sampler_sink sink = {
+		.sample = on_sample,
+		.raw = on_raw,
+		.event = on_event,
+		.malformed = on_malformed,
+		.ctx = r,
+	};
 
 	r->n_taken = 0;
 	sampler__drain(r->parts.sampler, &sink);
+	if (r->unwinder) {
+		tables__woken(r->parts.tables);
+		unwinder__retry(r->unwinder, r->n_windows, false);
+	}
 	processes__rest(r->processes);
 	watch__until(r->watch, INT64_MAX);
 }
@@ -282,12 +348,12 @@ static int timeout_ms(const struct reader *r, int64_t now)
 static void *run(void *arg)
 {
 	struct reader *r = arg;
-	struct epoll_event events[3];
+	struct epoll_event events[5];
 	bool stop = false;
 
 	prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS);
 	while (!stop) {
-		int n = epoll_wait(r->poll_fd, events, 3, timeout_ms(r, r->host->mono_ns(r->host)));
+		int n = epoll_wait(r->poll_fd, events, 5, timeout_ms(r, r->host->mono_ns(r->host)));
 		int64_t now;
 
 		for (int i = 0; i < n; i++)
@@ -299,6 +365,8 @@ static void *run(void *arg)
 			r->cpu_ns = thread__cpu_ns();
 			follow_cpus(r);
 			watch__second(r->watch, now);
+			if (r->parts.tables)
+				tables__tick(r->parts.tables);
 			show(r);
 			r->second_ns = now + SECOND_NS;
 		}
@@ -316,20 +384,48 @@ static void *run(void *arg)
 static int open_poll(struct reader *r)
 {
 	struct epoll_event ring = { .events = EPOLLIN | EPOLLET }, stop = { .events = EPOLLIN };
-	struct epoll_event side = { .events = EPOLLIN };
+	struct epoll_event side = { .events = EPOLLIN }, tables = side;
+	struct epoll_event raw = ring;
 
 	ring.data.fd = sampler__wake_fd(r->parts.sampler);
+	raw.data.fd = sampler__raw_wake_fd(r->parts.sampler);
 	r->stop_fd = stop.data.fd = eventfd(0, EFD_CLOEXEC);
 	r->poll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (r->stop_fd < 0 || r->poll_fd < 0 ||
 	    epoll_ctl(r->poll_fd, EPOLL_CTL_ADD, ring.data.fd, &ring) < 0 ||
+	    epoll_ctl(r->poll_fd, EPOLL_CTL_ADD, raw.data.fd, &raw) < 0 ||
 	    epoll_ctl(r->poll_fd, EPOLL_CTL_ADD, stop.data.fd, &stop) < 0)
 		return -errno;
+	if (r->parts.tables) {
+		tables.data.fd = tables__wake_fd(r->parts.tables);
+		if (epoll_ctl(r->poll_fd, EPOLL_CTL_ADD, tables.data.fd, &tables) < 0)
+			return -errno;
+	}
 	if (r->parts.sideband) {
 		side.data.fd = sideband__wake_fd(r->parts.sideband);
 		if (epoll_ctl(r->poll_fd, EPOLL_CTL_ADD, side.data.fd, &side) < 0)
 			return -errno;
 	}
+	return 0;
+}
+
+static int open_unwinder(struct reader *r, const struct settings *settings)
+{
+	struct unwinder_parts parts = {
+		.host = r->host,
+		.tables = r->parts.tables,
+		.processes = r->processes,
+		.sample = on_unwound,
+		.ctx = r,
+		.max_depth = (uint32_t)settings->max_depth,
+	};
+
+	if (!parts.tables)
+		return 0;
+	r->unwinder = unwinder__new(&parts);
+	if (!r->unwinder)
+		return -ENOMEM;
+	files__on_open(r->parts.files, on_opened, r);
 	return 0;
 }
 
@@ -345,13 +441,15 @@ int reader__new(const struct reader_parts *parts, const struct settings *setting
 	r->poll_fd = r->stop_fd = -1;
 	meters__init(&r->meters, r->host);
 	r->watch = watch__new(r->host, parts->sideband);
-	r->identities = identities__new(r->host, parts->kubernetes);
+	r->identities = identities__new(r->host);
 	if (r->watch && r->identities) {
 		reader__configure(r, settings);
 		r->processes = processes__new(r->host, parts->files, r->identities,
 					      watch__trail(r->watch));
 	}
-	error = r->processes ? open_poll(r) : -ENOMEM;
+	error = r->processes ? open_unwinder(r, settings) : -ENOMEM;
+	if (error == 0)
+		error = open_poll(r);
 	if (error < 0) {
 		reader__free(r);
 		return error;
@@ -391,6 +489,8 @@ void reader__finish(struct reader *r)
 	fd__write_all(r->stop_fd, &one, sizeof(one));
 	pthread_join(r->thread, NULL);
 	drain(r);
+	if (r->unwinder)
+		unwinder__retry(r->unwinder, r->n_windows, true);
 	show(r);
 	end_window(r, r->host->mono_ns(r->host));
 	/* Two windows were waiting already. */
@@ -404,9 +504,12 @@ void reader__free(struct reader *r)
 		return;
 	reader__finish(r);
 	aggregate__free(r->window);
+	unwinder__free(r->unwinder);
 	processes__free(r->processes);
 	identities__free(r->identities);
 	watch__free(r->watch);
+	if (r->parts.files)
+		files__on_open(r->parts.files, NULL, NULL);
 	fd__close(r->poll_fd);
 	fd__close(r->stop_fd);
 	free(r);

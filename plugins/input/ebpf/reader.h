@@ -13,7 +13,6 @@
 #include <decima/plugin.h>
 
 #include "plugins/input/ebpf/attach.h"
-#include "plugins/input/ebpf/kubernetes.h"
 #include "plugins/input/ebpf/sampler.h"
 #include "plugins/input/ebpf/settings.h"
 #include "plugins/input/ebpf/sideband.h"
@@ -28,8 +27,8 @@ struct reader_parts {
 	struct attach *attach;
 	struct files *files;
 	struct windows *windows;
-	struct kubernetes *kubernetes;
 	struct sideband *sideband; /* NULL: the kernel tells nothing of processes */
+	struct tables *tables;	   /* NULL: unwinding by frame pointers alone */
 };
 
 int reader__new(const struct reader_parts *parts, const struct settings *settings, struct reader **ret);

@@ -25,6 +25,21 @@ int record__sample(const void *data, size_t n, const struct sampler_sample **ret
 	return 0;
 }
 
+int record__raw(const void *data, size_t n, const struct sampler_raw **ret_raw)
+{
+	const struct sampler_raw *r = data;
+
+	if (n < sizeof(*r) || r->sample.head.size != n || r->sample.head.kind != SAMPLER_RAW)
+		return -EBADMSG;
+	if (r->n_bytes > SAMPLER_RAW_BYTES || n != sizeof(*r) + r->n_bytes)
+		return -EBADMSG;
+	if (r->sample.n_kernel > SAMPLER_KERNEL_FRAMES || r->sample.n_user > 0 ||
+	    r->sample.outcome != SAMPLER_OUTCOME_DEFERRED)
+		return -EBADMSG;
+	*ret_raw = r;
+	return 0;
+}
+
 int record__event(const void *data, size_t n, const struct sampler_event **ret_event)
 {
 	const struct sampler_event *e = data;

@@ -15,9 +15,10 @@
 
 #include "bpf/sampler.h"
 
-/* Both view `data`, which is aligned to 8. 0, or -EBADMSG. */
+/* All view `data`, which is aligned to 8. 0, or -EBADMSG. */
 int record__sample(const void *data, size_t n, const struct sampler_sample **ret_sample,
 		   const uint64_t **ret_frames);
+int record__raw(const void *data, size_t n, const struct sampler_raw **ret_raw);
 int record__event(const void *data, size_t n, const struct sampler_event **ret_event);
 
 #endif

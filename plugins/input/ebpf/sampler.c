@@ -19,6 +19,7 @@
 #include "bpf/sampler.skel.h"
 
 #include "core/base/error.h"
+#include "core/base/fd.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
 
@@ -27,16 +28,22 @@ enum {
 	N_LINKS = 3,
 	RECORD_BYTES = 512, /* an average one: 45 frames */
 	RING_SECONDS = 2,
+	SLAB_BYTES = TABLES_CHUNK_BYTES * TABLES_SLAB_CHUNKS,
+	RULES_BYTES = TABLES_RULES * sizeof(struct unwind_rule),
+	BUCKETS_BYTES = TABLES_BUCKETS * sizeof(struct tables_bucket),
 };
 #define RING_MIN (1ull << 20)
 #define RING_MAX (16ull << 20)
+#define RAW_MAX	 (4ull << 20) /* of the ring for deferred samples */
 
 struct sampler {
 	struct sampler_bpf *bpf;
 	struct bpf_link *links[N_LINKS];
-	struct ring_buffer *samples, *events;
+	struct ring_buffer *samples, *raws, *events;
 	const volatile struct sampler_stats *stats; /* [n_cpus], mapped */
 	size_t stats_bytes;
+	struct unwind_rule *rules;     /* [TABLES_RULES], mapped */
+	struct tables_bucket *buckets; /* [TABLES_BUCKETS], mapped */
 	uint32_t n_cpus;
 	const struct sampler_sink *sink; /* during sampler__drain() */
 };
@@ -75,6 +82,17 @@ static const char *last_line(char *log)
 	return start;
 }
 
+/* Tables are for x86-64 only so far. */
+static bool with_tables(const struct settings *s)
+{
+#ifdef __x86_64__
+	return s->user_stacks && s->unwind != SETTINGS_UNWIND_FRAME_POINTERS;
+#else
+	(void)s;
+	return false;
+#endif
+}
+
 static void configure(struct sampler_bpf *bpf, const struct settings *s, uint32_t n_cpus, bool typed)
 {
 	uint64_t ring = sampler__ring_bytes((uint64_t)s->ring_size_bytes, n_cpus, (uint64_t)s->frequency);
@@ -84,11 +102,13 @@ static void configure(struct sampler_bpf *bpf, const struct settings *s, uint32_
 	bpf->rodata->max_depth = (uint32_t)s->max_depth;
 	bpf->rodata->with_kernel_stack = s->kernel_stacks;
 	bpf->rodata->with_user_stack = s->user_stacks;
+	bpf->rodata->with_tables = with_tables(s);
 	bpf->rodata->with_pid_filter = s->filter.pids.n > 0;
 	bpf->rodata->with_comm_filter = s->filter.comms.n > 0;
 	bpf->rodata->follow_children = s->filter.children;
 	bpf->rodata->wakeup_bytes = ring / 2;
 	bpf_map__set_max_entries(bpf->maps.samples, (uint32_t)ring);
+	bpf_map__set_max_entries(bpf->maps.raws, (uint32_t)(ring < RAW_MAX ? ring : RAW_MAX));
 	bpf_map__set_max_entries(bpf->maps.stats, n_cpus);
 	bpf_program__set_autoload(bpf->progs.process_exec, typed);
 	bpf_program__set_autoload(bpf->progs.process_exit, typed);
@@ -179,6 +199,18 @@ static int take_sample(void *ctx, void *data, size_t n)
 	return 0;
 }
 
+static int take_raw(void *ctx, void *data, size_t n)
+{
+	const struct sampler_sink *sink = ((struct sampler *)ctx)->sink;
+	const struct sampler_raw *raw;
+
+	if (record__raw(data, n, &raw) == 0)
+		sink->raw(sink->ctx, raw);
+	else
+		sink->malformed(sink->ctx);
+	return 0;
+}
+
 static int take_event(void *ctx, void *data, size_t n)
 {
 	const struct sampler_sink *sink = ((struct sampler *)ctx)->sink;
@@ -196,6 +228,7 @@ void sampler__drain(struct sampler *s, const struct sampler_sink *sink)
 	s->sink = sink;
 	ring_buffer__consume(s->events);
 	ring_buffer__consume(s->samples);
+	ring_buffer__consume(s->raws);
 	s->sink = NULL;
 }
 
@@ -212,23 +245,88 @@ void sampler__stats(const struct sampler *s, struct sampler_stats *ret_sum)
 	*ret_sum = sum;
 }
 
-static int map_all(struct sampler *s)
+static size_t whole_pages(size_t n)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	void *p;
 
+	return (n + page - 1) / page * page;
+}
+
+/* NULL with errno set. */
+static void *map_array(const struct bpf_map *map, size_t bytes, int rights)
+{
+	void *p = mmap(NULL, bytes, rights, MAP_SHARED, bpf_map__fd(map), 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+static int map_all(struct sampler *s)
+{
 	s->samples = ring_buffer__new(bpf_map__fd(s->bpf->maps.samples), take_sample, s, NULL);
 	if (!s->samples)
+		return -errno;
+	s->raws = ring_buffer__new(bpf_map__fd(s->bpf->maps.raws), take_raw, s, NULL);
+	if (!s->raws)
 		return -errno;
 	s->events = ring_buffer__new(bpf_map__fd(s->bpf->maps.events), take_event, s, NULL);
 	if (!s->events)
 		return -errno;
-	s->stats_bytes = (s->n_cpus * sizeof(*s->stats) + page - 1) / page * page;
-	p = mmap(NULL, s->stats_bytes, PROT_READ, MAP_SHARED, bpf_map__fd(s->bpf->maps.stats), 0);
+	s->stats_bytes = whole_pages(s->n_cpus * sizeof(*s->stats));
+	s->stats = map_array(s->bpf->maps.stats, s->stats_bytes, PROT_READ);
+	s->rules = map_array(s->bpf->maps.rules, RULES_BYTES, PROT_READ | PROT_WRITE);
+	s->buckets = map_array(s->bpf->maps.slots, whole_pages(BUCKETS_BYTES), PROT_READ | PROT_WRITE);
+	return s->stats && s->rules && s->buckets ? 0 : -errno;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Memory for unwind tables
+ */
+
+/* One map of TABLES_SLAB_CHUNKS chunks, put where programs look for slab number `slab`. */
+static int make_slab(void *ctx, uint32_t slab, void **ret_memory)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
+	struct sampler *s = ctx;
+	CLEANUP(fd__closep)
+	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "slab", sizeof(uint32_t), TABLES_CHUNK_BYTES,
+				TABLES_SLAB_CHUNKS, &opts);
+	void *p;
+
+	if (fd < 0)
+		return fd;
+	p = mmap(NULL, SLAB_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (p == MAP_FAILED)
 		return -errno;
-	s->stats = p;
+	if (bpf_map_update_elem(bpf_map__fd(s->bpf->maps.slabs), &slab, &fd, BPF_ANY) < 0) {
+		int error = -errno;
+
+		munmap(p, SLAB_BYTES);
+		return error;
+	}
+	*ret_memory = p;
 	return 0;
+}
+
+/* The map itself goes with the programs. */
+static void unmake_slab(void *ctx, uint32_t slab, void *memory)
+{
+	(void)ctx;
+	(void)slab;
+	munmap(memory, SLAB_BYTES);
+}
+
+bool sampler__tables(struct sampler *s, struct tables_memory *ret)
+{
+	*ret = (struct tables_memory){
+		.heap = { .make = make_slab,
+			  .unmake = unmake_slab,
+			  .ctx = s,
+			  .recycled = &s->bpf->bss->recycled },
+		.rules = s->rules,
+		.buckets = s->buckets,
+		.epoch = &s->bpf->bss->epoch,
+	};
+	return s->bpf->rodata->with_tables;
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -273,9 +371,14 @@ void sampler__free(struct sampler *s)
 	for (int i = 0; i < N_LINKS; i++)
 		bpf_link__destroy(s->links[i]);
 	ring_buffer__free(s->samples);
+	ring_buffer__free(s->raws);
 	ring_buffer__free(s->events);
 	if (s->stats)
 		munmap((void *)(uintptr_t)s->stats, s->stats_bytes);
+	if (s->rules)
+		munmap(s->rules, RULES_BYTES);
+	if (s->buckets)
+		munmap(s->buckets, whole_pages(BUCKETS_BYTES));
 	sampler_bpf__destroy(s->bpf);
 	free(s);
 }
@@ -288,6 +391,11 @@ int sampler__program(const struct sampler *s)
 int sampler__wake_fd(const struct sampler *s)
 {
 	return bpf_map__fd(s->bpf->maps.samples);
+}
+
+int sampler__raw_wake_fd(const struct sampler *s)
+{
+	return bpf_map__fd(s->bpf->maps.raws);
 }
 
 void sampler__set_period(struct sampler *s, uint64_t period_ns)

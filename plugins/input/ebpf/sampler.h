@@ -16,6 +16,7 @@
 #include "plugins/input/ebpf/probe.h"
 #include "plugins/input/ebpf/record.h"
 #include "plugins/input/ebpf/settings.h"
+#include "plugins/input/ebpf/tables/tables.h"
 
 struct sampler;
 
@@ -25,6 +26,8 @@ struct sampler;
  */
 struct sampler_sink {
 	void (*sample)(void *ctx, const struct sampler_sample *sample, const uint64_t *frames);
+	/* A deferred sample, whose stack follows it. */
+	void (*raw)(void *ctx, const struct sampler_raw *raw);
 	void (*event)(void *ctx, const struct sampler_event *event);
 	void (*malformed)(void *ctx); /* a record that record__*() refused */
 	void *ctx;
@@ -44,12 +47,19 @@ int sampler__program(const struct sampler *s);
 
 /* Readable when a record came that wakes (a new process); the sampler's. */
 int sampler__wake_fd(const struct sampler *s);
+int sampler__raw_wake_fd(const struct sampler *s);
 
-/* Empties both rings, events first. One thread. */
+/* Empties all rings, events first. One thread. */
 void sampler__drain(struct sampler *s, const struct sampler_sink *sink);
 
 /* Sums of the counters over all CPUs. Any thread. */
 void sampler__stats(const struct sampler *s, struct sampler_stats *ret_sum);
+
+/*
+ * Where programs look for unwind tables, for tables__new(); false when they do not. Making slabs
+ * takes CAP_BPF; everything else is mapped memory.
+ */
+bool sampler__tables(struct sampler *s, struct tables_memory *ret);
 
 /* What samples weigh from now on, and whether our own are left out. Any thread. */
 void sampler__set_period(struct sampler *s, uint64_t period_ns);

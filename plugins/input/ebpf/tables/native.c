@@ -47,7 +47,7 @@ static int step_word(struct step *s, __u64 addr, __u64 *ret)
 {
 	struct native *n = (struct native *)s;
 	const uint8_t *stack = (const uint8_t *)(n->raw + 1);
-	uint64_t at = addr - n->raw->regs[UNWIND_X86_SP];
+	uint64_t at = addr - n->raw->start;
 
 	if (n->raw->n_bytes < sizeof(*ret) || at > n->raw->n_bytes - sizeof(*ret)) {
 		n->beyond = true;
@@ -90,23 +90,21 @@ uint32_t native__walk(const struct native_tables *tables, const struct sampler_r
 	struct step *s = &n.step;
 
 	begin(&n);
-	*ret_n = 0;
-	if (max == 0)
-		return SAMPLER_OUTCOME_MAX_DEPTH;
-	frames[(*ret_n)++] = s->pc;
-	if (step_locate(s, s->pc))
-		return SAMPLER_OUTCOME_NO_MAP;
-	for (;;) {
-		int end = step_to_caller(s);
+	for (*ret_n = 0; *ret_n < max;) {
+		int outside = step_here(s), end;
 
-		frames[*ret_n - 1] += s->trampoline;
+		/* The innermost frame is one wherever it lies. */
+		if (outside && *ret_n)
+			return s->outcome;
+		frames[*ret_n] = s->pc + (*ret_n && s->interrupted);
+		(*ret_n)++;
 		*ret_pending = s->pc - !s->interrupted;
+		end = outside || step_to_caller(s);
+		frames[*ret_n - 1] += s->trampoline;
 		if (end && s->outcome == SAMPLER_OUTCOME_READ_FAULT && n.beyond)
 			return SAMPLER_OUTCOME_COPY_END;
 		if (end)
 			return s->outcome;
-		if (*ret_n == max)
-			return SAMPLER_OUTCOME_MAX_DEPTH;
-		frames[(*ret_n)++] = s->pc + s->interrupted;
 	}
+	return SAMPLER_OUTCOME_MAX_DEPTH;
 }

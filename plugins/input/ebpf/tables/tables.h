@@ -25,9 +25,12 @@
 #include "bpf/unwind.h"
 
 struct tables;
-struct tables_file; /* one file's tables, built or not */
 
-/* A process between two exec()s: what struct sampler_head carries. */
+/*
+ * A process between two exec()s: what struct sampler_head carries. With TABLES_ASIDE in its pid it
+ * is one that programs do not see: an earlier state of a process, for tables__walk() alone.
+ */
+enum { TABLES_ASIDE = 1 << 30 }; /* the kernel's pids have 22 bits */
 struct tables_image {
 	uint32_t pid;
 	uint64_t start_ns, exec_id;
@@ -36,7 +39,7 @@ struct tables_image {
 /* What is known of the code in a mapping. */
 enum tables_code {
 	TABLES_PENDING, /* it lies in a file that nobody has opened yet */
-	TABLES_FILE,	/* `file` has its tables, now or soon */
+	TABLES_FILE,	/* the file of this build id was handed over by tables__file() */
 	TABLES_MEMORY,	/* no file, or none that can be read: unwound by frame pointers */
 };
 
@@ -45,7 +48,7 @@ struct tables_range {
 	uint64_t start, end; /* [start, end) */
 	uint64_t offset;     /* in the file, of `start` */
 	enum tables_code code;
-	struct tables_file *file; /* for TABLES_FILE; borrowed */
+	const char *build_id; /* for TABLES_FILE */
 };
 
 /* The memory that programs read. */
@@ -63,12 +66,11 @@ void tables__free(struct tables *t); /* ends the thread; NULL is fine */
 DEFINE_CLEANUP(struct tables *, tables__free);
 
 /*
- * The tables of the file behind `fd`, of which a duplicate is kept; asked for by build id (or what
- * stands in for one), so that a second file with the same one shares them. The compilation begins
- * soon. NULL when memory ran out. The caller owns a reference.
+ * Hands over the file behind `fd`, of which a duplicate is kept, by its build id (or what stands in
+ * for one): a second file with the same one is the same. It is compiled soon. A file that no image
+ * has had for five minutes is forgotten. -ENOMEM.
  */
-struct tables_file *tables__file(struct tables *t, const char *build_id, int fd);
-void tables__file_unref(struct tables *t, struct tables_file *f); /* NULL is fine */
+int tables__file(struct tables *t, const char *build_id, int fd);
 
 /*
  * From now on these are the image's executable mappings, all of them, ascending; what was announced
@@ -81,10 +83,10 @@ int tables__announce(struct tables *t, const struct tables_image *image, uint64_
 
 /*
  * What became known of the mapping that begins at `start`: its file was opened, or cannot be. False
- * when no such mapping is announced.
+ * when no such mapping is announced, or no such file was handed over.
  */
 bool tables__bind(struct tables *t, const struct tables_image *image, uint64_t start,
-		  enum tables_code code, struct tables_file *file);
+		  enum tables_code code, const char *build_id);
 
 /* The image ended, and no sample of it can come any more. */
 void tables__gone(struct tables *t, const struct tables_image *image);
@@ -102,17 +104,21 @@ struct tables_walk {
 };
 
 /*
- * Walks the stack that a deferred sample brought; frames has room for max. -ESRCH: the image was
- * not announced.
+ * Walks the stack that a deferred sample brought, by the image's mappings; frames has room for max.
+ * -ESRCH: the image was not announced.
  */
-int tables__walk(struct tables *t, const struct sampler_raw *raw, uint64_t *frames, uint32_t max,
-		 struct tables_walk *ret);
+int tables__walk(struct tables *t, const struct tables_image *image, const struct sampler_raw *raw,
+		 uint64_t *frames, uint32_t max, struct tables_walk *ret);
 
 /* To be called about once a second: memory that has rested becomes free, time goes on. */
 void tables__tick(struct tables *t);
 
-/* Grows with each file whose tables came or went for good. */
+/* Grows with each file whose tables came or went, and with each announcement. */
 uint64_t tables__changes(const struct tables *t);
+
+/* Readable after a change that tables__walk() was told to wait for; tables__woken() ends that. */
+int tables__wake_fd(const struct tables *t);
+void tables__woken(struct tables *t);
 
 struct tables_stat {
 	struct heap_stat heap;

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/input/ebpf/tables/build.c - files become code pages: the thread, the budget, what gives way
+ *
+ * The thread is a batch job, but not at low priority: on a busy machine samples would wait for it
+ * that the kernel can defer only so many of. When the heap is full, the thread takes the tables of
+ * files that no walk has met for two epochs (20 s), waits until their memory has rested, and tries
+ * once more; a file that still finds no room is left for a minute.
+ */
+#include "plugins/input/ebpf/tables/state.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/fd.h"
+#include "core/base/mem.h"
+#include "plugins/input/ebpf/thread.h"
+
+enum {
+	UNUSED_EPOCHS = 2,  /* after which tables may be taken away */
+	REFUSED_EPOCHS = 6, /* after which a file without room is tried again */
+	KEEP_EPOCHS = 30,   /* that a file is remembered which no image has */
+	ROUNDING = 64,
+};
+#define REST_NS	   1100000000ll	  /* a little more than memory has to rest */
+#define MEMORY_MAX (512ull << 20) /* of one compilation */
+
+/* ------------------------------------------------------------------------------------------------
+ * Files
+ */
+
+uint32_t tables_file__word(const struct tables_file *f)
+{
+	switch (f->state) {
+	case TABLES_FILE_READY:
+		return f->pages.table;
+	case TABLES_FILE_OVER_BUDGET:
+		return TABLES_IS_OVER_BUDGET;
+	case TABLES_FILE_FAILED:
+		return TABLES_IS_MEMORY;
+	default:
+		return TABLES_IS_PENDING;
+	}
+}
+
+static struct tables_file **file_bucket(struct tables *t, const char *build_id)
+{
+	return &t->files[hash__bytes(build_id, strlen(build_id), 0) % TABLES_FILE_BUCKETS];
+}
+
+struct tables_file *tables_file__ref(struct tables_file *f)
+{
+	f->refs++;
+	return f;
+}
+
+static void take_tables(struct tables *t, struct tables_file *f)
+{
+	if (f->state == TABLES_FILE_READY) {
+		t->stat.n_ready--;
+		t->stat.n_rows -= f->pages.n_rows;
+	}
+	pages__release(&f->pages, t->heap, thread__mono_ns());
+}
+
+void tables_file__unref(struct tables *t, struct tables_file *f)
+{
+	if (!f)
+		return;
+	f->refs--;
+	f->left_epoch = *t->memory.epoch;
+}
+
+void tables__sweep_files(struct tables *t, bool all)
+{
+	for (uint32_t b = 0; b < TABLES_FILE_BUCKETS; b++)
+		for (struct tables_file **at = &t->files[b]; *at;) {
+			struct tables_file *f = *at;
+
+			if (!all && (f->refs || *t->memory.epoch - f->left_epoch < KEEP_EPOCHS)) {
+				at = &f->next;
+				continue;
+			}
+			*at = f->next;
+			take_tables(t, f);
+			fd__close(f->fd);
+			free(f);
+			t->stat.n_files--;
+		}
+}
+
+static void append(struct tables *t, struct tables_file *f)
+{
+	f->state = TABLES_FILE_QUEUED;
+	f->queued = NULL;
+	*t->queue_end = tables_file__ref(f);
+	t->queue_end = &f->queued;
+	pthread_cond_broadcast(&t->work);
+}
+
+void tables_file__enqueue(struct tables *t, struct tables_file *f)
+{
+	if (f->state == TABLES_FILE_EVICTED)
+		append(t, f);
+}
+
+struct tables_file *tables_file__find(struct tables *t, const char *build_id)
+{
+	struct tables_file *f;
+
+	for (f = *file_bucket(t, build_id); f; f = f->next)
+		if (strcmp(f->build_id, build_id) == 0)
+			break;
+	return f;
+}
+
+static int file_add(struct tables *t, const char *build_id, int fd)
+{
+	struct tables_file **bucket = file_bucket(t, build_id);
+	struct tables_file *f = NEW(struct tables_file);
+
+	if (!f)
+		return -ENOMEM;
+	f->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	strncpy(f->build_id, build_id, sizeof(f->build_id) - 1);
+	f->left_epoch = *t->memory.epoch;
+	f->next = *bucket;
+	*bucket = f;
+	t->stat.n_files++;
+	append(t, f);
+	return 0;
+}
+
+int tables__file(struct tables *t, const char *build_id, int fd)
+{
+	int r = 0;
+
+	pthread_mutex_lock(&t->lock);
+	if (!tables_file__find(t, build_id))
+		r = file_add(t, build_id, fd);
+	pthread_mutex_unlock(&t->lock);
+	return r;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * The budget
+ */
+
+static uint32_t last_used(const struct tables *t, const struct tables_file *f)
+{
+	const struct tables_head *head = heap__at(t->heap, f->pages.table);
+
+	return __atomic_load_n(&head->used, __ATOMIC_RELAXED);
+}
+
+/* The file whose tables have not been used for longest, if that is long enough. */
+static struct tables_file *least_used(struct tables *t)
+{
+	uint32_t epoch = *t->memory.epoch, oldest = epoch;
+	struct tables_file *best = NULL;
+
+	for (uint32_t b = 0; b < TABLES_FILE_BUCKETS; b++)
+		for (struct tables_file *f = t->files[b]; f; f = f->next) {
+			uint32_t used;
+
+			if (f->state != TABLES_FILE_READY)
+				continue;
+			used = last_used(t, f);
+			if (epoch - used >= UNUSED_EPOCHS && (!best || used < oldest)) {
+				oldest = used;
+				best = f;
+			}
+		}
+	return best;
+}
+
+bool tables__evict(struct tables *t, uint64_t bytes)
+{
+	uint64_t freed = heap__stat(t->heap).resting_bytes;
+
+	while (freed < bytes) {
+		struct tables_file *f = least_used(t);
+
+		if (!f)
+			return false;
+		freed += f->pages.bytes;
+		t->stat.evictions++;
+		take_tables(t, f);
+		f->state = TABLES_FILE_EVICTED;
+		tables__republish(t, f);
+	}
+	return true;
+}
+
+/* Files that found no room may be tried again after a while. */
+static void forgive(struct tables *t)
+{
+	for (uint32_t b = 0; b < TABLES_FILE_BUCKETS; b++)
+		for (struct tables_file *f = t->files[b]; f; f = f->next)
+			if (f->state == TABLES_FILE_OVER_BUDGET &&
+			    *t->memory.epoch - f->refused_epoch >= REFUSED_EPOCHS) {
+				f->state = TABLES_FILE_EVICTED;
+				tables__republish(t, f);
+			}
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Compiling
+ */
+
+static bool stopped(void *arg)
+{
+	return atomic_load(&((struct tables *)arg)->cancelled);
+}
+
+/* Only what this kernel runs. */
+static bool is_ours(const struct unwind_rows *rows)
+{
+#ifdef __x86_64__
+	return rows->machine == EM_X86_64;
+#else
+	return rows->machine == EM_AARCH64;
+#endif
+}
+
+static int compile(struct tables *t, int fd, struct unwind_rows **ret)
+{
+	const struct unwind_limits limits = { .max_bytes = MEMORY_MAX, .stop = stopped, .stop_arg = t };
+	CLEANUP(unwind_rows__freep) struct unwind_rows *rows = NULL;
+	struct dcm_error err = DCM_ERROR_INIT;
+	int r = fd < 0 ? -EBADF : unwind__compile_fd(fd, &limits, &rows, &err);
+
+	if (r < 0)
+		return r;
+	if (!is_ours(rows))
+		return -ENOEXEC;
+	*ret = take_ptr(rows);
+	return 0;
+}
+
+/* With the lock. */
+static int place(struct tables *t, struct tables_file *f, const struct unwind_rows *rows)
+{
+	CLEANUP(mem__freep) uint16_t *numbers = mem__zalloc(rows->n_rules, sizeof(*numbers));
+	struct tables_head *head;
+	int r;
+
+	if (!numbers)
+		return -ENOMEM;
+	r = dictionary__numbers(&t->rules, rows->rules, rows->n_rules, numbers);
+	if (r == 0)
+		r = pages__build(t->heap, rows, numbers, thread__mono_ns(), &f->pages);
+	if (r < 0)
+		return r;
+	head = heap__at(t->heap, f->pages.table);
+	head->used = *t->memory.epoch;
+	t->stat.no_room += f->pages.n_overfull;
+	return 0;
+}
+
+/* What the pages will take, about. */
+static uint64_t estimate(const struct unwind_rows *rows)
+{
+	return (uint64_t)rows->n * sizeof(uint32_t) +
+	       rows->code_bytes / TABLES_PAGE_BYTES * (sizeof(struct tables_page) + ROUNDING);
+}
+
+/* With the lock, which it gives up while memory rests. */
+static int place_or_evict(struct tables *t, struct tables_file *f, const struct unwind_rows *rows)
+{
+	int r = place(t, f, rows);
+	struct timespec until;
+
+	if (r != -ENOSPC || !tables__evict(t, estimate(rows)))
+		return r;
+	until = thread__timespec(thread__mono_ns() + REST_NS);
+	while (!t->stopping && pthread_cond_timedwait(&t->work, &t->lock, &until) == 0)
+		;
+	heap__recycle(t->heap, thread__mono_ns());
+	return t->stopping ? -ECANCELED : place(t, f, rows);
+}
+
+/* With the lock, before and after. */
+static void build(struct tables *t, struct tables_file *f)
+{
+	CLEANUP(unwind_rows__freep) struct unwind_rows *rows = NULL;
+	int64_t begin;
+	int r;
+
+	pthread_mutex_unlock(&t->lock);
+	begin = thread__cpu_ns();
+	r = compile(t, f->fd, &rows);
+	pthread_mutex_lock(&t->lock);
+	if (r == 0)
+		r = place_or_evict(t, f, rows);
+	if (r == 0) {
+		f->state = TABLES_FILE_READY;
+		t->stat.n_ready++;
+		t->stat.n_rows += f->pages.n_rows;
+	} else if (r == -ENOSPC || r == -ENOMEM) {
+		f->state = TABLES_FILE_OVER_BUDGET;
+		f->refused_epoch = *t->memory.epoch;
+		t->stat.over_budget++;
+	} else {
+		f->state = TABLES_FILE_FAILED;
+		t->stat.build_failures++;
+	}
+	t->stat.builds++;
+	t->stat.build_ns += (uint64_t)(thread__cpu_ns() - begin);
+	tables__republish(t, f);
+}
+
+struct tables_file *tables_file__take_queued(struct tables *t)
+{
+	struct tables_file *f = t->queue;
+
+	t->queue = f->queued;
+	if (!t->queue)
+		t->queue_end = &t->queue;
+	return f;
+}
+
+void *tables__build_thread(void *arg)
+{
+	const struct sched_param zero = { 0 };
+	struct tables *t = arg;
+
+	sched_setscheduler(0, SCHED_BATCH, &zero);
+	pthread_mutex_lock(&t->lock);
+	while (!t->stopping) {
+		struct tables_file *f;
+
+		if (!t->queue) {
+			pthread_cond_wait(&t->work, &t->lock);
+			continue;
+		}
+		f = tables_file__take_queued(t);
+		build(t, f);
+		tables_file__unref(t, f);
+		forgive(t);
+	}
+	pthread_mutex_unlock(&t->lock);
+	return NULL;
+}

@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/input/ebpf/tables/tables.c - process images and their mappings, where the kernel reads them
+ *
+ * An image's slot is in the bucket of its pid; when all slots of a bucket are taken, the one that
+ * was not used for longest gives way, and comes back when a deferred sample asks for it. Programs
+ * read a slot while it is written: `pid` goes first and comes last.
+ */
+#include "plugins/input/ebpf/tables/tables.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/base/fd.h"
+#include "core/base/mem.h"
+#include "plugins/input/ebpf/tables/native.h"
+#include "plugins/input/ebpf/tables/state.h"
+#include "plugins/input/ebpf/thread.h"
+
+#define EPOCH_NS 10000000000ll
+
+/* ------------------------------------------------------------------------------------------------
+ * Slots
+ */
+
+static bool same_slot(const struct tables_slot *s, const struct tables_image *key)
+{
+	return s->pid == key->pid && s->start_ns == key->start_ns && s->exec_id == key->exec_id;
+}
+
+/* The image's slot, or NULL. */
+static struct tables_slot *slot_find(const struct tables *t, const struct tables_image *key)
+{
+	struct tables_bucket *b = &t->memory.buckets[tables_bucket_of(key->pid)];
+
+	for (int i = 0; i < TABLES_WAYS; i++)
+		if (same_slot(&b->slot[i], key))
+			return &b->slot[i];
+	return NULL;
+}
+
+/* The slot for a new image: the one of its process, else a free one, else the least used. */
+static struct tables_slot *slot_take(const struct tables *t, const struct tables_image *key)
+{
+	struct tables_bucket *b = &t->memory.buckets[tables_bucket_of(key->pid)];
+	struct tables_slot *best = &b->slot[0];
+
+	for (int i = 0; i < TABLES_WAYS; i++) {
+		if (b->slot[i].pid == key->pid)
+			return &b->slot[i];
+		if (best->pid && (!b->slot[i].pid || b->slot[i].used < best->used))
+			best = &b->slot[i];
+	}
+	return best;
+}
+
+static void slot_clear(struct tables_slot *s)
+{
+	__atomic_store_n(&s->pid, 0, __ATOMIC_SEQ_CST);
+}
+
+static void slot_publish(const struct tables *t, const struct tables_image_entry *e)
+{
+	struct tables_slot *s = slot_find(t, &e->key);
+	uint64_t mappings = (uint64_t)e->n << 32 | e->address;
+
+	if (e->key.pid & TABLES_ASIDE)
+		return;
+	if (s) {
+		__atomic_store_n(&s->mappings, mappings, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&s->exec_pages, e->exec_pages, __ATOMIC_SEQ_CST);
+		return;
+	}
+	s = slot_take(t, &e->key);
+	slot_clear(s);
+	__atomic_store_n(&s->mappings, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&s->start_ns, e->key.start_ns, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&s->exec_id, e->key.exec_id, __ATOMIC_SEQ_CST);
+	s->exec_pages = e->exec_pages;
+	s->used = *t->memory.epoch;
+	__atomic_store_n(&s->mappings, mappings, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&s->pid, e->key.pid, __ATOMIC_SEQ_CST);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Images
+ */
+
+static struct tables_image_entry **image_bucket(struct tables *t, uint32_t pid)
+{
+	return &t->images[hash__mix(0, pid) % TABLES_IMAGE_BUCKETS];
+}
+
+static struct tables_image_entry *image_find(struct tables *t, const struct tables_image *key)
+{
+	struct tables_image_entry *e;
+
+	for (e = *image_bucket(t, key->pid); e; e = e->next)
+		if (e->key.pid == key->pid && e->key.start_ns == key->start_ns &&
+		    e->key.exec_id == key->exec_id)
+			return e;
+	return NULL;
+}
+
+static void drop_mappings(struct tables *t, struct tables_image_entry *e)
+{
+	if (e->address)
+		heap__release(t->heap, e->address, e->n * (uint32_t)sizeof(struct tables_mapping),
+			      thread__mono_ns());
+	for (uint32_t i = 0; i < e->n; i++)
+		tables_file__unref(t, e->files[i]);
+	free(e->files);
+	free(e->unbound);
+	e->files = NULL;
+	e->unbound = NULL;
+	e->address = e->n = 0;
+}
+
+static struct tables_mapping *mapping(const struct tables *t, const struct tables_image_entry *e,
+				      uint32_t i)
+{
+	return (struct tables_mapping *)heap__at(t->heap, e->address) + i;
+}
+
+/* The index of the mapping that holds an address, or -1. */
+static int64_t mapping_find(const struct tables *t, const struct tables_image_entry *e, uint64_t address)
+{
+	uint32_t lo = 0, hi = e->n;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (address >= mapping(t, e, mid)->end)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < e->n && address >= mapping(t, e, lo)->start ? (int64_t)lo : -1;
+}
+
+/* Says what is known of the mapping, in our memory and in the programs'; false: no such file. */
+static bool bind(struct tables *t, struct tables_image_entry *e, uint32_t i, enum tables_code code,
+		 const char *build_id)
+{
+	struct tables_file *file = code == TABLES_FILE ? tables_file__find(t, build_id) : NULL;
+	uint32_t word = code == TABLES_MEMORY ? TABLES_IS_MEMORY : TABLES_IS_PENDING;
+
+	if (file)
+		word = tables_file__word(tables_file__ref(file));
+	tables_file__unref(t, e->files[i]);
+	e->files[i] = file;
+	e->unbound[i] = !file && code != TABLES_MEMORY;
+	__atomic_store_n(&mapping(t, e, i)->table, word, __ATOMIC_SEQ_CST);
+	return file || code != TABLES_FILE;
+}
+
+/* Room for n mappings in the heap; others give way when it is full. */
+static int mappings_alloc(struct tables *t, uint32_t n, uint32_t *ret_address)
+{
+	uint32_t bytes = n * (uint32_t)sizeof(struct tables_mapping);
+	int r = heap__alloc(t->heap, bytes, ret_address);
+
+	if (r == -ENOSPC) {
+		tables__evict(t, bytes);
+		t->stat.no_room++;
+	}
+	return r;
+}
+
+static int fill(struct tables *t, struct tables_image_entry *e, const struct tables_range *ranges,
+		uint32_t n)
+{
+	int r;
+
+	e->files = mem__zalloc(n, sizeof(struct tables_file *));
+	e->unbound = mem__zalloc(n, sizeof(*e->unbound));
+	if (!e->files || !e->unbound)
+		return -ENOMEM;
+	if (n == 0)
+		return 0;
+	r = mappings_alloc(t, n, &e->address);
+	if (r < 0)
+		return r;
+	e->n = n;
+	for (uint32_t i = 0; i < n; i++) {
+		struct tables_mapping *m = mapping(t, e, i);
+
+		m->start = ranges[i].start;
+		m->end = ranges[i].end;
+		m->bias = ranges[i].start - ranges[i].offset;
+		bind(t, e, i, ranges[i].code, ranges[i].build_id);
+	}
+	return 0;
+}
+
+static struct tables_image_entry *image_add(struct tables *t, const struct tables_image *key)
+{
+	struct tables_image_entry **bucket = image_bucket(t, key->pid), *e;
+
+	e = NEW(struct tables_image_entry);
+	if (!e)
+		return NULL;
+	e->key = *key;
+	e->next = *bucket;
+	*bucket = e;
+	t->stat.n_images++;
+	return e;
+}
+
+static int announce(struct tables *t, const struct tables_image *key, uint64_t exec_pages,
+		    const struct tables_range *ranges, uint32_t n)
+{
+	struct tables_image_entry *e = image_find(t, key), made = { .key = *key };
+	int r;
+
+	if (!e)
+		e = image_add(t, key);
+	if (!e)
+		return -ENOMEM;
+	r = fill(t, &made, ranges, n);
+	if (r < 0) {
+		drop_mappings(t, &made);
+		return r;
+	}
+	made.next = e->next;
+	made.exec_pages = exec_pages;
+	/* The new ones first: what a program reads in the meantime is whole, before and after. */
+	slot_publish(t, &made);
+	drop_mappings(t, e);
+	*e = made;
+	atomic_fetch_add(&t->changes, 1);
+	return 0;
+}
+
+int tables__announce(struct tables *t, const struct tables_image *image, uint64_t exec_pages,
+		     const struct tables_range *ranges, uint32_t n)
+{
+	uint32_t kept = n > TABLES_MAPPINGS ? TABLES_MAPPINGS : n;
+	int r;
+
+	/* The vsyscall page is the kernel's, and beyond what programs compare. */
+	while (kept && ranges[kept - 1].end > INT64_MAX)
+		kept = --n;
+	pthread_mutex_lock(&t->lock);
+	r = announce(t, image, exec_pages, ranges, kept);
+	if (r == 0 && kept < n) {
+		t->stat.no_room += n - kept;
+		r = -E2BIG;
+	}
+	pthread_mutex_unlock(&t->lock);
+	return r;
+}
+
+bool tables__bind(struct tables *t, const struct tables_image *image, uint64_t start,
+		  enum tables_code code, const char *build_id)
+{
+	struct tables_image_entry *e;
+	bool bound = false;
+	int64_t i = -1;
+
+	pthread_mutex_lock(&t->lock);
+	e = image_find(t, image);
+	if (e)
+		i = mapping_find(t, e, start);
+	if (i >= 0)
+		bound = bind(t, e, (uint32_t)i, code, build_id);
+	pthread_mutex_unlock(&t->lock);
+	return bound;
+}
+
+static void image_free(struct tables *t, struct tables_image_entry *e)
+{
+	drop_mappings(t, e);
+	free(e);
+	t->stat.n_images--;
+}
+
+void tables__gone(struct tables *t, const struct tables_image *image)
+{
+	struct tables_image_entry **at;
+	struct tables_slot *slot;
+
+	pthread_mutex_lock(&t->lock);
+	slot = slot_find(t, image);
+	if (slot)
+		slot_clear(slot);
+	for (at = image_bucket(t, image->pid); *at; at = &(*at)->next) {
+		struct tables_image_entry *e = *at;
+
+		if (e->key.pid == image->pid && e->key.start_ns == image->start_ns &&
+		    e->key.exec_id == image->exec_id) {
+			*at = e->next;
+			image_free(t, e);
+			break;
+		}
+	}
+	pthread_mutex_unlock(&t->lock);
+}
+
+void tables__republish(struct tables *t, const struct tables_file *f)
+{
+	uint32_t word = tables_file__word(f);
+	const uint64_t one = 1;
+
+	for (uint32_t b = 0; b < TABLES_IMAGE_BUCKETS; b++)
+		for (struct tables_image_entry *e = t->images[b]; e; e = e->next)
+			for (uint32_t i = 0; i < e->n; i++)
+				if (e->files[i] == f)
+					__atomic_store_n(&mapping(t, e, i)->table, word, __ATOMIC_SEQ_CST);
+	atomic_fetch_add(&t->changes, 1);
+	if (t->is_awaited)
+		fd__write_all(t->wake_fd, &one, sizeof(one));
+	t->is_awaited = false;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Walks
+ */
+
+/* Where the walk met a mapping without tables: what is to be done about it. */
+static void wait_for(struct tables *t, const struct tables_image_entry *e, uint64_t address,
+		     struct tables_walk *ret)
+{
+	int64_t i = mapping_find(t, e, address);
+
+	if (i < 0)
+		return;
+	ret->pending = mapping(t, e, (uint32_t)i)->start;
+	ret->unbound = e->unbound[i];
+	if (e->files[i]) {
+		tables_file__enqueue(t, e->files[i]);
+		t->is_awaited = true;
+	}
+}
+
+int tables__walk(struct tables *t, const struct tables_image *image, const struct sampler_raw *raw,
+		 uint64_t *frames, uint32_t max, struct tables_walk *ret)
+{
+	struct native_tables native = { .rules = t->rules.rule };
+	struct tables_image_entry *e;
+	uint64_t address = 0;
+
+	*ret = (struct tables_walk){ 0 };
+	pthread_mutex_lock(&t->lock);
+	e = image_find(t, image);
+	if (e) {
+		native.heap = t->heap;
+		native.mappings = e->address;
+		native.n_mappings = e->n;
+		native.epoch = *t->memory.epoch;
+		ret->outcome = native__walk(&native, raw, frames, max, &ret->n, &address);
+		if (ret->outcome == SAMPLER_OUTCOME_PENDING)
+			wait_for(t, e, address, ret);
+		if (!slot_find(t, image))
+			slot_publish(t, e);
+	}
+	pthread_mutex_unlock(&t->lock);
+	return e ? 0 : -ESRCH;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Life
+ */
+
+struct tables *tables__new(const struct tables_memory *memory, uint64_t limit_bytes)
+{
+	CLEANUP(tables__freep) struct tables *t = NEW(struct tables);
+	pthread_condattr_t monotonic;
+
+	if (!t)
+		return NULL;
+	pthread_mutex_init(&t->lock, NULL);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&t->work, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+	t->memory = *memory;
+	t->wake_fd = -1;
+	t->queue_end = &t->queue;
+	*t->memory.epoch = 1;
+	t->epoch_ns = thread__mono_ns();
+	dictionary__init(&t->rules, memory->rules, TABLES_RULES);
+	t->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	t->heap = heap__new(&memory->heap, limit_bytes);
+	return t->heap && t->wake_fd >= 0 ? take_ptr(t) : NULL;
+}
+
+int tables__start(struct tables *t)
+{
+	int r = thread__start(&t->thread, "ebpf-tables", tables__build_thread, t);
+
+	t->started = r == 0;
+	return r;
+}
+
+void tables__free(struct tables *t)
+{
+	if (!t)
+		return;
+	pthread_mutex_lock(&t->lock);
+	t->stopping = true;
+	atomic_store(&t->cancelled, true);
+	pthread_cond_broadcast(&t->work);
+	pthread_mutex_unlock(&t->lock);
+	if (t->started)
+		pthread_join(t->thread, NULL);
+	while (t->queue)
+		tables_file__unref(t, tables_file__take_queued(t));
+	for (uint32_t b = 0; b < TABLES_IMAGE_BUCKETS; b++)
+		while (t->images[b]) {
+			struct tables_image_entry *e = t->images[b];
+
+			t->images[b] = e->next;
+			image_free(t, e);
+		}
+	tables__sweep_files(t, true);
+	heap__free(t->heap);
+	dictionary__fini(&t->rules);
+	fd__close(t->wake_fd);
+	pthread_cond_destroy(&t->work);
+	pthread_mutex_destroy(&t->lock);
+	free(t);
+}
+
+void tables__tick(struct tables *t)
+{
+	int64_t now = thread__mono_ns();
+
+	pthread_mutex_lock(&t->lock);
+	heap__recycle(t->heap, now);
+	if (now - t->epoch_ns >= EPOCH_NS) {
+		t->epoch_ns = now;
+		*t->memory.epoch += 1;
+		tables__sweep_files(t, false);
+	}
+	pthread_mutex_unlock(&t->lock);
+}
+
+uint64_t tables__changes(const struct tables *t)
+{
+	return atomic_load(&t->changes);
+}
+
+int tables__wake_fd(const struct tables *t)
+{
+	return t->wake_fd;
+}
+
+void tables__woken(struct tables *t)
+{
+	uint64_t n;
+
+	while (read(t->wake_fd, &n, sizeof(n)) < 0 && errno == EINTR)
+		;
+}
+
+struct tables_stat tables__stat(struct tables *t)
+{
+	struct tables_stat stat;
+
+	pthread_mutex_lock(&t->lock);
+	stat = t->stat;
+	stat.heap = heap__stat(t->heap);
+	stat.n_rules = t->rules.n;
+	pthread_mutex_unlock(&t->lock);
+	return stat;
+}

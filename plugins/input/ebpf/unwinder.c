@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/input/ebpf/unwinder.c - tells the unwind tables of processes, and unwinds what was deferred
+ *
+ * Of each announced image it keeps a reference to the maps that were announced, so that new ones
+ * are told apart by their address.
+ */
+#include "plugins/input/ebpf/unwinder.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/hash.h"
+#include "core/base/mem.h"
+#include "core/base/vec.h"
+#include "plugins/input/ebpf/files.h"
+#include "plugins/input/ebpf/maps.h"
+
+enum {
+	BUCKETS = 4096,
+	KEEP_ENDED = 3, /* windows: one more than process.h keeps the process */
+	KEEP_IDLE = 31,
+	WAITING_MAX = 512,
+	ROUNDS = 128, /* files that one stack may have to be opened for */
+};
+#define WAITING_BYTES_MAX (8u << 20)
+#define WAIT_NS		  5000000000ll
+
+struct known {
+	struct known *next;
+	struct tables_image image;
+	struct maps *maps; /* as announced */
+	uint32_t last_window;
+	bool ended;
+};
+
+/* A deferred sample. */
+struct waiting {
+	const struct sampler_raw *raw; /* in the list: a copy with its stack */
+	int64_t since_ns;	       /* mono */
+	struct maps *maps;	       /* under which it was taken, a reference; NULL: not known */
+	bool certain;		       /* that these are the ones */
+};
+
+struct unwinder {
+	struct unwinder_parts parts;
+	struct known *buckets[BUCKETS];
+	VEC(struct waiting) waiting; /* oldest first */
+	size_t waiting_bytes;
+	uint64_t changes; /* of the tables, when the waiting were last tried */
+	uint32_t window;
+	uint64_t page_bytes;
+	struct unwinder_stat stat;
+	uint64_t frames[SAMPLER_FRAMES];
+	VEC(struct tables_range) ranges; /* of one announcement */
+};
+
+struct unwinder *unwinder__new(const struct unwinder_parts *parts)
+{
+	struct unwinder *u = NEW(struct unwinder);
+
+	if (u) {
+		u->parts = *parts;
+		u->page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+	}
+	return u;
+}
+
+static void waiting_fini(struct waiting *w, bool is_copy)
+{
+	maps__unref(w->maps);
+	if (is_copy)
+		free((void *)(uintptr_t)w->raw);
+}
+
+static void known_free(struct unwinder *u, struct known *k)
+{
+	tables__gone(u->parts.tables, &k->image);
+	maps__unref(k->maps);
+	free(k);
+}
+
+void unwinder__free(struct unwinder *u)
+{
+	if (!u)
+		return;
+	for (uint32_t b = 0; b < BUCKETS; b++)
+		while (u->buckets[b]) {
+			struct known *k = u->buckets[b];
+
+			u->buckets[b] = k->next;
+			known_free(u, k);
+		}
+	for (size_t i = 0; i < u->waiting.n; i++)
+		waiting_fini(&u->waiting.v[i], true);
+	vec__fini(&u->waiting);
+	vec__fini(&u->ranges);
+	free(u);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Images
+ */
+
+static struct known **bucket_of(struct unwinder *u, uint32_t pid)
+{
+	return &u->buckets[hash__mix(0, pid) % BUCKETS];
+}
+
+/* The image of a process, made when it is new; NULL when memory ran out. */
+static struct known *known_of(struct unwinder *u, const struct process *p)
+{
+	struct known **bucket = bucket_of(u, p->id.pid), *k;
+
+	for (k = *bucket; k; k = k->next)
+		if (k->image.pid == p->id.pid && k->image.start_ns == p->start_ns &&
+		    k->image.exec_id == p->exec_id)
+			return k;
+	k = NEW(struct known);
+	if (!k)
+		return NULL;
+	k->image = (struct tables_image){ p->id.pid, p->start_ns, p->exec_id };
+	k->next = *bucket;
+	*bucket = k;
+	return k;
+}
+
+static struct tables_range range_of(const struct maps_range *m)
+{
+	struct tables_range r = { .start = m->start, .end = m->end, .offset = m->offset };
+
+	if (m->kind == DCM_MAPPING_ANON || (m->file && !m->file->is_code)) {
+		r.code = TABLES_MEMORY;
+	} else if (m->file) {
+		r.code = TABLES_FILE;
+		r.build_id = m->file->build_id;
+	}
+	return r;
+}
+
+static void announce(struct unwinder *u, struct known *k, struct maps *maps)
+{
+	u->ranges.n = 0;
+	for (uint32_t i = 0; i < maps->n; i++)
+		if (!vec__push(&u->ranges, range_of(&maps->ranges[i])))
+			return;
+	tables__announce(u->parts.tables, &k->image, maps->exec_bytes / u->page_bytes, u->ranges.v,
+			 (uint32_t)u->ranges.n);
+	maps__unref(k->maps);
+	k->maps = maps__ref(maps);
+}
+
+static struct known *see(struct unwinder *u, const struct process *p)
+{
+	struct known *k = p->kthread ? NULL : known_of(u, p);
+
+	if (!k)
+		return NULL;
+	k->last_window = u->window;
+	if (p->maps && k->maps != p->maps)
+		announce(u, k, p->maps);
+	return k;
+}
+
+void unwinder__see(struct unwinder *u, const struct process *p)
+{
+	see(u, p);
+}
+
+void unwinder__event(struct unwinder *u, const struct sampler_event *event)
+{
+	const struct sampler_head *h = &event->head;
+
+	for (struct known *k = *bucket_of(u, h->pid); k; k = k->next)
+		if (k->image.pid == h->pid && (h->kind == SAMPLER_EXIT ? k->image.exec_id == h->exec_id
+								       : k->image.exec_id < h->exec_id))
+			k->ended = true;
+}
+
+void unwinder__sweep(struct unwinder *u, uint32_t window)
+{
+	u->window = window;
+	for (uint32_t b = 0; b < BUCKETS; b++)
+		for (struct known **at = &u->buckets[b]; *at;) {
+			struct known *k = *at;
+
+			if (k->last_window + (k->ended ? KEEP_ENDED : KEEP_IDLE) >= window) {
+				at = &k->next;
+				continue;
+			}
+			*at = k->next;
+			known_free(u, k);
+		}
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Deferred samples
+ */
+
+/* Opens the file of the mapping that a walk ended in; false when it is to be waited for. */
+static bool open_file(struct unwinder *u, struct process *p, const struct waiting *w,
+		      const struct tables_image *image, uint64_t start)
+{
+	struct maps_range *range = maps__find(w->maps, start);
+	struct tables_range now;
+
+	if (!range)
+		return false;
+	processes__file(u->parts.processes, p, range);
+	now = range_of(range);
+	/* A file that cannot be opened has code all the same: without rules, that is. */
+	if (now.code == TABLES_PENDING)
+		now.code = TABLES_MEMORY;
+	return tables__bind(u->parts.tables, image, start, now.code, now.build_id);
+}
+
+/* Walks by an announced image as far as it goes today: true when that is all it will ever be. */
+static bool walk_image(struct unwinder *u, struct process *p, const struct waiting *w,
+		       const struct tables_image *image, struct tables_walk *ret)
+{
+	uint64_t *frames = u->frames + w->raw->sample.n_kernel;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		if (tables__walk(u->parts.tables, image, w->raw, frames, u->parts.max_depth, ret) < 0) {
+			ret->outcome = SAMPLER_OUTCOME_GONE;
+			return true;
+		}
+		if (ret->outcome != SAMPLER_OUTCOME_PENDING)
+			return true;
+		if (!ret->unbound || !open_file(u, p, w, image, ret->pending))
+			return false;
+	}
+	return true;
+}
+
+/* The mappings are not those that programs see: announces them for this walk alone. */
+static bool walk_aside(struct unwinder *u, struct process *p, const struct waiting *w,
+		       struct tables_walk *ret)
+{
+	struct known aside = { .image = { p->id.pid | TABLES_ASIDE, p->start_ns, p->exec_id } };
+	bool done;
+
+	announce(u, &aside, w->maps);
+	done = walk_image(u, p, w, &aside.image, ret);
+	tables__gone(u->parts.tables, &aside.image);
+	maps__unref(aside.maps);
+	return done;
+}
+
+/*
+ * Walks the stack as far as it goes today. True when that is all it will ever be; the frames are in
+ * u->frames, behind where the kernel's go.
+ */
+static bool walk(struct unwinder *u, struct waiting *w, struct tables_walk *ret)
+{
+	struct process *p = processes__of(u->parts.processes, &w->raw->sample, u->window);
+	struct known *k = p ? see(u, p) : NULL;
+	struct maps *maps;
+	bool done = true;
+
+	*ret = (struct tables_walk){ .outcome = SAMPLER_OUTCOME_GONE };
+	for (int again = 0; again < 2 && k && w->maps; again++) {
+		done = w->maps == k->maps ? walk_image(u, p, w, &k->image, ret)
+					  : walk_aside(u, p, w, ret);
+		if (ret->outcome != SAMPLER_OUTCOME_NO_MAP)
+			break;
+		/* Perhaps it was mapped since the mappings were listed. */
+		maps = processes__maps(u->parts.processes, p, &w->raw->sample, true, &w->certain);
+		if (!maps || maps == w->maps)
+			break;
+		maps__unref(w->maps);
+		w->maps = maps__ref(maps);
+		see(u, p);
+	}
+	if (ret->n == 0) {
+		u->frames[w->raw->sample.n_kernel] = w->raw->pc;
+		ret->n = 1;
+	}
+	return done;
+}
+
+static void hand_on(struct unwinder *u, const struct waiting *w, const struct tables_walk *walk)
+{
+	struct sampler_sample sample = w->raw->sample;
+
+	memcpy(u->frames, w->raw->kernel, sample.n_kernel * sizeof(*u->frames));
+	sample.head.kind = SAMPLER_SAMPLE;
+	sample.head.size = (uint32_t)(sizeof(sample) + (sample.n_kernel + walk->n) * sizeof(uint64_t));
+	sample.n_user = (uint16_t)walk->n;
+	sample.outcome = walk->outcome == SAMPLER_OUTCOME_PENDING ? SAMPLER_OUTCOME_DEFERRED
+								  : walk->outcome;
+	u->stat.outcomes[sample.outcome]++;
+	u->stat.n_given_up += sample.outcome == SAMPLER_OUTCOME_DEFERRED;
+	u->parts.sample(u->parts.ctx, &sample, u->frames, w->maps, w->certain);
+}
+
+/* Hands on the oldest that waits, whatever is known of it. */
+static void give_up(struct unwinder *u)
+{
+	struct waiting w = u->waiting.v[0];
+	struct tables_walk result;
+
+	walk(u, &w, &result);
+	hand_on(u, &w, &result);
+	u->waiting_bytes -= w.raw->sample.head.size;
+	waiting_fini(&w, true);
+	u->waiting.n--;
+	memmove(u->waiting.v, u->waiting.v + 1, u->waiting.n * sizeof(*u->waiting.v));
+}
+
+/* Keeps a copy; false when memory ran out. */
+static bool keep(struct unwinder *u, struct waiting *w)
+{
+	uint32_t bytes = w->raw->sample.head.size;
+	struct waiting copy = *w;
+
+	while (u->waiting.n &&
+	       (u->waiting.n >= WAITING_MAX || u->waiting_bytes + bytes > WAITING_BYTES_MAX))
+		give_up(u);
+	copy.raw = mem__dup(w->raw, bytes);
+	if (!copy.raw)
+		return false;
+	if (!vec__push(&u->waiting, copy)) {
+		free((void *)(uintptr_t)copy.raw);
+		return false;
+	}
+	u->waiting_bytes += bytes;
+	u->stat.n_waited++;
+	return true;
+}
+
+void unwinder__take(struct unwinder *u, const struct sampler_raw *raw, uint32_t window)
+{
+	struct waiting w = { .raw = raw, .since_ns = u->parts.host->mono_ns(u->parts.host) };
+	struct process *p = processes__of(u->parts.processes, &raw->sample, window);
+	struct tables_walk result;
+
+	u->window = window;
+	u->stat.n_taken++;
+	if (p)
+		w.maps = processes__maps(u->parts.processes, p, &raw->sample, false, &w.certain);
+	if (w.maps)
+		maps__ref(w.maps);
+	if (!walk(u, &w, &result)) {
+		if (keep(u, &w))
+			return;
+		/* Others may have been walked meanwhile. */
+		walk(u, &w, &result);
+	}
+	hand_on(u, &w, &result);
+	waiting_fini(&w, false);
+}
+
+void unwinder__retry(struct unwinder *u, uint32_t window, bool finish)
+{
+	uint64_t changes = tables__changes(u->parts.tables);
+	int64_t now = u->parts.host->mono_ns(u->parts.host);
+	size_t n = 0;
+
+	u->window = window;
+	while (u->waiting.n && (finish || now - u->waiting.v[0].since_ns > WAIT_NS))
+		give_up(u);
+	if (changes == u->changes)
+		return;
+	for (size_t i = 0; i < u->waiting.n; i++) {
+		struct waiting w = u->waiting.v[i];
+		struct tables_walk result;
+
+		if (!walk(u, &w, &result)) {
+			u->waiting.v[n++] = w;
+			continue;
+		}
+		hand_on(u, &w, &result);
+		u->waiting_bytes -= w.raw->sample.head.size;
+		waiting_fini(&w, true);
+	}
+	u->waiting.n = n;
+	/* Announcements made on the way are no news. */
+	u->changes = tables__changes(u->parts.tables);
+}
+
+struct unwinder_stat unwinder__stat(const struct unwinder *u)
+{
+	struct unwinder_stat stat = u->stat;
+
+	stat.n_waiting = (uint32_t)u->waiting.n;
+	return stat;
+}

@@ -1,0 +1,538 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/unit/test_ebpf_tables.c - real stacks, walked by the step that the kernel runs, over real tables
+ *
+ * The test is its own victim: it copies its registers and its stack, announces its own mappings,
+ * lets the tables of its own files be compiled, and compares each frame with libgcc's unwinder.
+ */
+#include "tests/unit/unit.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+#include <unwind.h>
+
+#include "core/base/fd.h"
+#include "plugins/input/ebpf/maps.h"
+#include "plugins/input/ebpf/tables/tables.h"
+
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+
+enum {
+	FRAMES = 1200,
+	STACK_BYTES = 512 * 1024, /* of a copy: more than a record has, so that depth can be tested */
+};
+
+/* ------------------------------------------------------------------------------------------------
+ * Memory as the kernel would give it
+ */
+
+struct fixture {
+	struct unwind_rule rules[TABLES_RULES];
+	struct tables_bucket buckets[TABLES_BUCKETS];
+	volatile __u32 epoch;
+	volatile __u64 recycled;
+	struct tables *tables;
+	struct maps *maps;
+	struct tables_image image;
+	uint32_t n_slabs;
+	int next_slab_error;
+	struct sampler_raw *raw;
+};
+
+static int make_slab(void *ctx, uint32_t slab, void **ret_memory)
+{
+	struct fixture *f = ctx;
+
+	if (f->next_slab_error)
+		return f->next_slab_error;
+	assert_int_equal(slab, f->n_slabs);
+	f->n_slabs++;
+	*ret_memory = calloc(TABLES_SLAB_CHUNKS, TABLES_CHUNK_BYTES);
+	return *ret_memory ? 0 : -ENOMEM;
+}
+
+static void unmake_slab(void *ctx, uint32_t slab, void *memory)
+{
+	(void)ctx;
+	(void)slab;
+	free(memory);
+}
+
+static struct tables_memory memory_of(struct fixture *f)
+{
+	return (struct tables_memory){
+		.heap = { make_slab, unmake_slab, f, &f->recycled },
+		.rules = f->rules,
+		.buckets = f->buckets,
+		.epoch = &f->epoch,
+	};
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * This process
+ */
+
+static int open_vdso(void)
+{
+	const char *image = (const char *)getauxval(AT_SYSINFO_EHDR);
+	int fd = memfd_create("vdso", MFD_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(fd__write_all(fd, image, 2 * 4096), 0);
+	return fd;
+}
+
+/* Announces what is mapped now; every file is known by its path. */
+static void announce_self(struct fixture *f)
+{
+	struct tables_range ranges[256];
+	int dir = open("/proc/self", O_PATH | O_DIRECTORY), r;
+
+	maps__unref(f->maps);
+	assert_int_equal(maps__read(dir, &f->maps), 0);
+	close(dir);
+	assert_in_range(f->maps->n, 3, 256);
+	for (uint32_t i = 0; i < f->maps->n; i++) {
+		const struct maps_range *m = &f->maps->ranges[i];
+		int fd = m->kind == DCM_MAPPING_VDSO   ? open_vdso()
+			 : m->kind == DCM_MAPPING_FILE ? open(m->name.p, O_RDONLY)
+						       : -1;
+
+		ranges[i] = (struct tables_range){ m->start, m->end, m->offset, TABLES_MEMORY, NULL };
+		if (fd >= 0) {
+			assert_int_equal(tables__file(f->tables, m->name.p, fd), 0);
+			ranges[i].code = TABLES_FILE;
+			ranges[i].build_id = m->name.p;
+			close(fd);
+		}
+	}
+	r = tables__announce(f->tables, &f->image, 0, ranges, f->maps->n);
+	assert_int_equal(r, 0);
+}
+
+/* All files are compiled, one way or the other. */
+static void wait_for_tables(struct fixture *f)
+{
+	const struct timespec ms = { .tv_nsec = 1000000 };
+
+	for (int i = 0; i < 60000; i++) {
+		struct tables_stat s = tables__stat(f->tables);
+
+		if (s.builds >= s.n_files)
+			return;
+		nanosleep(&ms, NULL);
+	}
+	fail_msg("tables were not built within a minute");
+}
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+	struct tables_memory memory = memory_of(f);
+
+	f->tables = tables__new(&memory, 64 << 20);
+	assert_non_null(f->tables);
+	f->image = (struct tables_image){ (uint32_t)getpid(), 1, 1 };
+	f->raw = calloc(1, sizeof(*f->raw) + STACK_BYTES);
+	assert_int_equal(tables__start(f->tables), 0);
+	announce_self(f);
+	wait_for_tables(f);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	tables__free(f->tables);
+	maps__unref(f->maps);
+	free(f->raw);
+	free(f);
+	return 0;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * A copy of the stack, and what it should say
+ */
+
+struct expected {
+	uint64_t pc[FRAMES];
+	uint32_t n;
+};
+
+static _Unwind_Reason_Code expect_frame(struct _Unwind_Context *context, void *arg)
+{
+	struct expected *e = arg;
+	int before = 0;
+	uint64_t pc = _Unwind_GetIPInfo(context, &before);
+
+	if (e->n == FRAMES || pc == 0)
+		return _URC_END_OF_STACK;
+	/*
+	 * As in a record: of a frame that a signal interrupted, one more than the address, and of
+	 * the trampoline below it too, since nothing called it.
+	 */
+	if (before && e->n)
+		e->pc[e->n - 1]++;
+	e->pc[e->n++] = pc + (before != 0);
+	return _URC_NO_REASON;
+}
+
+/* The end of the mapping that holds the stack of this thread. */
+static uint64_t stack_end(uint64_t sp)
+{
+	unsigned long start, end;
+	char line[512];
+	FILE *file = fopen("/proc/self/maps", "r");
+
+	while (fgets(line, sizeof(line), file))
+		if (sscanf(line, "%lx-%lx", &start, &end) == 2 && sp >= start && sp < end) {
+			fclose(file);
+			return end;
+		}
+	fclose(file);
+	return sp;
+}
+
+static void capture(struct fixture *f, const ucontext_t *u)
+{
+	static const int order[SAMPLER_REGS] = { REG_RAX, REG_RDX, REG_RCX, REG_RBX,
+						 REG_RSI, REG_RDI, REG_RBP, REG_RSP,
+						 REG_R8,  REG_R9,  REG_R10, REG_R11,
+						 REG_R12, REG_R13, REG_R14, REG_R15 };
+	struct sampler_raw *raw = f->raw;
+	uint64_t sp = (uint64_t)u->uc_mcontext.gregs[REG_RSP] - SAMPLER_RED_BYTES;
+	uint64_t n = stack_end(sp) - sp;
+
+	memset(raw, 0, sizeof(*raw));
+	raw->sample.head.pid = f->image.pid;
+	raw->sample.head.start_ns = f->image.start_ns;
+	raw->sample.head.exec_id = f->image.exec_id;
+	for (int i = 0; i < SAMPLER_REGS; i++)
+		raw->regs[i] = (uint64_t)u->uc_mcontext.gregs[order[i]];
+	raw->pc = (uint64_t)u->uc_mcontext.gregs[REG_RIP];
+	memcpy(raw->code, (const char *)raw->pc - 1, sizeof(raw->code));
+	raw->has_code = 1;
+	raw->start = sp;
+	raw->n_bytes = (uint32_t)(n > STACK_BYTES ? STACK_BYTES : n);
+	memcpy(raw + 1, (const void *)raw->start, raw->n_bytes);
+}
+
+static struct tables_walk walk(struct fixture *f, uint64_t *frames)
+{
+	struct tables_walk w;
+
+	assert_int_equal(tables__walk(f->tables, &f->image, f->raw, frames, FRAMES, &w), 0);
+	return w;
+}
+
+static void print_frames(const uint64_t *frames, uint32_t n)
+{
+	for (uint32_t i = 0; i < n && i < 40; i++) {
+		Dl_info info = { 0 };
+
+		dladdr((void *)(uintptr_t)(frames[i] - (i > 0)), &info);
+		print_message("  %2u %#lx %s %s\n", i, (unsigned long)frames[i],
+			      info.dli_fname ? info.dli_fname : "?",
+			      info.dli_sname ? info.dli_sname : "");
+	}
+}
+
+/* The walk of the copy is `skip` frames of expectation less, and equal from there to its root. */
+static void check_walk(struct fixture *f, const struct expected *e, uint32_t skip)
+{
+	uint64_t frames[FRAMES];
+	struct tables_walk w = walk(f, frames);
+
+	if (w.outcome != SAMPLER_OUTCOME_ROOT || w.n != e->n - skip) {
+		print_frames(frames, w.n);
+		print_message("expected:\n");
+		print_frames(e->pc + skip, e->n - skip);
+	}
+	assert_int_equal(w.outcome, SAMPLER_OUTCOME_ROOT);
+	assert_int_equal(w.n, e->n - skip);
+	/* The innermost frame's pc is not the same: it goes on between the two looks. */
+	for (uint32_t i = 1; i < w.n; i++)
+		assert_int_equal(frames[i], e->pc[skip + i]);
+}
+
+static struct fixture *current;
+static struct expected expected;
+static uint32_t skip;
+
+/* Both looks at the stack from one frame. */
+__attribute__((noinline)) static void look(void)
+{
+	ucontext_t u;
+
+	expected.n = 0;
+	_Unwind_Backtrace(expect_frame, &expected);
+	skip = 0;
+	/* It begins with the frame of the caller, or our own, as the libgcc at hand has it. */
+	getcontext(&u);
+	capture(current, &u);
+	while (skip < expected.n) {
+		Dl_info info;
+
+		if (llabs((long long)(expected.pc[skip] - current->raw->pc)) < 4096)
+			break;
+		if (!dladdr((void *)(uintptr_t)expected.pc[skip], &info))
+			break;
+		skip++;
+	}
+}
+
+static volatile uint64_t sink;
+
+__attribute__((noinline, noclone)) static void down(unsigned n)
+{
+	if (n == 0)
+		look();
+	else
+		down(n - 1);
+	sink++;
+}
+
+static void test_own_stack(void **state)
+{
+	current = *state;
+	look();
+	check_walk(*state, &expected, skip);
+}
+
+static void test_deep_recursion(void **state)
+{
+	current = *state;
+	down(600);
+	assert_true(expected.n > 600);
+	check_walk(*state, &expected, skip);
+}
+
+__attribute__((noinline, noclone)) static void with_alloca(size_t n)
+{
+	char *p = __builtin_alloca(n);
+
+	memset(p, 1, n);
+	sink += (uint64_t)p[n / 2];
+	down(2);
+	sink += (uint64_t)p[n / 3];
+}
+
+static void test_alloca(void **state)
+{
+	current = *state;
+	with_alloca(10000);
+	check_walk(*state, &expected, skip);
+}
+
+__attribute__((noinline, noclone)) static void realigned(size_t n)
+{
+	char block[256] __attribute__((aligned(128)));
+	char *p = __builtin_alloca(n);
+
+	memset(block, 1, sizeof(block));
+	memset(p, 2, n);
+	assert_int_equal((uintptr_t)block % 128, 0);
+	down(1);
+	sink += (uint64_t)block[sink % 200] + (uint64_t)p[0];
+}
+
+static void test_realigned_stack(void **state)
+{
+	current = *state;
+	realigned(100);
+	check_walk(*state, &expected, skip);
+}
+
+static int compare(const void *a, const void *b)
+{
+	if (sink != 1) {
+		sink = 1;
+		look();
+	}
+	return *(const int *)a - *(const int *)b;
+}
+
+static void test_through_a_library(void **state)
+{
+	int v[] = { 3, 1, 2, 5, 4 };
+
+	current = *state;
+	sink = 0;
+	qsort(v, 5, sizeof(*v), compare);
+	assert_true(expected.n > 4);
+	check_walk(*state, &expected, skip);
+}
+
+static void on_signal(int number)
+{
+	(void)number;
+	look();
+}
+
+/* Raised where it is: the interrupted frame is a system call's, or a leaf's. */
+static void signal_walk(struct fixture *f, int flags)
+{
+	struct sigaction act = { .sa_handler = on_signal, .sa_flags = flags }, before;
+
+	current = f;
+	sigaction(SIGUSR1, &act, &before);
+	raise(SIGUSR1);
+	sigaction(SIGUSR1, &before, NULL);
+	assert_true(expected.n > 4);
+	check_walk(f, &expected, skip);
+}
+
+static void test_signal_frame(void **state)
+{
+	signal_walk(*state, 0);
+}
+
+/* Stacks that are apart do not fit into one copy: the walk says so, up to there it is right. */
+static void test_alternate_stack(void **state)
+{
+	static char memory[256 * 1024] __attribute__((aligned(4096)));
+	stack_t stack = { .ss_sp = memory, .ss_size = sizeof(memory) }, before;
+	struct sigaction act = { .sa_handler = on_signal, .sa_flags = SA_ONSTACK }, act_before;
+	uint64_t frames[FRAMES];
+	struct tables_walk w;
+
+	current = *state;
+	sigaltstack(&stack, &before);
+	sigaction(SIGUSR1, &act, &act_before);
+	raise(SIGUSR1);
+	sigaction(SIGUSR1, &act_before, NULL);
+	sigaltstack(&before, NULL);
+	w = walk(*state, frames);
+	assert_int_equal(w.outcome, SAMPLER_OUTCOME_COPY_END);
+	assert_true(w.n >= 3);
+	for (uint32_t i = 1; i < w.n; i++)
+		assert_int_equal(frames[i], expected.pc[skip + i]);
+}
+
+static volatile bool caught;
+
+/* Wherever the timer strikes: prologues, epilogues, the middle of leaves. */
+static void on_timer(int number, siginfo_t *info, void *context)
+{
+	(void)number;
+	(void)info;
+	if (caught)
+		return;
+	expected.n = 0;
+	_Unwind_Backtrace(expect_frame, &expected);
+	capture(current, context);
+	caught = true;
+}
+
+__attribute__((noinline, noclone)) static void work(unsigned n)
+{
+	char text[64];
+
+	for (unsigned i = 0; i < n && !caught; i++) {
+		snprintf(text, sizeof(text), "%u %g %s", i, i / 3.0, "text");
+		sink += strlen(text) + (uint64_t)text[i % 8];
+		down(0 * i + 0);
+	}
+}
+
+static void spin(void)
+{
+	char text[64];
+
+	while (!caught) {
+		snprintf(text, sizeof(text), "%lu %g", (unsigned long)sink, (double)sink / 3);
+		sink += strlen(text);
+	}
+}
+
+static void test_interrupted_anywhere(void **state)
+{
+	struct sigaction act = { .sa_sigaction = on_timer, .sa_flags = SA_SIGINFO | SA_RESTART }, before;
+	struct fixture *f = *state;
+
+	(void)work;
+	current = f;
+	sigaction(SIGALRM, &act, &before);
+	for (int i = 0; i < 300; i++) {
+		struct timespec nap = { .tv_nsec = 0 };
+		timer_t timer;
+		struct itimerspec in = { .it_value = { .tv_nsec = 100000 + 977 * i } };
+		uint64_t frames[FRAMES];
+		struct tables_walk w;
+		uint32_t at = 0;
+
+		caught = false;
+		assert_int_equal(timer_create(CLOCK_MONOTONIC,
+					      &(struct sigevent){ .sigev_notify = SIGEV_SIGNAL,
+								  .sigev_signo = SIGALRM },
+					      &timer),
+				 0);
+		timer_settime(timer, 0, &in, NULL);
+		spin();
+		timer_delete(timer);
+		(void)nap;
+		/* libgcc begins in the handler; the copy begins behind it, at the interrupted frame. */
+		while (at < expected.n && expected.pc[at] != f->raw->pc + 1)
+			at++;
+		assert_true(at < expected.n);
+		w = walk(f, frames);
+		if (w.outcome != SAMPLER_OUTCOME_ROOT || w.n != expected.n - at) {
+			print_message("outcome %u n_bytes %u sp %lx\n", w.outcome, f->raw->n_bytes,
+				      (unsigned long)f->raw->regs[7]);
+			print_frames(frames, w.n);
+			print_message("expected:\n");
+			print_frames(expected.pc + at, expected.n - at);
+		}
+		assert_int_equal(w.outcome, SAMPLER_OUTCOME_ROOT);
+		assert_int_equal(w.n, expected.n - at);
+		for (uint32_t k = 1; k < w.n; k++)
+			assert_int_equal(frames[k], expected.pc[at + k]);
+	}
+	sigaction(SIGALRM, &before, NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_own_stack),
+		cmocka_unit_test(test_deep_recursion),
+		cmocka_unit_test(test_alloca),
+		cmocka_unit_test(test_realigned_stack),
+		cmocka_unit_test(test_through_a_library),
+		cmocka_unit_test(test_signal_frame),
+		cmocka_unit_test(test_alternate_stack),
+		cmocka_unit_test(test_interrupted_anywhere),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
+
+#else
+
+static void test_nothing(void **state)
+{
+	(void)state;
+	skip_because("tables are for x86-64, and sanitizers lay out stacks of their own");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_nothing) };
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+#endif
