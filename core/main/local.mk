@@ -9,6 +9,7 @@ decima_SOURCES = \
 	core/main/conf_text.c core/main/conf_text.h \
 	core/main/convert_verb.c \
 	core/main/daemon.c core/main/daemon.h \
+	core/main/debuginfo_verb.c \
 	core/main/frames_workers.c core/main/frames_workers.h \
 	core/main/generate.c core/main/generate.h \
 	core/main/graph.c core/main/graph.h \

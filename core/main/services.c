@@ -10,6 +10,7 @@
 #include "core/base/error.h"
 #include "core/batch/batch.h"
 #include "core/codec/codec.h"
+#include "core/net/http_client.h"
 #include "core/symbolize/elf.h"
 
 /*
@@ -88,6 +89,13 @@ static int decode(void *ctx, const char *format, const uint8_t *data, size_t n,
 	return codec__decode(format, data, n, ret_batch, err);
 }
 
+static int http_get(void *ctx, const struct dcm_http_request *request, struct dcm_http_answer *ret,
+		    struct dcm_error *err)
+{
+	(void)ctx;
+	return http_client__get(request, ret, err);
+}
+
 void services__init(struct services *s)
 {
 	s->host.ctx = s;
@@ -98,4 +106,5 @@ void services__init(struct services *s)
 	s->host.resolved = services__resolved;
 	s->host.encode = encode;
 	s->host.decode = decode;
+	s->host.http_get = http_get;
 }

@@ -70,6 +70,13 @@ static const struct args_option convert_options[] = {
 	  "what OUT shall be (default: by its name's end)" },
 	{ 0 },
 };
+static const struct args_option extract_options[] = {
+	{ "output", 'o', ARGS_FILE, "FILE|DIR", NULL, false,
+	  "where to write: a file, or a directory (which is there, or whose name ends in /) that "
+	  "gets "
+	  ".build-id/ab/cdef.debug; default: NAME.debug here" },
+	{ 0 },
+};
 static const struct args_option generate_options[] = {
 	{ "plugin-path", 0, ARGS_DIR, "DIR[:DIR]", NULL, false, "where plugins are looked for" },
 	{ 0 },
@@ -144,6 +151,13 @@ const struct args_verb verbs[] = {
 	{ "convert", "IN OUT", 2, 2, false,
 	  OPTIONS(convert_options), "between pprof, folded, speedscope, (out only) a page of HTML and (in only) perf script's text; - is standard input or output",
 	  NULL, verb__convert },
+	{ "debuginfo extract", "FILE..", 1, -1, false, OPTIONS(extract_options),
+	  "reduce programs and libraries to what names their addresses",
+	  "Keeps build id, symbols, Go's tables, and of DWARF what functions, inlined functions "
+	  "and "
+	  "lines need, compressed; drops code and data. What is written answers eu-addr2line and "
+	  "addr2line as the file did.",
+	  verb__debuginfo_extract },
 	{ "generate", "KIND [FILE]", 1, 2, false,
 	  OPTIONS(generate_options), "print the manual (man: decima(1), man5: decima.yaml(5)), a completion (bash, zsh, fish), or FILE with every option as a comment (conf)",
 	  NULL, verb__generate },

@@ -16,6 +16,7 @@ int verb__plugins(const struct args *a);
 int verb__describe(const struct args *a);
 int verb__record(const struct args *a);
 int verb__convert(const struct args *a);
+int verb__debuginfo_extract(const struct args *a);
 int verb__generate(const struct args *a);
 
 /*

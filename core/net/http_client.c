@@ -11,6 +11,10 @@
 #include "core/base/error.h"
 #include "core/base/str.h"
 
+/* Of a plugin's question, when it names none. */
+#define GET_TIMEOUT_NS 10000000000ll
+#define GET_BYTES_MAX  (16u << 20)
+
 static size_t take_body(char *data, size_t size, size_t n, void *ctx)
 {
 	struct http_response *r = ctx;
@@ -40,8 +44,8 @@ static int explain(CURLcode code, const struct http_call *call, const char *deta
 		detail = curl_easy_strerror(code);
 	switch (code) {
 	case CURLE_COULDNT_CONNECT:
-		return error__set(err, -ECONNREFUSED, "%s: cannot connect: %s; is decima running there?",
-				  call->url, detail);
+		return error__set(err, -ECONNREFUSED, "%s: cannot connect: %s; %s", call->url,
+				  detail, call->remedy ? call->remedy : "is decima running there?");
 	case CURLE_OPERATION_TIMEDOUT:
 		return error__set(err, -ETIMEDOUT, "%s: no answer in time: %s", call->url, detail);
 	case CURLE_URL_MALFORMAT:
@@ -50,6 +54,10 @@ static int explain(CURLcode code, const struct http_call *call, const char *deta
 				  call->url);
 	case CURLE_COULDNT_RESOLVE_HOST:
 		return error__set(err, -ENOENT, "%s: %s", call->url, detail);
+	case CURLE_PEER_FAILED_VERIFICATION:
+	case CURLE_SSL_CACERT_BADFILE:
+		return error__set(err, -EACCES, "%s: the server's certificate is not trusted: %s; name its authority",
+				  call->url, detail);
 	case CURLE_WRITE_ERROR:
 		return error__set(err, -EFBIG,
 				  "%s: the answer is larger than %zu bytes; narrow the question",
@@ -100,6 +108,12 @@ static int perform(CURL *curl, const struct http_call *call, struct http_respons
 	curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_body);
 	curl_easy_setopt(curl, CURLOPT_WRITEDATA, ret);
 	set_method(curl, call);
+	if (call->ca_file)
+		curl_easy_setopt(curl, CURLOPT_CAINFO, call->ca_file);
+	if (call->insecure) {
+		curl_easy_setopt(curl, CURLOPT_SSL_VERIFYPEER, 0L);
+		curl_easy_setopt(curl, CURLOPT_SSL_VERIFYHOST, 0L);
+	}
 	if (call->bearer) {
 		buf__printf(&auth, "Authorization: Bearer %s", call->bearer);
 		headers = auth.error ? NULL : curl_slist_append(NULL, (const char *)auth.data);
@@ -147,5 +161,29 @@ int http_client__call(const struct http_call *call, struct http_response *ret, s
 	curl_easy_cleanup(curl);
 	buf__fini(&socket);
 	buf__fini(&http);
+	return r;
+}
+
+int http_client__get(const struct dcm_http_request *request, struct dcm_http_answer *ret,
+		     struct dcm_error *err)
+{
+	struct http_response response = { .status = 0 };
+	struct http_call call = {
+		.method = HTTP_GET,
+		.url = request->url,
+		.bearer = request->bearer,
+		.ca_file = request->ca_file,
+		.insecure = request->insecure,
+		.remedy = "does something listen there?",
+		.timeout_ns = request->timeout_ns ? request->timeout_ns : GET_TIMEOUT_NS,
+		.max_bytes = request->max_bytes ? request->max_bytes : GET_BYTES_MAX,
+	};
+	int r = http_client__call(&call, &response, err);
+
+	if (r == 0) {
+		ret->status = response.status;
+		ret->data = buf__take(&response.body, &ret->n);
+	}
+	http_response__fini(&response);
 	return r;
 }

@@ -12,8 +12,11 @@
 
 struct http_call {
 	enum http_method method;
-	const char *url;    /* http://HOST:PORT/PATH?QUERY, or unix:/PATH/TO/SOCKET:/PATH?QUERY */
-	const char *bearer; /* token, or NULL */
+	const char *url; /* http(s)://HOST:PORT/PATH?QUERY, or unix:/PATH/TO/SOCKET:/PATH?QUERY */
+	const char *bearer;  /* token, or NULL */
+	const char *ca_file; /* PEM file of the authorities to trust; NULL: the system's */
+	bool insecure;	     /* the server's certificate is not checked */
+	const char *remedy; /* what to say when nobody listens; NULL: that decima may not run there */
 	const char *body;   /* [n_body] */
 	size_t n_body;
 	int64_t timeout_ns; /* of the whole call */
@@ -24,5 +27,9 @@ struct http_call {
  * 0 when there was an answer of any status. Blocks; any thread. Errors name the URL and the remedy.
  */
 int http_client__call(const struct http_call *call, struct http_response *ret, struct dcm_error *err);
+
+/* What stands behind host->http_get() (decima/plugin.h). Blocks; any thread. */
+int http_client__get(const struct dcm_http_request *request, struct dcm_http_answer *ret,
+		     struct dcm_error *err);
 
 #endif

@@ -365,6 +365,15 @@ static int host_data_dir_make(const struct dcm_host *host, struct dcm_error *err
 	return r < 0 ? error__sys(err, r, "%s: cannot be made", host->data_dir) : 0;
 }
 
+static int host_http_get(const struct dcm_host *host, const struct dcm_http_request *request,
+			 struct dcm_http_answer *ret, struct dcm_error *err)
+{
+	const struct host_services *s = mine(host)->services;
+
+	return s->http_get ? s->http_get(s->ctx, request, ret, err)
+			   : no_service(host, err, "HTTP client");
+}
+
 /* ---- the object ---- */
 
 static const struct dcm_host functions = {
@@ -405,6 +414,7 @@ static const struct dcm_host functions = {
 	.decode = host_decode,
 	.regex_matches = regex__matches,
 	.data_dir_make = host_data_dir_make,
+	.http_get = host_http_get,
 };
 
 static bool is_name(const char *s)

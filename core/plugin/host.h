@@ -43,6 +43,8 @@ struct host_services {
 		      const char *format, uint8_t **ret_data, size_t *ret_n, struct dcm_error *err);
 	int (*decode)(void *ctx, const char *format, const uint8_t *data, size_t n,
 		      struct dcm_batch **ret_batch, struct dcm_error *err);
+	int (*http_get)(void *ctx, const struct dcm_http_request *request,
+			struct dcm_http_answer *ret, struct dcm_error *err);
 	/* Called on each change of an instance's state, without a lock held; may be NULL. */
 	void (*state_changed)(void *ctx, const struct dcm_host *host, enum dcm_state state,
 			      const char *sentence);

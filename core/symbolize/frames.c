@@ -265,11 +265,13 @@ static int write_answer(struct frames_find *f, struct buf *out)
 static void find(struct frames_find *f, const struct files *files)
 {
 	if (files->fd[FRAMES_ELF] >= 0)
-		frames_go__find(f, files->fd[FRAMES_ELF]);
+		frames_go__find(f, files->fd[FRAMES_ELF], true);
 	if (f->n_done < f->n && files->fd[FRAMES_DEBUG] >= 0)
 		frames_dwarf__find(f, files->fd[FRAMES_DEBUG], files->fd[FRAMES_ALT]);
 	if (f->n_done < f->n && files->fd[FRAMES_ELF] >= 0)
 		frames_dwarf__find(f, files->fd[FRAMES_ELF], files->fd[FRAMES_ALT]);
+	if (f->n_done < f->n && files->fd[FRAMES_ELF] >= 0)
+		frames_go__find(f, files->fd[FRAMES_ELF], false);
 	if (f->late)
 		frames_find__rest(f, FRAMES_LATE);
 }

@@ -58,7 +58,8 @@ void frames_find__done(struct frames_find *f, struct frames_target *t);
 void frames_find__rest(struct frames_find *f, enum frames_state state);
 
 /* The sources. What they cannot read they leave undone. */
-void frames_go__find(struct frames_find *f, int fd);
+/* whole: leave addresses alone whose inlined calls the file should tell, and does not. */
+void frames_go__find(struct frames_find *f, int fd, bool whole);
 void frames_dwarf__find(struct frames_find *f, int fd, int alt_fd);
 
 #endif

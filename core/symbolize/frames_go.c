@@ -33,6 +33,7 @@ static const struct layout layouts[2] = {
 
 struct go_frames {
 	struct frames_find *find;
+	bool whole; /* see frames_find.h */
 	struct elf_file file;
 	struct go_table table;
 	const struct layout *l;
@@ -112,15 +113,13 @@ static void place_at(struct go_frames *g, const struct go_function *fn, uint64_t
 
 /* --- inlined calls --- */
 
-/* Where the function's tree begins, as an address; 0: it has none. */
-static uint64_t tree_of(const struct go_frames *g, const struct go_function *fn)
+/* The function has a tree: its offset. */
+static bool has_tree(const struct go_frames *g, const struct go_function *fn, uint32_t *ret_offset)
 {
-	uint32_t at = g->l->pcdata + 4 * (fn->n_pcdata + FUNCDATA_INLINED), offset;
-
-	if (!g->table.gofunc || fn->n_funcdata <= FUNCDATA_INLINED)
-		return 0;
-	offset = field(g, fn, at, 4);
-	return offset == UINT32_MAX ? 0 : g->table.gofunc + offset;
+	if (fn->n_funcdata <= FUNCDATA_INLINED)
+		return false;
+	*ret_offset = field(g, fn, g->l->pcdata + 4 * (fn->n_pcdata + FUNCDATA_INLINED), 4);
+	return *ret_offset != UINT32_MAX;
 }
 
 struct inlined {
@@ -152,13 +151,15 @@ static bool inlined_at(struct go_frames *g, const struct go_function *fn, uint64
 static void resolve(struct go_frames *g, struct frames_target *t, const struct go_function *fn)
 {
 	struct frames_find *f = g->find;
-	uint64_t tree = tree_of(g, fn), pc = t->address;
+	uint64_t tree, pc = t->address;
 	struct dcm_str file, name;
 	struct inlined call;
-	uint32_t line;
+	uint32_t line, offset = 0;
+	bool inlines = has_tree(g, fn, &offset);
 
-	if (!go_table__name(&g->table, fn->record, &name))
+	if (!go_table__name(&g->table, fn->record, &name) || (inlines && !g->table.gofunc && g->whole))
 		return;
+	tree = inlines && g->table.gofunc ? g->table.gofunc + offset : 0;
 	frames_find__begin(f, t);
 	place_at(g, fn, pc, &file, &line);
 	while (t->n < FRAMES_MAX_DEPTH - 1 && inlined_at(g, fn, tree, pc, &call)) {
@@ -205,11 +206,11 @@ static bool find_function(const struct go_frames *g, uint64_t address, struct go
 	return ret->n_pcdata < 64;
 }
 
-void frames_go__find(struct frames_find *f, int fd)
+void frames_go__find(struct frames_find *f, int fd, bool whole)
 {
-	struct go_frames g = {
-		.find = f, .collect.limits = { .max_bytes = f->max_bytes, .max_symbols = UINT32_MAX }
-	};
+	struct go_frames g = { .find = f,
+			       .whole = whole,
+			       .collect.limits = { .max_bytes = f->max_bytes, .max_symbols = UINT32_MAX } };
 	int rc = elf_file__open(&g.file, fd);
 
 	if (!rc)
@@ -221,7 +222,8 @@ void frames_go__find(struct frames_find *f, int fd)
 		for (uint32_t i = 0; i < f->n && !frames_find__late(f); i++) {
 			struct go_function fn;
 
-			if (find_function(&g, f->targets[i].address, &fn))
+			if (f->targets[i].state == FRAMES_NOTHING &&
+			    find_function(&g, f->targets[i].address, &fn))
 				resolve(&g, &f->targets[i], &fn);
 		}
 	}

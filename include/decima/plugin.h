@@ -23,6 +23,7 @@
  *
  * Log of the interface (append here, raise DCM_ABI_MINOR):
  *   1.0  the first one
+ *   1.1  host: http_get()
  */
 #ifndef DECIMA_PLUGIN_H
 #define DECIMA_PLUGIN_H
@@ -38,7 +39,7 @@ extern "C" {
 
 #define DCM_ABI_MAGIC 0x414d4344u /* "DCMA" */
 #define DCM_ABI_MAJOR 1
-#define DCM_ABI_MINOR 0
+#define DCM_ABI_MINOR 1
 
 /* True when the struct behind `ptr` was made by a side that knows `member`. */
 #define DCM_HAS(ptr, member)                                                                       \
@@ -484,6 +485,23 @@ struct dcm_symbol {
 /* i: index into the addresses asked for. Called at most once for each. */
 typedef void (*dcm_symbol_fn)(void *ctx, uint32_t i, const struct dcm_symbol *symbol);
 
+/* What host->http_get() asks for. Members that are zero mean what their comment says. */
+struct dcm_http_request {
+	uint32_t size;
+	const char *url; /* https://HOST[:PORT]/PATH?QUERY, http://..., unix:/PATH/TO/SOCKET:/PATH */
+	const char *bearer;  /* token; NULL: none */
+	const char *ca_file; /* PEM file of the authorities to trust; NULL: the system's */
+	bool insecure;	     /* the server's certificate is not checked */
+	int64_t timeout_ns;  /* of the whole; 0: 10 s */
+	uint64_t max_bytes;  /* of the answer's body; 0: 16 MiB */
+};
+struct dcm_http_answer {
+	uint32_t size;
+	int status;    /* 200, ... */
+	uint8_t *data; /* [n], and a NUL behind; NULL when n is 0; the caller's to free */
+	size_t n;
+};
+
 struct dcm_host {
 	uint32_t size;
 	uint16_t abi_major, abi_minor;
@@ -581,6 +599,14 @@ struct dcm_host {
 	/* --- files --- */
 	/* Makes data_dir (mode 0700) when it is not there. */
 	int (*data_dir_make)(const struct dcm_host *host, struct dcm_error *err);
+
+	/* --- clients (1.1) --- */
+	/*
+	 * Asks a server; 0 when it answered, with whatever status. Blocks until the timeout: for threads of the plugin's
+	 * own, and none that stop() waits for longer than that. Proxies of the environment are not used.
+	 */
+	int (*http_get)(const struct dcm_host *host, const struct dcm_http_request *request,
+			struct dcm_http_answer *ret, struct dcm_error *err);
 };
 
 /* ------------------------------------------------------------------------------------------------------------------

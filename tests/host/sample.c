@@ -25,6 +25,7 @@
 #include "core/config/options.h"
 #include "core/config/problems.h"
 #include "core/config/tree.h"
+#include "core/net/http_client.h"
 #include "core/plugin/instance.h"
 #include "core/plugin/loader.h"
 #include "core/symbolize/elf.h"
@@ -173,6 +174,13 @@ static struct settings *make_settings(const struct plugin *plugin, const char *y
 }
 
 /* "input/ebpf=YAML" */
+static int http_get(void *ctx, const struct dcm_http_request *request, struct dcm_http_answer *ret,
+		    struct dcm_error *err)
+{
+	(void)ctx;
+	return http_client__get(request, ret, err);
+}
+
 static struct instance *make_instance(struct loader *loader, const struct host_services *services,
 				      const char *argument)
 {
@@ -278,6 +286,7 @@ int main(int argc, char **argv)
 	services.offer_file = offer_file;
 	services.build_id = build_id;
 	services.kernel_symbol = kernel_symbol;
+	services.http_get = http_get;
 	services.state_changed = state_changed;
 	for (int i = 2; i < argc - 1; i++)
 		instances[n++] = make_instance(loader, &services, argv[i]);

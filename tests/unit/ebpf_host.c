@@ -38,6 +38,28 @@ static void set_state(const struct dcm_host *host, enum dcm_state state, const c
 	self(host)->n_states++;
 }
 
+static struct dcm_metric *metric(const struct dcm_host *host, enum dcm_metric_kind kind,
+				 const char *name, const char *help)
+{
+	(void)host;
+	(void)kind;
+	(void)name;
+	(void)help;
+	return NULL;
+}
+
+static void metric_add(struct dcm_metric *m, uint64_t n)
+{
+	(void)m;
+	(void)n;
+}
+
+static void metric_set(struct dcm_metric *m, double value)
+{
+	(void)m;
+	(void)value;
+}
+
 static int64_t mono_ns(const struct dcm_host *host)
 {
 	int64_t fake = self(host)->mono_ns;
@@ -144,6 +166,9 @@ void ebpf_host__init(struct ebpf_host *h)
 		.log = log_line,
 		.drop = drop,
 		.set_state = set_state,
+		.metric = metric,
+		.metric_add = metric_add,
+		.metric_set = metric_set,
 		.mono_ns = mono_ns,
 		.real_ns = real_ns,
 		.builder_new = builder_new,

@@ -116,6 +116,11 @@ tests_unit_test_debuginfo_SOURCES = tests/unit/test_debuginfo.c core/main/frames
 tests_unit_test_debuginfo_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_debuginfo_LDADD = $(SYMBOLIZE_LA) $(BROKER_LA) $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_extract
+tests_unit_test_extract_SOURCES = tests/unit/test_extract.c $(FAILMALLOC)
+tests_unit_test_extract_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_extract_LDADD = $(SYMBOLIZE_LA) $(UNIT_LIBS)
+
 unit_tests += tests/unit/test_kallsyms
 tests_unit_test_kallsyms_SOURCES = tests/unit/test_kallsyms.c $(FAILMALLOC)
 tests_unit_test_kallsyms_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
@@ -202,22 +207,22 @@ tests_unit_test_ebpf_names_LDADD = $(BASE_LA) $(UNIT_LIBS)
 unit_tests += tests/unit/test_ebpf_maps
 tests_unit_test_ebpf_maps_SOURCES = tests/unit/test_ebpf_maps.c $(EBPF_TEST)
 tests_unit_test_ebpf_maps_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
-tests_unit_test_ebpf_maps_LDADD = $(SYMBOLIZE_LA) $(UNIT_LIBS)
+tests_unit_test_ebpf_maps_LDADD = $(SYMBOLIZE_LA) $(JANSSON_LIBS) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_ebpf_aggregate
 tests_unit_test_ebpf_aggregate_SOURCES = tests/unit/test_ebpf_aggregate.c $(EBPF_TEST)
 tests_unit_test_ebpf_aggregate_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
-tests_unit_test_ebpf_aggregate_LDADD = $(SYMBOLIZE_LA) $(UNIT_LIBS)
+tests_unit_test_ebpf_aggregate_LDADD = $(SYMBOLIZE_LA) $(JANSSON_LIBS) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_ebpf_flush
 tests_unit_test_ebpf_flush_SOURCES = tests/unit/test_ebpf_flush.c $(EBPF_TEST)
 tests_unit_test_ebpf_flush_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
-tests_unit_test_ebpf_flush_LDADD = $(SYMBOLIZE_LA) $(UNIT_LIBS)
+tests_unit_test_ebpf_flush_LDADD = $(SYMBOLIZE_LA) $(JANSSON_LIBS) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_ebpf_window
 tests_unit_test_ebpf_window_SOURCES = tests/unit/test_ebpf_window.c $(EBPF_TEST)
 tests_unit_test_ebpf_window_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
-tests_unit_test_ebpf_window_LDADD = $(SYMBOLIZE_LA) $(UNIT_LIBS)
+tests_unit_test_ebpf_window_LDADD = $(SYMBOLIZE_LA) $(JANSSON_LIBS) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_ebpf_probe
 tests_unit_test_ebpf_probe_SOURCES = tests/unit/test_ebpf_probe.c plugins/input/ebpf/probe.c
@@ -226,12 +231,17 @@ tests_unit_test_ebpf_probe_LDADD = $(BASE_LA) $(UNIT_LIBS)
 unit_tests += tests/unit/test_ebpf_tags
 tests_unit_test_ebpf_tags_SOURCES = tests/unit/test_ebpf_tags.c $(EBPF_TEST)
 tests_unit_test_ebpf_tags_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
-tests_unit_test_ebpf_tags_LDADD = $(SYMBOLIZE_LA) $(UNIT_LIBS)
+tests_unit_test_ebpf_tags_LDADD = $(SYMBOLIZE_LA) $(JANSSON_LIBS) $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_ebpf_kubernetes
+tests_unit_test_ebpf_kubernetes_SOURCES = tests/unit/test_ebpf_kubernetes.c $(EBPF_TEST)
+tests_unit_test_ebpf_kubernetes_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_ebpf_kubernetes_LDADD = $(SYMBOLIZE_LA) $(JANSSON_LIBS) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_ebpf_trail
 tests_unit_test_ebpf_trail_SOURCES = tests/unit/test_ebpf_trail.c $(EBPF_TEST)
 tests_unit_test_ebpf_trail_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
-tests_unit_test_ebpf_trail_LDADD = $(SYMBOLIZE_LA) $(UNIT_LIBS)
+tests_unit_test_ebpf_trail_LDADD = $(SYMBOLIZE_LA) $(JANSSON_LIBS) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_ebpf_pages
 tests_unit_test_ebpf_pages_SOURCES = tests/unit/test_ebpf_pages.c $(FAILMALLOC) \
@@ -248,7 +258,7 @@ tests_unit_test_ebpf_tables_LDADD = $(SYMBOLIZE_LA) $(EBPF_UNWIND_LIBS) $(UNIT_L
 unit_tests += tests/unit/test_ebpf_process
 tests_unit_test_ebpf_process_SOURCES = tests/unit/test_ebpf_process.c $(EBPF_TEST)
 tests_unit_test_ebpf_process_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
-tests_unit_test_ebpf_process_LDADD = $(SYMBOLIZE_LA) $(UNIT_LIBS)
+tests_unit_test_ebpf_process_LDADD = $(SYMBOLIZE_LA) $(JANSSON_LIBS) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_options
 tests_unit_test_options_SOURCES = tests/unit/test_options.c tests/unit/config_sample.c \

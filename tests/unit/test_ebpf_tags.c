@@ -19,6 +19,7 @@
 #include "plugins/input/ebpf/identity.h"
 #include "plugins/input/ebpf/procfs.h"
 #include "plugins/input/ebpf/tags.h"
+#include "plugins/input/ebpf/texts.h"
 #include "tests/unit/ebpf_host.h"
 #include "tests/unit/failmalloc.h"
 
@@ -296,12 +297,63 @@ static void test_broken_program(void **state)
  * A real process
  */
 
+static uint64_t own_start_ns(void)
+{
+	uint64_t ns = 0;
+
+	assert_int_equal(procfs__start((uint32_t)getpid(), &ns), 0);
+	return ns;
+}
+
+/* Questions about one that is there and one that is not, many at once, and an end without a question. */
+static void test_texts(void **state)
+{
+	struct texts_question there = { .process = { (uint32_t)getpid(), (uint32_t)getpid(),
+						     own_start_ns() },
+					.exec_id = 1,
+					.with_environment = true,
+					.with_cmdline = true },
+			      gone = { .process = { 0x7ffffffe, 0x7ffffffe, 1 },
+				       .exec_id = 2,
+				       .with_cmdline = true };
+	struct ebpf_host host;
+	struct texts *t;
+	uint32_t n_there = 0, n_gone = 0, n = 1000;
+
+	(void)state;
+	ebpf_host__init(&host);
+	t = texts__new(&host.host);
+	texts__free(t);
+	t = texts__new(&host.host);
+	for (uint32_t asked = 0; n_there + n_gone + host.n_dropped < n;) {
+		struct texts_answer a = { 0 };
+		bool answered = asked < n ? texts__ask(t, asked % 2 ? &there : &gone, &a)
+					  : texts__late(t, &a);
+
+		asked++;
+		if (answered && a.question.exec_id == 1) {
+			assert_non_null(strstr(a.cmdline, "test_ebpf_tags"));
+			assert_non_null(a.environment);
+			n_there++;
+		} else if (answered) {
+			assert_null(a.cmdline);
+			n_gone++;
+		}
+		texts_answer__fini(&a);
+	}
+	assert_true(n_there > 0 && n_gone > 0);
+	texts__free(t);
+	ebpf_host__fini(&host);
+}
+
 static void test_own_process(void **state)
 {
 	const char *env[] = { "DECIMA_TEST_TAG" };
 	struct settings_labels on = { .exe = true, .program = true, .cmdline = true };
 	struct procfs_id self = { .pid = (uint32_t)getpid(), .tid = (uint32_t)getpid() };
+	struct identity_source from = { .build_id = "", .process = &self };
 	struct identity id = { .pid = self.pid }, other = { .pid = 1 };
+	struct texts_answer late = { 0 };
 	struct identities *t;
 	struct ebpf_host host;
 	const char *build_id;
@@ -310,12 +362,21 @@ static void test_own_process(void **state)
 
 	(void)state;
 	ebpf_host__init(&host);
-	t = identities__new(&host.host);
+	t = identities__new(&host.host, NULL);
 	on.env = list_of(env, 1);
 	identities__configure(t, &on);
 	assert_int_equal(procfs__open(&self), -ESRCH);
 	id.exe = procfs__exe(dir);
-	identities__read(t, &id, dir, "");
+	self.start_ns = own_start_ns();
+	from.dir = dir;
+	identities__read(t, &id, &from);
+	/* A machine that is busy may answer late. */
+	for (int i = 0; i < 1000 && !id.cmdline; i++) {
+		usleep(10000);
+		if (identities__late(t, &late))
+			identity__take(&id, &late);
+		texts_answer__fini(&late);
+	}
 	assert_int_equal(identities__tag(t, &id), 0);
 	assert_value(&id.series, "exe", id.exe);
 	assert_value(&id.series, "static", "false");
@@ -334,7 +395,9 @@ static void test_own_process(void **state)
 	assert_value(&id.series, "exe", "");
 	/* A process of the same program that has ended. */
 	build_id = id.executable->build_id;
-	identities__read(t, &other, -1, build_id);
+	from.dir = -1;
+	from.build_id = build_id;
+	identities__read(t, &other, &from);
 	assert_ptr_equal(other.executable, id.executable);
 	identity__fini(&id);
 	identity__fini(&other);
@@ -367,19 +430,21 @@ static void test_no_memory(void **state)
 {
 	struct settings_labels on = { .exe = true, .program = true, .cmdline = true };
 	int dir = open("/proc/self", O_PATH | O_DIRECTORY);
+	struct procfs_id self = { .pid = (uint32_t)getpid(), .tid = (uint32_t)getpid() };
+	struct identity_source from = { .dir = dir, .build_id = "", .process = &self };
 	struct ebpf_host host;
 
 	(void)state;
 	ebpf_host__init(&host);
 	FAILMALLOC_SWEEP (i) {
-		struct identities *t = identities__new(&host.host);
+		struct identities *t = identities__new(&host.host, NULL);
 		struct identity id = { .pid = 1 };
 		int r = -ENOMEM;
 
 		if (t) {
 			identities__configure(t, &on);
 			id.exe = procfs__exe(dir);
-			identities__read(t, &id, dir, "");
+			identities__read(t, &id, &from);
 			r = identities__tag(t, &id);
 		}
 		failmalloc__disarm();
@@ -395,11 +460,11 @@ static void test_no_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rows),	    cmocka_unit_test(test_series),
-		cmocka_unit_test(test_meta),	    cmocka_unit_test(test_no_memory_for_rows),
-		cmocka_unit_test(test_program),	    cmocka_unit_test(test_broken_program),
-		cmocka_unit_test(test_own_process), cmocka_unit_test(test_own_cgroup),
-		cmocka_unit_test(test_no_memory),
+		cmocka_unit_test(test_rows),	   cmocka_unit_test(test_series),
+		cmocka_unit_test(test_meta),	   cmocka_unit_test(test_no_memory_for_rows),
+		cmocka_unit_test(test_program),	   cmocka_unit_test(test_broken_program),
+		cmocka_unit_test(test_texts),	   cmocka_unit_test(test_own_process),
+		cmocka_unit_test(test_own_cgroup), cmocka_unit_test(test_no_memory),
 	};
 
 	/* Read back from /proc: it shows what there was at exec. */

@@ -255,6 +255,10 @@ static void what_is_not_offered_says_so(void **state)
 	assert_int_equal(h->decode(h, "pprof", NULL, 0, &out, &err), -ENOSYS);
 	assert_int_equal(h->resolved(h, NULL, &out, &err), -ENOSYS);
 	assert_int_equal(h->data_dir_make(h, &err), -ENOSYS);
+	assert_int_equal(h->http_get(h, &(struct dcm_http_request){ .url = "http://x" },
+				     &(struct dcm_http_answer){ 0 }, &err),
+			 -ENOSYS);
+	assert_non_null(strstr(err.text, "x: this host offers no HTTP client"));
 	h->process_event(h, DCM_PROCESS_SEEN, &p);
 	h->resolve_runtime(h, &p, NULL, 0, NULL, NULL, &why);
 	assert_int_equal(why, DCM_UNNAMED_JIT_NO_MAP);

@@ -195,6 +195,29 @@ static void test_answers(void **state)
 	assert_int_equal(call("/quick", HTTP_POST, "", NULL, 0), 405);
 }
 
+/* What plugins ask with. */
+static void test_get(void **state)
+{
+	struct dcm_error err = DCM_ERROR_INIT;
+	struct dcm_http_answer answer = { .size = sizeof(answer) };
+	struct dcm_http_request request = { .size = sizeof(request), .max_bytes = 5 };
+	char full[128];
+
+	(void)state;
+	snprintf(full, sizeof(full), "%s/quick", url);
+	request.url = full;
+	assert_int_equal(http_client__get(&request, &answer, &err), 0);
+	assert_int_equal(answer.status, 200);
+	assert_int_equal(answer.n, 5);
+	assert_string_equal((const char *)answer.data, "quick");
+	free(answer.data);
+	request.max_bytes = 4;
+	assert_int_equal(http_client__get(&request, &answer, &err), -EFBIG);
+	request.url = "http://127.0.0.1:1/";
+	assert_int_equal(http_client__get(&request, &answer, &err), -ECONNREFUSED);
+	assert_null(strstr(err.text, "decima"));
+}
+
 static void test_unix_is_admin(void **state)
 {
 	struct dcm_error err = DCM_ERROR_INIT;
@@ -353,15 +376,11 @@ static void test_refusals(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_answers),
-		cmocka_unit_test(test_unix_is_admin),
-		cmocka_unit_test(test_malformed),
-		cmocka_unit_test(test_large_body),
-		cmocka_unit_test(test_slow_body),
-		cmocka_unit_test(test_busy),
-		cmocka_unit_test(test_half_close),
-		cmocka_unit_test(test_refusals),
-		cmocka_unit_test(test_stop_with_question),
+		cmocka_unit_test(test_answers),	      cmocka_unit_test(test_get),
+		cmocka_unit_test(test_unix_is_admin), cmocka_unit_test(test_malformed),
+		cmocka_unit_test(test_large_body),    cmocka_unit_test(test_slow_body),
+		cmocka_unit_test(test_busy),	      cmocka_unit_test(test_half_close),
+		cmocka_unit_test(test_refusals),      cmocka_unit_test(test_stop_with_question),
 	};
 
 	return cmocka_run_group_tests_name("listener", tests, set_up, tear_down);

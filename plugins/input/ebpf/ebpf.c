@@ -23,6 +23,7 @@
 #include "core/base/mem.h"
 #include "plugins/input/ebpf/attach.h"
 #include "plugins/input/ebpf/cpus.h"
+#include "plugins/input/ebpf/kubernetes.h"
 #include "plugins/input/ebpf/probe.h"
 #include "plugins/input/ebpf/reader.h"
 #include "plugins/input/ebpf/sampler.h"
@@ -142,6 +143,61 @@ static const struct dcm_option label_options[] = {
 };
 static const struct dcm_table label_table = DCM_TABLE(struct settings_labels, label_options);
 
+static const char *const kubernetes_sources[] = { "none", "kubelet", "api", NULL };
+
+static const struct dcm_option kubernetes_options[] = {
+	{ .name = "source",
+	  .type = DCM_OPT_CHOICE,
+	  .choices = kubernetes_sources,
+	  .def = "none",
+	  .offset = offsetof(struct settings_kubernetes, source),
+	  .flags = DCM_OPT_RESTART,
+	  .doc = "Who is asked for the pods of this node: its kubelet (/pods; the right "
+		 "nodes/proxy) "
+		 "or the API server (pods, of this node only)." },
+	{ .name = "url",
+	  .type = DCM_OPT_STRING,
+	  .offset = offsetof(struct settings_kubernetes, url),
+	  .flags = DCM_OPT_RESTART,
+	  .doc = "Without a path. Default: https://127.0.0.1:10250 or "
+		 "https://kubernetes.default.svc." },
+	{ .name = "node",
+	  .type = DCM_OPT_STRING,
+	  .offset = offsetof(struct settings_kubernetes, node),
+	  .flags = DCM_OPT_RESTART,
+	  .doc = "This node's name for the API server. Default: the host's name." },
+	{ .name = "token_file",
+	  .type = DCM_OPT_STRING,
+	  .def = "/var/run/secrets/kubernetes.io/serviceaccount/token",
+	  .offset = offsetof(struct settings_kubernetes, token_file),
+	  .flags = DCM_OPT_RESTART,
+	  .doc = "File with the bearer token, read anew each time. \"\": none." },
+	{ .name = "ca_file",
+	  .type = DCM_OPT_STRING,
+	  .def = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt",
+	  .offset = offsetof(struct settings_kubernetes, ca_file),
+	  .flags = DCM_OPT_RESTART,
+	  .doc = "PEM file of the authorities that may have signed the server's certificate. \"\": "
+		 "the "
+		 "system's." },
+	{ .name = "insecure",
+	  .type = DCM_OPT_BOOL,
+	  .def = "false",
+	  .offset = offsetof(struct settings_kubernetes, insecure),
+	  .flags = DCM_OPT_RESTART,
+	  .doc = "Do not check the server's certificate: a kubelet's is often signed by itself. "
+		 "The "
+		 "token goes to whoever answers." },
+	{ .name = "interval",
+	  .type = DCM_OPT_DURATION,
+	  .def = "30s",
+	  .min = "5s",
+	  .max = "1h",
+	  .offset = offsetof(struct settings_kubernetes, interval_ns),
+	  .flags = DCM_OPT_RESTART,
+	  .doc = "How often. A container that is not known yet is asked for within 2 s." },
+};
+static const struct dcm_table kubernetes_table = DCM_TABLE(struct settings_kubernetes, kubernetes_options);
 static const char *const unwind_choices[] = { "auto", "tables", "frame_pointers", NULL };
 
 static const struct dcm_option options[] = {
@@ -237,6 +293,11 @@ static const struct dcm_option options[] = {
 	  .table = &label_table,
 	  .offset = offsetof(struct settings, labels),
 	  .doc = "Which labels samples carry beside comm and service_name." },
+	{ .name = "kubernetes",
+	  .type = DCM_OPT_STRUCT,
+	  .table = &kubernetes_table,
+	  .offset = offsetof(struct settings, kubernetes),
+	  .doc = "Where series labels namespace, pod and container come from." },
 };
 
 static int check(const void *config, struct dcm_error *err)
@@ -274,6 +335,7 @@ struct ebpf {
 	struct sampler *sampler;
 	struct attach *attach;
 	struct sideband *sideband; /* NULL: not to be had */
+	struct kubernetes *kubernetes;
 	struct files *files;
 	struct tables *tables; /* NULL: frame pointers alone */
 	struct windows *windows;
@@ -290,6 +352,7 @@ static void ebpf_stop(void *instance)
 		attach__stop(e->attach);
 	reader__free(e->reader);
 	windows__free(e->windows);
+	kubernetes__free(e->kubernetes);
 	attach__free(e->attach);
 	sideband__free(e->sideband);
 	tables__free(e->tables);
@@ -346,6 +409,9 @@ static int open_parts(struct ebpf *e, struct dcm_error *err)
 			"events for them: %s",
 			strerror(-r));
 	e->files = files__new(e->host);
+	e->kubernetes = kubernetes__new(e->host, &e->settings->kubernetes);
+	if (!e->kubernetes)
+		return error__nomem(err);
 	e->windows = e->files ? windows__new(e->host, e->files, e->settings) : NULL;
 	if (!e->windows)
 		return error__nomem(err);
@@ -354,6 +420,7 @@ static int open_parts(struct ebpf *e, struct dcm_error *err)
 	parts.files = e->files;
 	parts.windows = e->windows;
 	parts.sideband = e->sideband;
+	parts.kubernetes = e->kubernetes;
 	parts.tables = e->tables;
 	r = reader__new(&parts, e->settings, &e->reader);
 	if (r < 0)
@@ -400,6 +467,8 @@ static int ebpf_start(void *instance, struct dcm_error *err)
 	if (r == 0 && e->tables)
 		r = tables__start(e->tables);
 	if (r == 0)
+		r = kubernetes__start(e->kubernetes);
+	if (r == 0)
 		r = reader__start(e->reader);
 	if (r < 0)
 		return error__sys(err, r, "cannot start a thread");
@@ -424,6 +493,19 @@ static bool texts_equal(const struct dcm_list *a, const struct dcm_list *b)
 	return true;
 }
 
+static bool text_equal(const char *a, const char *b)
+{
+	return strcmp(a ? a : "", b ? b : "") == 0;
+}
+
+static bool kubernetes_equal(const struct settings_kubernetes *a, const struct settings_kubernetes *b)
+{
+	return a->source == b->source && a->insecure == b->insecure &&
+	       a->interval_ns == b->interval_ns && text_equal(a->url, b->url) &&
+	       text_equal(a->node, b->node) && text_equal(a->token_file, b->token_file) &&
+	       text_equal(a->ca_file, b->ca_file);
+}
+
 /* The key that differs and cannot change while we run; NULL: none. */
 static const char *fixed_key(const struct settings *a, const struct settings *b)
 {
@@ -439,13 +521,14 @@ static const char *fixed_key(const struct settings *a, const struct settings *b)
 		return "tables_memory";
 	if (a->ring_size_bytes != b->ring_size_bytes)
 		return "ring_size";
-	if ((a->btf_path || b->btf_path) &&
-	    (!a->btf_path || !b->btf_path || strcmp(a->btf_path, b->btf_path) != 0))
+	if (!text_equal(a->btf_path, b->btf_path))
 		return "btf_path";
 	if (!lists_equal(&a->filter.pids, &b->filter.pids, sizeof(int64_t)))
 		return "filter.pids";
 	if (!texts_equal(&a->filter.comms, &b->filter.comms))
 		return "filter.comms";
+	if (!kubernetes_equal(&a->kubernetes, &b->kubernetes))
+		return "kubernetes";
 	if (!texts_equal(&a->labels.env, &b->labels.env))
 		return "labels.env";
 	if (!texts_equal(&a->labels.meta, &b->labels.meta))

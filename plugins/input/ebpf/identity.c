@@ -6,32 +6,38 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/mem.h"
 #include "core/base/str.h"
+#include "plugins/input/ebpf/cgroup.h"
 #include "plugins/input/ebpf/labels.h"
 #include "plugins/input/ebpf/procfs.h"
 #include "plugins/input/ebpf/tags.h"
 
 struct identities {
 	struct executables *executables;
-	pthread_mutex_t lock; /* over all below */
+	struct texts *texts;
+	struct kubernetes *kubernetes;
+	_Atomic uint64_t version; /* grows with each change of labels */
+	pthread_mutex_t lock;	  /* over the following */
 	struct settings_labels labels;
-	uint64_t version; /* grows with each change of labels */
 };
 
-struct identities *identities__new(const struct dcm_host *host)
+struct identities *identities__new(const struct dcm_host *host, struct kubernetes *kubernetes)
 {
 	struct identities *t = NEW(struct identities);
 
 	if (!t)
 		return NULL;
 	pthread_mutex_init(&t->lock, NULL);
-	t->version = 1;
+	atomic_init(&t->version, 1);
+	t->kubernetes = kubernetes;
 	t->executables = executables__new(host);
-	if (!t->executables) {
+	t->texts = texts__new(host);
+	if (!t->executables || !t->texts) {
 		identities__free(t);
 		return NULL;
 	}
@@ -43,6 +49,7 @@ void identities__free(struct identities *t)
 	if (!t)
 		return;
 	executables__free(t->executables);
+	texts__free(t->texts);
 	pthread_mutex_destroy(&t->lock);
 	free(t);
 }
@@ -51,32 +58,42 @@ void identities__configure(struct identities *t, const struct settings_labels *l
 {
 	pthread_mutex_lock(&t->lock);
 	t->labels = *labels;
-	t->version++;
+	atomic_fetch_add(&t->version, 1);
 	pthread_mutex_unlock(&t->lock);
 }
 
-static struct settings_labels labels_of(struct identities *t, uint64_t *ret_version)
+void identity__take(struct identity *id, struct texts_answer *answer)
 {
-	struct settings_labels labels;
+	free(id->environment);
+	free(id->cmdline);
+	id->environment = take_ptr(answer->environment);
+	id->n_environment = answer->n_environment;
+	id->cmdline = take_ptr(answer->cmdline);
+	identity__changed(id);
+}
 
+void identities__read(struct identities *t, struct identity *id, const struct identity_source *from)
+{
+	struct texts_question question = { .process = *from->process, .exec_id = from->exec_id };
+	struct texts_answer answer = { 0 };
+
+	if (from->dir < 0) {
+		id->executable = executables__by_build_id(t->executables, from->build_id);
+		return;
+	}
+	id->executable = executables__of(t->executables, from->dir, str__of(id->exe));
 	pthread_mutex_lock(&t->lock);
-	labels = t->labels;
-	*ret_version = t->version;
+	question.with_environment = t->labels.env.n > 0;
+	question.with_cmdline = t->labels.cmdline || t->labels.meta.n > 0;
 	pthread_mutex_unlock(&t->lock);
-	return labels;
+	if ((question.with_environment || question.with_cmdline) &&
+	    texts__ask(t->texts, &question, &answer))
+		identity__take(id, &answer);
 }
 
-void identities__read(struct identities *t, struct identity *id, int dir, const char *build_id)
+bool identities__late(struct identities *t, struct texts_answer *ret)
 {
-	uint64_t version;
-	struct settings_labels on = labels_of(t, &version);
-
-	id->executable = dir >= 0 ? executables__of(t->executables, dir, str__of(id->exe))
-				  : executables__by_build_id(t->executables, build_id);
-	if (dir >= 0 && on.env.n)
-		id->environment = procfs__environment(dir, &id->n_environment);
-	if (dir >= 0 && (on.cmdline || on.meta.n))
-		id->cmdline = procfs__cmdline(dir);
+	return texts__late(t->texts, ret);
 }
 
 void identity__changed(struct identity *id)
@@ -84,8 +101,39 @@ void identity__changed(struct identity *id)
 	id->version = 0;
 }
 
+/* The container's name, where Kubernetes has one; else what the paths say. Empty: the comm's. */
+static char *service_of(const struct tags_facts *f)
+{
+	struct dcm_str name = tags__value(f->pod, STR("container"));
+
+	if (name.n == 0)
+		name = labels__service(f->cgroup, f->exe, STR(""), false);
+	return mem__dup_str(name.p, name.n);
+}
+
+static int make_tags(struct identities *t, struct identity *id, const struct tags_facts *facts)
+{
+	char *service = service_of(facts);
+
+	buf__reset(&id->series);
+	buf__reset(&id->sample);
+	pthread_mutex_lock(&t->lock);
+	tags__series(&t->labels, facts, &id->series);
+	tags__sample(&t->labels, facts, &id->sample);
+	pthread_mutex_unlock(&t->lock);
+	if (!service || id->series.error || id->sample.error) {
+		free(service);
+		return -ENOMEM;
+	}
+	free(id->service);
+	id->service = service;
+	return 0;
+}
+
 int identities__tag(struct identities *t, struct identity *id)
 {
+	uint64_t version = atomic_load(&t->version) +
+			   (t->kubernetes ? kubernetes__version(t->kubernetes) : 0);
 	struct tags_facts facts = {
 		.pid = id->pid,
 		.ppid = id->ppid,
@@ -94,29 +142,20 @@ int identities__tag(struct identities *t, struct identity *id)
 		.environment = { id->environment ? id->environment : "", id->n_environment },
 		.cmdline = str__of(id->cmdline),
 		.executable = id->executable,
-		.pod = STR(""),
 	};
-	struct dcm_str service = labels__service(facts.cgroup, facts.exe, STR(""), false);
-	struct settings_labels on;
-	uint64_t version;
-	char *copy;
+	struct buf pod = { 0 };
+	int r;
 
-	on = labels_of(t, &version);
 	if (id->version == version)
 		return 0;
-	copy = mem__dup_str(service.p, service.n);
-	buf__reset(&id->series);
-	buf__reset(&id->sample);
-	tags__series(&on, &facts, &id->series);
-	tags__sample(&on, &facts, &id->sample);
-	if (!copy || id->series.error || id->sample.error) {
-		free(copy);
-		return -ENOMEM;
-	}
-	free(id->service);
-	id->service = copy;
-	id->version = version;
-	return 0;
+	if (t->kubernetes)
+		kubernetes__find(t->kubernetes, cgroup__container(facts.cgroup), &pod);
+	facts.pod = buf__view(&pod);
+	r = make_tags(t, id, &facts);
+	buf__fini(&pod);
+	if (r == 0)
+		id->version = version;
+	return r;
 }
 
 void identity__fini(struct identity *id)

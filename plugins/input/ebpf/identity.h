@@ -13,7 +13,9 @@
 #include "core/base/buf.h"
 #include "core/base/cleanup.h"
 #include "plugins/input/ebpf/executables.h"
+#include "plugins/input/ebpf/kubernetes.h"
 #include "plugins/input/ebpf/settings.h"
+#include "plugins/input/ebpf/texts.h"
 
 /* Of one process; zeroed when new. */
 struct identity {
@@ -30,19 +32,31 @@ struct identity {
 
 struct identities;
 
-/* host's build_id is used. NULL when memory ran out. */
-struct identities *identities__new(const struct dcm_host *host);
+/* host's build_id is used; kubernetes outlives it. NULL when memory ran out. */
+struct identities *identities__new(const struct dcm_host *host, struct kubernetes *kubernetes);
 void identities__free(struct identities *t); /* NULL is fine */
 DEFINE_CLEANUP(struct identities *, identities__free);
 
-/* Which labels there are from now on; lists are borrowed and never change. Any thread. */
+/* Which labels there are from now on; lists are borrowed until the next call. Any thread. */
 void identities__configure(struct identities *t, const struct settings_labels *labels);
 
 /*
  * Reads what the configured labels need. dir: of /proc; -1 when the process has ended, then its
- * program may still be known by build id ("" when that is not). exe and cgroup are set already.
+ * program may still be known by build id ("" when that is not). exe and cgroup are set already;
+ * `process` and exec_id say who it is.
  */
-void identities__read(struct identities *t, struct identity *id, int dir, const char *build_id);
+struct identity_source {
+	int dir;
+	const char *build_id;
+	const struct procfs_id *process;
+	uint64_t exec_id;
+};
+void identities__read(struct identities *t, struct identity *id, const struct identity_source *from);
+
+/* What came late of what was read; false when there is nothing. The caller finds whose it is. */
+bool identities__late(struct identities *t, struct texts_answer *ret);
+/* Takes the texts of an answer. */
+void identity__take(struct identity *id, struct texts_answer *answer);
 
 /* Makes the rows of tags when they are not there or old. 0 or -ENOMEM. */
 int identities__tag(struct identities *t, struct identity *id);

@@ -12,6 +12,7 @@ ebpf_pure = \
 	plugins/input/ebpf/flush.c plugins/input/ebpf/flush.h \
 	plugins/input/ebpf/identity.c plugins/input/ebpf/identity.h \
 	plugins/input/ebpf/kernel.c plugins/input/ebpf/kernel.h \
+	plugins/input/ebpf/kubernetes.c plugins/input/ebpf/kubernetes.h \
 	plugins/input/ebpf/labels.c plugins/input/ebpf/labels.h \
 	plugins/input/ebpf/locate.c plugins/input/ebpf/locate.h \
 	plugins/input/ebpf/maps.c plugins/input/ebpf/maps.h \
@@ -22,6 +23,7 @@ ebpf_pure = \
 	plugins/input/ebpf/record.c plugins/input/ebpf/record.h \
 	plugins/input/ebpf/settings.h \
 	plugins/input/ebpf/tags.c plugins/input/ebpf/tags.h \
+	plugins/input/ebpf/texts.c plugins/input/ebpf/texts.h \
 	plugins/input/ebpf/thread.c plugins/input/ebpf/thread.h \
 	plugins/input/ebpf/trail.c plugins/input/ebpf/trail.h \
 	plugins/input/ebpf/window.c plugins/input/ebpf/window.h
@@ -67,9 +69,9 @@ plugins_input_ebpf_la_SOURCES = $(ebpf_pure) $(ebpf_tables) $(ebpf_unwind) \
 	plugins/input/ebpf/sampler.c plugins/input/ebpf/sampler.h \
 	plugins/input/ebpf/sideband.c plugins/input/ebpf/sideband.h \
 	plugins/input/ebpf/watch.c plugins/input/ebpf/watch.h
-plugins_input_ebpf_la_CFLAGS = $(AM_CFLAGS) $(BPF_CFLAGS)
+plugins_input_ebpf_la_CFLAGS = $(AM_CFLAGS) $(BPF_CFLAGS) $(JANSSON_CFLAGS)
 plugins_input_ebpf_la_LDFLAGS = $(LDFLAGS_PLUGIN)
-plugins_input_ebpf_la_LIBADD = $(EBPF_UNWIND_LIBS) $(BPF_LIBS)
+plugins_input_ebpf_la_LIBADD = $(EBPF_UNWIND_LIBS) $(BPF_LIBS) $(JANSSON_LIBS)
 $(plugins_input_ebpf_la_OBJECTS): bpf/sampler.skel.h
 
 # A host for one input, which prints what that emits: for tests/e2e/ebpf_*.sh and bench/sampler_cost.sh.

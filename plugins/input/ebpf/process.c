@@ -61,6 +61,16 @@ static struct process **bucket_of(struct processes *t, uint32_t pid)
 	return &t->buckets[hash__mix(0, pid) % BUCKETS];
 }
 
+static struct process *find(struct processes *t, uint32_t pid, uint64_t start_ns, uint64_t exec_id)
+{
+	struct process *p;
+
+	for (p = *bucket_of(t, pid); p; p = p->next)
+		if (p->id.pid == pid && p->start_ns == start_ns && p->exec_id == exec_id)
+			break;
+	return p;
+}
+
 struct processes *processes__new(const struct dcm_host *host, struct files *files,
 				 struct identities *identities, const struct trail *trail)
 {
@@ -465,10 +475,28 @@ static const char *program_build_id(const struct process *p, char text[static FI
 static void find_identity(struct processes *t, struct process *p, int dir)
 {
 	char text[FILE_BUILD_ID_TEXT];
+	struct identity_source from = { .dir = dir,
+					.build_id = dir < 0 ? program_build_id(p, text) : "",
+					.process = &p->via,
+					.exec_id = p->exec_id };
 
 	if (t->identities)
-		identities__read(t->identities, &p->identity, dir,
-				 dir < 0 ? program_build_id(p, text) : "");
+		identities__read(t->identities, &p->identity, &from);
+}
+
+/* Texts of processes that did not come in time. An exec since then has made others of them. */
+static void take_late(struct processes *t)
+{
+	struct texts_answer answer;
+
+	while (t->identities && identities__late(t->identities, &answer)) {
+		const struct texts_question *q = &answer.question;
+		struct process *p = find(t, q->process.pid, q->process.start_ns, q->exec_id);
+
+		if (p && !p->replaced_ns)
+			identity__take(&p->identity, &answer);
+		texts_answer__fini(&answer);
+	}
 }
 
 int processes__tag(struct processes *t, struct process *p)
@@ -533,12 +561,9 @@ static void follow_cgroup(struct processes *t, struct process *p, uint64_t cgrou
 struct process *processes__of(struct processes *t, const struct sampler_sample *sample, uint32_t window)
 {
 	const struct sampler_head *h = &sample->head;
-	struct process *p;
+	struct process *p = find(t, h->pid, h->start_ns, h->exec_id);
 
 	t->window = window;
-	for (p = *bucket_of(t, h->pid); p; p = p->next)
-		if (p->id.pid == h->pid && p->start_ns == h->start_ns && p->exec_id == h->exec_id)
-			break;
 	if (p) {
 		follow_cgroup(t, p, sample->cgroup_id);
 		p->last_window = window;
@@ -670,6 +695,7 @@ void processes__rest(struct processes *t)
 		fd__close(t->dir);
 	t->dir = -1;
 	t->dir_of = NULL;
+	take_late(t);
 }
 
 void processes__sweep(struct processes *t, uint32_t window)

@@ -441,7 +441,7 @@ int reader__new(const struct reader_parts *parts, const struct settings *setting
 	r->poll_fd = r->stop_fd = -1;
 	meters__init(&r->meters, r->host);
 	r->watch = watch__new(r->host, parts->sideband);
-	r->identities = identities__new(r->host);
+	r->identities = identities__new(r->host, parts->kubernetes);
 	if (r->watch && r->identities) {
 		reader__configure(r, settings);
 		r->processes = processes__new(r->host, parts->files, r->identities,

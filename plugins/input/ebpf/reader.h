@@ -13,6 +13,7 @@
 #include <decima/plugin.h>
 
 #include "plugins/input/ebpf/attach.h"
+#include "plugins/input/ebpf/kubernetes.h"
 #include "plugins/input/ebpf/sampler.h"
 #include "plugins/input/ebpf/settings.h"
 #include "plugins/input/ebpf/sideband.h"
@@ -27,6 +28,7 @@ struct reader_parts {
 	struct attach *attach;
 	struct files *files;
 	struct windows *windows;
+	struct kubernetes *kubernetes;
 	struct sideband *sideband; /* NULL: the kernel tells nothing of processes */
 	struct tables *tables;	   /* NULL: unwinding by frame pointers alone */
 };

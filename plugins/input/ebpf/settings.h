@@ -27,11 +27,28 @@ struct settings_labels {
 	bool pid, thread_id, thread_name, cpu; /* of the sample */
 };
 
+enum settings_kubernetes_source {
+	SETTINGS_KUBERNETES_NONE,
+	SETTINGS_KUBERNETES_KUBELET,
+	SETTINGS_KUBERNETES_API,
+};
+
+/* Where it is asked which pod a container belongs to. */
+struct settings_kubernetes {
+	int32_t source;		/* enum settings_kubernetes_source */
+	const char *url;	/* NULL or "": the usual one of the source */
+	const char *node;	/* of the API server's answer; NULL or "": the host's name */
+	const char *token_file; /* NULL or "": no token */
+	const char *ca_file;	/* NULL or "": the system's authorities */
+	bool insecure;
+	int64_t interval_ns;
+};
+
 /* Choices of the option `unwind`. */
 enum settings_unwind {
 	SETTINGS_UNWIND_AUTO,
 	SETTINGS_UNWIND_TABLES,
-	SETTINGS_UNWIND_FRAME_POINTERS
+	SETTINGS_UNWIND_FRAME_POINTERS,
 };
 
 struct settings {
@@ -46,6 +63,7 @@ struct settings {
 	const char *btf_path;	     /* NULL: /sys/kernel/btf/vmlinux */
 	struct settings_filter filter;
 	struct settings_labels labels;
+	struct settings_kubernetes kubernetes;
 };
 
 /* CPU time that one sample stands for. */

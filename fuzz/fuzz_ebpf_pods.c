@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fuzz/fuzz_ebpf_pods.c - an answer of a kubelet or an API server, and the labels made of it
+ */
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "core/base/str.h"
+#include "plugins/input/ebpf/kubernetes.h"
+#include "plugins/input/ebpf/tags.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static struct dcm_metric *metric(const struct dcm_host *host, enum dcm_metric_kind kind,
+				 const char *name, const char *help)
+{
+	(void)host;
+	(void)kind;
+	(void)name;
+	(void)help;
+	return NULL;
+}
+
+static void metric_set(struct dcm_metric *m, double value)
+{
+	(void)m;
+	(void)value;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const struct dcm_host host = { .size = sizeof(host),
+					      .metric = metric,
+					      .metric_set = metric_set };
+	static const struct settings_kubernetes settings = { .source = SETTINGS_KUBERNETES_KUBELET };
+	struct kubernetes *k = kubernetes__new(&host, &settings);
+	struct dcm_str at, name, value;
+	struct buf rows = { 0 };
+
+	if (k && kubernetes__take(k, (const char *)data, size) == 0)
+		kubernetes__find(k, STR("a"), &rows);
+	at = buf__view(&rows);
+	while (tags__next(&at, &name, &value))
+		if (name.n == 0 || value.n == 0 || value.n > TAGS_VALUE_BYTES || !str__is_utf8(value))
+			abort();
+	buf__fini(&rows);
+	kubernetes__free(k);
+	return 0;
+}

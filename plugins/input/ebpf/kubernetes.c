@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/input/ebpf/kubernetes.c - which pod a container belongs to
+ *
+ * An answer becomes a table of containers sorted by id, which replaces the old one as a whole. At
+ * most 16 MiB of answer and 16,384 containers; the token is read anew for each question, because
+ * Kubernetes replaces it.
+ */
+#include "plugins/input/ebpf/kubernetes.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/base/error.h"
+#include "core/base/fd.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/base/vec.h"
+#include "plugins/input/ebpf/tags.h"
+#include "plugins/input/ebpf/thread.h"
+
+enum {
+	CONTAINERS_MAX = 16384,
+	TOKEN_BYTES_MAX = 64 * 1024,
+	ANSWER_BYTES_MAX = 16 << 20,
+};
+#define SOONEST_NS 2000000000ll
+#define TIMEOUT_NS 5000000000ll
+
+struct container {
+	char *id;
+	struct buf rows;
+};
+
+struct table {
+	VEC(struct container) containers; /* sorted by id */
+};
+
+struct kubernetes {
+	const struct dcm_host *host;
+	struct settings_kubernetes settings; /* texts are ours, never NULL */
+	struct dcm_metric *requests, *failures, *containers;
+	char last_error[1024]; /* told; the thread's */
+
+	_Atomic uint64_t version;
+	pthread_t thread;
+	bool started;
+	pthread_mutex_t lock; /* over all below */
+	pthread_cond_t changed;
+	struct table table;
+	bool asked; /* for a container that the table has not */
+	bool stopping;
+};
+
+static void table_fini(struct table *t)
+{
+	for (size_t i = 0; i < t->containers.n; i++) {
+		free(t->containers.v[i].id);
+		buf__fini(&t->containers.v[i].rows);
+	}
+	vec__fini(&t->containers);
+}
+
+static char *copy_of(const char *text)
+{
+	return mem__dup_str(text ? text : "", text ? strlen(text) : 0);
+}
+
+struct kubernetes *kubernetes__new(const struct dcm_host *host, const struct settings_kubernetes *settings)
+{
+	struct kubernetes *k = NEW(struct kubernetes);
+	pthread_condattr_t monotonic;
+
+	if (!k)
+		return NULL;
+	k->host = host;
+	k->settings = *settings;
+	k->settings.url = copy_of(settings->url);
+	k->settings.node = copy_of(settings->node);
+	k->settings.token_file = copy_of(settings->token_file);
+	k->settings.ca_file = copy_of(settings->ca_file);
+	atomic_init(&k->version, 1);
+	pthread_mutex_init(&k->lock, NULL);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&k->changed, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+	if (!k->settings.url || !k->settings.node || !k->settings.token_file || !k->settings.ca_file) {
+		kubernetes__free(k);
+		return NULL;
+	}
+	if (settings->source == SETTINGS_KUBERNETES_NONE)
+		return k;
+	k->requests = host->metric(host, DCM_COUNTER, "sampler_kubernetes_requests_total",
+				   "questions for the pods of this node");
+	k->failures = host->metric(host, DCM_COUNTER, "sampler_kubernetes_failures_total",
+				   "of these, without a usable answer");
+	k->containers = host->metric(host, DCM_GAUGE_METRIC, "sampler_kubernetes_containers",
+				     "containers whose pod is known");
+	return k;
+}
+
+void kubernetes__free(struct kubernetes *k)
+{
+	if (!k)
+		return;
+	pthread_mutex_lock(&k->lock);
+	k->stopping = true;
+	pthread_cond_broadcast(&k->changed);
+	pthread_mutex_unlock(&k->lock);
+	if (k->started)
+		pthread_join(k->thread, NULL);
+	table_fini(&k->table);
+	free((char *)(uintptr_t)k->settings.url);
+	free((char *)(uintptr_t)k->settings.node);
+	free((char *)(uintptr_t)k->settings.token_file);
+	free((char *)(uintptr_t)k->settings.ca_file);
+	pthread_cond_destroy(&k->changed);
+	pthread_mutex_destroy(&k->lock);
+	free(k);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * An answer
+ */
+
+static struct dcm_str text_of(const json_t *object, const char *key)
+{
+	const json_t *value = json_object_get(object, key);
+
+	return (struct dcm_str){ json_is_string(value) ? json_string_value(value) : "",
+				 (uint32_t)json_string_length(value) };
+}
+
+static void add(struct buf *rows, const char *name, struct dcm_str value)
+{
+	tags__add(rows, str__of(name), value);
+}
+
+/* Labels or annotations: PREFIX_KEY=VALUE and PREFIXpresent_KEY=true, as Prometheus names them. */
+static void add_map(struct buf *rows, const char *prefix, json_t *map)
+{
+	const char *key;
+	json_t *value;
+	char name[256];
+
+	json_object_foreach(map, key, value)
+	{
+		snprintf(name, sizeof(name), "__meta_kubernetes_pod_%s_%s", prefix, key);
+		add(rows, name,
+		    (struct dcm_str){ json_string_value(value) ?: "",
+				      (uint32_t)json_string_length(value) });
+		snprintf(name, sizeof(name), "__meta_kubernetes_pod_%spresent_%s", prefix, key);
+		add(rows, name, STR("true"));
+	}
+}
+
+static void add_controller(struct buf *rows, json_t *owners)
+{
+	size_t i;
+	json_t *owner;
+
+	json_array_foreach(owners, i, owner) if (json_is_true(json_object_get(owner, "controller")))
+	{
+		add(rows, "__meta_kubernetes_pod_controller_kind", text_of(owner, "kind"));
+		add(rows, "__meta_kubernetes_pod_controller_name", text_of(owner, "name"));
+	}
+}
+
+static void add_ready(struct buf *rows, json_t *conditions)
+{
+	size_t i;
+	json_t *condition;
+
+	json_array_foreach(conditions, i,
+			   condition) if (str__eq(text_of(condition, "type"), STR("Ready")))
+		/* Prometheus has "true", "false" and "unknown". */
+		add(rows, "__meta_kubernetes_pod_ready",
+		    str__eq(text_of(condition, "status"), STR("True"))	  ? STR("true")
+		    : str__eq(text_of(condition, "status"), STR("False")) ? STR("false")
+									  : STR("unknown"));
+}
+
+/* What all containers of a pod have. */
+static void add_pod(struct buf *rows, json_t *pod)
+{
+	json_t *meta = json_object_get(pod, "metadata"), *status = json_object_get(pod, "status");
+
+	add(rows, "namespace", text_of(meta, "namespace"));
+	add(rows, "pod", text_of(meta, "name"));
+	add(rows, "__meta_kubernetes_namespace", text_of(meta, "namespace"));
+	add(rows, "__meta_kubernetes_pod_name", text_of(meta, "name"));
+	add(rows, "__meta_kubernetes_pod_uid", text_of(meta, "uid"));
+	add(rows, "__meta_kubernetes_pod_node_name", text_of(json_object_get(pod, "spec"), "nodeName"));
+	add(rows, "__meta_kubernetes_pod_ip", text_of(status, "podIP"));
+	add(rows, "__meta_kubernetes_pod_host_ip", text_of(status, "hostIP"));
+	add(rows, "__meta_kubernetes_pod_phase", text_of(status, "phase"));
+	add_controller(rows, json_object_get(meta, "ownerReferences"));
+	add_ready(rows, json_object_get(status, "conditions"));
+}
+
+/* "containerd://ID" to ID. */
+static struct dcm_str id_of(struct dcm_str container_id)
+{
+	for (uint32_t i = 0; i + 3 <= container_id.n; i++)
+		if (memcmp(container_id.p + i, "://", 3) == 0)
+			return (struct dcm_str){ container_id.p + i + 3, container_id.n - i - 3 };
+	return STR("");
+}
+
+static int add_container(struct table *t, json_t *pod, json_t *status, bool is_init)
+{
+	json_t *meta = json_object_get(pod, "metadata");
+	struct dcm_str id = id_of(text_of(status, "containerID"));
+	struct container c = { .id = NULL };
+
+	/* One that waits to be started has none yet. */
+	if (id.n == 0 || t->containers.n >= CONTAINERS_MAX)
+		return 0;
+	add(&c.rows, "container", text_of(status, "name"));
+	add_pod(&c.rows, pod);
+	add(&c.rows, "__meta_kubernetes_pod_container_name", text_of(status, "name"));
+	add(&c.rows, "__meta_kubernetes_pod_container_id", text_of(status, "containerID"));
+	add(&c.rows, "__meta_kubernetes_pod_container_image", text_of(status, "image"));
+	add(&c.rows, "__meta_kubernetes_pod_container_init", is_init ? STR("true") : STR("false"));
+	add_map(&c.rows, "label", json_object_get(meta, "labels"));
+	add_map(&c.rows, "annotation", json_object_get(meta, "annotations"));
+	c.id = mem__dup_str(id.p, id.n);
+	if (!c.id || c.rows.error || !vec__push(&t->containers, c)) {
+		free(c.id);
+		buf__fini(&c.rows);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static int add_containers(struct table *t, json_t *pod)
+{
+	static const struct {
+		const char *key;
+		bool is_init;
+	} lists[] = { { "containerStatuses", false },
+		      { "initContainerStatuses", true },
+		      { "ephemeralContainerStatuses", false } };
+	json_t *status = json_object_get(pod, "status"), *one;
+	size_t i;
+	int r = 0;
+
+	for (size_t l = 0; l < sizeof(lists) / sizeof(*lists); l++)
+		json_array_foreach(json_object_get(status, lists[l].key), i, one) if (r == 0)
+			r = add_container(t, pod, one, lists[l].is_init);
+	return r;
+}
+
+static int by_id(const void *pa, const void *pb)
+{
+	const struct container *a = pa, *b = pb;
+
+	return strcmp(a->id, b->id);
+}
+
+static bool same_table(const struct table *a, const struct table *b)
+{
+	if (a->containers.n != b->containers.n)
+		return false;
+	for (size_t i = 0; i < a->containers.n; i++)
+		if (strcmp(a->containers.v[i].id, b->containers.v[i].id) != 0 ||
+		    !str__eq(buf__view(&a->containers.v[i].rows), buf__view(&b->containers.v[i].rows)))
+			return false;
+	return true;
+}
+
+int kubernetes__take(struct kubernetes *k, const char *json, size_t n)
+{
+	json_t *list = json_loadb(json, n, JSON_REJECT_DUPLICATES, NULL), *items, *pod;
+	struct table fresh = { 0 }, old;
+	size_t i;
+	int r = 0;
+
+	items = json_object_get(list, "items");
+	if (!json_is_array(items)) {
+		json_decref(list);
+		return -EBADMSG;
+	}
+	json_array_foreach(items, i, pod) if (r == 0) r = add_containers(&fresh, pod);
+	json_decref(list);
+	if (r < 0) {
+		table_fini(&fresh);
+		return r;
+	}
+	if (fresh.containers.n)
+		qsort(fresh.containers.v, fresh.containers.n, sizeof(*fresh.containers.v), by_id);
+	k->host->metric_set(k->containers, (double)fresh.containers.n);
+	pthread_mutex_lock(&k->lock);
+	old = fresh;
+	if (!same_table(&k->table, &fresh)) {
+		old = k->table;
+		k->table = fresh;
+		atomic_fetch_add(&k->version, 1);
+	}
+	pthread_mutex_unlock(&k->lock);
+	table_fini(&old);
+	return 0;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * A question
+ */
+
+static int read_token(const struct kubernetes *k, struct buf *ret, struct dcm_error *err)
+{
+	int r;
+
+	if (!k->settings.token_file[0])
+		return 0;
+	r = fd__read_path(AT_FDCWD, k->settings.token_file, TOKEN_BYTES_MAX, ret);
+	if (r < 0)
+		return error__sys(err, r, "%s: the token cannot be read; set kubernetes.token_file",
+				  k->settings.token_file);
+	while (ret->n > 0 && (ret->data[ret->n - 1] == '\n' || ret->data[ret->n - 1] == ' '))
+		ret->data[--ret->n] = 0;
+	return 0;
+}
+
+static void make_url(const struct kubernetes *k, struct buf *ret)
+{
+	const struct settings_kubernetes *s = &k->settings;
+	bool kubelet = s->source == SETTINGS_KUBERNETES_KUBELET;
+	struct dcm_str base = str__of(s->url);
+
+	if (base.n == 0)
+		base = kubelet ? STR("https://127.0.0.1:10250") : STR("https://kubernetes.default.svc");
+	while (base.n > 0 && base.p[base.n - 1] == '/')
+		base.n--;
+	buf__str(ret, base);
+	if (kubelet)
+		buf__text(ret, "/pods");
+	else
+		buf__printf(ret, "/api/v1/pods?fieldSelector=spec.nodeName%%3D%s",
+			    s->node[0] ? s->node : k->host->node);
+}
+
+static int ask(struct kubernetes *k, const struct dcm_http_request *request, struct dcm_error *err)
+{
+	struct dcm_http_answer answer = { .size = sizeof(answer) };
+	int r = k->host->http_get(k->host, request, &answer, err);
+
+	if (r < 0)
+		return r;
+	if (answer.status == 401 || answer.status == 403)
+		r = error__set(err, -EACCES, "%s: answered %d: the token may not list pods (nodes/proxy for the kubelet, pods for the API server)",
+			       request->url, answer.status);
+	else if (answer.status != 200)
+		r = error__set(err, -EIO, "%s: answered %d, not 200", request->url, answer.status);
+	else
+		r = kubernetes__take(k, (const char *)answer.data, answer.n);
+	if (r == -EBADMSG)
+		error__set(err, r, "%s: the answer is no list of pods", request->url);
+	else if (r == -ENOMEM)
+		error__nomem(err);
+	free(answer.data);
+	return r;
+}
+
+int kubernetes__ask(struct kubernetes *k, struct dcm_error *err)
+{
+	struct dcm_http_request request = { .size = sizeof(request),
+					    .ca_file = k->settings.ca_file[0] ? k->settings.ca_file : NULL,
+					    .insecure = k->settings.insecure,
+					    .timeout_ns = TIMEOUT_NS,
+					    .max_bytes = ANSWER_BYTES_MAX };
+	struct buf url = { 0 }, token = { 0 };
+	int r;
+
+	if (!DCM_HAS(k->host, http_get))
+		return error__set(err, -ENOSYS,
+				  "this host has no HTTP client: needs <decima/plugin.h> 1.1");
+	make_url(k, &url);
+	r = url.error ? error__nomem(err) : read_token(k, &token, err);
+	if (r == 0) {
+		request.url = (const char *)url.data;
+		request.bearer = token.n ? (const char *)token.data : NULL;
+		r = ask(k, &request, err);
+	}
+	buf__fini(&url);
+	buf__fini(&token);
+	return r;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * The thread
+ */
+
+static void ask_and_tell(struct kubernetes *k)
+{
+	struct dcm_error err = DCM_ERROR_INIT;
+
+	k->host->metric_add(k->requests, 1);
+	if (kubernetes__ask(k, &err) == 0) {
+		if (k->last_error[0])
+			k->host->log(k->host, DCM_LOG_INFO, "Kubernetes: pods are known again");
+		k->last_error[0] = 0;
+		return;
+	}
+	k->host->metric_add(k->failures, 1);
+	if (strncmp(k->last_error, err.text, sizeof(k->last_error) - 1) == 0)
+		return;
+	snprintf(k->last_error, sizeof(k->last_error), "%s", err.text);
+	k->host->log(k->host, DCM_LOG_WARNING, "Kubernetes: containers have no pod: %s", err.text);
+}
+
+/* Until the interval is over, or somebody asked and 2 s are. With the lock. */
+static void wait_for_next(struct kubernetes *k, int64_t last_ns)
+{
+	while (!k->stopping) {
+		int64_t until = last_ns + (k->asked ? SOONEST_NS : k->settings.interval_ns);
+		struct timespec deadline = thread__timespec(until);
+
+		if (thread__mono_ns() >= until)
+			break;
+		pthread_cond_timedwait(&k->changed, &k->lock, &deadline);
+	}
+	k->asked = false;
+}
+
+static void *run(void *arg)
+{
+	struct kubernetes *k = arg;
+
+	pthread_mutex_lock(&k->lock);
+	while (!k->stopping) {
+		int64_t now = thread__mono_ns();
+
+		pthread_mutex_unlock(&k->lock);
+		ask_and_tell(k);
+		pthread_mutex_lock(&k->lock);
+		wait_for_next(k, now);
+	}
+	pthread_mutex_unlock(&k->lock);
+	return NULL;
+}
+
+int kubernetes__start(struct kubernetes *k)
+{
+	int r;
+
+	if (k->settings.source == SETTINGS_KUBERNETES_NONE)
+		return 0;
+	r = thread__start(&k->thread, "ebpf-kubernetes", run, k);
+	k->started = r == 0;
+	return r;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * From other threads
+ */
+
+static const struct container *find(const struct table *t, const char *id)
+{
+	const struct container key = { .id = (char *)(uintptr_t)id };
+
+	return t->containers.n
+		       ? bsearch(&key, t->containers.v, t->containers.n, sizeof(*t->containers.v), by_id)
+		       : NULL;
+}
+
+bool kubernetes__find(struct kubernetes *k, struct dcm_str container_id, struct buf *rows)
+{
+	const struct container *c;
+	char id[128];
+
+	if (k->settings.source == SETTINGS_KUBERNETES_NONE || container_id.n == 0 ||
+	    container_id.n >= sizeof(id))
+		return false;
+	memcpy(id, container_id.p, container_id.n);
+	id[container_id.n] = 0;
+	pthread_mutex_lock(&k->lock);
+	c = find(&k->table, id);
+	if (c) {
+		buf__str(rows, buf__view(&c->rows));
+	} else if (!k->asked) {
+		k->asked = true;
+		pthread_cond_broadcast(&k->changed);
+	}
+	pthread_mutex_unlock(&k->lock);
+	return c != NULL;
+}
+
+uint64_t kubernetes__version(const struct kubernetes *k)
+{
+	return atomic_load(&k->version);
+}

@@ -1,0 +1,93 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# tests/e2e/ebpf_kubernetes.sh - a process in a pod's control group, and a kubelet over HTTPS that knows the pod
+set -u
+. "$top_srcdir/tests/host/lib.sh"
+need_root
+command -v python3 >/dev/null || skip_all "no python3"
+command -v openssl >/dev/null || skip_all "no openssl"
+compile chain chain.c -fno-omit-frame-pointer -DLEAF_FRAME || skip_all "no C compiler"
+
+id=$(printf '%064d' 7)
+uid=8f2b4c5a-1d3e-4f60-9a7b-0c1d2e3f4a5b
+# A tree of its own in the first hierarchy that allows one.
+group=
+for root in /sys/fs/cgroup/unified /sys/fs/cgroup /sys/fs/cgroup/systemd; do
+	[ -e "$root/cgroup.procs" ] || continue
+	group=$root/kubepods/besteffort/pod$uid/cri-containerd-$id.scope
+	mkdir -p "$group" 2>/dev/null && break
+	group=
+done
+[ -n "$group" ] || skip_all "no control group can be made"
+cleanup() {
+	finish
+	sleep 0.2
+	(cd "$root" && rmdir -p "kubepods/besteffort/pod$uid/cri-containerd-$id.scope") 2>/dev/null
+}
+trap cleanup EXIT
+
+cd "$dir" || exit 1
+openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=test-ca -keyout ca.key -out ca.crt 2>/dev/null
+openssl req -newkey rsa:2048 -nodes -subj /CN=localhost -keyout server.key -out server.csr 2>/dev/null
+printf 'subjectAltName=IP:127.0.0.1\n' >ext
+openssl x509 -req -in server.csr -CA ca.crt -CAkey ca.key -CAcreateserial -days 2 -extfile ext -out server.crt 2>/dev/null ||
+	skip_all "openssl makes no certificate"
+printf 'the-token\n' >token
+cat >kubelet.py <<'END'
+import http.server, json, ssl, sys
+pods = {"items": [{"metadata": {"name": "web-1", "namespace": "shop", "uid": sys.argv[2], "labels": {"app": "web"}},
+                   "status": {"phase": "Running", "containerStatuses": [
+                       {"name": "nginx", "image": "nginx:1", "containerID": "containerd://" + sys.argv[1]}]}}]}
+class Kubelet(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        allowed = self.headers.get("Authorization") == "Bearer the-token"
+        body = json.dumps(pods).encode() if allowed and self.path == "/pods" else b"no"
+        self.send_response(200 if allowed and self.path == "/pods" else 401)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+    def log_message(self, *args):
+        pass
+server = http.server.HTTPServer(("127.0.0.1", 0), Kubelet)
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+context.load_cert_chain("server.crt", "server.key")
+server.socket = context.wrap_socket(server.socket, server_side=True)
+print(server.server_port, flush=True)
+server.serve_forever()
+END
+python3 kubelet.py "$id" "$uid" >port 2>kubelet.log &
+pids="$pids $!"
+i=0
+while [ $i -lt 100 ] && ! [ -s port ]; do sleep 0.1; i=$((i + 1)); done
+[ -s port ] || skip_all "the fake kubelet does not start: $(tail -n 1 kubelet.log)"
+url=https://127.0.0.1:$(cat port)
+
+start "$dir/chain" 60
+chain_pid=$pid
+echo "$chain_pid" >"$group/cgroup.procs" || skip_all "a process cannot be moved into a control group"
+
+# kubernetes YAML: what the sampler says of the process, asked that way; the first answer may come a moment late
+kubernetes() {
+	sample "{frequency: 99Hz, window: 1s, filter: {pids: [$chain_pid]}, kubernetes: {source: kubelet, url: '$url', $1}${2:+, $2}}" 4
+}
+kubernetes "token_file: $dir/token, ca_file: $dir/ca.crt" 'labels: {meta: ["__meta_kubernetes_*"]}'
+check pod -n "$(grep 'namespace=shop,' rows | grep 'pod=web-1,' | head -n 1)"
+check container -n "$(grep "container=nginx,container_id=$id,container_runtime=containerd," rows | head -n 1)"
+check service -n "$(grep 'service_name=nginx' rows | head -n 1)"
+check meta -n "$(grep '__meta_kubernetes_pod_label_app=web' rows | head -n 1)"
+check asked "$(metric sampler_kubernetes_requests_total)" -ge 1
+check no_failure "$(metric sampler_kubernetes_failures_total)" -eq 0
+
+kubernetes "token_file: $dir/ext, ca_file: $dir/ca.crt"
+check token.refused -n "$(grep 'may not list pods' log)"
+check token.failures "$(metric sampler_kubernetes_failures_total)" -ge 1
+check token.still_sampled "$(grep -c "container_id=$id" rows)" -gt 0
+check token.no_pod "$(grep -c 'pod=web-1' rows)" -eq 0
+
+kubernetes "token_file: $dir/token, ca_file: ''"
+check authority.unknown -n "$(grep 'certificate is not trusted' log)"
+check authority.no_pod "$(grep -c 'pod=web-1' rows)" -eq 0
+kubernetes "token_file: $dir/token, ca_file: '', insecure: true"
+check insecure "$(grep -c 'pod=web-1' rows)" -gt 0
+kubernetes "token_file: $dir/nothing"
+check no_token -n "$(grep 'kubernetes.token_file' log)"
