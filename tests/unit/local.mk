@@ -253,7 +253,7 @@ unit_tests += tests/unit/test_ebpf_tables
 tests_unit_test_ebpf_tables_SOURCES = tests/unit/test_ebpf_tables.c $(EBPF_TEST) $(ebpf_tables) $(ebpf_unwind)
 tests_unit_test_ebpf_tables_CFLAGS = $(AM_CFLAGS) -fexceptions
 tests_unit_test_ebpf_tables_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
-tests_unit_test_ebpf_tables_LDADD = $(SYMBOLIZE_LA) $(EBPF_UNWIND_LIBS) $(UNIT_LIBS)
+tests_unit_test_ebpf_tables_LDADD = $(SYMBOLIZE_LA) $(EBPF_UNWIND_LIBS) $(JANSSON_LIBS) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_ebpf_process
 tests_unit_test_ebpf_process_SOURCES = tests/unit/test_ebpf_process.c $(EBPF_TEST)
