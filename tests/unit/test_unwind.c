@@ -512,6 +512,8 @@ static void test_musl_entry_and_sigreturn(void **state)
 	uint64_t entry = ELF_MAKER_VADDR, sigreturn = ELF_MAKER_VADDR + 0x60;
 
 	(void)state;
+	/* call *%rbx; mov %eax,%edi; call */
+	memcpy(code + 0x40, "\xff\xd3\x89\xc7\xe8\0\0\0\0", 9);
 	memcpy(code + 0x60, "\x48\xc7\xc0\x0f\0\0\0\x0f\x05", 9);
 	elf_maker__make(&m, &image);
 	memcpy(image.data + offsetof(Elf64_Ehdr, e_entry), &entry, sizeof(entry));
@@ -519,6 +521,10 @@ static void test_musl_entry_and_sigreturn(void **state)
 	assert_int_equal(rule_at(r, entry).cfa, UNWIND_CFA_ROOT);
 	assert_int_equal(rule_at(r, entry + 21).cfa, UNWIND_CFA_ROOT);
 	assert_int_equal(rule_at(r, entry + 22).cfa, UNWIND_CFA_FRAME_POINTER);
+	assert_int_equal(rule_at(r, entry + 0x3e).cfa, UNWIND_CFA_FRAME_POINTER);
+	assert_int_equal(rule_at(r, entry + 0x41).cfa, UNWIND_CFA_ROOT);
+	assert_int_equal(rule_at(r, entry + 0x48).cfa, UNWIND_CFA_ROOT);
+	assert_int_equal(rule_at(r, entry + 0x49).cfa, UNWIND_CFA_FRAME_POINTER);
 	/* from a byte before: the handler returns to its start */
 	assert_rule(r, sigreturn - 1, UNWIND_CFA_SIGNAL, 0, UNWIND_X86_SIGNAL_FP, UNWIND_X86_SIGNAL_SP);
 	assert_int_equal(rule_at(r, sigreturn + 8).cfa, UNWIND_CFA_SIGNAL);

@@ -36,7 +36,7 @@ static struct unwind_rule sp_rule(int32_t off, enum unwind_ra ra, int16_t ra_off
 }
 
 /* ------------------------------------------------------------------------------------------------
- * Return from signal handlers
+ * Return from signal handlers, and from main
  */
 
 /* mov $15,%rax; syscall - and the same with %eax, whose bytes are the end of the former's */
@@ -106,10 +106,34 @@ static const uint8_t *find_sigreturn(uint16_t machine, const uint8_t *code, size
 	return NULL;
 }
 
-/* Sigreturn code in [start, end), which is not covered, and more than padding. */
-static int scan(struct build *b, uint8_t *code, uint32_t start, uint32_t end)
+/* call *%reg; mov %eax,%edi; call: exit(main(...)) of musl, above whose frame there is no more. */
+static const uint8_t *find_exit_of_main(uint16_t machine, const uint8_t *code, size_t n, size_t *ret_n)
 {
-	const struct unwind_rule rule = signal_rule(b->image->machine);
+	const uint8_t needle[] = { 0x89, 0xc7, 0xe8 }, *end = code + n;
+	const size_t n_call = 2, n_exit = 7;
+
+	if (machine != EM_X86_64)
+		return NULL;
+	for (const uint8_t *at = code;
+	     (at = memmem(at, (size_t)(end - at), needle, sizeof(needle))); at++) {
+		if ((size_t)(at - code) < n_call || (size_t)(end - at) < n_exit || at[-2] != 0xff ||
+		    (at[-1] & 0xf8) != 0xd0)
+			continue;
+		*ret_n = n_call + n_exit;
+		return at - n_call;
+	}
+	return NULL;
+}
+
+/* Code of a shape, and the rule for all of it. */
+struct shape {
+	const uint8_t *(*find)(uint16_t machine, const uint8_t *code, size_t n, size_t *ret_n);
+	struct unwind_rule rule;
+};
+
+/* Code of that shape in [start, end), which is not covered, and more than padding. */
+static int scan(struct build *b, const struct shape *shape, uint8_t *code, uint32_t start, uint32_t end)
+{
 	size_t longest = sizeof(x86_long);
 
 	if (end - start <= PADDING)
@@ -120,10 +144,10 @@ static int scan(struct build *b, uint8_t *code, uint32_t start, uint32_t end)
 
 		if (image__read(b->image, b->base + start, code, n))
 			return 0;
-		found = find_sigreturn(b->image->machine, code, n, &n_found);
+		found = shape->find(b->image->machine, code, n, &n_found);
 		if (found) {
 			uint32_t at = start + (uint32_t)(found - code);
-			int rc = build__plain(b, at, at + (uint32_t)n_found, rule);
+			int rc = build__plain(b, at, at + (uint32_t)n_found, shape->rule);
 
 			if (rc)
 				return rc;
@@ -147,16 +171,11 @@ static uint64_t uncovered(const struct build *b)
 	return n;
 }
 
-static int scan_gaps(struct build *b)
+/* Code of that shape wherever the table has nothing. */
+static int scan_gaps(struct build *b, const struct shape *shape, uint8_t *code)
 {
-	CLEANUP(mem__freep) uint8_t *code = NULL;
 	int rc = 0;
 
-	if (uncovered(b) > SCAN_BYTES)
-		return 0;
-	code = malloc(SCAN_AT_ONCE);
-	if (!code)
-		return -ENOMEM;
 	for (uint32_t i = 0; i < b->image->n_segments && !rc; i++) {
 		const struct image_segment *s = &b->image->segments[i];
 		uint32_t at, end;
@@ -169,12 +188,31 @@ static int scan_gaps(struct build *b)
 			if (t->end <= at || t->start >= end)
 				continue;
 			if (t->start > at)
-				rc = scan(b, code, at, t->start);
+				rc = scan(b, shape, code, at, t->start);
 			at = t->end;
 		}
 		if (!rc && at < end)
-			rc = scan(b, code, at, end);
+			rc = scan(b, shape, code, at, end);
 	}
+	return rc;
+}
+
+static int add_shapes(struct build *b)
+{
+	const struct shape shapes[] = {
+		{ find_sigreturn, signal_rule(b->image->machine) },
+		{ find_exit_of_main, root },
+	};
+	CLEANUP(mem__freep) uint8_t *code = NULL;
+	int rc = 0;
+
+	if (uncovered(b) > SCAN_BYTES)
+		return 0;
+	code = malloc(SCAN_AT_ONCE);
+	if (!code)
+		return -ENOMEM;
+	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]) && !rc; i++)
+		rc = scan_gaps(b, &shapes[i], code);
 	return rc;
 }
 
@@ -300,5 +338,5 @@ int stubs__add(struct build *b)
 
 	if (!rc)
 		rc = add_entry(b);
-	return rc ? rc : scan_gaps(b);
+	return rc ? rc : add_shapes(b);
 }
