@@ -9,6 +9,7 @@
 #include "core/main/graph.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,7 @@
 #include "core/main/clock_watch.h"
 #include "core/main/part.h"
 #include "core/main/services.h"
+#include "core/main/debuginfod.h"
 #include "core/main/frames_workers.h"
 #include "core/main/symbol_metrics.h"
 
@@ -36,6 +38,8 @@ struct graph {
 	struct services services;
 	struct sources *sources;
 	struct scheduler *scheduler;
+	struct debuginfod_limits debuginfod;
+	char debuginfod_dir[PATH_MAX];
 	struct workers *workers; /* NULL: no lines are asked for */
 	struct symbols *symbols;
 	struct symbol_metrics *symbol_metrics;
@@ -97,12 +101,22 @@ static int make_symbols(struct graph *g, const struct main_settings *m, struct d
 
 	if (r < 0)
 		return r;
+	g->debuginfod = (struct debuginfod_limits){ s->debuginfod_timeout_ns,
+						    (uint64_t)s->debuginfod_bytes };
+	if (g->c.data_dir)
+		snprintf(g->debuginfod_dir, sizeof(g->debuginfod_dir), "%s/debuginfo", g->c.data_dir);
 	return symbols__new(
 		&(struct symbols_config){ .table_bytes = (uint64_t)s->table_bytes,
 					  .learned_bytes = (uint64_t)s->learned_bytes,
 					  .max_sources = (uint32_t)s->open_files,
 					  .debug_dirs = (const char *const *)s->debuginfo.items,
 					  .n_debug_dirs = s->debuginfo.n,
+					  .debuginfod = (const char *const *)s->debuginfod.items,
+					  .n_debuginfod = g->c.data_dir ? s->debuginfod.n : 0,
+					  .debuginfod_dir = g->debuginfod_dir,
+					  .debuginfod_bytes = (uint64_t)s->debuginfod_bytes,
+					  .fetch = debuginfod__fetch,
+					  .fetch_ctx = &g->debuginfod,
 					  .lines = s->lines,
 					  .inlines = s->inlines,
 					  .frames_timeout_ns = s->lines_timeout_ns,

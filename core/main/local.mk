@@ -10,6 +10,7 @@ decima_SOURCES = \
 	core/main/convert_verb.c \
 	core/main/daemon.c core/main/daemon.h \
 	core/main/debuginfo_verb.c \
+	core/main/debuginfod.c core/main/debuginfod.h \
 	core/main/frames_workers.c core/main/frames_workers.h \
 	core/main/generate.c core/main/generate.h \
 	core/main/graph.c core/main/graph.h \

@@ -227,6 +227,33 @@ static const struct dcm_option symbols_rows[] = {
 		 "debug "
 		 "link; a file counts only if its build id, or else its checksum, is the right "
 		 "one." },
+	{ .name = "debuginfod",
+	  .type = DCM_OPT_LIST,
+	  .element = DCM_OPT_STRING,
+	  .offset = offsetof(struct symbols_settings, debuginfod),
+	  .flags = DCM_OPT_RESTART,
+	  .doc = "Servers that are asked for debug information that is not here, in this order: "
+		 "[https://debuginfod.debian.net]. They learn the build ids of what runs here, so "
+		 "nobody "
+		 "is asked unless you say so. What comes is kept in the data directory, in "
+		 "debuginfo/." },
+	{ .name = "debuginfod_timeout",
+	  .type = DCM_OPT_DURATION,
+	  .offset = offsetof(struct symbols_settings, debuginfod_timeout_ns),
+	  .def = "90s",
+	  .min = "1s",
+	  .max = "1h",
+	  .flags = DCM_OPT_RESTART,
+	  .doc = "How long one answer of a debuginfod server may take. Nobody waits for it." },
+	{ .name = "debuginfod_size",
+	  .type = DCM_OPT_SIZE,
+	  .offset = offsetof(struct symbols_settings, debuginfod_bytes),
+	  .def = "2GiB",
+	  .min = "1MiB",
+	  .flags = DCM_OPT_RESTART,
+	  .doc = "Room on disk for what debuginfod servers sent; the oldest files go first. Also "
+		 "the "
+		 "most that one file may have." },
 };
 static const struct dcm_table symbols_table = DCM_TABLE(struct symbols_settings, symbols_rows);
 

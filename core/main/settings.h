@@ -47,7 +47,10 @@ struct symbols_settings {
 	int64_t lines_timeout_ns;
 	int64_t lines_bytes;
 	int64_t open_files;
-	struct dcm_list debuginfo; /* of const char *: directories */
+	struct dcm_list debuginfo;  /* of const char *: directories */
+	struct dcm_list debuginfod; /* of const char *: URLs */
+	int64_t debuginfod_timeout_ns;
+	int64_t debuginfod_bytes;
 };
 
 struct main_settings {

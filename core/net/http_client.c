@@ -91,6 +91,38 @@ static void set_method(CURL *curl, const struct http_call *call)
 	}
 }
 
+static size_t hand_on(char *data, size_t size, size_t n, void *ctx)
+{
+	const struct http_call *call = ctx;
+
+	return call->take(call->ctx, data, size * n) ? 0 : size * n;
+}
+
+static int look_up(void *ctx, curl_off_t to_come, curl_off_t came, curl_off_t to_go, curl_off_t went)
+{
+	const struct http_call *call = ctx;
+
+	(void)to_come;
+	(void)came;
+	(void)to_go;
+	(void)went;
+	return call->stop(call->ctx);
+}
+
+/* The callbacks of a call that has some. */
+static void set_callbacks(CURL *curl, const struct http_call *call)
+{
+	if (call->take) {
+		curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, hand_on);
+		curl_easy_setopt(curl, CURLOPT_WRITEDATA, call);
+	}
+	if (call->stop) {
+		curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
+		curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, look_up);
+		curl_easy_setopt(curl, CURLOPT_XFERINFODATA, call);
+	}
+}
+
 static int perform(CURL *curl, const struct http_call *call, struct http_response *ret,
 		   struct dcm_error *err)
 {
@@ -107,6 +139,7 @@ static int perform(CURL *curl, const struct http_call *call, struct http_respons
 	curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)(call->timeout_ns / 1000000));
 	curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_body);
 	curl_easy_setopt(curl, CURLOPT_WRITEDATA, ret);
+	set_callbacks(curl, call);
 	set_method(curl, call);
 	if (call->ca_file)
 		curl_easy_setopt(curl, CURLOPT_CAINFO, call->ca_file);
@@ -150,6 +183,10 @@ int http_client__call(const struct http_call *call, struct http_response *ret, s
 				   call->url);
 		else
 			curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, (const char *)socket.data);
+	} else if (call->outside) {
+		curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 1L);
+		curl_easy_setopt(curl, CURLOPT_MAXREDIRS, 5L);
+		curl_easy_setopt(curl, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
 	} else {
 		/* The daemon is asked directly: a proxy of the environment is for the outside. */
 		curl_easy_setopt(curl, CURLOPT_NOPROXY, "*");

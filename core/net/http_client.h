@@ -21,6 +21,14 @@ struct http_call {
 	size_t n_body;
 	int64_t timeout_ns; /* of the whole call */
 	size_t max_bytes;   /* of the answer */
+	bool outside; /* a server of the network: the environment's proxy counts, and redirects */
+	/*
+	 * The answer's body in pieces, whatever its status, instead of in the response; not 0 ends
+	 * the call. NULL: into the response.
+	 */
+	int (*take)(void *ctx, const void *data, size_t n);
+	bool (*stop)(void *ctx); /* asked at intervals: true ends the call; NULL: never */
+	void *ctx;		 /* of both */
 };
 
 /*

@@ -186,7 +186,8 @@ static void evict(struct file_table *t, const struct file_entry *keep)
 			continue;
 		drop_table(t, old);
 		drop_source(t, old);
-		old->state = FILE_EVICTED;
+		if (old->state == FILE_READY) /* not one that is to be read again */
+			old->state = FILE_EVICTED;
 		t->n_evicted++;
 	}
 	for (old = t->oldest; old && t->n_sources > t->max_sources; old = old->newer) {

@@ -46,7 +46,8 @@ struct file_entry {
 	struct file_entry *newer, *older; /* by last use */
 	uint64_t hash;
 	enum file_state state;
-	uint8_t why; /* enum dcm_unnamed: of the file, or of addresses without a symbol */
+	bool fetched; /* debuginfod servers were asked, once */
+	uint8_t why;  /* enum dcm_unnamed: of the file, or of addresses without a symbol */
 	struct symbol_table *table;  /* FILE_READY */
 	struct debug_source *source; /* FILE_READY, or NULL: it has none, or had to make room */
 	uint64_t table_bytes;

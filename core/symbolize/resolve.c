@@ -78,7 +78,7 @@ static struct file_entry *settled(struct lookup *l, const struct view *v,
 	struct symbols *s = l->s;
 	struct file_entry *e = file_table__find(&s->files, v->build_id, v->hash);
 
-	while (e && e->state == FILE_QUEUED && deadline && !*ret_late && !s->stop) {
+	while (e && e->state == FILE_QUEUED && !e->table && deadline && !*ret_late && !s->stop) {
 		if (pthread_cond_timedwait(&s->done, &s->lock, deadline) == ETIMEDOUT)
 			*ret_late = true;
 		e = file_table__find(&s->files, v->build_id, v->hash);
@@ -93,7 +93,7 @@ static void take_view(struct view *v, const struct file_entry *e)
 	if (!e || e->state == FILE_EVICTED)
 		return;
 	v->why = e->state == FILE_FAILED ? e->why : DCM_UNNAMED_NOT_TRIED;
-	if (e->state == FILE_READY) {
+	if (e->table) {
 		v->table = symbol_table__ref(e->table);
 		v->source = debug_source__ref(e->source);
 		v->why = e->why;

@@ -3,7 +3,7 @@
  * core/symbolize/store.h - what symbols.c (offers, worker) and resolve.c (lookups, overlays) share;
  * private
  *
- * Two locks, never held together: `lock` guards the files and the queue and is never held while a
+ * Two locks, never held together (the fetcher has one of its own, taken inside of `lock`): `lock` guards the files and the queue and is never held while a
  * file is read or a batch is walked; `learned_lock` guards the remembered names, for one location
  * at a time.
  */
@@ -14,6 +14,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "core/symbolize/fetch.h"
 #include "core/symbolize/file_table.h"
 #include "core/symbolize/kernel.h"
 #include "core/symbolize/learned.h"
@@ -31,6 +32,9 @@ struct job {
 struct symbols {
 	struct symbols_config config;
 	pthread_t worker;
+	struct fetcher *fetcher; /* or NULL */
+	const char **debug_dirs; /* [n_debug_dirs] of the configuration, and the fetcher's behind them */
+	uint32_t n_debug_dirs;
 
 	pthread_mutex_t lock;
 	pthread_cond_t work; /* for the worker */
@@ -49,6 +53,12 @@ struct symbols {
 	_Atomic uint64_t hits, misses, learned_hits, waits_timed_out;
 	_Atomic uint64_t frames_asked, frames_given_up;
 };
+
+/*
+ * What came of a fetch: 0 (the file is read again), -ENOENT (no server has it), or why they could
+ * not be asked. The fetcher's thread.
+ */
+void store__fetched(struct symbols *s, struct dcm_str build_id, struct dcm_str path, int fd, int rc);
 
 /* Looks up every location of the batch that has no name, so that it is remembered. Worker only. */
 void resolve__learn(struct symbols *s, struct dcm_batch *batch);

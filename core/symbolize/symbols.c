@@ -35,6 +35,7 @@ static const struct symbols_config defaults = {
 	.max_sources = 128,
 	.frames_timeout_ns = 5000000000,
 	.frames_bytes = 1 << 30,
+	.debuginfod_bytes = (uint64_t)2 << 30,
 	.kallsyms_path = "/proc/kallsyms",
 	.modules_path = "/proc/modules",
 	.clock = &clock__system,
@@ -73,7 +74,8 @@ struct reading {
 	struct symbol_table *table;
 	struct debug_source *source; /* or NULL */
 	uint8_t why;
-	bool searched, found; /* separate debuginfo */
+	bool searched, found;		  /* separate debuginfo */
+	char build_id[ELF_BUILD_ID_TEXT]; /* "": none */
 };
 
 /* Files that belong together, by enum frames_file. */
@@ -85,7 +87,7 @@ struct parts {
 static void find_parts(struct symbols *s, const struct debuginfo_facts *facts, struct dcm_str path,
 		       struct parts *p, struct reading *ret)
 {
-	struct debuginfo_dirs dirs = { s->config.debug_dirs, s->config.n_debug_dirs };
+	struct debuginfo_dirs dirs = { s->debug_dirs, s->n_debug_dirs };
 	struct debuginfo_facts split;
 	char found[PATH_MAX] = "";
 
@@ -132,8 +134,10 @@ static int read_parts(struct symbols *s, int fd, struct dcm_str path, struct rea
 	int rc = debuginfo__facts(fd, &facts);
 
 	*ret = (struct reading){ 0 };
-	if (!rc)
+	if (!rc) {
+		memcpy(ret->build_id, facts.build_id, sizeof(ret->build_id));
 		find_parts(s, &facts, path, &p, ret);
+	}
 	if (!rc)
 		rc = elf__load(fd, p.fds[FRAMES_DEBUG], NULL, &elf, NULL);
 	if (!rc) {
@@ -145,6 +149,22 @@ static int read_parts(struct symbols *s, int fd, struct dcm_str path, struct rea
 	for (int i = 0; i < FRAMES_MAX_FILES; i++)
 		fd__close(p.fds[i]);
 	return rc;
+}
+
+/* Has servers asked for what was not found here. Under the lock. */
+static void wish_for(struct symbols *s, struct file_entry *file, const struct reading *r,
+		     struct dcm_str path, int fd)
+{
+	if (!s->fetcher || !r->searched || r->found || !r->build_id[0] || file->fetched)
+		return;
+	file->fetched = true;
+	if (!fetcher__add(s->fetcher, r->build_id,
+			  (struct dcm_str){ file->build_id, file->build_id_n }, path, fd)) {
+		s->counts.debuginfod_dropped++;
+		return;
+	}
+	if (file->why == DCM_UNNAMED_NO_DEBUGINFO)
+		file->why = DCM_UNNAMED_DEBUGINFO_ASKED;
 }
 
 /* Reads the file of a queued entry and says what came of it. No lock is held by the caller. */
@@ -160,6 +180,7 @@ static void read_file(struct symbols *s, struct file_entry *file, int fd, struct
 		s->counts.debuginfo_missing += r.searched && !r.found;
 		file_table__set(&s->files, file, r.table, r.source);
 		file->why = r.why;
+		wish_for(s, file, &r, path, fd);
 	} else {
 		count_failure(&s->counts, rc);
 		file->state = FILE_FAILED;
@@ -250,6 +271,43 @@ void symbols__offer(struct symbols *s, struct dcm_str build_id, struct dcm_str p
 		read_file(s, e, fd, path);
 }
 
+/* Queues the file again, with the debuginfo that has come meanwhile. Under the lock. */
+static void read_again(struct symbols *s, struct file_entry *e, struct dcm_str path, int fd)
+{
+	struct job *job = e->state == FILE_READY ? NEW(struct job) : NULL;
+
+	if (!job)
+		return; /* it is being read, or nobody wants it any more */
+	job->file = e;
+	job->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	job->path = mem__dup_str(path.p, path.n);
+	if (job->fd < 0) {
+		free_job(job);
+		return;
+	}
+	e->state = FILE_QUEUED; /* its old table still answers */
+	s->n_fds++;
+	push(s, job);
+}
+
+void store__fetched(struct symbols *s, struct dcm_str build_id, struct dcm_str path, int fd, int rc)
+{
+	struct file_entry *e;
+
+	pthread_mutex_lock(&s->lock);
+	s->counts.debuginfod_asked++;
+	if (rc == 0)
+		s->counts.debuginfod_found++;
+	else if (rc != -ENOENT)
+		s->counts.debuginfod_failed++;
+	e = file_table__find(&s->files, build_id, hash__bytes(build_id.p, build_id.n, 0));
+	if (e && e->why == DCM_UNNAMED_DEBUGINFO_ASKED)
+		e->why = DCM_UNNAMED_NO_DEBUGINFO;
+	if (e && rc == 0)
+		read_again(s, e, path, fd);
+	pthread_mutex_unlock(&s->lock);
+}
+
 /* --- batches --- */
 
 void symbols__learn(struct symbols *s, struct dcm_batch *batch)
@@ -330,6 +388,7 @@ static struct symbols_config with_defaults(const struct symbols_config *config)
 	DEFAULT(max_sources);
 	DEFAULT(frames_timeout_ns);
 	DEFAULT(frames_bytes);
+	DEFAULT(debuginfod_bytes);
 	DEFAULT(kallsyms_path);
 	DEFAULT(modules_path);
 	DEFAULT(clock);
@@ -362,11 +421,27 @@ static void destroy(struct symbols *s)
 	file_table__fini(&s->files);
 	learned__fini(&s->learned);
 	kernel_names__fini(&s->kernel);
+	free(s->debug_dirs);
 	pthread_cond_destroy(&s->work);
 	pthread_cond_destroy(&s->done);
 	pthread_mutex_destroy(&s->lock);
 	pthread_mutex_destroy(&s->learned_lock);
 	free(s);
+}
+
+/* The directories to search: those of the configuration, and the fetcher's. */
+static int list_dirs(struct symbols *s)
+{
+	const struct symbols_config *c = &s->config;
+
+	s->debug_dirs = mem__zalloc(c->n_debug_dirs + 1u, sizeof(*s->debug_dirs));
+	if (!s->debug_dirs)
+		return -ENOMEM;
+	for (; s->n_debug_dirs < c->n_debug_dirs; s->n_debug_dirs++)
+		s->debug_dirs[s->n_debug_dirs] = c->debug_dirs[s->n_debug_dirs];
+	if (c->n_debuginfod && c->debuginfod_dir)
+		s->debug_dirs[s->n_debug_dirs++] = c->debuginfod_dir;
+	return 0;
 }
 
 int symbols__new(const struct symbols_config *config, struct symbols **ret_symbols, struct dcm_error *err)
@@ -384,13 +459,19 @@ int symbols__new(const struct symbols_config *config, struct symbols **ret_symbo
 	if (!rc)
 		rc = learned__init(&s->learned, s->config.learned_bytes);
 	if (!rc)
+		rc = list_dirs(s);
+	if (!rc)
 		rc = file_table__init(&s->files, s->config.table_bytes, s->config.max_sources);
 	if (rc) {
 		destroy(s);
 		return error__nomem(err);
 	}
-	rc = -pthread_create(&s->worker, NULL, work, s);
+	if (s->config.n_debuginfod && s->config.debuginfod_dir)
+		rc = fetcher__new(s, &s->fetcher);
+	if (!rc)
+		rc = -pthread_create(&s->worker, NULL, work, s);
 	if (rc) {
+		fetcher__free(s->fetcher);
 		destroy(s);
 		return error__sys(err, rc, "symbol store: its thread cannot be started");
 	}
@@ -407,6 +488,7 @@ void symbols__free(struct symbols *s)
 	pthread_cond_signal(&s->work);
 	pthread_mutex_unlock(&s->lock);
 	pthread_join(s->worker, NULL);
+	fetcher__free(s->fetcher);
 	destroy(s);
 }
 

@@ -46,6 +46,16 @@ struct symbols_frames_call {
 typedef int (*symbols_frames_fn)(void *ctx, const struct symbols_frames_call *call,
 				 struct buf *ret_answer);
 
+/* One URL, whose content goes into the file. */
+struct symbols_fetch {
+	const char *url;
+	int fd; /* borrowed: empty, at its start */
+	bool (*stop)(void *ctx);
+	void *stop_ctx;
+};
+/* -ENOENT: the server does not have it; any other error: it could not be asked. */
+typedef int (*symbols_fetch_fn)(void *ctx, const struct symbols_fetch *fetch);
+
 /* Zero means the default. */
 struct symbols_config {
 	uint64_t table_bytes;	       /* of all tables; 64 MiB */
@@ -55,6 +65,12 @@ struct symbols_config {
 	uint32_t max_sources;	       /* files that stay open for lines; 128 */
 	const char *const *debug_dirs; /* [n_debug_dirs] with separate debuginfo; kept, not copied */
 	uint32_t n_debug_dirs;
+	const char *const *debuginfod; /* [n_debuginfod] URLs of servers; kept; none: nobody is asked */
+	uint32_t n_debuginfod;
+	const char *debuginfod_dir; /* where what they have is put, searched after debug_dirs; kept */
+	uint64_t debuginfod_bytes; /* of that directory; 2 GiB */
+	symbols_fetch_fn fetch;	   /* on a thread of its own; not NULL when there are servers */
+	void *fetch_ctx;
 	bool lines, inlines;	   /* ask for these; off by default */
 	int64_t frames_timeout_ns; /* of one request for lines; 5 s */
 	uint64_t frames_bytes;	   /* of debug sections of one file, decompressed; 1 GiB */
@@ -124,8 +140,10 @@ struct symbols_stat {
 	uint64_t waits_timed_out;
 	uint64_t debuginfo_found,
 		debuginfo_missing; /* of files that have no symbols or no lines of their own */
-	uint64_t frames_asked;	   /* addresses that lines were asked for */
-	uint64_t frames_given_up;  /* files that are asked no more */
+	uint64_t debuginfod_asked, debuginfod_found, debuginfod_failed; /* failed: not "has none" */
+	uint64_t debuginfod_dropped;					/* too many waited */
+	uint64_t frames_asked;	  /* addresses that lines were asked for */
+	uint64_t frames_given_up; /* files that are asked no more */
 	uint64_t kallsyms_loads, kallsyms_errors;
 	uint64_t table_bytes, learned_bytes, kallsyms_bytes;
 	uint32_t n_tables, n_files, n_queued, n_sources;

@@ -116,6 +116,10 @@ tests_unit_test_debuginfo_SOURCES = tests/unit/test_debuginfo.c core/main/frames
 tests_unit_test_debuginfo_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_debuginfo_LDADD = $(SYMBOLIZE_LA) $(BROKER_LA) $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_debuginfod
+tests_unit_test_debuginfod_SOURCES = tests/unit/test_debuginfod.c core/main/debuginfod.c
+tests_unit_test_debuginfod_LDADD = $(NET_LA) $(SYMBOLIZE_LA) $(UNIT_LIBS)
+
 unit_tests += tests/unit/test_extract
 tests_unit_test_extract_SOURCES = tests/unit/test_extract.c $(FAILMALLOC)
 tests_unit_test_extract_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)

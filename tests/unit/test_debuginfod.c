@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/unit/test_debuginfod.c - the symbol store asks a real debuginfod server
+ *
+ * The server serves one folder on the loopback interface. A stripped program has to be named as the
+ * program is that was not; what the server does not have is a reason; and so is no server at all.
+ */
+#include "tests/unit/unit.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/base/cleanup.h"
+#include "core/base/fd.h"
+#include "core/base/str.h"
+#include "core/batch/batch.h"
+#include "core/batch/builder.h"
+#include "core/main/debuginfod.h"
+#include "core/symbolize/elf.h"
+#include "core/symbolize/symbols.h"
+#include "tests/unit/paths.h"
+
+#define SECOND INT64_C(1000000000)
+
+static char dir[] = "/tmp/decima-debuginfod-XXXXXX";
+static pid_t server = -1;
+static unsigned port;
+static uint64_t address; /* of inlines_outer */
+
+static int run(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+static int run(const char *fmt, ...)
+{
+	char command[2048], text[1800];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	snprintf(command, sizeof(command), "cd %s && ( %s ) >/dev/null 2>&1", dir, text);
+	return system(command);
+}
+
+/* A port that was free a moment ago. */
+static unsigned free_port(void)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t n = sizeof(a);
+	CLEANUP(fd__closep) int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof(a)), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&a, &n), 0);
+	return ntohs(a.sin_port);
+}
+
+static uint64_t find_address(void)
+{
+	char line[512];
+	unsigned long long start = 0;
+	FILE *f;
+
+	snprintf(line, sizeof(line), "readelf -sW %s/full | grep ' inlines_outer$'", dir);
+	f = popen(line, "r");
+	assert_non_null(f);
+	assert_non_null(fgets(line, sizeof(line), f));
+	pclose(f);
+	assert_int_equal(sscanf(line, " %*d: %llx", &start), 1);
+	return start;
+}
+
+static void build_id_of(const char *name, char ret[static ELF_BUILD_ID_TEXT])
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	CLEANUP(fd__closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_int_equal(elf__build_id(fd, ret), 0);
+}
+
+/* True once it has the file; it reads its folder in the background. */
+static bool server_is_ready(void)
+{
+	char id[ELF_BUILD_ID_TEXT];
+
+	build_id_of("full", id);
+	for (int i = 0; i < 300; i++) {
+		if (run("curl -sf -o probe http://127.0.0.1:%u/buildid/%s/debuginfo", port, id) == 0)
+			return true;
+		usleep(100000);
+	}
+	return false;
+}
+
+static bool start_server(void)
+{
+	char number[16], served[64];
+
+	port = free_port();
+	snprintf(number, sizeof(number), "%u", port);
+	snprintf(served, sizeof(served), "%s/served", dir);
+	server = fork();
+	assert_true(server >= 0);
+	if (server == 0) {
+		int null = open("/dev/null", O_RDWR);
+
+		dup2(null, 1);
+		dup2(null, 2);
+		setenv("DEBUGINFOD_URLS", "", 1);
+		execlp("debuginfod", "debuginfod", "-d", ":memory:", "-p", number, "-F", served,
+		       (char *)NULL);
+		_exit(127);
+	}
+	return server_is_ready();
+}
+
+static struct dcm_batch *batch_of(const char *build_id)
+{
+	CLEANUP(builder__freep) struct dcm_builder *b = builder__new(0);
+	struct dcm_batch *batch = NULL;
+
+	assert_non_null(b);
+	struct dcm_mapping m = { .file = builder__string(b, STR("/x/program")),
+				 .build_id = builder__string(b, str__of(build_id)),
+				 .kind = DCM_MAPPING_FILE };
+	struct dcm_location l = { .mapping = builder__mapping(b, &m),
+				  .process = DCM_NONE,
+				  .address = address,
+				  .addr_kind = DCM_ADDR_VADDR,
+				  .kind = DCM_FRAME_NATIVE };
+	uint32_t location = builder__location(b, &l, NULL, 0);
+	struct dcm_pair pair = { builder__string(b, STR("service_name")), builder__string(b, STR("x")) };
+	struct dcm_type type = { .name = builder__string(b, STR("process_cpu")),
+				 .sample_type = builder__string(b, STR("cpu")),
+				 .sample_unit = builder__string(b, STR("nanoseconds")) };
+	struct dcm_profile head = { .series = builder__series(b, &pair, 1), .time_ns = 1, .duration_ns = 1 };
+	builder__profile(b, &head, &type, 1);
+	builder__row(b, builder__stack(b, &location, 1), 0, &(int64_t){ 5 });
+	assert_int_equal(builder__seal(b, &batch, NULL), 0);
+	return batch;
+}
+
+/* The store's answer once the server was asked: the location's lines, or why there are none. */
+static struct dcm_batch *answered(const struct symbols_config *c, const char *name,
+				  struct symbols_stat *ret)
+{
+	CLEANUP(symbols__freep) struct symbols *s = NULL;
+	char id[ELF_BUILD_ID_TEXT], path[256];
+	struct dcm_batch *named = NULL;
+
+	assert_int_equal(symbols__new(c, &s, NULL), 0);
+	build_id_of(name, id);
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	CLEANUP(fd__closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	symbols__offer(s, str__of(id), str__of(path), fd);
+	CLEANUP(batch__unrefp) struct dcm_batch *b = batch_of(id);
+	for (int i = 0; i < 600; i++) {
+		const struct dcm_location *l;
+
+		batch__unref(named);
+		assert_int_equal(symbols__resolve(s, b, 10 * SECOND, &named, NULL), 0);
+		symbols__stat(s, ret);
+		l = &named->locations[0];
+		if (l->n_lines > 1 || (!l->n_lines && l->unnamed != DCM_UNNAMED_DEBUGINFO_ASKED &&
+				       ret->debuginfod_asked && !ret->debuginfod_found))
+			return named;
+		assert_true(l->n_lines || l->unnamed == DCM_UNNAMED_DEBUGINFO_ASKED ||
+			    ret->debuginfod_found);
+		usleep(50000);
+	}
+	fail_msg("no answer: %d asked", (int)ret->debuginfod_asked);
+	return NULL;
+}
+
+static struct debuginfod_limits limits = { 30 * SECOND, 64 << 20 };
+static char url[64], cache[64];
+static const char *const urls[] = { url };
+
+static struct symbols_config config(void)
+{
+	snprintf(url, sizeof(url), "http://127.0.0.1:%u/", port);
+	snprintf(cache, sizeof(cache), "%s/cache", dir);
+	return (struct symbols_config){ .debuginfod = urls,
+					.n_debuginfod = 1,
+					.debuginfod_dir = cache,
+					.fetch = debuginfod__fetch,
+					.fetch_ctx = &limits,
+					.lines = true,
+					.inlines = true,
+					.frames_timeout_ns = 60 * SECOND };
+}
+
+static bool prepared(void)
+{
+	static int state = -1;
+
+	if (state < 0)
+		state = run("command -v debuginfod && command -v curl && mkdir -p served && "
+			    "g++ -O2 -g -Wl,--build-id -o full %s/tests/programs/inlines.cc && "
+			    "objcopy --only-keep-debug full served/full.debug && objcopy "
+			    "--strip-all full bare && "
+			    "g++ -O1 -Wl,--build-id -s -o other %s/tests/programs/inlines.cc",
+			    TEST_SRCDIR, TEST_SRCDIR) == 0;
+	if (state == 1 && server < 0) {
+		address = find_address();
+		assert_true(start_server());
+	}
+	return state == 1;
+}
+
+static void test_what_the_server_has(void **state)
+{
+	struct symbols_stat stat;
+
+	(void)state;
+	if (!prepared())
+		skip_because("debuginfod, curl, g++ and objcopy are needed");
+	struct symbols_config c = config();
+	for (int turn = 0; turn < 2; turn++) {
+		CLEANUP(batch__unrefp) struct dcm_batch *b = answered(&c, "bare", &stat);
+		const struct dcm_location *l = &b->locations[0];
+		const struct dcm_function
+			*inner = &b->functions[b->lines[l->line_off].function],
+			*outer = &b->functions[b->lines[l->line_off + l->n_lines - 1].function];
+
+		assert_true(l->n_lines >= 2);
+		assert_true(str__starts(b->strings[inner->name], STR("innermost")));
+		assert_true(str__eq(b->strings[outer->name], STR("inlines_outer")));
+		assert_true(str__ends(b->strings[outer->file], STR("inlines.cc")));
+		/* The second time it is in the directory, and nobody is asked. */
+		assert_int_equal(stat.debuginfod_asked, turn == 0);
+		assert_int_equal(stat.debuginfo_found, 1);
+	}
+}
+
+static void test_what_the_server_does_not_have(void **state)
+{
+	struct symbols_stat stat;
+
+	(void)state;
+	if (!prepared())
+		skip_because("debuginfod, curl, g++ and objcopy are needed");
+	struct symbols_config c = config();
+	CLEANUP(batch__unrefp) struct dcm_batch *b = answered(&c, "other", &stat);
+	assert_int_equal(b->locations[0].n_lines, 0);
+	assert_int_equal(b->locations[0].unnamed, DCM_UNNAMED_NO_DEBUGINFO);
+	assert_int_equal(stat.debuginfod_asked, 1);
+	assert_int_equal(stat.debuginfod_failed, 0);
+}
+
+static void test_no_server_and_too_large_files(void **state)
+{
+	struct symbols_stat stat;
+
+	(void)state;
+	if (!prepared())
+		skip_because("debuginfod, curl, g++ and objcopy are needed");
+	assert_int_equal(run("rm -rf cache"), 0);
+	struct symbols_config c = config();
+	limits.max_bytes = 1000;
+	CLEANUP(batch__unrefp) struct dcm_batch *large = answered(&c, "bare", &stat);
+	limits.max_bytes = 64 << 20;
+	assert_int_equal(large->locations[0].unnamed, DCM_UNNAMED_NO_DEBUGINFO);
+	assert_int_equal(stat.debuginfod_failed, 1);
+	snprintf(url, sizeof(url), "http://127.0.0.1:%u", free_port());
+	CLEANUP(batch__unrefp) struct dcm_batch *b = answered(&c, "bare", &stat);
+	assert_int_equal(b->locations[0].unnamed, DCM_UNNAMED_NO_DEBUGINFO);
+	assert_int_equal(stat.debuginfod_failed, 1);
+	/* Nothing is left behind by what failed. */
+	assert_int_equal(run("test -z \"$(find cache -type f)\""), 0);
+}
+
+static void test_old_files_make_room(void **state)
+{
+	struct symbols_stat stat;
+
+	(void)state;
+	if (!prepared())
+		skip_because("debuginfod, curl, g++ and objcopy are needed");
+	assert_int_equal(run("rm -rf cache && mkdir -p cache/.build-id/00 && "
+			     "head -c 100000 /dev/zero >cache/.build-id/00/11.debug && "
+			     "touch -d 2020-01-01 cache/.build-id/00/11.debug"),
+			 0);
+	struct symbols_config c = config();
+	c.debuginfod_bytes = 150000;
+	CLEANUP(batch__unrefp) struct dcm_batch *b = answered(&c, "bare", &stat);
+	assert_int_equal(stat.debuginfod_found, 1);
+	assert_int_equal(run("test $(find cache -type f | wc -l) -eq 1 && ! test -e "
+			     "cache/.build-id/00/11.debug"),
+			 0);
+}
+
+static int make_dir(void **state)
+{
+	(void)state;
+	return mkdtemp(dir) ? 0 : -1;
+}
+
+static int remove_dir(void **state)
+{
+	(void)state;
+	if (server > 0) {
+		kill(server, SIGTERM);
+		waitpid(server, NULL, 0);
+	}
+	return run("rm -rf %s", dir);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_what_the_server_has),
+		cmocka_unit_test(test_what_the_server_does_not_have),
+		cmocka_unit_test(test_no_server_and_too_large_files),
+		cmocka_unit_test(test_old_files_make_room),
+	};
+
+	return cmocka_run_group_tests_name("debuginfod", tests, make_dir, remove_dir);
+}
