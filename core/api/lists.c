@@ -2,7 +2,8 @@
 /*
  * core/api/lists.c - types, label names, label values
  *
- * Each at most API_MAX_LIST entries; `truncated` says that there are more.
+ * Each at most API_MAX_LIST entries; `truncated`, or the last line of the text, says that there are
+ * more.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -56,6 +57,8 @@ static void finish(struct list *l, int r, const struct dcm_error *err, const cha
 		struct render_table t = { heads, n_columns, right, l->cells.v, l->n };
 
 		render__table(&t, &(struct render_options){ 0 }, &l->resp->body);
+		if (l->truncated)
+			buf__printf(&l->resp->body, "there are more: these are the first %u\n", l->n);
 		snprintf(l->resp->content_type, sizeof(l->resp->content_type),
 			 "text/plain; charset=utf-8");
 	}

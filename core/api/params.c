@@ -24,6 +24,9 @@ void api__fail(struct http_response *resp, int code, const struct dcm_error *err
 {
 	int status = http__status_of(code);
 
+	/* The answer did not fit, which ended the question: http_routes__dispatch() says so. */
+	if (resp->body.error)
+		return;
 	if (status == 503)
 		http_response__header(resp, "Retry-After", "1");
 	http_response__problem(resp, status, "%s", err->text[0] ? err->text : strerror(-code));

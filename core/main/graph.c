@@ -642,18 +642,32 @@ static const struct part *running_store(struct graph *g, struct dcm_error *err)
 	return p;
 }
 
+/* Operations that a storage may do without. */
+static int not_offered(const struct part *p, const char *what, struct dcm_error *err)
+{
+	return error__set(err, -ENOTSUP, "%s: this storage offers no %s", p->object, what);
+}
+
 int graph__store_backup(struct graph *g, const char *dir, struct dcm_error *err)
 {
 	const struct part *p = running_store(g, err);
 
-	return p ? p->plugin->storage.backup(instance__handle(p->instance), dir, err) : -ESHUTDOWN;
+	if (!p)
+		return -ESHUTDOWN;
+	if (!p->plugin->storage.backup)
+		return not_offered(p, "backup", err);
+	return p->plugin->storage.backup(instance__handle(p->instance), dir, err);
 }
 
 int graph__store_check(struct graph *g, dcm_report_fn report, void *ctx, struct dcm_error *err)
 {
 	const struct part *p = running_store(g, err);
 
-	return p ? p->plugin->storage.check(instance__handle(p->instance), report, ctx, err) : -ESHUTDOWN;
+	if (!p)
+		return -ESHUTDOWN;
+	if (!p->plugin->storage.check)
+		return not_offered(p, "check", err);
+	return p->plugin->storage.check(instance__handle(p->instance), report, ctx, err);
 }
 
 bool graph__failed_input(struct graph *g, char ret[static 512])

@@ -72,3 +72,25 @@ int output_file__write(const char *path, const struct buf *out, struct dcm_error
 	CLEANUP(mem__freep) char *real = is_link ? realpath(path, NULL) : NULL;
 	return fd__replace(real ? real : path, st.st_mode & 0777, out->data, out->n, err);
 }
+
+int output_file__check(const char *path, struct dcm_error *err)
+{
+	CLEANUP(mem__freep) char *dir = NULL;
+	const char *slash = strrchr(path, '/');
+	struct stat st;
+
+	if (strcmp(path, "-") == 0)
+		return 0;
+	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+		return error__set(err, -EISDIR, "%s: is a directory; name a file in it", path);
+	/* What is no regular file, or a link to what is not there yet, is written in place. */
+	if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode))
+		return 0;
+	dir = slash ? mem__dup_str(path, slash == path ? 1 : (size_t)(slash - path))
+		    : mem__dup_str(".", 1);
+	if (!dir)
+		return error__nomem(err);
+	if (access(dir, W_OK | X_OK) < 0)
+		return error__sys(err, -errno, "%s: no file can be made in %s", path, dir);
+	return 0;
+}

@@ -19,4 +19,10 @@
  */
 int output_file__write(const char *path, const struct buf *out, struct dcm_error *err);
 
+/*
+ * Could that write begin? For those who work long before they have something to write. Nothing is
+ * changed; a disk may be full later all the same. 0, or a negative errno and a sentence as above.
+ */
+int output_file__check(const char *path, struct dcm_error *err);
+
 #endif

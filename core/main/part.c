@@ -153,6 +153,7 @@ void part__stop(struct part *p, const struct part_env *env, int64_t deadline_mon
 {
 	struct instance_view v;
 	bool stuck = false;
+	int r;
 
 	p->started = false;
 	if (p->task)
@@ -167,8 +168,13 @@ void part__stop(struct part *p, const struct part_env *env, int64_t deadline_mon
 				  "it did not come back from its work before the deadline");
 		return;
 	}
-	if (v.phase == INSTANCE_STARTED)
-		instance__drain(p->instance, deadline_mono_ns);
+	if (v.phase == INSTANCE_STARTED) {
+		r = instance__drain(p->instance, deadline_mono_ns);
+		if (r < 0)
+			log__line(env->log, DCM_LOG_WARNING, p->name,
+				  "not all that it held was handed on before its end: %s",
+				  strerror(-r));
+	}
 	if (v.phase != INSTANCE_CREATED)
 		instance__stop(p->instance);
 }

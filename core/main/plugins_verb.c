@@ -30,11 +30,16 @@
  * a path here asks for its code to be run once, by himself: the rules of trust are for daemons, and
  * for paths that nobody named.
  */
+static const char *path_of(const struct args *a)
+{
+	return args__get(a, "plugin-path", PLUGINDIR);
+}
+
 static int open_loader(const struct args *a, struct loader **ret)
 {
 	struct dcm_error err = DCM_ERROR_INIT;
-	const char *path = args__get(a, "plugin-path", NULL);
-	int r = loader__new(path ? path : PLUGINDIR, !path && trust__is_privileged(), ret, &err);
+	bool path = args__has(a, "plugin-path");
+	int r = loader__new(path_of(a), !path && trust__is_privileged(), ret, &err);
 
 	if (r == 0)
 		return EXIT_DONE;
@@ -123,10 +128,14 @@ int verb__plugins(const struct args *a)
 	status = put(a, &l.out);
 	if (r < 0)
 		fprintf(stderr, "decima plugins: %s\n", err.text);
+	else if (l.n == 0)
+		fprintf(stderr,
+			"decima plugins: no plugins in %s; say where they are with --plugin-path\n",
+			path_of(a));
 	vec__fini(&l.cells);
 	arena__fini(&l.arena);
 	loader__free(loader);
-	return r < 0 || l.n_refused > 0 ? EXIT_NO : status;
+	return r < 0 || l.n_refused > 0 || l.n == 0 ? EXIT_NO : status;
 }
 
 /* ------------------------------------------------------------------------------------------------

@@ -190,8 +190,12 @@ static int add_pids(struct buf *text, const char *list, struct dcm_error *err)
 		size_t n = strcspn(list, ",");
 		int64_t pid;
 
-		if (units__parse_int((struct dcm_str){ list, (uint32_t)n }, "", &pid) < 0 || pid <= 0)
+		if (units__parse_int((struct dcm_str){ list, (uint32_t)n }, "", &pid) < 0 ||
+		    pid <= 0 || pid > INT32_MAX)
 			return error__set(err, -EINVAL, "--pid: \"%.*s\" is no process id", (int)n, list);
+		if (kill((pid_t)pid, 0) < 0 && errno == ESRCH)
+			return error__set(err, -ESRCH, "--pid: there is no process %lld; see ps -e",
+					  (long long)pid);
 		if (add_family(text, pid) < 0)
 			return error__nomem(err);
 		list += n + (list[n] == ',');
@@ -203,14 +207,16 @@ static int write_config(struct record *r, struct buf *text, struct dcm_error *er
 {
 	const char *hz = args__get(r->args, "frequency", "99"), *pids = args__get(r->args, "pid", NULL);
 	int64_t frequency;
+	int e;
 
 	if (units__parse_int(str__of(hz), "Hz", &frequency) < 0)
 		return error__set(err, -EINVAL,
 				  "--frequency: \"%s\" is no number of samples per second", hz);
 	buf__printf(text, "inputs:\n  ebpf:\n    frequency: %lld\n    filter:\n      pids: [",
 		    (long long)frequency);
-	if (pids && add_pids(text, pids, err) < 0)
-		return -EINVAL;
+	e = pids ? add_pids(text, pids, err) : 0;
+	if (e < 0)
+		return e;
 	if (r->child && !args__has(r->args, "all"))
 		buf__printf(text, "%d", (int)r->child);
 	buf__text(text, "]\n      exclude_self: true\n  perf_map: {}\nstorage:\n  memory: { "
@@ -394,10 +400,13 @@ static int write_result(struct record *r, struct dcm_error *err)
 
 static int run(struct record *r, struct dcm_error *err)
 {
+	const char *path = args__get(r->args, "output", "-");
 	int64_t deadline;
 	char why[512];
-	int e = catch_signals(r, err);
+	int e = output_file__check(path, err);
 
+	if (e == 0)
+		e = catch_signals(r, err);
 	if (e == 0 && r->args->n_operands > 0)
 		e = fork_command(r, err);
 	if (e == 0)

@@ -183,10 +183,13 @@ void http_routes__dispatch(const struct http_routes *r, struct http_request *req
 	row->handler(row->ctx, req, resp);
 	req->path_params = NULL;
 	req->n_path_params = 0;
-	if (resp->body.error) {
-		int error = resp->body.error;
-
-		http_response__problem(resp, http__status_of(error),
-				       "the answer did not fit into memory; narrow the question");
-	}
+	if (resp->body.error == -EFBIG)
+		http_response__problem(
+			resp, 422,
+			"the answer is larger than %zu bytes; ask for a shorter range, "
+			"fewer rows or groups, or raise server.query_memory",
+			resp->body.limit);
+	else if (resp->body.error)
+		http_response__problem(
+			resp, 503, "no memory for the answer; try again later, or narrow the question");
 }

@@ -438,6 +438,7 @@ static enum MHD_Result on_complete(struct listener *l, struct exchange *x, struc
 
 	x->budget.deadline_mono_ns = now_ns() + l->o.request_timeout_ns;
 	x->budget.max_bytes = l->o.request_max_bytes;
+	x->response.body.limit = l->o.request_max_bytes;
 	if (x->body.error == -EFBIG) {
 		http_response__problem(&x->response, 413, "the body is larger than %zu bytes",
 				       l->o.max_body_bytes);

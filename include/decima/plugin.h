@@ -17,7 +17,7 @@
  *    fault, remedy). Outputs (`ret_...`) change only on success.
  *  - Loss. Data may be given up only through host->drop(reason, n), which counts it where users look.
  *  - Threads. Each member says which thread calls it. A plugin never calls the host while it holds a lock that one of
- *    its own callbacks takes.
+ *    its own callbacks takes; the functions that build batches are the exception, because they call nobody.
  *  - Text is (pointer, length) UTF-8 without a NUL unless it is a `const char *`. Machines are little-endian.
  *  - Times are nanoseconds since 1970 (real) or of CLOCK_MONOTONIC (mono), as the name says.
  *
@@ -449,6 +449,7 @@ struct dcm_store_stat {
 	struct dcm_str place;	   /* directory or address, for people; "memory" */
 };
 
+/* A finding: a sentence that names place, fault and remedy, borrowed for the call. ERROR: it will not work so. */
 typedef void (*dcm_report_fn)(void *ctx, enum dcm_log_level level, const char *sentence);
 
 /* ------------------------------------------------------------------------------------------------------------------
@@ -531,6 +532,7 @@ struct dcm_host {
 	/*
 	 * Adds return the id of an equal entry or of a new one. A failed add (memory, limit, bad id) makes the builder
 	 * sticky-failed: it returns 0 from then on, and seal reports the first failure. max_bytes 0: 256 MiB.
+	 * builder_new: NULL when memory ran out.
 	 */
 	struct dcm_builder *(*builder_new)(const struct dcm_host *host, uint64_t max_bytes);
 	void (*builder_free)(struct dcm_builder *b);
@@ -571,7 +573,10 @@ struct dcm_host {
 			   struct dcm_str path, int fd);
 	/* The build id of an open ELF file as lower-case hex: 0, -ENODATA (has none), -ENOEXEC (no ELF). */
 	int (*build_id)(const struct dcm_host *host, int fd, char ret_hex[static 129]);
-	/* The kernel's symbol at an absolute address; module is "" for the kernel. 0, -ENOENT, -EACCES (kptr_restrict). */
+	/*
+	 * The kernel's symbol at an absolute address; module is "" for the kernel. The texts live as long as the
+	 * instance. 0, -ENOENT, -EACCES (kptr_restrict), -ENOMEM.
+	 */
 	int (*kernel_symbol)(const struct dcm_host *host, uint64_t address,
 			     struct dcm_str *ret_name, struct dcm_str *ret_module);
 	/* Tells the symbol sources (inputs with `process`) about a process. */
@@ -634,7 +639,10 @@ struct dcm_lifecycle {
 	int (*prepare)(void *instance, const void *config, void **ret_change, struct dcm_error *err);
 	void (*commit)(void *instance, void *change); /* cannot fail */
 	void (*abort)(void *instance, void *change);
-	/* Hands on what is held, before the deadline. NULL: nothing is held. */
+	/*
+	 * Hands on what is held, before the deadline; what cannot be handed on goes through host->drop(). An error is
+	 * logged, and stop() follows all the same. NULL: nothing is held.
+	 */
 	int (*drain)(void *instance, int64_t deadline_mono_ns);
 	/* Ends every thread and frees the instance. No call from or to the plugin's instance follows. */
 	void (*stop)(void *instance);
@@ -661,7 +669,10 @@ struct dcm_input_ops {
 		       uint32_t n, dcm_symbol_fn each, void *ctx, enum dcm_unnamed *ret_why);
 };
 
-/* Any thread calls any of these, several at once, except write (one thread at a time). */
+/*
+ * Any thread calls any of these, several at once, except write (one thread at a time). retain, remove, maintain, backup
+ * and check may be NULL: the host then refuses what needs them.
+ */
 struct dcm_storage_ops {
 	uint32_t size;
 	/*

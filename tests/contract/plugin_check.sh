@@ -39,6 +39,13 @@ else
 	finds crash_without_memory '^not ok no_memory: it dies \(Aborted\) when allocation 1 fails'
 fi
 
+"$tool" "$top_builddir/tests/plugins/.libs/storage_minimal.so" >"$dir/out" 2>&1
+if [ $? -eq 1 ] && grep -q '^not ok work: .* was written, and merge says 0' "$dir/out"; then
+	echo "ok finds_a_storage_that_forgets"
+else
+	echo "not ok finds_a_storage_that_forgets: $(grep -v '^ok ' "$dir/out" | head -n 1)"
+fi
+
 # What cannot run here is no fault of the plugin's, as long as it says so.
 if "$tool" --config '{ mode: fail_open }' "$testing" >"$dir/out" 2>&1 && grep -q '^skip lifecycle: .*port 7070' "$dir/out"; then
 	echo "ok a_sentence_is_a_skip"

@@ -95,6 +95,10 @@ expect_status wrong_timeout_is_usage 2 $?
 ask query tpo "$cpu" >"$dir/answer" 2>&1
 expect_status unknown_verb_is_usage 2 $?
 expect unknown_verb_has_a_neighbour '"query top"' "$dir/answer"
+mkdir "$dir/empty"
+"$decima" plugins --plugin-path "$dir/empty" >"$dir/answer" 2>&1
+expect_status no_plugins_is_a_no 1 $?
+expect no_plugins_says_where "no plugins in $dir/empty" "$dir/answer"
 "$decima" record --max-rows many -- touch "$dir/ran" >"$dir/answer" 2>&1
 expect_status wrong_rows_are_usage 2 $?
 [ ! -e "$dir/ran" ] && ok wrong_usage_runs_nothing || not_ok wrong_usage_runs_nothing "the command ran"

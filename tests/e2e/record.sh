@@ -49,6 +49,18 @@ fi
 record -o "$dir/x.unknown" -- true 2>"$dir/err"
 expect_status unknown_ending 2 $?
 
+# What would be in vain does not begin.
+record -o "$dir/none/x.folded" -- touch "$dir/ran" >"$dir/out" 2>"$dir/err"
+expect_status no_such_directory 1 $?
+expect no_such_directory_is_named "$dir/none" "$dir/err"
+if [ -e "$dir/ran" ]; then not_ok nothing_runs_in_vain "the command ran"; else ok nothing_runs_in_vain; fi
+sh -c 'exit 0' &
+gone=$!
+wait $gone
+record -d 1 -p $gone >"$dir/out" 2>"$dir/err"
+expect_status no_such_process 1 $?
+expect no_such_process_is_named "no process $gone" "$dir/err"
+
 "$dir/chain" 15 >/dev/null 2>&1 &
 running=$!
 record -d 1 -p $running >"$dir/out" 2>"$dir/err"

@@ -400,6 +400,29 @@ static void clock_that_is_set(void **state)
 	logged(&log, "the machine's clock was set back by 1m40s", 1);
 }
 
+static void no_report(void *ctx, enum dcm_log_level level, const char *sentence)
+{
+	(void)ctx;
+	(void)level;
+	fail_msg("%s", sentence);
+}
+
+/* What a storage need not have is refused with a sentence. */
+static void storage_with_no_more_than_it_must_have(void **state)
+{
+	struct running r = start("storage: { minimal: {} }\n" EXAMPLE("one"));
+	struct dcm_error err = DCM_ERROR_INIT;
+
+	(void)state;
+	graph__tick(r.graph);
+	assert_false(is_stored(&r, "one"));
+	assert_int_equal(graph__store_backup(r.graph, "/nonexistent/backup", &err), -ENOTSUP);
+	assert_non_null(strstr(err.text, "minimal: this storage offers no backup"));
+	assert_int_equal(graph__store_check(r.graph, no_report, NULL, &err), -ENOTSUP);
+	assert_non_null(strstr(err.text, "minimal: this storage offers no check"));
+	stop(&r);
+}
+
 static void without_a_storage(void **state)
 {
 	struct running r = start(EXAMPLE("one"));
@@ -475,6 +498,7 @@ int main(void)
 		cmocka_unit_test(failed_start_is_retried),
 		cmocka_unit_test(failed_start_is_one_line),
 		cmocka_unit_test(clock_that_is_set),
+		cmocka_unit_test(storage_with_no_more_than_it_must_have),
 		cmocka_unit_test(without_a_storage),
 		cmocka_unit_test(without_memory),
 		cmocka_unit_test(reload_without_memory),

@@ -66,6 +66,17 @@ static void second(void *ctx, const struct http_request *req, struct http_respon
 		http_response__problem(resp, 499, "cancelled");
 }
 
+#define MEMORY ((size_t)1 << 20)
+
+static void long_answer(void *ctx, const struct http_request *req, struct http_response *resp)
+{
+	size_t n = http_request__param(req, "more").n ? MEMORY + 1 : MEMORY;
+
+	(void)ctx;
+	while (n-- > 0)
+		buf__byte(&resp->body, 'x');
+}
+
 static int set_up(void **state)
 {
 	const struct http_route rows[] = {
@@ -74,6 +85,7 @@ static int set_up(void **state)
 		{ .method = HTTP_POST, .pattern = "/echo", .role = HTTP_ROLE_READ, .handler = echo },
 		{ .pattern = "/slow", .role = HTTP_ROLE_READ, .handler = slow },
 		{ .pattern = "/control", .role = HTTP_ROLE_READ, .handler = echo, .control = true },
+		{ .pattern = "/long", .role = HTTP_ROLE_READ, .handler = long_answer },
 		{ .pattern = "/second", .role = HTTP_ROLE_READ, .handler = second },
 	};
 	static char unix_address[80];
@@ -92,6 +104,7 @@ static int set_up(void **state)
 								   .n_workers = 2,
 								   .max_waiting = 2,
 								   .max_body_bytes = 1000,
+								   .request_max_bytes = MEMORY,
 								   .header_timeout_ns = 500000000,
 								   .body_timeout_ns = 500000000 },
 				       routes, &quiet, NULL, &listener, &err),
@@ -271,6 +284,17 @@ static void test_large_body(void **state)
 	assert_int_equal(call("/echo", HTTP_POST, body, NULL, 0), 200);
 }
 
+/* An answer has the memory of its question, and none of it is sent when that is not enough. */
+static void test_long_answer(void **state)
+{
+	char answer[256];
+
+	(void)state;
+	assert_int_equal(call("/long", HTTP_GET, NULL, NULL, 0), 200);
+	assert_int_equal(call("/long?more=1", HTTP_GET, NULL, answer, sizeof(answer)), 422);
+	assert_non_null(strstr(answer, "the answer is larger than 1048576 bytes"));
+}
+
 /* A body that never comes is cut off. */
 static void test_slow_body(void **state)
 {
@@ -376,11 +400,17 @@ static void test_refusals(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_answers),	      cmocka_unit_test(test_get),
-		cmocka_unit_test(test_unix_is_admin), cmocka_unit_test(test_malformed),
-		cmocka_unit_test(test_large_body),    cmocka_unit_test(test_slow_body),
-		cmocka_unit_test(test_busy),	      cmocka_unit_test(test_half_close),
-		cmocka_unit_test(test_refusals),      cmocka_unit_test(test_stop_with_question),
+		cmocka_unit_test(test_answers),
+		cmocka_unit_test(test_get),
+		cmocka_unit_test(test_unix_is_admin),
+		cmocka_unit_test(test_malformed),
+		cmocka_unit_test(test_large_body),
+		cmocka_unit_test(test_slow_body),
+		cmocka_unit_test(test_long_answer),
+		cmocka_unit_test(test_busy),
+		cmocka_unit_test(test_half_close),
+		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_stop_with_question),
 	};
 
 	return cmocka_run_group_tests_name("listener", tests, set_up, tear_down);

@@ -157,6 +157,27 @@ static void failures_name_the_path(void **state)
 	assert_int_equal(strncmp(err.text, below, strlen(below)), 0);
 }
 
+/* Whoever asks first hears what the write would say, and nothing is there afterwards. */
+static void checking_changes_nothing(void **state)
+{
+	struct dcm_error err = DCM_ERROR_INIT;
+	char below[80];
+
+	(void)state;
+	assert_int_equal(output_file__check("-", &err), 0);
+	assert_int_equal(output_file__check("name", &err), 0);
+	assert_int_equal(output_file__check(path, &err), 0);
+	assert_int_equal(access(path, F_OK), -1);
+	assert_int_equal(symlink(target, path), 0);
+	assert_int_equal(output_file__check(path, &err), 0);
+	assert_int_equal(access(target, F_OK), -1);
+	assert_int_equal(output_file__check(dir, &err), -EISDIR);
+	assert_int_equal(strncmp(err.text, dir, strlen(dir)), 0);
+	snprintf(below, sizeof(below), "%s/none/out", dir);
+	assert_int_equal(output_file__check(below, &err), -ENOENT);
+	assert_int_equal(strncmp(err.text, below, strlen(below)), 0);
+}
+
 static void every_allocation_may_fail(void **state)
 {
 	struct buf b = text("x");
@@ -166,6 +187,8 @@ static void every_allocation_may_fail(void **state)
 	FAILMALLOC_SWEEP (i) {
 		int r = output_file__write(path, &b, &err);
 
+		if (r == 0)
+			r = output_file__check(path, &err);
 		failmalloc__disarm();
 		assert_true(r == 0 || r == -ENOMEM);
 		unlink(path);
@@ -181,6 +204,7 @@ int main(void)
 		cmocka_unit_test_teardown(a_link_stays_one, tidy),
 		cmocka_unit_test_teardown(devices_and_pipes_stay, tidy),
 		cmocka_unit_test(failures_name_the_path),
+		cmocka_unit_test_teardown(checking_changes_nothing, tidy),
 		cmocka_unit_test(every_allocation_may_fail),
 	};
 

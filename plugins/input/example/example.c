@@ -135,14 +135,20 @@ static int example_open(const struct dcm_host *host, const void *config, void **
 	return 0;
 }
 
+/* Shown to users; to be said again when it changes. */
+static void say_how_it_goes(const struct example *e, const struct example_config *config)
+{
+	e->host->set_state(e->host, DCM_STATE_OK, "makes up a profile every %lld ms",
+			   (long long)(config->interval_ns / 1000000));
+}
+
 /* Threads would start here. This plugin has none: the host calls collect(). */
 static int example_start(void *instance, struct dcm_error *err)
 {
 	struct example *e = instance;
 
 	(void)err;
-	e->host->set_state(e->host, DCM_STATE_OK, "makes up a profile every %lld ms",
-			   (long long)(e->config->interval_ns / 1000000));
+	say_how_it_goes(e, e->config);
 	return 0;
 }
 
@@ -166,6 +172,7 @@ static void example_commit(void *instance, void *change)
 	pthread_mutex_lock(&e->mutex);
 	e->config = change;
 	pthread_mutex_unlock(&e->mutex);
+	say_how_it_goes(e, change);
 }
 
 static void example_abort(void *instance, void *change)
@@ -281,6 +288,7 @@ static int example_collect(void *instance, struct dcm_error *err)
 	struct dcm_batch *batch = NULL;
 	int r;
 
+	/* Of the host, only what builds batches may be called with a lock that commit() takes too. */
 	pthread_mutex_lock(&e->mutex);
 	add_head(e, e->config);
 	add_rows(e, e->config->interval_ns, percent_busy(e, (enum shape)e->config->shape));

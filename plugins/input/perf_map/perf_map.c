@@ -302,7 +302,7 @@ static const struct dcm_plugin plugin = {
 	.name = "perf_map",
 	.version = "1.0",
 	.summary =
-		"names JIT code (Node, Java, Python, .NET) from the maps and dumps that runtimes "
+		"Names JIT code (Node, Java, Python, .NET) from the maps and dumps that runtimes "
 		"write: /tmp/perf-PID.map, jit-PID.dump",
 	.options = &options,
 	.lifecycle = &lifecycle,
