@@ -332,6 +332,7 @@ PLAN_SAMPLE = tests/unit/plan_sample.c tests/unit/plan_sample.h \
 	core/main/plan.c core/main/plan.h core/main/settings.c core/main/settings.h
 GRAPH_SAMPLE = $(PLAN_SAMPLE) \
 	core/main/clock_watch.c core/main/clock_watch.h \
+	core/main/frames_workers.c core/main/frames_workers.h \
 	core/main/graph.c core/main/graph.h core/main/part.c core/main/part.h \
 	core/main/services.c core/main/services.h \
 	core/main/symbol_metrics.c core/main/symbol_metrics.h
@@ -344,11 +345,11 @@ tests_unit_test_plan_LDADD = $(API_LA) $(UNIT_LIBS)
 tests_unit_test_graph_SOURCES = tests/unit/test_graph.c $(GRAPH_SAMPLE) $(FAILMALLOC)
 tests_unit_test_graph_CPPFLAGS = $(decima_CPPFLAGS)
 tests_unit_test_graph_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
-tests_unit_test_graph_LDADD = $(API_LA) $(UNIT_LIBS)
+tests_unit_test_graph_LDADD = $(API_LA) $(BROKER_LA) $(UNIT_LIBS)
 tests_unit_test_api_SOURCES = tests/unit/test_api.c $(GRAPH_SAMPLE)
 tests_unit_test_api_CPPFLAGS = $(decima_CPPFLAGS)
 tests_unit_test_api_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
-tests_unit_test_api_LDADD = $(API_LA) $(UNIT_LIBS)
+tests_unit_test_api_LDADD = $(API_LA) $(BROKER_LA) $(UNIT_LIBS)
 
 # Plugins: the shared objects come from tests/plugins.
 unit_tests += tests/unit/test_trust
