@@ -493,6 +493,35 @@ static void each_profile_is_a_file_as_encoded(void **state)
 	batch__unref(b);
 }
 
+static int write_late(struct whole *w, struct dcm_batch *b)
+{
+	return w->plugin->output.write(instance__handle(w->instance), b, 0, NULL);
+}
+
+/* Out of time it goes on where it was; but only in the same batch, which takes an id to tell. */
+static void what_was_not_written_in_time_is_written_later(void **state)
+{
+	struct dcm_batch *b = some_batch(3), nameless = *b;
+	struct whole w;
+	char yaml[256];
+	unsigned n = 0;
+
+	(void)state;
+	snprintf(yaml, sizeof(yaml), "{ directory: %s/late, file_name: p, format: folded }", top);
+	begin(&w, yaml);
+	for (; write_late(&w, b) == -EAGAIN; n++)
+		assert_int_equal(count_files(in_top("late")), n + 1);
+	assert_int_equal(n + 1, b->n_profiles);
+	assert_int_equal(count_files(in_top("late")), b->n_profiles);
+
+	nameless.id = (struct dcm_batch_id){ 0 };
+	assert_int_equal(write_late(&w, &nameless), -EAGAIN);
+	assert_int_equal(write_batch(&w, &nameless, NULL), 0);
+	assert_int_equal(count_files(in_top("late")), 2 * b->n_profiles + 1);
+	end(&w);
+	batch__unref(b);
+}
+
 static void without_a_directory_it_uses_its_own(void **state)
 {
 	struct whole w;
@@ -674,6 +703,7 @@ int main(void)
 		cmocka_unit_test(random_steps_equal_a_model),
 		cmocka_unit_test(a_removed_directory_is_made_again),
 		cmocka_unit_test(each_profile_is_a_file_as_encoded),
+		cmocka_unit_test(what_was_not_written_in_time_is_written_later),
 		cmocka_unit_test(without_a_directory_it_uses_its_own),
 		cmocka_unit_test(it_changes_over_without_a_restart),
 		cmocka_unit_test(a_full_disk_is_waited_out),

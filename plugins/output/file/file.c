@@ -331,10 +331,13 @@ static int write_profile(struct file_output *f, const struct work *w, const stru
 	return r;
 }
 
+/* A batch without a source may be any: better some of its files twice than not at all. */
 static bool is_same_batch(const struct file_output *f, const struct dcm_batch *batch)
 {
-	return f->is_resumable && f->batch.sequence == batch->id.sequence &&
-	       f->batch.source.lo == batch->id.source.lo && f->batch.source.hi == batch->id.source.hi;
+	const struct dcm_batch_id *a = &f->batch, *b = &batch->id;
+
+	return f->is_resumable && (b->source.lo || b->source.hi) && a->sequence == b->sequence &&
+	       a->source.lo == b->source.lo && a->source.hi == b->source.hi;
 }
 
 /* All profiles from the n_done-th on. -EAGAIN leaves n_done where it got to. */
