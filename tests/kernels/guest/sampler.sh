@@ -30,8 +30,17 @@ chain thread 90 'thread_main;alpha;beta;gamma_;spin' "$dir/chain" 600 0 name
 # Registers of a task in the kernel: from a helper since 5.15, from the top of its stack before.
 chain in_kernel 80 'main;alpha;beta;gamma_;spin;(entry|do)_SYSCALL' "$dir/in_kernel" 600
 
+# By tables: to the first frame of all.
+if compile bare chain.c -fomit-frame-pointer; then
+	chain tables 90 '(^|;)_start;.*main;alpha;beta;gamma_;spin' "$dir/bare" 600
+	check tables.deferred "$(metric sampler_deferred_root_total)" -eq "$(metric sampler_outcome_deferred_total)"
+fi
+
 # Processes come and go: their exec and exit are heard of.
 start sh -c "while :; do '$dir/chain' 0.3; done"
 sample "{frequency: 99Hz}" 6
 check exec_and_exit "$(metric sampler_events_total)" -gt 3
 kill -9 "$pid"
+
+# Each verifier counts in its own way.
+sh "$top_srcdir/tests/e2e/ebpf_verifier.sh"
