@@ -3,7 +3,8 @@
 # tests/e2e/ebpf_accounting.sh - every run of the sampling program is accounted for, up to the batch
 #
 # entries = emitted + filtered + lost; emitted = records read = samples in rows; and the outcomes
-# add up to what was emitted. Losses are made by a ring of one page and 10,000 Hz.
+# add up to what was emitted. A deferred sample comes out once, with an outcome of its own. Losses are
+# made by a ring of one page and 10,000 Hz.
 set -u
 . "$top_srcdir/tests/host/lib.sh"
 need_root
@@ -18,6 +19,10 @@ identity() {
 	lost=$((full + $(metric sampler_busy_total) + $(metric sampler_no_scratch_total)))
 	outcomes=$(sed -n 's/^# decima_sampler_outcome_[a-z_]*_total{[^}]*} //p' "$dir/rows" | awk '{ n += $1 } END { print n }')
 	shown=$(awk -F '\t' -v p="$2" '$1 == "process_cpu" { n += $5 } END { printf "%.6f\n", n / p }' "$dir/rows")
+	deferred=$(metric sampler_outcome_deferred_total)
+	unwound=$(sed -n 's/^# decima_sampler_deferred_[a-z_]*_total{[^}]*} //p' "$dir/rows" | awk '{ n += $1 } END { print n + 0 }')
+	check "$1.deferred" "$unwound" -eq "$deferred"
+	check "$1.none_waits" "$(metric sampler_deferred_waiting)" -eq 0
 	check "$1.entries" "$entries" -eq $((emitted + filtered + lost))
 	check "$1.outcomes" "$outcomes" -eq "$emitted"
 	check "$1.rows" "$shown" = "$emitted.000000"
@@ -42,9 +47,17 @@ identity comm $((1000000000 / 997))
 check comm.only "$(awk -F '\t' '$1 == "process_cpu" && $2 !~ /comm=chain,/' "$dir/rows" | wc -l)" -eq 0
 check comm.some "$(metric sampler_emitted_total)" -gt 100
 
+# By a name of its own: another test's may run beside it.
+saved=$host host=$dir/own$$
+cp "$saved" "$host"
 sample "{frequency: 997Hz, filter: {exclude_self: true}}" 2
+host=$saved
 identity self $((1000000000 / 997))
-check self.none "$(grep -c comm=sample "$dir/rows")" -eq 0
+check self.none "$(grep -c "comm=own$$" "$dir/rows")" -eq 0
+
+# Tables that find no room: the stacks say so, and nothing is lost.
+sample "{frequency: 997Hz, tables_memory: 1MiB}" 3
+identity no_room $((1000000000 / 997))
 
 sample "{frequency: 10000Hz, ring_size: 4096}" 3
 identity seeded_loss 100000
