@@ -332,6 +332,7 @@ PLAN_SAMPLE = tests/unit/plan_sample.c tests/unit/plan_sample.h \
 	core/main/plan.c core/main/plan.h core/main/settings.c core/main/settings.h
 GRAPH_SAMPLE = $(PLAN_SAMPLE) \
 	core/main/clock_watch.c core/main/clock_watch.h \
+	core/main/debuginfod.c core/main/debuginfod.h \
 	core/main/frames_workers.c core/main/frames_workers.h \
 	core/main/graph.c core/main/graph.h core/main/part.c core/main/part.h \
 	core/main/services.c core/main/services.h \
