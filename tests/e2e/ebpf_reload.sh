@@ -42,3 +42,9 @@ for change in max_depth:10 kernel_stacks:false user_stacks:false ring_size:8MiB 
 done
 reload "{}" "{filter: {pids: [1]}}"
 check restart.filter.pids "$(grep -c '^sample: reload: -16 ebpf: filter.pids' "$dir/log")" -eq 1
+reload "{}" "{filter: {cgroups: [/x]}}"
+check restart.filter.cgroups "$(grep -c '^sample: reload: -16 ebpf: filter.cgroups' "$dir/log")" -eq 1
+for change in "labels.env:labels: {env: [A]}" "labels.meta:labels: {meta: [__meta_x]}" "kubernetes:kubernetes: {source: api}"; do
+	reload "{}" "{${change#*:}}"
+	check "restart.${change%%:*}" "$(grep -c "^sample: reload: -16 ebpf: ${change%%:*}: a change of it" "$dir/log")" -eq 1
+done

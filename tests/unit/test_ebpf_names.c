@@ -133,6 +133,18 @@ static void test_groups(void **state)
 	}
 }
 
+static void test_within(void **state)
+{
+	(void)state;
+	assert_true(cgroup__is_within(STR("/a/b"), STR("/a/b")));
+	assert_true(cgroup__is_within(STR("/a/b/c"), STR("/a/b")));
+	assert_true(cgroup__is_within(STR("/a/b"), STR("/a/")));
+	assert_true(cgroup__is_within(STR("/a"), STR("/")));
+	assert_false(cgroup__is_within(STR("/a/bc"), STR("/a/b")));
+	assert_false(cgroup__is_within(STR("/a"), STR("/a/b")));
+	assert_false(cgroup__is_within(STR(""), STR("/a")));
+}
+
 static void test_unit(void **state)
 {
 	const char *const cases[][2] = {
@@ -243,8 +255,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cgroup_path), cmocka_unit_test(test_groups),
-		cmocka_unit_test(test_unit),	    cmocka_unit_test(test_comm),
-		cmocka_unit_test(test_service),	    cmocka_unit_test(test_cpus),
+		cmocka_unit_test(test_within),	    cmocka_unit_test(test_unit),
+		cmocka_unit_test(test_comm),	    cmocka_unit_test(test_service),
+		cmocka_unit_test(test_cpus),
 	};
 
 	return cmocka_run_group_tests_name("ebpf_names", tests, NULL, NULL);

@@ -533,6 +533,26 @@ static void test_lost_records(void **state)
 	trail__free(trail);
 }
 
+static void test_only_some_groups(void **state)
+{
+	struct fixture *f = *state;
+	struct sampler_sample s = sample_of(getpid(), 1);
+	const char *mine, *others[] = { "/no/such/group" };
+	struct dcm_list list = { others, 1 };
+	struct process *p = processes__of(f->processes, &s, 1);
+
+	assert_false(p->is_filtered);
+	mine = strdup(p->identity.cgroup ? p->identity.cgroup : "/");
+	assert_int_equal(processes__only(f->processes, &list), 0);
+	s.head.exec_id++;
+	assert_true(processes__of(f->processes, &s, 1)->is_filtered);
+	others[0] = mine;
+	assert_int_equal(processes__only(f->processes, &list), 0);
+	s.head.exec_id++;
+	assert_false(processes__of(f->processes, &s, 1)->is_filtered);
+	free((char *)(uintptr_t)mine);
+}
+
 static void test_kernel_thread(void **state)
 {
 	struct fixture *f = *state;
@@ -707,6 +727,7 @@ int main(void)
 		TEST(test_children_of_a_stranger),
 		TEST(test_replaced_before_reading),
 		TEST(test_lost_records),
+		TEST(test_only_some_groups),
 		TEST(test_kernel_thread),
 		TEST(test_file_of_own_program),
 		TEST(test_deleted_files),

@@ -180,6 +180,13 @@ struct dcm_str cgroup__unit(struct dcm_str path)
 	return STR("");
 }
 
+bool cgroup__is_within(struct dcm_str path, struct dcm_str group)
+{
+	while (group.n > 0 && group.p[group.n - 1] == '/')
+		group.n--;
+	return str__starts(path, group) && (path.n == group.n || path.p[group.n] == '/');
+}
+
 struct dcm_str cgroup__slice(struct dcm_str path)
 {
 	while (path.n > 0) {

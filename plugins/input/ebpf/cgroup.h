@@ -9,6 +9,8 @@
 #ifndef DECIMA_EBPF_CGROUP_H
 #define DECIMA_EBPF_CGROUP_H
 
+#include <stdbool.h>
+
 #include <decima/plugin.h>
 
 /*
@@ -36,6 +38,9 @@ struct dcm_str cgroup__runtime(struct dcm_str path);
  * Views `path`.
  */
 struct dcm_str cgroup__unit(struct dcm_str path);
+
+/* True for the group itself and what lies below it: "/a" holds "/a" and "/a/b", "/" holds all. */
+bool cgroup__is_within(struct dcm_str path, struct dcm_str group);
 
 /* The innermost systemd slice ("system.slice"), or empty. Views `path`. */
 struct dcm_str cgroup__slice(struct dcm_str path);

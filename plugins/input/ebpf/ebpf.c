@@ -57,6 +57,13 @@ static const struct dcm_option filter_options[] = {
 	  .flags = DCM_OPT_RESTART,
 	  .doc = "Only processes whose main thread has one of these names (15 bytes, exactly), at "
 		 "most 1024. Empty: all." },
+	{ .name = "cgroups",
+	  .type = DCM_OPT_LIST,
+	  .element = DCM_OPT_STRING,
+	  .offset = offsetof(struct settings_filter, cgroups),
+	  .flags = DCM_OPT_RESTART,
+	  .doc = "Only processes in these control groups and below (/system.slice), at most 1024. "
+		 "Empty: all. Others are sampled and then left out, so they cost as much." },
 	{ .name = "exclude_self",
 	  .type = DCM_OPT_BOOL,
 	  .def = "false",
@@ -306,9 +313,10 @@ static int check(const void *config, struct dcm_error *err)
 
 	if (!s->kernel_stacks && !s->user_stacks)
 		return error__set(err, -EINVAL, "kernel_stacks and user_stacks are both off: turn one on");
-	if (s->filter.pids.n > SAMPLER_FILTER || s->filter.comms.n > SAMPLER_FILTER)
-		return error__set(err, -EINVAL, "filter: at most %d pids and %d comms",
-				  SAMPLER_FILTER, SAMPLER_FILTER);
+	if (s->filter.pids.n > SAMPLER_FILTER || s->filter.comms.n > SAMPLER_FILTER ||
+	    s->filter.cgroups.n > SAMPLER_FILTER)
+		return error__set(err, -EINVAL, "filter: at most %d pids, comms and cgroups each",
+				  SAMPLER_FILTER);
 	if (s->labels.env.n > SETTINGS_ENV_MAX || s->labels.meta.n > SETTINGS_META_MAX)
 		return error__set(err, -EINVAL, "labels: at most %d names in env and %d in meta",
 				  SETTINGS_ENV_MAX, SETTINGS_META_MAX);
@@ -527,6 +535,8 @@ static const char *fixed_key(const struct settings *a, const struct settings *b)
 		return "filter.pids";
 	if (!texts_equal(&a->filter.comms, &b->filter.comms))
 		return "filter.comms";
+	if (!texts_equal(&a->filter.cgroups, &b->filter.cgroups))
+		return "filter.cgroups";
 	if (!kubernetes_equal(&a->kubernetes, &b->kubernetes))
 		return "kubernetes";
 	if (!texts_equal(&a->labels.env, &b->labels.env))

@@ -26,6 +26,9 @@ void meters__init(struct meters *m, const struct dcm_host *host)
 		[METERS_CPU_SECONDS] = { "sampler_cpu_seconds", "CPU time of the sampler's threads" },
 		[METERS_MAPS_READ] = { "sampler_maps_read", "readings of /proc/PID/maps so far" },
 		[METERS_RECORDS] = { "sampler_records", "records taken out of the rings so far" },
+		[METERS_FILTERED_CGROUP] = { "sampler_filtered_cgroup",
+					     "samples of control groups that filter.cgroups does not "
+					     "name" },
 		[METERS_TABLES_FILES] = { "unwind_tables_files", "files whose unwind tables are there" },
 		[METERS_TABLES_ROWS] = { "unwind_tables_rows", "rows of these tables" },
 		[METERS_TABLES_BYTES] = { "unwind_tables_bytes", "kernel memory that they use" },

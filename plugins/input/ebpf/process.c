@@ -13,11 +13,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/arena.h"
 #include "core/base/cleanup.h"
 #include "core/base/fd.h"
 #include "core/base/hash.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
+#include "core/base/vec.h"
+#include "plugins/input/ebpf/cgroup.h"
 #include "plugins/input/ebpf/cgroups.h"
 #include "plugins/input/ebpf/labels.h"
 
@@ -39,6 +42,8 @@ struct processes {
 	struct identities *identities;
 	const struct trail *trail;
 	struct cgroups *cgroups;
+	struct arena texts;
+	VEC(struct dcm_str) only;   /* control groups that are wanted; empty: all */
 	struct trail_mappings told; /* the answer to the last question to the trail */
 	struct process *buckets[BUCKETS];
 	struct processes_stat stat;
@@ -116,7 +121,22 @@ void processes__free(struct processes *t)
 		}
 	processes__rest(t);
 	cgroups__free(t->cgroups);
+	vec__fini(&t->only);
+	arena__fini(&t->texts);
 	free(t);
+}
+
+int processes__only(struct processes *t, const struct dcm_list *cgroups)
+{
+	const char *const *paths = cgroups->items;
+
+	for (uint32_t i = 0; i < cgroups->n; i++) {
+		struct dcm_str path = arena__str(&t->texts, str__of(paths[i]));
+
+		if (!path.p || !vec__push(&t->only, path))
+			return -ENOMEM;
+	}
+	return 0;
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -279,6 +299,7 @@ static struct process *add_process(struct processes *t, const struct sampler_sam
 
 	if (!p)
 		return NULL;
+	p->is_filtered = t->only.n > 0;
 	p->last_window = t->window;
 	p->next = *bucket;
 	*bucket = p;
@@ -417,6 +438,16 @@ static struct image replay(struct processes *t, const struct process *of, uint32
 	return image;
 }
 
+static bool is_filtered(const struct processes *t, const struct process *p)
+{
+	struct dcm_str path = str__of(p->identity.cgroup);
+
+	for (size_t i = 0; i < t->only.n; i++)
+		if (cgroup__is_within(path, t->only.v[i]))
+			return false;
+	return t->only.n > 0;
+}
+
 /*
  * A child that ended before we came and never called exec() was its parent's image still: mappings
  * and program are those of the parent, where that is known.
@@ -428,6 +459,7 @@ static void inherit(struct processes *t, struct process *p, uint32_t ppid)
 			continue;
 		if (!p->identity.cgroup && parent->cgroup_id == p->cgroup_id)
 			p->identity.cgroup = copy_of(parent->identity.cgroup);
+		p->is_filtered = is_filtered(t, p);
 		if (parent->exec_id != p->exec_id || !parent->maps)
 			continue;
 		if (!p->maps)
@@ -455,6 +487,7 @@ static void find_cgroup(struct processes *t, struct process *p, int dir)
 		return;
 	free(p->identity.cgroup);
 	p->identity.cgroup = copy;
+	p->is_filtered = is_filtered(t, p);
 	identity__changed(&p->identity);
 }
 

@@ -47,6 +47,7 @@ struct process {
 	struct procfs_id via;
 	uint64_t cgroup_id; /* for which identity.cgroup was found */
 	bool kthread;
+	bool is_filtered; /* in none of the control groups that the configuration names */
 	int64_t ended_ns, replaced_ns; /* mono, of exit() and of exec(); 0: not yet */
 
 	struct maps *maps; /* the newest state's; NULL: `why` says why */
@@ -73,6 +74,12 @@ struct processes; /* the table */
 struct processes *processes__new(const struct dcm_host *host, struct files *files,
 				 struct identities *identities, const struct trail *trail);
 void processes__free(struct processes *t);
+
+/*
+ * Only processes in these control groups (const char *) and below are wanted from now on; empty: all.
+ * The list is copied. 0 or -ENOMEM. Before the first sample.
+ */
+int processes__only(struct processes *t, const struct dcm_list *cgroups);
 
 /*
  * The image that a record is of, made and read when it is new. NULL when memory ran out or the

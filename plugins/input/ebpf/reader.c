@@ -43,6 +43,7 @@ struct reader {
 	/* CPUs are started one after the other: when the next one is (mono), and how far apart. */
 	int64_t start_ns, spread_ns;
 	bool all_started;
+	uint64_t n_filtered;	       /* samples that filter.cgroups leaves out */
 	uint64_t n_records, n_taken;   /* samples and events; samples in the last drain */
 	struct sampler_stats at_start; /* of the window */
 	int64_t cpu_ns;		       /* of the thread */
@@ -147,6 +148,10 @@ static int add_sample(struct reader *r, const struct taken *taken)
 
 	if (!p)
 		return -ENOMEM;
+	if (p->is_filtered) {
+		r->n_filtered++;
+		return 0;
+	}
 	if (r->unwinder)
 		unwinder__see(r->unwinder, p);
 	error = series_of(r, p, sample, &row.series);
@@ -278,6 +283,7 @@ static void show(struct reader *r)
 	meters__set(&r->meters, METERS_FILES, files__count(r->parts.files));
 	meters__set(&r->meters, METERS_MAPS_READ, (double)known.reads);
 	meters__set(&r->meters, METERS_RECORDS, (double)r->n_records);
+	meters__set(&r->meters, METERS_FILTERED_CGROUP, (double)r->n_filtered);
 	meters__set(&r->meters, METERS_CPU_SECONDS, (double)cpu_ns / 1e9);
 	if (r->unwinder) {
 		struct tables_stat tables = tables__stat(r->parts.tables);
@@ -447,7 +453,9 @@ int reader__new(const struct reader_parts *parts, const struct settings *setting
 		r->processes = processes__new(r->host, parts->files, r->identities,
 					      watch__trail(r->watch));
 	}
-	error = r->processes ? open_unwinder(r, settings) : -ENOMEM;
+	error = r->processes ? processes__only(r->processes, &settings->filter.cgroups) : -ENOMEM;
+	if (error == 0)
+		error = open_unwinder(r, settings);
 	if (error == 0)
 		error = open_poll(r);
 	if (error < 0) {

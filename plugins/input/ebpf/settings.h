@@ -10,9 +10,10 @@
 #include <decima/plugin.h>
 
 struct settings_filter {
-	struct dcm_list pids;  /* of int64_t; empty: every process */
-	struct dcm_list comms; /* of const char *; empty: every process */
-	bool children;	       /* pids bring along what they fork from now on */
+	struct dcm_list pids;	 /* of int64_t; empty: every process */
+	struct dcm_list comms;	 /* of const char *; empty: every process */
+	struct dcm_list cgroups; /* of const char *; empty: every process */
+	bool children;		 /* pids bring along what they fork from now on */
 	bool exclude_self;
 };
 
