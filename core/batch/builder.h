@@ -55,12 +55,16 @@ uint32_t builder__location(struct dcm_builder *b, const struct dcm_location *l,
 			   const struct dcm_line *lines, uint32_t n_lines);
 uint32_t builder__stack(struct dcm_builder *b, const uint32_t *locations, uint32_t n);
 /*
- * The same in two steps, for who adds many: while he prepares the next stack, what the second step
- * looks at comes from memory. The hash is of these locations in this builder, until its next seal.
+ * The same for who unpacks many. The first gives room for at most `max` > 0 locations, or NULL when
+ * the builder failed. He writes ids into it that this builder gave since its last seal (they are not
+ * checked again), and ends the stack with the first n of them, n <= STACK_MAX_DEPTH; one that is not
+ * ended was never there. What an end looks at comes from memory until the next: it returns the stack
+ * that was ended before (DCM_NONE: there was none), and the third the last one. Between an end and
+ * the third nothing else may add stacks or seal.
  */
-uint64_t builder__stack_hash(struct dcm_builder *b, const uint32_t *locations, uint32_t n);
-uint32_t builder__stack_hashed(struct dcm_builder *b, const uint32_t *locations, uint32_t n,
-			       uint64_t hash);
+uint32_t *builder__stack_begin(struct dcm_builder *b, uint32_t max);
+uint32_t builder__stack_end(struct dcm_builder *b, uint32_t n);
+uint32_t builder__stack_last(struct dcm_builder *b);
 uint32_t builder__series(struct dcm_builder *b, const struct dcm_pair *pairs, uint32_t n);
 uint32_t builder__label_set(struct dcm_builder *b, const struct dcm_label *labels, uint32_t n);
 uint32_t builder__profile(struct dcm_builder *b, const struct dcm_profile *head,

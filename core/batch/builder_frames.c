@@ -239,41 +239,84 @@ static bool stack_is(const struct tables *t, uint32_t row, const void *key)
 						      k->n * sizeof(*k->locations)) == 0);
 }
 
-/* An empty stack may be NULL, and what a failed builder is given is not looked at. */
+/* An empty stack may be NULL. */
 static uint64_t stack_hash(const struct dcm_builder *b, const uint32_t *locations, uint32_t n)
 {
-	return n && !b->code ? hash__bytes(locations, n * sizeof(*locations), b->seed) : b->seed;
+	return n ? hash__bytes(locations, n * sizeof(*locations), b->seed) : b->seed;
 }
 
-uint64_t builder__stack_hash(struct dcm_builder *b, const uint32_t *locations, uint32_t n)
+/* Makes a stack of the n locations behind those of all others. */
+static uint32_t append_stack(struct dcm_builder *b, uint32_t n, uint64_t h)
 {
-	uint64_t h = stack_hash(b, locations, n);
+	struct tables *t = &b->t;
 
-	hindex__prefetch(&b->indexes[IX_STACKS], h);
-	return h;
+	if (!ROOM(b, &t->stacks, 1) || !builder__enter(b, IX_STACKS, h, t->stacks.n))
+		return 0;
+	t->stacks.v[t->stacks.n] = (struct dcm_span){ (uint32_t)t->stack_locations.n, n };
+	t->stack_locations.n += n;
+	return (uint32_t)t->stacks.n++;
 }
 
 uint32_t builder__stack(struct dcm_builder *b, const uint32_t *locations, uint32_t n)
-{
-	return builder__stack_hashed(b, locations, n, stack_hash(b, locations, n));
-}
-
-uint32_t builder__stack_hashed(struct dcm_builder *b, const uint32_t *locations, uint32_t n, uint64_t h)
 {
 	const struct stack_key key = { locations, n };
 	struct tables *t = &b->t;
 
 	if (unlikely(b->code))
 		return 0;
+	uint64_t h = stack_hash(b, locations, n);
 	uint32_t row = find(b, IX_STACKS, h, stack_is, &key);
 	if (row != HINDEX_NONE)
 		return row;
-	if (!builder__passed(b, check__stack(t, locations, n, &b->error)) || !ROOM(b, &t->stacks, 1) ||
-	    !ROOM_BOUNDED(b, &t->stack_locations, n) || !builder__enter(b, IX_STACKS, h, t->stacks.n))
+	if (!builder__passed(b, check__stack(t, locations, n, &b->error)) ||
+	    !ROOM_BOUNDED(b, &t->stack_locations, n))
 		return 0;
-	t->stacks.v[t->stacks.n] = (struct dcm_span){ (uint32_t)t->stack_locations.n, n };
 	if (n)
 		memcpy(&t->stack_locations.v[t->stack_locations.n], locations, n * sizeof(*locations));
-	t->stack_locations.n += n;
-	return (uint32_t)t->stacks.n++;
+	return append_stack(b, n, h);
+}
+
+/* Where the stack that waits begins, or would begin. */
+static uint32_t *end_of_stacks(const struct dcm_builder *b)
+{
+	return b->t.stack_locations.v + b->t.stack_locations.n;
+}
+
+uint32_t *builder__stack_begin(struct dcm_builder *b, uint32_t max)
+{
+	if (unlikely(b->code) || !ROOM_BOUNDED(b, &b->t.stack_locations, b->waiting.n + max))
+		return NULL;
+	return end_of_stacks(b) + b->waiting.n;
+}
+
+/* Adds the stack that waits. Should it be known, the n_behind locations behind it move up. */
+static uint32_t add_waiting(struct dcm_builder *b, uint32_t n_behind)
+{
+	const struct stack_key key = { end_of_stacks(b), b->waiting.n };
+	uint64_t h = b->waiting.hash;
+
+	if (!b->waiting.exists || unlikely(b->code))
+		return DCM_NONE;
+	b->waiting.exists = false;
+	b->waiting.n = 0;
+	uint32_t row = find(b, IX_STACKS, h, stack_is, &key);
+	if (row == HINDEX_NONE)
+		return append_stack(b, key.n, h);
+	memmove(end_of_stacks(b), end_of_stacks(b) + key.n, n_behind * sizeof(*key.locations));
+	return row;
+}
+
+uint32_t builder__stack_end(struct dcm_builder *b, uint32_t n)
+{
+	uint64_t h = stack_hash(b, end_of_stacks(b) + b->waiting.n, n);
+
+	hindex__prefetch(&b->indexes[IX_STACKS], h);
+	uint32_t row = add_waiting(b, n);
+	b->waiting = (struct waiting_stack){ .exists = true, .n = n, .hash = h };
+	return row;
+}
+
+uint32_t builder__stack_last(struct dcm_builder *b)
+{
+	return add_waiting(b, 0);
 }

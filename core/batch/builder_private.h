@@ -27,11 +27,19 @@ enum index_of {
 	N_INDEXES
 };
 
+/* A stack whose locations stand behind those of all stacks, but that is none yet. */
+struct waiting_stack {
+	bool exists;
+	uint32_t n;
+	uint64_t hash;
+};
+
 struct dcm_builder {
 	int code;	  /* of the first failure */
 	uint32_t n_types; /* of the profile that rows go to */
 	struct tables t;
 	struct hindex indexes[N_INDEXES];
+	struct waiting_stack waiting;
 	uint64_t seed;
 	uint64_t bytes; /* of columns and indexes; strings count for themselves */
 	uint64_t max_bytes;

@@ -369,13 +369,11 @@ static int add_profile(struct pprof_input *in)
  */
 
 struct sample {
-	uint32_t n_locations, n_values;
-	uint32_t locations[STACK_MAX_DEPTH];
+	uint32_t n_locations, max_locations, n_values;
+	uint32_t *locations; /* the builder's room for [max_locations] */
 	int64_t values[TYPES_MAX];
 	struct pprof_labels *labels;
 	uint32_t label_set;
-	bool is_row;   /* some value is not 0 */
-	uint64_t hash; /* of its stack */
 };
 
 static inline int add_location(struct pprof_input *in, struct pprof_place at, struct sample *s,
@@ -386,7 +384,7 @@ static inline int add_location(struct pprof_input *in, struct pprof_place at, st
 	if (__builtin_expect(location == DCM_NONE, 0))
 		return pprof_input__fault(in, at, "location id %llu does not exist",
 					  (unsigned long long)id);
-	if (__builtin_expect(s->n_locations == STACK_MAX_DEPTH, 0))
+	if (__builtin_expect(s->n_locations == s->max_locations, 0))
 		return error__set(in->err, -E2BIG, "pprof: %s %zu: more than %d locations", at.what,
 				  at.i, STACK_MAX_DEPTH);
 	s->locations[s->n_locations++] = location;
@@ -410,9 +408,10 @@ static const uint8_t *read_plain_ids(const struct pprof_input *in, const uint8_t
 				     const uint8_t *end, struct sample *s)
 {
 	const uint64_t n_plain = in->location_ids.n_plain;
-	uint32_t n = s->n_locations;
+	const uint32_t max = s->max_locations;
+	uint32_t *locations = s->locations, n = s->n_locations;
 
-	while (end - p >= 3 && n < STACK_MAX_DEPTH) {
+	while (end - p >= 3 && n < max) {
 		uint32_t id = p[0], n_bytes = 1;
 		if (id >= 0x80) {
 			id = (id & 0x7f) | (uint32_t)p[1] << 7;
@@ -424,7 +423,7 @@ static const uint8_t *read_plain_ids(const struct pprof_input *in, const uint8_t
 		}
 		if (__builtin_expect(id >= 0x80 << 14 || id - 1 >= n_plain, 0))
 			break;
-		s->locations[n++] = id - 1;
+		locations[n++] = id - 1;
 		p += n_bytes;
 	}
 	s->n_locations = n;
@@ -513,55 +512,73 @@ static int read_fields(struct pprof_input *in, struct pprof_place at, struct pb_
 	return e;
 }
 
-/* Up to where the builder's index is asked for; the rest follows when the next sample was read. */
-static int read_sample(struct pprof_input *in, struct pprof_place at, struct pb_reader r,
+/* All but its stack is in *s then. */
+static int read_sample(struct pprof_input *in, struct pprof_place at, const struct pb_field *f,
 		       struct sample *s)
 {
-	int e = read_fields(in, at, r, s);
+	int e = read_fields(in, at, pb__reader(f->p, f->n), s);
 
 	s->label_set = 0;
 	if (e == 0 && s->labels->n)
 		e = pprof_labels__set(in, at, s->labels, &s->label_set);
-	s->is_row = e == 0 && !all_zero(s);
-	if (s->is_row)
-		s->hash = builder__stack_hash(in->b, s->locations, s->n_locations);
 	return e;
 }
 
-static void add_row(struct pprof_input *in, const struct sample *s)
-{
-	if (!s->is_row)
-		return;
-	uint32_t stack = builder__stack_hashed(in->b, s->locations, s->n_locations, s->hash);
-	builder__row(in->b, stack, s->label_set, s->values);
-}
-
-/* Two samples in turn: one is read while what the other's look-up needs comes from memory. */
+/* Two samples in turn: one is read while what the other's stack is compared with is fetched. */
 struct samples {
 	struct sample turns[2];
 	struct pprof_labels labels;
 };
 
-static int read_samples(struct pprof_input *in)
+static void add_row(struct pprof_input *in, uint32_t stack, const struct sample *s)
 {
+	if (stack != DCM_NONE)
+		builder__row(in->b, stack, s->label_set, s->values);
+}
+
+/*
+ * A stack is unpacked to where it stays, should it be a new one. Ends early when the builder fails:
+ * who seals it is told why.
+ */
+static int read_all(struct pprof_input *in, struct samples *s)
+{
+	struct sample *now = &s->turns[0], *before = &s->turns[1];
 	struct pb_reader r = pb__reader(in->data, in->n);
 	struct pprof_place at = { "sample", 0 };
 	struct pb_field f;
+
+	while (at.i < in->n_samples && pb__next(&r, &f)) {
+		if (f.number != SAMPLE)
+			continue;
+		/* No id is shorter than a byte. */
+		now->max_locations = f.n < STACK_MAX_DEPTH ? (uint32_t)f.n + 1 : STACK_MAX_DEPTH;
+		now->locations = builder__stack_begin(in->b, now->max_locations);
+		if (!now->locations)
+			return 0;
+		int e = read_sample(in, at, &f, now);
+		if (e < 0)
+			return e;
+		at.i++;
+		if (all_zero(now))
+			continue;
+		add_row(in, builder__stack_end(in->b, now->n_locations), before);
+		struct sample *other = before;
+		before = now;
+		now = other;
+	}
+	add_row(in, builder__stack_last(in->b), before);
+	return 0;
+}
+
+static int read_samples(struct pprof_input *in)
+{
 	CLEANUP(mem__freep) struct samples *s = NEW(struct samples);
 	if (!s)
 		return error__nomem(in->err);
 	s->turns[0].labels = s->turns[1].labels = &s->labels;
-	while (at.i < in->n_samples && pb__next(&r, &f)) {
-		if (f.number != SAMPLE)
-			continue;
-		int e = read_sample(in, at, pb__reader(f.p, f.n), &s->turns[at.i % 2]);
-		if (e < 0)
-			return e;
-		at.i++;
-		add_row(in, &s->turns[at.i % 2]);
-	}
-	add_row(in, &s->turns[(at.i + 1) % 2]);
-	return 0;
+	int r = read_all(in, s);
+	builder__stack_last(in->b); /* a fault may have left one */
+	return r;
 }
 
 /* ------------------------------------------------------------------------------------------------

@@ -469,10 +469,7 @@ static void expectations_are_hints(void **state)
 		struct kit k = { .b = b };
 		kit__fill(&k);
 		uint32_t location = 0, two[] = { 0, 0 };
-		uint64_t hash = builder__stack_hash(b, &location, 1);
-		assert_int_equal(builder__stack_hashed(b, &location, 1, hash), 0);
-		hash = builder__stack_hash(b, two, 2);
-		assert_int_equal(builder__stack_hashed(b, two, 2, hash), 1);
+		assert_int_equal(builder__stack(b, &location, 1), 0);
 		assert_int_equal(builder__stack(b, two, 2), 1);
 		/* Also in the middle, and when there is no memory for it. */
 		failmalloc__arm(1);
@@ -483,6 +480,46 @@ static void expectations_are_hints(void **state)
 		assert_int_equal(builder__stack(b, &location, 1), 0);
 		batch__unref(must_seal(b));
 	}
+}
+
+static uint32_t end_stack(struct dcm_builder *b, uint32_t n, uint32_t first, uint32_t others)
+{
+	uint32_t *room = builder__stack_begin(b, n + 1);
+
+	assert_non_null(room);
+	for (uint32_t i = 0; i < n; i++)
+		room[i] = i ? others : first;
+	return builder__stack_end(b, n);
+}
+
+/* Known ones leave no gap, wherever they come; what was not ended leaves nothing. */
+static void stacks_are_unpacked_in_place(void **state)
+{
+	(void)state;
+	CLEANUP(builder__freep) struct dcm_builder *b = builder__new(0);
+	struct kit k = { .b = b };
+	kit__fill(&k);
+	uint32_t a = builder__location(
+		b, &(struct dcm_location){ .mapping = DCM_NONE, .process = DCM_NONE, .kind = DCM_FRAME_NOTE },
+		NULL, 0);
+	uint32_t known = builder__stack(b, (const uint32_t[]){ a, 0, 0 }, 3);
+
+	assert_int_equal(builder__stack_last(b), DCM_NONE);
+	assert_int_equal(end_stack(b, 3, a, 0), DCM_NONE);
+	assert_int_equal(end_stack(b, 2000, a, a), known);
+	assert_int_equal(end_stack(b, 3, a, 0), known + 1);
+	assert_int_equal(end_stack(b, 2000, a, a), known);
+	assert_int_equal(end_stack(b, 0, a, a), known + 1);
+	builder__stack_begin(b, 5)[0] = 1000000;
+	assert_int_equal(end_stack(b, 5, 0, a), known + 2);
+	assert_int_equal(builder__stack_last(b), known + 3);
+	assert_int_equal(builder__stack_last(b), DCM_NONE);
+	assert_int_equal(builder__stack(b, (const uint32_t[]){ 0, a, a, a, a }, 5), known + 3);
+	CLEANUP(batch__unrefp) struct dcm_batch *batch = must_seal(b);
+	assert_int_equal(batch->n_stacks, known + 4);
+	assert_int_equal(batch->stacks[known + 3].off + 5, batch->n_stack_locations);
+	for (uint32_t i = 0; i < 2000; i++)
+		assert_int_equal(batch->stack_locations[batch->stacks[known + 1].off + i], a);
 }
 
 static void memory_has_a_limit(void **state)
@@ -607,6 +644,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(sizes_have_limits, setup, teardown),
 		cmocka_unit_test_setup_teardown(stacks_have_known_locations, setup, teardown),
 		cmocka_unit_test(expectations_are_hints),
+		cmocka_unit_test(stacks_are_unpacked_in_place),
 		cmocka_unit_test(memory_has_a_limit),
 		cmocka_unit_test_setup_teardown(a_builder_can_be_used_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_first_failure_is_told, setup, teardown),
