@@ -105,9 +105,9 @@ enum unwind_stop {
 };
 
 /*
- * What a file's description holds that rules do not express. The first group makes rows
- * UNWIND_CFA_UNSUPPORTED; FP_* rows lose the frame pointer only; the rest drops the description of
- * a function, whose code then counts as without one. X(NAME, metric name, text).
+ * What a file's description holds that rules do not express. FP_* rows lose the frame pointer only;
+ * AUGMENTATION, OUTSIDE and a DAMAGED entry leave a function without description; all else, and
+ * instructions that are DAMAGED, makes rows UNWIND_CFA_UNSUPPORTED. X(NAME, metric name, text).
  */
 #define UNWIND_GAPS(X)                                                                             \
 	X(CFA_EXPRESSION, "cfa_expression", "frame address by an unknown expression")              \
