@@ -7,13 +7,14 @@
  * ELF file is the C library or the one given; the perf map is made here, a million lines of a
  * program that keeps compiling.
  *
- *	bench_symbols [TURNS [ELF_FILE]]
+ *	bench_symbols [TURNS [ELF_FILE [FILE_WITH_DWARF]]]
  */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -21,11 +22,12 @@
 #include "core/base/fd.h"
 #include "core/symbolize/demangle.h"
 #include "core/symbolize/elf.h"
+#include "core/symbolize/frames.h"
 #include "core/symbolize/kallsyms.h"
 #include "plugins/input/perf_map/map.h"
 #include "tests/unit/random.h"
 
-enum { N_LOOKUPS = 1000000, N_LINES = 1000000 };
+enum { N_LOOKUPS = 1000000, N_LINES = 1000000, N_FRAMES = 256 };
 
 /* CPU time of this thread: other work on the machine is not ours. */
 static int64_t now(void)
@@ -112,6 +114,68 @@ static void bench_elf(int turns, const char *path)
 	elf__free(t);
 }
 
+/* Peak memory of this process, MiB. */
+static double peak_mib(void)
+{
+	struct rusage u;
+
+	getrusage(RUSAGE_SELF, &u);
+	return (double)u.ru_maxrss / 1024;
+}
+
+/* Lines and inlined functions of addresses that have a symbol, as a worker finds them. */
+static void bench_frames(int turns, const char *path)
+{
+	static uint64_t addresses[N_FRAMES];
+	CLEANUP(fd__closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	CLEANUP(elf__freep) struct elf_symbols *t = NULL;
+	struct frames_question q = { .addresses = addresses,
+				     .inlines = true,
+				     .budget_ns = INT64_C(60000000000),
+				     .n_files = 1,
+				     .map = true };
+	int64_t best_ns = 0, one_ns = 0;
+	uint32_t n_frames = 0;
+	double before = peak_mib();
+	struct random r = { 1 };
+
+	if (fd < 0 || elf__load(fd, -1, NULL, &t, NULL))
+		return;
+	for (unsigned i = 0; q.n < N_FRAMES && i < 100 * N_LOOKUPS; i++) {
+		struct dcm_str name;
+		uint64_t at = random__below(&r, 16 << 20);
+
+		if (elf__find(t, at, &name) == 0)
+			addresses[q.n++] = at;
+	}
+	for (int i = 0; i < turns; i++) {
+		for (uint32_t n = q.n; n; n = n > 1 ? 1 : 0) {
+			struct buf request = { 0 }, answer = { 0 };
+			struct frames_question ask = q;
+			struct frames f;
+			int64_t from;
+
+			ask.n = n;
+			if (frames__ask(&ask, &request))
+				return;
+			from = now();
+			if (frames__answer(request.data, request.n, &fd, 1, &answer) == 0 &&
+			    frames__read(answer.data, answer.n, n, &f) == 0) {
+				*(n > 1 ? &best_ns : &one_ns) = least(n > 1 ? best_ns : one_ns,
+								      now() - from);
+				n_frames = n > 1 ? f.n_frames : n_frames;
+				frames__fini(&f);
+			}
+			buf__fini(&request);
+			buf__fini(&answer);
+		}
+	}
+	figure("frames", (double)best_ns / q.n, "ns an address, 256 at once", "target", 100000);
+	figure("frames_one", (double)one_ns / 1e6, "ms, one address alone", "target", 50);
+	figure("frames_found", (double)n_frames / q.n, "frames an address", "symbols alone", 1);
+	figure("frames_memory", peak_mib() - before, "MiB more at the peak", "symbols.lines_memory", 1024);
+}
+
 static void bench_demangle(int turns)
 {
 	static const struct dcm_str raw = {
@@ -163,6 +227,8 @@ int main(int argc, char **argv)
 {
 	int turns = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 5;
 
+	/* First: it looks at the peak of memory. */
+	bench_frames(turns, argc > 3 ? argv[3] : "/proc/self/exe");
 	bench_kallsyms(turns);
 	bench_elf(turns, argc > 2 ? argv[2] : "/usr/lib/x86_64-linux-gnu/libc.so.6");
 	bench_demangle(turns);

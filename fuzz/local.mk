@@ -23,6 +23,10 @@ fuzz_programs += fuzz/fuzz_wire
 fuzz_fuzz_wire_SOURCES = fuzz/fuzz_wire.c $(FUZZ_MAIN) tests/unit/batch_judge.c tests/unit/batch_judge.h
 fuzz_fuzz_wire_LDADD = $(CODEC_LA) $(FUZZ_LDFLAGS)
 
+fuzz_programs += fuzz/fuzz_frames
+fuzz_fuzz_frames_SOURCES = fuzz/fuzz_frames.c $(FUZZ_MAIN)
+fuzz_fuzz_frames_LDADD = $(SYMBOLIZE_LA) $(FUZZ_LDFLAGS)
+
 fuzz_programs += fuzz/fuzz_elf fuzz/fuzz_kallsyms fuzz/fuzz_demangle fuzz/fuzz_perf_map fuzz/fuzz_jitdump
 fuzz_fuzz_elf_SOURCES = fuzz/fuzz_elf.c $(FUZZ_MAIN)
 fuzz_fuzz_elf_LDADD = $(SYMBOLIZE_LA) $(FUZZ_LDFLAGS)

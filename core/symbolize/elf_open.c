@@ -27,6 +27,8 @@ void *elf_open__unzstd(const void *data, size_t n, uint64_t plain_bytes)
 		free(plain);
 		return NULL;
 	}
+	if (plain)
+		((char *)plain)[plain_bytes] = '\0'; /* libdw looks for the end of a last text */
 	return plain;
 }
 
