@@ -60,3 +60,20 @@ check dlopen.turns "$(rows | grep -c 'spin_a')" -gt 0
 check dlopen.turns_b "$(rows | grep -c 'spin_b')" -gt 0
 nothing_lost dlopen
 kill -9 "$pid"
+
+# The sampler is stopped for a second while programs start by the hundred: the kernel's records do not all fit. What is
+# lost is counted, and named right again afterwards.
+start "$dir/churn" exec 1 2 60
+other=$pid
+start "$dir/churn" exec 1 2 60
+"$host" "$plugins" "input/ebpf={frequency: 199Hz, filter: {pids: [$other, $pid]}}" 6 >"$dir/rows" 2>"$dir/log" &
+sampler=$!
+sleep 1
+kill -STOP $sampler
+sleep 1.5
+kill -CONT $sampler
+wait $sampler
+check lost.counted "$(metric sampler_process_records_lost_total)" -gt 0
+check lost.dropped "$(dropped process_records_ring_full)" -gt 0
+at_least lost 30 'work;spin'
+kill -9 "$pid" "$other"
