@@ -83,6 +83,10 @@ fuzz_fuzz_speedscope_LDADD = $(CODEC_LA) $(FUZZ_LDFLAGS)
 fuzz_fuzz_perf_script_SOURCES = fuzz/fuzz_perf_script.c $(FUZZ_MAIN) tests/unit/batch_judge.c tests/unit/batch_judge.h
 fuzz_fuzz_perf_script_LDADD = $(CODEC_LA) $(FUZZ_LDFLAGS)
 
+fuzz_programs += fuzz/fuzz_broker
+fuzz_fuzz_broker_SOURCES = fuzz/fuzz_broker.c $(FUZZ_MAIN)
+fuzz_fuzz_broker_LDADD = $(BROKER_LA) $(FUZZ_LDFLAGS)
+
 fuzz_programs += fuzz/fuzz_selector
 fuzz_fuzz_selector_SOURCES = fuzz/fuzz_selector.c $(FUZZ_MAIN)
 fuzz_fuzz_selector_LDADD = $(QUERY_LA) $(FUZZ_LDFLAGS)

@@ -13,6 +13,7 @@
 #include "core/broker/forker.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,20 +52,11 @@ enum { WORKER_FILES = 64 };
 static const int worker_calls[] = { CALLS_WORKER };
 
 static const int forker_calls[] = {
-	CALLS_WORKER,
-	SYS_clone,
-	SYS_clone3,
-	SYS_socketpair,
-	SYS_prctl,
-	SYS_seccomp,
-	SYS_getppid,
-	SYS_pidfd_open,
-	SYS_prlimit64,
-	SYS_set_robust_list,
-	SYS_set_tid_address,
-	SYS_rseq,
-	SYS_close_range,
-	SYS_openat,
+	CALLS_WORKER,	SYS_clone,	     SYS_clone3,
+	SYS_socketpair, SYS_prctl,	     SYS_seccomp,
+	SYS_getppid,	SYS_pidfd_open,	     SYS_pidfd_send_signal,
+	SYS_prlimit64,	SYS_set_robust_list, SYS_set_tid_address,
+	SYS_rseq,	SYS_close_range,     SYS_openat,
 	SYS_dup3,
 #ifdef SYS_dup2
 	SYS_dup2,
@@ -161,26 +153,36 @@ static int fork_worker(const struct workers_config *c, int fds[FORKER_FDS], pid_
 	return fds[1] < 0 ? -errno : 0;
 }
 
-static int serve(const struct workers_config *c, int end)
+static int make_worker(const struct workers_config *c, int end)
+{
+	struct channel_head head = { 0 };
+	int fds[FORKER_FDS] = { -1, -1 };
+	pid_t pid = 0;
+	int r;
+
+	head.status = fork_worker(c, fds, &pid);
+	head.what = (uint32_t)pid;
+	head.n_fds = head.status == 0 ? FORKER_FDS : 0;
+	r = channel__send(end, &head, NULL, fds, CHANNEL_FOREVER);
+	for (int i = 0; i < FORKER_FDS; i++)
+		fd__close(fds[i]);
+	return r;
+}
+
+static int serve_one(const struct workers_config *c, int end)
 {
 	struct channel_message q = { 0 };
 	int r = channel__receive(end, 0, CHANNEL_FOREVER, &q);
 
-	while (r == 0) {
-		struct channel_head head = { 0 };
-		int fds[FORKER_FDS] = { -1, -1 };
-		pid_t pid = 0;
-
-		head.status = q.head.what == FORKER_FORK ? fork_worker(c, fds, &pid) : -EINVAL;
-		head.what = (uint32_t)pid;
-		head.n_fds = head.status == 0 ? FORKER_FDS : 0;
-		r = channel__send(end, &head, NULL, fds, CHANNEL_FOREVER);
-		for (int i = 0; i < FORKER_FDS; i++)
-			fd__close(fds[i]);
-		channel_message__fini(&q);
-		if (r == 0)
-			r = channel__receive(end, 0, CHANNEL_FOREVER, &q);
-	}
+	if (r < 0)
+		return r;
+	if (q.head.what == FORKER_FORK && q.head.n_fds == 0)
+		r = make_worker(c, end);
+	else if (q.head.what == FORKER_KILL && q.head.n_fds == 1)
+		syscall(SYS_pidfd_send_signal, q.fds[0], SIGKILL, NULL, 0);
+	else
+		r = -EPROTO;
+	channel_message__fini(&q);
 	return r;
 }
 
@@ -195,8 +197,8 @@ void forker__run(const struct workers_config *config, int end, pid_t parent)
 		r = sandbox__begin_child("decima-forker", parent, end);
 	if (r == 0)
 		r = sandbox__allow_only(forker_calls, sizeof(forker_calls) / sizeof(*forker_calls));
-	if (r == 0)
-		r = serve(&c, end);
+	while (r == 0)
+		r = serve_one(&c, end);
 	if (r < 0 && r != -EPIPE)
 		fprintf(stderr, "decima: the process that forks workers: %s\n", strerror(-r));
 	_exit(r == -EPIPE ? 0 : 1);

@@ -7,8 +7,12 @@
 
 #include "core/broker/worker.h"
 
-/* The one request to the forker: a worker, answered with its socket and its pidfd, its pid in `what`. */
-enum { FORKER_FORK = 1, FORKER_FDS = 2 };
+/*
+ * Requests to the forker: make a worker, answered with its socket and its pidfd, its pid in `what`;
+ * and kill one, whose pidfd comes along, without an answer (the asker may be of another user, and
+ * may not).
+ */
+enum { FORKER_FORK = 1, FORKER_KILL = 2, FORKER_FDS = 2 };
 
 /* In the child, with the end of the channel to the asker; never returns. */
 void forker__run(const struct workers_config *config, int end, pid_t parent) __attribute__((noreturn));

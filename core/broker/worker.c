@@ -11,11 +11,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -95,10 +93,14 @@ int workers__new(const struct workers_config *config, struct workers **ret, stru
 	return 0;
 }
 
-static void end_worker(struct worker *worker)
+/* With the lock. Its user may be another: the forker, which is of that user too, kills it. */
+static void end_worker(const struct workers *w, struct worker *worker)
 {
+	const struct channel_head kill = { .what = FORKER_KILL, .n_fds = 1 };
+
 	if (worker->pidfd >= 0)
-		syscall(SYS_pidfd_send_signal, worker->pidfd, SIGKILL, NULL, 0);
+		channel__send(w->end, &kill, NULL, &worker->pidfd,
+			      clock__mono(&clock__system) + FORK_WITHIN_NS);
 	fd__close(worker->pidfd);
 	fd__close(worker->end);
 	worker->end = worker->pidfd = -1;
@@ -109,7 +111,7 @@ void workers__free(struct workers *w)
 	if (!w)
 		return;
 	for (uint32_t i = 0; w->all && i < w->c.n_workers; i++)
-		end_worker(&w->all[i]);
+		end_worker(w, &w->all[i]);
 	fd__close(w->end);
 	if (w->forker > 0)
 		waitpid(w->forker, NULL, 0);
@@ -193,7 +195,7 @@ static int take(struct workers *w, int64_t deadline, struct worker **ret)
 			r = -ETIMEDOUT;
 	/* What an idle one has to say can only be that it died. */
 	if (worker && worker->end >= 0 && channel__wait(worker->end, 0) == 0)
-		end_worker(worker);
+		end_worker(w, worker);
 	if (worker)
 		r = worker->end < 0 ? fork_into(w, worker) : 0;
 	if (r == 0) {
@@ -209,7 +211,7 @@ static void put(struct workers *w, struct worker *worker, int reason)
 {
 	pthread_mutex_lock(&w->lock);
 	if (reason < 0)
-		end_worker(worker);
+		end_worker(w, worker);
 	if (reason == -ETIMEDOUT)
 		w->stat.n_timed_out++;
 	else if (reason == -ENOMEM)

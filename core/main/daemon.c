@@ -29,9 +29,10 @@
 #include "core/main/args.h"
 #include "core/main/graph.h"
 #include "core/main/log_setup.h"
+#include "core/main/separate.h"
 #include "core/net/listener.h"
 
-enum { MAX_AREAS = 32 };
+enum { MAX_AREAS = 32, BROKER_DIED = 0 };
 
 /* How long a stop waits for answers under way. */
 #define QUESTIONS_NS INT64_C(2000000000)
@@ -48,6 +49,7 @@ struct daemon {
 	struct http_routes *routes;
 	struct api *api;
 	struct listener *listener;
+	struct separate separate;
 	char data_dir[4096];
 	int signal_fd, wake_fd;
 
@@ -296,6 +298,9 @@ static int start(struct daemon *d, struct dcm_error *err)
 	r = plan__data_dir(plan, d->data_dir, err);
 	if (r == 0 && (stats__new(NULL, &d->stats) < 0 || stats__add_process(d->stats) < 0))
 		r = error__nomem(err);
+	/* Before there is a second thread. */
+	if (r == 0)
+		r = separate__begin(&d->separate, plan, d->data_dir, err);
 	if (r < 0) {
 		plan__free(plan);
 		return r;
@@ -303,13 +308,18 @@ static int start(struct daemon *d, struct dcm_error *err)
 	r = graph__new(&(struct graph_config){ .log = &d->log,
 					       .stats = d->stats,
 					       .clock = &clock__system,
-					       .data_dir = d->data_dir },
+					       .data_dir = d->data_dir,
+					       .broker = d->separate.broker },
 		       plan, &d->graph, err);
 	/*
 	 * The port first: a second daemon shall fail before it has loaded anything into the kernel.
 	 */
 	if (r == 0)
 		r = make_server(d, err);
+	if (r == 0 && d->separate.privileged) {
+		graph__open_with_rights(d->graph);
+		r = separate__finish(&d->separate, err);
+	}
 	if (r == 0)
 		r = graph__start(d->graph, err);
 	if (r == 0)
@@ -357,22 +367,27 @@ static int take_signals(struct daemon *d)
 	return end;
 }
 
+/* Returns the signal that ends the process, or BROKER_DIED. */
 static int loop(struct daemon *d)
 {
 	int64_t next = graph__tick(d->graph);
 
 	for (;;) {
-		struct pollfd p[2] = { { .fd = d->signal_fd, .events = POLLIN },
-				       { .fd = d->wake_fd, .events = POLLIN } };
+		/* Of the broker only its end: what it answers is for those who asked. */
+		struct pollfd p[] = { { .fd = d->signal_fd, .events = POLLIN },
+				      { .fd = d->wake_fd, .events = POLLIN },
+				      { .fd = separate__watch_fd(&d->separate) } };
 		int64_t left = next - clock__mono(&clock__system);
 		eventfd_t ignored;
 		int end;
 
-		poll(p, 2, left > 0 ? (int)(left / 1000000) + 1 : 0);
+		poll(p, sizeof(p) / sizeof(*p), left > 0 ? (int)(left / 1000000) + 1 : 0);
 		eventfd_read(d->wake_fd, &ignored);
 		end = take_signals(d);
 		if (end)
 			return end;
+		if (p[2].revents)
+			return BROKER_DIED;
 		answer_reloads(d);
 		if (clock__mono(&clock__system) >= next)
 			next = graph__tick(d->graph);
@@ -406,6 +421,7 @@ static void fini(struct daemon *d)
 	graph__free(d->graph);
 	loader__free(d->loader);
 	stats__free(d->stats);
+	separate__fini(&d->separate);
 	free(d->tokens);
 	fd__close(d->signal_fd);
 	fd__close(d->wake_fd);
@@ -425,8 +441,14 @@ int daemon__run(const struct plan_source *source)
 	if (r == 0) {
 		say_ready(&d);
 		end = loop(&d);
-		log__line(&d.log, DCM_LOG_INFO, "core", "stopping on %s",
-			  end == SIGINT ? "SIGINT" : "SIGTERM");
+		if (end == BROKER_DIED)
+			r = error__set(&err, -EPIPE,
+				       "the broker, which has the rights to sample, has died");
+		log__line(&d.log, end == BROKER_DIED ? DCM_LOG_ERROR : DCM_LOG_INFO, "core",
+			  "stopping%s%s", end == BROKER_DIED ? ": " : " on ",
+			  end == BROKER_DIED ? err.text
+			  : end == SIGINT    ? "SIGINT"
+					     : "SIGTERM");
 	} else {
 		log__line(&d.log, DCM_LOG_ERROR, "core", "cannot start: %s", err.text);
 	}

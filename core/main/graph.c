@@ -54,6 +54,7 @@ struct graph {
 	struct clock_watch clock_watch;
 	struct stats_metric *n_clock_steps;
 	bool started;
+	bool rights_gone; /* see graph__open_with_rights() */
 };
 
 /* ------------------------------------------------------------------------------------------------
@@ -122,7 +123,8 @@ static int make_symbols(struct graph *g, const struct main_settings *m, struct d
 					  .frames_timeout_ns = s->lines_timeout_ns,
 					  .frames_bytes = (uint64_t)s->lines_bytes,
 					  .frames = frames_workers__ask,
-					  .frames_ctx = g->workers },
+					  .frames_ctx = g->workers,
+					  .broker = g->c.broker },
 		&g->symbols, err);
 }
 
@@ -152,7 +154,8 @@ static int make_objects(struct graph *g, struct dcm_error *err)
 						   .clock = g->c.clock,
 						   .sources = g->sources,
 						   .node = g->node,
-						   .data_root = g->c.data_dir };
+						   .data_root = g->c.data_dir,
+						   .broker = g->c.broker };
 	services__init(&g->services);
 	r = pipeline__new(&(struct pipeline_config){ .log = g->c.log,
 						     .stats = g->c.stats,
@@ -258,11 +261,31 @@ static int make_engine(struct graph *g, struct dcm_error *err)
 	return r;
 }
 
-/* Its failure is its own: it is in its state, and so in the log and on the pages. */
+static bool needs_rights(const struct part *p)
+{
+	return p->plugin->info.caps & DCM_CAP_RIGHTS;
+}
+
+void graph__open_with_rights(struct graph *g)
+{
+	struct dcm_error err = DCM_ERROR_INIT;
+
+	for (size_t i = 0; i < g->parts.n; i++)
+		if (needs_rights(g->parts.v[i]))
+			part__open(g->parts.v[i], &err);
+	g->rights_gone = true;
+}
+
+/*
+ * Its failure is its own: it is in its state, and so in the log and on the pages. What could not be
+ * opened while there were rights keeps the sentence that said why.
+ */
 static void start_part(struct graph *g, struct part *p)
 {
 	struct part_env env = env_of(g);
 
+	if (g->rights_gone && needs_rights(p) && !part__is_open(p))
+		return;
 	part__start(p, &env);
 }
 
@@ -385,6 +408,9 @@ static int prepare_change(struct graph *g, struct plan_instance *to, struct chan
 
 	if (r == -EBUSY && c->part == g->store)
 		return refuse_restart(c->part, why.text, err);
+	if (r == -EBUSY && g->rights_gone && needs_rights(c->part))
+		return error__set(err, r, "%s; the rights for that were given up at the start; restart decima",
+				  why.text);
 	if (r == -EBUSY) {
 		log__line(g->c.log, DCM_LOG_INFO, to->name, "%s; restarting it", why.text);
 		c->what = RESTART;
@@ -409,6 +435,9 @@ static int prepare(struct graph *g, struct plan_instance *to, struct change *c, 
 		return prepare_change(g, to, c, err);
 	c->what = ADD;
 	r = part__new(&env, to, &c->part, err);
+	if (r == 0 && g->rights_gone && needs_rights(c->part))
+		r = error__set(err, -EBUSY, "%s: is new, and the rights to open it were given up at the start; restart decima",
+			       c->part->object);
 	return r < 0 ? r : part__open(c->part, err);
 }
 

@@ -29,12 +29,19 @@ struct graph_config {
 	struct stats *stats;
 	const struct clock *clock;
 	const char *data_dir;
-	bool one_shot; /* queues block instead of losing */
+	struct broker *broker; /* for plugins and names of the kernel; NULL: none */
+	bool one_shot;	       /* queues block instead of losing */
 };
 
 /* Makes every object and opens nothing. Takes the plan (also on failure). */
 int graph__new(const struct graph_config *config, struct plan *plan, struct graph **ret,
 	       struct dcm_error *err);
+/*
+ * Opens the inputs that need rights (DCM_CAP_RIGHTS), which the process will give up before
+ * graph__start(): from then on none of them is opened, again or for the first time. What fails
+ * shows in its state.
+ */
+void graph__open_with_rights(struct graph *g);
 /*
  * Storages, outputs, the pipeline, then inputs. Only what everything needs (threads, memory) is an
  * error.

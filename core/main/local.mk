@@ -24,6 +24,7 @@ decima_SOURCES = \
 	core/main/query_verbs.c core/main/query_verbs.h \
 	core/main/record_verb.c \
 	core/main/run_verb.c \
+	core/main/separate.c core/main/separate.h \
 	core/main/services.c core/main/services.h \
 	core/main/settings.c core/main/settings.h \
 	core/main/source.c core/main/source.h \

@@ -75,6 +75,14 @@ int part__open(struct part *p, struct dcm_error *err)
 	return instance__open(p->instance, err);
 }
 
+bool part__is_open(const struct part *p)
+{
+	struct instance_view v;
+
+	instance__view(p->instance, &v);
+	return v.phase == INSTANCE_OPENED;
+}
+
 bool part__runs(const struct part *p)
 {
 	return p->started;
@@ -129,11 +137,9 @@ static int hang_on(struct part *p, const struct part_env *env, struct dcm_error 
 int part__start(struct part *p, const struct part_env *env)
 {
 	struct dcm_error why = DCM_ERROR_INIT;
-	struct instance_view v;
 	int r = 0;
 
-	instance__view(p->instance, &v);
-	if (v.phase != INSTANCE_OPENED)
+	if (!part__is_open(p))
 		r = instance__open(p->instance, &why);
 	if (r == 0)
 		r = instance__start(p->instance, &why);

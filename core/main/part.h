@@ -41,6 +41,7 @@ void part__free(struct part *p);
 
 /* Takes what is exclusive; part__start() does it too when it was not done. */
 int part__open(struct part *p, struct dcm_error *err);
+bool part__is_open(const struct part *p);
 /* Opens and starts the instance and hangs it on. On failure the instance's state says why. */
 int part__start(struct part *p, const struct part_env *env);
 /* Takes it off, drains, stops. A plugin that does not come back is abandoned. */

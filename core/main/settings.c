@@ -291,6 +291,14 @@ static const struct dcm_option rows[] = {
 	  .offset = offsetof(struct main_settings, plugin_path),
 	  .flags = DCM_OPT_RESTART,
 	  .doc = "Directories with plugins, between colons. Default: where they were installed." },
+	{ .name = "user",
+	  .type = DCM_OPT_STRING,
+	  .offset = offsetof(struct main_settings, user),
+	  .flags = DCM_OPT_RESTART,
+	  .doc = "Started as root, the daemon becomes this user, to whom the data directory is "
+		 "given. "
+		 "Without it, it stays root without capabilities, who can still write root's "
+		 "files." },
 	{ .name = "pipeline",
 	  .type = DCM_OPT_STRUCT,
 	  .table = &pipeline_table,

@@ -63,6 +63,7 @@ struct main_settings {
 	const char *node;
 	const char *data;
 	const char *plugin_path;
+	const char *user; /* to become when started as root; NULL: stay */
 };
 
 extern const struct dcm_table settings__table;

@@ -28,6 +28,7 @@
 #include "core/base/vec.h"
 #include "core/batch/batch.h"
 #include "core/batch/builder.h"
+#include "core/broker/rights.h"
 #include "core/config/regex.h"
 #include "core/plugin/emissions.h"
 
@@ -374,6 +375,28 @@ static int host_http_get(const struct dcm_host *host, const struct dcm_http_requ
 			   : no_service(host, err, "HTTP client");
 }
 
+/* ---- rights ---- */
+
+static int host_open_guarded(const struct dcm_host *host, const struct dcm_guarded *g)
+{
+	return rights__open(mine(host)->services->broker, g);
+}
+
+static int host_perf_event(const struct dcm_host *host, const struct perf_event_attr *attr, uint32_t cpu)
+{
+	return rights__perf_event(mine(host)->services->broker, attr, cpu);
+}
+
+static int host_bpf_array(const struct dcm_host *host, uint32_t value_bytes, uint32_t n)
+{
+	return rights__bpf_array(mine(host)->services->broker, value_bytes, n);
+}
+
+static int host_bpf_put(const struct dcm_host *host, int array_of_maps, uint32_t index, int array)
+{
+	return rights__bpf_put(mine(host)->services->broker, array_of_maps, index, array);
+}
+
 /* ---- the object ---- */
 
 static const struct dcm_host functions = {
@@ -415,6 +438,10 @@ static const struct dcm_host functions = {
 	.regex_matches = regex__matches,
 	.data_dir_make = host_data_dir_make,
 	.http_get = host_http_get,
+	.open_guarded = host_open_guarded,
+	.perf_event = host_perf_event,
+	.bpf_array = host_bpf_array,
+	.bpf_put = host_bpf_put,
 };
 
 static bool is_name(const char *s)

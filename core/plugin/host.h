@@ -15,6 +15,7 @@
 #include "core/base/cleanup.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/broker/broker.h"
 #include "core/plugin/sources.h"
 #include "core/stats/stats.h"
 
@@ -29,6 +30,7 @@ struct host_services {
 	struct sources *sources;   /* NULL: nobody names runtime addresses */
 	const char *node;
 	const char *data_root; /* data_dir of an instance is data_root/NAME; NULL: none */
+	struct broker *broker; /* has the rights; NULL: this process itself */
 
 	void *ctx;
 	int (*emit)(void *ctx, const struct dcm_host *from, struct dcm_batch *batch,

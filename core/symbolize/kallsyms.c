@@ -397,11 +397,16 @@ int kallsyms__load(const char *kallsyms_path, const char *modules_path, struct k
 		   struct dcm_error *err)
 {
 	CLEANUP(fd__closep) int fd = open(kallsyms_path, O_RDONLY | O_CLOEXEC);
+
+	return fd < 0 ? error__sys(err, -errno, "%s", kallsyms_path)
+		      : kallsyms__read(fd, modules_path, ret_table, err);
+}
+
+int kallsyms__read(int fd, const char *modules_path, struct kallsyms **ret_table, struct dcm_error *err)
+{
 	struct buf modules = { 0 };
 	int rc;
 
-	if (fd < 0)
-		return error__sys(err, -errno, "%s", kallsyms_path);
 	/* Without it the modules' ends are not known; their names are. */
 	fd__read_path(AT_FDCWD, modules_path, MAX_MODULES_BYTES, &modules);
 	rc = load(fd, STR(""), buf__view(&modules), ret_table, err);

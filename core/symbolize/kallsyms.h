@@ -40,6 +40,8 @@ struct kallsyms_symbol {
  */
 int kallsyms__load(const char *kallsyms_path, const char *modules_path, struct kallsyms **ret_table,
 		   struct dcm_error *err);
+/* The same of an open file, which stays the caller's. */
+int kallsyms__read(int fd, const char *modules_path, struct kallsyms **ret_table, struct dcm_error *err);
 /* The same from memory, for tests. */
 int kallsyms__parse(struct dcm_str kallsyms, struct dcm_str modules, struct kallsyms **ret_table,
 		    struct dcm_error *err);

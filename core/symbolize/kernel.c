@@ -14,6 +14,7 @@
 #include "core/base/fd.h"
 #include "core/base/hash.h"
 #include "core/base/str.h"
+#include "core/broker/rights.h"
 
 static const int64_t SECOND_NS = 1000000000;
 enum {
@@ -55,12 +56,22 @@ static uint64_t hash_modules(const struct kernel_names *k)
 	return h;
 }
 
+static int read_table(const struct kernel_names *k, struct kallsyms **ret)
+{
+	CLEANUP(fd__closep) int fd = -1;
+
+	if (!k->broker)
+		return kallsyms__load(k->kallsyms_path, k->modules_path, ret, NULL);
+	fd = rights__open_kallsyms(k->broker);
+	return fd < 0 ? fd : kallsyms__read(fd, k->modules_path, ret, NULL);
+}
+
 /* A reading that fails keeps the old table: names of before are better than none. */
 static void load(struct kernel_names *k, int64_t now_ns)
 {
 	struct kallsyms *table = NULL;
 	uint64_t hash = hash_modules(k);
-	int rc = kallsyms__load(k->kallsyms_path, k->modules_path, &table, NULL);
+	int rc = read_table(k, &table);
 
 	k->tried = true;
 	k->loaded_ns = k->checked_ns = now_ns;

@@ -19,6 +19,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/intern.h"
+#include "core/broker/broker.h"
 #include "core/symbolize/kallsyms.h"
 
 enum { KERNEL_MAX_TEXT = 16 << 20 };
@@ -26,6 +27,7 @@ enum { KERNEL_MAX_TEXT = 16 << 20 };
 struct kernel_names {
 	pthread_mutex_t lock;
 	const char *kallsyms_path, *modules_path;
+	struct broker *broker; /* who may see addresses; NULL: this process itself */
 	const struct clock *clock;
 	struct kallsyms *table; /* NULL: not read, or it could not be */
 	int error;		/* of the last reading */

@@ -34,4 +34,4 @@ core_symbolize_libsymbolize_la_SOURCES = \
 	core/symbolize/why.c
 core_symbolize_libsymbolize_la_CFLAGS = $(AM_CFLAGS) $(LZMA_CFLAGS) $(DEFLATE_CFLAGS) $(ELF_CFLAGS) $(DW_CFLAGS) $(ZSTD_CFLAGS)
 
-SYMBOLIZE_LA = core/symbolize/libsymbolize.la $(BATCH_LA) $(LZMA_LIBS) $(DEFLATE_LIBS) $(ELF_LIBS) $(DW_LIBS) $(ZSTD_LIBS) $(IBERTY_LIBS)
+SYMBOLIZE_LA = core/symbolize/libsymbolize.la $(BROKER_LA) $(BATCH_LA) $(LZMA_LIBS) $(DEFLATE_LIBS) $(ELF_LIBS) $(DW_LIBS) $(ZSTD_LIBS) $(IBERTY_LIBS)

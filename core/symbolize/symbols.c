@@ -23,6 +23,7 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/batch/batch.h"
+#include "core/broker/sandbox.h"
 #include "core/symbolize/debuginfo.h"
 #include "core/symbolize/elf.h"
 #include "core/symbolize/store.h"
@@ -354,6 +355,8 @@ static void *work(void *ctx)
 	struct symbols *s = ctx;
 	struct job *job;
 
+	/* It is made before the process gives its rights up, and reads files that anybody wrote. */
+	sandbox__keep_capabilities(0);
 	while ((job = pop(s))) {
 		if (job->file)
 			read_file(s, job->file, job->fd, str__of(job->path));
@@ -456,6 +459,7 @@ int symbols__new(const struct symbols_config *config, struct symbols **ret_symbo
 	init_locks(s);
 	rc = kernel_names__init(&s->kernel, s->config.kallsyms_path, s->config.modules_path,
 				s->config.clock);
+	s->kernel.broker = s->config.broker;
 	if (!rc)
 		rc = learned__init(&s->learned, s->config.learned_bytes);
 	if (!rc)

@@ -28,6 +28,7 @@
 #include "core/base/buf.h"
 #include "core/base/cleanup.h"
 #include "core/base/clock.h"
+#include "core/broker/broker.h"
 
 struct symbols;
 
@@ -77,7 +78,8 @@ struct symbols_config {
 	symbols_frames_fn frames; /* any thread, several at once; NULL: asked in the calling thread */
 	void *frames_ctx;
 	const char *kallsyms_path, *modules_path; /* /proc/kallsyms, /proc/modules; kept, not copied */
-	const struct clock *clock;		  /* the machine's; kept */
+	struct broker *broker; /* opens /proc/kallsyms in the place of the path; kept; may be NULL */
+	const struct clock *clock; /* the machine's; kept */
 };
 
 /* Starts the worker. NULL config: all defaults. */

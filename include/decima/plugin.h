@@ -24,6 +24,7 @@
  * Log of the interface (append here, raise DCM_ABI_MINOR):
  *   1.0  the first one
  *   1.1  host: http_get()
+ *   1.2  host: open_guarded, perf_event, bpf_array, bpf_put; DCM_CAP_RIGHTS
  */
 #ifndef DECIMA_PLUGIN_H
 #define DECIMA_PLUGIN_H
@@ -39,7 +40,7 @@ extern "C" {
 
 #define DCM_ABI_MAGIC 0x414d4344u /* "DCMA" */
 #define DCM_ABI_MAJOR 1
-#define DCM_ABI_MINOR 1
+#define DCM_ABI_MINOR 2
 
 /* True when the struct behind `ptr` was made by a side that knows `member`. */
 #define DCM_HAS(ptr, member)                                                                       \
@@ -503,6 +504,32 @@ struct dcm_http_answer {
 	size_t n;
 };
 
+/* What a process without rights has opened for it: see open_guarded(). */
+enum dcm_guarded_kind {
+	/* dir: a directory /proc/PID. */
+	DCM_GUARDED_MAPS = 1, /* the text of its mappings, to be read */
+	DCM_GUARDED_ENVIRON,  /* its environment, to be read */
+	DCM_GUARDED_EXE,      /* its program, to be read: an ELF file */
+	DCM_GUARDED_EXE_PATH, /* the same, to be looked at (O_PATH): any file */
+	DCM_GUARDED_ROOT,     /* its root directory (O_PATH) */
+	DCM_GUARDED_MOUNTS,   /* its mount namespace (O_PATH) */
+	DCM_GUARDED_MAPPED,   /* what is mapped at [start, end), to be read: an ELF file */
+	/* dir: any directory; links in `path` lead nowhere outside it. */
+	DCM_GUARDED_CODE, /* an ELF file, to be read */
+	DCM_GUARDED_NAMES, /* perf-N.map or jit-N.dump, to be read; the last part of `path` is no link */
+	/* dir: where the unified cgroup hierarchy is mounted. */
+	DCM_GUARDED_CGROUP, /* the directory with the id `start` (O_PATH) */
+};
+struct dcm_guarded {
+	uint32_t size;
+	uint32_t what; /* enum dcm_guarded_kind */
+	int dir;       /* borrowed */
+	uint64_t start, end;
+	const char *path; /* NULL for what has none */
+};
+
+struct perf_event_attr; /* <linux/perf_event.h> */
+
 struct dcm_host {
 	uint32_t size;
 	uint16_t abi_major, abi_minor;
@@ -612,6 +639,18 @@ struct dcm_host {
 	 */
 	int (*http_get)(const struct dcm_host *host, const struct dcm_http_request *request,
 			struct dcm_http_answer *ret, struct dcm_error *err);
+
+	/* --- rights (1.2): the process may have given its own up after open(); any thread --- */
+	/*
+	 * A descriptor of what others may not open, or a negative errno: -ENOEXEC for a file of another kind. Regular
+	 * files only, without waiting for what is at the other end of it.
+	 */
+	int (*open_guarded)(const struct dcm_host *host, const struct dcm_guarded *g);
+	/* perf_event_open(2) on one CPU for every process: PERF_TYPE_SOFTWARE, the CPU clock or the side-band's dummy. */
+	int (*perf_event)(const struct dcm_host *host, const struct perf_event_attr *attr, uint32_t cpu);
+	/* A BPF array of n values that can be mapped (descriptor), and putting it into an array of maps (0). */
+	int (*bpf_array)(const struct dcm_host *host, uint32_t value_bytes, uint32_t n);
+	int (*bpf_put)(const struct dcm_host *host, int array_of_maps, uint32_t index, int array);
 };
 
 /* ------------------------------------------------------------------------------------------------------------------
@@ -748,6 +787,11 @@ enum dcm_kind { DCM_INPUT, DCM_STORAGE, DCM_OUTPUT };
 
 enum dcm_cap {
 	DCM_CAP_NAMED = 1, /* output: batches come as host->resolved() would make them */
+	/*
+	 * input: open() needs rights. It is called before the process gives them up, starts no thread, and what it
+	 * needs later it asks the host for.
+	 */
+	DCM_CAP_RIGHTS = 2,
 };
 
 struct dcm_plugin {

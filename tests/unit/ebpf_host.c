@@ -11,6 +11,7 @@
 #include "core/base/clock.h"
 #include "core/batch/batch.h"
 #include "core/batch/builder.h"
+#include "core/broker/rights.h"
 #include "core/symbolize/elf.h"
 
 static struct ebpf_host *self(const struct dcm_host *host)
@@ -154,6 +155,15 @@ static void resolve_runtime(const struct dcm_host *host, const struct dcm_proces
 	}
 }
 
+static int open_guarded(const struct dcm_host *host, const struct dcm_guarded *g)
+{
+	(void)host;
+	return rights__open(NULL, g);
+}
+
+const struct dcm_host ebpf_host__rights = { .size = sizeof(struct dcm_host),
+					    .open_guarded = open_guarded };
+
 void ebpf_host__init(struct ebpf_host *h)
 {
 	memset(h, 0, sizeof(*h));
@@ -192,6 +202,7 @@ void ebpf_host__init(struct ebpf_host *h)
 		.kernel_symbol = kernel_symbol,
 		.process_event = process_event,
 		.resolve_runtime = resolve_runtime,
+		.open_guarded = open_guarded,
 	};
 }
 

@@ -25,6 +25,9 @@ struct ebpf_host {
 	struct dcm_batch *emitted; /* the last one, a reference */
 };
 
+/* Opens what belongs to processes, and does nothing else. */
+extern const struct dcm_host ebpf_host__rights;
+
 void ebpf_host__init(struct ebpf_host *h);
 void ebpf_host__fini(struct ebpf_host *h);
 

@@ -45,6 +45,9 @@ tests_unit_test_worker_SOURCES = tests/unit/test_worker.c $(FAILMALLOC)
 tests_unit_test_worker_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_worker_LDADD = $(BROKER_LA) $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_broker
+tests_unit_test_broker_LDADD = $(BROKER_LA) $(UNIT_LIBS)
+
 unit_tests += tests/unit/test_error
 tests_unit_test_error_LDADD = $(BASE_LA) $(UNIT_LIBS)
 

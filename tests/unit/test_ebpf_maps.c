@@ -15,6 +15,7 @@
 #include "core/base/str.h"
 #include "plugins/input/ebpf/files.h"
 #include "plugins/input/ebpf/maps.h"
+#include "tests/unit/ebpf_host.h"
 #include "tests/unit/failmalloc.h"
 #include "tests/unit/random.h"
 
@@ -64,7 +65,7 @@ static void test_own_process(void **state)
 	int on_stack;
 
 	(void)state;
-	assert_int_equal(maps__read(dir, &m), 0);
+	assert_int_equal(maps__read(&ebpf_host__rights, dir, &m), 0);
 	dl_iterate_phdr(check_object, m);
 	assert_int_equal(maps__find(m, (uintptr_t)test_own_process)->kind, DCM_MAPPING_FILE);
 	assert_int_equal(maps__find(m, (uintptr_t)page)->kind, DCM_MAPPING_ANON);
@@ -237,13 +238,13 @@ static void test_gone(void **state)
 	int dir = open("/", O_PATH | O_DIRECTORY);
 
 	(void)state;
-	assert_int_equal(maps__read(dir, &m), -ESRCH);
+	assert_int_equal(maps__read(&ebpf_host__rights, dir, &m), -ESRCH);
 	close(dir);
 	/* Kernel threads have none. */
 	dir = open("/proc/2", O_PATH | O_DIRECTORY);
 	if (dir < 0 || geteuid() != 0)
 		skip_because("needs root and /proc/2, kthreadd");
-	assert_int_equal(maps__read(dir, &m), -ENODATA);
+	assert_int_equal(maps__read(&ebpf_host__rights, dir, &m), -ENODATA);
 	close(dir);
 }
 

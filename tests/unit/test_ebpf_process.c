@@ -195,7 +195,7 @@ static uint64_t counted_pages(void)
 	struct maps *m = NULL;
 	uint64_t pages;
 
-	assert_int_equal(maps__read(dir, &m), 0);
+	assert_int_equal(maps__read(&ebpf_host__rights, dir, &m), 0);
 	close(dir);
 	pages = m->exec_bytes / (uint64_t)sysconf(_SC_PAGESIZE);
 	maps__unref(m);
@@ -582,7 +582,7 @@ static struct maps *own_maps(void)
 	int dir = open("/proc/self", O_PATH | O_DIRECTORY);
 	struct maps *m = NULL;
 
-	assert_int_equal(maps__read(dir, &m), 0);
+	assert_int_equal(maps__read(&ebpf_host__rights, dir, &m), 0);
 	close(dir);
 	return m;
 }

@@ -5,6 +5,7 @@
  * The test is its own victim: it copies its registers and its stack, announces its own mappings,
  * lets the tables of its own files be compiled, and compares each frame with libgcc's unwinder.
  */
+#include "tests/unit/ebpf_host.h"
 #include "tests/unit/unit.h"
 
 #include <dlfcn.h>
@@ -100,7 +101,7 @@ static void announce_self(struct fixture *f)
 	int dir = open("/proc/self", O_PATH | O_DIRECTORY), r;
 
 	maps__unref(f->maps);
-	assert_int_equal(maps__read(dir, &f->maps), 0);
+	assert_int_equal(maps__read(&ebpf_host__rights, dir, &f->maps), 0);
 	close(dir);
 	assert_in_range(f->maps->n, 3, 256);
 	for (uint32_t i = 0; i < f->maps->n; i++) {

@@ -366,7 +366,7 @@ static void test_own_process(void **state)
 	on.env = list_of(env, 1);
 	identities__configure(t, &on);
 	assert_int_equal(procfs__open(&self), -ESRCH);
-	id.exe = procfs__exe(dir);
+	id.exe = procfs__exe(&host.host, dir);
 	self.start_ns = own_start_ns();
 	from.dir = dir;
 	identities__read(t, &id, &from);
@@ -408,7 +408,7 @@ static void test_own_process(void **state)
 
 static void test_own_cgroup(void **state)
 {
-	struct cgroups *c = cgroups__new();
+	struct cgroups *c = cgroups__new(&ebpf_host__rights);
 	struct stat st;
 
 	(void)state;
@@ -443,7 +443,7 @@ static void test_no_memory(void **state)
 
 		if (t) {
 			identities__configure(t, &on);
-			id.exe = procfs__exe(dir);
+			id.exe = procfs__exe(&host.host, dir);
 			identities__read(t, &id, &from);
 			r = identities__tag(t, &id);
 		}

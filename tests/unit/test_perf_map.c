@@ -229,7 +229,7 @@ static void write_as(const char *name, const char *text, int flags)
 
 static struct source_owner me(void)
 {
-	return (struct source_owner){ getuid(), geteuid() };
+	return (struct source_owner){ .uid = getuid(), .euid = geteuid() };
 }
 
 static int open_source(struct source *s, int root, const char *path)
@@ -322,7 +322,7 @@ static void test_only_the_end_of_a_large_file_is_read(void **state)
 static void test_what_is_not_ours_to_read(void **state)
 {
 	CLEANUP(fd__closep) int root = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	struct source_owner nobody = { 65533, 65533 }, owner = me();
+	struct source_owner nobody = { .uid = 65533, .euid = 65533 }, owner = me();
 	struct source s;
 
 	(void)state;

@@ -457,7 +457,9 @@ static void test_forker_is_killed(void **state)
 	kill(forker, SIGKILL);
 	wait_until_gone(pid);
 	assert_int_equal(poll(&p, 1, 60000), 1);
-	assert_int_equal(ask(w, ECHO, &answer), -EPIPE);
+	/* It may still be dying, and then takes the first question with it. */
+	if (ask(w, ECHO, &answer) != -EPIPE)
+		assert_int_equal(ask(w, ECHO, &answer), -EPIPE);
 	workers__free(w);
 }
 

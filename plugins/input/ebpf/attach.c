@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "core/base/fd.h"
@@ -27,6 +26,7 @@ struct event {
 };
 
 struct attach {
+	const struct dcm_host *host;
 	pthread_mutex_t lock; /* over all below: control thread and reader */
 	int program;
 	uint64_t period_ns;
@@ -35,7 +35,7 @@ struct attach {
 	struct cpus attached;
 };
 
-static int open_event(uint32_t cpu, uint64_t period_ns)
+static int open_event(const struct dcm_host *host, uint32_t cpu, uint64_t period_ns)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
@@ -45,9 +45,8 @@ static int open_event(uint32_t cpu, uint64_t period_ns)
 		.disabled = 1,
 		.exclude_idle = 1,
 	};
-	int fd = (int)syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
 
-	return fd < 0 ? -errno : fd;
+	return host->perf_event(host, &attr, cpu);
 }
 
 /* Opens, attaches and, when the others run, starts the event of one CPU. */
@@ -57,7 +56,7 @@ static int add_cpu(struct attach *a, uint32_t cpu, const char **ret_what)
 	int r;
 
 	*ret_what = "open a perf event";
-	e.fd = open_event(cpu, a->period_ns);
+	e.fd = open_event(a->host, cpu, a->period_ns);
 	if (e.fd < 0)
 		return e.fd;
 	*ret_what = "attach the program to a perf event";
@@ -75,7 +74,8 @@ static int add_cpu(struct attach *a, uint32_t cpu, const char **ret_what)
 	return 0;
 }
 
-int attach__open(int program, uint64_t period_ns, struct attach **ret, const char **ret_what)
+int attach__open(const struct dcm_host *host, int program, uint64_t period_ns, struct attach **ret,
+		 const char **ret_what)
 {
 	CLEANUP(attach__freep) struct attach *a = NEW(struct attach);
 	struct cpus online;
@@ -85,6 +85,7 @@ int attach__open(int program, uint64_t period_ns, struct attach **ret, const cha
 	if (!a)
 		return -ENOMEM;
 	pthread_mutex_init(&a->lock, NULL);
+	a->host = host;
 	a->program = program;
 	a->period_ns = period_ns;
 	r = cpus__read("online", &online);

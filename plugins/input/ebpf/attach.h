@@ -24,7 +24,8 @@ struct attach;
  * Opens the events of all online CPUs, not yet running. A negative errno, *ret_what says of which
  * step.
  */
-int attach__open(int program, uint64_t period_ns, struct attach **ret, const char **ret_what);
+int attach__open(const struct dcm_host *host, int program, uint64_t period_ns, struct attach **ret,
+		 const char **ret_what);
 void attach__free(struct attach *a); /* NULL is fine */
 DEFINE_CLEANUP(struct attach *, attach__free);
 

@@ -2,8 +2,7 @@
 /*
  * plugins/input/ebpf/cgroups.c - paths of control groups by the id that samples carry
  *
- * Source: open_by_handle_at(2); the handle of a kernfs file is its 64-bit id, of type 0xfe
- * (include/linux/exportfs.h, FILEID_KERNFS, since 5.5; before it ids were no handles).
+ * The host finds a directory by its id, which is its handle since 5.5.
  */
 #include "plugins/input/ebpf/cgroups.h"
 
@@ -24,7 +23,6 @@
 enum {
 	SLOTS = 4096,
 	ROOT_ID = 1, /* also what every process has where the hierarchy is not in use */
-	KERNFS_HANDLE = 0xfe,
 };
 
 struct slot {
@@ -33,6 +31,7 @@ struct slot {
 };
 
 struct cgroups {
+	const struct dcm_host *host;
 	int root;	    /* of the unified hierarchy; -1: not mounted */
 	char root_path[32]; /* where it is mounted */
 	struct slot slots[SLOTS];
@@ -49,13 +48,14 @@ static int open_root(const char *path)
 	return -1;
 }
 
-struct cgroups *cgroups__new(void)
+struct cgroups *cgroups__new(const struct dcm_host *host)
 {
 	static const char *const places[] = { "/sys/fs/cgroup", "/sys/fs/cgroup/unified" };
 	struct cgroups *c = NEW(struct cgroups);
 
 	if (!c)
 		return NULL;
+	c->host = host;
 	c->root = -1;
 	for (size_t i = 0; i < sizeof(places) / sizeof(*places) && c->root < 0; i++) {
 		c->root = open_root(places[i]);
@@ -82,17 +82,15 @@ static struct slot *slot_of(struct cgroups *c, uint64_t id)
 /* The name of the directory with that number, or NULL. */
 static char *find_path(const struct cgroups *c, uint64_t id)
 {
-	union {
-		struct file_handle handle;
-		uint8_t bytes[sizeof(struct file_handle) + sizeof(id)];
-	} of = { .handle = { .handle_bytes = sizeof(id), .handle_type = KERNFS_HANDLE } };
+	const struct dcm_guarded g = {
+		.size = sizeof(g), .what = DCM_GUARDED_CGROUP, .dir = c->root, .start = id
+	};
 	char self[32], link[PATH_MAX];
 	size_t n_root = strlen(c->root_path);
 	ssize_t n;
 	int fd;
 
-	memcpy(of.bytes + sizeof(struct file_handle), &id, sizeof(id));
-	fd = open_by_handle_at(c->root, &of.handle, O_PATH | O_CLOEXEC);
+	fd = c->host->open_guarded(c->host, &g);
 	if (fd < 0)
 		return NULL;
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);

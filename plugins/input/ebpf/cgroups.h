@@ -12,11 +12,13 @@
 
 #include <stdint.h>
 
+#include <decima/plugin.h>
+
 #include "core/base/cleanup.h"
 
 struct cgroups;
 
-struct cgroups *cgroups__new(void); /* NULL when memory ran out */
+struct cgroups *cgroups__new(const struct dcm_host *host); /* NULL when memory ran out */
 void cgroups__free(struct cgroups *c);
 DEFINE_CLEANUP(struct cgroups *, cgroups__free);
 

@@ -383,7 +383,7 @@ static int open_tables(struct ebpf *e, struct dcm_error *err)
 {
 	struct tables_memory memory;
 
-	if (!sampler__tables(e->sampler, &memory))
+	if (!sampler__tables(e->sampler, e->host, &memory))
 		return 0;
 	e->tables = tables__new(&memory, (uint64_t)e->settings->tables_memory_bytes);
 	return e->tables ? 0 : error__nomem(err);
@@ -404,12 +404,12 @@ static int open_parts(struct ebpf *e, struct dcm_error *err)
 	r = open_tables(e, err);
 	if (r < 0)
 		return r;
-	r = attach__open(sampler__program(e->sampler), settings__period_ns(e->settings), &e->attach,
-			 &what);
+	r = attach__open(e->host, sampler__program(e->sampler), settings__period_ns(e->settings),
+			 &e->attach, &what);
 	if (r < 0)
 		return probe__explain(&e->probe, what, r, NULL, err);
 	/* Without it, /proc must do: processes that end early have no names then. */
-	r = sideband__open(&e->sideband);
+	r = sideband__open(e->host, &e->sideband);
 	if (r < 0)
 		e->host->log(
 			e->host, DCM_LOG_WARNING,
@@ -632,6 +632,7 @@ static const struct dcm_input_ops input = {
 static const struct dcm_plugin plugin = {
 	DCM_PLUGIN_HEAD,
 	.kind = DCM_INPUT,
+	.caps = DCM_CAP_RIGHTS,
 	.name = "ebpf",
 	.version = "0.1.0",
 	.summary = "Profiles every process and the kernel of this machine by sampling stacks with "

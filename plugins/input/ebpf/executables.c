@@ -6,6 +6,7 @@
  * src/debug/buildinfo/buildinfo.go for the inline format (1.18 and later).
  */
 #include "plugins/input/ebpf/executables.h"
+#include "plugins/input/ebpf/guarded.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -296,7 +297,7 @@ static int64_t mtime_ns(const struct stat *st)
 
 static struct entry *add(struct executables *t, const struct stat *st, int proc_dir, struct dcm_str path)
 {
-	CLEANUP(fd__closep) int fd = openat(proc_dir, "exe", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	CLEANUP(fd__closep) int fd = guarded__open(t->host, proc_dir, DCM_GUARDED_EXE);
 	struct entry **slot = &t->slots[hash__mix(st->st_dev, st->st_ino) % SLOTS];
 	struct entry *e;
 
@@ -320,10 +321,11 @@ static struct entry *add(struct executables *t, const struct stat *st, int proc_
 
 const struct executable *executables__of(struct executables *t, int proc_dir, struct dcm_str path)
 {
+	CLEANUP(fd__closep) int exe = guarded__open(t->host, proc_dir, DCM_GUARDED_EXE_PATH);
 	struct entry *e;
 	struct stat st;
 
-	if (fstatat(proc_dir, "exe", &st, 0) < 0 || !S_ISREG(st.st_mode))
+	if (exe < 0 || fstat(exe, &st) < 0 || !S_ISREG(st.st_mode))
 		return NULL;
 	for (e = t->slots[hash__mix(st.st_dev, st.st_ino) % SLOTS]; e; e = e->next)
 		if (e->dev == st.st_dev && e->ino == st.st_ino && e->size == (uint64_t)st.st_size &&

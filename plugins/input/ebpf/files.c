@@ -11,14 +11,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -27,6 +25,7 @@
 #include "core/base/hash.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
+#include "plugins/input/ebpf/guarded.h"
 #include "plugins/input/ebpf/labels.h"
 #include "plugins/input/ebpf/maps.h"
 
@@ -43,7 +42,7 @@ struct files {
 	struct file *buckets[BUCKETS], *by_build_id[BUCKETS];
 	uint32_t n;
 	_Atomic uint32_t waiting;
-	struct file *gone, *denied;				 /* constant files */
+	struct file *gone, *denied, *no_code;			 /* constant files */
 	struct file *vdso;					 /* NULL: none to be read */
 	void (*opened)(void *ctx, const struct file *f, int fd); /* NULL: nobody asked */
 	void *opened_ctx;
@@ -171,7 +170,8 @@ struct files *files__new(const struct dcm_host *host)
 	t->host = host;
 	t->gone = file_new(STR(""), DCM_UNNAMED_FILE_GONE);
 	t->denied = file_new(STR(""), DCM_UNNAMED_NO_PERMISSION);
-	if (!t->gone || !t->denied) {
+	t->no_code = file_new(STR(""), DCM_UNNAMED_BAD_FILE);
+	if (!t->gone || !t->denied || !t->no_code) {
 		files__free(t);
 		return NULL;
 	}
@@ -192,6 +192,7 @@ void files__free(struct files *t)
 		}
 	file__unref(t->gone);
 	file__unref(t->denied);
+	file__unref(t->no_code);
 	file__unref(t->vdso);
 	free(t);
 }
@@ -200,30 +201,27 @@ void files__free(struct files *t)
  * By path inside the process's root (ours when it is gone), without following a link out of it; only
  * when it is the file that is mapped: that has the inode, or will be asked for its build id.
  */
-static int open_by_path(int proc_dir, const struct maps_range *range)
+static int open_by_path(const struct dcm_host *host, int proc_dir, const struct maps_range *range)
 {
-	struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT };
+	struct dcm_guarded g = { .size = sizeof(g), .what = DCM_GUARDED_CODE, .path = range->name.p };
 	CLEANUP(fd__closep) int root = -1;
-	CLEANUP(fd__closep) int at = -1;
-	char self[64];
+	CLEANUP(fd__closep) int fd = -1;
 	struct stat st;
-	int fd;
 
 	root = proc_dir < 0 ? open("/", O_PATH | O_DIRECTORY | O_CLOEXEC)
-			    : openat(proc_dir, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+			    : guarded__open(host, proc_dir, DCM_GUARDED_ROOT);
 	if (root < 0)
-		return -errno;
-	at = (int)syscall(SYS_openat2, root, range->name.p, &how, sizeof(how));
-	if (at < 0)
-		return -errno;
-	if (fstat(at, &st) < 0)
+		return proc_dir < 0 ? -errno : root;
+	g.dir = root;
+	fd = host->open_guarded(host, &g);
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) < 0)
 		return -errno;
 	/* The device is not compared: btrfs and overlayfs show another one here than in maps. */
-	if (!S_ISREG(st.st_mode) || (range->n_build_id == 0 && st.st_ino != range->ino))
+	if (range->n_build_id == 0 && st.st_ino != range->ino)
 		return -ENOENT;
-	snprintf(self, sizeof(self), "/proc/self/fd/%d", at);
-	fd = open(self, O_RDONLY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+	return take_fd(fd);
 }
 
 static bool has_build_id(const struct files *t, int fd, const char *build_id)
@@ -240,20 +238,23 @@ static bool has_build_id(const struct files *t, int fd, const char *build_id)
 static int open_mapped(const struct files *t, int proc_dir, const struct maps_range *range,
 		       const char *build_id, struct stat *ret_stat)
 {
-	CLEANUP(fd__closep) int fd = -1;
-	char link[64];
+	const struct dcm_guarded g = { .size = sizeof(g),
+				       .what = DCM_GUARDED_MAPPED,
+				       .dir = proc_dir,
+				       .start = range->start,
+				       .end = range->end };
+	CLEANUP(fd__closep) int fd = -ESRCH;
 
 	if (proc_dir < 0 && !build_id)
 		return -ESRCH;
-	snprintf(link, sizeof(link), "map_files/%" PRIx64 "-%" PRIx64, range->start, range->end);
 	if (proc_dir >= 0)
-		fd = openat(proc_dir, link, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0)
-		fd = open_by_path(proc_dir, range);
+		fd = t->host->open_guarded(t->host, &g);
+	if (fd < 0 && fd != -ENOEXEC)
+		fd = open_by_path(t->host, proc_dir, range);
 	if (fd < 0)
 		return fd;
-	if (fstat(fd, ret_stat) < 0 || !S_ISREG(ret_stat->st_mode))
-		return -ENOENT;
+	if (fstat(fd, ret_stat) < 0)
+		return -errno;
 	if (build_id && !has_build_id(t, fd, build_id))
 		return -ENOENT;
 	return take_fd(fd);
@@ -430,6 +431,8 @@ static struct file *of_inode(struct files *t, int proc_dir, const struct maps_ra
 	if (known)
 		return known;
 	fd = open_mapped(t, proc_dir, range, NULL, &st);
+	if (fd == -ENOEXEC)
+		return t->no_code;
 	if (fd < 0)
 		return fd == -EACCES || fd == -EPERM ? t->denied : t->gone;
 	return of_opened(t, fd, &st, range->name);

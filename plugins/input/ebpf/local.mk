@@ -63,6 +63,7 @@ pkglib_LTLIBRARIES += plugins/input_ebpf.la
 endif
 plugins_input_ebpf_la_SOURCES = $(ebpf_pure) $(ebpf_tables) $(ebpf_unwind) \
 	plugins/input/ebpf/attach.c plugins/input/ebpf/attach.h \
+	plugins/input/ebpf/guarded.h \
 	plugins/input/ebpf/ebpf.c \
 	plugins/input/ebpf/meters.c plugins/input/ebpf/meters.h \
 	plugins/input/ebpf/reader.c plugins/input/ebpf/reader.h \

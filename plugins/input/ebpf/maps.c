@@ -17,6 +17,7 @@
 #include "core/base/str.h"
 #include "core/base/vec.h"
 #include "plugins/input/ebpf/files.h"
+#include "plugins/input/ebpf/guarded.h"
 
 /* Hexadecimal or decimal digits at *p, and the character `end` behind them. */
 static bool number(const char **p, unsigned base, char end, uint64_t *ret)
@@ -220,16 +221,16 @@ static int read_text(int fd, struct maps_parser *p, size_t *ret_bytes)
 	}
 }
 
-int maps__read(int proc_dir, struct maps **ret_maps)
+int maps__read(const struct dcm_host *host, int proc_dir, struct maps **ret_maps)
 {
-	CLEANUP(fd__closep) int fd = openat(proc_dir, "maps", O_RDONLY | O_CLOEXEC);
+	CLEANUP(fd__closep) int fd = guarded__open(host, proc_dir, DCM_GUARDED_MAPS);
 	CLEANUP(maps__unrefp) struct maps *maps = NULL;
 	struct maps_parser p;
 	size_t bytes;
 	int r, read_error;
 
 	if (fd < 0)
-		return errno == ENOENT ? -ESRCH : -errno;
+		return fd == -ENOENT ? -ESRCH : fd;
 	r = maps__parse_begin(&p);
 	if (r < 0)
 		return r;

@@ -69,7 +69,7 @@ int maps__parse_end(struct maps_parser *p, struct maps **ret_maps);
  * The file `maps` in a directory of /proc. -ENODATA when it is empty (a kernel thread, or a leader
  * that ended before its threads), -ESRCH when the process is gone, -EACCES.
  */
-int maps__read(int proc_dir, struct maps **ret_maps);
+int maps__read(const struct dcm_host *host, int proc_dir, struct maps **ret_maps);
 
 /*
  * `base` (NULL: nothing) with [n] newer mappings laid over it, oldest first; what they cover of older

@@ -89,7 +89,7 @@ struct processes *processes__new(const struct dcm_host *host, struct files *file
 	t->trail = trail;
 	t->dir = -1;
 	t->page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
-	t->cgroups = cgroups__new();
+	t->cgroups = cgroups__new(host);
 	if (!t->cgroups) {
 		processes__free(t);
 		return NULL;
@@ -193,7 +193,7 @@ static void read_maps(struct processes *t, struct process *p, int dir)
 {
 	int64_t before = now_ns(t);
 	struct maps *maps = NULL;
-	int r = maps__read(dir, &maps);
+	int r = maps__read(t->host, dir, &maps);
 	bool changed = false;
 
 	t->stat.reads++;
@@ -356,7 +356,7 @@ static struct process *read_parent(struct processes *t, const struct process *of
 	if (dir < 0)
 		return NULL;
 	read_maps(t, p, dir);
-	p->identity.exe = procfs__exe(dir);
+	p->identity.exe = procfs__exe(t->host, dir);
 	return p->maps ? p : NULL;
 }
 
@@ -558,7 +558,7 @@ static void find_image(struct processes *t, struct process *p, const struct samp
 		return;
 	image = replay(t, p, p->id.pid, time_ns, 0);
 	if (dir >= 0)
-		p->identity.exe = procfs__exe(dir);
+		p->identity.exe = procfs__exe(t->host, dir);
 	if (dir >= 0 && !fits(t, image.maps, sample))
 		read_maps(t, p, dir);
 	if (image.maps && !p->maps) {

@@ -21,6 +21,7 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "plugins/input/ebpf/cgroup.h"
+#include "plugins/input/ebpf/guarded.h"
 #include "plugins/input/ebpf/labels.h"
 
 enum {
@@ -116,17 +117,22 @@ int procfs__open(const struct procfs_id *id)
 	return take_fd(dir);
 }
 
-char *procfs__exe(int dir)
+char *procfs__exe(const struct dcm_host *host, int dir)
 {
-	char link[4096];
-	ssize_t n = readlinkat(dir, "exe", link, sizeof(link));
+	CLEANUP(fd__closep) int fd = guarded__open(host, dir, DCM_GUARDED_EXE_PATH);
+	char self[40], link[4096];
 	struct dcm_str path;
 	struct stat st;
+	ssize_t n;
 
+	if (fd < 0)
+		return NULL;
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	n = readlink(self, link, sizeof(link));
 	if (n <= 0)
 		return NULL;
 	path = (struct dcm_str){ link, (uint32_t)n };
-	if (fstatat(dir, "exe", &st, 0) == 0 && st.st_nlink == 0)
+	if (fstat(fd, &st) == 0 && st.st_nlink == 0)
 		path = labels__without_deleted(path);
 	str__clean(link, path.n);
 	return mem__dup_str(path.p, path.n);
@@ -148,10 +154,10 @@ char *procfs__cgroup(int dir)
 	return copy;
 }
 
-/* The first bytes of a text, and a NUL behind them; NULL when there are none. */
-static char *beginning(int dir, const char *name, size_t max_bytes, size_t *ret_n)
+/* The first bytes of a text, and a NUL behind them; NULL when there are none. Takes the descriptor. */
+static char *beginning(int text_fd, size_t max_bytes, size_t *ret_n)
 {
-	CLEANUP(fd__closep) int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
+	CLEANUP(fd__closep) int fd = text_fd;
 	CLEANUP(mem__freep) char *text = fd < 0 ? NULL : mem__zalloc(max_bytes + 1, 1);
 	size_t n = 0;
 
@@ -168,10 +174,10 @@ static char *beginning(int dir, const char *name, size_t max_bytes, size_t *ret_
 	return n ? take_ptr(text) : NULL;
 }
 
-char *procfs__environment(int dir, uint32_t *ret_n)
+char *procfs__environment(const struct dcm_host *host, int dir, uint32_t *ret_n)
 {
 	size_t n;
-	char *text = beginning(dir, "environ", TEXT_BYTES_MAX, &n);
+	char *text = beginning(guarded__open(host, dir, DCM_GUARDED_ENVIRON), TEXT_BYTES_MAX, &n);
 
 	*ret_n = (uint32_t)n;
 	return text;
@@ -180,7 +186,7 @@ char *procfs__environment(int dir, uint32_t *ret_n)
 char *procfs__cmdline(int dir)
 {
 	size_t n;
-	char *text = beginning(dir, "cmdline", CMDLINE_BYTES_MAX, &n);
+	char *text = beginning(openat(dir, "cmdline", O_RDONLY | O_CLOEXEC), CMDLINE_BYTES_MAX, &n);
 
 	if (!text)
 		return NULL;

@@ -10,6 +10,8 @@
 
 #include <stdint.h>
 
+#include <decima/plugin.h>
+
 struct procfs_id {
 	uint32_t pid;
 	uint32_t tid; /* stands in for a leader that ended before its threads */
@@ -30,11 +32,11 @@ int procfs__start(uint32_t pid, uint64_t *ret_start_ns);
  * exe: of the program; without the " (deleted)" that the kernel adds when the file has no name.
  * cgroup: the path that says most (cgroup.h).
  */
-char *procfs__exe(int dir);
+char *procfs__exe(const struct dcm_host *host, int dir);
 char *procfs__cgroup(int dir);
 
 /* At most 64 KiB of NAME=value texts, each with its NUL. NULL when it is empty or not to be read. */
-char *procfs__environment(int dir, uint32_t *ret_n);
+char *procfs__environment(const struct dcm_host *host, int dir, uint32_t *ret_n);
 
 /* At most 4 KiB of arguments with blanks between them, clean UTF-8. NULL when empty. */
 char *procfs__cmdline(int dir);

@@ -37,6 +37,7 @@ enum {
 #define RAW_MAX	 (4ull << 20) /* of the ring for deferred samples */
 
 struct sampler {
+	const struct dcm_host *host; /* makes more slabs; from sampler__tables() */
 	struct sampler_bpf *bpf;
 	struct bpf_link *links[N_LINKS];
 	struct ring_buffer *samples, *raws, *events;
@@ -285,21 +286,19 @@ static int map_all(struct sampler *s)
 /* One map of TABLES_SLAB_CHUNKS chunks, put where programs look for slab number `slab`. */
 static int make_slab(void *ctx, uint32_t slab, void **ret_memory)
 {
-	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
 	struct sampler *s = ctx;
 	CLEANUP(fd__closep)
-	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "slab", sizeof(uint32_t), TABLES_CHUNK_BYTES,
-				TABLES_SLAB_CHUNKS, &opts);
+	int fd = s->host->bpf_array(s->host, TABLES_CHUNK_BYTES, TABLES_SLAB_CHUNKS);
 	void *p;
+	int error;
 
 	if (fd < 0)
 		return fd;
 	p = mmap(NULL, SLAB_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (p == MAP_FAILED)
 		return -errno;
-	if (bpf_map_update_elem(bpf_map__fd(s->bpf->maps.slabs), &slab, &fd, BPF_ANY) < 0) {
-		int error = -errno;
-
+	error = s->host->bpf_put(s->host, bpf_map__fd(s->bpf->maps.slabs), slab, fd);
+	if (error < 0) {
 		munmap(p, SLAB_BYTES);
 		return error;
 	}
@@ -315,8 +314,9 @@ static void unmake_slab(void *ctx, uint32_t slab, void *memory)
 	munmap(memory, SLAB_BYTES);
 }
 
-bool sampler__tables(struct sampler *s, struct tables_memory *ret)
+bool sampler__tables(struct sampler *s, const struct dcm_host *host, struct tables_memory *ret)
 {
+	s->host = host;
 	*ret = (struct tables_memory){
 		.heap = { .make = make_slab,
 			  .unmake = unmake_slab,

@@ -57,9 +57,9 @@ void sampler__stats(const struct sampler *s, struct sampler_stats *ret_sum);
 
 /*
  * Where programs look for unwind tables, for tables__new(); false when they do not. Making slabs
- * takes CAP_BPF; everything else is mapped memory.
+ * takes CAP_BPF, so the host does it; everything else is mapped memory.
  */
-bool sampler__tables(struct sampler *s, struct tables_memory *ret);
+bool sampler__tables(struct sampler *s, const struct dcm_host *host, struct tables_memory *ret);
 
 /* What samples weigh from now on, and whether our own are left out. Any thread. */
 void sampler__set_period(struct sampler *s, uint64_t period_ns);

@@ -15,7 +15,6 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -37,6 +36,7 @@ struct ring {
 };
 
 struct sideband {
+	const struct dcm_host *host;
 	int poll_fd;
 	size_t page_bytes;
 	bool with_build_ids; /* the kernel reads them, since 5.12 */
@@ -50,7 +50,7 @@ struct sideband {
  * One ring per CPU
  */
 
-static int open_event(uint32_t cpu, bool with_build_ids)
+static int open_event(const struct sideband *s, uint32_t cpu)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
@@ -67,11 +67,10 @@ static int open_event(uint32_t cpu, bool with_build_ids)
 		.clockid = CLOCK_MONOTONIC,
 		.watermark = 1,
 		.wakeup_watermark = RING_BYTES / 2,
-		.build_id = with_build_ids,
+		.build_id = s->with_build_ids,
 	};
-	int fd = (int)syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
 
-	return fd < 0 ? -errno : fd;
+	return s->host->perf_event(s->host, &attr, cpu);
 }
 
 static void ring_close(const struct sideband *s, struct ring *r)
@@ -83,13 +82,13 @@ static void ring_close(const struct sideband *s, struct ring *r)
 
 static int ring_open(struct sideband *s, uint32_t cpu, struct ring *ret)
 {
-	struct ring r = { .cpu = cpu, .fd = open_event(cpu, s->with_build_ids) };
+	struct ring r = { .cpu = cpu, .fd = open_event(s, cpu) };
 	void *p;
 
 	/* A kernel that does not know the bit says so. */
 	if (r.fd == -EINVAL && s->with_build_ids) {
 		s->with_build_ids = false;
-		r.fd = open_event(cpu, false);
+		r.fd = open_event(s, cpu);
 	}
 	if (r.fd < 0)
 		return r.fd;
@@ -164,13 +163,14 @@ int sideband__update(struct sideband *s)
 	return error;
 }
 
-int sideband__open(struct sideband **ret)
+int sideband__open(const struct dcm_host *host, struct sideband **ret)
 {
 	CLEANUP(sideband__freep) struct sideband *s = NEW(struct sideband);
 	int error;
 
 	if (!s)
 		return -ENOMEM;
+	s->host = host;
 	s->page_bytes = (size_t)sysconf(_SC_PAGESIZE);
 	s->with_build_ids = true;
 	s->poll_fd = epoll_create1(EPOLL_CLOEXEC);

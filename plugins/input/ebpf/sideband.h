@@ -20,7 +20,7 @@
 struct sideband;
 
 /* Opens the events of all online CPUs, running at once. A negative errno: there is none at all. */
-int sideband__open(struct sideband **ret);
+int sideband__open(const struct dcm_host *host, struct sideband **ret);
 void sideband__free(struct sideband *s); /* NULL is fine */
 DEFINE_CLEANUP(struct sideband *, sideband__free);
 

@@ -19,7 +19,8 @@ enum { WAITING_MAX = 256 };
 #define FAREWELL_NS 1000000000ll /* for a thread that is reading, at the end */
 
 struct shared {
-	pthread_mutex_t lock; /* over all below */
+	const struct dcm_host *host; /* opens environments */
+	pthread_mutex_t lock;	     /* over all below */
 	pthread_cond_t changed;
 	uint32_t refs;
 	bool stopping, is_reading;
@@ -58,7 +59,7 @@ static void let_go(struct shared *s)
 	free(s);
 }
 
-static struct texts_answer read_texts(const struct texts_question *q)
+static struct texts_answer read_texts(const struct dcm_host *host, const struct texts_question *q)
 {
 	struct texts_answer a = { .question = *q };
 	int dir = procfs__open(&q->process);
@@ -66,7 +67,7 @@ static struct texts_answer read_texts(const struct texts_question *q)
 	if (dir < 0)
 		return a;
 	if (q->with_environment)
-		a.environment = procfs__environment(dir, &a.n_environment);
+		a.environment = procfs__environment(host, dir, &a.n_environment);
 	if (q->with_cmdline)
 		a.cmdline = procfs__cmdline(dir);
 	fd__close(dir);
@@ -90,7 +91,7 @@ static void *run(void *arg)
 		q = s->questions[s->q_first++ % WAITING_MAX];
 		s->is_reading = true;
 		pthread_mutex_unlock(&s->lock);
-		a = read_texts(&q);
+		a = read_texts(s->host, &q);
 		pthread_mutex_lock(&s->lock);
 		s->is_reading = false;
 		s->n_q--;
@@ -117,6 +118,7 @@ static bool start(struct texts *t)
 
 	if (!s)
 		return false;
+	s->host = t->host;
 	s->refs = 2;
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_condattr_init(&monotonic);

@@ -190,6 +190,7 @@ static int open_plugin(const struct dcm_host *host, const void *config, void **r
 	p->host = host;
 	p->clock = (struct clock){ .mono_ns = host_mono, .real_ns = host_real };
 	c = (struct processes_config){
+		.host = host,
 		.proc = "/proc",
 		.root = "/",
 		.dirs = o->directories.items,

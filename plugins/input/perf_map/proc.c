@@ -118,41 +118,66 @@ int proc__info(const char *proc, uint32_t pid, struct proc_info *ret)
 	return 0;
 }
 
-/* Not stat(2): a root on a network or FUSE file system must not be asked, it might not answer. */
-static int identity(const char *proc, uint32_t pid, const char *name, uint64_t *ret_dev, uint64_t *ret_ino)
+/* By ourselves when we may, else by the host. */
+static int open_of(const struct dcm_host *host, const char *proc, uint32_t pid, enum dcm_guarded_kind what)
 {
-	struct statx st;
+	static const struct {
+		const char *name;
+		int flags;
+	} files[] = {
+		[DCM_GUARDED_MAPS] = { "maps", O_RDONLY },
+		[DCM_GUARDED_ROOT] = { "root", O_PATH | O_DIRECTORY },
+		[DCM_GUARDED_MOUNTS] = { "ns/mnt", O_PATH },
+	};
+	struct dcm_guarded g = { .size = sizeof(g), .what = what };
+	CLEANUP(fd__closep) int dir = -1;
 	char path[128];
+	int fd;
 
-	snprintf(path, sizeof(path), "%s/%" PRIu32 "/%s", proc, pid, name);
-	if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_INO, &st) < 0)
+	snprintf(path, sizeof(path), "%s/%" PRIu32, proc, pid);
+	dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0)
+		return -errno;
+	fd = openat(dir, files[what].name, files[what].flags | O_CLOEXEC);
+	if (fd >= 0)
+		return fd;
+	if (!host || (errno != EACCES && errno != EPERM))
+		return -errno;
+	g.dir = dir;
+	return host->open_guarded(host, &g);
+}
+
+/* Not fstat(2): a root on a network or FUSE file system must not be asked, it might not answer. */
+static int identity(int opened, uint64_t *ret_dev, uint64_t *ret_ino)
+{
+	CLEANUP(fd__closep) int fd = opened;
+	struct statx st;
+
+	if (fd < 0)
+		return fd;
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &st) < 0)
 		return -errno;
 	*ret_dev = (uint64_t)st.stx_dev_major << 32 | st.stx_dev_minor;
 	*ret_ino = st.stx_ino;
 	return 0;
 }
 
-int proc__root(const char *proc, uint32_t pid, struct proc_root *ret)
+int proc__root(const struct dcm_host *host, const char *proc, uint32_t pid, struct proc_root *ret)
 {
 	struct proc_root root;
 	uint64_t dev;
-	int rc = identity(proc, pid, "root", &root.dev, &root.ino);
+	int rc = identity(open_of(host, proc, pid, DCM_GUARDED_ROOT), &root.dev, &root.ino);
 
 	if (!rc)
-		rc = identity(proc, pid, "ns/mnt", &dev, &root.mount_ns);
+		rc = identity(open_of(host, proc, pid, DCM_GUARDED_MOUNTS), &dev, &root.mount_ns);
 	if (!rc)
 		*ret = root;
 	return rc;
 }
 
-int proc__open_root(const char *proc, uint32_t pid)
+int proc__open_root(const struct dcm_host *host, const char *proc, uint32_t pid)
 {
-	char path[128];
-	int fd;
-
-	snprintf(path, sizeof(path), "%s/%" PRIu32 "/root", proc, pid);
-	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+	return open_of(host, proc, pid, DCM_GUARDED_ROOT);
 }
 
 /* jit-DIGITS.dump */
@@ -167,19 +192,22 @@ static bool is_jitdump(const char *path)
 	return digits && strcmp(name + 5 + digits, ".dump") == 0;
 }
 
-int proc__jitdump(const char *proc, uint32_t pid, char ret_path[static PROC_PATH_MAX])
+int proc__jitdump(const struct dcm_host *host, const char *proc, uint32_t pid,
+		  char ret_path[static PROC_PATH_MAX])
 {
 	CLEANUP(mem__freep) char *line = NULL;
 	size_t cap = 0;
 	ssize_t n;
-	char path[128];
-	int rc = -ENOENT;
+	int fd = open_of(host, proc, pid, DCM_GUARDED_MAPS), rc = -ENOENT;
 	FILE *f;
 
-	snprintf(path, sizeof(path), "%s/%" PRIu32 "/maps", proc, pid);
-	f = fopen(path, "re");
-	if (!f)
-		return -errno;
+	if (fd < 0)
+		return fd;
+	f = fdopen(fd, "re");
+	if (!f) {
+		fd__close(fd);
+		return -ENOMEM;
+	}
 	while (rc == -ENOENT && (n = getline(&line, &cap, f)) > 0) {
 		const char *at = strchr(line, '/');
 

@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include <decima/plugin.h>
+
 enum { PROC_PATH_MAX = 4096 };
 
 /* Where processes see the same files: a mount namespace, and a directory in it. */
@@ -28,17 +30,20 @@ struct proc_info {
 /* 0; -ESRCH when there is no such process; -EPROTO when /proc says something unheard of. */
 int proc__info(const char *proc, uint32_t pid, struct proc_info *ret);
 
-/* 0, or a negative errno: -EACCES when the process may not be traced by us. */
-int proc__root(const char *proc, uint32_t pid, struct proc_root *ret);
+/* What we may not open, the host is asked for; host NULL: nobody is. */
+
+/* 0, or a negative errno: -EACCES when the process may not be traced. */
+int proc__root(const struct dcm_host *host, const char *proc, uint32_t pid, struct proc_root *ret);
 
 /* The root directory as an O_PATH descriptor, or a negative errno. */
-int proc__open_root(const char *proc, uint32_t pid);
+int proc__open_root(const struct dcm_host *host, const char *proc, uint32_t pid);
 
 /*
  * The jitdump of a process, told by what it maps: runtimes map the first page of jit-PID.dump for
  * others to see, wherever they write it. The path is as the process sees its files. 0; -ENOENT: none
  * is mapped (or it was removed); a negative errno. Costs a microsecond or two for each mapping.
  */
-int proc__jitdump(const char *proc, uint32_t pid, char ret_path[static PROC_PATH_MAX]);
+int proc__jitdump(const struct dcm_host *host, const char *proc, uint32_t pid,
+		  char ret_path[static PROC_PATH_MAX]);
 
 #endif

@@ -98,7 +98,7 @@ static struct root *root_of(struct processes *t, uint32_t pid, int *ret_error)
 	struct proc_root id;
 	struct root *r;
 
-	*ret_error = proc__root(t->config.proc, pid, &id);
+	*ret_error = proc__root(t->config.host, t->config.proc, pid, &id);
 	if (*ret_error || same_root(&id, &t->own_root))
 		return NULL;
 	for (r = t->roots; r; r = r->next) {
@@ -109,7 +109,7 @@ static struct root *root_of(struct processes *t, uint32_t pid, int *ret_error)
 	}
 	r = t->n_roots < PROCESSES_MAX_ROOTS ? NEW(struct root) : NULL;
 	if (r)
-		r->fd = proc__open_root(t->config.proc, pid);
+		r->fd = proc__open_root(t->config.host, t->config.proc, pid);
 	if (!r || r->fd < 0) {
 		*ret_error = r ? r->fd : -EMFILE;
 		free(r);
@@ -312,7 +312,7 @@ static int more_telling(int a, int b)
 /* Opens the map in one of the directories beneath a root. */
 static int open_in(struct processes *t, struct process *p, int root_fd, uint32_t pid)
 {
-	struct source_owner owner = { p->info.uid, p->info.euid };
+	struct source_owner owner = { p->info.uid, p->info.euid, t->config.host };
 	int result = -ENOENT;
 
 	for (uint32_t i = 0; i < t->config.n_dirs; i++) {
@@ -352,7 +352,7 @@ static int open_map(struct processes *t, struct process *p)
  */
 static int open_dump(struct processes *t, struct process *p, int64_t now_ns, bool look)
 {
-	struct source_owner owner = { p->info.uid, p->info.euid };
+	struct source_owner owner = { p->info.uid, p->info.euid, t->config.host };
 	char path[PROC_PATH_MAX];
 	int rc;
 
@@ -361,7 +361,7 @@ static int open_dump(struct processes *t, struct process *p, int64_t now_ns, boo
 		if (p->dump_pause_ns > DUMP_PAUSE_S * SECOND_NS)
 			p->dump_pause_ns = DUMP_PAUSE_S * SECOND_NS;
 		p->dump_ns = now_ns + p->dump_pause_ns;
-		rc = proc__jitdump(t->config.proc, p->id.pid, path);
+		rc = proc__jitdump(t->config.host, t->config.proc, p->id.pid, path);
 		if (rc)
 			return rc;
 		p->dump_path = strdup(path);
@@ -610,7 +610,7 @@ int processes__new(const struct processes_config *config, struct processes **ret
 	 * Unknown (no /proc): every process then counts as one with a root of its own, which fails
 	 * likewise.
 	 */
-	proc__root(config->proc, (uint32_t)getpid(), &t->own_root);
+	proc__root(config->host, config->proc, (uint32_t)getpid(), &t->own_root);
 	*ret = t;
 	return 0;
 }

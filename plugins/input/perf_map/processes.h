@@ -28,9 +28,10 @@ enum {
 struct processes;
 
 struct processes_config {
-	const char *proc;	 /* "/proc" */
-	const char *root;	 /* "/": where our own files lie */
-	const char *const *dirs; /* [n_dirs], absolute */
+	const struct dcm_host *host; /* opens what we may not; NULL: nobody does */
+	const char *proc;	     /* "/proc" */
+	const char *root;	     /* "/": where our own files lie */
+	const char *const *dirs;     /* [n_dirs], absolute */
 	uint32_t n_dirs;
 	uint64_t max_file_bytes, max_map_bytes, max_bytes;
 	int64_t reread_ns, keep_ns;

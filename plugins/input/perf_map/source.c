@@ -106,7 +106,7 @@ static int walk(int root_fd, const char *path)
 	return -errno;
 }
 
-static int open_beneath(int root_fd, const char *path)
+static int open_ourselves(int root_fd, const char *path)
 {
 	struct open_how how = {
 		.flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY,
@@ -121,6 +121,17 @@ static int open_beneath(int root_fd, const char *path)
 	return -errno;
 }
 
+/* By ourselves when we may, else by the host. */
+static int open_beneath(const struct dcm_host *host, int root_fd, const char *path)
+{
+	const struct dcm_guarded g = {
+		.size = sizeof(g), .what = DCM_GUARDED_NAMES, .dir = root_fd, .path = path
+	};
+	int fd = open_ourselves(root_fd, path);
+
+	return host && (fd == -EACCES || fd == -EPERM) ? host->open_guarded(host, &g) : fd;
+}
+
 static int acceptable(const struct stat *st, const struct source_owner *owner, int64_t not_before_s)
 {
 	if (!S_ISREG(st->st_mode))
@@ -133,7 +144,7 @@ static int acceptable(const struct stat *st, const struct source_owner *owner, i
 int source__open(struct source *s, int root_fd, const char *path, const struct source_owner *owner,
 		 int64_t not_before_s)
 {
-	CLEANUP(fd__closep) int fd = open_beneath(root_fd, path);
+	CLEANUP(fd__closep) int fd = open_beneath(owner->host, root_fd, path);
 	struct stat st;
 	int rc;
 

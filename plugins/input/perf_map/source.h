@@ -28,6 +28,7 @@ enum {
 /* Who may own the file. */
 struct source_owner {
 	uid_t uid, euid;
+	const struct dcm_host *host; /* opens it when we may not; NULL: nobody does */
 };
 
 enum source_format {

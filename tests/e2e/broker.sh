@@ -1,0 +1,125 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# tests/e2e/broker.sh - the daemon has no capability, and what comes after it gave them up still has names
+set -u
+. "$top_srcdir/tests/e2e/lib.sh"
+[ "$(id -u)" = 0 ] || {
+	skip broker "needs root"
+	exit 0
+}
+[ -e "$plugins/input_ebpf.so" ] || {
+	skip broker "built without eBPF"
+	exit 0
+}
+PATH=$PATH:/usr/sbin:/sbin
+none=0000000000000000
+
+cat >"$dir/conf.yaml" <<EOF
+inputs:
+  ebpf: { frequency: 199Hz, window: 1s }
+  perf_map: {}
+storage:
+  memory: {}
+EOF
+
+# caps PID NAME: of its main thread
+caps() { sed -n "s/^$2:[[:space:]]*//p" "/proc/$1/status"; }
+# child_of PID NAME
+child_of() { pgrep -P "$1" -x "$2"; }
+gone() { ! kill -0 "$1" 2>/dev/null || grep -q '^State:.Z' "/proc/$1/status"; }
+# Programs of ours that the kernel holds.
+n_programs() { bpftool prog show 2>/dev/null | grep -cE ' name (sample|process_exec|process_exit) '; }
+before=$(n_programs)
+
+daemon_start -c "$dir/conf.yaml" || not_ok broker.start "$(tail -n 1 "$dir/log")"
+broker=$(child_of "$daemon" decima-broker)
+case $broker in
+'') not_ok broker.runs "no decima-broker below $daemon" ;;
+*) ok broker.runs ;;
+esac
+
+# No thread of the main process has any capability of any kind; the broker has no others than it names.
+left=$(cat /proc/"$daemon"/task/*/status | grep -E '^Cap(Inh|Prm|Eff|Amb):' | grep -cv "$none")
+if [ "$left" = 0 ]; then ok broker.no_capability; else not_ok broker.no_capability "$left sets are not empty"; fi
+if [ "$(caps "$broker" NoNewPrivs)$(caps "$daemon" NoNewPrivs)" = 11 ]; then ok broker.no_new_privs; else not_ok broker.no_new_privs "not set"; fi
+if [ "$(caps "$broker" Seccomp)" = 2 ]; then ok broker.seccomp; else not_ok broker.seccomp "$(caps "$broker" Seccomp)"; fi
+# CAP_SYS_ADMIN is bit 21, CAP_DAC_OVERRIDE bit 1, CAP_SETUID bit 7
+if [ $((0x$(caps "$broker" CapPrm) & (1 << 21 | 1 << 1 | 1 << 7))) = 0 ]; then ok broker.few; else not_ok broker.few "$(caps "$broker" CapPrm)"; fi
+
+# What begins now is another user's, one after the other, from files that only root may read; one loads an object late.
+if ${CC:-cc} -O2 -g -pthread -fno-omit-frame-pointer -DLEAF_FRAME -o "$dir/chain" "$top_srcdir/tests/programs/chain.c" 2>/dev/null; then
+	chmod 755 "$dir"
+	chmod 711 "$dir/chain"
+	timeout 4 setpriv --reuid=65534 --regid=65534 --clear-groups "$dir/chain" 60 >/dev/null
+	n=0
+	while [ $n -lt 100 ]; do
+		/bin/true
+		n=$((n + 1))
+	done
+	sleep 2
+	ask query stacks "$cpu{comm=\"chain\"}" >"$dir/stacks"
+	expect broker.names_after 'main;alpha;beta;gamma_;spin' "$dir/stacks"
+	ask query stacks "$cpu" >"$dir/stacks"
+	if grep -q 'not readable by Decima' "$dir/stacks"; then
+		not_ok broker.readable "$(grep -m 1 'not readable by Decima' "$dir/stacks" | cut -c 1-200)"
+	else
+		ok broker.readable
+	fi
+else
+	skip broker.names_after "no C compiler"
+fi
+
+# A change that would open programs again is refused, and the daemon goes on as it was.
+sed -i 's/window: 1s/window: 1s, max_depth: 100/' "$dir/conf.yaml"
+kill -HUP "$daemon"
+wait_for 30 grep -q 'not reloaded' "$dir/log"
+expect broker.reload_refused 'the rights for that were given up at the start; restart decima' "$dir/log"
+sed -i 's/, max_depth: 100/, labels: { cpu: false }/' "$dir/conf.yaml"
+kill -HUP "$daemon"
+wait_for 30 grep -qE 'config: reloaded' "$dir/log"
+expect broker.reload 'config: reloaded' "$dir/log"
+
+# CPUs that come after it.
+if [ "${DECIMA_TEST_HOTPLUG:-}" = 1 ] && [ -w /sys/devices/system/cpu/cpu1/online ]; then
+	echo 0 >/sys/devices/system/cpu/cpu1/online
+	sleep 3
+	echo 1 >/sys/devices/system/cpu/cpu1/online
+	sleep 3
+	get /metrics >"$dir/metrics"
+	expect broker.hotplug "decima_sampler_cpus{instance=\"ebpf\"} $(nproc)" "$dir/metrics"
+else
+	skip broker.hotplug "DECIMA_TEST_HOTPLUG is not 1"
+fi
+
+# Whichever of them is killed: nothing stays.
+kill -9 "$broker"
+wait "$daemon"
+expect_status broker.broker_killed 1 $?
+expect broker.broker_killed_says 'the broker, which has the rights to sample, has died' "$dir/log"
+daemon=
+rm -f "$dir/log" # which says that the first one was ready
+daemon_start -c "$dir/conf.yaml" || not_ok broker.start_again "$(tail -n 1 "$dir/log")"
+broker=$(child_of "$daemon" decima-broker)
+forker=$(child_of "$daemon" decima-forker)
+kill -9 "$daemon"
+wait "$daemon" 2>/dev/null
+daemon=
+for p in $broker $forker; do
+	if wait_for 10 gone "$p"; then ok "broker.main_killed.$(cat "/proc/$p/comm" 2>/dev/null || echo gone)"; else not_ok broker.main_killed "$p is still there"; fi
+done
+if command -v bpftool >/dev/null; then
+	same() { [ "$(n_programs)" = "$before" ]; }
+	if wait_for 20 same; then ok broker.no_program_left; else not_ok broker.no_program_left "$(n_programs), $before before"; fi
+else
+	skip broker.no_program_left "bpftool is missing"
+fi
+
+# Root that becomes somebody: the data are theirs, root's files are out of reach.
+rm -f "$dir/log"
+daemon_start -c "$dir/conf.yaml" --set user=nobody || not_ok broker.user "$(tail -n 1 "$dir/log")"
+if [ -n "$daemon" ]; then
+	uids=$(ps -o uid= -p "$daemon,$(child_of "$daemon" decima-broker)" | tr -d ' \n')
+	if [ "$uids" = "$(id -u nobody)$(id -u nobody)" ]; then ok broker.user; else not_ok broker.user "uids $uids"; fi
+	expect broker.user.samples 'ebpf: ok' "$dir/log"
+fi
+daemon_stop
