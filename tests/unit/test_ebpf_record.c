@@ -157,9 +157,59 @@ static void test_lists_have_no_twins(void **state)
 			assert_string_not_equal(names[i], names[k]);
 }
 
+/* A deferred sample with as much stack, in a block of exactly its size. */
+static struct sampler_raw *make_raw(uint32_t n_bytes, size_t *ret_n)
+{
+	size_t n = sizeof(struct sampler_raw) + n_bytes;
+	struct sampler_raw *r = calloc(1, n);
+
+	assert_non_null(r);
+	r->sample.head.size = (uint32_t)n;
+	r->sample.head.kind = SAMPLER_RAW;
+	r->sample.outcome = SAMPLER_OUTCOME_DEFERRED;
+	r->sample.n_kernel = SAMPLER_KERNEL_FRAMES;
+	r->n_bytes = n_bytes;
+	*ret_n = n;
+	return r;
+}
+
+static void test_deferred_samples(void **state)
+{
+	const struct sampler_raw *got;
+	const struct sampler_sample *sample;
+	const uint64_t *frames;
+	struct sampler_raw *r;
+	size_t n;
+
+	(void)state;
+	r = make_raw(SAMPLER_RAW_BYTES, &n);
+	assert_int_equal(record__raw(r, n, &got), 0);
+	assert_ptr_equal(got, r);
+	/* Neither is taken for the other. */
+	assert_int_equal(record__sample(r, n, &sample, &frames), -EBADMSG);
+	for (size_t cut = 1; cut <= n; cut += 7)
+		assert_int_equal(record__raw(r, n - cut, &got), -EBADMSG);
+	r->sample.n_kernel++;
+	assert_int_equal(record__raw(r, n, &got), -EBADMSG);
+	r->sample.n_kernel--;
+	r->sample.n_user = 1;
+	assert_int_equal(record__raw(r, n, &got), -EBADMSG);
+	r->sample.n_user = 0;
+	r->n_bytes--;
+	assert_int_equal(record__raw(r, n, &got), -EBADMSG);
+	r->n_bytes++;
+	r->sample.outcome = SAMPLER_OUTCOME_ROOT;
+	assert_int_equal(record__raw(r, n, &got), -EBADMSG);
+	free(r);
+	r = make_raw(SAMPLER_RAW_BYTES + 8, &n);
+	assert_int_equal(record__raw(r, n, &got), -EBADMSG);
+	free(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_deferred_samples),
 		cmocka_unit_test(test_takes_whole_samples),
 		cmocka_unit_test(test_refuses_broken_samples),
 		cmocka_unit_test(test_events),

@@ -12,6 +12,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -377,6 +378,39 @@ static void test_through_a_library(void **state)
 	check_walk(*state, &expected, skip);
 }
 
+static jmp_buf back;
+
+void tables_test_never_returns(void) __attribute__((noreturn));
+void tables_test_ends_in_a_call(void) __attribute__((noreturn));
+
+__attribute__((noinline, used)) void tables_test_never_returns(void)
+{
+	look();
+	longjmp(back, 1);
+}
+
+/* The call is the last instruction: the return address belongs to another function, of another frame. */
+__asm__(".text\n"
+	"	.globl tables_test_ends_in_a_call\n"
+	"tables_test_ends_in_a_call:\n"
+	"	.cfi_startproc\n"
+	"	sub $24, %rsp\n"
+	"	.cfi_adjust_cfa_offset 24\n"
+	"	call tables_test_never_returns\n"
+	"	.cfi_endproc\n"
+	"tables_test_next:\n"
+	"	.cfi_startproc\n"
+	"	ret\n"
+	"	.cfi_endproc\n");
+
+static void test_return_address_behind_the_function(void **state)
+{
+	current = *state;
+	if (setjmp(back) == 0)
+		tables_test_ends_in_a_call();
+	check_walk(*state, &expected, skip);
+}
+
 static void on_signal(int number)
 {
 	(void)number;
@@ -438,17 +472,6 @@ static void on_timer(int number, siginfo_t *info, void *context)
 	caught = true;
 }
 
-__attribute__((noinline, noclone)) static void work(unsigned n)
-{
-	char text[64];
-
-	for (unsigned i = 0; i < n && !caught; i++) {
-		snprintf(text, sizeof(text), "%u %g %s", i, i / 3.0, "text");
-		sink += strlen(text) + (uint64_t)text[i % 8];
-		down(0 * i + 0);
-	}
-}
-
 static void spin(void)
 {
 	char text[64];
@@ -464,11 +487,9 @@ static void test_interrupted_anywhere(void **state)
 	struct sigaction act = { .sa_sigaction = on_timer, .sa_flags = SA_SIGINFO | SA_RESTART }, before;
 	struct fixture *f = *state;
 
-	(void)work;
 	current = f;
 	sigaction(SIGALRM, &act, &before);
 	for (int i = 0; i < 300; i++) {
-		struct timespec nap = { .tv_nsec = 0 };
 		timer_t timer;
 		struct itimerspec in = { .it_value = { .tv_nsec = 100000 + 977 * i } };
 		uint64_t frames[FRAMES];
@@ -484,7 +505,6 @@ static void test_interrupted_anywhere(void **state)
 		timer_settime(timer, 0, &in, NULL);
 		spin();
 		timer_delete(timer);
-		(void)nap;
 		/* libgcc begins in the handler; the copy begins behind it, at the interrupted frame. */
 		while (at < expected.n && expected.pc[at] != f->raw->pc + 1)
 			at++;
@@ -505,6 +525,139 @@ static void test_interrupted_anywhere(void **state)
 	sigaction(SIGALRM, &before, NULL);
 }
 
+/* ------------------------------------------------------------------------------------------------
+ * Slots, memory that runs out
+ */
+
+/* What a program finds for an image: its mappings, or 0. */
+static uint64_t slot_of(const struct fixture *f, const struct tables_image *image)
+{
+	const struct tables_bucket *b = &f->buckets[tables_bucket_of(image->pid)];
+
+	for (int i = 0; i < TABLES_WAYS; i++)
+		if (b->slot[i].pid == image->pid && b->slot[i].start_ns == image->start_ns &&
+		    b->slot[i].exec_id == image->exec_id)
+			return b->slot[i].mappings;
+	return 0;
+}
+
+static void test_a_bucket_holds_the_last_used(void **state)
+{
+	const struct tables_range range = { 0x1000, 0x2000, 0, TABLES_MEMORY, NULL };
+	struct fixture *f = *state;
+	struct tables_image images[TABLES_WAYS + 3];
+	uint32_t n = 0;
+
+	/* As many processes of one bucket as it has room for, and three. */
+	for (uint32_t pid = 100000; n < TABLES_WAYS + 3; pid++)
+		if (tables_bucket_of(pid) == tables_bucket_of(100000) && pid != f->image.pid)
+			images[n++] = (struct tables_image){ pid, 5, 6 };
+	for (uint32_t i = 0; i < n; i++) {
+		f->epoch++;
+		assert_int_equal(tables__announce(f->tables, &images[i], 0, &range, 1), 0);
+		assert_true(slot_of(f, &images[i]) > 0);
+	}
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(slot_of(f, &images[i]), 0);
+	for (uint32_t i = 3; i < n; i++)
+		assert_true(slot_of(f, &images[i]) > 0);
+	/* A deferred sample of one that had to go brings it back. */
+	memset(f->raw, 0, sizeof(*f->raw));
+	f->raw->pc = 0x1100;
+	{
+		uint64_t frames[FRAMES];
+		struct tables_walk w;
+
+		assert_int_equal(tables__walk(f->tables, &images[0], f->raw, frames, FRAMES, &w), 0);
+	}
+	assert_true(slot_of(f, &images[0]) > 0);
+	/* exec(): the new image takes the slot of the old one; an image aside has none. */
+	images[0].exec_id++;
+	assert_int_equal(tables__announce(f->tables, &images[0], 0, &range, 1), 0);
+	assert_true(slot_of(f, &images[0]) > 0);
+	images[0].exec_id--;
+	assert_int_equal(slot_of(f, &images[0]), 0);
+	images[1].pid |= TABLES_ASIDE;
+	assert_int_equal(tables__announce(f->tables, &images[1], 0, &range, 1), 0);
+	assert_int_equal(slot_of(f, &images[1]), 0);
+	tables__gone(f->tables, &images[1]);
+	for (uint32_t i = 2; i < n; i++) {
+		tables__gone(f->tables, &images[i]);
+		assert_int_equal(slot_of(f, &images[i]), 0);
+	}
+}
+
+static void test_too_many_mappings_are_cut(void **state)
+{
+	enum { N = TABLES_MAPPINGS + 10 };
+	struct tables_range *ranges = calloc(N, sizeof(*ranges));
+	struct tables_image image = { 77, 1, 1 };
+	struct fixture *f = *state;
+
+	for (uint64_t i = 0; i < N; i++)
+		ranges[i] = (struct tables_range){ (i + 1) << 20, ((i + 1) << 20) + 4096, 0,
+						   TABLES_MEMORY, NULL };
+	assert_int_equal(tables__announce(f->tables, &image, 0, ranges, N), -E2BIG);
+	assert_int_equal(slot_of(f, &image) >> 32, TABLES_MAPPINGS);
+	assert_true(tables__bind(f->tables, &image, ranges[TABLES_MAPPINGS - 1].start,
+				 TABLES_MEMORY, NULL));
+	assert_false(tables__bind(f->tables, &image, ranges[TABLES_MAPPINGS].start, TABLES_MEMORY, NULL));
+	assert_false(tables__bind(f->tables, &image, 1, TABLES_MEMORY, NULL));
+	/* A file that nobody handed over. */
+	assert_false(tables__bind(f->tables, &image, ranges[0].start, TABLES_FILE, "no such file"));
+	/* The vsyscall page is not among what programs compare. */
+	ranges[1] = (struct tables_range){ 0xffffffffff600000, 0xffffffffff601000, 0, TABLES_MEMORY,
+					   NULL };
+	assert_int_equal(tables__announce(f->tables, &image, 0, ranges, 2), 0);
+	assert_int_equal(slot_of(f, &image) >> 32, 1);
+	tables__gone(f->tables, &image);
+	free(ranges);
+}
+
+/* Whoever is not used makes room; who finds none is told so, and tried again later. */
+static void test_unused_files_make_room(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f)), *own = *state;
+	struct tables_memory memory = memory_of(f);
+	const struct tables_image image = { 4711, 1, 1 };
+	struct tables_range range = { 0x10000000, 0x20000000, 0, TABLES_FILE, "first" };
+	int libc = -1;
+
+	for (uint32_t i = 0; i < own->maps->n && libc < 0; i++)
+		if (strstr(own->maps->ranges[i].name.p, "libc.so"))
+			libc = open(own->maps->ranges[i].name.p, O_RDONLY);
+	assert_true(libc >= 0);
+	/* One slab: room for some copies of libc's tables, which have 100 KiB or so. */
+	f->tables = tables__new(&memory, 1 << 20);
+	assert_int_equal(tables__start(f->tables), 0);
+	assert_int_equal(tables__file(f->tables, "first", libc), 0);
+	assert_int_equal(tables__announce(f->tables, &image, 0, &range, 1), 0);
+	wait_for_tables(f);
+	assert_int_equal(tables__stat(f->tables).n_ready, 1);
+	for (int i = 0; i < 30; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "copy%d", i);
+		assert_int_equal(tables__file(f->tables, name, libc), 0);
+	}
+	wait_for_tables(f);
+	/* All are in use: some found no room, none was thrown out. */
+	assert_true(tables__stat(f->tables).over_budget > 0);
+	assert_int_equal(tables__stat(f->tables).evictions, 0);
+	assert_int_equal(tables__stat(f->tables).heap.slab_bytes, 1 << 20);
+	/* Two epochs later they are not. */
+	f->epoch += 2;
+	assert_int_equal(tables__file(f->tables, "another", libc), 0);
+	wait_for_tables(f);
+	assert_true(tables__stat(f->tables).evictions > 0);
+	assert_true(f->recycled > 0);
+	range.build_id = "another";
+	assert_int_equal(tables__announce(f->tables, &image, 0, &range, 1), 0);
+	tables__free(f->tables);
+	close(libc);
+	free(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -513,9 +666,13 @@ int main(void)
 		cmocka_unit_test(test_alloca),
 		cmocka_unit_test(test_realigned_stack),
 		cmocka_unit_test(test_through_a_library),
+		cmocka_unit_test(test_return_address_behind_the_function),
 		cmocka_unit_test(test_signal_frame),
 		cmocka_unit_test(test_alternate_stack),
 		cmocka_unit_test(test_interrupted_anywhere),
+		cmocka_unit_test(test_a_bucket_holds_the_last_used),
+		cmocka_unit_test(test_too_many_mappings_are_cut),
+		cmocka_unit_test(test_unused_files_make_room),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -140,14 +140,20 @@ static struct tables_range range_of(const struct maps_range *m)
 	return r;
 }
 
+/* What finds no room now is announced again with the next sample. */
 static void announce(struct unwinder *u, struct known *k, struct maps *maps)
 {
+	int error = 0;
+
 	u->ranges.n = 0;
-	for (uint32_t i = 0; i < maps->n; i++)
+	for (uint32_t i = 0; i < maps->n && error == 0; i++)
 		if (!vec__push(&u->ranges, range_of(&maps->ranges[i])))
-			return;
-	tables__announce(u->parts.tables, &k->image, maps->exec_bytes / u->page_bytes, u->ranges.v,
-			 (uint32_t)u->ranges.n);
+			error = -ENOMEM;
+	if (error == 0)
+		error = tables__announce(u->parts.tables, &k->image, maps->exec_bytes / u->page_bytes,
+					 u->ranges.v, (uint32_t)u->ranges.n);
+	if (error < 0 && error != -E2BIG)
+		return;
 	maps__unref(k->maps);
 	k->maps = maps__ref(maps);
 }
@@ -224,7 +230,7 @@ static bool walk_image(struct unwinder *u, struct process *p, const struct waiti
 
 	for (int i = 0; i < ROUNDS; i++) {
 		if (tables__walk(u->parts.tables, image, w->raw, frames, u->parts.max_depth, ret) < 0) {
-			ret->outcome = SAMPLER_OUTCOME_GONE;
+			ret->outcome = SAMPLER_OUTCOME_OVER_BUDGET;
 			return true;
 		}
 		if (ret->outcome != SAMPLER_OUTCOME_PENDING)

@@ -24,7 +24,9 @@
 enum {
 	UNUSED_EPOCHS = 2,  /* after which tables may be taken away */
 	REFUSED_EPOCHS = 6, /* after which a file without room is tried again */
-	KEEP_EPOCHS = 30,   /* that a file is remembered which no image has */
+	KEEP_EPOCHS = 30,   /* that a file is remembered which no image has, beyond */
+	KEEP_FILES = 4096,
+	KEEP_OPEN = 400, /* files of which the descriptor is kept, to compile them again */
 	ROUNDING = 64,
 };
 #define REST_NS	   1100000000ll	  /* a little more than memory has to rest */
@@ -82,7 +84,8 @@ void tables__sweep_files(struct tables *t, bool all)
 		for (struct tables_file **at = &t->files[b]; *at;) {
 			struct tables_file *f = *at;
 
-			if (!all && (f->refs || *t->memory.epoch - f->left_epoch < KEEP_EPOCHS)) {
+			if (!all && (f->refs || t->stat.n_files <= KEEP_FILES ||
+				     *t->memory.epoch - f->left_epoch < KEEP_EPOCHS)) {
 				at = &f->next;
 				continue;
 			}
@@ -233,7 +236,7 @@ static int compile(struct tables *t, int fd, struct unwind_rows **ret)
 	const struct unwind_limits limits = { .max_bytes = MEMORY_MAX, .stop = stopped, .stop_arg = t };
 	CLEANUP(unwind_rows__freep) struct unwind_rows *rows = NULL;
 	struct dcm_error err = DCM_ERROR_INIT;
-	int r = fd < 0 ? -EBADF : unwind__compile_fd(fd, &limits, &rows, &err);
+	int r = fd < 0 ? -ENOSPC : unwind__compile_fd(fd, &limits, &rows, &err);
 
 	if (r < 0)
 		return r;
@@ -302,6 +305,10 @@ static void build(struct tables *t, struct tables_file *f)
 		f->state = TABLES_FILE_READY;
 		t->stat.n_ready++;
 		t->stat.n_rows += f->pages.n_rows;
+		if (t->stat.n_files > KEEP_OPEN) {
+			fd__close(f->fd);
+			f->fd = -1;
+		}
 	} else if (r == -ENOSPC || r == -ENOMEM) {
 		f->state = TABLES_FILE_OVER_BUDGET;
 		f->refused_epoch = *t->memory.epoch;

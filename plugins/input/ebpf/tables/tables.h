@@ -67,8 +67,8 @@ DEFINE_CLEANUP(struct tables *, tables__free);
 
 /*
  * Hands over the file behind `fd`, of which a duplicate is kept, by its build id (or what stands in
- * for one): a second file with the same one is the same. It is compiled soon. A file that no image
- * has had for five minutes is forgotten. -ENOMEM.
+ * for one): a second file with the same one is the same. It is compiled soon. Beyond 4,096 files,
+ * one that no image has had for five minutes is forgotten. -ENOMEM.
  */
 int tables__file(struct tables *t, const char *build_id, int fd);
 
