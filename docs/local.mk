@@ -10,4 +10,5 @@ nobase_dist_doc_DATA = README.md ARCHITECTURE.md NEWS.md \
 	docs/HOWTO_ADD_TEST.md \
 	docs/LABELS.md \
 	docs/README.md \
+	docs/SYMBOLS.md \
 	docs/THREAT_MODEL.md

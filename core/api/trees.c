@@ -61,6 +61,14 @@ static struct dcm_str kind_of(const struct frame *f)
 	return str__of(frames__kind_name(f->kind));
 }
 
+static void json_why(struct buf *b, const struct frame *f)
+{
+	char text[512];
+	uint32_t n = symbols__why_of(f->unnamed, f->build_id, text, sizeof(text));
+
+	buf__json(b, (struct dcm_str){ text, n });
+}
+
 static void json_frames(struct buf *b, const struct frames *f)
 {
 	buf__text(b, "\"frames\":{");
@@ -76,7 +84,7 @@ static void json_frames(struct buf *b, const struct frames *f)
 		if (i)
 			buf__byte(b, ',');
 		if (f->v[i].is_unnamed)
-			buf__json(b, str__of(symbols__why(f->v[i].unnamed)));
+			json_why(b, &f->v[i]);
 		else
 			buf__text(b, "null");
 	}
@@ -224,7 +232,7 @@ static void json_row(struct buf *b, const struct top *t, const struct top_row *r
 	buf__json(b, f->binary);
 	buf__printf(b, ",\"kind\":\"%s\",\"unnamed\":", frames__kind_name(f->kind));
 	if (f->is_unnamed)
-		buf__json(b, str__of(symbols__why(f->unnamed)));
+		json_why(b, f);
 	else
 		buf__text(b, "null");
 	json_sides(b, "self", row->self, t->n_values);

@@ -129,6 +129,12 @@ uint32_t symbols__fallback_name(const struct dcm_batch *batch, uint32_t location
 /* A sentence for people: why there is no name, and what would help. Never NULL. */
 const char *symbols__why(enum dcm_unnamed why);
 
+/*
+ * The same into out[cap] (cap > 0, NUL-terminated), with the build id in the place of "its build id"
+ * where it says so; returns the length.
+ */
+uint32_t symbols__why_of(enum dcm_unnamed why, struct dcm_str build_id, char *out, size_t cap);
+
 /* Counters count up from the start; the others are of now. */
 struct symbols_stat {
 	uint64_t lookups, hits, misses;			 /* of addresses; lookups = hits + misses */

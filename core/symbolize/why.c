@@ -64,6 +64,21 @@ const char *symbols__why(enum dcm_unnamed why)
 	return "unknown";
 }
 
+uint32_t symbols__why_of(enum dcm_unnamed why, struct dcm_str build_id, char *out, size_t cap)
+{
+	static const char its[] = "its build id";
+	const char *text = symbols__why(why), *at = strstr(text, its);
+	int n;
+
+	/* '~': a stand-in, which means nothing to people. */
+	if (!at || build_id.n == 0 || build_id.p[0] == '~')
+		n = snprintf(out, cap, "%s", text);
+	else
+		n = snprintf(out, cap, "%.*sbuild id %.*s%s", (int)(at - text), text,
+			     STR_ARG(build_id), at + strlen(its));
+	return n < 0 ? 0 : (size_t)n < cap ? (uint32_t)n : (uint32_t)cap - 1;
+}
+
 /* "name" without its directories; "[...]" stays whole. */
 static struct dcm_str base_name(struct dcm_str path)
 {

@@ -47,7 +47,7 @@ daemon_start --set outputs.file.enabled=false --set "symbols.debuginfo=[\"$dir/d
 ./bare 600 &
 program=$!
 seen() { ask query flame "$cpu{comm=\"bare\"}" --format json --from now-10m >answer 2>/dev/null && grep -q "$1" answer; }
-if wait_for 60 seen 'stripped: no debuginfo for its build id'; then ok lines_reason; else not_ok lines_reason "$(head -c 300 answer)"; fi
+if wait_for 60 seen "stripped: no debuginfo for build id $id"; then ok lines_reason; else not_ok lines_reason "$(head -c 300 answer)"; fi
 daemon_stop
 mkdir -p "debug/.build-id/$(echo "$id" | cut -c 1-2)"
 cp lines.debug "debug/.build-id/$(echo "$id" | cut -c 1-2)/$(echo "$id" | cut -c 3-).debug"

@@ -528,6 +528,22 @@ static void test_failing_allocations(void **state)
 	}
 }
 
+static void test_reasons_tell_the_build_id(void **state)
+{
+	char text[512];
+	uint32_t n = symbols__why_of(DCM_UNNAMED_NO_DEBUGINFO, STR("12ab"), text, sizeof(text));
+
+	(void)state;
+	assert_int_equal(n, strlen(text));
+	assert_non_null(strstr(text, "stripped: no debuginfo for build id 12ab in "));
+	symbols__why_of(DCM_UNNAMED_NO_DEBUGINFO, STR("~0011"), text, sizeof(text));
+	assert_string_equal(text, symbols__why(DCM_UNNAMED_NO_DEBUGINFO));
+	symbols__why_of(DCM_UNNAMED_STRIPPED, STR("12ab"), text, sizeof(text));
+	assert_string_equal(text, symbols__why(DCM_UNNAMED_STRIPPED));
+	assert_int_equal(symbols__why_of(DCM_UNNAMED_NO_DEBUGINFO, STR("12ab"), text, 10), 9);
+	assert_string_equal(text, "stripped:");
+}
+
 static int make_dir(void **state)
 {
 	(void)state;
@@ -554,6 +570,7 @@ int main(void)
 		cmocka_unit_test(test_a_file_that_kills_is_asked_no_more),
 		cmocka_unit_test(test_a_worker_that_eats_memory_is_killed),
 		cmocka_unit_test(test_files_that_stay_open_are_few),
+		cmocka_unit_test(test_reasons_tell_the_build_id),
 		cmocka_unit_test(test_failing_allocations),
 	};
 
