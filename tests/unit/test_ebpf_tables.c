@@ -27,6 +27,7 @@
 #include "core/base/fd.h"
 #include "plugins/input/ebpf/maps.h"
 #include "plugins/input/ebpf/tables/tables.h"
+#include "tests/unit/random.h"
 
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 
@@ -525,6 +526,48 @@ static void test_interrupted_anywhere(void **state)
 	sigaction(SIGALRM, &before, NULL);
 }
 
+/* Registers and stacks of any content: a walk ends, and looks at nothing but its copy. */
+static void test_hostile_stacks(void **state)
+{
+	struct fixture *f = *state;
+	struct random seed = { 42 };
+	uint64_t outcomes = 0, frames[FRAMES];
+
+	for (int i = 0; i < 20000; i++) {
+		uint32_t n = (uint32_t)random__below(&seed, 2048);
+		struct sampler_raw *raw = calloc(1, sizeof(*raw) + n);
+		uint64_t *stack = (uint64_t *)(raw + 1);
+		struct tables_walk w;
+
+		raw->start = random__wide(&seed) & ~7ull;
+		raw->n_bytes = n;
+		raw->has_code = i % 2;
+		random__text(&seed, (char *)raw->code, sizeof(raw->code), "\xc3\x55\x48\x89\xe5", 5);
+		for (uint32_t k = 0; k <= n / 8; k++) {
+			const struct maps_range *m = &f->maps->ranges[random__below(&seed, f->maps->n)];
+			uint64_t word = random__below(&seed, 2)
+						? m->start + random__below(&seed, m->end - m->start)
+						: raw->start + random__below(&seed, 3000);
+
+			if (k < n / 8)
+				stack[k] = word;
+			else
+				raw->pc = word;
+		}
+		for (int k = 0; k < SAMPLER_REGS; k++)
+			raw->regs[k] = raw->start + random__below(&seed, 4096);
+		assert_int_equal(tables__walk(f->tables, &f->image, raw, frames, FRAMES, &w), 0);
+		assert_in_range(w.n, 1, FRAMES);
+		assert_true(w.outcome < SAMPLER_OUTCOME_N);
+		outcomes |= 1ull << w.outcome;
+		free(raw);
+	}
+	/* It was not one way to end over and over. */
+	assert_true(outcomes & 1ull << SAMPLER_OUTCOME_COPY_END);
+	assert_true(outcomes & 1ull << SAMPLER_OUTCOME_NO_MAP);
+	assert_true(outcomes & 1ull << SAMPLER_OUTCOME_BAD_CFA);
+}
+
 /* ------------------------------------------------------------------------------------------------
  * Slots, memory that runs out
  */
@@ -670,6 +713,7 @@ int main(void)
 		cmocka_unit_test(test_signal_frame),
 		cmocka_unit_test(test_alternate_stack),
 		cmocka_unit_test(test_interrupted_anywhere),
+		cmocka_unit_test(test_hostile_stacks),
 		cmocka_unit_test(test_a_bucket_holds_the_last_used),
 		cmocka_unit_test(test_too_many_mappings_are_cut),
 		cmocka_unit_test(test_unused_files_make_room),
