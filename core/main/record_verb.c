@@ -212,7 +212,7 @@ static int write_config(struct record *r, struct buf *text, struct dcm_error *er
 	if (units__parse_int(str__of(hz), "Hz", &frequency) < 0)
 		return error__set(err, -EINVAL,
 				  "--frequency: \"%s\" is no number of samples per second", hz);
-	buf__printf(text, "inputs:\n  ebpf:\n    frequency: %lld\n    filter:\n      pids: [",
+	buf__printf(text, "inputs:\n  ebpf:\n    frequency: %lld\n    cpu_budget: 0\n    filter:\n      pids: [",
 		    (long long)frequency);
 	e = pids ? add_pids(text, pids, err) : 0;
 	if (e < 0)

@@ -231,6 +231,10 @@ tests_unit_test_ebpf_window_SOURCES = tests/unit/test_ebpf_window.c $(EBPF_TEST)
 tests_unit_test_ebpf_window_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_ebpf_window_LDADD = $(SYMBOLIZE_LA) $(JANSSON_LIBS) $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_ebpf_budget
+tests_unit_test_ebpf_budget_SOURCES = tests/unit/test_ebpf_budget.c plugins/input/ebpf/budget.c
+tests_unit_test_ebpf_budget_LDADD = $(UNIT_LIBS)
+
 unit_tests += tests/unit/test_ebpf_probe
 tests_unit_test_ebpf_probe_SOURCES = tests/unit/test_ebpf_probe.c plugins/input/ebpf/probe.c
 tests_unit_test_ebpf_probe_LDADD = $(BASE_LA) $(UNIT_LIBS)

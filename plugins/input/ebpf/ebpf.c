@@ -217,6 +217,18 @@ static const struct dcm_option options[] = {
 	  .offset = offsetof(struct settings, frequency),
 	  .doc = "Samples per second on each busy CPU. A sample costs about 10 us of CPU time; a "
 		 "prime number does not fall into step with periodic work." },
+	{ .name = "cpu_budget",
+	  .type = DCM_OPT_INT,
+	  .def = "5%",
+	  .min = "0%",
+	  .max = "100%",
+	  .unit = "%",
+	  .offset = offsetof(struct settings, cpu_budget),
+	  .doc = "Share of the host's CPU time that sampling may take, in the kernel (by estimate) "
+		 "and here. "
+		 "Above it for 15 s, the frequency is halved, six times at most; with room for 30 "
+		 "s, it "
+		 "is doubled again. 0: no budget." },
 	{ .name = "window",
 	  .type = DCM_OPT_DURATION,
 	  .def = "10s",

@@ -24,6 +24,11 @@ void meters__init(struct meters *m, const struct dcm_host *host)
 		[METERS_FILES] = { "sampler_files", "files known that code was run from" },
 		[METERS_CPUS] = { "sampler_cpus", "CPUs being sampled" },
 		[METERS_CPU_SECONDS] = { "sampler_cpu_seconds", "CPU time of the sampler's threads" },
+		[METERS_FREQUENCY] = { "sampler_frequency_hertz",
+				       "samples per second and busy CPU; below the configured ones while "
+				       "over cpu_budget" },
+		[METERS_SHARE] = { "sampler_cpu_share",
+				   "of the host's CPU time, taken by sampling in the last 5 s" },
 		[METERS_MAPS_READ] = { "sampler_maps_read", "readings of /proc/PID/maps so far" },
 		[METERS_RECORDS] = { "sampler_records", "records taken out of the rings so far" },
 		[METERS_FILTERED_CGROUP] = { "sampler_filtered_cgroup",

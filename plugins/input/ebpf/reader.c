@@ -17,6 +17,7 @@
 #include "core/base/fd.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
+#include "plugins/input/ebpf/budget.h"
 #include "plugins/input/ebpf/labels.h"
 #include "plugins/input/ebpf/meters.h"
 #include "plugins/input/ebpf/process.h"
@@ -49,7 +50,10 @@ struct reader {
 	int64_t cpu_ns;		       /* of the thread */
 	int attach_error;	       /* the last one told */
 
-	_Atomic int64_t window_ns, period_ns;
+	_Atomic int64_t window_ns, period_ns, cpu_budget;
+	struct budget budget;
+	_Atomic int64_t applied_ns; /* period that is set, longer while over the budget; 0: look */
+	uint32_t n_cpus;
 	_Atomic bool with_pid, with_tid, with_thread_name, with_cpu;
 
 	pthread_t thread;
@@ -244,6 +248,14 @@ static void begin_window(struct reader *r, int64_t now)
 	r->window->start_real_ns = r->host->real_ns(r->host);
 }
 
+/* Samples that the configured frequency would have brought beside those that there are. */
+static uint64_t n_reduced(const struct reader *r)
+{
+	uint64_t cpu_ns = r->window->cpu_ns, period_ns = (uint64_t)r->period_ns;
+
+	return r->budget.halvings ? cpu_ns / period_ns - cpu_ns / (period_ns << r->budget.halvings) : 0;
+}
+
 static void end_window(struct reader *r, int64_t now)
 {
 	struct sampler_stats stats;
@@ -253,6 +265,7 @@ static void end_window(struct reader *r, int64_t now)
 		r->window->n_ring_full = stats.stat[SAMPLER_STAT_RING_FULL] -
 					 r->at_start.stat[SAMPLER_STAT_RING_FULL];
 		r->window->n_busy = stats.stat[SAMPLER_STAT_BUSY] - r->at_start.stat[SAMPLER_STAT_BUSY];
+		r->window->n_reduced = n_reduced(r);
 		r->window->end_mono_ns = now;
 		if (!windows__push(r->parts.windows, r->window)) {
 			r->window_end_ns = now + SECOND_NS;
@@ -299,10 +312,49 @@ static void follow_cpus(struct reader *r)
 	uint32_t n = attach__update(r->parts.attach, &error);
 
 	meters__set(&r->meters, METERS_CPUS, n);
+	r->n_cpus = n;
 	if (error && error != r->attach_error)
 		r->host->set_state(r->host, DCM_STATE_DEGRADED,
 				   "a CPU that came online is not sampled: %s", strerror(-error));
 	r->attach_error = error;
+}
+
+static void tell_budget(const struct reader *r)
+{
+	int64_t hz = SECOND_NS / r->period_ns;
+
+	if (r->budget.halvings)
+		r->host->log(r->host,
+			     DCM_LOG_WARNING, "sampling took %.1f %% of the host, more than cpu_budget (%d %%): %lld Hz of %lld until there is room",
+			     100 * r->budget.share, (int)r->cpu_budget,
+			     (long long)(hz >> r->budget.halvings), (long long)hz);
+	else
+		r->host->log(r->host, DCM_LOG_INFO, "within cpu_budget again: %lld Hz", (long long)hz);
+}
+
+/* Once a second. What was configured meanwhile counts as what is to be reduced. */
+static void keep_budget(struct reader *r, int64_t now)
+{
+	const struct budget_reading reading = {
+		.now_ns = now,
+		.cpu_ns = (uint64_t)(r->cpu_ns + windows__cpu_ns(r->parts.windows)) +
+			  r->n_records * BUDGET_SAMPLE_NS,
+		.n_cpus = r->n_cpus,
+		.percent = (uint32_t)r->cpu_budget,
+	};
+	bool changed = budget__step(&r->budget, &reading);
+	int64_t period_ns = r->period_ns << r->budget.halvings;
+
+	if (r->applied_ns != period_ns) {
+		sampler__set_period(r->parts.sampler, (uint64_t)period_ns);
+		attach__set_period(r->parts.attach, (uint64_t)period_ns);
+		windows__set_period(r->parts.windows, period_ns);
+		r->applied_ns = period_ns;
+	}
+	if (changed)
+		tell_budget(r);
+	meters__set(&r->meters, METERS_FREQUENCY, (double)SECOND_NS / (double)period_ns);
+	meters__set(&r->meters, METERS_SHARE, r->budget.share);
 }
 
 /* CPUs start one after the other, spread over one period. */
@@ -370,6 +422,7 @@ static void *run(void *arg)
 		if (now >= r->second_ns) {
 			r->cpu_ns = thread__cpu_ns();
 			follow_cpus(r);
+			keep_budget(r, now);
 			watch__second(r->watch, now);
 			if (r->parts.tables)
 				tables__tick(r->parts.tables);
@@ -470,6 +523,8 @@ void reader__configure(struct reader *r, const struct settings *settings)
 {
 	r->window_ns = settings->window_ns;
 	r->period_ns = (int64_t)settings__period_ns(settings);
+	r->cpu_budget = settings->cpu_budget;
+	r->applied_ns = 0;
 	identities__configure(r->identities, &settings->labels);
 	r->with_pid = settings->labels.pid;
 	r->with_tid = settings->labels.thread_id;

@@ -88,6 +88,13 @@ void windows__configure(struct windows *w, const struct settings *settings)
 	pthread_mutex_unlock(&w->lock);
 }
 
+void windows__set_period(struct windows *w, int64_t period_ns)
+{
+	pthread_mutex_lock(&w->lock);
+	w->period_ns = period_ns;
+	pthread_mutex_unlock(&w->lock);
+}
+
 /* ------------------------------------------------------------------------------------------------
  * The thread
  */

@@ -33,6 +33,7 @@ bool windows__push(struct windows *w, struct aggregate *window);
 
 /* Labels and period of the windows that are made batches of from now on. Any thread. */
 void windows__configure(struct windows *w, const struct settings *settings);
+void windows__set_period(struct windows *w, int64_t period_ns);
 
 /* CPU time that the thread has used so far. Any thread. */
 int64_t windows__cpu_ns(struct windows *w);

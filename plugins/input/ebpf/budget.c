@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/input/ebpf/budget.c - how often to sample so that sampling stays within its share of the host
+ */
+#include "plugins/input/ebpf/budget.h"
+
+static void begin_span(struct budget *b, const struct budget_reading *now)
+{
+	b->since_ns = now->now_ns;
+	b->cpu_ns_then = now->cpu_ns;
+}
+
+bool budget__step(struct budget *b, const struct budget_reading *now)
+{
+	int64_t span_ns = now->now_ns - b->since_ns;
+	double limit = now->percent / 100.0;
+
+	if (now->percent == 0 || now->n_cpus == 0) {
+		bool was_reduced = b->halvings > 0;
+
+		*b = (struct budget){ 0 };
+		return was_reduced;
+	}
+	if (b->since_ns == 0) {
+		begin_span(b, now);
+		return false;
+	}
+	if (span_ns < BUDGET_SPAN_S * INT64_C(1000000000))
+		return false;
+	b->share = (double)(now->cpu_ns - b->cpu_ns_then) / ((double)span_ns * now->n_cpus);
+	begin_span(b, now);
+	b->n_over = b->share > limit ? b->n_over + 1 : 0;
+	b->n_under = 2 * b->share < 0.8 * limit ? b->n_under + 1 : 0;
+	if (b->n_over >= BUDGET_SPANS_OVER && b->halvings < BUDGET_HALVINGS_MAX) {
+		b->halvings++;
+	} else if (b->n_under >= BUDGET_SPANS_UNDER && b->halvings > 0) {
+		b->halvings--;
+	} else {
+		return false;
+	}
+	b->n_over = b->n_under = 0;
+	return true;
+}

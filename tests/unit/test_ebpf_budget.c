@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/unit/test_ebpf_budget.c - over the budget it samples less, and comes back when there is room
+ */
+#include "plugins/input/ebpf/budget.h"
+#include "tests/unit/unit.h"
+
+#define SECOND INT64_C(1000000000)
+
+/* A host of 4 CPUs on which sampling at full frequency takes so much of it. */
+struct host {
+	struct budget budget;
+	int64_t now_ns;
+	uint64_t cpu_ns;
+	uint32_t percent;
+};
+
+/* Lets time pass; returns how often the frequency changed. */
+static unsigned pass(struct host *h, unsigned seconds, double share)
+{
+	unsigned changes = 0;
+
+	for (unsigned i = 0; i < seconds; i++) {
+		h->now_ns += SECOND;
+		h->cpu_ns += (uint64_t)(share * 4e9 / (double)(1u << h->budget.halvings));
+		changes += budget__step(&h->budget, &(struct budget_reading){ .now_ns = h->now_ns,
+									      .cpu_ns = h->cpu_ns,
+									      .n_cpus = 4,
+									      .percent = h->percent });
+	}
+	return changes;
+}
+
+static void test_within(void **state)
+{
+	struct host h = { .now_ns = SECOND, .percent = 2 };
+
+	(void)state;
+	assert_int_equal(pass(&h, 600, 0.019), 0);
+	assert_int_equal(h.budget.halvings, 0);
+	assert_in_range((int)(h.budget.share * 10000), 189, 191);
+}
+
+static void test_over(void **state)
+{
+	struct host h = { .now_ns = SECOND, .percent = 2 };
+
+	(void)state;
+	/* Not at once: the first span only begins, and three must be over. */
+	assert_int_equal(pass(&h, 1 + 3 * BUDGET_SPAN_S - 1, 0.05), 0);
+	assert_int_equal(pass(&h, 1, 0.05), 1);
+	assert_int_equal(h.budget.halvings, 1);
+	/* A quarter of 5 % is within 2 %, and there it stays: half would not be. */
+	assert_int_equal(pass(&h, 600, 0.05), 1);
+	assert_int_equal(h.budget.halvings, 2);
+	/* There is room again. */
+	assert_int_equal(pass(&h, 600, 0.01), 2);
+	assert_int_equal(h.budget.halvings, 0);
+}
+
+static void test_a_burst_is_none(void **state)
+{
+	struct host h = { .now_ns = SECOND, .percent = 2 };
+
+	(void)state;
+	for (int i = 0; i < 20; i++) {
+		/* It touches two spans at most. */
+		assert_int_equal(pass(&h, BUDGET_SPAN_S, 0.2), 0);
+		assert_int_equal(pass(&h, 2 * BUDGET_SPAN_S, 0.001), 0);
+	}
+}
+
+static void test_has_a_floor(void **state)
+{
+	struct host h = { .now_ns = SECOND, .percent = 1 };
+
+	(void)state;
+	assert_int_equal(pass(&h, 6000, 100), BUDGET_HALVINGS_MAX);
+	assert_int_equal(h.budget.halvings, BUDGET_HALVINGS_MAX);
+	/* Without a budget at once as configured. */
+	h.percent = 0;
+	assert_int_equal(pass(&h, 1, 100), 1);
+	assert_int_equal(h.budget.halvings, 0);
+	assert_int_equal(pass(&h, 600, 100), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_within),
+		cmocka_unit_test(test_over),
+		cmocka_unit_test(test_a_burst_is_none),
+		cmocka_unit_test(test_has_a_floor),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
