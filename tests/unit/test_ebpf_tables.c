@@ -27,9 +27,16 @@
 #include "core/base/fd.h"
 #include "plugins/input/ebpf/maps.h"
 #include "plugins/input/ebpf/tables/tables.h"
+#include "tests/unit/failmalloc.h"
 #include "tests/unit/random.h"
 
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+
+#ifdef __clang__
+#define NOINLINE __attribute__((noinline))
+#else
+#define NOINLINE __attribute__((noinline, noclone))
+#endif
 
 enum {
 	FRAMES = 1200,
@@ -276,7 +283,7 @@ static struct expected expected;
 static uint32_t skip;
 
 /* Both looks at the stack from one frame. */
-__attribute__((noinline)) static void look(void)
+NOINLINE static void look(void)
 {
 	ucontext_t u;
 
@@ -299,7 +306,7 @@ __attribute__((noinline)) static void look(void)
 
 static volatile uint64_t sink;
 
-__attribute__((noinline, noclone)) static void down(unsigned n)
+NOINLINE static void down(unsigned n)
 {
 	if (n == 0)
 		look();
@@ -323,7 +330,7 @@ static void test_deep_recursion(void **state)
 	check_walk(*state, &expected, skip);
 }
 
-__attribute__((noinline, noclone)) static void with_alloca(size_t n)
+NOINLINE static void with_alloca(size_t n)
 {
 	char *p = __builtin_alloca(n);
 
@@ -340,7 +347,7 @@ static void test_alloca(void **state)
 	check_walk(*state, &expected, skip);
 }
 
-__attribute__((noinline, noclone)) static void realigned(size_t n)
+NOINLINE static void realigned(size_t n)
 {
 	char block[256] __attribute__((aligned(128)));
 	char *p = __builtin_alloca(n);
@@ -657,6 +664,32 @@ static void test_too_many_mappings_are_cut(void **state)
 	free(ranges);
 }
 
+static void test_memory_runs_out(void **state)
+{
+	const struct tables_range range = { 0x1000, 0x2000, 0, TABLES_FILE, "a" };
+	const struct tables_image image = { 9, 1, 1 };
+	struct fixture *f = calloc(1, sizeof(*f));
+	struct tables_memory memory = memory_of(f);
+
+	(void)state;
+	FAILMALLOC_SWEEP (i) {
+		struct tables *t = tables__new(&memory, 1 << 20);
+		int r = t ? tables__file(t, "a", STDIN_FILENO) : -ENOMEM;
+
+		if (r == 0)
+			r = tables__announce(t, &image, 0, &range, 1);
+		failmalloc__disarm();
+		/* A slab that cannot be made is a heap that is full. */
+		assert_true(r == 0 || r == -ENOMEM || r == -ENOSPC);
+		if (r == 0)
+			assert_true(slot_of(f, &image) > 0);
+		tables__free(t);
+		f->n_slabs = 0;
+		memset(f->buckets, 0, sizeof(f->buckets));
+	}
+	free(f);
+}
+
 /* Whoever is not used makes room; who finds none is told so, and tried again later. */
 static void test_unused_files_make_room(void **state)
 {
@@ -716,6 +749,7 @@ int main(void)
 		cmocka_unit_test(test_hostile_stacks),
 		cmocka_unit_test(test_a_bucket_holds_the_last_used),
 		cmocka_unit_test(test_too_many_mappings_are_cut),
+		cmocka_unit_test(test_memory_runs_out),
 		cmocka_unit_test(test_unused_files_make_room),
 	};
 
