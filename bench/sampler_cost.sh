@@ -97,7 +97,7 @@ whole() {
 		END { printf "%.2f", t ? 100 * n / t : 0 }'
 }
 fp_whole=0 dwarf_whole=0
-[ -n "$perf" ] && kill -INT "$perf" "$dwarf" 2>/dev/null; [ -n "$perf" ] && wait "$perf" "$dwarf"
+[ -n "$perf" ] && wait "$perf" "$dwarf"
 [ -n "$perf" ] && fp_whole=$(whole "$dir/perf.data") dwarf_whole=$(whole "$dir/dwarf.data")
 
 echo "$ours $fp_whole $dwarf_whole $program_ns $frames ${maps_bytes:-0} $((b_dwarf - a_dwarf)) ${b_tables:-0}" >"$dir/more"
