@@ -64,7 +64,7 @@ refused() {
 	fi
 }
 refused newer 'version 1\.[0-9]+ of the plugin interface, and this decima has'
-refused major 'version 2\.0 of the plugin interface'
+refused major 'version 2\.[0-9]+ of the plugin interface'
 refused magic 'magic number'
 refused table 'table of options is wrong'
 refused default 'table of options is wrong'
