@@ -34,6 +34,7 @@ struct known {
 	struct maps *maps; /* as announced */
 	uint32_t last_window;
 	bool ended;
+	bool opened; /* every file of these maps, because a stack went on where no copy of it reaches */
 };
 
 /* A deferred sample. */
@@ -156,6 +157,7 @@ static void announce(struct unwinder *u, struct known *k, struct maps *maps)
 		return;
 	maps__unref(k->maps);
 	k->maps = maps__ref(maps);
+	k->opened = false;
 }
 
 static struct known *see(struct unwinder *u, const struct process *p)
@@ -241,6 +243,21 @@ static bool walk_image(struct unwinder *u, struct process *p, const struct waiti
 	return true;
 }
 
+/*
+ * A copy ended before the stack did, so which files the rest of it lies in is not seen here. All of
+ * the process's are opened, once: the program in the kernel walks such stacks whole when they are
+ * ready.
+ */
+static void open_all(struct unwinder *u, struct process *p, const struct waiting *w, struct known *k)
+{
+	if (k->opened || w->maps != k->maps)
+		return;
+	k->opened = true;
+	for (uint32_t i = 0; i < w->maps->n; i++)
+		if (range_of(&w->maps->ranges[i]).code == TABLES_PENDING)
+			open_file(u, p, w, &k->image, w->maps->ranges[i].start);
+}
+
 /* The mappings are not those that programs see: announces them for this walk alone. */
 static bool walk_aside(struct unwinder *u, struct process *p, const struct waiting *w,
 		       struct tables_walk *ret)
@@ -280,6 +297,8 @@ static bool walk(struct unwinder *u, struct waiting *w, struct tables_walk *ret)
 		w->maps = maps__ref(maps);
 		see(u, p);
 	}
+	if (ret->outcome == SAMPLER_OUTCOME_COPY_END)
+		open_all(u, p, w, k);
 	if (ret->n == 0) {
 		u->frames[w->raw->sample.n_kernel] = w->raw->pc;
 		ret->n = 1;
