@@ -3,15 +3,17 @@
  * bench/bench_pprof.c - how fast pprof is read and written
  *
  * One JSON line a figure: the median of several turns on one core, and the best of them, in MB of
- * uncompressed pprof a second. Reading ends with a sealed batch. The profile is like one of a large C++ server: 100,000
- * different stacks, about 30 deep, that are paths of a random call tree; 30,000 addresses, a fifth
- * of them with inlined calls; 20,000 functions with names and files; two values a sample and a
- * thread's name on half of them. What a figure is compared with was measured in the same run on the
+ * uncompressed pprof a second. Reading ends with a sealed batch. Two profiles: of a process, as a
+ * scrape of ten seconds brings it (5,000 different stacks, 6,000 addresses, 4,000 functions), and
+ * of a large C++ server, which no cache holds (100,000 stacks, 30,000 addresses, 20,000 functions).
+ * Stacks are paths of a random call tree, about 30 deep, in no order; a fifth of the addresses has
+ * inlined calls; functions have names and files; there are two values a sample, and a thread's name
+ * on half of them. What a figure is compared with was measured in the same run on the
  * same bytes.
  *
  *	bench_pprof [TURNS [FILE]]
  *
- * FILE: where the profile is left, for other programs to read.
+ * FILE: where the server's profile is left, for other programs to read.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -28,13 +30,23 @@
 #include "tests/unit/random.h"
 
 enum {
-	N_FUNCTIONS = 20000,
-	N_LOCATIONS = 30000,
-	N_STACKS = 100000,
+	MAX_FUNCTIONS = 20000,
+	MAX_LOCATIONS = 30000,
+	MAX_STACKS = 100000,
 	N_FILES = 60,
 	N_SETS = 40,
 	DEPTH_MAX = 128,
 	TURNS_MAX = 1000,
+};
+
+struct shape {
+	const char *name;
+	uint32_t n_functions, n_locations, n_stacks;
+};
+
+static const struct shape shapes[] = {
+	{ "", 4000, 6000, 5000 },
+	{ "_server", MAX_FUNCTIONS, MAX_LOCATIONS, MAX_STACKS },
 };
 
 static uint32_t text_of(struct dcm_builder *b, const char *text)
@@ -42,7 +54,8 @@ static uint32_t text_of(struct dcm_builder *b, const char *text)
 	return builder__string(b, (struct dcm_str){ text, (uint32_t)strlen(text) });
 }
 
-static void add_functions(struct dcm_builder *b, struct random *r, uint32_t *ids)
+static void add_functions(struct dcm_builder *b, struct random *r, const struct shape *shape,
+			  uint32_t *ids)
 {
 	static const char *const words[] = { "Storage",	  "Handler",   "Request", "Allocate",
 					     "Buffer",	  "Stream",    "Merge",	  "Compress",
@@ -50,7 +63,7 @@ static void add_functions(struct dcm_builder *b, struct random *r, uint32_t *ids
 					     "Transform", "Serialize", "Queue" };
 	enum { N_WORDS = sizeof(words) / sizeof(words[0]) };
 
-	for (uint32_t i = 0; i < N_FUNCTIONS; i++) {
+	for (uint32_t i = 0; i < shape->n_functions; i++) {
 		char name[160], file[96];
 		snprintf(name, sizeof(name), "server::%s::%s%s<%s>::do%s%u", words[i % N_WORDS],
 			 words[random__below(r, N_WORDS)], words[random__below(r, N_WORDS)],
@@ -64,12 +77,13 @@ static void add_functions(struct dcm_builder *b, struct random *r, uint32_t *ids
 	}
 }
 
-static void add_locations(struct dcm_builder *b, struct random *r, uint32_t *ids)
+static void add_locations(struct dcm_builder *b, struct random *r, const struct shape *shape,
+			  uint32_t *ids)
 {
-	static uint32_t functions[N_FUNCTIONS];
+	static uint32_t functions[MAX_FUNCTIONS];
 	uint32_t mappings[N_FILES];
 
-	add_functions(b, r, functions);
+	add_functions(b, r, shape, functions);
 	for (uint32_t i = 0; i < N_FILES; i++) {
 		char text[64];
 		snprintf(text, sizeof(text), "/usr/lib/libserver%u.so", i);
@@ -78,12 +92,12 @@ static void add_locations(struct dcm_builder *b, struct random *r, uint32_t *ids
 		mappings[i] = builder__mapping(
 			b, &(struct dcm_mapping){ .file = file, .build_id = text_of(b, text) });
 	}
-	for (uint32_t i = 0; i < N_LOCATIONS; i++) {
+	for (uint32_t i = 0; i < shape->n_locations; i++) {
 		struct dcm_line lines[3];
 		uint32_t n_lines = i % 5 ? 1 : 2 + (uint32_t)random__below(r, 2);
 		for (uint32_t k = 0; k < n_lines; k++)
-			lines[k] = (struct dcm_line){ functions[random__below(r, N_FUNCTIONS)], 0,
-						      (int64_t)(1 + random__below(r, 3000)) };
+			lines[k] = (struct dcm_line){ functions[random__below(r, shape->n_functions)],
+						      0, (int64_t)(1 + random__below(r, 3000)) };
 		ids[i] = builder__location(
 			b,
 			&(struct dcm_location){ .mapping = mappings[random__below(r, N_FILES)],
@@ -102,17 +116,18 @@ struct node {
 	uint32_t parent, location; /* node 0 is the root, and no frame */
 };
 
-static void grow_tree(struct random *r, const uint32_t *locations, struct node *nodes, uint32_t *stacks)
+static void grow_tree(struct random *r, const struct shape *shape, const uint32_t *locations,
+		      struct node *nodes, uint32_t *stacks)
 {
 	uint32_t path[DEPTH_MAX + 1] = { 0 }, depth = 0, n_nodes = 1;
 
-	for (uint32_t i = 0; i < N_STACKS; i++) {
+	for (uint32_t i = 0; i < shape->n_stacks; i++) {
 		uint32_t up = (uint32_t)random__below(r, depth / 8 + 2);
 		uint32_t down = 1 + (uint32_t)random__below(r, depth < 30 ? 6 : 4);
 		depth = up < depth ? depth - up : 0;
 		for (uint32_t k = 0; k < down && depth < DEPTH_MAX; k++) {
 			/* Some functions are everywhere, most are rare. */
-			uint64_t some = 1 + random__below(r, N_LOCATIONS);
+			uint64_t some = 1 + random__below(r, shape->n_locations);
 			nodes[n_nodes] = (struct node){ path[depth], locations[random__below(r, some)] };
 			path[++depth] = n_nodes++;
 		}
@@ -121,10 +136,11 @@ static void grow_tree(struct random *r, const uint32_t *locations, struct node *
 }
 
 /* Samples in no order, as hash tables leave them. */
-static void add_rows(struct dcm_builder *b, struct random *r, const uint32_t *locations)
+static void add_rows(struct dcm_builder *b, struct random *r, const struct shape *shape,
+		     const uint32_t *locations)
 {
-	static struct node nodes[N_STACKS * 6 + 1];
-	static uint32_t stacks[N_STACKS];
+	static struct node nodes[MAX_STACKS * 6 + 1];
+	static uint32_t stacks[MAX_STACKS];
 	uint32_t sets[N_SETS] = { 0 }, stack[DEPTH_MAX], name = text_of(b, "thread_name");
 
 	for (uint32_t i = 1; i < N_SETS; i++) {
@@ -133,9 +149,10 @@ static void add_rows(struct dcm_builder *b, struct random *r, const uint32_t *lo
 		sets[i] = builder__label_set(
 			b, &(struct dcm_label){ name, text_of(b, text), 0, DCM_NONE }, 1);
 	}
-	grow_tree(r, locations, nodes, stacks);
-	for (uint32_t i = 0; i < N_STACKS; i++) {
-		uint32_t other = i + (uint32_t)random__below(r, N_STACKS - i), at = stacks[other], n = 0;
+	grow_tree(r, shape, locations, nodes, stacks);
+	for (uint32_t i = 0; i < shape->n_stacks; i++) {
+		uint32_t other = i + (uint32_t)random__below(r, shape->n_stacks - i),
+			 at = stacks[other], n = 0;
 		stacks[other] = stacks[i];
 		for (; at && n < DEPTH_MAX; at = nodes[at].parent)
 			stack[n++] = nodes[at].location;
@@ -145,16 +162,16 @@ static void add_rows(struct dcm_builder *b, struct random *r, const uint32_t *lo
 	}
 }
 
-static struct dcm_batch *make_batch(void)
+static struct dcm_batch *make_batch(const struct shape *shape)
 {
-	static uint32_t locations[N_LOCATIONS];
+	static uint32_t locations[MAX_LOCATIONS];
 	struct random r = { 7 };
 	struct dcm_builder *b = builder__new(0);
 	struct dcm_batch *batch = NULL;
 
 	if (!b)
 		exit(1);
-	add_locations(b, &r, locations);
+	add_locations(b, &r, shape, locations);
 	uint32_t cpu = text_of(b, "cpu"), ns = text_of(b, "nanoseconds");
 	uint32_t name = text_of(b, "process_cpu");
 	const struct dcm_type types[] = {
@@ -167,7 +184,7 @@ static struct dcm_batch *make_batch(void)
 						.duration_ns = 60000000000,
 						.period = 10000000 },
 			 types, 2);
-	add_rows(b, &r, locations);
+	add_rows(b, &r, shape, locations);
 	if (builder__seal(b, &batch, NULL) < 0)
 		exit(1);
 	builder__free(b);
@@ -201,14 +218,15 @@ static int by_number(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-static void print(const char *name, double mb, struct turns *t, const char *what, struct turns *other)
+static void print(const char *name, const struct shape *shape, double mb, struct turns *t,
+		  const char *what, struct turns *other)
 {
 	qsort(t->seconds, t->n, sizeof(t->seconds[0]), by_number);
 	qsort(other->seconds, other->n, sizeof(other->seconds[0]), by_number);
-	printf("{\"bench\":\"%s\",\"value\":%.4g,\"best\":%.4g,\"unit\":\"MB/s\","
+	printf("{\"bench\":\"%s%s\",\"value\":%.4g,\"best\":%.4g,\"unit\":\"MB/s\","
 	       "\"compared_with\":{\"what\":\"%s\",\"value\":%.4g,\"best\":%.4g,\"unit\":\"MB/"
 	       "s\"}}\n",
-	       name, mb / t->seconds[t->n / 2], mb / t->seconds[0], what,
+	       name, shape->name, mb / t->seconds[t->n / 2], mb / t->seconds[0], what,
 	       mb / other->seconds[other->n / 2], mb / other->seconds[0]);
 }
 
@@ -218,57 +236,72 @@ static void must(int r)
 		exit(1);
 }
 
-int main(int argc, char **argv)
+static struct turns decode, decode_gzip, encode, copy, inflate, pack;
+
+/* One turn of everything: each piece of work beside what it is compared with. */
+static void turn(const struct dcm_batch *batch, const struct buf *raw, const struct buf *packed)
 {
-	long n_turns = argc > 1 ? strtol(argv[1], NULL, 10) : 15;
-	struct dcm_batch *batch = make_batch();
-	struct buf raw = { 0 }, packed = { 0 }, out = { 0 };
-	static struct turns decode, decode_gzip, encode, copy, inflate, pack;
+	struct dcm_batch *got = NULL;
+	struct buf out = { 0 };
+	int64_t start = used_ns();
+
+	must(pprof__decode(raw->data, raw->n, NULL, &got, NULL));
+	end_turn(&decode, start);
+	batch__unref(take_ptr(got));
+
+	start = used_ns();
+	must(pprof__decode(packed->data, packed->n, NULL, &got, NULL));
+	end_turn(&decode_gzip, start);
+	batch__unref(got);
+
+	start = used_ns();
+	buf__append(&out, raw->data, raw->n);
+	end_turn(&copy, start);
+
+	buf__fini(&out);
+	start = used_ns();
+	must(deflate__unpack(packed->data, packed->n, DECODE_MAX_BYTES, &out, NULL));
+	end_turn(&inflate, start);
+
+	buf__fini(&out);
+	start = used_ns();
+	must(pprof__encode(batch, DCM_NONE, &out, NULL));
+	end_turn(&encode, start);
+
+	buf__fini(&out);
+	start = used_ns();
+	must(deflate__pack(raw->data, raw->n, 1, &out));
+	end_turn(&pack, start);
+	buf__fini(&out);
+}
+
+static void measure(const struct shape *shape, long n_turns, const char *path)
+{
+	struct dcm_batch *batch = make_batch(shape);
+	struct buf raw = { 0 }, packed = { 0 };
 
 	must(pprof__encode_raw(batch, DCM_NONE, &raw, NULL));
 	must(pprof__encode(batch, DCM_NONE, &packed, NULL));
-	if (argc > 2)
-		must(fd__replace(argv[2], 0644, packed.data, packed.n, NULL));
-	for (long i = 0; i == 0 || (i < n_turns && i < TURNS_MAX); i++) {
-		struct dcm_batch *got = NULL;
-		int64_t start = used_ns();
-		must(pprof__decode(raw.data, raw.n, NULL, &got, NULL));
-		end_turn(&decode, start);
-		batch__unref(take_ptr(got));
-
-		start = used_ns();
-		must(pprof__decode(packed.data, packed.n, NULL, &got, NULL));
-		end_turn(&decode_gzip, start);
-		batch__unref(got);
-
-		buf__fini(&out);
-		start = used_ns();
-		buf__append(&out, raw.data, raw.n);
-		end_turn(&copy, start);
-
-		buf__fini(&out);
-		start = used_ns();
-		must(deflate__unpack(packed.data, packed.n, DECODE_MAX_BYTES, &out, NULL));
-		end_turn(&inflate, start);
-
-		buf__fini(&out);
-		start = used_ns();
-		must(pprof__encode(batch, DCM_NONE, &out, NULL));
-		end_turn(&encode, start);
-
-		buf__fini(&out);
-		start = used_ns();
-		must(deflate__pack(raw.data, raw.n, 1, &out));
-		end_turn(&pack, start);
-	}
+	if (path)
+		must(fd__replace(path, 0644, packed.data, packed.n, NULL));
+	decode.n = decode_gzip.n = encode.n = copy.n = inflate.n = pack.n = 0;
+	for (long i = 0; i == 0 || (i < n_turns && i < TURNS_MAX); i++)
+		turn(batch, &raw, &packed);
 	double mb = (double)raw.n / 1e6;
-	print("pprof_decode", mb, &decode, "copying the bytes", &copy);
-	print("pprof_decode_gzip", mb, &decode_gzip, "unpacking them by libdeflate", &inflate);
-	print("pprof_encode_gzip", mb, &encode, "packing them by libdeflate, level 1", &pack);
+	print("pprof_decode", shape, mb, &decode, "copying the bytes", &copy);
+	print("pprof_decode_gzip", shape, mb, &decode_gzip, "unpacking them by libdeflate", &inflate);
+	print("pprof_encode_gzip", shape, mb, &encode, "packing them by libdeflate, level 1", &pack);
 	fprintf(stderr, "%.1f MB of pprof, %.1f MB in gzip\n", mb, (double)packed.n / 1e6);
 	buf__fini(&raw);
 	buf__fini(&packed);
-	buf__fini(&out);
 	batch__unref(batch);
+}
+
+int main(int argc, char **argv)
+{
+	long n_turns = argc > 1 ? strtol(argv[1], NULL, 10) : 15;
+
+	measure(&shapes[0], n_turns * 10, NULL);
+	measure(&shapes[1], n_turns, argc > 2 ? argv[2] : NULL);
 	return 0;
 }

@@ -288,7 +288,7 @@ static void test_old_files_make_room(void **state)
 			 0);
 	struct symbols_config c = config();
 	c.debuginfod_bytes = 150000;
-	CLEANUP(batch__unrefp) struct dcm_batch *b = answered(&c, "bare", &stat);
+	batch__unref(answered(&c, "bare", &stat));
 	assert_int_equal(stat.debuginfod_found, 1);
 	assert_int_equal(run("test $(find cache -type f | wc -l) -eq 1 && ! test -e "
 			     "cache/.build-id/00/11.debug"),
