@@ -279,7 +279,8 @@ uint32_t builder__stack(struct dcm_builder *b, const uint32_t *locations, uint32
 /* Where the stack that waits begins, or would begin. */
 static uint32_t *end_of_stacks(const struct dcm_builder *b)
 {
-	return b->t.stack_locations.v + b->t.stack_locations.n;
+	return b->t.stack_locations.n ? b->t.stack_locations.v + b->t.stack_locations.n
+				      : b->t.stack_locations.v;
 }
 
 uint32_t *builder__stack_begin(struct dcm_builder *b, uint32_t max)

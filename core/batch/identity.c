@@ -175,7 +175,8 @@ static struct dcm_hash stack_hash(const struct dcm_batch *b, struct scratch *s,
 				  const struct dcm_hash *locations, struct dcm_span span)
 {
 	struct stack_bytes *bytes = &s->bytes.stack;
-	const uint32_t *ids = b->stack_locations + span.off;
+	/* A batch of empty stacks alone has no column. */
+	const uint32_t *ids = span.n ? b->stack_locations + span.off : NULL;
 
 	*bytes = (struct stack_bytes){ .tag = TAG_STACK, .n = span.n };
 	for (uint32_t i = 0; i < span.n; i++)

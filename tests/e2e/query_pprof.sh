@@ -44,6 +44,8 @@ traces() {
 			}
 			if (text ~ /^[0-9a-f]+ / && index(text, " ") == 17)
 				text = substr(text, 18)
+			# Where the line is known, it stands behind the name.
+			sub(/ [^ ]+:[0-9]+( [(]inline[)])?$/, "", text)
 			return text
 		}
 		function flush() { if (stack != "") sum[stack] += value; stack = "" }
