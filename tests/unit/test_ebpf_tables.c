@@ -30,7 +30,15 @@
 #include "tests/unit/failmalloc.h"
 #include "tests/unit/random.h"
 
-#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifdef __has_feature
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED
+#endif
+#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED
+#endif
+
+#if defined(__x86_64__) && !defined(SANITIZED)
 
 #ifdef __clang__
 #define NOINLINE __attribute__((noinline))

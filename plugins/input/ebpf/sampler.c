@@ -400,10 +400,10 @@ int sampler__raw_wake_fd(const struct sampler *s)
 
 void sampler__set_period(struct sampler *s, uint64_t period_ns)
 {
-	s->bpf->data->period_ns = period_ns;
+	__atomic_store_n(&s->bpf->data->period_ns, period_ns, __ATOMIC_RELAXED);
 }
 
 void sampler__set_exclude_self(struct sampler *s, bool on)
 {
-	s->bpf->bss->exclude_self = on;
+	__atomic_store_n(&s->bpf->bss->exclude_self, on, __ATOMIC_RELAXED);
 }
