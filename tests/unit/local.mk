@@ -51,6 +51,9 @@ tests_unit_test_broker_LDADD = $(BROKER_LA) $(UNIT_LIBS)
 unit_tests += tests/unit/test_error
 tests_unit_test_error_LDADD = $(BASE_LA) $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_le
+tests_unit_test_le_LDADD = $(UNIT_LIBS)
+
 unit_tests += tests/unit/test_mem
 tests_unit_test_mem_SOURCES = tests/unit/test_mem.c $(FAILMALLOC)
 tests_unit_test_mem_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
