@@ -34,6 +34,7 @@ enum {
 	FILES_MAX = 16384,
 	WAITING_MAX = 256,	    /* descriptors to be offered */
 	KEEP_WINDOWS = 2,	    /* that a file is remembered without a user */
+	TRIES = 8,		    /* to open a file, in a window */
 	VDSO_BYTES_MAX = 64 * 1024, /* of its image; two pages today */
 };
 
@@ -231,6 +232,33 @@ static bool has_build_id(const struct files *t, int fd, const char *build_id)
 	return t->host->build_id(t->host, fd, found) == 0 && strcmp(found, build_id) == 0;
 }
 
+static bool has_path(int fd, struct dcm_str name)
+{
+	char self[40], link[4096];
+	ssize_t n;
+
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	n = readlink(self, link, sizeof(link));
+	return n >= 0 && (size_t)n == name.n && memcmp(link, name.p, name.n) == 0;
+}
+
+/*
+ * What was opened by the mapping's addresses is what the range is of: another file may have been
+ * mapped there since. btrfs and overlayfs show another device and inode here than in maps, but the
+ * same path.
+ */
+static bool is_of_range(const struct files *t, int fd, const struct maps_range *range,
+			const char *build_id, struct stat *ret_stat)
+{
+	if (fstat(fd, ret_stat) < 0)
+		return false;
+	if (build_id)
+		return has_build_id(t, fd, build_id);
+	if (ret_stat->st_dev == makedev(range->major, range->minor))
+		return ret_stat->st_ino == range->ino;
+	return has_path(fd, range->name);
+}
+
 /*
  * The mapped file itself, whatever its name is now: a descriptor, or a negative errno. With
  * `build_id` it has that. The inode alone, without the process, would prove nothing.
@@ -243,21 +271,24 @@ static int open_mapped(const struct files *t, int proc_dir, const struct maps_ra
 				       .dir = proc_dir,
 				       .start = range->start,
 				       .end = range->end };
-	CLEANUP(fd__closep) int fd = -ESRCH;
+	CLEANUP(fd__closep) int mapped = -ESRCH;
+	CLEANUP(fd__closep) int named = -ESRCH;
 
 	if (proc_dir < 0 && !build_id)
 		return -ESRCH;
 	if (proc_dir >= 0)
-		fd = t->host->open_guarded(t->host, &g);
-	if (fd < 0 && fd != -ENOEXEC)
-		fd = open_by_path(t->host, proc_dir, range);
-	if (fd < 0)
-		return fd;
-	if (fstat(fd, ret_stat) < 0)
+		mapped = t->host->open_guarded(t->host, &g);
+	if (mapped >= 0 && is_of_range(t, mapped, range, build_id, ret_stat))
+		return take_fd(mapped);
+	named = open_by_path(t->host, proc_dir, range);
+	/* JIT code in a file without a name is no ELF file, rather than gone. */
+	if (named < 0)
+		return mapped == -ENOEXEC ? mapped : named;
+	if (fstat(named, ret_stat) < 0)
 		return -errno;
-	if (build_id && !has_build_id(t, fd, build_id))
+	if (build_id && !has_build_id(t, named, build_id))
 		return -ENOENT;
-	return take_fd(fd);
+	return take_fd(named);
 }
 
 static struct file **bucket_of(struct files *t, const struct stat *st)
@@ -366,7 +397,7 @@ static struct file *of_opened(struct files *t, int fd, const struct stat *st, st
 	return f;
 }
 
-/* A file that cannot be opened, but whose build id the kernel saw. */
+/* A file that cannot be opened yet, but whose build id the kernel saw. */
 static struct file *add_unopened(struct files *t, const char *build_id, struct dcm_str name)
 {
 	const struct stat none = { 0 };
@@ -375,10 +406,22 @@ static struct file *add_unopened(struct files *t, const char *build_id, struct d
 	if (!f)
 		return NULL;
 	str__clean(f->path, strlen(f->path));
-	f->is_code = true;
+	f->is_code = f->is_unopened = true;
 	snprintf(f->build_id, sizeof(f->build_id), "%s", build_id);
 	insert(t, &none, f);
 	return f;
+}
+
+/*
+ * It was opened after all. Path, build id and the rest are what they were, so that a window which
+ * refers to it need not know. Takes the descriptor.
+ */
+static void found_after_all(struct files *t, struct file *f, const struct stat *st, int fd)
+{
+	remove_from(t, f);
+	insert(t, st, f);
+	f->is_unopened = false;
+	keep_for_offer(t, f, fd);
 }
 
 void file__build_id_text(const struct maps_range *range, char ret[static FILE_BUILD_ID_TEXT])
@@ -388,27 +431,45 @@ void file__build_id_text(const struct maps_range *range, char ret[static FILE_BU
 		snprintf(ret + 2 * i, FILE_BUILD_ID_TEXT - 2 * i, "%02x", range->build_id[i]);
 }
 
-/*
- * Known by build id and path. One that was never opened is tried again when a process comes by that
- * is alive.
- */
+bool files__may_retry(const struct file *f, uint32_t window)
+{
+	return f->is_unopened && (f->last_window != window || f->n_tries < TRIES);
+}
+
+void files__retry(struct files *t, int proc_dir, const struct maps_range *range, uint32_t window)
+{
+	struct file *f = range->file;
+	struct stat st;
+	int fd;
+
+	if (!files__may_retry(f, window))
+		return;
+	f->n_tries = f->last_window == window ? f->n_tries + 1 : 1;
+	f->last_window = window;
+	fd = open_mapped(t, proc_dir, range, f->build_id, &st);
+	if (fd >= 0)
+		found_after_all(t, f, &st, fd);
+}
+
+/* Known by build id and path; opened when a process comes by that is alive. */
 static struct file *of_build_id(struct files *t, int proc_dir, const struct maps_range *range)
 {
 	char build_id[FILE_BUILD_ID_TEXT];
-	struct file *f, *opened = NULL;
+	struct file *f;
 	struct stat st;
 	int fd;
 
 	file__build_id_text(range, build_id);
 	f = find_by_build_id(t, build_id, range->name);
-	if (f && (f->ino || proc_dir < 0))
+	if (f && (!f->is_unopened || proc_dir < 0))
 		return f;
 	fd = open_mapped(t, proc_dir, range, build_id, &st);
-	if (fd >= 0)
-		opened = of_opened(t, fd, &st, range->name);
-	if (opened)
-		return opened;
-	return f ? f : add_unopened(t, build_id, range->name);
+	if (fd < 0)
+		return f ? f : add_unopened(t, build_id, range->name);
+	if (!f)
+		return of_opened(t, fd, &st, range->name);
+	found_after_all(t, f, &st, fd);
+	return f;
 }
 
 /* The file that another process has shown already, when this one is gone. */
@@ -447,7 +508,7 @@ struct file *files__known(struct files *t, const struct maps_range *range, uint3
 		return NULL;
 	file__build_id_text(range, build_id);
 	f = find_by_build_id(t, build_id, range->name);
-	if (!f || !f->ino)
+	if (!f || f->is_unopened)
 		return NULL;
 	f->last_window = window;
 	return file__ref(f);

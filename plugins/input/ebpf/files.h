@@ -8,6 +8,8 @@
  * once. Where the kernel told the build id with the mapping, path and build id say which file it
  * is, nothing is opened for the second process that maps it, and a process that has ended already
  * is served as well: whatever has that path now must have that build id to be taken for the file.
+ * What lies at the mapping's addresses by now may be another file (a program that closes one library
+ * and opens the next), so what /proc/PID/map_files leads to is held against the mapping too.
  * The descriptor is kept until offer() has shown the file to the host, because the process may be
  * gone by then.
  *
@@ -28,8 +30,14 @@ struct file {
 	_Atomic uint32_t refs;
 	/* In the table's buckets, by inode and by build id; the reader's. */
 	struct file *next, *next_by_build_id;
-	uint64_t dev, ino, size; /* 0: never opened, only its build id and path are known */
+	uint64_t dev, ino, size;
 	int64_t mtime_ns;
+	/*
+	 * Never opened, only its build id and path are known; and how often that was tried in
+	 * last_window. The reader's.
+	 */
+	bool is_unopened;
+	uint8_t n_tries;
 	bool is_code;	      /* an ELF file; false: JIT code in a file, or nothing we may read */
 	enum dcm_unnamed why; /* !is_code: DCM_UNNAMED_BAD_FILE, _NO_PERMISSION or _FILE_GONE */
 	char build_id[129]; /* lower-case hex; "~" and 16 digits made of the identity when the file has none */
@@ -69,6 +77,15 @@ struct file *files__of(struct files *t, int proc_dir, const struct maps_range *r
  * was opened before. NULL: ask files__of().
  */
 struct file *files__known(struct files *t, const struct maps_range *range, uint32_t window);
+
+/*
+ * Tries to open the range's file, which could not be when files__of() gave it, a few times in each
+ * window: what was in the way may be gone. It stays the same object, so that all who refer to it gain.
+ */
+void files__retry(struct files *t, int proc_dir, const struct maps_range *range, uint32_t window);
+
+/* Whether files__retry() would. */
+bool files__may_retry(const struct file *f, uint32_t window);
 
 /* Shows the file to the host, once. May read much of it: not for the reader thread. Any other. */
 void files__offer(struct files *t, struct file *f);

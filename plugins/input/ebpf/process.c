@@ -706,19 +706,27 @@ struct maps *processes__maps(struct processes *t, struct process *p,
 	return maps ? maps : p->maps;
 }
 
-struct file *processes__file(struct processes *t, struct process *p, struct maps_range *range)
+/* The directory of /proc that belongs to the process; -1: it is gone. */
+static int dir_of(struct processes *t, const struct process *p)
 {
-	if (range->file || range->kind == DCM_MAPPING_ANON)
-		return range->file;
-	range->file = files__known(t->files, range, t->window);
-	if (range->file)
-		return range->file;
 	if (t->dir_of != p) {
 		processes__rest(t);
 		t->dir_of = p;
 		t->dir = p->replaced_ns ? -1 : procfs__open(&p->via);
 	}
-	range->file = files__of(t->files, t->dir, range, t->window);
+	return t->dir;
+}
+
+struct file *processes__file(struct processes *t, struct process *p, struct maps_range *range)
+{
+	if (range->kind == DCM_MAPPING_ANON)
+		return range->file;
+	if (!range->file)
+		range->file = files__known(t->files, range, t->window);
+	if (!range->file)
+		range->file = files__of(t->files, dir_of(t, p), range, t->window);
+	else if (files__may_retry(range->file, t->window) && dir_of(t, p) >= 0)
+		files__retry(t->files, t->dir, range, t->window);
 	return range->file;
 }
 
