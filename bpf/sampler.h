@@ -49,7 +49,7 @@ enum sampler_flag {
  */
 #define SAMPLER_OUTCOMES(X)                                                                            \
 	X(NONE, "none", NULL) /* not asked for, or a kernel thread */                                  \
-	X(ROOT, "root", NULL) /* the outermost frame, by rule, or because its caller's address is 0 */ \
+	X(ROOT, "root", NULL) /* the outermost frame, by rule, or its caller's pc and fp are both 0 */ \
 	X(MAX_DEPTH, "max_depth", "deeper than max_depth")                                             \
 	X(READ_FAULT, "read_fault", "stack memory not readable")                                       \
 	X(BAD_FP, "bad_fp", "no frame pointer")                                                        \

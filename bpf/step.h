@@ -52,8 +52,8 @@ struct step {
 	__u32 epoch;
 	__u32 interrupted; /* 1: pc is exact and registers are known; 0: pc is a return address */
 	__u32 fp_lost;
-	__u32 n_bare;	  /* frames in a row by frame pointer without a rule */
-	__u32 trampoline; /* the frame before the last step was a signal trampoline */
+	__u32 n_bare; /* frames in a row by frame pointer without a rule */
+	__u32 trampoline; /* the frame before the last step is one that nothing called: its pc is exact */
 	__u32 outcome;
 };
 
@@ -290,11 +290,16 @@ static __always_inline __u32 step_ra(struct step *s, const struct unwind_rule *r
  * Steps
  */
 
-/* The caller is known: it becomes the state, unless it is none. */
+/*
+ * The caller is known: it becomes the state, unless it is none. A return address of 0 alone proves
+ * nothing, since most of a stack is zeroes; with a frame pointer of 0 it is how the outermost frame
+ * is marked (System V ABI for AMD64, 3.4.1), which is what starts coroutines and threads of its own
+ * does. Code that a signal interrupted at 0 has called a null pointer.
+ */
 static __always_inline int step_commit(struct step *s, __u64 pc, __u64 sp, __u32 interrupted)
 {
 	pc = arch_code(pc);
-	if (pc == 0)
+	if ((pc | s->fp | s->fp_lost | interrupted) == 0)
 		return step_end(s, SAMPLER_OUTCOME_ROOT);
 	if (!step_is_code(pc))
 		return step_end(s, SAMPLER_OUTCOME_BAD_RA);
@@ -418,6 +423,7 @@ static __always_inline int step_to_caller(struct step *s)
 		return step_end(s, SAMPLER_OUTCOME_NO_RULE);
 	switch (rule->cfa) {
 	case UNWIND_CFA_ROOT:
+		s->trampoline = rule->cfa_off && !s->interrupted;
 		return step_end(s, SAMPLER_OUTCOME_ROOT);
 	case UNWIND_CFA_STOP:
 		return step_end(s, rule->cfa_off == UNWIND_STOP_GO_CALLBACK

@@ -44,7 +44,7 @@ struct unwind_rule {
 enum unwind_cfa {
 	/* The walk ends. The rule of index 0 in each dictionary is all zeroes: UNWIND_CFA_NONE. */
 	UNWIND_CFA_NONE = 0, /* no code here, as far as the file says */
-	UNWIND_CFA_ROOT = 1, /* this frame has no caller: complete */
+	UNWIND_CFA_ROOT = 1, /* no caller: complete. cfa_off: 1 where nothing called it, only returned to it */
 	UNWIND_CFA_STOP = 2, /* goes on another stack that cannot be found; cfa_off: enum unwind_stop */
 	UNWIND_CFA_UNSUPPORTED = 3, /* described, not by a rule of ours; cfa_off: enum unwind_gap */
 	/*

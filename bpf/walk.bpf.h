@@ -195,7 +195,7 @@ static __always_inline int frame_pointer_step(struct walk *w)
 		return step_end(&w->step, SAMPLER_OUTCOME_READ_FAULT);
 	ra = arch_code(ra);
 	/* Above the record of the outermost function lies what the kernel put there: argc. */
-	if (ra == 0 || (next == 0 && !step_is_code(ra)))
+	if (next == 0 && !step_is_code(ra))
 		return step_end(&w->step, SAMPLER_OUTCOME_ROOT);
 	if (!step_is_code(ra))
 		return step_end(&w->step, SAMPLER_OUTCOME_BAD_RA);

@@ -204,6 +204,7 @@ tests_unit_test_perf_map_LDADD = $(BASE_LA) $(UNIT_LIBS)
 
 # The sampler's files that need neither libbpf nor rights (plugins/input/ebpf/local.mk).
 EBPF_TEST = tests/unit/ebpf_host.c tests/unit/ebpf_host.h $(FAILMALLOC) $(ebpf_pure)
+EBPF_MEMORY = tests/unit/ebpf_memory.c tests/unit/ebpf_memory.h
 
 unit_tests += tests/unit/test_ebpf_record
 tests_unit_test_ebpf_record_SOURCES = tests/unit/test_ebpf_record.c plugins/input/ebpf/record.c
@@ -264,7 +265,8 @@ tests_unit_test_ebpf_pages_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_ebpf_pages_LDADD = $(BASE_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_ebpf_tables
-tests_unit_test_ebpf_tables_SOURCES = tests/unit/test_ebpf_tables.c $(EBPF_TEST) $(ebpf_tables) $(ebpf_unwind)
+tests_unit_test_ebpf_tables_SOURCES = tests/unit/test_ebpf_tables.c $(EBPF_TEST) $(EBPF_MEMORY) $(ebpf_tables) \
+	$(ebpf_unwind)
 tests_unit_test_ebpf_tables_CFLAGS = $(AM_CFLAGS) -fexceptions
 tests_unit_test_ebpf_tables_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_ebpf_tables_LDADD = $(SYMBOLIZE_LA) $(EBPF_UNWIND_LIBS) $(JANSSON_LIBS) $(UNIT_LIBS)

@@ -6,6 +6,7 @@
  * lets the tables of its own files be compiled, and compares each frame with libgcc's unwinder.
  */
 #include "tests/unit/ebpf_host.h"
+#include "tests/unit/ebpf_memory.h"
 #include "tests/unit/unit.h"
 
 #include <dlfcn.h>
@@ -24,6 +25,7 @@
 #include <unistd.h>
 #include <unwind.h>
 
+#include "bpf/unwind_arch.h"
 #include "core/base/fd.h"
 #include "plugins/input/ebpf/maps.h"
 #include "plugins/input/ebpf/tables/tables.h"
@@ -51,51 +53,13 @@ enum {
 	STACK_BYTES = 512 * 1024, /* of a copy: more than a record has, so that depth can be tested */
 };
 
-/* ------------------------------------------------------------------------------------------------
- * Memory as the kernel would give it
- */
-
 struct fixture {
-	struct unwind_rule rules[TABLES_RULES];
-	struct tables_bucket buckets[TABLES_BUCKETS];
-	volatile __u32 epoch;
-	volatile __u64 recycled;
+	struct ebpf_memory memory;
 	struct tables *tables;
 	struct maps *maps;
 	struct tables_image image;
-	uint32_t n_slabs;
-	int next_slab_error;
 	struct sampler_raw *raw;
 };
-
-static int make_slab(void *ctx, uint32_t slab, void **ret_memory)
-{
-	struct fixture *f = ctx;
-
-	if (f->next_slab_error)
-		return f->next_slab_error;
-	assert_int_equal(slab, f->n_slabs);
-	f->n_slabs++;
-	*ret_memory = calloc(TABLES_SLAB_CHUNKS, TABLES_CHUNK_BYTES);
-	return *ret_memory ? 0 : -ENOMEM;
-}
-
-static void unmake_slab(void *ctx, uint32_t slab, void *memory)
-{
-	(void)ctx;
-	(void)slab;
-	free(memory);
-}
-
-static struct tables_memory memory_of(struct fixture *f)
-{
-	return (struct tables_memory){
-		.heap = { make_slab, unmake_slab, f, &f->recycled },
-		.rules = f->rules,
-		.buckets = f->buckets,
-		.epoch = &f->epoch,
-	};
-}
 
 /* ------------------------------------------------------------------------------------------------
  * This process
@@ -157,7 +121,7 @@ static void wait_for_tables(struct fixture *f)
 static int setup(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
-	struct tables_memory memory = memory_of(f);
+	struct tables_memory memory = ebpf_memory__of(&f->memory);
 
 	f->tables = tables__new(&memory, 64 << 20);
 	assert_non_null(f->tables);
@@ -405,6 +369,8 @@ __attribute__((noinline, used)) void tables_test_never_returns(void)
 	longjmp(back, 1);
 }
 
+void tables_test_next(void);
+
 /* The call is the last instruction: the return address belongs to another function, of another frame. */
 __asm__(".text\n"
 	"	.globl tables_test_ends_in_a_call\n"
@@ -414,6 +380,7 @@ __asm__(".text\n"
 	"	.cfi_adjust_cfa_offset 24\n"
 	"	call tables_test_never_returns\n"
 	"	.cfi_endproc\n"
+	"	.globl tables_test_next\n"
 	"tables_test_next:\n"
 	"	.cfi_startproc\n"
 	"	ret\n"
@@ -541,6 +508,120 @@ static void test_interrupted_anywhere(void **state)
 	sigaction(SIGALRM, &before, NULL);
 }
 
+/* A stack of `n` words, of code that is at `pc` with frame pointer and stack pointer as told. */
+static struct tables_walk walk_words(struct fixture *f, const struct tables_image *image,
+				     const void *pc, const uint64_t *words, uint32_t n)
+{
+	enum { START = 0x10000 };
+	static const uint8_t nops[SAMPLER_CODE_BYTES] = { 0x90, 0x90, 0x90, 0x90,
+							  0x90, 0x90, 0x90, 0x90 };
+	struct sampler_raw *raw = f->raw;
+	uint64_t frames[FRAMES];
+	struct tables_walk w;
+
+	memset(raw, 0, sizeof(*raw));
+	raw->pc = (uint64_t)(uintptr_t)pc;
+	raw->start = raw->regs[UNWIND_X86_SP] = START;
+	raw->regs[UNWIND_X86_FP] = words[0];
+	raw->has_code = 1;
+	memcpy(raw->code, nops, sizeof(nops));
+	raw->n_bytes = n * (uint32_t)sizeof(*words);
+	memcpy(raw + 1, words, raw->n_bytes);
+	assert_int_equal(tables__walk(f->tables, image, raw, frames, FRAMES, &w), 0);
+	return w;
+}
+
+/* A return address of 0 ends a stack where the frame pointer is 0 too, and is no proof elsewhere. */
+static void test_zeroes_that_end_a_stack(void **state)
+{
+	const struct tables_range jit = { 0x400000, 0x500000, 0, TABLES_MEMORY, NULL };
+	const struct tables_image image = { 4712, 1, 1 };
+	struct fixture *f = *state;
+	/* words[0] is the frame pointer; a rule has the return address in words[0], a record in [1]. */
+	uint64_t by_rule[] = { 0, 7 };
+	uint64_t records[] = { 0x10010, 0, 0x10020, 0x400100, 0, 0 };
+	const void *code = (const void *)(uintptr_t)0x400200;
+	struct tables_walk w = walk_words(f, &f->image, tables_test_next, by_rule, 2);
+
+	assert_int_equal(w.outcome, SAMPLER_OUTCOME_ROOT);
+	assert_int_equal(w.n, 1);
+	f->raw->regs[UNWIND_X86_FP] = 7;
+	assert_int_equal(walk(f, (uint64_t[FRAMES]){ 0 }).outcome, SAMPLER_OUTCOME_BAD_RA);
+
+	assert_int_equal(tables__announce(f->tables, &image, 0, &jit, 1), 0);
+	w = walk_words(f, &image, code, records, 6);
+	assert_int_equal(w.outcome, SAMPLER_OUTCOME_ROOT);
+	assert_int_equal(w.n, 2);
+	/* argc, above the outermost record */
+	records[5] = 1;
+	assert_int_equal(walk_words(f, &image, code, records, 6).outcome, SAMPLER_OUTCOME_ROOT);
+	records[4] = 0x10028;
+	records[5] = 0;
+	w = walk_words(f, &image, code, records, 6);
+	assert_int_equal(w.outcome, SAMPLER_OUTCOME_BAD_RA);
+	assert_int_equal(w.n, 2);
+	tables__gone(f->tables, &image);
+}
+
+#ifdef __GLIBC__
+static ucontext_t resumed, resumer;
+
+static void coroutine(void)
+{
+	look();
+	setcontext(&resumer);
+}
+
+/* What a coroutine returns to is its outermost frame, whatever lies above: nothing, or a pointer. */
+static void test_coroutine(void **state)
+{
+	static char stack[64 * 1024] __attribute__((aligned(4096)));
+
+	current = *state;
+	for (int i = 0; i < 2; i++) {
+		uint64_t frames[FRAMES], code;
+		struct tables_walk w;
+
+		getcontext(&resumed);
+		resumed.uc_stack.ss_sp = stack;
+		resumed.uc_stack.ss_size = sizeof(stack);
+		resumed.uc_link = i ? &resumer : NULL;
+		makecontext(&resumed, coroutine, 0);
+		/* On top of its stack. */
+		memcpy(&code, (const void *)(uintptr_t)resumed.uc_mcontext.gregs[REG_RSP], sizeof(code));
+		swapcontext(&resumer, &resumed);
+		w = walk(current, frames);
+		assert_int_equal(w.outcome, SAMPLER_OUTCOME_ROOT);
+		/* Nothing called it, and its address is its own. */
+		assert_int_equal(frames[w.n - 1], code + 1);
+		assert_in_range(frames[w.n - 2], (uintptr_t)coroutine, (uintptr_t)coroutine + 256);
+	}
+}
+#endif
+
+static sigjmp_buf after_fault;
+
+static void on_fault(int number)
+{
+	look();
+	siglongjmp(after_fault, number);
+}
+
+/* What called a null pointer has callers, which are not known: the walk must not say that it is whole. */
+static void test_call_of_null(void **state)
+{
+	struct sigaction act = { .sa_handler = on_fault }, before;
+	void (*volatile null)(void) = NULL;
+	uint64_t frames[FRAMES];
+
+	current = *state;
+	sigaction(SIGSEGV, &act, &before);
+	if (sigsetjmp(after_fault, 1) == 0)
+		null();
+	sigaction(SIGSEGV, &before, NULL);
+	assert_int_equal(walk(*state, frames).outcome, SAMPLER_OUTCOME_BAD_RA);
+}
+
 /* Registers and stacks of any content: a walk ends, and looks at nothing but its copy. */
 static void test_hostile_stacks(void **state)
 {
@@ -590,7 +671,7 @@ static void test_hostile_stacks(void **state)
 /* What a program finds for an image: its mappings, or 0. */
 static uint64_t slot_of(const struct fixture *f, const struct tables_image *image)
 {
-	const struct tables_bucket *b = &f->buckets[tables_bucket_of(image->pid)];
+	const struct tables_bucket *b = &f->memory.buckets[tables_bucket_of(image->pid)];
 
 	for (int i = 0; i < TABLES_WAYS; i++)
 		if (b->slot[i].pid == image->pid && b->slot[i].start_ns == image->start_ns &&
@@ -611,7 +692,7 @@ static void test_a_bucket_holds_the_last_used(void **state)
 		if (tables_bucket_of(pid) == tables_bucket_of(100000) && pid != f->image.pid)
 			images[n++] = (struct tables_image){ pid, 5, 6 };
 	for (uint32_t i = 0; i < n; i++) {
-		f->epoch++;
+		f->memory.epoch++;
 		assert_int_equal(tables__announce(f->tables, &images[i], 0, &range, 1), 0);
 		assert_true(slot_of(f, &images[i]) > 0);
 	}
@@ -677,7 +758,7 @@ static void test_memory_runs_out(void **state)
 	const struct tables_range range = { 0x1000, 0x2000, 0, TABLES_FILE, "a" };
 	const struct tables_image image = { 9, 1, 1 };
 	struct fixture *f = calloc(1, sizeof(*f));
-	struct tables_memory memory = memory_of(f);
+	struct tables_memory memory = ebpf_memory__of(&f->memory);
 
 	(void)state;
 	FAILMALLOC_SWEEP (i) {
@@ -692,8 +773,7 @@ static void test_memory_runs_out(void **state)
 		if (r == 0)
 			assert_true(slot_of(f, &image) > 0);
 		tables__free(t);
-		f->n_slabs = 0;
-		memset(f->buckets, 0, sizeof(f->buckets));
+		memset(f->memory.buckets, 0, sizeof(f->memory.buckets));
 	}
 	free(f);
 }
@@ -702,7 +782,7 @@ static void test_memory_runs_out(void **state)
 static void test_unused_files_make_room(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f)), *own = *state;
-	struct tables_memory memory = memory_of(f);
+	struct tables_memory memory = ebpf_memory__of(&f->memory);
 	const struct tables_image image = { 4711, 1, 1 };
 	struct tables_range range = { 0x10000000, 0x20000000, 0, TABLES_FILE, "first" };
 	int libc = -1;
@@ -730,11 +810,11 @@ static void test_unused_files_make_room(void **state)
 	assert_int_equal(tables__stat(f->tables).evictions, 0);
 	assert_int_equal(tables__stat(f->tables).heap.slab_bytes, 1 << 20);
 	/* Two epochs later they are not. */
-	f->epoch += 2;
+	f->memory.epoch += 2;
 	assert_int_equal(tables__file(f->tables, "another", libc), 0);
 	wait_for_tables(f);
 	assert_true(tables__stat(f->tables).evictions > 0);
-	assert_true(f->recycled > 0);
+	assert_true(f->memory.recycled > 0);
 	range.build_id = "another";
 	assert_int_equal(tables__announce(f->tables, &image, 0, &range, 1), 0);
 	tables__free(f->tables);
@@ -754,6 +834,11 @@ int main(void)
 		cmocka_unit_test(test_signal_frame),
 		cmocka_unit_test(test_alternate_stack),
 		cmocka_unit_test(test_interrupted_anywhere),
+		cmocka_unit_test(test_zeroes_that_end_a_stack),
+		cmocka_unit_test(test_call_of_null),
+#ifdef __GLIBC__
+		cmocka_unit_test(test_coroutine),
+#endif
 		cmocka_unit_test(test_hostile_stacks),
 		cmocka_unit_test(test_a_bucket_holds_the_last_used),
 		cmocka_unit_test(test_too_many_mappings_are_cut),

@@ -372,14 +372,14 @@ static const char *compare(const struct point *p, const struct caller *our, cons
 }
 
 /*
- * Whether ours knows the code by something else than its description: a signal frame by its code, and
- * of Go's functions those that switch stacks or have no caller.
+ * Whether ours knows the code by something else than its description: a signal frame and the end of
+ * coroutines by their code, and of Go's functions those that switch stacks or have no caller.
  */
 static bool is_own_knowledge(const struct point *p)
 {
 	uint8_t cfa = p->rule->cfa;
 
-	return cfa == UNWIND_CFA_SIGNAL ||
+	return cfa == UNWIND_CFA_SIGNAL || (cfa == UNWIND_CFA_ROOT && p->rule->cfa_off) ||
 	       (p->rows->is_go &&
 		(cfa == UNWIND_CFA_STOP || cfa == UNWIND_CFA_ROOT || cfa == UNWIND_CFA_FP_SWITCH));
 }

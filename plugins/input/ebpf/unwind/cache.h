@@ -17,7 +17,7 @@
 
 enum {
 	/* Raised with each change of the file, of bpf/unwind.h, or of what tables are made to say. */
-	CACHE_VERSION = 1,
+	CACHE_VERSION = 2,
 	CACHE_BUILD_ID = 128, /* most hex digits of a build id */
 };
 

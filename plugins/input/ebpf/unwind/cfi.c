@@ -24,6 +24,7 @@ struct decoder {
 	struct hindex index; /* by offset, of cies */
 	VEC(struct cie) cies;
 	uint32_t last; /* the CIE used last */
+	bool is_glibc; /* a section that no other code has */
 };
 
 static void gap(struct decoder *d, enum unwind_gap why)
@@ -136,14 +137,30 @@ static bool function_range(struct decoder *d, const struct cie *cie, struct byte
 	return !b->bad;
 }
 
-/* Code that returns from a signal handler has one rule, whatever its description can say. */
-static int signal_function(struct decoder *d, uint64_t vaddr, uint32_t start, uint32_t end)
+/* No instructions. */
+static bool is_blank(const struct bytes *program)
 {
+	for (const uint8_t *p = program->p; p < program->end; p++)
+		if (*p)
+			return false;
+	return true;
+}
+
+/*
+ * Code that returns from a signal handler, or that a coroutine returns to, has one rule, whatever
+ * its description can say.
+ */
+static int known_function(struct decoder *d, const struct cie *cie, const struct bytes *program,
+			  const struct program_range *range)
+{
+	const struct image *im = d->build->image;
 	struct unwind_rule rule;
 
-	if (!stubs__is_sigreturn(d->build->image, vaddr, &rule))
+	if (!(cie->is_signal && stubs__is_sigreturn(im, range->vaddr, &rule)) &&
+	    !(d->is_glibc && is_blank(program) &&
+	      stubs__is_context_end(im, range->vaddr, range->end - range->start, &rule)))
 		return -ENOENT;
-	return build__plain(d->build, start, end, rule);
+	return build__plain(d->build, range->start, range->end, rule);
 }
 
 static int function(struct decoder *d, struct entry *e)
@@ -151,9 +168,10 @@ static int function(struct decoder *d, struct entry *e)
 	struct build *b = d->build;
 	int64_t row = find_cie(d, e->cie);
 	const struct cie *cie;
-	uint64_t vaddr, n;
-	uint32_t start, end, first = (uint32_t)b->rows.n;
-	int rc = -ENOENT;
+	struct program_range range;
+	uint64_t n;
+	uint32_t first = (uint32_t)b->rows.n;
+	int rc;
 
 	if (row < 0)
 		return (int)row;
@@ -163,28 +181,32 @@ static int function(struct decoder *d, struct entry *e)
 		gap(d, cie->gap);
 		return 0;
 	}
-	if (!function_range(d, cie, &e->body, &vaddr, &n)) {
+	if (!function_range(d, cie, &e->body, &range.vaddr, &n)) {
 		gap(d, UNWIND_GAP_DAMAGED);
 		return 0;
 	}
-	if (!build__range(b, vaddr, n, &start, &end)) {
+	if (!build__range(b, range.vaddr, n, &range.start, &range.end)) {
 		if (n)
 			gap(d, UNWIND_GAP_OUTSIDE);
 		return 0;
 	}
 	if (++b->n_fdes > b->limits.max_fdes)
 		return -EFBIG;
-	if (cie->is_signal)
-		rc = signal_function(d, vaddr, start, end);
+	rc = known_function(d, cie, &e->body, &range);
 	if (rc != -ENOENT)
 		return rc;
-	rc = program__run(b, cie, d->arch, e->body, &(struct program_range){ start, end, vaddr });
-	return rc ? rc : build__stretch(b, start, end, first);
+	rc = program__run(b, cie, d->arch, e->body, &range);
+	return rc ? rc : build__stretch(b, range.start, range.end, first);
 }
 
 int cfi__decode(struct build *b, const struct cfi_section *s)
 {
-	struct decoder d = { .build = b, .section = s, .arch = state__arch(b->image->machine) };
+	struct decoder d = {
+		.build = b,
+		.section = s,
+		.arch = state__arch(b->image->machine),
+		.is_glibc = image__section(b->image, "__libc_IO_vtables"),
+	};
 	struct bytes all = { .p = s->data, .end = s->data + s->n };
 	struct entry e;
 	int rc = 0;

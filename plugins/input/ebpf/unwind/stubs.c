@@ -22,7 +22,8 @@ enum {
 	ENTRY_DEFAULT = 32,   /* that are taken for it when its end is not found */
 	SCAN_BYTES = 4 << 20, /* of code without rows; files that have more are not searched */
 	SCAN_AT_ONCE = 64 << 10,
-	PADDING = 15, /* between functions */
+	PADDING = 15,	       /* between functions */
+	CONTEXT_END_MAX = 128, /* bytes of it, with the part for shadow stacks */
 };
 
 static const struct unwind_rule root = { .cfa = UNWIND_CFA_ROOT };
@@ -83,6 +84,20 @@ bool stubs__is_sigreturn(const struct image *im, uint64_t vaddr, struct unwind_r
 	    !sigreturn_bytes(im->machine, code + skip, sizeof(x86_long)))
 		return false;
 	*ret_rule = signal_rule(im->machine);
+	return true;
+}
+
+bool stubs__is_context_end(const struct image *im, uint64_t vaddr, uint64_t n, struct unwind_rule *ret_rule)
+{
+	/* mov %rbx,%rsp; mov (%rsp),%rdi; test %rdi,%rdi */
+	static const uint8_t next_context[] = { 0x48, 0x89, 0xdc, 0x48, 0x8b,
+						0x3c, 0x24, 0x48, 0x85, 0xff };
+	uint8_t code[CONTEXT_END_MAX];
+
+	if (im->machine != EM_X86_64 || n > sizeof(code) || n < sizeof(next_context) ||
+	    image__read(im, vaddr, code, n) || !memmem(code, n, next_context, sizeof(next_context)))
+		return false;
+	*ret_rule = (struct unwind_rule){ .cfa = UNWIND_CFA_ROOT, .cfa_off = 1 };
 	return true;
 }
 

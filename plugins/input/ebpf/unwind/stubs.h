@@ -17,6 +17,13 @@
  */
 bool stubs__is_sigreturn(const struct image *im, uint64_t vaddr, struct unwind_rule *ret_rule);
 
+/*
+ * True when the code [vaddr, vaddr + n) is where glibc's coroutines (makecontext(3)) return to when
+ * they end. Its description takes what lies above on that stack for a return address.
+ */
+bool stubs__is_context_end(const struct image *im, uint64_t vaddr, uint64_t n,
+			   struct unwind_rule *ret_rule);
+
 /* Adds what the table does not cover to the layer: 0, or as unwind__compile(). */
 int stubs__add(struct build *b);
 
