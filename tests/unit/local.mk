@@ -276,6 +276,12 @@ tests_unit_test_ebpf_files_SOURCES = tests/unit/test_ebpf_files.c $(EBPF_TEST)
 tests_unit_test_ebpf_files_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_ebpf_files_LDADD = $(SYMBOLIZE_LA) $(JANSSON_LIBS) $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_ebpf_unwinder
+tests_unit_test_ebpf_unwinder_SOURCES = tests/unit/test_ebpf_unwinder.c $(EBPF_TEST) $(EBPF_MEMORY) \
+	$(ebpf_tables) $(ebpf_unwind)
+tests_unit_test_ebpf_unwinder_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_ebpf_unwinder_LDADD = $(SYMBOLIZE_LA) $(EBPF_UNWIND_LIBS) $(JANSSON_LIBS) $(UNIT_LIBS)
+
 unit_tests += tests/unit/test_ebpf_process
 tests_unit_test_ebpf_process_SOURCES = tests/unit/test_ebpf_process.c $(EBPF_TEST)
 tests_unit_test_ebpf_process_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
