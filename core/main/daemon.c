@@ -394,9 +394,11 @@ static int loop(struct daemon *d)
 	}
 }
 
-static void stop(struct daemon *d)
+/* False: a handler is still in a plugin, and looks at what fini() would free. */
+static bool stop(struct daemon *d)
 {
 	int64_t now = clock__mono(&clock__system), drain = 0;
+	int r;
 
 	pthread_mutex_lock(&d->lock);
 	d->ends = true;
@@ -408,9 +410,11 @@ static void stop(struct daemon *d)
 	 * Questions end before the store does; what was sampled has more claim to the time than
 	 * they have.
 	 */
-	listener__stop(d->listener, now + (drain < QUESTIONS_NS ? drain : QUESTIONS_NS));
+	r = listener__stop(d->listener, now + (drain < QUESTIONS_NS ? drain : QUESTIONS_NS));
 	if (d->graph)
 		graph__stop(d->graph, now + drain);
+	/* It may have come back while the rest was drained. */
+	return r == 0 || listener__stop(d->listener, 0) == 0;
 }
 
 static void fini(struct daemon *d)
@@ -433,7 +437,7 @@ int daemon__run(const struct plan_source *source)
 {
 	struct daemon d = { .source = source, .log = log_setup__early(), .signal_fd = -1, .wake_fd = -1 };
 	struct dcm_error err = DCM_ERROR_INIT;
-	int r, end;
+	int r, end, status;
 
 	pthread_mutex_init(&d.lock, NULL);
 	pthread_cond_init(&d.answered, NULL);
@@ -452,9 +456,10 @@ int daemon__run(const struct plan_source *source)
 	} else {
 		log__line(&d.log, DCM_LOG_ERROR, "core", "cannot start: %s", err.text);
 	}
-	stop(&d);
+	status = r == 0 ? EXIT_DONE : r == -EINVAL ? EXIT_USAGE : EXIT_NO;
+	/* Everything stays where it is under a thread that may yet wake up. */
+	if (!stop(&d))
+		_exit(status);
 	fini(&d);
-	if (r < 0)
-		return r == -EINVAL ? EXIT_USAGE : EXIT_NO;
-	return EXIT_DONE;
+	return status;
 }

@@ -49,7 +49,7 @@ struct graph {
 	pthread_mutex_t lock;
 	VEC(struct part *) parts;
 	struct engine *engine;
-	struct part *store;  /* that the engine asks */
+	struct part *store;  /* that the engine asks; NULL: nobody may ask any more, or yet */
 	int64_t maintain_at; /* mono */
 	struct clock_watch clock_watch;
 	struct stats_metric *n_clock_steps;
@@ -247,6 +247,7 @@ static int make_engine(struct graph *g, struct dcm_error *err)
 			&(struct engine_config){ .host = g->host,
 						 .ops = &p->plugin->storage,
 						 .instance = instance__handle(p->instance),
+						 .n_inside = &p->n_inside,
 						 .name = services__resolved,
 						 .name_ctx = &g->services,
 						 .max_questions = (uint32_t)m->server.max_queries,
@@ -568,18 +569,14 @@ void graph__stop_inputs(struct graph *g, int64_t deadline_mono_ns)
 void graph__stop(struct graph *g, int64_t deadline_mono_ns)
 {
 	struct part_env env = env_of(g);
-	struct engine *e;
 
 	graph__stop_inputs(g, deadline_mono_ns);
 	if (g->started)
 		pipeline__stop(g->pipeline, deadline_mono_ns);
 	g->started = false;
 	pthread_mutex_lock(&g->lock);
-	e = g->engine;
-	g->engine = NULL;
 	g->store = NULL;
 	pthread_mutex_unlock(&g->lock);
-	engine__free(e);
 	for (size_t i = 0; i < g->parts.n; i++)
 		if (g->parts.v[i]->kind != DCM_INPUT)
 			part__stop(g->parts.v[i], &env, deadline_mono_ns);
@@ -593,6 +590,7 @@ void graph__free(struct graph *g)
 	for (size_t i = 0; i < g->parts.n; i++)
 		part__free(g->parts.v[i]);
 	vec__fini(&g->parts);
+	engine__free(g->engine);
 	host__free(g->host);
 	pipeline__free(g->pipeline);
 	scheduler__free(g->scheduler);
@@ -621,7 +619,7 @@ struct engine *graph__engine(struct graph *g)
 	struct engine *e;
 
 	pthread_mutex_lock(&g->lock);
-	e = g->engine;
+	e = g->store ? g->engine : NULL;
 	pthread_mutex_unlock(&g->lock);
 	return e;
 }
@@ -658,17 +656,26 @@ bool graph__store_stat(struct graph *g, struct dcm_store_stat *ret)
 	return p != NULL;
 }
 
-/* The store stays until graph__stop(), which comes after the last question. */
-static const struct part *running_store(struct graph *g, struct dcm_error *err)
+/* The store for one operation, which leave_store() ends. */
+static struct part *enter_store(struct graph *g, struct dcm_error *err)
 {
-	const struct part *p;
+	struct part *p;
 
 	pthread_mutex_lock(&g->lock);
 	p = g->store;
+	/* Together, so that graph__stop() sees who is inside when nobody else can come in. */
+	if (p)
+		p->n_inside++;
 	pthread_mutex_unlock(&g->lock);
 	if (!p)
 		error__set(err, -ESHUTDOWN, "no storage runs; /api/v1/pipeline says why");
 	return p;
+}
+
+static int leave_store(struct part *p, int r)
+{
+	p->n_inside--;
+	return r;
 }
 
 /* Operations that a storage may do without. */
@@ -679,24 +686,25 @@ static int not_offered(const struct part *p, const char *what, struct dcm_error 
 
 int graph__store_backup(struct graph *g, const char *dir, struct dcm_error *err)
 {
-	const struct part *p = running_store(g, err);
+	struct part *p = enter_store(g, err);
 
 	if (!p)
 		return -ESHUTDOWN;
-	if (!p->plugin->storage.backup)
-		return not_offered(p, "backup", err);
-	return p->plugin->storage.backup(instance__handle(p->instance), dir, err);
+	return leave_store(p, p->plugin->storage.backup
+				      ? p->plugin->storage.backup(instance__handle(p->instance), dir, err)
+				      : not_offered(p, "backup", err));
 }
 
 int graph__store_check(struct graph *g, dcm_report_fn report, void *ctx, struct dcm_error *err)
 {
-	const struct part *p = running_store(g, err);
+	struct part *p = enter_store(g, err);
 
 	if (!p)
 		return -ESHUTDOWN;
-	if (!p->plugin->storage.check)
-		return not_offered(p, "check", err);
-	return p->plugin->storage.check(instance__handle(p->instance), report, ctx, err);
+	return leave_store(p, p->plugin->storage.check
+				      ? p->plugin->storage.check(instance__handle(p->instance),
+								 report, ctx, err)
+				      : not_offered(p, "check", err));
 }
 
 bool graph__failed_input(struct graph *g, char ret[static 512])

@@ -57,7 +57,8 @@ int graph__reload(struct graph *g, struct plan *plan, struct dcm_error *err);
 int64_t graph__tick(struct graph *g);
 /*
  * Inputs stop, what they handed in is routed and written until the deadline, the rest is counted as
- * lost.
+ * lost. Questions must have ended or been cancelled: a storage that has one inside is abandoned, and
+ * then the graph must not be freed before that one has come back.
  */
 void graph__stop(struct graph *g, int64_t deadline_mono_ns);
 void graph__free(struct graph *g);

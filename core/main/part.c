@@ -174,6 +174,11 @@ void part__stop(struct part *p, const struct part_env *env, int64_t deadline_mon
 				  "it did not come back from its work before the deadline");
 		return;
 	}
+	if (p->n_inside > 0) {
+		instance__abandon(p->instance,
+				  "it did not come back from a question before the deadline");
+		return;
+	}
 	if (v.phase == INSTANCE_STARTED) {
 		r = instance__drain(p->instance, deadline_mono_ns);
 		if (r < 0)

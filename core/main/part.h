@@ -30,6 +30,7 @@ struct part {
 	const struct destination_options *destination_options; /* the same; NULL for inputs */
 	struct destination *destination;		       /* while it is started */
 	struct task *task;
+	_Atomic uint32_t n_inside; /* of a storage: calls by others than its writer, see part__stop() */
 	_Atomic bool started;
 };
 
@@ -44,7 +45,10 @@ int part__open(struct part *p, struct dcm_error *err);
 bool part__is_open(const struct part *p);
 /* Opens and starts the instance and hangs it on. On failure the instance's state says why. */
 int part__start(struct part *p, const struct part_env *env);
-/* Takes it off, drains, stops. A plugin that does not come back is abandoned. */
+/*
+ * Takes it off, drains, stops. A plugin that does not come back from its work is abandoned, and so
+ * is a storage that has not come back from a question: whoever asks must have been told to stop.
+ */
 void part__stop(struct part *p, const struct part_env *env, int64_t deadline_mono_ns);
 
 /* Started and not failed. Any thread that keeps the part alive. */

@@ -2,8 +2,8 @@
 /*
  * core/net/exchange.h - one HTTP/1.1 request on its way through libmicrohttpd, and its answer
  *
- * Made when the request line is there, checked when the headers are, given to a worker when the
- * body is, freed when the answer has left. Used by listener.c only.
+ * Made when the request line is there, checked when the headers are, given to a lane when the
+ * body is, freed when the answer has left. Used by listener.c and lanes.c only.
  */
 #ifndef DECIMA_NET_EXCHANGE_H
 #define DECIMA_NET_EXCHANGE_H
@@ -15,13 +15,14 @@
 
 struct exchange {
 	struct MHD_Connection *connection;
-	struct exchange *next; /* in the workers' queue */
+	struct exchange *next; /* in its lane's queue */
 	struct arena arena;
 	struct http_request request;
 	struct http_response response;
 	struct dcm_budget budget;
 	struct buf body;
 	struct dcm_str target; /* as in the request line */
+	bool is_http_1_1;      /* its client knows interim answers */
 	bool checked;	       /* the headers were looked at */
 	bool answered;	       /* the response is ready to be sent */
 	bool close;	       /* the connection cannot be used again */

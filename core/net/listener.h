@@ -2,10 +2,10 @@
 /*
  * core/net/listener.h - the server's sockets: accepts, bounds, and hands requests to the routes
  *
- * One event thread owns the sockets (libmicrohttpd over epoll, which parses HTTP/1.1); a few
- * workers run the handlers, so that a slow question delays no health check. The listener keeps
- * absolute deadlines for headers, bodies and answers and shuts the descriptor of whoever exceeds
- * them; a client that goes away cancels its request's budget.
+ * One event thread owns the connections (libmicrohttpd over epoll, which parses HTTP/1.1); a few
+ * workers run the handlers (lanes.h), so that a slow question delays no health check. The listener
+ * keeps absolute deadlines for headers, bodies and answers and shuts the descriptor of whoever
+ * exceeds them; a client that goes away cancels its request's budget (conns.h).
  *
  * What libmicrohttpd 0.9.75 lets through is refused before a handler sees it: Content-Length beside
  * Transfer-Encoding, two Content-Lengths, a space before a header's colon, no Host or two of them.
@@ -43,8 +43,14 @@ int listener__new(const struct listener_options *o, const struct http_routes *ro
 		  struct dcm_error *err);
 int listener__start(struct listener *l, struct dcm_error *err);
 
-/* Stops accepting, lets running requests end until the deadline, then closes. */
-void listener__stop(struct listener *l, int64_t deadline_mono_ns);
+/*
+ * Stops accepting, lets running requests end until the deadline, cancels what still runs, and
+ * closes. -ETIMEDOUT: a handler has not come back a second after that. The log names its route,
+ * nobody is served any more, and whatever handlers look at must stay where it is; another call tries
+ * again, without logging.
+ */
+int listener__stop(struct listener *l, int64_t deadline_mono_ns);
+/* Stops it first. With a handler that does not come back all its memory stays until the process ends. */
 void listener__free(struct listener *l);
 
 /* Port of the i-th address as bound (for ":0" in tests); 0 for a unix socket. */

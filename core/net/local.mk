@@ -3,11 +3,14 @@
 noinst_LTLIBRARIES += core/net/libnet.la
 core_net_libnet_la_SOURCES = \
 	core/net/access.c core/net/access.h \
+	core/net/conns.c core/net/conns.h \
 	core/net/exchange.c core/net/exchange.h \
 	core/net/http.c core/net/http.h \
 	core/net/http_client.c core/net/http_client.h \
 	core/net/http_routes.c \
-	core/net/listener.c core/net/listener.h
+	core/net/lanes.c core/net/lanes.h \
+	core/net/listener.c core/net/listener.h \
+	core/net/sockets.c core/net/sockets.h
 core_net_libnet_la_CFLAGS = $(AM_CFLAGS) $(MHD_CFLAGS) $(CURL_CFLAGS) $(JANSSON_CFLAGS)
 
 NET_LA = core/net/libnet.la $(STATS_LA) $(CONFIG_LA) $(MHD_LIBS) $(CURL_LIBS) $(JANSSON_LIBS)

@@ -79,7 +79,7 @@ static int is_over(const struct turn *t, struct dcm_error *err)
 {
 	const struct dcm_host *host = t->engine->config.host;
 
-	if (atomic_load_explicit(&t->budget->cancelled, memory_order_relaxed))
+	if (atomic_load(&t->budget->cancelled))
 		return error__set(err, -ECANCELED, "the question was cancelled");
 	if (t->budget->deadline_mono_ns && host->mono_ns(host) > t->budget->deadline_mono_ns)
 		return error__set(
@@ -202,6 +202,31 @@ static int leave(struct turn *t, int r)
 	return r;
 }
 
+/*
+ * Before and after each call of the store. Who comes in counts first and then looks whether it was
+ * cancelled: who cancels all and then sees nobody inside may take the store away.
+ */
+static int go_inside(const struct turn *t, struct dcm_error *err)
+{
+	_Atomic uint32_t *n = t->engine->config.n_inside;
+	int r;
+
+	if (!n)
+		return 0;
+	atomic_fetch_add(n, 1);
+	r = is_over(t, err);
+	if (r < 0)
+		atomic_fetch_sub(n, 1);
+	return r;
+}
+
+static int come_out(const struct turn *t, int r)
+{
+	if (t->engine->config.n_inside)
+		atomic_fetch_sub(t->engine->config.n_inside, 1);
+	return r;
+}
+
 /* -------------------------------------------------------------------------------------------------
  * Lists
  */
@@ -220,7 +245,10 @@ int engine__types(struct engine *e, const struct question *q, dcm_type_fn each, 
 	if (r < 0)
 		return r;
 	struct dcm_select sel = select_a(&t, q);
-	return leave(&t, e->config.ops->types(e->config.instance, &sel, each, ctx, err));
+	r = go_inside(&t, err);
+	if (r == 0)
+		r = come_out(&t, e->config.ops->types(e->config.instance, &sel, each, ctx, err));
+	return leave(&t, r);
 }
 
 int engine__labels(struct engine *e, const struct question *q, dcm_name_fn each, void *ctx,
@@ -232,7 +260,10 @@ int engine__labels(struct engine *e, const struct question *q, dcm_name_fn each,
 	if (r < 0)
 		return r;
 	struct dcm_select sel = select_a(&t, q);
-	return leave(&t, e->config.ops->labels(e->config.instance, &sel, each, ctx, err));
+	r = go_inside(&t, err);
+	if (r == 0)
+		r = come_out(&t, e->config.ops->labels(e->config.instance, &sel, each, ctx, err));
+	return leave(&t, r);
 }
 
 int engine__values(struct engine *e, const struct question *q, struct dcm_str name,
@@ -244,7 +275,10 @@ int engine__values(struct engine *e, const struct question *q, struct dcm_str na
 	if (r < 0)
 		return r;
 	struct dcm_select sel = select_a(&t, q);
-	return leave(&t, e->config.ops->values(e->config.instance, &sel, name, each, ctx, err));
+	r = go_inside(&t, err);
+	if (r == 0)
+		r = come_out(&t, e->config.ops->values(e->config.instance, &sel, name, each, ctx, err));
+	return leave(&t, r);
 }
 
 int engine__series(struct engine *e, const struct question *q, dcm_series_fn each, void *ctx,
@@ -256,7 +290,10 @@ int engine__series(struct engine *e, const struct question *q, dcm_series_fn eac
 	if (r < 0)
 		return r;
 	struct dcm_select sel = select_a(&t, q);
-	return leave(&t, e->config.ops->series(e->config.instance, &sel, each, ctx, err));
+	r = go_inside(&t, err);
+	if (r == 0)
+		r = come_out(&t, e->config.ops->series(e->config.instance, &sel, each, ctx, err));
+	return leave(&t, r);
 }
 
 /* -------------------------------------------------------------------------------------------------
@@ -301,8 +338,11 @@ int engine__time_series(struct engine *e, const struct question *q, int64_t step
 	if (r == 0) {
 		struct dcm_select sel = select_a(&t, q);
 
-		r = leave(&t, e->config.ops->time_series(e->config.instance, &sel, step_ms, &g.by,
-							 each, ctx, err));
+		r = go_inside(&t, err);
+		if (r == 0)
+			r = come_out(&t, e->config.ops->time_series(e->config.instance, &sel,
+								    step_ms, &g.by, each, ctx, err));
+		leave(&t, r);
 	}
 	free(g.labels);
 	return r;
@@ -322,7 +362,9 @@ static int merge_named(const struct turn *t, const struct question *q,
 		return error__nomem(err);
 	if (q->diff)
 		sel[1] = selector__select(t->b, q->from_b_ms, q->to_b_ms, t->budget);
-	r = c->ops->merge(c->instance, sel, q->diff ? 2 : 1, by, c->host, b, err);
+	r = go_inside(t, err);
+	if (r == 0)
+		r = come_out(t, c->ops->merge(c->instance, sel, q->diff ? 2 : 1, by, c->host, b, err));
 	if (r == 0)
 		r = c->host->seal(b, &answer, err);
 	c->host->builder_free(b);

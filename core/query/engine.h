@@ -47,7 +47,9 @@ typedef int (*engine_name_fn)(void *ctx, struct dcm_batch *batch, struct dcm_bat
 struct engine_config {
 	const struct dcm_host *host; /* builders and the clock; outlives the engine */
 	const struct dcm_storage_ops *ops;
-	void *instance;	     /* of the store; outlives the engine */
+	void *instance; /* of the store; outlives the engine */
+	/* Counts the questions that are in the store now, for whoever must not pull it away; or NULL. */
+	_Atomic uint32_t *n_inside;
 	engine_name_fn name; /* NULL: answers stay as stored */
 	void *name_ctx;
 	uint32_t max_questions; /* answered at once; 0: 8 */

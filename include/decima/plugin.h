@@ -770,6 +770,7 @@ struct dcm_storage_ops {
 	int (*backup)(void *instance, const char *dir, struct dcm_error *err);
 	/* Looks for damage and reports each finding; returns 0 when there is none, -EUCLEAN otherwise. */
 	int (*check)(void *instance, dcm_report_fn report, void *ctx, struct dcm_error *err);
+	/* At once, from numbers that are kept: waits for no question. */
 	void (*stat)(void *instance, struct dcm_store_stat *ret);
 };
 

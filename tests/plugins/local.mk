@@ -77,4 +77,4 @@ tests_plugins_input_broken_link_la_CFLAGS = $(AM_CFLAGS)
 tests_plugins_input_broken_link_la_LDFLAGS = $(LDFLAGS_BROKEN)
 
 script_tests += tests/contract/plugin_check.sh tests/contract/example_out_of_tree.sh \
-	tests/contract/hanging_output.sh
+	tests/contract/hanging_plugins.sh

@@ -1,21 +1,51 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tests/plugins/minimal.c - a storage with what every storage must have and nothing more: it forgets what it is given
+ *
+ *	storage:
+ *	  minimal: { hang: true }
+ *
+ * With `hang` merge() never comes back, whatever its budget says.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <decima/plugin.h>
+
+struct minimal_config {
+	bool hang;
+};
+
+static const struct dcm_option rows[] = {
+	{
+		.name = "hang",
+		.type = DCM_OPT_BOOL,
+		.offset = offsetof(struct minimal_config, hang),
+		.def = "false",
+		.doc = "Merges never come back.",
+	},
+};
+static const struct dcm_table options = DCM_TABLE(struct minimal_config, rows);
+
+struct minimal {
+	const struct dcm_host *host;
+	bool hang;
+};
 
 static int minimal_open(const struct dcm_host *host, const void *config, void **ret_instance,
 			struct dcm_error *err)
 {
-	(void)host;
-	(void)config;
+	const struct minimal_config *c = config;
+	struct minimal *m = malloc(sizeof(*m));
+
 	(void)err;
-	*ret_instance = malloc(1);
-	return *ret_instance ? 0 : -ENOMEM;
+	if (!m)
+		return -ENOMEM;
+	*m = (struct minimal){ .host = host, .hang = c->hang };
+	*ret_instance = m;
+	return 0;
 }
 
 static int minimal_start(void *instance, struct dcm_error *err)
@@ -100,13 +130,18 @@ static int minimal_merge(void *instance, const struct dcm_select *sel, uint32_t 
 			 const struct dcm_group_by *by, const struct dcm_host *host,
 			 struct dcm_builder *answer, struct dcm_error *err)
 {
-	(void)instance;
+	const struct minimal *m = instance;
+
 	(void)sel;
 	(void)n_sel;
 	(void)by;
 	(void)host;
 	(void)answer;
 	(void)err;
+	if (m->hang)
+		m->host->log(m->host, DCM_LOG_WARNING, "merge hangs");
+	while (m->hang)
+		pause();
 	return 0;
 }
 
@@ -139,6 +174,7 @@ static const struct dcm_plugin plugin = {
 	.name = "minimal",
 	.version = "1",
 	.summary = "Forgets what it is given.",
+	.options = &options,
 	.lifecycle = &lifecycle,
 	.storage = &storage,
 };

@@ -37,6 +37,7 @@ struct fake {
 	_Atomic int64_t mono_ns;
 	uint32_t n_named;
 	int name_fails;
+	_Atomic uint32_t n_calls; /* as the engine counts them */
 };
 static struct fake fake = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
 
@@ -47,6 +48,7 @@ static void fake__reset(void)
 	fake.fail = fake.name_fails = 0;
 	fake.labels[0] = '\0';
 	atomic_store(&fake.mono_ns, 1000);
+	atomic_store(&fake.n_calls, 0);
 }
 
 /* Two stacks, "a" and "a;b" without names: 10 and 20 on side A, 1 and 2 on side B. */
@@ -150,6 +152,7 @@ static struct engine *new_engine(uint32_t max_questions, uint32_t max_waiting)
 {
 	struct engine_config c = { .host = &host,
 				   .ops = &fake_ops,
+				   .n_inside = &fake.n_calls,
 				   .name = name_it,
 				   .max_questions = max_questions,
 				   .max_waiting = max_waiting };
@@ -410,6 +413,33 @@ static void test_questions_take_turns(void **state)
 	assert_int_equal(st.running + st.waiting, 0);
 }
 
+/* Who wants to take the store away cancels, and looks whether somebody is inside. */
+static void test_calls_of_the_store_are_counted(void **state)
+{
+	CLEANUP(engine__freep) struct engine *e = new_engine(0, 0);
+	struct asker first = { .e = e };
+	struct dcm_budget budget = { .cancelled = 1 };
+	struct question q = cpu;
+	struct dcm_batch *b = NULL;
+	pthread_t thread;
+	(void)state;
+
+	fake.hold = true;
+	assert_int_equal(pthread_create(&thread, NULL, ask, &first), 0);
+	pthread_mutex_lock(&fake.lock);
+	while (fake.n_inside == 0)
+		pthread_cond_wait(&fake.changed, &fake.lock);
+	pthread_mutex_unlock(&fake.lock);
+	assert_int_equal(fake.n_calls, 1);
+	q.budget = &budget;
+	assert_int_equal(engine__merge(e, &q, &b, NULL, NULL), -ECANCELED);
+	assert_int_equal(fake.n_calls, 1);
+	release();
+	pthread_join(thread, NULL);
+	assert_int_equal(fake.n_calls, 0);
+	assert_int_equal(fake.n_sel, 1);
+}
+
 static void test_units(void **state)
 {
 	static const struct {
@@ -465,6 +495,7 @@ int main(void)
 		cmocka_unit_test(test_budgets_have_defaults),
 		cmocka_unit_test(test_failures_pass_through),
 		cmocka_unit_test(test_questions_take_turns),
+		cmocka_unit_test(test_calls_of_the_store_are_counted),
 		cmocka_unit_test(test_units),
 		cmocka_unit_test(test_without_memory),
 	};

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "core/base/clock.h"
@@ -56,12 +57,15 @@ static void slow(void *ctx, const struct http_request *req, struct http_response
 	buf__text(&resp->body, "slow");
 }
 
-/* A second of work, unless cancelled. */
-static void second(void *ctx, const struct http_request *req, struct http_response *resp)
+/* Until told to come back: it does not look at its budget. */
+static _Atomic bool come_back;
+static void deaf(void *ctx, const struct http_request *req, struct http_response *resp)
 {
 	(void)ctx;
-	for (int i = 0; i < 100; i++)
+	n_waiting++;
+	for (int i = 0; i < 2000 && !come_back; i++)
 		poll(NULL, 0, 10);
+	n_waiting--;
 	if (atomic_load(&req->budget->cancelled))
 		http_response__problem(resp, 499, "cancelled");
 }
@@ -86,7 +90,7 @@ static int set_up(void **state)
 		{ .pattern = "/slow", .role = HTTP_ROLE_READ, .handler = slow },
 		{ .pattern = "/control", .role = HTTP_ROLE_READ, .handler = echo, .control = true },
 		{ .pattern = "/long", .role = HTTP_ROLE_READ, .handler = long_answer },
-		{ .pattern = "/second", .role = HTTP_ROLE_READ, .handler = second },
+		{ .pattern = "/deaf", .role = HTTP_ROLE_READ, .handler = deaf },
 	};
 	static char unix_address[80];
 	const char *addresses[] = { "127.0.0.1:0", unix_address };
@@ -139,7 +143,7 @@ static void send_text(int fd, const char *text)
 	assert_int_equal(send(fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
 }
 
-/* All until the peer closes, or 5 s; the status in the first line, 0 when nothing came. */
+/* One head, or what comes until the peer closes, or 20 s; its status, 0 when nothing came. */
 static int read_status(int fd)
 {
 	char text[8192];
@@ -147,14 +151,12 @@ static int read_status(int fd)
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 	int status = 0;
 
-	while (n < sizeof(text) - 1 && poll(&p, 1, 5000) > 0) {
-		ssize_t got = read(fd, text + n, sizeof(text) - 1 - n);
-
-		if (got <= 0)
+	while (n < sizeof(text) - 1 && poll(&p, 1, 20000) > 0) {
+		/* Byte by byte: what follows is the next caller's. */
+		if (read(fd, text + n, 1) != 1)
 			break;
-		n += (size_t)got;
-		text[n] = '\0';
-		if (strstr(text, "\r\n\r\n"))
+		text[++n] = '\0';
+		if (n >= 4 && strcmp(text + n - 4, "\r\n\r\n") == 0)
 			break;
 	}
 	text[n] = '\0';
@@ -342,8 +344,6 @@ static void test_busy(void **state)
 	assert_int_equal(call("/echo", HTTP_GET, NULL, NULL, 0), 503);
 	/* What waits for the control thread waits for no question. */
 	assert_int_equal(call("/control", HTTP_GET, NULL, NULL, 0), 200);
-	/* Later than one who half-closes. */
-	poll(NULL, 0, 2000);
 	/* Clients that hang up cancel their questions. */
 	for (int i = 0; i < 4; i++)
 		close(fds[i]);
@@ -351,14 +351,78 @@ static void test_busy(void **state)
 	assert_int_equal(call("/echo", HTTP_GET, NULL, NULL, 0), 200);
 }
 
-/* Who sends no more reads the answer all the same. */
+static int ask_deaf(const char *version)
+{
+	int fd = connect_to();
+	char text[80];
+
+	come_back = false;
+	snprintf(text, sizeof(text), "GET /deaf %s\r\nHost: localhost\r\n\r\n", version);
+	send_text(fd, text);
+	wait_for(&n_waiting, 1);
+	return fd;
+}
+
+/*
+ * Who sends no more reads the answer all the same, whenever it said so: a client of HTTP/1.1 is
+ * asked whether it is there.
+ */
 static void test_half_close(void **state)
+{
+	int fd = ask_deaf("HTTP/1.1");
+
+	(void)state;
+	assert_int_equal(shutdown(fd, SHUT_WR), 0);
+	assert_int_equal(read_status(fd), 100);
+	assert_int_equal(read_status(fd), 100);
+	come_back = true;
+	assert_int_equal(read_status(fd), 200);
+	close(fd);
+}
+
+/* It must not be sent what it does not know; its question goes on. */
+static void test_half_close_of_http_1_0(void **state)
+{
+	int fd = ask_deaf("HTTP/1.0");
+
+	(void)state;
+	assert_int_equal(shutdown(fd, SHUT_WR), 0);
+	poll(NULL, 0, 1000);
+	come_back = true;
+	assert_int_equal(read_status(fd), 200);
+	close(fd);
+}
+
+/* One that goes after it had half-closed, and had answered that it was there. */
+static void test_departure_after_half_close(void **state)
 {
 	int fd = connect_to();
 
 	(void)state;
-	send_text(fd, "GET /second HTTP/1.1\r\nHost: localhost\r\n\r\n");
+	n_cancelled = 0;
+	send_text(fd, "GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n");
+	wait_for(&n_waiting, 1);
 	assert_int_equal(shutdown(fd, SHUT_WR), 0);
+	assert_int_equal(read_status(fd), 100);
+	close(fd);
+	wait_for(&n_cancelled, 1);
+}
+
+/* A unix socket tells half and whole apart by itself. */
+static void test_half_close_of_a_unix_socket(void **state)
+{
+	struct sockaddr_un sun = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	(void)state;
+	snprintf(sun.sun_path, sizeof(sun.sun_path), "%s", socket_path);
+	assert_int_equal(connect(fd, (struct sockaddr *)&sun, sizeof(sun)), 0);
+	come_back = false;
+	send_text(fd, "GET /deaf HTTP/1.1\r\nHost: localhost\r\n\r\n");
+	wait_for(&n_waiting, 1);
+	assert_int_equal(shutdown(fd, SHUT_WR), 0);
+	poll(NULL, 0, 1000);
+	come_back = true;
 	assert_int_equal(read_status(fd), 200);
 	close(fd);
 }
@@ -372,9 +436,33 @@ static void test_stop_with_question(void **state)
 	n_cancelled = 0;
 	assert_int_equal(pthread_create(&thread, NULL, ask_slow, NULL), 0);
 	wait_for(&n_waiting, 1);
-	listener__stop(listener, clock__mono(&clock__system));
+	assert_int_equal(listener__stop(listener, clock__mono(&clock__system)), 0);
 	pthread_join(thread, NULL);
 	assert_int_equal(n_cancelled, 1);
+}
+
+/*
+ * A handler that does not come back is left behind at the deadline, with its client; when it comes
+ * back after all, another stop ends well.
+ */
+static void test_stop_with_a_handler_that_hangs(void **state)
+{
+	int fd = ask_deaf("HTTP/1.1");
+
+	(void)state;
+	assert_int_equal(listener__stop(listener, clock__mono(&clock__system)), -ETIMEDOUT);
+	assert_int_equal(n_waiting, 1);
+	assert_int_equal(read_status(fd), 0);
+	assert_int_equal(listener__stop(listener, 0), -ETIMEDOUT);
+	come_back = true;
+	wait_for(&n_waiting, 0);
+	assert_int_equal(listener__stop(listener, 0), 0);
+	close(fd);
+}
+
+static int start_again(void **state)
+{
+	return tear_down(state) || set_up(state);
 }
 
 static void test_refusals(void **state)
@@ -409,8 +497,12 @@ int main(void)
 		cmocka_unit_test(test_long_answer),
 		cmocka_unit_test(test_busy),
 		cmocka_unit_test(test_half_close),
+		cmocka_unit_test(test_half_close_of_http_1_0),
+		cmocka_unit_test(test_departure_after_half_close),
+		cmocka_unit_test(test_half_close_of_a_unix_socket),
 		cmocka_unit_test(test_refusals),
-		cmocka_unit_test(test_stop_with_question),
+		cmocka_unit_test_teardown(test_stop_with_question, start_again),
+		cmocka_unit_test(test_stop_with_a_handler_that_hangs),
 	};
 
 	return cmocka_run_group_tests_name("listener", tests, set_up, tear_down);

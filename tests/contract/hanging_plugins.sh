@@ -1,0 +1,111 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# tests/contract/hanging_plugins.sh - an output whose write never returns, a storage whose questions never do:
+# everybody else goes on, and the end comes all the same
+set -u
+dir=$(mktemp -d) || exit 1
+pid=
+trap '[ -n "$pid" ] && kill -9 $pid 2>/dev/null; rm -rf "$dir"' EXIT
+for file in decima plugins/.libs/storage_memory.so plugins/.libs/output_file.so plugins/.libs/input_example.so; do
+	[ -e "$top_builddir/$file" ] || {
+		echo "skip hanging_plugins: $file is not built"
+		exit 0
+	}
+done
+# A directory of our own, so that root's trust in it does not depend on where the build is.
+mkdir "$dir/plugins"
+cp "$top_builddir"/plugins/.libs/*.so "$top_builddir/tests/plugins/.libs/output_testing.so" \
+	"$top_builddir/tests/plugins/.libs/storage_minimal.so" "$dir/plugins/"
+chmod -R go-w "$dir"
+# Two runs at once have different process numbers, and so different ports.
+port=$((20000 + $$ % 20000))
+url=http://127.0.0.1:$port
+
+# start CONFIGURATION: a daemon, in $pid
+start() {
+	printf '%s\nserver: { listen: ["127.0.0.1:%s"] }\n' "$1" $port >"$dir/decima.yaml"
+	# At once: who looks for a line below must not find that of the daemon before.
+	: >"$dir/log"
+	"$top_builddir/decima" run -c "$dir/decima.yaml" --data "$dir/data" --plugin-path "$dir/plugins" \
+		>"$dir/log" 2>&1 &
+	pid=$!
+}
+
+# until SECONDS COMMAND..: repeats it until it succeeds
+until_ok() {
+	left=$(($1 * 10))
+	shift
+	while ! "$@" >/dev/null 2>&1; do
+		left=$((left - 1))
+		[ $left -gt 0 ] || return 1
+		sleep 0.1
+	done
+}
+# result NAME STATUS WHY
+result() { if [ "$2" -eq 0 ]; then echo "ok $1"; else echo "not ok $1: $3; $(tail -n 1 "$dir/log")"; fi; }
+
+ended() { ! kill -0 $pid; }
+
+# --- an output that hangs in write()
+start "inputs:
+  example: { interval: 20ms }
+storage:
+  memory: {}
+outputs:
+  testing: { mode: hang, queue_reserve: 64KiB, queue_max: 128KiB, write_timeout: 100ms }
+  file: { directory: $dir/files }"
+until_ok 20 grep -q 'is ready at' "$dir/log"
+result starts $? "it did not say that it is ready"
+
+until_ok 20 grep -q 'testing: lost .*queue_full' "$dir/log"
+result its_queue_fills_and_drops $? "nothing was said to be lost"
+
+files() { [ "$(find "$dir/files" -name '*.pb.gz' | wc -l)" -ge "$1" ]; }
+before=$(find "$dir/files" -name '*.pb.gz' | wc -l)
+until_ok 20 files $((before + 50))
+result the_other_output_goes_on $? "it stopped at $before files"
+
+profiles() { "$top_builddir/decima" query types --url "$url" 2>/dev/null | awk 'NR == 2 { print $2 }'; }
+grown() { [ "$(profiles)" -gt "$1" ]; }
+n=$(profiles)
+until_ok 20 grown "$((${n:-0} + 20))"
+result the_storage_goes_on $? "it stopped at ${n:-no} profiles"
+
+kill -TERM $pid
+until_ok 40 ended
+result it_ends_all_the_same $? "it still runs 40 s after SIGTERM"
+wait $pid 2>/dev/null
+pid=
+grep -q 'testing: .*did not come back' "$dir/log"
+result the_log_says_who $? "no word about the plugin that hangs"
+! grep -E '(file|memory|example): lost' "$dir/log" >/dev/null
+result nobody_else_lost_anything $? "$(grep -E -m 1 '(file|memory|example): lost' "$dir/log")"
+
+# --- a storage that hangs in merge(), while a question waits for it
+start 'inputs:
+  example: { interval: 20ms }
+storage:
+  minimal: { hang: true }
+pipeline: { drain_timeout: 3s }'
+until_ok 20 grep -q 'is ready at' "$dir/log"
+"$top_builddir/decima" query top 'example:samples:count:::delta' --url "$url" >"$dir/top" 2>&1 &
+asker=$!
+until_ok 20 grep -q 'merge hangs' "$dir/log"
+result a_question_hangs $? "it never reached merge()"
+"$top_builddir/decima" query types --url "$url" >/dev/null 2>&1
+result others_are_answered $? "the list of types was not"
+kill -TERM $pid
+until_ok 40 ended
+result it_ends_with_a_question_inside $? "it still runs 40 s after SIGTERM"
+wait $pid 2>/dev/null
+status=$?
+pid=
+[ $status -eq 0 ]
+result it_ends_well $? "status $status"
+grep -q 'minimal: .*did not come back from a question' "$dir/log"
+result the_log_names_the_storage $? "no word about the storage that hangs"
+grep -q 'a request to /api/v1/.* has not come back' "$dir/log"
+result the_log_names_the_question $? "no word about the question"
+until_ok 20 eval '! kill -0 $asker'
+result the_asker_is_told $? "the client still waits"
+wait $asker
