@@ -12,6 +12,10 @@
  * A file that kills its reader, is damaged, or is late MAX_STRIKES times, is asked no more: `failed`
  * says why. Nothing here is lost that a symbol can name.
  *
+ * Each question opens the debug information anew, which for a large library is 100 ms of CPU time for
+ * a handful of addresses that no window had before. So what is learned unasked lets a file rest for
+ * REST_FACTOR times what the last question took; whoever waits for names has the rest asked then.
+ *
  * Threads: any; no lock is held while a file is asked. Limits: CHUNK addresses at once,
  * frames_timeout_ns each, frames_bytes.
  */
@@ -27,7 +31,13 @@
 #include "core/symbolize/frames.h"
 #include "core/symbolize/lookup.h"
 
-enum { CHUNK = 256, MAX_STRIKES = 3, GRACE_NS = 500000000 /* half a second */ };
+enum {
+	CHUNK = 256,
+	MAX_STRIKES = 3,
+	GRACE_NS = 500000000, /* half a second */
+	REST_FACTOR = 1000,
+};
+#define REST_MAX_NS INT64_C(300000000000)
 
 struct missing {
 	uint32_t mapping, location;
@@ -36,8 +46,8 @@ struct missing {
 struct fill {
 	struct lookup *l;
 	VEC(struct missing) missing;
-	struct arena arena; /* of one address's names */
-	int64_t deadline_ns;
+	struct arena arena;  /* of one address's names */
+	int64_t deadline_ns; /* 0: nobody waits */
 };
 
 /* What a file was asked with: the better the larger. */
@@ -49,6 +59,12 @@ static uint8_t quality(const struct debug_source *d)
 static bool wants(const struct view *v)
 {
 	return v->source && v->table && !atomic_load(&v->source->failed);
+}
+
+/* Nobody waits for the names, and the file was asked not long ago. */
+static bool rests(const struct fill *f, const struct debug_source *d)
+{
+	return !f->deadline_ns && clock__mono(f->l->s->config.clock) < atomic_load(&d->rests_until_ns);
 }
 
 static void find_missing(struct fill *f)
@@ -65,7 +81,7 @@ static void find_missing(struct fill *f)
 		if (!lookup__can_be_named(l->batch, loc))
 			continue;
 		v = &l->views[loc->mapping];
-		if (!wants(v))
+		if (!wants(v) || rests(f, v->source))
 			continue;
 		key = lookup__key(l, loc);
 		pthread_mutex_lock(&l->s->learned_lock);
@@ -110,14 +126,24 @@ static void strike(struct lookup *l, struct debug_source *d)
 		give_up(l, d, DCM_UNNAMED_DEBUGINFO_LIMIT);
 }
 
+static void let_rest(struct debug_source *d, int64_t asked_ns, int64_t now_ns)
+{
+	int64_t rest_ns = now_ns - asked_ns < REST_MAX_NS / REST_FACTOR ? (now_ns - asked_ns) * REST_FACTOR
+									: REST_MAX_NS;
+
+	atomic_store(&d->rests_until_ns, now_ns + rest_ns);
+}
+
 /* Has the request answered, and counts failures against the file. */
 static int have_answered(struct fill *f, struct debug_source *d,
 			 const struct symbols_frames_call *call, struct buf *answer)
 {
 	const struct symbols_config *c = &f->l->s->config;
+	int64_t asked_ns = clock__mono(c->clock);
 	int rc = c->frames ? c->frames(c->frames_ctx, call, answer)
 			   : frames__answer(call->request, call->n, call->fds, call->n_fds, answer);
 
+	let_rest(d, asked_ns, clock__mono(c->clock));
 	if (rc == -ETIMEDOUT)
 		strike(f->l, d);
 	else if (rc && rc != -EAGAIN && (c->frames || rc != -ENOMEM))

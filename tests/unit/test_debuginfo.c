@@ -333,6 +333,8 @@ struct answerer {
 	unsigned n_calls;
 	int rc; /* 0: answer truly */
 	bool nonsense;
+	struct clock *clock; /* moves on by `takes_ns` with each call; NULL: none */
+	int64_t takes_ns;
 };
 
 static int answer(void *ctx, const struct symbols_frames_call *call, struct buf *ret_answer)
@@ -340,6 +342,8 @@ static int answer(void *ctx, const struct symbols_frames_call *call, struct buf 
 	struct answerer *a = ctx;
 
 	a->n_calls++;
+	if (a->clock)
+		a->clock->fake_mono_ns += a->takes_ns;
 	assert_true(call->timeout_ns > 0 && call->timeout_ns <= 60 * SECOND);
 	if (a->nonsense)
 		buf__text(ret_answer, "nonsense");
@@ -387,6 +391,53 @@ static void test_each_address_is_asked_for_once(void **state)
 	assert_true(stat.frames_asked > N_ADDRESSES / 2 && stat.frames_asked <= N_ADDRESSES);
 	assert_int_equal(stat.frames_given_up, 0);
 	assert_int_equal(stat.n_sources, 1);
+}
+
+/* Has the first n addresses learned, and waits until that is done. */
+static void learn(struct symbols *s, uint32_t n)
+{
+	CLEANUP(batch__unrefp) struct dcm_batch *b = batch_of("aa", n);
+	struct symbols_stat before, now;
+
+	symbols__stat(s, &before);
+	symbols__learn(s, b);
+	do {
+		usleep(1000);
+		symbols__stat(s, &now);
+	} while (now.batches_learned == before.batches_learned);
+}
+
+static void test_a_file_rests_unless_somebody_waits(void **state)
+{
+	struct clock clock = clock__fake(SECOND, 0);
+	struct answerer a = { .clock = &clock, .takes_ns = SECOND / 10 };
+	struct symbols_config c = with_lines;
+	struct dcm_error err = DCM_ERROR_INIT;
+
+	(void)state;
+	if (!make())
+		skip_because("g++ and objcopy are needed");
+	c.frames = answer;
+	c.frames_ctx = &a;
+	c.clock = &clock;
+	CLEANUP(symbols__freep) struct symbols *s = store(&c);
+	CLEANUP(batch__unrefp) struct dcm_batch *b = batch_of("aa", N_ADDRESSES), *n = NULL;
+	CLEANUP(mem__freep) char *want = named(&with_lines, in_dir("full"), NULL);
+	offer(s, "aa", in_dir("full"));
+	learn(s, 10);
+	assert_int_equal(a.n_calls, 1);
+	clock.fake_mono_ns += 99 * SECOND;
+	learn(s, 20);
+	assert_int_equal(a.n_calls, 1);
+	clock.fake_mono_ns += SECOND;
+	learn(s, 20);
+	assert_int_equal(a.n_calls, 2);
+	learn(s, 30);
+	assert_int_equal(a.n_calls, 2);
+	assert_int_equal(symbols__resolve(s, b, 60 * SECOND, &n, &err), 0);
+	assert_int_equal(a.n_calls, 3);
+	CLEANUP(mem__freep) char *got = written(n);
+	assert_string_equal(got, want);
 }
 
 static void test_a_file_that_kills_is_asked_no_more(void **state)
@@ -567,6 +618,7 @@ int main(void)
 		cmocka_unit_test(test_dwz),
 		cmocka_unit_test(test_why_there_is_no_debuginfo),
 		cmocka_unit_test(test_each_address_is_asked_for_once),
+		cmocka_unit_test(test_a_file_rests_unless_somebody_waits),
 		cmocka_unit_test(test_a_file_that_kills_is_asked_no_more),
 		cmocka_unit_test(test_a_worker_that_eats_memory_is_killed),
 		cmocka_unit_test(test_files_that_stay_open_are_few),
