@@ -81,11 +81,14 @@ union control {
 	char bytes[CMSG_SPACE(CHANNEL_FDS_MAX * sizeof(int))];
 };
 
-static int send_head(int end, const struct channel_head *head, const int *fds, int64_t deadline)
+/* The head, and as many of the bytes as go with it: their number, or a negative errno. */
+static ssize_t send_head(int end, const struct channel_head *head, const void *bytes,
+			 const int *fds, int64_t deadline)
 {
 	union control control = { 0 };
-	struct iovec v = { (void *)(uintptr_t)head, sizeof(*head) };
-	struct msghdr m = { .msg_iov = &v, .msg_iovlen = 1 };
+	struct iovec v[] = { { (void *)(uintptr_t)head, sizeof(*head) },
+			     { (void *)(uintptr_t)bytes, head->n_bytes } };
+	struct msghdr m = { .msg_iov = v, .msg_iovlen = head->n_bytes ? 2 : 1 };
 
 	if (head->n_fds) {
 		struct cmsghdr *c = &control.align;
@@ -101,8 +104,8 @@ static int send_head(int end, const struct channel_head *head, const int *fds, i
 		ssize_t n = sendmsg(end, &m, MSG_NOSIGNAL);
 		int r;
 
-		if (n == (ssize_t)sizeof(*head))
-			return 0;
+		if (n >= (ssize_t)sizeof(*head))
+			return n - (ssize_t)sizeof(*head);
 		/* Less than a page is never split. */
 		if (n >= 0)
 			return -EPROTO;
@@ -117,11 +120,17 @@ int channel__send(int end, const struct channel_head *head, const void *bytes, c
 {
 	const uint8_t *p = bytes;
 	size_t left = head->n_bytes;
-	int r;
+	ssize_t first;
+	int r = 0;
 
 	if (head->n_fds > CHANNEL_FDS_MAX)
 		return -EINVAL;
-	r = send_head(end, head, fds, deadline_mono_ns);
+	first = send_head(end, head, bytes, fds, deadline_mono_ns);
+	if (first < 0)
+		return (int)first;
+	if (first > 0)
+		p += first;
+	left -= (size_t)first;
 	while (r == 0 && left > 0) {
 		ssize_t n = send(end, p, left, MSG_NOSIGNAL);
 

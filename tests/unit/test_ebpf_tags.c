@@ -358,7 +358,7 @@ static void test_own_process(void **state)
 	struct ebpf_host host;
 	const char *build_id;
 	uint64_t version;
-	int dir = open("/proc/self", O_PATH | O_DIRECTORY);
+	int dir = open("/proc/self", O_PATH | O_DIRECTORY), exe = open("/proc/self/exe", O_PATH);
 
 	(void)state;
 	ebpf_host__init(&host);
@@ -366,9 +366,10 @@ static void test_own_process(void **state)
 	on.env = list_of(env, 1);
 	identities__configure(t, &on);
 	assert_int_equal(procfs__open(&self), -ESRCH);
-	id.exe = procfs__exe(&host.host, dir);
+	id.exe = procfs__exe(exe);
 	self.start_ns = own_start_ns();
 	from.dir = dir;
+	from.exe_fd = exe;
 	identities__read(t, &id, &from);
 	/* A machine that is busy may answer late. */
 	for (int i = 0; i < 1000 && !id.cmdline; i++) {
@@ -395,7 +396,7 @@ static void test_own_process(void **state)
 	assert_value(&id.series, "exe", "");
 	/* A process of the same program that has ended. */
 	build_id = id.executable->build_id;
-	from.dir = -1;
+	from.dir = from.exe_fd = -1;
 	from.build_id = build_id;
 	identities__read(t, &other, &from);
 	assert_ptr_equal(other.executable, id.executable);
@@ -403,6 +404,7 @@ static void test_own_process(void **state)
 	identity__fini(&other);
 	identities__free(t);
 	ebpf_host__fini(&host);
+	close(exe);
 	close(dir);
 }
 
@@ -429,9 +431,9 @@ static void test_own_cgroup(void **state)
 static void test_no_memory(void **state)
 {
 	struct settings_labels on = { .exe = true, .program = true, .cmdline = true };
-	int dir = open("/proc/self", O_PATH | O_DIRECTORY);
+	int dir = open("/proc/self", O_PATH | O_DIRECTORY), exe = open("/proc/self/exe", O_PATH);
 	struct procfs_id self = { .pid = (uint32_t)getpid(), .tid = (uint32_t)getpid() };
-	struct identity_source from = { .dir = dir, .build_id = "", .process = &self };
+	struct identity_source from = { .dir = dir, .exe_fd = exe, .build_id = "", .process = &self };
 	struct ebpf_host host;
 
 	(void)state;
@@ -443,7 +445,7 @@ static void test_no_memory(void **state)
 
 		if (t) {
 			identities__configure(t, &on);
-			id.exe = procfs__exe(&host.host, dir);
+			id.exe = procfs__exe(exe);
 			identities__read(t, &id, &from);
 			r = identities__tag(t, &id);
 		}
@@ -454,6 +456,7 @@ static void test_no_memory(void **state)
 		identities__free(t);
 	}
 	ebpf_host__fini(&host);
+	close(exe);
 	close(dir);
 }
 

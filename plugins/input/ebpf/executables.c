@@ -319,13 +319,13 @@ static struct entry *add(struct executables *t, const struct stat *st, int proc_
 	return e;
 }
 
-const struct executable *executables__of(struct executables *t, int proc_dir, struct dcm_str path)
+const struct executable *executables__of(struct executables *t, int proc_dir, int exe_fd,
+					 struct dcm_str path)
 {
-	CLEANUP(fd__closep) int exe = guarded__open(t->host, proc_dir, DCM_GUARDED_EXE_PATH);
 	struct entry *e;
 	struct stat st;
 
-	if (exe < 0 || fstat(exe, &st) < 0 || !S_ISREG(st.st_mode))
+	if (exe_fd < 0 || fstat(exe_fd, &st) < 0 || !S_ISREG(st.st_mode))
 		return NULL;
 	for (e = t->slots[hash__mix(st.st_dev, st.st_ino) % SLOTS]; e; e = e->next)
 		if (e->dev == st.st_dev && e->ino == st.st_ino && e->size == (uint64_t)st.st_size &&

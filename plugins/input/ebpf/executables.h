@@ -34,10 +34,12 @@ void executables__free(struct executables *t); /* NULL is fine */
 DEFINE_CLEANUP(struct executables *, executables__free);
 
 /*
- * Of the process with this directory of /proc, whose program has that path, with a reference; NULL
- * when it cannot be read, or 4,096 others run.
+ * Of the process with this directory of /proc, whose program is exe_fd (opened as
+ * DCM_GUARDED_EXE_PATH, or an error) and has that path, with a reference; NULL when it cannot be
+ * read, or 4,096 others run.
  */
-const struct executable *executables__of(struct executables *t, int proc_dir, struct dcm_str path);
+const struct executable *executables__of(struct executables *t, int proc_dir, int exe_fd,
+					 struct dcm_str path);
 
 /* The same by build id, for a process that has ended; NULL when it was not met before. */
 const struct executable *executables__by_build_id(struct executables *t, const char *build_id);

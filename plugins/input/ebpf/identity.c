@@ -81,7 +81,7 @@ void identities__read(struct identities *t, struct identity *id, const struct id
 		id->executable = executables__by_build_id(t->executables, from->build_id);
 		return;
 	}
-	id->executable = executables__of(t->executables, from->dir, str__of(id->exe));
+	id->executable = executables__of(t->executables, from->dir, from->exe_fd, str__of(id->exe));
 	pthread_mutex_lock(&t->lock);
 	question.with_environment = t->labels.env.n > 0;
 	question.with_cmdline = t->labels.cmdline || t->labels.meta.n > 0;

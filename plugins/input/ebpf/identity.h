@@ -41,12 +41,12 @@ DEFINE_CLEANUP(struct identities *, identities__free);
 void identities__configure(struct identities *t, const struct settings_labels *labels);
 
 /*
- * Reads what the configured labels need. dir: of /proc; -1 when the process has ended, then its
- * program may still be known by build id ("" when that is not). exe and cgroup are set already;
- * `process` and exec_id say who it is.
+ * Reads what the configured labels need. dir: of /proc, and exe_fd its program, opened as
+ * DCM_GUARDED_EXE_PATH; -1 when the process has ended, then its program may still be known by build
+ * id ("" when that is not). exe and cgroup are set already; `process` and exec_id say who it is.
  */
 struct identity_source {
-	int dir;
+	int dir, exe_fd;
 	const char *build_id;
 	const struct procfs_id *process;
 	uint64_t exec_id;

@@ -22,6 +22,7 @@
 #include "core/base/vec.h"
 #include "plugins/input/ebpf/cgroup.h"
 #include "plugins/input/ebpf/cgroups.h"
+#include "plugins/input/ebpf/guarded.h"
 #include "plugins/input/ebpf/labels.h"
 
 enum {
@@ -343,7 +344,7 @@ static struct process *read_parent(struct processes *t, const struct process *of
 	struct sampler_sample sample = {
 		.head = { .pid = fork->ppid, .tid = fork->ppid, .exec_id = of->exec_id }
 	};
-	CLEANUP(fd__closep) int dir = -1;
+	CLEANUP(fd__closep) int dir = -1, exe = -1;
 	struct process *p;
 	uint64_t start_ns;
 
@@ -356,7 +357,8 @@ static struct process *read_parent(struct processes *t, const struct process *of
 	if (dir < 0)
 		return NULL;
 	read_maps(t, p, dir);
-	p->identity.exe = procfs__exe(t->host, dir);
+	exe = guarded__open(t->host, dir, DCM_GUARDED_EXE_PATH);
+	p->identity.exe = procfs__exe(exe);
 	return p->maps ? p : NULL;
 }
 
@@ -505,10 +507,11 @@ static const char *program_build_id(const struct process *p, char text[static FI
 	return "";
 }
 
-static void find_identity(struct processes *t, struct process *p, int dir)
+static void find_identity(struct processes *t, struct process *p, int dir, int exe)
 {
 	char text[FILE_BUILD_ID_TEXT];
 	struct identity_source from = { .dir = dir,
+					.exe_fd = exe,
 					.build_id = dir < 0 ? program_build_id(p, text) : "",
 					.process = &p->via,
 					.exec_id = p->exec_id };
@@ -550,7 +553,7 @@ static void find_image(struct processes *t, struct process *p, const struct samp
 {
 	int64_t time_ns = (int64_t)sample->head.time_ns;
 	bool replaced = t->trail && trail__replaced(t->trail, p->id.pid, time_ns);
-	CLEANUP(fd__closep) int dir = replaced ? -1 : procfs__open(&p->via);
+	CLEANUP(fd__closep) int dir = replaced ? -1 : procfs__open(&p->via), exe = -1;
 	struct image image = { 0 };
 
 	find_cgroup(t, p, dir);
@@ -558,7 +561,8 @@ static void find_image(struct processes *t, struct process *p, const struct samp
 		return;
 	image = replay(t, p, p->id.pid, time_ns, 0);
 	if (dir >= 0)
-		p->identity.exe = procfs__exe(t->host, dir);
+		exe = guarded__open(t->host, dir, DCM_GUARDED_EXE_PATH);
+	p->identity.exe = procfs__exe(exe);
 	if (dir >= 0 && !fits(t, image.maps, sample))
 		read_maps(t, p, dir);
 	if (image.maps && !p->maps) {
@@ -570,7 +574,7 @@ static void find_image(struct processes *t, struct process *p, const struct samp
 		p->identity.exe = take_ptr(image.exe);
 	if (dir < 0)
 		inherit(t, p, sample->ppid);
-	find_identity(t, p, dir);
+	find_identity(t, p, dir, exe);
 	maps__unref(image.maps);
 	free(image.exe);
 }

@@ -117,22 +117,21 @@ int procfs__open(const struct procfs_id *id)
 	return take_fd(dir);
 }
 
-char *procfs__exe(const struct dcm_host *host, int dir)
+char *procfs__exe(int exe_fd)
 {
-	CLEANUP(fd__closep) int fd = guarded__open(host, dir, DCM_GUARDED_EXE_PATH);
 	char self[40], link[4096];
 	struct dcm_str path;
 	struct stat st;
 	ssize_t n;
 
-	if (fd < 0)
+	if (exe_fd < 0)
 		return NULL;
-	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", exe_fd);
 	n = readlink(self, link, sizeof(link));
 	if (n <= 0)
 		return NULL;
 	path = (struct dcm_str){ link, (uint32_t)n };
-	if (fstat(fd, &st) == 0 && st.st_nlink == 0)
+	if (fstat(exe_fd, &st) == 0 && st.st_nlink == 0)
 		path = labels__without_deleted(path);
 	str__clean(link, path.n);
 	return mem__dup_str(path.p, path.n);
