@@ -19,9 +19,10 @@
 static const int64_t SECOND_NS = 1000000000;
 enum {
 	CHECK_S = 1,	    /* between looks at /proc/modules */
-	MISS_RELOAD_S = 10, /* between readings because of an unknown address */
-	BPF_RELOAD_S = 60,  /* age at which names of BPF programs are not believed */
-	RETRY_S = 60,	    /* after a reading that failed */
+	MISS_RELOAD_S = 10, /* between readings because of an unknown address; doubled in vain */
+	MISS_RELOAD_MAX_S = 640,
+	BPF_RELOAD_S = 60, /* age at which names of BPF programs are not believed */
+	RETRY_S = 60,	   /* after a reading that failed */
 	MODULES_MAX_BYTES = 4 << 20
 };
 
@@ -75,6 +76,7 @@ static void load(struct kernel_names *k, int64_t now_ns)
 
 	k->tried = true;
 	k->loaded_ns = k->checked_ns = now_ns;
+	k->miss_wait_ns = MISS_RELOAD_S * SECOND_NS;
 	k->modules_hash = hash;
 	k->error = rc;
 	k->n_loads += rc == 0;
@@ -100,17 +102,21 @@ static void refresh(struct kernel_names *k, int64_t now_ns)
 
 static int look_up(struct kernel_names *k, uint64_t address, int64_t now_ns, struct kallsyms_symbol *ret)
 {
-	int64_t age_ns = now_ns - k->loaded_ns;
+	int64_t age_ns = now_ns - k->loaded_ns, wait_ns = k->miss_wait_ns;
+	bool missed;
 	int rc;
 
 	if (!k->table)
 		return k->error ? k->error : -ENOENT;
 	rc = kallsyms__find(k->table, address, ret);
-	if ((rc == -ENOENT && age_ns >= MISS_RELOAD_S * SECOND_NS) ||
+	missed = rc == -ENOENT && age_ns >= wait_ns;
+	if (missed ||
 	    (rc == 0 && str__eq(ret->module, STR("bpf")) && age_ns >= BPF_RELOAD_S * SECOND_NS)) {
 		load(k, now_ns);
 		rc = kallsyms__find(k->table, address, ret);
 	}
+	if (missed && rc == -ENOENT)
+		k->miss_wait_ns = wait_ns < MISS_RELOAD_MAX_S * SECOND_NS ? 2 * wait_ns : wait_ns;
 	return rc;
 }
 

@@ -4,8 +4,8 @@
  *
  * Holds a table of kallsyms.h and reads it again when the list of modules has changed (looked at
  * once a second at most), when an address is in no symbol (a BPF program or module may be new;
- * every 10 s at most), and when an answer that lies in a BPF program comes from a table older than
- * a minute, because their memory is used again. Thread-safe. The texts it gives live as long as it
+ * every 10 s at most, and half as often each time that it did not help), and when an answer that
+ * lies in a BPF program comes from a table older than a minute, because their memory is used again. Thread-safe. The texts it gives live as long as it
  * does: each distinct name that was ever given is kept, within KERNEL_MAX_TEXT.
  */
 #ifndef DECIMA_SYMBOLIZE_KERNEL_H
@@ -33,6 +33,7 @@ struct kernel_names {
 	int error;		/* of the last reading */
 	bool tried;
 	int64_t loaded_ns, checked_ns; /* mono */
+	int64_t miss_wait_ns;	       /* between readings because of an unknown address */
 	uint64_t modules_hash;
 	struct intern given;
 	uint64_t n_loads, n_errors;

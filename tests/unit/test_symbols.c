@@ -471,6 +471,18 @@ static void test_kernel_names_follow_the_modules(void **state)
 	symbols__stat(s, &stat);
 	assert_int_equal(stat.kallsyms_loads, 3);
 	assert_int_equal(stat.kallsyms_errors, 1);
+
+	/* An address that nothing explains is not worth a reading each time. */
+	static const struct {
+		unsigned after_s;
+		uint64_t n_loads;
+	} misses[] = { { 11, 4 }, { 11, 4 }, { 10, 5 }, { 39, 5 }, { 2, 6 } };
+	for (size_t i = 0; i < sizeof(misses) / sizeof(*misses); i++) {
+		clock.fake_mono_ns += misses[i].after_s * SECOND;
+		assert_kernel(s, 0x500000, -ENOENT, "", "");
+		symbols__stat(s, &stat);
+		assert_int_equal(stat.kallsyms_loads, misses[i].n_loads);
+	}
 }
 
 /* --- failures and threads --- */
