@@ -36,3 +36,7 @@ bench_programs += bench/bench_unwind
 bench_bench_unwind_SOURCES = bench/bench_unwind.c $(ebpf_unwind)
 bench_bench_unwind_CFLAGS = $(AM_CFLAGS) $(DW_CFLAGS) $(ELF_CFLAGS)
 bench_bench_unwind_LDADD = $(EBPF_UNWIND_LIBS) $(DW_LIBS) $(ELF_LIBS)
+
+bench_programs += bench/bench_block
+bench_bench_block_SOURCES = bench/bench_block.c bench/fleet.c bench/fleet.h tests/unit/random.h
+bench_bench_block_LDADD = $(LOCAL_STORE_LA) -lm

@@ -492,3 +492,14 @@ unit_tests += tests/unit/test_unwind_cache
 tests_unit_test_unwind_cache_SOURCES = tests/unit/test_unwind_cache.c $(ebpf_unwind) $(FAILMALLOC)
 tests_unit_test_unwind_cache_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_unwind_cache_LDADD = $(EBPF_UNWIND_LIBS) $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_local_pfor
+tests_unit_test_local_pfor_SOURCES = tests/unit/test_local_pfor.c $(FAILMALLOC)
+tests_unit_test_local_pfor_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_local_pfor_LDADD = $(LOCAL_STORE_LA) $(UNIT_LIBS)
+
+noinst_HEADERS += tests/unit/random_chunk.h
+unit_tests += tests/unit/test_local_block
+tests_unit_test_local_block_SOURCES = tests/unit/test_local_block.c tests/unit/random_chunk.c $(FAILMALLOC)
+tests_unit_test_local_block_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_local_block_LDADD = $(LOCAL_STORE_LA) $(UNIT_LIBS)

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * bench/bench_block.c - the store's blocks: how small, how fast written, how fast added up
+ *
+ * One JSON line a figure: the best of several turns on one core, over a day of one host (bench/fleet.h): 60 series,
+ * 8,640 ticks, some ten million rows, as twelve blocks of two hours and as one of a day with compressed rows. What it
+ * is compared with is a scan of the same rows as an array of 24-byte structs in memory, in the same run.
+ *
+ *	bench_block [TURNS [SKEW]]
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "bench/fleet.h"
+#include "core/base/buf.h"
+#include "plugins/storage/local/block.h"
+
+enum { N_SERIES = 60, N_TICKS = 8640, N_STACKS = 280000, N_WINDOWS = 12 };
+
+/* A row as the general engines keep it. */
+struct plain_row {
+	uint64_t time;
+	uint32_t series, stack;
+	int64_t value;
+};
+
+struct day {
+	struct fleet_series series[N_SERIES];
+	uint64_t n_rows, n_profiles;
+	uint32_t n_stacks; /* one above the largest number */
+};
+
+static volatile uint64_t sink;
+
+/* This thread's CPU time: neighbours on the machine do not count. */
+static int64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static double seconds_since(int64_t start)
+{
+	return (double)(now_ns() - start) / 1e9;
+}
+
+static void at_most(double *best, double now)
+{
+	if (*best == 0 || now < *best)
+		*best = now;
+}
+
+static void print(const char *name, double value, const char *unit, const char *what, double other)
+{
+	printf("{\"name\": \"%s\", \"value\": %.4g, \"unit\": \"%s\", \"compared_with\": \"%s\", "
+	       "\"comparison\": %.4g}\n",
+	       name, value, unit, what, other);
+	fflush(stdout);
+}
+
+static void die(const char *what)
+{
+	fprintf(stderr, "bench_block: %s\n", what);
+	exit(1);
+}
+
+static struct day *day__new(double skew)
+{
+	const struct fleet f = { N_SERIES, N_TICKS, N_STACKS, 16, skew, 1 };
+	struct day *d = calloc(1, sizeof(*d));
+
+	if (!d)
+		die("out of memory");
+	for (uint32_t i = 0; i < N_SERIES; i++) {
+		fleet__series(&f, i, &d->series[i]);
+		d->n_rows += d->series[i].n;
+		d->n_profiles += d->series[i].n_profiles;
+	}
+	d->n_stacks = N_STACKS;
+	return d;
+}
+
+static int put(void *ctx, const void *p, size_t n)
+{
+	buf__append(ctx, p, n);
+	return ((struct buf *)ctx)->error;
+}
+
+/* The profiles of window `at` of n, as a block; returns how long that took. */
+static double write_block(const struct day *d, uint32_t at, uint32_t n, int zstd_level, struct buf *to)
+{
+	const struct block_options o = { .id = { 1, (uint8_t)at, (uint8_t)n }, .zstd_level = zstd_level };
+	static struct chunk_profile profiles[N_TICKS];
+	double seconds = 0;
+	struct block_info info;
+	struct block_writer *w = block_writer__new(&o, put, to);
+	const int64_t begin = d->series[0].time_ms[0] - 20, length = (int64_t)N_TICKS * 10000 / n;
+	const int64_t from = at ? begin + at * length : INT64_MIN;
+	const int64_t until = at + 1 < n ? begin + (at + 1) * length : INT64_MAX;
+
+	for (uint32_t s = 0; s < N_SERIES; s++) {
+		const struct fleet_series *of = &d->series[s];
+		struct chunk_source source = { .series = s, .n_types = 1, .profiles = profiles };
+		uint64_t row = 0;
+
+		for (uint32_t i = 0; i < of->n_profiles; row += of->n_rows[i++]) {
+			if (of->time_ms[i] < from || of->time_ms[i] >= until)
+				continue;
+			if (!source.n_profiles) {
+				source.stacks = of->stacks + row;
+				source.values = of->values + row;
+			}
+			profiles[source.n_profiles++] = (struct chunk_profile){ of->time_ms[i],
+										10000000000, 52631578,
+										of->n_rows[i] };
+			source.n_rows += of->n_rows[i];
+		}
+		const int64_t start = now_ns();
+		if (source.n_profiles && block_writer__chunk(w, &source) < 0)
+			die("a chunk was not written");
+		seconds += seconds_since(start);
+	}
+	const int64_t start = now_ns();
+	if (block_writer__finish(w, &info) < 0)
+		die("a block was not finished");
+	block_writer__free(w);
+	return seconds + seconds_since(start);
+}
+
+/* -------------------------------------------------------------------------------------------------
+ * Questions
+ */
+
+struct reader {
+	struct block *blocks;
+	uint32_t n;
+	struct chunk_cursor *cursor;
+	struct chunk_profiles profiles;
+	uint32_t *stacks; /* of a chunk */
+	int64_t *sums;	  /* of a chunk */
+	int64_t *totals;  /* of all stacks */
+};
+
+/* Adds what a chunk's profiles in [from, to) hold; all of it through the rollup if that may be. */
+static void add_chunk(struct reader *r, const struct chunk *c, int64_t from, int64_t to, bool rollup)
+{
+	const bool whole = c->entry->first_ms >= from && c->entry->last_ms < to;
+	uint32_t first = 0, last;
+
+	if (chunk__stacks(c, r->stacks, NULL) < 0)
+		die("no stacks");
+	if (whole && rollup) {
+		if (chunk__rollup(c, 0, r->sums) < 0)
+			die("no rollup");
+	} else {
+		if (chunk__profiles(c, CHUNK_WANT_ROWS, &r->profiles) < 0)
+			die("no profiles");
+		while (first < r->profiles.n && r->profiles.time_ms[first] < from)
+			first++;
+		for (last = first; last < r->profiles.n && r->profiles.time_ms[last] < to;)
+			last++;
+		memset(r->sums, 0, c->entry->n_stacks * sizeof(*r->sums));
+		if (first < last &&
+		    chunk__sum_rows(r->cursor,
+				    &(struct chunk_span){ c, &r->profiles, first, last - first, 0 },
+				    r->sums) < 0)
+			die("no rows");
+	}
+	for (uint32_t i = 0; i < c->entry->n_stacks; i++)
+		r->totals[r->stacks[i]] += r->sums[i];
+}
+
+static double merge(struct reader *r, int64_t from, int64_t to, bool rollup)
+{
+	const int64_t start = now_ns();
+	struct chunk c;
+
+	for (uint32_t b = 0; b < r->n; b++)
+		for (uint64_t i = 0; i < r->blocks[b].info.n_chunks; i++) {
+			if (r->blocks[b].info.last_ms < from || r->blocks[b].info.first_ms >= to)
+				break;
+			if (block__chunk(&r->blocks[b], i, &c) < 0)
+				die("no chunk");
+			add_chunk(r, &c, from, to, rollup);
+		}
+	return seconds_since(start);
+}
+
+static double time_series(struct reader *r)
+{
+	const int64_t start = now_ns();
+	struct chunk c;
+
+	for (uint32_t b = 0; b < r->n; b++)
+		for (uint64_t i = 0; i < r->blocks[b].info.n_chunks; i++) {
+			if (block__chunk(&r->blocks[b], i, &c) < 0 ||
+			    chunk__profiles(&c, CHUNK_WANT_TOTALS, &r->profiles) < 0)
+				die("no profiles");
+			for (uint32_t k = 0; k < r->profiles.n; k++)
+				sink += (uint64_t)r->profiles.totals[0][k];
+		}
+	return seconds_since(start);
+}
+
+/* The sums of a whole day against plain addition. */
+static void check(const struct day *d, const struct reader *r)
+{
+	int64_t *plain = calloc(d->n_stacks, sizeof(*plain));
+
+	for (uint32_t s = 0; plain && s < N_SERIES; s++)
+		for (uint64_t i = 0; i < d->series[s].n; i++)
+			plain[d->series[s].stacks[i]] += d->series[s].values[i];
+	if (!plain || memcmp(plain, r->totals, d->n_stacks * sizeof(*plain)))
+		die("the sums are wrong");
+	free(plain);
+}
+
+static double scan(const struct day *d)
+{
+	struct plain_row *rows = calloc(d->n_rows, sizeof(*rows));
+	int64_t *totals = calloc(d->n_stacks, sizeof(*totals)), start;
+	double best = 0;
+	uint64_t n = 0;
+
+	if (!rows || !totals)
+		die("out of memory");
+	for (uint32_t s = 0; s < N_SERIES; s++)
+		for (uint64_t i = 0; i < d->series[s].n; i++)
+			rows[n++] = (struct plain_row){ i, s, d->series[s].stacks[i],
+							d->series[s].values[i] };
+	for (int turn = 0; turn < 3; turn++) {
+		start = now_ns();
+		for (uint64_t i = 0; i < n; i++)
+			totals[rows[i].stack] += rows[i].value;
+		at_most(&best, seconds_since(start));
+	}
+	sink += (uint64_t)totals[7];
+	free(rows);
+	free(totals);
+	return best;
+}
+
+static void bench(const struct day *d, const char *name, uint32_t n_blocks, int zstd_level,
+		  int turns, double plain)
+{
+	struct buf *bytes = calloc(n_blocks, sizeof(*bytes));
+	struct reader r = { .blocks = calloc(n_blocks, sizeof(struct block)),
+			    .n = n_blocks,
+			    .cursor = chunk_cursor__new(),
+			    .stacks = calloc(d->n_stacks, sizeof(uint32_t)),
+			    .sums = calloc(d->n_stacks, sizeof(int64_t)),
+			    .totals = calloc(d->n_stacks, sizeof(int64_t)) };
+	double seal = 0, exact = 0, rollup = 0, series = 0, quarter = 0, total_bytes = 0;
+	const double rows = (double)d->n_rows;
+	char label[64];
+
+	for (uint32_t i = 0; i < n_blocks; i++) {
+		seal += write_block(d, i, n_blocks, zstd_level, &bytes[i]);
+		total_bytes += (double)bytes[i].n;
+		if (block__open(&r.blocks[i], bytes[i].data, bytes[i].n, NULL) < 0)
+			die("a block does not open");
+	}
+	for (int turn = 0; turn < turns; turn++) {
+		memset(r.totals, 0, d->n_stacks * sizeof(*r.totals));
+		at_most(&exact, merge(&r, INT64_MIN, INT64_MAX, false));
+		check(d, &r);
+		memset(r.totals, 0, d->n_stacks * sizeof(*r.totals));
+		at_most(&rollup, merge(&r, INT64_MIN, INT64_MAX, true));
+		check(d, &r);
+		at_most(&series, time_series(&r));
+		const int64_t middle = r.blocks[n_blocks / 2].info.first_ms + 3600000;
+		at_most(&quarter, merge(&r, middle, middle + 900000, true));
+	}
+#define PRINT(what, ...)                                                                           \
+	(snprintf(label, sizeof(label), "block_%s_%s", name, what), print(label, __VA_ARGS__))
+	PRINT("bytes", total_bytes / rows, "bytes a row", "an array of structs",
+	      sizeof(struct plain_row));
+	PRINT("write", rows / seal, "rows/s", "target", 8e6);
+	PRINT("merge_exact", exact * 1e9 / rows, "ns a row", "adding up the array", plain * 1e9 / rows);
+	PRINT("merge_rollup", rollup * 1e3, "ms a day", "adding up the array", plain * 1e3);
+	PRINT("time_series", series * 1e9 / (double)d->n_profiles, "ns a profile", "target", 2);
+	PRINT("quarter_hour", quarter * 1e3, "ms", "target", 0.5);
+	for (uint32_t i = 0; i < n_blocks; i++)
+		buf__fini(&bytes[i]);
+	free(bytes);
+	free(r.blocks);
+	chunk_cursor__free(r.cursor);
+	chunk_profiles__fini(&r.profiles);
+	free(r.stacks);
+	free(r.sums);
+	free(r.totals);
+}
+
+int main(int argc, char **argv)
+{
+	const int turns = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 5;
+	struct day *d = day__new(argc > 2 ? strtod(argv[2], NULL) : 1.15);
+	const double plain = scan(d);
+
+	fprintf(stderr, "%" PRIu64 " rows of %" PRIu64 " profiles\n", d->n_rows, d->n_profiles);
+	bench(d, "2h", N_WINDOWS, 0, turns, plain);
+	bench(d, "24h", 1, 0, turns, plain);
+	bench(d, "24h_zstd", 1, 1, turns, plain);
+	for (uint32_t i = 0; i < N_SERIES; i++)
+		fleet_series__fini(&d->series[i]);
+	free(d);
+	return 0;
+}

@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/storage/local/chunk_read.c - columns become rows
+ *
+ * Each piece is checked against its checksum when it is opened, and decoded within its bounds whatever it holds. Sums
+ * wrap: a checksum that was made on purpose can give wrong numbers, but no undefined ones.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <zstd.h>
+
+#include "core/base/le.h"
+#include "core/base/mem.h"
+#include "plugins/storage/local/chunk.h"
+#include "plugins/storage/local/pfor.h"
+
+static int open_piece(const struct chunk *c, const uint8_t *section,
+		      const struct chunk_piece *piece, struct pfor_in *ret)
+{
+	const uint8_t *p = section + piece->off;
+
+	if (chunk__sum(p, piece->n, c->seed) != piece->sum)
+		return -EBADMSG;
+	*ret = (struct pfor_in){ p, p + piece->n };
+	return 0;
+}
+
+/* True when n numbers may stand in what is left: a page has at least two bytes. */
+static bool may_hold(const struct pfor_in *in, uint64_t n)
+{
+	return (n + PFOR_PAGE - 1) / PFOR_PAGE * 2 <= (uint64_t)(in->end - in->p);
+}
+
+/* -------------------------------------------------------------------------------------------------
+ * Profiles
+ */
+
+void chunk_profiles__fini(struct chunk_profiles *p)
+{
+	free(p->memory);
+	*p = (struct chunk_profiles){ 0 };
+}
+
+/* Arrays for n profiles of n_types types: one allocation, kept while it is large enough. */
+static int make_room(struct chunk_profiles *p, uint32_t n, uint32_t n_types)
+{
+	const size_t columns = n_types + 4;
+	uint64_t *at;
+
+	if (p->cap < columns || p->cap / columns < n) {
+		if (n > UINT32_MAX / columns)
+			return -ENOMEM;
+		at = mem__resize(p->memory, columns * n, sizeof(*at));
+		if (!at)
+			return -ENOMEM;
+		p->memory = at;
+		p->cap = (uint32_t)(columns * n);
+	}
+	at = p->memory;
+	p->n = n;
+	p->time_ms = (int64_t *)at;
+	p->duration_ns = (int64_t *)(at += n);
+	p->period = (int64_t *)(at += n);
+	p->n_rows = (uint32_t *)(at += n);
+	for (uint32_t t = 0; t < n_types; t++)
+		p->totals[t] = (int64_t *)(at += n);
+	return 0;
+}
+
+static int get_times(struct pfor_in *in, const struct chunk_entry *e, int64_t *ret)
+{
+	uint64_t time = (uint64_t)e->first_ms, step = 0;
+	int r = pfor__get(in, (uint64_t *)ret, e->n_profiles);
+
+	for (uint32_t i = 0; r == 0 && i < e->n_profiles; i++) {
+		step += (uint64_t)zigzag__back((uint64_t)ret[i]);
+		time += step;
+		ret[i] = (int64_t)time;
+		if (i && ret[i] < ret[i - 1])
+			return -EBADMSG;
+	}
+	if (r == 0 && (ret[0] != e->first_ms || ret[e->n_profiles - 1] != e->last_ms))
+		return -EBADMSG;
+	return r;
+}
+
+static int get_totals(struct pfor_in *in, uint64_t unit, uint32_t n, int64_t *ret)
+{
+	int r = pfor__get(in, (uint64_t *)ret, n);
+
+	for (uint32_t i = 0; r == 0 && i < n; i++)
+		ret[i] = (int64_t)((uint64_t)zigzag__back((uint64_t)ret[i]) * unit);
+	return r;
+}
+
+static int get_row_counts(struct pfor_in *in, const struct chunk_entry *e, uint32_t *ret)
+{
+	uint64_t sum = 0;
+	int r = pfor__get32(in, ret, e->n_profiles);
+
+	for (uint32_t i = 0; r == 0 && i < e->n_profiles; i++)
+		sum += ret[i];
+	return r < 0 || sum != e->n_rows ? -EBADMSG : 0;
+}
+
+/* A column that is there when some profile differs from the first. */
+static int get_head(struct pfor_in *in, bool there, int64_t common, uint32_t n, int64_t *ret)
+{
+	int r = there ? pfor__get(in, (uint64_t *)ret, n) : 0;
+
+	for (uint32_t i = 0; r == 0 && i < n; i++) {
+		const uint64_t more = there ? (uint64_t)zigzag__back((uint64_t)ret[i]) : 0;
+
+		ret[i] = (int64_t)((uint64_t)common + more);
+	}
+	return r;
+}
+
+int chunk__profiles(const struct chunk *c, unsigned want, struct chunk_profiles *ret)
+{
+	const struct chunk_entry *e = c->entry;
+	struct pfor_in in;
+	int r = open_piece(c, c->profiles, &e->profiles, &in);
+
+	if (r == 0 && !may_hold(&in, e->n_profiles))
+		r = -EBADMSG;
+	if (r == 0)
+		r = make_room(ret, e->n_profiles, e->n_types);
+	if (r == 0)
+		r = get_times(&in, e, ret->time_ms);
+	for (uint32_t t = 0; r == 0 && want && t < e->n_types; t++)
+		if (!(c->types[t].flags & CHUNK_WIDE))
+			r = get_totals(&in, c->types[t].unit, e->n_profiles, ret->totals[t]);
+	if (r == 0 && want & (CHUNK_WANT_ROWS | CHUNK_WANT_SPANS))
+		r = get_row_counts(&in, e, ret->n_rows);
+	if (r == 0 && want & CHUNK_WANT_SPANS) {
+		r = get_head(&in, e->flags & CHUNK_DURATIONS, e->duration_ns, e->n_profiles,
+			     ret->duration_ns);
+		if (r == 0)
+			r = get_head(&in, e->flags & CHUNK_PERIODS, e->period, e->n_profiles, ret->period);
+	}
+	return r;
+}
+
+/* -------------------------------------------------------------------------------------------------
+ * Stacks and rollups
+ */
+
+static int get_ascending(struct pfor_in *in, uint32_t *v, uint32_t n)
+{
+	uint64_t id = 0;
+	int r = may_hold(in, n) ? pfor__get32(in, v, n) : -EBADMSG;
+
+	for (uint32_t i = 0; r == 0 && i < n; i++) {
+		id += (uint64_t)v[i] + (i ? 1 : 0);
+		if (id >= DCM_NONE)
+			return -EBADMSG;
+		v[i] = (uint32_t)id;
+	}
+	return r;
+}
+
+/* The same for who does not want the numbers. */
+static int skip_numbers(struct pfor_in *in, uint32_t n)
+{
+	uint64_t page[PFOR_PAGE];
+	int r = 0;
+
+	for (uint32_t at = 0, k; r == 0 && at < n; at += k) {
+		k = n - at < PFOR_PAGE ? n - at : PFOR_PAGE;
+		r = pfor__get(in, page, k);
+	}
+	return r;
+}
+
+int chunk__stacks(const struct chunk *c, uint32_t *ret_stacks, uint32_t *ret_label_sets)
+{
+	const struct chunk_entry *e = c->entry;
+	struct pfor_in in;
+	int r = open_piece(c, c->stacks, &e->stacks, &in);
+
+	if (r == 0)
+		r = ret_stacks ? get_ascending(&in, ret_stacks, e->n_stacks)
+			       : skip_numbers(&in, e->n_stacks);
+	if (r == 0 && ret_label_sets)
+		r = get_ascending(&in, ret_label_sets, e->n_label_sets);
+	return r;
+}
+
+int chunk__rollup(const struct chunk *c, unsigned type, int64_t *ret)
+{
+	const struct chunk_entry *e = c->entry;
+	struct pfor_in in;
+	int r = open_piece(c, c->rollups, &e->rollups, &in);
+
+	for (unsigned t = 0; r == 0 && t < type; t++)
+		if (!(c->types[t].flags & CHUNK_WIDE))
+			r = skip_numbers(&in, e->n_stacks);
+	if (r == 0)
+		r = may_hold(&in, e->n_stacks) ? pfor__get(&in, (uint64_t *)ret, e->n_stacks) : -EBADMSG;
+	for (uint32_t i = 0; r == 0 && i < e->n_stacks; i++)
+		ret[i] = chunk__value(&c->types[type], (uint64_t)ret[i]);
+	return r;
+}
+
+/* -------------------------------------------------------------------------------------------------
+ * Rows
+ */
+
+enum { GROUP_ENTRY = 12, PAGES_OF_GROUP = CHUNK_GROUP / PFOR_PAGE };
+enum { GROUP_BYTES_MAX = PAGES_OF_GROUP * PFOR_PAGE_MAX };
+
+struct column {
+	uint32_t index; /* among the chunk's columns */
+	uint32_t group; /* the one at hand */
+	uint64_t off;	/* in the rows: behind that group */
+	struct pfor_in in;
+	uint8_t *raw; /* [GROUP_BYTES_MAX] of compressed groups; or NULL */
+};
+
+enum { COLUMN_RANKS, COLUMN_LABELS, COLUMN_VALUES, N_COLUMNS = COLUMN_VALUES + CHUNK_MAX_TYPES };
+
+struct chunk_cursor {
+	const struct chunk *chunk;
+	const uint8_t *groups, *page_sizes; /* the halves of the pages piece */
+	uint64_t row;
+	uint32_t n_groups, n_pages; /* of a column */
+	uint32_t wanted;	    /* columns, a bit each */
+	struct column columns[N_COLUMNS];
+	ZSTD_DCtx *zstd;
+	uint32_t ranks[PFOR_PAGE], labels[PFOR_PAGE];
+	uint64_t values[CHUNK_MAX_TYPES][PFOR_PAGE];
+};
+
+struct chunk_cursor *chunk_cursor__new(void)
+{
+	return NEW(struct chunk_cursor);
+}
+
+void chunk_cursor__free(struct chunk_cursor *cur)
+{
+	if (!cur)
+		return;
+	for (unsigned i = 0; i < N_COLUMNS; i++)
+		free(cur->columns[i].raw);
+	ZSTD_freeDCtx(cur->zstd);
+	free(cur);
+}
+
+static int expand(struct chunk_cursor *cur, struct column *col, const uint8_t *p, uint32_t n, uint32_t raw)
+{
+	if (raw > GROUP_BYTES_MAX)
+		return -EBADMSG;
+	if (!cur->zstd)
+		cur->zstd = ZSTD_createDCtx();
+	if (!col->raw)
+		col->raw = malloc(GROUP_BYTES_MAX);
+	if (!cur->zstd || !col->raw)
+		return -ENOMEM;
+	if (ZSTD_decompressDCtx(cur->zstd, col->raw, raw, p, n) != raw)
+		return -EBADMSG;
+	col->in = (struct pfor_in){ col->raw, col->raw + raw };
+	return 0;
+}
+
+static int load_group(struct chunk_cursor *cur, struct column *col, uint32_t group)
+{
+	const struct chunk *c = cur->chunk;
+	const uint8_t *entry = cur->groups + ((size_t)col->index * cur->n_groups + group) * GROUP_ENTRY;
+	const uint32_t n = le__get32(entry), raw = le__get32(entry + 4);
+
+	if (n > c->entry->rows_bytes - col->off || n > raw)
+		return -EBADMSG;
+	const uint8_t *p = c->rows + c->entry->rows_off + col->off;
+	if (chunk__sum(p, n, c->seed) != le__get32(entry + 8))
+		return -EBADMSG;
+	col->off += n;
+	col->group = group;
+	if (n < raw)
+		return expand(cur, col, p, n, raw);
+	col->in = (struct pfor_in){ p, p + n };
+	return 0;
+}
+
+/* Puts the column at a page: its group's bytes, then over the pages before. */
+static int seek(struct chunk_cursor *cur, unsigned which, uint32_t index, uint64_t page)
+{
+	struct column *col = &cur->columns[which];
+	const uint32_t group = (uint32_t)(page / PAGES_OF_GROUP);
+	const uint8_t *sizes = cur->page_sizes + (size_t)index * cur->n_pages * 2;
+	const uint64_t entries = (uint64_t)index * cur->n_groups + group;
+	uint64_t skip = 0;
+	int r;
+
+	col->index = index;
+	col->off = 0;
+	for (uint64_t i = 0; i < entries; i++)
+		col->off += le__get32(cur->groups + i * GROUP_ENTRY);
+	if (col->off > cur->chunk->entry->rows_bytes)
+		return -EBADMSG;
+	r = load_group(cur, col, group);
+	for (uint64_t i = (uint64_t)group * PAGES_OF_GROUP; i < page; i++)
+		skip += le__get16(sizes + i * 2);
+	if (r == 0 && skip > (uint64_t)(col->in.end - col->in.p))
+		return -EBADMSG;
+	if (r == 0)
+		col->in.p += skip;
+	return r;
+}
+
+static int open_pages(struct chunk_cursor *cur, const struct chunk *c)
+{
+	const struct chunk_entry *e = c->entry;
+	const uint32_t n_columns = 1u + (e->flags & CHUNK_LABELS ? 1 : 0) + e->n_types;
+	struct pfor_in in;
+	int r = open_piece(c, c->pages, &e->pages, &in);
+
+	if (r < 0)
+		return r;
+	cur->chunk = c;
+	cur->n_groups = (uint32_t)((e->n_rows + CHUNK_GROUP - 1) / CHUNK_GROUP);
+	cur->n_pages = (uint32_t)(e->n_rows / PFOR_PAGE);
+	cur->groups = in.p;
+	cur->page_sizes = in.p + (size_t)n_columns * cur->n_groups * GROUP_ENTRY;
+	return (size_t)n_columns * (cur->n_groups * (size_t)GROUP_ENTRY + cur->n_pages * (size_t)2) ==
+			       e->pages.n
+		       ? 0
+		       : -EBADMSG;
+}
+
+int chunk_cursor__begin(struct chunk_cursor *cur, const struct chunk *c, uint64_t row, bool labels,
+			uint32_t types)
+{
+	const bool has_labels = c->entry->flags & CHUNK_LABELS;
+	const uint64_t page = row / PFOR_PAGE;
+	int r = open_pages(cur, c);
+
+	cur->row = page * PFOR_PAGE;
+	cur->wanted = 0;
+	if (r < 0 || cur->row >= c->entry->n_rows)
+		return r;
+	cur->wanted = 1u << COLUMN_RANKS | types << COLUMN_VALUES;
+	r = seek(cur, COLUMN_RANKS, 0, page);
+	if (r == 0 && labels && has_labels) {
+		cur->wanted |= 1u << COLUMN_LABELS;
+		r = seek(cur, COLUMN_LABELS, 1, page);
+	}
+	for (uint32_t t = 0; r == 0 && t < c->entry->n_types; t++)
+		if (types & 1u << t)
+			r = seek(cur, COLUMN_VALUES + t, 1 + has_labels + t, page);
+	return r;
+}
+
+/*
+ * The rank after a way up from another: chunk_write.c. The smaller of the two, because what has not come round is huge
+ * once n_stacks is taken from it: no branch has to foretell where a profile ends.
+ */
+static inline uint32_t up_from(uint32_t rank, uint32_t way, uint32_t n_stacks)
+{
+	const uint32_t up = rank + way, round = up - n_stacks;
+
+	return round < up ? round : up;
+}
+
+static int climb(uint32_t *v, uint32_t n, uint32_t n_stacks)
+{
+	uint32_t rank = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		v[i] = rank = up_from(rank, v[i], n_stacks);
+		if (rank >= n_stacks)
+			return -EBADMSG;
+	}
+	return 0;
+}
+
+static int below(const uint32_t *v, uint32_t n, uint32_t limit)
+{
+	uint32_t largest = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		largest = v[i] > largest ? v[i] : largest;
+	return largest < limit ? 0 : -EBADMSG;
+}
+
+static int next_of(struct chunk_cursor *cur, unsigned which, uint32_t n)
+{
+	const struct chunk_entry *e = cur->chunk->entry;
+	struct column *col = &cur->columns[which];
+	int r = 0;
+
+	if (cur->row / CHUNK_GROUP != col->group)
+		r = col->in.p == col->in.end ? load_group(cur, col, col->group + 1) : -EBADMSG;
+	if (r == 0 && which == COLUMN_RANKS)
+		return pfor__page32(&col->in, cur->ranks, n);
+	if (r == 0 && which == COLUMN_LABELS) {
+		r = pfor__page32(&col->in, cur->labels, n);
+		return r < 0 ? r : below(cur->labels, n, e->n_label_sets);
+	}
+	return r < 0 ? r : pfor__page(&col->in, cur->values[which - COLUMN_VALUES], n);
+}
+
+/* The next page, with ways up where ranks will stand. */
+static int next_page(struct chunk_cursor *cur, struct chunk_page *ret)
+{
+	const uint64_t left = cur->wanted ? cur->chunk->entry->n_rows - cur->row : 0;
+	const uint32_t n = left < PFOR_PAGE ? (uint32_t)left : PFOR_PAGE;
+
+	if (!n)
+		return 0;
+	*ret = (struct chunk_page){ .row = cur->row, .n = n, .ranks = cur->ranks };
+	for (uint32_t columns = cur->wanted; columns; columns &= columns - 1) {
+		const unsigned which = (unsigned)__builtin_ctz(columns);
+		int r = next_of(cur, which, n);
+
+		if (r < 0)
+			return r;
+		if (which == COLUMN_LABELS)
+			ret->labels = cur->labels;
+		else if (which >= COLUMN_VALUES)
+			ret->values[which - COLUMN_VALUES] = cur->values[which - COLUMN_VALUES];
+	}
+	cur->row += n;
+	return 1;
+}
+
+int chunk_cursor__next(struct chunk_cursor *cur, struct chunk_page *ret)
+{
+	int r = next_page(cur, ret);
+
+	if (r > 0 && climb(cur->ranks, ret->n, cur->chunk->entry->n_stacks) < 0)
+		return -EBADMSG;
+	return r;
+}
+
+/* -------------------------------------------------------------------------------------------------
+ * Adding up
+ */
+
+/* Rows [from, to) of the page; those before are climbed over. Sums wrap. */
+static int add_page(const struct chunk_span *span, const struct chunk_page *page, uint32_t from,
+		    uint32_t to, int64_t *sums)
+{
+	const uint32_t n_stacks = span->chunk->entry->n_stacks;
+	const struct chunk_type t = span->chunk->types[span->type];
+	const uint64_t *numbers = page->values[span->type];
+	uint32_t rank = 0;
+
+	for (uint32_t i = 0; i < from; i++)
+		rank = up_from(rank, page->ranks[i], n_stacks);
+	for (uint32_t i = from; i < to; i++) {
+		rank = up_from(rank, page->ranks[i], n_stacks);
+		if (rank >= n_stacks)
+			return -EBADMSG;
+		sums[rank] = (int64_t)((uint64_t)sums[rank] + (uint64_t)chunk__value(&t, numbers[i]));
+	}
+	return 0;
+}
+
+int chunk__sum_rows(struct chunk_cursor *cur, const struct chunk_span *span, int64_t *sums)
+{
+	const uint32_t *n_rows = span->profiles->n_rows;
+	uint64_t first = 0, last;
+	struct chunk_page page;
+	int r;
+
+	for (uint32_t i = 0; i < span->first; i++)
+		first += n_rows[i];
+	last = first;
+	for (uint32_t i = 0; i < span->n; i++)
+		last += n_rows[span->first + i];
+	if (first == last)
+		return 0;
+	r = chunk_cursor__begin(cur, span->chunk, first, false, 1u << span->type);
+	while (r == 0 && cur->row < last) {
+		r = next_page(cur, &page);
+		if (r <= 0)
+			return r < 0 ? r : -EBADMSG;
+		r = add_page(span, &page, page.row < first ? (uint32_t)(first - page.row) : 0,
+			     page.row + page.n < last ? page.n : (uint32_t)(last - page.row), sums);
+	}
+	return r;
+}

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+# plugins/storage/local/local.mk - the store on this machine's disk
+noinst_LTLIBRARIES += plugins/storage/local/liblocal.la
+plugins_storage_local_liblocal_la_SOURCES = \
+	plugins/storage/local/block.h plugins/storage/local/block_layout.h \
+	plugins/storage/local/block_read.c plugins/storage/local/block_write.c \
+	plugins/storage/local/chunk.h \
+	plugins/storage/local/chunk_read.c plugins/storage/local/chunk_write.c \
+	plugins/storage/local/pfor.c plugins/storage/local/pfor.h \
+	plugins/storage/local/ranks.c plugins/storage/local/ranks.h
+plugins_storage_local_liblocal_la_CFLAGS = $(AM_CFLAGS) $(CONVERSION_CFLAGS) $(ZSTD_CFLAGS)
+
+LOCAL_STORE_LA = plugins/storage/local/liblocal.la $(BASE_LA) $(ZSTD_LIBS)
