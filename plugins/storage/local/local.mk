@@ -6,8 +6,15 @@ plugins_storage_local_liblocal_la_SOURCES = \
 	plugins/storage/local/block_read.c plugins/storage/local/block_write.c \
 	plugins/storage/local/chunk.h \
 	plugins/storage/local/chunk_read.c plugins/storage/local/chunk_write.c \
+	plugins/storage/local/commit.c plugins/storage/local/commit.h \
+	plugins/storage/local/frames.c plugins/storage/local/frames.h \
+	plugins/storage/local/manifest.c plugins/storage/local/manifest.h \
 	plugins/storage/local/pfor.c plugins/storage/local/pfor.h \
-	plugins/storage/local/ranks.c plugins/storage/local/ranks.h
+	plugins/storage/local/ranks.c plugins/storage/local/ranks.h \
+	plugins/storage/local/replay.c plugins/storage/local/replay.h \
+	plugins/storage/local/vfs.c plugins/storage/local/vfs.h \
+	plugins/storage/local/vfs_posix.c \
+	plugins/storage/local/wal.c plugins/storage/local/wal.h
 plugins_storage_local_liblocal_la_CFLAGS = $(AM_CFLAGS) $(CONVERSION_CFLAGS) $(ZSTD_CFLAGS)
 
 LOCAL_STORE_LA = plugins/storage/local/liblocal.la $(BASE_LA) $(ZSTD_LIBS)

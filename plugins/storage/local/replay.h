@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/storage/local/replay.h - what the segments of a write-ahead log say after whatever happened to them
+ *
+ * scan() reads every segment and notes its valid frames; each() hands them over in the order of their LSNs, each LSN
+ * once. The rules, in terms of a segment's head (frames.h):
+ *
+ *  - Segments are ordered by number. A segment's own frames have LSNs from next_lsn on. Those from synced_lsn + 1 to
+ *    tail_lsn are copies of frames whose sync in an earlier segment failed, or was never proven.
+ *  - An earlier segment counts up to the smallest tail_lsn of the later ones only. What it has beyond was given up by
+ *    whoever made the later one, and promised to nobody.
+ *  - No LSN between a head's tail_lsn and its next_lsn exists.
+ *  - durable_lsn is the largest LSN that any frame or head calls synced. A missing frame up to there is damage: it is
+ *    counted, told, and stepped over. A missing frame beyond is the torn end: nothing behind it was promised.
+ *
+ * Reading changes nothing, so a reader may do it beside the daemon that writes. Single-threaded.
+ */
+#ifndef DECIMA_STORAGE_LOCAL_REPLAY_H
+#define DECIMA_STORAGE_LOCAL_REPLAY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <decima/plugin.h>
+
+#include "core/base/buf.h"
+#include "core/base/vec.h"
+#include "plugins/storage/local/frames.h"
+#include "plugins/storage/local/vfs.h"
+
+#define WAL_DIR	 "wal"
+#define WAL_KIND 1u /* in frames_head */
+/* A path of a segment, NUL included. */
+enum { WAL_PATH_BYTES = 32 };
+/* A segment has at most so many bytes; a larger file is none of ours. */
+#define WAL_FILE_MAX_BYTES ((size_t)1 << 30)
+
+const char *wal__path(char to[static WAL_PATH_BYTES], uint64_t number);
+
+struct replay_file {
+	uint64_t number;
+	bool readable; /* its head is */
+	struct frames_head head;
+	uint64_t first_lsn, last_lsn; /* of its frames that count; 0, 0 without one */
+	uint64_t bytes, end;	      /* of the file; behind its last valid frame */
+};
+
+struct replay_frame {
+	uint64_t lsn;
+	uint64_t at;
+	uint32_t file; /* position in files */
+	uint32_t n;
+};
+
+struct replay {
+	VEC(struct replay_file) files;	 /* by number */
+	VEC(struct replay_frame) frames; /* by LSN; a later segment's copy first */
+	uint64_t durable_lsn;
+	uint64_t max_lsn; /* of all that is mentioned: LSNs from max_lsn + 1 on were never used */
+	/* Of each(): */
+	uint64_t tail_lsn;    /* last LSN that was handed over or is lost */
+	uint64_t n_frames;    /* handed over */
+	uint64_t n_lost;      /* LSNs that were promised and cannot be read */
+	uint64_t n_bad_bytes; /* in no valid frame and not zero; torn or damaged */
+	uint32_t n_bad_files; /* whose head cannot be read: damaged, or never finished */
+	/* Privately: the segment that is in memory. */
+	struct buf bytes;
+	uint32_t loaded; /* position in files, plus 1 */
+};
+
+/*
+ * 0, or a negative errno from the file system; -ESTALE: a segment went away meanwhile, so what is sealed has moved on
+ * (read the manifest again); -EFBIG: a file that is too large; -EPROTONOSUPPORT: written by a later version. A zeroed
+ * struct before; fini() after, in any case.
+ */
+int replay__scan(struct replay *r, struct vfs *v, struct dcm_error *err);
+
+/* For each frame; the payload is borrowed for the call. Another value than 0 ends the replay, which returns it. */
+typedef int (*replay_fn)(void *ctx, const struct frame *f);
+
+/*
+ * All frames with an LSN above sealed_lsn. `report` may be NULL; it is told of each gap. After a failure (of `each`, or
+ * of reading) the counts say what was done until then.
+ */
+int replay__each(struct replay *r, struct vfs *v, uint64_t sealed_lsn, replay_fn each, void *ctx,
+		 dcm_report_fn report, void *report_ctx, struct dcm_error *err);
+
+void replay__fini(struct replay *r);
+
+#endif

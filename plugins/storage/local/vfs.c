@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/storage/local/vfs.c - calls to a file system that go on after -EINTR and short counts
+ *
+ * Interruptions are borne a number of times and then reported: a call that is always interrupted must end. No state;
+ * as thread-safe as the table underneath.
+ */
+#include "plugins/storage/local/vfs.h"
+
+#include <errno.h>
+
+enum { INTERRUPTS_MAX = 100 };
+
+/* Runs the call again while it says -EINTR, and yields its last answer. */
+#define UNINTERRUPTED(call)                                                                        \
+	({                                                                                         \
+		int rc_ = -EINTR;                                                                  \
+		for (int i_ = 0; i_ < INTERRUPTS_MAX && rc_ == -EINTR; i_++)                       \
+			rc_ = (call);                                                              \
+		rc_;                                                                               \
+	})
+
+int vfs__open(struct vfs *v, const char *path, unsigned flags, struct vfs_file **ret)
+{
+	return UNINTERRUPTED(v->ops->open(v, path, flags, ret));
+}
+
+void vfs__close(struct vfs_file *f)
+{
+	if (f)
+		f->vfs->ops->close(f);
+}
+
+int vfs__write(struct vfs_file *f, const void *p, size_t n, uint64_t offset)
+{
+	const uint8_t *from = p;
+
+	while (n > 0) {
+		size_t done = 0;
+		int rc = UNINTERRUPTED(f->vfs->ops->pwrite(f, from, n, offset, &done));
+
+		if (rc)
+			return rc;
+		if (done == 0 || done > n)
+			return -EIO;
+		from += done;
+		n -= done;
+		offset += done;
+	}
+	return 0;
+}
+
+int vfs__read(struct vfs_file *f, void *p, size_t n, uint64_t offset)
+{
+	uint8_t *to = p;
+
+	while (n > 0) {
+		size_t done = 0;
+		int rc = UNINTERRUPTED(f->vfs->ops->pread(f, to, n, offset, &done));
+
+		if (rc)
+			return rc;
+		if (done == 0 || done > n)
+			return -EIO;
+		to += done;
+		n -= done;
+		offset += done;
+	}
+	return 0;
+}
+
+int vfs__read_file(struct vfs *v, const char *path, size_t max_bytes, struct buf *b)
+{
+	CLEANUP(vfs__closep) struct vfs_file *f = NULL;
+	struct vfs_stat st;
+	uint8_t *to;
+	int rc = vfs__open(v, path, VFS_READ, &f);
+
+	if (!rc)
+		rc = vfs__stat(f, &st);
+	if (rc)
+		return rc;
+	if (st.bytes > max_bytes)
+		return -EFBIG;
+	to = buf__reserve(b, (size_t)st.bytes);
+	if (!to)
+		return b->error;
+	rc = vfs__read(f, to, (size_t)st.bytes, 0);
+	if (!rc)
+		b->n += (size_t)st.bytes;
+	b->data[b->n] = '\0';
+	return rc;
+}
+
+int vfs__sync(struct vfs_file *f)
+{
+	return f->vfs->ops->sync(f);
+}
+
+int vfs__sync_dir(struct vfs *v, const char *dir)
+{
+	return v->ops->sync_dir(v, dir);
+}
+
+int vfs__allocate(struct vfs_file *f, uint64_t bytes)
+{
+	return UNINTERRUPTED(f->vfs->ops->allocate(f, bytes));
+}
+
+int vfs__truncate(struct vfs_file *f, uint64_t bytes)
+{
+	return UNINTERRUPTED(f->vfs->ops->truncate(f, bytes));
+}
+
+int vfs__stat(struct vfs_file *f, struct vfs_stat *ret)
+{
+	return UNINTERRUPTED(f->vfs->ops->stat(f, ret));
+}
+
+int vfs__rename(struct vfs *v, const char *from, const char *to)
+{
+	return UNINTERRUPTED(v->ops->rename(v, from, to));
+}
+
+int vfs__unlink(struct vfs *v, const char *path)
+{
+	return UNINTERRUPTED(v->ops->unlink(v, path));
+}
+
+int vfs__mkdir(struct vfs *v, const char *path)
+{
+	int rc = UNINTERRUPTED(v->ops->mkdir(v, path));
+
+	return rc == -EEXIST ? 0 : rc;
+}
+
+int vfs__list(struct vfs *v, const char *dir, vfs_name_fn each, void *ctx)
+{
+	/* No second walk: the first one may have named some already. */
+	return v->ops->list(v, dir, each, ctx);
+}

@@ -1,0 +1,530 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/storage/local/wal.c - the write-ahead log
+ *
+ * Two buffers: `pending` takes frames under the lock; the leader swaps it with `flying`, which is its own while it is
+ * the leader, and stays full when the disk refuses it. So a group exists in memory until it is durable, and the order
+ * of LSNs on the disk is the order of appending.
+ *
+ * `tried_lsn` is the last LSN of which a segment that still exists may have a copy. A new segment's head says so
+ * (tail_lsn): what older segments have beyond counts for nothing. A segment that failed and could be removed is as if
+ * it had never been, so tried_lsn goes back.
+ *
+ * Segments are numbered upwards and made with O_EXCL: a number is used once.
+ */
+#include "plugins/storage/local/wal.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/error.h"
+#include "core/base/mem.h"
+
+/* No log gets there by counting. */
+#define LSN_LIMIT ((uint64_t)1 << 61)
+
+/* A segment that nobody writes any more. */
+struct closed {
+	uint64_t number;
+	uint64_t last_lsn; /* frames up to here at most */
+};
+
+struct wal {
+	struct vfs *vfs;
+	struct wal_options options;
+
+	pthread_mutex_t lock;
+	pthread_cond_t settled; /* there is no leader any more */
+	bool leading;
+	bool cut; /* the next group begins a segment */
+	struct buf pending;
+	uint64_t last_lsn, synced_lsn;
+	uint64_t n_groups, n_failures;
+	uint32_t n_files;
+	int refusing;
+	struct dcm_error why;
+
+	/* The leader's. */
+	struct buf flying;
+	uint64_t flying_lsn;   /* the last one in it */
+	struct vfs_file *file; /* NULL: the next group makes one */
+	struct frames_head head;
+	uint64_t end, file_bytes; /* where the next group goes; how much was allocated */
+	uint64_t next_number, tried_lsn;
+	uint64_t first_new_lsn; /* LSNs between what was replayed and this one do not exist */
+	VEC(struct closed) closed;
+};
+
+/* ---- one segment, by the leader ---- */
+
+/* Parts from the segment: what is in it stays for replay. closed has room for it. */
+static void retire_file(struct wal *w, uint64_t last_lsn)
+{
+	if (!w->file)
+		return;
+	vfs__close(w->file);
+	w->file = NULL;
+	w->closed.v[w->closed.n++] = (struct closed){ w->head.number, last_lsn };
+}
+
+/* Removes a segment that failed before anything in it was acknowledged; one that stays is parted from. */
+static void drop_file(struct wal *w, uint64_t tried_before)
+{
+	char path[WAL_PATH_BYTES];
+
+	vfs__close(w->file);
+	w->file = NULL;
+	if (vfs__unlink(w->vfs, wal__path(path, w->head.number)) == 0)
+		w->tried_lsn = tried_before;
+	else
+		w->closed.v[w->closed.n++] = (struct closed){ w->head.number, w->flying_lsn };
+}
+
+/* Makes the next segment, with room for the group and its head written. On failure there may be a file to drop. */
+static int begin_file(struct wal *w, uint64_t synced_lsn, struct dcm_error *err)
+{
+	uint64_t tail = w->tried_lsn;
+	uint8_t bytes[FRAMES_HEAD_BYTES];
+	char path[WAL_PATH_BYTES];
+	uint64_t salt;
+	int rc = w->vfs->ops->random(w->vfs, &salt);
+
+	if (rc)
+		return error__sys(err, rc, "the system has no random number");
+	w->head = (struct frames_head){
+		.kind = WAL_KIND,
+		.align = w->options.align,
+		.number = w->next_number++,
+		.salt = salt,
+		.synced_lsn = synced_lsn < tail ? synced_lsn : tail,
+		.tail_lsn = tail,
+		.next_lsn = tail + 1 > w->first_new_lsn ? tail + 1 : w->first_new_lsn,
+	};
+	w->end = frames__begin(&w->head);
+	w->file_bytes = w->options.segment_bytes;
+	if (w->file_bytes < w->end + w->flying.n)
+		w->file_bytes = w->end + w->flying.n;
+	wal__path(path, w->head.number);
+	rc = vfs__open(w->vfs, path, VFS_WRITE | VFS_CREATE | VFS_NEW, &w->file);
+	if (rc)
+		return error__sys(err, rc, "%s: cannot make", path);
+	rc = vfs__allocate(w->file, w->file_bytes);
+	if (rc && rc != -EOPNOTSUPP)
+		return error__sys(err, rc, "%s: cannot allocate %" PRIu64 " bytes", path, w->file_bytes);
+	frames__put_head(bytes, &w->head);
+	rc = vfs__write(w->file, bytes, sizeof(bytes), 0);
+	return rc ? error__sys(err, rc, "%s: cannot write", path) : 0;
+}
+
+/* The group, to the end of the segment, synced. */
+static int write_group(struct wal *w, uint64_t synced_lsn, struct dcm_error *err)
+{
+	uint64_t align = w->head.align;
+	char path[WAL_PATH_BYTES];
+	struct vfs_stat st;
+	int rc;
+
+	wal__path(path, w->head.number);
+	if (w->flying_lsn > w->tried_lsn)
+		w->tried_lsn = w->flying_lsn;
+	frames__seal(&w->flying, &w->head, synced_lsn);
+	rc = vfs__write(w->file, w->flying.data, w->flying.n, w->end);
+	if (rc)
+		return error__sys(err, rc, "%s: cannot write", path);
+	rc = vfs__sync(w->file);
+	if (rc)
+		return error__sys(err, rc, "%s: cannot sync", path);
+	rc = vfs__stat(w->file, &st);
+	if (rc)
+		return error__sys(err, rc, "%s: cannot look at it", path);
+	if (st.n_links == 0)
+		return error__set(err, -ENOENT, "%s: somebody removed it; bring the directory back, or restart with an empty one",
+				  path);
+	w->end = (w->end + w->flying.n + align - 1) & ~(align - 1);
+	return 0;
+}
+
+static void tell(const struct wal *w, enum dcm_log_level level, const char *text)
+{
+	if (w->options.report)
+		w->options.report(w->options.report_ctx, level, text);
+}
+
+/* The group to this segment or, when there is none, it is full or it fails, to a new one. 0: it is durable. */
+static int fly(struct wal *w, uint64_t synced_lsn, bool cut, uint64_t *n_failures, struct dcm_error *err)
+{
+	uint64_t before = w->tried_lsn;
+	struct dcm_error first = DCM_ERROR_INIT;
+	int rc;
+
+	/* One for the segment that is left, one for a new one that can be neither used nor removed. */
+	if (!vec__reserve(&w->closed, 2))
+		return error__nomem(err);
+	if (w->file && !cut && w->flying.n && w->end <= w->file_bytes &&
+	    w->flying.n <= w->file_bytes - w->end) {
+		rc = write_group(w, synced_lsn, &first);
+		if (!rc)
+			return 0;
+		++*n_failures;
+		before = w->tried_lsn;
+		error__prefix(&first, "goes on in a new segment");
+		tell(w, DCM_LOG_WARNING, first.text);
+	}
+	retire_file(w, before);
+	rc = begin_file(w, synced_lsn, err);
+	if (!rc)
+		rc = write_group(w, synced_lsn, err);
+	if (!rc) {
+		rc = vfs__sync_dir(w->vfs, WAL_DIR);
+		if (rc)
+			error__sys(err, rc, WAL_DIR ": cannot sync this directory");
+	}
+	if (rc) {
+		++*n_failures;
+		if (w->file)
+			drop_file(w, before);
+	}
+	return rc;
+}
+
+/* ---- leader and follower ---- */
+
+/*
+ * Called with the lock and without a leader; returns with the lock. Writes what waits, or what the disk refused before.
+ * Sets `refusing` by what came of it.
+ */
+static int lead(struct wal *w)
+{
+	struct dcm_error err = DCM_ERROR_INIT;
+	uint64_t synced_lsn = w->synced_lsn, n_failures = 0;
+	bool cut = w->cut;
+	uint32_t n_files;
+	int rc;
+
+	w->leading = true;
+	w->cut = false;
+	if (w->flying.n == 0) {
+		struct buf empty = w->flying;
+
+		w->flying = w->pending;
+		w->pending = empty;
+		w->flying_lsn = w->last_lsn;
+	}
+	pthread_mutex_unlock(&w->lock);
+	rc = fly(w, synced_lsn, cut, &n_failures, &err);
+	n_files = (uint32_t)w->closed.n + (w->file != NULL);
+	pthread_mutex_lock(&w->lock);
+	w->leading = false;
+	w->n_failures += n_failures;
+	w->n_files = n_files;
+	w->refusing = rc;
+	if (rc) {
+		w->why = err;
+	} else {
+		buf__reset(&w->flying);
+		w->synced_lsn = w->flying_lsn;
+		w->n_groups++;
+	}
+	pthread_cond_broadcast(&w->settled);
+	return rc;
+}
+
+/* With the lock: until nobody leads. */
+static void settle(struct wal *w)
+{
+	while (w->leading)
+		pthread_cond_wait(&w->settled, &w->lock);
+}
+
+static int refuse(const struct wal *w, struct dcm_error *err)
+{
+	return error__set(err, w->refusing, "%s", w->why.text);
+}
+
+int wal__append(struct wal *w, uint16_t type, const void *payload, size_t n, uint64_t *ret_lsn,
+		struct dcm_error *err)
+{
+	int rc = 0;
+
+	if (n == 0 || n > FRAME_MAX_BYTES)
+		return error__set(err, -EINVAL, "a frame of %zu bytes: 1 to %d are possible", n,
+				  FRAME_MAX_BYTES);
+	pthread_mutex_lock(&w->lock);
+	if (w->refusing) {
+		rc = refuse(w, err);
+	} else if (w->pending.n &&
+		   w->pending.n + frames__size((uint32_t)n) > w->options.pending_max_bytes) {
+		rc = error__set(err, -EAGAIN, "%zu bytes wait for the disk already", w->pending.n);
+	} else {
+		frames__put(&w->pending, w->last_lsn + 1, type, payload, (uint32_t)n);
+		rc = w->pending.error;
+		w->pending.error = 0;
+		if (rc)
+			error__nomem(err);
+		else
+			*ret_lsn = ++w->last_lsn;
+	}
+	pthread_mutex_unlock(&w->lock);
+	return rc;
+}
+
+int wal__sync(struct wal *w, uint64_t lsn, struct dcm_error *err)
+{
+	int rc = 0;
+
+	pthread_mutex_lock(&w->lock);
+	if (lsn > w->last_lsn)
+		lsn = w->last_lsn;
+	while (!rc && w->synced_lsn < lsn) {
+		if (w->leading)
+			pthread_cond_wait(&w->settled, &w->lock);
+		else if (w->refusing || lead(w))
+			rc = refuse(w, err);
+	}
+	pthread_mutex_unlock(&w->lock);
+	return rc;
+}
+
+int wal__probe(struct wal *w, struct dcm_error *err)
+{
+	int rc = 0;
+
+	pthread_mutex_lock(&w->lock);
+	settle(w);
+	/* What arrived while the refused group was in flight comes as a second one. */
+	while (!rc && (w->refusing || w->synced_lsn < w->last_lsn)) {
+		if (lead(w))
+			rc = refuse(w, err);
+		settle(w);
+	}
+	pthread_mutex_unlock(&w->lock);
+	return rc;
+}
+
+uint64_t wal__cut(struct wal *w)
+{
+	uint64_t lsn;
+
+	pthread_mutex_lock(&w->lock);
+	w->cut = true;
+	lsn = w->last_lsn;
+	pthread_mutex_unlock(&w->lock);
+	return lsn;
+}
+
+/* Removes the segments that nobody needs, as the leader. */
+static int remove_closed(struct wal *w, uint64_t sealed_lsn, struct dcm_error *err)
+{
+	char path[WAL_PATH_BYTES];
+	size_t kept = 0;
+	int first = 0;
+
+	for (size_t i = 0; i < w->closed.n; i++) {
+		int rc = -EBUSY;
+
+		if (w->closed.v[i].last_lsn <= sealed_lsn) {
+			rc = vfs__unlink(w->vfs, wal__path(path, w->closed.v[i].number));
+			if (rc == -ENOENT)
+				rc = 0;
+			if (rc && !first)
+				first = error__sys(err, rc, "%s: cannot remove", path);
+		}
+		if (rc)
+			w->closed.v[kept++] = w->closed.v[i];
+	}
+	w->closed.n = kept;
+	return first;
+}
+
+int wal__forget(struct wal *w, uint64_t sealed_lsn, struct dcm_error *err)
+{
+	uint32_t n_files;
+	int rc = 0;
+
+	pthread_mutex_lock(&w->lock);
+	settle(w);
+	w->leading = true;
+	if (sealed_lsn >= w->last_lsn) {
+		buf__reset(&w->pending);
+		buf__reset(&w->flying);
+		w->synced_lsn = w->last_lsn;
+	}
+	bool cut = w->cut && w->tried_lsn <= sealed_lsn;
+	pthread_mutex_unlock(&w->lock);
+
+	if (cut && w->file && vec__reserve(&w->closed, 1))
+		retire_file(w, w->tried_lsn);
+	rc = remove_closed(w, sealed_lsn, err);
+	n_files = (uint32_t)w->closed.n + (w->file != NULL);
+
+	pthread_mutex_lock(&w->lock);
+	w->n_files = n_files;
+	w->leading = false;
+	pthread_cond_broadcast(&w->settled);
+	pthread_mutex_unlock(&w->lock);
+	return rc;
+}
+
+void wal__stat(struct wal *w, struct wal_stat *ret)
+{
+	pthread_mutex_lock(&w->lock);
+	*ret = (struct wal_stat){
+		.last_lsn = w->last_lsn,
+		.synced_lsn = w->synced_lsn,
+		.pending_bytes = w->pending.n + (w->leading ? 0 : w->flying.n),
+		.n_groups = w->n_groups,
+		.n_failures = w->n_failures,
+		.n_files = w->n_files,
+		.refusing = w->refusing,
+	};
+	pthread_mutex_unlock(&w->lock);
+}
+
+/* ---- open and close ---- */
+
+struct taking {
+	struct wal *w;
+	uint64_t durable_lsn;
+	replay_fn each;
+	void *ctx;
+};
+
+/* A replayed frame to its owner and, when nobody can vouch for its sync, to the first group. */
+static int take(void *ctx, const struct frame *f)
+{
+	struct taking *t = ctx;
+	int rc = t->each(t->ctx, f);
+
+	if (rc || f->lsn <= t->durable_lsn)
+		return rc;
+	frames__put(&t->w->flying, f->lsn, f->type, f->payload, f->n);
+	return t->w->flying.error;
+}
+
+/* Gives back the room behind an older segment's frames, if the file system likes. */
+static void trim(struct wal *w, const struct replay_file *file)
+{
+	CLEANUP(vfs__closep) struct vfs_file *f = NULL;
+	char path[WAL_PATH_BYTES];
+
+	if (file->readable && file->bytes > file->end &&
+	    vfs__open(w->vfs, wal__path(path, file->number), VFS_WRITE, &f) == 0)
+		vfs__truncate(f, file->end);
+}
+
+/*
+ * Writes what nobody can vouch for to a segment of this process's own. Segments that have nothing else then go, unless
+ * their head tells of LSNs that do not exist; so a process that dies at each start does not fill the disk.
+ */
+static void vouch(struct wal *w, const struct replay *r, uint64_t durable_lsn)
+{
+	size_t kept = 0, n = w->closed.n;
+
+	pthread_mutex_lock(&w->lock);
+	if (w->flying.n && lead(w) == 0) {
+		for (size_t i = 0; i < n; i++) {
+			const struct replay_file *file = &r->files.v[i];
+			char path[WAL_PATH_BYTES];
+
+			if (!file->readable || !file->first_lsn || file->first_lsn <= durable_lsn ||
+			    file->head.next_lsn != file->head.tail_lsn + 1 ||
+			    vfs__unlink(w->vfs, wal__path(path, file->number)) != 0)
+				w->closed.v[kept++] = w->closed.v[i];
+		}
+		w->closed.n = kept;
+	}
+	w->n_files = (uint32_t)w->closed.n + (w->file != NULL);
+	pthread_mutex_unlock(&w->lock);
+}
+
+static int replay(struct wal *w, uint64_t sealed_lsn, replay_fn each, void *ctx,
+		  struct wal_found *found, struct dcm_error *err)
+{
+	struct replay r = { .loaded = 0 };
+	struct taking t = { .w = w, .each = each, .ctx = ctx };
+	int rc = replay__scan(&r, w->vfs, err);
+
+	t.durable_lsn = r.durable_lsn;
+	if (!rc)
+		rc = replay__each(&r, w->vfs, sealed_lsn, take, &t, w->options.report,
+				  w->options.report_ctx, err);
+	if (!rc && r.max_lsn >= LSN_LIMIT)
+		rc = error__set(err, -EUCLEAN,
+				WAL_DIR
+				": its frames have impossible numbers; move its files away");
+	if (!rc && r.files.n && !vec__reserve(&w->closed, r.files.n))
+		rc = error__nomem(err);
+	if (rc) {
+		replay__fini(&r);
+		return rc;
+	}
+	for (size_t i = 0; i < r.files.n; i++) {
+		const struct replay_file *file = &r.files.v[i];
+		/* One that cannot be read goes with those around it. */
+		uint64_t last = file->readable ? file->last_lsn : r.tail_lsn;
+
+		w->closed.v[w->closed.n++] = (struct closed){ file->number, last };
+		if (w->next_number <= file->number)
+			w->next_number = file->number + 1;
+		trim(w, file);
+	}
+	w->tried_lsn = r.tail_lsn;
+	/* LSNs between the last frame and the largest number seen do not exist, so they are as durable as it. */
+	w->last_lsn = w->flying_lsn = r.max_lsn;
+	w->first_new_lsn = r.max_lsn + 1;
+	w->synced_lsn = w->flying.n ? t.durable_lsn : r.max_lsn;
+	vouch(w, &r, t.durable_lsn);
+	if (w->refusing)
+		tell(w, DCM_LOG_ERROR, w->why.text);
+	*found = (struct wal_found){
+		.n_frames = r.n_frames,
+		.n_lost = r.n_lost,
+		.n_bad_bytes = r.n_bad_bytes,
+		.n_files = (uint32_t)r.files.n,
+		.n_bad_files = r.n_bad_files,
+	};
+	replay__fini(&r);
+	return 0;
+}
+
+int wal__open(struct vfs *v, const struct wal_options *options, uint64_t sealed_lsn, replay_fn each,
+	      void *ctx, struct wal_found *ret_found, struct wal **ret, struct dcm_error *err)
+{
+	struct wal *w = NEW(struct wal);
+	int rc;
+
+	if (!w)
+		return error__nomem(err);
+	assert(options->align >= FRAME_ALIGN && options->align <= FRAMES_ALIGN_MAX);
+	w->vfs = v;
+	w->options = *options;
+	w->why.size = sizeof(w->why);
+	w->next_number = options->first_number;
+	pthread_mutex_init(&w->lock, NULL);
+	pthread_cond_init(&w->settled, NULL);
+	rc = replay(w, sealed_lsn, each, ctx, ret_found, err);
+	if (rc) {
+		wal__close(w);
+		return rc;
+	}
+	*ret = w;
+	return 0;
+}
+
+void wal__close(struct wal *w)
+{
+	if (!w)
+		return;
+	vfs__close(w->file);
+	buf__fini(&w->pending);
+	buf__fini(&w->flying);
+	vec__fini(&w->closed);
+	pthread_cond_destroy(&w->settled);
+	pthread_mutex_destroy(&w->lock);
+	free(w);
+}

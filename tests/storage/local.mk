@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0
+# tests/storage/local.mk - the local store against a disk that loses what it may
+#
+# CRASH_CYCLES=1000000 tests/storage/test_crash looks longer than `make check` does.
+STORE_SIM = tests/storage/sim_disk.c tests/storage/sim_disk.h \
+	tests/storage/tiny_store.c tests/storage/tiny_store.h tests/unit/random.h
+
+unit_tests += tests/storage/test_crash
+tests_storage_test_crash_SOURCES = tests/storage/test_crash.c \
+	tests/storage/crash_check.c tests/storage/crash_check.h $(STORE_SIM)
+tests_storage_test_crash_LDADD = $(LOCAL_STORE_LA) $(UNIT_LIBS)

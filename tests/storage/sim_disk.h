@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/storage/sim_disk.h - a disk in memory that keeps what was promised and no more
+ *
+ * A vfs (plugins/storage/local/vfs.h) with two states: what programs see, and what would be there after a power cut.
+ * Between the two stand, for each file, the writes that were not synced, and the changes of names that were not.
+ *
+ * A power cut keeps each sector of 512 bytes of each unsynced write or not, by chance; a size grows or not; and of the
+ * names' changes
+ *	SIM_PREFIX   a prefix, in the order in which they were made, as a journaling file system does. Syncing any
+ *		     directory keeps all that was before;
+ *	SIM_SUBSET   any subset, which is all that POSIX promises. Syncing a directory keeps its own changes.
+ * When only the process dies, everything is still seen, and nothing is safer than before.
+ *
+ * A sync that fails decides at once, by chance, what of the file's unsynced writes is kept; the rest is never kept by
+ * any later sync, though it is still seen: what Linux does since, and before, "fsyncgate".
+ *
+ * Calls can be made to fail: the n-th one, once or from there on. `cut_at` makes the n-th and all later ones do nothing,
+ * which is what a power cut looks like from inside. `skip` leaves out calls that the store's safety needs: what a bug in
+ * the store would do. Single-threaded.
+ */
+#ifndef DECIMA_TESTS_STORAGE_SIM_DISK_H
+#define DECIMA_TESTS_STORAGE_SIM_DISK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "plugins/storage/local/vfs.h"
+#include "tests/unit/random.h"
+
+enum sim_model { SIM_PREFIX, SIM_SUBSET };
+
+/* Deviations from the order of commit.h and wal.h; bits. */
+enum {
+	SKIP_BLOCK_SYNC = 1,	 /* of blocks/NUMBER.tmp */
+	SKIP_BLOCK_DIR_SYNC = 2, /* of blocks/ */
+	SKIP_MANIFEST_SYNC = 4,	 /* of MANIFEST.tmp */
+	SKIP_ROOT_DIR_SYNC = 8,	 /* after MANIFEST was renamed */
+	SKIP_WAL_SYNC = 16,	 /* of a segment */
+	SKIP_WAL_DIR_SYNC = 32,	 /* after a segment was made */
+	SKIP_VOUCHING = 64,	 /* the first sync of a segment after each start */
+	SKIP_SYNC_ERRORS = 128,	 /* a sync that failed says that it did not */
+};
+
+enum sim_fault {
+	FAULT_NONE,
+	FAULT_EIO,
+	FAULT_ENOSPC,
+	FAULT_EROFS,
+	FAULT_EINTR,
+	FAULT_SHORT, /* reads and writes do half */
+	N_FAULTS
+};
+
+struct sim;
+
+/* NULL when memory ran out. */
+struct sim *sim__new(uint64_t seed, enum sim_model model);
+void sim__free(struct sim *s);
+struct vfs *sim__vfs(struct sim *s);
+
+/* Counts calls from here on; the n-th (from 1) of them and, when `persistent`, all later ones fail so. n 0: none does. */
+void sim__fail(struct sim *s, uint64_t n, enum sim_fault fault, bool persistent);
+/* The n-th call from here on and all later ones do nothing and fail. 0: none. */
+void sim__cut_at(struct sim *s, uint64_t n);
+void sim__skip(struct sim *s, unsigned skip);
+/* How many calls were made since sim__fail(), sim__cut_at() or sim__new(), whichever was last. */
+uint64_t sim__n_calls(const struct sim *s);
+/* Whether the cut has come. */
+bool sim__is_cut(const struct sim *s);
+/* Whether the fault came up. */
+bool sim__failed(const struct sim *s);
+
+/* What a power cut, or the end of the process alone, leaves. No file is open. Faults and cuts end. */
+void sim__restart(struct sim *s, bool power_cut);
+
+/* The directory and all names in it vanish, or come back. */
+void sim__vanish(struct sim *s, bool vanished);
+
+unsigned sim__n_open(const struct sim *s);
+/* Bytes of all files that are seen. */
+uint64_t sim__bytes(const struct sim *s);
+/* A file's bytes as they are seen, to be read or damaged; NULL when there is none. */
+uint8_t *sim__peek(struct sim *s, const char *path, size_t *ret_n);
+
+#endif
