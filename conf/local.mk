@@ -5,9 +5,13 @@
 # configuration is installed once: what an administrator wrote there later stays.
 EXTRA_DIST += conf/decima.service.in conf/decima.yaml
 
+# What an administrator may copy, if he wants that for the whole machine.
+examplesdir = $(docdir)/examples
+dist_examples_DATA = conf/decima-sysctl.conf
+
 conf/decima.service: $(srcdir)/conf/decima.service.in Makefile
 	$(AM_V_GEN)$(MKDIR_P) $(@D) && \
-	$(SED) -e 's|@bindir[@]|$(bindir)|; s|@sysconfdir[@]|$(sysconfdir)|' $(srcdir)/conf/decima.service.in > $@.tmp && \
+	$(SED) -e 's|@bindir[@]|$(bindir)|; s|@sysconfdir[@]|$(sysconfdir)|; s|@docdir[@]|$(docdir)|' $(srcdir)/conf/decima.service.in > $@.tmp && \
 	mv $@.tmp $@
 CLEANFILES += conf/decima.service
 if SYSTEMD_UNIT

@@ -10,5 +10,6 @@ nobase_dist_doc_DATA = README.md ARCHITECTURE.md NEWS.md \
 	docs/HOWTO_ADD_TEST.md \
 	docs/LABELS.md \
 	docs/README.md \
+	docs/RIGHTS.md \
 	docs/SYMBOLS.md \
 	docs/THREAT_MODEL.md

@@ -17,7 +17,10 @@ struct broker;
 
 int rights__open(struct broker *b, const struct dcm_guarded *g);
 
-/* An event of that CPU, for every process. */
+/*
+ * An event of that CPU, for every process. What the kernel denies the broker (-EACCES), this process
+ * tries with the rights that are left to it.
+ */
 int rights__perf_event(struct broker *b, const struct perf_event_attr *attr, uint32_t cpu);
 
 /* A BPF array of n values that can be mapped. */

@@ -27,9 +27,9 @@ caps() { sed -n "s/^$2:[[:space:]]*//p" "/proc/$1/status"; }
 # child_of PID NAME
 child_of() { pgrep -P "$1" -x "$2"; }
 gone() { ! kill -0 "$1" 2>/dev/null || grep -q '^State:.Z' "/proc/$1/status"; }
-# Programs of ours that the kernel holds.
-n_programs() { bpftool prog show 2>/dev/null | grep -cE ' name (sample|process_exec|process_exit) '; }
-before=$(n_programs)
+# Programs that the daemon holds; and whether one of these is still in the kernel.
+programs() { cat /proc/"$daemon"/fdinfo/* 2>/dev/null | sed -n 's/^prog_id:[[:space:]]*//p' | sort -u; }
+none_left() { for id in $ids; do bpftool prog show id "$id" >/dev/null 2>&1 && return 1; done; return 0; }
 
 daemon_start -c "$dir/conf.yaml" || not_ok broker.start "$(tail -n 1 "$dir/log")"
 broker=$(child_of "$daemon" decima-broker)
@@ -79,18 +79,6 @@ kill -HUP "$daemon"
 wait_for 30 grep -qE 'config: reloaded' "$dir/log"
 expect broker.reload 'config: reloaded' "$dir/log"
 
-# CPUs that come after it.
-if [ "${DECIMA_TEST_HOTPLUG:-}" = 1 ] && [ -w /sys/devices/system/cpu/cpu1/online ]; then
-	echo 0 >/sys/devices/system/cpu/cpu1/online
-	sleep 3
-	echo 1 >/sys/devices/system/cpu/cpu1/online
-	sleep 3
-	get /metrics >"$dir/metrics"
-	expect broker.hotplug "decima_sampler_cpus{instance=\"ebpf\"} $(nproc)" "$dir/metrics"
-else
-	skip broker.hotplug "DECIMA_TEST_HOTPLUG is not 1"
-fi
-
 # Whichever of them is killed: nothing stays.
 kill -9 "$broker"
 wait "$daemon"
@@ -101,17 +89,21 @@ rm -f "$dir/log" # which says that the first one was ready
 daemon_start -c "$dir/conf.yaml" || not_ok broker.start_again "$(tail -n 1 "$dir/log")"
 broker=$(child_of "$daemon" decima-broker)
 forker=$(child_of "$daemon" decima-forker)
+ids=$(programs)
 kill -9 "$daemon"
 wait "$daemon" 2>/dev/null
 daemon=
 for p in $broker $forker; do
 	if wait_for 10 gone "$p"; then ok "broker.main_killed.$(cat "/proc/$p/comm" 2>/dev/null || echo gone)"; else not_ok broker.main_killed "$p is still there"; fi
 done
-if command -v bpftool >/dev/null; then
-	same() { [ "$(n_programs)" = "$before" ]; }
-	if wait_for 20 same; then ok broker.no_program_left; else not_ok broker.no_program_left "$(n_programs), $before before"; fi
-else
+if ! command -v bpftool >/dev/null; then
 	skip broker.no_program_left "bpftool is missing"
+elif [ -z "$ids" ]; then
+	not_ok broker.no_program_left "the daemon held none"
+elif wait_for 20 none_left; then
+	ok broker.no_program_left
+else
+	not_ok broker.no_program_left "of" $ids
 fi
 
 # Root that becomes somebody: the data are theirs, root's files are out of reach.
@@ -123,3 +115,30 @@ if [ -n "$daemon" ]; then
 	expect broker.user.samples 'ebpf: ok' "$dir/log"
 fi
 daemon_stop
+
+# Somebody who is not root, with just the capabilities that the service has: the same, and nobody has more.
+if command -v setpriv >/dev/null; then
+	rm -rf "$dir/log" "$dir/data"
+	mkdir "$dir/data"
+	chown nobody "$dir" "$dir/data"
+	fine=+bpf,+perfmon,+sys_ptrace,+dac_read_search,+syslog,+checkpoint_restore
+	cat >"$dir/as_nobody" <<-EOF
+		#!/bin/sh
+		exec setpriv --reuid=nobody --regid=65534 --clear-groups --inh-caps=-all,$fine --ambient-caps=$fine \\
+			--bounding-set=-all,$fine "$decima" "\$@"
+	EOF
+	chmod 755 "$dir/as_nobody"
+	decima_of_all=$decima decima=$dir/as_nobody
+	daemon_start -c "$dir/conf.yaml" || not_ok broker.ordinary_user "$(tail -n 1 "$dir/log")"
+	decima=$decima_of_all
+	if [ -n "$daemon" ]; then
+		expect broker.ordinary_user 'ebpf: ok' "$dir/log"
+		left=$(cat /proc/"$daemon"/task/*/status | grep -E '^Cap(Inh|Prm|Eff|Amb):' | grep -cv "$none")
+		if [ "$left" = 0 ]; then ok broker.ordinary_user.no_capability; else not_ok broker.ordinary_user.no_capability "$left sets are not empty"; fi
+		has_samples() { ask query stacks "$cpu" 2>/dev/null | grep -q ';'; }
+		if wait_for 60 has_samples; then ok broker.ordinary_user.samples; else not_ok broker.ordinary_user.samples "none"; fi
+	fi
+	daemon_stop
+else
+	skip broker.ordinary_user "setpriv is missing"
+fi

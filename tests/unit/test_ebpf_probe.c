@@ -6,6 +6,8 @@
 
 #include <errno.h>
 #include <linux/capability.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -138,22 +140,98 @@ static void test_explain(void **state)
 	assert_non_null(strstr(err.text, "No space left"));
 }
 
-static void test_shortcoming(void **state)
+/* Exactly these are missing, in this order. */
+static void assert_missing(struct probe p, const char *const *parts)
 {
+	const char *missing[PROBE_SHORTCOMINGS_MAX];
+	size_t n = probe__shortcomings(&p, missing), i;
+
+	for (i = 0; parts[i] && i < n; i++)
+		if (!strstr(missing[i], parts[i]))
+			fail_msg("\"%s\" does not say \"%s\"", missing[i], parts[i]);
+	assert_null(parts[i]);
+	assert_int_equal(n, i);
+}
+
+static void test_shortcomings(void **state)
+{
+	static const struct {
+		uint64_t without;
+		const char *says;
+	} rights[] = {
+		{ CAP(CAP_SYS_PTRACE), "give Decima CAP_SYS_PTRACE" },
+		{ CAP(CAP_DAC_READ_SEARCH), "give Decima CAP_DAC_READ_SEARCH" },
+		{ CAP(CAP_SYSLOG), "give Decima CAP_SYSLOG" },
+		{ CAP(CAP_CHECKPOINT_RESTORE), "give Decima CAP_CHECKPOINT_RESTORE" },
+	};
+	const uint64_t fine = ~CAP(CAP_SYS_ADMIN);
 	struct probe p = good;
 
 	(void)state;
-	assert_null(probe__shortcoming(&p));
-	p.capabilities = ~CAP(CAP_SYS_PTRACE);
-	assert_non_null(strstr(probe__shortcoming(&p), "CAP_SYS_PTRACE"));
+	assert_missing(p, (const char *const[]){ NULL });
+	for (size_t i = 0; i < sizeof(rights) / sizeof(*rights); i++) {
+		p.capabilities = fine & ~rights[i].without;
+		assert_missing(p, (const char *const[]){ rights[i].says, NULL });
+	}
+	p.capabilities = CAP(CAP_BPF) | CAP(CAP_PERFMON);
+	assert_missing(p, (const char *const[]){ rights[0].says, rights[1].says, rights[2].says,
+						 rights[3].says, NULL });
+	p = good;
+	p.capabilities = CAP(CAP_SYS_ADMIN);
+	assert_missing(p, (const char *const[]){ rights[0].says, rights[1].says, NULL });
 	p = good;
 	p.kptr_restrict = 2;
-	assert_non_null(strstr(probe__shortcoming(&p), "kernel.kptr_restrict to 1"));
-	p = good;
-	p.capabilities = ~(CAP(CAP_SYSLOG) | CAP(CAP_SYS_ADMIN));
-	assert_non_null(strstr(probe__shortcoming(&p), "CAP_SYSLOG"));
-	p.capabilities = ~(CAP(CAP_CHECKPOINT_RESTORE) | CAP(CAP_SYS_ADMIN));
-	assert_non_null(strstr(probe__shortcoming(&p), "CAP_CHECKPOINT_RESTORE"));
+	assert_missing(p, (const char *const[]){ "kernel.kptr_restrict to 1", NULL });
+	/* Who has no CAP_SYSLOG either is told first what no right makes up for. */
+	p.capabilities = fine & ~CAP(CAP_SYSLOG);
+	assert_missing(p, (const char *const[]){ "kernel.kptr_restrict to 1", NULL });
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * What the host is told
+ */
+
+static char told[600];
+static enum dcm_state told_state;
+
+static void set_state(const struct dcm_host *host, enum dcm_state state, const char *fmt, ...)
+{
+	va_list ap;
+
+	(void)host;
+	told_state = state;
+	va_start(ap, fmt);
+	vsnprintf(told, sizeof(told), fmt, ap);
+	va_end(ap);
+}
+
+static void test_tells(void **state)
+{
+	const struct dcm_host host = { .size = sizeof(host), .set_state = set_state };
+	struct probe p = good;
+
+	(void)state;
+	probe__tell_state(&p, &host, 99);
+	assert_int_equal(told_state, DCM_STATE_OK);
+	assert_string_equal(told, "sampling at 99 Hz");
+	p.capabilities = CAP(CAP_BPF) | CAP(CAP_PERFMON);
+	probe__tell_state(&p, &host, 99);
+	assert_int_equal(told_state, DCM_STATE_DEGRADED);
+	/* All of them, whole. */
+	assert_non_null(strstr(told, "CAP_SYS_PTRACE; "));
+	assert_non_null(strstr(told, "CAP_DAC_READ_SEARCH; "));
+	assert_non_null(strstr(told, "CAP_SYSLOG; "));
+	assert_string_equal(told + strlen(told) - strlen("CAP_CHECKPOINT_RESTORE"),
+			    "CAP_CHECKPOINT_RESTORE");
+	probe__tell_cpu(&p, &host, -EACCES);
+	assert_non_null(strstr(told, "a CPU that came online is not sampled: Permission denied"));
+	p.paranoid = 3;
+	probe__tell_cpu(&p, &host, -EACCES);
+	assert_int_equal(told_state, DCM_STATE_DEGRADED);
+	assert_non_null(strstr(told, "kernel.perf_event_paranoid is 3"));
+	assert_non_null(strstr(told, "set it to 2"));
+	probe__tell_cpu(&p, &host, -ENOMEM);
+	assert_non_null(strstr(told, "memory"));
 }
 
 static void test_this_machine(void **state)
@@ -177,9 +255,9 @@ static void test_this_machine(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_require),	     cmocka_unit_test(test_bug_that_hangs),
-		cmocka_unit_test(test_explain),	     cmocka_unit_test(test_shortcoming),
-		cmocka_unit_test(test_this_machine),
+		cmocka_unit_test(test_require), cmocka_unit_test(test_bug_that_hangs),
+		cmocka_unit_test(test_explain), cmocka_unit_test(test_shortcomings),
+		cmocka_unit_test(test_tells),	cmocka_unit_test(test_this_machine),
 	};
 
 	return cmocka_run_group_tests_name("ebpf_probe", tests, NULL, NULL);

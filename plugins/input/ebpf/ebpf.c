@@ -435,6 +435,7 @@ static int open_parts(struct ebpf *e, struct dcm_error *err)
 	e->windows = e->files ? windows__new(e->host, e->files, e->settings) : NULL;
 	if (!e->windows)
 		return error__nomem(err);
+	parts.probe = &e->probe;
 	parts.sampler = e->sampler;
 	parts.attach = e->attach;
 	parts.files = e->files;
@@ -468,17 +469,6 @@ static int ebpf_open(const struct dcm_host *host, const void *config, void **ret
 	return 0;
 }
 
-static void tell_state(const struct ebpf *e)
-{
-	const char *shortcoming = probe__shortcoming(&e->probe);
-
-	if (shortcoming)
-		e->host->set_state(e->host, DCM_STATE_DEGRADED, "%s", shortcoming);
-	else
-		e->host->set_state(e->host, DCM_STATE_OK, "sampling at %lld Hz",
-				   (long long)e->settings->frequency);
-}
-
 static int ebpf_start(void *instance, struct dcm_error *err)
 {
 	struct ebpf *e = instance;
@@ -492,7 +482,7 @@ static int ebpf_start(void *instance, struct dcm_error *err)
 		r = reader__start(e->reader);
 	if (r < 0)
 		return error__sys(err, r, "cannot start a thread");
-	tell_state(e);
+	probe__tell_state(&e->probe, e->host, e->settings->frequency);
 	return 0;
 }
 
@@ -582,7 +572,7 @@ static void ebpf_commit(void *instance, void *change)
 	attach__set_period(e->attach, settings__period_ns(e->settings));
 	windows__configure(e->windows, e->settings);
 	reader__configure(e->reader, e->settings);
-	tell_state(e);
+	probe__tell_state(&e->probe, e->host, e->settings->frequency);
 }
 
 static void ebpf_abort(void *instance, void *change)
@@ -610,8 +600,9 @@ static void ebpf_preflight(const struct dcm_host *host, const void *config, dcm_
 {
 	const struct settings *s = config;
 	struct dcm_error err = DCM_ERROR_INIT;
-	const char *shortcoming;
+	const char *missing[PROBE_SHORTCOMINGS_MAX];
 	struct probe p;
+	size_t n;
 
 	(void)host;
 	probe__read(s->btf_path, &p);
@@ -619,9 +610,9 @@ static void ebpf_preflight(const struct dcm_host *host, const void *config, dcm_
 		report(ctx, DCM_LOG_ERROR, err.text);
 		return;
 	}
-	shortcoming = probe__shortcoming(&p);
-	if (shortcoming)
-		report(ctx, DCM_LOG_WARNING, shortcoming);
+	n = probe__shortcomings(&p, missing);
+	for (size_t i = 0; i < n; i++)
+		report(ctx, DCM_LOG_WARNING, missing[i]);
 }
 
 static const struct dcm_lifecycle lifecycle = {

@@ -258,17 +258,49 @@ int probe__explain(const struct probe *p, const char *what, int code, const char
 	return error__sys(err, code, "cannot %s on kernel %s", what, p->release);
 }
 
-const char *probe__shortcoming(const struct probe *p)
+size_t probe__shortcomings(const struct probe *p, const char *ret[PROBE_SHORTCOMINGS_MAX])
 {
 	bool all = has(p, CAP_SYS_ADMIN);
+	size_t n = 0;
 
 	if (!has(p, CAP_SYS_PTRACE))
-		return "other users' processes have no names: give Decima CAP_SYS_PTRACE";
+		ret[n++] = "other users' processes have no names: give Decima CAP_SYS_PTRACE";
+	if (!has(p, CAP_DAC_READ_SEARCH))
+		ret[n++] = "programs that not everybody may read have no names: give Decima "
+			   "CAP_DAC_READ_SEARCH";
 	if (p->kptr_restrict > 1)
-		return "kernel frames have no names: set kernel.kptr_restrict to 1";
-	if (!has(p, CAP_SYSLOG) && !all)
-		return "kernel frames may have no names: give Decima CAP_SYSLOG";
+		ret[n++] = "kernel frames have no names: set kernel.kptr_restrict to 1";
+	else if (!has(p, CAP_SYSLOG) && !all)
+		ret[n++] = "kernel frames may have no names: give Decima CAP_SYSLOG";
 	if (!has(p, CAP_CHECKPOINT_RESTORE) && !all)
-		return "deleted files have no names: give Decima CAP_CHECKPOINT_RESTORE";
-	return NULL;
+		ret[n++] = "deleted files have no names: give Decima CAP_CHECKPOINT_RESTORE";
+	return n;
+}
+
+void probe__tell_state(const struct probe *p, const struct dcm_host *host, int64_t hz)
+{
+	const char *missing[PROBE_SHORTCOMINGS_MAX];
+	size_t n = probe__shortcomings(p, missing), at = 0;
+	char text[512] = "";
+
+	for (size_t i = 0; i < n && at < sizeof(text); i++)
+		at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%s", i ? "; " : "", missing[i]);
+	if (n)
+		host->set_state(host, DCM_STATE_DEGRADED, "%s", text);
+	else
+		host->set_state(host, DCM_STATE_OK, "sampling at %lld Hz", (long long)hz);
+}
+
+void probe__tell_cpu(const struct probe *p, const struct dcm_host *host, int code)
+{
+	if (code == -EACCES && p->paranoid > 2)
+		host->set_state(host, DCM_STATE_DEGRADED,
+				"a CPU that came online is not sampled: kernel.perf_event_paranoid "
+				"is %d, by which "
+				"this kernel opens perf events for CAP_SYS_ADMIN only: set it to 2 "
+				"(sysctl)",
+				p->paranoid);
+	else
+		host->set_state(host, DCM_STATE_DEGRADED,
+				"a CPU that came online is not sampled: %s", strerror(-code));
 }

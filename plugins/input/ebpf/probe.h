@@ -9,6 +9,7 @@
 #define DECIMA_EBPF_PROBE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <decima/plugin.h>
@@ -20,6 +21,8 @@ enum probe_lockdown {
 	PROBE_LOCKDOWN_INTEGRITY,
 	PROBE_LOCKDOWN_CONFIDENTIALITY
 };
+
+enum { PROBE_SHORTCOMINGS_MAX = 4 };
 
 struct probe {
 	unsigned major, minor, patch; /* of the kernel; 0.0.0: not to be told */
@@ -45,9 +48,15 @@ int probe__explain(const struct probe *p, const char *what, int code, const char
 		   struct dcm_error *err);
 
 /*
- * The most important thing that will be missing from profiles, as a sentence; NULL when nothing
- * will.
+ * What will be missing from profiles, a sentence for each right and setting, the most important
+ * first. Returns how many.
  */
-const char *probe__shortcoming(const struct probe *p);
+size_t probe__shortcomings(const struct probe *p, const char *ret[PROBE_SHORTCOMINGS_MAX]);
+
+/* Tells the host that sampling at `hz` goes on, and all that is missing. Any thread. */
+void probe__tell_state(const struct probe *p, const struct dcm_host *host, int64_t hz);
+
+/* Why a CPU that came online later cannot be sampled (`code`); the rest is. Any thread. */
+void probe__tell_cpu(const struct probe *p, const struct dcm_host *host, int code);
 
 #endif

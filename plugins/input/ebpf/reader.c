@@ -314,8 +314,9 @@ static void follow_cpus(struct reader *r)
 	meters__set(&r->meters, METERS_CPUS, n);
 	r->n_cpus = n;
 	if (error && error != r->attach_error)
-		r->host->set_state(r->host, DCM_STATE_DEGRADED,
-				   "a CPU that came online is not sampled: %s", strerror(-error));
+		probe__tell_cpu(r->parts.probe, r->host, error);
+	else if (!error && r->attach_error)
+		probe__tell_state(r->parts.probe, r->host, SECOND_NS / r->period_ns);
 	r->attach_error = error;
 }
 

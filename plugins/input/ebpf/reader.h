@@ -14,6 +14,7 @@
 
 #include "plugins/input/ebpf/attach.h"
 #include "plugins/input/ebpf/kubernetes.h"
+#include "plugins/input/ebpf/probe.h"
 #include "plugins/input/ebpf/sampler.h"
 #include "plugins/input/ebpf/settings.h"
 #include "plugins/input/ebpf/sideband.h"
@@ -24,6 +25,7 @@ struct reader;
 /* What it works with; all outlive it. */
 struct reader_parts {
 	const struct dcm_host *host;
+	const struct probe *probe;
 	struct sampler *sampler;
 	struct attach *attach;
 	struct files *files;

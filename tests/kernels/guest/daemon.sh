@@ -1,0 +1,72 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# tests/kernels/guest/daemon.sh - a daemon that gave its rights up still samples CPUs, programs and files that come later
+#
+# Run by tests/e2e/kernels.sh in a guest of two CPUs. Debian's kernels open perf events at their own level 3 for
+# CAP_SYS_ADMIN only, which the broker has not: root's daemon starts all the same, and says what a later CPU takes.
+set -u
+. "$top_srcdir/tests/e2e/lib.sh"
+cpu1=/sys/devices/system/cpu/cpu1/online
+paranoid=/proc/sys/kernel/perf_event_paranoid
+[ -x "$decima" ] || {
+	skip daemon "decima is not installed"
+	exit 0
+}
+${CC:-cc} -O2 -g -pthread -fomit-frame-pointer -o "$dir/chain" "$top_srcdir/tests/programs/chain.c" || {
+	skip daemon "no C compiler"
+	exit 0
+}
+chmod 755 "$dir"
+
+n_cpus() { get /metrics | sed -n 's/^decima_sampler_cpus{instance="ebpf"} //p'; }
+has_cpus() { [ "$(n_cpus)" = "$1" ]; }
+says() { grep -q "$1" "$dir/log"; }
+has_stack() { ask query stacks "$cpu{comm=\"$1\"}" 2>/dev/null | grep -q '_start;.*main;alpha;beta;gamma_;spin'; }
+# sampled NAME CPU: a new program of another user's there has its whole stack, from a file that nobody has met and that
+# only root may read, by tables that are put into the kernel now
+sampled() {
+	cp "$dir/chain" "$dir/$1"
+	chmod 711 "$dir/$1"
+	setpriv --reuid=65534 --regid=65534 --clear-groups taskset -c "$2" "$dir/$1" 3600 >/dev/null 2>&1 &
+	program=$!
+	if wait_for 60 has_stack "$1"; then ok "$1"; else not_ok "$1" "$(ask query stacks "$cpu{comm=\"$1\"}" 2>&1 | head -n 3 | tr '\n' '|')"; fi
+	kill -9 $program
+}
+
+cat >"$dir/conf.yaml" <<-END
+	inputs:
+	  ebpf: { frequency: 99Hz, window: 1s, filter: { comms: [later_program, later_cpu, cpu_again] } }
+	storage:
+	  memory: {}
+END
+echo 0 >$cpu1
+echo 3 >$paranoid
+daemon_start -c "$dir/conf.yaml" || {
+	not_ok start "$(tail -n 1 "$dir/log")"
+	exit 0
+}
+ok start
+expect state 'ebpf: ok: sampling at 99 Hz' "$dir/log"
+sampled later_program 0
+
+echo 1 >$cpu1
+settled_cpu() { has_cpus 2 || says 'a CPU that came online is not sampled'; }
+wait_for 60 settled_cpu
+if has_cpus 2; then
+	ok "paranoid_3: this kernel has no such level"
+else
+	expect paranoid_3 'kernel.perf_event_paranoid is 3, by which this kernel opens perf events for CAP_SYS_ADMIN only: set it to 2' "$dir/log"
+	echo 2 >$paranoid
+	if wait_for 60 has_cpus 2; then ok paranoid_2; else not_ok paranoid_2 "$(n_cpus) CPUs"; fi
+	# It is well again, and says so.
+	if tail -n 1 "$dir/log" | grep -q 'ebpf: ok'; then ok state_again; else not_ok state_again "$(tail -n 1 "$dir/log")"; fi
+fi
+echo 2 >$paranoid
+sampled later_cpu 1
+echo 0 >$cpu1
+if wait_for 60 has_cpus 1; then ok cpu_gone; else not_ok cpu_gone "$(n_cpus) CPUs"; fi
+echo 1 >$cpu1
+if wait_for 60 has_cpus 2; then ok cpu_back; else not_ok cpu_back "$(n_cpus) CPUs"; fi
+sampled cpu_again 1
+daemon_stop
+expect_status stop 0 "$daemon_status"
