@@ -24,6 +24,7 @@
 #include "core/base/fd.h"
 #include "core/broker/direct.h"
 #include "core/broker/sandbox.h"
+#include "core/broker/turns.h"
 
 #ifndef CAP_PERFMON
 #define CAP_PERFMON 38
@@ -34,7 +35,6 @@
 #endif
 
 #define BIT(cap)    (UINT64_C(1) << (cap))
-#define SECOND	    UINT64_C(1000000000)
 #define SHORTEST_NS 50000u /* between two samples: 20 kHz */
 #define CPUS_MAX    65536u
 
@@ -232,24 +232,9 @@ int broker__handle(const struct channel_message *m)
  * The process
  */
 
-/* A bucket of turns that fills by time. */
-struct turns {
-	uint64_t left_ns, at_ns; /* a turn costs SECOND / BROKER_PER_SECOND */
-};
-
-static bool take_turn(struct turns *t)
+static uint64_t now_ns(void)
 {
-	const uint64_t cost = SECOND / BROKER_PER_SECOND, full = cost * BROKER_BURST;
-	uint64_t now = (uint64_t)clock__mono(&clock__system);
-
-	t->left_ns += t->at_ns ? now - t->at_ns : full;
-	t->at_ns = now;
-	if (t->left_ns > full)
-		t->left_ns = full;
-	if (t->left_ns < cost)
-		return false;
-	t->left_ns -= cost;
-	return true;
+	return (uint64_t)clock__mono(&clock__system);
 }
 
 static int serve_one(int end, struct turns *turns)
@@ -261,7 +246,7 @@ static int serve_one(int end, struct turns *turns)
 
 	if (r < 0)
 		return r;
-	r = take_turn(turns) ? broker__handle(&m) : -EBUSY;
+	r = turns__take(turns, now_ns()) ? broker__handle(&m) : -EBUSY;
 	if (r == -EPROTO) {
 		channel_message__fini(&m);
 		return r;
@@ -301,9 +286,10 @@ static int settle(int end, pid_t parent)
 
 void broker_process__run(int end, pid_t parent)
 {
-	struct turns turns = { 0 };
+	struct turns turns;
 	int r = settle(end, parent);
 
+	turns__init(&turns, BROKER_PER_SECOND, BROKER_BURST, now_ns());
 	while (r == 0)
 		r = serve_one(end, &turns);
 	if (r != -EPIPE)

@@ -9,6 +9,7 @@ core_broker_libbroker_la_SOURCES = \
 	core/broker/forker.c core/broker/forker.h \
 	core/broker/rights.c core/broker/rights.h \
 	core/broker/sandbox.c core/broker/sandbox.h \
+	core/broker/turns.c core/broker/turns.h \
 	core/broker/worker.c core/broker/worker.h
 core_broker_libbroker_la_CFLAGS = $(AM_CFLAGS)
 

@@ -22,6 +22,7 @@
 #include "core/broker/broker.h"
 #include "core/broker/rights.h"
 #include "core/broker/sandbox.h"
+#include "core/broker/turns.h"
 #include "tests/unit/unit.h"
 
 /* ------------------------------------------------------------------------------------------------
@@ -323,6 +324,61 @@ static void test_puts_maps(void **state)
 	broker__free(b);
 }
 
+static int64_t mono_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+}
+
+/* Who floods it is served at its pace: what it serves is answered, the rest is refused, and it goes on. */
+static void test_is_flooded(void **state)
+{
+	const struct broker_request refused = { 0 }; /* an event that is none */
+	struct broker *b = start();
+	int64_t begun = mono_ns(), served = 0, allowed;
+
+	(void)state;
+	for (int i = 0; i < BROKER_BURST + 2000; i++) {
+		int r = broker__ask(b, BROKER_PERF_EVENT, &refused, NULL, 0);
+
+		assert_true(r == -EPERM || r == -EBUSY);
+		served += r == -EPERM;
+	}
+	allowed = BROKER_BURST + (mono_ns() - begun) / (1000000000 / BROKER_PER_SECOND) + 1;
+	assert_in_range(served, BROKER_BURST, allowed);
+	broker__free(b);
+}
+
+static void test_turns(void **state)
+{
+	const uint64_t second = 1000000000, start_ns = 77 * second;
+	struct turns t;
+	uint32_t n = 0;
+
+	(void)state;
+	turns__init(&t, 5000, 20000, start_ns);
+	while (turns__take(&t, start_ns))
+		n++;
+	assert_int_equal(n, 20000);
+	/* One more after each 200 us, not a nanosecond earlier. */
+	assert_false(turns__take(&t, start_ns + 199999));
+	assert_true(turns__take(&t, start_ns + 200000));
+	assert_false(turns__take(&t, start_ns + 399999));
+	/* As many a second for whoever asks all the time, and as many for who asks seldom. */
+	for (uint64_t at = n = 0; at < second; at += 1000)
+		n += turns__take(&t, start_ns + second + at);
+	assert_in_range(n, 5000 + 4998, 5000 + 4999);
+	for (uint64_t i = n = 0; i < 100000; i++)
+		n += turns__take(&t, start_ns + 3 * second);
+	assert_in_range(n, 5000, 5001);
+	/* However long nobody asks, no more than that is saved up. */
+	for (uint64_t i = n = 0; i < 100000; i++)
+		n += turns__take(&t, start_ns + 1000000 * second);
+	assert_int_equal(n, 20000);
+}
+
 static bool is_gone(pid_t pid)
 {
 	struct buf text = { 0 };
@@ -419,6 +475,8 @@ int main(void)
 		cmocka_unit_test(test_opens),
 		cmocka_unit_test(test_has_the_rights),
 		cmocka_unit_test(test_puts_maps),
+		cmocka_unit_test(test_turns),
+		cmocka_unit_test(test_is_flooded),
 		cmocka_unit_test(test_is_killed),
 		cmocka_unit_test(test_is_abused),
 		cmocka_unit_test(test_asker_is_killed),
