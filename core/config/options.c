@@ -546,6 +546,28 @@ static void fill_row(struct filler *f, const struct dcm_table *table, const stru
 	path__pop(&f->path, mark);
 }
 
+/* What a table's check says stands at the key that its sentence begins with ("server.listen: ..."). */
+static void report_check(struct filler *f, const struct spot *s, const char *sentence)
+{
+	const struct node *n = s->node;
+	const struct place *at = &s->at;
+	const char *key = sentence;
+
+	for (;;) {
+		size_t length = strspn(key, "abcdefghijklmnopqrstuvwxyz0123456789_");
+		const struct member *m = n && n->kind == NODE_MAP
+						 ? tree__member(n, (struct dcm_str){ key, (uint32_t)length })
+						 : NULL;
+
+		if (!m || (key[length] != '.' && key[length] != ':'))
+			break;
+		n = m->value;
+		at = n->at.file ? &n->at : at;
+		key += length + 1;
+	}
+	report(f, at, "%s", sentence);
+}
+
 /*
  * The rows of a table from a map that is known to be one, or NULL; keys are checked by the caller.
  */
@@ -579,7 +601,7 @@ static void fill_rows(struct filler *f, const struct dcm_table *table, const str
 	if (r == -ENOMEM)
 		no_memory(f);
 	else if (r)
-		report(f, &s->at, "%s", err.text[0] ? err.text : "is refused");
+		report_check(f, s, err.text[0] ? err.text : "is refused");
 }
 
 static void fill_struct(struct filler *f, const struct dcm_table *table, const struct spot *s,

@@ -81,7 +81,10 @@ const struct member *tree__member(const struct node *n, struct dcm_str key);
  */
 int tree__set(struct tree *t, const char *assignment, struct dcm_error *err);
 
-/* The same for a value that is a text whatever is in it; place ("--data") is what places say. */
+/* The same in the name of another option: place ("--pid") is what places say. */
+int tree__set_yaml(struct tree *t, const char *place, const char *path, struct dcm_str yaml,
+		   struct dcm_error *err);
+/* The same for a value that is a text whatever is in it. */
 int tree__set_text(struct tree *t, const char *place, const char *path, struct dcm_str value,
 		   struct dcm_error *err);
 

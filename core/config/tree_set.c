@@ -171,11 +171,21 @@ static void move_places(struct node *n, const struct place *at)
 	}
 }
 
+static int set_yaml(struct setter *s, struct dcm_str yaml)
+{
+	struct node *value;
+	int r = tree__parse(s->tree, s->at.file, yaml, &value, s->err);
+
+	if (r)
+		return r;
+	move_places(value, &s->at);
+	return place_value(s, &s->tree->root, STR("configuration"), value);
+}
+
 int tree__set(struct tree *t, const char *assignment, struct dcm_error *err)
 {
 	size_t n = strlen(assignment), equals = find_equals(assignment);
 	struct setter s = { .tree = t, .err = err, .rest = { assignment, (uint32_t)equals } };
-	struct node *value;
 
 	if (n > TREE_MAX_BYTES)
 		return error__set(err, -EFBIG, "--set: more than %u MiB of text", TREE_MAX_BYTES >> 20);
@@ -185,12 +195,20 @@ int tree__set(struct tree *t, const char *assignment, struct dcm_error *err)
 		return error__nomem(err);
 	if (equals == n || equals == 0)
 		return tree__fail(err, &s.at, "write KEY.KEY=VALUE");
-	struct dcm_str text = { assignment + equals + 1, (uint32_t)(n - equals - 1) };
-	int r = tree__parse(t, s.at.file, text, &value, err);
-	if (r)
-		return r;
-	move_places(value, &s.at);
-	return place_value(&s, &t->root, STR("configuration"), value);
+	return set_yaml(&s, (struct dcm_str){ assignment + equals + 1, (uint32_t)(n - equals - 1) });
+}
+
+int tree__set_yaml(struct tree *t, const char *place, const char *path, struct dcm_str yaml,
+		   struct dcm_error *err)
+{
+	struct setter s = { .tree = t, .err = err, .rest = str__of(path) };
+
+	s.at.file = arena__str(&t->arena, str__of(place)).p;
+	if (!s.at.file)
+		return error__nomem(err);
+	if (yaml.n > TREE_MAX_BYTES)
+		return tree__fail(err, &s.at, "the value is too long");
+	return set_yaml(&s, yaml);
 }
 
 int tree__set_text(struct tree *t, const char *place, const char *path, struct dcm_str value,

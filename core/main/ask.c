@@ -78,13 +78,14 @@ static int read_token(const struct args *a, struct buf *token, struct dcm_error 
 		return 0;
 	r = fd__read_path(AT_FDCWD, path, 64 << 10, token);
 	if (r < 0)
-		return error__sys(err, r, "%s: cannot read the token", path);
+		return error__sys(err, r, "--token-file %s: cannot read the token", path);
 	/* A second line would be a second header. */
 	if (token->n > 0)
 		token->n = strcspn((const char *)token->data, "\r\n");
 	if (token->n == 0)
 		return error__set(err, -EINVAL,
-				  "%s: its first line is empty; write the token there", path);
+				  "--token-file %s: its first line is empty; write the token there",
+				  path);
 	token->data[token->n] = '\0';
 	return 0;
 }
@@ -121,6 +122,20 @@ static int over_http(const struct args *a, enum http_method method, const char *
 	return r;
 }
 
+/* A sentence about a parameter that an option made ("max_rows: ...") names the option instead. */
+static void print_detail(const struct args *a, const char *detail)
+{
+	size_t n = strspn(detail, "abcdefghijklmnopqrstuvwxyz_");
+	char name[32] = "";
+
+	for (size_t i = 0; detail[n] == ':' && n < sizeof(name) && i < n; i++)
+		name[i] = detail[i] == '_' ? '-' : detail[i];
+	if (name[0] && args__has(a, name))
+		fprintf(stderr, "decima %s: --%s%s\n", a->verb->name, name, detail + n);
+	else
+		fprintf(stderr, "decima %s: %s\n", a->verb->name, detail);
+}
+
 /* The problem's detail, or what else came, on stderr. */
 static void print_problem(const struct args *a, const struct http_response *r)
 {
@@ -128,7 +143,7 @@ static void print_problem(const struct args *a, const struct http_response *r)
 	const char *detail = json_string_value(json_object_get(problem, "detail"));
 
 	if (detail)
-		fprintf(stderr, "decima %s: %s\n", a->verb->name, detail);
+		print_detail(a, detail);
 	else
 		fprintf(stderr, "decima %s: the server answered with status %d: %.*s\n",
 			a->verb->name, r->status, (int)(r->body.n < 300 ? r->body.n : 300),

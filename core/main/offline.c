@@ -40,25 +40,21 @@ static int encode(void *ctx, const struct dcm_batch *batch, const char *format, 
 	return codec__encode(batch, DCM_NONE, format, out, err);
 }
 
-/* storage: { memory: { path: DIR } } */
 static int plan_store(struct offline *o, const char *dir, struct plan **ret, struct dcm_error *err)
 {
+	const struct plan_flag flags[] = {
+		{ "--data", "storage.memory.path", dir, false },
+		{ "DECIMA_PLUGIN_PATH", "plugin_path", getenv("DECIMA_PLUGIN_PATH"), false },
+	};
 	struct problems problems = { 0 };
-	struct buf text = { 0 };
-	int r;
+	int r = plan__load(&(struct plan_source){ .text = "storage: { memory: {} }\n",
+						  .flags = flags,
+						  .n_flags = sizeof(flags) / sizeof(flags[0]) },
+			   &o->loader, &problems, ret);
 
-	buf__text(&text, "storage: { memory: { path: ");
-	buf__json(&text, str__of(dir));
-	buf__text(&text, " } }\n");
-	r = text.error;
-	if (r == 0)
-		r = plan__load(&(struct plan_source){ .text = (const char *)text.data,
-						      .plugin_path = getenv("DECIMA_PLUGIN_PATH") },
-			       &o->loader, &problems, ret);
 	if (r < 0)
 		problems__first(&problems, err);
 	problems__fini(&problems);
-	buf__fini(&text);
 	return r;
 }
 

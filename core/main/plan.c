@@ -49,31 +49,33 @@ static int check_selector(void *ctx, struct dcm_str text, struct dcm_error *err)
 	return r;
 }
 
-/* What a flag says in the place of an option; NULL says nothing. */
-static int set_flag(struct tree *t, const char *flag, const char *key, const char *value,
-		    struct dcm_error *err)
+static int set_flag(struct tree *t, const struct plan_flag *f, struct dcm_error *err)
 {
-	return value ? tree__set_text(t, flag, key, str__of(value), err) : 0;
+	if (!f->value)
+		return 0;
+	return f->is_yaml ? tree__set_yaml(t, f->place, f->path, str__of(f->value), err)
+			  : tree__set_text(t, f->place, f->path, str__of(f->value), err);
 }
 
 static int load_tree(const struct plan_source *s, struct tree **ret, struct dcm_error *err)
 {
+	const struct plan_flag common[] = {
+		/* One address in the place of the file's list, whatever is in that. */
+		{ "--listen", "server.listen", s->listen ? "[]" : NULL, true },
+		{ "--listen", "server.listen.0", s->listen, false },
+		{ "--data", "data", s->data, false },
+		{ "--plugin-path", "plugin_path", s->plugin_path, false },
+		{ "--log-level", "log.level", s->log_level, false },
+	};
 	int r = s->path ? tree__load_file(s->path, ret, err)
 			: tree__load_text("(built-in)", str__of(s->text), ret, err);
 
 	for (uint32_t i = 0; r == 0 && i < s->n_sets; i++)
 		r = tree__set(*ret, s->sets[i], err);
-	/* One address in the place of the file's list, whatever is in that. */
-	if (r == 0 && s->listen)
-		r = tree__set(*ret, "server.listen=[]", err);
-	if (r == 0)
-		r = set_flag(*ret, "--listen", "server.listen.0", s->listen, err);
-	if (r == 0)
-		r = set_flag(*ret, "--data", "data", s->data, err);
-	if (r == 0)
-		r = set_flag(*ret, "--plugin-path", "plugin_path", s->plugin_path, err);
-	if (r == 0)
-		r = set_flag(*ret, "--log-level", "log.level", s->log_level, err);
+	for (size_t i = 0; r == 0 && i < sizeof(common) / sizeof(common[0]); i++)
+		r = set_flag(*ret, &common[i], err);
+	for (uint32_t i = 0; r == 0 && i < s->n_flags; i++)
+		r = set_flag(*ret, &s->flags[i], err);
 	return r;
 }
 
@@ -133,6 +135,7 @@ static const char *plugin_path(const struct plan *p)
 
 static int make_loader(struct plan *p, struct loader **loader, struct problems *problems)
 {
+	const struct node *said = tree__get(p->tree->root, "plugin_path");
 	struct dcm_error err = DCM_ERROR_INIT;
 	int r;
 
@@ -140,7 +143,7 @@ static int make_loader(struct plan *p, struct loader **loader, struct problems *
 		return 0;
 	r = loader__new(plugin_path(p), trust__is_privileged(), loader, &err);
 	if (r < 0)
-		problems__add(problems, PROBLEM_ERROR, NULL, "plugin_path: %s", err.text);
+		problems__add(problems, PROBLEM_ERROR, said ? &said->at : NULL, "%s", err.text);
 	return r;
 }
 

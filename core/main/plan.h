@@ -19,6 +19,14 @@
 #include "core/plugin/loader.h"
 #include "core/plugin/trust.h"
 
+/* What a verb's own option says in the place of a key of the configuration. */
+struct plan_flag {
+	const char *place; /* "--frequency": what errors name */
+	const char *path;  /* "inputs.ebpf.frequency" */
+	const char *value; /* NULL: the option was not given */
+	bool is_yaml;	   /* a list, say; otherwise a text, whatever is in it */
+};
+
 /*
  * Where a configuration comes from. Pointers are borrowed and must outlive every plan made of them.
  */
@@ -28,6 +36,8 @@ struct plan_source {
 	const char *const *sets; /* [n_sets] "KEY=VALUE" */
 	uint32_t n_sets;
 	const char *listen, *data, *plugin_path, *log_level; /* NULL: as the file says */
+	const struct plan_flag *flags; /* [n_flags] of the verb's other options */
+	uint32_t n_flags;
 	bool elsewhere; /* for another machine: missing variables are warnings, plugins may be missing too */
 };
 

@@ -108,6 +108,12 @@ static void reap(struct record *r)
  * Configuration
  */
 
+static const char config_text[] = "inputs:\n"
+				  "  ebpf: { cpu_budget: 0, filter: { exclude_self: true } }\n"
+				  "  perf_map: {}\n"
+				  "storage:\n"
+				  "  memory: { max_bytes: 2GiB }\n";
+
 /* A process and its parent, from /proc; one that goes meanwhile is nobody's child. */
 struct relative {
 	int64_t pid, parent;
@@ -203,45 +209,57 @@ static int add_pids(struct buf *text, const char *list, struct dcm_error *err)
 	return 0;
 }
 
-static int write_config(struct record *r, struct buf *text, struct dcm_error *err)
+/* "[12,34,]": what is sampled; no number means everything. */
+static int write_pids(struct record *r, struct buf *list, struct dcm_error *err)
 {
-	const char *hz = args__get(r->args, "frequency", "99"), *pids = args__get(r->args, "pid", NULL);
-	int64_t frequency;
+	const char *pids = args__get(r->args, "pid", NULL);
 	int e;
 
-	if (units__parse_int(str__of(hz), "Hz", &frequency) < 0)
-		return error__set(err, -EINVAL,
-				  "--frequency: \"%s\" is no number of samples per second", hz);
-	buf__printf(text, "inputs:\n  ebpf:\n    frequency: %lld\n    cpu_budget: 0\n    filter:\n      pids: [",
-		    (long long)frequency);
-	e = pids ? add_pids(text, pids, err) : 0;
+	buf__byte(list, '[');
+	e = pids ? add_pids(list, pids, err) : 0;
 	if (e < 0)
 		return e;
 	if (r->child && !args__has(r->args, "all"))
-		buf__printf(text, "%d", (int)r->child);
-	buf__text(text, "]\n      exclude_self: true\n  perf_map: {}\nstorage:\n  memory: { "
-			"max_bytes: 2GiB }\n");
-	return text->error ? error__nomem(err) : 0;
+		buf__printf(list, "%d", (int)r->child);
+	buf__text(list, "]");
+	buf__byte(list, '\0');
+	return list->error ? error__nomem(err) : 0;
 }
 
-static int make_graph(struct record *r, struct dcm_error *err)
+/* What the options say is set in their names, so that a fault of theirs says where it is. */
+static int load_plan(struct record *r, struct plan **ret, struct dcm_error *err)
 {
+	const struct args *a = r->args;
 	struct problems problems = { 0 };
-	struct buf text = { 0 };
-	struct plan *plan = NULL;
-	int e = write_config(r, &text, err);
+	struct buf pids = { 0 };
+	int e = write_pids(r, &pids, err);
 
 	if (e == 0) {
-		e = plan__load(&(struct plan_source){ .text = (const char *)text.data,
-						      .plugin_path = args__get(
-							      r->args, "plugin-path",
-							      getenv("DECIMA_PLUGIN_PATH")) },
-			       &r->loader, &problems, &plan);
+		const struct plan_flag flags[] = {
+			{ "--frequency", "inputs.ebpf.frequency", args__get(a, "frequency", "99"), false },
+			{ "--pid", "inputs.ebpf.filter.pids", (const char *)pids.data, true },
+			{ "DECIMA_PLUGIN_PATH", "plugin_path",
+			  args__has(a, "plugin-path") ? NULL : getenv("DECIMA_PLUGIN_PATH"), false },
+		};
+
+		e = plan__load(&(struct plan_source){ .text = config_text,
+						      .plugin_path = args__get(a, "plugin-path", NULL),
+						      .flags = flags,
+						      .n_flags = sizeof(flags) / sizeof(flags[0]) },
+			       &r->loader, &problems, ret);
 		if (e < 0)
 			problems__first(&problems, err);
 	}
 	problems__fini(&problems);
-	buf__fini(&text);
+	buf__fini(&pids);
+	return e;
+}
+
+static int make_graph(struct record *r, struct dcm_error *err)
+{
+	struct plan *plan = NULL;
+	int e = load_plan(r, &plan, err);
+
 	if (e < 0)
 		return e;
 	if (stats__new(NULL, &r->stats) < 0) {
@@ -405,8 +423,11 @@ static int run(struct record *r, struct dcm_error *err)
 	char why[512];
 	int e = output_file__check(path, err);
 
-	if (e == 0)
-		e = catch_signals(r, err);
+	if (e < 0) {
+		error__prefix(err, "--output");
+		return e;
+	}
+	e = catch_signals(r, err);
 	if (e == 0 && r->args->n_operands > 0)
 		e = fork_command(r, err);
 	if (e == 0)

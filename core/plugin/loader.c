@@ -48,14 +48,15 @@ static int split_path(struct loader *l, struct dcm_error *err)
 			continue;
 		if (*dir != '/')
 			return error__set(err, -EINVAL,
-					  "plugin path: \"%s\" is not absolute; begin it with /", dir);
+					  "plugin_path: \"%s\" is not absolute; begin it with /", dir);
 		if (l->n_dirs == PATH_DIRS_MAX)
-			return error__set(err, -EINVAL, "plugin path: more than %d directories",
+			return error__set(err, -EINVAL, "plugin_path: more than %d directories",
 					  PATH_DIRS_MAX);
 		l->dirs[l->n_dirs++] = dir;
 	}
 	if (l->n_dirs == 0)
-		return error__set(err, -EINVAL, "plugin path: names no directory; set plugin_path");
+		return error__set(
+			err, -EINVAL, "plugin_path: names no directory; write absolute paths, with colons between them");
 	return 0;
 }
 
@@ -271,8 +272,10 @@ static int not_found(const struct loader *l, enum dcm_kind kind, const char *nam
 		for (size_t i = 0; i < list.v.n; i++)
 			if (list.v.v[i].kind == kind)
 				suggest__offer(&best, list.v.v[i].name);
+	suggest__text(&best, nearest);
 	r = error__set(err, -ENOENT, "no %s_%s.so in %.*s%s", kind_text, name,
-		       STR_ARG(buf__view(&where)), suggest__text(&best, nearest));
+		       STR_ARG(buf__view(&where)),
+		       nearest[0] ? nearest : "; say where it is with plugin_path");
 	vec__fini(&list.v);
 	buf__fini(&where);
 	return r;

@@ -92,6 +92,20 @@ expect_status nobody_there 1 $?
 expect nobody_there_says_so 'is decima running there' "$dir/answer"
 ask query types --timeout soon >"$dir/answer" 2>&1
 expect_status wrong_timeout_is_usage 2 $?
+# The server speaks of parameters; the command line of its options.
+# wrong_option OPTION WORDS..
+wrong_option() {
+	option=$1
+	shift
+	"$decima" query "$@" --url "unix:$dir/sock" >"$dir/answer" 2>&1
+	expect_status "wrong${option}_is_usage" 2 $?
+	expect "wrong${option}_is_named" "decima query $1: $option: " "$dir/answer"
+}
+wrong_option --from top "$cpu" --from soon
+wrong_option --max-rows flame "$cpu" --max-rows x
+wrong_option --only-stacks stacks "$cpu" --only-stacks '('
+wrong_option --step series "$cpu" --step x
+wrong_option --a-to diff "$cpu" "$cpu" --a-to x
 ask query tpo "$cpu" >"$dir/answer" 2>&1
 expect_status unknown_verb_is_usage 2 $?
 expect unknown_verb_has_a_neighbour '"query top"' "$dir/answer"
@@ -106,7 +120,7 @@ get '/api/v1/pipeline?format=text' >"$dir/answer"
 expect pipeline_as_text QUEUE "$dir/answer"
 "$decima" check --config-only --plugin-path "$plugins" --listen nowhere >"$dir/answer" 2>&1
 expect_status wrong_address_is_usage 2 $?
-expect wrong_address_is_named '"nowhere" is no address' "$dir/answer"
+expect wrong_address_is_named '--listen: configuration: server.listen: "nowhere" is no address' "$dir/answer"
 ask targets >"$dir/answer" 2>&1
 expect targets example "$dir/answer"
 [ "$(get /-/healthy)" = ok ] && ok healthy || not_ok healthy "$(get /-/healthy)"

@@ -49,10 +49,27 @@ fi
 record -o "$dir/x.unknown" -- true 2>"$dir/err"
 expect_status unknown_ending 2 $?
 
+# wrong_option NAME OPTION WORDS..: the fault is the option's, not that of a configuration nobody wrote
+wrong_option() {
+	name=$1 option=$2
+	shift 2
+	record "$@" >"$dir/out" 2>"$dir/err"
+	expect_status "$name" 2 $?
+	expect "${name}_names_the_option" "decima record: $option: " "$dir/err"
+}
+wrong_option frequency_above --frequency -F 100000 -- true
+wrong_option frequency_no_number --frequency -F often -- true
+wrong_option pid_no_number --pid -p self
+wrong_option duration_no_time --duration -d soon -- true
+wrong_option rows_no_number --max-rows --max-rows x -- true
+"$decima" record --plugin-path here -- true 2>"$dir/err"
+expect_status plugin_path_relative 2 $?
+expect plugin_path_names_the_option 'decima record: --plugin-path: ' "$dir/err"
+
 # What would be in vain does not begin.
 record -o "$dir/none/x.folded" -- touch "$dir/ran" >"$dir/out" 2>"$dir/err"
 expect_status no_such_directory 1 $?
-expect no_such_directory_is_named "$dir/none" "$dir/err"
+expect no_such_directory_is_named "--output: $dir/none" "$dir/err"
 if [ -e "$dir/ran" ]; then not_ok nothing_runs_in_vain "the command ran"; else ok nothing_runs_in_vain; fi
 sh -c 'exit 0' &
 gone=$!

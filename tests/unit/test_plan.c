@@ -78,7 +78,8 @@ static void faults_have_places(void **state)
 		{ "inputs: { example: [ { name: x }, { name: x } ] }\n", "\"x\"" },
 		{ "storage: { memory: { name: x } }\ninputs:\n  example: { name: x }\n",
 		  "(built-in):3:3: input example x: the name \"x\" is taken by storage memory x" },
-		{ "server: { listen: [nowhere] }\n", "server.listen: \"nowhere\" is no address" },
+		{ "node: x\nserver: { listen: [nowhere] }\n",
+		  "(built-in):2:19: configuration: server.listen: \"nowhere\" is no address" },
 		{ "server: { listen: ['unix:relative'] }\n",
 		  "server.listen: \"unix:relative\" is no address" },
 		{ "server: { listen: ['0.0.0.0:80'] }\n", "set server.tokens" },
@@ -126,6 +127,38 @@ static void flags_win(void **state)
 	plan__free(plan);
 }
 
+static void wrong_plugin_path_is_named(void **state)
+{
+	const struct plan_source source = { .text = "", .plugin_path = "here" };
+	struct loader *none = NULL;
+	struct problems problems = { 0 };
+	struct plan *plan = NULL;
+	struct dcm_error err = DCM_ERROR_INIT;
+
+	(void)state;
+	assert_int_equal(plan__load(&source, &none, &problems, &plan), -EINVAL);
+	problems__first(&problems, &err);
+	assert_non_null(strstr(err.text, "--plugin-path: plugin_path: \"here\" is not absolute"));
+	problems__fini(&problems);
+}
+
+/* What `decima record` does with its own options. */
+static void options_of_a_verb_are_named(void **state)
+{
+	const struct plan_flag text[] = {
+		{ "--absent", "inputs.example.interval", NULL, false },
+		{ "--every", "inputs.example.interval", "1ns", false },
+	};
+	const struct plan_flag yaml[] = { { "--env", "labels", "{ a: [b] }", true } };
+	const struct plan_flag broken[] = { { "--env", "labels", "{ a: ", true } };
+
+	(void)state;
+	refuse(&(struct plan_source){ .text = "", .flags = text, .n_flags = 2 },
+	       "--every: input example: interval: ");
+	refuse(&(struct plan_source){ .text = "", .flags = yaml, .n_flags = 1 }, "--env: ");
+	refuse(&(struct plan_source){ .text = "", .flags = broken, .n_flags = 1 }, "--env");
+}
+
 static void wrong_flags_are_named(void **state)
 {
 	const char *sets[] = { "labels" }, *inside[] = { "node.x=1" },
@@ -138,7 +171,8 @@ static void wrong_flags_are_named(void **state)
 	refuse(&(struct plan_source){ .text = "", .sets = type, .n_sets = 1 },
 	       "--set server.max_queries: ");
 	refuse(&(struct plan_source){ .text = "", .log_level = "loud" }, "--log-level: ");
-	refuse(&(struct plan_source){ .text = "", .listen = "here" }, "\"here\" is no address");
+	refuse(&(struct plan_source){ .text = "", .listen = "here" },
+	       "--listen: configuration: server.listen: \"here\" is no address");
 	refuse(&(struct plan_source){ .text = "server: 1", .listen = "[::1]:1" }, "server");
 	refuse(&(struct plan_source){ .text = "", .data = "\xff" }, "--data: ");
 }
@@ -263,6 +297,8 @@ int main(void)
 		cmocka_unit_test(faults_have_places),
 		cmocka_unit_test(flags_win),
 		cmocka_unit_test(wrong_flags_are_named),
+		cmocka_unit_test(wrong_plugin_path_is_named),
+		cmocka_unit_test(options_of_a_verb_are_named),
 		cmocka_unit_test(instances_in_order),
 		cmocka_unit_test(elsewhere_is_lenient),
 		cmocka_unit_test(data_directory),
