@@ -778,18 +778,24 @@ static void test_memory_runs_out(void **state)
 	free(f);
 }
 
+/* Some file of this process: one with enough rows to be kept, and fewer than fill a slab. */
+static int open_libc(const struct fixture *own)
+{
+	for (uint32_t i = 0; i < own->maps->n; i++)
+		if (strstr(own->maps->ranges[i].name.p, "libc.so"))
+			return open(own->maps->ranges[i].name.p, O_RDONLY);
+	return -1;
+}
+
 /* Whoever is not used makes room; who finds none is told so, and tried again later. */
 static void test_unused_files_make_room(void **state)
 {
-	struct fixture *f = calloc(1, sizeof(*f)), *own = *state;
+	struct fixture *f = calloc(1, sizeof(*f));
 	struct tables_memory memory = ebpf_memory__of(&f->memory);
 	const struct tables_image image = { 4711, 1, 1 };
 	struct tables_range range = { 0x10000000, 0x20000000, 0, TABLES_FILE, "first" };
-	int libc = -1;
+	int libc = open_libc(*state);
 
-	for (uint32_t i = 0; i < own->maps->n && libc < 0; i++)
-		if (strstr(own->maps->ranges[i].name.p, "libc.so"))
-			libc = open(own->maps->ranges[i].name.p, O_RDONLY);
 	assert_true(libc >= 0);
 	/* One slab: room for some copies of libc's tables, which have 100 KiB or so. */
 	f->tables = tables__new(&memory, 1 << 20);
@@ -822,6 +828,62 @@ static void test_unused_files_make_room(void **state)
 	free(f);
 }
 
+/* Compiles libc under a name, with the folder; what became of that is in the statistics. */
+static struct tables_stat with_cache(struct fixture *f, const char *folder, int fd)
+{
+	struct tables_memory memory = ebpf_memory__of(&f->memory);
+	struct unwind_cache cache;
+	struct tables_stat stat;
+
+	f->memory.n_slabs = 0;
+	assert_int_equal(unwind_cache__open(&cache, folder, 1 << 30, NULL), 0);
+	f->tables = tables__new(&memory, 4 << 20);
+	tables__keep_in(f->tables, &cache);
+	assert_int_equal(tables__start(f->tables), 0);
+	assert_int_equal(tables__file(f->tables, "abcd", fd), 0);
+	wait_for_tables(f);
+	stat = tables__stat(f->tables);
+	tables__free(f->tables);
+	unwind_cache__close(&cache);
+	return stat;
+}
+
+static void test_tables_are_kept(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+	char folder[] = "/tmp/decima-tables-XXXXXX", path[64];
+	int libc = open_libc(*state), none = open("/dev/null", O_RDONLY);
+	struct tables_stat first, second, third;
+
+	assert_true(libc >= 0 && none >= 0);
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/abcd.unwind", folder);
+	first = with_cache(f, folder, libc);
+	assert_int_equal(first.cache.n_hits, 0);
+	assert_int_equal(first.cache.n_misses, 1);
+	assert_int_equal(first.cache.n_stored, 1);
+	assert_int_equal(first.n_ready, 1);
+	/* The file itself is not looked at any more. */
+	second = with_cache(f, folder, none);
+	assert_int_equal(second.cache.n_hits, 1);
+	assert_int_equal(second.cache.n_stored, 0);
+	assert_int_equal(second.n_ready, 1);
+	assert_int_equal(second.n_rows, first.n_rows);
+	assert_int_equal(second.build_failures, 0);
+	/* What is damaged is made again. */
+	assert_int_equal(truncate(path, (off_t)first.cache.bytes - 1), 0);
+	third = with_cache(f, folder, libc);
+	assert_int_equal(third.cache.n_damaged, 1);
+	assert_int_equal(third.cache.n_hits, 0);
+	assert_int_equal(third.cache.n_stored, 1);
+	assert_int_equal(third.n_rows, first.n_rows);
+	unlink(path);
+	assert_int_equal(rmdir(folder), 0);
+	close(libc);
+	close(none);
+	free(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -844,6 +906,7 @@ int main(void)
 		cmocka_unit_test(test_too_many_mappings_are_cut),
 		cmocka_unit_test(test_memory_runs_out),
 		cmocka_unit_test(test_unused_files_make_room),
+		cmocka_unit_test(test_tables_are_kept),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

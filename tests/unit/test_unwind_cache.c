@@ -8,7 +8,9 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/base/fd.h"
@@ -97,12 +99,12 @@ static void test_round_trip(void **state)
 	assert_int_equal(unwind_cache__load(&c, "abcd", &back), 0);
 	assert_same(r, back);
 	unwind_rows__free(back);
-	assert_int_equal(c.n_hits, 1);
-	assert_int_equal(c.n_misses, 1);
+	assert_int_equal(c.stat.n_hits, 1);
+	assert_int_equal(c.stat.n_misses, 1);
 	unwind_cache__close(&c);
 	/* another run finds it, and knows how much there is */
 	assert_int_equal(unwind_cache__open(&c, folder, LARGE, NULL), 0);
-	assert_true(c.bytes > 8 * r->n_rules);
+	assert_true(c.stat.bytes > 8 * r->n_rules);
 	assert_int_equal(unwind_cache__load(&c, "abcd", &back), 0);
 	unwind_rows__free(back);
 	unwind_rows__free(r);
@@ -111,7 +113,8 @@ static void test_round_trip(void **state)
 
 static void test_names(void **state)
 {
-	static const char *const bad[] = { "", "a", "../../etc/passwd", "ABCD", "ab/cd", "abcg" };
+	static const char *const bad[] = { "",	   "a", "../../etc/passwd", "ABCD", "ab/cd",
+					   "abcg", "~", "~/../ab",	    "ab~cd" };
 	struct unwind_rows *r = some_rows(), *back = NULL;
 	struct unwind_cache c;
 	char longest[CACHE_BUILD_ID + 2];
@@ -129,6 +132,11 @@ static void test_names(void **state)
 	assert_int_equal(unwind_cache__store(&c, longest, r), 0);
 	assert_int_equal(unwind_cache__load(&c, longest, &back), 0);
 	unwind_rows__free(back);
+	/* what stands for the build id of a file without */
+	assert_int_equal(unwind_cache__store(&c, "~0123456789abcdef", r), 0);
+	assert_int_equal(unwind_cache__load(&c, "~0123456789abcdef", &back), 0);
+	unwind_rows__free(back);
+	assert_int_equal(unwind_cache__load(&c, "0123456789abcdef", &back), -ENOENT);
 	unwind_rows__free(r);
 	unwind_cache__close(&c);
 }
@@ -152,7 +160,7 @@ static void test_damage(void **state)
 	assert_int_equal(unwind_cache__open(&c, folder, LARGE, NULL), 0);
 	put("0bad.unwind", b.data, b.n - 1);
 	assert_int_equal(unwind_cache__load(&c, "0bad", &back), -ENOENT);
-	assert_int_equal(c.n_damaged, 1);
+	assert_int_equal(c.stat.n_damaged, 1);
 	assert_false(is_there("0bad.unwind"));
 	unwind_cache__close(&c);
 	buf__fini(&b);
@@ -180,7 +188,7 @@ static void test_lies(void **state)
 			r->rule[1] = (uint16_t)r->n_rules;
 		cache_file__encode(r, &b);
 		if (i == 4)
-			b.data[40] ^= 1;
+			b.data[44] ^= 1;
 		hash = hash__bytes(b.data, b.n - 8, 0);
 		memcpy(b.data + b.n - 8, &hash, 8);
 		assert_int_equal(cache_file__decode(b.data, b.n, &back), i ? -EBADMSG : 0);
@@ -194,41 +202,139 @@ static void test_lies(void **state)
 	unwind_rows__free(r);
 }
 
-/* Three fit; the one that was used longest ago makes room for the fourth. */
-static void test_the_oldest_goes(void **state)
+/* Whole, but of another form or another compiler: made anew, and no damage. */
+static void test_versions(void **state)
 {
 	struct unwind_rows *r = some_rows(), *back = NULL;
-	const struct timespec old[2] = { { 1000, 0 }, { 1000, 0 } },
-			      older[2] = { { 500, 0 }, { 500, 0 } };
+	struct unwind_cache c;
+
+	(void)state;
+	assert_int_equal(unwind_cache__open(&c, folder, LARGE, NULL), 0);
+	for (size_t at = 8; at < 16; at += 4) {
+		struct buf b = { 0 };
+		uint64_t hash;
+
+		cache_file__encode(r, &b);
+		b.data[at]++;
+		hash = hash__bytes(b.data, b.n - 8, 0);
+		memcpy(b.data + b.n - 8, &hash, 8);
+		assert_int_equal(cache_file__decode(b.data, b.n, &back), -ESTALE);
+		put("01d0.unwind", b.data, b.n);
+		assert_int_equal(unwind_cache__load(&c, "01d0", &back), -ENOENT);
+		assert_false(is_there("01d0.unwind"));
+		buf__fini(&b);
+	}
+	assert_int_equal(c.stat.n_outdated, 2);
+	assert_int_equal(c.stat.n_damaged, 0);
+	assert_int_equal(c.stat.n_failures, 0);
+	unwind_cache__close(&c);
+	unwind_rows__free(r);
+}
+
+/* What else may lie there under the name of a table. */
+static void test_no_regular_files(void **state)
+{
+	struct unwind_rows *r = some_rows(), *back = NULL;
+	struct unwind_cache c;
+
+	(void)state;
+	put("11.unwind", "", 0);
+	assert_int_equal(unwind_cache__open(&c, folder, LARGE, NULL), 0);
+	assert_int_equal(mkfifoat(c.dir, "22.unwind", 0600), 0);
+	assert_int_equal(mkdirat(c.dir, "33.unwind", 0700), 0);
+	assert_int_equal(symlinkat("/etc/passwd", c.dir, "44.unwind"), 0);
+	assert_int_equal(unwind_cache__load(&c, "11", &back), -ENOENT);
+	assert_int_equal(unwind_cache__load(&c, "22", &back), -ENOENT);
+	assert_int_equal(c.stat.n_damaged, 2);
+	assert_true(unwind_cache__load(&c, "33", &back) < 0);
+	assert_int_equal(unwind_cache__load(&c, "44", &back), -ELOOP);
+	/* a link is replaced, not followed; what cannot be is a failure */
+	assert_int_equal(unwind_cache__store(&c, "44", r), 0);
+	assert_int_equal(unwind_cache__load(&c, "44", &back), 0);
+	unwind_rows__free(back);
+	assert_int_equal(c.stat.n_failures, 2);
+	assert_int_equal(unwind_cache__store(&c, "33", r), -EISDIR);
+	assert_int_equal(c.stat.n_failures, 3);
+	assert_int_equal(c.stat.last_failure, -EISDIR);
+	assert_int_equal(c.stat.n_misses, 4);
+	unwind_cache__close(&c);
+	unwind_rows__free(r);
+}
+
+/* Room for sixteen: a seventeenth has those go that were used longest ago, and an eighth of the rest. */
+static void test_the_oldest_goes(void **state)
+{
+	enum { N = 16 };
+	struct unwind_rows *r = some_rows(), *back = NULL;
 	struct unwind_cache c;
 	struct buf b = { 0 };
+	char name[32];
 
 	(void)state;
 	cache_file__encode(r, &b);
-	assert_int_equal(unwind_cache__open(&c, folder, 3 * b.n + 10, NULL), 0);
-	assert_int_equal(unwind_cache__store(&c, "01", r), 0);
-	assert_int_equal(unwind_cache__store(&c, "02", r), 0);
-	assert_int_equal(unwind_cache__store(&c, "03", r), 0);
-	assert_int_equal(utimensat(c.dir, "01.unwind", old, 0), 0);
-	assert_int_equal(utimensat(c.dir, "02.unwind", old, 0), 0);
-	assert_int_equal(utimensat(c.dir, "03.unwind", older, 0), 0);
-	/* reading makes it young again */
-	assert_int_equal(unwind_cache__load(&c, "03", &back), 0);
-	unwind_rows__free(back);
-	assert_int_equal(utimensat(c.dir, "02.unwind", older, 0), 0);
-	assert_int_equal(unwind_cache__store(&c, "04", r), 0);
-	assert_int_equal(c.n_evicted, 1);
-	assert_false(is_there("02.unwind"));
-	assert_true(is_there("01.unwind") && is_there("03.unwind") && is_there("04.unwind"));
-	assert_int_equal(c.bytes, 3 * b.n);
+	assert_int_equal(unwind_cache__open(&c, folder, N * b.n, NULL), 0);
+	for (int i = 0; i < N; i++) {
+		const struct timespec used[2] = { { 1000 + i, 0 }, { 1000 + i, 0 } };
+
+		snprintf(name, sizeof(name), "%02d", i);
+		assert_int_equal(unwind_cache__store(&c, name, r), 0);
+		snprintf(name, sizeof(name), "%02d.unwind", i);
+		assert_int_equal(utimensat(c.dir, name, used, 0), 0);
+	}
+	assert_int_equal(c.stat.bytes, N * b.n);
 	/* the same again is no more */
-	assert_int_equal(unwind_cache__store(&c, "04", r), 0);
-	assert_int_equal(c.bytes, 3 * b.n);
-	assert_int_equal(c.n_evicted, 1);
+	assert_int_equal(unwind_cache__store(&c, "15", r), 0);
+	assert_int_equal(c.stat.bytes, N * b.n);
+	assert_int_equal(c.stat.n_evicted, 0);
+	/* reading makes the oldest young */
+	assert_int_equal(unwind_cache__load(&c, "00", &back), 0);
+	unwind_rows__free(back);
+	assert_int_equal(unwind_cache__store(&c, "16", r), 0);
+	assert_int_equal(c.stat.n_evicted, 3);
+	assert_false(is_there("01.unwind") || is_there("02.unwind") || is_there("03.unwind"));
+	assert_true(is_there("00.unwind") && is_there("04.unwind") && is_there("16.unwind"));
+	assert_int_equal(c.stat.bytes, (N - 2) * b.n);
 	unwind_cache__close(&c);
 	assert_int_equal(unwind_cache__open(&c, folder, b.n - 1, NULL), 0);
 	assert_int_equal(unwind_cache__store(&c, "05", r), -EFBIG);
+	assert_int_equal(c.stat.n_failures, 0);
 	unwind_cache__close(&c);
+	buf__fini(&b);
+	unwind_rows__free(r);
+}
+
+/* Two daemons: each finds what the other kept, and together they keep to the limit. */
+static void test_two_share_a_folder(void **state)
+{
+	enum { N = 32 };
+	struct unwind_rows *r = some_rows(), *back = NULL;
+	const struct timespec tick = { .tv_nsec = 10000000 };
+	struct unwind_cache c[2];
+	struct buf b = { 0 };
+	char name[32];
+	int n_there = 0;
+
+	(void)state;
+	cache_file__encode(r, &b);
+	assert_int_equal(unwind_cache__open(&c[0], folder, N * b.n, NULL), 0);
+	assert_int_equal(unwind_cache__open(&c[1], folder, N * b.n, NULL), 0);
+	for (int i = 0; i < 3 * N; i++) {
+		snprintf(name, sizeof(name), "%02x", i);
+		assert_int_equal(unwind_cache__store(&c[i % 2], name, r), 0);
+		assert_int_equal(unwind_cache__load(&c[!(i % 2)], name, &back), 0);
+		assert_same(r, back);
+		unwind_rows__free(back);
+		/* longer than the clock of files takes to move on */
+		nanosleep(&tick, NULL);
+	}
+	for (int i = 0; i < 3 * N; i++) {
+		snprintf(name, sizeof(name), "%02x.unwind", i);
+		n_there += is_there(name);
+	}
+	assert_in_range(n_there, N / 2, N);
+	assert_true(c[0].stat.bytes <= N * b.n && c[1].stat.bytes <= N * b.n);
+	unwind_cache__close(&c[0]);
+	unwind_cache__close(&c[1]);
 	buf__fini(&b);
 	unwind_rows__free(r);
 }
@@ -237,6 +343,7 @@ static void test_folders(void **state)
 {
 	struct unwind_cache c;
 	struct dcm_error err = DCM_ERROR_INIT;
+	int fd;
 
 	(void)state;
 	assert_int_equal(unwind_cache__open(&c, "/nowhere/at/all", LARGE, &err), -ENOENT);
@@ -251,7 +358,15 @@ static void test_folders(void **state)
 	assert_int_equal(unwind_cache__open(&c, folder, LARGE, &err), 0);
 	assert_false(is_there("ab.unwind.77.unwind.new"));
 	assert_true(is_there("README"));
-	assert_int_equal(c.bytes, 0);
+	/* but not what somebody else is writing */
+	put("ab.unwind.78.unwind.new", "x", 1);
+	fd = openat(c.dir, "ab.unwind.78.unwind.new", O_RDONLY | O_CLOEXEC);
+	assert_int_equal(flock(fd, LOCK_EX), 0);
+	unwind_cache__close(&c);
+	assert_int_equal(unwind_cache__open(&c, folder, LARGE, &err), 0);
+	assert_true(is_there("ab.unwind.78.unwind.new"));
+	close(fd);
+	assert_int_equal(c.stat.bytes, 0);
 	unwind_cache__close(&c);
 }
 
@@ -286,6 +401,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_names, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(test_damage, make_folder, remove_folder),
 		cmocka_unit_test(test_lies),
+		cmocka_unit_test_setup_teardown(test_versions, make_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(test_no_regular_files, make_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(test_two_share_a_folder, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(test_the_oldest_goes, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(test_folders, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(test_failing_allocations, make_folder, remove_folder),

@@ -13,6 +13,7 @@
  * restart of the instance.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,6 +21,7 @@
 
 #include "core/base/cleanup.h"
 #include "core/base/error.h"
+#include "core/base/fd.h"
 #include "core/base/mem.h"
 #include "plugins/input/ebpf/attach.h"
 #include "plugins/input/ebpf/cpus.h"
@@ -278,6 +280,16 @@ static const struct dcm_option options[] = {
 	  .doc = "Kernel memory for unwind tables, taken as needed, 1 MiB at a time; 30 large "
 		 "programs "
 		 "and libraries take about 12 MiB. What was not used for longest makes room." },
+	{ .name = "tables_cache",
+	  .type = DCM_OPT_SIZE,
+	  .def = "128MiB",
+	  .min = "0",
+	  .max = "4GiB",
+	  .offset = offsetof(struct settings, tables_cache_bytes),
+	  .flags = DCM_OPT_RESTART,
+	  .doc = "Room on disk, below the data directory, for unwind tables, so that a start does "
+		 "not make them again; a large program takes 1 to 10 MiB. What was not used for "
+		 "longest goes first. 0: none are kept." },
 	{ .name = "ring_size",
 	  .type = DCM_OPT_SIZE,
 	  .def = "0",
@@ -357,7 +369,8 @@ struct ebpf {
 	struct sideband *sideband; /* NULL: not to be had */
 	struct kubernetes *kubernetes;
 	struct files *files;
-	struct tables *tables; /* NULL: frame pointers alone */
+	struct unwind_cache cache; /* the tables' */
+	struct tables *tables;	   /* NULL: frame pointers alone */
 	struct windows *windows;
 	struct reader *reader;
 };
@@ -376,6 +389,7 @@ static void ebpf_stop(void *instance)
 	attach__free(e->attach);
 	sideband__free(e->sideband);
 	tables__free(e->tables);
+	unwind_cache__close(&e->cache);
 	sampler__free(e->sampler);
 	files__free(e->files);
 	free(e);
@@ -390,6 +404,39 @@ static inline void ebpf_stopp(struct ebpf **e)
  * Lifecycle
  */
 
+static int open_cache(struct ebpf *e, struct dcm_error *err)
+{
+	char path[4096];
+	int r = e->host->data_dir_make(e->host, err);
+
+	if (r == 0) {
+		snprintf(path, sizeof(path), "%s/unwind", e->host->data_dir);
+		r = fd__mkdirs(path, 0700);
+		if (r < 0)
+			error__sys(err, r, "%s: cannot be made", path);
+	}
+	if (r == 0)
+		r = unwind_cache__open(&e->cache, path, (uint64_t)e->settings->tables_cache_bytes, err);
+	return r;
+}
+
+/* A host without a place for data keeps none; one whose place fails does without, and says so. */
+static void keep_tables(struct ebpf *e)
+{
+	struct dcm_error err = DCM_ERROR_INIT;
+
+	if (!e->host->data_dir || e->settings->tables_cache_bytes == 0)
+		return;
+	if (open_cache(e, &err) == 0)
+		tables__keep_in(e->tables, &e->cache);
+	else
+		e->host->log(e->host, DCM_LOG_WARNING,
+			     "unwind tables are made anew with each start: %s (tables_cache: 0 "
+			     "wants none "
+			     "kept)",
+			     err.text);
+}
+
 /* Memory for the tables comes from the sampler. */
 static int open_tables(struct ebpf *e, struct dcm_error *err)
 {
@@ -398,7 +445,10 @@ static int open_tables(struct ebpf *e, struct dcm_error *err)
 	if (!sampler__tables(e->sampler, e->host, &memory))
 		return 0;
 	e->tables = tables__new(&memory, (uint64_t)e->settings->tables_memory_bytes);
-	return e->tables ? 0 : error__nomem(err);
+	if (!e->tables)
+		return error__nomem(err);
+	keep_tables(e);
+	return 0;
 }
 
 static int open_parts(struct ebpf *e, struct dcm_error *err)
@@ -459,6 +509,7 @@ static int ebpf_open(const struct dcm_host *host, const void *config, void **ret
 		return error__nomem(err);
 	e->host = host;
 	e->settings = config;
+	e->cache.dir = -1;
 	probe__read(e->settings->btf_path, &e->probe);
 	r = probe__require(&e->probe, e->settings, err);
 	if (r == 0)
@@ -529,6 +580,8 @@ static const char *fixed_key(const struct settings *a, const struct settings *b)
 		return "unwind";
 	if (a->tables_memory_bytes != b->tables_memory_bytes)
 		return "tables_memory";
+	if (a->tables_cache_bytes != b->tables_cache_bytes)
+		return "tables_cache";
 	if (a->ring_size_bytes != b->ring_size_bytes)
 		return "ring_size";
 	if (!text_equal(a->btf_path, b->btf_path))

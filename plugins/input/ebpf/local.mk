@@ -59,6 +59,16 @@ ebpf_unwind = \
 	plugins/input/ebpf/unwind/stubs.c plugins/input/ebpf/unwind/stubs.h
 EBPF_UNWIND_LIBS = $(BASE_LA) $(DEFLATE_LIBS) $(ZSTD_LIBS)
 
+# A sum of what makes tables, so that those on disk that another compiler made are not taken for this one's.
+ebpf_unwind_version = plugins/input/ebpf/unwind/version.h
+$(ebpf_unwind_version): $(ebpf_unwind) bpf/unwind.h bpf/unwind_arch.h plugins/input/ebpf/local.mk
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && sum=`for f in $(ebpf_unwind) bpf/unwind.h bpf/unwind_arch.h; do \
+		cat $(top_srcdir)/$$f || exit 1; done | cksum | cut -d' ' -f1` && \
+	printf '/* Made from the sources of this folder. */\n#define UNWIND_SOURCES %su\n' $$sum >$@.tmp && mv $@.tmp $@
+BUILT_SOURCES += $(ebpf_unwind_version)
+CLEANFILES += $(ebpf_unwind_version) $(ebpf_unwind_version).tmp
+$(tests_unwind_oracle_OBJECTS) $(fuzz_fuzz_unwind_OBJECTS) $(bench_bench_unwind_OBJECTS): $(ebpf_unwind_version)
+
 if PLUGIN_INPUT_EBPF
 pkglib_LTLIBRARIES += plugins/input_ebpf.la
 endif
@@ -74,7 +84,7 @@ plugins_input_ebpf_la_SOURCES = $(ebpf_pure) $(ebpf_tables) $(ebpf_unwind) \
 plugins_input_ebpf_la_CFLAGS = $(AM_CFLAGS) $(BPF_CFLAGS) $(JANSSON_CFLAGS)
 plugins_input_ebpf_la_LDFLAGS = $(LDFLAGS_PLUGIN)
 plugins_input_ebpf_la_LIBADD = $(EBPF_UNWIND_LIBS) $(BPF_LIBS) $(JANSSON_LIBS)
-$(plugins_input_ebpf_la_OBJECTS): bpf/sampler.skel.h
+$(plugins_input_ebpf_la_OBJECTS): bpf/sampler.skel.h $(ebpf_unwind_version)
 
 # A host for one input, which prints what that emits: for tests/e2e/ebpf_*.sh and bench/sampler_cost.sh.
 if PLUGIN_INPUT_EBPF

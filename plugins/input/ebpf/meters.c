@@ -38,12 +38,25 @@ void meters__init(struct meters *m, const struct dcm_host *host)
 		[METERS_TABLES_ROWS] = { "unwind_tables_rows", "rows of these tables" },
 		[METERS_TABLES_BYTES] = { "unwind_tables_bytes", "kernel memory that they use" },
 		[METERS_TABLES_MAP_BYTES] = { "unwind_tables_map_bytes", "kernel memory taken for them" },
-		[METERS_TABLES_BUILDS] = { "unwind_tables_builds", "files compiled so far" },
+		[METERS_TABLES_BUILDS] = { "unwind_tables_builds", "files so far whose tables were compiled or "
+								 "read from disk" },
 		[METERS_TABLES_FAILURES] = { "unwind_tables_failures", "of these, without a result" },
 		[METERS_TABLES_SECONDS] = { "unwind_tables_seconds", "CPU time that compiling took so far" },
 		[METERS_TABLES_EVICTIONS] = { "unwind_tables_evictions", "tables that made room so far" },
 		[METERS_TABLES_OVER_BUDGET] = { "unwind_tables_over_budget",
 						"files that found no room so far (raise tables_memory)" },
+		[METERS_CACHE_BYTES] = { "unwind_cache_bytes", "of tables kept on disk" },
+		[METERS_CACHE_HITS] = { "unwind_cache_hits", "tables taken from disk so far" },
+		[METERS_CACHE_MISSES] = { "unwind_cache_misses", "tables looked for there in vain so far" },
+		[METERS_CACHE_STORED] = { "unwind_cache_stored", "tables written to disk so far" },
+		[METERS_CACHE_EVICTED] = { "unwind_cache_evicted",
+					   "tables on disk that made room so far" },
+		[METERS_CACHE_DAMAGED] = { "unwind_cache_damaged",
+					   "damaged files removed there so far" },
+		[METERS_CACHE_OUTDATED] = { "unwind_cache_outdated",
+					    "files of another version removed there so far" },
+		[METERS_CACHE_FAILURES] = { "unwind_cache_failures",
+					    "reads and writes there that failed so far" },
 		[METERS_DEFERRED_WAITING] = { "sampler_deferred_waiting",
 					      "deferred samples that wait for tables" },
 		[METERS_DEFERRED_GIVEN_UP] = { "sampler_deferred_given_up",
@@ -110,6 +123,14 @@ void meters__unwinder(struct meters *m, const struct tables_stat *tables, const 
 	meters__set(m, METERS_TABLES_SECONDS, (double)tables->build_ns / 1e9);
 	meters__set(m, METERS_TABLES_EVICTIONS, (double)tables->evictions);
 	meters__set(m, METERS_TABLES_OVER_BUDGET, (double)tables->over_budget);
+	meters__set(m, METERS_CACHE_BYTES, (double)tables->cache.bytes);
+	meters__set(m, METERS_CACHE_HITS, (double)tables->cache.n_hits);
+	meters__set(m, METERS_CACHE_MISSES, (double)tables->cache.n_misses);
+	meters__set(m, METERS_CACHE_STORED, (double)tables->cache.n_stored);
+	meters__set(m, METERS_CACHE_EVICTED, (double)tables->cache.n_evicted);
+	meters__set(m, METERS_CACHE_DAMAGED, (double)tables->cache.n_damaged);
+	meters__set(m, METERS_CACHE_OUTDATED, (double)tables->cache.n_outdated);
+	meters__set(m, METERS_CACHE_FAILURES, (double)tables->cache.n_failures);
 }
 
 void meters__set(struct meters *m, enum meters_gauge gauge, double value)

@@ -49,6 +49,7 @@ struct reader {
 	struct sampler_stats at_start; /* of the window */
 	int64_t cpu_ns;		       /* of the thread */
 	int attach_error;	       /* the last one told */
+	int cache_error;	       /* the same */
 
 	_Atomic int64_t window_ns, period_ns, cpu_budget;
 	struct budget budget;
@@ -284,6 +285,16 @@ static void end_window(struct reader *r, int64_t now)
  * The thread
  */
 
+/* Tables that cannot be kept on disk are made again after the next start, and nothing else. */
+static void tell_cache(struct reader *r, const struct unwind_cache_stat *cache)
+{
+	if (cache->last_failure == r->cache_error)
+		return;
+	r->cache_error = cache->last_failure;
+	r->host->log(r->host, DCM_LOG_WARNING, "%s/unwind: unwind tables are not kept: %s",
+		     r->host->data_dir, strerror(-cache->last_failure));
+}
+
 static void show(struct reader *r)
 {
 	struct processes_stat known = processes__stat(r->processes);
@@ -303,6 +314,7 @@ static void show(struct reader *r)
 		struct unwinder_stat unwinder = unwinder__stat(r->unwinder);
 
 		meters__unwinder(&r->meters, &tables, &unwinder);
+		tell_cache(r, &tables.cache);
 	}
 }
 

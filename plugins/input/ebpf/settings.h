@@ -61,6 +61,7 @@ struct settings {
 	bool unsafe_kernel;	     /* user stacks even on a kernel that may hang by them */
 	int32_t unwind;		     /* enum settings_unwind */
 	int64_t tables_memory_bytes; /* of unwind tables, in the kernel */
+	int64_t tables_cache_bytes;  /* of them on disk; 0: none */
 	int64_t ring_size_bytes;     /* 0: by CPUs and frequency */
 	const char *btf_path;	     /* NULL: /sys/kernel/btf/vmlinux */
 	struct settings_filter filter;

@@ -28,6 +28,7 @@ enum {
 	KEEP_FILES = 4096,
 	KEEP_OPEN = 400, /* files of which the descriptor is kept, to compile them again */
 	ROUNDING = 64,
+	KEPT_ROWS = 2048, /* of a table that is kept on disk: fewer are compiled as fast as read */
 };
 #define REST_NS	   1100000000ll	  /* a little more than memory has to rest */
 #define MEMORY_MAX (512ull << 20) /* of one compilation */
@@ -231,17 +232,27 @@ static bool is_ours(const struct unwind_rows *rows)
 #endif
 }
 
-static int compile(struct tables *t, int fd, struct unwind_rows **ret)
+/* From the disk, or else compiled. Without the lock. */
+static int compile(struct tables *t, const char *build_id, int fd, struct unwind_rows **ret)
 {
 	const struct unwind_limits limits = { .max_bytes = MEMORY_MAX, .stop = stopped, .stop_arg = t };
 	CLEANUP(unwind_rows__freep) struct unwind_rows *rows = NULL;
 	struct dcm_error err = DCM_ERROR_INIT;
-	int r = fd < 0 ? -ENOSPC : unwind__compile_fd(fd, &limits, &rows, &err);
+	int r;
 
+	if (t->cache && unwind_cache__load(t->cache, build_id, &rows) == 0) {
+		if (!is_ours(rows))
+			return -ENOEXEC;
+		*ret = take_ptr(rows);
+		return 0;
+	}
+	r = fd < 0 ? -ENOSPC : unwind__compile_fd(fd, &limits, &rows, &err);
 	if (r < 0)
 		return r;
 	if (!is_ours(rows))
 		return -ENOEXEC;
+	if (t->cache && rows->n >= KEPT_ROWS)
+		unwind_cache__store(t->cache, build_id, rows);
 	*ret = take_ptr(rows);
 	return 0;
 }
@@ -297,8 +308,10 @@ static void build(struct tables *t, struct tables_file *f)
 
 	pthread_mutex_unlock(&t->lock);
 	begin = thread__cpu_ns();
-	r = compile(t, f->fd, &rows);
+	r = compile(t, f->build_id, f->fd, &rows);
 	pthread_mutex_lock(&t->lock);
+	if (t->cache)
+		t->stat.cache = t->cache->stat;
 	if (r == 0)
 		r = place_or_evict(t, f, rows);
 	if (r == 0) {

@@ -50,6 +50,7 @@ struct tables {
 	struct tables_memory memory;
 	struct heap *heap;
 	struct dictionary rules;
+	struct unwind_cache *cache; /* the thread's; NULL: none */
 	struct tables_image_entry *images[TABLES_IMAGE_BUCKETS];
 	struct tables_file *files[TABLES_FILE_BUCKETS];
 	struct tables_file *queue, **queue_end;

@@ -389,6 +389,12 @@ struct tables *tables__new(const struct tables_memory *memory, uint64_t limit_by
 	return t->heap && t->wake_fd >= 0 ? take_ptr(t) : NULL;
 }
 
+void tables__keep_in(struct tables *t, struct unwind_cache *cache)
+{
+	t->cache = cache;
+	t->stat.cache = cache->stat;
+}
+
 int tables__start(struct tables *t)
 {
 	int r = thread__start(&t->thread, "ebpf-tables", tables__build_thread, t);

@@ -22,6 +22,7 @@
 #include "core/base/cleanup.h"
 #include "plugins/input/ebpf/record.h"
 #include "plugins/input/ebpf/tables/heap.h"
+#include "plugins/input/ebpf/unwind/cache.h"
 #include "bpf/unwind.h"
 
 struct tables;
@@ -61,6 +62,11 @@ struct tables_memory {
 
 /* limit_bytes: of the heap. `memory` is copied. NULL when memory ran out. */
 struct tables *tables__new(const struct tables_memory *memory, uint64_t limit_bytes);
+/*
+ * Keeps what is compiled there, and takes it from there. Borrowed, the thread's alone until
+ * tables__free(). Before tables__start(), or never.
+ */
+void tables__keep_in(struct tables *t, struct unwind_cache *cache);
 int tables__start(struct tables *t); /* the compiling thread: 0 or a negative errno */
 void tables__free(struct tables *t); /* ends the thread; NULL is fine */
 DEFINE_CLEANUP(struct tables *, tables__free);
@@ -126,6 +132,7 @@ struct tables_stat {
 	uint64_t n_rows; /* in the heap */
 	uint64_t builds, build_failures, build_ns, evictions, over_budget;
 	uint64_t no_room; /* mappings or pages that were cut off */
+	struct unwind_cache_stat cache;
 };
 struct tables_stat tables__stat(struct tables *t);
 

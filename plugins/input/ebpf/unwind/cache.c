@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,7 +24,10 @@
 #define SUFFIX	   ".unwind"
 #define UNFINISHED ".new"
 
-enum { NAME = CACHE_BUILD_ID + sizeof(SUFFIX) + sizeof(UNFINISHED) };
+enum {
+	NAME = CACHE_BUILD_ID + sizeof(SUFFIX) + sizeof(UNFINISHED),
+	SPARE = 8, /* of max_bytes, that a file which finds no room leaves free: one part in so many */
+};
 
 /* ------------------------------------------------------------------------------------------------
  * Names
@@ -31,9 +35,9 @@ enum { NAME = CACHE_BUILD_ID + sizeof(SUFFIX) + sizeof(UNFINISHED) };
 
 static bool file_name(const char *build_id, char ret[static NAME])
 {
-	size_t n = strspn(build_id, "0123456789abcdef");
+	size_t sign = build_id[0] == '~', n = strspn(build_id + sign, "0123456789abcdef");
 
-	if (n < 2 || n > CACHE_BUILD_ID || build_id[n])
+	if (n < 2 || sign + n > CACHE_BUILD_ID || build_id[sign + n])
 		return false;
 	snprintf(ret, NAME, "%s" SUFFIX, build_id);
 	return true;
@@ -101,28 +105,59 @@ static int list(const struct unwind_cache *c, struct entries *ret)
 	return rc;
 }
 
+static struct timespec mtime(const struct unwind_cache *c)
+{
+	struct stat st;
+
+	return fstat(c->dir, &st) ? (struct timespec){ 0 } : st.st_mtim;
+}
+
+/* Counts the files, which another process may have changed too. */
+static int count(struct unwind_cache *c, struct entries *ret)
+{
+	struct timespec changed = mtime(c);
+	int rc = list(c, ret);
+
+	if (rc)
+		return rc;
+	c->stat.bytes = 0;
+	for (size_t i = 0; i < ret->n; i++)
+		c->stat.bytes += ret->v[i].bytes;
+	c->changed = changed;
+	return 0;
+}
+
 /* Makes room for n more bytes. */
 static int evict(struct unwind_cache *c, uint64_t n)
 {
+	uint64_t bytes_left = n < c->max_bytes ? c->max_bytes - n : 0;
+	struct timespec now = mtime(c);
 	struct entries all = { 0 };
-	uint64_t bytes = 0;
 	int rc;
 
-	if (c->bytes + n <= c->max_bytes)
+	if (c->stat.bytes <= bytes_left && now.tv_sec == c->changed.tv_sec &&
+	    now.tv_nsec == c->changed.tv_nsec)
 		return 0;
-	rc = list(c, &all);
-	for (size_t i = 0; i < all.n; i++)
-		bytes += all.v[i].bytes;
-	for (size_t i = 0; i < all.n && !rc && bytes + n > c->max_bytes; i++) {
+	rc = count(c, &all);
+	if (c->stat.bytes > bytes_left)
+		bytes_left -= bytes_left / SPARE;
+	for (size_t i = 0; i < all.n && !rc && c->stat.bytes > bytes_left; i++) {
 		if (unlinkat(c->dir, all.v[i].name, 0) && errno != ENOENT)
 			rc = -errno;
-		bytes -= rc ? 0 : all.v[i].bytes;
-		c->n_evicted += rc ? 0 : 1;
+		c->stat.bytes -= rc ? 0 : all.v[i].bytes;
+		c->stat.n_evicted += rc ? 0 : 1;
 	}
-	if (!rc)
-		c->bytes = bytes;
 	vec__fini(&all);
 	return rc;
+}
+
+/* A file that is being written is locked; one that is not was left by a process that is no more. */
+static bool is_left_over(const struct unwind_cache *c, const char *name)
+{
+	CLEANUP(fd__closep)
+	int fd = openat(c->dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+	return fd < 0 || flock(fd, LOCK_EX | LOCK_NB) == 0;
 }
 
 static void remove_unfinished(const struct unwind_cache *c)
@@ -136,7 +171,7 @@ static void remove_unfinished(const struct unwind_cache *c)
 		return;
 	}
 	while ((e = readdir(dir)))
-		if (ends(e->d_name, SUFFIX UNFINISHED))
+		if (ends(e->d_name, SUFFIX UNFINISHED) && is_left_over(c, e->d_name))
 			unlinkat(c->dir, e->d_name, 0);
 	closedir(dir);
 }
@@ -153,15 +188,16 @@ int unwind_cache__open(struct unwind_cache *c, const char *path, uint64_t max_by
 		return error__sys(err, -errno, "%s: cannot open the folder of unwind tables", path);
 	if (fstat(c->dir, &st))
 		rc = error__sys(err, -errno, "%s", path);
+	else if (st.st_uid != geteuid() && st.st_uid != 0)
+		rc = error__set(err, -EPERM,
+				"%s: belongs to another user; remove it, it is made anew", path);
 	else if (st.st_mode & (S_IWGRP | S_IWOTH))
 		rc = error__set(err, -EPERM, "%s: others may write there; make it mode 0700", path);
 	else
 		rc = 0;
 	if (!rc) {
 		remove_unfinished(c);
-		rc = list(c, &all);
-		for (size_t i = 0; i < all.n; i++)
-			c->bytes += all.v[i].bytes;
+		rc = count(c, &all);
 		vec__fini(&all);
 		if (rc)
 			error__sys(err, rc, "%s: cannot list the folder of unwind tables", path);
@@ -182,7 +218,7 @@ void unwind_cache__close(struct unwind_cache *c)
  */
 
 /* The file's content (caller frees): 0 or a negative errno. */
-static int read_file(const struct unwind_cache *c, int fd, uint8_t **ret, size_t *ret_n)
+static int read_file(int fd, uint8_t **ret, size_t *ret_n)
 {
 	CLEANUP(mem__freep) uint8_t *p = NULL;
 	struct stat st;
@@ -190,7 +226,7 @@ static int read_file(const struct unwind_cache *c, int fd, uint8_t **ret, size_t
 
 	if (fstat(fd, &st))
 		return -errno;
-	if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size > c->max_bytes)
+	if (!S_ISREG(st.st_mode) || st.st_size > CACHE_FILE_BYTES_MAX)
 		return -EBADMSG;
 	p = malloc(st.st_size ? (size_t)st.st_size : 1);
 	if (!p)
@@ -203,11 +239,22 @@ static int read_file(const struct unwind_cache *c, int fd, uint8_t **ret, size_t
 	return 0;
 }
 
-static void forget(struct unwind_cache *c, const char *name, size_t n)
+static int failed(struct unwind_cache *c, int error)
 {
-	c->n_damaged++;
-	if (unlinkat(c->dir, name, 0) == 0)
-		c->bytes -= n < c->bytes ? n : c->bytes;
+	c->stat.n_failures++;
+	c->stat.last_failure = error;
+	return error;
+}
+
+/* The file goes; it counts as not there. */
+static int forget(struct unwind_cache *c, const char *name, size_t n, uint64_t *n_such)
+{
+	++*n_such;
+	if (unlinkat(c->dir, name, 0))
+		return failed(c, -errno);
+	c->stat.bytes -= n < c->stat.bytes ? n : c->stat.bytes;
+	c->changed = mtime(c);
+	return -ENOENT;
 }
 
 int unwind_cache__load(struct unwind_cache *c, const char *build_id, struct unwind_rows **ret_rows)
@@ -218,21 +265,23 @@ int unwind_cache__load(struct unwind_cache *c, const char *build_id, struct unwi
 	size_t n = 0;
 	int rc;
 
-	c->n_misses++;
+	c->stat.n_misses++;
 	if (!file_name(build_id, name))
 		return -ENOENT;
 	fd = openat(c->dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
-		return errno == ENOENT ? -ENOENT : -errno;
-	rc = read_file(c, fd, &data, &n);
+		return errno == ENOENT ? -ENOENT : failed(c, -errno);
+	rc = read_file(fd, &data, &n);
 	if (!rc)
 		rc = cache_file__decode(data, n, ret_rows);
 	if (rc == -EBADMSG)
-		forget(c, name, n);
+		return forget(c, name, n, &c->stat.n_damaged);
+	if (rc == -ESTALE)
+		return forget(c, name, n, &c->stat.n_outdated);
 	if (rc)
-		return rc == -EBADMSG ? -ENOENT : rc;
-	c->n_misses--;
-	c->n_hits++;
+		return failed(c, rc);
+	c->stat.n_misses--;
+	c->stat.n_hits++;
 	futimens(fd, NULL);
 	return 0;
 }
@@ -245,9 +294,10 @@ static int replace(const struct unwind_cache *c, const char *name, const struct 
 	int rc;
 
 	snprintf(unfinished, sizeof(unfinished), "%s.%d" SUFFIX UNFINISHED, name, (int)getpid());
-	fd = openat(c->dir, unfinished, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	fd = openat(c->dir, unfinished, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
+	flock(fd, LOCK_EX | LOCK_NB);
 	rc = fd__write_all(fd, b->data, b->n);
 	if (!rc && renameat(c->dir, unfinished, c->dir, name))
 		rc = -errno;
@@ -258,7 +308,8 @@ static int replace(const struct unwind_cache *c, const char *name, const struct 
 
 int unwind_cache__store(struct unwind_cache *c, const char *build_id, const struct unwind_rows *rows)
 {
-	struct buf b = { .limit = c->max_bytes };
+	struct buf b = { .limit = c->max_bytes < CACHE_FILE_BYTES_MAX ? c->max_bytes
+								      : CACHE_FILE_BYTES_MAX };
 	struct stat st;
 	char name[NAME];
 	uint64_t before;
@@ -269,15 +320,16 @@ int unwind_cache__store(struct unwind_cache *c, const char *build_id, const stru
 	cache_file__encode(rows, &b);
 	before = fstatat(c->dir, name, &st, AT_SYMLINK_NOFOLLOW) ? 0 : (uint64_t)st.st_size;
 	rc = b.error;
-	if (!rc && b.n > before)
-		rc = evict(c, b.n - before);
+	if (!rc)
+		rc = evict(c, b.n > before ? b.n - before : 0);
 	if (!rc)
 		rc = replace(c, name, &b);
 	if (!rc) {
-		c->bytes += b.n;
-		c->bytes -= before < c->bytes ? before : c->bytes;
-		c->n_stored++;
+		c->stat.bytes += b.n;
+		c->stat.bytes -= before < c->stat.bytes ? before : c->stat.bytes;
+		c->stat.n_stored++;
+		c->changed = mtime(c);
 	}
 	buf__fini(&b);
-	return rc;
+	return rc == 0 || rc == -EFBIG ? rc : failed(c, rc);
 }

@@ -14,6 +14,7 @@
 #include "plugins/input/ebpf/unwind/bytes.h"
 #include "plugins/input/ebpf/unwind/cache.h"
 #include "plugins/input/ebpf/unwind/rules.h"
+#include "plugins/input/ebpf/unwind/version.h"
 
 /* Arrays are written as they lie in memory. */
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
@@ -30,6 +31,7 @@ void cache_file__encode(const struct unwind_rows *r, struct buf *b)
 
 	buf__append(b, magic, sizeof(magic));
 	buf__le32(b, CACHE_VERSION);
+	buf__le32(b, UNWIND_SOURCES);
 	buf__le32(b, r->machine | (r->is_go ? GO : 0));
 	buf__le64(b, r->base);
 	buf__le64(b, r->covered_bytes);
@@ -57,13 +59,16 @@ static void *array(struct bytes *b, uint32_t n, size_t size)
 	return b->bad ? NULL : mem__dup(from, n * size);
 }
 
+/* True when we wrote it, with this compiler. */
+static bool is_ours(struct bytes *b)
+{
+	return bytes__fixed(b, 4) == CACHE_VERSION && bytes__fixed(b, 4) == UNWIND_SOURCES;
+}
+
 static bool head(struct bytes *b, struct unwind_rows *r)
 {
 	uint64_t flags;
 
-	if (memcmp(bytes__skip(b, sizeof(magic)), magic, sizeof(magic)) ||
-	    bytes__fixed(b, 4) != CACHE_VERSION)
-		return false;
 	flags = bytes__fixed(b, 4);
 	r->machine = (uint16_t)flags;
 	r->is_go = flags & GO;
@@ -113,6 +118,10 @@ int cache_file__decode(const uint8_t *data, size_t n, struct unwind_rows **ret_r
 	bytes__skip(&hash, n - HASH);
 	if (bytes__fixed(&hash, HASH) != hash__bytes(data, n - HASH, 0))
 		return -EBADMSG;
+	if (memcmp(bytes__skip(&b, sizeof(magic)), magic, sizeof(magic)))
+		return -EBADMSG;
+	if (!is_ours(&b))
+		return -ESTALE;
 	r = NEW(struct unwind_rows);
 	if (!r)
 		return -ENOMEM;
