@@ -234,10 +234,13 @@ static int end_piece(struct chunk_writer *w, const struct buf *section, size_t b
 		return section->error;
 	if (section->n - began > UINT32_MAX)
 		return -EFBIG;
+	/* A section that is still empty has no bytes to point at. */
+	const uint8_t *p = section->data ? section->data + began : (const uint8_t *)"";
+
 	*ret = (struct chunk_piece){
 		.off = began,
 		.n = (uint32_t)(section->n - began),
-		.sum = chunk__sum(section->data + began, section->n - began, w->options->seed),
+		.sum = chunk__sum(p, section->n - began, w->options->seed),
 	};
 	return 0;
 }
