@@ -91,6 +91,11 @@ fuzz_programs += fuzz/fuzz_selector
 fuzz_fuzz_selector_SOURCES = fuzz/fuzz_selector.c $(FUZZ_MAIN)
 fuzz_fuzz_selector_LDADD = $(QUERY_LA) $(FUZZ_LDFLAGS)
 
+fuzz_programs += fuzz/fuzz_ebpf_walk
+fuzz_fuzz_ebpf_walk_SOURCES = fuzz/fuzz_ebpf_walk.c $(FUZZ_MAIN) plugins/input/ebpf/record.c \
+	plugins/input/ebpf/tables/heap.c plugins/input/ebpf/tables/native.c
+fuzz_fuzz_ebpf_walk_LDADD = $(BASE_LA) $(FUZZ_LDFLAGS)
+
 fuzz_programs += fuzz/fuzz_unwind
 fuzz_fuzz_unwind_SOURCES = fuzz/fuzz_unwind.c $(FUZZ_MAIN) tests/unwind/elf_maker.h $(ebpf_unwind)
 fuzz_fuzz_unwind_LDADD = $(EBPF_UNWIND_LIBS) $(FUZZ_LDFLAGS)
