@@ -79,6 +79,25 @@ at_least() {
 		not_ok "$1" "$got % of the CPU time, at least $2 wanted; most often: $(rows | head -n 1)"
 	fi
 }
+# shows NAME CHAINS: the rows at hand are of a program in these chains (tests/host/chain.awk), and $other functions. At
+# least 99.5 % of the CPU time is in a chain or on the way there, 90 % in the whole of the first, none anywhere else.
+# Samples from before the tables were built are counted apart, since how many there are is up to the machine.
+shows() {
+	rows | CHAINS=$2 OTHER=$other awk -f "$top_srcdir/tests/host/chain.awk" >"$dir/kinds"
+	verdict=$(awk -F = '/=/ { v[$1] = $2 } /^#/ { first = substr($0, 3) } END {
+		settled = v["whole"] + v["way"] + v["cut"]
+		all = settled + v["early"] + v["wrong"]
+		if (all == 0) exit
+		right = settled ? 100 * (v["whole"] + v["way"]) / settled : 0
+		whole = settled ? 100 * v["whole"] / settled : 0
+		good = right >= 99.5 && whole >= 90 && settled >= all / 10 && v["wrong"] == 0
+		printf "%s %.2f %% right, %.2f %% whole, %.2f %% early, %.2f %% wrong %s\n", good ? "ok" : "not ok",
+			right, whole, 100 * v["early"] / all, 100 * v["wrong"] / all, first }' "$dir/kinds")
+	case $verdict in
+	ok*) ok "$1: ${verdict#ok }" ;;
+	*) not_ok "$1" "${verdict:-no samples}; most often: $(rows | head -n 1)" ;;
+	esac
+}
 # rows: stacks by CPU time, the largest first; a frame that repeats N times is written once, as FRAME*N
 rows() {
 	awk -F '\t' 'function short(stack, i, n, k, frames, out) {

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+# tests/host/chain.awk - do stacks show the chain of calls that a program is in?
+#
+#	rows | CHAINS='WORD WORD..|WORD..' OTHER=REGEX awk -f chain.awk
+#
+# Input: a value, and a stack from its root between semicolons, FRAME*N for N in a row. A chain is a word for each frame,
+# a regular expression without a blank; with ? behind it the frame may be missing, with * it may be missing or repeated.
+# The program is in the first chain nearly all of the time, in the others on its way there. OTHER: functions that it
+# may be in at any moment instead of the chain's next, to the leaf.
+#
+# Output: the sum of values of each kind of stack, and the first wrong one:
+#
+#	whole	the first chain
+#	way	a beginning of a chain, with or without OTHER
+#	early	cut because tables were not there yet, and the frames that are there are right
+#	cut	cut for another reason, the same
+#	wrong	anything else
+function read_chain(c, text, i, n, words, mark) {
+	n = length_of[c] = split(text, words, " ")
+	for (i = 1; i <= n; i++) {
+		mark = substr(words[i], 1, 1)
+		optional[c, i] = mark == "?" || mark == "*"
+		repeated[c, i] = mark == "*"
+		if (optional[c, i]) words[i] = substr(words[i], 2)
+		expression[c, i] = "^(" words[i] ")$"
+	}
+}
+# Adds the state "k words of chain c are done", and those that follow because words may be missing.
+function add(states, c, k) {
+	states[k]
+	while (k < length_of[c] && optional[c, k + 1]) states[++k]
+}
+# 2: whole; 1: a beginning, or with `anywhere` some of it; 0: neither. Frames from `first` on.
+function follow(c, first, anywhere, i, k, now, after, is_in, in_other) {
+	if (anywhere) for (k = 0; k < length_of[c]; k++) now[k]
+	else add(now, c, 0)
+	is_in = 1
+	for (i = first; i <= n_frames && frame[i] !~ kernel; i++) {
+		in_other = (is_in || in_other) && frame[i] ~ other
+		split("", after)
+		is_in = 0
+		for (k in now) {
+			k += 0
+			if (k < length_of[c] && frame[i] ~ expression[c, k + 1]) { add(after, c, k + 1); is_in = 1 }
+			if (k > 0 && repeated[c, k] && frame[i] ~ expression[c, k]) { add(after, c, k); is_in = 1 }
+		}
+		if (!is_in && !in_other) return 0
+		split("", now)
+		for (k in after) now[k]
+	}
+	return is_in && (length_of[c] in now) ? 2 : 1
+}
+function read_stack(stack, i, k, n, parts, times) {
+	n = split(stack, parts, ";")
+	n_frames = 0
+	for (i = 1; i <= n; i++) {
+		times = 1
+		if (match(parts[i], /[*][0-9]+$/)) {
+			times = substr(parts[i], RSTART + 1) + 0
+			parts[i] = substr(parts[i], 1, RSTART - 1)
+		}
+		for (k = 0; k < times; k++) frame[++n_frames] = parts[i]
+	}
+}
+function kind(c, best, is, is_cut) {
+	is_cut = frame[1] ~ /^\[truncated: /
+	for (c = 1; c <= n_chains && best < 2; c++) {
+		is = follow(c, 1 + is_cut, is_cut)
+		if (is > 1 && c > 1) is = 1
+		if (is > best) best = is
+	}
+	if (!best) return "wrong"
+	if (is_cut) return frame[1] ~ early ? "early" : "cut"
+	return best > 1 ? "whole" : "way"
+}
+BEGIN {
+	kernel = "^[a-z_0-9]*(asm_|irq|entry|exc_|ret_from)"
+	early = "stack deeper than its copy|tables not built yet"
+	other = "^(" ENVIRON["OTHER"] ")$"
+	n_chains = split(ENVIRON["CHAINS"], chains, "|")
+	# A bar within parentheses belongs to a word.
+	for (c = 1; c <= n_chains; c++) {
+		text = text (text == "" ? "" : "|") chains[c]
+		opened = text
+		closed = text
+		if (gsub(/[(]/, "", opened) == gsub(/[)]/, "", closed)) {
+			read_chain(++n, text)
+			text = ""
+		}
+	}
+	n_chains = n
+}
+{
+	value = $1
+	sub(/^[0-9]+ /, "")
+	read_stack($0)
+	k = kind()
+	sum[k] += value
+	if (k == "wrong" && first == "") first = $0
+}
+END {
+	n = split("whole way early cut wrong", kinds, " ")
+	for (i = 1; i <= n; i++) printf "%s=%.0f\n", kinds[i], sum[kinds[i]]
+	if (first != "") print "# " first
+}
