@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tests/storage/crash_check.c - power cuts, by the thousand, and what must be true after each
- *
- * What the checker knows of each number is one of five states; a write, a removal and a start move it. Numbers are
- * given out upwards, so an array holds them all.
  */
 #include "tests/storage/crash_check.h"
 
@@ -12,15 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LIVES = 6, IDS_MAX = 4096, STEPS_MAX = 24, CALLS_MAX = 160 };
+#include "tests/storage/ledger.h"
 
-enum state {
-	UNSENT,
-	MAYBE,	/* sent, not acknowledged: there or not */
-	ACKED,	/* must be there */
-	FADING, /* removed, perhaps not for good: there or not */
-	GONE,	/* removed for good: must not be there */
-};
+enum { LIVES = 6, STEPS_MAX = 24, CALLS_MAX = 160 };
 
 struct run {
 	const struct crash_plan *plan;
@@ -28,81 +19,22 @@ struct run {
 	struct random random;
 	struct sim *sim;
 	struct subject_setup setup;
+	struct ledger ledger;
 	void *store;
-	uint64_t next_id;
-	uint8_t state[IDS_MAX];
-	uint8_t seen[IDS_MAX]; /* how often, at the last look */
-	bool made_up;
 };
 
-static bool fail(struct run *r, const char *what, uint64_t id)
+static bool fail(struct run *r, const char *what, int64_t number)
 {
-	snprintf(r->result->fault, sizeof(r->result->fault), "%s (number %" PRIu64 ")", what, id);
+	snprintf(r->result->fault, sizeof(r->result->fault), "%s (%" PRId64 ")", what, number);
 	return false;
 }
 
-static void see(void *ctx, uint64_t id)
-{
-	struct run *r = ctx;
-
-	if (id < r->next_id)
-		r->seen[id] += r->seen[id] < 2;
-	else
-		r->made_up = true;
-}
-
-/* Compares the store with what is known. `settled`: what is there is there to stay. */
 static bool look(struct run *r, bool settled)
 {
-	memset(r->seen, 0, r->next_id);
-	r->plan->subject->ids(r->store, see, r);
-	if (r->made_up)
-		return fail(r, "a number that nobody sent", 0);
-	for (uint64_t id = 0; id < r->next_id; id++) {
-		if (r->seen[id] > 1)
-			return fail(r, "there twice", id);
-		if (r->seen[id] == 0 && r->state[id] == ACKED)
-			return fail(r, "acknowledged, and lost", id);
-		if (r->seen[id] == 1 && r->state[id] == GONE)
-			return fail(r, "removed, and back again", id);
-		if (!settled)
-			continue;
-		if (r->seen[id] == 1)
-			r->state[id] = ACKED;
-		else if (r->state[id] != UNSENT)
-			r->state[id] = GONE;
-		r->result->n_replayed += r->seen[id];
-	}
-	return true;
-}
-
-static void write_some(struct run *r)
-{
-	unsigned n = 1 + (unsigned)random__below(&r->random, 4);
-	uint64_t from = r->next_id;
-
-	if (from + n > IDS_MAX)
-		return;
-	r->next_id += n;
-	memset(r->state + from, MAYBE, n);
-	if (r->plan->subject->write(r->store, from, n) == 0) {
-		memset(r->state + from, ACKED, n);
-		r->result->n_acked += n;
-	}
-}
-
-static void fade(void *ctx, uint64_t id)
-{
-	((struct run *)ctx)->state[id] = FADING;
-}
-
-static void thin_out(struct run *r)
-{
-	if (r->plan->subject->retain(r->store, fade, r) || r->plan->subject->settle(r->store))
-		return;
-	for (uint64_t id = 0; id < r->next_id; id++)
-		if (r->state[id] == FADING)
-			r->state[id] = GONE;
+	if (ledger__look(&r->ledger, r->store, settled))
+		return true;
+	snprintf(r->result->fault, sizeof(r->result->fault), "%s", r->ledger.fault);
+	return false;
 }
 
 static void step(struct run *r)
@@ -118,13 +50,13 @@ static void step(struct run *r)
 		r->result->n_compactions += s->compact(r->store) == 0;
 		break;
 	case 3:
-		thin_out(r);
+		ledger__retain(&r->ledger, r->store);
 		break;
 	case 4:
 		s->probe(r->store);
 		break;
 	default:
-		write_some(r);
+		ledger__write(&r->ledger, r->store, 1 + (unsigned)random__below(&r->random, 4));
 	}
 }
 
@@ -132,7 +64,6 @@ static void step(struct run *r)
 static bool live(struct run *r)
 {
 	static const enum sim_fault faults[] = { FAULT_EIO, FAULT_ENOSPC, FAULT_EINTR, FAULT_SHORT };
-	const struct subject *s = r->plan->subject;
 	uint64_t cut = 1 + random__below(&r->random, CALLS_MAX);
 	unsigned complaints = 0;
 	int rc;
@@ -140,11 +71,11 @@ static bool live(struct run *r)
 	/* A start may be cut too. */
 	if (random__below(&r->random, 8) == 0)
 		sim__cut_at(r->sim, 1 + random__below(&r->random, 24));
-	rc = s->open(sim__vfs(r->sim), &r->setup, &r->store, &complaints);
+	rc = r->plan->subject->open(sim__vfs(r->sim), &r->setup, &r->store, &complaints);
 	if (sim__is_cut(r->sim))
 		return rc || look(r, false);
 	if (rc)
-		return fail(r, "cannot be opened", (uint64_t)-rc);
+		return fail(r, "cannot be opened", rc);
 	if (complaints)
 		return fail(r, "complains", complaints);
 	if (!look(r, true))
@@ -153,7 +84,7 @@ static bool live(struct run *r)
 		sim__fail(r->sim, 1 + random__below(&r->random, CALLS_MAX),
 			  faults[random__below(&r->random, 4)], random__below(&r->random, 4) == 0);
 	sim__cut_at(r->sim, cut);
-	for (int i = 0; i < STEPS_MAX && sim__n_calls(r->sim) < cut; i++)
+	for (int i = 0; i < STEPS_MAX && !sim__is_cut(r->sim); i++)
 		step(r);
 	return true;
 }
@@ -168,13 +99,35 @@ static void end_life(struct run *r)
 	r->result->n_power_cuts += power_cut;
 }
 
+/* And once more, in peace. */
+static bool last_look(struct run *r)
+{
+	unsigned complaints = 0;
+	int rc;
+
+	sim__skip(r->sim, 0);
+	rc = r->plan->subject->open(sim__vfs(r->sim), &r->setup, &r->store, &complaints);
+	if (rc)
+		return fail(r, "cannot be opened in the end", rc);
+	bool ok = complaints ? fail(r, "complains in the end", complaints) : look(r, true);
+	r->plan->subject->close(r->store);
+	if (ok && sim__n_open(r->sim))
+		return fail(r, "files left open", sim__n_open(r->sim));
+	return ok;
+}
+
 static bool run_seed(const struct crash_plan *plan, uint64_t seed, struct crash_result *result)
 {
 	static const uint32_t aligns[] = { 8, 512, 1024 };
-	struct run r = { .plan = plan, .result = result, .random = { seed } };
+	struct run r = {
+		.plan = plan,
+		.result = result,
+		.random = { seed },
+		.ledger = { .subject = plan->subject },
+		.sim = sim__new(seed * 2 + 1, plan->model),
+	};
 	bool ok = true;
 
-	r.sim = sim__new(seed * 2 + 1, plan->model);
 	if (!r.sim)
 		abort();
 	sim__skip(r.sim, plan->deviations);
@@ -188,16 +141,9 @@ static bool run_seed(const struct crash_plan *plan, uint64_t seed, struct crash_
 		end_life(&r);
 		result->n_cycles++;
 	}
-	/* And once more, in peace. */
-	sim__skip(r.sim, 0);
-	unsigned complaints = 0;
-	if (ok && plan->subject->open(sim__vfs(r.sim), &r.setup, &r.store, &complaints))
-		ok = fail(&r, "cannot be opened in the end", 0);
-	else if (ok)
-		ok = complaints ? fail(&r, "complains in the end", complaints) : look(&r, true);
-	plan->subject->close(r.store);
-	if (ok && sim__n_open(r.sim))
-		ok = fail(&r, "files left open", sim__n_open(r.sim));
+	ok = ok && last_look(&r);
+	result->n_acked += r.ledger.n_acked;
+	result->n_replayed += r.ledger.n_seen;
 	sim__free(r.sim);
 	return ok;
 }

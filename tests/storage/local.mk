@@ -2,10 +2,20 @@
 # tests/storage/local.mk - the local store against a disk that loses what it may
 #
 # CRASH_CYCLES=1000000 tests/storage/test_crash looks longer than `make check` does.
-STORE_SIM = tests/storage/sim_disk.c tests/storage/sim_disk.h \
+STORE_SIM = tests/storage/ledger.c tests/storage/ledger.h tests/storage/sim_disk.c tests/storage/sim_disk.h \
 	tests/storage/tiny_store.c tests/storage/tiny_store.h tests/unit/random.h
 
 unit_tests += tests/storage/test_crash
 tests_storage_test_crash_SOURCES = tests/storage/test_crash.c \
 	tests/storage/crash_check.c tests/storage/crash_check.h $(STORE_SIM)
 tests_storage_test_crash_LDADD = $(LOCAL_STORE_LA) $(UNIT_LIBS)
+
+unit_tests += tests/storage/test_faults
+tests_storage_test_faults_SOURCES = tests/storage/test_faults.c $(STORE_SIM) $(FAILMALLOC)
+tests_storage_test_faults_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_storage_test_faults_LDADD = $(LOCAL_STORE_LA) $(UNIT_LIBS)
+
+unit_tests += tests/storage/test_crash_unchecked
+tests_storage_test_crash_unchecked_SOURCES = tests/storage/test_crash_unchecked.c \
+	tests/storage/crash_check.c tests/storage/crash_check.h $(STORE_SIM)
+tests_storage_test_crash_unchecked_LDADD = $(LOCAL_STORE_LA) $(UNIT_LIBS)

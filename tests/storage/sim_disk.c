@@ -119,27 +119,41 @@ bool sim__is_cut(const struct sim *s)
 
 /* ---- content ---- */
 
+static int reserve(struct content *c, size_t n)
+{
+	size_t cap = n + n / 2 + 256;
+	uint8_t *p;
+
+	if (n <= c->cap)
+		return 0;
+	p = realloc(c->p, cap);
+	if (!p)
+		return -ENOMEM;
+	c->p = p;
+	c->cap = cap;
+	return 0;
+}
+
 static int resize(struct content *c, size_t n)
 {
-	if (n > c->cap) {
-		size_t cap = n + n / 2 + 256;
-		uint8_t *p = realloc(c->p, cap);
-
-		if (!p)
-			return -ENOMEM;
-		c->p = p;
-		c->cap = cap;
-	}
+	if (reserve(c, n))
+		return -ENOMEM;
 	if (n > c->n)
 		memset(c->p + c->n, 0, n - c->n);
 	c->n = n;
 	return 0;
 }
 
+/* What a file is to have, with room for the same in what is kept, so that no sync needs memory. */
+static int grow(struct inode *inode, size_t n)
+{
+	return reserve(&inode->kept, n) ? -ENOMEM : resize(&inode->seen, n);
+}
+
 static void must(int rc)
 {
 	if (rc)
-		abort(); /* the disk itself has no memory left */
+		abort(); /* there was room */
 }
 
 /* One unsynced write becomes part of what is kept, wholly. */
@@ -227,7 +241,8 @@ static int do_change(struct sim *s, enum change_kind kind, const char *path, con
 	assert(strlen(path) < NAME_BYTES && strlen(to) < NAME_BYTES);
 	snprintf(c.path, sizeof(c.path), "%s", path);
 	snprintf(c.to, sizeof(c.to), "%s", to);
-	if (!vec__reserve(&s->changes, 1) || !vec__reserve(&s->seen, 1))
+	if (!vec__reserve(&s->changes, 1) || !vec__reserve(&s->seen, 1) ||
+	    !vec__reserve(&s->kept, s->changes.n + 1))
 		return -ENOMEM;
 	s->changes.v[s->changes.n++] = c;
 	return change_names(&s->seen, &c);
@@ -328,8 +343,7 @@ static int note_write(struct sim *s, struct inode *inode, const void *p, size_t 
 {
 	struct unsynced w = { .kind = WRITE_BYTES, .offset = offset, .n = n, .at = s->bytes.n };
 
-	if (!vec__reserve(&inode->writes, 1) ||
-	    (inode->seen.n < offset + n && resize(&inode->seen, offset + n)))
+	if (!vec__reserve(&inode->writes, 1) || (inode->seen.n < offset + n && grow(inode, offset + n)))
 		return -ENOMEM;
 	buf__append(&s->bytes, p, n);
 	if (s->bytes.error) {
@@ -404,7 +418,7 @@ static int set_size(struct vfs_file *file, uint64_t bytes, bool grow_only)
 
 	if (rc || (grow_only && bytes <= inode->seen.n))
 		return rc;
-	if (!vec__reserve(&inode->writes, 1) || resize(&inode->seen, (size_t)bytes))
+	if (!vec__reserve(&inode->writes, 1) || grow(inode, (size_t)bytes))
 		return -ENOMEM;
 	inode->writes.v[inode->writes.n++] = (struct unsynced){ .kind = WRITE_SIZE, .n = (size_t)bytes };
 	return 0;
