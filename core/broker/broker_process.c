@@ -117,6 +117,7 @@ static bool is_harmless(const struct perf_event_attr *a)
 		.config = a->config,
 		.sample_period = a->sample_period,
 		.sample_type = a->sample_type & (PERF_SAMPLE_TIME | PERF_SAMPLE_TID | PERF_SAMPLE_CPU),
+		.read_format = a->read_format & PERF_FORMAT_TOTAL_TIME_RUNNING,
 		.disabled = a->disabled,
 		.exclude_idle = a->exclude_idle,
 		.mmap = a->mmap,

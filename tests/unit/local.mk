@@ -243,6 +243,10 @@ unit_tests += tests/unit/test_ebpf_probe
 tests_unit_test_ebpf_probe_SOURCES = tests/unit/test_ebpf_probe.c plugins/input/ebpf/probe.c
 tests_unit_test_ebpf_probe_LDADD = $(BASE_LA) $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_ebpf_pulse
+tests_unit_test_ebpf_pulse_SOURCES = tests/unit/test_ebpf_pulse.c plugins/input/ebpf/pulse.c
+tests_unit_test_ebpf_pulse_LDADD = $(UNIT_LIBS)
+
 unit_tests += tests/unit/test_ebpf_tags
 tests_unit_test_ebpf_tags_SOURCES = tests/unit/test_ebpf_tags.c $(EBPF_TEST)
 tests_unit_test_ebpf_tags_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)

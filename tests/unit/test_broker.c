@@ -120,6 +120,8 @@ static void test_events_that_show_too_much(void **state)
 	REFUSED(sample_period, 0);
 	REFUSED(freq, 1);
 	REFUSED(inherit, 1);
+	REFUSED(read_format, PERF_FORMAT_GROUP);
+	REFUSED(read_format, PERF_FORMAT_TOTAL_TIME_RUNNING | PERF_FORMAT_ID);
 	REFUSED(ksymbol, 1);
 	REFUSED(size, sizeof(a) + 8);
 #undef REFUSED
@@ -324,6 +326,23 @@ static void test_puts_maps(void **state)
 	broker__free(b);
 }
 
+/* As many files as of hours of work: it may have 256 open, so none of those that it passed on stays. */
+static void test_keeps_nothing(void **state)
+{
+	struct broker *b = start();
+
+	(void)state;
+	for (int i = 0; i < 1000; i++) {
+		int fd = open_own(b, i % 2 ? DCM_GUARDED_MAPS : DCM_GUARDED_EXE, NULL);
+
+		assert_true(fd >= 0);
+		close(fd);
+		/* What it is given with a request, it gives up when it refuses, too. */
+		assert_int_equal(open_own(b, DCM_GUARDED_CODE, "/etc/passwd"), -ENOEXEC);
+	}
+	broker__free(b);
+}
+
 static int64_t mono_ns(void)
 {
 	struct timespec t;
@@ -475,6 +494,7 @@ int main(void)
 		cmocka_unit_test(test_opens),
 		cmocka_unit_test(test_has_the_rights),
 		cmocka_unit_test(test_puts_maps),
+		cmocka_unit_test(test_keeps_nothing),
 		cmocka_unit_test(test_turns),
 		cmocka_unit_test(test_is_flooded),
 		cmocka_unit_test(test_is_killed),

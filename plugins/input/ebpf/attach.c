@@ -3,7 +3,7 @@
  * plugins/input/ebpf/attach.c - one timer event per CPU, with the sampling program on it
  *
  * An event of a CPU that went offline stays dead when the CPU is back, so it is closed and opened
- * anew. Source: perf_event_open(2).
+ * anew; also when the CPU was back before we looked (pulse.h). Source: perf_event_open(2).
  */
 #include "plugins/input/ebpf/attach.h"
 
@@ -18,11 +18,13 @@
 #include "core/base/fd.h"
 #include "core/base/mem.h"
 #include "core/base/vec.h"
+#include "plugins/input/ebpf/pulse.h"
 
 struct event {
 	uint32_t cpu;
 	int fd;
 	bool on;
+	struct pulse pulse;
 };
 
 struct attach {
@@ -33,6 +35,7 @@ struct attach {
 	bool running; /* every event that there was at first has been started */
 	VEC(struct event) events;
 	struct cpus attached;
+	uint32_t n_updates;
 };
 
 static int open_event(const struct dcm_host *host, uint32_t cpu, uint64_t period_ns)
@@ -42,6 +45,7 @@ static int open_event(const struct dcm_host *host, uint32_t cpu, uint64_t period
 		.size = sizeof(attr),
 		.config = PERF_COUNT_SW_CPU_CLOCK,
 		.sample_period = period_ns,
+		.read_format = PULSE_READ_FORMAT,
 		.disabled = 1,
 		.exclude_idle = 1,
 	};
@@ -157,6 +161,17 @@ void attach__set_period(struct attach *a, uint64_t period_ns)
 	pthread_mutex_unlock(&a->lock);
 }
 
+/* Takes the CPUs out of the set whose events have died. */
+static void without_dead(struct attach *a, struct cpus *set)
+{
+	for (size_t i = 0; i < a->events.n; i++) {
+		struct event *e = &a->events.v[i];
+
+		if (e->on && !pulse__beats(&e->pulse, e->fd))
+			cpus__remove(set, e->cpu);
+	}
+}
+
 static void remove_gone(struct attach *a, const struct cpus *online)
 {
 	size_t kept = 0;
@@ -169,21 +184,24 @@ static void remove_gone(struct attach *a, const struct cpus *online)
 			continue;
 		}
 		fd__close(e.fd);
-		a->attached.bits[e.cpu / 64] &= ~(1ull << (e.cpu % 64));
+		cpus__remove(&a->attached, e.cpu);
 	}
 	a->events.n = kept;
 }
 
 uint32_t attach__update(struct attach *a, int *ret_error)
 {
-	struct cpus online;
+	struct cpus online, alive;
 	const char *what;
 	uint32_t n;
 
 	*ret_error = cpus__read("online", &online);
 	pthread_mutex_lock(&a->lock);
-	if (*ret_error == 0 && memcmp(&online, &a->attached, sizeof(online)) != 0) {
-		remove_gone(a, &online);
+	alive = online;
+	if (*ret_error == 0 && ++a->n_updates % PULSE_EVERY == 0)
+		without_dead(a, &alive);
+	if (*ret_error == 0 && memcmp(&alive, &a->attached, sizeof(alive)) != 0) {
+		remove_gone(a, &alive);
 		for (uint32_t cpu = 0; cpu <= cpus__highest(&online); cpu++)
 			if (cpus__has(&online, cpu) && !cpus__has(&a->attached, cpu)) {
 				int r = add_cpu(a, cpu, &what);

@@ -21,6 +21,11 @@ static inline bool cpus__has(const struct cpus *set, uint32_t cpu)
 	return cpu < CPUS_MAX && (set->bits[cpu / 64] >> (cpu % 64) & 1);
 }
 
+static inline void cpus__remove(struct cpus *set, uint32_t cpu)
+{
+	set->bits[cpu / 64] &= ~(UINT64_C(1) << (cpu % 64));
+}
+
 /*
  * 0, or -EINVAL for text that is not such a list or names a CPU beyond CPUS_MAX (set is then
  * unchanged).

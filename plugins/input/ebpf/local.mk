@@ -19,6 +19,7 @@ ebpf_pure = \
 	plugins/input/ebpf/maps.c plugins/input/ebpf/maps.h \
 	plugins/input/ebpf/perf_record.c plugins/input/ebpf/perf_record.h \
 	plugins/input/ebpf/probe.c plugins/input/ebpf/probe.h \
+	plugins/input/ebpf/pulse.c plugins/input/ebpf/pulse.h \
 	plugins/input/ebpf/process.c plugins/input/ebpf/process.h \
 	plugins/input/ebpf/procfs.c plugins/input/ebpf/procfs.h \
 	plugins/input/ebpf/record.c plugins/input/ebpf/record.h \

@@ -22,6 +22,7 @@
 #include "core/base/mem.h"
 #include "core/base/vec.h"
 #include "plugins/input/ebpf/cpus.h"
+#include "plugins/input/ebpf/pulse.h"
 
 enum {
 	RING_BYTES = 128 * 1024,
@@ -31,6 +32,7 @@ enum {
 struct ring {
 	uint32_t cpu;
 	int fd;
+	struct pulse pulse;
 	struct perf_event_mmap_page *control;
 	const uint8_t *data; /* [RING_BYTES] */
 };
@@ -42,6 +44,7 @@ struct sideband {
 	bool with_build_ids; /* the kernel reads them, since 5.12 */
 	VEC(struct ring) rings;
 	struct cpus attached;
+	uint32_t n_updates;
 	struct sideband_stat stat;
 	uint8_t record[RECORD_BYTES_MAX]; /* one that goes around the ring's end */
 };
@@ -57,6 +60,7 @@ static int open_event(const struct sideband *s, uint32_t cpu)
 		.size = sizeof(attr),
 		.config = PERF_COUNT_SW_DUMMY,
 		.sample_type = PERF_SAMPLE_TIME,
+		.read_format = PULSE_READ_FORMAT,
 		.sample_id_all = 1,
 		.mmap = 1, /* executable ones only: mmap_data is off */
 		.mmap2 = 1,
@@ -139,19 +143,26 @@ static void remove_gone(struct sideband *s, const struct cpus *online)
 			continue;
 		}
 		ring_close(s, &r);
-		s->attached.bits[r.cpu / 64] &= ~(1ull << (r.cpu % 64));
+		cpus__remove(&s->attached, r.cpu);
 	}
 	s->rings.n = kept;
 }
 
 int sideband__update(struct sideband *s)
 {
-	struct cpus online;
+	struct cpus online, alive;
 	int error = cpus__read("online", &online);
 
-	if (error < 0 || memcmp(&online, &s->attached, sizeof(online)) == 0)
+	if (error < 0)
 		return error;
-	remove_gone(s, &online);
+	alive = online;
+	if (++s->n_updates % PULSE_EVERY == 0)
+		for (size_t i = 0; i < s->rings.n; i++)
+			if (!pulse__beats(&s->rings.v[i].pulse, s->rings.v[i].fd))
+				cpus__remove(&alive, s->rings.v[i].cpu);
+	if (memcmp(&alive, &s->attached, sizeof(alive)) == 0)
+		return 0;
+	remove_gone(s, &alive);
 	for (uint32_t cpu = 0; cpu <= cpus__highest(&online); cpu++)
 		if (cpus__has(&online, cpu) && !cpus__has(&s->attached, cpu)) {
 			int r = add_cpu(s, cpu);
