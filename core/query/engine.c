@@ -236,64 +236,65 @@ static struct dcm_select select_a(const struct turn *t, const struct question *q
 	return selector__select(t->a, q->from_ms, q->to_ms, t->budget);
 }
 
+/* Begins a question that a list of the store answers. After 0, end_list() takes what the store returned. */
+static int begin_list(struct turn *t, struct engine *e, const struct question *q,
+		      struct dcm_select *ret, struct dcm_error *err)
+{
+	int r = enter(e, q, SELECTOR_TYPE_OPTIONAL, t, err);
+
+	if (r < 0)
+		return r;
+	*ret = select_a(t, q);
+	r = go_inside(t, err);
+	return r < 0 ? leave(t, r) : 0;
+}
+
+static int end_list(struct turn *t, int r)
+{
+	return leave(t, come_out(t, r));
+}
+
 int engine__types(struct engine *e, const struct question *q, dcm_type_fn each, void *ctx,
 		  struct dcm_error *err)
 {
 	struct turn t = { 0 };
-	int r = enter(e, q, SELECTOR_TYPE_OPTIONAL, &t, err);
+	struct dcm_select sel;
+	int r = begin_list(&t, e, q, &sel, err);
 
-	if (r < 0)
-		return r;
-	struct dcm_select sel = select_a(&t, q);
-	r = go_inside(&t, err);
-	if (r == 0)
-		r = come_out(&t, e->config.ops->types(e->config.instance, &sel, each, ctx, err));
-	return leave(&t, r);
+	return r < 0 ? r : end_list(&t, e->config.ops->types(e->config.instance, &sel, each, ctx, err));
 }
 
 int engine__labels(struct engine *e, const struct question *q, dcm_name_fn each, void *ctx,
 		   struct dcm_error *err)
 {
 	struct turn t = { 0 };
-	int r = enter(e, q, SELECTOR_TYPE_OPTIONAL, &t, err);
+	struct dcm_select sel;
+	int r = begin_list(&t, e, q, &sel, err);
 
-	if (r < 0)
-		return r;
-	struct dcm_select sel = select_a(&t, q);
-	r = go_inside(&t, err);
-	if (r == 0)
-		r = come_out(&t, e->config.ops->labels(e->config.instance, &sel, each, ctx, err));
-	return leave(&t, r);
+	return r < 0 ? r
+		     : end_list(&t, e->config.ops->labels(e->config.instance, &sel, each, ctx, err));
 }
 
 int engine__values(struct engine *e, const struct question *q, struct dcm_str name,
 		   dcm_name_fn each, void *ctx, struct dcm_error *err)
 {
 	struct turn t = { 0 };
-	int r = enter(e, q, SELECTOR_TYPE_OPTIONAL, &t, err);
+	struct dcm_select sel;
+	int r = begin_list(&t, e, q, &sel, err);
 
-	if (r < 0)
-		return r;
-	struct dcm_select sel = select_a(&t, q);
-	r = go_inside(&t, err);
-	if (r == 0)
-		r = come_out(&t, e->config.ops->values(e->config.instance, &sel, name, each, ctx, err));
-	return leave(&t, r);
+	return r < 0 ? r
+		     : end_list(&t, e->config.ops->values(e->config.instance, &sel, name, each, ctx, err));
 }
 
 int engine__series(struct engine *e, const struct question *q, dcm_series_fn each, void *ctx,
 		   struct dcm_error *err)
 {
 	struct turn t = { 0 };
-	int r = enter(e, q, SELECTOR_TYPE_OPTIONAL, &t, err);
+	struct dcm_select sel;
+	int r = begin_list(&t, e, q, &sel, err);
 
-	if (r < 0)
-		return r;
-	struct dcm_select sel = select_a(&t, q);
-	r = go_inside(&t, err);
-	if (r == 0)
-		r = come_out(&t, e->config.ops->series(e->config.instance, &sel, each, ctx, err));
-	return leave(&t, r);
+	return r < 0 ? r
+		     : end_list(&t, e->config.ops->series(e->config.instance, &sel, each, ctx, err));
 }
 
 /* -------------------------------------------------------------------------------------------------

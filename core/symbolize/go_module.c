@@ -32,11 +32,13 @@ enum {
 	MODULE_GOFUNC_1_20 = 320 /* two words for coverage came in between */
 };
 
-/* The addend of a relative relocation of that address. */
-static int relocated(struct elf_collect *c, const struct elf_file *f, const struct elf_section *s,
-		     uint64_t address, uint64_t *ret)
+/* True when it is the one that is looked for. */
+typedef bool (*relocation_fn)(void *ctx, const Elf64_Rela *r);
+
+/* 0 when a relocation of the section was the one; -ENODATA when none was. */
+static int find_relocation(struct elf_collect *c, const struct elf_file *f,
+			   const struct elf_section *s, relocation_fn is_it, void *ctx)
 {
-	uint32_t relative = f->machine == EM_AARCH64 ? R_AARCH64_RELATIVE : R_X86_64_RELATIVE;
 	uint64_t n = s->bytes / sizeof(Elf64_Rela);
 	CLEANUP(mem__freep) Elf64_Rela *raw = NULL;
 
@@ -51,20 +53,37 @@ static int relocated(struct elf_collect *c, const struct elf_file *f, const stru
 
 		if (rc)
 			return rc;
-		for (size_t i = 0; i < part; i++) {
-			if (raw[i].r_offset == address && ELF64_R_TYPE(raw[i].r_info) == relative) {
-				*ret = (uint64_t)raw[i].r_addend;
+		for (size_t i = 0; i < part; i++)
+			if (is_it(ctx, &raw[i]))
 				return 0;
-			}
-		}
 	}
 	return -ENODATA;
+}
+
+/* A relative relocation of an address: its addend. */
+struct relocated {
+	uint64_t address, addend;
+	uint32_t relative; /* the machine's type of it */
+};
+
+static bool is_of_address(void *ctx, const Elf64_Rela *r)
+{
+	struct relocated *q = ctx;
+
+	if (r->r_offset != q->address || ELF64_R_TYPE(r->r_info) != q->relative)
+		return false;
+	q->addend = (uint64_t)r->r_addend;
+	return true;
 }
 
 /* The pointer that will stand at an offset of a section once the program is loaded. */
 static int pointer_at(struct elf_collect *c, const struct elf_file *f, const struct elf_section *s,
 		      uint64_t offset, uint64_t *ret)
 {
+	struct relocated q = {
+		.address = s->addr + offset,
+		.relative = f->machine == EM_AARCH64 ? R_AARCH64_RELATIVE : R_X86_64_RELATIVE,
+	};
 	int rc = -ENODATA;
 
 	if (offset > s->bytes || s->bytes - offset < sizeof(*ret) || s->type == SHT_NOBITS)
@@ -73,8 +92,10 @@ static int pointer_at(struct elf_collect *c, const struct elf_file *f, const str
 		const struct elf_section *r = &f->sections[i];
 
 		if (r->type == SHT_RELA && (r->flags & SHF_ALLOC))
-			rc = relocated(c, f, r, s->addr + offset, ret);
+			rc = find_relocation(c, f, r, is_of_address, &q);
 	}
+	if (rc == 0)
+		*ret = q.addend;
 	return rc == -ENODATA ? elf_file__read(f, ret, sizeof(*ret), s->offset + offset) : rc;
 }
 
@@ -138,42 +159,34 @@ static const struct elf_section *section_at(const struct elf_file *f, uint64_t a
 }
 
 /* The place that a relocation fills with the table's address; position-independent programs. */
-static int search_relocations(struct elf_collect *c, const struct elf_file *f,
-			      const struct elf_section *s, const struct go_table *t, uint64_t table,
-			      const struct elf_section **ret_section, uint64_t *ret_offset)
+struct record_place {
+	struct elf_collect *c;
+	const struct elf_file *f;
+	const struct go_table *t;
+	uint64_t table;
+	const struct elf_section *section;
+	uint64_t offset;
+};
+
+static bool is_record(void *ctx, const Elf64_Rela *r)
 {
-	uint64_t n = s->bytes / sizeof(Elf64_Rela);
-	CLEANUP(mem__freep) Elf64_Rela *raw = NULL;
+	struct record_place *p = ctx;
 
-	if (!elf_file__holds(f, s->offset, s->bytes) || !elf_collect__may_see(c, n))
-		return -ENODATA;
-	raw = malloc(RELOCATIONS_AT_ONCE * sizeof(*raw));
-	if (!raw)
-		return -ENOMEM;
-	for (uint64_t at = 0; at < n; at += RELOCATIONS_AT_ONCE) {
-		size_t part = n - at < RELOCATIONS_AT_ONCE ? (size_t)(n - at) : RELOCATIONS_AT_ONCE;
-		int rc = elf_file__read(f, raw, part * sizeof(*raw), s->offset + at * sizeof(*raw));
+	if ((uint64_t)r->r_addend != p->table)
+		return false;
+	const struct elf_section *in = section_at(p->f, r->r_offset);
 
-		if (rc)
-			return rc;
-		for (size_t i = 0; i < part; i++) {
-			const struct elf_section *in;
-
-			if ((uint64_t)raw[i].r_addend != table)
-				continue;
-			in = section_at(f, raw[i].r_offset);
-			*ret_section = in;
-			*ret_offset = in ? raw[i].r_offset - in->addr : 0;
-			if (in && is_module(c, f, in, *ret_offset, t, table))
-				return 0;
-		}
-	}
-	return -ENODATA;
+	if (!in || !is_module(p->c, p->f, in, r->r_offset - in->addr, p->t, p->table))
+		return false;
+	p->section = in;
+	p->offset = r->r_offset - in->addr;
+	return true;
 }
 
 static int find_module(struct elf_collect *c, const struct elf_file *f, const struct go_table *t,
 		       uint64_t table, const struct elf_section **ret_section, uint64_t *ret_offset)
 {
+	struct record_place place = { .c = c, .f = f, .t = t, .table = table };
 	int rc = -ENODATA;
 
 	*ret_section = elf_file__section(f, ".go.module");
@@ -187,7 +200,11 @@ static int find_module(struct elf_collect *c, const struct elf_file *f, const st
 		if (s->type == SHT_PROGBITS && (s->flags & SHF_ALLOC) && (s->flags & SHF_WRITE))
 			rc = search_data(c, f, s, t, table, ret_offset);
 		else if (s->type == SHT_RELA && (s->flags & SHF_ALLOC))
-			rc = search_relocations(c, f, s, t, table, ret_section, ret_offset);
+			rc = find_relocation(c, f, s, is_record, &place);
+	}
+	if (rc == 0 && place.section) {
+		*ret_section = place.section;
+		*ret_offset = place.offset;
 	}
 	return rc;
 }
