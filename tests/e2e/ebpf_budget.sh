@@ -6,8 +6,8 @@ set -u
 need_root
 compile chain chain.c -fno-omit-frame-pointer -DLEAF_FRAME || skip_all "no C compiler"
 
-# 1 % of a host cannot pay for 9,999 samples a second on busy CPUs.
-for _ in $(seq "$(nproc)"); do start "$dir/chain" 60; done
+# 1 % of a host cannot pay for 9,999 samples a second on busy CPUs: before all else here, so that they are busy with it.
+for _ in $(seq "$(nproc)"); do start nice -n -15 "$dir/chain" 60; done
 sample "{frequency: 9999Hz, window: 1s, cpu_budget: 1%, filter: {comms: [chain]}}" 26
 check budget.told "$(grep -c 'more than cpu_budget (1 %)' "$dir/log")" -ge 1
 check budget.frequency "$(metric sampler_frequency_hertz)" -lt 9999

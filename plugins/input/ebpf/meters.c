@@ -6,61 +6,67 @@
 
 #include <stdio.h>
 
+struct meter {
+	const char *name, *help;
+};
+
+/* What is no count of the sampling program. */
+static const struct meter own[METERS_N] = {
+	[METERS_PROCESSES] = { "sampler_processes", "process images known" },
+	[METERS_FILES] = { "sampler_files", "files known that code was run from" },
+	[METERS_CPUS] = { "sampler_cpus", "CPUs being sampled" },
+	[METERS_CPU_SECONDS] = { "sampler_cpu_seconds", "CPU time of the sampler's threads" },
+	[METERS_FREQUENCY] = { "sampler_frequency_hertz",
+			       "samples per second and busy CPU; below the configured ones while "
+			       "over cpu_budget" },
+	[METERS_SHARE] = { "sampler_cpu_share",
+			   "of the host's CPU time, taken by sampling in the last 5 s" },
+	[METERS_MAPS_READ] = { "sampler_maps_read", "readings of /proc/PID/maps so far" },
+	[METERS_RECORDS] = { "sampler_records", "records taken out of the rings so far" },
+	[METERS_FILTERED_CGROUP] = { "sampler_filtered_cgroup",
+				     "samples of control groups that filter.cgroups does not "
+				     "name" },
+	[METERS_TABLES_FILES] = { "unwind_tables_files", "files whose unwind tables are there" },
+	[METERS_TABLES_ROWS] = { "unwind_tables_rows", "rows of these tables" },
+	[METERS_TABLES_BYTES] = { "unwind_tables_bytes", "kernel memory that they use" },
+	[METERS_TABLES_MAP_BYTES] = { "unwind_tables_map_bytes", "kernel memory taken for them" },
+	[METERS_TABLES_BUILDS] = { "unwind_tables_builds",
+				   "files so far whose tables were compiled or "
+				   "read from disk" },
+	[METERS_TABLES_FAILURES] = { "unwind_tables_failures", "of these, without a result" },
+	[METERS_TABLES_SECONDS] = { "unwind_tables_seconds",
+				    "CPU time that compiling took so far" },
+	[METERS_TABLES_EVICTIONS] = { "unwind_tables_evictions", "tables that made room so far" },
+	[METERS_TABLES_OVER_BUDGET] = { "unwind_tables_over_budget",
+					"files that found no room so far (raise tables_memory)" },
+	[METERS_CACHE_BYTES] = { "unwind_cache_bytes", "of tables kept on disk" },
+	[METERS_CACHE_HITS] = { "unwind_cache_hits", "tables taken from disk so far" },
+	[METERS_CACHE_MISSES] = { "unwind_cache_misses", "tables looked for there in vain so far" },
+	[METERS_CACHE_STORED] = { "unwind_cache_stored", "tables written to disk so far" },
+	[METERS_CACHE_EVICTED] = { "unwind_cache_evicted", "tables on disk that made room so far" },
+	[METERS_CACHE_DAMAGED] = { "unwind_cache_damaged", "damaged files removed there so far" },
+	[METERS_CACHE_OUTDATED] = { "unwind_cache_outdated",
+				    "files of another version removed there so far" },
+	[METERS_CACHE_FAILURES] = { "unwind_cache_failures",
+				    "reads and writes there that failed so far" },
+	[METERS_DEFERRED_WAITING] = { "sampler_deferred_waiting",
+				      "deferred samples that wait for tables" },
+	[METERS_DEFERRED_GIVEN_UP] = { "sampler_deferred_given_up",
+				       "deferred samples that waited in vain so far" },
+};
+
 /* A host that ran out of memory gives NULL, and takes it back. */
 void meters__init(struct meters *m, const struct dcm_host *host)
 {
-	static const struct {
-		const char *name, *help;
-	} stats[] = {
+	static const struct meter stats[] = {
 #define SAMPLER_X(name, metric, help) { "sampler_" metric "_total", help },
 		SAMPLER_STATS(SAMPLER_X)
 #undef SAMPLER_X
-	}, outcomes[] = {
+	};
+	static const struct meter outcomes[] = {
 #define SAMPLER_X(name, metric, note) { "sampler_outcome_" metric "_total", note },
 		SAMPLER_OUTCOMES(SAMPLER_X)
 #undef SAMPLER_X
-	}, own[METERS_N] = {
-		[METERS_PROCESSES] = { "sampler_processes", "process images known" },
-		[METERS_FILES] = { "sampler_files", "files known that code was run from" },
-		[METERS_CPUS] = { "sampler_cpus", "CPUs being sampled" },
-		[METERS_CPU_SECONDS] = { "sampler_cpu_seconds", "CPU time of the sampler's threads" },
-		[METERS_FREQUENCY] = { "sampler_frequency_hertz",
-				       "samples per second and busy CPU; below the configured ones while "
-				       "over cpu_budget" },
-		[METERS_SHARE] = { "sampler_cpu_share",
-				   "of the host's CPU time, taken by sampling in the last 5 s" },
-		[METERS_MAPS_READ] = { "sampler_maps_read", "readings of /proc/PID/maps so far" },
-		[METERS_RECORDS] = { "sampler_records", "records taken out of the rings so far" },
-		[METERS_FILTERED_CGROUP] = { "sampler_filtered_cgroup",
-					     "samples of control groups that filter.cgroups does not "
-					     "name" },
-		[METERS_TABLES_FILES] = { "unwind_tables_files", "files whose unwind tables are there" },
-		[METERS_TABLES_ROWS] = { "unwind_tables_rows", "rows of these tables" },
-		[METERS_TABLES_BYTES] = { "unwind_tables_bytes", "kernel memory that they use" },
-		[METERS_TABLES_MAP_BYTES] = { "unwind_tables_map_bytes", "kernel memory taken for them" },
-		[METERS_TABLES_BUILDS] = { "unwind_tables_builds", "files so far whose tables were compiled or "
-								 "read from disk" },
-		[METERS_TABLES_FAILURES] = { "unwind_tables_failures", "of these, without a result" },
-		[METERS_TABLES_SECONDS] = { "unwind_tables_seconds", "CPU time that compiling took so far" },
-		[METERS_TABLES_EVICTIONS] = { "unwind_tables_evictions", "tables that made room so far" },
-		[METERS_TABLES_OVER_BUDGET] = { "unwind_tables_over_budget",
-						"files that found no room so far (raise tables_memory)" },
-		[METERS_CACHE_BYTES] = { "unwind_cache_bytes", "of tables kept on disk" },
-		[METERS_CACHE_HITS] = { "unwind_cache_hits", "tables taken from disk so far" },
-		[METERS_CACHE_MISSES] = { "unwind_cache_misses", "tables looked for there in vain so far" },
-		[METERS_CACHE_STORED] = { "unwind_cache_stored", "tables written to disk so far" },
-		[METERS_CACHE_EVICTED] = { "unwind_cache_evicted",
-					   "tables on disk that made room so far" },
-		[METERS_CACHE_DAMAGED] = { "unwind_cache_damaged",
-					   "damaged files removed there so far" },
-		[METERS_CACHE_OUTDATED] = { "unwind_cache_outdated",
-					    "files of another version removed there so far" },
-		[METERS_CACHE_FAILURES] = { "unwind_cache_failures",
-					    "reads and writes there that failed so far" },
-		[METERS_DEFERRED_WAITING] = { "sampler_deferred_waiting",
-					      "deferred samples that wait for tables" },
-		[METERS_DEFERRED_GIVEN_UP] = { "sampler_deferred_given_up",
-					       "deferred samples that waited in vain so far" },
 	};
 	static const char *const deferred[] = {
 #define SAMPLER_X(name, metric, note) "sampler_deferred_" metric "_total",
