@@ -147,8 +147,7 @@ int part__start(struct part *p, const struct part_env *env)
 		return r;
 	r = hang_on(p, env, &why);
 	if (r < 0) {
-		instance__stop(p->instance);
-		host__set_state(instance__host(p->instance), DCM_STATE_FAILED, why.text);
+		instance__fail(p->instance, r, &why);
 		return r;
 	}
 	p->started = true;

@@ -33,6 +33,7 @@ struct instance {
 	pthread_mutex_t mutex;
 	enum instance_phase phase;
 	uint32_t n_failures;
+	uint32_t n_failures_before; /* the last start went well */
 };
 
 const char *instance__phase_name(enum instance_phase phase)
@@ -110,8 +111,10 @@ static void set_phase(struct instance *i, enum instance_phase phase)
 {
 	pthread_mutex_lock(&i->mutex);
 	i->phase = phase;
-	if (phase == INSTANCE_STARTED)
+	if (phase == INSTANCE_STARTED) {
+		i->n_failures_before = i->n_failures;
 		i->n_failures = 0;
+	}
 	pthread_mutex_unlock(&i->mutex);
 }
 
@@ -219,6 +222,18 @@ int instance__start(struct instance *i, struct dcm_error *err)
 	if (state.state == DCM_STATE_STARTING)
 		host__set_state(i->host, DCM_STATE_OK, "");
 	return 0;
+}
+
+void instance__fail(struct instance *i, int code, struct dcm_error *why)
+{
+	assert(i->phase == INSTANCE_STARTED && !i->next);
+	leave_sources(i);
+	host__settle(i->host);
+	i->plugin->lifecycle.stop(i->handle);
+	pthread_mutex_lock(&i->mutex);
+	i->n_failures = i->n_failures_before;
+	pthread_mutex_unlock(&i->mutex);
+	fail(i, "start", code, why, NULL);
 }
 
 int instance__open_and_start(struct instance *i, struct dcm_error *err)

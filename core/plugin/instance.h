@@ -84,6 +84,11 @@ struct dcm_host *instance__host(const struct instance *i);
  */
 int instance__open(struct instance *i, struct dcm_error *err);
 int instance__start(struct instance *i, struct dcm_error *err);
+/*
+ * Right after a start that went well: the instance is of no use, because what shall feed it cannot
+ * be made. Ends it as if the start had failed with that code and sentence.
+ */
+void instance__fail(struct instance *i, int code, struct dcm_error *why);
 /* Both, for who has no use for the phase between. */
 int instance__open_and_start(struct instance *i, struct dcm_error *err);
 

@@ -333,6 +333,54 @@ static void failed_start_is_retried(void **state)
 	stop(&r);
 }
 
+/* Started, or failed with a sentence and another try to come: nothing between that nobody ends. */
+static unsigned runs_or_says_why(struct running *r, const char *name)
+{
+	struct looking l = view(r, name);
+
+	assert_true(l.found);
+	if (l.view.phase == INSTANCE_STARTED)
+		return 1;
+	assert_int_equal(l.view.phase, INSTANCE_FAILED);
+	assert_string_not_equal(l.view.state.sentence, "");
+	assert_int_equal(l.view.n_failures, 1);
+	return 0;
+}
+
+/* One allocation after the other fails while two parts are made, started and hung on. */
+static void whatever_fails_in_a_start_is_retried(void **state)
+{
+	static const char yaml[] = STORE EXAMPLE("one") "outputs: { testing: {} }\n";
+	struct clock clock = clock__fake(SECOND, SECOND);
+	unsigned n_failed = 0;
+	bool done = false;
+
+	(void)state;
+	for (uint64_t i = 1; !done; i++) {
+		struct running r = start_with(STORE, &clock);
+		struct plan *plan = plan_sample__load(loader, yaml);
+		struct dcm_error err = DCM_ERROR_INIT;
+		int e;
+
+		failmalloc__arm_once(i);
+		e = graph__reload(r.graph, plan, &err);
+		done = !failmalloc__disarm();
+		if (e < 0) {
+			plan__free(plan);
+			stop(&r);
+			continue;
+		}
+		if (runs_or_says_why(&r, "example") + runs_or_says_why(&r, "testing") < 2)
+			n_failed++;
+		clock.fake_mono_ns += SECOND;
+		graph__tick(r.graph);
+		assert_int_equal(view(&r, "example").view.phase, INSTANCE_STARTED);
+		assert_int_equal(view(&r, "testing").view.phase, INSTANCE_STARTED);
+		stop(&r);
+	}
+	assert_true(n_failed > 0);
+}
+
 static struct log log_in_memory(void)
 {
 	struct log log = { .fd = memfd_create("log", MFD_CLOEXEC), .level = DCM_LOG_INFO };
@@ -496,6 +544,7 @@ int main(void)
 		cmocka_unit_test(failed_store_is_mended),
 		cmocka_unit_test(instances_come_and_go),
 		cmocka_unit_test(failed_start_is_retried),
+		cmocka_unit_test(whatever_fails_in_a_start_is_retried),
 		cmocka_unit_test(failed_start_is_one_line),
 		cmocka_unit_test(clock_that_is_set),
 		cmocka_unit_test(storage_with_no_more_than_it_must_have),
