@@ -202,11 +202,11 @@ static void long_names_stay_different(void **state)
 
 /* ---- the folder ---- */
 
-static struct folder *open_folder(const char *name)
+static struct folder *open_folder_at(const char *name, struct folder_now now)
 {
 	struct folder *f = NULL;
 	struct dcm_error err = DCM_ERROR_INIT;
-	int r = folder__open(in_top(name), &f, &err);
+	int r = folder__open(in_top(name), now, &f, &err);
 
 	if (r < 0)
 		print_error("%s\n", err.text);
@@ -214,15 +214,25 @@ static struct folder *open_folder(const char *name)
 	return f;
 }
 
-static int put(struct folder *f, const char *name, size_t n, int64_t now_ns)
+static struct folder *open_folder(const char *name)
+{
+	return open_folder_at(name, (struct folder_now){ 0 });
+}
+
+static int put_at(struct folder *f, const char *name, size_t n, struct folder_now now)
 {
 	static const char zeros[4096];
 
 	return folder__put(
 		f,
 		&(struct folder_file){
-			.name = name, .extension = ".folded", .data = zeros, .n = n, .now_ns = now_ns },
+			.name = name, .extension = ".folded", .data = zeros, .n = n, .now = now },
 		NULL);
+}
+
+static int put(struct folder *f, const char *name, size_t n, int64_t now_ns)
+{
+	return put_at(f, name, n, (struct folder_now){ now_ns, now_ns });
 }
 
 static struct folder_stat stat_of(struct folder *f)
@@ -255,7 +265,7 @@ static void somebody_elses_directory_is_refused(void **state)
 	(void)state;
 	assert_int_equal(mkdir(in_top("theirs"), 0755), 0);
 	write_text(in_top("theirs/precious.folded"), "x");
-	assert_int_equal(folder__open(in_top("theirs"), &f, &err), -EEXIST);
+	assert_int_equal(folder__open(in_top("theirs"), (struct folder_now){ 0 }, &f, &err), -EEXIST);
 	assert_non_null(strstr(err.text, "empty directory of its own"));
 	assert_int_equal(count_files(in_top("theirs")), 1);
 	/* An empty one is taken, and known again. */
@@ -318,6 +328,67 @@ static void empty_directories_go_with_their_files(void **state)
 	assert_int_equal(folder__rotate(f, &one, 3), 1);
 	assert_int_equal(access(in_top("tidy/a/b"), F_OK), -1);
 	assert_int_equal(access(in_top("tidy/a/two.folded"), F_OK), 0);
+	folder__free(f);
+}
+
+/* Two files, the second written after the clock had been set back by a quarter of an hour. */
+static struct folder *two_around_a_step_back(const char *name)
+{
+	struct folder *f = open_folder(name);
+
+	assert_int_equal(put_at(f, "a", 10, (struct folder_now){ 1000 * SECOND, 10 * SECOND }), 0);
+	assert_int_equal(put_at(f, "b", 10, (struct folder_now){ 110 * SECOND, 20 * SECOND }), 0);
+	return f;
+}
+
+static void a_clock_set_back_keeps_the_order(void **state)
+{
+	const struct folder_limits one = { .max_files = 1 };
+	struct folder *f = two_around_a_step_back("back_order");
+
+	(void)state;
+	folder__free(f);
+	f = open_folder_at("back_order", (struct folder_now){ 120 * SECOND, 30 * SECOND });
+	assert_int_equal(folder__rotate(f, &one, 30 * SECOND), 1);
+	assert_int_equal(access(in_top("back_order/a.folded"), F_OK), -1);
+	assert_int_equal(access(in_top("back_order/b.folded"), F_OK), 0);
+	folder__free(f);
+}
+
+static void a_clock_set_back_keeps_no_file(void **state)
+{
+	const struct folder_limits limits = { .max_age_ns = 15 * SECOND };
+	struct folder *f = two_around_a_step_back("back_age");
+
+	(void)state;
+	assert_int_equal(folder__rotate(f, &limits, 30 * SECOND), 1);
+	assert_int_equal(access(in_top("back_age/a.folded"), F_OK), -1);
+	assert_int_equal(access(in_top("back_age/b.folded"), F_OK), 0);
+	assert_int_equal(folder__rotate(f, &limits, 36 * SECOND), 1);
+	folder__free(f);
+	/* What comes from the future at a start is new. */
+	f = two_around_a_step_back("back_start");
+	folder__free(f);
+	f = open_folder_at("back_start", (struct folder_now){ 120 * SECOND, 5 * SECOND });
+	assert_int_equal(folder__rotate(f, &limits, 6 * SECOND), 0);
+	assert_int_equal(folder__rotate(f, &limits, 21 * SECOND), 2);
+	folder__free(f);
+}
+
+/* A machine without a clock of its own starts in 1970, and hears the time later. */
+static void a_clock_set_forward_takes_no_file(void **state)
+{
+	const struct folder_limits limits = { .max_age_ns = 15 * SECOND };
+	struct folder *f = open_folder("forward");
+
+	(void)state;
+	assert_int_equal(put_at(f, "a", 10, (struct folder_now){ 1, 1 }), 0);
+	assert_int_equal(put_at(f, "b", 10, (struct folder_now){ 1000000 * SECOND, 2 }), 0);
+	assert_int_equal(folder__rotate(f, &limits, 3), 0);
+	folder__free(f);
+	f = open_folder_at("forward", (struct folder_now){ 1000001 * SECOND, 4 });
+	assert_int_equal(folder__rotate(f, &limits, 4), 1);
+	assert_int_equal(access(in_top("forward/b.folded"), F_OK), 0);
 	folder__free(f);
 }
 
@@ -678,7 +749,7 @@ static void every_allocation_may_fail(void **state)
 	}
 	FAILMALLOC_SWEEP (i) {
 		struct folder *f = NULL;
-		int r = folder__open(in_top("nomem"), &f, NULL);
+		int r = folder__open(in_top("nomem"), (struct folder_now){ 0 }, &f, NULL);
 
 		failmalloc__disarm();
 		assert_true(r == 0 || r == -ENOMEM);
@@ -700,6 +771,9 @@ int main(void)
 		cmocka_unit_test(only_our_files_are_removed),
 		cmocka_unit_test(a_directory_that_became_a_link_is_not_followed),
 		cmocka_unit_test(empty_directories_go_with_their_files),
+		cmocka_unit_test(a_clock_set_back_keeps_the_order),
+		cmocka_unit_test(a_clock_set_back_keeps_no_file),
+		cmocka_unit_test(a_clock_set_forward_takes_no_file),
 		cmocka_unit_test(random_steps_equal_a_model),
 		cmocka_unit_test(a_removed_directory_is_made_again),
 		cmocka_unit_test(each_profile_is_a_file_as_encoded),

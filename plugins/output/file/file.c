@@ -176,6 +176,11 @@ static int find_directory(const struct dcm_host *host, const struct file_config 
 	return 0;
 }
 
+static struct folder_now now(const struct file_output *f)
+{
+	return (struct folder_now){ f->host->real_ns(f->host), f->host->mono_ns(f->host) };
+}
+
 static void file_stop(void *instance)
 {
 	struct file_output *f = instance;
@@ -199,7 +204,7 @@ static int file_open(const struct dcm_host *host, const void *config, void **ret
 	pthread_mutex_init(&f->mutex, NULL);
 	r = find_directory(host, config, &f->directory, err);
 	if (r == 0)
-		r = folder__open(f->directory, &f->folder, err);
+		r = folder__open(f->directory, now(f), &f->folder, err);
 	if (r < 0) {
 		file_stop(f);
 		return r;
@@ -223,7 +228,7 @@ static void rotate(struct file_output *f, const struct file_config *config)
 		.max_bytes = (uint64_t)config->max_bytes,
 	};
 	struct folder_stat stat;
-	uint64_t n = folder__rotate(f->folder, &limits, f->host->real_ns(f->host));
+	uint64_t n = folder__rotate(f->folder, &limits, f->host->mono_ns(f->host));
 
 	folder__stat(f->folder, &stat);
 	f->host->metric_add(f->removed, n);
@@ -295,7 +300,7 @@ static int put(struct file_output *f, const struct work *w, const struct dcm_bat
 		.data = data,
 		.n = n,
 		.sync = w->config.sync,
-		.now_ns = f->host->real_ns(f->host),
+		.now = now(f),
 	};
 	struct buf name = { 0 };
 	int r = name__expand(w->file_name, batch, profile, &name);

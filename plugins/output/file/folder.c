@@ -38,15 +38,17 @@ enum {
 static const char *const extensions[] = { ".pb.gz", ".folded", ".speedscope.json", ".html" };
 
 struct known {
-	char *path; /* relative */
-	int64_t time_ns;
+	char *path;	 /* relative */
+	int64_t time_ns; /* of the file (real): the order */
+	int64_t born_ns; /* mono; before the machine's start for files that are older */
 	uint64_t bytes;
 };
 
 struct folder {
 	char *path;
 	int fd;
-	VEC(struct known) files; /* [first .. n) by time */
+	VEC(struct known) files; /* [first .. n), oldest first */
+	int64_t newest_ns;	 /* of their times */
 	size_t first;
 	uint64_t bytes;
 	uint64_t n_written; /* names of temporary files */
@@ -74,8 +76,8 @@ static bool is_ours(const char *name)
 	return false;
 }
 
-/* Takes path, also on failure. */
-static int remember(struct folder *f, char *path, int64_t time_ns, uint64_t bytes)
+/* Takes the path, also on failure. */
+static int remember(struct folder *f, const struct known *k)
 {
 	/* The front that was taken out is given back when it is half of the list. */
 	if (f->first > 1024 && f->first > f->files.n / 2) {
@@ -84,12 +86,13 @@ static int remember(struct folder *f, char *path, int64_t time_ns, uint64_t byte
 		f->files.n -= f->first;
 		f->first = 0;
 	}
-	if (!path ||
-	    !vec__push(&f->files, (struct known){ .path = path, .time_ns = time_ns, .bytes = bytes })) {
-		free(path);
+	if (!k->path || !vec__push(&f->files, *k)) {
+		free(k->path);
 		return -ENOMEM;
 	}
-	f->bytes += bytes;
+	f->bytes += k->bytes;
+	if (f->newest_ns < k->time_ns)
+		f->newest_ns = k->time_ns;
 	return 0;
 }
 
@@ -120,9 +123,12 @@ static int scan_entry(struct folder *f, int dirfd, const char *name, struct buf 
 	if (path->error)
 		return path->error;
 	if (S_ISREG(st.st_mode) && is_ours(name) && f->files.n < FILES_MAX) {
-		r = remember(f, mem__dup_str((const char *)path->data, path->n),
-			     (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec,
-			     (uint64_t)st.st_size);
+		r = remember(f, &(struct known){
+					.path = mem__dup_str((const char *)path->data, path->n),
+					.time_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 +
+						   st.st_mtim.tv_nsec,
+					.bytes = (uint64_t)st.st_size,
+				});
 	} else if (S_ISDIR(st.st_mode) && depth < DEPTH_MAX) {
 		int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
@@ -151,7 +157,7 @@ static int scan(struct folder *f, int dirfd, struct buf *path, unsigned depth)
 	return r;
 }
 
-static int read_files(struct folder *f)
+static int read_files(struct folder *f, struct folder_now now)
 {
 	struct buf path = { .limit = PATH_MAX };
 	int fd = openat(f->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -160,6 +166,11 @@ static int read_files(struct folder *f)
 	buf__fini(&path);
 	if (f->files.n > 1)
 		qsort(f->files.v, f->files.n, sizeof(f->files.v[0]), by_time);
+	for (size_t i = 0; i < f->files.n; i++) {
+		struct known *k = &f->files.v[i];
+
+		k->born_ns = now.mono_ns - (k->time_ns < now.real_ns ? now.real_ns - k->time_ns : 0);
+	}
 	return r;
 }
 
@@ -211,7 +222,7 @@ static int open_dir(struct folder *f, struct dcm_error *err)
 	return 0;
 }
 
-int folder__open(const char *path, struct folder **ret, struct dcm_error *err)
+int folder__open(const char *path, struct folder_now now, struct folder **ret, struct dcm_error *err)
 {
 	struct folder *f = NEW(struct folder);
 	int r;
@@ -222,7 +233,7 @@ int folder__open(const char *path, struct folder **ret, struct dcm_error *err)
 	f->path = mem__dup_str(path, strlen(path));
 	r = f->path ? open_dir(f, err) : error__nomem(err);
 	if (r == 0) {
-		r = read_files(f);
+		r = read_files(f, now);
 		if (r < 0)
 			error__sys(err, r, "directory %s cannot be read", path);
 	}
@@ -270,11 +281,10 @@ static int open_parent(int top, const char *path, bool make, const char **ret_na
 }
 
 /* Writes the temporary file; nothing is left of it after a failure. */
-static int write_tmp(struct folder *f, const char *tmp, const struct folder_file *file)
+static int write_tmp(struct folder *f, const char *tmp, const struct folder_file *file, int64_t time_ns)
 {
 	int fd = openat(f->fd, tmp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0640);
-	const struct timespec at = { .tv_sec = file->now_ns / 1000000000,
-				     .tv_nsec = file->now_ns % 1000000000 };
+	const struct timespec at = { .tv_sec = time_ns / 1000000000, .tv_nsec = time_ns % 1000000000 };
 	const struct timespec times[] = { at, at };
 	int r;
 
@@ -343,6 +353,7 @@ static int move_into_place(struct folder *f, const char *tmp, const struct folde
 
 static int put(struct folder *f, const struct folder_file *file, struct buf *path)
 {
+	int64_t time_ns = file->now.real_ns > f->newest_ns ? file->now.real_ns : f->newest_ns + 1;
 	char tmp[48];
 	int r;
 
@@ -350,7 +361,7 @@ static int put(struct folder *f, const struct folder_file *file, struct buf *pat
 		 (unsigned long long)f->n_written++);
 	if (!vec__reserve(&f->files, 1))
 		return -ENOMEM;
-	r = write_tmp(f, tmp, file);
+	r = write_tmp(f, tmp, file, time_ns);
 	if (r < 0)
 		return r;
 	r = move_into_place(f, tmp, file, path);
@@ -359,7 +370,10 @@ static int put(struct folder *f, const struct folder_file *file, struct buf *pat
 		return r;
 	}
 	/* Without memory to remember it the file stays, and counts again after a restart. */
-	remember(f, mem__dup_str((const char *)path->data, path->n), file->now_ns, file->n);
+	remember(f, &(struct known){ .path = mem__dup_str((const char *)path->data, path->n),
+				     .time_ns = time_ns,
+				     .born_ns = file->now.mono_ns,
+				     .bytes = file->n });
 	return 0;
 }
 
@@ -414,7 +428,7 @@ static void remove_oldest(struct folder *f)
 	k->path = NULL;
 }
 
-static bool is_over(const struct folder *f, const struct folder_limits *l, int64_t now_ns)
+static bool is_over(const struct folder *f, const struct folder_limits *l, int64_t mono_ns)
 {
 	const struct known *oldest;
 
@@ -423,14 +437,14 @@ static bool is_over(const struct folder *f, const struct folder_limits *l, int64
 	oldest = &f->files.v[f->first];
 	return (l->max_files > 0 && f->files.n - f->first > l->max_files) ||
 	       (l->max_bytes > 0 && f->bytes > l->max_bytes) ||
-	       (l->max_age_ns > 0 && oldest->time_ns < now_ns - l->max_age_ns);
+	       (l->max_age_ns > 0 && oldest->born_ns < mono_ns - l->max_age_ns);
 }
 
-uint64_t folder__rotate(struct folder *f, const struct folder_limits *limits, int64_t now_ns)
+uint64_t folder__rotate(struct folder *f, const struct folder_limits *limits, int64_t mono_ns)
 {
 	uint64_t n = 0;
 
-	for (; is_over(f, limits, now_ns); n++)
+	for (; is_over(f, limits, mono_ns); n++)
 		remove_oldest(f);
 	return n;
 }

@@ -8,7 +8,12 @@
  * writes. Symbolic links inside are not followed.
  *
  * Files are known by a list, oldest first, that is read at open and kept up to date: limits are
- * checked without looking at the disk. Single-threaded.
+ * checked without looking at the disk.
+ *
+ * A clock that is set neither keeps a file nor takes one out: ages are counted by the monotonic
+ * clock, from the age that a file's time told at open, and a file's time is later than those of the
+ * files before it, so that the order is the same after a restart. What seems to come from the
+ * future at open is taken for new. Single-threaded.
  */
 #ifndef DECIMA_PLUGINS_OUTPUT_FILE_FOLDER_H
 #define DECIMA_PLUGINS_OUTPUT_FILE_FOLDER_H
@@ -20,11 +25,15 @@
 
 struct folder;
 
+struct folder_now {
+	int64_t real_ns, mono_ns;
+};
+
 /*
  * Makes the directory when it is not there, and reads what it holds. -EEXIST: it holds something
  * and is not ours.
  */
-int folder__open(const char *path, struct folder **ret, struct dcm_error *err);
+int folder__open(const char *path, struct folder_now now, struct folder **ret, struct dcm_error *err);
 void folder__free(struct folder *f); /* NULL is fine */
 
 struct folder_file {
@@ -32,8 +41,8 @@ struct folder_file {
 	const char *extension; /* ".pb.gz" */
 	const void *data;
 	size_t n;
-	bool sync;	/* fsync it and its directory */
-	int64_t now_ns; /* real */
+	bool sync; /* fsync it and its directory */
+	struct folder_now now;
 };
 
 /*
@@ -52,7 +61,7 @@ struct folder_limits {
  * Removes the oldest until the limits hold. Returns how many. One that cannot be removed is
  * forgotten.
  */
-uint64_t folder__rotate(struct folder *f, const struct folder_limits *limits, int64_t now_ns);
+uint64_t folder__rotate(struct folder *f, const struct folder_limits *limits, int64_t mono_ns);
 
 struct folder_stat {
 	uint64_t n_files, bytes;
