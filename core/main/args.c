@@ -86,13 +86,18 @@ static const char *nearest_option(const struct args_verb *v, struct dcm_str name
 	return best;
 }
 
-/* Is the word the first of a verb's two, as in "query top"? */
-static bool is_group(const struct args_verb *verbs, const char *word)
+/* Is the word the first of its two, as in "query top"? */
+static bool in_group(const struct args_verb *v, const char *word)
 {
 	size_t n = strlen(word);
 
+	return strncmp(v->name, word, n) == 0 && v->name[n] == ' ';
+}
+
+static bool is_group(const struct args_verb *verbs, const char *word)
+{
 	for (const struct args_verb *v = verbs; v->name; v++)
-		if (strncmp(v->name, word, n) == 0 && v->name[n] == ' ')
+		if (in_group(v, word))
 			return true;
 	return false;
 }
@@ -121,7 +126,8 @@ static int refuse_verb(const struct args_verb *verbs, int argc, char **argv)
 	char given[128];
 
 	if (group && !two) {
-		fprintf(stderr, "decima %s: needs a second word; see decima --help\n", argv[0]);
+		fprintf(stderr, "decima %s: needs a second word; see decima %s --help\n", argv[0],
+			argv[0]);
 		return EXIT_USAGE;
 	}
 	snprintf(given, sizeof(given), "%s%s%s", argv[0], two ? " " : "", two ? argv[1] : "");
@@ -297,6 +303,11 @@ static int run_verb(const struct args_verb *v, int argc, char **argv)
 	return r;
 }
 
+static bool is_help(const char *word)
+{
+	return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
 int args__main(const struct args_verb *verbs, const char *otherwise, int argc, char **argv)
 {
 	int words;
@@ -304,8 +315,7 @@ int args__main(const struct args_verb *verbs, const char *otherwise, int argc, c
 
 	argc--;
 	argv++;
-	if (argc > 0 && (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0 ||
-			 strcmp(argv[0], "help") == 0)) {
+	if (argc > 0 && (is_help(argv[0]) || strcmp(argv[0], "help") == 0)) {
 		args__overview(verbs);
 		return EXIT_DONE;
 	}
@@ -316,6 +326,10 @@ int args__main(const struct args_verb *verbs, const char *otherwise, int argc, c
 	v = find_verb(verbs, argc, argv, &words);
 	if (!v && (argc == 0 || argv[0][0] == '-'))
 		v = verb_by_name(verbs, otherwise);
+	if (!v && argc > 1 && is_help(argv[1]) && is_group(verbs, argv[0])) {
+		args__group_help(verbs, argv[0]);
+		return EXIT_DONE;
+	}
 	if (!v)
 		return refuse_verb(verbs, argc, argv);
 	return run_verb(v, argc - words, argv + words);
@@ -381,21 +395,36 @@ void args__help(const struct args_verb *verb)
 	printf("      --help                   this text\n");
 }
 
-void args__overview(const struct args_verb *verbs)
+/* A line for each verb; with `group` for those of two words whose first it is. */
+static void list_verbs(const struct args_verb *verbs, const char *group)
 {
-	printf("Usage: decima COMMAND [OPTION]...\n\n"
-	       "Continuous profiling for Linux: samples every stack, keeps them, and answers what "
-	       "ran when.\n\n"
-	       "Commands:\n");
 	for (const struct args_verb *v = verbs; v->name; v++) {
 		char left[64];
 
+		if (group && !in_group(v, group))
+			continue;
 		snprintf(left, sizeof(left), "%s%s%s", v->name, v->operands[0] ? " " : "", v->operands);
 		printf("  %-38s ", left);
 		if (strlen(left) > 38)
 			printf("\n%41s", "");
 		print_wrapped(v->summary, 41);
 	}
+}
+
+void args__group_help(const struct args_verb *verbs, const char *group)
+{
+	printf("Usage: decima %s COMMAND [OPTION]...\n\nCommands:\n", group);
+	list_verbs(verbs, group);
+	printf("\nEach command has --help.\n");
+}
+
+void args__overview(const struct args_verb *verbs)
+{
+	printf("Usage: decima COMMAND [OPTION]...\n\n"
+	       "Continuous profiling for Linux: samples every stack, keeps them, and answers what "
+	       "ran when.\n\n"
+	       "Commands:\n");
+	list_verbs(verbs, NULL);
 	printf("\nWithout a command, decima runs the daemon. Each command has --help.\n"
 	       "Exit status: 0 success, 1 the answer is no or the work failed, 2 wrong usage or "
 	       "configuration.\n");

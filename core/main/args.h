@@ -69,6 +69,8 @@ int args__main(const struct args_verb *verbs, const char *otherwise, int argc, c
 
 /* Writes the help of a verb to stdout. */
 void args__help(const struct args_verb *verb);
+/* The verbs of two words whose first is `group`. */
+void args__group_help(const struct args_verb *verbs, const char *group);
 void args__overview(const struct args_verb *verbs);
 
 #endif

@@ -106,6 +106,10 @@ wrong_option --max-rows flame "$cpu" --max-rows x
 wrong_option --only-stacks stacks "$cpu" --only-stacks '('
 wrong_option --step series "$cpu" --step x
 wrong_option --a-to diff "$cpu" "$cpu" --a-to x
+"$decima" query --help >"$dir/answer" 2>&1
+expect_status help_of_a_group 0 $?
+expect help_of_a_group_lists_it '  query flame SELECTOR' "$dir/answer"
+if grep -q '^  record' "$dir/answer"; then not_ok help_of_a_group_is_its_own "it lists record"; else ok help_of_a_group_is_its_own; fi
 ask query tpo "$cpu" >"$dir/answer" 2>&1
 expect_status unknown_verb_is_usage 2 $?
 expect unknown_verb_has_a_neighbour '"query top"' "$dir/answer"

@@ -78,7 +78,7 @@ static void test_verbs(void **state)
 	assert_int_equal(call("qery top a"), EXIT_USAGE);
 	assert_int_equal(call("query tpo a"), EXIT_USAGE);
 	assert_int_equal(call("query"), EXIT_USAGE);
-	assert_int_equal(call("query --help"), EXIT_USAGE);
+	assert_int_equal(call("query --help"), EXIT_DONE);
 	assert_int_equal(call("query"), EXIT_USAGE);
 	assert_null(seen.verb);
 }

@@ -1,0 +1,45 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# tests/e2e/tools_run.sh - what tools/run does around a build: here the build is a stand-in, and no package is missing
+set -u
+. "$top_srcdir/tests/e2e/lib.sh"
+
+tree=$dir/tree
+mkdir -p "$tree/tools/lib" "$dir/bin"
+cp "$top_srcdir/tools/run" "$tree/tools/run"
+echo 'packages_missing() { :; }' >"$tree/tools/lib/packages.sh"
+# Makes a decima that says how it was called.
+cat >"$tree/configure" <<'SH'
+#!/bin/sh
+cat >Makefile <<MAKE
+prefix = ${1#--prefix=}
+all:
+	printf '#!/bin/sh\\necho "called: \$\$*"\\n' >decima
+	chmod +x decima
+install: all
+	mkdir -p \$(prefix)/bin
+	cp decima \$(prefix)/bin/decima
+MAKE
+SH
+chmod +x "$tree/configure"
+
+run() {
+	DECIMA_PREFIX=$dir/prefix DECIMA_LINK=$dir/bin/decima PATH=$dir/bin:$PATH \
+		"$tree/tools/run" "$@" >"$dir/out" 2>"$dir/err"
+}
+run --log-level debug
+expect_status runs 0 $?
+expect passes_on_what_it_was_given "called: run -c $tree/conf/decima.yaml" "$dir/out"
+expect with_its_words '--log-level debug' "$dir/out"
+if [ "$(id -u)" -eq 0 ]; then
+	expect says_how_to_ask 'in another terminal: decima query flame process_cpu:' "$dir/err"
+	# Somebody else's decima comes first in PATH.
+	rm "$dir/bin/decima"
+	printf '#!/bin/sh\n' >"$dir/bin/decima"
+	chmod +x "$dir/bin/decima"
+	run
+	expect leaves_what_is_no_link "$dir/bin/decima is not a link" "$dir/err"
+	expect says_how_to_ask_with_the_path "in another terminal: $dir/prefix/bin/decima query flame" "$dir/err"
+else
+	expect says_how_to_ask "in another terminal: $tree/build/run/decima query flame process_cpu:" "$dir/err"
+fi
