@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# tests/unwind/local.mk - unwind tables against libdw's answers
+# tests/unwind/local.mk - unwind tables and walks against elfutils' answers
 #
 # oracle compares the files of a machine: all of them with `make unwind-oracle`, a sample in `make check`.
 unwind_judge = tests/unwind/judge.c tests/unwind/judge.h
@@ -8,8 +8,13 @@ tests_unwind_oracle_SOURCES = tests/unwind/oracle.c $(unwind_judge) $(ebpf_unwin
 tests_unwind_oracle_CFLAGS = $(AM_CFLAGS) $(DW_CFLAGS) $(ELF_CFLAGS)
 tests_unwind_oracle_LDADD = $(EBPF_UNWIND_LIBS) $(DW_LIBS) $(ELF_LIBS)
 
-TESTS += tests/unwind/oracle.sh
-EXTRA_DIST += tests/unwind/oracle.sh
+# core_walk walks core dumps, which cores.sh compares with eu-stack's answers.
+check_PROGRAMS += tests/unwind/core_walk
+tests_unwind_core_walk_SOURCES = tests/unwind/core_walk.c $(EBPF_MEMORY) $(ebpf_pure) $(ebpf_tables) $(ebpf_unwind)
+tests_unwind_core_walk_LDADD = $(SYMBOLIZE_LA) $(EBPF_UNWIND_LIBS) $(JANSSON_LIBS)
+
+TESTS += tests/unwind/oracle.sh tests/unwind/cores.sh
+EXTRA_DIST += tests/unwind/oracle.sh tests/unwind/cores.sh tests/unwind/stacks.awk
 
 unwind-oracle: tests/unwind/oracle
 	tests/unwind/oracle
