@@ -103,3 +103,9 @@ fuzz_fuzz_unwind_LDADD = $(EBPF_UNWIND_LIBS) $(FUZZ_LDFLAGS)
 fuzz_programs += fuzz/fuzz_block
 fuzz_fuzz_block_SOURCES = fuzz/fuzz_block.c $(FUZZ_MAIN)
 fuzz_fuzz_block_LDADD = $(LOCAL_STORE_LA) $(FUZZ_LDFLAGS)
+
+fuzz_programs += fuzz/fuzz_store_log fuzz/fuzz_store_manifest
+fuzz_fuzz_store_log_SOURCES = fuzz/fuzz_store_log.c tests/storage/sim_disk.c tests/storage/sim_disk.h $(FUZZ_MAIN)
+fuzz_fuzz_store_log_LDADD = $(LOCAL_STORE_LA) $(FUZZ_LDFLAGS)
+fuzz_fuzz_store_manifest_SOURCES = fuzz/fuzz_store_manifest.c $(FUZZ_MAIN)
+fuzz_fuzz_store_manifest_LDADD = $(LOCAL_STORE_LA) $(FUZZ_LDFLAGS)

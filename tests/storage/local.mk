@@ -19,3 +19,21 @@ unit_tests += tests/storage/test_crash_unchecked
 tests_storage_test_crash_unchecked_SOURCES = tests/storage/test_crash_unchecked.c \
 	tests/storage/crash_check.c tests/storage/crash_check.h $(STORE_SIM)
 tests_storage_test_crash_unchecked_LDADD = $(LOCAL_STORE_LA) $(UNIT_LIBS)
+
+unit_tests += tests/storage/test_log_frames
+tests_storage_test_log_frames_SOURCES = tests/storage/test_log_frames.c $(FAILMALLOC)
+tests_storage_test_log_frames_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_storage_test_log_frames_LDADD = $(LOCAL_STORE_LA) $(UNIT_LIBS)
+
+unit_tests += tests/storage/test_replay
+tests_storage_test_replay_SOURCES = tests/storage/test_replay.c tests/storage/sim_disk.c tests/storage/sim_disk.h $(FAILMALLOC)
+tests_storage_test_replay_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_storage_test_replay_LDADD = $(LOCAL_STORE_LA) $(UNIT_LIBS)
+
+unit_tests += tests/storage/test_manifest
+tests_storage_test_manifest_SOURCES = tests/storage/test_manifest.c tests/storage/sim_disk.c tests/storage/sim_disk.h $(FAILMALLOC)
+tests_storage_test_manifest_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_storage_test_manifest_LDADD = $(LOCAL_STORE_LA) $(UNIT_LIBS)
+
+unit_tests += tests/storage/test_local_files
+tests_storage_test_local_files_LDADD = $(LOCAL_STORE_LA) $(UNIT_LIBS)
