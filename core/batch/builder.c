@@ -212,7 +212,7 @@ static void start_anew(struct dcm_builder *b)
 		b->bytes += ix->cap * sizeof(*ix->slots);
 	}
 	b->t = (struct tables){ 0 };
-	b->waiting = (struct waiting_stack){ 0 };
+	b->waiting = (struct waiting_stacks){ 0 };
 	b->code = 0;
 	b->n_types = 0;
 	/* When there is no memory now, the next seal says so. */

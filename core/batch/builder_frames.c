@@ -55,9 +55,22 @@ static bool is_ascii(struct dcm_str s)
 
 uint32_t builder__string(struct dcm_builder *b, struct dcm_str s)
 {
+	return unlikely(b->code) ? 0 : builder__string_fetched(b, s, intern__hash(&b->t.strings, s));
+}
+
+uint64_t builder__fetch_string(const struct dcm_builder *b, struct dcm_str s)
+{
 	if (unlikely(b->code))
 		return 0;
 	uint64_t h = intern__hash(&b->t.strings, s);
+	hindex__prefetch(&b->t.strings.index, h);
+	return h;
+}
+
+uint32_t builder__string_fetched(struct dcm_builder *b, struct dcm_str s, uint64_t h)
+{
+	if (unlikely(b->code))
+		return 0;
 	uint32_t id = intern__find_hashed(&b->t.strings, s, h);
 	if (id != INTERN_NONE)
 		return id;
@@ -116,17 +129,40 @@ static bool function_is(const struct tables *t, uint32_t row, const void *key)
 	       a->start_line == f->start_line;
 }
 
-uint32_t builder__function(struct dcm_builder *b, const struct dcm_function *given)
+/* A system_name equal to the name is none. */
+static uint32_t system_name_of(const struct dcm_function *f)
+{
+	return f->system_name == f->name ? 0 : f->system_name;
+}
+
+static uint64_t function_hash(const struct dcm_builder *b, const struct dcm_function *f)
+{
+	const uint64_t key[] = { f->name, system_name_of(f), f->file, (uint64_t)f->start_line };
+
+	return hash__bytes(key, sizeof(key), b->seed);
+}
+
+uint32_t builder__function(struct dcm_builder *b, const struct dcm_function *f)
+{
+	return builder__function_fetched(b, f, function_hash(b, f));
+}
+
+uint64_t builder__fetch_function(const struct dcm_builder *b, const struct dcm_function *f)
+{
+	uint64_t h = function_hash(b, f);
+
+	hindex__prefetch(&b->indexes[IX_FUNCTIONS], h);
+	return h;
+}
+
+uint32_t builder__function_fetched(struct dcm_builder *b, const struct dcm_function *given, uint64_t h)
 {
 	struct dcm_function f = *given;
 	struct tables *t = &b->t;
 
 	if (unlikely(b->code))
 		return 0;
-	if (f.system_name == f.name)
-		f.system_name = 0;
-	const uint64_t key[] = { f.name, f.system_name, f.file, (uint64_t)f.start_line };
-	uint64_t h = hash__bytes(key, sizeof(key), b->seed);
+	f.system_name = system_name_of(given);
 	uint32_t row = find(b, IX_FUNCTIONS, h, function_is, &f);
 	if (row != HINDEX_NONE)
 		return row;
@@ -197,12 +233,28 @@ static uint64_t location_hash(const struct dcm_builder *b, const struct location
 uint32_t builder__location(struct dcm_builder *b, const struct dcm_location *l,
 			   const struct dcm_line *lines, uint32_t n_lines)
 {
+	uint64_t h = location_hash(b, &(struct location_key){ l, lines, n_lines });
+
+	return builder__location_fetched(b, l, lines, n_lines, h);
+}
+
+uint64_t builder__fetch_location(const struct dcm_builder *b, const struct dcm_location *l,
+				 const struct dcm_line *lines, uint32_t n_lines)
+{
+	uint64_t h = location_hash(b, &(struct location_key){ l, lines, n_lines });
+
+	hindex__prefetch(&b->indexes[IX_LOCATIONS], h);
+	return h;
+}
+
+uint32_t builder__location_fetched(struct dcm_builder *b, const struct dcm_location *l,
+				   const struct dcm_line *lines, uint32_t n_lines, uint64_t h)
+{
 	const struct location_key key = { l, lines, n_lines };
 	struct tables *t = &b->t;
 
 	if (unlikely(b->code))
 		return 0;
-	uint64_t h = location_hash(b, &key);
 	uint32_t row = find(b, IX_LOCATIONS, h, location_is, &key);
 	if (row != HINDEX_NONE) {
 		if (n_lines == 0 && t->locations.v[row].unnamed == DCM_UNNAMED_NOT_TRIED &&
@@ -276,7 +328,7 @@ uint32_t builder__stack(struct dcm_builder *b, const uint32_t *locations, uint32
 	return append_stack(b, n, h);
 }
 
-/* Where the stack that waits begins, or would begin. */
+/* Where the stacks that wait begin, or would begin. */
 static uint32_t *end_of_stacks(const struct dcm_builder *b)
 {
 	return b->t.stack_locations.n ? b->t.stack_locations.v + b->t.stack_locations.n
@@ -285,21 +337,23 @@ static uint32_t *end_of_stacks(const struct dcm_builder *b)
 
 uint32_t *builder__stack_begin(struct dcm_builder *b, uint32_t max)
 {
-	if (unlikely(b->code) || !ROOM_BOUNDED(b, &b->t.stack_locations, b->waiting.n + max))
+	uint32_t n = b->waiting.n_locations;
+
+	if (unlikely(b->code) || !ROOM_BOUNDED(b, &b->t.stack_locations, n + max))
 		return NULL;
-	return end_of_stacks(b) + b->waiting.n;
+	return end_of_stacks(b) + n;
 }
 
-/* Adds the stack that waits. Should it be known, the n_behind locations behind it move up. */
-static uint32_t add_waiting(struct dcm_builder *b, uint32_t n_behind)
+/* Adds the oldest of those that wait. Should it be known, what is behind it moves up. */
+static uint32_t add_oldest(struct dcm_builder *b, uint32_t n_behind)
 {
-	const struct stack_key key = { end_of_stacks(b), b->waiting.n };
-	uint64_t h = b->waiting.hash;
+	struct waiting_stacks *w = &b->waiting;
+	const struct stack_key key = { end_of_stacks(b), w->v[w->oldest].n };
+	uint64_t h = w->v[w->oldest].hash;
 
-	if (!b->waiting.exists || unlikely(b->code))
-		return DCM_NONE;
-	b->waiting.exists = false;
-	b->waiting.n = 0;
+	w->oldest = (w->oldest + 1) % BUILDER_STACKS_AHEAD;
+	w->n--;
+	w->n_locations -= key.n;
 	uint32_t row = find(b, IX_STACKS, h, stack_is, &key);
 	if (row == HINDEX_NONE)
 		return append_stack(b, key.n, h);
@@ -309,15 +363,27 @@ static uint32_t add_waiting(struct dcm_builder *b, uint32_t n_behind)
 
 uint32_t builder__stack_end(struct dcm_builder *b, uint32_t n)
 {
-	uint64_t h = stack_hash(b, end_of_stacks(b) + b->waiting.n, n);
+	struct waiting_stacks *w = &b->waiting;
+	uint32_t row = DCM_NONE;
 
+	if (unlikely(b->code))
+		return DCM_NONE;
+	uint64_t h = stack_hash(b, end_of_stacks(b) + w->n_locations, n);
 	hindex__prefetch(&b->indexes[IX_STACKS], h);
-	uint32_t row = add_waiting(b, n);
-	b->waiting = (struct waiting_stack){ .exists = true, .n = n, .hash = h };
+	if (w->n == BUILDER_STACKS_AHEAD)
+		row = add_oldest(b, w->n_locations - w->v[w->oldest].n + n);
+	uint32_t at = (w->oldest + w->n++) % BUILDER_STACKS_AHEAD;
+	w->v[at].hash = h;
+	w->v[at].n = n;
+	w->n_locations += n;
 	return row;
 }
 
 uint32_t builder__stack_last(struct dcm_builder *b)
 {
-	return add_waiting(b, 0);
+	struct waiting_stacks *w = &b->waiting;
+
+	if (w->n == 0 || unlikely(b->code))
+		return DCM_NONE;
+	return add_oldest(b, w->n_locations - w->v[w->oldest].n);
 }

@@ -27,11 +27,14 @@ enum index_of {
 	N_INDEXES
 };
 
-/* A stack whose locations stand behind those of all stacks, but that is none yet. */
-struct waiting_stack {
-	bool exists;
-	uint32_t n;
-	uint64_t hash;
+/* Stacks whose locations stand behind those of all stacks, one after the other, but that are none yet. */
+struct waiting_stacks {
+	struct {
+		uint64_t hash;
+		uint32_t n;
+	} v[BUILDER_STACKS_AHEAD]; /* a ring: the oldest at `oldest` */
+	uint32_t oldest, n;
+	uint32_t n_locations; /* of all of them */
 };
 
 struct dcm_builder {
@@ -39,7 +42,7 @@ struct dcm_builder {
 	uint32_t n_types; /* of the profile that rows go to */
 	struct tables t;
 	struct hindex indexes[N_INDEXES];
-	struct waiting_stack waiting;
+	struct waiting_stacks waiting;
 	uint64_t seed;
 	uint64_t bytes; /* of columns and indexes; strings count for themselves */
 	uint64_t max_bytes;

@@ -19,9 +19,12 @@ void tables__fini(struct tables *t)
 void tables__trim(struct tables *t)
 {
 	hindex__fini(&t->strings.index);
-	/* Shrinking does not move a block; should it fail, the larger one is still good. */
+	/*
+	 * Shrinking does not move a block; should it fail, the larger one is still good. What is
+	 * nearly full stays as it is: to give the rest back costs more than it saves.
+	 */
 #define TRIM(type, name)                                                                           \
-	if (t->name.cap > t->name.n) {                                                             \
+	if (t->name.cap - t->name.n > t->name.cap / 8) {                                           \
 		type *smaller = mem__resize(t->name.v, t->name.n, sizeof(type));                   \
 		if (smaller) {                                                                     \
 			t->name.v = smaller;                                                       \
@@ -30,7 +33,7 @@ void tables__trim(struct tables *t)
 	}
 	TABLES_COLUMNS(TRIM)
 #undef TRIM
-	if (t->strings.cap > t->strings.n) {
+	if (t->strings.cap - t->strings.n > t->strings.cap / 8) {
 		struct dcm_str *smaller = mem__resize(t->strings.texts, t->strings.n,
 						      sizeof(*t->strings.texts));
 		if (smaller) {

@@ -18,6 +18,7 @@
 #include "core/batch/type.h"
 #include "core/codec/deflate.h"
 #include "core/codec/pprof_input.h"
+#include "core/codec/varints.h"
 
 #define BYTES_PER_ENTRY 16
 #define ENTRIES_MIN	4096
@@ -133,6 +134,29 @@ static int take_number(struct pprof_input *in, const struct pb_field *f, const c
 	return 0;
 }
 
+/*
+ * How many ids a sample has: as nearly all are written, packed and first. Otherwise at most as many
+ * as it has bytes.
+ */
+static uint64_t count_ids(const struct pb_field *f)
+{
+	struct pb_reader r = pb__reader(f->p, f->n);
+	struct pb_field ids;
+
+	if (pb__next(&r, &ids) && ids.number == 1 && ids.type == PB_BYTES)
+		return varints__count(ids.p, ids.n);
+	return f->n;
+}
+
+static int take_sample(struct pprof_input *in, const struct pb_field *f)
+{
+	if (f->type != PB_BYTES)
+		return head_fault(in, "sample", "is no message");
+	in->n_samples++;
+	in->n_ids += count_ids(f);
+	return 0;
+}
+
 static int take_field(struct pprof_input *in, const struct pb_field *f)
 {
 	struct pprof_pieces *pieces = list_of(in, f->number);
@@ -141,9 +165,7 @@ static int take_field(struct pprof_input *in, const struct pb_field *f)
 		return list(in, pieces, f);
 	switch (f->number) {
 	case SAMPLE:
-		in->n_samples++;
-		in->sample_bytes += f->n;
-		return f->type == PB_BYTES ? 0 : head_fault(in, "sample", "is no message");
+		return take_sample(in, f);
 	case PERIOD_TYPE:
 		if (f->type != PB_BYTES)
 			return head_fault(in, "period_type", "is no message");
@@ -402,32 +424,19 @@ static inline int add_value(struct pprof_input *in, struct pprof_place at, struc
 
 /*
  * Packed ids as long as they are what nearly all are: plain and of up to three bytes. Returns where
- * the others begin.
+ * the others begin; that is p when one of them is of no location.
  */
 static const uint8_t *read_plain_ids(const struct pprof_input *in, const uint8_t *p,
 				     const uint8_t *end, struct sample *s)
 {
-	const uint64_t n_plain = in->location_ids.n_plain;
-	const uint32_t max = s->max_locations;
-	uint32_t *locations = s->locations, n = s->n_locations;
+	/* Ids count from 1, and our rows from 0. */
+	struct varints rows = { s->locations, s->n_locations, s->max_locations, .base = 1 };
+	const uint8_t *behind = varints__read(p, end, in->data + in->n, &rows);
 
-	while (end - p >= 3 && n < max) {
-		uint32_t id = p[0], n_bytes = 1;
-		if (id >= 0x80) {
-			id = (id & 0x7f) | (uint32_t)p[1] << 7;
-			n_bytes = 2;
-		}
-		if (id >= 0x80 << 7) {
-			id = (id & 0x3fff) | (uint32_t)p[2] << 14;
-			n_bytes = 3;
-		}
-		if (__builtin_expect(id >= 0x80 << 14 || id - 1 >= n_plain, 0))
-			break;
-		locations[n++] = id - 1;
-		p += n_bytes;
-	}
-	s->n_locations = n;
-	return p;
+	if (rows.largest >= in->location_ids.n_plain)
+		return p;
+	s->n_locations = rows.n;
+	return behind;
 }
 
 static int read_locations(struct pprof_input *in, struct pprof_place at, const struct pb_field *f,
@@ -524,16 +533,24 @@ static int read_sample(struct pprof_input *in, struct pprof_place at, const stru
 	return e;
 }
 
-/* Two samples in turn: one is read while what the other's stack is compared with is fetched. */
+/* Samples in turn: one is read while what the stacks of those before are compared with is fetched. */
 struct samples {
-	struct sample turns[2];
+	struct sample turns[BUILDER_STACKS_AHEAD + 1];
+	uint64_t n_ended, n_added;
 	struct pprof_labels labels;
 };
 
-static void add_row(struct pprof_input *in, uint32_t stack, const struct sample *s)
+static struct sample *turn_of(struct samples *s, uint64_t i)
 {
-	if (stack != DCM_NONE)
-		builder__row(in->b, stack, s->label_set, s->values);
+	return &s->turns[i % (sizeof(s->turns) / sizeof(s->turns[0]))];
+}
+
+/* The row of the oldest sample that is not added yet, now that its stack is known. */
+static void add_row(struct pprof_input *in, uint32_t stack, struct samples *s)
+{
+	const struct sample *oldest = turn_of(s, s->n_added++);
+
+	builder__row(in->b, stack, oldest->label_set, oldest->values);
 }
 
 /*
@@ -542,42 +559,44 @@ static void add_row(struct pprof_input *in, uint32_t stack, const struct sample 
  */
 static int read_all(struct pprof_input *in, struct samples *s)
 {
-	struct sample *now = &s->turns[0], *before = &s->turns[1];
 	struct pb_reader r = pb__reader(in->data, in->n);
 	struct pprof_place at = { "sample", 0 };
 	struct pb_field f;
 
-	while (at.i < in->n_samples && pb__next(&r, &f)) {
+	for (; at.i < in->n_samples && pb__next(&r, &f); at.i += f.number == SAMPLE) {
+		struct sample *now = turn_of(s, s->n_ended);
 		if (f.number != SAMPLE)
 			continue;
-		/* No id is shorter than a byte. */
-		now->max_locations = f.n < STACK_MAX_DEPTH ? (uint32_t)f.n + 1 : STACK_MAX_DEPTH;
+		/* No id is shorter than a byte; and there is room to read them in steps. */
+		now->max_locations = f.n < STACK_MAX_DEPTH ? (uint32_t)f.n + VARINTS_SPARE
+							   : STACK_MAX_DEPTH;
 		now->locations = builder__stack_begin(in->b, now->max_locations);
 		if (!now->locations)
 			return 0;
 		int e = read_sample(in, at, &f, now);
 		if (e < 0)
 			return e;
-		at.i++;
 		if (all_zero(now))
 			continue;
-		add_row(in, builder__stack_end(in->b, now->n_locations), before);
-		struct sample *other = before;
-		before = now;
-		now = other;
+		uint32_t stack = builder__stack_end(in->b, now->n_locations);
+		s->n_ended++;
+		if (stack != DCM_NONE)
+			add_row(in, stack, s);
 	}
-	add_row(in, builder__stack_last(in->b), before);
 	return 0;
 }
 
+/* Whatever came of the reading, no stack may be left waiting. */
 static int read_samples(struct pprof_input *in)
 {
 	CLEANUP(mem__freep) struct samples *s = NEW(struct samples);
 	if (!s)
 		return error__nomem(in->err);
-	s->turns[0].labels = s->turns[1].labels = &s->labels;
+	for (size_t i = 0; i < sizeof(s->turns) / sizeof(s->turns[0]); i++)
+		s->turns[i].labels = &s->labels;
 	int r = read_all(in, s);
-	builder__stack_last(in->b); /* a fault may have left one */
+	for (uint32_t stack; (stack = builder__stack_last(in->b)) != DCM_NONE;)
+		add_row(in, stack, s);
 	return r;
 }
 
@@ -608,7 +627,7 @@ static int read_plain(const uint8_t *data, size_t n, const struct decode_options
 			.functions = in.functions.n,
 			.locations = in.locations.n,
 			.stacks = in.n_samples,
-			.stack_locations = in.sample_bytes,
+			.stack_locations = in.n_ids + STACK_MAX_DEPTH, /* while the last is read */
 			.rows = in.n_samples,
 			.values = in.n_samples * in.sample_types.n,
 		};

@@ -60,30 +60,58 @@ int pprof_input__numbers(struct pprof_input *in, struct pprof_place at, struct p
 	return pprof_input__check(in, at, &r);
 }
 
+/* The text of a string that exists. */
+static struct dcm_str text_of(const struct pprof_input *in, uint64_t index)
+{
+	struct pprof_piece piece = in->strings.v[index];
+
+	return (struct dcm_str){ (const char *)in->data + piece.off, piece.n };
+}
+
 int pprof_input__text(struct pprof_input *in, struct pprof_place at, const char *field,
 		      uint64_t index, struct dcm_str *ret)
 {
 	if (index >= in->strings.n)
 		return pprof_input__fault(in, at, "%s is string %lld of a string_table of %zu",
 					  field, (long long)index, in->strings.n);
-	struct pprof_piece piece = in->strings.v[index];
-	*ret = (struct dcm_str){ (const char *)in->data + piece.off, piece.n };
+	*ret = text_of(in, index);
 	return 0;
+}
+
+/*
+ * A string into the builder in two steps, so that others can be between them. *ret_hash is of one
+ * that was not added yet.
+ */
+static int fetch_string(struct pprof_input *in, struct pprof_place at, const char *field,
+			uint64_t index, uint64_t *ret_hash)
+{
+	struct dcm_str text;
+
+	int r = pprof_input__text(in, at, field, index, &text);
+	if (r < 0)
+		return r;
+	*ret_hash = in->string_ids[index] == DCM_NONE ? builder__fetch_string(in->b, text) : 0;
+	return 0;
+}
+
+static uint32_t fetched_string(struct pprof_input *in, uint64_t index, uint64_t hash)
+{
+	uint32_t *id = &in->string_ids[index];
+
+	if (*id == DCM_NONE)
+		*id = builder__string_fetched(in->b, text_of(in, index), hash);
+	return *id;
 }
 
 int pprof_input__string(struct pprof_input *in, struct pprof_place at, const char *field,
 			uint64_t index, uint32_t *ret)
 {
-	if (index < in->strings.n && in->string_ids[index] != DCM_NONE) {
-		*ret = in->string_ids[index];
-		return 0;
-	}
-	struct dcm_str text;
-	int r = pprof_input__text(in, at, field, index, &text);
-	if (r < 0)
-		return r;
-	*ret = in->string_ids[index] = builder__string(in->b, text);
-	return 0;
+	uint64_t hash;
+
+	int r = fetch_string(in, at, field, index, &hash);
+	if (r == 0)
+		*ret = fetched_string(in, index, hash);
+	return r;
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -247,54 +275,111 @@ static uint32_t mapping_of(struct pprof_input *in, struct pprof_mapping *m, bool
 }
 
 /* ------------------------------------------------------------------------------------------------
- * Functions and locations
+ * Functions
+ *
+ * These and locations are read in groups: each step is done for all of one before the next, so that
+ * what the builder looks at for one comes from memory while it is busy with others.
  */
 
-static int read_function(struct pprof_input *in, size_t i)
+enum { GROUP_MAX = 16 };
+
+static size_t group_size(size_t first, size_t n)
+{
+	return n - first < GROUP_MAX ? n - first : GROUP_MAX;
+}
+
+struct function {
+	uint64_t v[6];	    /* its fields */
+	uint64_t hashes[6]; /* of the strings among them */
+	struct dcm_function made;
+	uint64_t hash;
+};
+
+static int read_function(struct pprof_input *in, size_t i, struct function *f)
 {
 	static const char *const names[] = { NULL,	    "id",	"name",
 					     "system_name", "filename", "start_line" };
 	struct pprof_place at = { "function", i };
-	struct dcm_function f = { 0 };
-	struct dcm_str name;
-	uint64_t v[6];
 
-	int r = pprof_input__numbers(in, at, in->functions.v[i], names, 5, v, NULL);
-	if (r == 0)
-		r = pprof_input__string(in, at, names[2], v[2], &f.name);
-	if (r == 0)
-		r = pprof_input__string(in, at, names[3], v[3], &f.system_name);
-	if (r == 0)
-		r = pprof_input__string(in, at, names[4], v[4], &f.file);
-	if (r == 0)
-		r = pprof_input__text(in, at, names[2], v[2], &name);
-	if (r < 0)
-		return r;
-	f.start_line = (int64_t)v[5];
-	if (f.name == 0)
-		f.name = f.system_name;
-	uint32_t id = PPROF_FUNCTION_IS_EMPTY;
-	if (f.name || f.file)
-		id = builder__function(in->b, &f) | (decode__is_note(name) ? PPROF_FUNCTION_IS_NOTE : 0);
-	return ids_add(in, at, &in->function_ids, v[1], id);
+	int r = pprof_input__numbers(in, at, in->functions.v[i], names, 5, f->v, NULL);
+	for (uint32_t k = 2; r == 0 && k <= 4; k++)
+		r = fetch_string(in, at, names[k], f->v[k], &f->hashes[k]);
+	return r;
 }
 
-/* A location's lines, and whether all that is known is a note. */
-struct lines {
-	struct dcm_line v[LOCATION_MAX_LINES];
-	uint32_t n;
-	bool is_note;
+static void make_function(struct pprof_input *in, struct function *f)
+{
+	f->made = (struct dcm_function){
+		.name = fetched_string(in, f->v[2], f->hashes[2]),
+		.system_name = fetched_string(in, f->v[3], f->hashes[3]),
+		.file = fetched_string(in, f->v[4], f->hashes[4]),
+		.start_line = (int64_t)f->v[5],
+	};
+	if (f->made.name == 0)
+		f->made.name = f->made.system_name;
+	f->hash = builder__fetch_function(in->b, &f->made);
+}
+
+static int add_function(struct pprof_input *in, size_t i, const struct function *f)
+{
+	uint32_t id = PPROF_FUNCTION_IS_EMPTY;
+
+	if (f->made.name || f->made.file) {
+		id = builder__function_fetched(in->b, &f->made, f->hash);
+		if (decode__is_note(text_of(in, f->v[2])))
+			id |= PPROF_FUNCTION_IS_NOTE;
+	}
+	return ids_add(in, (struct pprof_place){ "function", i }, &in->function_ids, f->v[1], id);
+}
+
+static int read_functions(struct pprof_input *in)
+{
+	struct function group[GROUP_MAX];
+	int r = 0;
+
+	for (size_t first = 0, n; r == 0 && first < in->functions.n; first += n) {
+		n = group_size(first, in->functions.n);
+		for (size_t i = 0; r == 0 && i < n; i++)
+			r = read_function(in, first + i, &group[i]);
+		for (size_t i = 0; r == 0 && i < n; i++)
+			make_function(in, &group[i]);
+		for (size_t i = 0; r == 0 && i < n; i++)
+			r = add_function(in, first + i, &group[i]);
+	}
+	return r;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Locations
+ */
+
+struct location {
+	struct dcm_location made;
+	uint64_t id, hash;
+	size_t line_off; /* in the group's lines */
+	uint32_t n_lines;
+	bool is_note; /* its first line is one */
 };
 
+struct locations {
+	struct location v[GROUP_MAX];
+	VEC(struct dcm_line) lines;
+};
+
+static const struct dcm_line *lines_of(const struct locations *group, const struct location *l)
+{
+	return l->n_lines ? group->lines.v + l->line_off : NULL;
+}
+
 static int read_line(struct pprof_input *in, struct pprof_place at, const struct pb_field *f,
-		     struct lines *lines)
+		     struct locations *group, struct location *to)
 {
 	static const char *const names[] = { NULL, "line.function_id", "line.line", "line.column" };
 	struct pprof_piece piece = { (uint32_t)(f->p - in->data), (uint32_t)f->n };
 	struct dcm_line line = { .function = DCM_NONE };
 	uint64_t v[4];
 
-	if (lines->n == LOCATION_MAX_LINES)
+	if (to->n_lines == LOCATION_MAX_LINES)
 		return pprof_input__fault(in, at, "more than %d lines", LOCATION_MAX_LINES);
 	int r = pprof_input__numbers(in, at, piece, names, 3, v, NULL);
 	if (r < 0)
@@ -304,17 +389,18 @@ static int read_line(struct pprof_input *in, struct pprof_place at, const struct
 		if (id == DCM_NONE)
 			return pprof_input__fault(in, at, "function id %llu does not exist",
 						  (unsigned long long)v[1]);
-		lines->is_note = lines->n == 0 && id != PPROF_FUNCTION_IS_EMPTY &&
-				 (id & PPROF_FUNCTION_IS_NOTE);
+		to->is_note = to->n_lines == 0 && id != PPROF_FUNCTION_IS_EMPTY &&
+			      (id & PPROF_FUNCTION_IS_NOTE);
 		if (id != PPROF_FUNCTION_IS_EMPTY)
 			line.function = id & ~PPROF_FUNCTION_IS_NOTE;
 	}
 	line.line = (int64_t)v[2];
 	line.column = v[3] <= UINT32_MAX ? (uint32_t)v[3] : 0;
 	/* A line that says nothing would only hide that there is no name. */
-	if (line.function != DCM_NONE || line.line)
-		lines->v[lines->n++] = line;
-	return 0;
+	if (line.function == DCM_NONE && line.line == 0)
+		return 0;
+	to->n_lines++;
+	return vec__push(&group->lines, line) ? 0 : error__nomem(in->err);
 }
 
 static void place_location(struct pprof_input *in, struct pprof_mapping *m, struct dcm_location *l)
@@ -344,9 +430,9 @@ static void place_location(struct pprof_input *in, struct pprof_mapping *m, stru
 		l->addr_kind = DCM_ADDR_RUNTIME;
 }
 
-/* Fields of a location but its lines, which go to `lines`. */
+/* Fields of a location but its lines, which go to the group. */
 static int read_location_fields(struct pprof_input *in, struct pprof_place at, uint64_t *v,
-				struct lines *lines)
+				struct locations *group, struct location *to)
 {
 	static const char *const names[] = { NULL, "id", "mapping_id", "address" };
 	struct pb_reader r = pprof_input__reader(in, in->locations.v[at.i]);
@@ -356,7 +442,7 @@ static int read_location_fields(struct pprof_input *in, struct pprof_place at, u
 		if (f.number == 4) {
 			if (f.type != PB_BYTES)
 				return pprof_input__fault(in, at, "line has wire type %u", f.type);
-			int e = read_line(in, at, &f, lines);
+			int e = read_line(in, at, &f, group, to);
 			if (e < 0)
 				return e;
 		} else if (f.number <= 3) {
@@ -369,31 +455,57 @@ static int read_location_fields(struct pprof_input *in, struct pprof_place at, u
 	return pprof_input__check(in, at, &r);
 }
 
-static int read_location(struct pprof_input *in, size_t i, struct lines *lines)
+static int read_location(struct pprof_input *in, size_t i, struct locations *group, struct location *to)
 {
 	struct pprof_place at = { "location", i };
-	struct dcm_location l = { .mapping = DCM_NONE, .process = DCM_NONE };
+	struct dcm_location *l = &to->made;
 	uint64_t v[4] = { 0 };
 
-	lines->n = 0;
-	lines->is_note = false;
-	int r = read_location_fields(in, at, v, lines);
+	*to = (struct location){ .line_off = group->lines.n };
+	l->mapping = l->process = DCM_NONE;
+	int r = read_location_fields(in, at, v, group, to);
 	if (r < 0)
 		return r;
-	l.address = v[3];
+	to->id = v[1];
+	l->address = v[3];
 	if (v[2]) {
 		uint32_t m = pprof_ids__find(&in->mapping_ids, v[2]);
 		if (m == DCM_NONE)
 			return pprof_input__fault(in, at, "mapping id %llu does not exist",
 						  (unsigned long long)v[2]);
-		place_location(in, &in->in_mappings[m], &l);
-	} else if (l.address) {
-		l.addr_kind = DCM_ADDR_RUNTIME;
-	} else if (lines->n == 1 && lines->is_note) {
-		l.kind = DCM_FRAME_NOTE;
+		place_location(in, &in->in_mappings[m], l);
+	} else if (l->address) {
+		l->addr_kind = DCM_ADDR_RUNTIME;
+	} else if (to->n_lines == 1 && to->is_note) {
+		l->kind = DCM_FRAME_NOTE;
 	}
-	return ids_add(in, at, &in->location_ids, v[1],
-		       builder__location(in->b, &l, lines->v, lines->n));
+	to->hash = builder__fetch_location(in->b, l, lines_of(group, to), to->n_lines);
+	return 0;
+}
+
+static int add_location(struct pprof_input *in, size_t i, const struct locations *group,
+			const struct location *l)
+{
+	uint32_t id = builder__location_fetched(in->b, &l->made, lines_of(group, l), l->n_lines, l->hash);
+
+	return ids_add(in, (struct pprof_place){ "location", i }, &in->location_ids, l->id, id);
+}
+
+static int read_locations(struct pprof_input *in)
+{
+	struct locations group = { 0 };
+	int r = 0;
+
+	for (size_t first = 0, n; r == 0 && first < in->locations.n; first += n) {
+		n = group_size(first, in->locations.n);
+		group.lines.n = 0;
+		for (size_t i = 0; r == 0 && i < n; i++)
+			r = read_location(in, first + i, &group, &group.v[i]);
+		for (size_t i = 0; r == 0 && i < n; i++)
+			r = add_location(in, first + i, &group, &group.v[i]);
+	}
+	vec__fini(&group.lines);
+	return r;
 }
 
 int pprof_input__tables(struct pprof_input *in)
@@ -403,10 +515,8 @@ int pprof_input__tables(struct pprof_input *in)
 				  in->mappings.n, PPROF_MAX_MAPPINGS);
 	in->string_ids = mem__resize(NULL, in->strings.n, sizeof(*in->string_ids));
 	in->in_mappings = mem__zalloc(in->mappings.n, sizeof(*in->in_mappings));
-	struct lines *lines = NEW(struct lines);
 	int r = -ENOMEM;
-	if (!in->string_ids || !in->in_mappings || !lines ||
-	    ids_init(&in->mapping_ids, in->mappings.n) < 0 ||
+	if (!in->string_ids || !in->in_mappings || ids_init(&in->mapping_ids, in->mappings.n) < 0 ||
 	    ids_init(&in->function_ids, in->functions.n) < 0 ||
 	    ids_init(&in->location_ids, in->locations.n) < 0) {
 		error__nomem(in->err);
@@ -416,10 +526,7 @@ int pprof_input__tables(struct pprof_input *in)
 	}
 	for (size_t i = 0; r == 0 && i < in->mappings.n; i++)
 		r = read_mapping(in, i);
-	for (size_t i = 0; r == 0 && i < in->functions.n; i++)
-		r = read_function(in, i);
-	for (size_t i = 0; r == 0 && i < in->locations.n; i++)
-		r = read_location(in, i, lines);
-	free(lines);
-	return r;
+	if (r == 0)
+		r = read_functions(in);
+	return r == 0 ? read_locations(in) : r;
 }

@@ -406,6 +406,10 @@ tests_unit_test_file_output_SOURCES = tests/unit/test_file_output.c $(RANDOM_BAT
 tests_unit_test_file_output_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_file_output_LDADD = $(PLUGIN_LA) $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_varints
+tests_unit_test_varints_SOURCES = tests/unit/test_varints.c
+tests_unit_test_varints_LDADD = $(CODEC_LA) $(UNIT_LIBS)
+
 unit_tests += tests/unit/test_pprof
 tests_unit_test_pprof_SOURCES = tests/unit/test_pprof.c $(FAILMALLOC) tests/unit/pb_text.h \
 	tests/unit/pprof_lossy.c tests/unit/pprof_lossy.h \

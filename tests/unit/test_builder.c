@@ -482,6 +482,7 @@ static void expectations_are_hints(void **state)
 	}
 }
 
+/* The n locations are `first` and then `others`. */
 static uint32_t end_stack(struct dcm_builder *b, uint32_t n, uint32_t first, uint32_t others)
 {
 	uint32_t *room = builder__stack_begin(b, n + 1);
@@ -503,23 +504,63 @@ static void stacks_are_unpacked_in_place(void **state)
 		b, &(struct dcm_location){ .mapping = DCM_NONE, .process = DCM_NONE, .kind = DCM_FRAME_NOTE },
 		NULL, 0);
 	uint32_t known = builder__stack(b, (const uint32_t[]){ a, 0, 0 }, 3);
+	const uint32_t deep = known + 1, empty = known + 2, last = known + 3;
+	const struct {
+		uint32_t n, first, others, stack;
+	} ends[] = {
+		{ 3, a, 0, known },   { 2000, a, a, deep }, { 3, a, 0, known },
+		{ 2000, a, a, deep }, { 0, a, a, empty },   { 2000, a, a, deep },
+		{ 0, a, a, empty },   { 3, a, 0, known },   { 2000, a, a, deep },
+		{ 5, 0, a, last },
+	};
+	enum { N = sizeof(ends) / sizeof(ends[0]) };
 
 	assert_int_equal(builder__stack_last(b), DCM_NONE);
-	assert_int_equal(end_stack(b, 3, a, 0), DCM_NONE);
-	assert_int_equal(end_stack(b, 2000, a, a), known);
-	assert_int_equal(end_stack(b, 3, a, 0), known + 1);
-	assert_int_equal(end_stack(b, 2000, a, a), known);
-	assert_int_equal(end_stack(b, 0, a, a), known + 1);
-	builder__stack_begin(b, 5)[0] = 1000000;
-	assert_int_equal(end_stack(b, 5, 0, a), known + 2);
-	assert_int_equal(builder__stack_last(b), known + 3);
+	for (uint32_t i = 0; i < N; i++) {
+		builder__stack_begin(b, 5)[0] = 1000000;
+		assert_int_equal(end_stack(b, ends[i].n, ends[i].first, ends[i].others),
+				 i < BUILDER_STACKS_AHEAD ? DCM_NONE
+							  : ends[i - BUILDER_STACKS_AHEAD].stack);
+	}
+	for (uint32_t i = N - BUILDER_STACKS_AHEAD; i < N; i++)
+		assert_int_equal(builder__stack_last(b), ends[i].stack);
 	assert_int_equal(builder__stack_last(b), DCM_NONE);
-	assert_int_equal(builder__stack(b, (const uint32_t[]){ 0, a, a, a, a }, 5), known + 3);
+	assert_int_equal(builder__stack(b, (const uint32_t[]){ 0, a, a, a, a }, 5), last);
 	CLEANUP(batch__unrefp) struct dcm_batch *batch = must_seal(b);
-	assert_int_equal(batch->n_stacks, known + 4);
-	assert_int_equal(batch->stacks[known + 3].off + 5, batch->n_stack_locations);
+	assert_int_equal(batch->n_stacks, last + 1);
+	assert_int_equal(batch->stacks[last].off + 5, batch->n_stack_locations);
 	for (uint32_t i = 0; i < 2000; i++)
-		assert_int_equal(batch->stack_locations[batch->stacks[known + 1].off + i], a);
+		assert_int_equal(batch->stack_locations[batch->stacks[deep].off + i], a);
+}
+
+/* In two steps an entry is the same one as in one; a failed builder takes neither. */
+static void entries_are_added_in_two_steps(void **state)
+{
+	(void)state;
+	CLEANUP(builder__freep) struct dcm_builder *b = builder__new(0);
+	const struct dcm_str text = STR("main");
+	uint64_t h = builder__fetch_string(b, text);
+	uint32_t name = builder__string_fetched(b, text, h);
+	assert_int_equal(builder__string(b, text), name);
+	assert_int_equal(builder__string_fetched(b, STR(""), builder__fetch_string(b, STR(""))), 0);
+
+	const struct dcm_function plain = { .name = name }, same = { .name = name, .system_name = name };
+	h = builder__fetch_function(b, &same);
+	uint32_t function = builder__function(b, &plain);
+	assert_int_equal(builder__function_fetched(b, &same, h), function);
+
+	const struct dcm_location l = { .mapping = DCM_NONE, .process = DCM_NONE };
+	const struct dcm_line line = { .function = function, .line = 7 };
+	h = builder__fetch_location(b, &l, &line, 1);
+	uint32_t location = builder__location_fetched(b, &l, &line, 1, h);
+	assert_int_equal(builder__location(b, &l, &line, 1), location);
+	assert_int_not_equal(builder__location(b, &l, NULL, 0), location);
+
+	builder__fail(b, -EINVAL, "a fault");
+	assert_int_equal(builder__fetch_string(b, text), 0);
+	assert_int_equal(builder__string_fetched(b, STR("other"), 0), 0);
+	builder__reset(b);
+	batch__unref(must_seal(b));
 }
 
 static void memory_has_a_limit(void **state)
@@ -645,6 +686,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(stacks_have_known_locations, setup, teardown),
 		cmocka_unit_test(expectations_are_hints),
 		cmocka_unit_test(stacks_are_unpacked_in_place),
+		cmocka_unit_test(entries_are_added_in_two_steps),
 		cmocka_unit_test(memory_has_a_limit),
 		cmocka_unit_test_setup_teardown(a_builder_can_be_used_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_first_failure_is_told, setup, teardown),
