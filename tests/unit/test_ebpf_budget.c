@@ -13,6 +13,7 @@ struct host {
 	int64_t now_ns;
 	uint64_t cpu_ns;
 	uint32_t percent;
+	uint64_t memory_bytes, memory_budget_bytes;
 };
 
 /* Lets time pass; returns how often the frequency changed. */
@@ -23,10 +24,14 @@ static unsigned pass(struct host *h, unsigned seconds, double share)
 	for (unsigned i = 0; i < seconds; i++) {
 		h->now_ns += SECOND;
 		h->cpu_ns += (uint64_t)(share * 4e9 / (double)(1u << h->budget.halvings));
-		changes += budget__step(&h->budget, &(struct budget_reading){ .now_ns = h->now_ns,
-									      .cpu_ns = h->cpu_ns,
-									      .n_cpus = 4,
-									      .percent = h->percent });
+		changes += budget__step(
+			&h->budget,
+			&(struct budget_reading){ .now_ns = h->now_ns,
+						  .cpu_ns = h->cpu_ns,
+						  .n_cpus = 4,
+						  .percent = h->percent,
+						  .memory_bytes = h->memory_bytes,
+						  .memory_budget_bytes = h->memory_budget_bytes });
 	}
 	return changes;
 }
@@ -84,13 +89,47 @@ static void test_has_a_floor(void **state)
 	assert_int_equal(pass(&h, 600, 100), 0);
 }
 
+static void test_memory(void **state)
+{
+	struct host h = { .now_ns = SECOND, .memory_bytes = 101, .memory_budget_bytes = 100 };
+
+	(void)state;
+	/* Whatever CPU time it takes: of that there is no budget. */
+	assert_int_equal(pass(&h, 1 + 3 * BUDGET_SPAN_S - 1, 0.5), 0);
+	assert_int_equal(pass(&h, 1, 0.5), 1);
+	assert_true(h.budget.memory_over);
+	/* At the budget it stays, and up to four fifths below. */
+	h.memory_bytes = 100;
+	assert_int_equal(pass(&h, 600, 0.5), 0);
+	assert_false(h.budget.memory_over);
+	h.memory_bytes = 81;
+	assert_int_equal(pass(&h, 600, 0.5), 0);
+	h.memory_bytes = 80;
+	assert_int_equal(pass(&h, 600, 0.5), 1);
+	assert_int_equal(h.budget.halvings, 0);
+}
+
+/* Room in one budget is none while the other is used up. */
+static void test_both(void **state)
+{
+	struct host h = { .now_ns = SECOND, .percent = 2, .memory_bytes = 50, .memory_budget_bytes = 100 };
+
+	(void)state;
+	assert_int_equal(pass(&h, 600, 0.03), 1);
+	assert_false(h.budget.memory_over);
+	h.memory_bytes = 90;
+	assert_int_equal(pass(&h, 600, 0.001), 0);
+	h.memory_bytes = 50;
+	assert_int_equal(pass(&h, 600, 0.001), 1);
+	assert_int_equal(h.budget.halvings, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_within),
-		cmocka_unit_test(test_over),
-		cmocka_unit_test(test_a_burst_is_none),
-		cmocka_unit_test(test_has_a_floor),
+		cmocka_unit_test(test_within),		cmocka_unit_test(test_over),
+		cmocka_unit_test(test_a_burst_is_none), cmocka_unit_test(test_has_a_floor),
+		cmocka_unit_test(test_memory),		cmocka_unit_test(test_both),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -231,6 +231,17 @@ static const struct dcm_option options[] = {
 		 "Above it for 15 s, the frequency is halved, six times at most; with room for 30 "
 		 "s, it "
 		 "is doubled again. 0: no budget." },
+	{ .name = "memory_budget",
+	  .type = DCM_OPT_SIZE,
+	  .def = "0",
+	  .min = "0",
+	  .max = "1TiB",
+	  .offset = offsetof(struct settings, memory_budget_bytes),
+	  .doc = "Memory that decima may take, all of it, with the store and what symbols are "
+		 "kept (decima_process_resident_memory_bytes). Above it, the frequency is halved "
+		 "as "
+		 "for cpu_budget. Kernel memory for unwind tables has a budget of its own: "
+		 "tables_memory. 0: no budget." },
 	{ .name = "window",
 	  .type = DCM_OPT_DURATION,
 	  .def = "10s",

@@ -18,7 +18,7 @@ static const struct meter own[METERS_N] = {
 	[METERS_CPU_SECONDS] = { "sampler_cpu_seconds", "CPU time of the sampler's threads" },
 	[METERS_FREQUENCY] = { "sampler_frequency_hertz",
 			       "samples per second and busy CPU; below the configured ones while "
-			       "over cpu_budget" },
+			       "over a budget" },
 	[METERS_SHARE] = { "sampler_cpu_share",
 			   "of the host's CPU time, taken by sampling in the last 5 s" },
 	[METERS_MAPS_READ] = { "sampler_maps_read", "readings of /proc/PID/maps so far" },

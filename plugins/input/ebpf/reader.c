@@ -21,6 +21,7 @@
 #include "plugins/input/ebpf/labels.h"
 #include "plugins/input/ebpf/meters.h"
 #include "plugins/input/ebpf/process.h"
+#include "plugins/input/ebpf/procfs.h"
 #include "plugins/input/ebpf/thread.h"
 #include "plugins/input/ebpf/unwinder.h"
 #include "plugins/input/ebpf/watch.h"
@@ -51,7 +52,7 @@ struct reader {
 	int attach_error;	       /* the last one told */
 	int cache_error;	       /* the same */
 
-	_Atomic int64_t window_ns, period_ns, cpu_budget;
+	_Atomic int64_t window_ns, period_ns, cpu_budget, memory_budget;
 	struct budget budget;
 	_Atomic int64_t applied_ns; /* period that is set, longer while over the budget; 0: look */
 	uint32_t n_cpus;
@@ -334,15 +335,19 @@ static void follow_cpus(struct reader *r)
 
 static void tell_budget(const struct reader *r)
 {
-	int64_t hz = SECOND_NS / r->period_ns;
+	long long hz = SECOND_NS / r->period_ns, now_hz = hz >> r->budget.halvings;
 
-	if (r->budget.halvings)
+	if (r->budget.halvings == 0)
+		r->host->log(r->host, DCM_LOG_INFO, "within its budgets again: %lld Hz", hz);
+	else if (r->budget.memory_over)
+		r->host->log(r->host,
+			     DCM_LOG_WARNING, "decima takes %lld MiB, more than memory_budget (%lld MiB): %lld Hz of %lld until there is room",
+			     (long long)(procfs__own_resident_bytes() >> 20),
+			     (long long)(r->memory_budget >> 20), now_hz, hz);
+	else
 		r->host->log(r->host,
 			     DCM_LOG_WARNING, "sampling took %.1f %% of the host, more than cpu_budget (%d %%): %lld Hz of %lld until there is room",
-			     100 * r->budget.share, (int)r->cpu_budget,
-			     (long long)(hz >> r->budget.halvings), (long long)hz);
-	else
-		r->host->log(r->host, DCM_LOG_INFO, "within cpu_budget again: %lld Hz", (long long)hz);
+			     100 * r->budget.share, (int)r->cpu_budget, now_hz, hz);
 }
 
 /* Once a second. What was configured meanwhile counts as what is to be reduced. */
@@ -354,6 +359,8 @@ static void keep_budget(struct reader *r, int64_t now)
 			  r->n_records * BUDGET_SAMPLE_NS,
 		.n_cpus = r->n_cpus,
 		.percent = (uint32_t)r->cpu_budget,
+		.memory_bytes = r->memory_budget ? procfs__own_resident_bytes() : 0,
+		.memory_budget_bytes = (uint64_t)r->memory_budget,
 	};
 	bool changed = budget__step(&r->budget, &reading);
 	int64_t period_ns = r->period_ns << r->budget.halvings;
@@ -537,6 +544,7 @@ void reader__configure(struct reader *r, const struct settings *settings)
 	r->window_ns = settings->window_ns;
 	r->period_ns = (int64_t)settings__period_ns(settings);
 	r->cpu_budget = settings->cpu_budget;
+	r->memory_budget = settings->memory_budget_bytes;
 	r->applied_ns = 0;
 	identities__configure(r->identities, &settings->labels);
 	r->with_pid = settings->labels.pid;
