@@ -12,7 +12,7 @@
 #include "tests/storage/crash_check.h"
 #include "tests/unit/unit.h"
 
-enum { CYCLES = 20000, CYCLES_TO_CATCH = 100000 };
+enum { CYCLES = 10000, CYCLES_TO_CATCH = 100000 };
 
 static uint64_t n_cycles(void)
 {

@@ -89,8 +89,13 @@ static void test_round_trip(void **state)
 		assert_false(damaged);
 		same(&m, &back);
 		assert_int_equal(back.blocks.n, m.blocks.n);
-		for (size_t i = 0; i < m.blocks.n; i++)
-			assert_memory_equal(&m.blocks.v[i], &back.blocks.v[i], sizeof(m.blocks.v[i]));
+		for (size_t i = 0; i < m.blocks.n; i++) {
+			assert_true(m.blocks.v[i].number == back.blocks.v[i].number);
+			assert_memory_equal(m.blocks.v[i].id, back.blocks.v[i].id,
+					    sizeof(m.blocks.v[i].id));
+			assert_true(m.blocks.v[i].last_ms == back.blocks.v[i].last_ms);
+			assert_int_equal(m.blocks.v[i].level, back.blocks.v[i].level);
+		}
 		assert_memory_equal(m.eras.v, back.eras.v, 3 * sizeof(m.eras.v[0]));
 		assert_int_equal(back.sealed_lsn, 77);
 		manifest__fini(&m);

@@ -24,6 +24,15 @@ struct segment {
 	bool bad_head;
 };
 
+#define WHOLE(l, s)                                                                                \
+	{                                                                                          \
+		.lsn = (l), .synced = (s)                                                          \
+	}
+#define DAMAGED(l, s)                                                                              \
+	{                                                                                          \
+		.lsn = (l), .synced = (s), .damaged = true                                         \
+	}
+
 struct answer {
 	char text[400];
 	unsigned n_reports;
@@ -119,13 +128,14 @@ static void test_plain(void **state)
 	struct replay r;
 
 	(void)state;
-	r = REPLAYED(0, "1a 2a 3a 4b", { .next = 1, .frames = { { 1, 0 }, { 2, 0 }, { 3, 2 } } },
-		     { .synced = 3, .tail = 3, .next = 4, .frames = { { 4, 3 } } });
+	r = REPLAYED(0, "1a 2a 3a 4b",
+		     { .next = 1, .frames = { WHOLE(1, 0), WHOLE(2, 0), WHOLE(3, 2) } },
+		     { .synced = 3, .tail = 3, .next = 4, .frames = { WHOLE(4, 3) } });
 	assert_true(r.tail_lsn == 4 && r.max_lsn == 4 && r.durable_lsn == 3 && r.n_frames == 4 &&
 		    r.n_lost == 0);
-	r = REPLAYED(2, "3a", { .next = 1, .frames = { { 1, 0 }, { 2, 0 }, { 3, 2 } } });
+	r = REPLAYED(2, "3a", { .next = 1, .frames = { WHOLE(1, 0), WHOLE(2, 0), WHOLE(3, 2) } });
 	assert_true(r.tail_lsn == 3);
-	r = REPLAYED(9, "", { .next = 1, .frames = { { 1, 0 }, { 2, 0 }, { 3, 2 } } });
+	r = REPLAYED(9, "", { .next = 1, .frames = { WHOLE(1, 0), WHOLE(2, 0), WHOLE(3, 2) } });
 	assert_true(r.tail_lsn == 9 && r.max_lsn == 9 && r.n_lost == 0);
 }
 
@@ -135,15 +145,15 @@ static void test_torn(void **state)
 	struct replay r;
 
 	(void)state;
-	r = REPLAYED(0, "1a", { .next = 1, .frames = { { 1, 0 }, { 2, 1, true }, { 3, 1 } } });
+	r = REPLAYED(0, "1a", { .next = 1, .frames = { WHOLE(1, 0), DAMAGED(2, 1), WHOLE(3, 1) } });
 	assert_true(r.tail_lsn == 1 && r.max_lsn == 3 && r.n_lost == 0 && r.n_bad_bytes > 0);
 	/* The next process begins behind it, and the old 3 never comes back. */
-	r = REPLAYED(0, "1a 4b", { .next = 1, .frames = { { 1, 0 }, { 3, 1 } } },
-		     { .synced = 1, .tail = 1, .next = 4, .frames = { { 4, 3 } } });
+	r = REPLAYED(0, "1a 4b", { .next = 1, .frames = { WHOLE(1, 0), WHOLE(3, 1) } },
+		     { .synced = 1, .tail = 1, .next = 4, .frames = { WHOLE(4, 3) } });
 	assert_true(r.n_lost == 0 && r.max_lsn == 4);
 	/* Not even when what it has itself is torn as well. */
-	r = REPLAYED(0, "1a", { .next = 1, .frames = { { 1, 0 }, { 2, 1 }, { 3, 1 } } },
-		     { .synced = 1, .tail = 1, .next = 4, .frames = { { 4, 3, true } } });
+	r = REPLAYED(0, "1a", { .next = 1, .frames = { WHOLE(1, 0), WHOLE(2, 1), WHOLE(3, 1) } },
+		     { .synced = 1, .tail = 1, .next = 4, .frames = { DAMAGED(4, 3) } });
 	assert_true(r.n_lost == 0 && r.tail_lsn == 1 && r.max_lsn == 3);
 }
 
@@ -154,19 +164,19 @@ static void test_damaged(void **state)
 
 	(void)state;
 	r = REPLAYED(0, "1a 4a",
-		     { .next = 1, .frames = { { 1, 0 }, { 2, 1, true }, { 3, 2, true }, { 4, 3 } } });
+		     { .next = 1, .frames = { WHOLE(1, 0), DAMAGED(2, 1), DAMAGED(3, 2), WHOLE(4, 3) } });
 	assert_true(r.n_lost == 2 && r.n_frames == 2 && r.tail_lsn == 4);
 	/* Promised by the next segment's head alone. */
-	r = REPLAYED(0, "1a 3b", { .next = 1, .frames = { { 1, 0 }, { 2, 1, true } } },
-		     { .synced = 2, .tail = 2, .next = 3, .frames = { { 3, 2 } } });
+	r = REPLAYED(0, "1a 3b", { .next = 1, .frames = { WHOLE(1, 0), DAMAGED(2, 1) } },
+		     { .synced = 2, .tail = 2, .next = 3, .frames = { WHOLE(3, 2) } });
 	assert_true(r.n_lost == 1);
 	/* A segment whose head is gone. */
-	r = REPLAYED(0, "3b", { .next = 1, .frames = { { 1, 0 }, { 2, 1 } }, .bad_head = true },
-		     { .synced = 2, .tail = 2, .next = 3, .frames = { { 3, 2 } } });
+	r = REPLAYED(0, "3b", { .next = 1, .frames = { WHOLE(1, 0), WHOLE(2, 1) }, .bad_head = true },
+		     { .synced = 2, .tail = 2, .next = 3, .frames = { WHOLE(3, 2) } });
 	assert_true(r.n_lost == 2 && r.n_bad_files == 1);
 	/* LSNs that do not exist are not lost. */
-	r = REPLAYED(0, "1a 6b", { .next = 1, .frames = { { 1, 0 }, { 2, 1, true } } },
-		     { .synced = 2, .tail = 2, .next = 5, .frames = { { 5, 4, true }, { 6, 5 } } });
+	r = REPLAYED(0, "1a 6b", { .next = 1, .frames = { WHOLE(1, 0), DAMAGED(2, 1) } },
+		     { .synced = 2, .tail = 2, .next = 5, .frames = { DAMAGED(5, 4), WHOLE(6, 5) } });
 	assert_true(r.n_lost == 2);
 }
 
@@ -176,16 +186,17 @@ static void test_copies(void **state)
 	struct replay r;
 
 	(void)state;
-	r = REPLAYED(0, "1a 2b 3b 4b", { .next = 1, .frames = { { 1, 0 }, { 2, 1 }, { 3, 1 } } },
-		     { .synced = 1, .tail = 3, .next = 4, .frames = { { 2, 1 }, { 3, 1 }, { 4, 3 } } });
+	r = REPLAYED(
+		0, "1a 2b 3b 4b", { .next = 1, .frames = { WHOLE(1, 0), WHOLE(2, 1), WHOLE(3, 1) } },
+		{ .synced = 1, .tail = 3, .next = 4, .frames = { WHOLE(2, 1), WHOLE(3, 1), WHOLE(4, 3) } });
 	assert_true(r.n_frames == 4);
 	/* The second writing was cut short: the first one serves. */
-	r = REPLAYED(0, "1a 2b 3a", { .next = 1, .frames = { { 1, 0 }, { 2, 1 }, { 3, 1 } } },
-		     { .synced = 1, .tail = 3, .next = 4, .frames = { { 2, 1 }, { 3, 1, true } } });
+	r = REPLAYED(0, "1a 2b 3a", { .next = 1, .frames = { WHOLE(1, 0), WHOLE(2, 1), WHOLE(3, 1) } },
+		     { .synced = 1, .tail = 3, .next = 4, .frames = { WHOLE(2, 1), DAMAGED(3, 1) } });
 	assert_true(r.n_lost == 0);
 	/* A frame where its segment's head says that there is none does not count. */
-	r = REPLAYED(0, "1a", { .next = 1, .frames = { { 1, 0 } } },
-		     { .synced = 1, .tail = 1, .next = 9, .frames = { { 2, 1 } } });
+	r = REPLAYED(0, "1a", { .next = 1, .frames = { WHOLE(1, 0) } },
+		     { .synced = 1, .tail = 1, .next = 9, .frames = { WHOLE(2, 1) } });
 	assert_true(r.max_lsn == 8);
 }
 
@@ -224,7 +235,7 @@ static int refuse(void *ctx, const struct frame *f)
 
 static void test_refused_and_no_memory(void **state)
 {
-	const struct segment s = { .next = 1, .frames = { { 1, 0 }, { 2, 1 }, { 3, 2 } } };
+	const struct segment s = { .next = 1, .frames = { WHOLE(1, 0), WHOLE(2, 1), WHOLE(3, 2) } };
 	struct sim *sim = sim__new(1, SIM_PREFIX);
 	struct vfs *v = sim__vfs(sim);
 
