@@ -13,13 +13,14 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include <decima/plugin.h>
 
 #include "core/symbolize/elf.h"
 #include "core/symbolize/frames.h"
 
-enum { FILE_TABLE_MAX_FILES = 1 << 16, FILE_TABLE_BUCKETS = 4096 };
+enum { FILE_TABLE_MAX_FILES = 1 << 16, FILE_TABLE_BUCKETS = 4096, FILE_TABLE_MAX_TRIED = 4 };
 
 struct symbol_table {
 	_Atomic uint32_t refs;
@@ -48,7 +49,18 @@ struct file_entry {
 	uint64_t hash;
 	enum file_state state;
 	bool fetched; /* debuginfod servers were asked, once */
-	uint8_t why;  /* enum dcm_unnamed: of the file, or of addresses without a symbol */
+	/*
+	 * Several files may have one build id, stripped or not. Those that were read since the table
+	 * is here, so that each is read once, and no more than so many.
+	 */
+	struct file_identity {
+		dev_t dev;
+		ino_t ino;
+	} tried[FILE_TABLE_MAX_TRIED]; /* [n_tried] */
+	uint8_t n_tried;
+	bool is_complete; /* no other file can tell more */
+	uint8_t version;  /* counts better tables: names of older ones are looked up again */
+	uint8_t why;	  /* enum dcm_unnamed: of the file, or of addresses without a symbol */
 	struct symbol_table *table;  /* FILE_READY */
 	struct debug_source *source; /* FILE_READY, or NULL: it has none, or had to make room */
 	uint64_t table_bytes;

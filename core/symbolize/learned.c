@@ -77,7 +77,9 @@ static struct learned_entry *find(const struct learned_generation *g, const stru
 
 static struct learned found(const struct learned_generation *g, const struct learned_entry *e)
 {
-	return (struct learned){ .n = e->n, .why = e->why, .asked = e->asked, .in = g, .first = e->first };
+	return (struct learned){
+		.n = e->n, .why = e->why, .asked = e->asked, .version = e->version, .in = g, .first = e->first
+	};
 }
 
 struct learned_line learned__line(const struct learned *f, uint32_t i)
@@ -119,6 +121,7 @@ static int insert(struct learned_generation *g, const struct learned_key *key, c
 		.addr_kind = key->addr_kind,
 		.why = what->why,
 		.asked = what->asked,
+		.version = what->version,
 	};
 	struct learned_entry *old = find(g, key);
 

@@ -39,6 +39,7 @@ struct learned {
 	uint32_t n;
 	uint8_t why;   /* enum dcm_unnamed */
 	uint8_t asked; /* for lines and inlined functions too: the quality of what was asked; 0: no */
+	uint8_t version; /* of the file's table (file_table.h) that told it */
 	/* Of what was found: where it is. */
 	const struct learned_generation *in;
 	uint32_t first;
@@ -49,7 +50,7 @@ struct learned_entry {
 	uint32_t build_id; /* text */
 	uint32_t first;	   /* its lines */
 	uint16_t n;
-	uint8_t addr_kind, why, asked;
+	uint8_t addr_kind, why, asked, version;
 };
 
 struct learned_stored {

@@ -93,6 +93,7 @@ static void take_view(struct view *v, const struct file_entry *e)
 	if (!e || e->state == FILE_EVICTED)
 		return;
 	v->why = e->state == FILE_FAILED ? e->why : DCM_UNNAMED_NOT_TRIED;
+	v->version = e->version;
 	if (e->table) {
 		v->table = symbol_table__ref(e->table);
 		v->source = debug_source__ref(e->source);
@@ -207,6 +208,12 @@ static uint8_t why_of(const struct view *v)
 	return failed ? failed : v->why;
 }
 
+/* A symbol of a file that has given way to a better one. Debug information is not worse in any. */
+static bool is_outdated(const struct learned *found, const struct view *v)
+{
+	return found->version < v->version && found->asked == 0;
+}
+
 /*
  * Under learned_lock, until the caller has used the texts. False: no name, and ret->why says why.
  */
@@ -216,10 +223,11 @@ static bool ask(struct lookup *l, const struct dcm_location *loc, struct learned
 	struct learned_key key = lookup__key(l, loc);
 	struct learned found = { 0 };
 
-	*ret = (struct learned){ .why = why_of(v) };
+	*ret = (struct learned){ .why = why_of(v), .version = v->version };
 	if (v->build_id.n == 0)
 		return false;
-	if (learned__find(&l->s->learned, &key, &found) && (found.n || !v->table)) {
+	if (learned__find(&l->s->learned, &key, &found) &&
+	    (!v->table || (found.n && !is_outdated(&found, v)))) {
 		*ret = found;
 		l->learned_hits += found.n > 0;
 		return found.n > 0;

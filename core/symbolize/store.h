@@ -24,6 +24,7 @@
 struct job {
 	struct job *next;
 	struct file_entry *file; /* queued: it stays until it was read */
+	bool is_rival;		 /* another file of a build id that has a table */
 	int fd;
 	char *path; /* of the file, as its process sees it; or NULL */
 	struct dcm_batch *batch;

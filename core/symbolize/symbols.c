@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/error.h"
@@ -76,6 +77,7 @@ struct reading {
 	struct debug_source *source; /* or NULL */
 	uint8_t why;
 	bool searched, found;		  /* separate debuginfo */
+	bool is_complete;		  /* symbols, and lines where they are wanted */
 	char build_id[ELF_BUILD_ID_TEXT]; /* "": none */
 };
 
@@ -127,7 +129,8 @@ static struct debug_source *keep_open(struct symbols *s, const struct debuginfo_
 	return d;
 }
 
-static int read_parts(struct symbols *s, int fd, struct dcm_str path, struct reading *ret)
+/* -EALREADY: a rival that has nothing to tell beyond what every file of its build id has. */
+static int read_parts(struct symbols *s, int fd, struct dcm_str path, bool is_rival, struct reading *ret)
 {
 	struct parts p = { { -1, -1, -1 } };
 	struct debuginfo_facts facts;
@@ -135,6 +138,8 @@ static int read_parts(struct symbols *s, int fd, struct dcm_str path, struct rea
 	int rc = debuginfo__facts(fd, &facts);
 
 	*ret = (struct reading){ 0 };
+	if (!rc && is_rival && !facts.has_symtab && !facts.has_dwarf && !facts.has_go)
+		rc = -EALREADY;
 	if (!rc) {
 		memcpy(ret->build_id, facts.build_id, sizeof(ret->build_id));
 		find_parts(s, &facts, path, &p, ret);
@@ -147,6 +152,7 @@ static int read_parts(struct symbols *s, int fd, struct dcm_str path, struct rea
 	}
 	if (!rc)
 		ret->source = keep_open(s, &facts, fd, &p);
+	ret->is_complete = (facts.has_symtab || ret->found) && (ret->source || !s->config.lines);
 	for (int i = 0; i < FRAMES_MAX_FILES; i++)
 		fd__close(p.fds[i]);
 	return rc;
@@ -168,45 +174,102 @@ static void wish_for(struct symbols *s, struct file_entry *file, const struct re
 		file->why = DCM_UNNAMED_DEBUGINFO_ASKED;
 }
 
+/* Is what a rival has more than what is there, and less in nothing? Under the lock. */
+static bool is_better(const struct file_entry *file, const struct reading *r)
+{
+	uint32_t had = elf__count(file->table->elf), has = elf__count(r->table->elf);
+
+	return has >= had && (r->source || !file->source) &&
+	       (has > had || (r->source && !file->source));
+}
+
+/* Under the lock. */
+static void take_reading(struct symbols *s, struct file_entry *file, const struct reading *r)
+{
+	s->counts.debuginfo_found += r->found;
+	s->counts.debuginfo_missing += r->searched && !r->found;
+	/* What was not named by the table before is looked up again in any case. */
+	if (file->table && file->version < UINT8_MAX)
+		file->version++;
+	file_table__set(&s->files, file, r->table, r->source);
+	file->why = r->why;
+	file->is_complete = r->is_complete;
+}
+
+/* Under the lock. */
+static void fail_reading(struct symbols *s, struct file_entry *file, int rc)
+{
+	if (rc != -EALREADY)
+		count_failure(&s->counts, rc);
+	if (file->table) {
+		file->state = FILE_READY;
+		return;
+	}
+	file->state = FILE_FAILED;
+	file->why = (uint8_t)why_of(rc);
+	/* Memory may be there another time: let the next offer count. */
+	if (rc == -ENOMEM)
+		file_table__remove(&s->files, file);
+}
+
 /* Reads the file of a queued entry and says what came of it. No lock is held by the caller. */
-static void read_file(struct symbols *s, struct file_entry *file, int fd, struct dcm_str path)
+static void read_file(struct symbols *s, struct file_entry *file, int fd, struct dcm_str path, bool is_rival)
 {
 	struct reading r;
-	int rc = read_parts(s, fd, path, &r);
+	int rc = read_parts(s, fd, path, is_rival, &r);
 
 	pthread_mutex_lock(&s->lock);
-	if (!rc) {
-		s->counts.files_read++;
-		s->counts.debuginfo_found += r.found;
-		s->counts.debuginfo_missing += r.searched && !r.found;
-		file_table__set(&s->files, file, r.table, r.source);
-		file->why = r.why;
-		wish_for(s, file, &r, path, fd);
+	s->counts.files_read += rc == 0;
+	if (rc) {
+		fail_reading(s, file, rc);
+	} else if (is_rival && file->table && !is_better(file, &r)) {
+		symbol_table__unref(r.table);
+		debug_source__unref(r.source);
+		file->state = FILE_READY;
 	} else {
-		count_failure(&s->counts, rc);
-		file->state = FILE_FAILED;
-		file->why = (uint8_t)why_of(rc);
-		/* Memory may be there another time: let the next offer count. */
-		if (rc == -ENOMEM)
-			file_table__remove(&s->files, file);
+		take_reading(s, file, &r);
+		wish_for(s, file, &r, path, fd);
 	}
 	pthread_cond_broadcast(&s->done);
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* True when reading the file once more could tell more. */
-static bool worth_reading(const struct file_entry *e)
+/* Is it a file that was not read yet in the name of the entry's build id? Notes it. Under the lock. */
+static bool is_another(struct file_entry *e, int fd)
 {
-	return e->state == FILE_EVICTED || (e->state == FILE_FAILED && e->why != DCM_UNNAMED_BAD_FILE);
+	struct stat st;
+
+	if (e->n_tried == FILE_TABLE_MAX_TRIED || fstat(fd, &st) < 0)
+		return false;
+	for (uint8_t i = 0; i < e->n_tried; i++)
+		if (e->tried[i].dev == st.st_dev && e->tried[i].ino == st.st_ino)
+			return false;
+	e->tried[e->n_tried++] = (struct file_identity){ st.st_dev, st.st_ino };
+	return true;
+}
+
+/* True when reading this file could tell more. Under the lock. */
+static bool worth_reading(struct file_entry *e, int fd)
+{
+	if (e->state == FILE_EVICTED)
+		e->n_tried = 0;
+	if (e->state == FILE_READY)
+		return !e->is_complete && is_another(e, fd);
+	if (e->state == FILE_FAILED && e->why == DCM_UNNAMED_BAD_FILE)
+		return is_another(e, fd);
+	if (e->state == FILE_QUEUED)
+		return false;
+	is_another(e, fd);
+	return true;
 }
 
 /* The entry to be read now, made or found; NULL when there is nothing to do. Under the lock. */
-static struct file_entry *wanted(struct symbols *s, struct dcm_str build_id)
+static struct file_entry *wanted(struct symbols *s, struct dcm_str build_id, int fd)
 {
 	uint64_t hash = hash__bytes(build_id.p, build_id.n, 0);
 	struct file_entry *e = file_table__find(&s->files, build_id, hash);
 
-	if (e && !worth_reading(e)) {
+	if (e && !worth_reading(e, fd)) {
 		s->counts.files_known++;
 		return NULL;
 	}
@@ -217,6 +280,8 @@ static struct file_entry *wanted(struct symbols *s, struct dcm_str build_id)
 	e = file_table__add(&s->files, build_id, hash);
 	if (!e)
 		s->counts.files_dropped++;
+	else
+		is_another(e, fd);
 	return e;
 }
 
@@ -242,20 +307,22 @@ void symbols__offer(struct symbols *s, struct dcm_str build_id, struct dcm_str p
 {
 	struct file_entry *e;
 	struct job *job;
-	bool read_now;
+	bool read_now, is_rival;
 
 	if (build_id.n == 0 || fd < 0)
 		return;
 	pthread_mutex_lock(&s->lock);
 	s->counts.files_offered++;
-	e = wanted(s, build_id);
+	e = wanted(s, build_id, fd);
 	if (!e) {
 		pthread_mutex_unlock(&s->lock);
 		return;
 	}
+	is_rival = e->table != NULL;
 	job = s->n_fds < s->config.max_files ? NEW(struct job) : NULL;
 	if (job) {
 		job->file = e;
+		job->is_rival = is_rival;
 		job->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 		job->path = mem__dup_str(path.p, path.n); /* without it a link leads nowhere, that is all */
 	}
@@ -269,7 +336,7 @@ void symbols__offer(struct symbols *s, struct dcm_str build_id, struct dcm_str p
 	}
 	pthread_mutex_unlock(&s->lock);
 	if (read_now)
-		read_file(s, e, fd, path);
+		read_file(s, e, fd, path, is_rival);
 }
 
 /* Queues the file again, with the debuginfo that has come meanwhile. Under the lock. */
@@ -359,7 +426,7 @@ static void *work(void *ctx)
 	sandbox__keep_capabilities(0);
 	while ((job = pop(s))) {
 		if (job->file)
-			read_file(s, job->file, job->fd, str__of(job->path));
+			read_file(s, job->file, job->fd, str__of(job->path), job->is_rival);
 		else
 			resolve__learn(s, job->batch);
 		pthread_mutex_lock(&s->lock);

@@ -93,7 +93,8 @@ DEFINE_CLEANUP(struct symbols *, symbols__free);
  * Offers the file behind a build id. path, as its process sees it, is where a debug link starts. fd is borrowed: the store duplicates it, so the process may
  * end at once. Cheap when the id is known. Beyond max_files that wait (or descriptors the system
  * gives) the file is read here and now instead, in the caller's time, so that nothing is lost. An
- * empty build id is ignored.
+ * empty build id is ignored. Of several files with one build id the one that tells most is kept: a
+ * stripped one gives way to one with symbols. Each is read once, and at most four of an id.
  */
 void symbols__offer(struct symbols *s, struct dcm_str build_id, struct dcm_str path, int fd);
 

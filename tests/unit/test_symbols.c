@@ -339,6 +339,127 @@ static void test_what_was_learned_outlives_its_table(void **state)
 	assert_name(n2, 1, "l64a");
 }
 
+/* --- several files with one build id --- */
+
+__attribute__((noinline, used)) static int hidden_function(int x)
+{
+	return x * 2 + 1;
+}
+
+/*
+ * This program as if it were stripped: its symbol table is marked as that for the linker, where one
+ * symbol is left, which calls hidden_function() "function".
+ */
+static void strip_to(const char *to, uint64_t vaddr)
+{
+	struct buf data = { 0 };
+	CLEANUP(fd__closep) int fd = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0755);
+
+	assert_true(fd >= 0);
+	assert_int_equal(fd__read_path(AT_FDCWD, "/proc/self/exe", 256 << 20, &data), 0);
+	const ElfW(Ehdr) *head = (const void *)data.data;
+	ElfW(Shdr) *sections = (void *)(data.data + head->e_shoff);
+	for (unsigned i = 0; i < head->e_shnum; i++) {
+		ElfW(Sym) *symbols = (void *)(data.data + sections[i].sh_offset);
+
+		if (sections[i].sh_type == SHT_DYNSYM)
+			sections[i].sh_type = SHT_PROGBITS;
+		if (sections[i].sh_type != SHT_SYMTAB)
+			continue;
+		sections[i].sh_type = SHT_DYNSYM;
+		for (size_t k = 0; k < sections[i].sh_size / sizeof(*symbols); k++) {
+			if (symbols[k].st_value == vaddr)
+				symbols[k].st_name += sizeof("hidden_") - 1;
+			else
+				symbols[k] = (ElfW(Sym)){ 0 };
+		}
+	}
+	assert_int_equal(fd__write_all(fd, data.data, data.n), 0);
+	buf__fini(&data);
+}
+
+/* Until the store has read so many files: what it reads again, nobody waits for. */
+static struct symbols_stat await_read(struct symbols *s, uint64_t n)
+{
+	struct symbols_stat stat;
+
+	do {
+		usleep(1000);
+		symbols__stat(s, &stat);
+	} while (stat.files_read < n || stat.n_queued > 0);
+	return stat;
+}
+
+static void assert_named(struct symbols *s, const char *id, const struct known *k, const char *want)
+{
+	struct place places[] = { AT(id, k->vaddr, DCM_ADDR_VADDR) };
+	CLEANUP(batch__unrefp)
+	struct dcm_batch *b = batch_of(places, 1), *named = resolve(s, b, 10 * SECOND);
+
+	assert_name(named, 0, want);
+}
+
+static void test_a_better_file_takes_the_place_of_a_stripped_one(void **state)
+{
+	CLEANUP(symbols__freep) struct symbols *s = store(NULL);
+	struct known k = where((void *)hidden_function);
+	struct symbols_stat stat;
+	char path[300];
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/stripped", dir);
+	strip_to(path, k.vaddr);
+	offer(s, "aa", path);
+	assert_named(s, "aa", &k, "function");
+	offer(s, "aa", "/proc/self/exe");
+	await_read(s, 2);
+	assert_named(s, "aa", &k, "hidden_function");
+	/* The other way round the stripped one is not even read; nor is the same one twice. */
+	offer(s, "aa", path);
+	offer(s, "bb", "/proc/self/exe");
+	offer(s, "bb", path);
+	assert_named(s, "bb", &k, "hidden_function");
+	stat = await_read(s, 3);
+	assert_int_equal(stat.files_read, 3);
+	assert_int_equal(stat.files_known, 2);
+}
+
+/* Stripped files that differ in nothing, as in the layers of many containers. */
+static void test_files_of_one_build_id_are_read_so_many_times(void **state)
+{
+	CLEANUP(symbols__freep) struct symbols *s = store(NULL);
+	struct known k = where((void *)hidden_function);
+	struct symbols_stat stat;
+	char path[300];
+
+	(void)state;
+	for (unsigned i = 0; i < 20; i++) {
+		snprintf(path, sizeof(path), "%s/stripped%u", dir, i);
+		strip_to(path, k.vaddr);
+		for (unsigned n = 0; n < 3; n++) {
+			offer(s, "aa", path);
+			assert_named(s, "aa", &k, "function");
+		}
+		await_read(s, 1);
+	}
+	stat = await_read(s, 1);
+	assert_true(stat.files_read <= 4);
+	assert_true(stat.files_known >= 60 - 4);
+	/* What is no program at all may be followed by one that is. */
+	snprintf(path, sizeof(path), "%s/broken", dir);
+	copy_file("/proc/self/status", path);
+	offer(s, "bb", path);
+	while (stat.files_bad == 0) {
+		usleep(1000);
+		symbols__stat(s, &stat);
+	}
+	offer(s, "bb", path);
+	offer(s, "bb", "/proc/self/exe");
+	assert_named(s, "bb", &k, "hidden_function");
+	symbols__stat(s, &stat);
+	assert_int_equal(stat.files_bad, 1);
+}
+
 static void test_every_reason(void **state)
 {
 	CLEANUP(symbols__freep) struct symbols *s = store(NULL);
@@ -613,6 +734,8 @@ int main(void)
 		cmocka_unit_test(test_a_file_that_is_gone_after_the_offer_is_still_read),
 		cmocka_unit_test(test_more_offers_than_descriptors_are_read_at_once),
 		cmocka_unit_test(test_what_was_learned_outlives_its_table),
+		cmocka_unit_test(test_a_better_file_takes_the_place_of_a_stripped_one),
+		cmocka_unit_test(test_files_of_one_build_id_are_read_so_many_times),
 		cmocka_unit_test(test_every_reason),
 		cmocka_unit_test(test_fallback_names),
 		cmocka_unit_test(test_kernel_names_follow_the_modules),
