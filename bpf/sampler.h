@@ -101,7 +101,8 @@ enum sampler_outcome {
 	X(KERNEL_FRAMES, "kernel_frames", "kernel frames in emitted samples")                      \
 	X(USER_FRAMES, "user_frames", "user frames in emitted samples")                            \
 	X(WINDOWS, "stack_reads", "reads of user stack memory")                                    \
-	X(WAKEUPS, "wakeups", "samples of new processes or mappings, which wake the reader")
+	X(WAKEUPS, "wakeups", "samples of new processes or mappings, which wake the reader")       \
+	X(RUN_NS, "run_ns", "time that taking samples took in the program, in nanoseconds")
 
 enum sampler_stat {
 #define SAMPLER_X(name, metric, help) SAMPLER_STAT_##name,

@@ -22,6 +22,7 @@
 #include "core/base/error.h"
 #include "core/base/fd.h"
 #include "core/base/mem.h"
+#include "core/base/resident.h"
 #include "core/broker/forker.h"
 
 #define LOOK_NS	       INT64_C(20000000)   /* between two looks at a worker's memory */
@@ -227,20 +228,6 @@ static void put(struct workers *w, struct worker *worker, int reason)
  * Asking
  */
 
-/* Memory of its own: what is resident less what is shared with files. 0 when it has gone. */
-static uint64_t memory_of(pid_t pid)
-{
-	unsigned long long resident = 0, shared = 0;
-	struct buf text = { 0 };
-	char path[32];
-
-	snprintf(path, sizeof(path), "/proc/%d/statm", (int)pid);
-	if (fd__read_path(AT_FDCWD, path, 4096, &text) == 0 && text.n)
-		sscanf((const char *)text.data, "%*u %llu %llu", &resident, &shared);
-	buf__fini(&text);
-	return resident > shared ? (resident - shared) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
-}
-
 static int wait_for_answer(const struct workers *w, const struct worker *worker, int64_t deadline)
 {
 	for (;;) {
@@ -249,7 +236,7 @@ static int wait_for_answer(const struct workers *w, const struct worker *worker,
 
 		if (r != -ETIMEDOUT)
 			return r;
-		if (memory_of(worker->pid) > w->c.memory_bytes)
+		if (resident__private(worker->pid) > w->c.memory_bytes)
 			return -ENOMEM;
 		if (clock__mono(&clock__system) >= deadline)
 			return -ETIMEDOUT;

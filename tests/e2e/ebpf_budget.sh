@@ -11,13 +11,35 @@ for _ in $(seq "$(nproc)"); do start nice -n -15 "$dir/chain" 60; done
 sample "{frequency: 9999Hz, window: 1s, cpu_budget: 1%, filter: {comms: [chain]}}" 26
 check budget.told "$(grep -c 'more than cpu_budget (1 %)' "$dir/log")" -ge 1
 check budget.frequency "$(metric sampler_frequency_hertz)" -lt 9999
-check budget.quality "$(grep -c 'reduced: over a budget' "$dir/rows")" -ge 1
+check budget.quality "$(grep -c 'reduced: over cpu_budget' "$dir/rows")" -ge 1
 # Nothing of the CPU time is lost by it: fewer samples, of more weight.
 values=$(awk -F '\t' '$1 == "process_cpu" { n += $5 } END { printf "%.0f\n", n }' "$dir/rows")
 emitted=$(metric sampler_emitted_total)
 check budget.weights "$((values / (emitted + 1)))" -gt 100010
 
-# No decima fits into 1 MiB.
-sample "{frequency: 199Hz, window: 1s, cpu_budget: 0, memory_budget: 1MiB}" 22
-check budget.memory.told "$(grep -c 'more than memory_budget (1 MiB)' "$dir/log")" -ge 1
-check budget.memory.frequency "$(metric sampler_frequency_hertz)" -lt 199
+# Memory: 1 MiB is less than any process has. Over the budget it lowers the frequency; with room it comes back.
+SAMPLE_RELOAD='{frequency: 199Hz, window: 1s, memory_budget: 0}' "$host" "$plugins" \
+	'input/ebpf={frequency: 199Hz, window: 1s, memory_budget: 1MiB}' 300 >"$dir/rows" 2>"$dir/log" &
+h=$!
+pids="$pids $h"
+# told TEXT: the log has it, within two minutes
+told() {
+	n=0
+	while ! grep -q "$1" "$dir/log" && [ $n -lt 240 ]; do
+		sleep 0.5
+		n=$((n + 1))
+	done
+	grep -c "$1" "$dir/log"
+}
+check memory.told "$(told 'more than memory_budget (1 MiB): 99 Hz of 199')" -ge 1
+sleep 3
+kill -USR1 $h
+check memory.comes_back "$(told 'within the budgets again: 199 Hz of 199')" -eq 1
+kill -INT $h
+wait $h
+check memory.quality "$(grep -c 'reduced: over memory_budget' "$dir/rows")" -ge 1
+check memory.frequency "$(metric sampler_frequency_hertz)" -eq 199
+check memory.shown "$(metric sampler_memory_bytes)" -gt 1048576
+check memory.maps "$(metric sampler_map_bytes)" -gt 1048576
+# The program says itself how long it took.
+check measured "$(metric sampler_run_ns_total)" -gt "$(metric sampler_emitted_total)"

@@ -64,7 +64,8 @@ struct aggregate {
 	int64_t start_real_ns, start_mono_ns, end_mono_ns;
 	uint64_t n_samples, cpu_ns, n_overflow;
 	uint64_t n_ring_full, n_busy; /* samples lost before they got here */
-	uint64_t n_reduced; /* samples that were not taken, to stay within the budget: about */
+	uint64_t n_reduced;	 /* samples that were not taken, to stay within a budget: about */
+	const char *reduced_why; /* of these; static */
 
 	struct intern texts;
 	VEC(struct aggregate_image) images; /* [0] is nobody's: of stacks without user frames */

@@ -226,22 +226,21 @@ static const struct dcm_option options[] = {
 	  .max = "100%",
 	  .unit = "%",
 	  .offset = offsetof(struct settings, cpu_budget),
-	  .doc = "Share of the host's CPU time that sampling may take, in the kernel (by estimate) "
-		 "and here. "
-		 "Above it for 15 s, the frequency is halved, six times at most; with room for 30 "
-		 "s, it "
-		 "is doubled again. 0: no budget." },
+	  .doc = "Share of the host's CPU time that sampling may take, in the kernel (measured, "
+		 "and "
+		 "2 us for each interrupt) and here. Above it for 15 s, the frequency is halved, "
+		 "six times at most; with room for 30 s, it is doubled again. 0: no budget." },
 	{ .name = "memory_budget",
 	  .type = DCM_OPT_SIZE,
-	  .def = "0",
+	  .def = "1GiB",
 	  .min = "0",
 	  .max = "1TiB",
 	  .offset = offsetof(struct settings, memory_budget_bytes),
-	  .doc = "Memory that decima may take, all of it, with the store and what symbols are "
-		 "kept (decima_process_resident_memory_bytes). Above it, the frequency is halved "
-		 "as "
-		 "for cpu_budget. Kernel memory for unwind tables has a budget of its own: "
-		 "tables_memory. 0: no budget." },
+	  .doc = "Resident memory that Decima's process may have, with storages and symbols, "
+		 "without "
+		 "files and kernel memory that it maps (those have tables_memory and ring_size). "
+		 "Above it, what is free goes back to the kernel, and 10 s later the frequency "
+		 "is halved, as for cpu_budget. 0: no budget." },
 	{ .name = "window",
 	  .type = DCM_OPT_DURATION,
 	  .def = "10s",

@@ -103,7 +103,7 @@ static void quality_profile(struct work *w)
 
 	quality_add(w, 0, w->a->n_ring_full, "lost", "ring buffer full");
 	quality_add(w, 0, w->a->n_busy, "lost", "interrupted another sample");
-	quality_add(w, 0, w->a->n_reduced, "reduced", "over a budget");
+	quality_add(w, 0, w->a->n_reduced, "reduced", w->a->reduced_why);
 	if (w->quality.n == 0)
 		return;
 	host->add_profile(w->b, &head, &type, 1);

@@ -153,19 +153,6 @@ char *procfs__cgroup(int dir)
 	return copy;
 }
 
-uint64_t procfs__own_resident_bytes(void)
-{
-	struct buf text = { 0 };
-	unsigned long pages = 0;
-
-	/* The second field. */
-	if (fd__read_path(AT_FDCWD, "/proc/self/statm", TEXT_BYTES_MAX, &text) == 0 && text.n &&
-	    sscanf((const char *)text.data, "%*u %lu", &pages) != 1)
-		pages = 0;
-	buf__fini(&text);
-	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
 /* The first bytes of a text, and a NUL behind them; NULL when there are none. Takes the descriptor. */
 static char *beginning(int text_fd, size_t max_bytes, size_t *ret_n)
 {

@@ -24,9 +24,6 @@ uint64_t procfs__whole_ticks(uint64_t start_ns);
 /* A descriptor of the directory, or -ESRCH: it has ended. */
 int procfs__open(const struct procfs_id *id);
 
-/* Memory that this process has; 0 when it is not told. */
-uint64_t procfs__own_resident_bytes(void);
-
 /* When the process began that has the pid now, in whole ticks: 0 or -ESRCH. */
 int procfs__start(uint32_t pid, uint64_t *ret_start_ns);
 

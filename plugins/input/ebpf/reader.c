@@ -5,6 +5,7 @@
 #include "plugins/input/ebpf/reader.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -16,12 +17,12 @@
 
 #include "core/base/fd.h"
 #include "core/base/mem.h"
+#include "core/base/resident.h"
 #include "core/base/str.h"
 #include "plugins/input/ebpf/budget.h"
 #include "plugins/input/ebpf/labels.h"
 #include "plugins/input/ebpf/meters.h"
 #include "plugins/input/ebpf/process.h"
-#include "plugins/input/ebpf/procfs.h"
 #include "plugins/input/ebpf/thread.h"
 #include "plugins/input/ebpf/unwinder.h"
 #include "plugins/input/ebpf/watch.h"
@@ -250,6 +251,14 @@ static void begin_window(struct reader *r, int64_t now)
 	r->window->start_real_ns = r->host->real_ns(r->host);
 }
 
+static const struct {
+	const char *over, *option;
+} budget_texts[] = {
+	[BUDGET_NONE] = { "", "" },
+	[BUDGET_CPU] = { "over cpu_budget", "cpu_budget" },
+	[BUDGET_MEMORY] = { "over memory_budget", "memory_budget" },
+};
+
 /* Samples that the configured frequency would have brought beside those that there are. */
 static uint64_t n_reduced(const struct reader *r)
 {
@@ -268,6 +277,7 @@ static void end_window(struct reader *r, int64_t now)
 					 r->at_start.stat[SAMPLER_STAT_RING_FULL];
 		r->window->n_busy = stats.stat[SAMPLER_STAT_BUSY] - r->at_start.stat[SAMPLER_STAT_BUSY];
 		r->window->n_reduced = n_reduced(r);
+		r->window->reduced_why = budget_texts[r->budget.reason].over;
 		r->window->end_mono_ns = now;
 		if (!windows__push(r->parts.windows, r->window)) {
 			r->window_end_ns = now + SECOND_NS;
@@ -300,6 +310,7 @@ static void show(struct reader *r)
 {
 	struct processes_stat known = processes__stat(r->processes);
 	int64_t cpu_ns = r->cpu_ns + windows__cpu_ns(r->parts.windows);
+	uint64_t map_bytes = sampler__map_bytes(r->parts.sampler);
 	struct sampler_stats stats;
 
 	sampler__stats(r->parts.sampler, &stats);
@@ -315,8 +326,10 @@ static void show(struct reader *r)
 		struct unwinder_stat unwinder = unwinder__stat(r->unwinder);
 
 		meters__unwinder(&r->meters, &tables, &unwinder);
+		map_bytes += tables.heap.slab_bytes;
 		tell_cache(r, &tables.cache);
 	}
+	meters__set(&r->meters, METERS_MAP_BYTES, (double)map_bytes);
 }
 
 static void follow_cpus(struct reader *r)
@@ -333,21 +346,43 @@ static void follow_cpus(struct reader *r)
 	r->attach_error = error;
 }
 
-static void tell_budget(const struct reader *r)
+/* The frequency has changed, from the configured one / 2^before. */
+static void tell_budget(const struct reader *r, uint32_t before, const struct budget_reading *reading)
 {
-	long long hz = SECOND_NS / r->period_ns, now_hz = hz >> r->budget.halvings;
+	long long full = SECOND_NS / r->period_ns, now = full >> r->budget.halvings;
 
-	if (r->budget.halvings == 0)
-		r->host->log(r->host, DCM_LOG_INFO, "within its budgets again: %lld Hz", hz);
-	else if (r->budget.memory_over)
-		r->host->log(r->host,
-			     DCM_LOG_WARNING, "decima takes %lld MiB, more than memory_budget (%lld MiB): %lld Hz of %lld until there is room",
-			     (long long)(procfs__own_resident_bytes() >> 20),
-			     (long long)(r->memory_budget >> 20), now_hz, hz);
-	else
+	if (r->budget.halvings < before)
+		r->host->log(r->host, DCM_LOG_INFO, "%s again: %lld Hz of %lld",
+			     r->budget.halvings ? "there is room" : "within the budgets", now, full);
+	else if (r->budget.reason == BUDGET_CPU)
 		r->host->log(r->host,
 			     DCM_LOG_WARNING, "sampling took %.1f %% of the host, more than cpu_budget (%d %%): %lld Hz of %lld until there is room",
-			     100 * r->budget.share, (int)r->cpu_budget, now_hz, hz);
+			     100 * r->budget.share, (int)reading->percent, now, full);
+	else
+		r->host->log(r->host,
+			     DCM_LOG_WARNING, "decima takes %llu MiB of memory, more than memory_budget (%llu MiB): %lld Hz of %lld until there is room",
+			     (unsigned long long)(reading->memory_bytes >> 20),
+			     (unsigned long long)(reading->memory_max >> 20), now, full);
+}
+
+/* Of the programs as they measured it, the interrupts around them, and our threads. */
+static uint64_t cpu_ns(const struct reader *r)
+{
+	struct sampler_stats stats;
+
+	sampler__stats(r->parts.sampler, &stats);
+	return (uint64_t)(r->cpu_ns + windows__cpu_ns(r->parts.windows)) +
+	       stats.stat[SAMPLER_STAT_RUN_NS] + stats.stat[SAMPLER_STAT_ENTRIES] * BUDGET_INTERRUPT_NS;
+}
+
+static void set_period(struct reader *r, int64_t period_ns)
+{
+	if (r->applied_ns == period_ns)
+		return;
+	sampler__set_period(r->parts.sampler, (uint64_t)period_ns);
+	attach__set_period(r->parts.attach, (uint64_t)period_ns);
+	windows__set_period(r->parts.windows, period_ns);
+	r->applied_ns = period_ns;
 }
 
 /* Once a second. What was configured meanwhile counts as what is to be reduced. */
@@ -355,26 +390,24 @@ static void keep_budget(struct reader *r, int64_t now)
 {
 	const struct budget_reading reading = {
 		.now_ns = now,
-		.cpu_ns = (uint64_t)(r->cpu_ns + windows__cpu_ns(r->parts.windows)) +
-			  r->n_records * BUDGET_SAMPLE_NS,
+		.cpu_ns = cpu_ns(r),
 		.n_cpus = r->n_cpus,
 		.percent = (uint32_t)r->cpu_budget,
-		.memory_bytes = r->memory_budget ? procfs__own_resident_bytes() : 0,
-		.memory_budget_bytes = (uint64_t)r->memory_budget,
+		.memory_bytes = resident__private(getpid()),
+		.memory_max = (uint64_t)r->memory_budget,
 	};
-	bool changed = budget__step(&r->budget, &reading);
+	uint32_t before = r->budget.halvings;
+	enum budget_change change = budget__step(&r->budget, &reading);
 	int64_t period_ns = r->period_ns << r->budget.halvings;
 
-	if (r->applied_ns != period_ns) {
-		sampler__set_period(r->parts.sampler, (uint64_t)period_ns);
-		attach__set_period(r->parts.attach, (uint64_t)period_ns);
-		windows__set_period(r->parts.windows, period_ns);
-		r->applied_ns = period_ns;
-	}
-	if (changed)
-		tell_budget(r);
+	set_period(r, period_ns);
+	if (change == BUDGET_CHANGE)
+		tell_budget(r, before, &reading);
+	else if (change == BUDGET_TRIM)
+		malloc_trim(0);
 	meters__set(&r->meters, METERS_FREQUENCY, (double)SECOND_NS / (double)period_ns);
 	meters__set(&r->meters, METERS_SHARE, r->budget.share);
+	meters__set(&r->meters, METERS_MEMORY, (double)reading.memory_bytes);
 }
 
 /* CPUs start one after the other, spread over one period. */

@@ -8,6 +8,8 @@
 #include "plugins/input/ebpf/sampler.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -18,6 +20,7 @@
 
 #include "bpf/sampler.skel.h"
 
+#include "core/base/buf.h"
 #include "core/base/error.h"
 #include "core/base/fd.h"
 #include "core/base/mem.h"
@@ -46,6 +49,7 @@ struct sampler {
 	struct unwind_rule *rules;     /* [TABLES_RULES], mapped */
 	struct tables_bucket *buckets; /* [TABLES_BUCKETS], mapped */
 	uint32_t n_cpus;
+	uint64_t map_bytes;
 	const struct sampler_sink *sink; /* during sampler__drain() */
 };
 
@@ -261,6 +265,37 @@ static void *map_array(const struct bpf_map *map, size_t bytes, int rights)
 	return p == MAP_FAILED ? NULL : p;
 }
 
+/* What the kernel says that a map takes; 0 when it does not say. Source: Linux, kernel/bpf/syscall.c. */
+static uint64_t bytes_of(int map_fd)
+{
+	struct buf text = { 0 };
+	unsigned long long n = 0;
+	const char *at;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", map_fd);
+	if (fd__read_path(AT_FDCWD, path, 65536, &text) == 0 && text.n) {
+		at = strstr((const char *)text.data, "\nmemlock:");
+		if (at)
+			sscanf(at + 1, "memlock: %llu", &n);
+	}
+	buf__fini(&text);
+	return n;
+}
+
+static void count_bytes(struct sampler *s)
+{
+	const struct bpf_map *map;
+
+	bpf_object__for_each_map(map, s->bpf->obj) if (bpf_map__fd(map) >= 0)
+		s->map_bytes += bytes_of(bpf_map__fd(map));
+}
+
+uint64_t sampler__map_bytes(const struct sampler *s)
+{
+	return s->map_bytes;
+}
+
 static int map_all(struct sampler *s)
 {
 	s->samples = ring_buffer__new(bpf_map__fd(s->bpf->maps.samples), take_sample, s, NULL);
@@ -352,6 +387,7 @@ int sampler__open(const struct settings *settings, const struct probe *probe, ui
 	r = map_all(s);
 	if (r < 0)
 		return probe__explain(probe, "map the ring buffers", r, NULL, err);
+	count_bytes(s);
 	r = fill_filters(s, &settings->filter);
 	if (r < 0)
 		return probe__explain(probe, "fill the filters", r, NULL, err);

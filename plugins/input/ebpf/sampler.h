@@ -55,6 +55,9 @@ void sampler__drain(struct sampler *s, const struct sampler_sink *sink);
 /* Sums of the counters over all CPUs. Any thread. */
 void sampler__stats(const struct sampler *s, struct sampler_stats *ret_sum);
 
+/* Kernel memory that the maps took when they were loaded; slabs of unwind tables come on top. */
+uint64_t sampler__map_bytes(const struct sampler *s);
+
 /*
  * Where programs look for unwind tables, for tables__new(); false when they do not. Making slabs
  * takes CAP_BPF, so the host does it; everything else is mapped memory.

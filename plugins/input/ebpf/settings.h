@@ -55,7 +55,7 @@ enum settings_unwind {
 struct settings {
 	int64_t frequency;	     /* samples per second and busy CPU */
 	int64_t cpu_budget;	     /* percent of the host's CPU time; 0: none */
-	int64_t memory_budget_bytes; /* resident, of the whole process; 0: none */
+	int64_t memory_budget_bytes; /* of this process; 0: none */
 	int64_t window_ns;
 	int64_t max_depth; /* user frames */
 	bool kernel_stacks, user_stacks;
