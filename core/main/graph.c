@@ -108,6 +108,7 @@ static int make_symbols(struct graph *g, const struct main_settings *m, struct d
 		snprintf(g->debuginfod_dir, sizeof(g->debuginfod_dir), "%s/debuginfo", g->c.data_dir);
 	return symbols__new(
 		&(struct symbols_config){ .table_bytes = (uint64_t)s->table_bytes,
+					  .no_files = !s->files,
 					  .learned_bytes = (uint64_t)s->learned_bytes,
 					  .max_sources = (uint32_t)s->open_files,
 					  .debug_dirs = (const char *const *)s->debuginfo.items,

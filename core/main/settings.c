@@ -174,6 +174,14 @@ static const struct dcm_option symbols_rows[] = {
 	  .min = "1MiB",
 	  .flags = DCM_OPT_RESTART,
 	  .doc = "Memory for names of addresses that were sampled, which outlive their tables." },
+	{ .name = "files",
+	  .type = DCM_OPT_BOOL,
+	  .offset = offsetof(struct symbols_settings, files),
+	  .def = "true",
+	  .flags = DCM_OPT_RESTART,
+	  .doc = "Read the symbols of the programs and libraries that are sampled. Without, their "
+		 "frames keep build id and address, to be named by whoever receives them, and "
+		 "decima takes less memory." },
 	{ .name = "lines",
 	  .type = DCM_OPT_BOOL,
 	  .offset = offsetof(struct symbols_settings, lines),

@@ -43,7 +43,7 @@ struct pipeline_settings {
 struct symbols_settings {
 	int64_t table_bytes;
 	int64_t learned_bytes;
-	bool lines, inlines;
+	bool files, lines, inlines;
 	int64_t lines_timeout_ns;
 	int64_t lines_bytes;
 	int64_t open_files;

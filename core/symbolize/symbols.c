@@ -309,7 +309,7 @@ void symbols__offer(struct symbols *s, struct dcm_str build_id, struct dcm_str p
 	struct job *job;
 	bool read_now, is_rival;
 
-	if (build_id.n == 0 || fd < 0)
+	if (build_id.n == 0 || fd < 0 || s->config.no_files)
 		return;
 	pthread_mutex_lock(&s->lock);
 	s->counts.files_offered++;

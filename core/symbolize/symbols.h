@@ -72,6 +72,7 @@ struct symbols_config {
 	uint64_t debuginfod_bytes; /* of that directory; 2 GiB */
 	symbols_fetch_fn fetch;	   /* on a thread of its own; not NULL when there are servers */
 	void *fetch_ctx;
+	bool no_files;		   /* what is offered is not read: names are made elsewhere */
 	bool lines, inlines;	   /* ask for these; off by default */
 	int64_t frames_timeout_ns; /* of one request for lines; 5 s */
 	uint64_t frames_bytes;	   /* of debug sections of one file, decompressed; 1 GiB */

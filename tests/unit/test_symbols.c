@@ -278,6 +278,23 @@ static void test_a_file_that_is_gone_after_the_offer_is_still_read(void **state)
 	assert_name(named, 0, "lfind");
 }
 
+static void test_files_are_not_read_when_names_are_made_elsewhere(void **state)
+{
+	CLEANUP(symbols__freep)
+	struct symbols *s = store(&(struct symbols_config){ .no_files = true });
+	struct known k = where((void *)lfind);
+	struct place place = AT("aa", k.vaddr, DCM_ADDR_VADDR);
+	CLEANUP(batch__unrefp) struct dcm_batch *b = batch_of(&place, 1), *named = NULL;
+	struct symbols_stat stat;
+
+	(void)state;
+	offer(s, "aa", k.path);
+	named = resolve(s, b, 10 * SECOND);
+	assert_why(named, 0, DCM_UNNAMED_NOT_HERE);
+	symbols__stat(s, &stat);
+	assert_int_equal(stat.files_read + stat.n_files + stat.n_queued, 0);
+}
+
 static void test_more_offers_than_descriptors_are_read_at_once(void **state)
 {
 	struct symbols_config config = { .max_files = 1 };
@@ -732,6 +749,7 @@ int main(void)
 		cmocka_unit_test(test_names_come_by_any_kind_of_address),
 		cmocka_unit_test(test_cxx_names_are_demangled),
 		cmocka_unit_test(test_a_file_that_is_gone_after_the_offer_is_still_read),
+		cmocka_unit_test(test_files_are_not_read_when_names_are_made_elsewhere),
 		cmocka_unit_test(test_more_offers_than_descriptors_are_read_at_once),
 		cmocka_unit_test(test_what_was_learned_outlives_its_table),
 		cmocka_unit_test(test_a_better_file_takes_the_place_of_a_stripped_one),
