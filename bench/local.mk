@@ -8,7 +8,7 @@ EXTRA_PROGRAMS += $(bench_programs)
 CLEANFILES += $(bench_programs)
 bench: $(bench_programs)
 .PHONY: bench
-EXTRA_DIST += bench/sampler_cost.sh bench/startup.sh
+EXTRA_DIST += bench/lib/measure.sh bench/lib/workloads.sh bench/sampler bench/startup.sh
 
 bench_programs += bench/bench_batch
 bench_bench_batch_LDADD = $(CODEC_LA)
