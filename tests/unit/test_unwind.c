@@ -533,6 +533,86 @@ static void test_musl_entry_and_sigreturn(void **state)
 	buf__fini(&image);
 }
 
+/* What gcc's crtbegin.o has in front of everybody's code, of which one function has a frame. */
+static void test_crtbegin(void **state)
+{
+	uint8_t code[0x100] = { 0 };
+	struct elf_maker m = {
+		.machine = EM_X86_64, .section = ".note", .data = "", .code = code, .n_code = sizeof(code)
+	};
+	const uint64_t first = ELF_MAKER_VADDR + 0x40, last = ELF_MAKER_VADDR + 0xe0;
+	struct buf image = { 0 };
+	struct unwind_rows *r;
+
+	(void)state;
+	/* endbr64; cmpb $0,completed; jne; push %rbp; mov %rsp,%rbp; call; movb $1,completed; pop; ret */
+	memcpy(code + 0xb0,
+	       "\xf3\x0f\x1e\xfa\x80\x3d\0\0\0\0\0\x75\x13\x55\x48\x89\xe5\xe8\x7a\xff\xff\xff\xc6"
+	       "\x05"
+	       "\0\0\0\0\x01\x5d\xc3\x90\xc3",
+	       33);
+	/* endbr64; jmp */
+	memcpy(code + 0xe0, "\xf3\x0f\x1e\xfa\xeb\x8a", 6);
+	elf_maker__make(&m, &image);
+	r = rows_of(&image, NULL);
+	assert_int_equal(rule_at(r, first - 1).cfa, UNWIND_CFA_FRAME_POINTER);
+	assert_rule(r, first, UNWIND_CFA_SP, 0, 0, 8);
+	assert_rule(r, ELF_MAKER_VADDR + 0xbd, UNWIND_CFA_SP, 0, 0, 8);
+	assert_rule(r, ELF_MAKER_VADDR + 0xbe, UNWIND_CFA_SP, UNWIND_FP_CFA, -16, 16);
+	assert_rule(r, ELF_MAKER_VADDR + 0xcd, UNWIND_CFA_SP, UNWIND_FP_CFA, -16, 16);
+	assert_rule(r, ELF_MAKER_VADDR + 0xce, UNWIND_CFA_SP, 0, 0, 8);
+	assert_rule(r, last + 5, UNWIND_CFA_SP, 0, 0, 8);
+	assert_int_equal(rule_at(r, last + 6).cfa, UNWIND_CFA_FRAME_POINTER);
+	unwind_rows__free(r);
+	image.n = 0;
+	/* A call that leads elsewhere: another's code. */
+	memset(code + 0xc2, 0, 4);
+	elf_maker__make(&m, &image);
+	r = rows_of(&image, NULL);
+	assert_int_equal(rule_at(r, ELF_MAKER_VADDR + 0xbe).cfa, UNWIND_CFA_FRAME_POINTER);
+	unwind_rows__free(r);
+	buf__fini(&image);
+}
+
+/* The rows of a section .init with these bytes. */
+static struct unwind_rows *rows_of_init(const char *bytes, size_t n)
+{
+	struct elf_maker m = { .machine = EM_X86_64, .section = ".init", .data = bytes, .n = n };
+	struct buf image = { 0 };
+	struct unwind_rows *r;
+	Elf64_Phdr *segment;
+
+	elf_maker__make(&m, &image);
+	segment = (Elf64_Phdr *)(void *)(image.data + sizeof(Elf64_Ehdr)) + 1;
+	segment->p_flags |= PF_X;
+	r = rows_of(&image, NULL);
+	buf__fini(&image);
+	return r;
+}
+
+static void test_init(void **state)
+{
+	/* sub $8,%rsp; call; add $8,%rsp; ret - and push %rax; pop %rax; ret */
+	struct unwind_rows *r = rows_of_init("\x48\x83\xec\x08\xe8\0\0\0\0\x48\x83\xc4\x08\xc3", 14);
+
+	(void)state;
+	assert_rule(r, ELF_MAKER_SECTION, UNWIND_CFA_SP, 0, 0, 8);
+	assert_rule(r, ELF_MAKER_SECTION + 4, UNWIND_CFA_SP, 0, 0, 16);
+	assert_rule(r, ELF_MAKER_SECTION + 12, UNWIND_CFA_SP, 0, 0, 16);
+	assert_rule(r, ELF_MAKER_SECTION + 13, UNWIND_CFA_SP, 0, 0, 8);
+	unwind_rows__free(r);
+	r = rows_of_init("\xf3\x0f\x1e\xfa\x50\x58\xc3", 7);
+	assert_rule(r, ELF_MAKER_SECTION + 4, UNWIND_CFA_SP, 0, 0, 8);
+	assert_rule(r, ELF_MAKER_SECTION + 5, UNWIND_CFA_SP, 0, 0, 16);
+	assert_rule(r, ELF_MAKER_SECTION + 6, UNWIND_CFA_SP, 0, 0, 8);
+	unwind_rows__free(r);
+	for (size_t n = 1; n < 14; n++) {
+		r = rows_of_init("\x48\x83\xec\x08\xe8\0\0\0\0\x48\x83\xc4\x08\xc3", n);
+		assert_int_equal(rule_at(r, ELF_MAKER_SECTION).cfa, UNWIND_CFA_FRAME_POINTER);
+		unwind_rows__free(r);
+	}
+}
+
 static void test_go(void **state)
 {
 	struct buf file = { 0 };
@@ -690,6 +770,8 @@ int main(void)
 		cmocka_unit_test(test_overlapping_functions),
 		cmocka_unit_test(test_padding_and_roots),
 		cmocka_unit_test(test_musl_entry_and_sigreturn),
+		cmocka_unit_test(test_crtbegin),
+		cmocka_unit_test(test_init),
 		cmocka_unit_test(test_go),
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_cut_files),

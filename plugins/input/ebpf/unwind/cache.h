@@ -20,7 +20,7 @@
 #include "plugins/input/ebpf/unwind/rows.h"
 
 enum {
-	CACHE_VERSION = 2,    /* of the file's form */
+	CACHE_VERSION = 3,    /* of the file's form */
 	CACHE_BUILD_ID = 128, /* most characters of a build id */
 	CACHE_FILE_BYTES_MAX = 256 << 20,
 };

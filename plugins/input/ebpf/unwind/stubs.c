@@ -2,7 +2,7 @@
 /*
  * plugins/input/ebpf/unwind/stubs.c - code without CFI whose shape is known
  *
- * Shapes: binutils' bfd/elfxx-x86.c and bfd/elfnn-aarch64.c, lld's ELF/Arch/, musl's
+ * Shapes: gcc's libgcc/crtstuff.c, glibc's sysdeps/x86_64/crti.S, binutils' bfd/elfxx-x86.c and bfd/elfnn-aarch64.c, lld's ELF/Arch/, musl's
  * arch/x86_64/crt_arch.h and src/signal/x86_64/restore.s, Linux's arch/arm64/kernel/vdso/sigreturn.S.
  */
 #include "plugins/input/ebpf/unwind/stubs.h"
@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "bpf/unwind_arch.h"
+#include "core/base/le.h"
 #include "core/base/mem.h"
 
 enum {
@@ -23,6 +24,9 @@ enum {
 	SCAN_BYTES = 4 << 20, /* of code without rows; files that have more are not searched */
 	SCAN_AT_ONCE = 64 << 10,
 	PADDING = 15,	       /* between functions */
+	INIT_MAX = 128,	       /* bytes of .init and .fini */
+	CRT_FRONT = 192,       /* bytes of crtbegin.o's functions before the push, */
+	CRT_FRAME = 64,	       /* and from there to the pop, at most */
 	CONTEXT_END_MAX = 128, /* bytes of it, with the part for shadow stacks */
 };
 
@@ -140,6 +144,110 @@ static const uint8_t *find_exit_of_main(uint16_t machine, const uint8_t *code, s
 	return NULL;
 }
 
+/* What gcc's crtbegin.o brings into each program and library: four functions in a row. */
+struct crt {
+	const uint8_t *first; /* deregister_tm_clones */
+	const uint8_t *pushed; /* behind the push of __do_global_dtors_aux, the one that has a frame */
+	const uint8_t *popped; /* behind its pop */
+	const uint8_t *end;    /* behind its second ret, or behind frame_dummy */
+};
+
+static int32_t jump32(const uint8_t *p)
+{
+	return (int32_t)le__get32(p);
+}
+
+/* Behind the jump of frame_dummy into the first functions; `at` when there is none near. */
+static const uint8_t *frame_dummy_end(const struct crt *crt, const uint8_t *at, const uint8_t *end)
+{
+	for (const uint8_t *p = at; p < at + 2 * PLT_ENTRY && end - p >= 2; p++) {
+		size_t n = p[0] == 0xeb ? 2 : p[0] == 0xe9 && end - p >= 5 ? 5 : 0;
+		int64_t to = p + n - crt->first;
+
+		if (n == 0)
+			continue;
+		to += n == 2 ? (int8_t)p[1] : jump32(p + 1);
+		if (to > 0 && to < crt->pushed - crt->first)
+			return p + n;
+	}
+	return at;
+}
+
+/* The push of %rbp behind cmpb $0,completed; jne, before `call`: NULL when there is none near. */
+static const uint8_t *find_push(const uint8_t *call)
+{
+	for (const uint8_t *p = call; p > call - CRT_FRAME; p--)
+		if (p[0] == 0x55 && p[-2] == 0x75 && p[-3] == 0 && p[-9] == 0x80 && p[-8] == 0x3d)
+			return p;
+	return NULL;
+}
+
+/*
+ * cmpb $0,completed; jne 1f; push %rbp; ..; call deregister_tm_clones; movb $1,completed; pop %rbp;
+ * ret; 1: ret. `mark` is the last byte of the movb.
+ */
+static bool read_crt(const uint8_t *code, const uint8_t *end, const uint8_t *mark, struct crt *ret)
+{
+	const uint8_t *set = mark - 6, *call = set - 5, *push, *out;
+	int64_t first;
+
+	if (mark - code < CRT_FRAME + 32 || set[0] != 0xc6 || set[1] != 0x05 || call[0] != 0xe8)
+		return false;
+	push = find_push(call);
+	first = (set - code) + (int64_t)jump32(call + 1);
+	if (!push || first < 0 || first >= push - code || push - code - first > CRT_FRONT)
+		return false;
+	out = push + (int8_t)push[-1];
+	if (out < mark + 3 || end - out < 1 || *out != 0xc3)
+		return false;
+	*ret = (struct crt){ .first = code + first, .pushed = push + 1, .popped = mark + 2 };
+	ret->end = frame_dummy_end(ret, out + 1, end);
+	return true;
+}
+
+/* The first such functions in the code. */
+static bool find_crt(uint16_t machine, const uint8_t *code, size_t n, struct crt *ret)
+{
+	const uint8_t needle[] = { 0x01, 0x5d, 0xc3 }, *end = code + n;
+
+	if (machine != EM_X86_64)
+		return false;
+	for (const uint8_t *at = code; (at = memmem(at, (size_t)(end - at), needle, sizeof(needle))); at++)
+		if (read_crt(code, end, at, ret))
+			return true;
+	return false;
+}
+
+static const uint8_t *find_crt_begin(uint16_t machine, const uint8_t *code, size_t n, size_t *ret_n)
+{
+	struct crt crt;
+
+	if (!find_crt(machine, code, n, &crt))
+		return NULL;
+	*ret_n = (size_t)(crt.pushed - crt.first);
+	return crt.first;
+}
+
+static const uint8_t *find_crt_frame(uint16_t machine, const uint8_t *code, size_t n, size_t *ret_n)
+{
+	struct crt crt;
+
+	if (!find_crt(machine, code, n, &crt))
+		return NULL;
+	*ret_n = (size_t)(crt.popped - crt.pushed);
+	return crt.pushed;
+}
+
+static const uint8_t *find_crt_end(uint16_t machine, const uint8_t *code, size_t n, size_t *ret_n)
+{
+	struct crt crt;
+
+	if (!find_crt(machine, code, n, &crt))
+		return NULL;
+	*ret_n = (size_t)(crt.end - crt.popped);
+	return crt.popped;
+}
+
 /* Code of a shape, and the rule for all of it. */
 struct shape {
 	const uint8_t *(*find)(uint16_t machine, const uint8_t *code, size_t n, size_t *ret_n);
@@ -214,9 +322,14 @@ static int scan_gaps(struct build *b, const struct shape *shape, uint8_t *code)
 
 static int add_shapes(struct build *b)
 {
+	const struct unwind_rule pushed_fp = { .cfa = UNWIND_CFA_SP,
+					       .saved = unwind_saved(UNWIND_FP_CFA, UNWIND_RA_WORD),
+					       .off = -16,
+					       .cfa_off = 16 };
 	const struct shape shapes[] = {
-		{ find_sigreturn, signal_rule(b->image->machine) },
-		{ find_exit_of_main, root },
+		{ find_sigreturn, signal_rule(b->image->machine) }, { find_exit_of_main, root },
+		{ find_crt_begin, sp_rule(8, UNWIND_RA_WORD, 0) },  { find_crt_frame, pushed_fp },
+		{ find_crt_end, sp_rule(8, UNWIND_RA_WORD, 0) },
 	};
 	CLEANUP(mem__freep) uint8_t *code = NULL;
 	int rc = 0;
@@ -347,10 +460,50 @@ static int add_entry(struct build *b)
 	return build__plain(b, start, start + n < end ? start + n : end, root);
 }
 
+/*
+ * .init or .fini: one function, whose ends are in crti.o and crtn.o. glibc's moves the stack pointer,
+ * musl's pushes and pops.
+ */
+static int add_init(struct build *b, const char *name)
+{
+	const struct image_section *s = image__section(b->image, name);
+	const uint8_t endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	const uint8_t sub[] = { 0x48, 0x83, 0xec, 0x08 }, add[] = { 0x48, 0x83, 0xc4, 0x08, 0xc3 };
+	uint8_t code[INIT_MAX];
+	uint32_t start, end, enter = 0, leave, first = (uint32_t)b->rows.n;
+	int rc;
+
+	if (!s || b->image->machine != EM_X86_64 || s->bytes > sizeof(code) || s->bytes < 3 ||
+	    !build__range(b, s->vaddr, s->bytes, &start, &end) ||
+	    image__read(b->image, s->vaddr, code, s->bytes))
+		return 0;
+	if (begins(code, s->bytes, endbr, sizeof(endbr)))
+		enter = sizeof(endbr);
+	leave = (uint32_t)s->bytes - 1;
+	if (begins(code + enter, s->bytes - enter, sub, sizeof(sub)) &&
+	    s->bytes >= enter + sizeof(sub) + sizeof(add) &&
+	    !memcmp(code + s->bytes - sizeof(add), add, sizeof(add)))
+		enter += sizeof(sub);
+	else if (code[enter] == 0x50 && code[leave - 1] == 0x58 && code[leave] == 0xc3)
+		enter++;
+	else
+		return 0;
+	rc = build__row(b, start, sp_rule(8, UNWIND_RA_WORD, 0));
+	if (!rc)
+		rc = build__row(b, start + enter, sp_rule(16, UNWIND_RA_WORD, 0));
+	if (!rc)
+		rc = build__row(b, start + leave, sp_rule(8, UNWIND_RA_WORD, 0));
+	return rc ? rc : build__stretch(b, start, end, first);
+}
+
 int stubs__add(struct build *b)
 {
 	int rc = add_plts(b);
 
+	if (!rc)
+		rc = add_init(b, ".init");
+	if (!rc)
+		rc = add_init(b, ".fini");
 	if (!rc)
 		rc = add_entry(b);
 	return rc ? rc : add_shapes(b);
