@@ -56,8 +56,8 @@ if ${CC:-cc} -O2 -g -pthread -fno-omit-frame-pointer -DLEAF_FRAME -o "$dir/chain
 		/bin/true
 		n=$((n + 1))
 	done
-	sleep 2
-	ask query stacks "$cpu{comm=\"chain\"}" >"$dir/stacks"
+	chain_seen() { ask query stacks "$cpu{comm=\"chain\"}" >"$dir/stacks" && grep -q 'main;alpha;beta;gamma_;spin' "$dir/stacks"; }
+	wait_for 30 chain_seen
 	expect broker.names_after 'main;alpha;beta;gamma_;spin' "$dir/stacks"
 	ask query stacks "$cpu" >"$dir/stacks"
 	if grep -q 'not readable by Decima' "$dir/stacks"; then

@@ -16,7 +16,8 @@ chain() {
 	chain_name=$1 percent=$2 pattern=$3
 	shift 3
 	start "$@"
-	sample "{frequency: 199Hz, filter: {pids: [$pid]}}" 3
+	warm
+	sample_work "{frequency: 199Hz, filter: {pids: [$pid]}}" 3
 	at_least "$chain_name" "$percent" "$begin$pattern$end"
 	kill -9 "$pid"
 }
@@ -60,7 +61,8 @@ chain c_stripped 98 "$at;$at;$at;$at;$at" "$dir/stripped" 60
 begin=$saved
 
 start "$dir/chain" 60 600
-sample "{frequency: 199Hz, max_depth: 50, filter: {pids: [$pid]}}" 2
+warm
+sample_work "{frequency: 199Hz, max_depth: 50, filter: {pids: [$pid]}}" 2
 at_least max_depth 95 "^\[truncated: deeper than max_depth\];down\\*49;spin$end"
 check max_depth_quality "$(grep -c 'decima_quality.*truncated: deeper than max_depth' "$dir/rows")" -gt 0
 kill -9 "$pid"
@@ -93,7 +95,7 @@ else
 	cd "$dir" || exit 1
 	start node --perf-basic-prof --interpreted-frames-native-stack $alone "$programs/chain.js" 60
 	# The JIT settles first.
-	sleep 2
+	warm 150
 	sample "{frequency: 199Hz, filter: {pids: [$pid]}}" 3 "input/perf_map={}"
 	at_least node 95 "node::Start.*;${js}run$at;${js}alpha$at;${js}beta$at;${js}spin$at$end"
 	kill -9 "$pid"
@@ -107,6 +109,7 @@ elif [ "$(uname -m)" != x86_64 ]; then
 	echo "skip jitdump: the program is written for x86-64"
 elif compile jit jit.c -fno-omit-frame-pointer; then
 	start "$dir/jit" "$dir" 60
+	warm
 	sample "{frequency: 199Hz, filter: {pids: [$pid]}}" 3 "input/perf_map={}"
 	at_least jitdump 98 "main;call;jitted::spin$end"
 	kill -9 "$pid"

@@ -20,8 +20,8 @@ qsort='*(_*qsort.*|_*msort.*|libc.*)'
 # hard BUILD CASE CHAINS
 hard() {
 	start "$dir/hard_$1" "$2" 60
-	sleep 0.1
-	sample "{frequency: 199Hz, filter: {pids: [$pid]}}" 3
+	warm
+	sample_work "{frequency: 199Hz, filter: {pids: [$pid]}}" 3
 	shows "$1.$2" "$3"
 	kill -9 "$pid"
 }

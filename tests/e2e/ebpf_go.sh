@@ -21,8 +21,8 @@ end='(;[a-z_]*(asm_|irq|entry|ret_from)[^;]*(;[^;]*)*)?$'
 # one NAME MODE CHAIN: of program $dir/NAME; CHAIN is what follows main.run.
 one() {
 	start "$dir/$1" "$2"
-	sleep 0.5
-	sample "{frequency: 397Hz, filter: {pids: [$pid]}}" 2
+	warm 20
+	sample_work "{frequency: 397Hz, filter: {pids: [$pid]}}" 2
 	at_least "$1.$2" 95 "^$root;$3$end"
 	at_least "$1.$2.from_the_root" 100 "^$root|^runtime\.(goexit|mstart|mcall|rt0_go)|^\[truncated: "
 	kill -9 "$pid"

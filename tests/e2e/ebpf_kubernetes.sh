@@ -62,15 +62,16 @@ while [ $i -lt 100 ] && ! [ -s port ]; do sleep 0.1; i=$((i + 1)); done
 [ -s port ] || skip_all "the fake kubelet does not start: $(tail -n 1 kubelet.log)"
 url=https://127.0.0.1:$(cat port)
 
-start "$dir/chain" 60
+start "$dir/chain" 600
 chain_pid=$pid
 echo "$chain_pid" >"$group/cgroup.procs" || skip_all "a process cannot be moved into a control group"
 
-# kubernetes YAML: what the sampler says of the process, asked that way; the first answer may come a moment late
+# kubernetes YAML TEXT [MORE]: what the sampler says of the process, asked that way, until it has said the text
 kubernetes() {
-	sample "{frequency: 99Hz, window: 1s, filter: {pids: [$chain_pid]}, kubernetes: {source: kubelet, url: '$url', $1}${2:+, $2}}" 4
+	sample_while "{frequency: 99Hz, window: 1s, filter: {pids: [$chain_pid]}, kubernetes: {source: kubelet, url: '$url', $1}${3:+, $3}}" \
+		until_true 60 grep -q "$2" "$dir/rows" "$dir/log"
 }
-kubernetes "token_file: $dir/token, ca_file: $dir/ca.crt" 'labels: {meta: ["__meta_kubernetes_*"]}'
+kubernetes "token_file: $dir/token, ca_file: $dir/ca.crt" pod=web-1 'labels: {meta: ["__meta_kubernetes_*"]}'
 check pod -n "$(grep 'namespace=shop,' rows | grep 'pod=web-1,' | head -n 1)"
 check container -n "$(grep "container=nginx,container_id=$id,container_runtime=containerd," rows | head -n 1)"
 check service -n "$(grep 'service_name=nginx' rows | head -n 1)"
@@ -78,22 +79,23 @@ check meta -n "$(grep '__meta_kubernetes_pod_label_app=web' rows | head -n 1)"
 check asked "$(metric sampler_kubernetes_requests_total)" -ge 1
 check no_failure "$(metric sampler_kubernetes_failures_total)" -eq 0
 
-kubernetes "token_file: $dir/ext, ca_file: $dir/ca.crt"
+kubernetes "token_file: $dir/ext, ca_file: $dir/ca.crt" 'may not list pods'
 check token.refused -n "$(grep 'may not list pods' log)"
 check token.failures "$(metric sampler_kubernetes_failures_total)" -ge 1
 check token.still_sampled "$(grep -c "container_id=$id" rows)" -gt 0
 check token.no_pod "$(grep -c 'pod=web-1' rows)" -eq 0
 
-kubernetes "token_file: $dir/token, ca_file: ''"
+kubernetes "token_file: $dir/token, ca_file: ''" 'certificate is not trusted'
 check authority.unknown -n "$(grep 'certificate is not trusted' log)"
 check authority.no_pod "$(grep -c 'pod=web-1' rows)" -eq 0
-kubernetes "token_file: $dir/token, ca_file: '', insecure: true"
+kubernetes "token_file: $dir/token, ca_file: '', insecure: true" pod=web-1
 check insecure "$(grep -c 'pod=web-1' rows)" -gt 0
-kubernetes "token_file: $dir/nothing"
+kubernetes "token_file: $dir/nothing" kubernetes.token_file
 check no_token -n "$(grep 'kubernetes.token_file' log)"
 
 # Only what runs in the pods' control groups: a busy process beside it is left out, and counted.
 start "$dir/chain" 60
+warm
 sample "{frequency: 99Hz, filter: {pids: [$chain_pid, $pid], cgroups: [/kubepods]}}" 2
 check filter.inside "$(grep -c "pid=$chain_pid," rows)" -gt 0
 check filter.outside "$(grep -c "pid=$pid," rows)" -eq 0

@@ -16,14 +16,14 @@ named() {
 }
 
 cp "$dir/chain" "$dir/gone" && start "$dir/gone" 60
-sleep 0.3
+warm
 rm "$dir/gone"
 named deleted
 check deleted_name -n "$(grep -F "exe=$dir/gone," "$dir/rows" | head -n 1)"
 
 # Another file at the same path: names must come from the one that runs.
 cp "$dir/chain" "$dir/replaced" && start "$dir/replaced" 60
-sleep 0.3
+warm
 sed 's/gamma_/decoy_/' "$programs/chain.c" >"$dir/decoy.c"
 cc -O2 $flags -pthread -o "$dir/decoy" "$dir/decoy.c" && mv "$dir/decoy" "$dir/replaced"
 named replaced
@@ -33,65 +33,82 @@ check no_decoy "$(rows | grep -c decoy_)" -eq 0
 if may_mount mount_namespace; then
 	mkdir "$dir/mnt"
 	start unshare -m sh -c 'mount -t tmpfs tmpfs "$1/mnt" && cp "$1/chain" "$1/mnt/inner" && exec "$1/mnt/inner" 60' sh "$dir"
-	sleep 0.5
+	warm 20
 	named mount_namespace
 fi
 
 # In a pid namespace: pids are the host's.
 unshare -pf --kill-child sh -c "exec $dir/chain 60" &
 pids="$pids $!"
-sleep 0.5
-pid=$(pgrep -P $!)
+unshared=$!
+until_true 60 pgrep -P $unshared
+pid=$(pgrep -P $unshared)
+warm
 named pid_namespace
 check pid_of_the_host -n "$(grep -F "pid=$pid," "$dir/rows" | head -n 1)"
 
 compile memfd memfd.c && start "$dir/memfd" "$dir/chain" 60
-sleep 0.2
+warm
 named memfd
 
 # exec(): the old image's mappings must not name the new one's addresses. Filtered by its pid, which stays.
 cp "$dir/chain" "$dir/first" && cp "$dir/chain" "$dir/second"
-start sh -c 'sleep 0.7; "$1/first" 1; exec "$1/second" 60' sh "$dir"
-sample "{frequency: 199Hz, filter: {pids: [$pid]}}" 3
+start sh -c 'kill -STOP $$; "$1/first" 0.5; exec "$1/second" 60' sh "$dir"
+# on_second: goes on, until the second one has worked
+on_second() {
+	kill -CONT "$pid"
+	until_true 60 grep -q second "/proc/$pid/comm" && warm 100
+}
+sample_while "{frequency: 199Hz, filter: {pids: [$pid]}}" on_second
 at_least exec 95 "$chain"
 check exec.first -n "$(grep -F 'comm=first,' "$dir/rows" | head -n 1)"
 check exec.second -n "$(grep -F 'comm=second,' "$dir/rows" | head -n 1)"
 check exec.not_mixed -z "$(grep 'comm=second,' "$dir/rows" | grep 'exe=[^,]*first' | head -n 1)"
 kill -9 "$pid"
 
-# Processes of 20 ms, one after the other: most of their time must be told by name. Some of it goes to the dynamic
-# linker, which is as true.
-start sh -c 'while :; do "$1/chain" 0.02; done' sh "$dir"
-sample "{frequency: 99Hz, filter: {comms: [chain]}}" 4
+# Processes of 20 ms, one after the other, of a name that nobody else has: most of their time must be told by name. Some
+# of it goes to the dynamic linker, which is as true.
+short=short$$
+compile $short chain.c $flags -DCLOCK=CLOCK_PROCESS_CPUTIME_ID
+one_by_one() {
+	i=0
+	while [ $i -lt 100 ]; do
+		"$dir/$short" 0.02
+		i=$((i + 1))
+	done
+}
+sample_while "{frequency: 99Hz, filter: {comms: [$short]}}" one_by_one
 at_least short_lived.main 70 "$chain"
 at_least short_lived 90 "$chain|^(_start|ld-linux[^;]*|_dl_start[^;]*);"
 check short_lived.many "$(metric sampler_wakeups_total)" -gt 20
 # What they map is told by the kernel: /proc is read for hardly any of them.
 check short_lived.told "$(metric sampler_maps_read)" -le 5
 check short_lived.none_lost "$(metric sampler_process_records_lost_total)" -eq 0
-kill -9 "$pid"
 
 # Children of a chosen process come along, others do not.
 start sh -c '"$1/chain" 60 & wait' sh "$dir"
 shell=$pid
+until_true 60 pgrep -P "$shell"
 sample "{frequency: 199Hz, filter: {pids: [$shell]}}" 1
 check children.before "$(rows | wc -l)" -eq 0
 kill -9 "$shell"
-start sh -c 'sleep 1; while :; do "$1/chain" 0.3; done' sh "$dir"
-sample "{frequency: 199Hz, filter: {pids: [$pid]}}" 3
+start sh -c 'kill -STOP $$; while :; do "$1/chain" 0.3; done' sh "$dir"
+sample_while "{frequency: 199Hz, filter: {pids: [$pid]}}" sh -c "kill -CONT $pid; sleep 2"
 check children.after "$(rows | grep -c "$chain")" -gt 0
 kill -9 "$pid"
 
 # A name of any bytes.
 cp "$dir/chain" "$dir/$(printf 'a\001\377,b;c')"
 start "$dir/$(printf 'a\001\377,b;c')" 60
+warm
 sample "{frequency: 99Hz, filter: {pids: [$pid]}}" 1
 check odd_name -n "$(grep -F 'comm=a??,b;c,' "$dir/rows" | head -n 1)"
 kill -9 "$pid"
 
 # Libraries that take turns at one address, told apart by the count of executable pages.
-compile a.so swap.c -fno-omit-frame-pointer -shared -fPIC -DLIBRARY=spin_a
-compile b.so swap.c -fno-omit-frame-pointer -shared -fPIC -DLIBRARY=spin_b -DMORE_CODE
+turns="-fno-omit-frame-pointer -shared -fPIC -DTIMES=60000000"
+compile a.so swap.c $turns -DLIBRARY=spin_a
+compile b.so swap.c $turns -DLIBRARY=spin_b -DMORE_CODE
 compile swap swap.c -fno-omit-frame-pointer -ldl
 start "$dir/swap" "$dir/a.so" "$dir/b.so" 60
 sample "{frequency: 199Hz, filter: {pids: [$pid]}}" 6
@@ -101,7 +118,7 @@ at_least dlopen_turns 98 'spin_[ab]|;turn;dl(open|close|sym)|;main;time'
 kill -9 "$pid"
 
 # The same with libraries of one size, which no count tells apart.
-compile b.so swap.c -fno-omit-frame-pointer -shared -fPIC -DLIBRARY=spin_b
+compile b.so swap.c $turns -DLIBRARY=spin_b
 start "$dir/swap" "$dir/a.so" "$dir/b.so" 60
 sample "{frequency: 199Hz, filter: {pids: [$pid]}}" 5
 at_least equal_turns.a 20 '(^|;)main;(turn;)?spin_a$'
@@ -117,13 +134,13 @@ done
 cp "$dir/chain" "$dir/jail/$dir/jailed"
 cc -O2 $flags -pthread -o "$dir/jailed" "$dir/decoy.c"
 start chroot "$dir/jail" "$dir/jailed" 60
-sleep 0.3
+warm
 named chroot_decoy
 check chroot_decoy.no_decoy "$(rows | grep -c decoy_)" -eq 0
 
 # The leader has ended, a thread runs: /proc/PID shows nothing any more.
 compile zombie zombie.c -fno-omit-frame-pointer && start "$dir/zombie" 60
-sleep 0.3
+warm
 sample "{frequency: 199Hz, filter: {pids: [$pid]}}" 2
 at_least zombie_leader 95 'run;spin'
 check zombie_leader.exe -n "$(grep -F "exe=$dir/zombie," "$dir/rows" | head -n 1)"
@@ -132,8 +149,7 @@ kill -9 "$pid"
 # Tens of thousands of mappings are read rarely, and the rest of the machine is sampled meanwhile.
 compile mappings mappings.c -fno-omit-frame-pointer && start "$dir/mappings" 60000 60
 other=$pid
-i=0
-while [ $i -lt 100 ] && ! grep -q ready "$dir/program.out"; do sleep 0.1; i=$((i + 1)); done
+until_true 60 grep -q ready "$dir/program.out"
 start "$dir/chain" 60
 sample "{frequency: 99Hz, filter: {pids: [$pid, $other]}}" 4
 check mappings.named "$(rows | grep -c 'main;spin')" -gt 0

@@ -7,13 +7,17 @@ need_root
 compile chain chain.c -fno-omit-frame-pointer -DLEAF_FRAME || skip_all "no C compiler"
 
 # reload FROM TO: 2 s with FROM, then 3 s with TO, beside a busy process
-reload() {
-	start "$dir/chain" 60
-	SAMPLE_RELOAD=$2 "$host" "$plugins" "input/ebpf=$1" 5 >"$dir/rows" 2>"$dir/log" &
-	h=$!
+change() {
 	sleep 2
-	kill -USR1 $h
-	wait $h
+	kill -USR1 "$sampler"
+	until_true 60 grep -q '^sample: reload' "$dir/log"
+	sleep 3
+}
+reload() {
+	SAMPLE_RELOAD=$2
+	export SAMPLE_RELOAD
+	start "$dir/chain" 60
+	sample_while "$1" change
 	kill -9 "$pid"
 }
 

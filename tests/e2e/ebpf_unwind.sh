@@ -30,8 +30,8 @@ exact() {
 # one NAME MODE CHAIN PROGRAM [PERCENT]: runs it, samples it once it is under way
 one() {
 	start "$4" 60 "$2"
-	sleep 0.3
-	sample "{frequency: 397Hz, filter: {pids: [$pid]}}" 2
+	warm
+	sample_work "{frequency: 397Hz, filter: {pids: [$pid]}}" 2
 	exact "$1.$2" "$3" "${5:-}"
 	kill -9 "$pid"
 }
@@ -68,8 +68,8 @@ fi
 # The same frames without names.
 strip -o "$dir/stripped" "$dir/gcc"
 start "$dir/stripped" 60 plain
-sleep 0.3
-sample "{frequency: 397Hz, filter: {pids: [$pid]}}" 2
+warm
+sample_work "{frequency: 397Hz, filter: {pids: [$pid]}}" 2
 at='stripped[+]0x[0-9a-f]+'
 other='lib.*|_.*|ld-.*|clock_gettime.*|\[vdso\]'
 shows stripped "$at *(libc.*|__libc_start.*) $at $at $at $at $at"
@@ -78,8 +78,8 @@ kill -9 "$pid"
 # C++: the catch clause, and the destructor that runs while the runtime unwinds.
 if ${CXX:-c++} -O2 -g -fomit-frame-pointer -o "$dir/cxx" "$programs/unwind.cc" 2>"$dir/log"; then
 	start "$dir/cxx" 60
-	sleep 0.3
-	sample "{frequency: 397Hz, filter: {pids: [$pid]}}" 3
+	warm
+	sample_work "{frequency: 397Hz, filter: {pids: [$pid]}}" 3
 	# The rest is the runtime at work.
 	at_least cxx 97 "^$root;catcher(\.cold)?;(spin|thrower[^;]*;Guard::~Guard[^;]*;spin)$end"
 	at_least cxx.destructor 30 "^$root;catcher;thrower[^;]*;Guard::~Guard[^;]*;spin$end"
@@ -90,6 +90,6 @@ fi
 
 # Frame pointers alone, for comparison: the caller of a leaf without a frame is not to be found by them.
 start "$dir/gcc" 60 plain
-sample "{frequency: 397Hz, unwind: frame_pointers, filter: {pids: [$pid]}}" 1
+sample_work "{frequency: 397Hz, unwind: frame_pointers, filter: {pids: [$pid]}}" 1
 check frame_pointers_alone "$(share "^$root;alpha;beta;spin$end" | cut -d . -f 1)" -lt 50
 kill -9 "$pid"

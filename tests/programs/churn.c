@@ -5,9 +5,10 @@
  *	churn fork MIN_MS MAX_MS SECONDS     children that spin so long, one after the other
  *	churn exec MIN_MS MAX_MS SECONDS     the same, each a program of its own
  *	churn map N SECONDS                  maps and unmaps executable pages, N at a time, and spins
- *	churn threads N SECONDS              N threads, one of them spins
+ *	churn threads N SECONDS              N threads that wait, and one that spins; says how many first
  *
- * All of it is spent in main > ... > work > spin. Says how many there were.
+ * All of it is spent in main > ... > work > spin. Says how many there were. How long a child spins is
+ * CPU time, so that a busy machine does not leave it with nothing but its start.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -22,12 +23,17 @@
 
 static volatile unsigned long sink;
 
-static double now(void)
+static double clock_of(clockid_t clock)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(clock, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static double now(void)
+{
+	return clock_of(CLOCK_MONOTONIC);
 }
 
 __attribute__((noinline)) void spin(void)
@@ -39,9 +45,9 @@ __attribute__((noinline)) void spin(void)
 
 __attribute__((noinline)) void work(double seconds)
 {
-	double end = now() + seconds;
+	double end = clock_of(CLOCK_THREAD_CPUTIME_ID) + seconds;
 
-	while (now() < end)
+	while (clock_of(CLOCK_THREAD_CPUTIME_ID) < end)
 		spin();
 	sink++;
 }
@@ -112,6 +118,8 @@ static unsigned long threads(unsigned long n, double seconds)
 	pthread_attr_setstacksize(&small, 64 * 1024);
 	while (made < n && pthread_create(&thread, &small, idle, NULL) == 0)
 		made++;
+	printf("made %lu\n", made);
+	fflush(stdout);
 	work(seconds);
 	return made;
 }

@@ -6,7 +6,7 @@
  *
  * Built with -DLIBRARY=name it is a library instead, whose function name() spins for a moment;
  * -DMORE_CODE makes its code 16 pages larger, and its data without it, so that both take as much
- * room and the linker puts them at one place. With -DQUICK its moment is a thousandth.
+ * room and the linker puts them at one place. -DTIMES=N is how long its moment is, in loops.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -22,9 +22,7 @@ __asm__(".text\n.skip 4096 * 16, 0x90\n");
 __asm__(".bss\n.skip 4096 * 16\n.text\n");
 #endif
 static volatile unsigned long sink;
-#ifdef QUICK
-#define TIMES 300000
-#else
+#ifndef TIMES
 #define TIMES 300000000
 #endif
 
