@@ -564,6 +564,28 @@ static void test_kernel_thread(void **state)
 	assert_string_equal(f->host.events, "");
 }
 
+/* A full table refuses what it does not know, says so, and takes it when others have gone. */
+static void test_full(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t n = 0, nobody = 5000000; /* beyond any pid_max */
+	struct sampler_sample s = { .head = { .flags = SAMPLER_KTHREAD, .exec_id = 1 } }, first = s;
+
+	first.head.pid = first.head.tid = nobody;
+	for (; !processes__full(f->processes); n++) {
+		s.head.pid = s.head.tid = nobody + n;
+		assert_non_null(processes__of(f->processes, &s, 1));
+	}
+	assert_int_equal(n, 32768);
+	s.head.pid = s.head.tid = nobody + n;
+	assert_null(processes__of(f->processes, &s, 2));
+	assert_non_null(processes__of(f->processes, &first, 2));
+	processes__sweep(f->processes, 32);
+	assert_int_equal(processes__stat(f->processes).n, 1);
+	assert_false(processes__full(f->processes));
+	assert_non_null(processes__of(f->processes, &s, 32));
+}
+
 /* ------------------------------------------------------------------------------------------------
  * Files
  */
@@ -729,6 +751,7 @@ int main(void)
 		TEST(test_lost_records),
 		TEST(test_only_some_groups),
 		TEST(test_kernel_thread),
+		TEST(test_full),
 		TEST(test_file_of_own_program),
 		TEST(test_deleted_files),
 		TEST(test_gone),

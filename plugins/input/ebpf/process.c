@@ -296,7 +296,7 @@ static struct process *process_new(const struct sampler_sample *sample)
 static struct process *add_process(struct processes *t, const struct sampler_sample *sample)
 {
 	struct process **bucket = bucket_of(t, sample->head.pid);
-	struct process *p = t->stat.n < PROCESSES_MAX ? process_new(sample) : NULL;
+	struct process *p = processes__full(t) ? NULL : process_new(sample);
 
 	if (!p)
 		return NULL;
@@ -593,6 +593,11 @@ static void follow_cgroup(struct processes *t, struct process *p, uint64_t cgrou
 	p->cgroup_id = cgroup_id;
 	dir = procfs__open(&p->via);
 	find_cgroup(t, p, dir);
+}
+
+bool processes__full(const struct processes *t)
+{
+	return t->stat.n >= PROCESSES_MAX;
 }
 
 struct process *processes__of(struct processes *t, const struct sampler_sample *sample, uint32_t window)

@@ -83,9 +83,12 @@ int processes__only(struct processes *t, const struct dcm_list *cgroups);
 
 /*
  * The image that a record is of, made and read when it is new. NULL when memory ran out or the
- * table is full (32,768).
+ * table is full.
  */
 struct process *processes__of(struct processes *t, const struct sampler_sample *sample, uint32_t window);
+
+/* There is no room for another image: 32,768 are known. */
+bool processes__full(const struct processes *t);
 
 /* exec and exit as the kernel reports them. */
 void processes__event(struct processes *t, const struct sampler_event *event);

@@ -154,7 +154,7 @@ static int add_sample(struct reader *r, const struct taken *taken)
 	int error;
 
 	if (!p)
-		return -ENOMEM;
+		return processes__full(r->processes) ? -ENOSPC : -ENOMEM;
 	if (p->is_filtered) {
 		r->n_filtered++;
 		return 0;
@@ -177,6 +177,16 @@ static int add_sample(struct reader *r, const struct taken *taken)
 	return aggregate__add(r->window, &row);
 }
 
+/* Adds a sample, or counts it as lost. */
+static void take(struct reader *r, const struct taken *taken)
+{
+	int error = r->window ? add_sample(r, taken) : -ENOMEM;
+
+	if (error < 0)
+		r->host->drop(r->host,
+			      error == -ENOSPC ? "samples_processes_full" : "samples_no_memory", 1);
+}
+
 static void on_sample(void *ctx, const struct sampler_sample *sample, const uint64_t *frames)
 {
 	const struct taken taken = { .sample = sample, .frames = frames };
@@ -185,8 +195,7 @@ static void on_sample(void *ctx, const struct sampler_sample *sample, const uint
 	r->n_records++;
 	r->n_taken++;
 	watch__until(r->watch, (int64_t)sample->head.time_ns);
-	if (!r->window || add_sample(r, &taken) < 0)
-		r->host->drop(r->host, "samples_no_memory", 1);
+	take(r, &taken);
 }
 
 /* A deferred sample that was unwound; it was counted when it came. */
@@ -194,10 +203,8 @@ static void on_unwound(void *ctx, const struct sampler_sample *sample, const uin
 		       struct maps *maps, bool certain)
 {
 	const struct taken taken = { sample, frames, true, maps, certain };
-	struct reader *r = ctx;
 
-	if (!r->window || add_sample(r, &taken) < 0)
-		r->host->drop(r->host, "samples_no_memory", 1);
+	take(ctx, &taken);
 }
 
 static void on_raw(void *ctx, const struct sampler_raw *raw)
