@@ -69,6 +69,28 @@ else
 	skip broker.names_after "no C compiler"
 fi
 
+# Two libraries of another user's in turns at one address, from files that were not there when the rights went.
+turns=turns$$
+flags="-O2 -g -fno-omit-frame-pointer"
+library="-shared -fPIC -DTIMES=3000000"
+if ${CC:-cc} $flags $library -DLIBRARY=spin_a -o "$dir/a.so" "$top_srcdir/tests/programs/swap.c" 2>/dev/null &&
+	${CC:-cc} $flags $library -DLIBRARY=spin_b -o "$dir/b.so" "$top_srcdir/tests/programs/swap.c" &&
+	${CC:-cc} $flags -o "$dir/$turns" "$top_srcdir/tests/programs/swap.c" -ldl; then
+	setpriv --reuid=65534 --regid=65534 --clear-groups "$dir/$turns" "$dir/a.so" "$dir/b.so" 600 &
+	swap=$!
+	turns_seen() {
+		ask query stacks "$cpu{comm=\"$turns\"}" >"$dir/stacks" && grep -q 'turn;spin_a' "$dir/stacks" &&
+			grep -q 'turn;spin_b' "$dir/stacks" && ! grep -q '[ab][.]so+0x' "$dir/stacks"
+	}
+	if wait_for 60 turns_seen; then ok broker.turns; else not_ok broker.turns "$(head -n 5 "$dir/stacks" | tr '\n' '|')"; fi
+	kill $swap
+	get /metrics >"$dir/metrics"
+	lost=$(sed -n 's/^decima_dropped_total{instance="ebpf",reason="samples_[a-z_]*"} //p' "$dir/metrics" | awk '{ n += $1 } END { print n + 0 }')
+	if [ "$lost" = 0 ]; then ok broker.turns_lost_none; else not_ok broker.turns_lost_none "$(grep dropped_total "$dir/metrics" | tr '\n' '|')"; fi
+else
+	skip broker.turns "no C compiler"
+fi
+
 # A change that would open programs again is refused, and the daemon goes on as it was.
 sed -i 's/window: 1s/window: 1s, max_depth: 100/' "$dir/conf.yaml"
 kill -HUP "$daemon"
