@@ -258,12 +258,10 @@ static void begin_window(struct reader *r, int64_t now)
 	r->window->start_real_ns = r->host->real_ns(r->host);
 }
 
-static const struct {
-	const char *over, *option;
-} budget_texts[] = {
-	[BUDGET_NONE] = { "", "" },
-	[BUDGET_CPU] = { "over cpu_budget", "cpu_budget" },
-	[BUDGET_MEMORY] = { "over memory_budget", "memory_budget" },
+static const char *const reduced_why[] = {
+	[BUDGET_NONE] = "",
+	[BUDGET_CPU] = "over cpu_budget",
+	[BUDGET_MEMORY] = "over memory_budget",
 };
 
 /* Samples that the configured frequency would have brought beside those that there are. */
@@ -284,7 +282,7 @@ static void end_window(struct reader *r, int64_t now)
 					 r->at_start.stat[SAMPLER_STAT_RING_FULL];
 		r->window->n_busy = stats.stat[SAMPLER_STAT_BUSY] - r->at_start.stat[SAMPLER_STAT_BUSY];
 		r->window->n_reduced = n_reduced(r);
-		r->window->reduced_why = budget_texts[r->budget.reason].over;
+		r->window->reduced_why = reduced_why[r->budget.reason];
 		r->window->end_mono_ns = now;
 		if (!windows__push(r->parts.windows, r->window)) {
 			r->window_end_ns = now + SECOND_NS;
