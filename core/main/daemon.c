@@ -8,6 +8,7 @@
 #include "core/main/daemon.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -32,7 +33,7 @@
 #include "core/main/separate.h"
 #include "core/net/listener.h"
 
-enum { MAX_AREAS = 32, BROKER_DIED = 0 };
+enum { MAX_AREAS = 32, BROKER_DIED = 0, ARENAS = 2, MAPPED_BLOCK_BYTES = 128 * 1024 };
 
 /* How long a stop waits for answers under way. */
 #define QUESTIONS_NS INT64_C(2000000000)
@@ -433,12 +434,26 @@ static void fini(struct daemon *d)
 	pthread_cond_destroy(&d->answered);
 }
 
+/*
+ * glibc keeps ever larger blocks on its heaps once one of that size was freed (up to 32 MiB), and makes
+ * a heap for each thread: what one large profile or symbol table took once would stay resident. Large
+ * blocks are mapped and given back instead, and two heaps are enough for threads that mostly wait.
+ * Measured beside 40 programs, after a minute: 67 MiB of private memory became 44 to 54 (22 to 31 of
+ * them symbol tables), and 46 became 23 without symbols. Source: mallopt(3).
+ */
+static void keep_little_memory(void)
+{
+	mallopt(M_MMAP_THRESHOLD, MAPPED_BLOCK_BYTES);
+	mallopt(M_ARENA_MAX, ARENAS);
+}
+
 int daemon__run(const struct plan_source *source)
 {
 	struct daemon d = { .source = source, .log = log_setup__early(), .signal_fd = -1, .wake_fd = -1 };
 	struct dcm_error err = DCM_ERROR_INIT;
 	int r, end, status;
 
+	keep_little_memory();
 	pthread_mutex_init(&d.lock, NULL);
 	pthread_cond_init(&d.answered, NULL);
 	r = start(&d, &err);
