@@ -4,7 +4,8 @@
  *
  * The input is the segment wal/1.wal, once as it is and once with its checks put right, so that what stands behind them
  * is reached too; where it holds a second head, the rest is wal/2.wal. The log opens, hands over each LSN once and
- * ascending, takes a frame, and after a restart has the same frames and that one.
+ * ascending, takes a frame, and after a restart has the same frames and that one. So does the first segment as a log of
+ * one file.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 
 #include "core/base/hash.h"
 #include "core/base/le.h"
+#include "plugins/storage/local/log_file.h"
 #include "plugins/storage/local/wal.h"
 #include "tests/storage/sim_disk.h"
 
@@ -98,6 +100,27 @@ static void check(struct vfs *v)
 	wal__close(w);
 }
 
+/* The same with a log of one file. */
+static void check_file(struct vfs *v, const char *path)
+{
+	struct seen first = { .n = 0 }, second = { .n = 0 };
+	struct log_found found;
+	struct log_file *l;
+	uint64_t lsn;
+	int rc = log_file__open(v, path, WAL_KIND, see, &first, &found, &l, NULL);
+
+	if (rc == -EUCLEAN || rc == -EPROTONOSUPPORT)
+		return;
+	if (rc || found.n_records != first.n || log_file__append(l, 3, "fuzz", 4, &lsn, NULL) ||
+	    log_file__sync(l, NULL) || lsn <= first.last_lsn)
+		abort();
+	log_file__close(l);
+	if (log_file__open(v, path, WAL_KIND, see, &second, &found, &l, NULL) ||
+	    second.n != first.n + 1 || second.last_lsn != lsn)
+		abort();
+	log_file__close(l);
+}
+
 static void try(const uint8_t *data, size_t size, bool right)
 {
 	struct sim *sim = sim__new(1, SIM_PREFIX);
@@ -119,7 +142,11 @@ static void try(const uint8_t *data, size_t size, bool right)
 	if (cut < size)
 		put_file(sim__vfs(sim), 2, copy + cut, size - cut);
 	free(copy);
+	char path[WAL_PATH_BYTES];
+	if (sim__vfs(sim)->ops->link(sim__vfs(sim), wal__path(path, 1), "wal/log"))
+		abort();
 	check(sim__vfs(sim));
+	check_file(sim__vfs(sim), "wal/log");
 	sim__free(sim);
 }
 

@@ -21,6 +21,9 @@ int ledger__write(struct ledger *l, void *store, unsigned n)
 	rc = l->subject->write(store, from, n);
 	if (rc)
 		return rc;
+	for (uint64_t id = 0; id < from; id++)
+		if (l->promises[id] == MISSING)
+			l->promises[id] = GONE;
 	memset(l->promises + from, ACKED, n);
 	l->n_acked += n;
 	return 0;
@@ -75,8 +78,10 @@ bool ledger__look(struct ledger *l, void *store, bool settled)
 		if (l->seen[id] == 1 && *promise == GONE)
 			return wrong(l, "gone, and back again", id);
 		l->n_seen += l->seen[id];
-		if (settled)
-			*promise = l->seen[id] ? ACKED : GONE;
+		if (settled && l->seen[id])
+			*promise = ACKED;
+		else if (settled)
+			*promise = *promise == MAYBE || *promise == MISSING ? MISSING : GONE;
 	}
 	return true;
 }

@@ -19,7 +19,12 @@ enum promise {
 	MAYBE,	/* sent, not acknowledged: there or not */
 	ACKED,	/* must be there */
 	FADING, /* removed, perhaps not for good: there or not */
-	GONE,	/* removed for good, or found missing after a start: must not be there */
+	/*
+	 * Never acknowledged, and missing after a start. A power cut may bring it back, as it may bring back any name
+	 * that was removed, but not after something newer was acknowledged.
+	 */
+	MISSING,
+	GONE, /* removed for good: must not be there */
 };
 
 /* Zeroed but for the subject is an empty one. */

@@ -37,3 +37,8 @@ tests_storage_test_manifest_LDADD = $(LOCAL_STORE_LA) $(UNIT_LIBS)
 
 unit_tests += tests/storage/test_local_files
 tests_storage_test_local_files_LDADD = $(LOCAL_STORE_LA) $(UNIT_LIBS)
+
+unit_tests += tests/storage/test_log_file
+tests_storage_test_log_file_SOURCES = tests/storage/test_log_file.c tests/storage/sim_disk.c tests/storage/sim_disk.h $(FAILMALLOC)
+tests_storage_test_log_file_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_storage_test_log_file_LDADD = $(LOCAL_STORE_LA) $(UNIT_LIBS)

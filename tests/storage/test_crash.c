@@ -91,6 +91,7 @@ DEVIATION(sync_errors, SKIP_SYNC_ERRORS, SIM_PREFIX)
 DEVIATION(waiting_for_the_sync, DEVIATE_ACK_EARLY, SIM_PREFIX)
 DEVIATION(keeping_blocks_until_the_manifest, DEVIATE_REMOVE_EARLY, SIM_PREFIX)
 DEVIATION(keeping_segments_until_the_manifest, DEVIATE_FORGET_EARLY, SIM_PREFIX)
+DEVIATION(record_sync, DEVIATE_NO_RECORD_SYNC, SIM_PREFIX)
 
 int main(void)
 {
@@ -108,6 +109,7 @@ int main(void)
 		cmocka_unit_test(test_without_waiting_for_the_sync),
 		cmocka_unit_test(test_without_keeping_blocks_until_the_manifest),
 		cmocka_unit_test(test_without_keeping_segments_until_the_manifest),
+		cmocka_unit_test(test_without_record_sync),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,8 +15,10 @@
 #include "core/base/mem.h"
 #include "core/base/vec.h"
 #include "plugins/storage/local/commit.h"
+#include "plugins/storage/local/log_file.h"
 
-enum { FRAME_TYPE = 7, FILLER_MAX = 1500, COMPACT_MAX = 4, COMPLAINT_BYTES = 64 };
+enum { FRAME_TYPE = 7, FILLER_MAX = 1500, COMPACT_MAX = 4, LOG_KIND = 2 };
+#define LOG_PATH "eras/blocks.log"
 
 typedef VEC(uint64_t) numbers;
 
@@ -31,6 +33,8 @@ struct tiny {
 	unsigned deviations, complaints;
 	numbers head;
 	VEC(struct tiny_block) blocks;
+	struct log_file *log; /* a record for each block there ever was: its number and filler */
+	numbers records;
 };
 
 /* A frame's bytes: the number, and as many as it says, each of which says so too. */
@@ -93,15 +97,70 @@ static int load_block(struct tiny *t, const struct manifest_block *entry)
 	return rc;
 }
 
+static int take_record(void *ctx, const struct frame *f)
+{
+	uint8_t expected[8 + FILLER_MAX];
+	struct tiny *t = ctx;
+	uint64_t number = f->n < 8 ? 0 : le__get64(f->payload);
+
+	if (make_payload(expected, number) != f->n || memcmp(expected, f->payload, f->n) != 0)
+		t->complaints++;
+	return vec__push(&t->records, number) ? 0 : -ENOMEM;
+}
+
+static bool has_record(const struct tiny *t, uint64_t number)
+{
+	for (size_t i = 0; i < t->records.n; i++)
+		if (t->records.v[i] == number)
+			return true;
+	return false;
+}
+
 static int load_blocks(void *ctx, const struct manifest *m, struct dcm_error *err)
 {
+	struct log_found found = { .n_lost = 0 };
 	struct tiny *t = ctx;
-	int rc = 0;
+	int rc = log_file__open(t->vfs, LOG_PATH, LOG_KIND, take_record, t, &found, &t->log, err);
 
-	(void)err;
-	for (size_t i = 0; !rc && i < m->blocks.n; i++)
+	t->complaints += found.n_lost > 0;
+	for (size_t i = 0; !rc && i < m->blocks.n; i++) {
+		t->complaints += !has_record(t, m->blocks.v[i].number);
 		rc = load_block(t, &m->blocks.v[i]);
+	}
 	return rc;
+}
+
+static int sync_records(void *ctx, struct dcm_error *err)
+{
+	struct tiny *t = ctx;
+
+	return t->deviations & DEVIATE_NO_RECORD_SYNC ? 0 : log_file__sync(t->log, err);
+}
+
+/* Makes the block part of the store, with its record, in the place of others. */
+static int apply(struct tiny *t, const struct manifest_block *entry, const uint64_t *remove,
+		 size_t n_remove, uint64_t sealed_lsn)
+{
+	uint8_t payload[8 + FILLER_MAX];
+	uint64_t lsn;
+	int rc = log_file__append(t->log, FRAME_TYPE, payload, make_payload(payload, entry->number),
+				  &lsn, NULL);
+
+	if (rc) {
+		commit__discard_block(t->commit, entry);
+		return rc;
+	}
+	return commit__apply(t->commit,
+			     &(struct commit_change){
+				     .add = entry,
+				     .n_add = 1,
+				     .remove = remove,
+				     .n_remove = n_remove,
+				     .sealed_lsn = sealed_lsn,
+				     .sync = sync_records,
+				     .ctx = t,
+			     },
+			     NULL);
 }
 
 static void tiny_close(void *store)
@@ -111,6 +170,8 @@ static void tiny_close(void *store)
 	if (!t)
 		return;
 	commit__close(t->commit);
+	log_file__close(t->log);
+	vec__fini(&t->records);
 	for (size_t i = 0; i < t->blocks.n; i++)
 		vec__fini(&t->blocks.v[i].ids);
 	vec__fini(&t->blocks);
@@ -210,9 +271,7 @@ static int tiny_seal(void *store)
 		return rc;
 	if (t->deviations & DEVIATE_FORGET_EARLY)
 		wal__forget(commit__wal(t->commit), lsn, NULL);
-	rc = commit__apply(t->commit,
-			   &(struct commit_change){ .add = &entry, .n_add = 1, .sealed_lsn = lsn },
-			   NULL);
+	rc = apply(t, &entry, NULL, 0, lsn);
 	if (rc)
 		return rc;
 	struct tiny_block *block = &t->blocks.v[t->blocks.n++];
@@ -257,10 +316,7 @@ static int tiny_compact(void *store)
 		rc = commit__write_block(t->commit, write_ids, &ids, &entry, NULL);
 	if (!rc) {
 		remove_early(t, remove, n);
-		rc = commit__apply(t->commit,
-				   &(struct commit_change){
-					   .add = &entry, .n_add = 1, .remove = remove, .n_remove = n },
-				   NULL);
+		rc = apply(t, &entry, remove, n, 0);
 	}
 	if (rc) {
 		vec__fini(&ids);

@@ -3,7 +3,7 @@
  * tests/storage/tiny_store.h - the smallest store over the real log, manifest and commit order
  *
  * What it stores are numbers; each is once in the store or not at all. A frame of the log has one number and bytes that
- * follow from it, a block has many. What the checkers ask of it they ask through `struct subject`, so that a larger
+ * follow from it, a block has many, and a record in a dictionary without which it means nothing. What the checkers ask of it they ask through `struct subject`, so that a larger
  * engine can take its place.
  */
 #ifndef DECIMA_TESTS_STORAGE_TINY_STORE_H
@@ -16,9 +16,10 @@
 
 /* Deviations from the order that the store itself makes; bits above those of sim_disk.h. */
 enum {
-	DEVIATE_ACK_EARLY = 1 << 16,	/* a write returns before its sync */
-	DEVIATE_REMOVE_EARLY = 1 << 17, /* blocks are removed before the manifest is replaced */
-	DEVIATE_FORGET_EARLY = 1 << 18, /* segments are */
+	DEVIATE_ACK_EARLY = 1 << 16,	  /* a write returns before its sync */
+	DEVIATE_REMOVE_EARLY = 1 << 17,	  /* blocks are removed before the manifest is replaced */
+	DEVIATE_FORGET_EARLY = 1 << 18,	  /* segments are */
+	DEVIATE_NO_RECORD_SYNC = 1 << 19, /* what blocks refer to is not synced before the manifest */
 };
 
 struct subject_setup {

@@ -194,8 +194,8 @@ bool frames__next(struct frames_cursor *c, struct frame *ret)
 			.n = n,
 			.at = c->at,
 		};
+		c->end = c->at + frames__size(n);
 		c->at += size;
-		c->end = c->at;
 		return true;
 	}
 	return false;

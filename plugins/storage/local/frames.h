@@ -33,6 +33,9 @@ enum {
 	FRAMES_ALIGN_MAX = 64 << 10,
 };
 
+/* No log gets there by counting: one that says so is nobody's. */
+#define FRAMES_LSN_LIMIT ((uint64_t)1 << 61)
+
 /* The first bytes of a file. */
 struct frames_head {
 	uint32_t kind;	 /* which log it is: the caller's; a file of another kind is refused */
@@ -87,8 +90,8 @@ struct frames_cursor {
 	const uint8_t *p; /* [n] the file from its first byte */
 	size_t n;
 	struct frames_head head;
-	size_t at;	    /* where the next look is */
-	size_t end;	    /* of the last valid frame */
+	size_t at;  /* where the next look is */
+	size_t end; /* of the last valid frame and its padding, also where the file lacks that */
 	size_t n_bad_bytes; /* not zero, in no frame; of damage and torn frames */
 };
 

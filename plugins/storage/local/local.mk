@@ -8,6 +8,7 @@ plugins_storage_local_liblocal_la_SOURCES = \
 	plugins/storage/local/chunk_read.c plugins/storage/local/chunk_write.c \
 	plugins/storage/local/commit.c plugins/storage/local/commit.h \
 	plugins/storage/local/frames.c plugins/storage/local/frames.h \
+	plugins/storage/local/log_file.c plugins/storage/local/log_file.h \
 	plugins/storage/local/manifest.c plugins/storage/local/manifest.h \
 	plugins/storage/local/pfor.c plugins/storage/local/pfor.h \
 	plugins/storage/local/ranks.c plugins/storage/local/ranks.h \

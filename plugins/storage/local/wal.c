@@ -25,9 +25,6 @@
 #include "core/base/error.h"
 #include "core/base/mem.h"
 
-/* No log gets there by counting. */
-#define LSN_LIMIT ((uint64_t)1 << 61)
-
 /* A segment that nobody writes any more. */
 struct closed {
 	uint64_t number;
@@ -453,7 +450,7 @@ static int replay(struct wal *w, uint64_t sealed_lsn, replay_fn each, void *ctx,
 	if (!rc)
 		rc = replay__each(&r, w->vfs, sealed_lsn, take, &t, w->options.report,
 				  w->options.report_ctx, err);
-	if (!rc && r.max_lsn >= LSN_LIMIT)
+	if (!rc && r.max_lsn >= FRAMES_LSN_LIMIT)
 		rc = error__set(err, -EUCLEAN,
 				WAL_DIR
 				": its frames have impossible numbers; move its files away");
