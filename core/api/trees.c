@@ -365,6 +365,8 @@ static int export_encoded(struct api *a, const struct api_question *q, const cha
 	if (!a->c.encode)
 		return error__set(err, -ENOTSUP, "%s cannot be written here", format);
 	r = engine__merge(api__engine(a), &q->q, &batch, NULL, err);
+	if (r == 0 && batch->n_profiles == 0)
+		r = error__set(err, -ENOENT, "nothing is stored that the selector asks for in this range; `decima query types` and `series` say what there is");
 	if (r == 0)
 		r = a->c.encode(a->c.ctx, batch, format, out, err);
 	batch__unref(batch);

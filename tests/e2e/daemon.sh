@@ -82,6 +82,9 @@ else
 fi
 ask query top "$cpu{service_name=\"no such\"}" >"$dir/answer" 2>&1
 expect_status empty_answer_is_no_error 0 $?
+ask query pprof "$cpu{service_name=\"no such\"}" -o "$dir/none.pb.gz" >"$dir/answer" 2>&1
+expect_status no_profile_is_a_no 1 $?
+expect no_profile_says_so 'nothing is stored that the selector asks for' "$dir/answer"
 ask query top 'nonsense{' >"$dir/answer" 2>&1
 expect_status wrong_selector_is_usage 2 $?
 expect wrong_selector_names_the_place 'column' "$dir/answer"

@@ -353,6 +353,8 @@ static void exports(void **state)
 	assert_int_equal(b.r.status, 200);
 	assert_non_null(strstr((const char *)b.r.body.data, ";main;"));
 	forget(&b);
+	refused(routes, HTTP_GET, "/api/v1/export?format=pprof&" CPU_Q "&from=1&to=2", 404,
+		"nothing is stored that the selector asks for");
 }
 
 static void wrong_parameters_are_named(void **state)
