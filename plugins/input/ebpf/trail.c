@@ -21,6 +21,7 @@ enum {
 	OBJECT_BUCKETS = 1024,
 	STEPS_OF_PID = TRAIL_MAPPINGS + 32, /* and its forks and execs */
 	STEPS_DROPPED = 64,		    /* at once, when a process has too many */
+	STEPS_MORE = 8,			    /* at once: a program that begins has a dozen */
 	STEPS_MAX = 131072,
 };
 #define KEEP_ENDED_NS 2000000000ll
@@ -241,7 +242,7 @@ static bool insert(struct trail *t, struct of_pid *p, const struct step *step)
 {
 	size_t at = p->steps.n;
 
-	if (!vec__reserve(&p->steps, 1))
+	if (!vec__reserve(&p->steps, p->steps.n == p->steps.cap ? STEPS_MORE : 1))
 		return false;
 	while (at > 0 && p->steps.v[at - 1].time_ns > step->time_ns)
 		at--;

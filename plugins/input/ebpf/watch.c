@@ -9,11 +9,14 @@
 
 #include "core/base/mem.h"
 
+#define SWEEP_NS 4000000000ll /* a walk over all processes that are followed */
+
 struct watch {
 	const struct dcm_host *host;
 	struct sideband *sideband;
 	struct trail *trail;
 	int64_t heard_ns; /* everything until then is in the trail */
+	int64_t sweep_ns; /* mono: when the trail is swept next */
 	int error;	  /* the last one told */
 	struct sideband_stat shown;
 	uint64_t shown_forgotten;
@@ -109,6 +112,9 @@ void watch__second(struct watch *w, int64_t now_ns)
 			     "processes on a CPU that came online are not followed: %s",
 			     strerror(-error));
 	w->error = error;
-	trail__sweep(w->trail, now_ns);
+	if (now_ns >= w->sweep_ns) {
+		trail__sweep(w->trail, now_ns);
+		w->sweep_ns = now_ns + SWEEP_NS;
+	}
 	show(w);
 }
