@@ -70,7 +70,7 @@ static int open_event(const struct sideband *s, uint32_t cpu)
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
 		.watermark = 1,
-		.wakeup_watermark = RING_BYTES / 2,
+		.wakeup_watermark = RING_BYTES / 4, /* the rest is for as long as we get no CPU */
 		.build_id = s->with_build_ids,
 	};
 
