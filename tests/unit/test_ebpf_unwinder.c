@@ -11,9 +11,11 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "bpf/unwind_arch.h"
@@ -301,6 +303,40 @@ static void test_process_that_is_gone(void **state)
 	check_sums(f);
 }
 
+/* It ended before its files were opened: where they are met, the walk ends, by no guess. */
+static void test_file_that_went_with_its_process(void **state)
+{
+	struct fixture *f = *state;
+	struct deferred d = whole(f);
+	struct sampler_head *h = &d.raw.sample.head;
+	pid_t child = fork();
+	uint64_t start_ns;
+
+	if (child == 0) {
+		alarm(60);
+		for (;;)
+			pause();
+	}
+	assert_true(child > 0);
+	h->pid = h->tid = (uint32_t)child;
+	assert_int_equal(procfs__start(h->pid, &start_ns), 0);
+	h->start_ns = start_ns;
+	/* A record that a frame pointer would be taken for. */
+	d.words[1] = (uint64_t)(uintptr_t)unwinder_outer_return;
+	d.raw.regs[UNWIND_X86_FP] = STACK;
+	d.raw.has_code = 1;
+	memset(d.raw.code, 0x90, sizeof(d.raw.code));
+	assert_non_null(processes__of(f->processes, &d.raw.sample, WINDOW)->maps);
+	kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	for (uint32_t i = 0; i < 2; i++) {
+		take(f, &d);
+		assert_int_equal(f->n_results, i + 1);
+		check_result(&f->results[i], SAMPLER_OUTCOME_GONE, 1);
+	}
+	check_sums(f);
+}
+
 /* Code without a file has no tables to wait for. */
 static void *map_code(void)
 {
@@ -473,6 +509,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_waits_for_five_seconds, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_room_for_512, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_process_that_is_gone, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_file_that_went_with_its_process, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_mapped_since, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_mappings_of_its_time, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_copy_that_ends, setup, teardown),

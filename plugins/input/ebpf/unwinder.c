@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/fd.h"
 #include "core/base/hash.h"
 #include "core/base/mem.h"
 #include "core/base/vec.h"
@@ -132,9 +133,10 @@ static struct tables_range range_of(const struct maps_range *m)
 {
 	struct tables_range r = { .start = m->start, .end = m->end, .offset = m->offset };
 
-	if (m->kind == DCM_MAPPING_ANON || (m->file && !m->file->is_code)) {
+	if (m->kind == DCM_MAPPING_ANON ||
+	    (m->file && !m->file->is_code && m->file->why != DCM_UNNAMED_FILE_GONE)) {
 		r.code = TABLES_MEMORY;
-	} else if (m->file) {
+	} else if (m->file && m->file->is_code) {
 		r.code = TABLES_FILE;
 		r.build_id = m->file->build_id;
 	}
@@ -207,21 +209,34 @@ void unwinder__sweep(struct unwinder *u, uint32_t window)
  * Deferred samples
  */
 
-/* Opens the file of the mapping that a walk ended in; false when it is to be waited for. */
-static bool open_file(struct unwinder *u, struct process *p, const struct waiting *w,
-		      const struct tables_image *image, uint64_t start)
+/* The process has ended, so that a file that could not be opened through it never will be. */
+static bool is_gone(const struct process *p)
+{
+	CLEANUP(fd__closep) int dir = procfs__open(&p->via);
+
+	return dir < 0;
+}
+
+/*
+ * Opens the file of the mapping that a walk ended in. 0; -EAGAIN when it is to be waited for; -ESRCH:
+ * it went with its process. To guess frame pointers then would be to show callers that were none.
+ */
+static int open_file(struct unwinder *u, struct process *p, const struct waiting *w,
+		     const struct tables_image *image, uint64_t start)
 {
 	struct maps_range *range = maps__find(w->maps, start);
 	struct tables_range now;
 
 	if (!range)
-		return false;
+		return -EAGAIN;
 	processes__file(u->parts.processes, p, range);
 	now = range_of(range);
+	if (now.code == TABLES_PENDING && is_gone(p))
+		return -ESRCH;
 	/* A file that cannot be opened has code all the same: without rules, that is. */
 	if (now.code == TABLES_PENDING)
 		now.code = TABLES_MEMORY;
-	return tables__bind(u->parts.tables, image, start, now.code, now.build_id);
+	return tables__bind(u->parts.tables, image, start, now.code, now.build_id) ? 0 : -EAGAIN;
 }
 
 /* Walks by an announced image as far as it goes today: true when that is all it will ever be. */
@@ -230,14 +245,19 @@ static bool walk_image(struct unwinder *u, struct process *p, const struct waiti
 {
 	uint64_t *frames = u->frames + w->raw->sample.n_kernel;
 
-	for (int i = 0; i < ROUNDS; i++) {
+	for (int i = 0, r; i < ROUNDS; i++) {
 		if (tables__walk(u->parts.tables, image, w->raw, frames, u->parts.max_depth, ret) < 0) {
 			ret->outcome = SAMPLER_OUTCOME_OVER_BUDGET;
 			return true;
 		}
 		if (ret->outcome != SAMPLER_OUTCOME_PENDING)
 			return true;
-		if (!ret->unbound || !open_file(u, p, w, image, ret->pending))
+		r = ret->unbound ? open_file(u, p, w, image, ret->pending) : -EAGAIN;
+		if (r == -ESRCH) {
+			ret->outcome = SAMPLER_OUTCOME_GONE;
+			return true;
+		}
+		if (r < 0)
 			return false;
 	}
 	return true;
