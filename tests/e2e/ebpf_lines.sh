@@ -51,7 +51,8 @@ if wait_for 60 seen "stripped: no debuginfo for build id $id"; then ok lines_rea
 daemon_stop
 mkdir -p "debug/.build-id/$(echo "$id" | cut -c 1-2)"
 cp lines.debug "debug/.build-id/$(echo "$id" | cut -c 1-2)/$(echo "$id" | cut -c 3-).debug"
-daemon_start --set outputs.file.enabled=false --set "symbols.debuginfo=[\"$dir/debug\"]" ||
+daemon_start --set outputs.file.enabled=false --set "symbols.debuginfo=[\"$dir/debug\"]" \
+	--set symbols.lines_memory=64MiB ||
 	{ not_ok lines_daemon "$(tail -n 1 "$dir/log")"; exit 1; }
 folded() { ask query stacks "$cpu{comm=\"bare\"}" --from now-10m >stacks 2>/dev/null && grep -q "$chain" stacks; }
 if wait_for 60 folded; then ok lines_separate_debuginfo; else not_ok lines_separate_debuginfo "$(head -c 300 stacks)"; fi
@@ -59,4 +60,18 @@ get /metrics >metrics
 if [ "$(sed -n 's/^decima_symbols_lines_asked_total //p' metrics)" -gt 0 ]; then ok lines_metrics; else not_ok lines_metrics "$(grep lines metrics | head -n 3)"; fi
 kill "$program"
 wait "$program" 2>/dev/null
+
+# Hostile: reading it takes more memory than a reader may have. The reader dies, the frame says why, the rest goes on.
+if [ "$(uname -m)" = x86_64 ] && ${CC:-cc} -o whole "$top_srcdir/tests/programs/hungry.s" -Wl,--build-id 2>cc.log &&
+	objcopy --strip-all -w --keep-section='.debug_*' whole hungry; then
+	./hungry &
+	program=$!
+	hungry() { ask query flame "$cpu{comm=\"hungry\"}" --format json --from now-10m >answer 2>/dev/null && grep -q "$1" answer; }
+	if wait_for 60 hungry 'too long or too much memory'; then ok lines_hostile; else not_ok lines_hostile "$(head -c 300 answer)"; fi
+	kill "$program"
+	wait "$program" 2>/dev/null
+	if folded; then ok lines_go_on; else not_ok lines_go_on "$(head -c 300 stacks)"; fi
+else
+	skip lines_hostile "not x86-64, or the C compiler takes no assembler: $(head -n 1 cc.log)"
+fi
 exit 0
