@@ -100,6 +100,10 @@ fuzz_programs += fuzz/fuzz_unwind
 fuzz_fuzz_unwind_SOURCES = fuzz/fuzz_unwind.c $(FUZZ_MAIN) tests/unwind/elf_maker.h $(ebpf_unwind)
 fuzz_fuzz_unwind_LDADD = $(EBPF_UNWIND_LIBS) $(FUZZ_LDFLAGS)
 
+fuzz_programs += fuzz/fuzz_unwind_cache
+fuzz_fuzz_unwind_cache_SOURCES = fuzz/fuzz_unwind_cache.c $(FUZZ_MAIN) $(ebpf_unwind)
+fuzz_fuzz_unwind_cache_LDADD = $(EBPF_UNWIND_LIBS) $(FUZZ_LDFLAGS)
+
 fuzz_programs += fuzz/fuzz_block
 fuzz_fuzz_block_SOURCES = fuzz/fuzz_block.c $(FUZZ_MAIN)
 fuzz_fuzz_block_LDADD = $(LOCAL_STORE_LA) $(FUZZ_LDFLAGS)

@@ -68,7 +68,8 @@ $(ebpf_unwind_version): $(ebpf_unwind) bpf/unwind.h bpf/unwind_arch.h plugins/in
 	printf '/* Made from the sources of this folder. */\n#define UNWIND_SOURCES %su\n' $$sum >$@.tmp && mv $@.tmp $@
 BUILT_SOURCES += $(ebpf_unwind_version)
 CLEANFILES += $(ebpf_unwind_version) $(ebpf_unwind_version).tmp
-$(tests_unwind_oracle_OBJECTS) $(fuzz_fuzz_unwind_OBJECTS) $(bench_bench_unwind_OBJECTS): $(ebpf_unwind_version)
+$(tests_unwind_oracle_OBJECTS) $(fuzz_fuzz_unwind_OBJECTS) $(fuzz_fuzz_unwind_cache_OBJECTS) \
+	$(bench_bench_unwind_OBJECTS): $(ebpf_unwind_version)
 
 if PLUGIN_INPUT_EBPF
 pkglib_LTLIBRARIES += plugins/input_ebpf.la

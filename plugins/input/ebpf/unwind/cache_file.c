@@ -70,6 +70,8 @@ static bool head(struct bytes *b, struct unwind_rows *r)
 	uint64_t flags;
 
 	flags = bytes__fixed(b, 4);
+	if (flags & ~(uint64_t)(GO | UINT16_MAX))
+		return false;
 	r->machine = (uint16_t)flags;
 	r->is_go = flags & GO;
 	r->base = bytes__fixed(b, 8);
@@ -92,7 +94,8 @@ static bool is_sound(const struct unwind_rows *r)
 {
 	uint64_t end = r->base;
 
-	if (r->rules[0].cfa != UNWIND_CFA_NONE || r->rule[r->n - 1] != 0)
+	if (r->rules[0].cfa != UNWIND_CFA_NONE || r->rule[r->n - 1] != 0 ||
+	    r->base > UINT64_MAX - r->at[r->n - 1])
 		return false;
 	for (uint32_t i = 0; i < r->n; i++)
 		if (r->rule[i] >= r->n_rules || (i && r->at[i] <= r->at[i - 1]))
