@@ -26,8 +26,9 @@ trap cleanup EXIT
 has() { check "$1" "$(grep -cF -- "$2" "$dir/rows")" -gt 0; }
 has_not() { check "$1" "$(grep -cF -- "$2" "$dir/rows")" -eq 0; }
 
-# Everything that is off by default, and what was not asked for.
-start env WANTED=v1 SECRET=hush "$dir/chain" 600 0 a_thread
+# Everything that is off by default, and what was not asked for. Programs that are sampled for a second run before all
+# else here, so that this second has samples.
+start nice -n -15 env WANTED=v1 SECRET=hush "$dir/chain" 600 0 a_thread
 sample "{frequency: 199Hz, filter: {pids: [$pid]}, labels: {env: [WANTED], cmdline: true, kernel: true}}" 2
 has exe "exe=$dir/chain,"
 has comm "comm=chain,"
@@ -52,7 +53,7 @@ has_not kernel.opt_in "kernel_release="
 kill -9 "$pid"
 
 if compile still chain.c $flags -static -s; then
-	start "$dir/still" 600
+	start nice -n -15 "$dir/still" 600
 	sample "{frequency: 199Hz, filter: {pids: [$pid]}}" 1
 	has static.is "static=true,"
 	has stripped.is "stripped=true"
@@ -61,7 +62,7 @@ else
 	echo "skip static.is: no static libc"
 fi
 if command -v python3 >/dev/null; then
-	start python3 -c 'while True: pass'
+	start nice -n -15 python3 -c 'while True: pass'
 	sample "{frequency: 199Hz, filter: {pids: [$pid]}}" 1
 	has runtime "runtime=python,"
 	kill -9 "$pid"
@@ -74,7 +75,7 @@ group() {
 	mkdir -p "$root/$1" && echo "$pid" >"$root/$1/cgroup.procs"
 	sample "{frequency: 199Hz, filter: {pids: [$pid]}}" 1
 }
-start "$dir/chain" 600
+start nice -n -15 "$dir/chain" 600
 if [ -z "$root" ] || ! echo "$pid" >"$root/cgroup.procs"; then
 	echo "skip containers: no control group can be made"
 else
