@@ -85,6 +85,9 @@ warm() { until_true 60 used "${1:-10}"; }
 sample() { "$host" "$plugins" "input/ebpf=$1" ${3:+"$3"} "$2" >"$dir/rows" 2>"$dir/log"; }
 # sample_while YAML COMMAND..: the same from before the command begins until it has ended
 sample_while() {
+	# Emptied before it is forked: what the one before said is no answer.
+	: >"$dir/rows"
+	: >"$dir/log"
 	"$host" "$plugins" "input/ebpf=$1" 600 >"$dir/rows" 2>"$dir/log" &
 	sampler=$!
 	pids="$pids $sampler"
