@@ -129,12 +129,21 @@ static struct known *known_of(struct unwinder *u, const struct process *p)
 	return k;
 }
 
-static struct tables_range range_of(const struct maps_range *m)
+/* The process has ended, so that a file that could not be opened through it never will be. */
+static bool is_gone(const struct process *p)
+{
+	CLEANUP(fd__closep) int dir = procfs__open(&p->via);
+
+	return dir < 0;
+}
+
+/* went: with the process, and so did what could not be opened. */
+static struct tables_range range_of(const struct maps_range *m, bool went)
 {
 	struct tables_range r = { .start = m->start, .end = m->end, .offset = m->offset };
 
 	if (m->kind == DCM_MAPPING_ANON ||
-	    (m->file && !m->file->is_code && m->file->why != DCM_UNNAMED_FILE_GONE)) {
+	    (m->file && !m->file->is_code && !(went && m->file->why == DCM_UNNAMED_FILE_GONE))) {
 		r.code = TABLES_MEMORY;
 	} else if (m->file && m->file->is_code) {
 		r.code = TABLES_FILE;
@@ -143,14 +152,23 @@ static struct tables_range range_of(const struct maps_range *m)
 	return r;
 }
 
-/* What finds no room now is announced again with the next sample. */
-static void announce(struct unwinder *u, struct known *k, struct maps *maps)
+static bool lost_files(const struct maps *maps)
 {
+	for (uint32_t i = 0; i < maps->n; i++)
+		if (maps->ranges[i].file && maps->ranges[i].file->why == DCM_UNNAMED_FILE_GONE)
+			return true;
+	return false;
+}
+
+/* What finds no room now is announced again with the next sample. */
+static void announce(struct unwinder *u, struct known *k, const struct process *p, struct maps *maps)
+{
+	bool went = lost_files(maps) && is_gone(p);
 	int error = 0;
 
 	u->ranges.n = 0;
 	for (uint32_t i = 0; i < maps->n && error == 0; i++)
-		if (!vec__push(&u->ranges, range_of(&maps->ranges[i])))
+		if (!vec__push(&u->ranges, range_of(&maps->ranges[i], went)))
 			error = -ENOMEM;
 	if (error == 0)
 		error = tables__announce(u->parts.tables, &k->image, maps->exec_bytes / u->page_bytes,
@@ -170,7 +188,7 @@ static struct known *see(struct unwinder *u, const struct process *p)
 		return NULL;
 	k->last_window = u->window;
 	if (p->maps && k->maps != p->maps)
-		announce(u, k, p->maps);
+		announce(u, k, p, p->maps);
 	return k;
 }
 
@@ -209,14 +227,6 @@ void unwinder__sweep(struct unwinder *u, uint32_t window)
  * Deferred samples
  */
 
-/* The process has ended, so that a file that could not be opened through it never will be. */
-static bool is_gone(const struct process *p)
-{
-	CLEANUP(fd__closep) int dir = procfs__open(&p->via);
-
-	return dir < 0;
-}
-
 /*
  * Opens the file of the mapping that a walk ended in. 0; -EAGAIN when it is to be waited for; -ESRCH:
  * it went with its process. To guess frame pointers then would be to show callers that were none.
@@ -230,7 +240,7 @@ static int open_file(struct unwinder *u, struct process *p, const struct waiting
 	if (!range)
 		return -EAGAIN;
 	processes__file(u->parts.processes, p, range);
-	now = range_of(range);
+	now = range_of(range, true);
 	if (now.code == TABLES_PENDING && is_gone(p))
 		return -ESRCH;
 	/* A file that cannot be opened has code all the same: without rules, that is. */
@@ -274,7 +284,7 @@ static void open_all(struct unwinder *u, struct process *p, const struct waiting
 		return;
 	k->opened = true;
 	for (uint32_t i = 0; i < w->maps->n; i++)
-		if (range_of(&w->maps->ranges[i]).code == TABLES_PENDING)
+		if (range_of(&w->maps->ranges[i], false).code == TABLES_PENDING)
 			open_file(u, p, w, &k->image, w->maps->ranges[i].start);
 }
 
@@ -285,7 +295,7 @@ static bool walk_aside(struct unwinder *u, struct process *p, const struct waiti
 	struct known aside = { .image = { p->id.pid | TABLES_ASIDE, p->start_ns, p->exec_id } };
 	bool done;
 
-	announce(u, &aside, w->maps);
+	announce(u, &aside, p, w->maps);
 	done = walk_image(u, p, w, &aside.image, ret);
 	tables__gone(u->parts.tables, &aside.image);
 	maps__unref(aside.maps);
