@@ -113,7 +113,7 @@ check odd_name -n "$(grep -F 'comm=a??,b;c,' "$dir/rows" | head -n 1)"
 kill -9 "$pid"
 
 # Libraries that take turns at one address, told apart by the count of executable pages.
-turns="-fno-omit-frame-pointer -shared -fPIC -DTIMES=60000000"
+turns="-fno-omit-frame-pointer -shared -fPIC"
 compile a.so swap.c $turns -DLIBRARY=spin_a
 compile b.so swap.c $turns -DLIBRARY=spin_b -DMORE_CODE
 compile swap swap.c -fno-omit-frame-pointer -ldl
@@ -125,6 +125,8 @@ at_least dlopen_turns 98 'spin_[ab]|;turn;dl(open|close|sym)|;main;time'
 kill -9 "$pid"
 
 # The same with libraries of one size, which no count tells apart.
+turns="$turns -DTIMES=60000000"
+compile a.so swap.c $turns -DLIBRARY=spin_a
 compile b.so swap.c $turns -DLIBRARY=spin_b
 start "$dir/swap" "$dir/a.so" "$dir/b.so" 60
 sample "{frequency: 199Hz, filter: {pids: [$pid]}}" 5
