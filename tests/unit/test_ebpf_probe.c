@@ -194,7 +194,8 @@ static void test_shortcomings(void **state)
 static char told[600];
 static enum dcm_state told_state;
 
-static void set_state(const struct dcm_host *host, enum dcm_state state, const char *fmt, ...)
+__attribute__((format(printf, 3, 4))) static void set_state(const struct dcm_host *host,
+							    enum dcm_state state, const char *fmt, ...)
 {
 	va_list ap;
 
