@@ -29,12 +29,14 @@ struct slot {
 	enum lane lane;
 	pthread_t thread;
 	struct exchange *x; /* with the handler; NULL: none */
+	bool ended;	    /* the thread will take the lock no more */
+	bool joined;
 };
 
 struct lanes {
 	struct lanes_config c;
 	struct slot *slots; /* [n_slots] */
-	uint32_t n_slots;   /* threads to be joined */
+	uint32_t n_slots;   /* threads that were started */
 
 	pthread_mutex_t lock;
 	pthread_cond_t work, idle;
@@ -86,6 +88,7 @@ static void *work(void *ctx)
 		l->n_busy--;
 		pthread_cond_broadcast(&l->idle);
 	}
+	slot->ended = true;
 	pthread_mutex_unlock(&l->lock);
 	return NULL;
 }
@@ -175,6 +178,22 @@ static bool wait_until(struct lanes *l, int64_t until_ns)
 	return l->n_busy == 0;
 }
 
+/* Threads that have nothing to do any more, or (`all`) will have at once. The others keep their slots. */
+static void join(struct lanes *l, bool all)
+{
+	for (uint32_t i = 0; i < l->n_slots; i++) {
+		struct slot *slot = &l->slots[i];
+		bool now;
+
+		pthread_mutex_lock(&l->lock);
+		now = !slot->joined && (all || slot->ended);
+		pthread_mutex_unlock(&l->lock);
+		if (now)
+			pthread_join(slot->thread, NULL);
+		slot->joined = slot->joined || now;
+	}
+}
+
 int lanes__stop(struct lanes *l, int64_t deadline_mono_ns)
 {
 	bool ended;
@@ -188,12 +207,8 @@ int lanes__stop(struct lanes *l, int64_t deadline_mono_ns)
 		ended = wait_until(l, now_ns() + GRACE_NS);
 	}
 	pthread_mutex_unlock(&l->lock);
-	if (!ended)
-		return -ETIMEDOUT;
-	for (uint32_t i = 0; i < l->n_slots; i++)
-		pthread_join(l->slots[i].thread, NULL);
-	l->n_slots = 0;
-	return 0;
+	join(l, ended);
+	return ended ? 0 : -ETIMEDOUT;
 }
 
 void lanes__each(struct lanes *l, void (*each)(void *ctx, const struct exchange *x), void *ctx)

@@ -666,11 +666,12 @@ static void test_deleted_files(void **state)
 			   .e_phentsize = sizeof(Elf64_Phdr),
 			   .e_shentsize = sizeof(Elf64_Shdr) };
 	char *code = map_unnamed(&elf, sizeof(elf)), *text = map_unnamed("text", 4);
-	struct maps *m = own_maps();
+	struct maps *m;
 	struct file *file;
 
 	if (!code || !text || geteuid() != 0)
 		skip_because("needs root for /proc/PID/map_files, and an executable /tmp");
+	m = own_maps();
 	file = file_of(f, m, code);
 	assert_true(file->is_code);
 	assert_int_equal(file->build_id[0], '~');

@@ -26,6 +26,7 @@
 
 #include "bpf/arch.bpf.h"
 #include "core/base/fd.h"
+#include "core/base/le.h"
 #include "plugins/input/ebpf/tables/tables.h"
 #include "tests/unit/ebpf_memory.h"
 
@@ -46,7 +47,7 @@ struct core {
 	uint32_t n_segments;
 	const uint8_t *files; /* [n_files]: the note that lists mapped files */
 	uint64_t n_files;
-	const struct elf_prstatus *threads[THREADS];
+	struct elf_prstatus threads[THREADS]; /* copies: notes are aligned to 4 */
 	uint32_t n_threads;
 };
 
@@ -70,7 +71,7 @@ static void read_notes(struct core *c, const uint8_t *p, const uint8_t *end)
 		if ((uint64_t)(end - p) < sizeof(*note) + name + n)
 			die("a note is cut off");
 		if (note->n_type == NT_PRSTATUS && n >= sizeof(struct elf_prstatus) && c->n_threads < THREADS)
-			c->threads[c->n_threads++] = (const void *)body;
+			memcpy(&c->threads[c->n_threads++], body, sizeof(struct elf_prstatus));
 		if (note->n_type == NT_FILE) {
 			c->files = body;
 			c->n_files = note->n_descsz;
@@ -128,18 +129,21 @@ static const uint8_t *memory_at(const struct core *c, uint64_t address, uint64_t
  */
 static const char *file_at(const struct core *c, uint64_t address, uint64_t *ret_offset)
 {
-	const uint64_t *words = (const void *)c->files;
-	uint64_t n = c->n_files >= 16 ? words[0] : 0;
+	uint64_t n = c->n_files >= 16 ? le__get64(c->files) : 0;
 	const char *name, *end = (const char *)c->files + c->n_files;
 
 	if (n > c->n_files / 24)
 		return NULL;
-	name = (const char *)(words + 2 + 3 * n);
-	for (uint64_t i = 0; i < n && name < end; i++, name += strnlen(name, (size_t)(end - name)) + 1) {
-		const uint64_t *m = words + 2 + 3 * i;
+	const uint8_t *words = (const uint8_t *)c->files + 16;
+	const uint64_t page_bytes = le__get64((const uint8_t *)c->files + 8);
 
-		if (address - m[0] < m[1] - m[0]) {
-			*ret_offset = m[2] * words[1] + (address - m[0]);
+	name = (const char *)words + 24 * n;
+	for (uint64_t i = 0; i < n && name < end; i++, name += strnlen(name, (size_t)(end - name)) + 1) {
+		const uint8_t *m = words + 24 * i;
+		const uint64_t start = le__get64(m), end_address = le__get64(m + 8);
+
+		if (address - start < end_address - start) {
+			*ret_offset = le__get64(m + 16) * page_bytes + (address - start);
 			return memchr(name, 0, (size_t)(end - name)) ? name : NULL;
 		}
 	}
@@ -278,8 +282,8 @@ int main(int argc, char **argv)
 	open_core(&c, argv[1]);
 	announce(&c, t, &image);
 	for (uint32_t i = 0; i < c.n_threads; i++) {
-		capture(&c, c.threads[i], raw);
-		printf("TID %d\n", (int)c.threads[i]->pr_pid);
+		capture(&c, &c.threads[i], raw);
+		printf("TID %d\n", (int)c.threads[i].pr_pid);
 		print_walk(t, &image, raw);
 	}
 	free(raw);
