@@ -88,13 +88,13 @@ plugins_input_ebpf_la_LDFLAGS = $(LDFLAGS_PLUGIN)
 plugins_input_ebpf_la_LIBADD = $(EBPF_UNWIND_LIBS) $(BPF_LIBS) $(JANSSON_LIBS)
 $(plugins_input_ebpf_la_OBJECTS): bpf/sampler.skel.h $(ebpf_unwind_version)
 
-# A host for one input, which prints what that emits: for tests/e2e/ebpf_*.sh and bench/sampler_cost.sh.
+# A host for one input, which prints what that emits: for tests/e2e/ebpf_*.sh.
 if PLUGIN_INPUT_EBPF
 check_PROGRAMS += tests/host/sample
 endif
 tests_host_sample_SOURCES = tests/host/sample.c
 tests_host_sample_LDADD = $(PLUGIN_LA)
-EXTRA_DIST += tests/host/lib.sh bench/sampler_cost.sh bench/short_lived.sh \
+EXTRA_DIST += tests/host/lib.sh \
 	tests/programs/chain.c tests/programs/chain.go tests/programs/chain.js \
 	tests/programs/chain32.c tests/programs/jit.c \
 	tests/programs/mappings.c tests/programs/memfd.c tests/programs/swap.c \

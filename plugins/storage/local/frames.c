@@ -182,8 +182,14 @@ bool frames__next(struct frames_cursor *c, struct frame *ret)
 		uint32_t n = le__get32(f + AT_LENGTH);
 		size_t size = frames__size(n) < room ? frames__size(n) : room;
 
+		/*
+		 * Its length may reach over frames that were written after it was given up, so it is not believed; but
+		 * no file may make us hash it over and over.
+		 */
 		if (le__get32(f + AT_PAYLOAD_CHECK) != payload_check(f, n, c->head.salt)) {
-			step_over(c, size);
+			c->n_hashed_in_vain += n;
+			step_over(c, c->n_hashed_in_vain / 4 <= c->n && room >= FRAME_ALIGN ? FRAME_ALIGN
+											    : size);
 			continue;
 		}
 		*ret = (struct frame){

@@ -92,7 +92,8 @@ struct frames_cursor {
 	struct frames_head head;
 	size_t at;  /* where the next look is */
 	size_t end; /* of the last valid frame and its padding, also where the file lacks that */
-	size_t n_bad_bytes; /* not zero, in no frame; of damage and torn frames */
+	size_t n_bad_bytes;	 /* not zero, in no frame; of damage and torn frames */
+	size_t n_hashed_in_vain; /* privately */
 };
 
 /* True and the next frame, whose payload points into the file; false at the end. */
