@@ -14,7 +14,7 @@ root="_start $start main"
 thread='*(__clone3?|clone3?|start_thread|start|libc.*) thread_main'
 # The program's clock; what belongs to the C library, the loader, the vDSO and Rust's library.
 other='now|over|_.*|lib.*|ld-.*|\[vdso\]|(core|std)::.*|(clock_gettime|time|qsort|msort|memset|snprintf|setjmp|longjmp|sig'
-other="$other|setitimer|getcontext|makecontext|swapcontext|setcontext|strcmp|strtod|pthread_create|clone).*"
+other="$other|malloc|free|memcpy|memmove|setitimer|getcontext|makecontext|swapcontext|setcontext|strcmp|strtod|pthread_create|clone).*"
 qsort='*(_*qsort.*|_*msort.*|libc.*)'
 
 # hard BUILD CASE CHAINS

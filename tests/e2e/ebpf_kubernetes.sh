@@ -66,10 +66,13 @@ start "$dir/chain" 600
 chain_pid=$pid
 echo "$chain_pid" >"$group/cgroup.procs" || skip_all "a process cannot be moved into a control group"
 
-# kubernetes YAML TEXT [MORE]: what the sampler says of the process, asked that way, until it has said the text
+# told TEXT: it was said, and (with $sampled) the process has been sampled, which may come later
+sampled=
+told() { grep -q "$1" "$dir/rows" "$dir/log" && { [ -z "$sampled" ] || grep -q "container_id=$id" "$dir/rows"; }; }
+# kubernetes YAML TEXT [MORE]: what the sampler says of the process, asked that way, until it has told the text
 kubernetes() {
 	sample_while "{frequency: 99Hz, window: 1s, filter: {pids: [$chain_pid]}, kubernetes: {source: kubelet, url: '$url', $1}${3:+, $3}}" \
-		until_true 60 grep -q "$2" "$dir/rows" "$dir/log"
+		until_true 60 told "$2"
 }
 kubernetes "token_file: $dir/token, ca_file: $dir/ca.crt" pod=web-1 'labels: {meta: ["__meta_kubernetes_*"]}'
 check pod -n "$(grep 'namespace=shop,' rows | grep 'pod=web-1,' | head -n 1)"
@@ -79,7 +82,9 @@ check meta -n "$(grep '__meta_kubernetes_pod_label_app=web' rows | head -n 1)"
 check asked "$(metric sampler_kubernetes_requests_total)" -ge 1
 check no_failure "$(metric sampler_kubernetes_failures_total)" -eq 0
 
+sampled=yes
 kubernetes "token_file: $dir/ext, ca_file: $dir/ca.crt" 'may not list pods'
+sampled=
 check token.refused -n "$(grep 'may not list pods' log)"
 check token.failures "$(metric sampler_kubernetes_failures_total)" -ge 1
 check token.still_sampled "$(grep -c "container_id=$id" rows)" -gt 0
