@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/figure.h"
 #include "core/base/buf.h"
 #include "core/base/clock.h"
 #include "core/base/hash.h"
@@ -125,20 +126,6 @@ static double seconds_since(int64_t start)
 	return (double)(clock__mono(&clock__system) - start) / 1e9;
 }
 
-static void at_most(double *best, double seconds)
-{
-	if (*best == 0 || seconds < *best)
-		*best = seconds;
-}
-
-static void print(const char *name, double value, const char *unit, const char *what, double other)
-{
-	printf("{\"bench\":\"%s\",\"value\":%.4g,\"unit\":\"%s\",\"compared_with\":{\"what\":\"%"
-	       "s\","
-	       "\"value\":%.4g,\"unit\":\"%s\"}}\n",
-	       name, value, unit, what, other, unit);
-}
-
 static volatile uint64_t sink;
 
 /* Stacks that are known, by the ids of their locations, and their rows. */
@@ -181,8 +168,8 @@ static void bench_rows(const struct samples *s, int turns)
 		sink += room[n_bytes / 2];
 	}
 	free(room);
-	print("batch_build_rows", N_ROWS / build, "rows/s", "memcpy of the same stacks and rows",
-	      N_ROWS / copy);
+	figure("batch_build_rows", N_ROWS / build, "rows/s", "memcpy of the same stacks and rows",
+	       N_ROWS / copy);
 }
 
 /* Locations that are known, by their address. */
@@ -207,7 +194,7 @@ static void bench_locations(const struct samples *s, int turns)
 		at_most(&hash, seconds_since(start));
 	}
 	builder__free(b);
-	print("batch_find_locations", N / add, "locations/s", "xxh3-64 of the same structs", N / hash);
+	figure("batch_find_locations", N / add, "locations/s", "xxh3-64 of the same structs", N / hash);
 }
 
 static struct dcm_batch *window(struct dcm_builder *b, const struct samples *s, double *ret_add,
@@ -279,16 +266,16 @@ static void bench_window(const struct samples *s, int turns)
 	builder__free(b);
 	buf__fini(&bytes);
 	double rows = N_WINDOW_ROWS, mb = (double)n_bytes / 1e6;
-	print("batch_window", rows / (add + seal), "rows/s", "the same without sealing", rows / add);
-	print("batch_seal", (double)n_stacks / seal, "stacks/s",
-	      "xxh3-128 of as many bytes of stacks alone", (double)n_stacks / hash);
-	print("batch_merge", rows / merge, "rows/s", "building it from addresses", rows / (add + seal));
-	print("wire_encode", mb / encode, "MB/s", "memcpy of the columns", mb / copy);
-	print("wire_decode", mb / decode, "MB/s", "memcpy of the columns", mb / copy);
-	print("wire_decode_rows", rows / decode, "rows/s", "building it from addresses",
-	      rows / (add + seal));
-	print("wire_bytes_a_row", (double)n_bytes / rows, "bytes", "the batch in memory",
-	      (double)n_batch_bytes / rows);
+	figure("batch_window", rows / (add + seal), "rows/s", "the same without sealing", rows / add);
+	figure("batch_seal", (double)n_stacks / seal, "stacks/s",
+	       "xxh3-128 of as many bytes of stacks alone", (double)n_stacks / hash);
+	figure("batch_merge", rows / merge, "rows/s", "building it from addresses", rows / (add + seal));
+	figure("wire_encode", mb / encode, "MB/s", "memcpy of the columns", mb / copy);
+	figure("wire_decode", mb / decode, "MB/s", "memcpy of the columns", mb / copy);
+	figure("wire_decode_rows", rows / decode, "rows/s", "building it from addresses",
+	       rows / (add + seal));
+	figure("wire_bytes_a_row", (double)n_bytes / rows, "bytes", "the batch in memory",
+	       (double)n_batch_bytes / rows);
 }
 
 int main(int argc, char **argv)

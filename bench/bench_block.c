@@ -14,6 +14,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "bench/figure.h"
 #include "bench/fleet.h"
 #include "core/base/buf.h"
 #include "plugins/storage/local/block.h"
@@ -47,20 +48,6 @@ static int64_t now_ns(void)
 static double seconds_since(int64_t start)
 {
 	return (double)(now_ns() - start) / 1e9;
-}
-
-static void at_most(double *best, double now)
-{
-	if (*best == 0 || now < *best)
-		*best = now;
-}
-
-static void print(const char *name, double value, const char *unit, const char *what, double other)
-{
-	printf("{\"name\": \"%s\", \"value\": %.4g, \"unit\": \"%s\", \"compared_with\": \"%s\", "
-	       "\"comparison\": %.4g}\n",
-	       name, value, unit, what, other);
-	fflush(stdout);
 }
 
 static void die(const char *what)
@@ -277,7 +264,7 @@ static void bench(const struct day *d, const char *name, uint32_t n_blocks, int 
 		at_most(&quarter, merge(&r, middle, middle + 900000, true));
 	}
 #define PRINT(what, ...)                                                                           \
-	(snprintf(label, sizeof(label), "block_%s_%s", name, what), print(label, __VA_ARGS__))
+	(snprintf(label, sizeof(label), "block_%s_%s", name, what), figure(label, __VA_ARGS__))
 	PRINT("bytes", total_bytes / rows, "bytes a row", "an array of structs",
 	      sizeof(struct plain_row));
 	PRINT("write", rows / seal, "rows/s", "target", 8e6);

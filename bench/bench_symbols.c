@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bench/figure.h"
 #include "core/base/buf.h"
 #include "core/base/fd.h"
 #include "core/symbolize/demangle.h"
@@ -41,14 +42,6 @@ static int64_t now(void)
 static int64_t least(int64_t a, int64_t b)
 {
 	return a == 0 || b < a ? b : a;
-}
-
-static void figure(const char *name, double value, const char *unit, const char *what, double other)
-{
-	printf("{\"bench\":\"%s\",\"value\":%.4g,\"unit\":\"%s\",\"compared_with\":{\"what\":\"%"
-	       "s\","
-	       "\"value\":%.4g,\"unit\":\"%s\"}}\n",
-	       name, value, unit, what, other, unit);
 }
 
 static void bench_kallsyms(int turns)

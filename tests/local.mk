@@ -15,7 +15,7 @@ AM_TESTS_ENVIRONMENT = \
 	top_builddir='$(abs_top_builddir)'; export top_builddir;
 
 EXTRA_DIST += $(script_tests) tests/run-case.sh tests/cmocka-lines.awk tests/data tests/e2e tests/kernels tests/programs \
-	tests/host/chain.awk tests/host/lib.sh
+	tests/host/chain.awk tests/host/lib.sh tests/lib
 
 clean-local-tests:
 	rm -rf tests/results

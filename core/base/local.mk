@@ -7,6 +7,7 @@ core_base_libbase_la_SOURCES = \
 	core/base/buf.c core/base/buf.h \
 	core/base/cleanup.h \
 	core/base/clock.c core/base/clock.h \
+	core/base/cond.c core/base/cond.h \
 	core/base/error.c core/base/error.h \
 	core/base/fd.c core/base/fd.h \
 	core/base/hash.c core/base/hash.h \

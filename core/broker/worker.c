@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "core/base/clock.h"
+#include "core/base/cond.h"
 #include "core/base/error.h"
 #include "core/base/fd.h"
 #include "core/base/mem.h"
@@ -70,7 +71,6 @@ static int start_forker(struct workers *w)
 int workers__new(const struct workers_config *config, struct workers **ret, struct dcm_error *err)
 {
 	CLEANUP(workers__freep) struct workers *w = NEW(struct workers);
-	pthread_condattr_t attr;
 	int r;
 
 	if (!w)
@@ -78,10 +78,7 @@ int workers__new(const struct workers_config *config, struct workers **ret, stru
 	w->c = *config;
 	w->end = -1;
 	pthread_mutex_init(&w->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&w->freed, &attr);
-	pthread_condattr_destroy(&attr);
+	cond__init(&w->freed);
 	w->all = mem__zalloc(config->n_workers, sizeof(*w->all));
 	if (!w->all)
 		return error__nomem(err);

@@ -10,20 +10,16 @@
 #include <sys/socket.h>
 #include <time.h>
 
+#include "core/base/cond.h"
 #include "core/base/mem.h"
 
 #define SECOND INT64_C(1000000000)
 
 void conns__init(struct conns *s)
 {
-	pthread_condattr_t monotonic;
-
 	*s = (struct conns){ .first = NULL };
 	pthread_mutex_init(&s->lock, NULL);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&s->quiet, &monotonic);
-	pthread_condattr_destroy(&monotonic);
+	cond__init(&s->quiet);
 }
 
 void conns__fini(struct conns *s)

@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "core/base/clock.h"
+#include "core/base/cond.h"
 #include "core/base/error.h"
 #include "core/base/mem.h"
 
@@ -111,7 +112,6 @@ static int start_threads(struct lanes *l, struct dcm_error *err)
 int lanes__new(const struct lanes_config *config, struct lanes **ret, struct dcm_error *err)
 {
 	struct lanes *l = NEW(struct lanes);
-	pthread_condattr_t monotonic;
 	int r;
 
 	if (!l)
@@ -119,10 +119,7 @@ int lanes__new(const struct lanes_config *config, struct lanes **ret, struct dcm
 	l->c = *config;
 	pthread_mutex_init(&l->lock, NULL);
 	pthread_cond_init(&l->work, NULL);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&l->idle, &monotonic);
-	pthread_condattr_destroy(&monotonic);
+	cond__init(&l->idle);
 	l->slots = mem__zalloc((size_t)config->n_threads + 1, sizeof(*l->slots));
 	r = l->slots ? start_threads(l, err) : error__nomem(err);
 	if (r < 0) {

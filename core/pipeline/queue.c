@@ -16,6 +16,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/base/cond.h"
 #include "core/base/mem.h"
 #include "core/batch/batch.h"
 
@@ -76,16 +77,6 @@ struct queue_pool {
 	uint64_t shared_bytes, shared_used;
 };
 
-static void cond_init(pthread_cond_t *c)
-{
-	pthread_condattr_t attr;
-
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(c, &attr);
-	pthread_condattr_destroy(&attr);
-}
-
 struct queue_pool *queue_pool__new(uint64_t shared_bytes)
 {
 	struct queue_pool *p = NEW(struct queue_pool);
@@ -93,7 +84,7 @@ struct queue_pool *queue_pool__new(uint64_t shared_bytes)
 	if (!p)
 		return NULL;
 	pthread_mutex_init(&p->mutex, NULL);
-	cond_init(&p->room);
+	cond__init(&p->room);
 	p->refs = 1;
 	p->shared_bytes = shared_bytes;
 	return p;
@@ -174,7 +165,7 @@ int queue__new(struct queue_pool *pool, const struct queue_config *config, struc
 	q->clock = config->clock ? config->clock : &clock__system;
 	q->refs = 1;
 	q->last = &q->first;
-	cond_init(&q->wake);
+	cond__init(&q->wake);
 	pthread_mutex_init(&q->stats_mutex, NULL);
 	q->pool = pool;
 	pthread_mutex_lock(&pool->mutex);

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/base/cond.h"
 #include "core/base/error.h"
 #include "core/base/mem.h"
 
@@ -144,12 +145,7 @@ static void *run(void *arg)
 
 static void init_sync(struct task *t)
 {
-	pthread_condattr_t attr;
-
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&t->wake, &attr);
-	pthread_condattr_destroy(&attr);
+	cond__init(&t->wake);
 	pthread_mutex_init(&t->mutex, NULL);
 }
 

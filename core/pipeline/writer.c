@@ -16,6 +16,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/base/cond.h"
 #include "core/base/error.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
@@ -361,12 +362,7 @@ static void *run(void *arg)
 
 static void init_sync(struct writer *w)
 {
-	pthread_condattr_t attr;
-
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&w->ended, &attr);
-	pthread_condattr_destroy(&attr);
+	cond__init(&w->ended);
 	pthread_mutex_init(&w->mutex, NULL);
 }
 

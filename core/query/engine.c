@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/base/cond.h"
 #include "core/base/error.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
@@ -29,7 +30,6 @@ struct engine {
 int engine__new(const struct engine_config *config, struct engine **ret, struct dcm_error *err)
 {
 	struct engine *e = NEW(struct engine);
-	pthread_condattr_t attr;
 
 	if (!e)
 		return error__nomem(err);
@@ -39,10 +39,7 @@ int engine__new(const struct engine_config *config, struct engine **ret, struct 
 	e->config.max_time_ns = config->max_time_ns ? config->max_time_ns : 60000000000;
 	e->config.max_bytes = config->max_bytes ? config->max_bytes : (uint64_t)512 << 20;
 	pthread_mutex_init(&e->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&e->turn_over, &attr);
-	pthread_condattr_destroy(&attr);
+	cond__init(&e->turn_over);
 	*ret = e;
 	return 0;
 }

@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/cond.h"
 #include "core/base/error.h"
 #include "core/base/fd.h"
 #include "core/base/hash.h"
@@ -468,15 +469,10 @@ static struct symbols_config with_defaults(const struct symbols_config *config)
 
 static void init_locks(struct symbols *s)
 {
-	pthread_condattr_t attr;
-
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_mutex_init(&s->learned_lock, NULL);
 	pthread_cond_init(&s->work, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&s->done, &attr);
-	pthread_condattr_destroy(&attr);
+	cond__init(&s->done);
 }
 
 /* Everything but the thread. */

@@ -3,6 +3,7 @@
 # tests/contract/hanging_plugins.sh - an output whose write never returns, a storage whose questions never do:
 # everybody else goes on, and the end comes all the same
 set -u
+. "$top_srcdir/tests/lib/wait.sh"
 dir=$(mktemp -d) || exit 1
 pid=
 trap '[ -n "$pid" ] && kill -9 $pid 2>/dev/null; rm -rf "$dir"' EXIT
@@ -31,16 +32,6 @@ start() {
 	pid=$!
 }
 
-# until SECONDS COMMAND..: repeats it until it succeeds
-until_ok() {
-	left=$(($1 * 10))
-	shift
-	while ! "$@" >/dev/null 2>&1; do
-		left=$((left - 1))
-		[ $left -gt 0 ] || return 1
-		sleep 0.1
-	done
-}
 # result NAME STATUS WHY
 result() { if [ "$2" -eq 0 ]; then echo "ok $1"; else echo "not ok $1: $3; $(tail -n 1 "$dir/log")"; fi; }
 
@@ -54,25 +45,25 @@ storage:
 outputs:
   testing: { mode: hang, queue_reserve: 64KiB, queue_max: 128KiB, write_timeout: 100ms }
   file: { directory: $dir/files }"
-until_ok 20 grep -q 'is ready at' "$dir/log"
+wait_for 20 grep -q 'is ready at' "$dir/log"
 result starts $? "it did not say that it is ready"
 
-until_ok 20 grep -q 'testing: lost .*queue_full' "$dir/log"
+wait_for 20 grep -q 'testing: lost .*queue_full' "$dir/log"
 result its_queue_fills_and_drops $? "nothing was said to be lost"
 
 files() { [ "$(find "$dir/files" -name '*.pb.gz' | wc -l)" -ge "$1" ]; }
 before=$(find "$dir/files" -name '*.pb.gz' | wc -l)
-until_ok 20 files $((before + 50))
+wait_for 20 files $((before + 50))
 result the_other_output_goes_on $? "it stopped at $before files"
 
 profiles() { "$top_builddir/decima" query types --url "$url" 2>/dev/null | awk 'NR == 2 { print $2 }'; }
 grown() { [ "$(profiles)" -gt "$1" ]; }
 n=$(profiles)
-until_ok 20 grown "$((${n:-0} + 20))"
+wait_for 20 grown "$((${n:-0} + 20))"
 result the_storage_goes_on $? "it stopped at ${n:-no} profiles"
 
 kill -TERM $pid
-until_ok 40 ended
+wait_for 40 ended
 result it_ends_all_the_same $? "it still runs 40 s after SIGTERM"
 wait $pid 2>/dev/null
 pid=
@@ -87,15 +78,15 @@ start 'inputs:
 storage:
   minimal: { hang: true }
 pipeline: { drain_timeout: 3s }'
-until_ok 20 grep -q 'is ready at' "$dir/log"
+wait_for 20 grep -q 'is ready at' "$dir/log"
 "$top_builddir/decima" query top 'example:samples:count:::delta' --url "$url" >"$dir/top" 2>&1 &
 asker=$!
-until_ok 20 grep -q 'merge hangs' "$dir/log"
+wait_for 20 grep -q 'merge hangs' "$dir/log"
 result a_question_hangs $? "it never reached merge()"
 "$top_builddir/decima" query types --url "$url" >/dev/null 2>&1
 result others_are_answered $? "the list of types was not"
 kill -TERM $pid
-until_ok 40 ended
+wait_for 40 ended
 result it_ends_with_a_question_inside $? "it still runs 40 s after SIGTERM"
 wait $pid 2>/dev/null
 status=$?
@@ -106,6 +97,6 @@ grep -q 'minimal: .*did not come back from a question' "$dir/log"
 result the_log_names_the_storage $? "no word about the storage that hangs"
 grep -q 'a request to /api/v1/.* has not come back' "$dir/log"
 result the_log_names_the_question $? "no word about the question"
-until_ok 20 eval '! kill -0 $asker'
+wait_for 20 eval '! kill -0 $asker'
 result the_asker_is_told $? "the client still waits"
 wait $asker 2>/dev/null || : # it was told with an error

@@ -3,14 +3,7 @@
 # tests/e2e/broker.sh - the daemon has no capability, and what comes after it gave them up still has names
 set -u
 . "$top_srcdir/tests/e2e/lib.sh"
-[ "$(id -u)" = 0 ] || {
-	skip broker "needs root"
-	exit 0
-}
-[ -e "$plugins/input_ebpf.so" ] || {
-	skip broker "built without eBPF"
-	exit 0
-}
+need_sampler
 PATH=$PATH:/usr/sbin:/sbin
 none=0000000000000000
 

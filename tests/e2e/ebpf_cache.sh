@@ -3,12 +3,7 @@
 # tests/e2e/ebpf_cache.sh - a second start takes its unwind tables from disk; what is damaged there is made again
 set -u
 . "$top_srcdir/tests/e2e/lib.sh"
-skip_all() {
-	skip ebpf_cache "$*"
-	exit 0
-}
-[ "$(id -u)" = 0 ] || skip_all "needs root"
-[ -e "$plugins/input_ebpf.so" ] || skip_all "built without eBPF"
+need_sampler
 [ "$(uname -m)" = x86_64 ] || skip_all "unwind tables are for x86-64"
 [ -r /sys/kernel/btf/vmlinux ] || skip_all "this kernel has no BTF"
 ${CC:-cc} -O2 -g -pthread -o "$dir/chain" "$top_srcdir/tests/programs/chain.c" 2>/dev/null || skip_all "no C compiler"

@@ -39,7 +39,7 @@ nothing_lost map
 kill -9 "$pid"
 
 start "$dir/churn" threads 10000 60
-until_true 60 grep -q made "$dir/program.out"
+wait_for 60 grep -q made "$dir/program.out"
 if grep -q 'made 10000' "$dir/program.out"; then
 	sample "{frequency: 199Hz, filter: {pids: [$pid]}}" 3
 	at_least threads 95 'work;spin'

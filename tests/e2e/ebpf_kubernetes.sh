@@ -72,7 +72,7 @@ told() { grep -q "$1" "$dir/rows" "$dir/log" && { [ -z "$sampled" ] || grep -q "
 # kubernetes YAML TEXT [MORE]: what the sampler says of the process, asked that way, until it has told the text
 kubernetes() {
 	sample_while "{frequency: 99Hz, window: 1s, filter: {pids: [$chain_pid]}, kubernetes: {source: kubelet, url: '$url', $1}${3:+, $3}}" \
-		until_true 60 told "$2"
+		wait_for 60 told "$2"
 }
 kubernetes "token_file: $dir/token, ca_file: $dir/ca.crt" pod=web-1 'labels: {meta: ["__meta_kubernetes_*"]}'
 check pod -n "$(grep 'namespace=shop,' rows | grep 'pod=web-1,' | head -n 1)"

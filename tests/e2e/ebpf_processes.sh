@@ -41,7 +41,7 @@ fi
 unshare -pf --kill-child sh -c "exec $dir/chain 60" &
 pids="$pids $!"
 unshared=$!
-until_true 60 pgrep -P $unshared
+wait_for 60 pgrep -P $unshared
 pid=$(pgrep -P $unshared)
 warm
 named pid_namespace
@@ -58,13 +58,13 @@ cp "$dir/$short" "$dir/first" && cp "$dir/chain" "$dir/second"
 start sh -c 'kill -STOP $$; "$1/first" 0.5; exec "$1/second" 60' sh "$dir"
 # go_on: what has stopped itself does
 go_on() {
-	until_true 60 grep -q '^State:.T' "/proc/$pid/status"
+	wait_for 60 grep -q '^State:.T' "/proc/$pid/status"
 	kill -CONT "$pid"
 }
 # on_second: goes on, until the second one has worked
 on_second() {
 	go_on
-	until_true 60 grep -q second "/proc/$pid/comm" && warm 100
+	wait_for 60 grep -q second "/proc/$pid/comm" && warm 100
 }
 sample_while "{frequency: 199Hz, filter: {pids: [$pid]}}" on_second
 at_least exec 95 "$chain"
@@ -93,13 +93,13 @@ check short_lived.none_lost "$(metric sampler_process_records_lost_total)" -eq 0
 # Children of a chosen process come along, others do not.
 start sh -c '"$1/chain" 60 & wait' sh "$dir"
 shell=$pid
-until_true 60 pgrep -P "$shell"
+wait_for 60 pgrep -P "$shell"
 sample "{frequency: 199Hz, filter: {pids: [$shell]}}" 1
 check children.before "$(rows | wc -l)" -eq 0
 kill -9 "$shell"
 start sh -c 'kill -STOP $$; while :; do "$1/chain" 0.3; done' sh "$dir"
 child_seen() { grep -q "$chain" "$dir/rows"; }
-on_child() { go_on && until_true 60 child_seen; }
+on_child() { go_on && wait_for 60 child_seen; }
 sample_while "{frequency: 199Hz, window: 1s, filter: {pids: [$pid]}}" on_child
 check children.after "$(rows | grep -c "$chain")" -gt 0
 kill -9 "$pid"
@@ -169,12 +169,12 @@ if [ "$(cat $limit)" -lt 110000 ]; then
 fi
 compile mappings mappings.c -fno-omit-frame-pointer && start "$dir/mappings" $n 600
 other=$pid
-until_true 120 grep -q ready "$dir/program.out"
+wait_for 120 grep -q ready "$dir/program.out"
 restore
 check mappings.there "$(wc -l <"/proc/$other/maps")" -ge $n
 start "$dir/chain" 600
 both_named() { grep -q 'main;spin' "$dir/rows" && grep -qE "$chain" "$dir/rows"; }
-sample_while "{frequency: 99Hz, window: 1s, filter: {pids: [$pid, $other]}}" until_true 60 both_named
+sample_while "{frequency: 99Hz, window: 1s, filter: {pids: [$pid, $other]}}" wait_for 60 both_named
 check mappings.named "$(rows | grep -c 'main;spin')" -gt 0
 check mappings.others "$(rows | grep -c "$chain")" -gt 0
 check mappings.reads "$(metric sampler_maps_read)" -le 8

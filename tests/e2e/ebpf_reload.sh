@@ -10,7 +10,7 @@ compile chain chain.c -fno-omit-frame-pointer -DLEAF_FRAME || skip_all "no C com
 change() {
 	sleep 2
 	kill -USR1 "$sampler"
-	until_true 60 grep -q '^sample: reload' "$dir/log"
+	wait_for 60 grep -q '^sample: reload' "$dir/log"
 	sleep 3
 }
 reload() {

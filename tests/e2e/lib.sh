@@ -3,6 +3,8 @@
 #
 # $decima, $destdir, $prefix, $top_srcdir and $top_builddir come from tools/test.
 
+. "$top_srcdir/tests/lib/wait.sh"
+
 dir=$(mktemp -d /tmp/decima-e2e.XXXXXX) || exit 1
 daemon=
 trap 'daemon_stop; rm -rf "$dir"' EXIT
@@ -14,6 +16,16 @@ cpu=process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta
 ok() { echo "ok $1"; }
 not_ok() { echo "not ok $1: $2"; }
 skip() { echo "skip $1: $2"; }
+# skip_all REASON: ends the script, which cannot run here
+skip_all() {
+	skip "$(basename "$0" .sh)" "$*"
+	exit 0
+}
+# need_sampler: where a daemon can sample
+need_sampler() {
+	[ "$(id -u)" = 0 ] || skip_all "needs root"
+	[ -e "$plugins/input_ebpf.so" ] || skip_all "built without eBPF"
+}
 
 # expect NAME WANT FILE: the file has a line with that text (fixed string).
 expect() {
@@ -23,17 +35,6 @@ expect() {
 # expect_status NAME WANT GOT
 expect_status() {
 	if [ "$2" -eq "$3" ]; then ok "$1"; else not_ok "$1" "exit status $3, not $2"; fi
-}
-
-# wait_for SECONDS COMMAND...: polls until it succeeds.
-wait_for() {
-	tries=$(($1 * 20))
-	shift
-	while ! "$@" >/dev/null 2>&1; do
-		tries=$((tries - 1))
-		[ $tries -gt 0 ] || return 1
-		sleep 0.05
-	done
 }
 
 # The daemon is ready, or gone.

@@ -7,19 +7,9 @@
 # event's program goes with the event, so when the program has gone no event of ours is left.
 set -u
 . "$top_srcdir/tests/e2e/lib.sh"
-[ "$(id -u)" = 0 ] || {
-	skip sigkill "needs root"
-	exit 0
-}
-[ -e "$plugins/input_ebpf.so" ] || {
-	skip sigkill "built without eBPF"
-	exit 0
-}
+need_sampler
 PATH=$PATH:/usr/sbin:/sbin
-command -v bpftool >/dev/null || {
-	skip sigkill "bpftool is missing"
-	exit 0
-}
+command -v bpftool >/dev/null || skip_all "bpftool is missing"
 
 config() { # FREQUENCY
 	cat >"$dir/conf.yaml" <<EOF

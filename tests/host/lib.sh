@@ -3,6 +3,8 @@
 #
 # Wants top_srcdir and top_builddir. Makes $dir, which goes away at the end with every process that
 # was noted in $pids. A machine that cannot run these tests is skipped with the reason.
+. "$top_srcdir/tests/lib/wait.sh"
+
 dir=$(mktemp -d) || exit 1
 pids=
 finish() {
@@ -63,23 +65,13 @@ start() {
 	pids="$pids $pid"
 }
 
-# until_true SECONDS COMMAND..: asks every 50 ms; what a loaded machine takes longer for is waited for
-until_true() {
-	tries=$(($1 * 20))
-	shift
-	while ! "$@" >/dev/null 2>&1; do
-		tries=$((tries - 1))
-		[ $tries -gt 0 ] || return 1
-		sleep 0.05
-	done
-}
 # used TICKS: $pid has had so many hundredths of a second of CPU time, or is gone
 used() {
 	[ -e "/proc/$pid/stat" ] || return 0
 	[ "$(sed 's/.*) //' "/proc/$pid/stat" | awk '{ print $12 + $13 }')" -ge "$1" ]
 }
 # warm [TICKS]: $pid is past the dynamic linker, or has worked for as long as it needs to settle
-warm() { until_true 60 used "${1:-10}"; }
+warm() { wait_for 60 used "${1:-10}"; }
 
 # sample YAML SECONDS [MORE]: rows into $dir/rows, metrics too, the log into $dir/log
 sample() { "$host" "$plugins" "input/ebpf=$1" ${3:+"$3"} "$2" >"$dir/rows" 2>"$dir/log"; }
@@ -92,14 +84,14 @@ sample_while() {
 	sampler=$!
 	pids="$pids $sampler"
 	shift
-	until_true 60 grep -q 'sample: ebpf: state [1-9]' "$dir/log"
+	wait_for 60 grep -q 'sample: ebpf: state [1-9]' "$dir/log"
 	"$@"
 	kill -TERM "$sampler"
 	wait "$sampler"
 }
 # sample_work YAML SECONDS: while $pid has so much CPU time, which a share of few samples would be a matter of luck
 # without; four times as long by the clock at most
-work_on() { until_true $(($1 * 4)) used $(($(sed 's/.*) //' "/proc/$pid/stat" | awk '{ print $12 + $13 }') + $1 * 100)); }
+work_on() { wait_for $(($1 * 4)) used $(($(sed 's/.*) //' "/proc/$pid/stat" | awk '{ print $12 + $13 }') + $1 * 100)); }
 sample_work() { sample_while "$1" work_on "$2"; }
 
 # share PATTERN: percent (two digits) of the CPU time whose stack, as rows prints it, matches the regex

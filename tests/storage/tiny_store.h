@@ -3,8 +3,8 @@
  * tests/storage/tiny_store.h - the smallest store over the real log, manifest and commit order
  *
  * What it stores are numbers; each is once in the store or not at all. A frame of the log has one number and bytes that
- * follow from it, a block has many, and a record in a dictionary without which it means nothing. What the checkers ask of it they ask through `struct subject`, so that a larger
- * engine can take its place.
+ * follow from it, a block has many, and a record in a dictionary without which it means nothing. What the checkers ask
+ * of it they ask through `struct subject`, so that a larger engine can take its place.
  */
 #ifndef DECIMA_TESTS_STORAGE_TINY_STORE_H
 #define DECIMA_TESTS_STORAGE_TINY_STORE_H

@@ -9,20 +9,16 @@
 #include <time.h>
 
 #include "core/base/clock.h"
+#include "core/base/cond.h"
 #include "core/batch/batch.h"
 
 #define PATIENCE_NS ((int64_t)10 * 1000000000)
 
 void fake__init(struct fake *f)
 {
-	pthread_condattr_t attr;
-
 	memset(f, 0, sizeof(*f));
 	pthread_mutex_init(&f->mutex, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&f->changed, &attr);
-	pthread_condattr_destroy(&attr);
+	cond__init(&f->changed);
 }
 
 void fake__fini(struct fake *f)

@@ -502,15 +502,14 @@ static void test_a_jitdump_is_found_by_its_mapping(void **state)
 
 	(void)state;
 	make_process(350, 350, "host");
-	mkdir(path_of("host/work"), 0755);
-	write_dump("host/work/jit-350.dump", "dumped");
+	mkdir(path_of("host/srv"), 0755);
+	write_dump("host/srv/jit-350.dump", "dumped");
 	write_as("proc/350/maps",
 		 "00400000-00401000 r-xp 00000000 fe:00 1 /usr/bin/jit-350.dumpling\n"
-		 "00500000-00501000 r-xp 00000000 fe:00 1 /work/jit-.dump\n",
+		 "00500000-00501000 r-xp 00000000 fe:00 1 /srv/jit-.dump\n",
 		 O_TRUNC);
 	assert_asked(t, &id, 0x18, -ENOENT, "");
-	write_as("proc/350/maps", "00600000-00601000 r-xp 00000000 fe:00 1 /work/jit-350.dump\n",
-		 O_APPEND);
+	write_as("proc/350/maps", "00600000-00601000 r-xp 00000000 fe:00 1 /srv/jit-350.dump\n", O_APPEND);
 	fake.fake_mono_ns += SECOND;
 	assert_asked(t, &id, 0x18, 0, "dumped");
 	assert_asked(t, &id, 0x20, 0, "");
@@ -522,9 +521,9 @@ static void test_a_jitdump_is_found_by_its_mapping(void **state)
 	unlink(path_of("host/tmp/perf-350.map"));
 	/* In a container, as the container sees its files. */
 	make_process(351, 7, "box");
-	mkdir(path_of("box/work"), 0755);
-	write_dump("box/work/jit-7.dump", "boxed");
-	write_as("proc/351/maps", "00600000-00601000 r-xp 00000000 fe:00 1 /work/jit-7.dump\n", O_TRUNC);
+	mkdir(path_of("box/srv"), 0755);
+	write_dump("box/srv/jit-7.dump", "boxed");
+	write_as("proc/351/maps", "00600000-00601000 r-xp 00000000 fe:00 1 /srv/jit-7.dump\n", O_TRUNC);
 	assert_asked(t, &boxed, 0x18, 0, "boxed");
 	processes__free(t);
 }

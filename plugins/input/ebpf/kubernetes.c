@@ -17,6 +17,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/base/cond.h"
 #include "core/base/error.h"
 #include "core/base/fd.h"
 #include "core/base/mem.h"
@@ -75,7 +76,6 @@ static char *copy_of(const char *text)
 struct kubernetes *kubernetes__new(const struct dcm_host *host, const struct settings_kubernetes *settings)
 {
 	struct kubernetes *k = NEW(struct kubernetes);
-	pthread_condattr_t monotonic;
 
 	if (!k)
 		return NULL;
@@ -87,10 +87,7 @@ struct kubernetes *kubernetes__new(const struct dcm_host *host, const struct set
 	k->settings.ca_file = copy_of(settings->ca_file);
 	atomic_init(&k->version, 1);
 	pthread_mutex_init(&k->lock, NULL);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&k->changed, &monotonic);
-	pthread_condattr_destroy(&monotonic);
+	cond__init(&k->changed);
 	if (!k->settings.url || !k->settings.node || !k->settings.token_file || !k->settings.ca_file) {
 		kubernetes__free(k);
 		return NULL;

@@ -29,7 +29,8 @@ int procfs__start(uint32_t pid, uint64_t *ret_start_ns);
 
 /*
  * Texts, the caller's to free; NULL when they cannot be read. Paths are clean UTF-8.
- * exe: of the program, opened as DCM_GUARDED_EXE_PATH (or an error); without the " (deleted)" that the kernel adds when the file has no name.
+ * exe: of the program, opened as DCM_GUARDED_EXE_PATH (or an error); without the " (deleted)" that the
+ * kernel adds when the file has no name.
  * cgroup: the path that says most (cgroup.h).
  */
 char *procfs__exe(int exe_fd);

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "core/base/cond.h"
 #include "core/base/fd.h"
 #include "core/base/mem.h"
 #include "plugins/input/ebpf/thread.h"
@@ -114,17 +115,13 @@ struct texts *texts__new(const struct dcm_host *host)
 static bool start(struct texts *t)
 {
 	struct shared *s = NEW(struct shared);
-	pthread_condattr_t monotonic;
 
 	if (!s)
 		return false;
 	s->host = t->host;
 	s->refs = 2;
 	pthread_mutex_init(&s->lock, NULL);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&s->changed, &monotonic);
-	pthread_condattr_destroy(&monotonic);
+	cond__init(&s->changed);
 	if (thread__start(&t->thread, "ebpf-texts", run, s) < 0) {
 		s->refs = 1;
 		pthread_mutex_lock(&s->lock);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "core/base/cond.h"
 #include "core/base/mem.h"
 #include "plugins/input/ebpf/thread.h"
 
@@ -58,15 +59,11 @@ struct windows *windows__new(const struct dcm_host *host, struct files *files,
 			     const struct settings *settings)
 {
 	struct windows *w = NEW(struct windows);
-	pthread_condattr_t monotonic;
 
 	if (!w)
 		return NULL;
 	pthread_mutex_init(&w->lock, NULL);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&w->changed, &monotonic);
-	pthread_condattr_destroy(&monotonic);
+	cond__init(&w->changed);
 	w->host = host;
 	w->flush.host = host;
 	w->flush.files = files;

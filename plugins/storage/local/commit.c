@@ -17,6 +17,7 @@
 
 #include "core/base/error.h"
 #include "core/base/mem.h"
+#include "plugins/storage/local/numbered.h"
 
 struct commit {
 	struct vfs *vfs;
@@ -32,18 +33,16 @@ struct commit {
 };
 
 static const char *const dirs[] = { WAL_DIR, BLOCKS_DIR, ERAS_DIR };
-enum { N_DIRS = sizeof(dirs) / sizeof(dirs[0]), DIGITS = 20, SEGMENTS_BITS = 20 };
+enum { N_DIRS = sizeof(dirs) / sizeof(dirs[0]), SEGMENTS_BITS = 20 };
 
 const char *commit__block_path(char to[static BLOCK_PATH_BYTES], uint64_t number)
 {
-	snprintf(to, BLOCK_PATH_BYTES, BLOCKS_DIR "/%020" PRIu64 ".blk", number);
-	return to;
+	return numbered__path(to, BLOCK_PATH_BYTES, BLOCKS_DIR, number, ".blk");
 }
 
 static const char *tmp_path(char to[static BLOCK_PATH_BYTES], uint64_t number)
 {
-	snprintf(to, BLOCK_PATH_BYTES, BLOCKS_DIR "/%020" PRIu64 ".tmp", number);
-	return to;
+	return numbered__path(to, BLOCK_PATH_BYTES, BLOCKS_DIR, number, ".tmp");
 }
 
 static void tell(const struct commit *c, enum dcm_log_level level, const char *text)
@@ -340,28 +339,14 @@ struct inventory {
 	bool any; /* a block or a segment, whether listed or not */
 };
 
-static int64_t block_number(const char *name, const char *end)
-{
-	int64_t number = 0;
-
-	if (strlen(name) != DIGITS + 4 || strcmp(name + DIGITS, end) != 0)
-		return -1;
-	for (int i = 0; i < DIGITS; i++) {
-		if (name[i] < '0' || name[i] > '9' || number > INT64_MAX / 10 - 1)
-			return -1;
-		number = number * 10 + (name[i] - '0');
-	}
-	return number;
-}
-
 static int note_block(void *ctx, const char *name)
 {
 	struct inventory *inv = ctx;
-	int64_t number = block_number(name, ".blk");
+	int64_t number = numbered__parse(name, ".blk");
 	char path[BLOCK_PATH_BYTES], *copy;
 	ptrdiff_t at;
 
-	if (number < 0 && block_number(name, ".tmp") < 0)
+	if (number < 0 && numbered__parse(name, ".tmp") < 0)
 		return 0; /* nobody of ours */
 	inv->any |= number >= 0;
 	at = number < 0 ? -1 : manifest__find(&inv->c->now, (uint64_t)number);

@@ -2,9 +2,9 @@
 /*
  * plugins/storage/local/frames.c - writes, checks and finds frames
  *
- * The walk costs time linear in the file: a header that verifies is believed about its length, so damaged payloads are
- * stepped over whole, and everything else is looked at in steps of 8 bytes, of which only those that begin with the
- * magic are hashed. No state, any thread.
+ * The walk costs time linear in the file: what is no frame is looked at in steps of 8 bytes, of which only those that
+ * begin with the magic are hashed, and of payloads that do not verify no more than a few times the file. No state, any
+ * thread.
  */
 #include "plugins/storage/local/frames.h"
 
@@ -188,8 +188,7 @@ bool frames__next(struct frames_cursor *c, struct frame *ret)
 		 */
 		if (le__get32(f + AT_PAYLOAD_CHECK) != payload_check(f, n, c->head.salt)) {
 			c->n_hashed_in_vain += n;
-			step_over(c, c->n_hashed_in_vain / 4 <= c->n && room >= FRAME_ALIGN ? FRAME_ALIGN
-											    : size);
+			step_over(c, c->n_hashed_in_vain / 4 <= c->n ? FRAME_ALIGN : size);
 			continue;
 		}
 		*ret = (struct frame){

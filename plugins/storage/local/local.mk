@@ -10,6 +10,7 @@ plugins_storage_local_liblocal_la_SOURCES = \
 	plugins/storage/local/frames.c plugins/storage/local/frames.h \
 	plugins/storage/local/log_file.c plugins/storage/local/log_file.h \
 	plugins/storage/local/manifest.c plugins/storage/local/manifest.h \
+	plugins/storage/local/numbered.c plugins/storage/local/numbered.h \
 	plugins/storage/local/pfor.c plugins/storage/local/pfor.h \
 	plugins/storage/local/ranks.c plugins/storage/local/ranks.h \
 	plugins/storage/local/replay.c plugins/storage/local/replay.h \

@@ -15,35 +15,19 @@
 #include <string.h>
 
 #include "core/base/error.h"
+#include "plugins/storage/local/numbered.h"
 
-enum { DIGITS = 20 };
-#define NAME_BYTES (DIGITS + sizeof(".wal"))
+#define SUFFIX ".wal"
 
 const char *wal__path(char to[static WAL_PATH_BYTES], uint64_t number)
 {
-	snprintf(to, WAL_PATH_BYTES, WAL_DIR "/%020" PRIu64 ".wal", number);
-	return to;
-}
-
-/* The number of a segment's name, or -1. */
-static int64_t number_of(const char *name)
-{
-	int64_t number = 0;
-
-	if (strlen(name) != NAME_BYTES - 1 || strcmp(name + DIGITS, ".wal") != 0)
-		return -1;
-	for (int i = 0; i < DIGITS; i++) {
-		if (name[i] < '0' || name[i] > '9' || number > INT64_MAX / 10 - 1)
-			return -1;
-		number = number * 10 + (name[i] - '0');
-	}
-	return number;
+	return numbered__path(to, WAL_PATH_BYTES, WAL_DIR, number, SUFFIX);
 }
 
 static int note_file(void *ctx, const char *name)
 {
 	struct replay *r = ctx;
-	int64_t number = number_of(name);
+	int64_t number = numbered__parse(name, SUFFIX);
 
 	if (number < 0)
 		return 0;

@@ -10,8 +10,8 @@ need_root
 compile chain chain.c -fno-omit-frame-pointer -DLEAF_FRAME || skip_all "no C compiler"
 cpu1=/sys/devices/system/cpu/cpu1/online
 
-# until_true COMMAND..: polls; the guest's own end is the deadline of what never comes
-until_true() {
+# wait_for COMMAND..: polls; the guest's own end is the deadline of what never comes
+wait_for() {
 	tries=0
 	until "$@" || [ $tries -ge 600 ]; do sleep 0.2; tries=$((tries + 1)); done
 }
@@ -20,7 +20,7 @@ seen() { grep -q "cpu=1,pid=$pid,.*main;alpha;beta;gamma_;spin" "$dir/rows"; }
 # sampled NAME: a new program on the second CPU is
 sampled() {
 	start taskset -c 1 "$dir/chain" 3600
-	until_true seen
+	wait_for seen
 	check "$1" "$(seen && echo yes || echo no)" = yes
 	kill -9 "$pid"
 }
@@ -29,7 +29,7 @@ check one_at_boot "$(cat /sys/devices/system/cpu/online)" = 0
 "$host" "$plugins" "input/ebpf={frequency: 99Hz, window: 1s, filter: {comms: [chain]}}" 3600 >"$dir/rows" 2>"$dir/log" &
 h=$!
 pids="$pids $h"
-until_true grep -q 'state 1' "$dir/log"
+wait_for grep -q 'state 1' "$dir/log"
 echo 1 >$cpu1
 sampled comes
 echo 0 >$cpu1

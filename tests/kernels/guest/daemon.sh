@@ -8,14 +8,9 @@ set -u
 . "$top_srcdir/tests/e2e/lib.sh"
 cpu1=/sys/devices/system/cpu/cpu1/online
 paranoid=/proc/sys/kernel/perf_event_paranoid
-[ -x "$decima" ] || {
-	skip daemon "decima is not installed"
-	exit 0
-}
-${CC:-cc} -O2 -g -pthread -fomit-frame-pointer -o "$dir/chain" "$top_srcdir/tests/programs/chain.c" || {
-	skip daemon "no C compiler"
-	exit 0
-}
+[ -x "$decima" ] || skip_all "decima is not installed"
+${CC:-cc} -O2 -g -pthread -fomit-frame-pointer -o "$dir/chain" "$top_srcdir/tests/programs/chain.c" ||
+	skip_all "no C compiler"
 chmod 755 "$dir"
 # Who has rights loads what is root's, which is not so where an ordinary user built and installed it.
 mkdir "$dir/plugins" && cp "$plugins"/*.so "$dir/plugins/" && chown -R 0:0 "$dir/plugins"

@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/base/cond.h"
 #include "core/base/fd.h"
 #include "core/base/mem.h"
 #include "plugins/input/ebpf/tables/native.h"
@@ -369,15 +370,11 @@ int tables__walk(struct tables *t, const struct tables_image *image, const struc
 struct tables *tables__new(const struct tables_memory *memory, uint64_t limit_bytes)
 {
 	CLEANUP(tables__freep) struct tables *t = NEW(struct tables);
-	pthread_condattr_t monotonic;
 
 	if (!t)
 		return NULL;
 	pthread_mutex_init(&t->lock, NULL);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&t->work, &monotonic);
-	pthread_condattr_destroy(&monotonic);
+	cond__init(&t->work);
 	t->memory = *memory;
 	t->wake_fd = -1;
 	t->queue_end = &t->queue;

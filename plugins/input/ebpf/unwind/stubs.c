@@ -2,8 +2,9 @@
 /*
  * plugins/input/ebpf/unwind/stubs.c - code without CFI whose shape is known
  *
- * Shapes: gcc's libgcc/crtstuff.c, glibc's sysdeps/x86_64/crti.S, binutils' bfd/elfxx-x86.c and bfd/elfnn-aarch64.c, lld's ELF/Arch/, musl's
- * arch/x86_64/crt_arch.h and src/signal/x86_64/restore.s, Linux's arch/arm64/kernel/vdso/sigreturn.S.
+ * Shapes: gcc's libgcc/crtstuff.c, glibc's sysdeps/x86_64/crti.S, binutils' bfd/elfxx-x86.c and
+ * bfd/elfnn-aarch64.c, lld's ELF/Arch/, musl's arch/x86_64/crt_arch.h and src/signal/x86_64/restore.s,
+ * Linux's arch/arm64/kernel/vdso/sigreturn.S.
  */
 #include "plugins/input/ebpf/unwind/stubs.h"
 
