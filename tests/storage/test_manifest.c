@@ -38,6 +38,7 @@ static int make(struct manifest *m, uint64_t seed, unsigned n_blocks)
 			.era = (uint32_t)random__wide(&r),
 			.flags = (uint32_t)random__wide(&r),
 			.level = (uint8_t)random__wide(&r),
+			.last_lsn = random__wide(&r),
 		};
 		memset(b.id, (int)i + 1, sizeof(b.id));
 		rc = manifest__add_block(m, &b);
@@ -95,6 +96,7 @@ static void test_round_trip(void **state)
 					    sizeof(m.blocks.v[i].id));
 			assert_true(m.blocks.v[i].last_ms == back.blocks.v[i].last_ms);
 			assert_int_equal(m.blocks.v[i].level, back.blocks.v[i].level);
+			assert_true(m.blocks.v[i].last_lsn == back.blocks.v[i].last_lsn);
 		}
 		assert_memory_equal(m.eras.v, back.eras.v, 3 * sizeof(m.eras.v[0]));
 		assert_int_equal(back.sealed_lsn, 77);
@@ -112,12 +114,12 @@ static void test_layout(void **state)
 	(void)state;
 	assert_int_equal(make(&m, 1, 1), 0);
 	struct buf b = encoded(&m);
-	const uint8_t *p = b.data, *block = p + 88, *era = block + 96, *extra = era + 3 * 24;
+	const uint8_t *p = b.data, *block = p + 88, *era = block + 104, *extra = era + 3 * 24;
 
 	assert_memory_equal(p, "DCMMANI\n", 8);
 	assert_int_equal(le__get32(p + 8), 1);
 	assert_int_equal(le__get32(p + 12), 0);
-	assert_true(le__get64(p + 16) == 88 + 96 + 3 * 24 + 8 + 8 + 8 + 16);
+	assert_true(le__get64(p + 16) == 88 + 104 + 3 * 24 + 8 + 8 + 8 + 16);
 	assert_true(le__get64(p + 24) == m.store_lo && le__get64(p + 32) == m.store_hi);
 	assert_true(le__get64(p + 40) == 5 && le__get64(p + 48) == 77 && le__get64(p + 56) == 1000);
 	assert_true(le__get32(p + 64) == 1 && le__get32(p + 68) == 3 && le__get32(p + 72) == 2);
@@ -127,6 +129,7 @@ static void test_layout(void **state)
 	assert_true(le__get64(block) == m.blocks.v[0].number && block[8] == 1 && block[23] == 1);
 	assert_true(le__get64(block + 24) == m.blocks.v[0].bytes && (int64_t)le__get64(block + 40) == -5);
 	assert_true(le__get32(block + 80) == m.blocks.v[0].era && block[88] == m.blocks.v[0].level);
+	assert_true(le__get64(block + 96) == m.blocks.v[0].last_lsn);
 	assert_true(le__get32(era + 24) == 2 && (int64_t)le__get64(era + 8) == -1);
 	assert_int_equal(le__get32(extra), 3);
 	assert_int_equal(le__get32(extra + 4), 5);
@@ -211,13 +214,13 @@ static void test_enemy(void **state)
 	REFUSED(-EUCLEAN, 40, le__put64, UINT64_MAX); /* generation, sealed_lsn, next_block */
 	REFUSED(-EUCLEAN, 48, le__put64, UINT64_MAX);
 	REFUSED(-EUCLEAN, 56, le__put64, 1);
-	REFUSED(-EUCLEAN, 88 + 96, le__put64, m.blocks.v[0].number); /* the same block twice */
-	REFUSED(-EUCLEAN, 88 + 40, le__put64, INT64_MAX);	     /* ends before it begins */
+	REFUSED(-EUCLEAN, 88 + 104, le__put64, m.blocks.v[0].number); /* the same block twice */
+	REFUSED(-EUCLEAN, 88 + 40, le__put64, INT64_MAX);	      /* ends before it begins */
 	REFUSED(-EUCLEAN, 88 + 88, le__put64, 256);
-	REFUSED(-EUCLEAN, 88 + 3 * 96, le__put32, 2); /* the same era twice */
-	REFUSED(-EUCLEAN, 88 + 3 * 96 + 72 + 4, le__put32, 0);
-	REFUSED(-EUCLEAN, 88 + 3 * 96 + 72 + 4, le__put32, UINT32_MAX);
-	REFUSED(-EUCLEAN, 88 + 3 * 96 + 72, le__put32, 9);
+	REFUSED(-EUCLEAN, 88 + 3 * 104, le__put32, 2); /* the same era twice */
+	REFUSED(-EUCLEAN, 88 + 3 * 104 + 72 + 4, le__put32, 0);
+	REFUSED(-EUCLEAN, 88 + 3 * 104 + 72 + 4, le__put32, UINT32_MAX);
+	REFUSED(-EUCLEAN, 88 + 3 * 104 + 72, le__put32, 9);
 	manifest__fini(&m);
 }
 

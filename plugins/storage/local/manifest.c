@@ -20,7 +20,7 @@ static const uint8_t magic[8] = { 'D', 'C', 'M', 'M', 'A', 'N', 'I', '\n' };
 enum {
 	VERSION = 1,
 	HEAD_BYTES = 88,
-	BLOCK_BYTES = 96,
+	BLOCK_BYTES = 104,
 	ERA_BYTES = 24,
 	EXTRA_BYTES = 8,
 	COPY_ALIGN = 4096,
@@ -184,6 +184,7 @@ static void put_block(uint8_t *to, const struct manifest_block *b)
 	le__put32(to + 80, b->era);
 	le__put32(to + 84, b->flags);
 	le__put64(to + 88, b->level);
+	le__put64(to + 96, b->last_lsn);
 }
 
 static bool get_block(const uint8_t *p, struct manifest_block *b)
@@ -200,6 +201,7 @@ static bool get_block(const uint8_t *p, struct manifest_block *b)
 		.era = le__get32(p + 80),
 		.flags = le__get32(p + 84),
 		.level = p[88],
+		.last_lsn = le__get64(p + 96),
 	};
 	memcpy(b->id, p + 8, sizeof(b->id));
 	return le__get64(p + 88) <= UINT8_MAX && b->first_ms <= b->last_ms && b->bytes <= INT64_MAX;

@@ -38,6 +38,12 @@ struct manifest_block {
 	uint32_t era;
 	uint32_t flags; /* of the block's writer */
 	uint8_t level;	/* 0: sealed; +1 for each compaction */
+	/*
+	 * The last frame of the log that is in it, of a compacted one the largest of what went in. Of two profiles of
+	 * one series at one time the one in the block with the larger last_lsn was written later; blocks of one seal
+	 * share none. Who compacts keeps it so (compact.h).
+	 */
+	uint64_t last_lsn;
 };
 
 struct manifest_era {
