@@ -457,7 +457,7 @@ tests_unit_test_memory_store_SOURCES = tests/unit/test_memory_store.c $(RANDOM_B
 	tests/contract/storage_host.c tests/contract/storage_host.h \
 	$(plugins_storage_memory_la_SOURCES)
 tests_unit_test_memory_store_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
-tests_unit_test_memory_store_LDADD = $(CODEC_LA) $(CONFIG_LA) $(UNIT_LIBS) -ldl
+tests_unit_test_memory_store_LDADD = $(STORAGE_DICT_LA) $(CODEC_LA) $(CONFIG_LA) $(UNIT_LIBS) -ldl
 
 unit_tests += tests/unit/test_folded
 tests_unit_test_folded_SOURCES = tests/unit/test_folded.c $(FAILMALLOC) \

@@ -5,8 +5,6 @@ pkglib_LTLIBRARIES += plugins/storage_memory.la
 endif
 plugins_storage_memory_la_SOURCES = \
 	plugins/storage/memory/backup.c plugins/storage/memory/backup.h \
-	plugins/storage/memory/dict.c plugins/storage/memory/dict.h \
-	plugins/storage/memory/dict_copy.c \
 	plugins/storage/memory/expire.c plugins/storage/memory/expire.h \
 	plugins/storage/memory/inspect.c \
 	plugins/storage/memory/lists.c \
@@ -14,7 +12,6 @@ plugins_storage_memory_la_SOURCES = \
 	plugins/storage/memory/memory.c \
 	plugins/storage/memory/merge.c \
 	plugins/storage/memory/points.c \
-	plugins/storage/memory/pool.h \
 	plugins/storage/memory/questions.h \
 	plugins/storage/memory/remove.c \
 	plugins/storage/memory/seen.c plugins/storage/memory/seen.h \
@@ -23,4 +20,4 @@ plugins_storage_memory_la_SOURCES = \
 	plugins/storage/memory/view.c plugins/storage/memory/view.h
 plugins_storage_memory_la_CFLAGS = $(AM_CFLAGS) $(CONVERSION_CFLAGS)
 plugins_storage_memory_la_LDFLAGS = $(LDFLAGS_PLUGIN)
-plugins_storage_memory_la_LIBADD = $(BASE_LA)
+plugins_storage_memory_la_LIBADD = $(STORAGE_DICT_LA)

@@ -24,7 +24,7 @@
 
 #include "core/base/hash.h"
 #include "core/base/vec.h"
-#include "plugins/storage/memory/dict.h"
+#include "plugins/storage/dict/dict.h"
 #include "plugins/storage/memory/seen.h"
 
 struct row {

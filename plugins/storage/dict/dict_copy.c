@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/storage/memory/dict_copy.c - batch to dictionary, dictionary to dictionary, dictionary to
+ * plugins/storage/dict/dict_copy.c - batch to dictionary, dictionary to dictionary, dictionary to
  * builder
  *
  * Each copies on demand, from the thing that is asked for down to its strings, and remembers what
@@ -13,7 +13,7 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/base/vec.h"
-#include "plugins/storage/memory/dict.h"
+#include "plugins/storage/dict/dict.h"
 
 static int dict_map__init(struct dict_map *m, const struct dict_counts *c)
 {
@@ -200,28 +200,31 @@ static uint32_t import_location(struct dict_import *im, uint32_t id)
 	return im->map.locations[id];
 }
 
+/* A stack's locations, leaf first, in the source's numbers: [n]; in the batch, or in `room`. */
+static const uint32_t *source_stack(const struct dict_import *im, uint32_t id, uint32_t *room)
+{
+	if (im->batch)
+		return COLUMN_AT(im->batch->stack_locations, im->batch->stacks[id].off);
+	dict__stack_locations(im->old, dict__stack_at(im->old, id), room);
+	return room;
+}
+
 uint32_t dict_import__stack(struct dict_import *im, uint32_t id)
 {
 	if (im->map.stacks[id] != DCM_NONE)
 		return im->map.stacks[id];
-	struct dict_stack s;
-	if (im->batch)
-		s = (struct dict_stack){
-			.hash = im->batch->stack_hashes[id].lo,
-			.locations = COLUMN_AT(im->batch->stack_locations, im->batch->stacks[id].off),
-			.n = im->batch->stacks[id].n,
-		};
-	else
-		s = *dict__stack_at(im->old, id);
+	const uint32_t n = im->batch ? im->batch->stacks[id].n : dict__stack_at(im->old, id)->n;
+	const uint64_t hash = im->batch ? im->batch->stack_hashes[id].lo
+					: dict__stack_at(im->old, id)->hash;
+	uint32_t few[128], *ids = few, i = 0;
 
-	uint32_t few[128], *ids = few;
-	if (s.n > 128 && !(ids = mem__resize(NULL, s.n, sizeof(*ids))))
+	if (n > 128 && !(ids = mem__resize(NULL, n, sizeof(*ids))))
 		return DCM_NONE;
-	uint32_t i = 0;
-	while (i < s.n && (ids[i] = import_location(im, s.locations[i])) != DCM_NONE)
+	const uint32_t *from = source_stack(im, id, ids);
+	while (i < n && (ids[i] = import_location(im, from[i])) != DCM_NONE)
 		i++;
-	if (i == s.n)
-		im->map.stacks[id] = dict__stack(im->to, s.hash, ids, s.n);
+	if (i == n)
+		im->map.stacks[id] = dict__stack(im->to, hash, ids, n);
 	if (ids != few)
 		free(ids);
 	return im->map.stacks[id];
@@ -405,8 +408,9 @@ uint32_t dict_export__stack(struct dict_export *ex, uint32_t id, int *err)
 		*err = -ENOMEM;
 		return 0;
 	}
+	dict__stack_locations(ex->from, s, ids);
 	for (uint32_t i = 0; i < s->n; i++)
-		ids[i] = export_location(ex, s->locations[i], err);
+		ids[i] = export_location(ex, ids[i], err);
 	ex->map.stacks[id] = ex->host->add_stack(ex->to, ids, s->n);
 	if (ids != few)
 		free(ids);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/storage/memory/dict.h - everything that profiles refer to, each thing once
+ * plugins/storage/dict/dict.h - everything that profiles refer to, each thing once
+ *
+ * Shared by the storages of this machine, so that what is equal is the same question in all of them.
  *
  * Strings, mappings, functions, processes, locations, stacks, label sets, series and types. What is
  * equal is settled by comparing contents; the hashes that batches bring only say where to look. A
@@ -15,14 +17,14 @@
  * read without it, because they never move or change; the exceptions, a location's lines and why it
  * has none, are set once, atomically.
  */
-#ifndef DECIMA_STORAGE_MEMORY_DICT_H
-#define DECIMA_STORAGE_MEMORY_DICT_H
+#ifndef DECIMA_STORAGE_DICT_DICT_H
+#define DECIMA_STORAGE_DICT_DICT_H
 
 #include <decima/plugin.h>
 
 #include "core/base/arena.h"
 #include "core/base/hash.h"
-#include "plugins/storage/memory/pool.h"
+#include "plugins/storage/dict/pool.h"
 
 struct dict_lines {
 	uint32_t n;
@@ -38,10 +40,19 @@ struct dict_location {
 	_Atomic(const struct dict_lines *) lines; /* NULL: none */
 };
 
+/*
+ * A frame under its callers: stacks that begin alike at the root share their nodes. A parent's number is smaller than its
+ * children's.
+ */
+struct dict_node {
+	uint32_t parent; /* DCM_NONE: the root frame */
+	uint32_t location;
+};
+
 struct dict_stack {
 	uint64_t hash;
-	const uint32_t *locations; /* [n] leaf first */
-	uint32_t n;
+	uint32_t leaf; /* node; DCM_NONE: no frames */
+	uint32_t n;    /* frames */
 };
 
 struct dict_label_set {
@@ -67,12 +78,13 @@ struct dict {
 	struct pool functions;	/* struct dcm_function */
 	struct pool processes;	/* struct dcm_process */
 	struct pool locations;	/* struct dict_location */
+	struct pool nodes;	/* struct dict_node */
 	struct pool stacks;	/* struct dict_stack */
 	struct pool label_sets; /* struct dict_label_set; [0] is empty */
 	struct pool series;	/* struct dict_series */
 	struct pool types;	/* struct dict_type */
 	struct hindex string_index, mapping_index, function_index, process_index, location_index,
-		stack_index;
+		node_index, stack_index;
 	struct hindex label_set_index, series_index, type_index;
 };
 
@@ -88,6 +100,10 @@ static inline struct dcm_str dict__str(const struct dict *d, uint32_t id)
 static inline const struct dict_stack *dict__stack_at(const struct dict *d, uint32_t id)
 {
 	return POOL_AT(&d->stacks, struct dict_stack, id);
+}
+static inline const struct dict_node *dict__node_at(const struct dict *d, uint32_t id)
+{
+	return POOL_AT(&d->nodes, struct dict_node, id);
 }
 static inline const struct dict_location *dict__location_at(const struct dict *d, uint32_t id)
 {
@@ -105,6 +121,9 @@ static inline const struct dict_type *dict__type_at(const struct dict *d, uint32
 {
 	return POOL_AT(&d->types, struct dict_type, id);
 }
+
+/* The stack's locations, leaf first, into ret[stack->n]. */
+void dict__stack_locations(const struct dict *d, const struct dict_stack *stack, uint32_t *ret);
 
 /* The series' value of a name, or false. */
 bool dict__series_label(const struct dict *d, uint32_t series, struct dcm_str name, struct dcm_str *ret);
@@ -125,13 +144,19 @@ uint32_t dict__label_set(struct dict *d, const struct dcm_label *labels, uint32_
 uint32_t dict__series(struct dict *d, const struct dcm_pair *pairs, uint32_t n);
 uint32_t dict__type(struct dict *d, const struct dcm_type *t);
 
+/*
+ * For who adds entries: the one that was written behind the pool's end becomes one, under its hash. DCM_NONE, and it is
+ * left for the next, when memory ran out.
+ */
+uint32_t dict__admit(struct pool *pool, struct hindex *index, uint64_t hash);
+
 /* -------------------------------------------------------------------------------------------------
  * Bringing things in from a batch, or from an older dictionary
  */
 
 /* How many entries there were under the lock: readers without it stay below. */
 struct dict_counts {
-	uint32_t strings, mappings, functions, processes, locations, stacks, label_sets, series;
+	uint32_t strings, mappings, functions, processes, locations, nodes, stacks, label_sets, series;
 };
 struct dict_counts dict__counts(const struct dict *d);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/storage/memory/pool.h - an array that grows without moving what it holds
+ * plugins/storage/dict/pool.h - an array that grows without moving what it holds
  *
  * Entries live in pages that double in size (256, 512, 1024, ...), so that the address of an entry
  * never changes and a reader who learnt of an entry under the store's lock may read it later
  * without the lock, while a writer appends.
  */
-#ifndef DECIMA_STORAGE_MEMORY_POOL_H
-#define DECIMA_STORAGE_MEMORY_POOL_H
+#ifndef DECIMA_STORAGE_DICT_POOL_H
+#define DECIMA_STORAGE_DICT_POOL_H
 
 #include <stdbool.h>
 #include <stddef.h>

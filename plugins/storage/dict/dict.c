@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/storage/memory/dict.c - finds or adds one entry of each kind
+ * plugins/storage/dict/dict.c - finds or adds one entry of each kind
  */
-#include "plugins/storage/memory/dict.h"
+#include "plugins/storage/dict/dict.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -33,12 +33,13 @@ struct dict *dict__ref(struct dict *d)
 
 static void dict__fini_lists(struct dict *d)
 {
-	struct pool *pools[] = { &d->strings,	 &d->mappings,	&d->functions,
-				 &d->processes,	 &d->locations, &d->stacks,
-				 &d->label_sets, &d->series,	&d->types };
-	struct hindex *indexes[] = { &d->string_index,	  &d->mapping_index,  &d->function_index,
-				     &d->process_index,	  &d->location_index, &d->stack_index,
-				     &d->label_set_index, &d->series_index,   &d->type_index };
+	struct pool *pools[] = { &d->strings,	&d->mappings, &d->functions, &d->processes,
+				 &d->locations, &d->nodes,    &d->stacks,    &d->label_sets,
+				 &d->series,	&d->types };
+	struct hindex *indexes[] = { &d->string_index,	&d->mapping_index,   &d->function_index,
+				     &d->process_index, &d->location_index,  &d->node_index,
+				     &d->stack_index,	&d->label_set_index, &d->series_index,
+				     &d->type_index };
 
 	for (size_t i = 0; i < sizeof(pools) / sizeof(pools[0]); i++)
 		pool__fini(pools[i]);
@@ -57,9 +58,9 @@ void dict__unref(struct dict *d)
 
 uint64_t dict__bytes(const struct dict *d)
 {
-	const struct pool *pools[] = { &d->strings,    &d->mappings,  &d->functions,
-				       &d->processes,  &d->locations, &d->stacks,
-				       &d->label_sets, &d->series,    &d->types };
+	const struct pool *pools[] = { &d->strings,   &d->mappings, &d->functions, &d->processes,
+				       &d->locations, &d->nodes,    &d->stacks,	   &d->label_sets,
+				       &d->series,    &d->types };
 	const struct hindex *indexes[] = { &d->string_index,	&d->mapping_index,
 					   &d->function_index,	&d->process_index,
 					   &d->location_index,	&d->stack_index,
@@ -82,6 +83,7 @@ struct dict_counts dict__counts(const struct dict *d)
 		.functions = d->functions.n,
 		.processes = d->processes.n,
 		.locations = d->locations.n,
+		.nodes = d->nodes.n,
 		.stacks = d->stacks.n,
 		.label_sets = d->label_sets.n,
 		.series = d->series.n,
@@ -100,8 +102,7 @@ bool dict__series_label(const struct dict *d, uint32_t series, struct dcm_str na
 	return false;
 }
 
-/* The entry was written behind the pool's end: makes it one, or leaves it for the next. */
-static uint32_t admit(struct pool *pool, struct hindex *index, uint64_t hash)
+uint32_t dict__admit(struct pool *pool, struct hindex *index, uint64_t hash)
 {
 	if (hindex__insert(index, hash, pool->n) < 0)
 		return DCM_NONE;
@@ -120,7 +121,7 @@ uint32_t dict__string(struct dict *d, struct dcm_str s)
 	if (!entry)
 		return DCM_NONE;
 	*entry = arena__str(&d->arena, s);
-	return entry->p ? admit(&d->strings, &d->string_index, h) : DCM_NONE;
+	return entry->p ? dict__admit(&d->strings, &d->string_index, h) : DCM_NONE;
 }
 
 static bool same_mapping(const struct dcm_mapping *a, const struct dcm_mapping *b)
@@ -142,7 +143,7 @@ uint32_t dict__mapping(struct dict *d, const struct dcm_mapping *m)
 	if (!entry)
 		return DCM_NONE;
 	*entry = *m;
-	return admit(&d->mappings, &d->mapping_index, h);
+	return dict__admit(&d->mappings, &d->mapping_index, h);
 }
 
 uint32_t dict__function(struct dict *d, const struct dcm_function *f)
@@ -161,7 +162,7 @@ uint32_t dict__function(struct dict *d, const struct dcm_function *f)
 	if (!entry)
 		return DCM_NONE;
 	*entry = *f;
-	return admit(&d->functions, &d->function_index, h);
+	return dict__admit(&d->functions, &d->function_index, h);
 }
 
 uint32_t dict__process(struct dict *d, const struct dcm_process *p)
@@ -178,7 +179,7 @@ uint32_t dict__process(struct dict *d, const struct dcm_process *p)
 	if (!entry)
 		return DCM_NONE;
 	*entry = *p;
-	return admit(&d->processes, &d->process_index, h);
+	return dict__admit(&d->processes, &d->process_index, h);
 }
 
 /* Lines in the arena; NULL when memory ran out. */
@@ -253,7 +254,7 @@ uint32_t dict__location(struct dict *d, uint64_t hash, const struct dcm_location
 	entry->kind = l->kind;
 	atomic_store_explicit(&entry->unnamed, l->unnamed, memory_order_relaxed);
 	atomic_store_explicit(&entry->lines, kept, memory_order_relaxed);
-	return admit(&d->locations, &d->location_index, hash);
+	return dict__admit(&d->locations, &d->location_index, hash);
 }
 
 /* A copy of a list in the arena; never NULL but when memory ran out. */
@@ -264,24 +265,6 @@ static void *keep(struct dict *d, const void *p, size_t n_bytes)
 	if (kept && n_bytes)
 		memcpy(kept, p, n_bytes);
 	return kept;
-}
-
-uint32_t dict__stack(struct dict *d, uint64_t hash, const uint32_t *locations, uint32_t n)
-{
-	uint32_t row, at = hindex__first(&d->stack_index, hash, &row);
-
-	for (; row != HINDEX_NONE; at = hindex__next(&d->stack_index, hash, at, &row)) {
-		const struct dict_stack *e = dict__stack_at(d, row);
-		if (e->n == n && (n == 0 || memcmp(e->locations, locations, n * sizeof(*locations)) == 0))
-			return row;
-	}
-	struct dict_stack *entry = POOL_PUSH(&d->stacks, struct dict_stack);
-	if (!entry)
-		return DCM_NONE;
-	entry->hash = hash;
-	entry->n = n;
-	entry->locations = keep(d, locations, n * sizeof(*locations));
-	return entry->locations ? admit(&d->stacks, &d->stack_index, hash) : DCM_NONE;
 }
 
 static bool same_labels(const struct dict_label_set *e, const struct dcm_label *labels, uint32_t n)
@@ -312,7 +295,7 @@ uint32_t dict__label_set(struct dict *d, const struct dcm_label *labels, uint32_
 		return DCM_NONE;
 	entry->n = n;
 	entry->labels = keep(d, labels, n * sizeof(*labels));
-	return entry->labels ? admit(&d->label_sets, &d->label_set_index, h) : DCM_NONE;
+	return entry->labels ? dict__admit(&d->label_sets, &d->label_set_index, h) : DCM_NONE;
 }
 
 uint32_t dict__series(struct dict *d, const struct dcm_pair *pairs, uint32_t n)
@@ -332,7 +315,7 @@ uint32_t dict__series(struct dict *d, const struct dcm_pair *pairs, uint32_t n)
 		return DCM_NONE;
 	entry->n = n;
 	entry->pairs = keep(d, pairs, n * sizeof(*pairs));
-	return entry->pairs ? admit(&d->series, &d->series_index, h) : DCM_NONE;
+	return entry->pairs ? dict__admit(&d->series, &d->series_index, h) : DCM_NONE;
 }
 
 /* name:sample_type:sample_unit:period_type:period_unit[:delta] */
@@ -370,5 +353,5 @@ uint32_t dict__type(struct dict *d, const struct dcm_type *t)
 		return DCM_NONE;
 	entry->parts = *t;
 	entry->text = type_text(d, t);
-	return entry->text.p ? admit(&d->types, &d->type_index, h) : DCM_NONE;
+	return entry->text.p ? dict__admit(&d->types, &d->type_index, h) : DCM_NONE;
 }

@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0
+# plugins/storage/dict/local.mk - what profiles refer to; linked into the storages of this machine
+noinst_LTLIBRARIES += plugins/storage/dict/libdict.la
+plugins_storage_dict_libdict_la_SOURCES = \
+	plugins/storage/dict/dict.c plugins/storage/dict/dict.h \
+	plugins/storage/dict/dict_copy.c \
+	plugins/storage/dict/pool.h \
+	plugins/storage/dict/stacks.c
+plugins_storage_dict_libdict_la_CFLAGS = $(AM_CFLAGS) $(CONVERSION_CFLAGS)
+
+STORAGE_DICT_LA = plugins/storage/dict/libdict.la $(BASE_LA)
