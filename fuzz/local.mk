@@ -113,3 +113,7 @@ fuzz_fuzz_store_log_SOURCES = fuzz/fuzz_store_log.c tests/storage/sim_disk.c tes
 fuzz_fuzz_store_log_LDADD = $(LOCAL_STORE_LA) $(FUZZ_LDFLAGS)
 fuzz_fuzz_store_manifest_SOURCES = fuzz/fuzz_store_manifest.c $(FUZZ_MAIN)
 fuzz_fuzz_store_manifest_LDADD = $(LOCAL_STORE_LA) $(FUZZ_LDFLAGS)
+
+fuzz_programs += fuzz/fuzz_store_era
+fuzz_fuzz_store_era_SOURCES = fuzz/fuzz_store_era.c $(FUZZ_MAIN)
+fuzz_fuzz_store_era_LDADD = $(LOCAL_STORE_LA) $(FUZZ_LDFLAGS)

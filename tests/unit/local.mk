@@ -511,3 +511,8 @@ unit_tests += tests/unit/test_local_block
 tests_unit_test_local_block_SOURCES = tests/unit/test_local_block.c tests/unit/random_chunk.c $(FAILMALLOC)
 tests_unit_test_local_block_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_local_block_LDADD = $(LOCAL_STORE_LA) $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_local_era
+tests_unit_test_local_era_SOURCES = tests/unit/test_local_era.c $(RANDOM_BATCH) $(FAILMALLOC)
+tests_unit_test_local_era_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_local_era_LDADD = $(LOCAL_STORE_LA) $(BATCH_LA) $(UNIT_LIBS)

@@ -4,6 +4,7 @@
  */
 #include "plugins/storage/dict/dict.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,6 +53,7 @@ void dict__unref(struct dict *d)
 	if (!d || atomic_fetch_sub_explicit(&d->refs, 1, memory_order_acq_rel) > 1)
 		return;
 	dict__fini_lists(d);
+	vec__fini(&d->learnt);
 	arena__fini(&d->arena);
 	free(d);
 }
@@ -87,6 +89,7 @@ struct dict_counts dict__counts(const struct dict *d)
 		.stacks = d->stacks.n,
 		.label_sets = d->label_sets.n,
 		.series = d->series.n,
+		.types = d->types.n,
 	};
 }
 
@@ -219,6 +222,29 @@ static bool named_later(const struct dict *d, const struct dcm_location *l)
 	       POOL_AT(&d->mappings, struct dcm_mapping, l->mapping)->build_id != 0;
 }
 
+int dict__learn(struct dict *d, uint32_t location, uint8_t unnamed, const struct dcm_line *lines,
+		uint32_t n)
+{
+	struct dict_location *e = POOL_AT(&d->locations, struct dict_location, location);
+	const bool more_lines = n && !atomic_load_explicit(&e->lines, memory_order_relaxed);
+	const bool reason = unnamed != DCM_UNNAMED_NOT_TRIED &&
+			    atomic_load_explicit(&e->unnamed, memory_order_relaxed) ==
+				    DCM_UNNAMED_NOT_TRIED;
+
+	if (d->keep_learnt && (more_lines || reason) && !vec__push(&d->learnt, location))
+		return -ENOMEM;
+	if (more_lines) {
+		const struct dict_lines *kept = keep_lines(d, lines, n);
+
+		if (!kept)
+			return -ENOMEM;
+		atomic_store_explicit(&e->lines, kept, memory_order_release);
+	}
+	if (reason)
+		atomic_store_explicit(&e->unnamed, unnamed, memory_order_relaxed);
+	return 0;
+}
+
 uint32_t dict__location(struct dict *d, uint64_t hash, const struct dcm_location *l,
 			const struct dcm_line *lines)
 {
@@ -234,13 +260,7 @@ uint32_t dict__location(struct dict *d, uint64_t hash, const struct dcm_location
 			continue;
 		if (!later && !same_lines(kept, lines, l->n_lines))
 			continue;
-		if (!kept && l->n_lines) {
-			kept = keep_lines(d, lines, l->n_lines);
-			atomic_store_explicit(&e->lines, kept, memory_order_release);
-		}
-		if (atomic_load_explicit(&e->unnamed, memory_order_relaxed) == DCM_UNNAMED_NOT_TRIED)
-			atomic_store_explicit(&e->unnamed, l->unnamed, memory_order_relaxed);
-		return row;
+		return dict__learn(d, row, l->unnamed, lines, l->n_lines) == 0 ? row : DCM_NONE;
 	}
 	struct dict_location *entry = POOL_PUSH(&d->locations, struct dict_location);
 	const struct dict_lines *kept = NULL;
@@ -354,4 +374,59 @@ uint32_t dict__type(struct dict *d, const struct dcm_type *t)
 	entry->parts = *t;
 	entry->text = type_text(d, t);
 	return entry->text.p ? dict__admit(&d->types, &d->type_index, h) : DCM_NONE;
+}
+
+/* n zeroed entries more, which no index knows. */
+static int fill_pool(struct pool *pool, uint32_t to, size_t size, uint64_t *n)
+{
+	if (pool->n > to)
+		return -EBADMSG;
+	for (; pool->n < to; pool->n++, (*n)++)
+		if (!pool__push(pool, size))
+			return -ENOMEM;
+	return 0;
+}
+
+int dict__fill(struct dict *d, const struct dict_counts *to, uint64_t *ret_n)
+{
+	const struct dict_counts had = dict__counts(d);
+	const struct {
+		struct pool *pool;
+		uint32_t to;
+		size_t size;
+	} fills[] = {
+		{ &d->strings, to->strings, sizeof(struct dcm_str) },
+		{ &d->mappings, to->mappings, sizeof(struct dcm_mapping) },
+		{ &d->functions, to->functions, sizeof(struct dcm_function) },
+		{ &d->processes, to->processes, sizeof(struct dcm_process) },
+		{ &d->locations, to->locations, sizeof(struct dict_location) },
+		{ &d->nodes, to->nodes, sizeof(struct dict_node) },
+		{ &d->stacks, to->stacks, sizeof(struct dict_stack) },
+		{ &d->label_sets, to->label_sets, sizeof(struct dict_label_set) },
+		{ &d->series, to->series, sizeof(struct dict_series) },
+		{ &d->types, to->types, sizeof(struct dict_type) },
+	};
+	uint64_t n = 0;
+	int r = to->nodes > had.nodes && !to->locations ? -EBADMSG : 0;
+
+	for (size_t i = 0; r == 0 && i < sizeof(fills) / sizeof(fills[0]); i++)
+		r = fill_pool(fills[i].pool, fills[i].to, fills[i].size, &n);
+	for (uint32_t i = had.strings; r == 0 && i < d->strings.n; i++)
+		POOL_AT(&d->strings, struct dcm_str, i)->p = "";
+	for (uint32_t i = had.locations; r == 0 && i < d->locations.n; i++) {
+		struct dict_location *l = POOL_AT(&d->locations, struct dict_location, i);
+
+		l->mapping = l->process = DCM_NONE;
+		l->kind = DCM_FRAME_NOTE;
+		atomic_store_explicit(&l->unnamed, DCM_UNNAMED_NOT_HERE, memory_order_relaxed);
+	}
+	for (uint32_t i = had.nodes; r == 0 && i < d->nodes.n; i++)
+		POOL_AT(&d->nodes, struct dict_node, i)->parent = DCM_NONE;
+	for (uint32_t i = had.stacks; r == 0 && i < d->stacks.n; i++)
+		POOL_AT(&d->stacks, struct dict_stack, i)->leaf = DCM_NONE;
+	for (uint32_t i = had.types; r == 0 && i < d->types.n; i++)
+		POOL_AT(&d->types, struct dict_type, i)->text = (struct dcm_str){ "", 0 };
+	if (r == 0)
+		*ret_n = n;
+	return r;
 }

@@ -24,6 +24,7 @@
 
 #include "core/base/arena.h"
 #include "core/base/hash.h"
+#include "core/base/vec.h"
 #include "plugins/storage/dict/pool.h"
 
 struct dict_lines {
@@ -83,9 +84,21 @@ struct dict {
 	struct pool label_sets; /* struct dict_label_set; [0] is empty */
 	struct pool series;	/* struct dict_series */
 	struct pool types;	/* struct dict_type */
+	/*
+	 * Locations about which something was learnt after they were added, in that order, perhaps twice; kept when
+	 * somebody wants to know.
+	 */
+	bool keep_learnt;
+	VEC(uint32_t) learnt;
 	struct hindex string_index, mapping_index, function_index, process_index, location_index,
 		node_index, stack_index;
 	struct hindex label_set_index, series_index, type_index;
+};
+
+/* How many entries there were under the lock: readers without it stay below. */
+struct dict_counts {
+	uint32_t strings, mappings, functions, processes, locations, nodes, stacks, label_sets,
+		series, types;
 };
 
 struct dict *dict__new(void); /* NULL when memory ran out */
@@ -139,10 +152,22 @@ uint32_t dict__process(struct dict *d, const struct dcm_process *p);
 /* lines [l->n_lines]; hash: equal for equal locations. */
 uint32_t dict__location(struct dict *d, uint64_t hash, const struct dcm_location *l,
 			const struct dcm_line *lines);
+uint32_t dict__node(struct dict *d, uint32_t parent, uint32_t location);
 uint32_t dict__stack(struct dict *d, uint64_t hash, const uint32_t *locations, uint32_t n);
+uint32_t dict__stack_of_leaf(struct dict *d, uint64_t hash, uint32_t leaf); /* DCM_NONE: of no frames */
 uint32_t dict__label_set(struct dict *d, const struct dcm_label *labels, uint32_t n);
 uint32_t dict__series(struct dict *d, const struct dcm_pair *pairs, uint32_t n);
 uint32_t dict__type(struct dict *d, const struct dcm_type *t);
+
+/* Lines for a location that has none, and why it has none where that was not known. 0 or -ENOMEM. */
+int dict__learn(struct dict *d, uint32_t location, uint8_t unnamed, const struct dcm_line *lines,
+		uint32_t n);
+
+/*
+ * Empty entries up to these counts, in the place of some that were lost: they have no content, and are never found. 0,
+ * -ENOMEM, or -EBADMSG when there are more already. *ret_n: how many.
+ */
+int dict__fill(struct dict *d, const struct dict_counts *to, uint64_t *ret_n);
 
 /*
  * For who adds entries: the one that was written behind the pool's end becomes one, under its hash. DCM_NONE, and it is
@@ -154,10 +179,6 @@ uint32_t dict__admit(struct pool *pool, struct hindex *index, uint64_t hash);
  * Bringing things in from a batch, or from an older dictionary
  */
 
-/* How many entries there were under the lock: readers without it stay below. */
-struct dict_counts {
-	uint32_t strings, mappings, functions, processes, locations, nodes, stacks, label_sets, series;
-};
 struct dict_counts dict__counts(const struct dict *d);
 
 /* Remembers what was copied already: source id -> id, DCM_NONE where not yet. */

@@ -37,8 +37,7 @@ static bool is_stack(const struct dict *d, const struct dict_stack *stack,
 	return true;
 }
 
-/* The node of a location under its caller, made when new. DCM_NONE when memory ran out. */
-static uint32_t child_of(struct dict *d, uint32_t parent, uint32_t location)
+uint32_t dict__node(struct dict *d, uint32_t parent, uint32_t location)
 {
 	const uint64_t h = hash__mix(hash__mix(0, parent), location);
 	uint32_t row, at = hindex__first(&d->node_index, h, &row);
@@ -56,6 +55,15 @@ static uint32_t child_of(struct dict *d, uint32_t parent, uint32_t location)
 	return dict__admit(&d->nodes, &d->node_index, h);
 }
 
+static uint32_t add_stack(struct dict *d, uint64_t hash, uint32_t leaf, uint32_t n)
+{
+	struct dict_stack *entry = POOL_PUSH(&d->stacks, struct dict_stack);
+	if (!entry)
+		return DCM_NONE;
+	*entry = (struct dict_stack){ .hash = hash, .leaf = leaf, .n = n };
+	return dict__admit(&d->stacks, &d->stack_index, hash);
+}
+
 uint32_t dict__stack(struct dict *d, uint64_t hash, const uint32_t *locations, uint32_t n)
 {
 	uint32_t row, at = hindex__first(&d->stack_index, hash, &row), leaf = DCM_NONE;
@@ -64,13 +72,21 @@ uint32_t dict__stack(struct dict *d, uint64_t hash, const uint32_t *locations, u
 		if (is_stack(d, dict__stack_at(d, row), locations, n))
 			return row;
 	for (uint32_t i = n; i-- > 0;) {
-		leaf = child_of(d, leaf, locations[i]);
+		leaf = dict__node(d, leaf, locations[i]);
 		if (leaf == DCM_NONE)
 			return DCM_NONE;
 	}
-	struct dict_stack *entry = POOL_PUSH(&d->stacks, struct dict_stack);
-	if (!entry)
-		return DCM_NONE;
-	*entry = (struct dict_stack){ .hash = hash, .leaf = leaf, .n = n };
-	return dict__admit(&d->stacks, &d->stack_index, hash);
+	return add_stack(d, hash, leaf, n);
+}
+
+uint32_t dict__stack_of_leaf(struct dict *d, uint64_t hash, uint32_t leaf)
+{
+	uint32_t row, at = hindex__first(&d->stack_index, hash, &row), n = 0;
+
+	for (; row != HINDEX_NONE; at = hindex__next(&d->stack_index, hash, at, &row))
+		if (dict__stack_at(d, row)->leaf == leaf)
+			return row;
+	for (uint32_t node = leaf; node != DCM_NONE; node = dict__node_at(d, node)->parent)
+		n++;
+	return add_stack(d, hash, leaf, n);
 }

@@ -7,6 +7,7 @@ plugins_storage_local_liblocal_la_SOURCES = \
 	plugins/storage/local/chunk.h \
 	plugins/storage/local/chunk_read.c plugins/storage/local/chunk_write.c \
 	plugins/storage/local/commit.c plugins/storage/local/commit.h \
+	plugins/storage/local/era_record.c plugins/storage/local/era_record.h \
 	plugins/storage/local/frames.c plugins/storage/local/frames.h \
 	plugins/storage/local/log_file.c plugins/storage/local/log_file.h \
 	plugins/storage/local/manifest.c plugins/storage/local/manifest.h \
@@ -19,4 +20,4 @@ plugins_storage_local_liblocal_la_SOURCES = \
 	plugins/storage/local/wal.c plugins/storage/local/wal.h
 plugins_storage_local_liblocal_la_CFLAGS = $(AM_CFLAGS) $(CONVERSION_CFLAGS) $(ZSTD_CFLAGS)
 
-LOCAL_STORE_LA = plugins/storage/local/liblocal.la $(BASE_LA) $(ZSTD_LIBS)
+LOCAL_STORE_LA = plugins/storage/local/liblocal.la $(STORAGE_DICT_LA) $(ZSTD_LIBS)

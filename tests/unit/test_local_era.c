@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/unit/test_local_era.c - a dictionary comes back from its records, number for number
+ */
+#include "tests/unit/unit.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/cleanup.h"
+#include "core/base/str.h"
+#include "core/batch/batch.h"
+#include "plugins/storage/local/era_record.h"
+#include "tests/unit/failmalloc.h"
+#include "tests/unit/random.h"
+#include "tests/unit/random_batch.h"
+
+enum { N_RECORDS = 6 };
+DEFINE_CLEANUP(struct dict *, dict__unref);
+
+/* All that a batch refers to, into the dictionary. */
+static int import(struct dict *d, const struct dcm_batch *b)
+{
+	struct dict_import im;
+	int r = dict_import__init(&im, d, b);
+
+	for (uint32_t i = 0; r == 0 && i < b->n_stacks; i++)
+		r = dict_import__stack(&im, i) == DCM_NONE ? -ENOMEM : 0;
+	for (uint32_t i = 0; r == 0 && i < b->n_label_sets; i++)
+		r = dict_import__label_set(&im, i) == DCM_NONE ? -ENOMEM : 0;
+	for (uint32_t i = 0; r == 0 && i < b->n_series; i++)
+		r = dict_import__series(&im, i) == DCM_NONE ? -ENOMEM : 0;
+	for (uint32_t i = 0; r == 0 && i < b->n_types; i++)
+		r = dict_import__type(&im, &b->types[i]) == DCM_NONE ? -ENOMEM : 0;
+	dict_import__fini(&im);
+	return r;
+}
+
+/* A record of what a random batch brings, on top of what is there. */
+static void grow(struct dict *d, uint64_t seed, struct buf *record)
+{
+	struct dcm_batch *b = random_batch__new(seed, seed % 2 ? RANDOM_NASTY : 0);
+	struct dict_counts since = dict__counts(d);
+
+	if (!d->keep_learnt) /* the first one has everything */
+		since = (struct dict_counts){ .strings = 1, .label_sets = 1 };
+	d->keep_learnt = true;
+	d->learnt.n = 0;
+	assert_int_equal(import(d, b), 0);
+	assert_int_equal(era_record__encode(d, &since, d->learnt.v, d->learnt.n, record), 0);
+	batch__unref(b);
+}
+
+static void same_lines(const struct dict *a, const struct dict *b, uint32_t id)
+{
+	const struct dict_lines *x = dict__location_at(a, id)->lines,
+				*y = dict__location_at(b, id)->lines;
+
+	assert_int_equal(x ? x->n : 0, y ? y->n : 0);
+	for (uint32_t i = 0; x && i < x->n; i++) {
+		assert_int_equal(x->v[i].function, y->v[i].function);
+		assert_int_equal(x->v[i].column, y->v[i].column);
+		assert_true(x->v[i].line == y->v[i].line);
+	}
+}
+
+static void same_location(const struct dict *a, const struct dict *b, uint32_t id)
+{
+	const struct dict_location *x = dict__location_at(a, id), *y = dict__location_at(b, id);
+
+	assert_true(x->hash == y->hash && x->address == y->address);
+	assert_int_equal(x->mapping, y->mapping);
+	assert_int_equal(x->process, y->process);
+	assert_int_equal(x->addr_kind, y->addr_kind);
+	assert_int_equal(x->kind, y->kind);
+	assert_int_equal(x->unnamed, y->unnamed);
+	same_lines(a, b, id);
+}
+
+/* Entries whose structs have no holes, and no pointers. */
+static void same_pool(const struct pool *a, const struct pool *b, size_t size, uint32_t from)
+{
+	assert_int_equal(a->n, b->n);
+	for (uint32_t i = from; i < a->n; i++)
+		assert_memory_equal(pool__at(a, i, size), pool__at(b, i, size), size);
+}
+
+static void same_labels(const struct dict *a, const struct dict *b, uint32_t from)
+{
+	assert_int_equal(a->label_sets.n, b->label_sets.n);
+	for (uint32_t i = from; i < a->label_sets.n; i++) {
+		const struct dict_label_set *x = dict__label_set_at(a, i),
+					    *y = dict__label_set_at(b, i);
+
+		assert_int_equal(x->n, y->n);
+		for (uint32_t k = 0; k < x->n; k++) {
+			assert_int_equal(x->labels[k].name, y->labels[k].name);
+			assert_int_equal(x->labels[k].str, y->labels[k].str);
+			assert_true(x->labels[k].num == y->labels[k].num);
+			assert_int_equal(x->labels[k].unit, y->labels[k].unit);
+		}
+	}
+}
+
+static void same_series(const struct dict *a, const struct dict *b, uint32_t from)
+{
+	assert_int_equal(a->series.n, b->series.n);
+	for (uint32_t i = from; i < a->series.n; i++) {
+		const struct dict_series *x = dict__series_at(a, i), *y = dict__series_at(b, i);
+
+		assert_int_equal(x->n, y->n);
+		if (x->n)
+			assert_memory_equal(x->pairs, y->pairs, x->n * sizeof(*x->pairs));
+	}
+}
+
+/* From these numbers on. */
+static void same_from(const struct dict *a, const struct dict *b, const struct dict_counts *from)
+{
+	assert_int_equal(a->strings.n, b->strings.n);
+	for (uint32_t i = from->strings; i < a->strings.n; i++)
+		assert_true(str__eq(dict__str(a, i), dict__str(b, i)));
+	assert_int_equal(a->mappings.n, b->mappings.n);
+	for (uint32_t i = from->mappings; i < a->mappings.n; i++)
+		assert_memory_equal(POOL_AT(&a->mappings, struct dcm_mapping, i),
+				    POOL_AT(&b->mappings, struct dcm_mapping, i),
+				    offsetof(struct dcm_mapping, kind) + sizeof(uint32_t));
+	assert_int_equal(a->functions.n, b->functions.n);
+	for (uint32_t i = from->functions; i < a->functions.n; i++) {
+		const struct dcm_function *x = POOL_AT(&a->functions, struct dcm_function, i);
+		const struct dcm_function *y = POOL_AT(&b->functions, struct dcm_function, i);
+
+		assert_true(x->name == y->name && x->system_name == y->system_name &&
+			    x->file == y->file && x->start_line == y->start_line);
+	}
+	same_pool(&a->processes, &b->processes, sizeof(struct dcm_process), from->processes);
+	assert_int_equal(a->locations.n, b->locations.n);
+	for (uint32_t i = from->locations; i < a->locations.n; i++)
+		same_location(a, b, i);
+	same_pool(&a->nodes, &b->nodes, sizeof(struct dict_node), from->nodes);
+	same_pool(&a->stacks, &b->stacks, sizeof(struct dict_stack), from->stacks);
+	same_labels(a, b, from->label_sets);
+	same_series(a, b, from->series);
+	assert_int_equal(a->types.n, b->types.n);
+	for (uint32_t i = from->types; i < a->types.n; i++)
+		assert_memory_equal(&dict__type_at(a, i)->parts, &dict__type_at(b, i)->parts,
+				    sizeof(struct dcm_type));
+}
+
+static const struct dict_counts nothing;
+
+static void comes_back(void **state)
+{
+	(void)state;
+	uint64_t lost;
+
+	for (uint64_t seed = 0; seed < 30; seed++) {
+		CLEANUP(dict__unrefp) struct dict *d = dict__new();
+		CLEANUP(dict__unrefp) struct dict *back = dict__new();
+
+		for (unsigned i = 0; i < N_RECORDS; i++) {
+			struct buf record = { 0 };
+
+			grow(d, seed * 100 + i, &record);
+			assert_int_equal(era_record__decode(back, record.data, record.n, &lost), 0);
+			assert_int_equal(lost, 0);
+			same_from(d, back, &nothing);
+			buf__fini(&record);
+		}
+	}
+}
+
+/* What follows a lost record keeps its numbers; what was in it is empty, and is never taken for anything. */
+static void a_lost_record(void **state)
+{
+	(void)state;
+	CLEANUP(dict__unrefp) struct dict *d = dict__new();
+	CLEANUP(dict__unrefp) struct dict *back = dict__new();
+	struct dict_counts after_loss = { 0 };
+	uint64_t lost = 0, all_lost = 0;
+
+	for (unsigned i = 0; i < N_RECORDS; i++) {
+		struct buf record = { 0 };
+
+		grow(d, i, &record);
+		if (i == 1)
+			after_loss = dict__counts(d);
+		else
+			assert_int_equal(era_record__decode(back, record.data, record.n, &lost), 0);
+		all_lost += lost;
+		buf__fini(&record);
+	}
+	assert_true(all_lost > 0);
+	same_from(d, back, &after_loss);
+	for (uint32_t i = 0; i < after_loss.stacks; i++) {
+		const struct dict_stack *s = dict__stack_at(back, i);
+		uint32_t *locations = calloc(s->n + 1u, sizeof(*locations));
+
+		dict__stack_locations(back, s, locations);
+		free(locations);
+	}
+	const uint32_t n_strings = back->strings.n;
+
+	assert_int_equal(dict__string(back, STR("surely new")), n_strings);
+}
+
+/* A record that came before, or twice, does not fit. */
+static void out_of_order(void **state)
+{
+	(void)state;
+	CLEANUP(dict__unrefp) struct dict *d = dict__new();
+	CLEANUP(dict__unrefp) struct dict *back = dict__new();
+	struct buf record = { 0 };
+	uint64_t lost;
+
+	grow(d, 1, &record);
+	assert_int_equal(era_record__decode(back, record.data, record.n, &lost), 0);
+	assert_int_equal(era_record__decode(back, record.data, record.n, &lost), -EBADMSG);
+	for (size_t n = 0; n < record.n; n++) {
+		CLEANUP(dict__unrefp) struct dict *cut = dict__new();
+
+		assert_int_equal(era_record__decode(cut, record.data, n, &lost), -EBADMSG);
+	}
+	buf__fini(&record);
+}
+
+static void without_memory(void **state)
+{
+	(void)state;
+	CLEANUP(dict__unrefp) struct dict *d = dict__new();
+	const struct dict_counts since = { .strings = 1, .label_sets = 1 };
+	struct buf record = { 0 };
+	uint64_t lost;
+
+	grow(d, 3, &record);
+	FAILMALLOC_SWEEP (i) {
+		struct dict *back = dict__new();
+		int r = back ? era_record__decode(back, record.data, record.n, &lost) : -ENOMEM;
+
+		failmalloc__disarm();
+		assert_true(r == 0 || r == -ENOMEM);
+		dict__unref(back);
+	}
+	FAILMALLOC_SWEEP (i) {
+		struct buf again = { 0 };
+		int r = era_record__encode(d, &since, NULL, 0, &again);
+
+		failmalloc__disarm();
+		assert_true(r == 0 || (r == -ENOMEM && again.n == 0));
+		buf__fini(&again);
+	}
+	buf__fini(&record);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(comes_back),
+		cmocka_unit_test(a_lost_record),
+		cmocka_unit_test(out_of_order),
+		cmocka_unit_test(without_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
