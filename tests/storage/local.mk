@@ -42,3 +42,9 @@ unit_tests += tests/storage/test_log_file
 tests_storage_test_log_file_SOURCES = tests/storage/test_log_file.c tests/storage/sim_disk.c tests/storage/sim_disk.h $(FAILMALLOC)
 tests_storage_test_log_file_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_storage_test_log_file_LDADD = $(LOCAL_STORE_LA) $(UNIT_LIBS)
+
+BLOCK_ROWS = tests/storage/block_rows.c tests/storage/block_rows.h tests/unit/random_chunk.c tests/unit/random.h
+unit_tests += tests/storage/test_compact
+tests_storage_test_compact_SOURCES = tests/storage/test_compact.c $(BLOCK_ROWS) $(FAILMALLOC)
+tests_storage_test_compact_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_storage_test_compact_LDADD = $(LOCAL_STORE_LA) $(UNIT_LIBS)

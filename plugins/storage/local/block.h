@@ -52,6 +52,9 @@ void block_writer__free(struct block_writer *w);
 /* 0, -ENOMEM, -EFBIG beyond BLOCK_ROWS_MAX (the block is as before: finish it and begin another), or put()'s. */
 int block_writer__chunk(struct block_writer *w, const struct chunk_source *from);
 
+/* Bytes that are kept in memory until the end: all but rows. */
+size_t block_writer__waiting(const struct block_writer *w);
+
 /* Ends the file. The caller makes it last. */
 int block_writer__finish(struct block_writer *w, struct block_info *ret);
 

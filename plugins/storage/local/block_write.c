@@ -126,6 +126,13 @@ int block_writer__chunk(struct block_writer *w, const struct chunk_source *from)
 	return entry.rows_bytes ? w->put(w->ctx, w->sections.rows.data, w->sections.rows.n) : 0;
 }
 
+size_t block_writer__waiting(const struct block_writer *w)
+{
+	const struct chunk_sections *s = &w->sections;
+
+	return s->profiles.n + s->stacks.n + s->rollups.n + s->pages.n + w->types.n + w->entries.n;
+}
+
 /* Puts a section at the next multiple of 8. */
 static int put_section(struct block_writer *w, struct block_footer *f, enum block_section which,
 		       uint64_t n, const void *p)

@@ -7,6 +7,7 @@ plugins_storage_local_liblocal_la_SOURCES = \
 	plugins/storage/local/chunk.h \
 	plugins/storage/local/chunk_read.c plugins/storage/local/chunk_write.c \
 	plugins/storage/local/commit.c plugins/storage/local/commit.h \
+	plugins/storage/local/compact.c plugins/storage/local/compact.h \
 	plugins/storage/local/era_record.c plugins/storage/local/era_record.h \
 	plugins/storage/local/frames.c plugins/storage/local/frames.h \
 	plugins/storage/local/log_file.c plugins/storage/local/log_file.h \

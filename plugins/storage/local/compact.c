@@ -1,0 +1,645 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/storage/local/compact.c - a merge of chunks by series, list of types, and time
+ *
+ * Directories are sorted by series, so one step takes all chunks of the smallest series that is left. Each becomes a
+ * stream: those of its types that a filter keeps whole stay together, one that a filter looks into goes by itself.
+ * Streams of one list of types are merged into output chunks. A stream gets a reader when its first profile is next and
+ * gives it back after the last, so that chunks which follow each other in time share one.
+ */
+#include "plugins/storage/local/compact.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/mem.h"
+#include "core/base/vec.h"
+#include "plugins/storage/local/pfor.h"
+
+enum {
+	CHUNK_PROFILES_MAX = 1 << 18, /* of an output chunk */
+	PROFILE_ROWS_MAX = 1u << 26,  /* more than any profile has */
+	FIRST_ROWS = 1 << 12,	      /* room to begin with */
+};
+
+/* A place in the profiles of a chunk, and what reading them needs. */
+struct reader {
+	struct reader *next; /* in the pool */
+	struct chunk_cursor *cursor;
+	struct chunk_profiles profiles;
+	VEC(uint32_t) stacks, label_sets; /* the chunk's */
+	struct chunk_page page;		  /* rows [page.row, page.row + page.n) */
+};
+
+struct stream {
+	struct chunk chunk;
+	uint32_t block, order; /* of the job's; among all streams of the series */
+	uint32_t n_types;
+	uint8_t columns[CHUNK_MAX_TYPES]; /* [n_types] of the chunk's types */
+	bool ask;			  /* the filter looks into it; n_types is 1 then */
+	struct reader *reader;		  /* NULL: not begun */
+	uint32_t profile;		  /* the next one */
+	uint64_t row;			  /* its first */
+	int64_t time_ms;		  /* its time, also before there is a reader */
+	bool ended;
+};
+
+/* Rows of the output chunk: values of each type are `cap` apart. */
+struct gathered {
+	VEC(struct chunk_profile) profiles;
+	uint32_t *stacks, *labels; /* [cap] */
+	int64_t *values;	   /* [n_types][cap] */
+	size_t cap, n;
+	size_t n_types, n_values; /* of the chunk at hand; room in values */
+};
+
+struct compact {
+	struct compact_job job;
+	uint64_t *at;	 /* [n_blocks] the next chunk of each */
+	uint32_t series; /* at hand */
+	bool began;
+	VEC(struct stream) streams; /* of the series, by list of types, then order */
+	size_t first, end;	    /* those that make the chunk at hand */
+	struct gathered rows;
+	struct chunk_source source; /* the chunk, when has_chunk: in no block yet */
+	bool has_chunk;
+	struct reader *pool;
+	uint32_t bad_block;
+};
+
+/* -------------------------------------------------------------------------------------------------
+ * Readers
+ */
+
+static void reader__free(struct reader *rd)
+{
+	if (!rd)
+		return;
+	chunk_cursor__free(rd->cursor);
+	chunk_profiles__fini(&rd->profiles);
+	vec__fini(&rd->stacks);
+	vec__fini(&rd->label_sets);
+	free(rd);
+}
+
+static struct reader *take_reader(struct compact *c)
+{
+	struct reader *rd = c->pool;
+
+	if (rd) {
+		c->pool = rd->next;
+		return rd;
+	}
+	rd = NEW(struct reader);
+	if (rd)
+		rd->cursor = chunk_cursor__new();
+	if (rd && rd->cursor)
+		return rd;
+	reader__free(rd);
+	return NULL;
+}
+
+static void end_stream(struct compact *c, struct stream *s)
+{
+	if (s->reader) {
+		s->reader->next = c->pool;
+		c->pool = s->reader;
+		s->reader = NULL;
+	}
+	s->ended = true;
+}
+
+/* What a chunk's stacks piece cannot hold is not worth an allocation. */
+static bool may_hold_stacks(const struct chunk_entry *e)
+{
+	return (e->n_stacks + (uint64_t)e->n_label_sets) / PFOR_PAGE <= e->stacks.n;
+}
+
+static int begin_stream(struct compact *c, struct stream *s)
+{
+	const struct chunk_entry *e = s->chunk.entry;
+	struct reader *rd = take_reader(c);
+	uint32_t types = 0;
+
+	if (!rd)
+		return -ENOMEM;
+	s->reader = rd;
+	if (!may_hold_stacks(e))
+		return -EBADMSG;
+	rd->stacks.n = rd->label_sets.n = 0;
+	if (!vec__reserve(&rd->stacks, e->n_stacks + (size_t)1) ||
+	    !vec__reserve(&rd->label_sets, e->n_label_sets + (size_t)1))
+		return -ENOMEM;
+	for (uint32_t t = 0; t < s->n_types; t++)
+		types |= 1u << s->columns[t];
+	int r = chunk__stacks(&s->chunk, rd->stacks.v, rd->label_sets.v);
+	if (r == 0)
+		r = chunk__profiles(&s->chunk, CHUNK_WANT_ROWS | CHUNK_WANT_SPANS, &rd->profiles);
+	if (r == 0)
+		r = chunk_cursor__begin(rd->cursor, &s->chunk, 0, true, types);
+	rd->page = (struct chunk_page){ .row = 0 };
+	return r;
+}
+
+/* -------------------------------------------------------------------------------------------------
+ * Rows
+ */
+
+static void gathered__fini(struct gathered *g)
+{
+	vec__fini(&g->profiles);
+	free(g->stacks);
+	free(g->labels);
+	free(g->values);
+}
+
+/* Room for `more` rows behind n. */
+static int make_room(struct gathered *g, size_t more)
+{
+	const size_t old = g->cap;
+	size_t cap = old ? old : FIRST_ROWS;
+	void *p;
+
+	while (cap - g->n < more)
+		cap *= 2;
+	if (cap > old) {
+		p = mem__resize(g->stacks, cap, sizeof(*g->stacks));
+		if (!p)
+			return -ENOMEM;
+		g->stacks = p;
+		p = mem__resize(g->labels, cap, sizeof(*g->labels));
+		if (!p)
+			return -ENOMEM;
+		g->labels = p;
+	}
+	if (cap * g->n_types > g->n_values) {
+		p = mem__resize(g->values, cap * g->n_types, sizeof(*g->values));
+		if (!p)
+			return -ENOMEM;
+		g->values = p;
+		g->n_values = cap * g->n_types;
+	}
+	for (size_t t = g->n_types; cap > old && t-- > 1;)
+		memmove(g->values + t * cap, g->values + t * old, g->n * sizeof(*g->values));
+	g->cap = cap;
+	return 0;
+}
+
+/* The page's rows [from, from + n) to place `to` on. */
+static void copy_from_page(const struct stream *s, struct gathered *g, uint32_t from, uint32_t n,
+			   size_t to)
+{
+	const struct reader *rd = s->reader;
+	const uint32_t *ranks = rd->page.ranks + from;
+
+	for (uint32_t i = 0; i < n; i++)
+		g->stacks[to + i] = rd->stacks.v[ranks[i]];
+	for (uint32_t i = 0; i < n; i++)
+		g->labels[to + i] = rd->page.labels ? rd->label_sets.v[rd->page.labels[from + i]] : 0;
+	for (uint32_t t = 0; t < s->n_types; t++) {
+		const struct chunk_type type = s->chunk.types[s->columns[t]];
+		const uint64_t *numbers = rd->page.values[s->columns[t]] + from;
+		int64_t *values = g->values + t * g->cap + to;
+
+		for (uint32_t i = 0; i < n; i++)
+			values[i] = chunk__value(&type, numbers[i]);
+	}
+}
+
+/* The stream's next n rows, behind those that are there and not counted yet. */
+static int copy_rows(const struct stream *s, struct gathered *g, uint32_t n)
+{
+	struct chunk_page *page = &s->reader->page;
+	int r = make_room(g, n);
+
+	for (uint32_t done = 0, k; r == 0 && done < n; done += k) {
+		const uint64_t row = s->row + done;
+
+		while (row >= page->row + page->n) {
+			r = chunk_cursor__next(s->reader->cursor, page);
+			if (r <= 0)
+				return r < 0 ? r : -EBADMSG;
+		}
+		const uint32_t from = (uint32_t)(row - page->row);
+
+		k = page->n - from < n - done ? page->n - from : n - done;
+		copy_from_page(s, g, from, k, g->n + done);
+		r = 0;
+	}
+	return r;
+}
+
+/* -------------------------------------------------------------------------------------------------
+ * Profiles
+ */
+
+static struct compact_place place_of(const struct stream *s)
+{
+	return (struct compact_place){
+		.block = s->block,
+		.chunk = &s->chunk,
+		.type = s->columns[0],
+		.time_ms = s->time_ms,
+		.stack = DCM_NONE,
+	};
+}
+
+/*
+ * Moves the rows that stay together, of the n behind those that are counted; the stream has one type. *ret_n: how many
+ * stay. Returns whether the profile does, or a negative errno.
+ */
+static int sift(struct compact *c, const struct stream *s, uint32_t n, uint32_t *ret_n)
+{
+	const struct compact_filter *f = c->job.filter;
+	struct compact_place p = place_of(s);
+	struct gathered *g = &c->rows;
+	size_t to = g->n;
+
+	if (n == 0) {
+		int verdict = f->row(f->ctx, &p);
+
+		*ret_n = 0;
+		return verdict < 0 ? verdict : verdict != COMPACT_DROP;
+	}
+	for (size_t i = g->n; i < g->n + n; i++) {
+		p.stack = g->stacks[i];
+		p.label_set = g->labels[i];
+		int verdict = f->row(f->ctx, &p);
+
+		if (verdict < 0)
+			return verdict;
+		if (verdict == COMPACT_DROP)
+			continue;
+		g->stacks[to] = g->stacks[i];
+		g->labels[to] = g->labels[i];
+		g->values[to] = g->values[i];
+		to++;
+	}
+	*ret_n = (uint32_t)(to - g->n);
+	return *ret_n > 0;
+}
+
+static int keep_profile(struct compact *c, const struct stream *s, int verdict)
+{
+	const struct chunk_profiles *p = &s->reader->profiles;
+	uint32_t n = p->n_rows[s->profile];
+	int r = copy_rows(s, &c->rows, n);
+
+	if (r == 0 && verdict == COMPACT_ASK) {
+		r = sift(c, s, n, &n);
+		if (r <= 0)
+			return r;
+	}
+	if (r < 0)
+		return r;
+	if (!vec__push(&c->rows.profiles, (struct chunk_profile){ .time_ms = s->time_ms,
+								  .duration_ns = p->duration_ns[s->profile],
+								  .period = p->period[s->profile],
+								  .n_rows = n }))
+		return -ENOMEM;
+	c->rows.n += n;
+	return 0;
+}
+
+static int take_profile(struct compact *c, struct stream *s)
+{
+	const struct chunk_profiles *p = &s->reader->profiles;
+	int verdict = COMPACT_KEEP, r = 0;
+
+	if (p->n_rows[s->profile] > PROFILE_ROWS_MAX)
+		return -EBADMSG;
+	if (s->ask) {
+		const struct compact_place place = place_of(s);
+
+		verdict = c->job.filter->profile(c->job.filter->ctx, &place);
+	}
+	if (verdict < 0)
+		return verdict;
+	if (verdict != COMPACT_DROP)
+		r = keep_profile(c, s, verdict);
+	if (r < 0)
+		return r;
+	s->row += p->n_rows[s->profile];
+	if (++s->profile == p->n)
+		end_stream(c, s);
+	else
+		s->time_ms = p->time_ms[s->profile];
+	return 0;
+}
+
+/* -------------------------------------------------------------------------------------------------
+ * Chunks
+ */
+
+/* Notes what is lost with a damaged chunk from `profile` and `row` on, and goes on without; else the error stays. */
+static int lose(struct compact *c, uint32_t block, const struct chunk_entry *e, uint32_t profile,
+		uint64_t row)
+{
+	struct compact_lost *lost = c->job.lost ? &c->job.lost[block] : NULL;
+
+	if (!lost) {
+		c->bad_block = block;
+		return -EBADMSG;
+	}
+	lost->n_chunks++;
+	lost->n_profiles += e->n_profiles - profile;
+	lost->n_rows += e->n_rows - row;
+	return 0;
+}
+
+static int lose_rest(struct compact *c, struct stream *s)
+{
+	end_stream(c, s);
+	return lose(c, s->block, s->chunk.entry, s->profile, s->row);
+}
+
+/* Of equal times the stream that comes first. NULL: all have ended. */
+static struct stream *earliest(struct compact *c)
+{
+	struct stream *best = NULL;
+
+	for (size_t i = c->first; i < c->end; i++) {
+		struct stream *s = &c->streams.v[i];
+
+		if (!s->ended && (!best || s->time_ms < best->time_ms))
+			best = s;
+	}
+	return best;
+}
+
+static bool is_full(const struct gathered *g, uint32_t more)
+{
+	const size_t row_bytes = sizeof(uint32_t) * 2 + sizeof(int64_t) * g->n_types;
+
+	return g->profiles.n && (g->profiles.n == CHUNK_PROFILES_MAX ||
+				 (g->n + more) * row_bytes > COMPACT_CHUNK_BYTES);
+}
+
+/* What is to be one chunk, of streams [first, end). No profiles: they have no more. */
+static int gather(struct compact *c)
+{
+	struct gathered *g = &c->rows;
+	struct stream *s;
+
+	g->profiles.n = g->n = 0;
+	g->n_types = c->streams.v[c->first].n_types;
+	while ((s = earliest(c))) {
+		int r = s->reader ? 0 : begin_stream(c, s);
+
+		if (r == 0 && is_full(g, s->reader->profiles.n_rows[s->profile]))
+			break;
+		if (r == 0)
+			r = take_profile(c, s);
+		if (r == -EBADMSG)
+			r = lose_rest(c, s);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static struct chunk_source source_of(const struct compact *c)
+{
+	const struct gathered *g = &c->rows;
+	const struct stream *s = &c->streams.v[c->first];
+	struct chunk_source source = {
+		.series = c->series,
+		.n_types = s->n_types,
+		.n_profiles = (uint32_t)g->profiles.n,
+		.profiles = g->profiles.v,
+		.n_rows = g->n,
+		.stacks = g->stacks,
+		.labels = g->labels,
+		.values = g->values,
+	};
+
+	for (uint32_t t = 0; t < s->n_types; t++)
+		source.types[t] = s->chunk.types[s->columns[t]].type;
+	for (uint32_t t = 1; t < s->n_types; t++)
+		memmove(g->values + t * g->n, g->values + t * g->cap, g->n * sizeof(*g->values));
+	return source;
+}
+
+/* -------------------------------------------------------------------------------------------------
+ * Streams of a series
+ */
+
+static uint32_t type_of(const struct stream *s, uint32_t at)
+{
+	return s->chunk.types[s->columns[at]].type;
+}
+
+static int compare_types(const struct stream *a, const struct stream *b)
+{
+	for (uint32_t t = 0; t < a->n_types && t < b->n_types; t++)
+		if (type_of(a, t) != type_of(b, t))
+			return type_of(a, t) < type_of(b, t) ? -1 : 1;
+	return (a->n_types > b->n_types) - (a->n_types < b->n_types);
+}
+
+static int by_types(const void *a, const void *b)
+{
+	const struct stream *x = a, *y = b;
+	const int order = compare_types(x, y);
+
+	return order ? order : (x->order > y->order) - (x->order < y->order);
+}
+
+static int push_stream(struct compact *c, struct stream s)
+{
+	if (s.n_types == 0)
+		return 0;
+	s.order = (uint32_t)c->streams.n;
+	return vec__push(&c->streams, s) ? 0 : -ENOMEM;
+}
+
+/* The types that stay whole as one stream, each that the filter looks into as one of its own. */
+static int add_chunk(struct compact *c, uint32_t block, const struct chunk *chunk)
+{
+	const struct compact_filter *f = c->job.filter;
+	struct stream whole = { .chunk = *chunk, .block = block, .time_ms = chunk->entry->first_ms };
+	int r = 0;
+
+	for (unsigned t = 0; r == 0 && t < chunk->entry->n_types; t++) {
+		const struct compact_place p = { .block = block, .chunk = chunk, .type = t };
+		int verdict = f && f->chunk ? f->chunk(f->ctx, &p) : COMPACT_KEEP;
+
+		if (verdict == COMPACT_KEEP) {
+			whole.columns[whole.n_types++] = (uint8_t)t;
+		} else if (verdict == COMPACT_ASK) {
+			struct stream one = whole;
+
+			one.columns[0] = (uint8_t)t;
+			one.n_types = 1;
+			one.ask = true;
+			r = push_stream(c, one);
+		} else if (verdict < 0) {
+			r = verdict;
+		}
+	}
+	return r < 0 ? r : push_stream(c, whole);
+}
+
+/* Takes chunk at[block] from the directory. */
+static int take_chunk(struct compact *c, uint32_t block)
+{
+	const struct block *b = c->job.blocks[block];
+	const uint64_t at = c->at[block]++;
+	struct chunk chunk;
+
+	if (block__chunk(b, at, &chunk) < 0)
+		return lose(c, block, &b->chunks[at], 0, 0);
+	return add_chunk(c, block, &chunk);
+}
+
+/* The smallest series that is left. 1, 0 when there is none, or an error: one that lies behind us is damage. */
+static int find_series(struct compact *c, uint32_t *ret)
+{
+	int found = 0;
+
+	for (uint32_t i = 0; i < c->job.n_blocks; i++) {
+		const struct block *b = c->job.blocks[i];
+
+		while (c->at[i] < b->info.n_chunks && c->began && b->chunks[c->at[i]].series <= c->series) {
+			int r = lose(c, i, &b->chunks[c->at[i]++], 0, 0);
+
+			if (r < 0)
+				return r;
+		}
+		if (c->at[i] == b->info.n_chunks)
+			continue;
+		if (!found || b->chunks[c->at[i]].series < *ret)
+			*ret = b->chunks[c->at[i]].series;
+		found = 1;
+	}
+	return found;
+}
+
+/* The streams of the next series. 1, 0 when there is none, or an error. */
+static int next_series(struct compact *c)
+{
+	uint32_t series = 0;
+	int r = find_series(c, &series);
+
+	if (r <= 0)
+		return r;
+	c->series = series;
+	c->began = true;
+	c->streams.n = c->first = c->end = 0;
+	for (uint32_t i = 0; i < c->job.n_blocks; i++) {
+		const struct block *b = c->job.blocks[i];
+
+		while (c->at[i] < b->info.n_chunks && b->chunks[c->at[i]].series == c->series) {
+			r = take_chunk(c, i);
+			if (r < 0)
+				return r;
+		}
+	}
+	if (c->streams.n > 1)
+		qsort(c->streams.v, c->streams.n, sizeof(c->streams.v[0]), by_types);
+	return 1;
+}
+
+/* Makes c->source the next chunk of the output. 1, 0 when there is none, or an error. */
+static int next_chunk(struct compact *c)
+{
+	while (!c->has_chunk) {
+		int r;
+
+		if (c->first == c->streams.n) {
+			r = next_series(c);
+			if (r <= 0)
+				return r;
+			continue;
+		}
+		for (c->end = c->first + 1; c->end < c->streams.n; c->end++)
+			if (compare_types(&c->streams.v[c->first], &c->streams.v[c->end]) != 0)
+				break;
+		r = gather(c);
+		if (r < 0)
+			return r;
+		if (c->rows.profiles.n == 0) {
+			c->first = c->end;
+			continue;
+		}
+		c->source = source_of(c);
+		c->has_chunk = true;
+	}
+	return 1;
+}
+
+/* -------------------------------------------------------------------------------------------------
+ * Blocks
+ */
+
+struct compact *compact__new(const struct compact_job *job)
+{
+	struct compact *c = NEW(struct compact);
+
+	if (!c)
+		return NULL;
+	c->job = *job;
+	c->at = mem__zalloc(job->n_blocks, sizeof(*c->at));
+	if (c->at)
+		return c;
+	compact__free(c);
+	return NULL;
+}
+
+void compact__free(struct compact *c)
+{
+	if (!c)
+		return;
+	for (size_t i = 0; i < c->streams.n; i++)
+		reader__free(c->streams.v[i].reader);
+	vec__fini(&c->streams);
+	while (c->pool) {
+		struct reader *next = c->pool->next;
+
+		reader__free(c->pool);
+		c->pool = next;
+	}
+	gathered__fini(&c->rows);
+	free(c->at);
+	free(c);
+}
+
+/* Fills the block. 1: the chunk at hand is for another one; 0: there is none. */
+static int write_chunks(struct compact *c, struct block_writer *w)
+{
+	uint64_t n_rows = 0;
+	int r;
+
+	for (;;) {
+		if (c->job.cancelled && c->job.cancelled(c->job.ctx))
+			return -ECANCELED;
+		r = next_chunk(c);
+		if (r <= 0)
+			return r;
+		if (c->source.n_rows > BLOCK_ROWS_MAX - n_rows ||
+		    block_writer__waiting(w) > COMPACT_WAITING_BYTES)
+			return 1;
+		n_rows += c->source.n_rows;
+		r = block_writer__chunk(w, &c->source);
+		if (r < 0)
+			return r;
+		c->has_chunk = false;
+	}
+}
+
+int compact__write(struct compact *c, const struct block_options *o, block_put_fn put, void *ctx,
+		   struct block_info *ret)
+{
+	struct block_writer *w = block_writer__new(o, put, ctx);
+	int more = w ? write_chunks(c, w) : -ENOMEM;
+	int r = more < 0 ? more : block_writer__finish(w, ret);
+
+	block_writer__free(w);
+	return r < 0 ? r : more;
+}
+
+uint32_t compact__bad_block(const struct compact *c)
+{
+	return c->bad_block;
+}
