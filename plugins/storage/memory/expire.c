@@ -14,8 +14,7 @@
 
 uint64_t expire__bytes(const struct store *s)
 {
-	return s->profile_bytes + dict__bytes(s->dict) + s->streams.cap * sizeof(struct stream) +
-	       (uint64_t)s->stream_index.cap * sizeof(*s->stream_index.slots);
+	return streams__bytes(&s->streams) + dict__bytes(s->streams.dict);
 }
 
 /* -------------------------------------------------------------------------------------------------
@@ -28,29 +27,22 @@ struct rebuild {
 	uint32_t *stacks, *label_sets;
 	uint32_t live_stacks, live_label_sets;
 	/* The new streams; a NULL profile stands for "the old one, rewritten in place". */
-	VEC(struct stream) streams;
-	struct hindex stream_index;
+	struct streams streams;
 };
 
 static void rebuild__fini(struct rebuild *rb)
 {
 	dict_import__fini(&rb->im);
-	dict__unref(rb->im.to);
 	free(rb->stacks);
 	free(rb->label_sets);
-	for (size_t i = 0; i < rb->streams.n; i++) {
-		for (size_t j = 0; j < rb->streams.v[i].profiles.n; j++)
-			profile__unref(rb->streams.v[i].profiles.v[j]);
-		vec__fini(&rb->streams.v[i].profiles);
-	}
-	vec__fini(&rb->streams);
-	hindex__fini(&rb->stream_index);
+	streams__fini(&rb->streams);
 }
 
 static int mark_live(const struct store *s, struct rebuild *rb)
 {
-	rb->stacks = mem__zalloc(s->dict->stacks.n ? s->dict->stacks.n : 1, sizeof(uint32_t));
-	rb->label_sets = mem__zalloc(s->dict->label_sets.n, sizeof(uint32_t));
+	rb->stacks = mem__zalloc(s->streams.dict->stacks.n ? s->streams.dict->stacks.n : 1,
+				 sizeof(uint32_t));
+	rb->label_sets = mem__zalloc(s->streams.dict->label_sets.n, sizeof(uint32_t));
 	if (!rb->stacks || !rb->label_sets)
 		return -ENOMEM;
 	for (size_t i = 0; i < s->streams.n; i++)
@@ -72,7 +64,8 @@ static int mark_live(const struct store *s, struct rebuild *rb)
 /* Is rebuilding worth its cost? `hard`: memory is short, any dead entry will do. */
 static bool pays(const struct store *s, const struct rebuild *rb, bool hard)
 {
-	uint32_t stacks = s->dict->stacks.n, sets = s->dict->label_sets.n, live_streams = 0;
+	uint32_t stacks = s->streams.dict->stacks.n, sets = s->streams.dict->label_sets.n,
+		 live_streams = 0;
 
 	for (size_t i = 0; i < s->streams.n; i++)
 		live_streams += s->streams.v[i].profiles.n > 0;
@@ -86,10 +79,10 @@ static bool pays(const struct store *s, const struct rebuild *rb, bool hard)
 /* New ids ascend as the old ones did, so that rows stay sorted. */
 static int move_entries(const struct store *s, struct rebuild *rb)
 {
-	for (uint32_t i = 0; i < s->dict->stacks.n; i++)
+	for (uint32_t i = 0; i < s->streams.dict->stacks.n; i++)
 		if (rb->stacks[i] && (rb->stacks[i] = dict_import__stack(&rb->im, i)) == DCM_NONE)
 			return -ENOMEM;
-	for (uint32_t i = 0; i < s->dict->label_sets.n; i++)
+	for (uint32_t i = 0; i < s->streams.dict->label_sets.n; i++)
 		if (rb->label_sets[i] && (rb->label_sets[i] = dict_import__label_set(&rb->im, i)) == DCM_NONE)
 			return -ENOMEM;
 	return 0;
@@ -104,13 +97,9 @@ static int move_profile(const struct profile *old, struct stream *new)
 	struct profile *copy = NULL;
 
 	if (atomic_load_explicit(&old->refs, memory_order_acquire) > 1) {
-		copy = profile__new(old->n_rows);
+		copy = profile__copy(old);
 		if (!copy)
 			return -ENOMEM;
-		copy->time_ms = old->time_ms;
-		copy->duration_ns = old->duration_ns;
-		copy->period = old->period;
-		memcpy(copy->rows, old->rows, old->n_rows * sizeof(old->rows[0]));
 	}
 	new->profiles.v[new->profiles.n++] = copy;
 	return 0;
@@ -118,20 +107,17 @@ static int move_profile(const struct profile *old, struct stream *new)
 
 static int move_stream(const struct store *s, struct rebuild *rb, const struct stream *old)
 {
-	struct stream new = {
-		.series = dict_import__series(&rb->im, old->series),
-		.type = dict_import__type(&rb->im, &dict__type_at(s->dict, old->type)->parts),
-	};
-	uint64_t h = hash__mix(hash__mix(0, new.series), new.type);
+	const struct dict_type *type = dict__type_at(s->streams.dict, old->type);
+	uint32_t to_series = dict_import__series(&rb->im, old->series);
+	uint32_t to_type = dict_import__type(&rb->im, &type->parts);
+	uint32_t at = DCM_NONE;
 
-	if (new.series == DCM_NONE || new.type == DCM_NONE || !vec__push(&rb->streams, new))
-		return -ENOMEM;
-	struct stream *place = &rb->streams.v[rb->streams.n - 1];
-	if (hindex__insert(&rb->stream_index, h, (uint32_t)rb->streams.n - 1) < 0 ||
-	    !vec__reserve(&place->profiles, old->profiles.n))
+	if (to_series != DCM_NONE && to_type != DCM_NONE)
+		at = streams__find_or_make(&rb->streams, to_series, to_type);
+	if (at == DCM_NONE || !vec__reserve(&rb->streams.v[at].profiles, old->profiles.n))
 		return -ENOMEM;
 	for (size_t j = 0; j < old->profiles.n; j++)
-		if (move_profile(old->profiles.v[j], place) < 0)
+		if (move_profile(old->profiles.v[j], &rb->streams.v[at]) < 0)
 			return -ENOMEM;
 	return 0;
 }
@@ -157,18 +143,15 @@ static void switch_over(struct store *s, struct rebuild *rb)
 				p->rows[k].labels = rb->label_sets[p->rows[k].labels];
 			}
 		}
-		vec__fini(&old->profiles);
+		old->profiles.n = 0; /* each went over, or was given back */
 	}
-	free(s->streams.v);
-	hindex__fini(&s->stream_index);
-	s->streams.v = take_ptr(rb->streams.v);
-	s->streams.n = rb->streams.n;
-	s->streams.cap = rb->streams.cap;
-	rb->streams.n = 0;
-	s->stream_index = rb->stream_index;
-	rb->stream_index = (struct hindex){ 0 };
-	dict__unref(s->dict);
-	s->dict = take_ptr(rb->im.to);
+	rb->streams.profile_bytes = s->streams.profile_bytes;
+	rb->streams.n_profiles = s->streams.n_profiles;
+	rb->streams.n_rows = s->streams.n_rows;
+	rb->streams.newest_ms = s->streams.newest_ms;
+	struct streams old = s->streams;
+	s->streams = rb->streams;
+	rb->streams = old;
 	s->era++;
 }
 
@@ -182,7 +165,8 @@ static int rebuild(struct store *s, struct rebuild *rb, bool hard)
 	to = dict__new();
 	if (!to)
 		return -ENOMEM;
-	r = dict_import__init_dict(&rb->im, to, s->dict);
+	streams__init(&rb->streams, to);
+	r = dict_import__init_dict(&rb->im, to, s->streams.dict);
 	if (r == 0)
 		r = move_entries(s, rb);
 	for (size_t i = 0; r == 0 && i < s->streams.n; i++)
@@ -198,10 +182,10 @@ static void shed_dead(struct store *s, bool hard)
 {
 	struct rebuild rb = { 0 };
 
-	if (!hard && s->freed_bytes <= s->profile_bytes / 2)
+	if (!hard && s->streams.freed_bytes <= s->streams.profile_bytes / 2)
 		return;
 	if (rebuild(s, &rb, hard) == 0)
-		s->freed_bytes = 0;
+		s->streams.freed_bytes = 0;
 	rebuild__fini(&rb);
 }
 
@@ -234,35 +218,9 @@ static struct tally tally_before(const struct store *s, int64_t time_ms)
 	return t;
 }
 
-static void remove_before(struct store *s, int64_t time_ms)
-{
-	for (size_t i = 0; i < s->streams.n; i++) {
-		struct stream *st = &s->streams.v[i];
-		size_t n = 0;
-
-		for (; n < st->profiles.n && st->profiles.v[n]->time_ms < time_ms; n++) {
-			struct profile *p = st->profiles.v[n];
-
-			s->profile_bytes -= profile__bytes(p);
-			s->freed_bytes += profile__bytes(p);
-			s->n_rows -= p->n_rows;
-			s->n_profiles--;
-			profile__unref(p);
-		}
-		if (n > 0) {
-			st->profiles.n -= n;
-			memmove(st->profiles.v, st->profiles.v + n,
-				st->profiles.n * sizeof(st->profiles.v[0]));
-		}
-	}
-}
-
 void expire__before(struct store *s, int64_t cutoff_ms, struct store_news *news)
 {
-	uint64_t before = s->n_profiles;
-
-	remove_before(s, cutoff_ms);
-	news->n_expired += before - s->n_profiles;
+	news->n_expired += streams__remove_before(&s->streams, cutoff_ms);
 	shed_dead(s, false);
 }
 
@@ -306,18 +264,18 @@ void expire__to_bytes(struct store *s, uint64_t max_bytes, struct store_news *ne
 {
 	bool hard = false;
 
-	while (expire__bytes(s) > max_bytes && s->n_profiles > 0) {
+	while (expire__bytes(s) > max_bytes && s->streams.n_profiles > 0) {
 		/* A little more than needed, so that this is not repeated at every write. */
 		uint64_t over = expire__bytes(s) - max_bytes + max_bytes / 32;
 		/*
 		 * When the dictionary is what is large, it shrinks with what it serves: in steps,
 		 * then.
 		 */
-		uint64_t most = s->profile_bytes / 8 + 1;
+		uint64_t most = s->streams.profile_bytes / 8 + 1;
 		int64_t until = time_to_free(s, over > most ? most : over);
 		struct tally gone = tally_before(s, until);
 
-		remove_before(s, until);
+		streams__remove_before(&s->streams, until);
 		news->n_evicted += gone.profiles;
 		news->rows_evicted += gone.rows;
 		shed_dead(s, hard);
@@ -327,10 +285,10 @@ void expire__to_bytes(struct store *s, uint64_t max_bytes, struct store_news *ne
 
 void expire__tend(struct store *s, int64_t now_ms, struct store_news *news)
 {
-	int64_t from = s->newest_ms < now_ms ? s->newest_ms : now_ms;
+	int64_t from = s->streams.newest_ms < now_ms ? s->streams.newest_ms : now_ms;
 	int64_t cutoff;
 
-	if (s->limits.retention_ms > 0 && s->n_profiles > 0 &&
+	if (s->limits.retention_ms > 0 && s->streams.n_profiles > 0 &&
 	    !__builtin_sub_overflow(from, s->limits.retention_ms, &cutoff))
 		expire__before(s, cutoff, news);
 	if (s->limits.max_bytes)

@@ -13,11 +13,11 @@
 /* How many series have profiles; all that were ever seen when there is no memory to tell. */
 static uint64_t count_series(const struct store *s)
 {
-	CLEANUP(mem__freep) bool *has = mem__zalloc(s->dict->series.n, sizeof(*has));
+	CLEANUP(mem__freep) bool *has = mem__zalloc(s->streams.dict->series.n, sizeof(*has));
 	uint64_t n = 0;
 
 	if (!has)
-		return s->dict->series.n;
+		return s->streams.dict->series.n;
 	for (size_t i = 0; i < s->streams.n; i++) {
 		const struct stream *st = &s->streams.v[i];
 
@@ -36,10 +36,10 @@ void store__stat(struct store *s, struct dcm_store_stat *ret)
 	pthread_rwlock_rdlock(&s->lock);
 	ret->bytes = expire__bytes(s);
 	ret->n_series = count_series(s);
-	ret->n_stacks = s->dict->stacks.n;
-	ret->n_locations = s->dict->locations.n;
-	ret->n_profiles = s->n_profiles;
-	ret->n_rows = s->n_rows;
+	ret->n_stacks = s->streams.dict->stacks.n;
+	ret->n_locations = s->streams.dict->locations.n;
+	ret->n_profiles = s->streams.n_profiles;
+	ret->n_rows = s->streams.n_rows;
 	ret->first_ms = ret->last_ms = 0;
 	for (size_t i = 0; i < s->streams.n; i++) {
 		const struct stream *st = &s->streams.v[i];
@@ -73,7 +73,8 @@ static void check_profile(const struct store *s, size_t stream, const struct pro
 	for (uint32_t i = 0; i < p->n_rows; i++) {
 		const struct row *r = &p->rows[i];
 
-		if (r->stack >= s->dict->stacks.n || r->labels >= s->dict->label_sets.n) {
+		if (r->stack >= s->streams.dict->stacks.n ||
+		    r->labels >= s->streams.dict->label_sets.n) {
 			found(f, "stream %zu: row %u points outside the dictionary", stream, i);
 			return;
 		}
@@ -90,12 +91,12 @@ static void check_stream(const struct store *s, size_t at, struct store_findings
 	const struct stream *st = &s->streams.v[at];
 	bool state = false;
 
-	if (st->series >= s->dict->series.n || st->type >= s->dict->types.n) {
+	if (st->series >= s->streams.dict->series.n || st->type >= s->streams.dict->types.n) {
 		found(f, "stream %zu: its series or type is outside the dictionary", at);
 		return;
 	}
-	state = dict__type_at(s->dict, st->type)->parts.temporality != DCM_DELTA;
-	if (store__find_stream(s, st->series, st->type) != at)
+	state = dict__type_at(s->streams.dict, st->type)->parts.temporality != DCM_DELTA;
+	if (streams__find(&s->streams, st->series, st->type) != at)
 		found(f, "stream %zu: its index leads elsewhere", at);
 	for (size_t i = 1; i < st->profiles.n; i++) {
 		int64_t a = st->profiles.v[i - 1]->time_ms, b = st->profiles.v[i]->time_ms;
@@ -122,7 +123,8 @@ void store__check(struct store *s, struct store_findings *ret)
 			profiles++;
 		}
 	}
-	if (bytes != s->profile_bytes || rows != s->n_rows || profiles != s->n_profiles)
+	if (bytes != s->streams.profile_bytes || rows != s->streams.n_rows ||
+	    profiles != s->streams.n_profiles)
 		found(ret, "the counts of profiles, rows or bytes do not add up");
 	pthread_rwlock_unlock(&s->lock);
 }

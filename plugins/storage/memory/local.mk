@@ -14,10 +14,9 @@ plugins_storage_memory_la_SOURCES = \
 	plugins/storage/memory/points.c \
 	plugins/storage/memory/questions.h \
 	plugins/storage/memory/remove.c \
-	plugins/storage/memory/seen.c plugins/storage/memory/seen.h \
 	plugins/storage/memory/store.c plugins/storage/memory/store.h \
 	plugins/storage/memory/sums.c plugins/storage/memory/sums.h \
 	plugins/storage/memory/view.c plugins/storage/memory/view.h
 plugins_storage_memory_la_CFLAGS = $(AM_CFLAGS) $(CONVERSION_CFLAGS)
 plugins_storage_memory_la_LDFLAGS = $(LDFLAGS_PLUGIN)
-plugins_storage_memory_la_LIBADD = $(STORAGE_DICT_LA)
+plugins_storage_memory_la_LIBADD = $(STORAGE_STREAMS_LA) $(STORAGE_DICT_LA)

@@ -97,7 +97,7 @@ static struct store_limits limits_of(const struct config *c)
 static void publish(struct memory *m, const struct store_news *news)
 {
 	pthread_rwlock_rdlock(&m->store->lock);
-	uint64_t bytes = expire__bytes(m->store), n = m->store->n_profiles;
+	uint64_t bytes = expire__bytes(m->store), n = m->store->streams.n_profiles;
 	pthread_rwlock_unlock(&m->store->lock);
 
 	m->host->metric_set(m->bytes, (double)bytes);

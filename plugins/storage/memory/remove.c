@@ -104,14 +104,14 @@ static int apply(struct store *s, struct changes *c, uint64_t *ret_n)
 	if (s->era == c->era) {
 		for (size_t i = 0; i < c->v.n; i++) {
 			struct change *change = &c->v.v[i];
-			uint32_t stream = store__find_stream(s, change->series, change->type);
+			uint32_t stream = streams__find(&s->streams, change->series, change->type);
 			ptrdiff_t at = stream == DCM_NONE
 					       ? -1
-					       : store__find_profile(&s->streams.v[stream], change->old);
+					       : stream__find(&s->streams.v[stream], change->old);
 
 			if (at < 0)
 				continue; /* expired, or replaced by a newer state, meanwhile */
-			store__replace(s, stream, (size_t)at, take_ptr(change->left));
+			streams__replace(&s->streams, stream, (size_t)at, take_ptr(change->left));
 			n++;
 		}
 		expire__shed(s);

@@ -72,22 +72,6 @@ int meter__explain(int r, const struct dcm_budget *budget, struct dcm_error *err
 	return r;
 }
 
-/* The first profile that does not start before the time. */
-static size_t first_from(const struct stream *st, int64_t time_ms)
-{
-	size_t low = 0, high = st->profiles.n;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (st->profiles.v[middle]->time_ms < time_ms)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 static bool push_profile(struct view *v, struct profile *p)
 {
 	if (!vec__push(&v->profiles, p))
@@ -99,7 +83,7 @@ static bool push_profile(struct view *v, struct profile *p)
 static int add_stream(struct view *v, const struct stream *st, const struct dcm_select *sel,
 		      uint32_t selection)
 {
-	size_t from = first_from(st, sel->from_ms), to = first_from(st, sel->to_ms);
+	size_t from = stream__first_from(st, sel->from_ms), to = stream__first_from(st, sel->to_ms);
 	const struct dict_type *type = dict__type_at(v->dict, st->type);
 	struct view_stream out = {
 		.selection = selection,
@@ -142,8 +126,8 @@ int view__init(struct view *v, struct store *s, const struct dcm_select *sel, ui
 
 	*v = (struct view){ 0 };
 	pthread_rwlock_rdlock(&s->lock);
-	v->dict = dict__ref(s->dict);
-	v->counts = dict__counts(s->dict);
+	v->dict = dict__ref(s->streams.dict);
+	v->counts = dict__counts(s->streams.dict);
 	v->era = s->era;
 	for (uint32_t k = 0; k < n_sel; k++)
 		for (size_t i = 0; r == 0 && i < s->streams.n; i++)

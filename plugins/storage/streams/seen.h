@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/storage/memory/seen.h - which batches have been stored, so that a retry is not stored
+ * plugins/storage/streams/seen.h - which batches have been stored, so that a retry is not stored
  * twice
  *
  * Sources number their batches upwards, so what was seen of one is a few intervals of sequences,
@@ -9,8 +9,8 @@
  * that is stored again. A source of all zero is no source: such batches are never recognised.
  * Guarded by the store's lock.
  */
-#ifndef DECIMA_STORAGE_MEMORY_SEEN_H
-#define DECIMA_STORAGE_MEMORY_SEEN_H
+#ifndef DECIMA_STORAGE_STREAMS_SEEN_H
+#define DECIMA_STORAGE_STREAMS_SEEN_H
 
 #include <stdbool.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/storage/memory/seen.c - intervals of sequences by source
+ * plugins/storage/streams/seen.c - intervals of sequences by source
  */
-#include "plugins/storage/memory/seen.h"
+#include "plugins/storage/streams/seen.h"
 
 #include <string.h>
 

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/storage/streams/streams.c - batches become profiles, and profiles find their streams
+ */
+#include "plugins/storage/streams/streams.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/cleanup.h"
+
+void streams__init(struct streams *s, struct dict *dict)
+{
+	*s = (struct streams){ .dict = dict, .newest_ms = INT64_MIN };
+}
+
+void streams__fini(struct streams *s)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		for (size_t j = 0; j < s->v[i].profiles.n; j++)
+			profile__unref(s->v[i].profiles.v[j]);
+		vec__fini(&s->v[i].profiles);
+	}
+	vec__fini(s);
+	hindex__fini(&s->index);
+	dict__unref(s->dict);
+	s->dict = NULL;
+}
+
+uint64_t streams__bytes(const struct streams *s)
+{
+	return s->profile_bytes + s->cap * sizeof(s->v[0]) +
+	       (uint64_t)s->index.cap * sizeof(*s->index.slots);
+}
+
+struct profile *profile__new(uint32_t n_rows)
+{
+	struct profile *p = malloc(sizeof(*p) + (size_t)n_rows * sizeof(p->rows[0]));
+
+	if (p) {
+		memset(p, 0, sizeof(*p));
+		p->refs = 1;
+		p->n_rows = n_rows;
+	}
+	return p;
+}
+
+struct profile *profile__copy(const struct profile *p)
+{
+	struct profile *copy = profile__new(p->n_rows);
+
+	if (copy) {
+		copy->time_ms = p->time_ms;
+		copy->duration_ns = p->duration_ns;
+		copy->period = p->period;
+		memcpy(copy->rows, p->rows, p->n_rows * sizeof(p->rows[0]));
+	}
+	return copy;
+}
+
+void profile__unref(struct profile *p)
+{
+	if (p && atomic_fetch_sub_explicit(&p->refs, 1, memory_order_acq_rel) == 1)
+		free(p);
+}
+
+/* -------------------------------------------------------------------------------------------------
+ * Rows of one type of one profile
+ */
+
+static int64_t add_clamped(int64_t a, int64_t b)
+{
+	int64_t sum;
+
+	if (__builtin_add_overflow(a, b, &sum))
+		return a < 0 ? INT64_MIN : INT64_MAX;
+	return sum;
+}
+
+static uint64_t row_key(const struct row *r)
+{
+	return (uint64_t)r->stack << 32 | r->labels;
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+	uint64_t x = row_key(a), y = row_key(b);
+
+	return x < y ? -1 : x > y;
+}
+
+/* Sorts, and adds up rows of one (stack, label set). */
+static void settle_rows(struct profile *p)
+{
+	bool sorted = true;
+
+	for (uint32_t i = 1; sorted && i < p->n_rows; i++)
+		sorted = row_key(&p->rows[i - 1]) < row_key(&p->rows[i]);
+	if (sorted)
+		return;
+	qsort(p->rows, p->n_rows, sizeof(p->rows[0]), compare_rows);
+	uint32_t kept = 0;
+	for (uint32_t i = 1; i < p->n_rows; i++) {
+		if (row_key(&p->rows[kept]) == row_key(&p->rows[i]))
+			p->rows[kept].value = add_clamped(p->rows[kept].value, p->rows[i].value);
+		else
+			p->rows[++kept] = p->rows[i];
+	}
+	p->n_rows = kept + 1;
+}
+
+int64_t streams__ms(int64_t ns)
+{
+	int64_t ms = ns / 1000000;
+
+	return ns % 1000000 < 0 ? ms - 1 : ms; /* times before 1970 go down as well */
+}
+
+static struct profile *make_profile(struct dict_import *im, const struct dcm_profile *head, uint32_t type)
+{
+	const struct dcm_batch *b = im->batch;
+	struct profile *p = profile__new(head->n_rows);
+
+	if (!p)
+		return NULL;
+	p->time_ms = streams__ms(head->time_ns);
+	p->duration_ns = head->duration_ns;
+	p->period = head->period;
+	for (uint32_t i = 0; i < head->n_rows; i++) {
+		struct row *r = &p->rows[i];
+
+		r->stack = dict_import__stack(im, b->row_stacks[head->row_off + i]);
+		r->labels = dict_import__label_set(im, b->row_labels[head->row_off + i]);
+		r->value = b->values[head->value_off + (uint64_t)i * head->n_types + type];
+		if (r->stack == DCM_NONE || r->labels == DCM_NONE) {
+			profile__unref(p);
+			return NULL;
+		}
+	}
+	settle_rows(p);
+	if (p->n_rows < head->n_rows) {
+		struct profile *smaller = realloc(p, sizeof(*p) + (size_t)p->n_rows * sizeof(p->rows[0]));
+		p = smaller ? smaller : p;
+	}
+	return p;
+}
+
+/* -------------------------------------------------------------------------------------------------
+ * Streams
+ */
+
+static uint64_t stream_hash(uint32_t series, uint32_t type)
+{
+	return hash__mix(hash__mix(0, series), type);
+}
+
+uint32_t streams__find(const struct streams *s, uint32_t series, uint32_t type)
+{
+	uint64_t h = stream_hash(series, type);
+	uint32_t row, at = hindex__first(&s->index, h, &row);
+
+	for (; row != HINDEX_NONE; at = hindex__next(&s->index, h, at, &row))
+		if (s->v[row].series == series && s->v[row].type == type)
+			return row;
+	return DCM_NONE;
+}
+
+uint32_t streams__find_or_make(struct streams *s, uint32_t series, uint32_t type)
+{
+	uint64_t h = stream_hash(series, type);
+	uint32_t at = streams__find(s, series, type);
+
+	if (at != DCM_NONE)
+		return at;
+	if (s->n >= UINT32_MAX - 2 || !vec__reserve(s, 1) ||
+	    hindex__insert(&s->index, h, (uint32_t)s->n) < 0)
+		return DCM_NONE;
+	s->v[s->n] = (struct stream){ .series = series, .type = type };
+	return (uint32_t)s->n++;
+}
+
+static void count_in(struct streams *s, const struct profile *p)
+{
+	s->profile_bytes += profile__bytes(p);
+	s->n_profiles++;
+	s->n_rows += p->n_rows;
+	if (p->time_ms > s->newest_ms)
+		s->newest_ms = p->time_ms;
+}
+
+static void count_out(struct streams *s, const struct profile *p)
+{
+	s->profile_bytes -= profile__bytes(p);
+	s->n_profiles--;
+	s->n_rows -= p->n_rows;
+	s->freed_bytes += profile__bytes(p);
+}
+
+void streams__replace(struct streams *s, uint32_t stream, size_t at, struct profile *with)
+{
+	struct stream *st = &s->v[stream];
+	struct profile *old = st->profiles.v[at];
+
+	count_out(s, old);
+	if (with) {
+		st->profiles.v[at] = with;
+		count_in(s, with);
+	} else {
+		st->profiles.n--;
+		memmove(&st->profiles.v[at], &st->profiles.v[at + 1],
+			(st->profiles.n - at) * sizeof(old));
+	}
+	profile__unref(old);
+}
+
+size_t stream__first_from(const struct stream *st, int64_t time_ms)
+{
+	size_t low = 0, high = st->profiles.n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (st->profiles.v[middle]->time_ms < time_ms)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* The first profile that starts later. Most often there is none. */
+static size_t first_after(const struct stream *st, int64_t time_ms)
+{
+	size_t low = 0, high = st->profiles.n;
+
+	if (high > 0 && st->profiles.v[high - 1]->time_ms <= time_ms)
+		low = high;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (st->profiles.v[middle]->time_ms <= time_ms)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+ptrdiff_t stream__find(const struct stream *st, const struct profile *p)
+{
+	for (size_t i = first_after(st, p->time_ms);
+	     i > 0 && st->profiles.v[i - 1]->time_ms == p->time_ms; i--)
+		if (st->profiles.v[i - 1] == p)
+			return (ptrdiff_t)i - 1;
+	return -1;
+}
+
+uint64_t streams__remove_before(struct streams *s, int64_t time_ms)
+{
+	uint64_t before = s->n_profiles;
+
+	for (size_t i = 0; i < s->n; i++) {
+		struct stream *st = &s->v[i];
+		size_t n = 0;
+
+		for (; n < st->profiles.n && st->profiles.v[n]->time_ms < time_ms; n++) {
+			count_out(s, st->profiles.v[n]);
+			profile__unref(st->profiles.v[n]);
+		}
+		if (n > 0) {
+			st->profiles.n -= n;
+			memmove(st->profiles.v, st->profiles.v + n,
+				st->profiles.n * sizeof(st->profiles.v[0]));
+		}
+	}
+	return before - s->n_profiles;
+}
+
+/* -------------------------------------------------------------------------------------------------
+ * Adding: first everything that can fail, then everything that cannot
+ */
+
+void streams_plan__fini(struct streams_plan *p)
+{
+	for (size_t i = 0; i < p->items.n; i++)
+		profile__unref(p->items.v[i].profile);
+	vec__fini(&p->items);
+	vec__fini(&p->n_more);
+}
+
+static int plan_profile(struct streams *s, struct streams_plan *plan, struct dict_import *im,
+			const struct dcm_profile *head)
+{
+	uint32_t series = dict_import__series(im, head->series);
+
+	if (series == DCM_NONE)
+		return -ENOMEM;
+	for (uint32_t k = 0; k < head->n_types; k++) {
+		uint32_t type = dict_import__type(im, &im->batch->types[head->type_off + k]);
+		uint32_t stream = type == DCM_NONE ? DCM_NONE : streams__find_or_make(s, series, type);
+
+		if (stream == DCM_NONE)
+			return -ENOMEM;
+		while (plan->n_more.n <= stream)
+			if (!vec__push(&plan->n_more, 0))
+				return -ENOMEM;
+		if (!vec__reserve(&plan->items, 1) ||
+		    !vec__reserve(&s->v[stream].profiles, plan->n_more.v[stream] + 1))
+			return -ENOMEM;
+		struct profile *p = make_profile(im, head, k);
+		if (!p)
+			return -ENOMEM;
+		plan->n_more.v[stream]++;
+		plan->items.v[plan->items.n++] = (struct streams_planned){ stream, p };
+	}
+	return 0;
+}
+
+int streams__plan(struct streams *s, struct streams_plan *plan, const struct dcm_batch *b,
+		  int64_t from_ms, int64_t to_ms)
+{
+	struct dict_import im;
+	int r = dict_import__init(&im, s->dict, b);
+
+	for (uint32_t i = 0; r == 0 && i < b->n_profiles; i++) {
+		int64_t time_ms = streams__ms(b->profiles[i].time_ns);
+
+		if (time_ms >= from_ms && time_ms < to_ms)
+			r = plan_profile(s, plan, &im, &b->profiles[i]);
+	}
+	dict_import__fini(&im);
+	return r;
+}
+
+/* Room was reserved. */
+static void insert_profile(struct streams *s, uint32_t stream, struct profile *p)
+{
+	struct stream *st = &s->v[stream];
+	size_t low = first_after(st, p->time_ms);
+
+	if (low > 0 && st->profiles.v[low - 1]->time_ms == p->time_ms &&
+	    dict__type_at(s->dict, st->type)->parts.temporality != DCM_DELTA) {
+		streams__replace(s, stream, low - 1, p);
+		return;
+	}
+	memmove(&st->profiles.v[low + 1], &st->profiles.v[low], (st->profiles.n - low) * sizeof(p));
+	st->profiles.v[low] = p;
+	st->profiles.n++;
+	count_in(s, p);
+}
+
+void streams__apply(struct streams *s, struct streams_plan *plan)
+{
+	for (size_t i = 0; i < plan->items.n; i++)
+		insert_profile(s, plan->items.v[i].stream, take_ptr(plan->items.v[i].profile));
+}
