@@ -54,14 +54,16 @@ fuzz_fuzz_http_LDADD = $(API_LA) $(FUZZ_LDFLAGS)
 
 fuzz_programs += fuzz/fuzz_ebpf_proc
 fuzz_fuzz_ebpf_proc_SOURCES = fuzz/fuzz_ebpf_proc.c $(FUZZ_MAIN) plugins/input/ebpf/cgroup.c \
-	plugins/input/ebpf/cpus.c plugins/input/ebpf/files.c plugins/input/ebpf/labels.c \
-	plugins/input/ebpf/maps.c plugins/input/ebpf/record.c
+	plugins/input/ebpf/cpus.c plugins/input/ebpf/files.c plugins/input/ebpf/inode.c \
+	plugins/input/ebpf/labels.c plugins/input/ebpf/maps.c plugins/input/ebpf/record.c \
+	plugins/input/ebpf/wall.c
 fuzz_fuzz_ebpf_proc_LDADD = $(BASE_LA) $(FUZZ_LDFLAGS)
 
 fuzz_programs += fuzz/fuzz_ebpf_trail
 fuzz_fuzz_ebpf_trail_SOURCES = fuzz/fuzz_ebpf_trail.c $(FUZZ_MAIN) plugins/input/ebpf/files.c \
-	plugins/input/ebpf/labels.c plugins/input/ebpf/cgroup.c plugins/input/ebpf/maps.c \
-	plugins/input/ebpf/perf_record.c plugins/input/ebpf/trail.c
+	plugins/input/ebpf/inode.c plugins/input/ebpf/labels.c plugins/input/ebpf/cgroup.c \
+	plugins/input/ebpf/maps.c plugins/input/ebpf/perf_record.c plugins/input/ebpf/trail.c \
+	plugins/input/ebpf/wall.c
 fuzz_fuzz_ebpf_trail_LDADD = $(BASE_LA) $(FUZZ_LDFLAGS)
 
 fuzz_programs += fuzz/fuzz_ebpf_pods

@@ -109,13 +109,12 @@ median() { cut -d ' ' -f "$1" "$2" | sort -n | awk '{ v[NR] = $1 } END { print v
 # ---------------------------------------------------------------------------------------------------------------------
 # perf
 
-# perf_start HZ: both kinds, of all processes, until perf_stop. --buildid-mmap: the kernel lets a flag of our side-band's
-# records slip into those of others (README.md), on which perf 6.1 without that option ends by SIGABRT.
+# perf_start HZ: both kinds, of all processes, until perf_stop.
 perf_start() {
 	fp='' dwarf=''
 	command -v perf >/dev/null || return
 	for kind in fp dwarf; do
-		perf record --buildid-mmap -o "$dir/$kind.data" -e cpu-clock --call-graph $kind -a -F "$1" >/dev/null 2>&1 &
+		perf record -o "$dir/$kind.data" -e cpu-clock --call-graph $kind -a -F "$1" >/dev/null 2>&1 &
 		eval "$kind=\$!"
 	done
 }

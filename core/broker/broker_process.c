@@ -128,7 +128,6 @@ static bool is_harmless(const struct perf_event_attr *a)
 		.sample_id_all = a->sample_id_all,
 		.use_clockid = a->use_clockid,
 		.watermark = a->watermark,
-		.build_id = a->build_id,
 		.wakeup_watermark = a->wakeup_watermark,
 		.clockid = a->clockid,
 	};

@@ -277,8 +277,12 @@ tests_unit_test_ebpf_tables_LDADD = $(SYMBOLIZE_LA) $(EBPF_UNWIND_LIBS) $(JANSSO
 
 unit_tests += tests/unit/test_ebpf_files
 tests_unit_test_ebpf_files_SOURCES = tests/unit/test_ebpf_files.c $(EBPF_TEST)
-tests_unit_test_ebpf_files_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_ebpf_files_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC) -Wl,--wrap=ioctl,--wrap=fstatfs
 tests_unit_test_ebpf_files_LDADD = $(SYMBOLIZE_LA) $(JANSSON_LIBS) $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_ebpf_wall
+tests_unit_test_ebpf_wall_SOURCES = tests/unit/test_ebpf_wall.c plugins/input/ebpf/wall.c
+tests_unit_test_ebpf_wall_LDADD = $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_ebpf_unwinder
 tests_unit_test_ebpf_unwinder_SOURCES = tests/unit/test_ebpf_unwinder.c $(EBPF_TEST) $(EBPF_MEMORY) \

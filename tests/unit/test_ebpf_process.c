@@ -335,8 +335,8 @@ static void tell_mapping(struct trail *t, uint32_t pid, uint64_t start, const ch
 		.time_ns = time_ns,
 		.start = start,
 		.end = start + 0x1000,
-		.n_build_id = 20,
-		.build_id = { (uint8_t)name[1] },
+		.ino = (uint8_t)name[1],
+		.generation = 1,
 		.name = str__of(name),
 	};
 
@@ -389,12 +389,10 @@ static void test_ended_early(void **state)
 	assert_int_equal(p->maps->n, 2);
 	assert_true(str__eq(name_at(p->maps, 0x5000), STR("/library")));
 	assert_int_equal(processes__stat(t).reads, 0);
-	/* Files that cannot be opened any more are known by their build id. */
+	/* A file that cannot be opened any more, and nobody knew, is gone. */
 	file = processes__file(t, p, maps__find(p->maps, 0x5000));
-	assert_true(file->is_code);
-	assert_string_equal(file->build_id, "6c00000000000000000000000000000000000000");
-	assert_string_equal(file->path, "/library");
-	assert_int_equal(f->host.n_offered, 0);
+	assert_false(file->is_code);
+	assert_int_equal(file->why, DCM_UNNAMED_FILE_GONE);
 	/* A child of it that never called exec() is the same program. */
 	tell(trail, PERF_RECORD_OF_FORK, NOBODY - 1, NOBODY, 130);
 	tell_mapping(trail, NOBODY - 1, 0xd000, "/own", 140);
@@ -411,6 +409,49 @@ static void test_ended_early(void **state)
 	assert_string_equal(p->identity.exe, "/program");
 	assert_int_equal(p->maps->n, 2);
 	processes__free(t);
+	trail__free(trail);
+}
+
+/* What a program is does not have to be read again, when one runs it that ends at once. */
+static void test_program_of_the_dead(void **state)
+{
+	struct fixture *f = *state;
+	struct trail *trail = trail__new();
+	struct identities *identities = identities__new(&f->host.host, NULL);
+	struct processes *t = processes__new(&f->host.host, f->files, identities, trail);
+	struct sampler_sample s = sample_of(getpid(), 1);
+	struct process *p = processes__of(t, &s, 1), *dead;
+	struct maps_range told = *maps__find(p->maps, (uintptr_t)test_program_of_the_dead);
+	struct perf_record r = { .kind = PERF_RECORD_OF_MMAP,
+				 .pid = NOBODY,
+				 .time_ns = 110,
+				 .start = 0x1000,
+				 .end = 0x2000,
+				 .major = told.major,
+				 .minor = told.minor,
+				 .ino = told.ino,
+				 .name = told.name };
+	int dir = open("/proc/self", O_PATH | O_DIRECTORY), exe = open("/proc/self/exe", O_RDONLY);
+	struct file *file;
+
+	assert_non_null(p->identity.executable);
+	inode__generation(exe, &r.generation);
+	told.is_told = true;
+	told.generation = r.generation;
+	file = files__of(f->files, dir, &told, 1);
+	assert_true(file->is_code);
+	tell(trail, PERF_RECORD_OF_EXEC, NOBODY, 0, 100);
+	trail__add(trail, &r);
+	s = sample_told(NOBODY, 3, 150, 1);
+	dead = processes__of(t, &s, 1);
+	assert_string_equal(dead->identity.exe, p->identity.exe);
+	assert_ptr_equal(dead->identity.executable, p->identity.executable);
+	assert_ptr_equal(processes__file(t, dead, maps__find(dead->maps, 0x1000)), file);
+	file__unref(file);
+	close(dir);
+	close(exe);
+	processes__free(t);
+	identities__free(identities);
 	trail__free(trail);
 }
 
@@ -746,6 +787,7 @@ int main(void)
 		TEST(test_sweep),
 		TEST(test_inherits),
 		TEST(test_ended_early),
+		TEST(test_program_of_the_dead),
 		TEST(test_swap_of_equal_size),
 		TEST(test_children_of_a_stranger),
 		TEST(test_replaced_before_reading),

@@ -59,9 +59,9 @@ static void finish(struct raw *r, uint64_t time_ns)
 	memcpy(r->bytes + offsetof(struct perf_event_header, size), &size, sizeof(size));
 }
 
-static struct raw mmap2_of_inode(const char *name)
+static struct raw mmap2(uint16_t misc, const char *name)
 {
-	struct raw r = begin(PERF_RECORD_MMAP2, 0);
+	struct raw r = begin(PERF_RECORD_MMAP2, misc);
 	char padded[64] = { 0 };
 
 	put32(&r, 11);
@@ -72,7 +72,7 @@ static struct raw mmap2_of_inode(const char *name)
 	put32(&r, 8);
 	put32(&r, 1);
 	put64(&r, 4711);
-	put64(&r, 0);
+	put64(&r, 0xdecade);
 	put32(&r, PROT_READ | PROT_EXEC);
 	put32(&r, MAP_PRIVATE);
 	memcpy(padded, name, strlen(name));
@@ -83,7 +83,7 @@ static struct raw mmap2_of_inode(const char *name)
 
 static void test_mmap(void **state)
 {
-	struct raw r = mmap2_of_inode("/lib/libc.so.6");
+	struct raw r = mmap2(0, "/lib/libc.so.6");
 	struct perf_record p;
 
 	(void)state;
@@ -98,43 +98,41 @@ static void test_mmap(void **state)
 	assert_int_equal(p.ino, 4711);
 	assert_int_equal(p.major, 8);
 	assert_int_equal(p.minor, 1);
-	assert_int_equal(p.n_build_id, 0);
+	assert_int_equal(p.generation, 0xdecade);
 	assert_false(p.is_writable);
 	assert_true(str__eq(p.name, STR("/lib/libc.so.6")));
-	r = mmap2_of_inode("//anon");
+	r = mmap2(0, "//anon");
 	assert_int_equal(perf_record__parse(r.bytes, r.n, &p), 0);
 	assert_int_equal(p.name.n, 0);
 }
 
-static void test_mmap_with_build_id(void **state)
+/*
+ * The flag that a build id stands in the place of device and inode is somebody else's: the kernel
+ * leaves it there for the readers after the one that asked for it.
+ */
+static void test_mmap_with_a_flag_left_there(void **state)
 {
-	struct raw r = begin(PERF_RECORD_MMAP2, 1 << 14);
-	uint8_t build_id[24] = { 3, 0, 0, 0, 0xab, 0xcd, 0xef };
+	struct raw r = mmap2(1 << 14, "/a");
 	struct perf_record p;
 	struct maps_range range;
 
 	(void)state;
-	put32(&r, 11);
-	put32(&r, 11);
-	put64(&r, 0x1000);
-	put64(&r, 0x1000);
-	put64(&r, 0);
-	put(&r, build_id, sizeof(build_id));
-	put32(&r, PROT_READ | PROT_WRITE | PROT_EXEC);
-	put32(&r, MAP_PRIVATE);
-	put(&r, "/a\0\0\0\0\0", 8);
-	finish(&r, 1);
 	assert_int_equal(perf_record__parse(r.bytes, r.n, &p), 0);
-	assert_int_equal(p.n_build_id, 3);
-	assert_memory_equal(p.build_id, build_id + 4, 3);
-	assert_int_equal(p.ino, 0);
-	assert_true(p.is_writable);
+	assert_int_equal(p.major, 8);
+	assert_int_equal(p.minor, 1);
+	assert_int_equal(p.ino, 4711);
+	assert_int_equal(p.generation, 0xdecade);
 	range = maps__range_of(&p);
 	assert_int_equal(range.kind, DCM_MAPPING_FILE);
-	assert_false(range.is_counted);
-	/* A length that the field cannot have. */
-	r.bytes[8 + 32] = 21;
-	assert_int_equal(perf_record__parse(r.bytes, r.n, &p), -EBADMSG);
+	assert_int_equal(range.ino, 4711);
+	assert_int_equal(range.generation, 0xdecade);
+	assert_int_equal(range.time_ns, 77);
+	assert_true(range.is_told);
+	assert_true(range.is_counted);
+	p.is_writable = true;
+	assert_false(maps__range_of(&p).is_counted);
+	p.ino = 0;
+	assert_int_equal(maps__range_of(&p).kind, DCM_MAPPING_ANON);
 }
 
 static void test_tasks(void **state)
@@ -178,7 +176,7 @@ static void test_tasks(void **state)
 
 static void test_too_short(void **state)
 {
-	struct raw r = mmap2_of_inode("/lib");
+	struct raw r = mmap2(0, "/lib");
 	struct perf_record p = { .pid = 99 };
 	uint16_t size;
 
@@ -213,8 +211,8 @@ static void add_mapping(struct trail *t, uint32_t pid, uint64_t start, const cha
 		.time_ns = time_ns,
 		.start = start,
 		.end = start + 0x1000,
-		.n_build_id = 1,
-		.build_id = { (uint8_t)name[1] },
+		.ino = (uint8_t)name[1],
+		.generation = 1,
 		.name = str__of(name),
 	};
 
@@ -254,9 +252,46 @@ static void test_origin_and_mappings(void **state)
 	assert_int_equal(told.v[1].start, 0x2000);
 	assert_int_equal(told.last_ns, 220);
 	assert_true(str__eq(told.v[1].name, STR("/b")));
+	assert_int_equal(told.v[0].time_ns, 210);
+	assert_int_equal(told.v[1].time_ns, 220);
+	assert_int_equal(told.v[1].ino, 'b');
 	assert_int_equal(trail__mappings(t, 5, 220, 1000, &told), 0);
 	assert_int_equal(told.n, 1);
 	assert_int_equal(told.v[0].start, 0x3000);
+	trail__free(t);
+}
+
+/* Files of one path and number, the second made after the first was gone: two all the same. */
+static void test_generations(void **state)
+{
+	struct perf_record r = { .kind = PERF_RECORD_OF_MMAP,
+				 .pid = 5,
+				 .time_ns = 210,
+				 .start = 0x1000,
+				 .end = 0x2000,
+				 .ino = 9,
+				 .generation = 1,
+				 .name = STR("/a") };
+	struct maps *first = NULL, *second = NULL;
+	struct trail *t = trail__new();
+
+	(void)state;
+	add(t, PERF_RECORD_OF_EXEC, 5, 0, 200);
+	trail__add(t, &r);
+	r.generation = 2;
+	r.time_ns = 220;
+	trail__add(t, &r);
+	assert_int_equal(trail__mappings(t, 5, 200, 300, &told), 0);
+	assert_int_equal(told.n, 2);
+	assert_int_equal(told.v[0].generation, 1);
+	assert_int_equal(told.v[1].generation, 2);
+	assert_int_equal(maps__apply(NULL, told.v, 1, &first), 0);
+	assert_int_equal(maps__apply(first, told.v, 2, &second), 0);
+	assert_int_equal(second->n, 1);
+	assert_false(maps__equal(first, second));
+	assert_true(maps__equal(second, second));
+	maps__unref(first);
+	maps__unref(second);
 	trail__free(t);
 }
 
@@ -472,10 +507,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_mmap),
-		cmocka_unit_test(test_mmap_with_build_id),
+		cmocka_unit_test(test_mmap_with_a_flag_left_there),
 		cmocka_unit_test(test_tasks),
 		cmocka_unit_test(test_too_short),
 		cmocka_unit_test(test_origin_and_mappings),
+		cmocka_unit_test(test_generations),
 		cmocka_unit_test(test_lost_records),
 		cmocka_unit_test(test_many_of_one),
 		cmocka_unit_test(test_many_processes),

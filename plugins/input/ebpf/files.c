@@ -28,6 +28,7 @@
 #include "plugins/input/ebpf/guarded.h"
 #include "plugins/input/ebpf/labels.h"
 #include "plugins/input/ebpf/maps.h"
+#include "plugins/input/ebpf/wall.h"
 
 enum {
 	BUCKETS = 1024,
@@ -40,7 +41,8 @@ enum {
 
 struct files {
 	const struct dcm_host *host;
-	struct file *buckets[BUCKETS], *by_build_id[BUCKETS];
+	struct file *buckets[BUCKETS], *by_inode[BUCKETS];
+	struct wall wall;
 	uint32_t n;
 	_Atomic uint32_t waiting;
 	struct file *gone, *denied, *no_code;			 /* constant files */
@@ -133,8 +135,9 @@ void files__offer(struct files *t, struct file *f)
 
 	if (fd < 0)
 		return;
-	t->host->offer_file(t->host, str__of(f->build_id), str__of(f->path), fd);
+	/* Before it is read, which takes time: nobody need open it for that once more. */
 	f->offered = true;
+	t->host->offer_file(t->host, str__of(f->build_id), str__of(f->path), fd);
 	fd__close(fd);
 	atomic_fetch_sub(&t->waiting, 1);
 }
@@ -169,6 +172,7 @@ struct files *files__new(const struct dcm_host *host)
 	if (!t)
 		return NULL;
 	t->host = host;
+	wall__init(&t->wall, host);
 	t->gone = file_new(STR(""), DCM_UNNAMED_FILE_GONE);
 	t->denied = file_new(STR(""), DCM_UNNAMED_NO_PERMISSION);
 	t->no_code = file_new(STR(""), DCM_UNNAMED_BAD_FILE);
@@ -200,14 +204,14 @@ void files__free(struct files *t)
 
 /*
  * By path inside the process's root (ours when it is gone), without following a link out of it; only
- * when it is the file that is mapped: that has the inode, or will be asked for its build id.
+ * when it has the mapping's inode.
  */
-static int open_by_path(const struct dcm_host *host, int proc_dir, const struct maps_range *range)
+static int open_by_path(const struct dcm_host *host, int proc_dir, const struct maps_range *range,
+			struct stat *ret_stat)
 {
 	struct dcm_guarded g = { .size = sizeof(g), .what = DCM_GUARDED_CODE, .path = range->name.p };
 	CLEANUP(fd__closep) int root = -1;
 	CLEANUP(fd__closep) int fd = -1;
-	struct stat st;
 
 	root = proc_dir < 0 ? open("/", O_PATH | O_DIRECTORY | O_CLOEXEC)
 			    : guarded__open(host, proc_dir, DCM_GUARDED_ROOT);
@@ -217,19 +221,9 @@ static int open_by_path(const struct dcm_host *host, int proc_dir, const struct 
 	fd = host->open_guarded(host, &g);
 	if (fd < 0)
 		return fd;
-	if (fstat(fd, &st) < 0)
+	if (fstat(fd, ret_stat) < 0)
 		return -errno;
-	/* The device is not compared: btrfs and overlayfs show another one here than in maps. */
-	if (range->n_build_id == 0 && st.st_ino != range->ino)
-		return -ENOENT;
-	return take_fd(fd);
-}
-
-static bool has_build_id(const struct files *t, int fd, const char *build_id)
-{
-	char found[129];
-
-	return t->host->build_id(t->host, fd, found) == 0 && strcmp(found, build_id) == 0;
+	return inode__agrees(fd, ret_stat, range) ? take_fd(fd) : -ENOENT;
 }
 
 static bool has_path(int fd, struct dcm_str name)
@@ -244,51 +238,59 @@ static bool has_path(int fd, struct dcm_str name)
 
 /*
  * What was opened by the mapping's addresses is what the range is of: another file may have been
- * mapped there since. btrfs and overlayfs show another device and inode here than in maps, but the
- * same path.
+ * mapped there since. Where device and inode cannot be compared, the path is.
  */
-static bool is_of_range(const struct files *t, int fd, const struct maps_range *range,
-			const char *build_id, struct stat *ret_stat)
+static bool is_of_range(int fd, const struct maps_range *range, struct stat *ret_stat)
 {
 	if (fstat(fd, ret_stat) < 0)
 		return false;
-	if (build_id)
-		return has_build_id(t, fd, build_id);
 	if (ret_stat->st_dev == makedev(range->major, range->minor))
-		return ret_stat->st_ino == range->ino;
+		return inode__agrees(fd, ret_stat, range);
 	return has_path(fd, range->name);
 }
 
-/*
- * The mapped file itself, whatever its name is now: a descriptor, or a negative errno. With
- * `build_id` it has that. The inode alone, without the process, would prove nothing.
- */
+/* The mapped file itself, whatever its name is now, through the process: a descriptor or a negative errno. */
 static int open_mapped(const struct files *t, int proc_dir, const struct maps_range *range,
-		       const char *build_id, struct stat *ret_stat)
+		       struct stat *ret_stat)
 {
 	const struct dcm_guarded g = { .size = sizeof(g),
 				       .what = DCM_GUARDED_MAPPED,
 				       .dir = proc_dir,
 				       .start = range->start,
 				       .end = range->end };
-	CLEANUP(fd__closep) int mapped = -ESRCH;
-	CLEANUP(fd__closep) int named = -ESRCH;
+	CLEANUP(fd__closep) int mapped = t->host->open_guarded(t->host, &g);
+	int named;
 
-	if (proc_dir < 0 && !build_id)
-		return -ESRCH;
-	if (proc_dir >= 0)
-		mapped = t->host->open_guarded(t->host, &g);
-	if (mapped >= 0 && is_of_range(t, mapped, range, build_id, ret_stat))
+	if (mapped >= 0 && is_of_range(mapped, range, ret_stat))
 		return take_fd(mapped);
-	named = open_by_path(t->host, proc_dir, range);
+	named = open_by_path(t->host, proc_dir, range, ret_stat);
 	/* JIT code in a file without a name is no ELF file, rather than gone. */
-	if (named < 0)
-		return mapped == -ENOEXEC ? mapped : named;
-	if (fstat(named, ret_stat) < 0)
-		return -errno;
-	if (build_id && !has_build_id(t, named, build_id))
+	return named < 0 && mapped == -ENOEXEC ? mapped : named;
+}
+
+/*
+ * The file of a process that is gone, by its path from our root, when it is certainly the one that
+ * was mapped: the same inode, which has not been written since then. Where no generation tells the
+ * inode from a later one, nothing at all may have changed about it since: not even that it was made.
+ */
+static int open_proven(struct files *t, const struct maps_range *range, struct stat *ret_stat)
+{
+	CLEANUP(fd__closep) int fd = -1;
+	uint64_t generation;
+	bool is_proven;
+
+	if (!range->is_told)
+		return -ESRCH;
+	fd = open_by_path(t->host, -1, range, ret_stat);
+	if (fd < 0)
+		return fd;
+	is_proven = inode__generation(fd, &generation);
+	wall__look(&t->wall, t->host);
+	if (!inode__device_agrees(fd, ret_stat, range) ||
+	    !wall__was_over(&t->wall, inode__date_ns(is_proven ? ret_stat->st_mtim : ret_stat->st_ctim),
+			    range->time_ns))
 		return -ENOENT;
-	return take_fd(named);
+	return take_fd(fd);
 }
 
 static struct file **bucket_of(struct files *t, const struct stat *st)
@@ -296,21 +298,25 @@ static struct file **bucket_of(struct files *t, const struct stat *st)
 	return &t->buckets[hash__mix(hash__mix(0, st->st_dev), st->st_ino) % BUCKETS];
 }
 
-static int64_t mtime_ns(const struct stat *st)
+static struct file **inode_bucket_of(struct files *t, uint32_t major, uint32_t minor, uint64_t number)
 {
-	return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
+	return &t->by_inode[hash__mix(hash__mix(0, makedev(major, minor)), number) % BUCKETS];
 }
 
-static struct file **build_id_bucket_of(struct files *t, const char *build_id)
+static bool is_stat_of(const struct file *f, const struct stat *st)
 {
-	return &t->by_build_id[hash__bytes(build_id, strlen(build_id), 0) % BUCKETS];
+	return f->dev == st->st_dev && f->ino == st->st_ino;
+}
+
+static bool is_unchanged(const struct file *f, const struct stat *st)
+{
+	return f->mtime_ns == inode__date_ns(st->st_mtim) && f->size == (uint64_t)st->st_size;
 }
 
 static struct file *find(struct files *t, const struct stat *st)
 {
 	for (struct file *f = *bucket_of(t, st); f; f = f->next)
-		if (f->dev == st->st_dev && f->ino == st->st_ino && f->mtime_ns == mtime_ns(st) &&
-		    f->size == (uint64_t)st->st_size)
+		if (is_stat_of(f, st) && is_unchanged(f, st))
 			return f;
 	return NULL;
 }
@@ -325,27 +331,61 @@ static bool is_path_of(const struct file *f, struct dcm_str name)
 	return memcmp(f->path, name.p, n) == 0 || !str__is_utf8(name);
 }
 
-static struct file *find_by_build_id(struct files *t, const char *build_id, struct dcm_str name)
+/*
+ * The file that has the mapping's inode. What its path leads to from here, if that is the same file,
+ * tells whether it was written since it was opened. Elsewhere (another root, no name any more) the
+ * inode alone must do, if it is like no other; for a process that is gone, and so cannot show its
+ * file, so does inode and path.
+ */
+static struct file *find_known(struct files *t, const struct maps_range *range, bool is_gone)
 {
-	for (struct file *f = *build_id_bucket_of(t, build_id); f; f = f->next_by_build_id)
-		if (strcmp(f->build_id, build_id) == 0 && is_path_of(f, name))
+	struct file *f = *inode_bucket_of(t, range->major, range->minor, range->ino);
+	struct stat st = { 0 };
+	bool is_here = false, has_looked = false;
+
+	for (; f; f = f->next_by_inode) {
+		if (!inode__is_of(&f->inode, range))
+			continue;
+		if (!has_looked)
+			is_here = stat(range->name.p, &st) == 0;
+		has_looked = true;
+		if (is_here && is_stat_of(f, &st)) {
+			if (is_unchanged(f, &st))
+				return f;
+			continue;
+		}
+		if ((range->is_told && f->inode.is_unique) || (is_gone && is_path_of(f, range->name)))
 			return f;
+	}
 	return NULL;
 }
 
-/* st: all zero for a file that could not be opened. */
-static void insert(struct files *t, const struct stat *st, struct file *f)
+static void insert_by_inode(struct files *t, struct file *f, const struct inode *inode)
 {
-	struct file **bucket = bucket_of(t, st), **by_build_id = build_id_bucket_of(t, f->build_id);
+	struct file **bucket = inode_bucket_of(t, inode->major, inode->minor, inode->number);
 
-	f->dev = st->st_dev;
-	f->ino = st->st_ino;
-	f->mtime_ns = mtime_ns(st);
-	f->size = (uint64_t)st->st_size;
+	f->inode = *inode;
+	f->next_by_inode = *bucket;
+	*bucket = f;
+}
+
+static void remove_by_inode(struct files *t, struct file *f)
+{
+	struct file **at = inode_bucket_of(t, f->inode.major, f->inode.minor, f->inode.number);
+
+	while (*at != f)
+		at = &(*at)->next_by_inode;
+	*at = f->next_by_inode;
+}
+
+static void insert(struct files *t, const struct inode *inode, struct file *f)
+{
+	const struct stat st = { .st_dev = f->dev, .st_ino = f->ino };
+	struct file **bucket = bucket_of(t, &st);
+
 	f->next = *bucket;
 	*bucket = f;
-	f->next_by_build_id = *by_build_id;
-	*by_build_id = f;
+	insert_by_inode(t, f, inode);
 	t->n++;
 }
 
@@ -357,39 +397,55 @@ static void remove_from(struct files *t, struct file *f)
 	while (*at != f)
 		at = &(*at)->next;
 	*at = f->next;
-	at = build_id_bucket_of(t, f->build_id);
-	while (*at != f)
-		at = &(*at)->next_by_build_id;
-	*at = f->next_by_build_id;
+	remove_by_inode(t, f);
 	t->n--;
 }
 
-static struct file *add_opened(struct files *t, const struct stat *st, struct dcm_str name, int fd)
+static struct file *add_opened(struct files *t, const struct stat *st,
+			       const struct maps_range *range, int fd)
 {
+	const struct inode inode = inode__of(range, fd, st);
 	struct file *f;
 
 	if (t->n >= FILES_MAX)
 		return NULL;
 	/* A file that still has a name may well be called "x (deleted)". */
-	f = file_new(st->st_nlink == 0 ? labels__without_deleted(name) : name, 0);
+	f = file_new(st->st_nlink == 0 ? labels__without_deleted(range->name) : range->name, 0);
 	if (!f)
 		return NULL;
 	f->dev = st->st_dev;
 	f->ino = st->st_ino;
-	f->mtime_ns = mtime_ns(st);
+	f->mtime_ns = inode__date_ns(st->st_mtim);
 	f->size = (uint64_t)st->st_size;
 	str__clean(f->path, strlen(f->path));
 	identify(t, f, fd);
-	insert(t, st, f);
+	insert(t, &inode, f);
 	return f;
 }
 
-static struct file *of_opened(struct files *t, int fd, const struct stat *st, struct dcm_str name)
+/* The mapping names the file as the last one did, or in another way: what tells more is kept. */
+static void name_again(struct files *t, struct file *f, const struct maps_range *range, int fd,
+		       const struct stat *st)
+{
+	struct inode inode;
+
+	if (inode__is_of(&f->inode, range))
+		return;
+	inode = inode__of(range, fd, st);
+	remove_by_inode(t, f);
+	insert_by_inode(t, f, &inode);
+}
+
+/* Takes the descriptor. */
+static struct file *of_opened(struct files *t, int fd, const struct stat *st,
+			      const struct maps_range *range)
 {
 	struct file *f = find(t, st);
 
-	if (!f)
-		f = add_opened(t, st, name, fd);
+	if (f)
+		name_again(t, f, range, fd, st);
+	else
+		f = add_opened(t, st, range, fd);
 	if (f)
 		keep_for_offer(t, f, fd);
 	else
@@ -397,118 +453,32 @@ static struct file *of_opened(struct files *t, int fd, const struct stat *st, st
 	return f;
 }
 
-/* A file that cannot be opened yet, but whose build id the kernel saw. */
-static struct file *add_unopened(struct files *t, const char *build_id, struct dcm_str name)
+static struct file *open_file(struct files *t, int proc_dir, const struct maps_range *range)
 {
-	const struct stat none = { 0 };
-	struct file *f = t->n < FILES_MAX ? file_new(name, DCM_UNNAMED_NOT_TRIED) : NULL;
-
-	if (!f)
-		return NULL;
-	str__clean(f->path, strlen(f->path));
-	f->is_code = f->is_unopened = true;
-	snprintf(f->build_id, sizeof(f->build_id), "%s", build_id);
-	insert(t, &none, f);
-	return f;
-}
-
-/*
- * It was opened after all. Path, build id and the rest are what they were, so that a window which
- * refers to it need not know. Takes the descriptor.
- */
-static void found_after_all(struct files *t, struct file *f, const struct stat *st, int fd)
-{
-	remove_from(t, f);
-	insert(t, st, f);
-	f->is_unopened = false;
-	keep_for_offer(t, f, fd);
-}
-
-void file__build_id_text(const struct maps_range *range, char ret[static FILE_BUILD_ID_TEXT])
-{
-	ret[0] = 0;
-	for (uint32_t i = 0; i < range->n_build_id; i++)
-		snprintf(ret + 2 * i, FILE_BUILD_ID_TEXT - 2 * i, "%02x", range->build_id[i]);
-}
-
-bool files__may_retry(const struct file *f, uint32_t window)
-{
-	return f->is_unopened && (f->last_window != window || f->n_tries < TRIES);
-}
-
-void files__retry(struct files *t, int proc_dir, const struct maps_range *range, uint32_t window)
-{
-	struct file *f = range->file;
 	struct stat st;
-	int fd;
+	int fd = proc_dir < 0 ? open_proven(t, range, &st) : open_mapped(t, proc_dir, range, &st);
 
-	if (!files__may_retry(f, window))
-		return;
-	f->n_tries = f->last_window == window ? f->n_tries + 1 : 1;
-	f->last_window = window;
-	fd = open_mapped(t, proc_dir, range, f->build_id, &st);
 	if (fd >= 0)
-		found_after_all(t, f, &st, fd);
-}
-
-/* Known by build id and path; opened when a process comes by that is alive. */
-static struct file *of_build_id(struct files *t, int proc_dir, const struct maps_range *range)
-{
-	char build_id[FILE_BUILD_ID_TEXT];
-	struct file *f;
-	struct stat st;
-	int fd;
-
-	file__build_id_text(range, build_id);
-	f = find_by_build_id(t, build_id, range->name);
-	if (f && (!f->is_unopened || proc_dir < 0))
-		return f;
-	fd = open_mapped(t, proc_dir, range, build_id, &st);
-	if (fd < 0)
-		return f ? f : add_unopened(t, build_id, range->name);
-	if (!f)
-		return of_opened(t, fd, &st, range->name);
-	found_after_all(t, f, &st, fd);
-	return f;
-}
-
-/* The file that another process has shown already, when this one is gone. */
-static struct file *find_by_inode(struct files *t, const struct maps_range *range)
-{
-	const struct stat st = { .st_dev = makedev(range->major, range->minor), .st_ino = range->ino };
-
-	for (struct file *f = *bucket_of(t, &st); f; f = f->next)
-		if (f->dev == st.st_dev && f->ino == st.st_ino && is_path_of(f, range->name))
-			return f;
-	return NULL;
-}
-
-static struct file *of_inode(struct files *t, int proc_dir, const struct maps_range *range)
-{
-	struct file *known = proc_dir < 0 ? find_by_inode(t, range) : NULL;
-	struct stat st;
-	int fd;
-
-	if (known)
-		return known;
-	fd = open_mapped(t, proc_dir, range, NULL, &st);
+		return of_opened(t, fd, &st, range);
+	/* What has the path now, and why it cannot be opened, says nothing of what was mapped. */
+	if (proc_dir < 0)
+		return t->gone;
 	if (fd == -ENOEXEC)
 		return t->no_code;
-	if (fd < 0)
-		return fd == -EACCES || fd == -EPERM ? t->denied : t->gone;
-	return of_opened(t, fd, &st, range->name);
+	return fd == -EACCES || fd == -EPERM ? t->denied : t->gone;
+}
+
+/* A file that found no room among those to be offered is to be opened once more. */
+static bool is_to_be_offered(const struct file *f)
+{
+	return f->is_code && !f->offered && f->offer_fd < 0;
 }
 
 struct file *files__known(struct files *t, const struct maps_range *range, uint32_t window)
 {
-	char build_id[FILE_BUILD_ID_TEXT];
-	struct file *f;
+	struct file *f = find_known(t, range, false);
 
-	if (range->n_build_id == 0)
-		return NULL;
-	file__build_id_text(range, build_id);
-	f = find_by_build_id(t, build_id, range->name);
-	if (!f || f->is_unopened)
+	if (!f || is_to_be_offered(f))
 		return NULL;
 	f->last_window = window;
 	return file__ref(f);
@@ -520,15 +490,31 @@ struct file *files__of(struct files *t, int proc_dir, const struct maps_range *r
 
 	if (range->kind == DCM_MAPPING_VDSO)
 		return file__ref(t->vdso ? t->vdso : t->gone);
-	f = range->n_build_id ? of_build_id(t, proc_dir, range) : of_inode(t, proc_dir, range);
+	f = proc_dir < 0 ? find_known(t, range, true) : NULL;
+	if (!f)
+		f = open_file(t, proc_dir, range);
 	if (!f)
 		return file__ref(t->gone);
 	f->last_window = window;
 	return file__ref(f);
 }
 
+bool files__may_retry(struct maps_range *range, uint32_t window)
+{
+	if (range->file->why != DCM_UNNAMED_FILE_GONE)
+		return false;
+	if (range->tried_window != window)
+		range->n_tries = 0;
+	range->tried_window = window;
+	if (range->n_tries == TRIES)
+		return false;
+	range->n_tries++;
+	return true;
+}
+
 void files__sweep(struct files *t, uint32_t window)
 {
+	wall__next(&t->wall, t->host);
 	for (uint32_t i = 0; i < BUCKETS; i++)
 		for (struct file *f = t->buckets[i], *next; f; f = next) {
 			next = f->next;

@@ -5,11 +5,14 @@
  * A path says nothing for certain: it may have been replaced, or lie in another mount namespace. So
  * a file is opened through the process that maps it (/proc/PID/map_files, else /proc/PID/root and a
  * check of the inode), and known by device, inode, modification time and size; its build id is read
- * once. Where the kernel told the build id with the mapping, path and build id say which file it
- * is, nothing is opened for the second process that maps it, and a process that has ended already
- * is served as well: whatever has that path now must have that build id to be taken for the file.
- * What lies at the mapping's addresses by now may be another file (a program that closes one library
- * and opens the next), so what /proc/PID/map_files leads to is held against the mapping too.
+ * once. What lies at the mapping's addresses by now may be another file (a program that closes one
+ * library and opens the next), so what /proc/PID/map_files leads to is held against the mapping too.
+ *
+ * A file also remembers the inode by which the mapping named it (inode.h), so that nothing is opened
+ * for the second process that maps it, and a process that has ended already is served as well. A file
+ * that nobody has opened before its process ended is opened by its path, and believed only when it is
+ * proven to be the one that was mapped; else it is gone.
+ *
  * The descriptor is kept until offer() has shown the file to the host, because the process may be
  * gone by then.
  *
@@ -24,20 +27,15 @@
 
 #include <decima/plugin.h>
 
-struct maps_range;
+#include "plugins/input/ebpf/inode.h"
 
 struct file {
 	_Atomic uint32_t refs;
-	/* In the table's buckets, by inode and by build id; the reader's. */
-	struct file *next, *next_by_build_id;
+	/* In the table's buckets, by what fstat(2) says and by `inode`; the reader's. */
+	struct file *next, *next_by_inode;
+	struct inode inode; /* as the mapping named it last; the reader's */
 	uint64_t dev, ino, size;
 	int64_t mtime_ns;
-	/*
-	 * Never opened, only its build id and path are known; and how often that was tried in
-	 * last_window. The reader's.
-	 */
-	bool is_unopened;
-	uint8_t n_tries;
 	bool is_code;	      /* an ELF file; false: JIT code in a file, or nothing we may read */
 	enum dcm_unnamed why; /* !is_code: DCM_UNNAMED_BAD_FILE, _NO_PERMISSION or _FILE_GONE */
 	char build_id[129]; /* lower-case hex; "~" and 16 digits made of the identity when the file has none */
@@ -47,13 +45,9 @@ struct file {
 	uint32_t last_window; /* the reader's: when a process last hit it */
 };
 
-/* Lower-case hex of the build id that the kernel told of a mapping; "" when it told none. */
-enum { FILE_BUILD_ID_TEXT = 2 * 20 + 1 };
-void file__build_id_text(const struct maps_range *range, char ret[static FILE_BUILD_ID_TEXT]);
-
 struct files; /* the table */
 
-/* The host's build_id and offer_file are used. NULL when memory ran out. */
+/* The host's build_id, offer_file, open_guarded and clocks are used. NULL when memory ran out. */
 struct files *files__new(const struct dcm_host *host);
 /*
  * Each file of code is shown to `opened` whenever it has been opened, on the thread that asked for
@@ -72,20 +66,14 @@ void files__free(struct files *t);
  */
 struct file *files__of(struct files *t, int proc_dir, const struct maps_range *range, uint32_t window);
 
-/*
- * The same without a look at the process, for a file that the kernel told the build id of and that
- * was opened before. NULL: ask files__of().
- */
+/* The same without a look at the process, for a file that was opened before. NULL: ask files__of(). */
 struct file *files__known(struct files *t, const struct maps_range *range, uint32_t window);
 
 /*
- * Tries to open the range's file, which could not be when files__of() gave it, a few times in each
- * window: what was in the way may be gone. It stays the same object, so that all who refer to it gain.
+ * Whether to ask again for the file of a range that was gone: a few times in each window, for what was
+ * in the way may have left, or another process shown it. Counts the question. The range has a file.
  */
-void files__retry(struct files *t, int proc_dir, const struct maps_range *range, uint32_t window);
-
-/* Whether files__retry() would. */
-bool files__may_retry(const struct file *f, uint32_t window);
+bool files__may_retry(struct maps_range *range, uint32_t window);
 
 /* Shows the file to the host, once. May read much of it: not for the reader thread. Any other. */
 void files__offer(struct files *t, struct file *f);

@@ -12,6 +12,7 @@ ebpf_pure = \
 	plugins/input/ebpf/files.c plugins/input/ebpf/files.h \
 	plugins/input/ebpf/flush.c plugins/input/ebpf/flush.h \
 	plugins/input/ebpf/identity.c plugins/input/ebpf/identity.h \
+	plugins/input/ebpf/inode.c plugins/input/ebpf/inode.h \
 	plugins/input/ebpf/kernel.c plugins/input/ebpf/kernel.h \
 	plugins/input/ebpf/kubernetes.c plugins/input/ebpf/kubernetes.h \
 	plugins/input/ebpf/labels.c plugins/input/ebpf/labels.h \
@@ -28,6 +29,7 @@ ebpf_pure = \
 	plugins/input/ebpf/texts.c plugins/input/ebpf/texts.h \
 	plugins/input/ebpf/thread.c plugins/input/ebpf/thread.h \
 	plugins/input/ebpf/trail.c plugins/input/ebpf/trail.h \
+	plugins/input/ebpf/wall.c plugins/input/ebpf/wall.h \
 	plugins/input/ebpf/window.c plugins/input/ebpf/window.h
 
 # tables/ puts unwind tables where programs read them; unwinder.c feeds it.

@@ -32,6 +32,7 @@ enum where {
 struct place {
 	enum where where;
 	const struct maps_range *range;
+	struct file *file; /* of WHERE_FILE and WHERE_LOST; the range's, which may have another soon */
 	uint64_t address;
 	enum dcm_unnamed why;
 };
@@ -217,12 +218,15 @@ static struct place place_of(const struct locate *l, const struct aggregate_stac
 	p.range = maps__find(image->maps, pc);
 	if (!p.range) {
 		p.where = s->maps_certain && i > 0 ? WHERE_NOWHERE : WHERE_RUNTIME;
-	} else if (!p.range->file || p.range->file->why == DCM_UNNAMED_BAD_FILE) {
+		return p;
+	}
+	p.file = maps_range__file(p.range);
+	if (!p.file || p.file->why == DCM_UNNAMED_BAD_FILE) {
 		p.where = WHERE_RUNTIME;
 	} else {
-		p.where = p.range->file->is_code ? WHERE_FILE : WHERE_LOST;
+		p.where = p.file->is_code ? WHERE_FILE : WHERE_LOST;
 		p.address = pc - p.range->start + p.range->offset;
-		p.why = p.range->file->why;
+		p.why = p.file->why;
 	}
 	return p;
 }
@@ -237,7 +241,7 @@ static uint32_t process_of(struct locate *l, uint32_t image)
 
 static const struct locate_entry *file_frame(struct locate *l, const struct place *p)
 {
-	struct file *file = p->range->file;
+	struct file *file = p->file;
 	/* A file that could not be opened has no identity but the mapping. */
 	const void *object = p->where == WHERE_FILE ? (const void *)file : p->range;
 	struct locate_entry *e = find(l, (uint64_t)(uintptr_t)object, p->address);

@@ -56,8 +56,7 @@ static uint8_t kind_of(const struct maps_range *r)
 {
 	if (str__eq(r->name, STR("[vdso]")))
 		return DCM_MAPPING_VDSO;
-	if ((r->ino == 0 && r->n_build_id == 0) || r->name.n == 0 || r->name.p[0] != '/' ||
-	    is_memory(r->name))
+	if (r->ino == 0 || r->name.n == 0 || r->name.p[0] != '/' || is_memory(r->name))
 		return DCM_MAPPING_ANON;
 	return DCM_MAPPING_FILE;
 }
@@ -271,8 +270,8 @@ struct maps_range *maps__find(const struct maps *m, uint64_t address)
 static bool same_range(const struct maps_range *a, const struct maps_range *b)
 {
 	return a->start == b->start && a->end == b->end && a->offset == b->offset && a->ino == b->ino &&
-	       a->major == b->major && a->minor == b->minor && a->n_build_id == b->n_build_id &&
-	       memcmp(a->build_id, b->build_id, sizeof(a->build_id)) == 0 && str__eq(a->name, b->name);
+	       a->major == b->major && a->minor == b->minor && a->is_told == b->is_told &&
+	       a->generation == b->generation && str__eq(a->name, b->name);
 }
 
 bool maps__equal(const struct maps *a, const struct maps *b)
@@ -310,11 +309,12 @@ struct maps_range maps__range_of(const struct perf_record *record)
 		.ino = record->ino,
 		.major = record->major,
 		.minor = record->minor,
-		.n_build_id = record->n_build_id,
 		.name = record->name,
+		.is_told = true,
+		.generation = record->generation,
+		.time_ns = record->time_ns,
 	};
 
-	memcpy(r.build_id, record->build_id, record->n_build_id);
 	r.kind = kind_of(&r);
 	r.is_counted = is_counted(&r, record->is_writable);
 	return r;

@@ -26,16 +26,30 @@ struct maps_range {
 	uint64_t offset;     /* in the file, of `start` */
 	uint64_t ino;
 	uint32_t major, minor;
-	uint8_t kind; /* DCM_MAPPING_FILE, _VDSO or _ANON */
-	/*
-	 * Of the file, when the kernel told of the mapping itself (perf_record.h); there is no
-	 * device and inode then.
-	 */
-	uint8_t n_build_id, build_id[PERF_BUILD_ID_BYTES];
+	uint8_t kind;	     /* DCM_MAPPING_FILE, _VDSO or _ANON */
 	bool is_counted;     /* in exec_bytes */
-	struct dcm_str name; /* path or "[...]"; empty for unnamed memory */
-	struct file *file;   /* NULL: not looked at yet, or no file */
+	struct dcm_str name; /* path or "[...]", with a NUL behind it; empty for unnamed memory */
+	/* The kernel told of the mapping itself (perf_record.h), with more than /proc shows: */
+	bool is_told;
+	uint64_t generation; /* of the inode */
+	int64_t time_ns;     /* mono: when it was made */
+	/*
+	 * NULL: not looked at yet, or no file. The reader sets it while others look, by the functions
+	 * below. How often it asked in vain in that window: see files__may_retry().
+	 */
+	struct file *file;
+	uint32_t tried_window;
+	uint8_t n_tries;
 };
+
+static inline struct file *maps_range__file(const struct maps_range *r)
+{
+	return __atomic_load_n(&r->file, __ATOMIC_ACQUIRE);
+}
+static inline void maps_range__set_file(struct maps_range *r, struct file *file)
+{
+	__atomic_store_n(&r->file, file, __ATOMIC_RELEASE);
+}
 
 struct maps {
 	_Atomic uint32_t refs;

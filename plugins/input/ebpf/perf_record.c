@@ -2,8 +2,11 @@
 /*
  * plugins/input/ebpf/perf_record.c - the kernel's side-band records, checked and unpacked
  *
- * Layouts: perf_event_open(2); include/uapi/linux/perf_event.h for the build id, which takes the
- * place of device and inode since 5.12 (PERF_RECORD_MISC_MMAP_BUILD_ID).
+ * Layouts: perf_event_open(2). A build id in the place of device and inode (since 5.12) is written
+ * only for events that ask for it, and ours must not: the kernel leaves the flag that says so,
+ * PERF_RECORD_MISC_MMAP_BUILD_ID, in the header of the same record for the readers that it serves
+ * next, and perf 6.1 ends by SIGABRT on it. For the same reason it says nothing in our records:
+ * somebody else's event may have left it there.
  */
 #include "plugins/input/ebpf/perf_record.h"
 
@@ -14,23 +17,12 @@
 
 #include "core/base/str.h"
 
-/* Older headers lack it. */
-#define MISC_BUILD_ID (1 << 14)
-
 /* The fixed part of PERF_RECORD_MMAP2, behind the header. */
 struct mmap2 {
 	uint32_t pid, tid;
 	uint64_t addr, len, pgoff;
-	union {
-		struct {
-			uint32_t major, minor;
-			uint64_t ino, ino_generation;
-		};
-		struct {
-			uint8_t n_build_id, reserved[3];
-			uint8_t build_id[PERF_BUILD_ID_BYTES];
-		};
-	};
+	uint32_t major, minor;
+	uint64_t ino, generation;
 	uint32_t prot, flags;
 };
 _Static_assert(sizeof(struct mmap2) == 64, "as in perf_event.h");
@@ -55,7 +47,7 @@ static struct dcm_str text_of(const char *p, size_t n)
 	return (struct dcm_str){ p, (uint32_t)strnlen(p, n) };
 }
 
-static int parse_mmap(const char *p, size_t n, unsigned misc, struct perf_record *ret)
+static int parse_mmap(const char *p, size_t n, struct perf_record *ret)
 {
 	struct mmap2 m;
 
@@ -71,16 +63,10 @@ static int parse_mmap(const char *p, size_t n, unsigned misc, struct perf_record
 	ret->end = m.addr + m.len;
 	ret->offset = m.pgoff;
 	ret->is_writable = m.prot & PROT_WRITE;
-	if (misc & MISC_BUILD_ID) {
-		if (m.n_build_id > PERF_BUILD_ID_BYTES)
-			return -EBADMSG;
-		ret->n_build_id = m.n_build_id;
-		memcpy(ret->build_id, m.build_id, m.n_build_id);
-	} else {
-		ret->major = m.major;
-		ret->minor = m.minor;
-		ret->ino = m.ino;
-	}
+	ret->major = m.major;
+	ret->minor = m.minor;
+	ret->ino = m.ino;
+	ret->generation = m.generation;
 	ret->name = text_of(p + sizeof(m), n - sizeof(m));
 	/* What the kernel could not name ("//anon", "//enomem", "//toolong") has no name. */
 	if (str__starts(ret->name, STR("//")))
@@ -149,7 +135,7 @@ int perf_record__parse(const void *data, size_t n, struct perf_record *ret)
 	n -= sizeof(h) + sizeof(time);
 	switch (h.type) {
 	case PERF_RECORD_MMAP2:
-		error = parse_mmap(p, n, h.misc, &r);
+		error = parse_mmap(p, n, &r);
 		break;
 	case PERF_RECORD_COMM:
 		error = parse_comm(p, n, h.misc, &r);

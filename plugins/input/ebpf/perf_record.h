@@ -14,8 +14,6 @@
 
 #include <decima/plugin.h>
 
-enum { PERF_BUILD_ID_BYTES = 20 };
-
 enum perf_record_kind {
 	PERF_RECORD_OF_MMAP, /* memory became executable: mmap(2), mprotect(2), or exec's own */
 	PERF_RECORD_OF_EXEC,
@@ -32,9 +30,8 @@ struct perf_record {
 	uint64_t n_lost;
 	/* Of a mapping: */
 	uint64_t start, end, offset;
-	uint64_t ino; /* 0 with major and minor when there is a build id instead, or no file */
+	uint64_t ino, generation; /* of the inode; 0 with major and minor when there is no file */
 	uint32_t major, minor;
-	uint8_t build_id[PERF_BUILD_ID_BYTES], n_build_id;
 	bool is_writable;
 	struct dcm_str name; /* as in /proc/PID/maps; "" for unnamed memory. Views the record */
 };

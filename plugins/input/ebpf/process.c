@@ -493,31 +493,29 @@ static void find_cgroup(struct processes *t, struct process *p, int dir)
 	identity__changed(&p->identity);
 }
 
-/* The build id of its program, as far as the kernel told. */
-static const char *program_build_id(const struct process *p, char text[static FILE_BUILD_ID_TEXT])
+/* The build id of its program, when the file that it maps can be told; "" otherwise. */
+static const char *program_build_id(struct processes *t, struct process *p)
 {
 	for (uint32_t i = 0; p->maps && p->identity.exe && i < p->maps->n; i++) {
-		const struct maps_range *r = &p->maps->ranges[i];
+		struct maps_range *r = &p->maps->ranges[i];
 
-		if (r->n_build_id && str__eq(r->name, str__of(p->identity.exe))) {
-			file__build_id_text(r, text);
-			return text;
-		}
+		if (r->kind == DCM_MAPPING_FILE && str__eq(r->name, str__of(p->identity.exe)))
+			return processes__file(t, p, r)->build_id;
 	}
 	return "";
 }
 
 static void find_identity(struct processes *t, struct process *p, int dir, int exe)
 {
-	char text[FILE_BUILD_ID_TEXT];
-	struct identity_source from = { .dir = dir,
-					.exe_fd = exe,
-					.build_id = dir < 0 ? program_build_id(p, text) : "",
-					.process = &p->via,
-					.exec_id = p->exec_id };
+	struct identity_source from = {
+		.dir = dir, .exe_fd = exe, .build_id = "", .process = &p->via, .exec_id = p->exec_id
+	};
 
-	if (t->identities)
-		identities__read(t->identities, &p->identity, &from);
+	if (!t->identities)
+		return;
+	if (dir < 0)
+		from.build_id = program_build_id(t, p);
+	identities__read(t->identities, &p->identity, &from);
 }
 
 /* Texts of processes that did not come in time. An exec since then has made others of them. */
@@ -728,15 +726,16 @@ static int dir_of(struct processes *t, const struct process *p)
 
 struct file *processes__file(struct processes *t, struct process *p, struct maps_range *range)
 {
-	if (range->kind == DCM_MAPPING_ANON)
-		return range->file;
-	if (!range->file)
-		range->file = files__known(t->files, range, t->window);
-	if (!range->file)
-		range->file = files__of(t->files, dir_of(t, p), range, t->window);
-	else if (files__may_retry(range->file, t->window) && dir_of(t, p) >= 0)
-		files__retry(t->files, t->dir, range, t->window);
-	return range->file;
+	struct file *old = range->file, *file;
+
+	if (range->kind == DCM_MAPPING_ANON || (old && !files__may_retry(range, t->window)))
+		return old;
+	file = files__known(t->files, range, t->window);
+	if (!file)
+		file = files__of(t->files, dir_of(t, p), range, t->window);
+	maps_range__set_file(range, file);
+	file__unref(old);
+	return file;
 }
 
 void processes__rest(struct processes *t)

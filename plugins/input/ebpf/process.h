@@ -103,7 +103,10 @@ void processes__event(struct processes *t, const struct sampler_event *event);
 struct maps *processes__maps(struct processes *t, struct process *p,
 			     const struct sampler_sample *sample, bool uncovered, bool *ret_certain);
 
-/* The file of a range, opened through the process when that was not done yet. NULL for memory. */
+/*
+ * The file of a range, opened through the process when that was not done yet, or in vain. NULL for
+ * memory.
+ */
 struct file *processes__file(struct processes *t, struct process *p, struct maps_range *range);
 
 /* Makes identity.series, .sample and .service, where they are not there or old. 0 or -ENOMEM. */

@@ -41,7 +41,6 @@ struct sideband {
 	const struct dcm_host *host;
 	int poll_fd;
 	size_t page_bytes;
-	bool with_build_ids; /* the kernel reads them, since 5.12 */
 	VEC(struct ring) rings;
 	struct cpus attached;
 	uint32_t n_updates;
@@ -71,7 +70,6 @@ static int open_event(const struct sideband *s, uint32_t cpu)
 		.clockid = CLOCK_MONOTONIC,
 		.watermark = 1,
 		.wakeup_watermark = RING_BYTES / 4, /* the rest is for as long as we get no CPU */
-		.build_id = s->with_build_ids,
 	};
 
 	return s->host->perf_event(s->host, &attr, cpu);
@@ -89,11 +87,6 @@ static int ring_open(struct sideband *s, uint32_t cpu, struct ring *ret)
 	struct ring r = { .cpu = cpu, .fd = open_event(s, cpu) };
 	void *p;
 
-	/* A kernel that does not know the bit says so. */
-	if (r.fd == -EINVAL && s->with_build_ids) {
-		s->with_build_ids = false;
-		r.fd = open_event(s, cpu);
-	}
 	if (r.fd < 0)
 		return r.fd;
 	p = mmap(NULL, s->page_bytes + RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, r.fd, 0);
@@ -183,7 +176,6 @@ int sideband__open(const struct dcm_host *host, struct sideband **ret)
 		return -ENOMEM;
 	s->host = host;
 	s->page_bytes = (size_t)sysconf(_SC_PAGESIZE);
-	s->with_build_ids = true;
 	s->poll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (s->poll_fd < 0)
 		return -errno;

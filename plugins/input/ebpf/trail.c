@@ -2,7 +2,7 @@
 /*
  * plugins/input/ebpf/trail.c - what processes have done lately: exec, fork, executable mappings
  *
- * What is mapped (path, build id) is kept once for all processes that map it: a step is small, and
+ * What is mapped (path, inode) is kept once for all processes that map it: a step is small, and
  * an exec of a known program allocates nothing but its steps.
  */
 #include "plugins/input/ebpf/trail.h"
@@ -30,7 +30,7 @@ enum {
 struct object {
 	struct object *next; /* in the bucket */
 	uint32_t refs;
-	struct maps_range what; /* start, end, offset are 0 */
+	struct maps_range what; /* start, end, offset and time_ns are 0 */
 };
 
 enum step_kind { STEP_EXEC, STEP_FORK, STEP_MAP };
@@ -73,16 +73,14 @@ struct trail *trail__new(void)
 
 static uint64_t object_hash(const struct maps_range *r)
 {
-	uint64_t h = hash__bytes(r->name.p, r->name.n, r->ino);
-
-	return hash__bytes(r->build_id, sizeof(r->build_id), h);
+	return hash__bytes(r->name.p, r->name.n, hash__mix(r->ino, r->generation));
 }
 
 static bool same_object(const struct maps_range *a, const struct maps_range *b)
 {
 	return a->ino == b->ino && a->major == b->major && a->minor == b->minor &&
-	       a->kind == b->kind && a->n_build_id == b->n_build_id && a->is_counted == b->is_counted &&
-	       memcmp(a->build_id, b->build_id, sizeof(a->build_id)) == 0 && str__eq(a->name, b->name);
+	       a->generation == b->generation && a->kind == b->kind &&
+	       a->is_counted == b->is_counted && str__eq(a->name, b->name);
 }
 
 /* The object equal to `r`, with a reference; NULL when memory ran out. */
@@ -101,6 +99,7 @@ static struct object *object_of(struct trail *t, const struct maps_range *r)
 		return NULL;
 	o->what = *r;
 	o->what.start = o->what.end = o->what.offset = 0;
+	o->what.time_ns = 0;
 	o->what.name.p = mem__dup_str(r->name.p, r->name.n);
 	if (!o->what.name.p) {
 		free(o);
@@ -392,6 +391,7 @@ int trail__mappings(const struct trail *t, uint32_t pid, int64_t after_ns, int64
 		r->start = s->start;
 		r->end = s->end;
 		r->offset = s->offset;
+		r->time_ns = s->time_ns;
 		ret->last_ns = s->time_ns;
 	}
 	return 0;
