@@ -3,8 +3,9 @@
  * bench/bench_block.c - the store's blocks: how small, how fast written, how fast added up
  *
  * One JSON line a figure: the best of several turns on one core, over a day of one host (bench/fleet.h): 60 series,
- * 8,640 ticks, some ten million rows, as twelve blocks of two hours and as one of a day with compressed rows. What it
- * is compared with is a scan of the same rows as an array of 24-byte structs in memory, in the same run.
+ * 8,640 ticks, some ten million rows, as twelve blocks of two hours and as one of a day with compressed rows, and
+ * the compactions that make these of blocks of a quarter of an hour. What it is compared with is a scan of the same rows
+ * as an array of 24-byte structs in memory, in the same run.
  *
  *	bench_block [TURNS [SKEW]]
  */
@@ -18,6 +19,7 @@
 #include "bench/fleet.h"
 #include "core/base/buf.h"
 #include "plugins/storage/local/block.h"
+#include "plugins/storage/local/compact.h"
 
 enum { N_SERIES = 60, N_TICKS = 8640, N_STACKS = 280000, N_WINDOWS = 12 };
 
@@ -283,6 +285,80 @@ static void bench(const struct day *d, const char *name, uint32_t n_blocks, int 
 	free(r.totals);
 }
 
+/* -------------------------------------------------------------------------------------------------
+ * Compaction
+ */
+
+/* Blocks [n] become one of `to`; returns how long that took. */
+static double compact(const struct block *blocks, uint32_t n, uint32_t level, int zstd_level,
+		      struct buf *to)
+{
+	const struct block_options o = { .id = { 2, (uint8_t)level },
+					 .level = level,
+					 .zstd_level = zstd_level };
+	const struct block *inputs[COMPACT_MAX_BLOCKS];
+	const int64_t start = now_ns();
+	struct block_info info;
+
+	for (uint32_t i = 0; i < n; i++)
+		inputs[i] = &blocks[i];
+	struct compact *c = compact__new(&(struct compact_job){ .blocks = inputs, .n_blocks = n });
+	if (!c || compact__write(c, &o, put, to, &info) != 0)
+		die("a compaction failed");
+	compact__free(c);
+	return seconds_since(start);
+}
+
+static void open_all(struct block *blocks, const struct buf *bytes, uint32_t n, double *ret_bytes)
+{
+	*ret_bytes = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		if (block__open(&blocks[i], bytes[i].data, bytes[i].n, NULL) < 0)
+			die("a block does not open");
+		*ret_bytes += (double)bytes[i].n;
+	}
+}
+
+/* The life of a day's rows: sealed by the quarter of an hour, compacted to two hours, and to the day. */
+static void bench_life(const struct day *d, int turns)
+{
+	enum { N_SEALED = 96, N_FIRST = N_WINDOWS, EACH = N_SEALED / N_FIRST };
+	static struct buf sealed[N_SEALED], first[N_FIRST], second;
+	static struct block blocks[N_SEALED], merged[N_FIRST], day;
+	double sealed_bytes, first_bytes = 0, second_bytes = 0, first_best = 0, second_best = 0;
+	const double rows = (double)d->n_rows;
+
+	for (uint32_t i = 0; i < N_SEALED; i++)
+		write_block(d, i, N_SEALED, 0, &sealed[i]);
+	open_all(blocks, sealed, N_SEALED, &sealed_bytes);
+	for (int turn = 0; turn < turns; turn++) {
+		double seconds = 0;
+
+		for (uint32_t i = 0; i < N_FIRST; i++) {
+			buf__reset(&first[i]);
+			seconds += compact(&blocks[i * (uint32_t)EACH], EACH, 1, 0, &first[i]);
+		}
+		at_most(&first_best, seconds);
+		open_all(merged, first, N_FIRST, &first_bytes);
+		buf__reset(&second);
+		at_most(&second_best, compact(merged, N_FIRST, 2, 1, &second));
+		open_all(&day, &second, 1, &second_bytes);
+		if (day.info.n_rows != d->n_rows || day.info.n_profiles != d->n_profiles)
+			die("a compaction lost something");
+	}
+	figure("block_sealed_bytes", sealed_bytes / rows, "bytes a row", "an array of structs",
+	       sizeof(struct plain_row));
+	figure("block_compact_1_bytes", first_bytes / rows, "bytes a row", "target", 1.8);
+	figure("block_compact_2_bytes", second_bytes / rows, "bytes a row", "target", 1.45);
+	figure("block_compact_1", rows / first_best, "rows/s", "target of a seal", 8e6);
+	figure("block_compact_2", rows / second_best, "rows/s", "target of a seal", 8e6);
+	for (uint32_t i = 0; i < N_SEALED; i++)
+		buf__fini(&sealed[i]);
+	for (uint32_t i = 0; i < N_FIRST; i++)
+		buf__fini(&first[i]);
+	buf__fini(&second);
+}
+
 int main(int argc, char **argv)
 {
 	const int turns = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 5;
@@ -293,6 +369,7 @@ int main(int argc, char **argv)
 	bench(d, "2h", N_WINDOWS, 0, turns, plain);
 	bench(d, "24h", 1, 0, turns, plain);
 	bench(d, "24h_zstd", 1, 1, turns, plain);
+	bench_life(d, turns);
 	for (uint32_t i = 0; i < N_SERIES; i++)
 		fleet_series__fini(&d->series[i]);
 	free(d);
