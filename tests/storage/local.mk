@@ -48,3 +48,9 @@ unit_tests += tests/storage/test_compact
 tests_storage_test_compact_SOURCES = tests/storage/test_compact.c $(BLOCK_ROWS) $(FAILMALLOC)
 tests_storage_test_compact_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_storage_test_compact_LDADD = $(LOCAL_STORE_LA) $(UNIT_LIBS)
+
+unit_tests += tests/storage/test_block_file
+tests_storage_test_block_file_SOURCES = tests/storage/test_block_file.c tests/storage/sim_disk.c tests/storage/sim_disk.h \
+	$(BLOCK_ROWS) $(FAILMALLOC)
+tests_storage_test_block_file_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_storage_test_block_file_LDADD = $(LOCAL_STORE_LA) $(UNIT_LIBS)

@@ -30,6 +30,7 @@ struct block_info {
 	int64_t first_ms, last_ms;  /* start times of profiles, inclusive */
 	uint64_t n_rows, n_profiles, n_chunks;
 	uint64_t bytes; /* of the file */
+	uint64_t check; /* of its footer, and so of all checksums in it: equal content, equal check */
 };
 
 /* -------------------------------------------------------------------------------------------------

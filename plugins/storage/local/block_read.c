@@ -74,7 +74,8 @@ int block__open(struct block *b, const void *p, size_t n, struct dcm_error *err)
 			  .last_ms = f->last_ms,
 			  .n_rows = f->n_rows,
 			  .n_profiles = f->n_profiles,
-			  .bytes = n },
+			  .bytes = n,
+			  .check = f->sum },
 		.seed = hash__bytes(h->id, sizeof(h->id), BLOCK_SEED),
 	};
 	memcpy(b->info.id, h->id, sizeof(h->id));

@@ -172,6 +172,7 @@ int block_writer__finish(struct block_writer *w, struct block_info *ret)
 	w->info.bytes += sizeof(f);
 	f.bytes = w->info.bytes;
 	f.sum = hash__bytes(&f, offsetof(struct block_footer, sum), w->options.seed);
+	w->info.check = f.sum;
 	r = w->put(w->ctx, &f, sizeof(f));
 	if (r == 0)
 		*ret = w->info;

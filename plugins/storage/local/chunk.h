@@ -187,6 +187,9 @@ static inline int64_t chunk__value(const struct chunk_type *t, uint64_t number)
 	return (int64_t)(n * t->unit);
 }
 
+/* Whether profiles, stacks, rollups and pages have their checksums; rows are checked as they are read. */
+int chunk__check(const struct chunk *c);
+
 struct chunk_cursor;			      /* a place in the rows of a chunk */
 struct chunk_cursor *chunk_cursor__new(void); /* NULL when memory ran out */
 void chunk_cursor__free(struct chunk_cursor *cur);

@@ -205,6 +205,19 @@ int chunk__rollup(const struct chunk *c, unsigned type, int64_t *ret)
 	return r;
 }
 
+int chunk__check(const struct chunk *c)
+{
+	const struct chunk_entry *e = c->entry;
+	struct pfor_in in;
+	int r = open_piece(c, c->profiles, &e->profiles, &in);
+
+	if (r == 0)
+		r = open_piece(c, c->stacks, &e->stacks, &in);
+	if (r == 0)
+		r = open_piece(c, c->rollups, &e->rollups, &in);
+	return r < 0 ? r : open_piece(c, c->pages, &e->pages, &in);
+}
+
 /* -------------------------------------------------------------------------------------------------
  * Rows
  */

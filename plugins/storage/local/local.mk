@@ -2,6 +2,7 @@
 # plugins/storage/local/local.mk - the store on this machine's disk
 noinst_LTLIBRARIES += plugins/storage/local/liblocal.la
 plugins_storage_local_liblocal_la_SOURCES = \
+	plugins/storage/local/block_file.c plugins/storage/local/block_file.h \
 	plugins/storage/local/block.h plugins/storage/local/block_layout.h \
 	plugins/storage/local/block_read.c plugins/storage/local/block_write.c \
 	plugins/storage/local/chunk.h \

@@ -127,6 +127,13 @@ int vfs__unlink(struct vfs *v, const char *path)
 	return UNINTERRUPTED(v->ops->unlink(v, path));
 }
 
+int vfs__link(struct vfs *v, const char *from, const char *to)
+{
+	int rc = UNINTERRUPTED(v->ops->link(v, from, to));
+
+	return rc == -EEXIST ? 0 : rc;
+}
+
 int vfs__mkdir(struct vfs *v, const char *path)
 {
 	int rc = UNINTERRUPTED(v->ops->mkdir(v, path));

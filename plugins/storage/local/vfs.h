@@ -118,7 +118,8 @@ int vfs__truncate(struct vfs_file *f, uint64_t bytes);
 int vfs__stat(struct vfs_file *f, struct vfs_stat *ret);
 int vfs__rename(struct vfs *v, const char *from, const char *to);
 int vfs__unlink(struct vfs *v, const char *path);
-int vfs__mkdir(struct vfs *v, const char *path); /* 0 when it is there already */
+int vfs__link(struct vfs *v, const char *from, const char *to); /* 0 when `to` is there already */
+int vfs__mkdir(struct vfs *v, const char *path);		/* 0 when it is there already */
 int vfs__list(struct vfs *v, const char *dir, vfs_name_fn each, void *ctx);
 
 #endif
