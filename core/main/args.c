@@ -15,7 +15,7 @@
 #include "core/base/str.h"
 
 /* Words of a verb's name, and how many of them the line begins with; 0 when it does not. */
-static int verb_words(const char *name, int argc, char **argv)
+static int verb_words(const char *name, int argc, const char *const *argv)
 {
 	int n = 0;
 
@@ -30,8 +30,8 @@ static int verb_words(const char *name, int argc, char **argv)
 	return n;
 }
 
-static const struct args_verb *find_verb(const struct args_verb *verbs, int argc, char **argv,
-					 int *ret_words)
+const struct args_verb *args__find_verb(const struct args_verb *verbs, int argc,
+					const char *const *argv, int *ret_words)
 {
 	const struct args_verb *best = NULL;
 
@@ -47,7 +47,7 @@ static const struct args_verb *find_verb(const struct args_verb *verbs, int argc
 	return best;
 }
 
-static const struct args_verb *verb_by_name(const struct args_verb *verbs, const char *name)
+const struct args_verb *args__verb_named(const struct args_verb *verbs, const char *name)
 {
 	for (const struct args_verb *v = verbs; v->name; v++)
 		if (strcmp(v->name, name) == 0)
@@ -69,6 +69,25 @@ static const struct args_option *find_option(const struct args_verb *v, const ch
 	return NULL;
 }
 
+const struct args_option *args__option_of(const struct args_verb *v, const char *word,
+					  const char **ret_value)
+{
+	const struct args_option *o;
+	size_t len;
+
+	*ret_value = NULL;
+	if (word[1] != '-') {
+		o = find_option(v, NULL, 0, word[1]);
+		if (o && word[2])
+			*ret_value = word + 2;
+		return o;
+	}
+	len = strcspn(word + 2, "=");
+	if (word[2 + len] == '=')
+		*ret_value = word + 2 + len + 1;
+	return find_option(v, word + 2, len, 0);
+}
+
 static const char *nearest_option(const struct args_verb *v, struct dcm_str name)
 {
 	const char *best = NULL;
@@ -86,8 +105,7 @@ static const char *nearest_option(const struct args_verb *v, struct dcm_str name
 	return best;
 }
 
-/* Is the word the first of its two, as in "query top"? */
-static bool in_group(const struct args_verb *v, const char *word)
+bool args__in_group(const struct args_verb *v, const char *word)
 {
 	size_t n = strlen(word);
 
@@ -97,7 +115,7 @@ static bool in_group(const struct args_verb *v, const char *word)
 static bool is_group(const struct args_verb *verbs, const char *word)
 {
 	for (const struct args_verb *v = verbs; v->name; v++)
-		if (in_group(v, word))
+		if (args__in_group(v, word))
 			return true;
 	return false;
 }
@@ -180,40 +198,32 @@ static int give(struct args *a, const struct args_option *o, const char *value)
 	return 0;
 }
 
+static int refuse_option(const struct args_verb *v, const char *word)
+{
+	uint32_t len = (uint32_t)strcspn(word, "=");
+	const char *near;
+
+	if (word[1] != '-')
+		return usage(v, "unknown option %s", word);
+	near = nearest_option(v, (struct dcm_str){ word + 2, len - 2 });
+	if (!near)
+		return usage(v, "unknown option %.*s", (int)len, word);
+	fprintf(stderr, "decima %s: unknown option %.*s; did you mean --%s?\n", v->name, (int)len,
+		word, near);
+	return -EINVAL;
+}
+
 /* Takes one option from argv[*at] (and its value from the next), moving *at behind it. */
 static int take_option(struct args *a, int argc, char **argv, int *at)
 {
-	const char *word = argv[(*at)++], *value = NULL;
-	const struct args_option *o;
+	const char *word = argv[(*at)++], *value;
+	const struct args_option *o = args__option_of(a->verb, word, &value);
 
-	if (word[1] == '-') {
-		size_t len = strcspn(word + 2, "=");
-
-		o = find_option(a->verb, word + 2, len, 0);
-		if (word[2 + len] == '=')
-			value = word + 2 + len + 1;
-		if (!o) {
-			const char *near = nearest_option(a->verb,
-							  (struct dcm_str){ word + 2, (uint32_t)len });
-
-			fprintf(stderr, "decima %s: unknown option %.*s; ", a->verb->name,
-				(int)len + 2, word);
-			if (near)
-				fprintf(stderr, "did you mean --%s?\n", near);
-			else
-				fprintf(stderr, "see decima %s --help\n", a->verb->name);
-			return -EINVAL;
-		}
-	} else {
-		o = find_option(a->verb, NULL, 0, word[1]);
-		if (!o)
-			return usage(a->verb, "unknown option %s", word);
-		if (word[2] && o->kind == ARGS_FLAG)
-			return usage(a->verb, "%s: write flags one by one", word);
-		if (word[2])
-			value = word + 2;
-	}
+	if (!o)
+		return refuse_option(a->verb, word);
 	if (o->kind == ARGS_FLAG) {
+		if (value && word[1] != '-')
+			return usage(a->verb, "%s: write flags one by one", word);
 		if (value)
 			return usage(a->verb, "option --%s takes no value", o->name);
 		return give(a, o, "");
@@ -323,9 +333,9 @@ int args__main(const struct args_verb *verbs, const char *otherwise, int argc, c
 		printf("decima %s\n", PACKAGE_VERSION);
 		return EXIT_DONE;
 	}
-	v = find_verb(verbs, argc, argv, &words);
+	v = args__find_verb(verbs, argc, (const char *const *)argv, &words);
 	if (!v && (argc == 0 || argv[0][0] == '-'))
-		v = verb_by_name(verbs, otherwise);
+		v = args__verb_named(verbs, otherwise);
 	if (!v && argc > 1 && is_help(argv[1]) && is_group(verbs, argv[0])) {
 		args__group_help(verbs, argv[0]);
 		return EXIT_DONE;
@@ -401,7 +411,7 @@ static void list_verbs(const struct args_verb *verbs, const char *group)
 	for (const struct args_verb *v = verbs; v->name; v++) {
 		char left[64];
 
-		if (group && !in_group(v, group))
+		if (group && !args__in_group(v, group))
 			continue;
 		snprintf(left, sizeof(left), "%s%s%s", v->name, v->operands[0] ? " " : "", v->operands);
 		printf("  %-38s ", left);

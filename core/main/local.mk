@@ -6,6 +6,8 @@ decima_SOURCES = \
 	core/main/ask.c core/main/ask.h \
 	core/main/check_verb.c \
 	core/main/clock_watch.c core/main/clock_watch.h \
+	core/main/complete.c core/main/complete.h \
+	core/main/complete_verb.c \
 	core/main/conf_text.c core/main/conf_text.h \
 	core/main/convert_verb.c \
 	core/main/daemon.c core/main/daemon.h \
@@ -34,17 +36,11 @@ decima_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGINDIR='"$(pkglibdir)"'
 decima_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 decima_LDADD = $(API_LA) $(BROKER_LA)
 
-# Manuals and completions are what the program says of itself, so it has to run here.
+# Manuals are what the program says of itself, so it has to run here.
 if !CROSS_COMPILING
 man1_MANS = docs/decima.1 docs/decima-plugin-check.1
 man5_MANS = docs/decima.yaml.5
-bashcompletiondir = $(datadir)/bash-completion/completions
-bashcompletion_DATA = docs/completion/decima
-zshcompletiondir = $(datadir)/zsh/site-functions
-zshcompletion_DATA = docs/completion/_decima
-fishcompletiondir = $(datadir)/fish/vendor_completions.d
-fishcompletion_DATA = docs/completion/decima.fish
-generated_docs = $(man1_MANS) $(man5_MANS) $(bashcompletion_DATA) $(zshcompletion_DATA) $(fishcompletion_DATA)
+generated_docs = $(man1_MANS) $(man5_MANS)
 CLEANFILES += $(generated_docs)
 
 docs/decima.1: decima$(EXEEXT)
@@ -54,10 +50,4 @@ docs/decima-plugin-check.1: decima-plugin-check$(EXEEXT)
 docs/decima.yaml.5: decima$(EXEEXT) $(pkglib_LTLIBRARIES)
 	$(AM_V_GEN)$(MKDIR_P) $(@D) && ./decima$(EXEEXT) generate man5 --plugin-path $(abs_builddir)/plugins/.libs \
 		>$@.tmp && mv $@.tmp $@
-docs/completion/decima: decima$(EXEEXT)
-	$(AM_V_GEN)$(MKDIR_P) $(@D) && ./decima$(EXEEXT) generate bash >$@.tmp && mv $@.tmp $@
-docs/completion/_decima: decima$(EXEEXT)
-	$(AM_V_GEN)$(MKDIR_P) $(@D) && ./decima$(EXEEXT) generate zsh >$@.tmp && mv $@.tmp $@
-docs/completion/decima.fish: decima$(EXEEXT)
-	$(AM_V_GEN)$(MKDIR_P) $(@D) && ./decima$(EXEEXT) generate fish >$@.tmp && mv $@.tmp $@
 endif

@@ -35,7 +35,7 @@ static const char *path_of(const struct args *a)
 	return args__get(a, "plugin-path", PLUGINDIR);
 }
 
-static int open_loader(const struct args *a, struct loader **ret)
+int verb__open_loader(const struct args *a, struct loader **ret)
 {
 	struct dcm_error err = DCM_ERROR_INIT;
 	bool path = args__has(a, "plugin-path");
@@ -113,7 +113,7 @@ int verb__plugins(const struct args *a)
 	struct plugin_list l = { .json = strcmp(args__get(a, "format", "text"), "json") == 0 };
 	struct dcm_error err = DCM_ERROR_INIT;
 	struct loader *loader = NULL;
-	int status = open_loader(a, &loader), r;
+	int status = verb__open_loader(a, &loader), r;
 
 	if (status != EXIT_DONE)
 		return status;
@@ -207,7 +207,7 @@ int verb__describe(const struct args *a)
 			args__get(a, "format", "text"), &out);
 		return put(a, &out);
 	}
-	status = open_loader(a, &loader);
+	status = verb__open_loader(a, &loader);
 	if (status == EXIT_DONE)
 		status = describe_plugin(a, loader, &out);
 	if (status == EXIT_DONE)
@@ -279,7 +279,7 @@ static int generate_man5(const struct args *a)
 	struct dcm_error err = DCM_ERROR_INIT;
 	struct loader *loader = NULL;
 	struct buf out = { 0 };
-	int status = open_loader(a, &loader);
+	int status = verb__open_loader(a, &loader);
 
 	if (status == EXIT_DONE && write_man5(loader, &out, &err) != 0) {
 		fprintf(stderr, "decima generate: %s\n", err.text);
@@ -299,7 +299,7 @@ static int generate_conf(const struct args *a)
 	struct dcm_error err = DCM_ERROR_INIT;
 	struct loader *loader = NULL;
 	struct buf out = { 0 };
-	int status = open_loader(a, &loader);
+	int status = verb__open_loader(a, &loader);
 
 	if (status != EXIT_DONE)
 		return status;
@@ -316,23 +316,16 @@ static int generate_conf(const struct args *a)
 
 int verb__generate(const struct args *a)
 {
-	static const struct {
-		const char *kind;
-		void (*print)(const struct args_verb *verbs);
-	} kinds[] = { { "man", generate__man },
-		      { "bash", generate__bash },
-		      { "zsh", generate__zsh },
-		      { "fish", generate__fish } };
+	bool conf = strcmp(a->operands[0], "conf") == 0;
 
-	if (strcmp(a->operands[0], "conf") == 0 && a->n_operands == 2)
+	if (conf && a->n_operands == 2)
 		return generate_conf(a);
 	if (strcmp(a->operands[0], "man5") == 0 && a->n_operands == 1)
 		return generate_man5(a);
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		if (strcmp(a->operands[0], kinds[i].kind) == 0 && a->n_operands == 1) {
-			kinds[i].print(verbs);
-			return EXIT_DONE;
-		}
-	fprintf(stderr, "decima generate: give man, man5, bash, zsh, fish, or conf FILE\n");
+	if (strcmp(a->operands[0], "man") == 0 && a->n_operands == 1) {
+		generate__man(verbs);
+		return EXIT_DONE;
+	}
+	fprintf(stderr, "decima generate: give man, man5, or conf FILE\n");
 	return EXIT_USAGE;
 }

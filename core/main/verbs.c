@@ -19,6 +19,8 @@
 		__VA_ARGS__, NULL                                                                  \
 	}
 
+static const struct args_option *const no_options[] = { NULL };
+
 static const char *const levels[] = { "error", "warning", "info", "debug", NULL };
 static const char *const describe_formats[] = { "text", "json", "yaml", "markdown", "man", NULL };
 static const char *const codec_formats[] = { "pprof", "folded", "speedscope", "html",
@@ -159,7 +161,15 @@ const struct args_verb verbs[] = {
 	  "addr2line as the file did.",
 	  verb__debuginfo_extract },
 	{ "generate", "KIND [FILE]", 1, 2, false,
-	  OPTIONS(generate_options), "print the manual (man: decima(1), man5: decima.yaml(5)), a completion (bash, zsh, fish), or FILE with every option as a comment (conf)",
+	  OPTIONS(generate_options), "print the manual (man: decima(1), man5: decima.yaml(5)), or FILE with every option as a comment (conf)",
 	  NULL, verb__generate },
+	{ "complete", "WORD..", 1, -1, true, no_options,
+	  "print what the last WORD of a command line may become (the shells' completions ask it)",
+	  "A line for each: the word, a tab, and what it means. Plugins come from where plugins "
+	  "are, "
+	  "profile types and labels from the daemon that the line asks. :files, :dirs and "
+	  ":commands "
+	  "stand for what the shell itself knows.",
+	  verb__complete },
 	{ 0 },
 };

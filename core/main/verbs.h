@@ -7,6 +7,8 @@
 
 #include "core/main/args.h"
 
+struct loader;
+
 extern const struct args_verb verbs[]; /* ends with a row of zeroes */
 
 /* The verbs that have a file of their own (run_verb.c, check_verb.c, ...). */
@@ -18,11 +20,15 @@ int verb__record(const struct args *a);
 int verb__convert(const struct args *a);
 int verb__debuginfo_extract(const struct args *a);
 int verb__generate(const struct args *a);
+int verb__complete(const struct args *a);
 
 /*
  * -c, --set, --data, --listen, --plugin-path, --log-level: how a configuration is found and
  * overridden.
  */
 extern const struct args_option verb__config_options[];
+
+/* A loader for --plugin-path, or for where plugins were installed; EXIT_DONE, or another exit status after a sentence. */
+int verb__open_loader(const struct args *a, struct loader **ret);
 
 #endif

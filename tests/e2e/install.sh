@@ -9,6 +9,7 @@ root=$destdir$prefix
 for file in bin/decima bin/decima-plugin-check include/decima/plugin.h lib/pkgconfig/decima.pc \
 	lib/decima/storage_memory.so lib/decima/output_file.so lib/decima/input_perf_map.so \
 	etc/decima/decima.yaml lib/systemd/system/decima.service share/man/man1/decima.1 \
+	share/bash-completion/completions/decima share/zsh/site-functions/_decima share/fish/vendor_completions.d/decima.fish \
 	share/doc/decima/examples/decima-sysctl.conf \
 	share/man/man1/decima-plugin-check.1 share/man/man5/decima.yaml.5; do
 	if [ -s "$root/$file" ]; then echo "ok installed $file"; else echo "not ok installed $file: it is not there"; fi

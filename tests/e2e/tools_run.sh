@@ -19,6 +19,8 @@ all:
 install: all
 	mkdir -p \$(prefix)/bin
 	cp decima \$(prefix)/bin/decima
+	mkdir -p \$(prefix)/share/man/man1
+	echo manual >\$(prefix)/share/man/man1/decima.1
 MAKE
 SH
 chmod +x "$tree/configure"
@@ -33,6 +35,7 @@ expect passes_on_what_it_was_given "called: run -c $tree/conf/decima.yaml" "$dir
 expect with_its_words '--log-level debug' "$dir/out"
 if [ "$(id -u)" -eq 0 ]; then
 	expect says_how_to_ask 'in another terminal: decima query flame process_cpu:' "$dir/err"
+	expect links_the_manual manual "$dir/share/man/man1/decima.1"
 	# Somebody else's decima comes first in PATH.
 	rm "$dir/bin/decima"
 	printf '#!/bin/sh\n' >"$dir/bin/decima"

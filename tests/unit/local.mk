@@ -347,6 +347,12 @@ unit_tests += tests/unit/test_args
 tests_unit_test_args_SOURCES = tests/unit/test_args.c core/main/args.c core/main/args.h
 tests_unit_test_args_LDADD = $(BASE_LA) $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_complete
+tests_unit_test_complete_SOURCES = tests/unit/test_complete.c $(FAILMALLOC) \
+	core/main/args.c core/main/args.h core/main/complete.c core/main/complete.h
+tests_unit_test_complete_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_complete_LDADD = $(BASE_LA) $(UNIT_LIBS)
+
 unit_tests += tests/unit/test_output_file
 tests_unit_test_output_file_SOURCES = tests/unit/test_output_file.c $(FAILMALLOC) \
 	core/main/output_file.c core/main/output_file.h
