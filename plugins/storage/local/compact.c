@@ -234,9 +234,10 @@ static int copy_rows(const struct stream *s, struct gathered *g, uint32_t n)
  * Profiles
  */
 
-static struct compact_place place_of(const struct stream *s)
+static struct compact_place place_of(const struct compact *c, const struct stream *s)
 {
 	return (struct compact_place){
+		.era = c->job.blocks[s->block]->info.era,
 		.block = s->block,
 		.chunk = &s->chunk,
 		.type = s->columns[0],
@@ -252,7 +253,7 @@ static struct compact_place place_of(const struct stream *s)
 static int sift(struct compact *c, const struct stream *s, uint32_t n, uint32_t *ret_n)
 {
 	const struct compact_filter *f = c->job.filter;
-	struct compact_place p = place_of(s);
+	struct compact_place p = place_of(c, s);
 	struct gathered *g = &c->rows;
 	size_t to = g->n;
 
@@ -310,7 +311,7 @@ static int take_profile(struct compact *c, struct stream *s)
 	if (p->n_rows[s->profile] > PROFILE_ROWS_MAX)
 		return -EBADMSG;
 	if (s->ask) {
-		const struct compact_place place = place_of(s);
+		const struct compact_place place = place_of(c, s);
 
 		verdict = c->job.filter->profile(c->job.filter->ctx, &place);
 	}
@@ -368,12 +369,14 @@ static struct stream *earliest(struct compact *c)
 	return best;
 }
 
-static bool is_full(const struct gathered *g, uint32_t more)
+/* Profiles of one time stay in one chunk: which of them is the later one needs no look at any other. */
+static bool is_full(const struct gathered *g, const struct stream *next)
 {
 	const size_t row_bytes = sizeof(uint32_t) * 2 + sizeof(int64_t) * g->n_types;
+	const size_t n_rows = g->n + next->reader->profiles.n_rows[next->profile];
 
-	return g->profiles.n && (g->profiles.n == CHUNK_PROFILES_MAX ||
-				 (g->n + more) * row_bytes > COMPACT_CHUNK_BYTES);
+	return g->profiles.n && g->profiles.v[g->profiles.n - 1].time_ms != next->time_ms &&
+	       (g->profiles.n >= CHUNK_PROFILES_MAX || n_rows * row_bytes > COMPACT_CHUNK_BYTES);
 }
 
 /* What is to be one chunk, of streams [first, end). No profiles: they have no more. */
@@ -387,7 +390,7 @@ static int gather(struct compact *c)
 	while ((s = earliest(c))) {
 		int r = s->reader ? 0 : begin_stream(c, s);
 
-		if (r == 0 && is_full(g, s->reader->profiles.n_rows[s->profile]))
+		if (r == 0 && is_full(g, s))
 			break;
 		if (r == 0)
 			r = take_profile(c, s);
@@ -462,7 +465,9 @@ static int add_chunk(struct compact *c, uint32_t block, const struct chunk *chun
 	int r = 0;
 
 	for (unsigned t = 0; r == 0 && t < chunk->entry->n_types; t++) {
-		const struct compact_place p = { .block = block, .chunk = chunk, .type = t };
+		const struct compact_place p = {
+			.era = c->job.blocks[block]->info.era, .block = block, .chunk = chunk, .type = t
+		};
 		int verdict = f && f->chunk ? f->chunk(f->ctx, &p) : COMPACT_KEEP;
 
 		if (verdict == COMPACT_KEEP) {

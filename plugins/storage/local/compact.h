@@ -44,6 +44,7 @@ enum compact_verdict {
 
 /* What a filter is asked about: the first members always hold, time_ms for profiles and rows, the last two for rows. */
 struct compact_place {
+	uint32_t era;
 	uint32_t block; /* of the job's */
 	const struct chunk *chunk;
 	unsigned type; /* counts within the chunk: its number is chunk->types[type].type */

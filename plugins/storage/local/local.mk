@@ -9,6 +9,7 @@ plugins_storage_local_liblocal_la_SOURCES = \
 	plugins/storage/local/chunk_read.c plugins/storage/local/chunk_write.c \
 	plugins/storage/local/commit.c plugins/storage/local/commit.h \
 	plugins/storage/local/compact.c plugins/storage/local/compact.h \
+	plugins/storage/local/compact_plan.c plugins/storage/local/compact_plan.h \
 	plugins/storage/local/era_record.c plugins/storage/local/era_record.h \
 	plugins/storage/local/frames.c plugins/storage/local/frames.h \
 	plugins/storage/local/log_file.c plugins/storage/local/log_file.h \
@@ -17,6 +18,7 @@ plugins_storage_local_liblocal_la_SOURCES = \
 	plugins/storage/local/pfor.c plugins/storage/local/pfor.h \
 	plugins/storage/local/ranks.c plugins/storage/local/ranks.h \
 	plugins/storage/local/replay.c plugins/storage/local/replay.h \
+	plugins/storage/local/retain.c plugins/storage/local/retain.h \
 	plugins/storage/local/vfs.c plugins/storage/local/vfs.h \
 	plugins/storage/local/vfs_posix.c \
 	plugins/storage/local/wal.c plugins/storage/local/wal.h
