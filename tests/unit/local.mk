@@ -465,7 +465,8 @@ unit_tests += tests/unit/test_memory_store
 tests_unit_test_memory_store_SOURCES = tests/unit/test_memory_store.c $(RANDOM_BATCH) $(FAILMALLOC) \
 	tests/contract/storage_answers.c tests/contract/storage_answers.h \
 	tests/contract/storage_host.c tests/contract/storage_host.h \
-	$(plugins_storage_memory_la_SOURCES) $(plugins_storage_streams_libstreams_la_SOURCES)
+	$(plugins_storage_memory_la_SOURCES) $(plugins_storage_streams_libstreams_la_SOURCES) \
+	$(plugins_storage_answer_libanswer_la_SOURCES)
 tests_unit_test_memory_store_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_memory_store_LDADD = $(STORAGE_DICT_LA) $(CODEC_LA) $(CONFIG_LA) $(UNIT_LIBS) -ldl
 

@@ -196,6 +196,9 @@ struct dict_import {
 };
 int dict_import__init(struct dict_import *im, struct dict *to, const struct dcm_batch *from);
 int dict_import__init_dict(struct dict_import *im, struct dict *to, const struct dict *from);
+/* The same without the lock, for entries below counts that were taken under it. */
+int dict_import__init_counts(struct dict_import *im, struct dict *to, const struct dict *from,
+			     const struct dict_counts *counts);
 void dict_import__fini(struct dict_import *im);
 /* Ids in `to`, or DCM_NONE when memory ran out. A type's strings are the source's. */
 uint32_t dict_import__stack(struct dict_import *im, uint32_t id);

@@ -65,10 +65,16 @@ int dict_import__init(struct dict_import *im, struct dict *to, const struct dcm_
 
 int dict_import__init_dict(struct dict_import *im, struct dict *to, const struct dict *from)
 {
-	struct dict_counts counts = dict__counts(from);
+	const struct dict_counts counts = dict__counts(from);
 
+	return dict_import__init_counts(im, to, from, &counts);
+}
+
+int dict_import__init_counts(struct dict_import *im, struct dict *to, const struct dict *from,
+			     const struct dict_counts *counts)
+{
 	*im = (struct dict_import){ .to = to, .old = from };
-	return dict_map__init(&im->map, &counts);
+	return dict_map__init(&im->map, counts);
 }
 
 void dict_import__fini(struct dict_import *im)

@@ -20,7 +20,8 @@
 #include "core/base/hash.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
-#include "plugins/storage/memory/view.h"
+#include "plugins/storage/answer/stream_piece.h"
+#include "plugins/storage/memory/look.h"
 
 #define MANIFEST_HEAD "decima-memory-store 1"
 
@@ -70,7 +71,8 @@ static int begin_chunk(struct writer *w)
 	w->builder = w->host->builder_new(w->host, BUILDER_MAX_BYTES);
 	if (!w->builder)
 		return -ENOMEM;
-	return dict_export__init(&w->ex, w->view.dict, &w->view.counts, w->host, w->builder);
+	const struct dict_counts counts = view__counts(&w->view);
+	return dict_export__init(&w->ex, w->view.dict, &counts, w->host, w->builder);
 }
 
 static int end_chunk(struct writer *w, struct dcm_error *err)
@@ -128,12 +130,13 @@ static int write_profiles(struct writer *w, struct dcm_error *err)
 
 	for (size_t i = 0; r == 0 && i < w->view.streams.n; i++) {
 		const struct view_stream *st = &w->view.streams.v[i];
+		const struct stream_piece *of = stream_piece__of(&w->view.pieces.v[st->first].piece);
 
-		for (uint32_t j = 0; r == 0 && j < st->n; j++) {
+		for (uint32_t j = 0; r == 0 && j < of->n; j++) {
 			if (!w->builder)
 				r = begin_chunk(w);
 			if (r == 0)
-				r = add_profile(w, st, view__profile(&w->view, st, j));
+				r = add_profile(w, st, of->v[j]);
 			if (r < 0)
 				return error__nomem(err);
 			if (w->rows < CHUNK_ROWS && w->frames < CHUNK_FRAMES)
@@ -190,7 +193,8 @@ int backup__write(struct store *s, const struct dcm_host *host, const char *dir,
 	 */
 	buf__printf(&w.manifest, MANIFEST_HEAD "\n");
 	write_seen(&w, s);
-	r = view__init(&w.view, s, &all, 1);
+	view__init(&w.view, host, &all, 1);
+	r = look__take(&w.view, s, NULL);
 	if (r < 0)
 		error__nomem(err);
 	else

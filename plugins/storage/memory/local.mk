@@ -7,16 +7,10 @@ plugins_storage_memory_la_SOURCES = \
 	plugins/storage/memory/backup.c plugins/storage/memory/backup.h \
 	plugins/storage/memory/expire.c plugins/storage/memory/expire.h \
 	plugins/storage/memory/inspect.c \
-	plugins/storage/memory/lists.c \
-	plugins/storage/memory/match.c plugins/storage/memory/match.h \
+	plugins/storage/memory/look.c plugins/storage/memory/look.h \
 	plugins/storage/memory/memory.c \
-	plugins/storage/memory/merge.c \
-	plugins/storage/memory/points.c \
-	plugins/storage/memory/questions.h \
-	plugins/storage/memory/remove.c \
-	plugins/storage/memory/store.c plugins/storage/memory/store.h \
-	plugins/storage/memory/sums.c plugins/storage/memory/sums.h \
-	plugins/storage/memory/view.c plugins/storage/memory/view.h
+	plugins/storage/memory/remove.c plugins/storage/memory/remove.h \
+	plugins/storage/memory/store.c plugins/storage/memory/store.h
 plugins_storage_memory_la_CFLAGS = $(AM_CFLAGS) $(CONVERSION_CFLAGS)
 plugins_storage_memory_la_LDFLAGS = $(LDFLAGS_PLUGIN)
-plugins_storage_memory_la_LIBADD = $(STORAGE_STREAMS_LA) $(STORAGE_DICT_LA)
+plugins_storage_memory_la_LIBADD = $(STORAGE_ANSWER_LA) $(STORAGE_DICT_LA)

@@ -7,11 +7,12 @@
  * other stores can be held against it. Nothing survives the process but through backup; `path`
  * opens what backup wrote.
  *
- *	store.h   streams of profiles, writing     dict.h   strings, stacks, series: each once
- *	expire.h  by age, by bytes, dead entries   seen.h   batches stored already
- *	view.h    what a question pins             match.h  matchers and groups
- *	sums.h    delta, gauge, cumulative         backup.h the directory
- *	merge.c points.c lists.c remove.c          the questions
+ *	store.h   what is held, and writing it     expire.h  by age, by bytes, dead entries
+ *	look.h    a view of it, for questions      remove.h  removing by selection
+ *	backup.h  the directory
+ *
+ * Shared with other stores: dict/ (strings, stacks, series: each once), streams/ (profiles, and
+ * which batches are stored already), answer/ (the questions).
  *
  * Threads: as the ops say. One readers-writer lock, held for moments; no host function is called
  * under it.
@@ -28,11 +29,13 @@
 #include "core/base/error.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
+#include "plugins/storage/answer/answer.h"
+#include "plugins/storage/answer/meter.h"
 #include "plugins/storage/memory/backup.h"
 #include "plugins/storage/memory/expire.h"
-#include "plugins/storage/memory/questions.h"
+#include "plugins/storage/memory/look.h"
+#include "plugins/storage/memory/remove.h"
 #include "plugins/storage/memory/store.h"
-#include "plugins/storage/memory/view.h"
 
 /* -------------------------------------------------------------------------------------------------
  * Options
@@ -216,72 +219,56 @@ static int write_batches(void *instance, struct dcm_batch *const *batches, uint3
 	return 0;
 }
 
-/* An empty type means every type, for lists and removal. */
-static int check_select(const struct dcm_select *sel, bool needs_type, struct dcm_error *err)
+/* What a question of one selection looks at. The view may be ended after a failure too. */
+static int look(struct memory *m, struct view *v, const struct dcm_select *sel, bool needs_type,
+		struct dcm_error *err)
 {
-	if (needs_type && sel->type.n == 0)
-		return error__set(err, -EINVAL, "the selection names no type");
-	for (uint32_t i = 0; i < sel->n_matchers; i++)
-		if ((sel->matchers[i].op == DCM_RE || sel->matchers[i].op == DCM_NRE) &&
-		    !sel->matchers[i].regex)
-			return error__set(err, -EINVAL, "the matcher of %.*s has no compiled regex",
-					  STR_ARG(sel->matchers[i].name));
-	return 0;
-}
+	int r = answer__check_select(sel, needs_type, err);
 
-static int check_group_by(const struct dcm_group_by *by, struct dcm_error *err)
-{
-	for (uint32_t i = 0; by && i < by->n; i++)
-		for (uint32_t j = 0; j < i; j++)
-			if (str__eq(by->labels[i], by->labels[j]))
-				return error__set(err, -EINVAL,
-						  "the label %.*s stands twice in the grouping",
-						  STR_ARG(by->labels[i]));
-	return 0;
+	view__init(v, m->host, sel, 1);
+	if (r < 0)
+		return r;
+	return meter__explain(look__take(v, m->store, NULL), sel->budget, err);
 }
 
 static int types(void *instance, const struct dcm_select *sel, dcm_type_fn each, void *ctx,
 		 struct dcm_error *err)
 {
 	struct memory *m = instance;
-	int r = check_select(sel, false, err);
+	CLEANUP(view__fini) struct view v;
+	int r = look(m, &v, sel, false, err);
 
-	return r < 0 ? r
-		     : meter__explain(questions__types(m->store, m->host, sel, each, ctx),
-				      sel->budget, err);
+	return r < 0 ? r : meter__explain(answer__types(&v, each, ctx), sel->budget, err);
 }
 
 static int labels(void *instance, const struct dcm_select *sel, dcm_name_fn each, void *ctx,
 		  struct dcm_error *err)
 {
 	struct memory *m = instance;
-	int r = check_select(sel, false, err);
+	CLEANUP(view__fini) struct view v;
+	int r = look(m, &v, sel, false, err);
 
-	return r < 0 ? r
-		     : meter__explain(questions__labels(m->store, m->host, sel, each, ctx),
-				      sel->budget, err);
+	return r < 0 ? r : meter__explain(answer__labels(&v, each, ctx), sel->budget, err);
 }
 
 static int values(void *instance, const struct dcm_select *sel, struct dcm_str name,
 		  dcm_name_fn each, void *ctx, struct dcm_error *err)
 {
 	struct memory *m = instance;
-	int r = check_select(sel, false, err);
+	CLEANUP(view__fini) struct view v;
+	int r = look(m, &v, sel, false, err);
 
-	return r < 0 ? r
-		     : meter__explain(questions__values(m->store, m->host, sel, name, each, ctx),
-				      sel->budget, err);
+	return r < 0 ? r : meter__explain(answer__values(&v, name, each, ctx), sel->budget, err);
 }
 
 static int series(void *instance, const struct dcm_select *sel, dcm_series_fn each, void *ctx,
 		  struct dcm_error *err)
 {
 	struct memory *m = instance;
-	int r = check_select(sel, false, err);
+	CLEANUP(view__fini) struct view v;
+	int r = look(m, &v, sel, false, err);
 
-	return r < 0 ? r
-		     : meter__explain(questions__series(m->store, m->host, sel, each, ctx),
-				      sel->budget, err);
+	return r < 0 ? r : meter__explain(answer__series(&v, each, ctx), sel->budget, err);
 }
 
 static int time_series(void *instance, const struct dcm_select *sel, int64_t step_ms,
@@ -289,16 +276,14 @@ static int time_series(void *instance, const struct dcm_select *sel, int64_t ste
 		       struct dcm_error *err)
 {
 	struct memory *m = instance;
-	int r = check_select(sel, true, err);
+	CLEANUP(view__fini) struct view v = { 0 };
+	int r = answer__check_group_by(by, err);
 
-	if (r == 0)
-		r = check_group_by(by, err);
 	if (r == 0 && step_ms < 0)
 		r = error__set(err, -EINVAL, "the step is negative");
-	if (r < 0)
-		return r;
-	return meter__explain(questions__points(m->store, m->host, sel, step_ms, by, each, ctx),
-			      sel->budget, err);
+	if (r == 0)
+		r = look(m, &v, sel, true, err);
+	return r < 0 ? r : meter__explain(answer__points(&v, step_ms, by, each, ctx), sel->budget, err);
 }
 
 static int merge(void *instance, const struct dcm_select *sel, uint32_t n_sel,
@@ -306,16 +291,18 @@ static int merge(void *instance, const struct dcm_select *sel, uint32_t n_sel,
 		 struct dcm_builder *answer, struct dcm_error *err)
 {
 	struct memory *m = instance;
-	int r = check_group_by(by, err);
+	CLEANUP(view__fini) struct view v = { 0 };
+	int r = answer__check_group_by(by, err);
 
-	if (r == 0 && (n_sel < 1 || n_sel > 16))
-		r = error__set(err, -EINVAL, "between 1 and 16 selections can be merged, not %u", n_sel);
-	for (uint32_t i = 0; r == 0 && i < n_sel; i++)
-		r = check_select(&sel[i], true, err);
+	if (r == 0)
+		r = answer__check_selects(sel, n_sel, err);
 	if (r < 0)
 		return r;
-	return meter__explain(questions__merge(m->store, sel, n_sel, by, host, answer),
-			      sel[0].budget, err);
+	view__init(&v, host, sel, n_sel);
+	r = look__take(&v, m->store, NULL);
+	if (r == 0)
+		r = answer__merge(&v, by, answer);
+	return meter__explain(r, sel[0].budget, err);
 }
 
 static int retain(void *instance, int64_t cutoff_ms, uint64_t max_bytes, uint64_t *ret_n_profiles,
@@ -333,11 +320,11 @@ static int remove_selected(void *instance, const struct dcm_select *sel, uint64_
 			   struct dcm_error *err)
 {
 	struct memory *m = instance;
-	int r = check_select(sel, false, err);
+	int r = answer__check_select(sel, false, err);
 
 	if (r < 0)
 		return r;
-	r = questions__remove(m->store, m->host, sel, ret_n_profiles);
+	r = remove__selected(m->store, m->host, sel, ret_n_profiles);
 	if (r == -EAGAIN)
 		return error__set(err, r, "the store is too busy to remove from; try again");
 	publish(m, &(struct store_news){ 0 });

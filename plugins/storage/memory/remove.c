@@ -5,13 +5,17 @@
  * What is to go is found without the lock, in a view, and put into effect under it. The ids of a
  * view are void when the dictionary was rebuilt in between; then it starts again.
  */
+#include "plugins/storage/memory/remove.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
 #include "core/base/cleanup.h"
+#include "plugins/storage/answer/match.h"
+#include "plugins/storage/answer/meter.h"
+#include "plugins/storage/answer/stream_piece.h"
 #include "plugins/storage/memory/expire.h"
-#include "plugins/storage/memory/match.h"
-#include "plugins/storage/memory/questions.h"
+#include "plugins/storage/memory/look.h"
 
 /* Rebuilds are rare; more in a row than this is a store that has no time for us. */
 enum { REMOVE_TRIES = 16 };
@@ -70,28 +74,37 @@ static struct profile *without_matches(struct match *m, const struct profile *p,
 	return left;
 }
 
+static int find_change(struct changes *c, struct match *m, const struct view_stream *st,
+		       const struct profile *p)
+{
+	struct change change = { .series = st->series, .type = st->type, .old = p };
+	uint32_t n = 0;
+	int r = count_matches(m, p, &n);
+
+	if (r < 0 || n == 0)
+		return r;
+	if (n < p->n_rows && !(change.left = without_matches(m, p, p->n_rows - n)))
+		return -ENOMEM;
+	if (!vec__push(&c->v, change)) {
+		profile__unref(change.left);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+/* In this store a stream is one piece, which may begin with the profile before the range. */
 static int find_changes(struct changes *c, struct match *m, const struct view_stream *st,
 			struct meter *meter)
 {
-	for (uint32_t i = 0; i < st->n; i++) {
-		const struct profile *p = view__profile(m->view, st, i);
-		struct change change = { .series = st->series, .type = st->type, .old = p };
-		uint32_t n = 0;
-		int r = count_matches(m, p, &n);
+	const struct stream_piece *of = stream_piece__of(&m->view->pieces.v[st->first].piece);
+	int r = 0;
 
-		r = r == 0 ? meter__rows(meter, p->n_rows) : r;
-		if (r < 0)
-			return r;
-		if (n == 0)
-			continue;
-		if (n < p->n_rows && !(change.left = without_matches(m, p, p->n_rows - n)))
-			return -ENOMEM;
-		if (!vec__push(&c->v, change)) {
-			profile__unref(change.left);
-			return -ENOMEM;
-		}
+	for (uint32_t i = 0; r == 0 && i < of->n; i++) {
+		r = meter__rows(meter, of->v[i]->n_rows);
+		if (r == 0 && of->v[i]->time_ms >= m->sel->from_ms)
+			r = find_change(c, m, st, of->v[i]);
 	}
-	return 0;
+	return r;
 }
 
 /* -EAGAIN: the store was rebuilt since the view was taken. */
@@ -129,16 +142,16 @@ static int try(struct store *s, const struct dcm_host *host, const struct dcm_se
 	struct match match = { 0 };
 	struct changes changes = { 0 };
 	struct meter meter = { .host = host, .budget = sel->budget };
-	int r = view__init(&view, s, sel, 1);
+	int r;
 
-	if (r < 0)
-		return r;
-	changes.era = view.era;
-	r = groups__init(&groups, NULL, false);
+	view__init(&view, host, sel, 1);
+	r = look__take(&view, s, &changes.era);
 	if (r == 0)
-		r = match__init(&match, &view, sel, host, &groups);
+		r = groups__init(&groups, NULL, false);
+	if (r == 0)
+		r = match__init(&match, &view, sel, &groups);
 	for (size_t i = 0; r == 0 && i < view.streams.n; i++) {
-		r = match__stream(&match, &view.streams.v[i]);
+		r = match__stream(&match, view.streams.v[i].series);
 		if (r == 1)
 			r = find_changes(&changes, &match, &view.streams.v[i], &meter);
 	}
@@ -151,8 +164,8 @@ static int try(struct store *s, const struct dcm_host *host, const struct dcm_se
 	return r;
 }
 
-int questions__remove(struct store *s, const struct dcm_host *host, const struct dcm_select *sel,
-		      uint64_t *ret_n)
+int remove__selected(struct store *s, const struct dcm_host *host, const struct dcm_select *sel,
+		     uint64_t *ret_n)
 {
 	int r = -EAGAIN;
 

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+# plugins/storage/answer/local.mk - questions over pieces; linked into the storages of this machine
+noinst_LTLIBRARIES += plugins/storage/answer/libanswer.la
+plugins_storage_answer_libanswer_la_SOURCES = \
+	plugins/storage/answer/answer.h \
+	plugins/storage/answer/check.c \
+	plugins/storage/answer/groups.c plugins/storage/answer/groups.h \
+	plugins/storage/answer/lists.c \
+	plugins/storage/answer/match.c plugins/storage/answer/match.h \
+	plugins/storage/answer/merge.c \
+	plugins/storage/answer/meter.c plugins/storage/answer/meter.h \
+	plugins/storage/answer/piece.h \
+	plugins/storage/answer/points.c \
+	plugins/storage/answer/stream_piece.c plugins/storage/answer/stream_piece.h \
+	plugins/storage/answer/sums.c plugins/storage/answer/sums.h \
+	plugins/storage/answer/view.c plugins/storage/answer/view.h \
+	plugins/storage/answer/walk.c plugins/storage/answer/walk.h \
+	plugins/storage/answer/walk_increases.c plugins/storage/answer/walk_parts.h \
+	plugins/storage/answer/walk_spans.c
+plugins_storage_answer_libanswer_la_CFLAGS = $(AM_CFLAGS) $(CONVERSION_CFLAGS)
+
+STORAGE_ANSWER_LA = plugins/storage/answer/libanswer.la $(STORAGE_STREAMS_LA)

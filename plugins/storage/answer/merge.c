@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/storage/answer/merge.c - stacks added up over profiles, several selections at once
+ *
+ * Where all rows of a piece go into one group, the piece adds itself up by stack (a chunk's rollup, or its rows by
+ * rank), and its sums are spread over the answer's stacks; else row goes after row.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/cleanup.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "plugins/storage/answer/answer.h"
+#include "plugins/storage/answer/sums.h"
+#include "plugins/storage/answer/walk.h"
+
+/* What the answer's profile of a group says of the first selection's profiles. */
+struct group_head {
+	uint64_t mark; /* of the profile that was counted last */
+	int64_t duration_ns, period;
+	bool has_period;
+};
+
+struct merge {
+	struct view *view;
+	struct groups groups;
+	struct sums sums;
+	VEC(struct group_head) heads; /* by group, as far as needed */
+	VEC(int64_t) piece_sums;
+	/* of the walk */
+	struct walk *walk;
+	uint32_t selection;
+	bool gauge;
+	uint64_t n_profiles; /* of the stream */
+	uint64_t mark;	     /* of the profile at hand */
+};
+
+static void merge__fini(struct merge *m)
+{
+	groups__fini(&m->groups);
+	sums__fini(&m->sums);
+	vec__fini(&m->heads);
+	vec__fini(&m->piece_sums);
+}
+
+/* n profiles of one duration and period, all in the group. */
+static int count_profiles(struct merge *m, uint32_t group, uint32_t n, int64_t duration_ns, int64_t period)
+{
+	int64_t all;
+
+	if (group == MATCH_NONE || m->selection != 0)
+		return 0;
+	while (m->heads.n <= group)
+		if (!vec__push(&m->heads, (struct group_head){ 0 }))
+			return -ENOMEM;
+	struct group_head *h = &m->heads.v[group];
+	if (__builtin_mul_overflow(duration_ns, (int64_t)n, &all) ||
+	    __builtin_add_overflow(h->duration_ns, all, &h->duration_ns))
+		h->duration_ns = INT64_MAX;
+	if (!h->has_period)
+		h->period = period;
+	else if (h->period != period)
+		h->period = 0;
+	h->has_period = true;
+	return 0;
+}
+
+static int add(struct merge *m, uint32_t group, uint32_t stack, int64_t value)
+{
+	return m->gauge ? sums__add_part(&m->sums, group, stack, value)
+			: sums__add(&m->sums, m->selection, group, stack, value);
+}
+
+/* -------------------------------------------------------------------------------------------------
+ * Pieces at once
+ */
+
+static int count_span(struct merge *m, const struct walk_span *s)
+{
+	struct walk *w = m->walk;
+	const struct piece *p = &w->piece->piece;
+	int r = 0;
+
+	if (m->selection != 0)
+		return 0;
+	if (p->same_spans && w->group == w->empty_group)
+		return count_profiles(m, w->group, s->n, p->duration_ns, p->period);
+	r = walk__profiles(w, PIECE_WANT_ROWS | PIECE_WANT_SPANS);
+	for (uint32_t i = s->first; r == 0 && i < s->first + s->n; i++)
+		r = count_profiles(m, w->profiles.n_rows[i] ? w->group : w->empty_group, 1,
+				   w->profiles.duration_ns[i], w->profiles.period[i]);
+	return r;
+}
+
+/* The sums of the piece's stacks, to where the answer has these. */
+static int spread(struct merge *m, const int64_t *sums, uint32_t n)
+{
+	const uint32_t group = m->walk->group;
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < n; i++) {
+		if (!sums[i])
+			continue;
+		const uint32_t stack = walk__stack(m->walk, i);
+
+		r = stack == DCM_NONE ? -ENOMEM : add(m, group, stack, sums[i]);
+	}
+	return r;
+}
+
+static int add_span(void *ctx, const struct walk_span *s)
+{
+	struct merge *m = ctx;
+	struct walk *w = m->walk;
+	const struct piece *p = &w->piece->piece;
+	const uint32_t n = w->numbers.n_stacks;
+
+	if (!w->uniform)
+		return 0;
+	if (w->group != MATCH_NONE) {
+		if (!p->ops->sums)
+			return 0;
+		m->piece_sums.n = 0;
+		if (!vec__reserve(&m->piece_sums, n))
+			return -ENOMEM;
+		memset(m->piece_sums.v, 0, n * sizeof(m->piece_sums.v[0]));
+		int r = p->ops->sums(w->reader, p, s->first, s->n, m->piece_sums.v);
+		if (r == 0)
+			r = spread(m, m->piece_sums.v, n);
+		if (r < 0)
+			return r == -ENOTSUP ? 0 : r;
+	}
+	m->n_profiles += s->n;
+	int r = count_span(m, s);
+	return r < 0 ? r : 1;
+}
+
+/* -------------------------------------------------------------------------------------------------
+ * Rows
+ */
+
+static int add_rows(void *ctx, const struct walk_rows *rows)
+{
+	struct merge *m = ctx;
+	int r = 0;
+
+	m->n_profiles += rows->begins;
+	m->mark += rows->begins;
+	for (uint32_t i = 0; r == 0 && i < rows->n; i++) {
+		const uint32_t group = rows->groups[i];
+
+		if (group >= m->heads.n || m->heads.v[group].mark != m->mark) {
+			r = count_profiles(m, group, 1, rows->duration_ns, rows->period);
+			if (group < m->heads.n)
+				m->heads.v[group].mark = m->mark;
+		}
+		if (r == 0 && rows->stacks[i] != DCM_NONE)
+			r = add(m, group, rows->stacks[i], rows->values[i]);
+	}
+	return r;
+}
+
+static int add_selection(struct merge *m, uint32_t at)
+{
+	const struct dcm_select *sel = &m->view->sel[at];
+	const struct walk_user user = {
+		.stacks = true, .increases = true, .span = add_span, .rows = add_rows, .ctx = m
+	};
+	CLEANUP(match__fini) struct match match = { 0 };
+	CLEANUP(walk__fini) struct walk walk = { 0 };
+	struct meter meter = { .host = m->view->host, .budget = sel->budget };
+	int r = match__init(&match, m->view, sel, &m->groups);
+	const uint64_t n_rows = view__rows(m->view, at);
+
+	if (r == 0)
+		r = walk__init(&walk, m->view, &match, &meter, &user);
+	meter__total(&meter, n_rows);
+	m->walk = &walk;
+	m->selection = at;
+	for (size_t i = 0; r == 0 && i < m->view->streams.n; i++) {
+		const struct view_stream *st = &m->view->streams.v[i];
+
+		if (st->selection != at)
+			continue;
+		m->gauge = st->temporality == DCM_GAUGE;
+		m->n_profiles = 0;
+		r = walk__stream(&walk, st);
+		if (r == 0 && m->gauge)
+			r = sums__settle(&m->sums, at, m->n_profiles);
+		if (r == 0)
+			r = meter__hold(&meter, sums__bytes(&m->sums));
+	}
+	if (r == 0)
+		meter__done(&meter, n_rows);
+	return r;
+}
+
+/* -------------------------------------------------------------------------------------------------
+ * The answer
+ */
+
+/* A type that no stream has: as the selection writes it. */
+static struct dcm_type type_of_text(struct dcm_str text, const struct dcm_host *host,
+				    struct dcm_builder *answer)
+{
+	uint32_t part[5] = { 0 };
+	uint32_t n = 0;
+	struct dcm_str rest = text;
+	bool delta = str__ends(text, STR(":delta"));
+
+	if (delta)
+		rest.n -= 6;
+	while (n < 5) {
+		const char *colon = rest.n ? memchr(rest.p, ':', rest.n) : NULL;
+		uint32_t len = colon && n < 4 ? (uint32_t)(colon - rest.p) : rest.n;
+
+		part[n++] = host->add_string(answer, (struct dcm_str){ rest.p, len });
+		if (!colon || n == 5)
+			break;
+		rest = (struct dcm_str){ rest.p + len + 1, rest.n - len - 1 };
+	}
+	return (struct dcm_type){ part[0], part[1], part[2],
+				  part[3], part[4], delta ? DCM_DELTA : DCM_GAUGE };
+}
+
+static struct dcm_type answer_type(const struct view *v, struct dict_export *ex, uint32_t at)
+{
+	for (size_t i = 0; i < v->streams.n; i++)
+		if (v->streams.v[i].selection == at)
+			return dict_export__type(ex, v->streams.v[i].type);
+	return type_of_text(v->sel[at].type, ex->host, ex->to);
+}
+
+static int64_t smallest_from_ns(const struct dcm_select *sel, uint32_t n_sel)
+{
+	int64_t from_ms = sel[0].from_ms, ns;
+
+	for (uint32_t i = 1; i < n_sel; i++)
+		if (sel[i].from_ms < from_ms)
+			from_ms = sel[i].from_ms;
+	if (__builtin_mul_overflow(from_ms, (int64_t)1000000, &ns))
+		return from_ms < 0 ? INT64_MIN : INT64_MAX;
+	return ns;
+}
+
+struct answer {
+	const struct merge *merge;
+	struct dcm_type types[16];
+	struct dict_export ex;
+	struct meter meter;
+	uint32_t group; /* of the profile at hand; MATCH_NONE: none yet */
+	uint64_t n_rows;
+};
+
+/* The group's labels as a series of the builder; empty values are left out by it. */
+static int add_group_series(const struct merge *m, uint32_t group, struct dict_export *ex,
+			    uint32_t *ret_series)
+{
+	const struct dcm_group_by *by = m->groups.by;
+	struct dcm_pair *pairs = mem__zalloc(by->n ? by->n : 1, sizeof(*pairs));
+
+	if (!pairs)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < by->n; i++) {
+		pairs[i].name = ex->host->add_string(ex->to, by->labels[i]);
+		pairs[i].value = ex->host->add_string(
+			ex->to, intern__text(&m->groups.texts, m->groups.v.v[group].values[i]));
+	}
+	*ret_series = ex->host->add_series(ex->to, pairs, by->n);
+	free(pairs);
+	return 0;
+}
+
+static int begin_group(struct answer *a, uint32_t group)
+{
+	const struct merge *m = a->merge;
+	const struct group_head *h = group < m->heads.n ? &m->heads.v[group] : NULL;
+	struct dcm_profile head = {
+		.time_ns = smallest_from_ns(m->view->sel, m->view->n_sel),
+		.duration_ns = h ? h->duration_ns : 0,
+		.period = h ? h->period : 0,
+	};
+	int r = add_group_series(m, group, &a->ex, &head.series);
+
+	if (r < 0)
+		return r;
+	a->ex.host->add_profile(a->ex.to, &head, a->types, m->view->n_sel);
+	a->group = group;
+	return 0;
+}
+
+static int add_row(void *ctx, uint32_t group, uint64_t stack, const int64_t *values)
+{
+	struct answer *a = ctx;
+	int r = a->group == group ? 0 : begin_group(a, group);
+
+	if (r < 0)
+		return r;
+	const uint32_t id = dict_export__stack(&a->ex, (uint32_t)stack, &r);
+	a->ex.host->add_row(a->ex.to, id, 0, values);
+	if (r == 0 && a->n_rows++ % 256 == 0)
+		r = meter__rows(&a->meter, 0);
+	return r;
+}
+
+static int write_answer(struct merge *m, struct dcm_builder *builder)
+{
+	const struct dict_counts counts = view__counts(m->view);
+	CLEANUP(mem__freep) uint32_t *groups = groups__sorted(&m->groups, m->view->dict);
+	struct answer a = { .merge = m,
+			    .meter = { .host = m->view->host, .budget = m->view->sel[0].budget },
+			    .group = MATCH_NONE };
+	int r = groups ? dict_export__init(&a.ex, m->view->dict, &counts, m->view->host, builder)
+		       : -ENOMEM;
+
+	for (uint32_t k = 0; r == 0 && k < m->view->n_sel; k++)
+		a.types[k] = answer_type(m->view, &a.ex, k);
+	if (r == 0)
+		r = sums__each(&m->sums, groups, (uint32_t)m->groups.v.n, add_row, &a);
+	dict_export__fini(&a.ex);
+	return r;
+}
+
+static int try_merge(struct view *v, const struct dcm_group_by *by, struct dcm_builder *builder)
+{
+	CLEANUP(merge__fini) struct merge m = { .view = v };
+	const uint64_t max_bytes = v->sel[0].budget ? v->sel[0].budget->max_bytes : 0;
+	uint64_t n_stacks = 0;
+	int r = groups__init(&m.groups, by, false);
+
+	for (size_t i = 0; i < v->eras.n; i++)
+		n_stacks += v->eras.v[i].counts.stacks;
+	sums__init(&m.sums, v->n_sel, n_stacks, max_bytes);
+	for (uint32_t k = 0; r == 0 && k < v->n_sel; k++)
+		r = add_selection(&m, k);
+	return r < 0 ? r : write_answer(&m, builder);
+}
+
+int answer__merge(struct view *v, const struct dcm_group_by *by, struct dcm_builder *builder)
+{
+	int r;
+
+	do {
+		r = try_merge(v, by, builder);
+	} while (r == -EBADMSG);
+	return r;
+}

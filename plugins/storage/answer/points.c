@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/storage/answer/points.c - time series: sums by step and group
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "core/base/cleanup.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "plugins/storage/answer/answer.h"
+#include "plugins/storage/answer/sums.h"
+#include "plugins/storage/answer/walk.h"
+
+struct points {
+	struct view *view;
+	struct groups groups;
+	struct sums sums;
+	int64_t step_ms;
+	/* of the walk */
+	struct walk *walk;
+	bool gauge;
+	uint64_t mark;		   /* of the profile at hand */
+	bool begun;		   /* there is a step at hand */
+	int64_t begin_ms, last_ms; /* its first and last millisecond */
+	uint64_t n_profiles;	   /* of the stream in it */
+};
+
+static void points__fini(struct points *p)
+{
+	groups__fini(&p->groups);
+	sums__fini(&p->sums);
+}
+
+/* A gauge's values are divided by the number of its profiles in the step. */
+static int end_step(struct points *pts)
+{
+	int r = pts->gauge && pts->begun ? sums__settle(&pts->sums, 0, pts->n_profiles) : 0;
+
+	pts->begun = false;
+	pts->n_profiles = 0;
+	return r;
+}
+
+/* Goes to the step that holds the time. */
+static int enter_step(struct points *pts, int64_t time_ms)
+{
+	const int64_t step = pts->step_ms > 0 ? pts->step_ms : 1;
+	int64_t q;
+	int r;
+
+	if (pts->begun && time_ms >= pts->begin_ms && time_ms <= pts->last_ms)
+		return 0;
+	r = end_step(pts);
+	q = time_ms / step - (time_ms % step < 0);
+	pts->begun = true;
+	/* The step around the smallest of all times begins before it. */
+	if (__builtin_mul_overflow(q, step, &pts->begin_ms))
+		pts->begin_ms = INT64_MIN;
+	if (__builtin_add_overflow(pts->begin_ms, step - 1, &pts->last_ms))
+		pts->last_ms = INT64_MAX;
+	return r;
+}
+
+/* To the step at hand. 0 or -ENOMEM. */
+static int add(struct points *pts, uint32_t group, __int128 value)
+{
+	const uint64_t key = (uint64_t)pts->begin_ms;
+
+	return pts->gauge ? sums__add_part(&pts->sums, group, key, value)
+			  : sums__add(&pts->sums, 0, group, key, value);
+}
+
+/* The profile at hand, once a group. */
+static int count(struct points *pts, uint32_t group, int64_t duration_ns)
+{
+	const uint32_t at = sums__find(&pts->sums, group, (uint64_t)pts->begin_ms);
+
+	if (at == UINT32_MAX)
+		return -ENOMEM;
+	struct sum *s = &pts->sums.v.v[at];
+	if (s->profile_mark == pts->mark)
+		return 0;
+	s->profile_mark = pts->mark;
+	s->n_profiles++;
+	if (__builtin_add_overflow(s->duration_ns, duration_ns, &s->duration_ns))
+		s->duration_ns = INT64_MAX;
+	return 0;
+}
+
+/* -------------------------------------------------------------------------------------------------
+ * Pieces at once: totals instead of rows
+ */
+
+/* Profiles [first, end) of the piece: those that fall into one step. All of one group. */
+struct step_span {
+	uint32_t first, end;
+};
+
+static int add_step(struct points *pts, const struct step_span *s)
+{
+	const struct walk *w = pts->walk;
+	const struct piece *p = &w->piece->piece;
+	const uint32_t at = sums__find(&pts->sums, w->group, (uint64_t)pts->begin_ms);
+	int64_t duration_ns = 0;
+	__int128 total = 0;
+
+	if (at == UINT32_MAX)
+		return -ENOMEM;
+	for (uint32_t i = s->first; i < s->end; i++)
+		total += w->profiles.totals[i];
+	if (p->same_spans &&
+	    __builtin_mul_overflow(p->duration_ns, (int64_t)(s->end - s->first), &duration_ns))
+		duration_ns = INT64_MAX;
+	for (uint32_t i = s->first; !p->same_spans && i < s->end; i++)
+		if (__builtin_add_overflow(duration_ns, w->profiles.duration_ns[i], &duration_ns))
+			duration_ns = INT64_MAX;
+	struct sum *sum = &pts->sums.v.v[at];
+	sum->n_profiles += s->end - s->first;
+	if (__builtin_add_overflow(sum->duration_ns, duration_ns, &sum->duration_ns))
+		sum->duration_ns = INT64_MAX;
+	pts->n_profiles += s->end - s->first;
+	return add(pts, w->group, total);
+}
+
+static int add_span(void *ctx, const struct walk_span *s)
+{
+	struct points *pts = ctx;
+	struct walk *w = pts->walk;
+	const bool same = w->piece->piece.same_spans;
+	int r = 0;
+
+	/* A profile without rows has to be told from others where it goes another way. */
+	if (!w->uniform || w->group != w->empty_group)
+		return 0;
+	if (w->group == MATCH_NONE && !pts->gauge)
+		return 1;
+	if (w->group == MATCH_NONE)
+		return 0;
+	r = walk__profiles(w, PIECE_WANT_TOTALS | (same ? 0 : PIECE_WANT_SPANS));
+	if (r < 0 || !w->profiles.totals)
+		return r;
+	for (uint32_t i = s->first, end; r == 0 && i < s->first + s->n; i = end) {
+		r = enter_step(pts, w->profiles.time_ms[i]);
+		for (end = i + 1; end < s->first + s->n && w->profiles.time_ms[end] <= pts->last_ms; end++)
+			;
+		if (r == 0)
+			r = add_step(pts, &(struct step_span){ i, end });
+	}
+	return r < 0 ? r : 1;
+}
+
+/* -------------------------------------------------------------------------------------------------
+ * Rows
+ */
+
+static int add_rows(void *ctx, const struct walk_rows *rows)
+{
+	struct points *pts = ctx;
+	int r = enter_step(pts, rows->time_ms);
+
+	if (rows->begins) {
+		pts->mark++;
+		pts->n_profiles++;
+	}
+	for (uint32_t i = 0, end; r == 0 && i < rows->n; i = end) {
+		__int128 sum = 0;
+
+		for (end = i; end < rows->n && rows->groups[end] == rows->groups[i]; end++)
+			sum += rows->values[end];
+		r = count(pts, rows->groups[i], rows->duration_ns);
+		if (r == 0)
+			r = add(pts, rows->groups[i], sum);
+	}
+	return r;
+}
+
+static int add_all(struct points *pts)
+{
+	struct view *v = pts->view;
+	const struct walk_user user = { .increases = true, .span = add_span, .rows = add_rows, .ctx = pts };
+	CLEANUP(match__fini) struct match match = { 0 };
+	CLEANUP(walk__fini) struct walk walk = { 0 };
+	struct meter meter = { .host = v->host, .budget = v->sel->budget };
+	int r = match__init(&match, v, v->sel, &pts->groups);
+	const uint64_t n_rows = view__rows(v, 0);
+
+	if (r == 0)
+		r = walk__init(&walk, v, &match, &meter, &user);
+	pts->walk = &walk;
+	meter__total(&meter, n_rows);
+	for (size_t i = 0; r == 0 && i < v->streams.n; i++) {
+		pts->gauge = v->streams.v[i].temporality == DCM_GAUGE;
+		r = walk__stream(&walk, &v->streams.v[i]);
+		if (r == 0)
+			r = end_step(pts);
+		if (r == 0)
+			r = meter__hold(&meter, sums__bytes(&pts->sums));
+	}
+	if (r == 0)
+		meter__done(&meter, n_rows);
+	return r;
+}
+
+/* -------------------------------------------------------------------------------------------------
+ * The answer
+ */
+
+struct ordered {
+	uint32_t rank; /* of the group */
+	uint32_t sum;
+	int64_t t_ms;
+};
+
+static int compare_ordered(const void *a, const void *b)
+{
+	const struct ordered *x = a, *y = b;
+
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
+	return x->t_ms < y->t_ms ? -1 : x->t_ms > y->t_ms;
+}
+
+/* One group's columns, as large as the longest. */
+struct columns {
+	int64_t *t_ms, *value, *duration_ns;
+	uint32_t *n_profiles;
+	struct dcm_label_text *labels;
+};
+
+static void columns__fini(struct columns *c)
+{
+	free(c->t_ms);
+	free(c->value);
+	free(c->duration_ns);
+	free(c->n_profiles);
+	free(c->labels);
+}
+
+static int columns__init(struct columns *c, size_t n, size_t n_labels)
+{
+	c->t_ms = mem__zalloc(n, sizeof(*c->t_ms));
+	c->value = mem__zalloc(n, sizeof(*c->value));
+	c->duration_ns = mem__zalloc(n, sizeof(*c->duration_ns));
+	c->n_profiles = mem__zalloc(n, sizeof(*c->n_profiles));
+	c->labels = mem__zalloc(n_labels, sizeof(*c->labels));
+	return c->t_ms && c->value && c->duration_ns && c->n_profiles && c->labels ? 0 : -ENOMEM;
+}
+
+static uint32_t fill_labels(const struct points *pts, uint32_t group, struct dcm_label_text *labels)
+{
+	const struct group *g = &pts->groups.v.v[group];
+
+	if (!pts->groups.by_series) {
+		for (uint32_t i = 0; i < pts->groups.by->n; i++)
+			labels[i] = (struct dcm_label_text){ pts->groups.by->labels[i],
+							     intern__text(&pts->groups.texts,
+									  g->values[i]) };
+		return pts->groups.by->n;
+	}
+	const struct dict_series *s = dict__series_at(pts->view->dict, g->series);
+	for (uint32_t i = 0; i < s->n; i++)
+		labels[i] = (struct dcm_label_text){ dict__str(pts->view->dict, s->pairs[i].name),
+						     dict__str(pts->view->dict, s->pairs[i].value) };
+	return s->n;
+}
+
+static size_t most_labels(const struct points *pts)
+{
+	size_t n = pts->groups.by->n;
+
+	for (size_t i = 0; pts->groups.by_series && i < pts->view->streams.n; i++) {
+		const struct dict_series *s = dict__series_at(pts->view->dict,
+							      pts->view->streams.v[i].series);
+		n = s->n > n ? s->n : n;
+	}
+	return n;
+}
+
+static int emit_group(const struct points *pts, uint32_t group, const struct ordered *o, size_t n,
+		      struct columns *c, dcm_points_fn each, void *ctx)
+{
+	struct dcm_points out = {
+		.labels = c->labels,
+		.n_labels = fill_labels(pts, group, c->labels),
+		.n = (uint32_t)n,
+		.t_ms = c->t_ms,
+		.value = c->value,
+		.duration_ns = c->duration_ns,
+		.n_profiles = c->n_profiles,
+	};
+
+	for (size_t i = 0; i < n; i++) {
+		const struct sum *s = &pts->sums.v.v[o[i].sum];
+
+		c->t_ms[i] = o[i].t_ms;
+		c->value[i] = sums__value(pts->sums.totals.v[o[i].sum]);
+		c->duration_ns[i] = s->duration_ns;
+		c->n_profiles[i] = s->n_profiles;
+	}
+	return each(ctx, &out);
+}
+
+static int emit(const struct points *pts, dcm_points_fn each, void *ctx)
+{
+	size_t n = pts->sums.v.n;
+	CLEANUP(columns__fini) struct columns c = { 0 };
+	CLEANUP(mem__freep) uint32_t *groups = groups__sorted(&pts->groups, pts->view->dict);
+	CLEANUP(mem__freep) uint32_t *ranks = mem__zalloc(pts->groups.v.n, sizeof(*ranks));
+	CLEANUP(mem__freep) struct ordered *o = mem__zalloc(n, sizeof(*o));
+
+	if (!groups || !ranks || !o || columns__init(&c, n, most_labels(pts)) < 0)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < pts->groups.v.n; i++)
+		ranks[groups[i]] = i;
+	for (uint32_t i = 0; i < n; i++)
+		o[i] = (struct ordered){ ranks[pts->sums.v.v[i].group], i, (int64_t)pts->sums.v.v[i].key };
+	qsort(o, n, sizeof(*o), compare_ordered);
+
+	int r = 0;
+	for (size_t i = 0, end; r == 0 && i < n; i = end) {
+		for (end = i; end < n && o[end].rank == o[i].rank; end++)
+			;
+		r = emit_group(pts, groups[o[i].rank], o + i, end - i, &c, each, ctx);
+	}
+	return r;
+}
+
+static int try_points(struct points *pts, const struct dcm_group_by *by)
+{
+	int r = groups__init(&pts->groups, by, pts->step_ms == 0 && (!by || by->n == 0));
+
+	sums__init(&pts->sums, 1, 0, 0);
+	return r < 0 ? r : add_all(pts);
+}
+
+int answer__points(struct view *v, int64_t step_ms, const struct dcm_group_by *by,
+		   dcm_points_fn each, void *ctx)
+{
+	int r;
+
+	do {
+		CLEANUP(points__fini) struct points pts = { .view = v, .step_ms = step_ms };
+
+		r = try_points(&pts, by);
+		if (r == 0)
+			return emit(&pts, each, ctx);
+	} while (r == -EBADMSG);
+	return r;
+}

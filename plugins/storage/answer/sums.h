@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/storage/answer/sums.h - sums by (group, key), exact
+ *
+ * Everything is added up in fixed point with 20 fractional bits in 128 bits, which no sum of 64-bit
+ * values leaves. Increments of delta and cumulative types go into the totals at once. Those of gauges
+ * go into a part first; settle() ends the part: what was added up since the last settle is divided by
+ * the number of its profiles (rounded to nearest). The last rounding is half up.
+ *
+ * The key is a stack (merge) or a point of time (series). Totals by stack of the first groups stand in
+ * pages of SUMS_PAGE keys that exist where something is: adding is an index away, and no sum is moved.
+ * Where that would cost too much memory, and for points of time, they are found by hash.
+ */
+#ifndef DECIMA_STORAGE_ANSWER_SUMS_H
+#define DECIMA_STORAGE_ANSWER_SUMS_H
+
+#include <errno.h>
+
+#include <decima/plugin.h>
+
+#include "core/base/arena.h"
+#include "core/base/hash.h"
+#include "core/base/vec.h"
+
+enum { SUMS_PAGE = 256, SUMS_FRACTION_BITS = 20 };
+
+struct sum {
+	uint64_t key;
+	uint32_t group;
+	uint32_t n_profiles; /* of time series */
+	int64_t duration_ns;
+	uint64_t profile_mark; /* the profile that was counted last */
+	uint64_t part_mark;    /* the part that `part` belongs to */
+	__int128 part;
+};
+
+/* A group's totals by key: pages of [SUMS_PAGE][n_values], NULL where nothing is. */
+struct sums_pages {
+	__int128 **v; /* [n]; NULL: the group's totals are found by hash */
+	uint32_t n;
+	bool decided;
+};
+
+struct sums {
+	uint32_t n_values; /* one for each selection */
+	VEC(struct sum) v;
+	VEC(__int128) totals;  /* [v.n * n_values] */
+	VEC(uint32_t) touched; /* sums with a part */
+	struct hindex index;
+	uint64_t part_mark;
+	VEC(struct sums_pages) paged; /* by group */
+	uint64_t paged_keys;	      /* expected; 0: no pages */
+	uint64_t paged_bytes, paged_max; /* what the pages of all groups may come to, and what they may */
+	struct arena arena;		 /* pages */
+};
+
+/*
+ * n_keys: about how many keys there may be, when they are small numbers, else 0. max_bytes: what the
+ * question may hold; 0: no bound.
+ */
+void sums__init(struct sums *s, uint32_t n_values, uint64_t n_keys, uint64_t max_bytes);
+void sums__fini(struct sums *s);
+uint64_t sums__bytes(const struct sums *s);
+
+/* The sum's index, made when new; UINT32_MAX when memory ran out. */
+uint32_t sums__find(struct sums *s, uint32_t group, uint64_t key);
+
+/* The totals [n_values] of a key; NULL when memory ran out. Valid until the next call. */
+__int128 *sums__totals_slowly(struct sums *s, uint32_t group, uint64_t key);
+static inline __int128 *sums__totals(struct sums *s, uint32_t group, uint64_t key)
+{
+	if (group < s->paged.n) {
+		const struct sums_pages *p = &s->paged.v[group];
+
+		if (key / SUMS_PAGE < p->n && p->v[key / SUMS_PAGE])
+			return p->v[key / SUMS_PAGE] + key % SUMS_PAGE * s->n_values;
+	}
+	return sums__totals_slowly(s, group, key);
+}
+
+/* Adds to the total of value column `at`. 0 or -ENOMEM. */
+static inline int sums__add(struct sums *s, uint32_t at, uint32_t group, uint64_t key, __int128 value)
+{
+	__int128 *totals = sums__totals(s, group, key);
+
+	if (!totals)
+		return -ENOMEM;
+	totals[at] += value * (1 << SUMS_FRACTION_BITS);
+	return 0;
+}
+
+/* Adds to the part. 0 or -ENOMEM. */
+int sums__add_part(struct sums *s, uint32_t group, uint64_t key, __int128 value);
+/* Ends the part, for value column `at`, with the number of its profiles. 0 or -ENOMEM. */
+int sums__settle(struct sums *s, uint32_t at, uint64_t n_profiles);
+
+/* A total as it is answered: rounded, and held at the limits. */
+static inline int64_t sums__value(__int128 total)
+{
+	const __int128 v = (total + ((__int128)1 << (SUMS_FRACTION_BITS - 1))) >> SUMS_FRACTION_BITS;
+
+	return v > INT64_MAX ? INT64_MAX : v < INT64_MIN ? INT64_MIN : (int64_t)v;
+}
+
+/*
+ * Totals by group in the order given, and by key; `each` hears of those that are answered as something
+ * else than 0 in some column. 0, -ENOMEM, or what each() returned.
+ */
+typedef int (*sums_fn)(void *ctx, uint32_t group, uint64_t key, const int64_t *values);
+int sums__each(const struct sums *s, const uint32_t *groups, uint32_t n_groups, sums_fn each, void *ctx);
+
+#endif

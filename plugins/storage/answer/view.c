@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/storage/answer/view.c - pieces become streams
+ */
+#include "plugins/storage/answer/view.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "plugins/storage/answer/match.h"
+
+void view__init(struct view *v, const struct dcm_host *host, const struct dcm_select *sel, uint32_t n_sel)
+{
+	*v = (struct view){ .host = host, .sel = sel, .n_sel = n_sel };
+}
+
+static void release(const struct piece *p)
+{
+	if (p->ops->release)
+		p->ops->release(p);
+}
+
+void view__fini(struct view *v)
+{
+	for (size_t i = 0; i < v->pieces.n; i++)
+		release(&v->pieces.v[i].piece);
+	for (size_t i = 0; i < v->eras.n; i++) {
+		dict_import__fini(&v->eras.v[i].import);
+		dict__unref(v->eras.v[i].dict);
+		free(v->eras.v[i].series_wanted);
+	}
+	for (size_t i = 0; i < VIEW_MAX_READERS && v->readers[i].ops; i++)
+		v->readers[i].ops->reader_free(v->readers[i].reader);
+	vec__fini(&v->pieces);
+	vec__fini(&v->streams);
+	vec__fini(&v->eras);
+	dict__unref(v->dict);
+	*v = (struct view){ 0 };
+}
+
+uint32_t view__era(struct view *v, struct dict *d, const struct dict_counts *counts)
+{
+	struct view_era era = {
+		.dict = d,
+		.counts = *counts,
+		.series_wanted = mem__zalloc((size_t)v->n_sel * counts->series, 1),
+	};
+
+	if (!era.series_wanted || !vec__push(&v->eras, era)) {
+		free(era.series_wanted);
+		return DCM_NONE;
+	}
+	dict__ref(d);
+	return (uint32_t)v->eras.n - 1;
+}
+
+bool view__may_want(const struct view *v, uint32_t selection, const struct view_place *place,
+		    int64_t first_ms, int64_t last_ms)
+{
+	const struct dcm_select *sel = &v->sel[selection];
+	const struct dict_type *type = dict__type_at(v->eras.v[place->era].dict, place->type);
+
+	if (first_ms >= sel->to_ms || sel->from_ms >= sel->to_ms)
+		return false;
+	if (last_ms < sel->from_ms && type->parts.temporality != DCM_CUMULATIVE)
+		return false;
+	return !sel->type.n || str__eq(sel->type, type->text);
+}
+
+/* By what is known of the series alone. */
+static bool series_wanted(struct view *v, uint32_t selection, const struct view_place *place)
+{
+	const struct dcm_select *sel = &v->sel[selection];
+	struct view_era *era = &v->eras.v[place->era];
+	uint8_t *known = &era->series_wanted[(size_t)selection * era->counts.series + place->series];
+	struct dcm_str value;
+
+	if (*known)
+		return *known == 2;
+	*known = 2;
+	for (uint32_t i = 0; *known == 2 && i < sel->n_matchers; i++)
+		if (dict__series_label(era->dict, place->series, sel->matchers[i].name, &value) &&
+		    !match__accepts(v->host, &sel->matchers[i], value))
+			*known = 1;
+	return *known == 2;
+}
+
+int view__wants(struct view *v, uint32_t selection, const struct view_place *place,
+		int64_t first_ms, int64_t last_ms)
+{
+	const struct dict_counts *c = &v->eras.v[place->era].counts;
+
+	if (place->series >= c->series || place->type >= c->types)
+		return -EBADMSG;
+	return view__may_want(v, selection, place, first_ms, last_ms) &&
+	       series_wanted(v, selection, place);
+}
+
+int view__add(struct view *v, uint32_t selection, const struct view_place *place, const struct piece *piece)
+{
+	const struct view_piece p = { .piece = *piece, .place = *place, .selection = selection };
+
+	if (!vec__push(&v->pieces, p)) {
+		release(piece);
+		return -ENOMEM;
+	}
+	v->pieces.v[v->pieces.n - 1].piece.era = place->era;
+	return 0;
+}
+
+/* -------------------------------------------------------------------------------------------------
+ * Sealing
+ */
+
+static int choose_dict(struct view *v)
+{
+	v->imports = v->eras.n > 1;
+	v->dict = v->eras.n == 1 ? dict__ref(v->eras.v[0].dict) : dict__new();
+	if (!v->dict)
+		return -ENOMEM;
+	for (size_t i = 0; v->imports && i < v->eras.n; i++) {
+		struct view_era *era = &v->eras.v[i];
+		int r = dict_import__init_counts(&era->import, v->dict, era->dict, &era->counts);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* The answer's numbers of the piece's series and type. */
+static int find_place(struct view *v, struct view_piece *p)
+{
+	struct view_era *era = &v->eras.v[p->place.era];
+
+	p->series = p->place.series;
+	p->type = p->place.type;
+	if (v->imports) {
+		p->series = dict_import__series(&era->import, p->series);
+		p->type = dict_import__type(&era->import, &dict__type_at(era->dict, p->type)->parts);
+	}
+	return p->series == DCM_NONE || p->type == DCM_NONE ? -ENOMEM : 0;
+}
+
+/* Those that no selection wants go. */
+static int sift(struct view *v)
+{
+	size_t n = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < v->pieces.n; i++) {
+		struct view_piece *p = &v->pieces.v[i];
+
+		if (r == 0 && series_wanted(v, p->selection, &p->place)) {
+			r = find_place(v, p);
+			v->pieces.v[n++] = *p;
+		} else {
+			release(&p->piece);
+		}
+	}
+	v->pieces.n = n;
+	return r;
+}
+
+struct order {
+	const struct view_piece *p;
+	size_t at; /* as added */
+};
+
+static int compare_places(const struct view_piece *x, const struct view_piece *y)
+{
+	if (x->selection != y->selection)
+		return x->selection < y->selection ? -1 : 1;
+	if (x->series != y->series)
+		return x->series < y->series ? -1 : 1;
+	return x->type < y->type ? -1 : x->type > y->type;
+}
+
+static int compare_order(const void *a, const void *b)
+{
+	const struct order *x = a, *y = b;
+	const int c = compare_places(x->p, y->p);
+
+	return c ? c : x->at < y->at ? -1 : x->at > y->at;
+}
+
+static int sort_pieces(struct view *v)
+{
+	const size_t n = v->pieces.n;
+	struct order *order = mem__resize(NULL, n ? n : 1, sizeof(*order));
+	struct view_piece *sorted = mem__resize(NULL, n ? n : 1, sizeof(*sorted));
+
+	if (!order || !sorted) {
+		free(order);
+		free(sorted);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < n; i++)
+		order[i] = (struct order){ &v->pieces.v[i], i };
+	qsort(order, n, sizeof(*order), compare_order);
+	for (size_t i = 0; i < n; i++)
+		sorted[i] = *order[i].p;
+	free(order);
+	free(v->pieces.v);
+	v->pieces.v = sorted;
+	v->pieces.cap = n ? n : 1;
+	return 0;
+}
+
+/* Does a piece of the stream hold something of the range, and not only what is before it? */
+static bool reaches_range(const struct view *v, const struct view_stream *st)
+{
+	for (uint32_t i = 0; i < st->n; i++)
+		if (v->pieces.v[st->first + i].piece.last_ms >= v->sel[st->selection].from_ms)
+			return true;
+	return false;
+}
+
+static int make_streams(struct view *v)
+{
+	for (size_t i = 0, end; i < v->pieces.n; i = end) {
+		const struct view_piece *p = &v->pieces.v[i];
+		struct view_stream st = {
+			.selection = p->selection,
+			.series = p->series,
+			.type = p->type,
+			.temporality = dict__type_at(v->dict, p->type)->parts.temporality,
+			.first = (uint32_t)i,
+		};
+
+		for (end = i; end < v->pieces.n && compare_places(p, &v->pieces.v[end]) == 0; end++)
+			;
+		st.n = (uint32_t)(end - i);
+		if (reaches_range(v, &st) && !vec__push(&v->streams, st))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int view__seal(struct view *v)
+{
+	int r = choose_dict(v);
+
+	if (r == 0)
+		r = sift(v);
+	if (r == 0)
+		r = sort_pieces(v);
+	return r < 0 ? r : make_streams(v);
+}
+
+/* -------------------------------------------------------------------------------------------------
+ * For questions
+ */
+
+struct dict_counts view__counts(const struct view *v)
+{
+	return v->eras.n == 1 ? v->eras.v[0].counts : dict__counts(v->dict);
+}
+
+uint64_t view__rows(const struct view *v, uint32_t selection)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < v->pieces.n; i++)
+		if (v->pieces.v[i].selection == selection)
+			n += v->pieces.v[i].piece.n_rows;
+	return n;
+}
+
+void *view__reader(struct view *v, const struct piece_ops *ops)
+{
+	unsigned i = 0;
+
+	while (i < VIEW_MAX_READERS && v->readers[i].ops && v->readers[i].ops != ops)
+		i++;
+	assert(i < VIEW_MAX_READERS);
+	if (!v->readers[i].ops) {
+		void *reader = ops->reader_new();
+
+		if (!reader)
+			return NULL;
+		v->readers[i] = (struct view_reader){ ops, reader };
+	}
+	return v->readers[i].reader;
+}
+
+void view__leave_out(struct view *v, struct view_piece *p, int error)
+{
+	if (!p->left_out && v->unreadable)
+		v->unreadable(v->ctx, &p->piece, error);
+	p->left_out = true;
+}

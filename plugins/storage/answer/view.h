@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/storage/answer/view.h - what a question looks at: selections, their streams, the pieces of these
+ *
+ * A store makes a view of what it holds at one moment, and the question is answered from the view alone:
+ *
+ *	view__init(&v, host, sel, n_sel);
+ *	era = view__era(&v, dict, &counts);		once for each dictionary
+ *	if (view__wants(&v, k, &place, first_ms, last_ms))	for each selection and each piece there is
+ *		view__add(&v, k, &place, &piece);
+ *	view__seal(&v);
+ *	answer__merge(&v, ...);				answer.h
+ *	view__fini(&v);
+ *
+ * Order: pieces are added in the order in which they were written, because of two gauges at one time the later counts.
+ * Pieces may overlap in time, and lie outside the range in part.
+ *
+ * Eras: each piece has the dictionary in whose numbers it speaks. Where there is one, it is the answer's; else the answer
+ * has a dictionary of its own, into which series, types, label sets and stacks come as they are met, so that what is
+ * equal in two eras is one thing in the answer.
+ *
+ * Cumulative types need the profile before the range: a store adds what starts before `to`, however old it is.
+ *
+ * Threads: one. Dictionaries may grow meanwhile: what is above their counts is not looked at.
+ */
+#ifndef DECIMA_STORAGE_ANSWER_VIEW_H
+#define DECIMA_STORAGE_ANSWER_VIEW_H
+
+#include <decima/plugin.h>
+
+#include "core/base/vec.h"
+#include "plugins/storage/answer/piece.h"
+#include "plugins/storage/dict/dict.h"
+
+struct view_era {
+	struct dict *dict; /* referenced */
+	struct dict_counts counts;
+	struct dict_import import; /* into the answer's dictionary, when it has one of its own */
+	uint8_t *series_wanted;	   /* [n_sel][counts.series]: 0: not looked at, 1: no, 2: yes */
+};
+
+/* Where a piece belongs, in the numbers of its era. */
+struct view_place {
+	uint32_t era, series, type;
+};
+
+struct view_piece {
+	struct piece piece;
+	struct view_place place;
+	uint32_t selection;
+	uint32_t series, type; /* the answer's */
+	bool left_out;	       /* it could not be read */
+};
+
+struct view_stream {
+	uint32_t selection;    /* which one of those asked for */
+	uint32_t series, type; /* the answer's */
+	uint32_t temporality;  /* enum dcm_temporality */
+	uint32_t first, n;     /* pieces.v[first .. first + n), in the order written */
+};
+
+/*
+ * Rows that were removed but are still there: of what matches, and starts in [from_ms, to_ms), nothing is seen; and
+ * nothing of a profile of which no row is left. piece.first_filter says to which pieces a filter applies.
+ */
+struct view_filters {
+	const struct dcm_select *v; /* [n], oldest first; an empty type is every type */
+	uint32_t n;
+};
+
+struct view_reader {
+	const struct piece_ops *ops;
+	void *reader;
+};
+enum { VIEW_MAX_READERS = 4 }; /* kinds of pieces */
+
+struct view {
+	const struct dcm_host *host;
+	const struct dcm_select *sel; /* [n_sel] */
+	uint32_t n_sel;
+	/* The store's, set between init and seal where it has any. */
+	struct view_filters filters;
+	void (*unreadable)(void *ctx, const struct piece *p, int error); /* a piece was left out; may be NULL */
+	void *ctx;
+
+	VEC(struct view_era) eras;
+	VEC(struct view_piece)
+	pieces; /* sealed: sorted by (selection, series, type), then as added */
+	VEC(struct view_stream) streams; /* sealed: sorted by (selection, series, type) */
+	struct dict *dict;		 /* the answer's, referenced */
+	bool imports;			 /* it is a dictionary of its own */
+	struct view_reader readers[VIEW_MAX_READERS];
+};
+
+/* sel and host outlive the view. view__fini() may follow at any time. */
+void view__init(struct view *v, const struct dcm_host *host, const struct dcm_select *sel, uint32_t n_sel);
+void view__fini(struct view *v);
+
+/*
+ * Takes a reference to a dictionary. `counts`: taken under the store's lock. Its number, or DCM_NONE when memory ran
+ * out.
+ */
+uint32_t view__era(struct view *v, struct dict *d, const struct dict_counts *counts);
+
+/*
+ * May the selection want a piece of that place and those times? 1, 0, or -EBADMSG when the era has no such series or
+ * type. Calls the host's regular expressions: not under a lock that others wait for.
+ */
+int view__wants(struct view *v, uint32_t selection, const struct view_place *place,
+		int64_t first_ms, int64_t last_ms);
+
+/* Type and times only: for who holds a lock. */
+bool view__may_want(const struct view *v, uint32_t selection, const struct view_place *place,
+		    int64_t first_ms, int64_t last_ms);
+
+/* Takes the piece over, to be released with the view; at once when memory ran out: -ENOMEM. */
+int view__add(struct view *v, uint32_t selection, const struct view_place *place,
+	      const struct piece *piece);
+
+/* Makes streams of what was added. 0 or -ENOMEM. */
+int view__seal(struct view *v);
+
+/* -------------------------------------------------------------------------------------------------
+ * For questions
+ */
+
+/* The answer's number of an era's stack or label set; DCM_NONE when memory ran out. */
+static inline uint32_t view__stack(struct view *v, uint32_t era, uint32_t stack)
+{
+	if (!v->imports)
+		return stack;
+	struct dict_import *im = &v->eras.v[era].import;
+	return im->map.stacks[stack] != DCM_NONE ? im->map.stacks[stack] : dict_import__stack(im, stack);
+}
+static inline uint32_t view__label_set(struct view *v, uint32_t era, uint32_t set)
+{
+	if (!v->imports)
+		return set;
+	struct dict_import *im = &v->eras.v[era].import;
+	return im->map.label_sets[set] != DCM_NONE ? im->map.label_sets[set]
+						   : dict_import__label_set(im, set);
+}
+
+/* Entries of the answer's dictionary; while it grows, at this moment. */
+struct dict_counts view__counts(const struct view *v);
+
+/* Rows of a selection's pieces. */
+uint64_t view__rows(const struct view *v, uint32_t selection);
+
+/* What reads pieces of that kind; NULL when memory ran out. */
+void *view__reader(struct view *v, const struct piece_ops *ops);
+
+/* From now on the piece is not there; the store is told. */
+void view__leave_out(struct view *v, struct view_piece *p, int error);
+
+#endif
