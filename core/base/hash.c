@@ -40,16 +40,6 @@ struct dcm_hash hash__bytes128(const void *p, size_t n)
 	return (struct dcm_hash){ .lo = h.low64, .hi = h.high64 };
 }
 
-static uint32_t tag_of(uint64_t slot)
-{
-	return (uint32_t)(slot >> 32);
-}
-
-static uint32_t home_of(uint32_t tag, uint32_t cap)
-{
-	return (uint32_t)(((uint64_t)tag * cap) >> 32);
-}
-
 void hindex__fini(struct hindex *ix)
 {
 	free(ix->slots);
@@ -63,36 +53,9 @@ void hindex__clear(struct hindex *ix)
 	ix->n = 0;
 }
 
-/* The first slot with this tag from `at` on, before the first empty one. */
-static uint32_t probe(const struct hindex *ix, uint32_t tag, uint32_t at, uint32_t *ret_row)
-{
-	for (; ix->slots[at]; at = (at + 1) & (ix->cap - 1)) {
-		if (tag_of(ix->slots[at]) == tag) {
-			*ret_row = (uint32_t)ix->slots[at] - 1;
-			return at;
-		}
-	}
-	*ret_row = HINDEX_NONE;
-	return HINDEX_NONE;
-}
-
-uint32_t hindex__first(const struct hindex *ix, uint64_t h, uint32_t *ret_row)
-{
-	if (ix->n == 0) {
-		*ret_row = HINDEX_NONE;
-		return HINDEX_NONE;
-	}
-	return probe(ix, tag_of(h), home_of(tag_of(h), ix->cap), ret_row);
-}
-
-uint32_t hindex__next(const struct hindex *ix, uint64_t h, uint32_t at, uint32_t *ret_row)
-{
-	return probe(ix, tag_of(h), (at + 1) & (ix->cap - 1), ret_row);
-}
-
 static void place(struct hindex *ix, uint64_t slot)
 {
-	uint32_t at = home_of(tag_of(slot), ix->cap);
+	uint32_t at = hindex__home(hindex__tag(slot), ix->cap);
 
 	while (ix->slots[at])
 		at = (at + 1) & (ix->cap - 1);
@@ -132,12 +95,6 @@ int hindex__reserve(struct hindex *ix, uint32_t n)
 	return cap == ix->cap ? 0 : grow_to(ix, cap);
 }
 
-void hindex__prefetch(const struct hindex *ix, uint64_t h)
-{
-	if (ix->cap)
-		__builtin_prefetch(&ix->slots[home_of(tag_of(h), ix->cap)]);
-}
-
 int hindex__insert(struct hindex *ix, uint64_t h, uint32_t row)
 {
 	assert(row < UINT32_MAX - 1);
@@ -146,7 +103,7 @@ int hindex__insert(struct hindex *ix, uint64_t h, uint32_t row)
 		if (rc)
 			return rc;
 	}
-	place(ix, ((uint64_t)tag_of(h) << 32) | (row + 1));
+	place(ix, ((uint64_t)hindex__tag(h) << 32) | (row + 1));
 	ix->n++;
 	return 0;
 }

@@ -44,9 +44,46 @@ struct hindex {
 void hindex__fini(struct hindex *ix);
 void hindex__clear(struct hindex *ix);
 
-/* First row whose stored hash bits equal h's, and where it stands; HINDEX_NONE when there is none. */
-uint32_t hindex__first(const struct hindex *ix, uint64_t h, uint32_t *ret_row);
-uint32_t hindex__next(const struct hindex *ix, uint64_t h, uint32_t at, uint32_t *ret_row);
+/* What a slot keeps of a hash, and where its search begins in a table of cap slots. */
+static inline uint32_t hindex__tag(uint64_t h)
+{
+	return (uint32_t)(h >> 32);
+}
+
+static inline uint32_t hindex__home(uint32_t tag, uint32_t cap)
+{
+	return (uint32_t)(((uint64_t)tag * cap) >> 32);
+}
+
+/* The first slot with this tag from `at` on, before the first empty one. */
+static inline uint32_t hindex__probe(const struct hindex *ix, uint32_t tag, uint32_t at, uint32_t *ret_row)
+{
+	for (; ix->slots[at]; at = (at + 1) & (ix->cap - 1)) {
+		if (hindex__tag(ix->slots[at]) == tag) {
+			*ret_row = (uint32_t)ix->slots[at] - 1;
+			return at;
+		}
+	}
+	*ret_row = HINDEX_NONE;
+	return HINDEX_NONE;
+}
+
+/*
+ * First row whose stored hash bits equal h's, and where it stands; HINDEX_NONE when there is none.
+ * These are in the header because each entry of each batch is asked for once and more.
+ */
+static inline uint32_t hindex__first(const struct hindex *ix, uint64_t h, uint32_t *ret_row)
+{
+	uint32_t tag = hindex__tag(h);
+
+	*ret_row = HINDEX_NONE;
+	return ix->n ? hindex__probe(ix, tag, hindex__home(tag, ix->cap), ret_row) : HINDEX_NONE;
+}
+
+static inline uint32_t hindex__next(const struct hindex *ix, uint64_t h, uint32_t at, uint32_t *ret_row)
+{
+	return hindex__probe(ix, hindex__tag(h), (at + 1) & (ix->cap - 1), ret_row);
+}
 
 /*
  * Room for n rows in all: inserting up to there does not grow the index. 0 or -ENOMEM (index
@@ -55,7 +92,11 @@ uint32_t hindex__next(const struct hindex *ix, uint64_t h, uint32_t at, uint32_t
 int hindex__reserve(struct hindex *ix, uint32_t n);
 
 /* Begins to fetch from memory where the hash's rows stand, for a question that comes soon. */
-void hindex__prefetch(const struct hindex *ix, uint64_t h);
+static inline void hindex__prefetch(const struct hindex *ix, uint64_t h)
+{
+	if (ix->cap)
+		__builtin_prefetch(&ix->slots[hindex__home(hindex__tag(h), ix->cap)]);
+}
 
 /* 0 or -ENOMEM (index unchanged). Does not look for an equal row: that was the caller's loop. */
 int hindex__insert(struct hindex *ix, uint64_t h, uint32_t row);

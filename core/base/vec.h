@@ -26,7 +26,8 @@
 
 /* Appends a copy of the value; false when memory ran out (the vector is then unchanged). */
 #define vec__push(vec, ...)                                                                        \
-	(vec__reserve((vec), 1) && (((vec)->v[(vec)->n++] = (__VA_ARGS__)), true))
+	(((vec)->n < (vec)->cap || vec__reserve((vec), 1)) &&                                      \
+	 (((vec)->v[(vec)->n++] = (__VA_ARGS__)), true))
 
 #define vec__fini(vec)                                                                             \
 	do {                                                                                       \

@@ -67,7 +67,8 @@ struct pprof_input {
 
 	struct pprof_pieces strings, mappings, functions, locations, sample_types, comments;
 	struct pprof_piece period_type;
-	uint64_t n_samples, n_ids; /* n_ids: about so many in all samples */
+	uint64_t n_samples;
+	uint64_t n_counted, n_counted_ids; /* samples whose ids were counted, and these */
 	int64_t time_ns, duration_ns, period;
 
 	uint32_t *string_ids;  /* [strings.n] the builder's; DCM_NONE: not added yet */

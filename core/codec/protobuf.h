@@ -90,13 +90,13 @@ static inline bool pb__next(struct pb_reader *r, struct pb_field *ret)
 {
 	const uint8_t *p = r->p;
 
-	if (__builtin_expect(r->end - p < 3, 0))
+	if (__builtin_expect(r->end - p < 2, 0))
 		return pb__next_any(r, ret);
 	uint32_t tag = p[0];
 	uint64_t v = p[1];
 	p += 2;
-	if (v >= 0x80)
-		v = (v & 0x7f) | (uint64_t)*p++ << 7;
+	if (v >= 0x80) /* a message often ends with its two bytes: a third is not sure to be there */
+		v = p < r->end ? (v & 0x7f) | (uint64_t)*p++ << 7 : UINT64_MAX;
 	if (__builtin_expect(tag < 1 << 3 || tag >= 0x80 || v >= 0x80 << 7, 0))
 		return pb__next_any(r, ret);
 	ret->number = tag >> 3;
