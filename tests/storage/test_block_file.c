@@ -10,6 +10,7 @@
 
 #include "plugins/storage/local/block_file.h"
 #include "plugins/storage/local/commit.h"
+#include "plugins/storage/local/rewrite.h"
 #include "tests/storage/block_rows.h"
 #include "tests/storage/sim_disk.h"
 #include "tests/unit/failmalloc.h"
@@ -209,6 +210,89 @@ static void set_aside(void **state)
 	place__fini(&p);
 }
 
+/* -------------------------------------------------------------------------------------------------
+ * Blocks written anew
+ */
+
+static int drop_all(void *ctx, const struct compact_place *p)
+{
+	(void)ctx;
+	(void)p;
+	return COMPACT_DROP;
+}
+
+static void all_may_be_dropped(void **state)
+{
+	(void)state;
+	const struct compact_filter filter = { .chunk = drop_all };
+	struct rewrite_made made = { .bad_block = 0 };
+	struct block_map m;
+	struct place p;
+
+	place__init(&p, 37);
+	assert_int_equal(block_map__open(&m, p.vfs, &p.entry, &p.err), 0);
+	const struct block *const blocks[] = { &m.block };
+	const struct rewrite rw = { .commit = p.commit,
+				    .vfs = p.vfs,
+				    .job = { .blocks = blocks, .n_blocks = 1, .filter = &filter } };
+	assert_int_equal(rewrite__write(&rw, &made, &p.err), 0);
+	assert_int_equal(made.blocks.n, 0);
+	assert_null(sim__peek(p.sim, "blocks/00000000000000000002.blk", &(size_t){ 0 }));
+	rewrite_made__fini(&made);
+	block_map__close(&m);
+	place__fini(&p);
+}
+
+/* What is left of a block with a damaged chunk becomes another one, and the damaged one is set aside. */
+static void the_rest_is_rescued(void **state)
+{
+	(void)state;
+	struct rewrite_made made = { .bad_block = 7 };
+	struct compact_lost lost = { 0 };
+	struct block_map m, rest;
+	struct place p;
+	uint64_t first;
+	size_t n;
+
+	place__init(&p, 38);
+	file_of(&p, &n)[100] ^= 1; /* within the rows of the first chunk */
+	assert_int_equal(block_map__open(&m, p.vfs, &p.entry, &p.err), 0);
+	assert_int_equal(block__verify(&m.block, &first), 1);
+	assert_int_equal(first, 0);
+	const struct block *const blocks[] = { &m.block };
+	struct rewrite rw = { .commit = p.commit,
+			      .vfs = p.vfs,
+			      .job = { .blocks = blocks, .n_blocks = 1 },
+			      .last_lsn = 9,
+			      .level = 1 };
+	assert_int_equal(rewrite__write(&rw, &made, &p.err), -EBADMSG);
+	assert_int_equal(made.bad_block, 0);
+	assert_int_equal(made.blocks.n, 0);
+	rw.job.lost = &lost;
+	assert_int_equal(rewrite__write(&rw, &made, &p.err), 0);
+	assert_int_equal(made.blocks.n, 1);
+	const struct manifest_block *entry = &made.blocks.v[0];
+
+	assert_true(lost.n_chunks == 1 && lost.n_rows > 0);
+	assert_true(entry->n_rows + lost.n_rows == p.entry.n_rows);
+	assert_true(entry->n_profiles + lost.n_profiles == p.entry.n_profiles);
+	assert_true(entry->last_lsn == 9 && entry->level == 1 && entry->era == p.entry.era);
+	assert_int_equal(block_file__set_aside(p.vfs, p.entry.number, &p.err), 0);
+	assert_int_equal(
+		commit__apply(p.commit,
+			      &(struct commit_change){
+				      .add = entry, .n_add = 1, .remove = &p.entry.number, .n_remove = 1 },
+			      &p.err),
+		0);
+	assert_int_equal(block_map__open(&rest, p.vfs, entry, &p.err), 0);
+	assert_int_equal(block__verify(&rest.block, &first), 0);
+	block_map__close(&rest);
+	block_map__close(&m);
+	rewrite_made__fini(&made);
+	assert_int_equal(block_file__count_aside(p.vfs), 1);
+	place__fini(&p);
+}
+
 static void every_call_may_fail(void **state)
 {
 	(void)state;
@@ -263,6 +347,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_was_written_opens), cmocka_unit_test(another_file_is_refused),
 		cmocka_unit_test(damage_is_found),	  cmocka_unit_test(set_aside),
+		cmocka_unit_test(all_may_be_dropped),	  cmocka_unit_test(the_rest_is_rescued),
 		cmocka_unit_test(every_call_may_fail),	  cmocka_unit_test(no_memory),
 	};
 

@@ -2,7 +2,8 @@
 /*
  * tests/storage/tiny_store.c - the smallest store over the real log, manifest and commit order
  *
- * The head and the content of every block are in memory. A block is its numbers, 8 bytes each. Single-threaded.
+ * A number is a profile that starts at so many milliseconds and has one row, whose stack and value follow from it, as
+ * its series does. The head is in memory; blocks are real ones, read anew whenever somebody asks. Single-threaded.
  */
 #include "tests/storage/tiny_store.h"
 
@@ -14,17 +15,28 @@
 #include "core/base/le.h"
 #include "core/base/mem.h"
 #include "core/base/vec.h"
+#include "plugins/storage/local/block_file.h"
 #include "plugins/storage/local/commit.h"
+#include "plugins/storage/local/compact_plan.h"
 #include "plugins/storage/local/log_file.h"
+#include "plugins/storage/local/rewrite.h"
 
-enum { FRAME_TYPE = 7, FILLER_MAX = 1500, COMPACT_MAX = 4, LOG_KIND = 2 };
+enum {
+	FRAME_TYPE = 7,
+	FILLER_MAX = 1500,
+	COMPACT_MAX = 4,
+	LOG_KIND = 2,
+	N_SERIES = 3,
+	N_STACKS = 5000,
+	TYPE = 5
+};
 #define LOG_PATH "eras/blocks.log"
 
 typedef VEC(uint64_t) numbers;
 
 struct tiny_block {
-	uint64_t number;
-	numbers ids;
+	struct manifest_block entry;
+	struct block_map map;
 };
 
 struct tiny {
@@ -32,7 +44,7 @@ struct tiny {
 	struct commit *commit;
 	unsigned deviations, complaints;
 	numbers head;
-	VEC(struct tiny_block) blocks;
+	VEC(struct tiny_block) blocks; /* as they were written */
 	struct log_file *log; /* a record for each block there ever was: its number and filler */
 	numbers records;
 };
@@ -72,30 +84,165 @@ static int take_frame(void *ctx, const struct frame *f)
 	return vec__push(&t->head, id) ? 0 : -ENOMEM;
 }
 
-static int load_block(struct tiny *t, const struct manifest_block *entry)
-{
-	struct tiny_block block = { .number = entry->number };
-	char path[BLOCK_PATH_BYTES];
-	struct buf b = { .n = 0 };
-	int rc = vfs__read_file(t->vfs, commit__block_path(path, entry->number), 1 << 20, &b);
+/* ---- numbers as profiles ---- */
 
-	if (rc == -ENOENT) {
-		t->complaints++; /* commit__open() said so too */
-		rc = 0;
-	} else if (!rc && (b.n != entry->bytes || hash__bytes(b.data ? b.data : (void *)"", b.n,
-							      entry->number) != entry->check)) {
-		t->complaints++;
-	} else if (!rc) {
-		for (size_t i = 0; !rc && i < b.n; i += 8)
-			rc = vec__push(&block.ids, le__get64(b.data + i)) ? 0 : -ENOMEM;
-		if (!rc && !vec__push(&t->blocks, block))
-			rc = -ENOMEM;
-		if (rc)
-			vec__fini(&block.ids);
+static uint32_t stack_of(uint64_t id)
+{
+	return (uint32_t)(hash__mix(7, id) % N_STACKS);
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* The chunk of those of the numbers, which ascend, that are of the series. */
+static int write_chunk(struct block_writer *w, const numbers *ids, uint32_t series)
+{
+	struct chunk_profile *profiles = mem__zalloc(ids->n, sizeof(*profiles));
+	uint32_t *stacks = mem__zalloc(ids->n, sizeof(*stacks));
+	int64_t *values = mem__zalloc(ids->n, sizeof(*values));
+	struct chunk_source from = {
+		.series = series,
+		.n_types = 1,
+		.types = { TYPE },
+		.profiles = profiles,
+		.stacks = stacks,
+		.values = values,
+	};
+	int rc = profiles && stacks && values ? 0 : -ENOMEM;
+
+	for (size_t i = 0; !rc && i < ids->n; i++) {
+		if (ids->v[i] % N_SERIES != series)
+			continue;
+		profiles[from.n_profiles++] = (struct chunk_profile){ .time_ms = (int64_t)ids->v[i],
+								      .n_rows = 1 };
+		stacks[from.n_rows] = stack_of(ids->v[i]);
+		values[from.n_rows++] = (int64_t)ids->v[i] + 1;
 	}
-	buf__fini(&b);
+	if (!rc && from.n_profiles)
+		rc = block_writer__chunk(w, &from);
+	free(profiles);
+	free(stacks);
+	free(values);
 	return rc;
 }
+
+struct sealing {
+	struct vfs *vfs;
+	const numbers *ids;
+	uint64_t lsn;
+};
+
+static int write_ids(void *ctx, struct vfs_file *f, struct manifest_block *entry, struct dcm_error *err)
+{
+	const struct sealing *s = ctx;
+	struct block_file out = { .file = f };
+	struct block_options o = { .era = 1 };
+	struct block_writer *w = NULL;
+	struct block_info info;
+	int rc = block_file__make_id(s->vfs, o.id);
+
+	(void)err;
+	if (!rc) {
+		w = block_writer__new(&o, block_file__put, &out);
+		rc = w ? 0 : -ENOMEM;
+	}
+	for (uint32_t series = 0; !rc && series < N_SERIES; series++)
+		rc = write_chunk(w, s->ids, series);
+	if (!rc)
+		rc = block_writer__finish(w, &info);
+	if (!rc)
+		rc = block_file__end(&out);
+	block_writer__free(w);
+	block_file__fini(&out);
+	if (!rc) {
+		block_file__describe(&info, entry);
+		entry->last_lsn = s->lsn;
+	}
+	return rc;
+}
+
+/* What reads a chunk. */
+struct reading {
+	struct chunk_cursor *cur;
+	struct chunk_profiles profiles;
+	uint32_t stacks[N_STACKS];
+	void (*each)(void *ctx, uint64_t id);
+	void *ctx;
+};
+
+static int read_chunk(struct reading *rd, const struct block *b, uint64_t at)
+{
+	const uint32_t *stacks = rd->stacks;
+	struct chunk_page page;
+	uint32_t n = 0;
+	struct chunk c;
+	int rc = block__chunk(b, at, &c);
+
+	if (!rc)
+		rc = c.entry->n_stacks <= N_STACKS ? chunk__stacks(&c, rd->stacks, NULL) : -EBADMSG;
+	if (!rc)
+		rc = chunk__profiles(&c, CHUNK_WANT_ROWS, &rd->profiles);
+	if (!rc)
+		rc = chunk_cursor__begin(rd->cur, &c, 0, true, 1);
+	while (!rc && (rc = chunk_cursor__next(rd->cur, &page)) > 0) {
+		rc = 0;
+		for (uint32_t k = 0; k < page.n && n < rd->profiles.n; k++, n++) {
+			const uint64_t id = (uint64_t)rd->profiles.time_ms[n];
+			const int64_t value = chunk__value(&c.types[0], page.values[0][k]);
+
+			if (c.entry->series != id % N_SERIES || rd->profiles.n_rows[n] != 1 ||
+			    stacks[page.ranks[k]] != stack_of(id) || value != (int64_t)id + 1)
+				rc = -EBADMSG;
+			rd->each(rd->ctx, id);
+		}
+	}
+	return rc || n == rd->profiles.n ? rc : -EBADMSG;
+}
+
+/* Calls each() with every number of a block. 0, -ENOMEM, or -EBADMSG when something is not what was written. */
+static int read_ids(const struct block *b, void (*each)(void *ctx, uint64_t id), void *ctx)
+{
+	struct reading rd = { .cur = chunk_cursor__new(), .each = each, .ctx = ctx };
+	int rc = rd.cur ? 0 : -ENOMEM;
+
+	for (uint64_t i = 0; !rc && i < b->info.n_chunks; i++)
+		rc = read_chunk(&rd, b, i);
+	chunk_profiles__fini(&rd.profiles);
+	chunk_cursor__free(rd.cur);
+	return rc;
+}
+
+static void ignore(void *ctx, uint64_t id)
+{
+	(void)ctx;
+	(void)id;
+}
+
+static int load_block(struct tiny *t, const struct manifest_block *entry)
+{
+	struct tiny_block block = { .entry = *entry };
+	int rc = vec__reserve(&t->blocks, 1) ? 0 : -ENOMEM;
+
+	if (!rc)
+		rc = block_map__open(&block.map, t->vfs, entry, NULL);
+	if (!rc)
+		rc = read_ids(&block.map.block, ignore, NULL);
+	if (!rc) {
+		t->blocks.v[t->blocks.n++] = block;
+		return 0;
+	}
+	block_map__close(&block.map);
+	if (rc != -EBADMSG && rc != -ENOENT)
+		return rc;
+	t->complaints++; /* of a missing one commit__open() said so too */
+	return 0;
+}
+
+/* ---- the store ---- */
 
 static int take_record(void *ctx, const struct frame *f)
 {
@@ -116,6 +263,13 @@ static bool has_record(const struct tiny *t, uint64_t number)
 	return false;
 }
 
+static int by_writing(const void *a, const void *b)
+{
+	const struct tiny_block *x = a, *y = b;
+
+	return manifest_block__compare(&x->entry, &y->entry);
+}
+
 static int load_blocks(void *ctx, const struct manifest *m, struct dcm_error *err)
 {
 	struct log_found found = { .n_lost = 0 };
@@ -127,6 +281,8 @@ static int load_blocks(void *ctx, const struct manifest *m, struct dcm_error *er
 		t->complaints += !has_record(t, m->blocks.v[i].number);
 		rc = load_block(t, &m->blocks.v[i]);
 	}
+	if (t->blocks.n > 1)
+		qsort(t->blocks.v, t->blocks.n, sizeof(t->blocks.v[0]), by_writing);
 	return rc;
 }
 
@@ -173,7 +329,7 @@ static void tiny_close(void *store)
 	log_file__close(t->log);
 	vec__fini(&t->records);
 	for (size_t i = 0; i < t->blocks.n; i++)
-		vec__fini(&t->blocks.v[i].ids);
+		block_map__close(&t->blocks.v[i].map);
 	vec__fini(&t->blocks);
 	vec__fini(&t->head);
 	free(t);
@@ -230,23 +386,6 @@ static int tiny_write(void *store, uint64_t from, unsigned n)
 	return t->deviations & DEVIATE_ACK_EARLY ? 0 : wal__sync(w, lsn, NULL);
 }
 
-static int write_ids(void *ctx, struct vfs_file *f, struct manifest_block *entry, struct dcm_error *err)
-{
-	const numbers *ids = ctx;
-	struct buf b = { .n = 0 };
-	int rc;
-
-	(void)err;
-	for (size_t i = 0; i < ids->n; i++)
-		buf__le64(&b, ids->v[i]);
-	rc = b.error ? b.error : vfs__write(f, b.data, b.n, 0);
-	entry->bytes = b.n;
-	entry->check = hash__bytes(b.data ? b.data : (void *)"", b.n, entry->number);
-	entry->n_rows = ids->n;
-	buf__fini(&b);
-	return rc;
-}
-
 static void remove_early(struct tiny *t, const uint64_t *remove, size_t n)
 {
 	char path[BLOCK_PATH_BYTES];
@@ -255,78 +394,86 @@ static void remove_early(struct tiny *t, const uint64_t *remove, size_t n)
 		vfs__unlink(t->vfs, commit__block_path(path, remove[i]));
 }
 
+/*
+ * Opens a block that was written, makes it part of the store in the place of the first n, and leaves it as the first.
+ * Whatever fails, the store is as before.
+ */
+static int replace(struct tiny *t, const struct manifest_block *entry, size_t n, uint64_t sealed_lsn)
+{
+	struct tiny_block block = { .entry = *entry };
+	uint64_t remove[COMPACT_MAX];
+	int rc = block_map__open(&block.map, t->vfs, entry, NULL);
+
+	for (size_t b = 0; b < n; b++)
+		remove[b] = t->blocks.v[b].entry.number;
+	if (rc) {
+		commit__discard_block(t->commit, entry);
+		return rc;
+	}
+	remove_early(t, remove, n);
+	rc = apply(t, entry, remove, n, sealed_lsn);
+	if (rc) {
+		block_map__close(&block.map);
+		return rc;
+	}
+	for (size_t b = 0; b < n; b++)
+		block_map__close(&t->blocks.v[b].map);
+	if (n == 0) {
+		t->blocks.v[t->blocks.n++] = block;
+		return 0;
+	}
+	t->blocks.n -= n - 1;
+	memmove(t->blocks.v + 1, t->blocks.v + n, (t->blocks.n - 1) * sizeof(t->blocks.v[0]));
+	t->blocks.v[0] = block;
+	return 0;
+}
+
 static int tiny_seal(void *store)
 {
 	struct tiny *t = store;
 	struct manifest_block entry;
-	uint64_t lsn = wal__cut(commit__wal(t->commit));
+	const struct sealing sealing = { t->vfs, &t->head, wal__cut(commit__wal(t->commit)) };
 	int rc;
 
 	if (t->head.n == 0)
 		return 0;
 	if (!vec__reserve(&t->blocks, 1))
 		return -ENOMEM;
-	rc = commit__write_block(t->commit, write_ids, &t->head, &entry, NULL);
+	qsort(t->head.v, t->head.n, sizeof(t->head.v[0]), by_number);
+	rc = commit__write_block(t->commit, write_ids, (void *)(uintptr_t)&sealing, &entry, NULL);
 	if (rc)
 		return rc;
 	if (t->deviations & DEVIATE_FORGET_EARLY)
-		wal__forget(commit__wal(t->commit), lsn, NULL);
-	rc = apply(t, &entry, NULL, 0, lsn);
-	if (rc)
-		return rc;
-	struct tiny_block *block = &t->blocks.v[t->blocks.n++];
-	*block = (struct tiny_block){ .number = entry.number };
-	memcpy(&block->ids, &t->head, sizeof(t->head));
-	memset(&t->head, 0, sizeof(t->head));
-	return 0;
-}
-
-static int merge(struct tiny *t, size_t n, numbers *ids)
-{
-	for (size_t b = 0; b < n; b++)
-		for (size_t i = 0; i < t->blocks.v[b].ids.n; i++)
-			if (!vec__push(ids, t->blocks.v[b].ids.v[i]))
-				return -ENOMEM;
-	return 0;
-}
-
-static void drop_blocks(struct tiny *t, size_t n)
-{
-	for (size_t b = 0; b < n; b++)
-		vec__fini(&t->blocks.v[b].ids);
-	t->blocks.n -= n;
-	memmove(t->blocks.v, t->blocks.v + n, t->blocks.n * sizeof(t->blocks.v[0]));
+		wal__forget(commit__wal(t->commit), sealing.lsn, NULL);
+	rc = replace(t, &entry, 0, sealing.lsn);
+	if (!rc)
+		t->head.n = 0;
+	return rc;
 }
 
 static int tiny_compact(void *store)
 {
 	struct tiny *t = store;
-	struct manifest_block entry;
-	uint64_t remove[COMPACT_MAX];
-	size_t n = t->blocks.n < COMPACT_MAX ? t->blocks.n : COMPACT_MAX;
-	numbers ids = { .n = 0 };
+	const struct block *blocks[COMPACT_MAX];
+	const size_t n = t->blocks.n < COMPACT_MAX ? t->blocks.n : COMPACT_MAX;
+	struct rewrite rw = { .commit = t->commit,
+			      .vfs = t->vfs,
+			      .job = { .blocks = blocks, .n_blocks = (uint32_t)n },
+			      .level = 1,
+			      .zstd_level = 1 };
+	struct rewrite_made made = { .bad_block = 0 };
 	int rc;
 
 	if (n < 2)
 		return 0;
 	for (size_t b = 0; b < n; b++)
-		remove[b] = t->blocks.v[b].number;
-	rc = merge(t, n, &ids);
+		blocks[b] = &t->blocks.v[b].map.block;
+	rw.last_lsn = t->blocks.v[n - 1].entry.last_lsn;
+	rc = rewrite__write(&rw, &made, NULL);
 	if (!rc)
-		rc = commit__write_block(t->commit, write_ids, &ids, &entry, NULL);
-	if (!rc) {
-		remove_early(t, remove, n);
-		rc = apply(t, &entry, remove, n, 0);
-	}
-	if (rc) {
-		vec__fini(&ids);
-		return rc;
-	}
-	drop_blocks(t, n - 1);
-	vec__fini(&t->blocks.v[0].ids);
-	t->blocks.v[0] = (struct tiny_block){ .number = entry.number };
-	memcpy(&t->blocks.v[0].ids, &ids, sizeof(ids));
-	return 0;
+		rc = replace(t, &made.blocks.v[0], n, 0);
+	rewrite_made__fini(&made);
+	return rc;
 }
 
 static int tiny_retain(void *store, void (*each)(void *ctx, uint64_t id), void *ctx)
@@ -336,14 +483,18 @@ static int tiny_retain(void *store, void (*each)(void *ctx, uint64_t id), void *
 
 	if (t->blocks.n == 0)
 		return 0;
-	for (size_t i = 0; i < t->blocks.v[0].ids.n; i++)
-		each(ctx, t->blocks.v[0].ids.v[i]);
-	rc = commit__apply(t->commit,
-			   &(struct commit_change){ .remove = &t->blocks.v[0].number, .n_remove = 1 },
-			   NULL);
-	if (!rc)
-		drop_blocks(t, 1);
-	return rc;
+	rc = read_ids(&t->blocks.v[0].map.block, each, ctx);
+	if (rc)
+		return rc;
+	rc = commit__apply(
+		t->commit,
+		&(struct commit_change){ .remove = &t->blocks.v[0].entry.number, .n_remove = 1 }, NULL);
+	if (rc)
+		return rc;
+	block_map__close(&t->blocks.v[0].map);
+	t->blocks.n--;
+	memmove(t->blocks.v, t->blocks.v + 1, t->blocks.n * sizeof(t->blocks.v[0]));
+	return 0;
 }
 
 static int tiny_settle(void *store)
@@ -363,8 +514,7 @@ static void tiny_ids(void *store, void (*each)(void *ctx, uint64_t id), void *ct
 	for (size_t i = 0; i < t->head.n; i++)
 		each(ctx, t->head.v[i]);
 	for (size_t b = 0; b < t->blocks.n; b++)
-		for (size_t i = 0; i < t->blocks.v[b].ids.n; i++)
-			each(ctx, t->blocks.v[b].ids.v[i]);
+		t->complaints += read_ids(&t->blocks.v[b].map.block, each, ctx) != 0;
 }
 
 const struct subject tiny_subject = {

@@ -19,6 +19,7 @@ plugins_storage_local_liblocal_la_SOURCES = \
 	plugins/storage/local/ranks.c plugins/storage/local/ranks.h \
 	plugins/storage/local/replay.c plugins/storage/local/replay.h \
 	plugins/storage/local/retain.c plugins/storage/local/retain.h \
+	plugins/storage/local/rewrite.c plugins/storage/local/rewrite.h \
 	plugins/storage/local/vfs.c plugins/storage/local/vfs.h \
 	plugins/storage/local/vfs_posix.c \
 	plugins/storage/local/wal.c plugins/storage/local/wal.h
