@@ -427,6 +427,10 @@ tests_unit_test_pprof_SOURCES = tests/unit/test_pprof.c $(FAILMALLOC) tests/unit
 tests_unit_test_pprof_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_pprof_LDADD = $(CODEC_LA) $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_pprof_many
+tests_unit_test_pprof_many_SOURCES = tests/unit/test_pprof_many.c tests/unit/pb_text.h
+tests_unit_test_pprof_many_LDADD = $(CODEC_LA) $(UNIT_LIBS)
+
 # Queries
 NAIVE_ROWS = tests/unit/naive_rows.c tests/unit/naive_rows.h $(RANDOM_BATCH) $(FAILMALLOC)
 
