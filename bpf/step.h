@@ -31,6 +31,8 @@ enum {
 	STEP_LOWEST_CODE = 4096, /* nothing is mapped below (vm.mmap_min_addr) */
 	STEP_BARE = 8, /* frames in a row by frame pointer in a file whose code has rules otherwise */
 	STEP_CHUNK_MASK = TABLES_CHUNK_BYTES - 1,
+	STEP_LOST = 0, /* in place of the address where a register is: nobody knows */
+	STEP_LIVE = 1, /* it is in `regs` */
 };
 #ifdef __clang__
 #define STEP_UNROLL _Pragma("unroll")
@@ -45,6 +47,7 @@ struct step {
 	__u64 pc, sp, fp;
 	__u64 regs[STEP_REGS]; /* of the innermost frame, by DWARF number */
 	__u64 signal_sp;       /* where the signal frame lies that has the registers; 0: none has */
+	__u64 rbx_at;	       /* where the frame's rbx is saved, or STEP_LIVE or STEP_LOST */
 	__u64 start, bytes, bias; /* the mapping of pc; 0 bytes: not looked up */
 	__u32 table;		  /* its table, or enum tables_without */
 	__u32 first_page, n_pages, page_list, head_flags; /* of the table */
@@ -186,16 +189,22 @@ static __always_inline __u32 step_find_rule(struct step *s, __u64 pc)
  * What a rule says
  */
 
-/* A register of an interrupted frame: 0 or -1. */
+/* A register of an interrupted frame, or rbx as far as it could be followed: 0 or -1. */
 static __always_inline int step_register(struct step *s, __u32 n, __u64 *ret)
 {
 	/* volatile keeps it out of a section of constants, which older kernels' BTF does not know. */
 	static const volatile __u8 offsets[STEP_REGS] = UNWIND_X86_SIGNAL_REGS;
 
-	if (n >= STEP_REGS || !s->interrupted)
+	__u64 at = s->interrupted ? STEP_LIVE : STEP_LOST;
+
+	if (n == UNWIND_X86_RBX)
+		at = s->rbx_at;
+	else if (s->interrupted && s->signal_sp)
+		at = s->signal_sp + offsets[n & (STEP_REGS - 1)];
+	if (n >= STEP_REGS || at == STEP_LOST)
 		return -1;
-	if (s->signal_sp)
-		return step_word(s, s->signal_sp + offsets[n & (STEP_REGS - 1)], ret);
+	if (at != STEP_LIVE)
+		return step_word(s, at, ret);
 	*ret = s->regs[n & (STEP_REGS - 1)];
 	return 0;
 }
@@ -286,6 +295,17 @@ static __always_inline __u32 step_ra(struct step *s, const struct unwind_rule *r
 	return step_word(s, at, ret) ? SAMPLER_OUTCOME_READ_FAULT : 0;
 }
 
+/* Where the caller's rbx is; few walks come to a rule that wants it, so it is not read yet. */
+static __always_inline void step_follow_rbx(struct step *s, const struct unwind_rule *rule, __u64 cfa)
+{
+	__u32 kind = unwind_saved_ra(rule->saved);
+
+	if (kind < UNWIND_RA_RBX)
+		s->rbx_at = STEP_LOST;
+	else if (kind != UNWIND_RA_RBX + UNWIND_RBX_SAME)
+		s->rbx_at = cfa - 8 * (__u64)(kind - UNWIND_RA_RBX);
+}
+
 /* ------------------------------------------------------------------------------------------------
  * Steps
  */
@@ -319,6 +339,7 @@ static __always_inline int step_signal(struct step *s, const struct unwind_rule 
 		return step_end(s, SAMPLER_OUTCOME_READ_FAULT);
 	s->trampoline = !s->interrupted;
 	s->signal_sp = at;
+	s->rbx_at = at + UNWIND_X86_SIGNAL_RBX;
 	s->fp_lost = 0;
 	s->n_bare = 0;
 	return step_commit(s, pc, sp, 1);
@@ -343,6 +364,7 @@ static __always_inline int step_leaf(struct step *s)
 		sp += 8;
 	if (step_word(s, sp, &ra))
 		return step_end(s, SAMPLER_OUTCOME_READ_FAULT);
+	s->rbx_at = STEP_LOST;
 	return step_commit(s, ra, sp + 8, 0);
 }
 
@@ -371,6 +393,7 @@ static __always_inline int step_frame_pointer(struct step *s)
 	/* Above the record of the outermost function lies what the kernel put there: argc. */
 	if (s->fp == 0 && !step_is_code(ra))
 		return step_end(s, SAMPLER_OUTCOME_ROOT);
+	s->rbx_at = STEP_LOST;
 	return step_commit(s, ra, fp + 16, 0);
 }
 
@@ -389,6 +412,7 @@ static __always_inline int step_by_rule(struct step *s, const struct unwind_rule
 		bad = step_fp(s, rule, cfa);
 	if (bad)
 		return step_end(s, bad);
+	step_follow_rbx(s, rule, cfa);
 	s->n_bare = 0;
 	return step_commit(s, ra, cfa, 0);
 }

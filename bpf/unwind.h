@@ -22,7 +22,10 @@
  *
  * All stack slots are 8 bytes wide, addresses are computed modulo 2^64. A rule that needs a register
  * other than sp and fp, or the link register, holds in interrupted frames only: in any other frame
- * the walk ends there with a reason of its own. A step must check that the frame address grows, by
+ * the walk ends there with a reason of its own. But for one: x86's rbx, which the callee saves, and
+ * by which glibc's lazy resolver and its like find their frames. In files with such code each rule
+ * says where the caller's rbx is (UNWIND_RA_RBX); elsewhere no rule does, and rbx counts as lost, so
+ * that all other files' rules stay as few as they are. A step must check that the frame address grows, by
  * at least a word, unless the frame was interrupted (then it may stay, where nothing was pushed) or
  * the rule is UNWIND_CFA_SIGNAL or UNWIND_CFA_FP_SWITCH (another stack may lie anywhere).
  *
@@ -90,7 +93,15 @@ enum unwind_ra {
 	UNWIND_RA_PAIR = 2, /* the word above the saved fp, wherever UNWIND_FP_{CFA,FP,SP} has that */
 	UNWIND_RA_OFF = 3, /* *(cfa + off), where fp is UNWIND_FP_SAME or _LOST */
 	UNWIND_RA_REG = 4, /* register `off`, where fp is UNWIND_FP_SAME or _LOST */
+	/*
+	 * + n: as UNWIND_RA_WORD, and the caller's rbx is what it was (n = UNWIND_RBX_SAME) or at
+	 * *(cfa - 8 * n). Where neither holds, or the return address lies elsewhere, rbx is lost.
+	 */
+	UNWIND_RA_RBX = 8,
 };
+
+/* The n of UNWIND_RA_RBX; a function that pushes all six registers which it must keep pushes rbx last. */
+enum unwind_rbx { UNWIND_RBX_SAME = 1, UNWIND_RBX_NEAREST = 2, UNWIND_RBX_FARTHEST = 7 };
 
 /* Why a walk ends at UNWIND_CFA_STOP. X(NAME, metric name, text). */
 #define UNWIND_STOPS(X)                                                                            \
@@ -105,7 +116,7 @@ enum unwind_stop {
 };
 
 /*
- * What a file's description holds that rules do not express. FP_* rows lose the frame pointer only;
+ * What a file's description holds that rules do not express. FP_* and RBX_PLACE rows lose a register;
  * AUGMENTATION, OUTSIDE and a DAMAGED entry leave a function without description; all else, and
  * instructions that are DAMAGED, makes rows UNWIND_CFA_UNSUPPORTED. X(NAME, metric name, text).
  */
@@ -120,6 +131,7 @@ enum unwind_stop {
 	X(RULES, "rules", "more distinct rules than a dictionary holds")                           \
 	X(FP_EXPRESSION, "fp_expression", "frame pointer by an unknown expression")                \
 	X(FP_PLACE, "fp_place", "frame pointer in an unusual place")                               \
+	X(RBX_PLACE, "rbx_place", "rbx, which the file's frames need, in an unusual place")        \
 	X(OPCODE, "opcode", "unknown call frame instruction")                                      \
 	X(STATES, "states", "remembered states nested too deep, or restored without one")          \
 	X(AUGMENTATION, "augmentation", "unknown augmentation, version or pointer encoding")       \

@@ -12,12 +12,14 @@
 #define DECIMA_BPF_UNWIND_ARCH_H
 
 enum unwind_x86 {
+	UNWIND_X86_RBX = 3,
 	UNWIND_X86_FP = 6,	    /* rbp */
 	UNWIND_X86_SP = 7,	    /* rsp */
 	UNWIND_X86_RA = 16,	    /* the column of the return address */
 	UNWIND_X86_REGS = 16,	    /* rax rdx rcx rbx rsi rdi rbp rsp r8 ... r15 */
 	UNWIND_X86_SIGNAL_SP = 160, /* of struct ucontext at sp; pc is the next word */
 	UNWIND_X86_SIGNAL_FP = 120,
+	UNWIND_X86_SIGNAL_RBX = 128,
 };
 
 /* Where register n of the interrupted code lies in the signal frame. */

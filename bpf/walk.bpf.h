@@ -219,6 +219,7 @@ static __always_inline void walk_begin(struct walk *w, arch_regs *regs)
 	s->fp = arch_fp(regs);
 	arch_dwarf_regs(s->regs, regs);
 	s->signal_sp = 0;
+	s->rbx_at = STEP_LIVE;
 	s->bytes = 0;
 	s->epoch = epoch;
 	s->interrupted = 1;

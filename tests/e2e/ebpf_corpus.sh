@@ -42,9 +42,10 @@ hard_cases() {
 	hard "$1" split "$root ?split_case split(.cold)? rare spin"
 	hard "$1" pushes "$root pushes eats spin"
 	hard "$1" thread "$thread spin|$root threads"
+	hard "$1" lazy "$root lazy *(_dl_.*|do_lookup_x|check_match|ld-.*|rand.*|\\[plt\\].*|libc.*)"
 }
 
-flags="-fomit-frame-pointer"
+flags="-fomit-frame-pointer -Wl,-z,lazy"
 compile hard_gcc hard.c $flags || skip_all "no C compiler"
 hard_cases gcc
 hard gcc vdso "$root asks *(now|_*clock_gettime.*|__vdso.*|\\[vdso\\].*)"

@@ -394,6 +394,46 @@ static void test_return_address_behind_the_function(void **state)
 	check_walk(*state, &expected, skip);
 }
 
+void tables_test_by_rbx(void (*then)(unsigned), unsigned n);
+
+/* A frame that is found by rbx, as the loader's lazy resolver has it: the stack is aligned, by how much nobody knows. */
+__asm__(".text\n"
+	"	.globl tables_test_by_rbx\n"
+	"tables_test_by_rbx:\n"
+	"	.cfi_startproc\n"
+	"	push %rbx\n"
+	"	.cfi_adjust_cfa_offset 8\n"
+	"	.cfi_rel_offset %rbx, 0\n"
+	"	mov %rsp, %rbx\n"
+	"	.cfi_def_cfa_register %rbx\n"
+	"	and $-64, %rsp\n"
+	"	sub $256, %rsp\n"
+	"	mov %rdi, %rax\n"
+	"	mov %esi, %edi\n"
+	"	call *%rax\n"
+	"	mov %rbx, %rsp\n"
+	"	.cfi_def_cfa_register %rsp\n"
+	"	pop %rbx\n"
+	"	.cfi_adjust_cfa_offset -8\n"
+	"	.cfi_restore %rbx\n"
+	"	ret\n"
+	"	.cfi_endproc\n");
+
+/* rbx is in the register where the walk begins, in a frame that nothing called, or in several on the way. */
+static void test_frame_by_rbx(void **state)
+{
+	current = *state;
+	tables_test_by_rbx(down, 5);
+	assert_true(expected.n > 7);
+	check_walk(*state, &expected, skip);
+}
+
+static void trap(unsigned n)
+{
+	__asm__ volatile("int3");
+	sink += n;
+}
+
 static void on_signal(int number)
 {
 	(void)number;
@@ -416,6 +456,19 @@ static void signal_walk(struct fixture *f, int flags)
 static void test_signal_frame(void **state)
 {
 	signal_walk(*state, 0);
+}
+
+/* The interrupted code's rbx is in the signal frame, and so is what the frames above it have of it. */
+static void test_frame_by_rbx_beyond_a_signal(void **state)
+{
+	struct sigaction act = { .sa_handler = on_signal }, before;
+
+	current = *state;
+	sigaction(SIGTRAP, &act, &before);
+	tables_test_by_rbx(trap, 0);
+	sigaction(SIGTRAP, &before, NULL);
+	assert_true(expected.n > 4);
+	check_walk(*state, &expected, skip);
 }
 
 /* Stacks that are apart do not fit into one copy: the walk says so, up to there it is right. */
@@ -893,7 +946,9 @@ int main(void)
 		cmocka_unit_test(test_realigned_stack),
 		cmocka_unit_test(test_through_a_library),
 		cmocka_unit_test(test_return_address_behind_the_function),
+		cmocka_unit_test(test_frame_by_rbx),
 		cmocka_unit_test(test_signal_frame),
+		cmocka_unit_test(test_frame_by_rbx_beyond_a_signal),
 		cmocka_unit_test(test_alternate_stack),
 		cmocka_unit_test(test_interrupted_anywhere),
 		cmocka_unit_test(test_zeroes_that_end_a_stack),

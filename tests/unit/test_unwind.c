@@ -385,6 +385,77 @@ static void test_rows_of_a_function(void **state)
 	unwind_rows__free(r);
 }
 
+/* The rules of a function, with one beside it that finds its frame by rbx, as the loader's resolver does, or without. */
+static struct unwind_rows *rows_beside_rbx(const char *code, size_t n, bool with)
+{
+	/* advance 1; def_cfa_offset 16; offset r3, 2; advance 3; def_cfa_register r3 */
+	static const char by_rbx[] = "\x41\x0e\x10\x83\x02\x43\x0d\x03";
+	struct buf b = { 0 };
+	struct unwind_rows *r;
+
+	put_cie(&b);
+	put_fde(&b, ELF_MAKER_VADDR + 0x100, 0x40, code, n);
+	if (with)
+		put_fde(&b, ELF_MAKER_VADDR + 0x200, 0x40, by_rbx, sizeof(by_rbx) - 1);
+	r = rows_of_section(".eh_frame", b.data, b.n);
+	buf__fini(&b);
+	return r;
+}
+
+static void test_rbx_is_followed_where_frames_need_it(void **state)
+{
+	/* push %rbp; push %rbx, each with its def_cfa_offset */
+	static const char code[] = "\x41\x0e\x10\x86\x02\x41\x0e\x18\x83\x03";
+	const uint64_t at = ELF_MAKER_VADDR + 0x100, by_rbx = ELF_MAKER_VADDR + 0x200;
+	const unsigned same = UNWIND_RA_RBX + UNWIND_RBX_SAME;
+	struct unwind_rows *r = rows_beside_rbx(code, sizeof(code) - 1, true);
+
+	(void)state;
+	assert_rule(r, at, UNWIND_CFA_SP, unwind_saved(UNWIND_FP_SAME, same), 0, 8);
+	assert_rule(r, at + 1, UNWIND_CFA_SP, unwind_saved(UNWIND_FP_CFA, same), -16, 16);
+	assert_rule(r, at + 2, UNWIND_CFA_SP, unwind_saved(UNWIND_FP_CFA, UNWIND_RA_RBX + 3), -16, 24);
+	assert_rule(r, by_rbx + 1, UNWIND_CFA_SP, unwind_saved(UNWIND_FP_SAME, UNWIND_RA_RBX + 2), 0, 16);
+	assert_rule(r, by_rbx + 4, UNWIND_CFA_REG + UNWIND_X86_RBX,
+		    unwind_saved(UNWIND_FP_SAME, UNWIND_RA_RBX + 2), 0, 16);
+	unwind_rows__free(r);
+	r = rows_beside_rbx(code, sizeof(code) - 1, false);
+	assert_rule(r, at, UNWIND_CFA_SP, 0, 0, 8);
+	assert_rule(r, at + 2, UNWIND_CFA_SP, UNWIND_FP_CFA, -16, 24);
+	unwind_rows__free(r);
+}
+
+static void test_places_of_rbx(void **state)
+{
+	static const struct {
+		const char *code;
+		size_t n;
+		unsigned ra; /* of the rule behind the instructions */
+		unsigned gaps;
+	} cases[] = {
+		{ "\x83\x02", 2, UNWIND_RA_RBX + 2, 0 },
+		{ "\x83\x07", 2, UNWIND_RA_RBX + 7, 0 },
+		{ "\x83\x08", 2, UNWIND_RA_WORD, 1 },
+		{ "\x83\x01", 2, UNWIND_RA_WORD, 1 }, /* where the return address is */
+		{ "\x83\x02\xc3", 3, UNWIND_RA_RBX + UNWIND_RBX_SAME, 0 },
+		{ "\x83\x02\x08\x03", 4, UNWIND_RA_RBX + UNWIND_RBX_SAME, 0 },
+		{ "\x09\x03\x03", 3, UNWIND_RA_RBX + UNWIND_RBX_SAME, 0 },
+		{ "\x09\x03\x0c", 3, UNWIND_RA_WORD, 1 },
+		{ "\x07\x03", 2, UNWIND_RA_WORD, 0 },
+		{ "\x10\x03\x03\x11\x68\x22", 6, UNWIND_RA_RBX + 3, 0 }, /* cfa, consts -24, plus */
+		{ "\x10\x03\x02\x77\x08", 5, UNWIND_RA_WORD, 1 },
+		{ "\x83\x02\x90\x03", 4, UNWIND_RA_OFF, 1 }, /* the return address elsewhere */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct unwind_rows *r = rows_beside_rbx(cases[i].code, cases[i].n, true);
+
+		assert_int_equal(unwind_saved_ra(rule_at(r, ELF_MAKER_VADDR + 0x120).saved), cases[i].ra);
+		assert_int_equal(r->gaps[UNWIND_GAP_RBX_PLACE], cases[i].gaps);
+		unwind_rows__free(r);
+	}
+}
+
 /* What a rule cannot say is counted by its name, and ends the walk there with a reason. */
 static void test_gaps_are_counted(void **state)
 {
@@ -765,6 +836,8 @@ int main(void)
 		cmocka_unit_test(test_sections_are_not_needed),
 		cmocka_unit_test(test_vdso),
 		cmocka_unit_test(test_rows_of_a_function),
+		cmocka_unit_test(test_rbx_is_followed_where_frames_need_it),
+		cmocka_unit_test(test_places_of_rbx),
 		cmocka_unit_test(test_gaps_are_counted),
 		cmocka_unit_test(test_damaged_sections),
 		cmocka_unit_test(test_overlapping_functions),

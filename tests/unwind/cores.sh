@@ -66,14 +66,14 @@ case_of() {
 build() {
 	to=$1
 	shift
-	"$@" -O2 -g -pthread -fomit-frame-pointer -o "$dir/$to" "$top_srcdir/tests/programs/hard.c" 2>"$dir/err" && return
+	"$@" -O2 -g -pthread -fomit-frame-pointer -Wl,-z,lazy -o "$dir/$to" "$top_srcdir/tests/programs/hard.c" 2>"$dir/err" && return
 	echo "skip unwind_cores.$to: $1 builds nothing"
 	return 1
 }
 
 build gcc "${CC:-cc}" && for c in qsort alloca realigned realigned_alloca large longjmp signal coroutine tail_call \
-	noreturn split vdso pushes recursion thread; do case_of gcc $c; done
-build clang clang && for c in qsort alloca realigned_alloca signal recursion vdso; do case_of clang $c; done
+	noreturn split vdso pushes recursion thread lazy; do case_of gcc $c; done
+build clang clang && for c in qsort alloca realigned_alloca signal recursion vdso lazy; do case_of clang $c; done
 build static "${CC:-cc}" -static && for c in qsort signal thread; do case_of static $c; done
 
 # Not a script that stands for it.

@@ -28,8 +28,8 @@ struct machine {
 
 /* The caller, as far as rules tell. */
 struct caller {
-	bool root, has_fp;
-	uint64_t cfa, fp, pc;
+	bool root, has_fp, has_rbx;
+	uint64_t cfa, fp, pc, rbx;
 };
 
 /* One comparison: where, and what both know of it. */
@@ -149,6 +149,16 @@ static uint64_t our_pc(const struct machine *m, const struct unwind_rule *r, uin
 	}
 }
 
+static uint64_t our_rbx(const struct machine *m, const struct unwind_rule *r, uint64_t cfa, bool *ret_has)
+{
+	uint64_t n = unwind_saved_ra(r->saved) - UNWIND_RA_RBX;
+
+	*ret_has = unwind_saved_ra(r->saved) > UNWIND_RA_RBX;
+	if (!*ret_has)
+		return 0;
+	return n == UNWIND_RBX_SAME ? m->regs[UNWIND_X86_RBX] : memory(m, cfa - 8 * n);
+}
+
 static bool ours(const struct machine *m, const struct unwind_rule *r, struct caller *ret)
 {
 	*ret = (struct caller){ .root = r->cfa == UNWIND_CFA_ROOT };
@@ -166,6 +176,7 @@ static bool ours(const struct machine *m, const struct unwind_rule *r, struct ca
 	}
 	ret->fp = our_fp(m, r, ret->cfa, &ret->has_fp);
 	ret->pc = our_pc(m, r, ret->cfa);
+	ret->rbx = our_rbx(m, r, ret->cfa, &ret->has_rbx);
 	return true;
 }
 
@@ -333,6 +344,8 @@ static bool theirs(struct machine *m, Dwarf_Frame *frame, struct caller *ret)
 	pc = their_register(m, frame, m->ra, &ret->pc);
 	fp = their_register(m, frame, m->fp, &ret->fp);
 	ret->has_fp = fp == ANSWER;
+	/* Where nothing is said of rbx, libdw has it undefined: its list of what callees save has rax instead. */
+	ret->has_rbx = their_register(m, frame, UNWIND_X86_RBX, &ret->rbx) != CANNOT;
 	return pc == ANSWER && fp != CANNOT;
 }
 
@@ -366,6 +379,8 @@ static const char *compare(const struct point *p, const struct caller *our, cons
 		return "frame address";
 	if (our->pc != their->pc)
 		return "return address";
+	if (our->has_rbx && !(their->has_rbx && our->rbx == their->rbx))
+		return "rbx";
 	if (!our->has_fp || p->rows->is_go)
 		return NULL;
 	return their->has_fp && our->fp == their->fp ? NULL : "frame pointer";
@@ -421,6 +436,7 @@ static void described(struct point *p, Dwarf_Frame *frame)
 		}
 	}
 	j->equal++;
+	j->with_rbx += our.has_rbx;
 }
 
 /*

@@ -4,8 +4,8 @@
  *
  * Both are asked for the caller's registers on a machine whose registers and memory hold made-up
  * numbers: libdw's expressions are evaluated, our rule is followed step by step as bpf/unwind.h has
- * it, and the frame address, the frame pointer and the return address must come out equal, for two
- * such machines, at the first and the last byte of each row.
+ * it, and the frame address, the frame pointer, the return address and, where the rule has it, rbx
+ * must come out equal, for two such machines, at the first and the last byte of each row.
  */
 #ifndef DECIMA_TESTS_UNWIND_JUDGE_H
 #define DECIMA_TESTS_UNWIND_JUDGE_H
@@ -19,6 +19,7 @@ struct judge {
 
 	uint64_t files, rows, points; /* looked at; a point is an address compared */
 	uint64_t equal;
+	uint64_t with_rbx; /* of these, those whose rule says where rbx is */
 	uint64_t mismatches;
 	uint64_t fp_lost;      /* the frame pointer is left out, as counted in gaps[] */
 	uint64_t unsupported;  /* left out whole, as counted in gaps[] */

@@ -97,7 +97,7 @@ static void report(const struct judge *j, size_t n_found, const uint64_t *skippe
 
 	printf("found %zu\nfiles %" PRIu64 "\nrows %" PRIu64 "\npoints %" PRIu64 "\nequal %" PRIu64 "\n",
 	       n_found, j->files, j->rows, j->points, j->equal);
-	printf("padding %" PRIu64 "\n", j->padding);
+	printf("padding %" PRIu64 "\nwith_rbx %" PRIu64 "\n", j->padding, j->with_rbx);
 	printf("without_description %" PRIu64 "\nknown_better %" PRIu64 "\nmissing %" PRIu64 "\n",
 	       j->without, j->known_better, j->missing);
 	printf("unsupported %" PRIu64 "\nfp_lost %" PRIu64 "\nlibdw_cannot %" PRIu64

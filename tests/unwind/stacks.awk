@@ -4,8 +4,8 @@
 #	awk -f stacks.awk CORE_WALK_OUTPUT EU_STACK_OUTPUT
 #
 # Prints "THREADS FRAMES" that are equal, and a line "differs: .." for each thread that is not. Where eu-stack gives up,
-# its answer counts as far as it goes. A walk may end where the copy of its stack ends, on which no second stack is, and
-# at a rule that needs a register which it does not follow; it must be whole otherwise. An address is one more than eu-stack's where nothing called the code: what a signal
+# its answer counts as far as it goes. A walk may end where the copy of its stack ends, on which no second stack is; it
+# must be whole otherwise. An address is one more than eu-stack's where nothing called the code: what a signal
 # interrupted, and what it returns to (struct sampler_sample).
 function number(hex, i, n) {
 	hex = tolower(hex)
@@ -32,7 +32,7 @@ END {
 		for (i = 1; i <= n && why == ""; i++)
 			if (ours[tid, i] != theirs[tid, i] && (i == 1 || ours[tid, i] != theirs[tid, i] + 1))
 				why = "frame " i - 1
-		if (why == "" && (outcome[tid] == "copy_end" || outcome[tid] == "register")) {
+		if (why == "" && outcome[tid] == "copy_end") {
 			if (n_ours[tid] > n_theirs[tid]) why = "more frames"
 		} else if (why == "" && outcome[tid] != "root") {
 			why = "ends with " outcome[tid]

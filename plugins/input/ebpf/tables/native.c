@@ -77,6 +77,7 @@ static void begin(struct native *n)
 	s->sp = n->raw->regs[UNWIND_X86_SP];
 	s->fp = n->raw->regs[UNWIND_X86_FP];
 	memcpy(s->regs, n->raw->regs, sizeof(s->regs));
+	s->rbx_at = STEP_LIVE;
 	s->mappings = n->tables->mappings;
 	s->n_mappings = n->tables->n_mappings;
 	s->epoch = n->tables->epoch;

@@ -4,10 +4,12 @@
  */
 #include "plugins/input/ebpf/unwind/build.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "bpf/unwind_arch.h"
 #include "core/base/error.h"
 #include "core/base/mem.h"
 
@@ -21,12 +23,12 @@ enum {
 };
 
 int build__init(struct build *b, const struct image *im, const struct unwind_limits *limits,
-		struct dcm_error *err)
+		bool with_rbx, struct dcm_error *err)
 {
 	uint64_t low = UINT64_MAX, high = 0;
 	int rc;
 
-	*b = (struct build){ .image = im };
+	*b = (struct build){ .image = im, .with_rbx = with_rbx };
 	if (limits)
 		b->limits = *limits;
 	if (!b->limits.max_bytes)
@@ -93,12 +95,19 @@ bool build__range(struct build *b, uint64_t vaddr, uint64_t n, uint32_t *ret_sta
 	return n > 0;
 }
 
+static bool is_by_rbx(const struct build *b, struct unwind_rule rule)
+{
+	return b->image->machine == EM_X86_64 && (rule.cfa == UNWIND_CFA_REG + UNWIND_X86_RBX ||
+						  rule.cfa == UNWIND_CFA_REG_DEREF + UNWIND_X86_RBX);
+}
+
 int build__row(struct build *b, uint32_t at, struct unwind_rule rule)
 {
 	int index = rules__index(&b->rules, rule);
 
 	if (index < 0)
 		return index;
+	b->wants_rbx |= is_by_rbx(b, rule);
 	if (rule.cfa == UNWIND_CFA_UNSUPPORTED)
 		b->gaps[rule.cfa_off]++;
 	if (b->rows.n >= b->limits.max_rows)

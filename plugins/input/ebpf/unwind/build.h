@@ -45,11 +45,13 @@ struct build {
 	uint32_t n_fdes;
 	uint32_t gaps[UNWIND_GAP_N];
 	unsigned ticks;
+	bool with_rbx;	/* rules say where the caller's rbx is */
+	bool wants_rbx; /* there is a rule that finds its frame by rbx */
 };
 
 /* 0, or as unwind__compile(). The image is borrowed. */
 int build__init(struct build *b, const struct image *im, const struct unwind_limits *limits,
-		struct dcm_error *err);
+		bool with_rbx, struct dcm_error *err);
 void build__fini(struct build *b);
 
 /*

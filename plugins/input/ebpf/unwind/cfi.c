@@ -204,7 +204,7 @@ int cfi__decode(struct build *b, const struct cfi_section *s)
 	struct decoder d = {
 		.build = b,
 		.section = s,
-		.arch = state__arch(b->image->machine),
+		.arch = state__arch(b->image->machine, b->with_rbx),
 		.is_glibc = image__section(b->image, "__libc_IO_vtables"),
 	};
 	struct bytes all = { .p = s->data, .end = s->data + s->n };

@@ -2,8 +2,8 @@
 /*
  * plugins/input/ebpf/unwind/program.c - runs call frame instructions
  *
- * Only three columns are followed; what is said of other registers is read over. A row is made when
- * the location advances after a change.
+ * Only three columns are followed, or four with rbx; what is said of other registers is read over. A
+ * row is made when the location advances after a change.
  */
 #include "plugins/input/ebpf/unwind/program.h"
 
@@ -124,6 +124,8 @@ static struct state_register *column(struct program *p, struct state *s, uint64_
 {
 	if (reg == p->arch->fp)
 		return &s->fp;
+	if (reg == p->arch->rbx)
+		return &s->rbx;
 	return reg == p->cie->ra ? &s->ra : NULL;
 }
 

@@ -82,17 +82,14 @@ static int add_all(struct build *b, bool *ret_go)
 	return rc ? rc : build__layer_done(b);
 }
 
-int unwind__compile(const struct unwind_source *source, const struct unwind_limits *limits,
-		    struct unwind_rows **ret_rows, struct dcm_error *err)
+/* The table of an image; *ret_wants_rbx: it has rules that go by rbx. */
+static int compile(const struct image *im, const struct unwind_limits *limits, bool *ret_wants_rbx,
+		   struct unwind_rows **ret_rows, struct dcm_error *err)
 {
-	struct image im;
 	struct build b;
 	bool is_go = false;
-	int rc = image__open(&im, source, err);
+	int rc = build__init(&b, im, limits, *ret_wants_rbx, err);
 
-	if (rc)
-		return rc;
-	rc = build__init(&b, &im, limits, err);
 	if (!rc) {
 		rc = add_all(&b, &is_go);
 		if (!rc)
@@ -102,8 +99,31 @@ int unwind__compile(const struct unwind_source *source, const struct unwind_limi
 		else
 			(*ret_rows)->is_go = is_go;
 	}
+	*ret_wants_rbx = b.wants_rbx;
 	build__fini(&b);
+	return rc;
+}
+
+int unwind__compile(const struct unwind_source *source, const struct unwind_limits *limits,
+		    struct unwind_rows **ret_rows, struct dcm_error *err)
+{
+	struct unwind_rows *rows = NULL, *with_rbx = NULL;
+	struct image im;
+	bool by_rbx = false;
+	int rc = image__open(&im, source, err);
+
+	if (rc)
+		return rc;
+	rc = compile(&im, limits, &by_rbx, &rows, err);
+	/* Once more, which is rare: the loader, and static programs. */
+	if (!rc && by_rbx) {
+		rc = compile(&im, limits, &by_rbx, &with_rbx, err);
+		unwind_rows__free(rows);
+		rows = with_rbx;
+	}
 	image__fini(&im);
+	if (!rc)
+		*ret_rows = rows;
 	return rc;
 }
 

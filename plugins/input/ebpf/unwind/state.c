@@ -19,23 +19,30 @@ static bool fits32(int64_t v)
 	return v >= INT32_MIN && v <= INT32_MAX;
 }
 
-const struct state_arch *state__arch(uint16_t machine)
+const struct state_arch *state__arch(uint16_t machine, bool with_rbx)
 {
-	static const struct state_arch x86 = {
-		.fp = UNWIND_X86_FP,
-		.sp = UNWIND_X86_SP,
-		.ra = UNWIND_X86_RA,
-		.n_regs = UNWIND_X86_REGS,
+	static const struct state_arch x86[2] = {
+		{ .fp = UNWIND_X86_FP,
+		  .sp = UNWIND_X86_SP,
+		  .ra = UNWIND_X86_RA,
+		  .rbx = STATE_NO_REGISTER,
+		  .n_regs = UNWIND_X86_REGS },
+		{ .fp = UNWIND_X86_FP,
+		  .sp = UNWIND_X86_SP,
+		  .ra = UNWIND_X86_RA,
+		  .rbx = UNWIND_X86_RBX,
+		  .n_regs = UNWIND_X86_REGS },
 	};
 	static const struct state_arch arm64 = {
 		.fp = UNWIND_ARM64_FP,
 		.sp = UNWIND_ARM64_SP,
 		.ra = UNWIND_ARM64_LINK,
+		.rbx = STATE_NO_REGISTER,
 		.n_regs = UNWIND_ARM64_REGS,
 		.has_link = true,
 	};
 
-	return machine == EM_AARCH64 ? &arm64 : &x86;
+	return machine == EM_AARCH64 ? &arm64 : &x86[with_rbx];
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -262,6 +269,25 @@ static enum unwind_gap ra_rule(const struct state_arch *arch, const struct state
 		       : UNWIND_GAP_RA_PLACE;
 }
 
+/* Adds to a rule where the caller's rbx is: false when that has no words. */
+static bool rbx_rule(const struct state_arch *arch, const struct state_register *unsimple,
+		     struct unwind_rule *rule)
+{
+	struct state_register r = simplify(unsimple);
+	int64_t n = 0;
+
+	if (r.how == STATE_UNSET || r.how == STATE_SAME ||
+	    (r.how == STATE_REGISTER && r.off == arch->rbx))
+		n = UNWIND_RBX_SAME;
+	else if (r.how == STATE_SAVED && r.off % 8 == 0 && r.off <= -8 * UNWIND_RBX_NEAREST &&
+		 r.off >= -8 * UNWIND_RBX_FARTHEST)
+		n = r.off / -8;
+	if (!n || unwind_saved_ra(rule->saved) != UNWIND_RA_WORD)
+		return r.how == STATE_UNDEFINED;
+	rule->saved |= unwind_saved(0, UNWIND_RA_RBX + n);
+	return true;
+}
+
 struct unwind_rule state__rule(const struct state_arch *arch, const struct state *s, bool is_signal,
 			       enum unwind_gap *ret_gap)
 {
@@ -293,6 +319,8 @@ struct unwind_rule state__rule(const struct state_arch *arch, const struct state
 		goto unsupported;
 	if (fp_gap != UNWIND_GAP_N)
 		*ret_gap = fp_gap;
+	if (arch->rbx != STATE_NO_REGISTER && !rbx_rule(arch, &s->rbx, &rule))
+		*ret_gap = UNWIND_GAP_RBX_PLACE;
 	return rule;
 
 unsupported:

@@ -30,23 +30,26 @@ struct state_register {
 	const uint8_t *expression; /* [n_expression], in the section */
 };
 
+enum { STATE_NO_REGISTER = UINT16_MAX };
+
 struct state {
 	/* The frame address: STATE_UNSET, STATE_EXPRESSION, or STATE_REGISTER: cfa_reg + cfa_off. */
 	struct state_register cfa;
 	uint64_t cfa_reg;
 	int64_t cfa_off; /* outlives an expression */
-	struct state_register fp, ra;
+	struct state_register fp, ra, rbx;
 };
 
 /* A processor, as far as rules go. */
 struct state_arch {
 	uint16_t fp, sp, ra; /* registers; ra: the usual column of return addresses */
+	uint16_t rbx;	     /* x86's, where rules are to say where it is; or STATE_NO_REGISTER */
 	uint16_t n_regs;     /* that a rule may name */
 	bool has_link;	     /* `ra` is a real register, which holds it in leaf functions */
 };
 
-/* The arch of EM_X86_64 or EM_AARCH64. */
-const struct state_arch *state__arch(uint16_t machine);
+/* The arch of EM_X86_64 or EM_AARCH64; with_rbx: x86's rules say where rbx is. */
+const struct state_arch *state__arch(uint16_t machine, bool with_rbx);
 
 /*
  * The rule, and in *ret_gap what it leaves out (UNWIND_GAP_N: nothing). is_signal: the CIE marks
