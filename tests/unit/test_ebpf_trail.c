@@ -376,6 +376,61 @@ static void test_end(void **state)
 	trail__free(t);
 }
 
+/* One that was forgotten lends its memory to the next, and nothing else. */
+static void test_spare(void **state)
+{
+	struct trail *t = trail__new();
+	const int64_t second = 1000000000;
+
+	(void)state;
+	for (uint32_t pid = 1; pid <= 1000; pid++) {
+		add(t, PERF_RECORD_OF_EXEC, pid, 0, second);
+		add_mapping(t, pid, 0x1000, "/a", 2 * second);
+		add(t, PERF_RECORD_OF_EXIT, pid, 0, 3 * second);
+	}
+	trail__sweep(t, 10 * second);
+	assert_int_equal(trail__stat(t).n_pids, 0);
+	assert_int_equal(trail__stat(t).n_steps, 0);
+	for (uint32_t pid = 1; pid <= 1000; pid++) {
+		add(t, PERF_RECORD_OF_FORK, pid, 4000, second);
+		assert_int_equal(trail__origin(t, pid, 3 * second).kind, TRAIL_FORK);
+		assert_int_equal(trail__mappings(t, pid, 0, 3 * second, &told), 0);
+		assert_int_equal(told.n, 0);
+	}
+	assert_int_equal(trail__stat(t).n_steps, 1000);
+	/* Sooner than what ran in that memory before. */
+	for (uint32_t pid = 1; pid <= 1000; pid++)
+		add(t, PERF_RECORD_OF_EXIT, pid, 0, 2 * second);
+	trail__sweep(t, 4 * second + 1);
+	assert_int_equal(trail__stat(t).n_pids, 0);
+	trail__free(t);
+}
+
+/* Those that have ended make room, in the order of their ends, for the only one that lives. */
+static void test_room_of_ended(void **state)
+{
+	struct trail *t = trail__new();
+	const uint32_t n = 131072;
+
+	(void)state;
+	for (uint32_t pid = 1; pid < n; pid++) {
+		add_mapping(t, pid, 0x1000, "/a", n + pid);
+		add(t, PERF_RECORD_OF_EXIT, pid, 0, n + pid);
+	}
+	for (uint32_t i = 0; i < 10; i++)
+		add_mapping(t, n, 0x1000 + i * 0x1000, "/a", 1 + i);
+	assert_int_equal(trail__stat(t).n_steps, n);
+	assert_int_equal(trail__stat(t).n_forgotten, 0);
+	assert_int_equal(trail__stat(t).n_pids, n - 9);
+	assert_int_equal(trail__mappings(t, n, 0, 10, &told), 0);
+	assert_int_equal(told.n, 10);
+	assert_int_equal(trail__mappings(t, 9, 0, 3 * n, &told), 0);
+	assert_int_equal(told.n, 0);
+	assert_int_equal(trail__mappings(t, 10, 0, 3 * n, &told), 0);
+	assert_int_equal(told.n, 1);
+	trail__free(t);
+}
+
 static void test_no_memory(void **state)
 {
 	(void)state;
@@ -516,6 +571,8 @@ int main(void)
 		cmocka_unit_test(test_many_of_one),
 		cmocka_unit_test(test_many_processes),
 		cmocka_unit_test(test_end),
+		cmocka_unit_test(test_spare),
+		cmocka_unit_test(test_room_of_ended),
 		cmocka_unit_test(test_no_memory),
 		cmocka_unit_test(test_apply_random),
 		cmocka_unit_test(test_apply_no_memory),

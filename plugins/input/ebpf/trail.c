@@ -3,7 +3,9 @@
  * plugins/input/ebpf/trail.c - what processes have done lately: exec, fork, executable mappings
  *
  * What is mapped (path, inode) is kept once for all processes that map it: a step is small, and
- * an exec of a known program allocates nothing but its steps.
+ * an exec of a known program allocates nothing but its steps. On a machine that compiles, thousands
+ * of records a second come from processes that end at once, so those that were forgotten are kept for
+ * the next ones, and nothing here walks over all of them.
  */
 #include "plugins/input/ebpf/trail.h"
 
@@ -21,8 +23,10 @@ enum {
 	OBJECT_BUCKETS = 1024,
 	STEPS_OF_PID = TRAIL_MAPPINGS + 32, /* and its forks and execs */
 	STEPS_DROPPED = 64,		    /* at once, when a process has too many */
-	STEPS_MORE = 8,			    /* at once: a program that begins has a dozen */
+	STEPS_MORE = 16,		    /* at once: a program that begins has a dozen */
 	STEPS_MAX = 131072,
+	SPARES = 256,	  /* processes that were forgotten, for those to come */
+	SPARE_STEPS = 32, /* with room for so many steps at most: 400 KiB together */
 };
 #define KEEP_ENDED_NS 2000000000ll
 
@@ -44,8 +48,8 @@ struct step {
 };
 
 struct of_pid {
-	struct of_pid *next;	      /* in the bucket */
-	struct of_pid *newer, *older; /* by when something was noted last */
+	struct of_pid *next;	      /* in the bucket; of the spare ones */
+	struct of_pid *newer, *older; /* by when something was noted last, or by its end */
 	uint32_t pid;
 	int64_t last_ns;
 	int64_t cut_ns; /* mappings until then may be missing */
@@ -53,10 +57,16 @@ struct of_pid {
 	VEC(struct step) steps; /* ascending by time */
 };
 
+struct order {
+	struct of_pid *newest, *oldest;
+};
+
 struct trail {
 	struct of_pid *pids[PID_BUCKETS];
 	struct object *objects[OBJECT_BUCKETS];
-	struct of_pid *newest, *oldest;
+	struct order alive, ended; /* of_pid.ended says in which of the two it is */
+	struct of_pid *spares;
+	uint32_t n_spares;
 	int64_t lost_ns;    /* records until then may be missing, of any process */
 	int64_t evicted_ns; /* the same, of processes that are not there */
 	struct trail_stat stat;
@@ -143,18 +153,23 @@ static struct of_pid *find(const struct trail *t, uint32_t pid)
 	return p;
 }
 
-static void unlink_from_order(struct trail *t, struct of_pid *p)
+static void leave_order(struct trail *t, struct of_pid *p)
 {
-	*(p->newer ? &p->newer->older : &t->newest) = p->older;
-	*(p->older ? &p->older->newer : &t->oldest) = p->newer;
-	p->newer = p->older = NULL;
+	struct order *o = p->ended ? &t->ended : &t->alive;
+
+	*(p->newer ? &p->newer->older : &o->newest) = p->older;
+	*(p->older ? &p->older->newer : &o->oldest) = p->newer;
 }
 
-static void link_as_newest(struct trail *t, struct of_pid *p)
+static void become_newest(struct trail *t, struct of_pid *p, bool ended)
 {
-	p->older = t->newest;
-	*(t->newest ? &t->newest->newer : &t->oldest) = p;
-	t->newest = p;
+	struct order *o = ended ? &t->ended : &t->alive;
+
+	p->ended = ended;
+	p->newer = NULL;
+	p->older = o->newest;
+	*(o->newest ? &o->newest->newer : &o->oldest) = p;
+	o->newest = p;
 }
 
 /* Drops the first n steps. */
@@ -167,6 +182,31 @@ static void drop_steps(struct trail *t, struct of_pid *p, size_t n)
 	t->stat.n_steps -= (uint32_t)n;
 }
 
+static void spare(struct trail *t, struct of_pid *p)
+{
+	if (t->n_spares == SPARES || p->steps.cap > SPARE_STEPS) {
+		vec__fini(&p->steps);
+		free(p);
+		return;
+	}
+	p->next = t->spares;
+	t->spares = p;
+	t->n_spares++;
+}
+
+/* One that nothing is known of, with a room for steps that may be there from another. */
+static struct of_pid *take_spare(struct trail *t)
+{
+	struct of_pid *p = t->spares;
+
+	if (!p)
+		return NEW(struct of_pid);
+	t->spares = p->next;
+	t->n_spares--;
+	p->last_ns = 0;
+	return p;
+}
+
 static void forget(struct trail *t, struct of_pid *p)
 {
 	struct of_pid **at = bucket_of(t, p->pid);
@@ -174,11 +214,10 @@ static void forget(struct trail *t, struct of_pid *p)
 	while (*at != p)
 		at = &(*at)->next;
 	*at = p->next;
-	unlink_from_order(t, p);
+	leave_order(t, p);
 	if (p->steps.n)
 		drop_steps(t, p, p->steps.n);
-	vec__fini(&p->steps);
-	free(p);
+	spare(t, p);
 	t->stat.n_pids--;
 }
 
@@ -186,37 +225,60 @@ void trail__free(struct trail *t)
 {
 	if (!t)
 		return;
-	while (t->oldest)
-		forget(t, t->oldest);
+	while (t->ended.oldest)
+		forget(t, t->ended.oldest);
+	while (t->alive.oldest)
+		forget(t, t->alive.oldest);
+	while (t->spares) {
+		struct of_pid *p = take_spare(t);
+
+		vec__fini(&p->steps);
+		free(p);
+	}
 	free(t);
 }
 
+/* The one that is noted now: alive, and the newest of all. */
 static struct of_pid *find_or_add(struct trail *t, uint32_t pid)
 {
-	struct of_pid **bucket = bucket_of(t, pid), *p = find(t, pid);
+	struct of_pid **bucket, *p = t->alive.newest;
 
+	/* A process that begins maps its libraries one by one. */
+	if (p && p->pid == pid)
+		return p;
+	p = find(t, pid);
 	if (p) {
-		unlink_from_order(t, p);
+		leave_order(t, p);
 	} else {
-		p = NEW(struct of_pid);
+		p = take_spare(t);
 		if (!p)
 			return NULL;
+		bucket = bucket_of(t, pid);
 		p->pid = pid;
 		p->cut_ns = t->evicted_ns;
 		p->next = *bucket;
 		*bucket = p;
 		t->stat.n_pids++;
 	}
-	link_as_newest(t, p);
+	become_newest(t, p, false);
 	return p;
 }
 
-/* The processes that did nothing for longest go, but never the one that is being written to. */
+/* Of those that did nothing for longest; NULL: there is only the one that is being written to. */
+static struct of_pid *least_wanted(const struct trail *t)
+{
+	struct of_pid *ended = t->ended.oldest, *alive = t->alive.oldest;
+
+	if (alive == t->alive.newest)
+		return ended;
+	return ended && ended->last_ns <= alive->last_ns ? ended : alive;
+}
+
 static void make_room(struct trail *t)
 {
-	while (t->stat.n_steps >= STEPS_MAX && t->oldest != t->newest) {
-		struct of_pid *p = t->oldest;
+	struct of_pid *p;
 
+	while (t->stat.n_steps >= STEPS_MAX && (p = least_wanted(t))) {
 		if (!p->ended) {
 			t->stat.n_forgotten += p->steps.n;
 			if (p->last_ns > t->evicted_ns)
@@ -265,7 +327,6 @@ static void note(struct trail *t, uint32_t pid, struct step step)
 	struct of_pid *p = find_or_add(t, pid);
 
 	if (p) {
-		p->ended = false;
 		make_room(t);
 		shorten(t, p);
 	}
@@ -313,7 +374,8 @@ void trail__add(struct trail *t, const struct perf_record *r)
 		/* Threads may outlive their leader: what one of them does brings the process back. */
 		p = r->pid == r->tid ? find(t, r->pid) : NULL;
 		if (p && p->last_ns <= r->time_ns) {
-			p->ended = true;
+			leave_order(t, p);
+			become_newest(t, p, true);
 			p->last_ns = r->time_ns;
 		}
 		break;
@@ -399,12 +461,10 @@ int trail__mappings(const struct trail *t, uint32_t pid, int64_t after_ns, int64
 
 void trail__sweep(struct trail *t, int64_t now_ns)
 {
-	for (uint32_t i = 0; i < PID_BUCKETS; i++)
-		for (struct of_pid *p = t->pids[i], *next; p; p = next) {
-			next = p->next;
-			if (p->ended && p->last_ns + KEEP_ENDED_NS < now_ns)
-				forget(t, p);
-		}
+	struct of_pid *p;
+
+	while ((p = t->ended.oldest) && p->last_ns + KEEP_ENDED_NS < now_ns)
+		forget(t, p);
 }
 
 struct trail_stat trail__stat(const struct trail *t)
