@@ -189,21 +189,20 @@ static void remove_gone(struct attach *a, const struct cpus *online)
 	a->events.n = kept;
 }
 
-uint32_t attach__update(struct attach *a, int *ret_error)
+uint32_t attach__update(struct attach *a, const struct cpus *online, int *ret_error)
 {
-	struct cpus online, alive;
+	struct cpus alive = *online;
 	const char *what;
 	uint32_t n;
 
-	*ret_error = cpus__read("online", &online);
+	*ret_error = 0;
 	pthread_mutex_lock(&a->lock);
-	alive = online;
-	if (*ret_error == 0 && ++a->n_updates % PULSE_EVERY == 0)
+	if (++a->n_updates % PULSE_EVERY == 0)
 		without_dead(a, &alive);
-	if (*ret_error == 0 && memcmp(&alive, &a->attached, sizeof(alive)) != 0) {
+	if (memcmp(&alive, &a->attached, sizeof(alive)) != 0) {
 		remove_gone(a, &alive);
-		for (uint32_t cpu = 0; cpu <= cpus__highest(&online); cpu++)
-			if (cpus__has(&online, cpu) && !cpus__has(&a->attached, cpu)) {
+		for (uint32_t cpu = 0; cpu <= cpus__highest(online); cpu++)
+			if (cpus__has(online, cpu) && !cpus__has(&a->attached, cpu)) {
 				int r = add_cpu(a, cpu, &what);
 
 				if (r < 0)

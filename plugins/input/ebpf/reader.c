@@ -20,6 +20,7 @@
 #include "core/base/resident.h"
 #include "core/base/str.h"
 #include "plugins/input/ebpf/budget.h"
+#include "plugins/input/ebpf/cpus.h"
 #include "plugins/input/ebpf/labels.h"
 #include "plugins/input/ebpf/meters.h"
 #include "plugins/input/ebpf/process.h"
@@ -27,8 +28,10 @@
 #include "plugins/input/ebpf/unwinder.h"
 #include "plugins/input/ebpf/watch.h"
 
-#define TICK_NS	       250000000ll
-#define TICK_IDLE_NS   1000000000ll
+#define TICK_NS	     250000000ll
+#define TICK_IDLE_NS 1000000000ll
+#define TICK_SAMPLES                                                                               \
+	4 /* in the last tick: with fewer, as on an idle machine, the next one has time */
 #define SECOND_NS      1000000000ll
 #define TIMER_SLACK_NS 20000000ul /* the kernel may join our wake-ups with others */
 
@@ -47,7 +50,7 @@ struct reader {
 	int64_t start_ns, spread_ns;
 	bool all_started;
 	uint64_t n_filtered;	       /* samples that filter.cgroups leaves out */
-	uint64_t n_records, n_taken;   /* samples and events; samples in the last drain */
+	uint64_t n_records, n_taken;   /* samples and events; samples in the last tick */
 	struct sampler_stats at_start; /* of the window */
 	int64_t cpu_ns;		       /* of the thread */
 	int attach_error;	       /* the last one told */
@@ -311,15 +314,13 @@ static void tell_cache(struct reader *r, const struct unwind_cache_stat *cache)
 		     r->host->data_dir, strerror(-cache->last_failure));
 }
 
-static void show(struct reader *r)
+static void show(struct reader *r, const struct sampler_stats *stats)
 {
 	struct processes_stat known = processes__stat(r->processes);
 	int64_t cpu_ns = r->cpu_ns + windows__cpu_ns(r->parts.windows);
 	uint64_t map_bytes = sampler__map_bytes(r->parts.sampler);
-	struct sampler_stats stats;
 
-	sampler__stats(r->parts.sampler, &stats);
-	meters__programs(&r->meters, &stats);
+	meters__programs(&r->meters, stats);
 	meters__set(&r->meters, METERS_PROCESSES, known.n);
 	meters__set(&r->meters, METERS_FILES, files__count(r->parts.files));
 	meters__set(&r->meters, METERS_MAPS_READ, (double)known.reads);
@@ -339,11 +340,14 @@ static void show(struct reader *r)
 
 static void follow_cpus(struct reader *r)
 {
-	int error;
-	uint32_t n = attach__update(r->parts.attach, &error);
+	struct cpus online;
+	int error = cpus__read("online", &online);
 
-	meters__set(&r->meters, METERS_CPUS, n);
-	r->n_cpus = n;
+	if (error == 0) {
+		watch__cpus(r->watch, &online);
+		r->n_cpus = attach__update(r->parts.attach, &online, &error);
+	}
+	meters__set(&r->meters, METERS_CPUS, r->n_cpus);
 	if (error && error != r->attach_error)
 		probe__tell_cpu(r->parts.probe, r->host, error);
 	else if (!error && r->attach_error)
@@ -371,13 +375,10 @@ static void tell_budget(const struct reader *r, uint32_t before, const struct bu
 }
 
 /* Of the programs as they measured it, the interrupts around them, and our threads. */
-static uint64_t cpu_ns(const struct reader *r)
+static uint64_t cpu_ns(const struct reader *r, const struct sampler_stats *stats)
 {
-	struct sampler_stats stats;
-
-	sampler__stats(r->parts.sampler, &stats);
 	return (uint64_t)(r->cpu_ns + windows__cpu_ns(r->parts.windows)) +
-	       stats.stat[SAMPLER_STAT_RUN_NS] + stats.stat[SAMPLER_STAT_ENTRIES] * BUDGET_INTERRUPT_NS;
+	       stats->stat[SAMPLER_STAT_RUN_NS] + stats->stat[SAMPLER_STAT_ENTRIES] * BUDGET_INTERRUPT_NS;
 }
 
 static void set_period(struct reader *r, int64_t period_ns)
@@ -390,12 +391,12 @@ static void set_period(struct reader *r, int64_t period_ns)
 	r->applied_ns = period_ns;
 }
 
-/* Once a second. What was configured meanwhile counts as what is to be reduced. */
-static void keep_budget(struct reader *r, int64_t now)
+/* What was configured meanwhile counts as what is to be reduced. */
+static void keep_budget(struct reader *r, const struct sampler_stats *stats, int64_t now)
 {
 	const struct budget_reading reading = {
 		.now_ns = now,
-		.cpu_ns = cpu_ns(r),
+		.cpu_ns = cpu_ns(r, stats),
 		.n_cpus = r->n_cpus,
 		.percent = (uint32_t)r->cpu_budget,
 		.memory_bytes = resident__private(getpid()),
@@ -441,10 +442,8 @@ static void drain(struct reader *r)
 
 	r->n_taken = 0;
 	sampler__drain(r->parts.sampler, &sink);
-	if (r->unwinder) {
-		tables__woken(r->parts.tables);
+	if (r->unwinder)
 		unwinder__retry(r->unwinder, r->n_windows, false);
-	}
 	processes__rest(r->processes);
 	watch__until(r->watch, INT64_MAX);
 }
@@ -452,7 +451,7 @@ static void drain(struct reader *r)
 /* Milliseconds until there is something to do. */
 static int timeout_ms(const struct reader *r, int64_t now)
 {
-	int64_t ns = r->n_taken ? TICK_NS : TICK_IDLE_NS;
+	int64_t ns = r->n_taken >= TICK_SAMPLES ? TICK_NS : TICK_IDLE_NS;
 
 	if (r->window_end_ns - now < ns)
 		ns = r->window_end_ns - now;
@@ -461,35 +460,55 @@ static int timeout_ms(const struct reader *r, int64_t now)
 	return ns > 0 ? (int)((ns + 999999) / 1000000) : 0;
 }
 
+static void each_second(struct reader *r, int64_t now)
+{
+	struct sampler_stats stats;
+
+	if (now < r->second_ns)
+		return;
+	r->second_ns = now + SECOND_NS;
+	r->cpu_ns = thread__cpu_ns();
+	sampler__stats(r->parts.sampler, &stats);
+	follow_cpus(r);
+	keep_budget(r, &stats, now);
+	watch__second(r->watch, now);
+	if (r->parts.tables)
+		tables__tick(r->parts.tables);
+	show(r, &stats);
+}
+
+/* Waits for what there is to do; false: no more. */
+static bool wait_for_work(struct reader *r)
+{
+	struct epoll_event events[5];
+	int n = epoll_wait(r->poll_fd, events, 5, timeout_ms(r, r->host->mono_ns(r->host)));
+	bool stop = false;
+
+	for (int i = 0; i < n; i++) {
+		stop |= events[i].data.fd == r->stop_fd;
+		if (r->parts.tables && events[i].data.fd == tables__wake_fd(r->parts.tables))
+			tables__woken(r->parts.tables);
+	}
+	return !stop;
+}
+
 static void *run(void *arg)
 {
 	struct reader *r = arg;
-	struct epoll_event events[5];
-	bool stop = false;
+	bool more;
 
 	prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS);
-	while (!stop) {
-		int n = epoll_wait(r->poll_fd, events, 5, timeout_ms(r, r->host->mono_ns(r->host)));
+	do {
 		int64_t now;
 
-		for (int i = 0; i < n; i++)
-			stop |= events[i].data.fd == r->stop_fd;
+		more = wait_for_work(r);
 		drain(r);
 		now = r->host->mono_ns(r->host);
 		start_cpus(r, now);
-		if (now >= r->second_ns) {
-			r->cpu_ns = thread__cpu_ns();
-			follow_cpus(r);
-			keep_budget(r, now);
-			watch__second(r->watch, now);
-			if (r->parts.tables)
-				tables__tick(r->parts.tables);
-			show(r);
-			r->second_ns = now + SECOND_NS;
-		}
+		each_second(r, now);
 		if (now >= r->window_end_ns)
 			end_window(r, now);
-	}
+	} while (more);
 	return NULL;
 }
 
@@ -603,6 +622,7 @@ int reader__start(struct reader *r)
 
 void reader__finish(struct reader *r)
 {
+	struct sampler_stats stats;
 	uint64_t one = 1;
 
 	if (!r->started)
@@ -613,7 +633,8 @@ void reader__finish(struct reader *r)
 	drain(r);
 	if (r->unwinder)
 		unwinder__retry(r->unwinder, r->n_windows, true);
-	show(r);
+	sampler__stats(r->parts.sampler, &stats);
+	show(r, &stats);
 	end_window(r, r->host->mono_ns(r->host));
 	/* Two windows were waiting already. */
 	if (r->window && r->window->n_samples)

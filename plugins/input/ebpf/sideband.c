@@ -21,7 +21,6 @@
 #include "core/base/fd.h"
 #include "core/base/mem.h"
 #include "core/base/vec.h"
-#include "plugins/input/ebpf/cpus.h"
 #include "plugins/input/ebpf/pulse.h"
 
 enum {
@@ -141,14 +140,11 @@ static void remove_gone(struct sideband *s, const struct cpus *online)
 	s->rings.n = kept;
 }
 
-int sideband__update(struct sideband *s)
+int sideband__update(struct sideband *s, const struct cpus *online)
 {
-	struct cpus online, alive;
-	int error = cpus__read("online", &online);
+	struct cpus alive = *online;
+	int error = 0;
 
-	if (error < 0)
-		return error;
-	alive = online;
 	if (++s->n_updates % PULSE_EVERY == 0)
 		for (size_t i = 0; i < s->rings.n; i++)
 			if (!pulse__beats(&s->rings.v[i].pulse, s->rings.v[i].fd))
@@ -156,8 +152,8 @@ int sideband__update(struct sideband *s)
 	if (memcmp(&alive, &s->attached, sizeof(alive)) == 0)
 		return 0;
 	remove_gone(s, &alive);
-	for (uint32_t cpu = 0; cpu <= cpus__highest(&online); cpu++)
-		if (cpus__has(&online, cpu) && !cpus__has(&s->attached, cpu)) {
+	for (uint32_t cpu = 0; cpu <= cpus__highest(online); cpu++)
+		if (cpus__has(online, cpu) && !cpus__has(&s->attached, cpu)) {
 			int r = add_cpu(s, cpu);
 
 			/* It went away in between. */
@@ -170,6 +166,7 @@ int sideband__update(struct sideband *s)
 int sideband__open(const struct dcm_host *host, struct sideband **ret)
 {
 	CLEANUP(sideband__freep) struct sideband *s = NEW(struct sideband);
+	struct cpus online;
 	int error;
 
 	if (!s)
@@ -179,7 +176,9 @@ int sideband__open(const struct dcm_host *host, struct sideband **ret)
 	s->poll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (s->poll_fd < 0)
 		return -errno;
-	error = sideband__update(s);
+	error = cpus__read("online", &online);
+	if (error == 0)
+		error = sideband__update(s, &online);
 	if (error < 0)
 		return error;
 	*ret = take_ptr(s);

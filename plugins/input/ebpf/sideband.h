@@ -15,6 +15,7 @@
 #include <decima/plugin.h>
 
 #include "core/base/cleanup.h"
+#include "plugins/input/ebpf/cpus.h"
 #include "plugins/input/ebpf/perf_record.h"
 
 struct sideband;
@@ -28,10 +29,10 @@ DEFINE_CLEANUP(struct sideband *, sideband__free);
 int sideband__wake_fd(const struct sideband *s);
 
 /*
- * Opens events of CPUs that came and closes those of CPUs that went. Returns the last failure to
- * open one (0: none), after which that CPU's records are missing.
+ * Opens events of CPUs that came and closes those of CPUs that went: to be called once a second.
+ * Returns the last failure to open one (0: none), after which that CPU's records are missing.
  */
-int sideband__update(struct sideband *s);
+int sideband__update(struct sideband *s, const struct cpus *online);
 
 /* Hands over every record that was written before the call, CPU by CPU: by time only within one. */
 typedef void (*sideband_fn)(void *ctx, const struct perf_record *record);

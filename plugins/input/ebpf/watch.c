@@ -9,14 +9,11 @@
 
 #include "core/base/mem.h"
 
-#define SWEEP_NS 4000000000ll /* a walk over all processes that are followed */
-
 struct watch {
 	const struct dcm_host *host;
 	struct sideband *sideband;
 	struct trail *trail;
 	int64_t heard_ns; /* everything until then is in the trail */
-	int64_t sweep_ns; /* mono: when the trail is swept next */
 	int error;	  /* the last one told */
 	struct sideband_stat shown;
 	uint64_t shown_forgotten;
@@ -100,21 +97,24 @@ static void show(struct watch *w)
 	w->shown_forgotten = trail.n_forgotten;
 }
 
-void watch__second(struct watch *w, int64_t now_ns)
+void watch__cpus(struct watch *w, const struct cpus *online)
 {
 	int error;
 
 	if (!w->sideband)
 		return;
-	error = sideband__update(w->sideband);
+	error = sideband__update(w->sideband, online);
 	if (error && error != w->error)
 		w->host->log(w->host, DCM_LOG_WARNING,
 			     "processes on a CPU that came online are not followed: %s",
 			     strerror(-error));
 	w->error = error;
-	if (now_ns >= w->sweep_ns) {
-		trail__sweep(w->trail, now_ns);
-		w->sweep_ns = now_ns + SWEEP_NS;
-	}
+}
+
+void watch__second(struct watch *w, int64_t now_ns)
+{
+	if (!w->sideband)
+		return;
+	trail__sweep(w->trail, now_ns);
 	show(w);
 }
