@@ -19,6 +19,7 @@ struct plain_row {
 
 struct plain_profile {
 	uint32_t block; /* whichever number the reader gave it */
+	uint32_t chunk; /* of all that were read into the list */
 	uint32_t series, n_types, types[CHUNK_MAX_TYPES];
 	int64_t time_ms, duration_ns, period;
 	uint32_t n_rows;
@@ -32,7 +33,7 @@ void plain__read(plain_profiles *to, const struct block *b, uint32_t number);
 void plain__fini(plain_profiles *p);
 /* By series, list of types and time; what is equal keeps its order. */
 void plain__sort(plain_profiles *p);
-bool plain__same(const struct plain_profile *a, const struct plain_profile *b); /* but for the block */
+bool plain__same(const struct plain_profile *a, const struct plain_profile *b); /* but for block and chunk */
 
 /* A block of random chunks that share series, types, times, stacks and label sets with others from here. */
 struct random_block {

@@ -2,10 +2,10 @@
 /*
  * plugins/storage/local/compact.c - a merge of chunks by series, list of types, and time
  *
- * Directories are sorted by series, so one step takes all chunks of the smallest series that is left. Each becomes a
- * stream: those of its types that a filter keeps whole stay together, one that a filter looks into goes by itself.
- * Streams of one list of types are merged into output chunks. A stream gets a reader when its first profile is next and
- * gives it back after the last, so that chunks which follow each other in time share one.
+ * Directories are sorted by series, so one step takes all chunks of the smallest series that is left, and cuts them into
+ * parts (compact_parts.h). Each becomes a stream; streams of one list of types are merged into output chunks. A stream
+ * gets a reader when its first profile is next and gives it back after the last, so that chunks which follow each other
+ * in time share one.
  */
 #include "plugins/storage/local/compact.h"
 
@@ -15,6 +15,7 @@
 
 #include "core/base/mem.h"
 #include "core/base/vec.h"
+#include "plugins/storage/local/compact_parts.h"
 #include "plugins/storage/local/pfor.h"
 
 enum {
@@ -33,15 +34,11 @@ struct reader {
 };
 
 struct stream {
-	struct chunk chunk;
-	uint32_t block, order; /* of the job's; among all streams of the series */
-	uint32_t n_types;
-	uint8_t columns[CHUNK_MAX_TYPES]; /* [n_types] of the chunk's types */
-	bool ask;			  /* the filter looks into it; n_types is 1 then */
-	struct reader *reader;		  /* NULL: not begun */
-	uint32_t profile;		  /* the next one */
-	uint64_t row;			  /* its first */
-	int64_t time_ms;		  /* its time, also before there is a reader */
+	const struct compact_part *part;
+	struct reader *reader; /* NULL: not begun */
+	uint32_t profile;      /* the next one */
+	uint64_t row;	       /* its first */
+	int64_t time_ms;       /* its time, also before there is a reader */
 	bool ended;
 };
 
@@ -59,7 +56,8 @@ struct compact {
 	uint64_t *at;	 /* [n_blocks] the next chunk of each */
 	uint32_t series; /* at hand */
 	bool began;
-	VEC(struct stream) streams; /* of the series, by list of types, then order */
+	struct compact_parts parts; /* of the series */
+	VEC(struct stream) streams; /* [parts.n] */
 	size_t first, end;	    /* those that make the chunk at hand */
 	struct gathered rows;
 	struct chunk_source source; /* the chunk, when has_chunk: in no block yet */
@@ -118,7 +116,7 @@ static bool may_hold_stacks(const struct chunk_entry *e)
 
 static int begin_stream(struct compact *c, struct stream *s)
 {
-	const struct chunk_entry *e = s->chunk.entry;
+	const struct chunk_entry *e = s->part->chunk.entry;
 	struct reader *rd = take_reader(c);
 	uint32_t types = 0;
 
@@ -131,13 +129,13 @@ static int begin_stream(struct compact *c, struct stream *s)
 	if (!vec__reserve(&rd->stacks, e->n_stacks + (size_t)1) ||
 	    !vec__reserve(&rd->label_sets, e->n_label_sets + (size_t)1))
 		return -ENOMEM;
-	for (uint32_t t = 0; t < s->n_types; t++)
-		types |= 1u << s->columns[t];
-	int r = chunk__stacks(&s->chunk, rd->stacks.v, rd->label_sets.v);
+	for (uint32_t t = 0; t < s->part->n_types; t++)
+		types |= 1u << s->part->columns[t];
+	int r = chunk__stacks(&s->part->chunk, rd->stacks.v, rd->label_sets.v);
 	if (r == 0)
-		r = chunk__profiles(&s->chunk, CHUNK_WANT_ROWS | CHUNK_WANT_SPANS, &rd->profiles);
+		r = chunk__profiles(&s->part->chunk, CHUNK_WANT_ROWS | CHUNK_WANT_SPANS, &rd->profiles);
 	if (r == 0)
-		r = chunk_cursor__begin(rd->cursor, &s->chunk, 0, true, types);
+		r = chunk_cursor__begin(rd->cursor, &s->part->chunk, 0, true, types);
 	rd->page = (struct chunk_page){ .row = 0 };
 	return r;
 }
@@ -197,9 +195,9 @@ static void copy_from_page(const struct stream *s, struct gathered *g, uint32_t 
 		g->stacks[to + i] = rd->stacks.v[ranks[i]];
 	for (uint32_t i = 0; i < n; i++)
 		g->labels[to + i] = rd->page.labels ? rd->label_sets.v[rd->page.labels[from + i]] : 0;
-	for (uint32_t t = 0; t < s->n_types; t++) {
-		const struct chunk_type type = s->chunk.types[s->columns[t]];
-		const uint64_t *numbers = rd->page.values[s->columns[t]] + from;
+	for (uint32_t t = 0; t < s->part->n_types; t++) {
+		const struct chunk_type type = s->part->chunk.types[s->part->columns[t]];
+		const uint64_t *numbers = rd->page.values[s->part->columns[t]] + from;
 		int64_t *values = g->values + t * g->cap + to;
 
 		for (uint32_t i = 0; i < n; i++)
@@ -237,10 +235,10 @@ static int copy_rows(const struct stream *s, struct gathered *g, uint32_t n)
 static struct compact_place place_of(const struct compact *c, const struct stream *s)
 {
 	return (struct compact_place){
-		.era = c->job.blocks[s->block]->info.era,
-		.block = s->block,
-		.chunk = &s->chunk,
-		.type = s->columns[0],
+		.era = c->job.blocks[s->part->block]->info.era,
+		.block = s->part->block,
+		.chunk = &s->part->chunk,
+		.type = s->part->columns[0],
 		.time_ms = s->time_ms,
 		.stack = DCM_NONE,
 	};
@@ -310,7 +308,7 @@ static int take_profile(struct compact *c, struct stream *s)
 
 	if (p->n_rows[s->profile] > PROFILE_ROWS_MAX)
 		return -EBADMSG;
-	if (s->ask) {
+	if (s->part->ask) {
 		const struct compact_place place = place_of(c, s);
 
 		verdict = c->job.filter->profile(c->job.filter->ctx, &place);
@@ -333,9 +331,8 @@ static int take_profile(struct compact *c, struct stream *s)
  * Chunks
  */
 
-/* Notes what is lost with a damaged chunk from `profile` and `row` on, and goes on without; else the error stays. */
-static int lose(struct compact *c, uint32_t block, const struct chunk_entry *e, uint32_t profile,
-		uint64_t row)
+/* Notes what is lost with a damaged chunk, and goes on without; else the error stays. */
+static int lose(struct compact *c, uint32_t block, uint64_t n_profiles, uint64_t n_rows)
 {
 	struct compact_lost *lost = c->job.lost ? &c->job.lost[block] : NULL;
 
@@ -344,15 +341,23 @@ static int lose(struct compact *c, uint32_t block, const struct chunk_entry *e, 
 		return -EBADMSG;
 	}
 	lost->n_chunks++;
-	lost->n_profiles += e->n_profiles - profile;
-	lost->n_rows += e->n_rows - row;
+	lost->n_profiles += n_profiles;
+	lost->n_rows += n_rows;
 	return 0;
 }
 
 static int lose_rest(struct compact *c, struct stream *s)
 {
+	const struct chunk_entry *e = s->part->chunk.entry;
+
 	end_stream(c, s);
-	return lose(c, s->block, s->chunk.entry, s->profile, s->row);
+	return lose(c, s->part->block, (uint64_t)(e->n_profiles - s->profile) * s->part->n_types,
+		    (e->n_rows - s->row) * s->part->n_types);
+}
+
+static int lose_chunk(struct compact *c, uint32_t block, const struct chunk_entry *e)
+{
+	return lose(c, block, (uint64_t)e->n_profiles * e->n_types, e->n_rows * e->n_types);
 }
 
 /* Of equal times the stream that comes first. NULL: all have ended. */
@@ -386,7 +391,7 @@ static int gather(struct compact *c)
 	struct stream *s;
 
 	g->profiles.n = g->n = 0;
-	g->n_types = c->streams.v[c->first].n_types;
+	g->n_types = c->streams.v[c->first].part->n_types;
 	while ((s = earliest(c))) {
 		int r = s->reader ? 0 : begin_stream(c, s);
 
@@ -408,7 +413,7 @@ static struct chunk_source source_of(const struct compact *c)
 	const struct stream *s = &c->streams.v[c->first];
 	struct chunk_source source = {
 		.series = c->series,
-		.n_types = s->n_types,
+		.n_types = s->part->n_types,
 		.n_profiles = (uint32_t)g->profiles.n,
 		.profiles = g->profiles.v,
 		.n_rows = g->n,
@@ -417,9 +422,9 @@ static struct chunk_source source_of(const struct compact *c)
 		.values = g->values,
 	};
 
-	for (uint32_t t = 0; t < s->n_types; t++)
-		source.types[t] = s->chunk.types[s->columns[t]].type;
-	for (uint32_t t = 1; t < s->n_types; t++)
+	for (uint32_t t = 0; t < s->part->n_types; t++)
+		source.types[t] = compact_part__type(s->part, t);
+	for (uint32_t t = 1; t < s->part->n_types; t++)
 		memmove(g->values + t * g->n, g->values + t * g->cap, g->n * sizeof(*g->values));
 	return source;
 }
@@ -427,64 +432,6 @@ static struct chunk_source source_of(const struct compact *c)
 /* -------------------------------------------------------------------------------------------------
  * Streams of a series
  */
-
-static uint32_t type_of(const struct stream *s, uint32_t at)
-{
-	return s->chunk.types[s->columns[at]].type;
-}
-
-static int compare_types(const struct stream *a, const struct stream *b)
-{
-	for (uint32_t t = 0; t < a->n_types && t < b->n_types; t++)
-		if (type_of(a, t) != type_of(b, t))
-			return type_of(a, t) < type_of(b, t) ? -1 : 1;
-	return (a->n_types > b->n_types) - (a->n_types < b->n_types);
-}
-
-static int by_types(const void *a, const void *b)
-{
-	const struct stream *x = a, *y = b;
-	const int order = compare_types(x, y);
-
-	return order ? order : (x->order > y->order) - (x->order < y->order);
-}
-
-static int push_stream(struct compact *c, struct stream s)
-{
-	if (s.n_types == 0)
-		return 0;
-	s.order = (uint32_t)c->streams.n;
-	return vec__push(&c->streams, s) ? 0 : -ENOMEM;
-}
-
-/* The types that stay whole as one stream, each that the filter looks into as one of its own. */
-static int add_chunk(struct compact *c, uint32_t block, const struct chunk *chunk)
-{
-	const struct compact_filter *f = c->job.filter;
-	struct stream whole = { .chunk = *chunk, .block = block, .time_ms = chunk->entry->first_ms };
-	int r = 0;
-
-	for (unsigned t = 0; r == 0 && t < chunk->entry->n_types; t++) {
-		const struct compact_place p = {
-			.era = c->job.blocks[block]->info.era, .block = block, .chunk = chunk, .type = t
-		};
-		int verdict = f && f->chunk ? f->chunk(f->ctx, &p) : COMPACT_KEEP;
-
-		if (verdict == COMPACT_KEEP) {
-			whole.columns[whole.n_types++] = (uint8_t)t;
-		} else if (verdict == COMPACT_ASK) {
-			struct stream one = whole;
-
-			one.columns[0] = (uint8_t)t;
-			one.n_types = 1;
-			one.ask = true;
-			r = push_stream(c, one);
-		} else if (verdict < 0) {
-			r = verdict;
-		}
-	}
-	return r < 0 ? r : push_stream(c, whole);
-}
 
 /* Takes chunk at[block] from the directory. */
 static int take_chunk(struct compact *c, uint32_t block)
@@ -494,8 +441,8 @@ static int take_chunk(struct compact *c, uint32_t block)
 	struct chunk chunk;
 
 	if (block__chunk(b, at, &chunk) < 0)
-		return lose(c, block, &b->chunks[at], 0, 0);
-	return add_chunk(c, block, &chunk);
+		return lose_chunk(c, block, &b->chunks[at]);
+	return compact_parts__add(&c->parts, c->job.filter, block, &chunk, b->info.era);
 }
 
 /* The smallest series that is left. 1, 0 when there is none, or an error: one that lies behind us is damage. */
@@ -507,7 +454,7 @@ static int find_series(struct compact *c, uint32_t *ret)
 		const struct block *b = c->job.blocks[i];
 
 		while (c->at[i] < b->info.n_chunks && c->began && b->chunks[c->at[i]].series <= c->series) {
-			int r = lose(c, i, &b->chunks[c->at[i]++], 0, 0);
+			int r = lose_chunk(c, i, &b->chunks[c->at[i]++]);
 
 			if (r < 0)
 				return r;
@@ -521,6 +468,22 @@ static int find_series(struct compact *c, uint32_t *ret)
 	return found;
 }
 
+static int begin_streams(struct compact *c)
+{
+	int r = compact_parts__cut(&c->parts);
+
+	c->streams.n = c->first = c->end = 0;
+	if (r < 0 || !vec__reserve(&c->streams, c->parts.parts.n))
+		return -ENOMEM;
+	for (size_t i = 0; i < c->parts.parts.n; i++) {
+		const struct compact_part *part = &c->parts.parts.v[i];
+
+		c->streams.v[c->streams.n++] =
+			(struct stream){ .part = part, .time_ms = part->chunk.entry->first_ms };
+	}
+	return 0;
+}
+
 /* The streams of the next series. 1, 0 when there is none, or an error. */
 static int next_series(struct compact *c)
 {
@@ -531,7 +494,7 @@ static int next_series(struct compact *c)
 		return r;
 	c->series = series;
 	c->began = true;
-	c->streams.n = c->first = c->end = 0;
+	compact_parts__reset(&c->parts);
 	for (uint32_t i = 0; i < c->job.n_blocks; i++) {
 		const struct block *b = c->job.blocks[i];
 
@@ -541,9 +504,8 @@ static int next_series(struct compact *c)
 				return r;
 		}
 	}
-	if (c->streams.n > 1)
-		qsort(c->streams.v, c->streams.n, sizeof(c->streams.v[0]), by_types);
-	return 1;
+	r = begin_streams(c);
+	return r < 0 ? r : 1;
 }
 
 /* Makes c->source the next chunk of the output. 1, 0 when there is none, or an error. */
@@ -559,7 +521,8 @@ static int next_chunk(struct compact *c)
 			continue;
 		}
 		for (c->end = c->first + 1; c->end < c->streams.n; c->end++)
-			if (compare_types(&c->streams.v[c->first], &c->streams.v[c->end]) != 0)
+			if (compact_part__compare(c->streams.v[c->first].part,
+						  c->streams.v[c->end].part) != 0)
 				break;
 		r = gather(c);
 		if (r < 0)
@@ -599,6 +562,7 @@ void compact__free(struct compact *c)
 	for (size_t i = 0; i < c->streams.n; i++)
 		reader__free(c->streams.v[i].reader);
 	vec__fini(&c->streams);
+	compact_parts__fini(&c->parts);
 	while (c->pool) {
 		struct reader *next = c->pool->next;
 

@@ -2,9 +2,10 @@
 /*
  * plugins/storage/local/compact.h - several blocks of one era become one
  *
- * Series by series the chunks of one list of types are merged by time: of equal times the profile of the earlier block
- * comes first, so that "the later one counts" stays true. Nothing is added up, and nothing is dropped but what a filter
- * says: a profile is after a compaction what it was before. What is gained is that a question looks at fewer pieces,
+ * Series by series chunks are merged by time: of equal times the profile of the earlier block comes first, so that "the
+ * later one counts" stays true for each type, all of whose profiles come to stand in chunks of one list of types. Nothing
+ * is added up, and nothing is dropped but what a filter says: a type's profile is after a compaction what it was before,
+ * though perhaps no longer beside the same other types. What is gained is that a question looks at fewer pieces,
  * that stacks and rollups stand once for the longer time, and that rows may be compressed.
  *
  *	c = compact__new(&job);
@@ -71,8 +72,8 @@ struct compact_filter {
 
 /* What could not be read of a block. */
 struct compact_lost {
-	uint64_t n_chunks; /* of which something is missing */
-	uint64_t n_profiles, n_rows;
+	uint64_t n_chunks; /* of which something is missing; each list of types that was cut off counts */
+	uint64_t n_profiles, n_rows; /* of each type: what has four types counts four times */
 };
 
 struct compact_job {

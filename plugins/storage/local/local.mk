@@ -9,6 +9,7 @@ plugins_storage_local_liblocal_la_SOURCES = \
 	plugins/storage/local/chunk_read.c plugins/storage/local/chunk_write.c \
 	plugins/storage/local/commit.c plugins/storage/local/commit.h \
 	plugins/storage/local/compact.c plugins/storage/local/compact.h \
+	plugins/storage/local/compact_parts.c plugins/storage/local/compact_parts.h \
 	plugins/storage/local/compact_plan.c plugins/storage/local/compact_plan.h \
 	plugins/storage/local/era_record.c plugins/storage/local/era_record.h \
 	plugins/storage/local/frames.c plugins/storage/local/frames.h \
