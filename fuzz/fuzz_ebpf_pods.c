@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz/fuzz_ebpf_pods.c - an answer of a kubelet or an API server, and the labels made of it
+ * fuzz/fuzz_ebpf_pods.c - answers of a kubelet or an API server, and the labels made of them
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -37,8 +37,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct dcm_str at, name, value;
 	struct buf rows = { 0 };
 
-	if (k && kubernetes__take(k, (const char *)data, size) == 0)
-		kubernetes__find(k, STR("a"), &rows);
+	if (k) {
+		kubernetes__take_node(k, (const char *)data, size);
+		if (kubernetes__take(k, (const char *)data, size) == 0)
+			kubernetes__find(k, STR("a"), &rows);
+	}
 	at = buf__view(&rows);
 	while (tags__next(&at, &name, &value))
 		if (name.n == 0 || value.n == 0 || value.n > TAGS_VALUE_BYTES || !str__is_utf8(value))

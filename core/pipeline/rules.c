@@ -141,6 +141,21 @@ static int copy_text(struct rules *r, const char *text, struct dcm_str *ret)
 	return ret->p ? 0 : -ENOMEM;
 }
 
+/* What the Parca agent calls labels of the sampler that are samples' here, so that its rules read them. */
+static const char *own_name(const char *name)
+{
+	static const char *const names[][2] = {
+		{ "__meta_thread_comm", RULES_SAMPLE_PREFIX "thread_name" },
+		{ "__meta_thread_id", RULES_SAMPLE_PREFIX "tid" },
+		{ "__meta_cpu", RULES_SAMPLE_PREFIX "cpu" },
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (strcmp(name, names[i][0]) == 0)
+			return names[i][1];
+	return name;
+}
+
 static int copy_sources(struct rules *r, const struct dcm_list *from, struct rule *to)
 {
 	const char *const *names = from->items;
@@ -150,7 +165,7 @@ static int copy_sources(struct rules *r, const struct dcm_list *from, struct rul
 		return -ENOMEM;
 	to->n_sources = from->n;
 	for (uint32_t i = 0; i < from->n; i++)
-		if (copy_text(r, names[i], &to->sources[i]) < 0)
+		if (copy_text(r, own_name(names[i]), &to->sources[i]) < 0)
 			return -ENOMEM;
 	return 0;
 }

@@ -77,6 +77,9 @@ tests_unit_test_vec_SOURCES = tests/unit/test_vec.c $(FAILMALLOC)
 tests_unit_test_vec_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_vec_LDADD = $(BASE_LA) $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_sha256
+tests_unit_test_sha256_LDADD = $(BASE_LA) $(UNIT_LIBS)
+
 unit_tests += tests/unit/test_hash
 tests_unit_test_hash_SOURCES = tests/unit/test_hash.c $(FAILMALLOC)
 tests_unit_test_hash_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)

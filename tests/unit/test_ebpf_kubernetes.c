@@ -35,10 +35,14 @@ static const char pods[] =
 	"\"cri-o://" ID_A
 	"\"}]}},{\"metadata\":{\"name\":\"pending\",\"namespace\":\"shop\"},\"status\":{}}]}";
 
-/* What the fake server says, and was asked. */
+static const char node[] = "{\"kind\":\"Node\",\"metadata\":{\"name\":\"n1\",\"labels\":{"
+			   "\"topology.kubernetes.io/zone\":"
+			   "\"z-1\"},\"annotations\":{\"rack\":\"7\"}},\"status\":{}}";
+
+/* What the fake server says, and was asked last. */
 static struct {
 	int error, status;
-	const char *body;
+	const char *body, *node;
 	char url[256], bearer[64], ca_file[64];
 	bool insecure;
 } server;
@@ -56,8 +60,8 @@ static int http_get(const struct dcm_host *host, const struct dcm_http_request *
 		return server.error;
 	}
 	ret->status = server.status;
-	ret->data = (uint8_t *)strdup(server.body);
-	ret->n = strlen(server.body);
+	ret->data = (uint8_t *)strdup(strstr(request->url, "/nodes/") ? server.node : server.body);
+	ret->n = ret->data ? strlen((const char *)ret->data) : 0;
 	return ret->data ? 0 : -ENOMEM;
 }
 
@@ -121,6 +125,7 @@ static void test_answer(void **state)
 	assert_value(&rows, "__meta_kubernetes_pod_ip", "10.1.0.7");
 	assert_value(&rows, "__meta_kubernetes_pod_host_ip", "10.0.0.1");
 	assert_value(&rows, "__meta_kubernetes_pod_node_name", "n1");
+	assert_value(&rows, "__meta_kubernetes_node_name", "n1");
 	assert_value(&rows, "__meta_kubernetes_pod_phase", "Running");
 	assert_value(&rows, "__meta_kubernetes_pod_ready", "true");
 	assert_value(&rows, "__meta_kubernetes_pod_controller_kind", "ReplicaSet");
@@ -217,6 +222,43 @@ static void test_questions(void **state)
 	kubernetes__free(k);
 }
 
+/* The API server is asked for the node where that is wanted; all containers have what it says. */
+static void test_node(void **state)
+{
+	struct fixture *f = *state;
+	struct dcm_error err = DCM_ERROR_INIT;
+	struct settings_kubernetes s = { .source = SETTINGS_KUBERNETES_API, .node = "n1" };
+	struct kubernetes *k;
+	struct buf rows = { 0 };
+	uint64_t version;
+
+	server.node = node;
+	k = kubernetes__new(&f->host.host, &s);
+	assert_int_equal(kubernetes__ask(k, &err), 0);
+	assert_null(strstr(server.url, "/nodes/"));
+	kubernetes__free(k);
+	s.node_labels = true;
+	k = kubernetes__new(&f->host.host, &s);
+	assert_int_equal(kubernetes__ask(k, &err), 0);
+	assert_string_equal(server.url, "https://kubernetes.default.svc/api/v1/nodes/n1");
+	version = kubernetes__version(k);
+	assert_true(kubernetes__find(k, STR(ID_B), &rows));
+	assert_value(&rows, "__meta_kubernetes_node_label_topology_kubernetes_io_zone", "z-1");
+	assert_value(&rows, "__meta_kubernetes_node_labelpresent_topology_kubernetes_io_zone", "true");
+	assert_value(&rows, "__meta_kubernetes_node_annotation_rack", "7");
+	assert_value(&rows, "__meta_kubernetes_pod_label_app", "web");
+	assert_int_equal(kubernetes__ask(k, &err), 0);
+	assert_int_equal(kubernetes__version(k), version);
+	server.node = "{\"metadata\":{\"name\":\"n1\"}}";
+	assert_int_equal(kubernetes__ask(k, &err), 0);
+	assert_int_equal(kubernetes__version(k), version + 1);
+	server.node = "{\"metadata\":{}}";
+	assert_int_equal(kubernetes__ask(k, &err), -EBADMSG);
+	assert_non_null(strstr(err.text, "no node"));
+	buf__fini(&rows);
+	kubernetes__free(k);
+}
+
 /* The thread asks by itself, and ends at once. */
 static void test_thread(void **state)
 {
@@ -238,6 +280,8 @@ static void test_no_memory(void **state)
 		struct kubernetes *k = kubernetes__new(&f->host.host, &f->settings);
 		int r = k ? kubernetes__take(k, pods, strlen(pods)) : -ENOMEM;
 
+		if (r == 0)
+			r = kubernetes__take_node(k, node, strlen(node));
 		failmalloc__disarm();
 		/* jansson is a library of its own and its allocations do not fail here. */
 		assert_true(r == 0 || r == -ENOMEM);
@@ -250,7 +294,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(test_answer), TEST(test_bad_answers), TEST(test_questions),
-		TEST(test_thread), TEST(test_no_memory),
+		TEST(test_node),   TEST(test_thread),	   TEST(test_no_memory),
 	};
 
 	return cmocka_run_group_tests_name("ebpf_kubernetes", tests, NULL, NULL);

@@ -81,9 +81,12 @@ static struct dcm_list list_of(const char **texts, uint32_t n)
 	return (struct dcm_list){ texts, n };
 }
 
-static const struct executable program = {
-	.build_id = "abc", .compiler = "GCC: 12", .runtime = "python", .is_elf = true, .is_stripped = true
-};
+static const struct executable program = { .build_id = "abc",
+					   .file_id = "0123",
+					   .compiler = "GCC: 12",
+					   .runtime = "python",
+					   .is_elf = true,
+					   .is_stripped = true };
 
 static struct tags_facts facts(void)
 {
@@ -163,12 +166,14 @@ static void test_meta(void **state)
 	assert_value(&rows, "__meta_process_cmdline", "python3 -m http.server");
 	assert_value(&rows, "__meta_process_executable_name", "python3");
 	assert_value(&rows, "__meta_process_executable_build_id", "abc");
+	assert_value(&rows, "__meta_process_executable_file_id", "0123");
 	assert_value(&rows, "__meta_process_executable_compiler", "GCC: 12");
 	assert_value(&rows, "__meta_process_executable_static", "false");
 	assert_value(&rows, "__meta_process_executable_stripped", "true");
 	assert_value(&rows, "__meta_docker_container_id", ID);
 	assert_value(&rows, "__meta_env_var_VERSION", "1.2");
 	assert_value(&rows, "__meta_kubernetes_pod_uid", "u");
+	assert_value(&rows, "__meta_agent_revision", SETTINGS_PLUGIN_VERSION);
 	assert_true(tags__value(buf__view(&rows), STR("__meta_system_kernel_release")).n > 0);
 	assert_true(tags__value(buf__view(&rows), STR("__meta_system_kernel_machine")).n > 0);
 	buf__reset(&rows);
@@ -273,6 +278,35 @@ static void test_program(void **state)
 	e = read_elf(&f, sizeof(f), "/x/server");
 	assert_string_equal(e.compiler, "go1.22.1");
 	assert_string_equal(e.runtime, "go");
+}
+
+/* Hashes by another SHA-256 of what the id is made of. */
+static void test_file_id(void **state)
+{
+	static const uint8_t none[3 * 4096];
+	static const struct {
+		size_t n;
+		const char *id;
+	} cases[] = {
+		{ 0, "" },
+		{ 1, "52807a4607ea5debf0b7d4ccb452f4af" },
+		{ 4095, "d0c07570affb968912a1b804dd4b942a" },
+		{ 4097, "c734609d36cbfa6c76c9c62a3d750cdd" },
+		{ sizeof(none), "c4ffc60eda78fca9e2817481b8ce42cb" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		int fd = memfd_create("elf", MFD_CLOEXEC);
+		struct executable e;
+
+		assert_int_equal(write(fd, none, cases[i].n), cases[i].n);
+		if (cases[i].n > 4096)
+			assert_int_equal(pwrite(fd, "end", 3, (off_t)cases[i].n - 3), 3);
+		executable__read(fd, STR("/x"), &e);
+		assert_string_equal(e.file_id, cases[i].id);
+		close(fd);
+	}
 }
 
 /* Every length at which the file may end, and sizes that lie. */
@@ -463,11 +497,12 @@ static void test_no_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rows),	   cmocka_unit_test(test_series),
-		cmocka_unit_test(test_meta),	   cmocka_unit_test(test_no_memory_for_rows),
-		cmocka_unit_test(test_program),	   cmocka_unit_test(test_broken_program),
-		cmocka_unit_test(test_texts),	   cmocka_unit_test(test_own_process),
-		cmocka_unit_test(test_own_cgroup), cmocka_unit_test(test_no_memory),
+		cmocka_unit_test(test_rows),	       cmocka_unit_test(test_series),
+		cmocka_unit_test(test_meta),	       cmocka_unit_test(test_no_memory_for_rows),
+		cmocka_unit_test(test_program),	       cmocka_unit_test(test_file_id),
+		cmocka_unit_test(test_broken_program), cmocka_unit_test(test_texts),
+		cmocka_unit_test(test_own_process),    cmocka_unit_test(test_own_cgroup),
+		cmocka_unit_test(test_no_memory),
 	};
 
 	/* Read back from /proc: it shows what there was at exec. */

@@ -566,6 +566,28 @@ static void promoting_splits_the_profile(void **state)
 	batch__unref(out);
 }
 
+/* A rule of the Parca agent's reads a sample label by the name that it has there. */
+static void the_parca_agents_names_are_read(void **state)
+{
+	static const struct {
+		const char *theirs, *ours;
+	} pairs[] = { { "__meta_thread_comm", "__sample_thread_name" },
+		      { "__meta_thread_id", "__sample_tid" },
+		      { "__meta_cpu", "__sample_cpu" } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(*pairs); i++) {
+		const char *source[] = { pairs[i].theirs };
+		struct dcm_relabel_rule r = rule(DCM_RELABEL_REPLACE, "(.*)", "x", "$1", source, 1);
+		struct rules *compiled = NULL;
+
+		assert_int_equal(rules__new(&r, 1, &compiled, NULL), 0);
+		assert_true(rules__may_read_samples(compiled));
+		assert_int_equal(rules__use(compiled, str__of(pairs[i].ours)), RULES_READ_VALUE);
+		rules__free(compiled);
+	}
+}
+
 static void dropping_rows_is_filtered_and_counted(void **state)
 {
 	const char *source[] = { "__sample_tid" };
@@ -787,6 +809,7 @@ int main(void)
 		cmocka_unit_test(unchanged_is_the_same_batch),
 		cmocka_unit_test(rows_are_shared_when_only_series_change),
 		cmocka_unit_test(promoting_splits_the_profile),
+		cmocka_unit_test(the_parca_agents_names_are_read),
 		cmocka_unit_test(dropping_rows_is_filtered_and_counted),
 		cmocka_unit_test(too_many_labels_are_lost_not_filtered),
 		cmocka_unit_test(a_series_met_before_is_looked_up),

@@ -197,6 +197,16 @@ static const struct dcm_option kubernetes_options[] = {
 	  .doc = "Do not check the server's certificate: a kubelet's is often signed by itself. "
 		 "The "
 		 "token goes to whoever answers." },
+	{ .name = "node_labels",
+	  .type = DCM_OPT_BOOL,
+	  .def = "false",
+	  .offset = offsetof(struct settings_kubernetes, node_labels),
+	  .flags = DCM_OPT_RESTART,
+	  .doc = "With source api: ask for this node too (the right get on nodes), whose labels "
+		 "and "
+		 "annotations become __meta_kubernetes_node_* for relabel_configs. A kubelet does "
+		 "not "
+		 "tell them." },
 	{ .name = "interval",
 	  .type = DCM_OPT_DURATION,
 	  .def = "30s",
@@ -572,9 +582,9 @@ static bool text_equal(const char *a, const char *b)
 static bool kubernetes_equal(const struct settings_kubernetes *a, const struct settings_kubernetes *b)
 {
 	return a->source == b->source && a->insecure == b->insecure &&
-	       a->interval_ns == b->interval_ns && text_equal(a->url, b->url) &&
-	       text_equal(a->node, b->node) && text_equal(a->token_file, b->token_file) &&
-	       text_equal(a->ca_file, b->ca_file);
+	       a->node_labels == b->node_labels && a->interval_ns == b->interval_ns &&
+	       text_equal(a->url, b->url) && text_equal(a->node, b->node) &&
+	       text_equal(a->token_file, b->token_file) && text_equal(a->ca_file, b->ca_file);
 }
 
 /* The key that differs and cannot change while we run; NULL: none. */
@@ -700,7 +710,7 @@ static const struct dcm_plugin plugin = {
 	.kind = DCM_INPUT,
 	.caps = DCM_CAP_RIGHTS,
 	.name = "ebpf",
-	.version = "0.1.0",
+	.version = SETTINGS_PLUGIN_VERSION,
 	.summary = "Profiles every process and the kernel of this machine by sampling stacks with "
 		   "eBPF.",
 	.options = &table,

@@ -3,7 +3,8 @@
  * plugins/input/ebpf/executables.c - what kind of program an executable file is
  *
  * Every size in the file meets a limit before it is read. Sources: elf(5); Go's
- * src/debug/buildinfo/buildinfo.go for the inline format (1.18 and later).
+ * src/debug/buildinfo/buildinfo.go for the inline format (1.18 and later); OpenTelemetry's
+ * opentelemetry-ebpf-profiler, libpf/fileid.go, for the file id.
  */
 #include "plugins/input/ebpf/executables.h"
 #include "plugins/input/ebpf/guarded.h"
@@ -12,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -20,6 +22,7 @@
 #include "core/base/fd.h"
 #include "core/base/hash.h"
 #include "core/base/mem.h"
+#include "core/base/sha256.h"
 #include "core/base/str.h"
 
 enum {
@@ -31,6 +34,7 @@ enum {
 	GO_VERSION_AT = 32,	     /* in .go.buildinfo: a length and the text */
 	GO_FLAGS_AT = 15,
 	GO_FLAG_INLINE = 2,
+	ID_BYTES_MAX = 4096, /* of either end of the file, in its id */
 };
 
 struct entry {
@@ -202,6 +206,37 @@ static void name_runtime(struct dcm_str path, struct executable *ret)
 	}
 }
 
+/*
+ * Half of the SHA-256 of: the first 4 KiB, the last 4 KiB (of a smaller file, all of it twice), and its
+ * length with the high byte first.
+ */
+static void read_file_id(int fd, char ret[static 33])
+{
+	uint8_t end[ID_BYTES_MAX], hash[SHA256_BYTES];
+	struct sha256 sha;
+	struct stat st;
+	uint64_t size;
+	size_t n;
+
+	if (fstat(fd, &st) || st.st_size <= 0)
+		return;
+	size = (uint64_t)st.st_size;
+	n = size < sizeof(end) ? size : sizeof(end);
+	sha256__init(&sha);
+	if (fd__pread_full(fd, end, n, 0))
+		return;
+	sha256__add(&sha, end, n);
+	if (fd__pread_full(fd, end, n, size - n))
+		return;
+	sha256__add(&sha, end, n);
+	for (unsigned i = 0; i < 8; i++)
+		end[i] = (uint8_t)(size >> (56 - 8 * i));
+	sha256__add(&sha, end, 8);
+	sha256__end(&sha, hash);
+	for (unsigned i = 0; i < 16; i++)
+		snprintf(ret + 2 * (size_t)i, 3, "%02x", hash[i]);
+}
+
 void executable__read(int fd, struct dcm_str path, struct executable *ret)
 {
 	const Elf64_Shdr *comment, *go;
@@ -210,6 +245,7 @@ void executable__read(int fd, struct dcm_str path, struct executable *ret)
 
 	*ret = (struct executable){ .build_id = "" };
 	name_runtime(path, ret);
+	read_file_id(fd, ret->file_id);
 	if (!read_header(fd, &e))
 		return;
 	ret->is_elf = true;

@@ -2,8 +2,8 @@
 /*
  * plugins/input/ebpf/executables.h - what kind of program an executable file is
  *
- * Read from the file once: build id, the compiler that it names in .comment or in Go's build info,
- * whether it is static or stripped; and which language's runtime it is, by its name or that build
+ * Read from the file once: build id, file id, the compiler that it names in .comment or in Go's build
+ * info, whether it is static or stripped; and which language's runtime it is, by its name or that build
  * info. Files are remembered by device, inode, modification time and size; beyond 4,096 of them
  * those go that no process runs.
  *
@@ -20,6 +20,7 @@
 
 struct executable {
 	char build_id[129]; /* lower-case hex, or "" */
+	char file_id[33]; /* as OpenTelemetry's profilers and the Parca agent have it, in hex; or "" */
 	char compiler[64]; /* "GCC: (Debian 12.2.0-14) 12.2.0", "rustc version 1.63.0", "go1.22.1"; or "" */
 	char runtime[16]; /* "python", "nodejs", "java", ...; "" for code that is native all through */
 	bool is_elf;	  /* 64-bit: otherwise the next two say nothing */

@@ -55,7 +55,8 @@ struct kubernetes {
 	pthread_mutex_t lock; /* over all below */
 	pthread_cond_t changed;
 	struct table table;
-	bool asked; /* for a container that the table has not */
+	struct buf node; /* rows of tags of the node, which all containers have */
+	bool asked;	 /* for a container that the table has not */
 	bool stopping;
 };
 
@@ -114,6 +115,7 @@ void kubernetes__free(struct kubernetes *k)
 	if (k->started)
 		pthread_join(k->thread, NULL);
 	table_fini(&k->table);
+	buf__fini(&k->node);
 	free((char *)(uintptr_t)k->settings.url);
 	free((char *)(uintptr_t)k->settings.node);
 	free((char *)(uintptr_t)k->settings.token_file);
@@ -140,8 +142,11 @@ static void add(struct buf *rows, const char *name, struct dcm_str value)
 	tags__add(rows, str__of(name), value);
 }
 
-/* Labels or annotations: PREFIX_KEY=VALUE and PREFIXpresent_KEY=true, as Prometheus names them. */
-static void add_map(struct buf *rows, const char *prefix, json_t *map)
+/*
+ * Labels or annotations of a "pod" or "node": PREFIX_KEY=VALUE and PREFIXpresent_KEY=true, as
+ * Prometheus names them.
+ */
+static void add_map(struct buf *rows, const char *role, const char *prefix, json_t *map)
 {
 	const char *key;
 	json_t *value;
@@ -149,11 +154,11 @@ static void add_map(struct buf *rows, const char *prefix, json_t *map)
 
 	json_object_foreach(map, key, value)
 	{
-		snprintf(name, sizeof(name), "__meta_kubernetes_pod_%s_%s", prefix, key);
+		snprintf(name, sizeof(name), "__meta_kubernetes_%s_%s_%s", role, prefix, key);
 		add(rows, name,
 		    (struct dcm_str){ json_string_value(value) ?: "",
 				      (uint32_t)json_string_length(value) });
-		snprintf(name, sizeof(name), "__meta_kubernetes_pod_%spresent_%s", prefix, key);
+		snprintf(name, sizeof(name), "__meta_kubernetes_%s_%spresent_%s", role, prefix, key);
 		add(rows, name, STR("true"));
 	}
 }
@@ -195,6 +200,7 @@ static void add_pod(struct buf *rows, json_t *pod)
 	add(rows, "__meta_kubernetes_pod_name", text_of(meta, "name"));
 	add(rows, "__meta_kubernetes_pod_uid", text_of(meta, "uid"));
 	add(rows, "__meta_kubernetes_pod_node_name", text_of(json_object_get(pod, "spec"), "nodeName"));
+	add(rows, "__meta_kubernetes_node_name", text_of(json_object_get(pod, "spec"), "nodeName"));
 	add(rows, "__meta_kubernetes_pod_ip", text_of(status, "podIP"));
 	add(rows, "__meta_kubernetes_pod_host_ip", text_of(status, "hostIP"));
 	add(rows, "__meta_kubernetes_pod_phase", text_of(status, "phase"));
@@ -226,8 +232,8 @@ static int add_container(struct table *t, json_t *pod, json_t *status, bool is_i
 	add(&c.rows, "__meta_kubernetes_pod_container_id", text_of(status, "containerID"));
 	add(&c.rows, "__meta_kubernetes_pod_container_image", text_of(status, "image"));
 	add(&c.rows, "__meta_kubernetes_pod_container_init", is_init ? STR("true") : STR("false"));
-	add_map(&c.rows, "label", json_object_get(meta, "labels"));
-	add_map(&c.rows, "annotation", json_object_get(meta, "annotations"));
+	add_map(&c.rows, "pod", "label", json_object_get(meta, "labels"));
+	add_map(&c.rows, "pod", "annotation", json_object_get(meta, "annotations"));
 	c.id = mem__dup_str(id.p, id.n);
 	if (!c.id || c.rows.error || !vec__push(&t->containers, c)) {
 		free(c.id);
@@ -306,9 +312,55 @@ int kubernetes__take(struct kubernetes *k, const char *json, size_t n)
 	return 0;
 }
 
+int kubernetes__take_node(struct kubernetes *k, const char *json, size_t n)
+{
+	json_t *node = json_loadb(json, n, JSON_REJECT_DUPLICATES, NULL);
+	json_t *meta = json_object_get(node, "metadata");
+	struct buf rows = { 0 };
+	bool fits = json_is_string(json_object_get(meta, "name"));
+
+	if (fits) {
+		add_map(&rows, "node", "label", json_object_get(meta, "labels"));
+		add_map(&rows, "node", "annotation", json_object_get(meta, "annotations"));
+	}
+	json_decref(node);
+	if (!fits || rows.error) {
+		buf__fini(&rows);
+		return fits ? -ENOMEM : -EBADMSG;
+	}
+	pthread_mutex_lock(&k->lock);
+	if (!str__eq(buf__view(&k->node), buf__view(&rows))) {
+		struct buf old = k->node;
+
+		k->node = rows;
+		rows = old;
+		atomic_fetch_add(&k->version, 1);
+	}
+	pthread_mutex_unlock(&k->lock);
+	buf__fini(&rows);
+	return 0;
+}
+
 /* ------------------------------------------------------------------------------------------------
  * A question
  */
+
+/* What is asked for, and what an answer to it is good for. */
+struct question {
+	const char *right, *what; /* for sentences */
+	int (*take)(struct kubernetes *k, const char *json, size_t n);
+};
+
+static const struct question for_pods = {
+	.right = "list pods (nodes/proxy for the kubelet, pods for the API server)",
+	.what = "list of pods",
+	.take = kubernetes__take,
+};
+static const struct question for_node = {
+	.right = "get this node (nodes)",
+	.what = "node",
+	.take = kubernetes__take_node,
+};
 
 static int read_token(const struct kubernetes *k, struct buf *ret, struct dcm_error *err)
 {
@@ -325,8 +377,9 @@ static int read_token(const struct kubernetes *k, struct buf *ret, struct dcm_er
 	return 0;
 }
 
-static void make_url(const struct kubernetes *k, struct buf *ret)
+static void make_url(const struct kubernetes *k, const struct question *q, struct buf *ret)
 {
+	const char *node = k->settings.node[0] ? k->settings.node : k->host->node;
 	const struct settings_kubernetes *s = &k->settings;
 	bool kubelet = s->source == SETTINGS_KUBERNETES_KUBELET;
 	struct dcm_str base = str__of(s->url);
@@ -336,14 +389,16 @@ static void make_url(const struct kubernetes *k, struct buf *ret)
 	while (base.n > 0 && base.p[base.n - 1] == '/')
 		base.n--;
 	buf__str(ret, base);
-	if (kubelet)
+	if (q == &for_node)
+		buf__printf(ret, "/api/v1/nodes/%s", node);
+	else if (kubelet)
 		buf__text(ret, "/pods");
 	else
-		buf__printf(ret, "/api/v1/pods?fieldSelector=spec.nodeName%%3D%s",
-			    s->node[0] ? s->node : k->host->node);
+		buf__printf(ret, "/api/v1/pods?fieldSelector=spec.nodeName%%3D%s", node);
 }
 
-static int ask(struct kubernetes *k, const struct dcm_http_request *request, struct dcm_error *err)
+static int ask(struct kubernetes *k, const struct question *q,
+	       const struct dcm_http_request *request, struct dcm_error *err)
 {
 	struct dcm_http_answer answer = { .size = sizeof(answer) };
 	int r = k->host->http_get(k->host, request, &answer, err);
@@ -351,21 +406,21 @@ static int ask(struct kubernetes *k, const struct dcm_http_request *request, str
 	if (r < 0)
 		return r;
 	if (answer.status == 401 || answer.status == 403)
-		r = error__set(err, -EACCES, "%s: answered %d: the token may not list pods (nodes/proxy for the kubelet, pods for the API server)",
-			       request->url, answer.status);
+		r = error__set(err, -EACCES, "%s: answered %d: the token may not %s", request->url,
+			       answer.status, q->right);
 	else if (answer.status != 200)
 		r = error__set(err, -EIO, "%s: answered %d, not 200", request->url, answer.status);
 	else
-		r = kubernetes__take(k, (const char *)answer.data, answer.n);
+		r = q->take(k, (const char *)answer.data, answer.n);
 	if (r == -EBADMSG)
-		error__set(err, r, "%s: the answer is no list of pods", request->url);
+		error__set(err, r, "%s: the answer is no %s", request->url, q->what);
 	else if (r == -ENOMEM)
 		error__nomem(err);
 	free(answer.data);
 	return r;
 }
 
-int kubernetes__ask(struct kubernetes *k, struct dcm_error *err)
+static int ask_for(struct kubernetes *k, const struct question *q, struct dcm_error *err)
 {
 	struct dcm_http_request request = { .size = sizeof(request),
 					    .ca_file = k->settings.ca_file[0] ? k->settings.ca_file : NULL,
@@ -378,15 +433,24 @@ int kubernetes__ask(struct kubernetes *k, struct dcm_error *err)
 	if (!DCM_HAS(k->host, http_get))
 		return error__set(err, -ENOSYS,
 				  "this host has no HTTP client: needs <decima/plugin.h> 1.1");
-	make_url(k, &url);
+	make_url(k, q, &url);
 	r = url.error ? error__nomem(err) : read_token(k, &token, err);
 	if (r == 0) {
 		request.url = (const char *)url.data;
 		request.bearer = token.n ? (const char *)token.data : NULL;
-		r = ask(k, &request, err);
+		r = ask(k, q, &request, err);
 	}
 	buf__fini(&url);
 	buf__fini(&token);
+	return r;
+}
+
+int kubernetes__ask(struct kubernetes *k, struct dcm_error *err)
+{
+	int r = ask_for(k, &for_pods, err);
+
+	if (r == 0 && k->settings.node_labels && k->settings.source == SETTINGS_KUBERNETES_API)
+		r = ask_for(k, &for_node, err);
 	return r;
 }
 
@@ -401,7 +465,7 @@ static void ask_and_tell(struct kubernetes *k)
 	k->host->metric_add(k->requests, 1);
 	if (kubernetes__ask(k, &err) == 0) {
 		if (k->last_error[0])
-			k->host->log(k->host, DCM_LOG_INFO, "Kubernetes: pods are known again");
+			k->host->log(k->host, DCM_LOG_INFO, "Kubernetes: all is known again");
 		k->last_error[0] = 0;
 		return;
 	}
@@ -409,7 +473,8 @@ static void ask_and_tell(struct kubernetes *k)
 	if (strncmp(k->last_error, err.text, sizeof(k->last_error) - 1) == 0)
 		return;
 	snprintf(k->last_error, sizeof(k->last_error), "%s", err.text);
-	k->host->log(k->host, DCM_LOG_WARNING, "Kubernetes: containers have no pod: %s", err.text);
+	k->host->log(k->host, DCM_LOG_WARNING, "Kubernetes: containers have no pod, or no node: %s",
+		     err.text);
 }
 
 /* Until the interval is over, or somebody asked and 2 s are. With the lock. */
@@ -481,6 +546,7 @@ bool kubernetes__find(struct kubernetes *k, struct dcm_str container_id, struct 
 	c = find(&k->table, id);
 	if (c) {
 		buf__str(rows, buf__view(&c->rows));
+		buf__str(rows, buf__view(&k->node));
 	} else if (!k->asked) {
 		k->asked = true;
 		pthread_cond_broadcast(&k->changed);

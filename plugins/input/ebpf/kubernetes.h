@@ -7,7 +7,7 @@
  * was last known stays known while the server cannot be asked; failures are logged when they
  * change, and counted.
  *
- * Sources: Kubernetes API v1, PodList; the kubelet answers /pods with the same.
+ * Sources: Kubernetes API v1, PodList and Node; the kubelet answers /pods with the former.
  */
 #ifndef DECIMA_EBPF_KUBERNETES_H
 #define DECIMA_EBPF_KUBERNETES_H
@@ -36,8 +36,9 @@ bool kubernetes__find(struct kubernetes *k, struct dcm_str container_id, struct 
 /* Grows with each answer that changed something. Any thread. */
 uint64_t kubernetes__version(const struct kubernetes *k);
 
-/* Takes over an answer: 0 or -EBADMSG, -ENOMEM. For the thread, tests and fuzzing. */
+/* Takes over an answer, a list of pods or this node: 0 or -EBADMSG, -ENOMEM. For the thread, tests and fuzzing. */
 int kubernetes__take(struct kubernetes *k, const char *json, size_t n);
+int kubernetes__take_node(struct kubernetes *k, const char *json, size_t n);
 
 /* Asks once. 0, or a negative errno with a sentence. For the thread and tests. */
 int kubernetes__ask(struct kubernetes *k, struct dcm_error *err);

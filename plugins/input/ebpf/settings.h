@@ -9,6 +9,8 @@
 
 #include <decima/plugin.h>
 
+#define SETTINGS_PLUGIN_VERSION "0.1.0"
+
 struct settings_filter {
 	struct dcm_list pids;	 /* of int64_t; empty: every process */
 	struct dcm_list comms;	 /* of const char *; empty: every process */
@@ -42,6 +44,7 @@ struct settings_kubernetes {
 	const char *token_file; /* NULL or "": no token */
 	const char *ca_file;	/* NULL or "": the system's authorities */
 	bool insecure;
+	bool node_labels; /* the API server is asked for the node too */
 	int64_t interval_ns;
 };
 

@@ -169,6 +169,7 @@ static void meta_of_program(struct buf *rows, const struct executable *e)
 	if (!e)
 		return;
 	add_text(rows, STR("__meta_process_executable_build_id"), e->build_id);
+	add_text(rows, STR("__meta_process_executable_file_id"), e->file_id);
 	add_text(rows, STR("__meta_process_executable_compiler"), e->compiler);
 	if (!e->is_elf)
 		return;
@@ -213,6 +214,7 @@ static void all_meta(struct buf *rows, const struct settings_labels *on, const s
 		add_text(rows, STR("__meta_system_kernel_release"), kernel.release);
 		add_text(rows, STR("__meta_system_kernel_machine"), kernel.machine);
 	}
+	add_text(rows, STR("__meta_agent_revision"), SETTINGS_PLUGIN_VERSION);
 	add_environment(rows, on, f->environment, "__meta_env_var_");
 }
 
