@@ -11,8 +11,11 @@ plugins_storage_local_liblocal_la_SOURCES = \
 	plugins/storage/local/compact.c plugins/storage/local/compact.h \
 	plugins/storage/local/compact_parts.c plugins/storage/local/compact_parts.h \
 	plugins/storage/local/compact_plan.c plugins/storage/local/compact_plan.h \
+	plugins/storage/local/era.c plugins/storage/local/era.h \
 	plugins/storage/local/era_record.c plugins/storage/local/era_record.h \
+	plugins/storage/local/extras.c plugins/storage/local/extras.h \
 	plugins/storage/local/frames.c plugins/storage/local/frames.h \
+	plugins/storage/local/head.c plugins/storage/local/head.h \
 	plugins/storage/local/log_file.c plugins/storage/local/log_file.h \
 	plugins/storage/local/manifest.c plugins/storage/local/manifest.h \
 	plugins/storage/local/numbered.c plugins/storage/local/numbered.h \
@@ -21,9 +24,13 @@ plugins_storage_local_liblocal_la_SOURCES = \
 	plugins/storage/local/replay.c plugins/storage/local/replay.h \
 	plugins/storage/local/retain.c plugins/storage/local/retain.h \
 	plugins/storage/local/rewrite.c plugins/storage/local/rewrite.h \
+	plugins/storage/local/seal.c plugins/storage/local/seal.h \
+	plugins/storage/local/stored.c plugins/storage/local/stored.h \
+	plugins/storage/local/store.c plugins/storage/local/store.h \
+	plugins/storage/local/upkeep.c plugins/storage/local/upkeep.h \
 	plugins/storage/local/vfs.c plugins/storage/local/vfs.h \
 	plugins/storage/local/vfs_posix.c \
 	plugins/storage/local/wal.c plugins/storage/local/wal.h
 plugins_storage_local_liblocal_la_CFLAGS = $(AM_CFLAGS) $(CONVERSION_CFLAGS) $(ZSTD_CFLAGS)
 
-LOCAL_STORE_LA = plugins/storage/local/liblocal.la $(STORAGE_DICT_LA) $(ZSTD_LIBS)
+LOCAL_STORE_LA = plugins/storage/local/liblocal.la $(STORAGE_STREAMS_LA) $(STORAGE_DICT_LA) $(ZSTD_LIBS)

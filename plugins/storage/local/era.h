@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/storage/local/era.h - what profiles of one stretch of time refer to
+ *
+ * Numbers of stacks, series, label sets and types in blocks are numbers of a dictionary, and each block belongs to one:
+ * its era's. An era covers ERA_MS of profile time from a multiple of it on. Its dictionary is in memory while it is used
+ * and in eras/NUMBER.log as records (era_record.h), one for what came since the one before. When the last block of an
+ * era goes, the log goes, and with it all texts that only old profiles had.
+ *
+ * NUMBER is never used twice, so a log that an interrupted change has left is nobody's. Data that comes late for a
+ * stretch whose era has gone, or is damaged, begins a new era for it.
+ *
+ * Threads: load() and log() need the store's lock for writing; the rest needs none. sync() is called by one thread.
+ */
+#ifndef DECIMA_STORAGE_LOCAL_ERA_H
+#define DECIMA_STORAGE_LOCAL_ERA_H
+
+#include <pthread.h>
+
+#include "plugins/storage/dict/dict.h"
+#include "plugins/storage/local/log_file.h"
+#include "plugins/storage/local/manifest.h"
+
+#define ERA_MS ((int64_t)3 * 24 * 3600 * 1000)
+enum {
+	ERA_LOG_KIND = 2, /* in frames_head */
+	ERA_FRAME_RECORD = 1,
+	ERA_RECORD_BYTES = 8 << 20, /* of memory that a dictionary may gain until it is time for a record */
+	ERA_PATH_BYTES = 40,
+};
+
+struct era {
+	_Atomic uint32_t refs;
+	uint32_t number;
+	int64_t begin_ms;	   /* of the time it covers */
+	uint64_t n_records;	   /* that the manifest promises */
+	struct dict *dict;	   /* NULL: not loaded */
+	struct log_file *log;	   /* with it */
+	pthread_mutex_t log_lock;  /* around it */
+	struct dict_counts logged; /* what the records hold */
+	uint64_t logged_bytes;	   /* of the dictionary then */
+	/*
+	 * Something of the log is lost: entries without content stand for it, and nothing new is added, since numbers
+	 * might be given again that blocks have in use.
+	 */
+	bool damaged;
+	int unreadable; /* 0, or why the log cannot be read at all */
+};
+
+/* "eras/NUMBER.log" */
+const char *era__path(char to[static ERA_PATH_BYTES], uint32_t number);
+
+/* Where the era that covers the time begins. */
+int64_t era__begin_of(int64_t time_ms);
+
+struct era *era__new(uint32_t number, int64_t begin_ms, uint64_t n_records); /* NULL: memory */
+struct era *era__ref(struct era *e);
+void era__unref(struct era *e); /* NULL is fine */
+
+/*
+ * Reads the dictionary when it is not there. Damage is told to `report` (may be NULL) and remembered. 0, -ENOMEM, or
+ * what makes the log unreadable: the same again at the next call.
+ */
+int era__load(struct era *e, struct vfs *v, dcm_report_fn report, void *ctx, struct dcm_error *err);
+
+/*
+ * Appends a record of what has come since the last one, when anything has. 0, -ENOMEM, -EINVAL (more than a frame holds),
+ * or -EBUSY while sync() is under way.
+ */
+int era__log(struct era *e, struct dcm_error *err);
+/* Makes all records durable. */
+int era__sync(struct era *e, struct dcm_error *err);
+/* How many there are, durable or not. */
+uint64_t era__n_records(struct era *e);
+
+#endif

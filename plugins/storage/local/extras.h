@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/storage/local/extras.h - what the store itself keeps in the manifest, beside the list of blocks
+ *
+ * Which batches were seen, as of sealed_lsn, and the smallest number that no era ever had. It changes in the same
+ * instant as the blocks, so that a batch is never known as seen and in no block nor in the log. docs/FORMATS.md has
+ * every byte.
+ */
+#ifndef DECIMA_STORAGE_LOCAL_EXTRAS_H
+#define DECIMA_STORAGE_LOCAL_EXTRAS_H
+
+#include "plugins/storage/local/era.h"
+#include "plugins/storage/local/manifest.h"
+#include "plugins/storage/streams/seen.h"
+
+enum { EXTRA_STORE = 1 }; /* type of the manifest's extra */
+
+/* 0 or -ENOMEM. */
+int extras__write(struct manifest *m, const struct seen *seen, uint32_t next_era);
+/* Leaves both as they are where there is none. -EUCLEAN: it is not what write() makes. */
+int extras__read(const struct manifest *m, struct seen *seen, uint32_t *next_era, struct dcm_error *err);
+
+/* Lists an era with the records that it has now, or takes it off the list. 0 or -ENOMEM. */
+int extras__list_era(struct manifest *m, struct era *e);
+void extras__forget_era(struct manifest *m, uint32_t number);
+
+#endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/storage/local/head.c - streams by era, and batches on their way into them
+ */
+#include "plugins/storage/local/head.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "core/base/cleanup.h"
+#include "core/base/error.h"
+#include "core/base/mem.h"
+
+static void head__free(struct head *h)
+{
+	if (!h)
+		return;
+	streams__fini(&h->streams);
+	era__unref(h->era);
+	free(h);
+}
+
+void heads__fini(struct heads *h)
+{
+	for (size_t i = 0; i < h->n; i++)
+		head__free(h->v[i]);
+	vec__fini(h);
+}
+
+void heads__drop_empty(struct heads *h)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < h->n; i++) {
+		if (h->v[i]->streams.n_profiles)
+			h->v[n++] = h->v[i];
+		else
+			head__free(h->v[i]);
+	}
+	h->n = n;
+}
+
+uint64_t heads__bytes(const struct heads *h)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < h->n; i++)
+		bytes += streams__bytes(&h->v[i]->streams);
+	return bytes;
+}
+
+static struct head *find_head(const struct heads *h, int64_t begin_ms)
+{
+	for (size_t i = 0; i < h->n; i++)
+		if (h->v[i]->era->begin_ms == begin_ms)
+			return h->v[i];
+	return NULL;
+}
+
+static int find_or_make_head(struct heads *h, int64_t begin_ms, const struct heads_source *source,
+			     struct head **ret, struct dcm_error *err)
+{
+	struct era *of = NULL;
+	struct head *head = find_head(h, begin_ms);
+	int r;
+
+	if (head) {
+		*ret = head;
+		return 0;
+	}
+	r = source->era(source->ctx, begin_ms, &of, err);
+	if (r)
+		return r;
+	head = NEW(struct head);
+	if (!head || !vec__push(h, head)) {
+		free(head);
+		return error__nomem(err);
+	}
+	head->era = era__ref(of);
+	streams__init(&head->streams, dict__ref(of->dict));
+	*ret = head;
+	return 0;
+}
+
+/* -------------------------------------------------------------------------------------------------
+ * Batches
+ */
+
+void heads_plan__fini(struct heads_plan *p)
+{
+	for (size_t i = 0; i < p->items.n; i++)
+		streams_plan__fini(&p->items.v[i].plan);
+	vec__fini(&p->items);
+}
+
+static struct streams_plan *plan_of(struct heads_plan *plan, struct head *head)
+{
+	for (size_t i = 0; i < plan->items.n; i++)
+		if (plan->items.v[i].head == head)
+			return &plan->items.v[i].plan;
+	if (!vec__push(&plan->items, (struct head_planned){ .head = head }))
+		return NULL;
+	return &plan->items.v[plan->items.n - 1].plan;
+}
+
+/* Where the first era after `after` begins that has a profile of the batch; INT64_MAX: none has. */
+static int64_t next_era(const struct dcm_batch *b, int64_t from_ms, int64_t after)
+{
+	int64_t next = INT64_MAX;
+
+	for (uint32_t i = 0; i < b->n_profiles; i++) {
+		int64_t time_ms = streams__ms(b->profiles[i].time_ns);
+		int64_t begin_ms = era__begin_of(time_ms);
+
+		if (time_ms >= from_ms && begin_ms > after && begin_ms < next)
+			next = begin_ms;
+	}
+	return next;
+}
+
+int heads__plan(struct heads *h, struct heads_plan *plan, const struct dcm_batch *b,
+		const struct heads_source *source, uint64_t *ret_n_old, struct dcm_error *err)
+{
+	int64_t from_ms = source->from_ms, begin_ms = INT64_MIN;
+
+	while ((begin_ms = next_era(b, from_ms, begin_ms)) != INT64_MAX) {
+		struct head *head = NULL;
+		int r = find_or_make_head(h, begin_ms, source, &head, err);
+		struct streams_plan *of = r ? NULL : plan_of(plan, head);
+
+		if (r)
+			return r;
+		if (!of || streams__plan(&head->streams, of, b, from_ms > begin_ms ? from_ms : begin_ms,
+					 begin_ms + ERA_MS) < 0)
+			return error__nomem(err);
+	}
+	for (uint32_t i = 0; i < b->n_profiles; i++)
+		*ret_n_old += streams__ms(b->profiles[i].time_ns) < from_ms ? b->profiles[i].n_types : 0;
+	return 0;
+}
+
+void heads__apply(struct heads_plan *plan)
+{
+	for (size_t i = 0; i < plan->items.n; i++)
+		streams__apply(&plan->items.v[i].head->streams, &plan->items.v[i].plan);
+}

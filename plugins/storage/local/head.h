@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/storage/local/head.h - what is in the log only, by era
+ *
+ * A head holds the profiles of one era as streams over that era's dictionary. Batches are planned into the heads of all
+ * eras that their profiles belong to, and then applied, as streams.h has it; in between the log takes them.
+ *
+ * Threads: the store's lock, for writing where the heads are not const. A head that nobody adds to any more may be read
+ * without it.
+ */
+#ifndef DECIMA_STORAGE_LOCAL_HEAD_H
+#define DECIMA_STORAGE_LOCAL_HEAD_H
+
+#include "plugins/storage/local/era.h"
+#include "plugins/storage/streams/streams.h"
+
+struct head {
+	struct era *era; /* loaded; referenced */
+	struct streams streams;
+};
+
+struct heads {
+	VEC(struct head *); /* v[n] */
+};
+void heads__fini(struct heads *h);
+void heads__drop_empty(struct heads *h);      /* those without a profile */
+uint64_t heads__bytes(const struct heads *h); /* without dictionaries */
+
+/*
+ * Where heads that are missing come from. era(): the era that begins there, loaded, and one to which something may be
+ * added; borrowed. 0 or a negative errno with a sentence.
+ */
+struct heads_source {
+	int (*era)(void *ctx, int64_t begin_ms, struct era **ret, struct dcm_error *err);
+	void *ctx;
+	int64_t from_ms; /* profiles that start before are left out */
+};
+
+struct head_planned {
+	struct head *head;
+	struct streams_plan plan;
+};
+
+struct heads_plan {
+	VEC(struct head_planned) items;
+};
+void heads_plan__fini(struct heads_plan *p);
+
+/*
+ * Adds to *ret_n_old how many profiles were left out, each type of one counted. 0, -ENOMEM, or era()'s: the plan can
+ * only be freed, and heads that were made for it are empty.
+ */
+int heads__plan(struct heads *h, struct heads_plan *plan, const struct dcm_batch *b,
+		const struct heads_source *source, uint64_t *ret_n_old, struct dcm_error *err);
+void heads__apply(struct heads_plan *plan);
+
+#endif

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/storage/local/store.h - the store: a log, heads of what is in it, blocks, and the eras of both
+ *
+ * A write puts its batches into one frame of the log, so that all of them are there after a crash or none, and into the
+ * heads (head.h); it is acknowledged when the frame is durable. A seal (upkeep.h) closes the heads and makes blocks of
+ * them. A batch that was seen is not stored again, but acknowledged as late as a new one. Which batches were seen stands
+ * in the manifest, as of its sealed_lsn; the log has the later ones.
+ *
+ * When the disk refuses, writes are refused with the cause, and questions go on. A write that was in the log's memory
+ * when the disk failed is neither refused nor acknowledged: its `done` comes when a probe has brought it to the disk.
+ *
+ * Threads: write() from one at a time, the rest from any. `lock` guards what a question looks at, is held for moments,
+ * and no file is touched under it but an era's log, when a dictionary is read that is not in memory yet. `work` is held
+ * by the one seal, compaction or retention that is under way, and is taken first.
+ */
+#ifndef DECIMA_STORAGE_LOCAL_STORE_H
+#define DECIMA_STORAGE_LOCAL_STORE_H
+
+#include <pthread.h>
+
+#include <decima/plugin.h>
+
+#include "plugins/storage/local/commit.h"
+#include "plugins/storage/local/head.h"
+#include "plugins/storage/local/stored.h"
+#include "plugins/storage/streams/seen.h"
+
+enum {
+	STORE_FRAME_BATCHES = 1, /* of the log: for each batch its length, 4 bytes, and "batch" bytes */
+	STORE_MAX_ERAS = 1024,
+};
+
+struct store_options {
+	uint64_t max_bytes;	 /* of files; 0: no bound */
+	int64_t retention_ms;	 /* 0: none */
+	int64_t seal_ms;	 /* the oldest that a head's first profile gets, by the clock */
+	uint64_t head_max_bytes; /* sealed then; twice as much refuses writes */
+	uint64_t segment_bytes;	 /* of the log */
+	uint32_t align;		 /* of its groups */
+	dcm_report_fn report;	 /* of damage and trouble; any thread */
+	void *report_ctx;
+};
+
+/* What was written, waits for the disk, and will be told so. */
+struct store_waiting {
+	uint64_t lsn;
+	dcm_done_fn done;
+	void *ctx;
+};
+
+struct store {
+	const struct dcm_host *host;
+	struct vfs *vfs;
+	struct store_options options; /* the first two under `lock` */
+	struct commit *commit;
+	pthread_mutex_t work;
+
+	pthread_rwlock_t lock;	     /* --- guards: --- */
+	struct heads active;	     /* take writes */
+	struct heads sealing;	     /* on their way into blocks; older than the active ones */
+	VEC(struct stored *) blocks; /* as they were written: by last_lsn, then number */
+	VEC(struct era *) eras;
+	uint32_t next_era;
+	struct seen seen;
+	struct seen sealing_seen; /* what it was when they were closed */
+	uint64_t last_lsn;	  /* of frames in the heads */
+	uint64_t sealing_lsn;	  /* of those in `sealing` */
+	int64_t newest_ms;	  /* INT64_MIN: there was never a profile */
+	int64_t active_since_ns;  /* mono, of the first write to the active heads; 0: none */
+
+	pthread_mutex_t waiting_lock;
+	VEC(struct store_waiting) waiting;
+
+	_Atomic uint64_t n_expired; /* profiles: too old when they came, or removed for their age */
+	_Atomic uint64_t rows_evicted; /* rows removed for lack of room */
+	_Atomic uint64_t n_unreadable; /* frames and batches of the log that nobody can read */
+};
+
+/*
+ * Takes the directory, reads the manifest and replays the log. The host and the vfs outlive the store. 0, or as
+ * commit__open().
+ */
+int store__open(const struct dcm_host *host, struct vfs *v, const struct store_options *o,
+		struct commit_found *ret_found, struct store **ret, struct dcm_error *err);
+/* Writes that wait are told -ECANCELED. NULL works. */
+void store__close(struct store *s);
+
+/*
+ * As dcm_storage_ops.write: 0 and `done` (may be NULL) when it is durable; or -EAGAIN, -ENOSPC, -EIO, -EFBIG (a batch
+ * that no frame holds), -EOVERFLOW (times that need more than STORE_MAX_ERAS eras).
+ */
+int store__write(struct store *s, struct dcm_batch *const *batches, uint32_t n, dcm_done_fn done,
+		 void *ctx, struct dcm_error *err);
+
+/* Tells those whose writes have become durable. */
+void store__acknowledge(struct store *s);
+
+/* Brings the blocks into the order in which they were written. With the lock for writing. */
+void store__sort_blocks(struct store *s);
+
+/* What is older than this has expired: INT64_MIN when nothing has. With the lock. */
+int64_t store__cutoff(const struct store *s);
+
+/* Finds an era, loaded, by its number in blocks. Takes the lock for writing. 0 and a reference, or a negative errno. */
+int store__era(struct store *s, uint32_t number, struct era **ret, struct dcm_error *err);
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/storage/local/stored.h - a block of the store, mapped when it is first looked at
+ *
+ * Reference-counted, so that a question reads on when a compaction or retention has removed the file meanwhile.
+ *
+ * Threads: any, at once.
+ */
+#ifndef DECIMA_STORAGE_LOCAL_STORED_H
+#define DECIMA_STORAGE_LOCAL_STORED_H
+
+#include <pthread.h>
+
+#include "plugins/storage/local/block_file.h"
+#include "plugins/storage/local/era.h"
+
+struct stored {
+	_Atomic uint32_t refs;
+	struct manifest_block entry;
+	struct era *era; /* referenced */
+	/* Privately: use stored__block(). */
+	struct vfs *vfs;
+	pthread_mutex_t lock;
+	bool mapped;
+	struct block_map map;
+	int failure; /* -EBADMSG: damaged, for good */
+};
+
+/* NULL when memory ran out. The vfs outlives it. */
+struct stored *stored__new(struct vfs *v, struct era *era, const struct manifest_block *entry);
+struct stored *stored__ref(struct stored *s);
+void stored__unref(struct stored *s); /* NULL is fine */
+
+/* The block, valid as long as the reference. As block_map__open(). */
+int stored__block(struct stored *s, const struct block **ret, struct dcm_error *err);
+
+#endif

@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/storage/test_store.c - the local store keeps what was written, whatever happens in between
+ *
+ * Random batches, late ones and retries among them, are written, sealed and started over on a simulated disk; after each
+ * step all that the store holds is compared with the batches themselves. And power cuts, by the thousand
+ * (CRASH_CYCLES=100000 tests/storage/test_store looks longer).
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "core/base/mem.h"
+#include "core/batch/batch.h"
+#include "core/batch/builder.h"
+#include "plugins/storage/local/upkeep.h"
+#include "tests/contract/storage_host.h"
+#include "tests/storage/crash_check.h"
+#include "tests/storage/store_content.h"
+#include "tests/storage/store_subject.h"
+#include "tests/unit/failmalloc.h"
+#include "tests/unit/random_batch.h"
+#include "tests/unit/unit.h"
+
+enum { CYCLES = 1500, CYCLES_TO_CATCH = 30000 };
+
+struct bench {
+	struct storage storage; /* for its host */
+	struct sim *sim;
+	struct store *store;
+	struct content told; /* all batches that were acknowledged, each once */
+	uint64_t next_sequence;
+	unsigned n_complaints;
+};
+
+static void complain(void *ctx, enum dcm_log_level level, const char *sentence)
+{
+	struct bench *b = ctx;
+
+	print_message("%s\n", sentence);
+	b->n_complaints += level == DCM_LOG_ERROR;
+}
+
+static int open_store(struct bench *b)
+{
+	struct commit_found found;
+	struct store_options o = {
+		.seal_ms = 3600000,
+		.head_max_bytes = 64 << 20,
+		.segment_bytes = 1 << 20,
+		.align = 512,
+		.report = complain,
+		.report_ctx = b,
+	};
+
+	return store__open(&b->storage.host, sim__vfs(b->sim), &o, &found, &b->store, NULL);
+}
+
+static void bench__init(struct bench *b, uint64_t seed)
+{
+	*b = (struct bench){ .sim = sim__new(seed, SIM_PREFIX) };
+	assert_non_null(b->sim);
+	storage__host(&b->storage);
+	b->storage.real_ns = RANDOM_BASE_NS + INT64_C(3600) * 1000000000;
+	assert_int_equal(open_store(b), 0);
+}
+
+static void bench__fini(struct bench *b)
+{
+	store__close(b->store);
+	assert_int_equal(sim__n_open(b->sim), 0);
+	sim__free(b->sim);
+	content__fini(&b->told);
+}
+
+static void restart(struct bench *b, bool power_cut)
+{
+	store__close(b->store);
+	b->store = NULL;
+	sim__restart(b->sim, power_cut);
+	assert_int_equal(open_store(b), 0);
+	assert_int_equal(b->n_complaints, 0);
+}
+
+static struct dcm_batch *make_batch_of(struct bench *b, uint64_t seed, unsigned flags, int64_t base_ns)
+{
+	struct dcm_builder *builder = builder__new(0);
+	struct dcm_batch *batch = NULL;
+
+	assert_non_null(builder);
+	builder__set_source(builder, (struct dcm_hash){ seed % 3 + 1, 5 }, b->next_sequence++);
+	random_batch__fill(builder, seed, flags, base_ns);
+	assert_int_equal(builder__seal(builder, &batch, NULL), 0);
+	builder__free(builder);
+	return batch;
+}
+
+static struct dcm_batch *make_batch(struct bench *b, uint64_t seed, int64_t base_ns)
+{
+	return make_batch_of(b, seed, 0, base_ns);
+}
+
+static void note_done(void *ctx, int status)
+{
+	*(int *)ctx = status;
+}
+
+/* Writes and, when `fresh`, remembers. */
+static void write_batches(struct bench *b, struct dcm_batch *const *batches, uint32_t n, bool fresh)
+{
+	int status = -EINPROGRESS;
+
+	assert_int_equal(store__write(b->store, batches, n, note_done, &status, NULL), 0);
+	assert_int_equal(status, 0);
+	for (uint32_t i = 0; fresh && i < n; i++)
+		content__add_batch(&b->told, batches[i]);
+}
+
+static void compare(struct bench *b)
+{
+	struct content there = { 0 }, told = { 0 };
+
+	for (size_t i = 0; i < b->told.profiles.n; i++)
+		assert_true(vec__push(&told.profiles, b->told.profiles.v[i]));
+	content__add_store(&there, b->store);
+	content__settle(&there);
+	content__settle(&told);
+	assert_int_equal(content__differences(&there, &told), 0);
+	content__fini(&there);
+	content__fini(&told);
+}
+
+/* -------------------------------------------------------------------------------------------------
+ * What was written is there
+ */
+
+static void write_some(struct bench *b, struct random *r)
+{
+	struct dcm_batch *batches[3];
+	uint32_t n = 1 + (uint32_t)random__below(r, 3);
+
+	for (uint32_t i = 0; i < n; i++) {
+		/* Late by days, now and then: several eras are open at once. */
+		int64_t late_ns = random__below(r, 3)
+					  ? 0
+					  : (int64_t)random__below(r, 10) * 86400 * 1000000000;
+
+		batches[i] = make_batch(b, random__next(r) % 1000, RANDOM_BASE_NS - late_ns);
+	}
+	write_batches(b, batches, n, true);
+	if (random__below(r, 2)) /* a retry: the acknowledgement was lost on its way */
+		write_batches(b, batches, n, false);
+	for (uint32_t i = 0; i < n; i++)
+		batch__unref(batches[i]);
+}
+
+static void test_all_that_was_written_is_there(void **state)
+{
+	uint64_t n_blocks = 0, n_eras = 0;
+	(void)state;
+
+	for (uint64_t seed = 1; seed <= 12; seed++) {
+		struct random r = { seed };
+		struct bench b;
+
+		bench__init(&b, seed);
+		for (int i = 0; i < 40; i++) {
+			uint64_t step = random__below(&r, 8);
+
+			if (step == 0)
+				assert_int_equal(upkeep__seal(b.store, NULL), 0);
+			else if (step == 1)
+				restart(&b, random__below(&r, 2));
+			else
+				write_some(&b, &r);
+			compare(&b);
+		}
+		n_blocks += b.store->blocks.n;
+		n_eras += b.store->eras.n;
+		bench__fini(&b);
+	}
+	assert_true(n_blocks > 20 && n_eras > 20);
+}
+
+static void test_retries_are_recognised_after_a_seal_and_a_restart(void **state)
+{
+	struct dcm_batch *batches[20];
+	struct bench b;
+	(void)state;
+
+	bench__init(&b, 1);
+	for (uint32_t i = 0; i < 20; i++) {
+		batches[i] = make_batch(&b, i, RANDOM_BASE_NS);
+		write_batches(&b, &batches[i], 1, true);
+		if (i == 9)
+			assert_int_equal(upkeep__seal(b.store, NULL), 0);
+	}
+	restart(&b, true);
+	write_batches(&b, batches, 20, false);
+	compare(&b);
+	assert_int_equal(upkeep__seal(b.store, NULL), 0);
+	restart(&b, true);
+	write_batches(&b, batches, 20, false);
+	compare(&b);
+	/* The log has nothing that a block has. */
+	assert_int_equal(b.store->active.n, 0);
+	for (uint32_t i = 0; i < 20; i++)
+		batch__unref(batches[i]);
+	bench__fini(&b);
+}
+
+/* A heap profile's types share their stacks in the block, as they did in the batch. */
+static void test_types_of_one_profile_share_a_chunk(void **state)
+{
+	uint64_t n_chunks = 0, n_streams = 0;
+	struct bench b;
+	(void)state;
+
+	bench__init(&b, 1);
+	for (uint64_t seed = 0; seed < 4; seed++) {
+		struct dcm_batch *batch = make_batch(&b, seed, RANDOM_BASE_NS);
+
+		write_batches(&b, &batch, 1, true);
+		batch__unref(batch);
+	}
+	for (size_t i = 0; i < b.store->active.n; i++)
+		n_streams += b.store->active.v[i]->streams.n;
+	assert_int_equal(upkeep__seal(b.store, NULL), 0);
+	for (size_t i = 0; i < b.store->blocks.n; i++)
+		n_chunks += b.store->blocks.v[i]->entry.n_chunks;
+	print_message("%" PRIu64 " streams, %" PRIu64 " chunks\n", n_streams, n_chunks);
+	assert_true(n_chunks > 0 && n_chunks < n_streams);
+	compare(&b);
+	bench__fini(&b);
+}
+
+/* -------------------------------------------------------------------------------------------------
+ * What expires
+ */
+
+static void test_what_expires_goes_with_its_era(void **state)
+{
+	struct bench b;
+	uint64_t n = 0;
+	(void)state;
+
+	bench__init(&b, 1);
+	for (int i = 0; i < 10; i++) {
+		struct dcm_batch *batch = make_batch(
+			&b, 100 + (uint64_t)i, RANDOM_BASE_NS + (int64_t)i * 3 * 86400 * 1000000000);
+
+		write_batches(&b, &batch, 1, false);
+		batch__unref(batch);
+	}
+	assert_int_equal(upkeep__seal(b.store, NULL), 0);
+	size_t n_blocks = b.store->blocks.n;
+	assert_true(n_blocks >= 5 && b.store->eras.n >= n_blocks);
+	int64_t cutoff_ms = b.store->blocks.v[n_blocks / 2]->entry.last_ms;
+	uint64_t want = 0;
+	size_t left = 0;
+	for (size_t i = 0; i < n_blocks; i++) {
+		const struct manifest_block *e = &b.store->blocks.v[i]->entry;
+
+		want += e->last_ms < cutoff_ms ? e->n_profiles : 0;
+		left += e->last_ms >= cutoff_ms;
+	}
+	assert_int_equal(upkeep__remove(b.store, cutoff_ms, 0, &n, NULL), 0);
+	assert_int_equal(n, want);
+	assert_int_equal(b.store->blocks.n, left);
+	assert_int_equal(b.store->eras.n, left);
+	restart(&b, true);
+	assert_int_equal(b.store->blocks.n, left);
+	assert_int_equal(b.store->eras.n, left);
+	/* Down to the bytes of the newest one. */
+	uint64_t bytes = b.store->blocks.v[left - 1]->entry.bytes;
+	assert_int_equal(upkeep__remove(b.store, INT64_MIN, bytes, &n, NULL), 0);
+	assert_int_equal(b.store->blocks.n, 1);
+	assert_true(upkeep__bytes(b.store) <= bytes);
+	bench__fini(&b);
+}
+
+static void test_what_comes_too_late_is_counted(void **state)
+{
+	struct dcm_batch *batch;
+	struct bench b;
+	(void)state;
+
+	bench__init(&b, 1);
+	b.store->options.retention_ms = 86400000;
+	batch = make_batch_of(&b, 100, RANDOM_ONE_PROFILE, RANDOM_BASE_NS);
+	write_batches(&b, &batch, 1, true);
+	batch__unref(batch);
+	assert_int_equal(b.store->n_expired, 0);
+	batch = make_batch_of(&b, 101, RANDOM_ONE_PROFILE,
+			      RANDOM_BASE_NS - INT64_C(5) * 86400 * 1000000000);
+	uint64_t n = 0;
+	for (uint32_t i = 0; i < batch->n_profiles; i++)
+		n += batch->profiles[i].n_types;
+	assert_true(n > 0);
+	write_batches(&b, &batch, 1, false);
+	batch__unref(batch);
+	assert_int_equal(b.store->n_expired, n);
+	compare(&b);
+	bench__fini(&b);
+}
+
+/* -------------------------------------------------------------------------------------------------
+ * Trouble
+ */
+
+/* A write that the disk refuses is told so, or told later that it is safe; and nothing is there twice. */
+static void test_a_full_disk_and_back(void **state)
+{
+	struct dcm_batch *first, *second;
+	int done_first = -EINPROGRESS, done_second = -EINPROGRESS;
+	struct bench b;
+	(void)state;
+
+	bench__init(&b, 1);
+	first = make_batch(&b, 3, RANDOM_BASE_NS);
+	write_batches(&b, &first, 1, true);
+	batch__unref(first);
+	first = make_batch(&b, 1, RANDOM_BASE_NS);
+	second = make_batch(&b, 2, RANDOM_BASE_NS);
+	sim__fail(b.sim, 1, FAULT_ENOSPC, true);
+	/* The log took it before it knew. */
+	assert_int_equal(store__write(b.store, &first, 1, note_done, &done_first, NULL), 0);
+	assert_int_equal(done_first, -EINPROGRESS);
+	assert_int_equal(store__write(b.store, &second, 1, note_done, &done_second, NULL), -ENOSPC);
+	assert_int_equal(upkeep__recover(b.store, NULL), -ENOSPC);
+	assert_int_equal(done_first, -EINPROGRESS);
+	sim__fail(b.sim, 0, FAULT_NONE, false);
+	assert_int_equal(upkeep__recover(b.store, NULL), 0);
+	assert_int_equal(done_first, 0);
+	assert_int_equal(done_second, -EINPROGRESS);
+	content__add_batch(&b.told, first);
+	write_batches(&b, &first, 1, false);
+	write_batches(&b, &second, 1, true);
+	restart(&b, true);
+	compare(&b);
+	batch__unref(first);
+	batch__unref(second);
+	bench__fini(&b);
+}
+
+/* Each call to the disk fails once, and each for good: writes are acknowledged only when they are safe. */
+static void test_every_call_fails(void **state)
+{
+	uint64_t n = 1;
+	(void)state;
+
+	for (bool failed = true; failed; n++) {
+		struct dcm_batch *batch;
+		struct bench b;
+		int status = -EINPROGRESS;
+
+		bench__init(&b, n);
+		batch = make_batch(&b, 1, RANDOM_BASE_NS);
+		write_batches(&b, &batch, 1, true);
+		batch__unref(batch);
+		sim__fail(b.sim, n, FAULT_EIO, n % 2);
+		upkeep__seal(b.store, NULL);
+		batch = make_batch(&b, 2, RANDOM_BASE_NS);
+		store__write(b.store, &batch, 1, note_done, &status, NULL);
+		upkeep__seal(b.store, NULL);
+		failed = sim__failed(b.sim);
+		sim__fail(b.sim, 0, FAULT_NONE, false);
+		assert_int_equal(upkeep__recover(b.store, NULL), 0);
+		if (status)
+			write_batches(&b, &batch, 1, true);
+		else
+			content__add_batch(&b.told, batch);
+		compare(&b);
+		b.n_complaints = 0;
+		restart(&b, true);
+		compare(&b);
+		assert_int_equal(upkeep__seal(b.store, NULL), 0);
+		restart(&b, true);
+		compare(&b);
+		batch__unref(batch);
+		bench__fini(&b);
+	}
+	assert_true(n > 15);
+}
+
+static void test_without_memory(void **state)
+{
+	bool failed = true;
+	(void)state;
+
+	/* The first allocations one by one, later ones in growing steps. */
+	for (uint64_t n = 1; failed; n += 1 + n / 64) {
+		struct dcm_batch *batches[2];
+		int status[2] = { -EINPROGRESS, -EINPROGRESS };
+		struct bench b;
+
+		bench__init(&b, 1);
+		for (int i = 0; i < 2; i++)
+			batches[i] = make_batch(&b, (uint64_t)i, RANDOM_BASE_NS);
+		failmalloc__arm_once(n);
+		for (int i = 0; i < 2; i++) {
+			store__write(b.store, &batches[i], 1, note_done, &status[i], NULL);
+			upkeep__seal(b.store, NULL);
+		}
+		failed = failmalloc__disarm();
+		assert_int_equal(upkeep__recover(b.store, NULL), 0);
+		for (int i = 0; i < 2; i++) {
+			if (status[i])
+				write_batches(&b, &batches[i], 1, true);
+			else
+				content__add_batch(&b.told, batches[i]);
+			batch__unref(batches[i]);
+		}
+		compare(&b);
+		restart(&b, true);
+		compare(&b);
+		bench__fini(&b);
+	}
+}
+
+/* -------------------------------------------------------------------------------------------------
+ * Power cuts
+ */
+
+static struct crash_plan crash_plan(enum sim_model model, unsigned deviations, uint64_t n_cycles)
+{
+	return (struct crash_plan){
+		.subject = &store_subject,
+		.model = model,
+		.deviations = deviations,
+		.seed = 1,
+		.n_cycles = n_cycles,
+	};
+}
+
+static void survives(enum sim_model model)
+{
+	const char *text = getenv("CRASH_CYCLES");
+	struct crash_plan plan = crash_plan(model, 0, text ? strtoull(text, NULL, 10) : CYCLES);
+	struct crash_result r;
+
+	crash_check(&plan, &r);
+	printf("%" PRIu64 " lives, %" PRIu64 " power cuts, %" PRIu64 " acknowledged, %" PRIu64
+	       " seen again, %" PRIu64 " seals\n",
+	       r.n_cycles, r.n_power_cuts, r.n_acked, r.n_replayed, r.n_seals);
+	if (r.bad_seed)
+		fail_msg("seed %" PRIu64 ": %s", r.bad_seed, r.fault);
+	assert_true(r.n_power_cuts > r.n_cycles / 2 && r.n_acked > r.n_cycles / 2 &&
+		    r.n_seals > r.n_cycles / 8);
+}
+
+static void test_power_cuts(void **state)
+{
+	(void)state;
+	survives(SIM_PREFIX);
+}
+
+static void test_power_cuts_on_any_file_system(void **state)
+{
+	(void)state;
+	survives(SIM_SUBSET);
+}
+
+/* The check sees what it looks for. */
+static void test_deviations_are_caught(void **state)
+{
+	static const unsigned deviations[] = { SKIP_WAL_SYNC, SKIP_BLOCK_SYNC, SKIP_MANIFEST_SYNC };
+	(void)state;
+
+	for (size_t i = 0; i < sizeof(deviations) / sizeof(deviations[0]); i++) {
+		struct crash_plan plan = crash_plan(SIM_PREFIX, deviations[i], CYCLES_TO_CATCH);
+		struct crash_result r;
+
+		crash_check(&plan, &r);
+		printf("deviation %#x: life %" PRIu64 ", %s\n", deviations[i], r.n_cycles, r.fault);
+		assert_true(r.bad_seed != 0);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_all_that_was_written_is_there),
+		cmocka_unit_test(test_retries_are_recognised_after_a_seal_and_a_restart),
+		cmocka_unit_test(test_types_of_one_profile_share_a_chunk),
+		cmocka_unit_test(test_what_expires_goes_with_its_era),
+		cmocka_unit_test(test_what_comes_too_late_is_counted),
+		cmocka_unit_test(test_a_full_disk_and_back),
+		cmocka_unit_test(test_every_call_fails),
+		cmocka_unit_test(test_without_memory),
+		cmocka_unit_test(test_power_cuts),
+		cmocka_unit_test(test_power_cuts_on_any_file_system),
+		cmocka_unit_test(test_deviations_are_caught),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
