@@ -8,6 +8,7 @@ contract_tests = tests/contract/test_storage
 tests_contract_test_storage_SOURCES = \
 	tests/contract/storage_answers.c tests/contract/storage_answers.h \
 	tests/contract/storage_host.c tests/contract/storage_host.h \
+	tests/contract/storage_random.c tests/contract/storage_random.h \
 	tests/contract/storage_sql.c tests/contract/storage_sql.h \
 	tests/contract/test_storage.c \
 	$(RANDOM_BATCH)

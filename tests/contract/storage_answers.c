@@ -223,3 +223,21 @@ int answers__ask(struct storage *s, const struct asked *a, struct buf *out, stru
 		return -EINVAL;
 	}
 }
+
+bool answers__differ(const struct buf *expected, const struct buf *got, struct buf *out)
+{
+	const char *x = expected->data ? (const char *)expected->data : "";
+	const char *y = got->data ? (const char *)got->data : "";
+
+	while (*x || *y) {
+		size_t n = strcspn(x, "\n"), m = strcspn(y, "\n");
+
+		if (n != m || memcmp(x, y, n) != 0) {
+			buf__printf(out, " expected: %.*s\n answered: %.*s", (int)n, x, (int)m, y);
+			return true;
+		}
+		x += n + (x[n] == '\n');
+		y += m + (y[m] == '\n');
+	}
+	return false;
+}

@@ -29,6 +29,9 @@ struct asked {
 /* Appends the answer; returns what the operation did. */
 int answers__ask(struct storage *s, const struct asked *a, struct buf *out, struct dcm_error *err);
 
+/* Whether two answers differ; then the first line that does, of each, is appended to `out`. */
+bool answers__differ(const struct buf *expected, const struct buf *got, struct buf *out);
+
 /* Sorts the lines of a text in place. */
 void answers__sort_lines(struct buf *text);
 

@@ -26,6 +26,7 @@
 #include "core/config/regex.h"
 #include "tests/contract/storage_answers.h"
 #include "tests/contract/storage_host.h"
+#include "tests/contract/storage_random.h"
 #include "tests/contract/storage_sql.h"
 #include "tests/unit/paths.h"
 #include "tests/unit/random.h"
@@ -39,87 +40,9 @@ static const char *plugin_file = MEMORY_FILE;
 static const char *plugin_yaml = MEMORY_YAML;
 static const char *path_option = "path";
 
-/* -------------------------------------------------------------------------------------------------
- * Batches
- */
-
-/*
- * What a Go program's memory profile looks like: series of states that grow, and now and then start
- * again.
- */
-static void fill_growing(struct dcm_builder *b, struct random *r, uint64_t round)
-{
-	uint32_t stacks[6];
-	struct dcm_location l = { .mapping = DCM_NONE, .process = DCM_NONE, .kind = DCM_FRAME_NATIVE };
-	struct dcm_type types[] = {
-		{ builder__string(b, STR("memory")), builder__string(b, STR("alloc_space")),
-		  builder__string(b, STR("bytes")), builder__string(b, STR("space")),
-		  builder__string(b, STR("bytes")), DCM_CUMULATIVE },
-		{ builder__string(b, STR("memory")), builder__string(b, STR("inuse_space")),
-		  builder__string(b, STR("bytes")), builder__string(b, STR("space")),
-		  builder__string(b, STR("bytes")), DCM_GAUGE },
-	};
-	struct dcm_pair pair = { builder__string(b, STR("service_name")), 0 };
-	/*
-	 * A number; one that the series' label of that name hides; one that stands for a label the
-	 * series lacks.
-	 */
-	struct dcm_label labels[3] = {
-		{ .name = builder__string(b, STR("bytes")), .unit = builder__string(b, STR("bytes")) },
-		{ .name = builder__string(b, STR("service_name")),
-		  .str = builder__string(b, STR("hidden")),
-		  .unit = DCM_NONE },
-		{ .name = builder__string(b, STR("node")),
-		  .str = builder__string(b, STR("n3")),
-		  .unit = DCM_NONE },
-	};
-
-	for (unsigned i = 0; i < 6; i++) {
-		l.address = 0x1000 + i;
-		l.addr_kind = DCM_ADDR_RUNTIME;
-		uint32_t location = builder__location(b, &l, NULL, 0);
-		stacks[i] = builder__stack(b, &location, 1);
-	}
-	for (unsigned k = 0; k < 2; k++) {
-		pair.value = builder__string(b, k ? STR("api") : STR("batch"));
-		struct dcm_profile head = {
-			.series = builder__series(b, &pair, 1),
-			/* Every third one writes over the one before. */
-			.time_ns = RANDOM_BASE_NS +
-				   (int64_t)((round - (round % 3 == 2)) * 7000 + k) * 1000000,
-			.duration_ns = 0,
-			.period = 524288,
-		};
-		builder__profile(b, &head, types, 2);
-		for (unsigned i = 0; i < 6; i++) {
-			/*
-			 * Grows with the round; every fifth round starts anew, and then some stacks
-			 * are missing.
-			 */
-			uint64_t since = round % 5 + 1;
-			int64_t values[] = { (int64_t)(since * 1000 * (i + 1) + since),
-					     (int64_t)random__below(r, 1000) - 200 };
-
-			labels[0].num = i % 2 ? 64 : 1024;
-			if (round % 5 > 1 || random__below(r, 3))
-				builder__row(b, stacks[i], builder__label_set(b, labels, 1 + i % 3),
-					     values);
-		}
-	}
-}
-
 static struct dcm_batch *make_batch(struct random *r, uint64_t round, unsigned flags)
 {
-	CLEANUP(builder__freep) struct dcm_builder *b = builder__new(0);
-	struct dcm_batch *batch = NULL;
-	struct dcm_error err = DCM_ERROR_INIT;
-
-	builder__set_source(b, (struct dcm_hash){ 1, 2 }, round);
-	random_batch__fill(b, random__next(r), flags, RANDOM_BASE_NS);
-	fill_growing(b, r, round);
-	if (builder__seal(b, &batch, &err) < 0)
-		fail_msg("%s", err.text);
-	return batch;
+	return storage_random__batch(r, round, flags, RANDOM_BASE_NS);
 }
 
 static void write_one(struct storage *s, struct dcm_batch *batch)
@@ -130,157 +53,13 @@ static void write_one(struct storage *s, struct dcm_batch *batch)
 		fail_msg("write: %s", err.text);
 }
 
-/* -------------------------------------------------------------------------------------------------
- * Questions
- */
-
-static const char *const type_texts[] = {
-	"process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta",
-	"process_cpu:samples:count:cpu:nanoseconds:delta",
-	"decima_quality:samples:count:::delta",
-	"memory:alloc_space:bytes:space:bytes",
-	"memory:alloc_objects:count:space:bytes",
-	"memory:inuse_space:bytes:space:bytes",
-	"goroutine:goroutine:count:goroutine:count",
-	"memory:alloc_space:bytes:space:bytes",
-	"memory:inuse_space:bytes:space:bytes",
-	"no:such:type:at:all",
-};
-static const char *const label_names[] = { "service_name", "node",  "comm", "thread_name", "cpu",
-					   "size",	   "bytes", "a.b",  "nowhere" };
-/* What makes sense for a name; and, now and then, something else. */
-static const struct {
-	const char *name;
-	const char *values[3], *patterns[3];
-} likely[] = {
-	{ "service_name", { "api", "db", "web" }, { "a.*", "api|web", "(batch|db)?" } },
-	{ "node", { "n1", "n2", "" }, { "n.", "n1|n3", ".*2" } },
-	{ "comm", { "java", "", "größe" }, { ".*a.*", "", "gr.+e" } },
-	{ "thread_name", { "main", "worker-1", "" }, { "worker-[0-9]", "main|", ".+" } },
-	{ "cpu", { "0", "1", "" }, { "[0-9]", "[^0]", "0?" } },
-	{ "size", { "0", "3", "" }, { "[12]", "", ".*" } },
-	{ "bytes", { "64", "1024", "" }, { "1.*", "64|", "[0-9]{4}" } },
-	{ "nowhere", { "", "x", "" }, { "", "x?", "y" } },
-};
-
-struct question {
-	struct asked asked;
-	struct dcm_matcher matchers[2][3];
-	struct dcm_regex *regexes[6];
-	uint32_t n_regexes;
-};
-
-static void question__fini(struct question *q)
-{
-	for (uint32_t i = 0; i < q->n_regexes; i++)
-		regex__free(q->regexes[i]);
-}
-
-#define PICK(r, array) ((array)[random__below((r), sizeof(array) / sizeof((array)[0]))])
-
-static void some_matchers(struct question *q, struct random *r, uint32_t side)
-{
-	struct dcm_select *sel = &q->asked.sel[side];
-
-	sel->matchers = q->matchers[side];
-	sel->n_matchers = random__below(r, 4) == 0 ? 3 : (uint32_t)random__below(r, 2);
-	for (uint32_t i = 0; i < sel->n_matchers; i++) {
-		struct dcm_matcher *m = &q->matchers[side][i];
-		uint32_t op = (uint32_t)random__below(r, 4);
-		bool regex = op == DCM_RE || op == DCM_NRE;
-		size_t n_likely = sizeof(likely) / sizeof(likely[0]);
-		size_t name = random__below(r, n_likely);
-		size_t value = random__below(r, 10) ? name : random__below(r, n_likely);
-
-		*m = (struct dcm_matcher){ .op = op,
-					   .name = str__of(likely[name].name),
-					   .value = str__of(regex ? PICK(r, likely[value].patterns)
-								  : PICK(r, likely[value].values)) };
-		if (!regex)
-			continue;
-		assert_int_equal(regex__new(m->value, 0, &q->regexes[q->n_regexes], NULL), 0);
-		m->regex = q->regexes[q->n_regexes++];
-	}
-}
-
-static void some_range(struct dcm_select *sel, struct random *r)
-{
-	sel->from_ms = BASE_MS + (int64_t)random__below(r, 300000) - 20000;
-	sel->to_ms = sel->from_ms + (int64_t)random__below(r, 300000);
-	if (random__below(r, 3) == 0) {
-		sel->from_ms = 0;
-		sel->to_ms = INT64_MAX;
-	}
-}
-
-static void some_question(struct question *q, struct random *r)
-{
-	static const int64_t steps[] = { 0, 1, 1000, 10000, 60000, 3600000 };
-	struct asked *a = &q->asked;
-
-	*q = (struct question){ 0 };
-	a->what = random__below(r, ASK_N + 2) % ASK_N;
-	if (random__below(r, 3) == 0)
-		a->what = ASK_MERGE;
-	a->n_sel = a->what == ASK_MERGE && random__below(r, 2) ? 2 : 1;
-	a->step_ms = PICK(r, steps);
-	a->name = str__of(PICK(r, label_names));
-	for (uint32_t i = 0; i < a->n_sel; i++) {
-		a->sel[i].size = sizeof(a->sel[i]);
-		some_range(&a->sel[i], r);
-		some_matchers(q, r, i);
-		a->sel[i].type = str__of(PICK(r, type_texts));
-		if (a->what < ASK_POINTS && random__below(r, 3))
-			a->sel[i].type = STR("");
-	}
-	a->by.labels = a->by_labels;
-	if (a->what >= ASK_POINTS)
-		a->by.n = (uint32_t)random__below(r, 4);
-	for (uint32_t i = 0; i < a->by.n; i++) /* distinct ones */
-		a->by_labels[i] = str__of(label_names[(random__below(r, 3) * 3 + i) % 9]);
-	for (uint32_t i = 1; i < a->by.n; i++)
-		for (uint32_t k = 0; k < i; k++)
-			if (str__eq(a->by_labels[i], a->by_labels[k]))
-				a->by.n = i;
-}
-
-static void describe(const struct asked *a, char *text, size_t cap)
-{
-	static const char *const names[] = { "types",  "labels", "values",
-					     "series", "points", "merge" };
-	static const char *const ops[] = { "=", "!=", "=~", "!~" };
-	struct buf b = { 0 };
-
-	buf__printf(&b, "%s name=%.*s step=%" PRId64 " by=", names[a->what], STR_ARG(a->name), a->step_ms);
-	for (uint32_t i = 0; i < a->by.n; i++)
-		buf__printf(&b, "%.*s,", STR_ARG(a->by.labels[i]));
-	for (uint32_t i = 0; i < a->n_sel; i++) {
-		buf__printf(&b, " %.*s{", STR_ARG(a->sel[i].type));
-		for (uint32_t k = 0; k < a->sel[i].n_matchers; k++)
-			buf__printf(&b, "%.*s%s\"%.*s\",", STR_ARG(a->sel[i].matchers[k].name),
-				    ops[a->sel[i].matchers[k].op],
-				    STR_ARG(a->sel[i].matchers[k].value));
-		buf__printf(&b, "} [%" PRId64 ",%" PRId64 ")", a->sel[i].from_ms - BASE_MS,
-			    a->sel[i].to_ms - BASE_MS);
-	}
-	snprintf(text, cap, "%.*s", (int)b.n, (const char *)b.data);
-	buf__fini(&b);
-}
-
 /* Shows the first line that differs. */
 static void compare_texts(const struct buf *expected, const struct buf *got, const char *question)
 {
-	const char *x = expected->data ? (const char *)expected->data : "";
-	const char *y = got->data ? (const char *)got->data : "";
+	struct buf difference = { 0 };
 
-	while (*x || *y) {
-		size_t n = strcspn(x, "\n"), m = strcspn(y, "\n");
-
-		if (n != m || memcmp(x, y, n) != 0)
-			fail_msg("%s\n expected: %.*s\n answered: %.*s", question, (int)n, x, (int)m, y);
-		x += n + (x[n] == '\n');
-		y += m + (y[m] == '\n');
-	}
+	if (answers__differ(expected, got, &difference))
+		fail_msg("%s\n%s", question, (const char *)difference.data);
 }
 
 static uint64_t n_answered, n_empty;
@@ -293,8 +72,8 @@ static void ask_both(struct storage *s, struct sql *sql, struct random *r)
 	struct dcm_error err = DCM_ERROR_INIT;
 	char text[1024];
 
-	some_question(&q, r);
-	describe(&q.asked, text, sizeof(text));
+	question__random(&q, r);
+	question__describe(&q.asked, text, sizeof(text));
 	int e = answers__ask(s, &q.asked, &got, &err);
 	if (e < 0)
 		fail_msg("%s\n %s", text, err.text);
@@ -426,11 +205,11 @@ static void test_removal_leaves_what_sql_leaves(void **state)
 			write_both(p, batch);
 			batch__unref(batch);
 			do { /* one with a matcher: all of a type at once is dull */
-				some_question(&q, &r);
+				question__random(&q, &r);
 				if (q.asked.sel[0].n_matchers == 0)
 					question__fini(&q);
 			} while (q.asked.sel[0].n_matchers == 0);
-			describe(&q.asked, text, sizeof(text));
+			question__describe(&q.asked, text, sizeof(text));
 			if (p->storage.ops->remove(p->storage.instance, &q.asked.sel[0], &n, &err) < 0)
 				fail_msg("remove %s: %s", text, err.text);
 			uint64_t expected = sql__remove(p->sql, &q.asked.sel[0]);
@@ -673,7 +452,7 @@ static void test_questions_see_one_moment(void **state)
 		}
 		a.what = seed & 1 ? ASK_MERGE : ASK_POINTS;
 		a.sel[0] = (struct dcm_select){ .size = sizeof(a.sel[0]),
-						.type = str__of(type_texts[seed % 6]),
+						.type = str__of(storage_random__types[seed % 6]),
 						.matchers = &m,
 						.n_matchers = 1,
 						.to_ms = INT64_MAX };
@@ -740,7 +519,7 @@ static void test_questions_obey_their_budget(void **state)
 		struct buf out = { 0 };
 
 		a.sel[0] = (struct dcm_select){ .size = sizeof(a.sel[0]),
-						.type = str__of(type_texts[0]),
+						.type = str__of(storage_random__types[0]),
 						.to_ms = INT64_MAX,
 						.budget = &budget };
 		assert_int_equal(answers__ask(s, &a, &out, &err), 0);
@@ -826,8 +605,8 @@ static void test_nasty_batches_are_taken(void **state)
 			struct dcm_error err = DCM_ERROR_INIT;
 			char text[1024];
 
-			some_question(&q, &r);
-			describe(&q.asked, text, sizeof(text));
+			question__random(&q, &r);
+			question__describe(&q.asked, text, sizeof(text));
 			if (answers__ask(&p->storage, &q.asked, &out, &err) < 0 ||
 			    answers__ask(&memory, &q.asked, &expected, &err) < 0)
 				fail_msg("%s: %s", text, err.text);
@@ -862,7 +641,7 @@ static void *ask_on(void *arg)
 		struct question q;
 		struct buf out = { 0 };
 
-		some_question(&q, &r);
+		question__random(&q, &r);
 		int e = answers__ask(a->s, &q.asked, &out, NULL);
 		a->error = e < 0 ? e : a->error;
 		buf__fini(&out);
