@@ -42,13 +42,18 @@ static int look__init(struct look *l, struct view *v, const struct walk_user *us
 	return r;
 }
 
-/* Walks every stream; `end` (may be NULL) is told of each. */
+/*
+ * Walks every stream; `end` (may be NULL) is told of each. A stream that is settled by its series
+ * alone costs time as well: the budget is looked at for each.
+ */
 static int look__walk(struct look *l, int (*end)(void *ctx, const struct view_stream *st), void *ctx)
 {
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < l->view->streams.n; i++) {
-		r = walk__stream(&l->walk, &l->view->streams.v[i]);
+		r = meter__rows(&l->meter, 0);
+		if (r == 0)
+			r = walk__stream(&l->walk, &l->view->streams.v[i]);
 		if (r == 0 && end)
 			r = end(ctx, &l->view->streams.v[i]);
 	}
