@@ -211,11 +211,12 @@ bool storage__open(struct storage *s, const char *file, const char *yaml)
 
 	if (handle)
 		*(void **)&entry = dlsym(handle, DCM_ENTRY_SYMBOL);
-	if (!entry || entry()->kind != DCM_STORAGE) {
+	const struct dcm_plugin *plugin = entry ? entry() : NULL;
+	if (!plugin || plugin->kind != DCM_STORAGE) {
 		fprintf(stderr, "%s: %s\n", file, handle ? "is no storage plugin" : dlerror());
 		return false;
 	}
-	if (storage__open_plugin(s, entry(), yaml, &err))
+	if (storage__open_plugin(s, plugin, yaml, &err))
 		return true;
 	fprintf(stderr, "%s\n", err.text);
 	return false;
@@ -223,8 +224,12 @@ bool storage__open(struct storage *s, const char *file, const char *yaml)
 
 void storage__close(struct storage *s)
 {
+	const struct dcm_lifecycle *life = s->plugin ? s->plugin->lifecycle : NULL;
+
+	if (s->instance && life->drain)
+		life->drain(s->instance, s->host.mono_ns(&s->host) + 10000000000);
 	if (s->instance)
-		s->plugin->lifecycle->stop(s->instance);
+		life->stop(s->instance);
 	s->instance = NULL;
 	arena__fini(&s->arena);
 }

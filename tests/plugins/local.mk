@@ -2,7 +2,7 @@
 # tests/plugins/local.mk - plugins for tests: one that misbehaves on demand, one with nothing more than it must
 # have, and those that must be refused
 #
-# Plugin directories of their own: tests/plugins/.libs has output_testing.so, storage_minimal.so and input_broken_*.so.
+# Plugin directories of their own: tests/plugins/.libs has output_testing.so, storage_minimal.so, storage_faulty.so and input_broken_*.so.
 check_LTLIBRARIES += tests/plugins/output_testing.la
 tests_plugins_output_testing_la_SOURCES = tests/plugins/testing.c
 tests_plugins_output_testing_la_CFLAGS = $(AM_CFLAGS)
@@ -12,6 +12,13 @@ check_LTLIBRARIES += tests/plugins/storage_minimal.la
 tests_plugins_storage_minimal_la_SOURCES = tests/plugins/minimal.c
 tests_plugins_storage_minimal_la_CFLAGS = $(AM_CFLAGS)
 tests_plugins_storage_minimal_la_LDFLAGS = $(LDFLAGS_PLUGIN) -rpath $(pkglibdir)
+
+# For tests/storage/conformance.
+check_LTLIBRARIES += tests/plugins/storage_faulty.la
+tests_plugins_storage_faulty_la_SOURCES = tests/plugins/faulty.c
+tests_plugins_storage_faulty_la_CFLAGS = $(AM_CFLAGS)
+tests_plugins_storage_faulty_la_LDFLAGS = $(LDFLAGS_PLUGIN) -rpath $(pkglibdir)
+tests_plugins_storage_faulty_la_LIBADD = -ldl
 
 # Some faults are the linker's to find at load time: no -z defs here.
 LDFLAGS_BROKEN = -module -avoid-version -shared -rpath $(pkglibdir) $(SAN_CFLAGS)

@@ -2,6 +2,23 @@
 # tests/storage/local.mk - the local store against a disk that loses what it may
 #
 # CRASH_CYCLES=1000000 tests/storage/test_crash looks longer than `make check` does.
+# Holds any storage plugin against memory; conformance.sh says which, and with what.
+check_PROGRAMS += tests/storage/conformance
+tests_storage_conformance_SOURCES = \
+	tests/storage/conform/conform.h \
+	tests/storage/conform/conformance.c \
+	tests/storage/conform/kills.c \
+	tests/storage/conform/moments.c \
+	tests/storage/conform/refusals.c \
+	tests/storage/conform/steps.c tests/storage/conform/steps.h \
+	tests/storage/conform/trial.c tests/storage/conform/trial.h \
+	tests/contract/storage_answers.c tests/contract/storage_answers.h \
+	tests/contract/storage_host.c tests/contract/storage_host.h \
+	tests/contract/storage_random.c tests/contract/storage_random.h \
+	tests/unit/random_batch.c tests/unit/random_batch.h tests/unit/random.h
+tests_storage_conformance_LDADD = $(CODEC_LA) $(CONFIG_LA) -ldl
+script_tests += tests/storage/conformance.sh
+
 STORE_SIM = tests/storage/ledger.c tests/storage/ledger.h tests/storage/sim_disk.c tests/storage/sim_disk.h \
 	tests/storage/tiny_store.c tests/storage/tiny_store.h tests/unit/random.h
 
