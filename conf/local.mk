@@ -3,7 +3,7 @@
 #
 # The directories are known to make alone, so the service file is filled in here and not by configure. The
 # configuration is installed once: what an administrator wrote there later stays.
-EXTRA_DIST += conf/decima.service.in conf/decima.yaml
+EXTRA_DIST += conf/decima.service.in conf/decima.yaml conf/leave_out.awk
 
 # What an administrator may copy, if he wants that for the whole machine.
 examplesdir = $(docdir)/examples
@@ -26,11 +26,26 @@ if SYSTEMD_UNIT
 systemdsystemunit_DATA = conf/decima.service
 endif
 
-install-data-local:
+# What is installed names no input that was left out of the build.
+inputs_left_out =
+if !PLUGIN_INPUT_EBPF
+inputs_left_out += ebpf
+endif
+if !PLUGIN_INPUT_PERF_MAP
+inputs_left_out += perf_map
+endif
+conf/installed.yaml: $(srcdir)/conf/decima.yaml $(srcdir)/conf/leave_out.awk Makefile
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && \
+	$(AWK) -v left_out=' $(inputs_left_out) ' -f $(srcdir)/conf/leave_out.awk $(srcdir)/conf/decima.yaml >$@.tmp && \
+	mv $@.tmp $@
+noinst_DATA = conf/installed.yaml
+CLEANFILES += conf/installed.yaml
+
+install-data-local: conf/installed.yaml
 	$(MKDIR_P) "$(DESTDIR)$(sysconfdir)/decima"
 	test -e "$(DESTDIR)$(sysconfdir)/decima/decima.yaml" || \
-		$(INSTALL_DATA) $(srcdir)/conf/decima.yaml "$(DESTDIR)$(sysconfdir)/decima/decima.yaml"
+		$(INSTALL_DATA) conf/installed.yaml "$(DESTDIR)$(sysconfdir)/decima/decima.yaml"
 uninstall-local:
-	if cmp -s $(srcdir)/conf/decima.yaml "$(DESTDIR)$(sysconfdir)/decima/decima.yaml"; then \
+	if cmp -s conf/installed.yaml "$(DESTDIR)$(sysconfdir)/decima/decima.yaml"; then \
 		rm -f "$(DESTDIR)$(sysconfdir)/decima/decima.yaml"; \
 	fi

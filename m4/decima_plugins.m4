@@ -1,13 +1,15 @@
 dnl SPDX-License-Identifier: Apache-2.0
 dnl m4/decima_plugins.m4 - which plugins are built, and what the eBPF one needs
 
-dnl DECIMA_PLUGIN(kind, name): --disable-KIND-NAME, the condition PLUGIN_KIND_NAME, a line in the summary.
+dnl DECIMA_PLUGIN(kind, name): --disable-KIND-NAME, the condition PLUGIN_KIND_NAME, HAVE_KIND_NAME, a line in the summary.
 dnl The option spells an underscore as a dash, as options do.
 AC_DEFUN([DECIMA_PLUGIN], [
 	AC_ARG_ENABLE([$1-]m4_translit([$2], [_], [-]),
 		[AS_HELP_STRING([--disable-$1-]m4_translit([$2], [_], [-]), [leave out plugins/$1/$2])],
 		[], [enable_$1_$2=yes])
 	AM_CONDITIONAL([PLUGIN_]m4_toupper([$1_$2]), [test "x$enable_$1_$2" = xyes])
+	AS_IF([test "x$enable_$1_$2" = xyes],
+		[AC_DEFINE([HAVE_]m4_toupper([$1_$2]), [1], [$1/$2 is built])])
 	AS_IF([test "x$enable_$1_$2" = xyes],
 		[decima_plugins="$decima_plugins
     $1/$2: on"],
@@ -42,7 +44,7 @@ AC_DEFUN([DECIMA_EBPF], [
 	], [decima_plugins="$decima_plugins
     input/ebpf: off (--disable-ebpf)"])
 	AM_CONDITIONAL([PLUGIN_INPUT_EBPF], [test "x$enable_ebpf" = xyes])
-	AS_IF([test "x$enable_ebpf" = xyes], [AC_DEFINE([HAVE_EBPF], [1], [the eBPF sampler is built])])
+	AS_IF([test "x$enable_ebpf" = xyes], [AC_DEFINE([HAVE_INPUT_EBPF], [1], [input/ebpf is built])])
 ])
 
 dnl BPF_CPPFLAGS: kernel headers live in a per-architecture folder that clang does not search for a foreign target.

@@ -64,7 +64,7 @@ static void roff_verb(const struct args_verb *v)
 
 void generate__man(const struct args_verb *verbs)
 {
-	printf(".TH DECIMA 1 \"\" \"decima %s\" \"User Commands\"\n", PACKAGE_VERSION);
+	printf(".TH DECIMA 1 \"\" \"decima %s\" \"User Commands\"\n.ad l\n", PACKAGE_VERSION);
 	fputs(".SH NAME\ndecima \\- continuous profiling for Linux\n.SH SYNOPSIS\n"
 	      "\\fBdecima\\fR [\\fICOMMAND\\fR] [\\fIOPTION\\fR]...\n.SH DESCRIPTION\n"
 	      "Samples every stack on the host, takes profiles from others, keeps them, and "

@@ -18,10 +18,19 @@
 #include "core/config/suggest.h"
 #include "core/query/selector.h"
 
-const char plan__default_text[] = "inputs:\n"
-				  "  ebpf: {}\n"
-				  "  perf_map: {}\n"
-				  "storage:\n"
+/* An input that was left out of the build is not missed. */
+#ifdef HAVE_INPUT_EBPF
+#define DEFAULT_EBPF "  ebpf: {}\n"
+#else
+#define DEFAULT_EBPF ""
+#endif
+#ifdef HAVE_INPUT_PERF_MAP
+#define DEFAULT_PERF_MAP "  perf_map: {}\n"
+#else
+#define DEFAULT_PERF_MAP ""
+#endif
+
+const char plan__default_text[] = "inputs:\n" DEFAULT_EBPF DEFAULT_PERF_MAP "storage:\n"
 				  "  memory: {}\n";
 
 /* The three keys that hold instances; everything else at the top is in settings__table. */

@@ -255,7 +255,8 @@ static int man5_of_plugin(void *ctx, enum dcm_kind kind, const char *name, const
  */
 static int write_man5(struct loader *loader, struct buf *out, struct dcm_error *err)
 {
-	buf__printf(out, ".TH DECIMA.YAML 5 \"\" \"decima %s\" \"File Formats\"\n", PACKAGE_VERSION);
+	buf__printf(out, ".TH DECIMA.YAML 5 \"\" \"decima %s\" \"File Formats\"\n.ad l\n",
+		    PACKAGE_VERSION);
 	buf__text(out, ".SH NAME\ndecima.yaml \\- configuration of decima\n.SH DESCRIPTION\n"
 		       "A YAML file. Under \\fBinputs\\fR, \\fBstorage\\fR and \\fBoutputs\\fR "
 		       "stand plugins by name, each with a map\n"

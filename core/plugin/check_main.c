@@ -66,7 +66,7 @@ static void print_roff(const char *text)
 
 static void print_man(void)
 {
-	printf(".TH DECIMA\\-PLUGIN\\-CHECK 1 \"\" \"decima %s\" \"User Commands\"\n"
+	printf(".TH DECIMA\\-PLUGIN\\-CHECK 1 \"\" \"decima %s\" \"User Commands\"\n.ad l\n"
 	       ".SH NAME\ndecima\\-plugin\\-check \\- check a plugin of decima\n.SH SYNOPSIS\n"
 	       "\\fBdecima\\-plugin\\-check\\fR [\\fIOPTION\\fR]... \\fIFILE.so\\fR\n"
 	       ".SH DESCRIPTION\n%s.SH OPTIONS\n",

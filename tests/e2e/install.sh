@@ -18,6 +18,27 @@ done
 stray=$(cd "$root" && find include -type f ! -path include/decima/plugin.h; cd "$root" && find lib -name '*.la')
 if [ -z "$stray" ]; then echo "ok nothing_else"; else echo "not ok nothing_else:" $stray; fi
 
+"$root/bin/decima" check --config-only -c "$root/etc/decima/decima.yaml" --plugin-path "$root/lib/decima" >"$dir/check" 2>&1 &&
+	echo "ok installed_configuration_loads" || echo "not ok installed_configuration_loads: $(head -n 1 "$dir/check")"
+
+# The unit, as it is but for where the program is; systemd names a line that it does not understand.
+sed "s|^ExecStart=|&$destdir|" "$root/lib/systemd/system/decima.service" >"$dir/decima.service"
+if command -v systemd-analyze >/dev/null; then
+	faults=$(systemd-analyze verify --man=no "$dir/decima.service" 2>&1 | grep -F decima)
+	if [ -z "$faults" ]; then echo "ok unit"; else echo "not ok unit: $faults"; fi
+else
+	echo "skip unit: systemd-analyze is missing"
+fi
+
+if command -v man >/dev/null; then
+	for page in man1/decima.1 man1/decima-plugin-check.1 man5/decima.yaml.5; do
+		faults=$(MANWIDTH=80 LC_ALL=C.UTF-8 man --warnings -l "$root/share/man/$page" 2>&1 >/dev/null | head -n 3)
+		if [ -z "$faults" ]; then echo "ok formats $page"; else echo "not ok formats $page:" $faults; fi
+	done
+else
+	echo "skip formats: man is missing"
+fi
+
 # The page says each option of --help.
 "$root/bin/decima-plugin-check" --help | sed -n 's/^  --\([a-z]*\).*/\1/p' | while read -r option; do
 	if grep -qF "\\-\\-$option" "$root/share/man/man1/decima-plugin-check.1"; then

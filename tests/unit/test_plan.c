@@ -12,6 +12,7 @@
 #include "core/base/buf.h"
 #include "core/base/str.h"
 #include "tests/unit/failmalloc.h"
+#include "tests/unit/paths.h"
 #include "tests/unit/plan_sample.h"
 
 static struct loader *loader;
@@ -254,6 +255,30 @@ static void elsewhere_is_lenient(void **state)
 	plan__free(plan);
 }
 
+/* With whatever was built, and not a word about what was not; so does what `make install` writes. */
+static void default_has_what_was_built(void **state)
+{
+	static const struct plan_source sources[] = {
+		{ .text = plan__default_text },
+		{ .path = TEST_BUILDDIR "/conf/installed.yaml" },
+	};
+
+	(void)state;
+	if (access(TEST_BUILDDIR "/plugins/.libs/storage_memory.so", F_OK) < 0)
+		skip_because("built without the memory store, which the default configuration "
+			     "stores in");
+	for (size_t i = 0; i < 2; i++) {
+		struct plan *plan = NULL;
+		struct buf found = { 0 };
+
+		if (load(&sources[i], &plan, &found) < 0 || found.n > 0)
+			fail_msg("%s", found.n ? (const char *)found.data : "not loaded, and no fault");
+		assert_true(plan->n >= 1);
+		buf__fini(&found);
+		plan__free(plan);
+	}
+}
+
 static void data_directory(void **state)
 {
 	struct plan *plan = plan_sample__load(loader, "");
@@ -301,6 +326,7 @@ int main(void)
 		cmocka_unit_test(options_of_a_verb_are_named),
 		cmocka_unit_test(instances_in_order),
 		cmocka_unit_test(elsewhere_is_lenient),
+		cmocka_unit_test(default_has_what_was_built),
 		cmocka_unit_test(data_directory),
 		cmocka_unit_test(without_memory),
 		cmocka_unit_test(disabled_ones_are_checked),
