@@ -90,3 +90,13 @@ unit_tests += tests/storage/test_store
 tests_storage_test_store_SOURCES = tests/storage/test_store.c $(STORE_TEST)
 tests_storage_test_store_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_storage_test_store_LDADD = $(LOCAL_STORE_LA) $(CODEC_LA) $(CONFIG_LA) $(UNIT_LIBS) -ldl
+
+# The questions over streams and blocks of several eras, held against memory.
+unit_tests += tests/storage/test_answer
+tests_storage_test_answer_SOURCES = tests/storage/test_answer.c tests/storage/mosaic.c tests/storage/mosaic.h \
+	tests/contract/storage_answers.c tests/contract/storage_answers.h \
+	tests/contract/storage_host.c tests/contract/storage_host.h \
+	tests/contract/storage_random.c tests/contract/storage_random.h \
+	$(RANDOM_BATCH) $(FAILMALLOC)
+tests_storage_test_answer_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_storage_test_answer_LDADD = $(LOCAL_STORE_LA) $(CODEC_LA) $(CONFIG_LA) $(UNIT_LIBS) -ldl

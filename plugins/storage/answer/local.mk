@@ -19,4 +19,4 @@ plugins_storage_answer_libanswer_la_SOURCES = \
 	plugins/storage/answer/walk_spans.c
 plugins_storage_answer_libanswer_la_CFLAGS = $(AM_CFLAGS) $(CONVERSION_CFLAGS)
 
-STORAGE_ANSWER_LA = plugins/storage/answer/libanswer.la $(STORAGE_STREAMS_LA)
+STORAGE_ANSWER_LA = plugins/storage/answer/libanswer.la $(STORAGE_STREAMS_LA) $(STORAGE_DICT_LA)

@@ -123,7 +123,7 @@ static int add_span(void *ctx, const struct walk_span *s)
 		if (!p->ops->sums)
 			return 0;
 		m->piece_sums.n = 0;
-		if (!vec__reserve(&m->piece_sums, n))
+		if (!vec__reserve(&m->piece_sums, n + 1))
 			return -ENOMEM;
 		memset(m->piece_sums.v, 0, n * sizeof(m->piece_sums.v[0]));
 		int r = p->ops->sums(w->reader, p, s->first, s->n, m->piece_sums.v);

@@ -50,9 +50,14 @@ struct piece_profiles {
 	const int64_t *duration_ns, *period; /* [n] */
 };
 
+enum piece_kind { PIECE_STACKS = 1, PIECE_LABEL_SETS = 2 };
+
 /* What the numbers in rows stand for. */
 struct piece_numbers {
-	/* [n] numbers of the dictionary, ascending: rows say which of these. NULL: rows have the dictionary's. */
+	/*
+	 * [n] numbers of the dictionary, ascending: rows say which of these. NULL: rows have the dictionary's, or these
+	 * were not wanted.
+	 */
 	const uint32_t *stacks, *label_sets;
 	uint32_t n_stacks, n_label_sets;
 };
@@ -81,7 +86,8 @@ struct piece_ops {
 	void (*reader_free)(void *reader);
 
 	int (*profiles)(void *reader, const struct piece *p, unsigned want, struct piece_profiles *ret);
-	int (*numbers)(void *reader, const struct piece *p, struct piece_numbers *ret);
+	/* want: enum piece_kind */
+	int (*numbers)(void *reader, const struct piece *p, unsigned want, struct piece_numbers *ret);
 	/*
 	 * Profiles [first, first + n), in order; the rows of each ascend by (stack, label set), each pair once. n >= 1.
 	 */

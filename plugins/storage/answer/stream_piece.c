@@ -70,10 +70,11 @@ static int profiles(void *reader, const struct piece *p, unsigned want, struct p
 	return 0;
 }
 
-static int numbers(void *reader, const struct piece *p, struct piece_numbers *ret)
+static int numbers(void *reader, const struct piece *p, unsigned want, struct piece_numbers *ret)
 {
 	(void)reader;
 	(void)p;
+	(void)want;
 	*ret = (struct piece_numbers){ 0 };
 	return 0;
 }
@@ -140,7 +141,10 @@ static int add_stream(struct view *v, uint32_t selection, const struct view_plac
 {
 	const size_t n = to - from;
 	struct stream_piece *of = malloc(sizeof(*of) + n * sizeof(of->v[0]));
-	struct piece p = { .ops = &ops, .of = of, .n_profiles = (uint32_t)n, .same_spans = true };
+	/* Streams lose at once what is removed: no filter is for them. */
+	struct piece p = {
+		.ops = &ops, .of = of, .n_profiles = (uint32_t)n, .same_spans = true, .first_filter = UINT32_MAX
+	};
 
 	if (!of)
 		return -ENOMEM;

@@ -121,6 +121,17 @@ static int choose_filters(struct walk *w)
 	return 0;
 }
 
+/* Which of the piece's numbers are looked at. */
+static unsigned wanted_numbers(const struct walk *w)
+{
+	bool label_sets = w->user->label_sets || w->increases || !w->match->settled;
+
+	for (uint32_t i = 0; i < w->view->filters.n; i++)
+		label_sets |= w->filters[i].on;
+	return (w->user->stacks || w->increases ? (unsigned)PIECE_STACKS : 0) |
+	       (label_sets ? (unsigned)PIECE_LABEL_SETS : 0);
+}
+
 static int open_piece(struct walk *w, const struct view_piece *p)
 {
 	const struct dict_counts *c = &w->view->eras.v[p->place.era].counts;
@@ -131,7 +142,7 @@ static int open_piece(struct walk *w, const struct view_piece *p)
 	if (!w->reader)
 		return -ENOMEM;
 	w->numbers = (struct piece_numbers){ 0 };
-	r = judge(w, p, p->piece.ops->numbers(w->reader, &p->piece, &w->numbers));
+	r = judge(w, p, p->piece.ops->numbers(w->reader, &p->piece, wanted_numbers(w), &w->numbers));
 	if (r == 0 &&
 	    ((w->numbers.stacks && !ascends_below(w->numbers.stacks, w->numbers.n_stacks, c->stacks)) ||
 	     (w->numbers.label_sets &&
@@ -303,10 +314,11 @@ static int walk_span(struct walk *w, const struct walk_span *s)
 
 	if (r == 0 && w->user->span && !w->filtered && !w->increases) {
 		r = judge(w, p, w->user->span(w->user->ctx, s));
-		if (r == 1) {
+		if (r > 0) {
 			const uint64_t rows = p->piece.n_rows * s->n / p->piece.n_profiles;
+			const int stop = meter__rows(w->meter, rows);
 
-			return meter__rows(w->meter, rows);
+			return stop < 0 ? stop : r == WALK_ENOUGH ? r : 0;
 		}
 	}
 	if (r == 0)

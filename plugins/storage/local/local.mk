@@ -4,6 +4,7 @@ noinst_LTLIBRARIES += plugins/storage/local/liblocal.la
 plugins_storage_local_liblocal_la_SOURCES = \
 	plugins/storage/local/block_file.c plugins/storage/local/block_file.h \
 	plugins/storage/local/block.h plugins/storage/local/block_layout.h \
+	plugins/storage/local/block_piece.c plugins/storage/local/block_piece.h \
 	plugins/storage/local/block_read.c plugins/storage/local/block_write.c \
 	plugins/storage/local/chunk.h \
 	plugins/storage/local/chunk_read.c plugins/storage/local/chunk_write.c \
@@ -33,4 +34,4 @@ plugins_storage_local_liblocal_la_SOURCES = \
 	plugins/storage/local/wal.c plugins/storage/local/wal.h
 plugins_storage_local_liblocal_la_CFLAGS = $(AM_CFLAGS) $(CONVERSION_CFLAGS) $(ZSTD_CFLAGS)
 
-LOCAL_STORE_LA = plugins/storage/local/liblocal.la $(STORAGE_STREAMS_LA) $(STORAGE_DICT_LA) $(ZSTD_LIBS)
+LOCAL_STORE_LA = plugins/storage/local/liblocal.la $(STORAGE_ANSWER_LA) $(ZSTD_LIBS)

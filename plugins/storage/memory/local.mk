@@ -13,4 +13,4 @@ plugins_storage_memory_la_SOURCES = \
 	plugins/storage/memory/store.c plugins/storage/memory/store.h
 plugins_storage_memory_la_CFLAGS = $(AM_CFLAGS) $(CONVERSION_CFLAGS)
 plugins_storage_memory_la_LDFLAGS = $(LDFLAGS_PLUGIN)
-plugins_storage_memory_la_LIBADD = $(STORAGE_ANSWER_LA) $(STORAGE_DICT_LA)
+plugins_storage_memory_la_LIBADD = $(STORAGE_ANSWER_LA)

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/storage/local/block_piece.c - what questions ask of pieces, asked of chunks
+ *
+ * A reader keeps what it decoded of the chunk at hand: columns, stacks and label sets are read once however many types
+ * and questions look at them.
+ */
+#include "plugins/storage/local/block_piece.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "core/base/mem.h"
+#include "core/base/vec.h"
+#include "plugins/storage/local/pfor.h"
+
+_Static_assert((int)PIECE_ROWS_MAX >= (int)PFOR_PAGE, "a page of rows is given out at once");
+_Static_assert((int)PIECE_WANT_TOTALS == (int)CHUNK_WANT_TOTALS &&
+		       (int)PIECE_WANT_ROWS == (int)CHUNK_WANT_ROWS &&
+		       (int)PIECE_WANT_SPANS == (int)CHUNK_WANT_SPANS,
+	       "columns are asked for in the same words");
+
+struct reader {
+	const struct block *block; /* NULL: none */
+	uint32_t at;
+	struct chunk chunk;
+	struct chunk_profiles profiles;
+	unsigned have_profiles; /* enum piece_want; HAVE_TIMES: at all */
+	unsigned have_numbers;	/* enum piece_kind */
+	VEC(uint32_t) stacks, label_sets;
+	struct chunk_cursor *cursor;
+	int64_t values[PFOR_PAGE];
+};
+
+enum { HAVE_TIMES = 1 << 8 };
+
+static void *reader_new(void)
+{
+	struct reader *r = NEW(struct reader);
+
+	if (r)
+		r->cursor = chunk_cursor__new();
+	if (r && !r->cursor) {
+		free(r);
+		return NULL;
+	}
+	return r;
+}
+
+static void reader_free(void *reader)
+{
+	struct reader *r = reader;
+
+	if (!r)
+		return;
+	chunk_profiles__fini(&r->profiles);
+	chunk_cursor__free(r->cursor);
+	vec__fini(&r->stacks);
+	vec__fini(&r->label_sets);
+	free(r);
+}
+
+static int open_chunk(struct reader *r, const struct piece *p)
+{
+	if (r->block == p->of && r->at == p->at)
+		return 0;
+	r->block = NULL;
+	r->have_profiles = r->have_numbers = 0;
+	int e = block__chunk(p->of, p->at, &r->chunk);
+	if (e == 0) {
+		r->block = p->of;
+		r->at = p->at;
+	}
+	return e;
+}
+
+/* -------------------------------------------------------------------------------------------------
+ * Columns
+ */
+
+static int load_profiles(struct reader *r, unsigned want)
+{
+	int e = 0;
+
+	want |= HAVE_TIMES;
+	if (want & ~r->have_profiles) {
+		want |= r->have_profiles;
+		r->have_profiles = 0;
+		e = chunk__profiles(&r->chunk, want & ~(unsigned)HAVE_TIMES, &r->profiles);
+		if (e == 0)
+			r->have_profiles = want;
+	}
+	return e;
+}
+
+static int profiles(void *reader, const struct piece *p, unsigned want, struct piece_profiles *ret)
+{
+	struct reader *r = reader;
+	int e = open_chunk(r, p);
+
+	if (e == 0)
+		e = load_profiles(r, want);
+	if (e < 0)
+		return e;
+	*ret = (struct piece_profiles){ .n = r->profiles.n, .time_ms = r->profiles.time_ms };
+	if (want & PIECE_WANT_TOTALS && !(r->chunk.types[p->which].flags & CHUNK_WIDE))
+		ret->totals = r->profiles.totals[p->which];
+	if (want & (PIECE_WANT_ROWS | PIECE_WANT_SPANS))
+		ret->n_rows = r->profiles.n_rows;
+	if (want & PIECE_WANT_SPANS) {
+		ret->duration_ns = r->profiles.duration_ns;
+		ret->period = r->profiles.period;
+	}
+	return 0;
+}
+
+/* Without a column of label sets all rows have the empty one. */
+static const uint32_t no_label_set[1];
+
+static int load_numbers(struct reader *r, unsigned want)
+{
+	const struct chunk_entry *e = r->chunk.entry;
+	const bool label_sets = want & PIECE_LABEL_SETS && e->flags & CHUNK_LABELS;
+
+	if (!(want & ~r->have_numbers))
+		return 0;
+	if (!vec__reserve(&r->stacks, e->n_stacks + (size_t)1) ||
+	    !vec__reserve(&r->label_sets, e->n_label_sets + (size_t)1))
+		return -ENOMEM;
+	int err = want & PIECE_STACKS || label_sets
+			  ? chunk__stacks(&r->chunk, want & PIECE_STACKS ? r->stacks.v : NULL,
+					  label_sets ? r->label_sets.v : NULL)
+			  : 0;
+	if (err == 0)
+		r->have_numbers |= want;
+	return err;
+}
+
+static int numbers(void *reader, const struct piece *p, unsigned want, struct piece_numbers *ret)
+{
+	struct reader *r = reader;
+	int e = open_chunk(r, p);
+
+	if (e == 0)
+		e = load_numbers(r, want);
+	if (e < 0)
+		return e;
+	const bool has_labels = r->chunk.entry->flags & CHUNK_LABELS;
+	*ret = (struct piece_numbers){ 0 };
+	if (want & PIECE_STACKS) {
+		ret->stacks = r->stacks.v;
+		ret->n_stacks = r->chunk.entry->n_stacks;
+	}
+	if (want & PIECE_LABEL_SETS) {
+		ret->label_sets = has_labels ? r->label_sets.v : no_label_set;
+		ret->n_label_sets = has_labels ? r->chunk.entry->n_label_sets : 1;
+	}
+	return 0;
+}
+
+/* -------------------------------------------------------------------------------------------------
+ * Sums and rows
+ */
+
+static int sums(void *reader, const struct piece *p, uint32_t first, uint32_t n, int64_t *ret)
+{
+	struct reader *r = reader;
+	int e = open_chunk(r, p);
+
+	if (e < 0)
+		return e;
+	if (r->chunk.types[p->which].flags & CHUNK_WIDE)
+		return -ENOTSUP;
+	if (n == p->n_profiles)
+		return chunk__rollup(&r->chunk, p->which, ret);
+	e = load_profiles(r, PIECE_WANT_ROWS);
+	return e < 0 ? e
+		     : chunk__sum_rows(r->cursor,
+				       &(struct chunk_span){ &r->chunk, &r->profiles, first, n, p->which },
+				       ret);
+}
+
+/* A place in the pages of a chunk. */
+struct place {
+	struct reader *reader;
+	unsigned type;
+	struct chunk_page page;
+	uint32_t at; /* in the page */
+};
+
+static int next_page(struct place *pl)
+{
+	struct reader *r = pl->reader;
+	int e = chunk_cursor__next(r->cursor, &pl->page);
+
+	if (e <= 0)
+		return e < 0 ? e : -EBADMSG;
+	const struct chunk_type t = r->chunk.types[pl->type];
+	for (uint32_t i = 0; i < pl->page.n; i++)
+		r->values[i] = chunk__value(&t, pl->page.values[pl->type][i]);
+	pl->at = 0;
+	return 0;
+}
+
+/* To the profile's first row. */
+static int seek(struct place *pl, uint32_t first)
+{
+	struct reader *r = pl->reader;
+	uint64_t row = 0;
+
+	for (uint32_t i = 0; i < first; i++)
+		row += r->profiles.n_rows[i];
+	pl->page.n = pl->at = 0;
+	if (row >= r->chunk.entry->n_rows)
+		return 0; /* only profiles without rows follow */
+	int e = chunk_cursor__begin(r->cursor, &r->chunk, row, true, 1u << pl->type);
+	if (e == 0)
+		e = next_page(pl);
+	pl->at = (uint32_t)(row % PFOR_PAGE);
+	return e;
+}
+
+static int give_profile(struct place *pl, uint32_t at, piece_rows_fn fn, void *ctx)
+{
+	struct piece_rows rows = { .profile = at, .begins = true };
+	uint32_t left = pl->reader->profiles.n_rows[at];
+	int r = left ? 0 : fn(ctx, &rows);
+
+	while (r == 0 && left) {
+		if (pl->at == pl->page.n && (r = next_page(pl)) < 0)
+			return r;
+		rows.n = pl->page.n - pl->at < left ? pl->page.n - pl->at : left;
+		rows.stacks = pl->page.ranks + pl->at;
+		rows.labels = pl->page.labels ? pl->page.labels + pl->at : NULL;
+		rows.values = pl->reader->values + pl->at;
+		r = fn(ctx, &rows);
+		rows.begins = false;
+		pl->at += rows.n;
+		left -= rows.n;
+	}
+	return r;
+}
+
+static int rows(void *reader, const struct piece *p, uint32_t first, uint32_t n, piece_rows_fn fn,
+		void *ctx)
+{
+	struct place pl = { .reader = reader, .type = p->which };
+	int r = open_chunk(reader, p);
+
+	if (r == 0)
+		r = load_profiles(reader, PIECE_WANT_ROWS);
+	if (r == 0)
+		r = seek(&pl, first);
+	for (uint32_t i = first; r == 0 && i < first + n; i++)
+		r = give_profile(&pl, i, fn, ctx);
+	return r;
+}
+
+static const struct piece_ops ops = {
+	.reader_new = reader_new,
+	.reader_free = reader_free,
+	.profiles = profiles,
+	.numbers = numbers,
+	.rows = rows,
+	.sums = sums,
+};
+
+/* -------------------------------------------------------------------------------------------------
+ * Adding
+ */
+
+const struct block *block_piece__block(const struct piece *p)
+{
+	return p->ops == &ops ? p->of : NULL;
+}
+
+static void leave_out(struct view *v, const struct piece *p)
+{
+	if (v->unreadable)
+		v->unreadable(v->ctx, p, -EBADMSG);
+}
+
+/* One type of a chunk, to each selection that wants it. */
+static int add_type(struct view *v, const struct chunk *c, struct view_place *place, struct piece *p)
+{
+	int r = 0;
+
+	place->type = c->types[p->which].type;
+	for (uint32_t k = 0; r == 0 && k < v->n_sel; k++) {
+		r = view__wants(v, k, place, p->first_ms, p->last_ms);
+		if (r == 1)
+			r = view__add(v, k, place, p);
+	}
+	if (r != -EBADMSG)
+		return r;
+	leave_out(v, p);
+	return 0;
+}
+
+int block_piece__add_all(struct view *v, const struct block_pieces *from)
+{
+	const struct block *b = from->block;
+	struct view_place place = { .era = from->era };
+	struct chunk c;
+	int r = 0;
+
+	for (uint64_t i = 0; r == 0 && i < b->info.n_chunks; i++) {
+		const struct chunk_entry *e = &b->chunks[i];
+		struct piece p = {
+			.ops = &ops,
+			.of = (void *)(uintptr_t)b,
+			.at = (uint32_t)i,
+			.n_profiles = e->n_profiles,
+			.n_rows = e->n_rows,
+			.first_ms = e->first_ms,
+			.last_ms = e->last_ms,
+			.same_spans = !(e->flags & (CHUNK_DURATIONS | CHUNK_PERIODS)),
+			.duration_ns = e->duration_ns,
+			.period = e->period,
+			.first_filter = from->first_filter,
+		};
+
+		if (block__chunk(b, i, &c) < 0) {
+			leave_out(v, &p);
+			continue;
+		}
+		place.series = e->series;
+		for (p.which = 0; r == 0 && p.which < e->n_types; p.which++)
+			r = add_type(v, &c, &place, &p);
+	}
+	return r;
+}

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/storage/test_answer.c - questions over pieces answer what memory answers, however the profiles are cut up
+ *
+ * The same batches go to the memory store (which is held against SQL elsewhere) and to a mosaic of eras, streams and
+ * blocks. Then: damage, budgets, and no memory.
+ */
+#include "tests/unit/unit.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/cleanup.h"
+#include "core/base/str.h"
+#include "core/batch/batch.h"
+#include "tests/contract/storage_random.h"
+#include "tests/storage/mosaic.h"
+#include "tests/unit/failmalloc.h"
+#include "tests/unit/paths.h"
+#include "tests/unit/random_batch.h"
+
+#define MEMORY_FILE TEST_BUILDDIR "/plugins/.libs/storage_memory.so"
+#define CPU	    "process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta"
+
+struct pair {
+	struct storage memory;
+	struct mosaic *mosaic;
+};
+
+static void pair__init(struct pair *p)
+{
+	assert_true(storage__open(&p->memory, MEMORY_FILE, "{ max_bytes: 1GiB, retention: 0 }"));
+	p->mosaic = mosaic__new();
+}
+
+static void pair__fini(struct pair *p)
+{
+	storage__close(&p->memory);
+	mosaic__free(p->mosaic);
+}
+
+static void write_both(struct pair *p, struct random *r, uint64_t round, unsigned flags)
+{
+	CLEANUP(batch__unrefp)
+	struct dcm_batch *b = storage_random__batch(r, round, flags, RANDOM_BASE_NS);
+
+	assert_int_equal(p->memory.ops->write(p->memory.instance, &b, 1, NULL, NULL, NULL), 0);
+	mosaic__write(p->mosaic, b);
+}
+
+static void seal_some(struct pair *p, struct random *r)
+{
+	for (uint32_t i = 0; i < MOSAIC_ERAS; i++)
+		if (random__below(r, 3))
+			mosaic__seal(p->mosaic, i, (int)random__below(r, 2));
+}
+
+static uint64_t n_asked, n_empty;
+
+static void ask_both(struct pair *p, const struct asked *a)
+{
+	struct buf expected = { 0 }, got = { 0 };
+	struct dcm_error err = DCM_ERROR_INIT;
+	char text[1024];
+
+	question__describe(a, text, sizeof(text));
+	assert_int_equal(answers__ask(&p->memory, a, &expected, NULL), 0);
+	if (answers__ask(&p->mosaic->storage, a, &got, &err) < 0)
+		fail_msg("%s\n %s", text, err.text);
+	if (expected.n != got.n || (got.n && memcmp(expected.data, got.data, got.n) != 0))
+		fail_msg("%s\n expected:\n%s\n answered:\n%s", text,
+			 expected.n ? (char *)expected.data : "", got.n ? (char *)got.data : "");
+	n_asked++;
+	n_empty += got.n == 0;
+	buf__fini(&expected);
+	buf__fini(&got);
+}
+
+static void ask_random(struct pair *p, struct random *r, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		struct question q;
+
+		question__random(&q, r);
+		ask_both(p, &q.asked);
+		question__fini(&q);
+	}
+}
+
+static void test_any_pieces_answer_like_memory(void **state)
+{
+	(void)state;
+	n_asked = n_empty = 0;
+	for (uint64_t seed = 1; seed <= 8; seed++) {
+		struct pair p;
+		struct random r = { seed };
+		/* Some without sample labels: chunks without that column, added up at once. */
+		const unsigned flags = seed % 4 == 3   ? RANDOM_NO_SAMPLE_LABELS
+				       : seed % 4 == 0 ? RANDOM_NASTY
+						       : 0;
+
+		pair__init(&p);
+		for (uint64_t round = 0; round < 8; round++) {
+			write_both(&p, &r, round, flags);
+			if (round % 2)
+				seal_some(&p, &r);
+			ask_random(&p, &r, 40);
+		}
+		assert_true(p.mosaic->blocks.n > 2);
+		assert_int_equal(p.mosaic->n_unreadable, 0);
+		pair__fini(&p);
+	}
+	assert_true(n_empty < n_asked * 2 / 3);
+}
+
+static void test_what_is_removed_stays_unseen(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 8; seed++) {
+		struct question removed[6];
+		struct pair p;
+		struct random r = { seed };
+		unsigned n = 0;
+
+		pair__init(&p);
+		for (uint64_t round = 0; round < 12; round++) {
+			write_both(&p, &r, round, 0);
+			seal_some(&p, &r);
+			if (round % 2) {
+				const struct dcm_select *sel = &removed[n].asked.sel[0];
+				uint64_t gone;
+
+				question__random(&removed[n++], &r);
+				mosaic__remove(p.mosaic, sel);
+				assert_int_equal(
+					p.memory.ops->remove(p.memory.instance, sel, &gone, NULL), 0);
+			}
+			ask_random(&p, &r, 25);
+		}
+		pair__fini(&p);
+		while (n > 0)
+			question__fini(&removed[--n]);
+	}
+}
+
+/* -------------------------------------------------------------------------------------------------
+ * Damage
+ */
+
+/* The same pieces of all chunks. */
+static void damage(struct mosaic_block *b, unsigned section)
+{
+	for (uint64_t i = 0; i < b->block.info.n_chunks; i++) {
+		const struct chunk_entry *e = &b->block.chunks[i];
+		const struct chunk_piece *pieces[] = { &e->profiles, &e->stacks, &e->rollups };
+		const uint8_t *at[] = { b->block.sections[1], b->block.sections[2],
+					b->block.sections[3] };
+
+		((uint8_t *)(uintptr_t)at[section])[pieces[section]->off] ^= 0x55;
+	}
+}
+
+/* Damaged pieces are as if they were not there, in the whole answer, and each is told of. */
+static void test_damaged_pieces_are_left_out(void **state)
+{
+	(void)state;
+	for (unsigned section = 0; section < 2; section++) {
+		struct random r = { 7 + section };
+		struct mosaic *m = mosaic__new();
+		unsigned n = 0;
+
+		for (uint64_t round = 0; round < 8; round++) {
+			struct dcm_batch *b = storage_random__batch(&r, round, 0, RANDOM_BASE_NS);
+
+			mosaic__write(m, b);
+			batch__unref(b);
+			if (round % 2)
+				mosaic__seal(m, (uint32_t)random__below(&r, MOSAIC_ERAS), 0);
+		}
+		struct mosaic_block *bad = m->blocks.v[m->blocks.n / 2];
+		damage(bad, section);
+		while (n < 60) {
+			struct buf expected = { 0 }, got = { 0 };
+			struct question q;
+
+			question__random(&q, &r);
+			/* Lists know more of a chunk from its entry than what is damaged here. */
+			if (q.asked.what == (section ? ASK_MERGE : ASK_POINTS)) {
+				bad->hidden = true;
+				assert_int_equal(answers__ask(&m->storage, &q.asked, &expected, NULL), 0);
+				bad->hidden = false;
+				assert_int_equal(answers__ask(&m->storage, &q.asked, &got, NULL), 0);
+				assert_int_equal(got.n, expected.n);
+				assert_true(got.n == 0 || memcmp(got.data, expected.data, got.n) == 0);
+				n++;
+			}
+			question__fini(&q);
+			buf__fini(&expected);
+			buf__fini(&got);
+		}
+		assert_true(m->n_unreadable > 0);
+		mosaic__free(m);
+	}
+}
+
+/* -------------------------------------------------------------------------------------------------
+ * Budgets, and no memory
+ */
+
+/* A question of each kind, over everything. */
+static struct asked plain_question(unsigned what)
+{
+	struct asked a = { .what = what, .n_sel = 2, .name = STR("comm"), .step_ms = 10000 };
+
+	for (unsigned k = 0; k < 2; k++)
+		a.sel[k] = (struct dcm_select){ .size = sizeof(a.sel[k]),
+						.type = STR(CPU),
+						.to_ms = INT64_MAX };
+	return a;
+}
+
+static struct mosaic *small_mosaic(void)
+{
+	struct mosaic *m = mosaic__new();
+	struct random r = { 3 };
+
+	for (uint64_t round = 0; round < 3; round++) {
+		struct dcm_batch *b = storage_random__batch(&r, round, 0, RANDOM_BASE_NS);
+
+		mosaic__write(m, b);
+		batch__unref(b);
+		if (round == 1)
+			for (uint32_t i = 0; i < MOSAIC_ERAS; i++)
+				mosaic__seal(m, i, 0);
+	}
+	return m;
+}
+
+static void test_questions_obey_their_budget(void **state)
+{
+	struct mosaic *m = small_mosaic();
+	(void)state;
+
+	for (unsigned what = 0; what < ASK_N; what++) {
+		struct dcm_budget free_budget = { 0 }, late = { .deadline_mono_ns = 1 },
+				  cancelled = { .cancelled = 1 };
+		struct asked a = plain_question(what);
+		struct buf out = { 0 };
+
+		m->storage.mono_ns = 1000;
+		a.n_sel = 1;
+		a.sel[0].budget = &free_budget;
+		assert_int_equal(answers__ask(&m->storage, &a, &out, NULL), 0);
+		assert_true(free_budget.total > 0);
+		assert_int_equal(free_budget.done, free_budget.total);
+		a.sel[0].budget = &late;
+		assert_int_equal(answers__ask(&m->storage, &a, &out, NULL), -ETIMEDOUT);
+		a.sel[0].budget = &cancelled;
+		assert_int_equal(answers__ask(&m->storage, &a, &out, NULL), -ECANCELED);
+		buf__fini(&out);
+	}
+	struct dcm_budget tight = { .max_bytes = 16 };
+	struct asked a = plain_question(ASK_MERGE);
+	struct buf out = { 0 };
+
+	a.sel[0].budget = &tight;
+	assert_int_equal(answers__ask(&m->storage, &a, &out, NULL), -E2BIG);
+	buf__fini(&out);
+	mosaic__free(m);
+}
+
+static void test_asking_without_memory(void **state)
+{
+	struct mosaic *m = small_mosaic();
+	struct dcm_matcher matcher = { .op = DCM_NE, .name = STR("thread_name"), .value = STR("main") };
+	struct dcm_select removed = { .size = sizeof(removed),
+				      .matchers = &matcher,
+				      .n_matchers = 1,
+				      .from_ms = 0,
+				      .to_ms = RANDOM_BASE_NS / 1000000 + 60000 };
+	(void)state;
+
+	mosaic__remove(m, &removed);
+	for (unsigned what = 0; what < ASK_N; what++) {
+		struct asked a = plain_question(what);
+
+		FAILMALLOC_SWEEP (i) {
+			struct buf out = { 0 };
+			int e = answers__ask(&m->storage, &a, &out, NULL);
+
+			failmalloc__disarm();
+			/* The text itself may have found no memory; and sealing can do without some. */
+			assert_true(e == 0 || (e == -ENOMEM && failmalloc__failed()));
+			buf__fini(&out);
+		}
+	}
+	assert_int_equal(m->n_unreadable, 0);
+	mosaic__free(m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_any_pieces_answer_like_memory),
+		cmocka_unit_test(test_what_is_removed_stays_unseen),
+		cmocka_unit_test(test_damaged_pieces_are_left_out),
+		cmocka_unit_test(test_questions_obey_their_budget),
+		cmocka_unit_test(test_asking_without_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
