@@ -80,6 +80,20 @@ int codec__encode(const struct dcm_batch *b, uint32_t profile, const char *forma
 	return f->encode(b, profile, out, err);
 }
 
+int codec__encode_bytes(const struct dcm_batch *b, uint32_t profile, const char *format,
+			uint8_t **ret_data, size_t *ret_n, struct dcm_error *err)
+{
+	struct buf out = { 0 };
+	int r = codec__encode(b, profile, format, &out, err);
+
+	if (r == 0 && out.error)
+		r = error__nomem(err);
+	if (r == 0)
+		*ret_data = buf__take(&out, ret_n);
+	buf__fini(&out);
+	return r;
+}
+
 int codec__decode_with(const char *format, const uint8_t *data, size_t n,
 		       const struct decode_options *o, struct dcm_batch **ret, struct dcm_error *err)
 {

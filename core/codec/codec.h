@@ -28,6 +28,10 @@
 int codec__encode(const struct dcm_batch *b, uint32_t profile, const char *format, struct buf *out,
 		  struct dcm_error *err);
 
+/* The same into memory of its own, which the caller frees. */
+int codec__encode_bytes(const struct dcm_batch *b, uint32_t profile, const char *format,
+			uint8_t **ret_data, size_t *ret_n, struct dcm_error *err);
+
 /* format NULL: found out from the bytes. Errors as in decode.h. */
 int codec__decode(const char *format, const uint8_t *data, size_t n, struct dcm_batch **ret,
 		  struct dcm_error *err);

@@ -37,6 +37,7 @@
 
 #define SECOND	    INT64_C(1000000000)
 #define RECORD_TYPE "process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta"
+#define DEFAULT_HZ  "99"
 
 enum { DRAIN_S = 10, NOT_RUN = 127 };
 
@@ -53,6 +54,7 @@ struct record {
 	int signal_fd;
 	int child_status;
 	bool child_ended;
+	bool is_empty; /* not one sample */
 	sigset_t old_mask;
 };
 
@@ -236,7 +238,8 @@ static int load_plan(struct record *r, struct plan **ret, struct dcm_error *err)
 
 	if (e == 0) {
 		const struct plan_flag flags[] = {
-			{ "--frequency", "inputs.ebpf.frequency", args__get(a, "frequency", "99"), false },
+			{ "--frequency", "inputs.ebpf.frequency",
+			  args__get(a, "frequency", DEFAULT_HZ), false },
 			{ "--pid", "inputs.ebpf.filter.pids", (const char *)pids.data, true },
 			{ "DECIMA_PLUGIN_PATH", "plugin_path",
 			  args__has(a, "plugin-path") ? NULL : getenv("DECIMA_PLUGIN_PATH"), false },
@@ -360,18 +363,24 @@ static int render(struct record *r, const struct question *q, const char *format
 
 	if (strcmp(format, "text") == 0) {
 		n = engine__flame(e, q, FRAMES_FUNCTION, NULL, &flame, err);
-		if (n == 0)
-			render__flame(flame,
-				      &(struct render_options){ .max_rows = r->max_rows,
-								.unit = STR("nanoseconds") },
-				      out);
-		return n;
+		if (n < 0)
+			return n;
+		r->is_empty = flame->total[0][0] == 0;
+		render__flame(flame,
+			      &(struct render_options){ .max_rows = r->max_rows,
+							.unit = STR("nanoseconds") },
+			      out);
+		return 0;
 	}
 	if (strcmp(format, "folded") == 0) {
 		n = engine__frames(e, q, FRAMES_FUNCTION, &frames, err);
-		return n < 0 ? n : render__folded(frames, NULL, out, err);
+		if (n < 0)
+			return n;
+		r->is_empty = frames->batch->n_rows == 0;
+		return render__folded(frames, NULL, out, err);
 	}
 	n = engine__merge(e, q, &batch, NULL, err);
+	r->is_empty = n == 0 && batch->n_rows == 0;
 	if (n == 0 && batch->n_profiles == 0) {
 		batch__unref(take_ptr(batch));
 		n = empty_profile(&batch, err);
@@ -413,6 +422,12 @@ static int write_result(struct record *r, struct dcm_error *err)
 	if (e == 0)
 		e = output_file__write(path ? path : "-", &out, err);
 	buf__fini(&out);
+	if (e == 0 && r->is_empty)
+		log__line(
+			&r->log, DCM_LOG_WARNING, "record",
+			"no sample was taken: what was watched used too little of a CPU; a longer "
+			"run, or more than %s samples a second (-F), sees more",
+			args__get(r->args, "frequency", DEFAULT_HZ));
 	return e;
 }
 

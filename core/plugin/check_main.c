@@ -135,16 +135,8 @@ static int resolved(void *ctx, struct dcm_batch *batch, struct dcm_batch **ret_b
 static int encode(void *ctx, const struct dcm_batch *batch, uint32_t profile, const char *format,
 		  uint8_t **ret_data, size_t *ret_n, struct dcm_error *err)
 {
-	struct buf out = { 0 };
-	int r = codec__encode(batch, profile, format, &out, err);
-
 	(void)ctx;
-	if (r == 0 && out.error)
-		r = error__nomem(err);
-	if (r == 0)
-		*ret_data = buf__take(&out, ret_n);
-	buf__fini(&out);
-	return r;
+	return codec__encode_bytes(batch, profile, format, ret_data, ret_n, err);
 }
 
 static int decode(void *ctx, const char *format, const uint8_t *data, size_t n,

@@ -171,10 +171,11 @@ static int open_by_link(const char *path, const struct debuginfo_facts *facts)
 bool debuginfo__build_id_path(const char *dir, const char *build_id, char ret[static PATH_MAX])
 {
 	size_t n = strlen(build_id);
+	const char *slash = str__ends(str__of(dir), STR("/")) ? "" : "/";
 
 	return n > 2 && strspn(build_id, "0123456789abcdef") == n &&
-	       snprintf(ret, PATH_MAX, "%s/.build-id/%.2s/%s.debug", dir, build_id, build_id + 2) <
-		       PATH_MAX;
+	       snprintf(ret, PATH_MAX, "%s%s.build-id/%.2s/%s.debug", dir, slash, build_id,
+			build_id + 2) < PATH_MAX;
 }
 
 /* Keeps the better of two failures: something was there, but another file's. */

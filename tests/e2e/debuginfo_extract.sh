@@ -86,7 +86,7 @@ gcc -c -g -o object.o "$src/chain.c"
 "$decima" debuginfo extract object.o -o object.reduced >out 2>err
 expect_status extract_object 1 $?
 expect extract_says_object "object.o: neither a program nor a library" err
-"$decima" debuginfo extract "$src/chain.c" cxx -o dir >out 2>err
+"$decima" debuginfo extract "$src/chain.c" cxx -o dir/ >out 2>err
 expect_status extract_what_cannot_be 1 $?
 expect extract_says_text "chain.c: not an ELF file" err
 expect extract_does_the_rest "cxx: dir/.build-id" out

@@ -27,6 +27,14 @@ record -o "$dir/none.pb.gz" -- true
 expect_status nothing_sampled 0 $?
 if [ -s "$dir/none.pb.gz" ]; then ok nothing_sampled_is_a_profile; else not_ok nothing_sampled_is_a_profile "no file"; fi
 
+# Whoever sleeps is on no CPU.
+sleep 600 &
+sleeper=$!
+record -p $sleeper -d 1 >"$dir/out" 2>"$dir/err"
+expect_status no_sample 0 $?
+expect no_sample_is_said 'no sample was taken' "$dir/err"
+kill $sleeper
+
 for name in x.pb.gz x.folded x.speedscope.json x.html; do
 	record -o "$dir/$name" -- timeout 2 "$dir/chain" 2 >/dev/null 2>"$dir/err"
 	if [ -s "$dir/$name" ]; then ok "record_$name"; else not_ok "record_$name" "$(head -n 1 "$dir/err")"; fi
