@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz/fuzz_ebpf_pods.c - answers of a kubelet or an API server, and the labels made of them
+ * fuzz/fuzz_ebpf_pods.c - what Kubernetes and container runtimes say of containers, as labels
  */
 #include <stdint.h>
 #include <stdlib.h>
 
 #include "core/base/str.h"
+#include "plugins/input/ebpf/containers.h"
 #include "plugins/input/ebpf/kubernetes.h"
 #include "plugins/input/ebpf/tags.h"
 
@@ -42,6 +43,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (kubernetes__take(k, (const char *)data, size) == 0)
 			kubernetes__find(k, STR("a"), &rows);
 	}
+	for (int i = 0; i < CONTAINERS_N_RUNTIMES; i++)
+		containers__parse((enum containers_runtime)i, "a", (const char *)data, size, &rows);
 	at = buf__view(&rows);
 	while (tags__next(&at, &name, &value))
 		if (name.n == 0 || value.n == 0 || value.n > TAGS_VALUE_BYTES || !str__is_utf8(value))

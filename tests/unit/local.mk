@@ -255,6 +255,11 @@ tests_unit_test_ebpf_tags_SOURCES = tests/unit/test_ebpf_tags.c $(EBPF_TEST)
 tests_unit_test_ebpf_tags_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_ebpf_tags_LDADD = $(SYMBOLIZE_LA) $(JANSSON_LIBS) $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_ebpf_containers
+tests_unit_test_ebpf_containers_SOURCES = tests/unit/test_ebpf_containers.c $(EBPF_TEST)
+tests_unit_test_ebpf_containers_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_ebpf_containers_LDADD = $(SYMBOLIZE_LA) $(JANSSON_LIBS) $(UNIT_LIBS)
+
 unit_tests += tests/unit/test_ebpf_kubernetes
 tests_unit_test_ebpf_kubernetes_SOURCES = tests/unit/test_ebpf_kubernetes.c $(EBPF_TEST)
 tests_unit_test_ebpf_kubernetes_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)

@@ -97,6 +97,13 @@ static const struct dcm_option label_options[] = {
 	  .offset = offsetof(struct settings_labels, container),
 	  .doc = "Series labels container_id and container_runtime (docker, containerd, cri-o, "
 		 "podman, lxc, buildkit)." },
+	{ .name = "container_names",
+	  .type = DCM_OPT_BOOL,
+	  .def = "true",
+	  .offset = offsetof(struct settings_labels, container_names),
+	  .doc = "Series label container, which is the service then: a container's name, from the "
+		 "file that docker, podman, containerd or cri-o keeps of it (below /var/lib and "
+		 "/run), read once. With Kubernetes' runtimes pod and namespace too." },
 	{ .name = "program",
 	  .type = DCM_OPT_BOOL,
 	  .def = "true",

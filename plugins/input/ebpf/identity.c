@@ -13,6 +13,7 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "plugins/input/ebpf/cgroup.h"
+#include "plugins/input/ebpf/containers.h"
 #include "plugins/input/ebpf/labels.h"
 #include "plugins/input/ebpf/procfs.h"
 #include "plugins/input/ebpf/tags.h"
@@ -21,6 +22,7 @@ struct identities {
 	struct executables *executables;
 	struct texts *texts;
 	struct kubernetes *kubernetes;
+	struct containers *containers;
 	_Atomic uint64_t version; /* grows with each change of labels */
 	pthread_mutex_t lock;	  /* over the following */
 	struct settings_labels labels;
@@ -37,7 +39,8 @@ struct identities *identities__new(const struct dcm_host *host, struct kubernete
 	t->kubernetes = kubernetes;
 	t->executables = executables__new(host);
 	t->texts = texts__new(host);
-	if (!t->executables || !t->texts) {
+	t->containers = containers__new("");
+	if (!t->executables || !t->texts || !t->containers) {
 		identities__free(t);
 		return NULL;
 	}
@@ -50,6 +53,7 @@ void identities__free(struct identities *t)
 		return;
 	executables__free(t->executables);
 	texts__free(t->texts);
+	containers__free(t->containers);
 	pthread_mutex_destroy(&t->lock);
 	free(t);
 }
@@ -101,7 +105,7 @@ void identity__changed(struct identity *id)
 	id->version = 0;
 }
 
-/* The container's name, where Kubernetes has one; else what the paths say. Empty: the comm's. */
+/* The container's name, where somebody has one; else what the paths say. Empty: the comm's. */
 static char *service_of(const struct tags_facts *f)
 {
 	struct dcm_str name = tags__value(f->pod, STR("container"));
@@ -130,9 +134,23 @@ static int make_tags(struct identities *t, struct identity *id, const struct tag
 	return 0;
 }
 
+/* What is known of the container by others than its cgroup: Kubernetes first, since its rows come first. */
+static void add_container(struct identities *t, struct dcm_str cgroup, struct buf *rows)
+{
+	bool names;
+
+	if (t->kubernetes)
+		kubernetes__find(t->kubernetes, cgroup__container(cgroup), rows);
+	pthread_mutex_lock(&t->lock);
+	names = t->labels.container_names;
+	pthread_mutex_unlock(&t->lock);
+	if (names)
+		containers__find(t->containers, cgroup__runtime(cgroup), cgroup__container(cgroup), rows);
+}
+
 int identities__tag(struct identities *t, struct identity *id)
 {
-	uint64_t version = atomic_load(&t->version) +
+	uint64_t version = atomic_load(&t->version) + containers__version(t->containers) +
 			   (t->kubernetes ? kubernetes__version(t->kubernetes) : 0);
 	struct tags_facts facts = {
 		.pid = id->pid,
@@ -148,8 +166,7 @@ int identities__tag(struct identities *t, struct identity *id)
 
 	if (id->version == version)
 		return 0;
-	if (t->kubernetes)
-		kubernetes__find(t->kubernetes, cgroup__container(facts.cgroup), &pod);
+	add_container(t, facts.cgroup, &pod);
 	facts.pod = buf__view(&pod);
 	r = make_tags(t, id, &facts);
 	buf__fini(&pod);

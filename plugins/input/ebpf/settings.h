@@ -24,6 +24,7 @@ enum { SETTINGS_ENV_MAX = 32, SETTINGS_META_MAX = 64 };
 /* Which labels a sample carries; comm and service_name are always there. */
 struct settings_labels {
 	bool exe, cgroup, systemd, container;  /* of the series */
+	bool container_names;		       /* with container: these too */
 	bool program, kernel;		       /* of the series */
 	struct dcm_list env, meta;	       /* of the series: of const char * */
 	bool cmdline;			       /* of the sample */

@@ -27,7 +27,7 @@ struct tags_facts {
 	struct dcm_str environment; /* as in /proc/PID/environ */
 	struct dcm_str cmdline;	    /* arguments with blanks between them */
 	const struct executable *executable;
-	struct dcm_str pod; /* rows of tags from Kubernetes (kubernetes.h) */
+	struct dcm_str pod; /* rows of tags from Kubernetes and runtimes (kubernetes.h, containers.h) */
 };
 
 /* Rows for the series and for each sample; `ret` gets an error when memory ran out. */
