@@ -4,15 +4,18 @@
  *
  * Checksums would keep everything out, so each is made to fit where the bytes it is of are within bounds: what is left
  * is what someone who computes checksums could write. Reading must end, stay within the bytes, and refuse or answer.
+ * Compacted with itself it makes a block that is read from end to end, whatever was lost.
  */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/buf.h"
 #include "core/base/hash.h"
 #include "core/base/le.h"
-#include "plugins/storage/local/block.h"
+#include "plugins/storage/local/block_file.h"
 #include "plugins/storage/local/block_layout.h"
+#include "plugins/storage/local/compact.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -107,6 +110,44 @@ static void read_chunk(const struct chunk *c, struct chunk_cursor *cur, int64_t 
 	chunk_profiles__fini(&profiles);
 }
 
+static int put(void *ctx, const void *p, size_t n)
+{
+	struct buf *b = ctx;
+
+	buf__append(b, p, n);
+	return b->error;
+}
+
+static bool is_small(const struct block *b)
+{
+	uint64_t n = 0;
+
+	for (uint64_t i = 0; i < b->info.n_chunks; i++) {
+		if (b->chunks[i].n_rows > MOST_ROWS || b->chunks[i].n_types > CHUNK_MAX_TYPES)
+			return false;
+		n += (b->chunks[i].n_rows + b->chunks[i].n_profiles) * b->chunks[i].n_types;
+	}
+	return n <= MOST_ROWS && b->info.n_chunks <= 64;
+}
+
+static void compact_twice(const struct block *b)
+{
+	const struct block *const blocks[] = { b, b };
+	struct compact_lost lost[2] = { { .n_chunks = 0 } };
+	struct compact *c = compact__new(
+		&(struct compact_job){ .blocks = blocks, .n_blocks = 2, .lost = lost });
+	struct buf bytes = { .n = 0 };
+	struct block_info info;
+	struct block out;
+	uint64_t first;
+
+	if (c && compact__write(c, &(struct block_options){ .level = 1 }, put, &bytes, &info) >= 0)
+		if (block__open(&out, bytes.data, bytes.n, NULL) < 0 || block__verify(&out, &first) > 0)
+			abort();
+	compact__free(c);
+	buf__fini(&bytes);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const size_t n = size / 8 * 8;
@@ -126,10 +167,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (p && numbers && ids && cur) {
 		memcpy(p, data, n);
 		fit(p, n);
-		if (block__open(&b, p, n, &err) == 0)
-			for (uint64_t i = 0; i < b.info.n_chunks && i < 16; i++)
-				if (block__chunk(&b, i, &c) == 0)
-					read_chunk(&c, cur, numbers, ids);
+		int r = block__open(&b, p, n, &err);
+
+		for (uint64_t i = 0; r == 0 && i < b.info.n_chunks && i < 16; i++)
+			if (block__chunk(&b, i, &c) == 0)
+				read_chunk(&c, cur, numbers, ids);
+		if (r == 0 && is_small(&b))
+			compact_twice(&b);
 	}
 	chunk_cursor__free(cur);
 	free(ids);
