@@ -122,6 +122,17 @@ static void json_tree(struct buf *b, const struct flame *f, struct dcm_str unit)
 	buf__text(b, "}}\n");
 }
 
+#define NOTHING_STORED                                                                             \
+	"nothing is stored that the selector asks for in this range; `decima query types` and "    \
+	"`series` say what there is"
+
+/* A table of nothing leaves people alone with it. left_out: weights of what was found and is not in it. */
+static void text_of_nothing(const int64_t left_out[2], struct buf *out)
+{
+	if (!left_out[0] && !left_out[1])
+		buf__text(out, NOTHING_STORED "\n");
+}
+
 /* Asks for the tree and writes it in the format wanted. The question's shape has been read. */
 static void answer_tree(struct api *a, const struct api_question *q,
 			const struct flame_options *options, struct http_response *resp)
@@ -142,6 +153,8 @@ static void answer_tree(struct api *a, const struct api_question *q,
 
 		text_answer(resp);
 		render__flame(f, &o, &resp->body);
+		if (f->n <= 1 && f->total[0][0] == 0)
+			text_of_nothing(f->filtered, &resp->body);
 	} else {
 		json_tree(&resp->body, f, engine__unit(&q->q));
 	}
@@ -296,6 +309,8 @@ static void answer_top(struct api *a, const struct api_question *q, struct top_o
 		text_answer(resp);
 		render__top(t, &(struct render_options){ .width = q->width, .unit = engine__unit(&q->q) },
 			    &resp->body);
+		if (t->n_all == 0 && !t->no_frame[0] && !t->no_frame[1])
+			text_of_nothing(t->filtered, &resp->body);
 	} else {
 		json_top(&resp->body, t, engine__unit(&q->q));
 	}
@@ -366,7 +381,7 @@ static int export_encoded(struct api *a, const struct api_question *q, const cha
 		return error__set(err, -ENOTSUP, "%s cannot be written here", format);
 	r = engine__merge(api__engine(a), &q->q, &batch, NULL, err);
 	if (r == 0 && batch->n_profiles == 0)
-		r = error__set(err, -ENOENT, "nothing is stored that the selector asks for in this range; `decima query types` and `series` say what there is");
+		r = error__set(err, -ENOENT, NOTHING_STORED);
 	if (r == 0)
 		r = a->c.encode(a->c.ctx, batch, format, out, err);
 	batch__unref(batch);

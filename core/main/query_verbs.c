@@ -128,6 +128,9 @@ static int ask_and_print(const struct args *a, struct ask *q, const char *format
 	add_width(q);
 	ask__param(q, "format", format);
 	status = ask__get(a, q, &answer);
+	if (status == EXIT_DONE && answer.body.n == 0)
+		fprintf(stderr, "decima %s: nothing is stored that the selector asks for in this range, or the filters leave nothing of it\n",
+			a->verb->name);
 	if (status == EXIT_DONE)
 		status = write_out(a, args__get(a, "output", "-"), &answer.body);
 	http_response__fini(&answer);

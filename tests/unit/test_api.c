@@ -335,6 +335,34 @@ static void the_hour_goes_with_the_end_of_the_range(void **state)
 	json_decref(json);
 }
 
+/* A table without a row says why, and only that one does. */
+static void nothing_stored_is_said(void **state)
+{
+	static const struct {
+		const char *target;
+		bool said;
+	} cases[] = {
+		{ "/api/v1/flame?format=text&" CPU_Q "&to=now-2h", true },
+		{ "/api/v1/functions?format=text&" CPU_Q "&to=now-2h", true },
+		{ "/api/v1/diff?format=text&a_q=" CPU "%7B%7D&b_q=" CPU "%7B%7D&to=now-2h", true },
+		{ "/api/v1/flame?format=text&" CPU_Q, false },
+		{ "/api/v1/diff?format=text&" DIFF_Q, false },
+		{ "/api/v1/functions?format=text&" CPU_Q, false },
+		{ "/api/v1/flame?format=text&" CPU_Q "&focus=no_such_function", false },
+		{ "/api/v1/functions?format=text&" CPU_Q "&focus=no_such_function", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct answer a = { 0 };
+
+		ask_with(&a, routes, HTTP_GET, cases[i].target, NULL);
+		if ((strstr((const char *)a.r.body.data, "\nnothing is stored") != NULL) != cases[i].said)
+			fail_msg("%s: %s", cases[i].target, (const char *)a.r.body.data);
+		forget(&a);
+	}
+}
+
 static void exports(void **state)
 {
 	struct answer a = { 0 }, b = { 0 };
@@ -539,6 +567,7 @@ int main(void)
 		cmocka_unit_test(every_text_is_printable),
 		cmocka_unit_test(values_are_exact),
 		cmocka_unit_test(the_hour_goes_with_the_end_of_the_range),
+		cmocka_unit_test(nothing_stored_is_said),
 		cmocka_unit_test(exports),
 		cmocka_unit_test(wrong_parameters_are_named),
 		cmocka_unit_test(limits_of_a_question),
