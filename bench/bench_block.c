@@ -10,6 +10,7 @@
  *	bench_block [TURNS [SKEW]]
  */
 #include <inttypes.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -289,6 +290,51 @@ static void bench(const struct day *d, const char *name, uint32_t n_blocks, int 
  * Compaction
  */
 
+/* What the program has allocated, and the most that it had between two chunks of a compaction. */
+static size_t allocated(void)
+{
+	const struct mallinfo2 m = mallinfo2();
+
+	return m.uordblks + m.hblkhd;
+}
+
+static bool note_memory(void *ctx)
+{
+	size_t *most = ctx;
+	const size_t now = allocated();
+
+	if (now > *most)
+		*most = now;
+	return false;
+}
+
+/* Takes what comes and keeps nothing: a file's place. */
+static int discard(void *ctx, const void *p, size_t n)
+{
+	(void)p;
+	*(size_t *)ctx += n;
+	return 0;
+}
+
+/* How many bytes a compaction takes at most, but for the blocks themselves. */
+static double memory_of(const struct block *blocks, uint32_t n, int zstd_level)
+{
+	const struct block_options o = { .level = 2, .zstd_level = zstd_level };
+	const struct block *inputs[COMPACT_MAX_BLOCKS];
+	const size_t before = allocated();
+	size_t most = 0, written = 0;
+	struct block_info info;
+
+	for (uint32_t i = 0; i < n; i++)
+		inputs[i] = &blocks[i];
+	struct compact *c = compact__new(&(struct compact_job){
+		.blocks = inputs, .n_blocks = n, .cancelled = note_memory, .ctx = &most });
+	if (!c || compact__write(c, &o, discard, &written, &info) != 0)
+		die("a compaction failed");
+	compact__free(c);
+	return (double)(most - before);
+}
+
 /* Blocks [n] become one of `to`; returns how long that took. */
 static double compact(const struct block *blocks, uint32_t n, uint32_t level, int zstd_level,
 		      struct buf *to)
@@ -351,6 +397,7 @@ static void bench_life(const struct day *d, int turns)
 	figure("block_compact_1_bytes", first_bytes / rows, "bytes a row", "target", 1.8);
 	figure("block_compact_2_bytes", second_bytes / rows, "bytes a row", "target", 1.45);
 	figure("block_compact_1", rows / first_best, "rows/s", "target of a seal", 8e6);
+	figure("block_compact_2_memory", memory_of(merged, N_FIRST, 1) / (1 << 20), "MiB", "target", 64);
 	figure("block_compact_2", rows / second_best, "rows/s", "target of a seal", 8e6);
 	for (uint32_t i = 0; i < N_SEALED; i++)
 		buf__fini(&sealed[i]);
