@@ -92,6 +92,9 @@ void api__leave(struct api *a, const struct dcm_budget *budget);
 /* ,"NAME":[1,2] */
 void api__json_column(struct buf *b, const char *name, const int64_t *v, uint32_t n);
 
+/* The numbers of a store as a JSON object (store.c). */
+void api__put_store(const struct dcm_store_stat *s, struct buf *b);
+
 /* ---- handlers; ctx is the struct api ---- */
 void api__types(void *ctx, const struct http_request *req, struct http_response *resp); /* lists.c */
 void api__labels(void *ctx, const struct http_request *req, struct http_response *resp);
@@ -110,7 +113,8 @@ void api__healthy(void *ctx, const struct http_request *req, struct http_respons
 void api__ready(void *ctx, const struct http_request *req, struct http_response *resp);
 void api__metrics(void *ctx, const struct http_request *req, struct http_response *resp);
 void api__reload(void *ctx, const struct http_request *req, struct http_response *resp);
-void api__store_backup(void *ctx, const struct http_request *req, struct http_response *resp); /* store.c */
+void api__store_stat(void *ctx, const struct http_request *req, struct http_response *resp); /* store.c */
+void api__store_backup(void *ctx, const struct http_request *req, struct http_response *resp);
 void api__store_check(void *ctx, const struct http_request *req, struct http_response *resp);
 void api__query_get(void *ctx, const struct http_request *req, struct http_response *resp); /* api.c */
 void api__query_cancel(void *ctx, const struct http_request *req, struct http_response *resp);

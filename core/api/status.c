@@ -256,22 +256,6 @@ void api__pipeline(void *ctx, const struct http_request *req, struct http_respon
  * Status
  */
 
-static void store_as_json(struct api *a, struct buf *b)
-{
-	struct dcm_store_stat s = { .size = sizeof(s) };
-
-	if (!a->c.store_stat(a->c.ctx, &s))
-		return;
-	buf__text(b, ",\"storage\":{\"place\":");
-	buf__json(b, s.place);
-	buf__printf(b,
-		    ",\"bytes\":%" PRIu64 ",\"series\":%" PRIu64 ",\"stacks\":%" PRIu64
-		    ",\"locations\":%" PRIu64 ",\"profiles\":%" PRIu64 ",\"rows\":%" PRIu64
-		    ",\"first_ms\":%" PRId64 ",\"last_ms\":%" PRId64 "}",
-		    s.bytes, s.n_series, s.n_stacks, s.n_locations, s.n_profiles, s.n_rows,
-		    s.first_ms, s.last_ms);
-}
-
 static void symbols_as_json(struct api *a, struct buf *b)
 {
 	struct symbols_stat s = { 0 };
@@ -301,8 +285,11 @@ void api__status(void *ctx, const struct http_request *req, struct http_response
 	field(b, "data", a->c.data_dir);
 	buf__byte(b, ',');
 	field(b, "config", a->c.config_path);
-	if (a->c.store_stat)
-		store_as_json(a, b);
+	struct dcm_store_stat store = { .size = sizeof(store) };
+	if (a->c.store_stat && a->c.store_stat(a->c.ctx, &store)) {
+		buf__text(b, ",\"storage\":");
+		api__put_store(&store, b);
+	}
 	if (a->c.symbols)
 		symbols_as_json(a, b);
 	if (api__engine(a)) {

@@ -1,11 +1,71 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/api/store.c - the store's own upkeep on demand: backup, check
+ * core/api/store.c - the store's own upkeep on demand: how much it holds, backup, check
  */
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 
 #include "core/api/internal.h"
 #include "core/base/str.h"
+#include "core/base/units.h"
+#include "core/query/render.h"
+
+void api__put_store(const struct dcm_store_stat *s, struct buf *b)
+{
+	buf__text(b, "{\"place\":");
+	buf__json(b, s->place);
+	buf__printf(b,
+		    ",\"bytes\":%" PRIu64 ",\"series\":%" PRIu64 ",\"stacks\":%" PRIu64
+		    ",\"locations\":%" PRIu64 ",\"profiles\":%" PRIu64 ",\"rows\":%" PRIu64
+		    ",\"first_ms\":%" PRId64 ",\"last_ms\":%" PRId64 "}",
+		    s->bytes, s->n_series, s->n_stacks, s->n_locations, s->n_profiles, s->n_rows,
+		    s->first_ms, s->last_ms);
+}
+
+static void put_store_text(const struct dcm_store_stat *s, struct buf *b)
+{
+	const struct {
+		const char *name;
+		uint64_t n;
+	} counts[] = { { "profiles", s->n_profiles },
+		       { "rows", s->n_rows },
+		       { "series", s->n_series },
+		       { "stacks", s->n_stacks },
+		       { "locations", s->n_locations } };
+	char size[48], time[32];
+
+	buf__text(b, "place      ");
+	render__text(s->place, 0, b);
+	buf__printf(b, "\nsize       %s\n", units__format_value((double)s->bytes, STR("bytes"), size));
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+		buf__printf(b, "%-10s %" PRIu64 "\n", counts[i].name, counts[i].n);
+	if (s->n_profiles == 0)
+		return;
+	buf__printf(b, "first      %s\n", units__format_time(s->first_ms * 1000000, time));
+	buf__printf(b, "last       %s\n", units__format_time(s->last_ms * 1000000, time));
+}
+
+void api__store_stat(void *ctx, const struct http_request *req, struct http_response *resp)
+{
+	struct api *a = ctx;
+	struct dcm_store_stat s = { .size = sizeof(s) };
+	enum api_format format;
+
+	if (!api_param__format(req, &format, resp) || !api__has_engine(a, resp))
+		return;
+	if (!a->c.store_stat || !a->c.store_stat(a->c.ctx, &s)) {
+		http_response__problem(resp, 503, "no storage runs here");
+		return;
+	}
+	if (format == API_TEXT) {
+		snprintf(resp->content_type, sizeof(resp->content_type), "text/plain; charset=utf-8");
+		put_store_text(&s, &resp->body);
+		return;
+	}
+	api__put_store(&s, &resp->body);
+	buf__byte(&resp->body, '\n');
+}
 
 void api__store_backup(void *ctx, const struct http_request *req, struct http_response *resp)
 {

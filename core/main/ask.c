@@ -154,20 +154,20 @@ static void print_problem(const struct args *a, const struct http_response *r)
 static int ask(const struct args *a, enum http_method method, struct ask *q, struct http_response *ret)
 {
 	struct dcm_error err = DCM_ERROR_INIT;
-	const char *data = args__get(a, "data", NULL);
+	const char *data = q->data ? q->data : args__get(a, "data", NULL);
 	const char *timeout = args__get(a, "timeout", "60s");
 	int64_t timeout_ns = 0;
 	int r = q->target.error;
 
-	if (data && method != HTTP_GET)
-		r = error__set(&err, -EINVAL, "--data: this is asked of a daemon; give --url");
-	else if (data && args__has(a, "url"))
-		r = error__set(&err, -EINVAL, "--url and --data exclude each other");
+	if (data && args__has(a, "url"))
+		r = error__set(&err, -EINVAL, "--url and the directory %s exclude each other", data);
+	else if (q->data && args__has(a, "data"))
+		r = error__set(&err, -EINVAL, "--data and the directory %s exclude each other", q->data);
 	else if (units__parse_duration(str__of(timeout), &timeout_ns) < 0 || timeout_ns <= 0)
 		r = error__set(&err, -EINVAL, "--timeout: \"%s\" is no duration; write it like 30s",
 			       timeout);
 	else if (r == 0 && data)
-		r = offline__get(data, (const char *)q->target.data, timeout_ns, ret, &err);
+		r = offline__call(data, method, (const char *)q->target.data, timeout_ns, ret, &err);
 	else if (r == 0)
 		r = over_http(a, method, (const char *)q->target.data, timeout_ns, ret, &err);
 	else

@@ -16,6 +16,7 @@ extern const struct args_option ask__options[];
 struct ask {
 	struct buf target;
 	bool has_params;
+	const char *data; /* directory of a store that an operand names, instead of --data; or NULL */
 };
 
 /* PATH must be clean already; params are percent-encoded. A NULL value adds nothing. */
@@ -29,7 +30,7 @@ void ask__param(struct ask *q, const char *name, const char *value);
  * else. Frees the question.
  */
 int ask__get(const struct args *a, struct ask *q, struct http_response *ret);
-/* The same as a POST, which only a daemon answers. */
+/* The same as a POST. */
 int ask__post(const struct args *a, struct ask *q, struct http_response *ret);
 
 #endif

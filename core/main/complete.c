@@ -96,8 +96,9 @@ static void add_for(struct complete *c, const struct args *line, struct dcm_str 
 {
 	static const struct {
 		const char *placeholder, *for_shell;
-	} shell[] = { { "FILE", ":files" }, { "IN", ":files" },	    { "OUT", ":files" },
-		      { "DIR", ":dirs" },   { "CMD", ":commands" }, { "ARG", ":files" } };
+	} shell[] = { { "FILE", ":files" }, { "IN", ":files" },	   { "OUT", ":files" },
+		      { "DIR", ":dirs" },   { "BACKUP", ":dirs" }, { "CMD", ":commands" },
+		      { "ARG", ":files" } };
 
 	for (size_t i = 0; i < sizeof(shell) / sizeof(shell[0]); i++)
 		if (str__eq(what, str__of(shell[i].placeholder))) {

@@ -33,6 +33,16 @@ static bool store_stat_of(void *ctx, struct dcm_store_stat *ret)
 	return graph__store_stat(((struct offline *)ctx)->graph, ret);
 }
 
+static int backup(void *ctx, const char *dir, struct dcm_error *err)
+{
+	return graph__store_backup(((struct offline *)ctx)->graph, dir, err);
+}
+
+static int check(void *ctx, dcm_report_fn report, void *report_ctx, struct dcm_error *err)
+{
+	return graph__store_check(((struct offline *)ctx)->graph, report, report_ctx, err);
+}
+
 static int encode(void *ctx, const struct dcm_batch *batch, const char *format, struct buf *out,
 		  struct dcm_error *err)
 {
@@ -65,10 +75,10 @@ static int open_store(struct offline *o, const char *dir, struct dcm_error *err)
 	int r;
 
 	if (stat(dir, &st) < 0)
-		return error__sys(err, -errno, "--data %s", dir);
+		return error__sys(err, -errno, "%s", dir);
 	if (!S_ISDIR(st.st_mode))
 		return error__set(err, -ENOTDIR,
-				  "--data %s: not a directory; give the directory of a store", dir);
+				  "%s: not a directory; give the directory of a store", dir);
 	if (stats__new(NULL, &o->stats) < 0)
 		return error__nomem(err);
 	r = plan_store(o, dir, &plan, err);
@@ -81,17 +91,19 @@ static int open_store(struct offline *o, const char *dir, struct dcm_error *err)
 	if (r == 0)
 		r = graph__start(o->graph, err);
 	if (r == 0 && !graph__engine(o->graph))
-		r = error__set(err, -EIO,
-			       "--data %s: the store does not open; the line above says why", dir);
+		r = error__set(err, -EIO, "%s: the store does not open; the line above says why", dir);
 	return r;
 }
 
-static int ask(struct offline *o, const char *target, int64_t timeout_ns, struct http_response *ret,
-	       struct dcm_error *err)
+static int ask(struct offline *o, enum http_method method, const char *target, int64_t timeout_ns,
+	       struct http_response *ret, struct dcm_error *err)
 {
 	struct dcm_budget budget = { .deadline_mono_ns = clock__mono(&clock__system) + timeout_ns };
 	struct arena arena = { 0 };
-	struct http_request req = { .role = HTTP_ROLE_READ, .arena = &arena, .budget = &budget };
+	/* Who can read the files may do anything with them. */
+	struct http_request req = {
+		.method = method, .role = HTTP_ROLE_ADMIN, .arena = &arena, .budget = &budget
+	};
 	struct http_routes *routes = http_routes__new();
 	struct api *api = NULL;
 	int r = routes ? 0 : error__nomem(err);
@@ -104,6 +116,8 @@ static int ask(struct offline *o, const char *target, int64_t timeout_ns, struct
 						   .ctx = o,
 						   .engine = engine_of,
 						   .store_stat = store_stat_of,
+						   .backup = backup,
+						   .check = check,
 						   .encode = encode },
 			     &api, err);
 	if (r == 0)
@@ -120,8 +134,8 @@ static int ask(struct offline *o, const char *target, int64_t timeout_ns, struct
 	return r;
 }
 
-int offline__get(const char *dir, const char *target, int64_t timeout_ns, struct http_response *ret,
-		 struct dcm_error *err)
+int offline__call(const char *dir, enum http_method method, const char *target, int64_t timeout_ns,
+		  struct http_response *ret, struct dcm_error *err)
 {
 	struct offline o = { .log = log_setup__early() };
 	int r;
@@ -129,7 +143,7 @@ int offline__get(const char *dir, const char *target, int64_t timeout_ns, struct
 	o.log.level = DCM_LOG_WARNING;
 	r = open_store(&o, dir, err);
 	if (r == 0)
-		r = ask(&o, target, timeout_ns, ret, err);
+		r = ask(&o, method, target, timeout_ns, ret, err);
 	if (o.graph)
 		graph__stop(o.graph, 0);
 	graph__free(o.graph);

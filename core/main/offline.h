@@ -10,10 +10,11 @@
 #include "core/net/http.h"
 
 /*
- * Opens the store in DIR read-only, answers GET `target` ("/api/v1/types?from=..") and closes it.
- * timeout_ns bounds the question. The response has the status that a daemon would give; errors are about the directory itself.
+ * Opens the store in DIR, answers `target` ("/api/v1/types?from=..") as the one who may do
+ * everything, and closes it. timeout_ns bounds the question. The response has the status that a
+ * daemon would give; errors are about the directory itself.
  */
-int offline__get(const char *dir, const char *target, int64_t timeout_ns, struct http_response *ret,
-		 struct dcm_error *err);
+int offline__call(const char *dir, enum http_method method, const char *target, int64_t timeout_ns,
+		  struct http_response *ret, struct dcm_error *err);
 
 #endif

@@ -8,7 +8,6 @@
 #include "core/main/query_verbs.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -256,30 +255,4 @@ int query_verbs__targets(const struct args *a)
 
 	ask__path(&q, "/api/v1/targets");
 	return ask_listed(a, &q);
-}
-
-/* The daemon writes the copy, so the path is made absolute here. */
-int query_verbs__backup(const struct args *a)
-{
-	struct ask q = { 0 };
-	struct http_response answer = { 0 };
-	char cwd[PATH_MAX];
-	struct buf dir = { 0 };
-	int status;
-
-	if (a->operands[0][0] != '/') {
-		if (!getcwd(cwd, sizeof(cwd))) {
-			fprintf(stderr, "decima store backup: the current directory: %s\n",
-				strerror(errno));
-			return EXIT_NO;
-		}
-		buf__printf(&dir, "%s/", cwd);
-	}
-	buf__text(&dir, a->operands[0]);
-	ask__path(&q, "/api/v1/store/backup");
-	ask__param(&q, "dir", dir.data ? (const char *)dir.data : "");
-	buf__fini(&dir);
-	status = ask__post(a, &q, &answer);
-	http_response__fini(&answer);
-	return status;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/main/query_verbs.h - `decima query ...`, `targets`, `store backup`: what is asked of the API, printed
+ * core/main/query_verbs.h - `decima query ...`, `targets`: what is asked of the API, printed
  */
 #ifndef DECIMA_MAIN_QUERY_VERBS_H
 #define DECIMA_MAIN_QUERY_VERBS_H
@@ -31,6 +31,5 @@ int query_verbs__diff(const struct args *a);
 int query_verbs__callers(const struct args *a);
 int query_verbs__callees(const struct args *a);
 int query_verbs__targets(const struct args *a);
-int query_verbs__backup(const struct args *a);
 
 #endif

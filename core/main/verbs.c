@@ -79,6 +79,10 @@ static const struct args_option extract_options[] = {
 	  ".build-id/ab/cdef.debug; default: NAME.debug here" },
 	{ 0 },
 };
+static const struct args_option restore_options[] = {
+	{ "timeout", 0, ARGS_TEXT, "D", NULL, false, "give up after this long (default 60s)" },
+	{ 0 },
+};
 static const struct args_option generate_options[] = {
 	{ "plugin-path", 0, ARGS_DIR, "DIR[:DIR]", NULL, false, "where plugins are looked for" },
 	{ 0 },
@@ -144,12 +148,24 @@ const struct args_verb verbs[] = {
 	  "what a function calls, as a tree downwards", SELECTOR_HELP, query_verbs__callees },
 	{ "targets", "", 0, 0, false, OPTIONS(query_verbs__format, ask__options),
 	  "what is collected, from where, and how it goes", NULL, query_verbs__targets },
+	{ "store stat", "[DIR]", 0, 1, false, OPTIONS(query_verbs__format, ask__options),
+	  "how much a store holds: the daemon's, or the one in DIR", NULL, verb__store_stat },
+	{ "store check", "[DIR]", 0, 1, false, OPTIONS(query_verbs__format, ask__options),
+	  "look for damage in a store: the daemon's, or the one in DIR",
+	  "Prints what it finds, and exits 1 when that is damage. Asking a daemon takes the role "
+	  "admin: over the unix socket as root or the daemon's user, or with a token of that role.",
+	  verb__store_check },
 	{ "store backup", "DIR", 1, 1, false, OPTIONS(ask__options),
-	  "have the daemon copy its store into a new directory",
-	  "DIR must not exist yet; `decima query ... --data DIR` then answers from it. Takes the "
-	  "role admin: ask over the "
-	  "unix socket as root or the daemon's user, or send a token of that role.",
-	  query_verbs__backup },
+	  "copy a store into a new directory: the daemon's, or the one that --data names",
+	  "DIR must not exist yet; `decima query ... --data DIR` then answers from it. Asking a "
+	  "daemon takes the role admin: over the unix socket as root or the daemon's user, or with "
+	  "a token of that role.",
+	  verb__store_backup },
+	{ "store restore", "BACKUP DIR", 2, 2, false, OPTIONS(restore_options),
+	  "make a store's directory of a backup",
+	  "Checks BACKUP first, and copies nothing of a damaged one. DIR must not exist yet; then "
+	  "the configuration's `path` of the storage may name it. BACKUP stays as it is.",
+	  verb__store_restore },
 	{ "convert", "IN OUT", 2, 2, false,
 	  OPTIONS(convert_options), "between pprof, folded, speedscope, (out only) a page of HTML and (in only) perf script's text; - is standard input or output",
 	  NULL, verb__convert },

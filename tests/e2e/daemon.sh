@@ -145,6 +145,26 @@ expect_status offline_answers 0 $?
 if cmp -s "$dir/live" "$dir/offline"; then ok offline_is_the_same; else not_ok offline_is_the_same "$(head -n 1 "$dir/err")"; fi
 ask store backup "$dir/backup" 2>"$dir/err"
 expect_status backup_twice_is_refused 1 $?
+ask store stat >"$dir/answer"
+expect store_stat 'profiles ' "$dir/answer"
+ask store check >"$dir/answer"
+expect store_check sound "$dir/answer"
+"$decima" store check "$dir/backup" >"$dir/answer"
+expect_status backup_is_sound 0 $?
+"$decima" store restore "$dir/backup" "$dir/restored" 2>"$dir/err"
+expect_status restore 0 $?
+"$decima" store stat "$dir/backup" --format json | sed 's/"bytes":[0-9]*//' >"$dir/live"
+"$decima" store stat "$dir/restored" --format json | sed 's/"bytes":[0-9]*//' >"$dir/offline"
+if cmp -s "$dir/live" "$dir/offline"; then ok restored_is_the_same; else not_ok restored_is_the_same "$(cat "$dir/offline")"; fi
+"$decima" store backup "$dir/again" --data "$dir/restored" 2>"$dir/err"
+expect_status backup_without_a_daemon 0 $?
+printf damage | dd of="$dir/restored/000000.batch" bs=1 seek=100 conv=notrunc 2>/dev/null
+"$decima" store check "$dir/restored" 2>"$dir/err"
+expect_status damage_is_found 1 $?
+expect damage_is_named 'restored/000000.batch' "$dir/err"
+"$decima" store restore "$dir/restored" "$dir/never" 2>"$dir/err"
+expect_status damage_is_not_restored 1 $?
+[ ! -e "$dir/never" ] && ok damage_is_not_copied || not_ok damage_is_not_copied "$dir/never is there"
 
 # --- reload: the same, a change, and a fault, over HTTP and by signal
 reload() { curl -s -X POST --unix-socket "$dir/sock" http://localhost/-/reload; }

@@ -2,6 +2,7 @@
 # tests/storage/local.mk - the local store against a disk that loses what it may
 #
 # CRASH_CYCLES=1000000 tests/storage/test_crash looks longer than `make check` does.
+
 # Holds any storage plugin against memory; conformance.sh says which, and with what.
 check_PROGRAMS += tests/storage/conformance
 tests_storage_conformance_SOURCES = \

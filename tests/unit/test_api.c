@@ -255,6 +255,7 @@ static const char *const answers[] = {
 	"/api/v1/functions?" CPU_Q "&sort=total",
 	"/api/v1/targets?",
 	"/api/v1/pipeline?",
+	"/api/v1/store?",
 };
 
 static void every_answer_is_json(void **state)
