@@ -606,7 +606,7 @@ struct dcm_host {
 	 */
 	int (*kernel_symbol)(const struct dcm_host *host, uint64_t address,
 			     struct dcm_str *ret_name, struct dcm_str *ret_module);
-	/* Tells the symbol sources (inputs with `process`) about a process. */
+	/* Tells the symbol sources (inputs with `process`) of a process that has or runs code of no file (JIT). */
 	void (*process_event)(const struct dcm_host *host, enum dcm_process_event event,
 			      const struct dcm_process *process);
 	/* Asks them for names of runtime addresses of one process; `each` is called for those found. */

@@ -124,10 +124,39 @@ static void test_reads_once(void **state)
 	assert_non_null(maps__find(p->maps, (uintptr_t)test_reads_once));
 	assert_int_equal(p->id.start_ns, start_ns(getpid()));
 	assert_int_equal(p->id.generation, 3);
-	assert_string_equal(f->host.events, "s");
 	assert_ptr_equal(processes__of(f->processes, &s, 1), p);
 	assert_int_equal(processes__stat(f->processes).reads, 1);
+}
+
+/* The symbol sources hear of what runs code that is in no file, and of nothing else. */
+static void test_tells_of_memory(void **state)
+{
+	struct fixture *f = *state;
+	struct sampler_sample s = sample_of(getpid(), 3);
+	struct sampler_event e = event_of(&s, SAMPLER_EXEC, 4, 0);
+	struct process *p;
+	void *code;
+
+	processes__of(f->processes, &s, 1);
+	processes__event(f->processes, &e);
+	e = event_of(&s, SAMPLER_EXIT, 3, 0);
+	processes__event(f->processes, &e);
+	assert_string_equal(f->host.events, "");
+	s.head.exec_id = 4;
+	p = processes__of(f->processes, &s, 1);
+	processes__tell(f->processes, p);
+	processes__tell(f->processes, p);
 	assert_string_equal(f->host.events, "s");
+	assert_int_equal(f->host.last_process.generation, 4);
+	code = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(code, MAP_FAILED);
+	s.head.exec_id = 5;
+	p = processes__of(f->processes, &s, 1);
+	assert_true(p->is_told);
+	assert_string_equal(f->host.events, "ss");
+	processes__tell(f->processes, p);
+	assert_string_equal(f->host.events, "ss");
+	munmap(code, 4096);
 }
 
 /* The pid is there, but it is another process: nothing of it may be shown. */
@@ -155,6 +184,7 @@ static void test_exec_and_exit(void **state)
 
 	f->host.mono_ns = 1000 * MS;
 	old = processes__of(f->processes, &s, 1);
+	processes__tell(f->processes, old);
 	maps = maps__ref(old->maps);
 	/* exec came before /proc was read: what was read is the new image's. */
 	e = event_of(&s, SAMPLER_EXEC, 4, 900 * MS);
@@ -169,6 +199,7 @@ static void test_exec_and_exit(void **state)
 	new = processes__of(f->processes, &later, 1);
 	assert_ptr_not_equal(new, old);
 	assert_non_null(new->maps);
+	processes__tell(f->processes, new);
 	/*
 	 * An exec that comes after the reading leaves it alone, and a second telling changes
 	 * nothing.
@@ -780,6 +811,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(test_reads_once),
+		TEST(test_tells_of_memory),
 		TEST(test_reused_pid),
 		TEST(test_exec_and_exit),
 		TEST(test_maps_of_samples),

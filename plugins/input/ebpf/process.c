@@ -163,8 +163,26 @@ static struct maps *known_state(const struct process *p, struct maps *maps)
 	return same;
 }
 
+void processes__tell(struct processes *t, struct process *p)
+{
+	if (p->is_told || p->kthread)
+		return;
+	p->is_told = true;
+	t->host->process_event(t->host, DCM_PROCESS_SEEN, &p->id);
+}
+
+/* Where a JIT's code may be. */
+static bool has_memory(const struct maps *maps)
+{
+	for (uint32_t i = 0; i < maps->n; i++)
+		if (maps->ranges[i].kind == DCM_MAPPING_ANON &&
+		    !str__eq(maps->ranges[i].name, STR("[vsyscall]")))
+			return true;
+	return false;
+}
+
 /* Puts a newer state in front of those that samples taken earlier may still need. Takes `maps`. */
-static void keep_maps(struct process *p, struct maps *maps, int64_t since_ns)
+static void keep_maps(struct processes *t, struct process *p, struct maps *maps, int64_t since_ns)
 {
 	maps = known_state(p, maps);
 	if (maps == p->maps) {
@@ -179,6 +197,8 @@ static void keep_maps(struct process *p, struct maps *maps, int64_t since_ns)
 	}
 	p->maps = maps;
 	p->since_ns = since_ns;
+	if (has_memory(maps))
+		processes__tell(t, p);
 }
 
 static enum dcm_unnamed why_not(int error)
@@ -207,7 +227,7 @@ static void read_maps(struct processes *t, struct process *p, int dir)
 		changed = !p->maps || p->maps->exec_bytes != maps->exec_bytes;
 		if (p->maps)
 			maps__take_files(maps, p->maps);
-		keep_maps(p, maps, before);
+		keep_maps(t, p, maps, before);
 		p->known_ns = before;
 	}
 	p->read_ns = before;
@@ -251,7 +271,7 @@ static bool advance(struct processes *t, struct process *p, int64_t until_ns)
 		return !covers_files(t, p->maps);
 	if (maps__apply(p->maps, t->told.v, t->told.n, &maps) < 0)
 		return false;
-	keep_maps(p, maps, t->told.last_ns);
+	keep_maps(t, p, maps, t->told.last_ns);
 	p->known_ns = t->told.last_ns;
 	p->applied_ns = before;
 	p->apply_rest_ns = (now_ns(t) - before) * COST_FACTOR;
@@ -564,7 +584,7 @@ static void find_image(struct processes *t, struct process *p, const struct samp
 	if (dir >= 0 && !fits(t, image.maps, sample))
 		read_maps(t, p, dir);
 	if (image.maps && !p->maps) {
-		keep_maps(p, take_ptr(image.maps), image.since_ns);
+		keep_maps(t, p, take_ptr(image.maps), image.since_ns);
 		p->known_ns = image.since_ns;
 		t->stat.replayed++;
 	}
@@ -613,8 +633,6 @@ struct process *processes__of(struct processes *t, const struct sampler_sample *
 	if (!p)
 		return NULL;
 	find_image(t, p, sample);
-	if (!p->kthread)
-		t->host->process_event(t->host, DCM_PROCESS_SEEN, &p->id);
 	return p;
 }
 
@@ -633,26 +651,35 @@ static void replaced(struct process *p, int64_t when_ns)
 	identity__changed(&p->identity);
 }
 
+/* The symbol sources have heard of one of its images. */
+static bool was_told(struct processes *t, const struct sampler_head *h)
+{
+	for (struct process *p = *bucket_of(t, h->pid); p; p = p->next)
+		if (p->id.pid == h->pid && p->start_ns == h->start_ns && p->is_told)
+			return true;
+	return false;
+}
+
 void processes__event(struct processes *t, const struct sampler_event *event)
 {
 	const struct sampler_head *h = &event->head;
 	struct dcm_process id = { h->pid, (uint32_t)h->exec_id, procfs__whole_ticks(h->start_ns) };
-	bool known = false, is_new = true;
+	bool told = was_told(t, h), is_new = true;
 
 	for (struct process *p = *bucket_of(t, h->pid); p; p = p->next) {
 		if (p->id.pid != h->pid || p->start_ns != h->start_ns || p->kthread)
 			continue;
-		known = true;
 		if (h->kind == SAMPLER_EXIT && p->exec_id == h->exec_id && !p->ended_ns) {
 			p->ended_ns = (int64_t)h->time_ns;
-			t->host->process_event(t->host, DCM_PROCESS_EXIT, &p->id);
+			if (told)
+				t->host->process_event(t->host, DCM_PROCESS_EXIT, &p->id);
 		}
 		if (h->kind == SAMPLER_EXEC && p->exec_id == h->exec_id)
 			is_new = false;
 		if (h->kind == SAMPLER_EXEC && p->exec_id < h->exec_id && !p->replaced_ns)
 			replaced(p, (int64_t)h->time_ns);
 	}
-	if (h->kind == SAMPLER_EXEC && known && is_new)
+	if (h->kind == SAMPLER_EXEC && told && is_new)
 		t->host->process_event(t->host, DCM_PROCESS_EXEC, &id);
 }
 

@@ -48,6 +48,7 @@ struct process {
 	uint64_t cgroup_id; /* for which identity.cgroup was found */
 	bool kthread;
 	bool is_filtered; /* in none of the control groups that the configuration names */
+	bool is_told;	  /* to the symbol sources */
 	int64_t ended_ns, replaced_ns; /* mono, of exit() and of exec(); 0: not yet */
 
 	struct maps *maps; /* the newest state's; NULL: `why` says why */
@@ -89,6 +90,13 @@ struct process *processes__of(struct processes *t, const struct sampler_sample *
 
 /* There is no room for another image: 32,768 are known. */
 bool processes__full(const struct processes *t);
+
+/*
+ * Tells the symbol sources of a process, once: a sample ran code that is in no file. Those that have
+ * such code mapped are told of by themselves. Nobody can be asked about the others, and finding out
+ * what a source wants to know costs more than all that is read here of a process that ends at once.
+ */
+void processes__tell(struct processes *t, struct process *p);
 
 /* exec and exit as the kernel reports them. */
 void processes__event(struct processes *t, const struct sampler_event *event);

@@ -72,8 +72,8 @@ struct reader {
  */
 
 /*
- * Opens the files of a stack that this window has not seen; false when an address lies in no
- * mapping.
+ * Opens the files of a stack that this window has not seen, and tells the symbol sources when it runs
+ * code that they may be asked about; false when an address lies in no mapping.
  */
 static bool look(struct reader *r, struct process *p, const struct maps *maps,
 		 const struct aggregate_stack *stack)
@@ -83,11 +83,11 @@ static bool look(struct reader *r, struct process *p, const struct maps *maps,
 	for (uint32_t i = 0; i < stack->n_user; i++) {
 		uint64_t pc = stack->frames[stack->n_kernel + i] - (i > 0);
 		struct maps_range *range = maps ? maps__find(maps, pc) : NULL;
+		struct file *file = range ? processes__file(r->processes, p, range) : NULL;
 
-		if (range)
-			processes__file(r->processes, p, range);
-		else
-			covered = false;
+		if (!file || file->why == DCM_UNNAMED_BAD_FILE)
+			processes__tell(r->processes, p);
+		covered = covered && range;
 	}
 	return covered;
 }
