@@ -41,3 +41,8 @@ bench_bench_unwind_LDADD = $(EBPF_UNWIND_LIBS) $(DW_LIBS) $(ELF_LIBS)
 bench_programs += bench/bench_block
 bench_bench_block_SOURCES = bench/bench_block.c bench/fleet.c bench/fleet.h tests/unit/random.h
 bench_bench_block_LDADD = $(LOCAL_STORE_LA) -lm
+
+bench_programs += bench/bench_answer
+bench_bench_answer_SOURCES = bench/bench_answer.c bench/fleet.c bench/fleet.h tests/unit/random.h \
+	tests/contract/storage_host.c tests/contract/storage_host.h
+bench_bench_answer_LDADD = $(LOCAL_STORE_LA) $(CODEC_LA) $(CONFIG_LA) -ldl -lm

@@ -29,6 +29,7 @@ struct merge {
 	struct sums sums;
 	VEC(struct group_head) heads; /* by group, as far as needed */
 	VEC(int64_t) piece_sums;
+	VEC(uint32_t) stacks; /* of a piece, in the answer's numbers */
 	/* of the walk */
 	struct walk *walk;
 	uint32_t selection;
@@ -43,6 +44,7 @@ static void merge__fini(struct merge *m)
 	sums__fini(&m->sums);
 	vec__fini(&m->heads);
 	vec__fini(&m->piece_sums);
+	vec__fini(&m->stacks);
 }
 
 /* n profiles of one duration and period, all in the group. */
@@ -94,19 +96,38 @@ static int count_span(struct merge *m, const struct walk_span *s)
 	return r;
 }
 
+/* The answer's numbers of the piece's stacks that have a sum; NULL when memory ran out. */
+static const uint32_t *translate(struct merge *m, const int64_t *sums, uint32_t n)
+{
+	const struct walk *w = m->walk;
+
+	if (!m->view->imports)
+		return w->numbers.stacks;
+	m->stacks.n = 0;
+	if (!vec__reserve(&m->stacks, n + 1))
+		return NULL;
+	for (uint32_t i = 0; i < n; i++) {
+		m->stacks.v[i] = sums[i] ? walk__stack(w, i) : 0;
+		if (m->stacks.v[i] == DCM_NONE)
+			return NULL;
+	}
+	return m->stacks.v;
+}
+
 /* The sums of the piece's stacks, to where the answer has these. */
 static int spread(struct merge *m, const int64_t *sums, uint32_t n)
 {
-	const uint32_t group = m->walk->group;
+	const uint32_t *stacks = n ? translate(m, sums, n) : NULL;
+	const struct sums_run run = { m->selection, m->walk->group, n, stacks, sums };
 	int r = 0;
 
-	for (uint32_t i = 0; r == 0 && i < n; i++) {
-		if (!sums[i])
-			continue;
-		const uint32_t stack = walk__stack(m->walk, i);
-
-		r = stack == DCM_NONE ? -ENOMEM : add(m, group, stack, sums[i]);
-	}
+	if (n && !stacks)
+		return -ENOMEM;
+	if (!m->gauge)
+		return sums__add_run(&m->sums, &run);
+	for (uint32_t i = 0; r == 0 && i < n; i++)
+		if (sums[i])
+			r = sums__add_part(&m->sums, run.group, stacks[i], sums[i]);
 	return r;
 }
 
@@ -327,12 +348,9 @@ static int try_merge(struct view *v, const struct dcm_group_by *by, struct dcm_b
 {
 	CLEANUP(merge__fini) struct merge m = { .view = v };
 	const uint64_t max_bytes = v->sel[0].budget ? v->sel[0].budget->max_bytes : 0;
-	uint64_t n_stacks = 0;
 	int r = groups__init(&m.groups, by, false);
 
-	for (size_t i = 0; i < v->eras.n; i++)
-		n_stacks += v->eras.v[i].counts.stacks;
-	sums__init(&m.sums, v->n_sel, n_stacks, max_bytes);
+	sums__init(&m.sums, v->n_sel, true, max_bytes);
 	for (uint32_t k = 0; r == 0 && k < v->n_sel; k++)
 		r = add_selection(&m, k);
 	return r < 0 ? r : write_answer(&m, builder);

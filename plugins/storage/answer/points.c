@@ -24,6 +24,7 @@ struct points {
 	bool begun;		   /* there is a step at hand */
 	int64_t begin_ms, last_ms; /* its first and last millisecond */
 	uint64_t n_profiles;	   /* of the stream in it */
+	uint32_t last;		   /* sum that was asked for */
 };
 
 static void points__fini(struct points *p)
@@ -51,15 +52,38 @@ static int enter_step(struct points *pts, int64_t time_ms)
 
 	if (pts->begun && time_ms >= pts->begin_ms && time_ms <= pts->last_ms)
 		return 0;
+	const bool next = pts->begun && time_ms > pts->last_ms && time_ms - step <= pts->last_ms;
 	r = end_step(pts);
-	q = time_ms / step - (time_ms % step < 0);
 	pts->begun = true;
+	if (next && pts->last_ms < INT64_MAX - step) {
+		/* Most often it is the one behind. */
+		pts->begin_ms = pts->last_ms + 1;
+		pts->last_ms += step;
+		return r;
+	}
+	q = time_ms / step - (time_ms % step < 0);
 	/* The step around the smallest of all times begins before it. */
 	if (__builtin_mul_overflow(q, step, &pts->begin_ms))
 		pts->begin_ms = INT64_MIN;
 	if (__builtin_add_overflow(pts->begin_ms, step - 1, &pts->last_ms))
 		pts->last_ms = INT64_MAX;
 	return r;
+}
+
+/*
+ * The sum of the group in the step at hand; UINT32_MAX when memory ran out. Streams go through the
+ * same steps one after the other, so the next one is often where it was for the stream before.
+ */
+static uint32_t find_sum(struct points *pts, uint32_t group)
+{
+	const uint64_t key = (uint64_t)pts->begin_ms;
+	const uint32_t next = pts->last + 1;
+
+	if (next < pts->sums.v.n && pts->sums.v.v[next].key == key && pts->sums.v.v[next].group == group)
+		pts->last = next;
+	else
+		pts->last = sums__find(&pts->sums, group, key);
+	return pts->last;
 }
 
 /* To the step at hand. 0 or -ENOMEM. */
@@ -74,7 +98,7 @@ static int add(struct points *pts, uint32_t group, __int128 value)
 /* The profile at hand, once a group. */
 static int count(struct points *pts, uint32_t group, int64_t duration_ns)
 {
-	const uint32_t at = sums__find(&pts->sums, group, (uint64_t)pts->begin_ms);
+	const uint32_t at = find_sum(pts, group);
 
 	if (at == UINT32_MAX)
 		return -ENOMEM;
@@ -101,7 +125,7 @@ static int add_step(struct points *pts, const struct step_span *s)
 {
 	const struct walk *w = pts->walk;
 	const struct piece *p = &w->piece->piece;
-	const uint32_t at = sums__find(&pts->sums, w->group, (uint64_t)pts->begin_ms);
+	const uint32_t at = find_sum(pts, w->group);
 	int64_t duration_ns = 0;
 	__int128 total = 0;
 
@@ -120,7 +144,10 @@ static int add_step(struct points *pts, const struct step_span *s)
 	if (__builtin_add_overflow(sum->duration_ns, duration_ns, &sum->duration_ns))
 		sum->duration_ns = INT64_MAX;
 	pts->n_profiles += s->end - s->first;
-	return add(pts, w->group, total);
+	if (pts->gauge)
+		return sums__add_part(&pts->sums, w->group, sum->key, total);
+	pts->sums.totals.v[at] += total * (1 << SUMS_FRACTION_BITS);
+	return 0;
 }
 
 static int add_span(void *ctx, const struct walk_span *s)
@@ -330,7 +357,7 @@ static int try_points(struct points *pts, const struct dcm_group_by *by)
 {
 	int r = groups__init(&pts->groups, by, pts->step_ms == 0 && (!by || by->n == 0));
 
-	sums__init(&pts->sums, 1, 0, 0);
+	sums__init(&pts->sums, 1, false, 0);
 	return r < 0 ? r : add_all(pts);
 }
 

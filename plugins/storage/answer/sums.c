@@ -14,10 +14,12 @@
 /* What pages may take; a quarter of what the question may hold, when that is less. */
 enum { PAGED_MAX_BYTES = 128 << 20, N_VALUES_MAX = 16 };
 
-void sums__init(struct sums *s, uint32_t n_values, uint64_t n_keys, uint64_t max_bytes)
+void sums__init(struct sums *s, uint32_t n_values, bool by_stack, uint64_t max_bytes)
 {
-	*s = (struct sums){ .n_values = n_values, .part_mark = 1, .paged_keys = n_keys };
-	s->paged_max = max_bytes && max_bytes / 4 < PAGED_MAX_BYTES ? max_bytes / 4 : PAGED_MAX_BYTES;
+	*s = (struct sums){ .n_values = n_values, .part_mark = 1 };
+	if (by_stack)
+		s->paged_max = max_bytes && max_bytes / 4 < PAGED_MAX_BYTES ? max_bytes / 4
+									    : PAGED_MAX_BYTES;
 }
 
 void sums__fini(struct sums *s)
@@ -36,7 +38,8 @@ uint64_t sums__bytes(const struct sums *s)
 {
 	return s->v.cap * sizeof(s->v.v[0]) + s->totals.cap * sizeof(s->totals.v[0]) +
 	       s->touched.cap * sizeof(s->touched.v[0]) +
-	       (uint64_t)s->index.cap * sizeof(s->index.slots[0]) + s->arena.total_bytes;
+	       (uint64_t)s->index.cap * sizeof(s->index.slots[0]) + s->tables_bytes +
+	       s->arena.total_bytes;
 }
 
 uint32_t sums__find(struct sums *s, uint32_t group, uint64_t key)
@@ -60,68 +63,88 @@ uint32_t sums__find(struct sums *s, uint32_t group, uint64_t key)
  * Pages
  */
 
-/* The group's pages, decided for or against once. NULL when memory ran out. */
-static struct sums_pages *pages_of(struct sums *s, uint32_t group)
+static bool may_page(const struct sums *s, uint64_t bytes)
 {
-	while (s->paged.n <= group)
-		if (!vec__push(&s->paged, (struct sums_pages){ 0 }))
-			return NULL;
-	struct sums_pages *p = &s->paged.v[group];
-	if (p->decided)
-		return p;
-	const uint64_t n = s->paged_keys / SUMS_PAGE + 1;
-	const uint64_t bytes = n * SUMS_PAGE * s->n_values * sizeof(__int128);
-	if (s->paged_keys && bytes <= s->paged_max - s->paged_bytes) {
-		p->v = mem__zalloc(n, sizeof(*p->v));
-		if (!p->v)
-			return NULL;
-		p->n = (uint32_t)n;
-		s->paged_bytes += bytes;
-	}
-	p->decided = true;
-	return p;
+	return s->arena.total_bytes + s->tables_bytes + bytes <= s->paged_max;
 }
 
-static __int128 *page_of(struct sums *s, struct sums_pages *p, uint64_t key)
+/* Makes the table reach the page; false when memory ran out. */
+static bool reach(struct sums *s, struct sums_pages *p, uint64_t at)
+{
+	const uint64_t n = at + 1 > 2 * (uint64_t)p->n ? at + 1 : 2 * (uint64_t)p->n;
+	__int128 **more = mem__resize(p->v, n, sizeof(*more));
+
+	if (!more)
+		return false;
+	memset(more + p->n, 0, (n - p->n) * sizeof(*more));
+	s->tables_bytes += (n - p->n) * sizeof(*more);
+	p->v = more;
+	p->n = (uint32_t)n;
+	return true;
+}
+
+/* The key's page, made where it may be; NULL where it may not or (*err) memory ran out. */
+static __int128 *page_of(struct sums *s, uint32_t group, uint64_t key, int *err)
 {
 	const size_t bytes = SUMS_PAGE * s->n_values * sizeof(__int128);
 	const uint64_t at = key / SUMS_PAGE;
 
-	if (at >= p->n) {
-		const uint64_t n = at + 1 > 2 * (uint64_t)p->n ? at + 1 : 2 * (uint64_t)p->n;
-		__int128 **more = mem__resize(p->v, n, sizeof(*more));
-
-		if (!more)
+	*err = 0;
+	if (group < s->paged.n && at < s->paged.v[group].n && s->paged.v[group].v[at])
+		return s->paged.v[group].v[at];
+	if (!s->paged_max || !may_page(s, bytes + (at + 1) * sizeof(__int128 *)))
+		return NULL;
+	*err = -ENOMEM;
+	while (s->paged.n <= group)
+		if (!vec__push(&s->paged, (struct sums_pages){ 0 }))
 			return NULL;
-		memset(more + p->n, 0, (n - p->n) * sizeof(*more));
-		p->v = more;
-		p->n = (uint32_t)n;
-	}
-	if (!p->v[at]) {
-		/* The arena aligns to 8; a page begins at 16. */
-		char *room = arena__alloc(&s->arena, bytes + 8);
-
-		if (!room)
-			return NULL;
-		room += (uintptr_t)room % 16;
-		p->v[at] = memset(room, 0, bytes);
-	}
-	return p->v[at];
+	struct sums_pages *p = &s->paged.v[group];
+	if (at >= p->n && !reach(s, p, at))
+		return NULL;
+	/* The arena aligns to 8; a page begins at 16. */
+	char *room = arena__alloc(&s->arena, bytes + 8);
+	if (!room)
+		return NULL;
+	room += (uintptr_t)room % 16;
+	*err = 0;
+	return p->v[at] = memset(room, 0, bytes);
 }
 
 __int128 *sums__totals_slowly(struct sums *s, uint32_t group, uint64_t key)
 {
-	struct sums_pages *p = pages_of(s, group);
+	int err;
+	__int128 *page = page_of(s, group, key, &err);
 
-	if (!p)
+	if (page)
+		return page + key % SUMS_PAGE * s->n_values;
+	if (err < 0)
 		return NULL;
-	if (p->v) {
-		__int128 *page = page_of(s, p, key);
-
-		return page ? page + key % SUMS_PAGE * s->n_values : NULL;
-	}
 	const uint32_t at = sums__find(s, group, key);
 	return at == UINT32_MAX ? NULL : &s->totals.v[(size_t)at * s->n_values];
+}
+
+int sums__add_run(struct sums *s, const struct sums_run *run)
+{
+	uint64_t page_at = UINT64_MAX;
+	__int128 *page = NULL;
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < run->n; i++) {
+		const uint32_t key = run->keys[i];
+
+		if (!run->values[i])
+			continue;
+		if (key / SUMS_PAGE != page_at) {
+			page_at = key / SUMS_PAGE;
+			page = page_of(s, run->group, key, &r);
+		}
+		if (page)
+			page[key % SUMS_PAGE * s->n_values + run->at] += (__int128)run->values[i] *
+									 (1 << SUMS_FRACTION_BITS);
+		else if (r == 0)
+			r = sums__add(s, run->at, run->group, key, run->values[i]);
+	}
+	return r;
 }
 
 /* -------------------------------------------------------------------------------------------------
@@ -187,11 +210,6 @@ static int compare_ordered(const void *a, const void *b)
 	return x->key < y->key ? -1 : x->key > y->key;
 }
 
-static bool is_paged(const struct sums *s, uint32_t group)
-{
-	return group < s->paged.n && s->paged.v[group].v;
-}
-
 /* The sums that are found by hash, by rank and key; *ret_n of them. NULL when memory ran out. */
 static struct ordered *order_hashed(const struct sums *s, const uint32_t *groups, uint32_t n_groups,
 				    size_t *ret_n)
@@ -208,8 +226,7 @@ static struct ordered *order_hashed(const struct sums *s, const uint32_t *groups
 	for (uint32_t i = 0; i < n_groups; i++)
 		ranks[groups[i]] = i;
 	for (uint32_t i = 0; i < s->v.n; i++)
-		if (!is_paged(s, s->v.v[i].group))
-			o[n++] = (struct ordered){ ranks[s->v.v[i].group], i, s->v.v[i].key };
+		o[n++] = (struct ordered){ ranks[s->v.v[i].group], i, s->v.v[i].key };
 	qsort(o, n, sizeof(*o), compare_ordered);
 	*ret_n = n;
 	return o;
@@ -244,7 +261,7 @@ int sums__each(const struct sums *s, const uint32_t *groups, uint32_t n_groups, 
 	int r = o ? 0 : -ENOMEM;
 
 	for (uint32_t rank = 0; r == 0 && rank < n_groups; rank++) {
-		if (is_paged(s, groups[rank]))
+		if (groups[rank] < s->paged.n)
 			r = give_pages(s, groups[rank], each, ctx);
 		for (; r == 0 && at < n && o[at].rank == rank; at++)
 			r = give(s, groups[rank], o[at].key,

@@ -7,14 +7,15 @@
  * go into a part first; settle() ends the part: what was added up since the last settle is divided by
  * the number of its profiles (rounded to nearest). The last rounding is half up.
  *
- * The key is a stack (merge) or a point of time (series). Totals by stack of the first groups stand in
- * pages of SUMS_PAGE keys that exist where something is: adding is an index away, and no sum is moved.
- * Where that would cost too much memory, and for points of time, they are found by hash.
+ * The key is a stack (merge) or a point of time (series). Totals by stack stand in pages of SUMS_PAGE
+ * keys that exist where something is: adding is an index away. When the pages have taken what they may,
+ * no further ones are made: what has no page then, and points of time, are found by hash.
  */
 #ifndef DECIMA_STORAGE_ANSWER_SUMS_H
 #define DECIMA_STORAGE_ANSWER_SUMS_H
 
 #include <errno.h>
+#include <stdbool.h>
 
 #include <decima/plugin.h>
 
@@ -34,11 +35,10 @@ struct sum {
 	__int128 part;
 };
 
-/* A group's totals by key: pages of [SUMS_PAGE][n_values], NULL where nothing is. */
+/* A group's totals by key: pages of [SUMS_PAGE][n_values], NULL where there is none. */
 struct sums_pages {
-	__int128 **v; /* [n]; NULL: the group's totals are found by hash */
+	__int128 **v; /* [n] */
 	uint32_t n;
-	bool decided;
 };
 
 struct sums {
@@ -49,16 +49,16 @@ struct sums {
 	struct hindex index;
 	uint64_t part_mark;
 	VEC(struct sums_pages) paged; /* by group */
-	uint64_t paged_keys;	      /* expected; 0: no pages */
-	uint64_t paged_bytes, paged_max; /* what the pages of all groups may come to, and what they may */
-	struct arena arena;		 /* pages */
+	uint64_t tables_bytes;	      /* of paged.v[].v */
+	uint64_t paged_max;	      /* what tables and pages may come to; 0: no pages */
+	struct arena arena;	      /* pages */
 };
 
 /*
- * n_keys: about how many keys there may be, when they are small numbers, else 0. max_bytes: what the
- * question may hold; 0: no bound.
+ * by_stack: keys are small numbers, and may have pages. max_bytes: what the question may hold; 0: no
+ * bound.
  */
-void sums__init(struct sums *s, uint32_t n_values, uint64_t n_keys, uint64_t max_bytes);
+void sums__init(struct sums *s, uint32_t n_values, bool by_stack, uint64_t max_bytes);
 void sums__fini(struct sums *s);
 uint64_t sums__bytes(const struct sums *s);
 
@@ -88,6 +88,18 @@ static inline int sums__add(struct sums *s, uint32_t at, uint32_t group, uint64_
 	totals[at] += value * (1 << SUMS_FRACTION_BITS);
 	return 0;
 }
+
+/*
+ * Adds values[n] to the totals of the keys [n], which ascend or nearly do; values of 0 are passed
+ * over. 0 or -ENOMEM.
+ */
+struct sums_run {
+	uint32_t at, group; /* value column */
+	uint32_t n;
+	const uint32_t *keys;
+	const int64_t *values;
+};
+int sums__add_run(struct sums *s, const struct sums_run *run);
 
 /* Adds to the part. 0 or -ENOMEM. */
 int sums__add_part(struct sums *s, uint32_t group, uint64_t key, __int128 value);

@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * bench/bench_answer.c - what questions over blocks cost, from the view to the answer
+ *
+ * One JSON line a figure: the best of several turns on one core, over a day of one host (bench/fleet.h): 60 series,
+ * 8,640 ticks, some ten million rows, as twelve blocks of two hours and as one of a day, once without and once with a
+ * label set in each row. Stacks are 24 frames deep and share their callers. Merges are measured up to where the answer
+ * begins to be written, to where a host that builds nothing has got it, and into a builder. bench_block has what the
+ * kernels below take alone.
+ *
+ *	bench_answer [TURNS [SKEW]]
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "bench/figure.h"
+#include "bench/fleet.h"
+#include "core/base/buf.h"
+#include "core/base/hash.h"
+#include "core/base/str.h"
+#include "core/batch/batch.h"
+#include "core/batch/builder.h"
+#include "plugins/storage/answer/answer.h"
+#include "plugins/storage/local/block_piece.h"
+#include "tests/contract/storage_host.h"
+#include "tests/unit/random.h"
+
+enum { N_SERIES = 60, N_TICKS = 8640, N_STACKS = 280000, N_WINDOWS = 12, DEPTH = 24, N_SETS = 200 };
+#define CPU "process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta"
+
+struct day {
+	struct fleet_series series[N_SERIES];
+	uint32_t *labels[N_SERIES]; /* [series.n] a label set for each row, ascending with the stacks of a profile */
+	uint64_t n_rows, n_profiles;
+	struct dict *dict;
+	uint32_t type;
+	struct storage builder_host, empty_host;
+};
+
+struct blocks {
+	struct buf bytes[N_WINDOWS];
+	struct block v[N_WINDOWS];
+	uint32_t n;
+};
+
+/* This thread's CPU time: neighbours on the machine do not count. */
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void need(bool there, const char *what)
+{
+	if (there)
+		return;
+	fprintf(stderr, "bench_answer: %s\n", what);
+	exit(1);
+}
+
+/* -------------------------------------------------------------------------------------------------
+ * A host that takes answers
+ */
+
+static uint32_t n_taken;
+static double added_up; /* when the sums were there: an answer begins with a profile */
+
+static uint32_t take_string(struct dcm_builder *b, struct dcm_str s)
+{
+	(void)b;
+	(void)s;
+	return n_taken++;
+}
+static uint32_t take_mapping(struct dcm_builder *b, const struct dcm_mapping *m)
+{
+	(void)b;
+	(void)m;
+	return n_taken++;
+}
+static uint32_t take_location(struct dcm_builder *b, const struct dcm_location *l,
+			      const struct dcm_line *lines, uint32_t n_lines)
+{
+	(void)b;
+	(void)l;
+	(void)lines;
+	(void)n_lines;
+	return n_taken++;
+}
+static uint32_t take_stack(struct dcm_builder *b, const uint32_t *locations, uint32_t n)
+{
+	(void)b;
+	(void)locations;
+	(void)n;
+	return n_taken++;
+}
+static uint32_t take_series(struct dcm_builder *b, const struct dcm_pair *pairs, uint32_t n)
+{
+	(void)b;
+	(void)pairs;
+	(void)n;
+	return n_taken++;
+}
+static uint32_t take_profile(struct dcm_builder *b, const struct dcm_profile *head,
+			     const struct dcm_type *types, uint32_t n_types)
+{
+	(void)b;
+	(void)head;
+	(void)types;
+	(void)n_types;
+	if (added_up == 0)
+		added_up = now();
+	return n_taken++;
+}
+static void take_row(struct dcm_builder *b, uint32_t stack, uint32_t label_set, const int64_t *values)
+{
+	(void)b;
+	(void)stack;
+	(void)label_set;
+	(void)values;
+	n_taken++;
+}
+
+/* -------------------------------------------------------------------------------------------------
+ * The day
+ */
+
+static void make_stacks(struct dict *d)
+{
+	struct random r = { 5 };
+	uint32_t frames[DEPTH], before[DEPTH] = { 0 };
+	const struct dcm_mapping m = { .file = dict__string(d, STR("/usr/bin/app")),
+				       .build_id = dict__string(d, STR("0011223344556677")) };
+	const uint32_t mapping = dict__mapping(d, &m);
+
+	for (uint32_t i = 0; i < N_STACKS; i++) {
+		/* The callers of the stack before it, up to some depth; the leaf is first. */
+		const uint32_t same = (uint32_t)random__below(&r, DEPTH);
+
+		for (uint32_t k = 0; k < DEPTH; k++) {
+			struct dcm_location l = { .mapping = mapping,
+						  .process = DCM_NONE,
+						  .addr_kind = DCM_ADDR_VADDR,
+						  .address = 0x1000 + random__below(&r, 40000) };
+
+			frames[k] = i && k >= DEPTH - same
+					    ? before[k]
+					    : dict__location(d, hash__mix(0, l.address), &l, NULL);
+		}
+		memcpy(before, frames, sizeof(before));
+		need(dict__stack(d, hash__mix(1, i), frames, DEPTH) == i, "no stack");
+	}
+}
+
+static void make_dict(struct day *day)
+{
+	struct dict *d = day->dict = dict__new();
+	char text[32];
+
+	need(d, "out of memory");
+	make_stacks(d);
+	for (uint32_t i = 0; i < N_SERIES; i++) {
+		snprintf(text, sizeof(text), "service-%02u", i);
+		struct dcm_pair p = { dict__string(d, STR("service_name")),
+				      dict__string(d, str__of(text)) };
+		need(dict__series(d, &p, 1) == i, "no series");
+	}
+	for (uint32_t i = 1; i < N_SETS; i++) {
+		snprintf(text, sizeof(text), "worker-%u", i);
+		struct dcm_label l = { .name = dict__string(d, STR("thread_name")),
+				       .str = dict__string(d, str__of(text)),
+				       .unit = DCM_NONE };
+		need(dict__label_set(d, &l, 1) == i, "no label set");
+	}
+	struct dcm_type type = { dict__string(d, STR("process_cpu")), dict__string(d, STR("cpu")),
+				 dict__string(d, STR("nanoseconds")), dict__string(d, STR("cpu")),
+				 dict__string(d, STR("nanoseconds")), DCM_DELTA };
+	day->type = dict__type(d, &type);
+}
+
+static struct day *day__new(double skew)
+{
+	const struct fleet f = { N_SERIES, N_TICKS, N_STACKS, 16, skew, 1 };
+	struct day *d = calloc(1, sizeof(*d));
+	struct random r = { 9 };
+
+	need(d, "out of memory");
+	for (uint32_t i = 0; i < N_SERIES; i++) {
+		fleet__series(&f, i, &d->series[i]);
+		d->n_rows += d->series[i].n;
+		d->n_profiles += d->series[i].n_profiles;
+		d->labels[i] = calloc(d->series[i].n, sizeof(uint32_t));
+		need(d->labels[i], "out of memory");
+		for (uint64_t k = 0; k < d->series[i].n; k++)
+			d->labels[i][k] = 1 + i * 3 + (uint32_t)random__below(&r, 3); /* three threads */
+	}
+	make_dict(d);
+	storage__host(&d->builder_host);
+	storage__host(&d->empty_host);
+	struct dcm_host *h = &d->empty_host.host;
+	h->add_string = take_string;
+	h->add_mapping = take_mapping;
+	h->add_location = take_location;
+	h->add_stack = take_stack;
+	h->add_series = take_series;
+	h->add_profile = take_profile;
+	h->add_row = take_row;
+	return d;
+}
+
+static void day__free(struct day *d)
+{
+	for (uint32_t i = 0; i < N_SERIES; i++) {
+		fleet_series__fini(&d->series[i]);
+		free(d->labels[i]);
+	}
+	dict__unref(d->dict);
+	free(d);
+}
+
+static int put(void *ctx, const void *p, size_t n)
+{
+	buf__append(ctx, p, n);
+	return ((struct buf *)ctx)->error;
+}
+
+/* Window `at` of n. */
+static void write_block(const struct day *d, uint32_t at, uint32_t n, bool labels, struct buf *to)
+{
+	static struct chunk_profile profiles[N_TICKS];
+	const struct block_options o = { .id = { 1, (uint8_t)at, (uint8_t)n } };
+	const int64_t begin = d->series[0].time_ms[0] - 20, length = (int64_t)N_TICKS * 10000 / n;
+	const int64_t from = at ? begin + at * length : INT64_MIN;
+	const int64_t until = at + 1 < n ? begin + (at + 1) * length : INT64_MAX;
+	struct block_writer *w = block_writer__new(&o, put, to);
+	struct block_info info;
+
+	for (uint32_t s = 0; s < N_SERIES; s++) {
+		const struct fleet_series *of = &d->series[s];
+		struct chunk_source source = {
+			.series = s, .n_types = 1, .types = { d->type }, .profiles = profiles
+		};
+		uint64_t row = 0;
+
+		for (uint32_t i = 0; i < of->n_profiles; row += of->n_rows[i++]) {
+			if (of->time_ms[i] < from || of->time_ms[i] >= until)
+				continue;
+			if (!source.n_profiles) {
+				source.stacks = of->stacks + row;
+				source.labels = labels ? d->labels[s] + row : NULL;
+				source.values = of->values + row;
+			}
+			profiles[source.n_profiles++] = (struct chunk_profile){ of->time_ms[i],
+										10000000000, 52631578,
+										of->n_rows[i] };
+			source.n_rows += of->n_rows[i];
+		}
+		need(!source.n_profiles || block_writer__chunk(w, &source) == 0,
+		     "a chunk was not written");
+	}
+	need(block_writer__finish(w, &info) == 0, "a block was not finished");
+	block_writer__free(w);
+}
+
+static void write_blocks(const struct day *d, uint32_t n, bool labels, struct blocks *to)
+{
+	*to = (struct blocks){ .n = n };
+	for (uint32_t i = 0; i < n; i++) {
+		write_block(d, i, n, labels, &to->bytes[i]);
+		need(block__open(&to->v[i], to->bytes[i].data, to->bytes[i].n, NULL) == 0,
+		     "a block does not open");
+	}
+}
+
+/* -------------------------------------------------------------------------------------------------
+ * Questions
+ */
+
+struct ask {
+	int64_t from_ms, to_ms;
+	struct dcm_str by; /* empty: one group */
+	enum {
+		ASK_ALL,
+		ASK_UNBUILT,
+		ASK_SUMS
+	} what;	     /* the answer in a builder; not built; not even given out */
+	bool points; /* of a minute, instead of a merge */
+};
+
+static int64_t total;
+
+static int add_points(void *ctx, const struct dcm_points *p)
+{
+	(void)ctx;
+	for (uint32_t i = 0; i < p->n; i++)
+		total += p->value[i];
+	return 0;
+}
+
+/* The whole of it: making the view, adding up, answering. Seconds. */
+static double ask(struct day *d, const struct blocks *b, const struct ask *a)
+{
+	const struct dcm_host *host = a->what == ASK_ALL ? &d->builder_host.host : &d->empty_host.host;
+	const struct dcm_select sel = {
+		.size = sizeof(sel), .type = STR(CPU), .from_ms = a->from_ms, .to_ms = a->to_ms
+	};
+	const struct dcm_group_by by = { &a->by, a->by.n > 0 };
+	struct dcm_builder *builder = builder__new((uint64_t)4 << 30);
+	struct dcm_batch *batch = NULL;
+	const double start = now();
+	struct view v;
+
+	added_up = 0;
+
+	view__init(&v, host, &sel, 1);
+	const struct dict_counts counts = dict__counts(d->dict);
+	const uint32_t era = view__era(&v, d->dict, &counts);
+	for (uint32_t i = 0; i < b->n; i++)
+		need(block_piece__add_all(&v, &(struct block_pieces){ &b->v[i], era, 0 }) == 0,
+		     "no pieces");
+	need(view__seal(&v) == 0, "no view");
+	need((a->points ? answer__points(&v, 60000, &by, add_points, NULL)
+			: answer__merge(&v, &by, builder)) == 0,
+	     "no answer");
+	view__fini(&v);
+	const double seconds = (a->what == ASK_SUMS ? added_up : now()) - start;
+	struct dcm_error err = DCM_ERROR_INIT;
+	need(a->what != ASK_ALL || a->points || builder__seal(builder, &batch, &err) == 0, err.text);
+	batch__unref(batch);
+	builder__free(builder);
+	return seconds;
+}
+
+/* Every point adds up to what was written. */
+static void check(struct day *d, const struct blocks *b)
+{
+	const struct ask all = { .from_ms = 0, .to_ms = INT64_MAX, .points = true };
+	int64_t plain = 0;
+
+	for (uint32_t s = 0; s < N_SERIES; s++)
+		for (uint64_t i = 0; i < d->series[s].n; i++)
+			plain += d->series[s].values[i];
+	total = 0;
+	ask(d, b, &all);
+	need(total == plain, "the sums are wrong");
+}
+
+static double best_of(struct day *d, const struct blocks *b, const struct ask *a, int turns)
+{
+	double best = 0;
+
+	for (int i = 0; i < turns; i++)
+		at_most(&best, ask(d, b, a));
+	return best;
+}
+
+static void bench(struct day *d, const char *name, uint32_t n_blocks, bool labels, int turns)
+{
+	const double rows = (double)d->n_rows;
+	struct blocks b;
+	char label[64];
+
+	write_blocks(d, n_blocks, labels, &b);
+	check(d, &b);
+	const int64_t first = b.v[0].info.first_ms, last = b.v[n_blocks - 1].info.last_ms;
+	const int64_t middle = b.v[n_blocks / 2].info.first_ms + 3600000;
+	struct ask a = { .from_ms = 0, .to_ms = INT64_MAX };
+#define PRINT(what, ...)                                                                           \
+	(snprintf(label, sizeof(label), "answer_%s_%s", name, what), figure(label, __VA_ARGS__))
+	const double whole = best_of(d, &b, &a, turns) * 1e3;
+	a.what = ASK_UNBUILT;
+	const double unbuilt = best_of(d, &b, &a, turns) * 1e3;
+	PRINT("merge", whole, "ms a day", "the same without building the answer", unbuilt);
+	a.what = ASK_SUMS;
+	PRINT("merge_sums", best_of(d, &b, &a, turns) * 1e3, "ms a day", "target", 1);
+	a.by = STR("service_name");
+	PRINT("merge_sums_by_service", best_of(d, &b, &a, turns) * 1e3, "ms a day", "target", 1);
+	a.by = STR("thread_name");
+	if (labels)
+		PRINT("merge_sums_by_thread", best_of(d, &b, &a, turns) * 1e9 / rows, "ns a row",
+		      "target", 2);
+	/* All but ten minutes: the rows of most chunks, instead of their rollups. */
+	a = (struct ask){ .from_ms = first + 600000, .to_ms = last, .what = ASK_SUMS };
+	if (n_blocks == 1)
+		PRINT("merge_sums_exact", best_of(d, &b, &a, turns) * 1e9 / rows, "ns a row",
+		      "target", 2);
+	a = (struct ask){ .from_ms = middle, .to_ms = middle + 900000, .what = ASK_SUMS };
+	PRINT("quarter_hour_sums", best_of(d, &b, &a, turns) * 1e3, "ms", "target", 0.5);
+	a.what = ASK_ALL;
+	PRINT("quarter_hour", best_of(d, &b, &a, turns) * 1e3, "ms", "merge", whole);
+	a = (struct ask){ .from_ms = 0, .to_ms = INT64_MAX, .points = true };
+	PRINT("points", best_of(d, &b, &a, turns) * 1e9 / (double)d->n_profiles, "ns a profile",
+	      "target", 2);
+	for (uint32_t i = 0; i < n_blocks; i++)
+		buf__fini(&b.bytes[i]);
+}
+
+int main(int argc, char **argv)
+{
+	const int turns = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 5;
+	struct day *d = day__new(argc > 2 ? strtod(argv[2], NULL) : 1.15);
+
+	fprintf(stderr, "%" PRIu64 " rows of %" PRIu64 " profiles\n", d->n_rows, d->n_profiles);
+	bench(d, "2h", N_WINDOWS, false, turns);
+	bench(d, "24h", 1, false, turns);
+	bench(d, "2h_labels", N_WINDOWS, true, turns);
+	bench(d, "24h_labels", 1, true, turns);
+	day__free(d);
+	return 0;
+}
