@@ -8,9 +8,10 @@ dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 program=$top_builddir/tests/storage/conformance
 memory=$top_builddir/plugins/.libs/storage_memory.so
+local_store=$top_builddir/plugins/storage/local/.libs/storage_local.so
 faulty=$top_builddir/tests/plugins/.libs/storage_faulty.so
 export TMPDIR="$dir" DECIMA_FAULTY_INNER="$memory"
-for file in "$program" "$memory" "$faulty"; do
+for file in "$program" "$memory" "$local_store" "$faulty"; do
 	[ -e "$file" ] || {
 		echo "skip conformance: $file is not built"
 		exit 0
@@ -49,6 +50,7 @@ catches() {
 
 bounds='max_bytes: 1GiB, retention: 0'
 conforms memory "$memory" --from-backup "{ path: \"{DIR}\", $bounds }"
+conforms local "$local_store" --plans 10 --kills 8 --keeps --options "{ path: \"{DIR}\", $bounds }"
 # A store elsewhere answers later, from another thread, and says -EAGAIN; and one that survives SIGKILL.
 conforms slow "$faulty" --plans 5 --options "{ fault: slow, $bounds }" \
 	--from-backup "{ path: \"{DIR}\", fault: slow, $bounds }"

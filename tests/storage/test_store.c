@@ -256,6 +256,10 @@ static void test_what_expires_goes_with_its_era(void **state)
 	size_t n_blocks = b.store->blocks.n;
 	assert_true(n_blocks >= 5 && b.store->eras.n >= n_blocks);
 	int64_t cutoff_ms = b.store->blocks.v[n_blocks / 2]->entry.last_ms;
+	uint32_t oldest_era = b.store->blocks.v[0]->entry.era;
+	for (size_t i = 0; i < n_blocks; i++)
+		if (b.store->blocks.v[i]->entry.last_ms < cutoff_ms)
+			oldest_era = b.store->blocks.v[i]->entry.era;
 	uint64_t want = 0;
 	size_t left = 0;
 	for (size_t i = 0; i < n_blocks; i++) {
@@ -268,6 +272,9 @@ static void test_what_expires_goes_with_its_era(void **state)
 	assert_int_equal(n, want);
 	assert_int_equal(b.store->blocks.n, left);
 	assert_int_equal(b.store->eras.n, left);
+	char path[ERA_PATH_BYTES];
+	size_t n_bytes;
+	assert_null(sim__peek(b.sim, era__path(path, oldest_era), &n_bytes));
 	restart(&b, true);
 	assert_int_equal(b.store->blocks.n, left);
 	assert_int_equal(b.store->eras.n, left);

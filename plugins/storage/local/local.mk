@@ -17,6 +17,9 @@ plugins_storage_local_liblocal_la_SOURCES = \
 	plugins/storage/local/extras.c plugins/storage/local/extras.h \
 	plugins/storage/local/frames.c plugins/storage/local/frames.h \
 	plugins/storage/local/head.c plugins/storage/local/head.h \
+	plugins/storage/local/hidden.c plugins/storage/local/hidden.h \
+	plugins/storage/local/inspect.c plugins/storage/local/inspect.h \
+	plugins/storage/local/look.c plugins/storage/local/look.h \
 	plugins/storage/local/log_file.c plugins/storage/local/log_file.h \
 	plugins/storage/local/manifest.c plugins/storage/local/manifest.h \
 	plugins/storage/local/numbered.c plugins/storage/local/numbered.h \
@@ -24,6 +27,7 @@ plugins_storage_local_liblocal_la_SOURCES = \
 	plugins/storage/local/ranks.c plugins/storage/local/ranks.h \
 	plugins/storage/local/replay.c plugins/storage/local/replay.h \
 	plugins/storage/local/retain.c plugins/storage/local/retain.h \
+	plugins/storage/local/rework.c plugins/storage/local/rework.h \
 	plugins/storage/local/rewrite.c plugins/storage/local/rewrite.h \
 	plugins/storage/local/seal.c plugins/storage/local/seal.h \
 	plugins/storage/local/stored.c plugins/storage/local/stored.h \
@@ -35,3 +39,10 @@ plugins_storage_local_liblocal_la_SOURCES = \
 plugins_storage_local_liblocal_la_CFLAGS = $(AM_CFLAGS) $(CONVERSION_CFLAGS) $(ZSTD_CFLAGS)
 
 LOCAL_STORE_LA = plugins/storage/local/liblocal.la $(STORAGE_ANSWER_LA) $(ZSTD_LIBS)
+
+# Built for the tests, and not among the plugins of the build yet.
+check_LTLIBRARIES += plugins/storage/local/storage_local.la
+plugins_storage_local_storage_local_la_SOURCES = plugins/storage/local/local.c
+plugins_storage_local_storage_local_la_CFLAGS = $(AM_CFLAGS) $(CONVERSION_CFLAGS)
+plugins_storage_local_storage_local_la_LDFLAGS = $(LDFLAGS_PLUGIN) -rpath $(pkglibdir)
+plugins_storage_local_storage_local_la_LIBADD = $(LOCAL_STORE_LA)

@@ -18,6 +18,8 @@ struct stored {
 	_Atomic uint32_t refs;
 	struct manifest_block entry;
 	struct era *era; /* referenced */
+	_Atomic bool damaged; /* a compaction met damage in it: it stays as it is, and is read as far as it can be */
+	_Atomic bool told; /* that something of it cannot be read */
 	/* Privately: use stored__block(). */
 	struct vfs *vfs;
 	pthread_mutex_t lock;

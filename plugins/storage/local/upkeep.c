@@ -21,6 +21,7 @@
 struct sealing {
 	struct store *store;
 	const struct head *head; /* that is being written */
+	uint32_t next_era;	 /* the store's, when the heads were closed */
 	VEC(struct manifest_block) entries;
 	VEC(struct stored *) blocks;
 };
@@ -37,8 +38,9 @@ static void sealing__fini(struct sealing *g)
  * Nobody adds to the heads that are closed. Those of a seal that failed are sealed first: what was written since stays
  * where it is.
  */
-static int close_heads(struct store *s, struct dcm_error *err)
+static int close_heads(struct sealing *g, struct dcm_error *err)
 {
+	struct store *s = g->store;
 	int r = 0;
 
 	pthread_rwlock_wrlock(&s->lock);
@@ -53,6 +55,7 @@ static int close_heads(struct store *s, struct dcm_error *err)
 	}
 	for (size_t i = 0; r == 0 && i < s->sealing.n; i++)
 		r = era__log(s->sealing.v[i]->era, err);
+	g->next_era = s->next_era;
 	pthread_rwlock_unlock(&s->lock);
 	return r;
 }
@@ -119,8 +122,9 @@ static int sync_eras(void *ctx, struct dcm_error *err)
 
 static int list_eras(void *ctx, struct manifest *next, struct dcm_error *err)
 {
-	const struct store *s = ((struct sealing *)ctx)->store;
-	int r = extras__write(next, &s->sealing_seen, s->next_era);
+	const struct sealing *g = ctx;
+	const struct store *s = g->store;
+	int r = extras__write(next, &s->sealing_seen, g->next_era);
 
 	for (size_t i = 0; r == 0 && i < s->sealing.n; i++)
 		r = extras__list_era(next, s->sealing.v[i]->era);
@@ -153,7 +157,7 @@ static int reserve_blocks(struct store *s)
 static int seal(struct store *s, struct dcm_error *err)
 {
 	struct sealing g = { .store = s };
-	int r = close_heads(s, err);
+	int r = close_heads(&g, err);
 
 	if (r == 0 && s->sealing_lsn <= commit__manifest(s->commit)->sealed_lsn)
 		return 0;
@@ -298,10 +302,11 @@ static int choose_eras(struct removing *g)
 		return -ENOMEM;
 	for (size_t i = 0; i < s->eras.n; i++) {
 		struct era *e = s->eras.v[i];
-		char path[ERA_PATH_BYTES];
-		char *copy = is_needed(g, e) ? NULL
-					     : mem__dup_str(era__path(path, e->number), strlen(path));
+		char path[ERA_PATH_BYTES], *copy = NULL;
 
+		era__path(path, e->number);
+		if (!is_needed(g, e))
+			copy = mem__dup_str(path, strlen(path));
 		if (!copy) {
 			s->eras.v[n++] = e; /* without memory for its name the next time */
 			continue;
@@ -419,7 +424,9 @@ int upkeep__recover(struct store *s, struct dcm_error *err)
 	int r;
 
 	wal__stat(commit__wal(s->commit), &st);
+	pthread_mutex_lock(&s->work); /* who holds it may be reading the manifest */
 	r = st.refusing ? commit__probe(s->commit, err) : commit__settle(s->commit, err);
+	pthread_mutex_unlock(&s->work);
 	store__acknowledge(s);
 	return r;
 }

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/storage/local/inspect.c - counts the store, looks for damage, and copies it
+ */
+#include "plugins/storage/local/inspect.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/base/cleanup.h"
+#include "core/base/error.h"
+#include "core/base/mem.h"
+#include "plugins/storage/local/hidden.h"
+#include "plugins/storage/local/upkeep.h"
+
+/* -------------------------------------------------------------------------------------------------
+ * Counting
+ */
+
+static void count_heads(const struct heads *h, struct inspect_size *size)
+{
+	for (size_t i = 0; i < h->n; i++) {
+		size->bytes += streams__bytes(&h->v[i]->streams);
+		size->n_profiles += h->v[i]->streams.n_profiles;
+	}
+}
+
+struct inspect_size inspect__size(struct store *s)
+{
+	struct inspect_size size = { 0 };
+
+	pthread_rwlock_rdlock(&s->lock);
+	for (size_t i = 0; i < s->blocks.n; i++) {
+		size.bytes += s->blocks.v[i]->entry.bytes;
+		size.n_profiles += s->blocks.v[i]->entry.n_profiles;
+	}
+	count_heads(&s->sealing, &size);
+	count_heads(&s->active, &size);
+	/* Of the dictionary with the most: eras have most of theirs in common. */
+	for (size_t i = 0; i < s->eras.n; i++) {
+		const struct dict *d = s->eras.v[i]->dict;
+
+		if (d && d->stacks.n >= size.n_stacks) {
+			size.n_stacks = d->stacks.n;
+			size.n_locations = d->locations.n;
+		}
+	}
+	pthread_rwlock_unlock(&s->lock);
+	return size;
+}
+
+static void count_stream(const struct view *v, const struct view_stream *st, struct dcm_store_stat *ret)
+{
+	for (uint32_t i = 0; i < st->n; i++) {
+		const struct piece *p = &v->pieces.v[st->first + i].piece;
+		bool any = ret->n_profiles > 0;
+
+		ret->first_ms = !any || p->first_ms < ret->first_ms ? p->first_ms : ret->first_ms;
+		ret->last_ms = !any || p->last_ms > ret->last_ms ? p->last_ms : ret->last_ms;
+		ret->n_profiles += p->n_profiles;
+		ret->n_rows += p->n_rows;
+	}
+}
+
+static void count_all(struct look *l, struct dcm_store_stat *ret)
+{
+	struct hidden hidden = { 0 };
+	uint32_t last_series = DCM_NONE;
+
+	for (size_t i = 0; i < l->view.streams.n; i++) {
+		const struct view_stream *st = &l->view.streams.v[i];
+
+		count_stream(&l->view, st, ret);
+		ret->n_series += st->series != last_series;
+		last_series = st->series;
+	}
+	/* Without memory they count: this is for people. */
+	hidden__find(&hidden, l);
+	for (size_t i = 0; i < hidden.v.n; i++) {
+		ret->n_profiles--;
+		ret->n_rows -= hidden.v.v[i].n_rows;
+	}
+	hidden__fini(&hidden);
+}
+
+void inspect__stat(struct store *s, struct dcm_store_stat *ret)
+{
+	static const struct dcm_select all = { .size = sizeof(all), .from_ms = INT64_MIN, .to_ms = INT64_MAX };
+	struct inspect_size size = inspect__size(s);
+	struct look look;
+
+	ret->bytes = size.bytes;
+	ret->n_stacks = size.n_stacks;
+	ret->n_locations = size.n_locations;
+	ret->n_series = ret->n_profiles = ret->n_rows = 0;
+	ret->first_ms = ret->last_ms = 0;
+	look__init(&look, s, s->host, &all, 1);
+	if (look__take(&look) == 0)
+		count_all(&look, ret);
+	look__fini(&look);
+}
+
+/* -------------------------------------------------------------------------------------------------
+ * Looking for damage
+ */
+
+struct snapshot {
+	VEC(struct stored *) blocks; /* references */
+};
+
+static void snapshot__fini(struct snapshot *p)
+{
+	for (size_t i = 0; i < p->blocks.n; i++)
+		stored__unref(p->blocks.v[i]);
+	vec__fini(&p->blocks);
+}
+
+static int snapshot__take(struct snapshot *p, struct store *s)
+{
+	pthread_rwlock_rdlock(&s->lock);
+	bool ok = vec__reserve(&p->blocks, s->blocks.n + 1);
+	for (size_t i = 0; ok && i < s->blocks.n; i++)
+		p->blocks.v[p->blocks.n++] = stored__ref(s->blocks.v[i]);
+	pthread_rwlock_unlock(&s->lock);
+	return ok ? 0 : -ENOMEM;
+}
+
+/* 1: something is wrong with it; 0: nothing is; -ENOMEM. */
+static int check_block(struct store *s, struct stored *b, struct dcm_error *err)
+{
+	char path[BLOCK_PATH_BYTES];
+	const struct block *block;
+	struct era *era = NULL;
+	uint64_t first = 0;
+	int r = store__era(s, b->entry.era, &era, err);
+	bool damaged = r == 0 && era->damaged;
+
+	era__unref(era);
+	if (r == 0)
+		r = stored__block(b, &block, err);
+	if (r)
+		return r == -ENOMEM ? r : 1;
+	int64_t n = block__verify(block, &first);
+	if (n < 0)
+		return -ENOMEM;
+	commit__block_path(path, b->entry.number);
+	if (n > 0)
+		error__set(err, -EBADMSG,
+			   "%s: %" PRId64 " chunks are damaged; restore it from a backup", path, n);
+	else if (damaged)
+		error__set(err, -EBADMSG, "%s: names are missing from its dictionary", path);
+	return n > 0 || damaged;
+}
+
+int inspect__check(struct store *s, dcm_report_fn report, void *ctx)
+{
+	struct snapshot p = { 0 };
+	int found = 0, r = snapshot__take(&p, s);
+
+	for (size_t i = 0; r >= 0 && i < p.blocks.n; i++) {
+		struct dcm_error err = DCM_ERROR_INIT;
+
+		r = check_block(s, p.blocks.v[i], &err);
+		if (r == 1 && report)
+			report(ctx, DCM_LOG_ERROR, err.text);
+		found += r == 1;
+	}
+	snapshot__fini(&p);
+	return r < 0 ? r : found;
+}
+
+/* -------------------------------------------------------------------------------------------------
+ * Copying
+ */
+
+enum { COPY_BYTES = 1 << 20 };
+
+struct copying {
+	struct store *store;
+	const char *dir;
+	uint8_t *buffer; /* [COPY_BYTES] */
+};
+
+static int join(char to[static PATH_MAX], const struct copying *c, const char *name)
+{
+	int n = snprintf(to, PATH_MAX, "%s/%s", c->dir, name);
+
+	return n < 0 || n >= PATH_MAX ? -ENAMETOOLONG : 0;
+}
+
+static int copy_bytes(const struct copying *c, struct vfs_file *from, struct vfs_file *to)
+{
+	struct vfs_stat st;
+	int r = vfs__stat(from, &st);
+
+	for (uint64_t at = 0; r == 0 && at < st.bytes;) {
+		uint64_t left = st.bytes - at;
+		size_t n = left < COPY_BYTES ? (size_t)left : COPY_BYTES;
+
+		r = vfs__read(from, c->buffer, n, at);
+		if (r == 0)
+			r = vfs__write(to, c->buffer, n, at);
+		at += n;
+	}
+	return r ? r : vfs__sync(to);
+}
+
+static int copy_file(const struct copying *c, const char *name)
+{
+	CLEANUP(vfs__closep) struct vfs_file *from = NULL;
+	CLEANUP(vfs__closep) struct vfs_file *to = NULL;
+	char path[PATH_MAX];
+	int r = join(path, c, name);
+
+	if (r == 0)
+		r = vfs__open(c->store->vfs, name, VFS_READ, &from);
+	if (r == 0)
+		r = vfs__open(c->store->vfs, path, VFS_WRITE | VFS_CREATE | VFS_NEW, &to);
+	return r ? r : copy_bytes(c, from, to);
+}
+
+/* Blocks never change, so a second name is as good as a copy. */
+static int link_or_copy(const struct copying *c, const char *name)
+{
+	char path[PATH_MAX];
+	int r = join(path, c, name);
+
+	if (r == 0)
+		r = vfs__link(c->store->vfs, name, path);
+	return r == 0 || r == -ENAMETOOLONG ? r : copy_file(c, name);
+}
+
+static int make_dir(const struct copying *c, const char *name)
+{
+	char path[PATH_MAX];
+	int r = join(path, c, name);
+
+	return r ? r : c->store->vfs->ops->mkdir(c->store->vfs, path);
+}
+
+static int sync_dir(const struct copying *c, const char *name)
+{
+	char path[PATH_MAX];
+	int r = join(path, c, name);
+
+	return r ? r : vfs__sync_dir(c->store->vfs, path);
+}
+
+static int write_manifest(const struct copying *c, const struct manifest *m)
+{
+	CLEANUP(vfs__closep) struct vfs_file *to = NULL;
+	struct buf b = { 0 };
+	char path[PATH_MAX];
+	int r = join(path, c, MANIFEST_PATH);
+
+	manifest__encode(m, &b);
+	if (r == 0)
+		r = b.error ? -ENOMEM
+			    : vfs__open(c->store->vfs, path, VFS_WRITE | VFS_CREATE | VFS_NEW, &to);
+	if (r == 0)
+		r = vfs__write(to, b.data, b.n, 0);
+	if (r == 0)
+		r = vfs__sync(to);
+	buf__fini(&b);
+	return r;
+}
+
+/* With `work`: nothing that the manifest lists goes meanwhile, and logs of eras only grow. The manifest comes last. */
+static int copy_all(const struct copying *c)
+{
+	static const char *const dirs[] = { "", WAL_DIR, BLOCKS_DIR, ERAS_DIR };
+	const struct manifest *m = commit__manifest(c->store->commit);
+	char block[BLOCK_PATH_BYTES], era[ERA_PATH_BYTES];
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < sizeof(dirs) / sizeof(dirs[0]); i++)
+		r = make_dir(c, dirs[i]);
+	for (size_t i = 0; r == 0 && i < m->eras.n; i++)
+		r = copy_file(c, era__path(era, m->eras.v[i].number));
+	for (size_t i = 0; r == 0 && i < m->blocks.n; i++)
+		r = link_or_copy(c, commit__block_path(block, m->blocks.v[i].number));
+	for (size_t i = 1; r == 0 && i < sizeof(dirs) / sizeof(dirs[0]); i++)
+		r = sync_dir(c, dirs[i]);
+	if (r == 0)
+		r = write_manifest(c, m);
+	return r ? r : sync_dir(c, "");
+}
+
+int inspect__backup(struct store *s, const char *dir, struct dcm_error *err)
+{
+	CLEANUP(mem__freep) uint8_t *buffer = malloc(COPY_BYTES);
+	struct copying c = { s, dir, buffer };
+	int r = buffer ? upkeep__seal(s, err) : error__nomem(err);
+
+	if (r)
+		return r;
+	pthread_mutex_lock(&s->work);
+	r = copy_all(&c);
+	pthread_mutex_unlock(&s->work);
+	return r ? error__sys(err, r, "backup: %s", dir) : 0;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/storage/local/inspect.h - counts the store, looks for damage, and copies it
+ *
+ * Any thread.
+ */
+#ifndef DECIMA_STORAGE_LOCAL_INSPECT_H
+#define DECIMA_STORAGE_LOCAL_INSPECT_H
+
+#include "plugins/storage/local/store.h"
+
+/* From numbers that are kept. */
+struct inspect_size {
+	uint64_t bytes; /* of blocks, and of profiles that are in none */
+	uint64_t n_profiles; /* each type of one counted once; a state that was replaced counts until it expires */
+	uint64_t n_stacks, n_locations; /* of the largest dictionary in memory */
+};
+struct inspect_size inspect__size(struct store *s);
+
+/* Fills all but size and place: as questions count. It looks at the directories of all blocks. */
+void inspect__stat(struct store *s, struct dcm_store_stat *ret);
+
+/* Reads every block and dictionary, and reports what is damaged; returns how many findings there were, or -ENOMEM. */
+int inspect__check(struct store *s, dcm_report_fn report, void *ctx);
+
+/*
+ * Seals, and makes the directory, which must not exist, a store of what there is: blocks get second names where the file
+ * system can do that, everything else is copied. `dir` is absolute. 0 or a negative errno with a sentence; what was made
+ * until then is left.
+ */
+int inspect__backup(struct store *s, const char *dir, struct dcm_error *err);
+
+#endif

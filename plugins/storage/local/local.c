@@ -1,0 +1,541 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/storage/local/local.c - storage on this machine's disk
+ *
+ * Weeks of profiles in a directory: what was acknowledged survives a power cut.
+ *
+ *	store.h    writing, starting over           wal.h     the log
+ *	upkeep.h   seals, expires, recovers         block.h   packed columns
+ *	rework.h   compacts, removes                commit.h  the order in which files change
+ *	look.h     what a question looks at         era.h     what profiles refer to
+ *	inspect.h  counts, checks, copies           vfs.h     every call to the file system
+ *
+ * Threads: as the ops say, and one of its own, which does upkeep once a second.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <decima/plugin.h>
+
+#include "core/base/cleanup.h"
+#include "core/base/cond.h"
+#include "core/base/error.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "plugins/storage/answer/answer.h"
+#include "plugins/storage/answer/meter.h"
+#include "plugins/storage/local/inspect.h"
+#include "plugins/storage/local/look.h"
+#include "plugins/storage/local/rework.h"
+#include "plugins/storage/local/upkeep.h"
+
+/* -------------------------------------------------------------------------------------------------
+ * Options
+ */
+
+struct config {
+	const char *path;
+	int64_t retention_ns;
+	int64_t max_bytes;
+	int64_t seal_ns;
+	int64_t head_max_bytes;
+};
+
+static const struct dcm_option options[] = {
+	{ .name = "path",
+	  .type = DCM_OPT_STRING,
+	  .offset = offsetof(struct config, path),
+	  .flags = DCM_OPT_RESTART,
+	  .doc = "The store's directory, made when it is not there. Without it a directory of the "
+		 "instance's own within the data directory." },
+	{ .name = "retention",
+	  .type = DCM_OPT_DURATION,
+	  .offset = offsetof(struct config, retention_ns),
+	  .def = "360h",
+	  .min = "0",
+	  .doc = "Profiles that are older than this, compared with the newest one, are removed, a "
+		 "block at "
+		 "a time; 0 keeps them as long as max_bytes lasts." },
+	{ .name = "max_bytes",
+	  .type = DCM_OPT_SIZE,
+	  .offset = offsetof(struct config, max_bytes),
+	  .def = "20GiB",
+	  .min = "0",
+	  .doc = "Bytes of blocks; beyond it the oldest go. 0: no bound. A row takes about 1.5 "
+		 "bytes, one "
+		 "host with 19 Hz sampling some 10 MiB a day." },
+	{ .name = "seal_interval",
+	  .type = DCM_OPT_DURATION,
+	  .offset = offsetof(struct config, seal_ns),
+	  .def = "15m",
+	  .min = "1s",
+	  .doc = "How long profiles stay in memory and in the log before they become a block. "
+		 "Shorter makes "
+		 "a start faster, and more small blocks." },
+	{ .name = "head_max_bytes",
+	  .type = DCM_OPT_SIZE,
+	  .offset = offsetof(struct config, head_max_bytes),
+	  .def = "128MiB",
+	  .min = "1MiB",
+	  .doc = "Memory for profiles that are in no block yet; they become one sooner when it is "
+		 "full. "
+		 "Writes wait when twice as much is. A row takes 16 bytes." },
+};
+static const struct dcm_table table = DCM_TABLE(struct config, options);
+
+/* -------------------------------------------------------------------------------------------------
+ * State and lifecycle
+ */
+
+enum { SEGMENT_BYTES = 64 << 20, GROUP_ALIGN = 4096, EXPIRE_EVERY = 60 /* ticks */ };
+
+struct local {
+	const struct dcm_host *host;
+	struct vfs *vfs;
+	struct store *store;
+	char *path;
+	struct dcm_metric *bytes, *profiles, *expired, *unreadable;
+	uint64_t n_expired, rows_evicted, n_unreadable; /* told to the host; the upkeep thread's */
+	char trouble[256];				/* the same */
+
+	pthread_t thread;
+	bool started;
+	pthread_mutex_t mutex; /* guards what follows */
+	pthread_cond_t wake;
+	bool stopping;
+};
+
+static void report(void *ctx, enum dcm_log_level level, const char *sentence)
+{
+	const struct local *l = ctx;
+
+	l->host->log(l->host, level, "%s", sentence);
+}
+
+static void stop(void *instance)
+{
+	struct local *l = instance;
+
+	if (!l)
+		return;
+	pthread_mutex_lock(&l->mutex);
+	l->stopping = true;
+	pthread_cond_signal(&l->wake);
+	pthread_mutex_unlock(&l->mutex);
+	if (l->started)
+		pthread_join(l->thread, NULL);
+	store__close(l->store);
+	vfs_posix__free(l->vfs);
+	pthread_cond_destroy(&l->wake);
+	pthread_mutex_destroy(&l->mutex);
+	free(l->path);
+	free(l);
+}
+DEFINE_CLEANUP(void *, stop);
+
+static struct store_options options_of(struct local *l, const struct config *c)
+{
+	return (struct store_options){
+		.max_bytes = (uint64_t)c->max_bytes,
+		.retention_ms = c->retention_ns / 1000000,
+		.seal_ms = c->seal_ns / 1000000,
+		.head_max_bytes = (uint64_t)c->head_max_bytes,
+		.segment_bytes = SEGMENT_BYTES,
+		.align = GROUP_ALIGN,
+		.report = report,
+		.report_ctx = l,
+	};
+}
+
+static int open_directory(struct local *l, const struct config *c, struct dcm_error *err)
+{
+	const char *path = c->path ? c->path : l->host->data_dir;
+	int r = 0;
+
+	if (!path)
+		return error__set(err, -EINVAL, "path: missing, and there is no data directory; name one");
+	if (!c->path)
+		r = l->host->data_dir_make(l->host, err);
+	if (r)
+		return r;
+	l->path = mem__dup_str(path, strlen(path));
+	return l->path ? vfs_posix__new(l->path, false, &l->vfs, err) : error__nomem(err);
+}
+
+static void make_metrics(struct local *l)
+{
+	const struct dcm_host *h = l->host;
+
+	l->bytes = h->metric(h, DCM_GAUGE_METRIC, "storage_bytes",
+			     "Bytes of blocks and of what is in none yet.");
+	l->profiles = h->metric(
+		h, DCM_GAUGE_METRIC, "storage_profiles",
+		"Profiles in the store; one of several types counts once for each.");
+	l->expired = h->metric(h, DCM_COUNTER, "storage_expired_profiles_total",
+			       "Profiles removed because they were older than the retention.");
+	l->unreadable = h->metric(h, DCM_COUNTER, "storage_unreadable_total",
+				  "How often something damaged was met, and left out.");
+}
+
+static int open_local(const struct dcm_host *host, const void *config, void **ret_instance,
+		      struct dcm_error *err)
+{
+	const struct config *c = config;
+	struct commit_found found;
+	struct local *l = NEW(struct local);
+	CLEANUP(stopp) void *guard = l;
+
+	if (!l)
+		return error__nomem(err);
+	l->host = host;
+	pthread_mutex_init(&l->mutex, NULL);
+	cond__init(&l->wake);
+	struct store_options o = options_of(l, c);
+	int r = open_directory(l, c, err);
+	if (r == 0)
+		r = store__open(host, l->vfs, &o, &found, &l->store, err);
+	if (r)
+		return r;
+	make_metrics(l);
+	*ret_instance = take_ptr(guard);
+	return 0;
+}
+
+/* -------------------------------------------------------------------------------------------------
+ * Upkeep
+ */
+
+static void publish(struct local *l)
+{
+	struct store *s = l->store;
+	const struct inspect_size size = inspect__size(s);
+	uint64_t n_expired = atomic_load(&s->n_expired), rows_evicted = atomic_load(&s->rows_evicted);
+	uint64_t n_unreadable = atomic_load(&s->n_unreadable);
+
+	l->host->metric_set(l->bytes, (double)size.bytes);
+	l->host->metric_set(l->profiles, (double)size.n_profiles);
+	l->host->metric_add(l->expired, n_expired - l->n_expired);
+	l->host->metric_add(l->unreadable, n_unreadable - l->n_unreadable);
+	if (rows_evicted > l->rows_evicted)
+		l->host->drop(l->host, "disk_full", rows_evicted - l->rows_evicted);
+	l->n_expired = n_expired;
+	l->n_unreadable = n_unreadable;
+	l->rows_evicted = rows_evicted;
+}
+
+/* Tells the host of trouble when it begins, changes or ends. */
+static void tell_state(struct local *l, const char *trouble)
+{
+	if (strcmp(l->trouble, trouble) == 0)
+		return;
+	snprintf(l->trouble, sizeof(l->trouble), "%.*s", (int)sizeof(l->trouble) - 1, trouble);
+	if (*trouble)
+		l->host->set_state(l->host, DCM_STATE_DEGRADED, "%s", trouble);
+	else
+		l->host->set_state(l->host, DCM_STATE_OK, "%s", l->path);
+}
+
+/* One round. Expiry and compaction have their turn once a minute. */
+static void tend(struct local *l, uint64_t round)
+{
+	struct dcm_error err = DCM_ERROR_INIT;
+	struct store *s = l->store;
+	int r = upkeep__recover(s, &err);
+
+	if (r == 0 && upkeep__wants_seal(s))
+		r = upkeep__seal(s, &err);
+	if (r == 0 && round % EXPIRE_EVERY == 0)
+		r = upkeep__expire(s, &err);
+	if (r == 0 && round % EXPIRE_EVERY == 0) {
+		r = rework__compact(s, &err);
+		r = r > 0 ? 0 : r;
+	}
+	tell_state(l, r ? err.text : "");
+	publish(l);
+}
+
+static void *run(void *arg)
+{
+	struct local *l = arg;
+
+	pthread_mutex_lock(&l->mutex);
+	for (uint64_t round = 1; !l->stopping; round++) {
+		struct timespec until;
+
+		clock_gettime(CLOCK_MONOTONIC, &until);
+		until.tv_sec++;
+		while (!l->stopping && pthread_cond_timedwait(&l->wake, &l->mutex, &until) != ETIMEDOUT)
+			;
+		if (l->stopping)
+			break;
+		pthread_mutex_unlock(&l->mutex);
+		tend(l, round);
+		pthread_mutex_lock(&l->mutex);
+	}
+	pthread_mutex_unlock(&l->mutex);
+	return NULL;
+}
+
+static int start(void *instance, struct dcm_error *err)
+{
+	struct local *l = instance;
+	int r;
+
+	publish(l);
+	l->host->set_state(l->host, DCM_STATE_OK, "%s", l->path);
+	r = pthread_create(&l->thread, NULL, run, l);
+	if (r)
+		return error__sys(err, -r, "cannot start a thread");
+	l->started = true;
+	pthread_setname_np(l->thread, "local-upkeep");
+	return 0;
+}
+
+static int maintain(void *instance, int64_t budget_ns, struct dcm_error *err)
+{
+	struct local *l = instance;
+	(void)budget_ns;
+
+	return upkeep__expire(l->store, err);
+}
+
+/* -------------------------------------------------------------------------------------------------
+ * Changes of the configuration
+ */
+
+static int prepare(void *instance, const void *config, void **ret_change, struct dcm_error *err)
+{
+	struct local *l = instance;
+	const struct config *c = config;
+	const char *path = c->path ? c->path : l->host->data_dir;
+
+	if (!path || strcmp(l->path, path) != 0)
+		return error__set(err, -EBUSY, "path: can only change with a restart");
+	struct store_options *change = NEW(struct store_options);
+	if (!change)
+		return error__nomem(err);
+	*change = options_of(l, c);
+	*ret_change = change;
+	return 0;
+}
+
+static void commit(void *instance, void *change)
+{
+	struct local *l = instance;
+
+	const struct store_options *from = change;
+	struct store_options *to = &l->store->options;
+
+	pthread_rwlock_wrlock(&l->store->lock);
+	to->max_bytes = from->max_bytes;
+	to->retention_ms = from->retention_ms;
+	to->seal_ms = from->seal_ms;
+	to->head_max_bytes = from->head_max_bytes;
+	pthread_rwlock_unlock(&l->store->lock);
+	free(change);
+}
+
+static void abort_change(void *instance, void *change)
+{
+	(void)instance;
+	free(change);
+}
+
+/* -------------------------------------------------------------------------------------------------
+ * Operations
+ */
+
+static int write_batches(void *instance, struct dcm_batch *const *batches, uint32_t n,
+			 dcm_done_fn done, void *ctx, struct dcm_error *err)
+{
+	struct local *l = instance;
+
+	return store__write(l->store, batches, n, done, ctx, err);
+}
+
+/* What a question of one selection looks at. The look may be ended after a failure too. */
+static int look_at(struct local *l, struct look *look, const struct dcm_select *sel,
+		   bool needs_type, struct dcm_error *err)
+{
+	int r = answer__check_select(sel, needs_type, err);
+
+	look__init(look, l->store, l->host, sel, 1);
+	if (r < 0)
+		return r;
+	return meter__explain(look__take(look), sel->budget, err);
+}
+
+static int types(void *instance, const struct dcm_select *sel, dcm_type_fn each, void *ctx,
+		 struct dcm_error *err)
+{
+	CLEANUP(look__fini) struct look look;
+	int r = look_at(instance, &look, sel, false, err);
+
+	return r < 0 ? r : meter__explain(answer__types(&look.view, each, ctx), sel->budget, err);
+}
+
+static int labels(void *instance, const struct dcm_select *sel, dcm_name_fn each, void *ctx,
+		  struct dcm_error *err)
+{
+	CLEANUP(look__fini) struct look look;
+	int r = look_at(instance, &look, sel, false, err);
+
+	return r < 0 ? r : meter__explain(answer__labels(&look.view, each, ctx), sel->budget, err);
+}
+
+static int values(void *instance, const struct dcm_select *sel, struct dcm_str name,
+		  dcm_name_fn each, void *ctx, struct dcm_error *err)
+{
+	CLEANUP(look__fini) struct look look;
+	int r = look_at(instance, &look, sel, false, err);
+
+	return r < 0 ? r : meter__explain(answer__values(&look.view, name, each, ctx), sel->budget, err);
+}
+
+static int series(void *instance, const struct dcm_select *sel, dcm_series_fn each, void *ctx,
+		  struct dcm_error *err)
+{
+	CLEANUP(look__fini) struct look look;
+	int r = look_at(instance, &look, sel, false, err);
+
+	return r < 0 ? r : meter__explain(answer__series(&look.view, each, ctx), sel->budget, err);
+}
+
+static int time_series(void *instance, const struct dcm_select *sel, int64_t step_ms,
+		       const struct dcm_group_by *by, dcm_points_fn each, void *ctx,
+		       struct dcm_error *err)
+{
+	CLEANUP(look__fini) struct look look = { .store = NULL };
+	int r = answer__check_group_by(by, err);
+
+	if (r == 0 && step_ms < 0)
+		r = error__set(err, -EINVAL, "the step is negative");
+	if (r == 0)
+		r = look_at(instance, &look, sel, true, err);
+	return r < 0 ? r
+		     : meter__explain(answer__points(&look.view, step_ms, by, each, ctx),
+				      sel->budget, err);
+}
+
+static int merge(void *instance, const struct dcm_select *sel, uint32_t n_sel,
+		 const struct dcm_group_by *by, const struct dcm_host *host,
+		 struct dcm_builder *answer, struct dcm_error *err)
+{
+	struct local *l = instance;
+	CLEANUP(look__fini) struct look look = { .store = NULL };
+	int r = answer__check_group_by(by, err);
+
+	if (r == 0)
+		r = answer__check_selects(sel, n_sel, err);
+	if (r < 0)
+		return r;
+	look__init(&look, l->store, host, sel, n_sel);
+	r = look__take(&look);
+	if (r == 0)
+		r = answer__merge(&look.view, by, answer);
+	return meter__explain(r, sel[0].budget, err);
+}
+
+static int retain(void *instance, int64_t cutoff_ms, uint64_t max_bytes, uint64_t *ret_n_profiles,
+		  struct dcm_error *err)
+{
+	struct local *l = instance;
+	uint64_t n = 0;
+	int r = rework__remove_before(l->store, cutoff_ms, &n, err);
+
+	if (r == 0 && max_bytes)
+		r = rework__remove_to(l->store, max_bytes, &n, err);
+	if (r == 0)
+		*ret_n_profiles = n;
+	return r;
+}
+
+static int remove_selected(void *instance, const struct dcm_select *sel, uint64_t *ret_n_profiles,
+			   struct dcm_error *err)
+{
+	struct local *l = instance;
+	uint64_t n = 0;
+	int r = answer__check_select(sel, false, err);
+
+	if (r == 0)
+		r = rework__remove(l->store, sel, &n, err);
+	if (r == 0)
+		*ret_n_profiles = n;
+	return r;
+}
+
+static int backup(void *instance, const char *dir, struct dcm_error *err)
+{
+	struct local *l = instance;
+
+	return inspect__backup(l->store, dir, err);
+}
+
+static int check(void *instance, dcm_report_fn each, void *ctx, struct dcm_error *err)
+{
+	struct local *l = instance;
+	int n = inspect__check(l->store, each, ctx);
+
+	if (n < 0)
+		return error__nomem(err);
+	return n == 0 ? 0
+		      : error__set(err, -EUCLEAN, "storage %s: %d of its blocks are damaged; restore them from a backup",
+				   l->host->instance, n);
+}
+
+static void stat_store(void *instance, struct dcm_store_stat *ret)
+{
+	const struct local *l = instance;
+	uint32_t size = ret->size;
+	struct dcm_store_stat st = { .size = size, .place = str__of(l->path) };
+
+	inspect__stat(l->store, &st);
+	memcpy(ret, &st, size < sizeof(st) ? size : sizeof(st));
+}
+
+static const struct dcm_lifecycle lifecycle = {
+	.size = sizeof(lifecycle),
+	.open = open_local,
+	.start = start,
+	.prepare = prepare,
+	.commit = commit,
+	.abort = abort_change,
+	.stop = stop,
+};
+
+static const struct dcm_storage_ops ops = {
+	.size = sizeof(ops),
+	.write = write_batches,
+	.types = types,
+	.labels = labels,
+	.values = values,
+	.series = series,
+	.time_series = time_series,
+	.merge = merge,
+	.retain = retain,
+	.remove = remove_selected,
+	.maintain = maintain,
+	.backup = backup,
+	.check = check,
+	.stat = stat_store,
+};
+
+const struct dcm_plugin *dcm_plugin_entry(void)
+{
+	static const struct dcm_plugin plugin = {
+		DCM_PLUGIN_HEAD,
+		.kind = DCM_STORAGE,
+		.name = "local",
+		.version = "1",
+		.summary = "Keeps weeks of profiles in a directory of this machine; what was "
+			   "acknowledged survives a power cut.",
+		.options = &table,
+		.lifecycle = &lifecycle,
+		.storage = &ops,
+	};
+
+	return &plugin;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/storage/local/look.h - the store as a view that questions are asked of
+ *
+ *	look__init(&l, s, host, sel, n_sel);
+ *	r = look__take(&l);
+ *	... answer__merge(&l.view, ...) ...
+ *	look__fini(&l);
+ *
+ * One moment is seen: heads and the list of blocks are taken in one hold of the lock. Blocks are opened, and
+ * dictionaries read, without it. What cannot be read is left out, counted, and told once for each block.
+ *
+ * Threads: one a look.
+ */
+#ifndef DECIMA_STORAGE_LOCAL_LOOK_H
+#define DECIMA_STORAGE_LOCAL_LOOK_H
+
+#include "plugins/storage/answer/view.h"
+#include "plugins/storage/local/store.h"
+
+struct look_block {
+	struct stored *stored; /* referenced */
+	uint32_t era;	       /* of the view */
+};
+
+struct look {
+	struct view view;
+	struct store *store;
+	VEC(struct look_block) blocks; /* as they were written */
+	VEC(struct era *) eras;	       /* [view.eras.n] borrowed from blocks and heads */
+};
+
+/* host: of the question. sel and host outlive the look. */
+void look__init(struct look *l, struct store *s, const struct dcm_host *host,
+		const struct dcm_select *sel, uint32_t n_sel);
+/* 0 or -ENOMEM. */
+int look__take(struct look *l);
+void look__fini(struct look *l);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/storage/local/rework.h - blocks that are written anew: compaction, and removal of rows
+ *
+ * Each step is one change of the manifest (commit.h), and takes its turn with seals (upkeep.h). A block that cannot be
+ * read stays where it is.
+ */
+#ifndef DECIMA_STORAGE_LOCAL_REWORK_H
+#define DECIMA_STORAGE_LOCAL_REWORK_H
+
+#include "plugins/storage/local/compact_plan.h"
+#include "plugins/storage/local/store.h"
+
+/* The next compaction that is due. 1: one was made, there may be more; 0: none is due; or a negative errno. */
+int rework__compact(struct store *s, struct dcm_error *err);
+
+/*
+ * Seals, and removes the rows that match. Adds to *ret_n the profiles that lost something. What comes meanwhile is not looked at.
+ * 0, or a negative errno: what was removed until then is removed.
+ */
+int rework__remove(struct store *s, const struct dcm_select *sel, uint64_t *ret_n, struct dcm_error *err);
+
+/* Seals, and removes every profile that starts before the time. As remove(). */
+int rework__remove_before(struct store *s, int64_t cutoff_ms, uint64_t *ret_n, struct dcm_error *err);
+
+/* The same with the oldest, until blocks have at most so many bytes. */
+int rework__remove_to(struct store *s, uint64_t max_bytes, uint64_t *ret_n, struct dcm_error *err);
+
+#endif
