@@ -100,15 +100,16 @@ void stats__free(struct stats *s)
 
 /* ---- finding --------------------------------------------------------------------------------- */
 
-/* Where a family of this name stands, or would stand. */
-static size_t find_family(const struct stats *s, const char *name, bool *ret_found)
+/* Where the text stands among n that are sorted, or would stand; at(list, i) is the i-th. */
+static size_t find_text(const void *list, size_t n, const char *(*at)(const void *list, size_t i),
+			const char *text, bool *ret_found)
 {
-	size_t low = 0, high = s->families.n;
+	size_t low = 0, high = n;
 
 	*ret_found = false;
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
-		int order = strcmp(s->families.v[mid]->name, name);
+		int order = strcmp(at(list, mid), text);
 
 		if (order == 0) {
 			*ret_found = true;
@@ -122,25 +123,24 @@ static size_t find_family(const struct stats *s, const char *name, bool *ret_fou
 	return low;
 }
 
+static const char *family_name(const void *families, size_t i)
+{
+	return ((struct stats_family *const *)families)[i]->name;
+}
+
+static const char *series_key(const void *series, size_t i)
+{
+	return ((struct stats_metric *const *)series)[i]->key;
+}
+
+static size_t find_family(const struct stats *s, const char *name, bool *ret_found)
+{
+	return find_text(s->families.v, s->families.n, family_name, name, ret_found);
+}
+
 static size_t find_series(const struct stats_family *f, const char *key, bool *ret_found)
 {
-	size_t low = 0, high = f->series.n;
-
-	*ret_found = false;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		int order = strcmp(f->series.v[mid]->key, key);
-
-		if (order == 0) {
-			*ret_found = true;
-			return mid;
-		}
-		if (order < 0)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return find_text(f->series.v, f->series.n, series_key, key, ret_found);
 }
 
 /* ---- labels ---------------------------------------------------------------------------------- */
