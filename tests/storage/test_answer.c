@@ -320,6 +320,39 @@ static void test_asking_without_memory(void **state)
 	mosaic__free(m);
 }
 
+/* A dictionary grows while it is looked at: a name that a location learnt since then is not there yet. */
+static void test_what_came_after_the_look_is_not_looked_at(void **state)
+{
+	struct dict *from = dict__new(), *to = dict__new();
+	const struct dcm_mapping m = { .build_id = dict__string(from, STR("0011223344556677")) };
+	const struct dcm_location l = { .mapping = dict__mapping(from, &m),
+					.process = DCM_NONE,
+					.addr_kind = DCM_ADDR_VADDR,
+					.address = 0x1000 };
+	const uint32_t location = dict__location(from, 1, &l, NULL);
+	const uint32_t stack = dict__stack(from, 1, &location, 1);
+	const struct dict_counts counts = dict__counts(from);
+	struct dict_import im;
+	(void)state;
+
+	struct dcm_function f = { .name = dict__string(from, STR("late")) };
+	struct dcm_line line = { .function = dict__function(from, &f) };
+	assert_int_equal(dict__learn(from, location, 0, &line, 1), 0);
+	assert_int_equal(dict_import__init_counts(&im, to, from, &counts), 0);
+	const uint32_t copy = dict_import__stack(&im, stack);
+	assert_int_equal(dict__stack_at(to, copy)->n, 1);
+	assert_int_equal(to->functions.n, 0);
+	dict_import__fini(&im);
+
+	/* Later looks see it. */
+	assert_int_equal(dict_import__init_dict(&im, to, from), 0);
+	assert_int_equal(dict_import__stack(&im, stack), copy);
+	assert_int_equal(to->functions.n, 1);
+	dict_import__fini(&im);
+	dict__unref(from);
+	dict__unref(to);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -328,6 +361,7 @@ int main(void)
 		cmocka_unit_test(test_damaged_pieces_are_left_out),
 		cmocka_unit_test(test_questions_obey_their_budget),
 		cmocka_unit_test(test_asking_without_memory),
+		cmocka_unit_test(test_what_came_after_the_look_is_not_looked_at),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -191,7 +191,8 @@ void dict_map__fini(struct dict_map *m);
 struct dict_import {
 	struct dict *to;
 	const struct dcm_batch *batch; /* the source is this, or */
-	const struct dict *old;	       /* this */
+	const struct dict *old;	       /* this, of which */
+	uint32_t n_functions;	       /* are known */
 	struct dict_map map;
 };
 int dict_import__init(struct dict_import *im, struct dict *to, const struct dcm_batch *from);

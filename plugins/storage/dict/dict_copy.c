@@ -42,6 +42,15 @@ void dict_map__fini(struct dict_map *m)
 	*m = (struct dict_map){ 0 };
 }
 
+/* How many lines may be looked at: all, or none when they came after the counts were taken. */
+static uint32_t n_known_lines(const struct dict_lines *lines, uint32_t n_functions)
+{
+	for (uint32_t i = 0; lines && i < lines->n; i++)
+		if (lines->v[i].function != DCM_NONE && lines->v[i].function >= n_functions)
+			return 0;
+	return lines ? lines->n : 0;
+}
+
 /* -------------------------------------------------------------------------------------------------
  * Into a dictionary
  */
@@ -73,7 +82,7 @@ int dict_import__init_dict(struct dict_import *im, struct dict *to, const struct
 int dict_import__init_counts(struct dict_import *im, struct dict *to, const struct dict *from,
 			     const struct dict_counts *counts)
 {
-	*im = (struct dict_import){ .to = to, .old = from };
+	*im = (struct dict_import){ .to = to, .old = from, .n_functions = counts->functions };
 	return dict_map__init(&im->map, counts);
 }
 
@@ -155,7 +164,7 @@ static struct dcm_location source_location(const struct dict_import *im, uint32_
 		.addr_kind = e->addr_kind,
 		.kind = e->kind,
 		.unnamed = atomic_load_explicit(&e->unnamed, memory_order_relaxed),
-		.n_lines = lines ? lines->n : 0,
+		.n_lines = n_known_lines(lines, im->n_functions),
 	};
 }
 
@@ -356,22 +365,13 @@ static uint32_t export_function(struct dict_export *ex, uint32_t id)
 	return ex->map.functions[id];
 }
 
-/* How many lines may be shown: all, or none when they came after the counts were taken. */
-static uint32_t n_known_lines(const struct dict_export *ex, const struct dict_lines *lines)
-{
-	for (uint32_t i = 0; lines && i < lines->n; i++)
-		if (lines->v[i].function != DCM_NONE && lines->v[i].function >= ex->n_functions)
-			return 0;
-	return lines ? lines->n : 0;
-}
-
 static uint32_t export_location(struct dict_export *ex, uint32_t id, int *err)
 {
 	if (ex->map.locations[id] != DCM_NONE)
 		return ex->map.locations[id];
 	const struct dict_location *e = dict__location_at(ex->from, id);
 	const struct dict_lines *kept = atomic_load_explicit(&e->lines, memory_order_acquire);
-	uint32_t n = n_known_lines(ex, kept);
+	uint32_t n = n_known_lines(kept, ex->n_functions);
 	struct dcm_line few[16], *lines = few;
 
 	if (n > 16 && !(lines = mem__zalloc(n, sizeof(*lines)))) {
