@@ -14,6 +14,7 @@
 #include "core/base/cleanup.h"
 #include "core/base/str.h"
 #include "core/batch/batch.h"
+#include "core/batch/builder.h"
 #include "tests/contract/storage_random.h"
 #include "tests/storage/mosaic.h"
 #include "tests/unit/failmalloc.h"
@@ -163,6 +164,55 @@ static void test_what_is_removed_stays_unseen(void **state)
 		while (n > 0)
 			question__fini(&removed[--n]);
 	}
+}
+
+/* A counter of one stack that stands at `value`. */
+static void write_counter(struct pair *p, int64_t time_ms, int64_t value)
+{
+	CLEANUP(builder__freep) struct dcm_builder *b = builder__new(0);
+	CLEANUP(batch__unrefp) struct dcm_batch *batch = NULL;
+	const struct dcm_type type = {
+		builder__string(b, STR("mutex")),	builder__string(b, STR("delay")),
+		builder__string(b, STR("nanoseconds")), builder__string(b, STR("contentions")),
+		builder__string(b, STR("count")),	DCM_CUMULATIVE
+	};
+	const struct dcm_profile head = { .series = builder__series(b, NULL, 0),
+					  .time_ns = time_ms * 1000000 };
+
+	builder__profile(b, &head, &type, 1);
+	builder__row(b, builder__stack(b, NULL, 0), 0, &value);
+	assert_int_equal(builder__seal(b, &batch, NULL), 0);
+	assert_int_equal(p->memory.ops->write(p->memory.instance, &batch, 1, NULL, NULL, NULL), 0);
+	mosaic__write(p->mosaic, batch);
+}
+
+/* Where the profile before the range was removed, the one before that takes its place, eras away. */
+static void test_increases_reach_over_what_was_removed(void **state)
+{
+	const int64_t start = RANDOM_BASE_NS / 1000000,
+		      times[] = { start, start + 130000, start + 250000 };
+	struct asked a = { .what = ASK_MERGE, .n_sel = 1 };
+	struct dcm_select *sel = &a.sel[0], removed = { .size = sizeof(removed) };
+	uint64_t gone = 0;
+	struct pair p;
+	(void)state;
+
+	pair__init(&p);
+	write_counter(&p, times[0], 100);
+	write_counter(&p, times[1], 130);
+	write_counter(&p, times[2], 170);
+	*sel = (struct dcm_select){ .size = sizeof(*sel),
+				    .type = STR("mutex:delay:nanoseconds:contentions:count"),
+				    .from_ms = times[2],
+				    .to_ms = INT64_MAX };
+	ask_both(&p, &a);
+	removed.from_ms = times[1];
+	removed.to_ms = times[2];
+	mosaic__remove(p.mosaic, &removed);
+	assert_int_equal(p.memory.ops->remove(p.memory.instance, &removed, &gone, NULL), 0);
+	assert_int_equal(gone, 1);
+	ask_both(&p, &a);
+	pair__fini(&p);
 }
 
 /* -------------------------------------------------------------------------------------------------
@@ -358,6 +408,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_any_pieces_answer_like_memory),
 		cmocka_unit_test(test_what_is_removed_stays_unseen),
+		cmocka_unit_test(test_increases_reach_over_what_was_removed),
 		cmocka_unit_test(test_damaged_pieces_are_left_out),
 		cmocka_unit_test(test_questions_obey_their_budget),
 		cmocka_unit_test(test_asking_without_memory),
