@@ -250,7 +250,9 @@ static void tend(struct local *l, uint64_t round)
 	if (r == 0 && round % EXPIRE_EVERY == 0)
 		r = upkeep__expire(s, &err);
 	if (r == 0 && round % EXPIRE_EVERY == 0) {
-		r = rework__compact(s, &err);
+		r = rework__rescue(s, &err);
+		if (r >= 0)
+			r = rework__compact(s, &err);
 		r = r > 0 ? 0 : r;
 	}
 	tell_state(l, r ? err.text : "");

@@ -5,6 +5,7 @@
 #include "plugins/storage/local/rework.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -145,31 +146,68 @@ static int apply(struct job *j, const struct rewrite *rw, struct rewrite_made *m
 	return r;
 }
 
-/* With `work`. */
+/* Keeps the files of damaged inputs. 1: some are; 0: none is; or a negative errno. */
+static int set_aside(const struct job *j, const struct compact_lost *lost, struct dcm_error *err)
+{
+	int damaged = 0;
+
+	for (uint32_t i = 0; i < j->n; i++) {
+		if (!lost[i].n_chunks)
+			continue;
+		int r = block_file__set_aside(j->store->vfs, j->inputs[i]->entry.number, err);
+		if (r)
+			return r;
+		damaged = 1;
+	}
+	return damaged;
+}
+
+static void tell_lost(const struct job *j, const struct compact_lost *lost)
+{
+	const struct store_options *o = &j->store->options;
+	char path[BLOCK_PATH_BYTES];
+	struct dcm_error text = DCM_ERROR_INIT;
+
+	for (uint32_t i = 0; o->report && i < j->n; i++) {
+		if (!lost[i].n_chunks)
+			continue;
+		error__set(&text, -EBADMSG,
+			   "%s: damaged; %" PRIu64
+			   " profiles are lost; what can be read was written "
+			   "anew, and the file is kept in " QUARANTINE_DIR "/; look at the disk",
+			   commit__block_path(path, j->inputs[i]->entry.number), lost[i].n_profiles);
+		o->report(o->report_ctx, DCM_LOG_ERROR, text.text);
+	}
+}
+
+/* With `work`. What is damaged in the inputs is left behind, and their files are set aside. */
 static int run(struct job *j, struct dcm_error *err)
 {
+	struct compact_lost lost[COMPACT_MAX_BLOCKS] = { { .n_chunks = 0 } };
 	struct rewrite_made made = { .bad_block = 0 };
 	struct rewrite rw = {
 		.commit = j->store->commit,
 		.vfs = j->store->vfs,
-		.job = { .blocks = j->blocks, .n_blocks = j->n, .filter = j->filter },
+		.job = { .blocks = j->blocks, .n_blocks = j->n, .filter = j->filter, .lost = lost },
 		.level = j->level,
 		.zstd_level = j->zstd_level,
 	};
-	int r = open_inputs(j, err);
+	int damaged, r = open_inputs(j, err);
 
 	for (uint32_t i = 0; i < j->n; i++)
 		if (j->inputs[i]->entry.last_lsn > rw.last_lsn)
 			rw.last_lsn = j->inputs[i]->entry.last_lsn;
-	if (r == 0) {
+	if (r == 0)
 		r = rewrite__write(&rw, &made, err);
-		if (r == -EBADMSG)
-			atomic_store(&j->inputs[made.bad_block]->damaged, true);
-	}
-	if (r == 0 && j->changes && !*j->changes)
+	damaged = r ? r : set_aside(j, lost, err);
+	if (damaged < 0 || (damaged == 0 && j->changes && !*j->changes)) {
 		rewrite__discard(&rw, &made);
-	else if (r == 0)
+		r = damaged;
+	} else {
 		r = apply(j, &rw, &made, err);
+		if (r == 0)
+			tell_lost(j, lost);
+	}
 	rewrite_made__fini(&made);
 	return r;
 }
@@ -191,7 +229,7 @@ static bool is_usable(void *ctx, uint64_t number)
 	struct stored *b = find_block(ctx, number);
 	const struct block *block;
 
-	return b && !atomic_load(&b->damaged) && stored__block(b, &block, NULL) == 0;
+	return b && stored__block(b, &block, NULL) == 0;
 }
 
 /* With `work`, so that nobody else changes the list of blocks. */
@@ -217,6 +255,68 @@ int rework__compact(struct store *s, struct dcm_error *err)
 {
 	pthread_mutex_lock(&s->work);
 	int r = compact(s, err);
+	pthread_mutex_unlock(&s->work);
+	return r;
+}
+
+/* -------------------------------------------------------------------------------------------------
+ * Rescue
+ */
+
+/* A block of which nothing can be read goes as a whole. */
+static int give_up(struct job *j, struct dcm_error *err)
+{
+	const struct compact_lost all = { .n_chunks = j->inputs[0]->entry.n_chunks + 1,
+					  .n_profiles = j->inputs[0]->entry.n_profiles };
+	struct rewrite rw = { .commit = j->store->commit };
+	struct rewrite_made none = { .bad_block = 0 };
+	int r = set_aside(j, &all, err);
+
+	if (r >= 0)
+		r = apply(j, &rw, &none, err);
+	if (r == 0)
+		tell_lost(j, &all);
+	return r;
+}
+
+/* With `work`. */
+static int rescue(struct store *s, struct stored *b, struct dcm_error *err)
+{
+	static const bool unchanged = false;
+	struct job j = {
+		.store = s,
+		.inputs = { stored__ref(b) },
+		.n = 1,
+		.changes = &unchanged,
+		.level = b->entry.level,
+		.zstd_level = b->entry.level ? compact_default_rules.zstd_level[b->entry.level - 1] : 0,
+	};
+	const struct block *block;
+	int r = stored__block(b, &block, NULL);
+
+	if (r == 0)
+		r = run(&j, err);
+	else
+		r = r == -EBADMSG ? give_up(&j, err) : 0; /* a file that is missing may come back */
+	job__fini(&j);
+	return r;
+}
+
+int rework__rescue(struct store *s, struct dcm_error *err)
+{
+	int r = 0;
+
+	pthread_mutex_lock(&s->work);
+	for (size_t i = 0; i < s->blocks.n; i++) {
+		struct stored *b = s->blocks.v[i];
+
+		if (!atomic_load(&b->told) || b->rescued)
+			continue;
+		b->rescued = true; /* once: what is wrong may be something else than the block */
+		r = rescue(s, b, err);
+		r = r ? r : 1;
+		break;
+	}
 	pthread_mutex_unlock(&s->work);
 	return r;
 }

@@ -2,8 +2,7 @@
 /*
  * plugins/storage/local/rework.h - blocks that are written anew: compaction, and removal of rows
  *
- * Each step is one change of the manifest (commit.h), and takes its turn with seals (upkeep.h). A block that cannot be
- * read stays where it is.
+ * Each step is one change of the manifest (commit.h), and takes its turn with seals (upkeep.h).
  */
 #ifndef DECIMA_STORAGE_LOCAL_REWORK_H
 #define DECIMA_STORAGE_LOCAL_REWORK_H
@@ -13,6 +12,13 @@
 
 /* The next compaction that is due. 1: one was made, there may be more; 0: none is due; or a negative errno. */
 int rework__compact(struct store *s, struct dcm_error *err);
+
+/*
+ * The next block of which a question could not read something: what can be read of it is written anew, and its file set
+ * aside (block_file.h), as a compaction does with damaged inputs. 1: one was looked at, there may be more; 0: there is
+ * none; or a negative errno.
+ */
+int rework__rescue(struct store *s, struct dcm_error *err);
 
 /*
  * Seals, and removes the rows that match. Adds to *ret_n the profiles that lost something. What comes meanwhile is not looked at.

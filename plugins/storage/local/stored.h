@@ -17,9 +17,9 @@
 struct stored {
 	_Atomic uint32_t refs;
 	struct manifest_block entry;
-	struct era *era; /* referenced */
-	_Atomic bool damaged; /* a compaction met damage in it: it stays as it is, and is read as far as it can be */
+	struct era *era;   /* referenced */
 	_Atomic bool told; /* that something of it cannot be read */
+	bool rescued; /* and what can be read was saved, or it was tried; with the store's `work` */
 	/* Privately: use stored__block(). */
 	struct vfs *vfs;
 	pthread_mutex_t lock;
