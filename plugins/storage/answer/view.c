@@ -115,20 +115,47 @@ int view__add(struct view *v, uint32_t selection, const struct view_place *place
  * Sealing
  */
 
+/* Pieces that no selection wants go. */
+static void sift(struct view *v)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < v->pieces.n; i++) {
+		const struct view_piece p = v->pieces.v[i];
+
+		if (series_wanted(v, p.selection, &p.place)) {
+			v->eras.v[p.place.era].used = true;
+			v->pieces.v[n++] = p;
+		} else {
+			release(&p.piece);
+		}
+	}
+	v->pieces.n = n;
+}
+
+/* One era's, when all pieces are of it. */
 static int choose_dict(struct view *v)
 {
-	v->imports = v->eras.n > 1;
-	v->dict = v->eras.n == 1 ? dict__ref(v->eras.v[0].dict) : dict__new();
+	uint32_t n_used = 0;
+	int r = 0;
+
+	for (uint32_t i = 0; i < v->eras.n; i++) {
+		if (!v->eras.v[i].used)
+			continue;
+		v->era = i;
+		n_used++;
+	}
+	v->imports = n_used > 1 || v->eras.n == 0;
+	v->dict = v->imports ? dict__new() : dict__ref(v->eras.v[v->era].dict);
 	if (!v->dict)
 		return -ENOMEM;
-	for (size_t i = 0; v->imports && i < v->eras.n; i++) {
+	for (size_t i = 0; r == 0 && v->imports && i < v->eras.n; i++) {
 		struct view_era *era = &v->eras.v[i];
-		int r = dict_import__init_counts(&era->import, v->dict, era->dict, &era->counts);
 
-		if (r < 0)
-			return r;
+		if (era->used)
+			r = dict_import__init_counts(&era->import, v->dict, era->dict, &era->counts);
 	}
-	return 0;
+	return r;
 }
 
 /* The answer's numbers of the piece's series and type. */
@@ -145,23 +172,12 @@ static int find_place(struct view *v, struct view_piece *p)
 	return p->series == DCM_NONE || p->type == DCM_NONE ? -ENOMEM : 0;
 }
 
-/* Those that no selection wants go. */
-static int sift(struct view *v)
+static int find_places(struct view *v)
 {
-	size_t n = 0;
 	int r = 0;
 
-	for (size_t i = 0; i < v->pieces.n; i++) {
-		struct view_piece *p = &v->pieces.v[i];
-
-		if (r == 0 && series_wanted(v, p->selection, &p->place)) {
-			r = find_place(v, p);
-			v->pieces.v[n++] = *p;
-		} else {
-			release(&p->piece);
-		}
-	}
-	v->pieces.n = n;
+	for (size_t i = 0; r == 0 && i < v->pieces.n; i++)
+		r = find_place(v, &v->pieces.v[i]);
 	return r;
 }
 
@@ -242,10 +258,12 @@ static int make_streams(struct view *v)
 
 int view__seal(struct view *v)
 {
-	int r = choose_dict(v);
+	int r;
 
+	sift(v);
+	r = choose_dict(v);
 	if (r == 0)
-		r = sift(v);
+		r = find_places(v);
 	if (r == 0)
 		r = sort_pieces(v);
 	return r < 0 ? r : make_streams(v);
@@ -257,7 +275,7 @@ int view__seal(struct view *v)
 
 struct dict_counts view__counts(const struct view *v)
 {
-	return v->eras.n == 1 ? v->eras.v[0].counts : dict__counts(v->dict);
+	return v->imports ? dict__counts(v->dict) : v->eras.v[v->era].counts;
 }
 
 uint64_t view__rows(const struct view *v, uint32_t selection)

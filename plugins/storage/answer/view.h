@@ -15,8 +15,8 @@
  * Order: pieces are added in the order in which they were written, because of two gauges at one time the later counts.
  * Pieces may overlap in time, and lie outside the range in part.
  *
- * Eras: each piece has the dictionary in whose numbers it speaks. Where there is one, it is the answer's; else the answer
- * has a dictionary of its own, into which series, types, label sets and stacks come as they are met, so that what is
+ * Eras: each piece has the dictionary in whose numbers it speaks. Where all that is wanted is of one, it is the answer's;
+ * else the answer has a dictionary of its own, into which series, types, label sets and stacks come as they are met, so that what is
  * equal in two eras is one thing in the answer.
  *
  * Cumulative types need the profile before the range: a store adds what starts before `to`, however old it is.
@@ -36,6 +36,7 @@ struct view_era {
 	struct dict *dict; /* referenced */
 	struct dict_counts counts;
 	struct dict_import import; /* into the answer's dictionary, when it has one of its own */
+	bool used;		   /* sealed: some piece is of it */
 	uint8_t *series_wanted;	   /* [n_sel][counts.series]: 0: not looked at, 1: no, 2: yes */
 };
 
@@ -88,7 +89,8 @@ struct view {
 	pieces; /* sealed: sorted by (selection, series, type), then as added */
 	VEC(struct view_stream) streams; /* sealed: sorted by (selection, series, type) */
 	struct dict *dict;		 /* the answer's, referenced */
-	bool imports;			 /* it is a dictionary of its own */
+	bool imports;			 /* it is a dictionary of its own; else */
+	uint32_t era;			 /* it is this one's */
 	struct view_reader readers[VIEW_MAX_READERS];
 };
 
