@@ -28,10 +28,8 @@
 #include "plugins/input/ebpf/unwinder.h"
 #include "plugins/input/ebpf/watch.h"
 
-#define TICK_NS	     250000000ll
-#define TICK_IDLE_NS 1000000000ll
-#define TICK_SAMPLES                                                                               \
-	4 /* in the last tick: with fewer, as on an idle machine, the next one has time */
+#define TICK_NS	       250000000ll
+#define TICK_IDLE_NS   1000000000ll
 #define SECOND_NS      1000000000ll
 #define TIMER_SLACK_NS 20000000ul /* the kernel may join our wake-ups with others */
 
@@ -50,7 +48,7 @@ struct reader {
 	int64_t start_ns, spread_ns;
 	bool all_started;
 	uint64_t n_filtered;	       /* samples that filter.cgroups leaves out */
-	uint64_t n_records, n_taken;   /* samples and events; samples in the last tick */
+	uint64_t n_records, n_taken;   /* samples and events; samples in the last drain */
 	struct sampler_stats at_start; /* of the window */
 	int64_t cpu_ns;		       /* of the thread */
 	int attach_error;	       /* the last one told */
@@ -451,7 +449,7 @@ static void drain(struct reader *r)
 /* Milliseconds until there is something to do. */
 static int timeout_ms(const struct reader *r, int64_t now)
 {
-	int64_t ns = r->n_taken >= TICK_SAMPLES ? TICK_NS : TICK_IDLE_NS;
+	int64_t ns = r->n_taken ? TICK_NS : TICK_IDLE_NS;
 
 	if (r->window_end_ns - now < ns)
 		ns = r->window_end_ns - now;
