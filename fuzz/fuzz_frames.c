@@ -67,9 +67,9 @@ static void ask_file(const uint8_t *data, size_t size)
 				     .inlines = true,
 				     .budget_ns = 200000000,
 				     .max_bytes = 4 << 20,
-				     .files = { FRAMES_ELF, FRAMES_DEBUG, FRAMES_ALT },
+				     .files = { FRAMES_ELF, FRAMES_DEBUG, FRAMES_ALT, FRAMES_PACKAGE },
 				     .n_files = 1 };
-	int fd = memfd_create("fuzz", MFD_CLOEXEC), fds[FRAMES_MAX_FILES] = { fd, fd, fd };
+	int fd = memfd_create("fuzz", MFD_CLOEXEC), fds[FRAMES_MAX_FILES] = { fd, fd, fd, fd };
 
 	if (fd < 0 || fd__write_all(fd, data, size))
 		abort();

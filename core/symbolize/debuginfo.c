@@ -262,3 +262,13 @@ int debuginfo__open_alt(const struct debuginfo_dirs *dirs, const struct debuginf
 		return open_by_id(found, facts->alt_build_id);
 	return fd;
 }
+
+int debuginfo__open_package(struct dcm_str path)
+{
+	char beside[PATH_MAX];
+
+	if (path.n == 0 || path.p[0] != '/' ||
+	    snprintf(beside, sizeof(beside), "%.*s.dwp", STR_ARG(path)) >= (int)sizeof(beside))
+		return -ENOENT;
+	return open_regular(beside);
+}

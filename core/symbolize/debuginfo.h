@@ -49,6 +49,12 @@ int debuginfo__open(const struct debuginfo_dirs *dirs, const struct debuginfo_fa
 int debuginfo__open_alt(const struct debuginfo_dirs *dirs, const struct debuginfo_facts *facts,
 			const char *path);
 
+/*
+ * Opens the package of what -gsplit-dwarf split off: PATH.dwp beside the file. Its units are found
+ * by ids, so that another file's tell nothing. A descriptor, or -ENOENT.
+ */
+int debuginfo__open_package(struct dcm_str path);
+
 /* DIR/.build-id/ab/cdef.debug; false when it does not fit, or the id is no hex of two bytes or more. */
 bool debuginfo__build_id_path(const char *dir, const char *build_id, char ret[static PATH_MAX]);
 

@@ -267,9 +267,11 @@ static void find(struct frames_find *f, const struct files *files)
 	if (files->fd[FRAMES_ELF] >= 0)
 		frames_go__find(f, files->fd[FRAMES_ELF], true);
 	if (f->n_done < f->n && files->fd[FRAMES_DEBUG] >= 0)
-		frames_dwarf__find(f, files->fd[FRAMES_DEBUG], files->fd[FRAMES_ALT]);
+		frames_dwarf__find(f, files->fd[FRAMES_DEBUG], files->fd[FRAMES_ALT],
+				   files->fd[FRAMES_PACKAGE]);
 	if (f->n_done < f->n && files->fd[FRAMES_ELF] >= 0)
-		frames_dwarf__find(f, files->fd[FRAMES_ELF], files->fd[FRAMES_ALT]);
+		frames_dwarf__find(f, files->fd[FRAMES_ELF], files->fd[FRAMES_ALT],
+				   files->fd[FRAMES_PACKAGE]);
 	if (f->n_done < f->n && files->fd[FRAMES_ELF] >= 0)
 		frames_go__find(f, files->fd[FRAMES_ELF], false);
 	if (f->late)

@@ -28,7 +28,7 @@ enum {
 	FRAMES_MAX_ADDRESSES = 4096, /* of one request */
 	FRAMES_MAX_DEPTH = 64,	     /* frames at one address; inlining deeper than that is cut */
 	FRAMES_MAX_TEXT = 4096,	     /* bytes of a name or path; what is longer is left out */
-	FRAMES_MAX_FILES = 3,	     /* descriptors of one request */
+	FRAMES_MAX_FILES = 4,	     /* descriptors of one request */
 	FRAMES_MAX_ANSWER = 32 << 20 /* bytes */
 };
 
@@ -37,6 +37,7 @@ enum frames_file {
 	FRAMES_ELF, /* the program or library itself: Go's tables, and DWARF where it was not split off */
 	FRAMES_DEBUG, /* its separate debuginfo: DWARF is taken from here */
 	FRAMES_ALT,   /* what dwz moved out of the debuginfo of several files (.gnu_debugaltlink) */
+	FRAMES_PACKAGE, /* what -gsplit-dwarf split off FRAMES_ELF, packed by dwp (.dwp) */
 };
 
 struct frames_question {

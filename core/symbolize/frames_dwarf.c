@@ -14,8 +14,8 @@
  * behind at 0 and would claim what lies there.
  *
  * Threads: none shared. Limits: the deadline, MAX_NESTING, FRAMES_MAX_DEPTH, max_bytes of sections.
- * Sources: DWARF 5 sections 2.17, 3.3, 3.3.8; for split units libdw opens what the skeleton names,
- * where the process may.
+ * Sources: DWARF 5 sections 2.17, 3.3, 3.3.8. Split units come from a package that was handed over
+ * (frames_package.h); without one libdw opens what the skeleton names, where the process may.
  */
 #include <dwarf.h>
 #include <elfutils/libdw.h>
@@ -25,6 +25,7 @@
 
 #include "core/symbolize/elf_open.h"
 #include "core/symbolize/frames_find.h"
+#include "core/symbolize/frames_package.h"
 
 enum { MAX_NESTING = 128, MAX_RANGES = 1 << 20 };
 
@@ -37,9 +38,12 @@ struct walk {
 	Dwarf *dwarf;
 	VEC(struct segment) code; /* executable segments */
 	Dwarf_Die cu;		  /* of the line table */
-	uint32_t unit;		  /* number of the unit, from 1 */
-	uint32_t n_wanted;	  /* targets of the unit that are not done */
-	bool deep;		  /* enter every function */
+	Elf *elf;
+	struct frames_package *package; /* of split units; NULL: none */
+	uint64_t bias; /* what the entries' addresses are lower than the file's (frames_package.h) */
+	uint32_t unit;	   /* number of the unit, from 1 */
+	uint32_t n_wanted; /* targets of the unit that are not done */
+	bool deep;	   /* enter every function */
 };
 
 /* --- ranges --- */
@@ -67,8 +71,8 @@ static bool each_range(struct walk *w, Dwarf_Die *die,
 		n++;
 		if (frames_find__late(w->find))
 			break;
-		if (start < end && is_code(w, start))
-			each(w, die, start, end);
+		if (start < end && is_code(w, start + w->bias))
+			each(w, die, start + w->bias, end + w->bias);
 	}
 	return n > 0;
 }
@@ -112,7 +116,7 @@ static void descend(struct walk *w, Dwarf_Die *parent, uint64_t address, struct 
 	do {
 		switch (dwarf_tag(&die)) {
 		case DW_TAG_inlined_subroutine:
-			if (dwarf_haspc(&die, address) <= 0 || c->n >= FRAMES_MAX_DEPTH)
+			if (dwarf_haspc(&die, address - w->bias) <= 0 || c->n >= FRAMES_MAX_DEPTH)
 				break;
 			c->dies[c->n++] = die;
 			descend(w, &die, address, c, depth + 1);
@@ -121,7 +125,7 @@ static void descend(struct walk *w, Dwarf_Die *parent, uint64_t address, struct 
 		case DW_TAG_try_block:
 		case DW_TAG_catch_block:
 		case DW_TAG_with_stmt:
-			if (!has_ranges(&die) || dwarf_haspc(&die, address) > 0)
+			if (!has_ranges(&die) || dwarf_haspc(&die, address - w->bias) > 0)
 				descend(w, &die, address, c, depth + 1);
 			break;
 		default:
@@ -303,6 +307,27 @@ static bool scope_of(Dwarf_Die *cu, uint8_t type, Dwarf_Die *ret)
 	return true;
 }
 
+/* A skeleton whose split unit is in the package: false when it is not. */
+static bool walk_packaged(struct walk *w)
+{
+	struct frames_unit unit = { 0 };
+	Dwarf_Addr low = 0;
+	uint64_t id = 0;
+	bool found;
+
+	if (!w->package || dwarf_cu_info(w->cu.cu, NULL, NULL, NULL, NULL, &id, NULL, NULL))
+		return false;
+	dwarf_lowpc(&w->cu, &low);
+	found = frames_package__unit(w->package, w->elf, &w->cu, id, low, &unit);
+	if (found) {
+		w->bias = low;
+		walk_unit(w, &unit.die);
+		w->bias = 0;
+	}
+	frames_unit__fini(&unit);
+	return found;
+}
+
 /* Units that tell their range, or those that do not. */
 static void walk_units(struct walk *w, bool with_ranges)
 {
@@ -323,6 +348,8 @@ static void walk_units(struct walk *w, bool with_ranges)
 		if (!with_ranges)
 			claim(w, &w->cu, 0, UINT64_MAX);
 		if (w->n_wanted == 0)
+			continue;
+		if (type == DW_UT_skeleton && walk_packaged(w))
 			continue;
 		if (scope_of(&w->cu, type, &scope))
 			walk_unit(w, &scope);
@@ -354,21 +381,25 @@ static enum frames_state state_of(int rc)
 	return rc == -EFBIG || rc == -ENOMEM ? FRAMES_TOO_LARGE : FRAMES_DAMAGED;
 }
 
-void frames_dwarf__find(struct frames_find *f, int fd, int alt_fd)
+void frames_dwarf__find(struct frames_find *f, int fd, int alt_fd, int package_fd)
 {
 	struct elf_open file, alt_file = { 0 };
+	struct frames_package package = { 0 };
 	struct walk w = { .find = f };
 	Dwarf *alt = NULL;
 	int rc = elf_open__begin(&file, fd, f->map, f->max_bytes);
 
 	if (!rc && file.has_info) {
 		rc = read_code(&w, file.elf);
+		w.elf = file.elf;
 		w.dwarf = rc ? NULL : dwarf_begin_elf(file.elf, DWARF_C_READ, NULL);
 		if (!rc && !w.dwarf)
 			rc = -ENOEXEC;
 	}
 	if (w.dwarf && alt_fd >= 0 && elf_open__begin(&alt_file, alt_fd, f->map, f->max_bytes) == 0)
 		alt = dwarf_begin_elf(alt_file.elf, DWARF_C_READ, NULL);
+	if (w.dwarf && package_fd >= 0 && frames_package__open(&package, package_fd, f->map, f->max_bytes))
+		w.package = &package;
 	for (uint32_t i = 0; i < f->n; i++)
 		f->targets[i].unit = 0;
 	if (w.dwarf) {
@@ -379,6 +410,7 @@ void frames_dwarf__find(struct frames_find *f, int fd, int alt_fd)
 		dwarf_end(w.dwarf);
 	}
 	dwarf_end(alt);
+	frames_package__fini(&package);
 	elf_open__fini(&alt_file);
 	elf_open__fini(&file);
 	vec__fini(&w.code);

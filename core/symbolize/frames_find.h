@@ -60,6 +60,7 @@ void frames_find__rest(struct frames_find *f, enum frames_state state);
 /* The sources. What they cannot read they leave undone. */
 /* whole: leave addresses alone whose inlined calls the file should tell, and does not. */
 void frames_go__find(struct frames_find *f, int fd, bool whole);
-void frames_dwarf__find(struct frames_find *f, int fd, int alt_fd);
+/* alt_fd, package_fd: FRAMES_ALT and FRAMES_PACKAGE of the file, or -1. */
+void frames_dwarf__find(struct frames_find *f, int fd, int alt_fd, int package_fd);
 
 #endif

@@ -21,6 +21,7 @@ core_symbolize_libsymbolize_la_SOURCES = \
 	core/symbolize/frames.c core/symbolize/frames.h \
 	core/symbolize/frames_dwarf.c \
 	core/symbolize/frames_find.h \
+	core/symbolize/frames_package.c core/symbolize/frames_package.h \
 	core/symbolize/frames_go.c \
 	core/symbolize/go_module.c \
 	core/symbolize/go_table.c core/symbolize/go_table.h \

@@ -87,6 +87,8 @@ struct parts {
 	int fds[FRAMES_MAX_FILES];
 };
 
+static const struct parts no_parts = { { -1, -1, -1, -1 } };
+
 /* Opens what was split off, where the file lacks symbols or lines. */
 static void find_parts(struct symbols *s, const struct debuginfo_facts *facts, struct dcm_str path,
 		       struct parts *p, struct reading *ret)
@@ -110,7 +112,7 @@ static void find_parts(struct symbols *s, const struct debuginfo_facts *facts, s
 
 /* Keeps what can tell lines open. */
 static struct debug_source *keep_open(struct symbols *s, const struct debuginfo_facts *facts,
-				      int fd, struct parts *p)
+				      int fd, struct dcm_str path, struct parts *p)
 {
 	struct debuginfo_facts split = { 0 };
 
@@ -125,15 +127,17 @@ static struct debug_source *keep_open(struct symbols *s, const struct debuginfo_
 		p->fds[FRAMES_ELF] = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 	if (p->fds[FRAMES_ELF] < 0 && p->fds[FRAMES_DEBUG] < 0)
 		return NULL;
+	if (facts->has_dwarf)
+		p->fds[FRAMES_PACKAGE] = debuginfo__open_package(path);
 	struct debug_source *d = debug_source__new(p->fds);
-	*p = (struct parts){ { -1, -1, -1 } };
+	*p = no_parts;
 	return d;
 }
 
 /* -EALREADY: a rival that has nothing to tell beyond what every file of its build id has. */
 static int read_parts(struct symbols *s, int fd, struct dcm_str path, bool is_rival, struct reading *ret)
 {
-	struct parts p = { { -1, -1, -1 } };
+	struct parts p = no_parts;
 	struct debuginfo_facts facts;
 	struct elf_symbols *elf = NULL;
 	int rc = debuginfo__facts(fd, &facts);
@@ -152,7 +156,7 @@ static int read_parts(struct symbols *s, int fd, struct dcm_str path, bool is_ri
 		rc = ret->table ? 0 : -ENOMEM;
 	}
 	if (!rc)
-		ret->source = keep_open(s, &facts, fd, &p);
+		ret->source = keep_open(s, &facts, fd, path, &p);
 	ret->is_complete = (facts.has_symtab || ret->found) && (ret->source || !s->config.lines);
 	for (int i = 0; i < FRAMES_MAX_FILES; i++)
 		fd__close(p.fds[i]);

@@ -9,6 +9,7 @@
  */
 #include "tests/unit/unit.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -21,6 +22,7 @@
 
 #include "core/base/cleanup.h"
 #include "core/base/fd.h"
+#include "core/base/le.h"
 #include "core/base/vec.h"
 #include "core/symbolize/frames.h"
 #include "tests/unit/failmalloc.h"
@@ -77,6 +79,21 @@ static void pick(const char *name, struct addresses *ret)
 		ret->v[i] = start + random__below(&r, bytes);
 }
 
+static int answer_of(const struct frames_question *q, const struct addresses *a, const int *fds,
+		     struct frames *ret)
+{
+	struct buf request = { 0 }, bytes = { 0 };
+	int rc = frames__ask(q, &request);
+
+	if (!rc)
+		rc = frames__answer(request.data, request.n, fds, q->n_files, &bytes);
+	if (!rc)
+		rc = frames__read(bytes.data, bytes.n, a->n, ret);
+	buf__fini(&request);
+	buf__fini(&bytes);
+	return rc;
+}
+
 static int answer(int fd, enum frames_file kind, const struct addresses *a, int64_t budget_ns,
 		  uint64_t max_bytes, struct frames *ret)
 {
@@ -87,16 +104,8 @@ static int answer(int fd, enum frames_file kind, const struct addresses *a, int6
 				     .max_bytes = max_bytes,
 				     .files = { (uint8_t)kind },
 				     .n_files = 1 };
-	struct buf request = { 0 }, bytes = { 0 };
-	int rc = frames__ask(&q, &request);
 
-	if (!rc)
-		rc = frames__answer(request.data, request.n, &fd, 1, &bytes);
-	if (!rc)
-		rc = frames__read(bytes.data, bytes.n, a->n, ret);
-	buf__fini(&request);
-	buf__fini(&bytes);
-	return rc;
+	return answer_of(&q, a, &fd, ret);
 }
 
 static int open_in_dir(const char *name)
@@ -113,9 +122,21 @@ static int open_in_dir(const char *name)
 static struct frames ask(const char *name, const struct addresses *a)
 {
 	CLEANUP(fd__closep) int fd = open_in_dir(name);
+	CLEANUP(fd__closep) int package = -1;
+	struct frames_question q = { .addresses = a->v,
+				     .n = a->n,
+				     .inlines = true,
+				     .budget_ns = 60ll * SECOND,
+				     .files = { FRAMES_ELF, FRAMES_PACKAGE },
+				     .n_files = 1 };
 	struct frames f;
+	char path[256];
 
-	assert_int_equal(answer(fd, FRAMES_ELF, a, 60ll * SECOND, 0, &f), 0);
+	/* With its package, where it has one. */
+	snprintf(path, sizeof(path), "%s/%s.dwp", dir, name);
+	package = open(path, O_RDONLY | O_CLOEXEC);
+	q.n_files += package >= 0;
+	assert_int_equal(answer_of(&q, a, (int[]){ fd, package }, &f), 0);
 	return f;
 }
 
@@ -232,6 +253,18 @@ static const struct way ways[] = {
 	{ "types", "g++", "g++ -O2 -g -fdebug-types-section -o %1$s/types %2$s/inlines.cc" },
 	{ "zlib", "g++", "g++ -O2 -g -gz=zlib -o %1$s/zlib %2$s/inlines.cc" },
 	{ "split", "g++", "cd %1$s && g++ -O2 -g -gsplit-dwarf -o split %2$s/inlines.cc" },
+	{ "package", "llvm-dwp",
+	  "cd %1$s && g++ -O2 -gdwarf-5 -gsplit-dwarf -o package %2$s/inlines.cc && "
+	  "timeout 60 llvm-dwp -e package -o package.dwp && rm *.dwo" },
+	{ "packages", "llvm-dwp",
+	  "cd %1$s && clang++ -O2 -gdwarf-5 -gsplit-dwarf -ffunction-sections -c %2$s/inlines.cc "
+	  "&& "
+	  "clang++ -fPIC -gdwarf-5 -gsplit-dwarf -O2 -c %2$s/lines.cc && clang++ -o packages "
+	  "inlines.o && "
+	  "clang++ -shared -o lines.so lines.o && timeout 60 llvm-dwp -e packages -e lines.so -o "
+	  "packages.dwp "
+	  "&& "
+	  "rm *.dwo" },
 	{ "clang", "clang++", "clang++ -O2 -g -o %1$s/clang %2$s/inlines.cc" },
 	{ "lines", "clang++", "clang++ -O2 -gline-tables-only -o %1$s/lines %2$s/inlines.cc" },
 	{ "dwz", "dwz", "g++ -O2 -g -o %1$s/dwz %2$s/inlines.cc && dwz %1$s/dwz" },
@@ -542,6 +575,86 @@ static void test_failing_allocations(void **state)
 	}
 }
 
+#define PACKAGED                                                                                   \
+	"cd %1$s && g++ -O2 -gdwarf-5 -gsplit-dwarf -o package %2$s/inlines.cc && "                \
+	"timeout 60 llvm-dwp -e package -o package.dwp && rm *.dwo"
+
+/* The answer of a program and what is said to be its package: 0 or -ENOMEM. */
+static int ask_packaged(int fd, const char *package, const struct addresses *a, struct frames *ret)
+{
+	CLEANUP(fd__closep) int package_fd = open_in_dir(package);
+	struct frames_question q = { .addresses = a->v,
+				     .n = a->n,
+				     .inlines = true,
+				     .budget_ns = 60ll * SECOND,
+				     .files = { FRAMES_PACKAGE, FRAMES_ELF },
+				     .n_files = 2 };
+
+	return answer_of(&q, a, (int[]){ package_fd, fd }, ret);
+}
+
+/* In a process of its own: libdw may die of what a damaged index calls a unit. It must not hang. */
+static void ask_damaged(int fd, const struct addresses *a)
+{
+	pid_t child = fork();
+	int status;
+
+	assert_true(child >= 0);
+	if (child == 0) {
+		struct frames f;
+
+		alarm(120);
+		_exit(ask_packaged(fd, "damaged", a, &f) != 0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_false(WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM);
+}
+
+/* Cut, with wrong bytes in the index; not a package at all; and memory that runs out. */
+static void test_packages_that_are_none(void **state)
+{
+	CLEANUP(fd__closep) int fd = -1;
+	struct random r = { 5 };
+	struct addresses a;
+	struct buf good = { 0 };
+	struct frames f;
+	char path[256];
+
+	(void)state;
+	if (!have("g++") || !have("llvm-dwp") || !build(PACKAGED))
+		skip_because("g++ and llvm-dwp are needed");
+	pick("package", &a);
+	a.n = 40;
+	fd = open_in_dir("package");
+	snprintf(path, sizeof(path), "%s/package.dwp", dir);
+	assert_int_equal(fd__read_path(AT_FDCWD, path, 64 << 20, &good), 0);
+	snprintf(path, sizeof(path), "%s/damaged", dir);
+	for (int turn = 0; turn < 60; turn++) {
+		/* The index is the last section before the table of sections. */
+		const uint64_t index = le__get64(good.data + offsetof(Elf64_Ehdr, e_shoff)) - 256;
+		uint8_t *at = good.data + index + random__below(&r, 256), kept = *at;
+
+		*at = (uint8_t)random__below(&r, 256);
+		assert_int_equal(fd__replace(path, 0600, good.data,
+					     turn % 3 ? good.n : random__below(&r, good.n), NULL),
+				 0);
+		*at = kept;
+		ask_damaged(fd, &a);
+	}
+	buf__fini(&good);
+	need_plain();
+	assert_int_equal(ask_packaged(fd, "plain", &a, &f), 0);
+	frames__fini(&f);
+	FAILMALLOC_SWEEP (i) {
+		int rc = ask_packaged(fd, "package.dwp", &a, &f);
+
+		failmalloc__disarm();
+		assert_true(rc == 0 || rc == -ENOMEM);
+		if (rc == 0)
+			frames__fini(&f);
+	}
+}
+
 static int make_dir(void **state)
 {
 	(void)state;
@@ -566,6 +679,7 @@ int main(void)
 		cmocka_unit_test(test_what_is_no_request),
 		cmocka_unit_test(test_what_is_no_answer),
 		cmocka_unit_test(test_failing_allocations),
+		cmocka_unit_test(test_packages_that_are_none),
 	};
 
 	return cmocka_run_group_tests_name("frames", tests, make_dir, remove_dir);
