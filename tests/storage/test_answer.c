@@ -380,7 +380,7 @@ static void test_what_came_after_the_look_is_not_looked_at(void **state)
 					.addr_kind = DCM_ADDR_VADDR,
 					.address = 0x1000 };
 	const uint32_t location = dict__location(from, 1, &l, NULL);
-	const uint32_t stack = dict__stack(from, 1, &location, 1);
+	const uint32_t stack = dict__stack(from, &location, 1);
 	const struct dict_counts counts = dict__counts(from);
 	struct dict_import im;
 	(void)state;

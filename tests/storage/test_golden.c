@@ -247,10 +247,9 @@ static struct dict *make_dict(void)
 				   make_location(d, "idle", 0xffffffff81000000) };
 
 	for (uint32_t i = 0; i < 3; i++)
-		dict__stack(d, i, (const uint32_t[]){ names[i], names[0] }, i ? 2 : 1);
+		dict__stack(d, (const uint32_t[]){ names[i], names[0] }, i ? 2 : 1);
 	for (uint32_t i = 3; i < N_STACKS; i++)
-		dict__stack(d, i,
-			    (const uint32_t[]){ make_location(d, "work", 0x2000 + i), names[0] }, 2);
+		dict__stack(d, (const uint32_t[]){ make_location(d, "work", 0x2000 + i), names[0] }, 2);
 	const uint32_t tid = dict__string(d, STR("tid"));
 	dict__label_set(d, &(struct dcm_label){ .name = tid, .num = 41, .unit = 0 }, 1);
 	const uint32_t service = dict__string(d, STR("service_name"));

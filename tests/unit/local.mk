@@ -535,6 +535,10 @@ tests_unit_test_local_block_SOURCES = tests/unit/test_local_block.c tests/unit/r
 tests_unit_test_local_block_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_local_block_LDADD = $(LOCAL_STORE_LA) $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_storage_dict
+tests_unit_test_storage_dict_SOURCES = tests/unit/test_storage_dict.c
+tests_unit_test_storage_dict_LDADD = $(STORAGE_DICT_LA) $(UNIT_LIBS)
+
 unit_tests += tests/unit/test_local_era
 tests_unit_test_local_era_SOURCES = tests/unit/test_local_era.c $(RANDOM_BATCH) $(FAILMALLOC)
 tests_unit_test_local_era_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)

@@ -138,8 +138,18 @@ static void same_from(const struct dict *a, const struct dict *b, const struct d
 	assert_int_equal(a->locations.n, b->locations.n);
 	for (uint32_t i = from->locations; i < a->locations.n; i++)
 		same_location(a, b, i);
-	same_pool(&a->nodes, &b->nodes, sizeof(struct dict_node), from->nodes);
-	same_pool(&a->stacks, &b->stacks, sizeof(struct dict_stack), from->stacks);
+	assert_int_equal(a->nodes.n, b->nodes.n);
+	for (uint32_t i = from->nodes; i < a->nodes.n; i++) {
+		const struct dict_node *x = dict__node_at(a, i), *y = dict__node_at(b, i);
+
+		assert_true(x->parent == y->parent && x->location == y->location);
+	}
+	assert_int_equal(a->stacks.n, b->stacks.n);
+	for (uint32_t i = from->stacks; i < a->stacks.n; i++) {
+		const struct dict_stack *x = dict__stack_at(a, i), *y = dict__stack_at(b, i);
+
+		assert_true(x->leaf == y->leaf && x->n == y->n);
+	}
 	same_labels(a, b, from->label_sets);
 	same_series(a, b, from->series);
 	assert_int_equal(a->types.n, b->types.n);

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "core/base/buf.h"
 #include "core/base/mem.h"
@@ -19,7 +20,8 @@ struct dict *dict__new(void)
 	if (!d)
 		return NULL;
 	d->refs = 1;
-	if (dict__string(d, STR("")) == DCM_NONE || dict__label_set(d, NULL, 0) == DCM_NONE) {
+	if (getrandom(&d->secret, sizeof(d->secret), 0) != sizeof(d->secret) ||
+	    dict__string(d, STR("")) == DCM_NONE || dict__label_set(d, NULL, 0) == DCM_NONE) {
 		dict__unref(d);
 		return NULL;
 	}
@@ -63,11 +65,11 @@ uint64_t dict__bytes(const struct dict *d)
 	const struct pool *pools[] = { &d->strings,   &d->mappings, &d->functions, &d->processes,
 				       &d->locations, &d->nodes,    &d->stacks,	   &d->label_sets,
 				       &d->series,    &d->types };
-	const struct hindex *indexes[] = { &d->string_index,	&d->mapping_index,
-					   &d->function_index,	&d->process_index,
-					   &d->location_index,	&d->stack_index,
-					   &d->label_set_index, &d->series_index,
-					   &d->type_index };
+	const struct hindex *indexes[] = { &d->string_index,   &d->mapping_index,
+					   &d->function_index, &d->process_index,
+					   &d->location_index, &d->node_index,
+					   &d->stack_index,    &d->label_set_index,
+					   &d->series_index,   &d->type_index };
 	uint64_t bytes = sizeof(*d) + d->arena.total_bytes;
 
 	for (size_t i = 0; i < sizeof(pools) / sizeof(pools[0]); i++)

@@ -42,16 +42,17 @@ struct dict_location {
 };
 
 /*
- * A frame under its callers: stacks that begin alike at the root share their nodes. A parent's number is smaller than its
- * children's.
+ * A frame under its callers: stacks that begin alike at the root share their nodes. A parent's
+ * number is smaller than its children's.
  */
 struct dict_node {
 	uint32_t parent; /* DCM_NONE: the root frame */
 	uint32_t location;
+	uint32_t child; /* the first that came, for who adds; 0: none */
 };
 
 struct dict_stack {
-	uint64_t hash;
+	uint64_t hash; /* of its locations, under the dictionary's secret */
 	uint32_t leaf; /* node; DCM_NONE: no frames */
 	uint32_t n;    /* frames */
 };
@@ -73,6 +74,7 @@ struct dict_type {
 
 struct dict {
 	_Atomic uint32_t refs;
+	uint64_t secret;	/* seed of stacks' hashes */
 	struct arena arena;	/* texts and lists */
 	struct pool strings;	/* struct dcm_str; [0] is "" */
 	struct pool mappings;	/* struct dcm_mapping */
@@ -153,8 +155,9 @@ uint32_t dict__process(struct dict *d, const struct dcm_process *p);
 uint32_t dict__location(struct dict *d, uint64_t hash, const struct dcm_location *l,
 			const struct dcm_line *lines);
 uint32_t dict__node(struct dict *d, uint32_t parent, uint32_t location);
-uint32_t dict__stack(struct dict *d, uint64_t hash, const uint32_t *locations, uint32_t n);
-uint32_t dict__stack_of_leaf(struct dict *d, uint64_t hash, uint32_t leaf); /* DCM_NONE: of no frames */
+uint32_t dict__stack(struct dict *d, const uint32_t *locations, uint32_t n); /* leaf first */
+/* The stack that ends at this node (DCM_NONE: of no frames). 0, -ENOMEM, or -EBADMSG: deeper than any batch's. */
+int dict__stack_of_leaf(struct dict *d, uint32_t leaf, uint32_t *ret);
 uint32_t dict__label_set(struct dict *d, const struct dcm_label *labels, uint32_t n);
 uint32_t dict__series(struct dict *d, const struct dcm_pair *pairs, uint32_t n);
 uint32_t dict__type(struct dict *d, const struct dcm_type *t);

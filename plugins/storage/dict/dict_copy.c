@@ -229,8 +229,6 @@ uint32_t dict_import__stack(struct dict_import *im, uint32_t id)
 	if (im->map.stacks[id] != DCM_NONE)
 		return im->map.stacks[id];
 	const uint32_t n = im->batch ? im->batch->stacks[id].n : dict__stack_at(im->old, id)->n;
-	const uint64_t hash = im->batch ? im->batch->stack_hashes[id].lo
-					: dict__stack_at(im->old, id)->hash;
 	uint32_t few[128], *ids = few, i = 0;
 
 	if (n > 128 && !(ids = mem__resize(NULL, n, sizeof(*ids))))
@@ -239,7 +237,7 @@ uint32_t dict_import__stack(struct dict_import *im, uint32_t id)
 	while (i < n && (ids[i] = import_location(im, from[i])) != DCM_NONE)
 		i++;
 	if (i == n)
-		im->map.stacks[id] = dict__stack(im->to, hash, ids, n);
+		im->map.stacks[id] = dict__stack(im->to, ids, n);
 	if (ids != few)
 		free(ids);
 	return im->map.stacks[id];

@@ -2,11 +2,21 @@
 /*
  * plugins/storage/dict/stacks.c - stacks as a trie that grows from the root
  *
- * Most stacks differ from one that is known in their last few frames only, so a new one costs a node for each of these.
- * A stack that is known is found by its hash and settled by walking up from its leaf, which reads as many numbers as
- * comparing two arrays would.
+ * Most stacks differ from one that is known in their last few frames only, so a new one costs a
+ * node for each of these. Most nodes have one child at most, which stands in them; only further
+ * children are in an index, so a new branch is written down without being looked up.
+ *
+ * A stack that is known is found without a walk: by a 64-bit hash of its locations, seeded with a
+ * secret of the dictionary so that nobody who sends stacks can make two of them meet. Of a million
+ * stacks two share one by chance in one of 37 million dictionaries; two of equal hash and depth are
+ * held equal.
  */
 #include "plugins/storage/dict/dict.h"
+
+#include <errno.h>
+
+/* Deeper than any batch's: only a record that lies has such. */
+enum { MAX_DEPTH = 4096 };
 
 void dict__stack_locations(const struct dict *d, const struct dict_stack *stack, uint32_t *ret)
 {
@@ -20,57 +30,91 @@ void dict__stack_locations(const struct dict *d, const struct dict_stack *stack,
 	}
 }
 
-static bool is_stack(const struct dict *d, const struct dict_stack *stack,
-		     const uint32_t *locations, uint32_t n)
+/* The child of a parent that has others: DCM_NONE when it is not there. */
+static uint32_t find_child(const struct dict *d, uint64_t hash, uint32_t parent, uint32_t location)
 {
-	uint32_t at = stack->leaf;
+	uint32_t row, at = hindex__first(&d->node_index, hash, &row);
 
-	if (stack->n != n)
-		return false;
-	for (uint32_t i = 0; i < n; i++) {
-		const struct dict_node *node = dict__node_at(d, at);
-
-		if (node->location != locations[i])
-			return false;
-		at = node->parent;
-	}
-	return true;
-}
-
-uint32_t dict__node(struct dict *d, uint32_t parent, uint32_t location)
-{
-	const uint64_t h = hash__mix(hash__mix(0, parent), location);
-	uint32_t row, at = hindex__first(&d->node_index, h, &row);
-
-	for (; row != HINDEX_NONE; at = hindex__next(&d->node_index, h, at, &row)) {
+	for (; row != HINDEX_NONE; at = hindex__next(&d->node_index, hash, at, &row)) {
 		const struct dict_node *node = dict__node_at(d, row);
 
 		if (node->parent == parent && node->location == location)
 			return row;
 	}
+	return DCM_NONE;
+}
+
+/* A new node; where it hangs is the caller's. */
+static uint32_t push_node(struct dict *d, uint32_t parent, uint32_t location)
+{
 	struct dict_node *node = POOL_PUSH(&d->nodes, struct dict_node);
+
 	if (!node)
 		return DCM_NONE;
 	*node = (struct dict_node){ .parent = parent, .location = location };
-	return dict__admit(&d->nodes, &d->node_index, h);
+	return d->nodes.n;
+}
+
+uint32_t dict__node(struct dict *d, uint32_t parent, uint32_t location)
+{
+	struct dict_node *above = parent == DCM_NONE ? NULL
+						     : POOL_AT(&d->nodes, struct dict_node, parent);
+
+	if (above && above->child == 0) {
+		uint32_t id = push_node(d, parent, location);
+
+		if (id != DCM_NONE) {
+			above->child = id;
+			d->nodes.n++;
+		}
+		return id;
+	}
+	if (above && dict__node_at(d, above->child)->location == location)
+		return above->child;
+	const uint64_t h = hash__mix(hash__mix(0, parent), location);
+	const uint32_t known = find_child(d, h, parent, location);
+
+	if (known != DCM_NONE)
+		return known;
+	return push_node(d, parent, location) == DCM_NONE ? DCM_NONE
+							  : dict__admit(&d->nodes, &d->node_index, h);
+}
+
+static uint64_t stack_hash(const struct dict *d, const uint32_t *locations, uint32_t n)
+{
+	return hash__bytes(locations, (size_t)n * sizeof(*locations), d->secret);
+}
+
+static uint32_t find_stack(const struct dict *d, uint64_t hash, uint32_t n)
+{
+	uint32_t row, at = hindex__first(&d->stack_index, hash, &row);
+
+	for (; row != HINDEX_NONE; at = hindex__next(&d->stack_index, hash, at, &row)) {
+		const struct dict_stack *s = dict__stack_at(d, row);
+
+		if (s->hash == hash && s->n == n)
+			return row;
+	}
+	return DCM_NONE;
 }
 
 static uint32_t add_stack(struct dict *d, uint64_t hash, uint32_t leaf, uint32_t n)
 {
 	struct dict_stack *entry = POOL_PUSH(&d->stacks, struct dict_stack);
+
 	if (!entry)
 		return DCM_NONE;
 	*entry = (struct dict_stack){ .hash = hash, .leaf = leaf, .n = n };
 	return dict__admit(&d->stacks, &d->stack_index, hash);
 }
 
-uint32_t dict__stack(struct dict *d, uint64_t hash, const uint32_t *locations, uint32_t n)
+uint32_t dict__stack(struct dict *d, const uint32_t *locations, uint32_t n)
 {
-	uint32_t row, at = hindex__first(&d->stack_index, hash, &row), leaf = DCM_NONE;
+	const uint64_t hash = stack_hash(d, locations, n);
+	uint32_t leaf = DCM_NONE, known = find_stack(d, hash, n);
 
-	for (; row != HINDEX_NONE; at = hindex__next(&d->stack_index, hash, at, &row))
-		if (is_stack(d, dict__stack_at(d, row), locations, n))
-			return row;
+	if (known != DCM_NONE)
+		return known;
 	for (uint32_t i = n; i-- > 0;) {
 		leaf = dict__node(d, leaf, locations[i]);
 		if (leaf == DCM_NONE)
@@ -79,14 +123,21 @@ uint32_t dict__stack(struct dict *d, uint64_t hash, const uint32_t *locations, u
 	return add_stack(d, hash, leaf, n);
 }
 
-uint32_t dict__stack_of_leaf(struct dict *d, uint64_t hash, uint32_t leaf)
+int dict__stack_of_leaf(struct dict *d, uint32_t leaf, uint32_t *ret)
 {
-	uint32_t row, at = hindex__first(&d->stack_index, hash, &row), n = 0;
+	uint32_t locations[MAX_DEPTH], n = 0;
 
-	for (; row != HINDEX_NONE; at = hindex__next(&d->stack_index, hash, at, &row))
-		if (dict__stack_at(d, row)->leaf == leaf)
-			return row;
-	for (uint32_t node = leaf; node != DCM_NONE; node = dict__node_at(d, node)->parent)
-		n++;
-	return add_stack(d, hash, leaf, n);
+	for (uint32_t at = leaf; at != DCM_NONE; n++) {
+		const struct dict_node *node = dict__node_at(d, at);
+
+		if (n == MAX_DEPTH)
+			return -EBADMSG;
+		locations[n] = node->location;
+		at = node->parent;
+	}
+	const uint64_t hash = stack_hash(d, locations, n);
+	const uint32_t known = find_stack(d, hash, n);
+
+	*ret = known != DCM_NONE ? known : add_stack(d, hash, leaf, n);
+	return *ret == DCM_NONE ? -ENOMEM : 0;
 }

@@ -262,16 +262,18 @@ static uint32_t add_node(struct loader *l, const uint64_t *row, const uint64_t *
 
 static void get_stack(const struct dict *d, uint32_t id, uint64_t *ret)
 {
-	ret[0] = dict__stack_at(d, id)->hash;
-	ret[1] = plus_one(dict__stack_at(d, id)->leaf);
+	ret[0] = plus_one(dict__stack_at(d, id)->leaf);
 }
 
 static uint32_t add_stack(struct loader *l, const uint64_t *row, const uint64_t *items, int *err)
 {
-	const uint32_t leaf = id_of(row[1], l->now.nodes, true, err);
+	const uint32_t leaf = id_of(row[0], l->now.nodes, true, err);
+	uint32_t id = DCM_NONE;
 
 	(void)items;
-	return *err ? DCM_NONE : dict__stack_of_leaf(l->d, row[0], leaf);
+	if (*err == 0)
+		*err = dict__stack_of_leaf(l->d, leaf, &id);
+	return id;
 }
 
 static void get_label_set(const struct dict *d, uint32_t id, uint64_t *ret)
@@ -364,7 +366,7 @@ static const struct table tables[N_KINDS] = {
 	[PROCESSES] = { 3, 0, get_process, NULL, add_process },
 	[LOCATIONS] = { 8, 3, get_location, get_line, add_location },
 	[NODES] = { 2, 0, get_node, NULL, add_node },
-	[STACKS] = { 2, 0, get_stack, NULL, add_stack },
+	[STACKS] = { 1, 0, get_stack, NULL, add_stack },
 	[LABEL_SETS] = { 1, 4, get_label_set, get_label, add_label_set },
 	[SERIES] = { 1, 2, get_series, get_pair, add_series },
 	[TYPES] = { 6, 0, get_type, NULL, add_type },
