@@ -434,8 +434,10 @@ static int copy_file(void *ctx, const char *name)
 
 	snprintf(path, sizeof(path), "%s%s%s", strcmp(c->dir, ".") ? c->dir : "",
 		 strcmp(c->dir, ".") ? "/" : "", name);
-	if (vfs__read_file(c->from, path, MAX_BYTES, &bytes) < 0)
+	if (vfs__read_file(c->from, path, MAX_BYTES, &bytes) < 0) {
+		buf__fini(&bytes);
 		return 0; /* a directory */
+	}
 	MUST(vfs__open(c->to, path, VFS_WRITE | VFS_CREATE, &f));
 	MUST(vfs__write(f, bytes.data, bytes.n, 0));
 	vfs__close(f);
