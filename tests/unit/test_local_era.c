@@ -215,6 +215,41 @@ static void a_lost_record(void **state)
 	assert_int_equal(dict__string(back, STR("surely new")), n_strings);
 }
 
+/* The stacks [leaf, caller] of two callers, and a record of what that brings. */
+static void add_stacks(struct dict *d, uint32_t leaf, struct buf *record)
+{
+	const struct dict_counts since = dict__counts(d);
+	uint32_t stack[2] = { leaf };
+
+	for (stack[1] = 0; stack[1] < 2; stack[1]++)
+		assert_int_not_equal(dict__stack(d, leaf ? stack : &stack[1], leaf ? 2 : 1), DCM_NONE);
+	assert_int_equal(era_record__encode(d, &since, NULL, 0, record), 0);
+}
+
+/* Of two callers that were lost nobody can say which is which; the stacks above them are two nevertheless. */
+static void lost_callers(void **state)
+{
+	(void)state;
+	CLEANUP(dict__unrefp) struct dict *d = dict__new();
+	CLEANUP(dict__unrefp) struct dict *back = dict__new();
+	struct buf callers = { 0 }, stacks = { 0 };
+	uint64_t lost = 0;
+
+	for (uint32_t i = 0; i < 3; i++) {
+		const struct dcm_location l = { .mapping = DCM_NONE, .process = DCM_NONE, .address = i };
+
+		assert_int_equal(dict__location(d, i, &l, NULL), i);
+		assert_int_equal(dict__location(back, i, &l, NULL), i);
+	}
+	add_stacks(d, 0, &callers);
+	add_stacks(d, 2, &stacks);
+	assert_int_equal(era_record__decode(back, stacks.data, stacks.n, &lost), 0);
+	assert_int_equal(lost, 4); /* nodes and stacks of the callers */
+	assert_int_equal(back->stacks.n, d->stacks.n);
+	buf__fini(&callers);
+	buf__fini(&stacks);
+}
+
 /* A record that came before, or twice, does not fit. */
 static void out_of_order(void **state)
 {
@@ -266,9 +301,8 @@ static void without_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(comes_back),
-		cmocka_unit_test(a_lost_record),
-		cmocka_unit_test(out_of_order),
+		cmocka_unit_test(comes_back),	  cmocka_unit_test(a_lost_record),
+		cmocka_unit_test(lost_callers),	  cmocka_unit_test(out_of_order),
 		cmocka_unit_test(without_memory),
 	};
 

@@ -123,6 +123,17 @@ uint32_t dict__stack(struct dict *d, const uint32_t *locations, uint32_t n)
 	return add_stack(d, hash, leaf, n);
 }
 
+/* By its leaf: stacks whose callers were lost (dict__fill()) look alike, and are as many as they were. */
+static uint32_t find_leaf(const struct dict *d, uint64_t hash, uint32_t leaf)
+{
+	uint32_t row, at = hindex__first(&d->stack_index, hash, &row);
+
+	for (; row != HINDEX_NONE; at = hindex__next(&d->stack_index, hash, at, &row))
+		if (dict__stack_at(d, row)->leaf == leaf)
+			return row;
+	return DCM_NONE;
+}
+
 int dict__stack_of_leaf(struct dict *d, uint32_t leaf, uint32_t *ret)
 {
 	uint32_t locations[MAX_DEPTH], n = 0;
@@ -136,7 +147,7 @@ int dict__stack_of_leaf(struct dict *d, uint32_t leaf, uint32_t *ret)
 		at = node->parent;
 	}
 	const uint64_t hash = stack_hash(d, locations, n);
-	const uint32_t known = find_stack(d, hash, n);
+	const uint32_t known = find_leaf(d, hash, leaf);
 
 	*ret = known != DCM_NONE ? known : add_stack(d, hash, leaf, n);
 	return *ret == DCM_NONE ? -ENOMEM : 0;
