@@ -351,6 +351,63 @@ static void test_a_full_disk_and_back(void **state)
 	bench__fini(&b);
 }
 
+/* A disk that has room for so many bytes: files that ask for theirs beforehand are told. */
+static struct {
+	struct vfs_ops ops;
+	const struct vfs_ops *whole;
+	const struct sim *sim;
+	uint64_t bytes;
+} small_disk;
+
+static int allocate_if_there_is_room(struct vfs_file *f, uint64_t bytes)
+{
+	if (sim__bytes(small_disk.sim) + bytes > small_disk.bytes)
+		return -ENOSPC;
+	return small_disk.whole->allocate(f, bytes);
+}
+
+static void make_disk_small(struct sim *sim, uint64_t bytes)
+{
+	struct vfs *v = sim__vfs(sim);
+
+	small_disk.sim = sim;
+	small_disk.bytes = bytes;
+	small_disk.whole = v->ops;
+	small_disk.ops = *v->ops;
+	small_disk.ops.allocate = allocate_if_there_is_room;
+	v->ops = &small_disk.ops;
+}
+
+/* What the log holds is larger than the block that it becomes: a seal makes the room that the log lacks. */
+static void test_a_full_disk_empties_itself(void **state)
+{
+	struct dcm_batch *batch;
+	int done = -EINPROGRESS;
+	struct bench b;
+	(void)state;
+
+	bench__init(&b, 1);
+	batch = make_batch(&b, 3, RANDOM_BASE_NS);
+	write_batches(&b, &batch, 1, true);
+	batch__unref(batch);
+	make_disk_small(b.sim, sim__bytes(b.sim) + 65536);
+	wal__cut(commit__wal(b.store->commit)); /* the segment is full */
+	batch = make_batch(&b, 1, RANDOM_BASE_NS);
+	assert_int_equal(store__write(b.store, &batch, 1, note_done, &done, NULL), 0);
+	assert_int_equal(done, -EINPROGRESS);
+	assert_int_equal(upkeep__recover(b.store, NULL), 0);
+	assert_int_equal(done, 0);
+	content__add_batch(&b.told, batch);
+	batch__unref(batch);
+	batch = make_batch(&b, 2, RANDOM_BASE_NS);
+	write_batches(&b, &batch, 1, true);
+	batch__unref(batch);
+	sim__vfs(b.sim)->ops = small_disk.whole;
+	restart(&b, true);
+	compare(&b);
+	bench__fini(&b);
+}
+
 /* Each call to the disk fails once, and each for good: writes are acknowledged only when they are safe. */
 static void test_every_call_fails(void **state)
 {
@@ -595,6 +652,7 @@ int main(void)
 		cmocka_unit_test(test_what_expires_goes_with_its_era),
 		cmocka_unit_test(test_what_comes_too_late_is_counted),
 		cmocka_unit_test(test_a_full_disk_and_back),
+		cmocka_unit_test(test_a_full_disk_empties_itself),
 		cmocka_unit_test(test_every_call_fails),
 		cmocka_unit_test(test_without_memory),
 		cmocka_unit_test(test_what_can_be_read_is_rescued),

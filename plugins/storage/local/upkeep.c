@@ -418,7 +418,7 @@ int upkeep__expire(struct store *s, struct dcm_error *err)
  * Recovery, and what there is
  */
 
-int upkeep__recover(struct store *s, struct dcm_error *err)
+static int probe(struct store *s, struct dcm_error *err)
 {
 	struct wal_stat st;
 	int r;
@@ -428,6 +428,23 @@ int upkeep__recover(struct store *s, struct dcm_error *err)
 	r = st.refusing ? commit__probe(s->commit, err) : commit__settle(s->commit, err);
 	pthread_mutex_unlock(&s->work);
 	store__acknowledge(s);
+	return r;
+}
+
+/* Of blocks that are over, and of the log, which is larger than the block that a seal makes of it. */
+static int make_room(struct store *s, struct dcm_error *err)
+{
+	int r = upkeep__expire(s, err);
+
+	return r ? r : upkeep__seal(s, err);
+}
+
+int upkeep__recover(struct store *s, struct dcm_error *err)
+{
+	int r = probe(s, err);
+
+	if ((r == -ENOSPC || r == -EDQUOT) && make_room(s, err) == 0)
+		r = probe(s, err);
 	return r;
 }
 

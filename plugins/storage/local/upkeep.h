@@ -27,7 +27,10 @@ int upkeep__remove(struct store *s, int64_t cutoff_ms, uint64_t max_bytes, uint6
 /* The store's own limits. */
 int upkeep__expire(struct store *s, struct dcm_error *err);
 
-/* When something refuses: tries whether the cause has gone, and tells those who have waited. 0 when all is well. */
+/*
+ * When something refuses: tries whether the cause has gone, and tells those who have waited. On a full disk it expires
+ * and seals, and tries again. 0 when all is well.
+ */
 int upkeep__recover(struct store *s, struct dcm_error *err);
 
 /* Bytes of all blocks. Any thread. */
