@@ -9,10 +9,13 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/base/mem.h"
+#include "core/base/str.h"
 #include "core/batch/batch.h"
 #include "core/batch/builder.h"
+#include "core/batch/limits.h"
 #include "plugins/storage/local/rework.h"
 #include "plugins/storage/local/upkeep.h"
 #include "tests/contract/storage_host.h"
@@ -231,6 +234,57 @@ static void test_types_of_one_profile_share_a_chunk(void **state)
 		n_chunks += b.store->blocks.v[i]->entry.n_chunks;
 	print_message("%" PRIu64 " streams, %" PRIu64 " chunks\n", n_streams, n_chunks);
 	assert_true(n_chunks > 0 && n_chunks < n_streams);
+	compare(&b);
+	bench__fini(&b);
+}
+
+/* A series with a megabyte of text. */
+static struct dcm_batch *make_long_text(struct bench *b, char letter)
+{
+	struct dcm_builder *builder = builder__new(0);
+	CLEANUP(mem__freep) char *text = malloc(STRING_MAX_BYTES);
+	struct dcm_batch *batch = NULL;
+
+	assert_non_null(builder);
+	assert_non_null(text);
+	memset(text, letter, STRING_MAX_BYTES);
+	builder__set_source(builder, (struct dcm_hash){ 7, 7 }, b->next_sequence++);
+	const struct dcm_pair label = { builder__string(builder, STR("text")),
+					builder__string(builder,
+							(struct dcm_str){ text, STRING_MAX_BYTES }) };
+	const struct dcm_type type = { .name = builder__string(builder, STR("cpu")),
+				       .sample_type = builder__string(builder, STR("cpu")),
+				       .sample_unit = builder__string(builder,
+								      STR("nanoseconds")) };
+	const struct dcm_profile head = { .series = builder__series(builder, &label, 1),
+					  .time_ns = RANDOM_BASE_NS };
+	builder__profile(builder, &head, &type, 1);
+	builder__row(builder, builder__stack(builder, NULL, 0), 0, &(const int64_t){ 1 });
+	assert_int_equal(builder__seal(builder, &batch, NULL), 0);
+	builder__free(builder);
+	return batch;
+}
+
+/* What an era's dictionary gains does not wait for one record, which has a limit: neither when written nor when replayed. */
+static void test_a_dictionary_that_grows_has_many_records(void **state)
+{
+	struct bench b;
+	(void)state;
+
+	bench__init(&b, 1);
+	for (char c = 'a'; c <= 'z'; c++) {
+		struct dcm_batch *batch = make_long_text(&b, c);
+
+		write_batches(&b, &batch, 1, true);
+		batch__unref(batch);
+	}
+	assert_int_equal(b.store->eras.n, 1);
+	assert_true(era__n_records(b.store->eras.v[0]) > 1);
+	restart(&b, false);
+	assert_int_equal(b.store->eras.n, 1);
+	assert_true(era__n_records(b.store->eras.v[0]) > 1);
+	assert_int_equal(upkeep__seal(b.store, NULL), 0);
+	restart(&b, true);
 	compare(&b);
 	bench__fini(&b);
 }
@@ -649,6 +703,7 @@ int main(void)
 		cmocka_unit_test(test_all_that_was_written_is_there),
 		cmocka_unit_test(test_retries_are_recognised_after_a_seal_and_a_restart),
 		cmocka_unit_test(test_types_of_one_profile_share_a_chunk),
+		cmocka_unit_test(test_a_dictionary_that_grows_has_many_records),
 		cmocka_unit_test(test_what_expires_goes_with_its_era),
 		cmocka_unit_test(test_what_comes_too_late_is_counted),
 		cmocka_unit_test(test_a_full_disk_and_back),

@@ -161,22 +161,6 @@ static int plan(struct store *s, struct writing *w, int64_t from_ms, struct dcm_
 	return r;
 }
 
-/* With the lock, after the log has taken it: cannot fail. */
-static void apply(struct store *s, struct writing *w)
-{
-	heads__apply(&w->plan);
-	for (size_t i = 0; i < w->plan.items.n; i++) {
-		int64_t newest_ms = w->plan.items.v[i].head->streams.newest_ms;
-
-		s->newest_ms = newest_ms > s->newest_ms ? newest_ms : s->newest_ms;
-	}
-	for (size_t i = 0; i < w->fresh.n; i++)
-		seen__add(&s->seen, &w->fresh.v[i]->id);
-	s->last_lsn = w->lsn;
-	if (!s->active_since_ns)
-		s->active_since_ns = s->host->mono_ns(s->host);
-}
-
 /*
  * A record of an era must not become larger than a frame, so what a dictionary has gained is put into one now and then.
  * When memory is short the next write tries again.
@@ -191,6 +175,23 @@ static void log_eras(struct writing *w)
 	}
 }
 
+/* With the lock, after the log has taken it: cannot fail. */
+static void apply(struct store *s, struct writing *w)
+{
+	heads__apply(&w->plan);
+	for (size_t i = 0; i < w->plan.items.n; i++) {
+		int64_t newest_ms = w->plan.items.v[i].head->streams.newest_ms;
+
+		s->newest_ms = newest_ms > s->newest_ms ? newest_ms : s->newest_ms;
+	}
+	for (size_t i = 0; i < w->fresh.n; i++)
+		seen__add(&s->seen, &w->fresh.v[i]->id);
+	s->last_lsn = w->lsn;
+	if (!s->active_since_ns)
+		s->active_since_ns = s->host->mono_ns(s->host);
+	log_eras(w);
+}
+
 static int put_into_heads(struct store *s, struct writing *w, struct dcm_error *err)
 {
 	int r = 0;
@@ -203,10 +204,8 @@ static int put_into_heads(struct store *s, struct writing *w, struct dcm_error *
 	if (r == 0)
 		r = wal__append(commit__wal(s->commit), STORE_FRAME_BATCHES, w->payload.data,
 				w->payload.n, &w->lsn, err);
-	if (r == 0) {
+	if (r == 0)
 		apply(s, w);
-		log_eras(w);
-	}
 	pthread_rwlock_unlock(&s->lock);
 	return r;
 }
