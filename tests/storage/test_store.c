@@ -341,6 +341,47 @@ static void test_what_expires_goes_with_its_era(void **state)
 	bench__fini(&b);
 }
 
+static int count_name(void *ctx, const char *name)
+{
+	(void)name;
+	++*(size_t *)ctx;
+	return 0;
+}
+
+/* A process that dies in a seal may leave an era's log that nobody lists: the next ones remove it. */
+static void test_logs_of_nobody_go(void **state)
+{
+	bool left_some = false, is_cut = true;
+	(void)state;
+
+	for (uint64_t n = 1; is_cut; n++) {
+		size_t n_logs = 0;
+		struct bench b;
+
+		bench__init(&b, n);
+		struct dcm_batch *batch = make_batch_of(&b, 1, RANDOM_ONE_PROFILE, RANDOM_BASE_NS);
+		write_batches(&b, &batch, 1, true);
+		batch__unref(batch);
+		sim__cut_at(b.sim, n);
+		upkeep__seal(b.store, NULL);
+		is_cut = sim__is_cut(b.sim);
+		b.n_complaints = 0;
+		restart(&b, false);
+		assert_int_equal(upkeep__seal(b.store, NULL), 0);
+		assert_int_equal(vfs__list(sim__vfs(b.sim), ERAS_DIR, count_name, &n_logs), 0);
+		left_some |= n_logs > b.store->eras.n;
+		assert_int_equal(upkeep__expire(b.store, NULL), 0);
+		n_logs = 0;
+		assert_int_equal(vfs__list(sim__vfs(b.sim), ERAS_DIR, count_name, &n_logs), 0);
+		assert_int_equal(n_logs, b.store->eras.n);
+		compare(&b);
+		restart(&b, true);
+		compare(&b);
+		bench__fini(&b);
+	}
+	assert_true(left_some);
+}
+
 static void test_what_comes_too_late_is_counted(void **state)
 {
 	struct dcm_batch *batch;
@@ -705,6 +746,7 @@ int main(void)
 		cmocka_unit_test(test_types_of_one_profile_share_a_chunk),
 		cmocka_unit_test(test_a_dictionary_that_grows_has_many_records),
 		cmocka_unit_test(test_what_expires_goes_with_its_era),
+		cmocka_unit_test(test_logs_of_nobody_go),
 		cmocka_unit_test(test_what_comes_too_late_is_counted),
 		cmocka_unit_test(test_a_full_disk_and_back),
 		cmocka_unit_test(test_a_full_disk_empties_itself),

@@ -388,15 +388,24 @@ void store__sort_blocks(struct store *s)
 		qsort(s->blocks.v, s->blocks.n, sizeof(s->blocks.v[0]), compare_blocks);
 }
 
-/* A log that the manifest does not list was left behind, or will be: its number is not used again. */
-static int note_number(void *ctx, const char *name)
+/* A log that the manifest does not list was left behind: its number is not used again. */
+static int note_log(void *ctx, const char *name)
 {
 	struct store *s = ctx;
 	int64_t number = numbered__parse(name, ".log");
+	char path[sizeof(ERAS_DIR) + 32], *copy;
 
 	if (number >= s->next_era && number < UINT32_MAX)
 		s->next_era = (uint32_t)number + 1;
-	return 0;
+	if (number < 0 ? numbered__parse(name, ".log.tmp") < 0
+		       : number >= UINT32_MAX || find_era(s, (uint32_t)number) != NULL)
+		return 0;
+	snprintf(path, sizeof(path), ERAS_DIR "/%s", name);
+	copy = mem__dup_str(path, strlen(path));
+	if (copy && vec__push(&s->strays, copy))
+		return 0;
+	free(copy);
+	return -ENOMEM;
 }
 
 static int take_eras(struct store *s, const struct manifest *m, struct dcm_error *err)
@@ -415,7 +424,7 @@ static int take_eras(struct store *s, const struct manifest *m, struct dcm_error
 		}
 	}
 	if (r == 0) {
-		r = vfs__list(s->vfs, ERAS_DIR, note_number, s);
+		r = vfs__list(s->vfs, ERAS_DIR, note_log, s);
 		if (r)
 			error__sys(err, r, ERAS_DIR ": cannot list");
 	}
@@ -514,6 +523,9 @@ void store__close(struct store *s)
 	for (size_t i = 0; i < s->eras.n; i++)
 		era__unref(s->eras.v[i]);
 	vec__fini(&s->eras);
+	for (size_t i = 0; i < s->strays.n; i++)
+		free(s->strays.v[i]);
+	vec__fini(&s->strays);
 	pthread_mutex_destroy(&s->waiting_lock);
 	pthread_mutex_destroy(&s->work);
 	pthread_rwlock_destroy(&s->lock);

@@ -55,6 +55,8 @@ struct store {
 	struct store_options options; /* the first two under `lock` */
 	struct commit *commit;
 	pthread_mutex_t work;
+	VEC(char *)
+	strays; /* with `work`: files of eras that a process which died has left, and nobody lists */
 
 	pthread_rwlock_t lock;	     /* --- guards: --- */
 	struct heads active;	     /* take writes */

@@ -211,7 +211,7 @@ struct removing {
 	struct store *store;
 	VEC(uint64_t) numbers;	 /* of blocks */
 	VEC(struct era *) eras;	 /* that nobody needs then; references */
-	VEC(const char *) paths; /* of their logs */
+	VEC(const char *) paths; /* of their logs, and of strays */
 	uint64_t n_profiles, n_rows;
 };
 
@@ -292,6 +292,28 @@ static bool is_needed(const struct removing *g, const struct era *e)
 	return needed;
 }
 
+static int choose_strays(struct removing *g)
+{
+	const struct store *s = g->store;
+
+	if (!vec__reserve(&g->paths, s->strays.n))
+		return -ENOMEM;
+	for (size_t i = 0; i < s->strays.n; i++) {
+		char *copy = mem__dup_str(s->strays.v[i], strlen(s->strays.v[i]));
+
+		if (!copy)
+			return -ENOMEM;
+		g->paths.v[g->paths.n++] = copy;
+	}
+	return 0;
+}
+
+static void forget_strays(struct store *s)
+{
+	while (s->strays.n)
+		free(s->strays.v[--s->strays.n]);
+}
+
 /* Takes the eras off the store's list, so that nothing new comes to one that goes. */
 static int choose_eras(struct removing *g)
 {
@@ -358,7 +380,7 @@ static int remove_chosen(struct removing *g, struct dcm_error *err)
 {
 	int r;
 
-	if (g->numbers.n == 0 && g->eras.n == 0)
+	if (g->numbers.n == 0 && g->paths.n == 0)
 		return 0;
 	r = commit__apply(g->store->commit,
 			  &(struct commit_change){
@@ -370,10 +392,12 @@ static int remove_chosen(struct removing *g, struct dcm_error *err)
 				  .ctx = g,
 			  },
 			  err);
-	if (r == 0)
+	if (r == 0) {
 		drop_blocks(g);
-	else
+		forget_strays(g->store);
+	} else {
 		give_eras_back(g);
+	}
 	return r;
 }
 
@@ -389,6 +413,8 @@ int upkeep__remove(struct store *s, int64_t cutoff_ms, uint64_t max_bytes, uint6
 	uint64_t n_old = g.n_profiles, rows_old = g.n_rows;
 	if (r == 0 && max_bytes)
 		r = choose_by_bytes(&g, max_bytes);
+	if (r == 0)
+		r = choose_strays(&g);
 	if (r == 0)
 		r = choose_eras(&g);
 	pthread_rwlock_unlock(&s->lock);
