@@ -347,6 +347,33 @@ static void test_vanished(void **state)
 	place_fini(&p);
 }
 
+/* In the place of the directory comes an older copy: it is left as it is, whatever is asked for. */
+static void test_another_in_its_place(void **state)
+{
+	struct manifest_block entry;
+	struct place p;
+	uint64_t lsn;
+
+	(void)state;
+	place_init(&p);
+	struct wal *w = commit__wal(p.commit);
+	sh(&p, "cp -a $STORE $STORE.copy");
+	assert_int_equal(wal__append(w, 1, "x", 1, &lsn, NULL), 0);
+	assert_int_equal(wal__sync(w, lsn, NULL), 0);
+	assert_int_equal(commit__apply(p.commit, &(struct commit_change){ .sealed_lsn = lsn }, NULL), 0);
+	sh(&p, "rm -rf $STORE && cp -a $STORE.copy $STORE");
+	assert_int_equal(wal__append(w, 1, "y", 1, &lsn, NULL), 0);
+	assert_int_equal(wal__sync(w, lsn, &p.err), -ENOENT);
+	assert_int_equal(commit__probe(p.commit, &p.err), -ESTALE);
+	assert_int_equal(commit__write_block(p.commit, NULL, NULL, &entry, &p.err), -ESTALE);
+	assert_int_equal(commit__settle(p.commit, &p.err), -ESTALE);
+	assert_int_equal(commit__apply(p.commit, &(struct commit_change){ .sealed_lsn = lsn }, &p.err),
+			 -ESTALE);
+	assert_non_null(strstr(p.err.text, "restart"));
+	sh(&p, "diff -r $STORE $STORE.copy && rm -rf $STORE.copy");
+	place_fini(&p);
+}
+
 /* The members of the table that nothing above calls. */
 static void test_vfs(void **state)
 {
@@ -384,9 +411,13 @@ static void test_vfs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_threads), cmocka_unit_test(test_limits),
-		cmocka_unit_test(test_commit),	cmocka_unit_test(test_second_process),
-		cmocka_unit_test(test_damage),	cmocka_unit_test(test_vanished),
+		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_commit),
+		cmocka_unit_test(test_second_process),
+		cmocka_unit_test(test_damage),
+		cmocka_unit_test(test_vanished),
+		cmocka_unit_test(test_another_in_its_place),
 		cmocka_unit_test(test_vfs),
 	};
 

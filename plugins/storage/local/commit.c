@@ -29,6 +29,7 @@ struct commit {
 	uint64_t next_block;
 	bool unsettled;		     /* `now` is on the disk, but may not survive a power cut */
 	uint64_t settled_generation; /* the last one that does */
+	int strange; /* 0, or why the directory that is there now is not ours to change */
 	VEC(char *) garbage;
 };
 
@@ -53,6 +54,15 @@ static void tell(const struct commit *c, enum dcm_log_level level, const char *t
 
 /* ---- changes ---- */
 
+/* With the lock. */
+static int check_ours(const struct commit *c, struct dcm_error *err)
+{
+	if (!c->strange)
+		return 0;
+	return error__set(err, c->strange,
+			  MANIFEST_PATH ": not this store's; bring the directory back, or restart");
+}
+
 int commit__write_block(struct commit *c, commit_write_fn write, void *ctx,
 			struct manifest_block *ret_entry, struct dcm_error *err)
 {
@@ -62,8 +72,11 @@ int commit__write_block(struct commit *c, commit_write_fn write, void *ctx,
 	int rc;
 
 	pthread_mutex_lock(&c->lock);
+	rc = check_ours(c, err);
 	entry.number = c->next_block++;
 	pthread_mutex_unlock(&c->lock);
+	if (rc)
+		return rc;
 	tmp_path(tmp, entry.number);
 	rc = vfs__open(c->vfs, tmp, VFS_WRITE | VFS_CREATE | VFS_NEW, &f);
 	if (rc)
@@ -217,10 +230,10 @@ static int settle(struct commit *c, struct dcm_error *err)
 {
 	struct manifest next = { .generation = 0 };
 	struct dcm_error own = DCM_ERROR_INIT;
-	int rc;
+	int rc = check_ours(c, err);
 
-	if (!c->unsettled)
-		return 0;
+	if (rc || !c->unsettled)
+		return rc;
 	rc = manifest__copy(&next, &c->now);
 	if (rc)
 		return error__nomem(err);
@@ -579,7 +592,7 @@ int commit__probe(struct commit *c, struct dcm_error *err)
 	if (rc)
 		error__sys(err, rc, "the store's directory was removed; bring it back");
 	if (!rc)
-		rc = same_store(c, err);
+		rc = c->strange = same_store(c, err);
 	if (!rc)
 		rc = make_dirs(c->vfs, err);
 	if (!rc)

@@ -126,7 +126,7 @@ int commit__settle(struct commit *c, struct dcm_error *err);
 /*
  * To be called now and then while something refuses, and harmless otherwise. 0: the directory is there and ours, the
  * last change is durable, and the log takes frames. -ESTALE: a directory is there, and it is not this store as it was:
- * only a restart can tell what to do with it.
+ * only a restart can tell what to do with it. As long as it is not, no block is written and nothing changed in it.
  */
 int commit__probe(struct commit *c, struct dcm_error *err);
 
