@@ -479,6 +479,7 @@ static void test_asker_is_killed(void **state)
 	(void)state;
 	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
 	child = fork();
+	assert_true(child >= 0);
 	if (child == 0) {
 		struct broker *b = NULL;
 		struct dcm_error err = DCM_ERROR_INIT;

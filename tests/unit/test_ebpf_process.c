@@ -95,6 +95,7 @@ static pid_t spawn_sleeper(void)
 {
 	pid_t pid = fork();
 
+	assert_true(pid >= 0);
 	if (pid == 0) {
 		alarm(60);
 		for (;;)

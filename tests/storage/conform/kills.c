@@ -73,6 +73,8 @@ static int one_life(struct kills *k)
 	if (pipe(fds) < 0)
 		abort();
 	pid_t child = fork();
+	if (child < 0)
+		abort(); /* and kill nobody: -1 is everybody */
 	if (child == 0) {
 		close(fds[0]);
 		write_until_killed(k, fds[1]);
