@@ -5,10 +5,11 @@
  * Shared by the storages of this machine, so that what is equal is the same question in all of them.
  *
  * Strings, mappings, functions, processes, locations, stacks, label sets, series and types. What is
- * equal is settled by comparing contents; the hashes that batches bring only say where to look. A
- * mapping is known by its build id, else by its kind and file, and keeps the addresses with which
- * it came first; a location that can be named later (native, with a build id and an address) is
- * known without its lines, and takes the first lines that come.
+ * equal is settled by comparing contents; the hashes that batches bring only say where to look.
+ * Stacks alone are told by a hash of our own (stacks.c says what that risks). A mapping is known by
+ * its build id, else by its kind and file, and keeps the addresses with which it came first; a
+ * location that can be named later (native, with a build id and an address) is known without its
+ * lines, and takes the first lines that come.
  *
  * Nothing is ever removed: a dictionary in which most stacks are dead is rebuilt by its store and
  * dies whole, when the last question that looks at it has ended.

@@ -7,8 +7,9 @@
  * and in eras/NUMBER.log as records (era_record.h), one for what came since the one before. When the last block of an
  * era goes, the log goes, and with it all texts that only old profiles had.
  *
- * NUMBER is never used twice, so a log that an interrupted change has left is nobody's. Data that comes late for a
- * stretch whose era has gone, or is damaged, begins a new era for it.
+ * NUMBER is never used twice, so a log that an interrupted change has left is nobody's: the next change that removes
+ * something removes it too (upkeep.h). Data that comes late for a stretch whose era has gone, or is damaged, begins a new
+ * era for it.
  *
  * Threads: load() and log() need the store's lock for writing; the rest needs none. sync() is called by one thread.
  */

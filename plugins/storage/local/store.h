@@ -52,7 +52,7 @@ struct store_waiting {
 struct store {
 	const struct dcm_host *host;
 	struct vfs *vfs;
-	struct store_options options; /* the first two under `lock` */
+	struct store_options options; /* limits and intervals under `lock`: they may be configured anew */
 	struct commit *commit;
 	pthread_mutex_t work;
 	VEC(char *)
