@@ -252,25 +252,38 @@ static int choose_by_age(struct removing *g, int64_t cutoff_ms)
 	return r;
 }
 
-/* The one whose newest profile is the oldest, and again, until what is left fits. */
+/* By their newest profiles; of equal ones the block that was written first. */
+static int by_age(const void *a, const void *b)
+{
+	const struct manifest_block *x = &(*(const struct stored *const *)a)->entry;
+	const struct manifest_block *y = &(*(const struct stored *const *)b)->entry;
+
+	if (x->last_ms != y->last_ms)
+		return x->last_ms < y->last_ms ? -1 : 1;
+	return (x->number > y->number) - (x->number < y->number);
+}
+
+/* The oldest, until what is left fits. */
 static int choose_by_bytes(struct removing *g, uint64_t max_bytes)
 {
 	const struct store *s = g->store;
+	VEC(const struct stored *) left = { 0 };
 	uint64_t bytes = 0;
-	int r = 0;
+	int r = vec__reserve(&left, s->blocks.n + 1) ? 0 : -ENOMEM;
 
-	for (size_t i = 0; i < s->blocks.n; i++)
-		bytes += goes(g, s->blocks.v[i]) ? 0 : s->blocks.v[i]->entry.bytes;
-	while (r == 0 && bytes > max_bytes) {
-		const struct stored *oldest = NULL;
-
-		for (size_t i = 0; i < s->blocks.n; i++)
-			if (!goes(g, s->blocks.v[i]) &&
-			    (!oldest || s->blocks.v[i]->entry.last_ms < oldest->entry.last_ms))
-				oldest = s->blocks.v[i];
-		bytes -= oldest->entry.bytes;
-		r = add_block(g, oldest);
+	for (size_t i = 0; r == 0 && i < s->blocks.n; i++) {
+		if (goes(g, s->blocks.v[i]))
+			continue;
+		left.v[left.n++] = s->blocks.v[i];
+		bytes += s->blocks.v[i]->entry.bytes;
 	}
+	if (r == 0)
+		qsort(left.v, left.n, sizeof(left.v[0]), by_age);
+	for (size_t i = 0; r == 0 && bytes > max_bytes; i++) {
+		bytes -= left.v[i]->entry.bytes;
+		r = add_block(g, left.v[i]);
+	}
+	vec__fini(&left);
 	return r;
 }
 
