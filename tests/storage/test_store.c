@@ -718,6 +718,31 @@ static void test_a_block_that_cannot_be_opened_is_set_aside(void **state)
 }
 
 /* A question may have met something else: the block stays what it is. */
+/* What cannot be read keeps nothing else from being removed, and the caller hears of it. */
+static void test_a_removal_goes_on_behind_a_damaged_block(void **state)
+{
+	static const struct dcm_select all = { .size = sizeof(all), .from_ms = INT64_MIN, .to_ms = INT64_MAX };
+	uint64_t n = 0, damaged;
+	struct bench b;
+	(void)state;
+
+	damage(&b, true);
+	damaged = b.store->blocks.v[0]->entry.number;
+	for (int i = 0; i < 2; i++) {
+		struct dcm_batch *batch = make_batch_of(&b, 50, RANDOM_ONE_PROFILE, RANDOM_BASE_NS);
+
+		write_batches(&b, &batch, 1, false);
+		batch__unref(batch);
+		assert_int_equal(upkeep__seal(b.store, NULL), 0);
+	}
+	assert_int_equal(b.store->blocks.n, 3);
+	assert_int_equal(rework__remove(b.store, &all, &n, NULL), -EBADMSG);
+	assert_true(n > 0);
+	assert_int_equal(b.store->blocks.n, 1);
+	assert_int_equal(b.store->blocks.v[0]->entry.number, damaged);
+	bench__fini(&b);
+}
+
 static void test_a_sound_block_is_left_alone(void **state)
 {
 	struct bench b;
@@ -754,6 +779,7 @@ int main(void)
 		cmocka_unit_test(test_without_memory),
 		cmocka_unit_test(test_what_can_be_read_is_rescued),
 		cmocka_unit_test(test_a_block_that_cannot_be_opened_is_set_aside),
+		cmocka_unit_test(test_a_removal_goes_on_behind_a_damaged_block),
 		cmocka_unit_test(test_a_sound_block_is_left_alone),
 		cmocka_unit_test(test_power_cuts),
 		cmocka_unit_test(test_power_cuts_on_any_file_system),

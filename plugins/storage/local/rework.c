@@ -467,6 +467,12 @@ static int remove_from(struct removal *m, struct stored *b, struct dcm_error *er
 	return r;
 }
 
+/* No error, or one that says nothing of other blocks: it is damaged, or its file is missing. */
+static bool is_of_block(int r)
+{
+	return r == 0 || r == -EBADMSG || r == -ENOENT;
+}
+
 /* With `work`. A block is done once: those that replace one come with a number that is not older. */
 static int remove_all(struct removal *m, struct dcm_error *err)
 {
@@ -478,8 +484,11 @@ static int remove_all(struct removal *m, struct dcm_error *err)
 		if (may_lose(m, s->blocks.v[i]))
 			todo.v[todo.n++] = stored__ref(s->blocks.v[i]);
 	for (size_t i = 0; i < todo.n; i++) {
-		if (r == 0)
-			r = remove_from(m, todo.v[i], err);
+		struct dcm_error own = DCM_ERROR_INIT;
+		int one = is_of_block(r) ? remove_from(m, todo.v[i], &own) : 0;
+
+		if (one && (r == 0 || !is_of_block(one)))
+			r = error__set(err, one, "%s", own.text);
 		stored__unref(todo.v[i]);
 	}
 	vec__fini(&todo);

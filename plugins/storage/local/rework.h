@@ -22,7 +22,7 @@ int rework__rescue(struct store *s, struct dcm_error *err);
 
 /*
  * Seals, and removes the rows that match. Adds to *ret_n the profiles that lost something. What comes meanwhile is not looked at.
- * 0, or a negative errno: what was removed until then is removed.
+ * 0, or a negative errno: what was removed until then is removed; a block that cannot be read keeps no other's rows.
  */
 int rework__remove(struct store *s, const struct dcm_select *sel, uint64_t *ret_n, struct dcm_error *err);
 
