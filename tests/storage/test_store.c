@@ -718,6 +718,27 @@ static void test_a_block_that_cannot_be_opened_is_set_aside(void **state)
 }
 
 /* A question may have met something else: the block stays what it is. */
+/* A store that stops writes no block anew, and is as it was. */
+static void test_a_stop_ends_the_work_on_blocks(void **state)
+{
+	static const struct dcm_select all = { .size = sizeof(all), .from_ms = INT64_MIN, .to_ms = INT64_MAX };
+	struct bench b;
+	uint64_t n = 0;
+	(void)state;
+
+	bench__init(&b, 1);
+	struct dcm_batch *batch = make_batch_of(&b, 50, RANDOM_ONE_PROFILE, RANDOM_BASE_NS);
+	write_batches(&b, &batch, 1, true);
+	batch__unref(batch);
+	assert_int_equal(upkeep__seal(b.store, NULL), 0);
+	atomic_store(&b.store->stopping, true);
+	assert_int_equal(rework__remove(b.store, &all, &n, NULL), -ECANCELED);
+	assert_int_equal(n, 0);
+	restart(&b, false);
+	compare(&b);
+	bench__fini(&b);
+}
+
 /* What cannot be read keeps nothing else from being removed, and the caller hears of it. */
 static void test_a_removal_goes_on_behind_a_damaged_block(void **state)
 {
@@ -779,6 +800,7 @@ int main(void)
 		cmocka_unit_test(test_without_memory),
 		cmocka_unit_test(test_what_can_be_read_is_rescued),
 		cmocka_unit_test(test_a_block_that_cannot_be_opened_is_set_aside),
+		cmocka_unit_test(test_a_stop_ends_the_work_on_blocks),
 		cmocka_unit_test(test_a_removal_goes_on_behind_a_damaged_block),
 		cmocka_unit_test(test_a_sound_block_is_left_alone),
 		cmocka_unit_test(test_power_cuts),

@@ -125,6 +125,8 @@ static void stop(void *instance)
 	l->stopping = true;
 	pthread_cond_signal(&l->wake);
 	pthread_mutex_unlock(&l->mutex);
+	if (l->store)
+		atomic_store(&l->store->stopping, true);
 	if (l->started)
 		pthread_join(l->thread, NULL);
 	store__close(l->store);
@@ -253,7 +255,7 @@ static void tend(struct local *l, uint64_t round)
 		r = rework__rescue(s, &err);
 		if (r >= 0)
 			r = rework__compact(s, &err);
-		r = r > 0 ? 0 : r;
+		r = r > 0 || r == -ECANCELED ? 0 : r;
 	}
 	tell_state(l, r ? err.text : "");
 	publish(l);

@@ -180,6 +180,11 @@ static void tell_lost(const struct job *j, const struct compact_lost *lost)
 	}
 }
 
+static bool is_stopping(void *store)
+{
+	return atomic_load(&((struct store *)store)->stopping);
+}
+
 /* With `work`. What is damaged in the inputs is left behind, and their files are set aside. */
 static int run(struct job *j, struct dcm_error *err)
 {
@@ -188,7 +193,12 @@ static int run(struct job *j, struct dcm_error *err)
 	struct rewrite rw = {
 		.commit = j->store->commit,
 		.vfs = j->store->vfs,
-		.job = { .blocks = j->blocks, .n_blocks = j->n, .filter = j->filter, .lost = lost },
+		.job = { .blocks = j->blocks,
+			 .n_blocks = j->n,
+			 .filter = j->filter,
+			 .lost = lost,
+			 .cancelled = is_stopping,
+			 .ctx = j->store },
 		.level = j->level,
 		.zstd_level = j->zstd_level,
 	};

@@ -2,7 +2,8 @@
 /*
  * plugins/storage/local/rework.h - blocks that are written anew: compaction, and removal of rows
  *
- * Each step is one change of the manifest (commit.h), and takes its turn with seals (upkeep.h).
+ * Each step is one change of the manifest (commit.h), and takes its turn with seals (upkeep.h). When the store stops, the
+ * step under way is given up: -ECANCELED, and nothing has changed.
  */
 #ifndef DECIMA_STORAGE_LOCAL_REWORK_H
 #define DECIMA_STORAGE_LOCAL_REWORK_H

@@ -74,6 +74,8 @@ struct store {
 	pthread_mutex_t waiting_lock;
 	VEC(struct store_waiting) waiting;
 
+	_Atomic bool stopping; /* blocks are not written anew to the end: it would be long */
+
 	_Atomic uint64_t n_expired; /* profiles: too old when they came, or removed for their age */
 	_Atomic uint64_t rows_evicted; /* rows removed for lack of room */
 	_Atomic uint64_t n_unreadable; /* frames and batches of the log that nobody can read */
