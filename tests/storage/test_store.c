@@ -16,6 +16,7 @@
 #include "core/batch/batch.h"
 #include "core/batch/builder.h"
 #include "core/batch/limits.h"
+#include "plugins/storage/local/look.h"
 #include "plugins/storage/local/rework.h"
 #include "plugins/storage/local/upkeep.h"
 #include "tests/contract/storage_host.h"
@@ -287,6 +288,46 @@ static void test_a_dictionary_that_grows_has_many_records(void **state)
 	restart(&b, true);
 	compare(&b);
 	bench__fini(&b);
+}
+
+static size_t n_looked_at(struct bench *b, int64_t from_ms)
+{
+	const struct dcm_select sel = { .size = sizeof(sel), .from_ms = from_ms, .to_ms = INT64_MAX };
+	struct look look;
+
+	look__init(&look, b->store, b->store->host, &sel, 1);
+	assert_int_equal(look__take(&look), 0);
+	size_t n = look.blocks.n;
+	look__fini(&look);
+	return n;
+}
+
+/* Of what is before a range only cumulative profiles matter; a block says once that it has none. */
+static void test_old_blocks_are_looked_at_for_a_reason(void **state)
+{
+	const int64_t day_ns = INT64_C(86400) * 1000000000, late_ms = RANDOM_BASE_NS / 1000000 + 43200000;
+	(void)state;
+
+	for (unsigned cumulative = 0; cumulative < 2; cumulative++) {
+		struct bench b;
+
+		bench__init(&b, 1);
+		for (int i = 0; i < 40; i++) {
+			struct dcm_batch *batch = make_batch_of(&b, (uint64_t)i,
+								cumulative ? 0 : RANDOM_DELTA_ONLY,
+								RANDOM_BASE_NS + (i < 20 ? 0 : day_ns));
+
+			write_batches(&b, &batch, 1, true);
+			batch__unref(batch);
+			if (i % 20 == 19)
+				assert_int_equal(upkeep__seal(b.store, NULL), 0);
+		}
+		assert_int_equal(b.store->blocks.n, 2);
+		assert_int_equal(n_looked_at(&b, late_ms), 2);
+		assert_int_equal(n_looked_at(&b, late_ms), cumulative ? 2 : 1);
+		assert_int_equal(n_looked_at(&b, INT64_MIN), 2);
+		bench__fini(&b);
+	}
 }
 
 /* -------------------------------------------------------------------------------------------------
@@ -790,6 +831,7 @@ int main(void)
 		cmocka_unit_test(test_all_that_was_written_is_there),
 		cmocka_unit_test(test_retries_are_recognised_after_a_seal_and_a_restart),
 		cmocka_unit_test(test_types_of_one_profile_share_a_chunk),
+		cmocka_unit_test(test_old_blocks_are_looked_at_for_a_reason),
 		cmocka_unit_test(test_a_dictionary_that_grows_has_many_records),
 		cmocka_unit_test(test_what_expires_goes_with_its_era),
 		cmocka_unit_test(test_logs_of_nobody_go),

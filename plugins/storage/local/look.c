@@ -62,8 +62,12 @@ void look__fini(struct look *l)
 /* May a profile of the block matter? A cumulative one does, however long before the range. */
 static bool is_wanted(const struct look *l, const struct stored *b)
 {
+	const bool before = atomic_load_explicit(&b->cumulative, memory_order_relaxed) !=
+			    STORED_NOT_CUMULATIVE;
+
 	for (uint32_t k = 0; k < l->view.n_sel; k++)
-		if (b->entry.first_ms < l->view.sel[k].to_ms)
+		if (b->entry.first_ms < l->view.sel[k].to_ms &&
+		    (before || b->entry.last_ms >= l->view.sel[k].from_ms))
 			return true;
 	return false;
 }
@@ -151,6 +155,24 @@ static int load_eras(struct look *l)
 	return r == -ENOMEM ? r : 0;
 }
 
+/* Notes whether a later question must look at it for what is before its range. */
+static void note_types(const struct look *l, const struct look_block *b, const struct block *block)
+{
+	const struct view_era *era = &l->view.eras.v[b->era];
+	enum stored_cumulative found = STORED_NOT_CUMULATIVE;
+
+	if (atomic_load_explicit(&b->stored->cumulative, memory_order_relaxed) != STORED_UNKNOWN)
+		return;
+	for (uint64_t i = 0; i < block->n_types; i++) {
+		const uint32_t type = block->types[i].type;
+
+		if (type >= era->counts.types ||
+		    dict__type_at(era->dict, type)->parts.temporality == DCM_CUMULATIVE)
+			found = STORED_CUMULATIVE;
+	}
+	atomic_store_explicit(&b->stored->cumulative, (uint8_t)found, memory_order_relaxed);
+}
+
 static int add_blocks(struct look *l)
 {
 	int r = 0;
@@ -162,6 +184,7 @@ static int add_blocks(struct look *l)
 
 		r = stored__block(b->stored, &from.block, &err);
 		if (r == 0) {
+			note_types(l, b, from.block);
 			r = block_piece__add_all(&l->view, &from);
 		} else if (r != -ENOMEM) {
 			tell_unreadable(l->store, b->stored, err.text);

@@ -14,11 +14,15 @@
 #include "plugins/storage/local/block_file.h"
 #include "plugins/storage/local/era.h"
 
+/* Whether a block has cumulative types: who asks from a time on needs their last profiles before it. */
+enum stored_cumulative { STORED_UNKNOWN, STORED_CUMULATIVE, STORED_NOT_CUMULATIVE };
+
 struct stored {
 	_Atomic uint32_t refs;
 	struct manifest_block entry;
-	struct era *era;   /* referenced */
-	_Atomic bool told; /* that something of it cannot be read */
+	struct era *era;	    /* referenced */
+	_Atomic bool told;	    /* that something of it cannot be read */
+	_Atomic uint8_t cumulative; /* enum stored_cumulative; it never changes once it is known */
 	bool rescued; /* and what can be read was saved, or it was tried; with the store's `work` */
 	/* Privately: use stored__block(). */
 	struct vfs *vfs;
