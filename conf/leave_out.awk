@@ -1,15 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-# conf/leave_out.awk - a configuration without some plugins: awk -v left_out=' NAME NAME ' -f leave_out.awk decima.yaml
+# conf/leave_out.awk - a configuration without some plugins: awk -v left_out=' NAME NAME=OTHER ' -f leave_out.awk decima.yaml
 #
-# A plugin's block is its key, two spaces in, what stands deeper below it, and the comment right above it.
+# A plugin's block is its key, two spaces in, what stands deeper below it, and the comment right above it. NAME=OTHER puts
+# another one there, with its defaults.
 /^  # / {
 	held = held $0 "\n"
 	next
 }
 /^  [a-z_]+:/ {
-	skip = index(left_out, " " substr($1, 1, length($1) - 1) " ")
+	name = substr($1, 1, length($1) - 1)
+	skip = index(left_out, " " name " ")
+	if (!skip && (at = index(left_out, " " name "="))) {
+		split(substr(left_out, at + length(name) + 2), other, " ")
+		printf "  %s: {}\n", other[1]
+		skip = 1
+	}
 }
-/^[^ ]/ {
+/^($|[^ ])/ {
 	skip = 0
 }
 {

@@ -26,17 +26,20 @@ if SYSTEMD_UNIT
 systemdsystemunit_DATA = conf/decima.service
 endif
 
-# What is installed names no input that was left out of the build.
-inputs_left_out =
+# What is installed names no plugin that was left out of the build.
+plugins_left_out =
 if !PLUGIN_INPUT_EBPF
-inputs_left_out += ebpf
+plugins_left_out += ebpf
 endif
 if !PLUGIN_INPUT_PERF_MAP
-inputs_left_out += perf_map
+plugins_left_out += perf_map
+endif
+if !PLUGIN_STORAGE_LOCAL
+plugins_left_out += local=memory
 endif
 conf/installed.yaml: $(srcdir)/conf/decima.yaml $(srcdir)/conf/leave_out.awk Makefile
 	$(AM_V_GEN)$(MKDIR_P) $(@D) && \
-	$(AWK) -v left_out=' $(inputs_left_out) ' -f $(srcdir)/conf/leave_out.awk $(srcdir)/conf/decima.yaml >$@.tmp && \
+	$(AWK) -v left_out=' $(plugins_left_out) ' -f $(srcdir)/conf/leave_out.awk $(srcdir)/conf/decima.yaml >$@.tmp && \
 	mv $@.tmp $@
 noinst_DATA = conf/installed.yaml
 CLEANFILES += conf/installed.yaml

@@ -30,8 +30,14 @@
 #define DEFAULT_PERF_MAP ""
 #endif
 
-const char plan__default_text[] = "inputs:\n" DEFAULT_EBPF DEFAULT_PERF_MAP "storage:\n"
-				  "  memory: {}\n";
+#ifdef HAVE_STORAGE_LOCAL
+#define DEFAULT_STORAGE "  local: {}\n"
+#else
+#define DEFAULT_STORAGE "  memory: {}\n"
+#endif
+
+const char plan__default_text[] =
+	"inputs:\n" DEFAULT_EBPF DEFAULT_PERF_MAP "storage:\n" DEFAULT_STORAGE;
 
 /* The three keys that hold instances; everything else at the top is in settings__table. */
 static const struct {

@@ -39,7 +39,7 @@ off() {
 }
 
 accepts default "$cache"
-for plugin in input/perf_map storage/memory output/file; do
+for plugin in input/perf_map storage/local storage/memory output/file; do
 	option=$(echo "$plugin" | tr '/_' '--')
 	accepts "without_$option" "$cache" "--disable-$option"
 	off "without_$option" "$plugin"

@@ -7,7 +7,7 @@ trap 'rm -rf "$dir"' EXIT
 root=$destdir$prefix
 
 for file in bin/decima bin/decima-plugin-check include/decima/plugin.h lib/pkgconfig/decima.pc \
-	lib/decima/storage_memory.so lib/decima/output_file.so lib/decima/input_perf_map.so \
+	lib/decima/storage_local.so lib/decima/storage_memory.so lib/decima/output_file.so lib/decima/input_perf_map.so \
 	etc/decima/decima.yaml lib/systemd/system/decima.service share/man/man1/decima.1 \
 	share/bash-completion/completions/decima share/zsh/site-functions/_decima share/fish/vendor_completions.d/decima.fish \
 	share/doc/decima/examples/decima-sysctl.conf \

@@ -9,7 +9,7 @@ dir=$(mktemp -d -p /dev/shm 2>/dev/null || mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 program=$top_builddir/tests/storage/conformance
 memory=$top_builddir/plugins/.libs/storage_memory.so
-local_store=$top_builddir/plugins/storage/local/.libs/storage_local.so
+local_store=$top_builddir/plugins/.libs/storage_local.so
 faulty=$top_builddir/tests/plugins/.libs/storage_faulty.so
 export TMPDIR="$dir" DECIMA_FAULTY_INNER="$memory"
 for file in "$program" "$memory" "$local_store" "$faulty"; do

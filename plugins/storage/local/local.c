@@ -49,8 +49,8 @@ static const struct dcm_option options[] = {
 	  .type = DCM_OPT_STRING,
 	  .offset = offsetof(struct config, path),
 	  .flags = DCM_OPT_RESTART,
-	  .doc = "The store's directory, made when it is not there. Without it a directory of the "
-		 "instance's own within the data directory." },
+	  .doc = "The store's directory, made when it is not there. Default: the one named like the "
+		 "instance in the data directory (data): /var/lib/decima/local as root." },
 	{ .name = "retention",
 	  .type = DCM_OPT_DURATION,
 	  .offset = offsetof(struct config, retention_ns),
@@ -97,7 +97,7 @@ struct local {
 	struct vfs *vfs;
 	struct store *store;
 	char *path;
-	struct dcm_metric *bytes, *profiles, *expired, *unreadable;
+	struct dcm_metric *bytes, *profiles, *expired, *unreadable, *refusing;
 	uint64_t n_expired, rows_evicted, n_unreadable; /* told to the host; the upkeep thread's */
 	char trouble[256];				/* the same */
 
@@ -180,6 +180,8 @@ static void make_metrics(struct local *l)
 			       "Profiles removed because they were older than the retention.");
 	l->unreadable = h->metric(h, DCM_COUNTER, "storage_unreadable_total",
 				  "How often something damaged was met, and left out.");
+	l->refusing = h->metric(h, DCM_GAUGE_METRIC, "storage_refusing",
+				"1 while the disk refuses writes, else 0; the instance's state says why.");
 }
 
 static int open_local(const struct dcm_host *host, const void *config, void **ret_instance,
@@ -216,7 +218,10 @@ static void publish(struct local *l)
 	const struct inspect_size size = inspect__size(s);
 	uint64_t n_expired = atomic_load(&s->n_expired), rows_evicted = atomic_load(&s->rows_evicted);
 	uint64_t n_unreadable = atomic_load(&s->n_unreadable);
+	struct wal_stat log;
 
+	wal__stat(commit__wal(s->commit), &log);
+	l->host->metric_set(l->refusing, log.refusing ? 1 : 0);
 	l->host->metric_set(l->bytes, (double)size.bytes);
 	l->host->metric_set(l->profiles, (double)size.n_profiles);
 	l->host->metric_add(l->expired, n_expired - l->n_expired);

@@ -40,9 +40,10 @@ plugins_storage_local_liblocal_la_CFLAGS = $(AM_CFLAGS) $(CONVERSION_CFLAGS) $(Z
 
 LOCAL_STORE_LA = plugins/storage/local/liblocal.la $(STORAGE_ANSWER_LA) $(ZSTD_LIBS)
 
-# Built for the tests, and not among the plugins of the build yet.
-check_LTLIBRARIES += plugins/storage/local/storage_local.la
-plugins_storage_local_storage_local_la_SOURCES = plugins/storage/local/local.c
-plugins_storage_local_storage_local_la_CFLAGS = $(AM_CFLAGS) $(CONVERSION_CFLAGS)
-plugins_storage_local_storage_local_la_LDFLAGS = $(LDFLAGS_PLUGIN) -rpath $(pkglibdir)
-plugins_storage_local_storage_local_la_LIBADD = $(LOCAL_STORE_LA)
+if PLUGIN_STORAGE_LOCAL
+pkglib_LTLIBRARIES += plugins/storage_local.la
+endif
+plugins_storage_local_la_SOURCES = plugins/storage/local/local.c
+plugins_storage_local_la_CFLAGS = $(AM_CFLAGS) $(CONVERSION_CFLAGS)
+plugins_storage_local_la_LDFLAGS = $(LDFLAGS_PLUGIN)
+plugins_storage_local_la_LIBADD = $(LOCAL_STORE_LA)
