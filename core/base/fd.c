@@ -194,6 +194,18 @@ static int make_dir(const char *path, unsigned mode)
 	return S_ISDIR(st.st_mode) ? 0 : -ENOTDIR;
 }
 
+int fd__has_name(const char *dir, const char *name)
+{
+	CLEANUP(fd__closep) int fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0)
+		return -errno;
+	if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		return 1;
+	return errno == ENOENT ? 0 : -errno;
+}
+
 int fd__mkdirs(const char *path, unsigned mode)
 {
 	size_t n = strlen(path);

@@ -37,6 +37,9 @@ int fd__pread_full(int fd, void *p, size_t n, uint64_t offset);
  */
 int fd__replace(const char *path, unsigned mode, const void *p, size_t n, struct dcm_error *err);
 
+/* Is something of that name in the directory? 1, 0, or a negative errno of the directory's. */
+int fd__has_name(const char *dir, const char *name);
+
 /* mkdir -p. 0 when it is there already; -ENOTDIR when something else is. What lies above gets u+wx as well. */
 int fd__mkdirs(const char *path, unsigned mode);
 

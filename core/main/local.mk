@@ -30,6 +30,7 @@ decima_SOURCES = \
 	core/main/services.c core/main/services.h \
 	core/main/settings.c core/main/settings.h \
 	core/main/source.c core/main/source.h \
+	core/main/store_dir.c core/main/store_dir.h \
 	core/main/store_verbs.c \
 	core/main/symbol_metrics.c core/main/symbol_metrics.h \
 	core/main/verbs.c core/main/verbs.h

@@ -15,6 +15,7 @@
 #include "core/codec/codec.h"
 #include "core/main/graph.h"
 #include "core/main/log_setup.h"
+#include "core/main/store_dir.h"
 
 struct offline {
 	struct log log;
@@ -52,16 +53,31 @@ static int encode(void *ctx, const struct dcm_batch *batch, const char *format, 
 
 static int plan_store(struct offline *o, const char *dir, struct plan **ret, struct dcm_error *err)
 {
-	const struct plan_flag flags[] = {
-		{ "--data", "storage.memory.path", dir, false },
-		{ "DECIMA_PLUGIN_PATH", "plugin_path", getenv("DECIMA_PLUGIN_PATH"), false },
-	};
+	const char *plugins = getenv("DECIMA_PLUGIN_PATH");
+	char text[80], path[80], read_only[80];
 	struct problems problems = { 0 };
-	int r = plan__load(&(struct plan_source){ .text = "storage: { memory: {} }\n",
-						  .flags = flags,
-						  .n_flags = sizeof(flags) / sizeof(flags[0]) },
-			   &o->loader, &problems, ret);
+	struct store_dir found;
+	int r = loader__new(plugins && *plugins ? plugins : PLUGINDIR, trust__is_privileged(),
+			    &o->loader, err);
 
+	if (r < 0) {
+		error__prefix(err, "DECIMA_PLUGIN_PATH");
+		return r;
+	}
+	r = store_dir__find(dir, o->loader, &found, err);
+	if (r < 0)
+		return r;
+	snprintf(text, sizeof(text), "storage: { %s: {} }\n", found.plugin->info.name);
+	snprintf(path, sizeof(path), "storage.%s.path", found.plugin->info.name);
+	snprintf(read_only, sizeof(read_only), "storage.%s.read_only", found.plugin->info.name);
+	const struct plan_flag flags[] = {
+		{ "--data", path, found.path, false },
+		{ "--data", read_only, found.has_read_only ? "true" : NULL, true },
+	};
+	r = plan__load(&(struct plan_source){ .text = text,
+					      .flags = flags,
+					      .n_flags = sizeof(flags) / sizeof(flags[0]) },
+		       &o->loader, &problems, ret);
 	if (r < 0)
 		problems__first(&problems, err);
 	problems__fini(&problems);

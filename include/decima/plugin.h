@@ -25,6 +25,7 @@
  *   1.0  the first one
  *   1.1  host: http_get()
  *   1.2  host: open_guarded, perf_event, bpf_array, bpf_put; DCM_CAP_RIGHTS
+ *   1.3  storage: recognises()
  */
 #ifndef DECIMA_PLUGIN_H
 #define DECIMA_PLUGIN_H
@@ -40,7 +41,7 @@ extern "C" {
 
 #define DCM_ABI_MAGIC 0x414d4344u /* "DCMA" */
 #define DCM_ABI_MAJOR 1
-#define DCM_ABI_MINOR 2
+#define DCM_ABI_MINOR 3
 
 /* True when the struct behind `ptr` was made by a side that knows `member`. */
 #define DCM_HAS(ptr, member)                                                                       \
@@ -772,6 +773,14 @@ struct dcm_storage_ops {
 	int (*check)(void *instance, dcm_report_fn report, void *ctx, struct dcm_error *err);
 	/* At once, from numbers that are kept: waits for no question. */
 	void (*stat)(void *instance, struct dcm_store_stat *ret);
+
+	/*
+	 * Is there a store of this kind in the directory? 1, 0, or a negative errno when it cannot tell. Without an
+	 * instance; opens nothing for long, and changes nothing. Commands with --data DIR look for the plugin this way,
+	 * and then open an instance with the options path: DIR and, where the plugin has that one, read_only: true. NULL:
+	 * none of its stores is a directory.
+	 */
+	int (*recognises)(const char *dir);
 };
 
 struct dcm_output_ops {

@@ -92,6 +92,12 @@ tests_storage_test_store_SOURCES = tests/storage/test_store.c $(STORE_TEST)
 tests_storage_test_store_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_storage_test_store_LDADD = $(LOCAL_STORE_LA) $(CODEC_LA) $(CONFIG_LA) $(UNIT_LIBS) -ldl
 
+# The directory read beside a writer.
+unit_tests += tests/storage/test_reader
+tests_storage_test_reader_SOURCES = tests/storage/test_reader.c $(STORE_TEST)
+tests_storage_test_reader_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_storage_test_reader_LDADD = $(LOCAL_STORE_LA) $(CODEC_LA) $(CONFIG_LA) $(UNIT_LIBS) -ldl
+
 # The questions over streams and blocks of several eras, held against memory.
 unit_tests += tests/storage/test_answer
 tests_storage_test_answer_SOURCES = tests/storage/test_answer.c tests/storage/mosaic.c tests/storage/mosaic.h \

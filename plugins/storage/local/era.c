@@ -62,6 +62,12 @@ void era__unref(struct era *e)
  * Reading
  */
 
+struct loading_how {
+	dcm_report_fn report;
+	void *ctx;
+	bool only_read;
+};
+
 struct loading {
 	struct dict *dict;
 	uint64_t n_lost; /* entries */
@@ -81,21 +87,21 @@ static int take_record(void *ctx, const struct frame *f)
 }
 
 static void tell_damage(const struct era *e, const struct loading *l, const struct log_found *found,
-			uint64_t n_missing, dcm_report_fn report, void *ctx)
+			uint64_t n_missing, const struct loading_how *how)
 {
 	char path[ERA_PATH_BYTES], text[256];
 
-	if (!report)
+	if (!how->report)
 		return;
 	snprintf(
 		text, sizeof(text),
 		"%s: %" PRIu64 " records are damaged or missing, %" PRIu64
 		" entries are without content; restore it from a backup, or do without their names",
 		era__path(path, e->number), found->n_lost + n_missing, l->n_lost);
-	report(ctx, DCM_LOG_ERROR, text);
+	how->report(how->ctx, DCM_LOG_ERROR, text);
 }
 
-int era__load(struct era *e, struct vfs *v, dcm_report_fn report, void *ctx, struct dcm_error *err)
+static int load(struct era *e, struct vfs *v, const struct loading_how *how, struct dcm_error *err)
 {
 	struct loading l = { .n_lost = 0 };
 	struct log_found found = { .n_lost = 0 };
@@ -110,7 +116,9 @@ int era__load(struct era *e, struct vfs *v, dcm_report_fn report, void *ctx, str
 	l.dict = dict__new();
 	if (!l.dict)
 		return error__nomem(err);
-	r = log_file__open(v, path, ERA_LOG_KIND, take_record, &l, &found, &e->log, err);
+	r = how->only_read
+		    ? log_file__read(v, path, ERA_LOG_KIND, take_record, &l, &found, err)
+		    : log_file__open(v, path, ERA_LOG_KIND, take_record, &l, &found, &e->log, err);
 	if (r == -EBADMSG)
 		error__set(err, r, "%s: has a record that is none; restore it from a backup", path);
 	if (r) {
@@ -119,7 +127,7 @@ int era__load(struct era *e, struct vfs *v, dcm_report_fn report, void *ctx, str
 			e->unreadable = r; /* what else there is may pass */
 		return r;
 	}
-	uint64_t last = log_file__last_lsn(e->log);
+	uint64_t last = found.n_records + found.n_lost;
 	uint64_t n_missing = last < e->n_records ? e->n_records - last : 0;
 	e->dict = l.dict;
 	e->dict->keep_learnt = true;
@@ -127,8 +135,24 @@ int era__load(struct era *e, struct vfs *v, dcm_report_fn report, void *ctx, str
 	e->logged_bytes = dict__bytes(e->dict);
 	e->damaged = l.n_lost || found.n_lost || n_missing;
 	if (e->damaged)
-		tell_damage(e, &l, &found, n_missing, report, ctx);
+		tell_damage(e, &l, &found, n_missing, how);
 	return 0;
+}
+
+int era__load(struct era *e, struct vfs *v, dcm_report_fn report, void *ctx, struct dcm_error *err)
+{
+	return load(e, v, &(struct loading_how){ report, ctx, false }, err);
+}
+
+int era__read(struct era *e, struct vfs *v, dcm_report_fn report, void *ctx, struct dcm_error *err)
+{
+	return load(e, v, &(struct loading_how){ report, ctx, true }, err);
+}
+
+int era__begin_unlogged(struct era *e)
+{
+	e->dict = dict__new();
+	return e->dict ? 0 : -ENOMEM;
 }
 
 /* -------------------------------------------------------------------------------------------------

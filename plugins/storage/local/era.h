@@ -63,6 +63,12 @@ void era__unref(struct era *e); /* NULL is fine */
  * what makes the log unreadable: the same again at the next call.
  */
 int era__load(struct era *e, struct vfs *v, dcm_report_fn report, void *ctx, struct dcm_error *err);
+/*
+ * The same for readers beside the process that writes: -ENOENT when the log is not there, and nothing can be logged.
+ */
+int era__read(struct era *e, struct vfs *v, dcm_report_fn report, void *ctx, struct dcm_error *err);
+/* An empty dictionary and no log, for one that is only read. 0 or -ENOMEM. */
+int era__begin_unlogged(struct era *e);
 
 /*
  * Appends a record of what has come since the last one, when anything has. 0, -ENOMEM, -EINVAL (more than a frame holds),

@@ -179,7 +179,8 @@ int inspect__check(struct store *s, dcm_report_fn report, void *ctx)
 enum { COPY_BYTES = 1 << 20 };
 
 struct copying {
-	struct store *store;
+	struct vfs *vfs;
+	const struct manifest *manifest;
 	const char *dir;
 	uint8_t *buffer; /* [COPY_BYTES] */
 };
@@ -216,9 +217,9 @@ static int copy_file(const struct copying *c, const char *name)
 	int r = join(path, c, name);
 
 	if (r == 0)
-		r = vfs__open(c->store->vfs, name, VFS_READ, &from);
+		r = vfs__open(c->vfs, name, VFS_READ, &from);
 	if (r == 0)
-		r = vfs__open(c->store->vfs, path, VFS_WRITE | VFS_CREATE | VFS_NEW, &to);
+		r = vfs__open(c->vfs, path, VFS_WRITE | VFS_CREATE | VFS_NEW, &to);
 	return r ? r : copy_bytes(c, from, to);
 }
 
@@ -229,7 +230,7 @@ static int link_or_copy(const struct copying *c, const char *name)
 	int r = join(path, c, name);
 
 	if (r == 0)
-		r = vfs__link(c->store->vfs, name, path);
+		r = vfs__link(c->vfs, name, path);
 	return r == 0 || r == -ENAMETOOLONG ? r : copy_file(c, name);
 }
 
@@ -238,7 +239,7 @@ static int make_dir(const struct copying *c, const char *name)
 	char path[PATH_MAX];
 	int r = join(path, c, name);
 
-	return r ? r : c->store->vfs->ops->mkdir(c->store->vfs, path);
+	return r ? r : c->vfs->ops->mkdir(c->vfs, path);
 }
 
 static int sync_dir(const struct copying *c, const char *name)
@@ -246,20 +247,20 @@ static int sync_dir(const struct copying *c, const char *name)
 	char path[PATH_MAX];
 	int r = join(path, c, name);
 
-	return r ? r : vfs__sync_dir(c->store->vfs, path);
+	return r ? r : vfs__sync_dir(c->vfs, path);
 }
 
-static int write_manifest(const struct copying *c, const struct manifest *m)
+static int write_manifest(const struct copying *c)
 {
 	CLEANUP(vfs__closep) struct vfs_file *to = NULL;
 	struct buf b = { 0 };
 	char path[PATH_MAX];
 	int r = join(path, c, MANIFEST_PATH);
 
-	manifest__encode(m, &b);
+	manifest__encode(c->manifest, &b);
 	if (r == 0)
 		r = b.error ? -ENOMEM
-			    : vfs__open(c->store->vfs, path, VFS_WRITE | VFS_CREATE | VFS_NEW, &to);
+			    : vfs__open(c->vfs, path, VFS_WRITE | VFS_CREATE | VFS_NEW, &to);
 	if (r == 0)
 		r = vfs__write(to, b.data, b.n, 0);
 	if (r == 0)
@@ -268,37 +269,81 @@ static int write_manifest(const struct copying *c, const struct manifest *m)
 	return r;
 }
 
-/* With `work`: nothing that the manifest lists goes meanwhile, and logs of eras only grow. The manifest comes last. */
+static const char *const dirs[] = { "", WAL_DIR, BLOCKS_DIR, ERAS_DIR };
+enum { N_DIRS = sizeof(dirs) / sizeof(dirs[0]) };
+
+/* The manifest comes last. Logs of eras only grow. */
 static int copy_all(const struct copying *c)
 {
-	static const char *const dirs[] = { "", WAL_DIR, BLOCKS_DIR, ERAS_DIR };
-	const struct manifest *m = commit__manifest(c->store->commit);
+	const struct manifest *m = c->manifest;
 	char block[BLOCK_PATH_BYTES], era[ERA_PATH_BYTES];
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < sizeof(dirs) / sizeof(dirs[0]); i++)
+	for (size_t i = 1; r == 0 && i < N_DIRS; i++)
 		r = make_dir(c, dirs[i]);
 	for (size_t i = 0; r == 0 && i < m->eras.n; i++)
 		r = copy_file(c, era__path(era, m->eras.v[i].number));
 	for (size_t i = 0; r == 0 && i < m->blocks.n; i++)
 		r = link_or_copy(c, commit__block_path(block, m->blocks.v[i].number));
-	for (size_t i = 1; r == 0 && i < sizeof(dirs) / sizeof(dirs[0]); i++)
+	for (size_t i = 1; r == 0 && i < N_DIRS; i++)
 		r = sync_dir(c, dirs[i]);
 	if (r == 0)
-		r = write_manifest(c, m);
+		r = write_manifest(c);
 	return r ? r : sync_dir(c, "");
+}
+
+struct discarding {
+	const struct copying *copy;
+	const char *in;
+};
+
+static int discard_file(void *ctx, const char *name)
+{
+	const struct discarding *d = ctx;
+	char file[PATH_MAX], path[PATH_MAX];
+	int n = snprintf(file, sizeof(file), "%s%s%s", d->in, *d->in ? "/" : "", name);
+
+	if (n < (int)sizeof(file) && join(path, d->copy, file) == 0)
+		vfs__unlink(d->copy->vfs, path);
+	return 0;
+}
+
+void inspect__discard_copy(struct vfs *v, const char *dir)
+{
+	const struct copying c = { .vfs = v, .dir = dir };
+	char path[PATH_MAX];
+
+	for (size_t i = N_DIRS; i-- > 0;) {
+		if (join(path, &c, dirs[i]) < 0)
+			continue;
+		vfs__list(v, path, discard_file, &(struct discarding){ &c, dirs[i] });
+		v->ops->rmdir(v, path);
+	}
+}
+
+int inspect__copy(struct vfs *v, const struct manifest *m, const char *dir, struct dcm_error *err)
+{
+	CLEANUP(mem__freep) uint8_t *buffer = malloc(COPY_BYTES);
+	const struct copying c = { v, m, dir, buffer };
+	int r = buffer ? make_dir(&c, "") : -ENOMEM;
+
+	if (r == 0) {
+		r = copy_all(&c);
+		if (r)
+			inspect__discard_copy(v, dir);
+	}
+	return r ? error__sys(err, r, "backup: %s", dir) : 0;
 }
 
 int inspect__backup(struct store *s, const char *dir, struct dcm_error *err)
 {
-	CLEANUP(mem__freep) uint8_t *buffer = malloc(COPY_BYTES);
-	struct copying c = { s, dir, buffer };
-	int r = buffer ? upkeep__seal(s, err) : error__nomem(err);
+	int r = upkeep__seal(s, err);
 
 	if (r)
 		return r;
+	/* With `work` nothing that the manifest lists goes meanwhile. */
 	pthread_mutex_lock(&s->work);
-	r = copy_all(&c);
+	r = inspect__copy(s->vfs, commit__manifest(s->commit), dir, err);
 	pthread_mutex_unlock(&s->work);
-	return r ? error__sys(err, r, "backup: %s", dir) : 0;
+	return r;
 }

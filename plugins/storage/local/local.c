@@ -9,6 +9,7 @@
  *	rework.h   compacts, removes                commit.h  the order in which files change
  *	look.h     what a question looks at         era.h     what profiles refer to
  *	inspect.h  counts, checks, copies           vfs.h     every call to the file system
+ *	reader.h   reads beside another process
  *
  * Threads: as the ops say, and one of its own, which does upkeep once a second.
  */
@@ -23,12 +24,14 @@
 #include "core/base/cleanup.h"
 #include "core/base/cond.h"
 #include "core/base/error.h"
+#include "core/base/fd.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "plugins/storage/answer/answer.h"
 #include "plugins/storage/answer/meter.h"
 #include "plugins/storage/local/inspect.h"
 #include "plugins/storage/local/look.h"
+#include "plugins/storage/local/reader.h"
 #include "plugins/storage/local/rework.h"
 #include "plugins/storage/local/upkeep.h"
 
@@ -42,6 +45,7 @@ struct config {
 	int64_t max_bytes;
 	int64_t seal_ns;
 	int64_t head_max_bytes;
+	bool read_only;
 };
 
 static const struct dcm_option options[] = {
@@ -83,6 +87,13 @@ static const struct dcm_option options[] = {
 	  .doc = "Memory for profiles that are in no block yet; they become one sooner when it is "
 		 "full. "
 		 "Writes wait when twice as much is. A row takes 16 bytes." },
+	{ .name = "read_only",
+	  .type = DCM_OPT_BOOL,
+	  .offset = offsetof(struct config, read_only),
+	  .def = "false",
+	  .flags = DCM_OPT_RESTART,
+	  .doc = "Answers from the directory as it is when it is opened, also while another decima "
+		 "writes there; stores nothing and changes nothing. What --data DIR of commands does." },
 };
 static const struct dcm_table table = DCM_TABLE(struct config, options);
 
@@ -97,6 +108,7 @@ struct local {
 	struct vfs *vfs;
 	struct store *store;
 	char *path;
+	bool read_only;
 	struct dcm_metric *bytes, *profiles, *expired, *unreadable, *refusing;
 	uint64_t n_expired, rows_evicted, n_unreadable; /* told to the host; the upkeep thread's */
 	char trouble[256];				/* the same */
@@ -157,14 +169,15 @@ static int open_directory(struct local *l, const struct config *c, struct dcm_er
 	const char *path = c->path ? c->path : l->host->data_dir;
 	int r = 0;
 
+	l->read_only = c->read_only;
 	if (!path)
 		return error__set(err, -EINVAL, "path: missing, and there is no data directory; name one");
-	if (!c->path)
+	if (!c->path && !c->read_only)
 		r = l->host->data_dir_make(l->host, err);
 	if (r)
 		return r;
 	l->path = mem__dup_str(path, strlen(path));
-	return l->path ? vfs_posix__new(l->path, false, &l->vfs, err) : error__nomem(err);
+	return l->path ? vfs_posix__new(l->path, c->read_only, &l->vfs, err) : error__nomem(err);
 }
 
 static void make_metrics(struct local *l)
@@ -200,7 +213,8 @@ static int open_local(const struct dcm_host *host, const void *config, void **re
 	struct store_options o = options_of(l, c);
 	int r = open_directory(l, c, err);
 	if (r == 0)
-		r = store__open(host, l->vfs, &o, &found, &l->store, err);
+		r = c->read_only ? reader__open(host, l->vfs, &o, &l->store, err)
+				 : store__open(host, l->vfs, &o, &found, &l->store, err);
 	if (r)
 		return r;
 	make_metrics(l);
@@ -218,9 +232,10 @@ static void publish(struct local *l)
 	const struct inspect_size size = inspect__size(s);
 	uint64_t n_expired = atomic_load(&s->n_expired), rows_evicted = atomic_load(&s->rows_evicted);
 	uint64_t n_unreadable = atomic_load(&s->n_unreadable);
-	struct wal_stat log;
+	struct wal_stat log = { .refusing = 0 };
 
-	wal__stat(commit__wal(s->commit), &log);
+	if (!l->read_only)
+		wal__stat(commit__wal(s->commit), &log);
 	l->host->metric_set(l->refusing, log.refusing ? 1 : 0);
 	l->host->metric_set(l->bytes, (double)size.bytes);
 	l->host->metric_set(l->profiles, (double)size.n_profiles);
@@ -294,7 +309,9 @@ static int start(void *instance, struct dcm_error *err)
 	int r;
 
 	publish(l);
-	l->host->set_state(l->host, DCM_STATE_OK, "%s", l->path);
+	l->host->set_state(l->host, DCM_STATE_OK, "%s%s", l->path, l->read_only ? " (read only)" : "");
+	if (l->read_only)
+		return 0;
 	r = pthread_create(&l->thread, NULL, run, l);
 	if (r)
 		return error__sys(err, -r, "cannot start a thread");
@@ -308,7 +325,7 @@ static int maintain(void *instance, int64_t budget_ns, struct dcm_error *err)
 	struct local *l = instance;
 	(void)budget_ns;
 
-	return upkeep__expire(l->store, err);
+	return l->read_only ? 0 : upkeep__expire(l->store, err);
 }
 
 /* -------------------------------------------------------------------------------------------------
@@ -357,11 +374,18 @@ static void abort_change(void *instance, void *change)
  * Operations
  */
 
+static int refuse_change(const struct local *l, struct dcm_error *err)
+{
+	return error__set(err, -EROFS, "%s: opened with read_only: nothing can be changed", l->path);
+}
+
 static int write_batches(void *instance, struct dcm_batch *const *batches, uint32_t n,
 			 dcm_done_fn done, void *ctx, struct dcm_error *err)
 {
 	struct local *l = instance;
 
+	if (l->read_only)
+		return refuse_change(l, err);
 	return store__write(l->store, batches, n, done, ctx, err);
 }
 
@@ -453,6 +477,9 @@ static int retain(void *instance, int64_t cutoff_ms, uint64_t max_bytes, uint64_
 {
 	struct local *l = instance;
 	uint64_t n = 0;
+
+	if (l->read_only)
+		return refuse_change(l, err);
 	int r = rework__remove_before(l->store, cutoff_ms, &n, err);
 
 	if (r == 0 && max_bytes)
@@ -467,7 +494,7 @@ static int remove_selected(void *instance, const struct dcm_select *sel, uint64_
 {
 	struct local *l = instance;
 	uint64_t n = 0;
-	int r = answer__check_select(sel, false, err);
+	int r = l->read_only ? refuse_change(l, err) : answer__check_select(sel, false, err);
 
 	if (r == 0)
 		r = rework__remove(l->store, sel, &n, err);
@@ -480,7 +507,8 @@ static int backup(void *instance, const char *dir, struct dcm_error *err)
 {
 	struct local *l = instance;
 
-	return inspect__backup(l->store, dir, err);
+	return l->read_only ? reader__backup(l->host, l->vfs, &l->store->options, dir, err)
+			    : inspect__backup(l->store, dir, err);
 }
 
 static int check(void *instance, dcm_report_fn each, void *ctx, struct dcm_error *err)
@@ -503,6 +531,16 @@ static void stat_store(void *instance, struct dcm_store_stat *ret)
 
 	inspect__stat(l->store, &st);
 	memcpy(ret, &st, size < sizeof(st) ? size : sizeof(st));
+}
+
+/* Also one without its manifest: open() says what is wrong with it. */
+static int recognises(const char *dir)
+{
+	int r = fd__has_name(dir, MANIFEST_PATH);
+
+	if (r == 0)
+		r = fd__has_name(dir, ERAS_DIR);
+	return r;
 }
 
 static const struct dcm_lifecycle lifecycle = {
@@ -530,6 +568,7 @@ static const struct dcm_storage_ops ops = {
 	.backup = backup,
 	.check = check,
 	.stat = stat_store,
+	.recognises = recognises,
 };
 
 const struct dcm_plugin *dcm_plugin_entry(void)

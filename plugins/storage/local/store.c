@@ -45,7 +45,8 @@ static int make_era(struct store *s, int64_t begin_ms, struct era **ret, struct 
 		era__unref(e);
 		return error__nomem(err);
 	}
-	int r = era__load(e, s->vfs, s->options.report, s->options.report_ctx, err);
+	int r = s->only_read ? era__begin_unlogged(e)
+			     : era__load(e, s->vfs, s->options.report, s->options.report_ctx, err);
 	if (r) {
 		era__unref(e);
 		return r;
@@ -99,7 +100,7 @@ int store__era(struct store *s, uint32_t number, struct era **ret, struct dcm_er
  */
 
 struct writing {
-	VEC(struct dcm_batch *) fresh; /* [n] not seen before */
+	batch_list fresh; /* not seen before */
 	struct buf payload;
 	struct heads_plan plan;
 	uint64_t lsn, n_old;
@@ -189,7 +190,8 @@ static void apply(struct store *s, struct writing *w)
 	s->last_lsn = w->lsn;
 	if (!s->active_since_ns)
 		s->active_since_ns = s->host->mono_ns(s->host);
-	log_eras(w);
+	if (!s->only_read)
+		log_eras(w);
 }
 
 static int put_into_heads(struct store *s, struct writing *w, struct dcm_error *err)
@@ -305,19 +307,20 @@ static void tell_unreadable(struct store *s, uint64_t lsn, const char *why)
 		s->options.report(s->options.report_ctx, DCM_LOG_ERROR, text);
 }
 
-static int decode_batches(struct store *s, const struct frame *f, struct writing *w, struct dcm_error *err)
+int store__decode_frame(const struct dcm_host *host, const struct frame *f, batch_list *ret,
+			struct dcm_error *err)
 {
 	const uint8_t *p = f->payload, *end = p + f->n;
 
 	while (end - p >= 4 && le__get32(p) <= (size_t)(end - p) - 4) {
 		struct dcm_batch *b = NULL;
 		uint32_t n = le__get32(p);
-		int r = s->host->decode(s->host, "batch", p + 4, n, &b, err);
+		int r = host->decode(host, "batch", p + 4, n, &b, err);
 
 		if (r)
 			return r;
-		if (!vec__push(&w->fresh, b)) {
-			s->host->batch_unref(b);
+		if (!vec__push(ret, b)) {
+			host->batch_unref(b);
 			return -ENOMEM;
 		}
 		p += 4 + n;
@@ -332,7 +335,7 @@ static int decode_batches(struct store *s, const struct frame *f, struct writing
 static int replay_batches(struct store *s, const struct frame *f, struct writing *w)
 {
 	struct dcm_error err = DCM_ERROR_INIT;
-	int r = decode_batches(s, f, w, &err);
+	int r = store__decode_frame(s->host, f, &w->fresh, &err);
 
 	if (r && r != -ENOMEM) {
 		tell_unreadable(s, f->lsn, err.text);
@@ -347,10 +350,10 @@ static int replay_batches(struct store *s, const struct frame *f, struct writing
 	return r == -EOVERFLOW ? 0 : r;
 }
 
-static int replay_frame(void *ctx, const struct frame *f)
+int store__replay_frame(void *store, const struct frame *f)
 {
 	struct writing w = { .lsn = f->lsn };
-	struct store *s = ctx;
+	struct store *s = store;
 	int r = 0;
 
 	if (f->type == STORE_FRAME_BATCHES)
@@ -431,9 +434,9 @@ static int take_eras(struct store *s, const struct manifest *m, struct dcm_error
 	return r;
 }
 
-static int take_manifest(void *ctx, const struct manifest *m, struct dcm_error *err)
+int store__take_manifest(void *store, const struct manifest *m, struct dcm_error *err)
 {
-	struct store *s = ctx;
+	struct store *s = store;
 	int r = take_eras(s, m, err);
 
 	if (r == 0 && !vec__reserve(&s->blocks, m->blocks.n))
@@ -458,7 +461,7 @@ static int take_manifest(void *ctx, const struct manifest *m, struct dcm_error *
 	return r;
 }
 
-static struct store *new_store(const struct dcm_host *host, struct vfs *v, const struct store_options *o)
+struct store *store__new(const struct dcm_host *host, struct vfs *v, const struct store_options *o)
 {
 	struct store *s = NEW(struct store);
 	pthread_rwlockattr_t attr;
@@ -483,7 +486,7 @@ static struct store *new_store(const struct dcm_host *host, struct vfs *v, const
 int store__open(const struct dcm_host *host, struct vfs *v, const struct store_options *o,
 		struct commit_found *ret_found, struct store **ret, struct dcm_error *err)
 {
-	struct store *s = new_store(host, v, o);
+	struct store *s = store__new(host, v, o);
 	int r;
 
 	if (!s)
@@ -494,8 +497,8 @@ int store__open(const struct dcm_host *host, struct vfs *v, const struct store_o
 			 .align = o->align,
 			 .report = o->report,
 			 .report_ctx = o->report_ctx },
-		.each = replay_frame,
-		.loaded = take_manifest,
+		.each = store__replay_frame,
+		.loaded = store__take_manifest,
 		.ctx = s,
 	};
 	r = commit__open(v, &options, ret_found, &s->commit, err);

@@ -53,7 +53,8 @@ struct store {
 	const struct dcm_host *host;
 	struct vfs *vfs;
 	struct store_options options; /* limits and intervals under `lock`: they may be configured anew */
-	struct commit *commit;
+	struct commit *commit; /* NULL when it is only read */
+	bool only_read;	       /* opened by reader.h: nothing is written */
 	pthread_mutex_t work;
 	VEC(char *)
 	strays; /* with `work`: files of eras that a process which died has left, and nobody lists */
@@ -96,6 +97,22 @@ void store__close(struct store *s);
  */
 int store__write(struct store *s, struct dcm_batch *const *batches, uint32_t n, dcm_done_fn done,
 		 void *ctx, struct dcm_error *err);
+
+/*
+ * For who opens: a store without files; what the manifest lists (into an empty one); and a replay_fn of the log. As
+ * commit_options' `loaded` and `each`, with the store as the context.
+ */
+struct store *store__new(const struct dcm_host *host, struct vfs *v, const struct store_options *o);
+int store__take_manifest(void *store, const struct manifest *m, struct dcm_error *err);
+int store__replay_frame(void *store, const struct frame *f);
+
+/*
+ * The batches of a frame of the log, appended as new references; on failure those before the one that cannot be decoded.
+ * 0, -ENOMEM, or what the host's decoder says, with a sentence.
+ */
+typedef VEC(struct dcm_batch *) batch_list;
+int store__decode_frame(const struct dcm_host *host, const struct frame *f, batch_list *ret,
+			struct dcm_error *err);
 
 /* Tells those whose writes have become durable. */
 void store__acknowledge(struct store *s);

@@ -205,7 +205,7 @@ int backup__write(struct store *s, const struct dcm_host *host, const char *dir,
 	if (r == 0 && w.manifest.error)
 		r = error__nomem(err);
 	if (r == 0)
-		r = write_file(dir, "manifest", w.manifest.data, w.manifest.n, err);
+		r = write_file(dir, BACKUP_MANIFEST, w.manifest.data, w.manifest.n, err);
 	buf__fini(&w.manifest);
 	if (r < 0) {
 		remove_all(&w);
@@ -272,7 +272,7 @@ static int read_line(struct reader *rd, const char *line, struct dcm_error *err)
 
 	if (sscanf(line, "batch %31s %zu %" SCNx64 "%n", name, &n, &hash, &end) == 3 && !line[end]) {
 		if (!is_batch_name(name) || n > FILE_MAX_BYTES)
-			return damaged(rd, "manifest", "names a file that no backup has", err);
+			return damaged(rd, BACKUP_MANIFEST, "names a file that no backup has", err);
 		return read_batch(rd, name, n, hash, err);
 	}
 	if (sscanf(line, "seen %" SCNx64 " %" SCNx64 " %" SCNu64 " %" SCNu64 "%n", &source.lo,
@@ -281,14 +281,14 @@ static int read_line(struct reader *rd, const char *line, struct dcm_error *err)
 		seen__add_interval(&rd->seen, source, interval);
 		return 0;
 	}
-	return damaged(rd, "manifest", "has a line that cannot be read", err);
+	return damaged(rd, BACKUP_MANIFEST, "has a line that cannot be read", err);
 }
 
 /* Checks head and end and cuts them off: what is left is lines. */
 static int open_manifest(struct reader *rd, struct buf *text, char **ret_lines, struct dcm_error *err)
 {
 	static const char head[] = MANIFEST_HEAD "\n";
-	int r = fd__read_path(rd->dirfd, "manifest", MANIFEST_MAX_BYTES, text);
+	int r = fd__read_path(rd->dirfd, BACKUP_MANIFEST, MANIFEST_MAX_BYTES, text);
 	uint64_t hash;
 
 	if (r == -ENOENT)
@@ -300,11 +300,11 @@ static int open_manifest(struct reader *rd, struct buf *text, char **ret_lines, 
 	char *p = (char *)text->data;
 	if (text->n < sizeof(head) - 1 + tail || memcmp(p, head, sizeof(head) - 1) != 0 ||
 	    memchr(p, '\0', text->n))
-		return damaged(rd, "manifest", "is not the manifest of a memory store", err);
+		return damaged(rd, BACKUP_MANIFEST, "is not the manifest of a memory store", err);
 	char *end = p + text->n - tail;
 	if (end[-1] != '\n' || sscanf(end, "end %16" SCNx64, &hash) != 1 ||
 	    hash != hash__bytes(p, (size_t)(end - p), 0))
-		return damaged(rd, "manifest", "is cut off or changed", err);
+		return damaged(rd, BACKUP_MANIFEST, "is cut off or changed", err);
 	*end = '\0';
 	*ret_lines = p + sizeof(head) - 1;
 	return 0;

@@ -17,6 +17,8 @@
 
 #include "plugins/storage/memory/store.h"
 
+#define BACKUP_MANIFEST "manifest" /* the file's name */
+
 /* Makes `dir` (-EEXIST when it is there) and leaves nothing behind on failure. Any thread. */
 int backup__write(struct store *s, const struct dcm_host *host, const char *dir, struct dcm_error *err);
 

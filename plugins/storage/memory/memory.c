@@ -27,6 +27,7 @@
 
 #include "core/base/cleanup.h"
 #include "core/base/error.h"
+#include "core/base/fd.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "plugins/storage/answer/answer.h"
@@ -375,6 +376,11 @@ static void stat_store(void *instance, struct dcm_store_stat *ret)
 	memcpy(ret, &st, size < sizeof(st) ? size : sizeof(st));
 }
 
+static int recognises(const char *dir)
+{
+	return fd__has_name(dir, BACKUP_MANIFEST);
+}
+
 static const struct dcm_lifecycle lifecycle = {
 	.size = sizeof(lifecycle),
 	.open = open_memory,
@@ -400,6 +406,7 @@ static const struct dcm_storage_ops ops = {
 	.backup = backup,
 	.check = check,
 	.stat = stat_store,
+	.recognises = recognises,
 };
 
 const struct dcm_plugin *dcm_plugin_entry(void)
