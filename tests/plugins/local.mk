@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # tests/plugins/local.mk - plugins for tests: one that misbehaves on demand, one with nothing more than it must
-# have, and those that must be refused
+# have, one that keeps books, and those that must be refused
 #
-# Plugin directories of their own: tests/plugins/.libs has output_testing.so, storage_minimal.so, storage_faulty.so and input_broken_*.so.
+# Plugin directories of their own: tests/plugins/.libs has output_testing.so, storage_minimal.so, input_ledger.so, storage_faulty.so and
+# input_broken_*.so.
 check_LTLIBRARIES += tests/plugins/output_testing.la
 tests_plugins_output_testing_la_SOURCES = tests/plugins/testing.c
 tests_plugins_output_testing_la_CFLAGS = $(AM_CFLAGS)
@@ -12,6 +13,12 @@ check_LTLIBRARIES += tests/plugins/storage_minimal.la
 tests_plugins_storage_minimal_la_SOURCES = tests/plugins/minimal.c
 tests_plugins_storage_minimal_la_CFLAGS = $(AM_CFLAGS)
 tests_plugins_storage_minimal_la_LDFLAGS = $(LDFLAGS_PLUGIN) -rpath $(pkglibdir)
+
+# For tests/e2e/store_local.sh.
+check_LTLIBRARIES += tests/plugins/input_ledger.la
+tests_plugins_input_ledger_la_SOURCES = tests/plugins/ledger.c
+tests_plugins_input_ledger_la_CFLAGS = $(AM_CFLAGS)
+tests_plugins_input_ledger_la_LDFLAGS = $(LDFLAGS_PLUGIN) -rpath $(pkglibdir)
 
 # For tests/storage/conformance.
 check_LTLIBRARIES += tests/plugins/storage_faulty.la

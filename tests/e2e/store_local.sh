@@ -1,0 +1,177 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# tests/e2e/store_local.sh - the local store in a daemon: what it acknowledged is there after restarts, SIGKILL, a full disk
+#
+# The input ledger (tests/plugins/ledger.c) keeps books of what it handed in and of what was acknowledged. Its profile N is
+# one frame "fN" of value N % 7 + 1, so that what is missing, there twice or never was shows in one answer.
+set -u
+. "$top_srcdir/tests/e2e/lib.sh"
+ledger=$top_builddir/tests/plugins/.libs/input_ledger.so
+[ -e "$plugins/storage_local.so" ] || skip_all "built without the local store"
+[ -e "$ledger" ] || skip_all "$ledger is not built"
+small=$dir/small
+trap 'daemon_stop; umount "$small" 2>/dev/null; rm -rf "$dir"' EXIT
+
+# A directory of plugins of our own, with that one in it.
+installed=$plugins
+plugins=$dir/plugins
+mkdir "$plugins"
+cp "$installed"/storage_local.so "$ledger" "$plugins/"
+chmod go-w "$plugins" "$plugins"/*
+DECIMA_PLUGIN_PATH=$plugins
+selector=ledger:count:count:count:count:delta
+
+# config BOOKS STORE: a seal a second, so that the log, blocks and what lies between them are met
+config() {
+	mkdir -p "$1"
+	books=$1 store=$2
+	touch "$books/acknowledged" "$books/emitted"
+	cat >"$dir/decima.yaml" <<-END
+		inputs:
+		  ledger: { directory: $books }
+		storage:
+		  local: { path: $store, seal_interval: 1s }
+	END
+}
+
+n_acknowledged() { wc -l <"$books/acknowledged"; }
+acknowledged_more_than() { [ "$(n_acknowledged)" -gt "$1" ]; }
+
+# balanced NAME ARGUMENT..: holds the books against what the store answers to a question with these arguments
+balanced() {
+	name=$1
+	shift
+	cp "$books/acknowledged" "$dir/must"
+	if ! "$decima" query stacks "$selector" --from 0 "$@" >"$dir/stacks" 2>"$dir/err"; then
+		not_ok "$name" "$(head -n 1 "$dir/err")"
+		return
+	fi
+	cp "$books/emitted" "$dir/may"
+	awk '
+		FILENAME ~ /may$/ { may[$1] = 1; next }
+		FILENAME ~ /must$/ { must[$1] = 1; next }
+		{
+			n = substr($1, 2)
+			if (!(n in may)) { print "f" n " was never emitted"; exit }
+			if ($2 != n % 7 + 1) { print "f" n " has " $2; exit }
+			there[n] = 1
+		}
+		END {
+			for (n in must) {
+				count++
+				if (!(n in there)) missing++
+			}
+			if (missing) print missing " of " count " acknowledged profiles are missing"
+			else if (count < 50) print "only " count " profiles were acknowledged"
+		}
+	' "$dir/may" "$dir/must" "$dir/stacks" >"$dir/verdict"
+	if [ -s "$dir/verdict" ]; then not_ok "$name" "$(head -n 1 "$dir/verdict")"; else ok "$name"; fi
+}
+
+start() { daemon_start -c "$dir/decima.yaml" || not_ok start "$(tail -n 1 "$dir/log")"; }
+# Until some hundred more are acknowledged.
+write_some() { wait_for 60 acknowledged_more_than $(($(n_acknowledged) + 100)) || not_ok "$1" "nothing is acknowledged: $(tail -n 1 "$dir/log")"; }
+
+# --- a restart
+config "$dir/books" "$dir/store"
+start
+write_some writes
+balanced answers --url "unix:$dir/sock"
+balanced answers_without_the_daemon --data "$dir/store"
+daemon_stop
+expect_status ends 0 "$daemon_status"
+balanced answers_when_it_has_gone --data "$dir/store"
+start
+balanced answers_after_a_restart --url "unix:$dir/sock"
+
+# --- a second daemon is told who has it
+mkdir "$dir/books2"
+sed "s|$dir/books |$dir/books2 |" "$dir/decima.yaml" >"$dir/second.yaml"
+"$decima" run --plugin-path "$plugins" --data "$dir/data2" --listen "unix:$dir/sock2" -c "$dir/second.yaml" >"$dir/log2" 2>&1 &
+second=$!
+if wait_for 60 grep -q "process $daemon has this store open" "$dir/log2"; then ok second_daemon_is_refused; else
+	not_ok second_daemon_is_refused "$(tail -n 1 "$dir/log2")"
+fi
+kill "$second"
+wait "$second"
+write_some first_daemon_goes_on
+balanced first_daemon_is_unharmed --url "unix:$dir/sock"
+
+# --- checked, copied and restored, by the daemon and beside it
+ask store check >"$dir/answer" 2>&1
+expect_status check 0 $?
+"$decima" store check "$dir/store" >"$dir/answer" 2>&1
+expect_status check_beside_it 0 $?
+ask store backup "$dir/backup" 2>"$dir/err"
+expect_status backup 0 $?
+"$decima" store backup "$dir/copy" --data "$dir/store" 2>"$dir/err"
+expect_status backup_beside_it 0 $?
+"$decima" store restore "$dir/copy" "$dir/restored" 2>"$dir/err"
+expect_status restore 0 $?
+cp "$books/acknowledged" "$dir/now"
+ask store stat >"$dir/answer"
+expect stat "place      $dir/store" "$dir/answer"
+# What was acknowledged when the copies were made is a part of what they may have: nothing is written meanwhile.
+daemon_stop
+"$decima" store backup "$dir/last" --data "$dir/store" 2>"$dir/err"
+balanced a_copy_has_all --data "$dir/last"
+"$decima" query stacks "$selector" --from 0 --data "$dir/copy" 2>/dev/null | sort >"$dir/a"
+"$decima" query stacks "$selector" --from 0 --data "$dir/restored" 2>/dev/null | sort >"$dir/b"
+if [ -s "$dir/a" ] && cmp -s "$dir/a" "$dir/b"; then ok restored_is_the_same; else not_ok restored_is_the_same "$(diff "$dir/a" "$dir/b" | head -n 1)"; fi
+
+# --- SIGKILL at many moments
+for round in 1 2 3 4 5 6 7 8; do
+	start
+	write_some "kill_$round"
+	sleep "0.$round"
+	kill -9 "$daemon"
+	wait "$daemon" 2>/dev/null
+	daemon=
+done
+balanced killed_without_a_daemon --data "$dir/store"
+start
+balanced killed --url "unix:$dir/sock"
+ask store check >"$dir/answer" 2>&1
+expect_status killed_is_sound 0 $?
+daemon_stop
+
+# --- the directory that nobody named
+daemon_start --set inputs.ebpf.enabled=false --set inputs.perf_map.enabled=false || not_ok default "$(tail -n 1 "$dir/log")"
+if [ "$(stat -c %a "$dir/data/local")" = 700 ]; then ok default_directory; else not_ok default_directory "$(ls -ld "$dir/data"/*)"; fi
+daemon_stop
+
+# --- a full disk: refused, said, answered, and all well when there is room again
+mkdir "$small"
+if ! mount -t tmpfs -o size=160m none "$small" 2>"$dir/err"; then
+	skip full_disk "no tmpfs can be mounted: $(head -n 1 "$dir/err")"
+	exit 0
+fi
+config "$dir/books3" "$small/store"
+start
+write_some full_disk.writes
+refusing() { get /metrics | grep -q "^decima_storage_refusing{instance=\"local\"} $1\$"; }
+# All of the room, also what became free meanwhile.
+fills() {
+	dd if=/dev/zero bs=4k >>"$small/filler" 2>/dev/null
+	refusing 1
+}
+if wait_for 60 fills; then ok full_disk.metric; else not_ok full_disk.metric "$(get /metrics | grep storage_)"; fi
+state() { get /api/v1/pipeline | tr '{' '\n' | grep '"name":"local"'; }
+said() { state | grep -q "$1"; }
+if wait_for 60 said '"state":"degraded".*No space left'; then ok full_disk.state; else not_ok full_disk.state "$(state)"; fi
+before=$(n_acknowledged)
+balanced full_disk.answers --url "unix:$dir/sock"
+balanced full_disk.answers_without_the_daemon --data "$small/store"
+sleep 2
+if [ "$(n_acknowledged)" -eq "$before" ]; then ok full_disk.nothing_is_acknowledged; else
+	not_ok full_disk.nothing_is_acknowledged "$(n_acknowledged) and not $before"
+fi
+rm "$small/filler"
+if wait_for 60 refusing 0; then ok full_disk.recovers; else not_ok full_disk.recovers "$(tail -n 1 "$dir/log")"; fi
+write_some full_disk.writes_again
+balanced full_disk.lost_nothing --url "unix:$dir/sock"
+if wait_for 60 said '"state":"ok"'; then ok full_disk.state_is_well; else not_ok full_disk.state_is_well "$(state)"; fi
+daemon_stop
+start
+balanced full_disk.restarts --url "unix:$dir/sock"
+daemon_stop
