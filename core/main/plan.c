@@ -36,8 +36,8 @@
 #define DEFAULT_STORAGE "  memory: {}\n"
 #endif
 
-const char plan__default_text[] =
-	"inputs:\n" DEFAULT_EBPF DEFAULT_PERF_MAP "storage:\n" DEFAULT_STORAGE;
+const char plan__default_text[] = "inputs:\n" DEFAULT_EBPF DEFAULT_PERF_MAP
+				  "storage:\n" DEFAULT_STORAGE;
 
 /* The three keys that hold instances; everything else at the top is in settings__table. */
 static const struct {

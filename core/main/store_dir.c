@@ -19,8 +19,8 @@ struct finding {
 	VEC(const struct plugin *) plugins; /* that have directories */
 	const char *dir;
 	struct store_dir *ret;
-	unsigned n;	  /* stores within dir */
-	char names[200];  /* of them, as text */
+	unsigned n;	 /* stores within dir */
+	char names[200]; /* of them, as text */
 };
 
 static int note_plugin(void *ctx, enum dcm_kind kind, const char *name, const char *file,

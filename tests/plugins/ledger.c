@@ -167,8 +167,7 @@ static void build(const struct ledger *l, uint64_t number)
 				    .time_ns = h->real_ns(h),
 				    .duration_ns = l->config->interval_ns,
 				    .period = 1 };
-	struct dcm_function function = { .name = h->add_string(
-						 b, (struct dcm_str){ name, (uint32_t)n }) };
+	struct dcm_function function = { .name = h->add_string(b, (struct dcm_str){ name, (uint32_t)n }) };
 	struct dcm_line line = { .function = h->add_function(b, &function) };
 	struct dcm_location location = { .mapping = DCM_NONE,
 					 .process = DCM_NONE,

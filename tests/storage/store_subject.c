@@ -13,6 +13,7 @@
 #include "core/base/str.h"
 #include "core/batch/batch.h"
 #include "core/batch/builder.h"
+#include "plugins/storage/local/expire.h"
 #include "plugins/storage/local/upkeep.h"
 #include "tests/contract/storage_host.h"
 #include "tests/storage/block_rows.h"
@@ -272,7 +273,7 @@ static int subject_retain(void *store, void (*each)(void *ctx, uint64_t id), voi
 	if (!oldest)
 		return 0;
 	int r = take_block(&c, oldest);
-	return r ? r : upkeep__remove(s->store, INT64_MIN, bytes > 1 ? bytes - 1 : 1, &n, NULL);
+	return r ? r : expire__remove(s->store, INT64_MIN, bytes > 1 ? bytes - 1 : 1, &n, NULL);
 }
 
 static int subject_settle(void *store)

@@ -17,6 +17,7 @@
 
 #include "core/batch/batch.h"
 #include "core/batch/builder.h"
+#include "plugins/storage/local/expire.h"
 #include "plugins/storage/local/inspect.h"
 #include "plugins/storage/local/look.h"
 #include "plugins/storage/local/reader.h"
@@ -32,7 +33,7 @@ enum { BATCHES = 400, HOURS_APART = 6, KEEP = 150 };
 
 struct place {
 	char dir[64];
-	struct vfs *vfs; /* the writer's */
+	struct vfs *vfs;	       /* the writer's */
 	struct storage writer, reader; /* hosts */
 	struct store *store;	       /* the writer's */
 	unsigned n_complaints;
@@ -194,8 +195,8 @@ static void test_all_of_it_is_read_and_nothing_is_written(void **state)
 	place__init(&p);
 	snprintf(copy, sizeof(copy), "%s.copy", p.dir);
 	for (uint64_t i = 0; i < 24; i++) {
-		struct dcm_batch *batch =
-			make_batch(i, RANDOM_BASE_NS + (int64_t)(i % 5) * 2 * 86400 * 1000000000, 0);
+		struct dcm_batch *batch = make_batch(
+			i, RANDOM_BASE_NS + (int64_t)(i % 5) * 2 * 86400 * 1000000000, 0);
 
 		write_batch(&p, batch);
 		content__add_batch(&told, batch);
@@ -346,7 +347,7 @@ static void remove_to(struct place *p, uint32_t n)
 
 	/* First said, then done: blocks go whole. */
 	atomic_store(&p->n_removed, n);
-	assert_int_equal(upkeep__remove(p->store, p->times[n], 0, &n_gone, NULL), 0);
+	assert_int_equal(expire__remove(p->store, p->times[n], 0, &n_gone, NULL), 0);
 }
 
 static void meddle(struct place *p, enum meddling how)

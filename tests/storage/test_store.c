@@ -16,6 +16,7 @@
 #include "core/batch/batch.h"
 #include "core/batch/builder.h"
 #include "core/batch/limits.h"
+#include "plugins/storage/local/expire.h"
 #include "plugins/storage/local/look.h"
 #include "plugins/storage/local/rework.h"
 #include "plugins/storage/local/upkeep.h"
@@ -364,7 +365,7 @@ static void test_what_expires_goes_with_its_era(void **state)
 		want += e->last_ms < cutoff_ms ? e->n_profiles : 0;
 		left += e->last_ms >= cutoff_ms;
 	}
-	assert_int_equal(upkeep__remove(b.store, cutoff_ms, 0, &n, NULL), 0);
+	assert_int_equal(expire__remove(b.store, cutoff_ms, 0, &n, NULL), 0);
 	assert_int_equal(n, want);
 	assert_int_equal(b.store->blocks.n, left);
 	assert_int_equal(b.store->eras.n, left);
@@ -376,7 +377,7 @@ static void test_what_expires_goes_with_its_era(void **state)
 	assert_int_equal(b.store->eras.n, left);
 	/* Down to the bytes of the newest one. */
 	uint64_t bytes = b.store->blocks.v[left - 1]->entry.bytes;
-	assert_int_equal(upkeep__remove(b.store, INT64_MIN, bytes, &n, NULL), 0);
+	assert_int_equal(expire__remove(b.store, INT64_MIN, bytes, &n, NULL), 0);
 	assert_int_equal(b.store->blocks.n, 1);
 	assert_true(upkeep__bytes(b.store) <= bytes);
 	bench__fini(&b);
@@ -411,7 +412,7 @@ static void test_logs_of_nobody_go(void **state)
 		assert_int_equal(upkeep__seal(b.store, NULL), 0);
 		assert_int_equal(vfs__list(sim__vfs(b.sim), ERAS_DIR, count_name, &n_logs), 0);
 		left_some |= n_logs > b.store->eras.n;
-		assert_int_equal(upkeep__expire(b.store, NULL), 0);
+		assert_int_equal(expire__now(b.store, NULL), 0);
 		n_logs = 0;
 		assert_int_equal(vfs__list(sim__vfs(b.sim), ERAS_DIR, count_name, &n_logs), 0);
 		assert_int_equal(n_logs, b.store->eras.n);

@@ -266,7 +266,8 @@ static void default_has_what_was_built(void **state)
 	(void)state;
 	if (access(TEST_BUILDDIR "/plugins/.libs/storage_local.so", F_OK) < 0 &&
 	    access(TEST_BUILDDIR "/plugins/.libs/storage_memory.so", F_OK) < 0)
-		skip_because("built without the two stores that the default configuration may name");
+		skip_because(
+			"built without the two stores that the default configuration may name");
 	for (size_t i = 0; i < 2; i++) {
 		struct plan *plan = NULL;
 		struct buf found = { 0 };

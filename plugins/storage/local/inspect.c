@@ -259,8 +259,7 @@ static int write_manifest(const struct copying *c)
 
 	manifest__encode(c->manifest, &b);
 	if (r == 0)
-		r = b.error ? -ENOMEM
-			    : vfs__open(c->vfs, path, VFS_WRITE | VFS_CREATE | VFS_NEW, &to);
+		r = b.error ? -ENOMEM : vfs__open(c->vfs, path, VFS_WRITE | VFS_CREATE | VFS_NEW, &to);
 	if (r == 0)
 		r = vfs__write(to, b.data, b.n, 0);
 	if (r == 0)

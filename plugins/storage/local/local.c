@@ -5,7 +5,8 @@
  * Weeks of profiles in a directory: what was acknowledged survives a power cut.
  *
  *	store.h    writing, starting over           wal.h     the log
- *	upkeep.h   seals, expires, recovers         block.h   packed columns
+ *	upkeep.h   seals, recovers                  block.h   packed columns
+ *	expire.h   removes what is old or too much  retain.h  what that is
  *	rework.h   compacts, removes                commit.h  the order in which files change
  *	look.h     what a question looks at         era.h     what profiles refer to
  *	inspect.h  counts, checks, copies           vfs.h     every call to the file system
@@ -29,6 +30,7 @@
 #include "core/base/str.h"
 #include "plugins/storage/answer/answer.h"
 #include "plugins/storage/answer/meter.h"
+#include "plugins/storage/local/expire.h"
 #include "plugins/storage/local/inspect.h"
 #include "plugins/storage/local/look.h"
 #include "plugins/storage/local/reader.h"
@@ -42,18 +44,22 @@
 struct config {
 	const char *path;
 	int64_t retention_ns;
+	struct dcm_map retention_by_type; /* int64_t ns */
 	int64_t max_bytes;
 	int64_t seal_ns;
 	int64_t head_max_bytes;
 	bool read_only;
 };
 
+enum { LEAST_MAX_BYTES = 256 << 20 };
+
 static const struct dcm_option options[] = {
 	{ .name = "path",
 	  .type = DCM_OPT_STRING,
 	  .offset = offsetof(struct config, path),
 	  .flags = DCM_OPT_RESTART,
-	  .doc = "The store's directory, made when it is not there. Default: the one named like the "
+	  .doc = "The store's directory, made when it is not there. Default: the one named like "
+		 "the "
 		 "instance in the data directory (data): /var/lib/decima/local as root." },
 	{ .name = "retention",
 	  .type = DCM_OPT_DURATION,
@@ -63,13 +69,23 @@ static const struct dcm_option options[] = {
 	  .doc = "Profiles that are older than this, compared with the newest one, are removed, a "
 		 "block at "
 		 "a time; 0 keeps them as long as max_bytes lasts." },
+	{ .name = "retention_by_type",
+	  .type = DCM_OPT_MAP,
+	  .element = DCM_OPT_DURATION,
+	  .min = "0",
+	  .offset = offsetof(struct config, retention_by_type),
+	  .doc = "Other retentions for single profile types, by their text or its beginning up to "
+		 "a "
+		 "colon: { memory: 48h, \"process_cpu:cpu\": 720h }; the longest that fits "
+		 "counts." },
 	{ .name = "max_bytes",
 	  .type = DCM_OPT_SIZE,
 	  .offset = offsetof(struct config, max_bytes),
 	  .def = "20GiB",
 	  .min = "0",
-	  .doc = "Bytes of blocks; beyond it the oldest go. 0: no bound. A row takes about 1.5 "
-		 "bytes, one "
+	  .doc = "Bytes of the directory: blocks, dictionaries and the log, which takes 64 to 128 "
+		 "MiB. Beyond it the oldest blocks go; 0: no bound. A row takes about 1.5 bytes, "
+		 "one "
 		 "host with 19 Hz sampling some 10 MiB a day." },
 	{ .name = "seal_interval",
 	  .type = DCM_OPT_DURATION,
@@ -93,9 +109,29 @@ static const struct dcm_option options[] = {
 	  .def = "false",
 	  .flags = DCM_OPT_RESTART,
 	  .doc = "Answers from the directory as it is when it is opened, also while another decima "
-		 "writes there; stores nothing and changes nothing. What --data DIR of commands does." },
+		 "writes there; stores nothing and changes nothing. What --data DIR of commands "
+		 "does." },
 };
-static const struct dcm_table table = DCM_TABLE(struct config, options);
+
+/* A bound that the log alone exceeds would leave nothing else. */
+static int check_config(const void *config, struct dcm_error *err)
+{
+	const struct config *c = config;
+
+	if (c->max_bytes == 0 || c->max_bytes >= LEAST_MAX_BYTES)
+		return 0;
+	return error__set(
+		err, -EINVAL, "max_bytes: the log takes up to 128MiB of it; give at least 256MiB, or 0");
+}
+
+static const struct dcm_table table = {
+	.size = sizeof(table),
+	.option_size = sizeof(struct dcm_option),
+	.struct_size = sizeof(struct config),
+	.n_options = sizeof(options) / sizeof(options[0]),
+	.options = options,
+	.check = check_config,
+};
 
 /* -------------------------------------------------------------------------------------------------
  * State and lifecycle
@@ -155,6 +191,7 @@ static struct store_options options_of(struct local *l, const struct config *c)
 	return (struct store_options){
 		.max_bytes = (uint64_t)c->max_bytes,
 		.retention_ms = c->retention_ns / 1000000,
+		.retention_by_type = c->retention_by_type,
 		.seal_ms = c->seal_ns / 1000000,
 		.head_max_bytes = (uint64_t)c->head_max_bytes,
 		.segment_bytes = SEGMENT_BYTES,
@@ -193,8 +230,9 @@ static void make_metrics(struct local *l)
 			       "Profiles removed because they were older than the retention.");
 	l->unreadable = h->metric(h, DCM_COUNTER, "storage_unreadable_total",
 				  "How often something damaged was met, and left out.");
-	l->refusing = h->metric(h, DCM_GAUGE_METRIC, "storage_refusing",
-				"1 while the disk refuses writes, else 0; the instance's state says why.");
+	l->refusing = h->metric(
+		h, DCM_GAUGE_METRIC, "storage_refusing",
+		"1 while the disk refuses writes, else 0; the instance's state says why.");
 }
 
 static int open_local(const struct dcm_host *host, const void *config, void **ret_instance,
@@ -270,14 +308,14 @@ static void tend(struct local *l, uint64_t round)
 	if (r == 0 && upkeep__wants_seal(s))
 		r = upkeep__seal(s, &err);
 	if (r == 0 && round % EXPIRE_EVERY == 0)
-		r = upkeep__expire(s, &err);
+		r = expire__now(s, &err);
 	if (r == 0 && round % EXPIRE_EVERY == 0) {
 		r = rework__rescue(s, &err);
 		if (r >= 0)
 			r = rework__compact(s, &err);
-		r = r > 0 || r == -ECANCELED ? 0 : r;
+		r = r > 0 ? 0 : r;
 	}
-	tell_state(l, r ? err.text : "");
+	tell_state(l, r && r != -ECANCELED ? err.text : "");
 	publish(l);
 }
 
@@ -325,7 +363,7 @@ static int maintain(void *instance, int64_t budget_ns, struct dcm_error *err)
 	struct local *l = instance;
 	(void)budget_ns;
 
-	return l->read_only ? 0 : upkeep__expire(l->store, err);
+	return l->read_only ? 0 : expire__now(l->store, err);
 }
 
 /* -------------------------------------------------------------------------------------------------
@@ -358,6 +396,7 @@ static void commit(void *instance, void *change)
 	pthread_rwlock_wrlock(&l->store->lock);
 	to->max_bytes = from->max_bytes;
 	to->retention_ms = from->retention_ms;
+	to->retention_by_type = from->retention_by_type;
 	to->seal_ms = from->seal_ms;
 	to->head_max_bytes = from->head_max_bytes;
 	pthread_rwlock_unlock(&l->store->lock);

@@ -49,7 +49,8 @@ struct change {
 	bool any, sealed;
 };
 
-static int look_again(struct vfs *v, const struct manifest *before, struct change *ret, struct dcm_error *err)
+static int look_again(struct vfs *v, const struct manifest *before, struct change *ret,
+		      struct dcm_error *err)
 {
 	struct manifest now = { .generation = 0 };
 	bool damaged;
@@ -265,7 +266,8 @@ static int fill(const struct dcm_host *host, const char *dir, const struct store
 }
 
 /* The manifest, and what the log has beyond it. -ESTALE: that did not belong together. */
-static int collect_moment(struct vfs *v, struct manifest *m, struct collected *frames, struct dcm_error *err)
+static int collect_moment(struct vfs *v, struct manifest *m, struct collected *frames,
+			  struct dcm_error *err)
 {
 	struct change change = { false };
 	bool damaged;
@@ -273,9 +275,7 @@ static int collect_moment(struct vfs *v, struct manifest *m, struct collected *f
 
 	if (r)
 		return r;
-	struct replaying log = {
-		.vfs = v, .sealed_lsn = m->sealed_lsn, .each = collect, .ctx = frames
-	};
+	struct replaying log = { .vfs = v, .sealed_lsn = m->sealed_lsn, .each = collect, .ctx = frames };
 	r = replay_log(&log, err);
 	if (r == 0)
 		r = look_again(v, m, &change, err);
@@ -312,6 +312,7 @@ int reader__backup(const struct dcm_host *host, struct vfs *v, const struct stor
 	for (int i = 0; r == -ESTALE && i < ATTEMPTS; i++)
 		r = copy_moment(host, v, o, dir, err);
 	if (r == -ESTALE)
-		return error__set(err, -EBUSY, "backup: the store changed each time it was read; try again");
+		return error__set(err, -EBUSY,
+				  "backup: the store changed each time it was read; try again");
 	return r;
 }

@@ -332,6 +332,26 @@ int rework__rescue(struct store *s, struct dcm_error *err)
 }
 
 /* -------------------------------------------------------------------------------------------------
+ * What is over of one block
+ */
+
+int rework__filter(struct store *s, uint64_t number, const struct compact_filter *filter,
+		   struct dcm_error *err)
+{
+	struct stored *b = find_block(s, number);
+	struct job j = { .store = s, .n = 1, .filter = filter };
+
+	if (!b)
+		return error__set(err, -ENOENT, "there is no block %" PRIu64, number);
+	j.inputs[0] = stored__ref(b);
+	j.level = b->entry.level;
+	j.zstd_level = j.level ? compact_default_rules.zstd_level[j.level - 1] : 0;
+	int r = run(&j, err);
+	job__fini(&j);
+	return r;
+}
+
+/* -------------------------------------------------------------------------------------------------
  * Removal
  */
 

@@ -21,6 +21,10 @@ int rework__compact(struct store *s, struct dcm_error *err);
  */
 int rework__rescue(struct store *s, struct dcm_error *err);
 
+/* Writes a block anew without what the filter drops. With `work`, held by the caller. 0 or a negative errno. */
+int rework__filter(struct store *s, uint64_t number, const struct compact_filter *filter,
+		   struct dcm_error *err);
+
 /*
  * Seals, and removes the rows that match. Adds to *ret_n the profiles that lost something. What comes meanwhile is not looked at.
  * 0, or a negative errno: what was removed until then is removed; a block that cannot be read keeps no other's rows.

@@ -21,15 +21,28 @@
  * Eras
  */
 
-int64_t store__cutoff(const struct store *s)
+int64_t store__cutoff(const struct store *s, int64_t retention_ms)
 {
 	int64_t now_ms = s->host->real_ns(s->host) / 1000000, cutoff;
 	int64_t from = s->newest_ms < now_ms ? s->newest_ms : now_ms;
 
-	if (s->options.retention_ms <= 0 || s->newest_ms == INT64_MIN ||
-	    __builtin_sub_overflow(from, s->options.retention_ms, &cutoff))
+	if (retention_ms <= 0 || s->newest_ms == INT64_MIN ||
+	    __builtin_sub_overflow(from, retention_ms, &cutoff))
 		return INT64_MIN;
 	return cutoff;
+}
+
+int64_t store__first_cutoff(const struct store *s)
+{
+	const struct dcm_map *kept = &s->options.retention_by_type;
+	int64_t first = store__cutoff(s, s->options.retention_ms);
+
+	for (uint32_t i = 0; i < kept->n; i++) {
+		int64_t cutoff = store__cutoff(s, ((const int64_t *)kept->items)[i] / 1000000);
+
+		first = cutoff < first ? cutoff : first;
+	}
+	return first;
 }
 
 static int make_era(struct store *s, int64_t begin_ms, struct era **ret, struct dcm_error *err)
@@ -202,7 +215,7 @@ static int put_into_heads(struct store *s, struct writing *w, struct dcm_error *
 	if (heads__bytes(&s->active) + heads__bytes(&s->sealing) >= 2 * s->options.head_max_bytes)
 		r = error__set(err, -EAGAIN, "what was written before waits for the disk");
 	if (r == 0)
-		r = plan(s, w, store__cutoff(s), err);
+		r = plan(s, w, store__first_cutoff(s), err);
 	if (r == 0)
 		r = wal__append(commit__wal(s->commit), STORE_FRAME_BATCHES, w->payload.data,
 				w->payload.n, &w->lsn, err);

@@ -32,8 +32,10 @@ enum {
 };
 
 struct store_options {
-	uint64_t max_bytes;	 /* of files; 0: no bound */
-	int64_t retention_ms;	 /* 0: none */
+	uint64_t max_bytes;   /* of files; 0: no bound */
+	int64_t retention_ms; /* 0: none */
+	/* int64_t ns by type's text, or its beginning up to a colon: kept so long instead. Borrowed. */
+	struct dcm_map retention_by_type;
 	int64_t seal_ms;	 /* the oldest that a head's first profile gets, by the clock */
 	uint64_t head_max_bytes; /* sealed then; twice as much refuses writes */
 	uint64_t segment_bytes;	 /* of the log */
@@ -53,8 +55,8 @@ struct store {
 	const struct dcm_host *host;
 	struct vfs *vfs;
 	struct store_options options; /* limits and intervals under `lock`: they may be configured anew */
-	struct commit *commit; /* NULL when it is only read */
-	bool only_read;	       /* opened by reader.h: nothing is written */
+	struct commit *commit;	      /* NULL when it is only read */
+	bool only_read;		      /* opened by reader.h: nothing is written */
 	pthread_mutex_t work;
 	VEC(char *)
 	strays; /* with `work`: files of eras that a process which died has left, and nobody lists */
@@ -120,8 +122,10 @@ void store__acknowledge(struct store *s);
 /* Brings the blocks into the order in which they were written. With the lock for writing. */
 void store__sort_blocks(struct store *s);
 
-/* What is older than this has expired: INT64_MIN when nothing has. With the lock. */
-int64_t store__cutoff(const struct store *s);
+/* What is kept for so long, 0 for ever, and older than this has expired: INT64_MIN when nothing has. With the lock. */
+int64_t store__cutoff(const struct store *s, int64_t retention_ms);
+/* Of whatever type: what is older has expired. With the lock. */
+int64_t store__first_cutoff(const struct store *s);
 
 /* Finds an era, loaded, by its number in blocks. Takes the lock for writing. 0 and a reference, or a negative errno. */
 int store__era(struct store *s, uint32_t number, struct era **ret, struct dcm_error *err);

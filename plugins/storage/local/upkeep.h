@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/storage/local/upkeep.h - what the store does when nobody asks: seals, expires, recovers
+ * plugins/storage/local/upkeep.h - what the store does when nobody asks: seals, recovers (and expires: expire.h)
  *
  * Each is one change of the manifest (commit.h): it is made whole or not at all, and what failed is tried again by the
  * next call. One thread at a time is in here; the functions see to that.
@@ -17,15 +17,6 @@
 int upkeep__seal(struct store *s, struct dcm_error *err);
 /* Is it time for it: a head is large, or old? */
 bool upkeep__wants_seal(struct store *s);
-
-/*
- * Removes the blocks that are older than the cutoff as a whole, then the oldest until their files are within max_bytes
- * (0: no bound). Adds to *ret_n_profiles how many there were in them, each type of one counted once.
- */
-int upkeep__remove(struct store *s, int64_t cutoff_ms, uint64_t max_bytes, uint64_t *ret_n_profiles,
-		   struct dcm_error *err);
-/* The store's own limits. */
-int upkeep__expire(struct store *s, struct dcm_error *err);
 
 /*
  * When something refuses: tries whether the cause has gone, and tells those who have waited. On a full disk it expires

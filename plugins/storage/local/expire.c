@@ -1,0 +1,540 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/storage/local/expire.c - what is too old or too much goes
+ *
+ * What goes is chosen by retain.h, from a snapshot: with `work` nobody else changes the list of blocks or the manifest.
+ * An era goes with its last block, which is looked at again in the moment when it is taken off the list, because a write
+ * may have begun a head of it meanwhile.
+ */
+#include "plugins/storage/local/expire.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/cleanup.h"
+#include "core/base/error.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "plugins/storage/local/extras.h"
+#include "plugins/storage/local/retain.h"
+#include "plugins/storage/local/rework.h"
+
+/* -------------------------------------------------------------------------------------------------
+ * The rules, and what the manifest does not say
+ */
+
+/* Types whose text is `type`, or begins so with a colon behind. */
+struct cutoff {
+	char *type;
+	int64_t ms;
+};
+
+struct era_facts {
+	uint32_t number;
+	struct era *era;  /* referenced; NULL: its dictionary is not asked for, or cannot be read */
+	uint32_t n_types; /* that were there, of its dictionary */
+	uint64_t bytes;
+	bool held;
+};
+
+struct block_facts {
+	uint64_t number;
+	type_list types; /* empty: nothing of the block can be over but all of it */
+};
+
+struct expiring {
+	struct store *store;
+	VEC(struct cutoff) cutoffs;	       /* of single types */
+	int64_t default_ms, first_ms, last_ms; /* of the others; the least and the largest of all */
+	VEC(struct era_facts) eras;
+	VEC(struct block_facts) blocks;
+	bool counts_all; /* bytes of dictionaries and of the log too */
+	struct retain_rules rules;
+	struct retain_facts facts;
+	struct retain_choice choice;
+};
+
+static void expiring__fini(struct expiring *g)
+{
+	for (size_t i = 0; i < g->cutoffs.n; i++)
+		free(g->cutoffs.v[i].type);
+	for (size_t i = 0; i < g->eras.n; i++)
+		era__unref(g->eras.v[i].era);
+	for (size_t i = 0; i < g->blocks.n; i++)
+		vec__fini(&g->blocks.v[i].types);
+	vec__fini(&g->cutoffs);
+	vec__fini(&g->eras);
+	vec__fini(&g->blocks);
+	retain_choice__fini(&g->choice);
+}
+
+static bool is_of(struct dcm_str type, const char *rule)
+{
+	size_t n = strlen(rule);
+
+	return type.n >= n && memcmp(type.p, rule, n) == 0 && (type.n == n || type.p[n] == ':');
+}
+
+/* The longest rule is the most particular. */
+static int64_t cutoff_of(const struct expiring *g, struct dcm_str type)
+{
+	int64_t ms = g->default_ms;
+	size_t longest = 0;
+
+	for (size_t i = 0; i < g->cutoffs.n; i++) {
+		const struct cutoff *c = &g->cutoffs.v[i];
+
+		if (!is_of(type, c->type) || strlen(c->type) < longest)
+			continue;
+		longest = strlen(c->type);
+		ms = c->ms;
+	}
+	return ms;
+}
+
+static const struct era_facts *find_era(const struct expiring *g, uint32_t number)
+{
+	for (size_t i = 0; i < g->eras.n; i++)
+		if (g->eras.v[i].number == number)
+			return &g->eras.v[i];
+	return NULL;
+}
+
+static int64_t rule_cutoff(void *ctx, uint32_t era, uint32_t type)
+{
+	const struct expiring *g = ctx;
+	const struct era_facts *e = g->cutoffs.n ? find_era(g, era) : NULL;
+
+	if (e && e->era && type < e->n_types)
+		return cutoff_of(g, dict__type_at(e->era->dict, type)->text);
+	return g->first_ms;
+}
+
+static const uint32_t *fact_types(void *ctx, uint64_t number, size_t *ret_n)
+{
+	const struct expiring *g = ctx;
+
+	*ret_n = 0;
+	for (size_t i = 0; i < g->blocks.n; i++) {
+		if (g->blocks.v[i].number != number)
+			continue;
+		*ret_n = g->blocks.v[i].types.n;
+		return g->blocks.v[i].types.v;
+	}
+	return NULL;
+}
+
+static uint64_t fact_era_bytes(void *ctx, uint32_t era)
+{
+	const struct era_facts *e = find_era(ctx, era);
+
+	return e ? e->bytes : 0;
+}
+
+static bool fact_era_is_held(void *ctx, uint32_t era)
+{
+	const struct era_facts *e = find_era(ctx, era);
+
+	return e && e->held;
+}
+
+/* -------------------------------------------------------------------------------------------------
+ * Finding out, with `work`
+ */
+
+static bool has_head(const struct heads *h, const struct era *e)
+{
+	for (size_t i = 0; i < h->n; i++)
+		if (h->v[i]->era == e)
+			return true;
+	return false;
+}
+
+static uint64_t file_bytes(struct store *s, uint32_t era)
+{
+	CLEANUP(vfs__closep) struct vfs_file *f = NULL;
+	struct vfs_stat st = { .bytes = 0 };
+	char path[ERA_PATH_BYTES];
+
+	if (vfs__open(s->vfs, era__path(path, era), VFS_READ, &f) == 0)
+		vfs__stat(f, &st);
+	return st.bytes;
+}
+
+static int note_eras(struct expiring *g)
+{
+	struct store *s = g->store;
+	const struct manifest *m = commit__manifest(s->commit);
+
+	if (!vec__reserve(&g->eras, m->eras.n + 1))
+		return -ENOMEM;
+	for (size_t i = 0; i < m->eras.n; i++)
+		g->eras.v[g->eras.n++] = (struct era_facts){ .number = m->eras.v[i].number };
+	pthread_rwlock_rdlock(&s->lock);
+	for (size_t i = 0; i < s->eras.n; i++) {
+		struct era *e = s->eras.v[i];
+		struct era_facts *f = (struct era_facts *)find_era(g, e->number);
+
+		if (f)
+			f->held = has_head(&s->active, e) || has_head(&s->sealing, e);
+	}
+	pthread_rwlock_unlock(&s->lock);
+	return 0;
+}
+
+/* Of an era that cannot be read no type is known, and its blocks go as a whole. */
+static int load_era(struct expiring *g, struct era_facts *f)
+{
+	int r = f->era ? 0 : store__era(g->store, f->number, &f->era, NULL);
+
+	if (r)
+		return r == -ENOMEM ? r : 0;
+	pthread_rwlock_rdlock(&g->store->lock);
+	f->n_types = dict__counts(f->era->dict).types;
+	pthread_rwlock_unlock(&g->store->lock);
+	return 0;
+}
+
+/* Blocks of which a part may be over. */
+static int note_blocks(struct expiring *g)
+{
+	struct store *s = g->store;
+	int r = vec__reserve(&g->blocks, s->blocks.n + 1) ? 0 : -ENOMEM;
+
+	for (size_t i = 0; r == 0 && i < s->blocks.n; i++) {
+		struct stored *b = s->blocks.v[i];
+		struct era_facts *e = (struct era_facts *)find_era(g, b->entry.era);
+		const struct block *block;
+
+		if (!e || b->entry.last_ms < g->first_ms || b->entry.last_ms >= g->last_ms)
+			continue;
+		r = load_era(g, e);
+		if (r == 0)
+			r = stored__block(b, &block, NULL);
+		if (r && r != -ENOMEM) {
+			r = 0; /* damaged: it goes as a whole */
+			continue;
+		}
+		if (r == 0) {
+			struct block_facts *f = &g->blocks.v[g->blocks.n++];
+
+			*f = (struct block_facts){ .number = b->entry.number };
+			r = block__types(block, &f->types);
+		}
+	}
+	return r;
+}
+
+static int choose(struct expiring *g)
+{
+	int r = note_eras(g);
+
+	if (r == 0 && g->cutoffs.n)
+		r = note_blocks(g);
+	for (size_t i = 0; g->counts_all && i < g->eras.n; i++)
+		g->eras.v[i].bytes = file_bytes(g->store, g->eras.v[i].number);
+	g->rules.cutoff_ms = rule_cutoff;
+	g->rules.ctx = g;
+	g->facts.types = fact_types;
+	g->facts.era_bytes = fact_era_bytes;
+	g->facts.era_is_held = fact_era_is_held;
+	g->facts.ctx = g;
+	return r ? r
+		 : retain__choose(&g->choice, commit__manifest(g->store->commit), &g->rules, &g->facts);
+}
+
+/* -------------------------------------------------------------------------------------------------
+ * Removing, with `work`
+ */
+
+struct removing {
+	struct store *store;
+	const struct retain_choice *choice;
+	VEC(uint64_t) numbers;	 /* of blocks */
+	VEC(struct era *) eras;	 /* that nobody needs then; references */
+	VEC(const char *) paths; /* of their logs, and of strays */
+};
+
+static void removing__fini(struct removing *g)
+{
+	for (size_t i = 0; i < g->eras.n; i++)
+		era__unref(g->eras.v[i]);
+	for (size_t i = 0; i < g->paths.n; i++)
+		free((char *)g->paths.v[i]);
+	vec__fini(&g->eras);
+	vec__fini(&g->paths);
+	vec__fini(&g->numbers);
+}
+
+static int note_numbers(struct removing *g)
+{
+	const struct retain_choice *c = g->choice;
+
+	if (!vec__reserve(&g->numbers, c->expired.n + c->evicted.n + 1))
+		return -ENOMEM;
+	for (size_t i = 0; i < c->expired.n; i++)
+		g->numbers.v[g->numbers.n++] = c->expired.v[i];
+	for (size_t i = 0; i < c->evicted.n; i++)
+		g->numbers.v[g->numbers.n++] = c->evicted.v[i];
+	return 0;
+}
+
+static bool goes(const struct removing *g, const struct stored *b)
+{
+	for (size_t i = 0; i < g->numbers.n; i++)
+		if (g->numbers.v[i] == b->entry.number)
+			return true;
+	return false;
+}
+
+static bool is_needed(const struct removing *g, const struct era *e)
+{
+	const struct store *s = g->store;
+	bool needed = has_head(&s->active, e) || has_head(&s->sealing, e);
+
+	for (size_t i = 0; !needed && i < s->blocks.n; i++)
+		needed = s->blocks.v[i]->era == e && !goes(g, s->blocks.v[i]);
+	return needed;
+}
+
+static int choose_strays(struct removing *g)
+{
+	const struct store *s = g->store;
+
+	if (!vec__reserve(&g->paths, s->strays.n))
+		return -ENOMEM;
+	for (size_t i = 0; i < s->strays.n; i++) {
+		char *copy = mem__dup_str(s->strays.v[i], strlen(s->strays.v[i]));
+
+		if (!copy)
+			return -ENOMEM;
+		g->paths.v[g->paths.n++] = copy;
+	}
+	return 0;
+}
+
+static void forget_strays(struct store *s)
+{
+	while (s->strays.n)
+		free(s->strays.v[--s->strays.n]);
+}
+
+/* Takes the eras off the store's list, so that nothing new comes to one that goes. */
+static int choose_eras(struct removing *g)
+{
+	struct store *s = g->store;
+	size_t n = 0;
+
+	if (!vec__reserve(&g->eras, s->eras.n) || !vec__reserve(&g->paths, s->eras.n))
+		return -ENOMEM;
+	for (size_t i = 0; i < s->eras.n; i++) {
+		struct era *e = s->eras.v[i];
+		char path[ERA_PATH_BYTES], *copy = NULL;
+
+		era__path(path, e->number);
+		if (!is_needed(g, e))
+			copy = mem__dup_str(path, strlen(path));
+		if (!copy) {
+			s->eras.v[n++] = e; /* without memory for its name the next time */
+			continue;
+		}
+		g->paths.v[g->paths.n++] = copy;
+		g->eras.v[g->eras.n++] = e;
+	}
+	s->eras.n = n;
+	return 0;
+}
+
+static int forget_eras(void *ctx, struct manifest *next, struct dcm_error *err)
+{
+	struct removing *g = ctx;
+	(void)err;
+
+	for (size_t i = 0; i < g->eras.n; i++)
+		extras__forget_era(next, g->eras.v[i]->number);
+	return 0;
+}
+
+static void drop_blocks(struct removing *g)
+{
+	struct store *s = g->store;
+	size_t n = 0;
+
+	pthread_rwlock_wrlock(&s->lock);
+	for (size_t i = 0; i < s->blocks.n; i++) {
+		if (goes(g, s->blocks.v[i]))
+			stored__unref(s->blocks.v[i]);
+		else
+			s->blocks.v[n++] = s->blocks.v[i];
+	}
+	s->blocks.n = n;
+	pthread_rwlock_unlock(&s->lock);
+}
+
+static void give_eras_back(struct removing *g)
+{
+	struct store *s = g->store;
+
+	pthread_rwlock_wrlock(&s->lock);
+	while (g->eras.n && vec__reserve(&s->eras, 1))
+		s->eras.v[s->eras.n++] = g->eras.v[--g->eras.n];
+	pthread_rwlock_unlock(&s->lock);
+}
+
+static int apply(struct removing *g, struct dcm_error *err)
+{
+	int r;
+
+	if (g->numbers.n == 0 && g->paths.n == 0)
+		return 0;
+	r = commit__apply(g->store->commit,
+			  &(struct commit_change){
+				  .remove = g->numbers.v,
+				  .n_remove = g->numbers.n,
+				  .unlink = g->paths.v,
+				  .n_unlink = g->paths.n,
+				  .edit = forget_eras,
+				  .ctx = g,
+			  },
+			  err);
+	if (r == 0) {
+		drop_blocks(g);
+		forget_strays(g->store);
+	} else {
+		give_eras_back(g);
+	}
+	return r;
+}
+
+struct amount {
+	uint64_t n_profiles, n_rows;
+};
+
+/* Of the blocks with these numbers; of all when `numbers` is NULL. */
+static struct amount amount_of(const struct store *s, const uint64_t *numbers, size_t n)
+{
+	struct amount sum = { 0 };
+
+	for (size_t i = 0; i < s->blocks.n; i++) {
+		const struct manifest_block *e = &s->blocks.v[i]->entry;
+		bool counts = !numbers;
+
+		for (size_t k = 0; !counts && k < n; k++)
+			counts = e->number == numbers[k];
+		sum.n_profiles += counts ? e->n_profiles : 0;
+		sum.n_rows += counts ? e->n_rows : 0;
+	}
+	return sum;
+}
+
+static int remove_chosen(struct expiring *g, struct dcm_error *err)
+{
+	struct store *s = g->store;
+	struct removing rm = { .store = s, .choice = &g->choice };
+	int r = note_numbers(&rm);
+
+	if (r == 0)
+		r = choose_strays(&rm);
+	pthread_rwlock_wrlock(&s->lock);
+	if (r == 0)
+		r = choose_eras(&rm);
+	pthread_rwlock_unlock(&s->lock);
+	r = r ? error__nomem(err) : apply(&rm, err);
+	removing__fini(&rm);
+	return r;
+}
+
+/* With `work`. Adds to *ret_n how many profiles went. */
+static int expire(struct expiring *g, uint64_t *ret_n, struct dcm_error *err)
+{
+	struct store *s = g->store;
+	const struct amount before = amount_of(s, NULL, 0);
+	int r = choose(g);
+	const struct amount evicted = g->choice.evicted.n
+					      ? amount_of(s, g->choice.evicted.v, g->choice.evicted.n)
+					      : (struct amount){ 0 };
+
+	r = r ? error__nomem(err) : remove_chosen(g, err);
+	if (r)
+		return r;
+	if (g->choice.rewrite) {
+		const struct compact_filter filter = retain_filter(&g->rules);
+
+		r = rework__filter(s, g->choice.rewrite, &filter, err);
+	}
+	uint64_t n = before.n_profiles - amount_of(s, NULL, 0).n_profiles;
+	atomic_fetch_add_explicit(&s->n_expired, n - evicted.n_profiles, memory_order_relaxed);
+	atomic_fetch_add_explicit(&s->rows_evicted, evicted.n_rows, memory_order_relaxed);
+	*ret_n += n;
+	return r;
+}
+
+/* -------------------------------------------------------------------------------------------------
+ * The two ways
+ */
+
+int expire__remove(struct store *s, int64_t cutoff_ms, uint64_t max_bytes, uint64_t *ret_n_profiles,
+		   struct dcm_error *err)
+{
+	struct expiring g = { .store = s,
+			      .default_ms = cutoff_ms,
+			      .first_ms = cutoff_ms,
+			      .last_ms = cutoff_ms,
+			      .rules = { .max_bytes = max_bytes } };
+	uint64_t n = 0;
+
+	pthread_mutex_lock(&s->work);
+	int r = expire(&g, &n, err);
+	pthread_mutex_unlock(&s->work);
+	expiring__fini(&g);
+	*ret_n_profiles += n;
+	return r;
+}
+
+static int add_cutoff(struct expiring *g, const char *type, int64_t ms)
+{
+	char *copy = mem__dup_str(type, strlen(type));
+
+	if (!copy || !vec__push(&g->cutoffs, (struct cutoff){ copy, ms })) {
+		free(copy);
+		return -ENOMEM;
+	}
+	g->first_ms = ms < g->first_ms ? ms : g->first_ms;
+	g->last_ms = ms > g->last_ms ? ms : g->last_ms;
+	return 0;
+}
+
+/* With the lock. */
+static int take_options(struct expiring *g)
+{
+	const struct store *s = g->store;
+	const struct dcm_map *kept = &s->options.retention_by_type;
+	const int64_t *ns = kept->items;
+	int r = 0;
+
+	g->default_ms = g->first_ms = g->last_ms = store__cutoff(s, s->options.retention_ms);
+	for (uint32_t i = 0; r == 0 && i < kept->n; i++)
+		r = add_cutoff(g, kept->keys[i], store__cutoff(s, ns[i] / 1000000));
+	g->rules.max_bytes = s->options.max_bytes;
+	return r;
+}
+
+int expire__now(struct store *s, struct dcm_error *err)
+{
+	struct expiring g = { .store = s, .counts_all = true };
+	struct wal_stat log;
+	uint64_t n = 0;
+
+	wal__stat(commit__wal(s->commit), &log);
+	g.facts.other_bytes = log.n_files * s->options.segment_bytes;
+	pthread_mutex_lock(&s->work);
+	pthread_rwlock_rdlock(&s->lock);
+	int r = take_options(&g);
+	pthread_rwlock_unlock(&s->lock);
+	r = r ? error__nomem(err) : expire(&g, &n, err);
+	pthread_mutex_unlock(&s->work);
+	expiring__fini(&g);
+	return r;
+}

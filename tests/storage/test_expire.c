@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/storage/test_expire.c - what is too old, by type too, and what is too much goes, and nothing else
+ *
+ * A day is a block: each has a profile of each of three types. What must be left after the limits are applied is known
+ * profile by profile, and is compared with all that the store holds, before and after a start.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "core/base/str.h"
+#include "core/batch/batch.h"
+#include "core/batch/builder.h"
+#include "plugins/storage/local/expire.h"
+#include "plugins/storage/local/upkeep.h"
+#include "tests/contract/storage_host.h"
+#include "tests/storage/sim_disk.h"
+#include "tests/storage/store_content.h"
+#include "tests/unit/random_batch.h"
+#include "tests/unit/unit.h"
+
+enum { DAYS = 20, N_TYPES = 3, SEGMENT = 1 << 20 };
+#define DAY_NS (INT64_C(86400) * 1000000000)
+
+static const char *const names[N_TYPES] = { "cpu", "memory", "mem" };
+
+struct bench {
+	struct storage storage; /* for its host */
+	struct sim *sim;
+	struct store *store;
+	struct store_options options;
+	struct dcm_batch *batches[DAYS][N_TYPES];
+	unsigned n_complaints;
+};
+
+static void complain(void *ctx, enum dcm_log_level level, const char *sentence)
+{
+	struct bench *b = ctx;
+
+	print_message("%s\n", sentence);
+	b->n_complaints += level == DCM_LOG_ERROR;
+}
+
+static void open_store(struct bench *b)
+{
+	struct commit_found found;
+
+	assert_int_equal(
+		store__open(&b->storage.host, sim__vfs(b->sim), &b->options, &found, &b->store, NULL), 0);
+}
+
+static void restart(struct bench *b)
+{
+	store__close(b->store);
+	sim__restart(b->sim, true);
+	open_store(b);
+}
+
+static struct dcm_batch *make_batch(uint64_t sequence, const char *type_name, int64_t time_ns)
+{
+	struct dcm_builder *b = builder__new(0);
+	struct dcm_batch *batch = NULL;
+
+	assert_non_null(b);
+	builder__set_source(b, (struct dcm_hash){ 1, 5 }, sequence);
+	uint32_t count = builder__string(b, str__of("count"));
+	struct dcm_type type = { .name = builder__string(b, str__of(type_name)),
+				 .sample_type = count,
+				 .sample_unit = count,
+				 .period_type = count,
+				 .period_unit = count,
+				 .temporality = DCM_DELTA };
+	struct dcm_pair label = { count, count };
+	struct dcm_profile head = { .series = builder__series(b, &label, 1),
+				    .time_ns = time_ns,
+				    .duration_ns = 1 };
+	struct dcm_function function = { .name = count };
+	struct dcm_line line = { .function = builder__function(b, &function),
+				 .line = (int64_t)sequence % 7 };
+	struct dcm_location location = { .mapping = DCM_NONE,
+					 .process = DCM_NONE,
+					 .addr_kind = DCM_ADDR_NONE,
+					 .kind = DCM_FRAME_INTERPRETED };
+	uint32_t frame = builder__location(b, &location, &line, 1);
+	int64_t value = (int64_t)sequence + 1;
+
+	builder__profile(b, &head, &type, 1);
+	builder__row(b, builder__stack(b, &frame, 1), 0, &value);
+	assert_int_equal(builder__seal(b, &batch, NULL), 0);
+	builder__free(b);
+	return batch;
+}
+
+static int64_t day_ns(int day)
+{
+	return RANDOM_BASE_NS + day * DAY_NS;
+}
+
+/* A block a day, each of three profiles. */
+static void bench__init(struct bench *b)
+{
+	*b = (struct bench){ .sim = sim__new(1, SIM_PREFIX) };
+	assert_non_null(b->sim);
+	storage__host(&b->storage);
+	b->storage.real_ns = day_ns(DAYS);
+	b->options = (struct store_options){
+		.seal_ms = 3600000,
+		.head_max_bytes = 64 << 20,
+		.segment_bytes = SEGMENT,
+		.align = 512,
+		.report = complain,
+		.report_ctx = b,
+	};
+	open_store(b);
+	for (int day = 0; day < DAYS; day++) {
+		for (int t = 0; t < N_TYPES; t++)
+			b->batches[day][t] = make_batch((uint64_t)(day * N_TYPES + t), names[t],
+							day_ns(day));
+		assert_int_equal(store__write(b->store, b->batches[day], N_TYPES, NULL, NULL, NULL), 0);
+		assert_int_equal(upkeep__seal(b->store, NULL), 0);
+	}
+	assert_int_equal(b->store->blocks.n, DAYS);
+}
+
+static void bench__fini(struct bench *b)
+{
+	store__close(b->store);
+	assert_int_equal(sim__n_open(b->sim), 0);
+	sim__free(b->sim);
+	for (int day = 0; day < DAYS; day++)
+		for (int t = 0; t < N_TYPES; t++)
+			batch__unref(b->batches[day][t]);
+	assert_int_equal(b->n_complaints, 0);
+}
+
+/* Until nothing changes any more: one block a call is written anew. */
+static uint64_t expire_all(struct bench *b)
+{
+	uint64_t before = UINT64_MAX;
+
+	while (b->store->n_expired != before) {
+		before = b->store->n_expired;
+		assert_int_equal(expire__now(b->store, NULL), 0);
+	}
+	return before;
+}
+
+/* The store has the types' profiles from these days on, and no other. */
+static void must_have(struct bench *b, const int from[N_TYPES])
+{
+	struct content there = { 0 }, told = { 0 };
+
+	for (int day = 0; day < DAYS; day++)
+		for (int t = 0; t < N_TYPES; t++)
+			if (day >= from[t])
+				content__add_batch(&told, b->batches[day][t]);
+	content__add_store(&there, b->store);
+	content__settle(&there);
+	content__settle(&told);
+	assert_int_equal(content__differences(&there, &told), 0);
+	content__fini(&there);
+	content__fini(&told);
+}
+
+static void keep_for(struct bench *b, int days, const char **types, int64_t *ns, uint32_t n)
+{
+	b->options.retention_ms = days * (DAY_NS / 1000000);
+	b->options.retention_by_type = (struct dcm_map){ .keys = types, .items = ns, .n = n };
+	restart(b);
+}
+
+/* The newest is of day 19, and what is exactly as old as its retention stays. */
+static void test_types_are_kept_for_different_times(void **state)
+{
+	const char *types[] = { "memory", "mem:count:count" };
+	int64_t ns[] = { 12 * DAY_NS, 2 * DAY_NS };
+	static const int from[N_TYPES] = { 14, 7, 17 };
+	struct bench b;
+	(void)state;
+
+	bench__init(&b);
+	keep_for(&b, 5, types, ns, 2);
+	assert_int_equal(expire_all(&b), 14 + 7 + 17);
+	must_have(&b, from);
+	/* Blocks went whole where that was possible: no day has two. */
+	assert_int_equal(b.store->blocks.n, DAYS - 7);
+	restart(&b);
+	must_have(&b, from);
+	assert_int_equal(b.store->rows_evicted, 0);
+	bench__fini(&b);
+}
+
+/* One call writes at most one block anew, and what it did stands. */
+static void test_one_block_a_call(void **state)
+{
+	const char *types[] = { "cpu" };
+	int64_t ns[] = { 3 * DAY_NS };
+	struct bench b;
+	(void)state;
+
+	bench__init(&b);
+	keep_for(&b, 0, types, ns, 1);
+	for (uint64_t i = 1; i <= 16; i++) {
+		assert_int_equal(expire__now(b.store, NULL), 0);
+		assert_int_equal(b.store->n_expired, i);
+		restart(&b);
+		b.store->n_expired = i;
+	}
+	assert_int_equal(expire__now(b.store, NULL), 0);
+	must_have(&b, (const int[N_TYPES]){ 16, 0, 0 });
+	bench__fini(&b);
+}
+
+/* What is kept for longer than the rest is taken when it comes that late. */
+static void test_late_ones_of_a_type_that_is_kept(void **state)
+{
+	const char *types[] = { "memory" };
+	int64_t ns[] = { 12 * DAY_NS };
+	struct dcm_batch *batch;
+	struct bench b;
+	(void)state;
+
+	bench__init(&b);
+	keep_for(&b, 5, types, ns, 1);
+	batch = make_batch(1000, "memory", day_ns(8) + 1000000);
+	assert_int_equal(store__write(b.store, &batch, 1, NULL, NULL, NULL), 0);
+	batch__unref(batch);
+	assert_int_equal(b.store->n_expired, 0);
+	batch = make_batch(1001, "memory", day_ns(6));
+	assert_int_equal(store__write(b.store, &batch, 1, NULL, NULL, NULL), 0);
+	batch__unref(batch);
+	assert_int_equal(b.store->n_expired, 1);
+	bench__fini(&b);
+}
+
+static uint64_t bytes_of_eras(struct bench *b)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < b->store->eras.n; i++) {
+		char path[ERA_PATH_BYTES];
+		size_t n = 0;
+
+		sim__peek(b->sim, era__path(path, b->store->eras.v[i]->number), &n);
+		sum += n;
+	}
+	return sum;
+}
+
+/* The bound holds for blocks, dictionaries and the log together, and no block goes that need not. */
+static void test_bytes_are_those_of_everything(void **state)
+{
+	struct wal_stat log;
+	struct bench b;
+	(void)state;
+
+	bench__init(&b);
+	restart(&b);
+	wal__stat(commit__wal(b.store->commit), &log);
+	uint64_t fixed = (uint64_t)log.n_files * SEGMENT;
+	uint64_t all = fixed + upkeep__bytes(b.store) + bytes_of_eras(&b);
+	b.store->options.max_bytes = all;
+	assert_int_equal(expire__now(b.store, NULL), 0);
+	assert_int_equal(b.store->blocks.n, DAYS);
+	b.store->options.max_bytes = all - 1;
+	assert_int_equal(expire__now(b.store, NULL), 0);
+	assert_int_equal(b.store->blocks.n, DAYS - 1);
+	assert_int_equal(b.store->rows_evicted, N_TYPES);
+	/* Its dictionary goes with the last block of an era, and counts as freed. */
+	size_t n_eras = b.store->eras.n;
+	b.store->options.max_bytes = fixed + (all - fixed) / 2;
+	assert_int_equal(expire__now(b.store, NULL), 0);
+	assert_true(b.store->eras.n < n_eras);
+	uint64_t left = fixed + upkeep__bytes(b.store) + bytes_of_eras(&b);
+	assert_true(left <= b.store->options.max_bytes);
+	assert_true(left + (all - fixed) / 4 > b.store->options.max_bytes);
+	assert_int_equal(b.store->n_expired, 0);
+	bench__fini(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_types_are_kept_for_different_times),
+		cmocka_unit_test(test_one_block_a_call),
+		cmocka_unit_test(test_late_ones_of_a_type_that_is_kept),
+		cmocka_unit_test(test_bytes_are_those_of_everything),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
