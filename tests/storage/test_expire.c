@@ -172,14 +172,15 @@ static void keep_for(struct bench *b, int days, const char **types, int64_t *ns,
 /* The newest is of day 19, and what is exactly as old as its retention stays. */
 static void test_types_are_kept_for_different_times(void **state)
 {
-	const char *types[] = { "memory", "mem:count:count" };
-	int64_t ns[] = { 12 * DAY_NS, 2 * DAY_NS };
+	/* The longest counts wherever it stands, and a type ends at a colon. */
+	const char *types[] = { "memory:count", "memory", "mem", "cp" };
+	int64_t ns[] = { 12 * DAY_NS, DAY_NS, 2 * DAY_NS, DAY_NS };
 	static const int from[N_TYPES] = { 14, 7, 17 };
 	struct bench b;
 	(void)state;
 
 	bench__init(&b);
-	keep_for(&b, 5, types, ns, 2);
+	keep_for(&b, 5, types, ns, 4);
 	assert_int_equal(expire_all(&b), 14 + 7 + 17);
 	must_have(&b, from);
 	/* Blocks went whole where that was possible: no day has two. */
