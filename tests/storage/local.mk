@@ -97,6 +97,11 @@ tests_storage_test_expire_SOURCES = tests/storage/test_expire.c $(STORE_TEST)
 tests_storage_test_expire_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_storage_test_expire_LDADD = $(LOCAL_STORE_LA) $(CODEC_LA) $(CONFIG_LA) $(UNIT_LIBS) -ldl
 
+unit_tests += tests/storage/test_eras
+tests_storage_test_eras_SOURCES = tests/storage/test_eras.c $(STORE_TEST)
+tests_storage_test_eras_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_storage_test_eras_LDADD = $(LOCAL_STORE_LA) $(CODEC_LA) $(CONFIG_LA) $(UNIT_LIBS) -ldl
+
 # The directory read beside a writer.
 unit_tests += tests/storage/test_reader
 tests_storage_test_reader_SOURCES = tests/storage/test_reader.c $(STORE_TEST)

@@ -39,6 +39,7 @@ struct era *era__new(uint32_t number, int64_t begin_ms, uint64_t n_records)
 	e->begin_ms = begin_ms;
 	e->n_records = n_records;
 	pthread_mutex_init(&e->log_lock, NULL);
+	pthread_mutex_init(&e->load_lock, NULL);
 	return e;
 }
 
@@ -54,6 +55,7 @@ void era__unref(struct era *e)
 		return;
 	dict__unref(e->dict);
 	log_file__close(e->log);
+	pthread_mutex_destroy(&e->load_lock);
 	pthread_mutex_destroy(&e->log_lock);
 	free(e);
 }
@@ -61,12 +63,6 @@ void era__unref(struct era *e)
 /* -------------------------------------------------------------------------------------------------
  * Reading
  */
-
-struct loading_how {
-	dcm_report_fn report;
-	void *ctx;
-	bool only_read;
-};
 
 struct loading {
 	struct dict *dict;
@@ -86,67 +82,110 @@ static int take_record(void *ctx, const struct frame *f)
 	return r;
 }
 
-static void tell_damage(const struct era *e, const struct loading *l, const struct log_found *found,
-			uint64_t n_missing, const struct loading_how *how)
+static void tell_damage(const struct era *e, uint64_t n_records, uint64_t n_entries,
+			const struct era_how *how)
 {
 	char path[ERA_PATH_BYTES], text[256];
 
-	if (!how->report)
+	/* A dictionary that comes into memory again says it no second time. */
+	if (!how->report || e->damaged)
 		return;
 	snprintf(
 		text, sizeof(text),
 		"%s: %" PRIu64 " records are damaged or missing, %" PRIu64
 		" entries are without content; restore it from a backup, or do without their names",
-		era__path(path, e->number), found->n_lost + n_missing, l->n_lost);
+		era__path(path, e->number), n_records, n_entries);
 	how->report(how->ctx, DCM_LOG_ERROR, text);
 }
 
-static int load(struct era *e, struct vfs *v, const struct loading_how *how, struct dcm_error *err)
+void era_content__fini(struct era_content *c)
 {
-	struct loading l = { .n_lost = 0 };
+	dict__unref(c->dict);
+	log_file__close(c->log);
+	*c = (struct era_content){ .dict = NULL };
+}
+
+bool era__is_final(int error)
+{
+	return error == -EBADMSG || error == -EUCLEAN || error == -EPROTONOSUPPORT || error == -EFBIG;
+}
+
+int era__fetch(const struct era *e, const struct era_how *how, struct era_content *ret,
+	       struct dcm_error *err)
+{
+	struct era_content c = { .dict = dict__new() };
+	struct loading l = { .dict = c.dict };
 	struct log_found found = { .n_lost = 0 };
 	char path[ERA_PATH_BYTES];
 	int r;
 
-	era__path(path, e->number);
-	if (e->dict)
-		return 0;
-	if (e->unreadable)
-		return error__set(err, e->unreadable, "%s: cannot be read", path);
-	l.dict = dict__new();
-	if (!l.dict)
+	if (!c.dict)
 		return error__nomem(err);
+	era__path(path, e->number);
 	r = how->only_read
-		    ? log_file__read(v, path, ERA_LOG_KIND, take_record, &l, &found, err)
-		    : log_file__open(v, path, ERA_LOG_KIND, take_record, &l, &found, &e->log, err);
+		    ? log_file__read(how->vfs, path, ERA_LOG_KIND, take_record, &l, &found, err)
+		    : log_file__open(how->vfs, path, ERA_LOG_KIND, take_record, &l, &found, &c.log, err);
 	if (r == -EBADMSG)
 		error__set(err, r, "%s: has a record that is none; restore it from a backup", path);
 	if (r) {
-		dict__unref(l.dict);
-		if (r == -EBADMSG || r == -EUCLEAN || r == -EPROTONOSUPPORT || r == -EFBIG)
-			e->unreadable = r; /* what else there is may pass */
+		era_content__fini(&c);
 		return r;
 	}
 	uint64_t last = found.n_records + found.n_lost;
-	uint64_t n_missing = last < e->n_records ? e->n_records - last : 0;
-	e->dict = l.dict;
-	e->dict->keep_learnt = true;
-	e->logged = dict__counts(e->dict);
-	e->logged_bytes = dict__bytes(e->dict);
-	e->damaged = l.n_lost || found.n_lost || n_missing;
-	if (e->damaged)
-		tell_damage(e, &l, &found, n_missing, how);
+	uint64_t n_gone = found.n_lost + (last < e->n_records ? e->n_records - last : 0);
+	c.dict->keep_learnt = true;
+	c.damaged = l.n_lost || n_gone;
+	if (c.damaged)
+		tell_damage(e, n_gone, l.n_lost, how);
+	*ret = c;
 	return 0;
 }
 
-int era__load(struct era *e, struct vfs *v, dcm_report_fn report, void *ctx, struct dcm_error *err)
+void era__take(struct era *e, struct era_content *c)
 {
-	return load(e, v, &(struct loading_how){ report, ctx, false }, err);
+	e->dict = c->dict;
+	e->log = c->log;
+	e->damaged |= c->damaged;
+	e->loaded_lsn = e->log ? log_file__last_lsn(e->log) : 0;
+	e->logged = dict__counts(e->dict);
+	e->logged_bytes = dict__bytes(e->dict);
+	*c = (struct era_content){ .dict = NULL };
 }
 
-int era__read(struct era *e, struct vfs *v, dcm_report_fn report, void *ctx, struct dcm_error *err)
+int era__load(struct era *e, const struct era_how *how, struct dcm_error *err)
 {
-	return load(e, v, &(struct loading_how){ report, ctx, true }, err);
+	struct era_content c;
+	char path[ERA_PATH_BYTES];
+
+	if (e->dict)
+		return 0;
+	if (e->unreadable)
+		return error__set(err, e->unreadable, "%s: cannot be read", era__path(path, e->number));
+	int r = era__fetch(e, how, &c, err);
+	if (r == 0)
+		era__take(e, &c);
+	else if (era__is_final(r))
+		e->unreadable = r;
+	return r;
+}
+
+bool era__can_unload(const struct era *e)
+{
+	if (!e->dict || !e->log || atomic_load_explicit(&e->dict->refs, memory_order_acquire) > 1)
+		return false;
+	const uint64_t last = log_file__last_lsn(e->log);
+
+	return last == e->loaded_lsn || last == log_file__synced_lsn(e->log);
+}
+
+void era__unload(struct era *e, struct era_content *ret)
+{
+	const uint64_t last = log_file__last_lsn(e->log);
+
+	*ret = (struct era_content){ .dict = e->dict, .log = e->log };
+	e->dict = NULL;
+	e->log = NULL;
+	e->n_records = last > e->n_records ? last : e->n_records;
 }
 
 int era__begin_unlogged(struct era *e)

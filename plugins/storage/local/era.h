@@ -11,7 +11,8 @@
  * something removes it too (upkeep.h). Data that comes late for a stretch whose era has gone, or is damaged, begins a new
  * era for it.
  *
- * Threads: load() and log() need the store's lock for writing; the rest needs none. sync() is called by one thread.
+ * Threads: take(), load(), unload() and log() need the store's lock for writing; the rest needs none, and fetch() should
+ * not have it. sync() is called by one thread. Who brings a dictionary into memory is eras.h.
  */
 #ifndef DECIMA_STORAGE_LOCAL_ERA_H
 #define DECIMA_STORAGE_LOCAL_ERA_H
@@ -34,9 +35,12 @@ struct era {
 	_Atomic uint32_t refs;
 	uint32_t number;
 	int64_t begin_ms;	   /* of the time it covers */
-	uint64_t n_records;	   /* that the manifest promises */
+	uint64_t n_records;	   /* that the log has at least: the manifest promises them */
 	struct dict *dict;	   /* NULL: not loaded */
 	struct log_file *log;	   /* with it */
+	uint64_t loaded_lsn;	   /* of it then */
+	pthread_mutex_t load_lock; /* held by who reads the log; before the store's lock */
+	_Atomic uint64_t asked_at; /* by the store's count of questions */
 	pthread_mutex_t log_lock;  /* around it */
 	struct dict_counts logged; /* what the records hold */
 	uint64_t logged_bytes;	   /* of the dictionary then */
@@ -45,7 +49,8 @@ struct era {
 	 * might be given again that blocks have in use.
 	 */
 	bool damaged;
-	int unreadable; /* 0, or why the log cannot be read at all */
+	int unreadable;	   /* 0, or why the log cannot be read at all */
+	_Atomic bool told; /* that it could not be read the last time */
 };
 
 /* "eras/NUMBER.log" */
@@ -58,15 +63,38 @@ struct era *era__new(uint32_t number, int64_t begin_ms, uint64_t n_records); /* 
 struct era *era__ref(struct era *e);
 void era__unref(struct era *e); /* NULL is fine */
 
-/*
- * Reads the dictionary when it is not there. Damage is told to `report` (may be NULL) and remembered. 0, -ENOMEM, or
- * what makes the log unreadable: the same again at the next call.
- */
-int era__load(struct era *e, struct vfs *v, dcm_report_fn report, void *ctx, struct dcm_error *err);
-/*
- * The same for readers beside the process that writes: -ENOENT when the log is not there, and nothing can be logged.
- */
-int era__read(struct era *e, struct vfs *v, dcm_report_fn report, void *ctx, struct dcm_error *err);
+/* How a log is read. */
+struct era_how {
+	struct vfs *vfs;
+	dcm_report_fn report; /* of damage; may be NULL */
+	void *ctx;
+	/* Beside the process that writes: -ENOENT when the log is not there, and nothing can be logged. */
+	bool only_read;
+};
+
+/* What the log has, on its way into an era or out of it. */
+struct era_content {
+	struct dict *dict; /* referenced */
+	struct log_file *log;
+	bool damaged;
+};
+void era_content__fini(struct era_content *c); /* a zeroed one too */
+
+/* Reads the log; changes nothing. Of damage the first reading tells. 0, -ENOMEM, or what the log cannot be read for. */
+int era__fetch(const struct era *e, const struct era_how *how, struct era_content *ret,
+	       struct dcm_error *err);
+/* Is that so for good? */
+bool era__is_final(int error);
+/* Into an era that is not loaded. */
+void era__take(struct era *e, struct era_content *c);
+/* Both, when the dictionary is not there. What is so for good is remembered: the same again at the next call. */
+int era__load(struct era *e, const struct era_how *how, struct dcm_error *err);
+
+/* Has nobody else the dictionary, and does the file have all that was logged? */
+bool era__can_unload(const struct era *e);
+/* What era__take() took, to be freed without the lock. What is in no record is in no use, and given up. */
+void era__unload(struct era *e, struct era_content *ret);
+
 /* An empty dictionary and no log, for one that is only read. 0 or -ENOMEM. */
 int era__begin_unlogged(struct era *e);
 

@@ -103,8 +103,7 @@ static struct streams_plan *plan_of(struct heads_plan *plan, struct head *head)
 	return &plan->items.v[plan->items.n - 1].plan;
 }
 
-/* Where the first era after `after` begins that has a profile of the batch; INT64_MAX: none has. */
-static int64_t next_era(const struct dcm_batch *b, int64_t from_ms, int64_t after)
+int64_t heads__next_era(const struct dcm_batch *b, int64_t from_ms, int64_t after)
 {
 	int64_t next = INT64_MAX;
 
@@ -123,7 +122,7 @@ int heads__plan(struct heads *h, struct heads_plan *plan, const struct dcm_batch
 {
 	int64_t from_ms = source->from_ms, begin_ms = INT64_MIN;
 
-	while ((begin_ms = next_era(b, from_ms, begin_ms)) != INT64_MAX) {
+	while ((begin_ms = heads__next_era(b, from_ms, begin_ms)) != INT64_MAX) {
 		struct head *head = NULL;
 		int r = find_or_make_head(h, begin_ms, source, &head, err);
 		struct streams_plan *of = r ? NULL : plan_of(plan, head);

@@ -36,6 +36,9 @@ struct heads_source {
 	int64_t from_ms; /* profiles that start before are left out */
 };
 
+/* Where the first era after `after` begins that has a profile of the batch from from_ms on; INT64_MAX: none has. */
+int64_t heads__next_era(const struct dcm_batch *b, int64_t from_ms, int64_t after);
+
 struct head_planned {
 	struct head *head;
 	struct streams_plan plan;

@@ -9,8 +9,8 @@
  *	expire.h   removes what is old or too much  retain.h  what that is
  *	rework.h   compacts, removes                commit.h  the order in which files change
  *	look.h     what a question looks at         era.h     what profiles refer to
- *	inspect.h  counts, checks, copies           vfs.h     every call to the file system
- *	reader.h   reads beside another process
+ *	eras.h     which of those are in memory     vfs.h     every call to the file system
+ *	inspect.h  counts, checks, copies           reader.h  reads beside another process
  *
  * Threads: as the ops say, and one of its own, which does upkeep once a second.
  */
@@ -30,6 +30,7 @@
 #include "core/base/str.h"
 #include "plugins/storage/answer/answer.h"
 #include "plugins/storage/answer/meter.h"
+#include "plugins/storage/local/eras.h"
 #include "plugins/storage/local/expire.h"
 #include "plugins/storage/local/inspect.h"
 #include "plugins/storage/local/look.h"
@@ -48,6 +49,7 @@ struct config {
 	int64_t max_bytes;
 	int64_t seal_ns;
 	int64_t head_max_bytes;
+	int64_t dictionary_max_bytes;
 	bool read_only;
 };
 
@@ -103,6 +105,15 @@ static const struct dcm_option options[] = {
 	  .doc = "Memory for profiles that are in no block yet; they become one sooner when it is "
 		 "full. "
 		 "Writes wait when twice as much is. A row takes 16 bytes." },
+	{ .name = "dictionary_max_bytes",
+	  .type = DCM_OPT_SIZE,
+	  .offset = offsetof(struct config, dictionary_max_bytes),
+	  .def = "128MiB",
+	  .min = "0",
+	  .doc = "Memory for stacks, labels and names, which each three days have of their own. "
+		 "Beyond it those that no question needed the longest are left on the disk, until "
+		 "one "
+		 "does; 0: no bound. Smaller makes questions about old times slower." },
 	{ .name = "read_only",
 	  .type = DCM_OPT_BOOL,
 	  .offset = offsetof(struct config, read_only),
@@ -194,6 +205,7 @@ static struct store_options options_of(struct local *l, const struct config *c)
 		.retention_by_type = c->retention_by_type,
 		.seal_ms = c->seal_ns / 1000000,
 		.head_max_bytes = (uint64_t)c->head_max_bytes,
+		.dictionary_max_bytes = (uint64_t)c->dictionary_max_bytes,
 		.segment_bytes = SEGMENT_BYTES,
 		.align = GROUP_ALIGN,
 		.report = report,
@@ -316,6 +328,7 @@ static void tend(struct local *l, uint64_t round)
 		r = r > 0 ? 0 : r;
 	}
 	tell_state(l, r && r != -ECANCELED ? err.text : "");
+	eras__trim(s);
 	publish(l);
 }
 
@@ -399,6 +412,7 @@ static void commit(void *instance, void *change)
 	to->retention_by_type = from->retention_by_type;
 	to->seal_ms = from->seal_ms;
 	to->head_max_bytes = from->head_max_bytes;
+	to->dictionary_max_bytes = from->dictionary_max_bytes;
 	pthread_rwlock_unlock(&l->store->lock);
 	free(change);
 }

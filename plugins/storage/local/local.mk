@@ -13,6 +13,7 @@ plugins_storage_local_liblocal_la_SOURCES = \
 	plugins/storage/local/compact_parts.c plugins/storage/local/compact_parts.h \
 	plugins/storage/local/compact_plan.c plugins/storage/local/compact_plan.h \
 	plugins/storage/local/era.c plugins/storage/local/era.h \
+	plugins/storage/local/eras.c plugins/storage/local/eras.h \
 	plugins/storage/local/era_record.c plugins/storage/local/era_record.h \
 	plugins/storage/local/expire.c plugins/storage/local/expire.h \
 	plugins/storage/local/extras.c plugins/storage/local/extras.h \

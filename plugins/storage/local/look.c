@@ -13,6 +13,7 @@
 #include "core/base/error.h"
 #include "plugins/storage/answer/stream_piece.h"
 #include "plugins/storage/local/block_piece.h"
+#include "plugins/storage/local/eras.h"
 
 static void tell_unreadable(struct store *s, struct stored *b, const char *why)
 {
@@ -53,6 +54,9 @@ void look__fini(struct look *l)
 	view__fini(&l->view);
 	for (size_t i = 0; i < l->blocks.n; i++)
 		stored__unref(l->blocks.v[i].stored);
+	for (size_t i = 0; i < l->pins.n; i++)
+		era__unref(l->pins.v[i].era);
+	vec__fini(&l->pins);
 	vec__fini(&l->blocks);
 	vec__fini(&l->eras);
 }
@@ -95,8 +99,7 @@ static int take_blocks(struct look *l, struct view *heads)
 		if (!is_wanted(l, b))
 			continue;
 		if (!b->era->dict) {
-			tell_unreadable(l->store, b,
-					"a dictionary cannot be read, and its blocks are left out");
+			atomic_fetch_add_explicit(&l->store->n_unreadable, 1, memory_order_relaxed);
 			continue;
 		}
 		uint32_t era = view_era(l, heads, b->era);
@@ -118,41 +121,86 @@ static int take_heads(struct look *l, struct view *heads, const struct heads *fr
 	return r;
 }
 
-static int take_moment(struct look *l, struct view *heads)
+static int take_all(struct look *l, struct view *heads)
 {
-	struct store *s = l->store;
-	int r;
+	const struct store *s = l->store;
+	int r = take_blocks(l, heads);
 
-	pthread_rwlock_rdlock(&s->lock);
-	r = take_blocks(l, heads);
 	if (r == 0)
 		r = take_heads(l, heads, &s->sealing);
-	if (r == 0)
-		r = take_heads(l, heads, &s->active);
-	pthread_rwlock_unlock(&s->lock);
-	return r;
+	return r ? r : take_heads(l, heads, &s->active);
+}
+
+static bool has_pin(const struct look *l, const struct era *e)
+{
+	for (size_t i = l->pins.n; i > 0; i--)
+		if (l->pins.v[i - 1].era == e)
+			return true;
+	return false;
+}
+
+/* References to the eras of all wanted blocks, and how many of them have to be read. */
+static int pin_eras(struct look *l, uint64_t asked_at, size_t *ret_n_missing)
+{
+	const struct store *s = l->store;
+
+	for (size_t i = 0; i < s->blocks.n; i++) {
+		struct era *e = s->blocks.v[i]->era;
+
+		if (has_pin(l, e) || !is_wanted(l, s->blocks.v[i]))
+			continue;
+		if (!vec__reserve(&l->pins, 1))
+			return -ENOMEM;
+		l->pins.v[l->pins.n++] = (struct look_pin){ .era = era__ref(e) };
+		atomic_store_explicit(&e->asked_at, asked_at, memory_order_relaxed);
+	}
+	*ret_n_missing = 0;
+	for (size_t i = 0; i < l->pins.n; i++)
+		*ret_n_missing += !l->pins.v[i].era->dict && !l->pins.v[i].failed;
+	return 0;
 }
 
 /* ---- without it ---- */
 
-/* Reads the dictionaries of blocks that are wanted. -ENOMEM, or 0: those that cannot be read say so. */
-static int load_eras(struct look *l)
+/* -ENOMEM, or 0: those that cannot be read say so. */
+static int load_pinned(struct look *l)
+{
+	const struct store_options *o = &l->store->options;
+
+	for (size_t i = 0; i < l->pins.n; i++) {
+		struct look_pin *p = &l->pins.v[i];
+		struct dcm_error err = DCM_ERROR_INIT;
+		int r = p->failed ? 0 : eras__load(l->store, p->era, &err);
+
+		if (r == -ENOMEM)
+			return r;
+		p->failed |= r != 0;
+		if (r && !atomic_exchange(&p->era->told, true) && o->report)
+			o->report(o->report_ctx, DCM_LOG_ERROR, err.text);
+	}
+	eras__trim(l->store);
+	return 0;
+}
+
+/* One moment in which the dictionaries of all that is wanted are there, or could not be read. */
+static int take_moment(struct look *l, struct view *heads)
 {
 	struct store *s = l->store;
-	int r = 0;
+	const uint64_t asked_at = atomic_fetch_add_explicit(&s->n_asked, 1, memory_order_relaxed) + 1;
+	size_t n_missing = 0;
 
-	pthread_rwlock_wrlock(&s->lock);
-	for (size_t i = 0; r != -ENOMEM && i < s->blocks.n; i++) {
-		struct era *e = s->blocks.v[i]->era;
-
-		if (!is_wanted(l, s->blocks.v[i]) || e->dict || e->unreadable)
-			continue;
-		r = era__load(e, s->vfs, s->options.report, s->options.report_ctx, NULL);
-		if (r && r != -ENOMEM && !e->unreadable)
-			e->unreadable = r; /* until the next start */
+	for (;;) {
+		pthread_rwlock_rdlock(&s->lock);
+		int r = pin_eras(l, asked_at, &n_missing);
+		bool done = r || n_missing == 0;
+		if (r == 0 && done)
+			r = take_all(l, heads);
+		pthread_rwlock_unlock(&s->lock);
+		if (!done)
+			r = load_pinned(l);
+		if (done || r)
+			return r;
 	}
-	pthread_rwlock_unlock(&s->lock);
-	return r == -ENOMEM ? r : 0;
 }
 
 /* Notes whether a later question must look at it for what is before its range. */
@@ -215,11 +263,9 @@ static int add_heads(struct look *l, struct view *heads)
 int look__take(struct look *l)
 {
 	struct view heads;
-	int r = load_eras(l);
 
 	view__init(&heads, l->view.host, l->view.sel, l->view.n_sel);
-	if (r == 0)
-		r = take_moment(l, &heads);
+	int r = take_moment(l, &heads);
 	if (r == 0)
 		r = add_blocks(l);
 	if (r == 0)

@@ -8,7 +8,8 @@
  *	look__fini(&l);
  *
  * One moment is seen: heads and the list of blocks are taken in one hold of the lock. Blocks are opened, and
- * dictionaries read, without it. What cannot be read is left out, counted, and told once for each block.
+ * dictionaries read, without it. What cannot be read is left out, counted, and told once for each block, or era until it
+ * can be read again; the next look tries again.
  *
  * Threads: one a look.
  */
@@ -23,11 +24,18 @@ struct look_block {
 	uint32_t era;	       /* of the view */
 };
 
+/* An era of wanted blocks, which stays in memory until the view has it. */
+struct look_pin {
+	struct era *era; /* referenced */
+	bool failed;	 /* it could not be read this time */
+};
+
 struct look {
 	struct view view;
 	struct store *store;
 	VEC(struct look_block) blocks; /* as they were written */
 	VEC(struct era *) eras;	       /* [view.eras.n] borrowed from blocks and heads */
+	VEC(struct look_pin) pins;
 };
 
 /* host: of the question. sel and host outlive the look. */

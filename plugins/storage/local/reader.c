@@ -14,6 +14,7 @@
 #include "core/base/cleanup.h"
 #include "core/base/error.h"
 #include "core/base/le.h"
+#include "plugins/storage/local/eras.h"
 #include "plugins/storage/local/inspect.h"
 #include "plugins/storage/local/upkeep.h"
 
@@ -85,10 +86,11 @@ static bool is_fatal(int error)
 static int read_eras(struct opening *g, struct dcm_error *err)
 {
 	struct store *s = g->store;
+	const struct era_how how = eras__how(s);
 
 	for (size_t i = 0; i < s->eras.n; i++) {
 		struct era *e = s->eras.v[i];
-		int r = era__read(e, s->vfs, s->options.report, s->options.report_ctx, err);
+		int r = era__load(e, &how, err);
 
 		if (r && is_fatal(r))
 			return r;

@@ -14,6 +14,7 @@
 #include "core/base/error.h"
 #include "core/base/le.h"
 #include "core/base/mem.h"
+#include "plugins/storage/local/eras.h"
 #include "plugins/storage/local/extras.h"
 #include "plugins/storage/local/numbered.h"
 
@@ -58,8 +59,8 @@ static int make_era(struct store *s, int64_t begin_ms, struct era **ret, struct 
 		era__unref(e);
 		return error__nomem(err);
 	}
-	int r = s->only_read ? era__begin_unlogged(e)
-			     : era__load(e, s->vfs, s->options.report, s->options.report_ctx, err);
+	const struct era_how how = eras__how(s);
+	int r = s->only_read ? era__begin_unlogged(e) : era__load(e, &how, err);
 	if (r) {
 		era__unref(e);
 		return r;
@@ -70,7 +71,10 @@ static int make_era(struct store *s, int64_t begin_ms, struct era **ret, struct 
 	return 0;
 }
 
-/* With the lock for writing. What cannot be read, or has lost something, is left to its blocks. */
+/*
+ * With the lock for writing. What cannot be read, or has lost something, is left to its blocks. Those that are not in
+ * memory although load_eras() has been there came meanwhile.
+ */
 static int era_for_writing(void *ctx, int64_t begin_ms, struct era **ret, struct dcm_error *err)
 {
 	struct store *s = ctx;
@@ -80,10 +84,9 @@ static int era_for_writing(void *ctx, int64_t begin_ms, struct era **ret, struct
 
 		if (e->begin_ms != begin_ms || e->unreadable)
 			continue;
-		int r = era__load(e, s->vfs, s->options.report, s->options.report_ctx, err);
-		if (r && !e->unreadable)
-			return r;
-		if (r == 0 && !e->damaged) {
+		if (!e->dict)
+			return error__set(err, -EAGAIN, "a dictionary is not in memory yet");
+		if (!e->damaged) {
 			*ret = e;
 			return 0;
 		}
@@ -91,20 +94,44 @@ static int era_for_writing(void *ctx, int64_t begin_ms, struct era **ret, struct
 	return make_era(s, begin_ms, ret, err);
 }
 
+/* The same for who opens, when nobody else is there. */
+static int era_for_replay(void *ctx, int64_t begin_ms, struct era **ret, struct dcm_error *err)
+{
+	struct store *s = ctx;
+	const struct era_how how = eras__how(s);
+
+	for (size_t i = 0; i < s->eras.n; i++) {
+		struct era *e = s->eras.v[i];
+		int r = e->begin_ms == begin_ms && !e->unreadable ? era__load(e, &how, err) : 0;
+
+		if (r && !e->unreadable)
+			return r;
+	}
+	return era_for_writing(s, begin_ms, ret, err);
+}
+
+static struct era *find_era(const struct store *s, uint32_t number)
+{
+	for (size_t i = 0; i < s->eras.n; i++)
+		if (s->eras.v[i]->number == number)
+			return s->eras.v[i];
+	return NULL;
+}
+
 int store__era(struct store *s, uint32_t number, struct era **ret, struct dcm_error *err)
 {
-	int r = error__set(err, -ENOENT, "there is no era %" PRIu32, number);
-
-	pthread_rwlock_wrlock(&s->lock);
-	for (size_t i = 0; i < s->eras.n; i++) {
-		if (s->eras.v[i]->number != number)
-			continue;
-		r = era__load(s->eras.v[i], s->vfs, s->options.report, s->options.report_ctx, err);
-		if (r == 0)
-			*ret = era__ref(s->eras.v[i]);
-		break;
-	}
+	pthread_rwlock_rdlock(&s->lock);
+	struct era *e = find_era(s, number);
+	if (e)
+		era__ref(e);
 	pthread_rwlock_unlock(&s->lock);
+	if (!e)
+		return error__set(err, -ENOENT, "there is no era %" PRIu32, number);
+	int r = eras__load(s, e, err);
+	if (r == 0)
+		*ret = e;
+	else
+		era__unref(e);
 	return r;
 }
 
@@ -116,6 +143,7 @@ struct writing {
 	batch_list fresh; /* not seen before */
 	struct buf payload;
 	struct heads_plan plan;
+	VEC(struct era *) eras; /* references, so that they stay in memory */
 	uint64_t lsn, n_old;
 };
 
@@ -124,6 +152,9 @@ static void writing__fini(struct writing *w)
 	vec__fini(&w->fresh);
 	buf__fini(&w->payload);
 	heads_plan__fini(&w->plan);
+	for (size_t i = 0; i < w->eras.n; i++)
+		era__unref(w->eras.v[i]);
+	vec__fini(&w->eras);
 }
 
 static bool same_id(const struct dcm_batch_id *a, const struct dcm_batch_id *b)
@@ -165,13 +196,56 @@ static int encode(struct store *s, struct dcm_batch *const *batches, uint32_t n,
 	return 0;
 }
 
-static int plan(struct store *s, struct writing *w, int64_t from_ms, struct dcm_error *err)
+static int plan(struct store *s, struct writing *w, const struct heads_source *source,
+		struct dcm_error *err)
 {
-	struct heads_source source = { .era = era_for_writing, .ctx = s, .from_ms = from_ms };
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < w->fresh.n; i++)
-		r = heads__plan(&s->active, &w->plan, w->fresh.v[i], &source, &w->n_old, err);
+		r = heads__plan(&s->active, &w->plan, w->fresh.v[i], source, &w->n_old, err);
+	return r;
+}
+
+/* The eras that begin there, as references. */
+static int note_eras(struct store *s, struct writing *w, int64_t begin_ms)
+{
+	bool ok = true;
+
+	pthread_rwlock_rdlock(&s->lock);
+	for (size_t i = 0; ok && i < s->eras.n; i++) {
+		if (s->eras.v[i]->begin_ms != begin_ms || s->eras.v[i]->unreadable)
+			continue;
+		ok = vec__reserve(&w->eras, 1);
+		if (ok)
+			w->eras.v[w->eras.n++] = era__ref(s->eras.v[i]);
+	}
+	pthread_rwlock_unlock(&s->lock);
+	return ok ? 0 : -ENOMEM;
+}
+
+/*
+ * What comes late may need a dictionary that is not in memory. It is read before the lock is taken; what cannot be read
+ * for good gets another era.
+ */
+static int load_eras(struct store *s, struct writing *w, struct dcm_error *err)
+{
+	pthread_rwlock_rdlock(&s->lock);
+	const int64_t from_ms = store__first_cutoff(s);
+	pthread_rwlock_unlock(&s->lock);
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < w->fresh.n; i++) {
+		int64_t begin_ms = INT64_MIN;
+
+		while (r == 0 && (begin_ms = heads__next_era(w->fresh.v[i], from_ms, begin_ms)) != INT64_MAX)
+			if (note_eras(s, w, begin_ms) < 0)
+				r = error__nomem(err);
+	}
+	for (size_t i = 0; r == 0 && i < w->eras.n; i++) {
+		r = eras__load(s, w->eras.v[i], err);
+		if (r && era__is_final(r))
+			r = 0;
+	}
 	return r;
 }
 
@@ -209,13 +283,17 @@ static void apply(struct store *s, struct writing *w)
 
 static int put_into_heads(struct store *s, struct writing *w, struct dcm_error *err)
 {
-	int r = 0;
+	struct heads_source source = { .era = era_for_writing, .ctx = s };
+	int r = load_eras(s, w, err);
 
+	if (r)
+		return r;
 	pthread_rwlock_wrlock(&s->lock);
+	source.from_ms = store__first_cutoff(s);
 	if (heads__bytes(&s->active) + heads__bytes(&s->sealing) >= 2 * s->options.head_max_bytes)
 		r = error__set(err, -EAGAIN, "what was written before waits for the disk");
 	if (r == 0)
-		r = plan(s, w, store__first_cutoff(s), err);
+		r = plan(s, w, &source, err);
 	if (r == 0)
 		r = wal__append(commit__wal(s->commit), STORE_FRAME_BATCHES, w->payload.data,
 				w->payload.n, &w->lsn, err);
@@ -347,6 +425,7 @@ int store__decode_frame(const struct dcm_host *host, const struct frame *f, batc
  */
 static int replay_batches(struct store *s, const struct frame *f, struct writing *w)
 {
+	const struct heads_source source = { .era = era_for_replay, .ctx = s, .from_ms = INT64_MIN };
 	struct dcm_error err = DCM_ERROR_INIT;
 	int r = store__decode_frame(s->host, f, &w->fresh, &err);
 
@@ -355,7 +434,7 @@ static int replay_batches(struct store *s, const struct frame *f, struct writing
 		return 0;
 	}
 	if (r == 0)
-		r = plan(s, w, INT64_MIN, &err);
+		r = plan(s, w, &source, &err);
 	if (r == 0)
 		apply(s, w);
 	else if (r == -EOVERFLOW)
@@ -378,14 +457,6 @@ int store__replay_frame(void *store, const struct frame *f)
 	writing__fini(&w);
 	s->last_lsn = f->lsn;
 	return r;
-}
-
-static struct era *find_era(const struct store *s, uint32_t number)
-{
-	for (size_t i = 0; i < s->eras.n; i++)
-		if (s->eras.v[i]->number == number)
-			return s->eras.v[i];
-	return NULL;
 }
 
 static int compare_blocks(const void *a, const void *b)

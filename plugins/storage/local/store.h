@@ -11,8 +11,8 @@
  * when the disk failed is neither refused nor acknowledged: its `done` comes when a probe has brought it to the disk.
  *
  * Threads: write() from one at a time, the rest from any. `lock` guards what a question looks at, is held for moments,
- * and no file is touched under it but an era's log, when a dictionary is read that is not in memory yet. `work` is held
- * by the one seal, compaction or retention that is under way, and is taken first.
+ * and no file is touched under it: dictionaries are read before it is taken (eras.h). `work` is held by the one seal,
+ * compaction or retention that is under way, and is taken first.
  */
 #ifndef DECIMA_STORAGE_LOCAL_STORE_H
 #define DECIMA_STORAGE_LOCAL_STORE_H
@@ -38,9 +38,10 @@ struct store_options {
 	struct dcm_map retention_by_type;
 	int64_t seal_ms;	 /* the oldest that a head's first profile gets, by the clock */
 	uint64_t head_max_bytes; /* sealed then; twice as much refuses writes */
-	uint64_t segment_bytes;	 /* of the log */
-	uint32_t align;		 /* of its groups */
-	dcm_report_fn report;	 /* of damage and trouble; any thread */
+	uint64_t dictionary_max_bytes; /* of memory (eras.h); 0: no bound */
+	uint64_t segment_bytes;	       /* of the log */
+	uint32_t align;		       /* of its groups */
+	dcm_report_fn report;	       /* of damage and trouble; any thread */
 	void *report_ctx;
 };
 
@@ -77,7 +78,8 @@ struct store {
 	pthread_mutex_t waiting_lock;
 	VEC(struct store_waiting) waiting;
 
-	_Atomic bool stopping; /* blocks are not written anew to the end: it would be long */
+	_Atomic uint64_t n_asked; /* questions and seals: what eras' asked_at counts in */
+	_Atomic bool stopping;	  /* blocks are not written anew to the end: it would be long */
 
 	_Atomic uint64_t n_expired; /* profiles: too old when they came, or removed for their age */
 	_Atomic uint64_t rows_evicted; /* rows removed for lack of room */
@@ -127,7 +129,7 @@ int64_t store__cutoff(const struct store *s, int64_t retention_ms);
 /* Of whatever type: what is older has expired. With the lock. */
 int64_t store__first_cutoff(const struct store *s);
 
-/* Finds an era, loaded, by its number in blocks. Takes the lock for writing. 0 and a reference, or a negative errno. */
+/* Finds an era by its number in blocks. 0 and a reference, as long as which it is loaded, or a negative errno. */
 int store__era(struct store *s, uint32_t number, struct era **ret, struct dcm_error *err);
 
 #endif

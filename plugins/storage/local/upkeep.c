@@ -140,6 +140,8 @@ static void take_blocks(struct store *s, struct sealing *g)
 		s->blocks.v[s->blocks.n++] = g->blocks.v[i];
 	g->blocks.n = 0;
 	store__sort_blocks(s);
+	for (size_t i = 0; i < s->sealing.n; i++) /* the next write needs it again */
+		s->sealing.v[i]->era->asked_at = atomic_fetch_add(&s->n_asked, 1) + 1;
 	struct heads old = s->sealing;
 	s->sealing = (struct heads){ .n = 0 };
 	pthread_rwlock_unlock(&s->lock);

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/storage/test_eras.c - the local store and time: which dictionaries are in memory
+ *
+ * Batches of many eras on a simulated disk. What the store holds is compared with the batches themselves while
+ * dictionaries come into memory and go.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "core/batch/batch.h"
+#include "core/batch/builder.h"
+#include "plugins/storage/local/eras.h"
+#include "plugins/storage/local/look.h"
+#include "plugins/storage/local/upkeep.h"
+#include "tests/contract/storage_host.h"
+#include "tests/storage/sim_disk.h"
+#include "tests/storage/store_content.h"
+#include "tests/unit/failmalloc.h"
+#include "tests/unit/random.h"
+#include "tests/unit/random_batch.h"
+#include "tests/unit/unit.h"
+
+#define DAY_NS (INT64_C(86400) * 1000000000)
+
+struct bench {
+	struct storage storage; /* for its host */
+	struct sim *sim;
+	struct store *store;
+	struct content told; /* all batches that were acknowledged */
+	uint64_t next_sequence;
+	unsigned n_complaints;
+};
+
+static void complain(void *ctx, enum dcm_log_level level, const char *sentence)
+{
+	struct bench *b = ctx;
+
+	print_message("%s\n", sentence);
+	b->n_complaints += level == DCM_LOG_ERROR;
+}
+
+static void open_store(struct bench *b)
+{
+	struct commit_found found;
+	const struct store_options o = {
+		.seal_ms = 3600000,
+		.head_max_bytes = 64 << 20,
+		.segment_bytes = 1 << 20,
+		.align = 512,
+		.report = complain,
+		.report_ctx = b,
+	};
+
+	assert_int_equal(store__open(&b->storage.host, sim__vfs(b->sim), &o, &found, &b->store, NULL), 0);
+}
+
+static void bench__init(struct bench *b, uint64_t seed)
+{
+	*b = (struct bench){ .sim = sim__new(seed, SIM_PREFIX) };
+	assert_non_null(b->sim);
+	storage__host(&b->storage);
+	b->storage.real_ns = RANDOM_BASE_NS + DAY_NS / 24;
+	open_store(b);
+}
+
+static void bench__fini(struct bench *b)
+{
+	store__close(b->store);
+	assert_int_equal(sim__n_open(b->sim), 0);
+	sim__free(b->sim);
+	content__fini(&b->told);
+}
+
+static void restart(struct bench *b, bool power_cut)
+{
+	store__close(b->store);
+	b->store = NULL;
+	sim__restart(b->sim, power_cut);
+	open_store(b);
+}
+
+static struct dcm_batch *make_batch(struct bench *b, uint64_t seed, int64_t base_ns)
+{
+	struct dcm_builder *builder = builder__new(0);
+	struct dcm_batch *batch = NULL;
+
+	assert_non_null(builder);
+	builder__set_source(builder, (struct dcm_hash){ 1, 5 }, b->next_sequence++);
+	random_batch__fill(builder, seed, RANDOM_ONE_PROFILE, base_ns);
+	assert_int_equal(builder__seal(builder, &batch, NULL), 0);
+	builder__free(builder);
+	return batch;
+}
+
+static void note_done(void *ctx, int status)
+{
+	*(int *)ctx = status;
+}
+
+static void write_at(struct bench *b, uint64_t seed, int64_t base_ns)
+{
+	struct dcm_batch *batch = make_batch(b, seed, base_ns);
+	int status = -EINPROGRESS;
+
+	assert_int_equal(store__write(b->store, &batch, 1, note_done, &status, NULL), 0);
+	assert_int_equal(status, 0);
+	content__add_batch(&b->told, batch);
+	batch__unref(batch);
+}
+
+/* One block in each of n eras, of which the newest is at hand and the others are as far back as they must. */
+static void fill_eras(struct bench *b, int n)
+{
+	for (int i = 0; i < n; i++)
+		write_at(b, (uint64_t)i, RANDOM_BASE_NS - (n - 1 - i) * 3 * DAY_NS);
+	assert_int_equal(upkeep__seal(b->store, NULL), 0);
+	assert_int_equal(b->store->eras.n, n);
+	assert_int_equal(b->store->blocks.n, n);
+}
+
+static void compare(struct bench *b)
+{
+	struct content there = { 0 }, told = { 0 };
+
+	for (size_t i = 0; i < b->told.profiles.n; i++)
+		assert_true(vec__push(&told.profiles, b->told.profiles.v[i]));
+	content__add_store(&there, b->store);
+	content__settle(&there);
+	content__settle(&told);
+	assert_int_equal(content__differences(&there, &told), 0);
+	content__fini(&there);
+	content__fini(&told);
+}
+
+static void look_from(struct look *look, struct store *s, const struct dcm_select *sel)
+{
+	look__init(look, s, s->host, sel, 1);
+	assert_int_equal(look__take(look), 0);
+}
+
+static const struct dcm_select all = { .size = sizeof(all), .from_ms = INT64_MIN, .to_ms = INT64_MAX };
+
+static size_t n_looked_at(struct bench *b)
+{
+	struct look look;
+
+	look_from(&look, b->store, &all);
+	size_t n = look.blocks.n;
+	look__fini(&look);
+	return n;
+}
+
+static uint64_t loaded_bytes(const struct store *s)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < s->eras.n; i++)
+		bytes += s->eras.v[i]->dict ? dict__bytes(s->eras.v[i]->dict) : 0;
+	return bytes;
+}
+
+static size_t n_loaded(const struct store *s)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->eras.n; i++)
+		n += s->eras.v[i]->dict != NULL;
+	return n;
+}
+
+/* -------------------------------------------------------------------------------------------------
+ * Which are in memory
+ */
+
+/* An error of the disk leaves something out of one answer, which is counted and told, and of no more. */
+static void test_what_could_not_be_read_is_tried_again(void **state)
+{
+	struct bench b;
+	(void)state;
+
+	bench__init(&b, 1);
+	fill_eras(&b, 3);
+	restart(&b, false);
+	assert_int_equal(n_loaded(b.store), 0);
+	sim__fail(b.sim, 1, FAULT_EIO, true);
+	for (uint64_t i = 1; i <= 2; i++) {
+		assert_int_equal(n_looked_at(&b), 0);
+		assert_int_equal(b.store->n_unreadable, 3 * i);
+		assert_int_equal(b.n_complaints, 3); /* once for each era */
+	}
+	sim__fail(b.sim, 0, FAULT_NONE, false);
+	assert_int_equal(n_looked_at(&b), 3);
+	assert_int_equal(b.store->n_unreadable, 6);
+	compare(&b);
+	bench__fini(&b);
+}
+
+/* A question without memory says so, and the next one has all. */
+static void test_without_memory(void **state)
+{
+	(void)state;
+
+	bool failed = true;
+
+	for (uint64_t n = 1; failed; n += 1 + n / 32) {
+		struct bench b;
+		struct look look;
+
+		bench__init(&b, 1);
+		fill_eras(&b, 2);
+		restart(&b, false);
+		look__init(&look, b.store, b.store->host, &all, 1);
+		failmalloc__arm(n);
+		int r = look__take(&look);
+		failed = failmalloc__disarm();
+		assert_int_equal(r, failed ? -ENOMEM : 0);
+		look__fini(&look);
+		assert_int_equal(n_looked_at(&b), 2);
+		compare(&b);
+		bench__fini(&b);
+	}
+}
+
+/* Those that were not asked for the longest go; those that a view has stay. */
+static void test_dictionaries_are_bounded(void **state)
+{
+	const int64_t base_ms = RANDOM_BASE_NS / 1000000;
+	struct dcm_select recent = all;
+	struct look look;
+	struct bench b;
+	(void)state;
+
+	bench__init(&b, 1);
+	fill_eras(&b, 8);
+	compare(&b);
+	const uint64_t of_all = loaded_bytes(b.store);
+	assert_int_equal(n_loaded(b.store), 8);
+	eras__trim(b.store); /* without a bound */
+	assert_int_equal(n_loaded(b.store), 8);
+
+	look_from(&look, b.store, &all);
+	b.store->options.dictionary_max_bytes = of_all / 2;
+	eras__trim(b.store);
+	assert_int_equal(n_loaded(b.store), 8);
+	look__fini(&look);
+	eras__trim(b.store);
+	assert_true(n_loaded(b.store) > 0 && loaded_bytes(b.store) <= of_all / 2);
+
+	/* Asked for last, stays first. */
+	recent.from_ms = base_ms;
+	look_from(&look, b.store, &recent);
+	look__fini(&look);
+	b.store->options.dictionary_max_bytes = of_all / 3;
+	eras__trim(b.store);
+	assert_non_null(b.store->eras.v[7]->dict);
+	assert_true(n_loaded(b.store) < 8);
+	compare(&b);
+	b.store->options.dictionary_max_bytes = 1;
+	eras__trim(b.store);
+	assert_int_equal(n_loaded(b.store), 0);
+	assert_int_equal(n_looked_at(&b), 8);
+	bench__fini(&b);
+}
+
+/* What a head needs stays, and what comes late finds the numbers that its blocks have. */
+static void test_what_is_written_stays(void **state)
+{
+	struct bench b;
+	(void)state;
+
+	bench__init(&b, 1);
+	b.store->options.dictionary_max_bytes = 1;
+	fill_eras(&b, 4);
+	eras__trim(b.store);
+	assert_int_equal(n_loaded(b.store), 0);
+	write_at(&b, 50, RANDOM_BASE_NS - 3 * DAY_NS);
+	eras__trim(b.store);
+	assert_int_equal(n_loaded(b.store), 1);
+	assert_int_equal(b.store->eras.n, 4);
+	compare(&b);
+	assert_int_equal(upkeep__seal(b.store, NULL), 0);
+	eras__trim(b.store);
+	assert_int_equal(n_loaded(b.store), 0);
+	compare(&b);
+	restart(&b, true);
+	compare(&b);
+	bench__fini(&b);
+}
+
+/* Nobody who writes waits for an old dictionary that is being read. */
+static void test_a_write_waits_for_no_other_era(void **state)
+{
+	struct bench b;
+	(void)state;
+
+	bench__init(&b, 1);
+	fill_eras(&b, 2);
+	restart(&b, false);
+	struct era *old = b.store->eras.v[0];
+	pthread_mutex_lock(&old->load_lock);
+	write_at(&b, 60, RANDOM_BASE_NS);
+	pthread_mutex_unlock(&old->load_lock);
+	assert_null(old->dict);
+	compare(&b);
+	bench__fini(&b);
+}
+
+static void test_dictionaries_that_come_and_go_change_nothing(void **state)
+{
+	uint64_t n_reloaded = 0;
+	(void)state;
+
+	for (uint64_t seed = 1; seed <= 6; seed++) {
+		struct random r = { seed };
+		struct bench b;
+
+		bench__init(&b, seed);
+		for (int i = 0; i < 60; i++) {
+			b.store->options.dictionary_max_bytes = 1 + random__below(&r, 2) * 200000;
+			switch (random__below(&r, 5)) {
+			case 0:
+				assert_int_equal(upkeep__seal(b.store, NULL), 0);
+				break;
+			case 1:
+				if (random__below(&r, 3) == 0)
+					restart(&b, random__below(&r, 2));
+				break;
+			default:
+				write_at(&b, random__next(&r) % 1000,
+					 RANDOM_BASE_NS - (int64_t)random__below(&r, 12) * DAY_NS);
+			}
+			eras__trim(b.store);
+			n_reloaded += b.store->eras.n - n_loaded(b.store);
+			compare(&b);
+		}
+		assert_int_equal(b.n_complaints, 0);
+		bench__fini(&b);
+	}
+	assert_true(n_reloaded > 100);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_what_could_not_be_read_is_tried_again),
+		cmocka_unit_test(test_without_memory),
+		cmocka_unit_test(test_dictionaries_are_bounded),
+		cmocka_unit_test(test_what_is_written_stays),
+		cmocka_unit_test(test_a_write_waits_for_no_other_era),
+		cmocka_unit_test(test_dictionaries_that_come_and_go_change_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
