@@ -444,9 +444,17 @@ typedef int (*dcm_points_fn)(void *ctx, const struct dcm_points *points);
 
 struct dcm_store_stat {
 	uint32_t size;
-	uint64_t bytes, n_series, n_stacks, n_locations;
-	uint64_t n_profiles,
-		n_rows; /* as questions count; rows of one (stack, label set) of a profile are one */
+	uint64_t bytes;
+	/*
+	 * What profiles refer to, each once: those of profiles that went may count for a while, and a store with a list
+	 * of them for each stretch of time gives the longest that it has read.
+	 */
+	uint64_t n_series, n_stacks, n_locations;
+	/*
+	 * As questions count; rows of one (stack, label set) of a profile are one. A state that a later write replaced
+	 * may count until the store writes that part of its data anew: to know of it the store would have to read.
+	 */
+	uint64_t n_profiles, n_rows;
 	int64_t first_ms, last_ms; /* 0,0 when empty */
 	struct dcm_str place;	   /* directory or address, for people; "memory" */
 };

@@ -51,10 +51,10 @@ catches() {
 
 bounds='max_bytes: 1GiB, retention: 0'
 conforms memory "$memory" --from-backup "{ path: \"{DIR}\", $bounds }"
-conforms local "$local_store" --keeps --plans "${CONFORMANCE_PLANS:-6}" --kills 5 \
+conforms local "$local_store" --keeps --counts-late --plans "${CONFORMANCE_PLANS:-6}" --kills 5 \
 	--options "{ path: \"{DIR}\", $bounds }"
 # Blocks as soon as may be, so that questions go over many.
-conforms local_blocks "$local_store" --keeps --plans "${CONFORMANCE_PLANS:-4}" --kills 5 --seed 100 \
+conforms local_blocks "$local_store" --keeps --counts-late --plans "${CONFORMANCE_PLANS:-4}" --kills 5 --seed 100 \
 	--options "{ path: \"{DIR}\", $bounds, seal_interval: 1s, head_max_bytes: 1MiB }"
 # A store elsewhere answers later, from another thread, and says -EAGAIN; and one that survives SIGKILL.
 conforms slow "$faulty" --plans 5 --options "{ fault: slow, $bounds }" \

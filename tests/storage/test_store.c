@@ -17,6 +17,7 @@
 #include "core/batch/builder.h"
 #include "core/batch/limits.h"
 #include "plugins/storage/local/expire.h"
+#include "plugins/storage/local/inspect.h"
 #include "plugins/storage/local/look.h"
 #include "plugins/storage/local/rework.h"
 #include "plugins/storage/local/upkeep.h"
@@ -186,6 +187,61 @@ static void test_all_that_was_written_is_there(void **state)
 		bench__fini(&b);
 	}
 	assert_true(n_blocks > 20 && n_eras > 20);
+}
+
+/* What stands in heads and blocks, piece by piece. */
+static struct dcm_store_stat count_pieces(struct bench *b)
+{
+	static const struct dcm_select all = { .size = sizeof(all), .from_ms = INT64_MIN, .to_ms = INT64_MAX };
+	struct dcm_store_stat sum = { .first_ms = INT64_MAX, .last_ms = INT64_MIN };
+	struct look look;
+
+	look__init(&look, b->store, &b->storage.host, &all, 1);
+	assert_int_equal(look__take(&look), 0);
+	for (size_t i = 0; i < look.view.pieces.n; i++) {
+		const struct piece *p = &look.view.pieces.v[i].piece;
+
+		sum.n_profiles += p->n_profiles;
+		sum.n_rows += p->n_rows;
+		sum.first_ms = p->first_ms < sum.first_ms ? p->first_ms : sum.first_ms;
+		sum.last_ms = p->last_ms > sum.last_ms ? p->last_ms : sum.last_ms;
+	}
+	look__fini(&look);
+	return sum;
+}
+
+/* Somebody seals, somebody reads a dictionary, and the listener answers all the same. */
+static void test_counting_waits_for_nobody(void **state)
+{
+	struct random r = { 3 };
+	struct bench b;
+	(void)state;
+
+	bench__init(&b, 3);
+	for (int i = 0; i < 60; i++) {
+		struct dcm_store_stat st = { .size = sizeof(st) };
+
+		if (i % 7 == 3)
+			assert_int_equal(upkeep__seal(b.store, NULL), 0);
+		else if (i % 11 == 5)
+			restart(&b, true);
+		else
+			write_some(&b, &r);
+		const struct dcm_store_stat expected = count_pieces(&b);
+
+		pthread_mutex_lock(&b.store->work);
+		pthread_rwlock_wrlock(&b.store->lock);
+		inspect__stat(b.store, &st);
+		pthread_rwlock_unlock(&b.store->lock);
+		pthread_mutex_unlock(&b.store->work);
+		assert_int_equal(st.n_profiles, expected.n_profiles);
+		assert_int_equal(st.n_rows, expected.n_rows);
+		assert_int_equal(st.first_ms, expected.first_ms);
+		assert_int_equal(st.last_ms, expected.last_ms);
+		assert_true(st.bytes > 0 && st.n_series > 0 && st.n_stacks > 0 && st.n_locations > 0);
+	}
+	assert_true(b.store->blocks.n > 5);
+	bench__fini(&b);
 }
 
 static void test_retries_are_recognised_after_a_seal_and_a_restart(void **state)
@@ -830,6 +886,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_all_that_was_written_is_there),
+		cmocka_unit_test(test_counting_waits_for_nobody),
 		cmocka_unit_test(test_retries_are_recognised_after_a_seal_and_a_restart),
 		cmocka_unit_test(test_types_of_one_profile_share_a_chunk),
 		cmocka_unit_test(test_old_blocks_are_looked_at_for_a_reason),

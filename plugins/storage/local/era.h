@@ -42,6 +42,7 @@ struct era {
 	pthread_mutex_t load_lock; /* held by who reads the log; before the store's lock */
 	_Atomic uint64_t asked_at; /* by the store's count of questions */
 	pthread_mutex_t log_lock;  /* around it */
+	struct dict_counts known;  /* what the dictionary held when it was last counted: kept.h */
 	struct dict_counts logged; /* what the records hold */
 	uint64_t logged_bytes;	   /* of the dictionary then */
 	/*

@@ -25,12 +25,14 @@ static int load(struct store *s, struct era *e, struct dcm_error *err)
 		return 0;
 	int r = final ? 0 : era__fetch(e, &how, &c, err);
 	pthread_rwlock_wrlock(&s->lock);
-	if (c.dict)
+	if (c.dict) {
 		era__take(e, &c);
-	else if (final)
+		kept__count_heads(s);
+	} else if (final) {
 		r = era__load(e, &how, err); /* says why */
-	else if (era__is_final(r))
+	} else if (era__is_final(r)) {
 		e->unreadable = r;
+	}
 	pthread_rwlock_unlock(&s->lock);
 	return r;
 }

@@ -370,6 +370,7 @@ static void drop_blocks(struct removing *g)
 			s->blocks.v[n++] = s->blocks.v[i];
 	}
 	s->blocks.n = n;
+	kept__count_all(s);
 	pthread_rwlock_unlock(&s->lock);
 }
 

@@ -77,6 +77,7 @@ static int find_or_make_head(struct heads *h, int64_t begin_ms, const struct hea
 		return error__nomem(err);
 	}
 	head->era = era__ref(of);
+	head->oldest_ms = INT64_MAX;
 	streams__init(&head->streams, dict__ref(of->dict));
 	*ret = head;
 	return 0;
@@ -138,8 +139,18 @@ int heads__plan(struct heads *h, struct heads_plan *plan, const struct dcm_batch
 	return 0;
 }
 
+static void apply_plan(struct head *head, struct streams_plan *plan)
+{
+	for (size_t i = 0; i < plan->items.n; i++) {
+		const int64_t time_ms = plan->items.v[i].profile->time_ms;
+
+		head->oldest_ms = time_ms < head->oldest_ms ? time_ms : head->oldest_ms;
+	}
+	streams__apply(&head->streams, plan);
+}
+
 void heads__apply(struct heads_plan *plan)
 {
 	for (size_t i = 0; i < plan->items.n; i++)
-		streams__apply(&plan->items.v[i].head->streams, &plan->items.v[i].plan);
+		apply_plan(plan->items.v[i].head, &plan->items.v[i].plan);
 }

@@ -17,6 +17,7 @@
 struct head {
 	struct era *era; /* loaded; referenced */
 	struct streams streams;
+	int64_t oldest_ms; /* of its profiles; INT64_MAX: none */
 };
 
 struct heads {

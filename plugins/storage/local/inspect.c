@@ -13,94 +13,21 @@
 #include "core/base/cleanup.h"
 #include "core/base/error.h"
 #include "core/base/mem.h"
-#include "plugins/storage/local/hidden.h"
 #include "plugins/storage/local/upkeep.h"
-
-/* -------------------------------------------------------------------------------------------------
- * Counting
- */
-
-static void count_heads(const struct heads *h, struct inspect_size *size)
-{
-	for (size_t i = 0; i < h->n; i++) {
-		size->bytes += streams__bytes(&h->v[i]->streams);
-		size->n_profiles += h->v[i]->streams.n_profiles;
-	}
-}
-
-struct inspect_size inspect__size(struct store *s)
-{
-	struct inspect_size size = { 0 };
-
-	pthread_rwlock_rdlock(&s->lock);
-	for (size_t i = 0; i < s->blocks.n; i++) {
-		size.bytes += s->blocks.v[i]->entry.bytes;
-		size.n_profiles += s->blocks.v[i]->entry.n_profiles;
-	}
-	count_heads(&s->sealing, &size);
-	count_heads(&s->active, &size);
-	/* Of the dictionary with the most: eras have most of theirs in common. */
-	for (size_t i = 0; i < s->eras.n; i++) {
-		const struct dict *d = s->eras.v[i]->dict;
-
-		if (d && d->stacks.n >= size.n_stacks) {
-			size.n_stacks = d->stacks.n;
-			size.n_locations = d->locations.n;
-		}
-	}
-	pthread_rwlock_unlock(&s->lock);
-	return size;
-}
-
-static void count_stream(const struct view *v, const struct view_stream *st, struct dcm_store_stat *ret)
-{
-	for (uint32_t i = 0; i < st->n; i++) {
-		const struct piece *p = &v->pieces.v[st->first + i].piece;
-		bool any = ret->n_profiles > 0;
-
-		ret->first_ms = !any || p->first_ms < ret->first_ms ? p->first_ms : ret->first_ms;
-		ret->last_ms = !any || p->last_ms > ret->last_ms ? p->last_ms : ret->last_ms;
-		ret->n_profiles += p->n_profiles;
-		ret->n_rows += p->n_rows;
-	}
-}
-
-static void count_all(struct look *l, struct dcm_store_stat *ret)
-{
-	struct hidden hidden = { 0 };
-	uint32_t last_series = DCM_NONE;
-
-	for (size_t i = 0; i < l->view.streams.n; i++) {
-		const struct view_stream *st = &l->view.streams.v[i];
-
-		count_stream(&l->view, st, ret);
-		ret->n_series += st->series != last_series;
-		last_series = st->series;
-	}
-	/* Without memory they count: this is for people. */
-	hidden__find(&hidden, l);
-	for (size_t i = 0; i < hidden.v.n; i++) {
-		ret->n_profiles--;
-		ret->n_rows -= hidden.v.v[i].n_rows;
-	}
-	hidden__fini(&hidden);
-}
 
 void inspect__stat(struct store *s, struct dcm_store_stat *ret)
 {
-	static const struct dcm_select all = { .size = sizeof(all), .from_ms = INT64_MIN, .to_ms = INT64_MAX };
-	struct inspect_size size = inspect__size(s);
-	struct look look;
+	const struct kept_numbers kept = kept__get(s);
+	const struct kept_amount sum = kept__sum(&kept);
 
-	ret->bytes = size.bytes;
-	ret->n_stacks = size.n_stacks;
-	ret->n_locations = size.n_locations;
-	ret->n_series = ret->n_profiles = ret->n_rows = 0;
-	ret->first_ms = ret->last_ms = 0;
-	look__init(&look, s, s->host, &all, 1);
-	if (look__take(&look) == 0)
-		count_all(&look, ret);
-	look__fini(&look);
+	ret->bytes = sum.bytes;
+	ret->n_series = kept.n_series;
+	ret->n_stacks = kept.n_stacks;
+	ret->n_locations = kept.n_locations;
+	ret->n_profiles = sum.n_profiles;
+	ret->n_rows = sum.n_rows;
+	ret->first_ms = sum.first_ms;
+	ret->last_ms = sum.last_ms;
 }
 
 /* -------------------------------------------------------------------------------------------------

@@ -9,15 +9,7 @@
 
 #include "plugins/storage/local/store.h"
 
-/* From numbers that are kept. */
-struct inspect_size {
-	uint64_t bytes; /* of blocks, and of profiles that are in none */
-	uint64_t n_profiles; /* each type of one counted once; a state that was replaced counts until it expires */
-	uint64_t n_stacks, n_locations; /* of the largest dictionary in memory */
-};
-struct inspect_size inspect__size(struct store *s);
-
-/* Fills all but size and place: as questions count. It looks at the directories of all blocks. */
+/* Fills all but size and place, from kept.h: at once. */
 void inspect__stat(struct store *s, struct dcm_store_stat *ret);
 
 /* Reads every block and dictionary, and reports what is damaged; returns how many findings there were, or -ENOMEM. */

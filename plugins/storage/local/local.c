@@ -9,8 +9,9 @@
  *	expire.h   removes what is old or too much  retain.h  what that is
  *	rework.h   compacts, removes                commit.h  the order in which files change
  *	look.h     what a question looks at         era.h     what profiles refer to
- *	eras.h     which of those are in memory     vfs.h     every call to the file system
- *	inspect.h  counts, checks, copies           reader.h  reads beside another process
+ *	eras.h     which of those are in memory     kept.h    counts
+ *	inspect.h  checks, copies                   vfs.h     every call to the file system
+ *	reader.h   reads beside another process
  *
  * Threads: as the ops say, and one of its own, which does upkeep once a second.
  */
@@ -279,7 +280,8 @@ static int open_local(const struct dcm_host *host, const void *config, void **re
 static void publish(struct local *l)
 {
 	struct store *s = l->store;
-	const struct inspect_size size = inspect__size(s);
+	const struct kept_numbers kept = kept__get(s);
+	const struct kept_amount size = kept__sum(&kept);
 	uint64_t n_expired = atomic_load(&s->n_expired), rows_evicted = atomic_load(&s->rows_evicted);
 	uint64_t n_unreadable = atomic_load(&s->n_unreadable);
 	struct wal_stat log = { .refusing = 0 };

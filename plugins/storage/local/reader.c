@@ -140,6 +140,7 @@ static int read_moment(struct opening *g, struct dcm_error *err)
 		r = store__take_manifest(s, &g->manifest, err);
 	if (r == 0)
 		r = read_eras(g, err);
+	kept__count_heads(s);
 	if (r == 0)
 		r = map_blocks(g, err);
 	struct replaying log = { .vfs = s->vfs,

@@ -109,6 +109,7 @@ static void exchange(struct job *j)
 	s->blocks.n = n;
 	j->made.n = 0;
 	store__sort_blocks(s);
+	kept__count_all(s);
 	pthread_rwlock_unlock(&s->lock);
 }
 

@@ -279,6 +279,7 @@ static void apply(struct store *s, struct writing *w)
 		s->active_since_ns = s->host->mono_ns(s->host);
 	if (!s->only_read)
 		log_eras(w);
+	kept__count_heads(s);
 }
 
 static int put_into_heads(struct store *s, struct writing *w, struct dcm_error *err)
@@ -541,6 +542,7 @@ int store__take_manifest(void *store, const struct manifest *m, struct dcm_error
 		s->newest_ms = entry->last_ms > s->newest_ms ? entry->last_ms : s->newest_ms;
 	}
 	store__sort_blocks(s);
+	kept__count_all(s);
 	s->last_lsn = m->sealed_lsn;
 	return r;
 }
@@ -564,6 +566,7 @@ struct store *store__new(const struct dcm_host *host, struct vfs *v, const struc
 	pthread_rwlockattr_destroy(&attr);
 	pthread_mutex_init(&s->work, NULL);
 	pthread_mutex_init(&s->waiting_lock, NULL);
+	kept__init(&s->kept);
 	return s;
 }
 
@@ -613,6 +616,7 @@ void store__close(struct store *s)
 	for (size_t i = 0; i < s->strays.n; i++)
 		free(s->strays.v[i]);
 	vec__fini(&s->strays);
+	kept__fini(&s->kept);
 	pthread_mutex_destroy(&s->waiting_lock);
 	pthread_mutex_destroy(&s->work);
 	pthread_rwlock_destroy(&s->lock);

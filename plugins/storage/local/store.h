@@ -23,6 +23,7 @@
 
 #include "plugins/storage/local/commit.h"
 #include "plugins/storage/local/head.h"
+#include "plugins/storage/local/kept.h"
 #include "plugins/storage/local/stored.h"
 #include "plugins/storage/streams/seen.h"
 
@@ -74,6 +75,8 @@ struct store {
 	uint64_t sealing_lsn;	  /* of those in `sealing` */
 	int64_t newest_ms;	  /* INT64_MIN: there was never a profile */
 	int64_t active_since_ns;  /* mono, of the first write to the active heads; 0: none */
+
+	struct kept kept; /* has a lock of its own */
 
 	pthread_mutex_t waiting_lock;
 	VEC(struct store_waiting) waiting;

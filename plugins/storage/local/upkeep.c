@@ -144,6 +144,7 @@ static void take_blocks(struct store *s, struct sealing *g)
 		s->sealing.v[i]->era->asked_at = atomic_fetch_add(&s->n_asked, 1) + 1;
 	struct heads old = s->sealing;
 	s->sealing = (struct heads){ .n = 0 };
+	kept__count_all(s);
 	pthread_rwlock_unlock(&s->lock);
 	heads__fini(&old);
 }
@@ -242,11 +243,5 @@ int upkeep__recover(struct store *s, struct dcm_error *err)
 
 uint64_t upkeep__bytes(struct store *s)
 {
-	uint64_t bytes = 0;
-
-	pthread_rwlock_rdlock(&s->lock);
-	for (size_t i = 0; i < s->blocks.n; i++)
-		bytes += s->blocks.v[i]->entry.bytes;
-	pthread_rwlock_unlock(&s->lock);
-	return bytes;
+	return kept__get(s).blocks.bytes;
 }

@@ -32,6 +32,7 @@ static const char help[] =
 	"conformance [OPTION..] [PLUGIN.so]\n"
 	"  --options YAML     of the plugin; {DIR} becomes a directory of its own\n"
 	"  --from-backup YAML opens what its backup wrote as {DIR} (default: --options)\n"
+	"  --counts-late      its stat() counts what was replaced or removed for a while\n"
 	"  --keeps            what it acknowledged is there after a stop and after SIGKILL\n"
 	"  --reference SO     the plugin that is right (default: memory of this build)\n"
 	"  --only CASE        answers, moments, refusals or kills\n"
@@ -45,12 +46,19 @@ static const char help[] =
 static bool parse(struct options *o, int argc, char **argv)
 {
 	static const struct option names[] = {
-		{ "options", 1, NULL, 'o' },  { "from-backup", 1, NULL, 'b' },
-		{ "keeps", 0, NULL, 'k' },    { "reference", 1, NULL, 'r' },
-		{ "only", 1, NULL, 'c' },     { "seed", 1, NULL, 's' },
-		{ "plans", 1, NULL, 'p' },    { "steps", 1, NULL, 'n' },
-		{ "kills", 1, NULL, 'i' },    { "shrinks", 1, NULL, 'h' },
-		{ "patience", 1, NULL, 'w' }, { 0 },
+		{ "options", 1, NULL, 'o' },
+		{ "from-backup", 1, NULL, 'b' },
+		{ "keeps", 0, NULL, 'k' },
+		{ "reference", 1, NULL, 'r' },
+		{ "only", 1, NULL, 'c' },
+		{ "seed", 1, NULL, 's' },
+		{ "plans", 1, NULL, 'p' },
+		{ "steps", 1, NULL, 'n' },
+		{ "kills", 1, NULL, 'i' },
+		{ "shrinks", 1, NULL, 'h' },
+		{ "patience", 1, NULL, 'w' },
+		{ "counts-late", 0, NULL, 'l' },
+		{ 0 },
 	};
 	int c;
 
@@ -66,6 +74,9 @@ static bool parse(struct options *o, int argc, char **argv)
 			break;
 		case 'k':
 			o->trial.keeps = true;
+			break;
+		case 'l':
+			o->trial.counts_late = true;
 			break;
 		case 'r':
 			o->trial.reference = optarg;

@@ -18,11 +18,17 @@ struct trial_options {
 	const char *plugin, *yaml; /* "{DIR}" stands for a directory that is not there yet */
 	const char *copy_yaml;	   /* opens a backup, which is {DIR} */
 	const char *reference, *reference_yaml;
+	bool counts_late;    /* stat() counts what was replaced or removed for a while, as it may */
 	bool keeps;	     /* what it acknowledged is there after a stop, and after SIGKILL */
 	int64_t patience_ns; /* with writes that are not acknowledged, or not taken yet: real time */
 };
 
 struct ack;
+
+/* Of all that was written: states, their rows, and series, which stat() may count too much at most. */
+struct kept_most {
+	uint64_t n_states, n_rows, n_series;
+};
 
 struct trial {
 	const struct trial_options *o;
@@ -38,7 +44,8 @@ struct trial {
 
 	VEC(struct dcm_batch *) batches; /* all that were written */
 	VEC(int64_t) times_ms;		 /* of their profiles */
-	uint64_t n_asked, n_empty;	 /* questions; and those to which the answer was nothing */
+	struct kept_most most;
+	uint64_t n_asked, n_empty; /* questions; and those to which the answer was nothing */
 };
 
 /* Opens both in fresh directories; NULL only when the reference cannot be had. A report may be in it. */
@@ -66,7 +73,7 @@ bool trial__ask_random(struct trial *t, struct storage *store, struct random *r)
 /* Moves a question's ranges to where profiles begin and end. */
 void trial__aim(const struct trial *t, struct question *q, struct random *r);
 
-/* The counts of stat(), and check(). */
+/* The counts of stat(), with what questions count beside those that may be late; and check(). */
 bool trial__compare_stat(struct trial *t, struct storage *store);
 bool trial__check(struct trial *t, struct storage *store);
 
