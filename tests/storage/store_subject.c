@@ -205,6 +205,7 @@ static int subject_open(struct vfs *v, const struct subject_setup *setup, void *
 	if (!s)
 		return -ENOMEM;
 	storage__host(&s->storage);
+	s->storage.real_ns = INT64_MAX / 2; /* nothing is of a time to come */
 	struct store_options o = {
 		.seal_ms = INT64_MAX / 10000000,
 		.head_max_bytes = 1 << 20,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/storage/test_eras.c - the local store and time: which dictionaries are in memory
+ * tests/storage/test_eras.c - the local store and time: which dictionaries are in memory, and clocks that are wrong
  *
  * Batches of many eras on a simulated disk. What the store holds is compared with the batches themselves while
- * dictionaries come into memory and go.
+ * dictionaries come into memory and go, and while the clock does what it should not.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -13,6 +13,7 @@
 #include "core/batch/batch.h"
 #include "core/batch/builder.h"
 #include "plugins/storage/local/eras.h"
+#include "plugins/storage/local/expire.h"
 #include "plugins/storage/local/look.h"
 #include "plugins/storage/local/upkeep.h"
 #include "tests/contract/storage_host.h"
@@ -23,7 +24,9 @@
 #include "tests/unit/random_batch.h"
 #include "tests/unit/unit.h"
 
-#define DAY_NS (INT64_C(86400) * 1000000000)
+#define DAY_NS	(INT64_C(86400) * 1000000000)
+#define HOUR_NS (INT64_C(3600) * 1000000000)
+#define DAY_MS	(DAY_NS / 1000000)
 
 struct bench {
 	struct storage storage; /* for its host */
@@ -100,15 +103,32 @@ static void note_done(void *ctx, int status)
 	*(int *)ctx = status;
 }
 
-static void write_at(struct bench *b, uint64_t seed, int64_t base_ns)
+static void write_batch(struct bench *b, struct dcm_batch *batch)
 {
-	struct dcm_batch *batch = make_batch(b, seed, base_ns);
 	int status = -EINPROGRESS;
 
 	assert_int_equal(store__write(b->store, &batch, 1, note_done, &status, NULL), 0);
 	assert_int_equal(status, 0);
+}
+
+static void write_at(struct bench *b, uint64_t seed, int64_t base_ns)
+{
+	struct dcm_batch *batch = make_batch(b, seed, base_ns);
+
+	write_batch(b, batch);
 	content__add_batch(&b->told, batch);
 	batch__unref(batch);
+}
+
+/* Which the store acknowledges, and does not keep. Returns how many profiles it has. */
+static uint64_t write_in_vain(struct bench *b, uint64_t seed, int64_t base_ns)
+{
+	struct dcm_batch *batch = make_batch(b, seed, base_ns);
+	uint64_t n = batch->profiles[0].n_types;
+
+	write_batch(b, batch);
+	batch__unref(batch);
+	return n;
 }
 
 /* One block in each of n eras, of which the newest is at hand and the others are as far back as they must. */
@@ -342,6 +362,140 @@ static void test_dictionaries_that_come_and_go_change_nothing(void **state)
 	assert_true(n_reloaded > 100);
 }
 
+/* -------------------------------------------------------------------------------------------------
+ * Clocks
+ */
+
+/* Data of a clock that is far ahead is refused and counted, and takes no era from what is right. */
+static void test_what_is_of_a_time_to_come_is_refused(void **state)
+{
+	struct bench b;
+	uint64_t n = 0;
+	(void)state;
+
+	bench__init(&b, 1);
+	for (int i = 1; i <= STORE_MAX_ERAS + 10; i++)
+		n += write_in_vain(&b, (uint64_t)i % 50, b.storage.real_ns + (2 + 3 * i) * DAY_NS);
+	assert_true(n > STORE_MAX_ERAS);
+	assert_int_equal(b.store->n_too_new, n);
+	assert_int_equal(b.store->eras.n, 0);
+	write_at(&b, 1, b.storage.real_ns + DAY_NS - HOUR_NS);
+	write_at(&b, 2, b.storage.real_ns);
+	compare(&b);
+	restart(&b, true);
+	compare(&b);
+	assert_int_equal(b.store->n_too_new, 0);
+	bench__fini(&b);
+}
+
+/* The log has the whole batch, and a start takes of it what the write took. */
+static void test_a_start_brings_nothing_back(void **state)
+{
+	struct dcm_builder *builder = builder__new(0);
+	struct dcm_batch *batch = NULL;
+	struct bench b;
+	(void)state;
+
+	bench__init(&b, 1);
+	b.store->options.retention_ms = 5 * DAY_MS;
+	write_at(&b, 1, RANDOM_BASE_NS);
+	assert_non_null(builder);
+	builder__set_source(builder, (struct dcm_hash){ 1, 5 }, b.next_sequence++);
+	random_batch__fill(builder, 7, RANDOM_ONE_PROFILE, RANDOM_BASE_NS - 8 * DAY_NS);
+	random_batch__fill(builder, 2, RANDOM_ONE_PROFILE, RANDOM_BASE_NS);
+	random_batch__fill(builder, 8, RANDOM_ONE_PROFILE, RANDOM_BASE_NS + 8 * DAY_NS);
+	assert_int_equal(builder__seal(builder, &batch, NULL), 0);
+	builder__free(builder);
+	assert_int_equal(batch->n_profiles, 3);
+	write_batch(&b, batch);
+	assert_int_equal(b.store->n_too_old, batch->profiles[0].n_types);
+	assert_int_equal(b.store->n_too_new, batch->profiles[2].n_types);
+	batch__unref(batch);
+	batch = make_batch(&b, 2, RANDOM_BASE_NS);
+	content__add_batch(&b.told, batch);
+	batch__unref(batch);
+	assert_int_equal(b.store->eras.n, 1);
+	compare(&b);
+	restart(&b, true);
+	assert_int_equal(b.store->eras.n, 1);
+	compare(&b);
+	assert_int_equal(upkeep__seal(b.store, NULL), 0);
+	restart(&b, true);
+	compare(&b);
+	assert_int_equal(b.n_complaints, 0);
+	bench__fini(&b);
+}
+
+static size_t n_blocks_after_expiry(struct bench *b)
+{
+	b->store->options.retention_ms = 15 * DAY_MS - DAY_MS / 4;
+	assert_int_equal(expire__now(b->store, NULL), 0);
+	return b->store->blocks.n;
+}
+
+/* Twenty days' data in two blocks a day, of which five days' are too old. */
+static void fill_days(struct bench *b)
+{
+	for (int i = 39; i >= 0; i--) {
+		write_at(b, (uint64_t)i, RANDOM_BASE_NS - i * (DAY_NS / 2));
+		assert_int_equal(upkeep__seal(b->store, NULL), 0);
+	}
+	b->storage.mono_ns = HOUR_NS;
+	assert_int_equal(n_blocks_after_expiry(b), 30);
+	assert_int_equal(n_blocks_after_expiry(b), 30);
+}
+
+/* For an hour the clock is a year ahead: that costs no more than the oldest two days, also over a start. */
+static void test_a_clock_that_was_ahead(void **state)
+{
+	struct bench b;
+	(void)state;
+
+	for (int with_start = 0; with_start < 2; with_start++) {
+		bench__init(&b, 1);
+		fill_days(&b);
+		b.storage.real_ns += 365 * DAY_NS;
+		assert_int_equal(n_blocks_after_expiry(&b), 30);
+		write_at(&b, 100, b.storage.real_ns);
+		assert_int_equal(upkeep__seal(b.store, NULL), 0);
+		assert_int_equal(n_blocks_after_expiry(&b), 31 - 2);
+		if (with_start) {
+			restart(&b, true);
+			assert_int_equal(n_blocks_after_expiry(&b), 31 - 2);
+		}
+		b.storage.mono_ns += HOUR_NS;
+		assert_int_equal(n_blocks_after_expiry(&b), 31 - 4);
+		b.storage.real_ns -= 365 * DAY_NS;
+		for (int i = 0; i < 3; i++) {
+			assert_int_equal(n_blocks_after_expiry(&b), 31 - 4);
+			b.storage.mono_ns += HOUR_NS;
+		}
+		write_at(&b, 101, b.storage.real_ns);
+		assert_int_equal(b.store->n_too_old + b.store->n_too_new, 0);
+		bench__fini(&b);
+	}
+}
+
+/* A machine that was off for a year: all that is too old goes, if not at once. */
+static void test_a_machine_that_was_off(void **state)
+{
+	struct bench b;
+	(void)state;
+
+	bench__init(&b, 1);
+	fill_days(&b);
+	b.storage.real_ns += 365 * DAY_NS;
+	restart(&b, false);
+	write_at(&b, 100, b.storage.real_ns);
+	assert_int_equal(upkeep__seal(b.store, NULL), 0);
+	for (size_t hour = 0; hour < 15; hour++) {
+		assert_int_equal(n_blocks_after_expiry(&b), 31 - 2 - 2 * hour);
+		b.storage.mono_ns += HOUR_NS;
+	}
+	assert_int_equal(n_blocks_after_expiry(&b), 1);
+	bench__fini(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -351,6 +505,10 @@ int main(void)
 		cmocka_unit_test(test_what_is_written_stays),
 		cmocka_unit_test(test_a_write_waits_for_no_other_era),
 		cmocka_unit_test(test_dictionaries_that_come_and_go_change_nothing),
+		cmocka_unit_test(test_what_is_of_a_time_to_come_is_refused),
+		cmocka_unit_test(test_a_start_brings_nothing_back),
+		cmocka_unit_test(test_a_clock_that_was_ahead),
+		cmocka_unit_test(test_a_machine_that_was_off),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -226,11 +226,11 @@ static void test_late_ones_of_a_type_that_is_kept(void **state)
 	batch = make_batch(1000, "memory", day_ns(8) + 1000000);
 	assert_int_equal(store__write(b.store, &batch, 1, NULL, NULL, NULL), 0);
 	batch__unref(batch);
-	assert_int_equal(b.store->n_expired, 0);
+	assert_int_equal(b.store->n_too_old, 0);
 	batch = make_batch(1001, "memory", day_ns(6));
 	assert_int_equal(store__write(b.store, &batch, 1, NULL, NULL, NULL), 0);
 	batch__unref(batch);
-	assert_int_equal(b.store->n_expired, 1);
+	assert_int_equal(b.store->n_too_old, 1);
 	bench__fini(&b);
 }
 

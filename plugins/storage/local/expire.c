@@ -507,14 +507,15 @@ static int add_cutoff(struct expiring *g, const char *type, int64_t ms)
 	return 0;
 }
 
-/* With the lock. */
+/* With the lock for writing. */
 static int take_options(struct expiring *g)
 {
-	const struct store *s = g->store;
+	struct store *s = g->store;
 	const struct dcm_map *kept = &s->options.retention_by_type;
 	const int64_t *ns = kept->items;
 	int r = 0;
 
+	store__age(s);
 	g->default_ms = g->first_ms = g->last_ms = store__cutoff(s, s->options.retention_ms);
 	for (uint32_t i = 0; r == 0 && i < kept->n; i++)
 		r = add_cutoff(g, kept->keys[i], store__cutoff(s, ns[i] / 1000000));
@@ -531,7 +532,7 @@ int expire__now(struct store *s, struct dcm_error *err)
 	wal__stat(commit__wal(s->commit), &log);
 	g.facts.other_bytes = log.n_files * s->options.segment_bytes;
 	pthread_mutex_lock(&s->work);
-	pthread_rwlock_rdlock(&s->lock);
+	pthread_rwlock_wrlock(&s->lock);
 	int r = take_options(&g);
 	pthread_rwlock_unlock(&s->lock);
 	r = r ? error__nomem(err) : expire(&g, &n, err);

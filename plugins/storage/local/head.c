@@ -104,7 +104,7 @@ static struct streams_plan *plan_of(struct heads_plan *plan, struct head *head)
 	return &plan->items.v[plan->items.n - 1].plan;
 }
 
-int64_t heads__next_era(const struct dcm_batch *b, int64_t from_ms, int64_t after)
+int64_t heads__next_era(const struct dcm_batch *b, const struct heads_window *window, int64_t after)
 {
 	int64_t next = INT64_MAX;
 
@@ -112,30 +112,44 @@ int64_t heads__next_era(const struct dcm_batch *b, int64_t from_ms, int64_t afte
 		int64_t time_ms = streams__ms(b->profiles[i].time_ns);
 		int64_t begin_ms = era__begin_of(time_ms);
 
-		if (time_ms >= from_ms && begin_ms > after && begin_ms < next)
+		if (time_ms >= window->from_ms && time_ms < window->until_ms && begin_ms > after &&
+		    begin_ms < next)
 			next = begin_ms;
 	}
 	return next;
 }
 
-int heads__plan(struct heads *h, struct heads_plan *plan, const struct dcm_batch *b,
-		const struct heads_source *source, uint64_t *ret_n_old, struct dcm_error *err)
+static int plan_era(struct streams *s, struct streams_plan *plan, const struct dcm_batch *b,
+		    int64_t begin_ms, const struct heads_window *w)
 {
-	int64_t from_ms = source->from_ms, begin_ms = INT64_MIN;
+	const int64_t end_ms = begin_ms + ERA_MS;
 
-	while ((begin_ms = heads__next_era(b, from_ms, begin_ms)) != INT64_MAX) {
+	return streams__plan(s, plan, b, w->from_ms > begin_ms ? w->from_ms : begin_ms,
+			     w->until_ms < end_ms ? w->until_ms : end_ms);
+}
+
+int heads__plan(struct heads *h, struct heads_plan *plan, const struct dcm_batch *b,
+		const struct heads_source *source, struct heads_refused *ret, struct dcm_error *err)
+{
+	const struct heads_window *w = &source->window;
+	int64_t begin_ms = INT64_MIN;
+
+	while ((begin_ms = heads__next_era(b, w, begin_ms)) != INT64_MAX) {
 		struct head *head = NULL;
 		int r = find_or_make_head(h, begin_ms, source, &head, err);
 		struct streams_plan *of = r ? NULL : plan_of(plan, head);
 
 		if (r)
 			return r;
-		if (!of || streams__plan(&head->streams, of, b, from_ms > begin_ms ? from_ms : begin_ms,
-					 begin_ms + ERA_MS) < 0)
+		if (!of || plan_era(&head->streams, of, b, begin_ms, w) < 0)
 			return error__nomem(err);
 	}
-	for (uint32_t i = 0; i < b->n_profiles; i++)
-		*ret_n_old += streams__ms(b->profiles[i].time_ns) < from_ms ? b->profiles[i].n_types : 0;
+	for (uint32_t i = 0; i < b->n_profiles; i++) {
+		const int64_t time_ms = streams__ms(b->profiles[i].time_ns);
+
+		ret->n_too_old += time_ms < w->from_ms ? b->profiles[i].n_types : 0;
+		ret->n_too_new += time_ms >= w->until_ms ? b->profiles[i].n_types : 0;
+	}
 	return 0;
 }
 

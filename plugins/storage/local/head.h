@@ -27,18 +27,29 @@ void heads__fini(struct heads *h);
 void heads__drop_empty(struct heads *h);      /* those without a profile */
 uint64_t heads__bytes(const struct heads *h); /* without dictionaries */
 
+/* Profiles that start in [from_ms, until_ms) are taken. */
+struct heads_window {
+	int64_t from_ms, until_ms;
+};
+
+/* How many were not, each type of one counted. */
+struct heads_refused {
+	uint64_t n_too_old, n_too_new;
+};
+
 /*
  * Where heads that are missing come from. era(): the era that begins there, loaded, and one to which something may be
  * added; borrowed. 0 or a negative errno with a sentence.
  */
+typedef int (*era_source_fn)(void *ctx, int64_t begin_ms, struct era **ret, struct dcm_error *err);
 struct heads_source {
-	int (*era)(void *ctx, int64_t begin_ms, struct era **ret, struct dcm_error *err);
+	era_source_fn era;
 	void *ctx;
-	int64_t from_ms; /* profiles that start before are left out */
+	struct heads_window window;
 };
 
-/* Where the first era after `after` begins that has a profile of the batch from from_ms on; INT64_MAX: none has. */
-int64_t heads__next_era(const struct dcm_batch *b, int64_t from_ms, int64_t after);
+/* Where the first era after `after` begins that has a profile of the batch within the window; INT64_MAX: none has. */
+int64_t heads__next_era(const struct dcm_batch *b, const struct heads_window *window, int64_t after);
 
 struct head_planned {
 	struct head *head;
@@ -51,11 +62,11 @@ struct heads_plan {
 void heads_plan__fini(struct heads_plan *p);
 
 /*
- * Adds to *ret_n_old how many profiles were left out, each type of one counted. 0, -ENOMEM, or era()'s: the plan can
- * only be freed, and heads that were made for it are empty.
+ * Adds to *ret what was left out. 0, -ENOMEM, or era()'s: the plan can only be freed, and heads that were made for it are
+ * empty.
  */
 int heads__plan(struct heads *h, struct heads_plan *plan, const struct dcm_batch *b,
-		const struct heads_source *source, uint64_t *ret_n_old, struct dcm_error *err);
+		const struct heads_source *source, struct heads_refused *ret, struct dcm_error *err);
 void heads__apply(struct heads_plan *plan);
 
 #endif

@@ -71,7 +71,11 @@ static const struct dcm_option options[] = {
 	  .min = "0",
 	  .doc = "Profiles that are older than this, compared with the newest one, are removed, a "
 		 "block at "
-		 "a time; 0 keeps them as long as max_bytes lasts." },
+		 "a time; 0 keeps them as long as max_bytes lasts. After a gap of more than a day "
+		 "a day's "
+		 "worth goes each hour, in case the clock was wrong. What comes too old is dropped "
+		 "(profiles_too_old), as is what starts more than a day after the clock "
+		 "(profiles_too_new)." },
 	{ .name = "retention_by_type",
 	  .type = DCM_OPT_MAP,
 	  .element = DCM_OPT_DURATION,
@@ -158,8 +162,9 @@ struct local {
 	char *path;
 	bool read_only;
 	struct dcm_metric *bytes, *profiles, *expired, *unreadable, *refusing;
-	uint64_t n_expired, rows_evicted, n_unreadable; /* told to the host; the upkeep thread's */
-	char trouble[256];				/* the same */
+	/* What the host was told of; the upkeep thread's. */
+	uint64_t n_expired, rows_evicted, n_unreadable, n_too_old, n_too_new;
+	char trouble[256]; /* the same */
 
 	pthread_t thread;
 	bool started;
@@ -277,12 +282,19 @@ static int open_local(const struct dcm_host *host, const void *config, void **re
  * Upkeep
  */
 
+static void tell_dropped(struct local *l, const char *reason, uint64_t n, uint64_t *told)
+{
+	if (n > *told)
+		l->host->drop(l->host, reason, n - *told);
+	*told = n;
+}
+
 static void publish(struct local *l)
 {
 	struct store *s = l->store;
 	const struct kept_numbers kept = kept__get(s);
 	const struct kept_amount size = kept__sum(&kept);
-	uint64_t n_expired = atomic_load(&s->n_expired), rows_evicted = atomic_load(&s->rows_evicted);
+	uint64_t n_expired = atomic_load(&s->n_expired);
 	uint64_t n_unreadable = atomic_load(&s->n_unreadable);
 	struct wal_stat log = { .refusing = 0 };
 
@@ -293,11 +305,11 @@ static void publish(struct local *l)
 	l->host->metric_set(l->profiles, (double)size.n_profiles);
 	l->host->metric_add(l->expired, n_expired - l->n_expired);
 	l->host->metric_add(l->unreadable, n_unreadable - l->n_unreadable);
-	if (rows_evicted > l->rows_evicted)
-		l->host->drop(l->host, "disk_full", rows_evicted - l->rows_evicted);
 	l->n_expired = n_expired;
 	l->n_unreadable = n_unreadable;
-	l->rows_evicted = rows_evicted;
+	tell_dropped(l, "disk_full", atomic_load(&s->rows_evicted), &l->rows_evicted);
+	tell_dropped(l, "profiles_too_old", atomic_load(&s->n_too_old), &l->n_too_old);
+	tell_dropped(l, "profiles_too_new", atomic_load(&s->n_too_new), &l->n_too_new);
 }
 
 /* Tells the host of trouble when it begins, changes or ends. */

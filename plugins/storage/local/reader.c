@@ -217,11 +217,12 @@ static int collect(void *ctx, const struct frame *f)
 static int write_frame(const struct dcm_host *host, struct store *to, const struct frame *f,
 		       struct dcm_error *err)
 {
+	struct heads_window window;
 	batch_list batches = { 0 };
-	int r = store__decode_frame(host, f, &batches, NULL);
+	int r = store__decode_frame(host, f, &window, &batches, NULL);
 
 	if (r == 0)
-		r = store__write(to, batches.v, (uint32_t)batches.n, NULL, NULL, err);
+		r = store__write_within(to, batches.v, (uint32_t)batches.n, &window, NULL, NULL, err);
 	else if (r != -ENOMEM)
 		r = 0;
 	for (size_t i = 0; i < batches.n; i++)

@@ -22,13 +22,45 @@
  * Eras
  */
 
+static int64_t now_ms(const struct store *s)
+{
+	return s->host->real_ns(s->host) / 1000000;
+}
+
+/* Where the time would be, were it not for clocks that are wrong. */
+static int64_t wanted_age(const struct store *s)
+{
+	const int64_t now = now_ms(s);
+
+	return s->newest_ms < now ? s->newest_ms : now;
+}
+
+/* The earlier of both; how far it may have come since aged_at_ns, and `more`. */
+static int64_t aged(const struct store *s, int64_t more_ms)
+{
+	const int64_t wanted = wanted_age(s), passed_ns = s->host->mono_ns(s->host) - s->aged_at_ns;
+	int64_t most;
+
+	if (s->aged_ms == INT64_MIN ||
+	    __builtin_add_overflow(s->aged_ms, more_ms + passed_ns / 1000000 * STORE_AGING, &most))
+		return wanted;
+	return wanted < most ? wanted : most;
+}
+
+void store__age(struct store *s)
+{
+	if (s->newest_ms == INT64_MIN)
+		return;
+	s->aged_ms = aged(s, 0);
+	s->aged_at_ns = s->host->mono_ns(s->host);
+}
+
 int64_t store__cutoff(const struct store *s, int64_t retention_ms)
 {
-	int64_t now_ms = s->host->real_ns(s->host) / 1000000, cutoff;
-	int64_t from = s->newest_ms < now_ms ? s->newest_ms : now_ms;
+	int64_t cutoff;
 
 	if (retention_ms <= 0 || s->newest_ms == INT64_MIN ||
-	    __builtin_sub_overflow(from, retention_ms, &cutoff))
+	    __builtin_sub_overflow(aged(s, STORE_AHEAD_MS), retention_ms, &cutoff))
 		return INT64_MIN;
 	return cutoff;
 }
@@ -139,12 +171,16 @@ int store__era(struct store *s, uint32_t number, struct era **ret, struct dcm_er
  * Writing
  */
 
+enum { WINDOW_BYTES = 16 }; /* before the batches of a frame */
+
 struct writing {
 	batch_list fresh; /* not seen before */
 	struct buf payload;
 	struct heads_plan plan;
 	VEC(struct era *) eras; /* references, so that they stay in memory */
-	uint64_t lsn, n_old;
+	struct heads_window window;
+	struct heads_refused refused;
+	uint64_t lsn;
 };
 
 static void writing__fini(struct writing *w)
@@ -175,6 +211,8 @@ static bool is_retry(const struct store *s, const struct writing *w, const struc
 static int encode(struct store *s, struct dcm_batch *const *batches, uint32_t n, struct writing *w,
 		  struct dcm_error *err)
 {
+	buf__le64(&w->payload, (uint64_t)w->window.from_ms);
+	buf__le64(&w->payload, (uint64_t)w->window.until_ms);
 	for (uint32_t i = 0; i < n; i++) {
 		CLEANUP(mem__freep) uint8_t *data = NULL;
 		size_t bytes = 0;
@@ -184,7 +222,7 @@ static int encode(struct store *s, struct dcm_batch *const *batches, uint32_t n,
 		int r = s->host->encode(s->host, batches[i], DCM_NONE, "batch", &data, &bytes, err);
 		if (r)
 			return r;
-		if (bytes > FRAME_MAX_BYTES - 4 || w->payload.n > FRAME_MAX_BYTES - 4 - bytes)
+		if (bytes > FRAME_MAX_BYTES - WINDOW_BYTES - 4 || w->payload.n > FRAME_MAX_BYTES - 4 - bytes)
 			return error__set(err, -EFBIG,
 					  "batches of more than %d bytes cannot be written at once",
 					  FRAME_MAX_BYTES);
@@ -196,13 +234,13 @@ static int encode(struct store *s, struct dcm_batch *const *batches, uint32_t n,
 	return 0;
 }
 
-static int plan(struct store *s, struct writing *w, const struct heads_source *source,
-		struct dcm_error *err)
+static int plan(struct store *s, struct writing *w, era_source_fn era, struct dcm_error *err)
 {
+	const struct heads_source source = { .era = era, .ctx = s, .window = w->window };
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < w->fresh.n; i++)
-		r = heads__plan(&s->active, &w->plan, w->fresh.v[i], source, &w->n_old, err);
+		r = heads__plan(&s->active, &w->plan, w->fresh.v[i], &source, &w->refused, err);
 	return r;
 }
 
@@ -229,15 +267,13 @@ static int note_eras(struct store *s, struct writing *w, int64_t begin_ms)
  */
 static int load_eras(struct store *s, struct writing *w, struct dcm_error *err)
 {
-	pthread_rwlock_rdlock(&s->lock);
-	const int64_t from_ms = store__first_cutoff(s);
-	pthread_rwlock_unlock(&s->lock);
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < w->fresh.n; i++) {
 		int64_t begin_ms = INT64_MIN;
 
-		while (r == 0 && (begin_ms = heads__next_era(w->fresh.v[i], from_ms, begin_ms)) != INT64_MAX)
+		while (r == 0 && (begin_ms = heads__next_era(w->fresh.v[i], &w->window, begin_ms)) !=
+					 INT64_MAX)
 			if (note_eras(s, w, begin_ms) < 0)
 				r = error__nomem(err);
 	}
@@ -284,17 +320,15 @@ static void apply(struct store *s, struct writing *w)
 
 static int put_into_heads(struct store *s, struct writing *w, struct dcm_error *err)
 {
-	struct heads_source source = { .era = era_for_writing, .ctx = s };
 	int r = load_eras(s, w, err);
 
 	if (r)
 		return r;
 	pthread_rwlock_wrlock(&s->lock);
-	source.from_ms = store__first_cutoff(s);
 	if (heads__bytes(&s->active) + heads__bytes(&s->sealing) >= 2 * s->options.head_max_bytes)
 		r = error__set(err, -EAGAIN, "what was written before waits for the disk");
 	if (r == 0)
-		r = plan(s, w, &source, err);
+		r = plan(s, w, era_for_writing, err);
 	if (r == 0)
 		r = wal__append(commit__wal(s->commit), STORE_FRAME_BATCHES, w->payload.data,
 				w->payload.n, &w->lsn, err);
@@ -340,7 +374,17 @@ static void ignore_done(void *ctx, int status)
 int store__write(struct store *s, struct dcm_batch *const *batches, uint32_t n, dcm_done_fn done,
 		 void *ctx, struct dcm_error *err)
 {
-	struct writing w = { .lsn = s->last_lsn };
+	pthread_rwlock_rdlock(&s->lock);
+	const struct heads_window window = { store__first_cutoff(s), now_ms(s) + STORE_AHEAD_MS };
+	pthread_rwlock_unlock(&s->lock);
+	return store__write_within(s, batches, n, &window, done, ctx, err);
+}
+
+int store__write_within(struct store *s, struct dcm_batch *const *batches, uint32_t n,
+			const struct heads_window *window, dcm_done_fn done, void *ctx,
+			struct dcm_error *err)
+{
+	struct writing w = { .lsn = s->last_lsn, .window = *window };
 	int r = make_room_to_wait(s);
 
 	if (r)
@@ -348,11 +392,13 @@ int store__write(struct store *s, struct dcm_batch *const *batches, uint32_t n, 
 	r = encode(s, batches, n, &w, err);
 	if (r == 0 && w.fresh.n)
 		r = put_into_heads(s, &w, err);
-	uint64_t lsn = w.lsn, n_old = w.n_old;
+	const struct heads_refused refused = w.refused;
+	uint64_t lsn = w.lsn;
 	writing__fini(&w);
 	if (r)
 		return refusal(r);
-	atomic_fetch_add_explicit(&s->n_expired, n_old, memory_order_relaxed);
+	atomic_fetch_add_explicit(&s->n_too_old, refused.n_too_old, memory_order_relaxed);
+	atomic_fetch_add_explicit(&s->n_too_new, refused.n_too_new, memory_order_relaxed);
 	if (!done)
 		done = ignore_done;
 	pthread_mutex_lock(&s->waiting_lock);
@@ -399,11 +445,15 @@ static void tell_unreadable(struct store *s, uint64_t lsn, const char *why)
 		s->options.report(s->options.report_ctx, DCM_LOG_ERROR, text);
 }
 
-int store__decode_frame(const struct dcm_host *host, const struct frame *f, batch_list *ret,
-			struct dcm_error *err)
+int store__decode_frame(const struct dcm_host *host, const struct frame *f,
+			struct heads_window *ret_window, batch_list *ret, struct dcm_error *err)
 {
 	const uint8_t *p = f->payload, *end = p + f->n;
 
+	if (f->n < WINDOW_BYTES)
+		return error__set(err, -EBADMSG, "it is too short");
+	*ret_window = (struct heads_window){ (int64_t)le__get64(p), (int64_t)le__get64(p + 8) };
+	p += WINDOW_BYTES;
 	while (end - p >= 4 && le__get32(p) <= (size_t)(end - p) - 4) {
 		struct dcm_batch *b = NULL;
 		uint32_t n = le__get32(p);
@@ -426,16 +476,15 @@ int store__decode_frame(const struct dcm_host *host, const struct frame *f, batc
  */
 static int replay_batches(struct store *s, const struct frame *f, struct writing *w)
 {
-	const struct heads_source source = { .era = era_for_replay, .ctx = s, .from_ms = INT64_MIN };
 	struct dcm_error err = DCM_ERROR_INIT;
-	int r = store__decode_frame(s->host, f, &w->fresh, &err);
+	int r = store__decode_frame(s->host, f, &w->window, &w->fresh, &err);
 
 	if (r && r != -ENOMEM) {
 		tell_unreadable(s, f->lsn, err.text);
 		return 0;
 	}
 	if (r == 0)
-		r = plan(s, w, &source, &err);
+		r = plan(s, w, era_for_replay, &err);
 	if (r == 0)
 		apply(s, w);
 	else if (r == -EOVERFLOW)
@@ -557,7 +606,7 @@ struct store *store__new(const struct dcm_host *host, struct vfs *v, const struc
 	s->host = host;
 	s->vfs = v;
 	s->options = *o;
-	s->newest_ms = INT64_MIN;
+	s->newest_ms = s->aged_ms = INT64_MIN;
 	s->next_era = 1;
 	pthread_rwlockattr_init(&attr);
 	/* Many short readers must not keep a writer out for ever. */
@@ -568,6 +617,46 @@ struct store *store__new(const struct dcm_host *host, struct vfs *v, const struc
 	pthread_mutex_init(&s->waiting_lock, NULL);
 	kept__init(&s->kept);
 	return s;
+}
+
+struct range {
+	int64_t first_ms, last_ms;
+};
+
+static int compare_ranges(const void *a, const void *b)
+{
+	const struct range *x = a, *y = b;
+
+	return (x->first_ms > y->first_ms) - (x->first_ms < y->first_ms);
+}
+
+/*
+ * Ages are counted from the end of what there is without a gap: what stands behind one may be of a clock that was wrong,
+ * and if it was not, the time comes there soon.
+ */
+static int begin_aging(struct store *s)
+{
+	VEC(struct range) ranges = { 0 };
+
+	if (!vec__reserve(&ranges, s->blocks.n + s->active.n + 1))
+		return -ENOMEM;
+	for (size_t i = 0; i < s->blocks.n; i++)
+		ranges.v[ranges.n++] = (struct range){ s->blocks.v[i]->entry.first_ms,
+						       s->blocks.v[i]->entry.last_ms };
+	for (size_t i = 0; i < s->active.n; i++)
+		if (s->active.v[i]->streams.n_profiles)
+			ranges.v[ranges.n++] = (struct range){ s->active.v[i]->oldest_ms,
+							       s->active.v[i]->streams.newest_ms };
+	if (ranges.n)
+		qsort(ranges.v, ranges.n, sizeof(ranges.v[0]), compare_ranges);
+	for (size_t i = 0; i < ranges.n; i++) {
+		if (i && ranges.v[i].first_ms - STORE_AHEAD_MS > s->aged_ms)
+			break;
+		s->aged_ms = ranges.v[i].last_ms > s->aged_ms ? ranges.v[i].last_ms : s->aged_ms;
+	}
+	vec__fini(&ranges);
+	s->aged_at_ns = s->host->mono_ns(s->host);
+	return 0;
 }
 
 int store__open(const struct dcm_host *host, struct vfs *v, const struct store_options *o,
@@ -589,6 +678,8 @@ int store__open(const struct dcm_host *host, struct vfs *v, const struct store_o
 		.ctx = s,
 	};
 	r = commit__open(v, &options, ret_found, &s->commit, err);
+	if (r == 0 && begin_aging(s) < 0)
+		r = error__nomem(err);
 	if (r) {
 		store__close(s);
 		return r;

@@ -7,6 +7,12 @@
  * them. A batch that was seen is not stored again, but acknowledged as late as a new one. Which batches were seen stands
  * in the manifest, as of its sealed_lsn; the log has the later ones.
  *
+ * Age is counted from the newest profile or the clock, whichever is earlier. A clock that once was wrong must not cost
+ * what is stored, so that time gets ahead of where it was by no more than STORE_AHEAD_MS, and STORE_AGING times as fast
+ * as the monotonic clock: what is too old goes a day at once, and one more each hour. At start it stands at the end of
+ * the profiles before the first gap of more than STORE_AHEAD_MS. What starts later than STORE_AHEAD_MS after the clock,
+ * or is too old already, is refused: counted, not stored, and for the sender it is done.
+ *
  * When the disk refuses, writes are refused with the cause, and questions go on. A write that was in the log's memory
  * when the disk failed is neither refused nor acknowledged: its `done` comes when a probe has brought it to the disk.
  *
@@ -28,8 +34,14 @@
 #include "plugins/storage/streams/seen.h"
 
 enum {
-	STORE_FRAME_BATCHES = 1, /* of the log: for each batch its length, 4 bytes, and "batch" bytes */
+	/*
+	 * Of the log: which profiles were taken, as the two times of struct heads_window, 8 bytes each; and for each
+	 * batch its length, 4 bytes, and "batch" bytes.
+	 */
+	STORE_FRAME_BATCHES = 1,
 	STORE_MAX_ERAS = 1024,
+	STORE_AHEAD_MS = 24 * 3600 * 1000,
+	STORE_AGING = 24,
 };
 
 struct store_options {
@@ -74,7 +86,9 @@ struct store {
 	uint64_t last_lsn;	  /* of frames in the heads */
 	uint64_t sealing_lsn;	  /* of those in `sealing` */
 	int64_t newest_ms;	  /* INT64_MIN: there was never a profile */
-	int64_t active_since_ns;  /* mono, of the first write to the active heads; 0: none */
+	int64_t aged_ms; /* to where the time that ages are counted from has come; INT64_MIN: unset */
+	int64_t aged_at_ns;	 /* mono, when that was */
+	int64_t active_since_ns; /* mono, of the first write to the active heads; 0: none */
 
 	struct kept kept; /* has a lock of its own */
 
@@ -84,8 +98,9 @@ struct store {
 	_Atomic uint64_t n_asked; /* questions and seals: what eras' asked_at counts in */
 	_Atomic bool stopping;	  /* blocks are not written anew to the end: it would be long */
 
-	_Atomic uint64_t n_expired; /* profiles: too old when they came, or removed for their age */
-	_Atomic uint64_t rows_evicted; /* rows removed for lack of room */
+	_Atomic uint64_t n_expired;	       /* profiles that were removed for their age */
+	_Atomic uint64_t n_too_old, n_too_new; /* profiles that were refused when they came */
+	_Atomic uint64_t rows_evicted;	       /* rows removed for lack of room */
 	_Atomic uint64_t n_unreadable; /* frames and batches of the log that nobody can read */
 };
 
@@ -105,6 +120,11 @@ void store__close(struct store *s);
 int store__write(struct store *s, struct dcm_batch *const *batches, uint32_t n, dcm_done_fn done,
 		 void *ctx, struct dcm_error *err);
 
+/* The same for what passed another store's window already. */
+int store__write_within(struct store *s, struct dcm_batch *const *batches, uint32_t n,
+			const struct heads_window *window, dcm_done_fn done, void *ctx,
+			struct dcm_error *err);
+
 /*
  * For who opens: a store without files; what the manifest lists (into an empty one); and a replay_fn of the log. As
  * commit_options' `loaded` and `each`, with the store as the context.
@@ -118,8 +138,8 @@ int store__replay_frame(void *store, const struct frame *f);
  * 0, -ENOMEM, or what the host's decoder says, with a sentence.
  */
 typedef VEC(struct dcm_batch *) batch_list;
-int store__decode_frame(const struct dcm_host *host, const struct frame *f, batch_list *ret,
-			struct dcm_error *err);
+int store__decode_frame(const struct dcm_host *host, const struct frame *f,
+			struct heads_window *ret_window, batch_list *ret, struct dcm_error *err);
 
 /* Tells those whose writes have become durable. */
 void store__acknowledge(struct store *s);
@@ -127,6 +147,8 @@ void store__acknowledge(struct store *s);
 /* Brings the blocks into the order in which they were written. With the lock for writing. */
 void store__sort_blocks(struct store *s);
 
+/* Notes to where the time has come. With the lock for writing. */
+void store__age(struct store *s);
 /* What is kept for so long, 0 for ever, and older than this has expired: INT64_MIN when nothing has. With the lock. */
 int64_t store__cutoff(const struct store *s, int64_t retention_ms);
 /* Of whatever type: what is older has expired. With the lock. */

@@ -209,6 +209,8 @@ static bool step_clock(struct walk *w)
 	static const int64_t jumps_ns[] = { 60000000000, 2 * HOUR_NS, DAY_NS, -HOUR_NS, -2 * DAY_NS };
 	int64_t jump = jumps_ns[random__below(&w->r, sizeof(jumps_ns) / sizeof(jumps_ns[0]))];
 
+	if (atomic_load(&w->t->subject.real_ns) + jump < TRIAL_LATEST_NS)
+		jump = 2 * DAY_NS;
 	atomic_fetch_add(&w->t->subject.real_ns, jump);
 	atomic_fetch_add(&w->t->subject.mono_ns, jump > 0 ? jump : 1000000000);
 	return true;

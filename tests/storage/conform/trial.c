@@ -53,8 +53,10 @@ static bool open_at(struct storage *s, const char *plugin, const char *yaml, con
 
 bool trial__open(struct trial *t)
 {
-	return open_at(&t->subject, t->o->plugin, t->o->yaml, t->store) ||
-	       trial__fail(t, "%s cannot be opened with %s", t->o->plugin, t->o->yaml);
+	if (!open_at(&t->subject, t->o->plugin, t->o->yaml, t->store))
+		return trial__fail(t, "%s cannot be opened with %s", t->o->plugin, t->o->yaml);
+	atomic_store(&t->subject.real_ns, TRIAL_LATEST_NS);
+	return true;
 }
 
 void trial__stop(struct trial *t)

@@ -12,6 +12,7 @@
 
 #include "core/base/vec.h"
 #include "tests/contract/storage_random.h"
+#include "tests/unit/random_batch.h"
 
 /* What is held against what. Texts are borrowed. */
 struct trial_options {
@@ -29,6 +30,9 @@ struct ack;
 struct kept_most {
 	uint64_t n_states, n_rows, n_series;
 };
+
+/* The clock at an opening; no batch is later: a storage may refuse what is of a time to come. */
+#define TRIAL_LATEST_NS (RANDOM_BASE_NS + INT64_C(60) * 86400 * 1000000000)
 
 struct trial {
 	const struct trial_options *o;
