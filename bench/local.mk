@@ -46,3 +46,8 @@ bench_programs += bench/bench_answer
 bench_bench_answer_SOURCES = bench/bench_answer.c bench/fleet.c bench/fleet.h tests/unit/random.h \
 	tests/contract/storage_host.c tests/contract/storage_host.h
 bench_bench_answer_LDADD = $(LOCAL_STORE_LA) $(CODEC_LA) $(CONFIG_LA) -ldl -lm
+
+bench_programs += bench/bench_labels
+bench_bench_labels_SOURCES = bench/bench_labels.c tests/unit/random.h \
+	tests/contract/storage_host.c tests/contract/storage_host.h
+bench_bench_labels_LDADD = $(LOCAL_STORE_LA) $(CODEC_LA) $(CONFIG_LA) -ldl

@@ -122,3 +122,9 @@ EXTRA_DIST += tests/golden
 unit_tests += tests/storage/test_golden
 tests_storage_test_golden_SOURCES = tests/storage/test_golden.c tests/storage/sim_disk.c tests/storage/sim_disk.h $(BLOCK_ROWS)
 tests_storage_test_golden_LDADD = $(LOCAL_STORE_LA) $(UNIT_LIBS)
+
+unit_tests += tests/storage/test_labels
+tests_storage_test_labels_SOURCES = tests/storage/test_labels.c \
+	tests/contract/storage_host.c tests/contract/storage_host.h tests/unit/random.h $(FAILMALLOC)
+tests_storage_test_labels_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_storage_test_labels_LDADD = $(LOCAL_STORE_LA) $(CODEC_LA) $(CONFIG_LA) $(UNIT_LIBS) -ldl

@@ -11,6 +11,7 @@ plugins_storage_answer_libanswer_la_SOURCES = \
 	plugins/storage/answer/meter.c plugins/storage/answer/meter.h \
 	plugins/storage/answer/piece.h \
 	plugins/storage/answer/points.c \
+	plugins/storage/answer/sieve.c plugins/storage/answer/sieve.h \
 	plugins/storage/answer/stream_piece.c plugins/storage/answer/stream_piece.h \
 	plugins/storage/answer/sums.c plugins/storage/answer/sums.h \
 	plugins/storage/answer/view.c plugins/storage/answer/view.h \

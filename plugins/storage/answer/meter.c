@@ -12,6 +12,17 @@
 /* Rows between two looks at the clock: well below a millisecond's work. */
 enum { METER_ROWS = 32768 };
 
+int meter__look(const struct dcm_host *host, const struct dcm_budget *budget)
+{
+	if (!budget)
+		return 0;
+	if (atomic_load_explicit(&budget->cancelled, memory_order_relaxed))
+		return -ECANCELED;
+	if (budget->deadline_mono_ns == 0)
+		return 0;
+	return host->mono_ns(host) > budget->deadline_mono_ns ? -ETIMEDOUT : 0;
+}
+
 int meter__rows(struct meter *m, uint64_t n)
 {
 	struct dcm_budget *b = m->budget;
@@ -28,9 +39,7 @@ int meter__rows(struct meter *m, uint64_t n)
 		return 0;
 	}
 	m->unread = METER_ROWS;
-	if (b->deadline_mono_ns == 0)
-		return 0;
-	return m->host->mono_ns(m->host) > b->deadline_mono_ns ? -ETIMEDOUT : 0;
+	return meter__look(m->host, b);
 }
 
 void meter__total(struct meter *m, uint64_t n)

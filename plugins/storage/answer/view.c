@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "core/base/cleanup.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "plugins/storage/answer/match.h"
@@ -23,6 +24,13 @@ static void release(const struct piece *p)
 		p->ops->release(p);
 }
 
+static void free_sieves(const struct view *v, struct sieve *sieves)
+{
+	for (uint32_t i = 0; sieves && i < v->n_sel; i++)
+		sieve__fini(&sieves[i]);
+	free(sieves);
+}
+
 void view__fini(struct view *v)
 {
 	for (size_t i = 0; i < v->pieces.n; i++)
@@ -30,35 +38,71 @@ void view__fini(struct view *v)
 	for (size_t i = 0; i < v->eras.n; i++) {
 		dict_import__fini(&v->eras.v[i].import);
 		dict__unref(v->eras.v[i].dict);
-		free(v->eras.v[i].series_wanted);
+		free_sieves(v, v->eras.v[i].sieves);
+	}
+	for (size_t i = 0; i < v->foresights.n; i++) {
+		dict__unref(v->foresights.v[i].dict);
+		free_sieves(v, v->foresights.v[i].sieves);
 	}
 	for (size_t i = 0; i < VIEW_MAX_READERS && v->readers[i].ops; i++)
 		v->readers[i].ops->reader_free(v->readers[i].reader);
 	vec__fini(&v->pieces);
 	vec__fini(&v->streams);
 	vec__fini(&v->eras);
+	vec__fini(&v->foresights);
 	dict__unref(v->dict);
 	*v = (struct view){ 0 };
 }
 
-uint32_t view__era(struct view *v, struct dict *d, const struct dict_counts *counts)
+/* A sieve for each selection. 0, -ENOMEM, or the budget's. */
+static int make_sieves(struct view *v, struct dict *d, uint32_t n_series, struct sieve **ret)
 {
-	struct view_era era = {
-		.dict = d,
-		.counts = *counts,
-		.series_wanted = mem__zalloc((size_t)v->n_sel * counts->series, 1),
-	};
+	struct sieve *sieves = mem__zalloc(v->n_sel, sizeof(*sieves));
+	int r = sieves ? 0 : -ENOMEM;
 
-	if (!era.series_wanted || !vec__push(&v->eras, era)) {
-		free(era.series_wanted);
-		return DCM_NONE;
-	}
-	dict__ref(d);
-	return (uint32_t)v->eras.n - 1;
+	for (uint32_t i = 0; r == 0 && i < v->n_sel; i++)
+		r = sieve__init(&sieves[i], d, n_series, v->host, &v->sel[i]);
+	if (r == 0)
+		*ret = sieves;
+	else
+		free_sieves(v, sieves);
+	return r;
 }
 
-bool view__may_want(const struct view *v, uint32_t selection, const struct view_place *place,
-		    int64_t first_ms, int64_t last_ms)
+int view__foresee(struct view *v, struct dict *d, uint32_t n_series)
+{
+	struct view_foresight f = { .dict = d };
+	int r = vec__reserve(&v->foresights, 1) ? make_sieves(v, d, n_series, &f.sieves) : -ENOMEM;
+
+	if (r < 0)
+		return r;
+	dict__ref(d);
+	v->foresights.v[v->foresights.n++] = f;
+	return 0;
+}
+
+uint32_t view__era(struct view *v, struct dict *d, const struct dict_counts *counts)
+{
+	struct view_era era = { .dict = d, .counts = *counts };
+
+	if (!vec__reserve(&v->eras, 1))
+		return DCM_NONE;
+	for (size_t i = 0; i < v->foresights.n && !era.sieves; i++)
+		if (v->foresights.v[i].dict == d)
+			era.sieves = take_ptr(v->foresights.v[i].sieves);
+	dict__ref(d);
+	v->eras.v[v->eras.n] = era;
+	return (uint32_t)v->eras.n++;
+}
+
+static int judge_era(struct view *v, struct view_era *era)
+{
+	return era->sieves ? 0 : make_sieves(v, era->dict, era->counts.series, &era->sieves);
+}
+
+/* By type and times alone. */
+static bool in_range(const struct view *v, uint32_t selection, const struct view_place *place,
+		     int64_t first_ms, int64_t last_ms)
 {
 	const struct dcm_select *sel = &v->sel[selection];
 	const struct dict_type *type = dict__type_at(v->eras.v[place->era].dict, place->type);
@@ -70,33 +114,55 @@ bool view__may_want(const struct view *v, uint32_t selection, const struct view_
 	return !sel->type.n || str__eq(sel->type, type->text);
 }
 
-/* By what is known of the series alone. */
-static bool series_wanted(struct view *v, uint32_t selection, const struct view_place *place)
+bool view__may_want(const struct view *v, uint32_t selection, const struct view_place *place,
+		    int64_t first_ms, int64_t last_ms)
 {
-	const struct dcm_select *sel = &v->sel[selection];
-	struct view_era *era = &v->eras.v[place->era];
-	uint8_t *known = &era->series_wanted[(size_t)selection * era->counts.series + place->series];
-	struct dcm_str value;
+	const struct sieve *sieves = v->eras.v[place->era].sieves;
 
-	if (*known)
-		return *known == 2;
-	*known = 2;
-	for (uint32_t i = 0; *known == 2 && i < sel->n_matchers; i++)
-		if (dict__series_label(era->dict, place->series, sel->matchers[i].name, &value) &&
-		    !match__accepts(v->host, &sel->matchers[i], value))
-			*known = 1;
-	return *known == 2;
+	if (sieves && place->series < sieves[selection].n &&
+	    !sieve__takes(&sieves[selection], place->series))
+		return false;
+	return in_range(v, selection, place, first_ms, last_ms);
+}
+
+/* By what is known of the series alone. The era's were judged; those that came since are few. */
+static bool series_wanted(const struct view *v, uint32_t selection, const struct view_place *place)
+{
+	const struct view_era *era = &v->eras.v[place->era];
+	const struct sieve *s = &era->sieves[selection];
+
+	if (place->series < s->n)
+		return sieve__takes(s, place->series);
+	return sieve__judge(era->dict, place->series, v->host, &v->sel[selection]);
 }
 
 int view__wants(struct view *v, uint32_t selection, const struct view_place *place,
 		int64_t first_ms, int64_t last_ms)
 {
-	const struct dict_counts *c = &v->eras.v[place->era].counts;
+	struct view_era *era = &v->eras.v[place->era];
 
-	if (place->series >= c->series || place->type >= c->types)
+	if (place->series >= era->counts.series || place->type >= era->counts.types)
 		return -EBADMSG;
-	return view__may_want(v, selection, place, first_ms, last_ms) &&
-	       series_wanted(v, selection, place);
+	if (!in_range(v, selection, place, first_ms, last_ms))
+		return 0;
+	const int r = judge_era(v, era);
+	return r < 0 ? r : series_wanted(v, selection, place);
+}
+
+int view__next_series(struct view *v, uint32_t era, uint32_t series, uint32_t *ret)
+{
+	const int r = judge_era(v, &v->eras.v[era]);
+	uint32_t next = UINT32_MAX;
+
+	if (r < 0)
+		return r;
+	for (uint32_t i = 0; i < v->n_sel; i++) {
+		const uint32_t of = sieve__next(&v->eras.v[era].sieves[i], series);
+
+		next = of < next ? of : next;
+	}
+	*ret = next;
+	return 0;
 }
 
 int view__add(struct view *v, uint32_t selection, const struct view_place *place, const struct piece *piece)
@@ -116,10 +182,16 @@ int view__add(struct view *v, uint32_t selection, const struct view_place *place
  */
 
 /* Pieces that no selection wants go. */
-static void sift(struct view *v)
+static int sift(struct view *v)
 {
 	size_t n = 0;
 
+	for (size_t i = 0; i < v->pieces.n; i++) {
+		const int r = judge_era(v, &v->eras.v[v->pieces.v[i].place.era]);
+
+		if (r < 0)
+			return r;
+	}
 	for (size_t i = 0; i < v->pieces.n; i++) {
 		const struct view_piece p = v->pieces.v[i];
 
@@ -131,6 +203,7 @@ static void sift(struct view *v)
 		}
 	}
 	v->pieces.n = n;
+	return 0;
 }
 
 /* One era's, when all pieces are of it. */
@@ -258,10 +331,10 @@ static int make_streams(struct view *v)
 
 int view__seal(struct view *v)
 {
-	int r;
+	int r = sift(v);
 
-	sift(v);
-	r = choose_dict(v);
+	if (r == 0)
+		r = choose_dict(v);
 	if (r == 0)
 		r = find_places(v);
 	if (r == 0)

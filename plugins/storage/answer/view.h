@@ -30,6 +30,7 @@
 
 #include "core/base/vec.h"
 #include "plugins/storage/answer/piece.h"
+#include "plugins/storage/answer/sieve.h"
 #include "plugins/storage/dict/dict.h"
 
 struct view_era {
@@ -37,7 +38,13 @@ struct view_era {
 	struct dict_counts counts;
 	struct dict_import import; /* into the answer's dictionary, when it has one of its own */
 	bool used;		   /* sealed: some piece is of it */
-	uint8_t *series_wanted;	   /* [n_sel][counts.series]: 0: not looked at, 1: no, 2: yes */
+	struct sieve *sieves;	   /* [n_sel] of its series; NULL: they were not judged yet */
+};
+
+/* A dictionary whose series were judged before it became an era. */
+struct view_foresight {
+	struct dict *dict; /* referenced */
+	struct sieve *sieves;
 };
 
 /* Where a piece belongs, in the numbers of its era. */
@@ -84,6 +91,7 @@ struct view {
 	void (*unreadable)(void *ctx, const struct piece *p, int error); /* a piece was left out; may be NULL */
 	void *ctx;
 
+	VEC(struct view_foresight) foresights;
 	VEC(struct view_era) eras;
 	VEC(struct view_piece)
 	pieces; /* sealed: sorted by (selection, series, type), then as added */
@@ -99,27 +107,40 @@ void view__init(struct view *v, const struct dcm_host *host, const struct dcm_se
 void view__fini(struct view *v);
 
 /*
+ * Judges the dictionary's first n series, so that, when it becomes an era, pieces of those that are not wanted are told
+ * by view__may_want() under the lock. Without this they are judged when the first piece is asked about without the
+ * lock, or when the view is sealed. Not under the lock. 0, -ENOMEM, or the budget's.
+ */
+int view__foresee(struct view *v, struct dict *d, uint32_t n_series);
+
+/*
  * Takes a reference to a dictionary. `counts`: taken under the store's lock. Its number, or DCM_NONE when memory ran
  * out.
  */
 uint32_t view__era(struct view *v, struct dict *d, const struct dict_counts *counts);
 
 /*
- * May the selection want a piece of that place and those times? 1, 0, or -EBADMSG when the era has no such series or
- * type. Calls the host's regular expressions: not under a lock that others wait for.
+ * May the selection want a piece of that place and those times? 1, 0, -ENOMEM, the budget's, or -EBADMSG when the era has
+ * no such series or type. Calls the host's regular expressions: not under a lock that others wait for.
  */
 int view__wants(struct view *v, uint32_t selection, const struct view_place *place,
 		int64_t first_ms, int64_t last_ms);
 
-/* Type and times only: for who holds a lock. */
+/* Type, times, and the series if it was judged already: for who holds a lock. */
 bool view__may_want(const struct view *v, uint32_t selection, const struct view_place *place,
 		    int64_t first_ms, int64_t last_ms);
+
+/*
+ * The era's first series from this one on of which some selection may want a piece; UINT32_MAX: none. As view__wants();
+ * 0 and *ret, -ENOMEM, or the budget's.
+ */
+int view__next_series(struct view *v, uint32_t era, uint32_t series, uint32_t *ret);
 
 /* Takes the piece over, to be released with the view; at once when memory ran out: -ENOMEM. */
 int view__add(struct view *v, uint32_t selection, const struct view_place *place,
 	      const struct piece *piece);
 
-/* Makes streams of what was added. 0 or -ENOMEM. */
+/* Makes streams of what was added. 0, -ENOMEM, or the budget's. */
 int view__seal(struct view *v);
 
 /* -------------------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ struct dict *dict__new(void)
 	if (!d)
 		return NULL;
 	d->refs = 1;
+	labels__init(&d->labels);
 	if (getrandom(&d->secret, sizeof(d->secret), 0) != sizeof(d->secret) ||
 	    dict__string(d, STR("")) == DCM_NONE || dict__label_set(d, NULL, 0) == DCM_NONE) {
 		dict__unref(d);
@@ -55,6 +56,7 @@ void dict__unref(struct dict *d)
 	if (!d || atomic_fetch_sub_explicit(&d->refs, 1, memory_order_acq_rel) > 1)
 		return;
 	dict__fini_lists(d);
+	labels__fini(&d->labels);
 	vec__fini(&d->learnt);
 	arena__fini(&d->arena);
 	free(d);

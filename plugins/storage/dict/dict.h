@@ -26,6 +26,7 @@
 #include "core/base/arena.h"
 #include "core/base/hash.h"
 #include "core/base/vec.h"
+#include "plugins/storage/dict/labels.h"
 #include "plugins/storage/dict/pool.h"
 
 struct dict_lines {
@@ -96,6 +97,7 @@ struct dict {
 	struct hindex string_index, mapping_index, function_index, process_index, location_index,
 		node_index, stack_index;
 	struct hindex label_set_index, series_index, type_index;
+	struct labels labels; /* of the series; its own lock guards it */
 };
 
 /* How many entries there were under the lock: readers without it stay below. */
@@ -106,8 +108,8 @@ struct dict_counts {
 
 struct dict *dict__new(void); /* NULL when memory ran out */
 struct dict *dict__ref(struct dict *d);
-void dict__unref(struct dict *d); /* NULL is fine */
-uint64_t dict__bytes(const struct dict *d);
+void dict__unref(struct dict *d);	    /* NULL is fine */
+uint64_t dict__bytes(const struct dict *d); /* but for the index of labels: labels__bytes() */
 
 static inline struct dcm_str dict__str(const struct dict *d, uint32_t id)
 {

@@ -297,36 +297,66 @@ static int add_type(struct view *v, const struct chunk *c, struct view_place *pl
 	return 0;
 }
 
-int block_piece__add_all(struct view *v, const struct block_pieces *from)
+/* Moves on to a chunk whose series may be wanted: by one, or by halves when it is far. */
+static int skip_unwanted(struct view *v, const struct block_pieces *from, uint64_t *at)
 {
 	const struct block *b = from->block;
-	struct view_place place = { .era = from->era };
+	uint32_t next;
+
+	while (*at < b->info.n_chunks) {
+		const uint32_t series = b->chunks[*at].series;
+		const int r = view__next_series(v, from->era, series, &next);
+
+		if (r < 0 || next == series)
+			return r;
+		if (++*at < b->info.n_chunks && b->chunks[*at].series < next) {
+			const uint64_t found = block__find(b, next);
+
+			*at = found > *at ? found : *at;
+		}
+	}
+	return 0;
+}
+
+static int add_chunk(struct view *v, const struct block_pieces *from, uint64_t at)
+{
+	const struct block *b = from->block;
+	const struct chunk_entry *e = &b->chunks[at];
+	struct view_place place = { .era = from->era, .series = e->series };
+	struct piece p = {
+		.ops = &ops,
+		.of = (void *)(uintptr_t)b,
+		.at = (uint32_t)at,
+		.n_profiles = e->n_profiles,
+		.n_rows = e->n_rows,
+		.first_ms = e->first_ms,
+		.last_ms = e->last_ms,
+		.same_spans = !(e->flags & (CHUNK_DURATIONS | CHUNK_PERIODS)),
+		.duration_ns = e->duration_ns,
+		.period = e->period,
+		.first_filter = from->first_filter,
+	};
 	struct chunk c;
 	int r = 0;
 
-	for (uint64_t i = 0; r == 0 && i < b->info.n_chunks; i++) {
-		const struct chunk_entry *e = &b->chunks[i];
-		struct piece p = {
-			.ops = &ops,
-			.of = (void *)(uintptr_t)b,
-			.at = (uint32_t)i,
-			.n_profiles = e->n_profiles,
-			.n_rows = e->n_rows,
-			.first_ms = e->first_ms,
-			.last_ms = e->last_ms,
-			.same_spans = !(e->flags & (CHUNK_DURATIONS | CHUNK_PERIODS)),
-			.duration_ns = e->duration_ns,
-			.period = e->period,
-			.first_filter = from->first_filter,
-		};
+	if (block__chunk(b, at, &c) < 0) {
+		leave_out(v, &p);
+		return 0;
+	}
+	for (p.which = 0; r == 0 && p.which < e->n_types; p.which++)
+		r = add_type(v, &c, &place, &p);
+	return r;
+}
 
-		if (block__chunk(b, i, &c) < 0) {
-			leave_out(v, &p);
-			continue;
-		}
-		place.series = e->series;
-		for (p.which = 0; r == 0 && p.which < e->n_types; p.which++)
-			r = add_type(v, &c, &place, &p);
+int block_piece__add_all(struct view *v, const struct block_pieces *from)
+{
+	uint64_t at = 0;
+	int r = skip_unwanted(v, from, &at);
+
+	while (r == 0 && at < from->block->info.n_chunks) {
+		r = add_chunk(v, from, at++);
+		if (r == 0)
+			r = skip_unwanted(v, from, &at);
 	}
 	return r;
 }

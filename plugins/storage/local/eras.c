@@ -66,7 +66,9 @@ static struct era *choose(const struct store *s)
 	uint64_t bytes = 0;
 
 	for (size_t i = 0; i < s->eras.n; i++)
-		bytes += s->eras.v[i]->dict ? dict__bytes(s->eras.v[i]->dict) : 0;
+		bytes += s->eras.v[i]->dict ? dict__bytes(s->eras.v[i]->dict) +
+						      labels__bytes(&s->eras.v[i]->dict->labels)
+					    : 0;
 	if (s->options.dictionary_max_bytes == 0 || bytes <= s->options.dictionary_max_bytes)
 		return NULL;
 	for (size_t i = 0; i < s->eras.n; i++) {

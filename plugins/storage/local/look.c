@@ -3,8 +3,8 @@
  * plugins/storage/local/look.c - heads and blocks become pieces of a view
  *
  * Pieces stand in a view as they were written, blocks before heads; but what the heads hold must be taken under the
- * lock, and blocks are read without it. So the heads go into a view of their own first, with the same eras in the same
- * order, and from there behind the blocks.
+ * lock, and blocks are read without it. So the heads go into the view first, and are put behind the blocks then. Labels
+ * are judged before the lock is taken for the moment that the question sees.
  */
 #include "plugins/storage/local/look.h"
 
@@ -77,19 +77,19 @@ static bool is_wanted(const struct look *l, const struct stored *b)
 }
 
 /* The era's number in the view, which it gets when it has none yet. DCM_NONE: memory. */
-static uint32_t view_era(struct look *l, struct view *heads, struct era *e)
+static uint32_t view_era(struct look *l, struct era *e)
 {
 	const struct dict_counts counts = dict__counts(e->dict);
 
 	for (size_t i = 0; i < l->eras.n; i++)
 		if (l->eras.v[i] == e)
 			return (uint32_t)i;
-	if (!vec__push(&l->eras, e) || view__era(heads, e->dict, &counts) == DCM_NONE)
+	if (!vec__push(&l->eras, e))
 		return DCM_NONE;
 	return view__era(&l->view, e->dict, &counts);
 }
 
-static int take_blocks(struct look *l, struct view *heads)
+static int take_blocks(struct look *l)
 {
 	const struct store *s = l->store;
 
@@ -102,33 +102,34 @@ static int take_blocks(struct look *l, struct view *heads)
 			atomic_fetch_add_explicit(&l->store->n_unreadable, 1, memory_order_relaxed);
 			continue;
 		}
-		uint32_t era = view_era(l, heads, b->era);
+		uint32_t era = view_era(l, b->era);
 		if (era == DCM_NONE || !vec__push(&l->blocks, (struct look_block){ stored__ref(b), era }))
 			return -ENOMEM;
 	}
 	return 0;
 }
 
-static int take_heads(struct look *l, struct view *heads, const struct heads *from)
+static int take_heads(struct look *l, const struct heads *from)
 {
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < from->n; i++) {
-		uint32_t era = view_era(l, heads, from->v[i]->era);
+		uint32_t era = view_era(l, from->v[i]->era);
 
-		r = era == DCM_NONE ? -ENOMEM : stream_piece__add_all(heads, era, &from->v[i]->streams);
+		r = era == DCM_NONE ? -ENOMEM
+				    : stream_piece__add_all(&l->view, era, &from->v[i]->streams);
 	}
 	return r;
 }
 
-static int take_all(struct look *l, struct view *heads)
+static int take_all(struct look *l)
 {
 	const struct store *s = l->store;
-	int r = take_blocks(l, heads);
+	int r = take_blocks(l);
 
 	if (r == 0)
-		r = take_heads(l, heads, &s->sealing);
-	return r ? r : take_heads(l, heads, &s->active);
+		r = take_heads(l, &s->sealing);
+	return r ? r : take_heads(l, &s->active);
 }
 
 static bool has_pin(const struct look *l, const struct era *e)
@@ -160,7 +161,57 @@ static int pin_eras(struct look *l, uint64_t asked_at, size_t *ret_n_missing)
 	return 0;
 }
 
+struct labels_of {
+	struct dict *dict; /* referenced */
+	uint32_t n_series;
+};
+typedef VEC(struct labels_of) labels_list;
+
+static bool list_dict(labels_list *list, const struct era *e)
+{
+	if (!e->dict)
+		return true;
+	for (size_t i = 0; i < list->n; i++)
+		if (list->v[i].dict == e->dict)
+			return true;
+	if (!vec__push(list, (struct labels_of){ e->dict, e->dict->series.n }))
+		return false;
+	dict__ref(e->dict);
+	return true;
+}
+
+/* Of the dictionaries that will be asked about. */
+static int list_labels(const struct look *l, labels_list *list)
+{
+	const struct store *s = l->store;
+	const struct heads *heads[] = { &s->sealing, &s->active };
+	bool ok = true;
+
+	for (size_t i = 0; ok && i < l->pins.n; i++)
+		ok = list_dict(list, l->pins.v[i].era);
+	for (size_t k = 0; k < 2; k++)
+		for (size_t i = 0; ok && i < heads[k]->n; i++)
+			ok = list_dict(list, heads[k]->v[i]->era);
+	return ok ? 0 : -ENOMEM;
+}
+
 /* ---- without it ---- */
+
+static int judge_labels(struct look *l, const labels_list *list)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < list->n; i++)
+		r = view__foresee(&l->view, list->v[i].dict, list->v[i].n_series);
+	return r;
+}
+
+static void labels_list__fini(labels_list *list)
+{
+	for (size_t i = 0; i < list->n; i++)
+		dict__unref(list->v[i].dict);
+	vec__fini(list);
+}
 
 /* -ENOMEM, or 0: those that cannot be read say so. */
 static int load_pinned(struct look *l)
@@ -182,25 +233,37 @@ static int load_pinned(struct look *l)
 	return 0;
 }
 
-/* One moment in which the dictionaries of all that is wanted are there, or could not be read. */
-static int take_moment(struct look *l, struct view *heads)
+/*
+ * One moment in which the dictionaries of all that is wanted are there, or could not be read. Before it is one in which
+ * they are listed, so that their labels are judged.
+ */
+static int take_moment(struct look *l)
 {
 	struct store *s = l->store;
 	const uint64_t asked_at = atomic_fetch_add_explicit(&s->n_asked, 1, memory_order_relaxed) + 1;
-	size_t n_missing = 0;
+	bool judged = false, taken = false;
+	int r = 0;
 
-	for (;;) {
+	while (r == 0 && !taken) {
+		labels_list labels = { 0 };
+		size_t n_missing = 0;
+
 		pthread_rwlock_rdlock(&s->lock);
-		int r = pin_eras(l, asked_at, &n_missing);
-		bool done = r || n_missing == 0;
-		if (r == 0 && done)
-			r = take_all(l, heads);
+		r = pin_eras(l, asked_at, &n_missing);
+		if (r == 0 && n_missing == 0) {
+			r = judged ? take_all(l) : list_labels(l, &labels);
+			taken = judged;
+		}
 		pthread_rwlock_unlock(&s->lock);
-		if (!done)
+		if (r == 0 && n_missing) {
 			r = load_pinned(l);
-		if (done || r)
-			return r;
+		} else if (r == 0 && !judged) {
+			r = judge_labels(l, &labels);
+			judged = true;
+		}
+		labels_list__fini(&labels);
 	}
+	return r;
 }
 
 /* Notes whether a later question must look at it for what is before its range. */
@@ -242,34 +305,31 @@ static int add_blocks(struct look *l)
 	return r;
 }
 
-/* The pieces of heads go behind those of blocks. */
-static int add_heads(struct look *l, struct view *heads)
+/* Puts the blocks before the pieces of heads, which are all that is there. */
+static int add_blocks_first(struct look *l)
 {
-	size_t n = heads->pieces.n;
-	int r = 0;
+	VEC(struct view_piece) heads = { l->view.pieces.v, l->view.pieces.n, l->view.pieces.cap };
 
-	heads->pieces.n = 0; /* each is the other view's now, or released by it */
-	for (size_t i = 0; i < n; i++) {
-		struct view_piece *p = &heads->pieces.v[i];
+	l->view.pieces.v = NULL;
+	l->view.pieces.n = l->view.pieces.cap = 0;
+	int r = add_blocks(l);
+	for (size_t i = 0; i < heads.n; i++) {
+		const struct view_piece *p = &heads.v[i];
 
 		if (r == 0)
 			r = view__add(&l->view, p->selection, &p->place, &p->piece);
 		else if (p->piece.ops->release)
 			p->piece.ops->release(&p->piece);
 	}
+	vec__fini(&heads);
 	return r;
 }
 
 int look__take(struct look *l)
 {
-	struct view heads;
+	int r = take_moment(l);
 
-	view__init(&heads, l->view.host, l->view.sel, l->view.n_sel);
-	int r = take_moment(l, &heads);
 	if (r == 0)
-		r = add_blocks(l);
-	if (r == 0)
-		r = add_heads(l, &heads);
-	view__fini(&heads);
+		r = add_blocks_first(l);
 	return r ? r : view__seal(&l->view);
 }

@@ -41,7 +41,7 @@ struct look {
 /* host: of the question. sel and host outlive the look. */
 void look__init(struct look *l, struct store *s, const struct dcm_host *host,
 		const struct dcm_select *sel, uint32_t n_sel);
-/* 0 or -ENOMEM. */
+/* 0, -ENOMEM, or the budget's -ETIMEDOUT or -ECANCELED. */
 int look__take(struct look *l);
 void look__fini(struct look *l);
 

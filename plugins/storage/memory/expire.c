@@ -14,7 +14,9 @@
 
 uint64_t expire__bytes(const struct store *s)
 {
-	return streams__bytes(&s->streams) + dict__bytes(s->streams.dict);
+	const struct dict *d = s->streams.dict;
+
+	return streams__bytes(&s->streams) + dict__bytes(d) + labels__bytes(&d->labels);
 }
 
 /* -------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@
 
 /*
  * Fills what view__init() began, and seals it. *ret_era (may be NULL): of the store's dictionary.
- * 0 or -ENOMEM. Any thread.
+ * 0, -ENOMEM, or the budget's -ETIMEDOUT or -ECANCELED. Any thread.
  */
 int look__take(struct view *v, struct store *s, uint64_t *ret_era);
 
