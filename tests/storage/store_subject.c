@@ -14,6 +14,7 @@
 #include "core/batch/batch.h"
 #include "core/batch/builder.h"
 #include "plugins/storage/local/expire.h"
+#include "plugins/storage/local/rework.h"
 #include "plugins/storage/local/upkeep.h"
 #include "tests/contract/storage_host.h"
 #include "tests/storage/block_rows.h"
@@ -45,6 +46,12 @@ static uint32_t number_string(struct dcm_builder *b, const char *what, uint64_t 
 	return builder__string(b, str__of(text));
 }
 
+/* At which hour a batch is, and back: in each sixteen all are out of order, and some late by many hours. */
+static uint64_t swap(uint64_t id)
+{
+	return (id & ~UINT64_C(15)) | (id & 1) << 3 | (id & 2) << 1 | (id & 4) >> 1 | (id & 8) >> 3;
+}
+
 static struct dcm_batch *make_batch(uint64_t id)
 {
 	CLEANUP(builder__freep) struct dcm_builder *b = builder__new(0);
@@ -70,10 +77,11 @@ static struct dcm_batch *make_batch(uint64_t id)
 	uint32_t set = builder__label_set(b, &label, 1);
 	type.name = type.sample_type = type.sample_unit = type.period_type = type.period_unit =
 		builder__string(b, str__of("x"));
-	builder__profile(b,
-			 &(struct dcm_profile){ .series = builder__series(b, &pair, 1),
-						.time_ns = (FIRST_MS + (int64_t)id * HOUR_MS) * 1000000 },
-			 &type, 1);
+	builder__profile(
+		b,
+		&(struct dcm_profile){ .series = builder__series(b, &pair, 1),
+				       .time_ns = (FIRST_MS + (int64_t)swap(id) * HOUR_MS) * 1000000 },
+		&type, 1);
 	int64_t value = (int64_t)id * 3 + 1;
 	builder__row(b, stack, set, &value);
 	return builder__seal(b, &batch, NULL) < 0 ? NULL : batch;
@@ -92,7 +100,7 @@ struct collecting {
 static void take(const struct collecting *c, const struct dict *d, int64_t time_ms, uint32_t stack,
 		 uint32_t set, int64_t value)
 {
-	uint64_t id = (uint64_t)((time_ms - FIRST_MS) / HOUR_MS), want = id % 7;
+	uint64_t id = swap((uint64_t)((time_ms - FIRST_MS) / HOUR_MS)), want = id % 7;
 	const struct dict_label_set *labels = set < d->label_sets.n ? dict__label_set_at(d, set) : NULL;
 	bool ok = labels && labels->n == 1 && labels->labels[0].num == (int64_t)id &&
 		  value == (int64_t)id * 3 + 1 && stack < d->stacks.n &&
@@ -256,8 +264,9 @@ static int subject_seal(void *store)
 
 static int subject_compact(void *store)
 {
-	(void)store;
-	return 0;
+	int r = rework__compact(((struct subject_store *)store)->store, NULL);
+
+	return r < 0 ? r : 0;
 }
 
 /* The block that goes is the one whose newest profile is the oldest. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/storage/test_eras.c - the local store and time: which dictionaries are in memory, and clocks that are wrong
+ * tests/storage/test_eras.c - the local store and time: dictionaries in memory, what is late, and clocks that are wrong
  *
  * Batches of many eras on a simulated disk. What the store holds is compared with the batches themselves while
  * dictionaries come into memory and go, and while the clock does what it should not.
@@ -15,6 +15,7 @@
 #include "plugins/storage/local/eras.h"
 #include "plugins/storage/local/expire.h"
 #include "plugins/storage/local/look.h"
+#include "plugins/storage/local/rework.h"
 #include "plugins/storage/local/upkeep.h"
 #include "tests/contract/storage_host.h"
 #include "tests/storage/sim_disk.h"
@@ -363,6 +364,65 @@ static void test_dictionaries_that_come_and_go_change_nothing(void **state)
 }
 
 /* -------------------------------------------------------------------------------------------------
+ * What comes late
+ */
+
+static void compact_all(struct bench *b)
+{
+	int r;
+
+	while ((r = rework__compact(b->store, NULL)) > 0)
+		;
+	assert_int_equal(r, 0);
+}
+
+static const struct manifest_block *find_block(const struct store *s, uint64_t number)
+{
+	for (size_t i = 0; i < s->blocks.n; i++)
+		if (s->blocks.v[i]->entry.number == number)
+			return &s->blocks.v[i]->entry;
+	return NULL;
+}
+
+/* A seal makes a block for each two hours, and a few late rows do not make a day's block be written anew. */
+static void test_what_is_late_has_blocks_of_its_own(void **state)
+{
+	const int64_t day_ns = RANDOM_BASE_NS - RANDOM_BASE_NS % DAY_NS - DAY_NS;
+	const int64_t window_ms = 2 * HOUR_NS / 1000000;
+	struct bench b;
+	(void)state;
+
+	bench__init(&b, 1);
+	for (uint64_t i = 0; i < 240; i++) /* one each six minutes, of five at most */
+		write_at(&b, i, day_ns + (int64_t)i * (HOUR_NS / 10));
+	assert_int_equal(upkeep__seal(b.store, NULL), 0);
+	assert_int_equal(b.store->blocks.n, 12);
+	for (size_t i = 0; i < b.store->blocks.n; i++) {
+		const struct manifest_block *e = &b.store->blocks.v[i]->entry;
+
+		assert_true(e->first_ms / window_ms == e->last_ms / window_ms);
+	}
+	compare(&b);
+	b.storage.real_ns += 2 * DAY_NS;
+	compact_all(&b);
+	assert_int_equal(b.store->blocks.n, 1);
+	const uint64_t of_day = b.store->blocks.v[0]->entry.number;
+	for (uint64_t i = 0; i < 12; i++) {
+		write_at(&b, 300 + i, day_ns + (int64_t)(i % 6) * 4 * HOUR_NS);
+		write_at(&b, 400 + i, b.storage.real_ns);
+		if (i % 3 == 2)
+			assert_int_equal(upkeep__seal(b.store, NULL), 0);
+		compact_all(&b);
+		compare(&b);
+		assert_non_null(find_block(b.store, of_day));
+	}
+	assert_true(b.store->blocks.n < 12);
+	restart(&b, true);
+	compare(&b);
+	bench__fini(&b);
+}
+
+/* -------------------------------------------------------------------------------------------------
  * Clocks
  */
 
@@ -505,6 +565,7 @@ int main(void)
 		cmocka_unit_test(test_what_is_written_stays),
 		cmocka_unit_test(test_a_write_waits_for_no_other_era),
 		cmocka_unit_test(test_dictionaries_that_come_and_go_change_nothing),
+		cmocka_unit_test(test_what_is_late_has_blocks_of_its_own),
 		cmocka_unit_test(test_what_is_of_a_time_to_come_is_refused),
 		cmocka_unit_test(test_a_start_brings_nothing_back),
 		cmocka_unit_test(test_a_clock_that_was_ahead),

@@ -21,8 +21,9 @@
 
 struct sealing {
 	struct store *store;
-	const struct head *head; /* that is being written */
-	uint32_t next_era;	 /* the store's, when the heads were closed */
+	const struct head *head; /* that is being written, and of it */
+	struct heads_window window;
+	uint32_t next_era; /* the store's, when the heads were closed */
 	VEC(struct manifest_block) entries;
 	VEC(struct stored *) blocks;
 };
@@ -62,17 +63,18 @@ static int close_heads(struct sealing *g, struct dcm_error *err)
 }
 
 /* A commit_write_fn. */
-static int write_head(void *ctx, struct vfs_file *file, struct manifest_block *entry,
-		      struct dcm_error *err)
+static int write_window(void *ctx, struct vfs_file *file, struct manifest_block *entry,
+			struct dcm_error *err)
 {
 	struct sealing *g = ctx;
 	struct block_file f = { .file = file };
 	struct block_options o = { .era = g->head->era->number };
 	struct block_info info;
+	struct seal_amount amount;
 	int r = block_file__make_id(g->store->vfs, o.id);
 
 	if (r == 0)
-		r = seal__write(g->head, &o, block_file__put, &f, &info);
+		r = seal__write(g->head, &g->window, &o, block_file__put, &f, &info, &amount);
 	if (r == 0)
 		r = block_file__end(&f);
 	block_file__fini(&f);
@@ -80,9 +82,36 @@ static int write_head(void *ctx, struct vfs_file *file, struct manifest_block *e
 		return error__sys(err, r, "cannot write a block");
 	block_file__describe(&info, entry);
 	entry->last_lsn = g->store->sealing_lsn;
-	entry->n_profiles = g->head->streams.n_profiles; /* as questions count */
-	entry->n_rows = g->head->streams.n_rows;
+	entry->n_profiles = amount.n_profiles;
+	entry->n_rows = amount.n_rows;
 	return 0;
+}
+
+static int write_block(struct sealing *g, struct dcm_error *err)
+{
+	struct store *s = g->store;
+
+	if (!vec__reserve(&g->entries, 1) || !vec__reserve(&g->blocks, 1))
+		return error__nomem(err);
+	struct manifest_block *entry = &g->entries.v[g->entries.n];
+	int r = commit__write_block(s->commit, write_window, g, entry, err);
+	if (r)
+		return r;
+	g->entries.n++;
+	struct stored *block = stored__new(s->vfs, g->head->era, entry);
+	if (!block)
+		return error__nomem(err);
+	g->blocks.v[g->blocks.n++] = block;
+	return 0;
+}
+
+/* Room for what take_blocks() adds: only who holds `work` adds blocks. */
+static int reserve_blocks(struct store *s, size_t n)
+{
+	pthread_rwlock_wrlock(&s->lock);
+	bool ok = vec__reserve(&s->blocks, n);
+	pthread_rwlock_unlock(&s->lock);
+	return ok ? 0 : -ENOMEM;
 }
 
 static int write_heads(struct sealing *g, struct dcm_error *err)
@@ -90,22 +119,14 @@ static int write_heads(struct sealing *g, struct dcm_error *err)
 	struct store *s = g->store;
 	int r = 0;
 
-	if (!vec__reserve(&g->entries, s->sealing.n + 1) || !vec__reserve(&g->blocks, s->sealing.n + 1))
-		return error__nomem(err);
 	for (size_t i = 0; r == 0 && i < s->sealing.n; i++) {
-		struct manifest_block *entry = &g->entries.v[g->entries.n];
-
 		g->head = s->sealing.v[i];
-		r = commit__write_block(s->commit, write_head, g, entry, err);
-		if (r)
-			break;
-		g->entries.n++;
-		struct stored *block = stored__new(s->vfs, g->head->era, entry);
-		if (!block)
-			r = error__nomem(err);
-		else
-			g->blocks.v[g->blocks.n++] = block;
+		g->window.until_ms = INT64_MIN;
+		while (r == 0 && seal__window(g->head, g->window.until_ms, &g->window))
+			r = write_block(g, err);
 	}
+	if (r == 0 && reserve_blocks(s, g->blocks.n) < 0)
+		r = error__nomem(err);
 	for (size_t i = 0; r && i < g->entries.n; i++)
 		commit__discard_block(s->commit, &g->entries.v[i]);
 	return r;
@@ -149,15 +170,6 @@ static void take_blocks(struct store *s, struct sealing *g)
 	heads__fini(&old);
 }
 
-/* Room for what take_blocks() adds: only who holds `work` adds blocks. */
-static int reserve_blocks(struct store *s)
-{
-	pthread_rwlock_wrlock(&s->lock);
-	bool ok = vec__reserve(&s->blocks, s->sealing.n + 1);
-	pthread_rwlock_unlock(&s->lock);
-	return ok ? 0 : -ENOMEM;
-}
-
 static int seal(struct store *s, struct dcm_error *err)
 {
 	struct sealing g = { .store = s };
@@ -165,8 +177,6 @@ static int seal(struct store *s, struct dcm_error *err)
 
 	if (r == 0 && s->sealing_lsn <= commit__manifest(s->commit)->sealed_lsn)
 		return 0;
-	if (r == 0 && reserve_blocks(s) < 0)
-		r = error__nomem(err);
 	if (r == 0)
 		r = write_heads(&g, err);
 	if (r == 0)
