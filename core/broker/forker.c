@@ -29,7 +29,10 @@
 
 enum { WORKER_FILES = 64 };
 
-/* What malloc, stdio and reading files take; and what a crash takes to be one. */
+/*
+ * What malloc, stdio, reading files and writing those that are given for it take; and what a crash
+ * takes to be one.
+ */
 #define CALLS_WORKER                                                                               \
 	SYS_read, SYS_pread64, SYS_readv, SYS_preadv, SYS_write, SYS_writev, SYS_lseek, SYS_close, \
 		SYS_fstat, SYS_fcntl, SYS_dup, SYS_mmap, SYS_munmap, SYS_mremap, SYS_madvise,      \
@@ -37,7 +40,8 @@ enum { WORKER_FILES = 64 };
 		SYS_clock_nanosleep, SYS_gettimeofday, SYS_sched_yield, SYS_getpid, SYS_gettid,    \
 		SYS_tgkill, SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_rt_sigreturn,                \
 		SYS_restart_syscall, SYS_sigaltstack, SYS_sendmsg, SYS_recvmsg, SYS_sendto,        \
-		SYS_recvfrom, SYS_ppoll, SYS_exit, SYS_exit_group, SYS_NEWFSTATAT, CALLS_ARCH
+		SYS_recvfrom, SYS_ppoll, SYS_exit, SYS_exit_group, SYS_pwrite64, SYS_ftruncate,    \
+		SYS_NEWFSTATAT, CALLS_ARCH
 #ifdef SYS_newfstatat
 #define SYS_NEWFSTATAT SYS_newfstatat
 #else
@@ -82,7 +86,7 @@ static int bound_worker(const struct workers_config *c)
 	int r = set_limit(RLIMIT_CORE, 0);
 
 	if (r == 0)
-		r = set_limit(RLIMIT_FSIZE, 0);
+		r = set_limit(RLIMIT_FSIZE, c->file_bytes);
 	if (r == 0)
 		r = set_limit(RLIMIT_NOFILE, WORKER_FILES);
 	if (r == 0 && !sandbox__is_sanitized())

@@ -46,6 +46,7 @@ struct workers_config {
 	uint32_t n_tasks;
 	uint32_t n_workers;    /* at most, at once; forked when they are needed */
 	uint64_t memory_bytes; /* of its own that one may use; files that it maps count not */
+	uint64_t file_bytes; /* how large a file may become that it is given to write; 0: none grows */
 	size_t max_request_bytes, max_answer_bytes;
 	/* Who they shall be, when we are root and will give that up; uid 0: who we are. */
 	uid_t uid;
@@ -64,7 +65,7 @@ struct worker_question {
 	uint32_t task; /* index into tasks */
 	const void *bytes;
 	size_t n;
-	const int *fds; /* [n_fds <= CHANNEL_FDS_MAX]: borrowed; opened for reading only */
+	const int *fds; /* [n_fds <= CHANNEL_FDS_MAX]: borrowed; it can do with them what we could */
 	uint32_t n_fds;
 	int64_t deadline_mono_ns; /* of waiting for a worker and for its answer */
 };

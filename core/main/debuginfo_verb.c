@@ -78,7 +78,7 @@ static int write_reduced(int fd, const char *to, struct extract_report *ret, str
 	CLEANUP(fd__closep) int out = mkostemp(beside, O_CLOEXEC);
 	if (out < 0)
 		return error__sys(err, -errno, "%s: cannot be made", to);
-	r = extract__file(fd, out, ret, err);
+	r = extract__file(fd, out, EXTRACT_SMALL, ret, err);
 	if (r == 0 && (fchmod(out, 0666 & ~mask) < 0 || rename(beside, to) < 0))
 		r = error__sys(err, -errno, "%s: cannot be put in its place", to);
 	if (r < 0)

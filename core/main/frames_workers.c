@@ -2,7 +2,8 @@
 /*
  * core/main/frames_workers.c - debug information of strangers is read in processes without rights
  *
- * Two workers: one for what is learned as it comes, one for questions meanwhile.
+ * Three workers: one for what is learned as it comes, one for questions meanwhile, one for files that
+ * are reduced to be kept.
  * Threads: asking, any; several at once.
  */
 #include "core/main/frames_workers.h"
@@ -11,25 +12,41 @@
 #include <unistd.h>
 
 #include "core/base/clock.h"
+#include "core/symbolize/extract.h"
 #include "core/symbolize/frames.h"
 
-enum { N_WORKERS = 2, MAX_REQUEST = 64 << 10, NOBODY = 65534 };
+enum { N_WORKERS = 3, MAX_REQUEST = 64 << 10, NOBODY = 65534 };
 
 static int answer(const struct worker_request *request, struct buf *ret_answer)
 {
 	return frames__answer(request->bytes, request->n, request->fds, request->n_fds, ret_answer);
 }
 
-static const worker_fn tasks[] = { answer };
+/* The first file into the second. */
+static int reduce(const struct worker_request *request, struct buf *ret_answer)
+{
+	struct extract_report report;
+	struct dcm_error err = DCM_ERROR_INIT;
 
-int frames_workers__new(uint64_t memory_bytes, struct workers **ret, struct dcm_error *err)
+	(void)ret_answer;
+	if (request->n_fds != 2)
+		return -EINVAL;
+	return extract__file(request->fds[0], request->fds[1], EXTRACT_FAST, &report, &err);
+}
+
+enum { ANSWER, REDUCE, N_TASKS };
+static const worker_fn tasks[N_TASKS] = { answer, reduce };
+
+int frames_workers__new(uint64_t memory_bytes, uint64_t file_bytes, struct workers **ret,
+			struct dcm_error *err)
 {
 	bool root = geteuid() == 0;
 
 	return workers__new(&(struct workers_config){ .tasks = tasks,
-						      .n_tasks = 1,
+						      .n_tasks = N_TASKS,
 						      .n_workers = N_WORKERS,
 						      .memory_bytes = memory_bytes,
+						      .file_bytes = file_bytes,
 						      .max_request_bytes = MAX_REQUEST,
 						      .max_answer_bytes = FRAMES_MAX_ANSWER,
 						      .uid = root ? NOBODY : 0,
@@ -40,7 +57,8 @@ int frames_workers__new(uint64_t memory_bytes, struct workers **ret, struct dcm_
 int frames_workers__ask(void *ctx, const struct symbols_frames_call *call, struct buf *ret_answer)
 {
 	int rc = workers__ask(ctx,
-			      &(struct worker_question){ .bytes = call->request,
+			      &(struct worker_question){ .task = ANSWER,
+							 .bytes = call->request,
 							 .n = call->n,
 							 .fds = call->fds,
 							 .n_fds = call->n_fds,
@@ -50,4 +68,20 @@ int frames_workers__ask(void *ctx, const struct symbols_frames_call *call, struc
 
 	/* No workers any more: not the file's fault. */
 	return rc == -EPIPE ? -EAGAIN : rc;
+}
+
+int frames_workers__reduce(void *ctx, int in_fd, int out_fd, int64_t timeout_ns)
+{
+	struct buf answer = { 0 };
+	int rc = workers__ask(ctx,
+			      &(struct worker_question){
+				      .task = REDUCE,
+				      .bytes = "",
+				      .fds = (const int[]){ in_fd, out_fd },
+				      .n_fds = 2,
+				      .deadline_mono_ns = clock__mono(&clock__system) + timeout_ns },
+			      &answer);
+
+	buf__fini(&answer);
+	return rc;
 }

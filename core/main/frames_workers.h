@@ -9,12 +9,15 @@
 #include "core/symbolize/symbols.h"
 
 /*
- * Workers that answer requests of core/symbolize/frames.h, each with so much memory. To be made
- * while the process has one thread. As root they become nobody.
+ * Workers that answer requests of core/symbolize/frames.h, each with so much memory, and reduce files
+ * to so many bytes at most. To be made while the process has one thread. As root they become nobody.
  */
-int frames_workers__new(uint64_t memory_bytes, struct workers **ret, struct dcm_error *err);
+int frames_workers__new(uint64_t memory_bytes, uint64_t file_bytes, struct workers **ret,
+			struct dcm_error *err);
 
 /* symbols_frames_fn; ctx: the workers. */
 int frames_workers__ask(void *ctx, const struct symbols_frames_call *call, struct buf *ret_answer);
+/* symbols_reduce_fn; ctx: the workers. */
+int frames_workers__reduce(void *ctx, int in_fd, int out_fd, int64_t timeout_ns);
 
 #endif

@@ -39,7 +39,7 @@ struct graph {
 	struct sources *sources;
 	struct scheduler *scheduler;
 	struct debuginfod_limits debuginfod;
-	char debuginfod_dir[PATH_MAX];
+	char debuginfod_dir[PATH_MAX], symbols_dir[PATH_MAX];
 	struct workers *workers; /* NULL: no lines are asked for */
 	struct symbols *symbols;
 	struct symbol_metrics *symbol_metrics;
@@ -94,11 +94,26 @@ static int make_relabel(const struct graph *g, const struct main_settings *m, st
 	return r;
 }
 
+/* Where files are kept by build id; NULL: nowhere. */
+static const char *symbols_dir(struct graph *g, const struct symbols_settings *s)
+{
+	if (g->c.symbols_dir)
+		return g->c.symbols_dir;
+	if (!g->c.data_dir || s->max_bytes == 0 || !s->files)
+		return NULL;
+	snprintf(g->symbols_dir, sizeof(g->symbols_dir), "%s/symbols", g->c.data_dir);
+	return g->symbols_dir;
+}
+
 /* The workers are forked here: no thread runs yet. */
 static int make_symbols(struct graph *g, const struct main_settings *m, struct dcm_error *err)
 {
 	const struct symbols_settings *s = &m->symbols;
-	int r = s->lines ? frames_workers__new((uint64_t)s->lines_bytes, &g->workers, err) : 0;
+	const char *store_dir = symbols_dir(g, s);
+	int r = s->lines || store_dir
+			? frames_workers__new((uint64_t)s->lines_bytes, (uint64_t)s->max_bytes / 2,
+					      &g->workers, err)
+			: 0;
 
 	if (r < 0)
 		return r;
@@ -117,6 +132,12 @@ static int make_symbols(struct graph *g, const struct main_settings *m, struct d
 					  .n_debuginfod = g->c.data_dir ? s->debuginfod.n : 0,
 					  .debuginfod_dir = g->debuginfod_dir,
 					  .debuginfod_bytes = (uint64_t)s->debuginfod_bytes,
+					  .store_dir = store_dir,
+					  .store_read_only = g->c.symbols_dir != NULL,
+					  .store_bytes = (uint64_t)s->max_bytes,
+					  .store_age_ns = s->retention_ns,
+					  .reduce = frames_workers__reduce,
+					  .reduce_ctx = g->workers,
 					  .fetch = debuginfod__fetch,
 					  .fetch_ctx = &g->debuginfod,
 					  .lines = s->lines,

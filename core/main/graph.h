@@ -29,6 +29,7 @@ struct graph_config {
 	struct stats *stats;
 	const struct clock *clock;
 	const char *data_dir;
+	const char *symbols_dir; /* names are taken from there and not put; NULL: from data_dir's, and put */
 	struct broker *broker; /* for plugins and names of the kernel; NULL: none */
 	bool one_shot;	       /* queues block instead of losing */
 };

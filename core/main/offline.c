@@ -5,8 +5,10 @@
 #include "core/main/offline.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "core/api/api.h"
@@ -22,6 +24,7 @@ struct offline {
 	struct stats *stats;
 	struct loader *loader;
 	struct graph *graph;
+	char symbols_dir[PATH_MAX]; /* "": there is none */
 };
 
 static struct engine *engine_of(void *ctx)
@@ -51,6 +54,23 @@ static int encode(void *ctx, const struct dcm_batch *batch, const char *format, 
 	return codec__encode(batch, DCM_NONE, format, out, err);
 }
 
+/* A daemon keeps what names its profiles beside its stores: in the data directory. */
+static void find_symbols(struct offline *o, const char *dir, const char *store)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	for (int above = 0; above < 2; above++) {
+		if (snprintf(path, sizeof(path), above ? "%s/../symbols/LOCK" : "%s/symbols/LOCK",
+			     above ? store : dir) >= (int)sizeof(path) ||
+		    stat(path, &st) < 0)
+			continue;
+		*strrchr(path, '/') = '\0';
+		snprintf(o->symbols_dir, sizeof(o->symbols_dir), "%s", path);
+		return;
+	}
+}
+
 static int plan_store(struct offline *o, const char *dir, struct plan **ret, struct dcm_error *err)
 {
 	const char *plugins = getenv("DECIMA_PLUGIN_PATH");
@@ -67,6 +87,7 @@ static int plan_store(struct offline *o, const char *dir, struct plan **ret, str
 	r = store_dir__find(dir, o->loader, &found, err);
 	if (r < 0)
 		return r;
+	find_symbols(o, dir, found.path);
 	snprintf(text, sizeof(text), "storage: { %s: {} }\n", found.plugin->info.name);
 	snprintf(path, sizeof(path), "storage.%s.path", found.plugin->info.name);
 	snprintf(read_only, sizeof(read_only), "storage.%s.read_only", found.plugin->info.name);
@@ -100,10 +121,12 @@ static int open_store(struct offline *o, const char *dir, struct dcm_error *err)
 	r = plan_store(o, dir, &plan, err);
 	if (r < 0)
 		return r;
-	r = graph__new(
-		&(struct graph_config){
-			.log = &o->log, .stats = o->stats, .clock = &clock__system, .one_shot = true },
-		plan, &o->graph, err);
+	r = graph__new(&(struct graph_config){ .log = &o->log,
+					       .stats = o->stats,
+					       .clock = &clock__system,
+					       .symbols_dir = o->symbols_dir[0] ? o->symbols_dir : NULL,
+					       .one_shot = true },
+		       plan, &o->graph, err);
 	if (r == 0)
 		r = graph__start(o->graph, err);
 	if (r == 0 && !graph__engine(o->graph))

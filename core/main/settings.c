@@ -262,6 +262,24 @@ static const struct dcm_option symbols_rows[] = {
 	  .doc = "Room on disk for what debuginfod servers sent; the oldest files go first. Also "
 		 "the "
 		 "most that one file may have." },
+	{ .name = "max_bytes",
+	  .type = DCM_OPT_SIZE,
+	  .offset = offsetof(struct symbols_settings, max_bytes),
+	  .def = "1GiB",
+	  .min = "0",
+	  .flags = DCM_OPT_RESTART,
+	  .doc = "Room on disk, in the data directory in symbols/, for what names addresses: the "
+		 "programs and libraries that were sampled, reduced to their symbols and lines, so "
+		 "that profiles of programs that are gone keep their names. What was not used for "
+		 "the longest time goes first; 0 keeps nothing there." },
+	{ .name = "retention",
+	  .type = DCM_OPT_DURATION,
+	  .offset = offsetof(struct symbols_settings, retention_ns),
+	  .def = "720h",
+	  .min = "0",
+	  .flags = DCM_OPT_RESTART,
+	  .doc = "What of symbols/ was not used for so long is removed; 0 keeps it as long as "
+		 "max_bytes lasts. Longer than the profiles are kept, or their names go first." },
 };
 static const struct dcm_table symbols_table = DCM_TABLE(struct symbols_settings, symbols_rows);
 

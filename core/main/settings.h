@@ -51,6 +51,8 @@ struct symbols_settings {
 	struct dcm_list debuginfod; /* of const char *: URLs */
 	int64_t debuginfod_timeout_ns;
 	int64_t debuginfod_bytes;
+	int64_t max_bytes;    /* of what is kept on disk; 0: nothing is */
+	int64_t retention_ns; /* 0: no bound */
 };
 
 struct main_settings {

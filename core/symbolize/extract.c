@@ -30,8 +30,6 @@
 #define ELFCOMPRESS_ZSTD 2
 #endif
 
-enum { LEVEL = 9 };
-
 #define MAX_COMPRESSED ((uint64_t)4 << 30)
 
 /* DWARF that no name and no line is in. */
@@ -43,6 +41,7 @@ static const char *const dropped[] = {
 
 struct extract {
 	Elf *in, *out;
+	enum extract_level level;
 	struct debuginfo_facts facts;
 	size_t names;	  /* the section of section names */
 	uint64_t at;	  /* where the next content goes */
@@ -123,7 +122,7 @@ static int pack(struct extract *x, GElf_Shdr *s, struct content *c)
 
 	if (c->n <= head || c->n > MAX_COMPRESSED)
 		return 0;
-	z = libdeflate_alloc_compressor(LEVEL);
+	z = libdeflate_alloc_compressor(x->level);
 	made = keep_made(x, z ? malloc(c->n) : NULL);
 	if (!made) {
 		libdeflate_free_compressor(z);
@@ -330,9 +329,10 @@ static int explain(int rc, struct dcm_error *err)
 	return rc ? error__sys(err, rc, "the reduced file cannot be written: %s", elf_errmsg(-1)) : 0;
 }
 
-int extract__file(int in_fd, int out_fd, struct extract_report *ret, struct dcm_error *err)
+int extract__file(int in_fd, int out_fd, enum extract_level level, struct extract_report *ret,
+		  struct dcm_error *err)
 {
-	struct extract x = { 0 };
+	struct extract x = { .level = level };
 	struct stat in, out;
 	int rc = debuginfo__facts(in_fd, &x.facts);
 

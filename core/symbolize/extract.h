@@ -18,6 +18,9 @@
 
 #include "core/symbolize/elf.h"
 
+/* How hard debug sections are compressed. */
+enum extract_level { EXTRACT_FAST = 1, EXTRACT_SMALL = 9 }; /* libdeflate's */
+
 struct extract_report {
 	char build_id[ELF_BUILD_ID_TEXT]; /* "": none */
 	uint64_t bytes_in, bytes_out;
@@ -28,6 +31,7 @@ struct extract_report {
  * borrowed and mapped. -ENOEXEC: no ELF file that can be read; -EINVAL: relocatable; -ENODATA:
  * nothing in it names an address; -ENOMEM; -EIO and others of writing.
  */
-int extract__file(int in_fd, int out_fd, struct extract_report *ret, struct dcm_error *err);
+int extract__file(int in_fd, int out_fd, enum extract_level level, struct extract_report *ret,
+		  struct dcm_error *err);
 
 #endif

@@ -5,6 +5,7 @@ core_symbolize_libsymbolize_la_SOURCES = \
 	core/symbolize/build_id.c \
 	core/symbolize/debuginfo.c core/symbolize/debuginfo.h \
 	core/symbolize/demangle.c core/symbolize/demangle.h \
+	core/symbolize/depot.c core/symbolize/depot.h \
 	core/symbolize/elf.h \
 	core/symbolize/elf_collect.c core/symbolize/elf_collect.h \
 	core/symbolize/elf_file.c core/symbolize/elf_file.h \
@@ -26,6 +27,7 @@ core_symbolize_libsymbolize_la_SOURCES = \
 	core/symbolize/go_module.c \
 	core/symbolize/go_table.c core/symbolize/go_table.h \
 	core/symbolize/kallsyms.c core/symbolize/kallsyms.h \
+	core/symbolize/keeper.c core/symbolize/keeper.h \
 	core/symbolize/kernel.c core/symbolize/kernel.h \
 	core/symbolize/learned.c core/symbolize/learned.h \
 	core/symbolize/lookup.h \

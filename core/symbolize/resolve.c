@@ -142,6 +142,9 @@ static void take_views(struct lookup *l, int64_t wait_ns)
 	bool late = false;
 
 	pthread_mutex_lock(&l->s->lock);
+	for (uint32_t i = 0; i < l->batch->n_mappings; i++)
+		if (l->views[i].wanted && l->views[i].build_id.n)
+			store__want(l->s, l->views[i].build_id, l->views[i].hash);
 	for (uint32_t i = 0; i < l->batch->n_mappings; i++) {
 		struct view *v = &l->views[i];
 

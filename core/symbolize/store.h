@@ -14,8 +14,10 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "core/symbolize/depot.h"
 #include "core/symbolize/fetch.h"
 #include "core/symbolize/file_table.h"
+#include "core/symbolize/keeper.h"
 #include "core/symbolize/kernel.h"
 #include "core/symbolize/learned.h"
 #include "core/symbolize/symbols.h"
@@ -25,8 +27,8 @@ struct job {
 	struct job *next;
 	struct file_entry *file; /* queued: it stays until it was read */
 	bool is_rival;		 /* another file of a build id that has a table */
-	int fd;
-	char *path; /* of the file, as its process sees it; or NULL */
+	int fd;			 /* -1: the one that is kept on disk */
+	char *path;		 /* of the file, as its process sees it; or NULL */
 	struct dcm_batch *batch;
 };
 
@@ -34,6 +36,8 @@ struct symbols {
 	struct symbols_config config;
 	pthread_t worker;
 	struct fetcher *fetcher; /* or NULL */
+	struct depot *depot;	 /* or NULL: nothing is kept on disk */
+	struct keeper *keeper;	 /* or NULL: nothing new is kept */
 	const char **debug_dirs; /* [n_debug_dirs] of the configuration, and the fetcher's behind them */
 	uint32_t n_debug_dirs;
 
@@ -60,6 +64,11 @@ struct symbols {
  * not be asked. The fetcher's thread.
  */
 void store__fetched(struct symbols *s, struct dcm_str build_id, struct dcm_str path, int fd, int rc);
+
+/*
+ * Has the file read that is kept on disk, when no other of that build id is known. Under the lock.
+ */
+void store__want(struct symbols *s, struct dcm_str build_id, uint64_t hash);
 
 /* Looks up every location of the batch that has no name, so that it is remembered. Worker only. */
 void resolve__learn(struct symbols *s, struct dcm_batch *batch);

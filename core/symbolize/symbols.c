@@ -39,6 +39,7 @@ static const struct symbols_config defaults = {
 	.frames_timeout_ns = 5000000000,
 	.frames_bytes = 1 << 30,
 	.debuginfod_bytes = (uint64_t)2 << 30,
+	.store_bytes = (uint64_t)1 << 30,
 	.kallsyms_path = "/proc/kallsyms",
 	.modules_path = "/proc/modules",
 	.clock = &clock__system,
@@ -89,6 +90,14 @@ struct parts {
 
 static const struct parts no_parts = { { -1, -1, -1, -1 } };
 
+/* What was found, or else the file that is kept on disk as the separate debuginfo of that build id. */
+static int or_kept(struct symbols *s, int fd, const char *build_id)
+{
+	int kept = fd < 0 && s->depot ? depot__open(s->depot, build_id, DEPOT_DEBUG) : -ENOENT;
+
+	return kept >= 0 ? kept : fd;
+}
+
 /* Opens what was split off, where the file lacks symbols or lines. */
 static void find_parts(struct symbols *s, const struct debuginfo_facts *facts, struct dcm_str path,
 		       struct parts *p, struct reading *ret)
@@ -98,16 +107,30 @@ static void find_parts(struct symbols *s, const struct debuginfo_facts *facts, s
 	char found[PATH_MAX] = "";
 
 	ret->why = DCM_UNNAMED_STRIPPED;
-	if ((facts->has_dwarf && facts->has_symtab) || dirs.n == 0)
+	if ((facts->has_dwarf && facts->has_symtab) || (dirs.n == 0 && !s->depot))
 		return;
 	ret->searched = true;
-	p->fds[FRAMES_DEBUG] = debuginfo__open(&dirs, facts, path, found);
+	p->fds[FRAMES_DEBUG] = or_kept(s, debuginfo__open(&dirs, facts, path, found), facts->build_id);
 	ret->found = p->fds[FRAMES_DEBUG] >= 0;
 	if (!ret->found && !facts->has_symtab)
 		ret->why = p->fds[FRAMES_DEBUG] == -EBADMSG ? DCM_UNNAMED_DEBUGINFO_BAD
 							    : DCM_UNNAMED_NO_DEBUGINFO;
 	if (ret->found && debuginfo__facts(p->fds[FRAMES_DEBUG], &split) == 0 && split.alt[0])
-		p->fds[FRAMES_ALT] = debuginfo__open_alt(&dirs, &split, found);
+		p->fds[FRAMES_ALT] = or_kept(s, debuginfo__open_alt(&dirs, &split, found),
+					     split.alt_build_id);
+}
+
+/* Hands over what is worth keeping on disk. */
+static void keep(struct symbols *s, const struct debuginfo_facts *facts, int fd, const struct parts *p)
+{
+	if (!s->keeper)
+		return;
+	if (depot__wants(s->depot, facts->build_id, DEPOT_ELF, keeper__tells(facts)))
+		keeper__add(s->keeper, DEPOT_ELF, fd);
+	if (p->fds[FRAMES_DEBUG] >= 0)
+		keeper__add(s->keeper, DEPOT_DEBUG, p->fds[FRAMES_DEBUG]);
+	if (p->fds[FRAMES_ALT] >= 0)
+		keeper__add(s->keeper, DEPOT_DEBUG, p->fds[FRAMES_ALT]);
 }
 
 /* Keeps what can tell lines open. */
@@ -155,8 +178,10 @@ static int read_parts(struct symbols *s, int fd, struct dcm_str path, bool is_ri
 		ret->table = symbol_table__new(elf);
 		rc = ret->table ? 0 : -ENOMEM;
 	}
-	if (!rc)
+	if (!rc) {
+		keep(s, &facts, fd, &p);
 		ret->source = keep_open(s, &facts, fd, path, &p);
+	}
 	ret->is_complete = (facts.has_symtab || ret->found) && (ret->source || !s->config.lines);
 	for (int i = 0; i < FRAMES_MAX_FILES; i++)
 		fd__close(p.fds[i]);
@@ -179,13 +204,13 @@ static void wish_for(struct symbols *s, struct file_entry *file, const struct re
 		file->why = DCM_UNNAMED_DEBUGINFO_ASKED;
 }
 
-/* Is what a rival has more than what is there, and less in nothing? Under the lock. */
-static bool is_better(const struct file_entry *file, const struct reading *r)
+/* Is what was read more than what is there, and less in nothing? */
+static bool is_better(const struct symbol_table *table, const struct debug_source *source,
+		      const struct reading *r)
 {
-	uint32_t had = elf__count(file->table->elf), has = elf__count(r->table->elf);
+	uint32_t had = elf__count(table->elf), has = elf__count(r->table->elf);
 
-	return has >= had && (r->source || !file->source) &&
-	       (has > had || (r->source && !file->source));
+	return has >= had && (r->source || !source) && (has > had || (r->source && !source));
 }
 
 /* Under the lock. */
@@ -202,12 +227,17 @@ static void take_reading(struct symbols *s, struct file_entry *file, const struc
 }
 
 /* Under the lock. */
-static void fail_reading(struct symbols *s, struct file_entry *file, int rc)
+static void fail_reading(struct symbols *s, struct file_entry *file, int rc, bool is_kept)
 {
 	if (rc != -EALREADY)
 		count_failure(&s->counts, rc);
 	if (file->table) {
 		file->state = FILE_READY;
+		return;
+	}
+	/* It was not offered, and what was there is set aside. */
+	if (is_kept) {
+		file_table__remove(&s->files, file);
 		return;
 	}
 	file->state = FILE_FAILED;
@@ -217,23 +247,68 @@ static void fail_reading(struct symbols *s, struct file_entry *file, int rc)
 		file_table__remove(&s->files, file);
 }
 
-/* Reads the file of a queued entry and says what came of it. No lock is held by the caller. */
+static void free_reading(struct reading *r)
+{
+	symbol_table__unref(r->table);
+	debug_source__unref(r->source);
+}
+
+/* The file that is kept on disk: itself, or else its debuginfo, which has the symbols, too. */
+static int open_kept(struct symbols *s, const struct file_entry *file)
+{
+	char build_id[ELF_BUILD_ID_TEXT];
+	int fd;
+
+	if (!s->depot || file->build_id_n >= sizeof(build_id))
+		return -ENOENT;
+	memcpy(build_id, file->build_id, file->build_id_n);
+	build_id[file->build_id_n] = '\0';
+	fd = depot__open(s->depot, build_id, DEPOT_ELF);
+	return fd >= 0 ? fd : depot__open(s->depot, build_id, DEPOT_DEBUG);
+}
+
+/* Of a file that tells little, a better one may be kept. */
+static int read_better(struct symbols *s, const struct file_entry *file, int rc, struct reading *r)
+{
+	CLEANUP(fd__closep) int fd = open_kept(s, file);
+	struct reading kept;
+
+	if (fd < 0 || read_parts(s, fd, STR(""), false, &kept))
+		return rc;
+	if (!rc && !is_better(r->table, r->source, &kept)) {
+		free_reading(&kept);
+		return rc;
+	}
+	if (!rc)
+		free_reading(r);
+	*r = kept;
+	return 0;
+}
+
+/*
+ * Reads the file of a queued entry, fd or the one that is kept on disk (-1), and says what came of
+ * it. No lock is held by the caller.
+ */
 static void read_file(struct symbols *s, struct file_entry *file, int fd, struct dcm_str path, bool is_rival)
 {
-	struct reading r;
-	int rc = read_parts(s, fd, path, is_rival, &r);
+	CLEANUP(fd__closep) int kept = fd < 0 ? open_kept(s, file) : -1;
+	struct reading r = { 0 };
+	int rc = fd < 0 && kept < 0 ? kept : read_parts(s, fd < 0 ? kept : fd, path, is_rival, &r);
 
+	if (kept >= 0)
+		r.is_complete = false; /* stubs of the PLT are not in it: the file itself tells more */
+	else if (fd >= 0 && !is_rival && (rc || !r.is_complete))
+		rc = read_better(s, file, rc, &r);
 	pthread_mutex_lock(&s->lock);
 	s->counts.files_read += rc == 0;
 	if (rc) {
-		fail_reading(s, file, rc);
-	} else if (is_rival && file->table && !is_better(file, &r)) {
-		symbol_table__unref(r.table);
-		debug_source__unref(r.source);
+		fail_reading(s, file, rc, fd < 0);
+	} else if (is_rival && file->table && !is_better(file->table, file->source, &r)) {
+		free_reading(&r);
 		file->state = FILE_READY;
 	} else {
 		take_reading(s, file, &r);
-		wish_for(s, file, &r, path, fd);
+		wish_for(s, file, &r, path, fd < 0 ? kept : fd);
 	}
 	pthread_cond_broadcast(&s->done);
 	pthread_mutex_unlock(&s->lock);
@@ -342,6 +417,43 @@ void symbols__offer(struct symbols *s, struct dcm_str build_id, struct dcm_str p
 	pthread_mutex_unlock(&s->lock);
 	if (read_now)
 		read_file(s, e, fd, path, is_rival);
+}
+
+static bool is_kept(struct symbols *s, struct dcm_str build_id)
+{
+	char text[ELF_BUILD_ID_TEXT];
+
+	if (build_id.n >= sizeof(text))
+		return false;
+	memcpy(text, build_id.p, build_id.n);
+	text[build_id.n] = '\0';
+	return depot__tells(s->depot, text, DEPOT_ELF) >= 0 ||
+	       depot__tells(s->depot, text, DEPOT_DEBUG) >= 0;
+}
+
+void store__want(struct symbols *s, struct dcm_str build_id, uint64_t hash)
+{
+	struct file_entry *e;
+	struct job *job;
+
+	if (!s->depot || s->stop || s->n_fds >= s->config.max_files)
+		return;
+	e = file_table__find(&s->files, build_id, hash);
+	if ((e && e->state != FILE_EVICTED) || !is_kept(s, build_id))
+		return;
+	job = NEW(struct job);
+	if (job && !e)
+		e = file_table__add(&s->files, build_id, hash);
+	if (!job || !e) {
+		free(job);
+		return;
+	}
+	e->state = FILE_QUEUED;
+	e->n_tried = 0;
+	job->file = e;
+	job->fd = -1;
+	s->n_fds++;
+	push(s, job);
 }
 
 /* Queues the file again, with the debuginfo that has come meanwhile. Under the lock. */
@@ -464,6 +576,7 @@ static struct symbols_config with_defaults(const struct symbols_config *config)
 	DEFAULT(frames_timeout_ns);
 	DEFAULT(frames_bytes);
 	DEFAULT(debuginfod_bytes);
+	DEFAULT(store_bytes);
 	DEFAULT(kallsyms_path);
 	DEFAULT(modules_path);
 	DEFAULT(clock);
@@ -491,6 +604,7 @@ static void destroy(struct symbols *s)
 	file_table__fini(&s->files);
 	learned__fini(&s->learned);
 	kernel_names__fini(&s->kernel);
+	depot__free(s->depot);
 	free(s->debug_dirs);
 	pthread_cond_destroy(&s->work);
 	pthread_cond_destroy(&s->done);
@@ -514,6 +628,30 @@ static int list_dirs(struct symbols *s)
 	return 0;
 }
 
+static int open_depot(struct symbols *s)
+{
+	const struct symbols_config *c = &s->config;
+
+	if (!c->store_dir || c->no_files)
+		return 0;
+	return depot__new(&(struct depot_config){ c->store_dir, c->store_bytes, c->store_age_ns,
+						  c->store_read_only, c->clock },
+			  &s->depot);
+}
+
+static int start_threads(struct symbols *s)
+{
+	const struct symbols_config *c = &s->config;
+	int rc = 0;
+
+	if (c->n_debuginfod && c->debuginfod_dir)
+		rc = fetcher__new(s, &s->fetcher);
+	if (!rc && s->depot && !c->store_read_only)
+		rc = keeper__new(&(struct keeper_config){ s->depot, c->reduce, c->reduce_ctx },
+				 &s->keeper);
+	return rc ? rc : -pthread_create(&s->worker, NULL, work, s);
+}
+
 int symbols__new(const struct symbols_config *config, struct symbols **ret_symbols, struct dcm_error *err)
 {
 	struct symbols *s = NEW(struct symbols);
@@ -533,15 +671,15 @@ int symbols__new(const struct symbols_config *config, struct symbols **ret_symbo
 		rc = list_dirs(s);
 	if (!rc)
 		rc = file_table__init(&s->files, s->config.table_bytes, s->config.max_sources);
+	if (!rc)
+		rc = open_depot(s);
 	if (rc) {
 		destroy(s);
 		return error__nomem(err);
 	}
-	if (s->config.n_debuginfod && s->config.debuginfod_dir)
-		rc = fetcher__new(s, &s->fetcher);
-	if (!rc)
-		rc = -pthread_create(&s->worker, NULL, work, s);
+	rc = start_threads(s);
 	if (rc) {
+		keeper__free(s->keeper);
 		fetcher__free(s->fetcher);
 		destroy(s);
 		return error__sys(err, rc, "symbol store: its thread cannot be started");
@@ -560,6 +698,7 @@ void symbols__free(struct symbols *s)
 	pthread_mutex_unlock(&s->lock);
 	pthread_join(s->worker, NULL);
 	fetcher__free(s->fetcher);
+	keeper__free(s->keeper);
 	destroy(s);
 }
 
@@ -567,6 +706,29 @@ int symbols__kernel(struct symbols *s, uint64_t address, struct dcm_str *ret_nam
 		    struct dcm_str *ret_module)
 {
 	return kernel_names__find(&s->kernel, address, ret_name, ret_module);
+}
+
+static void stat_store(struct symbols *s, struct symbols_stat *ret)
+{
+	struct depot_stat depot;
+	struct keeper_stat keeper = { 0 };
+
+	if (!s->depot)
+		return;
+	/* In this order: what counts as failed has told the depot's state why. */
+	if (s->keeper)
+		keeper__stat(s->keeper, &keeper);
+	depot__stat(s->depot, &depot);
+	ret->store_bytes = depot.bytes;
+	ret->store_files = depot.n_files;
+	ret->store_put = depot.n_put;
+	ret->store_evicted = depot.n_evicted;
+	ret->store_expired = depot.n_expired;
+	ret->store_set_aside = depot.n_set_aside;
+	ret->store_failed = keeper.n_failed;
+	ret->store_dropped = keeper.n_dropped;
+	ret->store_waiting = keeper.n_waiting;
+	memcpy(ret->store_state, depot.state, sizeof(ret->store_state));
 }
 
 void symbols__stat(struct symbols *s, struct symbols_stat *ret)
@@ -593,5 +755,6 @@ void symbols__stat(struct symbols *s, struct symbols_stat *ret)
 	c.waits_timed_out = atomic_load(&s->waits_timed_out);
 	c.frames_asked = atomic_load(&s->frames_asked);
 	c.frames_given_up = atomic_load(&s->frames_given_up);
+	stat_store(s, &c);
 	*ret = c;
 }

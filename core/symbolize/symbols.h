@@ -12,6 +12,9 @@
  * asked of them for the addresses that were sampled; so do separate debuginfo files, which are found
  * by build id and by link.
  *
+ * With store_dir, what is read is also reduced and kept on disk by build id (depot.h), and a build id
+ * that is asked for and was never offered is looked up there: names outlive the file, and the process.
+ *
  * A file that has no build id is known by a stand-in that its input makes from the file's identity,
  * '~' and 16 hex digits; the store treats it like any other.
  *
@@ -57,6 +60,12 @@ struct symbols_fetch {
 /* -ENOENT: the server does not have it; any other error: it could not be asked. */
 typedef int (*symbols_fetch_fn)(void *ctx, const struct symbols_fetch *fetch);
 
+/*
+ * Reduces a file (extract.h) into another, which is empty. 0, -ENODATA (nothing in it is worth
+ * keeping), -ETIMEDOUT, or another failure.
+ */
+typedef int (*symbols_reduce_fn)(void *ctx, int in_fd, int out_fd, int64_t timeout_ns);
+
 /* Zero means the default. */
 struct symbols_config {
 	uint64_t table_bytes;	       /* of all tables; 64 MiB */
@@ -70,7 +79,13 @@ struct symbols_config {
 	uint32_t n_debuginfod;
 	const char *debuginfod_dir; /* where what they have is put, searched after debug_dirs; kept */
 	uint64_t debuginfod_bytes; /* of that directory; 2 GiB */
-	symbols_fetch_fn fetch;	   /* on a thread of its own; not NULL when there are servers */
+	const char *store_dir; /* reduced files are kept there, by build id; NULL: nowhere; copied */
+	bool store_read_only;  /* and names are taken from there, but nothing is put */
+	uint64_t store_bytes;  /* of that directory; 1 GiB */
+	int64_t store_age_ns;  /* since the last use of a file; 0: no bound */
+	symbols_reduce_fn reduce; /* one thread at a time, and uploads'; NULL: in the calling thread */
+	void *reduce_ctx;
+	symbols_fetch_fn fetch; /* on a thread of its own; not NULL when there are servers */
 	void *fetch_ctx;
 	bool no_files;		   /* what is offered is not read: names are made elsewhere */
 	bool lines, inlines;	   /* ask for these; off by default */
@@ -157,6 +172,11 @@ struct symbols_stat {
 	uint64_t kallsyms_loads, kallsyms_errors;
 	uint64_t table_bytes, learned_bytes, kallsyms_bytes;
 	uint32_t n_tables, n_files, n_queued, n_sources;
+	/* The files that are kept in store_dir. */
+	uint64_t store_bytes, store_files, store_put, store_evicted, store_expired, store_set_aside;
+	uint64_t store_failed, store_dropped; /* not kept: could not be reduced or written; too many waited */
+	uint64_t store_waiting;
+	char store_state[256]; /* why nothing new is kept; "": all is well, or there is no store_dir */
 };
 void symbols__stat(struct symbols *s, struct symbols_stat *ret);
 

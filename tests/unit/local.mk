@@ -110,6 +110,11 @@ tests_unit_test_log_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_log_LDADD = $(BASE_LA) $(JANSSON_LIBS) $(UNIT_LIBS)
 noinst_HEADERS += tests/unit/random.h
 
+unit_tests += tests/unit/test_depot
+tests_unit_test_depot_SOURCES = tests/unit/test_depot.c $(FAILMALLOC)
+tests_unit_test_depot_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_depot_LDADD = $(SYMBOLIZE_LA) $(UNIT_LIBS)
+
 unit_tests += tests/unit/test_elf_symbols
 tests_unit_test_elf_symbols_SOURCES = tests/unit/test_elf_symbols.c $(FAILMALLOC)
 tests_unit_test_elf_symbols_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)

@@ -60,7 +60,7 @@ static int reduced(int fd)
 	struct dcm_error err = DCM_ERROR_INIT;
 	struct extract_report report;
 
-	if (extract__file(fd, out, &report, &err))
+	if (extract__file(fd, out, EXTRACT_SMALL, &report, &err))
 		fail_msg("%s", err.text);
 	assert_true(report.bytes_out < report.bytes_in);
 	return out;
@@ -168,11 +168,11 @@ static void test_what_cannot_be_reduced(void **state)
 		skip_because("cc is needed");
 	CLEANUP(fd__closep) int out = open_in_dir("out", O_RDWR | O_CREAT | O_TRUNC);
 	CLEANUP(fd__closep) int text = open_in_dir("text", O_RDONLY);
-	assert_int_equal(extract__file(text, out, &report, &err), -ENOEXEC);
+	assert_int_equal(extract__file(text, out, EXTRACT_SMALL, &report, &err), -ENOEXEC);
 	CLEANUP(fd__closep) int empty = open_in_dir("empty", O_RDONLY);
-	assert_int_equal(extract__file(empty, out, &report, &err), -ENOEXEC);
+	assert_int_equal(extract__file(empty, out, EXTRACT_SMALL, &report, &err), -ENOEXEC);
 	CLEANUP(fd__closep) int object = open_in_dir("object.o", O_RDONLY);
-	assert_int_equal(extract__file(object, out, &report, &err), -EINVAL);
+	assert_int_equal(extract__file(object, out, EXTRACT_SMALL, &report, &err), -EINVAL);
 	assert_non_null(strstr(err.text, "give the linked file"));
 }
 
@@ -198,7 +198,7 @@ static void test_damaged_files_end(void **state)
 		good.data[at] = (uint8_t)random__below(&r, 256);
 		assert_int_equal(fd__write_all(in, good.data, good.n), 0);
 		good.data[at] = old;
-		extract__file(in, out, &report, NULL);
+		extract__file(in, out, EXTRACT_SMALL, &report, NULL);
 	}
 	buf__fini(&good);
 }
@@ -212,7 +212,7 @@ static void test_failing_allocations(void **state)
 	FAILMALLOC_SWEEP (i) {
 		CLEANUP(fd__closep) int out = open_in_dir("out", O_RDWR | O_CREAT | O_TRUNC);
 		struct extract_report report;
-		int rc = extract__file(in, out, &report, NULL);
+		int rc = extract__file(in, out, EXTRACT_SMALL, &report, NULL);
 
 		failmalloc__disarm();
 		assert_true(rc == 0 || rc == -ENOMEM);

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/symbolize/keeper.h - the thread that puts files into the depot; private to this folder
+ *
+ * Reducing a file takes seconds when it is large, so nobody waits for it: what was read is handed
+ * over with its descriptors. The same thread removes from the depot what has to go.
+ */
+#ifndef DECIMA_SYMBOLIZE_KEEPER_H
+#define DECIMA_SYMBOLIZE_KEEPER_H
+
+#include "core/symbolize/debuginfo.h"
+#include "core/symbolize/depot.h"
+#include "core/symbolize/symbols.h"
+
+struct keeper;
+
+/* What a file of these facts can tell (DEPOT_SYMTAB, ...). */
+unsigned keeper__tells(const struct debuginfo_facts *facts);
+
+struct keeper_config {
+	struct depot *depot;	  /* borrowed */
+	symbols_reduce_fn reduce; /* NULL: reduced in the keeper's thread */
+	void *reduce_ctx;
+};
+
+/* Starts the thread. 0, -ENOMEM, or of the thread. */
+int keeper__new(const struct keeper_config *config, struct keeper **ret);
+void keeper__free(struct keeper *k); /* ends it; what waits is dropped; NULL is fine */
+
+/*
+ * Hands a file over, to be kept as this kind under its own build id; fd is duplicated. Nothing
+ * happens when what is kept tells as much. Any thread; takes no lock but its own and the depot's.
+ */
+void keeper__add(struct keeper *k, enum depot_kind kind, int fd);
+
+/* Reduces and puts a file now, in the caller's time. 0 (also when what is there tells as much), or why not. */
+int keeper__put(const struct keeper_config *config, enum depot_kind kind, int fd);
+
+struct keeper_stat {
+	uint64_t n_dropped; /* not kept: too many waited, or no memory or descriptor */
+	uint64_t n_failed;  /* not kept: they could not be reduced */
+	uint32_t n_waiting; /* or being reduced */
+};
+void keeper__stat(struct keeper *k, struct keeper_stat *ret);
+
+#endif

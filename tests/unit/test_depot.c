@@ -1,0 +1,521 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/unit/test_depot.c - files that are kept on disk: what is put is found, by others and later;
+ * what is damaged, old or too much goes; and names come from there when their file is gone
+ */
+#include "tests/unit/unit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/cleanup.h"
+#include "core/base/fd.h"
+#include "core/base/str.h"
+#include "core/batch/batch.h"
+#include "core/batch/builder.h"
+#include "core/symbolize/depot.h"
+#include "core/symbolize/elf.h"
+#include "core/symbolize/extract.h"
+#include "core/symbolize/keeper.h"
+#include "core/symbolize/symbols.h"
+#include "tests/unit/failmalloc.h"
+
+static const int64_t SECOND = 1000000000, DAY_S = 86400;
+static char root[] = "/tmp/decima-depot-XXXXXX";
+static char dir[64];		     /* of this test */
+static char self[ELF_BUILD_ID_TEXT]; /* this program's build id */
+static char kept_path[PATH_MAX];     /* where this program is kept */
+
+static __attribute__((noinline)) int hidden_function(int n)
+{
+	__asm__ volatile("" : "+r"(n));
+	return n;
+}
+
+static int new_dir(void **state)
+{
+	static unsigned n;
+
+	(void)state;
+	snprintf(dir, sizeof(dir), "%s/%u", root, n++);
+	snprintf(kept_path, sizeof(kept_path), "%s/.build-id/%.2s/%s.elf", dir, self, self + 2);
+	return 0;
+}
+
+static int open_self(void)
+{
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	return fd;
+}
+
+static struct depot *depot_of(const struct depot_config *config)
+{
+	struct depot_config c = *config;
+	struct depot *d = NULL;
+
+	c.dir = dir;
+	c.clock = c.clock ? c.clock : &clock__system;
+	c.max_bytes = c.max_bytes ? c.max_bytes : (uint64_t)1 << 30;
+	assert_int_equal(depot__new(&c, &d), 0);
+	return d;
+}
+
+static struct depot_stat stat_of(struct depot *d)
+{
+	struct depot_stat s;
+
+	depot__stat(d, &s);
+	return s;
+}
+
+static void put_self(struct depot *d, enum depot_kind kind)
+{
+	CLEANUP(fd__closep) int fd = open_self();
+
+	assert_int_equal(keeper__put(&(struct keeper_config){ .depot = d }, kind, fd), 0);
+}
+
+static bool is_there(struct depot *d, enum depot_kind kind)
+{
+	CLEANUP(fd__closep) int fd = depot__open(d, self, kind);
+
+	if (fd < 0)
+		assert_int_equal(fd, -ENOENT);
+	return fd >= 0;
+}
+
+static void test_what_is_put_is_found_later(void **state)
+{
+	struct depot *d = depot_of(&(struct depot_config){ 0 });
+	char id[ELF_BUILD_ID_TEXT];
+	struct stat st;
+
+	(void)state;
+	assert_false(is_there(d, DEPOT_ELF));
+	put_self(d, DEPOT_ELF);
+	put_self(d, DEPOT_ELF); /* which is not better */
+	assert_int_equal(stat_of(d).n_put, 1);
+	assert_int_equal(stat(kept_path, &st), 0);
+	assert_int_equal(stat_of(d).bytes, st.st_size);
+	assert_int_equal(stat(dir, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0700);
+	depot__free(d);
+
+	d = depot_of(&(struct depot_config){ 0 });
+	CLEANUP(fd__closep) int fd = depot__open(d, self, DEPOT_ELF);
+	assert_true(fd >= 0);
+	assert_int_equal(elf__build_id(fd, id), 0);
+	assert_string_equal(id, self);
+	assert_int_equal(stat_of(d).n_files, 1);
+	assert_true(depot__tells(d, self, DEPOT_ELF) & DEPOT_SYMTAB);
+	assert_false(is_there(d, DEPOT_DEBUG));
+	depot__free(d);
+}
+
+static void test_a_better_file_takes_the_place(void **state)
+{
+	struct depot *d = depot_of(&(struct depot_config){ 0 });
+
+	(void)state;
+	assert_true(depot__wants(d, self, DEPOT_ELF, 0));
+	put_self(d, DEPOT_ELF);
+	int has = depot__tells(d, self, DEPOT_ELF);
+	assert_true(has > 0);
+	assert_false(depot__wants(d, self, DEPOT_ELF, (unsigned)has));
+	assert_false(depot__wants(d, self, DEPOT_ELF, 0));
+	assert_true(depot__wants(d, self, DEPOT_ELF, (unsigned)has | DEPOT_GO));
+	assert_true(depot__wants(d, self, DEPOT_DEBUG, 0));
+	depot__free(d);
+}
+
+static void test_only_build_ids_are_names(void **state)
+{
+	static const char *const ids[] = { "",	    "ab",   "abc",
+					   "abcde", "ABCD", "../../etc/passwd",
+					   "ab/cd", "ab..", "~0123456789abcdef" };
+	struct depot *d = depot_of(&(struct depot_config){ 0 });
+	char longest[2 * ELF_BUILD_ID_TEXT];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++) {
+		assert_int_equal(depot__open(d, ids[i], DEPOT_ELF), -ENOENT);
+		assert_false(depot__wants(d, ids[i], DEPOT_ELF, 0));
+	}
+	memset(longest, 'a', sizeof(longest));
+	longest[sizeof(longest) - 1] = '\0';
+	assert_false(depot__wants(d, longest, DEPOT_ELF, 0));
+	longest[ELF_BUILD_ID_TEXT - 1] = '\0';
+	assert_true(depot__wants(d, longest, DEPOT_ELF, 0));
+	/* Nor is a file kept under the id of another. */
+	struct depot_put put;
+	CLEANUP(fd__closep) int fd = open_self();
+	struct extract_report report;
+	assert_int_equal(depot__begin(d, &put), 0);
+	assert_int_equal(extract__file(fd, put.fd, EXTRACT_FAST, &report, NULL), 0);
+	assert_int_equal(depot__end(d, &put, "abcd", DEPOT_ELF, 0), -EBADMSG);
+	assert_int_equal(stat_of(d).n_files, 0);
+	depot__free(d);
+}
+
+/* Every byte counts; a few hundred of them, and each of the trailer. */
+static void test_damage_is_set_aside(void **state)
+{
+	(void)state;
+	struct depot *d = depot_of(&(struct depot_config){ 0 });
+	put_self(d, DEPOT_ELF);
+	int64_t n = (int64_t)stat_of(d).bytes;
+	depot__free(d);
+	for (int64_t at = n - 1; at >= 0; at -= at >= n - 32 ? 1 : n / 50) {
+		uint8_t byte;
+		CLEANUP(fd__closep) int fd = open(kept_path, O_RDWR | O_CLOEXEC);
+
+		assert_true(fd >= 0);
+		d = depot_of(&(struct depot_config){ 0 });
+		assert_int_equal(pread(fd, &byte, 1, at), 1);
+		byte ^= 0x20;
+		assert_int_equal(pwrite(fd, &byte, 1, at), 1);
+		assert_int_equal(depot__open(d, self, DEPOT_ELF), -EBADMSG);
+		assert_int_equal(depot__open(d, self, DEPOT_ELF), -ENOENT);
+		assert_int_equal(stat_of(d).n_set_aside, 1);
+		put_self(d, DEPOT_ELF);
+		assert_true(is_there(d, DEPOT_ELF));
+		depot__free(d);
+	}
+	/* Cut off, and nothing at all. */
+	for (int64_t left = n - 1; left >= 0; left -= n / 7) {
+		assert_int_equal(truncate(kept_path, left), 0);
+		d = depot_of(&(struct depot_config){ 0 });
+		assert_int_equal(depot__open(d, self, DEPOT_ELF), -EBADMSG);
+		put_self(d, DEPOT_ELF);
+		depot__free(d);
+	}
+}
+
+static void set_used(const char *path, int64_t real_s)
+{
+	const struct timespec times[2] = { { real_s, 0 }, { real_s, 0 } };
+
+	assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+static void test_what_is_not_used_goes(void **state)
+{
+	struct clock clock = clock__fake(0, 1000 * DAY_S * SECOND);
+	struct depot *d = depot_of(
+		&(struct depot_config){ .clock = &clock, .max_age_ns = 30 * DAY_S * SECOND });
+	struct stat st;
+
+	(void)state;
+	put_self(d, DEPOT_ELF);
+	put_self(d, DEPOT_DEBUG);
+	assert_int_equal(stat(kept_path, &st), 0);
+	assert_int_equal(st.st_mtime, 1000 * DAY_S);
+	clock.fake_real_ns += 29 * DAY_S * SECOND;
+	depot__tend(d);
+	assert_true(is_there(d, DEPOT_ELF)); /* which is a use */
+	clock.fake_real_ns += 2 * DAY_S * SECOND;
+	depot__tend(d);
+	assert_true(is_there(d, DEPOT_ELF));
+	assert_false(is_there(d, DEPOT_DEBUG));
+	assert_int_equal(stat_of(d).n_expired, 1);
+	assert_int_equal(stat_of(d).n_files, 1);
+	depot__free(d);
+}
+
+static void test_beyond_its_bytes_the_least_used_goes(void **state)
+{
+	struct depot *d = depot_of(&(struct depot_config){ 0 });
+
+	(void)state;
+	put_self(d, DEPOT_ELF);
+	uint64_t n = stat_of(d).bytes;
+	put_self(d, DEPOT_DEBUG);
+	depot__free(d);
+	set_used(kept_path, 1000);
+	d = depot_of(&(struct depot_config){ .max_bytes = n });
+	assert_int_equal(stat_of(d).bytes, 2 * n);
+	depot__tend(d);
+	assert_int_equal(stat_of(d).bytes, n);
+	assert_int_equal(stat_of(d).n_evicted, 1);
+	assert_false(is_there(d, DEPOT_ELF));
+	assert_true(is_there(d, DEPOT_DEBUG));
+	depot__free(d);
+}
+
+static int disk_is_full(void *ctx, int in_fd, int out_fd, int64_t timeout_ns)
+{
+	(void)ctx, (void)in_fd, (void)out_fd, (void)timeout_ns;
+	return -ENOSPC;
+}
+
+static void test_a_full_disk_is_told_and_forgotten(void **state)
+{
+	struct depot *d = depot_of(&(struct depot_config){ 0 });
+	CLEANUP(fd__closep) int fd = open_self();
+
+	(void)state;
+	assert_int_equal(keeper__put(&(struct keeper_config){ d, disk_is_full, NULL }, DEPOT_ELF, fd),
+			 -ENOSPC);
+	assert_non_null(strstr(stat_of(d).state, "No space left on device"));
+	assert_int_equal(stat_of(d).n_files, 0);
+	put_self(d, DEPOT_ELF);
+	assert_string_equal(stat_of(d).state, "");
+	depot__free(d);
+}
+
+static void test_one_writes_and_others_read(void **state)
+{
+	struct depot *d = depot_of(&(struct depot_config){ 0 }), *second, *reader;
+
+	(void)state;
+	reader = depot_of(&(struct depot_config){ .read_only = true });
+	second = depot_of(&(struct depot_config){ 0 });
+	assert_non_null(strstr(stat_of(second).state, "another process writes it"));
+	assert_string_equal(stat_of(reader).state, "");
+	assert_false(depot__wants(second, self, DEPOT_ELF, 0));
+	struct depot_put put;
+	assert_int_equal(depot__begin(second, &put), -EROFS);
+	assert_int_equal(depot__begin(reader, &put), -EROFS);
+	put_self(d, DEPOT_ELF);
+	assert_true(is_there(second, DEPOT_ELF));
+	assert_true(is_there(reader, DEPOT_ELF));
+	/* A reader sets nothing aside. */
+	assert_int_equal(truncate(kept_path, 100), 0);
+	assert_int_equal(depot__open(reader, self, DEPOT_ELF), -EBADMSG);
+	assert_int_equal(access(kept_path, F_OK), 0);
+	depot__free(d);
+	depot__free(second);
+	depot__free(reader);
+}
+
+/* --- through the symbol store --- */
+
+static int find_load(struct dl_phdr_info *info, size_t size, void *ctx)
+{
+	(void)size;
+	*(uint64_t *)ctx -= info->dlpi_addr; /* the program itself comes first */
+	return 1;
+}
+
+static struct dcm_batch *batch_of_self(void)
+{
+	CLEANUP(builder__freep) struct dcm_builder *b = builder__new(0);
+	uint64_t address = (uint64_t)(uintptr_t)hidden_function;
+	struct dcm_error err = DCM_ERROR_INIT;
+	struct dcm_batch *batch = NULL;
+
+	dl_iterate_phdr(find_load, &address);
+	struct dcm_mapping m = { .file = builder__string(b, STR("/gone/program")),
+				 .build_id = builder__string(b, str__of(self)),
+				 .kind = DCM_MAPPING_FILE };
+	struct dcm_location l = { .mapping = builder__mapping(b, &m),
+				  .process = DCM_NONE,
+				  .address = address,
+				  .addr_kind = DCM_ADDR_VADDR,
+				  .kind = DCM_FRAME_NATIVE };
+	uint32_t location = builder__location(b, &l, NULL, 0);
+	struct dcm_pair pair = { builder__string(b, STR("service_name")), builder__string(b, STR("x")) };
+	struct dcm_type type = { .name = builder__string(b, STR("process_cpu")),
+				 .sample_type = builder__string(b, STR("cpu")),
+				 .sample_unit = builder__string(b, STR("nanoseconds")) };
+	struct dcm_profile head = { .series = builder__series(b, &pair, 1), .time_ns = 1, .duration_ns = 1 };
+	builder__profile(b, &head, &type, 1);
+	builder__row(b, builder__stack(b, &location, 1), 0, &(int64_t){ 5 });
+	if (builder__seal(b, &batch, &err))
+		fail_msg("%s", err.text);
+	return batch;
+}
+
+/* The name, or "" and why. */
+static void assert_named(struct symbols *s, const char *want, uint8_t want_why)
+{
+	CLEANUP(batch__unrefp) struct dcm_batch *b = batch_of_self(), *named = NULL;
+	struct dcm_error err = DCM_ERROR_INIT;
+	char name[256] = "";
+
+	assert_int_equal(symbols__resolve(s, b, 60 * SECOND, &named, &err), 0);
+	const struct dcm_location *l = &named->locations[0];
+	if (l->n_lines)
+		snprintf(name, sizeof(name), "%.*s",
+			 STR_ARG(named->strings[named->functions[named->lines[l->line_off].function].name]));
+	assert_string_equal(name, want);
+	assert_int_equal(l->unnamed, want_why);
+}
+
+static struct symbols *symbols_of(const struct symbols_config *config)
+{
+	struct symbols_config c = *config;
+	struct dcm_error err = DCM_ERROR_INIT;
+	struct symbols *s = NULL;
+
+	c.store_dir = dir;
+	if (symbols__new(&c, &s, &err))
+		fail_msg("%s", err.text);
+	return s;
+}
+
+static struct symbols_stat await_kept(struct symbols *s, uint64_t n)
+{
+	struct symbols_stat stat;
+
+	do {
+		usleep(1000);
+		symbols__stat(s, &stat);
+	} while (stat.store_put + stat.store_failed < n || stat.store_waiting);
+	return stat;
+}
+
+static void offer_self(struct symbols *s)
+{
+	CLEANUP(fd__closep) int fd = open_self();
+
+	symbols__offer(s, str__of(self), STR("/gone/program"), fd);
+}
+
+static void test_names_outlive_file_and_process(void **state)
+{
+	struct symbols *s = symbols_of(&(struct symbols_config){ 0 });
+
+	(void)state;
+	assert_named(s, "", DCM_UNNAMED_NOT_HERE);
+	offer_self(s);
+	assert_int_equal(await_kept(s, 1).store_files, 1);
+	symbols__free(s);
+	s = symbols_of(&(struct symbols_config){ 0 });
+	assert_named(s, "hidden_function", DCM_UNNAMED_NOT_TRIED);
+	/* A reader beside it. */
+	struct symbols *reader = symbols_of(&(struct symbols_config){ .store_read_only = true });
+	assert_named(reader, "hidden_function", DCM_UNNAMED_NOT_TRIED);
+	symbols__free(reader);
+	symbols__free(s);
+	/* What is damaged names nothing, and is known no more. */
+	CLEANUP(fd__closep) int fd = open(kept_path, O_RDWR | O_CLOEXEC);
+	assert_int_equal(pwrite(fd, "?", 1, 7), 1);
+	s = symbols_of(&(struct symbols_config){ 0 });
+	assert_named(s, "", DCM_UNNAMED_NOT_HERE);
+	offer_self(s);
+	assert_named(s, "hidden_function", DCM_UNNAMED_NOT_TRIED);
+	assert_int_equal(await_kept(s, 1).store_set_aside, 1);
+	symbols__free(s);
+}
+
+/* A table that made room comes back from disk. */
+static void test_a_table_that_was_evicted_comes_back(void **state)
+{
+	CLEANUP(symbols__freep)
+	struct symbols *s = symbols_of(&(struct symbols_config){ .table_bytes = 1, .learned_bytes = 1 });
+	CLEANUP(fd__closep) int fd = open("/lib64/ld-linux-x86-64.so.2", O_RDONLY | O_CLOEXEC);
+
+	(void)state;
+	if (fd < 0)
+		skip_because("no loader of that name");
+	offer_self(s);
+	await_kept(s, 1);
+	symbols__offer(s, STR("abcd"), STR("/x"), fd);
+	await_kept(s, 2);
+	assert_named(s, "hidden_function", DCM_UNNAMED_NOT_TRIED);
+}
+
+static void test_a_failing_reducer_costs_no_name(void **state)
+{
+	CLEANUP(symbols__freep)
+	struct symbols *s = symbols_of(&(struct symbols_config){ .reduce = disk_is_full });
+
+	(void)state;
+	offer_self(s);
+	struct symbols_stat stat = await_kept(s, 1);
+	assert_int_equal(stat.store_failed, 1);
+	assert_true(stat.store_state[0]);
+	assert_named(s, "hidden_function", DCM_UNNAMED_NOT_TRIED);
+}
+
+/* --- failures --- */
+
+static void test_failing_allocations(void **state)
+{
+	(void)state;
+	FAILMALLOC_SWEEP (i) {
+		struct depot *d = NULL;
+		int rc = depot__new(
+			&(struct depot_config){ .dir = dir, .max_bytes = 1, .clock = &clock__system },
+			&d);
+
+		failmalloc__disarm();
+		if (rc)
+			assert_int_equal(rc, -ENOMEM);
+		depot__free(d);
+	}
+	struct depot *d = depot_of(&(struct depot_config){ 0 });
+	CLEANUP(fd__closep) int in = open_self();
+	FAILMALLOC_SWEEP (i) {
+		int rc = keeper__put(&(struct keeper_config){ .depot = d }, DEPOT_ELF, in);
+
+		failmalloc__disarm();
+		assert_true(rc == 0 || rc == -ENOMEM || rc == -ENOEXEC || rc == -EIO);
+	}
+	assert_true(is_there(d, DEPOT_ELF));
+	FAILMALLOC_SWEEP (i) {
+		int fd = depot__open(d, self, DEPOT_ELF);
+
+		failmalloc__disarm();
+		if (fd < 0)
+			assert_int_equal(fd, -ENOMEM);
+		fd__close(fd);
+	}
+	depot__free(d);
+	FAILMALLOC_SWEEP (i) {
+		struct dcm_error err = DCM_ERROR_INIT;
+		struct symbols *s = NULL;
+		int rc = symbols__new(&(struct symbols_config){ .store_dir = dir }, &s, &err);
+
+		failmalloc__disarm();
+		if (rc == 0)
+			symbols__free(s);
+		else
+			assert_int_equal(rc, -ENOMEM);
+	}
+}
+
+static int make_root(void **state)
+{
+	CLEANUP(fd__closep) int fd = open_self();
+
+	(void)state;
+	return mkdtemp(root) && elf__build_id(fd, self) == 0 && hidden_function(1) ? 0 : -1;
+}
+
+static int remove_root(void **state)
+{
+	char command[64];
+
+	(void)state;
+	snprintf(command, sizeof(command), "rm -rf %s", root);
+	return system(command);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_what_is_put_is_found_later, new_dir),
+		cmocka_unit_test_setup(test_a_better_file_takes_the_place, new_dir),
+		cmocka_unit_test_setup(test_only_build_ids_are_names, new_dir),
+		cmocka_unit_test_setup(test_damage_is_set_aside, new_dir),
+		cmocka_unit_test_setup(test_what_is_not_used_goes, new_dir),
+		cmocka_unit_test_setup(test_beyond_its_bytes_the_least_used_goes, new_dir),
+		cmocka_unit_test_setup(test_a_full_disk_is_told_and_forgotten, new_dir),
+		cmocka_unit_test_setup(test_one_writes_and_others_read, new_dir),
+		cmocka_unit_test_setup(test_names_outlive_file_and_process, new_dir),
+		cmocka_unit_test_setup(test_a_table_that_was_evicted_comes_back, new_dir),
+		cmocka_unit_test_setup(test_a_failing_reducer_costs_no_name, new_dir),
+		cmocka_unit_test_setup(test_failing_allocations, new_dir),
+	};
+
+	return cmocka_run_group_tests(tests, make_root, remove_root);
+}
