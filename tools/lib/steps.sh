@@ -5,6 +5,20 @@
 
 results=$top/build/results
 
+# lanes N COMMAND ITEM...: COMMAND ITEM for each of them, N at a time, in their order; each in a shell of its own
+lanes() {
+	n_lanes=$1 command=$2
+	shift 2
+	taken=$(mktemp -d) || return
+	while [ "$n_lanes" -gt 0 ]; do
+		n_lanes=$((n_lanes - 1))
+		# Who makes the folder has the item.
+		for item in "$@"; do mkdir "$taken/$(basename "$item")" 2>/dev/null && "$command" "$item"; done &
+	done
+	wait
+	rm -rf "$taken"
+}
+
 step_lint() {
 	"$top/tools/lint" "$top" >"$results/lint"
 	grep -v '^ok ' "$results/lint"
@@ -47,28 +61,37 @@ tarball_is_whole() {
 step_fuzz() {
 	log=$top/build/fuzz.log
 	: >"$log"
-	: >"$results/fuzz"
 	if ! command -v clang >/dev/null; then
 		echo "skip fuzz: clang is missing" >"$results/fuzz"
 	elif ! logged "$log" variant_configure fuzz; then
 		echo "not ok configure: see $log" >"$results/fuzz"
 	else
-		for source in "$top"/fuzz/fuzz_*.c; do
-			[ -f "$source" ] && fuzz_one "$(basename "$source" .c)" >>"$results/fuzz"
-		done
+		targets=$(cd "$top/fuzz" && ls fuzz_*.c | sed 's/\.c$//')
+		# shellcheck disable=SC2046,SC2086 # the targets are words
+		make -C "$top/build/fuzz" -k -j"$jobs" $(echo "$targets" | sed 's|^|fuzz/|') >>"$log" 2>&1
+		# shellcheck disable=SC2086
+		lanes "$jobs" fuzz_one $targets
 	fi
-	grep '^not ok' "$results/fuzz"
+	grep -hs '^not ok' "$results/fuzz" "$results"/fuzz_*
 }
 
 # fuzz_one TARGET: libFuzzer writes what it finds into its first folder, which must not be the committed corpus.
 fuzz_one() {
 	program=$top/build/fuzz/fuzz/$1
 	corpus=$top/fuzz/corpus/${1#fuzz_}
+	log=$top/build/$1.log
 	limits="-rss_limit_mb=2048 -timeout=20"
-	if ! make -C "$top/build/fuzz" -j"$jobs" "fuzz/$1" >>"$log" 2>&1; then
-		echo "not ok $1: does not build; see $log"
+	: >"$log"
+	# It is built already, or says here why it is not.
+	if ! make -C "$top/build/fuzz" "fuzz/$1" >>"$log" 2>&1; then
+		echo "not ok $1: does not build; see $log" >"$results/$1"
 		return
 	fi
+	fuzz_run "$1" >"$results/$1"
+}
+
+# fuzz_run TARGET: prints its cases; $program, $corpus, $limits and $log are fuzz_one's
+fuzz_run() {
 	scratch=$(mktemp -d) && mkdir "$scratch/new" && cd "$scratch" || return
 	# shellcheck disable=SC2086 # the limits are words
 	timeout 120 "$program" -runs=0 $limits "$corpus" >replay.log 2>&1
@@ -84,8 +107,8 @@ fuzz_one() {
 	if timeout 120 "$program" -seed=1 -runs=20000 -max_total_time=15 $limits new "$corpus" >>"$log" 2>&1; then
 		echo "ok $1.runs"
 	else
-		mkdir -p "$top/build/fuzz-finds" && cp -r "$scratch/." "$top/build/fuzz-finds/"
-		echo "not ok $1.runs: $(grep -E 'ERROR|SUMMARY' "$log" | tail -n 1); the input is in build/fuzz-finds"
+		mkdir -p "$top/build/fuzz-finds/$1" && cp -r "$scratch/." "$top/build/fuzz-finds/$1/"
+		echo "not ok $1.runs: $(grep -E 'ERROR|SUMMARY' "$log" | tail -n 1); the input is in build/fuzz-finds/$1"
 	fi
 	cd "$top" && rm -rf "$scratch"
 }
