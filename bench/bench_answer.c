@@ -98,6 +98,15 @@ static uint32_t take_stack(struct dcm_builder *b, const uint32_t *locations, uin
 	(void)n;
 	return n_taken++;
 }
+static uint32_t take_stacks(struct dcm_builder *b, const uint32_t *locations,
+			    const uint32_t *n_locations, uint32_t n)
+{
+	(void)b;
+	(void)locations;
+	(void)n_locations;
+	n_taken += n;
+	return n_taken - n;
+}
 static uint32_t take_series(struct dcm_builder *b, const struct dcm_pair *pairs, uint32_t n)
 {
 	(void)b;
@@ -206,6 +215,7 @@ static struct day *day__new(double skew)
 	h->add_mapping = take_mapping;
 	h->add_location = take_location;
 	h->add_stack = take_stack;
+	h->add_stacks = take_stacks;
 	h->add_series = take_series;
 	h->add_profile = take_profile;
 	h->add_row = take_row;

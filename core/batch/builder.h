@@ -68,6 +68,8 @@ uint32_t builder__location_fetched(struct dcm_builder *b, const struct dcm_locat
 				   const struct dcm_line *lines, uint32_t n_lines, uint64_t hash);
 
 uint32_t builder__stack(struct dcm_builder *b, const uint32_t *locations, uint32_t n);
+uint32_t builder__stacks(struct dcm_builder *b, const uint32_t *locations,
+			 const uint32_t *n_locations, uint32_t n);
 /*
  * The same for who unpacks many. The first gives room for at most `max` > 0 locations, or NULL when
  * the builder failed. He writes ids into it that this builder gave since its last seal (they are not

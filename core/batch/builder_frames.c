@@ -328,6 +328,30 @@ uint32_t builder__stack(struct dcm_builder *b, const uint32_t *locations, uint32
 	return append_stack(b, n, h);
 }
 
+uint32_t builder__stacks(struct dcm_builder *b, const uint32_t *locations,
+			 const uint32_t *n_locations, uint32_t n)
+{
+	struct tables *t = &b->t;
+	const size_t first = t->stacks.n;
+
+	if (unlikely(b->code) || !ROOM_BOUNDED(b, &t->stacks, n))
+		return 0;
+	for (uint32_t i = 0; i < n; i++) {
+		const uint32_t k = n_locations[i];
+
+		if (!builder__passed(b, check__stack(t, locations, k, &b->error)) ||
+		    !ROOM_BOUNDED(b, &t->stack_locations, k))
+			return 0;
+		if (k)
+			memcpy(&t->stack_locations.v[t->stack_locations.n], locations,
+			       k * sizeof(*locations));
+		t->stacks.v[t->stacks.n++] = (struct dcm_span){ (uint32_t)t->stack_locations.n, k };
+		t->stack_locations.n += k;
+		locations += k;
+	}
+	return (uint32_t)first;
+}
+
 /* Where the stacks that wait begin, or would begin. */
 static uint32_t *end_of_stacks(const struct dcm_builder *b)
 {

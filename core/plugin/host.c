@@ -442,6 +442,7 @@ static const struct dcm_host functions = {
 	.perf_event = host_perf_event,
 	.bpf_array = host_bpf_array,
 	.bpf_put = host_bpf_put,
+	.add_stacks = builder__stacks,
 };
 
 static bool is_name(const char *s)

@@ -26,6 +26,7 @@
  *   1.1  host: http_get()
  *   1.2  host: open_guarded, perf_event, bpf_array, bpf_put; DCM_CAP_RIGHTS
  *   1.3  storage: recognises()
+ *   1.4  host: add_stacks()
  */
 #ifndef DECIMA_PLUGIN_H
 #define DECIMA_PLUGIN_H
@@ -41,7 +42,7 @@ extern "C" {
 
 #define DCM_ABI_MAGIC 0x414d4344u /* "DCMA" */
 #define DCM_ABI_MAJOR 1
-#define DCM_ABI_MINOR 3
+#define DCM_ABI_MINOR 4
 
 /* True when the struct behind `ptr` was made by a side that knows `member`. */
 #define DCM_HAS(ptr, member)                                                                       \
@@ -660,6 +661,16 @@ struct dcm_host {
 	/* A BPF array of n values that can be mapped (descriptor), and putting it into an array of maps (0). */
 	int (*bpf_array)(const struct dcm_host *host, uint32_t value_bytes, uint32_t n);
 	int (*bpf_put)(const struct dcm_host *host, int array_of_maps, uint32_t index, int array);
+
+	/* --- building batches of stacks that are known to differ (1.4); as add_stack() --- */
+	/*
+	 * Appends stacks [n], one behind the other in `locations`, of n_locations[i] frames each, and returns the first
+	 * one's id: the others follow. They are neither looked up nor found by later adds, which is most of what
+	 * add_stack() costs. So this is for stores, which keep each stack once; stacks that are equal all the same get
+	 * an id each, and readers add up what their rows say.
+	 */
+	uint32_t (*add_stacks)(struct dcm_builder *b, const uint32_t *locations,
+			       const uint32_t *n_locations, uint32_t n);
 };
 
 /* ------------------------------------------------------------------------------------------------------------------

@@ -152,6 +152,7 @@ void storage__host(struct storage *s)
 		.add_process = builder__process,
 		.add_location = builder__location,
 		.add_stack = builder__stack,
+		.add_stacks = builder__stacks,
 		.add_series = builder__series,
 		.add_label_set = builder__label_set,
 		.add_profile = builder__profile,

@@ -189,6 +189,7 @@ void ebpf_host__init(struct ebpf_host *h)
 		.add_process = builder__process,
 		.add_location = builder__location,
 		.add_stack = builder__stack,
+		.add_stacks = builder__stacks,
 		.add_series = builder__series,
 		.add_label_set = builder__label_set,
 		.add_profile = builder__profile,

@@ -431,6 +431,9 @@ static void fill_up(struct dcm_builder *b, int what)
 		if (what == 3)
 			builder__row(b, 0, 0, (const int64_t[]){ i });
 		if (what == 4)
+			builder__stacks(b, (const uint32_t[]){ 0, 0, 0 },
+					(const uint32_t[]){ i % 3, 3 - i % 3 }, 2);
+		if (what == 5)
 			builder__process(b, &(struct dcm_process){ .pid = i });
 		assert_true(builder__bytes(b) <= 1000000 || builder__error(b));
 	}
@@ -453,6 +456,28 @@ static void stacks_have_known_locations(void **state)
 			 "stack 1: location %u at depth %u is not one of the 1 added", ids[at], at);
 		REFUSES(k, -EINVAL, want, builder__stack(k->b, ids, 20));
 	}
+}
+
+/* Many at once are appended as they are; whatever fails, nothing is half there. */
+static void stacks_are_appended(void **state)
+{
+	static const uint32_t locations[] = { 0, 1, 1, 0, 1, 0, 1 }, lengths[] = { 2, 0, 2, 3 };
+	struct kit *k = *state;
+	const struct dcm_location l = { .mapping = DCM_NONE, .process = DCM_NONE, .line_off = 0 };
+
+	REFUSES(k, -EINVAL, "stack 2: location 1 at depth 1 is not one of the 1 added",
+		builder__stacks(k->b, (const uint32_t[]){ 0, 0, 1 }, (const uint32_t[]){ 1, 2 }, 2));
+	assert_int_equal(builder__location(k->b, &l, NULL, 0), 1);
+	assert_int_equal(builder__stacks(k->b, locations, lengths, 4), 1);
+	assert_int_equal(builder__stacks(k->b, NULL, NULL, 0), 5);
+	CLEANUP(batch__unrefp) struct dcm_batch *batch = must_seal(k->b);
+	assert_int_equal(batch->n_stacks, 5);
+	for (uint32_t i = 0, at = 0; i < 4; at += lengths[i++]) {
+		assert_int_equal(batch->stacks[1 + i].n, lengths[i]);
+		assert_memory_equal(batch->stack_locations + batch->stacks[1 + i].off,
+				    locations + at, lengths[i] * sizeof(locations[0]));
+	}
+	assert_null(batch_judge__fault(batch, false));
 }
 
 /* What is told to come changes nothing but when memory is taken, and never breaks the limit. */
@@ -566,7 +591,7 @@ static void entries_are_added_in_two_steps(void **state)
 static void memory_has_a_limit(void **state)
 {
 	(void)state;
-	for (int what = 0; what < 5; what++) {
+	for (int what = 0; what < 6; what++) {
 		CLEANUP(builder__freep) struct dcm_builder *b = builder__new(1000000);
 		struct dcm_batch *batch = NULL;
 		struct dcm_error err = DCM_ERROR_INIT;
@@ -684,6 +709,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(bad_profiles_are_named, setup, teardown),
 		cmocka_unit_test_setup_teardown(sizes_have_limits, setup, teardown),
 		cmocka_unit_test_setup_teardown(stacks_have_known_locations, setup, teardown),
+		cmocka_unit_test_setup_teardown(stacks_are_appended, setup, teardown),
 		cmocka_unit_test(expectations_are_hints),
 		cmocka_unit_test(stacks_are_unpacked_in_place),
 		cmocka_unit_test(entries_are_added_in_two_steps),

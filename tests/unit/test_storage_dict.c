@@ -113,12 +113,100 @@ static void no_stack_without_end(void **state)
 	assert_int_equal(dict__stack_of_leaf(d, leaf, &id), -EBADMSG);
 }
 
+/* A host that remembers stacks; a location is its address, and something more. */
+enum { DEEP = 400, FIRST_LOCATION = 1000 };
+static struct {
+	uint32_t n, n_one_by_one;
+	uint32_t lengths[N_STACKS + 2];
+	uint32_t locations[N_STACKS + 2][DEEP];
+} given;
+
+static uint32_t take_location(struct dcm_builder *b, const struct dcm_location *l,
+			      const struct dcm_line *lines, uint32_t n_lines)
+{
+	(void)b;
+	(void)lines;
+	assert_int_equal(n_lines, 0);
+	return FIRST_LOCATION + (uint32_t)l->address;
+}
+
+static uint32_t take_stacks(struct dcm_builder *b, const uint32_t *locations,
+			    const uint32_t *n_locations, uint32_t n)
+{
+	const uint32_t first = given.n;
+
+	(void)b;
+	for (uint32_t i = 0; i < n; i++) {
+		assert_true(given.n < N_STACKS + 2 && n_locations[i] <= DEEP);
+		memcpy(given.locations[given.n], locations, n_locations[i] * sizeof(*locations));
+		given.lengths[given.n++] = n_locations[i];
+		locations += n_locations[i];
+	}
+	return first;
+}
+
+static uint32_t take_stack(struct dcm_builder *b, const uint32_t *locations, uint32_t n)
+{
+	given.n_one_by_one++;
+	return take_stacks(b, locations, &n, 1);
+}
+
+static void assert_given(const struct dict *d, uint32_t stack, uint32_t id)
+{
+	const struct dict_stack *s = dict__stack_at(d, stack);
+	uint32_t locations[DEEP];
+
+	dict__stack_locations(d, s, locations);
+	assert_int_equal(given.lengths[id], s->n);
+	for (uint32_t i = 0; i < s->n; i++)
+		assert_int_equal(given.locations[id][i], FIRST_LOCATION + locations[i]);
+}
+
+/* Many at once and one by one, in any order, and deeper ones than are walked along. */
+static void stacks_are_given_out(void **state)
+{
+	(void)state;
+	const struct dcm_host host = { .add_location = take_location,
+				       .add_stack = take_stack,
+				       .add_stacks = take_stacks };
+	CLEANUP(dict__unrefp) struct dict *d = new_dict();
+	struct random r = { 4 };
+	uint32_t deep[DEEP] = { 0 }, order[N_STACKS + 2], n = 0;
+	struct dict_export ex;
+	int err = 0;
+
+	make_stacks(3);
+	for (uint32_t i = 0; i < N_STACKS; i++)
+		dict__stack(d, stacks[i].locations, stacks[i].n);
+	dict__stack(d, deep, DICT_PATH_MAX);
+	dict__stack(d, deep, DICT_PATH_MAX + 1);
+	for (; n < d->stacks.n; n++) {
+		const uint32_t k = (uint32_t)random__below(&r, n + 1);
+
+		order[n] = order[k];
+		order[k] = n;
+	}
+	const struct dict_counts counts = dict__counts(d);
+	assert_int_equal(dict_export__init(&ex, d, &counts, &host, NULL), 0);
+	for (uint32_t i = 0; i < n / 4; i++)
+		assert_given(d, order[i], dict_export__stack(&ex, order[i], &err));
+	dict_export__stacks(&ex, order, n, &err);
+	assert_in_range(given.n_one_by_one, n / 4, n / 4 + 1);
+	assert_in_range(given.n, n - 1, n);
+	for (uint32_t i = 0; i < n; i++)
+		assert_given(d, order[i], dict_export__stack(&ex, order[i], &err));
+	assert_int_equal(given.n, n);
+	assert_int_equal(err, 0);
+	dict_export__fini(&ex);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_stack_once),
 		cmocka_unit_test(each_node_once),
 		cmocka_unit_test(no_stack_without_end),
+		cmocka_unit_test(stacks_are_given_out),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -266,13 +266,18 @@ static int64_t smallest_from_ns(const struct dcm_select *sel, uint32_t n_sel)
 	return ns;
 }
 
+/* Rows wait for each other: stacks are given out together. */
+enum { WAITING_MAX = DICT_RUN_MAX };
+
 struct answer {
 	const struct merge *merge;
 	struct dcm_type types[16];
 	struct dict_export ex;
 	struct meter meter;
 	uint32_t group; /* of the profile at hand; MATCH_NONE: none yet */
-	uint64_t n_rows;
+	uint32_t n_waiting;
+	uint32_t stacks[WAITING_MAX];
+	int64_t values[WAITING_MAX * 16]; /* [n_waiting][n_sel] */
 };
 
 /* The group's labels as a series of the builder; empty values are left out by it. */
@@ -312,18 +317,34 @@ static int begin_group(struct answer *a, uint32_t group)
 	return 0;
 }
 
+static int give_waiting(struct answer *a)
+{
+	const uint32_t n = a->n_waiting, n_sel = a->merge->view->n_sel;
+	int r = 0;
+
+	dict_export__stacks(&a->ex, a->stacks, n, &r);
+	for (uint32_t i = 0; i < n; i++)
+		a->ex.host->add_row(a->ex.to, dict_export__stack(&a->ex, a->stacks[i], &r), 0,
+				    a->values + (size_t)i * n_sel);
+	a->n_waiting = 0;
+	return r < 0 ? r : meter__rows(&a->meter, 0);
+}
+
 static int add_row(void *ctx, uint32_t group, uint64_t stack, const int64_t *values)
 {
 	struct answer *a = ctx;
-	int r = a->group == group ? 0 : begin_group(a, group);
+	const uint32_t n_sel = a->merge->view->n_sel;
+	int r = 0;
 
+	if (a->n_waiting == WAITING_MAX || a->group != group)
+		r = give_waiting(a);
+	if (r == 0 && a->group != group)
+		r = begin_group(a, group);
 	if (r < 0)
 		return r;
-	const uint32_t id = dict_export__stack(&a->ex, (uint32_t)stack, &r);
-	a->ex.host->add_row(a->ex.to, id, 0, values);
-	if (r == 0 && a->n_rows++ % 256 == 0)
-		r = meter__rows(&a->meter, 0);
-	return r;
+	a->stacks[a->n_waiting] = (uint32_t)stack;
+	memcpy(a->values + (size_t)a->n_waiting++ * n_sel, values, n_sel * sizeof(*values));
+	return 0;
 }
 
 static int write_answer(struct merge *m, struct dcm_builder *builder)
@@ -340,6 +361,8 @@ static int write_answer(struct merge *m, struct dcm_builder *builder)
 		a.types[k] = answer_type(m->view, &a.ex, k);
 	if (r == 0)
 		r = sums__each(&m->sums, groups, (uint32_t)m->groups.v.n, add_row, &a);
+	if (r == 0)
+		r = give_waiting(&a);
 	dict_export__fini(&a.ex);
 	return r;
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/cleanup.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/base/vec.h"
@@ -323,6 +324,7 @@ int dict_export__init(struct dict_export *ex, const struct dict *from, const str
 		      const struct dcm_host *host, struct dcm_builder *to)
 {
 	*ex = (struct dict_export){ .from = from, .host = host, .to = to, .n_functions = counts->functions };
+	ex->path.first = DICT_PATH_MAX;
 	return dict_map__init(&ex->map, counts);
 }
 
@@ -401,24 +403,102 @@ static uint32_t export_location(struct dict_export *ex, uint32_t id, int *err)
 	return ex->map.locations[id];
 }
 
-uint32_t dict_export__stack(struct dict_export *ex, uint32_t id, int *err)
+/*
+ * Goes up from the leaf to where the stack meets the one before it: from there on both have the same frames, which stand
+ * where they have to, because the path is aligned at its root. Returns the stack's locations in the builder.
+ */
+static const uint32_t *lead_path(struct dict_export *ex, const struct dict_stack *s, int *err)
 {
-	if (ex->map.stacks[id] != DCM_NONE)
-		return ex->map.stacks[id];
-	const struct dict_stack *s = dict__stack_at(ex->from, id);
-	uint32_t few[128], *ids = few;
+	struct dict_path *p = &ex->path;
+	const uint32_t *known = ex->map.locations, first = DICT_PATH_MAX - s->n;
+	uint32_t node = s->leaf;
 
-	if (s->n > 128 && !(ids = mem__resize(NULL, s->n, sizeof(*ids)))) {
+	for (uint32_t i = first; i < DICT_PATH_MAX && (i < p->first || p->nodes[i] != node); i++) {
+		const struct dict_node *at = dict__node_at(ex->from, node);
+
+		p->nodes[i] = node;
+		p->ids[i] = known[at->location];
+		if (p->ids[i] == DCM_NONE)
+			p->ids[i] = export_location(ex, at->location, err);
+		node = at->parent;
+	}
+	p->first = first;
+	return p->ids + first;
+}
+
+/* A stack that is deeper than the path. */
+static uint32_t export_deep(struct dict_export *ex, const struct dict_stack *s, int *err)
+{
+	CLEANUP(mem__freep) uint32_t *ids = mem__resize(NULL, s->n, sizeof(*ids));
+
+	if (!ids) {
 		*err = -ENOMEM;
 		return 0;
 	}
 	dict__stack_locations(ex->from, s, ids);
 	for (uint32_t i = 0; i < s->n; i++)
 		ids[i] = export_location(ex, ids[i], err);
-	ex->map.stacks[id] = ex->host->add_stack(ex->to, ids, s->n);
-	if (ids != few)
-		free(ids);
-	return ex->map.stacks[id];
+	return ex->host->add_stack(ex->to, ids, s->n);
+}
+
+uint32_t dict_export__stack(struct dict_export *ex, uint32_t id, int *err)
+{
+	if (ex->map.stacks[id] != DCM_NONE)
+		return ex->map.stacks[id];
+	const struct dict_stack *s = dict__stack_at(ex->from, id);
+
+	return ex->map.stacks[id] = s->n > DICT_PATH_MAX
+					    ? export_deep(ex, s, err)
+					    : ex->host->add_stack(ex->to, lead_path(ex, s, err), s->n);
+}
+
+/* Most frames of a stack were added together, from the root to the leaf, and lie side by side. */
+static void fetch_nodes(const struct dict_export *ex, uint32_t id)
+{
+	enum { NODES_A_LINE = 64 / sizeof(struct dict_node), LINES = 4 };
+	const struct dict_stack *s = dict__stack_at(ex->from, id);
+
+	for (uint32_t i = 0; i < s->n && i < LINES * NODES_A_LINE && i <= s->leaf; i += NODES_A_LINE)
+		__builtin_prefetch(dict__node_at(ex->from, s->leaf - i));
+}
+
+/* Stacks that wait to be given out together. */
+struct stack_run {
+	uint32_t n, n_locations;
+	uint32_t ids[DICT_RUN_MAX], lengths[DICT_RUN_MAX];
+	uint32_t locations[DICT_RUN_LOCATIONS];
+};
+
+static void end_run(struct dict_export *ex, struct stack_run *run)
+{
+	const uint32_t first = ex->host->add_stacks(ex->to, run->locations, run->lengths, run->n);
+
+	for (uint32_t i = 0; i < run->n; i++)
+		ex->map.stacks[run->ids[i]] = first + i;
+	run->n = run->n_locations = 0;
+}
+
+void dict_export__stacks(struct dict_export *ex, const uint32_t *ids, uint32_t n, int *err)
+{
+	struct stack_run run;
+
+	run.n = run.n_locations = 0;
+	for (uint32_t i = 0; i < n; i++)
+		fetch_nodes(ex, ids[i]);
+	for (uint32_t i = 0; i < n; i++) {
+		const struct dict_stack *s = dict__stack_at(ex->from, ids[i]);
+
+		if (ex->map.stacks[ids[i]] != DCM_NONE || s->n > DICT_PATH_MAX)
+			continue;
+		if (run.n == DICT_RUN_MAX || run.n_locations + s->n > DICT_RUN_LOCATIONS)
+			end_run(ex, &run);
+		memcpy(run.locations + run.n_locations, lead_path(ex, s, err),
+		       s->n * sizeof(*run.locations));
+		run.n_locations += s->n;
+		run.ids[run.n] = ids[i];
+		run.lengths[run.n++] = s->n;
+	}
+	end_run(ex, &run);
 }
 
 uint32_t dict_export__label_set(struct dict_export *ex, uint32_t id, int *err)
