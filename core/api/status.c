@@ -266,9 +266,13 @@ static void symbols_as_json(struct api *a, struct buf *b)
 		    ",\"files_read\":%" PRIu64 ",\"files_bad\":%" PRIu64
 		    ",\"files_unreadable\":%" PRIu64 ",\"files_dropped\":%" PRIu64
 		    ",\"table_bytes\":%" PRIu64 ",\"learned_bytes\":%" PRIu64
-		    ",\"kallsyms_bytes\":%" PRIu64 ",\"queued\":%u}",
+		    ",\"kallsyms_bytes\":%" PRIu64 ",\"queued\":%u,\"store_bytes\":%" PRIu64
+		    ",\"store_files\":%" PRIu64 ",\"store_state\":",
 		    s.lookups, s.hits, s.files_read, s.files_bad, s.files_unreadable,
-		    s.files_dropped, s.table_bytes, s.learned_bytes, s.kallsyms_bytes, s.n_queued);
+		    s.files_dropped, s.table_bytes, s.learned_bytes, s.kallsyms_bytes, s.n_queued,
+		    s.store_bytes, s.store_files);
+	buf__json(b, str__of(s.store_state));
+	buf__byte(b, '}');
 }
 
 void api__status(void *ctx, const struct http_request *req, struct http_response *resp)

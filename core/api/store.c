@@ -46,6 +46,22 @@ static void put_store_text(const struct dcm_store_stat *s, struct buf *b)
 	buf__printf(b, "last       %s\n", units__format_time(s->last_ms * 1000000, time));
 }
 
+/* What is kept on disk for names, and why nothing new is. */
+static void put_symbols_text(struct symbols *symbols, struct buf *b)
+{
+	struct symbols_stat s = { 0 };
+	char size[48];
+
+	symbols__stat(symbols, &s);
+	buf__printf(b, "symbols    %s in %" PRIu64 " files\n",
+		    units__format_value((double)s.store_bytes, STR("bytes"), size), s.store_files);
+	if (s.store_state[0]) {
+		buf__text(b, "           ");
+		render__text(str__of(s.store_state), 0, b);
+		buf__byte(b, '\n');
+	}
+}
+
 void api__store_stat(void *ctx, const struct http_request *req, struct http_response *resp)
 {
 	struct api *a = ctx;
@@ -61,6 +77,8 @@ void api__store_stat(void *ctx, const struct http_request *req, struct http_resp
 	if (format == API_TEXT) {
 		snprintf(resp->content_type, sizeof(resp->content_type), "text/plain; charset=utf-8");
 		put_store_text(&s, &resp->body);
+		if (a->c.symbols)
+			put_symbols_text(a->c.symbols, &resp->body);
 		return;
 	}
 	api__put_store(&s, &resp->body);

@@ -211,6 +211,16 @@ static int try_link(const struct debuginfo_facts *facts, const char *prefix, str
 	return open_by_link(ret_path, facts);
 }
 
+bool debuginfo__has(const struct debuginfo_dirs *dirs, const char *build_id)
+{
+	char path[PATH_MAX];
+	bool has = false;
+
+	for (uint32_t i = 0; i < dirs->n && !has; i++)
+		has = debuginfo__build_id_path(dirs->v[i], build_id, path) && access(path, F_OK) == 0;
+	return has;
+}
+
 static int by_link(const struct debuginfo_dirs *dirs, const struct debuginfo_facts *facts,
 		   struct dcm_str path, char ret_path[static PATH_MAX])
 {

@@ -279,7 +279,10 @@ static int write_headers(struct extract *x, GElf_Ehdr *e, size_t n_segments)
 	e->e_shoff = x->at;
 	if (!gelf_update_ehdr(x->out, e))
 		return -ENOEXEC;
-	return elf_update(x->out, ELF_C_WRITE) < 0 ? -EIO : 0;
+	errno = 0;
+	if (elf_update(x->out, ELF_C_WRITE) >= 0)
+		return 0;
+	return errno == ENOSPC || errno == EDQUOT ? -errno : -EIO;
 }
 
 static int copy(struct extract *x)

@@ -48,7 +48,9 @@ struct file_entry {
 	struct file_entry *newer, *older; /* by last use */
 	uint64_t hash;
 	enum file_state state;
-	bool fetched; /* debuginfod servers were asked, once */
+	bool fetched;	      /* debuginfod servers were asked, once */
+	bool lacks_debuginfo; /* none was found when it was read */
+	int64_t look_at_ns;   /* mono: when it may be looked for again */
 	/*
 	 * Several files may have one build id, stripped or not. Those that were read since the table
 	 * is here, so that each is read once, and no more than so many.

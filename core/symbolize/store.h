@@ -66,7 +66,8 @@ struct symbols {
 void store__fetched(struct symbols *s, struct dcm_str build_id, struct dcm_str path, int fd, int rc);
 
 /*
- * Has the file read that is kept on disk, when no other of that build id is known. Under the lock.
+ * Has the file read that is kept on disk, when no other of that build id is known, or debuginfo has
+ * come meanwhile. Under the lock.
  */
 void store__want(struct symbols *s, struct dcm_str build_id, uint64_t hash);
 

@@ -30,6 +30,8 @@
 #include "core/symbolize/elf.h"
 #include "core/symbolize/store.h"
 
+#define LOOK_EVERY_NS INT64_C(60000000000) /* for debuginfo that was not there */
+
 static const struct symbols_config defaults = {
 	.table_bytes = 64 << 20,
 	.learned_bytes = 32 << 20,
@@ -224,6 +226,8 @@ static void take_reading(struct symbols *s, struct file_entry *file, const struc
 	file_table__set(&s->files, file, r->table, r->source);
 	file->why = r->why;
 	file->is_complete = r->is_complete;
+	file->lacks_debuginfo = r->searched && !r->found;
+	file->look_at_ns = clock__mono(s->config.clock) + LOOK_EVERY_NS;
 }
 
 /* Under the lock. */
@@ -253,16 +257,24 @@ static void free_reading(struct reading *r)
 	debug_source__unref(r->source);
 }
 
+/* As C text; false: it is no build id. */
+static bool text_of(struct dcm_str build_id, char ret[static ELF_BUILD_ID_TEXT])
+{
+	if (build_id.n >= ELF_BUILD_ID_TEXT)
+		return false;
+	memcpy(ret, build_id.p, build_id.n);
+	ret[build_id.n] = '\0';
+	return true;
+}
+
 /* The file that is kept on disk: itself, or else its debuginfo, which has the symbols, too. */
 static int open_kept(struct symbols *s, const struct file_entry *file)
 {
 	char build_id[ELF_BUILD_ID_TEXT];
 	int fd;
 
-	if (!s->depot || file->build_id_n >= sizeof(build_id))
+	if (!s->depot || !text_of((struct dcm_str){ file->build_id, file->build_id_n }, build_id))
 		return -ENOENT;
-	memcpy(build_id, file->build_id, file->build_id_n);
-	build_id[file->build_id_n] = '\0';
 	fd = depot__open(s->depot, build_id, DEPOT_ELF);
 	return fd >= 0 ? fd : depot__open(s->depot, build_id, DEPOT_DEBUG);
 }
@@ -293,7 +305,12 @@ static void read_file(struct symbols *s, struct file_entry *file, int fd, struct
 {
 	CLEANUP(fd__closep) int kept = fd < 0 ? open_kept(s, file) : -1;
 	struct reading r = { 0 };
-	int rc = fd < 0 && kept < 0 ? kept : read_parts(s, fd < 0 ? kept : fd, path, is_rival, &r);
+	int rc = kept;
+
+	if (fd >= 0)
+		rc = read_parts(s, fd, path, is_rival, &r);
+	else if (kept >= 0) /* which has nothing new, but its debuginfo may be */
+		rc = read_parts(s, kept, path, false, &r);
 
 	if (kept >= 0)
 		r.is_complete = false; /* stubs of the PLT are not in it: the file itself tells more */
@@ -419,41 +436,99 @@ void symbols__offer(struct symbols *s, struct dcm_str build_id, struct dcm_str p
 		read_file(s, e, fd, path, is_rival);
 }
 
-static bool is_kept(struct symbols *s, struct dcm_str build_id)
+/* Has the entry read from what is kept on disk. Under the lock. */
+static void read_kept(struct symbols *s, struct file_entry *e)
 {
-	char text[ELF_BUILD_ID_TEXT];
+	struct job *job = NEW(struct job);
 
-	if (build_id.n >= sizeof(text))
+	if (!job)
+		return;
+	job->file = e;
+	job->is_rival = e->table != NULL;
+	job->fd = -1;
+	e->state = FILE_QUEUED; /* a table that it has still answers */
+	s->n_fds++;
+	push(s, job);
+}
+
+/* Has debuginfo come that was not there when the file was read? Looked for once a minute. Under the lock. */
+static bool has_come(struct symbols *s, struct file_entry *e, const char *build_id)
+{
+	struct debuginfo_dirs dirs = { s->debug_dirs, s->n_debug_dirs };
+	int64_t now = clock__mono(s->config.clock);
+
+	if (!e->lacks_debuginfo || e->state != FILE_READY || now < e->look_at_ns)
 		return false;
-	memcpy(text, build_id.p, build_id.n);
-	text[build_id.n] = '\0';
-	return depot__tells(s->depot, text, DEPOT_ELF) >= 0 ||
-	       depot__tells(s->depot, text, DEPOT_DEBUG) >= 0;
+	e->look_at_ns = now + LOOK_EVERY_NS;
+	return debuginfo__has(&dirs, build_id);
 }
 
 void store__want(struct symbols *s, struct dcm_str build_id, uint64_t hash)
 {
+	char text[ELF_BUILD_ID_TEXT];
 	struct file_entry *e;
-	struct job *job;
+	bool is_new;
 
-	if (!s->depot || s->stop || s->n_fds >= s->config.max_files)
+	if (!s->depot || s->stop || s->n_fds >= s->config.max_files || !text_of(build_id, text))
 		return;
 	e = file_table__find(&s->files, build_id, hash);
-	if ((e && e->state != FILE_EVICTED) || !is_kept(s, build_id))
+	is_new = !e || e->state == FILE_EVICTED;
+	if (!is_new && !has_come(s, e, text))
 		return;
-	job = NEW(struct job);
-	if (job && !e)
+	if (depot__tells(s->depot, text, DEPOT_ELF) < 0 && depot__tells(s->depot, text, DEPOT_DEBUG) < 0)
+		return;
+	if (!e)
 		e = file_table__add(&s->files, build_id, hash);
-	if (!job || !e) {
-		free(job);
+	if (!e)
 		return;
+	if (is_new)
+		e->n_tried = 0;
+	read_kept(s, e);
+}
+
+static int explain_upload(int rc, struct dcm_error *err)
+{
+	switch (rc) {
+	case 0:
+		return 0;
+	case -ENOMEM:
+		return error__nomem(err);
+	case -ENOEXEC:
+		return error__set(err, rc, "not an ELF file that can be read");
+	case -ENODATA:
+		return error__set(
+			err, rc, "it has no build id, or nothing in it names an address: build it with symbols and -Wl,--build-id");
+	default:
+		return error__sys(err, rc, "it cannot be kept");
 	}
-	e->state = FILE_QUEUED;
-	e->n_tried = 0;
-	job->file = e;
-	job->fd = -1;
-	s->n_fds++;
-	push(s, job);
+}
+
+int symbols__upload(struct symbols *s, int fd, char *ret_build_id, struct dcm_error *err)
+{
+	CLEANUP(mem__freep) struct debuginfo_facts *facts = NEW(struct debuginfo_facts);
+	const struct symbols_config *c = &s->config;
+	int rc = facts ? debuginfo__facts(fd, facts) : -ENOMEM;
+	struct file_entry *e;
+
+	if (!s->keeper)
+		return error__set(
+			err, -ENOTSUP, "nothing is kept here: symbols.max_bytes is 0, symbols.files is false, or there is no data directory");
+	if (!rc && !keeper__tells(facts))
+		rc = -ENODATA;
+	if (!rc)
+		rc = keeper__put(&(struct keeper_config){ s->depot, c->reduce, c->reduce_ctx },
+				 facts->has_symtab || facts->has_dwarf ? DEPOT_DEBUG : DEPOT_ELF, fd);
+	if (rc)
+		return explain_upload(rc, err);
+	struct dcm_str id = str__of(facts->build_id);
+	pthread_mutex_lock(&s->lock);
+	e = file_table__find(&s->files, id, hash__bytes(id.p, id.n, 0));
+	if (e && e->state == FILE_READY && !e->is_complete)
+		read_kept(s, e);
+	pthread_mutex_unlock(&s->lock);
+	if (ret_build_id)
+		memcpy(ret_build_id, facts->build_id, sizeof(facts->build_id));
+	return 0;
 }
 
 /* Queues the file again, with the debuginfo that has come meanwhile. Under the lock. */

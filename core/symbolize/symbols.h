@@ -115,6 +115,15 @@ DEFINE_CLEANUP(struct symbols *, symbols__free);
 void symbols__offer(struct symbols *s, struct dcm_str build_id, struct dcm_str path, int fd);
 
 /*
+ * Takes a file that was uploaded, a program or its separate debuginfo, into store_dir, and names with
+ * it what is asked for from now on. fd is borrowed, at any offset. In the caller's time, which may be
+ * seconds. 0, also when what is there tells as much; -ENOEXEC (no ELF file), -ENODATA (no build id,
+ * or nothing that names an address), -ENOTSUP (nothing is kept here), or of reducing and writing.
+ * ret_build_id: room for ELF_BUILD_ID_TEXT bytes; may be NULL.
+ */
+int symbols__upload(struct symbols *s, int fd, char *ret_build_id, struct dcm_error *err);
+
+/*
  * Remembers the names of a batch's locations once the files offered before are read. Takes a
  * reference; never waits.
  */

@@ -51,6 +51,8 @@ verdict names_without_program_and_daemon gone --data "$dir/data"
 start
 verdict names_after_a_restart gone --url "unix:$dir/sock"
 verdict names_beside_the_daemon gone --data "$dir/data"
+ask store stat >stat
+expect stat "symbols    " stat
 daemon_stop
 
 # --- what is too much goes, and the names with it
@@ -61,4 +63,17 @@ get /metrics >metrics
 if [ "$(sed -n 's/^decima_symbols_store_evicted_total //p' metrics)" -gt 0 ]; then ok evictions_are_counted; else
 	not_ok evictions_are_counted "$(grep store metrics | head -n 3)"
 fi
+daemon_stop
+
+# --- a full disk costs no name, and is counted
+mount -t tmpfs -o size=4k none "$data/symbols" 2>/dev/null || { skip full_disk "tmpfs cannot be mounted"; exit 0; }
+build full
+start
+"./full" &
+program=$!
+verdict names_on_a_full_disk full --url "unix:$dir/sock"
+failed() { get /metrics >metrics && [ "$(sed -n 's/^decima_symbols_store_failed_total //p' metrics)" -gt 0 ]; }
+if wait_for 60 failed; then ok full_disk_is_counted; else not_ok full_disk_is_counted "$(grep store metrics | head -n 3)"; fi
+kill "$program"
+wait "$program" 2>/dev/null
 daemon_stop

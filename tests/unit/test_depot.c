@@ -333,6 +333,13 @@ static struct dcm_batch *batch_of_self(void)
 	return batch;
 }
 
+static void ask_once(struct symbols *s)
+{
+	CLEANUP(batch__unrefp) struct dcm_batch *b = batch_of_self(), *named = NULL;
+
+	assert_int_equal(symbols__resolve(s, b, 0, &named, NULL), 0);
+}
+
 /* The name, or "" and why. */
 static void assert_named(struct symbols *s, const char *want, uint8_t want_why)
 {
@@ -436,6 +443,121 @@ static void test_a_failing_reducer_costs_no_name(void **state)
 	assert_named(s, "hidden_function", DCM_UNNAMED_NOT_TRIED);
 }
 
+/* --- debuginfo that comes later --- */
+
+/* This program without symbols; its build id stays. */
+static int open_bare(void)
+{
+	char command[512];
+	int fd;
+
+	snprintf(command,
+		 sizeof(command), "mkdir -p %s && cp /proc/%d/exe %s/bare && objcopy --strip-all %s/bare >%s/log 2>&1",
+		 dir, (int)getpid(), dir, dir, dir);
+	if (system(command))
+		skip_because("objcopy is needed");
+	snprintf(command, sizeof(command), "%s/bare", dir);
+	fd = open(command, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	return fd;
+}
+
+static void await_read(struct symbols *s, uint64_t n)
+{
+	struct symbols_stat stat;
+
+	do {
+		usleep(1000);
+		symbols__stat(s, &stat);
+	} while (stat.files_read < n);
+}
+
+static void test_an_upload_names_what_was_stripped(void **state)
+{
+	CLEANUP(fd__closep) int bare = open_bare(), whole = open_self();
+	struct symbols *s = symbols_of(&(struct symbols_config){ 0 });
+	struct dcm_error err = DCM_ERROR_INIT;
+	char id[ELF_BUILD_ID_TEXT];
+
+	(void)state;
+	symbols__offer(s, str__of(self), STR("/gone/program"), bare);
+	assert_named(s, "", DCM_UNNAMED_NO_DEBUGINFO);
+	await_kept(s, 1);
+	assert_int_equal(symbols__upload(s, whole, id, &err), 0);
+	assert_string_equal(id, self);
+	await_read(s, 2);
+	assert_named(s, "hidden_function", DCM_UNNAMED_NOT_TRIED);
+	assert_int_equal(symbols__upload(s, whole, NULL, &err), 0); /* which is there */
+	symbols__free(s);
+	s = symbols_of(&(struct symbols_config){ 0 });
+	assert_named(s, "hidden_function", DCM_UNNAMED_NOT_TRIED);
+	symbols__free(s);
+}
+
+/* Nothing was ever offered. */
+static void test_an_upload_alone_names(void **state)
+{
+	CLEANUP(symbols__freep) struct symbols *s = symbols_of(&(struct symbols_config){ 0 });
+	CLEANUP(fd__closep) int whole = open_self();
+
+	(void)state;
+	assert_int_equal(symbols__upload(s, whole, NULL, NULL), 0);
+	assert_named(s, "hidden_function", DCM_UNNAMED_NOT_TRIED);
+}
+
+static void test_uploads_are_refused_for_a_reason(void **state)
+{
+	CLEANUP(symbols__freep)
+	struct symbols *s = symbols_of(&(struct symbols_config){ .reduce = disk_is_full });
+	CLEANUP(fd__closep) int bare = open_bare(), whole = open_self();
+	CLEANUP(fd__closep) int text = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+	struct dcm_error err = DCM_ERROR_INIT;
+	struct symbols *none = NULL;
+
+	(void)state;
+	assert_int_equal(symbols__upload(s, text, NULL, &err), -ENOEXEC);
+	assert_int_equal(symbols__upload(s, bare, NULL, &err), -ENODATA);
+	assert_int_equal(symbols__upload(s, whole, NULL, &err), -ENOSPC);
+	assert_non_null(strstr(err.text, "No space left"));
+	assert_int_equal(symbols__new(NULL, &none, &err), 0);
+	assert_int_equal(symbols__upload(none, whole, NULL, &err), -ENOTSUP);
+	symbols__free(none);
+	FAILMALLOC_SWEEP (i) {
+		int rc = symbols__upload(s, whole, NULL, &err);
+
+		failmalloc__disarm();
+		assert_true(rc == -ENOMEM || rc == -ENOSPC);
+	}
+}
+
+static void test_debuginfo_that_is_installed_later_is_looked_for(void **state)
+{
+	CLEANUP(fd__closep) int bare = open_bare();
+	struct clock clock = clock__fake(SECOND, 1000 * DAY_S * SECOND);
+	char place[96], command[768];
+	const char *const dirs[] = { place };
+
+	(void)state;
+	snprintf(place, sizeof(place), "%s/later", dir);
+	CLEANUP(symbols__freep)
+	struct symbols *s = symbols_of(
+		&(struct symbols_config){ .debug_dirs = dirs, .n_debug_dirs = 1, .clock = &clock });
+	symbols__offer(s, str__of(self), STR("/gone/program"), bare);
+	assert_named(s, "", DCM_UNNAMED_NO_DEBUGINFO);
+	await_kept(s, 1);
+	snprintf(command, sizeof(command),
+		 "mkdir -p %s/.build-id/%.2s && cp /proc/%d/exe %s/.build-id/%.2s/%s.debug", place,
+		 self, (int)getpid(), place, self, self + 2);
+	assert_int_equal(system(command), 0);
+	assert_named(s, "", DCM_UNNAMED_NO_DEBUGINFO);
+	clock.fake_mono_ns += 61 * SECOND;
+	ask_once(s); /* it is not waited for: there is an answer */
+	await_read(s, 2);
+	assert_named(s, "hidden_function", DCM_UNNAMED_NOT_TRIED);
+	/* It is kept, too, and names when that place is empty again. */
+	assert_int_equal(await_kept(s, 2).store_files, 2);
+}
+
 /* --- failures --- */
 
 static void test_failing_allocations(void **state)
@@ -514,6 +636,10 @@ int main(void)
 		cmocka_unit_test_setup(test_names_outlive_file_and_process, new_dir),
 		cmocka_unit_test_setup(test_a_table_that_was_evicted_comes_back, new_dir),
 		cmocka_unit_test_setup(test_a_failing_reducer_costs_no_name, new_dir),
+		cmocka_unit_test_setup(test_an_upload_names_what_was_stripped, new_dir),
+		cmocka_unit_test_setup(test_an_upload_alone_names, new_dir),
+		cmocka_unit_test_setup(test_uploads_are_refused_for_a_reason, new_dir),
+		cmocka_unit_test_setup(test_debuginfo_that_is_installed_later_is_looked_for, new_dir),
 		cmocka_unit_test_setup(test_failing_allocations, new_dir),
 	};
 
