@@ -45,6 +45,22 @@ static struct unwind_rule sp_rule(int32_t off, enum unwind_ra ra, int16_t ra_off
  * Return from signal handlers, and from main
  */
 
+/* A stretch of code that was found: pieces one behind the other, each with the rule for all of it. */
+struct found {
+	const uint8_t *start;
+	uint32_t n_pieces;
+	struct {
+		size_t n;
+		struct unwind_rule rule;
+	} pieces[3];
+};
+
+static bool found_one(const uint8_t *start, size_t n, struct unwind_rule rule, struct found *ret)
+{
+	*ret = (struct found){ .start = start, .n_pieces = 1, .pieces = { { n, rule } } };
+	return true;
+}
+
 /* mov $15,%rax; syscall - and the same with %eax, whose bytes are the end of the former's */
 static const uint8_t x86_long[] = { 0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05 };
 static const uint8_t x86_short[] = { 0xb8, 15, 0, 0, 0, 0x0f, 0x05 };
@@ -107,7 +123,7 @@ bool stubs__is_context_end(const struct image *im, uint64_t vaddr, uint64_t n, s
 }
 
 /* Where sigreturn code begins at or behind `code`, and how long it is; NULL: not in these n bytes. */
-static const uint8_t *find_sigreturn(uint16_t machine, const uint8_t *code, size_t n, size_t *ret_n)
+static bool find_sigreturn(uint16_t machine, const uint8_t *code, size_t n, struct found *ret)
 {
 	bool arm64 = machine == EM_AARCH64;
 	/* What both of x86's have: the number, and syscall. */
@@ -116,33 +132,34 @@ static const uint8_t *find_sigreturn(uint16_t machine, const uint8_t *code, size
 
 	for (const uint8_t *at = code; (at = memmem(at, (size_t)(end - at), needle, n_needle)); at++) {
 		for (size_t i = before + 1; i-- > 0;) {
-			if ((size_t)(at - code) < i)
-				continue;
-			*ret_n = sigreturn_bytes(machine, at - i, (size_t)(end - at) + i);
-			if (*ret_n)
-				return at - i;
+			size_t n_found = (size_t)(at - code) < i
+						 ? 0
+						 : sigreturn_bytes(machine, at - i,
+								   (size_t)(end - at) + i);
+
+			if (n_found)
+				return found_one(at - i, n_found, signal_rule(machine), ret);
 		}
 	}
-	return NULL;
+	return false;
 }
 
 /* call *%reg; mov %eax,%edi; call: exit(main(...)) of musl, above whose frame there is no more. */
-static const uint8_t *find_exit_of_main(uint16_t machine, const uint8_t *code, size_t n, size_t *ret_n)
+static bool find_exit_of_main(uint16_t machine, const uint8_t *code, size_t n, struct found *ret)
 {
 	const uint8_t needle[] = { 0x89, 0xc7, 0xe8 }, *end = code + n;
 	const size_t n_call = 2, n_exit = 7;
 
 	if (machine != EM_X86_64)
-		return NULL;
+		return false;
 	for (const uint8_t *at = code;
 	     (at = memmem(at, (size_t)(end - at), needle, sizeof(needle))); at++) {
 		if ((size_t)(at - code) < n_call || (size_t)(end - at) < n_exit || at[-2] != 0xff ||
 		    (at[-1] & 0xf8) != 0xd0)
 			continue;
-		*ret_n = n_call + n_exit;
-		return at - n_call;
+		return found_one(at - n_call, n_call + n_exit, root, ret);
 	}
-	return NULL;
+	return false;
 }
 
 /* What gcc's crtbegin.o brings into each program and library: four functions in a row. */
@@ -206,76 +223,75 @@ static bool read_crt(const uint8_t *code, const uint8_t *end, const uint8_t *mar
 	return true;
 }
 
-/* The first such functions in the code. */
-static bool find_crt(uint16_t machine, const uint8_t *code, size_t n, struct crt *ret)
+/* Around the push and the pop there is a return address on the stack, between them two words more. */
+static struct found found_crt(const struct crt *crt)
+{
+	const struct unwind_rule plain = sp_rule(8, UNWIND_RA_WORD, 0);
+	const struct unwind_rule pushed_fp = { .cfa = UNWIND_CFA_SP,
+					       .saved = unwind_saved(UNWIND_FP_CFA, UNWIND_RA_WORD),
+					       .off = -16,
+					       .cfa_off = 16 };
+
+	return (struct found){
+		.start = crt->first,
+		.n_pieces = 3,
+		.pieces = { { (size_t)(crt->pushed - crt->first), plain },
+			    { (size_t)(crt->popped - crt->pushed), pushed_fp },
+			    { (size_t)(crt->end - crt->popped), plain } },
+	};
+}
+
+static bool find_crt(uint16_t machine, const uint8_t *code, size_t n, struct found *ret)
 {
 	const uint8_t needle[] = { 0x01, 0x5d, 0xc3 }, *end = code + n;
+	struct crt crt;
 
 	if (machine != EM_X86_64)
 		return false;
 	for (const uint8_t *at = code; (at = memmem(at, (size_t)(end - at), needle, sizeof(needle))); at++)
-		if (read_crt(code, end, at, ret))
+		if (read_crt(code, end, at, &crt)) {
+			*ret = found_crt(&crt);
 			return true;
+		}
 	return false;
 }
 
-static const uint8_t *find_crt_begin(uint16_t machine, const uint8_t *code, size_t n, size_t *ret_n)
+/* The first code of a shape; false: none is there. */
+typedef bool find_fn(uint16_t machine, const uint8_t *code, size_t n, struct found *ret);
+
+/* Adds what was found, at `at`; its end is where the search goes on. */
+static int add_found(struct build *b, const struct found *found, uint32_t at, uint32_t *ret_end)
 {
-	struct crt crt;
+	int rc = 0;
 
-	if (!find_crt(machine, code, n, &crt))
-		return NULL;
-	*ret_n = (size_t)(crt.pushed - crt.first);
-	return crt.first;
+	for (uint32_t i = 0; i < found->n_pieces && !rc; i++) {
+		uint32_t end = at + (uint32_t)found->pieces[i].n;
+
+		rc = build__plain(b, at, end, found->pieces[i].rule);
+		at = end;
+	}
+	*ret_end = at;
+	return rc;
 }
-
-static const uint8_t *find_crt_frame(uint16_t machine, const uint8_t *code, size_t n, size_t *ret_n)
-{
-	struct crt crt;
-
-	if (!find_crt(machine, code, n, &crt))
-		return NULL;
-	*ret_n = (size_t)(crt.popped - crt.pushed);
-	return crt.pushed;
-}
-
-static const uint8_t *find_crt_end(uint16_t machine, const uint8_t *code, size_t n, size_t *ret_n)
-{
-	struct crt crt;
-
-	if (!find_crt(machine, code, n, &crt))
-		return NULL;
-	*ret_n = (size_t)(crt.end - crt.popped);
-	return crt.popped;
-}
-
-/* Code of a shape, and the rule for all of it. */
-struct shape {
-	const uint8_t *(*find)(uint16_t machine, const uint8_t *code, size_t n, size_t *ret_n);
-	struct unwind_rule rule;
-};
 
 /* Code of that shape in [start, end), which is not covered, and more than padding. */
-static int scan(struct build *b, const struct shape *shape, uint8_t *code, uint32_t start, uint32_t end)
+static int scan(struct build *b, find_fn *find, uint8_t *code, uint32_t start, uint32_t end)
 {
 	size_t longest = sizeof(x86_long);
 
 	if (end - start <= PADDING)
 		return 0;
 	while (end - start >= longest) {
-		size_t n = end - start < SCAN_AT_ONCE ? end - start : SCAN_AT_ONCE, n_found;
-		const uint8_t *found;
+		size_t n = end - start < SCAN_AT_ONCE ? end - start : SCAN_AT_ONCE;
+		struct found found;
 
 		if (image__read(b->image, b->base + start, code, n))
 			return 0;
-		found = shape->find(b->image->machine, code, n, &n_found);
-		if (found) {
-			uint32_t at = start + (uint32_t)(found - code);
-			int rc = build__plain(b, at, at + (uint32_t)n_found, shape->rule);
+		if (find(b->image->machine, code, n, &found)) {
+			int rc = add_found(b, &found, start + (uint32_t)(found.start - code), &start);
 
 			if (rc)
 				return rc;
-			start = at + (uint32_t)n_found;
 		} else {
 			start += n < SCAN_AT_ONCE ? (uint32_t)n : (uint32_t)(n - longest);
 		}
@@ -296,7 +312,7 @@ static uint64_t uncovered(const struct build *b)
 }
 
 /* Code of that shape wherever the table has nothing. */
-static int scan_gaps(struct build *b, const struct shape *shape, uint8_t *code)
+static int scan_gaps(struct build *b, find_fn *find, uint8_t *code)
 {
 	int rc = 0;
 
@@ -312,26 +328,18 @@ static int scan_gaps(struct build *b, const struct shape *shape, uint8_t *code)
 			if (t->end <= at || t->start >= end)
 				continue;
 			if (t->start > at)
-				rc = scan(b, shape, code, at, t->start);
+				rc = scan(b, find, code, at, t->start);
 			at = t->end;
 		}
 		if (!rc && at < end)
-			rc = scan(b, shape, code, at, end);
+			rc = scan(b, find, code, at, end);
 	}
 	return rc;
 }
 
 static int add_shapes(struct build *b)
 {
-	const struct unwind_rule pushed_fp = { .cfa = UNWIND_CFA_SP,
-					       .saved = unwind_saved(UNWIND_FP_CFA, UNWIND_RA_WORD),
-					       .off = -16,
-					       .cfa_off = 16 };
-	const struct shape shapes[] = {
-		{ find_sigreturn, signal_rule(b->image->machine) }, { find_exit_of_main, root },
-		{ find_crt_begin, sp_rule(8, UNWIND_RA_WORD, 0) },  { find_crt_frame, pushed_fp },
-		{ find_crt_end, sp_rule(8, UNWIND_RA_WORD, 0) },
-	};
+	find_fn *const shapes[] = { find_sigreturn, find_exit_of_main, find_crt };
 	CLEANUP(mem__freep) uint8_t *code = NULL;
 	int rc = 0;
 
@@ -341,7 +349,7 @@ static int add_shapes(struct build *b)
 	if (!code)
 		return -ENOMEM;
 	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]) && !rc; i++)
-		rc = scan_gaps(b, &shapes[i], code);
+		rc = scan_gaps(b, shapes[i], code);
 	return rc;
 }
 
