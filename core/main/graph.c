@@ -729,16 +729,14 @@ int graph__store_check(struct graph *g, dcm_report_fn report, void *ctx, struct 
 				      : not_offered(p, "check", err));
 }
 
-bool graph__failed_input(struct graph *g, char ret[static 512])
+bool graph__failed_input(struct graph *g)
 {
 	for (size_t i = 0; i < g->parts.n; i++) {
 		struct instance_view v;
 
 		instance__view(g->parts.v[i]->instance, &v);
-		if (g->parts.v[i]->kind != DCM_INPUT || v.phase != INSTANCE_FAILED)
-			continue;
-		snprintf(ret, 512, "%s", v.state.sentence);
-		return true;
+		if (g->parts.v[i]->kind == DCM_INPUT && v.phase == INSTANCE_FAILED)
+			return true;
 	}
 	return false;
 }

@@ -90,8 +90,8 @@ bool graph__store_stat(struct graph *g, struct dcm_store_stat *ret);
 int graph__store_backup(struct graph *g, const char *dir, struct dcm_error *err);
 int graph__store_check(struct graph *g, dcm_report_fn report, void *ctx, struct dcm_error *err);
 
-/* True, and why, when some input does not run. */
-bool graph__failed_input(struct graph *g, char ret[static 512]);
+/* True when some input has failed; its state, and so the log, says why. */
+bool graph__failed_input(struct graph *g);
 
 /* Every instance, for the API: any thread. */
 void graph__each(struct graph *g, api_instance_fn fn, void *ctx);

@@ -431,11 +431,11 @@ static int write_result(struct record *r, struct dcm_error *err)
 	return e;
 }
 
+/* A failure that the log has told leaves the error without a text. */
 static int run(struct record *r, struct dcm_error *err)
 {
 	const char *path = args__get(r->args, "output", "-");
 	int64_t deadline;
-	char why[512];
 	int e = output_file__check(path, err);
 
 	if (e < 0) {
@@ -451,8 +451,9 @@ static int run(struct record *r, struct dcm_error *err)
 		e = graph__start(r->graph, err);
 	if (e < 0)
 		return e;
-	if (graph__failed_input(r->graph, why))
-		return error__set(err, -EPERM, "%s", why);
+	/* It has said why. */
+	if (graph__failed_input(r->graph))
+		return -EPERM;
 	sample(r);
 	deadline = clock__mono(&clock__system) + DRAIN_S * SECOND;
 	graph__stop_inputs(r->graph, deadline);
@@ -517,7 +518,7 @@ int verb__record(const struct args *a)
 	r.log.level = DCM_LOG_WARNING;
 	e = run(&r, &err);
 	fd__close(r.go_fd);
-	if (e < 0)
+	if (e < 0 && err.text[0])
 		fprintf(stderr, "decima record: %s\n", err.text);
 	if (r.graph)
 		graph__stop(r.graph, clock__mono(&clock__system) + DRAIN_S * SECOND);

@@ -102,3 +102,14 @@ expect_status family 0 $?
 expect family_is_there spin "$dir/family.folded"
 # shellcheck disable=SC2046 # pids are words
 kill $(pgrep -f "$dir/chain 30")
+
+# Without rights: the reason, once, and the command does not run.
+chmod 755 "$dir"
+mkdir "$dir/plugins"
+cp "$plugins/input_ebpf.so" "$plugins/storage_memory.so" "$plugins/input_perf_map.so" "$dir/plugins/"
+cp "$decima" "$dir/decima"
+setpriv --reuid=65534 --regid=65534 --clear-groups "$dir/decima" record --plugin-path "$dir/plugins" \
+	-- echo it ran >"$dir/out" 2>&1
+expect_status without_rights 1 $?
+if [ "$(wc -l <"$dir/out")" -eq 1 ]; then ok without_rights_says_it_once; else not_ok without_rights_says_it_once "$(tr '\n' '|' <"$dir/out")"; fi
+expect without_rights_says_why 'give it CAP_BPF' "$dir/out"

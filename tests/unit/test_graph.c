@@ -162,12 +162,11 @@ static void starts_and_answers(void **state)
 {
 	struct running r = start(EXAMPLE("one") STORE);
 	struct dcm_store_stat s = { .size = sizeof(s) };
-	char why[512];
 
 	(void)state;
 	wait_stored(&r, "one");
 	assert_int_equal(view(&r, "example").view.phase, INSTANCE_STARTED);
-	assert_false(graph__failed_input(r.graph, why));
+	assert_false(graph__failed_input(r.graph));
 	graph__stop_inputs(r.graph, in_s(5));
 	assert_int_equal(graph__flush(r.graph, in_s(5)), 0);
 	assert_true(graph__store_stat(r.graph, &s));
@@ -474,10 +473,9 @@ static void storage_with_no_more_than_it_must_have(void **state)
 static void without_a_storage(void **state)
 {
 	struct running r = start(EXAMPLE("one"));
-	char why[512];
 
 	(void)state;
-	assert_false(graph__failed_input(r.graph, why));
+	assert_false(graph__failed_input(r.graph));
 	assert_null(graph__engine(r.graph));
 	stop(&r);
 }
