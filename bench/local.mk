@@ -9,7 +9,7 @@ EXTRA_PROGRAMS += $(bench_programs)
 CLEANFILES += $(bench_programs)
 bench: $(bench_programs)
 .PHONY: bench
-EXTRA_DIST += bench/lib/measure.sh bench/lib/workloads.sh bench/sampler bench/startup.sh
+EXTRA_DIST += bench/lib/measure.sh bench/lib/workloads.sh bench/sampler bench/startup.sh bench/store
 
 bench_programs += bench/bench_batch
 bench_bench_batch_LDADD = $(CODEC_LA)
@@ -51,3 +51,8 @@ bench_programs += bench/bench_labels
 bench_bench_labels_SOURCES = bench/bench_labels.c tests/unit/random.h \
 	tests/contract/storage_host.c tests/contract/storage_host.h
 bench_bench_labels_LDADD = $(LOCAL_STORE_LA) $(CODEC_LA) $(CONFIG_LA) -ldl
+
+bench_programs += bench/bench_store
+bench_bench_store_SOURCES = bench/bench_store.c bench/fleet.c bench/fleet.h tests/unit/random.h \
+	tests/contract/storage_host.c tests/contract/storage_host.h
+bench_bench_store_LDADD = $(LOCAL_STORE_LA) $(CODEC_LA) $(CONFIG_LA) -ldl -lm

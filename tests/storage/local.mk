@@ -20,6 +20,10 @@ tests_storage_conformance_SOURCES = \
 tests_storage_conformance_LDADD = $(CODEC_LA) $(CONFIG_LA) -ldl
 script_tests += tests/storage/conformance.sh
 
+# Hours of a store's life, by a program of bench/.
+check_PROGRAMS += bench/bench_store
+script_tests += tests/storage/soak.sh
+
 STORE_SIM = tests/storage/ledger.c tests/storage/ledger.h tests/storage/sim_disk.c tests/storage/sim_disk.h \
 	tests/storage/tiny_store.c tests/storage/tiny_store.h tests/unit/random.h
 
