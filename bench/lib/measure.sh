@@ -153,6 +153,14 @@ script_ns() {
 cpu() {
 	for cpu_pid; do cat /proc/"$cpu_pid"/task/*/schedstat; done 2>/dev/null | awk '{ n += $1 } END { printf "%.0f\n", n }'
 }
+# threads PID..: the same by the names of the threads, a line each
+threads() {
+	for thread_pid; do
+		for task in /proc/"$thread_pid"/task/*; do
+			echo "$(tr ' ' _ <"$task/comm") $(cat "$task/schedstat")"
+		done
+	done 2>/dev/null | awk 'NF == 4 { n[$1] += $2 } END { for (name in n) printf "thread_%s %.0f\n", name, n[name] }'
+}
 # Resident memory, what they share counted for each
 rss_mib() {
 	for rss_pid; do cat /proc/"$rss_pid"/status; done 2>/dev/null | awk '/^VmRSS:/ { n += $2 } END { printf "%.1f\n", n / 1024 }'
@@ -183,6 +191,7 @@ snapshot() {
 	# shellcheck disable=SC2046
 	{
 		echo "agent_ns $(cpu $(family "$daemon"))"
+		threads $(family "$daemon")
 		[ -n "$fp" ] && echo "fp_ns $(cpu "$fp")" && echo "dwarf_ns $(cpu "$dwarf")"
 		[ -n "$fp" ] && echo "fp_rss_mib $(rss_mib "$fp")" && echo "dwarf_rss_mib $(rss_mib "$dwarf")"
 		echo "agent_rss_mib $(rss_mib $(family "$daemon"))"
