@@ -30,6 +30,9 @@
 #include "core/stats/stats.h"
 #include "core/symbolize/symbols.h"
 
+/* The header of an answer from which the store left something out: a sentence for people. */
+#define API_LEFT_OUT "Decima-Left-Out"
+
 /* An instance, for /api/v1/pipeline and /api/v1/targets. Texts live for the call. */
 struct api_instance {
 	const char *kind, *plugin, *name, *path;

@@ -28,6 +28,20 @@ struct api {
 
 enum api_format { API_JSON, API_TEXT };
 
+enum { API_MAX_GAPS = 32 };
+
+struct api_gap {
+	char what[64], why[128];
+	int64_t from_ms, to_ms;
+	uint64_t n_profiles;
+};
+
+/* What the store left out of an answer: gaps.c. */
+struct api_gaps {
+	struct api_gap v[API_MAX_GAPS]; /* [n] */
+	uint32_t n, n_more;
+};
+
 /* The question's parts, with everything they point to in the request's arena. */
 struct api_question {
 	struct api *api;
@@ -37,6 +51,7 @@ struct api_question {
 	enum frames_group group;
 	uint32_t max_rows, width;
 	bool invert;
+	struct api_gaps gaps; /* complete when the question was answered */
 };
 
 /*
@@ -70,6 +85,14 @@ bool api_param__format(const struct http_request *req, enum api_format *ret, str
 /* Labels between commas. */
 int api_param__labels(const struct http_request *req, const char *name, const struct dcm_str **ret,
 		      uint32_t *ret_n, struct http_response *resp);
+
+/* ---- gaps.c ---- */
+
+void api_gaps__add(void *ctx, const struct dcm_gap *gap); /* a dcm_gap_fn; ctx: struct api_gaps */
+/* Each writes nothing when nothing was left out: ,"left_out":[..],"left_out_more":n ; lines; the header API_LEFT_OUT. */
+void api_gaps__json(const struct api_gaps *g, struct buf *b);
+void api_gaps__text(const struct api_gaps *g, struct buf *b);
+void api_gaps__header(const struct api_gaps *g, struct http_response *resp);
 
 /* Turns an engine's failure into the fitting problem. */
 void api__fail(struct http_response *resp, int code, const struct dcm_error *err);

@@ -20,6 +20,7 @@
 struct list {
 	struct http_response *resp;
 	struct arena *arena;
+	const struct api_gaps *gaps;
 	enum api_format format;
 	uint32_t n;
 	bool truncated;
@@ -52,16 +53,21 @@ static void finish(struct list *l, int r, const struct dcm_error *err, const cha
 	if (r < 0) {
 		api__fail(l->resp, r, err);
 	} else if (l->format == API_JSON) {
-		buf__printf(&l->resp->body, "],\"truncated\":%s}\n", l->truncated ? "true" : "false");
+		buf__printf(&l->resp->body, "],\"truncated\":%s", l->truncated ? "true" : "false");
+		api_gaps__json(l->gaps, &l->resp->body);
+		buf__text(&l->resp->body, "}\n");
 	} else {
 		struct render_table t = { heads, n_columns, right, l->cells.v, l->n };
 
 		render__table(&t, &(struct render_options){ 0 }, &l->resp->body);
 		if (l->truncated)
 			buf__printf(&l->resp->body, "there are more: these are the first %u\n", l->n);
+		api_gaps__text(l->gaps, &l->resp->body);
 		snprintf(l->resp->content_type, sizeof(l->resp->content_type),
 			 "text/plain; charset=utf-8");
 	}
+	if (r >= 0)
+		api_gaps__header(l->gaps, l->resp);
 	vec__fini(&l->cells);
 }
 
@@ -126,7 +132,7 @@ void api__types(void *ctx, const struct http_request *req, struct http_response 
 	struct api *a = ctx;
 	struct api_question q;
 	struct dcm_error err = DCM_ERROR_INIT;
-	struct list l = { .resp = resp, .arena = req->arena };
+	struct list l = { .resp = resp, .arena = req->arena, .gaps = &q.gaps };
 	int r;
 
 	if (!api_question__read(a, req, NULL, &q, resp))
@@ -172,7 +178,7 @@ static void list_names(struct api *a, const struct http_request *req, const stru
 	};
 	struct api_question q;
 	struct dcm_error err = DCM_ERROR_INIT;
-	struct list l = { .resp = resp, .arena = req->arena };
+	struct list l = { .resp = resp, .arena = req->arena, .gaps = &q.gaps };
 	int r;
 
 	if (!api_question__read(a, req, NULL, &q, resp))

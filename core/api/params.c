@@ -218,6 +218,10 @@ bool api_question__read(struct api *a, const struct http_request *req, const cha
 	if (!api__has_engine(a, resp))
 		return false;
 	if (read_selection(a, req, selector, ret, resp) && read_filter(req, ret, resp)) {
+		if (ret->q.budget) {
+			ret->q.budget->gap = api_gaps__add;
+			ret->q.budget->gap_ctx = &ret->gaps;
+		}
 		api__enter(a, req);
 		return true;
 	}
@@ -228,6 +232,8 @@ bool api_question__read(struct api *a, const struct http_request *req, const cha
 void api_question__fini(struct api_question *q)
 {
 	api__leave(q->api, q->q.budget);
+	if (q->q.budget)
+		q->q.budget->gap = NULL;
 	filter__free(q->filter);
 	q->filter = NULL;
 }

@@ -102,6 +102,20 @@ static bool read_step(const struct http_request *req, const struct question *q, 
 	return true;
 }
 
+static void finish(const struct writing *w, const struct api_gaps *gaps)
+{
+	struct buf *b = &w->resp->body;
+
+	if (w->format == API_JSON) {
+		buf__byte(b, ']');
+		api_gaps__json(gaps, b);
+		buf__text(b, "}\n");
+	} else {
+		api_gaps__text(gaps, b);
+	}
+	api_gaps__header(gaps, w->resp);
+}
+
 void api__series(void *ctx, const struct http_request *req, struct http_response *resp)
 {
 	struct api *a = ctx;
@@ -128,8 +142,8 @@ void api__series(void *ctx, const struct http_request *req, struct http_response
 		r = engine__time_series(api__engine(a), &q.q, step_ms, add_points, &w, &err);
 		if (r < 0)
 			api__fail(resp, r, &err);
-		else if (w.format == API_JSON)
-			buf__text(&resp->body, "]}\n");
+		else
+			finish(&w, &q.gaps);
 	}
 	api_question__fini(&q);
 }

@@ -91,7 +91,8 @@ static void json_frames(struct buf *b, const struct frames *f)
 	buf__text(b, "]}");
 }
 
-static void json_tree(struct buf *b, const struct flame *f, struct dcm_str unit)
+static void json_tree(struct buf *b, const struct flame *f, struct dcm_str unit,
+		      const struct api_gaps *gaps)
 {
 	int64_t total[2] = { f->total[0][0], f->n_values > 1 ? f->total[1][0] : 0 };
 
@@ -99,7 +100,9 @@ static void json_tree(struct buf *b, const struct flame *f, struct dcm_str unit)
 	buf__json(b, unit);
 	json_sides(b, "total", total, f->n_values);
 	json_sides(b, "filtered", f->filtered, f->n_values);
-	buf__printf(b, ",\"trimmed_nodes\":%" PRIu64 ",", f->n_trimmed);
+	buf__printf(b, ",\"trimmed_nodes\":%" PRIu64, f->n_trimmed);
+	api_gaps__json(gaps, b);
+	buf__byte(b, ',');
 	json_frames(b, f->frames);
 	buf__text(b, ",\"nodes\":{\"frame\":[");
 	for (uint32_t i = 0; i < f->n; i++)
@@ -155,9 +158,11 @@ static void answer_tree(struct api *a, const struct api_question *q,
 		render__flame(f, &o, &resp->body);
 		if (f->n <= 1 && f->total[0][0] == 0)
 			text_of_nothing(f->filtered, &resp->body);
+		api_gaps__text(&q->gaps, &resp->body);
 	} else {
-		json_tree(&resp->body, f, engine__unit(&q->q));
+		json_tree(&resp->body, f, engine__unit(&q->q), &q->gaps);
 	}
+	api_gaps__header(&q->gaps, resp);
 	flame__free(f);
 }
 
@@ -253,7 +258,7 @@ static void json_row(struct buf *b, const struct top *t, const struct top_row *r
 	buf__byte(b, '}');
 }
 
-static void json_top(struct buf *b, const struct top *t, struct dcm_str unit)
+static void json_top(struct buf *b, const struct top *t, struct dcm_str unit, const struct api_gaps *gaps)
 {
 	buf__text(b, "{\"unit\":");
 	buf__json(b, unit);
@@ -261,7 +266,9 @@ static void json_top(struct buf *b, const struct top *t, struct dcm_str unit)
 	json_sides(b, "rest", t->rest, t->n_values);
 	json_sides(b, "no_frame", t->no_frame, t->n_values);
 	json_sides(b, "filtered", t->filtered, t->n_values);
-	buf__printf(b, ",\"functions\":%u,\"rows\":[", t->n_all);
+	buf__printf(b, ",\"functions\":%u", t->n_all);
+	api_gaps__json(gaps, b);
+	buf__text(b, ",\"rows\":[");
 	for (uint32_t i = 0; i < t->n; i++) {
 		if (i)
 			buf__byte(b, ',');
@@ -311,9 +318,11 @@ static void answer_top(struct api *a, const struct api_question *q, struct top_o
 			    &resp->body);
 		if (t->n_all == 0 && !t->no_frame[0] && !t->no_frame[1])
 			text_of_nothing(t->filtered, &resp->body);
+		api_gaps__text(&q->gaps, &resp->body);
 	} else {
-		json_top(&resp->body, t, engine__unit(&q->q));
+		json_top(&resp->body, t, engine__unit(&q->q), &q->gaps);
 	}
+	api_gaps__header(&q->gaps, resp);
 	top__free(t);
 }
 
@@ -408,6 +417,7 @@ void api__export(void *ctx, const struct http_request *req, struct http_response
 		snprintf(resp->content_type, sizeof(resp->content_type), "%s", e->content_type);
 		http_response__header(resp, "Content-Disposition",
 				      "attachment; filename=\"profile.%s\"", e->suffix);
+		api_gaps__header(&q.gaps, resp);
 	}
 	api_question__fini(&q);
 }

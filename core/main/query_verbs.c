@@ -14,6 +14,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "core/api/api.h"
+#include "core/base/str.h"
 #include "core/main/ask.h"
 #include "core/main/output_file.h"
 
@@ -117,6 +119,16 @@ static int write_out(const struct args *a, const char *path, const struct buf *b
 	return EXIT_NO;
 }
 
+/* What the store has lost of the answer; text says so itself. */
+static void tell_left_out(const struct args *a, const struct http_response *answer)
+{
+	struct dcm_str lost = http_response__find(answer, API_LEFT_OUT);
+
+	if (lost.n)
+		fprintf(stderr, "decima %s: left out of the answer: %.*s\n", a->verb->name,
+			STR_ARG(lost));
+}
+
 /* Adds the options, asks, and prints the body in `format`. */
 static int ask_and_print(const struct args *a, struct ask *q, const char *format)
 {
@@ -130,6 +142,8 @@ static int ask_and_print(const struct args *a, struct ask *q, const char *format
 	if (status == EXIT_DONE && answer.body.n == 0)
 		fprintf(stderr, "decima %s: nothing is stored that the selector asks for in this range, or the filters leave nothing of it\n",
 			a->verb->name);
+	if (status == EXIT_DONE && strcmp(format, "text") != 0)
+		tell_left_out(a, &answer);
 	if (status == EXIT_DONE)
 		status = write_out(a, args__get(a, "output", "-"), &answer.body);
 	http_response__fini(&answer);

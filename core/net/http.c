@@ -172,6 +172,23 @@ void http_response__header(struct http_response *r, const char *name, const char
 	buf__text(&r->headers, "\r\n");
 }
 
+struct dcm_str http_response__find(const struct http_response *r, const char *name)
+{
+	const char *p = (const char *)r->headers.data, *end = p + r->headers.n;
+	const size_t n = strlen(name);
+
+	while (p && p < end) {
+		const char *line_end = memchr(p, '\r', (size_t)(end - p));
+
+		if (!line_end)
+			break;
+		if ((size_t)(line_end - p) >= n + 2 && strncasecmp(p, name, n) == 0 && p[n] == ':')
+			return (struct dcm_str){ p + n + 2, (uint32_t)(line_end - p - (ptrdiff_t)n - 2) };
+		p = line_end + 2;
+	}
+	return STR("");
+}
+
 static const char *reason_of(int status)
 {
 	static const struct {

@@ -7,6 +7,7 @@
 #include <curl/curl.h>
 #include <errno.h>
 #include <string.h>
+#include <strings.h>
 
 #include "core/base/error.h"
 #include "core/base/str.h"
@@ -123,6 +124,16 @@ static void set_callbacks(CURL *curl, const struct http_call *call)
 	}
 }
 
+/* Headers of ours, which say something about the answer. */
+static void take_headers(CURL *curl, struct http_response *ret)
+{
+	struct curl_header *h = NULL;
+
+	while ((h = curl_easy_nextheader(curl, CURLH_HEADER, -1, h)))
+		if (strncasecmp(h->name, "Decima-", 7) == 0)
+			http_response__header(ret, h->name, "%s", h->value);
+}
+
 static int perform(CURL *curl, const struct http_call *call, struct http_response *ret,
 		   struct dcm_error *err)
 {
@@ -163,6 +174,7 @@ static int perform(CURL *curl, const struct http_call *call, struct http_respons
 		return explain(code, call, detail, err);
 	curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
 	curl_easy_getinfo(curl, CURLINFO_CONTENT_TYPE, &type);
+	take_headers(curl, ret);
 	ret->status = (int)status;
 	snprintf(ret->content_type, sizeof(ret->content_type), "%s", type ? type : "");
 	return 0;

@@ -31,6 +31,7 @@
 #include "core/broker/rights.h"
 #include "core/config/regex.h"
 #include "core/plugin/emissions.h"
+#include "core/plugin/mapped.h"
 
 /* A sentence that changes while the state stays is logged at most this often. */
 #define SENTENCE_LOG_NS ((int64_t)10 * 1000000000)
@@ -397,6 +398,26 @@ static int host_bpf_put(const struct dcm_host *host, int array_of_maps, uint32_t
 	return rights__bpf_put(mine(host)->services->broker, array_of_maps, index, array);
 }
 
+/* ---- mapped files ---- */
+
+static int host_map_file(const struct dcm_host *host, int fd, size_t n, const uint8_t **ret)
+{
+	(void)host;
+	return mapped__add(fd, n, ret);
+}
+
+static void host_unmap_file(const struct dcm_host *host, const uint8_t *p, size_t n)
+{
+	(void)host;
+	mapped__remove(p, n);
+}
+
+static uint64_t host_n_lost_pages(const struct dcm_host *host)
+{
+	(void)host;
+	return mapped__n_lost();
+}
+
 /* ---- the object ---- */
 
 static const struct dcm_host functions = {
@@ -443,6 +464,9 @@ static const struct dcm_host functions = {
 	.bpf_array = host_bpf_array,
 	.bpf_put = host_bpf_put,
 	.add_stacks = builder__stacks,
+	.map_file = host_map_file,
+	.unmap_file = host_unmap_file,
+	.n_lost_pages = host_n_lost_pages,
 };
 
 static bool is_name(const char *s)

@@ -7,6 +7,7 @@ core_plugin_libplugin_la_SOURCES = \
 	core/plugin/host.c core/plugin/host.h \
 	core/plugin/instance.c core/plugin/instance.h \
 	core/plugin/loader.c core/plugin/loader.h \
+	core/plugin/mapped.c core/plugin/mapped.h \
 	core/plugin/settings.c \
 	core/plugin/sources.c core/plugin/sources.h \
 	core/plugin/trust.c core/plugin/trust.h

@@ -27,6 +27,7 @@
  *   1.2  host: open_guarded, perf_event, bpf_array, bpf_put; DCM_CAP_RIGHTS
  *   1.3  storage: recognises()
  *   1.4  host: add_stacks()
+ *   1.5  budget: gap, gap_ctx; host: map_file, unmap_file, n_lost_pages
  */
 #ifndef DECIMA_PLUGIN_H
 #define DECIMA_PLUGIN_H
@@ -42,7 +43,7 @@ extern "C" {
 
 #define DCM_ABI_MAGIC 0x414d4344u /* "DCMA" */
 #define DCM_ABI_MAJOR 1
-#define DCM_ABI_MINOR 4
+#define DCM_ABI_MINOR 5
 
 /* True when the struct behind `ptr` was made by a side that knows `member`. */
 #define DCM_HAS(ptr, member)                                                                       \
@@ -390,12 +391,30 @@ struct dcm_matcher {
 	const struct dcm_regex *regex; /* compiled from value; set for DCM_RE and DCM_NRE */
 };
 
+/*
+ * What an answer lacks because the store has lost it, or cannot read it. A gap may be larger than what the question asked
+ * for: where nobody can tell any more what was lost, its whole time is told.
+ */
+struct dcm_gap {
+	uint32_t size;
+	struct dcm_str what, why; /* for people: "blocks/7.blk"; "a chunk is damaged" */
+	int64_t from_ms, to_ms;	  /* [from, to): what is missing starts there */
+	uint64_t n_profiles;	  /* at most so many, as questions count */
+};
+typedef void (*dcm_gap_fn)(void *ctx, const struct dcm_gap *gap);
+
 /* What a question may cost, and how it is doing. Shared by the asker (cancel) and the store (progress). */
 struct dcm_budget {
 	int64_t deadline_mono_ns;     /* -ETIMEDOUT beyond it; 0: none */
 	uint64_t max_bytes;	      /* of memory; -E2BIG beyond it; 0: none */
 	_Atomic int cancelled;	      /* set to 1 by the asker: -ECANCELED within 100 ms */
 	_Atomic uint64_t done, total; /* progress, in rows or bytes */
+	/*
+	 * (1.5) Told of everything that is left out of the answer, before the question returns and by one thread at a
+	 * time. NULL: nobody wants to know.
+	 */
+	dcm_gap_fn gap;
+	void *gap_ctx;
 };
 
 struct dcm_select {
@@ -671,6 +690,17 @@ struct dcm_host {
 	 */
 	uint32_t (*add_stacks)(struct dcm_builder *b, const uint32_t *locations,
 			       const uint32_t *n_locations, uint32_t n);
+
+	/* --- mapped files (1.5); any thread --- */
+	/*
+	 * The first n bytes (n > 0) of a file, read-only, until unmap_file(), also when it has been closed. What the disk
+	 * cannot give, or was cut off the file since, reads as zeroes from the first touch on, where a mapping of the
+	 * plugin's own would end the process with SIGBUS: so bytes have checksums, and are checked each time.
+	 */
+	int (*map_file)(const struct dcm_host *host, int fd, size_t n, const uint8_t **ret);
+	void (*unmap_file)(const struct dcm_host *host, const uint8_t *p, size_t n);
+	/* How many pages were lost so, of all files: who relies on what was checked before looks again when it changes. */
+	uint64_t (*n_lost_pages)(const struct dcm_host *host);
 };
 
 /* ------------------------------------------------------------------------------------------------------------------

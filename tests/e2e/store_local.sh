@@ -119,6 +119,31 @@ balanced a_copy_has_all --data "$dir/last"
 "$decima" query stacks "$selector" --from 0 --data "$dir/restored" 2>/dev/null | sort >"$dir/b"
 if [ -s "$dir/a" ] && cmp -s "$dir/a" "$dir/b"; then ok restored_is_the_same; else not_ok restored_is_the_same "$(diff "$dir/a" "$dir/b" | head -n 1)"; fi
 
+# --- a damaged block: the rest is answered, and the answer says what it lacks, for people, programs and beside files
+cp -r "$dir/last" "$dir/damaged"
+block=$(find "$dir/damaged/blocks" -name '*.blk' | sort | head -n 1)
+truncate -s -1 "$block"
+block=blocks/${block##*/}
+
+# damaged NAME TEXT FILE ARGUMENT..: the question's answer, or its standard error, says so
+damaged() {
+	name=$1 text=$2 file=$3
+	shift 3
+	"$decima" query "$@" --data "$dir/damaged" >"$dir/answer" 2>"$dir/err"
+	expect "damage_$name" "$text" "$file"
+}
+damaged top "left out: $block" "$dir/answer" top "$selector" --from 0
+damaged flame "left out: $block" "$dir/answer" flame "$selector" --from 0
+damaged diff "left out: $block" "$dir/answer" diff "$selector" "$selector" --from 0
+damaged series "left out: $block" "$dir/answer" series "$selector" --from now-1h
+damaged types "left out: $block" "$dir/answer" types
+damaged json "\"left_out\":[{\"what\":\"$block\"" "$dir/answer" top "$selector" --from 0 --format json
+damaged beside_json "left out of the answer: $block" "$dir/err" top "$selector" --from 0 --format json
+damaged beside_stacks "left out of the answer: $block" "$dir/err" stacks "$selector" --from 0
+damaged beside_pprof "left out of the answer: $block" "$dir/err" pprof "$selector" --from 0 -o "$dir/pprof"
+"$decima" query types --from 2001-01-01T00:00:00Z --to 2001-01-02T00:00:00Z --data "$dir/damaged" >"$dir/answer" 2>&1
+if grep -q "left out" "$dir/answer"; then not_ok no_damage_elsewhere "$(grep "left out" "$dir/answer")"; else ok no_damage_elsewhere; fi
+
 # --- SIGKILL at many moments
 for round in 1 2 3 4 5 6 7 8; do
 	start

@@ -106,6 +106,12 @@ tests_storage_test_eras_SOURCES = tests/storage/test_eras.c $(STORE_TEST)
 tests_storage_test_eras_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_storage_test_eras_LDADD = $(LOCAL_STORE_LA) $(CODEC_LA) $(CONFIG_LA) $(UNIT_LIBS) -ldl
 
+# A block is lost while it is read; its pages as the host loses them.
+unit_tests += tests/storage/test_gaps
+tests_storage_test_gaps_SOURCES = tests/storage/test_gaps.c core/plugin/mapped.c core/plugin/mapped.h $(STORE_TEST)
+tests_storage_test_gaps_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_storage_test_gaps_LDADD = $(LOCAL_STORE_LA) $(CODEC_LA) $(CONFIG_LA) $(UNIT_LIBS) -ldl
+
 # The directory read beside a writer.
 unit_tests += tests/storage/test_reader
 tests_storage_test_reader_SOURCES = tests/storage/test_reader.c $(STORE_TEST)

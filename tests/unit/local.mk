@@ -413,6 +413,10 @@ tests_unit_test_loader_SOURCES = tests/unit/test_loader.c $(FAILMALLOC)
 tests_unit_test_loader_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_loader_LDADD = $(PLUGIN_LA) $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_mapped
+tests_unit_test_mapped_SOURCES = tests/unit/test_mapped.c core/plugin/mapped.c core/plugin/mapped.h
+tests_unit_test_mapped_LDADD = core/base/libbase.la $(UNIT_LIBS)
+
 unit_tests += tests/unit/test_host
 tests_unit_test_host_SOURCES = tests/unit/test_host.c $(FAILMALLOC)
 tests_unit_test_host_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)

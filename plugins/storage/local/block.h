@@ -81,6 +81,8 @@ int block__open(struct block *b, const void *p, size_t n, struct dcm_error *err)
 
 /* Chunk `at` of info.n_chunks. 0, or -EBADMSG when its entry does not fit the file. */
 int block__chunk(const struct block *b, uint64_t at, struct chunk *ret);
+/* The same with an entry that the caller has copied, so that it stays what it is when the file's bytes are lost. */
+int block__chunk_of(const struct block *b, const struct chunk_entry *e, struct chunk *ret);
 
 /* The first chunk of the series or, when it has none, of the next larger one; n_chunks: behind the last. */
 uint64_t block__find(const struct block *b, uint32_t series);

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/base/mem.h"
 #include "core/base/vec.h"
@@ -23,7 +24,9 @@ _Static_assert((int)PIECE_WANT_TOTALS == (int)CHUNK_WANT_TOTALS &&
 struct reader {
 	const struct block *block; /* NULL: none */
 	uint32_t at;
-	struct chunk chunk;
+	struct chunk chunk; /* with these copies, which stay when what is mapped is lost */
+	struct chunk_entry entry;
+	struct chunk_type types[CHUNK_MAX_TYPES];
 	struct chunk_profiles profiles;
 	unsigned have_profiles; /* enum piece_want; HAVE_TIMES: at all */
 	unsigned have_numbers;	/* enum piece_kind */
@@ -64,14 +67,21 @@ static int open_chunk(struct reader *r, const struct piece *p)
 {
 	if (r->block == p->of && r->at == p->at)
 		return 0;
+	const struct block *b = p->of;
+
 	r->block = NULL;
 	r->have_profiles = r->have_numbers = 0;
-	int e = block__chunk(p->of, p->at, &r->chunk);
-	if (e == 0) {
-		r->block = p->of;
-		r->at = p->at;
-	}
-	return e;
+	r->entry = b->chunks[p->at];
+	int e = block__chunk_of(b, &r->entry, &r->chunk);
+	if (e < 0)
+		return e;
+	if (r->entry.n_profiles != p->n_profiles || p->which >= r->entry.n_types)
+		return -EBADMSG;
+	memcpy(r->types, r->chunk.types, r->entry.n_types * sizeof(r->types[0]));
+	r->chunk.types = r->types;
+	r->block = b;
+	r->at = p->at;
+	return 0;
 }
 
 /* -------------------------------------------------------------------------------------------------

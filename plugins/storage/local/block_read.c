@@ -96,8 +96,11 @@ static bool is_within(const struct block *b, enum block_section s, uint64_t off,
 
 int block__chunk(const struct block *b, uint64_t at, struct chunk *ret)
 {
-	const struct chunk_entry *e = &b->chunks[at];
+	return block__chunk_of(b, &b->chunks[at], ret);
+}
 
+int block__chunk_of(const struct block *b, const struct chunk_entry *e, struct chunk *ret)
+{
 	if (!e->n_types || e->n_types > CHUNK_MAX_TYPES || e->first_type > b->n_types ||
 	    e->n_types > b->n_types - e->first_type || !e->n_profiles ||
 	    e->n_rows > BLOCK_ROWS_MAX || e->n_stacks > e->n_rows || e->n_label_sets > e->n_rows)

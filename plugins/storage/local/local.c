@@ -232,7 +232,10 @@ static int open_directory(struct local *l, const struct config *c, struct dcm_er
 	if (r)
 		return r;
 	l->path = mem__dup_str(path, strlen(path));
-	return l->path ? vfs_posix__new(l->path, c->read_only, &l->vfs, err) : error__nomem(err);
+	r = l->path ? vfs_posix__new(l->path, c->read_only, &l->vfs, err) : error__nomem(err);
+	if (r == 0)
+		vfs_posix__map_by(l->vfs, l->host);
+	return r;
 }
 
 static void make_metrics(struct local *l)

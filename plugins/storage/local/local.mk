@@ -24,6 +24,7 @@ plugins_storage_local_liblocal_la_SOURCES = \
 	plugins/storage/local/kept.c plugins/storage/local/kept.h \
 	plugins/storage/local/look.c plugins/storage/local/look.h \
 	plugins/storage/local/log_file.c plugins/storage/local/log_file.h \
+	plugins/storage/local/losses.c plugins/storage/local/losses.h \
 	plugins/storage/local/manifest.c plugins/storage/local/manifest.h \
 	plugins/storage/local/numbered.c plugins/storage/local/numbered.h \
 	plugins/storage/local/pfor.c plugins/storage/local/pfor.h \

@@ -11,6 +11,7 @@
 #include <errno.h>
 
 #include "core/base/error.h"
+#include "core/base/str.h"
 #include "plugins/storage/answer/stream_piece.h"
 #include "plugins/storage/local/block_piece.h"
 #include "plugins/storage/local/eras.h"
@@ -20,6 +21,66 @@ static void tell_unreadable(struct store *s, struct stored *b, const char *why)
 	atomic_fetch_add_explicit(&s->n_unreadable, 1, memory_order_relaxed);
 	if (!atomic_exchange(&b->told, true) && s->options.report)
 		s->options.report(s->options.report_ctx, DCM_LOG_ERROR, why);
+}
+
+/* What is told of one block is one gap. 0 or -ENOMEM. */
+static int note_gap(struct look *l, const struct look_gap *more)
+{
+	size_t i = 0;
+	int r = 0;
+
+	pthread_mutex_lock(&l->gaps_lock);
+	while (i < l->gaps.n && l->gaps.v[i].block != more->block)
+		i++;
+	if (i == l->gaps.n) {
+		r = vec__push(&l->gaps, *more) ? 0 : -ENOMEM;
+	} else {
+		struct look_gap *g = &l->gaps.v[i];
+
+		g->first_ms = more->first_ms < g->first_ms ? more->first_ms : g->first_ms;
+		g->last_ms = more->last_ms > g->last_ms ? more->last_ms : g->last_ms;
+		g->n_profiles += more->n_profiles;
+	}
+	pthread_mutex_unlock(&l->gaps_lock);
+	return r;
+}
+
+static bool is_asked_for(const struct look *l, int64_t first_ms, int64_t last_ms)
+{
+	for (uint32_t k = 0; k < l->view.n_sel; k++)
+		if (first_ms < l->view.sel[k].to_ms && last_ms >= l->view.sel[k].from_ms)
+			return true;
+	return false;
+}
+
+/* A block of which nobody can say what it has matters where it is in the range. */
+static int note_block(struct look *l, const struct stored *b, const char *why)
+{
+	const struct manifest_block *e = &b->entry;
+
+	if (!is_asked_for(l, e->first_ms, e->last_ms))
+		return 0;
+	return note_gap(l, &(struct look_gap){ e->number, e->first_ms, e->last_ms, e->n_profiles, why });
+}
+
+static void tell_gaps(const struct look *l)
+{
+	const struct dcm_budget *budget = l->view.n_sel ? l->view.sel[0].budget : NULL;
+
+	for (size_t i = 0; budget && budget->gap && i < l->gaps.n; i++) {
+		const struct look_gap *g = &l->gaps.v[i];
+		char path[BLOCK_PATH_BYTES];
+
+		budget->gap(budget->gap_ctx,
+			    &(struct dcm_gap){
+				    .size = sizeof(struct dcm_gap),
+				    .what = str__of(commit__block_path(path, g->block)),
+				    .why = str__of(g->why),
+				    .from_ms = g->first_ms,
+				    .to_ms = g->last_ms < INT64_MAX ? g->last_ms + 1 : INT64_MAX,
+				    .n_profiles = g->n_profiles,
+			    });
+	}
 }
 
 static void leave_out(void *ctx, const struct piece *p, int error)
@@ -37,6 +98,9 @@ static void leave_out(void *ctx, const struct piece *p, int error)
 		error__sys(&err, error, "%s: a chunk is damaged, and left out of answers",
 			   commit__block_path(path, b->entry.number));
 		tell_unreadable(l->store, b, err.text);
+		/* There is room. */
+		note_gap(l, &(struct look_gap){ b->entry.number, p->first_ms, p->last_ms,
+						p->n_profiles, "a part of it is damaged" });
 	}
 }
 
@@ -44,6 +108,7 @@ void look__init(struct look *l, struct store *s, const struct dcm_host *host,
 		const struct dcm_select *sel, uint32_t n_sel)
 {
 	*l = (struct look){ .store = s };
+	pthread_mutex_init(&l->gaps_lock, NULL);
 	view__init(&l->view, host, sel, n_sel);
 	l->view.unreadable = leave_out;
 	l->view.ctx = l;
@@ -51,6 +116,11 @@ void look__init(struct look *l, struct store *s, const struct dcm_host *host,
 
 void look__fini(struct look *l)
 {
+	if (!l->store)
+		return;
+	tell_gaps(l);
+	pthread_mutex_destroy(&l->gaps_lock);
+	vec__fini(&l->gaps);
 	view__fini(&l->view);
 	for (size_t i = 0; i < l->blocks.n; i++)
 		stored__unref(l->blocks.v[i].stored);
@@ -100,6 +170,8 @@ static int take_blocks(struct look *l)
 			continue;
 		if (!b->era->dict) {
 			atomic_fetch_add_explicit(&l->store->n_unreadable, 1, memory_order_relaxed);
+			if (note_block(l, b, "its dictionary cannot be read") < 0)
+				return -ENOMEM;
 			continue;
 		}
 		uint32_t era = view_era(l, b->era);
@@ -107,6 +179,22 @@ static int take_blocks(struct look *l)
 			return -ENOMEM;
 	}
 	return 0;
+}
+
+/* What was lost for good; and room for what else may turn out to be. */
+static int take_losses(struct look *l)
+{
+	const loss_list *lost = &l->store->lost;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < lost->n; i++) {
+		const struct loss *o = &lost->v[i];
+
+		if (is_asked_for(l, o->first_ms, o->last_ms))
+			r = note_gap(l, &(struct look_gap){ o->block, o->first_ms, o->last_ms, o->n_profiles,
+							    "it was damaged, and this is lost" });
+	}
+	return r == 0 && vec__reserve(&l->gaps, l->blocks.n) ? 0 : -ENOMEM;
 }
 
 static int take_heads(struct look *l, const struct heads *from)
@@ -127,6 +215,8 @@ static int take_all(struct look *l)
 	const struct store *s = l->store;
 	int r = take_blocks(l);
 
+	if (r == 0)
+		r = take_losses(l);
 	if (r == 0)
 		r = take_heads(l, &s->sealing);
 	return r ? r : take_heads(l, &s->active);
@@ -297,9 +387,13 @@ static int add_blocks(struct look *l)
 		if (r == 0) {
 			note_types(l, b, from.block);
 			r = block_piece__add_all(&l->view, &from);
-		} else if (r != -ENOMEM) {
+			/* Its directory may have been lost meanwhile. */
+			if (r == 0)
+				r = stored__block(b->stored, &from.block, &err);
+		}
+		if (r < 0 && r != -ENOMEM) {
 			tell_unreadable(l->store, b->stored, err.text);
-			r = 0;
+			r = note_block(l, b->stored, "it cannot be read");
 		}
 	}
 	return r;

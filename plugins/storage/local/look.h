@@ -30,12 +30,22 @@ struct look_pin {
 	bool failed;	 /* it could not be read this time */
 };
 
+/* Something of a block that is left out of the answer. */
+struct look_gap {
+	uint64_t block;
+	int64_t first_ms, last_ms; /* inclusive */
+	uint64_t n_profiles;
+	const char *why; /* static */
+};
+
 struct look {
 	struct view view;
 	struct store *store;
 	VEC(struct look_block) blocks; /* as they were written */
 	VEC(struct era *) eras;	       /* [view.eras.n] borrowed from blocks and heads */
 	VEC(struct look_pin) pins;
+	pthread_mutex_t gaps_lock; /* pieces may be left out by several threads */
+	VEC(struct look_gap) gaps; /* one a block; there is room for all that are in `blocks` */
 };
 
 /* host: of the question. sel and host outlive the look. */
@@ -43,6 +53,7 @@ void look__init(struct look *l, struct store *s, const struct dcm_host *host,
 		const struct dcm_select *sel, uint32_t n_sel);
 /* 0, -ENOMEM, or the budget's -ETIMEDOUT or -ECANCELED. */
 int look__take(struct look *l);
+/* And tells the selection's budget what was left out. */
 void look__fini(struct look *l);
 
 #endif

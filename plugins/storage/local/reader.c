@@ -261,6 +261,8 @@ static int fill(const struct dcm_host *host, const char *dir, const struct store
 	options.retention_ms = 0;
 	options.max_bytes = 0;
 	if (r == 0)
+		vfs_posix__map_by(v, host);
+	if (r == 0)
 		r = store__open(host, v, &options, &found, &to, err);
 	if (r == 0)
 		r = write_frames(host, to, frames, err);

@@ -31,6 +31,7 @@ struct job {
 	uint8_t level;
 	int zstd_level;
 	VEC(struct stored *) made;
+	loss_list lost; /* the store's, then */
 };
 
 static void job__fini(struct job *j)
@@ -40,6 +41,7 @@ static void job__fini(struct job *j)
 	for (size_t i = 0; i < j->made.n; i++)
 		stored__unref(j->made.v[i]);
 	vec__fini(&j->made);
+	vec__fini(&j->lost);
 }
 
 static int open_inputs(struct job *j, struct dcm_error *err)
@@ -108,6 +110,9 @@ static void exchange(struct job *j)
 		s->blocks.v[n++] = j->made.v[i];
 	s->blocks.n = n;
 	j->made.n = 0;
+	const loss_list had = s->lost;
+	s->lost = j->lost;
+	j->lost = had;
 	store__sort_blocks(s);
 	kept__count_all(s);
 	pthread_rwlock_unlock(&s->lock);
@@ -121,12 +126,40 @@ static int make_room(struct job *j)
 	return ok ? 0 : -ENOMEM;
 }
 
-static int apply(struct job *j, const struct rewrite *rw, struct rewrite_made *made, struct dcm_error *err)
+/* What the store will have lost with what is missing of the inputs. */
+static int add_losses(struct job *j, const struct compact_lost *lost)
+{
+	const loss_list *had = &j->store->lost;
+	int r = vec__reserve(&j->lost, had->n + 1) ? 0 : -ENOMEM;
+
+	for (size_t i = 0; r == 0 && i < had->n; i++)
+		j->lost.v[j->lost.n++] = had->v[i];
+	for (uint32_t i = 0; r == 0 && i < j->n; i++) {
+		const struct manifest_block *e = &j->inputs[i]->entry;
+
+		if (lost[i].n_chunks)
+			r = losses__add(&j->lost, &(struct loss){ e->number, e->first_ms,
+								  e->last_ms, lost[i].n_profiles });
+	}
+	return r;
+}
+
+/* A commit_change.edit. */
+static int list_losses(void *ctx, struct manifest *next, struct dcm_error *err)
+{
+	const struct job *j = ctx;
+
+	return losses__write(next, &j->lost) < 0 ? error__nomem(err) : 0;
+}
+
+/* `lost`: [n] of the inputs. */
+static int apply(struct job *j, const struct rewrite *rw, struct rewrite_made *made,
+		 const struct compact_lost *lost, struct dcm_error *err)
 {
 	uint64_t numbers[COMPACT_MAX_BLOCKS];
 	int r = open_made(j, made, err);
 
-	if (r == 0 && make_room(j) < 0)
+	if (r == 0 && (make_room(j) < 0 || add_losses(j, lost) < 0))
 		r = error__nomem(err);
 	if (r) {
 		rewrite__discard(rw, made);
@@ -140,6 +173,8 @@ static int apply(struct job *j, const struct rewrite *rw, struct rewrite_made *m
 				  .n_add = made->blocks.n,
 				  .remove = numbers,
 				  .n_remove = j->n,
+				  .edit = list_losses,
+				  .ctx = j,
 			  },
 			  err);
 	if (r == 0)
@@ -215,7 +250,7 @@ static int run(struct job *j, struct dcm_error *err)
 		rewrite__discard(&rw, &made);
 		r = damaged;
 	} else {
-		r = apply(j, &rw, &made, err);
+		r = apply(j, &rw, &made, lost, err);
 		if (r == 0)
 			tell_lost(j, lost);
 	}
@@ -284,7 +319,7 @@ static int give_up(struct job *j, struct dcm_error *err)
 	int r = set_aside(j, &all, err);
 
 	if (r >= 0)
-		r = apply(j, &rw, &none, err);
+		r = apply(j, &rw, &none, &all, err);
 	if (r == 0)
 		tell_lost(j, &all);
 	return r;

@@ -573,6 +573,8 @@ int store__take_manifest(void *store, const struct manifest *m, struct dcm_error
 	struct store *s = store;
 	int r = take_eras(s, m, err);
 
+	if (r == 0)
+		r = losses__read(m, &s->lost, err);
 	if (r == 0 && !vec__reserve(&s->blocks, m->blocks.n))
 		r = error__nomem(err);
 	for (size_t i = 0; r == 0 && i < m->blocks.n; i++) {
@@ -701,6 +703,7 @@ void store__close(struct store *s)
 	for (size_t i = 0; i < s->blocks.n; i++)
 		stored__unref(s->blocks.v[i]);
 	vec__fini(&s->blocks);
+	vec__fini(&s->lost);
 	for (size_t i = 0; i < s->eras.n; i++)
 		era__unref(s->eras.v[i]);
 	vec__fini(&s->eras);

@@ -30,6 +30,7 @@
 #include "plugins/storage/local/commit.h"
 #include "plugins/storage/local/head.h"
 #include "plugins/storage/local/kept.h"
+#include "plugins/storage/local/losses.h"
 #include "plugins/storage/local/stored.h"
 #include "plugins/storage/streams/seen.h"
 
@@ -80,6 +81,7 @@ struct store {
 	struct heads sealing;	     /* on their way into blocks; older than the active ones */
 	VEC(struct stored *) blocks; /* as they were written: by last_lsn, then number */
 	VEC(struct era *) eras;
+	loss_list lost; /* as in the manifest */
 	uint32_t next_era;
 	struct seen seen;
 	struct seen sealing_seen; /* what it was when they were closed */

@@ -41,9 +41,22 @@ void stored__unref(struct stored *s)
 	free(s);
 }
 
+/* Something that was mapped has been lost, here or elsewhere. */
+static int check_again(const struct stored *s, struct dcm_error *err)
+{
+	char path[BLOCK_PATH_BYTES];
+	struct block block;
+	int r = block__open(&block, s->map.bytes, s->map.n, err);
+
+	if (r < 0)
+		error__prefix(err, "%s", commit__block_path(path, s->entry.number));
+	return r;
+}
+
 int stored__block(struct stored *s, const struct block **ret, struct dcm_error *err)
 {
 	char path[BLOCK_PATH_BYTES];
+	uint64_t n_lost = vfs__n_lost(s->vfs); /* what is lost while it is checked is looked at the next time */
 	int r = 0;
 
 	pthread_mutex_lock(&s->lock);
@@ -51,6 +64,9 @@ int stored__block(struct stored *s, const struct block **ret, struct dcm_error *
 		r = error__set(err, s->failure, "%s: damaged", commit__block_path(path, s->entry.number));
 	else if (!s->mapped)
 		r = block_map__open(&s->map, s->vfs, &s->entry, err);
+	else if (n_lost != s->n_lost)
+		r = check_again(s, err);
+	s->n_lost = n_lost;
 	s->mapped |= r == 0;
 	if (r == -EBADMSG)
 		s->failure = r;

@@ -29,7 +29,8 @@ struct stored {
 	pthread_mutex_t lock;
 	bool mapped;
 	struct block_map map;
-	int failure; /* -EBADMSG: damaged, for good */
+	int failure;	 /* -EBADMSG: damaged, for good */
+	uint64_t n_lost; /* vfs__n_lost() when its directory was checked */
 };
 
 /* NULL when memory ran out. The vfs outlives it. */
@@ -37,7 +38,7 @@ struct stored *stored__new(struct vfs *v, struct era *era, const struct manifest
 struct stored *stored__ref(struct stored *s);
 void stored__unref(struct stored *s); /* NULL is fine */
 
-/* The block, valid as long as the reference. As block_map__open(). */
+/* The block, valid as long as the reference. As block_map__open(); -EBADMSG also when its directory was lost since. */
 int stored__block(struct stored *s, const struct block **ret, struct dcm_error *err);
 
 #endif

@@ -146,3 +146,8 @@ int vfs__list(struct vfs *v, const char *dir, vfs_name_fn each, void *ctx)
 	/* No second walk: the first one may have named some already. */
 	return v->ops->list(v, dir, each, ctx);
 }
+
+uint64_t vfs__n_lost(struct vfs *v)
+{
+	return v->ops->n_lost ? v->ops->n_lost(v) : 0;
+}

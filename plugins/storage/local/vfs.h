@@ -75,6 +75,8 @@ struct vfs_ops {
 	/* The first n bytes (n > 0, at most the size), read-only, until unmap(), also when the file has been closed. */
 	int (*map)(struct vfs_file *f, size_t n, const uint8_t **ret);
 	void (*unmap)(struct vfs *v, const uint8_t *p, size_t n);
+	/* Rises when a part of what is mapped was lost, and reads as zeroes since. NULL: that cannot happen. */
+	uint64_t (*n_lost)(struct vfs *v);
 	/* Held by this open file until it is closed or the process ends; -EBUSY when another has it. */
 	int (*lock)(struct vfs_file *f);
 
@@ -96,6 +98,11 @@ struct vfs_ops {
  * free(NULL) works. Open files of it are closed first.
  */
 int vfs_posix__new(const char *path, bool existing, struct vfs **ret, struct dcm_error *err);
+/*
+ * From now on files are mapped by the host, where it can, so that a bad sector or a file that is cut off ends no process.
+ * Nothing is mapped yet. The host outlives the vfs.
+ */
+void vfs_posix__map_by(struct vfs *v, const struct dcm_host *host);
 void vfs_posix__free(struct vfs *v);
 
 int vfs__open(struct vfs *v, const char *path, unsigned flags, struct vfs_file **ret);
@@ -116,6 +123,7 @@ int vfs__sync_dir(struct vfs *v, const char *dir);
 int vfs__allocate(struct vfs_file *f, uint64_t bytes);
 int vfs__truncate(struct vfs_file *f, uint64_t bytes);
 int vfs__stat(struct vfs_file *f, struct vfs_stat *ret);
+uint64_t vfs__n_lost(struct vfs *v);
 int vfs__rename(struct vfs *v, const char *from, const char *to);
 int vfs__unlink(struct vfs *v, const char *path);
 int vfs__link(struct vfs *v, const char *from, const char *to); /* 0 when `to` is there already */

@@ -34,6 +34,7 @@ struct posix {
 	char *path;
 	pthread_rwlock_t lock; /* held shared around each use of root, exclusive while it is swapped */
 	int root;
+	const struct dcm_host *host; /* that maps files; NULL: mmap(2) */
 };
 
 struct posix_file {
@@ -143,8 +144,12 @@ static int posix_stat(struct vfs_file *f, struct vfs_stat *ret)
 
 static int posix_map(struct vfs_file *f, size_t n, const uint8_t **ret)
 {
-	void *p = mmap(NULL, n, PROT_READ, MAP_SHARED, fd_of(f), 0);
+	const struct dcm_host *host = of(f->vfs)->host;
+	void *p;
 
+	if (host)
+		return host->map_file(host, fd_of(f), n, ret);
+	p = mmap(NULL, n, PROT_READ, MAP_SHARED, fd_of(f), 0);
 	if (p == MAP_FAILED)
 		return -errno;
 	*ret = p;
@@ -153,8 +158,19 @@ static int posix_map(struct vfs_file *f, size_t n, const uint8_t **ret)
 
 static void posix_unmap(struct vfs *v, const uint8_t *p, size_t n)
 {
-	(void)v;
-	munmap((void *)(uintptr_t)p, n);
+	const struct dcm_host *host = of(v)->host;
+
+	if (host)
+		host->unmap_file(host, p, n);
+	else
+		munmap((void *)(uintptr_t)p, n);
+}
+
+static uint64_t posix_n_lost(struct vfs *v)
+{
+	const struct dcm_host *host = of(v)->host;
+
+	return host ? host->n_lost_pages(host) : 0;
 }
 
 static int posix_lock(struct vfs_file *f)
@@ -293,6 +309,7 @@ static const struct vfs_ops posix_ops = {
 	.stat = posix_stat,
 	.map = posix_map,
 	.unmap = posix_unmap,
+	.n_lost = posix_n_lost,
 	.lock = posix_lock,
 	.rename = posix_rename,
 	.unlink = posix_unlink,
@@ -352,6 +369,12 @@ int vfs_posix__new(const char *path, bool existing, struct vfs **ret, struct dcm
 	}
 	*ret = &p->vfs;
 	return 0;
+}
+
+void vfs_posix__map_by(struct vfs *v, const struct dcm_host *host)
+{
+	if (DCM_HAS(host, n_lost_pages) && host->n_lost_pages)
+		of(v)->host = host;
 }
 
 void vfs_posix__free(struct vfs *v)

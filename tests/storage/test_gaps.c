@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/storage/test_gaps.c - a block's file is cut off while it is read
+ *
+ * Nothing ends, what else there is is answered, and the answer says what it lacks: during the question, after it, when
+ * the block has been set aside, and after a restart.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/str.h"
+#include "core/batch/batch.h"
+#include "core/batch/builder.h"
+#include "core/plugin/mapped.h"
+#include "plugins/storage/local/block_piece.h"
+#include "plugins/storage/local/inspect.h"
+#include "plugins/storage/local/look.h"
+#include "plugins/storage/local/rework.h"
+#include "plugins/storage/local/upkeep.h"
+#include "tests/contract/storage_host.h"
+#include "tests/unit/failmalloc.h"
+#include "tests/unit/random_batch.h"
+#include "tests/unit/unit.h"
+
+enum { BLOCKS = 6, BROKEN = 2 };
+#define HOUR_MS INT64_C(3600000)
+
+struct told {
+	struct dcm_gap gap;
+	char what[64];
+	unsigned n;
+};
+
+static void note_gap(void *ctx, const struct dcm_gap *gap)
+{
+	struct told *t = ctx;
+
+	t->n++;
+	t->gap = *gap;
+	snprintf(t->what, sizeof(t->what), "%.*s", STR_ARG(gap->what));
+}
+
+struct bench {
+	struct storage storage;
+	char dir[64];
+	struct vfs *vfs;
+	struct store *store;
+	size_t n_blocks;
+	struct manifest_block broken;
+	char name[BLOCK_PATH_BYTES], path[128]; /* its file */
+};
+
+static int map_file(const struct dcm_host *host, int fd, size_t n, const uint8_t **ret)
+{
+	(void)host;
+	return mapped__add(fd, n, ret);
+}
+
+static void unmap_file(const struct dcm_host *host, const uint8_t *p, size_t n)
+{
+	(void)host;
+	mapped__remove(p, n);
+}
+
+static uint64_t n_lost_pages(const struct dcm_host *host)
+{
+	(void)host;
+	return mapped__n_lost();
+}
+
+static void open_store(struct bench *b)
+{
+	const struct store_options o = {
+		.seal_ms = 3600000, .head_max_bytes = 64 << 20, .segment_bytes = 1 << 20, .align = 4096
+	};
+	struct commit_found found;
+
+	assert_int_equal(store__open(&b->storage.host, b->vfs, &o, &found, &b->store, NULL), 0);
+}
+
+static void write_block(struct bench *b, uint64_t sequence)
+{
+	struct dcm_builder *builder = builder__new(0);
+	struct dcm_batch *batch = NULL;
+
+	assert_non_null(builder);
+	builder__set_source(builder, (struct dcm_hash){ 1, 5 }, sequence);
+	random_batch__fill(builder, sequence, 0, RANDOM_BASE_NS + (int64_t)sequence * HOUR_MS * 1000000);
+	assert_int_equal(builder__seal(builder, &batch, NULL), 0);
+	builder__free(builder);
+	assert_int_equal(store__write(b->store, &batch, 1, NULL, NULL, NULL), 0);
+	batch__unref(batch);
+	assert_int_equal(upkeep__seal(b->store, NULL), 0);
+}
+
+static void bench__init(struct bench *b)
+{
+	*b = (struct bench){ .store = NULL };
+	snprintf(b->dir, sizeof(b->dir), "%s/decima-gaps.XXXXXX",
+		 access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+	assert_non_null(mkdtemp(b->dir));
+	storage__host(&b->storage);
+	b->storage.host.map_file = map_file;
+	b->storage.host.unmap_file = unmap_file;
+	b->storage.host.n_lost_pages = n_lost_pages;
+	b->storage.real_ns = RANDOM_BASE_NS + INT64_C(10) * 86400 * 1000000000;
+	assert_int_equal(vfs_posix__new(b->dir, true, &b->vfs, NULL), 0);
+	vfs_posix__map_by(b->vfs, &b->storage.host);
+	open_store(b);
+	for (uint64_t i = 0; i < BLOCKS; i++)
+		write_block(b, i);
+	assert_true(b->store->blocks.n > BROKEN);
+	b->n_blocks = b->store->blocks.n;
+	b->broken = b->store->blocks.v[BROKEN]->entry;
+	commit__block_path(b->name, b->broken.number);
+	snprintf(b->path, sizeof(b->path), "%s/%s", b->dir, b->name);
+}
+
+static void bench__fini(struct bench *b)
+{
+	char path[128];
+
+	store__close(b->store);
+	snprintf(path, sizeof(path), "%s/quarantine", b->dir);
+	inspect__discard_copy(b->vfs, path);
+	inspect__discard_copy(b->vfs, b->dir);
+	assert_int_equal(access(b->dir, F_OK), -1);
+	vfs_posix__free(b->vfs);
+}
+
+static int ignore_rows(void *ctx, const struct piece_rows *rows)
+{
+	(void)ctx;
+	(void)rows;
+	return 0;
+}
+
+/* Everything of a piece is read. */
+static int read_piece(struct view *v, const struct view_piece *p)
+{
+	void *reader = view__reader(v, p->piece.ops);
+	struct piece_numbers numbers;
+	int r;
+
+	assert_non_null(reader);
+	r = p->piece.ops->numbers(reader, &p->piece, PIECE_STACKS | PIECE_LABEL_SETS, &numbers);
+	return r ? r : p->piece.ops->rows(reader, &p->piece, 0, p->piece.n_profiles, ignore_rows, NULL);
+}
+
+struct amount {
+	uint64_t n_read, n_damaged; /* profiles */
+};
+
+/* Looks at all there is; `cut` is cut off when the blocks are mapped and nothing is read yet. */
+static struct amount ask(struct bench *b, int64_t from_ms, int64_t to_ms, const char *cut,
+			 struct told *told)
+{
+	struct dcm_budget budget = { .gap = note_gap, .gap_ctx = told };
+	const struct dcm_select sel = {
+		.size = sizeof(sel), .from_ms = from_ms, .to_ms = to_ms, .budget = &budget
+	};
+	struct amount sum = { 0 };
+	struct look look;
+
+	*told = (struct told){ .n = 0 };
+	look__init(&look, b->store, &b->storage.host, &sel, 1);
+	assert_int_equal(look__take(&look), 0);
+	if (cut)
+		assert_int_equal(truncate(cut, 0), 0);
+	for (size_t i = 0; i < look.view.pieces.n; i++) {
+		struct view_piece *p = &look.view.pieces.v[i];
+		int r = read_piece(&look.view, p);
+
+		assert_true(r == 0 || r == -EBADMSG);
+		if (r == 0) {
+			sum.n_read += p->piece.n_profiles;
+			continue;
+		}
+		sum.n_damaged += p->piece.n_profiles;
+		view__leave_out(&look.view, p, r);
+	}
+	assert_int_equal(told->n, 0); /* not before the end */
+	look__fini(&look);
+	return sum;
+}
+
+static struct sigaction ours; /* what the first mapping installed */
+
+/* cmocka sets a handler of its own before each test. */
+static void use_ours(void)
+{
+	assert_int_equal(sigaction(SIGBUS, &ours, NULL), 0);
+}
+
+static void assert_gap(const struct bench *b, const struct told *t)
+{
+	assert_int_equal(t->n, 1);
+	assert_string_equal(t->what, b->name);
+	assert_int_equal(t->gap.from_ms, b->broken.first_ms);
+	assert_int_equal(t->gap.to_ms, b->broken.last_ms + 1);
+	assert_int_equal(t->gap.n_profiles, b->broken.n_profiles);
+}
+
+static void test_a_block_is_cut_off_during_a_question(void **state)
+{
+	struct amount all, left;
+	struct told told;
+	struct bench b;
+	(void)state;
+
+	use_ours();
+	bench__init(&b);
+	all = ask(&b, INT64_MIN, INT64_MAX, NULL, &told);
+	assert_int_equal(told.n, 0);
+	assert_int_equal(all.n_damaged, 0);
+
+	left = ask(&b, INT64_MIN, INT64_MAX, b.path, &told);
+	assert_gap(&b, &told);
+	assert_int_equal(left.n_read, all.n_read - b.broken.n_profiles);
+	assert_int_equal(left.n_damaged, b.broken.n_profiles);
+
+	/* The next one finds that its directory is gone. */
+	left = ask(&b, INT64_MIN, INT64_MAX, NULL, &told);
+	assert_gap(&b, &told);
+	assert_int_equal(left.n_read, all.n_read - b.broken.n_profiles);
+
+	/* Set aside, it is missing all the same; who asks for another time is told nothing. */
+	assert_int_equal(rework__rescue(b.store, NULL), 1);
+	assert_int_equal(b.store->blocks.n, b.n_blocks - 1);
+	for (int i = 0; i < 2; i++) {
+		left = ask(&b, INT64_MIN, INT64_MAX, NULL, &told);
+		assert_gap(&b, &told);
+		assert_int_equal(left.n_read, all.n_read - b.broken.n_profiles);
+		assert_int_equal(left.n_damaged, 0);
+		ask(&b, b.broken.last_ms + 1, INT64_MAX, NULL, &told);
+		assert_int_equal(told.n, 0);
+		ask(&b, b.broken.last_ms, b.broken.last_ms + 1, NULL, &told);
+		assert_gap(&b, &told);
+		store__close(b.store);
+		open_store(&b);
+	}
+	bench__fini(&b);
+}
+
+/* The list of losses is bounded, and says of no time less than was lost. */
+static void test_losses_that_are_many_become_few(void **state)
+{
+	struct manifest m = { .generation = 0 };
+	loss_list l = { 0 }, back = { 0 };
+	uint64_t n = 0;
+	(void)state;
+
+	for (uint64_t i = 0; i < 3 * LOSSES_MAX; i++) {
+		const int64_t at = (int64_t)(i * 7919 % 1000) * 100;
+
+		assert_int_equal(losses__add(&l, &(struct loss){ i, at, at + 50, 2 }), 0);
+	}
+	assert_int_equal(l.n, LOSSES_MAX);
+	for (size_t i = 0; i < l.n; i++) {
+		assert_true(l.v[i].first_ms <= l.v[i].last_ms);
+		assert_true(i == 0 || l.v[i].first_ms >= l.v[i - 1].first_ms);
+		n += l.v[i].n_profiles;
+	}
+	assert_int_equal(n, 2 * 3 * LOSSES_MAX);
+	for (uint64_t i = 0; i < 3 * LOSSES_MAX; i++) {
+		const int64_t at = (int64_t)(i * 7919 % 1000) * 100;
+		bool there = false;
+
+		for (size_t k = 0; !there && k < l.n; k++)
+			there = l.v[k].first_ms <= at && l.v[k].last_ms >= at + 50;
+		assert_true(there);
+	}
+	assert_int_equal(losses__write(&m, &l), 0);
+	assert_int_equal(losses__read(&m, &back, NULL), 0);
+	assert_int_equal(back.n, l.n);
+	assert_memory_equal(back.v, l.v, l.n * sizeof(l.v[0]));
+	m.extras.v[0].n--;
+	assert_int_equal(losses__read(&m, &back, NULL), -EUCLEAN);
+	m.extras.v[0].n -= 31;
+	m.extras.v[0].bytes[8 + 7] = 0x7f; /* begins after it ends */
+	assert_int_equal(losses__read(&m, &back, NULL), -EUCLEAN);
+	assert_int_equal(back.n, l.n);
+	assert_int_equal(losses__remove(&l, INT64_MIN, 100000000), LOSSES_MAX);
+	vec__fini(&l);
+	vec__fini(&back);
+	manifest__fini(&m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_block_is_cut_off_during_a_question),
+		cmocka_unit_test(test_losses_that_are_many_become_few),
+	};
+
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	const uint8_t *p;
+
+	if (fd < 0 || mapped__add(fd, 1, &p) < 0)
+		return 1;
+	mapped__remove(p, 1);
+	close(fd);
+	sigaction(SIGBUS, NULL, &ours);
+	return cmocka_run_group_tests_name("gaps", tests, NULL, NULL);
+}
