@@ -530,7 +530,7 @@ static int print_rows(char **arg)
  * The soak
  */
 
-enum { SOAK_TICKS = 60, QUARTER = 90 /* ticks of a quarter of an hour */ };
+enum { SOAK_HOSTS = 32, SOAK_TICKS = 60, QUARTER = 90 /* ticks of a quarter of an hour */ };
 
 static int sum_points(void *ctx, const struct dcm_points *p)
 {
@@ -609,9 +609,10 @@ static bool last_quarter_is_there(struct trial *t, const int64_t *values, uint32
 
 static int soak(char **arg)
 {
+	/* Of a host's reports; more than so many hosts report several times a tick, fewer than one not at each. */
 	const double per_tick = strtod(arg[0], NULL) * TICK_S / ROWS_A_TICK;
-	const uint32_t n_hosts = per_tick < 1 ? 1 : (uint32_t)per_tick;
-	/* Fewer rows than one host's: it reports less often. */
+	const uint32_t n_rounds = per_tick > SOAK_HOSTS ? (uint32_t)(per_tick / SOAK_HOSTS) : 1;
+	const uint32_t n_hosts = per_tick < 1 ? 1 : (uint32_t)(per_tick / n_rounds);
 	const int64_t tick_ns = TICK_S * NS_A_SEC;
 	const uint32_t every = per_tick < 1 ? (uint32_t)(1 / per_tick) : 1;
 	const uint32_t n_ticks = (uint32_t)(strtod(arg[1], NULL) * 3600 / TICK_S), warm = 2 * 360 + 90;
@@ -619,6 +620,7 @@ static int soak(char **arg)
 	struct held noted = { 0 }, most = { 0 };
 	bool ok = n_ticks > warm + QUARTER;
 	uint64_t n_rows = 0;
+	uint32_t n_reports = 0;
 	struct hosts h;
 	struct trial t;
 
@@ -626,16 +628,17 @@ static int soak(char **arg)
 	hosts__init(&h, n_hosts, SOAK_TICKS, tick_ns, true);
 	trial__begin(&t, 3600000, 300000);
 	for (uint32_t i = 0; ok && i < n_ticks; i++) {
-		if (i % every == 0) {
-			const uint32_t at = i / every % SOAK_TICKS;
+		const int64_t now_ns = BASE_NS + (int64_t)i * tick_ns;
+
+		set_clock(&t, now_ns);
+		values[i % QUARTER] = 0;
+		for (uint32_t k = 0; k < n_rounds && i % every == 0; k++, n_reports++) {
+			const uint32_t at = n_reports % SOAK_TICKS;
 
 			if (at == 0)
 				rewind_hosts(&h);
-			values[i % QUARTER] = write_tick(&t, &h, at, BASE_NS + (int64_t)i * tick_ns);
+			values[i % QUARTER] += write_tick(&t, &h, at, now_ns + k * tick_ns / n_rounds);
 			n_rows += h.n_rows / SOAK_TICKS;
-		} else {
-			set_clock(&t, BASE_NS + (int64_t)i * tick_ns);
-			values[i % QUARTER] = 0;
 		}
 		tend(&t, i % 6 == 0);
 		if (i % 30)
