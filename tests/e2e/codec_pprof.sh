@@ -1,6 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # tests/e2e/codec_pprof.sh - pprof, judged by others: real Go profiles, `go tool pprof`, protoc, and real binaries
+#
+# runs beside others
 set -u
 . "$top_srcdir/tests/e2e/lib.sh"
 

@@ -1,6 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # tests/e2e/conf.sh - the files of conf/ load, say what the option tables say, and the default one is the built-in one
+#
+# runs beside others
 set -u
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT

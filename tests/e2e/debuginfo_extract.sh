@@ -4,6 +4,8 @@
 #
 # Programs in C, C++, Rust and Go, and Decima itself; addresses all over .text. Stripped Go programs have no DWARF to ask
 # for: there the symbol store's own answer is compared, in tests/unit/test_extract.c.
+#
+# runs beside others
 set -u
 # shellcheck source=tests/e2e/lib.sh
 . "$top_srcdir/tests/e2e/lib.sh"

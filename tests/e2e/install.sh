@@ -1,6 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # tests/e2e/install.sh - what `make install DESTDIR=` leaves, and that a plugin builds against it with nothing else
+#
+# runs beside others
 set -u
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT

@@ -7,6 +7,8 @@
 # much else to do ten; what it is given is not what is expected.
 #
 # takes at most 2000 s for each kernel
+#
+# runs beside others: what it boots samples in there
 set -u
 here=$top_srcdir/tests/kernels
 PATH=$PATH:/usr/sbin:/sbin

@@ -4,6 +4,8 @@
 #
 # The input ledger (tests/plugins/ledger.c) keeps books of what it handed in and of what was acknowledged. Its profile N is
 # one frame "fN" of value N % 7 + 1, so that what is missing, there twice or never was shows in one answer.
+#
+# runs beside others
 set -u
 . "$top_srcdir/tests/e2e/lib.sh"
 ledger=$top_builddir/tests/plugins/.libs/input_ledger.so

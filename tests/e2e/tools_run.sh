@@ -1,6 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # tests/e2e/tools_run.sh - what tools/run does around a build: here the build is a stand-in, and no package is missing
+#
+# runs beside others
 set -u
 . "$top_srcdir/tests/e2e/lib.sh"
 

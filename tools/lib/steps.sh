@@ -115,10 +115,14 @@ fuzz_run() {
 
 # The scripts of tests/e2e with a decima installed into a folder that root (or whoever we are) owns all the way up.
 # They get, exported: top_srcdir, top_builddir, decima (the program), destdir (where it was installed), prefix. lib.sh is
-# theirs to share.
+# theirs to share. A script whose head says `# runs beside others` neither samples here nor changes what is installed.
 step_e2e() {
 	if e2e_install e2e; then
-		for script in "$top"/tests/e2e/*.sh; do
+		# As many at a time as there are CPUs; who says how much time it takes is the first.
+		beside=$(grep -l '^# runs beside others' "$top"/tests/e2e/*.sh)
+		# shellcheck disable=SC2046,SC2086 # the names are words
+		lanes "$jobs" e2e_one $(grep -l '^# takes at most' $beside) $(grep -L '^# takes at most' $beside)
+		for script in $(grep -L '^# runs beside others' "$top"/tests/e2e/*.sh); do
 			case $script in */lib.sh) ;; *) e2e_one "$script" ;; esac
 		done
 	fi
