@@ -31,7 +31,8 @@ step_dist() {
 	: >"$log"
 	if ! logged "$log" variant_configure gcc; then
 		echo "not ok distcheck: configure failed; see $log" >"$results/dist"
-	elif logged "$log" make -C "$top/build/gcc" -j"$jobs" distcheck VERBOSE=1; then
+	elif logged "$log" cached make -C "$top/build/gcc" -j"$jobs" distcheck VERBOSE=1 \
+		DISTCHECK_CONFIGURE_FLAGS="CC=gcc --enable-werror"; then
 		echo "ok distcheck" >"$results/dist"
 		tarball_is_whole >>"$results/dist"
 	else
@@ -68,7 +69,7 @@ step_fuzz() {
 	else
 		targets=$(cd "$top/fuzz" && ls fuzz_*.c | sed 's/\.c$//')
 		# shellcheck disable=SC2046,SC2086 # the targets are words
-		make -C "$top/build/fuzz" -k -j"$jobs" $(echo "$targets" | sed 's|^|fuzz/|') >>"$log" 2>&1
+		cached make -C "$top/build/fuzz" -k -j"$jobs" $(echo "$targets" | sed 's|^|fuzz/|') >>"$log" 2>&1
 		# shellcheck disable=SC2086
 		lanes "$jobs" fuzz_one $targets
 	fi
@@ -83,7 +84,7 @@ fuzz_one() {
 	limits="-rss_limit_mb=2048 -timeout=20"
 	: >"$log"
 	# It is built already, or says here why it is not.
-	if ! make -C "$top/build/fuzz" "fuzz/$1" >>"$log" 2>&1; then
+	if ! cached make -C "$top/build/fuzz" "fuzz/$1" >>"$log" 2>&1; then
 		echo "not ok $1: does not build; see $log" >"$results/$1"
 		return
 	fi
@@ -141,11 +142,11 @@ e2e_install() {
 	export prefix destdir decima top_srcdir top_builddir
 	if ! logged "$log" variant_configure gcc; then
 		echo "not ok configure: see $log" >"$results/$1"
-	elif ! logged "$log" make -C "$top_builddir" -j"$jobs" install DESTDIR="$destdir"; then
+	elif ! logged "$log" cached make -C "$top_builddir" -j"$jobs" install DESTDIR="$destdir"; then
 		echo "not ok install: make install DESTDIR= failed; see $log" >"$results/$1"
 	else
 		# The scripts use test programs and the example too; one that does not build, its script will miss.
-		make -C "$top_builddir" -k -j"$jobs" check TESTS= >>"$log" 2>&1
+		cached make -C "$top_builddir" -k -j"$jobs" check TESTS= >>"$log" 2>&1
 		return 0
 	fi
 	return 1
