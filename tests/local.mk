@@ -5,7 +5,9 @@
 # $top_builddir, and is added to script_tests. What needs root, or minutes, lives in tests/e2e/ and is run by
 # tools/test alone.
 script_tests = tests/check-includes.sh tests/hardening.sh
-TESTS += $(script_tests)
+# These take long, and so begin first: none is left running alone at the end.
+long_tests =
+TESTS += $(long_tests) $(script_tests)
 
 TEST_EXTENSIONS = .sh
 LOG_COMPILER = $(SHELL) $(top_srcdir)/tests/run-case.sh

@@ -13,7 +13,7 @@ check_PROGRAMS += tests/unwind/core_walk
 tests_unwind_core_walk_SOURCES = tests/unwind/core_walk.c $(EBPF_MEMORY) $(ebpf_pure) $(ebpf_tables) $(ebpf_unwind)
 tests_unwind_core_walk_LDADD = $(SYMBOLIZE_LA) $(EBPF_UNWIND_LIBS) $(JANSSON_LIBS)
 
-TESTS += tests/unwind/oracle.sh tests/unwind/cores.sh
+long_tests += tests/unwind/oracle.sh tests/unwind/cores.sh
 EXTRA_DIST += tests/unwind/oracle.sh tests/unwind/cores.sh tests/unwind/stacks.awk
 
 unwind-oracle: tests/unwind/oracle
