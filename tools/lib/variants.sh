@@ -74,7 +74,6 @@ variant_run() {
 			return
 		fi
 	done
-	start=$(date +%s)
 	if ! logged "$log" variant_configure "$name"; then
 		echo "not ok configure: $(grep 'error:' "$log" | tail -n 1); see $log" >>"$lines"
 		return
@@ -84,7 +83,6 @@ variant_run() {
 	# Benches are run by hand; that they build is seen here.
 	[ "$name" != gcc ] || variant_make bench bench
 	variant_check
-	echo "$name: $(($(date +%s) - start)) s"
 }
 
 # variant_make CASE [TARGET]...: in the build folder
