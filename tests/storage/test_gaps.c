@@ -244,6 +244,18 @@ static void test_a_block_is_cut_off_during_a_question(void **state)
 		store__close(b.store);
 		open_store(&b);
 	}
+
+	/* When its time has expired, the next block that is written anew forgets it. */
+	const struct dcm_select last = { .size = sizeof(last),
+					 .from_ms = b.broken.last_ms + 1,
+					 .to_ms = INT64_MAX };
+	uint64_t n = 0;
+
+	b.store->options.retention_ms = 1;
+	assert_int_equal(rework__remove(b.store, &last, &n, NULL), 0);
+	assert_true(n > 0);
+	ask(&b, INT64_MIN, INT64_MAX, NULL, &told);
+	assert_int_equal(told.n, 0);
 	bench__fini(&b);
 }
 

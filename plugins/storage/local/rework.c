@@ -134,6 +134,10 @@ static int add_losses(struct job *j, const struct compact_lost *lost)
 
 	for (size_t i = 0; r == 0 && i < had->n; i++)
 		j->lost.v[j->lost.n++] = had->v[i];
+	pthread_rwlock_rdlock(&j->store->lock);
+	const int64_t cutoff_ms = store__first_cutoff(j->store);
+	pthread_rwlock_unlock(&j->store->lock);
+	losses__remove(&j->lost, INT64_MIN, cutoff_ms); /* it would be gone by now */
 	for (uint32_t i = 0; r == 0 && i < j->n; i++) {
 		const struct manifest_block *e = &j->inputs[i]->entry;
 
