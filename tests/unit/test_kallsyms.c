@@ -120,7 +120,7 @@ static void test_hidden_addresses_are_an_error_with_a_remedy(void **state)
 	assert_non_null(strstr(err.text, "CAP_SYSLOG"));
 	assert_int_equal(kallsyms__parse(STR(""), STR(""), &t, &err), -ENODATA);
 	assert_int_equal(kallsyms__parse(STR("ffffffff81000000 D data\n"), STR(""), &t, &err), -ENODATA);
-	assert_int_equal(kallsyms__load("/nonexistent", "/nonexistent", &t, &err), -ENOENT);
+	assert_int_equal(kallsyms__load("/proc/nonexistent", "/proc/nonexistent", &t, &err), -ENOENT);
 	assert_null(t);
 }
 
