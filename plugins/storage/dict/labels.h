@@ -10,7 +10,7 @@
  * Who writes profiles does not pay for it: series come in when somebody asks, those that were not there at the question
  * before, so that a dictionary that is never asked about labels has no index. Nothing is removed, as in the dictionary.
  *
- * Cost: some 25 bytes for a series' label when a million series have twelve labels (bench/bench_labels).
+ * Cost: some seven bytes for each label of a series when a million have twelve (bench/bench_labels).
  *
  * Threads: any. One lock, which is the index' own, is held while series come in and while lists are read, and not while
  * values are judged: what is compared then never changes.
