@@ -112,6 +112,11 @@ tests_storage_test_gaps_SOURCES = tests/storage/test_gaps.c core/plugin/mapped.c
 tests_storage_test_gaps_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_storage_test_gaps_LDADD = $(LOCAL_STORE_LA) $(CODEC_LA) $(CONFIG_LA) $(UNIT_LIBS) -ldl
 
+unit_tests += tests/storage/test_tend
+tests_storage_test_tend_SOURCES = tests/storage/test_tend.c $(STORE_TEST)
+tests_storage_test_tend_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_storage_test_tend_LDADD = $(LOCAL_STORE_LA) $(CODEC_LA) $(CONFIG_LA) $(UNIT_LIBS) -ldl
+
 # The directory read beside a writer.
 unit_tests += tests/storage/test_reader
 tests_storage_test_reader_SOURCES = tests/storage/test_reader.c $(STORE_TEST)

@@ -5,13 +5,13 @@
  * Weeks of profiles in a directory: what was acknowledged survives a power cut.
  *
  *	store.h    writing, starting over           wal.h     the log
- *	upkeep.h   seals, recovers                  block.h   packed columns
+ *	tend.h     all of the upkeep, in rounds     block.h   packed columns
+ *	upkeep.h   seals, recovers                  inspect.h checks, copies
  *	expire.h   removes what is old or too much  retain.h  what that is
  *	rework.h   compacts, removes                commit.h  the order in which files change
  *	look.h     what a question looks at         era.h     what profiles refer to
  *	eras.h     which of those are in memory     kept.h    counts
- *	inspect.h  checks, copies                   vfs.h     every call to the file system
- *	reader.h   reads beside another process
+ *	reader.h   reads beside another process     vfs.h     every call to the file system
  *
  * Threads: as the ops say, and one of its own, which does upkeep once a second.
  */
@@ -31,13 +31,12 @@
 #include "core/base/str.h"
 #include "plugins/storage/answer/answer.h"
 #include "plugins/storage/answer/meter.h"
-#include "plugins/storage/local/eras.h"
 #include "plugins/storage/local/expire.h"
 #include "plugins/storage/local/inspect.h"
 #include "plugins/storage/local/look.h"
 #include "plugins/storage/local/reader.h"
 #include "plugins/storage/local/rework.h"
-#include "plugins/storage/local/upkeep.h"
+#include "plugins/storage/local/tend.h"
 
 /* -------------------------------------------------------------------------------------------------
  * Options
@@ -153,7 +152,7 @@ static const struct dcm_table table = {
  * State and lifecycle
  */
 
-enum { SEGMENT_BYTES = 64 << 20, GROUP_ALIGN = 4096, EXPIRE_EVERY = 60 /* ticks */ };
+enum { SEGMENT_BYTES = 64 << 20, GROUP_ALIGN = 4096 };
 
 struct local {
 	const struct dcm_host *host;
@@ -164,7 +163,7 @@ struct local {
 	struct dcm_metric *bytes, *profiles, *expired, *unreadable, *refusing;
 	/* What the host was told of; the upkeep thread's. */
 	uint64_t n_expired, rows_evicted, n_unreadable, n_too_old, n_too_new;
-	char trouble[256]; /* the same */
+	struct tend tend; /* the same */
 
 	pthread_t thread;
 	bool started;
@@ -315,37 +314,16 @@ static void publish(struct local *l)
 	tell_dropped(l, "profiles_too_new", atomic_load(&s->n_too_new), &l->n_too_new);
 }
 
-/* Tells the host of trouble when it begins, changes or ends. */
-static void tell_state(struct local *l, const char *trouble)
+static void tend(struct local *l)
 {
-	if (strcmp(l->trouble, trouble) == 0)
-		return;
-	snprintf(l->trouble, sizeof(l->trouble), "%.*s", (int)sizeof(l->trouble) - 1, trouble);
-	if (*trouble)
-		l->host->set_state(l->host, DCM_STATE_DEGRADED, "%s", trouble);
-	else
-		l->host->set_state(l->host, DCM_STATE_OK, "%s", l->path);
-}
+	if (tend__round(&l->tend)) {
+		const char *trouble = tend__trouble(&l->tend);
 
-/* One round. Expiry and compaction have their turn once a minute. */
-static void tend(struct local *l, uint64_t round)
-{
-	struct dcm_error err = DCM_ERROR_INIT;
-	struct store *s = l->store;
-	int r = upkeep__recover(s, &err);
-
-	if (r == 0 && upkeep__wants_seal(s))
-		r = upkeep__seal(s, &err);
-	if (r == 0 && round % EXPIRE_EVERY == 0)
-		r = expire__now(s, &err);
-	if (r == 0 && round % EXPIRE_EVERY == 0) {
-		r = rework__rescue(s, &err);
-		if (r >= 0)
-			r = rework__compact(s, &err);
-		r = r > 0 ? 0 : r;
+		if (*trouble)
+			l->host->set_state(l->host, DCM_STATE_DEGRADED, "%s", trouble);
+		else
+			l->host->set_state(l->host, DCM_STATE_OK, "%s", l->path);
 	}
-	tell_state(l, r && r != -ECANCELED ? err.text : "");
-	eras__trim(s);
 	publish(l);
 }
 
@@ -354,7 +332,7 @@ static void *run(void *arg)
 	struct local *l = arg;
 
 	pthread_mutex_lock(&l->mutex);
-	for (uint64_t round = 1; !l->stopping; round++) {
+	while (!l->stopping) {
 		struct timespec until;
 
 		clock_gettime(CLOCK_MONOTONIC, &until);
@@ -364,7 +342,7 @@ static void *run(void *arg)
 		if (l->stopping)
 			break;
 		pthread_mutex_unlock(&l->mutex);
-		tend(l, round);
+		tend(l);
 		pthread_mutex_lock(&l->mutex);
 	}
 	pthread_mutex_unlock(&l->mutex);
@@ -376,6 +354,7 @@ static int start(void *instance, struct dcm_error *err)
 	struct local *l = instance;
 	int r;
 
+	l->tend.store = l->store;
 	publish(l);
 	l->host->set_state(l->host, DCM_STATE_OK, "%s%s", l->path, l->read_only ? " (read only)" : "");
 	if (l->read_only)

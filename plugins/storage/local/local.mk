@@ -37,6 +37,7 @@ plugins_storage_local_liblocal_la_SOURCES = \
 	plugins/storage/local/seal.c plugins/storage/local/seal.h \
 	plugins/storage/local/stored.c plugins/storage/local/stored.h \
 	plugins/storage/local/store.c plugins/storage/local/store.h \
+	plugins/storage/local/tend.c plugins/storage/local/tend.h \
 	plugins/storage/local/upkeep.c plugins/storage/local/upkeep.h \
 	plugins/storage/local/vfs.c plugins/storage/local/vfs.h \
 	plugins/storage/local/vfs_posix.c \

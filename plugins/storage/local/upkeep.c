@@ -237,8 +237,8 @@ static int probe(struct store *s, struct dcm_error *err)
 /* Of blocks that are over, and of the log, which is larger than the block that a seal makes of it. */
 static int make_room(struct store *s, struct dcm_error *err)
 {
-	/* What it could not write anew waits for room too. */
-	expire__now(s, err);
+	/* When it fails (it may need room itself), the seal makes some all the same. */
+	expire__now(s, NULL);
 	return upkeep__seal(s, err);
 }
 

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/storage/test_tend.c - rounds of the local store's upkeep, on a disk that has room or has none
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "core/batch/batch.h"
+#include "core/batch/builder.h"
+#include "plugins/storage/local/look.h"
+#include "plugins/storage/local/tend.h"
+#include "plugins/storage/local/upkeep.h"
+#include "tests/contract/storage_host.h"
+#include "tests/storage/sim_disk.h"
+#include "tests/storage/store_content.h"
+#include "tests/unit/random_batch.h"
+#include "tests/unit/unit.h"
+
+#define SECOND_NS INT64_C(1000000000)
+#define HOUR_NS	  (3600 * SECOND_NS)
+enum { TURN = 60 /* rounds, in which every job has had one */ };
+
+struct bench {
+	struct storage storage; /* for its host */
+	struct sim *sim;
+	struct store *store;
+	struct tend tend;
+	struct content told; /* all batches that were acknowledged */
+	uint64_t next_sequence;
+};
+
+static void bench__init(struct bench *b)
+{
+	struct commit_found found;
+	const struct store_options o = {
+		.seal_ms = 1000,
+		.head_max_bytes = 64 << 20,
+		.segment_bytes = 1 << 20,
+		.align = 512,
+	};
+
+	*b = (struct bench){ .sim = sim__new(1, SIM_PREFIX) };
+	assert_non_null(b->sim);
+	storage__host(&b->storage);
+	b->storage.real_ns = RANDOM_BASE_NS + 100 * HOUR_NS;
+	b->storage.mono_ns = SECOND_NS;
+	assert_int_equal(store__open(&b->storage.host, sim__vfs(b->sim), &o, &found, &b->store, NULL), 0);
+	b->tend.store = b->store;
+}
+
+static void bench__fini(struct bench *b)
+{
+	store__close(b->store);
+	assert_int_equal(sim__n_open(b->sim), 0);
+	sim__free(b->sim);
+	content__fini(&b->told);
+}
+
+/* Returns whether the disk took it. */
+static bool write_at(struct bench *b, uint64_t seed, int64_t base_ns)
+{
+	struct dcm_builder *builder = builder__new(0);
+	struct dcm_batch *batch = NULL;
+
+	assert_non_null(builder);
+	builder__set_source(builder, (struct dcm_hash){ 1, 5 }, b->next_sequence++);
+	random_batch__fill(builder, seed, RANDOM_ONE_PROFILE, base_ns);
+	assert_int_equal(builder__seal(builder, &batch, NULL), 0);
+	builder__free(builder);
+	int r = store__write(b->store, &batch, 1, NULL, NULL, NULL);
+	if (r == 0)
+		content__add_batch(&b->told, batch);
+	batch__unref(batch);
+	return r == 0;
+}
+
+/* So many rounds; returns how often the state changed. */
+static unsigned rounds(struct bench *b, unsigned n)
+{
+	unsigned n_changes = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		b->storage.mono_ns += SECOND_NS;
+		n_changes += tend__round(&b->tend);
+	}
+	return n_changes;
+}
+
+static void compare(struct bench *b)
+{
+	struct content there = { 0 }, told = { 0 };
+
+	for (size_t i = 0; i < b->told.profiles.n; i++)
+		assert_true(vec__push(&told.profiles, b->told.profiles.v[i]));
+	content__add_store(&there, b->store);
+	content__settle(&there);
+	content__settle(&told);
+	assert_int_equal(content__differences(&there, &told), 0);
+	content__fini(&there);
+	content__fini(&told);
+}
+
+static size_t n_looked_at(struct bench *b)
+{
+	static const struct dcm_select all = { .size = sizeof(all), .from_ms = INT64_MIN, .to_ms = INT64_MAX };
+	struct look look;
+
+	look__init(&look, b->store, b->store->host, &all, 1);
+	assert_int_equal(look__take(&look), 0);
+	size_t n = look.view.pieces.n;
+	look__fini(&look);
+	return n;
+}
+
+/* A day in blocks of two hours is one block soon, and not a compaction a minute later. */
+static void test_compaction_goes_on_while_there_is_work(void **state)
+{
+	struct bench b;
+	(void)state;
+
+	bench__init(&b);
+	for (int seal = 0; seal < 3; seal++) {
+		for (int hour = 0; hour < 24; hour++)
+			write_at(&b, (uint64_t)hour, RANDOM_BASE_NS - (24 + hour) * HOUR_NS);
+		assert_int_equal(upkeep__seal(b.store, NULL), 0);
+	}
+	assert_true(b.store->blocks.n >= 36);
+	assert_int_equal(rounds(&b, TURN), 0);
+	assert_true(b.store->blocks.n <= 2); /* the hours of a day before may be of two days */
+	assert_string_equal(tend__trouble(&b.tend), "");
+	compare(&b);
+	bench__fini(&b);
+}
+
+/* On a full disk the state changes once, and once when there is room again; questions are answered all the while. */
+static void test_a_full_disk(void **state)
+{
+	struct bench b;
+	(void)state;
+
+	bench__init(&b);
+	b.store->options.retention_ms = 30 * 24 * 3600 * INT64_C(1000);
+	assert_true(write_at(&b, 1, RANDOM_BASE_NS));
+	assert_int_equal(rounds(&b, 2), 0);
+	assert_int_equal(b.store->blocks.n, 1);
+	assert_true(write_at(&b, 2, RANDOM_BASE_NS));
+	const size_t n = n_looked_at(&b);
+	sim__fail(b.sim, 1, FAULT_ENOSPC, true);
+	assert_int_equal(rounds(&b, 3 * TURN), 1);
+	assert_non_null(strstr(tend__trouble(&b.tend), "No space left"));
+	assert_int_equal(n_looked_at(&b), n);
+	sim__fail(b.sim, 0, FAULT_NONE, false);
+	assert_int_equal(rounds(&b, 1), 1);
+	assert_string_equal(tend__trouble(&b.tend), "");
+	assert_int_equal(rounds(&b, 3 * TURN), 0);
+	assert_int_equal(b.store->active.n + b.store->sealing.n, 0);
+	assert_true(write_at(&b, 3, RANDOM_BASE_NS));
+	compare(&b);
+	bench__fini(&b);
+}
+
+/* What fails in one job's turn is told until that job succeeds, whatever the others do in between. */
+static void test_the_state_does_not_flicker(void **state)
+{
+	struct bench b;
+	(void)state;
+
+	bench__init(&b);
+	for (int seal = 0; seal < 2; seal++) {
+		assert_true(write_at(&b, 1, RANDOM_BASE_NS));
+		assert_int_equal(upkeep__seal(b.store, NULL), 0);
+	}
+	assert_true(n_looked_at(&b) > 0); /* the blocks are mapped */
+	/* Only compaction has something to do, and the disk is full whenever it has its turn. */
+	unsigned n_changes = 0;
+	for (int i = 0; i < 4; i++) {
+		b.tend.round = TURN - 1;
+		sim__fail(b.sim, 1, FAULT_ENOSPC, true);
+		n_changes += rounds(&b, 1);
+		sim__fail(b.sim, 0, FAULT_NONE, false);
+		n_changes += rounds(&b, TURN - 2);
+	}
+	assert_int_equal(n_changes, 1);
+	assert_non_null(strstr(tend__trouble(&b.tend), "No space left"));
+	assert_int_equal(rounds(&b, TURN), 1);
+	assert_string_equal(tend__trouble(&b.tend), "");
+	assert_int_equal(b.store->blocks.n, 1);
+	compare(&b);
+	bench__fini(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_compaction_goes_on_while_there_is_work),
+		cmocka_unit_test(test_a_full_disk),
+		cmocka_unit_test(test_the_state_does_not_flicker),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
