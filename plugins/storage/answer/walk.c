@@ -109,7 +109,9 @@ static int choose_filters(struct walk *w)
 
 			any |= r == 0 && group != MATCH_NONE;
 			for (uint32_t k = 0; r == 0 && !any && k < w->numbers.n_label_sets; k++) {
-				r = match__row(&f->match, walk__label_set(w, k), &group);
+				const uint32_t set = walk__label_set(w, k);
+
+				r = set == DCM_NONE ? -ENOMEM : match__row(&f->match, set, &group);
 				any |= r == 0 && group != MATCH_NONE;
 			}
 			if (r < 0)
