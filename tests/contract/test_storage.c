@@ -437,9 +437,7 @@ static void test_questions_see_one_moment(void **state)
 		struct pair *p = pair__new();
 		struct random r = { seed };
 		struct dcm_regex *re = NULL;
-		struct dcm_matcher m = { .op = DCM_RE,
-					 .name = STR("thread_name"),
-					 .value = STR(".*[a-z]?") };
+		struct dcm_matcher m = { .op = DCM_RE, .name = STR("thread_name"), .value = STR(".*[a-z]?") };
 		struct asked a = { .what = ASK_MERGE, .n_sel = 1, .step_ms = 10000 };
 		struct buf expected = { 0 }, got = { 0 };
 
