@@ -98,9 +98,13 @@ static void leave_out(void *ctx, const struct piece *p, int error)
 		error__sys(&err, error, "%s: a chunk is damaged, and left out of answers",
 			   commit__block_path(path, b->entry.number));
 		tell_unreadable(l->store, b, err.text);
-		/* There is room. */
-		note_gap(l, &(struct look_gap){ b->entry.number, p->first_ms, p->last_ms,
-						p->n_profiles, "a part of it is damaged" });
+		/* There is room. A chunk's own times are not what they were when its directory is lost. */
+		const struct manifest_block *e = &b->entry;
+		const bool known = p->n_profiles && p->first_ms >= e->first_ms && p->last_ms <= e->last_ms;
+
+		note_gap(l, &(struct look_gap){ e->number, known ? p->first_ms : e->first_ms,
+						known ? p->last_ms : e->last_ms, p->n_profiles,
+						"a part of it is damaged" });
 	}
 }
 
