@@ -55,7 +55,7 @@ static struct running start_logged(const char *yaml, const struct clock *clock, 
 {
 	struct running r = { 0 };
 	struct dcm_error err = DCM_ERROR_INIT;
-	const struct graph_config config = { .log = log, .clock = clock, .data_dir = "/nonexistent" };
+	const struct graph_config config = { .log = log, .clock = clock, .data_dir = "/proc/nonexistent" };
 	struct graph_config c = config;
 
 	assert_int_equal(stats__new(NULL, &r.stats), 0);
