@@ -21,10 +21,8 @@ static void describe(int64_t step_ns, char text[static CLOCK_WATCH_TEXT])
 	if (step_ns > 0)
 		snprintf(text, CLOCK_WATCH_TEXT,
 			 "the machine's clock went forward by %s (it was set, or the machine "
-			 "slept): what is stored is "
-			 "that much older now, and retention goes by the clock; if nobody meant to "
-			 "set it, check the "
-			 "time synchronization",
+			 "slept): what is stored is that much older now, and retention goes by the "
+			 "clock; if nobody meant to set it, check the time synchronization",
 			 by);
 	else
 		snprintf(text, CLOCK_WATCH_TEXT,

@@ -109,8 +109,7 @@ int verb__debuginfo_extract(const struct args *a)
 	if (to && (!to[0] || (a->n_operands > 1 && !is_directory(to)))) {
 		fprintf(stderr,
 			"decima debuginfo extract: -o %s: several files go into a directory; make "
-			"it, or "
-			"end its name in /\n",
+			"it, or end its name in /\n",
 			to);
 		return EXIT_USAGE;
 	}

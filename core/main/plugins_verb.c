@@ -269,8 +269,7 @@ static int write_man5(struct loader *loader, struct buf *out, struct dcm_error *
 			   &section__common, false, out);
 	write_man5_subject(
 		"every storage and output",
-		"In addition. The storage that answers questions is restarted with decima "
-		"only.",
+		"In addition. The storage that answers questions is restarted with decima only.",
 		&destination_options__table, false, out);
 	return loader__each(loader, man5_of_plugin, out, err);
 }

@@ -40,8 +40,7 @@ static const struct dcm_option server_rows[] = {
 	  .offset = offsetof(struct server_settings, listen),
 	  .def = "[\"127.0.0.1:7070\"]",
 	  .doc = "Addresses to serve on: HOST:PORT, [IPV6]:PORT or unix:/PATH. On a unix socket, "
-		 "root and the daemon's user "
-		 "are admin." },
+		 "root and the daemon's user are admin." },
 	{ .name = "tokens",
 	  .type = DCM_OPT_LIST,
 	  .element = DCM_OPT_STRUCT,
@@ -57,8 +56,7 @@ static const struct dcm_option server_rows[] = {
 	  .flags = DCM_OPT_RESTART,
 	  .offset = offsetof(struct server_settings, hosts),
 	  .doc = "Names by which browsers may call this server beside its addresses and localhost; "
-		 "others are refused "
-		 "(DNS rebinding)." },
+		 "others are refused (DNS rebinding)." },
 	{ .name = "insecure",
 	  .type = DCM_OPT_BOOL,
 	  .offset = offsetof(struct server_settings, insecure),
@@ -188,8 +186,7 @@ static const struct dcm_option symbols_rows[] = {
 	  .def = "true",
 	  .flags = DCM_OPT_RESTART,
 	  .doc = "Look up source lines, in Go's own tables and in DWARF, for the addresses that "
-		 "were "
-		 "sampled. Costs some 10 to 100 microseconds of CPU for each address, once." },
+		 "were sampled. Costs some 10 to 100 microseconds of CPU for each address, once." },
 	{ .name = "inlines",
 	  .type = DCM_OPT_BOOL,
 	  .offset = offsetof(struct symbols_settings, inlines),
@@ -223,8 +220,7 @@ static const struct dcm_option symbols_rows[] = {
 	  .max = "65536",
 	  .flags = DCM_OPT_RESTART,
 	  .doc = "Files with debug information that stay open, so that lines can be asked of them; "
-		 "the "
-		 "least used is closed first." },
+		 "the least used is closed first." },
 	{ .name = "debuginfo",
 	  .type = DCM_OPT_LIST,
 	  .element = DCM_OPT_STRING,
@@ -232,9 +228,8 @@ static const struct dcm_option symbols_rows[] = {
 	  .def = "[\"/usr/lib/debug\"]",
 	  .flags = DCM_OPT_RESTART,
 	  .doc = "Directories with separate debug information, as .build-id/ab/cdef.debug or by "
-		 "debug "
-		 "link; a file counts only if its build id, or else its checksum, is the right "
-		 "one." },
+		 "debug link; a file counts only if its build id, or else its checksum, is the "
+		 "right one." },
 	{ .name = "debuginfod",
 	  .type = DCM_OPT_LIST,
 	  .element = DCM_OPT_STRING,
@@ -242,8 +237,7 @@ static const struct dcm_option symbols_rows[] = {
 	  .flags = DCM_OPT_RESTART,
 	  .doc = "Servers that are asked for debug information that is not here, in this order: "
 		 "[https://debuginfod.debian.net]. They learn the build ids of what runs here, so "
-		 "nobody "
-		 "is asked unless you say so. What comes is kept in the data directory, in "
+		 "nobody is asked unless you say so. What comes is kept in the data directory, in "
 		 "debuginfo/." },
 	{ .name = "debuginfod_timeout",
 	  .type = DCM_OPT_DURATION,
@@ -260,8 +254,7 @@ static const struct dcm_option symbols_rows[] = {
 	  .min = "1MiB",
 	  .flags = DCM_OPT_RESTART,
 	  .doc = "Room on disk for what debuginfod servers sent; the oldest files go first. Also "
-		 "the "
-		 "most that one file may have." },
+		 "the most that one file may have." },
 	{ .name = "max_bytes",
 	  .type = DCM_OPT_SIZE,
 	  .offset = offsetof(struct symbols_settings, max_bytes),

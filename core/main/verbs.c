@@ -57,10 +57,7 @@ static const struct args_option record_options[] = {
 	{ "all", 'a', ARGS_FLAG, NULL, NULL, false, "the whole machine (default without PID and CMD)" },
 	{ "output", 'o', ARGS_FILE, "FILE", NULL, false,
 	  "write .pb.gz (pprof), .folded, .speedscope.json or .html (a page with the flame graph) "
-	  "by "
-	  "the name's end; - is folded on "
-	  "standard output; "
-	  "without it, a flame tree as text" },
+	  "by the name's end; - is folded on standard output; without it, a flame tree as text" },
 	{ "max-rows", 'n', ARGS_TEXT, "N", NULL, false, "lines of the text tree (default 60)" },
 	{ "plugin-path", 0, ARGS_DIR, "DIR[:DIR]", NULL, false, "where plugins are looked for" },
 	{ 0 },
@@ -75,8 +72,7 @@ static const struct args_option convert_options[] = {
 static const struct args_option extract_options[] = {
 	{ "output", 'o', ARGS_FILE, "FILE|DIR", NULL, false,
 	  "where to write: a file, or a directory (which is there, or whose name ends in /) that "
-	  "gets "
-	  ".build-id/ab/cdef.debug; default: NAME.debug here" },
+	  "gets .build-id/ab/cdef.debug; default: NAME.debug here" },
 	{ 0 },
 };
 static const struct args_option restore_options[] = {
@@ -91,10 +87,8 @@ static const struct args_option generate_options[] = {
 const struct args_verb verbs[] = {
 	{ "run", "", 0, 0, false, OPTIONS(verb__config_options), "run the daemon",
 	  "Loads the plugins that the configuration names, samples, scrapes and receives profiles, "
-	  "stores them, and "
-	  "serves questions. SIGHUP reloads the configuration: all of it, or nothing when it has a "
-	  "fault. SIGTERM and "
-	  "SIGINT drain and stop.",
+	  "stores them, and serves questions. SIGHUP reloads the configuration: all of it, or "
+	  "nothing when it has a fault. SIGTERM and SIGINT drain and stop.",
 	  verb__run },
 	{ "check", "", 0, 0, false, OPTIONS(verb__config_options, check_options, query_verbs__format),
 	  "check the configuration and this machine; each finding has its one remedy", NULL, verb__check },
@@ -106,8 +100,7 @@ const struct args_verb verbs[] = {
 	{ "record", "[-- CMD ARG..]", 0, -1, true, OPTIONS(record_options),
 	  "sample once, without a daemon, and write the profile",
 	  "Samples CMD and its children, or PIDs, or the machine, until CMD ends, the duration is "
-	  "over, or Ctrl-C. Ends "
-	  "with CMD's exit status.",
+	  "over, or Ctrl-C. Ends with CMD's exit status.",
 	  verb__record },
 	{ "query types", "", 0, 0, false, OPTIONS(query_verbs__range, query_verbs__format, ask__options),
 	  "profile types that are stored", NULL, query_verbs__types },
@@ -182,10 +175,8 @@ const struct args_verb verbs[] = {
 	{ "complete", "WORD..", 1, -1, true, no_options,
 	  "print what the last WORD of a command line may become (the shells' completions ask it)",
 	  "A line for each: the word, a tab, and what it means. Plugins come from where plugins "
-	  "are, "
-	  "profile types and labels from the daemon that the line asks. :files, :dirs and "
-	  ":commands "
-	  "stand for what the shell itself knows.",
+	  "are, profile types and labels from the daemon that the line asks. :files, :dirs and "
+	  ":commands stand for what the shell itself knows.",
 	  verb__complete },
 	{ 0 },
 };

@@ -82,8 +82,7 @@ static int bind_tcp(struct sockets *s, const char *address, const struct addrinf
 	if (r == -EADDRINUSE)
 		return error__set(err, r,
 				  "server.listen: %s: the port is in use by another program; stop "
-				  "it, or choose another "
-				  "with --listen",
+				  "it, or choose another with --listen",
 				  address);
 	if (r == -EACCES)
 		return error__set(err, r, "server.listen: %s: ports below 1024 need CAP_NET_BIND_SERVICE; choose a higher one",

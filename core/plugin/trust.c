@@ -56,8 +56,7 @@ static int check_step(int fd, const char *path, struct dcm_error *err)
 	if (st.st_uid != 0)
 		return error__set(err, -EPERM,
 				  "%s: belongs to uid %u, and code for a privileged process must "
-				  "belong to root; "
-				  "chown root %s",
+				  "belong to root; chown root %s",
 				  path, st.st_uid, path);
 	if (!(st.st_mode & (S_IWGRP | S_IWOTH)))
 		return 0;

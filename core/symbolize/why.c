@@ -27,15 +27,13 @@ const char *symbols__why(enum dcm_unnamed why)
 		return "the process or its file was gone before it could be read";
 	case DCM_UNNAMED_NO_PERMISSION:
 		return "the file may not be read by decima; run it as root or give it "
-		       "CAP_SYS_PTRACE and "
-		       "CAP_DAC_READ_SEARCH";
+		       "CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH";
 	case DCM_UNNAMED_BAD_FILE:
 		return "the file is not an ELF file that can be read: damaged, cut or of a foreign "
 		       "kind";
 	case DCM_UNNAMED_JIT_NO_MAP:
 		return "JIT code, and its runtime writes no /tmp/perf-PID.map; node needs "
-		       "--perf-basic-prof, Java "
-		       "-XX:+DumpPerfMapAtExit or an agent, Python -X perf";
+		       "--perf-basic-prof, Java -XX:+DumpPerfMapAtExit or an agent, Python -X perf";
 	case DCM_UNNAMED_JIT_NOT_IN_MAP:
 		return "JIT code that the process's perf map does not list (yet, or any more)";
 	case DCM_UNNAMED_KALLSYMS:
@@ -47,8 +45,7 @@ const char *symbols__why(enum dcm_unnamed why)
 	case DCM_UNNAMED_NO_DEBUGINFO:
 		return "stripped: no debuginfo for its build id in the directories of "
 		       "symbols.debuginfo, nor at a debuginfod server; install its debug symbols, "
-		       "or "
-		       "name a server in symbols.debuginfod";
+		       "or name a server in symbols.debuginfod";
 	case DCM_UNNAMED_DEBUGINFO_LIMIT:
 		return "stripped, and reading its debug information took too long or too much "
 		       "memory and was given up; see symbols.lines_timeout and "

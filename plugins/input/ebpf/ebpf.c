@@ -169,8 +169,7 @@ static const struct dcm_option kubernetes_options[] = {
 	  .offset = offsetof(struct settings_kubernetes, source),
 	  .flags = DCM_OPT_RESTART,
 	  .doc = "Who is asked for the pods of this node: its kubelet (/pods; the right "
-		 "nodes/proxy) "
-		 "or the API server (pods, of this node only)." },
+		 "nodes/proxy) or the API server (pods, of this node only)." },
 	{ .name = "url",
 	  .type = DCM_OPT_STRING,
 	  .offset = offsetof(struct settings_kubernetes, url),
@@ -194,8 +193,7 @@ static const struct dcm_option kubernetes_options[] = {
 	  .offset = offsetof(struct settings_kubernetes, ca_file),
 	  .flags = DCM_OPT_RESTART,
 	  .doc = "PEM file of the authorities that may have signed the server's certificate. \"\": "
-		 "the "
-		 "system's." },
+		 "the system's." },
 	{ .name = "insecure",
 	  .type = DCM_OPT_BOOL,
 	  .def = "false",
@@ -254,10 +252,9 @@ static const struct dcm_option options[] = {
 	  .max = "1TiB",
 	  .offset = offsetof(struct settings, memory_budget_bytes),
 	  .doc = "Resident memory that Decima's process may have, with storages and symbols, "
-		 "without "
-		 "files and kernel memory that it maps (those have tables_memory and ring_size). "
-		 "Above it, what is free goes back to the kernel, and 10 s later the frequency "
-		 "is halved, as for cpu_budget. 0: no budget." },
+		 "without files and kernel memory that it maps (those have tables_memory and "
+		 "ring_size). Above it, what is free goes back to the kernel, and 10 s later the "
+		 "frequency is halved, as for cpu_budget. 0: no budget." },
 	{ .name = "window",
 	  .type = DCM_OPT_DURATION,
 	  .def = "10s",
@@ -294,9 +291,8 @@ static const struct dcm_option options[] = {
 	  .flags = DCM_OPT_RESTART,
 	  .doc = "How a user frame's caller is found. tables: by the unwind tables of each file, "
 		 "and by frame pointers where code has none; frame_pointers: by these alone, which "
-		 "is "
-		 "wrong in most distributions' libraries. auto: tables where this processor's are "
-		 "known (x86-64)." },
+		 "is wrong in most distributions' libraries. auto: tables where this processor's "
+		 "are known (x86-64)." },
 	{ .name = "tables_memory",
 	  .type = DCM_OPT_SIZE,
 	  .def = "64MiB",
@@ -325,8 +321,7 @@ static const struct dcm_option options[] = {
 	  .offset = offsetof(struct settings, ring_size_bytes),
 	  .flags = DCM_OPT_RESTART,
 	  .doc = "Memory between kernel and reader, rounded up to a power of two. 0: 2 s of "
-		 "samples, "
-		 "1 to 16 MiB." },
+		 "samples, 1 to 16 MiB." },
 	{ .name = "btf_path",
 	  .type = DCM_OPT_STRING,
 	  .offset = offsetof(struct settings, btf_path),
@@ -339,8 +334,7 @@ static const struct dcm_option options[] = {
 	  .offset = offsetof(struct settings, unsafe_kernel),
 	  .flags = DCM_OPT_RESTART,
 	  .doc = "Take user stacks also on kernels of 5.19 to 6.3 that lack the repair of 6.1.36 "
-		 "and "
-		 "6.3.10: on these it can hang the machine." },
+		 "and 6.3.10: on these it can hang the machine." },
 	{ .name = "filter",
 	  .type = DCM_OPT_STRUCT,
 	  .table = &filter_table,
@@ -459,8 +453,7 @@ static void keep_tables(struct ebpf *e)
 	else
 		e->host->log(e->host, DCM_LOG_WARNING,
 			     "unwind tables are made anew with each start: %s (tables_cache: 0 "
-			     "wants none "
-			     "kept)",
+			     "wants none kept)",
 			     err.text);
 }
 

@@ -35,8 +35,7 @@ static const struct meter own[METERS_N] = {
 	[METERS_TABLES_BYTES] = { "unwind_tables_bytes", "kernel memory that they use" },
 	[METERS_TABLES_MAP_BYTES] = { "unwind_tables_map_bytes", "kernel memory taken for them" },
 	[METERS_TABLES_BUILDS] = { "unwind_tables_builds",
-				   "files so far whose tables were compiled or "
-				   "read from disk" },
+				   "files so far whose tables were compiled or read from disk" },
 	[METERS_TABLES_FAILURES] = { "unwind_tables_failures", "of these, without a result" },
 	[METERS_TABLES_SECONDS] = { "unwind_tables_seconds",
 				    "CPU time that compiling took so far" },

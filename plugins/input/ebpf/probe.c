@@ -190,10 +190,8 @@ static int require_kernel(const struct probe *p, const struct settings *s, struc
 	if (may_hang(p) && s->user_stacks && !s->unsafe_kernel)
 		return error__set(err, -EOPNOTSUPP,
 				  "kernel %s has a bug by which reading user stacks can hang the "
-				  "machine: use "
-				  "6.1.36, 6.3.10, 6.4 or newer; or set user_stacks: false; or, at "
-				  "your risk, "
-				  "unsafe_kernel: true",
+				  "machine: use 6.1.36, 6.3.10, 6.4 or newer; or set user_stacks: "
+				  "false; or, at your risk, unsafe_kernel: true",
 				  p->release);
 	return 0;
 }
@@ -218,9 +216,8 @@ int probe__require(const struct probe *p, const struct settings *s, struct dcm_e
 	if (!p->host_users)
 		return error__set(
 			err, -EPERM,
-			"runs in a user namespace, whose capabilities do not hold for the "
-			"kernel: run Decima in the host's (a container: without user "
-			"namespace remapping)");
+			"runs in a user namespace, whose capabilities do not hold for the kernel: "
+			"run Decima in the host's (a container: without user namespace remapping)");
 	if (!p->host_pids)
 		return error__set(
 			err, -EPERM,
@@ -296,9 +293,8 @@ void probe__tell_cpu(const struct probe *p, const struct dcm_host *host, int cod
 	if (code == -EACCES && p->paranoid > 2)
 		host->set_state(host, DCM_STATE_DEGRADED,
 				"a CPU that came online is not sampled: kernel.perf_event_paranoid "
-				"is %d, by which "
-				"this kernel opens perf events for CAP_SYS_ADMIN only: set it to 2 "
-				"(sysctl)",
+				"is %d, by which this kernel opens perf events for CAP_SYS_ADMIN "
+				"only: set it to 2 (sysctl)",
 				p->paranoid);
 	else
 		host->set_state(host, DCM_STATE_DEGRADED,

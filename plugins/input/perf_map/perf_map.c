@@ -63,8 +63,7 @@ static const struct dcm_option rows[] = {
 	  .min = "64KiB",
 	  .max = "16GiB",
 	  .doc = "Memory for the names of all processes. Beyond it the map that was not asked for "
-		 "the longest time is "
-		 "forgotten, and read anew when it is asked for." },
+		 "the longest time is forgotten, and read anew when it is asked for." },
 	{ .name = "reread_interval",
 	  .type = DCM_OPT_DURATION,
 	  .offset = offsetof(struct perf_map_options, reread_interval),
@@ -81,8 +80,7 @@ static const struct dcm_option rows[] = {
 	  .min = "0s",
 	  .max = "1h",
 	  .doc = "How long the map of a process that has ended is kept: its last samples may still "
-		 "be on their way. "
-		 "Meanwhile a container's root directory stays open." },
+		 "be on their way. Meanwhile a container's root directory stays open." },
 };
 
 static int check_options(const void *config, struct dcm_error *err)

@@ -53,8 +53,7 @@ static const struct dcm_option rows[] = {
 		.offset = offsetof(struct file_config, directory),
 		.flags = DCM_OPT_RESTART,
 		.doc = "Where the files go: an empty directory, or one that this output used "
-		       "before. Default: "
-		       "the output's own place in the data directory.",
+		       "before. Default: the output's own place in the data directory.",
 	},
 	{
 		.name = "file_name",
@@ -62,9 +61,8 @@ static const struct dcm_option rows[] = {
 		.offset = offsetof(struct file_config, file_name),
 		.def = "{service_name}/{type}-{time}",
 		.doc = "Path of a file in it, without the extension. {type}, {time} and {series} "
-		       "are replaced, and "
-		       "any other {label} by the profile's label. A name that is taken gets a "
-		       "number.",
+		       "are replaced, and any other {label} by the profile's label. A name that is "
+		       "taken gets a number.",
 	},
 	{
 		.name = "format",
@@ -101,8 +99,7 @@ static const struct dcm_option rows[] = {
 		.max = "1000000",
 		.unit = "",
 		.doc = "The oldest files beyond this number are removed; 0: no limit. Each costs "
-		       "about 100 bytes of "
-		       "memory.",
+		       "about 100 bytes of memory.",
 	},
 	{
 		.name = "max_bytes",

@@ -20,8 +20,7 @@ static int check_header(const struct block_header *h, struct dcm_error *err)
 	if (h->major != BLOCK_MAJOR)
 		return error__set(err, -EBADMSG,
 				  "its format is version %u.%u, and this program reads version %u: "
-				  "open it with the "
-				  "program that wrote it, or a newer one",
+				  "open it with the program that wrote it, or a newer one",
 				  h->major, h->minor, BLOCK_MAJOR);
 	return 0;
 }

@@ -69,12 +69,10 @@ static const struct dcm_option options[] = {
 	  .def = "360h",
 	  .min = "0",
 	  .doc = "Profiles that are older than this, compared with the newest one, are removed, a "
-		 "block at "
-		 "a time; 0 keeps them as long as max_bytes lasts. After a gap of more than a day "
-		 "a day's "
-		 "worth goes each hour, in case the clock was wrong. What comes too old is dropped "
-		 "(profiles_too_old), as is what starts more than a day after the clock "
-		 "(profiles_too_new)." },
+		 "block at a time; 0 keeps them as long as max_bytes lasts. After a gap of more "
+		 "than a day a day's worth goes each hour, in case the clock was wrong. What comes "
+		 "too old is dropped (profiles_too_old), as is what starts more than a day after "
+		 "the clock (profiles_too_new)." },
 	{ .name = "retention_by_type",
 	  .type = DCM_OPT_MAP,
 	  .element = DCM_OPT_DURATION,
@@ -91,24 +89,21 @@ static const struct dcm_option options[] = {
 	  .min = "0",
 	  .doc = "Bytes of the directory: blocks, dictionaries and the log, which takes 64 to 128 "
 		 "MiB. Beyond it the oldest blocks go; 0: no bound. A row takes about 1.5 bytes, "
-		 "one "
-		 "host with 19 Hz sampling some 10 MiB a day." },
+		 "one host with 19 Hz sampling some 10 MiB a day." },
 	{ .name = "seal_interval",
 	  .type = DCM_OPT_DURATION,
 	  .offset = offsetof(struct config, seal_ns),
 	  .def = "15m",
 	  .min = "1s",
 	  .doc = "How long profiles stay in memory and in the log before they become a block. "
-		 "Shorter makes "
-		 "a start faster, and more small blocks." },
+		 "Shorter makes a start faster, and more small blocks." },
 	{ .name = "head_max_bytes",
 	  .type = DCM_OPT_SIZE,
 	  .offset = offsetof(struct config, head_max_bytes),
 	  .def = "128MiB",
 	  .min = "1MiB",
 	  .doc = "Memory for profiles that are in no block yet; they become one sooner when it is "
-		 "full. "
-		 "Writes wait when twice as much is. A row takes 16 bytes." },
+		 "full. Writes wait when twice as much is. A row takes 16 bytes." },
 	{ .name = "dictionary_max_bytes",
 	  .type = DCM_OPT_SIZE,
 	  .offset = offsetof(struct config, dictionary_max_bytes),
@@ -116,8 +111,7 @@ static const struct dcm_option options[] = {
 	  .min = "0",
 	  .doc = "Memory for stacks, labels and names, which each three days have of their own. "
 		 "Beyond it those that no question needed the longest are left on the disk, until "
-		 "one "
-		 "does; 0: no bound. Smaller makes questions about old times slower." },
+		 "one does; 0: no bound. Smaller makes questions about old times slower." },
 	{ .name = "read_only",
 	  .type = DCM_OPT_BOOL,
 	  .offset = offsetof(struct config, read_only),

@@ -63,15 +63,13 @@ static const struct dcm_option options[] = {
 	  .def = "1h",
 	  .min = "0",
 	  .doc = "Profiles that are older than this, compared with the newest one, are removed; 0 "
-		 "keeps them as long "
-		 "as max_bytes lasts." },
+		 "keeps them as long as max_bytes lasts." },
 	{ .name = "path",
 	  .type = DCM_OPT_STRING,
 	  .offset = offsetof(struct config, path),
 	  .flags = DCM_OPT_RESTART,
 	  .doc = "A directory that `decima store backup` made of a memory store, loaded at start. "
-		 "Nothing is written "
-		 "back to it." },
+		 "Nothing is written back to it." },
 };
 static const struct dcm_table table = DCM_TABLE(struct config, options);
 
