@@ -18,9 +18,9 @@ void api__put_store(const struct dcm_store_stat *s, struct buf *b)
 	buf__printf(b,
 		    ",\"bytes\":%" PRIu64 ",\"series\":%" PRIu64 ",\"stacks\":%" PRIu64
 		    ",\"locations\":%" PRIu64 ",\"profiles\":%" PRIu64 ",\"rows\":%" PRIu64
-		    ",\"first_ms\":%" PRId64 ",\"last_ms\":%" PRId64 "}",
+		    ",\"first_ms\":%" PRId64 ",\"last_ms\":%" PRId64 ",\"removals\":%" PRIu32 "}",
 		    s->bytes, s->n_series, s->n_stacks, s->n_locations, s->n_profiles, s->n_rows,
-		    s->first_ms, s->last_ms);
+		    s->first_ms, s->last_ms, s->n_removals);
 }
 
 static void put_store_text(const struct dcm_store_stat *s, struct buf *b)
@@ -40,6 +40,9 @@ static void put_store_text(const struct dcm_store_stat *s, struct buf *b)
 	buf__printf(b, "\nsize       %s\n", units__format_value((double)s->bytes, STR("bytes"), size));
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
 		buf__printf(b, "%-10s %" PRIu64 "\n", counts[i].name, counts[i].n);
+	if (s->n_removals)
+		buf__printf(b, "removals   %" PRIu32 ": their rows are in no answer, and still on the disk\n",
+			    s->n_removals);
 	if (s->n_profiles == 0)
 		return;
 	buf__printf(b, "first      %s\n", units__format_time(s->first_ms * 1000000, time));

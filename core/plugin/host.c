@@ -418,6 +418,13 @@ static uint64_t host_n_lost_pages(const struct dcm_host *host)
 	return mapped__n_lost();
 }
 
+static int host_regex_new(const struct dcm_host *host, struct dcm_str pattern,
+			  struct dcm_regex **ret_regex, struct dcm_error *err)
+{
+	(void)host;
+	return regex__new(pattern, 0, ret_regex, err);
+}
+
 /* ---- the object ---- */
 
 static const struct dcm_host functions = {
@@ -467,6 +474,8 @@ static const struct dcm_host functions = {
 	.map_file = host_map_file,
 	.unmap_file = host_unmap_file,
 	.n_lost_pages = host_n_lost_pages,
+	.regex_new = host_regex_new,
+	.regex_free = regex__free,
 };
 
 static bool is_name(const char *s)

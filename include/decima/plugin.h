@@ -28,6 +28,7 @@
  *   1.3  storage: recognises()
  *   1.4  host: add_stacks()
  *   1.5  budget: gap, gap_ctx; host: map_file, unmap_file, n_lost_pages
+ *   1.6  host: regex_new, regex_free; stat: n_removals
  */
 #ifndef DECIMA_PLUGIN_H
 #define DECIMA_PLUGIN_H
@@ -43,7 +44,7 @@ extern "C" {
 
 #define DCM_ABI_MAGIC 0x414d4344u /* "DCMA" */
 #define DCM_ABI_MAJOR 1
-#define DCM_ABI_MINOR 5
+#define DCM_ABI_MINOR 6
 
 /* True when the struct behind `ptr` was made by a side that knows `member`. */
 #define DCM_HAS(ptr, member)                                                                       \
@@ -477,6 +478,8 @@ struct dcm_store_stat {
 	uint64_t n_profiles, n_rows;
 	int64_t first_ms, last_ms; /* 0,0 when empty */
 	struct dcm_str place;	   /* directory or address, for people; "memory" */
+	/* (1.6) Removals whose rows, which no question finds any more, still take room, and still count above. */
+	uint32_t n_removals;
 };
 
 /* A finding: a sentence that names place, fault and remedy, borrowed for the call. ERROR: it will not work so. */
@@ -701,6 +704,12 @@ struct dcm_host {
 	void (*unmap_file)(const struct dcm_host *host, const uint8_t *p, size_t n);
 	/* How many pages were lost so, of all files: who relies on what was checked before looks again when it changes. */
 	uint64_t (*n_lost_pages)(const struct dcm_host *host);
+
+	/* --- matching (1.6) --- */
+	/* Compiles a matcher's pattern, for who keeps matchers longer than a call. 0, -EINVAL, -EFBIG, -ENOMEM. */
+	int (*regex_new)(const struct dcm_host *host, struct dcm_str pattern,
+			 struct dcm_regex **ret_regex, struct dcm_error *err);
+	void (*regex_free)(struct dcm_regex *regex); /* NULL is fine */
 };
 
 /* ------------------------------------------------------------------------------------------------------------------

@@ -128,6 +128,13 @@ static bool host_regex_matches(const struct dcm_regex *regex, struct dcm_str tex
 	return regex__matches(regex, text);
 }
 
+static int host_regex_new(const struct dcm_host *host, struct dcm_str pattern,
+			  struct dcm_regex **ret_regex, struct dcm_error *err)
+{
+	(void)host;
+	return regex__new(pattern, 0, ret_regex, err);
+}
+
 void storage__host(struct storage *s)
 {
 	s->host = (struct dcm_host){
@@ -163,6 +170,8 @@ void storage__host(struct storage *s)
 		.encode = host_encode,
 		.decode = host_decode,
 		.regex_matches = host_regex_matches,
+		.regex_new = host_regex_new,
+		.regex_free = regex__free,
 	};
 }
 

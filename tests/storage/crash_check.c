@@ -11,7 +11,7 @@
 
 #include "tests/storage/ledger.h"
 
-enum { LIVES = 6, STEPS_MAX = 24, CALLS_MAX = 160 };
+enum { LIVES = 6, STEPS_MAX = 24, CALLS_MAX = 160, KINDS = 16 };
 
 struct run {
 	const struct crash_plan *plan;
@@ -41,7 +41,7 @@ static void step(struct run *r)
 {
 	const struct subject *s = r->plan->subject;
 
-	switch (random__below(&r->random, 10)) {
+	switch (random__below(&r->random, s->remove ? 11 : 10)) {
 	case 0:
 	case 1:
 		r->result->n_seals += s->seal(r->store) == 0;
@@ -54,6 +54,10 @@ static void step(struct run *r)
 		break;
 	case 4:
 		s->probe(r->store);
+		break;
+	case 10:
+		r->result->n_removals += ledger__remove(&r->ledger, r->store,
+							(unsigned)random__below(&r->random, KINDS)) == 0;
 		break;
 	default:
 		ledger__write(&r->ledger, r->store, 1 + (unsigned)random__below(&r->random, 4));

@@ -3,7 +3,7 @@
  * tests/storage/crash_check.h - power cuts, by the thousand, and what must be true after each
  *
  * A run is a fresh simulated disk and several lives of a store on it. In each life the store is opened, what it has is
- * compared with what it was told, and then it is written to, sealed, compacted and thinned out at random, until the
+ * compared with what it was told, and then it is written to, sealed, compacted and thinned out at random (by age, and, where the store can, by what matches), until the
  * power is cut at a random call (or, one time in four, only the process dies), while calls may fail before. A seed is a
  * run: the same one does the same again.
  *
@@ -30,7 +30,8 @@ struct crash_result {
 	uint64_t n_cycles;
 	uint64_t bad_seed; /* of the first run that failed; 0: none did */
 	char fault[160];   /* what was wrong in it */
-	uint64_t n_acked, n_replayed, n_seals, n_compactions, n_power_cuts; /* proof that something happened */
+	uint64_t n_acked, n_replayed, n_seals, n_compactions, n_removals,
+		n_power_cuts; /* proof that something happened */
 };
 
 /* Stops at the first run that fails. */

@@ -31,7 +31,28 @@ int ledger__write(struct ledger *l, void *store, unsigned n)
 
 static void fade(void *ctx, uint64_t id)
 {
-	((struct ledger *)ctx)->promises[id] = FADING;
+	uint8_t *promise = &((struct ledger *)ctx)->promises[id];
+
+	if (*promise != GONE)
+		*promise = FADING;
+}
+
+static void promise_all(struct ledger *l, unsigned kind, uint8_t promise)
+{
+	for (uint64_t id = 0; id < l->next_id; id++)
+		if (l->subject->removed(kind, id) && l->promises[id] != GONE)
+			l->promises[id] = promise;
+}
+
+int ledger__remove(struct ledger *l, void *store, unsigned kind)
+{
+	int rc;
+
+	promise_all(l, kind, UNSURE);
+	rc = l->subject->remove(store, kind);
+	if (!rc)
+		promise_all(l, kind, GONE);
+	return rc;
 }
 
 int ledger__retain(struct ledger *l, void *store)

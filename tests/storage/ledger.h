@@ -18,7 +18,8 @@ enum promise {
 	UNSENT,
 	MAYBE,	/* sent, not acknowledged: there or not */
 	ACKED,	/* must be there */
-	FADING, /* removed, perhaps not for good: there or not */
+	FADING, /* its block was removed, perhaps not for good: there or not */
+	UNSURE, /* a removal of its kind failed: there or not */
 	/*
 	 * Never acknowledged, and missing after a start. A power cut may bring it back, as it may bring back any name
 	 * that was removed, but not after something newer was acknowledged.
@@ -42,6 +43,8 @@ struct ledger {
 int ledger__write(struct ledger *l, void *store, unsigned n);
 /* Removes the oldest block, and finds out whether that is for good. */
 int ledger__retain(struct ledger *l, void *store);
+/* Removes the numbers of a kind: once that has succeeded they are gone. */
+int ledger__remove(struct ledger *l, void *store, unsigned kind);
 /*
  * False, and `fault`, when the store has something else than it must have. `settled`: a start has gone well, so what is
  * there is there to stay, and what is not never comes back.

@@ -13,7 +13,11 @@
 #include "core/base/str.h"
 #include "core/batch/batch.h"
 #include "core/batch/builder.h"
+#include "plugins/storage/answer/walk.h"
 #include "plugins/storage/local/expire.h"
+#include "plugins/storage/local/extras.h"
+#include "plugins/storage/local/look.h"
+#include "plugins/storage/local/removal.h"
 #include "plugins/storage/local/rework.h"
 #include "plugins/storage/local/upkeep.h"
 #include "tests/contract/storage_host.h"
@@ -26,7 +30,7 @@ enum { WRITE_MAX = 8, STATUSES = 4096 };
 struct subject_store {
 	struct storage storage; /* for its host */
 	struct store *store;
-	unsigned complaints;
+	unsigned complaints, deviations;
 	int statuses[STATUSES]; /* of writes, by their first number: one that waits may be told much later */
 };
 
@@ -122,21 +126,6 @@ static void take(const struct collecting *c, const struct dict *d, int64_t time_
 	c->each(c->ctx, id);
 }
 
-static void take_heads(const struct collecting *c, const struct heads *heads)
-{
-	for (size_t i = 0; i < heads->n; i++) {
-		const struct streams *s = &heads->v[i]->streams;
-
-		for (size_t j = 0; j < s->n; j++)
-			for (size_t k = 0; k < s->v[j].profiles.n; k++) {
-				const struct profile *p = s->v[j].profiles.v[k];
-
-				take(c, s->dict, p->time_ms, p->rows[0].stack, p->rows[0].labels,
-				     p->rows[0].value);
-			}
-	}
-}
-
 /* 0, or why it cannot be read at this moment. */
 static int take_block(const struct collecting *c, struct stored *stored)
 {
@@ -161,15 +150,48 @@ static int take_block(const struct collecting *c, struct stored *stored)
 	return r;
 }
 
+/* As questions find them. */
+struct asking {
+	struct collecting collecting;
+	struct look look;
+	struct groups groups;
+	struct match match;
+	struct meter meter;
+	struct walk walk;
+};
+
+static int take_rows(void *ctx, const struct walk_rows *rows)
+{
+	const struct asking *a = ctx;
+
+	for (uint32_t i = 0; i < rows->n; i++)
+		take(&a->collecting, a->look.view.dict, rows->time_ms, rows->stacks[i],
+		     rows->label_sets[i], rows->values[i]);
+	return 0;
+}
+
 static void subject_ids(void *store, void (*each)(void *ctx, uint64_t id), void *ctx)
 {
+	static const struct dcm_select all = { .size = sizeof(all), .from_ms = INT64_MIN, .to_ms = INT64_MAX };
 	struct subject_store *s = store;
-	struct collecting c = { s, each, ctx };
+	struct asking a = { .collecting = { s, each, ctx }, .meter = { .host = &s->storage.host } };
+	const struct walk_user user = { .stacks = true, .label_sets = true, .rows = take_rows, .ctx = &a };
 
-	for (size_t i = 0; i < s->store->blocks.n; i++)
-		s->complaints += take_block(&c, s->store->blocks.v[i]) != 0;
-	take_heads(&c, &s->store->sealing);
-	take_heads(&c, &s->store->active);
+	look__init(&a.look, s->store, &s->storage.host, &all, 1);
+	int r = look__take(&a.look);
+	if (r == 0)
+		r = groups__init(&a.groups, NULL, false);
+	if (r == 0)
+		r = match__init(&a.match, &a.look.view, &all, &a.groups);
+	if (r == 0)
+		r = walk__init(&a.walk, &a.look.view, &a.match, &a.meter, &user);
+	for (size_t i = 0; r == 0 && i < a.look.view.streams.n; i++)
+		r = walk__stream(&a.walk, &a.look.view.streams.v[i]);
+	s->complaints += r != 0;
+	walk__fini(&a.walk);
+	match__fini(&a.match);
+	groups__fini(&a.groups);
+	look__fini(&a.look);
 }
 
 /* -------------------------------------------------------------------------------------------------
@@ -212,6 +234,7 @@ static int subject_open(struct vfs *v, const struct subject_setup *setup, void *
 
 	if (!s)
 		return -ENOMEM;
+	s->deviations = setup->deviations;
 	storage__host(&s->storage);
 	s->storage.real_ns = INT64_MAX / 2; /* nothing is of a time to come */
 	struct store_options o = {
@@ -262,11 +285,58 @@ static int subject_seal(void *store)
 	return upkeep__seal(((struct subject_store *)store)->store, NULL);
 }
 
+/* commit_change.edit: as if nothing had been removed. */
+static int unfilter(void *ctx, struct manifest *next, struct dcm_error *err)
+{
+	(void)ctx;
+	(void)err;
+	return manifest__set_extra(next, EXTRA_FILTERS, NULL, 0);
+}
+
 static int subject_compact(void *store)
 {
-	int r = rework__compact(((struct subject_store *)store)->store, NULL);
+	struct subject_store *s = store;
 
+	if (s->deviations & DEVIATE_UNFILTER_EARLY)
+		return commit__apply(s->store->commit, &(struct commit_change){ .edit = unfilter }, NULL);
+	int r = removal__drain(s->store, NULL);
+	if (r == 0)
+		r = rework__compact(s->store, NULL);
 	return r < 0 ? r : 0;
+}
+
+/* A kind is a series' even or odd numbers. */
+static bool subject_removed(unsigned kind, uint64_t id)
+{
+	return id / 7 % 7 == kind / 2 % 7 && id % 2 == kind % 2;
+}
+
+static int subject_remove(void *store, unsigned kind)
+{
+	static const char *const ids[] = { ".*[02468]", ".*[13579]" };
+	struct subject_store *s = store;
+	struct dcm_regex *regex = NULL;
+	char series[16];
+	uint64_t n;
+
+	snprintf(series, sizeof(series), "s%u", kind / 2 % 7);
+	const struct dcm_str pattern = str__of(ids[kind % 2]);
+	int r = s->storage.host.regex_new(&s->storage.host, pattern, &regex, NULL);
+	const struct dcm_matcher matchers[] = {
+		{ .op = DCM_RE, .name = STR("id"), .value = pattern, .regex = regex },
+		{ .op = DCM_EQ, .name = STR("service_name"), .value = str__of(series) },
+	};
+	const struct dcm_select sel = { .size = sizeof(sel),
+					.matchers = matchers,
+					.n_matchers = 2,
+					.from_ms = INT64_MIN,
+					.to_ms = INT64_MAX };
+	if (r == 0)
+		r = removal__select(s->store, &sel, &n, NULL);
+	if (r == 0 && s->deviations & DEVIATE_FILTER_IN_MEMORY)
+		r = commit__apply(s->store->commit, &(struct commit_change){ .edit = unfilter }, NULL);
+	s->storage.host.regex_free(regex);
+	return r;
 }
 
 /* The block that goes is the one whose newest profile is the oldest. */
@@ -303,6 +373,8 @@ const struct subject store_subject = {
 	.seal = subject_seal,
 	.compact = subject_compact,
 	.retain = subject_retain,
+	.remove = subject_remove,
+	.removed = subject_removed,
 	.settle = subject_settle,
 	.probe = subject_probe,
 	.ids = subject_ids,

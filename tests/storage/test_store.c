@@ -19,6 +19,7 @@
 #include "plugins/storage/local/expire.h"
 #include "plugins/storage/local/inspect.h"
 #include "plugins/storage/local/look.h"
+#include "plugins/storage/local/removal.h"
 #include "plugins/storage/local/rework.h"
 #include "plugins/storage/local/upkeep.h"
 #include "tests/contract/storage_host.h"
@@ -701,12 +702,12 @@ static void survives(enum sim_model model)
 
 	crash_check(&plan, &r);
 	printf("%" PRIu64 " lives, %" PRIu64 " power cuts, %" PRIu64 " acknowledged, %" PRIu64
-	       " seen again, %" PRIu64 " seals\n",
-	       r.n_cycles, r.n_power_cuts, r.n_acked, r.n_replayed, r.n_seals);
+	       " seen again, %" PRIu64 " seals, %" PRIu64 " removals\n",
+	       r.n_cycles, r.n_power_cuts, r.n_acked, r.n_replayed, r.n_seals, r.n_removals);
 	if (r.bad_seed)
 		fail_msg("seed %" PRIu64 ": %s", r.bad_seed, r.fault);
 	assert_true(r.n_power_cuts > r.n_cycles / 2 && r.n_acked > r.n_cycles / 2 &&
-		    r.n_seals > r.n_cycles / 8);
+		    r.n_seals > r.n_cycles / 8 && r.n_removals > r.n_cycles / 8);
 }
 
 static void test_power_cuts(void **state)
@@ -724,7 +725,8 @@ static void test_power_cuts_on_any_file_system(void **state)
 /* The check sees what it looks for. */
 static void test_deviations_are_caught(void **state)
 {
-	static const unsigned deviations[] = { SKIP_WAL_SYNC, SKIP_BLOCK_SYNC, SKIP_MANIFEST_SYNC };
+	static const unsigned deviations[] = { SKIP_WAL_SYNC, SKIP_BLOCK_SYNC, SKIP_MANIFEST_SYNC,
+					       DEVIATE_UNFILTER_EARLY, DEVIATE_FILTER_IN_MEMORY };
 	(void)state;
 
 	for (size_t i = 0; i < sizeof(deviations) / sizeof(deviations[0]); i++) {
@@ -832,14 +834,18 @@ static void test_a_stop_ends_the_work_on_blocks(void **state)
 	batch__unref(batch);
 	assert_int_equal(upkeep__seal(b.store, NULL), 0);
 	atomic_store(&b.store->stopping, true);
-	assert_int_equal(rework__remove(b.store, &all, &n, NULL), -ECANCELED);
-	assert_int_equal(n, 0);
+	assert_int_equal(removal__select(b.store, &all, &n, NULL), 0);
+	assert_true(n > 0);
+	assert_int_equal(removal__step(b.store, NULL), -ECANCELED);
+	assert_int_equal(b.store->blocks.n, 1);
 	restart(&b, false);
-	compare(&b);
+	assert_int_equal(removal__drain(b.store, NULL), 0);
+	assert_int_equal(b.store->blocks.n, 0);
+	assert_null(b.store->filters);
 	bench__fini(&b);
 }
 
-/* What cannot be read keeps nothing else from being removed, and the caller hears of it. */
+/* What cannot be read keeps nothing else from being removed. */
 static void test_a_removal_goes_on_behind_a_damaged_block(void **state)
 {
 	static const struct dcm_select all = { .size = sizeof(all), .from_ms = INT64_MIN, .to_ms = INT64_MAX };
@@ -857,8 +863,9 @@ static void test_a_removal_goes_on_behind_a_damaged_block(void **state)
 		assert_int_equal(upkeep__seal(b.store, NULL), 0);
 	}
 	assert_int_equal(b.store->blocks.n, 3);
-	assert_int_equal(rework__remove(b.store, &all, &n, NULL), -EBADMSG);
+	assert_int_equal(removal__select(b.store, &all, &n, NULL), 0);
 	assert_true(n > 0);
+	assert_int_equal(removal__drain(b.store, NULL), -EBADMSG);
 	assert_int_equal(b.store->blocks.n, 1);
 	assert_int_equal(b.store->blocks.v[0]->entry.number, damaged);
 	bench__fini(&b);

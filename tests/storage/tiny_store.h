@@ -20,6 +20,8 @@ enum {
 	DEVIATE_REMOVE_EARLY = 1 << 17,	  /* blocks are removed before the manifest is replaced */
 	DEVIATE_FORGET_EARLY = 1 << 18,	  /* segments are */
 	DEVIATE_NO_RECORD_SYNC = 1 << 19, /* what blocks refer to is not synced before the manifest */
+	DEVIATE_UNFILTER_EARLY = 1 << 20,   /* what was removed is forgotten while the log has it */
+	DEVIATE_FILTER_IN_MEMORY = 1 << 21, /* what was removed is not written down */
 };
 
 struct subject_setup {
@@ -42,6 +44,12 @@ struct subject {
 	int (*compact)(void *store);
 	/* The numbers of the oldest block leave the store; each() hears of them before. */
 	int (*retain)(void *store, void (*each)(void *ctx, uint64_t id), void *ctx);
+	/*
+	 * Numbers leave the store by what they are: those of `kind` that removed() tells of, but none that is written
+	 * later. 0: for good. Both NULL: this store cannot.
+	 */
+	int (*remove)(void *store, unsigned kind);
+	bool (*removed)(unsigned kind, uint64_t id);
 	int (*settle)(void *store); /* 0: the last change is durable */
 	int (*probe)(void *store);
 	/* All numbers, in no order, as queries would find them. */

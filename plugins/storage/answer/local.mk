@@ -14,6 +14,7 @@ plugins_storage_answer_libanswer_la_SOURCES = \
 	plugins/storage/answer/sieve.c plugins/storage/answer/sieve.h \
 	plugins/storage/answer/stream_piece.c plugins/storage/answer/stream_piece.h \
 	plugins/storage/answer/sums.c plugins/storage/answer/sums.h \
+	plugins/storage/answer/thin.c plugins/storage/answer/thin.h \
 	plugins/storage/answer/view.c plugins/storage/answer/view.h \
 	plugins/storage/answer/walk.c plugins/storage/answer/walk.h \
 	plugins/storage/answer/walk_increases.c plugins/storage/answer/walk_parts.h \

@@ -21,11 +21,6 @@ struct reader {
 	int64_t values[PIECE_ROWS_MAX];
 };
 
-const struct stream_piece *stream_piece__of(const struct piece *p)
-{
-	return p->of;
-}
-
 static void *reader_new(void)
 {
 	return NEW(struct reader);
@@ -130,6 +125,11 @@ static const struct piece_ops ops = {
 	.rows = rows,
 	.release = release,
 };
+
+const struct stream_piece *stream_piece__of(const struct piece *p)
+{
+	return p->ops == &ops ? p->of : NULL;
+}
 
 /* -------------------------------------------------------------------------------------------------
  * Making

@@ -19,7 +19,7 @@ struct stream_piece {
 /* With the store's lock held: what the view's selections want of the streams. 0 or -ENOMEM. */
 int stream_piece__add_all(struct view *v, uint32_t era, const struct streams *s);
 
-/* The profiles of a piece that came from here. */
+/* The profiles of a piece that came from here; NULL for other pieces. */
 const struct stream_piece *stream_piece__of(const struct piece *p);
 
 #endif

@@ -495,6 +495,7 @@ static int open_all(struct commit *c, const struct commit_options *o, struct com
 		rc = o->loaded(o->ctx, &c->now, err);
 	/* Each start has a generation of its own, and so numbers that no process before had. */
 	wal.first_number = c->now.generation << SEGMENTS_BITS;
+	wal.used_lsn = o->used_lsn ? *o->used_lsn : 0;
 	if (!rc)
 		rc = wal__open(c->vfs, &wal, c->now.sealed_lsn, o->each, o->ctx, &found->wal,
 			       &c->wal, err);

@@ -60,6 +60,8 @@ struct commit_options {
 	 * open(), which returns it. NULL: none.
 	 */
 	int (*loaded)(void *ctx, const struct manifest *m, struct dcm_error *err);
+	/* The log's new frames get larger LSNs than this, read after loaded(). NULL: none is known to be used. */
+	const uint64_t *used_lsn;
 	void *ctx; /* of both */
 };
 

@@ -13,7 +13,11 @@
 #include "plugins/storage/local/manifest.h"
 #include "plugins/storage/streams/seen.h"
 
-enum { EXTRA_STORE = 1 }; /* type of the manifest's extra */
+/* Types of the manifest's extras. */
+enum {
+	EXTRA_STORE = 1,
+	EXTRA_FILTERS = 3, /* filters.h; 2 is losses.h's */
+};
 
 /* 0 or -ENOMEM. */
 int extras__write(struct manifest *m, const struct seen *seen, uint32_t next_era);

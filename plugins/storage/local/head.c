@@ -40,6 +40,29 @@ void heads__drop_empty(struct heads *h)
 	h->n = n;
 }
 
+void heads__measure(struct heads *h)
+{
+	for (size_t i = 0; i < h->n; i++) {
+		struct streams *s = &h->v[i]->streams;
+
+		h->v[i]->oldest_ms = INT64_MAX;
+		s->newest_ms = INT64_MIN;
+		for (size_t k = 0; k < s->n; k++) {
+			const struct stream *st = &s->v[k];
+
+			if (!st->profiles.n)
+				continue;
+			const int64_t first_ms = st->profiles.v[0]->time_ms;
+			const int64_t last_ms = st->profiles.v[st->profiles.n - 1]->time_ms;
+
+			if (first_ms < h->v[i]->oldest_ms)
+				h->v[i]->oldest_ms = first_ms;
+			if (last_ms > s->newest_ms)
+				s->newest_ms = last_ms;
+		}
+	}
+}
+
 uint64_t heads__bytes(const struct heads *h)
 {
 	uint64_t bytes = 0;

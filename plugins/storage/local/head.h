@@ -24,7 +24,8 @@ struct heads {
 	VEC(struct head *); /* v[n] */
 };
 void heads__fini(struct heads *h);
-void heads__drop_empty(struct heads *h);      /* those without a profile */
+void heads__drop_empty(struct heads *h); /* those without a profile */
+void heads__measure(struct heads *h);	 /* after profiles went: their oldest and newest times */
 uint64_t heads__bytes(const struct heads *h); /* without dictionaries */
 
 /* Profiles that start in [from_ms, until_ms) are taken. */

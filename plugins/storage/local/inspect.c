@@ -20,6 +20,7 @@ void inspect__stat(struct store *s, struct dcm_store_stat *ret)
 	const struct kept_numbers kept = kept__get(s);
 	const struct kept_amount sum = kept__sum(&kept);
 
+	ret->n_removals = kept.n_removals;
 	ret->bytes = sum.bytes;
 	ret->n_series = kept.n_series;
 	ret->n_stacks = kept.n_stacks;
@@ -82,6 +83,21 @@ static int check_block(struct store *s, struct stored *b, struct dcm_error *err)
 	return n > 0 || damaged;
 }
 
+/* No damage, but worth knowing when the disk is full. */
+static void report_removals(struct store *s, dcm_report_fn report, void *ctx)
+{
+	const uint32_t n = kept__get(s).n_removals;
+	char text[160];
+
+	if (!n)
+		return;
+	snprintf(text, sizeof(text),
+		 "rows of %" PRIu32
+		 " removals are in no answer, and go from the disk as blocks are written anew",
+		 n);
+	report(ctx, DCM_LOG_INFO, text);
+}
+
 int inspect__check(struct store *s, dcm_report_fn report, void *ctx)
 {
 	struct snapshot p = { 0 };
@@ -96,6 +112,8 @@ int inspect__check(struct store *s, dcm_report_fn report, void *ctx)
 		found += r == 1;
 	}
 	snapshot__fini(&p);
+	if (r >= 0 && report)
+		report_removals(s, report, ctx);
 	return r < 0 ? r : found;
 }
 

@@ -55,7 +55,7 @@ static void note_dictionaries(struct store *s, struct kept_numbers *n)
 
 static void count(struct store *s, const struct kept_amount *blocks)
 {
-	struct kept_numbers n = { .blocks = *blocks, .heads = nothing };
+	struct kept_numbers n = { .blocks = *blocks, .heads = nothing, .n_removals = filters__n(s->filters) };
 
 	add_heads(&n.heads, &s->sealing);
 	add_heads(&n.heads, &s->active);

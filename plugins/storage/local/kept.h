@@ -22,6 +22,7 @@ struct kept_amount {
 
 struct kept_numbers {
 	struct kept_amount blocks, heads;
+	uint32_t n_removals; /* filters: what they take counts until it is written anew */
 	uint64_t n_series, n_stacks,
 		n_locations; /* of the largest dictionary that was read: eras have most in common */
 };
@@ -36,7 +37,7 @@ struct store;
 void kept__init(struct kept *k);
 void kept__fini(struct kept *k);
 
-/* After a change of the heads, or of the eras; and after one of the blocks as well. */
+/* After a change of the heads, of the eras or the filters; and after one of the blocks as well. */
 void kept__count_heads(struct store *s);
 void kept__count_all(struct store *s);
 

@@ -8,7 +8,8 @@
  *	tend.h     all of the upkeep, in rounds     block.h   packed columns
  *	upkeep.h   seals, recovers                  inspect.h checks, copies
  *	expire.h   removes what is old or too much  retain.h  what that is
- *	rework.h   compacts, removes                commit.h  the order in which files change
+ *	rework.h   compacts, rescues                commit.h  the order in which files change
+ *	removal.h  removes what matches             filters.h what was removed, and is still in blocks
  *	look.h     what a question looks at         era.h     what profiles refer to
  *	eras.h     which of those are in memory     kept.h    counts
  *	reader.h   reads beside another process     vfs.h     every call to the file system
@@ -35,6 +36,7 @@
 #include "plugins/storage/local/inspect.h"
 #include "plugins/storage/local/look.h"
 #include "plugins/storage/local/reader.h"
+#include "plugins/storage/local/removal.h"
 #include "plugins/storage/local/rework.h"
 #include "plugins/storage/local/tend.h"
 
@@ -366,7 +368,10 @@ static int maintain(void *instance, int64_t budget_ns, struct dcm_error *err)
 	struct local *l = instance;
 	(void)budget_ns;
 
-	return l->read_only ? 0 : expire__now(l->store, err);
+	if (l->read_only)
+		return 0;
+	int r = expire__now(l->store, err);
+	return r ? r : removal__drain(l->store, err);
 }
 
 /* -------------------------------------------------------------------------------------------------
@@ -523,10 +528,10 @@ static int retain(void *instance, int64_t cutoff_ms, uint64_t max_bytes, uint64_
 
 	if (l->read_only)
 		return refuse_change(l, err);
-	int r = rework__remove_before(l->store, cutoff_ms, &n, err);
+	int r = removal__before(l->store, cutoff_ms, &n, err);
 
 	if (r == 0 && max_bytes)
-		r = rework__remove_to(l->store, max_bytes, &n, err);
+		r = removal__to(l->store, max_bytes, &n, err);
 	if (r == 0)
 		*ret_n_profiles = n;
 	return r;
@@ -540,7 +545,7 @@ static int remove_selected(void *instance, const struct dcm_select *sel, uint64_
 	int r = l->read_only ? refuse_change(l, err) : answer__check_select(sel, false, err);
 
 	if (r == 0)
-		r = rework__remove(l->store, sel, &n, err);
+		r = removal__select(l->store, sel, &n, err);
 	if (r == 0)
 		*ret_n_profiles = n;
 	return r;

@@ -12,11 +12,13 @@ plugins_storage_local_liblocal_la_SOURCES = \
 	plugins/storage/local/compact.c plugins/storage/local/compact.h \
 	plugins/storage/local/compact_parts.c plugins/storage/local/compact_parts.h \
 	plugins/storage/local/compact_plan.c plugins/storage/local/compact_plan.h \
+	plugins/storage/local/dropping.c plugins/storage/local/dropping.h \
 	plugins/storage/local/era.c plugins/storage/local/era.h \
 	plugins/storage/local/eras.c plugins/storage/local/eras.h \
 	plugins/storage/local/era_record.c plugins/storage/local/era_record.h \
 	plugins/storage/local/expire.c plugins/storage/local/expire.h \
 	plugins/storage/local/extras.c plugins/storage/local/extras.h \
+	plugins/storage/local/filters.c plugins/storage/local/filters.h \
 	plugins/storage/local/frames.c plugins/storage/local/frames.h \
 	plugins/storage/local/head.c plugins/storage/local/head.h \
 	plugins/storage/local/hidden.c plugins/storage/local/hidden.h \
@@ -30,6 +32,7 @@ plugins_storage_local_liblocal_la_SOURCES = \
 	plugins/storage/local/pfor.c plugins/storage/local/pfor.h \
 	plugins/storage/local/ranks.c plugins/storage/local/ranks.h \
 	plugins/storage/local/reader.c plugins/storage/local/reader.h \
+	plugins/storage/local/removal.c plugins/storage/local/removal.h \
 	plugins/storage/local/replay.c plugins/storage/local/replay.h \
 	plugins/storage/local/retain.c plugins/storage/local/retain.h \
 	plugins/storage/local/rework.c plugins/storage/local/rework.h \

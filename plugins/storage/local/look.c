@@ -97,6 +97,7 @@ static void leave_out(void *ctx, const struct piece *p, int error)
 			continue;
 		error__sys(&err, error, "%s: a chunk is damaged, and left out of answers",
 			   commit__block_path(path, b->entry.number));
+		atomic_store_explicit(&l->blocks.v[i].left_out, true, memory_order_relaxed);
 		tell_unreadable(l->store, b, err.text);
 		/* There is room. A chunk's own times are not what they were when its directory is lost. */
 		const struct manifest_block *e = &b->entry;
@@ -126,6 +127,7 @@ void look__fini(struct look *l)
 	pthread_mutex_destroy(&l->gaps_lock);
 	vec__fini(&l->gaps);
 	view__fini(&l->view);
+	filters__unref(l->filters);
 	for (size_t i = 0; i < l->blocks.n; i++)
 		stored__unref(l->blocks.v[i].stored);
 	for (size_t i = 0; i < l->pins.n; i++)
@@ -178,9 +180,11 @@ static int take_blocks(struct look *l)
 				return -ENOMEM;
 			continue;
 		}
-		uint32_t era = view_era(l, b->era);
-		if (era == DCM_NONE || !vec__push(&l->blocks, (struct look_block){ stored__ref(b), era }))
+		struct look_block take = { .stored = b, .era = view_era(l, b->era) };
+		if (take.era == DCM_NONE || !vec__reserve(&l->blocks, 1))
 			return -ENOMEM;
+		stored__ref(b);
+		l->blocks.v[l->blocks.n++] = take;
 	}
 	return 0;
 }
@@ -214,11 +218,23 @@ static int take_heads(struct look *l, const struct heads *from)
 	return r;
 }
 
+static void take_filters(struct look *l)
+{
+	const struct store *s = l->store;
+
+	l->last_lsn = s->last_lsn;
+	l->filters = filters__ref(s->filters);
+	if (l->filters)
+		l->view.filters = (struct view_filters){ l->filters->selects, l->filters->n };
+}
+
 static int take_all(struct look *l)
 {
 	const struct store *s = l->store;
-	int r = take_blocks(l);
+	int r;
 
+	take_filters(l);
+	r = take_blocks(l);
 	if (r == 0)
 		r = take_losses(l);
 	if (r == 0)
@@ -385,7 +401,10 @@ static int add_blocks(struct look *l)
 	for (size_t i = 0; r == 0 && i < l->blocks.n; i++) {
 		struct look_block *b = &l->blocks.v[i];
 		struct dcm_error err = DCM_ERROR_INIT;
-		struct block_pieces from = { .era = b->era };
+		struct block_pieces from = {
+			.era = b->era,
+			.first_filter = filters__first(l->filters, b->stored->entry.number),
+		};
 
 		r = stored__block(b->stored, &from.block, &err);
 		if (r == 0) {
@@ -396,6 +415,7 @@ static int add_blocks(struct look *l)
 				r = stored__block(b->stored, &from.block, &err);
 		}
 		if (r < 0 && r != -ENOMEM) {
+			atomic_store_explicit(&b->left_out, true, memory_order_relaxed);
 			tell_unreadable(l->store, b->stored, err.text);
 			r = note_block(l, b->stored, "it cannot be read");
 		}

@@ -22,6 +22,7 @@
 struct look_block {
 	struct stored *stored; /* referenced */
 	uint32_t era;	       /* of the view */
+	_Atomic bool left_out; /* something of it could not be read, and is not in the view */
 };
 
 /* An era of wanted blocks, which stays in memory until the view has it. */
@@ -46,6 +47,8 @@ struct look {
 	VEC(struct look_pin) pins;
 	pthread_mutex_t gaps_lock; /* pieces may be left out by several threads */
 	VEC(struct look_gap) gaps; /* one a block; there is room for all that are in `blocks` */
+	struct filters *filters;   /* the view's; referenced */
+	uint64_t last_lsn;	   /* of the log: heads have it, and no later one */
 };
 
 /* host: of the question. sel and host outlive the look. */

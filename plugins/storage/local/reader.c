@@ -149,6 +149,8 @@ static int read_moment(struct opening *g, struct dcm_error *err)
 				 .ctx = s };
 	if (r == 0)
 		r = replay_log(&log, err);
+	if (r == 0 && store__end_replay(s))
+		r = error__nomem(err);
 	if (r == 0)
 		r = look_again(s->vfs, &g->manifest, &change, err);
 	if (r)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/storage/local/rework.h - blocks that are written anew: compaction, and removal of rows
+ * plugins/storage/local/rework.h - blocks that are written anew: compaction, rescue, removal of rows
  *
  * Each step is one change of the manifest (commit.h), and takes its turn with seals (upkeep.h). When the store stops, the
  * step under way is given up: -ECANCELED, and nothing has changed.
@@ -21,20 +21,14 @@ int rework__compact(struct store *s, struct dcm_error *err);
  */
 int rework__rescue(struct store *s, struct dcm_error *err);
 
-/* Writes a block anew without what the filter drops. With `work`, held by the caller. 0 or a negative errno. */
+/*
+ * Writes a block anew without what filters (filters.h) take, nor what `also` (may be NULL) drops. With `work`, held by the
+ * caller. 0 or a negative errno.
+ */
+int rework__block(struct store *s, struct stored *b, const struct compact_filter *also,
+		  struct dcm_error *err);
+/* The same by its number. */
 int rework__filter(struct store *s, uint64_t number, const struct compact_filter *filter,
 		   struct dcm_error *err);
-
-/*
- * Seals, and removes the rows that match. Adds to *ret_n the profiles that lost something. What comes meanwhile is not looked at.
- * 0, or a negative errno: what was removed until then is removed; a block that cannot be read keeps no other's rows.
- */
-int rework__remove(struct store *s, const struct dcm_select *sel, uint64_t *ret_n, struct dcm_error *err);
-
-/* Seals, and removes every profile that starts before the time. As remove(). */
-int rework__remove_before(struct store *s, int64_t cutoff_ms, uint64_t *ret_n, struct dcm_error *err);
-
-/* The same with the oldest, until blocks have at most so many bytes. */
-int rework__remove_to(struct store *s, uint64_t max_bytes, uint64_t *ret_n, struct dcm_error *err);
 
 #endif

@@ -17,6 +17,7 @@
 #include "plugins/storage/local/eras.h"
 #include "plugins/storage/local/extras.h"
 #include "plugins/storage/local/numbered.h"
+#include "plugins/storage/local/removal.h"
 
 /* -------------------------------------------------------------------------------------------------
  * Eras
@@ -496,8 +497,10 @@ int store__replay_frame(void *store, const struct frame *f)
 {
 	struct writing w = { .lsn = f->lsn };
 	struct store *s = store;
-	int r = 0;
+	int r = removal__replay(s, f->lsn - 1);
 
+	if (r)
+		return r;
 	if (f->type == STORE_FRAME_BATCHES)
 		r = replay_batches(s, f, &w);
 	else
@@ -507,6 +510,11 @@ int store__replay_frame(void *store, const struct frame *f)
 	writing__fini(&w);
 	s->last_lsn = f->lsn;
 	return r;
+}
+
+int store__end_replay(struct store *s)
+{
+	return removal__replay(s, UINT64_MAX);
 }
 
 static int compare_blocks(const void *a, const void *b)
@@ -593,8 +601,12 @@ int store__take_manifest(void *store, const struct manifest *m, struct dcm_error
 		s->newest_ms = entry->last_ms > s->newest_ms ? entry->last_ms : s->newest_ms;
 	}
 	store__sort_blocks(s);
-	kept__count_all(s);
 	s->last_lsn = m->sealed_lsn;
+	if (r == 0)
+		r = filters__read(m, s->host, &s->filters, err);
+	if (filters__n(s->filters))
+		s->filtered_lsn = s->filters->v[s->filters->n - 1]->lsn;
+	kept__count_all(s);
 	return r;
 }
 
@@ -677,10 +689,11 @@ int store__open(const struct dcm_host *host, struct vfs *v, const struct store_o
 			 .report_ctx = o->report_ctx },
 		.each = store__replay_frame,
 		.loaded = store__take_manifest,
+		.used_lsn = &s->filtered_lsn,
 		.ctx = s,
 	};
 	r = commit__open(v, &options, ret_found, &s->commit, err);
-	if (r == 0 && begin_aging(s) < 0)
+	if (r == 0 && (store__end_replay(s) || begin_aging(s) < 0))
 		r = error__nomem(err);
 	if (r) {
 		store__close(s);
@@ -707,6 +720,7 @@ void store__close(struct store *s)
 	for (size_t i = 0; i < s->eras.n; i++)
 		era__unref(s->eras.v[i]);
 	vec__fini(&s->eras);
+	filters__unref(s->filters);
 	for (size_t i = 0; i < s->strays.n; i++)
 		free(s->strays.v[i]);
 	vec__fini(&s->strays);

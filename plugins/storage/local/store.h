@@ -28,6 +28,7 @@
 #include <decima/plugin.h>
 
 #include "plugins/storage/local/commit.h"
+#include "plugins/storage/local/filters.h"
 #include "plugins/storage/local/head.h"
 #include "plugins/storage/local/kept.h"
 #include "plugins/storage/local/losses.h"
@@ -81,7 +82,10 @@ struct store {
 	struct heads sealing;	     /* on their way into blocks; older than the active ones */
 	VEC(struct stored *) blocks; /* as they were written: by last_lsn, then number */
 	VEC(struct era *) eras;
-	loss_list lost; /* as in the manifest */
+	loss_list lost;		 /* as in the manifest */
+	struct filters *filters; /* what was removed and is still in blocks; changed with `work` too */
+	uint32_t n_replayed; /* of the filters: heads have lost what they take; while the log is replayed */
+	uint64_t filtered_lsn; /* of the newest filter when the store was opened */
 	uint32_t next_era;
 	struct seen seen;
 	struct seen sealing_seen; /* what it was when they were closed */
@@ -142,6 +146,9 @@ int store__replay_frame(void *store, const struct frame *f);
 typedef VEC(struct dcm_batch *) batch_list;
 int store__decode_frame(const struct dcm_host *host, const struct frame *f,
 			struct heads_window *ret_window, batch_list *ret, struct dcm_error *err);
+
+/* After the last frame of a replay: what was removed after it. 0 or a negative errno. */
+int store__end_replay(struct store *s);
 
 /* Tells those whose writes have become durable. */
 void store__acknowledge(struct store *s);

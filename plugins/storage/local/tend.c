@@ -9,6 +9,7 @@
 
 #include "plugins/storage/local/eras.h"
 #include "plugins/storage/local/expire.h"
+#include "plugins/storage/local/removal.h"
 #include "plugins/storage/local/rework.h"
 #include "plugins/storage/local/upkeep.h"
 
@@ -39,8 +40,12 @@ static int compact_once(struct tend *t, struct dcm_error *err)
 
 	if (rescued < 0)
 		return rescued;
-	int r = rework__compact(t->store, err);
-	return r ? r : rescued;
+	/* Blocks that wait for their removal are not compacted; one that cannot be read keeps no others from it. */
+	int removed = removal__step(t->store, err);
+	int r = removed > 0 ? removed : rework__compact(t->store, err);
+	if (r == 0)
+		r = rescued;
+	return r ? r : removed;
 }
 
 static void compact(struct tend *t, bool is_turn)

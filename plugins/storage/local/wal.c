@@ -450,6 +450,8 @@ static int replay(struct wal *w, uint64_t sealed_lsn, replay_fn each, void *ctx,
 	if (!rc)
 		rc = replay__each(&r, w->vfs, sealed_lsn, take, &t, w->options.report,
 				  w->options.report_ctx, err);
+	if (r.max_lsn < w->options.used_lsn)
+		r.max_lsn = w->options.used_lsn;
 	if (!rc && r.max_lsn >= FRAMES_LSN_LIMIT)
 		rc = error__set(err, -EUCLEAN,
 				WAL_DIR

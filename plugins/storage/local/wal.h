@@ -47,7 +47,8 @@ struct wal_options {
 	 * removed, since a power cut may bring it back. commit__open() sets it.
 	 */
 	uint64_t first_number;
-	uint32_t align;	      /* of groups: 8 to 64 KiB, a power of two; 4096 is good */
+	uint64_t used_lsn; /* LSNs up to here, though they may be in no segment, are not used again */
+	uint32_t align;	   /* of groups: 8 to 64 KiB, a power of two; 4096 is good */
 	dcm_report_fn report; /* of damage met, and of failures survived; may be NULL */
 	void *report_ctx;
 };

@@ -1,0 +1,615 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/storage/local/removal.c - finds what goes, commits the filter, and works it off
+ *
+ * States (gauges, cumulative types) need care: of two at one time the older is still in its block though no answer has it,
+ * and must not come back when the newer goes. Blocks with such a one are listed by the filter too, and are written anew in the order
+ * in which they were written at first, the older state before the newer. One that is replaced by a state in a head
+ * becomes a case of two blocks by a seal.
+ */
+#include "plugins/storage/local/removal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "core/base/error.h"
+#include "plugins/storage/answer/stream_piece.h"
+#include "plugins/storage/answer/thin.h"
+#include "plugins/storage/answer/walk.h"
+#include "plugins/storage/local/block_piece.h"
+#include "plugins/storage/local/hidden.h"
+#include "plugins/storage/local/look.h"
+#include "plugins/storage/local/rework.h"
+#include "plugins/storage/local/upkeep.h"
+
+enum { SEALS_MAX = 4 };
+
+struct removal {
+	struct store *store;
+	const struct dcm_select *sel;
+	struct look look;
+	struct groups groups;
+	struct match asked; /* the selection */
+	struct walk walk;
+	struct meter meter;
+	bool counted; /* the profile at hand */
+	/* What was found: */
+	uint64_t n;
+	VEC(const struct block *) hits;
+	VEC(uint64_t) blocks; /* that the filter lists */
+	struct thin thin;
+	struct filters *filters; /* as they will be */
+};
+
+static void removal__fini(struct removal *m)
+{
+	thin__fini(&m->thin);
+	match__fini(&m->asked);
+	groups__fini(&m->groups);
+	look__fini(&m->look);
+	vec__fini(&m->hits);
+	vec__fini(&m->blocks);
+	filters__unref(m->filters);
+}
+
+/* -------------------------------------------------------------------------------------------------
+ * Counting: all rows of the selection's types and times are walked, and the selection is asked about each
+ */
+
+static int hit(struct removal *m, uint64_t n)
+{
+	const struct block *b = block_piece__block(&m->walk.piece->piece);
+
+	m->n += n;
+	if (!b || (m->hits.n && m->hits.v[m->hits.n - 1] == b))
+		return 0;
+	return vec__push(&m->hits, b) ? 0 : -ENOMEM;
+}
+
+/* The series alone has settled it. */
+static int count_span(void *ctx, const struct walk_span *s)
+{
+	struct removal *m = ctx;
+	int r = m->asked.settled ? hit(m, s->n) : 0;
+
+	return r < 0 ? r : m->asked.settled;
+}
+
+static int count_rows(void *ctx, const struct walk_rows *rows)
+{
+	struct removal *m = ctx;
+	uint32_t group;
+	int r = 0;
+
+	if (rows->begins)
+		m->counted = false;
+	for (uint32_t i = 0; r == 0 && !m->counted && i < rows->n; i++) {
+		r = match__row(&m->asked, rows->label_sets[i], &group);
+		if (r == 0 && group != MATCH_NONE) {
+			m->counted = true;
+			r = hit(m, 1);
+		}
+	}
+	return r;
+}
+
+static int walk_streams(struct removal *m)
+{
+	const struct view *v = &m->look.view;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < v->streams.n; i++) {
+		r = match__stream(&m->asked, v->streams.v[i].series);
+		if (r == 1)
+			r = walk__stream(&m->walk, &v->streams.v[i]);
+		if (r == 0)
+			r = meter__rows(&m->meter, 0);
+	}
+	return r;
+}
+
+static int count(struct removal *m)
+{
+	const struct dcm_select all = { .size = sizeof(all),
+					.type = m->sel->type,
+					.from_ms = m->sel->from_ms,
+					.to_ms = m->sel->to_ms,
+					.budget = m->sel->budget };
+	const struct walk_user user = {
+		.label_sets = true, .span = count_span, .rows = count_rows, .ctx = m
+	};
+	struct match match = { .view = NULL };
+	int r = match__init(&match, &m->look.view, &all, &m->groups);
+
+	if (r == 0)
+		r = walk__init(&m->walk, &m->look.view, &match, &m->meter, &user);
+	do {
+		m->n = 0;
+		m->hits.n = 0;
+		if (r == 0 || r == -EBADMSG)
+			r = walk_streams(m);
+	} while (r == -EBADMSG); /* a piece is left out from now on */
+	walk__fini(&m->walk);
+	match__fini(&match);
+	return r;
+}
+
+/* -------------------------------------------------------------------------------------------------
+ * What has to be written anew
+ */
+
+static int compare_pointers(const void *a, const void *b)
+{
+	const uintptr_t x = (uintptr_t) * (const struct block *const *)a;
+	const uintptr_t y = (uintptr_t) * (const struct block *const *)b;
+
+	return (x > y) - (x < y);
+}
+
+static bool has_states_in_heads(const struct view *v)
+{
+	for (size_t i = 0; i < v->streams.n; i++)
+		for (uint32_t k = 0;
+		     v->streams.v[i].temporality != DCM_DELTA && k < v->streams.v[i].n; k++)
+			if (stream_piece__of(&v->pieces.v[v->streams.v[i].first + k].piece))
+				return true;
+	return false;
+}
+
+/* Blocks with states that are replaced. 1: by something in a head, perhaps; 0; or -ENOMEM. */
+static int add_hidden(struct removal *m)
+{
+	struct hidden hidden = { .v = { 0 } };
+	bool any = false;
+	int r = hidden__find(&hidden, &m->look);
+
+	for (size_t i = 0; r == 0 && i < hidden.v.n; i++) {
+		const struct hidden_profile *p = &hidden.v.v[i];
+
+		if (!p->block || p->time_ms < m->sel->from_ms || p->time_ms >= m->sel->to_ms)
+			continue;
+		any = true;
+		if (!vec__push(&m->hits, p->block))
+			r = -ENOMEM;
+	}
+	hidden__fini(&hidden);
+	return r ? r : any && has_states_in_heads(&m->look.view);
+}
+
+static bool is_hit(const struct removal *m, const struct look_block *b)
+{
+	const struct block *block = &b->stored->map.block;
+
+	if (b->left_out)
+		return true; /* nobody knows */
+	return m->hits.n &&
+	       bsearch(&block, m->hits.v, m->hits.n, sizeof(m->hits.v[0]), compare_pointers);
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* With `work`, so that the store's list is still. The look has them in the same order, less what it cannot read. */
+static int list_blocks(struct removal *m)
+{
+	const struct store *s = m->store;
+	size_t at = 0;
+
+	if (m->hits.n)
+		qsort(m->hits.v, m->hits.n, sizeof(m->hits.v[0]), compare_pointers);
+	for (size_t i = 0; i < s->blocks.n; i++) {
+		struct stored *b = s->blocks.v[i];
+		const struct look_block *seen = NULL;
+
+		if (at < m->look.blocks.n && m->look.blocks.v[at].stored == b)
+			seen = &m->look.blocks.v[at++];
+		if (b->entry.last_ms < m->sel->from_ms || b->entry.first_ms >= m->sel->to_ms ||
+		    (seen && !is_hit(m, seen)))
+			continue;
+		if (!vec__push(&m->blocks, b->entry.number))
+			return -ENOMEM;
+	}
+	if (m->blocks.n)
+		qsort(m->blocks.v, m->blocks.n, sizeof(m->blocks.v[0]), compare_numbers);
+	return 0;
+}
+
+/* -------------------------------------------------------------------------------------------------
+ * Heads
+ */
+
+static int thin_heads(struct thin *thin, struct match *match, const struct view *v, struct meter *meter)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < v->streams.n; i++) {
+		r = match__stream(match, v->streams.v[i].series);
+		if (r == 1)
+			r = thin__stream(thin, match, &v->streams.v[i], meter);
+	}
+	return r;
+}
+
+static bool put_into(struct thin_change *c, const struct era *era, const struct heads *h)
+{
+	for (size_t i = 0; i < h->n; i++)
+		if (h->v[i]->era == era && thin__put(c, &h->v[i]->streams))
+			return true;
+	return false;
+}
+
+/* With the lock for writing. A profile that is not there any more was replaced by a state that came later. */
+static void put_all(struct store *s, struct thin *thin, struct era *const *eras)
+{
+	for (size_t i = 0; i < thin->v.n; i++) {
+		struct thin_change *c = &thin->v.v[i];
+
+		if (!put_into(c, eras[c->place.era], &s->sealing))
+			put_into(c, eras[c->place.era], &s->active);
+	}
+	if (thin->v.n) {
+		heads__measure(&s->sealing);
+		heads__measure(&s->active);
+	}
+	kept__count_heads(s);
+}
+
+/* -------------------------------------------------------------------------------------------------
+ * One removal
+ */
+
+/* 1: states of blocks may be replaced by some in heads. */
+static int find(struct removal *m)
+{
+	int r = look__take(&m->look);
+
+	m->meter = (struct meter){ .host = m->store->host, .budget = m->sel->budget };
+	if (r == 0)
+		meter__total(&m->meter, view__rows(&m->look.view, 0));
+	if (r == 0)
+		r = groups__init(&m->groups, NULL, false);
+	if (r == 0)
+		r = match__init(&m->asked, &m->look.view, m->sel, &m->groups);
+	if (r == 0)
+		r = count(m);
+	if (r == 0)
+		r = add_hidden(m);
+	if (r)
+		return r;
+	r = list_blocks(m);
+	return r ? r : thin_heads(&m->thin, &m->asked, &m->look.view, &m->meter);
+}
+
+/* The number behind the last block's. */
+static uint64_t next_block(const struct store *s)
+{
+	uint64_t next = 0;
+
+	for (size_t i = 0; i < s->blocks.n; i++)
+		next = s->blocks.v[i]->entry.number >= next ? s->blocks.v[i]->entry.number + 1 : next;
+	return next;
+}
+
+static int make_filters(struct removal *m, struct dcm_error *err)
+{
+	const struct store *s = m->store;
+	const uint32_t n = filters__n(s->filters);
+	const struct filter *last = n ? s->filters->v[n - 1] : NULL;
+	struct filter_parts parts = { .select = m->sel,
+				      .lsn = m->thin.v.n ? m->look.last_lsn : 0,
+				      .before_block = next_block(s),
+				      .made_ms = s->host->real_ns(s->host) / 1000000,
+				      .blocks = m->blocks.v,
+				      .n_blocks = (uint32_t)m->blocks.n };
+	struct filter *v[FILTERS_MAX];
+
+	/* Both ascend: a set is in the order in which it was made. */
+	if (last && last->lsn > parts.lsn)
+		parts.lsn = last->lsn;
+	if (last && last->before_block > parts.before_block)
+		parts.before_block = last->before_block;
+	for (uint32_t i = 0; i < n; i++)
+		v[i] = s->filters->v[i];
+	int r = filter__new(s->host, &parts, &v[n], err);
+	if (r)
+		return r;
+	m->filters = filters__of(v, n + 1);
+	filter__unref(v[n]);
+	return m->filters ? 0 : error__nomem(err);
+}
+
+/* commit_change.edit */
+static int write_filters(void *ctx, struct manifest *next, struct dcm_error *err)
+{
+	const int r = filters__write(next, ctx);
+
+	return r ? error__sys(err, r, "cannot list what was removed") : 0;
+}
+
+/* With `work`. 0: durable. */
+static int change(struct removal *m, struct dcm_error *err)
+{
+	struct store *s = m->store;
+	const struct commit_change change = { .edit = write_filters, .ctx = m->filters };
+	int r = commit__apply(s->commit, &change, err);
+
+	if (r)
+		return r;
+	pthread_rwlock_wrlock(&s->lock);
+	struct filters *old = s->filters;
+	s->filters = filters__ref(m->filters);
+	put_all(s, &m->thin, m->look.eras.v);
+	pthread_rwlock_unlock(&s->lock);
+	filters__unref(old);
+	return commit__settle(s->commit, err);
+}
+
+static int step(struct store *s, struct dcm_error *err);
+
+/* With `work`. 1: try again after a seal. */
+static int remove_now(struct store *s, const struct dcm_select *sel, uint64_t *ret_n,
+		      struct dcm_error *err)
+{
+	struct removal m = { .store = s, .sel = sel };
+	int r = 1;
+
+	while (r == 1 && filters__n(s->filters) >= FILTERS_MAX)
+		r = step(s, err);
+	if (filters__n(s->filters) >= FILTERS_MAX)
+		return r < 0 ? r
+			     : error__set(err, -EAGAIN, "%d removals wait to be worked off: later",
+					  FILTERS_MAX);
+	look__init(&m.look, s, s->host, sel, 1);
+	r = meter__explain(find(&m), sel->budget, err);
+	if (r == 0 && (m.blocks.n || m.thin.v.n)) {
+		r = make_filters(&m, err);
+		if (r == 0)
+			r = change(&m, err);
+	} else if (r == 0) {
+		r = commit__settle(s->commit, err); /* that it has gone before may not be durable yet */
+	}
+	if (r == 0)
+		*ret_n = m.n;
+	removal__fini(&m);
+	return r;
+}
+
+int removal__select(struct store *s, const struct dcm_select *sel, uint64_t *ret_n, struct dcm_error *err)
+{
+	int r = 1;
+
+	for (int i = 0; r == 1 && i < SEALS_MAX; i++) {
+		int sealed = i ? upkeep__seal(s, err) : 0;
+
+		if (sealed)
+			return sealed;
+		pthread_mutex_lock(&s->work);
+		r = remove_now(s, sel, ret_n, err);
+		pthread_mutex_unlock(&s->work);
+	}
+	return r == 1 ? error__set(err, -EAGAIN, "what is removed is written at the same time: later")
+		      : r;
+}
+
+/* -------------------------------------------------------------------------------------------------
+ * Working it off
+ */
+
+static bool is_done(const struct store *s, const struct filter *f)
+{
+	const struct manifest *m = commit__manifest(s->commit);
+
+	for (uint32_t i = 0; i < f->n_blocks; i++)
+		if (manifest__find(m, f->blocks[i]) >= 0)
+			return false;
+	return f->lsn <= m->sealed_lsn;
+}
+
+/* Filters that are done go. 1: some did. */
+static int forget(struct store *s, struct dcm_error *err)
+{
+	struct filter *left[FILTERS_MAX];
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < filters__n(s->filters); i++)
+		if (!is_done(s, s->filters->v[i]))
+			left[n++] = s->filters->v[i];
+	if (n == filters__n(s->filters))
+		return 0;
+	struct filters *next = filters__of(left, n);
+	if (n && !next)
+		return error__nomem(err);
+	const struct commit_change change = { .edit = write_filters, .ctx = next };
+	int r = commit__apply(s->commit, &change, err);
+	if (r) {
+		filters__unref(next);
+		return r;
+	}
+	pthread_rwlock_wrlock(&s->lock);
+	struct filters *old = s->filters;
+	s->filters = next;
+	kept__count_heads(s);
+	pthread_rwlock_unlock(&s->lock);
+	filters__unref(old);
+	return 1;
+}
+
+/* No error, or one that says nothing of other blocks: it is damaged, or its file is missing. */
+static bool is_of_block(int r)
+{
+	return r == 0 || r == -EBADMSG || r == -ENOENT;
+}
+
+/* With `work`. What cannot be read keeps nothing else from being written anew. */
+static int step(struct store *s, struct dcm_error *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; is_of_block(r) && i < s->blocks.n; i++) {
+		struct stored *b = s->blocks.v[i];
+		struct dcm_error own = DCM_ERROR_INIT;
+
+		if (!filters__list(s->filters, b->entry.number))
+			continue;
+		int one = rework__block(s, b, NULL, &own);
+		if (one == 0)
+			return 1;
+		if (one == -EBADMSG)
+			atomic_store(&b->told, true); /* what can be read of it is rescued */
+		if (r == 0 || !is_of_block(one))
+			r = error__set(err, one, "%s", own.text);
+	}
+	if (!is_of_block(r))
+		return r;
+	int gone = forget(s, r ? NULL : err);
+	return gone == 1 || r == 0 ? gone : r;
+}
+
+static bool has_heads(struct store *s)
+{
+	pthread_rwlock_rdlock(&s->lock);
+	bool any = heads__bytes(&s->active) || heads__bytes(&s->sealing);
+	pthread_rwlock_unlock(&s->lock);
+	return any;
+}
+
+int removal__step(struct store *s, struct dcm_error *err)
+{
+	pthread_mutex_lock(&s->work);
+	int r = step(s, err);
+	bool waits = r == 0 && filters__n(s->filters) > 0;
+	pthread_mutex_unlock(&s->work);
+	/* Frames of which nothing is left wait for nobody's seal. */
+	if (waits && !has_heads(s)) {
+		r = upkeep__seal(s, err);
+		pthread_mutex_lock(&s->work);
+		if (r == 0)
+			r = forget(s, err);
+		pthread_mutex_unlock(&s->work);
+	}
+	return r;
+}
+
+int removal__drain(struct store *s, struct dcm_error *err)
+{
+	int r;
+
+	do
+		r = removal__step(s, err);
+	while (r == 1);
+	return r;
+}
+
+/* -------------------------------------------------------------------------------------------------
+ * By age and by bytes
+ */
+
+int removal__before(struct store *s, int64_t cutoff_ms, uint64_t *ret_n, struct dcm_error *err)
+{
+	const struct dcm_select old = { .size = sizeof(old), .from_ms = INT64_MIN, .to_ms = cutoff_ms };
+	uint64_t n = 0;
+	int r = removal__select(s, &old, &n, err);
+
+	*ret_n += n;
+	return r ? r : removal__drain(s, err);
+}
+
+/* How far to go in time for the bytes that are too many, as if they lay evenly in it; never less than a millisecond. */
+static int64_t time_to_go(struct store *s, uint64_t max_bytes)
+{
+	int64_t first_ms = INT64_MAX, last_ms = INT64_MIN;
+	uint64_t bytes = 0;
+
+	pthread_rwlock_rdlock(&s->lock);
+	for (size_t i = 0; i < s->blocks.n; i++) {
+		const struct manifest_block *e = &s->blocks.v[i]->entry;
+
+		bytes += e->bytes;
+		first_ms = e->first_ms < first_ms ? e->first_ms : first_ms;
+		last_ms = e->last_ms > last_ms ? e->last_ms : last_ms;
+	}
+	pthread_rwlock_unlock(&s->lock);
+	if (bytes <= max_bytes)
+		return INT64_MIN;
+	double part = (double)(bytes - max_bytes) / (double)bytes;
+	return first_ms + 1 + (int64_t)(part * (double)(last_ms - first_ms));
+}
+
+int removal__to(struct store *s, uint64_t max_bytes, uint64_t *ret_n, struct dcm_error *err)
+{
+	int64_t until_ms;
+	int r = upkeep__seal(s, err);
+
+	if (r == 0)
+		r = removal__drain(s, err); /* what has gone has bytes no more */
+	while (r == 0 && (until_ms = time_to_go(s, max_bytes)) != INT64_MIN)
+		r = removal__before(s, until_ms, ret_n, err);
+	return r;
+}
+
+/* -------------------------------------------------------------------------------------------------
+ * Replay
+ */
+
+static int add_heads(struct view *v, const struct heads *h)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < h->n; i++) {
+		const struct dict_counts counts = dict__counts(h->v[i]->era->dict);
+		const uint32_t era = view__era(v, h->v[i]->era->dict, &counts);
+
+		r = era == DCM_NONE ? -ENOMEM : stream_piece__add_all(v, era, &h->v[i]->streams);
+	}
+	return r;
+}
+
+/* Nobody else is there yet. A head of each era: those of the log are active ones. */
+static int thin_by(struct store *s, const struct dcm_select *sel)
+{
+	VEC(struct era *) eras = { 0 };
+	struct meter meter = { .host = s->host };
+	struct groups groups = { 0 };
+	struct match match = { 0 };
+	struct thin thin = { 0 };
+	struct view v;
+	int r = vec__reserve(&eras, s->active.n + 1) ? 0 : -ENOMEM;
+
+	view__init(&v, s->host, sel, 1);
+	for (size_t i = 0; r == 0 && i < s->active.n; i++)
+		eras.v[eras.n++] = s->active.v[i]->era;
+	if (r == 0)
+		r = add_heads(&v, &s->active);
+	if (r == 0)
+		r = view__seal(&v);
+	if (r == 0)
+		r = groups__init(&groups, NULL, false);
+	if (r == 0)
+		r = match__init(&match, &v, sel, &groups);
+	if (r == 0)
+		r = thin_heads(&thin, &match, &v, &meter);
+	if (r == 0)
+		put_all(s, &thin, eras.v);
+	thin__fini(&thin);
+	match__fini(&match);
+	groups__fini(&groups);
+	view__fini(&v);
+	vec__fini(&eras);
+	return r;
+}
+
+int removal__replay(struct store *s, uint64_t lsn)
+{
+	int r = 0;
+
+	while (r == 0 && s->n_replayed < filters__n(s->filters) &&
+	       s->filters->v[s->n_replayed]->lsn <= lsn) {
+		r = thin_by(s, &s->filters->selects[s->n_replayed]);
+		s->n_replayed += r == 0;
+	}
+	return r;
+}
