@@ -512,7 +512,7 @@ static void test_a_worker_that_eats_memory_is_killed(void **state)
 	(void)state;
 	if (!make() || !make_hostile())
 		skip_because("g++ and objcopy are needed");
-	assert_int_equal(frames_workers__new(512 << 20, &w, NULL), 0);
+	assert_int_equal(frames_workers__new(512 << 20, 0, &w, NULL), 0);
 	c.frames = frames_workers__ask;
 	c.frames_ctx = w;
 	CLEANUP(mem__freep)
