@@ -20,6 +20,7 @@
 #include "plugins/storage/local/block_piece.h"
 #include "plugins/storage/local/inspect.h"
 #include "plugins/storage/local/look.h"
+#include "plugins/storage/local/removal.h"
 #include "plugins/storage/local/rework.h"
 #include "plugins/storage/local/upkeep.h"
 #include "tests/contract/storage_host.h"
@@ -252,8 +253,9 @@ static void test_a_block_is_cut_off_during_a_question(void **state)
 	uint64_t n = 0;
 
 	b.store->options.retention_ms = 1;
-	assert_int_equal(rework__remove(b.store, &last, &n, NULL), 0);
+	assert_int_equal(removal__select(b.store, &last, &n, NULL), 0);
 	assert_true(n > 0);
+	assert_int_equal(removal__drain(b.store, NULL), 0);
 	ask(&b, INT64_MIN, INT64_MAX, NULL, &told);
 	assert_int_equal(told.n, 0);
 	bench__fini(&b);

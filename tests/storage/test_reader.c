@@ -21,6 +21,7 @@
 #include "plugins/storage/local/inspect.h"
 #include "plugins/storage/local/look.h"
 #include "plugins/storage/local/reader.h"
+#include "plugins/storage/local/removal.h"
 #include "plugins/storage/local/rework.h"
 #include "plugins/storage/local/upkeep.h"
 #include "tests/contract/storage_host.h"
@@ -215,6 +216,42 @@ static void test_all_of_it_is_read_and_nothing_is_written(void **state)
 	assert_int_equal(reader__backup(&p.reader.host, p.vfs, &o, copy, NULL), -EEXIST);
 	compare(&p, copy, &told);
 	remove_dir(p.vfs, copy);
+	content__fini(&told);
+	place__fini(&p);
+}
+
+/* What was removed while it was in the log alone, whenever the copy seals; what came later stays. */
+static void test_removals_are_repeated(void **state)
+{
+	const struct dcm_select all = { .size = sizeof(all), .from_ms = INT64_MIN, .to_ms = INT64_MAX };
+	struct store_options o;
+	struct content told = { 0 };
+	char copy[80];
+	uint64_t n = 0;
+	struct place p;
+	(void)state;
+
+	place__init(&p);
+	snprintf(copy, sizeof(copy), "%s.copy", p.dir);
+	for (uint64_t i = 0; i < 12; i++) {
+		struct dcm_batch *batch = make_batch(i, RANDOM_BASE_NS, 0);
+
+		if (i == 6 || i == 9)
+			assert_int_equal(removal__select(p.store, &all, &n, NULL), 0);
+		write_batch(&p, batch);
+		if (i >= 9)
+			content__add_batch(&told, batch);
+		batch__unref(batch);
+	}
+	assert_true(n > 0 && told.profiles.n > 0);
+	compare(&p, p.dir, &told);
+	o = options_of(&p);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(reader__backup(&p.reader.host, p.vfs, &o, copy, NULL), 0);
+		compare(&p, copy, &told);
+		remove_dir(p.vfs, copy);
+		o.head_max_bytes = 1; /* a seal after each frame */
+	}
 	content__fini(&told);
 	place__fini(&p);
 }
@@ -571,6 +608,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_all_of_it_is_read_and_nothing_is_written),
+		cmocka_unit_test(test_removals_are_repeated),
 		cmocka_unit_test(test_no_store_is_no_store),
 		cmocka_unit_test(test_a_missing_block_is_told_and_left_out),
 		cmocka_unit_test(test_without_memory),

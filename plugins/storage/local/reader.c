@@ -16,6 +16,7 @@
 #include "core/base/le.h"
 #include "plugins/storage/local/eras.h"
 #include "plugins/storage/local/inspect.h"
+#include "plugins/storage/local/removal.h"
 #include "plugins/storage/local/upkeep.h"
 
 enum { ATTEMPTS = 50 };
@@ -198,7 +199,7 @@ int reader__open(const struct dcm_host *host, struct vfs *v, const struct store_
  * Backup
  */
 
-/* The frames of the log, each as its length, 8 bytes, and its payload. */
+/* The frames of the log, each as its LSN and its length, 8 bytes each, and its payload. */
 struct collected {
 	struct buf bytes;
 };
@@ -210,6 +211,7 @@ static int collect(void *ctx, const struct frame *f)
 
 	if (f->type != STORE_FRAME_BATCHES)
 		return 0;
+	buf__le64(&c->bytes, f->lsn);
 	buf__le64(&c->bytes, f->n);
 	buf__append(&c->bytes, f->payload, f->n);
 	return c->bytes.error;
@@ -233,21 +235,37 @@ static int write_frame(const struct dcm_host *host, struct store *to, const stru
 	return r;
 }
 
+/* The removals whose turn has not come are later than all that the heads hold, and so concern all of it. */
+static int seal_copy(struct store *to, struct dcm_error *err)
+{
+	const uint32_t n_replayed = to->n_replayed;
+
+	if (removal__replay(to, UINT64_MAX))
+		return error__nomem(err);
+	to->n_replayed = n_replayed;
+	return upkeep__seal(to, err);
+}
+
+/* The copy's LSNs are others, so removals are repeated where they stood between the frames. */
 static int write_frames(const struct dcm_host *host, struct store *to, const struct collected *c,
 			struct dcm_error *err)
 {
 	int r = 0;
 
+	to->n_replayed = 0;
 	for (size_t at = 0; r == 0 && at < c->bytes.n;) {
-		struct frame f = { .payload = c->bytes.data + at + 8,
-				   .n = (uint32_t)le__get64(c->bytes.data + at) };
+		struct frame f = { .lsn = le__get64(c->bytes.data + at),
+				   .payload = c->bytes.data + at + 16,
+				   .n = (uint32_t)le__get64(c->bytes.data + at + 8) };
 
+		at += 16 + (size_t)f.n;
+		if (removal__replay(to, f.lsn - 1))
+			return error__nomem(err);
 		r = write_frame(host, to, &f, err);
-		at += 8 + (size_t)f.n;
 		if (r == 0 && heads__bytes(&to->active) >= to->options.head_max_bytes)
-			r = upkeep__seal(to, err);
+			r = seal_copy(to, err);
 	}
-	return r ? r : upkeep__seal(to, err);
+	return r ? r : seal_copy(to, err);
 }
 
 /* The copy is a store of its own by now; there the frames become blocks. */
