@@ -217,6 +217,12 @@ void question__random(struct question *q, struct random *r)
 				a->by.n = i;
 }
 
+/* Ranges may begin and end anywhere. */
+static int64_t since_base(int64_t ms)
+{
+	return (int64_t)((uint64_t)ms - (uint64_t)BASE_MS);
+}
+
 void question__describe(const struct asked *a, char *text, size_t cap)
 {
 	static const char *const names[] = { "types",  "labels", "values",
@@ -233,8 +239,8 @@ void question__describe(const struct asked *a, char *text, size_t cap)
 			buf__printf(&b, "%.*s%s\"%.*s\",", STR_ARG(a->sel[i].matchers[k].name),
 				    ops[a->sel[i].matchers[k].op],
 				    STR_ARG(a->sel[i].matchers[k].value));
-		buf__printf(&b, "} [%" PRId64 ",%" PRId64 ")", a->sel[i].from_ms - BASE_MS,
-			    a->sel[i].to_ms - BASE_MS);
+		buf__printf(&b, "} [%" PRId64 ",%" PRId64 ")", since_base(a->sel[i].from_ms),
+			    since_base(a->sel[i].to_ms));
 	}
 	snprintf(text, cap, "%.*s", (int)b.n, (const char *)b.data);
 	buf__fini(&b);

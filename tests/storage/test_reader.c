@@ -469,6 +469,13 @@ static void meddled_unmap(struct vfs *v, const uint8_t *p, size_t n)
 	inner->ops->unmap(inner, p, n);
 }
 
+static uint64_t meddled_n_lost(struct vfs *v)
+{
+	struct vfs *inner = ((struct meddled *)v)->inner;
+
+	return inner->ops->n_lost(inner);
+}
+
 /* True when the moment came. */
 static bool read_meddled(struct place *p, enum meddling how, unsigned at, bool copied)
 {
@@ -489,6 +496,7 @@ static bool read_meddled(struct place *p, enum meddling how, unsigned at, bool c
 	ops.unlink = meddled_unlink;
 	ops.sync_dir = meddled_sync_dir;
 	ops.unmap = meddled_unmap;
+	ops.n_lost = meddled_n_lost;
 	snprintf(copy, sizeof(copy), "%s.copy", p->dir);
 	int r = copied ? reader__backup(&p->reader.host, &m.vfs, &o, copy, &err)
 		       : reader__open(&p->reader.host, &m.vfs, &o, &s, &err);
