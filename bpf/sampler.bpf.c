@@ -150,7 +150,7 @@ static __always_inline struct sampler_stats *stats_of_cpu(void)
 	return bpf_map_lookup_elem(&stats, &cpu);
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * Who
  */
 
@@ -208,7 +208,7 @@ static __always_inline int wanted(struct sampler_stats *st, struct task_struct *
 	return 1;
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * The walk
  */
 
@@ -323,7 +323,9 @@ static __always_inline int walk_start(struct scratch *s, struct bpf_perf_event_d
 	return 1;
 }
 
-/* A walk that may have read memory which was used anew meanwhile is worth nothing beyond the leaf. */
+/*
+ * A walk that may have read memory which was used anew meanwhile is worth nothing beyond the leaf.
+ */
 static __always_inline void walk_check(struct scratch *s, __u64 recycled_before)
 {
 	if (!with_tables || s->walk.compat || recycled == recycled_before)
@@ -358,7 +360,7 @@ static __always_inline void walk_user(struct scratch *s, struct bpf_perf_event_d
 	s->walk.step.outcome = SAMPLER_OUTCOME_MAX_DEPTH;
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * The record
  */
 
@@ -455,7 +457,7 @@ static __always_inline void emit(struct scratch *s, struct sampler_stats *st)
 	emitted(s, st, s->walk.step.outcome);
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * Samples to be unwound later
  */
 
@@ -583,7 +585,7 @@ int sample(struct bpf_perf_event_data *ctx)
 	return 0;
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * Processes that come and go
  */
 

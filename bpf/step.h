@@ -2,8 +2,8 @@
 /*
  * bpf/step.h - from a frame to its caller by unwind tables: the same code in the kernel and outside
  *
- * sampler.bpf.c walks live stacks with it, plugins/input/ebpf/tables/native.c walks copies of stacks
- * whose tables came later. Whoever includes it brings four functions:
+ * sampler.bpf.c walks live stacks with it, plugins/input/ebpf/tables/native.c walks copies of
+ * stacks whose tables came later. Whoever includes it brings four functions:
  *
  *	void *step_chunk(struct step *s, __u32 address)        the chunk of the heap that holds it, or NULL
  *	const struct unwind_rule *step_rule(struct step *s, __u32 number)   or NULL
@@ -12,8 +12,8 @@
  *
  * A frame is one that step_here() found in a mapping; what step_to_caller() leaves in the state is
  * only a claim until then. Searches are without branches that the data decides: the verifier
- * follows each such branch, and a search in a loop would multiply them. A mask behind `asm volatile`
- * stays a mask; without it clang turns some of them back into branches.
+ * follows each such branch, and a search in a loop would multiply them. A mask behind `asm
+ * volatile` stays a mask; without it clang turns some of them back into branches.
  *
  * Tables: bpf/tables.h; rules: bpf/unwind.h.
  */
@@ -192,7 +192,9 @@ static __always_inline __u32 step_find_rule(struct step *s, __u64 pc)
 /* A register of an interrupted frame, or rbx as far as it could be followed: 0 or -1. */
 static __always_inline int step_register(struct step *s, __u32 n, __u64 *ret)
 {
-	/* volatile keeps it out of a section of constants, which older kernels' BTF does not know. */
+	/*
+	 * volatile keeps it out of a section of constants, which older kernels' BTF does not know.
+	 */
 	static const volatile __u8 offsets[STEP_REGS] = UNWIND_X86_SIGNAL_REGS;
 
 	__u64 at = s->interrupted ? STEP_LIVE : STEP_LOST;

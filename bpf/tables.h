@@ -71,7 +71,10 @@ struct tables_page {
 	 */
 	__u16 start[TABLES_BLOCKS + 1];
 	__u16 reserved;
-	/* __u32 row[] follow: where it begins in the page << 16 | number of its rule. row[0] begins at 0. */
+	/*
+	 * __u32 row[] follow: where it begins in the page << 16 | number of its rule. row[0] begins
+	 * at 0.
+	 */
 };
 
 /* A process image. */

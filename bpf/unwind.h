@@ -2,9 +2,9 @@
 /*
  * bpf/unwind.h - how to get from a frame to its caller: one rule of eight bytes per stretch of code
  *
- * plugins/input/ebpf/unwind compiles an ELF file's call frame information into rows (address, rule);
- * a step function, in BPF or native, looks up the row of a program counter and does what its rule
- * says. The state that a step reads and writes is
+ * plugins/input/ebpf/unwind compiles an ELF file's call frame information into rows (address,
+ * rule); a step function, in BPF or native, looks up the row of a program counter and does what its
+ * rule says. The state that a step reads and writes is
  *
  *	pc, sp, fp	program counter, stack pointer, frame pointer (x86-64: rbp, arm64: x29)
  *	interrupted	true for the innermost frame, and for one that a signal interrupted: its
@@ -20,14 +20,15 @@
  *	3. by the two halves of rule.saved: the caller's fp and pc (`enum unwind_fp`, `enum unwind_ra`)
  *	4. sp = the canonical frame address; interrupted = rule.cfa is UNWIND_CFA_SIGNAL
  *
- * All stack slots are 8 bytes wide, addresses are computed modulo 2^64. A rule that needs a register
- * other than sp and fp, or the link register, holds in interrupted frames only: in any other frame
- * the walk ends there with a reason of its own. But for one: x86's rbx, which the callee saves, and
- * by which glibc's lazy resolver and its like find their frames. In files with such code each rule
- * says where the caller's rbx is (UNWIND_RA_RBX); elsewhere no rule does, and rbx counts as lost, so
- * that all other files' rules stay as few as they are. A step must check that the frame address grows, by
- * at least a word, unless the frame was interrupted (then it may stay, where nothing was pushed) or
- * the rule is UNWIND_CFA_SIGNAL or UNWIND_CFA_FP_SWITCH (another stack may lie anywhere).
+ * All stack slots are 8 bytes wide, addresses are computed modulo 2^64. A rule that needs a
+ * register other than sp and fp, or the link register, holds in interrupted frames only: in any
+ * other frame the walk ends there with a reason of its own. But for one: x86's rbx, which the
+ * callee saves, and by which glibc's lazy resolver and its like find their frames. In files with
+ * such code each rule says where the caller's rbx is (UNWIND_RA_RBX); elsewhere no rule does, and
+ * rbx counts as lost, so that all other files' rules stay as few as they are. A step must check
+ * that the frame address grows, by at least a word, unless the frame was interrupted (then it may
+ * stay, where nothing was pushed) or the rule is UNWIND_CFA_SIGNAL or UNWIND_CFA_FP_SWITCH (another
+ * stack may lie anywhere).
  *
  * Registers have their DWARF numbers. bpf/unwind_arch.h holds what differs between processors. Both
  * sides are built from this file; the table cache on disk has a version for it (unwind/cache.h).
@@ -51,9 +52,9 @@ enum unwind_cfa {
 	UNWIND_CFA_STOP = 2, /* goes on another stack that cannot be found; cfa_off: enum unwind_stop */
 	UNWIND_CFA_UNSUPPORTED = 3, /* described, not by a rule of ours; cfa_off: enum unwind_gap */
 	/*
-	 * Code without a description: frame = fp + cfa_off (two words), fp = *(fp), pc = *(fp + 8). A
-	 * guess that the step checks (the frame record lies above sp and not far, pc is code), and
-	 * that does not hold in an interrupted frame's prologue and epilogue.
+	 * Code without a description: frame = fp + cfa_off (two words), fp = *(fp), pc = *(fp + 8).
+	 * A guess that the step checks (the frame record lies above sp and not far, pc is code),
+	 * and that does not hold in an interrupted frame's prologue and epilogue.
 	 */
 	UNWIND_CFA_FRAME_POINTER = 4,
 
@@ -66,8 +67,9 @@ enum unwind_cfa {
 	/* sp + 8, and 8 more when (pc & 15) >= cfa_off: a PLT, whose stubs of 16 bytes push once */
 	UNWIND_CFA_PLT = 13,
 	/*
-	 * The kernel's signal frame: sp of the interrupted code at *(sp + cfa_off), its pc in the next
-	 * word, its fp at *(sp + off), all others at unwind_arch.h's offsets. `saved` says nothing.
+	 * The kernel's signal frame: sp of the interrupted code at *(sp + cfa_off), its pc in the
+	 * next word, its fp at *(sp + off), all others at unwind_arch.h's offsets. `saved` says
+	 * nothing.
 	 */
 	UNWIND_CFA_SIGNAL = 14,
 
@@ -100,7 +102,10 @@ enum unwind_ra {
 	UNWIND_RA_RBX = 8,
 };
 
-/* The n of UNWIND_RA_RBX; a function that pushes all six registers which it must keep pushes rbx last. */
+/*
+ * The n of UNWIND_RA_RBX; a function that pushes all six registers which it must keep pushes rbx
+ * last.
+ */
 enum unwind_rbx { UNWIND_RBX_SAME = 1, UNWIND_RBX_NEAREST = 2, UNWIND_RBX_FARTHEST = 7 };
 
 /* Why a walk ends at UNWIND_CFA_STOP. X(NAME, metric name, text). */
@@ -116,9 +121,10 @@ enum unwind_stop {
 };
 
 /*
- * What a file's description holds that rules do not express. FP_* and RBX_PLACE rows lose a register;
- * AUGMENTATION, OUTSIDE and a DAMAGED entry leave a function without description; all else, and
- * instructions that are DAMAGED, makes rows UNWIND_CFA_UNSUPPORTED. X(NAME, metric name, text).
+ * What a file's description holds that rules do not express. FP_* and RBX_PLACE rows lose a
+ * register; AUGMENTATION, OUTSIDE and a DAMAGED entry leave a function without description; all
+ * else, and instructions that are DAMAGED, makes rows UNWIND_CFA_UNSUPPORTED. X(NAME, metric name,
+ * text).
  */
 #define UNWIND_GAPS(X)                                                                             \
 	X(CFA_EXPRESSION, "cfa_expression", "frame address by an unknown expression")              \

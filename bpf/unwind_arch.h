@@ -3,10 +3,10 @@
  * bpf/unwind_arch.h - what unwinding must know of a processor: register numbers, the signal frame
  *
  * DWARF register numbers from the psABIs: x86-64 System V ABI 3.6.2; DWARF for the Arm 64-bit
- * Architecture 4.1. Signal frames as the kernel writes them (arch/x86/include/uapi/asm/sigcontext.h,
- * arch/arm64/include/uapi/asm/sigcontext.h), offsets from sp in the trampoline, that is, after the
- * handler returned. Both processors' constants are always there, because tables of one are made and
- * tested on the other.
+ * Architecture 4.1. Signal frames as the kernel writes them
+ * (arch/x86/include/uapi/asm/sigcontext.h, arch/arm64/include/uapi/asm/sigcontext.h), offsets from
+ * sp in the trampoline, that is, after the handler returned. Both processors' constants are always
+ * there, because tables of one are made and tested on the other.
  */
 #ifndef DECIMA_BPF_UNWIND_ARCH_H
 #define DECIMA_BPF_UNWIND_ARCH_H

@@ -134,7 +134,7 @@ static __always_inline int step_code(struct step *s, __u64 addr, __u8 *ret)
 	return bpf_probe_read_user(ret, ARCH_CODE_BYTES, (void *)addr) ? -1 : 0;
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * By frame pointers alone
  */
 
@@ -155,7 +155,9 @@ static __always_inline int frame_record(struct walk *w, __u64 fp, __u64 *ret_fp,
 	return 0;
 }
 
-/* The leaf's caller where the stack pointer tells it: 1 when it is in the state, or `outcome` is. */
+/*
+ * The leaf's caller where the stack pointer tells it: 1 when it is in the state, or `outcome` is.
+ */
 static __always_inline int frame_pointer_leaf(struct walk *w)
 {
 	__u64 sp = w->step.sp, ra = 0;
@@ -205,7 +207,7 @@ static __always_inline int frame_pointer_step(struct walk *w)
 	return 0;
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * The state
  */
 

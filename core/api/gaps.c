@@ -2,8 +2,9 @@
 /*
  * core/api/gaps.c - what an answer lacks: told by the store, written in every format
  *
- * In JSON a member left_out, in text lines under the answer, and in every answer, files too, the header Decima-Left-Out
- * with one sentence. The first API_MAX_GAPS are told one by one, the others are counted.
+ * In JSON a member left_out, in text lines under the answer, and in every answer, files too, the
+ * header Decima-Left-Out with one sentence. The first API_MAX_GAPS are told one by one, the others
+ * are counted.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -69,7 +69,10 @@ void api_question__fini(struct api_question *q);
 bool api_question__read_shape(const struct http_request *req, struct api_question *ret,
 			      struct http_response *resp);
 
-/* The moments [from, to) in ms: names of two parameters, and their defaults before api_range__read(). */
+/*
+ * The moments [from, to) in ms: names of two parameters, and their defaults before
+ * api_range__read().
+ */
 struct api_range {
 	const char *from, *to;
 	int64_t from_ms, to_ms;
@@ -89,7 +92,10 @@ int api_param__labels(const struct http_request *req, const char *name, const st
 /* ---- gaps.c ---- */
 
 void api_gaps__add(void *ctx, const struct dcm_gap *gap); /* a dcm_gap_fn; ctx: struct api_gaps */
-/* Each writes nothing when nothing was left out: ,"left_out":[..],"left_out_more":n ; lines; the header API_LEFT_OUT. */
+/*
+ * Each writes nothing when nothing was left out: ,"left_out":[..],"left_out_more":n ; lines; the
+ * header API_LEFT_OUT.
+ */
 void api_gaps__json(const struct api_gaps *g, struct buf *b);
 void api_gaps__text(const struct api_gaps *g, struct buf *b);
 void api_gaps__header(const struct api_gaps *g, struct http_response *resp);

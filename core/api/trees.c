@@ -129,7 +129,10 @@ static void json_tree(struct buf *b, const struct flame *f, struct dcm_str unit,
 	"nothing is stored that the selector asks for in this range; `decima query types` and "    \
 	"`series` say what there is"
 
-/* A table of nothing leaves people alone with it. left_out: weights of what was found and is not in it. */
+/*
+ * A table of nothing leaves people alone with it. left_out: weights of what was found and is not in
+ * it.
+ */
 static void text_of_nothing(const int64_t left_out[2], struct buf *out)
 {
 	if (!left_out[0] && !left_out[1])

@@ -2,7 +2,8 @@
 /*
  * core/base/arena.h - many small things that live and die together
  *
- * Bump allocation in chunks that double from 4 KiB to 1 MiB. Nothing is freed alone. Single-threaded.
+ * Bump allocation in chunks that double from 4 KiB to 1 MiB. Nothing is freed alone.
+ * Single-threaded.
  */
 #ifndef DECIMA_BASE_ARENA_H
 #define DECIMA_BASE_ARENA_H
@@ -18,7 +19,10 @@ struct arena {
 	size_t total_bytes;	   /* of all chunks: what the arena costs */
 };
 
-/* A zeroed struct is an empty arena. fini() frees every chunk; reset() keeps the largest of up to 1 MiB for reuse. */
+/*
+ * A zeroed struct is an empty arena. fini() frees every chunk; reset() keeps the largest of up to 1
+ * MiB for reuse.
+ */
 void arena__fini(struct arena *a);
 void arena__reset(struct arena *a);
 

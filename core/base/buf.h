@@ -2,8 +2,9 @@
 /*
  * core/base/buf.h - bytes that grow, up to a limit
  *
- * The first append that fails (out of memory, or over the limit) makes the buffer sticky-failed: later appends do
- * nothing, and `error` holds -ENOMEM or -EFBIG. Writers therefore check once, at the end. Single-threaded.
+ * The first append that fails (out of memory, or over the limit) makes the buffer sticky-failed:
+ * later appends do nothing, and `error` holds -ENOMEM or -EFBIG. Writers therefore check once, at
+ * the end. Single-threaded.
  */
 #ifndef DECIMA_BASE_BUF_H
 #define DECIMA_BASE_BUF_H
@@ -25,8 +26,8 @@ void buf__fini(struct buf *b);
 void buf__reset(struct buf *b); /* empty, keeps the memory, clears the error */
 
 /*
- * Room for n more bytes and a NUL; returns where they go (caller adds to b->n, and puts the NUL where it matters) or
- * NULL.
+ * Room for n more bytes and a NUL; returns where they go (caller adds to b->n, and puts the NUL
+ * where it matters) or NULL.
  */
 uint8_t *buf__reserve(struct buf *b, size_t n);
 

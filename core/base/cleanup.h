@@ -2,9 +2,9 @@
 /*
  * core/base/cleanup.h - locals that free themselves when their scope ends
  *
- * A type `thing` with `void thing__free(struct thing *)` gets DEFINE_CLEANUP(struct thing *, thing__free),
- * which makes `thing__freep`; a local is then `CLEANUP(thing__freep) struct thing *t = NULL;`. To hand the
- * object over at the end: `*ret_thing = take_ptr(t);`.
+ * A type `thing` with `void thing__free(struct thing *)` gets DEFINE_CLEANUP(struct thing *,
+ * thing__free), which makes `thing__freep`; a local is then `CLEANUP(thing__freep) struct thing *t
+ * = NULL;`. To hand the object over at the end: `*ret_thing = take_ptr(t);`.
  */
 #ifndef DECIMA_BASE_CLEANUP_H
 #define DECIMA_BASE_CLEANUP_H

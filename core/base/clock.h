@@ -2,7 +2,8 @@
 /*
  * core/base/clock.h - the two clocks, and one that tests drive
  *
- * Monotonic time orders and measures; real time labels data. Code that keeps either takes a `struct clock *`.
+ * Monotonic time orders and measures; real time labels data. Code that keeps either takes a `struct
+ * clock *`.
  */
 #ifndef DECIMA_BASE_CLOCK_H
 #define DECIMA_BASE_CLOCK_H

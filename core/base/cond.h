@@ -7,7 +7,10 @@
 
 #include <pthread.h>
 
-/* As pthread_cond_init(), but setting the real clock moves no deadline. Ends with pthread_cond_destroy(). */
+/*
+ * As pthread_cond_init(), but setting the real clock moves no deadline. Ends with
+ * pthread_cond_destroy().
+ */
 void cond__init(pthread_cond_t *cond);
 
 #endif

@@ -19,9 +19,15 @@ static inline void fd__closep(int *fd)
 	fd__close(*fd);
 }
 
-/* Reads to the end into b (appending; unchanged on failure). -EFBIG: there are more than `max_bytes`. Works on /proc. */
+/*
+ * Reads to the end into b (appending; unchanged on failure). -EFBIG: there are more than
+ * `max_bytes`. Works on /proc.
+ */
 int fd__read_all(int fd, size_t max_bytes, struct buf *b);
-/* As open(2) follows PATH: it may be a FIFO, which blocks. Paths that a stranger made are opened by the caller. */
+/*
+ * As open(2) follows PATH: it may be a FIFO, which blocks. Paths that a stranger made are opened by
+ * the caller.
+ */
 int fd__read_path(int dirfd, const char *path, size_t max_bytes, struct buf *b);
 
 /* All n bytes or a negative errno; short writes go on, EINTR too. */
@@ -31,16 +37,20 @@ int fd__write_all(int fd, const void *p, size_t n);
 int fd__pread_full(int fd, void *p, size_t n, uint64_t offset);
 
 /*
- * Replaces PATH's content so that a reader sees the old or the new whole: write "PATH.tmp-XXXXXX" beside it, fsync,
- * rename, fsync the directory. The mode is exact, whatever the umask. On failure nothing is left behind; when only the
- * last step fails, the new content is there and may not survive a power cut.
+ * Replaces PATH's content so that a reader sees the old or the new whole: write "PATH.tmp-XXXXXX"
+ * beside it, fsync, rename, fsync the directory. The mode is exact, whatever the umask. On failure
+ * nothing is left behind; when only the last step fails, the new content is there and may not
+ * survive a power cut.
  */
 int fd__replace(const char *path, unsigned mode, const void *p, size_t n, struct dcm_error *err);
 
 /* Is something of that name in the directory? 1, 0, or a negative errno of the directory's. */
 int fd__has_name(const char *dir, const char *name);
 
-/* mkdir -p. 0 when it is there already; -ENOTDIR when something else is. What lies above gets u+wx as well. */
+/*
+ * mkdir -p. 0 when it is there already; -ENOTDIR when something else is. What lies above gets u+wx
+ * as well.
+ */
 int fd__mkdirs(const char *path, unsigned mode);
 
 #endif

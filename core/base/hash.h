@@ -2,15 +2,17 @@
 /*
  * core/base/hash.h - xxh3 of bytes, and an open-addressing index from a hash to a row number
  *
- * `struct hindex` stores (hash, row) pairs only; what a row is, and whether two are equal, its owner knows:
+ * `struct hindex` stores (hash, row) pairs only; what a row is, and whether two are equal, its
+ * owner knows:
  *
  *	uint32_t row, at = hindex__first(&ix, h, &row);
  *	for (; row != HINDEX_NONE; at = hindex__next(&ix, h, at, &row))
  *		if (equal(rows[row], key)) return row;
  *	hindex__insert(&ix, h, new_row);
  *
- * Linear probing over 8-byte slots {32 upper hash bits, row + 1}, at most 70 % full, doubling. Rows below 2^32 - 2.
- * No deletion: tables of this project only grow and then die whole. Single-threaded.
+ * Linear probing over 8-byte slots {32 upper hash bits, row + 1}, at most 70 % full, doubling. Rows
+ * below 2^32 - 2. No deletion: tables of this project only grow and then die whole.
+ * Single-threaded.
  */
 #ifndef DECIMA_BASE_HASH_H
 #define DECIMA_BASE_HASH_H
@@ -21,7 +23,10 @@
 
 #include <decima/plugin.h>
 
-/* xxh3 (https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md). Stable across versions and machines. */
+/*
+ * xxh3 (https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md). Stable across versions and
+ * machines.
+ */
 uint64_t hash__bytes(const void *p, size_t n, uint64_t seed);
 struct dcm_hash hash__bytes128(const void *p, size_t n);
 

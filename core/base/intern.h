@@ -2,8 +2,8 @@
 /*
  * core/base/intern.h - text to a small number, and back
  *
- * Id 0 is always "". Ids count up by one. Texts live in the table's own arena and keep their address until fini.
- * Single-threaded.
+ * Id 0 is always "". Ids count up by one. Texts live in the table's own arena and keep their
+ * address until fini. Single-threaded.
  */
 #ifndef DECIMA_BASE_INTERN_H
 #define DECIMA_BASE_INTERN_H

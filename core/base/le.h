@@ -2,8 +2,8 @@
 /*
  * core/base/le.h - little-endian numbers in bytes that stand anywhere
  *
- * For files and messages: no alignment is asked for, no struct is laid over bytes from outside. Bounds are the caller's.
- * Each is one load or store on a little-endian machine.
+ * For files and messages: no alignment is asked for, no struct is laid over bytes from outside.
+ * Bounds are the caller's. Each is one load or store on a little-endian machine.
  */
 #ifndef DECIMA_BASE_LE_H
 #define DECIMA_BASE_LE_H

@@ -2,8 +2,8 @@
 /*
  * core/base/log.h - one line to a person or to journald
  *
- * A `struct log` is made once by core/main and handed down; there is no global one. Thread-safe: a line is formatted
- * on the caller's stack and leaves in one write(2).
+ * A `struct log` is made once by core/main and handed down; there is no global one. Thread-safe: a
+ * line is formatted on the caller's stack and leaves in one write(2).
  */
 #ifndef DECIMA_BASE_LOG_H
 #define DECIMA_BASE_LOG_H

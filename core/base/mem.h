@@ -2,8 +2,8 @@
 /*
  * core/base/mem.h - allocation with overflow checks; NULL means out of memory, never abort
  *
- * Plain malloc underneath, so free() frees. Tests make single allocations fail by wrapping malloc, calloc and
- * realloc at link time (tests/unit/failmalloc.c).
+ * Plain malloc underneath, so free() frees. Tests make single allocations fail by wrapping malloc,
+ * calloc and realloc at link time (tests/unit/failmalloc.c).
  */
 #ifndef DECIMA_BASE_MEM_H
 #define DECIMA_BASE_MEM_H

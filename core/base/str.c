@@ -60,7 +60,9 @@ unsigned str__distance(struct dcm_str a, struct dcm_str b, unsigned limit)
 			now[j] = d;
 			best = min_of(best, d);
 		}
-		/* No row's least is below the last one's: a swap reaches further back, but costs. */
+		/*
+		 * No row's least is below the last one's: a swap reaches further back, but costs.
+		 */
 		if (best > limit)
 			return over;
 		spare = before;

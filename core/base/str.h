@@ -31,21 +31,27 @@ bool str__starts(struct dcm_str s, struct dcm_str prefix);
 bool str__ends(struct dcm_str s, struct dcm_str suffix);
 
 /*
- * Optimal string alignment distance (edits and neighbour swaps), for "did you mean". What is above `limit` is not told
- * apart: it yields limit + 1, and so do texts of more than 128 bytes.
+ * Optimal string alignment distance (edits and neighbour swaps), for "did you mean". What is above
+ * `limit` is not told apart: it yields limit + 1, and so do texts of more than 128 bytes.
  */
 unsigned str__distance(struct dcm_str a, struct dcm_str b, unsigned limit);
 
 /* True when the bytes are well-formed UTF-8 (RFC 3629). */
 bool str__is_utf8(struct dcm_str s);
 
-/* Bytes of the well-formed UTF-8 character at p, of which n bytes may be read: 1 to 4, or 0 when there is none. */
+/*
+ * Bytes of the well-formed UTF-8 character at p, of which n bytes may be read: 1 to 4, or 0 when
+ * there is none.
+ */
 unsigned str__utf8_len(const char *p, size_t n);
 
 /* The largest length <= n that does not end inside a character: for cutting text to a buffer. */
 size_t str__utf8_cut(const char *p, size_t n);
 
-/* In place: control characters (C0, DEL, C1) and bytes that are not UTF-8 become '?', for a line on a terminal. */
+/*
+ * In place: control characters (C0, DEL, C1) and bytes that are not UTF-8 become '?', for a line on
+ * a terminal.
+ */
 void str__clean(char *p, size_t n);
 
 /* printf's "%.*s" arguments of a dcm_str. */

@@ -55,8 +55,8 @@ uint32_t builder__location(struct dcm_builder *b, const struct dcm_location *l,
 			   const struct dcm_line *lines, uint32_t n_lines);
 /*
  * The same in two steps, for who adds many: what an add looks at comes from memory after the first,
- * while others are in it. That returns the hash which the second, before the next seal, takes of the
- * same entry.
+ * while others are in it. That returns the hash which the second, before the next seal, takes of
+ * the same entry.
  */
 uint64_t builder__fetch_string(const struct dcm_builder *b, struct dcm_str s);
 uint64_t builder__fetch_function(const struct dcm_builder *b, const struct dcm_function *f);
@@ -72,11 +72,11 @@ uint32_t builder__stacks(struct dcm_builder *b, const uint32_t *locations,
 			 const uint32_t *n_locations, uint32_t n);
 /*
  * The same for who unpacks many. The first gives room for at most `max` > 0 locations, or NULL when
- * the builder failed. He writes ids into it that this builder gave since its last seal (they are not
- * checked again), and ends the stack with the first n of them, n <= STACK_MAX_DEPTH; one that is not
- * ended was never there. What an end looks at comes from memory while others are unpacked: it
- * returns the stack that was ended BUILDER_STACKS_AHEAD ends before (DCM_NONE: there was none), and
- * the third, until there are no more, the last ones in order. Before that nothing else may add
+ * the builder failed. He writes ids into it that this builder gave since its last seal (they are
+ * not checked again), and ends the stack with the first n of them, n <= STACK_MAX_DEPTH; one that
+ * is not ended was never there. What an end looks at comes from memory while others are unpacked:
+ * it returns the stack that was ended BUILDER_STACKS_AHEAD ends before (DCM_NONE: there was none),
+ * and the third, until there are no more, the last ones in order. Before that nothing else may add
  * stacks or seal. DCM_NONE when the builder failed.
  */
 enum { BUILDER_STACKS_AHEAD = 4 };

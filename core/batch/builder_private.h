@@ -27,7 +27,10 @@ enum index_of {
 	N_INDEXES
 };
 
-/* Stacks whose locations stand behind those of all stacks, one after the other, but that are none yet. */
+/*
+ * Stacks whose locations stand behind those of all stacks, one after the other, but that are none
+ * yet.
+ */
 struct waiting_stacks {
 	struct {
 		uint64_t hash;

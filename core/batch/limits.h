@@ -2,8 +2,8 @@
 /*
  * core/batch/limits.h - how large the entries of a batch may be
  *
- * A builder refuses what is larger, and all sealed batches, decoded ones too, are within. Who brings
- * data that may be larger cuts it, and says so, before he adds it.
+ * A builder refuses what is larger, and all sealed batches, decoded ones too, are within. Who
+ * brings data that may be larger cuts it, and says so, before he adds it.
  */
 #ifndef DECIMA_BATCH_LIMITS_H
 #define DECIMA_BATCH_LIMITS_H

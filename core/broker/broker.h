@@ -8,8 +8,8 @@
  *
  *  - perf events that would show more than time: registers, stacks, call chains, memory, or of
  *    other kinds than the CPU clock and the side-band's (EPERM);
- *  - BPF maps of other kinds than arrays that can be mapped, and of more than BROKER_ARRAY_BYTES_MAX
- *    (EPERM);
+ *  - BPF maps of other kinds than arrays that can be mapped, and of more than
+ *    BROKER_ARRAY_BYTES_MAX (EPERM);
  *  - files that are neither text of /proc/PID nor code (ELF) nor a perf map or jitdump by name
  *    (ENOEXEC, EPERM), so that who takes over the asker cannot read /etc/shadow through it;
  *  - more than BROKER_BURST requests at once, or BROKER_PER_SECOND for long (EBUSY).

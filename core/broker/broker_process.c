@@ -268,7 +268,10 @@ static int settle(int end, pid_t parent)
 	const struct rlimit files = { FILES_MAX, FILES_MAX }, any = { RLIM_INFINITY, RLIM_INFINITY };
 	int r = 0;
 
-	/* Before 5.11, maps count as locked memory; without CAP_SYS_RESOURCE the unit's limit holds. */
+	/*
+	 * Before 5.11, maps count as locked memory; without CAP_SYS_RESOURCE the unit's limit
+	 * holds.
+	 */
 	setrlimit(RLIMIT_MEMLOCK, &any);
 	if (setrlimit(RLIMIT_NOFILE, &files) < 0)
 		r = -errno;

@@ -34,8 +34,8 @@ int rights__perf_event(struct broker *b, const struct perf_event_attr *attr, uin
 	memcpy(q.data, attr, sizeof(*attr));
 	r = broker__ask(b, BROKER_PERF_EVENT, &q, NULL, 0);
 	/*
-	 * Debian's and Ubuntu's kernel.perf_event_paranoid of 3 and more asks for CAP_SYS_ADMIN, which
-	 * the broker never keeps, but root has until it gives its rights up.
+	 * Debian's and Ubuntu's kernel.perf_event_paranoid of 3 and more asks for CAP_SYS_ADMIN,
+	 * which the broker never keeps, but root has until it gives its rights up.
 	 */
 	return r == -EACCES ? direct__perf_event(attr, cpu) : r;
 }

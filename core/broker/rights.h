@@ -2,8 +2,8 @@
 /*
  * core/broker/rights.h - what takes rights: done here, or by the broker for a process that has none
  *
- * Each returns a descriptor (or 0) or a negative errno. Without a broker (NULL) this process does it
- * itself, with what rights it has. Any thread. What each opens, and what it refuses, is said at
+ * Each returns a descriptor (or 0) or a negative errno. Without a broker (NULL) this process does
+ * it itself, with what rights it has. Any thread. What each opens, and what it refuses, is said at
  * `struct dcm_guarded` in <decima/plugin.h>; the broker refuses more: see broker.h.
  */
 #ifndef DECIMA_BROKER_RIGHTS_H
@@ -18,8 +18,8 @@ struct broker;
 int rights__open(struct broker *b, const struct dcm_guarded *g);
 
 /*
- * An event of that CPU, for every process. What the kernel denies the broker (-EACCES), this process
- * tries with the rights that are left to it.
+ * An event of that CPU, for every process. What the kernel denies the broker (-EACCES), this
+ * process tries with the rights that are left to it.
  */
 int rights__perf_event(struct broker *b, const struct perf_event_attr *attr, uint32_t cpu);
 

@@ -2,8 +2,8 @@
 /*
  * core/broker/turns.c - so many at once, and so many a second for long: a bucket that fills by time
  *
- * What is saved up is time: nanoseconds, of which a turn costs its share of a second. So nothing is rounded away
- * however often somebody comes.
+ * What is saved up is time: nanoseconds, of which a turn costs its share of a second. So nothing is
+ * rounded away however often somebody comes.
  */
 #include "core/broker/turns.h"
 

@@ -233,8 +233,8 @@ static bool is_blank(char c)
 }
 
 /*
- * "_[k]", "_[j]", "_[i]", however many, and blanks: those before the value cannot be told from those
- * that end the leaf's name.
+ * "_[k]", "_[j]", "_[i]", however many, and blanks: those before the value cannot be told from
+ * those that end the leaf's name.
  */
 static struct dcm_str strip_suffixes(struct dcm_str name, uint8_t *ret_kind)
 {

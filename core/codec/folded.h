@@ -9,9 +9,9 @@
  * "libfoo.so+0x1234". Lines are sorted; equal ones are added up.
  *
  * Reading makes names without addresses of it: type samples:count (delta), a name's end "_[k]" says
- * kernel, "_[j]" JIT, "_[i]" inlined; blanks at a name's end go. The number behind the last blank is the value; a fraction is
- * rounded. Empty lines and lines that begin with "# " are left out; an empty frame reads
- * "[unknown]".
+ * kernel, "_[j]" JIT, "_[i]" inlined; blanks at a name's end go. The number behind the last blank
+ * is the value; a fraction is rounded. Empty lines and lines that begin with "# " are left out; an
+ * empty frame reads "[unknown]".
  */
 #ifndef DECIMA_CODEC_FOLDED_H
 #define DECIMA_CODEC_FOLDED_H

@@ -192,8 +192,8 @@ static int take_field(struct pprof_input *in, const struct pb_field *f)
 }
 
 /*
- * About how many ids all samples have, and a sixteenth more where not all were counted. Should it be
- * too few, columns grow. Both factors are below 2^32, as is the number of bytes.
+ * About how many ids all samples have, and a sixteenth more where not all were counted. Should it
+ * be too few, columns grow. Both factors are below 2^32, as is the number of bytes.
  */
 static uint64_t expected_ids(const struct pprof_input *in)
 {
@@ -552,7 +552,9 @@ static int read_sample(struct pprof_input *in, struct pprof_place at, const stru
 	return e;
 }
 
-/* Samples in turn: one is read while what the stacks of those before are compared with is fetched. */
+/*
+ * Samples in turn: one is read while what the stacks of those before are compared with is fetched.
+ */
 struct samples {
 	struct sample turns[BUILDER_STACKS_AHEAD + 1];
 	uint64_t n_ended, n_added;

@@ -4,7 +4,8 @@
  *
  * With AVX2, 16 bytes are taken in one step without asking where numbers begin: for each byte, the
  * number that would end there is made of it and the two before it; then those that do end are moved
- * together. That takes half the time of one number after the other, whose lengths are guessed wrong.
+ * together. That takes half the time of one number after the other, whose lengths are guessed
+ * wrong.
  */
 #include "core/codec/varints.h"
 

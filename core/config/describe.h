@@ -23,8 +23,8 @@ struct describe_subject {
 	const struct dcm_table *const *tables; /* [n_tables], shown one after the other */
 	uint32_t n_tables;
 	/*
-	 * What DCM_OPT_RESTART asks for: of the whole program (its own settings, and the storage that
-	 * answers questions), or of the instance, by the host itself.
+	 * What DCM_OPT_RESTART asks for: of the whole program (its own settings, and the storage
+	 * that answers questions), or of the instance, by the host itself.
 	 */
 	bool of_program;
 };

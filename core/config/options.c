@@ -546,7 +546,9 @@ static void fill_row(struct filler *f, const struct dcm_table *table, const stru
 	path__pop(&f->path, mark);
 }
 
-/* What a table's check says stands at the key that its sentence begins with ("server.listen: ..."). */
+/*
+ * What a table's check says stands at the key that its sentence begins with ("server.listen: ...").
+ */
 static void report_check(struct filler *f, const struct spot *s, const char *sentence)
 {
 	const struct node *n = s->node;

@@ -69,7 +69,10 @@ void http_response__fini(struct http_response *r);
 void http_response__header(struct http_response *r, const char *name, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* The value of a further header, a view into the response; "" when there is none. Names in any case. */
+/*
+ * The value of a further header, a view into the response; "" when there is none. Names in any
+ * case.
+ */
 struct dcm_str http_response__find(const struct http_response *r, const char *name);
 
 /*

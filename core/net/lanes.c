@@ -175,7 +175,10 @@ static bool wait_until(struct lanes *l, int64_t until_ns)
 	return l->n_busy == 0;
 }
 
-/* Threads that have nothing to do any more, or (`all`) will have at once. The others keep their slots. */
+/*
+ * Threads that have nothing to do any more, or (`all`) will have at once. The others keep their
+ * slots.
+ */
 static void join(struct lanes *l, bool all)
 {
 	for (uint32_t i = 0; i < l->n_slots; i++) {

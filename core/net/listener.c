@@ -414,7 +414,10 @@ int listener__stop(struct listener *l, int64_t deadline_mono_ns)
 		conns__shut(&l->conns);
 		return -ETIMEDOUT;
 	}
-	/* Answers that are ready get a second to leave; a reader that is slower than that is cut off. */
+	/*
+	 * Answers that are ready get a second to leave; a reader that is slower than that is cut
+	 * off.
+	 */
 	conns__flush(&l->conns, now_ns() + SECOND);
 	if (l->mhd)
 		MHD_stop_daemon(l->mhd);

@@ -46,11 +46,14 @@ int listener__start(struct listener *l, struct dcm_error *err);
 /*
  * Stops accepting, lets running requests end until the deadline, cancels what still runs, and
  * closes. -ETIMEDOUT: a handler has not come back a second after that. The log names its route,
- * nobody is served any more, and whatever handlers look at must stay where it is; another call tries
- * again, without logging.
+ * nobody is served any more, and whatever handlers look at must stay where it is; another call
+ * tries again, without logging.
  */
 int listener__stop(struct listener *l, int64_t deadline_mono_ns);
-/* Stops it first. With a handler that does not come back all its memory stays until the process ends. */
+/*
+ * Stops it first. With a handler that does not come back all its memory stays until the process
+ * ends.
+ */
 void listener__free(struct listener *l);
 
 /* Port of the i-th address as bound (for ":0" in tests); 0 for a unix socket. */

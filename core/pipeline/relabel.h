@@ -4,8 +4,10 @@
  *
  * Rules (struct dcm_relabel_rule, all actions) run over each series of a batch. Sample labels are
  * visible to a rule as `__sample_NAME`, numbers in decimal:
- *  - a rule that reads one and writes a normal label promotes it: the profile is split, a part for each outcome;
- *  - a rule that writes `__sample_NAME` sets that sample label on every row of the series (demotes);
+ *  - a rule that reads one and writes a normal label promotes it: the profile is split, a part for
+ *    each outcome;
+ *  - a rule that writes `__sample_NAME` sets that sample label on every row of the series
+ *    (demotes);
  *  - labeldrop, labelkeep and an empty value remove it from the rows;
  *  - keep and drop that read one decide row by row.
  * When the rules are through, labels of the series that begin with `__` are removed. External

@@ -141,7 +141,10 @@ static int copy_text(struct rules *r, const char *text, struct dcm_str *ret)
 	return ret->p ? 0 : -ENOMEM;
 }
 
-/* What the Parca agent calls labels of the sampler that are samples' here, so that its rules read them. */
+/*
+ * What the Parca agent calls labels of the sampler that are samples' here, so that its rules read
+ * them.
+ */
 static const char *own_name(const char *name)
 {
 	static const char *const names[][2] = {

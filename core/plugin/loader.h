@@ -26,7 +26,9 @@
 
 struct loader;
 
-/* A plugin that passed every gate; lives as long as its loader (its code as long as the process). */
+/*
+ * A plugin that passed every gate; lives as long as its loader (its code as long as the process).
+ */
 struct plugin {
 	struct dcm_plugin info; /* its pointers lead to the next ones */
 	struct dcm_lifecycle lifecycle;

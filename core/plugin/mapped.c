@@ -2,11 +2,13 @@
 /*
  * core/plugin/mapped.c - files in memory that may not end the process
  *
- * Mappings stand in slots of groups that are never freed, so that the handler can walk them at any moment. A slot's end is
- * set before its begin and its begin taken away first: who sees a begin sees the end that belongs to it, or, while
- * the slot changes hands, one that was right a moment ago, which nobody touches then.
+ * Mappings stand in slots of groups that are never freed, so that the handler can walk them at any
+ * moment. A slot's end is set before its begin and its begin taken away first: who sees a begin
+ * sees the end that belongs to it, or, while the slot changes hands, one that was right a moment
+ * ago, which nobody touches then.
  *
- * mmap(2) is not on POSIX's list of functions for handlers; on Linux it is a system call and no more.
+ * mmap(2) is not on POSIX's list of functions for handlers; on Linux it is a system call and no
+ * more.
  */
 #include "core/plugin/mapped.h"
 

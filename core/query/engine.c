@@ -233,7 +233,10 @@ static struct dcm_select select_a(const struct turn *t, const struct question *q
 	return selector__select(t->a, q->from_ms, q->to_ms, t->budget);
 }
 
-/* Begins a question that a list of the store answers. After 0, end_list() takes what the store returned. */
+/*
+ * Begins a question that a list of the store answers. After 0, end_list() takes what the store
+ * returned.
+ */
 static int begin_list(struct turn *t, struct engine *e, const struct question *q,
 		      struct dcm_select *ret, struct dcm_error *err)
 {

@@ -48,7 +48,10 @@ struct engine_config {
 	const struct dcm_host *host; /* builders and the clock; outlives the engine */
 	const struct dcm_storage_ops *ops;
 	void *instance; /* of the store; outlives the engine */
-	/* Counts the questions that are in the store now, for whoever must not pull it away; or NULL. */
+	/*
+	 * Counts the questions that are in the store now, for whoever must not pull it away; or
+	 * NULL.
+	 */
 	_Atomic uint32_t *n_inside;
 	engine_name_fn name; /* NULL: answers stay as stored */
 	void *name_ctx;

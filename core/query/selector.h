@@ -10,8 +10,8 @@
  *	label    := bare | string       bare: UTF-8 but for space, controls, quotes, { } , = ! ~
  *	string   := "..." | '...' | `...`
  *
- * Strings have Go's escapes (\n \t \" \x41 \101 \u00e9 ...), but for those in backquotes, which have
- * none.
+ * Strings have Go's escapes (\n \t \" \x41 \101 \u00e9 ...), but for those in backquotes, which
+ * have none.
  *
  * Regexes are anchored and of RE2's subset (core/config/regex.h). A label that is not there equals
  * "". Limits: 64 KiB of text, 1,000 matchers, 4 KiB a regex. A selector is constant once made: any

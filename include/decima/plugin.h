@@ -2,23 +2,29 @@
 /*
  * decima/plugin.h - the whole contract between Decima and a plugin
  *
- * A plugin is a shared object that exports one function, dcm_plugin_entry(), which returns one constant description:
- * what it is called, what it can do, which options it takes, and the functions that do it. The host calls the plugin
- * through these, and the plugin calls the host through `struct dcm_host`, which it is given at open(). A plugin links
- * against nothing of Decima's, and a test program can be the host (decima-plugin-check is one).
+ * A plugin is a shared object that exports one function, dcm_plugin_entry(), which returns one
+ * constant description: what it is called, what it can do, which options it takes, and the
+ * functions that do it. The host calls the plugin through these, and the plugin calls the host
+ * through `struct dcm_host`, which it is given at open(). A plugin links against nothing of
+ * Decima's, and a test program can be the host (decima-plugin-check is one).
  *
  * Read first, these hold everywhere:
- *  - Versions. Structs that cross the border begin with their size in bytes as the side that made them knew it.
- *    Members are only ever appended. A plugin built for an older minor version keeps loading; one built for a newer
- *    minor or another major is refused. DCM_HAS(ptr, member) asks whether the other side has a member.
- *  - Ownership. What a function returns through `ret_` is the caller's. What is passed as const is borrowed for the
- *    call and copied by whoever needs it longer. Batches are reference-counted; a sealed batch never changes.
- *  - Errors. Functions return 0 or a negative errno, and put one sentence into `struct dcm_error` (place, object,
- *    fault, remedy). Outputs (`ret_...`) change only on success.
- *  - Loss. Data may be given up only through host->drop(reason, n), which counts it where users look.
- *  - Threads. Each member says which thread calls it. A plugin never calls the host while it holds a lock that one of
- *    its own callbacks takes; the functions that build batches are the exception, because they call nobody.
- *  - Text is (pointer, length) UTF-8 without a NUL unless it is a `const char *`. Machines are little-endian.
+ *  - Versions. Structs that cross the border begin with their size in bytes as the side that made
+ *    them knew it. Members are only ever appended. A plugin built for an older minor version keeps
+ *    loading; one built for a newer minor or another major is refused. DCM_HAS(ptr, member) asks
+ *    whether the other side has a member.
+ *  - Ownership. What a function returns through `ret_` is the caller's. What is passed as const is
+ *    borrowed for the call and copied by whoever needs it longer. Batches are reference-counted; a
+ *    sealed batch never changes.
+ *  - Errors. Functions return 0 or a negative errno, and put one sentence into `struct dcm_error`
+ *    (place, object, fault, remedy). Outputs (`ret_...`) change only on success.
+ *  - Loss. Data may be given up only through host->drop(reason, n), which counts it where users
+ *    look.
+ *  - Threads. Each member says which thread calls it. A plugin never calls the host while it holds
+ *    a lock that one of its own callbacks takes; the functions that build batches are the
+ *    exception, because they call nobody.
+ *  - Text is (pointer, length) UTF-8 without a NUL unless it is a `const char *`. Machines are
+ *    little-endian.
  *  - Times are nanoseconds since 1970 (real) or of CLOCK_MONOTONIC (mono), as the name says.
  *
  * Log of the interface (append here, raise DCM_ABI_MINOR):
@@ -50,7 +56,7 @@ extern "C" {
 #define DCM_HAS(ptr, member)                                                                       \
 	((ptr)->size >= offsetof(__typeof__(*(ptr)), member) + sizeof((ptr)->member))
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * Small types
  */
 
@@ -65,7 +71,10 @@ struct dcm_hash {
 	uint64_t lo, hi;
 };
 
-/* One sentence for a person. Callers zero it and set size; functions that fail fill text (NUL-terminated). */
+/*
+ * One sentence for a person. Callers zero it and set size; functions that fail fill text
+ * (NUL-terminated).
+ */
 struct dcm_error {
 	uint32_t size;
 	char text[1020];
@@ -82,13 +91,14 @@ enum dcm_log_level {
 	DCM_LOG_DEBUG	 /* what a developer wants to read */
 };
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * Options: a row is the only place where a setting is described
  *
- * The host reads the YAML under the instance's key, checks it against the table, and fills a zeroed struct of
- * `struct_size` bytes: each row says at which offset its value goes. The host owns the struct and everything it points
- * to; it lives from open() or prepare() until the instance stops or the next commit() has returned. The same row makes
- * the error messages, `decima describe`, the manual page, the comments in conf/ and the page of settings.
+ * The host reads the YAML under the instance's key, checks it against the table, and fills a zeroed
+ * struct of `struct_size` bytes: each row says at which offset its value goes. The host owns the
+ * struct and everything it points to; it lives from open() or prepare() until the instance stops or
+ * the next commit() has returned. The same row makes the error messages, `decima describe`, the
+ * manual page, the comments in conf/ and the page of settings.
  */
 
 enum dcm_option_type {
@@ -138,9 +148,9 @@ enum dcm_option_flag {
 struct dcm_table;
 
 /*
- * A row named "" has no key of its own. Of type DCM_OPT_STRUCT it puts its table's keys among those of the table it
- * stands in (a client's options inside a job). Of any other type it must be its table's only row, and its value stands
- * where the struct would: so a list or map can hold lists.
+ * A row named "" has no key of its own. Of type DCM_OPT_STRUCT it puts its table's keys among those
+ * of the table it stands in (a client's options inside a job). Of any other type it must be its
+ * table's only row, and its value stands where the struct would: so a list or map can hold lists.
  */
 struct dcm_option {
 	const char *name; /* as in YAML: lower case, digits, underscores; or "" */
@@ -163,7 +173,9 @@ struct dcm_table {
 	uint32_t struct_size; /* of the struct the offsets point into */
 	uint32_t n_options;
 	const struct dcm_option *options; /* [n_options] */
-	/* Optional: what single rows cannot say ("a needs b"). Gets the filled struct; any thread. */
+	/*
+	 * Optional: what single rows cannot say ("a needs b"). Gets the filled struct; any thread.
+	 */
 	int (*check)(const void *config, struct dcm_error *err);
 };
 
@@ -174,7 +186,10 @@ struct dcm_table {
 		.options = (rows)                                                                  \
 	}
 
-/* DCM_SHARED_RELABEL_RULES: one Prometheus relabelling rule (prometheus.io: configuration, relabel_config). */
+/*
+ * DCM_SHARED_RELABEL_RULES: one Prometheus relabelling rule (prometheus.io: configuration,
+ * relabel_config).
+ */
 enum dcm_relabel_action {
 	DCM_RELABEL_REPLACE,
 	DCM_RELABEL_KEEP,
@@ -198,11 +213,12 @@ struct dcm_relabel_rule {
 	int32_t action; /* enum dcm_relabel_action */
 };
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * The batch: everything that moves
  *
- * Column-shaped, self-contained, immutable once sealed. Ids are indexes into the batch's own tables. Sealing has
- * checked every index, so readers need not. DCM_NONE means "none" wherever an id may be absent.
+ * Column-shaped, self-contained, immutable once sealed. Ids are indexes into the batch's own
+ * tables. Sealing has checked every index, so readers need not. DCM_NONE means "none" wherever an
+ * id may be absent.
  */
 
 #define DCM_NONE UINT32_MAX
@@ -220,9 +236,9 @@ struct dcm_mapping {
 	uint64_t offset;       /* file offset that `start` maps */
 	uint32_t file;	       /* string: path as the process sees it */
 	/*
-	 * String: lower-case hex; 0 ("") when there is none. An input that can tell a file without one
-	 * from others gives it a stand-in, '~' and 16 hex digits of its identity, and offers the file
-	 * under that: it means nothing on another machine, so exporters write "" for it.
+	 * String: lower-case hex; 0 ("") when there is none. An input that can tell a file without
+	 * one from others gives it a stand-in, '~' and 16 hex digits of its identity, and offers
+	 * the file under that: it means nothing on another machine, so exporters write "" for it.
 	 */
 	uint32_t build_id;
 	uint32_t kind; /* enum dcm_mapping_kind */
@@ -294,12 +310,18 @@ struct dcm_location {
 	uint32_t n_lines;  /* 0: not named (yet) */
 };
 
-/* A series label: indexed, changes slowly. Names are unique within a series; pairs are sorted by name. */
+/*
+ * A series label: indexed, changes slowly. Names are unique within a series; pairs are sorted by
+ * name.
+ */
 struct dcm_pair {
 	uint32_t name, value; /* strings; value is never "" in a sealed batch */
 };
 
-/* A sample label: a string (unit == DCM_NONE) or a number with a unit (string id, 0 for none). Sorted by name. */
+/*
+ * A sample label: a string (unit == DCM_NONE) or a number with a unit (string id, 0 for none).
+ * Sorted by name.
+ */
 struct dcm_label {
 	uint32_t name;
 	uint32_t str; /* string; 0 for a number */
@@ -318,7 +340,10 @@ enum dcm_temporality {
 	DCM_CUMULATIVE, /* since the process started; merges are reset-safe differences */
 };
 
-/* Written name:sample_type:sample_unit:period_type:period_unit, and ":delta" behind it when temporality is delta. */
+/*
+ * Written name:sample_type:sample_unit:period_type:period_unit, and ":delta" behind it when
+ * temporality is delta.
+ */
 struct dcm_type {
 	uint32_t name, sample_type, sample_unit, period_type, period_unit; /* strings */
 	uint32_t temporality; /* enum dcm_temporality */
@@ -374,7 +399,7 @@ struct dcm_batch {
 	const int64_t *values;	    /* [n_values] */
 };
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * Questions to a store
  */
 
@@ -383,8 +408,8 @@ struct dcm_regex; /* the host's compiled pattern: host->regex_matches() */
 enum dcm_match_op { DCM_EQ, DCM_NE, DCM_RE, DCM_NRE };
 
 /*
- * A row's value of a name is its series label, else its sample label (a number in decimal), else "". Rows match when
- * all matchers do.
+ * A row's value of a name is its series label, else its sample label (a number in decimal), else
+ * "". Rows match when all matchers do.
  */
 struct dcm_matcher {
 	uint32_t op; /* enum dcm_match_op */
@@ -393,8 +418,9 @@ struct dcm_matcher {
 };
 
 /*
- * What an answer lacks because the store has lost it, or cannot read it. A gap may be larger than what the question asked
- * for: where nobody can tell any more what was lost, its whole time is told.
+ * What an answer lacks because the store has lost it, or cannot read it. A gap may be larger than
+ * what the question asked for: where nobody can tell any more what was lost, its whole time is
+ * told.
  */
 struct dcm_gap {
 	uint32_t size;
@@ -404,15 +430,18 @@ struct dcm_gap {
 };
 typedef void (*dcm_gap_fn)(void *ctx, const struct dcm_gap *gap);
 
-/* What a question may cost, and how it is doing. Shared by the asker (cancel) and the store (progress). */
+/*
+ * What a question may cost, and how it is doing. Shared by the asker (cancel) and the store
+ * (progress).
+ */
 struct dcm_budget {
 	int64_t deadline_mono_ns;     /* -ETIMEDOUT beyond it; 0: none */
 	uint64_t max_bytes;	      /* of memory; -E2BIG beyond it; 0: none */
 	_Atomic int cancelled;	      /* set to 1 by the asker: -ECANCELED within 100 ms */
 	_Atomic uint64_t done, total; /* progress, in rows or bytes */
 	/*
-	 * (1.5) Told of everything that is left out of the answer, before the question returns and by one thread at a
-	 * time. NULL: nobody wants to know.
+	 * (1.5) Told of everything that is left out of the answer, before the question returns and
+	 * by one thread at a time. NULL: nobody wants to know.
 	 */
 	dcm_gap_fn gap;
 	void *gap_ctx;
@@ -433,12 +462,16 @@ struct dcm_group_by {
 };
 
 /*
- * What questions count. A profile of k types is k profiles here, one a type. It matches, and counts in a group, when one
- * of its rows does; one without rows counts as if it had a row without sample labels. Of two profiles of one series and
- * type at one millisecond, delta ones both count, and of the others only the one written last is there.
+ * What questions count. A profile of k types is k profiles here, one a type. It matches, and counts
+ * in a group, when one of its rows does; one without rows counts as if it had a row without sample
+ * labels. Of two profiles of one series and type at one millisecond, delta ones both count, and of
+ * the others only the one written last is there.
  */
 
-/* Answers of the lists. `each` returns 0 to go on; another value ends the list and is returned by it. */
+/*
+ * Answers of the lists. `each` returns 0 to go on; another value ends the list and is returned by
+ * it.
+ */
 struct dcm_type_info {
 	struct dcm_str name, sample_type, sample_unit, period_type, period_unit;
 	uint32_t temporality;
@@ -452,7 +485,10 @@ struct dcm_label_text {
 };
 typedef int (*dcm_series_fn)(void *ctx, const struct dcm_label_text *labels, uint32_t n);
 
-/* One point per step that has a profile, ascending; t_ms is floor(t / step) * step, or the profile's with step 0. */
+/*
+ * One point per step that has a profile, ascending; t_ms is floor(t / step) * step, or the
+ * profile's with step 0.
+ */
 struct dcm_points {
 	const struct dcm_label_text *labels; /* [n_labels]: the group's, in the order asked for; all with step 0, n 0 */
 	uint32_t n_labels, n;
@@ -467,29 +503,37 @@ struct dcm_store_stat {
 	uint32_t size;
 	uint64_t bytes;
 	/*
-	 * What profiles refer to, each once: those of profiles that went may count for a while, and a store with a list
-	 * of them for each stretch of time gives the longest that it has read.
+	 * What profiles refer to, each once: those of profiles that went may count for a while, and
+	 * a store with a list of them for each stretch of time gives the longest that it has read.
 	 */
 	uint64_t n_series, n_stacks, n_locations;
 	/*
-	 * As questions count; rows of one (stack, label set) of a profile are one. A state that a later write replaced
-	 * may count until the store writes that part of its data anew: to know of it the store would have to read.
+	 * As questions count; rows of one (stack, label set) of a profile are one. A state that a
+	 * later write replaced may count until the store writes that part of its data anew: to know
+	 * of it the store would have to read.
 	 */
 	uint64_t n_profiles, n_rows;
 	int64_t first_ms, last_ms; /* 0,0 when empty */
 	struct dcm_str place;	   /* directory or address, for people; "memory" */
-	/* (1.6) Removals whose rows, which no question finds any more, still take room, and still count above. */
+	/*
+	 * (1.6) Removals whose rows, which no question finds any more, still take room, and still
+	 * count above.
+	 */
 	uint32_t n_removals;
 };
 
-/* A finding: a sentence that names place, fault and remedy, borrowed for the call. ERROR: it will not work so. */
+/*
+ * A finding: a sentence that names place, fault and remedy, borrowed for the call. ERROR: it will
+ * not work so.
+ */
 typedef void (*dcm_report_fn)(void *ctx, enum dcm_log_level level, const char *sentence);
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * The host
  *
- * Every function may be called from any thread, and after open() has begun until stop() has returned, unless it says
- * otherwise. `host` is always the pointer that open() was given: it also tells the host which instance calls.
+ * Every function may be called from any thread, and after open() has begun until stop() has
+ * returned, unless it says otherwise. `host` is always the pointer that open() was given: it also
+ * tells the host which instance calls.
  */
 
 struct dcm_builder;
@@ -507,10 +551,15 @@ enum dcm_metric_kind { DCM_COUNTER, DCM_GAUGE_METRIC };
 
 enum dcm_process_event { DCM_PROCESS_SEEN, DCM_PROCESS_EXEC, DCM_PROCESS_EXIT };
 
-/* Called once: status 0 when every store that must have the batch has made it durable, or a negative errno. */
+/*
+ * Called once: status 0 when every store that must have the batch has made it durable, or a
+ * negative errno.
+ */
 typedef void (*dcm_done_fn)(void *ctx, int status);
 
-/* A name for an address, from resolve() of a symbol source. name must be filled; the rest may be 0. */
+/*
+ * A name for an address, from resolve() of a symbol source. name must be filled; the rest may be 0.
+ */
 struct dcm_symbol {
 	struct dcm_str name, system_name, file;
 	int64_t line;
@@ -572,12 +621,18 @@ struct dcm_host {
 	/* --- telling people --- */
 	void (*log)(const struct dcm_host *host, enum dcm_log_level level, const char *fmt, ...)
 		__attribute__((format(printf, 3, 4)));
-	/* n things (rows, samples, profiles: `reason` says which, as "ring_full" or "samples_no_memory") are lost. */
+	/*
+	 * n things (rows, samples, profiles: `reason` says which, as "ring_full" or
+	 * "samples_no_memory") are lost.
+	 */
 	void (*drop)(const struct dcm_host *host, const char *reason, uint64_t n);
 	/* Shown by /api/v1/pipeline, `decima targets` and the log on every change of state. */
 	void (*set_state)(const struct dcm_host *host, enum dcm_state state, const char *fmt, ...)
 		__attribute__((format(printf, 3, 4)));
-	/* NAME gets the prefix "decima_" and the label instance; NULL when memory ran out, which the others accept. */
+	/*
+	 * NAME gets the prefix "decima_" and the label instance; NULL when memory ran out, which
+	 * the others accept.
+	 */
 	struct dcm_metric *(*metric)(const struct dcm_host *host, enum dcm_metric_kind kind,
 				     const char *name, const char *help);
 	void (*metric_add)(struct dcm_metric *m, uint64_t n);
@@ -589,9 +644,9 @@ struct dcm_host {
 
 	/* --- building batches; a builder belongs to one thread at a time --- */
 	/*
-	 * Adds return the id of an equal entry or of a new one. A failed add (memory, limit, bad id) makes the builder
-	 * sticky-failed: it returns 0 from then on, and seal reports the first failure. max_bytes 0: 256 MiB.
-	 * builder_new: NULL when memory ran out.
+	 * Adds return the id of an equal entry or of a new one. A failed add (memory, limit, bad
+	 * id) makes the builder sticky-failed: it returns 0 from then on, and seal reports the
+	 * first failure. max_bytes 0: 256 MiB. builder_new: NULL when memory ran out.
 	 */
 	struct dcm_builder *(*builder_new)(const struct dcm_host *host, uint64_t max_bytes);
 	void (*builder_free)(struct dcm_builder *b);
@@ -607,50 +662,78 @@ struct dcm_host {
 	/* In any order, empty values are left out; a name that comes twice is an error. */
 	uint32_t (*add_series)(struct dcm_builder *b, const struct dcm_pair *pairs, uint32_t n);
 	uint32_t (*add_label_set)(struct dcm_builder *b, const struct dcm_label *labels, uint32_t n);
-	/* series, time_ns, duration_ns, period of `head` count; rows that follow belong to it. Returns its index. */
+	/*
+	 * series, time_ns, duration_ns, period of `head` count; rows that follow belong to it.
+	 * Returns its index.
+	 */
 	uint32_t (*add_profile)(struct dcm_builder *b, const struct dcm_profile *head,
 				const struct dcm_type *types, uint32_t n_types);
-	/* values [n_types of the current profile]. Equal (stack, label set) may come again: readers add them up. */
+	/*
+	 * values [n_types of the current profile]. Equal (stack, label set) may come again: readers
+	 * add them up.
+	 */
 	void (*add_row)(struct dcm_builder *b, uint32_t stack, uint32_t label_set, const int64_t *values);
-	/* Checks everything, computes the hashes, gives the batch its id. The builder is empty and reusable after it. */
+	/*
+	 * Checks everything, computes the hashes, gives the batch its id. The builder is empty and
+	 * reusable after it.
+	 */
 	int (*seal)(struct dcm_builder *b, struct dcm_batch **ret_batch, struct dcm_error *err);
 
 	/* --- moving batches --- */
 	struct dcm_batch *(*batch_ref)(struct dcm_batch *batch);
 	void (*batch_unref)(struct dcm_batch *batch); /* NULL is fine */
 	/*
-	 * Hands a sealed batch on (taking its own reference). Never blocks. -EAGAIN: the queue is full; the caller
-	 * tries again later or calls drop(). -ESHUTDOWN: the program ends; -ENOMEM. `done` (may be NULL) is called
-	 * exactly once when 0 was returned, and before stop() at the latest: then with -ECANCELED when the batch is
-	 * still on its way (it goes on all the same).
+	 * Hands a sealed batch on (taking its own reference). Never blocks. -EAGAIN: the queue is
+	 * full; the caller tries again later or calls drop(). -ESHUTDOWN: the program ends;
+	 * -ENOMEM. `done` (may be NULL) is called exactly once when 0 was returned, and before
+	 * stop() at the latest: then with -ECANCELED when the batch is still on its way (it goes on
+	 * all the same).
 	 */
 	int (*emit)(const struct dcm_host *host, struct dcm_batch *batch, dcm_done_fn done, void *ctx);
 
 	/* --- names --- */
-	/* Offers the file behind a build id while it can be opened. fd is borrowed (read with pread). Cheap when known. */
+	/*
+	 * Offers the file behind a build id while it can be opened. fd is borrowed (read with
+	 * pread). Cheap when known.
+	 */
 	void (*offer_file)(const struct dcm_host *host, struct dcm_str build_id,
 			   struct dcm_str path, int fd);
-	/* The build id of an open ELF file as lower-case hex: 0, -ENODATA (has none), -ENOEXEC (no ELF). */
+	/*
+	 * The build id of an open ELF file as lower-case hex: 0, -ENODATA (has none), -ENOEXEC (no
+	 * ELF).
+	 */
 	int (*build_id)(const struct dcm_host *host, int fd, char ret_hex[static 129]);
 	/*
-	 * The kernel's symbol at an absolute address; module is "" for the kernel. The texts live as long as the
-	 * instance. 0, -ENOENT, -EACCES (kptr_restrict), -ENOMEM.
+	 * The kernel's symbol at an absolute address; module is "" for the kernel. The texts live
+	 * as long as the instance. 0, -ENOENT, -EACCES (kptr_restrict), -ENOMEM.
 	 */
 	int (*kernel_symbol)(const struct dcm_host *host, uint64_t address,
 			     struct dcm_str *ret_name, struct dcm_str *ret_module);
-	/* Tells the symbol sources (inputs with `process`) of a process that has or runs code of no file (JIT). */
+	/*
+	 * Tells the symbol sources (inputs with `process`) of a process that has or runs code of no
+	 * file (JIT).
+	 */
 	void (*process_event)(const struct dcm_host *host, enum dcm_process_event event,
 			      const struct dcm_process *process);
-	/* Asks them for names of runtime addresses of one process; `each` is called for those found. */
+	/*
+	 * Asks them for names of runtime addresses of one process; `each` is called for those
+	 * found.
+	 */
 	void (*resolve_runtime)(const struct dcm_host *host, const struct dcm_process *process,
 				const uint64_t *addresses, uint32_t n, dcm_symbol_fn each,
 				void *ctx, enum dcm_unnamed *ret_why);
-	/* A view in which every location that the symbol store can name has lines. The caller unrefs it. */
+	/*
+	 * A view in which every location that the symbol store can name has lines. The caller
+	 * unrefs it.
+	 */
 	int (*resolved)(const struct dcm_host *host, struct dcm_batch *batch,
 			struct dcm_batch **ret_batch, struct dcm_error *err);
 
 	/* --- formats --- */
-	/* "pprof" (gzip), "folded", "speedscope", "html", "batch". One profile (by index) or all with DCM_NONE. Caller frees. */
+	/*
+	 * "pprof" (gzip), "folded", "speedscope", "html", "batch". One profile (by index) or all
+	 * with DCM_NONE. Caller frees.
+	 */
 	int (*encode)(const struct dcm_host *host, const struct dcm_batch *batch, uint32_t profile,
 		      const char *format, uint8_t **ret_data, size_t *ret_n, struct dcm_error *err);
 	/* "pprof", "folded", "speedscope", "batch"; bytes from anyone: bounded, checked. */
@@ -666,53 +749,68 @@ struct dcm_host {
 
 	/* --- clients (1.1) --- */
 	/*
-	 * Asks a server; 0 when it answered, with whatever status. Blocks until the timeout: for threads of the plugin's
-	 * own, and none that stop() waits for longer than that. Proxies of the environment are not used.
+	 * Asks a server; 0 when it answered, with whatever status. Blocks until the timeout: for
+	 * threads of the plugin's own, and none that stop() waits for longer than that. Proxies of
+	 * the environment are not used.
 	 */
 	int (*http_get)(const struct dcm_host *host, const struct dcm_http_request *request,
 			struct dcm_http_answer *ret, struct dcm_error *err);
 
 	/* --- rights (1.2): the process may have given its own up after open(); any thread --- */
 	/*
-	 * A descriptor of what others may not open, or a negative errno: -ENOEXEC for a file of another kind. Regular
-	 * files only, without waiting for what is at the other end of it.
+	 * A descriptor of what others may not open, or a negative errno: -ENOEXEC for a file of
+	 * another kind. Regular files only, without waiting for what is at the other end of it.
 	 */
 	int (*open_guarded)(const struct dcm_host *host, const struct dcm_guarded *g);
-	/* perf_event_open(2) on one CPU for every process: PERF_TYPE_SOFTWARE, the CPU clock or the side-band's dummy. */
+	/*
+	 * perf_event_open(2) on one CPU for every process: PERF_TYPE_SOFTWARE, the CPU clock or the
+	 * side-band's dummy.
+	 */
 	int (*perf_event)(const struct dcm_host *host, const struct perf_event_attr *attr, uint32_t cpu);
-	/* A BPF array of n values that can be mapped (descriptor), and putting it into an array of maps (0). */
+	/*
+	 * A BPF array of n values that can be mapped (descriptor), and putting it into an array of
+	 * maps (0).
+	 */
 	int (*bpf_array)(const struct dcm_host *host, uint32_t value_bytes, uint32_t n);
 	int (*bpf_put)(const struct dcm_host *host, int array_of_maps, uint32_t index, int array);
 
 	/* --- building batches of stacks that are known to differ (1.4); as add_stack() --- */
 	/*
-	 * Appends stacks [n], one behind the other in `locations`, of n_locations[i] frames each, and returns the first
-	 * one's id: the others follow. They are neither looked up nor found by later adds, which is most of what
-	 * add_stack() costs. So this is for stores, which keep each stack once; stacks that are equal all the same get
-	 * an id each, and readers add up what their rows say.
+	 * Appends stacks [n], one behind the other in `locations`, of n_locations[i] frames each,
+	 * and returns the first one's id: the others follow. They are neither looked up nor found
+	 * by later adds, which is most of what add_stack() costs. So this is for stores, which keep
+	 * each stack once; stacks that are equal all the same get an id each, and readers add up
+	 * what their rows say.
 	 */
 	uint32_t (*add_stacks)(struct dcm_builder *b, const uint32_t *locations,
 			       const uint32_t *n_locations, uint32_t n);
 
 	/* --- mapped files (1.5); any thread --- */
 	/*
-	 * The first n bytes (n > 0) of a file, read-only, until unmap_file(), also when it has been closed. What the disk
-	 * cannot give, or was cut off the file since, reads as zeroes from the first touch on, where a mapping of the
-	 * plugin's own would end the process with SIGBUS: so bytes have checksums, and are checked each time.
+	 * The first n bytes (n > 0) of a file, read-only, until unmap_file(), also when it has been
+	 * closed. What the disk cannot give, or was cut off the file since, reads as zeroes from
+	 * the first touch on, where a mapping of the plugin's own would end the process with
+	 * SIGBUS: so bytes have checksums, and are checked each time.
 	 */
 	int (*map_file)(const struct dcm_host *host, int fd, size_t n, const uint8_t **ret);
 	void (*unmap_file)(const struct dcm_host *host, const uint8_t *p, size_t n);
-	/* How many pages were lost so, of all files: who relies on what was checked before looks again when it changes. */
+	/*
+	 * How many pages were lost so, of all files: who relies on what was checked before looks
+	 * again when it changes.
+	 */
 	uint64_t (*n_lost_pages)(const struct dcm_host *host);
 
 	/* --- matching (1.6) --- */
-	/* Compiles a matcher's pattern, for who keeps matchers longer than a call. 0, -EINVAL, -EFBIG, -ENOMEM. */
+	/*
+	 * Compiles a matcher's pattern, for who keeps matchers longer than a call. 0, -EINVAL,
+	 * -EFBIG, -ENOMEM.
+	 */
 	int (*regex_new)(const struct dcm_host *host, struct dcm_str pattern,
 			 struct dcm_regex **ret_regex, struct dcm_error *err);
 	void (*regex_free)(struct dcm_regex *regex); /* NULL is fine */
 };
 
-/* ------------------------------------------------------------------------------------------------------------------
+/* -------------------------------------------------------------------------------------------------
  * What a plugin does
  */
 
@@ -723,30 +821,35 @@ struct dcm_host {
 struct dcm_lifecycle {
 	uint32_t size;
 	/*
-	 * Takes what needs privilege (descriptors, BPF), checks what the table could not. host and config outlive the
-	 * instance. On failure nothing is left behind and stop() is not called.
+	 * Takes what needs privilege (descriptors, BPF), checks what the table could not. host and
+	 * config outlive the instance. On failure nothing is left behind and stop() is not called.
 	 */
 	int (*open)(const struct dcm_host *host, const void *config, void **ret_instance,
 		    struct dcm_error *err);
 	/* Begins the work: threads start here. On failure stop() follows. */
 	int (*start)(void *instance, struct dcm_error *err);
 	/*
-	 * Gets ready for a new configuration without disturbing the old one and without taking anything exclusive.
-	 * -EBUSY with a sentence that names the key: needs a restart. NULL: the host restarts the instance instead.
+	 * Gets ready for a new configuration without disturbing the old one and without taking
+	 * anything exclusive. -EBUSY with a sentence that names the key: needs a restart. NULL: the
+	 * host restarts the instance instead.
 	 */
 	int (*prepare)(void *instance, const void *config, void **ret_change, struct dcm_error *err);
 	void (*commit)(void *instance, void *change); /* cannot fail */
 	void (*abort)(void *instance, void *change);
 	/*
-	 * Hands on what is held, before the deadline; what cannot be handed on goes through host->drop(). An error is
-	 * logged, and stop() follows all the same. NULL: nothing is held.
+	 * Hands on what is held, before the deadline; what cannot be handed on goes through
+	 * host->drop(). An error is logged, and stop() follows all the same. NULL: nothing is held.
 	 */
 	int (*drain)(void *instance, int64_t deadline_mono_ns);
-	/* Ends every thread and frees the instance. No call from or to the plugin's instance follows. */
+	/*
+	 * Ends every thread and frees the instance. No call from or to the plugin's instance
+	 * follows.
+	 */
 	void (*stop)(void *instance);
 	/*
-	 * Optional, before open() or without it (`decima check`): looks whether this machine lets the plugin work with
-	 * that configuration, and reports each finding with its one remedy. Takes and changes nothing.
+	 * Optional, before open() or without it (`decima check`): looks whether this machine lets
+	 * the plugin work with that configuration, and reports each finding with its one remedy.
+	 * Takes and changes nothing.
 	 */
 	void (*preflight)(const struct dcm_host *host, const void *config, dcm_report_fn report,
 			  void *ctx);
@@ -754,31 +857,39 @@ struct dcm_lifecycle {
 
 struct dcm_input_ops {
 	uint32_t size;
-	/* On the host's scheduler thread, each `interval_ns` after the last ended. Returns 0 or an error to be logged. */
+	/*
+	 * On the host's scheduler thread, each `interval_ns` after the last ended. Returns 0 or an
+	 * error to be logged.
+	 */
 	int (*collect)(void *instance, struct dcm_error *err);
 	int64_t (*interval_ns)(void *instance);
-	/* Symbol source: from the thread of the input that saw the process. Must not block on anything but files. */
+	/*
+	 * Symbol source: from the thread of the input that saw the process. Must not block on
+	 * anything but files.
+	 */
 	void (*process)(void *instance, enum dcm_process_event event, const struct dcm_process *process);
 	/*
-	 * Names runtime addresses of a process: calls `each` for those it knows. Returns 0, or -ENOENT when it knows
-	 * nothing of that process; *ret_why says why the others have no name. Any thread, several at once.
+	 * Names runtime addresses of a process: calls `each` for those it knows. Returns 0, or
+	 * -ENOENT when it knows nothing of that process; *ret_why says why the others have no name.
+	 * Any thread, several at once.
 	 */
 	int (*resolve)(void *instance, const struct dcm_process *process, const uint64_t *addresses,
 		       uint32_t n, dcm_symbol_fn each, void *ctx, enum dcm_unnamed *ret_why);
 };
 
 /*
- * Any thread calls any of these, several at once, except write (one thread at a time). retain, remove, maintain, backup
- * and check may be NULL: the host then refuses what needs them.
+ * Any thread calls any of these, several at once, except write (one thread at a time). retain,
+ * remove, maintain, backup and check may be NULL: the host then refuses what needs them.
  */
 struct dcm_storage_ops {
 	uint32_t size;
 	/*
-	 * All of a batch or nothing of it. Takes its own references. `done` is called once, from any thread, perhaps
-	 * before write returns, when the batches are as durable as this store makes them. -EAGAIN: later; -ENOSPC and
-	 * -EIO: the store refuses until it has recovered; another: these batches can never be stored (so a store that
-	 * lacks memory says -EAGAIN). After an error `done` is not called, and none of the batches is stored. A batch
-	 * id seen before, also in the same call, is acknowledged and not stored again.
+	 * All of a batch or nothing of it. Takes its own references. `done` is called once, from
+	 * any thread, perhaps before write returns, when the batches are as durable as this store
+	 * makes them. -EAGAIN: later; -ENOSPC and -EIO: the store refuses until it has recovered;
+	 * another: these batches can never be stored (so a store that lacks memory says -EAGAIN).
+	 * After an error `done` is not called, and none of the batches is stored. A batch id seen
+	 * before, also in the same call, is acknowledged and not stored again.
 	 */
 	int (*write)(void *instance, struct dcm_batch *const *batches, uint32_t n, dcm_done_fn done,
 		     void *ctx, struct dcm_error *err);
@@ -794,49 +905,62 @@ struct dcm_storage_ops {
 		      struct dcm_error *err);
 
 	/*
-	 * Sums per step and group; step_ms 0: a point per profile time. Groups come sorted by their values. Values are
-	 * made of totals as merge makes them of stacks; gauges are divided by the number of profiles in the step.
+	 * Sums per step and group; step_ms 0: a point per profile time. Groups come sorted by their
+	 * values. Values are made of totals as merge makes them of stacks; gauges are divided by
+	 * the number of profiles in the step.
 	 */
 	int (*time_series)(void *instance, const struct dcm_select *sel, int64_t step_ms,
 			   const struct dcm_group_by *by, dcm_points_fn each, void *ctx,
 			   struct dcm_error *err);
 	/*
-	 * Adds up stacks over [n_sel] selections at once (two make a diff) and writes the answer into the builder: one
-	 * profile for each group that has rows, with the group's labels as series and one value per selection in each
-	 * row (types as selected, time = the smallest from; of the first selection's profiles that count in the group:
-	 * duration = their sum, period = theirs when it is one, else 0).
-	 * Delta: sum. Gauge: per series the sum over its profiles in range divided by their number (of all of the
-	 * series and type, whether a row of theirs matches or not), in fixed point with 20 fractional bits rounded to
-	 * nearest, then the sum over series, rounded half up. Cumulative: per series the sum of increases over the
-	 * profile before it (outside the range too), (stack, label set) by (stack, label set), 0 where one has none;
-	 * when any decreased, whether it matches or not, it is a reset and the profile counts whole; the first profile
-	 * of a series counts nothing. Sums that leave 64 bits are held at the limit.
-	 * Rows whose values are all 0 are left out; equal stacks may come in several rows.
+	 * Adds up stacks over [n_sel] selections at once (two make a diff) and writes the answer
+	 * into the builder: one profile for each group that has rows, with the group's labels as
+	 * series and one value per selection in each row (types as selected, time = the smallest
+	 * from; of the first selection's profiles that count in the group: duration = their sum,
+	 * period = theirs when it is one, else 0). Delta: sum. Gauge: per series the sum over its
+	 * profiles in range divided by their number (of all of the series and type, whether a row
+	 * of theirs matches or not), in fixed point with 20 fractional bits rounded to nearest,
+	 * then the sum over series, rounded half up. Cumulative: per series the sum of increases
+	 * over the profile before it (outside the range too), (stack, label set) by (stack, label
+	 * set), 0 where one has none; when any decreased, whether it matches or not, it is a reset
+	 * and the profile counts whole; the first profile of a series counts nothing. Sums that
+	 * leave 64 bits are held at the limit. Rows whose values are all 0 are left out; equal
+	 * stacks may come in several rows.
 	 */
 	int (*merge)(void *instance, const struct dcm_select *sel, uint32_t n_sel,
 		     const struct dcm_group_by *by, const struct dcm_host *host,
 		     struct dcm_builder *answer, struct dcm_error *err);
 
-	/* Removes what starts before cutoff_ms, then the oldest until the store is within max_bytes (0: no bound). */
+	/*
+	 * Removes what starts before cutoff_ms, then the oldest until the store is within max_bytes
+	 * (0: no bound).
+	 */
 	int (*retain)(void *instance, int64_t cutoff_ms, uint64_t max_bytes,
 		      uint64_t *ret_n_profiles, struct dcm_error *err);
-	/* Removes the rows that match, and profiles of which none is left; counts the profiles that lost something. */
+	/*
+	 * Removes the rows that match, and profiles of which none is left; counts the profiles that
+	 * lost something.
+	 */
 	int (*remove)(void *instance, const struct dcm_select *sel, uint64_t *ret_n_profiles,
 		      struct dcm_error *err);
 	/* Housekeeping for about that long; the host calls it when idle. */
 	int (*maintain)(void *instance, int64_t budget_ns, struct dcm_error *err);
 	/* A copy that open() accepts as the store's directory; `dir` is made and must not exist. */
 	int (*backup)(void *instance, const char *dir, struct dcm_error *err);
-	/* Looks for damage and reports each finding; returns 0 when there is none, -EUCLEAN otherwise. */
+	/*
+	 * Looks for damage and reports each finding; returns 0 when there is none, -EUCLEAN
+	 * otherwise.
+	 */
 	int (*check)(void *instance, dcm_report_fn report, void *ctx, struct dcm_error *err);
 	/* At once, from numbers that are kept: waits for no question. */
 	void (*stat)(void *instance, struct dcm_store_stat *ret);
 
 	/*
-	 * Is there a store of this kind in the directory? 1, 0, or a negative errno when it cannot tell. Without an
-	 * instance; opens nothing for long, and changes nothing. Commands with --data DIR look for the plugin this way,
-	 * and then open an instance with the options path: DIR and, where the plugin has that one, read_only: true. NULL:
-	 * none of its stores is a directory.
+	 * Is there a store of this kind in the directory? 1, 0, or a negative errno when it cannot
+	 * tell. Without an instance; opens nothing for long, and changes nothing. Commands with
+	 * --data DIR look for the plugin this way, and then open an instance with the options path:
+	 * DIR and, where the plugin has that one, read_only: true. NULL: none of its stores is a
+	 * directory.
 	 */
 	int (*recognises)(const char *dir);
 };
@@ -844,8 +968,9 @@ struct dcm_storage_ops {
 struct dcm_output_ops {
 	uint32_t size;
 	/*
-	 * On the output's own writer thread, one batch at a time, until the deadline. 0: done; -EAGAIN: keep it and try
-	 * again later; another: give up (the host counts it). NULL: a frontend, which gets no batches.
+	 * On the output's own writer thread, one batch at a time, until the deadline. 0: done;
+	 * -EAGAIN: keep it and try again later; another: give up (the host counts it). NULL: a
+	 * frontend, which gets no batches.
 	 */
 	int (*write)(void *instance, struct dcm_batch *batch, int64_t deadline_mono_ns,
 		     struct dcm_error *err);
@@ -856,8 +981,8 @@ enum dcm_kind { DCM_INPUT, DCM_STORAGE, DCM_OUTPUT };
 enum dcm_cap {
 	DCM_CAP_NAMED = 1, /* output: batches come as host->resolved() would make them */
 	/*
-	 * input: open() needs rights. It is called before the process gives them up, starts no thread, and what it
-	 * needs later it asks the host for.
+	 * input: open() needs rights. It is called before the process gives them up, starts no
+	 * thread, and what it needs later it asks the host for.
 	 */
 	DCM_CAP_RIGHTS = 2,
 };

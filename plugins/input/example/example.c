@@ -288,7 +288,9 @@ static int example_collect(void *instance, struct dcm_error *err)
 	struct dcm_batch *batch = NULL;
 	int r;
 
-	/* Of the host, only what builds batches may be called with a lock that commit() takes too. */
+	/*
+	 * Of the host, only what builds batches may be called with a lock that commit() takes too.
+	 */
 	pthread_mutex_lock(&e->mutex);
 	add_head(e, e->config);
 	add_rows(e, e->config->interval_ns, percent_busy(e, (enum shape)e->config->shape));

@@ -27,8 +27,8 @@ enum {
 	LINES_BYTES = HEAD_BYTES + 16, /* and the entries */
 	LINE_BYTES = 16,	       /* and the file's name */
 	/*
-	 * V8 places its lines behind an ELF header that tools of 2016 put before the code, and still
-	 * does (kElfHeaderSize).
+	 * V8 places its lines behind an ELF header that tools of 2016 put before the code, and
+	 * still does (kElfHeaderSize).
 	 */
 	V8_SHIFT = 0x40,
 };
@@ -153,7 +153,9 @@ static int take_lines(struct dump *d, const uint8_t *p, size_t n)
 	return rc;
 }
 
-/* The lines that wait become those of the code at [code, code + bytes): each holds up to the next. */
+/*
+ * The lines that wait become those of the code at [code, code + bytes): each holds up to the next.
+ */
 static int place_lines(struct dump *d, uint64_t code, uint64_t bytes, uint64_t shift)
 {
 	int rc = 0;

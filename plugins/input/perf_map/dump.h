@@ -2,9 +2,9 @@
 /*
  * plugins/input/perf_map/dump.h - reads a jitdump: names and lines of code that a runtime made
  *
- * A jitdump is a log of binary records: code was made (with its name and its bytes), code has moved,
- * these are the lines of the code that comes next. It is fed in the file's order; names go to one
- * map, "FILE:LINE" to another, and in both the newest wins, as in a perf map.
+ * A jitdump is a log of binary records: code was made (with its name and its bytes), code has
+ * moved, these are the lines of the code that comes next. It is fed in the file's order; names go
+ * to one map, "FILE:LINE" to another, and in both the newest wins, as in a perf map.
  *
  * Not thread-safe. Limits: DUMP_MAX_RECORD, those of map.h. Sources: Linux,
  * tools/perf/Documentation/jitdump-specification.txt; V8, src/diagnostics/perf-jit.cc.

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/input/perf_map/perf_map.c - names of JIT code from the maps and dumps that runtimes write for perf
+ * plugins/input/perf_map/perf_map.c - names of JIT code from the maps and dumps that runtimes write
+ * for perf
  *
  * Node (--perf-basic-prof), Java (a perf map agent, jcmd Compiler.perfmap), Python (-X perf), .NET
  * (DOTNET_PerfMapEnabled) and others append a line to /tmp/perf-PID.map whenever they have made
  * code. Node (--perf-prof), Java (perf's agent libperf-jvmti.so), Wasmtime, .NET and others write
- * records, which know source lines and moved code, to a jit-PID.dump that they map. This input emits nothing of its own: it hears of processes, and names addresses when a
- * sampler asks.
+ * records, which know source lines and moved code, to a jit-PID.dump that they map. This input
+ * emits nothing of its own: it hears of processes, and names addresses when a sampler asks.
  *
  * Threads: process() and resolve() come from any thread, several at once; processes.c locks. There
  * is no thread here: a file is read when a name in it is asked for. Limits: the options; see

@@ -40,8 +40,9 @@ int proc__open_root(const struct dcm_host *host, const char *proc, uint32_t pid)
 
 /*
  * The jitdump of a process, told by what it maps: runtimes map the first page of jit-PID.dump for
- * others to see, wherever they write it. The path is as the process sees its files. 0; -ENOENT: none
- * is mapped (or it was removed); a negative errno. Costs a microsecond or two for each mapping.
+ * others to see, wherever they write it. The path is as the process sees its files. 0; -ENOENT:
+ * none is mapped (or it was removed); a negative errno. Costs a microsecond or two for each
+ * mapping.
  */
 int proc__jitdump(const struct dcm_host *host, const char *proc, uint32_t pid,
 		  char ret_path[static PROC_PATH_MAX]);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/input/perf_map/processes.c - the processes that were seen, each with its perf map and its jitdump
+ * plugins/input/perf_map/processes.c - the processes that were seen, each with its perf map and its
+ * jitdump
  *
  * Entries are reference-counted: the table holds one reference, each caller at work another, so an
  * entry may leave the table while a large map is being read. Those that ended are swept out by

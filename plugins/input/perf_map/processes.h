@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/input/perf_map/processes.h - the processes that were seen, each with its perf map and its jitdump
+ * plugins/input/perf_map/processes.h - the processes that were seen, each with its perf map and its
+ * jitdump
  *
  * A process is known by (pid, start, generation). Where its files lie is looked up when it is first
  * heard of; a root directory that is not ours (a container's) is held open, once for all processes

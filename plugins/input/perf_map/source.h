@@ -67,7 +67,8 @@ int source__open(struct source *s, int root_fd, const char *path, const struct s
 
 /*
  * Reads what is new, at most SOURCE_BYTES_AT_ONCE, and of a perf map larger than max_file_bytes
- * only its end (a jitdump has no place to begin but its start; most of it is code, passed over). 0, or a negative errno: what was read before is still known.
+ * only its end (a jitdump has no place to begin but its start; most of it is code, passed over). 0,
+ * or a negative errno: what was read before is still known.
  */
 int source__read(struct source *s, uint64_t max_file_bytes);
 
