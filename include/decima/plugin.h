@@ -71,13 +71,10 @@ struct dcm_hash {
 	uint64_t lo, hi;
 };
 
-/*
- * One sentence for a person. Callers zero it and set size; functions that fail fill text
- * (NUL-terminated).
- */
+/* One sentence for a person. Callers zero it and set size; functions that fail fill text. */
 struct dcm_error {
 	uint32_t size;
-	char text[1020];
+	char text[1020]; /* NUL-terminated */
 };
 #define DCM_ERROR_INIT                                                                             \
 	{                                                                                          \
@@ -173,9 +170,7 @@ struct dcm_table {
 	uint32_t struct_size; /* of the struct the offsets point into */
 	uint32_t n_options;
 	const struct dcm_option *options; /* [n_options] */
-	/*
-	 * Optional: what single rows cannot say ("a needs b"). Gets the filled struct; any thread.
-	 */
+	/* Optional: what single rows cannot say. Gets the filled struct; any thread. */
 	int (*check)(const void *config, struct dcm_error *err);
 };
 
@@ -186,10 +181,7 @@ struct dcm_table {
 		.options = (rows)                                                                  \
 	}
 
-/*
- * DCM_SHARED_RELABEL_RULES: one Prometheus relabelling rule (prometheus.io: configuration,
- * relabel_config).
- */
+/* DCM_SHARED_RELABEL_RULES: one rule (prometheus.io: configuration, relabel_config). */
 enum dcm_relabel_action {
 	DCM_RELABEL_REPLACE,
 	DCM_RELABEL_KEEP,
@@ -310,10 +302,7 @@ struct dcm_location {
 	uint32_t n_lines;  /* 0: not named (yet) */
 };
 
-/*
- * A series label: indexed, changes slowly. Names are unique within a series; pairs are sorted by
- * name.
- */
+/* A series label: indexed, changes slowly. Names are unique within a series, and sorted. */
 struct dcm_pair {
 	uint32_t name, value; /* strings; value is never "" in a sealed batch */
 };
@@ -430,10 +419,7 @@ struct dcm_gap {
 };
 typedef void (*dcm_gap_fn)(void *ctx, const struct dcm_gap *gap);
 
-/*
- * What a question may cost, and how it is doing. Shared by the asker (cancel) and the store
- * (progress).
- */
+/* What a question may cost (the asker's; with cancel), and how it is doing (the store's). */
 struct dcm_budget {
 	int64_t deadline_mono_ns;     /* -ETIMEDOUT beyond it; 0: none */
 	uint64_t max_bytes;	      /* of memory; -E2BIG beyond it; 0: none */
@@ -468,10 +454,7 @@ struct dcm_group_by {
  * the others only the one written last is there.
  */
 
-/*
- * Answers of the lists. `each` returns 0 to go on; another value ends the list and is returned by
- * it.
- */
+/* Answers of the lists. `each` returns 0 to go on; another value ends the list, which returns it. */
 struct dcm_type_info {
 	struct dcm_str name, sample_type, sample_unit, period_type, period_unit;
 	uint32_t temporality;
@@ -522,10 +505,7 @@ struct dcm_store_stat {
 	uint32_t n_removals;
 };
 
-/*
- * A finding: a sentence that names place, fault and remedy, borrowed for the call. ERROR: it will
- * not work so.
- */
+/* A finding: place, fault and remedy in a sentence, borrowed. ERROR: it will not work so. */
 typedef void (*dcm_report_fn)(void *ctx, enum dcm_log_level level, const char *sentence);
 
 /* -------------------------------------------------------------------------------------------------
@@ -557,9 +537,7 @@ enum dcm_process_event { DCM_PROCESS_SEEN, DCM_PROCESS_EXEC, DCM_PROCESS_EXIT };
  */
 typedef void (*dcm_done_fn)(void *ctx, int status);
 
-/*
- * A name for an address, from resolve() of a symbol source. name must be filled; the rest may be 0.
- */
+/* A name for an address, from resolve() of a symbol source. `name` is there; the rest may be 0. */
 struct dcm_symbol {
 	struct dcm_str name, system_name, file;
 	int64_t line;
@@ -662,16 +640,10 @@ struct dcm_host {
 	/* In any order, empty values are left out; a name that comes twice is an error. */
 	uint32_t (*add_series)(struct dcm_builder *b, const struct dcm_pair *pairs, uint32_t n);
 	uint32_t (*add_label_set)(struct dcm_builder *b, const struct dcm_label *labels, uint32_t n);
-	/*
-	 * series, time_ns, duration_ns, period of `head` count; rows that follow belong to it.
-	 * Returns its index.
-	 */
+	/* series, times and period of `head` count; rows that follow are its. Returns its index. */
 	uint32_t (*add_profile)(struct dcm_builder *b, const struct dcm_profile *head,
 				const struct dcm_type *types, uint32_t n_types);
-	/*
-	 * values [n_types of the current profile]. Equal (stack, label set) may come again: readers
-	 * add them up.
-	 */
+	/* values [n_types of the profile]. Equal (stack, label set) may come again: they add up. */
 	void (*add_row)(struct dcm_builder *b, uint32_t stack, uint32_t label_set, const int64_t *values);
 	/*
 	 * Checks everything, computes the hashes, gives the batch its id. The builder is empty and
@@ -698,10 +670,7 @@ struct dcm_host {
 	 */
 	void (*offer_file)(const struct dcm_host *host, struct dcm_str build_id,
 			   struct dcm_str path, int fd);
-	/*
-	 * The build id of an open ELF file as lower-case hex: 0, -ENODATA (has none), -ENOEXEC (no
-	 * ELF).
-	 */
+	/* The build id of an open file in lower-case hex: 0, -ENODATA (none), -ENOEXEC (no ELF). */
 	int (*build_id)(const struct dcm_host *host, int fd, char ret_hex[static 129]);
 	/*
 	 * The kernel's symbol at an absolute address; module is "" for the kernel. The texts live
@@ -715,17 +684,11 @@ struct dcm_host {
 	 */
 	void (*process_event)(const struct dcm_host *host, enum dcm_process_event event,
 			      const struct dcm_process *process);
-	/*
-	 * Asks them for names of runtime addresses of one process; `each` is called for those
-	 * found.
-	 */
+	/* Asks them for names of runtime addresses of one process; `each` gets those found. */
 	void (*resolve_runtime)(const struct dcm_host *host, const struct dcm_process *process,
 				const uint64_t *addresses, uint32_t n, dcm_symbol_fn each,
 				void *ctx, enum dcm_unnamed *ret_why);
-	/*
-	 * A view in which every location that the symbol store can name has lines. The caller
-	 * unrefs it.
-	 */
+	/* A view in which every location that can be named has lines. The caller unrefs it. */
 	int (*resolved)(const struct dcm_host *host, struct dcm_batch *batch,
 			struct dcm_batch **ret_batch, struct dcm_error *err);
 
