@@ -241,6 +241,10 @@ int log_file__append(struct log_file *l, uint16_t type, const void *payload, siz
 	if (n == 0 || n > FRAME_MAX_BYTES)
 		return error__set(err, -EINVAL, "a record of %zu bytes: 1 to %d are possible", n,
 				  FRAME_MAX_BYTES);
+	if (l->last_lsn + 1 >= FRAMES_LSN_LIMIT)
+		return error__set(
+			err, -EOVERFLOW,
+			"%s: its records have impossible numbers; restore it from a backup", l->path);
 	frames__put(&l->waiting, l->last_lsn + 1, type, payload, (uint32_t)n);
 	if (l->waiting.error) {
 		l->waiting.error = 0;

@@ -2,14 +2,15 @@
 /*
  * plugins/storage/local/log_file.h - one file that only grows: a dictionary's records
  *
- * Frames as in frames.h, with LSNs 1, 2, 3, ... and no gap. What is appended stays in memory until sync(), which writes
- * and syncs all of it; a block that refers to a record is committed after that (commit_change.sync). When a write or a
- * sync fails, the same bytes are written to the same place by the next sync(), through a new descriptor: bytes that are
- * written again are synced again, whatever became of the first ones.
+ * Frames as in frames.h, with LSNs 1, 2, 3, ... and no gap. What is appended stays in memory until
+ * sync(), which writes and syncs all of it; a block that refers to a record is committed after that
+ * (commit_change.sync). When a write or a sync fails, the same bytes are written to the same place
+ * by the next sync(), through a new descriptor: bytes that are written again are synced again,
+ * whatever became of the first ones.
  *
- * At open, records whose sync nobody can vouch for are kept to be written again by the first sync(), for the same
- * reason. A torn end is overwritten with zeros, and that is synced, before anything new is written: its frames would
- * verify, and must never follow new ones.
+ * At open, records whose sync nobody can vouch for are kept to be written again by the first
+ * sync(), for the same reason. A torn end is overwritten with zeros, and that is synced, before
+ * anything new is written: its frames would verify, and must never follow new ones.
  *
  * The caller sees to it that one thread at a time is in here.
  */
@@ -34,10 +35,10 @@ struct log_found {
 struct log_file;
 
 /*
- * Hands over the records of the file at `path` ("DIR/NAME"); where there is none, the first sync() makes it. Writes
- * nothing. `kind` (above WAL_KIND, below 2^16) tells logs apart. Where records are lost, the LSNs handed over have a
- * gap. -EUCLEAN: the head is damaged, or it is another kind's. -EFBIG, -EPROTONOSUPPORT, -ENOMEM, what `each` returned,
- * or the file system's.
+ * Hands over the records of the file at `path` ("DIR/NAME"); where there is none, the first sync()
+ * makes it. Writes nothing. `kind` (above WAL_KIND, below 2^16) tells logs apart. Where records are
+ * lost, the LSNs handed over have a gap. -EUCLEAN: the head is damaged, or it is another kind's.
+ * -EFBIG, -EPROTONOSUPPORT, -ENOMEM, what `each` returned, or the file system's.
  */
 int log_file__open(struct vfs *v, const char *path, uint32_t kind, replay_fn each, void *ctx,
 		   struct log_found *ret_found, struct log_file **ret, struct dcm_error *err);
@@ -47,7 +48,9 @@ int log_file__read(struct vfs *v, const char *path, uint32_t kind, replay_fn eac
 /* What was not synced is given up. NULL works. */
 void log_file__close(struct log_file *l);
 
-/* A copy of 1 to FRAME_MAX_BYTES bytes, in memory. -EINVAL, -ENOMEM. */
+/*
+ * A copy of 1 to FRAME_MAX_BYTES bytes, in memory. -EINVAL, -EOVERFLOW (FRAMES_LSN_LIMIT), -ENOMEM.
+ */
 int log_file__append(struct log_file *l, uint16_t type, const void *payload, size_t n,
 		     uint64_t *ret_lsn, struct dcm_error *err);
 /* 0: all records are durable. Otherwise they wait for the next call. */

@@ -120,23 +120,29 @@ static int scan_file(struct replay *r, struct vfs *v, uint32_t i, struct dcm_err
 static void drop_given_up(struct replay *r)
 {
 	uint64_t bound = UINT64_MAX;
+	uint32_t by = 0;
 	size_t kept = 0;
 
 	/* From the last segment to the first one, `tail_lsn` of a head becomes the bound of those before. */
-	for (size_t i = r->files.n; i-- > 0;) {
+	for (uint32_t i = (uint32_t)r->files.n; i-- > 0;) {
 		struct replay_file *file = &r->files.v[i];
-		uint64_t own = bound;
 
-		if (file->readable && file->head.tail_lsn < bound)
+		file->bound_lsn = bound;
+		file->bound_by = by;
+		if (file->readable && file->head.tail_lsn < bound) {
 			bound = file->head.tail_lsn;
-		file->last_lsn = own; /* the bound, until the frames below say better */
+			by = i;
+		}
 	}
-	for (size_t i = 0; i < r->frames.n; i++)
-		if (r->frames.v[i].lsn <= r->files.v[r->frames.v[i].file].last_lsn)
+	for (size_t i = 0; i < r->frames.n; i++) {
+		const struct replay_file *file = &r->files.v[r->frames.v[i].file];
+
+		if (r->frames.v[i].lsn <= file->bound_lsn)
 			r->frames.v[kept++] = r->frames.v[i];
+		else
+			r->files.v[file->bound_by].gives_up = true;
+	}
 	r->frames.n = kept;
-	for (size_t i = 0; i < r->files.n; i++)
-		r->files.v[i].last_lsn = 0;
 	for (size_t i = 0; i < r->frames.n; i++) {
 		struct replay_file *file = &r->files.v[r->frames.v[i].file];
 		uint64_t lsn = r->frames.v[i].lsn;

@@ -40,9 +40,13 @@ const char *wal__path(char to[static WAL_PATH_BYTES], uint64_t number);
 struct replay_file {
 	uint64_t number;
 	bool readable; /* its head is */
+	bool gives_up; /* frames of earlier segments: were it not there, they would come back */
 	struct frames_head head;
 	uint64_t first_lsn, last_lsn; /* of its frames that count; 0, 0 without one */
 	uint64_t bytes, end;	      /* of the file; behind its last valid frame */
+	/* Privately: frames beyond count for nothing, as the head of files.v[bound_by] says. */
+	uint64_t bound_lsn;
+	uint32_t bound_by;
 };
 
 struct replay_frame {

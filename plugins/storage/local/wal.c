@@ -257,6 +257,10 @@ int wal__append(struct wal *w, uint16_t type, const void *payload, size_t n, uin
 	} else if (w->pending.n &&
 		   w->pending.n + frames__size((uint32_t)n) > w->options.pending_max_bytes) {
 		rc = error__set(err, -EAGAIN, "%zu bytes wait for the disk already", w->pending.n);
+	} else if (w->last_lsn + 1 >= FRAMES_LSN_LIMIT) {
+		rc = error__set(err, -EOVERFLOW,
+				WAL_DIR
+				": its frames have impossible numbers; move its files away");
 	} else {
 		frames__put(&w->pending, w->last_lsn + 1, type, payload, (uint32_t)n);
 		rc = w->pending.error;
@@ -416,7 +420,8 @@ static void trim(struct wal *w, const struct replay_file *file)
 
 /*
  * Writes what nobody can vouch for to a segment of this process's own. Segments that have nothing else then go, unless
- * their head tells of LSNs that do not exist; so a process that dies at each start does not fill the disk.
+ * their head tells of LSNs that do not exist or keeps older frames given up; so a process that dies at each start does
+ * not fill the disk.
  */
 static void vouch(struct wal *w, const struct replay *r, uint64_t durable_lsn)
 {
@@ -429,7 +434,7 @@ static void vouch(struct wal *w, const struct replay *r, uint64_t durable_lsn)
 			char path[WAL_PATH_BYTES];
 
 			if (!file->readable || !file->first_lsn || file->first_lsn <= durable_lsn ||
-			    file->head.next_lsn != file->head.tail_lsn + 1 ||
+			    file->head.next_lsn != file->head.tail_lsn + 1 || file->gives_up ||
 			    vfs__unlink(w->vfs, wal__path(path, file->number)) != 0)
 				w->closed.v[kept++] = w->closed.v[i];
 		}

@@ -86,7 +86,7 @@ void wal__close(struct wal *w);
 
 /*
  * Takes a copy of the payload, 1 to FRAME_MAX_BYTES bytes. LSNs ascend, not always by one. -EINVAL (size), -EAGAIN (too
- * much waits), -ENOMEM, or the cause of refusing: the frame is then not there.
+ * much waits), -EOVERFLOW (FRAMES_LSN_LIMIT), -ENOMEM, or the cause of refusing: the frame is then not there.
  */
 int wal__append(struct wal *w, uint16_t type, const void *payload, size_t n, uint64_t *ret_lsn,
 		struct dcm_error *err);
