@@ -362,12 +362,12 @@ static double ask(struct trial *t, int64_t from_ns, int64_t to_ns, const char *n
 	for (int i = 0; i < 3; i++) {
 		struct dcm_builder *b = builder__new((uint64_t)4 << 30);
 		const double start = seconds(CLOCK_THREAD_CPUTIME_ID);
-		struct look look;
+		struct view v;
 
-		look__init(&look, t->store, &t->storage.host, &sel, 1);
-		need(look__take(&look) == 0 && answer__merge(&look.view, &none, b) == 0,
+		view__init(&v, &t->storage.host, &sel, 1);
+		need(look__take(&v, t->store) == 0 && answer__merge(&v, &none, b) == 0,
 		     "no answer");
-		look__fini(&look);
+		view__fini(&v);
 		at_most(&best, seconds(CLOCK_THREAD_CPUTIME_ID) - start);
 		builder__free(b);
 	}
@@ -594,11 +594,11 @@ static bool last_quarter_is_there(struct trial *t, const int64_t *values, uint32
 
 	for (uint32_t i = 0; i < QUARTER; i++)
 		expected += values[i];
-	struct look look;
-	look__init(&look, t->store, &t->storage.host, &sel, 1);
-	need(look__take(&look) == 0 && answer__points(&look.view, 60000, &none, sum_points, &got) == 0,
+	struct view v;
+	view__init(&v, &t->storage.host, &sel, 1);
+	need(look__take(&v, t->store) == 0 && answer__points(&v, 60000, &none, sum_points, &got) == 0,
 	     "no answer");
-	look__fini(&look);
+	view__fini(&v);
 	if (got != expected)
 		fprintf(stderr,
 			"bench_store: the last quarter of an hour adds up to %" PRId64

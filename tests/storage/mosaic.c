@@ -10,8 +10,6 @@
 #include <string.h>
 
 #include "core/base/cleanup.h"
-#include "plugins/storage/answer/answer.h"
-#include "plugins/storage/answer/meter.h"
 #include "plugins/storage/answer/stream_piece.h"
 #include "plugins/storage/local/block_piece.h"
 #include "tests/unit/random_batch.h"
@@ -54,12 +52,12 @@ static int add_era(struct mosaic *m, struct view *v, uint32_t at)
 	return r == 0 ? stream_piece__add_all(v, era, &m->streams[at]) : r;
 }
 
-/* The view, ready to be asked. To be ended after a failure too. */
-static int look(struct mosaic *m, struct view *v, const struct dcm_select *sel, uint32_t n_sel)
+/* ask.take */
+static int take(void *instance, struct view *v)
 {
+	struct mosaic *m = instance;
 	int r = 0;
 
-	view__init(v, &m->storage.host, sel, n_sel);
 	v->filters = (struct view_filters){ m->filters.v, (uint32_t)m->filters.n };
 	v->unreadable = note_unreadable;
 	v->ctx = m;
@@ -69,71 +67,14 @@ static int look(struct mosaic *m, struct view *v, const struct dcm_select *sel, 
 	return r == 0 ? view__seal(v) : r;
 }
 
-static int types(void *instance, const struct dcm_select *sel, dcm_type_fn each, void *ctx,
-		 struct dcm_error *err)
-{
-	CLEANUP(view__fini) struct view v = { 0 };
-	int r = look(instance, &v, sel, 1);
-
-	return meter__explain(r < 0 ? r : answer__types(&v, each, ctx), sel->budget, err);
-}
-
-static int labels(void *instance, const struct dcm_select *sel, dcm_name_fn each, void *ctx,
-		  struct dcm_error *err)
-{
-	CLEANUP(view__fini) struct view v = { 0 };
-	int r = look(instance, &v, sel, 1);
-
-	return meter__explain(r < 0 ? r : answer__labels(&v, each, ctx), sel->budget, err);
-}
-
-static int values(void *instance, const struct dcm_select *sel, struct dcm_str name,
-		  dcm_name_fn each, void *ctx, struct dcm_error *err)
-{
-	CLEANUP(view__fini) struct view v = { 0 };
-	int r = look(instance, &v, sel, 1);
-
-	return meter__explain(r < 0 ? r : answer__values(&v, name, each, ctx), sel->budget, err);
-}
-
-static int series(void *instance, const struct dcm_select *sel, dcm_series_fn each, void *ctx,
-		  struct dcm_error *err)
-{
-	CLEANUP(view__fini) struct view v = { 0 };
-	int r = look(instance, &v, sel, 1);
-
-	return meter__explain(r < 0 ? r : answer__series(&v, each, ctx), sel->budget, err);
-}
-
-static int time_series(void *instance, const struct dcm_select *sel, int64_t step_ms,
-		       const struct dcm_group_by *by, dcm_points_fn each, void *ctx,
-		       struct dcm_error *err)
-{
-	CLEANUP(view__fini) struct view v = { 0 };
-	int r = look(instance, &v, sel, 1);
-
-	return meter__explain(r < 0 ? r : answer__points(&v, step_ms, by, each, ctx), sel->budget, err);
-}
-
-static int merge(void *instance, const struct dcm_select *sel, uint32_t n_sel,
-		 const struct dcm_group_by *by, const struct dcm_host *host,
-		 struct dcm_builder *answer, struct dcm_error *err)
-{
-	CLEANUP(view__fini) struct view v = { 0 };
-	int r = look(instance, &v, sel, n_sel);
-	(void)host;
-
-	return meter__explain(r < 0 ? r : answer__merge(&v, by, answer), sel->budget, err);
-}
-
 static const struct dcm_storage_ops ops = {
 	.size = sizeof(ops),
-	.types = types,
-	.labels = labels,
-	.values = values,
-	.series = series,
-	.time_series = time_series,
-	.merge = merge,
+	.types = ask__types,
+	.labels = ask__labels,
+	.values = ask__values,
+	.series = ask__series,
+	.time_series = ask__time_series,
+	.merge = ask__merge,
 };
 
 /* -------------------------------------------------------------------------------------------------
@@ -146,6 +87,7 @@ struct mosaic *mosaic__new(void)
 
 	need(m);
 	storage__host(&m->storage);
+	m->ask = (struct ask){ &m->storage.host, take };
 	m->storage.ops = &ops;
 	m->storage.instance = m;
 	for (unsigned i = 0; i < MOSAIC_ERAS; i++) {

@@ -11,7 +11,7 @@
 
 #include "core/base/buf.h"
 #include "core/base/vec.h"
-#include "plugins/storage/answer/view.h"
+#include "plugins/storage/answer/ask.h"
 #include "plugins/storage/local/block.h"
 #include "plugins/storage/streams/streams.h"
 #include "tests/contract/storage_host.h"
@@ -27,6 +27,7 @@ struct mosaic_block {
 };
 
 struct mosaic {
+	struct ask ask;		/* first */
 	struct storage storage; /* its ops answer; the host is the one that questions see */
 	struct dict *dicts[MOSAIC_ERAS];
 	struct streams streams[MOSAIC_ERAS];

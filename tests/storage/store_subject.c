@@ -153,7 +153,7 @@ static int take_block(const struct collecting *c, struct stored *stored)
 /* As questions find them. */
 struct asking {
 	struct collecting collecting;
-	struct look look;
+	struct view view;
 	struct groups groups;
 	struct match match;
 	struct meter meter;
@@ -165,7 +165,7 @@ static int take_rows(void *ctx, const struct walk_rows *rows)
 	const struct asking *a = ctx;
 
 	for (uint32_t i = 0; i < rows->n; i++)
-		take(&a->collecting, a->look.view.dict, rows->time_ms, rows->stacks[i],
+		take(&a->collecting, a->view.dict, rows->time_ms, rows->stacks[i],
 		     rows->label_sets[i], rows->values[i]);
 	return 0;
 }
@@ -177,21 +177,21 @@ static void subject_ids(void *store, void (*each)(void *ctx, uint64_t id), void 
 	struct asking a = { .collecting = { s, each, ctx }, .meter = { .host = &s->storage.host } };
 	const struct walk_user user = { .stacks = true, .label_sets = true, .rows = take_rows, .ctx = &a };
 
-	look__init(&a.look, s->store, &s->storage.host, &all, 1);
-	int r = look__take(&a.look);
+	view__init(&a.view, &s->storage.host, &all, 1);
+	int r = look__take(&a.view, s->store);
 	if (r == 0)
 		r = groups__init(&a.groups, NULL, false);
 	if (r == 0)
-		r = match__init(&a.match, &a.look.view, &all, &a.groups);
+		r = match__init(&a.match, &a.view, &all, &a.groups);
 	if (r == 0)
-		r = walk__init(&a.walk, &a.look.view, &a.match, &a.meter, &user);
-	for (size_t i = 0; r == 0 && i < a.look.view.streams.n; i++)
-		r = walk__stream(&a.walk, &a.look.view.streams.v[i]);
+		r = walk__init(&a.walk, &a.view, &a.match, &a.meter, &user);
+	for (size_t i = 0; r == 0 && i < a.view.streams.n; i++)
+		r = walk__stream(&a.walk, &a.view.streams.v[i]);
 	s->complaints += r != 0;
 	walk__fini(&a.walk);
 	match__fini(&a.match);
 	groups__fini(&a.groups);
-	look__fini(&a.look);
+	view__fini(&a.view);
 }
 
 /* -------------------------------------------------------------------------------------------------

@@ -156,21 +156,21 @@ static void compare(struct bench *b)
 	content__fini(&told);
 }
 
-static void look_from(struct look *look, struct store *s, const struct dcm_select *sel)
+static void look_from(struct view *v, struct store *s, const struct dcm_select *sel)
 {
-	look__init(look, s, s->host, sel, 1);
-	assert_int_equal(look__take(look), 0);
+	view__init(v, s->host, sel, 1);
+	assert_int_equal(look__take(v, s), 0);
 }
 
 static const struct dcm_select all = { .size = sizeof(all), .from_ms = INT64_MIN, .to_ms = INT64_MAX };
 
 static size_t n_looked_at(struct bench *b)
 {
-	struct look look;
+	struct view v;
 
-	look_from(&look, b->store, &all);
-	size_t n = look.blocks.n;
-	look__fini(&look);
+	look_from(&v, b->store, &all);
+	size_t n = look__of(&v)->blocks.n;
+	view__fini(&v);
 	return n;
 }
 
@@ -228,17 +228,17 @@ static void test_without_memory(void **state)
 
 	for (uint64_t n = 1; failed; n += 1 + n / 32) {
 		struct bench b;
-		struct look look;
+		struct view v;
 
 		bench__init(&b, 1);
 		fill_eras(&b, 2);
 		restart(&b, false);
-		look__init(&look, b.store, b.store->host, &all, 1);
+		view__init(&v, b.store->host, &all, 1);
 		failmalloc__arm(n);
-		int r = look__take(&look);
+		int r = look__take(&v, b.store);
 		failed = failmalloc__disarm();
 		assert_int_equal(r, failed ? -ENOMEM : 0);
-		look__fini(&look);
+		view__fini(&v);
 		assert_int_equal(n_looked_at(&b), 2);
 		compare(&b);
 		bench__fini(&b);
@@ -250,7 +250,7 @@ static void test_dictionaries_are_bounded(void **state)
 {
 	const int64_t base_ms = RANDOM_BASE_NS / 1000000;
 	struct dcm_select recent = all;
-	struct look look;
+	struct view v;
 	struct bench b;
 	(void)state;
 
@@ -262,18 +262,18 @@ static void test_dictionaries_are_bounded(void **state)
 	eras__trim(b.store); /* without a bound */
 	assert_int_equal(n_loaded(b.store), 8);
 
-	look_from(&look, b.store, &all);
+	look_from(&v, b.store, &all);
 	b.store->options.dictionary_max_bytes = of_all / 2;
 	eras__trim(b.store);
 	assert_int_equal(n_loaded(b.store), 8);
-	look__fini(&look);
+	view__fini(&v);
 	eras__trim(b.store);
 	assert_true(n_loaded(b.store) > 0 && loaded_bytes(b.store) <= of_all / 2);
 
 	/* Asked for last, stays first. */
 	recent.from_ms = base_ms;
-	look_from(&look, b.store, &recent);
-	look__fini(&look);
+	look_from(&v, b.store, &recent);
+	view__fini(&v);
 	b.store->options.dictionary_max_bytes = of_all / 3;
 	eras__trim(b.store);
 	assert_non_null(b.store->eras.v[7]->dict);

@@ -166,16 +166,16 @@ static struct amount ask(struct bench *b, int64_t from_ms, int64_t to_ms, const 
 		.size = sizeof(sel), .from_ms = from_ms, .to_ms = to_ms, .budget = &budget
 	};
 	struct amount sum = { 0 };
-	struct look look;
+	struct view v;
 
 	*told = (struct told){ .n = 0 };
-	look__init(&look, b->store, &b->storage.host, &sel, 1);
-	assert_int_equal(look__take(&look), 0);
+	view__init(&v, &b->storage.host, &sel, 1);
+	assert_int_equal(look__take(&v, b->store), 0);
 	if (cut)
 		assert_int_equal(truncate(cut, 0), 0);
-	for (size_t i = 0; i < look.view.pieces.n; i++) {
-		struct view_piece *p = &look.view.pieces.v[i];
-		int r = read_piece(&look.view, p);
+	for (size_t i = 0; i < v.pieces.n; i++) {
+		struct view_piece *p = &v.pieces.v[i];
+		int r = read_piece(&v, p);
 
 		assert_true(r == 0 || r == -EBADMSG);
 		if (r == 0) {
@@ -183,10 +183,10 @@ static struct amount ask(struct bench *b, int64_t from_ms, int64_t to_ms, const 
 			continue;
 		}
 		sum.n_damaged += p->piece.n_profiles;
-		view__leave_out(&look.view, p, r);
+		view__leave_out(&v, p, r);
 	}
 	assert_int_equal(told->n, 0); /* not before the end */
-	look__fini(&look);
+	view__fini(&v);
 	return sum;
 }
 

@@ -283,7 +283,7 @@ static void test_a_missing_block_is_told_and_left_out(void **state)
 	struct store_options o;
 	static const struct dcm_select all = { .size = sizeof(all), .from_ms = INT64_MIN, .to_ms = INT64_MAX };
 	struct store *s = NULL;
-	struct look look;
+	struct view v;
 	char path[BLOCK_PATH_BYTES];
 	struct place p;
 	(void)state;
@@ -302,10 +302,10 @@ static void test_a_missing_block_is_told_and_left_out(void **state)
 	o = options_of(&p);
 	assert_int_equal(reader__open(&p.reader.host, p.vfs, &o, &s, NULL), 0);
 	assert_int_equal(inspect__check(s, NULL, NULL), 1);
-	look__init(&look, s, &p.reader.host, &all, 1);
-	assert_int_equal(look__take(&look), 0);
-	assert_true(look.view.pieces.n > 0);
-	look__fini(&look);
+	view__init(&v, &p.reader.host, &all, 1);
+	assert_int_equal(look__take(&v, s), 0);
+	assert_true(v.pieces.n > 0);
+	view__fini(&v);
 	assert_int_equal(p.n_complaints, 1);
 	p.n_complaints = 0;
 	store__close(s);

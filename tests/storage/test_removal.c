@@ -158,14 +158,14 @@ static int64_t count(struct bench *b, const char *service, const char *kind, con
 {
 	struct wish w;
 	struct dcm_select sel = *wish(&w, service, kind);
-	struct look look;
+	struct view v;
 	int64_t n = 0;
 
 	sel.type = str__of(type);
-	look__init(&look, b->store, &b->storage.host, &sel, 1);
-	assert_int_equal(look__take(&look), 0);
-	assert_int_equal(answer__points(&look.view, STEP_MS, NULL, add_points, &n), 0);
-	look__fini(&look);
+	view__init(&v, &b->storage.host, &sel, 1);
+	assert_int_equal(look__take(&v, b->store), 0);
+	assert_int_equal(answer__points(&v, STEP_MS, NULL, add_points, &n), 0);
+	view__fini(&v);
 	return n;
 }
 

@@ -195,19 +195,19 @@ static struct dcm_store_stat count_pieces(struct bench *b)
 {
 	static const struct dcm_select all = { .size = sizeof(all), .from_ms = INT64_MIN, .to_ms = INT64_MAX };
 	struct dcm_store_stat sum = { .first_ms = INT64_MAX, .last_ms = INT64_MIN };
-	struct look look;
+	struct view v;
 
-	look__init(&look, b->store, &b->storage.host, &all, 1);
-	assert_int_equal(look__take(&look), 0);
-	for (size_t i = 0; i < look.view.pieces.n; i++) {
-		const struct piece *p = &look.view.pieces.v[i].piece;
+	view__init(&v, &b->storage.host, &all, 1);
+	assert_int_equal(look__take(&v, b->store), 0);
+	for (size_t i = 0; i < v.pieces.n; i++) {
+		const struct piece *p = &v.pieces.v[i].piece;
 
 		sum.n_profiles += p->n_profiles;
 		sum.n_rows += p->n_rows;
 		sum.first_ms = p->first_ms < sum.first_ms ? p->first_ms : sum.first_ms;
 		sum.last_ms = p->last_ms > sum.last_ms ? p->last_ms : sum.last_ms;
 	}
-	look__fini(&look);
+	view__fini(&v);
 	return sum;
 }
 
@@ -351,12 +351,12 @@ static void test_a_dictionary_that_grows_has_many_records(void **state)
 static size_t n_looked_at(struct bench *b, int64_t from_ms)
 {
 	const struct dcm_select sel = { .size = sizeof(sel), .from_ms = from_ms, .to_ms = INT64_MAX };
-	struct look look;
+	struct view v;
 
-	look__init(&look, b->store, b->store->host, &sel, 1);
-	assert_int_equal(look__take(&look), 0);
-	size_t n = look.blocks.n;
-	look__fini(&look);
+	view__init(&v, b->store->host, &sel, 1);
+	assert_int_equal(look__take(&v, b->store), 0);
+	size_t n = look__of(&v)->blocks.n;
+	view__fini(&v);
 	return n;
 }
 

@@ -103,12 +103,12 @@ static void compare(struct bench *b)
 static size_t n_looked_at(struct bench *b)
 {
 	static const struct dcm_select all = { .size = sizeof(all), .from_ms = INT64_MIN, .to_ms = INT64_MAX };
-	struct look look;
+	struct view v;
 
-	look__init(&look, b->store, b->store->host, &all, 1);
-	assert_int_equal(look__take(&look), 0);
-	size_t n = look.view.pieces.n;
-	look__fini(&look);
+	view__init(&v, b->store->host, &all, 1);
+	assert_int_equal(look__take(&v, b->store), 0);
+	size_t n = v.pieces.n;
+	view__fini(&v);
 	return n;
 }
 

@@ -3,6 +3,7 @@
 noinst_LTLIBRARIES += plugins/storage/answer/libanswer.la
 plugins_storage_answer_libanswer_la_SOURCES = \
 	plugins/storage/answer/answer.h \
+	plugins/storage/answer/ask.c plugins/storage/answer/ask.h \
 	plugins/storage/answer/check.c \
 	plugins/storage/answer/groups.c plugins/storage/answer/groups.h \
 	plugins/storage/answer/lists.c \

@@ -51,6 +51,8 @@ void view__fini(struct view *v)
 	vec__fini(&v->eras);
 	vec__fini(&v->foresights);
 	dict__unref(v->dict);
+	if (v->let_go)
+		v->let_go(v->ctx);
 	*v = (struct view){ 0 };
 }
 

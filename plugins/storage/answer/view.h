@@ -89,6 +89,7 @@ struct view {
 	/* The store's, set between init and seal where it has any. */
 	struct view_filters filters;
 	void (*unreadable)(void *ctx, const struct piece *p, int error); /* a piece was left out; may be NULL */
+	void (*let_go)(void *ctx); /* the view ends, its pieces are released; may be NULL */
 	void *ctx;
 
 	VEC(struct view_foresight) foresights;

@@ -153,7 +153,7 @@ static int look_at_era(struct dropping *d, struct store *s, struct dcm_error *er
 static int find_hidden(struct dropping *d, struct store *s, struct dcm_error *err)
 {
 	struct dcm_select around = everything;
-	struct look look;
+	struct view view;
 
 	around.from_ms = INT64_MAX;
 	around.to_ms = INT64_MIN;
@@ -164,11 +164,11 @@ static int find_hidden(struct dropping *d, struct store *s, struct dcm_error *er
 		around.from_ms = e->first_ms < around.from_ms ? e->first_ms : around.from_ms;
 		around.to_ms = end_ms > around.to_ms ? end_ms : around.to_ms;
 	}
-	look__init(&look, s, s->host, &around, 1);
-	int r = look__take(&look);
+	view__init(&view, s->host, &around, 1);
+	int r = look__take(&view, s);
 	if (r == 0)
-		r = hidden__find(&d->hidden, &look);
-	look__fini(&look);
+		r = hidden__find(&d->hidden, &view);
+	view__fini(&view);
 	return r ? error__nomem(err) : 0;
 }
 

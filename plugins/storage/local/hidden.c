@@ -99,14 +99,14 @@ static int find_in_stream(struct hidden *h, struct candidates *c, struct view *v
 	return r;
 }
 
-int hidden__find(struct hidden *h, struct look *l)
+int hidden__find(struct hidden *h, struct view *v)
 {
 	struct candidates c = { .v = { 0 } };
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < l->view.streams.n; i++)
-		if (may_hide(&l->view, &l->view.streams.v[i]))
-			r = find_in_stream(h, &c, &l->view, &l->view.streams.v[i]);
+	for (size_t i = 0; r == 0 && i < v->streams.n; i++)
+		if (may_hide(v, &v->streams.v[i]))
+			r = find_in_stream(h, &c, v, &v->streams.v[i]);
 	vec__fini(&c.v);
 	if (h->v.n)
 		qsort(h->v.v, h->v.n, sizeof(h->v.v[0]), compare_hidden);

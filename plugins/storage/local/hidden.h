@@ -11,7 +11,9 @@
 #ifndef DECIMA_STORAGE_LOCAL_HIDDEN_H
 #define DECIMA_STORAGE_LOCAL_HIDDEN_H
 
-#include "plugins/storage/local/look.h"
+#include "core/base/vec.h"
+#include "plugins/storage/answer/view.h"
+#include "plugins/storage/local/block.h"
 
 struct hidden_profile {
 	const struct block *block; /* NULL: in a head */
@@ -27,8 +29,8 @@ struct hidden {
 	v; /* sorted; of several alike in one block the first that were written are meant */
 };
 
-/* Those of a look that was taken, with everything in it. 0 or -ENOMEM; pieces that cannot be read have none. */
-int hidden__find(struct hidden *h, struct look *l);
+/* Those of a view that was taken (look.h), with everything in it. 0 or -ENOMEM; pieces that cannot be read have none. */
+int hidden__find(struct hidden *h, struct view *v);
 void hidden__fini(struct hidden *h);
 
 /* Is the next profile of that place one? Each is found once. */

@@ -31,7 +31,7 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "plugins/storage/answer/answer.h"
-#include "plugins/storage/answer/meter.h"
+#include "plugins/storage/answer/ask.h"
 #include "plugins/storage/local/expire.h"
 #include "plugins/storage/local/inspect.h"
 #include "plugins/storage/local/look.h"
@@ -151,6 +151,7 @@ static const struct dcm_table table = {
 enum { SEGMENT_BYTES = 64 << 20, GROUP_ALIGN = 4096 };
 
 struct local {
+	struct ask ask; /* first: the ops of questions know no more of it */
 	const struct dcm_host *host;
 	struct vfs *vfs;
 	struct store *store;
@@ -251,6 +252,14 @@ static void make_metrics(struct local *l)
 		"1 while the disk refuses writes, else 0; the instance's state says why.");
 }
 
+/* ask.take */
+static int take(void *instance, struct view *v)
+{
+	struct local *l = instance;
+
+	return look__take(v, l->store);
+}
+
 static int open_local(const struct dcm_host *host, const void *config, void **ret_instance,
 		      struct dcm_error *err)
 {
@@ -261,6 +270,7 @@ static int open_local(const struct dcm_host *host, const void *config, void **re
 
 	if (!l)
 		return error__nomem(err);
+	l->ask = (struct ask){ host, take };
 	l->host = host;
 	pthread_mutex_init(&l->mutex, NULL);
 	cond__init(&l->wake);
@@ -437,89 +447,6 @@ static int write_batches(void *instance, struct dcm_batch *const *batches, uint3
 	return store__write(l->store, batches, n, done, ctx, err);
 }
 
-/* What a question of one selection looks at. The look may be ended after a failure too. */
-static int look_at(struct local *l, struct look *look, const struct dcm_select *sel,
-		   bool needs_type, struct dcm_error *err)
-{
-	int r = answer__check_select(sel, needs_type, err);
-
-	look__init(look, l->store, l->host, sel, 1);
-	if (r < 0)
-		return r;
-	return meter__explain(look__take(look), sel->budget, err);
-}
-
-static int types(void *instance, const struct dcm_select *sel, dcm_type_fn each, void *ctx,
-		 struct dcm_error *err)
-{
-	CLEANUP(look__fini) struct look look;
-	int r = look_at(instance, &look, sel, false, err);
-
-	return r < 0 ? r : meter__explain(answer__types(&look.view, each, ctx), sel->budget, err);
-}
-
-static int labels(void *instance, const struct dcm_select *sel, dcm_name_fn each, void *ctx,
-		  struct dcm_error *err)
-{
-	CLEANUP(look__fini) struct look look;
-	int r = look_at(instance, &look, sel, false, err);
-
-	return r < 0 ? r : meter__explain(answer__labels(&look.view, each, ctx), sel->budget, err);
-}
-
-static int values(void *instance, const struct dcm_select *sel, struct dcm_str name,
-		  dcm_name_fn each, void *ctx, struct dcm_error *err)
-{
-	CLEANUP(look__fini) struct look look;
-	int r = look_at(instance, &look, sel, false, err);
-
-	return r < 0 ? r : meter__explain(answer__values(&look.view, name, each, ctx), sel->budget, err);
-}
-
-static int series(void *instance, const struct dcm_select *sel, dcm_series_fn each, void *ctx,
-		  struct dcm_error *err)
-{
-	CLEANUP(look__fini) struct look look;
-	int r = look_at(instance, &look, sel, false, err);
-
-	return r < 0 ? r : meter__explain(answer__series(&look.view, each, ctx), sel->budget, err);
-}
-
-static int time_series(void *instance, const struct dcm_select *sel, int64_t step_ms,
-		       const struct dcm_group_by *by, dcm_points_fn each, void *ctx,
-		       struct dcm_error *err)
-{
-	CLEANUP(look__fini) struct look look = { .store = NULL };
-	int r = answer__check_group_by(by, err);
-
-	if (r == 0 && step_ms < 0)
-		r = error__set(err, -EINVAL, "the step is negative");
-	if (r == 0)
-		r = look_at(instance, &look, sel, true, err);
-	return r < 0 ? r
-		     : meter__explain(answer__points(&look.view, step_ms, by, each, ctx),
-				      sel->budget, err);
-}
-
-static int merge(void *instance, const struct dcm_select *sel, uint32_t n_sel,
-		 const struct dcm_group_by *by, const struct dcm_host *host,
-		 struct dcm_builder *answer, struct dcm_error *err)
-{
-	struct local *l = instance;
-	CLEANUP(look__fini) struct look look = { .store = NULL };
-	int r = answer__check_group_by(by, err);
-
-	if (r == 0)
-		r = answer__check_selects(sel, n_sel, err);
-	if (r < 0)
-		return r;
-	look__init(&look, l->store, host, sel, n_sel);
-	r = look__take(&look);
-	if (r == 0)
-		r = answer__merge(&look.view, by, answer);
-	return meter__explain(r, sel[0].budget, err);
-}
-
 static int retain(void *instance, int64_t cutoff_ms, uint64_t max_bytes, uint64_t *ret_n_profiles,
 		  struct dcm_error *err)
 {
@@ -604,12 +531,12 @@ static const struct dcm_lifecycle lifecycle = {
 static const struct dcm_storage_ops ops = {
 	.size = sizeof(ops),
 	.write = write_batches,
-	.types = types,
-	.labels = labels,
-	.values = values,
-	.series = series,
-	.time_series = time_series,
-	.merge = merge,
+	.types = ask__types,
+	.labels = ask__labels,
+	.values = ask__values,
+	.series = ask__series,
+	.time_series = ask__time_series,
+	.merge = ask__merge,
 	.retain = retain,
 	.remove = remove_selected,
 	.maintain = maintain,

@@ -9,8 +9,10 @@
 #include "plugins/storage/local/look.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #include "core/base/error.h"
+#include "core/base/mem.h"
 #include "core/base/str.h"
 #include "plugins/storage/answer/stream_piece.h"
 #include "plugins/storage/local/block_piece.h"
@@ -47,8 +49,8 @@ static int note_gap(struct look *l, const struct look_gap *more)
 
 static bool is_asked_for(const struct look *l, int64_t first_ms, int64_t last_ms)
 {
-	for (uint32_t k = 0; k < l->view.n_sel; k++)
-		if (first_ms < l->view.sel[k].to_ms && last_ms >= l->view.sel[k].from_ms)
+	for (uint32_t k = 0; k < l->view->n_sel; k++)
+		if (first_ms < l->view->sel[k].to_ms && last_ms >= l->view->sel[k].from_ms)
 			return true;
 	return false;
 }
@@ -65,7 +67,7 @@ static int note_block(struct look *l, const struct stored *b, const char *why)
 
 static void tell_gaps(const struct look *l)
 {
-	const struct dcm_budget *budget = l->view.n_sel ? l->view.sel[0].budget : NULL;
+	const struct dcm_budget *budget = l->view->n_sel ? l->view->sel[0].budget : NULL;
 
 	for (size_t i = 0; budget && budget->gap && i < l->gaps.n; i++) {
 		const struct look_gap *g = &l->gaps.v[i];
@@ -109,24 +111,13 @@ static void leave_out(void *ctx, const struct piece *p, int error)
 	}
 }
 
-void look__init(struct look *l, struct store *s, const struct dcm_host *host,
-		const struct dcm_select *sel, uint32_t n_sel)
+static void let_go(void *ctx)
 {
-	*l = (struct look){ .store = s };
-	pthread_mutex_init(&l->gaps_lock, NULL);
-	view__init(&l->view, host, sel, n_sel);
-	l->view.unreadable = leave_out;
-	l->view.ctx = l;
-}
+	struct look *l = ctx;
 
-void look__fini(struct look *l)
-{
-	if (!l->store)
-		return;
 	tell_gaps(l);
 	pthread_mutex_destroy(&l->gaps_lock);
 	vec__fini(&l->gaps);
-	view__fini(&l->view);
 	filters__unref(l->filters);
 	for (size_t i = 0; i < l->blocks.n; i++)
 		stored__unref(l->blocks.v[i].stored);
@@ -135,6 +126,22 @@ void look__fini(struct look *l)
 	vec__fini(&l->pins);
 	vec__fini(&l->blocks);
 	vec__fini(&l->eras);
+	free(l);
+}
+
+static struct look *look__new(struct view *v, struct store *s)
+{
+	struct look *l = NEW(struct look);
+
+	if (!l)
+		return NULL;
+	l->store = s;
+	l->view = v;
+	pthread_mutex_init(&l->gaps_lock, NULL);
+	v->unreadable = leave_out;
+	v->let_go = let_go;
+	v->ctx = l;
+	return l;
 }
 
 /* ---- under the lock ---- */
@@ -145,9 +152,9 @@ static bool is_wanted(const struct look *l, const struct stored *b)
 	const bool before = atomic_load_explicit(&b->cumulative, memory_order_relaxed) !=
 			    STORED_NOT_CUMULATIVE;
 
-	for (uint32_t k = 0; k < l->view.n_sel; k++)
-		if (b->entry.first_ms < l->view.sel[k].to_ms &&
-		    (before || b->entry.last_ms >= l->view.sel[k].from_ms))
+	for (uint32_t k = 0; k < l->view->n_sel; k++)
+		if (b->entry.first_ms < l->view->sel[k].to_ms &&
+		    (before || b->entry.last_ms >= l->view->sel[k].from_ms))
 			return true;
 	return false;
 }
@@ -162,7 +169,7 @@ static uint32_t view_era(struct look *l, struct era *e)
 			return (uint32_t)i;
 	if (!vec__push(&l->eras, e))
 		return DCM_NONE;
-	return view__era(&l->view, e->dict, &counts);
+	return view__era(l->view, e->dict, &counts);
 }
 
 static int take_blocks(struct look *l)
@@ -213,7 +220,7 @@ static int take_heads(struct look *l, const struct heads *from)
 		uint32_t era = view_era(l, from->v[i]->era);
 
 		r = era == DCM_NONE ? -ENOMEM
-				    : stream_piece__add_all(&l->view, era, &from->v[i]->streams);
+				    : stream_piece__add_all(l->view, era, &from->v[i]->streams);
 	}
 	return r;
 }
@@ -225,7 +232,7 @@ static void take_filters(struct look *l)
 	l->last_lsn = s->last_lsn;
 	l->filters = filters__ref(s->filters);
 	if (l->filters)
-		l->view.filters = (struct view_filters){ l->filters->selects, l->filters->n };
+		l->view->filters = (struct view_filters){ l->filters->selects, l->filters->n };
 }
 
 static int take_all(struct look *l)
@@ -312,7 +319,7 @@ static int judge_labels(struct look *l, const labels_list *list)
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < list->n; i++)
-		r = view__foresee(&l->view, list->v[i].dict, list->v[i].n_series);
+		r = view__foresee(l->view, list->v[i].dict, list->v[i].n_series);
 	return r;
 }
 
@@ -379,7 +386,7 @@ static int take_moment(struct look *l)
 /* Notes whether a later question must look at it for what is before its range. */
 static void note_types(const struct look *l, const struct look_block *b, const struct block *block)
 {
-	const struct view_era *era = &l->view.eras.v[b->era];
+	const struct view_era *era = &l->view->eras.v[b->era];
 	enum stored_cumulative found = STORED_NOT_CUMULATIVE;
 
 	if (atomic_load_explicit(&b->stored->cumulative, memory_order_relaxed) != STORED_UNKNOWN)
@@ -409,7 +416,7 @@ static int add_blocks(struct look *l)
 		r = stored__block(b->stored, &from.block, &err);
 		if (r == 0) {
 			note_types(l, b, from.block);
-			r = block_piece__add_all(&l->view, &from);
+			r = block_piece__add_all(l->view, &from);
 			/* Its directory may have been lost meanwhile. */
 			if (r == 0)
 				r = stored__block(b->stored, &from.block, &err);
@@ -426,16 +433,17 @@ static int add_blocks(struct look *l)
 /* Puts the blocks before the pieces of heads, which are all that is there. */
 static int add_blocks_first(struct look *l)
 {
-	VEC(struct view_piece) heads = { l->view.pieces.v, l->view.pieces.n, l->view.pieces.cap };
+	struct view *v = l->view;
+	VEC(struct view_piece) heads = { v->pieces.v, v->pieces.n, v->pieces.cap };
 
-	l->view.pieces.v = NULL;
-	l->view.pieces.n = l->view.pieces.cap = 0;
+	v->pieces.v = NULL;
+	v->pieces.n = v->pieces.cap = 0;
 	int r = add_blocks(l);
 	for (size_t i = 0; i < heads.n; i++) {
 		const struct view_piece *p = &heads.v[i];
 
 		if (r == 0)
-			r = view__add(&l->view, p->selection, &p->place, &p->piece);
+			r = view__add(v, p->selection, &p->place, &p->piece);
 		else if (p->piece.ops->release)
 			p->piece.ops->release(&p->piece);
 	}
@@ -443,11 +451,12 @@ static int add_blocks_first(struct look *l)
 	return r;
 }
 
-int look__take(struct look *l)
+int look__take(struct view *v, struct store *s)
 {
-	int r = take_moment(l);
+	struct look *l = look__new(v, s);
+	int r = l ? take_moment(l) : -ENOMEM;
 
 	if (r == 0)
 		r = add_blocks_first(l);
-	return r ? r : view__seal(&l->view);
+	return r ? r : view__seal(v);
 }

@@ -2,10 +2,10 @@
 /*
  * plugins/storage/local/look.h - the store as a view that questions are asked of
  *
- *	look__init(&l, s, host, sel, n_sel);
- *	r = look__take(&l);
- *	... answer__merge(&l.view, ...) ...
- *	look__fini(&l);
+ *	view__init(&v, host, sel, n_sel);
+ *	r = look__take(&v, s);
+ *	... answer__merge(&v, ...) ...
+ *	view__fini(&v);
  *
  * One moment is seen: heads and the list of blocks are taken in one hold of the lock. Blocks are opened, and
  * dictionaries read, without it. What cannot be read is left out, counted, and told once for each block, or era until it
@@ -39,9 +39,10 @@ struct look_gap {
 	const char *why; /* static */
 };
 
+/* What a view holds of the store. */
 struct look {
-	struct view view;
 	struct store *store;
+	struct view *view;	       /* which owns it */
 	VEC(struct look_block) blocks; /* as they were written */
 	VEC(struct era *) eras;	       /* [view.eras.n] borrowed from blocks and heads */
 	VEC(struct look_pin) pins;
@@ -51,12 +52,16 @@ struct look {
 	uint64_t last_lsn;	   /* of the log: heads have it, and no later one */
 };
 
-/* host: of the question. sel and host outlive the look. */
-void look__init(struct look *l, struct store *s, const struct dcm_host *host,
-		const struct dcm_select *sel, uint32_t n_sel);
-/* 0, -ENOMEM, or the budget's -ETIMEDOUT or -ECANCELED. */
-int look__take(struct look *l);
-/* And tells the selection's budget what was left out. */
-void look__fini(struct look *l);
+/*
+ * Fills what view__init() began, and seals it. When the view ends, its selection's budget is told what was left out. 0,
+ * -ENOMEM, or the budget's -ETIMEDOUT or -ECANCELED.
+ */
+int look__take(struct view *v, struct store *s);
+
+/* Of a view that was taken. */
+static inline struct look *look__of(const struct view *v)
+{
+	return v->ctx;
+}
 
 #endif

@@ -27,7 +27,7 @@ enum { SEALS_MAX = 4 };
 struct removal {
 	struct store *store;
 	const struct dcm_select *sel;
-	struct look look;
+	struct view view;
 	struct groups groups;
 	struct match asked; /* the selection */
 	struct walk walk;
@@ -46,7 +46,7 @@ static void removal__fini(struct removal *m)
 	thin__fini(&m->thin);
 	match__fini(&m->asked);
 	groups__fini(&m->groups);
-	look__fini(&m->look);
+	view__fini(&m->view);
 	vec__fini(&m->hits);
 	vec__fini(&m->blocks);
 	filters__unref(m->filters);
@@ -95,7 +95,7 @@ static int count_rows(void *ctx, const struct walk_rows *rows)
 
 static int walk_streams(struct removal *m)
 {
-	const struct view *v = &m->look.view;
+	const struct view *v = &m->view;
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < v->streams.n; i++) {
@@ -119,10 +119,10 @@ static int count(struct removal *m)
 		.label_sets = true, .span = count_span, .rows = count_rows, .ctx = m
 	};
 	struct match match = { .view = NULL };
-	int r = match__init(&match, &m->look.view, &all, &m->groups);
+	int r = match__init(&match, &m->view, &all, &m->groups);
 
 	if (r == 0)
-		r = walk__init(&m->walk, &m->look.view, &match, &m->meter, &user);
+		r = walk__init(&m->walk, &m->view, &match, &m->meter, &user);
 	do {
 		m->n = 0;
 		m->hits.n = 0;
@@ -161,7 +161,7 @@ static int add_hidden(struct removal *m)
 {
 	struct hidden hidden = { .v = { 0 } };
 	bool any = false;
-	int r = hidden__find(&hidden, &m->look);
+	int r = hidden__find(&hidden, &m->view);
 
 	for (size_t i = 0; r == 0 && i < hidden.v.n; i++) {
 		const struct hidden_profile *p = &hidden.v.v[i];
@@ -173,7 +173,7 @@ static int add_hidden(struct removal *m)
 			r = -ENOMEM;
 	}
 	hidden__fini(&hidden);
-	return r ? r : any && has_states_in_heads(&m->look.view);
+	return r ? r : any && has_states_in_heads(&m->view);
 }
 
 static bool is_hit(const struct removal *m, const struct look_block *b)
@@ -193,10 +193,11 @@ static int compare_numbers(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* With `work`, so that the store's list is still. The look has them in the same order, less what it cannot read. */
+/* With `work`, so that the store's list is still. The view has them in the same order, less what it cannot read. */
 static int list_blocks(struct removal *m)
 {
 	const struct store *s = m->store;
+	const struct look *look = look__of(&m->view);
 	size_t at = 0;
 
 	if (m->hits.n)
@@ -205,8 +206,8 @@ static int list_blocks(struct removal *m)
 		struct stored *b = s->blocks.v[i];
 		const struct look_block *seen = NULL;
 
-		if (at < m->look.blocks.n && m->look.blocks.v[at].stored == b)
-			seen = &m->look.blocks.v[at++];
+		if (at < look->blocks.n && look->blocks.v[at].stored == b)
+			seen = &look->blocks.v[at++];
 		if (b->entry.last_ms < m->sel->from_ms || b->entry.first_ms >= m->sel->to_ms ||
 		    (seen && !is_hit(m, seen)))
 			continue;
@@ -265,15 +266,15 @@ static void put_all(struct store *s, struct thin *thin, struct era *const *eras)
 /* 1: states of blocks may be replaced by some in heads. */
 static int find(struct removal *m)
 {
-	int r = look__take(&m->look);
+	int r = look__take(&m->view, m->store);
 
 	m->meter = (struct meter){ .host = m->store->host, .budget = m->sel->budget };
 	if (r == 0)
-		meter__total(&m->meter, view__rows(&m->look.view, 0));
+		meter__total(&m->meter, view__rows(&m->view, 0));
 	if (r == 0)
 		r = groups__init(&m->groups, NULL, false);
 	if (r == 0)
-		r = match__init(&m->asked, &m->look.view, m->sel, &m->groups);
+		r = match__init(&m->asked, &m->view, m->sel, &m->groups);
 	if (r == 0)
 		r = count(m);
 	if (r == 0)
@@ -281,7 +282,7 @@ static int find(struct removal *m)
 	if (r)
 		return r;
 	r = list_blocks(m);
-	return r ? r : thin_heads(&m->thin, &m->asked, &m->look.view, &m->meter);
+	return r ? r : thin_heads(&m->thin, &m->asked, &m->view, &m->meter);
 }
 
 /* The number behind the last block's. */
@@ -300,7 +301,7 @@ static int make_filters(struct removal *m, struct dcm_error *err)
 	const uint32_t n = filters__n(s->filters);
 	const struct filter *last = n ? s->filters->v[n - 1] : NULL;
 	struct filter_parts parts = { .select = m->sel,
-				      .lsn = m->thin.v.n ? m->look.last_lsn : 0,
+				      .lsn = m->thin.v.n ? look__of(&m->view)->last_lsn : 0,
 				      .before_block = next_block(s),
 				      .made_ms = s->host->real_ns(s->host) / 1000000,
 				      .blocks = m->blocks.v,
@@ -342,7 +343,7 @@ static int change(struct removal *m, struct dcm_error *err)
 	pthread_rwlock_wrlock(&s->lock);
 	struct filters *old = s->filters;
 	s->filters = filters__ref(m->filters);
-	put_all(s, &m->thin, m->look.eras.v);
+	put_all(s, &m->thin, look__of(&m->view)->eras.v);
 	pthread_rwlock_unlock(&s->lock);
 	filters__unref(old);
 	return commit__settle(s->commit, err);
@@ -363,7 +364,7 @@ static int remove_now(struct store *s, const struct dcm_select *sel, uint64_t *r
 		return r < 0 ? r
 			     : error__set(err, -EAGAIN, "%d removals wait to be worked off: later",
 					  FILTERS_MAX);
-	look__init(&m.look, s, s->host, sel, 1);
+	view__init(&m.view, s->host, sel, 1);
 	r = meter__explain(find(&m), sel->budget, err);
 	if (r == 0 && (m.blocks.n || m.thin.v.n)) {
 		r = make_filters(&m, err);

@@ -31,6 +31,7 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "plugins/storage/answer/answer.h"
+#include "plugins/storage/answer/ask.h"
 #include "plugins/storage/answer/meter.h"
 #include "plugins/storage/memory/backup.h"
 #include "plugins/storage/memory/expire.h"
@@ -78,6 +79,7 @@ static const struct dcm_table table = DCM_TABLE(struct config, options);
  */
 
 struct memory {
+	struct ask ask; /* first: the ops of questions know no more of it */
 	const struct dcm_host *host;
 	struct store *store;
 	char *path; /* or NULL */
@@ -123,6 +125,14 @@ static void stop(void *instance)
 }
 DEFINE_CLEANUP(void *, stop);
 
+/* ask.take */
+static int take(void *instance, struct view *v)
+{
+	struct memory *m = instance;
+
+	return look__take(v, m->store, NULL);
+}
+
 static int open_memory(const struct dcm_host *host, const void *config, void **ret_instance,
 		       struct dcm_error *err)
 {
@@ -132,6 +142,7 @@ static int open_memory(const struct dcm_host *host, const void *config, void **r
 
 	if (!m)
 		return error__nomem(err);
+	m->ask = (struct ask){ host, take };
 	m->host = host;
 	m->store = store__new(limits_of(c));
 	m->path = c->path ? mem__dup_str(c->path, strlen(c->path)) : NULL;
@@ -216,92 +227,6 @@ static int write_batches(void *instance, struct dcm_batch *const *batches, uint3
 	if (done)
 		done(ctx, 0);
 	return 0;
-}
-
-/* What a question of one selection looks at. The view may be ended after a failure too. */
-static int look(struct memory *m, struct view *v, const struct dcm_select *sel, bool needs_type,
-		struct dcm_error *err)
-{
-	int r = answer__check_select(sel, needs_type, err);
-
-	view__init(v, m->host, sel, 1);
-	if (r < 0)
-		return r;
-	return meter__explain(look__take(v, m->store, NULL), sel->budget, err);
-}
-
-static int types(void *instance, const struct dcm_select *sel, dcm_type_fn each, void *ctx,
-		 struct dcm_error *err)
-{
-	struct memory *m = instance;
-	CLEANUP(view__fini) struct view v;
-	int r = look(m, &v, sel, false, err);
-
-	return r < 0 ? r : meter__explain(answer__types(&v, each, ctx), sel->budget, err);
-}
-
-static int labels(void *instance, const struct dcm_select *sel, dcm_name_fn each, void *ctx,
-		  struct dcm_error *err)
-{
-	struct memory *m = instance;
-	CLEANUP(view__fini) struct view v;
-	int r = look(m, &v, sel, false, err);
-
-	return r < 0 ? r : meter__explain(answer__labels(&v, each, ctx), sel->budget, err);
-}
-
-static int values(void *instance, const struct dcm_select *sel, struct dcm_str name,
-		  dcm_name_fn each, void *ctx, struct dcm_error *err)
-{
-	struct memory *m = instance;
-	CLEANUP(view__fini) struct view v;
-	int r = look(m, &v, sel, false, err);
-
-	return r < 0 ? r : meter__explain(answer__values(&v, name, each, ctx), sel->budget, err);
-}
-
-static int series(void *instance, const struct dcm_select *sel, dcm_series_fn each, void *ctx,
-		  struct dcm_error *err)
-{
-	struct memory *m = instance;
-	CLEANUP(view__fini) struct view v;
-	int r = look(m, &v, sel, false, err);
-
-	return r < 0 ? r : meter__explain(answer__series(&v, each, ctx), sel->budget, err);
-}
-
-static int time_series(void *instance, const struct dcm_select *sel, int64_t step_ms,
-		       const struct dcm_group_by *by, dcm_points_fn each, void *ctx,
-		       struct dcm_error *err)
-{
-	struct memory *m = instance;
-	CLEANUP(view__fini) struct view v = { 0 };
-	int r = answer__check_group_by(by, err);
-
-	if (r == 0 && step_ms < 0)
-		r = error__set(err, -EINVAL, "the step is negative");
-	if (r == 0)
-		r = look(m, &v, sel, true, err);
-	return r < 0 ? r : meter__explain(answer__points(&v, step_ms, by, each, ctx), sel->budget, err);
-}
-
-static int merge(void *instance, const struct dcm_select *sel, uint32_t n_sel,
-		 const struct dcm_group_by *by, const struct dcm_host *host,
-		 struct dcm_builder *answer, struct dcm_error *err)
-{
-	struct memory *m = instance;
-	CLEANUP(view__fini) struct view v = { 0 };
-	int r = answer__check_group_by(by, err);
-
-	if (r == 0)
-		r = answer__check_selects(sel, n_sel, err);
-	if (r < 0)
-		return r;
-	view__init(&v, host, sel, n_sel);
-	r = look__take(&v, m->store, NULL);
-	if (r == 0)
-		r = answer__merge(&v, by, answer);
-	return meter__explain(r, sel[0].budget, err);
 }
 
 static int retain(void *instance, int64_t cutoff_ms, uint64_t max_bytes, uint64_t *ret_n_profiles,
@@ -392,12 +317,12 @@ static const struct dcm_lifecycle lifecycle = {
 static const struct dcm_storage_ops ops = {
 	.size = sizeof(ops),
 	.write = write_batches,
-	.types = types,
-	.labels = labels,
-	.values = values,
-	.series = series,
-	.time_series = time_series,
-	.merge = merge,
+	.types = ask__types,
+	.labels = ask__labels,
+	.values = ask__values,
+	.series = ask__series,
+	.time_series = ask__time_series,
+	.merge = ask__merge,
 	.retain = retain,
 	.remove = remove_selected,
 	.maintain = maintain,
