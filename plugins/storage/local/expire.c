@@ -17,6 +17,7 @@
 #include "core/base/error.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
+#include "plugins/storage/local/age.h"
 #include "plugins/storage/local/extras.h"
 #include "plugins/storage/local/retain.h"
 #include "plugins/storage/local/rework.h"
@@ -515,10 +516,10 @@ static int take_options(struct expiring *g)
 	const int64_t *ns = kept->items;
 	int r = 0;
 
-	store__age(s);
-	g->default_ms = g->first_ms = g->last_ms = store__cutoff(s, s->options.retention_ms);
+	age__note(s);
+	g->default_ms = g->first_ms = g->last_ms = age__cutoff(s, s->options.retention_ms);
 	for (uint32_t i = 0; r == 0 && i < kept->n; i++)
-		r = add_cutoff(g, kept->keys[i], store__cutoff(s, ns[i] / 1000000));
+		r = add_cutoff(g, kept->keys[i], age__cutoff(s, ns[i] / 1000000));
 	g->rules.max_bytes = s->options.max_bytes;
 	return r;
 }

@@ -13,6 +13,7 @@
  *	look.h     what a question looks at         era.h     what profiles refer to
  *	eras.h     which of those are in memory     kept.h    counts
  *	reader.h   reads beside another process     vfs.h     every call to the file system
+ *	age.h      the time that ages count from
  *
  * Threads: as the ops say, and one of its own, which does upkeep once a second.
  */

@@ -2,6 +2,7 @@
 # plugins/storage/local/local.mk - the store on this machine's disk
 noinst_LTLIBRARIES += plugins/storage/local/liblocal.la
 plugins_storage_local_liblocal_la_SOURCES = \
+	plugins/storage/local/age.c plugins/storage/local/age.h \
 	plugins/storage/local/block_file.c plugins/storage/local/block_file.h \
 	plugins/storage/local/block.h plugins/storage/local/block_layout.h \
 	plugins/storage/local/block_piece.c plugins/storage/local/block_piece.h \
@@ -40,6 +41,7 @@ plugins_storage_local_liblocal_la_SOURCES = \
 	plugins/storage/local/seal.c plugins/storage/local/seal.h \
 	plugins/storage/local/stored.c plugins/storage/local/stored.h \
 	plugins/storage/local/store.c plugins/storage/local/store.h \
+	plugins/storage/local/store_write.c \
 	plugins/storage/local/tend.c plugins/storage/local/tend.h \
 	plugins/storage/local/upkeep.c plugins/storage/local/upkeep.h \
 	plugins/storage/local/vfs.c plugins/storage/local/vfs.h \

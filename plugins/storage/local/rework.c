@@ -11,6 +11,7 @@
 
 #include "core/base/cleanup.h"
 #include "core/base/error.h"
+#include "plugins/storage/local/age.h"
 #include "plugins/storage/local/dropping.h"
 #include "plugins/storage/local/rewrite.h"
 
@@ -132,7 +133,7 @@ static int add_losses(struct job *j, const struct compact_lost *lost)
 	for (size_t i = 0; r == 0 && i < had->n; i++)
 		j->lost.v[j->lost.n++] = had->v[i];
 	pthread_rwlock_rdlock(&j->store->lock);
-	const int64_t cutoff_ms = store__first_cutoff(j->store);
+	const int64_t cutoff_ms = age__first_cutoff(j->store);
 	pthread_rwlock_unlock(&j->store->lock);
 	losses__remove(&j->lost, INT64_MIN, cutoff_ms); /* it would be gone by now */
 	for (uint32_t i = 0; r == 0 && i < j->n; i++) {

@@ -7,11 +7,8 @@
  * them. A batch that was seen is not stored again, but acknowledged as late as a new one. Which batches were seen stands
  * in the manifest, as of its sealed_lsn; the log has the later ones.
  *
- * Age is counted from the newest profile or the clock, whichever is earlier. A clock that once was wrong must not cost
- * what is stored, so that time gets ahead of where it was by no more than STORE_AHEAD_MS, and STORE_AGING times as fast
- * as the monotonic clock: what is too old goes a day at once, and one more each hour. At start it stands at the end of
- * the profiles before the first gap of more than STORE_AHEAD_MS. What starts later than STORE_AHEAD_MS after the clock,
- * or is too old already, is refused: counted, not stored, and for the sender it is done.
+ * What starts more than a day after the clock, or is too old already (age.h), is refused: counted, not stored, and for
+ * the sender it is done.
  *
  * When the disk refuses, writes are refused with the cause, and questions go on. A write that was in the log's memory
  * when the disk failed is neither refused nor acknowledged: its `done` comes when a probe has brought it to the disk.
@@ -42,8 +39,6 @@ enum {
 	 */
 	STORE_FRAME_BATCHES = 1,
 	STORE_MAX_ERAS = 1024,
-	STORE_AHEAD_MS = 24 * 3600 * 1000,
-	STORE_AGING = 24,
 };
 
 struct store_options {
@@ -92,9 +87,9 @@ struct store {
 	uint64_t last_lsn;	  /* of frames in the heads */
 	uint64_t sealing_lsn;	  /* of those in `sealing` */
 	int64_t newest_ms;	  /* INT64_MIN: there was never a profile */
-	int64_t aged_ms; /* to where the time that ages are counted from has come; INT64_MIN: unset */
-	int64_t aged_at_ns;	 /* mono, when that was */
-	int64_t active_since_ns; /* mono, of the first write to the active heads; 0: none */
+	int64_t aged_ms;	  /* age.h: to where its time has come; INT64_MIN: unset */
+	int64_t aged_at_ns;	  /* mono, when that was */
+	int64_t active_since_ns;  /* mono, of the first write to the active heads; 0: none */
 
 	struct kept kept; /* has a lock of its own */
 
@@ -155,13 +150,6 @@ void store__acknowledge(struct store *s);
 
 /* Brings the blocks into the order in which they were written. With the lock for writing. */
 void store__sort_blocks(struct store *s);
-
-/* Notes to where the time has come. With the lock for writing. */
-void store__age(struct store *s);
-/* What is kept for so long, 0 for ever, and older than this has expired: INT64_MIN when nothing has. With the lock. */
-int64_t store__cutoff(const struct store *s, int64_t retention_ms);
-/* Of whatever type: what is older has expired. With the lock. */
-int64_t store__first_cutoff(const struct store *s);
 
 /* Finds an era by its number in blocks. 0 and a reference, as long as which it is loaded, or a negative errno. */
 int store__era(struct store *s, uint32_t number, struct era **ret, struct dcm_error *err);

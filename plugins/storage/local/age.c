@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/storage/local/age.c - the time that ages are counted from
+ */
+#include "plugins/storage/local/age.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* Where the time would be, were it not for clocks that are wrong. */
+static int64_t wanted_age(const struct store *s)
+{
+	const int64_t now = s->host->real_ns(s->host) / 1000000;
+
+	return s->newest_ms < now ? s->newest_ms : now;
+}
+
+/* The earlier of both; how far it may have come since aged_at_ns, and `more`. */
+static int64_t aged(const struct store *s, int64_t more_ms)
+{
+	const int64_t wanted = wanted_age(s), passed_ns = s->host->mono_ns(s->host) - s->aged_at_ns;
+	int64_t most;
+
+	if (s->aged_ms == INT64_MIN ||
+	    __builtin_add_overflow(s->aged_ms, more_ms + passed_ns / 1000000 * AGE_PACE, &most))
+		return wanted;
+	return wanted < most ? wanted : most;
+}
+
+void age__note(struct store *s)
+{
+	if (s->newest_ms == INT64_MIN)
+		return;
+	s->aged_ms = aged(s, 0);
+	s->aged_at_ns = s->host->mono_ns(s->host);
+}
+
+int64_t age__cutoff(const struct store *s, int64_t retention_ms)
+{
+	int64_t cutoff;
+
+	if (retention_ms <= 0 || s->newest_ms == INT64_MIN ||
+	    __builtin_sub_overflow(aged(s, AGE_AHEAD_MS), retention_ms, &cutoff))
+		return INT64_MIN;
+	return cutoff;
+}
+
+int64_t age__first_cutoff(const struct store *s)
+{
+	const struct dcm_map *kept = &s->options.retention_by_type;
+	int64_t first = age__cutoff(s, s->options.retention_ms);
+
+	for (uint32_t i = 0; i < kept->n; i++) {
+		int64_t cutoff = age__cutoff(s, ((const int64_t *)kept->items)[i] / 1000000);
+
+		first = cutoff < first ? cutoff : first;
+	}
+	return first;
+}
+
+struct range {
+	int64_t first_ms, last_ms;
+};
+
+static int compare_ranges(const void *a, const void *b)
+{
+	const struct range *x = a, *y = b;
+
+	return (x->first_ms > y->first_ms) - (x->first_ms < y->first_ms);
+}
+
+/* What stands behind a gap may be of a clock that was wrong, and if it was not, the time comes there soon. */
+int age__begin(struct store *s)
+{
+	VEC(struct range) ranges = { 0 };
+
+	if (!vec__reserve(&ranges, s->blocks.n + s->active.n + 1))
+		return -ENOMEM;
+	for (size_t i = 0; i < s->blocks.n; i++)
+		ranges.v[ranges.n++] = (struct range){ s->blocks.v[i]->entry.first_ms,
+						       s->blocks.v[i]->entry.last_ms };
+	for (size_t i = 0; i < s->active.n; i++)
+		if (s->active.v[i]->streams.n_profiles)
+			ranges.v[ranges.n++] = (struct range){ s->active.v[i]->oldest_ms,
+							       s->active.v[i]->streams.newest_ms };
+	if (ranges.n)
+		qsort(ranges.v, ranges.n, sizeof(ranges.v[0]), compare_ranges);
+	for (size_t i = 0; i < ranges.n; i++) {
+		if (i && ranges.v[i].first_ms - AGE_AHEAD_MS > s->aged_ms)
+			break;
+		s->aged_ms = ranges.v[i].last_ms > s->aged_ms ? ranges.v[i].last_ms : s->aged_ms;
+	}
+	vec__fini(&ranges);
+	s->aged_at_ns = s->host->mono_ns(s->host);
+	return 0;
+}

@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/storage/local/store_write.c - how batches get into the heads: through the log, or out of it at a start
+ */
+#include "plugins/storage/local/store.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "core/base/cleanup.h"
+#include "core/base/error.h"
+#include "core/base/le.h"
+#include "core/base/mem.h"
+#include "plugins/storage/local/age.h"
+#include "plugins/storage/local/eras.h"
+#include "plugins/storage/local/removal.h"
+
+/* -------------------------------------------------------------------------------------------------
+ * Eras
+ */
+
+static int make_era(struct store *s, int64_t begin_ms, struct era **ret, struct dcm_error *err)
+{
+	struct era *e;
+
+	if (s->eras.n >= STORE_MAX_ERAS)
+		return error__set(err, -EOVERFLOW,
+				  "profiles of more than %d times of %" PRId64 " days are too many",
+				  STORE_MAX_ERAS, ERA_MS / 86400000);
+	e = era__new(s->next_era, begin_ms, 0);
+	if (!e || !vec__reserve(&s->eras, 1)) {
+		era__unref(e);
+		return error__nomem(err);
+	}
+	const struct era_how how = eras__how(s);
+	int r = s->only_read ? era__begin_unlogged(e) : era__load(e, &how, err);
+	if (r) {
+		era__unref(e);
+		return r;
+	}
+	s->next_era++;
+	s->eras.v[s->eras.n++] = e;
+	*ret = e;
+	return 0;
+}
+
+/*
+ * With the lock for writing. What cannot be read, or has lost something, is left to its blocks. Those that are not in
+ * memory although load_eras() has been there came meanwhile.
+ */
+static int era_for_writing(void *ctx, int64_t begin_ms, struct era **ret, struct dcm_error *err)
+{
+	struct store *s = ctx;
+
+	for (size_t i = 0; i < s->eras.n; i++) {
+		struct era *e = s->eras.v[i];
+
+		if (e->begin_ms != begin_ms || e->unreadable)
+			continue;
+		if (!e->dict)
+			return error__set(err, -EAGAIN, "a dictionary is not in memory yet");
+		if (!e->damaged) {
+			*ret = e;
+			return 0;
+		}
+	}
+	return make_era(s, begin_ms, ret, err);
+}
+
+/* The same for who opens, when nobody else is there. */
+static int era_for_replay(void *ctx, int64_t begin_ms, struct era **ret, struct dcm_error *err)
+{
+	struct store *s = ctx;
+	const struct era_how how = eras__how(s);
+
+	for (size_t i = 0; i < s->eras.n; i++) {
+		struct era *e = s->eras.v[i];
+		int r = e->begin_ms == begin_ms && !e->unreadable ? era__load(e, &how, err) : 0;
+
+		if (r && !e->unreadable)
+			return r;
+	}
+	return era_for_writing(s, begin_ms, ret, err);
+}
+
+/* -------------------------------------------------------------------------------------------------
+ * Writing
+ */
+
+enum { WINDOW_BYTES = 16 }; /* before the batches of a frame */
+
+struct writing {
+	batch_list fresh; /* not seen before */
+	struct buf payload;
+	struct heads_plan plan;
+	VEC(struct era *) eras; /* references, so that they stay in memory */
+	struct heads_window window;
+	struct heads_refused refused;
+	uint64_t lsn;
+};
+
+static void writing__fini(struct writing *w)
+{
+	vec__fini(&w->fresh);
+	buf__fini(&w->payload);
+	heads_plan__fini(&w->plan);
+	for (size_t i = 0; i < w->eras.n; i++)
+		era__unref(w->eras.v[i]);
+	vec__fini(&w->eras);
+}
+
+static bool same_id(const struct dcm_batch_id *a, const struct dcm_batch_id *b)
+{
+	return a->source.lo == b->source.lo && a->source.hi == b->source.hi &&
+	       a->sequence == b->sequence && (a->source.lo || a->source.hi);
+}
+
+static bool is_retry(const struct store *s, const struct writing *w, const struct dcm_batch *b)
+{
+	for (size_t i = 0; i < w->fresh.n; i++)
+		if (same_id(&w->fresh.v[i]->id, &b->id))
+			return true;
+	return seen__has(&s->seen, &b->id);
+}
+
+/* Only who writes changes what was seen, so it may be looked at without the lock. */
+static int encode(struct store *s, struct dcm_batch *const *batches, uint32_t n, struct writing *w,
+		  struct dcm_error *err)
+{
+	buf__le64(&w->payload, (uint64_t)w->window.from_ms);
+	buf__le64(&w->payload, (uint64_t)w->window.until_ms);
+	for (uint32_t i = 0; i < n; i++) {
+		CLEANUP(mem__freep) uint8_t *data = NULL;
+		size_t bytes = 0;
+
+		if (is_retry(s, w, batches[i]))
+			continue;
+		int r = s->host->encode(s->host, batches[i], DCM_NONE, "batch", &data, &bytes, err);
+		if (r)
+			return r;
+		if (bytes > FRAME_MAX_BYTES - WINDOW_BYTES - 4 || w->payload.n > FRAME_MAX_BYTES - 4 - bytes)
+			return error__set(err, -EFBIG,
+					  "batches of more than %d bytes cannot be written at once",
+					  FRAME_MAX_BYTES);
+		buf__le32(&w->payload, (uint32_t)bytes);
+		buf__append(&w->payload, data, bytes);
+		if (w->payload.error || !vec__push(&w->fresh, batches[i]))
+			return error__nomem(err);
+	}
+	return 0;
+}
+
+static int plan(struct store *s, struct writing *w, era_source_fn era, struct dcm_error *err)
+{
+	const struct heads_source source = { .era = era, .ctx = s, .window = w->window };
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < w->fresh.n; i++)
+		r = heads__plan(&s->active, &w->plan, w->fresh.v[i], &source, &w->refused, err);
+	return r;
+}
+
+/* The eras that begin there, as references. */
+static int note_eras(struct store *s, struct writing *w, int64_t begin_ms)
+{
+	bool ok = true;
+
+	pthread_rwlock_rdlock(&s->lock);
+	for (size_t i = 0; ok && i < s->eras.n; i++) {
+		if (s->eras.v[i]->begin_ms != begin_ms || s->eras.v[i]->unreadable)
+			continue;
+		ok = vec__reserve(&w->eras, 1);
+		if (ok)
+			w->eras.v[w->eras.n++] = era__ref(s->eras.v[i]);
+	}
+	pthread_rwlock_unlock(&s->lock);
+	return ok ? 0 : -ENOMEM;
+}
+
+/*
+ * What comes late may need a dictionary that is not in memory. It is read before the lock is taken; what cannot be read
+ * for good gets another era.
+ */
+static int load_eras(struct store *s, struct writing *w, struct dcm_error *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < w->fresh.n; i++) {
+		int64_t begin_ms = INT64_MIN;
+
+		while (r == 0 && (begin_ms = heads__next_era(w->fresh.v[i], &w->window, begin_ms)) !=
+					 INT64_MAX)
+			if (note_eras(s, w, begin_ms) < 0)
+				r = error__nomem(err);
+	}
+	for (size_t i = 0; r == 0 && i < w->eras.n; i++) {
+		r = eras__load(s, w->eras.v[i], err);
+		if (r && era__is_final(r))
+			r = 0;
+	}
+	return r;
+}
+
+/*
+ * A record of an era must not become larger than a frame, so what a dictionary has gained is put into one now and then.
+ * When memory is short the next write tries again.
+ */
+static void log_eras(struct writing *w)
+{
+	for (size_t i = 0; i < w->plan.items.n; i++) {
+		struct era *e = w->plan.items.v[i].head->era;
+
+		if (dict__bytes(e->dict) - e->logged_bytes > ERA_RECORD_BYTES)
+			era__log(e, NULL);
+	}
+}
+
+/* With the lock, after the log has taken it: cannot fail. */
+static void apply(struct store *s, struct writing *w)
+{
+	heads__apply(&w->plan);
+	for (size_t i = 0; i < w->plan.items.n; i++) {
+		int64_t newest_ms = w->plan.items.v[i].head->streams.newest_ms;
+
+		s->newest_ms = newest_ms > s->newest_ms ? newest_ms : s->newest_ms;
+	}
+	for (size_t i = 0; i < w->fresh.n; i++)
+		seen__add(&s->seen, &w->fresh.v[i]->id);
+	s->last_lsn = w->lsn;
+	if (!s->active_since_ns)
+		s->active_since_ns = s->host->mono_ns(s->host);
+	if (!s->only_read)
+		log_eras(w);
+	kept__count_heads(s);
+}
+
+static int put_into_heads(struct store *s, struct writing *w, struct dcm_error *err)
+{
+	int r = load_eras(s, w, err);
+
+	if (r)
+		return r;
+	pthread_rwlock_wrlock(&s->lock);
+	if (heads__bytes(&s->active) + heads__bytes(&s->sealing) >= 2 * s->options.head_max_bytes)
+		r = error__set(err, -EAGAIN, "what was written before waits for the disk");
+	if (r == 0)
+		r = plan(s, w, era_for_writing, err);
+	if (r == 0)
+		r = wal__append(commit__wal(s->commit), STORE_FRAME_BATCHES, w->payload.data,
+				w->payload.n, &w->lsn, err);
+	if (r == 0)
+		apply(s, w);
+	pthread_rwlock_unlock(&s->lock);
+	return r;
+}
+
+/* What the host knows how to handle: later, no room, or trouble. */
+static int refusal(int r)
+{
+	switch (r) {
+	case -ENOMEM:
+		return -EAGAIN;
+	case -EAGAIN:
+	case -ENOSPC:
+	case -EFBIG:
+	case -EOVERFLOW:
+		return r;
+	case -EDQUOT:
+		return -ENOSPC;
+	default:
+		return -EIO;
+	}
+}
+
+/* Room for a write that may have to wait, so that nothing can fail after the log has taken it. */
+static int make_room_to_wait(struct store *s)
+{
+	pthread_mutex_lock(&s->waiting_lock);
+	bool ok = vec__reserve(&s->waiting, 1);
+	pthread_mutex_unlock(&s->waiting_lock);
+	return ok ? 0 : -ENOMEM;
+}
+
+static void ignore_done(void *ctx, int status)
+{
+	(void)ctx;
+	(void)status;
+}
+
+int store__write(struct store *s, struct dcm_batch *const *batches, uint32_t n, dcm_done_fn done,
+		 void *ctx, struct dcm_error *err)
+{
+	pthread_rwlock_rdlock(&s->lock);
+	const struct heads_window window = { age__first_cutoff(s),
+					     s->host->real_ns(s->host) / 1000000 + AGE_AHEAD_MS };
+	pthread_rwlock_unlock(&s->lock);
+	return store__write_within(s, batches, n, &window, done, ctx, err);
+}
+
+int store__write_within(struct store *s, struct dcm_batch *const *batches, uint32_t n,
+			const struct heads_window *window, dcm_done_fn done, void *ctx,
+			struct dcm_error *err)
+{
+	struct writing w = { .lsn = s->last_lsn, .window = *window };
+	int r = make_room_to_wait(s);
+
+	if (r)
+		return error__set(err, -EAGAIN, "out of memory");
+	r = encode(s, batches, n, &w, err);
+	if (r == 0 && w.fresh.n)
+		r = put_into_heads(s, &w, err);
+	const struct heads_refused refused = w.refused;
+	uint64_t lsn = w.lsn;
+	writing__fini(&w);
+	if (r)
+		return refusal(r);
+	atomic_fetch_add_explicit(&s->n_too_old, refused.n_too_old, memory_order_relaxed);
+	atomic_fetch_add_explicit(&s->n_too_new, refused.n_too_new, memory_order_relaxed);
+	if (!done)
+		done = ignore_done;
+	pthread_mutex_lock(&s->waiting_lock);
+	s->waiting.v[s->waiting.n++] = (struct store_waiting){ lsn, done, ctx };
+	pthread_mutex_unlock(&s->waiting_lock);
+	wal__sync(commit__wal(s->commit), lsn, NULL);
+	store__acknowledge(s);
+	return 0;
+}
+
+void store__acknowledge(struct store *s)
+{
+	struct wal_stat st;
+
+	for (;;) {
+		struct store_waiting next = { .done = NULL };
+
+		wal__stat(commit__wal(s->commit), &st);
+		pthread_mutex_lock(&s->waiting_lock);
+		for (size_t i = 0; i < s->waiting.n && !next.done; i++) {
+			if (s->waiting.v[i].lsn > st.synced_lsn)
+				continue;
+			next = s->waiting.v[i];
+			s->waiting.v[i] = s->waiting.v[--s->waiting.n];
+		}
+		pthread_mutex_unlock(&s->waiting_lock);
+		if (!next.done)
+			return;
+		next.done(next.ctx, 0);
+	}
+}
+
+/* -------------------------------------------------------------------------------------------------
+ * Replaying
+ */
+
+static void tell_unreadable(struct store *s, uint64_t lsn, const char *why)
+{
+	char text[256];
+
+	atomic_fetch_add_explicit(&s->n_unreadable, 1, memory_order_relaxed);
+	snprintf(text, sizeof(text), "the log: frame %" PRIu64 " is left out: %s", lsn, why);
+	if (s->options.report)
+		s->options.report(s->options.report_ctx, DCM_LOG_ERROR, text);
+}
+
+int store__decode_frame(const struct dcm_host *host, const struct frame *f,
+			struct heads_window *ret_window, batch_list *ret, struct dcm_error *err)
+{
+	const uint8_t *p = f->payload, *end = p + f->n;
+
+	if (f->n < WINDOW_BYTES)
+		return error__set(err, -EBADMSG, "it is too short");
+	*ret_window = (struct heads_window){ (int64_t)le__get64(p), (int64_t)le__get64(p + 8) };
+	p += WINDOW_BYTES;
+	while (end - p >= 4 && le__get32(p) <= (size_t)(end - p) - 4) {
+		struct dcm_batch *b = NULL;
+		uint32_t n = le__get32(p);
+		int r = host->decode(host, "batch", p + 4, n, &b, err);
+
+		if (r)
+			return r;
+		if (!vec__push(ret, b)) {
+			host->batch_unref(b);
+			return -ENOMEM;
+		}
+		p += 4 + n;
+	}
+	return p == end ? 0 : error__set(err, -EBADMSG, "its batches have other lengths");
+}
+
+/*
+ * A frame's batches go where a write put them. What cannot be decoded is told, and left out whole; what cannot be read
+ * at this moment ends the replay, because it was acknowledged.
+ */
+static int replay_batches(struct store *s, const struct frame *f, struct writing *w)
+{
+	struct dcm_error err = DCM_ERROR_INIT;
+	int r = store__decode_frame(s->host, f, &w->window, &w->fresh, &err);
+
+	if (r && r != -ENOMEM) {
+		tell_unreadable(s, f->lsn, err.text);
+		return 0;
+	}
+	if (r == 0)
+		r = plan(s, w, era_for_replay, &err);
+	if (r == 0)
+		apply(s, w);
+	else if (r == -EOVERFLOW)
+		tell_unreadable(s, f->lsn, err.text);
+	return r == -EOVERFLOW ? 0 : r;
+}
+
+int store__replay_frame(void *store, const struct frame *f)
+{
+	struct writing w = { .lsn = f->lsn };
+	struct store *s = store;
+	int r = removal__replay(s, f->lsn - 1);
+
+	if (r)
+		return r;
+	if (f->type == STORE_FRAME_BATCHES)
+		r = replay_batches(s, f, &w);
+	else
+		tell_unreadable(s, f->lsn, "it is of a kind that this version does not know");
+	for (size_t i = 0; i < w.fresh.n; i++)
+		s->host->batch_unref(w.fresh.v[i]);
+	writing__fini(&w);
+	s->last_lsn = f->lsn;
+	return r;
+}
+
+int store__end_replay(struct store *s)
+{
+	return removal__replay(s, UINT64_MAX);
+}
