@@ -464,17 +464,24 @@ static struct sim *copy_of(const char *dir)
 	return sim;
 }
 
+/* What make_store() means, as text. */
+static void read_expected(struct buf *ret)
+{
+	struct vfs *golden;
+
+	MUST(vfs_posix__new(TEST_SRCDIR "/tests/golden", true, &golden, NULL));
+	MUST(vfs__read_file(golden, "store-1.txt", MAX_BYTES, ret));
+	vfs_posix__free(golden);
+}
+
 static void version_1_is_read(void **state)
 {
 	(void)state;
 	struct sim *sim = copy_of(TEST_SRCDIR "/tests/golden/store-1");
 	struct buf got = { .n = 0 }, expected = { .n = 0 };
 	struct dcm_error err = DCM_ERROR_INIT;
-	struct vfs *golden;
 
-	MUST(vfs_posix__new(TEST_SRCDIR "/tests/golden", true, &golden, &err));
-	MUST(vfs__read_file(golden, "store-1.txt", MAX_BYTES, &expected));
-	vfs_posix__free(golden);
+	read_expected(&expected);
 	if (dump(sim__vfs(sim), &got, &err) < 0)
 		fail_msg("%s", err.text);
 	assert_true(expected.n > 1000);
@@ -491,11 +498,8 @@ static void todays_version_is_read(void **state)
 	struct sim *sim = sim__new(1, SIM_PREFIX);
 	struct buf got = { .n = 0 }, expected = { .n = 0 };
 	struct dcm_error err = DCM_ERROR_INIT;
-	struct vfs *golden;
 
-	MUST(vfs_posix__new(TEST_SRCDIR "/tests/golden", true, &golden, &err));
-	MUST(vfs__read_file(golden, "store-1.txt", MAX_BYTES, &expected));
-	vfs_posix__free(golden);
+	read_expected(&expected);
 	make_store(sim__vfs(sim));
 	sim__restart(sim, true);
 	MUST(dump(sim__vfs(sim), &got, &err));
