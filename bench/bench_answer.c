@@ -2,7 +2,7 @@
 /*
  * bench/bench_answer.c - what questions over blocks cost, from the view to the answer
  *
- * One JSON line a figure: the best of several turns on one core, over a day of one host (bench/fleet.h): 60 series,
+ * One JSON line a figure: the best of several turns on one core, over a day of one host (bench/fleet_day.h): 60 series,
  * 8,640 ticks, some ten million rows, as twelve blocks of two hours and as one of a day, once without and once with a
  * label set in each row. Stacks are 24 frames deep and share their callers. Merges are measured up to where the answer
  * begins to be written, to where a host that builds nothing has got it, and into a builder. bench_block has what the
@@ -17,8 +17,7 @@
 #include <time.h>
 
 #include "bench/figure.h"
-#include "bench/fleet.h"
-#include "core/base/buf.h"
+#include "bench/fleet_day.h"
 #include "core/base/hash.h"
 #include "core/base/str.h"
 #include "core/batch/batch.h"
@@ -28,21 +27,20 @@
 #include "tests/contract/storage_host.h"
 #include "tests/unit/random.h"
 
-enum { N_SERIES = 60, N_TICKS = 8640, N_STACKS = 280000, N_WINDOWS = 12, DEPTH = 24, N_SETS = 200 };
+enum { DEPTH = 24, N_SETS = 200 };
 #define CPU "process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta"
 
 struct day {
-	struct fleet_series series[N_SERIES];
-	uint32_t *labels[N_SERIES]; /* [series.n] a label set for each row, ascending with the stacks of a profile */
-	uint64_t n_rows, n_profiles;
+	struct fleet_day fleet;
+	uint32_t *labels[DAY_SERIES]; /* [series.n] a label set for each row, ascending with the stacks of a profile */
 	struct dict *dict;
 	uint32_t type;
 	struct storage builder_host, empty_host;
 };
 
 struct blocks {
-	struct buf bytes[N_WINDOWS];
-	struct block v[N_WINDOWS];
+	struct buf bytes[DAY_WINDOWS];
+	struct block v[DAY_WINDOWS];
 	uint32_t n;
 };
 
@@ -146,7 +144,7 @@ static void make_stacks(struct dict *d)
 				       .build_id = dict__string(d, STR("0011223344556677")) };
 	const uint32_t mapping = dict__mapping(d, &m);
 
-	for (uint32_t i = 0; i < N_STACKS; i++) {
+	for (uint32_t i = 0; i < DAY_STACKS; i++) {
 		/* The callers of the stack before it, up to some depth; the leaf is first. */
 		const uint32_t same = (uint32_t)random__below(&r, DEPTH);
 
@@ -172,7 +170,7 @@ static void make_dict(struct day *day)
 
 	need(d, "out of memory");
 	make_stacks(d);
-	for (uint32_t i = 0; i < N_SERIES; i++) {
+	for (uint32_t i = 0; i < DAY_SERIES; i++) {
 		snprintf(text, sizeof(text), "service-%02u", i);
 		struct dcm_pair p = { dict__string(d, STR("service_name")),
 				      dict__string(d, str__of(text)) };
@@ -193,18 +191,15 @@ static void make_dict(struct day *day)
 
 static struct day *day__new(double skew)
 {
-	const struct fleet f = { N_SERIES, N_TICKS, N_STACKS, 16, skew, 1 };
 	struct day *d = calloc(1, sizeof(*d));
 	struct random r = { 9 };
 
 	need(d, "out of memory");
-	for (uint32_t i = 0; i < N_SERIES; i++) {
-		fleet__series(&f, i, &d->series[i]);
-		d->n_rows += d->series[i].n;
-		d->n_profiles += d->series[i].n_profiles;
-		d->labels[i] = calloc(d->series[i].n, sizeof(uint32_t));
+	fleet_day__init(&d->fleet, skew);
+	for (uint32_t i = 0; i < DAY_SERIES; i++) {
+		d->labels[i] = calloc(d->fleet.series[i].n, sizeof(uint32_t));
 		need(d->labels[i], "out of memory");
-		for (uint64_t k = 0; k < d->series[i].n; k++)
+		for (uint64_t k = 0; k < d->fleet.series[i].n; k++)
 			d->labels[i][k] = 1 + i * 3 + (uint32_t)random__below(&r, 3); /* three threads */
 	}
 	make_dict(d);
@@ -224,63 +219,22 @@ static struct day *day__new(double skew)
 
 static void day__free(struct day *d)
 {
-	for (uint32_t i = 0; i < N_SERIES; i++) {
-		fleet_series__fini(&d->series[i]);
+	fleet_day__fini(&d->fleet);
+	for (uint32_t i = 0; i < DAY_SERIES; i++)
 		free(d->labels[i]);
-	}
 	dict__unref(d->dict);
 	free(d);
-}
-
-static int put(void *ctx, const void *p, size_t n)
-{
-	buf__append(ctx, p, n);
-	return ((struct buf *)ctx)->error;
-}
-
-/* Window `at` of n. */
-static void write_block(const struct day *d, uint32_t at, uint32_t n, bool labels, struct buf *to)
-{
-	static struct chunk_profile profiles[N_TICKS];
-	const struct block_options o = { .id = { 1, (uint8_t)at, (uint8_t)n } };
-	const int64_t begin = d->series[0].time_ms[0] - 20, length = (int64_t)N_TICKS * 10000 / n;
-	const int64_t from = at ? begin + at * length : INT64_MIN;
-	const int64_t until = at + 1 < n ? begin + (at + 1) * length : INT64_MAX;
-	struct block_writer *w = block_writer__new(&o, put, to);
-	struct block_info info;
-
-	for (uint32_t s = 0; s < N_SERIES; s++) {
-		const struct fleet_series *of = &d->series[s];
-		struct chunk_source source = {
-			.series = s, .n_types = 1, .types = { d->type }, .profiles = profiles
-		};
-		uint64_t row = 0;
-
-		for (uint32_t i = 0; i < of->n_profiles; row += of->n_rows[i++]) {
-			if (of->time_ms[i] < from || of->time_ms[i] >= until)
-				continue;
-			if (!source.n_profiles) {
-				source.stacks = of->stacks + row;
-				source.labels = labels ? d->labels[s] + row : NULL;
-				source.values = of->values + row;
-			}
-			profiles[source.n_profiles++] = (struct chunk_profile){ of->time_ms[i],
-										10000000000, 52631578,
-										of->n_rows[i] };
-			source.n_rows += of->n_rows[i];
-		}
-		need(!source.n_profiles || block_writer__chunk(w, &source) == 0,
-		     "a chunk was not written");
-	}
-	need(block_writer__finish(w, &info) == 0, "a block was not finished");
-	block_writer__free(w);
 }
 
 static void write_blocks(const struct day *d, uint32_t n, bool labels, struct blocks *to)
 {
 	*to = (struct blocks){ .n = n };
 	for (uint32_t i = 0; i < n; i++) {
-		write_block(d, i, n, labels, &to->bytes[i]);
+		const struct fleet_block window = {
+			.at = i, .n = n, .type = d->type, .labels = labels ? d->labels : NULL
+		};
+
+		fleet_day__write_block(&d->fleet, &window, &to->bytes[i]);
 		need(block__open(&to->v[i], to->bytes[i].data, to->bytes[i].n, NULL) == 0,
 		     "a block does not open");
 	}
@@ -351,9 +305,9 @@ static void check(struct day *d, const struct blocks *b)
 	const struct ask all = { .from_ms = 0, .to_ms = INT64_MAX, .points = true };
 	int64_t plain = 0;
 
-	for (uint32_t s = 0; s < N_SERIES; s++)
-		for (uint64_t i = 0; i < d->series[s].n; i++)
-			plain += d->series[s].values[i];
+	for (uint32_t s = 0; s < DAY_SERIES; s++)
+		for (uint64_t i = 0; i < d->fleet.series[s].n; i++)
+			plain += d->fleet.series[s].values[i];
 	total = 0;
 	ask(d, b, &all);
 	need(total == plain, "the sums are wrong");
@@ -370,7 +324,7 @@ static double best_of(struct day *d, const struct blocks *b, const struct ask *a
 
 static void bench(struct day *d, const char *name, uint32_t n_blocks, bool labels, int turns)
 {
-	const double rows = (double)d->n_rows;
+	const double rows = (double)d->fleet.n_rows;
 	struct blocks b;
 	char label[64];
 
@@ -403,8 +357,8 @@ static void bench(struct day *d, const char *name, uint32_t n_blocks, bool label
 	a.what = ASK_ALL;
 	PRINT("quarter_hour", best_of(d, &b, &a, turns) * 1e3, "ms", "merge", whole);
 	a = (struct ask){ .from_ms = 0, .to_ms = INT64_MAX, .points = true };
-	PRINT("points", best_of(d, &b, &a, turns) * 1e9 / (double)d->n_profiles, "ns a profile",
-	      "target", 2);
+	PRINT("points", best_of(d, &b, &a, turns) * 1e9 / (double)d->fleet.n_profiles,
+	      "ns a profile", "target", 2);
 	for (uint32_t i = 0; i < n_blocks; i++)
 		buf__fini(&b.bytes[i]);
 }
@@ -414,10 +368,11 @@ int main(int argc, char **argv)
 	const int turns = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 5;
 	struct day *d = day__new(argc > 2 ? strtod(argv[2], NULL) : 1.15);
 
-	fprintf(stderr, "%" PRIu64 " rows of %" PRIu64 " profiles\n", d->n_rows, d->n_profiles);
-	bench(d, "2h", N_WINDOWS, false, turns);
+	fprintf(stderr, "%" PRIu64 " rows of %" PRIu64 " profiles\n", d->fleet.n_rows,
+		d->fleet.n_profiles);
+	bench(d, "2h", DAY_WINDOWS, false, turns);
 	bench(d, "24h", 1, false, turns);
-	bench(d, "2h_labels", N_WINDOWS, true, turns);
+	bench(d, "2h_labels", DAY_WINDOWS, true, turns);
 	bench(d, "24h_labels", 1, true, turns);
 	day__free(d);
 	return 0;

@@ -2,7 +2,7 @@
 /*
  * bench/bench_block.c - the store's blocks: how small, how fast written, how fast added up
  *
- * One JSON line a figure: the best of several turns on one core, over a day of one host (bench/fleet.h): 60 series,
+ * One JSON line a figure: the best of several turns on one core, over a day of one host (bench/fleet_day.h): 60 series,
  * 8,640 ticks, some ten million rows, as twelve blocks of two hours and as one of a day with compressed rows, and
  * the compactions that make these of blocks of a quarter of an hour. What it is compared with is a scan of the same rows
  * as an array of 24-byte structs in memory, in the same run.
@@ -17,24 +17,15 @@
 #include <time.h>
 
 #include "bench/figure.h"
-#include "bench/fleet.h"
-#include "core/base/buf.h"
+#include "bench/fleet_day.h"
 #include "plugins/storage/local/block.h"
 #include "plugins/storage/local/compact.h"
-
-enum { N_SERIES = 60, N_TICKS = 8640, N_STACKS = 280000, N_WINDOWS = 12 };
 
 /* A row as the general engines keep it. */
 struct plain_row {
 	uint64_t time;
 	uint32_t series, stack;
 	int64_t value;
-};
-
-struct day {
-	struct fleet_series series[N_SERIES];
-	uint64_t n_rows, n_profiles;
-	uint32_t n_stacks; /* one above the largest number */
 };
 
 static volatile uint64_t sink;
@@ -57,69 +48,6 @@ static void die(const char *what)
 {
 	fprintf(stderr, "bench_block: %s\n", what);
 	exit(1);
-}
-
-static struct day *day__new(double skew)
-{
-	const struct fleet f = { N_SERIES, N_TICKS, N_STACKS, 16, skew, 1 };
-	struct day *d = calloc(1, sizeof(*d));
-
-	if (!d)
-		die("out of memory");
-	for (uint32_t i = 0; i < N_SERIES; i++) {
-		fleet__series(&f, i, &d->series[i]);
-		d->n_rows += d->series[i].n;
-		d->n_profiles += d->series[i].n_profiles;
-	}
-	d->n_stacks = N_STACKS;
-	return d;
-}
-
-static int put(void *ctx, const void *p, size_t n)
-{
-	buf__append(ctx, p, n);
-	return ((struct buf *)ctx)->error;
-}
-
-/* The profiles of window `at` of n, as a block; returns how long that took. */
-static double write_block(const struct day *d, uint32_t at, uint32_t n, int zstd_level, struct buf *to)
-{
-	const struct block_options o = { .id = { 1, (uint8_t)at, (uint8_t)n }, .zstd_level = zstd_level };
-	static struct chunk_profile profiles[N_TICKS];
-	double seconds = 0;
-	struct block_info info;
-	struct block_writer *w = block_writer__new(&o, put, to);
-	const int64_t begin = d->series[0].time_ms[0] - 20, length = (int64_t)N_TICKS * 10000 / n;
-	const int64_t from = at ? begin + at * length : INT64_MIN;
-	const int64_t until = at + 1 < n ? begin + (at + 1) * length : INT64_MAX;
-
-	for (uint32_t s = 0; s < N_SERIES; s++) {
-		const struct fleet_series *of = &d->series[s];
-		struct chunk_source source = { .series = s, .n_types = 1, .profiles = profiles };
-		uint64_t row = 0;
-
-		for (uint32_t i = 0; i < of->n_profiles; row += of->n_rows[i++]) {
-			if (of->time_ms[i] < from || of->time_ms[i] >= until)
-				continue;
-			if (!source.n_profiles) {
-				source.stacks = of->stacks + row;
-				source.values = of->values + row;
-			}
-			profiles[source.n_profiles++] = (struct chunk_profile){ of->time_ms[i],
-										10000000000, 52631578,
-										of->n_rows[i] };
-			source.n_rows += of->n_rows[i];
-		}
-		const int64_t start = now_ns();
-		if (source.n_profiles && block_writer__chunk(w, &source) < 0)
-			die("a chunk was not written");
-		seconds += seconds_since(start);
-	}
-	const int64_t start = now_ns();
-	if (block_writer__finish(w, &info) < 0)
-		die("a block was not finished");
-	block_writer__free(w);
-	return seconds + seconds_since(start);
 }
 
 /* -------------------------------------------------------------------------------------------------
@@ -198,28 +126,28 @@ static double time_series(struct reader *r)
 }
 
 /* The sums of a whole day against plain addition. */
-static void check(const struct day *d, const struct reader *r)
+static void check(const struct fleet_day *d, const struct reader *r)
 {
-	int64_t *plain = calloc(d->n_stacks, sizeof(*plain));
+	int64_t *plain = calloc(DAY_STACKS, sizeof(*plain));
 
-	for (uint32_t s = 0; plain && s < N_SERIES; s++)
+	for (uint32_t s = 0; plain && s < DAY_SERIES; s++)
 		for (uint64_t i = 0; i < d->series[s].n; i++)
 			plain[d->series[s].stacks[i]] += d->series[s].values[i];
-	if (!plain || memcmp(plain, r->totals, d->n_stacks * sizeof(*plain)))
+	if (!plain || memcmp(plain, r->totals, DAY_STACKS * sizeof(*plain)))
 		die("the sums are wrong");
 	free(plain);
 }
 
-static double scan(const struct day *d)
+static double scan(const struct fleet_day *d)
 {
 	struct plain_row *rows = calloc(d->n_rows, sizeof(*rows));
-	int64_t *totals = calloc(d->n_stacks, sizeof(*totals)), start;
+	int64_t *totals = calloc(DAY_STACKS, sizeof(*totals)), start;
 	double best = 0;
 	uint64_t n = 0;
 
 	if (!rows || !totals)
 		die("out of memory");
-	for (uint32_t s = 0; s < N_SERIES; s++)
+	for (uint32_t s = 0; s < DAY_SERIES; s++)
 		for (uint64_t i = 0; i < d->series[s].n; i++)
 			rows[n++] = (struct plain_row){ i, s, d->series[s].stacks[i],
 							d->series[s].values[i] };
@@ -235,31 +163,33 @@ static double scan(const struct day *d)
 	return best;
 }
 
-static void bench(const struct day *d, const char *name, uint32_t n_blocks, int zstd_level,
+static void bench(const struct fleet_day *d, const char *name, uint32_t n_blocks, int zstd_level,
 		  int turns, double plain)
 {
 	struct buf *bytes = calloc(n_blocks, sizeof(*bytes));
 	struct reader r = { .blocks = calloc(n_blocks, sizeof(struct block)),
 			    .n = n_blocks,
 			    .cursor = chunk_cursor__new(),
-			    .stacks = calloc(d->n_stacks, sizeof(uint32_t)),
-			    .sums = calloc(d->n_stacks, sizeof(int64_t)),
-			    .totals = calloc(d->n_stacks, sizeof(int64_t)) };
+			    .stacks = calloc(DAY_STACKS, sizeof(uint32_t)),
+			    .sums = calloc(DAY_STACKS, sizeof(int64_t)),
+			    .totals = calloc(DAY_STACKS, sizeof(int64_t)) };
 	double seal = 0, exact = 0, rollup = 0, series = 0, quarter = 0, total_bytes = 0;
 	const double rows = (double)d->n_rows;
 	char label[64];
 
 	for (uint32_t i = 0; i < n_blocks; i++) {
-		seal += write_block(d, i, n_blocks, zstd_level, &bytes[i]);
+		const struct fleet_block window = { .at = i, .n = n_blocks, .zstd_level = zstd_level };
+
+		seal += fleet_day__write_block(d, &window, &bytes[i]);
 		total_bytes += (double)bytes[i].n;
 		if (block__open(&r.blocks[i], bytes[i].data, bytes[i].n, NULL) < 0)
 			die("a block does not open");
 	}
 	for (int turn = 0; turn < turns; turn++) {
-		memset(r.totals, 0, d->n_stacks * sizeof(*r.totals));
+		memset(r.totals, 0, DAY_STACKS * sizeof(*r.totals));
 		at_most(&exact, merge(&r, INT64_MIN, INT64_MAX, false));
 		check(d, &r);
-		memset(r.totals, 0, d->n_stacks * sizeof(*r.totals));
+		memset(r.totals, 0, DAY_STACKS * sizeof(*r.totals));
 		at_most(&rollup, merge(&r, INT64_MIN, INT64_MAX, true));
 		check(d, &r);
 		at_most(&series, time_series(&r));
@@ -349,7 +279,7 @@ static double compact(const struct block *blocks, uint32_t n, uint32_t level, in
 	for (uint32_t i = 0; i < n; i++)
 		inputs[i] = &blocks[i];
 	struct compact *c = compact__new(&(struct compact_job){ .blocks = inputs, .n_blocks = n });
-	if (!c || compact__write(c, &o, put, to, &info) != 0)
+	if (!c || compact__write(c, &o, fleet_day__put, to, &info) != 0)
 		die("a compaction failed");
 	compact__free(c);
 	return seconds_since(start);
@@ -366,16 +296,16 @@ static void open_all(struct block *blocks, const struct buf *bytes, uint32_t n, 
 }
 
 /* The life of a day's rows: sealed by the quarter of an hour, compacted to two hours, and to the day. */
-static void bench_life(const struct day *d, int turns)
+static void bench_life(const struct fleet_day *d, int turns)
 {
-	enum { N_SEALED = 96, N_FIRST = N_WINDOWS, EACH = N_SEALED / N_FIRST };
+	enum { N_SEALED = 96, N_FIRST = DAY_WINDOWS, EACH = N_SEALED / N_FIRST };
 	static struct buf sealed[N_SEALED], first[N_FIRST], second;
 	static struct block blocks[N_SEALED], merged[N_FIRST], day;
 	double sealed_bytes, first_bytes = 0, second_bytes = 0, first_best = 0, second_best = 0;
 	const double rows = (double)d->n_rows;
 
 	for (uint32_t i = 0; i < N_SEALED; i++)
-		write_block(d, i, N_SEALED, 0, &sealed[i]);
+		fleet_day__write_block(d, &(struct fleet_block){ .at = i, .n = N_SEALED }, &sealed[i]);
 	open_all(blocks, sealed, N_SEALED, &sealed_bytes);
 	for (int turn = 0; turn < turns; turn++) {
 		double seconds = 0;
@@ -409,16 +339,16 @@ static void bench_life(const struct day *d, int turns)
 int main(int argc, char **argv)
 {
 	const int turns = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 5;
-	struct day *d = day__new(argc > 2 ? strtod(argv[2], NULL) : 1.15);
-	const double plain = scan(d);
+	static struct fleet_day day;
 
-	fprintf(stderr, "%" PRIu64 " rows of %" PRIu64 " profiles\n", d->n_rows, d->n_profiles);
-	bench(d, "2h", N_WINDOWS, 0, turns, plain);
-	bench(d, "24h", 1, 0, turns, plain);
-	bench(d, "24h_zstd", 1, 1, turns, plain);
-	bench_life(d, turns);
-	for (uint32_t i = 0; i < N_SERIES; i++)
-		fleet_series__fini(&d->series[i]);
-	free(d);
+	fleet_day__init(&day, argc > 2 ? strtod(argv[2], NULL) : 1.15);
+	const double plain = scan(&day);
+
+	fprintf(stderr, "%" PRIu64 " rows of %" PRIu64 " profiles\n", day.n_rows, day.n_profiles);
+	bench(&day, "2h", DAY_WINDOWS, 0, turns, plain);
+	bench(&day, "24h", 1, 0, turns, plain);
+	bench(&day, "24h_zstd", 1, 1, turns, plain);
+	bench_life(&day, turns);
+	fleet_day__fini(&day);
 	return 0;
 }

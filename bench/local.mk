@@ -38,12 +38,13 @@ bench_bench_unwind_SOURCES = bench/bench_unwind.c $(ebpf_unwind)
 bench_bench_unwind_CFLAGS = $(AM_CFLAGS) $(DW_CFLAGS) $(ELF_CFLAGS)
 bench_bench_unwind_LDADD = $(EBPF_UNWIND_LIBS) $(DW_LIBS) $(ELF_LIBS)
 
+FLEET_DAY = bench/fleet.c bench/fleet.h bench/fleet_day.c bench/fleet_day.h tests/unit/random.h
 bench_programs += bench/bench_block
-bench_bench_block_SOURCES = bench/bench_block.c bench/fleet.c bench/fleet.h tests/unit/random.h
+bench_bench_block_SOURCES = bench/bench_block.c $(FLEET_DAY)
 bench_bench_block_LDADD = $(LOCAL_STORE_LA) -lm
 
 bench_programs += bench/bench_answer
-bench_bench_answer_SOURCES = bench/bench_answer.c bench/fleet.c bench/fleet.h tests/unit/random.h \
+bench_bench_answer_SOURCES = bench/bench_answer.c $(FLEET_DAY) \
 	tests/contract/storage_host.c tests/contract/storage_host.h
 bench_bench_answer_LDADD = $(LOCAL_STORE_LA) $(CODEC_LA) $(CONFIG_LA) -ldl -lm
 
