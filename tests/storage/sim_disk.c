@@ -576,16 +576,6 @@ static int sim_sync_dir(struct vfs *v, const char *dir)
 	return s->skip & SKIP_SYNC_ERRORS ? 0 : rc;
 }
 
-static int sim_space(struct vfs *v, struct vfs_space *ret)
-{
-	int rc = gate(of(v), NULL);
-
-	if (!rc)
-		*ret = (struct vfs_space){ .total_bytes = (uint64_t)1 << 40,
-					   .free_bytes = (uint64_t)1 << 39 };
-	return rc;
-}
-
 static int sim_random(struct vfs *v, uint64_t *ret)
 {
 	*ret = random__next(&of(v)->random) | 1;
@@ -619,7 +609,6 @@ static const struct vfs_ops sim_ops = {
 	.rmdir = sim_unlink,
 	.list = sim_list,
 	.sync_dir = sim_sync_dir,
-	.space = sim_space,
 	.random = sim_random,
 	.revive = sim_revive,
 };
@@ -774,6 +763,15 @@ uint64_t sim__bytes(const struct sim *s)
 
 	for (size_t i = 0; i < s->seen.n; i++)
 		n += s->seen.v[i].inode ? s->seen.v[i].inode->seen.n : 0;
+	return n;
+}
+
+size_t sim__n_names(const struct sim *s, const char *dir)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->seen.n; i++)
+		n += is_in(s->seen.v[i].path, dir);
 	return n;
 }
 

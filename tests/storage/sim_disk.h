@@ -80,6 +80,8 @@ void sim__vanish(struct sim *s, bool vanished);
 unsigned sim__n_open(const struct sim *s);
 /* Bytes of all files that are seen. */
 uint64_t sim__bytes(const struct sim *s);
+/* Of what is seen in a directory; 0 when there is none. */
+size_t sim__n_names(const struct sim *s, const char *dir);
 /* A file's bytes as they are seen, to be read or damaged; NULL when there is none. */
 uint8_t *sim__peek(struct sim *s, const char *path, size_t *ret_n);
 

@@ -345,7 +345,7 @@ static int subject_retain(void *store, void (*each)(void *ctx, uint64_t id), voi
 	struct subject_store *s = store;
 	struct collecting c = { s, each, ctx };
 	struct stored *oldest = NULL;
-	uint64_t bytes = upkeep__bytes(s->store), n = 0;
+	uint64_t bytes = kept__get(s->store).blocks.bytes, n = 0;
 
 	for (size_t i = 0; i < s->store->blocks.n; i++)
 		if (!oldest || s->store->blocks.v[i]->entry.last_ms < oldest->entry.last_ms)

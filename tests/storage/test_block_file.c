@@ -189,7 +189,7 @@ static void set_aside(void **state)
 	size_t n;
 
 	place__init(&p, 34);
-	assert_int_equal(block_file__count_aside(p.vfs), 0);
+	assert_int_equal(sim__n_names(p.sim, QUARANTINE_DIR), 0);
 	assert_int_equal(block_file__set_aside(p.vfs, p.entry.number + 1, &p.err), -ENOENT);
 	assert_int_equal(block_file__set_aside(p.vfs, p.entry.number, &p.err), 0);
 	assert_int_equal(block_file__set_aside(p.vfs, p.entry.number, &p.err), 0);
@@ -202,7 +202,7 @@ static void set_aside(void **state)
 	p.commit = NULL;
 	sim__restart(p.sim, true);
 	open_store(&p);
-	assert_int_equal(block_file__count_aside(p.vfs), 1);
+	assert_int_equal(sim__n_names(p.sim, QUARANTINE_DIR), 1);
 	const uint8_t *aside = sim__peek(p.sim, "quarantine/00000000000000000001.blk", &n);
 	assert_non_null(aside);
 	assert_true(n == p.block.bytes.n);
@@ -288,7 +288,7 @@ static void the_rest_is_rescued(void **state)
 	block_map__close(&rest);
 	block_map__close(&m);
 	rewrite_made__fini(&made);
-	assert_int_equal(block_file__count_aside(p.vfs), 1);
+	assert_int_equal(sim__n_names(p.sim, QUARANTINE_DIR), 1);
 	place__fini(&p);
 }
 

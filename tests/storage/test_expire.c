@@ -259,7 +259,7 @@ static void test_bytes_are_those_of_everything(void **state)
 	restart(&b);
 	wal__stat(commit__wal(b.store->commit), &log);
 	uint64_t fixed = (uint64_t)log.n_files * SEGMENT;
-	uint64_t all = fixed + upkeep__bytes(b.store) + bytes_of_eras(&b);
+	uint64_t all = fixed + kept__get(b.store).blocks.bytes + bytes_of_eras(&b);
 	b.store->options.max_bytes = all;
 	assert_int_equal(expire__now(b.store, NULL), 0);
 	assert_int_equal(b.store->blocks.n, DAYS);
@@ -272,7 +272,7 @@ static void test_bytes_are_those_of_everything(void **state)
 	b.store->options.max_bytes = fixed + (all - fixed) / 2;
 	assert_int_equal(expire__now(b.store, NULL), 0);
 	assert_true(b.store->eras.n < n_eras);
-	uint64_t left = fixed + upkeep__bytes(b.store) + bytes_of_eras(&b);
+	uint64_t left = fixed + kept__get(b.store).blocks.bytes + bytes_of_eras(&b);
 	assert_true(left <= b.store->options.max_bytes);
 	assert_true(left + (all - fixed) / 4 > b.store->options.max_bytes);
 	assert_int_equal(b.store->n_expired, 0);

@@ -437,15 +437,8 @@ static void test_what_expires_goes_with_its_era(void **state)
 	uint64_t bytes = b.store->blocks.v[left - 1]->entry.bytes;
 	assert_int_equal(expire__remove(b.store, INT64_MIN, bytes, &n, NULL), 0);
 	assert_int_equal(b.store->blocks.n, 1);
-	assert_true(upkeep__bytes(b.store) <= bytes);
+	assert_true(kept__get(b.store).blocks.bytes <= bytes);
 	bench__fini(&b);
-}
-
-static int count_name(void *ctx, const char *name)
-{
-	(void)name;
-	++*(size_t *)ctx;
-	return 0;
 }
 
 /* A process that dies in a seal may leave an era's log that nobody lists: the next ones remove it. */
@@ -455,7 +448,7 @@ static void test_logs_of_nobody_go(void **state)
 	(void)state;
 
 	for (uint64_t n = 1; is_cut; n++) {
-		size_t n_logs = 0;
+		size_t n_logs;
 		struct bench b;
 
 		bench__init(&b, n);
@@ -468,11 +461,10 @@ static void test_logs_of_nobody_go(void **state)
 		b.n_complaints = 0;
 		restart(&b, false);
 		assert_int_equal(upkeep__seal(b.store, NULL), 0);
-		assert_int_equal(vfs__list(sim__vfs(b.sim), ERAS_DIR, count_name, &n_logs), 0);
+		n_logs = sim__n_names(b.sim, ERAS_DIR);
 		left_some |= n_logs > b.store->eras.n;
 		assert_int_equal(expire__now(b.store, NULL), 0);
-		n_logs = 0;
-		assert_int_equal(vfs__list(sim__vfs(b.sim), ERAS_DIR, count_name, &n_logs), 0);
+		n_logs = sim__n_names(b.sim, ERAS_DIR);
 		assert_int_equal(n_logs, b.store->eras.n);
 		compare(&b);
 		restart(&b, true);
@@ -788,7 +780,7 @@ static void test_what_can_be_read_is_rescued(void **state)
 	const uint64_t n_left = b.store->blocks.v[0]->entry.n_profiles;
 	assert_true(n_left > n / 2 && n_left < n);
 	assert_int_equal(rework__rescue(b.store, NULL), 0);
-	assert_int_equal(block_file__count_aside(sim__vfs(b.sim)), 1);
+	assert_int_equal(sim__n_names(b.sim, QUARANTINE_DIR), 1);
 
 	b.n_complaints = 0;
 	restart(&b, true);
@@ -812,7 +804,7 @@ static void test_a_block_that_cannot_be_opened_is_set_aside(void **state)
 	assert_int_equal(b.n_complaints, 1);
 	assert_int_equal(b.store->blocks.n, 0);
 	assert_int_equal(rework__rescue(b.store, NULL), 0);
-	assert_int_equal(block_file__count_aside(sim__vfs(b.sim)), 1);
+	assert_int_equal(sim__n_names(b.sim, QUARANTINE_DIR), 1);
 	b.n_complaints = 0;
 	restart(&b, true);
 	assert_int_equal(b.store->blocks.n, 0);

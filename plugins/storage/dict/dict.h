@@ -192,7 +192,6 @@ struct dict_map {
 	uint32_t *strings, *mappings, *functions, *processes, *locations, *stacks, *label_sets, *series;
 	uint32_t *all; /* the one allocation behind them */
 };
-void dict_map__fini(struct dict_map *m);
 
 struct dict_import {
 	struct dict *to;

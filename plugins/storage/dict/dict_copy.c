@@ -37,7 +37,7 @@ static int dict_map__init(struct dict_map *m, const struct dict_counts *c)
 	return 0;
 }
 
-void dict_map__fini(struct dict_map *m)
+static void dict_map__fini(struct dict_map *m)
 {
 	free(m->all);
 	*m = (struct dict_map){ 0 };

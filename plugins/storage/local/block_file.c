@@ -203,20 +203,3 @@ int block_file__set_aside(struct vfs *v, uint64_t number, struct dcm_error *err)
 		r = vfs__sync_dir(v, QUARANTINE_DIR);
 	return r < 0 ? error__sys(err, r, "%s: cannot set aside as %s", from, to) : 0;
 }
-
-static int count_name(void *ctx, const char *name)
-{
-	uint64_t *n = ctx;
-
-	(void)name;
-	++*n;
-	return 0;
-}
-
-int64_t block_file__count_aside(struct vfs *v)
-{
-	uint64_t n = 0;
-	int r = vfs__list(v, QUARANTINE_DIR, count_name, &n);
-
-	return r < 0 && r != -ENOENT ? r : (int64_t)n;
-}

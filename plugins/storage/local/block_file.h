@@ -75,7 +75,4 @@ int64_t block__verify(const struct block *b, uint64_t *ret_first);
  */
 int block_file__set_aside(struct vfs *v, uint64_t number, struct dcm_error *err);
 
-/* How many files have been set aside. A negative errno: the directory cannot be listed. */
-int64_t block_file__count_aside(struct vfs *v);
-
 #endif

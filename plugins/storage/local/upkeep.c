@@ -250,8 +250,3 @@ int upkeep__recover(struct store *s, struct dcm_error *err)
 		r = probe(s, err);
 	return r;
 }
-
-uint64_t upkeep__bytes(struct store *s)
-{
-	return kept__get(s).blocks.bytes;
-}

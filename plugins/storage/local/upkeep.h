@@ -24,7 +24,4 @@ bool upkeep__wants_seal(struct store *s);
  */
 int upkeep__recover(struct store *s, struct dcm_error *err);
 
-/* Bytes of all blocks. Any thread. */
-uint64_t upkeep__bytes(struct store *s);
-
 #endif

@@ -52,11 +52,6 @@ struct vfs_stat {
 	uint64_t n_links; /* 0: its name has been removed, and nobody will find what is written */
 };
 
-struct vfs_space {
-	uint64_t total_bytes;
-	uint64_t free_bytes; /* for this user */
-};
-
 /* For each name in a directory, in no order; "." and ".." are left out. Another value than 0 ends the walk. */
 typedef int (*vfs_name_fn)(void *ctx, const char *name);
 
@@ -87,7 +82,6 @@ struct vfs_ops {
 	int (*rmdir)(struct vfs *v, const char *path);		      /* of an empty one */
 	int (*list)(struct vfs *v, const char *dir, vfs_name_fn each, void *ctx);
 	int (*sync_dir)(struct vfs *v, const char *dir);
-	int (*space)(struct vfs *v, struct vfs_space *ret);
 	int (*random)(struct vfs *v, uint64_t *ret); /* never 0 */
 	/* When the directory itself was removed and its path names one again: takes that one. 0 when all is well. */
 	int (*revive)(struct vfs *v);

@@ -19,7 +19,6 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "core/base/error.h"
@@ -247,20 +246,6 @@ static int posix_sync_dir(struct vfs *v, const char *dir)
 	return rc;
 }
 
-static int posix_space(struct vfs *v, struct vfs_space *ret)
-{
-	struct statvfs st;
-	int rc = AT_ROOT(v, fstatvfs(root, &st));
-
-	if (rc)
-		return rc;
-	*ret = (struct vfs_space){
-		.total_bytes = (uint64_t)st.f_blocks * st.f_frsize,
-		.free_bytes = (uint64_t)st.f_bavail * st.f_frsize,
-	};
-	return 0;
-}
-
 static int posix_random(struct vfs *v, uint64_t *ret)
 {
 	uint64_t value;
@@ -318,7 +303,6 @@ static const struct vfs_ops posix_ops = {
 	.rmdir = posix_rmdir,
 	.list = posix_list,
 	.sync_dir = posix_sync_dir,
-	.space = posix_space,
 	.random = posix_random,
 	.revive = posix_revive,
 };
