@@ -110,7 +110,7 @@ static bool is_replaced(const struct view *v, const struct view_stream *st, uint
 	return false;
 }
 
-int thin__stream(struct thin *t, struct match *m, const struct view_stream *st, struct meter *meter)
+static int thin_stream(struct thin *t, struct match *m, const struct view_stream *st, struct meter *meter)
 {
 	int r = 0;
 
@@ -130,6 +130,19 @@ int thin__stream(struct thin *t, struct match *m, const struct view_stream *st, 
 				    ? add_change(t, &gone)
 				    : find_change(t, m, &piece->place, p);
 		}
+	}
+	return r;
+}
+
+int thin__view(struct thin *t, struct match *m, struct meter *meter)
+{
+	const struct view *v = m->view;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < v->streams.n; i++) {
+		r = match__stream(m, v->streams.v[i].series);
+		if (r == 1)
+			r = thin_stream(t, m, &v->streams.v[i], meter);
 	}
 	return r;
 }

@@ -4,8 +4,8 @@
  *
  * What is to go is found in a view, without the store's lock, and put into effect under it:
  *
- *	thin__stream(&t, &match, stream, &meter);	for each stream of the view that match__stream() takes
- *	thin__put(&t.v.v[i], streams);			with the lock for writing
+ *	thin__view(&t, &match, &meter);
+ *	thin__put(&t.v.v[i], streams);		with the lock for writing
  *
  * Threads: one.
  */
@@ -29,10 +29,10 @@ struct thin {
 void thin__fini(struct thin *t);
 
 /*
- * Finds what the match takes from the stream's pieces that are streams in memory. A state (gauge, cumulative) that a later
+ * Finds what the match takes from its view's pieces that are streams in memory. A state (gauge, cumulative) that a later
  * one has replaced goes as a whole: it must not come back when that one goes. 0, -ENOMEM, or what the meter says.
  */
-int thin__stream(struct thin *t, struct match *m, const struct view_stream *st, struct meter *meter);
+int thin__view(struct thin *t, struct match *m, struct meter *meter);
 
 /* Puts a change into effect, once. False: the profile is not there any more, and `left` stays for thin__fini(). */
 bool thin__put(struct thin_change *c, struct streams *s);

@@ -34,6 +34,7 @@ plugins_storage_local_liblocal_la_SOURCES = \
 	plugins/storage/local/ranks.c plugins/storage/local/ranks.h \
 	plugins/storage/local/reader.c plugins/storage/local/reader.h \
 	plugins/storage/local/removal.c plugins/storage/local/removal.h \
+	plugins/storage/local/removal_find.c plugins/storage/local/removal_find.h \
 	plugins/storage/local/replay.c plugins/storage/local/replay.h \
 	plugins/storage/local/retain.c plugins/storage/local/retain.h \
 	plugins/storage/local/rework.c plugins/storage/local/rework.h \

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/storage/local/removal.c - finds what goes, commits the filter, and works it off
+ * plugins/storage/local/removal.c - commits a filter for what was found, and works it off
  *
- * States (gauges, cumulative types) need care: of two at one time the older is still in its block though no answer has it,
- * and must not come back when the newer goes. Blocks with such a one are listed by the filter too, and are written anew in the order
- * in which they were written at first, the older state before the newer. One that is replaced by a state in a head
- * becomes a case of two blocks by a seal.
+ * Blocks with states that a later one has replaced (removal_find.h) are listed by the filter too, and are written anew in
+ * the order in which they were written at first, the older state before the newer. One that is replaced by a state in a
+ * head becomes a case of two blocks by a seal.
  */
 #include "plugins/storage/local/removal.h"
 
@@ -14,11 +13,8 @@
 
 #include "core/base/error.h"
 #include "plugins/storage/answer/stream_piece.h"
-#include "plugins/storage/answer/thin.h"
-#include "plugins/storage/answer/walk.h"
-#include "plugins/storage/local/block_piece.h"
-#include "plugins/storage/local/hidden.h"
 #include "plugins/storage/local/look.h"
+#include "plugins/storage/local/removal_find.h"
 #include "plugins/storage/local/rework.h"
 #include "plugins/storage/local/upkeep.h"
 
@@ -27,213 +23,19 @@ enum { SEALS_MAX = 4 };
 struct removal {
 	struct store *store;
 	const struct dcm_select *sel;
-	struct view view;
-	struct groups groups;
-	struct match asked; /* the selection */
-	struct walk walk;
-	struct meter meter;
-	bool counted; /* the profile at hand */
-	/* What was found: */
-	uint64_t n;
-	VEC(const struct block *) hits;
-	VEC(uint64_t) blocks; /* that the filter lists */
-	struct thin thin;
+	struct removal_found found;
 	struct filters *filters; /* as they will be */
 };
 
 static void removal__fini(struct removal *m)
 {
-	thin__fini(&m->thin);
-	match__fini(&m->asked);
-	groups__fini(&m->groups);
-	view__fini(&m->view);
-	vec__fini(&m->hits);
-	vec__fini(&m->blocks);
+	removal_found__fini(&m->found);
 	filters__unref(m->filters);
-}
-
-/* -------------------------------------------------------------------------------------------------
- * Counting: all rows of the selection's types and times are walked, and the selection is asked about each
- */
-
-static int hit(struct removal *m, uint64_t n)
-{
-	const struct block *b = block_piece__block(&m->walk.piece->piece);
-
-	m->n += n;
-	if (!b || (m->hits.n && m->hits.v[m->hits.n - 1] == b))
-		return 0;
-	return vec__push(&m->hits, b) ? 0 : -ENOMEM;
-}
-
-/* The series alone has settled it. */
-static int count_span(void *ctx, const struct walk_span *s)
-{
-	struct removal *m = ctx;
-	int r = m->asked.settled ? hit(m, s->n) : 0;
-
-	return r < 0 ? r : m->asked.settled;
-}
-
-static int count_rows(void *ctx, const struct walk_rows *rows)
-{
-	struct removal *m = ctx;
-	uint32_t group;
-	int r = 0;
-
-	if (rows->begins)
-		m->counted = false;
-	for (uint32_t i = 0; r == 0 && !m->counted && i < rows->n; i++) {
-		r = match__row(&m->asked, rows->label_sets[i], &group);
-		if (r == 0 && group != MATCH_NONE) {
-			m->counted = true;
-			r = hit(m, 1);
-		}
-	}
-	return r;
-}
-
-static int walk_streams(struct removal *m)
-{
-	const struct view *v = &m->view;
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < v->streams.n; i++) {
-		r = match__stream(&m->asked, v->streams.v[i].series);
-		if (r == 1)
-			r = walk__stream(&m->walk, &v->streams.v[i]);
-		if (r == 0)
-			r = meter__rows(&m->meter, 0);
-	}
-	return r;
-}
-
-static int count(struct removal *m)
-{
-	const struct dcm_select all = { .size = sizeof(all),
-					.type = m->sel->type,
-					.from_ms = m->sel->from_ms,
-					.to_ms = m->sel->to_ms,
-					.budget = m->sel->budget };
-	const struct walk_user user = {
-		.label_sets = true, .span = count_span, .rows = count_rows, .ctx = m
-	};
-	struct match match = { .view = NULL };
-	int r = match__init(&match, &m->view, &all, &m->groups);
-
-	if (r == 0)
-		r = walk__init(&m->walk, &m->view, &match, &m->meter, &user);
-	do {
-		m->n = 0;
-		m->hits.n = 0;
-		if (r == 0 || r == -EBADMSG)
-			r = walk_streams(m);
-	} while (r == -EBADMSG); /* a piece is left out from now on */
-	walk__fini(&m->walk);
-	match__fini(&match);
-	return r;
-}
-
-/* -------------------------------------------------------------------------------------------------
- * What has to be written anew
- */
-
-static int compare_pointers(const void *a, const void *b)
-{
-	const uintptr_t x = (uintptr_t) * (const struct block *const *)a;
-	const uintptr_t y = (uintptr_t) * (const struct block *const *)b;
-
-	return (x > y) - (x < y);
-}
-
-static bool has_states_in_heads(const struct view *v)
-{
-	for (size_t i = 0; i < v->streams.n; i++)
-		for (uint32_t k = 0;
-		     v->streams.v[i].temporality != DCM_DELTA && k < v->streams.v[i].n; k++)
-			if (stream_piece__of(&v->pieces.v[v->streams.v[i].first + k].piece))
-				return true;
-	return false;
-}
-
-/* Blocks with states that are replaced. 1: by something in a head, perhaps; 0; or -ENOMEM. */
-static int add_hidden(struct removal *m)
-{
-	struct hidden hidden = { .v = { 0 } };
-	bool any = false;
-	int r = hidden__find(&hidden, &m->view);
-
-	for (size_t i = 0; r == 0 && i < hidden.v.n; i++) {
-		const struct hidden_profile *p = &hidden.v.v[i];
-
-		if (!p->block || p->time_ms < m->sel->from_ms || p->time_ms >= m->sel->to_ms)
-			continue;
-		any = true;
-		if (!vec__push(&m->hits, p->block))
-			r = -ENOMEM;
-	}
-	hidden__fini(&hidden);
-	return r ? r : any && has_states_in_heads(&m->view);
-}
-
-static bool is_hit(const struct removal *m, const struct look_block *b)
-{
-	const struct block *block = &b->stored->map.block;
-
-	if (b->left_out)
-		return true; /* nobody knows */
-	return m->hits.n &&
-	       bsearch(&block, m->hits.v, m->hits.n, sizeof(m->hits.v[0]), compare_pointers);
-}
-
-static int compare_numbers(const void *a, const void *b)
-{
-	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-/* With `work`, so that the store's list is still. The view has them in the same order, less what it cannot read. */
-static int list_blocks(struct removal *m)
-{
-	const struct store *s = m->store;
-	const struct look *look = look__of(&m->view);
-	size_t at = 0;
-
-	if (m->hits.n)
-		qsort(m->hits.v, m->hits.n, sizeof(m->hits.v[0]), compare_pointers);
-	for (size_t i = 0; i < s->blocks.n; i++) {
-		struct stored *b = s->blocks.v[i];
-		const struct look_block *seen = NULL;
-
-		if (at < look->blocks.n && look->blocks.v[at].stored == b)
-			seen = &look->blocks.v[at++];
-		if (b->entry.last_ms < m->sel->from_ms || b->entry.first_ms >= m->sel->to_ms ||
-		    (seen && !is_hit(m, seen)))
-			continue;
-		if (!vec__push(&m->blocks, b->entry.number))
-			return -ENOMEM;
-	}
-	if (m->blocks.n)
-		qsort(m->blocks.v, m->blocks.n, sizeof(m->blocks.v[0]), compare_numbers);
-	return 0;
 }
 
 /* -------------------------------------------------------------------------------------------------
  * Heads
  */
-
-static int thin_heads(struct thin *thin, struct match *match, const struct view *v, struct meter *meter)
-{
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < v->streams.n; i++) {
-		r = match__stream(match, v->streams.v[i].series);
-		if (r == 1)
-			r = thin__stream(thin, match, &v->streams.v[i], meter);
-	}
-	return r;
-}
 
 static bool put_into(struct thin_change *c, const struct era *era, const struct heads *h)
 {
@@ -263,28 +65,6 @@ static void put_all(struct store *s, struct thin *thin, struct era *const *eras)
  * One removal
  */
 
-/* 1: states of blocks may be replaced by some in heads. */
-static int find(struct removal *m)
-{
-	int r = look__take(&m->view, m->store);
-
-	m->meter = (struct meter){ .host = m->store->host, .budget = m->sel->budget };
-	if (r == 0)
-		meter__total(&m->meter, view__rows(&m->view, 0));
-	if (r == 0)
-		r = groups__init(&m->groups, NULL, false);
-	if (r == 0)
-		r = match__init(&m->asked, &m->view, m->sel, &m->groups);
-	if (r == 0)
-		r = count(m);
-	if (r == 0)
-		r = add_hidden(m);
-	if (r)
-		return r;
-	r = list_blocks(m);
-	return r ? r : thin_heads(&m->thin, &m->asked, &m->view, &m->meter);
-}
-
 /* The number behind the last block's. */
 static uint64_t next_block(const struct store *s)
 {
@@ -301,11 +81,11 @@ static int make_filters(struct removal *m, struct dcm_error *err)
 	const uint32_t n = filters__n(s->filters);
 	const struct filter *last = n ? s->filters->v[n - 1] : NULL;
 	struct filter_parts parts = { .select = m->sel,
-				      .lsn = m->thin.v.n ? look__of(&m->view)->last_lsn : 0,
+				      .lsn = m->found.thin.v.n ? look__of(&m->found.view)->last_lsn : 0,
 				      .before_block = next_block(s),
 				      .made_ms = s->host->real_ns(s->host) / 1000000,
-				      .blocks = m->blocks.v,
-				      .n_blocks = (uint32_t)m->blocks.n };
+				      .blocks = m->found.blocks.v,
+				      .n_blocks = (uint32_t)m->found.blocks.n };
 	struct filter *v[FILTERS_MAX];
 
 	/* Both ascend: a set is in the order in which it was made. */
@@ -343,7 +123,7 @@ static int change(struct removal *m, struct dcm_error *err)
 	pthread_rwlock_wrlock(&s->lock);
 	struct filters *old = s->filters;
 	s->filters = filters__ref(m->filters);
-	put_all(s, &m->thin, look__of(&m->view)->eras.v);
+	put_all(s, &m->found.thin, look__of(&m->found.view)->eras.v);
 	pthread_rwlock_unlock(&s->lock);
 	filters__unref(old);
 	return commit__settle(s->commit, err);
@@ -364,9 +144,8 @@ static int remove_now(struct store *s, const struct dcm_select *sel, uint64_t *r
 		return r < 0 ? r
 			     : error__set(err, -EAGAIN, "%d removals wait to be worked off: later",
 					  FILTERS_MAX);
-	view__init(&m.view, s->host, sel, 1);
-	r = meter__explain(find(&m), sel->budget, err);
-	if (r == 0 && (m.blocks.n || m.thin.v.n)) {
+	r = meter__explain(removal_found__take(&m.found, s, sel), sel->budget, err);
+	if (r == 0 && (m.found.blocks.n || m.found.thin.v.n)) {
 		r = make_filters(&m, err);
 		if (r == 0)
 			r = change(&m, err);
@@ -374,7 +153,7 @@ static int remove_now(struct store *s, const struct dcm_select *sel, uint64_t *r
 		r = commit__settle(s->commit, err); /* that it has gone before may not be durable yet */
 	}
 	if (r == 0)
-		*ret_n = m.n;
+		*ret_n = m.found.n;
 	removal__fini(&m);
 	return r;
 }
@@ -592,7 +371,7 @@ static int thin_by(struct store *s, const struct dcm_select *sel)
 	if (r == 0)
 		r = match__init(&match, &v, sel, &groups);
 	if (r == 0)
-		r = thin_heads(&thin, &match, &v, &meter);
+		r = thin__view(&thin, &match, &meter);
 	if (r == 0)
 		put_all(s, &thin, eras.v);
 	thin__fini(&thin);

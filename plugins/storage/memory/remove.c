@@ -51,11 +51,8 @@ static int try(struct store *s, const struct dcm_host *host, const struct dcm_se
 		r = groups__init(&groups, NULL, false);
 	if (r == 0)
 		r = match__init(&match, &view, sel, &groups);
-	for (size_t i = 0; r == 0 && i < view.streams.n; i++) {
-		r = match__stream(&match, view.streams.v[i].series);
-		if (r == 1)
-			r = thin__stream(&changes, &match, &view.streams.v[i], &meter);
-	}
+	if (r == 0)
+		r = thin__view(&changes, &match, &meter);
 	if (r == 0)
 		r = apply(s, &changes, era, ret_n);
 	thin__fini(&changes);
