@@ -3,9 +3,8 @@
  * plugins/storage/local/compact.c - a merge of chunks by series, list of types, and time
  *
  * Directories are sorted by series, so one step takes all chunks of the smallest series that is left, and cuts them into
- * parts (compact_parts.h). Each becomes a stream; streams of one list of types are merged into output chunks. A stream
- * gets a reader when its first profile is next and gives it back after the last, so that chunks which follow each other
- * in time share one.
+ * parts (compact_parts.h). Each becomes a stream (compact_stream.h); streams of one list of types are merged into output
+ * chunks.
  */
 #include "plugins/storage/local/compact.h"
 
@@ -16,39 +15,11 @@
 #include "core/base/mem.h"
 #include "core/base/vec.h"
 #include "plugins/storage/local/compact_parts.h"
-#include "plugins/storage/local/pfor.h"
+#include "plugins/storage/local/compact_stream.h"
 
 enum {
 	CHUNK_PROFILES_MAX = 1 << 18, /* of an output chunk */
 	PROFILE_ROWS_MAX = 1u << 26,  /* more than any profile has */
-	FIRST_ROWS = 1 << 12,	      /* room to begin with */
-};
-
-/* A place in the profiles of a chunk, and what reading them needs. */
-struct reader {
-	struct reader *next; /* in the pool */
-	struct chunk_cursor *cursor;
-	struct chunk_profiles profiles;
-	VEC(uint32_t) stacks, label_sets; /* the chunk's */
-	struct chunk_page page;		  /* rows [page.row, page.row + page.n) */
-};
-
-struct stream {
-	const struct compact_part *part;
-	struct reader *reader; /* NULL: not begun */
-	uint32_t profile;      /* the next one */
-	uint64_t row;	       /* its first */
-	int64_t time_ms;       /* its time, also before there is a reader */
-	bool ended;
-};
-
-/* Rows of the output chunk: values of each type are `cap` apart. */
-struct gathered {
-	VEC(struct chunk_profile) profiles;
-	uint32_t *stacks, *labels; /* [cap] */
-	int64_t *values;	   /* [n_types][cap] */
-	size_t cap, n;
-	size_t n_types, n_values; /* of the chunk at hand; room in values */
 };
 
 struct compact {
@@ -56,183 +27,21 @@ struct compact {
 	uint64_t *at;	 /* [n_blocks] the next chunk of each */
 	uint32_t series; /* at hand */
 	bool began;
-	struct compact_parts parts; /* of the series */
-	VEC(struct stream) streams; /* [parts.n] */
-	size_t first, end;	    /* those that make the chunk at hand */
-	struct gathered rows;
+	struct compact_parts parts;	    /* of the series */
+	VEC(struct compact_stream) streams; /* [parts.n] */
+	size_t first, end;		    /* those that make the chunk at hand */
+	struct compact_rows rows;
 	struct chunk_source source; /* the chunk, when has_chunk: in no block yet */
 	bool has_chunk;
-	struct reader *pool;
+	struct compact_reader *pool;
 	uint32_t bad_block;
 };
-
-/* -------------------------------------------------------------------------------------------------
- * Readers
- */
-
-static void reader__free(struct reader *rd)
-{
-	if (!rd)
-		return;
-	chunk_cursor__free(rd->cursor);
-	chunk_profiles__fini(&rd->profiles);
-	vec__fini(&rd->stacks);
-	vec__fini(&rd->label_sets);
-	free(rd);
-}
-
-static struct reader *take_reader(struct compact *c)
-{
-	struct reader *rd = c->pool;
-
-	if (rd) {
-		c->pool = rd->next;
-		return rd;
-	}
-	rd = NEW(struct reader);
-	if (rd)
-		rd->cursor = chunk_cursor__new();
-	if (rd && rd->cursor)
-		return rd;
-	reader__free(rd);
-	return NULL;
-}
-
-static void end_stream(struct compact *c, struct stream *s)
-{
-	if (s->reader) {
-		s->reader->next = c->pool;
-		c->pool = s->reader;
-		s->reader = NULL;
-	}
-	s->ended = true;
-}
-
-/* What a chunk's stacks piece cannot hold is not worth an allocation. */
-static bool may_hold_stacks(const struct chunk_entry *e)
-{
-	return (e->n_stacks + (uint64_t)e->n_label_sets) / PFOR_PAGE <= e->stacks.n;
-}
-
-static int begin_stream(struct compact *c, struct stream *s)
-{
-	const struct chunk_entry *e = s->part->chunk.entry;
-	struct reader *rd = take_reader(c);
-	uint32_t types = 0;
-
-	if (!rd)
-		return -ENOMEM;
-	s->reader = rd;
-	if (!may_hold_stacks(e))
-		return -EBADMSG;
-	rd->stacks.n = rd->label_sets.n = 0;
-	if (!vec__reserve(&rd->stacks, e->n_stacks + (size_t)1) ||
-	    !vec__reserve(&rd->label_sets, e->n_label_sets + (size_t)1))
-		return -ENOMEM;
-	for (uint32_t t = 0; t < s->part->n_types; t++)
-		types |= 1u << s->part->columns[t];
-	int r = chunk__stacks(&s->part->chunk, rd->stacks.v, rd->label_sets.v);
-	if (r == 0)
-		r = chunk__profiles(&s->part->chunk, CHUNK_WANT_ROWS | CHUNK_WANT_SPANS, &rd->profiles);
-	if (r == 0)
-		r = chunk_cursor__begin(rd->cursor, &s->part->chunk, 0, true, types);
-	rd->page = (struct chunk_page){ .row = 0 };
-	return r;
-}
-
-/* -------------------------------------------------------------------------------------------------
- * Rows
- */
-
-static void gathered__fini(struct gathered *g)
-{
-	vec__fini(&g->profiles);
-	free(g->stacks);
-	free(g->labels);
-	free(g->values);
-}
-
-/* Room for `more` rows behind n. */
-static int make_room(struct gathered *g, size_t more)
-{
-	const size_t old = g->cap;
-	size_t cap = old ? old : FIRST_ROWS;
-	void *p;
-
-	while (cap - g->n < more)
-		cap *= 2;
-	if (cap > old) {
-		p = mem__resize(g->stacks, cap, sizeof(*g->stacks));
-		if (!p)
-			return -ENOMEM;
-		g->stacks = p;
-		p = mem__resize(g->labels, cap, sizeof(*g->labels));
-		if (!p)
-			return -ENOMEM;
-		g->labels = p;
-	}
-	if (cap * g->n_types > g->n_values) {
-		p = mem__resize(g->values, cap * g->n_types, sizeof(*g->values));
-		if (!p)
-			return -ENOMEM;
-		g->values = p;
-		g->n_values = cap * g->n_types;
-	}
-	for (size_t t = g->n_types; cap > old && t-- > 1;)
-		memmove(g->values + t * cap, g->values + t * old, g->n * sizeof(*g->values));
-	g->cap = cap;
-	return 0;
-}
-
-/* The page's rows [from, from + n) to place `to` on. */
-static void copy_from_page(const struct stream *s, struct gathered *g, uint32_t from, uint32_t n,
-			   size_t to)
-{
-	const struct reader *rd = s->reader;
-	const uint32_t *ranks = rd->page.ranks + from;
-
-	for (uint32_t i = 0; i < n; i++)
-		g->stacks[to + i] = rd->stacks.v[ranks[i]];
-	for (uint32_t i = 0; i < n; i++)
-		g->labels[to + i] = rd->page.labels ? rd->label_sets.v[rd->page.labels[from + i]] : 0;
-	for (uint32_t t = 0; t < s->part->n_types; t++) {
-		const struct chunk_type type = s->part->chunk.types[s->part->columns[t]];
-		const uint64_t *numbers = rd->page.values[s->part->columns[t]] + from;
-		int64_t *values = g->values + t * g->cap + to;
-
-		for (uint32_t i = 0; i < n; i++)
-			values[i] = chunk__value(&type, numbers[i]);
-	}
-}
-
-/* The stream's next n rows, behind those that are there and not counted yet. */
-static int copy_rows(const struct stream *s, struct gathered *g, uint32_t n)
-{
-	struct chunk_page *page = &s->reader->page;
-	int r = make_room(g, n);
-
-	for (uint32_t done = 0, k; r == 0 && done < n; done += k) {
-		const uint64_t row = s->row + done;
-
-		while (row >= page->row + page->n) {
-			r = chunk_cursor__next(s->reader->cursor, page);
-			if (r <= 0)
-				return r < 0 ? r : -EBADMSG;
-		}
-		const uint32_t from = (uint32_t)(row - page->row);
-
-		k = page->n - from < n - done ? page->n - from : n - done;
-		copy_from_page(s, g, from, k, g->n + done);
-		r = 0;
-	}
-	return r;
-}
 
 /* -------------------------------------------------------------------------------------------------
  * Profiles
  */
 
-static struct compact_place place_of(const struct compact *c, const struct stream *s)
+static struct compact_place place_of(const struct compact *c, const struct compact_stream *s)
 {
 	return (struct compact_place){
 		.era = c->job.blocks[s->part->block]->info.era,
@@ -248,11 +57,11 @@ static struct compact_place place_of(const struct compact *c, const struct strea
  * Moves the rows that stay together, of the n behind those that are counted; the stream has one type. *ret_n: how many
  * stay. Returns whether the profile does, or a negative errno.
  */
-static int sift(struct compact *c, const struct stream *s, uint32_t n, uint32_t *ret_n)
+static int sift(struct compact *c, const struct compact_stream *s, uint32_t n, uint32_t *ret_n)
 {
 	const struct compact_filter *f = c->job.filter;
 	struct compact_place p = place_of(c, s);
-	struct gathered *g = &c->rows;
+	struct compact_rows *g = &c->rows;
 	size_t to = g->n;
 
 	if (n == 0) {
@@ -279,11 +88,11 @@ static int sift(struct compact *c, const struct stream *s, uint32_t n, uint32_t 
 	return *ret_n > 0;
 }
 
-static int keep_profile(struct compact *c, const struct stream *s, int verdict)
+static int keep_profile(struct compact *c, const struct compact_stream *s, int verdict)
 {
 	const struct chunk_profiles *p = &s->reader->profiles;
 	uint32_t n = p->n_rows[s->profile];
-	int r = copy_rows(s, &c->rows, n);
+	int r = compact_stream__copy(s, &c->rows, n);
 
 	if (r == 0 && verdict == COMPACT_ASK) {
 		r = sift(c, s, n, &n);
@@ -301,7 +110,7 @@ static int keep_profile(struct compact *c, const struct stream *s, int verdict)
 	return 0;
 }
 
-static int take_profile(struct compact *c, struct stream *s)
+static int take_profile(struct compact *c, struct compact_stream *s)
 {
 	const struct chunk_profiles *p = &s->reader->profiles;
 	int verdict = COMPACT_KEEP, r = 0;
@@ -321,7 +130,7 @@ static int take_profile(struct compact *c, struct stream *s)
 		return r;
 	s->row += p->n_rows[s->profile];
 	if (++s->profile == p->n)
-		end_stream(c, s);
+		compact_stream__end(s, &c->pool);
 	else
 		s->time_ms = p->time_ms[s->profile];
 	return 0;
@@ -346,11 +155,11 @@ static int lose(struct compact *c, uint32_t block, uint64_t n_profiles, uint64_t
 	return 0;
 }
 
-static int lose_rest(struct compact *c, struct stream *s)
+static int lose_rest(struct compact *c, struct compact_stream *s)
 {
 	const struct chunk_entry *e = s->part->chunk.entry;
 
-	end_stream(c, s);
+	compact_stream__end(s, &c->pool);
 	return lose(c, s->part->block, (uint64_t)(e->n_profiles - s->profile) * s->part->n_types,
 		    (e->n_rows - s->row) * s->part->n_types);
 }
@@ -361,12 +170,12 @@ static int lose_chunk(struct compact *c, uint32_t block, const struct chunk_entr
 }
 
 /* Of equal times the stream that comes first. NULL: all have ended. */
-static struct stream *earliest(struct compact *c)
+static struct compact_stream *earliest(struct compact *c)
 {
-	struct stream *best = NULL;
+	struct compact_stream *best = NULL;
 
 	for (size_t i = c->first; i < c->end; i++) {
-		struct stream *s = &c->streams.v[i];
+		struct compact_stream *s = &c->streams.v[i];
 
 		if (!s->ended && (!best || s->time_ms < best->time_ms))
 			best = s;
@@ -375,7 +184,7 @@ static struct stream *earliest(struct compact *c)
 }
 
 /* Profiles of one time stay in one chunk: which of them is the later one needs no look at any other. */
-static bool is_full(const struct gathered *g, const struct stream *next)
+static bool is_full(const struct compact_rows *g, const struct compact_stream *next)
 {
 	const size_t row_bytes = sizeof(uint32_t) * 2 + sizeof(int64_t) * g->n_types;
 	const size_t n_rows = g->n + next->reader->profiles.n_rows[next->profile];
@@ -387,13 +196,13 @@ static bool is_full(const struct gathered *g, const struct stream *next)
 /* What is to be one chunk, of streams [first, end). No profiles: they have no more. */
 static int gather(struct compact *c)
 {
-	struct gathered *g = &c->rows;
-	struct stream *s;
+	struct compact_rows *g = &c->rows;
+	struct compact_stream *s;
 
 	g->profiles.n = g->n = 0;
 	g->n_types = c->streams.v[c->first].part->n_types;
 	while ((s = earliest(c))) {
-		int r = s->reader ? 0 : begin_stream(c, s);
+		int r = s->reader ? 0 : compact_stream__begin(s, &c->pool);
 
 		if (r == 0 && is_full(g, s))
 			break;
@@ -409,8 +218,8 @@ static int gather(struct compact *c)
 
 static struct chunk_source source_of(const struct compact *c)
 {
-	const struct gathered *g = &c->rows;
-	const struct stream *s = &c->streams.v[c->first];
+	const struct compact_rows *g = &c->rows;
+	const struct compact_stream *s = &c->streams.v[c->first];
 	struct chunk_source source = {
 		.series = c->series,
 		.n_types = s->part->n_types,
@@ -479,7 +288,7 @@ static int begin_streams(struct compact *c)
 		const struct compact_part *part = &c->parts.parts.v[i];
 
 		c->streams.v[c->streams.n++] =
-			(struct stream){ .part = part, .time_ms = part->chunk.entry->first_ms };
+			(struct compact_stream){ .part = part, .time_ms = part->chunk.entry->first_ms };
 	}
 	return 0;
 }
@@ -560,16 +369,11 @@ void compact__free(struct compact *c)
 	if (!c)
 		return;
 	for (size_t i = 0; i < c->streams.n; i++)
-		reader__free(c->streams.v[i].reader);
+		compact_stream__end(&c->streams.v[i], &c->pool);
 	vec__fini(&c->streams);
 	compact_parts__fini(&c->parts);
-	while (c->pool) {
-		struct reader *next = c->pool->next;
-
-		reader__free(c->pool);
-		c->pool = next;
-	}
-	gathered__fini(&c->rows);
+	compact_readers__fini(c->pool);
+	compact_rows__fini(&c->rows);
 	free(c->at);
 	free(c);
 }
