@@ -52,7 +52,10 @@ int fleet_day__put(void *buf, const void *p, size_t n)
 	return ((struct buf *)buf)->error;
 }
 
-/* The profiles of one series that start in [from_ms, until_ms), as a chunk: into `profiles`, the rows stay where they are. */
+/*
+ * The profiles of one series that start in [from_ms, until_ms), as a chunk: into `profiles`, the
+ * rows stay where they are.
+ */
 static struct chunk_source chunk_of(const struct fleet_day *d, uint32_t series,
 				    const struct fleet_block *b, int64_t from_ms, int64_t until_ms)
 {

@@ -2,7 +2,8 @@
 /*
  * bench/fleet_day.h - a day of one host of the fleet, and blocks of it
  *
- * 60 series, 8,640 ticks, some ten million rows (fleet.h); the same in every run. What fails ends the program.
+ * 60 series, 8,640 ticks, some ten million rows (fleet.h); the same in every run. What fails ends
+ * the program.
  */
 #ifndef DECIMA_BENCH_FLEET_DAY_H
 #define DECIMA_BENCH_FLEET_DAY_H

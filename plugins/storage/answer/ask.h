@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/storage/answer/ask.h - asking a store: the questions of struct dcm_storage_ops as its ops have them
+ * plugins/storage/answer/ask.h - asking a store: the questions of struct dcm_storage_ops as its ops
+ * have them
  *
- * A store's instance begins with a struct ask, and its ops name the functions below. Each checks what is asked, has the
- * store fill a view, and answers from it (answer.h); contracts as written at struct dcm_storage_ops.
+ * A store's instance begins with a struct ask, and its ops name the functions below. Each checks
+ * what is asked, has the store fill a view, and answers from it (answer.h); contracts as written at
+ * struct dcm_storage_ops.
  *
  * Threads: any, several at once.
  */
@@ -17,8 +19,8 @@
 struct ask {
 	const struct dcm_host *host;
 	/*
-	 * Fills what view__init() began with what is stored at one moment, and seals it. 0, -ENOMEM, or the budget's
-	 * -ETIMEDOUT or -ECANCELED; the view is ended after a failure too.
+	 * Fills what view__init() began with what is stored at one moment, and seals it. 0,
+	 * -ENOMEM, or the budget's -ETIMEDOUT or -ECANCELED; the view is ended after a failure too.
 	 */
 	int (*take)(void *instance, struct view *v);
 };

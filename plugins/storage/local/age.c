@@ -69,7 +69,10 @@ static int compare_ranges(const void *a, const void *b)
 	return (x->first_ms > y->first_ms) - (x->first_ms < y->first_ms);
 }
 
-/* What stands behind a gap may be of a clock that was wrong, and if it was not, the time comes there soon. */
+/*
+ * What stands behind a gap may be of a clock that was wrong, and if it was not, the time comes
+ * there soon.
+ */
 int age__begin(struct store *s)
 {
 	VEC(struct range) ranges = { 0 };

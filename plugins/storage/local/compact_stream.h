@@ -2,8 +2,8 @@
 /*
  * plugins/storage/local/compact_stream.h - a part's profiles, one after the other
  *
- * A stream gets a reader when its first profile is next and gives it back after the last, so that chunks which follow
- * each other in time share one. One thread.
+ * A stream gets a reader when its first profile is next and gives it back after the last, so that
+ * chunks which follow each other in time share one. One thread.
  */
 #ifndef DECIMA_STORAGE_LOCAL_COMPACT_STREAM_H
 #define DECIMA_STORAGE_LOCAL_COMPACT_STREAM_H

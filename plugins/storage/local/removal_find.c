@@ -2,8 +2,9 @@
 /*
  * plugins/storage/local/removal_find.c - counts what a selection takes, and notes from which blocks
  *
- * States (gauges, cumulative types) need care: of two at one time the older is still in its block though no answer has it,
- * and must not come back when the newer goes. So blocks with such a one are listed too.
+ * States (gauges, cumulative types) need care: of two at one time the older is still in its block
+ * though no answer has it, and must not come back when the newer goes. So blocks with such a one
+ * are listed too.
  */
 #include "plugins/storage/local/removal_find.h"
 
@@ -36,7 +37,8 @@ static void finding__fini(struct finding *m)
 }
 
 /* -------------------------------------------------------------------------------------------------
- * Counting: all rows of the selection's types and times are walked, and the selection is asked about each
+ * Counting: all rows of the selection's types and times are walked, and the selection is asked
+ * about each
  */
 
 static int hit(struct finding *m, uint64_t n)
@@ -176,7 +178,10 @@ static int compare_numbers(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* With `work`, so that the store's list is still. The view has them in the same order, less what it cannot read. */
+/*
+ * With `work`, so that the store's list is still. The view has them in the same order, less what it
+ * cannot read.
+ */
 static int list_blocks(struct finding *m)
 {
 	const struct store *s = m->store;

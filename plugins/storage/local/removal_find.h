@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/storage/local/removal_find.h - what a removal takes: how many profiles, of which blocks, and what of heads
+ * plugins/storage/local/removal_find.h - what a removal takes: how many profiles, of which blocks,
+ * and what of heads
  *
  * One thread; with the store's `work`, so that its list of blocks is still.
  */
@@ -21,8 +22,8 @@ struct removal_found {
 };
 
 /*
- * 0; 1: states of blocks may be replaced by some in heads, and a seal must come first; -ENOMEM, or the budget's. `sel`
- * outlives it.
+ * 0; 1: states of blocks may be replaced by some in heads, and a seal must come first; -ENOMEM, or
+ * the budget's. `sel` outlives it.
  */
 int removal_found__take(struct removal_found *f, struct store *s, const struct dcm_select *sel);
 /* Also after a failure. */

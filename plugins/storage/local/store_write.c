@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/storage/local/store_write.c - how batches get into the heads: through the log, or out of it at a start
+ * plugins/storage/local/store_write.c - how batches get into the heads: through the log, or out of
+ * it at a start
  */
 #include "plugins/storage/local/store.h"
 
@@ -46,8 +47,8 @@ static int make_era(struct store *s, int64_t begin_ms, struct era **ret, struct 
 }
 
 /*
- * With the lock for writing. What cannot be read, or has lost something, is left to its blocks. Those that are not in
- * memory although load_eras() has been there came meanwhile.
+ * With the lock for writing. What cannot be read, or has lost something, is left to its blocks.
+ * Those that are not in memory although load_eras() has been there came meanwhile.
  */
 static int era_for_writing(void *ctx, int64_t begin_ms, struct era **ret, struct dcm_error *err)
 {
@@ -179,8 +180,8 @@ static int note_eras(struct store *s, struct writing *w, int64_t begin_ms)
 }
 
 /*
- * What comes late may need a dictionary that is not in memory. It is read before the lock is taken; what cannot be read
- * for good gets another era.
+ * What comes late may need a dictionary that is not in memory. It is read before the lock is taken;
+ * what cannot be read for good gets another era.
  */
 static int load_eras(struct store *s, struct writing *w, struct dcm_error *err)
 {
@@ -203,8 +204,8 @@ static int load_eras(struct store *s, struct writing *w, struct dcm_error *err)
 }
 
 /*
- * A record of an era must not become larger than a frame, so what a dictionary has gained is put into one now and then.
- * When memory is short the next write tries again.
+ * A record of an era must not become larger than a frame, so what a dictionary has gained is put
+ * into one now and then. When memory is short the next write tries again.
  */
 static void log_eras(struct writing *w)
 {
@@ -389,8 +390,8 @@ int store__decode_frame(const struct dcm_host *host, const struct frame *f,
 }
 
 /*
- * A frame's batches go where a write put them. What cannot be decoded is told, and left out whole; what cannot be read
- * at this moment ends the replay, because it was acknowledged.
+ * A frame's batches go where a write put them. What cannot be decoded is told, and left out whole;
+ * what cannot be read at this moment ends the replay, because it was acknowledged.
  */
 static int replay_batches(struct store *s, const struct frame *f, struct writing *w)
 {
