@@ -174,10 +174,14 @@ void http_response__header(struct http_response *r, const char *name, const char
 
 struct dcm_str http_response__find(const struct http_response *r, const char *name)
 {
-	const char *p = (const char *)r->headers.data, *end = p + r->headers.n;
 	const size_t n = strlen(name);
+	const char *p, *end;
 
-	while (p && p < end) {
+	if (r->headers.n == 0) /* no memory either, and nothing may be added to NULL */
+		return STR("");
+	p = (const char *)r->headers.data;
+	end = p + r->headers.n;
+	while (p < end) {
 		const char *line_end = memchr(p, '\r', (size_t)(end - p));
 
 		if (!line_end)

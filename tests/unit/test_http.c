@@ -176,12 +176,36 @@ static void test_problem_is_json(void **state)
 	http_response__fini(&r);
 }
 
+static void assert_header(const struct http_response *r, const char *name, const char *value)
+{
+	struct dcm_str found = http_response__find(r, name);
+
+	assert_int_equal(found.n, strlen(value));
+	assert_memory_equal(found.p, value, found.n);
+}
+
+static void test_further_headers(void **state)
+{
+	struct http_response r = { .status = 200 };
+
+	(void)state;
+	assert_header(&r, "Left-Out", "");
+	http_response__header(&r, "Left", "%d", 1);
+	http_response__header(&r, "Left-Out", "%s", "a gap");
+	assert_header(&r, "left-OUT", "a gap");
+	assert_header(&r, "Left", "1");
+	assert_header(&r, "Lef", "");
+	assert_header(&r, "Left-Out-Too", "");
+	http_response__fini(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_decode), cmocka_unit_test(test_decode_round_trip),
-		cmocka_unit_test(test_target), cmocka_unit_test(test_too_many_params),
-		cmocka_unit_test(test_routes), cmocka_unit_test(test_problem_is_json),
+		cmocka_unit_test(test_decode),		cmocka_unit_test(test_decode_round_trip),
+		cmocka_unit_test(test_target),		cmocka_unit_test(test_too_many_params),
+		cmocka_unit_test(test_routes),		cmocka_unit_test(test_problem_is_json),
+		cmocka_unit_test(test_further_headers),
 	};
 
 	return cmocka_run_group_tests_name("http", tests, NULL, NULL);
