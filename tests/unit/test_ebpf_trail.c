@@ -373,6 +373,10 @@ static void test_end(void **state)
 	trail__sweep(t, 100 * second);
 	assert_int_equal(trail__stat(t).n_pids, 1);
 	assert_int_equal(trail__stat(t).n_forgotten, 0);
+	/* An end at the last time there is stays ahead of every clock. */
+	add(t, PERF_RECORD_OF_EXIT, 6, 0, INT64_MAX);
+	trail__sweep(t, 100 * second);
+	assert_int_equal(trail__stat(t).n_pids, 1);
 	trail__free(t);
 }
 

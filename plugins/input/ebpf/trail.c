@@ -463,7 +463,7 @@ void trail__sweep(struct trail *t, int64_t now_ns)
 {
 	struct of_pid *p;
 
-	while ((p = t->ended.oldest) && p->last_ns + KEEP_ENDED_NS < now_ns)
+	while ((p = t->ended.oldest) && p->last_ns < now_ns - KEEP_ENDED_NS)
 		forget(t, p);
 }
 
