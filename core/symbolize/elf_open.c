@@ -56,6 +56,16 @@ static int replace_zstd(struct elf_open *o, Elf_Scn *scn, GElf_Shdr *shdr, const
 	return 0;
 }
 
+/* A section's name without what gcc puts before it in an object for LTO; NULL: it has none. */
+static const char *name_of(const struct elf_open *o, size_t names, Elf_Scn *scn, GElf_Shdr *ret_shdr)
+{
+	static const char lto[] = ".gnu.debuglto_";
+	const char *name = gelf_getshdr(scn, ret_shdr) ? elf_strptr(o->elf, names, ret_shdr->sh_name)
+						       : NULL;
+
+	return name && strncmp(name, lto, sizeof(lto) - 1) == 0 ? name + sizeof(lto) - 1 : name;
+}
+
 /* Bytes that a .zdebug_ section says it has; its own size when it is none after all. */
 static uint64_t gnu_plain_bytes(Elf_Scn *scn)
 {
@@ -68,13 +78,14 @@ static uint64_t gnu_plain_bytes(Elf_Scn *scn)
 	return be64toh(n);
 }
 
-static int take_section(struct elf_open *o, Elf_Scn *scn, const char *name, uint64_t *left)
+static int take_section(struct elf_open *o, size_t names, Elf_Scn *scn, uint64_t *left)
 {
 	GElf_Shdr shdr;
 	GElf_Chdr chdr = { 0 };
+	const char *name = name_of(o, names, scn, &shdr);
 	uint64_t bytes;
 
-	if (!gelf_getshdr(scn, &shdr) || shdr.sh_type == SHT_NOBITS)
+	if (!name || shdr.sh_type == SHT_NOBITS)
 		return 0;
 	bytes = shdr.sh_size;
 	if (shdr.sh_flags & SHF_COMPRESSED && gelf_getchdr(scn, &chdr))
@@ -104,15 +115,78 @@ int elf_open__begin(struct elf_open *o, int fd, bool map, uint64_t max_bytes)
 		return -ENOEXEC;
 	if (elf_getshdrstrndx(o->elf, &names))
 		return 0; /* no sections, so no DWARF */
+	for (Elf_Scn *scn = elf_nextscn(o->elf, NULL); scn && !rc; scn = elf_nextscn(o->elf, scn))
+		rc = take_section(o, names, scn, &left);
+	return rc;
+}
+
+/* --- texts --- */
+
+static bool is_debug(const char *name, const char *kind)
+{
+	size_t n = strlen(kind);
+
+	if (name[0] != '.')
+		return false;
+	name += name[1] == 'z' ? 2 : 1;
+	return strncmp(name, kind, n) == 0 && (name[n] == '\0' || strcmp(name + n, ".dwo") == 0);
+}
+
+/* Leaves what is before the last text's NUL: libdw takes an offset that is the size, too. */
+static void cut_texts(Elf_Data *data, const char *nul)
+{
+	static char empty[] = "";
+
+	if (!nul)
+		data->d_buf = empty;
+	data->d_size = nul ? (size_t)(nul - (const char *)data->d_buf) : 0;
+}
+
+static int end_texts(struct elf_open *o, Elf_Data *data, bool only_texts)
+{
+	const char *from = data->d_buf, *nul = memrchr(from, '\0', data->d_size);
+	struct elf_open_tail tail = { nul ? nul + 1 : from, from + data->d_size };
+
+	if (only_texts) {
+		cut_texts(data, nul);
+	} else if (tail.from < tail.to) {
+		if (o->n_tails == ELF_OPEN_MAX_TAILS)
+			return -ENOEXEC;
+		o->tails[o->n_tails++] = tail;
+	}
+	return 0;
+}
+
+int elf_open__end_texts(struct elf_open *o)
+{
+	size_t names;
+	int rc = 0;
+
+	if (elf_getshdrstrndx(o->elf, &names))
+		return 0;
 	for (Elf_Scn *scn = elf_nextscn(o->elf, NULL); scn && !rc; scn = elf_nextscn(o->elf, scn)) {
 		GElf_Shdr shdr;
-		const char *name = gelf_getshdr(scn, &shdr) ? elf_strptr(o->elf, names, shdr.sh_name)
-							    : NULL;
+		const char *name = name_of(o, names, scn, &shdr);
+		bool only_texts, some_texts;
+		Elf_Data *data;
 
-		if (name)
-			rc = take_section(o, scn, name, &left);
+		if (!name || shdr.sh_type == SHT_NOBITS)
+			continue;
+		only_texts = is_debug(name, "debug_str") || is_debug(name, "debug_line_str");
+		some_texts = is_debug(name, "debug_info") || is_debug(name, "debug_types");
+		data = only_texts || some_texts ? elf_getdata(scn, NULL) : NULL;
+		if (data && data->d_buf && data->d_size)
+			rc = end_texts(o, data, only_texts);
 	}
 	return rc;
+}
+
+bool elf_open__text_ends(const struct elf_open *o, const char *text)
+{
+	for (unsigned i = 0; i < o->n_tails; i++)
+		if (text >= o->tails[i].from && text < o->tails[i].to)
+			return false;
+	return true;
 }
 
 void elf_open__fini(struct elf_open *o)

@@ -27,7 +27,7 @@
 #include "core/symbolize/frames_find.h"
 #include "core/symbolize/frames_package.h"
 
-enum { MAX_NESTING = 128, MAX_RANGES = 1 << 20 };
+enum { MAX_NESTING = 128, MAX_RANGES = 1 << 20, N_FILES = 3 };
 
 struct segment {
 	uint64_t start, end;
@@ -39,6 +39,8 @@ struct walk {
 	VEC(struct segment) code; /* executable segments */
 	Dwarf_Die cu;		  /* of the line table */
 	Elf *elf;
+	const struct elf_open *files[N_FILES]; /* [n_files], which texts come from */
+	unsigned n_files;
 	struct frames_package *package; /* of split units; NULL: none */
 	uint64_t bias; /* what the entries' addresses are lower than the file's (frames_package.h) */
 	uint32_t unit;	   /* number of the unit, from 1 */
@@ -134,15 +136,25 @@ static void descend(struct walk *w, Dwarf_Die *parent, uint64_t address, struct 
 	} while (c->n == n && !frames_find__late(w->find) && dwarf_siblingof(&die, &die) == 0);
 }
 
-static const char *name_of(Dwarf_Die *die)
+/* NULL as well for a text that has no end. */
+static const char *text_of(const struct walk *w, Dwarf_Die *die, unsigned name)
 {
 	Dwarf_Attribute attr;
-	const char *name = NULL;
+	const char *text = dwarf_attr_integrate(die, name, &attr) ? dwarf_formstring(&attr) : NULL;
 
-	if (dwarf_attr_integrate(die, DW_AT_linkage_name, &attr) ||
-	    dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attr))
-		name = dwarf_formstring(&attr);
-	return name ? name : dwarf_diename(die);
+	for (unsigned i = 0; i < w->n_files && text; i++)
+		if (!elf_open__text_ends(w->files[i], text))
+			text = NULL;
+	return text;
+}
+
+static const char *name_of(const struct walk *w, Dwarf_Die *die)
+{
+	const char *name = text_of(w, die, DW_AT_linkage_name);
+
+	if (!name)
+		name = text_of(w, die, DW_AT_MIPS_linkage_name);
+	return name ? name : text_of(w, die, DW_AT_name);
 }
 
 static uint32_t number_of(Dwarf_Die *die, unsigned name)
@@ -216,7 +228,7 @@ static void resolve(struct walk *w, struct frames_target *t, Dwarf_Die *function
 	frames_find__begin(f, t);
 	for (uint32_t i = c.n; i-- > 0;) {
 		Dwarf_Die *die = &c.dies[i];
-		struct frame frame = { name_of(die), file, home_of(w, die), line,
+		struct frame frame = { name_of(w, die), file, home_of(w, die), line,
 				       number_of(die, DW_AT_decl_line) };
 
 		if (i == 0 || f->inlines)
@@ -376,6 +388,19 @@ static int read_code(struct walk *w, Elf *elf)
 	return 0;
 }
 
+/* The file's DWARF, whose texts end; NULL: it has none that can be read. */
+static Dwarf *begin(struct walk *w, struct elf_open *file)
+{
+	Dwarf *dwarf = dwarf_begin_elf(file->elf, DWARF_C_READ, NULL);
+
+	if (dwarf && elf_open__end_texts(file)) {
+		dwarf_end(dwarf);
+		return NULL;
+	}
+	w->files[w->n_files++] = file;
+	return dwarf;
+}
+
 static enum frames_state state_of(int rc)
 {
 	return rc == -EFBIG || rc == -ENOMEM ? FRAMES_TOO_LARGE : FRAMES_DAMAGED;
@@ -392,14 +417,17 @@ void frames_dwarf__find(struct frames_find *f, int fd, int alt_fd, int package_f
 	if (!rc && file.has_info) {
 		rc = read_code(&w, file.elf);
 		w.elf = file.elf;
-		w.dwarf = rc ? NULL : dwarf_begin_elf(file.elf, DWARF_C_READ, NULL);
+		w.dwarf = rc ? NULL : begin(&w, &file);
 		if (!rc && !w.dwarf)
 			rc = -ENOEXEC;
 	}
 	if (w.dwarf && alt_fd >= 0 && elf_open__begin(&alt_file, alt_fd, f->map, f->max_bytes) == 0)
-		alt = dwarf_begin_elf(alt_file.elf, DWARF_C_READ, NULL);
-	if (w.dwarf && package_fd >= 0 && frames_package__open(&package, package_fd, f->map, f->max_bytes))
+		alt = begin(&w, &alt_file);
+	if (w.dwarf && package_fd >= 0 &&
+	    frames_package__open(&package, package_fd, f->map, f->max_bytes)) {
 		w.package = &package;
+		w.files[w.n_files++] = &package.file;
+	}
 	for (uint32_t i = 0; i < f->n; i++)
 		f->targets[i].unit = 0;
 	if (w.dwarf) {

@@ -57,7 +57,8 @@ static struct frames_package_part section_of(Elf *elf, const char *name, const c
 bool frames_package__open(struct frames_package *p, int fd, bool map, uint64_t max_bytes)
 {
 	*p = (struct frames_package){ 0 };
-	if (elf_open__begin(&p->file, fd, map, max_bytes) || gelf_getclass(p->file.elf) != ELFCLASS64)
+	if (elf_open__begin(&p->file, fd, map, max_bytes) || elf_open__end_texts(&p->file) ||
+	    gelf_getclass(p->file.elf) != ELFCLASS64)
 		return false;
 	for (unsigned i = 0; i < FRAMES_PACKAGE_N_SECTIONS; i++)
 		if (names[i])

@@ -491,6 +491,25 @@ static void test_damaged_dwarf_ends(void **state)
 	buf__fini(&good);
 }
 
+/* Names that reach the end of their section before their own: none, instead of what lies there. */
+static void test_names_without_end(void **state)
+{
+	/* Where the linker puts the text of a static program; 16 bytes a function. */
+	const struct addresses a = { .v = { 0x401008, 0x401018, 0x401028 }, .n = 3 };
+	static const char *const names[] = { "good", "", "" };
+
+	(void)state;
+	if (!build("gcc -nostdlib -static -o %1$s/unended %2$s/unended.s"))
+		skip_because("gcc for x86-64 is needed");
+	struct frames f = ask("unended", &a);
+	for (uint32_t i = 0; i < a.n; i++) {
+		assert_int_equal(f.spans[i].state, FRAMES_FOUND);
+		assert_int_equal(f.spans[i].n, 1);
+		assert_string_equal(f.frames[f.spans[i].off].name, names[i]);
+	}
+	frames__fini(&f);
+}
+
 static void test_what_is_no_request(void **state)
 {
 	struct addresses a = { .v = { 1, 2, 3 }, .n = 3 };
@@ -676,6 +695,7 @@ int main(void)
 		cmocka_unit_test(test_budgets),
 		cmocka_unit_test(test_one_frame_without_inlines),
 		cmocka_unit_test(test_damaged_dwarf_ends),
+		cmocka_unit_test(test_names_without_end),
 		cmocka_unit_test(test_what_is_no_request),
 		cmocka_unit_test(test_what_is_no_answer),
 		cmocka_unit_test(test_failing_allocations),
