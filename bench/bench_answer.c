@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "bench/figure.h"
 #include "bench/fleet_day.h"
@@ -43,23 +42,6 @@ struct blocks {
 	struct block v[DAY_WINDOWS];
 	uint32_t n;
 };
-
-/* This thread's CPU time: neighbours on the machine do not count. */
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-static void need(bool there, const char *what)
-{
-	if (there)
-		return;
-	fprintf(stderr, "bench_answer: %s\n", what);
-	exit(1);
-}
 
 /* -------------------------------------------------------------------------------------------------
  * A host that takes answers
@@ -120,7 +102,7 @@ static uint32_t take_profile(struct dcm_builder *b, const struct dcm_profile *he
 	(void)types;
 	(void)n_types;
 	if (added_up == 0)
-		added_up = now();
+		added_up = thread_seconds();
 	return n_taken++;
 }
 static void take_row(struct dcm_builder *b, uint32_t stack, uint32_t label_set, const int64_t *values)
@@ -275,7 +257,7 @@ static double ask(struct day *d, const struct blocks *b, const struct ask *a)
 	const struct dcm_group_by by = { &a->by, a->by.n > 0 };
 	struct dcm_builder *builder = builder__new((uint64_t)4 << 30);
 	struct dcm_batch *batch = NULL;
-	const double start = now();
+	const double start = thread_seconds();
 	struct view v;
 
 	added_up = 0;
@@ -291,7 +273,7 @@ static double ask(struct day *d, const struct blocks *b, const struct ask *a)
 			: answer__merge(&v, &by, builder)) == 0,
 	     "no answer");
 	view__fini(&v);
-	const double seconds = (a->what == ASK_SUMS ? added_up : now()) - start;
+	const double seconds = (a->what == ASK_SUMS ? added_up : thread_seconds()) - start;
 	struct dcm_error err = DCM_ERROR_INIT;
 	need(a->what != ASK_ALL || a->points || builder__seal(builder, &batch, &err) == 0, err.text);
 	batch__unref(batch);

@@ -11,7 +11,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "bench/figure.h"
 #include "core/base/str.h"
@@ -62,23 +61,6 @@ static const struct asked {
 	{ "labels_nre_classes", DCM_NRE, "cgroup",
 	  "/kubepods/(burstable|besteffort)/pod[0-9a-f]*[13579bdf]" },
 };
-
-/* This thread's CPU time: neighbours on the machine do not count. */
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-static void need(bool there, const char *what)
-{
-	if (there)
-		return;
-	fprintf(stderr, "bench_labels: %s\n", what);
-	exit(1);
-}
 
 static struct dict *make_dict(uint32_t n_series)
 {
@@ -133,21 +115,21 @@ static double bench(struct dict *d, const struct dcm_host *host, const struct as
 		.size = sizeof(sel), .matchers = &m, .n_matchers = 1, .to_ms = INT64_MAX
 	};
 	for (int i = 0; i < turns; i++) {
-		const double start = now();
+		const double start = thread_seconds();
 		struct sieve s;
 
 		need(sieve__init(&s, d, d->series.n, host, &sel) == 0, "out of memory");
-		at_most(&best, now() - start);
+		at_most(&best, thread_seconds() - start);
 		n = 0;
 		for (uint32_t k = sieve__next(&s, 0); k < s.n; k = sieve__next(&s, k + 1))
 			n++;
 		sieve__fini(&s);
 	}
 	for (int i = 0; i < WALK_TURNS; i++) {
-		const double start = now();
+		const double start = thread_seconds();
 
 		n_walked = walk(d, host, &sel);
-		at_most(&walked, now() - start);
+		at_most(&walked, thread_seconds() - start);
 	}
 	need(n == n_walked, "the index and the walk differ");
 	figure(q->figure, best * 1e3, "ms", "looking at each series", walked * 1e3);
@@ -164,9 +146,9 @@ int main(int argc, char **argv)
 	double worst = 0;
 
 	storage__host(&host);
-	const double start = now();
+	const double start = thread_seconds();
 	need(labels__extend(d, n, NULL, NULL) == 0, "out of memory");
-	figure("labels_build", (now() - start) * 1e3, "ms", "target", 1000);
+	figure("labels_build", (thread_seconds() - start) * 1e3, "ms", "target", 1000);
 	figure("labels_bytes", (double)labels__bytes(&d->labels) / n, "B a series",
 	       "the dictionary", (double)dict__bytes(d) / n);
 	for (size_t i = 0; i < sizeof(questions) / sizeof(questions[0]); i++) {

@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "bench/figure.h"
 #include "core/base/str.h"
 #include "core/batch/batch.h"
 #include "core/batch/builder.h"
@@ -29,14 +29,6 @@ enum {
 };
 #define BASE_NS 1700000000000000000
 #define CPU	"process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta"
-
-static double now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
 
 /* One window; `fresh`: no stack of it was ever seen. */
 static struct dcm_batch *make_window(struct random *r, uint32_t window, bool fresh)
@@ -110,11 +102,11 @@ static void bench_writing(const char *file, uint32_t n_windows, bool fresh, stru
 		exit(1);
 	for (uint32_t i = 0; i < n_windows; i++) {
 		struct dcm_batch *b = make_window(&r, i, fresh);
-		double from = now();
+		double from = thread_seconds();
 
 		if (ret->ops->write(ret->instance, &b, 1, NULL, NULL, NULL) < 0)
 			exit(1);
-		spent += now() - from;
+		spent += thread_seconds() - from;
 		batch__unref(b);
 	}
 	report(fresh ? "write, every stack new" : "write, stacks known",
@@ -132,11 +124,11 @@ static void bench_merge(struct storage *s, const char *what, const struct dcm_gr
 
 	for (unsigned i = 0; i < 3; i++) {
 		struct dcm_builder *b = builder__new((uint64_t)4 << 30);
-		double from = now();
+		double from = thread_seconds();
 
 		if (s->ops->merge(s->instance, &sel, 1, by, &s->host, b, NULL) < 0)
 			exit(1);
-		double spent = now() - from;
+		double spent = thread_seconds() - from;
 		best = spent < best ? spent : best;
 		builder__free(b);
 	}
@@ -155,11 +147,12 @@ static void bench_points(struct storage *s, double n_rows)
 	struct dcm_str label = STR("service_name");
 	struct dcm_group_by by = { &label, 1 };
 	uint64_t n = 0;
-	double from = now();
+	double from = thread_seconds();
 
 	if (s->ops->time_series(s->instance, &sel, 60000, &by, count_points, &n, NULL) < 0)
 		exit(1);
-	report("points of a minute by service", n_rows / (now() - from), "rows/s", "one thread");
+	report("points of a minute by service", n_rows / (thread_seconds() - from), "rows/s",
+	       "one thread");
 }
 
 int main(int argc, char **argv)

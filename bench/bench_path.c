@@ -16,8 +16,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "bench/figure.h"
 #include "core/base/error.h"
 #include "core/base/str.h"
 #include "core/batch/batch.h"
@@ -57,14 +57,6 @@ static void make_samples(void)
 		samples[i].stack = random__below(&r, 4) ? i : (uint32_t)random__below(&r, i + 1);
 		samples[i].set = (uint32_t)random__below(&r, N_SETS);
 	}
-}
-
-static double cpu_seconds(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
 static void fail(const char *what, const struct dcm_error *err)
@@ -181,7 +173,7 @@ static struct instance *open_store(struct loader *loader, const struct host_serv
 static double run_path(struct pipeline *p, uint32_t windows)
 {
 	struct dcm_builder *b = builder__new(0);
-	double start = cpu_seconds();
+	double start = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
 
 	for (uint32_t w = 0; w < windows; w++) {
 		struct dcm_batch *batch = make_window(b, w);
@@ -193,18 +185,18 @@ static double run_path(struct pipeline *p, uint32_t windows)
 	if (pipeline__flush(p, INT64_MAX) < 0)
 		fail("flush", NULL);
 	builder__free(b);
-	return cpu_seconds() - start;
+	return seconds_of(CLOCK_PROCESS_CPUTIME_ID) - start;
 }
 
 static double run_build(uint32_t windows)
 {
 	struct dcm_builder *b = builder__new(0);
-	double start = cpu_seconds();
+	double start = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
 
 	for (uint32_t w = 0; w < windows; w++)
 		batch__unref(make_window(b, w));
 	builder__free(b);
-	return cpu_seconds() - start;
+	return seconds_of(CLOCK_PROCESS_CPUTIME_ID) - start;
 }
 
 int main(int argc, char **argv)

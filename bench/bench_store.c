@@ -46,22 +46,6 @@ enum { N_SERIES = 20, N_STACKS = 40000, DEPTH = 24, N_THREADS = 3, DAY_TICKS = 8
 #define NS_A_SEC INT64_C(1000000000)
 static const double ROWS_A_TICK = 1200; /* of one host, about */
 
-static double seconds(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-static void need(bool there, const char *what)
-{
-	if (there)
-		return;
-	fprintf(stderr, "bench_store: %s\n", what);
-	exit(1);
-}
-
 /* -------------------------------------------------------------------------------------------------
  * The fleet
  */
@@ -336,10 +320,10 @@ static int64_t write_tick(struct trial *t, struct hosts *h, uint32_t tick, int64
 
 	set_clock(t, time_ns);
 	for (uint32_t i = 0; i < h->n; i++) {
-		const double start = seconds(CLOCK_THREAD_CPUTIME_ID);
+		const double start = thread_seconds();
 		struct dcm_batch *b = make_batch(h, i, tick, time_ns, &value);
 
-		t->making_s += seconds(CLOCK_THREAD_CPUTIME_ID) - start;
+		t->making_s += thread_seconds() - start;
 		put_batch(t, b);
 	}
 	return value;
@@ -361,14 +345,14 @@ static double ask(struct trial *t, int64_t from_ns, int64_t to_ns, const char *n
 
 	for (int i = 0; i < 3; i++) {
 		struct dcm_builder *b = builder__new((uint64_t)4 << 30);
-		const double start = seconds(CLOCK_THREAD_CPUTIME_ID);
+		const double start = thread_seconds();
 		struct view v;
 
 		view__init(&v, &t->storage.host, &sel, 1);
 		need(look__take(&v, t->store) == 0 && answer__merge(&v, &none, b) == 0,
 		     "no answer");
 		view__fini(&v);
-		at_most(&best, seconds(CLOCK_THREAD_CPUTIME_ID) - start);
+		at_most(&best, thread_seconds() - start);
 		builder__free(b);
 	}
 	return best * 1e3;
@@ -464,7 +448,7 @@ static int growth(char **arg)
 	trial__begin(&t, 0, 900000);
 	const struct held before = measure(&t);
 	uint64_t memory = 0;
-	const double cpu = seconds(CLOCK_PROCESS_CPUTIME_ID);
+	const double cpu = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
 	int64_t now_ns = BASE_NS;
 	for (uint32_t i = 0; i < s.n_ticks; i++) {
 		now_ns = BASE_NS + (int64_t)i * s.tick_ns;
@@ -474,7 +458,7 @@ static int growth(char **arg)
 			memory = measure(&t).memory_bytes > memory ? measure(&t).memory_bytes : memory;
 	}
 	wait_for_disk(&t);
-	const double spent = seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu - t.making_s;
+	const double spent = seconds_of(CLOCK_PROCESS_CPUTIME_ID) - cpu - t.making_s;
 	const double rows = (double)h.n_rows, share = (double)s.n_ticks / (s.days * DAY_TICKS);
 	settle(&t, now_ns);
 	const struct held after = measure(&t);

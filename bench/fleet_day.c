@@ -4,11 +4,7 @@
  */
 #include "bench/fleet_day.h"
 
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
-
+#include "bench/figure.h"
 #include "plugins/storage/local/block.h"
 
 void fleet_day__init(struct fleet_day *d, double skew)
@@ -27,23 +23,6 @@ void fleet_day__fini(struct fleet_day *d)
 {
 	for (uint32_t i = 0; i < DAY_SERIES; i++)
 		fleet_series__fini(&d->series[i]);
-}
-
-static void need(bool there, const char *what)
-{
-	if (there)
-		return;
-	fprintf(stderr, "a day of the fleet: %s\n", what);
-	exit(1);
-}
-
-/* This thread's CPU time: neighbours on the machine do not count. */
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
 int fleet_day__put(void *buf, const void *p, size_t n)
@@ -96,13 +75,13 @@ double fleet_day__write_block(const struct fleet_day *d, const struct fleet_bloc
 	for (uint32_t s = 0; s < DAY_SERIES; s++) {
 		const struct chunk_source source = chunk_of(d, s, b, from, until);
 
-		start = now();
+		start = thread_seconds();
 		need(!source.n_profiles || block_writer__chunk(w, &source) == 0,
 		     "a chunk was not written");
-		seconds += now() - start;
+		seconds += thread_seconds() - start;
 	}
-	start = now();
+	start = thread_seconds();
 	need(block_writer__finish(w, &info) == 0, "a block was not finished");
 	block_writer__free(w);
-	return seconds + now() - start;
+	return seconds + thread_seconds() - start;
 }
