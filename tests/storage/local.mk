@@ -87,7 +87,8 @@ tests_storage_test_retain_SOURCES = tests/storage/test_retain.c $(BLOCK_ROWS) $(
 tests_storage_test_retain_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_storage_test_retain_LDADD = $(LOCAL_STORE_LA) $(UNIT_LIBS)
 
-STORE_TEST = tests/storage/store_content.c tests/storage/store_content.h \
+STORE_TEST = tests/storage/store_bench.c tests/storage/store_bench.h \
+	tests/storage/store_content.c tests/storage/store_content.h \
 	tests/storage/store_subject.c tests/storage/store_subject.h \
 	tests/contract/storage_host.c tests/contract/storage_host.h tests/storage/crash_check.c tests/storage/crash_check.h \
 	$(BLOCK_ROWS) $(STORE_SIM) $(RANDOM_BATCH) $(FAILMALLOC)

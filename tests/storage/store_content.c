@@ -4,6 +4,7 @@
  */
 #include "tests/storage/store_content.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -343,4 +344,44 @@ uint32_t content__differences(const struct content *a, const struct content *b)
 		j += order >= 0;
 	}
 	return n;
+}
+
+void content__compare(const struct content *told, struct content *there)
+{
+	struct content must = { 0 };
+
+	for (size_t i = 0; i < told->profiles.n; i++)
+		assert_true(vec__push(&must.profiles, told->profiles.v[i]));
+	content__settle(there);
+	content__settle(&must);
+	assert_int_equal(content__differences(there, &must), 0);
+	content__fini(&must);
+}
+
+void content__compare_store(const struct content *told, struct store *s)
+{
+	struct content there = { 0 };
+
+	content__add_store(&there, s);
+	content__compare(told, &there);
+	content__fini(&there);
+}
+
+/* -------------------------------------------------------------------------------------------------
+ * Writing
+ */
+
+static void note_done(void *ctx, int status)
+{
+	*(int *)ctx = status;
+}
+
+void content__write(struct content *told, struct store *s, struct dcm_batch *const *batches, uint32_t n)
+{
+	int status = -EINPROGRESS;
+
+	assert_int_equal(store__write(s, batches, n, note_done, &status, NULL), 0);
+	assert_int_equal(status, 0);
+	for (uint32_t i = 0; told && i < n; i++)
+		content__add_batch(told, batches[i]);
 }

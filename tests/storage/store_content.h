@@ -30,5 +30,10 @@ void content__add_store(struct content *c, struct store *s);
 void content__settle(struct content *c);
 /* Of two that are settled: how many profiles only one of them has. */
 uint32_t content__differences(const struct content *a, const struct content *b);
+/* There is what was told, and nothing else. Settles `there`; `told` stays in its order. */
+void content__compare(const struct content *told, struct content *there);
+void content__compare_store(const struct content *told, struct store *s);
+/* The store acknowledges n batches before this returns; `told` has them from then on, unless it is NULL. */
+void content__write(struct content *told, struct store *s, struct dcm_batch *const *batches, uint32_t n);
 
 #endif

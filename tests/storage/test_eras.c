@@ -6,9 +6,7 @@
  * dictionaries come into memory and go, and while the clock does what it should not.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <pthread.h>
-#include <string.h>
 
 #include "core/batch/batch.h"
 #include "core/batch/builder.h"
@@ -17,9 +15,7 @@
 #include "plugins/storage/local/look.h"
 #include "plugins/storage/local/rework.h"
 #include "plugins/storage/local/upkeep.h"
-#include "tests/contract/storage_host.h"
-#include "tests/storage/sim_disk.h"
-#include "tests/storage/store_content.h"
+#include "tests/storage/store_bench.h"
 #include "tests/unit/failmalloc.h"
 #include "tests/unit/random.h"
 #include "tests/unit/random_batch.h"
@@ -29,95 +25,20 @@
 #define HOUR_NS (INT64_C(3600) * 1000000000)
 #define DAY_MS	(DAY_NS / 1000000)
 
-struct bench {
-	struct storage storage; /* for its host */
-	struct sim *sim;
-	struct store *store;
-	struct content told; /* all batches that were acknowledged */
-	uint64_t next_sequence;
-	unsigned n_complaints;
-};
-
-static void complain(void *ctx, enum dcm_log_level level, const char *sentence)
-{
-	struct bench *b = ctx;
-
-	print_message("%s\n", sentence);
-	b->n_complaints += level == DCM_LOG_ERROR;
-}
-
-static void open_store(struct bench *b)
-{
-	struct commit_found found;
-	const struct store_options o = {
-		.seal_ms = 3600000,
-		.head_max_bytes = 64 << 20,
-		.segment_bytes = 1 << 20,
-		.align = 512,
-		.report = complain,
-		.report_ctx = b,
-	};
-
-	assert_int_equal(store__open(&b->storage.host, sim__vfs(b->sim), &o, &found, &b->store, NULL), 0);
-}
-
-static void bench__init(struct bench *b, uint64_t seed)
-{
-	*b = (struct bench){ .sim = sim__new(seed, SIM_PREFIX) };
-	assert_non_null(b->sim);
-	storage__host(&b->storage);
-	b->storage.real_ns = RANDOM_BASE_NS + DAY_NS / 24;
-	open_store(b);
-}
-
-static void bench__fini(struct bench *b)
-{
-	store__close(b->store);
-	assert_int_equal(sim__n_open(b->sim), 0);
-	sim__free(b->sim);
-	content__fini(&b->told);
-}
-
-static void restart(struct bench *b, bool power_cut)
-{
-	store__close(b->store);
-	b->store = NULL;
-	sim__restart(b->sim, power_cut);
-	open_store(b);
-}
-
 static struct dcm_batch *make_batch(struct bench *b, uint64_t seed, int64_t base_ns)
 {
-	struct dcm_builder *builder = builder__new(0);
-	struct dcm_batch *batch = NULL;
+	struct dcm_batch *batch = random_batch__of((struct dcm_hash){ 1, 5 }, b->next_sequence++,
+						   seed, RANDOM_ONE_PROFILE, base_ns);
 
-	assert_non_null(builder);
-	builder__set_source(builder, (struct dcm_hash){ 1, 5 }, b->next_sequence++);
-	random_batch__fill(builder, seed, RANDOM_ONE_PROFILE, base_ns);
-	assert_int_equal(builder__seal(builder, &batch, NULL), 0);
-	builder__free(builder);
+	assert_non_null(batch);
 	return batch;
-}
-
-static void note_done(void *ctx, int status)
-{
-	*(int *)ctx = status;
-}
-
-static void write_batch(struct bench *b, struct dcm_batch *batch)
-{
-	int status = -EINPROGRESS;
-
-	assert_int_equal(store__write(b->store, &batch, 1, note_done, &status, NULL), 0);
-	assert_int_equal(status, 0);
 }
 
 static void write_at(struct bench *b, uint64_t seed, int64_t base_ns)
 {
 	struct dcm_batch *batch = make_batch(b, seed, base_ns);
 
-	write_batch(b, batch);
-	content__add_batch(&b->told, batch);
+	content__write(&b->told, b->store, &batch, 1);
 	batch__unref(batch);
 }
 
@@ -127,7 +48,7 @@ static uint64_t write_in_vain(struct bench *b, uint64_t seed, int64_t base_ns)
 	struct dcm_batch *batch = make_batch(b, seed, base_ns);
 	uint64_t n = batch->profiles[0].n_types;
 
-	write_batch(b, batch);
+	content__write(NULL, b->store, &batch, 1);
 	batch__unref(batch);
 	return n;
 }
@@ -140,20 +61,6 @@ static void fill_eras(struct bench *b, int n)
 	assert_int_equal(upkeep__seal(b->store, NULL), 0);
 	assert_int_equal(b->store->eras.n, n);
 	assert_int_equal(b->store->blocks.n, n);
-}
-
-static void compare(struct bench *b)
-{
-	struct content there = { 0 }, told = { 0 };
-
-	for (size_t i = 0; i < b->told.profiles.n; i++)
-		assert_true(vec__push(&told.profiles, b->told.profiles.v[i]));
-	content__add_store(&there, b->store);
-	content__settle(&there);
-	content__settle(&told);
-	assert_int_equal(content__differences(&there, &told), 0);
-	content__fini(&there);
-	content__fini(&told);
 }
 
 static void look_from(struct view *v, struct store *s, const struct dcm_select *sel)
@@ -204,7 +111,7 @@ static void test_what_could_not_be_read_is_tried_again(void **state)
 
 	bench__init(&b, 1);
 	fill_eras(&b, 3);
-	restart(&b, false);
+	bench__restart(&b, false);
 	assert_int_equal(n_loaded(b.store), 0);
 	sim__fail(b.sim, 1, FAULT_EIO, true);
 	for (uint64_t i = 1; i <= 2; i++) {
@@ -215,7 +122,7 @@ static void test_what_could_not_be_read_is_tried_again(void **state)
 	sim__fail(b.sim, 0, FAULT_NONE, false);
 	assert_int_equal(n_looked_at(&b), 3);
 	assert_int_equal(b.store->n_unreadable, 6);
-	compare(&b);
+	bench__compare(&b);
 	bench__fini(&b);
 }
 
@@ -232,7 +139,7 @@ static void test_without_memory(void **state)
 
 		bench__init(&b, 1);
 		fill_eras(&b, 2);
-		restart(&b, false);
+		bench__restart(&b, false);
 		view__init(&v, b.store->host, &all, 1);
 		failmalloc__arm(n);
 		int r = look__take(&v, b.store);
@@ -240,7 +147,7 @@ static void test_without_memory(void **state)
 		assert_int_equal(r, failed ? -ENOMEM : 0);
 		view__fini(&v);
 		assert_int_equal(n_looked_at(&b), 2);
-		compare(&b);
+		bench__compare(&b);
 		bench__fini(&b);
 	}
 }
@@ -256,7 +163,7 @@ static void test_dictionaries_are_bounded(void **state)
 
 	bench__init(&b, 1);
 	fill_eras(&b, 8);
-	compare(&b);
+	bench__compare(&b);
 	const uint64_t of_all = loaded_bytes(b.store);
 	assert_int_equal(n_loaded(b.store), 8);
 	eras__trim(b.store); /* without a bound */
@@ -278,7 +185,7 @@ static void test_dictionaries_are_bounded(void **state)
 	eras__trim(b.store);
 	assert_non_null(b.store->eras.v[7]->dict);
 	assert_true(n_loaded(b.store) < 8);
-	compare(&b);
+	bench__compare(&b);
 	b.store->options.dictionary_max_bytes = 1;
 	eras__trim(b.store);
 	assert_int_equal(n_loaded(b.store), 0);
@@ -301,13 +208,13 @@ static void test_what_is_written_stays(void **state)
 	eras__trim(b.store);
 	assert_int_equal(n_loaded(b.store), 1);
 	assert_int_equal(b.store->eras.n, 4);
-	compare(&b);
+	bench__compare(&b);
 	assert_int_equal(upkeep__seal(b.store, NULL), 0);
 	eras__trim(b.store);
 	assert_int_equal(n_loaded(b.store), 0);
-	compare(&b);
-	restart(&b, true);
-	compare(&b);
+	bench__compare(&b);
+	bench__restart(&b, true);
+	bench__compare(&b);
 	bench__fini(&b);
 }
 
@@ -319,13 +226,13 @@ static void test_a_write_waits_for_no_other_era(void **state)
 
 	bench__init(&b, 1);
 	fill_eras(&b, 2);
-	restart(&b, false);
+	bench__restart(&b, false);
 	struct era *old = b.store->eras.v[0];
 	pthread_mutex_lock(&old->load_lock);
 	write_at(&b, 60, RANDOM_BASE_NS);
 	pthread_mutex_unlock(&old->load_lock);
 	assert_null(old->dict);
-	compare(&b);
+	bench__compare(&b);
 	bench__fini(&b);
 }
 
@@ -347,7 +254,7 @@ static void test_dictionaries_that_come_and_go_change_nothing(void **state)
 				break;
 			case 1:
 				if (random__below(&r, 3) == 0)
-					restart(&b, random__below(&r, 2));
+					bench__restart(&b, random__below(&r, 2));
 				break;
 			default:
 				write_at(&b, random__next(&r) % 1000,
@@ -355,7 +262,7 @@ static void test_dictionaries_that_come_and_go_change_nothing(void **state)
 			}
 			eras__trim(b.store);
 			n_reloaded += b.store->eras.n - n_loaded(b.store);
-			compare(&b);
+			bench__compare(&b);
 		}
 		assert_int_equal(b.n_complaints, 0);
 		bench__fini(&b);
@@ -402,7 +309,7 @@ static void test_what_is_late_has_blocks_of_its_own(void **state)
 
 		assert_true(e->first_ms / window_ms == e->last_ms / window_ms);
 	}
-	compare(&b);
+	bench__compare(&b);
 	b.storage.real_ns += 2 * DAY_NS;
 	compact_all(&b);
 	assert_int_equal(b.store->blocks.n, 1);
@@ -413,12 +320,12 @@ static void test_what_is_late_has_blocks_of_its_own(void **state)
 		if (i % 3 == 2)
 			assert_int_equal(upkeep__seal(b.store, NULL), 0);
 		compact_all(&b);
-		compare(&b);
+		bench__compare(&b);
 		assert_non_null(find_block(b.store, of_day));
 	}
 	assert_true(b.store->blocks.n < 12);
-	restart(&b, true);
-	compare(&b);
+	bench__restart(&b, true);
+	bench__compare(&b);
 	bench__fini(&b);
 }
 
@@ -441,9 +348,9 @@ static void test_what_is_of_a_time_to_come_is_refused(void **state)
 	assert_int_equal(b.store->eras.n, 0);
 	write_at(&b, 1, b.storage.real_ns + DAY_NS - HOUR_NS);
 	write_at(&b, 2, b.storage.real_ns);
-	compare(&b);
-	restart(&b, true);
-	compare(&b);
+	bench__compare(&b);
+	bench__restart(&b, true);
+	bench__compare(&b);
 	assert_int_equal(b.store->n_too_new, 0);
 	bench__fini(&b);
 }
@@ -467,7 +374,7 @@ static void test_a_start_brings_nothing_back(void **state)
 	assert_int_equal(builder__seal(builder, &batch, NULL), 0);
 	builder__free(builder);
 	assert_int_equal(batch->n_profiles, 3);
-	write_batch(&b, batch);
+	content__write(NULL, b.store, &batch, 1);
 	assert_int_equal(b.store->n_too_old, batch->profiles[0].n_types);
 	assert_int_equal(b.store->n_too_new, batch->profiles[2].n_types);
 	batch__unref(batch);
@@ -475,13 +382,13 @@ static void test_a_start_brings_nothing_back(void **state)
 	content__add_batch(&b.told, batch);
 	batch__unref(batch);
 	assert_int_equal(b.store->eras.n, 1);
-	compare(&b);
-	restart(&b, true);
+	bench__compare(&b);
+	bench__restart(&b, true);
 	assert_int_equal(b.store->eras.n, 1);
-	compare(&b);
+	bench__compare(&b);
 	assert_int_equal(upkeep__seal(b.store, NULL), 0);
-	restart(&b, true);
-	compare(&b);
+	bench__restart(&b, true);
+	bench__compare(&b);
 	assert_int_equal(b.n_complaints, 0);
 	bench__fini(&b);
 }
@@ -520,7 +427,7 @@ static void test_a_clock_that_was_ahead(void **state)
 		assert_int_equal(upkeep__seal(b.store, NULL), 0);
 		assert_int_equal(n_blocks_after_expiry(&b), 31 - 2);
 		if (with_start) {
-			restart(&b, true);
+			bench__restart(&b, true);
 			assert_int_equal(n_blocks_after_expiry(&b), 31 - 2);
 		}
 		b.storage.mono_ns += HOUR_NS;
@@ -545,7 +452,7 @@ static void test_a_machine_that_was_off(void **state)
 	bench__init(&b, 1);
 	fill_days(&b);
 	b.storage.real_ns += 365 * DAY_NS;
-	restart(&b, false);
+	bench__restart(&b, false);
 	write_at(&b, 100, b.storage.real_ns);
 	assert_int_equal(upkeep__seal(b.store, NULL), 0);
 	for (size_t hour = 0; hour < 15; hour++) {

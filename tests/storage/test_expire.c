@@ -5,56 +5,19 @@
  * A day is a block: each has a profile of each of three types. What must be left after the limits are applied is known
  * profile by profile, and is compared with all that the store holds, before and after a start.
  */
-#include <errno.h>
-#include <string.h>
-
 #include "core/base/str.h"
 #include "core/batch/batch.h"
 #include "core/batch/builder.h"
 #include "plugins/storage/local/expire.h"
 #include "plugins/storage/local/upkeep.h"
-#include "tests/contract/storage_host.h"
-#include "tests/storage/sim_disk.h"
-#include "tests/storage/store_content.h"
+#include "tests/storage/store_bench.h"
 #include "tests/unit/random_batch.h"
 #include "tests/unit/unit.h"
 
-enum { DAYS = 20, N_TYPES = 3, SEGMENT = 1 << 20 };
+enum { DAYS = 20, N_TYPES = 3 };
 #define DAY_NS (INT64_C(86400) * 1000000000)
 
 static const char *const names[N_TYPES] = { "cpu", "memory", "mem" };
-
-struct bench {
-	struct storage storage; /* for its host */
-	struct sim *sim;
-	struct store *store;
-	struct store_options options;
-	struct dcm_batch *batches[DAYS][N_TYPES];
-	unsigned n_complaints;
-};
-
-static void complain(void *ctx, enum dcm_log_level level, const char *sentence)
-{
-	struct bench *b = ctx;
-
-	print_message("%s\n", sentence);
-	b->n_complaints += level == DCM_LOG_ERROR;
-}
-
-static void open_store(struct bench *b)
-{
-	struct commit_found found;
-
-	assert_int_equal(
-		store__open(&b->storage.host, sim__vfs(b->sim), &b->options, &found, &b->store, NULL), 0);
-}
-
-static void restart(struct bench *b)
-{
-	store__close(b->store);
-	sim__restart(b->sim, true);
-	open_store(b);
-}
 
 static struct dcm_batch *make_batch(uint64_t sequence, const char *type_name, int64_t time_ns)
 {
@@ -96,40 +59,33 @@ static int64_t day_ns(int day)
 	return RANDOM_BASE_NS + day * DAY_NS;
 }
 
-/* A block a day, each of three profiles. */
-static void bench__init(struct bench *b)
+static struct dcm_batch *batch_of_day(int day, int type)
 {
-	*b = (struct bench){ .sim = sim__new(1, SIM_PREFIX) };
-	assert_non_null(b->sim);
-	storage__host(&b->storage);
+	return make_batch((uint64_t)(day * N_TYPES + type), names[type], day_ns(day));
+}
+
+/* A block a day, each of three profiles. */
+static void fill(struct bench *b)
+{
+	bench__prepare(b, 1, SIM_PREFIX);
 	b->storage.real_ns = day_ns(DAYS);
-	b->options = (struct store_options){
-		.seal_ms = 3600000,
-		.head_max_bytes = 64 << 20,
-		.segment_bytes = SEGMENT,
-		.align = 512,
-		.report = complain,
-		.report_ctx = b,
-	};
-	open_store(b);
+	bench__open(b);
 	for (int day = 0; day < DAYS; day++) {
+		struct dcm_batch *batches[N_TYPES];
+
 		for (int t = 0; t < N_TYPES; t++)
-			b->batches[day][t] = make_batch((uint64_t)(day * N_TYPES + t), names[t],
-							day_ns(day));
-		assert_int_equal(store__write(b->store, b->batches[day], N_TYPES, NULL, NULL, NULL), 0);
+			batches[t] = batch_of_day(day, t);
+		assert_int_equal(store__write(b->store, batches, N_TYPES, NULL, NULL, NULL), 0);
 		assert_int_equal(upkeep__seal(b->store, NULL), 0);
+		for (int t = 0; t < N_TYPES; t++)
+			batch__unref(batches[t]);
 	}
 	assert_int_equal(b->store->blocks.n, DAYS);
 }
 
-static void bench__fini(struct bench *b)
+static void end(struct bench *b)
 {
-	store__close(b->store);
-	assert_int_equal(sim__n_open(b->sim), 0);
-	sim__free(b->sim);
-	for (int day = 0; day < DAYS; day++)
-		for (int t = 0; t < N_TYPES; t++)
-			batch__unref(b->batches[day][t]);
+	bench__fini(b);
 	assert_int_equal(b->n_complaints, 0);
 }
 
@@ -148,17 +104,17 @@ static uint64_t expire_all(struct bench *b)
 /* The store has the types' profiles from these days on, and no other. */
 static void must_have(struct bench *b, const int from[N_TYPES])
 {
-	struct content there = { 0 }, told = { 0 };
+	struct content told = { 0 };
 
-	for (int day = 0; day < DAYS; day++)
-		for (int t = 0; t < N_TYPES; t++)
-			if (day >= from[t])
-				content__add_batch(&told, b->batches[day][t]);
-	content__add_store(&there, b->store);
-	content__settle(&there);
-	content__settle(&told);
-	assert_int_equal(content__differences(&there, &told), 0);
-	content__fini(&there);
+	for (int t = 0; t < N_TYPES; t++) {
+		for (int day = from[t]; day < DAYS; day++) {
+			struct dcm_batch *batch = batch_of_day(day, t);
+
+			content__add_batch(&told, batch);
+			batch__unref(batch);
+		}
+	}
+	content__compare_store(&told, b->store);
 	content__fini(&told);
 }
 
@@ -166,7 +122,7 @@ static void keep_for(struct bench *b, int days, const char **types, int64_t *ns,
 {
 	b->options.retention_ms = days * (DAY_NS / 1000000);
 	b->options.retention_by_type = (struct dcm_map){ .keys = types, .items = ns, .n = n };
-	restart(b);
+	bench__restart(b, true);
 }
 
 /* The newest is of day 19, and what is exactly as old as its retention stays. */
@@ -179,16 +135,16 @@ static void test_types_are_kept_for_different_times(void **state)
 	struct bench b;
 	(void)state;
 
-	bench__init(&b);
+	fill(&b);
 	keep_for(&b, 5, types, ns, 4);
 	assert_int_equal(expire_all(&b), 14 + 7 + 17);
 	must_have(&b, from);
 	/* Blocks went whole where that was possible: no day has two. */
 	assert_int_equal(b.store->blocks.n, DAYS - 7);
-	restart(&b);
+	bench__restart(&b, true);
 	must_have(&b, from);
 	assert_int_equal(b.store->rows_evicted, 0);
-	bench__fini(&b);
+	end(&b);
 }
 
 /* One call writes at most one block anew, and what it did stands. */
@@ -199,17 +155,17 @@ static void test_one_block_a_call(void **state)
 	struct bench b;
 	(void)state;
 
-	bench__init(&b);
+	fill(&b);
 	keep_for(&b, 0, types, ns, 1);
 	for (uint64_t i = 1; i <= 16; i++) {
 		assert_int_equal(expire__now(b.store, NULL), 0);
 		assert_int_equal(b.store->n_expired, i);
-		restart(&b);
+		bench__restart(&b, true);
 		b.store->n_expired = i;
 	}
 	assert_int_equal(expire__now(b.store, NULL), 0);
 	must_have(&b, (const int[N_TYPES]){ 16, 0, 0 });
-	bench__fini(&b);
+	end(&b);
 }
 
 /* What is kept for longer than the rest is taken when it comes that late. */
@@ -221,7 +177,7 @@ static void test_late_ones_of_a_type_that_is_kept(void **state)
 	struct bench b;
 	(void)state;
 
-	bench__init(&b);
+	fill(&b);
 	keep_for(&b, 5, types, ns, 1);
 	batch = make_batch(1000, "memory", day_ns(8) + 1000000);
 	assert_int_equal(store__write(b.store, &batch, 1, NULL, NULL, NULL), 0);
@@ -231,7 +187,7 @@ static void test_late_ones_of_a_type_that_is_kept(void **state)
 	assert_int_equal(store__write(b.store, &batch, 1, NULL, NULL, NULL), 0);
 	batch__unref(batch);
 	assert_int_equal(b.store->n_too_old, 1);
-	bench__fini(&b);
+	end(&b);
 }
 
 static uint64_t bytes_of_eras(struct bench *b)
@@ -255,10 +211,10 @@ static void test_bytes_are_those_of_everything(void **state)
 	struct bench b;
 	(void)state;
 
-	bench__init(&b);
-	restart(&b);
+	fill(&b);
+	bench__restart(&b, true);
 	wal__stat(commit__wal(b.store->commit), &log);
-	uint64_t fixed = (uint64_t)log.n_files * SEGMENT;
+	uint64_t fixed = (uint64_t)log.n_files * b.options.segment_bytes;
 	uint64_t all = fixed + kept__get(b.store).blocks.bytes + bytes_of_eras(&b);
 	b.store->options.max_bytes = all;
 	assert_int_equal(expire__now(b.store, NULL), 0);
@@ -276,7 +232,7 @@ static void test_bytes_are_those_of_everything(void **state)
 	assert_true(left <= b.store->options.max_bytes);
 	assert_true(left + (all - fixed) / 4 > b.store->options.max_bytes);
 	assert_int_equal(b.store->n_expired, 0);
-	bench__fini(&b);
+	end(&b);
 }
 
 int main(void)

@@ -383,14 +383,21 @@ void random_batch__fill(struct dcm_builder *b, uint64_t seed, unsigned flags, in
 		make_profile(&m);
 }
 
-struct dcm_batch *random_batch__new(uint64_t seed, unsigned flags)
+struct dcm_batch *random_batch__of(struct dcm_hash source, uint64_t sequence, uint64_t seed,
+				   unsigned flags, int64_t base_ns)
 {
 	CLEANUP(builder__freep) struct dcm_builder *b = builder__new(0);
 	struct dcm_batch *batch = NULL;
 
 	if (!b)
 		return NULL;
-	builder__set_source(b, (struct dcm_hash){ seed, ~seed }, seed & 0xff);
-	random_batch__fill(b, seed, flags, RANDOM_BASE_NS);
+	builder__set_source(b, source, sequence);
+	random_batch__fill(b, seed, flags, base_ns);
 	return builder__seal(b, &batch, NULL) < 0 ? NULL : batch;
+}
+
+struct dcm_batch *random_batch__new(uint64_t seed, unsigned flags)
+{
+	return random_batch__of((struct dcm_hash){ seed, ~seed }, seed & 0xff, seed, flags,
+				RANDOM_BASE_NS);
 }
