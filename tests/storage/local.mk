@@ -119,8 +119,7 @@ tests_storage_test_tend_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_storage_test_tend_LDADD = $(LOCAL_STORE_LA) $(CODEC_LA) $(CONFIG_LA) $(UNIT_LIBS) -ldl
 
 unit_tests += tests/storage/test_removal
-tests_storage_test_removal_SOURCES = tests/storage/test_removal.c tests/contract/storage_host.c tests/contract/storage_host.h \
-	tests/storage/sim_disk.c tests/storage/sim_disk.h $(FAILMALLOC)
+tests_storage_test_removal_SOURCES = tests/storage/test_removal.c $(STORE_TEST)
 tests_storage_test_removal_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_storage_test_removal_LDADD = $(LOCAL_STORE_LA) $(CODEC_LA) $(CONFIG_LA) $(UNIT_LIBS) -ldl
 

@@ -15,7 +15,6 @@
 
 #include "core/base/str.h"
 #include "core/batch/batch.h"
-#include "core/batch/builder.h"
 #include "core/plugin/mapped.h"
 #include "plugins/storage/local/block_piece.h"
 #include "plugins/storage/local/inspect.h"
@@ -86,14 +85,10 @@ static void open_store(struct bench *b)
 
 static void write_block(struct bench *b, uint64_t sequence)
 {
-	struct dcm_builder *builder = builder__new(0);
-	struct dcm_batch *batch = NULL;
+	struct dcm_batch *batch = random_batch__of((struct dcm_hash){ 1, 5 }, sequence, sequence, 0,
+						   RANDOM_BASE_NS + (int64_t)sequence * HOUR_MS * 1000000);
 
-	assert_non_null(builder);
-	builder__set_source(builder, (struct dcm_hash){ 1, 5 }, sequence);
-	random_batch__fill(builder, sequence, 0, RANDOM_BASE_NS + (int64_t)sequence * HOUR_MS * 1000000);
-	assert_int_equal(builder__seal(builder, &batch, NULL), 0);
-	builder__free(builder);
+	assert_non_null(batch);
 	assert_int_equal(store__write(b->store, &batch, 1, NULL, NULL, NULL), 0);
 	batch__unref(batch);
 	assert_int_equal(upkeep__seal(b->store, NULL), 0);

@@ -19,53 +19,21 @@
 #include "plugins/storage/local/removal.h"
 #include "plugins/storage/local/rework.h"
 #include "plugins/storage/local/upkeep.h"
-#include "tests/contract/storage_host.h"
-#include "tests/storage/sim_disk.h"
+#include "tests/storage/store_bench.h"
 #include "tests/unit/failmalloc.h"
 #include "tests/unit/unit.h"
 
 #define FIRST_MS INT64_C(1700000000000)
 enum { STEP_MS = 1000, KINDS = 4 };
 
-struct bench {
-	struct storage storage; /* for its host */
-	struct sim *sim;
-	struct store *store;
-	uint64_t next_sequence;
-};
-
-static int open_store(struct bench *b)
+/* On small segments, and a disk that keeps any names; faults are many, and told to nobody. */
+static void start(struct bench *b)
 {
-	struct commit_found found;
-	const struct store_options o = {
-		.seal_ms = 3600000, .head_max_bytes = 64 << 20, .segment_bytes = 1 << 16, .align = 512
-	};
-
-	return store__open(&b->storage.host, sim__vfs(b->sim), &o, &found, &b->store, NULL);
-}
-
-static void bench__init(struct bench *b)
-{
-	*b = (struct bench){ .sim = sim__new(1, SIM_SUBSET) };
-	assert_non_null(b->sim);
-	storage__host(&b->storage);
+	bench__prepare(b, 1, SIM_SUBSET);
+	b->options.segment_bytes = 1 << 16;
+	b->options.report = NULL;
 	b->storage.real_ns = FIRST_MS * 1000000;
-	assert_int_equal(open_store(b), 0);
-}
-
-static void bench__fini(struct bench *b)
-{
-	store__close(b->store);
-	assert_int_equal(sim__n_open(b->sim), 0);
-	sim__free(b->sim);
-}
-
-static void restart(struct bench *b)
-{
-	store__close(b->store);
-	b->store = NULL;
-	sim__restart(b->sim, true);
-	assert_int_equal(open_store(b), 0);
+	bench__open(b);
 }
 
 /* One profile at a step of time, with a row for each kind: value 1, and the sample label kind=kN. */
@@ -99,25 +67,12 @@ static struct dcm_batch *make_batch(struct bench *b, int step, uint32_t temporal
 	return batch;
 }
 
-static void note_done(void *ctx, int status)
-{
-	*(int *)ctx = status;
-}
-
-static void write_batch(struct bench *b, struct dcm_batch *batch)
-{
-	int status = -EINPROGRESS;
-
-	assert_int_equal(store__write(b->store, &batch, 1, note_done, &status, NULL), 0);
-	assert_int_equal(status, 0);
-}
-
 static void write_steps(struct bench *b, int from, int to, uint32_t temporality)
 {
 	for (int i = from; i < to; i++) {
 		struct dcm_batch *batch = make_batch(b, i, temporality);
 
-		write_batch(b, batch);
+		content__write(NULL, b->store, &batch, 1);
 		batch__unref(batch);
 	}
 }
@@ -187,7 +142,7 @@ static void test_what_was_removed_is_gone_at_once(void **state)
 	struct bench b;
 	(void)state;
 
-	bench__init(&b);
+	start(&b);
 	write_steps(&b, 0, 10, DCM_DELTA);
 	assert_int_equal(upkeep__seal(b.store, NULL), 0);
 	write_steps(&b, 10, 20, DCM_DELTA);
@@ -202,12 +157,12 @@ static void test_what_was_removed_is_gone_at_once(void **state)
 		assert_int_equal(count(&b, "", "", DELTA), 70);
 		assert_int_equal(count(&b, "odd", "", DELTA), 30);
 		assert_int_equal(count(&b, "", "k1", DELTA), 10);
-		restart(&b);
+		bench__restart(&b, true);
 	}
 	/* What matches and comes later stays, also through a start. */
 	write_steps(&b, 1, 2, DCM_DELTA);
 	assert_int_equal(count(&b, "odd", "k1", DELTA), 1);
-	restart(&b);
+	bench__restart(&b, true);
 	assert_int_equal(count(&b, "odd", "k1", DELTA), 1);
 	assert_int_equal(upkeep__seal(b.store, NULL), 0);
 	assert_int_equal(count(&b, "odd", "k1", DELTA), 1);
@@ -217,7 +172,7 @@ static void test_what_was_removed_is_gone_at_once(void **state)
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(count(&b, "odd", "k1", DELTA), 1);
 		assert_int_equal(count(&b, "", "", DELTA), 74);
-		restart(&b);
+		bench__restart(&b, true);
 	}
 	assert_null(manifest__extra(commit__manifest(b.store->commit), EXTRA_FILTERS));
 	bench__fini(&b);
@@ -230,21 +185,21 @@ static void test_a_retry_brings_nothing_back(void **state)
 	struct bench b;
 	(void)state;
 
-	bench__init(&b);
+	start(&b);
 	for (int i = 0; i < 8; i++) {
 		batches[i] = make_batch(&b, i, DCM_DELTA);
-		write_batch(&b, batches[i]);
+		content__write(NULL, b.store, &batches[i], 1);
 		if (i == 3)
 			assert_int_equal(upkeep__seal(b.store, NULL), 0);
 	}
 	assert_int_equal(remove_rows(&b, "", ""), 8);
 	for (int round = 0; round < 4; round++) {
 		for (int i = 0; i < 8; i++)
-			write_batch(&b, batches[i]);
+			content__write(NULL, b.store, &batches[i], 1);
 		assert_int_equal(count(&b, "", "", DELTA), 0);
 		if (round == 1)
 			assert_int_equal(removal__drain(b.store, NULL), 0);
-		restart(&b);
+		bench__restart(&b, true);
 	}
 	write_steps(&b, 0, 8, DCM_DELTA); /* the same profiles, but other batches */
 	assert_int_equal(count(&b, "", "", DELTA), 32);
@@ -261,7 +216,7 @@ static void test_a_state_that_was_replaced_stays_so(void **state)
 	for (int seals = 0; seals < 4; seals++) {
 		struct bench b;
 
-		bench__init(&b);
+		start(&b);
 		write_steps(&b, 0, 4, DCM_GAUGE);
 		if (seals & 1)
 			assert_int_equal(upkeep__seal(b.store, NULL), 0);
@@ -271,12 +226,12 @@ static void test_a_state_that_was_replaced_stays_so(void **state)
 		assert_int_equal(count(&b, "", "", GAUGE), 16);
 		assert_int_equal(remove_rows(&b, "", ""), 4);
 		assert_int_equal(count(&b, "", "", GAUGE), 0);
-		restart(&b);
+		bench__restart(&b, true);
 		for (int r = 1; r == 1;) {
 			r = removal__step(b.store, NULL);
 			assert_true(r >= 0);
 			assert_int_equal(count(&b, "", "", GAUGE), 0);
-			restart(&b);
+			bench__restart(&b, true);
 			assert_int_equal(count(&b, "", "", GAUGE), 0);
 		}
 		assert_int_equal(b.store->blocks.n, 0);
@@ -290,7 +245,7 @@ static void test_removal_on_a_disk_without_room_for_blocks(void **state)
 	struct bench b;
 	(void)state;
 
-	bench__init(&b);
+	start(&b);
 	write_steps(&b, 0, 10, DCM_DELTA);
 	assert_int_equal(upkeep__seal(b.store, NULL), 0);
 	assert_int_equal(remove_rows(&b, "even", ""), 5);
@@ -300,7 +255,7 @@ static void test_removal_on_a_disk_without_room_for_blocks(void **state)
 	sim__fail(b.sim, 0, FAULT_NONE, false);
 	assert_int_equal(removal__drain(b.store, NULL), 0);
 	assert_null(b.store->filters);
-	restart(&b);
+	bench__restart(&b, true);
 	assert_int_equal(count(&b, "", "", DELTA), 20);
 	bench__fini(&b);
 }
@@ -311,7 +266,7 @@ static void test_many_removals_are_worked_off(void **state)
 	struct bench b;
 	(void)state;
 
-	bench__init(&b);
+	start(&b);
 	write_steps(&b, 0, 200, DCM_DELTA);
 	assert_int_equal(upkeep__seal(b.store, NULL), 0);
 	for (int i = 0; i < 200; i++) {
@@ -327,7 +282,7 @@ static void test_many_removals_are_worked_off(void **state)
 		assert_int_equal(count(&b, "", "", DELTA), 800 - i - 1);
 	}
 	assert_true(filters__n(b.store->filters) > 1);
-	restart(&b);
+	bench__restart(&b, true);
 	assert_int_equal(count(&b, "", "", DELTA), 600);
 	bench__fini(&b);
 }
@@ -338,7 +293,7 @@ static void try_to_remove(struct bench *b, bool *ret_failed, uint64_t at, bool m
 	struct wish w;
 	uint64_t n = 0;
 
-	bench__init(b);
+	start(b);
 	write_steps(b, 0, 4, DCM_DELTA);
 	assert_int_equal(upkeep__seal(b->store, NULL), 0);
 	write_steps(b, 4, 8, DCM_DELTA);
@@ -354,7 +309,7 @@ static void try_to_remove(struct bench *b, bool *ret_failed, uint64_t at, bool m
 	sim__fail(b->sim, 0, FAULT_NONE, false);
 	const int64_t left = count(b, "", "", DELTA);
 	assert_true(left == 28 || (r != 0 && left == 32));
-	restart(b);
+	bench__restart(b, true);
 	const int64_t later = count(b, "", "", DELTA);
 	assert_true(later == left || (r != 0 && later == 32));
 	assert_int_equal(removal__drain(b->store, NULL), 0);

@@ -22,9 +22,8 @@
 #include "plugins/storage/local/removal.h"
 #include "plugins/storage/local/rework.h"
 #include "plugins/storage/local/upkeep.h"
-#include "tests/contract/storage_host.h"
 #include "tests/storage/crash_check.h"
-#include "tests/storage/store_content.h"
+#include "tests/storage/store_bench.h"
 #include "tests/storage/store_subject.h"
 #include "tests/unit/failmalloc.h"
 #include "tests/unit/random_batch.h"
@@ -32,74 +31,18 @@
 
 enum { CYCLES = 1500, CYCLES_TO_CATCH = 30000 };
 
-struct bench {
-	struct storage storage; /* for its host */
-	struct sim *sim;
-	struct store *store;
-	struct content told; /* all batches that were acknowledged, each once */
-	uint64_t next_sequence;
-	unsigned n_complaints;
-};
-
-static void complain(void *ctx, enum dcm_log_level level, const char *sentence)
-{
-	struct bench *b = ctx;
-
-	print_message("%s\n", sentence);
-	b->n_complaints += level == DCM_LOG_ERROR;
-}
-
-static int open_store(struct bench *b)
-{
-	struct commit_found found;
-	struct store_options o = {
-		.seal_ms = 3600000,
-		.head_max_bytes = 64 << 20,
-		.segment_bytes = 1 << 20,
-		.align = 512,
-		.report = complain,
-		.report_ctx = b,
-	};
-
-	return store__open(&b->storage.host, sim__vfs(b->sim), &o, &found, &b->store, NULL);
-}
-
-static void bench__init(struct bench *b, uint64_t seed)
-{
-	*b = (struct bench){ .sim = sim__new(seed, SIM_PREFIX) };
-	assert_non_null(b->sim);
-	storage__host(&b->storage);
-	b->storage.real_ns = RANDOM_BASE_NS + INT64_C(3600) * 1000000000;
-	assert_int_equal(open_store(b), 0);
-}
-
-static void bench__fini(struct bench *b)
-{
-	store__close(b->store);
-	assert_int_equal(sim__n_open(b->sim), 0);
-	sim__free(b->sim);
-	content__fini(&b->told);
-}
-
 static void restart(struct bench *b, bool power_cut)
 {
-	store__close(b->store);
-	b->store = NULL;
-	sim__restart(b->sim, power_cut);
-	assert_int_equal(open_store(b), 0);
+	bench__restart(b, power_cut);
 	assert_int_equal(b->n_complaints, 0);
 }
 
 static struct dcm_batch *make_batch_of(struct bench *b, uint64_t seed, unsigned flags, int64_t base_ns)
 {
-	struct dcm_builder *builder = builder__new(0);
-	struct dcm_batch *batch = NULL;
+	struct dcm_batch *batch = random_batch__of((struct dcm_hash){ seed % 3 + 1, 5 },
+						   b->next_sequence++, seed, flags, base_ns);
 
-	assert_non_null(builder);
-	builder__set_source(builder, (struct dcm_hash){ seed % 3 + 1, 5 }, b->next_sequence++);
-	random_batch__fill(builder, seed, flags, base_ns);
-	assert_int_equal(builder__seal(builder, &batch, NULL), 0);
-	builder__free(builder);
+	assert_non_null(batch);
 	return batch;
 }
 
@@ -116,26 +59,7 @@ static void note_done(void *ctx, int status)
 /* Writes and, when `fresh`, remembers. */
 static void write_batches(struct bench *b, struct dcm_batch *const *batches, uint32_t n, bool fresh)
 {
-	int status = -EINPROGRESS;
-
-	assert_int_equal(store__write(b->store, batches, n, note_done, &status, NULL), 0);
-	assert_int_equal(status, 0);
-	for (uint32_t i = 0; fresh && i < n; i++)
-		content__add_batch(&b->told, batches[i]);
-}
-
-static void compare(struct bench *b)
-{
-	struct content there = { 0 }, told = { 0 };
-
-	for (size_t i = 0; i < b->told.profiles.n; i++)
-		assert_true(vec__push(&told.profiles, b->told.profiles.v[i]));
-	content__add_store(&there, b->store);
-	content__settle(&there);
-	content__settle(&told);
-	assert_int_equal(content__differences(&there, &told), 0);
-	content__fini(&there);
-	content__fini(&told);
+	content__write(fresh ? &b->told : NULL, b->store, batches, n);
 }
 
 /* -------------------------------------------------------------------------------------------------
@@ -181,7 +105,7 @@ static void test_all_that_was_written_is_there(void **state)
 				restart(&b, random__below(&r, 2));
 			else
 				write_some(&b, &r);
-			compare(&b);
+			bench__compare(&b);
 		}
 		n_blocks += b.store->blocks.n;
 		n_eras += b.store->eras.n;
@@ -260,11 +184,11 @@ static void test_retries_are_recognised_after_a_seal_and_a_restart(void **state)
 	}
 	restart(&b, true);
 	write_batches(&b, batches, 20, false);
-	compare(&b);
+	bench__compare(&b);
 	assert_int_equal(upkeep__seal(b.store, NULL), 0);
 	restart(&b, true);
 	write_batches(&b, batches, 20, false);
-	compare(&b);
+	bench__compare(&b);
 	/* The log has nothing that a block has. */
 	assert_int_equal(b.store->active.n, 0);
 	for (uint32_t i = 0; i < 20; i++)
@@ -293,7 +217,7 @@ static void test_types_of_one_profile_share_a_chunk(void **state)
 		n_chunks += b.store->blocks.v[i]->entry.n_chunks;
 	print_message("%" PRIu64 " streams, %" PRIu64 " chunks\n", n_streams, n_chunks);
 	assert_true(n_chunks > 0 && n_chunks < n_streams);
-	compare(&b);
+	bench__compare(&b);
 	bench__fini(&b);
 }
 
@@ -344,7 +268,7 @@ static void test_a_dictionary_that_grows_has_many_records(void **state)
 	assert_true(era__n_records(b.store->eras.v[0]) > 1);
 	assert_int_equal(upkeep__seal(b.store, NULL), 0);
 	restart(&b, true);
-	compare(&b);
+	bench__compare(&b);
 	bench__fini(&b);
 }
 
@@ -466,9 +390,9 @@ static void test_logs_of_nobody_go(void **state)
 		assert_int_equal(expire__now(b.store, NULL), 0);
 		n_logs = sim__n_names(b.sim, ERAS_DIR);
 		assert_int_equal(n_logs, b.store->eras.n);
-		compare(&b);
+		bench__compare(&b);
 		restart(&b, true);
-		compare(&b);
+		bench__compare(&b);
 		bench__fini(&b);
 	}
 	assert_true(left_some);
@@ -496,7 +420,7 @@ static void test_what_comes_too_late_is_counted(void **state)
 	batch__unref(batch);
 	assert_int_equal(b.store->n_too_old, n);
 	assert_int_equal(b.store->n_expired, 0);
-	compare(&b);
+	bench__compare(&b);
 	bench__fini(&b);
 }
 
@@ -533,7 +457,7 @@ static void test_a_full_disk_and_back(void **state)
 	write_batches(&b, &first, 1, false);
 	write_batches(&b, &second, 1, true);
 	restart(&b, true);
-	compare(&b);
+	bench__compare(&b);
 	batch__unref(first);
 	batch__unref(second);
 	bench__fini(&b);
@@ -592,7 +516,7 @@ static void test_a_full_disk_empties_itself(void **state)
 	batch__unref(batch);
 	sim__vfs(b.sim)->ops = small_disk.whole;
 	restart(&b, true);
-	compare(&b);
+	bench__compare(&b);
 	bench__fini(&b);
 }
 
@@ -623,13 +547,13 @@ static void test_every_call_fails(void **state)
 			write_batches(&b, &batch, 1, true);
 		else
 			content__add_batch(&b.told, batch);
-		compare(&b);
+		bench__compare(&b);
 		b.n_complaints = 0;
 		restart(&b, true);
-		compare(&b);
+		bench__compare(&b);
 		assert_int_equal(upkeep__seal(b.store, NULL), 0);
 		restart(&b, true);
-		compare(&b);
+		bench__compare(&b);
 		batch__unref(batch);
 		bench__fini(&b);
 	}
@@ -664,9 +588,9 @@ static void test_without_memory(void **state)
 				content__add_batch(&b.told, batches[i]);
 			batch__unref(batches[i]);
 		}
-		compare(&b);
+		bench__compare(&b);
 		restart(&b, true);
-		compare(&b);
+		bench__compare(&b);
 		bench__fini(&b);
 	}
 }
@@ -756,7 +680,7 @@ static void damage(struct bench *b, bool footer)
 	uint8_t *bytes = sim__peek(b->sim, path, &n);
 	assert_non_null(bytes);
 	bytes[footer ? n - 9 : 100] ^= 4;
-	assert_int_equal(open_store(b), 0);
+	bench__open(b);
 	atomic_store(&b->store->blocks.v[0]->told, true);
 }
 
@@ -872,14 +796,14 @@ static void test_a_sound_block_is_left_alone(void **state)
 	store__close(b.store);
 	size_t n;
 	sim__peek(b.sim, "blocks/00000000000000000001.blk", &n)[100] ^= 4;
-	assert_int_equal(open_store(&b), 0);
+	bench__open(&b);
 	const uint64_t number = b.store->blocks.v[0]->entry.number;
 
 	atomic_store(&b.store->blocks.v[0]->told, true);
 	assert_int_equal(rework__rescue(b.store, NULL), 1);
 	assert_int_equal(rework__rescue(b.store, NULL), 0);
 	assert_true(b.store->blocks.v[0]->entry.number == number && b.n_complaints == 0);
-	compare(&b);
+	bench__compare(&b);
 	bench__fini(&b);
 }
 

@@ -2,11 +2,9 @@
 /*
  * tests/storage/test_tend.c - rounds of the local store's upkeep, on a disk that has room or has none
  */
-#include <errno.h>
 #include <string.h>
 
 #include "core/batch/batch.h"
-#include "core/batch/builder.h"
 #include "plugins/storage/local/look.h"
 #include "plugins/storage/local/tend.h"
 #include "plugins/storage/local/upkeep.h"
@@ -59,14 +57,10 @@ static void bench__fini(struct bench *b)
 /* Returns whether the disk took it. */
 static bool write_at(struct bench *b, uint64_t seed, int64_t base_ns)
 {
-	struct dcm_builder *builder = builder__new(0);
-	struct dcm_batch *batch = NULL;
+	struct dcm_batch *batch = random_batch__of((struct dcm_hash){ 1, 5 }, b->next_sequence++,
+						   seed, RANDOM_ONE_PROFILE, base_ns);
 
-	assert_non_null(builder);
-	builder__set_source(builder, (struct dcm_hash){ 1, 5 }, b->next_sequence++);
-	random_batch__fill(builder, seed, RANDOM_ONE_PROFILE, base_ns);
-	assert_int_equal(builder__seal(builder, &batch, NULL), 0);
-	builder__free(builder);
+	assert_non_null(batch);
 	int r = store__write(b->store, &batch, 1, NULL, NULL, NULL);
 	if (r == 0)
 		content__add_batch(&b->told, batch);
@@ -88,16 +82,7 @@ static unsigned rounds(struct bench *b, unsigned n)
 
 static void compare(struct bench *b)
 {
-	struct content there = { 0 }, told = { 0 };
-
-	for (size_t i = 0; i < b->told.profiles.n; i++)
-		assert_true(vec__push(&told.profiles, b->told.profiles.v[i]));
-	content__add_store(&there, b->store);
-	content__settle(&there);
-	content__settle(&told);
-	assert_int_equal(content__differences(&there, &told), 0);
-	content__fini(&there);
-	content__fini(&told);
+	content__compare_store(&b->told, b->store);
 }
 
 static size_t n_looked_at(struct bench *b)
