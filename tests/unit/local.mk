@@ -125,13 +125,14 @@ tests_unit_test_frames_SOURCES = tests/unit/test_frames.c $(FAILMALLOC)
 tests_unit_test_frames_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_frames_LDADD = $(SYMBOLIZE_LA) $(UNIT_LIBS)
 
+NATIVE_BATCH = tests/unit/native_batch.c tests/unit/native_batch.h
 unit_tests += tests/unit/test_debuginfo
-tests_unit_test_debuginfo_SOURCES = tests/unit/test_debuginfo.c core/main/frames_workers.c $(FAILMALLOC)
+tests_unit_test_debuginfo_SOURCES = tests/unit/test_debuginfo.c core/main/frames_workers.c $(NATIVE_BATCH) $(FAILMALLOC)
 tests_unit_test_debuginfo_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_debuginfo_LDADD = $(SYMBOLIZE_LA) $(BROKER_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_debuginfod
-tests_unit_test_debuginfod_SOURCES = tests/unit/test_debuginfod.c core/main/debuginfod.c
+tests_unit_test_debuginfod_SOURCES = tests/unit/test_debuginfod.c core/main/debuginfod.c $(NATIVE_BATCH)
 tests_unit_test_debuginfod_LDADD = $(NET_LA) $(SYMBOLIZE_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_extract
@@ -171,7 +172,7 @@ unit_tests += tests/unit/test_demangle
 tests_unit_test_demangle_LDADD = $(SYMBOLIZE_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_symbols
-tests_unit_test_symbols_SOURCES = tests/unit/test_symbols.c $(FAILMALLOC)
+tests_unit_test_symbols_SOURCES = tests/unit/test_symbols.c $(NATIVE_BATCH) $(FAILMALLOC)
 tests_unit_test_symbols_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_symbols_LDADD = $(SYMBOLIZE_LA) $(UNIT_LIBS)
 

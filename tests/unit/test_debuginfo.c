@@ -19,12 +19,12 @@
 #include "core/base/fd.h"
 #include "core/base/str.h"
 #include "core/batch/batch.h"
-#include "core/batch/builder.h"
 #include "core/main/frames_workers.h"
 #include "core/symbolize/debuginfo.h"
 #include "core/symbolize/frames.h"
 #include "core/symbolize/symbols.h"
 #include "tests/unit/failmalloc.h"
+#include "tests/unit/native_batch.h"
 #include "tests/unit/paths.h"
 
 #define SECOND INT64_C(1000000000)
@@ -96,34 +96,7 @@ static bool make(void)
 
 static struct dcm_batch *batch_of(const char *build_id, uint32_t n)
 {
-	CLEANUP(builder__freep) struct dcm_builder *b = builder__new(0);
-	struct dcm_error err = DCM_ERROR_INIT;
-	struct dcm_batch *batch = NULL;
-	uint32_t locations[N_ADDRESSES];
-
-	assert_non_null(b);
-	struct dcm_mapping m = { .file = builder__string(b, STR("/x/program")),
-				 .build_id = builder__string(b, str__of(build_id)),
-				 .kind = DCM_MAPPING_FILE };
-	uint32_t mapping = builder__mapping(b, &m);
-	for (uint32_t i = 0; i < n; i++) {
-		struct dcm_location l = { .mapping = mapping,
-					  .process = DCM_NONE,
-					  .address = addresses[i],
-					  .addr_kind = DCM_ADDR_VADDR,
-					  .kind = DCM_FRAME_NATIVE };
-		locations[i] = builder__location(b, &l, NULL, 0);
-	}
-	struct dcm_pair pair = { builder__string(b, STR("service_name")), builder__string(b, STR("x")) };
-	struct dcm_type type = { .name = builder__string(b, STR("process_cpu")),
-				 .sample_type = builder__string(b, STR("cpu")),
-				 .sample_unit = builder__string(b, STR("nanoseconds")) };
-	struct dcm_profile head = { .series = builder__series(b, &pair, 1), .time_ns = 1, .duration_ns = 1 };
-	builder__profile(b, &head, &type, 1);
-	builder__row(b, builder__stack(b, locations, n), 0, &(int64_t){ 5 });
-	if (builder__seal(b, &batch, &err))
-		fail_msg("%s", err.text);
-	return batch;
+	return native_batch__of("/x/program", build_id, addresses, n);
 }
 
 static struct symbols *store(const struct symbols_config *config)

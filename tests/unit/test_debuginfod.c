@@ -21,10 +21,10 @@
 #include "core/base/fd.h"
 #include "core/base/str.h"
 #include "core/batch/batch.h"
-#include "core/batch/builder.h"
 #include "core/main/debuginfod.h"
 #include "core/symbolize/elf.h"
 #include "core/symbolize/symbols.h"
+#include "tests/unit/native_batch.h"
 #include "tests/unit/paths.h"
 
 #define SECOND INT64_C(1000000000)
@@ -119,32 +119,6 @@ static bool start_server(void)
 	return server_is_ready();
 }
 
-static struct dcm_batch *batch_of(const char *build_id)
-{
-	CLEANUP(builder__freep) struct dcm_builder *b = builder__new(0);
-	struct dcm_batch *batch = NULL;
-
-	assert_non_null(b);
-	struct dcm_mapping m = { .file = builder__string(b, STR("/x/program")),
-				 .build_id = builder__string(b, str__of(build_id)),
-				 .kind = DCM_MAPPING_FILE };
-	struct dcm_location l = { .mapping = builder__mapping(b, &m),
-				  .process = DCM_NONE,
-				  .address = address,
-				  .addr_kind = DCM_ADDR_VADDR,
-				  .kind = DCM_FRAME_NATIVE };
-	uint32_t location = builder__location(b, &l, NULL, 0);
-	struct dcm_pair pair = { builder__string(b, STR("service_name")), builder__string(b, STR("x")) };
-	struct dcm_type type = { .name = builder__string(b, STR("process_cpu")),
-				 .sample_type = builder__string(b, STR("cpu")),
-				 .sample_unit = builder__string(b, STR("nanoseconds")) };
-	struct dcm_profile head = { .series = builder__series(b, &pair, 1), .time_ns = 1, .duration_ns = 1 };
-	builder__profile(b, &head, &type, 1);
-	builder__row(b, builder__stack(b, &location, 1), 0, &(int64_t){ 5 });
-	assert_int_equal(builder__seal(b, &batch, NULL), 0);
-	return batch;
-}
-
 /* The store's answer once the server was asked: the location's lines, or why there are none. */
 static struct dcm_batch *answered(const struct symbols_config *c, const char *name,
 				  struct symbols_stat *ret)
@@ -158,7 +132,8 @@ static struct dcm_batch *answered(const struct symbols_config *c, const char *na
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
 	CLEANUP(fd__closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
 	symbols__offer(s, str__of(id), str__of(path), fd);
-	CLEANUP(batch__unrefp) struct dcm_batch *b = batch_of(id);
+	CLEANUP(batch__unrefp)
+	struct dcm_batch *b = native_batch__of("/x/program", id, &address, 1);
 	for (int i = 0; i < 600; i++) {
 		const struct dcm_location *l;
 

@@ -27,6 +27,7 @@
 #include "core/symbolize/elf.h"
 #include "core/symbolize/symbols.h"
 #include "tests/unit/failmalloc.h"
+#include "tests/unit/native_batch.h"
 #include "tests/unit/paths.h"
 
 static const int64_t SECOND = 1000000000;
@@ -52,8 +53,6 @@ struct place {
 static struct dcm_batch *batch_of(const struct place *places, uint32_t n)
 {
 	CLEANUP(builder__freep) struct dcm_builder *b = builder__new(0);
-	struct dcm_error err = DCM_ERROR_INIT;
-	struct dcm_batch *batch = NULL;
 	uint32_t locations[4096];
 
 	assert_non_null(b);
@@ -77,16 +76,7 @@ static struct dcm_batch *batch_of(const struct place *places, uint32_t n)
 					  .unnamed = p->unnamed };
 		locations[i] = builder__location(b, &l, NULL, 0);
 	}
-	struct dcm_pair pair = { builder__string(b, STR("service_name")), builder__string(b, STR("x")) };
-	struct dcm_type type = { .name = builder__string(b, STR("process_cpu")),
-				 .sample_type = builder__string(b, STR("cpu")),
-				 .sample_unit = builder__string(b, STR("nanoseconds")) };
-	struct dcm_profile head = { .series = builder__series(b, &pair, 1), .time_ns = 1, .duration_ns = 1 };
-	builder__profile(b, &head, &type, 1);
-	builder__row(b, builder__stack(b, locations, n), 0, &(int64_t){ 5 });
-	if (builder__seal(b, &batch, &err))
-		fail_msg("%s", err.text);
-	return batch;
+	return native_batch__seal(b, locations, n);
 }
 
 static struct dcm_batch *resolve(struct symbols *s, struct dcm_batch *b, int64_t wait_ns)
