@@ -28,9 +28,11 @@ core_symbolize_libsymbolize_la_SOURCES = \
 	core/symbolize/go_table.c core/symbolize/go_table.h \
 	core/symbolize/kallsyms.c core/symbolize/kallsyms.h \
 	core/symbolize/keeper.c core/symbolize/keeper.h \
+	core/symbolize/kept.c core/symbolize/kept.h \
 	core/symbolize/kernel.c core/symbolize/kernel.h \
 	core/symbolize/learned.c core/symbolize/learned.h \
 	core/symbolize/lookup.h \
+	core/symbolize/reading.c core/symbolize/reading.h \
 	core/symbolize/resolve.c \
 	core/symbolize/store.h \
 	core/symbolize/symbols.c core/symbolize/symbols.h \

@@ -26,6 +26,7 @@
 #include "core/base/str.h"
 #include "core/base/vec.h"
 #include "core/batch/batch.h"
+#include "core/symbolize/kept.h"
 #include "core/symbolize/lookup.h"
 
 /* --- which locations, and where --- */
@@ -144,7 +145,7 @@ static void take_views(struct lookup *l, int64_t wait_ns)
 	pthread_mutex_lock(&l->s->lock);
 	for (uint32_t i = 0; i < l->batch->n_mappings; i++)
 		if (l->views[i].wanted && l->views[i].build_id.n)
-			store__want(l->s, l->views[i].build_id, l->views[i].hash);
+			kept__want(l->s, l->views[i].build_id, l->views[i].hash);
 	for (uint32_t i = 0; i < l->batch->n_mappings; i++) {
 		struct view *v = &l->views[i];
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/symbolize/store.h - what symbols.c (offers, worker) and resolve.c (lookups, overlays) share;
- * private
+ * core/symbolize/store.h - the symbol store's state, which symbols.c (offers, worker), reading.c and
+ * kept.c (files) and resolve.c and fill.c (lookups, overlays) share; private to this folder
  *
- * Two locks, never held together (the fetcher has one of its own, taken inside of `lock`): `lock` guards the files and the queue and is never held while a
- * file is read or a batch is walked; `learned_lock` guards the remembered names, for one location
- * at a time.
+ * Two locks, never held together (fetcher and keeper have their own, taken inside of `lock`): `lock`
+ * guards the files and the queue and is never held while a file is read or a batch is walked;
+ * `learned_lock` guards the remembered names, for one location at a time.
  */
 #ifndef DECIMA_SYMBOLIZE_STORE_H
 #define DECIMA_SYMBOLIZE_STORE_H
@@ -21,6 +21,8 @@
 #include "core/symbolize/kernel.h"
 #include "core/symbolize/learned.h"
 #include "core/symbolize/symbols.h"
+
+#define STORE_LOOK_EVERY_NS INT64_C(60000000000) /* for debuginfo that was not there */
 
 /* Work for the worker: a file to read, or a batch to learn. */
 struct job {
@@ -65,11 +67,8 @@ struct symbols {
  */
 void store__fetched(struct symbols *s, struct dcm_str build_id, struct dcm_str path, int fd, int rc);
 
-/*
- * Has the file read that is kept on disk, when no other of that build id is known, or debuginfo has
- * come meanwhile. Under the lock.
- */
-void store__want(struct symbols *s, struct dcm_str build_id, uint64_t hash);
+/* Queues a job for the worker, which takes it. Under the lock. */
+void store__push(struct symbols *s, struct job *job);
 
 /* Looks up every location of the batch that has no name, so that it is remembered. Worker only. */
 void resolve__learn(struct symbols *s, struct dcm_batch *batch);

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/symbolize/kept.c - names from what is kept on disk
+ *
+ * A build id that somebody asks for and nobody offered is queued for the worker like an offer, without
+ * a descriptor; uploads go into the depot in their own thread.
+ * Threads: any. Limits: struct symbols_config.
+ */
+#include "core/symbolize/kept.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "core/base/error.h"
+#include "core/base/fd.h"
+#include "core/base/hash.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/symbolize/debuginfo.h"
+
+int kept__init(struct symbols *s)
+{
+	const struct symbols_config *c = &s->config;
+
+	if (!c->store_dir || c->no_files)
+		return 0;
+	return depot__new(&(struct depot_config){ c->store_dir, c->store_bytes, c->store_age_ns,
+						  c->store_read_only, c->clock },
+			  &s->depot);
+}
+
+/* As C text; false: it is no build id. */
+static bool text_of(struct dcm_str build_id, char ret[static ELF_BUILD_ID_TEXT])
+{
+	if (build_id.n >= ELF_BUILD_ID_TEXT)
+		return false;
+	memcpy(ret, build_id.p, build_id.n);
+	ret[build_id.n] = '\0';
+	return true;
+}
+
+/* The debuginfo has the symbols, too. */
+int kept__open(struct symbols *s, const struct file_entry *file)
+{
+	char build_id[ELF_BUILD_ID_TEXT];
+	int fd;
+
+	if (!s->depot || !text_of((struct dcm_str){ file->build_id, file->build_id_n }, build_id))
+		return -ENOENT;
+	fd = depot__open(s->depot, build_id, DEPOT_ELF);
+	return fd >= 0 ? fd : depot__open(s->depot, build_id, DEPOT_DEBUG);
+}
+
+int kept__or_better(struct symbols *s, const struct file_entry *file, int rc, struct reading *r)
+{
+	CLEANUP(fd__closep) int fd = kept__open(s, file);
+	struct reading kept;
+
+	if (fd < 0 || reading__take(s, fd, STR(""), false, &kept))
+		return rc;
+	if (!rc && !reading__is_better(&kept, r->table, r->source)) {
+		reading__fini(&kept);
+		return rc;
+	}
+	if (!rc)
+		reading__fini(r);
+	*r = kept;
+	return 0;
+}
+
+/* Has the entry read from what is kept on disk. Under the lock. */
+static void read_kept(struct symbols *s, struct file_entry *e)
+{
+	struct job *job = NEW(struct job);
+
+	if (!job)
+		return;
+	job->file = e;
+	job->is_rival = e->table != NULL;
+	job->fd = -1;
+	e->state = FILE_QUEUED; /* a table that it has still answers */
+	s->n_fds++;
+	store__push(s, job);
+}
+
+/* Has debuginfo come that was not there when the file was read? Looked for once a minute. Under the lock. */
+static bool has_come(struct symbols *s, struct file_entry *e, const char *build_id)
+{
+	struct debuginfo_dirs dirs = { s->debug_dirs, s->n_debug_dirs };
+	int64_t now = clock__mono(s->config.clock);
+
+	if (!e->lacks_debuginfo || e->state != FILE_READY || now < e->look_at_ns)
+		return false;
+	e->look_at_ns = now + STORE_LOOK_EVERY_NS;
+	return debuginfo__has(&dirs, build_id);
+}
+
+void kept__want(struct symbols *s, struct dcm_str build_id, uint64_t hash)
+{
+	char text[ELF_BUILD_ID_TEXT];
+	struct file_entry *e;
+	bool is_new;
+
+	if (!s->depot || s->stop || s->n_fds >= s->config.max_files || !text_of(build_id, text))
+		return;
+	e = file_table__find(&s->files, build_id, hash);
+	is_new = !e || e->state == FILE_EVICTED;
+	if (!is_new && !has_come(s, e, text))
+		return;
+	if (depot__tells(s->depot, text, DEPOT_ELF) < 0 && depot__tells(s->depot, text, DEPOT_DEBUG) < 0)
+		return;
+	if (!e)
+		e = file_table__add(&s->files, build_id, hash);
+	if (!e)
+		return;
+	if (is_new)
+		e->n_tried = 0;
+	read_kept(s, e);
+}
+
+static int explain_upload(int rc, struct dcm_error *err)
+{
+	switch (rc) {
+	case 0:
+		return 0;
+	case -ENOMEM:
+		return error__nomem(err);
+	case -ENOEXEC:
+		return error__set(err, rc, "not an ELF file that can be read");
+	case -ENODATA:
+		return error__set(
+			err, rc, "it has no build id, or nothing in it names an address: build it with symbols and -Wl,--build-id");
+	default:
+		return error__sys(err, rc, "it cannot be kept");
+	}
+}
+
+int symbols__upload(struct symbols *s, int fd, char *ret_build_id, struct dcm_error *err)
+{
+	CLEANUP(mem__freep) struct debuginfo_facts *facts = NEW(struct debuginfo_facts);
+	const struct symbols_config *c = &s->config;
+	int rc = facts ? debuginfo__facts(fd, facts) : -ENOMEM;
+	struct file_entry *e;
+
+	if (!s->keeper)
+		return error__set(
+			err, -ENOTSUP, "nothing is kept here: symbols.max_bytes is 0, symbols.files is false, or there is no data directory");
+	if (!rc && !keeper__tells(facts))
+		rc = -ENODATA;
+	if (!rc)
+		rc = keeper__put(&(struct keeper_config){ s->depot, c->reduce, c->reduce_ctx },
+				 facts->has_symtab || facts->has_dwarf ? DEPOT_DEBUG : DEPOT_ELF, fd);
+	if (rc)
+		return explain_upload(rc, err);
+	struct dcm_str id = str__of(facts->build_id);
+	pthread_mutex_lock(&s->lock);
+	e = file_table__find(&s->files, id, hash__bytes(id.p, id.n, 0));
+	if (e && e->state == FILE_READY && !e->is_complete)
+		read_kept(s, e);
+	pthread_mutex_unlock(&s->lock);
+	if (ret_build_id)
+		memcpy(ret_build_id, facts->build_id, sizeof(facts->build_id));
+	return 0;
+}
+
+void kept__stat(struct symbols *s, struct symbols_stat *ret)
+{
+	struct depot_stat depot;
+	struct keeper_stat keeper = { 0 };
+
+	if (!s->depot)
+		return;
+	/* In this order: what counts as failed has told the depot's state why. */
+	if (s->keeper)
+		keeper__stat(s->keeper, &keeper);
+	depot__stat(s->depot, &depot);
+	ret->store_bytes = depot.bytes;
+	ret->store_files = depot.n_files;
+	ret->store_put = depot.n_put;
+	ret->store_evicted = depot.n_evicted;
+	ret->store_expired = depot.n_expired;
+	ret->store_set_aside = depot.n_set_aside;
+	ret->store_failed = keeper.n_failed;
+	ret->store_dropped = keeper.n_dropped;
+	ret->store_waiting = keeper.n_waiting;
+	memcpy(ret->store_state, depot.state, sizeof(ret->store_state));
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/symbolize/reading.c - a file on its way into the symbol store
+ *
+ * Separate debuginfo is looked for where the file lacks symbols or lines: in the directories of the
+ * configuration first, among the kept files second.
+ * Threads: any; only what is constant in the store is used. Limits: those of elf.h.
+ */
+#include "core/symbolize/reading.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/fd.h"
+#include "core/base/str.h"
+#include "core/symbolize/debuginfo.h"
+#include "core/symbolize/store.h"
+
+/* Files that belong together, by enum frames_file. */
+struct parts {
+	int fds[FRAMES_MAX_FILES];
+};
+
+static const struct parts no_parts = { { -1, -1, -1, -1 } };
+
+/* What was found, or else the file that is kept on disk as the separate debuginfo of that build id. */
+static int or_kept(struct symbols *s, int fd, const char *build_id)
+{
+	int kept = fd < 0 && s->depot ? depot__open(s->depot, build_id, DEPOT_DEBUG) : -ENOENT;
+
+	return kept >= 0 ? kept : fd;
+}
+
+/* Opens what was split off, where the file lacks symbols or lines. */
+static void find_parts(struct symbols *s, const struct debuginfo_facts *facts, struct dcm_str path,
+		       struct parts *p, struct reading *ret)
+{
+	struct debuginfo_dirs dirs = { s->debug_dirs, s->n_debug_dirs };
+	struct debuginfo_facts split;
+	char found[PATH_MAX] = "";
+
+	ret->why = DCM_UNNAMED_STRIPPED;
+	if ((facts->has_dwarf && facts->has_symtab) || (dirs.n == 0 && !s->depot))
+		return;
+	ret->searched = true;
+	p->fds[FRAMES_DEBUG] = or_kept(s, debuginfo__open(&dirs, facts, path, found), facts->build_id);
+	ret->found = p->fds[FRAMES_DEBUG] >= 0;
+	if (!ret->found && !facts->has_symtab)
+		ret->why = p->fds[FRAMES_DEBUG] == -EBADMSG ? DCM_UNNAMED_DEBUGINFO_BAD
+							    : DCM_UNNAMED_NO_DEBUGINFO;
+	if (ret->found && debuginfo__facts(p->fds[FRAMES_DEBUG], &split) == 0 && split.alt[0])
+		p->fds[FRAMES_ALT] = or_kept(s, debuginfo__open_alt(&dirs, &split, found),
+					     split.alt_build_id);
+}
+
+/* Hands over what is worth keeping on disk. */
+static void hand_over(struct symbols *s, const struct debuginfo_facts *facts, int fd,
+		      const struct parts *p)
+{
+	if (!s->keeper)
+		return;
+	if (depot__wants(s->depot, facts->build_id, DEPOT_ELF, keeper__tells(facts)))
+		keeper__add(s->keeper, DEPOT_ELF, fd);
+	if (p->fds[FRAMES_DEBUG] >= 0)
+		keeper__add(s->keeper, DEPOT_DEBUG, p->fds[FRAMES_DEBUG]);
+	if (p->fds[FRAMES_ALT] >= 0)
+		keeper__add(s->keeper, DEPOT_DEBUG, p->fds[FRAMES_ALT]);
+}
+
+/* Keeps what can tell lines open. */
+static struct debug_source *keep_open(struct symbols *s, const struct debuginfo_facts *facts,
+				      int fd, struct dcm_str path, struct parts *p)
+{
+	struct debuginfo_facts split = { 0 };
+
+	if (!s->config.lines)
+		return NULL;
+	if (p->fds[FRAMES_DEBUG] >= 0 &&
+	    (debuginfo__facts(p->fds[FRAMES_DEBUG], &split) || !split.has_dwarf)) {
+		close(p->fds[FRAMES_DEBUG]);
+		p->fds[FRAMES_DEBUG] = -1;
+	}
+	if (facts->has_dwarf || facts->has_go)
+		p->fds[FRAMES_ELF] = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	if (p->fds[FRAMES_ELF] < 0 && p->fds[FRAMES_DEBUG] < 0)
+		return NULL;
+	if (facts->has_dwarf)
+		p->fds[FRAMES_PACKAGE] = debuginfo__open_package(path);
+	struct debug_source *d = debug_source__new(p->fds);
+	*p = no_parts;
+	return d;
+}
+
+int reading__take(struct symbols *s, int fd, struct dcm_str path, bool is_rival, struct reading *ret)
+{
+	struct parts p = no_parts;
+	struct debuginfo_facts facts;
+	struct elf_symbols *elf = NULL;
+	int rc = debuginfo__facts(fd, &facts);
+
+	*ret = (struct reading){ 0 };
+	if (!rc && is_rival && !facts.has_symtab && !facts.has_dwarf && !facts.has_go)
+		rc = -EALREADY;
+	if (!rc) {
+		memcpy(ret->build_id, facts.build_id, sizeof(ret->build_id));
+		find_parts(s, &facts, path, &p, ret);
+	}
+	if (!rc)
+		rc = elf__load(fd, p.fds[FRAMES_DEBUG], NULL, &elf, NULL);
+	if (!rc) {
+		ret->table = symbol_table__new(elf);
+		rc = ret->table ? 0 : -ENOMEM;
+	}
+	if (!rc) {
+		hand_over(s, &facts, fd, &p);
+		ret->source = keep_open(s, &facts, fd, path, &p);
+	}
+	ret->is_complete = (facts.has_symtab || ret->found) && (ret->source || !s->config.lines);
+	for (int i = 0; i < FRAMES_MAX_FILES; i++)
+		fd__close(p.fds[i]);
+	return rc;
+}
+
+bool reading__is_better(const struct reading *r, const struct symbol_table *table,
+			const struct debug_source *source)
+{
+	uint32_t had = elf__count(table->elf), has = elf__count(r->table->elf);
+
+	return has >= had && (r->source || !source) && (has > had || (r->source && !source));
+}
+
+void reading__fini(struct reading *r)
+{
+	symbol_table__unref(r->table);
+	debug_source__unref(r->source);
+	r->table = NULL;
+	r->source = NULL;
+}
