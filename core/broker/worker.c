@@ -4,7 +4,8 @@
  *
  * `lock` guards the table of workers and the channel to the forker, which answers at once. A
  * question takes a worker out of the table, so that it is asked by one thread, and lets go of the
- * lock until it puts it back. While it waits, it looks at the worker's memory at intervals.
+ * lock until it puts it back. While it waits, it looks at intervals: at the worker's memory, and
+ * whether anybody wants the answer still.
  */
 #include "core/broker/worker.h"
 
@@ -179,18 +180,37 @@ static struct worker *find_idle(struct workers *w)
 	return empty;
 }
 
-/* A worker of one's own, before the deadline. */
-static int take(struct workers *w, int64_t deadline, struct worker **ret)
+/* When to look again: at the deadline at the latest. */
+static int64_t next_look(const struct worker_question *q)
 {
-	const struct timespec until = { deadline / 1000000000, deadline % 1000000000 };
+	int64_t look = clock__mono(&clock__system) + LOOK_NS;
+
+	return look < q->deadline_mono_ns ? look : q->deadline_mono_ns;
+}
+
+/* Why nobody waits for the answer any more; 0: somebody does. */
+static int why_over(const struct worker_question *q)
+{
+	if (q->stop && q->stop(q->stop_ctx))
+		return -ECANCELED;
+	return clock__mono(&clock__system) >= q->deadline_mono_ns ? -ETIMEDOUT : 0;
+}
+
+/* A worker of one's own, before the deadline. */
+static int take(struct workers *w, const struct worker_question *q, struct worker **ret)
+{
 	struct worker *worker;
 	int r = 0;
 
 	pthread_mutex_lock(&w->lock);
 	w->stat.n_questions++;
-	while (!(worker = find_idle(w)) && r == 0)
+	while (!(worker = find_idle(w)) && r == 0) {
+		int64_t look = next_look(q);
+		const struct timespec until = { look / 1000000000, look % 1000000000 };
+
 		if (pthread_cond_timedwait(&w->freed, &w->lock, &until) == ETIMEDOUT)
-			r = -ETIMEDOUT;
+			r = why_over(q);
+	}
 	/* What an idle one has to say can only be that it died. */
 	if (worker && worker->end >= 0 && channel__wait(worker->end, 0) == 0)
 		end_worker(w, worker);
@@ -214,7 +234,7 @@ static void put(struct workers *w, struct worker *worker, int reason)
 		w->stat.n_timed_out++;
 	else if (reason == -ENOMEM)
 		w->stat.n_out_of_memory++;
-	else if (reason < 0)
+	else if (reason < 0 && reason != -ECANCELED)
 		w->stat.n_crashed++;
 	worker->busy = false;
 	pthread_cond_signal(&w->freed);
@@ -225,18 +245,19 @@ static void put(struct workers *w, struct worker *worker, int reason)
  * Asking
  */
 
-static int wait_for_answer(const struct workers *w, const struct worker *worker, int64_t deadline)
+static int wait_for_answer(const struct workers *w, const struct worker *worker,
+			   const struct worker_question *q)
 {
 	for (;;) {
-		int64_t now = clock__mono(&clock__system);
-		int r = channel__wait(worker->end, now + LOOK_NS < deadline ? now + LOOK_NS : deadline);
+		int r = channel__wait(worker->end, next_look(q));
 
 		if (r != -ETIMEDOUT)
 			return r;
 		if (resident__private(worker->pid) > w->c.memory_bytes)
 			return -ENOMEM;
-		if (clock__mono(&clock__system) >= deadline)
-			return -ETIMEDOUT;
+		r = why_over(q);
+		if (r < 0)
+			return r;
 	}
 }
 
@@ -251,12 +272,12 @@ static int exchange(const struct workers *w, const struct worker *worker,
 	int r = channel__send(worker->end, &head, q->bytes, q->fds, q->deadline_mono_ns);
 
 	if (r == 0)
-		r = wait_for_answer(w, worker, q->deadline_mono_ns);
+		r = wait_for_answer(w, worker, q);
 	if (r == 0)
 		r = channel__receive(worker->end, w->c.max_answer_bytes, q->deadline_mono_ns, ret);
 	if (r == 0 && (ret->head.n_fds || ret->head.status > 0))
 		r = -EPROTO;
-	return r == 0 || r == -ETIMEDOUT || r == -ENOMEM ? r : -EPROTO;
+	return r == 0 || r == -ETIMEDOUT || r == -ENOMEM || r == -ECANCELED ? r : -EPROTO;
 }
 
 int workers__ask(struct workers *w, const struct worker_question *q, struct buf *answer)
@@ -267,7 +288,7 @@ int workers__ask(struct workers *w, const struct worker_question *q, struct buf 
 
 	if (q->n > w->c.max_request_bytes || q->n_fds > CHANNEL_FDS_MAX)
 		return -E2BIG;
-	r = take(w, q->deadline_mono_ns, &worker);
+	r = take(w, q, &worker);
 	if (r < 0)
 		return r;
 	r = exchange(w, worker, q, &m);

@@ -22,6 +22,7 @@
 
 #include <decima/plugin.h>
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "core/base/buf.h"
@@ -68,13 +69,16 @@ struct worker_question {
 	const int *fds; /* [n_fds <= CHANNEL_FDS_MAX]: borrowed; it can do with them what we could */
 	uint32_t n_fds;
 	int64_t deadline_mono_ns; /* of waiting for a worker and for its answer */
+	/* Asked at intervals while it waits, in the asking thread: true ends it. May be NULL. */
+	bool (*stop)(void *ctx);
+	void *stop_ctx;
 };
 
 /*
  * Appends the answer. Any thread, several at once. What the task returned, or -ETIMEDOUT (no answer
- * in time: it hung, or all were busy), -ENOMEM (it ate its memory, or we have none), -EPROTO (it
- * crashed, or its answer makes no sense), -EPIPE (there are no workers any more), -E2BIG (the
- * request is too large).
+ * in time: it hung, or all were busy), -ECANCELED (`stop` said so: the worker is killed), -ENOMEM
+ * (it ate its memory, or we have none), -EPROTO (it crashed, or its answer makes no sense), -EPIPE
+ * (there are no workers any more), -E2BIG (the request is too large).
  */
 int workers__ask(struct workers *w, const struct worker_question *q, struct buf *answer);
 

@@ -444,6 +444,53 @@ static void test_all_busy(void **state)
 	workers__free(w);
 }
 
+/* True from the second time on. */
+static bool soon(void *ctx)
+{
+	int *n = ctx;
+
+	return (*n)++ > 0;
+}
+
+static int ask_until_stopped(struct workers *w, enum task task, int *n_looks)
+{
+	struct buf answer = { 0 };
+
+	return workers__ask(w,
+			    &(struct worker_question){ .task = task,
+						       .bytes = "",
+						       .deadline_mono_ns = INT64_MAX,
+						       .stop = soon,
+						       .stop_ctx = n_looks },
+			    &answer);
+}
+
+/* Neither who waits for an answer nor who waits for a worker keeps a program from ending. */
+static void test_stops(void **state)
+{
+	struct workers *w = start();
+	pid_t pid = pid_of_worker(w);
+	pthread_t threads[2];
+	int n_looks = 0;
+
+	(void)state;
+	assert_int_equal(ask_until_stopped(w, HANG, &n_looks), -ECANCELED);
+	wait_until_gone(pid);
+	assert_int_equal(n_looks, 2);
+	assert_answers(w);
+	struct workers_stat stat = workers__stat(w);
+	assert_int_equal(stat.n_timed_out + stat.n_out_of_memory + stat.n_crashed, 0);
+	for (int i = 0; i < 2; i++)
+		pthread_create(&threads[i], NULL, hang_on, w);
+	while (workers__stat(w).n_questions < stat.n_questions + 2)
+		sched_yield();
+	n_looks = 1;
+	assert_int_equal(ask_until_stopped(w, ECHO, &n_looks), -ECANCELED);
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	workers__free(w);
+}
+
 static void test_free_leaves_nothing(void **state)
 {
 	struct workers *w = start();
@@ -560,6 +607,7 @@ int main(void)
 		cmocka_unit_test(test_cannot_escape),
 		cmocka_unit_test(test_many_at_once),
 		cmocka_unit_test(test_all_busy),
+		cmocka_unit_test(test_stops),
 		cmocka_unit_test(test_free_leaves_nothing),
 		cmocka_unit_test(test_forker_is_killed),
 		cmocka_unit_test(test_asker_is_killed),
