@@ -57,29 +57,33 @@ int frames_workers__new(uint64_t memory_bytes, uint64_t file_bytes, struct worke
 int frames_workers__ask(void *ctx, const struct symbols_frames_call *call, struct buf *ret_answer)
 {
 	int rc = workers__ask(ctx,
-			      &(struct worker_question){ .task = ANSWER,
-							 .bytes = call->request,
-							 .n = call->n,
-							 .fds = call->fds,
-							 .n_fds = call->n_fds,
-							 .deadline_mono_ns = clock__mono(&clock__system) +
-									     call->timeout_ns },
+			      &(struct worker_question){
+				      .task = ANSWER,
+				      .bytes = call->request,
+				      .n = call->n,
+				      .fds = call->fds,
+				      .n_fds = call->n_fds,
+				      .deadline_mono_ns = clock__mono(&clock__system) + call->timeout_ns,
+				      .stop = call->stop,
+				      .stop_ctx = call->stop_ctx },
 			      ret_answer);
 
 	/* No workers any more: not the file's fault. */
 	return rc == -EPIPE ? -EAGAIN : rc;
 }
 
-int frames_workers__reduce(void *ctx, int in_fd, int out_fd, int64_t timeout_ns)
+int frames_workers__reduce(void *ctx, const struct symbols_reduction *r)
 {
 	struct buf answer = { 0 };
 	int rc = workers__ask(ctx,
 			      &(struct worker_question){
 				      .task = REDUCE,
 				      .bytes = "",
-				      .fds = (const int[]){ in_fd, out_fd },
+				      .fds = (const int[]){ r->in_fd, r->out_fd },
 				      .n_fds = 2,
-				      .deadline_mono_ns = clock__mono(&clock__system) + timeout_ns },
+				      .deadline_mono_ns = clock__mono(&clock__system) + r->timeout_ns,
+				      .stop = r->stop,
+				      .stop_ctx = r->stop_ctx },
 			      &answer);
 
 	buf__fini(&answer);

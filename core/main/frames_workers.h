@@ -18,6 +18,6 @@ int frames_workers__new(uint64_t memory_bytes, uint64_t file_bytes, struct worke
 /* symbols_frames_fn; ctx: the workers. */
 int frames_workers__ask(void *ctx, const struct symbols_frames_call *call, struct buf *ret_answer);
 /* symbols_reduce_fn; ctx: the workers. */
-int frames_workers__reduce(void *ctx, int in_fd, int out_fd, int64_t timeout_ns);
+int frames_workers__reduce(void *ctx, const struct symbols_reduction *reduction);
 
 #endif

@@ -134,6 +134,17 @@ static void let_rest(struct debug_source *d, int64_t asked_ns, int64_t now_ns)
 	atomic_store(&d->rests_until_ns, now_ns + rest_ns);
 }
 
+static bool stopping(void *ctx)
+{
+	struct symbols *s = ctx;
+	bool stop;
+
+	pthread_mutex_lock(&s->lock);
+	stop = s->stop;
+	pthread_mutex_unlock(&s->lock);
+	return stop;
+}
+
 /* Has the request answered, and counts failures against the file. */
 static int have_answered(struct fill *f, struct debug_source *d,
 			 const struct symbols_frames_call *call, struct buf *answer)
@@ -146,7 +157,7 @@ static int have_answered(struct fill *f, struct debug_source *d,
 	let_rest(d, asked_ns, clock__mono(c->clock));
 	if (rc == -ETIMEDOUT)
 		strike(f->l, d);
-	else if (rc && rc != -EAGAIN && (c->frames || rc != -ENOMEM))
+	else if (rc && rc != -EAGAIN && rc != -ECANCELED && (c->frames || rc != -ENOMEM))
 		give_up(f->l, d, DCM_UNNAMED_DEBUGINFO_LIMIT);
 	return rc;
 }
@@ -161,7 +172,9 @@ static int ask_file(struct fill *f, struct debug_source *d, const uint64_t *addr
 				     .inlines = c->inlines,
 				     .max_bytes = c->frames_bytes,
 				     .map = c->frames != NULL };
-	struct symbols_frames_call call = { .timeout_ns = time_left(f) };
+	struct symbols_frames_call call = { .timeout_ns = time_left(f),
+					    .stop = stopping,
+					    .stop_ctx = f->l->s };
 	struct buf request = { 0 }, answer = { .limit = FRAMES_MAX_ANSWER };
 	int fds[FRAMES_MAX_FILES], rc;
 
@@ -293,16 +306,6 @@ static void fill_chunk(struct fill *f, const struct missing *m, uint32_t n)
 	}
 	judge(f, v->source, &frames);
 	frames__fini(&frames);
-}
-
-static bool stopping(struct symbols *s)
-{
-	bool stop;
-
-	pthread_mutex_lock(&s->lock);
-	stop = s->stop;
-	pthread_mutex_unlock(&s->lock);
-	return stop;
 }
 
 void fill__lookup(struct lookup *l, int64_t deadline_ns)

@@ -2,18 +2,22 @@
 /*
  * core/symbolize/keeper.c - the thread that puts files into the depot
  *
- * Threads: one; `lock` guards the queue. Limits: MAX_WAITING files wait, each with a descriptor;
- * REDUCE_NS for one, whose size the reducer holds.
+ * Threads: one; `lock` guards the queue. Limits: MAX_OPEN files wait with a descriptor, MAX_WAITING
+ * in all, the others by their path; REDUCE_NS for one, whose size the reducer holds.
  */
 #include "core/symbolize/keeper.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "core/base/cleanup.h"
 #include "core/base/cond.h"
 #include "core/base/fd.h"
 #include "core/base/mem.h"
@@ -21,13 +25,15 @@
 #include "core/symbolize/debuginfo.h"
 #include "core/symbolize/extract.h"
 
-enum { MAX_WAITING = 256, TEND_S = 60 };
-#define REDUCE_NS INT64_C(20000000000) /* the end of the process waits for it */
+enum { MAX_OPEN = 256, MAX_WAITING = 4096, TEND_S = 60 };
+#define REDUCE_NS INT64_C(20000000000)
 
 struct wish {
 	struct wish *next;
 	enum depot_kind kind;
-	int fd;
+	int fd; /* -1: opened by its path when its turn comes */
+	char build_id[ELF_BUILD_ID_TEXT];
+	char *path; /* or NULL */
 };
 
 struct keeper {
@@ -36,7 +42,8 @@ struct keeper {
 	pthread_mutex_t lock;
 	pthread_cond_t work; /* on CLOCK_MONOTONIC */
 	struct wish *first, **last;
-	bool stop;
+	uint32_t n_open; /* of those in the queue */
+	_Atomic bool stop;
 	struct keeper_stat counts;
 };
 
@@ -48,50 +55,63 @@ unsigned keeper__tells(const struct debuginfo_facts *f)
 	       (f->has_go ? DEPOT_GO : 0u);
 }
 
-static int reduce(const struct keeper_config *c, int in_fd, int out_fd)
+static int reduce(const struct keeper_config *c, const struct symbols_reduction *r)
 {
 	struct extract_report report;
 	struct dcm_error err = DCM_ERROR_INIT;
 
 	if (c->reduce)
-		return c->reduce(c->reduce_ctx, in_fd, out_fd, REDUCE_NS);
-	return extract__file(in_fd, out_fd, EXTRACT_FAST, &report, &err);
+		return c->reduce(c->reduce_ctx, r);
+	return extract__file(r->in_fd, r->out_fd, EXTRACT_FAST, &report, &err);
 }
 
-int keeper__put(const struct keeper_config *c, enum depot_kind kind, int fd)
+/* stop: NULL, or ends it early with -ECANCELED. */
+static int put(const struct keeper_config *c, enum depot_kind kind, int fd, bool (*stop)(void *ctx),
+	       void *stop_ctx)
 {
-	struct debuginfo_facts *facts = NEW(struct debuginfo_facts);
+	CLEANUP(mem__freep) struct debuginfo_facts *facts = NEW(struct debuginfo_facts);
 	struct depot_put put;
 	int rc = facts ? debuginfo__facts(fd, facts) : -ENOMEM;
 
 	if (!rc && !facts->build_id[0])
 		rc = -ENODATA;
-	if (!rc && depot__wants(c->depot, facts->build_id, kind, keeper__tells(facts))) {
-		rc = depot__begin(c->depot, &put);
-		if (!rc) {
-			rc = reduce(c, fd, put.fd);
-			if (rc)
-				depot__abort(c->depot, &put, rc);
-			else
-				rc = depot__end(c->depot, &put, facts->build_id, kind,
-						keeper__tells(facts));
-		}
-	}
-	free(facts);
+	if (rc || !depot__wants(c->depot, facts->build_id, kind, keeper__tells(facts)))
+		return rc;
+	rc = depot__begin(c->depot, &put);
+	if (rc)
+		return rc;
+	rc = reduce(c, &(struct symbols_reduction){ fd, put.fd, REDUCE_NS, stop, stop_ctx });
+	if (!rc)
+		return depot__end(c->depot, &put, facts->build_id, kind, keeper__tells(facts));
+	depot__abort(c->depot, &put, rc);
 	return rc;
+}
+
+int keeper__put(const struct keeper_config *c, enum depot_kind kind, int fd)
+{
+	return put(c, kind, fd, NULL, NULL);
 }
 
 /* --- the thread --- */
 
 static void free_wish(struct wish *w)
 {
-	if (w)
-		fd__close(w->fd);
+	if (!w)
+		return;
+	fd__close(w->fd);
+	free(w->path);
 	free(w);
 }
 
+static bool stops(void *ctx)
+{
+	const struct keeper *k = ctx;
+
+	return atomic_load(&k->stop);
+}
+
 /* The next one; NULL when nothing has come for a while, or it is time to stop. */
-static struct wish *pop(struct keeper *k, bool *ret_stop)
+static struct wish *pop(struct keeper *k)
 {
 	struct timespec until;
 	struct wish *w;
@@ -99,61 +119,119 @@ static struct wish *pop(struct keeper *k, bool *ret_stop)
 	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += TEND_S;
 	pthread_mutex_lock(&k->lock);
-	while (!k->first && !k->stop && pthread_cond_timedwait(&k->work, &k->lock, &until) != ETIMEDOUT)
+	while (!k->first && !stops(k) && pthread_cond_timedwait(&k->work, &k->lock, &until) != ETIMEDOUT)
 		;
-	w = k->stop ? NULL : k->first;
+	w = stops(k) ? NULL : k->first;
 	if (w) {
 		k->first = w->next;
 		if (!k->first)
 			k->last = &k->first;
+		k->n_open -= w->fd >= 0;
 	}
-	*ret_stop = k->stop;
 	pthread_mutex_unlock(&k->lock);
 	return w;
+}
+
+/* The file of a wish that could not keep its descriptor, if its path still leads to it. */
+static int open_again(const struct wish *w)
+{
+	CLEANUP(fd__closep) int fd = open(w->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	char id[ELF_BUILD_ID_TEXT];
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || elf__build_id(fd, id) ||
+	    strcmp(id, w->build_id) != 0)
+		return -1;
+	return take_fd(fd);
+}
+
+static void tell_lost(struct keeper *k, const char *build_id)
+{
+	if (k->config.lost)
+		k->config.lost(k->config.lost_ctx, build_id);
+}
+
+static void keep(struct keeper *k, struct wish *w)
+{
+	bool gone = false;
+	int rc = 0;
+
+	if (w->fd < 0) {
+		w->fd = open_again(w);
+		gone = w->fd < 0;
+	}
+	if (gone)
+		tell_lost(k, w->build_id);
+	else
+		rc = put(&k->config, w->kind, w->fd, stops, k);
+	pthread_mutex_lock(&k->lock);
+	k->counts.n_waiting--;
+	k->counts.n_dropped += gone;
+	k->counts.n_failed += rc && rc != -ENODATA && rc != -ECANCELED;
+	pthread_mutex_unlock(&k->lock);
+	free_wish(w);
 }
 
 static void *run(void *ctx)
 {
 	struct keeper *k = ctx;
-	bool stop = false;
 
 	/* It is made before the process gives its rights up. */
 	sandbox__keep_capabilities(0);
-	while (!stop) {
+	while (!stops(k)) {
 		depot__tend(k->config.depot);
-		struct wish *w = pop(k, &stop);
-		int rc = w ? keeper__put(&k->config, w->kind, w->fd) : 0;
-
-		free_wish(w);
-		pthread_mutex_lock(&k->lock);
-		k->counts.n_waiting -= w != NULL;
-		k->counts.n_failed += rc && rc != -ENODATA;
-		pthread_mutex_unlock(&k->lock);
+		struct wish *w = pop(k);
+		if (w)
+			keep(k, w);
 	}
 	return NULL;
 }
 
-void keeper__add(struct keeper *k, enum depot_kind kind, int fd)
+static struct wish *new_wish(const struct keeper_file *file)
 {
 	struct wish *w = NEW(struct wish);
-	bool taken = false;
+	size_t n = strnlen(file->build_id, sizeof(w->build_id) - 1);
 
-	if (w) {
-		w->kind = kind;
-		w->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	if (!w)
+		return NULL;
+	w->kind = file->kind;
+	memcpy(w->build_id, file->build_id, n);
+	w->fd = fcntl(file->fd, F_DUPFD_CLOEXEC, 3);
+	if (file->path.n && file->path.p[0] == '/')
+		w->path = mem__dup_str(file->path.p, file->path.n);
+	return w;
+}
+
+/* Into the queue, with or without its descriptor. Under the lock. */
+static bool push(struct keeper *k, struct wish *w)
+{
+	if (w->fd >= 0 && k->n_open >= MAX_OPEN) {
+		close(w->fd);
+		w->fd = -1;
 	}
+	if ((w->fd < 0 && !w->path) || k->counts.n_waiting >= MAX_WAITING)
+		return false;
+	k->n_open += w->fd >= 0;
+	*k->last = w;
+	k->last = &w->next;
+	k->counts.n_waiting++;
+	pthread_cond_signal(&k->work);
+	return true;
+}
+
+void keeper__add(struct keeper *k, const struct keeper_file *file)
+{
+	struct wish *w = new_wish(file);
+	bool taken;
+
 	pthread_mutex_lock(&k->lock);
-	if (w && w->fd >= 0 && k->counts.n_waiting < MAX_WAITING) {
-		*k->last = w;
-		k->last = &w->next;
-		k->counts.n_waiting++;
-		pthread_cond_signal(&k->work);
-		taken = true;
-	}
+	taken = w && push(k, w);
 	k->counts.n_dropped += !taken;
 	pthread_mutex_unlock(&k->lock);
-	if (!taken)
-		free_wish(w);
+	if (taken)
+		return;
+	free_wish(w);
+	tell_lost(k, file->build_id);
 }
 
 void keeper__stat(struct keeper *k, struct keeper_stat *ret)
@@ -200,7 +278,7 @@ void keeper__free(struct keeper *k)
 	if (!k)
 		return;
 	pthread_mutex_lock(&k->lock);
-	k->stop = true;
+	atomic_store(&k->stop, true);
 	pthread_cond_signal(&k->work);
 	pthread_mutex_unlock(&k->lock);
 	pthread_join(k->thread, NULL);

@@ -21,23 +21,36 @@ struct keeper_config {
 	struct depot *depot;	  /* borrowed */
 	symbols_reduce_fn reduce; /* NULL: reduced in the keeper's thread */
 	void *reduce_ctx;
+	/* A file of this build id was given up; the next one is welcome. Any thread; may be NULL. */
+	void (*lost)(void *ctx, const char *build_id);
+	void *lost_ctx;
+};
+
+/* A file to be kept. */
+struct keeper_file {
+	enum depot_kind kind;
+	int fd;		      /* borrowed */
+	const char *build_id; /* its own; copied */
+	struct dcm_str path;  /* where it can be opened once more; "": nowhere; copied */
 };
 
 /* Starts the thread. 0, -ENOMEM, or of the thread. */
 int keeper__new(const struct keeper_config *config, struct keeper **ret);
-void keeper__free(struct keeper *k); /* ends it; what waits is dropped; NULL is fine */
+/* Ends it, and what it is reducing; what waits is dropped; NULL is fine. */
+void keeper__free(struct keeper *k);
 
 /*
- * Hands a file over, to be kept as this kind under its own build id; fd is duplicated. Nothing
- * happens when what is kept tells as much. Any thread; takes no lock but its own and the depot's.
+ * Hands a file over. When many wait already, its path does so in the place of its descriptor, and is
+ * opened when its turn comes, which counts only if the build id is the same. Nothing happens when what
+ * is kept tells as much. Any thread; takes no lock but its own, the depot's and those of `lost`.
  */
-void keeper__add(struct keeper *k, enum depot_kind kind, int fd);
+void keeper__add(struct keeper *k, const struct keeper_file *file);
 
 /* Reduces and puts a file now, in the caller's time. 0 (also when what is there tells as much), or why not. */
 int keeper__put(const struct keeper_config *config, enum depot_kind kind, int fd);
 
 struct keeper_stat {
-	uint64_t n_dropped; /* not kept: too many waited, or no memory or descriptor */
+	uint64_t n_dropped; /* not kept: too many waited and it was gone then, or no memory */
 	uint64_t n_failed;  /* not kept: they could not be reduced */
 	uint32_t n_waiting; /* or being reduced */
 };

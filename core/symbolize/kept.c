@@ -29,6 +29,30 @@ int kept__init(struct symbols *s)
 			  &s->depot);
 }
 
+/* The keeper gave a file up: let the next offer count. Any thread, without the lock. */
+static void lost(void *ctx, const char *build_id)
+{
+	struct symbols *s = ctx;
+	struct dcm_str id = str__of(build_id);
+	struct file_entry *e;
+
+	pthread_mutex_lock(&s->lock);
+	e = file_table__find(&s->files, id, hash__bytes(id.p, id.n, 0));
+	if (e)
+		e->unkept = true;
+	pthread_mutex_unlock(&s->lock);
+}
+
+int kept__start(struct symbols *s)
+{
+	const struct symbols_config *c = &s->config;
+
+	if (!s->depot || c->store_read_only)
+		return 0;
+	return keeper__new(&(struct keeper_config){ s->depot, c->reduce, c->reduce_ctx, lost, s },
+			   &s->keeper);
+}
+
 /* As C text; false: it is no build id. */
 static bool text_of(struct dcm_str build_id, char ret[static ELF_BUILD_ID_TEXT])
 {
@@ -148,7 +172,9 @@ int symbols__upload(struct symbols *s, int fd, char *ret_build_id, struct dcm_er
 	if (!rc && !keeper__tells(facts))
 		rc = -ENODATA;
 	if (!rc)
-		rc = keeper__put(&(struct keeper_config){ s->depot, c->reduce, c->reduce_ctx },
+		rc = keeper__put(&(struct keeper_config){ .depot = s->depot,
+							  .reduce = c->reduce,
+							  .reduce_ctx = c->reduce_ctx },
 				 facts->has_symtab || facts->has_dwarf ? DEPOT_DEBUG : DEPOT_ELF, fd);
 	if (rc)
 		return explain_upload(rc, err);

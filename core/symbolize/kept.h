@@ -13,6 +13,8 @@
 
 /* Opens the depot where the configuration names one. 0 or -ENOMEM. */
 int kept__init(struct symbols *s);
+/* Starts the thread that puts files there, where they may be put. 0, -ENOMEM, or of the thread. */
+int kept__start(struct symbols *s);
 
 /* The file that is kept of an entry: itself, or else its debuginfo; a descriptor or an error. */
 int kept__open(struct symbols *s, const struct file_entry *file);

@@ -21,9 +21,10 @@
 /* Files that belong together, by enum frames_file. */
 struct parts {
 	int fds[FRAMES_MAX_FILES];
+	char found[PATH_MAX]; /* where the separate debuginfo is */
 };
 
-static const struct parts no_parts = { { -1, -1, -1, -1 } };
+static const struct parts no_parts = { .fds = { -1, -1, -1, -1 } };
 
 /* What was found, or else the file that is kept on disk as the separate debuginfo of that build id. */
 static int or_kept(struct symbols *s, int fd, const char *build_id)
@@ -39,34 +40,40 @@ static void find_parts(struct symbols *s, const struct debuginfo_facts *facts, s
 {
 	struct debuginfo_dirs dirs = { s->debug_dirs, s->n_debug_dirs };
 	struct debuginfo_facts split;
-	char found[PATH_MAX] = "";
 
 	ret->why = DCM_UNNAMED_STRIPPED;
 	if ((facts->has_dwarf && facts->has_symtab) || (dirs.n == 0 && !s->depot))
 		return;
 	ret->searched = true;
-	p->fds[FRAMES_DEBUG] = or_kept(s, debuginfo__open(&dirs, facts, path, found), facts->build_id);
+	p->fds[FRAMES_DEBUG] = or_kept(s, debuginfo__open(&dirs, facts, path, p->found), facts->build_id);
 	ret->found = p->fds[FRAMES_DEBUG] >= 0;
 	if (!ret->found && !facts->has_symtab)
 		ret->why = p->fds[FRAMES_DEBUG] == -EBADMSG ? DCM_UNNAMED_DEBUGINFO_BAD
 							    : DCM_UNNAMED_NO_DEBUGINFO;
 	if (ret->found && debuginfo__facts(p->fds[FRAMES_DEBUG], &split) == 0 && split.alt[0])
-		p->fds[FRAMES_ALT] = or_kept(s, debuginfo__open_alt(&dirs, &split, found),
+		p->fds[FRAMES_ALT] = or_kept(s, debuginfo__open_alt(&dirs, &split, p->found),
 					     split.alt_build_id);
 }
 
 /* Hands over what is worth keeping on disk. */
 static void hand_over(struct symbols *s, const struct debuginfo_facts *facts, int fd,
-		      const struct parts *p)
+		      struct dcm_str path, const struct parts *p)
 {
-	if (!s->keeper)
+	struct keeper_file file = { DEPOT_ELF, fd, facts->build_id, path };
+
+	if (!s->keeper || !facts->build_id[0])
 		return;
 	if (depot__wants(s->depot, facts->build_id, DEPOT_ELF, keeper__tells(facts)))
-		keeper__add(s->keeper, DEPOT_ELF, fd);
-	if (p->fds[FRAMES_DEBUG] >= 0)
-		keeper__add(s->keeper, DEPOT_DEBUG, p->fds[FRAMES_DEBUG]);
-	if (p->fds[FRAMES_ALT] >= 0)
-		keeper__add(s->keeper, DEPOT_DEBUG, p->fds[FRAMES_ALT]);
+		keeper__add(s->keeper, &file);
+	file.kind = DEPOT_DEBUG;
+	file.fd = p->fds[FRAMES_DEBUG];
+	file.path = str__of(p->found);
+	if (file.fd >= 0)
+		keeper__add(s->keeper, &file);
+	file.fd = p->fds[FRAMES_ALT];
+	file.path = STR("");
+	if (file.fd >= 0)
+		keeper__add(s->keeper, &file);
 }
 
 /* Keeps what can tell lines open. */
@@ -101,8 +108,10 @@ int reading__take(struct symbols *s, int fd, struct dcm_str path, bool is_rival,
 	int rc = debuginfo__facts(fd, &facts);
 
 	*ret = (struct reading){ 0 };
-	if (!rc && is_rival && !facts.has_symtab && !facts.has_dwarf && !facts.has_go)
+	if (!rc && is_rival && !keeper__tells(&facts)) {
+		hand_over(s, &facts, fd, path, &p);
 		rc = -EALREADY;
+	}
 	if (!rc) {
 		memcpy(ret->build_id, facts.build_id, sizeof(ret->build_id));
 		find_parts(s, &facts, path, &p, ret);
@@ -114,7 +123,7 @@ int reading__take(struct symbols *s, int fd, struct dcm_str path, bool is_rival,
 		rc = ret->table ? 0 : -ENOMEM;
 	}
 	if (!rc) {
-		hand_over(s, &facts, fd, &p);
+		hand_over(s, &facts, fd, path, &p);
 		ret->source = keep_open(s, &facts, fd, path, &p);
 	}
 	ret->is_complete = (facts.has_symtab || ret->found) && (ret->source || !s->config.lines);

@@ -178,6 +178,10 @@ static bool worth_reading(struct file_entry *e, int fd)
 {
 	if (e->state == FILE_EVICTED)
 		e->n_tried = 0;
+	if (e->state == FILE_READY && e->unkept) {
+		e->unkept = false;
+		return true;
+	}
 	if (e->state == FILE_READY)
 		return !e->is_complete && is_another(e, fd);
 	if (e->state == FILE_FAILED && e->why == DCM_UNNAMED_BAD_FILE)
@@ -443,9 +447,8 @@ static int start_threads(struct symbols *s)
 
 	if (c->n_debuginfod && c->debuginfod_dir)
 		rc = fetcher__new(s, &s->fetcher);
-	if (!rc && s->depot && !c->store_read_only)
-		rc = keeper__new(&(struct keeper_config){ s->depot, c->reduce, c->reduce_ctx },
-				 &s->keeper);
+	if (!rc)
+		rc = kept__start(s);
 	return rc ? rc : -pthread_create(&s->worker, NULL, work, s);
 }
 

@@ -41,11 +41,13 @@ struct symbols_frames_call {
 	size_t n;
 	const int *fds; /* [n_fds], borrowed */
 	uint32_t n_fds;
-	int64_t timeout_ns; /* who has not answered by then is to be killed */
+	int64_t timeout_ns;	 /* who has not answered by then is to be killed */
+	bool (*stop)(void *ctx); /* the store ends: who has not answered is to be killed now */
+	void *stop_ctx;
 };
 /*
- * Appends the answer. -EAGAIN: nobody can be asked just now; any other error counts against the
- * file: after three of -ETIMEDOUT, and after one of any other, it is asked no more.
+ * Appends the answer. -EAGAIN: nobody can be asked just now; -ECANCELED: stopped; any other error
+ * counts against the file: after three of -ETIMEDOUT, and after one of any other, it is asked no more.
  */
 typedef int (*symbols_frames_fn)(void *ctx, const struct symbols_frames_call *call,
 				 struct buf *ret_answer);
@@ -60,11 +62,15 @@ struct symbols_fetch {
 /* -ENOENT: the server does not have it; any other error: it could not be asked. */
 typedef int (*symbols_fetch_fn)(void *ctx, const struct symbols_fetch *fetch);
 
-/*
- * Reduces a file (extract.h) into another, which is empty. 0, -ENODATA (nothing in it is worth
- * keeping), -ETIMEDOUT, or another failure.
- */
-typedef int (*symbols_reduce_fn)(void *ctx, int in_fd, int out_fd, int64_t timeout_ns);
+/* One file, which is to be reduced (extract.h) into another. */
+struct symbols_reduction {
+	int in_fd, out_fd; /* borrowed; out is empty */
+	int64_t timeout_ns;
+	bool (*stop)(void *ctx); /* as above; may be NULL */
+	void *stop_ctx;
+};
+/* 0, -ENODATA (nothing in it is worth keeping), -ETIMEDOUT, -ECANCELED, or another failure. */
+typedef int (*symbols_reduce_fn)(void *ctx, const struct symbols_reduction *reduction);
 
 /* Zero means the default. */
 struct symbols_config {

@@ -8,8 +8,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -249,9 +251,9 @@ static void test_beyond_its_bytes_the_least_used_goes(void **state)
 	depot__free(d);
 }
 
-static int disk_is_full(void *ctx, int in_fd, int out_fd, int64_t timeout_ns)
+static int disk_is_full(void *ctx, const struct symbols_reduction *reduction)
 {
-	(void)ctx, (void)in_fd, (void)out_fd, (void)timeout_ns;
+	(void)ctx, (void)reduction;
 	return -ENOSPC;
 }
 
@@ -261,7 +263,8 @@ static void test_a_full_disk_is_told_and_forgotten(void **state)
 	CLEANUP(fd__closep) int fd = open_self();
 
 	(void)state;
-	assert_int_equal(keeper__put(&(struct keeper_config){ d, disk_is_full, NULL }, DEPOT_ELF, fd),
+	assert_int_equal(keeper__put(&(struct keeper_config){ .depot = d, .reduce = disk_is_full },
+				     DEPOT_ELF, fd),
 			 -ENOSPC);
 	assert_non_null(strstr(stat_of(d).state, "No space left on device"));
 	assert_int_equal(stat_of(d).n_files, 0);
@@ -293,6 +296,110 @@ static void test_one_writes_and_others_read(void **state)
 	depot__free(d);
 	depot__free(second);
 	depot__free(reader);
+}
+
+/* --- the keeper's thread --- */
+
+/* A reducer that waits until it may go on, or is to stop. */
+struct gate {
+	_Atomic bool is_open, is_reached, was_stopped;
+	_Atomic uint32_t n_lost;
+};
+
+static int wait_at_gate(void *ctx, const struct symbols_reduction *r)
+{
+	struct gate *gate = ctx;
+	struct extract_report report;
+
+	atomic_store(&gate->is_reached, true);
+	while (!atomic_load(&gate->is_open) && !r->stop(r->stop_ctx))
+		usleep(1000);
+	if (r->stop(r->stop_ctx)) {
+		atomic_store(&gate->was_stopped, true);
+		return -ECANCELED;
+	}
+	return extract__file(r->in_fd, r->out_fd, EXTRACT_FAST, &report, NULL);
+}
+
+static void count_lost(void *ctx, const char *build_id)
+{
+	struct gate *gate = ctx;
+
+	assert_string_equal(build_id, self);
+	atomic_fetch_add(&gate->n_lost, 1);
+}
+
+static struct keeper *keeper_at(struct depot *d, struct gate *gate)
+{
+	struct keeper *k = NULL;
+
+	assert_int_equal(
+		keeper__new(&(struct keeper_config){ d, wait_at_gate, gate, count_lost, gate }, &k), 0);
+	return k;
+}
+
+static void add_self(struct keeper *k, enum depot_kind kind, int fd, const char *path)
+{
+	keeper__add(k, &(struct keeper_file){ kind, fd, self, str__of(path) });
+}
+
+static void await_gate(const struct gate *gate)
+{
+	while (!atomic_load(&gate->is_reached))
+		usleep(1000);
+}
+
+static void test_the_end_waits_for_no_file(void **state)
+{
+	struct depot *d = depot_of(&(struct depot_config){ 0 });
+	CLEANUP(fd__closep) int fd = open_self();
+	struct gate gate = { 0 };
+	struct keeper *k = keeper_at(d, &gate);
+
+	(void)state;
+	add_self(k, DEPOT_ELF, fd, "");
+	await_gate(&gate);
+	keeper__free(k);
+	assert_true(gate.was_stopped);
+	assert_false(is_there(d, DEPOT_ELF));
+	assert_string_equal(stat_of(d).state, "");
+	depot__free(d);
+}
+
+static void test_files_that_wait_without_a_descriptor(void **state)
+{
+	enum { MORE_THAN_WAIT_OPEN = 300 };
+	struct depot *d = depot_of(&(struct depot_config){ 0 });
+	CLEANUP(fd__closep) int fd = open_self();
+	struct gate gate = { 0 };
+	struct keeper *k = keeper_at(d, &gate);
+	struct keeper_stat stat;
+
+	(void)state;
+	for (int i = 0; i < MORE_THAN_WAIT_OPEN; i++)
+		add_self(k, DEPOT_ELF, fd, "/proc/self/exe");
+	keeper__stat(k, &stat);
+	assert_int_equal(stat.n_dropped, 0);
+	add_self(k, DEPOT_DEBUG, fd, "/proc/self/exe");
+	add_self(k, DEPOT_DEBUG, fd, "/proc/self/gone"); /* when its turn comes */
+	add_self(k, DEPOT_DEBUG, fd, "/proc/self/status");
+	add_self(k, DEPOT_DEBUG, fd, "/bin/sh"); /* of another build id */
+	add_self(k, DEPOT_DEBUG, fd, ""); /* at once */
+	keeper__stat(k, &stat);
+	assert_int_equal(stat.n_dropped, 1);
+	assert_int_equal(gate.n_lost, 1);
+	gate.is_open = true;
+	do {
+		usleep(1000);
+		keeper__stat(k, &stat);
+	} while (stat.n_waiting);
+	assert_int_equal(stat.n_dropped, 4);
+	assert_int_equal(stat.n_failed, 0);
+	assert_int_equal(gate.n_lost, 4);
+	assert_int_equal(stat_of(d).n_put, 2);
+	assert_true(is_there(d, DEPOT_ELF) && is_there(d, DEPOT_DEBUG));
+	keeper__free(k);
+	depot__free(d);
 }
 
 /* --- through the symbol store --- */
@@ -441,6 +548,35 @@ static void test_a_failing_reducer_costs_no_name(void **state)
 	assert_int_equal(stat.store_failed, 1);
 	assert_true(stat.store_state[0]);
 	assert_named(s, "hidden_function", DCM_UNNAMED_NOT_TRIED);
+}
+
+/* What could not wait, since no descriptor was left, is kept when it is offered again, which is no news otherwise. */
+static void test_a_file_that_was_given_up_comes_back(void **state)
+{
+	CLEANUP(symbols__freep) struct symbols *s = symbols_of(&(struct symbols_config){ 0 });
+	CLEANUP(fd__closep) int fd = open_self();
+	struct rlimit limit, none;
+	struct symbols_stat stat;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	none = limit;
+	none.rlim_cur = 3;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	symbols__offer(s, str__of(self), STR("/gone/program"), fd);
+	do {
+		usleep(1000);
+		symbols__stat(s, &stat);
+	} while (stat.store_waiting);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_int_equal(stat.files_inline, 1);
+	assert_int_equal(stat.store_dropped, 1);
+	assert_int_equal(stat.store_files, 0);
+	offer_self(s);
+	assert_int_equal(await_kept(s, 1).store_files, 1);
+	offer_self(s);
+	symbols__stat(s, &stat);
+	assert_int_equal(stat.files_known, 1);
 }
 
 /* --- debuginfo that comes later --- */
@@ -633,9 +769,12 @@ int main(void)
 		cmocka_unit_test_setup(test_beyond_its_bytes_the_least_used_goes, new_dir),
 		cmocka_unit_test_setup(test_a_full_disk_is_told_and_forgotten, new_dir),
 		cmocka_unit_test_setup(test_one_writes_and_others_read, new_dir),
+		cmocka_unit_test_setup(test_the_end_waits_for_no_file, new_dir),
+		cmocka_unit_test_setup(test_files_that_wait_without_a_descriptor, new_dir),
 		cmocka_unit_test_setup(test_names_outlive_file_and_process, new_dir),
 		cmocka_unit_test_setup(test_a_table_that_was_evicted_comes_back, new_dir),
 		cmocka_unit_test_setup(test_a_failing_reducer_costs_no_name, new_dir),
+		cmocka_unit_test_setup(test_a_file_that_was_given_up_comes_back, new_dir),
 		cmocka_unit_test_setup(test_an_upload_names_what_was_stripped, new_dir),
 		cmocka_unit_test_setup(test_an_upload_alone_names, new_dir),
 		cmocka_unit_test_setup(test_uploads_are_refused_for_a_reason, new_dir),
