@@ -62,7 +62,6 @@ struct file_entry {
 	uint8_t n_tried;
 	bool is_complete; /* no other file can tell more */
 	bool unkept;	  /* it was to be kept on disk, and was not: the next offer is for that */
-	uint8_t version;  /* counts better tables: names of older ones are looked up again */
 	uint8_t why;	  /* enum dcm_unnamed: of the file, or of addresses without a symbol */
 	struct symbol_table *table;  /* FILE_READY */
 	struct debug_source *source; /* FILE_READY, or NULL: it has none, or had to make room */

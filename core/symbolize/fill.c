@@ -238,9 +238,7 @@ static void learn(struct fill *f, const struct view *v, const struct learned_key
 {
 	struct lookup *l = f->l;
 	struct learned_line lines[FRAMES_MAX_DEPTH], symbol;
-	struct learned what = {
-		.lines = lines, .why = v->why, .asked = quality(v->source), .version = v->version
-	};
+	struct learned what = { .lines = lines, .why = v->why, .asked = quality(v->source), .rank = v->rank };
 	bool named;
 
 	arena__reset(&f->arena);

@@ -11,13 +11,13 @@
 
 #include "core/base/str.h"
 
-static int generation_init(struct learned_generation *g)
+int learned_set__init(struct learned_set *g)
 {
-	*g = (struct learned_generation){ 0 };
+	*g = (struct learned_set){ 0 };
 	return intern__init(&g->texts);
 }
 
-static void generation_fini(struct learned_generation *g)
+void learned_set__fini(struct learned_set *g)
 {
 	intern__fini(&g->texts);
 	hindex__fini(&g->index);
@@ -25,7 +25,7 @@ static void generation_fini(struct learned_generation *g)
 	vec__fini(&g->lines);
 }
 
-static uint64_t generation_bytes(const struct learned_generation *g)
+uint64_t learned_set__bytes(const struct learned_set *g)
 {
 	return g->texts.arena.total_bytes + g->texts.cap * sizeof(*g->texts.texts) +
 	       (uint64_t)(g->texts.index.cap + g->index.cap) * sizeof(*g->index.slots) +
@@ -37,19 +37,19 @@ int learned__init(struct learned_names *l, uint64_t max_bytes)
 	int rc;
 
 	*l = (struct learned_names){ .max_bytes = max_bytes };
-	rc = generation_init(&l->young);
-	return rc ? rc : generation_init(&l->old);
+	rc = learned_set__init(&l->young);
+	return rc ? rc : learned_set__init(&l->old);
 }
 
 void learned__fini(struct learned_names *l)
 {
-	generation_fini(&l->young);
-	generation_fini(&l->old);
+	learned_set__fini(&l->young);
+	learned_set__fini(&l->old);
 }
 
 uint64_t learned__bytes(const struct learned_names *l)
 {
-	return generation_bytes(&l->young) + generation_bytes(&l->old);
+	return learned_set__bytes(&l->young) + learned_set__bytes(&l->old);
 }
 
 static uint64_t hash_of(const struct learned_key *key)
@@ -57,7 +57,7 @@ static uint64_t hash_of(const struct learned_key *key)
 	return hash__mix(hash__mix(key->hash, key->address), key->addr_kind);
 }
 
-static struct learned_entry *find(const struct learned_generation *g, const struct learned_key *key)
+static struct learned_entry *find(const struct learned_set *g, const struct learned_key *key)
 {
 	uint64_t h = hash_of(key);
 	uint32_t row, at;
@@ -75,10 +75,10 @@ static struct learned_entry *find(const struct learned_generation *g, const stru
 	return NULL;
 }
 
-static struct learned found(const struct learned_generation *g, const struct learned_entry *e)
+struct learned learned_set__found(const struct learned_set *g, const struct learned_entry *e)
 {
 	return (struct learned){
-		.n = e->n, .why = e->why, .asked = e->asked, .version = e->version, .in = g, .first = e->first
+		.n = e->n, .why = e->why, .asked = e->asked, .rank = e->rank, .in = g, .first = e->first
 	};
 }
 
@@ -95,7 +95,7 @@ struct learned_line learned__line(const struct learned *f, uint32_t i)
 				      intern__text(t, s->file), s->line, s->start_line };
 }
 
-static int store_lines(struct learned_generation *g, const struct learned *what)
+static int store_lines(struct learned_set *g, const struct learned *what)
 {
 	for (uint32_t i = 0; i < what->n; i++) {
 		struct learned_line l = learned__line(what, i);
@@ -110,8 +110,16 @@ static int store_lines(struct learned_generation *g, const struct learned *what)
 	return 0;
 }
 
-/* Lines that an entry had before stay behind until their generation goes. */
-static int insert(struct learned_generation *g, const struct learned_key *key, const struct learned *what)
+bool learned_set__find(const struct learned_set *g, const struct learned_key *key, struct learned *ret)
+{
+	const struct learned_entry *e = find(g, key);
+
+	if (e)
+		*ret = learned_set__found(g, e);
+	return e != NULL;
+}
+
+int learned_set__insert(struct learned_set *g, const struct learned_key *key, const struct learned *what)
 {
 	struct learned_entry e = {
 		.address = key->address,
@@ -121,7 +129,7 @@ static int insert(struct learned_generation *g, const struct learned_key *key, c
 		.addr_kind = key->addr_kind,
 		.why = what->why,
 		.asked = what->asked,
-		.version = what->version,
+		.rank = what->rank,
 	};
 	struct learned_entry *old = find(g, key);
 
@@ -147,15 +155,15 @@ static int insert(struct learned_generation *g, const struct learned_key *key, c
  */
 static void age(struct learned_names *l)
 {
-	struct learned_generation fresh;
+	struct learned_set fresh;
 
-	if (generation_bytes(&l->young) < l->max_bytes / 2)
+	if (learned_set__bytes(&l->young) < l->max_bytes / 2)
 		return;
-	if (generation_init(&fresh)) {
-		generation_fini(&fresh);
+	if (learned_set__init(&fresh)) {
+		learned_set__fini(&fresh);
 		return;
 	}
-	generation_fini(&l->old);
+	learned_set__fini(&l->old);
 	l->old = l->young;
 	l->young = fresh;
 }
@@ -165,25 +173,26 @@ bool learned__find(struct learned_names *l, const struct learned_key *key, struc
 	const struct learned_entry *e = find(&l->young, key);
 
 	if (e) {
-		*ret = found(&l->young, e);
+		*ret = learned_set__found(&l->young, e);
 		return true;
 	}
 	e = find(&l->old, key);
 	if (!e)
 		return false;
-	*ret = found(&l->old, e);
-	if (insert(&l->young, key, ret) == 0) {
+	*ret = learned_set__found(&l->old, e);
+	if (learned_set__insert(&l->young, key, ret) == 0) {
 		/* What grows old keeps its address in the struct that holds it: look again. */
 		age(l);
 		e = find(&l->young, key);
-		*ret = e ? found(&l->young, e) : found(&l->old, find(&l->old, key));
+		*ret = e ? learned_set__found(&l->young, e)
+			 : learned_set__found(&l->old, find(&l->old, key));
 	}
 	return true;
 }
 
 int learned__add(struct learned_names *l, const struct learned_key *key, const struct learned *what)
 {
-	int rc = insert(&l->young, key, what);
+	int rc = learned_set__insert(&l->young, key, what);
 
 	age(l);
 	return rc;

@@ -39,9 +39,9 @@ struct learned {
 	uint32_t n;
 	uint8_t why;   /* enum dcm_unnamed */
 	uint8_t asked; /* for lines and inlined functions too: the quality of what was asked; 0: no */
-	uint8_t version; /* of the file's table (file_table.h) that told it */
+	uint32_t rank; /* of the table that told it: how many functions it has; 0: none told */
 	/* Of what was found: where it is. */
-	const struct learned_generation *in;
+	const struct learned_set *in;
 	uint32_t first;
 };
 
@@ -49,8 +49,10 @@ struct learned_entry {
 	uint64_t address;
 	uint32_t build_id; /* text */
 	uint32_t first;	   /* its lines */
+	uint32_t rank;
 	uint16_t n;
-	uint8_t addr_kind, why, asked, version;
+	uint8_t addr_kind : 4, asked : 4;
+	uint8_t why;
 };
 
 struct learned_stored {
@@ -58,15 +60,28 @@ struct learned_stored {
 	uint32_t line, start_line;
 };
 
-struct learned_generation {
+/* Of any number of files; it only grows. Not thread-safe either. */
+struct learned_set {
 	struct intern texts;
 	struct hindex index;
 	VEC(struct learned_entry) entries;
 	VEC(struct learned_stored) lines;
 };
 
+int learned_set__init(struct learned_set *g); /* 0 or -ENOMEM */
+void learned_set__fini(struct learned_set *g);
+uint64_t learned_set__bytes(const struct learned_set *g);
+/* What is found and its texts live until the set changes. */
+bool learned_set__find(const struct learned_set *g, const struct learned_key *key, struct learned *ret);
+struct learned learned_set__found(const struct learned_set *g, const struct learned_entry *e);
+/*
+ * In the place of what was there; the lines of that stay behind. Not from the set itself. -ENOMEM:
+ * nothing was added but texts and lines that nobody points to.
+ */
+int learned_set__insert(struct learned_set *g, const struct learned_key *key, const struct learned *what);
+
 struct learned_names {
-	struct learned_generation young, old;
+	struct learned_set young, old;
 	uint64_t max_bytes;
 };
 

@@ -20,7 +20,7 @@ struct view {
 	uint64_t hash;
 	struct symbol_table *table;  /* or NULL: */
 	uint8_t why;		     /* enum dcm_unnamed */
-	uint8_t version;	     /* of the table */
+	uint32_t rank;		     /* of the table: how many functions it has */
 	struct debug_source *source; /* or NULL */
 	bool known;		     /* the store has heard of the file */
 };

@@ -94,9 +94,9 @@ static void take_view(struct view *v, const struct file_entry *e)
 	if (!e || e->state == FILE_EVICTED)
 		return;
 	v->why = e->state == FILE_FAILED ? e->why : DCM_UNNAMED_NOT_TRIED;
-	v->version = e->version;
 	if (e->table) {
 		v->table = symbol_table__ref(e->table);
+		v->rank = elf__count(e->table->elf);
 		v->source = debug_source__ref(e->source);
 		v->why = e->why;
 	}
@@ -212,10 +212,10 @@ static uint8_t why_of(const struct view *v)
 	return failed ? failed : v->why;
 }
 
-/* A symbol of a file that has given way to a better one. Debug information is not worse in any. */
+/* A symbol of a table that has given way to a better one. Debug information is not worse in any. */
 static bool is_outdated(const struct learned *found, const struct view *v)
 {
-	return found->version < v->version && found->asked == 0;
+	return found->rank < v->rank && found->asked == 0;
 }
 
 /*
@@ -227,7 +227,7 @@ static bool ask(struct lookup *l, const struct dcm_location *loc, struct learned
 	struct learned_key key = lookup__key(l, loc);
 	struct learned found = { 0 };
 
-	*ret = (struct learned){ .why = why_of(v), .version = v->version };
+	*ret = (struct learned){ .why = why_of(v), .rank = v->rank };
 	if (v->build_id.n == 0)
 		return false;
 	if (learned__find(&l->s->learned, &key, &found) &&

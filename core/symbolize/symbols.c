@@ -94,9 +94,6 @@ static void take_reading(struct symbols *s, struct file_entry *file, const struc
 {
 	s->counts.debuginfo_found += r->found;
 	s->counts.debuginfo_missing += r->searched && !r->found;
-	/* What was not named by the table before is looked up again in any case. */
-	if (file->table && file->version < UINT8_MAX)
-		file->version++;
 	file_table__set(&s->files, file, r->table, r->source);
 	file->why = r->why;
 	file->is_complete = r->is_complete;
