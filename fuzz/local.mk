@@ -27,6 +27,12 @@ fuzz_programs += fuzz/fuzz_frames
 fuzz_fuzz_frames_SOURCES = fuzz/fuzz_frames.c $(FUZZ_MAIN)
 fuzz_fuzz_frames_LDADD = $(SYMBOLIZE_LA) $(FUZZ_LDFLAGS)
 
+fuzz_programs += fuzz/fuzz_names fuzz/fuzz_depot
+fuzz_fuzz_names_SOURCES = fuzz/fuzz_names.c $(FUZZ_MAIN)
+fuzz_fuzz_names_LDADD = $(SYMBOLIZE_LA) $(FUZZ_LDFLAGS)
+fuzz_fuzz_depot_SOURCES = fuzz/fuzz_depot.c $(FUZZ_MAIN)
+fuzz_fuzz_depot_LDADD = $(SYMBOLIZE_LA) $(FUZZ_LDFLAGS)
+
 fuzz_programs += fuzz/fuzz_elf fuzz/fuzz_kallsyms fuzz/fuzz_demangle fuzz/fuzz_perf_map fuzz/fuzz_jitdump
 fuzz_fuzz_elf_SOURCES = fuzz/fuzz_elf.c $(FUZZ_MAIN)
 fuzz_fuzz_elf_LDADD = $(SYMBOLIZE_LA) $(FUZZ_LDFLAGS)

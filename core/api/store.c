@@ -56,8 +56,9 @@ static void put_symbols_text(struct symbols *symbols, struct buf *b)
 	char size[48];
 
 	symbols__stat(symbols, &s);
-	buf__printf(b, "symbols    %s in %" PRIu64 " files\n",
-		    units__format_value((double)s.store_bytes, STR("bytes"), size), s.store_files);
+	buf__printf(b, "symbols    %s in %" PRIu64 " files, and names of %" PRIu64 "\n",
+		    units__format_value((double)s.store_bytes, STR("bytes"), size), s.store_files,
+		    s.store_logs);
 	if (s.store_state[0]) {
 		buf__text(b, "           ");
 		render__text(str__of(s.store_state), 0, b);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/symbolize/depot.c - reduced ELF files in a directory, by build id
+ * core/symbolize/depot.c - reduced ELF files, and what was resolved, in a directory, by build id
  *
  * No index: a file is found by its name, and the directory is walked at the start, and when
  * something has to go. Bytes and files are counted along; a walk counts them anew.
@@ -38,6 +38,7 @@ enum {
 #define SECOND_NS INT64_C(1000000000)
 
 static const char magic[8] = { 'd', 'c', 'm', 's', 'y', 'm', '1', '\n' };
+static const char log_suffix[] = ".names";
 static const char *const suffixes[] = { [DEPOT_ELF] = "elf", [DEPOT_DEBUG] = "debug" };
 
 struct depot {
@@ -45,6 +46,7 @@ struct depot {
 	char *dir;
 	int lock_fd; /* -1: this process writes nothing */
 	int64_t tended_s;
+	bool log_failed; /* the state is about a log of names; who writes one */
 	pthread_mutex_t lock;
 	struct depot_stat counts;
 };
@@ -65,6 +67,23 @@ static bool path_of(const struct depot *d, const char *id, enum depot_kind kind,
 					   id + 2, suffixes[kind]) < PATH_MAX;
 }
 
+/* The log of what was resolved; a stand-in has one, too: DIR/.build-id/ab/~cd.names. */
+static bool log_path_of(const struct depot *d, const char *id, char ret[static PATH_MAX])
+{
+	bool is_stand_in = id[0] == '~';
+
+	id += is_stand_in;
+	return is_build_id(id) && snprintf(ret, PATH_MAX, "%s/.build-id/%.2s/%s%s%s", d->dir, id,
+					   is_stand_in ? "~" : "", id + 2, log_suffix) < PATH_MAX;
+}
+
+static bool is_log(const char *name)
+{
+	size_t n = strlen(name), n_suffix = strlen(log_suffix);
+
+	return n > n_suffix && strcmp(name + n - n_suffix, log_suffix) == 0;
+}
+
 /* --- counts --- */
 
 static void count(struct depot *d, uint64_t *counter, int64_t n_files, int64_t bytes)
@@ -72,6 +91,14 @@ static void count(struct depot *d, uint64_t *counter, int64_t n_files, int64_t b
 	pthread_mutex_lock(&d->lock);
 	*counter += 1;
 	d->counts.n_files += (uint64_t)n_files;
+	d->counts.bytes += (uint64_t)bytes;
+	pthread_mutex_unlock(&d->lock);
+}
+
+static void count_log(struct depot *d, int64_t n_logs, int64_t bytes)
+{
+	pthread_mutex_lock(&d->lock);
+	d->counts.n_logs += (uint64_t)n_logs;
 	d->counts.bytes += (uint64_t)bytes;
 	pthread_mutex_unlock(&d->lock);
 }
@@ -302,17 +329,25 @@ static int sync_folder(const char *path)
 	return fd < 0 || fsync(fd) < 0 ? -errno : 0;
 }
 
+static int make_folder(char *path)
+{
+	char *slash = strrchr(path, '/');
+	int rc;
+
+	*slash = '\0';
+	rc = fd__mkdirs(path, 0700);
+	*slash = '/';
+	return rc;
+}
+
 /* Makes the folder, and renames into it; what was there before counts no more. */
 static int put_in_place(struct depot *d, struct depot_put *put, char *to, uint64_t bytes)
 {
 	char *slash = strrchr(to, '/');
 	struct stat old;
 	bool had;
-	int rc;
+	int rc = make_folder(to);
 
-	*slash = '\0';
-	rc = fd__mkdirs(to, 0700);
-	*slash = '/';
 	had = !rc && lstat(to, &old) == 0;
 	if (!rc && rename(put->path, to) < 0)
 		rc = -errno;
@@ -320,7 +355,10 @@ static int put_in_place(struct depot *d, struct depot_put *put, char *to, uint64
 		return rc;
 	close(put->fd);
 	put->fd = -1;
-	count(d, &d->counts.n_put, had ? 0 : 1, (int64_t)bytes - (had ? old.st_size : 0));
+	if (is_log(to))
+		count_log(d, had ? 0 : 1, (int64_t)bytes - (had ? old.st_size : 0));
+	else
+		count(d, &d->counts.n_put, had ? 0 : 1, (int64_t)bytes - (had ? old.st_size : 0));
 	*slash = '\0';
 	rc = sync_folder(to);
 	*slash = '/';
@@ -349,6 +387,101 @@ int depot__end(struct depot *d, struct depot_put *put, const char *build_id, enu
 	else
 		clear_state(d);
 	return rc;
+}
+
+/* --- logs of names --- */
+
+int depot__read_names(struct depot *d, const char *id, size_t max_bytes, struct buf *ret)
+{
+	char path[PATH_MAX];
+
+	if (!log_path_of(d, id, path))
+		return -ENOENT;
+	CLEANUP(fd__closep) int fd = open_file(path);
+	int rc = fd < 0 ? fd : fd__read_all(fd, max_bytes, ret);
+	if (!rc)
+		note_use(d, fd);
+	return rc;
+}
+
+bool depot__has_names(const struct depot *d, const char *id)
+{
+	char path[PATH_MAX];
+
+	return log_path_of(d, id, path) && access(path, F_OK) == 0;
+}
+
+/* A log that could not be written tells so; the next one that can be ends that, and no other state. */
+static int tell(struct depot *d, int rc)
+{
+	if (rc && rc != -ESTALE)
+		set_state(d, "names cannot be written", rc);
+	else if (!rc && d->log_failed)
+		clear_state(d);
+	d->log_failed = rc && rc != -ESTALE;
+	return rc;
+}
+
+static int append(int fd, uint64_t at, const struct buf *bytes)
+{
+	struct stat st;
+	int rc;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size != at)
+		return -ESTALE;
+	rc = fd__write_all(fd, bytes->data, bytes->n);
+	/* A part of a frame would do no harm but waste its room. */
+	if (rc && ftruncate(fd, st.st_size) < 0)
+		return -ESTALE;
+	return rc;
+}
+
+int depot__append_names(struct depot *d, const char *id, uint64_t at, const struct buf *bytes)
+{
+	int flags = O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK |
+		    (at ? 0 : O_CREAT | O_EXCL);
+	char path[PATH_MAX];
+	int rc = 0;
+
+	if (!writes(d))
+		return -EROFS;
+	if (!log_path_of(d, id, path))
+		return -EINVAL;
+	if (!at)
+		rc = make_folder(path);
+	CLEANUP(fd__closep) int fd = rc ? -1 : open(path, flags, 0600);
+	if (!rc && fd < 0)
+		rc = errno == ENOENT || errno == EEXIST ? -ESTALE : -errno;
+	if (!rc)
+		rc = append(fd, at, bytes);
+	if (!rc)
+		count_log(d, at ? 0 : 1, (int64_t)bytes->n);
+	else if (!at && fd >= 0)
+		unlink(path);
+	return tell(d, rc);
+}
+
+int depot__replace_names(struct depot *d, const char *id, const struct buf *bytes)
+{
+	char path[PATH_MAX];
+	struct depot_put put;
+	int rc = depot__begin(d, &put);
+
+	if (rc)
+		return rc;
+	if (!log_path_of(d, id, path))
+		rc = -EINVAL;
+	if (!rc)
+		rc = fd__write_all(put.fd, bytes->data, bytes->n);
+	if (!rc && fsync(put.fd) < 0)
+		rc = -errno;
+	if (!rc)
+		rc = put_in_place(d, &put, path, bytes->n);
+	if (rc)
+		drop_put(&put);
+	return tell(d, rc);
 }
 
 /* --- what goes --- */
@@ -425,16 +558,19 @@ static bool remove_stored(const struct depot *d, const struct stored *f)
 /* Bytes and files as they are; 0 or -ENOMEM. */
 static int recount(struct depot *d, stored_list *files)
 {
-	uint64_t bytes = 0;
+	uint64_t bytes = 0, n_logs = 0;
 	int rc = list_all(d, files);
 
 	if (rc)
 		return rc;
-	for (size_t i = 0; i < files->n; i++)
+	for (size_t i = 0; i < files->n; i++) {
 		bytes += (uint64_t)files->v[i].bytes;
+		n_logs += is_log(files->v[i].name);
+	}
 	pthread_mutex_lock(&d->lock);
 	d->counts.bytes = bytes;
-	d->counts.n_files = files->n;
+	d->counts.n_logs = n_logs;
+	d->counts.n_files = files->n - n_logs;
 	pthread_mutex_unlock(&d->lock);
 	return 0;
 }
@@ -470,7 +606,10 @@ void depot__tend(struct depot *d)
 		if (!remove_stored(d, &files.v[i]))
 			continue;
 		s.bytes -= (uint64_t)files.v[i].bytes;
-		count(d, old ? &d->counts.n_expired : &d->counts.n_evicted, -1, -files.v[i].bytes);
+		bool log = is_log(files.v[i].name);
+		count(d, old ? &d->counts.n_expired : &d->counts.n_evicted, log ? 0 : -1,
+		      -files.v[i].bytes);
+		count_log(d, log ? -1 : 0, 0);
 	}
 	vec__fini(&files);
 }

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/symbolize/depot.h - reduced ELF files in a directory, by build id; private to this folder
+ * core/symbolize/depot.h - reduced ELF files, and what was resolved, in a directory, by build id; private
+ * to this folder
  *
  *	DIR/LOCK			held by who writes
  *	DIR/.build-id/ab/cdef.elf	a program or library, reduced (extract.h), and a trailer
  *	DIR/.build-id/ab/cdef.debug	its separate debuginfo, likewise
+ *	DIR/.build-id/ab/cdef.names	what was resolved of it (names.h), appended to
  *	DIR/aside/abcdef.elf		what was damaged
  *	DIR/new-XXXXXX			being written
  *
  * The trailer (docs/FORMATS.md) has a checksum, which is looked at whenever a file is opened. A file
  * is written beside, synced, and renamed, so readers of other processes need no lock. A file's time
  * is that of its last use, to the hour: what was not used for max_age_ns goes, and beyond max_bytes
- * what was used longest ago. Names are made of checked hex digits and nothing else.
+ * what was used longest ago. Names are made of checked hex digits and nothing else, but for the '~' of a
+ * stand-in (plugin.h), under which no file is kept, only what was resolved: DIR/.build-id/ab/~cd.names.
  *
  * A disk that is full, or a directory that cannot be written, is no error of anybody's: what is new
  * is not kept, counted, and depot__stat() has a sentence that says why.
@@ -25,6 +28,7 @@
 
 #include <decima/plugin.h>
 
+#include "core/base/buf.h"
 #include "core/base/clock.h"
 
 struct depot;
@@ -74,11 +78,23 @@ int depot__end(struct depot *d, struct depot_put *put, const char *build_id, enu
 /* Gives it up; why: -ENOSPC and the like are told by the state. */
 void depot__abort(struct depot *d, struct depot_put *put, int why);
 
+/* The whole log of names, appended to ret; id may be a stand-in. -ENOENT, -EFBIG (over max), or of reading. Any thread. */
+int depot__read_names(struct depot *d, const char *id, size_t max_bytes, struct buf *ret);
+bool depot__has_names(const struct depot *d, const char *id);
+/*
+ * Appends to the log, which must have that many bytes now (0: it is made); not synced. -ESTALE: it has
+ * another number; -EROFS; -EINVAL (no id); or of the disk, and then it has as many as before. One thread at a time.
+ */
+int depot__append_names(struct depot *d, const char *id, uint64_t at, const struct buf *bytes);
+/* Puts a log in the place of what is there, synced. Errors as above. One thread at a time. */
+int depot__replace_names(struct depot *d, const char *id, const struct buf *bytes);
+
 /* Removes what is old or too much; cheap when there is none. One thread. */
 void depot__tend(struct depot *d);
 
 struct depot_stat {
-	uint64_t bytes, n_files; /* of now; of a read-only one as they were at the start */
+	/* Of now, of a read-only one as they were at the start; files without the logs of names. */
+	uint64_t bytes, n_files, n_logs;
 	uint64_t n_put, n_evicted, n_expired, n_set_aside; /* since the start */
 	char state[256]; /* why nothing is kept; "": all is well */
 };

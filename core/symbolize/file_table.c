@@ -130,6 +130,14 @@ static void drop_source(struct file_table *t, struct file_entry *e)
 	e->source = NULL;
 }
 
+static void drop_names(struct file_table *t, struct file_entry *e)
+{
+	if (e->names)
+		t->bytes -= e->names->bytes;
+	names__unref(e->names);
+	e->names = NULL;
+}
+
 void file_table__remove(struct file_table *t, struct file_entry *e)
 {
 	struct file_entry **at = bucket_of(t, e->hash);
@@ -140,6 +148,7 @@ void file_table__remove(struct file_table *t, struct file_entry *e)
 	list_remove(t, e);
 	drop_table(t, e);
 	drop_source(t, e);
+	drop_names(t, e);
 	t->n_files--;
 	free(e);
 }
@@ -182,10 +191,11 @@ static void evict(struct file_table *t, const struct file_entry *keep)
 	struct file_entry *old;
 
 	for (old = t->oldest; old && t->bytes > t->max_bytes; old = old->newer) {
-		if (old == keep || !old->table)
+		if (old == keep || (!old->table && !old->names))
 			continue;
 		drop_table(t, old);
 		drop_source(t, old);
+		drop_names(t, old);
 		if (old->state == FILE_READY) /* not one that is to be read again */
 			old->state = FILE_EVICTED;
 		t->n_evicted++;
@@ -208,5 +218,14 @@ void file_table__set(struct file_table *t, struct file_entry *e, struct symbol_t
 	t->bytes += e->table_bytes;
 	t->n_tables++;
 	t->n_sources += source != NULL;
+	evict(t, e);
+}
+
+void file_table__set_names(struct file_table *t, struct file_entry *e, struct names *names)
+{
+	drop_names(t, e);
+	e->names = names;
+	if (names)
+		t->bytes += names->bytes;
 	evict(t, e);
 }

@@ -19,6 +19,7 @@
 
 #include "core/symbolize/elf.h"
 #include "core/symbolize/frames.h"
+#include "core/symbolize/names.h"
 
 enum { FILE_TABLE_MAX_FILES = 1 << 16, FILE_TABLE_BUCKETS = 4096, FILE_TABLE_MAX_TRIED = 4 };
 
@@ -40,7 +41,7 @@ enum file_state {
 	FILE_QUEUED, /* offered, not read yet */
 	FILE_READY,
 	FILE_FAILED, /* `why` says it */
-	FILE_EVICTED /* was read; its table had to make room */
+	FILE_EVICTED /* its table had to make room, or nothing but what was resolved of it is there */
 };
 
 struct file_entry {
@@ -65,6 +66,8 @@ struct file_entry {
 	uint8_t why;	  /* enum dcm_unnamed: of the file, or of addresses without a symbol */
 	struct symbol_table *table;  /* FILE_READY */
 	struct debug_source *source; /* FILE_READY, or NULL: it has none, or had to make room */
+	bool is_kept;		     /* the table is of the file that is kept on disk */
+	struct names *names; /* what was resolved of it before; NULL: nothing, or it had to make room */
 	uint64_t table_bytes;
 	uint32_t build_id_n;
 	char build_id[]; /* [build_id_n] */
@@ -74,7 +77,7 @@ struct file_table {
 	struct file_entry **buckets; /* [FILE_TABLE_BUCKETS] */
 	struct file_entry *newest, *oldest;
 	uint32_t n_files, n_tables;
-	uint64_t bytes, max_bytes; /* of the tables */
+	uint64_t bytes, max_bytes; /* of the tables, and of names */
 	uint64_t n_evicted;
 	uint32_t n_sources, max_sources;
 };
@@ -96,6 +99,9 @@ void file_table__remove(struct file_table *t, struct file_entry *e);
  */
 void file_table__set(struct file_table *t, struct file_entry *e, struct symbol_table *table,
 		     struct debug_source *source);
+
+/* Gives an entry what was resolved before (takes the reference; NULL is fine); the rest as above. */
+void file_table__set_names(struct file_table *t, struct file_entry *e, struct names *names);
 
 /* Takes what elf__load() made; NULL when memory ran out (and frees it). */
 struct symbol_table *symbol_table__new(struct elf_symbols *elf);

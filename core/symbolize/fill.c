@@ -85,7 +85,7 @@ static void find_missing(struct fill *f)
 			continue;
 		key = lookup__key(l, loc);
 		pthread_mutex_lock(&l->s->learned_lock);
-		known = learned__find(&l->s->learned, &key, &found) && found.asked >= quality(v->source);
+		known = lookup__known(l, v, &key, &found) && found.asked >= quality(v->source);
 		pthread_mutex_unlock(&l->s->learned_lock);
 		if (!known && !vec__push(&f->missing, (struct missing){ loc->mapping, i }))
 			return; /* the rest is asked another time */
@@ -255,7 +255,7 @@ static void learn(struct fill *f, const struct view *v, const struct learned_key
 	if (what.n && lines[what.n - 1].name.n == 0)
 		what.n--;
 	pthread_mutex_lock(&l->s->learned_lock);
-	learned__add(&l->s->learned, key, &what);
+	lookup__learn(l, v, key, &what);
 	pthread_mutex_unlock(&l->s->learned_lock);
 }
 

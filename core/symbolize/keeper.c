@@ -25,7 +25,7 @@
 #include "core/symbolize/debuginfo.h"
 #include "core/symbolize/extract.h"
 
-enum { MAX_OPEN = 256, MAX_WAITING = 4096, TEND_S = 60 };
+enum { MAX_OPEN = 256, MAX_WAITING = 4096, TEND_S = 10 };
 #define REDUCE_NS INT64_C(20000000000)
 
 struct wish {
@@ -42,7 +42,8 @@ struct keeper {
 	pthread_mutex_t lock;
 	pthread_cond_t work; /* on CLOCK_MONOTONIC */
 	struct wish *first, **last;
-	uint32_t n_open; /* of those in the queue */
+	uint32_t n_open;   /* of those in the queue */
+	int64_t flushed_s; /* mono */
 	_Atomic bool stop;
 	struct keeper_stat counts;
 };
@@ -172,6 +173,18 @@ static void keep(struct keeper *k, struct wish *w)
 	free_wish(w);
 }
 
+/* What is due beside the files. */
+static void tend(struct keeper *k)
+{
+	int64_t now_s = clock__mono(&clock__system) / 1000000000;
+
+	if (k->config.scribe && (stops(k) || now_s - k->flushed_s >= TEND_S)) {
+		scribe__flush(k->config.scribe);
+		k->flushed_s = now_s;
+	}
+	depot__tend(k->config.depot);
+}
+
 static void *run(void *ctx)
 {
 	struct keeper *k = ctx;
@@ -179,11 +192,12 @@ static void *run(void *ctx)
 	/* It is made before the process gives its rights up. */
 	sandbox__keep_capabilities(0);
 	while (!stops(k)) {
-		depot__tend(k->config.depot);
+		tend(k);
 		struct wish *w = pop(k);
 		if (w)
 			keep(k, w);
 	}
+	tend(k);
 	return NULL;
 }
 

@@ -3,13 +3,15 @@
  * core/symbolize/keeper.h - the thread that puts files into the depot; private to this folder
  *
  * Reducing a file takes seconds when it is large, so nobody waits for it: what was read is handed
- * over with its descriptors. The same thread removes from the depot what has to go.
+ * over with its descriptors. The same thread writes down what was resolved, and removes from the depot
+ * what has to go.
  */
 #ifndef DECIMA_SYMBOLIZE_KEEPER_H
 #define DECIMA_SYMBOLIZE_KEEPER_H
 
 #include "core/symbolize/debuginfo.h"
 #include "core/symbolize/depot.h"
+#include "core/symbolize/scribe.h"
 #include "core/symbolize/symbols.h"
 
 struct keeper;
@@ -19,6 +21,7 @@ unsigned keeper__tells(const struct debuginfo_facts *facts);
 
 struct keeper_config {
 	struct depot *depot;	  /* borrowed */
+	struct scribe *scribe;	  /* borrowed: flushed by the thread; may be NULL */
 	symbols_reduce_fn reduce; /* NULL: reduced in the keeper's thread */
 	void *reduce_ctx;
 	/* A file of this build id was given up; the next one is welcome. Any thread; may be NULL. */

@@ -49,8 +49,12 @@ int kept__start(struct symbols *s)
 
 	if (!s->depot || c->store_read_only)
 		return 0;
-	return keeper__new(&(struct keeper_config){ s->depot, c->reduce, c->reduce_ctx, lost, s },
-			   &s->keeper);
+	int rc = scribe__new(s->depot, &s->scribe);
+	if (rc)
+		return rc;
+	return keeper__new(
+		&(struct keeper_config){ s->depot, s->scribe, c->reduce, c->reduce_ctx, lost, s },
+		&s->keeper);
 }
 
 /* As C text; false: it is no build id. */
@@ -75,6 +79,21 @@ int kept__open(struct symbols *s, const struct file_entry *file)
 	return fd >= 0 ? fd : depot__open(s->depot, build_id, DEPOT_DEBUG);
 }
 
+struct names *kept__names(struct symbols *s, const struct file_entry *file)
+{
+	struct dcm_str id = { file->build_id, file->build_id_n };
+	char text[ELF_BUILD_ID_TEXT];
+	struct names *names = NULL;
+	struct buf log = { 0 };
+
+	if (!s->depot || !text_of(id, text))
+		return NULL;
+	if (!depot__read_names(s->depot, text, NAMES_MAX_BYTES, &log))
+		names__read(log.data, log.n, id, &names, NULL); /* out of memory: then without */
+	buf__fini(&log);
+	return names;
+}
+
 int kept__or_better(struct symbols *s, const struct file_entry *file, int rc, struct reading *r)
 {
 	CLEANUP(fd__closep) int fd = kept__open(s, file);
@@ -89,6 +108,7 @@ int kept__or_better(struct symbols *s, const struct file_entry *file, int rc, st
 	if (!rc)
 		reading__fini(r);
 	*r = kept;
+	r->is_kept = true;
 	return 0;
 }
 
@@ -128,10 +148,11 @@ void kept__want(struct symbols *s, struct dcm_str build_id, uint64_t hash)
 	if (!s->depot || s->stop || s->n_fds >= s->config.max_files || !text_of(build_id, text))
 		return;
 	e = file_table__find(&s->files, build_id, hash);
-	is_new = !e || e->state == FILE_EVICTED;
+	is_new = !e || (e->state == FILE_EVICTED && !e->names);
 	if (!is_new && !has_come(s, e, text))
 		return;
-	if (depot__tells(s->depot, text, DEPOT_ELF) < 0 && depot__tells(s->depot, text, DEPOT_DEBUG) < 0)
+	if (depot__tells(s->depot, text, DEPOT_ELF) < 0 &&
+	    depot__tells(s->depot, text, DEPOT_DEBUG) < 0 && !depot__has_names(s->depot, text))
 		return;
 	if (!e)
 		e = file_table__add(&s->files, build_id, hash);
@@ -181,7 +202,7 @@ int symbols__upload(struct symbols *s, int fd, char *ret_build_id, struct dcm_er
 	struct dcm_str id = str__of(facts->build_id);
 	pthread_mutex_lock(&s->lock);
 	e = file_table__find(&s->files, id, hash__bytes(id.p, id.n, 0));
-	if (e && e->state == FILE_READY && !e->is_complete)
+	if (e && ((e->state == FILE_READY && !e->is_complete) || e->state == FILE_EVICTED))
 		read_kept(s, e);
 	pthread_mutex_unlock(&s->lock);
 	if (ret_build_id)
@@ -193,15 +214,19 @@ void kept__stat(struct symbols *s, struct symbols_stat *ret)
 {
 	struct depot_stat depot;
 	struct keeper_stat keeper = { 0 };
+	struct scribe_stat scribe = { 0 };
 
 	if (!s->depot)
 		return;
 	/* In this order: what counts as failed has told the depot's state why. */
 	if (s->keeper)
 		keeper__stat(s->keeper, &keeper);
+	if (s->scribe)
+		scribe__stat(s->scribe, &scribe);
 	depot__stat(s->depot, &depot);
 	ret->store_bytes = depot.bytes;
 	ret->store_files = depot.n_files;
+	ret->store_logs = depot.n_logs;
 	ret->store_put = depot.n_put;
 	ret->store_evicted = depot.n_evicted;
 	ret->store_expired = depot.n_expired;
@@ -209,5 +234,8 @@ void kept__stat(struct symbols *s, struct symbols_stat *ret)
 	ret->store_failed = keeper.n_failed;
 	ret->store_dropped = keeper.n_dropped;
 	ret->store_waiting = keeper.n_waiting;
+	ret->names_written = scribe.n_written;
+	ret->names_dropped = scribe.n_dropped;
+	ret->names_damaged_bytes = scribe.n_bad_bytes;
 	memcpy(ret->store_state, depot.state, sizeof(ret->store_state));
 }

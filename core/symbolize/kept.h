@@ -19,6 +19,9 @@ int kept__start(struct symbols *s);
 /* The file that is kept of an entry: itself, or else its debuginfo; a descriptor or an error. */
 int kept__open(struct symbols *s, const struct file_entry *file);
 
+/* What was resolved of an entry's file, by this process or one before it; NULL: nothing. */
+struct names *kept__names(struct symbols *s, const struct file_entry *file);
+
 /*
  * Of a file that tells little, or could not be read (rc), a better one may be kept: takes that one in
  * the place of *r. Returns what came of it.
@@ -26,8 +29,8 @@ int kept__open(struct symbols *s, const struct file_entry *file);
 int kept__or_better(struct symbols *s, const struct file_entry *file, int rc, struct reading *r);
 
 /*
- * Has the file read that is kept on disk, when no other of that build id is known, or debuginfo has
- * come meanwhile. Under the lock.
+ * Has what is kept on disk read, the file or what was resolved of it, when no other of that build id is
+ * known, or debuginfo has come meanwhile. Under the lock.
  */
 void kept__want(struct symbols *s, struct dcm_str build_id, uint64_t hash);
 

@@ -32,8 +32,10 @@ core_symbolize_libsymbolize_la_SOURCES = \
 	core/symbolize/kernel.c core/symbolize/kernel.h \
 	core/symbolize/learned.c core/symbolize/learned.h \
 	core/symbolize/lookup.h \
+	core/symbolize/names.c core/symbolize/names.h \
 	core/symbolize/reading.c core/symbolize/reading.h \
 	core/symbolize/resolve.c \
+	core/symbolize/scribe.c core/symbolize/scribe.h \
 	core/symbolize/store.h \
 	core/symbolize/symbols.c core/symbolize/symbols.h \
 	core/symbolize/why.c

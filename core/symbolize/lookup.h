@@ -22,6 +22,8 @@ struct view {
 	uint8_t why;		     /* enum dcm_unnamed */
 	uint32_t rank;		     /* of the table: how many functions it has */
 	struct debug_source *source; /* or NULL */
+	bool is_kept;		     /* the table is of the file that is kept on disk */
+	struct names *names;	     /* what was resolved before; or NULL */
 	bool known;		     /* the store has heard of the file */
 };
 
@@ -40,6 +42,16 @@ bool lookup__can_be_named(const struct dcm_batch *b, const struct dcm_location *
 
 /* What is looked up for a location that can be named. */
 struct learned_key lookup__key(const struct lookup *l, const struct dcm_location *loc);
+
+/*
+ * What is remembered of an address, by this process or on disk. Under learned_lock, until the caller
+ * has used the texts.
+ */
+bool lookup__known(struct lookup *l, const struct view *v, const struct learned_key *key,
+		   struct learned *ret);
+/* Remembers what was found, and has names written down. Under learned_lock. */
+void lookup__learn(struct lookup *l, const struct view *v, const struct learned_key *key,
+		   const struct learned *what);
 
 /* The symbol of an address in the view's table, demangled; texts live until the next call. */
 bool lookup__symbol(struct lookup *l, const struct view *v, const struct learned_key *key,

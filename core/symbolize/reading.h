@@ -25,6 +25,7 @@ struct reading {
 	uint8_t why;			  /* enum dcm_unnamed */
 	bool searched, found;		  /* separate debuginfo */
 	bool is_complete;		  /* symbols, and lines where they are wanted */
+	bool is_kept;			  /* it is the file that is kept on disk */
 	char build_id[ELF_BUILD_ID_TEXT]; /* "": none */
 };
 

@@ -64,6 +64,7 @@ static void release_views(struct lookup *l)
 	for (uint32_t i = 0; l->views && i < l->batch->n_mappings; i++) {
 		symbol_table__unref(l->views[i].table);
 		debug_source__unref(l->views[i].source);
+		names__unref(l->views[i].names);
 	}
 	free(l->views);
 	l->views = NULL;
@@ -91,12 +92,15 @@ static void take_view(struct view *v, const struct file_entry *e)
 {
 	v->known = e != NULL;
 	v->why = DCM_UNNAMED_NOT_HERE;
+	if (e)
+		v->names = names__ref(e->names);
 	if (!e || e->state == FILE_EVICTED)
 		return;
 	v->why = e->state == FILE_FAILED ? e->why : DCM_UNNAMED_NOT_TRIED;
 	if (e->table) {
 		v->table = symbol_table__ref(e->table);
 		v->rank = elf__count(e->table->elf);
+		v->is_kept = e->is_kept;
 		v->source = debug_source__ref(e->source);
 		v->why = e->why;
 	}
@@ -219,6 +223,62 @@ static bool is_outdated(const struct learned *found, const struct view *v)
 }
 
 /*
+ * Is what was written down as good as what the file tells now? A stand-in may be another file's
+ * meanwhile. The kept file lacks names of PLT stubs, which the file itself had.
+ */
+static bool is_usable(const struct lookup *l, const struct view *v, const struct learned *kept)
+{
+	if (kept->n > 1 && !l->s->config.inlines)
+		return false;
+	if (!v->table)
+		return true;
+	if (v->build_id.p[0] == '~')
+		return false;
+	return kept->asked || kept->rank > v->rank || (kept->rank == v->rank && v->is_kept);
+}
+
+bool lookup__known(struct lookup *l, const struct view *v, const struct learned_key *key,
+		   struct learned *ret)
+{
+	bool known = learned__find(&l->s->learned, key, ret);
+	struct learned kept;
+
+	if (!v->names || (known && ret->n) || !learned_set__find(&v->names->set, key, &kept) ||
+	    !is_usable(l, v, &kept))
+		return known;
+	learned__add(&l->s->learned, key, &kept);
+	*ret = kept;
+	return true;
+}
+
+static bool is_same(const struct learned *a, const struct learned *b)
+{
+	if (a->n != b->n)
+		return false;
+	for (uint32_t i = 0; i < a->n; i++) {
+		struct learned_line x = learned__line(a, i), y = learned__line(b, i);
+
+		if (x.line != y.line || !str__eq(x.name, y.name) || !str__eq(x.file, y.file))
+			return false;
+	}
+	return true;
+}
+
+void lookup__learn(struct lookup *l, const struct view *v, const struct learned_key *key,
+		   const struct learned *what)
+{
+	struct learned kept;
+
+	learned__add(&l->s->learned, key, what);
+	if (!l->s->scribe || what->n == 0)
+		return;
+	if (v->names && learned_set__find(&v->names->set, key, &kept) && kept.rank >= what->rank &&
+	    kept.asked >= what->asked && is_same(&kept, what))
+		return;
+	scribe__add(l->s->scribe, key, what);
+}
+
+/*
  * Under learned_lock, until the caller has used the texts. False: no name, and ret->why says why.
  */
 static bool ask(struct lookup *l, const struct dcm_location *loc, struct learned *ret)
@@ -230,8 +290,7 @@ static bool ask(struct lookup *l, const struct dcm_location *loc, struct learned
 	*ret = (struct learned){ .why = why_of(v), .rank = v->rank };
 	if (v->build_id.n == 0)
 		return false;
-	if (learned__find(&l->s->learned, &key, &found) &&
-	    (!v->table || (found.n && !is_outdated(&found, v)))) {
+	if (lookup__known(l, v, &key, &found) && (!v->table || (found.n && !is_outdated(&found, v)))) {
 		*ret = found;
 		l->learned_hits += found.n > 0;
 		return found.n > 0;
@@ -243,7 +302,7 @@ static bool ask(struct lookup *l, const struct dcm_location *loc, struct learned
 		ret->lines = &l->line;
 		ret->n = 1;
 	}
-	learned__add(&l->s->learned, &key, ret);
+	lookup__learn(l, v, &key, ret);
 	return ret->n > 0;
 }
 

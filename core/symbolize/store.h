@@ -3,7 +3,7 @@
  * core/symbolize/store.h - the symbol store's state, which symbols.c (offers, worker), reading.c and
  * kept.c (files) and resolve.c and fill.c (lookups, overlays) share; private to this folder
  *
- * Two locks, never held together (fetcher and keeper have their own, taken inside of `lock`): `lock`
+ * Two locks, never held together (fetcher, keeper and scribe have their own, taken inside): `lock`
  * guards the files and the queue and is never held while a file is read or a batch is walked;
  * `learned_lock` guards the remembered names, for one location at a time.
  */
@@ -20,6 +20,7 @@
 #include "core/symbolize/keeper.h"
 #include "core/symbolize/kernel.h"
 #include "core/symbolize/learned.h"
+#include "core/symbolize/scribe.h"
 #include "core/symbolize/symbols.h"
 
 #define STORE_LOOK_EVERY_NS INT64_C(60000000000) /* for debuginfo that was not there */
@@ -40,6 +41,7 @@ struct symbols {
 	struct fetcher *fetcher; /* or NULL */
 	struct depot *depot;	 /* or NULL: nothing is kept on disk */
 	struct keeper *keeper;	 /* or NULL: nothing new is kept */
+	struct scribe *scribe;	 /* likewise: what was resolved is not written down */
 	const char **debug_dirs; /* [n_debug_dirs] of the configuration, and the fetcher's behind them */
 	uint32_t n_debug_dirs;
 

@@ -92,6 +92,7 @@ static void wish_for(struct symbols *s, struct file_entry *file, const struct re
 /* Under the lock. */
 static void take_reading(struct symbols *s, struct file_entry *file, const struct reading *r)
 {
+	file->is_kept = r->is_kept;
 	s->counts.debuginfo_found += r->found;
 	s->counts.debuginfo_missing += r->searched && !r->found;
 	file_table__set(&s->files, file, r->table, r->source);
@@ -101,13 +102,23 @@ static void take_reading(struct symbols *s, struct file_entry *file, const struc
 	file->look_at_ns = clock__mono(s->config.clock) + STORE_LOOK_EVERY_NS;
 }
 
+/* Nothing of the file is there, but what was resolved of it. Under the lock. */
+static bool has_names_only(const struct file_entry *file)
+{
+	return !file->table && file->names;
+}
+
 /* Under the lock. */
 static void fail_reading(struct symbols *s, struct file_entry *file, int rc, bool is_kept)
 {
-	if (rc != -EALREADY)
+	if (rc != -EALREADY && !(is_kept && has_names_only(file)))
 		count_failure(&s->counts, rc);
 	if (file->table) {
 		file->state = FILE_READY;
+		return;
+	}
+	if (is_kept && has_names_only(file)) {
+		file->state = FILE_EVICTED;
 		return;
 	}
 	/* It was not offered, and what was there is set aside. */
@@ -129,6 +140,7 @@ static void fail_reading(struct symbols *s, struct file_entry *file, int rc, boo
 static void read_file(struct symbols *s, struct file_entry *file, int fd, struct dcm_str path, bool is_rival)
 {
 	CLEANUP(fd__closep) int kept = fd < 0 ? kept__open(s, file) : -1;
+	struct names *names = is_rival ? NULL : kept__names(s, file);
 	struct reading r = { 0 };
 	int rc = kept;
 
@@ -137,11 +149,15 @@ static void read_file(struct symbols *s, struct file_entry *file, int fd, struct
 	else if (kept >= 0) /* which has nothing new, but its debuginfo may be */
 		rc = reading__take(s, kept, path, false, &r);
 
-	if (kept >= 0)
+	if (kept >= 0) {
 		r.is_complete = false; /* stubs of the PLT are not in it: the file itself tells more */
-	else if (fd >= 0 && !is_rival && (rc || !r.is_complete))
+		r.is_kept = true;
+	}
+	if (fd >= 0 && !is_rival && (rc || !r.is_complete))
 		rc = kept__or_better(s, file, rc, &r);
 	pthread_mutex_lock(&s->lock);
+	if (!is_rival)
+		file_table__set_names(&s->files, file, names);
 	s->counts.files_read += rc == 0;
 	if (rc) {
 		fail_reading(s, file, rc, fd < 0);
@@ -413,6 +429,7 @@ static void destroy(struct symbols *s)
 	file_table__fini(&s->files);
 	learned__fini(&s->learned);
 	kernel_names__fini(&s->kernel);
+	scribe__free(s->scribe);
 	depot__free(s->depot);
 	free(s->debug_dirs);
 	pthread_cond_destroy(&s->work);

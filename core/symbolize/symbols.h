@@ -12,8 +12,9 @@
  * asked of them for the addresses that were sampled; so do separate debuginfo files, which are found
  * by build id and by link.
  *
- * With store_dir, what is read is also reduced and kept on disk by build id (depot.h), and a build id
- * that is asked for and was never offered is looked up there: names outlive the file, and the process.
+ * With store_dir, what is read is also reduced and kept on disk by build id (depot.h), what is resolved
+ * is written down beside it (scribe.h), and a build id that is asked for and was never offered is looked
+ * up there: names outlive the file, and the process.
  *
  * A file that has no build id is known by a stand-in that its input makes from the file's identity,
  * '~' and 16 hex digits; the store treats it like any other.
@@ -191,6 +192,10 @@ struct symbols_stat {
 	uint64_t store_bytes, store_files, store_put, store_evicted, store_expired, store_set_aside;
 	uint64_t store_failed, store_dropped; /* not kept: could not be reduced or written; too many waited */
 	uint64_t store_waiting;
+	/* What was resolved and is written down there: logs, one for each build id, and addresses. */
+	uint64_t store_logs, names_written;
+	uint64_t names_dropped; /* addresses not written: too many waited, or their log is full */
+	uint64_t names_damaged_bytes;
 	char store_state[256]; /* why nothing new is kept; "": all is well, or there is no store_dir */
 };
 void symbols__stat(struct symbols *s, struct symbols_stat *ret);

@@ -115,6 +115,11 @@ tests_unit_test_depot_SOURCES = tests/unit/test_depot.c $(FAILMALLOC)
 tests_unit_test_depot_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_depot_LDADD = $(SYMBOLIZE_LA) $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_names
+tests_unit_test_names_SOURCES = tests/unit/test_names.c $(FAILMALLOC)
+tests_unit_test_names_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_names_LDADD = $(SYMBOLIZE_LA) $(UNIT_LIBS)
+
 unit_tests += tests/unit/test_elf_symbols
 tests_unit_test_elf_symbols_SOURCES = tests/unit/test_elf_symbols.c $(FAILMALLOC)
 tests_unit_test_elf_symbols_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)

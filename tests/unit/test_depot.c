@@ -17,6 +17,7 @@
 
 #include "core/base/cleanup.h"
 #include "core/base/fd.h"
+#include "core/base/hash.h"
 #include "core/base/str.h"
 #include "core/batch/batch.h"
 #include "core/batch/builder.h"
@@ -24,6 +25,7 @@
 #include "core/symbolize/elf.h"
 #include "core/symbolize/extract.h"
 #include "core/symbolize/keeper.h"
+#include "core/symbolize/scribe.h"
 #include "core/symbolize/symbols.h"
 #include "tests/unit/failmalloc.h"
 
@@ -331,10 +333,12 @@ static void count_lost(void *ctx, const char *build_id)
 
 static struct keeper *keeper_at(struct depot *d, struct gate *gate)
 {
+	const struct keeper_config config = {
+		.depot = d, .reduce = wait_at_gate, .reduce_ctx = gate, .lost = count_lost, .lost_ctx = gate
+	};
 	struct keeper *k = NULL;
 
-	assert_int_equal(
-		keeper__new(&(struct keeper_config){ d, wait_at_gate, gate, count_lost, gate }, &k), 0);
+	assert_int_equal(keeper__new(&config, &k), 0);
 	return k;
 }
 
@@ -411,7 +415,8 @@ static int find_load(struct dl_phdr_info *info, size_t size, void *ctx)
 	return 1;
 }
 
-static struct dcm_batch *batch_of_self(void)
+/* A sample in hidden_function of a file of this id. */
+static struct dcm_batch *batch_of(const char *id)
 {
 	CLEANUP(builder__freep) struct dcm_builder *b = builder__new(0);
 	uint64_t address = (uint64_t)(uintptr_t)hidden_function;
@@ -420,7 +425,7 @@ static struct dcm_batch *batch_of_self(void)
 
 	dl_iterate_phdr(find_load, &address);
 	struct dcm_mapping m = { .file = builder__string(b, STR("/gone/program")),
-				 .build_id = builder__string(b, str__of(self)),
+				 .build_id = builder__string(b, str__of(id)),
 				 .kind = DCM_MAPPING_FILE };
 	struct dcm_location l = { .mapping = builder__mapping(b, &m),
 				  .process = DCM_NONE,
@@ -442,15 +447,15 @@ static struct dcm_batch *batch_of_self(void)
 
 static void ask_once(struct symbols *s)
 {
-	CLEANUP(batch__unrefp) struct dcm_batch *b = batch_of_self(), *named = NULL;
+	CLEANUP(batch__unrefp) struct dcm_batch *b = batch_of(self), *named = NULL;
 
 	assert_int_equal(symbols__resolve(s, b, 0, &named, NULL), 0);
 }
 
 /* The name, or "" and why. */
-static void assert_named(struct symbols *s, const char *want, uint8_t want_why)
+static void assert_names(struct symbols *s, const char *id, const char *want, uint8_t want_why)
 {
-	CLEANUP(batch__unrefp) struct dcm_batch *b = batch_of_self(), *named = NULL;
+	CLEANUP(batch__unrefp) struct dcm_batch *b = batch_of(id), *named = NULL;
 	struct dcm_error err = DCM_ERROR_INIT;
 	char name[256] = "";
 
@@ -461,6 +466,11 @@ static void assert_named(struct symbols *s, const char *want, uint8_t want_why)
 			 STR_ARG(named->strings[named->functions[named->lines[l->line_off].function].name]));
 	assert_string_equal(name, want);
 	assert_int_equal(l->unnamed, want_why);
+}
+
+static void assert_named(struct symbols *s, const char *want, uint8_t want_why)
+{
+	assert_names(s, self, want, want_why);
 }
 
 static struct symbols *symbols_of(const struct symbols_config *config)
@@ -509,11 +519,11 @@ static void test_names_outlive_file_and_process(void **state)
 	assert_named(reader, "hidden_function", DCM_UNNAMED_NOT_TRIED);
 	symbols__free(reader);
 	symbols__free(s);
-	/* What is damaged names nothing, and is known no more. */
+	/* What is damaged is known no more; what was resolved of it is. */
 	CLEANUP(fd__closep) int fd = open(kept_path, O_RDWR | O_CLOEXEC);
 	assert_int_equal(pwrite(fd, "?", 1, 7), 1);
 	s = symbols_of(&(struct symbols_config){ 0 });
-	assert_named(s, "", DCM_UNNAMED_NOT_HERE);
+	assert_named(s, "hidden_function", DCM_UNNAMED_NOT_TRIED);
 	offer_self(s);
 	assert_named(s, "hidden_function", DCM_UNNAMED_NOT_TRIED);
 	assert_int_equal(await_kept(s, 1).store_set_aside, 1);
@@ -577,6 +587,91 @@ static void test_a_file_that_was_given_up_comes_back(void **state)
 	offer_self(s);
 	symbols__stat(s, &stat);
 	assert_int_equal(stat.files_known, 1);
+}
+
+/* --- what was resolved --- */
+
+static void test_names_outlive_a_file_that_cannot_be_kept(void **state)
+{
+	static const char stand_in[] = "~0123456789abcdef";
+	struct symbols *s = symbols_of(&(struct symbols_config){ .reduce = disk_is_full });
+	CLEANUP(fd__closep) int fd = open_self();
+	struct symbols_stat stat;
+
+	(void)state;
+	symbols__offer(s, str__of(stand_in), STR("/gone/program"), fd);
+	offer_self(s);
+	assert_names(s, stand_in, "hidden_function", DCM_UNNAMED_NOT_TRIED);
+	assert_named(s, "hidden_function", DCM_UNNAMED_NOT_TRIED);
+	symbols__free(s); /* which writes down what waits */
+	struct symbols *reader = symbols_of(&(struct symbols_config){ .store_read_only = true });
+	assert_names(reader, stand_in, "hidden_function", DCM_UNNAMED_NOT_TRIED);
+	assert_named(reader, "hidden_function", DCM_UNNAMED_NOT_TRIED);
+	assert_names(reader, "abcdef", "", DCM_UNNAMED_NOT_HERE);
+	symbols__stat(reader, &stat);
+	assert_int_equal(stat.store_files, 0);
+	assert_int_equal(stat.store_logs, 2);
+	assert_int_equal(stat.files_unreadable, 0);
+	symbols__free(reader);
+	/* Names are evicted, and come back; what is known is not written again. */
+	s = symbols_of(&(struct symbols_config){ .table_bytes = 1, .learned_bytes = 1 });
+	for (int i = 0; i < 3; i++) {
+		assert_names(s, stand_in, "hidden_function", DCM_UNNAMED_NOT_TRIED);
+		assert_named(s, "hidden_function", DCM_UNNAMED_NOT_TRIED);
+	}
+	symbols__stat(s, &stat);
+	assert_int_equal(stat.names_written, 0);
+	symbols__free(s);
+}
+
+/* Writes down that the function is called so, as a table of so many functions would tell. */
+static void write_name(const char *id, const char *name, uint32_t rank)
+{
+	struct learned_line line = { .name = str__of(name), .system_name = STR(""), .file = STR("") };
+	struct learned what = { .lines = &line, .n = 1, .rank = rank };
+	struct dcm_str text = str__of(id);
+	CLEANUP(batch__unrefp) struct dcm_batch *b = batch_of(id);
+	struct learned_key key = { text, hash__bytes(text.p, text.n, 0), b->locations[0].address,
+				   DCM_ADDR_VADDR };
+	struct depot *d = depot_of(&(struct depot_config){ 0 });
+	struct scribe *scribe = NULL;
+
+	assert_int_equal(scribe__new(d, &scribe), 0);
+	scribe__add(scribe, &key, &what);
+	scribe__flush(scribe);
+	scribe__free(scribe);
+	depot__free(d);
+}
+
+static void test_who_knows_more_functions_names(void **state)
+{
+	static const char stand_in[] = "~0123456789abcdef";
+	const struct symbols_config config = { .reduce = disk_is_full };
+	CLEANUP(fd__closep) int fd = open_self();
+	struct symbols *s;
+
+	(void)state;
+	write_name(self, "by_a_stripped_file", 1);
+	s = symbols_of(&config);
+	assert_named(s, "by_a_stripped_file", DCM_UNNAMED_NOT_TRIED);
+	offer_self(s);
+	assert_named(s, "hidden_function", DCM_UNNAMED_NOT_TRIED);
+	symbols__free(s);
+	s = symbols_of(&config); /* what is better was written in its place */
+	assert_named(s, "hidden_function", DCM_UNNAMED_NOT_TRIED);
+	symbols__free(s);
+	write_name(self, "by_one_with_debuginfo", UINT32_MAX);
+	write_name(stand_in, "by_another_file_of_that_identity", UINT32_MAX);
+	s = symbols_of(&config);
+	assert_names(s, stand_in, "by_another_file_of_that_identity", DCM_UNNAMED_NOT_TRIED);
+	offer_self(s);
+	symbols__offer(s, str__of(stand_in), STR("/gone/program"), fd);
+	assert_named(s, "by_one_with_debuginfo", DCM_UNNAMED_NOT_TRIED);
+	symbols__free(s);
+	s = symbols_of(&config);
+	symbols__offer(s, str__of(stand_in), STR("/gone/program"), fd);
+	assert_names(s, stand_in, "hidden_function", DCM_UNNAMED_NOT_TRIED);
+	symbols__free(s);
 }
 
 /* --- debuginfo that comes later --- */
@@ -775,6 +870,8 @@ int main(void)
 		cmocka_unit_test_setup(test_a_table_that_was_evicted_comes_back, new_dir),
 		cmocka_unit_test_setup(test_a_failing_reducer_costs_no_name, new_dir),
 		cmocka_unit_test_setup(test_a_file_that_was_given_up_comes_back, new_dir),
+		cmocka_unit_test_setup(test_names_outlive_a_file_that_cannot_be_kept, new_dir),
+		cmocka_unit_test_setup(test_who_knows_more_functions_names, new_dir),
 		cmocka_unit_test_setup(test_an_upload_names_what_was_stripped, new_dir),
 		cmocka_unit_test_setup(test_an_upload_alone_names, new_dir),
 		cmocka_unit_test_setup(test_uploads_are_refused_for_a_reason, new_dir),
