@@ -706,15 +706,23 @@ static int not_offered(const struct part *p, const char *what, struct dcm_error 
 	return error__set(err, -ENOTSUP, "%s: this storage offers no %s", p->object, what);
 }
 
+/* What names the profiles comes along: a backup answers by itself. */
 int graph__store_backup(struct graph *g, const char *dir, struct dcm_error *err)
 {
 	struct part *p = enter_store(g, err);
+	char symbols[PATH_MAX];
+	int r;
 
 	if (!p)
 		return -ESHUTDOWN;
-	return leave_store(p, p->plugin->storage.backup
-				      ? p->plugin->storage.backup(instance__handle(p->instance), dir, err)
-				      : not_offered(p, "backup", err));
+	r = leave_store(p, p->plugin->storage.backup
+				   ? p->plugin->storage.backup(instance__handle(p->instance), dir, err)
+				   : not_offered(p, "backup", err));
+	if (r < 0)
+		return r;
+	if (snprintf(symbols, sizeof(symbols), "%s/symbols", dir) >= (int)sizeof(symbols))
+		return error__set(err, -ENAMETOOLONG, "%s: the path is too long", dir);
+	return symbols__backup(g->symbols, symbols, err);
 }
 
 int graph__store_check(struct graph *g, dcm_report_fn report, void *ctx, struct dcm_error *err)

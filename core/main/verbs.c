@@ -150,14 +150,15 @@ const struct args_verb verbs[] = {
 	  verb__store_check },
 	{ "store backup", "DIR", 1, 1, false, OPTIONS(ask__options),
 	  "copy a store into a new directory: the daemon's, or the one that --data names",
-	  "DIR must not exist yet; `decima query ... --data DIR` then answers from it. Asking a "
-	  "daemon takes the role admin: over the unix socket as root or the daemon's user, or with "
-	  "a token of that role.",
+	  "DIR must not exist yet; `decima query ... --data DIR` then answers from it. What names "
+	  "the profiles is copied into DIR/symbols. Asking a daemon takes the role admin: over the "
+	  "unix socket as root or the daemon's user, or with a token of that role.",
 	  verb__store_backup },
 	{ "store restore", "BACKUP DIR", 2, 2, false, OPTIONS(restore_options),
 	  "make a store's directory of a backup",
 	  "Checks BACKUP first, and copies nothing of a damaged one. DIR must not exist yet; then "
-	  "the configuration's `path` of the storage may name it. BACKUP stays as it is.",
+	  "the configuration's `path` of the storage may name it, and DIR/symbols belongs into the "
+	  "daemon's data directory. BACKUP stays as it is.",
 	  verb__store_restore },
 	{ "convert", "IN OUT", 2, 2, false,
 	  OPTIONS(convert_options), "between pprof, folded, speedscope, (out only) a page of HTML and (in only) perf script's text; - is standard input or output",

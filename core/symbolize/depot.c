@@ -696,3 +696,8 @@ void depot__free(struct depot *d)
 	pthread_mutex_destroy(&d->lock);
 	free(d);
 }
+
+const char *depot__dir(const struct depot *d)
+{
+	return d->dir;
+}

@@ -89,6 +89,13 @@ int depot__append_names(struct depot *d, const char *id, uint64_t at, const stru
 /* Puts a log in the place of what is there, synced. Errors as above. One thread at a time. */
 int depot__replace_names(struct depot *d, const char *id, const struct buf *bytes);
 
+const char *depot__dir(const struct depot *d);
+/*
+ * Copies all of it into a directory, which is made, for a depot of its own (depot_copy.c). Any thread,
+ * beside everything else.
+ */
+int depot__copy(const struct depot *d, const char *to, struct dcm_error *err);
+
 /* Removes what is old or too much; cheap when there is none. One thread. */
 void depot__tend(struct depot *d);
 

@@ -210,6 +210,13 @@ int symbols__upload(struct symbols *s, int fd, char *ret_build_id, struct dcm_er
 	return 0;
 }
 
+int symbols__backup(struct symbols *s, const char *dir, struct dcm_error *err)
+{
+	if (s->scribe)
+		scribe__flush(s->scribe);
+	return s->depot ? depot__copy(s->depot, dir, err) : 0;
+}
+
 void kept__stat(struct symbols *s, struct symbols_stat *ret)
 {
 	struct depot_stat depot;

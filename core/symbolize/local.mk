@@ -6,6 +6,7 @@ core_symbolize_libsymbolize_la_SOURCES = \
 	core/symbolize/debuginfo.c core/symbolize/debuginfo.h \
 	core/symbolize/demangle.c core/symbolize/demangle.h \
 	core/symbolize/depot.c core/symbolize/depot.h \
+	core/symbolize/depot_copy.c \
 	core/symbolize/elf.h \
 	core/symbolize/elf_collect.c core/symbolize/elf_collect.h \
 	core/symbolize/elf_file.c core/symbolize/elf_file.h \

@@ -131,6 +131,12 @@ void symbols__offer(struct symbols *s, struct dcm_str build_id, struct dcm_str p
 int symbols__upload(struct symbols *s, int fd, char *ret_build_id, struct dcm_error *err);
 
 /*
+ * Copies what is kept in store_dir into a directory, which is made: a store_dir of its own. In the
+ * caller's time, beside everything else. 0 (also when nothing is kept here), or of the disk.
+ */
+int symbols__backup(struct symbols *s, const char *dir, struct dcm_error *err);
+
+/*
  * Remembers the names of a batch's locations once the files offered before are read. Takes a
  * reference; never waits.
  */

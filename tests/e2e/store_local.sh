@@ -106,6 +106,7 @@ expect_status check 0 $?
 expect_status check_beside_it 0 $?
 ask store backup "$dir/backup" 2>"$dir/err"
 expect_status backup 0 $?
+if [ -e "$dir/backup/symbols/LOCK" ]; then ok backup_has_symbols; else not_ok backup_has_symbols "$(ls "$dir/backup")"; fi
 "$decima" store backup "$dir/copy" --data "$dir/store" 2>"$dir/err"
 expect_status backup_beside_it 0 $?
 "$decima" store restore "$dir/copy" "$dir/restored" 2>"$dir/err"

@@ -479,7 +479,7 @@ static struct symbols *symbols_of(const struct symbols_config *config)
 	struct dcm_error err = DCM_ERROR_INIT;
 	struct symbols *s = NULL;
 
-	c.store_dir = dir;
+	c.store_dir = c.store_dir ? c.store_dir : dir;
 	if (symbols__new(&c, &s, &err))
 		fail_msg("%s", err.text);
 	return s;
@@ -671,6 +671,39 @@ static void test_who_knows_more_functions_names(void **state)
 	s = symbols_of(&config);
 	symbols__offer(s, str__of(stand_in), STR("/gone/program"), fd);
 	assert_names(s, stand_in, "hidden_function", DCM_UNNAMED_NOT_TRIED);
+	symbols__free(s);
+}
+
+/* Files and names, those that were not written yet too; the copy is a directory of its own. */
+static void test_a_backup_names(void **state)
+{
+	static const char stand_in[] = "~0123456789abcdef";
+	struct symbols *s = symbols_of(&(struct symbols_config){ 0 });
+	CLEANUP(fd__closep) int fd = open_self();
+	struct dcm_error err = DCM_ERROR_INIT;
+	struct symbols_stat stat;
+	char copy[96];
+
+	(void)state;
+	snprintf(copy, sizeof(copy), "%s/copy/symbols", dir);
+	offer_self(s);
+	symbols__offer(s, str__of(stand_in), STR("/gone/program"), fd);
+	await_kept(s, 1);
+	assert_names(s, stand_in, "hidden_function", DCM_UNNAMED_NOT_TRIED);
+	assert_int_equal(symbols__backup(s, copy, &err), 0);
+	/* Nothing is written over. */
+	assert_int_equal(symbols__backup(s, copy, &err), -EEXIST);
+	symbols__free(s);
+	s = symbols_of(&(struct symbols_config){ .store_dir = copy, .store_read_only = true });
+	symbols__stat(s, &stat);
+	assert_int_equal(stat.store_files, 1);
+	assert_int_equal(stat.store_logs, 1);
+	assert_names(s, stand_in, "hidden_function", DCM_UNNAMED_NOT_TRIED);
+	assert_named(s, "hidden_function", DCM_UNNAMED_NOT_TRIED);
+	symbols__free(s);
+	s = symbols_of(&(struct symbols_config){ .store_dir = copy });
+	symbols__stat(s, &stat);
+	assert_string_equal(stat.store_state, "");
 	symbols__free(s);
 }
 
@@ -872,6 +905,7 @@ int main(void)
 		cmocka_unit_test_setup(test_a_file_that_was_given_up_comes_back, new_dir),
 		cmocka_unit_test_setup(test_names_outlive_a_file_that_cannot_be_kept, new_dir),
 		cmocka_unit_test_setup(test_who_knows_more_functions_names, new_dir),
+		cmocka_unit_test_setup(test_a_backup_names, new_dir),
 		cmocka_unit_test_setup(test_an_upload_names_what_was_stripped, new_dir),
 		cmocka_unit_test_setup(test_an_upload_alone_names, new_dir),
 		cmocka_unit_test_setup(test_uploads_are_refused_for_a_reason, new_dir),
