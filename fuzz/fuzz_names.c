@@ -2,9 +2,9 @@
 /*
  * fuzz/fuzz_names.c - a log of what was resolved that anybody wrote
  *
- * The input is a log, once as it is and once with its checks put right, so that what stands behind them
- * is reached too. Whatever it says, it is read; what was read, written as one frame, is read again and
- * is the same.
+ * The input is a log, once as it is and once with its checks put right, so that what stands behind
+ * them is reached too. Whatever it says, it is read; what was read, written as one frame, is read
+ * again and is the same.
  */
 #include <stdlib.h>
 #include <string.h>

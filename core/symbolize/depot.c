@@ -31,6 +31,7 @@
 
 enum {
 	AT_ONCE = 1 << 20, /* bytes that are hashed with one seed */
+	DISK_BLOCK = 4096,
 	TRAILER_BYTES = 32,
 	TEND_EVERY_S = 600,
 	TOUCH_EVERY_S = 3600,
@@ -77,7 +78,7 @@ static bool log_path_of(const struct depot *d, const char *id, char ret[static P
 					   is_stand_in ? "~" : "", id + 2, log_suffix) < PATH_MAX;
 }
 
-static bool is_log(const char *name)
+bool depot__is_log(const char *name)
 {
 	size_t n = strlen(name), n_suffix = strlen(log_suffix);
 
@@ -85,6 +86,12 @@ static bool is_log(const char *name)
 }
 
 /* --- counts --- */
+
+/* What a file of so many bytes takes there: many small ones take much more than they have. */
+static int64_t on_disk(uint64_t bytes)
+{
+	return (int64_t)((bytes + DISK_BLOCK - 1) / DISK_BLOCK * DISK_BLOCK);
+}
 
 static void count(struct depot *d, uint64_t *counter, int64_t n_files, int64_t bytes)
 {
@@ -208,7 +215,7 @@ static int append_trailer(int fd, unsigned tells, uint64_t *ret_bytes)
 
 /* --- reading --- */
 
-static bool writes(const struct depot *d)
+bool depot__writes(const struct depot *d)
 {
 	return d->lock_fd >= 0;
 }
@@ -225,8 +232,8 @@ static void set_aside(struct depot *d, const char *path, const char *id, enum de
 {
 	char to[PATH_MAX];
 
-	if (!writes(d) || snprintf(to, sizeof(to), "%s/aside/%s.%s", d->dir, id, suffixes[kind]) >=
-				  (int)sizeof(to))
+	if (!depot__writes(d) ||
+	    snprintf(to, sizeof(to), "%s/aside/%s.%s", d->dir, id, suffixes[kind]) >= (int)sizeof(to))
 		return;
 	if (rename(path, to) < 0 && unlink(path) < 0)
 		return;
@@ -240,7 +247,7 @@ static void note_use(const struct depot *d, int fd)
 	int64_t now_s = clock__real(d->config.clock) / SECOND_NS;
 	const struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, { .tv_sec = now_s } };
 
-	if (writes(d) && fstat(fd, &st) == 0 && now_s - st.st_mtime >= TOUCH_EVERY_S)
+	if (depot__writes(d) && fstat(fd, &st) == 0 && now_s - st.st_mtime >= TOUCH_EVERY_S)
 		futimens(fd, times);
 }
 
@@ -283,7 +290,7 @@ bool depot__wants(struct depot *d, const char *build_id, enum depot_kind kind, u
 {
 	int has;
 
-	if (!writes(d) || !is_build_id(build_id))
+	if (!depot__writes(d) || !is_build_id(build_id))
 		return false;
 	has = depot__tells(d, build_id, kind);
 	return has < 0 || (((unsigned)has & ~tells) == 0 && (unsigned)has != tells);
@@ -294,7 +301,7 @@ bool depot__wants(struct depot *d, const char *build_id, enum depot_kind kind, u
 int depot__begin(struct depot *d, struct depot_put *ret)
 {
 	ret->fd = -1;
-	if (!writes(d))
+	if (!depot__writes(d))
 		return -EROFS;
 	if (snprintf(ret->path, sizeof(ret->path), "%s/new-XXXXXX", d->dir) >= (int)sizeof(ret->path))
 		return -ENAMETOOLONG;
@@ -322,7 +329,7 @@ void depot__abort(struct depot *d, struct depot_put *put, int why)
 		set_state(d, "a file cannot be written", why);
 }
 
-static int sync_folder(const char *path)
+int depot__sync_folder(const char *path)
 {
 	CLEANUP(fd__closep) int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
@@ -355,12 +362,13 @@ static int put_in_place(struct depot *d, struct depot_put *put, char *to, uint64
 		return rc;
 	close(put->fd);
 	put->fd = -1;
-	if (is_log(to))
-		count_log(d, had ? 0 : 1, (int64_t)bytes - (had ? old.st_size : 0));
+	int64_t more = on_disk(bytes) - (had ? on_disk((uint64_t)old.st_size) : 0);
+	if (depot__is_log(to))
+		count_log(d, had ? 0 : 1, more);
 	else
-		count(d, &d->counts.n_put, had ? 0 : 1, (int64_t)bytes - (had ? old.st_size : 0));
+		count(d, &d->counts.n_put, had ? 0 : 1, more);
 	*slash = '\0';
-	rc = sync_folder(to);
+	rc = depot__sync_folder(to);
 	*slash = '/';
 	return rc;
 }
@@ -411,14 +419,19 @@ bool depot__has_names(const struct depot *d, const char *id)
 	return log_path_of(d, id, path) && access(path, F_OK) == 0;
 }
 
-/* A log that could not be written tells so; the next one that can be ends that, and no other state. */
+/*
+ * A log that could not be written tells so; the next one that can be ends that, and no other state.
+ * That there is another log than was thought (-ESTALE) says nothing about either.
+ */
 static int tell(struct depot *d, int rc)
 {
-	if (rc && rc != -ESTALE)
+	if (rc == -ESTALE)
+		return rc;
+	if (rc)
 		set_state(d, "names cannot be written", rc);
-	else if (!rc && d->log_failed)
+	else if (d->log_failed)
 		clear_state(d);
-	d->log_failed = rc && rc != -ESTALE;
+	d->log_failed = rc != 0;
 	return rc;
 }
 
@@ -445,7 +458,7 @@ int depot__append_names(struct depot *d, const char *id, uint64_t at, const stru
 	char path[PATH_MAX];
 	int rc = 0;
 
-	if (!writes(d))
+	if (!depot__writes(d))
 		return -EROFS;
 	if (!log_path_of(d, id, path))
 		return -EINVAL;
@@ -457,7 +470,7 @@ int depot__append_names(struct depot *d, const char *id, uint64_t at, const stru
 	if (!rc)
 		rc = append(fd, at, bytes);
 	if (!rc)
-		count_log(d, at ? 0 : 1, (int64_t)bytes->n);
+		count_log(d, at ? 0 : 1, on_disk(at + bytes->n) - on_disk(at));
 	else if (!at && fd >= 0)
 		unlink(path);
 	return tell(d, rc);
@@ -467,12 +480,13 @@ int depot__replace_names(struct depot *d, const char *id, const struct buf *byte
 {
 	char path[PATH_MAX];
 	struct depot_put put;
-	int rc = depot__begin(d, &put);
+	int rc;
 
-	if (rc)
-		return rc;
+	if (!depot__writes(d))
+		return -EROFS;
 	if (!log_path_of(d, id, path))
-		rc = -EINVAL;
+		return -EINVAL;
+	rc = depot__begin(d, &put);
 	if (!rc)
 		rc = fd__write_all(put.fd, bytes->data, bytes->n);
 	if (!rc && fsync(put.fd) < 0)
@@ -529,7 +543,7 @@ static int list_folder(const struct depot *d, unsigned folder, stored_list *ret)
 			continue;
 		memcpy(f.name, e->d_name, n + 1);
 		f.used_s = st.st_mtime;
-		f.bytes = st.st_size;
+		f.bytes = on_disk((uint64_t)st.st_size);
 		rc = vec__push(ret, f) ? 0 : -ENOMEM;
 	}
 	if (dir)
@@ -565,7 +579,7 @@ static int recount(struct depot *d, stored_list *files)
 		return rc;
 	for (size_t i = 0; i < files->n; i++) {
 		bytes += (uint64_t)files->v[i].bytes;
-		n_logs += is_log(files->v[i].name);
+		n_logs += depot__is_log(files->v[i].name);
 	}
 	pthread_mutex_lock(&d->lock);
 	d->counts.bytes = bytes;
@@ -590,7 +604,7 @@ void depot__tend(struct depot *d)
 	stored_list files = { 0 };
 	struct depot_stat s;
 
-	if (!writes(d) || !is_due(d, now_s) || recount(d, &files) < 0) {
+	if (!depot__writes(d) || !is_due(d, now_s) || recount(d, &files) < 0) {
 		vec__fini(&files);
 		return;
 	}
@@ -606,7 +620,7 @@ void depot__tend(struct depot *d)
 		if (!remove_stored(d, &files.v[i]))
 			continue;
 		s.bytes -= (uint64_t)files.v[i].bytes;
-		bool log = is_log(files.v[i].name);
+		bool log = depot__is_log(files.v[i].name);
 		count(d, old ? &d->counts.n_expired : &d->counts.n_evicted, log ? 0 : -1,
 		      -files.v[i].bytes);
 		count_log(d, log ? -1 : 0, 0);

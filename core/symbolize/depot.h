@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/symbolize/depot.h - reduced ELF files, and what was resolved, in a directory, by build id; private
- * to this folder
+ * core/symbolize/depot.h - reduced ELF files, and what was resolved, in a directory, by build id;
+ * private to this folder
  *
  *	DIR/LOCK			held by who writes
  *	DIR/.build-id/ab/cdef.elf	a program or library, reduced (extract.h), and a trailer
@@ -10,11 +10,12 @@
  *	DIR/aside/abcdef.elf		what was damaged
  *	DIR/new-XXXXXX			being written
  *
- * The trailer (docs/FORMATS.md) has a checksum, which is looked at whenever a file is opened. A file
- * is written beside, synced, and renamed, so readers of other processes need no lock. A file's time
- * is that of its last use, to the hour: what was not used for max_age_ns goes, and beyond max_bytes
- * what was used longest ago. Names are made of checked hex digits and nothing else, but for the '~' of a
- * stand-in (plugin.h), under which no file is kept, only what was resolved: DIR/.build-id/ab/~cd.names.
+ * The trailer (docs/FORMATS.md) has a checksum, which is looked at whenever a file is opened. A
+ * file is written beside, synced, and renamed, so readers of other processes need no lock. A file's
+ * time is that of its last use, to the hour: what was not used for max_age_ns goes, and beyond
+ * max_bytes what was used longest ago. Names are made of checked hex digits and nothing else, but
+ * for the '~' of a stand-in (plugin.h), under which no file is kept, only what was resolved:
+ * DIR/.build-id/ab/~cd.names.
  *
  * A disk that is full, or a directory that cannot be written, is no error of anybody's: what is new
  * is not kept, counted, and depot__stat() has a sentence that says why.
@@ -78,21 +79,31 @@ int depot__end(struct depot *d, struct depot_put *put, const char *build_id, enu
 /* Gives it up; why: -ENOSPC and the like are told by the state. */
 void depot__abort(struct depot *d, struct depot_put *put, int why);
 
-/* The whole log of names, appended to ret; id may be a stand-in. -ENOENT, -EFBIG (over max), or of reading. Any thread. */
+/*
+ * The whole log of names, appended to ret; id may be a stand-in. -ENOENT, -EFBIG (over max), or of
+ * reading. Any thread.
+ */
 int depot__read_names(struct depot *d, const char *id, size_t max_bytes, struct buf *ret);
 bool depot__has_names(const struct depot *d, const char *id);
 /*
- * Appends to the log, which must have that many bytes now (0: it is made); not synced. -ESTALE: it has
- * another number; -EROFS; -EINVAL (no id); or of the disk, and then it has as many as before. One thread at a time.
+ * Appends to the log, which must have that many bytes now (0: it is made); not synced. -ESTALE: it
+ * has another number; -EROFS; -EINVAL (no id); or of the disk, and then it has as many as before.
+ * One thread at a time.
  */
 int depot__append_names(struct depot *d, const char *id, uint64_t at, const struct buf *bytes);
 /* Puts a log in the place of what is there, synced. Errors as above. One thread at a time. */
 int depot__replace_names(struct depot *d, const char *id, const struct buf *bytes);
 
+/* False, for good: read_only, another process writes, or the directory cannot be had. Any thread. */
+bool depot__writes(const struct depot *d);
+
 const char *depot__dir(const struct depot *d);
+bool depot__is_log(const char *name); /* of names, among the files of a depot */
+/* Names that were made in a directory last from now on. */
+int depot__sync_folder(const char *path);
 /*
- * Copies all of it into a directory, which is made, for a depot of its own (depot_copy.c). Any thread,
- * beside everything else.
+ * Copies all of it into a directory, which is made, for a depot of its own (depot_copy.c). Any
+ * thread, beside everything else.
  */
 int depot__copy(const struct depot *d, const char *to, struct dcm_error *err);
 

@@ -100,7 +100,7 @@ void file_table__remove(struct file_table *t, struct file_entry *e);
 void file_table__set(struct file_table *t, struct file_entry *e, struct symbol_table *table,
 		     struct debug_source *source);
 
-/* Gives an entry what was resolved before (takes the reference; NULL is fine); the rest as above. */
+/* Gives an entry what was resolved before (takes the reference; NULL is fine); else as above. */
 void file_table__set_names(struct file_table *t, struct file_entry *e, struct names *names);
 
 /* Takes what elf__load() made; NULL when memory ran out (and frees it). */

@@ -3,8 +3,8 @@
  * core/symbolize/keeper.h - the thread that puts files into the depot; private to this folder
  *
  * Reducing a file takes seconds when it is large, so nobody waits for it: what was read is handed
- * over with its descriptors. The same thread writes down what was resolved, and removes from the depot
- * what has to go.
+ * over with its descriptors. The same thread writes down what was resolved, and removes from the
+ * depot what has to go.
  */
 #ifndef DECIMA_SYMBOLIZE_KEEPER_H
 #define DECIMA_SYMBOLIZE_KEEPER_H
@@ -24,7 +24,7 @@ struct keeper_config {
 	struct scribe *scribe;	  /* borrowed: flushed by the thread; may be NULL */
 	symbols_reduce_fn reduce; /* NULL: reduced in the keeper's thread */
 	void *reduce_ctx;
-	/* A file of this build id was given up; the next one is welcome. Any thread; may be NULL. */
+	/* A file of this build id was given up; the next is welcome. Any thread; may be NULL. */
 	void (*lost)(void *ctx, const char *build_id);
 	void *lost_ctx;
 };
@@ -43,9 +43,10 @@ int keeper__new(const struct keeper_config *config, struct keeper **ret);
 void keeper__free(struct keeper *k);
 
 /*
- * Hands a file over. When many wait already, its path does so in the place of its descriptor, and is
- * opened when its turn comes, which counts only if the build id is the same. Nothing happens when what
- * is kept tells as much. Any thread; takes no lock but its own, the depot's and those of `lost`.
+ * Hands a file over. When many wait already, its path does so in the place of its descriptor, and
+ * is opened when its turn comes, which counts only if the build id is the same. Nothing happens
+ * when what is kept tells as much. Any thread; takes no lock but its own, the depot's and those of
+ * `lost`.
  */
 void keeper__add(struct keeper *k, const struct keeper_file *file);
 

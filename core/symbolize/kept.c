@@ -2,8 +2,8 @@
 /*
  * core/symbolize/kept.c - names from what is kept on disk
  *
- * A build id that somebody asks for and nobody offered is queued for the worker like an offer, without
- * a descriptor; uploads go into the depot in their own thread.
+ * A build id that somebody asks for and nobody offered is queued for the worker like an offer,
+ * without a descriptor; uploads go into the depot in their own thread.
  * Threads: any. Limits: struct symbols_config.
  */
 #include "core/symbolize/kept.h"
@@ -49,7 +49,8 @@ int kept__start(struct symbols *s)
 
 	if (!s->depot || c->store_read_only)
 		return 0;
-	int rc = scribe__new(s->depot, &s->scribe);
+	/* Beside another process that writes, names would wait for a turn that never comes. */
+	int rc = depot__writes(s->depot) ? scribe__new(s->depot, &s->scribe) : 0;
 	if (rc)
 		return rc;
 	return keeper__new(
@@ -127,7 +128,7 @@ static void read_kept(struct symbols *s, struct file_entry *e)
 	store__push(s, job);
 }
 
-/* Has debuginfo come that was not there when the file was read? Looked for once a minute. Under the lock. */
+/* Has debuginfo come that was not there before? Looked for once a minute. Under the lock. */
 static bool has_come(struct symbols *s, struct file_entry *e, const char *build_id)
 {
 	struct debuginfo_dirs dirs = { s->debug_dirs, s->n_debug_dirs };

@@ -23,14 +23,14 @@ int kept__open(struct symbols *s, const struct file_entry *file);
 struct names *kept__names(struct symbols *s, const struct file_entry *file);
 
 /*
- * Of a file that tells little, or could not be read (rc), a better one may be kept: takes that one in
- * the place of *r. Returns what came of it.
+ * Of a file that tells little, or could not be read (rc), a better one may be kept: takes that one
+ * in the place of *r. Returns what came of it.
  */
 int kept__or_better(struct symbols *s, const struct file_entry *file, int rc, struct reading *r);
 
 /*
- * Has what is kept on disk read, the file or what was resolved of it, when no other of that build id is
- * known, or debuginfo has come meanwhile. Under the lock.
+ * Has what is kept on disk read, the file or what was resolved of it, when no other of that build
+ * id is known, or debuginfo has come meanwhile. Under the lock.
  */
 void kept__want(struct symbols *s, struct dcm_str build_id, uint64_t hash);
 

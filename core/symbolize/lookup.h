@@ -44,8 +44,8 @@ bool lookup__can_be_named(const struct dcm_batch *b, const struct dcm_location *
 struct learned_key lookup__key(const struct lookup *l, const struct dcm_location *loc);
 
 /*
- * What is remembered of an address, by this process or on disk. Under learned_lock, until the caller
- * has used the texts.
+ * What is remembered of an address, by this process or on disk. Under learned_lock, until the
+ * caller has used the texts.
  */
 bool lookup__known(struct lookup *l, const struct view *v, const struct learned_key *key,
 		   struct learned *ret);

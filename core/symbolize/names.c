@@ -2,8 +2,8 @@
 /*
  * core/symbolize/names.c - what was resolved of a file, as bytes and as a table
  *
- * A frame that does not check is searched for the mark of the next one. The checksum's seed is made of
- * the build id, so that a frame counts in its own log only.
+ * A frame that does not check is searched for the mark of the next one. The checksum's seed is made
+ * of the build id, so that a frame counts in its own log only.
  * Threads: a table is constant. Limits: NAMES_MAX_BYTES, FRAMES_MAX_DEPTH lines of an address.
  */
 #include "core/symbolize/names.h"
@@ -125,12 +125,13 @@ static int read_frame(struct names *names, struct reader *r, uint32_t n, struct 
 /* The frame at p: its bytes, 0 when there is no sound one, or -ENOMEM. */
 static int64_t take_frame(struct names *names, const uint8_t *p, size_t n, struct dcm_str build_id)
 {
-	struct reader r = { .p = p + NAMES_HEAD_BYTES };
+	struct reader r = { 0 };
 	uint32_t length;
 	int rc;
 
 	if (n < NAMES_HEAD_BYTES || memcmp(p, magic, sizeof(magic)) != 0)
 		return 0;
+	r.p = p + NAMES_HEAD_BYTES;
 	length = le__get32(p + 8);
 	if (length > n - NAMES_HEAD_BYTES || check_of(p, r.p, length, build_id) != le__get64(p + 16))
 		return 0;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/symbolize/names.h - what was resolved of a file, as bytes that are appended to and as a table;
- * private to this folder
+ * core/symbolize/names.h - what was resolved of a file, as bytes that are appended to and as a
+ * table; private to this folder
  *
- * A log of one build id is a row of frames (docs/FORMATS.md). Each has a checksum and texts of its own,
- * so frames are written one behind the other, and what is damaged is left out without harm to what
- * follows. Of an address that is there several times, the last one counts. Bytes may be anybody's: what
- * a frame says is checked, and texts are UTF-8.
+ * A log of one build id is a row of frames (docs/FORMATS.md). Each has a checksum and texts of its
+ * own, so frames are written one behind the other, and what is damaged is left out without harm to
+ * what follows. Of an address that is there several times, the last one counts. Bytes may be
+ * anybody's: what a frame says is checked, and texts are UTF-8.
  */
 #ifndef DECIMA_SYMBOLIZE_NAMES_H
 #define DECIMA_SYMBOLIZE_NAMES_H
@@ -53,8 +53,8 @@ void names__unref(struct names *n); /* NULL is fine; any thread */
 DEFINE_CLEANUP(struct names *, names__unref);
 
 /*
- * Appends one frame with these entries of the set, all of that build id. Out of memory the buffer says
- * so, and what it has got is no frame.
+ * Appends one frame with these entries of the set, all of that build id. Out of memory the buffer
+ * says so, and what it has got is no frame.
  */
 void names__write(const struct learned_set *set, const uint32_t *rows, size_t n_rows,
 		  struct dcm_str build_id, struct buf *out);

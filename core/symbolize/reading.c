@@ -26,7 +26,7 @@ struct parts {
 
 static const struct parts no_parts = { .fds = { -1, -1, -1, -1 } };
 
-/* What was found, or else the file that is kept on disk as the separate debuginfo of that build id. */
+/* What was found, or else the file that is kept as the separate debuginfo of that build id. */
 static int or_kept(struct symbols *s, int fd, const char *build_id)
 {
 	int kept = fd < 0 && s->depot ? depot__open(s->depot, build_id, DEPOT_DEBUG) : -ENOENT;

@@ -2,8 +2,8 @@
 /*
  * core/symbolize/reading.h - a file on its way into the symbol store; private to this folder
  *
- * A file is read together with what was split off it. What comes of that are a table of symbols, which
- * needs the files no more, and the files that stay open to tell lines.
+ * A file is read together with what was split off it. What comes of that are a table of symbols,
+ * which needs the files no more, and the files that stay open to tell lines.
  */
 #ifndef DECIMA_SYMBOLIZE_READING_H
 #define DECIMA_SYMBOLIZE_READING_H
@@ -30,9 +30,9 @@ struct reading {
 };
 
 /*
- * Reads the file, which stays the caller's, and hands over what is worth keeping on disk. path: where
- * its process sees it, for links. -EALREADY: a rival that has nothing to tell beyond what every file of
- * its build id has; otherwise as elf__load(). Any thread, without a lock.
+ * Reads the file, which stays the caller's, and hands over what is worth keeping on disk. path:
+ * where its process sees it, for links. -EALREADY: a rival that has nothing to tell beyond what
+ * every file of its build id has; otherwise as elf__load(). Any thread, without a lock.
  */
 int reading__take(struct symbols *s, int fd, struct dcm_str path, bool is_rival, struct reading *ret);
 void reading__fini(struct reading *r); /* what was handed on is NULL */

@@ -2,12 +2,13 @@
 /*
  * core/symbolize/scribe.c - writes down what was resolved
  *
- * A log whose size is the one that the last flush left is appended to unread. Any other is read first;
- * it is written anew when something in it is damaged, or when it would have more than twice the bytes
- * of its first frame and SLACK_BYTES: so all that was ever rewritten is a few times what is there.
+ * A log whose size is the one that the last flush left is appended to unread. Any other is read
+ * first; it is written anew when something in it is damaged, or when it would have more than twice
+ * the bytes of its first frame and SLACK_BYTES: so all that was ever rewritten is a few times what
+ * is there.
  *
- * Threads: `lock` guards what waits and the counts; `flushing` is held for all of a flush. Limits: WAITING_BYTES of
- * names in memory, NAMES_MAX_BYTES a log, MAX_KNOWN sizes remembered.
+ * Threads: `lock` guards what waits and the counts; `flushing` is held for all of a flush. Limits:
+ * WAITING_BYTES of names in memory, NAMES_MAX_BYTES a log, MAX_KNOWN sizes remembered.
  */
 #include "core/symbolize/scribe.h"
 
@@ -147,8 +148,8 @@ static int write_after_reading(struct scribe *s, const struct run *run, const st
 	struct buf old = { 0 };
 	int rc = depot__read_names(s->depot, run->id, NAMES_MAX_BYTES, &old);
 
-	/* What is too large was not written here. */
-	if (rc == -ENOENT || rc == -EFBIG)
+	/* What is too large was not written here, and what the disk does not tell names nobody. */
+	if (rc == -ENOENT || rc == -EFBIG || rc == -EIO)
 		rc = 0;
 	if (!rc)
 		rc = names__read(old.data, old.n, run->build_id, &names, &found);
@@ -257,19 +258,19 @@ void scribe__flush(struct scribe *s)
 
 	if (learned_set__init(&fresh))
 		return;
+	pthread_mutex_lock(&s->flushing);
 	pthread_mutex_lock(&s->lock);
 	full = s->waiting;
 	s->waiting = fresh;
 	pthread_mutex_unlock(&s->lock);
 	if (full.entries.n && sort_rows(&full, &rows) == 0) {
-		pthread_mutex_lock(&s->flushing);
 		write_all(s, &full, rows);
-		pthread_mutex_unlock(&s->flushing);
 	} else {
 		pthread_mutex_lock(&s->lock);
 		s->counts.n_dropped += full.entries.n;
 		pthread_mutex_unlock(&s->lock);
 	}
+	pthread_mutex_unlock(&s->flushing);
 	learned_set__fini(&full);
 }
 

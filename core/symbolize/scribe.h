@@ -2,10 +2,10 @@
 /*
  * core/symbolize/scribe.h - writes down what was resolved; private to this folder
  *
- * Names wait in memory until the keeper's thread writes them behind those that are on disk, a frame for
- * each build id (names.h). What is there twice, or damaged, goes when a log is written anew, which
- * happens each time that it has doubled. What was not written when a process is killed is lost: a few
- * seconds of names, which other samples bring again.
+ * Names wait in memory until the keeper's thread writes them behind those that are on disk, a frame
+ * for each build id (names.h). What is there twice, or damaged, goes when a log is written anew,
+ * which happens each time that it has doubled. What was not written when a process is killed is
+ * lost: a few seconds of names, which other samples bring again.
  */
 #ifndef DECIMA_SYMBOLIZE_SCRIBE_H
 #define DECIMA_SYMBOLIZE_SCRIBE_H
@@ -25,7 +25,10 @@ void scribe__free(struct scribe *s);
 /* Copies a name (n > 0) that is to be written. Any thread; takes no lock but its own. */
 void scribe__add(struct scribe *s, const struct learned_key *key, const struct learned *what);
 
-/* Writes what waits. What cannot be written waits on. Any thread, one after the other. */
+/*
+ * Writes what waits, also what another thread is writing just now. What cannot be written waits on.
+ * Any thread, one after the other.
+ */
 void scribe__flush(struct scribe *s);
 
 struct scribe_stat {

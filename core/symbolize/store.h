@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/symbolize/store.h - the symbol store's state, which symbols.c (offers, worker), reading.c and
- * kept.c (files) and resolve.c and fill.c (lookups, overlays) share; private to this folder
+ * core/symbolize/store.h - the symbol store's state, which symbols.c (offers, worker), reading.c
+ * and kept.c (files) and resolve.c and fill.c (lookups, overlays) share; private to this folder
  *
  * Two locks, never held together (fetcher, keeper and scribe have their own, taken inside): `lock`
  * guards the files and the queue and is never held while a file is read or a batch is walked;

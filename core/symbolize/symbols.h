@@ -9,12 +9,12 @@
  * /proc/kallsyms, read at first use and again when the modules change.
  *
  * Files with debug information stay open (max_sources), so that lines and inlined functions can be
- * asked of them for the addresses that were sampled; so do separate debuginfo files, which are found
- * by build id and by link.
+ * asked of them for the addresses that were sampled; so do separate debuginfo files, which are
+ * found by build id and by link.
  *
- * With store_dir, what is read is also reduced and kept on disk by build id (depot.h), what is resolved
- * is written down beside it (scribe.h), and a build id that is asked for and was never offered is looked
- * up there: names outlive the file, and the process.
+ * With store_dir, what is read is also reduced and kept on disk by build id (depot.h), what is
+ * resolved is written down beside it (scribe.h), and a build id that is asked for and was never
+ * offered is looked up there: names outlive the file, and the process.
  *
  * A file that has no build id is known by a stand-in that its input makes from the file's identity,
  * '~' and 16 hex digits; the store treats it like any other.
@@ -48,7 +48,7 @@ struct symbols_frames_call {
 };
 /*
  * Appends the answer. -EAGAIN: nobody can be asked just now; -ECANCELED: stopped; any other error
- * counts against the file: after three of -ETIMEDOUT, and after one of any other, it is asked no more.
+ * counts against the file: after three of -ETIMEDOUT, and after one of any other, it is done.
  */
 typedef int (*symbols_frames_fn)(void *ctx, const struct symbols_frames_call *call,
 				 struct buf *ret_answer);
@@ -198,7 +198,7 @@ struct symbols_stat {
 	uint64_t store_bytes, store_files, store_put, store_evicted, store_expired, store_set_aside;
 	uint64_t store_failed, store_dropped; /* not kept: could not be reduced or written; too many waited */
 	uint64_t store_waiting;
-	/* What was resolved and is written down there: logs, one for each build id, and addresses. */
+	/* What was resolved and is written down there: logs, one for each build id; addresses. */
 	uint64_t store_logs, names_written;
 	uint64_t names_dropped; /* addresses not written: too many waited, or their log is full */
 	uint64_t names_damaged_bytes;

@@ -107,7 +107,7 @@ static void test_what_is_put_is_found_later(void **state)
 	put_self(d, DEPOT_ELF); /* which is not better */
 	assert_int_equal(stat_of(d).n_put, 1);
 	assert_int_equal(stat(kept_path, &st), 0);
-	assert_int_equal(stat_of(d).bytes, st.st_size);
+	assert_int_equal(stat_of(d).bytes, (st.st_size + 4095) / 4096 * 4096);
 	assert_int_equal(stat(dir, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0700);
 	depot__free(d);
@@ -171,11 +171,14 @@ static void test_only_build_ids_are_names(void **state)
 /* Every byte counts; a few hundred of them, and each of the trailer. */
 static void test_damage_is_set_aside(void **state)
 {
-	(void)state;
 	struct depot *d = depot_of(&(struct depot_config){ 0 });
+	struct stat st;
+
+	(void)state;
 	put_self(d, DEPOT_ELF);
-	int64_t n = (int64_t)stat_of(d).bytes;
 	depot__free(d);
+	assert_int_equal(stat(kept_path, &st), 0);
+	const int64_t n = st.st_size;
 	for (int64_t at = n - 1; at >= 0; at -= at >= n - 32 ? 1 : n / 50) {
 		uint8_t byte;
 		CLEANUP(fd__closep) int fd = open(kept_path, O_RDWR | O_CLOEXEC);
@@ -388,7 +391,7 @@ static void test_files_that_wait_without_a_descriptor(void **state)
 	add_self(k, DEPOT_DEBUG, fd, "/proc/self/gone"); /* when its turn comes */
 	add_self(k, DEPOT_DEBUG, fd, "/proc/self/status");
 	add_self(k, DEPOT_DEBUG, fd, "/bin/sh"); /* of another build id */
-	add_self(k, DEPOT_DEBUG, fd, ""); /* at once */
+	add_self(k, DEPOT_DEBUG, fd, "");	 /* at once */
 	keeper__stat(k, &stat);
 	assert_int_equal(stat.n_dropped, 1);
 	assert_int_equal(gate.n_lost, 1);
@@ -560,7 +563,10 @@ static void test_a_failing_reducer_costs_no_name(void **state)
 	assert_named(s, "hidden_function", DCM_UNNAMED_NOT_TRIED);
 }
 
-/* What could not wait, since no descriptor was left, is kept when it is offered again, which is no news otherwise. */
+/*
+ * What could not wait, since no descriptor was left, is kept when it is offered again, which is no
+ * news otherwise.
+ */
 static void test_a_file_that_was_given_up_comes_back(void **state)
 {
 	CLEANUP(symbols__freep) struct symbols *s = symbols_of(&(struct symbols_config){ 0 });
