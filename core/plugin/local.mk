@@ -22,6 +22,7 @@ decima_plugin_check_SOURCES = \
 	core/plugin/check_life.c \
 	core/plugin/check_main.c \
 	core/plugin/check_options.c \
+	core/plugin/check_usage.c core/plugin/check_usage.h \
 	core/plugin/check_work.c
 decima_plugin_check_CFLAGS = $(AM_CFLAGS)
 decima_plugin_check_LDADD = core/plugin/libplugin.la $(BROKER_LA) $(CODEC_LA) $(CONFIG_LA) $(STATS_LA) $(BATCH_LA)

@@ -27,9 +27,10 @@ finds() {
 	fi
 }
 finds fail_open_mute '^not ok lifecycle: it cannot start and does not say why'
-finds leak_fd '^not ok lifecycle: [0-9]+ descriptors were left open'
+finds leak_fd '^not ok lifecycle: 3 descriptors were left open by 3 rounds: [0-9]+ is /dev/null, '
 finds leak_thread '^not ok lifecycle: [0-9]+ threads were left behind'
 finds reject '^not ok work: this batch will never do'
+finds leak_change '^not ok change: 6 descriptors were left open by 3 rounds: [0-9]+ is /dev/null, '
 finds refuse '^not ok change: prepare refuses the configuration'
 if "$tool" "$testing" 2>&1 | grep -q '^skip no_memory: built with a sanitizer'; then
 	echo "skip finds_leak_memory: built with a sanitizer, which counts the memory itself"

@@ -34,13 +34,25 @@ enum mode {
 	MODE_LEAK_MEMORY,
 	MODE_LEAK_FD,
 	MODE_LEAK_THREAD,
+	MODE_LEAK_CHANGE, /* a descriptor at each commit */
 	MODE_CRASH_WITHOUT_MEMORY,
 };
-static const char *const modes[] = { "ok",	   "fail_open",	    "fail_open_mute",
-				     "fail_start", "fail_for_good", "fail_twice",
-				     "hang",	   "again",	    "reject",
-				     "busy",	   "refuse",	    "leak_memory",
-				     "leak_fd",	   "leak_thread",   "crash_without_memory",
+static const char *const modes[] = { "ok",
+				     "fail_open",
+				     "fail_open_mute",
+				     "fail_start",
+				     "fail_for_good",
+				     "fail_twice",
+				     "hang",
+				     "again",
+				     "reject",
+				     "busy",
+				     "refuse",
+				     "leak_memory",
+				     "leak_fd",
+				     "leak_thread",
+				     "leak_change",
+				     "crash_without_memory",
 				     NULL };
 
 struct testing_config {
@@ -166,6 +178,8 @@ static void testing_commit(void *instance, void *change)
 
 	pthread_mutex_lock(&t->mutex);
 	t->config = change;
+	if (t->config->mode == MODE_LEAK_CHANGE)
+		(void)!open("/dev/null", O_RDONLY);
 	pthread_mutex_unlock(&t->mutex);
 }
 
