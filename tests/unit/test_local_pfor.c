@@ -52,6 +52,9 @@ static void back_as_they_were(void **state)
 			assert_int_equal(pfor__get32(&in, narrow, N), fits ? 0 : -EBADMSG);
 			for (unsigned i = 0; fits && i < N; i++)
 				assert_int_equal(narrow[i], v[i]);
+			in = (struct pfor_in){ b.data, b.data + b.n };
+			assert_int_equal(pfor__skip(&in, N), 0);
+			assert_ptr_equal(in.p, in.end);
 			buf__fini(&b);
 		}
 	}
@@ -98,6 +101,8 @@ static void cut_off(void **state)
 		memcpy(exact, b.data, n);
 		struct pfor_in in = { exact, exact + n };
 		assert_int_equal(pfor__get(&in, got, N), -EBADMSG);
+		in = (struct pfor_in){ exact, exact + n };
+		assert_int_equal(pfor__skip(&in, N), -EBADMSG);
 		free(exact);
 	}
 	buf__fini(&b);

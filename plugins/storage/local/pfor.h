@@ -53,6 +53,9 @@ int pfor__page32(struct pfor_in *in, uint32_t *v, unsigned n);
 int pfor__get(struct pfor_in *in, uint64_t *v, size_t n);
 int pfor__get32(struct pfor_in *in, uint32_t *v, size_t n);
 
+/* Over the next n numbers, from the beginning of a page on, without making them. */
+int pfor__skip(struct pfor_in *in, size_t n);
+
 static inline uint64_t zigzag__of(int64_t v)
 {
 	return ((uint64_t)v << 1) ^ (uint64_t)(v >> 63);
