@@ -83,10 +83,12 @@ static void add_chunk(struct reader *r, const struct chunk *c, int64_t from, int
 		for (last = first; last < r->profiles.n && r->profiles.time_ms[last] < to;)
 			last++;
 		memset(r->sums, 0, c->entry->n_stacks * sizeof(*r->sums));
-		if (first < last &&
-		    chunk__sum_rows(r->cursor,
-				    &(struct chunk_span){ c, &r->profiles, first, last - first, 0 },
-				    r->sums) < 0)
+		if (first < last && chunk__sum_rows(r->cursor,
+						    &(struct chunk_span){ .chunk = c,
+									  .profiles = &r->profiles,
+									  .first = first,
+									  .n = last - first },
+						    r->sums) < 0)
 			die("no rows");
 	}
 	for (uint32_t i = 0; i < c->entry->n_stacks; i++)

@@ -82,6 +82,31 @@ static void fit(uint8_t *p, size_t n)
 	f->sum = hash__bytes(f, offsetof(struct block_footer, sum), seed);
 }
 
+/* Sums page by page, and of rows by label set: these go to two slots, of which numbers[] has room for. */
+static void add_up(const struct chunk *c, struct chunk_cursor *cur,
+		   const struct chunk_profiles *profiles, int64_t *numbers)
+{
+	static uint8_t slots[MOST_NUMBERS];
+	static uint64_t seen[MOST_NUMBERS];
+	static struct chunk_sums it;
+	const struct chunk_span span = { .chunk = c,
+					 .profiles = profiles,
+					 .first = profiles->n / 3,
+					 .n = profiles->n - profiles->n / 3 };
+	struct chunk_span by_slot = span;
+
+	for (unsigned t = 0; t < c->entry->n_types; t++)
+		if (!(c->types[t].flags & CHUNK_WIDE) && chunk_sums__begin(&it, c, t) == 0)
+			while (chunk_sums__next(&it) > 0)
+				;
+	for (unsigned i = 0; i < c->entry->n_label_sets; i++)
+		slots[i] = i % 2;
+	by_slot.slots = slots;
+	by_slot.seen = seen;
+	chunk__sum_rows(cur, &span, numbers);
+	chunk__sum_rows(cur, &by_slot, numbers);
+}
+
 static void read_chunk(const struct chunk *c, struct chunk_cursor *cur, int64_t *numbers, uint32_t *ids)
 {
 	const struct chunk_entry *e = c->entry;
@@ -96,10 +121,7 @@ static void read_chunk(const struct chunk *c, struct chunk_cursor *cur, int64_t 
 		if (!(c->types[t].flags & CHUNK_WIDE))
 			chunk__rollup(c, t, numbers);
 	if (chunk__profiles(c, CHUNK_WANT_ROWS, &profiles) == 0 && !(c->types[0].flags & CHUNK_WIDE))
-		chunk__sum_rows(cur,
-				&(struct chunk_span){ c, &profiles, profiles.n / 3,
-						      profiles.n - profiles.n / 3, 0 },
-				numbers);
+		add_up(c, cur, &profiles, numbers);
 	chunk__profiles(c, CHUNK_WANT_TOTALS | CHUNK_WANT_ROWS | CHUNK_WANT_SPANS, &profiles);
 	if (chunk_cursor__begin(cur, c, e->n_rows / 2, true, UINT16_MAX) == 0)
 		while (chunk_cursor__next(cur, &page) > 0)
@@ -160,7 +182,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (n < sizeof(struct block_header) + sizeof(struct block_footer))
 		return 0;
 	uint8_t *p = malloc(n);
-	int64_t *numbers = calloc(MOST_NUMBERS, sizeof(*numbers));
+	int64_t *numbers = calloc(MOST_NUMBERS * 2, sizeof(*numbers));
 	uint32_t *ids = calloc(MOST_NUMBERS * 2, sizeof(*ids));
 	struct chunk_cursor *cur = chunk_cursor__new();
 

@@ -65,7 +65,7 @@ static void same_profiles(const struct chunk *c, const struct chunk_source *s)
 				continue;
 			for (uint32_t k = 0; k < p.n_rows[i]; k++)
 				sum += s->values[t * s->n_rows + row + k];
-			assert_true(p.totals[t][i] == sum);
+			assert_true(p.totals[t][i] * (int64_t)c->types[t].unit == sum);
 		}
 		row += p.n_rows[i];
 	}
@@ -127,6 +127,72 @@ static void add_plainly(const struct chunk_source *s, unsigned type, uint32_t fi
 					s->values[type * s->n_rows + row];
 }
 
+/* By label set, some to each of three slots: the sums and who was where. */
+static void same_sums_by_slot(const struct chunk *c, const struct chunk_source *s, struct random *r)
+{
+	const uint32_t n = c->entry->n_stacks;
+	CLEANUP(mem__freep) int64_t *sums = calloc(3 * (size_t)n + 1, sizeof(*sums));
+	CLEANUP(mem__freep) int64_t *plain = calloc(3 * (size_t)n + 1, sizeof(*plain));
+	CLEANUP(mem__freep) uint32_t *stacks = calloc(n + 1, sizeof(*stacks));
+	CLEANUP(mem__freep) uint32_t *sets = calloc(c->entry->n_label_sets + 1, sizeof(*sets));
+	CLEANUP(mem__freep) uint8_t *slots = calloc(c->entry->n_label_sets + 1, sizeof(*slots));
+	CLEANUP(mem__freep) uint64_t *seen = calloc(s->n_profiles, sizeof(*seen));
+	struct chunk_cursor *cur = chunk_cursor__new();
+	struct chunk_profiles p = { 0 };
+	struct chunk_span span = { .chunk = c, .profiles = &p, .slots = slots, .seen = seen };
+	uint64_t row = 0;
+
+	assert_int_equal(chunk__profiles(c, CHUNK_WANT_ROWS, &p), 0);
+	assert_int_equal(chunk__stacks(c, stacks, sets), 0);
+	span.type = (unsigned)random__below(r, s->n_types);
+	span.first = (uint32_t)random__below(r, p.n);
+	span.n = (uint32_t)random__below(r, p.n - span.first) + 1;
+	for (uint32_t i = 0; i < c->entry->n_label_sets; i++)
+		slots[i] = (uint8_t)random__below(r, 3);
+	if (!(c->types[span.type].flags & CHUNK_WIDE))
+		assert_int_equal(chunk__sum_rows(cur, &span, sums),
+				 c->entry->flags & CHUNK_LABELS ? 0 : -EBADMSG);
+	for (uint32_t i = 0; i < span.first + span.n; i++) {
+		uint64_t expected = 0;
+
+		for (uint32_t k = 0; k < s->profiles[i].n_rows; k++, row++) {
+			if (i < span.first || !(c->entry->flags & CHUNK_LABELS))
+				continue;
+			const uint8_t slot = slots[place_of(sets, c->entry->n_label_sets, s->labels[row])];
+			int64_t *sum = &plain[slot * (size_t)n + place_of(stacks, n, s->stacks[row])];
+
+			expected |= (uint64_t)1 << slot;
+			*sum = (int64_t)((uint64_t)*sum +
+					 (uint64_t)s->values[span.type * s->n_rows + row]);
+		}
+		if (i >= span.first && !(c->types[span.type].flags & CHUNK_WIDE))
+			assert_int_equal(seen[i - span.first], expected);
+	}
+	if (!(c->types[span.type].flags & CHUNK_WIDE))
+		assert_memory_equal(sums, plain, 3 * (size_t)n * sizeof(*sums));
+	chunk_profiles__fini(&p);
+	chunk_cursor__free(cur);
+}
+
+/* The rollup and its stacks, page by page. */
+static void same_rollup(const struct chunk *c, unsigned type, const uint32_t *stacks, const int64_t *sums)
+{
+	struct chunk_sums *it = calloc(1, sizeof(*it));
+	uint32_t at = 0;
+	int n;
+
+	assert_non_null(it);
+	assert_int_equal(chunk_sums__begin(it, c, type), 0);
+	for (; (n = chunk_sums__next(it)) > 0; at += (uint32_t)n) {
+		assert_in_range(at + (uint32_t)n, 1, c->entry->n_stacks);
+		assert_memory_equal(it->ids, stacks + at, (size_t)n * sizeof(*stacks));
+		assert_memory_equal(it->values, sums + at, (size_t)n * sizeof(*sums));
+	}
+	assert_int_equal(n, 0);
+	assert_int_equal(at, c->entry->n_stacks);
+	free(it);
+}
+
 /* Sums over runs of profiles, held against plain addition; and the rollup, against the sum over all. */
 static void same_sums(const struct chunk *c, const struct chunk_source *s, struct random *r)
 {
@@ -146,13 +212,19 @@ static void same_sums(const struct chunk *c, const struct chunk_source *s, struc
 
 		memset(sums, 0, n * sizeof(*sums));
 		assert_int_equal(
-			chunk__sum_rows(cur, &(struct chunk_span){ c, &p, first, k, t }, sums), 0);
+			chunk__sum_rows(
+				cur,
+				&(struct chunk_span){
+					.chunk = c, .profiles = &p, .first = first, .n = k, .type = t },
+				sums),
+			0);
 		add_plainly(s, t, first, first + k, stacks, n, plain);
 		assert_memory_equal(sums, plain, n * sizeof(*sums));
 		if (turn)
 			continue;
 		assert_int_equal(chunk__rollup(c, t, sums), 0);
 		assert_memory_equal(sums, plain, n * sizeof(*sums));
+		same_rollup(c, t, stacks, sums);
 	}
 	chunk_profiles__fini(&p);
 	chunk_cursor__free(cur);
@@ -173,6 +245,7 @@ static void same_chunk(const struct chunk *c, const struct chunk_source *s, stru
 	same_rows(c, s, stacks, sets, 0);
 	same_rows(c, s, stacks, sets, random__below(r, s->n_rows + 1));
 	same_sums(c, s, r);
+	same_sums_by_slot(c, s, r);
 }
 
 static void what_went_in_comes_out(void **state)

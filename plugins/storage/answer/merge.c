@@ -2,8 +2,8 @@
 /*
  * plugins/storage/answer/merge.c - stacks added up over profiles, several selections at once
  *
- * Where all rows of a piece go into one group, the piece adds itself up by stack (a chunk's rollup, or its rows by
- * rank), and its sums are spread over the answer's stacks; else row goes after row.
+ * Where all rows of a piece go into one group or into few, the piece adds itself up by stack (a chunk's rollup, or its
+ * rows by rank), and its sums are spread over the answer's stacks; else row goes after row.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -28,8 +28,11 @@ struct merge {
 	struct groups groups;
 	struct sums sums;
 	VEC(struct group_head) heads; /* by group, as far as needed */
-	VEC(int64_t) piece_sums;
-	VEC(uint32_t) stacks; /* of a piece, in the answer's numbers */
+	/* of the piece at hand: where the rows of its label sets go, and which slots its profiles were in */
+	uint32_t slot_groups[PIECE_SLOTS_MAX];
+	uint32_t n_slots;
+	VEC(uint8_t) slots;
+	VEC(uint64_t) seen;
 	/* of the walk */
 	struct walk *walk;
 	uint32_t selection;
@@ -43,8 +46,8 @@ static void merge__fini(struct merge *m)
 	groups__fini(&m->groups);
 	sums__fini(&m->sums);
 	vec__fini(&m->heads);
-	vec__fini(&m->piece_sums);
-	vec__fini(&m->stacks);
+	vec__fini(&m->slots);
+	vec__fini(&m->seen);
 }
 
 /* n profiles of one duration and period, all in the group. */
@@ -79,82 +82,186 @@ static int add(struct merge *m, uint32_t group, uint32_t stack, int64_t value)
  * Pieces at once
  */
 
+/* How the walk's user counts a profile at a time: in each group once. */
+static int count_each(struct merge *m, const struct walk_span *s)
+{
+	struct walk *w = m->walk;
+	int r = walk__profiles(w, PIECE_WANT_ROWS | PIECE_WANT_SPANS);
+
+	for (uint32_t i = 0; r == 0 && i < s->n; i++) {
+		const uint32_t at = s->first + i;
+		uint64_t seen = m->seen.v[i];
+
+		if (!w->profiles.n_rows[at])
+			r = count_profiles(m, w->empty_group, 1, w->profiles.duration_ns[at],
+					   w->profiles.period[at]);
+		for (; r == 0 && seen; seen &= seen - 1)
+			r = count_profiles(m, m->slot_groups[__builtin_ctzll(seen)], 1,
+					   w->profiles.duration_ns[at], w->profiles.period[at]);
+	}
+	return r;
+}
+
+/* The same where all last equally long. */
+static int count_alike(struct merge *m, const struct walk_span *s)
+{
+	struct walk *w = m->walk;
+	const struct piece *p = &w->piece->piece;
+	uint32_t n_in[PIECE_SLOTS_MAX] = { 0 }, n_empty = 0;
+	int r = walk__profiles(w, PIECE_WANT_ROWS);
+
+	for (uint32_t i = 0; r == 0 && i < s->n; i++) {
+		n_empty += w->profiles.n_rows[s->first + i] == 0;
+		for (uint64_t seen = m->seen.v[i]; seen; seen &= seen - 1)
+			n_in[__builtin_ctzll(seen)]++;
+	}
+	if (r == 0 && n_empty)
+		r = count_profiles(m, w->empty_group, n_empty, p->duration_ns, p->period);
+	for (uint32_t i = 0; r == 0 && i < m->n_slots; i++)
+		if (n_in[i])
+			r = count_profiles(m, m->slot_groups[i], n_in[i], p->duration_ns, p->period);
+	return r;
+}
+
+/* Whether all profiles of the piece count in the same group, rows or no rows. */
+static bool count_as_one(const struct walk *w)
+{
+	return w->uniform && w->piece->piece.same_spans && w->group == w->empty_group;
+}
+
 static int count_span(struct merge *m, const struct walk_span *s)
 {
 	struct walk *w = m->walk;
 	const struct piece *p = &w->piece->piece;
-	int r = 0;
 
 	if (m->selection != 0)
 		return 0;
-	if (p->same_spans && w->group == w->empty_group)
+	if (count_as_one(w))
 		return count_profiles(m, w->group, s->n, p->duration_ns, p->period);
-	r = walk__profiles(w, PIECE_WANT_ROWS | PIECE_WANT_SPANS);
-	for (uint32_t i = s->first; r == 0 && i < s->first + s->n; i++)
-		r = count_profiles(m, w->profiles.n_rows[i] ? w->group : w->empty_group, 1,
-				   w->profiles.duration_ns[i], w->profiles.period[i]);
+	for (uint32_t i = 0; i < s->n; i++) {
+		if (w->uniform)
+			m->seen.v[i] = w->profiles.n_rows[s->first + i] && w->group != MATCH_NONE;
+		else /* those that are not taken count nowhere */
+			m->seen.v[i] &= ((uint64_t)1 << m->n_slots) - 1;
+	}
+	return p->same_spans ? count_alike(m, s) : count_each(m, s);
+}
+
+/* Room for which slots profiles are in, where somebody asks; the piece has told of as many. */
+static int begin_seen(struct merge *m, const struct walk_span *s)
+{
+	if (m->walk->uniform && (m->selection != 0 || count_as_one(m->walk)))
+		return 0;
+	int r = walk__profiles(m->walk, PIECE_WANT_ROWS);
+	m->seen.n = 0;
+	if (r == 0 && !vec__reserve(&m->seen, s->n))
+		r = -ENOMEM;
+	if (r == 0)
+		memset(m->seen.v, 0, s->n * sizeof(m->seen.v[0]));
 	return r;
 }
 
-/* The answer's numbers of the piece's stacks that have a sum; NULL when memory ran out. */
-static const uint32_t *translate(struct merge *m, const int64_t *sums, uint32_t n)
+/* Which slot each label set's rows go to. 0, -ENOTSUP when these are too many groups, or -ENOMEM. */
+static int find_slots(struct merge *m)
 {
 	const struct walk *w = m->walk;
+	const uint32_t n = w->uniform ? 0 : w->numbers.n_label_sets;
 
-	if (!m->view->imports)
-		return w->numbers.stacks;
-	m->stacks.n = 0;
-	if (!vec__reserve(&m->stacks, n + 1))
-		return NULL;
+	m->slot_groups[0] = w->group;
+	m->n_slots = w->uniform;
+	m->slots.n = 0;
+	if (!vec__reserve(&m->slots, n + (size_t)1))
+		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++) {
-		m->stacks.v[i] = sums[i] ? walk__stack(w, i) : 0;
-		if (m->stacks.v[i] == DCM_NONE)
-			return NULL;
+		uint32_t slot = 0;
+
+		while (slot < m->n_slots && m->slot_groups[slot] != w->groups.v[i])
+			slot++;
+		if (slot == m->n_slots && w->groups.v[i] != MATCH_NONE) {
+			if (slot == PIECE_SLOTS_MAX)
+				return -ENOTSUP;
+			m->slot_groups[m->n_slots++] = w->groups.v[i];
+		}
+		m->slots.v[i] = w->groups.v[i] == MATCH_NONE ? UINT8_MAX : (uint8_t)slot;
 	}
-	return m->stacks.v;
+	for (uint32_t i = 0; i < n; i++)
+		if (m->slots.v[i] == UINT8_MAX)
+			m->slots.v[i] = (uint8_t)m->n_slots;
+	return 0;
 }
 
-/* The sums of the piece's stacks, to where the answer has these. */
-static int spread(struct merge *m, const int64_t *sums, uint32_t n)
+/* Sums of stacks that the answer calls otherwise; what adds up to nothing need not come into it. */
+static int add_renamed(struct merge *m, uint32_t group, const struct piece_sums *sums)
 {
-	const uint32_t *stacks = n ? translate(m, sums, n) : NULL;
-	const struct sums_run run = { m->selection, m->walk->group, n, stacks, sums };
+	uint32_t stacks[PIECE_ROWS_MAX];
+	int64_t values[PIECE_ROWS_MAX];
+	struct sums_run run = { m->selection, group, 0, stacks, values };
+
+	for (uint32_t i = 0; i < sums->n; i++) {
+		if (!sums->values[i])
+			continue;
+		values[run.n] = sums->values[i];
+		stacks[run.n] = view__stack(m->view, m->walk->piece->place.era, sums->stacks[i]);
+		if (stacks[run.n++] == DCM_NONE)
+			return -ENOMEM;
+	}
+	return sums__add_run(&m->sums, &run);
+}
+
+/* To where the answer has these stacks. */
+static int add_sums(void *ctx, const struct piece_sums *sums)
+{
+	struct merge *m = ctx;
+	const struct view_era *era = &m->view->eras.v[m->walk->piece->place.era];
+	const uint32_t group = m->slot_groups[sums->slot];
+	const struct sums_run run = { m->selection, group, sums->n, sums->stacks, sums->values };
 	int r = 0;
 
-	if (n && !stacks)
-		return -ENOMEM;
+	if (sums->stacks[sums->n - 1] >= era->counts.stacks)
+		return -EBADMSG;
 	if (!m->gauge)
-		return sums__add_run(&m->sums, &run);
-	for (uint32_t i = 0; r == 0 && i < n; i++)
-		if (sums[i])
-			r = sums__add_part(&m->sums, run.group, stacks[i], sums[i]);
+		return m->view->imports ? add_renamed(m, group, sums) : sums__add_run(&m->sums, &run);
+	for (uint32_t i = 0; r == 0 && i < sums->n; i++) {
+		const uint32_t stack = sums->values[i] ? view__stack(m->view, m->walk->piece->place.era,
+								     sums->stacks[i])
+						       : 0;
+		if (stack == DCM_NONE)
+			return -ENOMEM;
+		if (sums->values[i])
+			r = sums__add_part(&m->sums, group, stack, sums->values[i]);
+	}
 	return r;
+}
+
+/* 0, -ENOTSUP when rows have to be looked at, or an error. */
+static int add_piece(struct merge *m, const struct walk_span *s)
+{
+	struct walk *w = m->walk;
+	const struct piece *p = &w->piece->piece;
+	const struct piece_span span = { .first = s->first,
+					 .n = s->n,
+					 .slots = w->uniform ? NULL : m->slots.v,
+					 .n_slots = m->n_slots,
+					 .seen = m->seen.v };
+
+	return p->ops->sums(w->reader, p, &span, add_sums, m);
 }
 
 static int add_span(void *ctx, const struct walk_span *s)
 {
 	struct merge *m = ctx;
-	struct walk *w = m->walk;
-	const struct piece *p = &w->piece->piece;
-	const uint32_t n = w->numbers.n_stacks;
+	const bool any = !m->walk->uniform || m->walk->group != MATCH_NONE;
+	int r = any && !m->walk->piece->piece.ops->sums ? -ENOTSUP : find_slots(m);
 
-	if (!w->uniform)
+	if (r == 0)
+		r = begin_seen(m, s);
+	if (r == 0 && any)
+		r = add_piece(m, s);
+	if (r == 0)
+		r = count_span(m, s);
+	if (r == -ENOTSUP)
 		return 0;
-	if (w->group != MATCH_NONE) {
-		if (!p->ops->sums)
-			return 0;
-		m->piece_sums.n = 0;
-		if (!vec__reserve(&m->piece_sums, n + 1))
-			return -ENOMEM;
-		memset(m->piece_sums.v, 0, n * sizeof(m->piece_sums.v[0]));
-		int r = p->ops->sums(w->reader, p, s->first, s->n, m->piece_sums.v);
-		if (r == 0)
-			r = spread(m, m->piece_sums.v, n);
-		if (r < 0)
-			return r == -ENOTSUP ? 0 : r;
-	}
 	m->n_profiles += s->n;
-	int r = count_span(m, s);
 	return r < 0 ? r : 1;
 }
 
@@ -209,7 +316,7 @@ static int add_selection(struct merge *m, uint32_t at)
 		m->n_profiles = 0;
 		r = walk__stream(&walk, st);
 		if (r == 0 && m->gauge)
-			r = sums__settle(&m->sums, at, m->n_profiles);
+			sums__settle(&m->sums, at, m->n_profiles);
 		if (r == 0)
 			r = meter__hold(&meter, sums__bytes(&m->sums));
 	}

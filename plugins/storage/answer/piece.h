@@ -45,7 +45,12 @@ enum piece_want {
 struct piece_profiles {
 	uint32_t n;
 	const int64_t *time_ms; /* [n] ascending; equal times in the order in which they were written */
-	const int64_t *totals; /* [n]: the sums of their values; NULL also when the holder has none, or they leave 64 bits */
+	/*
+	 * [n]: unit times this is the sum of a profile's values. NULL also when the holder has none, or when some
+	 * profiles' sum leaves 64 bits.
+	 */
+	const int64_t *totals;
+	uint64_t unit;
 	const uint32_t *n_rows;		     /* [n] */
 	const int64_t *duration_ns, *period; /* [n] */
 };
@@ -76,6 +81,29 @@ struct piece_rows {
 /* 0 to go on; anything else ends the reading and is what it returns. */
 typedef int (*piece_rows_fn)(void *ctx, const struct piece_rows *rows);
 
+enum { PIECE_SLOTS_MAX = 63 };
+
+/* Profiles [first, first + n), n >= 1. */
+struct piece_span {
+	uint32_t first, n;
+	/*
+	 * By number of a label set, into which slot its rows go: below n_slots, or n_slots for those that are not taken.
+	 * NULL: all rows go to slot 0, whatever their label sets. n_slots is at most PIECE_SLOTS_MAX.
+	 */
+	const uint8_t *slots;
+	uint32_t n_slots;
+	uint64_t *seen; /* [n] zeroed, with slots: a bit for each slot that a row of the profile went to */
+};
+
+/* What stacks of one slot add up to. */
+struct piece_sums {
+	uint32_t slot;
+	uint32_t n;		/* at most PIECE_ROWS_MAX */
+	const uint32_t *stacks; /* [n] numbers of the dictionary, ascending; no stack comes twice in a slot */
+	const int64_t *values; /* [n] */
+};
+typedef int (*piece_sums_fn)(void *ctx, const struct piece_sums *sums);
+
 /*
  * Functions that return int: 0, -ENOMEM, or -EBADMSG when the piece is damaged; outputs may then hold anything. What
  * they give out is valid until the reader is asked about another piece.
@@ -94,11 +122,12 @@ struct piece_ops {
 	int (*rows)(void *reader, const struct piece *p, uint32_t first, uint32_t n,
 		    piece_rows_fn fn, void *ctx);
 	/*
-	 * What each stack adds up to over profiles [first, first + n), whatever the label sets: ret[n_stacks], zeroed by
-	 * the caller, by the numbers that rows use. -ENOTSUP: these sums leave 64 bits. NULL: the holder is not faster
-	 * than who goes over its rows.
+	 * What stacks add up to over the profiles of a span: to fn, some at a time. -ENOTSUP before fn heard of any: the
+	 * sums leave 64 bits, or there are too many for the holder. NULL: the holder is not faster than who goes over
+	 * its rows.
 	 */
-	int (*sums)(void *reader, const struct piece *p, uint32_t first, uint32_t n, int64_t *ret);
+	int (*sums)(void *reader, const struct piece *p, const struct piece_span *span,
+		    piece_sums_fn fn, void *ctx);
 	/* The view needs the piece no more. NULL: nothing to do. */
 	void (*release)(const struct piece *p);
 };

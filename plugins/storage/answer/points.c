@@ -34,32 +34,30 @@ static void points__fini(struct points *p)
 }
 
 /* A gauge's values are divided by the number of its profiles in the step. */
-static int end_step(struct points *pts)
+static void end_step(struct points *pts)
 {
-	int r = pts->gauge && pts->begun ? sums__settle(&pts->sums, 0, pts->n_profiles) : 0;
-
+	if (pts->gauge && pts->begun)
+		sums__settle(&pts->sums, 0, pts->n_profiles);
 	pts->begun = false;
 	pts->n_profiles = 0;
-	return r;
 }
 
 /* Goes to the step that holds the time. */
-static int enter_step(struct points *pts, int64_t time_ms)
+static void enter_step(struct points *pts, int64_t time_ms)
 {
 	const int64_t step = pts->step_ms > 0 ? pts->step_ms : 1;
 	int64_t q;
-	int r;
 
 	if (pts->begun && time_ms >= pts->begin_ms && time_ms <= pts->last_ms)
-		return 0;
+		return;
 	const bool next = pts->begun && time_ms > pts->last_ms && time_ms - step <= pts->last_ms;
-	r = end_step(pts);
+	end_step(pts);
 	pts->begun = true;
 	if (next && pts->last_ms < INT64_MAX - step) {
 		/* Most often it is the one behind. */
 		pts->begin_ms = pts->last_ms + 1;
 		pts->last_ms += step;
-		return r;
+		return;
 	}
 	q = time_ms / step - (time_ms % step < 0);
 	/* The step around the smallest of all times begins before it. */
@@ -67,7 +65,6 @@ static int enter_step(struct points *pts, int64_t time_ms)
 		pts->begin_ms = INT64_MIN;
 	if (__builtin_add_overflow(pts->begin_ms, step - 1, &pts->last_ms))
 		pts->last_ms = INT64_MAX;
-	return r;
 }
 
 /*
@@ -92,7 +89,7 @@ static int add(struct points *pts, uint32_t group, __int128 value)
 	const uint64_t key = (uint64_t)pts->begin_ms;
 
 	return pts->gauge ? sums__add_part(&pts->sums, group, key, value)
-			  : sums__add(&pts->sums, 0, group, key, value);
+			  : sums__add_wide(&pts->sums, 0, group, key, value);
 }
 
 /* The profile at hand, once a group. */
@@ -116,38 +113,120 @@ static int count(struct points *pts, uint32_t group, int64_t duration_ns)
  * Pieces at once: totals instead of rows
  */
 
-/* Profiles [first, end) of the piece: those that fall into one step. All of one group. */
+/* Profiles [first, end) of the piece: those that fall into one step, and what they add up to. All of one group. */
 struct step_span {
 	uint32_t first, end;
+	int64_t total;
 };
 
+static int64_t duration_of(const struct walk *w, const struct step_span *s)
+{
+	const struct piece *p = &w->piece->piece;
+	int64_t duration_ns = 0;
+
+	if (p->same_spans)
+		return __builtin_mul_overflow(p->duration_ns, (int64_t)(s->end - s->first), &duration_ns)
+			       ? INT64_MAX
+			       : duration_ns;
+	for (uint32_t i = s->first; i < s->end; i++)
+		if (__builtin_add_overflow(duration_ns, w->profiles.duration_ns[i], &duration_ns))
+			return INT64_MAX;
+	return duration_ns;
+}
+
+/* To the step at hand. */
 static int add_step(struct points *pts, const struct step_span *s)
 {
 	const struct walk *w = pts->walk;
-	const struct piece *p = &w->piece->piece;
 	const uint32_t at = find_sum(pts, w->group);
-	int64_t duration_ns = 0;
-	__int128 total = 0;
 
 	if (at == UINT32_MAX)
 		return -ENOMEM;
-	for (uint32_t i = s->first; i < s->end; i++)
-		total += w->profiles.totals[i];
-	if (p->same_spans &&
-	    __builtin_mul_overflow(p->duration_ns, (int64_t)(s->end - s->first), &duration_ns))
-		duration_ns = INT64_MAX;
-	for (uint32_t i = s->first; !p->same_spans && i < s->end; i++)
-		if (__builtin_add_overflow(duration_ns, w->profiles.duration_ns[i], &duration_ns))
-			duration_ns = INT64_MAX;
 	struct sum *sum = &pts->sums.v.v[at];
 	sum->n_profiles += s->end - s->first;
-	if (__builtin_add_overflow(sum->duration_ns, duration_ns, &sum->duration_ns))
+	if (__builtin_add_overflow(sum->duration_ns, duration_of(w, s), &sum->duration_ns))
 		sum->duration_ns = INT64_MAX;
 	pts->n_profiles += s->end - s->first;
 	if (pts->gauge)
-		return sums__add_part(&pts->sums, w->group, sum->key, total);
-	pts->sums.totals.v[at] += total * (1 << SUMS_FRACTION_BITS);
+		return sums__add_part(&pts->sums, w->group, sum->key, s->total);
+	pts->sums.totals.v[at] += (__int128)s->total * (1 << SUMS_FRACTION_BITS);
 	return 0;
+}
+
+/* Some profiles are cut into steps at once. */
+enum { CUT_MAX = 256 };
+
+/* The time in which some profiles are cut: steps from a multiple of the step on. */
+struct cutting {
+	uint64_t origin, step, reciprocal;
+};
+
+/*
+ * Profiles [first, first + n) by step: the runs of them at ret[], totals added up from the first one on, how many it
+ * returns less one. Where a run ends is found without a branch, which nobody could foresee.
+ */
+static inline uint32_t cut_at(const struct cutting *c, const struct piece_profiles *p,
+			      const bool small, struct step_span *ret, uint32_t n)
+{
+	const int64_t *time_ms = p->time_ms + ret->first, *totals = p->totals + ret->first;
+	const uint64_t origin = c->origin, step = c->step, reciprocal = c->reciprocal;
+	const uint32_t first = ret->first + 1;
+	uint64_t before = 0, sum = 0;
+	uint32_t at = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const uint64_t t = (uint64_t)time_ms[i] - origin;
+		const uint64_t q = small ? (uint64_t)(((unsigned __int128)t * reciprocal) >> 64)
+					 : t / step;
+
+		at += q != before;
+		before = q;
+		sum += (uint64_t)totals[i];
+		ret[at].end = first + i;
+		ret[at].total = (int64_t)sum;
+	}
+	return at;
+}
+
+/*
+ * The runs of profiles [first, first + n), one a step; how many. Which step a profile is in is found by a multiplication
+ * where times and step have 32 bits (Lemire, Kaser and Kurz, Faster remainder by direct computation, 2019).
+ */
+static uint32_t cut(struct points *pts, uint32_t first, uint32_t n, struct step_span *ret)
+{
+	const struct piece_profiles *p = &pts->walk->profiles;
+	struct cutting c = { .step = pts->step_ms > 0 ? (uint64_t)pts->step_ms : 1 };
+	uint32_t at;
+
+	enter_step(pts, p->time_ms[first]);
+	c.origin = (uint64_t)pts->begin_ms;
+	c.reciprocal = UINT64_MAX / c.step + 1;
+	ret->first = first;
+	if (c.step > 1 && c.step <= UINT32_MAX &&
+	    (uint64_t)p->time_ms[first + n - 1] - c.origin <= UINT32_MAX)
+		at = cut_at(&c, p, true, ret, n);
+	else
+		at = cut_at(&c, p, false, ret, n);
+	for (uint32_t i = at; i > 0; i--) {
+		ret[i].first = ret[i - 1].end;
+		ret[i].total = (int64_t)((uint64_t)ret[i].total - (uint64_t)ret[i - 1].total);
+	}
+	for (uint32_t i = 0; i <= at; i++)
+		ret[i].total = (int64_t)((uint64_t)ret[i].total * p->unit);
+	return at + 1;
+}
+
+static int add_steps(struct points *pts, uint32_t first, uint32_t n)
+{
+	struct step_span steps[CUT_MAX];
+	const uint32_t n_steps = cut(pts, first, n, steps);
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < n_steps; i++) {
+		enter_step(pts, pts->walk->profiles.time_ms[steps[i].first]);
+		r = add_step(pts, &steps[i]);
+	}
+	return r;
 }
 
 static int add_span(void *ctx, const struct walk_span *s)
@@ -167,12 +246,9 @@ static int add_span(void *ctx, const struct walk_span *s)
 	r = walk__profiles(w, PIECE_WANT_TOTALS | (same ? 0 : PIECE_WANT_SPANS));
 	if (r < 0 || !w->profiles.totals)
 		return r;
-	for (uint32_t i = s->first, end; r == 0 && i < s->first + s->n; i = end) {
-		r = enter_step(pts, w->profiles.time_ms[i]);
-		for (end = i + 1; end < s->first + s->n && w->profiles.time_ms[end] <= pts->last_ms; end++)
-			;
-		if (r == 0)
-			r = add_step(pts, &(struct step_span){ i, end });
+	for (uint32_t i = 0, n; r == 0 && i < s->n; i += n) {
+		n = s->n - i < CUT_MAX ? s->n - i : CUT_MAX;
+		r = add_steps(pts, s->first + i, n);
 	}
 	return r < 0 ? r : 1;
 }
@@ -184,8 +260,9 @@ static int add_span(void *ctx, const struct walk_span *s)
 static int add_rows(void *ctx, const struct walk_rows *rows)
 {
 	struct points *pts = ctx;
-	int r = enter_step(pts, rows->time_ms);
+	int r = 0;
 
+	enter_step(pts, rows->time_ms);
 	if (rows->begins) {
 		pts->mark++;
 		pts->n_profiles++;
@@ -219,8 +296,7 @@ static int add_all(struct points *pts)
 	for (size_t i = 0; r == 0 && i < v->streams.n; i++) {
 		pts->gauge = v->streams.v[i].temporality == DCM_GAUGE;
 		r = walk__stream(&walk, &v->streams.v[i]);
-		if (r == 0)
-			r = end_step(pts);
+		end_step(pts);
 		if (r == 0)
 			r = meter__hold(&meter, sums__bytes(&pts->sums));
 	}

@@ -13,6 +13,8 @@
 
 /* What pages may take; a quarter of what the question may hold, when that is less. */
 enum { PAGED_MAX_BYTES = 128 << 20, N_VALUES_MAX = 16 };
+/* Values of a run that may go to pages: the same, as a run has many. */
+#define RUN_SMALL ((uint64_t)1 << 55)
 
 void sums__init(struct sums *s, uint32_t n_values, bool by_stack, uint64_t max_bytes)
 {
@@ -72,7 +74,7 @@ static bool may_page(const struct sums *s, uint64_t bytes)
 static bool reach(struct sums *s, struct sums_pages *p, uint64_t at)
 {
 	const uint64_t n = at + 1 > 2 * (uint64_t)p->n ? at + 1 : 2 * (uint64_t)p->n;
-	__int128 **more = mem__resize(p->v, n, sizeof(*more));
+	int64_t **more = mem__resize(p->v, n, sizeof(*more));
 
 	if (!more)
 		return false;
@@ -84,15 +86,15 @@ static bool reach(struct sums *s, struct sums_pages *p, uint64_t at)
 }
 
 /* The key's page, made where it may be; NULL where it may not or (*err) memory ran out. */
-static __int128 *page_of(struct sums *s, uint32_t group, uint64_t key, int *err)
+static int64_t *page_of(struct sums *s, uint32_t group, uint64_t key, int *err)
 {
-	const size_t bytes = SUMS_PAGE * s->n_values * sizeof(__int128);
+	const size_t bytes = SUMS_PAGE * s->n_values * sizeof(int64_t);
 	const uint64_t at = key / SUMS_PAGE;
 
 	*err = 0;
 	if (group < s->paged.n && at < s->paged.v[group].n && s->paged.v[group].v[at])
 		return s->paged.v[group].v[at];
-	if (!s->paged_max || !may_page(s, bytes + (at + 1) * sizeof(__int128 *)))
+	if (!s->paged_max || !may_page(s, bytes + (at + 1) * sizeof(int64_t *)))
 		return NULL;
 	*err = -ENOMEM;
 	while (s->paged.n <= group)
@@ -101,48 +103,128 @@ static __int128 *page_of(struct sums *s, uint32_t group, uint64_t key, int *err)
 	struct sums_pages *p = &s->paged.v[group];
 	if (at >= p->n && !reach(s, p, at))
 		return NULL;
-	/* The arena aligns to 8; a page begins at 16. */
-	char *room = arena__alloc(&s->arena, bytes + 8);
-	if (!room)
+	int64_t *page = arena__alloc(&s->arena, bytes);
+	if (!page)
 		return NULL;
-	room += (uintptr_t)room % 16;
 	*err = 0;
-	return p->v[at] = memset(room, 0, bytes);
+	return p->v[at] = memset(page, 0, bytes);
 }
 
-__int128 *sums__totals_slowly(struct sums *s, uint32_t group, uint64_t key)
+int sums__add_wide(struct sums *s, uint32_t at, uint32_t group, uint64_t key, __int128 value)
 {
-	int err;
-	__int128 *page = page_of(s, group, key, &err);
+	const uint32_t row = sums__find(s, group, key);
 
-	if (page)
-		return page + key % SUMS_PAGE * s->n_values;
-	if (err < 0)
-		return NULL;
-	const uint32_t at = sums__find(s, group, key);
-	return at == UINT32_MAX ? NULL : &s->totals.v[(size_t)at * s->n_values];
+	if (row == UINT32_MAX)
+		return -ENOMEM;
+	s->totals.v[(size_t)row * s->n_values + at] += value * (1 << SUMS_FRACTION_BITS);
+	return 0;
+}
+
+static int empty_page(struct sums *s, uint32_t group, uint64_t key, int64_t *page)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < SUMS_PAGE * s->n_values; i++) {
+		if (page[i])
+			r = sums__add_wide(s, i % s->n_values, group, key + i / s->n_values, page[i]);
+		page[i] = 0;
+	}
+	return r;
+}
+
+/* Makes room for as much in every total of the pages. 0 or -ENOMEM. */
+static int make_room(struct sums *s, uint64_t more)
+{
+	int r = 0;
+
+	if (more <= INT64_MAX - s->most)
+		return 0;
+	for (uint32_t g = 0; g < s->paged.n; g++)
+		for (uint32_t i = 0; r == 0 && i < s->paged.v[g].n; i++)
+			if (s->paged.v[g].v[i])
+				r = empty_page(s, g, (uint64_t)i * SUMS_PAGE, s->paged.v[g].v[i]);
+	s->most = 0;
+	return r;
+}
+
+int sums__add_slowly(struct sums *s, uint32_t at, uint32_t group, uint64_t key, int64_t value)
+{
+	const uint64_t size = value < 0 ? -(uint64_t)value : (uint64_t)value;
+	int r = make_room(s, size <= SUMS_SMALL ? size : 0);
+	int64_t *page = r == 0 && size <= SUMS_SMALL ? page_of(s, group, key, &r) : NULL;
+
+	if (r < 0)
+		return r;
+	if (!page)
+		return sums__add_wide(s, at, group, key, value);
+	s->most += size;
+	page[key % SUMS_PAGE * s->n_values + at] += value;
+	return 0;
+}
+
+typedef uint64_t pair __attribute__((vector_size(16)));
+
+/* Of all values, a bound of their size; UINT64_MAX when one is below 0. */
+static uint64_t largest(const int64_t *v, uint32_t n)
+{
+	pair bits = { 0 }, two;
+	uint32_t i = 0;
+
+	for (; i + 2 <= n; i += 2) {
+		memcpy(&two, v + i, sizeof(two));
+		bits |= two;
+	}
+	const uint64_t all = bits[0] | bits[1] | (i < n ? (uint64_t)v[i] : 0);
+	return all > INT64_MAX ? UINT64_MAX : all;
+}
+
+/* Where some are too large for pages or below 0. */
+static int add_each(struct sums *s, const struct sums_run *run)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < run->n; i++)
+		if (run->values[i])
+			r = sums__add(s, run->at, run->group, run->keys[i], run->values[i]);
+	return r;
+}
+
+/* Values of keys from run->keys[i] on, as far as these are in its page; how far that was. */
+static uint32_t add_to_page(int64_t *page, uint32_t stride, const struct sums_run *run, uint32_t i)
+{
+	const uint32_t *keys = run->keys, n = run->n, first = keys[i] - keys[i] % SUMS_PAGE;
+	const int64_t *values = run->values;
+
+	if (stride == 1) {
+		for (uint32_t k; i < n && (k = keys[i] - first) < SUMS_PAGE; i++)
+			page[k] += values[i];
+		return i;
+	}
+	page += run->at;
+	for (uint32_t k; i < n && (k = keys[i] - first) < SUMS_PAGE; i++)
+		page[(size_t)k * stride] += values[i];
+	return i;
 }
 
 int sums__add_run(struct sums *s, const struct sums_run *run)
 {
-	uint64_t page_at = UINT64_MAX;
-	__int128 *page = NULL;
-	int r = 0;
+	const uint64_t size = largest(run->values, run->n);
+	int r = size <= RUN_SMALL ? make_room(s, size) : 0;
 
-	for (uint32_t i = 0; r == 0 && i < run->n; i++) {
-		const uint32_t key = run->keys[i];
+	if (size > RUN_SMALL)
+		return add_each(s, run);
+	s->most += size;
+	for (uint32_t i = 0, end; r == 0 && i < run->n; i = end) {
+		int64_t *page = page_of(s, run->group, run->keys[i], &r);
 
-		if (!run->values[i])
+		if (page) {
+			end = add_to_page(page, s->n_values, run, i);
 			continue;
-		if (key / SUMS_PAGE != page_at) {
-			page_at = key / SUMS_PAGE;
-			page = page_of(s, run->group, key, &r);
 		}
-		if (page)
-			page[key % SUMS_PAGE * s->n_values + run->at] += (__int128)run->values[i] *
-									 (1 << SUMS_FRACTION_BITS);
-		else if (r == 0)
-			r = sums__add(s, run->at, run->group, key, run->values[i]);
+		/* Not by sums__add(): what it makes room for would take away the room that the run counts on. */
+		end = i + 1;
+		if (r == 0 && run->values[i])
+			r = sums__add_wide(s, run->at, run->group, run->keys[i], run->values[i]);
 	}
 	return r;
 }
@@ -176,19 +258,16 @@ static __int128 divide(__int128 a, __int128 b)
 	return n % d < 0 ? q - 1 : q;
 }
 
-int sums__settle(struct sums *s, uint32_t at, uint64_t n_profiles)
+void sums__settle(struct sums *s, uint32_t at, uint64_t n_profiles)
 {
 	for (size_t i = 0; i < s->touched.n; i++) {
-		const struct sum *sum = &s->v.v[s->touched.v[i]];
-		__int128 *totals = sums__totals(s, sum->group, sum->key);
+		const uint32_t row = s->touched.v[i];
 
-		if (!totals)
-			return -ENOMEM;
-		totals[at] += divide(sum->part * ((__int128)1 << SUMS_FRACTION_BITS), n_profiles);
+		s->totals.v[(size_t)row * s->n_values + at] += divide(
+			s->v.v[row].part * ((__int128)1 << SUMS_FRACTION_BITS), n_profiles);
 	}
 	s->touched.n = 0;
 	s->part_mark++;
-	return 0;
 }
 
 /* -------------------------------------------------------------------------------------------------
@@ -232,40 +311,76 @@ static struct ordered *order_hashed(const struct sums *s, const uint32_t *groups
 	return o;
 }
 
-static int give(const struct sums *s, uint32_t group, uint64_t key, const __int128 *totals,
-		sums_fn each, void *ctx)
+/* On the way through a group: [at, end) of what is found by hash is still to be given out. */
+struct giving {
+	const struct sums *s;
+	const struct ordered *at, *end;
+	uint32_t group;
+	sums_fn each;
+	void *ctx;
+};
+
+/* whole[n_values], or NULL, and totals[n_values], or NULL, of a key. */
+static int give(const struct giving *g, uint64_t key, const int64_t *whole, const __int128 *totals)
 {
 	int64_t values[N_VALUES_MAX], any = 0;
 
-	for (uint32_t k = 0; k < s->n_values; k++)
-		any |= values[k] = sums__value(totals[k]);
-	return any ? each(ctx, group, key, values) : 0;
+	for (uint32_t k = 0; k < g->s->n_values; k++) {
+		const __int128 total = totals ? totals[k] : 0;
+
+		any |= values[k] = !totals ? whole[k]
+				   : whole ? sums__value(total + (__int128)whole[k] *
+									 (1 << SUMS_FRACTION_BITS))
+					   : sums__value(total);
+	}
+	return any ? g->each(g->ctx, g->group, key, values) : 0;
 }
 
-static int give_pages(const struct sums *s, uint32_t group, sums_fn each, void *ctx)
+static const __int128 *totals_of(const struct giving *g)
 {
-	const struct sums_pages *p = &s->paged.v[group];
+	return &g->s->totals.v[(size_t)g->at->sum * g->s->n_values];
+}
+
+/* A key of a page, and the hashed ones before it. */
+static int give_whole(struct giving *g, uint64_t key, const int64_t *whole)
+{
+	int r = 0;
+
+	for (; r == 0 && g->at < g->end && g->at->key < key; g->at++)
+		r = give(g, g->at->key, NULL, totals_of(g));
+	if (r == 0 && g->at < g->end && g->at->key == key) {
+		r = give(g, key, whole, totals_of(g));
+		g->at++;
+		return r;
+	}
+	return r != 0 ? r : give(g, key, whole, NULL);
+}
+
+static int give_pages(struct giving *g, const struct sums_pages *p)
+{
 	int r = 0;
 
 	for (uint32_t i = 0; r == 0 && i < p->n; i++)
 		for (uint32_t k = 0; r == 0 && p->v[i] && k < SUMS_PAGE; k++)
-			r = give(s, group, (uint64_t)i * SUMS_PAGE + k, p->v[i] + k * s->n_values,
-				 each, ctx);
+			r = give_whole(g, (uint64_t)i * SUMS_PAGE + k, p->v[i] + k * g->s->n_values);
 	return r;
 }
 
 int sums__each(const struct sums *s, const uint32_t *groups, uint32_t n_groups, sums_fn each, void *ctx)
 {
-	size_t n = 0, at = 0;
+	size_t n = 0;
 	CLEANUP(mem__freep) struct ordered *o = order_hashed(s, groups, n_groups, &n);
+	struct giving g = { .s = s, .at = o, .end = o, .each = each, .ctx = ctx };
 	int r = o ? 0 : -ENOMEM;
 
 	for (uint32_t rank = 0; r == 0 && rank < n_groups; rank++) {
-		if (groups[rank] < s->paged.n)
-			r = give_pages(s, groups[rank], each, ctx);
-		for (; r == 0 && at < n && o[at].rank == rank; at++)
-			r = give(s, groups[rank], o[at].key,
-				 &s->totals.v[(size_t)o[at].sum * s->n_values], each, ctx);
+		g.group = groups[rank];
+		while (g.end < o + n && g.end->rank == rank)
+			g.end++;
+		if (g.group < s->paged.n)
+			r = give_pages(&g, &s->paged.v[g.group]);
+		for (; r == 0 && g.at < g.end; g.at++)
+			r = give(&g, g.at->key, NULL, totals_of(&g));
 	}
 	return r;
 }

@@ -7,9 +7,11 @@
  * go into a part first; settle() ends the part: what was added up since the last settle is divided by
  * the number of its profiles (rounded to nearest). The last rounding is half up.
  *
- * The key is a stack (merge) or a point of time (series). Totals by stack stand in pages of SUMS_PAGE
- * keys that exist where something is: adding is an index away. When the pages have taken what they may,
- * no further ones are made: what has no page then, and points of time, are found by hash.
+ * The key is a stack (merge) or a point of time (series). Where many keys are near each other, as stacks are, whole
+ * numbers go to pages: 64 bits for each of SUMS_PAGE keys, an index away. How large a total there may be is known
+ * from what was added; before one leaves 64 bits, all of the pages go over to the 128 bits, and begin from 0. A total
+ * is the two together. When the pages have taken what they may, no further ones are made: what has no page then, and
+ * points of time, are found by hash.
  */
 #ifndef DECIMA_STORAGE_ANSWER_SUMS_H
 #define DECIMA_STORAGE_ANSWER_SUMS_H
@@ -24,6 +26,8 @@
 #include "core/base/vec.h"
 
 enum { SUMS_PAGE = 256, SUMS_FRACTION_BITS = 20 };
+/* What may go to a page: so small that pages are emptied once in very many values. */
+#define SUMS_SMALL ((uint64_t)1 << 44)
 
 struct sum {
 	uint64_t key;
@@ -35,9 +39,9 @@ struct sum {
 	__int128 part;
 };
 
-/* A group's totals by key: pages of [SUMS_PAGE][n_values], NULL where there is none. */
+/* A group's whole numbers by key: pages of [SUMS_PAGE][n_values], NULL where there is none. */
 struct sums_pages {
-	__int128 **v; /* [n] */
+	int64_t **v; /* [n] */
 	uint32_t n;
 };
 
@@ -49,6 +53,7 @@ struct sums {
 	struct hindex index;
 	uint64_t part_mark;
 	VEC(struct sums_pages) paged; /* by group */
+	uint64_t most;		      /* nothing in them is larger, at most INT64_MAX */
 	uint64_t tables_bytes;	      /* of paged.v[].v */
 	uint64_t paged_max;	      /* what tables and pages may come to; 0: no pages */
 	struct arena arena;	      /* pages */
@@ -65,33 +70,27 @@ uint64_t sums__bytes(const struct sums *s);
 /* The sum's index, made when new; UINT32_MAX when memory ran out. */
 uint32_t sums__find(struct sums *s, uint32_t group, uint64_t key);
 
-/* The totals [n_values] of a key; NULL when memory ran out. Valid until the next call. */
-__int128 *sums__totals_slowly(struct sums *s, uint32_t group, uint64_t key);
-static inline __int128 *sums__totals(struct sums *s, uint32_t group, uint64_t key)
+/* Adds to the total of value column `at`. 0 or -ENOMEM. */
+int sums__add_wide(struct sums *s, uint32_t at, uint32_t group, uint64_t key, __int128 value);
+int sums__add_slowly(struct sums *s, uint32_t at, uint32_t group, uint64_t key, int64_t value);
+static inline int sums__add(struct sums *s, uint32_t at, uint32_t group, uint64_t key, int64_t value)
 {
-	if (group < s->paged.n) {
+	const uint64_t size = value < 0 ? -(uint64_t)value : (uint64_t)value;
+
+	if (group < s->paged.n && size <= SUMS_SMALL && size <= INT64_MAX - s->most) {
 		const struct sums_pages *p = &s->paged.v[group];
 
-		if (key / SUMS_PAGE < p->n && p->v[key / SUMS_PAGE])
-			return p->v[key / SUMS_PAGE] + key % SUMS_PAGE * s->n_values;
+		if (key / SUMS_PAGE < p->n && p->v[key / SUMS_PAGE]) {
+			s->most += size;
+			p->v[key / SUMS_PAGE][key % SUMS_PAGE * s->n_values + at] += value;
+			return 0;
+		}
 	}
-	return sums__totals_slowly(s, group, key);
-}
-
-/* Adds to the total of value column `at`. 0 or -ENOMEM. */
-static inline int sums__add(struct sums *s, uint32_t at, uint32_t group, uint64_t key, __int128 value)
-{
-	__int128 *totals = sums__totals(s, group, key);
-
-	if (!totals)
-		return -ENOMEM;
-	totals[at] += value * (1 << SUMS_FRACTION_BITS);
-	return 0;
+	return sums__add_slowly(s, at, group, key, value);
 }
 
 /*
- * Adds values[n] to the totals of the keys [n], which ascend or nearly do; values of 0 are passed
- * over. 0 or -ENOMEM.
+ * Adds values[n] to the totals of the keys [n], each of which comes once; it is fast where they ascend. 0 or -ENOMEM.
  */
 struct sums_run {
 	uint32_t at, group; /* value column */
@@ -103,8 +102,8 @@ int sums__add_run(struct sums *s, const struct sums_run *run);
 
 /* Adds to the part. 0 or -ENOMEM. */
 int sums__add_part(struct sums *s, uint32_t group, uint64_t key, __int128 value);
-/* Ends the part, for value column `at`, with the number of its profiles. 0 or -ENOMEM. */
-int sums__settle(struct sums *s, uint32_t at, uint64_t n_profiles);
+/* Ends the part, for value column `at`, with the number of its profiles. */
+void sums__settle(struct sums *s, uint32_t at, uint64_t n_profiles);
 
 /* A total as it is answered: rounded, and held at the limits. */
 static inline int64_t sums__value(__int128 total)

@@ -123,20 +123,32 @@ static int choose_filters(struct walk *w)
 	return 0;
 }
 
-/* Which of the piece's numbers are looked at. */
+/* Which of the piece's numbers are looked at in any case. */
 static unsigned wanted_numbers(const struct walk *w)
 {
 	bool label_sets = w->user->label_sets || w->increases || !w->match->settled;
 
 	for (uint32_t i = 0; i < w->view->filters.n; i++)
 		label_sets |= w->filters[i].on;
-	return (w->user->stacks || w->increases ? (unsigned)PIECE_STACKS : 0) |
-	       (label_sets ? (unsigned)PIECE_LABEL_SETS : 0);
+	return label_sets ? (unsigned)PIECE_LABEL_SETS : 0;
+}
+
+static int get_numbers(struct walk *w, const struct view_piece *p, unsigned want)
+{
+	const struct dict_counts *c = &w->view->eras.v[p->place.era].counts;
+	int r = judge(w, p, p->piece.ops->numbers(w->reader, &p->piece, want, &w->numbers));
+
+	if (r < 0)
+		return r;
+	if ((!w->numbers.stacks || ascends_below(w->numbers.stacks, w->numbers.n_stacks, c->stacks)) &&
+	    (!w->numbers.label_sets ||
+	     ascends_below(w->numbers.label_sets, w->numbers.n_label_sets, c->label_sets)))
+		return 0;
+	return judge(w, p, -EBADMSG);
 }
 
 static int open_piece(struct walk *w, const struct view_piece *p)
 {
-	const struct dict_counts *c = &w->view->eras.v[p->place.era].counts;
 	int r;
 
 	w->piece = p;
@@ -144,12 +156,7 @@ static int open_piece(struct walk *w, const struct view_piece *p)
 	if (!w->reader)
 		return -ENOMEM;
 	w->numbers = (struct piece_numbers){ 0 };
-	r = judge(w, p, p->piece.ops->numbers(w->reader, &p->piece, wanted_numbers(w), &w->numbers));
-	if (r == 0 &&
-	    ((w->numbers.stacks && !ascends_below(w->numbers.stacks, w->numbers.n_stacks, c->stacks)) ||
-	     (w->numbers.label_sets &&
-	      !ascends_below(w->numbers.label_sets, w->numbers.n_label_sets, c->label_sets))))
-		r = judge(w, p, -EBADMSG);
+	r = get_numbers(w, p, wanted_numbers(w));
 	if (r == 0)
 		r = match__row(w->match, 0, &w->empty_group);
 	if (r < 0)
@@ -323,6 +330,9 @@ static int walk_span(struct walk *w, const struct walk_span *s)
 			return stop < 0 ? stop : r == WALK_ENOUGH ? r : 0;
 		}
 	}
+	/* Spans need no stacks' numbers: these are asked for when there are rows to be told of. */
+	if (r == 0 && (w->user->stacks || w->increases) && !w->numbers.stacks)
+		r = get_numbers(w, p, wanted_numbers(w) | PIECE_STACKS);
 	if (r == 0)
 		r = walk__profiles(w, PIECE_WANT_ROWS | PIECE_WANT_SPANS);
 	if (r == 0)

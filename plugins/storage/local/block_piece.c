@@ -16,11 +16,6 @@
 #include "plugins/storage/local/pfor.h"
 
 _Static_assert((int)PIECE_ROWS_MAX >= (int)PFOR_PAGE, "a page of rows is given out at once");
-_Static_assert((int)PIECE_WANT_TOTALS == (int)CHUNK_WANT_TOTALS &&
-		       (int)PIECE_WANT_ROWS == (int)CHUNK_WANT_ROWS &&
-		       (int)PIECE_WANT_SPANS == (int)CHUNK_WANT_SPANS,
-	       "columns are asked for in the same words");
-
 struct reader {
 	const struct block *block; /* NULL: none */
 	uint32_t at;
@@ -28,14 +23,18 @@ struct reader {
 	struct chunk_entry entry;
 	struct chunk_type types[CHUNK_MAX_TYPES];
 	struct chunk_profiles profiles;
-	unsigned have_profiles; /* enum piece_want; HAVE_TIMES: at all */
+	unsigned have_profiles; /* enum chunk_want; HAVE_TIMES: at all */
 	unsigned have_numbers;	/* enum piece_kind */
 	VEC(uint32_t) stacks, label_sets;
 	struct chunk_cursor *cursor;
 	int64_t values[PFOR_PAGE];
+	VEC(int64_t) by_rank; /* sums */
+	struct chunk_sums sums;
 };
 
-enum { HAVE_TIMES = 1 << 8 };
+enum { HAVE_TIMES = CHUNK_WANT_SPANS << 1 };
+/* Sums by slot and rank that are kept at once, and how many of them a row makes up for: beyond, rows are not slower. */
+enum { SUMS_MAX = 1 << 20, SUMS_OF_ROW = 8 };
 
 static void *reader_new(void)
 {
@@ -60,6 +59,7 @@ static void reader_free(void *reader)
 	chunk_cursor__free(r->cursor);
 	vec__fini(&r->stacks);
 	vec__fini(&r->label_sets);
+	vec__fini(&r->by_rank);
 	free(r);
 }
 
@@ -103,18 +103,27 @@ static int load_profiles(struct reader *r, unsigned want)
 	return e;
 }
 
+static unsigned columns_of(unsigned want, uint32_t which)
+{
+	return (want & PIECE_WANT_TOTALS ? 1u << which : 0) |
+	       (want & PIECE_WANT_ROWS ? (unsigned)CHUNK_WANT_ROWS : 0) |
+	       (want & PIECE_WANT_SPANS ? (unsigned)CHUNK_WANT_SPANS : 0);
+}
+
 static int profiles(void *reader, const struct piece *p, unsigned want, struct piece_profiles *ret)
 {
 	struct reader *r = reader;
 	int e = open_chunk(r, p);
 
 	if (e == 0)
-		e = load_profiles(r, want);
+		e = load_profiles(r, columns_of(want, p->which));
 	if (e < 0)
 		return e;
 	*ret = (struct piece_profiles){ .n = r->profiles.n, .time_ms = r->profiles.time_ms };
-	if (want & PIECE_WANT_TOTALS && !(r->chunk.types[p->which].flags & CHUNK_WIDE))
+	if (want & PIECE_WANT_TOTALS && !(r->chunk.types[p->which].flags & CHUNK_WIDE)) {
 		ret->totals = r->profiles.totals[p->which];
+		ret->unit = r->chunk.types[p->which].unit;
+	}
 	if (want & (PIECE_WANT_ROWS | PIECE_WANT_SPANS))
 		ret->n_rows = r->profiles.n_rows;
 	if (want & PIECE_WANT_SPANS) {
@@ -172,22 +181,79 @@ static int numbers(void *reader, const struct piece *p, unsigned want, struct pi
  * Sums and rows
  */
 
-static int sums(void *reader, const struct piece *p, uint32_t first, uint32_t n, int64_t *ret)
+/* The chunk's rollup as it is. */
+static int give_rollup(struct reader *r, unsigned type, piece_sums_fn fn, void *ctx)
+{
+	struct piece_sums out = { .stacks = r->sums.ids, .values = r->sums.values };
+	int e = chunk_sums__begin(&r->sums, &r->chunk, type);
+
+	while (e == 0 && (e = chunk_sums__next(&r->sums)) > 0) {
+		out.n = (uint32_t)e;
+		e = fn(ctx, &out);
+	}
+	return e;
+}
+
+/* Rows are added up by rank; what that is called comes from the stacks, which were begun, page by page. */
+static int give_by_rank(struct reader *r, uint32_t n_slots, piece_sums_fn fn, void *ctx)
+{
+	const size_t n_stacks = r->chunk.entry->n_stacks;
+	struct piece_sums out = { .stacks = r->sums.ids };
+	size_t rank = 0;
+	int e = 0;
+
+	while (e == 0 && (e = chunk_sums__next(&r->sums)) > 0) {
+		out.n = (uint32_t)e;
+		for (out.slot = 0, e = 0; e == 0 && out.slot < n_slots; out.slot++) {
+			out.values = r->by_rank.v + out.slot * n_stacks + rank;
+			e = fn(ctx, &out);
+		}
+		rank += out.n;
+	}
+	return e;
+}
+
+/* Whether n sums are too many for the rows of the span, which has about its share of the piece's. */
+static bool too_many(const struct piece *p, const struct piece_span *s, size_t n)
+{
+	return (s->slots && n > SUMS_MAX) || n / SUMS_OF_ROW > p->n_rows * s->n / p->n_profiles;
+}
+
+static int sums(void *reader, const struct piece *p, const struct piece_span *s, piece_sums_fn fn,
+		void *ctx)
 {
 	struct reader *r = reader;
 	int e = open_chunk(r, p);
 
 	if (e < 0)
 		return e;
+	const uint32_t n_slots = s->slots ? s->n_slots : 1;
+	const size_t n = (size_t)r->chunk.entry->n_stacks * (s->slots ? n_slots + 1 : 1);
+	const struct chunk_span span = { .chunk = &r->chunk,
+					 .profiles = &r->profiles,
+					 .first = s->first,
+					 .n = s->n,
+					 .type = p->which,
+					 .slots = s->slots,
+					 .seen = s->seen };
+
 	if (r->chunk.types[p->which].flags & CHUNK_WIDE)
 		return -ENOTSUP;
-	if (n == p->n_profiles)
-		return chunk__rollup(&r->chunk, p->which, ret);
-	e = load_profiles(r, PIECE_WANT_ROWS);
-	return e < 0 ? e
-		     : chunk__sum_rows(r->cursor,
-				       &(struct chunk_span){ &r->chunk, &r->profiles, first, n, p->which },
-				       ret);
+	if (!s->slots && s->n == p->n_profiles)
+		return give_rollup(r, p->which, fn, ctx);
+	if (too_many(p, s, n))
+		return -ENOTSUP;
+	e = chunk_ids__begin(&r->sums, &r->chunk);
+	if (e == 0)
+		e = load_profiles(r, CHUNK_WANT_ROWS);
+	r->by_rank.n = 0;
+	if (e == 0 && !vec__reserve(&r->by_rank, n + 1))
+		e = -ENOMEM;
+	if (e < 0)
+		return e;
+	memset(r->by_rank.v, 0, n * sizeof(r->by_rank.v[0]));
+	e = chunk__sum_rows(r->cursor, &span, r->by_rank.v);
+	return e < 0 ? e : give_by_rank(r, n_slots, fn, ctx);
 }
 
 /* A place in the pages of a chunk. */
@@ -258,7 +324,7 @@ static int rows(void *reader, const struct piece *p, uint32_t first, uint32_t n,
 	int r = open_chunk(reader, p);
 
 	if (r == 0)
-		r = load_profiles(reader, PIECE_WANT_ROWS);
+		r = load_profiles(reader, CHUNK_WANT_ROWS);
 	if (r == 0)
 		r = seek(&pl, first);
 	for (uint32_t i = first; r == 0 && i < first + n; i++)

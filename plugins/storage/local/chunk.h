@@ -26,6 +26,7 @@
 #include <decima/plugin.h>
 
 #include "core/base/buf.h"
+#include "plugins/storage/local/pfor.h"
 
 enum {
 	CHUNK_MAX_TYPES = 16,
@@ -145,23 +146,23 @@ struct chunk {
 };
 
 enum chunk_want {
-	CHUNK_WANT_TOTALS = 1,
-	CHUNK_WANT_ROWS = 2,  /* row counts */
-	CHUNK_WANT_SPANS = 4, /* durations and periods */
+	CHUNK_WANT_TOTALS = (1 << CHUNK_MAX_TYPES) - 1, /* of all types; 1 << t: of type t */
+	CHUNK_WANT_ROWS = 1 << CHUNK_MAX_TYPES,		/* row counts */
+	CHUNK_WANT_SPANS = 2 << CHUNK_MAX_TYPES,	/* durations and periods */
 };
 
 /* Columns of the profiles piece; zero it first, use it for any number of chunks, end with chunk_profiles__fini(). */
 struct chunk_profiles {
 	uint32_t n, cap;
 	int64_t *time_ms;		  /* [n] */
-	int64_t *totals[CHUNK_MAX_TYPES]; /* [n] each; of wide types unset */
+	int64_t *totals[CHUNK_MAX_TYPES]; /* [n] each, in units of the type; of wide types unset */
 	uint32_t *n_rows;		  /* [n] */
 	int64_t *duration_ns, *period;	  /* [n] */
 	uint64_t *memory;
 };
 void chunk_profiles__fini(struct chunk_profiles *p);
 
-/* `want`: enum chunk_want; times are always there. What is not wanted is unset. */
+/* `want`: of enum chunk_want; times are always there. What is not wanted is unset. */
 int chunk__profiles(const struct chunk *c, unsigned want, struct chunk_profiles *ret);
 
 /* The chunk's stacks, ret[n_stacks], and label sets, ret[n_label_sets], ascending; either may be NULL. */
@@ -169,6 +170,21 @@ int chunk__stacks(const struct chunk *c, uint32_t *ret_stacks, uint32_t *ret_lab
 
 /* What each stack adds up to, ret[n_stacks]. `type` counts within the chunk and must not be wide. */
 int chunk__rollup(const struct chunk *c, unsigned type, int64_t *ret);
+
+/*
+ * The same page by page, in the cache: begin, and then next() until it gives 0. It gives how many stacks there are in
+ * ids[], and behind chunk_sums__begin() what these add up to in values[]; or an error.
+ */
+struct chunk_sums {
+	const struct chunk_type *type; /* NULL: ids alone */
+	struct pfor_in stacks, rollup;
+	uint32_t left, next_id;
+	uint32_t ids[PFOR_PAGE]; /* numbers of the era, ascending */
+	int64_t values[PFOR_PAGE];
+};
+int chunk_ids__begin(struct chunk_sums *it, const struct chunk *c);
+int chunk_sums__begin(struct chunk_sums *it, const struct chunk *c, unsigned type);
+int chunk_sums__next(struct chunk_sums *it);
 
 /* Up to PFOR_PAGE rows, from `row` on. Columns that were not asked for are NULL. */
 struct chunk_page {
@@ -203,14 +219,17 @@ int chunk_cursor__begin(struct chunk_cursor *cur, const struct chunk *c, uint64_
 int chunk_cursor__next(struct chunk_cursor *cur, struct chunk_page *ret);
 
 /*
- * Adds the rows of profiles [first, first + n) to sums[n_stacks], stack by stack, whatever their label sets.
- * `profiles` has row counts. `type` must not be wide.
+ * Adds the rows of profiles [first, first + n) to sums[n_stacks], stack by stack, whatever their label sets; or, with
+ * slots, to sums[][n_stacks], where slots[] says for each of the chunk's label sets which of these rows take it (below
+ * 64). `profiles` has row counts. `type` must not be wide. Sums wrap.
  */
 struct chunk_span {
 	const struct chunk *chunk;
 	const struct chunk_profiles *profiles;
 	uint32_t first, n;
 	unsigned type;
+	const uint8_t *slots; /* [n_label_sets], or NULL; the chunk has a label column */
+	uint64_t *seen; /* [n] with slots: a bit for each slot that the profile's rows went to */
 };
 int chunk__sum_rows(struct chunk_cursor *cur, const struct chunk_span *span, int64_t *sums);
 

@@ -15,6 +15,7 @@
 #include "core/base/mem.h"
 #include "plugins/storage/local/chunk.h"
 #include "plugins/storage/local/pfor.h"
+#include "plugins/storage/local/prefix.h"
 
 static int open_piece(const struct chunk *c, const uint8_t *section,
 		      const struct chunk_piece *piece, struct pfor_in *ret)
@@ -69,29 +70,63 @@ static int make_room(struct chunk_profiles *p, uint32_t n, uint32_t n_types)
 	return 0;
 }
 
+/* A page as 32-bit numbers, if all of it fits: 1; else 0, and `in` is where it was. */
+static int get_small(struct pfor_in *in, uint32_t *v, uint32_t n)
+{
+	const struct pfor_in before = *in;
+
+	if (pfor__page32(in, v, n) == 0)
+		return 1;
+	*in = before;
+	return 0;
+}
+
+static int next_times(struct pfor_in *in, struct prefix_clock *clock, uint32_t n, int64_t *ret)
+{
+	uint32_t small[PFOR_PAGE];
+	uint64_t page[PFOR_PAGE];
+
+	if (get_small(in, small, n))
+		return prefix__small_times(small, n, clock, ret) ? 0 : -EBADMSG;
+	int r = pfor__page(in, page, n);
+	if (r == 0 && !prefix__times((int64_t *)page, n, clock))
+		r = -EBADMSG;
+	if (r == 0)
+		memcpy(ret, page, n * sizeof(*ret));
+	return r;
+}
+
 static int get_times(struct pfor_in *in, const struct chunk_entry *e, int64_t *ret)
 {
-	uint64_t time = (uint64_t)e->first_ms, step = 0;
-	int r = pfor__get(in, (uint64_t *)ret, e->n_profiles);
+	struct prefix_clock clock = { .time = e->first_ms };
+	int r = 0;
 
-	for (uint32_t i = 0; r == 0 && i < e->n_profiles; i++) {
-		step += (uint64_t)zigzag__back((uint64_t)ret[i]);
-		time += step;
-		ret[i] = (int64_t)time;
-		if (i && ret[i] < ret[i - 1])
-			return -EBADMSG;
+	for (uint32_t at = 0, n; r == 0 && at < e->n_profiles; at += n) {
+		n = e->n_profiles - at < PFOR_PAGE ? e->n_profiles - at : PFOR_PAGE;
+		r = next_times(in, &clock, n, ret + at);
 	}
 	if (r == 0 && (ret[0] != e->first_ms || ret[e->n_profiles - 1] != e->last_ms))
 		return -EBADMSG;
 	return r;
 }
 
-static int get_totals(struct pfor_in *in, uint64_t unit, uint32_t n, int64_t *ret)
+/* Totals, in units of their type. */
+static int get_totals(struct pfor_in *in, uint32_t n_profiles, int64_t *ret)
 {
-	int r = pfor__get(in, (uint64_t *)ret, n);
+	uint32_t small[PFOR_PAGE];
+	uint64_t page[PFOR_PAGE];
+	int r = 0;
 
-	for (uint32_t i = 0; r == 0 && i < n; i++)
-		ret[i] = (int64_t)((uint64_t)zigzag__back((uint64_t)ret[i]) * unit);
+	for (uint32_t at = 0, n; r == 0 && at < n_profiles; at += n) {
+		n = n_profiles - at < PFOR_PAGE ? n_profiles - at : PFOR_PAGE;
+		if (get_small(in, small, n)) {
+			prefix__signs(small, n, ret + at);
+			continue;
+		}
+		r = pfor__page(in, page, n);
+		for (uint32_t i = 0; r == 0 && i < n; i++)
+			ret[at + i] = zigzag__back(page[i]);
+	}
 	return r;
 }
 
@@ -130,9 +165,12 @@ int chunk__profiles(const struct chunk *c, unsigned want, struct chunk_profiles 
 		r = make_room(ret, e->n_profiles, e->n_types);
 	if (r == 0)
 		r = get_times(&in, e, ret->time_ms);
-	for (uint32_t t = 0; r == 0 && want && t < e->n_types; t++)
-		if (!(c->types[t].flags & CHUNK_WIDE))
-			r = get_totals(&in, c->types[t].unit, e->n_profiles, ret->totals[t]);
+	for (uint32_t t = 0; r == 0 && want >> t && t < e->n_types; t++) {
+		if (c->types[t].flags & CHUNK_WIDE)
+			continue;
+		r = want & 1u << t ? get_totals(&in, e->n_profiles, ret->totals[t])
+				   : pfor__skip(&in, e->n_profiles);
+	}
 	if (r == 0 && want & (CHUNK_WANT_ROWS | CHUNK_WANT_SPANS))
 		r = get_row_counts(&in, e, ret->n_rows);
 	if (r == 0 && want & CHUNK_WANT_SPANS) {
@@ -150,27 +188,12 @@ int chunk__profiles(const struct chunk *c, unsigned want, struct chunk_profiles 
 
 static int get_ascending(struct pfor_in *in, uint32_t *v, uint32_t n)
 {
-	uint64_t id = 0;
+	uint32_t next = 0;
 	int r = may_hold(in, n) ? pfor__get32(in, v, n) : -EBADMSG;
-
-	for (uint32_t i = 0; r == 0 && i < n; i++) {
-		id += (uint64_t)v[i] + (i ? 1 : 0);
-		if (id >= DCM_NONE)
-			return -EBADMSG;
-		v[i] = (uint32_t)id;
-	}
-	return r;
-}
-
-/* The same for who does not want the numbers. */
-static int skip_numbers(struct pfor_in *in, uint32_t n)
-{
-	uint64_t page[PFOR_PAGE];
-	int r = 0;
 
 	for (uint32_t at = 0, k; r == 0 && at < n; at += k) {
 		k = n - at < PFOR_PAGE ? n - at : PFOR_PAGE;
-		r = pfor__get(in, page, k);
+		r = prefix__ids(v + at, k, &next) ? 0 : -EBADMSG;
 	}
 	return r;
 }
@@ -183,26 +206,103 @@ int chunk__stacks(const struct chunk *c, uint32_t *ret_stacks, uint32_t *ret_lab
 
 	if (r == 0)
 		r = ret_stacks ? get_ascending(&in, ret_stacks, e->n_stacks)
-			       : skip_numbers(&in, e->n_stacks);
+			       : pfor__skip(&in, e->n_stacks);
 	if (r == 0 && ret_label_sets)
 		r = get_ascending(&in, ret_label_sets, e->n_label_sets);
 	return r;
 }
 
-int chunk__rollup(const struct chunk *c, unsigned type, int64_t *ret)
+/* v[n] numbers become values. */
+static void make_values(const struct chunk_type *type, int64_t *v, uint32_t n)
+{
+	const struct chunk_type t = *type;
+	const uint64_t more = t.flags & CHUNK_ONES ? 1 : 0;
+
+	for (uint32_t i = 0; i < n && t.flags & CHUNK_SIGNED; i++)
+		v[i] = chunk__value(&t, (uint64_t)v[i]);
+	for (uint32_t i = 0; i < n && !(t.flags & CHUNK_SIGNED); i++)
+		v[i] = (int64_t)(((uint64_t)v[i] + more) * t.unit);
+}
+
+/* The same of small numbers, and of no type with negative values. */
+static void make_small_values(const struct chunk_type *type, const uint32_t *v, uint32_t n, int64_t *ret)
+{
+	const uint64_t more = type->flags & CHUNK_ONES ? 1 : 0, unit = type->unit;
+
+	for (uint32_t i = 0; i < n; i++)
+		ret[i] = (int64_t)((v[i] + more) * unit);
+}
+
+/* A page of numbers, as values. */
+static int next_values_of(struct pfor_in *in, const struct chunk_type *type, uint32_t n, int64_t *ret)
+{
+	uint32_t small[PFOR_PAGE];
+
+	if (!(type->flags & CHUNK_SIGNED) && get_small(in, small, n)) {
+		make_small_values(type, small, n, ret);
+		return 0;
+	}
+	int r = pfor__page(in, (uint64_t *)ret, n);
+	if (r == 0)
+		make_values(type, ret, n);
+	return r;
+}
+
+/* The type's rollup: behind those of the types before. */
+static int open_rollup(const struct chunk *c, unsigned type, struct pfor_in *ret)
 {
 	const struct chunk_entry *e = c->entry;
-	struct pfor_in in;
-	int r = open_piece(c, c->rollups, &e->rollups, &in);
+	int r = open_piece(c, c->rollups, &e->rollups, ret);
 
 	for (unsigned t = 0; r == 0 && t < type; t++)
 		if (!(c->types[t].flags & CHUNK_WIDE))
-			r = skip_numbers(&in, e->n_stacks);
-	if (r == 0)
-		r = may_hold(&in, e->n_stacks) ? pfor__get(&in, (uint64_t *)ret, e->n_stacks) : -EBADMSG;
-	for (uint32_t i = 0; r == 0 && i < e->n_stacks; i++)
-		ret[i] = chunk__value(&c->types[type], (uint64_t)ret[i]);
+			r = pfor__skip(ret, e->n_stacks);
 	return r;
+}
+
+int chunk__rollup(const struct chunk *c, unsigned type, int64_t *ret)
+{
+	const uint32_t n = c->entry->n_stacks;
+	struct pfor_in in;
+	int r = open_rollup(c, type, &in);
+
+	if (r == 0)
+		r = may_hold(&in, n) ? pfor__get(&in, (uint64_t *)ret, n) : -EBADMSG;
+	if (r == 0)
+		make_values(&c->types[type], ret, n);
+	return r;
+}
+
+int chunk_ids__begin(struct chunk_sums *it, const struct chunk *c)
+{
+	it->type = NULL;
+	it->left = c->entry->n_stacks;
+	it->next_id = 0;
+	int r = open_piece(c, c->stacks, &c->entry->stacks, &it->stacks);
+	return r < 0 || may_hold(&it->stacks, it->left) ? r : -EBADMSG;
+}
+
+int chunk_sums__begin(struct chunk_sums *it, const struct chunk *c, unsigned type)
+{
+	int r = chunk_ids__begin(it, c);
+
+	it->type = &c->types[type];
+	return r < 0 ? r : open_rollup(c, type, &it->rollup);
+}
+
+int chunk_sums__next(struct chunk_sums *it)
+{
+	const uint32_t n = it->left < PFOR_PAGE ? it->left : PFOR_PAGE;
+
+	if (!n)
+		return 0;
+	it->left -= n;
+	int r = pfor__page32(&it->stacks, it->ids, n);
+	if (r == 0 && !prefix__ids(it->ids, n, &it->next_id))
+		r = -EBADMSG;
+	if (r == 0 && it->type)
+		r = next_values_of(&it->rollup, it->type, n, it->values);
+	return r < 0 ? r : (int)n;
 }
 
 int chunk__check(const struct chunk *c)
@@ -245,6 +345,9 @@ struct chunk_cursor {
 	ZSTD_DCtx *zstd;
 	uint32_t ranks[PFOR_PAGE], labels[PFOR_PAGE];
 	uint64_t values[CHUNK_MAX_TYPES][PFOR_PAGE];
+	/* For adding up: half as wide where all numbers of a page are small. */
+	bool may_be_small, are_small;
+	uint32_t small[PFOR_PAGE];
 };
 
 struct chunk_cursor *chunk_cursor__new(void)
@@ -352,6 +455,7 @@ int chunk_cursor__begin(struct chunk_cursor *cur, const struct chunk *c, uint64_
 
 	cur->row = page * PFOR_PAGE;
 	cur->wanted = 0;
+	cur->may_be_small = false;
 	if (r < 0 || cur->row >= c->entry->n_rows)
 		return r;
 	cur->wanted = 1u << COLUMN_RANKS | types << COLUMN_VALUES;
@@ -366,36 +470,10 @@ int chunk_cursor__begin(struct chunk_cursor *cur, const struct chunk *c, uint64_
 	return r;
 }
 
-/*
- * The rank after a way up from another: chunk_write.c. The smaller of the two, because what has not come round is huge
- * once n_stacks is taken from it: no branch has to foretell where a profile ends.
- */
-static inline uint32_t up_from(uint32_t rank, uint32_t way, uint32_t n_stacks)
+static int next_values(struct chunk_cursor *cur, struct column *col, unsigned type, uint32_t n)
 {
-	const uint32_t up = rank + way, round = up - n_stacks;
-
-	return round < up ? round : up;
-}
-
-static int climb(uint32_t *v, uint32_t n, uint32_t n_stacks)
-{
-	uint32_t rank = 0;
-
-	for (uint32_t i = 0; i < n; i++) {
-		v[i] = rank = up_from(rank, v[i], n_stacks);
-		if (rank >= n_stacks)
-			return -EBADMSG;
-	}
-	return 0;
-}
-
-static int below(const uint32_t *v, uint32_t n, uint32_t limit)
-{
-	uint32_t largest = 0;
-
-	for (uint32_t i = 0; i < n; i++)
-		largest = v[i] > largest ? v[i] : largest;
-	return largest < limit ? 0 : -EBADMSG;
+	cur->are_small = cur->may_be_small && get_small(&col->in, cur->small, n);
+	return cur->are_small ? 0 : pfor__page(&col->in, cur->values[type], n);
 }
 
 static int next_of(struct chunk_cursor *cur, unsigned which, uint32_t n)
@@ -406,17 +484,18 @@ static int next_of(struct chunk_cursor *cur, unsigned which, uint32_t n)
 
 	if (cur->row / CHUNK_GROUP != col->group)
 		r = col->in.p == col->in.end ? load_group(cur, col, col->group + 1) : -EBADMSG;
-	if (r == 0 && which == COLUMN_RANKS)
-		return pfor__page32(&col->in, cur->ranks, n);
+	if (r == 0 && which == COLUMN_RANKS) {
+		r = pfor__page32(&col->in, cur->ranks, n);
+		return r < 0 || !prefix__ranks(cur->ranks, n, e->n_stacks) ? -EBADMSG : 0;
+	}
 	if (r == 0 && which == COLUMN_LABELS) {
 		r = pfor__page32(&col->in, cur->labels, n);
-		return r < 0 ? r : below(cur->labels, n, e->n_label_sets);
+		return r < 0 || !prefix__below(cur->labels, n, e->n_label_sets) ? -EBADMSG : 0;
 	}
-	return r < 0 ? r : pfor__page(&col->in, cur->values[which - COLUMN_VALUES], n);
+	return r < 0 ? r : next_values(cur, col, which - COLUMN_VALUES, n);
 }
 
-/* The next page, with ways up where ranks will stand. */
-static int next_page(struct chunk_cursor *cur, struct chunk_page *ret)
+int chunk_cursor__next(struct chunk_cursor *cur, struct chunk_page *ret)
 {
 	const uint64_t left = cur->wanted ? cur->chunk->entry->n_rows - cur->row : 0;
 	const uint32_t n = left < PFOR_PAGE ? (uint32_t)left : PFOR_PAGE;
@@ -439,60 +518,115 @@ static int next_page(struct chunk_cursor *cur, struct chunk_page *ret)
 	return 1;
 }
 
-int chunk_cursor__next(struct chunk_cursor *cur, struct chunk_page *ret)
-{
-	int r = next_page(cur, ret);
-
-	if (r > 0 && climb(cur->ranks, ret->n, cur->chunk->entry->n_stacks) < 0)
-		return -EBADMSG;
-	return r;
-}
-
 /* -------------------------------------------------------------------------------------------------
  * Adding up
  */
 
-/* Rows [from, to) of the page; those before are climbed over. Sums wrap. */
-static int add_page(const struct chunk_span *span, const struct chunk_page *page, uint32_t from,
-		    uint32_t to, int64_t *sums)
-{
-	const uint32_t n_stacks = span->chunk->entry->n_stacks;
-	const struct chunk_type t = span->chunk->types[span->type];
-	const uint64_t *numbers = page->values[span->type];
-	uint32_t rank = 0;
+/* A place among the rows of a span. */
+struct counting {
+	const struct chunk_span *span;
+	struct chunk_type type;
+	int64_t *sums;
+	uint32_t profile; /* of the span; with slots: */
+	uint32_t left;	  /* rows of it that are still to come */
+};
 
-	for (uint32_t i = 0; i < from; i++)
-		rank = up_from(rank, page->ranks[i], n_stacks);
-	for (uint32_t i = from; i < to; i++) {
-		rank = up_from(rank, page->ranks[i], n_stacks);
-		if (rank >= n_stacks)
-			return -EBADMSG;
-		sums[rank] = (int64_t)((uint64_t)sums[rank] + (uint64_t)chunk__value(&t, numbers[i]));
+static inline void add_to(int64_t *sum, uint64_t value)
+{
+	*sum = (int64_t)((uint64_t)*sum + value);
+}
+
+/* Rows [from, to) of the page, whose values stand in values[]. */
+static void add_rows(const struct counting *c, const struct chunk_page *page, const int64_t *values,
+		     uint32_t from, uint32_t to)
+{
+	for (uint32_t i = from; i < to; i++)
+		add_to(&c->sums[page->ranks[i]], (uint64_t)values[i]);
+}
+
+/* The same of numbers that are small, and of no type with negative values. */
+static void add_small_rows(const struct counting *c, const struct chunk_page *page,
+			   const uint32_t *numbers, uint32_t from, uint32_t to)
+{
+	const uint64_t more = c->type.flags & CHUNK_ONES ? 1 : 0, unit = c->type.unit;
+	int64_t *sums = c->sums;
+
+	for (uint32_t i = from; i < to; i++)
+		add_to(&sums[page->ranks[i]], (numbers[i] + more) * unit);
+}
+
+/* To the slots of their label sets, profile by profile. */
+static void add_rows_by_slot(struct counting *c, const struct chunk_page *page,
+			     const int64_t *values, uint32_t from, uint32_t to)
+{
+	const struct chunk_span *span = c->span;
+	const size_t n_stacks = span->chunk->entry->n_stacks;
+
+	while (from < to) {
+		while (!c->left)
+			c->left = span->profiles->n_rows[span->first + ++c->profile];
+		const uint32_t end = to - from < c->left ? to : from + c->left;
+		uint64_t seen = span->seen[c->profile];
+
+		c->left -= end - from;
+		for (; from < end; from++) {
+			const unsigned slot = span->slots[page->labels[from]];
+
+			seen |= (uint64_t)1 << slot;
+			add_to(&c->sums[slot * n_stacks + page->ranks[from]], (uint64_t)values[from]);
+		}
+		span->seen[c->profile] = seen;
 	}
-	return 0;
+}
+
+/* Rows [first, last) of the chunk. */
+static int add_pages(struct chunk_cursor *cur, struct counting *c, uint64_t first, uint64_t last)
+{
+	const struct chunk_span *span = c->span;
+	int64_t *values = (int64_t *)cur->values[span->type];
+	struct chunk_page page;
+	int r = chunk_cursor__begin(cur, span->chunk, first, span->slots, 1u << span->type);
+
+	cur->may_be_small = !(c->type.flags & CHUNK_SIGNED);
+	while (r == 0 && cur->row < last) {
+		r = chunk_cursor__next(cur, &page);
+		if (r <= 0)
+			return r < 0 ? r : -EBADMSG;
+		r = 0;
+		const uint32_t from = page.row < first ? (uint32_t)(first - page.row) : 0;
+		const uint32_t to = page.row + page.n < last ? page.n : (uint32_t)(last - page.row);
+
+		if (cur->are_small && !span->slots) {
+			add_small_rows(c, &page, cur->small, from, to);
+			continue;
+		}
+		if (cur->are_small)
+			make_small_values(&c->type, cur->small, page.n, values);
+		else
+			make_values(&c->type, values, page.n);
+		if (span->slots)
+			add_rows_by_slot(c, &page, values, from, to);
+		else
+			add_rows(c, &page, values, from, to);
+	}
+	return r;
 }
 
 int chunk__sum_rows(struct chunk_cursor *cur, const struct chunk_span *span, int64_t *sums)
 {
 	const uint32_t *n_rows = span->profiles->n_rows;
+	struct counting c = { .span = span,
+			      .type = span->chunk->types[span->type],
+			      .sums = sums,
+			      .left = n_rows[span->first] };
 	uint64_t first = 0, last;
-	struct chunk_page page;
-	int r;
 
+	if (span->slots && !(span->chunk->entry->flags & CHUNK_LABELS))
+		return -EBADMSG;
 	for (uint32_t i = 0; i < span->first; i++)
 		first += n_rows[i];
 	last = first;
 	for (uint32_t i = 0; i < span->n; i++)
 		last += n_rows[span->first + i];
-	if (first == last)
-		return 0;
-	r = chunk_cursor__begin(cur, span->chunk, first, false, 1u << span->type);
-	while (r == 0 && cur->row < last) {
-		r = next_page(cur, &page);
-		if (r <= 0)
-			return r < 0 ? r : -EBADMSG;
-		r = add_page(span, &page, page.row < first ? (uint32_t)(first - page.row) : 0,
-			     page.row + page.n < last ? page.n : (uint32_t)(last - page.row), sums);
-	}
-	return r;
+	return first == last ? 0 : add_pages(cur, &c, first, last);
 }
