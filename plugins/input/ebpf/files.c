@@ -11,12 +11,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -202,23 +204,26 @@ void files__free(struct files *t)
 	free(t);
 }
 
-/*
- * By path inside the process's root (ours when it is gone), without following a link out of it; only
- * when it has the mapping's inode.
- */
-static int open_by_path(const struct dcm_host *host, int proc_dir, const struct maps_range *range,
-			struct stat *ret_stat)
+/* A path inside the process's root (ours when it is gone), without following a link out of it. */
+static int open_named(const struct dcm_host *host, int proc_dir, const char *path)
 {
-	struct dcm_guarded g = { .size = sizeof(g), .what = DCM_GUARDED_CODE, .path = range->name.p };
+	struct dcm_guarded g = { .size = sizeof(g), .what = DCM_GUARDED_CODE, .path = path };
 	CLEANUP(fd__closep) int root = -1;
-	CLEANUP(fd__closep) int fd = -1;
 
 	root = proc_dir < 0 ? open("/", O_PATH | O_DIRECTORY | O_CLOEXEC)
 			    : guarded__open(host, proc_dir, DCM_GUARDED_ROOT);
 	if (root < 0)
 		return proc_dir < 0 ? -errno : root;
 	g.dir = root;
-	fd = host->open_guarded(host, &g);
+	return host->open_guarded(host, &g);
+}
+
+/* The same, only when it has the mapping's inode. */
+static int open_by_path(const struct dcm_host *host, int proc_dir, const struct maps_range *range,
+			struct stat *ret_stat)
+{
+	CLEANUP(fd__closep) int fd = open_named(host, proc_dir, range->name.p);
+
 	if (fd < 0)
 		return fd;
 	if (fstat(fd, ret_stat) < 0)
@@ -331,25 +336,74 @@ static bool is_path_of(const struct file *f, struct dcm_str name)
 	return memcmp(f->path, name.p, n) == 0 || !str__is_utf8(name);
 }
 
+/* As fstat(), of what is known without asking a server. */
+static int stat_cached(int fd, struct stat *ret)
+{
+	struct statx now;
+
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &now) < 0)
+		return -errno;
+	*ret = (struct stat){
+		.st_dev = makedev(now.stx_dev_major, now.stx_dev_minor),
+		.st_ino = now.stx_ino,
+		.st_size = (off_t)now.stx_size,
+		.st_mtim = { now.stx_mtime.tv_sec, now.stx_mtime.tv_nsec },
+	};
+	return 0;
+}
+
+/*
+ * Opened by what the kernel remembers: -EAGAIN when that does not tell, before Linux 5.12, which
+ * cannot be asked, and in a sandbox that does not know the call. Source: openat2(2), RESOLVE_CACHED.
+ */
+static int open_cached(const char *path)
+{
+	const struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_CACHED };
+	long fd = syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
+
+	if (fd >= 0)
+		return (int)fd;
+	return errno == EINVAL || errno == ENOSYS || errno == EPERM ? -EAGAIN : -errno;
+}
+
+/*
+ * What a path leads to from here. Whoever names the path must not have the reader wait for a server
+ * that is dead: so the kernel's memory is asked, and, for a process that is gone and so cannot be
+ * asked itself, the host, which gives up after a second. -EAGAIN when neither tells.
+ */
+static int look_at(const struct files *t, const char *path, bool is_gone, struct stat *ret)
+{
+	CLEANUP(fd__closep) int fd = open_cached(path);
+
+	if (fd == -EAGAIN && is_gone)
+		fd = open_named(t->host, -1, path);
+	if (fd < 0)
+		return fd == -ETIMEDOUT ? -EAGAIN : fd;
+	return stat_cached(fd, ret);
+}
+
 /*
  * The file that has the mapping's inode. What its path leads to from here, if that is the same file,
  * tells whether it was written since it was opened. Elsewhere (another root, no name any more) the
  * inode alone must do, if it is like no other; for a process that is gone, and so cannot show its
- * file, so does inode and path.
+ * file, so does inode and path. NULL too when it cannot be told where the path leads to.
  */
 static struct file *find_known(struct files *t, const struct maps_range *range, bool is_gone)
 {
 	struct file *f = *inode_bucket_of(t, range->major, range->minor, range->ino);
 	struct stat st = { 0 };
-	bool is_here = false, has_looked = false;
+	bool has_looked = false;
+	int there = 0;
 
 	for (; f; f = f->next_by_inode) {
 		if (!inode__is_of(&f->inode, range))
 			continue;
 		if (!has_looked)
-			is_here = stat(range->name.p, &st) == 0;
+			there = look_at(t, range->name.p, is_gone, &st);
 		has_looked = true;
-		if (is_here && is_stat_of(f, &st)) {
+		if (there == -EAGAIN)
+			return NULL;
+		if (there == 0 && is_stat_of(f, &st)) {
 			if (is_unchanged(f, &st))
 				return f;
 			continue;
