@@ -22,8 +22,9 @@ struct clock_watch {
 enum { CLOCK_WATCH_TEXT = 320 };
 
 /*
- * Has real time moved against monotonic time by a second or more since the last look? Less is drift, or a time
- * service at work. True: `text` says which way, how far, and what follows. To be called about once a second.
+ * Has real time moved against monotonic time by a second or more since the last look? Less is drift,
+ * or a time service at work, which moves a clock by a tenth at most: so to be called at least every
+ * nine seconds. True: `text` says which way, how far, and what follows.
  */
 bool clock_watch__look(struct clock_watch *w, const struct clock *clock,
 		       char text[static CLOCK_WATCH_TEXT]);

@@ -113,6 +113,12 @@ static int reload_now(struct daemon *d, struct dcm_error *err)
 	return r;
 }
 
+/* The control thread looks at what there is to do. Any thread. */
+static void wake(void *ctx)
+{
+	eventfd_write(((const struct daemon *)ctx)->wake_fd, 1);
+}
+
 /* On a worker's thread: hands the wish to the control thread and waits. */
 static int reload_from_api(void *ctx, struct dcm_error *err)
 {
@@ -122,7 +128,7 @@ static int reload_from_api(void *ctx, struct dcm_error *err)
 
 	pthread_mutex_lock(&d->lock);
 	mine = ++d->n_wanted;
-	eventfd_write(d->wake_fd, 1);
+	wake(d);
 	while (d->n_served < mine && !d->ends)
 		pthread_cond_wait(&d->answered, &d->lock);
 	if (d->n_served >= mine) {
@@ -299,6 +305,8 @@ static int start(struct daemon *d, struct dcm_error *err)
 	r = plan__data_dir(plan, d->data_dir, err);
 	if (r == 0 && (stats__new(NULL, &d->stats) < 0 || stats__add_process(d->stats) < 0))
 		r = error__nomem(err);
+	if (r == 0)
+		stats__on_loss(d->stats, wake, d);
 	/* Before there is a second thread. */
 	if (r == 0)
 		r = separate__begin(&d->separate, plan, d->data_dir, err);
@@ -368,7 +376,7 @@ static int take_signals(struct daemon *d)
 	return end;
 }
 
-/* Returns the signal that ends the process, or BROKER_DIED. */
+/* Returns the signal that ends the process, or BROKER_DIED. Whatever woke us may be due. */
 static int loop(struct daemon *d)
 {
 	int64_t next = graph__tick(d->graph);
@@ -380,18 +388,19 @@ static int loop(struct daemon *d)
 				      { .fd = separate__watch_fd(&d->separate) } };
 		int64_t left = next - clock__mono(&clock__system);
 		eventfd_t ignored;
-		int end;
+		int end = 0;
 
 		poll(p, sizeof(p) / sizeof(*p), left > 0 ? (int)(left / 1000000) + 1 : 0);
-		eventfd_read(d->wake_fd, &ignored);
-		end = take_signals(d);
+		if (p[1].revents)
+			eventfd_read(d->wake_fd, &ignored);
+		if (p[0].revents)
+			end = take_signals(d);
 		if (end)
 			return end;
 		if (p[2].revents)
 			return BROKER_DIED;
 		answer_reloads(d);
-		if (clock__mono(&clock__system) >= next)
-			next = graph__tick(d->graph);
+		next = graph__tick(d->graph);
 	}
 }
 

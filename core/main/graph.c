@@ -30,6 +30,9 @@
 
 #define MAINTAIN_INTERVAL_NS INT64_C(60000000000)
 #define MAINTAIN_BUDGET_NS   INT64_C(50000000)
+#define AGAIN_NS	     INT64_C(1000000000)
+/* How late a write that hangs is told. After longer, clock_watch could take drift for a step. */
+#define LONGEST_REST_NS INT64_C(8000000000)
 
 struct graph {
 	struct graph_config c;
@@ -299,17 +302,19 @@ void graph__open_with_rights(struct graph *g)
 	g->rights_gone = true;
 }
 
-/*
- * Its failure is its own: it is in its state, and so in the log and on the pages. What could not be
- * opened while there were rights keeps the sentence that said why.
- */
+/* What could not be opened while there were rights keeps the sentence that said why. */
+static bool may_start(const struct graph *g, const struct part *p)
+{
+	return !g->rights_gone || !needs_rights(p) || part__is_open(p);
+}
+
+/* Its failure is its own: it is in its state, and so in the log and on the pages. */
 static void start_part(struct graph *g, struct part *p)
 {
 	struct part_env env = env_of(g);
 
-	if (g->rights_gone && needs_rights(p) && !part__is_open(p))
-		return;
-	part__start(p, &env);
+	if (may_start(g, p))
+		part__start(p, &env);
 }
 
 int graph__start(struct graph *g, struct dcm_error *err)
@@ -364,21 +369,44 @@ static void watch_clock(struct graph *g)
 	log__line(g->c.log, DCM_LOG_WARNING, "core", "%s", text);
 }
 
+static int64_t earlier(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Starts what failed and is due; when the next one is. */
+static int64_t retry_parts(struct graph *g, int64_t now)
+{
+	int64_t next = INT64_MAX;
+
+	for (size_t i = 0; i < g->parts.n; i++) {
+		struct part *p = g->parts.v[i];
+
+		if (!may_start(g, p))
+			continue;
+		if (instance__retry_at(p->instance) <= now)
+			start_part(g, p);
+		next = earlier(next, instance__retry_at(p->instance));
+	}
+	return next;
+}
+
 int64_t graph__tick(struct graph *g)
 {
-	int64_t now = clock__mono(g->c.clock);
+	int64_t now = clock__mono(g->c.clock), next = now + LONGEST_REST_NS;
 	struct dcm_error err = DCM_ERROR_INIT;
 
 	watch_clock(g);
-	stats__log_losses(g->c.stats, now, false, g->c.log);
 	maintain_stores(g, now);
+	next = earlier(next, g->maintain_at);
 	pipeline__watch(g->pipeline);
-	for (size_t i = 0; i < g->parts.n; i++)
-		if (instance__retry_at(g->parts.v[i]->instance) <= now)
-			start_part(g, g->parts.v[i]);
-	if (!g->engine && make_engine(g, &err) < 0)
+	next = earlier(next, retry_parts(g, now));
+	if (!g->engine && make_engine(g, &err) < 0) {
 		log__line(g->c.log, DCM_LOG_ERROR, "core", "%s", err.text);
-	return now + INT64_C(1000000000);
+		next = earlier(next, now + AGAIN_NS);
+	}
+	/* Last: what was lost on the way is among them. */
+	return earlier(next, stats__log_losses(g->c.stats, now, false, g->c.log));
 }
 
 /* ------------------------------------------------------------------------------------------------

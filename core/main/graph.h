@@ -54,7 +54,11 @@ int graph__start(struct graph *g, struct dcm_error *err);
  * plan when it returns 0.
  */
 int graph__reload(struct graph *g, struct plan *plan, struct dcm_error *err);
-/* Retries what failed, and logs losses. Returns when it wants to be called again (mono). */
+/*
+ * Retries what failed, logs losses, looks after stores, writers and the clock. Returns when it wants
+ * to be called again (mono); sooner does no harm, and is needed after a reload and when something was
+ * lost (stats__on_loss()).
+ */
 int64_t graph__tick(struct graph *g);
 /*
  * Inputs stop, what they handed in is routed and written until the deadline, the rest is counted as

@@ -92,7 +92,7 @@ int pipeline__remove(struct pipeline *p, struct destination *d, int64_t deadline
 int pipeline__flush(struct pipeline *p, int64_t deadline_mono_ns);
 
 /*
- * Looks after the writers (writer__watch): to be called every second or so.
+ * Looks after the writers (writer__watch): to be called every few seconds.
  */
 void pipeline__watch(struct pipeline *p);
 

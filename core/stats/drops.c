@@ -4,8 +4,8 @@
  *
  * Pairs (instance, reason) stand in an open-addressing table of pointers that is at most half full
  * and never loses one: a reader probes it with acquire loads and no lock, a new pair is published
- * under the registry's mutex with a release store. Reports are taken from the totals by a timer, so
- * that the threads that lose data do nothing but add.
+ * under the registry's mutex with a release store. Reports are taken from the totals by another
+ * thread, so that the threads that lose data do nothing but add, and wake it the first time.
  */
 #include "core/stats/stats.h"
 
@@ -128,18 +128,38 @@ void stats__drop(struct stats *s, const char *instance, const char *reason, uint
 		d = add(s, &p);
 		pthread_mutex_unlock(&s->mutex);
 	}
-	stats__counter_add((d ? d : s->drops.other)->metric, n);
+	if (!d)
+		d = s->drops.other;
+	stats__counter_add(d->metric, n);
+	/* Whoever takes the mark away sees what was added: one exchange reads the other's. */
+	if (n && !atomic_exchange(&d->is_told, true) && s->on_loss)
+		s->on_loss(s->on_loss_ctx);
 }
 
-/* Whether d is due, and what to say about it; takes note that it was said. With the mutex held. */
-static bool take_loss(struct drop *d, int64_t now_ns, bool flush, struct stats_loss *ret)
+void stats__on_loss(struct stats *s, void (*fn)(void *ctx), void *ctx)
 {
-	uint64_t total = atomic_load_explicit(&d->metric->value, memory_order_relaxed);
+	s->on_loss = fn;
+	s->on_loss_ctx = ctx;
+}
 
+/*
+ * Whether d is due, and what to say about it; takes note that it was said. When it is not due yet,
+ * *next is at most when it is. With the mutex held.
+ */
+static bool take_loss(struct drop *d, int64_t now_ns, bool flush, struct stats_loss *ret, int64_t *next)
+{
+	int64_t due_ns = d->was_reported ? d->reported_ns + REPORT_EVERY_NS : now_ns;
+	uint64_t total;
+
+	(void)atomic_exchange(&d->is_told, false);
+	total = atomic_load(&d->metric->value);
 	if (total == d->n_reported)
 		return false;
-	if (!flush && d->was_reported && now_ns - d->reported_ns < REPORT_EVERY_NS)
+	if (!flush && now_ns < due_ns) {
+		atomic_store(&d->is_told, true);
+		*next = due_ns < *next ? due_ns : *next;
 		return false;
+	}
 	*ret = (struct stats_loss){
 		.instance = d->instance,
 		.reason = d->reason,
@@ -152,8 +172,10 @@ static bool take_loss(struct drop *d, int64_t now_ns, bool flush, struct stats_l
 	return true;
 }
 
-void stats__report_losses(struct stats *s, int64_t now_ns, bool flush, stats_loss_fn fn, void *ctx)
+int64_t stats__report_losses(struct stats *s, int64_t now_ns, bool flush, stats_loss_fn fn, void *ctx)
 {
+	int64_t next = INT64_MAX;
+
 	for (uint32_t i = 0; i < s->drops.cap; i++) {
 		struct drop *d = atomic_load_explicit(&s->drops.slots[i], memory_order_acquire);
 		struct stats_loss loss;
@@ -162,11 +184,12 @@ void stats__report_losses(struct stats *s, int64_t now_ns, bool flush, stats_los
 		if (!d)
 			continue;
 		pthread_mutex_lock(&s->mutex);
-		due = take_loss(d, now_ns, flush, &loss);
+		due = take_loss(d, now_ns, flush, &loss, &next);
 		pthread_mutex_unlock(&s->mutex);
 		if (due)
 			fn(ctx, &loss); /* unlocked: writing a line may block */
 	}
+	return next;
 }
 
 static void log_loss(void *ctx, const struct stats_loss *loss)
@@ -175,7 +198,7 @@ static void log_loss(void *ctx, const struct stats_loss *loss)
 		  (unsigned long long)loss->n, loss->reason, (unsigned long long)loss->total);
 }
 
-void stats__log_losses(struct stats *s, int64_t now_ns, bool flush, const struct log *log)
+int64_t stats__log_losses(struct stats *s, int64_t now_ns, bool flush, const struct log *log)
 {
-	stats__report_losses(s, now_ns, flush, log_loss, (void *)log);
+	return stats__report_losses(s, now_ns, flush, log_loss, (void *)log);
 }

@@ -41,7 +41,8 @@ enum { DROP_TEXT_MAX = 64 };
 struct drop {
 	uint64_t hash;
 	struct stats_metric *metric;
-	uint64_t n_reported; /* under the mutex, as the next two */
+	_Atomic bool is_told; /* whoever reports knows that something was lost since */
+	uint64_t n_reported;  /* under the mutex, as the next two */
 	int64_t reported_ns;
 	bool was_reported;
 	char instance[DROP_TEXT_MAX + 1], reason[DROP_TEXT_MAX + 1];
@@ -59,6 +60,8 @@ struct stats {
 	uint32_t n_series, max_series;
 	struct stats_metric *refused_invalid, *refused_limit, *refused_memory;
 	struct drop_table drops;
+	void (*on_loss)(void *ctx); /* may be NULL */
+	void *on_loss_ctx;
 };
 
 /* stats__register() with the mutex held. 0, -EINVAL, -EEXIST, -ENOSPC (a limit) or -ENOMEM. */

@@ -135,14 +135,22 @@ typedef void (*stats_loss_fn)(void *ctx, const struct stats_loss *loss);
 
 /*
  * Calls fn for every pair that lost something since its last report, at most once per pair in 10 s;
- * `flush` reports what is left regardless, for the end of the program. Meant for a timer of a
- * second: thus neither the threads that lose data nor a flood of losses writes log lines. fn is
- * called without a lock. now_ns is monotonic.
+ * `flush` reports what is left regardless, for the end of the program. Meant for a thread that
+ * otherwise sleeps: thus neither the threads that lose data nor a flood of losses writes log lines.
+ * fn is called without a lock. now_ns is monotonic. Returns when what was held back is due;
+ * INT64_MAX: nothing was.
  */
-void stats__report_losses(struct stats *s, int64_t now_ns, bool flush, stats_loss_fn fn, void *ctx);
+int64_t stats__report_losses(struct stats *s, int64_t now_ns, bool flush, stats_loss_fn fn, void *ctx);
 
 /* The same, as one warning each: "ebpf: lost 12 (ring_full), 40 since the start". */
-void stats__log_losses(struct stats *s, int64_t now_ns, bool flush, const struct log *log);
+int64_t stats__log_losses(struct stats *s, int64_t now_ns, bool flush, const struct log *log);
+
+/*
+ * fn is called by a thread that loses something when the next report would not know of the pair:
+ * once, until there was one. It must be quick, and call nothing of the registry. To be said before
+ * there are other threads.
+ */
+void stats__on_loss(struct stats *s, void (*fn)(void *ctx), void *ctx);
 
 /* ------------------------------------------------------------------------------------------------
  * Reading

@@ -50,6 +50,11 @@ static void slewing_is_no_step(void **state)
 		assert_false(moves(&w, &c, SECOND, SECOND + SECOND / 10, text));
 	for (int i = 0; i < 3600; i++)
 		assert_false(moves(&w, &c, SECOND, SECOND - SECOND / 10, text));
+	/* Nor when it is looked at as rarely as is allowed. */
+	for (int i = 0; i < 400; i++)
+		assert_false(moves(&w, &c, 9 * SECOND, 9 * SECOND + 9 * SECOND / 10, text));
+	for (int i = 0; i < 400; i++)
+		assert_false(moves(&w, &c, 9 * SECOND, 9 * SECOND - 9 * SECOND / 10, text));
 }
 
 /* Each look takes a second, as when the process is stopped between reading the clocks. */

@@ -405,6 +405,38 @@ static void logged(struct log *log, const char *sentence, unsigned times)
 	fd__close(log->fd);
 }
 
+/* It says itself when there will be something to do. */
+static void tick_sleeps_until_something_is_due(void **state)
+{
+	struct clock clock = clock__fake(SECOND, SECOND);
+	struct log log = log_in_memory();
+	struct running r = start_logged("outputs: { testing: { mode: fail_open } }\n", &clock, &log);
+
+	(void)state;
+	/* Another try after a second, two, four, and so on. */
+	for (int64_t s = 1; s <= 8; s *= 2) {
+		clock.fake_mono_ns = s * SECOND;
+		assert_int_equal(graph__tick(r.graph), 2 * s * SECOND);
+	}
+	clock.fake_mono_ns = 16 * SECOND;
+	assert_int_equal(graph__tick(r.graph), 24 * SECOND);
+	/* A loss at once, and the next ones of its kind ten seconds later. */
+	stats__drop(r.stats, "testing", "shaken", 1);
+	assert_int_equal(graph__tick(r.graph), 24 * SECOND);
+	stats__drop(r.stats, "testing", "shaken", 2);
+	clock.fake_mono_ns = 20 * SECOND;
+	assert_int_equal(graph__tick(r.graph), 26 * SECOND);
+	clock.fake_mono_ns = 26 * SECOND;
+	assert_int_equal(graph__tick(r.graph), 32 * SECOND);
+	/* The upkeep of stores comes round once a minute. */
+	clock.fake_mono_ns = 58 * SECOND;
+	assert_int_equal(graph__tick(r.graph), 61 * SECOND);
+	clock.fake_mono_ns = 61 * SECOND;
+	assert_int_equal(graph__tick(r.graph), 69 * SECOND);
+	stop(&r);
+	logged(&log, "lost 2 (shaken), 3 since the start", 1);
+}
+
 /* What a plugin says when it does not start stands in the log once. */
 static void failed_start_is_one_line(void **state)
 {
@@ -542,6 +574,7 @@ int main(void)
 		cmocka_unit_test(failed_store_is_mended),
 		cmocka_unit_test(instances_come_and_go),
 		cmocka_unit_test(failed_start_is_retried),
+		cmocka_unit_test(tick_sleeps_until_something_is_due),
 		cmocka_unit_test(whatever_fails_in_a_start_is_retried),
 		cmocka_unit_test(failed_start_is_one_line),
 		cmocka_unit_test(clock_that_is_set),

@@ -474,6 +474,47 @@ static void test_losses_are_reported_rarely(void **state)
 	stats__free(s);
 }
 
+static void count_wake(void *ctx)
+{
+	++*(unsigned *)ctx;
+}
+
+/* Whoever reports may sleep: the first loss wakes it, and what it held back has its time. */
+static void test_losses_wake_once(void **state)
+{
+	struct stats *s = new_stats(NULL);
+	struct heard heard = { 0 };
+	const int64_t second = 1000000000;
+	unsigned n_wakes = 0;
+
+	(void)state;
+	stats__on_loss(s, count_wake, &n_wakes);
+	assert_true(stats__report_losses(s, 0, false, hear, &heard) == INT64_MAX);
+	stats__drop(s, "ebpf", "ring_full", 0);
+	assert_int_equal(n_wakes, 0);
+	for (int i = 0; i < 100; i++)
+		stats__drop(s, "ebpf", "ring_full", 1);
+	assert_int_equal(n_wakes, 1);
+	assert_true(stats__report_losses(s, 3 * second, false, hear, &heard) == INT64_MAX);
+	assert_int_equal(heard.n, 100);
+	/* Too soon for another report, but not for another pair. */
+	stats__drop(s, "ebpf", "ring_full", 1);
+	assert_int_equal(n_wakes, 2);
+	assert_true(stats__report_losses(s, 4 * second, false, hear, &heard) == 13 * second);
+	for (int i = 0; i < 100; i++)
+		stats__drop(s, "ebpf", "ring_full", 1);
+	assert_int_equal(n_wakes, 2);
+	stats__drop(s, "ebpf", "other", 1);
+	assert_int_equal(n_wakes, 3);
+	assert_true(stats__report_losses(s, 5 * second, false, hear, &heard) == 13 * second);
+	assert_int_equal(heard.lines, 2);
+	assert_true(stats__report_losses(s, 13 * second, false, hear, &heard) == INT64_MAX);
+	assert_int_equal(heard.n, 202);
+	stats__drop(s, "ebpf", "other", 1);
+	assert_int_equal(n_wakes, 4);
+	stats__free(s);
+}
+
 static void test_losses_in_the_log(void **state)
 {
 	struct stats *s = new_stats(NULL);
@@ -599,6 +640,7 @@ int main(void)
 		cmocka_unit_test(test_text_reads_back),
 		cmocka_unit_test(test_drops_are_bounded),
 		cmocka_unit_test(test_losses_are_reported_rarely),
+		cmocka_unit_test(test_losses_wake_once),
 		cmocka_unit_test(test_losses_in_the_log),
 		cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_no_memory),
