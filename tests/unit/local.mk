@@ -253,6 +253,10 @@ unit_tests += tests/unit/test_ebpf_budget
 tests_unit_test_ebpf_budget_SOURCES = tests/unit/test_ebpf_budget.c plugins/input/ebpf/budget.c
 tests_unit_test_ebpf_budget_LDADD = $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_ebpf_pace
+tests_unit_test_ebpf_pace_SOURCES = tests/unit/test_ebpf_pace.c plugins/input/ebpf/pace.c
+tests_unit_test_ebpf_pace_LDADD = $(UNIT_LIBS)
+
 unit_tests += tests/unit/test_ebpf_probe
 tests_unit_test_ebpf_probe_SOURCES = tests/unit/test_ebpf_probe.c plugins/input/ebpf/probe.c
 tests_unit_test_ebpf_probe_LDADD = $(BASE_LA) $(UNIT_LIBS)

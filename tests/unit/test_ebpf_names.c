@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "core/base/str.h"
@@ -249,6 +250,43 @@ static void test_cpus(void **state)
 	assert_int_equal(cpus__read("online", &set), 0);
 	assert_int_equal(cpus__count(&set), sysconf(_SC_NPROCESSORS_ONLN));
 	assert_int_equal(cpus__read("no such file", &set), -ENOENT);
+	assert_int_equal(cpus__open("no such file"), -ENOENT);
+}
+
+/* A file that stays open is read as it is now. */
+static void test_cpus_that_change(void **state)
+{
+	static const struct {
+		const char *text;
+		int result;
+		uint32_t n;
+	} rounds[] = { { "0-3\n", 0, 4 },
+		       { "0\n", 0, 1 },
+		       { "0,2-3\n", 0, 3 },
+		       { "0-", -EINVAL, 3 },
+		       { "\n", 0, 0 } };
+	int fd = memfd_create("online", MFD_CLOEXEC);
+	static struct cpus set;
+
+	(void)state;
+	assert_true(fd >= 0);
+	for (size_t i = 0; i < sizeof(rounds) / sizeof(*rounds); i++) {
+		assert_int_equal(ftruncate(fd, 0), 0);
+		assert_int_equal(pwrite(fd, rounds[i].text, strlen(rounds[i].text), 0),
+				 strlen(rounds[i].text));
+		assert_int_equal(cpus__read_from(fd, &set), rounds[i].result);
+		assert_int_equal(cpus__count(&set), rounds[i].n);
+	}
+	/* More than any list of CPUs. */
+	assert_int_equal(ftruncate(fd, 1 << 20), 0);
+	assert_int_equal(cpus__read_from(fd, &set), -EFBIG);
+	close(fd);
+	assert_int_equal(cpus__read_from(fd, &set), -EBADF);
+	fd = cpus__open("online");
+	assert_int_equal(cpus__read_from(fd, &set), 0);
+	assert_int_equal(cpus__read_from(fd, &set), 0);
+	assert_int_equal(cpus__count(&set), sysconf(_SC_NPROCESSORS_ONLN));
+	close(fd);
 }
 
 int main(void)
@@ -257,7 +295,7 @@ int main(void)
 		cmocka_unit_test(test_cgroup_path), cmocka_unit_test(test_groups),
 		cmocka_unit_test(test_within),	    cmocka_unit_test(test_unit),
 		cmocka_unit_test(test_comm),	    cmocka_unit_test(test_service),
-		cmocka_unit_test(test_cpus),
+		cmocka_unit_test(test_cpus),	    cmocka_unit_test(test_cpus_that_change),
 	};
 
 	return cmocka_run_group_tests_name("ebpf_names", tests, NULL, NULL);

@@ -35,7 +35,6 @@ struct attach {
 	bool running; /* every event that there was at first has been started */
 	VEC(struct event) events;
 	struct cpus attached;
-	uint32_t n_updates;
 };
 
 static int open_event(const struct dcm_host *host, uint32_t cpu, uint64_t period_ns)
@@ -189,7 +188,7 @@ static void remove_gone(struct attach *a, const struct cpus *online)
 	a->events.n = kept;
 }
 
-uint32_t attach__update(struct attach *a, const struct cpus *online, int *ret_error)
+uint32_t attach__update(struct attach *a, const struct cpus *online, bool feel, int *ret_error)
 {
 	struct cpus alive = *online;
 	const char *what;
@@ -197,7 +196,7 @@ uint32_t attach__update(struct attach *a, const struct cpus *online, int *ret_er
 
 	*ret_error = 0;
 	pthread_mutex_lock(&a->lock);
-	if (++a->n_updates % PULSE_EVERY == 0)
+	if (feel)
 		without_dead(a, &alive);
 	if (memcmp(&alive, &a->attached, sizeof(alive)) != 0) {
 		remove_gone(a, &alive);

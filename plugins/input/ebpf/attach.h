@@ -4,9 +4,9 @@
  *
  * The event is cpu-clock in fixed periods: a timer of the kernel, there on every machine, that is
  * silent while the CPU is idle. CPUs that come and go are followed by asking
- * /sys/devices/system/cpu/online for attach__update(), once a second: a netlink uevent would come
- * sooner, but reaches no container, and what a CPU does in its first second is little. One that went
- * and came back between two looks is found out within PULSE_EVERY seconds.
+ * /sys/devices/system/cpu/online for attach__update(), about once a second: a netlink uevent would
+ * come sooner, but reaches no container, and what a CPU does in its first second is little. One that
+ * went and came back between two looks is found out within half a minute.
  * Opening an event needs CAP_PERFMON; the rest works on its descriptor without rights.
  */
 #ifndef DECIMA_EBPF_ATTACH_H
@@ -44,10 +44,11 @@ void attach__stop(struct attach *a);
 void attach__set_period(struct attach *a, uint64_t period_ns);
 
 /*
- * Opens events of CPUs that came and closes those of CPUs that went: to be called once a second.
- * Returns how many events there are; *ret_error is the last failure to open one (0: none). The reader
- * thread.
+ * Opens events of CPUs that came and closes those of CPUs that went: to be called about once a
+ * second, now and then (PULSE_EVERY_NS) with `feel`, for those that went and came back unnoticed.
+ * Returns how many events there are; *ret_error is the last failure to open one (0: none). The
+ * reader thread.
  */
-uint32_t attach__update(struct attach *a, const struct cpus *online, int *ret_error);
+uint32_t attach__update(struct attach *a, const struct cpus *online, bool feel, int *ret_error);
 
 #endif

@@ -3,10 +3,10 @@
  * plugins/input/ebpf/budget.h - how often to sample so that sampling stays within its budgets
  *
  * Two of them: a share of the host's CPU time, and this process's own memory. Readings come once a
- * second. When one budget is exceeded for three spans of BUDGET_SPAN_S seconds, the frequency is
- * halved; when twice the share would have stayed below four fifths of its budget, and memory stayed
- * below nine tenths of its own, for six spans, it is doubled again. The gap between the two keeps it
- * from swinging. Pure arithmetic, one thread.
+ * span, or more often. When one budget is exceeded for three spans of BUDGET_SPAN_S seconds, the
+ * frequency is halved; when twice the share would have stayed below four fifths of its budget, and
+ * memory stayed below nine tenths of its own, for six spans, it is doubled again. The gap between the
+ * two keeps it from swinging. Pure arithmetic, one thread.
  */
 #ifndef DECIMA_EBPF_BUDGET_H
 #define DECIMA_EBPF_BUDGET_H

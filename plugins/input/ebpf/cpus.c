@@ -8,7 +8,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <unistd.h>
 
+#include "core/base/cleanup.h"
 #include "core/base/fd.h"
 
 enum { TEXT_BYTES_MAX = 64 * 1024 }; /* CPUS_MAX names and their commas */
@@ -53,20 +55,31 @@ int cpus__parse(struct dcm_str text, struct cpus *ret_set)
 	return 0;
 }
 
+int cpus__open(const char *name)
+{
+	CLEANUP(fd__closep)
+	int dir = open("/sys/devices/system/cpu", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int fd = dir < 0 ? -1 : openat(dir, name, O_RDONLY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* The kernel writes the text anew for each reading from its start, and gives it in one piece. */
+int cpus__read_from(int fd, struct cpus *ret_set)
+{
+	char text[TEXT_BYTES_MAX];
+	ssize_t n = pread(fd, text, sizeof(text), 0);
+
+	if (n < 0)
+		return -errno;
+	return n == sizeof(text) ? -EFBIG : cpus__parse((struct dcm_str){ text, (uint32_t)n }, ret_set);
+}
+
 int cpus__read(const char *name, struct cpus *ret_set)
 {
-	struct buf text = { 0 };
-	int dir = open("/sys/devices/system/cpu", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	int r;
+	CLEANUP(fd__closep) int fd = cpus__open(name);
 
-	if (dir < 0)
-		return -errno;
-	r = fd__read_path(dir, name, TEXT_BYTES_MAX, &text);
-	if (r == 0)
-		r = cpus__parse(buf__view(&text), ret_set);
-	fd__close(dir);
-	buf__fini(&text);
-	return r;
+	return fd < 0 ? fd : cpus__read_from(fd, ret_set);
 }
 
 uint32_t cpus__count(const struct cpus *set)

@@ -5,7 +5,7 @@
  * A timer event on each CPU runs a BPF program (bpf/sampler.bpf.c), which puts who runs, the kernel
  * stack and the user stack into a ring buffer. From there:
  *
- *	rings -> reader.c: process.c (who, its mappings), aggregate.c (adds up) -- every 250 ms
+ *	rings -> reader.c: process.c (who, its mappings), aggregate.c (adds up) -- by pace.h
  *	      -> window.c: flush.c, locate.c (addresses to locations) -> batch -> emit -- every window
  *
  * open() takes all that needs rights: programs, maps, events. start() begins to sample, with two

@@ -19,6 +19,7 @@ ebpf_pure = \
 	plugins/input/ebpf/labels.c plugins/input/ebpf/labels.h \
 	plugins/input/ebpf/locate.c plugins/input/ebpf/locate.h \
 	plugins/input/ebpf/maps.c plugins/input/ebpf/maps.h \
+	plugins/input/ebpf/pace.c plugins/input/ebpf/pace.h \
 	plugins/input/ebpf/perf_record.c plugins/input/ebpf/perf_record.h \
 	plugins/input/ebpf/probe.c plugins/input/ebpf/probe.h \
 	plugins/input/ebpf/pulse.c plugins/input/ebpf/pulse.h \

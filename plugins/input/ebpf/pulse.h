@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { PULSE_EVERY = 30 }; /* seconds between two looks */
+#define PULSE_EVERY_NS INT64_C(28000000000) /* with the reader's longest wait, half a minute */
 
 /* The read_format of the event's attribute: PERF_FORMAT_TOTAL_TIME_RUNNING. */
 #define PULSE_READ_FORMAT 2u

@@ -23,14 +23,15 @@
 #include "plugins/input/ebpf/cpus.h"
 #include "plugins/input/ebpf/labels.h"
 #include "plugins/input/ebpf/meters.h"
+#include "plugins/input/ebpf/pace.h"
 #include "plugins/input/ebpf/process.h"
+#include "plugins/input/ebpf/pulse.h"
 #include "plugins/input/ebpf/thread.h"
 #include "plugins/input/ebpf/unwinder.h"
 #include "plugins/input/ebpf/watch.h"
 
-#define TICK_NS	       250000000ll
-#define TICK_IDLE_NS   1000000000ll
 #define SECOND_NS      1000000000ll
+#define REST_NS	       5000000000ll /* between looks at the budgets, or at counters that hardly move */
 #define TIMER_SLACK_NS 20000000ul /* the kernel may join our wake-ups with others */
 
 struct reader {
@@ -44,6 +45,11 @@ struct reader {
 	struct aggregate *window; /* NULL: memory ran out */
 	uint32_t n_windows;
 	int64_t window_end_ns, second_ns; /* mono */
+	int64_t wait_ns; /* until the next look at the rings (pace.h); 0: one of them woke us */
+	int64_t show_ns, budget_ns; /* mono: when counters are shown, and budgets looked at, anyway */
+	uint64_t n_shown;	    /* records, when counters were shown */
+	int64_t pulse_ns;	    /* mono: of the next look whether events live */
+	int online_fd;		    /* the list of CPUs; -1: not open */
 	/* CPUs are started one after the other: when the next one is (mono), and how far apart. */
 	int64_t start_ns, spread_ns;
 	bool all_started;
@@ -56,13 +62,14 @@ struct reader {
 
 	_Atomic int64_t window_ns, period_ns, cpu_budget, memory_budget;
 	struct budget budget;
-	_Atomic int64_t applied_ns; /* period that is set, longer while over the budget; 0: look */
+	int64_t applied_ns; /* period that is set, longer while over the budget */
 	uint32_t n_cpus;
 	_Atomic bool with_pid, with_tid, with_thread_name, with_cpu;
 
 	pthread_t thread;
 	bool started;
-	int poll_fd, stop_fd;
+	int poll_fd, wake_fd;
+	_Atomic bool stopping;
 };
 
 /* ------------------------------------------------------------------------------------------------
@@ -336,14 +343,35 @@ static void show(struct reader *r, const struct sampler_stats *stats)
 	meters__set(&r->meters, METERS_MAP_BYTES, (double)map_bytes);
 }
 
-static void follow_cpus(struct reader *r)
+/* The file stays open, and is opened anew when it cannot be read. */
+static int read_online(struct reader *r, struct cpus *ret)
 {
-	struct cpus online;
-	int error = cpus__read("online", &online);
+	int error;
 
+	if (r->online_fd < 0)
+		r->online_fd = cpus__open("online");
+	if (r->online_fd < 0)
+		return r->online_fd;
+	error = cpus__read_from(r->online_fd, ret);
+	if (error < 0) {
+		fd__close(r->online_fd);
+		r->online_fd = -1;
+	}
+	return error;
+}
+
+static void follow_cpus(struct reader *r, int64_t now)
+{
+	bool feel = now >= r->pulse_ns;
+	struct cpus online;
+	int error;
+
+	if (feel)
+		r->pulse_ns = now + PULSE_EVERY_NS;
+	error = read_online(r, &online);
 	if (error == 0) {
-		watch__cpus(r->watch, &online);
-		r->n_cpus = attach__update(r->parts.attach, &online, &error);
+		watch__cpus(r->watch, &online, feel);
+		r->n_cpus = attach__update(r->parts.attach, &online, feel, &error);
 	}
 	meters__set(&r->meters, METERS_CPUS, r->n_cpus);
 	if (error && error != r->attach_error)
@@ -444,12 +472,13 @@ static void drain(struct reader *r)
 		unwinder__retry(r->unwinder, r->n_windows, false);
 	processes__rest(r->processes);
 	watch__until(r->watch, INT64_MAX);
+	r->wait_ns = pace__next(r->wait_ns, r->n_taken);
 }
 
 /* Milliseconds until there is something to do. */
 static int timeout_ms(const struct reader *r, int64_t now)
 {
-	int64_t ns = r->n_taken ? TICK_NS : TICK_IDLE_NS;
+	int64_t ns = r->wait_ns;
 
 	if (r->window_end_ns - now < ns)
 		ns = r->window_end_ns - now;
@@ -458,21 +487,48 @@ static int timeout_ms(const struct reader *r, int64_t now)
 	return ns > 0 ? (int)((ns + 999999) / 1000000) : 0;
 }
 
-static void each_second(struct reader *r, int64_t now)
+/* Counters and budgets, where something has moved or the last look is old. */
+static void account(struct reader *r, int64_t now)
 {
+	bool shows = now >= r->show_ns || r->n_records - r->n_shown > PACE_FEW;
+	bool keeps = now >= r->budget_ns;
 	struct sampler_stats stats;
 
+	if (!shows && !keeps)
+		return;
+	r->cpu_ns = thread__cpu_ns();
+	sampler__stats(r->parts.sampler, &stats);
+	if (keeps) {
+		r->budget_ns = now + REST_NS;
+		keep_budget(r, &stats, now);
+	}
+	if (shows) {
+		r->show_ns = now + REST_NS;
+		r->n_shown = r->n_records;
+		show(r, &stats);
+	}
+}
+
+/* What is looked at once a second if there is a wake-up in it, and else with the next one. */
+static void each_second(struct reader *r, int64_t now)
+{
 	if (now < r->second_ns)
 		return;
 	r->second_ns = now + SECOND_NS;
-	r->cpu_ns = thread__cpu_ns();
-	sampler__stats(r->parts.sampler, &stats);
-	follow_cpus(r);
-	keep_budget(r, &stats, now);
+	follow_cpus(r, now);
+	account(r, now);
 	watch__second(r->watch, now);
 	if (r->parts.tables)
 		tables__tick(r->parts.tables);
-	show(r, &stats);
+}
+
+/* Options have changed, or it is over: nothing rests any longer. */
+static void on_wake(struct reader *r)
+{
+	eventfd_t ignored;
+
+	eventfd_read(r->wake_fd, &ignored);
+	r->second_ns = r->budget_ns = 0;
 }
 
 /* Waits for what there is to do; false: no more. */
@@ -480,14 +536,17 @@ static bool wait_for_work(struct reader *r)
 {
 	struct epoll_event events[5];
 	int n = epoll_wait(r->poll_fd, events, 5, timeout_ms(r, r->host->mono_ns(r->host)));
-	bool stop = false;
 
 	for (int i = 0; i < n; i++) {
-		stop |= events[i].data.fd == r->stop_fd;
+		if (events[i].data.fd == r->wake_fd)
+			on_wake(r);
+		if (events[i].data.fd == sampler__wake_fd(r->parts.sampler) ||
+		    events[i].data.fd == sampler__raw_wake_fd(r->parts.sampler))
+			r->wait_ns = 0;
 		if (r->parts.tables && events[i].data.fd == tables__wake_fd(r->parts.tables))
 			tables__woken(r->parts.tables);
 	}
-	return !stop;
+	return !r->stopping;
 }
 
 static void *run(void *arg)
@@ -517,18 +576,18 @@ static void *run(void *arg)
 /* The ring wakes by an edge: records that were put in without one must not end the wait. */
 static int open_poll(struct reader *r)
 {
-	struct epoll_event ring = { .events = EPOLLIN | EPOLLET }, stop = { .events = EPOLLIN };
-	struct epoll_event side = { .events = EPOLLIN }, tables = side;
+	struct epoll_event ring = { .events = EPOLLIN | EPOLLET }, wake = { .events = EPOLLIN };
+	struct epoll_event side = wake, tables = wake;
 	struct epoll_event raw = ring;
 
 	ring.data.fd = sampler__wake_fd(r->parts.sampler);
 	raw.data.fd = sampler__raw_wake_fd(r->parts.sampler);
-	r->stop_fd = stop.data.fd = eventfd(0, EFD_CLOEXEC);
+	r->wake_fd = wake.data.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	r->poll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (r->stop_fd < 0 || r->poll_fd < 0 ||
+	if (r->wake_fd < 0 || r->poll_fd < 0 ||
 	    epoll_ctl(r->poll_fd, EPOLL_CTL_ADD, ring.data.fd, &ring) < 0 ||
 	    epoll_ctl(r->poll_fd, EPOLL_CTL_ADD, raw.data.fd, &raw) < 0 ||
-	    epoll_ctl(r->poll_fd, EPOLL_CTL_ADD, stop.data.fd, &stop) < 0)
+	    epoll_ctl(r->poll_fd, EPOLL_CTL_ADD, wake.data.fd, &wake) < 0)
 		return -errno;
 	if (r->parts.tables) {
 		tables.data.fd = tables__wake_fd(r->parts.tables);
@@ -572,7 +631,7 @@ int reader__new(const struct reader_parts *parts, const struct settings *setting
 		return -ENOMEM;
 	r->parts = *parts;
 	r->host = parts->host;
-	r->poll_fd = r->stop_fd = -1;
+	r->poll_fd = r->wake_fd = r->online_fd = -1;
 	meters__init(&r->meters, r->host);
 	r->watch = watch__new(r->host, parts->sideband);
 	r->identities = identities__new(r->host, parts->kubernetes);
@@ -600,19 +659,22 @@ void reader__configure(struct reader *r, const struct settings *settings)
 	r->period_ns = (int64_t)settings__period_ns(settings);
 	r->cpu_budget = settings->cpu_budget;
 	r->memory_budget = settings->memory_budget_bytes;
-	r->applied_ns = 0;
 	identities__configure(r->identities, &settings->labels);
 	r->with_pid = settings->labels.pid;
 	r->with_tid = settings->labels.thread_id;
 	r->with_thread_name = settings->labels.thread_name;
 	r->with_cpu = settings->labels.cpu;
+	if (r->wake_fd >= 0)
+		eventfd_write(r->wake_fd, 1);
 }
 
 int reader__start(struct reader *r)
 {
+	int64_t now = r->host->mono_ns(r->host);
 	int error;
 
-	begin_window(r, r->host->mono_ns(r->host));
+	begin_window(r, now);
+	r->pulse_ns = now + PULSE_EVERY_NS;
 	error = thread__start(&r->thread, "ebpf-reader", run, r);
 	r->started = error == 0;
 	return error;
@@ -621,12 +683,12 @@ int reader__start(struct reader *r)
 void reader__finish(struct reader *r)
 {
 	struct sampler_stats stats;
-	uint64_t one = 1;
 
 	if (!r->started)
 		return;
 	r->started = false;
-	fd__write_all(r->stop_fd, &one, sizeof(one));
+	r->stopping = true;
+	eventfd_write(r->wake_fd, 1);
 	pthread_join(r->thread, NULL);
 	drain(r);
 	if (r->unwinder)
@@ -651,7 +713,8 @@ void reader__free(struct reader *r)
 	watch__free(r->watch);
 	if (r->parts.files)
 		files__on_open(r->parts.files, NULL, NULL);
+	fd__close(r->online_fd);
 	fd__close(r->poll_fd);
-	fd__close(r->stop_fd);
+	fd__close(r->wake_fd);
 	free(r);
 }

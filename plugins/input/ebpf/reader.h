@@ -2,10 +2,10 @@
 /*
  * plugins/input/ebpf/reader.h - the thread that empties the rings and fills windows
  *
- * It comes by every 250 ms (every second when nothing was there), when a process is sampled for the
- * first time, and when the ring is half full. It reads /proc of new processes at once, adds each
- * sample to the window, and hands the window on when its time is over. Once a second it looks for
- * CPUs that came or went and shows the counters.
+ * It comes by every 250 ms (more rarely when little was there: pace.h), when a process is sampled
+ * for the first time, and when the ring is half full. It reads /proc of new processes at once, adds
+ * each sample to the window, and hands the window on when its time is over. About once a second it
+ * looks for CPUs that came or went, and shows the counters when they have moved.
  */
 #ifndef DECIMA_EBPF_READER_H
 #define DECIMA_EBPF_READER_H

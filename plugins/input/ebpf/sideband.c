@@ -42,7 +42,6 @@ struct sideband {
 	size_t page_bytes;
 	VEC(struct ring) rings;
 	struct cpus attached;
-	uint32_t n_updates;
 	struct sideband_stat stat;
 	uint8_t record[RECORD_BYTES_MAX]; /* one that goes around the ring's end */
 };
@@ -140,12 +139,12 @@ static void remove_gone(struct sideband *s, const struct cpus *online)
 	s->rings.n = kept;
 }
 
-int sideband__update(struct sideband *s, const struct cpus *online)
+int sideband__update(struct sideband *s, const struct cpus *online, bool feel)
 {
 	struct cpus alive = *online;
 	int error = 0;
 
-	if (++s->n_updates % PULSE_EVERY == 0)
+	if (feel)
 		for (size_t i = 0; i < s->rings.n; i++)
 			if (!pulse__beats(&s->rings.v[i].pulse, s->rings.v[i].fd))
 				cpus__remove(&alive, s->rings.v[i].cpu);
@@ -178,7 +177,7 @@ int sideband__open(const struct dcm_host *host, struct sideband **ret)
 		return -errno;
 	error = cpus__read("online", &online);
 	if (error == 0)
-		error = sideband__update(s, &online);
+		error = sideband__update(s, &online, false);
 	if (error < 0)
 		return error;
 	*ret = take_ptr(s);

@@ -29,10 +29,11 @@ DEFINE_CLEANUP(struct sideband *, sideband__free);
 int sideband__wake_fd(const struct sideband *s);
 
 /*
- * Opens events of CPUs that came and closes those of CPUs that went: to be called once a second.
- * Returns the last failure to open one (0: none), after which that CPU's records are missing.
+ * Opens events of CPUs that came and closes those of CPUs that went: to be called about once a
+ * second, now and then with `feel` (attach.h). Returns the last failure to open one (0: none), after
+ * which that CPU's records are missing.
  */
-int sideband__update(struct sideband *s, const struct cpus *online);
+int sideband__update(struct sideband *s, const struct cpus *online, bool feel);
 
 /* Hands over every record that was written before the call, CPU by CPU: by time only within one. */
 typedef void (*sideband_fn)(void *ctx, const struct perf_record *record);

@@ -97,13 +97,13 @@ static void show(struct watch *w)
 	w->shown_forgotten = trail.n_forgotten;
 }
 
-void watch__cpus(struct watch *w, const struct cpus *online)
+void watch__cpus(struct watch *w, const struct cpus *online, bool feel)
 {
 	int error;
 
 	if (!w->sideband)
 		return;
-	error = sideband__update(w->sideband, online);
+	error = sideband__update(w->sideband, online, feel);
 	if (error && error != w->error)
 		w->host->log(w->host, DCM_LOG_WARNING,
 			     "processes on a CPU that came online are not followed: %s",

@@ -26,10 +26,10 @@ const struct trail *watch__trail(const struct watch *w);
 /* Hears everything that was told until then (mono). */
 void watch__until(struct watch *w, int64_t time_ns);
 
-/* To be called once a second: follows CPUs that come and go. */
-void watch__cpus(struct watch *w, const struct cpus *online);
+/* To be called about once a second: follows CPUs that come and go (sideband__update()). */
+void watch__cpus(struct watch *w, const struct cpus *online, bool feel);
 
-/* To be called once a second: forgets what is over, shows metrics. */
+/* To be called about once a second: forgets what is over, shows metrics. */
 void watch__second(struct watch *w, int64_t now_ns);
 
 #endif
