@@ -62,6 +62,8 @@ static const struct row {
 	ROW(STATS_COUNTER, store_expired, "store_expired_total",
 	    "Kept files that were not used for too long (symbols.retention)."),
 	ROW(STATS_COUNTER, store_set_aside, "store_set_aside_total", "Kept files that were damaged."),
+	ROW(STATS_GAUGE, store_waiting, "store_waiting",
+	    "Files that wait to be reduced, and the one that is."),
 	ROW(STATS_GAUGE, store_bytes, "store_bytes", "Disk space of the files and names that are kept."),
 	ROW(STATS_GAUGE, store_files, "store_files", "Files that are kept on disk."),
 	ROW(STATS_GAUGE, store_logs, "store_logs", "Build ids of which resolved names are on disk."),

@@ -104,6 +104,7 @@ static int start_threads(struct lanes *l, struct dcm_error *err)
 		r = -pthread_create(&slot->thread, NULL, work, slot);
 		if (r < 0)
 			return error__sys(err, r, "server: cannot start a thread");
+		pthread_setname_np(slot->thread, "http-worker");
 		l->n_slots++;
 	}
 	return 0;

@@ -364,6 +364,7 @@ static int start_threads(struct listener *l, struct dcm_error *err)
 	if (r < 0)
 		return error__sys(err, r, "server: cannot start a thread");
 	l->accepter_runs = true;
+	pthread_setname_np(l->accepter, "accepter");
 	return 0;
 }
 

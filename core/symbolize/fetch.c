@@ -272,11 +272,13 @@ int fetcher__new(struct symbols *s, struct fetcher **ret)
 	pthread_mutex_init(&f->lock, NULL);
 	pthread_cond_init(&f->work, NULL);
 	rc = -pthread_create(&f->thread, NULL, run, f);
-	if (rc)
+	if (rc) {
 		destroy(f);
-	else
-		*ret = f;
-	return rc;
+		return rc;
+	}
+	pthread_setname_np(f->thread, "debuginfod");
+	*ret = f;
+	return 0;
 }
 
 void fetcher__free(struct fetcher *f)

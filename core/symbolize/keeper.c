@@ -280,11 +280,13 @@ int keeper__new(const struct keeper_config *config, struct keeper **ret)
 	pthread_mutex_init(&k->lock, NULL);
 	cond__init(&k->work);
 	rc = -pthread_create(&k->thread, NULL, run, k);
-	if (rc)
+	if (rc) {
 		destroy(k);
-	else
-		*ret = k;
-	return rc;
+		return rc;
+	}
+	pthread_setname_np(k->thread, "keeper");
+	*ret = k;
+	return 0;
 }
 
 void keeper__free(struct keeper *k)

@@ -463,7 +463,11 @@ static int start_threads(struct symbols *s)
 		rc = fetcher__new(s, &s->fetcher);
 	if (!rc)
 		rc = kept__start(s);
-	return rc ? rc : -pthread_create(&s->worker, NULL, work, s);
+	if (!rc)
+		rc = -pthread_create(&s->worker, NULL, work, s);
+	if (!rc)
+		pthread_setname_np(s->worker, "symbols");
+	return rc;
 }
 
 int symbols__new(const struct symbols_config *config, struct symbols **ret_symbols, struct dcm_error *err)
