@@ -80,6 +80,23 @@ daemon_stop() {
 # Until its last window was stored.
 daemon_settle() { sleep 11; }
 
+# How many files were read, reduced for the symbol store and compiled to tables so far; "waits" while some are to be reduced
+files_done() {
+	get /metrics | awk '
+		/^decima_symbols_store_waiting / && $2 > 0 { waits = 1 }
+		/^decima_(symbols_files_read_total|symbols_store_put_total|unwind_tables_builds)[ {]/ { n += $2 }
+		END { print waits ? "waits" : n + 0 }'
+}
+# daemon_rests: waits until there was nothing of that for eight seconds, two minutes at most; $rested is when it began to rest
+daemon_rests() {
+	rested=$(date +%s) rests_by=$((rested + 120)) rests_with=$(files_done)
+	while sleep 8 && [ "$(date +%s)" -lt $rests_by ]; do
+		rests_before=$rests_with rests_with=$(files_done)
+		[ "$rests_with" != waits ] && [ "$rests_with" = "$rests_before" ] && break
+		rested=$(date +%s)
+	done
+}
+
 # stacks MATCHERS [OPTION]..: folded
 stacks() {
 	matchers=$1
@@ -186,19 +203,30 @@ maps_mib() {
 		END { for (id in m) n += m[id]; printf "%.1f\n", n / 1048576 }'
 }
 
-# snapshot FILE: NAME VALUE lines
-snapshot() {
+# accounts: CPU time as the kernel accounts for it, NAME VALUE lines; nobody measured notices
+accounts() {
 	# shellcheck disable=SC2046
 	{
 		echo "agent_ns $(cpu $(family "$daemon"))"
 		threads $(family "$daemon")
-		[ -n "$fp" ] && echo "fp_ns $(cpu "$fp")" && echo "dwarf_ns $(cpu "$dwarf")"
-		[ -n "$fp" ] && echo "fp_rss_mib $(rss_mib "$fp")" && echo "dwarf_rss_mib $(rss_mib "$dwarf")"
-		echo "agent_rss_mib $(rss_mib $(family "$daemon"))"
-		echo "maps_mib $(maps_mib)"
-		program
-		echo "wall_ns $(date +%s%N)"
-		get /metrics | sed -n 's/^decima_\(sampler_\)\{0,1\}\([a-z_]*\)\({instance="ebpf"}\)\{0,1\} /\2 /p'
+	}
+	[ -n "$fp" ] && echo "fp_ns $(cpu "$fp")" && echo "dwarf_ns $(cpu "$dwarf")"
+	echo "wall_ns $(date +%s%N)"
+}
+# counters: the rest, of which the daemon says a part, and works for it
+counters() {
+	[ -n "$fp" ] && echo "fp_rss_mib $(rss_mib "$fp")" && echo "dwarf_rss_mib $(rss_mib "$dwarf")"
+	# shellcheck disable=SC2046
+	echo "agent_rss_mib $(rss_mib $(family "$daemon"))"
+	echo "maps_mib $(maps_mib)"
+	program
+	get /metrics | sed -n 's/^decima_\(sampler_\)\{0,1\}\([a-z_]*\)\({instance="ebpf"}\)\{0,1\} /\2 /p'
+}
+# snapshot FILE: both
+snapshot() {
+	{
+		accounts
+		counters
 	} >"$1"
 	awk '/^deferred_.*_total/ { n += $2 } END { print "deferred_all", n + 0 }' "$1" >>"$1.more"
 	cat "$1.more" >>"$1"
