@@ -95,14 +95,15 @@ void conns__leave_work(struct conns *s, struct conn *c)
 	pthread_mutex_unlock(&s->lock);
 }
 
-bool conns__any(struct conns *s)
+enum conns_load conns__load(struct conns *s)
 {
-	bool any;
+	enum conns_load load = CONNS_NONE;
 
 	pthread_mutex_lock(&s->lock);
-	any = s->first != NULL;
+	for (const struct conn *c = s->first; c && load != CONNS_BUSY; c = c->next)
+		load = c->phase == CONN_HEAD ? CONNS_WAITING : CONNS_BUSY;
 	pthread_mutex_unlock(&s->lock);
-	return any;
+	return load;
 }
 
 /*

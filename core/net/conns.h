@@ -51,7 +51,9 @@ void conns__enter(struct conns *s, struct conn *c, enum conn_phase phase, int64_
 /* The handler is done with its exchange. */
 void conns__leave_work(struct conns *s, struct conn *c);
 
-bool conns__any(struct conns *s);
+/* What there is to look after: nothing, clients that may ask something, or what they have asked. */
+enum conns_load { CONNS_NONE, CONNS_WAITING, CONNS_BUSY };
+enum conns_load conns__load(struct conns *s);
 /*
  * Cancels the questions of clients that have gone, and shuts the connections that are late, whose
  * number it returns.

@@ -2,9 +2,10 @@
 /*
  * core/net/listener.c - sockets in, requests to handlers, answers out
  *
- * Threads: the accepter (poll over the listening sockets, and a tick of 200 ms for deadlines and
- * departed clients), libmicrohttpd's event thread (parsing, callbacks, sending), and those of the
- * lanes (handlers). A connection is suspended in libmicrohttpd while a lane has its request.
+ * Threads: the accepter (poll over the listening sockets, and a tick for deadlines and departed
+ * clients, of 200 ms while there is a request and of 2 s while there are connections), libmicrohttpd's
+ * event thread (parsing, callbacks, sending), and those of the lanes (handlers). A connection is
+ * suspended in libmicrohttpd while a lane has its request.
  */
 #include "core/net/listener.h"
 
@@ -29,7 +30,7 @@
 #define SECOND INT64_C(1000000000)
 #define MIB    ((size_t)1 << 20)
 
-enum { TICK_MS = 200 };
+enum { TICK_MS = 200, WAITING_TICK_MS = 2000 };
 
 /* A slow reader gets a minute and 16 KiB/s for its answer. */
 #define ANSWER_BASE_NS	   (60 * SECOND)
@@ -251,6 +252,19 @@ static void accept_some(struct listener *l, const struct sockets_one *s)
 	}
 }
 
+/*
+ * Without connections there is nothing to time out, and -1: sleep until one comes. One that was
+ * just accepted joins the list a moment later, on the event thread.
+ */
+static int tick_ms(struct listener *l, int64_t last_accept)
+{
+	enum conns_load load = conns__load(&l->conns);
+
+	if (load == CONNS_BUSY || now_ns() - last_accept <= 2 * SECOND)
+		return TICK_MS;
+	return load == CONNS_NONE ? -1 : WAITING_TICK_MS;
+}
+
 static void *accept_all(void *ctx)
 {
 	struct listener *l = ctx;
@@ -262,11 +276,7 @@ static void *accept_all(void *ctx)
 		p[i] = (struct pollfd){ .fd = l->sockets.v[i].fd, .events = POLLIN };
 	p[n] = (struct pollfd){ .fd = l->wake_fd, .events = POLLIN };
 	while (!l->stopping) {
-		/* One that was just accepted joins the list a moment later, on the event thread. */
-		bool idle = !conns__any(&l->conns) && now_ns() - last_accept > 2 * SECOND;
-
-		/* Without connections there is nothing to time out: sleep until one comes. */
-		if (poll(p, n + 1, idle ? -1 : TICK_MS) > 0)
+		if (poll(p, n + 1, tick_ms(l, last_accept)) > 0)
 			for (uint32_t i = 0; i < n; i++)
 				if (p[i].revents) {
 					accept_some(l, &l->sockets.v[i]);

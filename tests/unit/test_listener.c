@@ -19,6 +19,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/str.h"
+#include "core/net/conns.h"
 #include "core/net/http_client.h"
 #include "core/net/listener.h"
 
@@ -485,6 +486,32 @@ static void test_refusals(void **state)
 	assert_int_equal(listener__new(&o, routes, &quiet, NULL, &other, &err), -EINVAL);
 }
 
+/* How often the accepter looks goes by what the busiest connection is at. */
+static void test_load(void **state)
+{
+	static const enum conn_phase busy[] = { CONN_BODY, CONN_WORK, CONN_ANSWER };
+	struct conns s;
+	struct conn *one, *two;
+
+	(void)state;
+	conns__init(&s);
+	assert_int_equal(conns__load(&s), CONNS_NONE);
+	one = conns__add(&s, -1, 0);
+	two = conns__add(&s, -1, 0);
+	assert_true(one && two);
+	assert_int_equal(conns__load(&s), CONNS_WAITING);
+	for (size_t i = 0; i < sizeof(busy) / sizeof(*busy); i++) {
+		conns__enter(&s, i % 2 ? one : two, busy[i], 0, NULL);
+		assert_int_equal(conns__load(&s), CONNS_BUSY);
+		conns__enter(&s, i % 2 ? one : two, CONN_HEAD, 0, NULL);
+		assert_int_equal(conns__load(&s), CONNS_WAITING);
+	}
+	conns__remove(&s, one);
+	conns__remove(&s, two);
+	assert_int_equal(conns__load(&s), CONNS_NONE);
+	conns__fini(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -501,6 +528,7 @@ int main(void)
 		cmocka_unit_test(test_departure_after_half_close),
 		cmocka_unit_test(test_half_close_of_a_unix_socket),
 		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_load),
 		cmocka_unit_test_teardown(test_stop_with_question, start_again),
 		cmocka_unit_test(test_stop_with_a_handler_that_hangs),
 	};
