@@ -97,6 +97,44 @@ static size_t n_looked_at(struct bench *b)
 	return n;
 }
 
+/* Without work it rests, and what comes round once a minute still does. */
+static void test_rests_without_work(void **state)
+{
+	struct bench b;
+	(void)state;
+
+	bench__init(&b);
+	b.store->options.seal_ms = 3600000;
+	assert_true(tend__rest_ns(&b.tend) == SECOND_NS);
+	rounds(&b, TURN);
+	const int64_t rest_ns = tend__rest_ns(&b.tend);
+	assert_true(rest_ns > SECOND_NS);
+	/* A head is sealed as soon as its age asks for it. */
+	b.store->options.seal_ms = 3000;
+	assert_true(tend__rest_ns(&b.tend) == 3 * SECOND_NS);
+	b.store->options.seal_ms = 1;
+	assert_true(tend__rest_ns(&b.tend) == SECOND_NS);
+	b.store->options.seal_ms = 3600000;
+	assert_true(tend__rest_ns(&b.tend) == rest_ns);
+	/* Work for its turn, which is a minute of rests away. */
+	for (int seal = 0; seal < 3; seal++) {
+		for (int hour = 0; hour < 24; hour++)
+			write_at(&b, (uint64_t)hour, RANDOM_BASE_NS - (24 + hour) * HOUR_NS);
+		assert_int_equal(upkeep__seal(b.store, NULL), 0);
+	}
+	for (int64_t passed = rest_ns; passed < TURN * SECOND_NS; passed += rest_ns) {
+		b.storage.mono_ns += rest_ns;
+		assert_false(tend__round(&b.tend));
+		assert_true(tend__rest_ns(&b.tend) == rest_ns);
+	}
+	b.storage.mono_ns += rest_ns;
+	assert_false(tend__round(&b.tend));
+	assert_true(b.store->blocks.n <= 2);
+	assert_true(tend__rest_ns(&b.tend) == rest_ns);
+	compare(&b);
+	bench__fini(&b);
+}
+
 /* A day in blocks of two hours is one block soon, and not a compaction a minute later. */
 static void test_compaction_goes_on_while_there_is_work(void **state)
 {
@@ -159,7 +197,7 @@ static void test_the_state_does_not_flicker(void **state)
 	/* Only compaction has something to do, and the disk is full whenever it has its turn. */
 	unsigned n_changes = 0;
 	for (int i = 0; i < 4; i++) {
-		b.tend.round = TURN - 1;
+		b.tend.seconds = TURN - 1;
 		sim__fail(b.sim, 1, FAULT_ENOSPC, true);
 		n_changes += rounds(&b, 1);
 		sim__fail(b.sim, 0, FAULT_NONE, false);
@@ -177,6 +215,7 @@ static void test_the_state_does_not_flicker(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_rests_without_work),
 		cmocka_unit_test(test_compaction_goes_on_while_there_is_work),
 		cmocka_unit_test(test_a_full_disk),
 		cmocka_unit_test(test_the_state_does_not_flicker),

@@ -15,7 +15,7 @@
  *	reader.h   reads beside another process     vfs.h     every call to the file system
  *	age.h      the time that ages count from
  *
- * Threads: as the ops say, and one of its own, which does upkeep once a second.
+ * Threads: as the ops say, and one of its own, which does upkeep, once a second at most.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -168,6 +168,7 @@ struct local {
 	pthread_mutex_t mutex; /* guards what follows */
 	pthread_cond_t wake;
 	bool stopping;
+	bool written; /* since the last round */
 };
 
 static void report(void *ctx, enum dcm_log_level level, const char *sentence)
@@ -334,25 +335,34 @@ static void tend(struct local *l)
 	publish(l);
 }
 
+/* Rounds are a second apart, or so far as is said while nothing is written. False: no more. */
+static bool wait_for_round(struct local *l, int64_t rest_ns)
+{
+	struct timespec until;
+	int64_t begin_ns;
+	int r = 0;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	begin_ns = until.tv_sec * INT64_C(1000000000) + until.tv_nsec;
+	pthread_mutex_lock(&l->mutex);
+	while (!l->stopping && r != ETIMEDOUT) {
+		const int64_t at_ns = begin_ns + (l->written ? INT64_C(1000000000) : rest_ns);
+
+		until = (struct timespec){ at_ns / 1000000000, at_ns % 1000000000 };
+		r = pthread_cond_timedwait(&l->wake, &l->mutex, &until);
+	}
+	l->written = false;
+	bool more = !l->stopping;
+	pthread_mutex_unlock(&l->mutex);
+	return more;
+}
+
 static void *run(void *arg)
 {
 	struct local *l = arg;
 
-	pthread_mutex_lock(&l->mutex);
-	while (!l->stopping) {
-		struct timespec until;
-
-		clock_gettime(CLOCK_MONOTONIC, &until);
-		until.tv_sec++;
-		while (!l->stopping && pthread_cond_timedwait(&l->wake, &l->mutex, &until) != ETIMEDOUT)
-			;
-		if (l->stopping)
-			break;
-		pthread_mutex_unlock(&l->mutex);
+	while (wait_for_round(l, tend__rest_ns(&l->tend)))
 		tend(l);
-		pthread_mutex_lock(&l->mutex);
-	}
-	pthread_mutex_unlock(&l->mutex);
 	return NULL;
 }
 
@@ -445,7 +455,14 @@ static int write_batches(void *instance, struct dcm_batch *const *batches, uint3
 
 	if (l->read_only)
 		return refuse_change(l, err);
-	return store__write(l->store, batches, n, done, ctx, err);
+	int r = store__write(l->store, batches, n, done, ctx, err);
+
+	pthread_mutex_lock(&l->mutex);
+	if (!l->written)
+		pthread_cond_signal(&l->wake);
+	l->written = true;
+	pthread_mutex_unlock(&l->mutex);
+	return r;
 }
 
 static int retain(void *instance, int64_t cutoff_ms, uint64_t max_bytes, uint64_t *ret_n_profiles,

@@ -13,7 +13,9 @@
 #include "plugins/storage/local/rework.h"
 #include "plugins/storage/local/upkeep.h"
 
-enum { TURN_ROUNDS = 60, COMPACT_NS = 500000000 /* of a round */ };
+enum { TURN_SECONDS = 60, COMPACT_NS = 500000000 /* of a round */ };
+#define SECOND_NS INT64_C(1000000000)
+#define REST_NS	  (5 * SECOND_NS)
 
 /* A job that was given up because the store stops has not failed. */
 static int note(struct tend *t, enum tend_job job, int r, const struct dcm_error *err)
@@ -74,6 +76,17 @@ static const struct tend_trouble *first_trouble(const struct tend *t, enum tend_
 	return NULL;
 }
 
+/* A round stands for the seconds since the last one, for one at least. True: a minute is over. */
+static bool take_time(struct tend *t)
+{
+	const int64_t now = now_ns(t), passed = (now - t->round_ns + SECOND_NS / 2) / SECOND_NS;
+	const uint64_t before = t->seconds;
+
+	t->seconds += t->round_ns && passed > 1 ? (uint64_t)passed : 1;
+	t->round_ns = now;
+	return t->seconds / TURN_SECONDS > before / TURN_SECONDS;
+}
+
 bool tend__round(struct tend *t)
 {
 	struct dcm_error err = DCM_ERROR_INIT;
@@ -81,12 +94,12 @@ bool tend__round(struct tend *t)
 	enum tend_job job = TEND_RECOVER;
 	const bool was_refused = t->troubles[TEND_RECOVER].error || t->troubles[TEND_SEAL].error;
 
-	t->round++;
+	bool is_turn = take_time(t);
 	int r = note(t, TEND_RECOVER, upkeep__recover(s, &err), &err);
 	if (r == 0)
 		r = note(t, TEND_SEAL, upkeep__wants_seal(s) ? upkeep__seal(s, &err) : 0, &err);
 	/* When the disk takes data again, what else it refused is tried at once. */
-	const bool is_turn = t->round % TURN_ROUNDS == 0 || (was_refused && r == 0);
+	is_turn = is_turn || (was_refused && r == 0);
 	if (is_turn)
 		note(t, TEND_EXPIRE, expire__now(s, &err), &err);
 	if (r == 0)
@@ -98,6 +111,18 @@ bool tend__round(struct tend *t)
 	t->told_error = error;
 	t->told_job = job;
 	return changed;
+}
+
+int64_t tend__rest_ns(const struct tend *t)
+{
+	enum tend_job job;
+
+	if (!t->idle || first_trouble(t, &job))
+		return SECOND_NS;
+	pthread_rwlock_rdlock(&t->store->lock);
+	int64_t seal_ns = t->store->options.seal_ms * 1000000;
+	pthread_rwlock_unlock(&t->store->lock);
+	return seal_ns < SECOND_NS ? SECOND_NS : seal_ns < REST_NS ? seal_ns : REST_NS;
 }
 
 const char *tend__trouble(const struct tend *t)

@@ -24,7 +24,8 @@ struct tend_trouble {
 /* Zeroed but for the store. */
 struct tend {
 	struct store *store;
-	uint64_t round;
+	uint64_t seconds;      /* that the rounds so far stand for */
+	int64_t round_ns;      /* mono, of the last one */
 	int64_t compact_at_ns; /* mono: not before; and not at all when there was nothing to do, but */
 	bool idle;	       /* at its turn */
 	struct tend_trouble troubles[TEND_JOBS];
@@ -32,8 +33,13 @@ struct tend {
 	enum tend_job told_job;
 };
 
-/* One round, to be made once a second. True: what tend__trouble() says has changed. */
+/* One round. True: what tend__trouble() says has changed. */
 bool tend__round(struct tend *t);
+/*
+ * How long after the last one the next is due, if nothing is written meanwhile: a second while there
+ * is work or trouble, some more otherwise.
+ */
+int64_t tend__rest_ns(const struct tend *t);
 /* "" when all is well. */
 const char *tend__trouble(const struct tend *t);
 
