@@ -110,8 +110,9 @@ tests_unit_test_log_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_log_LDADD = $(BASE_LA) $(JANSSON_LIBS) $(UNIT_LIBS)
 noinst_HEADERS += tests/unit/random.h
 
+NATIVE_BATCH = tests/unit/native_batch.c tests/unit/native_batch.h
 unit_tests += tests/unit/test_depot
-tests_unit_test_depot_SOURCES = tests/unit/test_depot.c $(FAILMALLOC)
+tests_unit_test_depot_SOURCES = tests/unit/test_depot.c $(NATIVE_BATCH) $(FAILMALLOC)
 tests_unit_test_depot_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_depot_LDADD = $(SYMBOLIZE_LA) $(UNIT_LIBS)
 
@@ -130,7 +131,6 @@ tests_unit_test_frames_SOURCES = tests/unit/test_frames.c $(FAILMALLOC)
 tests_unit_test_frames_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_frames_LDADD = $(SYMBOLIZE_LA) $(UNIT_LIBS)
 
-NATIVE_BATCH = tests/unit/native_batch.c tests/unit/native_batch.h
 unit_tests += tests/unit/test_debuginfo
 tests_unit_test_debuginfo_SOURCES = tests/unit/test_debuginfo.c core/main/frames_workers.c $(NATIVE_BATCH) $(FAILMALLOC)
 tests_unit_test_debuginfo_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)

@@ -20,7 +20,6 @@
 #include "core/base/hash.h"
 #include "core/base/str.h"
 #include "core/batch/batch.h"
-#include "core/batch/builder.h"
 #include "core/symbolize/depot.h"
 #include "core/symbolize/elf.h"
 #include "core/symbolize/extract.h"
@@ -28,6 +27,7 @@
 #include "core/symbolize/scribe.h"
 #include "core/symbolize/symbols.h"
 #include "tests/unit/failmalloc.h"
+#include "tests/unit/native_batch.h"
 
 static const int64_t SECOND = 1000000000, DAY_S = 86400;
 static char root[] = "/tmp/decima-depot-XXXXXX";
@@ -421,31 +421,10 @@ static int find_load(struct dl_phdr_info *info, size_t size, void *ctx)
 /* A sample in hidden_function of a file of this id. */
 static struct dcm_batch *batch_of(const char *id)
 {
-	CLEANUP(builder__freep) struct dcm_builder *b = builder__new(0);
 	uint64_t address = (uint64_t)(uintptr_t)hidden_function;
-	struct dcm_error err = DCM_ERROR_INIT;
-	struct dcm_batch *batch = NULL;
 
 	dl_iterate_phdr(find_load, &address);
-	struct dcm_mapping m = { .file = builder__string(b, STR("/gone/program")),
-				 .build_id = builder__string(b, str__of(id)),
-				 .kind = DCM_MAPPING_FILE };
-	struct dcm_location l = { .mapping = builder__mapping(b, &m),
-				  .process = DCM_NONE,
-				  .address = address,
-				  .addr_kind = DCM_ADDR_VADDR,
-				  .kind = DCM_FRAME_NATIVE };
-	uint32_t location = builder__location(b, &l, NULL, 0);
-	struct dcm_pair pair = { builder__string(b, STR("service_name")), builder__string(b, STR("x")) };
-	struct dcm_type type = { .name = builder__string(b, STR("process_cpu")),
-				 .sample_type = builder__string(b, STR("cpu")),
-				 .sample_unit = builder__string(b, STR("nanoseconds")) };
-	struct dcm_profile head = { .series = builder__series(b, &pair, 1), .time_ns = 1, .duration_ns = 1 };
-	builder__profile(b, &head, &type, 1);
-	builder__row(b, builder__stack(b, &location, 1), 0, &(int64_t){ 5 });
-	if (builder__seal(b, &batch, &err))
-		fail_msg("%s", err.text);
-	return batch;
+	return native_batch__of("/gone/program", id, &address, 1);
 }
 
 static void ask_once(struct symbols *s)
