@@ -150,9 +150,11 @@ const struct args_verb verbs[] = {
 	  verb__store_check },
 	{ "store backup", "DIR", 1, 1, false, OPTIONS(ask__options),
 	  "copy a store into a new directory: the daemon's, or the one that --data names",
-	  "DIR must not exist yet; `decima query ... --data DIR` then answers from it. What names "
-	  "the profiles is copied into DIR/symbols. Asking a daemon takes the role admin: over the "
-	  "unix socket as root or the daemon's user, or with a token of that role.",
+	  "DIR must not exist yet; `decima query ... --data DIR` then answers from it. It has all "
+	  "that was stored when the copy began; a daemon goes on meanwhile. Blocks of the store "
+	  "`local` take no room where DIR is on the same file system. What names the profiles is "
+	  "copied into DIR/symbols. Asking a daemon takes the role admin: over the unix socket as "
+	  "root or the daemon's user, or with a token of that role.",
 	  verb__store_backup },
 	{ "store restore", "BACKUP DIR", 2, 2, false, OPTIONS(restore_options),
 	  "make a store's directory of a backup",

@@ -129,6 +129,12 @@ tests_storage_test_reader_SOURCES = tests/storage/test_reader.c $(STORE_TEST)
 tests_storage_test_reader_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_storage_test_reader_LDADD = $(LOCAL_STORE_LA) $(CODEC_LA) $(CONFIG_LA) $(UNIT_LIBS) -ldl
 
+# The directory copied by its store, while the disk fails or the power goes.
+unit_tests += tests/storage/test_backup
+tests_storage_test_backup_SOURCES = tests/storage/test_backup.c $(STORE_TEST)
+tests_storage_test_backup_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_storage_test_backup_LDADD = $(LOCAL_STORE_LA) $(CODEC_LA) $(CONFIG_LA) $(UNIT_LIBS) -ldl
+
 # The questions over streams and blocks of several eras, held against memory.
 unit_tests += tests/storage/test_answer
 tests_storage_test_answer_SOURCES = tests/storage/test_answer.c tests/storage/mosaic.c tests/storage/mosaic.h \

@@ -752,6 +752,30 @@ void sim__restart(struct sim *s, bool power_cut)
 	s->failed = s->vanished = s->vouched = false;
 }
 
+static void enter(names *all, const char *dir)
+{
+	const size_t skip = strlen(dir) + 1;
+	const bool there = find(all, dir) != NULL;
+	size_t n = 0;
+
+	for (size_t i = 0; there && i < all->n; i++) {
+		struct name name = all->v[i];
+
+		if (strncmp(name.path, dir, skip - 1) != 0 || name.path[skip - 1] != '/')
+			continue;
+		memmove(name.path, name.path + skip, sizeof(name.path) - skip);
+		all->v[n++] = name;
+	}
+	all->n = n;
+}
+
+void sim__enter(struct sim *s, const char *dir)
+{
+	assert(s->changes.n == 0);
+	enter(&s->seen, dir);
+	enter(&s->kept, dir);
+}
+
 unsigned sim__n_open(const struct sim *s)
 {
 	return s->n_open;

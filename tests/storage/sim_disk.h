@@ -74,6 +74,9 @@ bool sim__failed(const struct sim *s);
 /* What a power cut, or the end of the process alone, leaves. No file is open. Faults and cuts end. */
 void sim__restart(struct sim *s, bool power_cut);
 
+/* From now on a directory of the disk is the disk, and nothing else is there. After a power cut. */
+void sim__enter(struct sim *s, const char *dir);
+
 /* The directory and all names in it vanish, or come back. */
 void sim__vanish(struct sim *s, bool vanished);
 

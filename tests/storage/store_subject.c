@@ -14,6 +14,7 @@
 #include "core/batch/batch.h"
 #include "core/batch/builder.h"
 #include "plugins/storage/answer/walk.h"
+#include "plugins/storage/local/backup.h"
 #include "plugins/storage/local/expire.h"
 #include "plugins/storage/local/extras.h"
 #include "plugins/storage/local/look.h"
@@ -356,6 +357,13 @@ static int subject_retain(void *store, void (*each)(void *ctx, uint64_t id), voi
 	return r ? r : expire__remove(s->store, INT64_MIN, bytes > 1 ? bytes - 1 : 1, &n, NULL);
 }
 
+static int subject_backup(void *store, const char *dir)
+{
+	struct store *s = ((struct subject_store *)store)->store;
+
+	return backup__make(s->vfs, s->commit, dir, NULL);
+}
+
 static int subject_settle(void *store)
 {
 	return commit__settle(((struct subject_store *)store)->store->commit, NULL);
@@ -375,6 +383,7 @@ const struct subject store_subject = {
 	.retain = subject_retain,
 	.remove = subject_remove,
 	.removed = subject_removed,
+	.backup = subject_backup,
 	.settle = subject_settle,
 	.probe = subject_probe,
 	.ids = subject_ids,

@@ -16,6 +16,7 @@
 #include "core/base/str.h"
 #include "core/batch/batch.h"
 #include "core/plugin/mapped.h"
+#include "plugins/storage/local/backup.h"
 #include "plugins/storage/local/block_piece.h"
 #include "plugins/storage/local/inspect.h"
 #include "plugins/storage/local/look.h"
@@ -123,8 +124,8 @@ static void bench__fini(struct bench *b)
 
 	store__close(b->store);
 	snprintf(path, sizeof(path), "%s/quarantine", b->dir);
-	inspect__discard_copy(b->vfs, path);
-	inspect__discard_copy(b->vfs, b->dir);
+	backup__discard(b->vfs, path);
+	backup__discard(b->vfs, b->dir);
 	assert_int_equal(access(b->dir, F_OK), -1);
 	vfs_posix__free(b->vfs);
 }

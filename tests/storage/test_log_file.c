@@ -88,6 +88,50 @@ static void test_grows(void **state)
 	sim__free(sim);
 }
 
+static void read_records(struct vfs *v, uint64_t lsn, const char *expected)
+{
+	struct seen s = { .refuse = 0 };
+	struct vfs_file *f = NULL;
+	struct log_found found;
+	struct buf b = { 0 };
+
+	assert_int_equal(log_file__read_records(v, PATH, lsn, &b), 0);
+	assert_int_equal(vfs__open(v, "d/copy", VFS_WRITE | VFS_CREATE | VFS_NEW, &f), 0);
+	assert_int_equal(vfs__write(f, b.data, b.n, 0), 0);
+	vfs__close(f);
+	assert_int_equal(log_file__read(v, "d/copy", KIND, see, &s, &found, NULL), 0);
+	assert_string_equal(s.text, expected);
+	assert_true(found.n_lost == 0 && found.n_bad_bytes == 0);
+	assert_int_equal(vfs__unlink(v, "d/copy"), 0);
+	buf__fini(&b);
+}
+
+static void test_begins(void **state)
+{
+	struct sim *sim;
+	struct vfs *v = disk(&sim);
+	struct log_file *l = opened(v, "", 0);
+	struct buf b = { 0 };
+	size_t n;
+
+	(void)state;
+	assert_int_equal(log_file__read_records(v, PATH, 1, &b), -ENOENT);
+	append(l, "one", 1);
+	append(l, "two", 0);
+	append(l, "three", 1);
+	log_file__close(l);
+	read_records(v, 0, "");
+	read_records(v, 1, "one");
+	read_records(v, 2, "one two");
+	read_records(v, 3, "one two three");
+	read_records(v, UINT64_MAX, "one two three");
+	sim__peek(sim, PATH, &n)[0] ^= 1;
+	assert_int_equal(log_file__read_records(v, PATH, 1, &b), 0);
+	assert_int_equal(b.n, n);
+	buf__fini(&b);
+	sim__free(sim);
+}
+
 /* A frame behind a torn one verifies, and must not come back behind a new one. */
 static void test_torn(void **state)
 {
@@ -203,9 +247,9 @@ static void test_no_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_grows),	  cmocka_unit_test(test_torn),
-		cmocka_unit_test(test_damaged),	  cmocka_unit_test(test_faults),
-		cmocka_unit_test(test_no_memory),
+		cmocka_unit_test(test_grows),  cmocka_unit_test(test_begins),
+		cmocka_unit_test(test_torn),   cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_faults), cmocka_unit_test(test_no_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

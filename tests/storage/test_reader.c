@@ -17,6 +17,7 @@
 
 #include "core/batch/batch.h"
 #include "core/batch/builder.h"
+#include "plugins/storage/local/backup.h"
 #include "plugins/storage/local/expire.h"
 #include "plugins/storage/local/inspect.h"
 #include "plugins/storage/local/look.h"
@@ -83,7 +84,7 @@ static void place__init(struct place *p)
 
 static void remove_dir(struct vfs *v, const char *dir)
 {
-	inspect__discard_copy(v, dir);
+	backup__discard(v, dir);
 	assert_int_equal(access(dir, F_OK), -1);
 }
 
@@ -141,6 +142,15 @@ static void read_content(struct place *p, const char *dir, struct content *ret)
 	assert_true(try_to_read(p, dir, ret));
 }
 
+/* By whom a copy is made. */
+enum copying { COPY_BESIDE, COPY_OWN, N_COPYINGS };
+
+static int copy_store(struct place *p, struct vfs *v, enum copying by, const char *to,
+		      struct dcm_error *err)
+{
+	return by == COPY_OWN ? backup__make(v, p->store->commit, to, err) : reader__backup(v, to, err);
+}
+
 /* ---- while nobody writes ---- */
 
 static int add_name(void *ctx, const char *name)
@@ -178,7 +188,6 @@ static void compare(struct place *p, const char *dir, const struct content *told
 
 static void test_all_of_it_is_read_and_nothing_is_written(void **state)
 {
-	struct store_options o;
 	struct content told = { 0 };
 	char copy[80];
 	struct place p;
@@ -199,23 +208,26 @@ static void test_all_of_it_is_read_and_nothing_is_written(void **state)
 		compare(&p, p.dir, &told);
 		assert_int_equal(names_of(p.vfs), before);
 	}
-	o = options_of(&p);
 	assert_true(p.store->active.n > 0 && p.store->blocks.n > 0);
-	assert_int_equal(reader__backup(&p.reader.host, p.vfs, &o, copy, NULL), 0);
-	compare(&p, copy, &told);
-	/* What is there already is nobody's to touch. */
-	assert_int_equal(reader__backup(&p.reader.host, p.vfs, &o, copy, NULL), -EEXIST);
-	compare(&p, copy, &told);
-	remove_dir(p.vfs, copy);
+	for (int i = 0; i < N_COPYINGS; i++) {
+		uint64_t before = names_of(p.vfs);
+
+		assert_int_equal(copy_store(&p, p.vfs, (enum copying)i, copy, NULL), 0);
+		compare(&p, copy, &told);
+		/* What is there already is nobody's to touch. */
+		assert_int_equal(copy_store(&p, p.vfs, (enum copying)i, copy, NULL), -EEXIST);
+		compare(&p, copy, &told);
+		assert_int_equal(names_of(p.vfs), before);
+		remove_dir(p.vfs, copy);
+	}
 	content__fini(&told);
 	place__fini(&p);
 }
 
-/* What was removed while it was in the log alone, whenever the copy seals; what came later stays. */
-static void test_removals_are_repeated(void **state)
+/* What was removed while it was in the log alone; what came later stays. */
+static void test_removals_are_copied(void **state)
 {
 	const struct dcm_select all = { .size = sizeof(all), .from_ms = INT64_MIN, .to_ms = INT64_MAX };
-	struct store_options o;
 	struct content told = { 0 };
 	char copy[80];
 	uint64_t n = 0;
@@ -236,12 +248,70 @@ static void test_removals_are_repeated(void **state)
 	}
 	assert_true(n > 0 && told.profiles.n > 0);
 	compare(&p, p.dir, &told);
-	o = options_of(&p);
-	for (int i = 0; i < 2; i++) {
-		assert_int_equal(reader__backup(&p.reader.host, p.vfs, &o, copy, NULL), 0);
+	for (int i = 0; i < N_COPYINGS; i++) {
+		assert_int_equal(copy_store(&p, p.vfs, (enum copying)i, copy, NULL), 0);
 		compare(&p, copy, &told);
 		remove_dir(p.vfs, copy);
-		o.head_max_bytes = 1; /* a seal after each frame */
+	}
+	content__fini(&told);
+	place__fini(&p);
+}
+
+/* Batches that were acknowledged before are late ones after it, wherever the copy has them. */
+static void resend(struct place *p, const char *dir, uint64_t n)
+{
+	struct store_options o = options_of(p);
+	struct commit_found found;
+	struct store *s = NULL;
+	struct vfs *v = NULL;
+
+	assert_int_equal(vfs_posix__new(dir, true, &v, NULL), 0);
+	assert_int_equal(store__open(&p->reader.host, v, &o, &found, &s, NULL), 0);
+	assert_int_equal(found.n_missing, 0);
+	assert_int_equal(found.wal.n_lost, 0);
+	assert_int_equal(inspect__check(s, complain, p), 0);
+	for (uint64_t i = 0; i < n; i++) {
+		struct dcm_batch *batch = make_batch(i, RANDOM_BASE_NS, 0);
+		int status = -EINPROGRESS;
+
+		assert_int_equal(store__write(s, &batch, 1, note_done, &status, NULL), 0);
+		assert_int_equal(status, 0);
+		batch__unref(batch);
+	}
+	store__close(s);
+	vfs_posix__free(v);
+}
+
+static void test_a_restored_store_knows_what_it_has(void **state)
+{
+	char copy[80], restored[80];
+	struct content told = { 0 };
+	struct vfs *v = NULL;
+	struct place p;
+	(void)state;
+
+	place__init(&p);
+	p.reader.real_ns = p.writer.real_ns;
+	snprintf(copy, sizeof(copy), "%s.copy", p.dir);
+	snprintf(restored, sizeof(restored), "%s.restored", p.dir);
+	for (uint64_t i = 0; i < 9; i++) {
+		struct dcm_batch *batch = make_batch(i, RANDOM_BASE_NS, 0);
+
+		write_batch(&p, batch);
+		content__add_batch(&told, batch);
+		batch__unref(batch);
+		if (i == 2 || i == 5)
+			assert_int_equal(upkeep__seal(p.store, NULL), 0);
+	}
+	for (int i = 0; i < N_COPYINGS; i++) {
+		assert_int_equal(copy_store(&p, p.vfs, (enum copying)i, copy, NULL), 0);
+		assert_int_equal(vfs_posix__new(copy, true, &v, NULL), 0);
+		assert_int_equal(reader__backup(v, restored, NULL), 0);
+		vfs_posix__free(v);
+		resend(&p, restored, 9);
+		compare(&p, restored, &told);
+		remove_dir(p.vfs, restored);
+		remove_dir(p.vfs, copy);
 	}
 	content__fini(&told);
 	place__fini(&p);
@@ -262,7 +332,7 @@ static void test_no_store_is_no_store(void **state)
 	snprintf(copy, sizeof(copy), "%s.copy", dir);
 	assert_int_equal(vfs_posix__new(dir, true, &v, NULL), 0);
 	assert_int_equal(reader__open(&p.reader.host, v, &o, &s, NULL), -ENOENT);
-	assert_int_equal(reader__backup(&p.reader.host, v, &o, copy, NULL), -ENOENT);
+	assert_int_equal(reader__backup(v, copy, NULL), -ENOENT);
 	assert_int_equal(access(copy, F_OK), -1);
 	assert_int_equal(rmdir(dir), 0);
 	vfs_posix__free(v);
@@ -468,12 +538,14 @@ static uint64_t meddled_n_lost(struct vfs *v)
 }
 
 /* True when the moment came. */
-static bool read_meddled(struct place *p, enum meddling how, unsigned at, bool copied)
+static bool read_meddled(struct place *p, enum meddling how, unsigned at, enum copying by)
 {
+	const bool copied = by != N_COPYINGS;
 	struct vfs_ops ops = *p->vfs->ops; /* of files, which are the inner one's */
 	struct meddled m = { .vfs = { &ops }, .inner = p->vfs, .place = p, .how = how, .at = at };
 	struct store_options o = options_of(p);
 	uint32_t n = atomic_load(&p->n_acknowledged);
+	uint32_t n_removed = atomic_load(&p->n_removed);
 	struct content there = { 0 };
 	struct dcm_error err = DCM_ERROR_INIT;
 	struct store *s = NULL;
@@ -489,12 +561,14 @@ static bool read_meddled(struct place *p, enum meddling how, unsigned at, bool c
 	ops.unmap = meddled_unmap;
 	ops.n_lost = meddled_n_lost;
 	snprintf(copy, sizeof(copy), "%s.copy", p->dir);
-	int r = copied ? reader__backup(&p->reader.host, &m.vfs, &o, copy, &err)
+	int r = copied ? copy_store(p, &m.vfs, by, copy, &err)
 		       : reader__open(&p->reader.host, &m.vfs, &o, &s, &err);
 	if (r)
 		fail_msg("%s", err.text);
 	bool came = m.n_calls >= at;
-	uint32_t n_removed = atomic_load(&p->n_removed);
+	/* The store's own copy is of the moment when it began. */
+	if (by != COPY_OWN)
+		n_removed = atomic_load(&p->n_removed);
 	/* Of the directory nothing is needed any more. */
 	meddle(p, COMPACT);
 	meddle(p, REMOVE);
@@ -513,7 +587,7 @@ static bool read_meddled(struct place *p, enum meddling how, unsigned at, bool c
 static void test_at_each_moment(void **state)
 {
 	(void)state;
-	for (unsigned k = 0; k < 2 * N_MEDDLINGS; k++) {
+	for (unsigned k = 0; k < (N_COPYINGS + 1) * N_MEDDLINGS; k++) {
 		bool came = true;
 		struct place p;
 
@@ -529,7 +603,8 @@ static void test_at_each_moment(void **state)
 			write_next(&p);
 			if (at % 3 == 2)
 				assert_int_equal(upkeep__seal(p.store, NULL), 0);
-			came = read_meddled(&p, (enum meddling)(k / 2), ++at, k % 2);
+			came = read_meddled(&p, (enum meddling)(k / (N_COPYINGS + 1)), ++at,
+					    (enum copying)(k % (N_COPYINGS + 1)));
 		}
 		print_message("%u moments\n", at - 1);
 		assert_true(at > 8);
@@ -556,16 +631,15 @@ static void *write_all(void *ctx)
 	return NULL;
 }
 
-/* The same of a copy. */
-static bool try_to_copy(struct place *p, struct content *ret)
+/* The same of a copy; the store's own always succeeds. */
+static bool try_to_copy(struct place *p, enum copying by, struct content *ret)
 {
-	struct store_options o = options_of(p);
 	struct dcm_error err = DCM_ERROR_INIT;
 	char copy[80];
 
 	snprintf(copy, sizeof(copy), "%s.copy", p->dir);
-	int r = reader__backup(&p->reader.host, p->vfs, &o, copy, &err);
-	if (r && r != -EBUSY)
+	int r = copy_store(p, p->vfs, by, copy, &err);
+	if (r && (r != -EBUSY || by == COPY_OWN))
 		fail_msg("%s", err.text);
 	if (r)
 		return false;
@@ -577,7 +651,7 @@ static bool try_to_copy(struct place *p, struct content *ret)
 /* A writer that is always faster may keep readers out, and none does when it is over. */
 static void test_beside_a_writer(void **state)
 {
-	unsigned n_tries = 0, n_read = 0, n_copied = 0;
+	unsigned n_tries = 0, n_done[N_COPYINGS + 1] = { 0 };
 	pthread_t thread;
 	struct place p;
 	bool over;
@@ -589,17 +663,18 @@ static void test_beside_a_writer(void **state)
 		struct content there = { 0 };
 		over = atomic_load(&p.over);
 		uint32_t n = atomic_load(&p.n_acknowledged);
-		bool copy = n_tries++ % 4 == 3;
-		bool done = copy ? try_to_copy(&p, &there) : try_to_read(&p, p.dir, &there);
+		enum copying by = n_tries++ % (N_COPYINGS + 1);
+		bool done = by < N_COPYINGS ? try_to_copy(&p, by, &there)
+					    : try_to_read(&p, p.dir, &there);
 
 		if (done)
 			must_have(&p, &there, n, atomic_load(&p.n_removed));
-		n_read += done && !copy;
-		n_copied += done && copy;
+		n_done[by] += done;
 		content__fini(&there);
-	} while (!over || n_copied == 0 || n_read == 0);
+	} while (!over || n_done[COPY_BESIDE] == 0 || n_done[COPY_OWN] == 0 || n_done[N_COPYINGS] == 0);
 	assert_int_equal(pthread_join(thread, NULL), 0);
-	print_message("%u times read, %u times copied, of %u\n", n_read, n_copied, n_tries);
+	print_message("%u times read, %u times copied, %u times by itself, of %u\n",
+		      n_done[N_COPYINGS], n_done[COPY_BESIDE], n_done[COPY_OWN], n_tries);
 	place__fini(&p);
 }
 
@@ -607,7 +682,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_all_of_it_is_read_and_nothing_is_written),
-		cmocka_unit_test(test_removals_are_repeated),
+		cmocka_unit_test(test_removals_are_copied),
+		cmocka_unit_test(test_a_restored_store_knows_what_it_has),
 		cmocka_unit_test(test_no_store_is_no_store),
 		cmocka_unit_test(test_a_missing_block_is_told_and_left_out),
 		cmocka_unit_test(test_without_memory),

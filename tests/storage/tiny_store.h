@@ -50,7 +50,8 @@ struct subject {
 	 */
 	int (*remove)(void *store, unsigned kind);
 	bool (*removed)(unsigned kind, uint64_t id);
-	int (*settle)(void *store); /* 0: the last change is durable */
+	int (*backup)(void *store, const char *dir); /* NULL: this store cannot */
+	int (*settle)(void *store);		     /* 0: the last change is durable */
 	int (*probe)(void *store);
 	/* All numbers, in no order, as queries would find them. */
 	void (*ids)(void *store, void (*each)(void *ctx, uint64_t id), void *ctx);

@@ -31,6 +31,7 @@ struct commit {
 	uint64_t settled_generation; /* the last one that does */
 	int strange; /* 0, or why the directory that is there now is not ours to change */
 	VEC(char *) garbage;
+	uint32_t n_holds; /* garbage stays */
 };
 
 static const char *const dirs[] = { WAL_DIR, BLOCKS_DIR, ERAS_DIR };
@@ -171,8 +172,8 @@ static int note_garbage(struct commit *c, const struct commit_change *change)
 	return ok ? 0 : -ENOMEM;
 }
 
-/* Step 5: the manifest in memory is durable. What cannot be removed now, the next open removes. */
-static void remove_garbage(struct commit *c)
+/* What cannot be removed now, the next open removes. */
+static void remove_files(struct commit *c)
 {
 	struct dcm_error err = DCM_ERROR_INIT;
 
@@ -193,6 +194,15 @@ static void remove_garbage(struct commit *c)
 		}
 	}
 	cut_garbage(c, 0);
+}
+
+/* Step 5: the manifest in memory is durable. */
+static void remove_garbage(struct commit *c)
+{
+	struct dcm_error err = DCM_ERROR_INIT;
+
+	if (c->n_holds == 0)
+		remove_files(c);
 	if (c->wal && wal__forget(c->wal, c->now.sealed_lsn, &err))
 		tell(c, DCM_LOG_WARNING, err.text);
 }
@@ -288,6 +298,39 @@ int commit__settle(struct commit *c, struct dcm_error *err)
 	rc = settle(c, err);
 	pthread_mutex_unlock(&c->lock);
 	return rc;
+}
+
+void commit_moment__fini(struct commit_moment *m)
+{
+	manifest__fini(&m->manifest);
+	wal_extents__fini(&m->log);
+}
+
+/* One lock for both: what a seal has brought into blocks the log may not have. */
+int commit__hold(struct commit *c, struct commit_moment *ret, struct dcm_error *err)
+{
+	int rc;
+
+	pthread_mutex_lock(&c->lock);
+	rc = check_ours(c, err);
+	if (!rc && (manifest__copy(&ret->manifest, &c->now) || wal__hold(c->wal, &ret->log)))
+		rc = error__nomem(err);
+	c->n_holds += !rc;
+	pthread_mutex_unlock(&c->lock);
+	if (rc)
+		commit_moment__fini(ret);
+	return rc;
+}
+
+void commit__release(struct commit *c, struct commit_moment *m)
+{
+	pthread_mutex_lock(&c->lock);
+	c->n_holds--;
+	wal__release(c->wal);
+	if (!c->unsettled)
+		remove_garbage(c);
+	pthread_mutex_unlock(&c->lock);
+	commit_moment__fini(m);
 }
 
 /* ---- the directory ---- */

@@ -20,7 +20,7 @@
  * A failure before the rename in 4 changes nothing. When the sync after it fails, the new content is what everybody
  * reads, but a power cut may bring the old one back: then nothing is removed, and the next change, or commit__settle(),
  * writes the manifest anew and removes what has waited. Blocks are removed from the directory only: who has one mapped
- * keeps it.
+ * keeps it. While somebody copies what there was at some moment, step 5 waits (commit__hold()).
  *
  * A crash leaves at worst: a .tmp, a block that no manifest lists, old blocks and segments that should be gone. open()
  * removes them, after it has written the manifest again: what a process that died has renamed may not be durable yet.
@@ -124,6 +124,22 @@ int commit__apply(struct commit *c, const struct commit_change *change, struct d
 
 /* 0 when the last change is durable, if need be by writing the manifest again. */
 int commit__settle(struct commit *c, struct dcm_error *err);
+
+/* What the store is at one moment. Zeroed is none. */
+struct commit_moment {
+	struct manifest manifest;
+	wal_extents log; /* what it has beyond the manifest's sealed_lsn, and perhaps more */
+};
+void commit_moment__fini(struct commit_moment *m);
+
+/*
+ * The moment, into a zeroed one; all that was acknowledged before is in it. Until release() no file of it is removed,
+ * while changes go on: what they make superfluous takes room for so long. Holds are counted. 0 or a negative errno with a
+ * sentence, and then nothing is held.
+ */
+int commit__hold(struct commit *c, struct commit_moment *ret, struct dcm_error *err);
+/* Frees the moment too. */
+void commit__release(struct commit *c, struct commit_moment *m);
 
 /*
  * To be called now and then while something refuses, and harmless otherwise. 0: the directory is there and ours, the

@@ -6,14 +6,14 @@
  *
  *	store.h    writing, starting over           wal.h     the log
  *	tend.h     all of the upkeep, in rounds     block.h   packed columns
- *	upkeep.h   seals, recovers                  inspect.h checks, copies
+ *	upkeep.h   seals, recovers                  inspect.h counts, checks
  *	expire.h   removes what is old or too much  retain.h  what that is
  *	rework.h   compacts, rescues                commit.h  the order in which files change
  *	removal.h  removes what matches             filters.h what was removed, and is still in blocks
  *	look.h     what a question looks at         era.h     what profiles refer to
  *	eras.h     which of those are in memory     kept.h    counts
- *	reader.h   reads beside another process     vfs.h     every call to the file system
- *	age.h      the time that ages count from
+ *	reader.h   reads beside another process     backup.h  copies
+ *	vfs.h      every call to the file system    age.h     the time that ages count from
  *
  * Threads: as the ops say, and one of its own, which does upkeep, once a second at most.
  */
@@ -33,6 +33,7 @@
 #include "core/base/str.h"
 #include "plugins/storage/answer/answer.h"
 #include "plugins/storage/answer/ask.h"
+#include "plugins/storage/local/backup.h"
 #include "plugins/storage/local/expire.h"
 #include "plugins/storage/local/inspect.h"
 #include "plugins/storage/local/look.h"
@@ -500,8 +501,8 @@ static int backup(void *instance, const char *dir, struct dcm_error *err)
 {
 	struct local *l = instance;
 
-	return l->read_only ? reader__backup(l->host, l->vfs, &l->store->options, dir, err)
-			    : inspect__backup(l->store, dir, err);
+	return l->read_only ? reader__backup(l->vfs, dir, err)
+			    : backup__make(l->vfs, l->store->commit, dir, err);
 }
 
 static int check(void *instance, dcm_report_fn each, void *ctx, struct dcm_error *err)

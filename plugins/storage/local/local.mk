@@ -3,6 +3,7 @@
 noinst_LTLIBRARIES += plugins/storage/local/liblocal.la
 plugins_storage_local_liblocal_la_SOURCES = \
 	plugins/storage/local/age.c plugins/storage/local/age.h \
+	plugins/storage/local/backup.c plugins/storage/local/backup.h \
 	plugins/storage/local/block_file.c plugins/storage/local/block_file.h \
 	plugins/storage/local/block.h plugins/storage/local/block_layout.h \
 	plugins/storage/local/block_piece.c plugins/storage/local/block_piece.h \

@@ -124,6 +124,22 @@ int log_file__read(struct vfs *v, const char *path, uint32_t kind, replay_fn eac
 	return rc;
 }
 
+int log_file__read_records(struct vfs *v, const char *path, uint64_t lsn, struct buf *ret)
+{
+	struct frames_head head;
+	struct frame f;
+	int rc = vfs__read_file(v, path, LOG_FILE_MAX_BYTES, ret);
+
+	if (rc || ret->n == 0 || frames__get_head(ret->data, ret->n, &head))
+		return rc;
+	struct frames_cursor c = { .p = ret->data, .n = ret->n, .head = head };
+	size_t end = frames__begin(&head);
+	while (frames__next(&c, &f) && f.lsn <= lsn)
+		end = c.end;
+	ret->n = end < ret->n ? end : ret->n;
+	return 0;
+}
+
 /* ---- writing ---- */
 
 /* The head and what waits into an empty file. */

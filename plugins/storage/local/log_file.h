@@ -45,6 +45,11 @@ int log_file__open(struct vfs *v, const char *path, uint32_t kind, replay_fn eac
 /* The same for readers beside the process that writes: makes and changes nothing. -ENOENT. */
 int log_file__read(struct vfs *v, const char *path, uint32_t kind, replay_fn each, void *ctx,
 		   struct log_found *ret_found, struct dcm_error *err);
+/*
+ * The file's bytes up to the end of record `lsn`, appended to an empty buffer; all of them when its head is damaged. 0 or
+ * as vfs__read_file().
+ */
+int log_file__read_records(struct vfs *v, const char *path, uint64_t lsn, struct buf *ret);
 /* What was not synced is given up. NULL works. */
 void log_file__close(struct log_file *l);
 

@@ -13,11 +13,9 @@
 
 #include "core/base/cleanup.h"
 #include "core/base/error.h"
-#include "core/base/le.h"
+#include "plugins/storage/local/backup.h"
 #include "plugins/storage/local/eras.h"
-#include "plugins/storage/local/inspect.h"
 #include "plugins/storage/local/removal.h"
-#include "plugins/storage/local/upkeep.h"
 
 enum { ATTEMPTS = 50 };
 
@@ -199,144 +197,44 @@ int reader__open(const struct dcm_host *host, struct vfs *v, const struct store_
  * Backup
  */
 
-/* The frames of the log, each as its LSN and its length, 8 bytes each, and its payload. */
-struct collected {
-	struct buf bytes;
-};
-
-/* A replay_fn. */
-static int collect(void *ctx, const struct frame *f)
-{
-	struct collected *c = ctx;
-
-	if (f->type != STORE_FRAME_BATCHES)
-		return 0;
-	buf__le64(&c->bytes, f->lsn);
-	buf__le64(&c->bytes, f->n);
-	buf__append(&c->bytes, f->payload, f->n);
-	return c->bytes.error;
-}
-
-/* Writes what a frame held into the copy. What cannot be decoded is not in the store that is copied either. */
-static int write_frame(const struct dcm_host *host, struct store *to, const struct frame *f,
-		       struct dcm_error *err)
-{
-	struct heads_window window;
-	batch_list batches = { 0 };
-	int r = store__decode_frame(host, f, &window, &batches, NULL);
-
-	if (r == 0)
-		r = store__write_within(to, batches.v, (uint32_t)batches.n, &window, NULL, NULL, err);
-	else if (r != -ENOMEM)
-		r = 0;
-	for (size_t i = 0; i < batches.n; i++)
-		host->batch_unref(batches.v[i]);
-	vec__fini(&batches);
-	return r;
-}
-
-/* The removals whose turn has not come are later than all that the heads hold, and so concern all of it. */
-static int seal_copy(struct store *to, struct dcm_error *err)
-{
-	const uint32_t n_replayed = to->n_replayed;
-
-	if (removal__replay(to, UINT64_MAX))
-		return error__nomem(err);
-	to->n_replayed = n_replayed;
-	return upkeep__seal(to, err);
-}
-
-/* The copy's LSNs are others, so removals are repeated where they stood between the frames. */
-static int write_frames(const struct dcm_host *host, struct store *to, const struct collected *c,
-			struct dcm_error *err)
-{
-	int r = 0;
-
-	to->n_replayed = 0;
-	for (size_t at = 0; r == 0 && at < c->bytes.n;) {
-		struct frame f = { .lsn = le__get64(c->bytes.data + at),
-				   .payload = c->bytes.data + at + 16,
-				   .n = (uint32_t)le__get64(c->bytes.data + at + 8) };
-
-		at += 16 + (size_t)f.n;
-		if (removal__replay(to, f.lsn - 1))
-			return error__nomem(err);
-		r = write_frame(host, to, &f, err);
-		if (r == 0 && heads__bytes(&to->active) >= to->options.head_max_bytes)
-			r = seal_copy(to, err);
-	}
-	return r ? r : seal_copy(to, err);
-}
-
-/* The copy is a store of its own by now; there the frames become blocks. */
-static int fill(const struct dcm_host *host, const char *dir, const struct store_options *o,
-		const struct collected *frames, struct dcm_error *err)
-{
-	struct store_options options = *o;
-	struct commit_found found;
-	struct store *to = NULL;
-	struct vfs *v = NULL;
-	int r = vfs_posix__new(dir, true, &v, err);
-
-	options.retention_ms = 0;
-	options.max_bytes = 0;
-	if (r == 0)
-		vfs_posix__map_by(v, host);
-	if (r == 0)
-		r = store__open(host, v, &options, &found, &to, err);
-	if (r == 0)
-		r = write_frames(host, to, frames, err);
-	store__close(to);
-	vfs_posix__free(v);
-	return r;
-}
-
-/* The manifest, and what the log has beyond it. -ESTALE: that did not belong together. */
-static int collect_moment(struct vfs *v, struct manifest *m, struct collected *frames,
-			  struct dcm_error *err)
+/*
+ * Segments that are open when the manifest is still the one that was read have all that it lacks, and nothing takes
+ * them away any more. -ESTALE: there are other frames in blocks by now.
+ */
+static int find_moment(struct vfs *v, struct commit_moment *m, struct dcm_error *err)
 {
 	struct change change = { false };
 	bool damaged;
-	int r = manifest__read(m, v, &damaged, err);
+	int r = manifest__read(&m->manifest, v, &damaged, err);
 
-	if (r)
-		return r;
-	struct replaying log = { .vfs = v, .sealed_lsn = m->sealed_lsn, .each = collect, .ctx = frames };
-	r = replay_log(&log, err);
 	if (r == 0)
-		r = look_again(v, m, &change, err);
+		r = wal_extents__open(v, &m->log, err);
+	if (r == 0)
+		r = look_again(v, &m->manifest, &change, err);
 	return r == 0 && change.sealed ? -ESTALE : r;
 }
 
-static int copy_moment(const struct dcm_host *host, struct vfs *v, const struct store_options *o,
-		       const char *dir, struct dcm_error *err)
+static int copy_moment(struct vfs *v, const char *dir, struct dcm_error *err)
 {
-	struct manifest m = { .generation = 0 };
-	struct collected frames = { .bytes = { .n = 0 } };
+	struct commit_moment m = { .manifest = { .generation = 0 } };
 	struct change change = { false };
-	int r = collect_moment(v, &m, &frames, err);
+	int r = find_moment(v, &m, err);
 
-	if (r == 0)
-		r = inspect__copy(v, &m, dir, err);
 	if (r == 0) {
-		r = fill(host, dir, o, &frames, err);
-		if (r)
-			inspect__discard_copy(v, dir);
-	} else if (r == -ENOENT && look_again(v, &m, &change, err) == 0 && change.any) {
-		r = -ESTALE; /* blocks went away meanwhile */
+		r = backup__copy(v, &m, dir, err);
+		if (r == -ENOENT && look_again(v, &m.manifest, &change, NULL) == 0 && change.any)
+			r = -ESTALE; /* what is missing was removed meanwhile */
 	}
-	buf__fini(&frames.bytes);
-	manifest__fini(&m);
+	commit_moment__fini(&m);
 	return r;
 }
 
-int reader__backup(const struct dcm_host *host, struct vfs *v, const struct store_options *o,
-		   const char *dir, struct dcm_error *err)
+int reader__backup(struct vfs *v, const char *dir, struct dcm_error *err)
 {
 	int r = -ESTALE;
 
 	for (int i = 0; r == -ESTALE && i < ATTEMPTS; i++)
-		r = copy_moment(host, v, o, dir, err);
+		r = copy_moment(v, dir, err);
 	if (r == -ESTALE)
 		return error__set(err, -EBUSY,
 				  "backup: the store changed each time it was read; try again");

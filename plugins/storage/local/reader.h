@@ -24,11 +24,9 @@ int reader__open(const struct dcm_host *host, struct vfs *v, const struct store_
 		 struct store **ret, struct dcm_error *err);
 
 /*
- * Makes `dir`, which must not exist and is absolute, a store of what is in the vfs at this moment: blocks get second
- * names where the file system can do that, what is in the log becomes blocks. 0, or a negative errno with a sentence;
- * what was made until then is removed.
+ * As backup__copy(), of what is in the vfs at this moment; `dir` is absolute. -ENOENT: no store is there; -EBUSY: it
+ * changed too often while it was copied.
  */
-int reader__backup(const struct dcm_host *host, struct vfs *v, const struct store_options *o,
-		   const char *dir, struct dcm_error *err);
+int reader__backup(struct vfs *v, const char *dir, struct dcm_error *err);
 
 #endif

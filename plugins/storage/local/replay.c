@@ -34,6 +34,75 @@ static int note_file(void *ctx, const char *name)
 	return vec__push(&r->files, (struct replay_file){ .number = (uint64_t)number }) ? 0 : -ENOMEM;
 }
 
+struct opening {
+	struct vfs *vfs;
+	wal_extents *ret;
+};
+
+static int open_segment(void *ctx, const char *name)
+{
+	const struct opening *g = ctx;
+	struct wal_extent e = { .bytes = 0 };
+	int64_t number = numbered__parse(name, SUFFIX);
+	char path[WAL_PATH_BYTES];
+
+	if (number < 0)
+		return 0;
+	if (!vec__reserve(g->ret, 1))
+		return -ENOMEM;
+	e.number = (uint64_t)number;
+	int rc = vfs__open(g->vfs, wal__path(path, e.number), VFS_READ, &e.file);
+	if (!rc)
+		g->ret->v[g->ret->n++] = e;
+	return rc == -ENOENT ? -ESTALE : rc;
+}
+
+int wal_extents__open(struct vfs *v, wal_extents *ret, struct dcm_error *err)
+{
+	int rc = vfs__list(v, WAL_DIR, open_segment, &(struct opening){ v, ret });
+
+	return rc ? error__sys(err, rc, WAL_DIR ": cannot open its files") : 0;
+}
+
+/* Behind a head that cannot be read nothing can be: it has the salt. */
+static int find_end(const struct wal_extent *e, const struct buf *b, uint64_t *ret)
+{
+	struct frames_head head;
+	struct frame f;
+	int rc = frames__get_head(b->data ? b->data : (const uint8_t *)"", b->n, &head);
+
+	if (rc == -EPROTONOSUPPORT)
+		return rc;
+	if (rc || head.kind != WAL_KIND || head.number != e->number)
+		return 0;
+	struct frames_cursor c = { .p = b->data, .n = b->n, .head = head };
+	while (frames__next(&c, &f))
+		;
+	*ret = c.end;
+	return 0;
+}
+
+int wal_extent__measure(const struct wal_extent *e, uint64_t *ret_bytes)
+{
+	struct buf b = { 0 };
+	uint64_t bytes = 0;
+	int rc = vfs__read_all(e->file, WAL_FILE_MAX_BYTES, &b);
+
+	if (!rc)
+		rc = find_end(e, &b, &bytes);
+	buf__fini(&b);
+	if (!rc)
+		*ret_bytes = bytes;
+	return rc;
+}
+
+void wal_extents__fini(wal_extents *e)
+{
+	for (size_t i = 0; i < e->n; i++)
+		vfs__close(e->v[i].file);
+	vec__fini(e);
+}
+
 static int by_number(const void *a, const void *b)
 {
 	const struct replay_file *x = a, *y = b;

@@ -37,6 +37,27 @@ enum { WAL_PATH_BYTES = 32 };
 
 const char *wal__path(char to[static WAL_PATH_BYTES], uint64_t number);
 
+/* How far a segment goes. */
+struct wal_extent {
+	uint64_t number;
+	/*
+	 * Either its bytes with all frames that were synced, of which the file may have fewer; or the file, open, so that
+	 * it may be removed.
+	 */
+	uint64_t bytes;
+	struct vfs_file *file;
+};
+typedef VEC(struct wal_extent) wal_extents;
+
+/* Opens every segment that is there, appended. -ESTALE: one went away meanwhile; or a negative errno with a sentence. */
+int wal_extents__open(struct vfs *v, wal_extents *ret, struct dcm_error *err);
+/*
+ * The bytes of one that is open. A frame that is found was written after all those before it, so when these are read
+ * again they are there, whoever writes meanwhile. 0 or a negative errno.
+ */
+int wal_extent__measure(const struct wal_extent *e, uint64_t *ret_bytes);
+void wal_extents__fini(wal_extents *e);
+
 struct replay_file {
 	uint64_t number;
 	bool readable; /* its head is */
@@ -48,6 +69,12 @@ struct replay_file {
 	uint64_t bound_lsn;
 	uint32_t bound_by;
 };
+
+/* Of it; 0 when its head cannot be read, and so nothing in it. */
+static inline uint64_t replay_file__extent(const struct replay_file *f)
+{
+	return f->readable ? f->end : 0;
+}
 
 struct replay_frame {
 	uint64_t lsn;

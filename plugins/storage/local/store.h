@@ -121,11 +121,6 @@ void store__close(struct store *s);
 int store__write(struct store *s, struct dcm_batch *const *batches, uint32_t n, dcm_done_fn done,
 		 void *ctx, struct dcm_error *err);
 
-/* The same for what passed another store's window already. */
-int store__write_within(struct store *s, struct dcm_batch *const *batches, uint32_t n,
-			const struct heads_window *window, dcm_done_fn done, void *ctx,
-			struct dcm_error *err);
-
 /*
  * For who opens: a store without files; what the manifest lists (into an empty one); and a replay_fn of the log. As
  * commit_options' `loaded` and `each`, with the store as the context.
@@ -133,14 +128,6 @@ int store__write_within(struct store *s, struct dcm_batch *const *batches, uint3
 struct store *store__new(const struct dcm_host *host, struct vfs *v, const struct store_options *o);
 int store__take_manifest(void *store, const struct manifest *m, struct dcm_error *err);
 int store__replay_frame(void *store, const struct frame *f);
-
-/*
- * The batches of a frame of the log, appended as new references; on failure those before the one that cannot be decoded.
- * 0, -ENOMEM, or what the host's decoder says, with a sentence.
- */
-typedef VEC(struct dcm_batch *) batch_list;
-int store__decode_frame(const struct dcm_host *host, const struct frame *f,
-			struct heads_window *ret_window, batch_list *ret, struct dcm_error *err);
 
 /* After the last frame of a replay: what was removed after it. 0 or a negative errno. */
 int store__end_replay(struct store *s);

@@ -91,6 +91,8 @@ static int era_for_replay(void *ctx, int64_t begin_ms, struct era **ret, struct 
 
 enum { WINDOW_BYTES = 16 }; /* before the batches of a frame */
 
+typedef VEC(struct dcm_batch *) batch_list;
+
 struct writing {
 	batch_list fresh; /* not seen before */
 	struct buf payload;
@@ -296,14 +298,7 @@ int store__write(struct store *s, struct dcm_batch *const *batches, uint32_t n, 
 	const struct heads_window window = { age__first_cutoff(s),
 					     s->host->real_ns(s->host) / 1000000 + AGE_AHEAD_MS };
 	pthread_rwlock_unlock(&s->lock);
-	return store__write_within(s, batches, n, &window, done, ctx, err);
-}
-
-int store__write_within(struct store *s, struct dcm_batch *const *batches, uint32_t n,
-			const struct heads_window *window, dcm_done_fn done, void *ctx,
-			struct dcm_error *err)
-{
-	struct writing w = { .lsn = s->last_lsn, .window = *window };
+	struct writing w = { .lsn = s->last_lsn, .window = window };
 	int r = make_room_to_wait(s);
 
 	if (r)
@@ -364,7 +359,8 @@ static void tell_unreadable(struct store *s, uint64_t lsn, const char *why)
 		s->options.report(s->options.report_ctx, DCM_LOG_ERROR, text);
 }
 
-int store__decode_frame(const struct dcm_host *host, const struct frame *f,
+/* The batches as new references; on failure those before the one that cannot be decoded. */
+static int decode_frame(const struct dcm_host *host, const struct frame *f,
 			struct heads_window *ret_window, batch_list *ret, struct dcm_error *err)
 {
 	const uint8_t *p = f->payload, *end = p + f->n;
@@ -396,7 +392,7 @@ int store__decode_frame(const struct dcm_host *host, const struct frame *f,
 static int replay_batches(struct store *s, const struct frame *f, struct writing *w)
 {
 	struct dcm_error err = DCM_ERROR_INIT;
-	int r = store__decode_frame(s->host, f, &w->window, &w->fresh, &err);
+	int r = decode_frame(s->host, f, &w->window, &w->fresh, &err);
 
 	if (r && r != -ENOMEM) {
 		tell_unreadable(s, f->lsn, err.text);

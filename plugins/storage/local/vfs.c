@@ -69,15 +69,12 @@ int vfs__read(struct vfs_file *f, void *p, size_t n, uint64_t offset)
 	return 0;
 }
 
-int vfs__read_file(struct vfs *v, const char *path, size_t max_bytes, struct buf *b)
+int vfs__read_all(struct vfs_file *f, size_t max_bytes, struct buf *b)
 {
-	CLEANUP(vfs__closep) struct vfs_file *f = NULL;
 	struct vfs_stat st;
 	uint8_t *to;
-	int rc = vfs__open(v, path, VFS_READ, &f);
+	int rc = vfs__stat(f, &st);
 
-	if (!rc)
-		rc = vfs__stat(f, &st);
 	if (rc)
 		return rc;
 	if (st.bytes > max_bytes)
@@ -90,6 +87,14 @@ int vfs__read_file(struct vfs *v, const char *path, size_t max_bytes, struct buf
 		b->n += (size_t)st.bytes;
 	b->data[b->n] = '\0';
 	return rc;
+}
+
+int vfs__read_file(struct vfs *v, const char *path, size_t max_bytes, struct buf *b)
+{
+	CLEANUP(vfs__closep) struct vfs_file *f = NULL;
+	int rc = vfs__open(v, path, VFS_READ, &f);
+
+	return rc ? rc : vfs__read_all(f, max_bytes, b);
 }
 
 int vfs__sync(struct vfs_file *f)

@@ -109,6 +109,7 @@ int vfs__write(struct vfs_file *f, const void *p, size_t n, uint64_t offset);
 /* Exactly n bytes; -EIO when the file is shorter. */
 int vfs__read(struct vfs_file *f, void *p, size_t n, uint64_t offset);
 /* Appends the whole file to b; -EFBIG when it has more than max_bytes. Unchanged on failure. */
+int vfs__read_all(struct vfs_file *f, size_t max_bytes, struct buf *b);
 int vfs__read_file(struct vfs *v, const char *path, size_t max_bytes, struct buf *b);
 
 /* As the members; -EINTR of a sync is a failure like any other, since what it did is not known. */

@@ -29,6 +29,7 @@
 struct closed {
 	uint64_t number;
 	uint64_t last_lsn; /* frames up to here at most */
+	uint64_t bytes;	   /* as of struct wal_extent */
 };
 
 struct wal {
@@ -43,6 +44,7 @@ struct wal {
 	uint64_t last_lsn, synced_lsn;
 	uint64_t n_groups, n_failures;
 	uint32_t n_files;
+	uint32_t n_holds;
 	int refusing;
 	struct dcm_error why;
 
@@ -66,7 +68,7 @@ static void retire_file(struct wal *w, uint64_t last_lsn)
 		return;
 	vfs__close(w->file);
 	w->file = NULL;
-	w->closed.v[w->closed.n++] = (struct closed){ w->head.number, last_lsn };
+	w->closed.v[w->closed.n++] = (struct closed){ w->head.number, last_lsn, w->end };
 }
 
 /* Removes a segment that failed before anything in it was acknowledged; one that stays is parted from. */
@@ -79,7 +81,7 @@ static void drop_file(struct wal *w, uint64_t tried_before)
 	if (vfs__unlink(w->vfs, wal__path(path, w->head.number)) == 0)
 		w->tried_lsn = tried_before;
 	else
-		w->closed.v[w->closed.n++] = (struct closed){ w->head.number, w->flying_lsn };
+		w->closed.v[w->closed.n++] = (struct closed){ w->head.number, w->flying_lsn, w->end };
 }
 
 /* Makes the next segment, with room for the group and its head written. On failure there may be a file to drop. */
@@ -355,12 +357,13 @@ int wal__forget(struct wal *w, uint64_t sealed_lsn, struct dcm_error *err)
 		buf__reset(&w->flying);
 		w->synced_lsn = w->last_lsn;
 	}
-	bool cut = w->cut && w->tried_lsn <= sealed_lsn;
+	bool cut = w->cut && w->tried_lsn <= sealed_lsn, held = w->n_holds > 0;
 	pthread_mutex_unlock(&w->lock);
 
 	if (cut && w->file && vec__reserve(&w->closed, 1))
 		retire_file(w, w->tried_lsn);
-	rc = remove_closed(w, sealed_lsn, err);
+	if (!held)
+		rc = remove_closed(w, sealed_lsn, err);
 	n_files = (uint32_t)w->closed.n + (w->file != NULL);
 
 	pthread_mutex_lock(&w->lock);
@@ -369,6 +372,28 @@ int wal__forget(struct wal *w, uint64_t sealed_lsn, struct dcm_error *err)
 	pthread_cond_broadcast(&w->settled);
 	pthread_mutex_unlock(&w->lock);
 	return rc;
+}
+
+int wal__hold(struct wal *w, wal_extents *ret)
+{
+	pthread_mutex_lock(&w->lock);
+	settle(w);
+	bool ok = vec__reserve(ret, w->closed.n + 1);
+	for (size_t i = 0; ok && i < w->closed.n; i++)
+		ret->v[ret->n++] = (struct wal_extent){ .number = w->closed.v[i].number,
+							.bytes = w->closed.v[i].bytes };
+	if (ok && w->file)
+		ret->v[ret->n++] = (struct wal_extent){ .number = w->head.number, .bytes = w->end };
+	w->n_holds += ok;
+	pthread_mutex_unlock(&w->lock);
+	return ok ? 0 : -ENOMEM;
+}
+
+void wal__release(struct wal *w)
+{
+	pthread_mutex_lock(&w->lock);
+	w->n_holds--;
+	pthread_mutex_unlock(&w->lock);
 }
 
 void wal__stat(struct wal *w, struct wal_stat *ret)
@@ -472,7 +497,8 @@ static int replay(struct wal *w, uint64_t sealed_lsn, replay_fn each, void *ctx,
 		/* One that cannot be read goes with those around it. */
 		uint64_t last = file->readable ? file->last_lsn : r.tail_lsn;
 
-		w->closed.v[w->closed.n++] = (struct closed){ file->number, last };
+		w->closed.v[w->closed.n++] = (struct closed){ file->number, last,
+							      replay_file__extent(file) };
 		if (w->next_number <= file->number)
 			w->next_number = file->number + 1;
 		trim(w, file);

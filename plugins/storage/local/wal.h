@@ -106,6 +106,14 @@ int wal__forget(struct wal *w, uint64_t sealed_lsn, struct dcm_error *err);
 /* When refusing, tries whether the cause has gone. 0: the log takes frames, and all that waited is durable. */
 int wal__probe(struct wal *w, struct dcm_error *err);
 
+/*
+ * What the log has at this moment, appended; until release() no segment of it is removed. Holds are counted. 0 or
+ * -ENOMEM, and then nothing is held.
+ */
+int wal__hold(struct wal *w, wal_extents *ret);
+/* What should have gone meanwhile goes with the next forget(). */
+void wal__release(struct wal *w);
+
 void wal__stat(struct wal *w, struct wal_stat *ret);
 
 #endif

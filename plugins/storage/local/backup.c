@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/storage/local/backup.c - a directory that is the store as of one moment
+ *
+ * Blocks come first, because beside the process that writes they go the soonest: the log's segments are open there.
+ */
+#include "plugins/storage/local/backup.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/cleanup.h"
+#include "core/base/error.h"
+#include "core/base/mem.h"
+#include "plugins/storage/local/era.h"
+
+enum { COPY_BYTES = 1 << 20 };
+
+struct copying {
+	struct vfs *vfs;
+	const struct commit_moment *moment;
+	const char *dir;
+	uint8_t *buffer;	   /* [COPY_BYTES] */
+	char at[BLOCK_PATH_BYTES]; /* the file at hand */
+};
+
+/* Directories of a store, itself first. */
+static const char *const dirs[] = { "", WAL_DIR, ERAS_DIR, BLOCKS_DIR };
+enum { N_DIRS = sizeof(dirs) / sizeof(dirs[0]) };
+
+static int join(char to[static PATH_MAX], const char *dir, const char *name)
+{
+	int n = snprintf(to, PATH_MAX, "%s%s%s", dir, *name ? "/" : "", name);
+
+	return n < 0 || n >= PATH_MAX ? -ENAMETOOLONG : 0;
+}
+
+/* The directory that has the copy. */
+static int parent_of(char to[static PATH_MAX], const char *dir)
+{
+	size_t n = strlen(dir);
+
+	while (n > 1 && dir[n - 1] == '/')
+		n--;
+	while (n > 0 && dir[n - 1] != '/')
+		n--;
+	while (n > 1 && dir[n - 1] == '/')
+		n--;
+	if (n >= PATH_MAX)
+		return -ENAMETOOLONG;
+	if (n == 0)
+		to[n++] = '.';
+	else
+		memcpy(to, dir, n);
+	to[n] = '\0';
+	return 0;
+}
+
+/* -------------------------------------------------------------------------------------------------
+ * Files
+ */
+
+static int make_file(struct copying *c, const char *name, struct vfs_file **ret)
+{
+	char path[PATH_MAX];
+	int r = join(path, c->dir, name);
+
+	return r ? r : vfs__open(c->vfs, path, VFS_WRITE | VFS_CREATE | VFS_NEW, ret);
+}
+
+static int put_file(struct copying *c, const char *name, const struct buf *b)
+{
+	CLEANUP(vfs__closep) struct vfs_file *to = NULL;
+	int r = make_file(c, name, &to);
+
+	if (r == 0)
+		r = vfs__write(to, b->data, b->n, 0);
+	return r ? r : vfs__sync(to);
+}
+
+/* The first so many bytes of an open file under the same name, or all when there are fewer. */
+static int copy_bytes(struct copying *c, struct vfs_file *from, const char *name, uint64_t bytes)
+{
+	CLEANUP(vfs__closep) struct vfs_file *to = NULL;
+	struct vfs_stat st = { .bytes = 0 };
+	int r = vfs__stat(from, &st);
+
+	if (r == 0)
+		r = make_file(c, name, &to);
+	bytes = bytes < st.bytes ? bytes : st.bytes;
+	for (uint64_t at = 0; r == 0 && at < bytes;) {
+		size_t n = bytes - at < COPY_BYTES ? (size_t)(bytes - at) : COPY_BYTES;
+
+		r = vfs__read(from, c->buffer, n, at);
+		if (r == 0)
+			r = vfs__write(to, c->buffer, n, at);
+		at += n;
+	}
+	return r ? r : vfs__sync(to);
+}
+
+static int copy_file(struct copying *c, const char *name, uint64_t bytes)
+{
+	CLEANUP(vfs__closep) struct vfs_file *from = NULL;
+	int r = vfs__open(c->vfs, name, VFS_READ, &from);
+
+	return r ? r : copy_bytes(c, from, name, bytes);
+}
+
+static int copy_segment(struct copying *c, const struct wal_extent *e)
+{
+	uint64_t bytes = e->bytes;
+
+	wal__path(c->at, e->number);
+	int r = e->file ? wal_extent__measure(e, &bytes) : 0;
+	if (r || bytes == 0) /* one that is being made has no frame yet */
+		return r;
+	return e->file ? copy_bytes(c, e->file, c->at, bytes) : copy_file(c, c->at, bytes);
+}
+
+/* The log goes on in place. What it has beyond the manifest's records is of nobody whom the copy has. */
+static int copy_era(struct copying *c, const struct manifest_era *e)
+{
+	struct buf b = { 0 };
+
+	era__path(c->at, e->number);
+	int r = log_file__read_records(c->vfs, c->at, e->n_records, &b);
+	if (r == 0)
+		r = put_file(c, c->at, &b);
+	buf__fini(&b);
+	return r;
+}
+
+/* Blocks never change, so a second name is as good as a copy. */
+static int copy_block(struct copying *c, const struct manifest_block *b)
+{
+	char path[PATH_MAX];
+
+	commit__block_path(c->at, b->number);
+	int r = join(path, c->dir, c->at);
+	if (r == 0)
+		r = vfs__link(c->vfs, c->at, path);
+	return r == 0 || r == -ENAMETOOLONG || r == -ENOENT ? r : copy_file(c, c->at, UINT64_MAX);
+}
+
+static int write_manifest(struct copying *c)
+{
+	struct buf b = { 0 };
+
+	snprintf(c->at, sizeof(c->at), MANIFEST_PATH);
+	manifest__encode(&c->moment->manifest, &b);
+	int r = b.error ? -ENOMEM : put_file(c, c->at, &b);
+	buf__fini(&b);
+	return r;
+}
+
+/* -------------------------------------------------------------------------------------------------
+ * All of it
+ */
+
+static int sync_dir(const struct copying *c, const char *name)
+{
+	char path[PATH_MAX];
+	int r = join(path, c->dir, name);
+
+	return r ? r : vfs__sync_dir(c->vfs, path);
+}
+
+static int make_dirs(const struct copying *c)
+{
+	char path[PATH_MAX];
+	int r = 0;
+
+	for (size_t i = 1; r == 0 && i < N_DIRS; i++) {
+		r = join(path, c->dir, dirs[i]);
+		if (r == 0)
+			r = c->vfs->ops->mkdir(c->vfs, path);
+	}
+	return r;
+}
+
+static int copy_all(struct copying *c)
+{
+	const struct commit_moment *m = c->moment;
+	char parent[PATH_MAX];
+	int r = make_dirs(c);
+
+	for (size_t i = 0; r == 0 && i < m->manifest.blocks.n; i++)
+		r = copy_block(c, &m->manifest.blocks.v[i]);
+	for (size_t i = 0; r == 0 && i < m->manifest.eras.n; i++)
+		r = copy_era(c, &m->manifest.eras.v[i]);
+	for (size_t i = 0; r == 0 && i < m->log.n; i++)
+		r = copy_segment(c, &m->log.v[i]);
+	for (size_t i = N_DIRS; r == 0 && i-- > 0;)
+		r = sync_dir(c, dirs[i]);
+	if (r == 0)
+		r = write_manifest(c);
+	if (r == 0)
+		r = sync_dir(c, "");
+	if (r == 0)
+		r = parent_of(parent, c->dir);
+	return r ? r : vfs__sync_dir(c->vfs, parent);
+}
+
+struct discarding {
+	struct vfs *vfs;
+	const char *dir;
+};
+
+static int discard_file(void *ctx, const char *name)
+{
+	const struct discarding *d = ctx;
+	char path[PATH_MAX];
+
+	if (join(path, d->dir, name) == 0)
+		vfs__unlink(d->vfs, path);
+	return 0;
+}
+
+void backup__discard(struct vfs *v, const char *dir)
+{
+	char path[PATH_MAX];
+
+	/* First, so that nothing is ever taken for a whole store. */
+	discard_file(&(struct discarding){ v, dir }, MANIFEST_PATH);
+	for (size_t i = N_DIRS; i-- > 0;) {
+		if (join(path, dir, dirs[i]) < 0)
+			continue;
+		vfs__list(v, path, discard_file, &(struct discarding){ v, path });
+		v->ops->rmdir(v, path);
+	}
+}
+
+int backup__copy(struct vfs *v, const struct commit_moment *m, const char *dir, struct dcm_error *err)
+{
+	CLEANUP(mem__freep) uint8_t *buffer = malloc(COPY_BYTES);
+	struct copying c = { .vfs = v, .moment = m, .dir = dir, .buffer = buffer };
+	int r = buffer ? v->ops->mkdir(v, dir) : -ENOMEM;
+
+	if (r)
+		return error__sys(err, r, "backup: %s", dir);
+	r = copy_all(&c);
+	if (r == 0)
+		return 0;
+	backup__discard(v, dir);
+	return error__sys(err, r, "backup: %s%s%s", dir, *c.at ? ": " : "", c.at);
+}
+
+int backup__make(struct vfs *v, struct commit *c, const char *dir, struct dcm_error *err)
+{
+	struct commit_moment m = { .manifest = { .generation = 0 } };
+	int r = commit__hold(c, &m, err);
+
+	if (r)
+		return r;
+	r = backup__copy(v, &m, dir, err);
+	commit__release(c, &m);
+	return r;
+}
