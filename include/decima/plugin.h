@@ -34,7 +34,7 @@
  *   1.3  storage: recognises()
  *   1.4  host: add_stacks()
  *   1.5  budget: gap, gap_ctx; host: map_file, unmap_file, n_lost_pages
- *   1.6  host: regex_new, regex_free; stat: n_removals
+ *   1.6  host: regex_new, regex_free; stat: n_removals, n_set_aside, set_aside_bytes
  */
 #ifndef DECIMA_PLUGIN_H
 #define DECIMA_PLUGIN_H
@@ -503,6 +503,8 @@ struct dcm_store_stat {
 	 * count above.
 	 */
 	uint32_t n_removals;
+	uint32_t n_set_aside; /* (1.6) files of data that could not be read, kept for people; in no other number */
+	uint64_t set_aside_bytes; /* (1.6) of them */
 };
 
 /* A finding: place, fault and remedy in a sentence, borrowed. ERROR: it will not work so. */

@@ -19,6 +19,7 @@
 #include "plugins/storage/local/expire.h"
 #include "plugins/storage/local/inspect.h"
 #include "plugins/storage/local/look.h"
+#include "plugins/storage/local/quarantine.h"
 #include "plugins/storage/local/removal.h"
 #include "plugins/storage/local/rework.h"
 #include "plugins/storage/local/upkeep.h"
@@ -735,6 +736,80 @@ static void test_a_block_that_cannot_be_opened_is_set_aside(void **state)
 	bench__fini(&b);
 }
 
+static void rescue(struct bench *b)
+{
+	damage(b, false);
+	assert_int_equal(rework__rescue(b->store, NULL), 1);
+	assert_int_equal(b->n_complaints, 1);
+	b->n_complaints = 0;
+	assert_int_equal(atomic_load(&b->store->n_aside), 1);
+	assert_true(atomic_load(&b->store->aside_bytes) > 0);
+}
+
+static void check_aside(struct bench *b, unsigned n)
+{
+	assert_int_equal(atomic_load(&b->store->n_aside), n);
+	quarantine__count(b->store); /* as the directory has it */
+	assert_int_equal(atomic_load(&b->store->n_aside), n);
+	assert_int_equal(atomic_load(&b->store->aside_bytes) > 0, n > 0);
+}
+
+/* It is kept for people as long as its time is kept, and it is not too much, and nobody removed it. */
+static void test_what_is_set_aside_goes(void **state)
+{
+	struct dcm_select sel = { .size = sizeof(sel), .from_ms = INT64_MIN };
+	struct bench b;
+	uint64_t n;
+	(void)state;
+
+	rescue(&b);
+	assert_int_equal(quarantine__trim(b.store, NULL, NULL), 0);
+	restart(&b, true);
+	check_aside(&b, 1);
+	sel.to_ms = b.store->lost.v[0].last_ms; /* but for the last of it */
+	assert_int_equal(removal__select(b.store, &sel, &n, NULL), 0);
+	check_aside(&b, 1);
+	sel.to_ms++;
+	assert_int_equal(removal__select(b.store, &sel, &n, NULL), 0);
+	check_aside(&b, 0);
+	restart(&b, true);
+	check_aside(&b, 0);
+	bench__fini(&b);
+
+	rescue(&b);
+	b.store->options.max_bytes = QUARANTINE_PART * atomic_load(&b.store->aside_bytes);
+	assert_int_equal(quarantine__trim(b.store, NULL, NULL), 0);
+	check_aside(&b, 1);
+	b.store->options.max_bytes -= QUARANTINE_PART;
+	assert_int_equal(quarantine__trim(b.store, NULL, NULL), 0);
+	check_aside(&b, 0);
+	bench__fini(&b);
+
+	rescue(&b);
+	losses__remove(&b.store->lost, INT64_MIN, INT64_MAX);
+	assert_int_equal(expire__now(b.store, NULL), 0);
+	check_aside(&b, 0);
+	bench__fini(&b);
+}
+
+/* What was to be removed of a block that nobody can read may be anywhere in it. */
+static void test_what_was_removed_is_not_set_aside(void **state)
+{
+	static const struct dcm_select all = { .size = sizeof(all), .from_ms = INT64_MIN, .to_ms = INT64_MAX };
+	struct bench b;
+	uint64_t n = 0;
+	(void)state;
+
+	damage(&b, true);
+	assert_int_equal(removal__select(b.store, &all, &n, NULL), 0);
+	assert_int_equal(filters__n(b.store->filters), 1);
+	assert_int_equal(rework__rescue(b.store, NULL), 1);
+	assert_int_equal(b.store->blocks.n, 0);
+	assert_int_equal(b.store->lost.n, 1);
+	check_aside(&b, 0);
+	bench__fini(&b);
+}
+
 /* A question may have met something else: the block stays what it is. */
 /* A store that stops writes no block anew, and is as it was. */
 static void test_a_stop_ends_the_work_on_blocks(void **state)
@@ -825,6 +900,8 @@ int main(void)
 		cmocka_unit_test(test_without_memory),
 		cmocka_unit_test(test_what_can_be_read_is_rescued),
 		cmocka_unit_test(test_a_block_that_cannot_be_opened_is_set_aside),
+		cmocka_unit_test(test_what_is_set_aside_goes),
+		cmocka_unit_test(test_what_was_removed_is_not_set_aside),
 		cmocka_unit_test(test_a_stop_ends_the_work_on_blocks),
 		cmocka_unit_test(test_a_removal_goes_on_behind_a_damaged_block),
 		cmocka_unit_test(test_a_sound_block_is_left_alone),

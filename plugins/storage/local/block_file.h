@@ -6,7 +6,7 @@
  * damaged at its ends is found when it is opened; a damaged chunk when it is read.
  *
  * A damaged block is set aside, not removed: quarantine/NUMBER.blk is the same file, for people who want to look at it or
- * to get more out of it. Nothing reads it, and nobody but people removes it.
+ * to get more out of it. Nothing reads it; quarantine.h says when it goes.
  *
  * Threads: an open block_map is read by any; the rest belongs to whoever calls.
  */

@@ -19,6 +19,7 @@
 #include "core/base/str.h"
 #include "plugins/storage/local/age.h"
 #include "plugins/storage/local/extras.h"
+#include "plugins/storage/local/quarantine.h"
 #include "plugins/storage/local/retain.h"
 #include "plugins/storage/local/rework.h"
 
@@ -531,13 +532,14 @@ int expire__now(struct store *s, struct dcm_error *err)
 	uint64_t n = 0;
 
 	wal__stat(commit__wal(s->commit), &log);
-	g.facts.other_bytes = log.n_files * s->options.segment_bytes;
 	pthread_mutex_lock(&s->work);
+	int kept = quarantine__trim(s, NULL, err);
+	g.facts.other_bytes = log.n_files * s->options.segment_bytes + atomic_load(&s->aside_bytes);
 	pthread_rwlock_wrlock(&s->lock);
 	int r = take_options(&g);
 	pthread_rwlock_unlock(&s->lock);
 	r = r ? error__nomem(err) : expire(&g, &n, err);
 	pthread_mutex_unlock(&s->work);
 	expiring__fini(&g);
-	return r;
+	return r ? r : kept;
 }

@@ -18,6 +18,8 @@ void inspect__stat(struct store *s, struct dcm_store_stat *ret)
 	const struct kept_amount sum = kept__sum(&kept);
 
 	ret->n_removals = kept.n_removals;
+	ret->n_set_aside = (uint32_t)atomic_load(&s->n_aside);
+	ret->set_aside_bytes = atomic_load(&s->aside_bytes);
 	ret->bytes = sum.bytes;
 	ret->n_series = kept.n_series;
 	ret->n_stacks = kept.n_stacks;
@@ -95,6 +97,22 @@ static void report_removals(struct store *s, dcm_report_fn report, void *ctx)
 	report(ctx, DCM_LOG_INFO, text);
 }
 
+/* What was damaged once, and is in no answer any more. */
+static void report_set_aside(struct store *s, dcm_report_fn report, void *ctx)
+{
+	const uint64_t n = atomic_load(&s->n_aside);
+	char text[200];
+
+	if (!n)
+		return;
+	snprintf(text, sizeof(text),
+		 QUARANTINE_DIR
+		 "/: files of %" PRIu64 " damaged blocks, %" PRIu64
+		 " bytes, are set aside; they may be removed, and go with the retention",
+		 n, atomic_load(&s->aside_bytes));
+	report(ctx, DCM_LOG_INFO, text);
+}
+
 int inspect__check(struct store *s, dcm_report_fn report, void *ctx)
 {
 	struct snapshot p = { 0 };
@@ -109,7 +127,9 @@ int inspect__check(struct store *s, dcm_report_fn report, void *ctx)
 		found += r == 1;
 	}
 	snapshot__fini(&p);
-	if (r >= 0 && report)
+	if (r >= 0 && report) {
 		report_removals(s, report, ctx);
+		report_set_aside(s, report, ctx);
+	}
 	return r < 0 ? r : found;
 }

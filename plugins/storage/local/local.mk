@@ -34,6 +34,7 @@ plugins_storage_local_liblocal_la_SOURCES = \
 	plugins/storage/local/numbered.c plugins/storage/local/numbered.h \
 	plugins/storage/local/pfor.c plugins/storage/local/pfor.h \
 	plugins/storage/local/prefix.c plugins/storage/local/prefix.h \
+	plugins/storage/local/quarantine.c plugins/storage/local/quarantine.h \
 	plugins/storage/local/ranks.c plugins/storage/local/ranks.h \
 	plugins/storage/local/reader.c plugins/storage/local/reader.h \
 	plugins/storage/local/removal.c plugins/storage/local/removal.h \

@@ -14,6 +14,7 @@
 #include "core/base/error.h"
 #include "plugins/storage/answer/stream_piece.h"
 #include "plugins/storage/local/look.h"
+#include "plugins/storage/local/quarantine.h"
 #include "plugins/storage/local/removal_find.h"
 #include "plugins/storage/local/rework.h"
 #include "plugins/storage/local/upkeep.h"
@@ -169,6 +170,8 @@ int removal__select(struct store *s, const struct dcm_select *sel, uint64_t *ret
 			return sealed;
 		pthread_mutex_lock(&s->work);
 		r = remove_now(s, sel, ret_n, err);
+		if (r == 0)
+			r = quarantine__trim(s, sel, err);
 		pthread_mutex_unlock(&s->work);
 	}
 	return r == 1 ? error__set(err, -EAGAIN, "what is removed is written at the same time: later")

@@ -13,6 +13,7 @@
 #include "core/base/error.h"
 #include "plugins/storage/local/age.h"
 #include "plugins/storage/local/dropping.h"
+#include "plugins/storage/local/quarantine.h"
 #include "plugins/storage/local/rewrite.h"
 
 /* -------------------------------------------------------------------------------------------------
@@ -218,6 +219,13 @@ static void tell_lost(const struct job *j, const struct compact_lost *lost)
 	}
 }
 
+/* What cannot go now goes with the next retention. */
+static void end_rescue(const struct job *j, const struct compact_lost *lost)
+{
+	tell_lost(j, lost);
+	quarantine__trim(j->store, NULL, NULL);
+}
+
 static bool is_stopping(void *store)
 {
 	return atomic_load(&((struct store *)store)->stopping);
@@ -252,8 +260,8 @@ static int rewrite(struct job *j, const struct compact_filter *filter, struct dc
 		r = damaged;
 	} else {
 		r = apply(j, &rw, &made, lost, err);
-		if (r == 0)
-			tell_lost(j, lost);
+		if (r == 0 && damaged)
+			end_rescue(j, lost);
 	}
 	rewrite_made__fini(&made);
 	return r;
@@ -339,7 +347,7 @@ static int give_up(struct job *j, struct dcm_error *err)
 	if (r >= 0)
 		r = apply(j, &rw, &none, &all, err);
 	if (r == 0)
-		tell_lost(j, &all);
+		end_rescue(j, &all);
 	return r;
 }
 

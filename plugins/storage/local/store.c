@@ -16,6 +16,7 @@
 #include "plugins/storage/local/eras.h"
 #include "plugins/storage/local/extras.h"
 #include "plugins/storage/local/numbered.h"
+#include "plugins/storage/local/quarantine.h"
 
 static struct era *find_era(const struct store *s, uint32_t number)
 {
@@ -135,6 +136,7 @@ int store__take_manifest(void *store, const struct manifest *m, struct dcm_error
 		r = filters__read(m, s->host, &s->filters, err);
 	if (filters__n(s->filters))
 		s->filtered_lsn = s->filters->v[s->filters->n - 1]->lsn;
+	quarantine__count(s);
 	kept__count_all(s);
 	return r;
 }

@@ -102,6 +102,7 @@ struct store {
 	_Atomic uint64_t n_expired;	       /* profiles that were removed for their age */
 	_Atomic uint64_t n_too_old, n_too_new; /* profiles that were refused when they came */
 	_Atomic uint64_t rows_evicted;	       /* rows removed for lack of room */
+	_Atomic uint64_t n_aside, aside_bytes; /* files of damaged blocks (quarantine.h) */
 	_Atomic uint64_t n_unreadable; /* frames and batches of the log that nobody can read */
 };
 
