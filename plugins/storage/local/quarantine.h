@@ -9,7 +9,7 @@
  *	- a removal concerns all of its time: some of what was to be removed may be in it;
  *	- all of them have more than a sixteenth of the store's bound of bytes: the oldest first.
  *
- * Threads: who has the store's `work`, but amount().
+ * Threads: who has the store's `work`, but count(): anybody.
  */
 #ifndef DECIMA_STORAGE_LOCAL_QUARANTINE_H
 #define DECIMA_STORAGE_LOCAL_QUARANTINE_H
