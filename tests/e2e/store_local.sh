@@ -99,7 +99,9 @@ wait "$second"
 write_some first_daemon_goes_on
 balanced first_daemon_is_unharmed --url "unix:$dir/sock"
 
-# --- checked, copied and restored, by the daemon and beside it
+# --- checked, copied and restored, by the daemon and beside it: a log, and blocks too
+has_block() { find "$dir/store/blocks" -name '*.blk' | grep -q .; }
+wait_for 60 has_block || not_ok sealed "no block in $dir/store"
 ask store check >"$dir/answer" 2>&1
 expect_status check 0 $?
 "$decima" store check "$dir/store" >"$dir/answer" 2>&1

@@ -83,8 +83,7 @@ static const struct dcm_option options[] = {
 	  .min = "0",
 	  .offset = offsetof(struct config, retention_by_type),
 	  .doc = "Other retentions for single profile types, by their text or its beginning up to "
-		 "a "
-		 "colon: { memory: 48h, \"process_cpu:cpu\": 720h }; the longest that fits "
+		 "a colon: { memory: 48h, \"process_cpu:cpu\": 720h }; the longest that fits "
 		 "counts." },
 	{ .name = "max_bytes",
 	  .type = DCM_OPT_SIZE,
