@@ -471,14 +471,17 @@ static int make_store(struct commit *c, struct dcm_error *err)
 {
 	struct inventory inv = { .c = c };
 	struct manifest first = { .generation = 1, .next_block = 1 };
-	int rc = vfs__list(c->vfs, BLOCKS_DIR, note_block, &inv);
+	const char *dir = BLOCKS_DIR;
+	int rc = vfs__list(c->vfs, dir, note_block, &inv);
 
-	if (!rc)
-		rc = vfs__list(c->vfs, WAL_DIR, note_any, &inv);
+	if (!rc) {
+		dir = WAL_DIR;
+		rc = vfs__list(c->vfs, dir, note_any, &inv);
+	}
 	if (!rc && inv.any)
 		rc = error__set(err, -EUCLEAN, MANIFEST_PATH ": missing, and there is data; restore it from a backup, or name an empty directory");
 	else if (rc)
-		error__sys(err, rc, "cannot list the directory");
+		error__sys(err, rc, "%s: cannot list", dir);
 	fini_inventory(&inv);
 	if (!rc) {
 		rc = c->vfs->ops->random(c->vfs, &first.store_lo);

@@ -146,8 +146,10 @@ static int read_moment(struct opening *g, struct dcm_error *err)
 				 .sealed_lsn = g->manifest.sealed_lsn,
 				 .each = store__replay_frame,
 				 .ctx = s };
+	s->replay_err = err;
 	if (r == 0)
 		r = replay_log(&log, err);
+	s->replay_err = NULL;
 	if (r == 0 && store__end_replay(s))
 		r = error__nomem(err);
 	if (r == 0)
@@ -173,7 +175,7 @@ static int attempt(const struct store_options *o, struct opening *g, struct vfs 
 		store__close(g->store);
 		g->store = NULL;
 	}
-	return r;
+	return r == -ENOMEM ? error__nomem(err) : r;
 }
 
 int reader__open(const struct dcm_host *host, struct vfs *v, const struct store_options *o,

@@ -23,6 +23,7 @@ static int write_block(void *ctx, struct vfs_file *f, struct manifest_block *ent
 				   .level = w->rw->level,
 				   .zstd_level = w->rw->zstd_level };
 	struct block_file out = { .file = f };
+	char path[BLOCK_PATH_BYTES];
 	struct block_info info;
 	int r = block_file__make_id(w->rw->vfs, o.id);
 
@@ -36,7 +37,7 @@ static int write_block(void *ctx, struct vfs_file *f, struct manifest_block *ent
 	if (r == -EBADMSG)
 		return error__set(err, r, "a block to compact is damaged");
 	if (r < 0)
-		return error__sys(err, r, "cannot write a compacted block");
+		return error__sys(err, r, "%s: cannot write", commit__block_path(path, entry->number));
 	block_file__describe(&info, entry);
 	entry->last_lsn = w->rw->last_lsn;
 	return 0;

@@ -183,12 +183,14 @@ int store__open(const struct dcm_host *host, struct vfs *v, const struct store_o
 		.used_lsn = &s->filtered_lsn,
 		.ctx = s,
 	};
+	s->replay_err = err;
 	r = commit__open(v, &options, ret_found, &s->commit, err);
+	s->replay_err = NULL;
 	if (r == 0 && (store__end_replay(s) || age__begin(s) < 0))
-		r = error__nomem(err);
+		r = -ENOMEM;
 	if (r) {
 		store__close(s);
-		return r;
+		return r == -ENOMEM ? error__nomem(err) : r;
 	}
 	*ret = s;
 	return 0;

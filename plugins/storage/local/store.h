@@ -80,7 +80,8 @@ struct store {
 	loss_list lost;		 /* as in the manifest */
 	struct filters *filters; /* what was removed and is still in blocks; changed with `work` too */
 	uint32_t n_replayed; /* of the filters: heads have lost what they take; while the log is replayed */
-	uint64_t filtered_lsn; /* of the newest filter when the store was opened */
+	struct dcm_error *replay_err; /* then too: says why it ended */
+	uint64_t filtered_lsn;	      /* of the newest filter when the store was opened */
 	uint32_t next_era;
 	struct seen seen;
 	struct seen sealing_seen; /* what it was when they were closed */

@@ -259,10 +259,11 @@ static int put_into_heads(struct store *s, struct writing *w, struct dcm_error *
 }
 
 /* What the host knows how to handle: later, no room, or trouble. */
-static int refusal(int r)
+static int refusal(int r, struct dcm_error *err)
 {
 	switch (r) {
 	case -ENOMEM:
+		error__nomem(err);
 		return -EAGAIN;
 	case -EAGAIN:
 	case -ENOSPC:
@@ -310,7 +311,7 @@ int store__write(struct store *s, struct dcm_batch *const *batches, uint32_t n, 
 	uint64_t lsn = w.lsn;
 	writing__fini(&w);
 	if (r)
-		return refusal(r);
+		return refusal(r, err);
 	atomic_fetch_add_explicit(&s->n_too_old, refused.n_too_old, memory_order_relaxed);
 	atomic_fetch_add_explicit(&s->n_too_new, refused.n_too_new, memory_order_relaxed);
 	if (!done)
@@ -404,6 +405,8 @@ static int replay_batches(struct store *s, const struct frame *f, struct writing
 		apply(s, w);
 	else if (r == -EOVERFLOW)
 		tell_unreadable(s, f->lsn, err.text);
+	else
+		error__set(s->replay_err, r, "%s", err.text);
 	return r == -EOVERFLOW ? 0 : r;
 }
 

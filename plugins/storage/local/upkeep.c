@@ -69,6 +69,7 @@ static int write_window(void *ctx, struct vfs_file *file, struct manifest_block 
 	struct sealing *g = ctx;
 	struct block_file f = { .file = file };
 	struct block_options o = { .era = g->head->era->number };
+	char path[BLOCK_PATH_BYTES];
 	struct block_info info;
 	struct seal_amount amount;
 	int r = block_file__make_id(g->store->vfs, o.id);
@@ -79,7 +80,7 @@ static int write_window(void *ctx, struct vfs_file *file, struct manifest_block 
 		r = block_file__end(&f);
 	block_file__fini(&f);
 	if (r)
-		return error__sys(err, r, "cannot write a block");
+		return error__sys(err, r, "%s: cannot write", commit__block_path(path, entry->number));
 	block_file__describe(&info, entry);
 	entry->last_lsn = g->store->sealing_lsn;
 	entry->n_profiles = amount.n_profiles;
