@@ -198,6 +198,8 @@ static int ask_merge(struct storage *s, const struct asked *a, struct buf *out, 
 	for (uint32_t i = 0; i < batch->n_profiles; i++)
 		put_head(out, batch, &batch->profiles[i], &a->by);
 	put_rows(out, batch, &a->by);
+	if (out->error)
+		return out->error;
 	if (out->n)
 		answers__sort_lines(out);
 	return 0;
