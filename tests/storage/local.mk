@@ -123,6 +123,15 @@ tests_storage_test_removal_SOURCES = tests/storage/test_removal.c $(STORE_TEST)
 tests_storage_test_removal_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_storage_test_removal_LDADD = $(LOCAL_STORE_LA) $(CODEC_LA) $(CONFIG_LA) $(UNIT_LIBS) -ldl
 
+# Every call to the disk and every allocation of every operation fails in turn, held against memory.
+unit_tests += tests/storage/test_sweep
+tests_storage_test_sweep_SOURCES = tests/storage/test_sweep.c \
+	tests/contract/storage_answers.c tests/contract/storage_answers.h \
+	tests/contract/storage_host.c tests/contract/storage_host.h \
+	tests/storage/sim_disk.c tests/storage/sim_disk.h tests/unit/random.h $(FAILMALLOC)
+tests_storage_test_sweep_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_storage_test_sweep_LDADD = $(LOCAL_STORE_LA) $(CODEC_LA) $(CONFIG_LA) $(UNIT_LIBS) -ldl
+
 # The directory read beside a writer.
 unit_tests += tests/storage/test_reader
 tests_storage_test_reader_SOURCES = tests/storage/test_reader.c $(STORE_TEST)

@@ -62,6 +62,7 @@ struct sim {
 	uint64_t n_calls, fail_at, cut_at;
 	enum sim_fault fault;
 	bool persistent, failed, vanished;
+	char failed_path[NAME_BYTES]; /* of the first call that failed */
 	unsigned skip, n_open;
 	bool vouched; /* a segment was synced since the last restart */
 };
@@ -98,7 +99,7 @@ static const int fault_codes[N_FAULTS] = {
 };
 
 /* What this call has to return; 0 when it is to be done. FAULT_SHORT is the caller's: *ret_short. */
-static int gate(struct sim *s, bool *ret_short)
+static int gate(struct sim *s, const char *path, bool *ret_short)
 {
 	uint64_t n = ++s->n_calls;
 
@@ -106,6 +107,8 @@ static int gate(struct sim *s, bool *ret_short)
 		return -EIO;
 	if (s->fault == FAULT_NONE || !s->fail_at || n < s->fail_at || (n > s->fail_at && !s->persistent))
 		return 0;
+	if (!s->failed)
+		snprintf(s->failed_path, sizeof(s->failed_path), "%s", path);
 	s->failed = true;
 	if (s->fault == FAULT_SHORT && ret_short)
 		*ret_short = true;
@@ -277,7 +280,7 @@ static int sim_open(struct vfs *v, const char *path, unsigned flags, struct vfs_
 	struct sim *s = of(v);
 	struct name *name;
 	struct sim_file *f;
-	int rc = gate(s, NULL);
+	int rc = gate(s, path, NULL);
 
 	if (rc)
 		return rc;
@@ -323,7 +326,7 @@ static int sim_pread(struct vfs_file *file, void *p, size_t n, uint64_t offset, 
 {
 	const struct content *c = &sim_file(file)->inode->seen;
 	bool is_short = false;
-	int rc = gate(of(file->vfs), &is_short);
+	int rc = gate(of(file->vfs), sim_file(file)->path, &is_short);
 
 	if (rc)
 		return rc;
@@ -360,7 +363,7 @@ static int sim_pwrite(struct vfs_file *file, const void *p, size_t n, uint64_t o
 	struct sim *s = of(file->vfs);
 	struct inode *inode = sim_file(file)->inode;
 	bool is_short = false;
-	int rc = gate(s, &is_short), failed = rc;
+	int rc = gate(s, sim_file(file)->path, &is_short), failed = rc;
 
 	assert(sim_file(file)->writable);
 	if (sim__is_cut(s))
@@ -394,7 +397,7 @@ static int sim_sync(struct vfs_file *file)
 {
 	struct sim *s = of(file->vfs);
 	struct inode *inode = sim_file(file)->inode;
-	int rc = gate(s, NULL);
+	int rc = gate(s, sim_file(file)->path, NULL);
 
 	if (sim__is_cut(s))
 		return rc;
@@ -414,7 +417,7 @@ static int set_size(struct vfs_file *file, uint64_t bytes, bool grow_only)
 {
 	struct sim *s = of(file->vfs);
 	struct inode *inode = sim_file(file)->inode;
-	int rc = gate(s, NULL);
+	int rc = gate(s, sim_file(file)->path, NULL);
 
 	if (rc || (grow_only && bytes <= inode->seen.n))
 		return rc;
@@ -438,7 +441,7 @@ static int sim_stat(struct vfs_file *file, struct vfs_stat *ret)
 {
 	struct sim *s = of(file->vfs);
 	struct inode *inode = sim_file(file)->inode;
-	int rc = gate(s, NULL);
+	int rc = gate(s, sim_file(file)->path, NULL);
 
 	if (rc)
 		return rc;
@@ -451,7 +454,7 @@ static int sim_stat(struct vfs_file *file, struct vfs_stat *ret)
 static int sim_map(struct vfs_file *file, size_t n, const uint8_t **ret)
 {
 	const struct content *c = &sim_file(file)->inode->seen;
-	int rc = gate(of(file->vfs), NULL);
+	int rc = gate(of(file->vfs), sim_file(file)->path, NULL);
 	uint8_t *copy;
 
 	if (rc)
@@ -474,13 +477,13 @@ static void sim_unmap(struct vfs *v, const uint8_t *p, size_t n)
 
 static int sim_lock(struct vfs_file *file)
 {
-	return gate(of(file->vfs), NULL);
+	return gate(of(file->vfs), sim_file(file)->path, NULL);
 }
 
 /* A change that fails may have been made. */
 static int change(struct sim *s, enum change_kind kind, const char *path, const char *to)
 {
-	int rc = gate(s, NULL), done;
+	int rc = gate(s, path, NULL), done;
 	struct name *name;
 
 	if (sim__is_cut(s) || rc == -EINTR || (rc && coin(s)))
@@ -510,7 +513,7 @@ static int sim_link(struct vfs *v, const char *from, const char *to)
 static int sim_mkdir(struct vfs *v, const char *path)
 {
 	struct sim *s = of(v);
-	int rc = gate(s, NULL);
+	int rc = gate(s, path, NULL);
 
 	if (rc)
 		return rc;
@@ -522,7 +525,7 @@ static int sim_mkdir(struct vfs *v, const char *path)
 static int sim_list(struct vfs *v, const char *dir, vfs_name_fn each, void *ctx)
 {
 	struct sim *s = of(v);
-	int rc = gate(s, NULL);
+	int rc = gate(s, dir, NULL);
 
 	if (!rc && (s->vanished || (strcmp(dir, ".") != 0 && !find(&s->seen, dir))))
 		return -ENOENT;
@@ -548,7 +551,7 @@ static bool touches(const struct change *c, const char *dir)
 static int sim_sync_dir(struct vfs *v, const char *dir)
 {
 	struct sim *s = of(v);
-	int rc = gate(s, NULL);
+	int rc = gate(s, dir, NULL);
 	size_t left = 0;
 
 	if (sim__is_cut(s))
@@ -585,7 +588,7 @@ static int sim_random(struct vfs *v, uint64_t *ret)
 static int sim_revive(struct vfs *v)
 {
 	struct sim *s = of(v);
-	int rc = gate(s, NULL);
+	int rc = gate(s, ".", NULL);
 
 	return rc ? rc : s->vanished ? -ENOENT : 0;
 }
@@ -685,6 +688,11 @@ uint64_t sim__n_calls(const struct sim *s)
 bool sim__failed(const struct sim *s)
 {
 	return s->failed;
+}
+
+const char *sim__failed_path(const struct sim *s)
+{
+	return s->failed ? s->failed_path : "";
 }
 
 void sim__vanish(struct sim *s, bool vanished)

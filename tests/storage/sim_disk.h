@@ -70,6 +70,8 @@ uint64_t sim__n_calls(const struct sim *s);
 bool sim__is_cut(const struct sim *s);
 /* Whether the fault came up. */
 bool sim__failed(const struct sim *s);
+/* What the first call that failed was made of, "." for the directory itself; "" when none did. */
+const char *sim__failed_path(const struct sim *s);
 
 /* What a power cut, or the end of the process alone, leaves. No file is open. Faults and cuts end. */
 void sim__restart(struct sim *s, bool power_cut);
