@@ -50,6 +50,7 @@ enum { SHORT_LIVED = 1, FIRST_WRITTEN = 6, N_BATCHES = 9 };
 /* Sets of batches, as bits. */
 enum {
 	OLDEST_BLOCK = 0x3,
+	SECOND_BLOCK = 0x4,
 	OLD = 0x7,
 	FIRST_ERA = 0xf,
 	STORED = 0x3f,	/* when an operation begins */
@@ -269,6 +270,23 @@ static void fill(struct bench *b)
 	sim__restart(b->sim, true);
 }
 
+/* The end of the second block, without which it cannot be opened: for good. */
+static void damage(struct bench *b)
+{
+	char path[BLOCK_PATH_BYTES];
+	struct vfs_file *f = NULL;
+	struct vfs_stat st;
+	uint8_t byte;
+
+	assert_int_equal(vfs__open(sim__vfs(b->sim), commit__block_path(path, 2), VFS_WRITE, &f), 0);
+	assert_int_equal(vfs__stat(f, &st), 0);
+	assert_int_equal(vfs__read(f, &byte, 1, st.bytes - 9), 0);
+	byte ^= 4;
+	assert_int_equal(vfs__write(f, &byte, 1, st.bytes - 9), 0);
+	assert_int_equal(vfs__sync(f), 0);
+	vfs__close(f);
+}
+
 static void bench__init(struct bench *b, uint64_t seed)
 {
 	*b = (struct bench){ .sim = sim__new(seed, SIM_SUBSET) };
@@ -308,6 +326,7 @@ struct operation {
 	unsigned question;
 	void (*configure)(struct store_options *o);
 	bool opens, reads_only, may_return; /* what it removed may come back with a power cut */
+	bool damaged; /* what is not in `before` is in a block that cannot be opened: a gap in answers */
 };
 
 static int run_open_to_read(struct bench *b, struct dcm_error *err)
@@ -397,6 +416,15 @@ static int run_check(struct bench *b, struct dcm_error *err)
 	return n < 0 ? error__nomem(err) : n;
 }
 
+static int run_rescue(struct bench *b, struct dcm_error *err)
+{
+	int r = 1;
+
+	while (r > 0)
+		r = rework__rescue(b->store, err);
+	return r;
+}
+
 static int run_close(struct bench *b, struct dcm_error *err)
 {
 	(void)err;
@@ -465,7 +493,7 @@ static void must_have(struct turn *t, unsigned set, unsigned or_set)
 		wrong = same(&answers[i], &expect(set)[i]) ? wrong : i;
 		or_wrong = same(&answers[i], &expect(or_set)[i]) ? or_wrong : i;
 	}
-	if (b->n_gaps)
+	if ((b->n_gaps > 0) != t->op->damaged)
 		FAIL(t, "%u gaps", b->n_gaps);
 	if (wrong < N_QUESTIONS && or_wrong < N_QUESTIONS)
 		FAIL(t, "sets %#x, %#x: question %u:\n%.*s", set, or_set, wrong,
@@ -485,6 +513,21 @@ static void restart(struct turn *t)
 		FAIL(t, "cannot open: %s", err.text);
 	if (t->b.n_complaints)
 		FAIL(t, "%u complaints", t->b.n_complaints);
+}
+
+/* Those with blocks. */
+static size_t n_needed_eras(const struct store *s)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->eras.n; i++) {
+		size_t k = 0;
+
+		while (k < s->blocks.n && s->blocks.v[k]->era != s->eras.v[i])
+			k++;
+		n += k < s->blocks.n;
+	}
+	return n;
 }
 
 /* The operation can be done now, more can be written, and all of it is there after a power cut. */
@@ -511,6 +554,8 @@ static void goes_on(struct turn *t)
 	restart(t);
 	must_have(t, op->after | LAST, op->after | LAST);
 	assert_int_equal(sim__n_names(b->sim, BLOCKS_DIR), b->store->blocks.n);
+	assert_int_equal(n_needed_eras(b->store), b->store->eras.n);
+	assert_int_equal(sim__n_names(b->sim, QUARANTINE_DIR), op->damaged);
 }
 
 /*
@@ -557,8 +602,12 @@ static bool take_turn(struct turn *t)
 		fill(b);
 	if (op->configure)
 		op->configure(&b->options);
+	if (op->damaged)
+		damage(b);
 	if (op->begins == OPEN)
 		assert_int_equal(open_store(b, NULL), 0);
+	if (op->damaged)
+		must_have(t, op->before, op->before); /* a question met it */
 	b->question = op->question;
 	arm(b, t->fault, t->n);
 	const int r = op->run(b, &err);
@@ -589,6 +638,8 @@ static const struct operation operations[] = {
 	{ "expire by size", OPEN, run_evict, .before = STORED, .after = STORED & ~OLDEST_BLOCK,
 	  .may_return = true },
 	{ "remove by age", OPEN, run_remove, .before = STORED, .after = STORED & ~OLD },
+	{ "rescue", OPEN, run_rescue, .before = STORED & ~SECOND_BLOCK,
+	  .after = STORED & ~SECOND_BLOCK, .damaged = true },
 	{ "ask for types", OPEN, run_ask, .before = STORED, .after = STORED, .question = 0 },
 	{ "ask for labels", OPEN, run_ask, .before = STORED, .after = STORED, .question = 1 },
 	{ "ask for values", OPEN, run_ask, .before = STORED, .after = STORED, .question = 2 },

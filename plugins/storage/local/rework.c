@@ -385,6 +385,8 @@ int rework__rescue(struct store *s, struct dcm_error *err)
 			continue;
 		b->rescued = true; /* once: what is wrong may be something else than the block */
 		r = rescue(s, b, err);
+		if (r < 0)
+			b->rescued = false; /* it is still there */
 		r = r ? r : 1;
 		break;
 	}

@@ -23,7 +23,7 @@ struct stored {
 	struct era *era;	    /* referenced */
 	_Atomic bool told;	    /* that something of it cannot be read */
 	_Atomic uint8_t cumulative; /* enum stored_cumulative; it never changes once it is known */
-	bool rescued; /* and what can be read was saved, or it was tried; with the store's `work` */
+	bool rescued; /* and what can be read was saved, or nothing was wrong; with the store's `work` */
 	/* Privately: use stored__block(). */
 	struct vfs *vfs;
 	pthread_mutex_t lock;

@@ -38,10 +38,8 @@ static int64_t now_ns(const struct tend *t)
 /* 1: something was written anew, there may be more. */
 static int compact_once(struct tend *t, struct dcm_error *err)
 {
+	/* One that fails keeps no other block waiting. */
 	int rescued = rework__rescue(t->store, err);
-
-	if (rescued < 0)
-		return rescued;
 	/* Blocks that wait for their removal are not compacted; one that cannot be read keeps no others from it. */
 	int removed = removal__step(t->store, err);
 	int r = removed > 0 ? removed : rework__compact(t->store, err);
