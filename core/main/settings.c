@@ -201,8 +201,7 @@ static const struct dcm_option symbols_rows[] = {
 	  .max = "5m",
 	  .flags = DCM_OPT_RESTART,
 	  .doc = "How long one file may take for one question (of up to 256 addresses). A file "
-		 "that "
-		 "takes longer is asked no more for lines; its symbols still count." },
+		 "that takes longer is asked no more for lines; its symbols still count." },
 	{ .name = "lines_memory",
 	  .type = DCM_OPT_SIZE,
 	  .offset = offsetof(struct symbols_settings, lines_bytes),
@@ -315,9 +314,8 @@ static const struct dcm_option rows[] = {
 	  .offset = offsetof(struct main_settings, user),
 	  .flags = DCM_OPT_RESTART,
 	  .doc = "Started as root, the daemon becomes this user, to whom the data directory is "
-		 "given. "
-		 "Without it, it stays root without capabilities, who can still write root's "
-		 "files." },
+		 "given. Without it, it stays root without capabilities, who can still write "
+		 "root's files." },
 	{ .name = "pipeline",
 	  .type = DCM_OPT_STRUCT,
 	  .table = &pipeline_table,

@@ -168,9 +168,8 @@ const struct args_verb verbs[] = {
 	{ "debuginfo extract", "FILE..", 1, -1, false, OPTIONS(extract_options),
 	  "reduce programs and libraries to what names their addresses",
 	  "Keeps build id, symbols, Go's tables, and of DWARF what functions, inlined functions "
-	  "and "
-	  "lines need, compressed; drops code and data. What is written answers eu-addr2line and "
-	  "addr2line as the file did.",
+	  "and lines need, compressed; drops code and data. What is written answers eu-addr2line "
+	  "and addr2line as the file did.",
 	  verb__debuginfo_extract },
 	{ "generate", "KIND [FILE]", 1, 2, false,
 	  OPTIONS(generate_options), "print the manual (man: decima(1), man5: decima.yaml(5)), or FILE with every option as a comment (conf)",

@@ -200,18 +200,15 @@ static const struct dcm_option kubernetes_options[] = {
 	  .offset = offsetof(struct settings_kubernetes, insecure),
 	  .flags = DCM_OPT_RESTART,
 	  .doc = "Do not check the server's certificate: a kubelet's is often signed by itself. "
-		 "The "
-		 "token goes to whoever answers." },
+		 "The token goes to whoever answers." },
 	{ .name = "node_labels",
 	  .type = DCM_OPT_BOOL,
 	  .def = "false",
 	  .offset = offsetof(struct settings_kubernetes, node_labels),
 	  .flags = DCM_OPT_RESTART,
 	  .doc = "With source api: ask for this node too (the right get on nodes), whose labels "
-		 "and "
-		 "annotations become __meta_kubernetes_node_* for relabel_configs. A kubelet does "
-		 "not "
-		 "tell them." },
+		 "and annotations become __meta_kubernetes_node_* for relabel_configs. A kubelet "
+		 "does not tell them." },
 	{ .name = "interval",
 	  .type = DCM_OPT_DURATION,
 	  .def = "30s",
@@ -242,9 +239,9 @@ static const struct dcm_option options[] = {
 	  .unit = "%",
 	  .offset = offsetof(struct settings, cpu_budget),
 	  .doc = "Share of the host's CPU time that sampling may take, in the kernel (measured, "
-		 "and "
-		 "2 us for each interrupt) and here. Above it for 15 s, the frequency is halved, "
-		 "six times at most; with room for 30 s, it is doubled again. 0: no budget." },
+		 "and 2 us for each interrupt) and here. Above it for 15 s, the frequency is "
+		 "halved, six times at most; with room for 30 s, it is doubled again. 0: no "
+		 "budget." },
 	{ .name = "memory_budget",
 	  .type = DCM_OPT_SIZE,
 	  .def = "1GiB",
@@ -301,8 +298,8 @@ static const struct dcm_option options[] = {
 	  .offset = offsetof(struct settings, tables_memory_bytes),
 	  .flags = DCM_OPT_RESTART,
 	  .doc = "Kernel memory for unwind tables, taken as needed, 1 MiB at a time; 30 large "
-		 "programs "
-		 "and libraries take about 12 MiB. What was not used for longest makes room." },
+		 "programs and libraries take about 12 MiB. What was not used for longest makes "
+		 "room." },
 	{ .name = "tables_cache",
 	  .type = DCM_OPT_SIZE,
 	  .def = "128MiB",

@@ -65,8 +65,7 @@ static const struct dcm_option options[] = {
 	  .offset = offsetof(struct config, path),
 	  .flags = DCM_OPT_RESTART,
 	  .doc = "The store's directory, made when it is not there. Default: the one named like "
-		 "the "
-		 "instance in the data directory (data): /var/lib/decima/local as root." },
+		 "the instance in the data directory (data): /var/lib/decima/local as root." },
 	{ .name = "retention",
 	  .type = DCM_OPT_DURATION,
 	  .offset = offsetof(struct config, retention_ns),
