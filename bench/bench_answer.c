@@ -2,11 +2,12 @@
 /*
  * bench/bench_answer.c - what questions over blocks cost, from the view to the answer
  *
- * One JSON line a figure: the best of several turns on one core, over a day of one host (bench/fleet_day.h): 60 series,
- * 8,640 ticks, some ten million rows, as twelve blocks of two hours and as one of a day, once without and once with a
- * label set in each row. Stacks are 24 frames deep and share their callers. Merges are measured up to where the answer
- * begins to be written, to where a host that builds nothing has got it, and into a builder. bench_block has what the
- * kernels below take alone.
+ * One JSON line a figure: the best of several turns on one core, over a day of one host
+ * (bench/fleet_day.h): 60 series, 8,640 ticks, some ten million rows, as twelve blocks of two hours
+ * and as one of a day, once without and once with a label set in each row. Stacks are 24 frames
+ * deep and share their callers. Merges are measured up to where the answer begins to be written, to
+ * where a host that builds nothing has got it, and into a builder. bench_block has what the kernels
+ * below take alone.
  *
  *	bench_answer [TURNS [SKEW]]
  */

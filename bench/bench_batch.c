@@ -2,9 +2,10 @@
 /*
  * bench/bench_batch.c - how fast a batch is built, sealed, merged, written and read
  *
- * One JSON line a figure: the best of several turns on one core. The workload is a sampler's: 8,000 code addresses of
- * 40 mapped files, 10,000 stacks 30 deep on average, picked at random for each row (which no cache likes), 50 label
- * sets. What a figure is compared with was measured in the same run on the same bytes.
+ * One JSON line a figure: the best of several turns on one core. The workload is a sampler's: 8,000
+ * code addresses of 40 mapped files, 10,000 stacks 30 deep on average, picked at random for each
+ * row (which no cache likes), 50 label sets. What a figure is compared with was measured in the
+ * same run on the same bytes.
  *
  *	bench_batch [TURNS]
  */
@@ -214,7 +215,10 @@ static struct dcm_batch *window(struct dcm_builder *b, const struct samples *s, 
 	return batch;
 }
 
-/* A window of a sampler: 20,000 samples from addresses to a sealed batch; then merged, written, read. */
+/*
+ * A window of a sampler: 20,000 samples from addresses to a sealed batch; then merged, written,
+ * read.
+ */
 static void bench_window(const struct samples *s, int turns)
 {
 	double add = 0, seal = 0, hash = 0, merge = 0, encode = 0, decode = 0, copy = 0;

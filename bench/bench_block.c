@@ -2,10 +2,11 @@
 /*
  * bench/bench_block.c - the store's blocks: how small, how fast written, how fast added up
  *
- * One JSON line a figure: the best of several turns on one core, over a day of one host (bench/fleet_day.h): 60 series,
- * 8,640 ticks, some ten million rows, as twelve blocks of two hours and as one of a day with compressed rows, and
- * the compactions that make these of blocks of a quarter of an hour. What it is compared with is a scan of the same rows
- * as an array of 24-byte structs in memory, in the same run.
+ * One JSON line a figure: the best of several turns on one core, over a day of one host
+ * (bench/fleet_day.h): 60 series, 8,640 ticks, some ten million rows, as twelve blocks of two hours
+ * and as one of a day with compressed rows, and the compactions that make these of blocks of a
+ * quarter of an hour. What it is compared with is a scan of the same rows as an array of 24-byte
+ * structs in memory, in the same run.
  *
  *	bench_block [TURNS [SKEW]]
  */
@@ -297,7 +298,10 @@ static void open_all(struct block *blocks, const struct buf *bytes, uint32_t n, 
 	}
 }
 
-/* The life of a day's rows: sealed by the quarter of an hour, compacted to two hours, and to the day. */
+/*
+ * The life of a day's rows: sealed by the quarter of an hour, compacted to two hours, and to the
+ * day.
+ */
 static void bench_life(const struct fleet_day *d, int turns)
 {
 	enum { N_SEALED = 96, N_FIRST = DAY_WINDOWS, EACH = N_SEALED / N_FIRST };

@@ -2,9 +2,10 @@
 /*
  * bench/bench_labels.c - what a label matcher costs over a million series
  *
- * One JSON line a figure: the best of several turns on one core, held against looking at each series in the same run.
- * Series have twelve labels, as an agent on a cluster gives them: 10,000 nodes, 300,000 pods and as many control groups,
- * some thousand programs, and so on down to three kinds. The last line is the slowest matcher.
+ * One JSON line a figure: the best of several turns on one core, held against looking at each
+ * series in the same run. Series have twelve labels, as an agent on a cluster gives them: 10,000
+ * nodes, 300,000 pods and as many control groups, some thousand programs, and so on down to three
+ * kinds. The last line is the slowest matcher.
  *
  *	bench_labels [TURNS [SERIES]]
  */

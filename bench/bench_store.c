@@ -6,15 +6,17 @@
  *	bench_store soak ROWS_A_SECOND HOURS		ends with 1 when something is not bounded
  *	bench_store rows HOSTS DAYS MAX_ROWS LABELS	the rows of the first, as CSV, for other engines
  *
- * HOSTS of 16 cores (bench/fleet.h) with 20 services each, stacks of 24 frames that share their callers, for each host
- * other ones; LABELS 1 gives each row a thread's name. Beyond MAX_ROWS ticks are left out evenly, so that profiles keep
- * their size and there are fewer of them: "share" in the output is what is left. Clocks are ours, and go as fast as rows
- * are written; what the plugin's thread does each second and minute is done after each tick. Rates are of CPU time of all
- * threads, from batches that were decoded to blocks that were compacted, without what making the batches takes.
+ * HOSTS of 16 cores (bench/fleet.h) with 20 services each, stacks of 24 frames that share their
+ * callers, for each host other ones; LABELS 1 gives each row a thread's name. Beyond MAX_ROWS ticks
+ * are left out evenly, so that profiles keep their size and there are fewer of them: "share" in the
+ * output is what is left. Clocks are ours, and go as fast as rows are written; what the plugin's
+ * thread does each second and minute is done after each tick. Rates are of CPU time of all threads,
+ * from batches that were decoded to blocks that were compacted, without what making the batches
+ * takes.
  *
- * The soak keeps an hour of profiles. When twice the retention is over, memory, descriptors, files and bytes are noted;
- * from then on none of them may be exceeded by half (and a little), and at the end the last quarter of an hour must add
- * up to what was written.
+ * The soak keeps an hour of profiles. When twice the retention is over, memory, descriptors, files
+ * and bytes are noted; from then on none of them may be exceeded by half (and a little), and at the
+ * end the last quarter of an hour must add up to what was written.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -94,7 +96,10 @@ static void hosts__fini(struct hosts *h)
 	free(h->v);
 }
 
-/* Callers are shared as in a tree of which each branch has two; the upper frames are those of all threads. */
+/*
+ * Callers are shared as in a tree of which each branch has two; the upper frames are those of all
+ * threads.
+ */
 static uint32_t make_stack(struct dcm_builder *b, uint32_t mapping, uint32_t stack)
 {
 	uint32_t frames[DEPTH];
@@ -593,7 +598,10 @@ static bool last_quarter_is_there(struct trial *t, const int64_t *values, uint32
 
 static int soak(char **arg)
 {
-	/* Of a host's reports; more than so many hosts report several times a tick, fewer than one not at each. */
+	/*
+	 * Of a host's reports; more than so many hosts report several times a tick, fewer than one
+	 * not at each.
+	 */
 	const double per_tick = strtod(arg[0], NULL) * TICK_S / ROWS_A_TICK;
 	const uint32_t n_rounds = per_tick > SOAK_HOSTS ? (uint32_t)(per_tick / SOAK_HOSTS) : 1;
 	const uint32_t n_hosts = per_tick < 1 ? 1 : (uint32_t)(per_tick / n_rounds);

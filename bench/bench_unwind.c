@@ -5,9 +5,9 @@
  *	bench_unwind [TURNS [ELF_FILE]...]
  *
  * One JSON line a file and one for all: CPU time of a row of the finished table, reading the file
- * included, the best of several turns, beside libdw's answers for as many rows (frame address, frame
- * pointer and return address of each of its own rows, once) in the same run. Without files: the 30
- * largest programs and libraries that are installed.
+ * included, the best of several turns, beside libdw's answers for as many rows (frame address,
+ * frame pointer and return address of each of its own rows, once) in the same run. Without files:
+ * the 30 largest programs and libraries that are installed.
  */
 #include <dwarf.h>
 #include <elfutils/libdw.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench/figure.h - a figure as one JSON line, the clock it comes from, the best of several turns, and an end
+ * bench/figure.h - a figure as one JSON line, the clock it comes from, the best of several turns,
+ * and an end
  */
 #ifndef DECIMA_BENCH_FIGURE_H
 #define DECIMA_BENCH_FIGURE_H
@@ -11,7 +12,10 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* A value, and what it is held against: another measured in the same run, or a target; both in `unit`. */
+/*
+ * A value, and what it is held against: another measured in the same run, or a target; both in
+ * `unit`.
+ */
 static inline void figure(const char *name, double value, const char *unit, const char *what, double other)
 {
 	printf("{\"bench\":\"%s\",\"value\":%.4g,\"unit\":\"%s\",\"compared_with\":{\"what\":\"%"
@@ -42,7 +46,10 @@ static inline void at_most(double *best, double seconds)
 		*best = seconds;
 }
 
-/* Ends the program, which says what, when it is not there: a figure without it would be of something else. */
+/*
+ * Ends the program, which says what, when it is not there: a figure without it would be of
+ * something else.
+ */
 static inline void need(bool there, const char *what)
 {
 	if (there)

@@ -30,7 +30,10 @@ static double uniform(struct random *r)
 	return (double)(random__next(r) >> 11) * 0x1p-53;
 }
 
-/* Knuth, The Art of Computer Programming, volume 2, 3.4.1; a normal approximation where the mean is large. */
+/*
+ * Knuth, The Art of Computer Programming, volume 2, 3.4.1; a normal approximation where the mean is
+ * large.
+ */
 static uint32_t poisson(struct random *r, double mean)
 {
 	double p = 1, limit = exp(-mean);
@@ -72,7 +75,10 @@ static uint32_t climb(const double *ladder, uint32_t n, double to)
 	return low;
 }
 
-/* Another order of [0, n) for every shift: a multiplication modulo a prime above the largest population. */
+/*
+ * Another order of [0, n) for every shift: a multiplication modulo a prime above the largest
+ * population.
+ */
 static uint32_t reordered(uint32_t rank, uint32_t n, uint32_t shift)
 {
 	return (uint32_t)((uint64_t)(rank + 1) * (7919 + 2 * shift) % 20011 % n);

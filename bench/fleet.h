@@ -2,9 +2,10 @@
 /*
  * bench/fleet.h - the profiles of a made-up fleet, the same in every run
  *
- * Hosts report every 10 s what their processes were doing at 19 Hz. A few services take most of the time (Zipf), load
- * follows the hour of the day, each service draws its stacks from a population of its own (Zipf-Mandelbrot), and three
- * draws in ten from an order of that population which changes every four hours: what is hot now was not before.
+ * Hosts report every 10 s what their processes were doing at 19 Hz. A few services take most of the
+ * time (Zipf), load follows the hour of the day, each service draws its stacks from a population of
+ * its own (Zipf-Mandelbrot), and three draws in ten from an order of that population which changes
+ * every four hours: what is hot now was not before.
  */
 #ifndef DECIMA_BENCH_FLEET_H
 #define DECIMA_BENCH_FLEET_H

@@ -2,9 +2,10 @@
 /*
  * fuzz/fuzz_block.c - a block of the local store with anything in it
  *
- * Checksums would keep everything out, so each is made to fit where the bytes it is of are within bounds: what is left
- * is what someone who computes checksums could write. Reading must end, stay within the bytes, and refuse or answer.
- * Compacted with itself it makes a block that is read from end to end, whatever was lost.
+ * Checksums would keep everything out, so each is made to fit where the bytes it is of are within
+ * bounds: what is left is what someone who computes checksums could write. Reading must end, stay
+ * within the bytes, and refuse or answer. Compacted with itself it makes a block that is read from
+ * end to end, whatever was lost.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -82,7 +83,10 @@ static void fit(uint8_t *p, size_t n)
 	f->sum = hash__bytes(f, offsetof(struct block_footer, sum), seed);
 }
 
-/* Sums page by page, and of rows by label set: these go to two slots, of which numbers[] has room for. */
+/*
+ * Sums page by page, and of rows by label set: these go to two slots, of which numbers[] has room
+ * for.
+ */
 static void add_up(const struct chunk *c, struct chunk_cursor *cur,
 		   const struct chunk_profiles *profiles, int64_t *numbers)
 {

@@ -2,9 +2,9 @@
 /*
  * fuzz/fuzz_broker.c - requests to the broker, from a process that was taken over
  *
- * Input: the operation, the number of descriptors, and the request's bytes, which are filled up with
- * zeros to the size that the broker takes unless the number's top bit is set. Whatever comes, the
- * answer is an error or one descriptor, and that is neither a secret nor a device.
+ * Input: the operation, the number of descriptors, and the request's bytes, which are filled up
+ * with zeros to the size that the broker takes unless the number's top bit is set. Whatever comes,
+ * the answer is an error or one descriptor, and that is neither a secret nor a device.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz/fuzz_ebpf_proc.c - what the sampler reads of a process: its mappings, its control group, its name
+ * fuzz/fuzz_ebpf_proc.c - what the sampler reads of a process: its mappings, its control group, its
+ * name
  *
  * A process may map files of any name, and its comm is any 15 bytes. The first byte chooses the
- * reader and, for mappings, the size of the pieces. What comes out must keep what its users rely on.
+ * reader and, for mappings, the size of the pieces. What comes out must keep what its users rely
+ * on.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -2,9 +2,10 @@
 /*
  * fuzz/fuzz_ebpf_walk.c - deferred samples of any content, walked by tables of any content
  *
- * Input, little-endian: struct head below; the rules and the bytes of tables that it counts; the rest
- * is the copy of the stack. Whatever they say, the walk ends with an outcome and within its frames,
- * each but the first in a mapping, and reads only tables and copy, behind which lies nothing.
+ * Input, little-endian: struct head below; the rules and the bytes of tables that it counts; the
+ * rest is the copy of the stack. Whatever they say, the walk ends with an outcome and within its
+ * frames, each but the first in a mapping, and reads only tables and copy, behind which lies
+ * nothing.
  */
 #include <errno.h>
 #include <stdint.h>

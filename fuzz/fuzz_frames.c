@@ -3,10 +3,10 @@
  * fuzz/fuzz_frames.c - what a worker does with debug information of anybody: DWARF, Go's tables
  *
  * The first byte says what comes: an ELF file to be asked for addresses all over it, in each role
- * that a file may have, or an answer to be read. Whatever it says, an answer is made in time and can
- * be read, and what can be read ends. libdw's own faults (0.188 measures a folder's name that has
- * no end) are not looked for: for them the work is done in a process without rights. What it hands
- * out is ours to judge, and a fault like any other.
+ * that a file may have, or an answer to be read. Whatever it says, an answer is made in time and
+ * can be read, and what can be read ends. libdw's own faults (0.188 measures a folder's name that
+ * has no end) are not looked for: for them the work is done in a process without rights. What it
+ * hands out is ours to judge, and a fault like any other.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -2,8 +2,9 @@
 /*
  * fuzz/fuzz_http.c - requests from anyone: target, headers, roles, and every parameter of /api/v1
  *
- * The input is a request's head: "METHOD TARGET", then header lines. It goes through access, routes and the real
- * handlers, over a store that is empty. Whatever comes, there is an answer with a status, and errors are JSON.
+ * The input is a request's head: "METHOD TARGET", then header lines. It goes through access, routes
+ * and the real handlers, over a store that is empty. Whatever comes, there is an answer with a
+ * status, and errors are JSON.
  */
 #include <errno.h>
 #include <jansson.h>

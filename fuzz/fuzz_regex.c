@@ -2,7 +2,8 @@
 /*
  * fuzz/fuzz_regex.c - a pattern, and a text behind a NUL: the ways to match must agree
  *
- * Shortcuts, JIT and interpreter must say the same, each way of asking too, and groups must lie in the text.
+ * Shortcuts, JIT and interpreter must say the same, each way of asking too, and groups must lie in
+ * the text.
  */
 #include <stddef.h>
 #include <stdint.h>

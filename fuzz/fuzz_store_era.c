@@ -2,7 +2,8 @@
 /*
  * fuzz/fuzz_store_era.c - records of a dictionary, from anybody's bytes
  *
- * What is taken must be within bounds wherever it leads, and what is written of it must be taken again.
+ * What is taken must be within bounds wherever it leads, and what is written of it must be taken
+ * again.
  */
 #include <stdint.h>
 #include <stdlib.h>

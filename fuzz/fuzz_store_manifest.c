@@ -2,8 +2,9 @@
 /*
  * fuzz/fuzz_store_manifest.c - manifests of the local store that anybody wrote
  *
- * The input is the file, and once more one copy of the content whose length and check are put right. What is read can
- * be written, and read again, and is the same; and its first copy is enough.
+ * The input is the file, and once more one copy of the content whose length and check are put
+ * right. What is read can be written, and read again, and is the same; and its first copy is
+ * enough.
  */
 #include <errno.h>
 #include <stdlib.h>

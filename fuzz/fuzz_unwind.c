@@ -2,9 +2,9 @@
 /*
  * fuzz/fuzz_unwind.c - ELF files of anybody: unwind tables
  *
- * The input is an ELF file; or else its first byte chooses a processor and a section, and the rest is
- * that section in an ELF file made here. Whatever it says, the table is sound: rows ascend and end
- * with none, rules are in the dictionary, and looking up finds the row that covers.
+ * The input is an ELF file; or else its first byte chooses a processor and a section, and the rest
+ * is that section in an ELF file made here. Whatever it says, the table is sound: rows ascend and
+ * end with none, rules are in the dictionary, and looking up finds the row that covers.
  */
 #include <stdlib.h>
 #include <string.h>

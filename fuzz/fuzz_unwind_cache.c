@@ -2,8 +2,8 @@
 /*
  * fuzz/fuzz_unwind_cache.c - unwind tables on disk, of anybody's bytes
  *
- * The input is tried as it is, and once more between a head and a checksum that fit. What is taken is
- * as sound as a compiled table, and comes back byte for byte when it is written again.
+ * The input is tried as it is, and once more between a head and a checksum that fit. What is taken
+ * is as sound as a compiled table, and comes back byte for byte when it is written again.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -3,8 +3,8 @@
  * fuzz/fuzz_wire.c - a batch's own encoding, read from anybody's bytes
  *
  * The input is tried as it is, and once more with a header that fits, so that the checksum does not
- * keep everything out. What is taken must keep every rule, and come back the same when it is written
- * and read again.
+ * keep everything out. What is taken must keep every rule, and come back the same when it is
+ * written and read again.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 /*
  * fuzz/fuzz_yaml.c - any bytes as a configuration: tree, overrides, options, dump, description
  *
- * Lines "#set KEY=VALUE" at the beginning are overrides. Whatever fills the sample table without a fault must survive
- * being dumped and filled in again, and compare as equal.
+ * Lines "#set KEY=VALUE" at the beginning are overrides. Whatever fills the sample table without a
+ * fault must survive being dumped and filled in again, and compare as equal.
  */
 #include <errno.h>
 #include <stddef.h>

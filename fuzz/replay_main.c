@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz/replay_main.c - main() of a fuzz target where libFuzzer is not there: runs every file it is given once
+ * fuzz/replay_main.c - main() of a fuzz target where libFuzzer is not there: runs every file it is
+ * given once
  *
- * Arguments are files and folders; a folder's files are taken in name order, so that a failure repeats. Each file is
- * copied into a block of exactly its size, so that the sanitizers see a read past the end. Prints how many inputs
- * ran; exits 1 when there were none, because a check that runs nothing must not pass.
+ * Arguments are files and folders; a folder's files are taken in name order, so that a failure
+ * repeats. Each file is copied into a block of exactly its size, so that the sanitizers see a read
+ * past the end. Prints how many inputs ran; exits 1 when there were none, because a check that runs
+ * nothing must not pass.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -16,7 +18,10 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* The longest input that libFuzzer is given by default is 4 KiB; a corpus file has no reason to be larger than this. */
+/*
+ * The longest input that libFuzzer is given by default is 4 KiB; a corpus file has no reason to be
+ * larger than this.
+ */
 #define INPUT_MAX_BYTES (16u << 20)
 
 static int run_file(const char *path)

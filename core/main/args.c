@@ -262,7 +262,9 @@ static int parse(struct args *a, int argc, char **argv)
 		if (r < 0)
 			return r;
 	}
-	/* They end in NULL, as execvp() wants them: there is room, since argv itself ends in one. */
+	/*
+	 * They end in NULL, as execvp() wants them: there is room, since argv itself ends in one.
+	 */
 	argv[n] = NULL;
 	a->operands = (const char *const *)argv;
 	a->n_operands = n;

@@ -3,8 +3,9 @@
  * core/main/args.h - the command line as tables
  *
  * Each verb is a row: name, what stands behind it, its options, and the function that does it. The
- * same rows parse the arguments, print --help, make the manual page (generate.h) and complete what is
- * typed in a shell (complete.h). Options are written `--name VALUE`, `--name=VALUE` or `-n VALUE`; `--` ends them.
+ * same rows parse the arguments, print --help, make the manual page (generate.h) and complete what
+ * is typed in a shell (complete.h). Options are written `--name VALUE`, `--name=VALUE` or `-n
+ * VALUE`; `--` ends them.
  */
 #ifndef DECIMA_MAIN_ARGS_H
 #define DECIMA_MAIN_ARGS_H
@@ -68,8 +69,8 @@ const char *args__nth(const struct args *a, const char *name, uint32_t i);
 int args__main(const struct args_verb *verbs, const char *otherwise, int argc, char **argv);
 
 /*
- * The verb that the line begins with, the longest that fits, and in *ret_words of how many words it is;
- * NULL and 0 when it begins with none.
+ * The verb that the line begins with, the longest that fits, and in *ret_words of how many words it
+ * is; NULL and 0 when it begins with none.
  */
 const struct args_verb *args__find_verb(const struct args_verb *verbs, int argc,
 					const char *const *argv, int *ret_words);
@@ -78,8 +79,8 @@ const struct args_verb *args__verb_named(const struct args_verb *verbs, const ch
 /* Is WORD the first of the verb's two, as "query" of "query top"? */
 bool args__in_group(const struct args_verb *v, const char *word);
 /*
- * The option that a word names ("--name", "--name=VALUE", "-n", "-nVALUE"), and the value in that word
- * or NULL. NULL when the verb has no such option.
+ * The option that a word names ("--name", "--name=VALUE", "-n", "-nVALUE"), and the value in that
+ * word or NULL. NULL when the verb has no such option.
  */
 const struct args_option *args__option_of(const struct args_verb *v, const char *word,
 					  const char **ret_value);

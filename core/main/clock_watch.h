@@ -2,8 +2,8 @@
 /*
  * core/main/clock_watch.h - notices when somebody sets the machine's clock
  *
- * Durations, deadlines and schedules go by monotonic time and do not notice. Profiles carry real time, and ranges
- * and retention go by it: who looks at them then has to know that it jumped.
+ * Durations, deadlines and schedules go by monotonic time and do not notice. Profiles carry real
+ * time, and ranges and retention go by it: who looks at them then has to know that it jumped.
  */
 #ifndef DECIMA_MAIN_CLOCK_WATCH_H
 #define DECIMA_MAIN_CLOCK_WATCH_H
@@ -22,9 +22,9 @@ struct clock_watch {
 enum { CLOCK_WATCH_TEXT = 320 };
 
 /*
- * Has real time moved against monotonic time by a second or more since the last look? Less is drift,
- * or a time service at work, which moves a clock by a tenth at most: so to be called at least every
- * nine seconds. True: `text` says which way, how far, and what follows.
+ * Has real time moved against monotonic time by a second or more since the last look? Less is
+ * drift, or a time service at work, which moves a clock by a tenth at most: so to be called at
+ * least every nine seconds. True: `text` says which way, how far, and what follows.
  */
 bool clock_watch__look(struct clock_watch *w, const struct clock *clock,
 		       char text[static CLOCK_WATCH_TEXT]);

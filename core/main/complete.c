@@ -2,8 +2,8 @@
 /*
  * core/main/complete.c - what the last word of a command line may become
  *
- * The words before the last are read as args.c would, but forgivingly: what it would refuse is passed
- * over, since the line may still be mended.
+ * The words before the last are read as args.c would, but forgivingly: what it would refuse is
+ * passed over, since the line may still be mended.
  */
 #include "core/main/complete.h"
 
@@ -138,7 +138,10 @@ static void add_value(struct complete *c, const struct args *line, const struct 
 	}
 }
 
-/* The nth placeholder of "KIND [FILE]", "[-- CMD ARG..]", "FILE.."; the last of them goes on if dots say so. */
+/*
+ * The nth placeholder of "KIND [FILE]", "[-- CMD ARG..]", "FILE.."; the last of them goes on if
+ * dots say so.
+ */
 static struct dcm_str operand(const struct args_verb *v, int nth)
 {
 	struct dcm_str what = { 0 };

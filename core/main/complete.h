@@ -2,9 +2,9 @@
 /*
  * core/main/complete.h - what the last word of a command line may become
  *
- * The shells' completions (conf/completion) hand the words typed so far to `decima complete` and show
- * what it prints. Verbs, options and choices come from the verb tables (args.h); what no table knows,
- * as the names of plugins, is looked up by whoever asks. Single-threaded.
+ * The shells' completions (conf/completion) hand the words typed so far to `decima complete` and
+ * show what it prints. Verbs, options and choices come from the verb tables (args.h); what no table
+ * knows, as the names of plugins, is looked up by whoever asks. Single-threaded.
  */
 #ifndef DECIMA_MAIN_COMPLETE_H
 #define DECIMA_MAIN_COMPLETE_H
@@ -28,13 +28,16 @@ struct complete {
 };
 
 /*
- * Writes into c->out what words[n - 1] may become, the words before it given (those behind "decima");
- * n >= 1. A line is "WORD\tMEANING\n", or one of ":files", ":dirs" and ":commands", for which the shell
- * puts what it knows.
+ * Writes into c->out what words[n - 1] may become, the words before it given (those behind
+ * "decima"); n >= 1. A line is "WORD\tMEANING\n", or one of ":files", ":dirs" and ":commands", for
+ * which the shell puts what it knows.
  */
 void complete__words(struct complete *c, int n, const char *const *words);
 
-/* One candidate, if the last word can become it. meaning: its first line is taken; NULL or "" for none. */
+/*
+ * One candidate, if the last word can become it. meaning: its first line is taken; NULL or "" for
+ * none.
+ */
 void complete__add(struct complete *c, const char *word, const char *meaning);
 
 #endif

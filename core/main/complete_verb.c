@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/main/complete_verb.c - `decima complete`: the tables' words, the plugins here, the daemon's types and labels
+ * core/main/complete_verb.c - `decima complete`: the tables' words, the plugins here, the daemon's
+ * types and labels
  *
- * What cannot be had (no daemon, no plugins) is left out. Its sentence goes to stderr, which the shells' completions
- * throw away.
+ * What cannot be had (no daemon, no plugins) is left out. Its sentence goes to stderr, which the
+ * shells' completions throw away.
  */
 #include <jansson.h>
 #include <stdio.h>

@@ -444,11 +444,11 @@ static void fini(struct daemon *d)
 }
 
 /*
- * glibc keeps ever larger blocks on its heaps once one of that size was freed (up to 32 MiB), and makes
- * a heap for each thread: what one large profile or symbol table took once would stay resident. Large
- * blocks are mapped and given back instead, and two heaps are enough for threads that mostly wait.
- * Measured beside 40 programs, after a minute: 67 MiB of private memory became 44 to 54 (22 to 31 of
- * them symbol tables), and 46 became 23 without symbols. Source: mallopt(3).
+ * glibc keeps ever larger blocks on its heaps once one of that size was freed (up to 32 MiB), and
+ * makes a heap for each thread: what one large profile or symbol table took once would stay
+ * resident. Large blocks are mapped and given back instead, and two heaps are enough for threads
+ * that mostly wait. Measured beside 40 programs, after a minute: 67 MiB of private memory became 44
+ * to 54 (22 to 31 of them symbol tables), and 46 became 23 without symbols. Source: mallopt(3).
  */
 static void keep_little_memory(void)
 {

@@ -2,9 +2,8 @@
 /*
  * core/main/frames_workers.c - debug information of strangers is read in processes without rights
  *
- * Three workers: one for what is learned as it comes, one for questions meanwhile, one for files that
- * are reduced to be kept.
- * Threads: asking, any; several at once.
+ * Three workers: one for what is learned as it comes, one for questions meanwhile, one for files
+ * that are reduced to be kept. Threads: asking, any; several at once.
  */
 #include "core/main/frames_workers.h"
 

@@ -9,8 +9,9 @@
 #include "core/symbolize/symbols.h"
 
 /*
- * Workers that answer requests of core/symbolize/frames.h, each with so much memory, and reduce files
- * to so many bytes at most. To be made while the process has one thread. As root they become nobody.
+ * Workers that answer requests of core/symbolize/frames.h, each with so much memory, and reduce
+ * files to so many bytes at most. To be made while the process has one thread. As root they become
+ * nobody.
  */
 int frames_workers__new(uint64_t memory_bytes, uint64_t file_bytes, struct workers **ret,
 			struct dcm_error *err);

@@ -341,7 +341,10 @@ int graph__start(struct graph *g, struct dcm_error *err)
 	return 0;
 }
 
-/* A little housekeeping once a minute; what a store has to do at once, it does when it is written to. */
+/*
+ * A little housekeeping once a minute; what a store has to do at once, it does when it is written
+ * to.
+ */
 static void maintain_stores(struct graph *g, int64_t now)
 {
 	if (now < g->maintain_at)

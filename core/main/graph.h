@@ -55,15 +55,15 @@ int graph__start(struct graph *g, struct dcm_error *err);
  */
 int graph__reload(struct graph *g, struct plan *plan, struct dcm_error *err);
 /*
- * Retries what failed, logs losses, looks after stores, writers and the clock. Returns when it wants
- * to be called again (mono); sooner does no harm, and is needed after a reload and when something was
- * lost (stats__on_loss()).
+ * Retries what failed, logs losses, looks after stores, writers and the clock. Returns when it
+ * wants to be called again (mono); sooner does no harm, and is needed after a reload and when
+ * something was lost (stats__on_loss()).
  */
 int64_t graph__tick(struct graph *g);
 /*
  * Inputs stop, what they handed in is routed and written until the deadline, the rest is counted as
- * lost. Questions must have ended or been cancelled: a storage that has one inside is abandoned, and
- * then the graph must not be freed before that one has come back.
+ * lost. Questions must have ended or been cancelled: a storage that has one inside is abandoned,
+ * and then the graph must not be freed before that one has come back.
  */
 void graph__stop(struct graph *g, int64_t deadline_mono_ns);
 void graph__free(struct graph *g);
@@ -90,7 +90,10 @@ const char *graph__node(struct graph *g);
 /* stat() of the storage that answers questions; false while none does. Any thread. */
 bool graph__store_stat(struct graph *g, struct dcm_store_stat *ret);
 
-/* The first storage's backup() and check(). -ESHUTDOWN while it does not run. Any thread, until graph__stop(). */
+/*
+ * The first storage's backup() and check(). -ESHUTDOWN while it does not run. Any thread, until
+ * graph__stop().
+ */
 int graph__store_backup(struct graph *g, const char *dir, struct dcm_error *err);
 int graph__store_check(struct graph *g, dcm_report_fn report, void *ctx, struct dcm_error *err);
 

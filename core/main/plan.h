@@ -58,7 +58,10 @@ struct plan {
 	uint32_t n;
 };
 
-/* The configuration that `decima` has without a file: conf/decima.yaml says the same, and so does what is installed. */
+/*
+ * The configuration that `decima` has without a file: conf/decima.yaml says the same, and so does
+ * what is installed.
+ */
 extern const char plan__default_text[];
 
 /*

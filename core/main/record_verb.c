@@ -331,7 +331,10 @@ static void sample(struct record *r)
  * The result
  */
 
-/* What a command that never ran for a whole period leaves: a profile of the right type, without a row. */
+/*
+ * What a command that never ran for a whole period leaves: a profile of the right type, without a
+ * row.
+ */
 static int empty_profile(struct dcm_batch **ret, struct dcm_error *err)
 {
 	struct dcm_builder *b = builder__new(0);

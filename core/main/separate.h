@@ -21,7 +21,10 @@ struct separate {
 	struct broker *broker; /* NULL: nobody will ask it */
 };
 
-/* data_dir: made for `user`, when there is one. On failure nothing is left that separate__fini() would not free. */
+/*
+ * data_dir: made for `user`, when there is one. On failure nothing is left that separate__fini()
+ * would not free.
+ */
 int separate__begin(struct separate *s, const struct plan *plan, const char *data_dir,
 		    struct dcm_error *err);
 int separate__finish(const struct separate *s, struct dcm_error *err);

@@ -16,8 +16,9 @@ struct store_dir {
 };
 
 /*
- * Asks the storage plugins whether `dir` is a store of theirs; where it is none, and exactly one directory in it is, that
- * one: a daemon's data directory has its stores by name. -ENOENT, -EACCES, ... with a sentence.
+ * Asks the storage plugins whether `dir` is a store of theirs; where it is none, and exactly one
+ * directory in it is, that one: a daemon's data directory has its stores by name. -ENOENT, -EACCES,
+ * ... with a sentence.
  */
 int store_dir__find(const char *dir, struct loader *loader, struct store_dir *ret, struct dcm_error *err);
 

@@ -3,9 +3,9 @@
  * core/net/listener.c - sockets in, requests to handlers, answers out
  *
  * Threads: the accepter (poll over the listening sockets, and a tick for deadlines and departed
- * clients, of 200 ms while there is a request and of 2 s while there are connections), libmicrohttpd's
- * event thread (parsing, callbacks, sending), and those of the lanes (handlers). A connection is
- * suspended in libmicrohttpd while a lane has its request.
+ * clients, of 200 ms while there is a request and of 2 s while there are connections),
+ * libmicrohttpd's event thread (parsing, callbacks, sending), and those of the lanes (handlers). A
+ * connection is suspended in libmicrohttpd while a lane has its request.
  */
 #include "core/net/listener.h"
 

@@ -58,7 +58,10 @@ int debuginfo__open_package(struct dcm_str path);
 /* Is there a file where the debuginfo of that build id would be? Nothing of it is read. */
 bool debuginfo__has(const struct debuginfo_dirs *dirs, const char *build_id);
 
-/* DIR/.build-id/ab/cdef.debug; false when it does not fit, or the id is no hex of two bytes or more. */
+/*
+ * DIR/.build-id/ab/cdef.debug; false when it does not fit, or the id is no hex of two bytes or
+ * more.
+ */
 bool debuginfo__build_id_path(const char *dir, const char *build_id, char ret[static PATH_MAX]);
 
 #endif

@@ -63,7 +63,10 @@ int depot__open(struct depot *d, const char *build_id, enum depot_kind kind);
 /* What the file that is there can tell (DEPOT_SYMTAB, ...), not checked; -ENOENT. Any thread. */
 int depot__tells(struct depot *d, const char *build_id, enum depot_kind kind);
 
-/* Would a file that tells this be worth keeping beside, or in the place of, what is there? Any thread. */
+/*
+ * Would a file that tells this be worth keeping beside, or in the place of, what is there? Any
+ * thread.
+ */
 bool depot__wants(struct depot *d, const char *build_id, enum depot_kind kind, unsigned tells);
 
 /* A new file, being written. */
@@ -73,7 +76,10 @@ struct depot_put {
 };
 /* 0, -EROFS (read_only, or another process writes), or of the disk. */
 int depot__begin(struct depot *d, struct depot_put *ret);
-/* Checks that the file has that build id, and puts it in its place. -EBADMSG: it has not. Ends the put in any case. */
+/*
+ * Checks that the file has that build id, and puts it in its place. -EBADMSG: it has not. Ends the
+ * put in any case.
+ */
 int depot__end(struct depot *d, struct depot_put *put, const char *build_id, enum depot_kind kind,
 	       unsigned tells);
 /* Gives it up; why: -ENOSPC and the like are told by the state. */
@@ -94,7 +100,9 @@ int depot__append_names(struct depot *d, const char *id, uint64_t at, const stru
 /* Puts a log in the place of what is there, synced. Errors as above. One thread at a time. */
 int depot__replace_names(struct depot *d, const char *id, const struct buf *bytes);
 
-/* False, for good: read_only, another process writes, or the directory cannot be had. Any thread. */
+/*
+ * False, for good: read_only, another process writes, or the directory cannot be had. Any thread.
+ */
 bool depot__writes(const struct depot *d);
 
 const char *depot__dir(const struct depot *d);

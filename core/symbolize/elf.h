@@ -42,10 +42,10 @@ struct elf_limits {
 struct elf_symbols;
 
 /*
- * Reads the table. Descriptors are borrowed and their positions left alone. debug_fd: what was split
- * off the file, whose .symtab is read when the file has none; -1: there is none. A file without any
- * function is a table of none, not an error. -ENOEXEC: not an ELF file that can be read here, or its
- * tables lie outside of it; -EFBIG: over a limit; -EIO, -ENOMEM. limits may be NULL.
+ * Reads the table. Descriptors are borrowed and their positions left alone. debug_fd: what was
+ * split off the file, whose .symtab is read when the file has none; -1: there is none. A file
+ * without any function is a table of none, not an error. -ENOEXEC: not an ELF file that can be read
+ * here, or its tables lie outside of it; -EFBIG: over a limit; -EIO, -ENOMEM. limits may be NULL.
  */
 int elf__load(int fd, int debug_fd, const struct elf_limits *limits,
 	      struct elf_symbols **ret_symbols, struct dcm_error *err);

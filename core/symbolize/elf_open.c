@@ -2,9 +2,9 @@
 /*
  * core/symbolize/elf_open.c - an ELF file in libelf's hands, its debug sections within a bound
  *
- * Threads: none shared. Limits: the caller's max_bytes for all sections together, once decompressed.
- * Sources: gABI (Compression Header), binutils' .zdebug_ sections ("ZLIB" and the size, 8 bytes
- * big-endian).
+ * Threads: none shared. Limits: the caller's max_bytes for all sections together, once
+ * decompressed. Sources: gABI (Compression Header), binutils' .zdebug_ sections ("ZLIB" and the
+ * size, 8 bytes big-endian).
  */
 #include "core/symbolize/elf_open.h"
 
@@ -32,7 +32,9 @@ void *elf_open__unzstd(const void *data, size_t n, uint64_t plain_bytes)
 	return plain;
 }
 
-/* Puts the plain content in the place of the compressed one; libelf then sees an ordinary section. */
+/*
+ * Puts the plain content in the place of the compressed one; libelf then sees an ordinary section.
+ */
 static int replace_zstd(struct elf_open *o, Elf_Scn *scn, GElf_Shdr *shdr, const GElf_Chdr *chdr)
 {
 	size_t head = gelf_getclass(o->elf) == ELFCLASS64 ? sizeof(Elf64_Chdr) : sizeof(Elf32_Chdr);

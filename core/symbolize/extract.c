@@ -3,13 +3,14 @@
  * core/symbolize/extract.c - an ELF file reduced to what names its addresses
  *
  * Sections are walked twice: what the file has decides what is kept (without .symtab, .dynsym is
- * worth its bytes; a stripped Go program needs the data that its trees of inlined calls lie in), and
- * then each section is copied, compressed or emptied, and given its place behind the one before.
- * Segments stay as they are, because file offsets of the original are looked up in them; only that
- * of the notes follows its content.
+ * worth its bytes; a stripped Go program needs the data that its trees of inlined calls lie in),
+ * and then each section is copied, compressed or emptied, and given its place behind the one
+ * before. Segments stay as they are, because file offsets of the original are looked up in them;
+ * only that of the notes follows its content.
  *
  * Threads: none shared. Limits: a section of up to 4 GiB is compressed, larger ones are copied.
- * Sources: gABI (Compression Header, SHT_NOBITS), what elfutils' eu-strip -f leaves in a debug file.
+ * Sources: gABI (Compression Header, SHT_NOBITS), what elfutils' eu-strip -f leaves in a debug
+ * file.
  */
 #include "core/symbolize/extract.h"
 
@@ -71,7 +72,9 @@ static bool starts(const char *name, const char *prefix)
 	return strncmp(name, prefix, strlen(prefix)) == 0;
 }
 
-/* Data that a stripped Go program's lines need: module record, trees, and relocations into these. */
+/*
+ * Data that a stripped Go program's lines need: module record, trees, and relocations into these.
+ */
 static bool is_go_data(const char *name, const GElf_Shdr *s)
 {
 	if (s->sh_type == SHT_RELA)

@@ -3,11 +3,11 @@
  * core/symbolize/extract.h - an ELF file reduced to what names its addresses
  *
  * Kept: headers, segments, notes (with the build id), .symtab (or .dynsym and minidebuginfo where
- * there is none), Go's table, and of DWARF what functions, inlined functions and lines need. Dropped
- * are code and data, and DWARF about variables' places, macros and indexes for debuggers. Debug
- * sections are compressed with zlib where that makes them smaller; zstd becomes zlib, which elfutils
- * of today can read. Every section keeps its number, so symbols stay right; the dropped ones have no
- * content (SHT_NOBITS).
+ * there is none), Go's table, and of DWARF what functions, inlined functions and lines need.
+ * Dropped are code and data, and DWARF about variables' places, macros and indexes for debuggers.
+ * Debug sections are compressed with zlib where that makes them smaller; zstd becomes zlib, which
+ * elfutils of today can read. Every section keeps its number, so symbols stay right; the dropped
+ * ones have no content (SHT_NOBITS).
  */
 #ifndef DECIMA_SYMBOLIZE_EXTRACT_H
 #define DECIMA_SYMBOLIZE_EXTRACT_H

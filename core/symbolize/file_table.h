@@ -53,8 +53,8 @@ struct file_entry {
 	bool lacks_debuginfo; /* none was found when it was read */
 	int64_t look_at_ns;   /* mono: when it may be looked for again */
 	/*
-	 * Several files may have one build id, stripped or not. Those that were read since the table
-	 * is here, so that each is read once, and no more than so many.
+	 * Several files may have one build id, stripped or not. Those that were read since the
+	 * table is here, so that each is read once, and no more than so many.
 	 */
 	struct file_identity {
 		dev_t dev;

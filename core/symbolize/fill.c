@@ -9,12 +9,13 @@
  * line of another file (an inlined header whose range the compiler lost) has no number rather than
  * a wrong file, or else one function would be two in every tree.
  *
- * A file that kills its reader, is damaged, or is late MAX_STRIKES times, is asked no more: `failed`
- * says why. Nothing here is lost that a symbol can name.
+ * A file that kills its reader, is damaged, or is late MAX_STRIKES times, is asked no more:
+ * `failed` says why. Nothing here is lost that a symbol can name.
  *
- * Each question opens the debug information anew, which for a large library is 100 ms of CPU time for
- * a handful of addresses that no window had before. So what is learned unasked lets a file rest for
- * REST_FACTOR times what the last question took; whoever waits for names has the rest asked then.
+ * Each question opens the debug information anew, which for a large library is 100 ms of CPU time
+ * for a handful of addresses that no window had before. So what is learned unasked lets a file rest
+ * for REST_FACTOR times what the last question took; whoever waits for names has the rest asked
+ * then.
  *
  * Threads: any; no lock is held while a file is asked. Limits: CHUNK addresses at once,
  * frames_timeout_ns each, frames_bytes.

@@ -5,8 +5,8 @@
  * Both are little-endian and without alignment. A request: magic, flags, number of files, number of
  * addresses, time (ns), bytes, one byte a file, 8 bytes an address. An answer: magic, number of
  * addresses, of frames, bytes of text; then state and number of frames (a byte each) of each
- * address; then name, file, home (offsets in the text), line and start line of each frame; then the texts
- * with a NUL behind each, the first of them empty.
+ * address; then name, file, home (offsets in the text), line and start line of each frame; then the
+ * texts with a NUL behind each, the first of them empty.
  *
  * Threads: none shared. Limits: those of frames.h, checked before memory is asked for.
  */

@@ -2,10 +2,11 @@
 /*
  * core/symbolize/frames_go.c - functions, inlined functions and lines from Go's own table
  *
- * A function's record names tables of its values by pc (file, line, index of the inlined call), each
- * a list of (difference of the value, bytes of code). An inlined call has a name and `parentPc`, an
- * instruction whose file and line are those of the call and which may itself be inlined. So the
- * chain is walked outwards by asking the same tables at parentPc, as the runtime does.
+ * A function's record names tables of its values by pc (file, line, index of the inlined call),
+ * each a list of (difference of the value, bytes of code). An inlined call has a name and
+ * `parentPc`, an instruction whose file and line are those of the call and which may itself be
+ * inlined. So the chain is walked outwards by asking the same tables at parentPc, as the runtime
+ * does.
  *
  * Threads: none shared. Limits: the deadline, FRAMES_MAX_DEPTH; a value's table ends at the part's
  * end whatever it says.

@@ -6,9 +6,9 @@
  * into one file beside it. libdw 0.188 does not read packages, so a unit is handed to it as an ELF
  * file of its own, made in memory around the unit's contributions.
  *
- * Such a unit says addresses by their number in the program's .debug_addr, and by their distance from
- * the skeleton's low_pc, which libdw does not know then. Both are given to it less that low_pc: a
- * unit's addresses are `bias` lower than the program's.
+ * Such a unit says addresses by their number in the program's .debug_addr, and by their distance
+ * from the skeleton's low_pc, which libdw does not know then. Both are given to it less that
+ * low_pc: a unit's addresses are `bias` lower than the program's.
  *
  * Threads: none shared. Sources: DWARF 5, 7.3.5 (packages, the index), 7.27 (.debug_addr).
  */
@@ -49,13 +49,16 @@ struct frames_unit {
 	Dwarf_Die die;
 };
 
-/* fd is borrowed; map, max_bytes: as elf_open__begin(). False: no package of DWARF 5. To be fini()ed in any case. */
+/*
+ * fd is borrowed; map, max_bytes: as elf_open__begin(). False: no package of DWARF 5. To be
+ * fini()ed in any case.
+ */
 bool frames_package__open(struct frames_package *p, int fd, bool map, uint64_t max_bytes);
 void frames_package__fini(struct frames_package *p);
 
 /*
- * The unit of a skeleton by its id. program: where .debug_addr is. False: it is not there, or cannot
- * be read. To be fini()ed in any case, before the package.
+ * The unit of a skeleton by its id. program: where .debug_addr is. False: it is not there, or
+ * cannot be read. To be fini()ed in any case, before the package.
  */
 bool frames_package__unit(const struct frames_package *p, Elf *program, Dwarf_Die *skeleton,
 			  uint64_t id, uint64_t bias, struct frames_unit *ret);

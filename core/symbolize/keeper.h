@@ -50,7 +50,10 @@ void keeper__free(struct keeper *k);
  */
 void keeper__add(struct keeper *k, const struct keeper_file *file);
 
-/* Reduces and puts a file now, in the caller's time. 0 (also when what is there tells as much), or why not. */
+/*
+ * Reduces and puts a file now, in the caller's time. 0 (also when what is there tells as much), or
+ * why not.
+ */
 int keeper__put(const struct keeper_config *config, enum depot_kind kind, int fd);
 
 struct keeper_stat {

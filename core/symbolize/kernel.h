@@ -6,8 +6,8 @@
  * once a second at most), when an address is in no symbol (a BPF program or module may be new;
  * every 10 s at most, and half as often each time that it did not help), and when an answer that
  * lies in a BPF program comes from a table older than a minute, because their memory is used again.
- * Thread-safe. The texts it gives live as long as it does: each distinct name that was ever given is
- * kept, within KERNEL_MAX_TEXT.
+ * Thread-safe. The texts it gives live as long as it does: each distinct name that was ever given
+ * is kept, within KERNEL_MAX_TEXT.
  */
 #ifndef DECIMA_SYMBOLIZE_KERNEL_H
 #define DECIMA_SYMBOLIZE_KERNEL_H

@@ -33,7 +33,9 @@ struct learned_line {
 	uint32_t line, start_line; /* 0: unknown */
 };
 
-/* What is known of an address: lines, the innermost inlined first, or (n == 0) why there is none. */
+/*
+ * What is known of an address: lines, the innermost inlined first, or (n == 0) why there is none.
+ */
 struct learned {
 	const struct learned_line *lines; /* [n] to be added; found ones by learned__line() */
 	uint32_t n;
@@ -88,7 +90,10 @@ struct learned_names {
 int learned__init(struct learned_names *l, uint64_t max_bytes); /* 0 or -ENOMEM */
 void learned__fini(struct learned_names *l);
 
-/* True when known; it and its texts live until the next call of any function here but learned__line(). */
+/*
+ * True when known; it and its texts live until the next call of any function here but
+ * learned__line().
+ */
 bool learned__find(struct learned_names *l, const struct learned_key *key, struct learned *ret);
 /* Line i of what was found, or is to be added. */
 struct learned_line learned__line(const struct learned *found, uint32_t i);

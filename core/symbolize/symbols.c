@@ -172,7 +172,9 @@ static void read_file(struct symbols *s, struct file_entry *file, int fd, struct
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* Is it a file that was not read yet in the name of the entry's build id? Notes it. Under the lock. */
+/*
+ * Is it a file that was not read yet in the name of the entry's build id? Notes it. Under the lock.
+ */
 static bool is_another(struct file_entry *e, int fd)
 {
 	struct stat st;

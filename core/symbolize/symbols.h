@@ -113,20 +113,21 @@ void symbols__free(struct symbols *s);
 DEFINE_CLEANUP(struct symbols *, symbols__free);
 
 /*
- * Offers the file behind a build id. path, as its process sees it, is where a debug link starts. fd is borrowed: the store duplicates it, so the process may
- * end at once. Cheap when the id is known. Beyond max_files that wait (or descriptors the system
- * gives) the file is read here and now instead, in the caller's time, so that nothing is lost. An
- * empty build id is ignored. Of several files with one build id the one that tells most is kept: a
- * stripped one gives way to one with symbols. Each is read once, and at most four of an id.
+ * Offers the file behind a build id. path, as its process sees it, is where a debug link starts. fd
+ * is borrowed: the store duplicates it, so the process may end at once. Cheap when the id is known.
+ * Beyond max_files that wait (or descriptors the system gives) the file is read here and now
+ * instead, in the caller's time, so that nothing is lost. An empty build id is ignored. Of several
+ * files with one build id the one that tells most is kept: a stripped one gives way to one with
+ * symbols. Each is read once, and at most four of an id.
  */
 void symbols__offer(struct symbols *s, struct dcm_str build_id, struct dcm_str path, int fd);
 
 /*
- * Takes a file that was uploaded, a program or its separate debuginfo, into store_dir, and names with
- * it what is asked for from now on. fd is borrowed, at any offset. In the caller's time, which may be
- * seconds. 0, also when what is there tells as much; -ENOEXEC (no ELF file), -ENODATA (no build id,
- * or nothing that names an address), -ENOTSUP (nothing is kept here), or of reducing and writing.
- * ret_build_id: room for ELF_BUILD_ID_TEXT bytes; may be NULL.
+ * Takes a file that was uploaded, a program or its separate debuginfo, into store_dir, and names
+ * with it what is asked for from now on. fd is borrowed, at any offset. In the caller's time, which
+ * may be seconds. 0, also when what is there tells as much; -ENOEXEC (no ELF file), -ENODATA (no
+ * build id, or nothing that names an address), -ENOTSUP (nothing is kept here), or of reducing and
+ * writing. ret_build_id: room for ELF_BUILD_ID_TEXT bytes; may be NULL.
  */
 int symbols__upload(struct symbols *s, int fd, char *ret_build_id, struct dcm_error *err);
 
@@ -169,8 +170,8 @@ uint32_t symbols__fallback_name(const struct dcm_batch *batch, uint32_t location
 const char *symbols__why(enum dcm_unnamed why);
 
 /*
- * The same into out[cap] (cap > 0, NUL-terminated), with the build id in the place of "its build id"
- * where it says so; returns the length.
+ * The same into out[cap] (cap > 0, NUL-terminated), with the build id in the place of "its build
+ * id" where it says so; returns the length.
  */
 uint32_t symbols__why_of(enum dcm_unnamed why, struct dcm_str build_id, char *out, size_t cap);
 

@@ -454,7 +454,9 @@ struct dcm_group_by {
  * the others only the one written last is there.
  */
 
-/* Answers of the lists. `each` returns 0 to go on; another value ends the list, which returns it. */
+/*
+ * Answers of the lists. `each` returns 0 to go on; another value ends the list, which returns it.
+ */
 struct dcm_type_info {
 	struct dcm_str name, sample_type, sample_unit, period_type, period_unit;
 	uint32_t temporality;

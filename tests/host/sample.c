@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/host/sample.c - a host for one input: runs it for a while and prints every row that it emits
+ * tests/host/sample.c - a host for one input: runs it for a while and prints every row that it
+ * emits
  *
  *	sample PLUGIN_DIR KIND/NAME=YAML.. SECONDS
  *

@@ -2,7 +2,8 @@
 /*
  * tests/plugins/broken.c - plugins that must be refused; compiled once for each fault
  *
- * -DBROKEN=BROKEN_NEWER and so on chooses the fault. The file's name says which: input_broken_newer.so.
+ * -DBROKEN=BROKEN_NEWER and so on chooses the fault. The file's name says which:
+ * input_broken_newer.so.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/plugins/faulty.c - another storage plugin with one fault, or with the manners of a remote one
+ * tests/plugins/faulty.c - another storage plugin with one fault, or with the manners of a remote
+ * one
  *
  *	DECIMA_FAULTY_INNER=.../storage_memory.so conformance --options '{ fault: drops_late, ... }' storage_faulty.so
  *

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/plugins/ledger.c - an input that keeps books: what it has handed in, and what was acknowledged
+ * tests/plugins/ledger.c - an input that keeps books: what it has handed in, and what was
+ * acknowledged
  *
- * Profile N has one row of value N % 7 + 1 with the one frame "fN". Before it is emitted, N becomes a line of
- * DIR/emitted; when it is acknowledged, one of DIR/acknowledged. Lines are single writes, so they are there after SIGKILL.
- * A start goes on behind the last number of DIR/emitted, so that no number comes twice.
+ * Profile N has one row of value N % 7 + 1 with the one frame "fN". Before it is emitted, N becomes
+ * a line of DIR/emitted; when it is acknowledged, one of DIR/acknowledged. Lines are single writes,
+ * so they are there after SIGKILL. A start goes on behind the last number of DIR/emitted, so that
+ * no number comes twice.
  *
  * Threads: as the host calls; acknowledgements come from any.
  */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/plugins/minimal.c - a storage with what every storage must have and nothing more: it forgets what it is given
+ * tests/plugins/minimal.c - a storage with what every storage must have and nothing more: it
+ * forgets what it is given
  *
  *	storage:
  *	  minimal: { hang: true }

@@ -9,9 +9,10 @@
  * main thread has ended.
  *
  * gcc leaves the frame out of a leaf function whatever -fno-omit-frame-pointer says, so its caller
- * is not to be found by frame pointers; with -DLEAF_FRAME spin() asks for its frame. With -DIN_KERNEL
- * spin() spends its time in a system call, made without libc's function between. With
- * -DCLOCK=CLOCK_PROCESS_CPUTIME_ID the seconds are of its own CPU time, however busy the machine is.
+ * is not to be found by frame pointers; with -DLEAF_FRAME spin() asks for its frame. With
+ * -DIN_KERNEL spin() spends its time in a system call, made without libc's function between. With
+ * -DCLOCK=CLOCK_PROCESS_CPUTIME_ID the seconds are of its own CPU time, however busy the machine
+ * is.
  */
 #define _GNU_SOURCE
 #include <pthread.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/programs/chain32.c - a 32-bit program, without a C library, that spins at the end of a known chain
+ * tests/programs/chain32.c - a 32-bit program, without a C library, that spins at the end of a
+ * known chain
  *
  * _start > alpha > beta > gamma_ > spin, until it is killed. To be built with
  * -m32 -nostdlib -static -ffreestanding -fno-omit-frame-pointer.

@@ -7,8 +7,8 @@
  *	churn map N SECONDS                  maps and unmaps executable pages, N at a time, and spins
  *	churn threads N SECONDS              N threads that wait, and one that spins; says how many first
  *
- * All of it is spent in main > ... > work > spin. Says how many there were. How long a child spins is
- * CPU time, so that a busy machine does not leave it with nothing but its start.
+ * All of it is spent in main > ... > work > spin. Says how many there were. How long a child spins
+ * is CPU time, so that a busy machine does not leave it with nothing but its start.
  */
 #define _GNU_SOURCE
 #include <pthread.h>

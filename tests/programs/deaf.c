@@ -4,8 +4,8 @@
  *
  *	deaf DIR
  *
- * Mounts it on DIR, which takes CAP_SYS_ADMIN, says "ready", and sleeps. Its end frees all that wait,
- * with an error.
+ * Mounts it on DIR, which takes CAP_SYS_ADMIN, says "ready", and sleeps. Its end frees all that
+ * wait, with an error.
  */
 #include <fcntl.h>
 #include <linux/fuse.h>

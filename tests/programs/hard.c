@@ -136,7 +136,10 @@ NOINLINE void jumper(void)
 	THEN(after_jump());
 }
 
-/* interrupted;..;on_signal;spin: a handler, on a stack of its own, that interrupted main;interrupted */
+/*
+ * interrupted;..;on_signal;spin: a handler, on a stack of its own, that interrupted
+ * main;interrupted
+ */
 static void on_signal(int signal)
 {
 	(void)signal;

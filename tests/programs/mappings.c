@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/programs/mappings.c - has as many mappings as asked for, every other one executable, and spins
+ * tests/programs/mappings.c - has as many mappings as asked for, every other one executable, and
+ * spins
  *
  *	mappings N SECONDS
  *

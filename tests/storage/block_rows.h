@@ -2,8 +2,8 @@
 /*
  * tests/storage/block_rows.h - blocks as plain lists of profiles, for oracles
  *
- * The obvious form: a profile has its series, its types, and rows; a list is in the order in which blocks hold them.
- * Everything asserts, and ends the test that finds something wrong.
+ * The obvious form: a profile has its series, its types, and rows; a list is in the order in which
+ * blocks hold them. Everything asserts, and ends the test that finds something wrong.
  */
 #ifndef DECIMA_TESTS_STORAGE_BLOCK_ROWS_H
 #define DECIMA_TESTS_STORAGE_BLOCK_ROWS_H
@@ -35,7 +35,10 @@ void plain__fini(plain_profiles *p);
 void plain__sort(plain_profiles *p);
 bool plain__same(const struct plain_profile *a, const struct plain_profile *b); /* but for block and chunk */
 
-/* A block of random chunks that share series, types, times, stacks and label sets with others from here. */
+/*
+ * A block of random chunks that share series, types, times, stacks and label sets with others from
+ * here.
+ */
 struct random_block {
 	struct buf bytes;
 	struct block block;

@@ -2,13 +2,15 @@
 /*
  * tests/storage/crash_check.h - power cuts, by the thousand, and what must be true after each
  *
- * A run is a fresh simulated disk and several lives of a store on it. In each life the store is opened, what it has is
- * compared with what it was told, and then it is written to, sealed, compacted and thinned out at random (by age, and, where the store can, by what matches), until the
- * power is cut at a random call (or, one time in four, only the process dies), while calls may fail before. A seed is a
- * run: the same one does the same again.
+ * A run is a fresh simulated disk and several lives of a store on it. In each life the store is
+ * opened, what it has is compared with what it was told, and then it is written to, sealed,
+ * compacted and thinned out at random (by age, and, where the store can, by what matches), until
+ * the power is cut at a random call (or, one time in four, only the process dies), while calls may
+ * fail before. A seed is a run: the same one does the same again.
  *
- * What must be true: every number that was acknowledged is there, once; what was there after a start stays; what was
- * removed for good does not come back; nothing was made up; and the store finds nothing to complain about.
+ * What must be true: every number that was acknowledged is there, once; what was there after a
+ * start stays; what was removed for good does not come back; nothing was made up; and the store
+ * finds nothing to complain about.
  */
 #ifndef DECIMA_TESTS_STORAGE_CRASH_CHECK_H
 #define DECIMA_TESTS_STORAGE_CRASH_CHECK_H

@@ -2,9 +2,9 @@
 /*
  * tests/storage/mosaic.h - profiles in as many pieces as can be, as a storage that is only asked
  *
- * Three eras of two minutes, each with a dictionary of its own, streams in memory, and blocks into which these are
- * sealed again and again: pieces overlap, replace each other's states, and speak different numbers. What is removed stays
- * where it is, behind a filter. One thread.
+ * Three eras of two minutes, each with a dictionary of its own, streams in memory, and blocks into
+ * which these are sealed again and again: pieces overlap, replace each other's states, and speak
+ * different numbers. What is removed stays where it is, behind a filter. One thread.
  */
 #ifndef DECIMA_TESTS_STORAGE_MOSAIC_H
 #define DECIMA_TESTS_STORAGE_MOSAIC_H
@@ -42,7 +42,10 @@ void mosaic__free(struct mosaic *m);
 void mosaic__write(struct mosaic *m, const struct dcm_batch *b);
 /* What one era has in memory becomes a block. */
 void mosaic__seal(struct mosaic *m, uint32_t era, int zstd_level);
-/* Seals everything, and filters it from now on. The selection's texts and regexes must outlive the mosaic. */
+/*
+ * Seals everything, and filters it from now on. The selection's texts and regexes must outlive the
+ * mosaic.
+ */
 void mosaic__remove(struct mosaic *m, const struct dcm_select *sel);
 
 #endif

@@ -2,8 +2,9 @@
 /*
  * tests/storage/sim_disk.c - a disk in memory that keeps what was promised and no more
  *
- * Files are few and names short, so names are searched one by one. The bytes of unsynced writes lie in one buffer that
- * is emptied at each restart; a file's state is copied when it is synced, only where it changed.
+ * Files are few and names short, so names are searched one by one. The bytes of unsynced writes lie
+ * in one buffer that is emptied at each restart; a file's state is copied when it is synced, only
+ * where it changed.
  */
 #include "tests/storage/sim_disk.h"
 
@@ -98,7 +99,9 @@ static const int fault_codes[N_FAULTS] = {
 	[FAULT_EINTR] = -EINTR,
 };
 
-/* What this call has to return; 0 when it is to be done. FAULT_SHORT is the caller's: *ret_short. */
+/*
+ * What this call has to return; 0 when it is to be done. FAULT_SHORT is the caller's: *ret_short.
+ */
 static int gate(struct sim *s, const char *path, bool *ret_short)
 {
 	uint64_t n = ++s->n_calls;
@@ -193,7 +196,9 @@ static void keep_some(struct sim *s, struct content *kept, const struct unsynced
 	}
 }
 
-/* The chance is the same for all that one event decides, so that all and nothing come up as well. */
+/*
+ * The chance is the same for all that one event decides, so that all and nothing come up as well.
+ */
 static unsigned odds_of(struct sim *s)
 {
 	return (unsigned)random__below(&s->random, 5);

@@ -2,22 +2,24 @@
 /*
  * tests/storage/sim_disk.h - a disk in memory that keeps what was promised and no more
  *
- * A vfs (plugins/storage/local/vfs.h) with two states: what programs see, and what would be there after a power cut.
- * Between the two stand, for each file, the writes that were not synced, and the changes of names that were not.
+ * A vfs (plugins/storage/local/vfs.h) with two states: what programs see, and what would be there
+ * after a power cut. Between the two stand, for each file, the writes that were not synced, and the
+ * changes of names that were not.
  *
- * A power cut keeps each sector of 512 bytes of each unsynced write or not, by chance; a size grows or not; and of the
- * names' changes
+ * A power cut keeps each sector of 512 bytes of each unsynced write or not, by chance; a size grows
+ * or not; and of the names' changes
  *	SIM_PREFIX   a prefix, in the order in which they were made, as a journaling file system does. Syncing any
  *		     directory keeps all that was before;
  *	SIM_SUBSET   any subset, which is all that POSIX promises. Syncing a directory keeps its own changes.
  * When only the process dies, everything is still seen, and nothing is safer than before.
  *
- * A sync that fails decides at once, by chance, what of the file's unsynced writes is kept; the rest is never kept by
- * any later sync, though it is still seen: what Linux does since, and before, "fsyncgate".
+ * A sync that fails decides at once, by chance, what of the file's unsynced writes is kept; the
+ * rest is never kept by any later sync, though it is still seen: what Linux does since, and before,
+ * "fsyncgate".
  *
- * Calls can be made to fail: the n-th one, once or from there on. `cut_at` makes the n-th and all later ones do nothing,
- * which is what a power cut looks like from inside. `skip` leaves out calls that the store's safety needs: what a bug in
- * the store would do. Single-threaded.
+ * Calls can be made to fail: the n-th one, once or from there on. `cut_at` makes the n-th and all
+ * later ones do nothing, which is what a power cut looks like from inside. `skip` leaves out calls
+ * that the store's safety needs: what a bug in the store would do. Single-threaded.
  */
 #ifndef DECIMA_TESTS_STORAGE_SIM_DISK_H
 #define DECIMA_TESTS_STORAGE_SIM_DISK_H
@@ -59,7 +61,10 @@ struct sim *sim__new(uint64_t seed, enum sim_model model);
 void sim__free(struct sim *s);
 struct vfs *sim__vfs(struct sim *s);
 
-/* Counts calls from here on; the n-th (from 1) of them and, when `persistent`, all later ones fail so. n 0: none does. */
+/*
+ * Counts calls from here on; the n-th (from 1) of them and, when `persistent`, all later ones fail
+ * so. n 0: none does.
+ */
 void sim__fail(struct sim *s, uint64_t n, enum sim_fault fault, bool persistent);
 /* The n-th call from here on and all later ones do nothing and fail. 0: none. */
 void sim__cut_at(struct sim *s, uint64_t n);
@@ -73,7 +78,9 @@ bool sim__failed(const struct sim *s);
 /* What the first call that failed was made of, "." for the directory itself; "" when none did. */
 const char *sim__failed_path(const struct sim *s);
 
-/* What a power cut, or the end of the process alone, leaves. No file is open. Faults and cuts end. */
+/*
+ * What a power cut, or the end of the process alone, leaves. No file is open. Faults and cuts end.
+ */
 void sim__restart(struct sim *s, bool power_cut);
 
 /* From now on a directory of the disk is the disk, and nothing else is there. After a power cut. */

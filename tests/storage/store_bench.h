@@ -2,8 +2,8 @@
 /*
  * tests/storage/store_bench.h - the local store on a simulated disk, beside what it was told
  *
- * What a test of the whole store begins and ends with. The clocks stand unless a test moves them. Everything asserts, and
- * ends the test that finds something wrong.
+ * What a test of the whole store begins and ends with. The clocks stand unless a test moves them.
+ * Everything asserts, and ends the test that finds something wrong.
  */
 #ifndef DECIMA_TESTS_STORAGE_STORE_BENCH_H
 #define DECIMA_TESTS_STORAGE_STORE_BENCH_H
@@ -22,7 +22,10 @@ struct bench {
 	unsigned n_complaints; /* errors that the store has reported, which are printed */
 };
 
-/* An empty disk and no store: the clock is an hour after RANDOM_BASE_NS, and heads wait for the test to seal them. */
+/*
+ * An empty disk and no store: the clock is an hour after RANDOM_BASE_NS, and heads wait for the
+ * test to seal them.
+ */
 void bench__prepare(struct bench *b, uint64_t seed, enum sim_model model);
 void bench__open(struct bench *b);
 /* Both, on a disk that keeps the order of names. */

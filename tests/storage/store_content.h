@@ -2,9 +2,10 @@
 /*
  * tests/storage/store_content.h - everything that a store holds, in a form that knows no numbers
  *
- * A profile of one type becomes a few hashes of its contents: of who it is (series, type, time) and of all it has (spans,
- * and for each row the frames' contents, the labels and the value). What two stores, or a store and the batches that were
- * written to it, have in common can then be compared whatever their dictionaries are. Everything asserts.
+ * A profile of one type becomes a few hashes of its contents: of who it is (series, type, time) and
+ * of all it has (spans, and for each row the frames' contents, the labels and the value). What two
+ * stores, or a store and the batches that were written to it, have in common can then be compared
+ * whatever their dictionaries are. Everything asserts.
  */
 #ifndef DECIMA_TESTS_STORAGE_STORE_CONTENT_H
 #define DECIMA_TESTS_STORAGE_STORE_CONTENT_H
@@ -33,7 +34,10 @@ uint32_t content__differences(const struct content *a, const struct content *b);
 /* There is what was told, and nothing else. Settles `there`; `told` stays in its order. */
 void content__compare(const struct content *told, struct content *there);
 void content__compare_store(const struct content *told, struct store *s);
-/* The store acknowledges n batches before this returns; `told` has them from then on, unless it is NULL. */
+/*
+ * The store acknowledges n batches before this returns; `told` has them from then on, unless it is
+ * NULL.
+ */
 void content__write(struct content *told, struct store *s, struct dcm_batch *const *batches, uint32_t n);
 
 #endif

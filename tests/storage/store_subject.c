@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/storage/store_subject.c - the local store, as the checkers of crashes and faults drive a store
+ * tests/storage/store_subject.c - the local store, as the checkers of crashes and faults drive a
+ * store
  */
 #include "tests/storage/store_subject.h"
 
@@ -51,7 +52,10 @@ static uint32_t number_string(struct dcm_builder *b, const char *what, uint64_t 
 	return builder__string(b, str__of(text));
 }
 
-/* At which hour a batch is, and back: in each sixteen all are out of order, and some late by many hours. */
+/*
+ * At which hour a batch is, and back: in each sixteen all are out of order, and some late by many
+ * hours.
+ */
 static uint64_t swap(uint64_t id)
 {
 	return (id & ~UINT64_C(15)) | (id & 1) << 3 | (id & 2) << 1 | (id & 4) >> 1 | (id & 8) >> 3;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/storage/test_answer.c - questions over pieces answer what memory answers, however the profiles are cut up
+ * tests/storage/test_answer.c - questions over pieces answer what memory answers, however the
+ * profiles are cut up
  *
- * The same batches go to the memory store (which is held against SQL elsewhere) and to a mosaic of eras, streams and
- * blocks. Then: damage, budgets, and no memory.
+ * The same batches go to the memory store (which is held against SQL elsewhere) and to a mosaic of
+ * eras, streams and blocks. Then: damage, budgets, and no memory.
  */
 #include "tests/unit/unit.h"
 
@@ -186,7 +187,9 @@ static void write_counter(struct pair *p, int64_t time_ms, int64_t value)
 	mosaic__write(p->mosaic, batch);
 }
 
-/* Where the profile before the range was removed, the one before that takes its place, eras away. */
+/*
+ * Where the profile before the range was removed, the one before that takes its place, eras away.
+ */
 static void test_increases_reach_over_what_was_removed(void **state)
 {
 	const int64_t start = RANDOM_BASE_NS / 1000000,
@@ -361,7 +364,10 @@ static void test_asking_without_memory(void **state)
 			int e = answers__ask(&m->storage, &a, &out, NULL);
 
 			failmalloc__disarm();
-			/* The text itself may have found no memory; and sealing can do without some. */
+			/*
+			 * The text itself may have found no memory; and sealing can do without
+			 * some.
+			 */
 			assert_true(e == 0 || (e == -ENOMEM && failmalloc__failed()));
 			buf__fini(&out);
 		}
@@ -370,7 +376,10 @@ static void test_asking_without_memory(void **state)
 	mosaic__free(m);
 }
 
-/* A dictionary grows while it is looked at: a name that a location learnt since then is not there yet. */
+/*
+ * A dictionary grows while it is looked at: a name that a location learnt since then is not there
+ * yet.
+ */
 static void test_what_came_after_the_look_is_not_looked_at(void **state)
 {
 	struct dict *from = dict__new(), *to = dict__new();

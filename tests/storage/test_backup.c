@@ -2,10 +2,10 @@
 /*
  * tests/storage/test_backup.c - a store is copied while the disk fails, or the power goes
  *
- * Always the same store on a simulated disk, with blocks, a log beyond them, and something removed in both. The copy is a
- * directory of the same disk: sim__enter() makes it the disk. A copy that was promised has what the store had when it
- * began, whatever comes after it; one that was not promised is not there, or is nobody's store, or is whole; and the
- * store has all that it had.
+ * Always the same store on a simulated disk, with blocks, a log beyond them, and something removed
+ * in both. The copy is a directory of the same disk: sim__enter() makes it the disk. A copy that
+ * was promised has what the store had when it began, whatever comes after it; one that was not
+ * promised is not there, or is nobody's store, or is whole; and the store has all that it had.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -91,7 +91,10 @@ static void goes_on(struct bench *b)
 	look(b, true);
 }
 
-/* The copy is the disk now, and has what the ledger says; each batch that it was sent before is a late one. */
+/*
+ * The copy is the disk now, and has what the ledger says; each batch that it was sent before is a
+ * late one.
+ */
 static void copy_is_whole(struct bench *b, const struct ledger *then)
 {
 	b->ledger = *then;
@@ -220,8 +223,9 @@ static void test_calls_fail(void **state)
 }
 
 /*
- * The disk refuses from the n-th call on while the store works, and takes everything again when it is copied: what then
- * waits for the log was promised to nobody, and what a block has instead of the log was. False when there is no n-th.
+ * The disk refuses from the n-th call on while the store works, and takes everything again when it
+ * is copied: what then waits for the log was promised to nobody, and what a block has instead of
+ * the log was. False when there is no n-th.
  */
 static bool after_trouble(uint64_t n)
 {

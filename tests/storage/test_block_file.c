@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/storage/test_block_file.c - a block's file is the one that the manifest means, or is refused and set aside
+ * tests/storage/test_block_file.c - a block's file is the one that the manifest means, or is
+ * refused and set aside
  */
 #include "tests/unit/unit.h"
 
@@ -243,7 +244,10 @@ static void all_may_be_dropped(void **state)
 	place__fini(&p);
 }
 
-/* What is left of a block with a damaged chunk becomes another one, and the damaged one is set aside. */
+/*
+ * What is left of a block with a damaged chunk becomes another one, and the damaged one is set
+ * aside.
+ */
 static void the_rest_is_rescued(void **state)
 {
 	(void)state;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/storage/test_compact.c - what goes into a compaction comes out, in order, but for what a filter drops
+ * tests/storage/test_compact.c - what goes into a compaction comes out, in order, but for what a
+ * filter drops
  *
- * The oracle reads the inputs as plain lists, drops what the filter drops one profile and one row at a time, sorts, and
- * must have the outputs' list.
+ * The oracle reads the inputs as plain lists, drops what the filter drops one profile and one row
+ * at a time, sorts, and must have the outputs' list.
  */
 #include "tests/unit/unit.h"
 
@@ -82,7 +83,10 @@ static int on_row(void *ctx, const struct compact_place *p)
  * The oracle
  */
 
-/* The types `columns` of a profile; rows are dropped by the dice where `sift`. Nothing when no row is left. */
+/*
+ * The types `columns` of a profile; rows are dropped by the dice where `sift`. Nothing when no row
+ * is left.
+ */
 static void expect_part(plain_profiles *to, const struct plain_profile *p, const struct dice *d,
 			const uint32_t *columns, uint32_t n, bool sift)
 {
@@ -144,7 +148,9 @@ static int by_type(const void *a, const void *b, void *types)
 	return (numbers[*x] > numbers[*y]) - (numbers[*x] < numbers[*y]);
 }
 
-/* What a profile is after the compaction: one for each of its types, with those that stay with it. */
+/*
+ * What a profile is after the compaction: one for each of its types, with those that stay with it.
+ */
 static void expect(plain_profiles *to, const plain_profiles *in, struct plain_profile *p,
 		   const struct dice *d)
 {
@@ -395,8 +401,8 @@ static void count(const struct block *b, uint64_t *n_profiles, uint64_t *n_rows)
 }
 
 /*
- * Flips bytes of one input. The compaction says whose they are, or the output is right; and where losses are counted,
- * what is left and what is lost are all there was.
+ * Flips bytes of one input. The compaction says whose they are, or the output is right; and where
+ * losses are counted, what is left and what is lost are all there was.
  */
 static void damage_is_told(void **state)
 {

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/storage/test_compact_plan.c - plans keep the order in which things were written, and come to an end
+ * tests/storage/test_compact_plan.c - plans keep the order in which things were written, and come
+ * to an end
  *
- * The oracle is a store of atoms: each has a time and the number of its write. Blocks hold atoms; a plan is carried out by
- * merging them by time. However blocks are sealed and compacted, atoms of one time must stand in the order of their
- * writes when blocks are read in theirs, and none may be missing.
+ * The oracle is a store of atoms: each has a time and the number of its write. Blocks hold atoms; a
+ * plan is carried out by merging them by time. However blocks are sealed and compacted, atoms of
+ * one time must stand in the order of their writes when blocks are read in theirs, and none may be
+ * missing.
  */
 #include "tests/unit/unit.h"
 
@@ -59,7 +61,10 @@ static int by_time(const void *a, const void *b)
 	return (x->write > y->write) - (x->write < y->write);
 }
 
-/* Which of a seal's blocks an atom goes to: one for each window where `apart`, else any that its time alone decides. */
+/*
+ * Which of a seal's blocks an atom goes to: one for each window where `apart`, else any that its
+ * time alone decides.
+ */
 static uint64_t block_of(const struct atom *a, bool apart, uint64_t n_blocks)
 {
 	return (uint64_t)(apart ? a->time_ms / (2 * HOUR) - begin_ms / (2 * HOUR) + 100
@@ -67,7 +72,10 @@ static uint64_t block_of(const struct atom *a, bool apart, uint64_t n_blocks)
 	       n_blocks;
 }
 
-/* A quarter of an hour's atoms, some of them late, as the blocks of one seal. They share no time, as no series. */
+/*
+ * A quarter of an hour's atoms, some of them late, as the blocks of one seal. They share no time,
+ * as no series.
+ */
 static void seal(struct world *w, struct random *r, int64_t now_ms, bool apart)
 {
 	const uint64_t n = random__below(r, 6) + 1, first = w->n;
@@ -207,7 +215,10 @@ static size_t most_of_a_day(const struct world *w)
 	return most;
 }
 
-/* `apart`: no block reaches over a window, as a seal takes care that none does; then few are left of each day. */
+/*
+ * `apart`: no block reaches over a window, as a seal takes care that none does; then few are left
+ * of each day.
+ */
 static void live(struct world *w, struct random *r, bool apart)
 {
 	int64_t now_ms = begin_ms;

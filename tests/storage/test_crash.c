@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/storage/test_crash.c - the store's order of writes survives power cuts, and each deviation from it does not
+ * tests/storage/test_crash.c - the store's order of writes survives power cuts, and each deviation
+ * from it does not
  *
- * A moment of it by default; CRASH_CYCLES=1000000 tests/storage/test_crash takes longer. A deviation that is no longer
- * caught means that the checker has gone blind, or that the step it leaves out is not needed.
+ * A moment of it by default; CRASH_CYCLES=1000000 tests/storage/test_crash takes longer. A
+ * deviation that is no longer caught means that the checker has gone blind, or that the step it
+ * leaves out is not needed.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
 /*
  * tests/storage/test_crash_unchecked.c - without the checks of frames, power cuts do harm
  *
- * The same log with a checksum that is always the same: one of the deviations that test_crash.c cannot make from
- * outside. This program links this copy of frames.c in place of the library's.
+ * The same log with a checksum that is always the same: one of the deviations that test_crash.c
+ * cannot make from outside. This program links this copy of frames.c in place of the library's.
  */
 #include <inttypes.h>
 #include <stdio.h>

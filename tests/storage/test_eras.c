@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/storage/test_eras.c - the local store and time: dictionaries in memory, what is late, and clocks that are wrong
+ * tests/storage/test_eras.c - the local store and time: dictionaries in memory, what is late, and
+ * clocks that are wrong
  *
- * Batches of many eras on a simulated disk. What the store holds is compared with the batches themselves while
- * dictionaries come into memory and go, and while the clock does what it should not.
+ * Batches of many eras on a simulated disk. What the store holds is compared with the batches
+ * themselves while dictionaries come into memory and go, and while the clock does what it should
+ * not.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -53,7 +55,10 @@ static uint64_t write_in_vain(struct bench *b, uint64_t seed, int64_t base_ns)
 	return n;
 }
 
-/* One block in each of n eras, of which the newest is at hand and the others are as far back as they must. */
+/*
+ * One block in each of n eras, of which the newest is at hand and the others are as far back as
+ * they must.
+ */
 static void fill_eras(struct bench *b, int n)
 {
 	for (int i = 0; i < n; i++)
@@ -103,7 +108,10 @@ static size_t n_loaded(const struct store *s)
  * Which are in memory
  */
 
-/* An error of the disk leaves something out of one answer, which is counted and told, and of no more. */
+/*
+ * An error of the disk leaves something out of one answer, which is counted and told, and of no
+ * more.
+ */
 static void test_what_could_not_be_read_is_tried_again(void **state)
 {
 	struct bench b;
@@ -291,7 +299,10 @@ static const struct manifest_block *find_block(const struct store *s, uint64_t n
 	return NULL;
 }
 
-/* A seal makes a block for each two hours, and a few late rows do not make a day's block be written anew. */
+/*
+ * A seal makes a block for each two hours, and a few late rows do not make a day's block be written
+ * anew.
+ */
 static void test_what_is_late_has_blocks_of_its_own(void **state)
 {
 	const int64_t day_ns = RANDOM_BASE_NS - RANDOM_BASE_NS % DAY_NS - DAY_NS;
@@ -412,7 +423,10 @@ static void fill_days(struct bench *b)
 	assert_int_equal(n_blocks_after_expiry(b), 30);
 }
 
-/* For an hour the clock is a year ahead: that costs no more than the oldest two days, also over a start. */
+/*
+ * For an hour the clock is a year ahead: that costs no more than the oldest two days, also over a
+ * start.
+ */
 static void test_a_clock_that_was_ahead(void **state)
 {
 	struct bench b;

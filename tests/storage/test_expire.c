@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/storage/test_expire.c - what is too old, by type too, and what is too much goes, and nothing else
+ * tests/storage/test_expire.c - what is too old, by type too, and what is too much goes, and
+ * nothing else
  *
- * A day is a block: each has a profile of each of three types. What must be left after the limits are applied is known
- * profile by profile, and is compared with all that the store holds, before and after a start.
+ * A day is a block: each has a profile of each of three types. What must be left after the limits
+ * are applied is known profile by profile, and is compared with all that the store holds, before
+ * and after a start.
  */
 #include "core/base/str.h"
 #include "core/batch/batch.h"
@@ -204,7 +206,9 @@ static uint64_t bytes_of_eras(struct bench *b)
 	return sum;
 }
 
-/* The bound holds for blocks, dictionaries and the log together, and no block goes that need not. */
+/*
+ * The bound holds for blocks, dictionaries and the log together, and no block goes that need not.
+ */
 static void test_bytes_are_those_of_everything(void **state)
 {
 	struct wal_stat log;

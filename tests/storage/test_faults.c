@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/storage/test_faults.c - every call to the disk fails once, and for good; so does every allocation
+ * tests/storage/test_faults.c - every call to the disk fails once, and for good; so does every
+ * allocation
  *
- * The same script runs again and again on a fresh simulated disk; in the n-th run the n-th call fails, until a run has
- * no n-th call. What was acknowledged is there: at once, after the fault has gone, and after a power cut. When the fault
- * has gone the store takes data again by itself.
+ * The same script runs again and again on a fresh simulated disk; in the n-th run the n-th call
+ * fails, until a run has no n-th call. What was acknowledged is there: at once, after the fault has
+ * gone, and after a power cut. When the fault has gone the store takes data again by itself.
  */
 #include <errno.h>
 #include <inttypes.h>

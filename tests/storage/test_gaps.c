@@ -2,8 +2,8 @@
 /*
  * tests/storage/test_gaps.c - a block's file is cut off while it is read
  *
- * Nothing ends, what else there is is answered, and the answer says what it lacks: during the question, after it, when
- * the block has been set aside, and after a restart.
+ * Nothing ends, what else there is is answered, and the answer says what it lacks: during the
+ * question, after it, when the block has been set aside, and after a restart.
  */
 #include <errno.h>
 #include <fcntl.h>

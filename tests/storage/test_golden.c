@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/storage/test_golden.c - files that an earlier version wrote are still read, to the last number
+ * tests/storage/test_golden.c - files that an earlier version wrote are still read, to the last
+ * number
  *
- * tests/golden/store-N is the directory of a small store as version N of the formats was when it was settled, and
- * tests/golden/store-N.txt says what is in it. Neither is ever changed: a program that reads them differently loses
- * somebody's data. After a new version of a format
+ * tests/golden/store-N is the directory of a small store as version N of the formats was when it
+ * was settled, and tests/golden/store-N.txt says what is in it. Neither is ever changed: a program
+ * that reads them differently loses somebody's data. After a new version of a format
  *
  *	test_golden make tests/golden/store-N > tests/golden/store-N.txt; rm tests/golden/store-N/LOCK
  *

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/storage/test_labels.c - the index of labels takes the series that looking at each of them takes
+ * tests/storage/test_labels.c - the index of labels takes the series that looking at each of them
+ * takes
  *
- * Dictionaries grow at random, and selections are asked in between; the walk over all series is the oracle.
+ * Dictionaries grow at random, and selections are asked in between; the walk over all series is the
+ * oracle.
  */
 #include "tests/unit/unit.h"
 
@@ -20,7 +22,10 @@
 
 enum { N_NAMES = 7, MAX_MATCHERS = 4 };
 
-/* How many values each name has, and of how many series one has the name: all, most, some, runs, ... */
+/*
+ * How many values each name has, and of how many series one has the name: all, most, some, runs,
+ * ...
+ */
 static const uint32_t n_values[N_NAMES] = { 1, 2, 5, 40, 3000, 100000, 3 };
 
 static bool has_name(struct random *r, uint32_t series, uint32_t name)
@@ -161,7 +166,10 @@ static void test_the_index_takes_what_the_walk_takes(void **state)
 		for (unsigned round = 0; round < 12; round++) {
 			add_series(d, &r, (uint32_t)random__below(&r, round == 6 ? 4000 : 300));
 			for (unsigned i = 0; i < 25; i++, n_asked++) {
-				/* Now and then of fewer than there are: what came since is not looked at. */
+				/*
+				 * Now and then of fewer than there are: what came since is not
+				 * looked at.
+				 */
 				const uint32_t n = random__below(&r, 3)
 							   ? d->series.n
 							   : (uint32_t)random__below(&r, d->series.n + 1);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/storage/test_local_files.c - the log and the commit order on a real file system, and by several threads
+ * tests/storage/test_local_files.c - the log and the commit order on a real file system, and by
+ * several threads
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -180,7 +181,10 @@ static void test_limits(void **state)
 	struct wal *w = commit__wal(p.commit);
 	assert_int_equal(wal__append(w, 1, "", 0, &lsn, &p.err), -EINVAL);
 	assert_int_equal(wal__append(w, 1, big, (size_t)FRAME_MAX_BYTES + 1, &lsn, &p.err), -EINVAL);
-	/* One frame may be larger than a segment, and than what may wait; a second one has to wait for it. */
+	/*
+	 * One frame may be larger than a segment, and than what may wait; a second one has to wait
+	 * for it.
+	 */
 	assert_int_equal(wal__append(w, 1, big, 3 << 20, &lsn, &p.err), 0);
 	assert_int_equal(wal__append(w, 1, "x", 1, &lsn, &p.err), -EAGAIN);
 	assert_int_equal(lsn, 1);
@@ -268,7 +272,10 @@ static void test_second_process(void **state)
 	place_fini(&p);
 }
 
-/* What people do to files: a damaged copy is healed, a missing block told, a missing manifest refused. */
+/*
+ * What people do to files: a damaged copy is healed, a missing block told, a missing manifest
+ * refused.
+ */
 static void test_damage(void **state)
 {
 	char path[160], name[BLOCK_PATH_BYTES];

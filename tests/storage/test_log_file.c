@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/storage/test_log_file.c - a dictionary's log: what is appended is there, whatever the end of the file looks like
+ * tests/storage/test_log_file.c - a dictionary's log: what is appended is there, whatever the end
+ * of the file looks like
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/storage/test_manifest.c - the list of what counts: its bytes, its two copies, and what is refused
+ * tests/storage/test_manifest.c - the list of what counts: its bytes, its two copies, and what is
+ * refused
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -139,7 +140,10 @@ static void test_layout(void **state)
 	manifest__fini(&m);
 }
 
-/* Every byte of either copy: the other one serves. Both: refused. Every shorter length: refused or whole. */
+/*
+ * Every byte of either copy: the other one serves. Both: refused. Every shorter length: refused or
+ * whole.
+ */
 static void test_damage(void **state)
 {
 	struct manifest m = { .generation = 0 };

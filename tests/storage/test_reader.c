@@ -2,9 +2,10 @@
 /*
  * tests/storage/test_reader.c - a directory is read, and copied, beside the process that writes it
  *
- * Here that is a store of its own: what they share is the directory. Once it is a thread that writes all the time; and
- * once it does something right before the first call that the reader makes to the file system, before the second, and so
- * on, so that nothing can come at a moment that was not tried.
+ * Here that is a store of its own: what they share is the directory. Once it is a thread that
+ * writes all the time; and once it does something right before the first call that the reader makes
+ * to the file system, before the second, and so on, so that nothing can come at a moment that was
+ * not tried.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -118,7 +119,10 @@ static void write_batch(struct place *p, struct dcm_batch *batch)
 	assert_int_equal(status, 0);
 }
 
-/* What a store in that directory has, as who only reads sees it. False: who writes was always faster. */
+/*
+ * What a store in that directory has, as who only reads sees it. False: who writes was always
+ * faster.
+ */
 static bool try_to_read(struct place *p, const char *dir, struct content *ret)
 {
 	struct store_options o = options_of(p);

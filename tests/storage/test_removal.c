@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/storage/test_removal.c - what was removed is in no answer, whatever happens to the store, and nothing else goes
+ * tests/storage/test_removal.c - what was removed is in no answer, whatever happens to the store,
+ * and nothing else goes
  *
- * Answers are compared with batches: the rows that are left are those that do not match. Power cuts are test_store.c's,
- * random removals against the store `memory` those of the conformance suite.
+ * Answers are compared with batches: the rows that are left are those that do not match. Power cuts
+ * are test_store.c's, random removals against the store `memory` those of the conformance suite.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -36,7 +37,9 @@ static void start(struct bench *b)
 	bench__open(b);
 }
 
-/* One profile at a step of time, with a row for each kind: value 1, and the sample label kind=kN. */
+/*
+ * One profile at a step of time, with a row for each kind: value 1, and the sample label kind=kN.
+ */
 static struct dcm_batch *make_batch(struct bench *b, int step, uint32_t temporality)
 {
 	struct dcm_builder *builder = builder__new(0);
@@ -178,7 +181,10 @@ static void test_what_was_removed_is_gone_at_once(void **state)
 	bench__fini(&b);
 }
 
-/* A batch that was removed was seen: whoever did not hear so and sends it again does not bring it back. */
+/*
+ * A batch that was removed was seen: whoever did not hear so and sends it again does not bring it
+ * back.
+ */
 static void test_a_retry_brings_nothing_back(void **state)
 {
 	struct dcm_batch *batches[8];
@@ -208,7 +214,9 @@ static void test_a_retry_brings_nothing_back(void **state)
 	bench__fini(&b);
 }
 
-/* Of two states at one time the older, which no answer had, does not come back when the newer goes. */
+/*
+ * Of two states at one time the older, which no answer had, does not come back when the newer goes.
+ */
 static void test_a_state_that_was_replaced_stays_so(void **state)
 {
 	(void)state;
@@ -287,7 +295,10 @@ static void test_many_removals_are_worked_off(void **state)
 	bench__fini(&b);
 }
 
-/* Whatever call or allocation fails: the rows are all there, or none is; and once it has said so, none. */
+/*
+ * Whatever call or allocation fails: the rows are all there, or none is; and once it has said so,
+ * none.
+ */
 static void try_to_remove(struct bench *b, bool *ret_failed, uint64_t at, bool memory)
 {
 	struct wish w;

@@ -2,8 +2,9 @@
 /*
  * tests/storage/test_replay.c - which frames of segments made by hand count, case by case
  *
- * A segment is written down as its head's three LSNs and its frames; a frame's payload is the letter of its segment, so
- * that the answer, a text of "LSN LETTER" pairs, tells which copy was taken.
+ * A segment is written down as its head's three LSNs and its frames; a frame's payload is the
+ * letter of its segment, so that the answer, a text of "LSN LETTER" pairs, tells which copy was
+ * taken.
  */
 #include <errno.h>
 #include <inttypes.h>

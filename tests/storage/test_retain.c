@@ -2,8 +2,9 @@
 /*
  * tests/storage/test_retain.c - what goes is what must go, by definition
  *
- * The oracle works on random manifests with sets: a block is too old when every one of its types is; of the others the
- * smallest number of oldest ones goes that brings the bytes, counted anew each time, within their bound.
+ * The oracle works on random manifests with sets: a block is too old when every one of its types
+ * is; of the others the smallest number of oldest ones goes that brings the bytes, counted anew
+ * each time, within their bound.
  */
 #include "tests/unit/unit.h"
 

@@ -2,9 +2,9 @@
 /*
  * tests/storage/test_store.c - the local store keeps what was written, whatever happens in between
  *
- * Random batches, late ones and retries among them, are written, sealed and started over on a simulated disk; after each
- * step all that the store holds is compared with the batches themselves. And power cuts, by the thousand
- * (CRASH_CYCLES=100000 tests/storage/test_store looks longer).
+ * Random batches, late ones and retries among them, are written, sealed and started over on a
+ * simulated disk; after each step all that the store holds is compared with the batches themselves.
+ * And power cuts, by the thousand (CRASH_CYCLES=100000 tests/storage/test_store looks longer).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -249,7 +249,10 @@ static struct dcm_batch *make_long_text(struct bench *b, char letter)
 	return batch;
 }
 
-/* What an era's dictionary gains does not wait for one record, which has a limit: neither when written nor when replayed. */
+/*
+ * What an era's dictionary gains does not wait for one record, which has a limit: neither when
+ * written nor when replayed.
+ */
 static void test_a_dictionary_that_grows_has_many_records(void **state)
 {
 	struct bench b;
@@ -366,7 +369,9 @@ static void test_what_expires_goes_with_its_era(void **state)
 	bench__fini(&b);
 }
 
-/* A process that dies in a seal may leave an era's log that nobody lists: the next ones remove it. */
+/*
+ * A process that dies in a seal may leave an era's log that nobody lists: the next ones remove it.
+ */
 static void test_logs_of_nobody_go(void **state)
 {
 	bool left_some = false, is_cut = true;
@@ -429,7 +434,10 @@ static void test_what_comes_too_late_is_counted(void **state)
  * Trouble
  */
 
-/* A write that the disk refuses is told so, or told later that it is safe; and nothing is there twice. */
+/*
+ * A write that the disk refuses is told so, or told later that it is safe; and nothing is there
+ * twice.
+ */
 static void test_a_full_disk_and_back(void **state)
 {
 	struct dcm_batch *first, *second;
@@ -491,7 +499,10 @@ static void make_disk_small(struct sim *sim, uint64_t bytes)
 	v->ops = &small_disk.ops;
 }
 
-/* What the log holds is larger than the block that it becomes: a seal makes the room that the log lacks. */
+/*
+ * What the log holds is larger than the block that it becomes: a seal makes the room that the log
+ * lacks.
+ */
 static void test_a_full_disk_empties_itself(void **state)
 {
 	struct dcm_batch *batch;
@@ -521,7 +532,10 @@ static void test_a_full_disk_empties_itself(void **state)
 	bench__fini(&b);
 }
 
-/* Each call to the disk fails once, and each for good: writes are acknowledged only when they are safe. */
+/*
+ * Each call to the disk fails once, and each for good: writes are acknowledged only when they are
+ * safe.
+ */
 static void test_every_call_fails(void **state)
 {
 	uint64_t n = 1;
@@ -660,7 +674,10 @@ static void test_deviations_are_caught(void **state)
  * Damage
  */
 
-/* Twenty batches in one block, a byte of which is flipped while the store is closed; a question has told of it. */
+/*
+ * Twenty batches in one block, a byte of which is flipped while the store is closed; a question has
+ * told of it.
+ */
 static void damage(struct bench *b, bool footer)
 {
 	char path[BLOCK_PATH_BYTES];
@@ -754,7 +771,9 @@ static void check_aside(struct bench *b, unsigned n)
 	assert_int_equal(atomic_load(&b->store->aside_bytes) > 0, n > 0);
 }
 
-/* It is kept for people as long as its time is kept, and it is not too much, and nobody removed it. */
+/*
+ * It is kept for people as long as its time is kept, and it is not too much, and nobody removed it.
+ */
 static void test_what_is_set_aside_goes(void **state)
 {
 	struct dcm_select sel = { .size = sizeof(sel), .from_ms = INT64_MIN };

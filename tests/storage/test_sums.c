@@ -133,7 +133,9 @@ static void as_plainly(struct plainly *p, unsigned small, uint64_t max_bytes)
 
 static struct plainly plainly = { .random = { 7 } };
 
-/* From values that pages take one and all to such that empty them over and over, or never see them. */
+/*
+ * From values that pages take one and all to such that empty them over and over, or never see them.
+ */
 static void of_every_size(void **state)
 {
 	(void)state;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/storage/test_tend.c - rounds of the local store's upkeep, on a disk that has room or has none
+ * tests/storage/test_tend.c - rounds of the local store's upkeep, on a disk that has room or has
+ * none
  */
 #include <string.h>
 
@@ -155,7 +156,10 @@ static void test_compaction_goes_on_while_there_is_work(void **state)
 	bench__fini(&b);
 }
 
-/* On a full disk the state changes once, and once when there is room again; questions are answered all the while. */
+/*
+ * On a full disk the state changes once, and once when there is room again; questions are answered
+ * all the while.
+ */
 static void test_a_full_disk(void **state)
 {
 	struct bench b;
@@ -182,7 +186,9 @@ static void test_a_full_disk(void **state)
 	bench__fini(&b);
 }
 
-/* What fails in one job's turn is told until that job succeeds, whatever the others do in between. */
+/*
+ * What fails in one job's turn is told until that job succeeds, whatever the others do in between.
+ */
 static void test_the_state_does_not_flicker(void **state)
 {
 	struct bench b;

@@ -2,8 +2,9 @@
 /*
  * tests/storage/tiny_store.c - the smallest store over the real log, manifest and commit order
  *
- * A number is a profile that starts at so many milliseconds and has one row, whose stack and value follow from it, as
- * its series does. The head is in memory; blocks are real ones, read anew whenever somebody asks. Single-threaded.
+ * A number is a profile that starts at so many milliseconds and has one row, whose stack and value
+ * follow from it, as its series does. The head is in memory; blocks are real ones, read anew
+ * whenever somebody asks. Single-threaded.
  */
 #include "tests/storage/tiny_store.h"
 
@@ -203,7 +204,10 @@ static int read_chunk(struct reading *rd, const struct block *b, uint64_t at)
 	return rc || n == rd->profiles.n ? rc : -EBADMSG;
 }
 
-/* Calls each() with every number of a block. 0, -ENOMEM, or -EBADMSG when something is not what was written. */
+/*
+ * Calls each() with every number of a block. 0, -ENOMEM, or -EBADMSG when something is not what was
+ * written.
+ */
 static int read_ids(const struct block *b, void (*each)(void *ctx, uint64_t id), void *ctx)
 {
 	struct reading rd = { .cur = chunk_cursor__new(), .each = each, .ctx = ctx };
@@ -395,8 +399,8 @@ static void remove_early(struct tiny *t, const uint64_t *remove, size_t n)
 }
 
 /*
- * Opens a block that was written, makes it part of the store in the place of the first n, and leaves it as the first.
- * Whatever fails, the store is as before.
+ * Opens a block that was written, makes it part of the store in the place of the first n, and
+ * leaves it as the first. Whatever fails, the store is as before.
  */
 static int replace(struct tiny *t, const struct manifest_block *entry, size_t n, uint64_t sealed_lsn)
 {

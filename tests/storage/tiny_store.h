@@ -2,9 +2,10 @@
 /*
  * tests/storage/tiny_store.h - the smallest store over the real log, manifest and commit order
  *
- * What it stores are numbers; each is once in the store or not at all. A frame of the log has one number and bytes that
- * follow from it, a block has many, and a record in a dictionary without which it means nothing. What the checkers ask
- * of it they ask through `struct subject`, so that a larger engine can take its place.
+ * What it stores are numbers; each is once in the store or not at all. A frame of the log has one
+ * number and bytes that follow from it, a block has many, and a record in a dictionary without
+ * which it means nothing. What the checkers ask of it they ask through `struct subject`, so that a
+ * larger engine can take its place.
  */
 #ifndef DECIMA_TESTS_STORAGE_TINY_STORE_H
 #define DECIMA_TESTS_STORAGE_TINY_STORE_H
@@ -31,10 +32,13 @@ struct subject_setup {
 };
 
 /*
- * A store that a checker drives. Every function returns 0 or a negative errno. It belongs to one thread.
+ * A store that a checker drives. Every function returns 0 or a negative errno. It belongs to one
+ * thread.
  */
 struct subject {
-	/* *ret_complaints: damage that was reported, files that are missing, content that is wrong. */
+	/*
+	 * *ret_complaints: damage that was reported, files that are missing, content that is wrong.
+	 */
 	int (*open)(struct vfs *v, const struct subject_setup *setup, void **ret,
 		    unsigned *ret_complaints);
 	void (*close)(void *store);
@@ -45,8 +49,8 @@ struct subject {
 	/* The numbers of the oldest block leave the store; each() hears of them before. */
 	int (*retain)(void *store, void (*each)(void *ctx, uint64_t id), void *ctx);
 	/*
-	 * Numbers leave the store by what they are: those of `kind` that removed() tells of, but none that is written
-	 * later. 0: for good. Both NULL: this store cannot.
+	 * Numbers leave the store by what they are: those of `kind` that removed() tells of, but
+	 * none that is written later. 0: for good. Both NULL: this store cannot.
 	 */
 	int (*remove)(void *store, unsigned kind);
 	bool (*removed)(unsigned kind, uint64_t id);

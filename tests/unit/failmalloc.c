@@ -2,8 +2,9 @@
 /*
  * tests/unit/failmalloc.c - the wrapped allocator behind failmalloc.h
  *
- * ld's --wrap=malloc turns calls of malloc into calls of __wrap_malloc, and __real_malloc into malloc. strdup and
- * strndup allocate inside the C library, out of reach of the wrapping, so they are wrapped as well.
+ * ld's --wrap=malloc turns calls of malloc into calls of __wrap_malloc, and __real_malloc into
+ * malloc. strdup and strndup allocate inside the C library, out of reach of the wrapping, so they
+ * are wrapped as well.
  */
 #include "tests/unit/failmalloc.h"
 

@@ -2,9 +2,10 @@
 /*
  * tests/unit/failmalloc.h - allocations that fail on demand
  *
- * The test is linked with -Wl,--wrap=malloc and the like (see local.mk), so the code that is linked into it, and the
- * test itself, allocate through here; shared libraries do not, except where they were given our allocator. The sweep
- * lets the 1st, the 2nd, ... allocation of a call fail, until a call runs through:
+ * The test is linked with -Wl,--wrap=malloc and the like (see local.mk), so the code that is linked
+ * into it, and the test itself, allocate through here; shared libraries do not, except where they
+ * were given our allocator. The sweep lets the 1st, the 2nd, ... allocation of a call fail, until a
+ * call runs through:
  *
  *	FAILMALLOC_SWEEP(i) {
  *		struct thing *t = NULL;
@@ -22,9 +23,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* From here on, this thread's n-th allocation (1 is the next one) and every later one fails with ENOMEM. */
+/*
+ * From here on, this thread's n-th allocation (1 is the next one) and every later one fails with
+ * ENOMEM.
+ */
 void failmalloc__arm(uint64_t n);
-/* The same, but only the n-th fails and the later ones succeed: what a system short of memory often does. */
+/*
+ * The same, but only the n-th fails and the later ones succeed: what a system short of memory often
+ * does.
+ */
 void failmalloc__arm_once(uint64_t n);
 /* Allocations succeed again. Returns whether one failed since the last arming. */
 bool failmalloc__disarm(void);

@@ -2,7 +2,8 @@
 /*
  * tests/unit/random.h - numbers that look random and are the same in every run
  *
- * splitmix64 (https://prng.di.unimi.it/splitmix64.c, public domain). A zeroed struct is a generator.
+ * splitmix64 (https://prng.di.unimi.it/splitmix64.c, public domain). A zeroed struct is a
+ * generator.
  */
 #ifndef DECIMA_TESTS_UNIT_RANDOM_H
 #define DECIMA_TESTS_UNIT_RANDOM_H

@@ -33,7 +33,10 @@ enum random_flag {
  */
 void random_batch__fill(struct dcm_builder *b, uint64_t seed, unsigned flags, int64_t base_ns);
 
-/* The same, sealed by a builder of its own, as the sequence-th of a source; NULL only when memory ran out. */
+/*
+ * The same, sealed by a builder of its own, as the sequence-th of a source; NULL only when memory
+ * ran out.
+ */
 struct dcm_batch *random_batch__of(struct dcm_hash source, uint64_t sequence, uint64_t seed,
 				   unsigned flags, int64_t base_ns);
 /* With a source that follows from the seed. base_ns: 2023-11-14T22:13:20Z. */

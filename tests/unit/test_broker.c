@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_broker.c - the broker does what it is asked, nothing else, and ends when it should
+ * tests/unit/test_broker.c - the broker does what it is asked, nothing else, and ends when it
+ * should
  */
 #include <elf.h>
 #include <errno.h>
@@ -253,7 +254,10 @@ static void test_opens(void **state)
 	broker__free(b);
 }
 
-/* Debian's and Ubuntu's kernels as they come: perf events are for CAP_SYS_ADMIN, which no broker has. */
+/*
+ * Debian's and Ubuntu's kernels as they come: perf events are for CAP_SYS_ADMIN, which no broker
+ * has.
+ */
 static bool needs_sys_admin(void)
 {
 	struct buf text = { 0 };
@@ -265,7 +269,9 @@ static bool needs_sys_admin(void)
 	return level > 2;
 }
 
-/* Another user's process, after our own rights have gone; in a child, which answers by its status. */
+/*
+ * Another user's process, after our own rights have gone; in a child, which answers by its status.
+ */
 static int without_rights(void)
 {
 	struct dcm_error err = DCM_ERROR_INIT;
@@ -340,7 +346,10 @@ static void test_puts_maps(void **state)
 	broker__free(b);
 }
 
-/* As many files as of hours of work: it may have 256 open, so none of those that it passed on stays. */
+/*
+ * As many files as of hours of work: it may have 256 open, so none of those that it passed on
+ * stays.
+ */
 static void test_keeps_nothing(void **state)
 {
 	struct broker *b = start();
@@ -365,7 +374,10 @@ static int64_t mono_ns(void)
 	return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
 }
 
-/* Who floods it is served at its pace: what it serves is answered, the rest is refused, and it goes on. */
+/*
+ * Who floods it is served at its pace: what it serves is answered, the rest is refused, and it goes
+ * on.
+ */
 static void test_is_flooded(void **state)
 {
 	const struct broker_request refused = { 0 }; /* an event that is none */

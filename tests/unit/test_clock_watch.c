@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_clock_watch.c - a clock that is set is noticed, one that drifts or sleeps a little is not
+ * tests/unit/test_clock_watch.c - a clock that is set is noticed, one that drifts or sleeps a
+ * little is not
  */
 #include "tests/unit/unit.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_ebpf_aggregate.c - a window's sums against a list that is searched from end to end
+ * tests/unit/test_ebpf_aggregate.c - a window's sums against a list that is searched from end to
+ * end
  */
 #include "tests/unit/unit.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_ebpf_budget.c - over the budget it samples less, and comes back when there is room
+ * tests/unit/test_ebpf_budget.c - over the budget it samples less, and comes back when there is
+ * room
  */
 #include "plugins/input/ebpf/budget.h"
 #include "tests/unit/unit.h"

@@ -274,7 +274,10 @@ static void test_number_given_again(void **state)
 	assert_taken(f, f->proc_dir, &a);
 }
 
-/* Where the device differs, as on btrfs and overlayfs, the path decides; what is no ELF file is said to be none. */
+/*
+ * Where the device differs, as on btrfs and overlayfs, the path decides; what is no ELF file is
+ * said to be none.
+ */
 static void test_by_address_alone(void **state)
 {
 	struct fixture *f = *state;
@@ -395,7 +398,10 @@ static void test_written_in_place(void **state)
 	close(fd);
 }
 
-/* As on overlayfs: a number may be given again, so the process is asked; a dead one is taken at its word. */
+/*
+ * As on overlayfs: a number may be given again, so the process is asked; a dead one is taken at its
+ * word.
+ */
 static void test_no_generations(void **state)
 {
 	struct fixture *f = *state;
@@ -416,7 +422,9 @@ static void test_no_generations(void **state)
 	file__unref(file);
 }
 
-/* As on btrfs, where files of two subvolumes may have the same of all: only its own path proves it. */
+/*
+ * As on btrfs, where files of two subvolumes may have the same of all: only its own path proves it.
+ */
 static void test_shared_devices(void **state)
 {
 	struct fixture *f = *state;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_ebpf_flush.c - a window becomes a batch: every kind of frame, notes, labels, quality
+ * tests/unit/test_ebpf_flush.c - a window becomes a batch: every kind of frame, notes, labels,
+ * quality
  *
  * The window is made by hand, the batch by the real builder, and read back as lines of text.
  */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_ebpf_maps.c - /proc/PID/maps, against what the dynamic linker says and line by line
+ * tests/unit/test_ebpf_maps.c - /proc/PID/maps, against what the dynamic linker says and line by
+ * line
  */
 #include "tests/unit/unit.h"
 

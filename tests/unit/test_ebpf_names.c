@@ -67,7 +67,10 @@ static const struct {
 	{ "/system.slice/docker.service", "", "", "docker.service", "system.slice", "" },
 	{ "/docker/buildkit/x7k2m9q4w1z8r5t3y6u0i2o4p", "x7k2m9q4w1z8r5t3y6u0i2o4p", "buildkit", "",
 	  "", "" },
-	/* containerd: CRI with systemd, CRI with cgroupfs below the unit, nerdctl, a namespace of ctr */
+	/*
+	 * containerd: CRI with systemd, CRI with cgroupfs below the unit, nerdctl, a namespace of
+	 * ctr
+	 */
 	{ "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" UID_
 	  ".slice/cri-containerd-" ID ".scope",
 	  ID, "containerd", "", "kubepods-burstable-pod" UID_ ".slice", UID },

@@ -487,7 +487,10 @@ static void test_program_of_the_dead(void **state)
 	trail__free(trail);
 }
 
-/* Two libraries of one size that take turns at one address: only the kernel's word tells them apart. */
+/*
+ * Two libraries of one size that take turns at one address: only the kernel's word tells them
+ * apart.
+ */
 static void test_swap_of_equal_size(void **state)
 {
 	struct fixture *f = *state;
@@ -521,7 +524,9 @@ static void test_swap_of_equal_size(void **state)
 	trail__free(trail);
 }
 
-/* The parent began before we listened and is never sampled: it is read once for all its children. */
+/*
+ * The parent began before we listened and is never sampled: it is read once for all its children.
+ */
 static void test_children_of_a_stranger(void **state)
 {
 	struct fixture *f = *state;

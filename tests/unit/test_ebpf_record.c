@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_ebpf_record.c - the records of the rings: where each field lies, and what is refused
+ * tests/unit/test_ebpf_record.c - the records of the rings: where each field lies, and what is
+ * refused
  */
 #include "tests/unit/unit.h"
 

@@ -339,7 +339,10 @@ static uint64_t own_start_ns(void)
 	return ns;
 }
 
-/* Questions about one that is there and one that is not, many at once, and an end without a question. */
+/*
+ * Questions about one that is there and one that is not, many at once, and an end without a
+ * question.
+ */
 static void test_texts(void **state)
 {
 	struct texts_question there = { .process = { (uint32_t)getpid(), (uint32_t)getpid(),

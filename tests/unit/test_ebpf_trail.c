@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_ebpf_trail.c - side-band records made by hand, and the trail of processes they leave
+ * tests/unit/test_ebpf_trail.c - side-band records made by hand, and the trail of processes they
+ * leave
  */
 #include "tests/unit/unit.h"
 

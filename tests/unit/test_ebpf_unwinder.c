@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_ebpf_unwinder.c - deferred samples: each comes out once, walked as far as it can be
+ * tests/unit/test_ebpf_unwinder.c - deferred samples: each comes out once, walked as far as it can
+ * be
  *
- * The samples are of this process, whose mappings are read from /proc and whose file is compiled; the
- * stacks are words made here, of functions below whose frames are known.
+ * The samples are of this process, whose mappings are read from /proc and whose file is compiled;
+ * the stacks are words made here, of functions below whose frames are known.
  */
 #include "tests/unit/ebpf_host.h"
 #include "tests/unit/ebpf_memory.h"
@@ -36,7 +37,10 @@ enum {
 };
 #define SECOND_NS 1000000000ll
 
-/* Functions that nobody calls: the outer one has three words between its return address and the inner one's. */
+/*
+ * Functions that nobody calls: the outer one has three words between its return address and the
+ * inner one's.
+ */
 extern const char unwinder_inner[], unwinder_outer_return[];
 
 __asm__(".text\n"
@@ -391,7 +395,10 @@ static uint64_t exec_pages(const struct fixture *f)
 	return f->results[f->n_results - 1].maps->exec_bytes / (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* A sample of an earlier state of the process is walked by that state, not by what is announced now. */
+/*
+ * A sample of an earlier state of the process is walked by that state, not by what is announced
+ * now.
+ */
 static void test_mappings_of_its_time(void **state)
 {
 	struct fixture *f = *state;
@@ -424,7 +431,10 @@ static void test_mappings_of_its_time(void **state)
 	munmap(other, CODE);
 }
 
-/* The copy ends before the stack does: all files are opened for the walks that follow, in the kernel. */
+/*
+ * The copy ends before the stack does: all files are opened for the walks that follow, in the
+ * kernel.
+ */
 static void test_copy_that_ends(void **state)
 {
 	struct fixture *f = *state;

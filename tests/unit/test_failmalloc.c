@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_failmalloc.c - the tool that the allocation sweeps of the other tests rely on does fail
+ * tests/unit/test_failmalloc.c - the tool that the allocation sweeps of the other tests rely on
+ * does fail
  */
 #include "tests/unit/failmalloc.h"
 
@@ -10,7 +11,10 @@
 
 #include "tests/unit/unit.h"
 
-/* Hides the pointer from the optimiser, which may drop an allocation that nothing reads and call it a success. */
+/*
+ * Hides the pointer from the optimiser, which may drop an allocation that nothing reads and call it
+ * a success.
+ */
 static void *volatile kept;
 
 static void *hidden(void *p)

@@ -2,8 +2,8 @@
 /*
  * tests/unit/test_fd.c - short counts, interrupted and failing calls; a replaced file is old or new
  *
- * The linker sends the system calls of fd.c through here (--wrap): any of them can be made to fail, and
- * reads and writes to come short or interrupted at random.
+ * The linker sends the system calls of fd.c through here (--wrap): any of them can be made to fail,
+ * and reads and writes to come short or interrupted at random.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -292,7 +292,10 @@ static void test_replace_relative(void **state)
 	close(cwd);
 }
 
-/* Each system call of a replacement fails in turn: old or new content, nothing beside it, no descriptor lost. */
+/*
+ * Each system call of a replacement fails in turn: old or new content, nothing beside it, no
+ * descriptor lost.
+ */
 static void test_replace_faults(void **state)
 {
 	unsigned n_entries, n_fds, n_failed = 0;

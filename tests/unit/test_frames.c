@@ -2,10 +2,10 @@
 /*
  * tests/unit/test_frames.c - functions, inlined functions and lines of addresses
  *
- * The oracle is llvm-symbolizer (DWARF, with its own reader), for C++, Rust and Go programs compiled
- * in the ways that other readers stumble over: clang without .debug_aranges, gcc's LTO, compressed
- * and split DWARF. A stripped Go program has to say what the same program says by its DWARF. Then
- * requests and answers that are none, budgets, damage, and allocations that fail.
+ * The oracle is llvm-symbolizer (DWARF, with its own reader), for C++, Rust and Go programs
+ * compiled in the ways that other readers stumble over: clang without .debug_aranges, gcc's LTO,
+ * compressed and split DWARF. A stripped Go program has to say what the same program says by its
+ * DWARF. Then requests and answers that are none, budgets, damage, and allocations that fail.
  */
 #include "tests/unit/unit.h"
 
@@ -304,7 +304,9 @@ static void test_llvm_symbolizer_agrees(void **state)
 		v = judge(ways[i].name);
 		fprintf(stderr, "note: %s: %u addresses, %u with a function, %u with inlined ones\n",
 			ways[i].name, v.n, v.n_named, v.n_inlined);
-		/* What the C library and the runtimes bring along has no DWARF; Go and Rust have. */
+		/*
+		 * What the C library and the runtimes bring along has no DWARF; Go and Rust have.
+		 */
 		assert_true(v.n_named >= v.n / 4 && v.n_inlined >= v.n / 20);
 		n_ways++;
 	}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_html.c - the page holds the profile whole, and nothing of it gets out of its element
+ * tests/unit/test_html.c - the page holds the profile whole, and nothing of it gets out of its
+ * element
  *
  * The oracle is the speedscope codec: what stands in the page's data element is the same JSON.
  */

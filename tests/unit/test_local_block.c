@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_local_block.c - blocks hold what went in, and a damaged one never says anything else
+ * tests/unit/test_local_block.c - blocks hold what went in, and a damaged one never says anything
+ * else
  */
 #include "tests/unit/unit.h"
 
@@ -193,7 +194,10 @@ static void same_rollup(const struct chunk *c, unsigned type, const uint32_t *st
 	free(it);
 }
 
-/* Sums over runs of profiles, held against plain addition; and the rollup, against the sum over all. */
+/*
+ * Sums over runs of profiles, held against plain addition; and the rollup, against the sum over
+ * all.
+ */
 static void same_sums(const struct chunk *c, const struct chunk_source *s, struct random *r)
 {
 	const uint32_t n = c->entry->n_stacks;

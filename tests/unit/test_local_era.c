@@ -181,7 +181,10 @@ static void comes_back(void **state)
 	}
 }
 
-/* What follows a lost record keeps its numbers; what was in it is empty, and is never taken for anything. */
+/*
+ * What follows a lost record keeps its numbers; what was in it is empty, and is never taken for
+ * anything.
+ */
 static void a_lost_record(void **state)
 {
 	(void)state;
@@ -226,7 +229,10 @@ static void add_stacks(struct dict *d, uint32_t leaf, struct buf *record)
 	assert_int_equal(era_record__encode(d, &since, NULL, 0, record), 0);
 }
 
-/* Of two callers that were lost nobody can say which is which; the stacks above them are two nevertheless. */
+/*
+ * Of two callers that were lost nobody can say which is which; the stacks above them are two
+ * nevertheless.
+ */
 static void lost_callers(void **state)
 {
 	(void)state;

@@ -2,7 +2,8 @@
 /*
  * tests/unit/test_local_prefix.c - running sums side by side are those made one after the other
  *
- * Both ways through them are held against plain loops: what this machine has, and what every machine has.
+ * Both ways through them are held against plain loops: what this machine has, and what every
+ * machine has.
  */
 #include "tests/unit/unit.h"
 
@@ -190,7 +191,10 @@ static void times_go_on(void **state)
 			from = (struct prefix_clock){ 1700000000000, (int64_t)random__below(&r, 100000) };
 		if (turn % 7 == 0)
 			from.step = (int64_t)random__next(&r);
-		/* As a sampler's: every ten seconds, more or less; the first step comes from nothing. */
+		/*
+		 * As a sampler's: every ten seconds, more or less; the first step comes from
+		 * nothing.
+		 */
 		for (uint32_t i = 0; i < n && turn % 4 == 1; i++)
 			v[i] = (uint32_t)zigzag__of((int64_t)random__below(&r, 80) - 40);
 		if (n > 1 && turn % 8 == 1)

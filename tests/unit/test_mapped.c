@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_mapped.c - what is cut off a mapped file reads as zeroes, and nobody else's SIGBUS is touched
+ * tests/unit/test_mapped.c - what is cut off a mapped file reads as zeroes, and nobody else's
+ * SIGBUS is touched
  */
 #include <setjmp.h>
 #include <signal.h>

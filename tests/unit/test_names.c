@@ -444,7 +444,9 @@ static void test_what_cannot_be_written_waits(void **state)
 	}
 	assert_int_equal(stat_of(s).n_written, 1);
 	assert_logged(d, ID, 1, "one");
-	/* Also when the log has gone meanwhile: that it has ends no state, that it is written does. */
+	/*
+	 * Also when the log has gone meanwhile: that it has ends no state, that it is written does.
+	 */
 	assert_int_equal(unlink(log_path), 0);
 	scribe__flush(s);
 	assert_int_equal(stat_of(s).n_written, 3);

@@ -255,7 +255,9 @@ static void elsewhere_is_lenient(void **state)
 	plan__free(plan);
 }
 
-/* With whatever was built, and not a word about what was not; so does what `make install` writes. */
+/*
+ * With whatever was built, and not a word about what was not; so does what `make install` writes.
+ */
 static void default_has_what_was_built(void **state)
 {
 	static const struct plan_source sources[] = {

@@ -149,7 +149,10 @@ static void test_trees(void **state)
 			 "smaller frames not shown: 1, weighing 30\n");
 }
 
-/* Freed more than was allocated: shares below and far above 100 %, and a unit that is longer than its column. */
+/*
+ * Freed more than was allocated: shares below and far above 100 %, and a unit that is longer than
+ * its column.
+ */
 static void test_wide_numbers_do_not_touch(void **state)
 {
 	static const struct small_row rows[3] = {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_sha256.c - SHA-256 by FIPS 180-4's and NIST's examples, in whatever pieces it comes
+ * tests/unit/test_sha256.c - SHA-256 by FIPS 180-4's and NIST's examples, in whatever pieces it
+ * comes
  */
 #include <string.h>
 

@@ -258,8 +258,8 @@ struct samples {
 };
 
 /*
- * Reads NAME[{LABELS}] VALUE; anything else fails the test. Label values come out unescaped, between
- * single quotes.
+ * Reads NAME[{LABELS}] VALUE; anything else fails the test. Label values come out unescaped,
+ * between single quotes.
  */
 static struct sample parse_sample(const char *line)
 {

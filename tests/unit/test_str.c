@@ -2,8 +2,8 @@
 /*
  * tests/unit/test_str.c - text questions against naive oracles
  *
- * Edit distance: the textbook recursion. UTF-8: encode every code point and compare the set of texts
- * that are accepted, and iconv on random bytes.
+ * Edit distance: the textbook recursion. UTF-8: encode every code point and compare the set of
+ * texts that are accepted, and iconv on random bytes.
  */
 #include <iconv.h>
 #include <errno.h>

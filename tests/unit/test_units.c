@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_units.c - format and parse are inverse over random numbers; dates against the C library
+ * tests/unit/test_units.c - format and parse are inverse over random numbers; dates against the C
+ * library
  */
 #include <errno.h>
 #include <float.h>
@@ -398,7 +399,10 @@ static void test_times_against_gmtime(void **state)
 	}
 }
 
-/* No text of the alphabet makes a parser read outside, and success means the number formats and parses. */
+/*
+ * No text of the alphabet makes a parser read outside, and success means the number formats and
+ * parses.
+ */
 static void test_garbage(void **state)
 {
 	static const char alphabet[] = "0123456789-+.:TZemsuhdywnoBKMGi ";

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_unwind.c - unwind tables: rules, expressions, programs of compilers, hostile files
+ * tests/unit/test_unwind.c - unwind tables: rules, expressions, programs of compilers, hostile
+ * files
  *
- * What compilers wrote is judged by libdw (tests/unwind/judge.h). Sections written by hand, in images
- * made here, show the limits, and what is counted as not supported.
+ * What compilers wrote is judged by libdw (tests/unwind/judge.h). Sections written by hand, in
+ * images made here, show the limits, and what is counted as not supported.
  */
 #include "tests/unit/unit.h"
 
@@ -187,7 +188,10 @@ static void judged(const char *path, uint64_t at_least)
 	assert_true(j.equal >= at_least);
 }
 
-/* A frame of each kind that compilers make: variable, large, realigned, both, variadic, without end. */
+/*
+ * A frame of each kind that compilers make: variable, large, realigned, both, variadic, without
+ * end.
+ */
 static const char program[] =
 	"#include <stdarg.h>\n#include <stdlib.h>\n#include <string.h>\n"
 	"int sink(void *, int);\n"
@@ -364,7 +368,10 @@ static struct unwind_rows *rows_of_code(const char *code, size_t n)
 
 static void test_rows_of_a_function(void **state)
 {
-	/* advance 1; def_cfa_offset 16; offset r6, 2; advance 3; def_cfa_register r6; advance 0x3c; def_cfa r7, 8 */
+	/*
+	 * advance 1; def_cfa_offset 16; offset r6, 2; advance 3; def_cfa_register r6; advance 0x3c;
+	 * def_cfa r7, 8
+	 */
 	static const char code[] = "\x41\x0e\x10\x86\x02\x43\x0d\x06\x7b\x0c\x07\x08\xc6";
 	struct unwind_rows *r = rows_of_code(code, sizeof(code) - 1);
 	uint64_t at = ELF_MAKER_VADDR + 0x100;
@@ -385,7 +392,10 @@ static void test_rows_of_a_function(void **state)
 	unwind_rows__free(r);
 }
 
-/* The rules of a function, with one beside it that finds its frame by rbx, as the loader's resolver does, or without. */
+/*
+ * The rules of a function, with one beside it that finds its frame by rbx, as the loader's resolver
+ * does, or without.
+ */
 static struct unwind_rows *rows_beside_rbx(const char *code, size_t n, bool with)
 {
 	/* advance 1; def_cfa_offset 16; offset r3, 2; advance 3; def_cfa_register r3 */
@@ -505,7 +515,9 @@ static void test_damaged_sections(void **state)
 	struct unwind_rows *r;
 
 	(void)state;
-	/* a function whose CIE is not there, one outside of the code, and one whose length is a lie */
+	/*
+	 * a function whose CIE is not there, one outside of the code, and one whose length is a lie
+	 */
 	put_cie(&b);
 	buf__le32(&b, 24);
 	buf__le32(&b, 0x70000000);
@@ -527,7 +539,9 @@ static void test_damaged_sections(void **state)
 	buf__fini(&b);
 }
 
-/* Functions that overlap, come unordered, or twice: each byte has one rule, the later start wins. */
+/*
+ * Functions that overlap, come unordered, or twice: each byte has one rule, the later start wins.
+ */
 static void test_overlapping_functions(void **state)
 {
 	struct buf b = { 0 };
@@ -572,7 +586,10 @@ static void test_padding_and_roots(void **state)
 
 static void test_musl_entry_and_sigreturn(void **state)
 {
-	/* xor; mov; lea; and $-16,%rsp; call - and behind it, after other code, mov $15,%rax; syscall */
+	/*
+	 * xor; mov; lea; and $-16,%rsp; call - and behind it, after other code, mov $15,%rax;
+	 * syscall
+	 */
 	uint8_t code[0x80] = { 0x48, 0x31, 0xed, 0x48, 0x89, 0xe7, 0x48, 0x8d, 0x35, 0, 0,
 			       0,    0,	   0x48, 0x83, 0xe4, 0xf0, 0xe8, 0,    0,    0, 0 };
 	struct elf_maker m = {
@@ -616,7 +633,10 @@ static void test_crtbegin(void **state)
 	struct unwind_rows *r;
 
 	(void)state;
-	/* endbr64; cmpb $0,completed; jne; push %rbp; mov %rsp,%rbp; call; movb $1,completed; pop; ret */
+	/*
+	 * endbr64; cmpb $0,completed; jne; push %rbp; mov %rsp,%rbp; call; movb $1,completed; pop;
+	 * ret
+	 */
 	memcpy(code + 0xb0,
 	       "\xf3\x0f\x1e\xfa\x80\x3d\0\0\0\0\0\x75\x13\x55\x48\x89\xe5\xe8\x7a\xff\xff\xff\xc6"
 	       "\x05"

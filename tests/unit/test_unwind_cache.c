@@ -261,7 +261,10 @@ static void test_no_regular_files(void **state)
 	unwind_rows__free(r);
 }
 
-/* Room for sixteen: a seventeenth has those go that were used longest ago, and an eighth of the rest. */
+/*
+ * Room for sixteen: a seventeenth has those go that were used longest ago, and an eighth of the
+ * rest.
+ */
 static void test_the_oldest_goes(void **state)
 {
 	enum { N = 16 };

@@ -93,7 +93,10 @@ static void an_empty_batch_comes_back(void **state)
 	buf__fini(&bytes);
 }
 
-/* An overlay as relabelling makes it, worse: spans in reverse order, equal series, profiles left out. */
+/*
+ * An overlay as relabelling makes it, worse: spans in reverse order, equal series, profiles left
+ * out.
+ */
 static void overlays_come_back_as_they_are_seen(void **state)
 {
 	(void)state;

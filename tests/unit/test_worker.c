@@ -197,8 +197,8 @@ static pid_t parent_of(pid_t pid)
 }
 
 /*
- * All of it: the first thread of a process is a zombie before the last one (a sanitizer's) has let go of its files, and
- * a pidfd tells when that has happened.
+ * All of it: the first thread of a process is a zombie before the last one (a sanitizer's) has let
+ * go of its files, and a pidfd tells when that has happened.
  */
 static void wait_until_gone(pid_t pid)
 {

@@ -14,8 +14,8 @@
 #include <cmocka.h>
 
 /*
- * Ends the test as skipped, with a reason that tools/test prints. To be called in the test function itself:
- * __func__ is the name that the report knows.
+ * Ends the test as skipped, with a reason that tools/test prints. To be called in the test function
+ * itself: __func__ is the name that the report knows.
  */
 #define skip_because(...)                                                                          \
 	do {                                                                                       \

@@ -3,7 +3,8 @@
  * tests/unwind/elf_maker.h - the smallest ELF image around given bytes
  *
  * An executable segment of ELF_MAKER_CODE bytes at ELF_MAKER_VADDR (whose content is `code`, then
- * zeroes), and one further section, .eh_frame or another, at ELF_MAKER_SECTION in a segment of its own.
+ * zeroes), and one further section, .eh_frame or another, at ELF_MAKER_SECTION in a segment of its
+ * own.
  */
 #ifndef DECIMA_TESTS_UNWIND_ELF_MAKER_H
 #define DECIMA_TESTS_UNWIND_ELF_MAKER_H

@@ -344,7 +344,10 @@ static bool theirs(struct machine *m, Dwarf_Frame *frame, struct caller *ret)
 	pc = their_register(m, frame, m->ra, &ret->pc);
 	fp = their_register(m, frame, m->fp, &ret->fp);
 	ret->has_fp = fp == ANSWER;
-	/* Where nothing is said of rbx, libdw has it undefined: its list of what callees save has rax instead. */
+	/*
+	 * Where nothing is said of rbx, libdw has it undefined: its list of what callees save has
+	 * rax instead.
+	 */
 	ret->has_rbx = their_register(m, frame, UNWIND_X86_RBX, &ret->rbx) != CANNOT;
 	return pc == ANSWER && fp != CANNOT;
 }
@@ -472,8 +475,8 @@ static uint64_t at(struct point *p, uint64_t vaddr, const struct unwind_rule *ru
 }
 
 /*
- * All that libdw says within [start, end), at the first and the last byte of each of its rows. Behind
- * the last one there may be padding, of which it knows nothing.
+ * All that libdw says within [start, end), at the first and the last byte of each of its rows.
+ * Behind the last one there may be padding, of which it knows nothing.
  */
 static void row(struct point *p, uint64_t start, uint64_t end, const struct unwind_rule *rule)
 {

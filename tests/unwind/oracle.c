@@ -5,9 +5,9 @@
  *	oracle [--seconds N] [--stride N] [PATH]...
  *
  * Files and folders, these with all below; without any: where programs and libraries are installed.
- * Ends after N seconds of CPU time (default: none), in an order that is the same each time and mixes
- * small files with large ones, so that less time is a sample. Prints counts, one name and number a
- * line, and exits 1 when an answer differs.
+ * Ends after N seconds of CPU time (default: none), in an order that is the same each time and
+ * mixes small files with large ones, so that less time is a sample. Prints counts, one name and
+ * number a line, and exits 1 when an answer differs.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -5,9 +5,9 @@
  * The event is cpu-clock in fixed periods: a timer of the kernel, there on every machine, that is
  * silent while the CPU is idle. CPUs that come and go are followed by asking
  * /sys/devices/system/cpu/online for attach__update(), about once a second: a netlink uevent would
- * come sooner, but reaches no container, and what a CPU does in its first second is little. One that
- * went and came back between two looks is found out within half a minute.
- * Opening an event needs CAP_PERFMON; the rest works on its descriptor without rights.
+ * come sooner, but reaches no container, and what a CPU does in its first second is little. One
+ * that went and came back between two looks is found out within half a minute. Opening an event
+ * needs CAP_PERFMON; the rest works on its descriptor without rights.
  */
 #ifndef DECIMA_EBPF_ATTACH_H
 #define DECIMA_EBPF_ATTACH_H

@@ -5,8 +5,8 @@
  * Two of them: a share of the host's CPU time, and this process's own memory. Readings come once a
  * span, or more often. When one budget is exceeded for three spans of BUDGET_SPAN_S seconds, the
  * frequency is halved; when twice the share would have stayed below four fifths of its budget, and
- * memory stayed below nine tenths of its own, for six spans, it is doubled again. The gap between the
- * two keeps it from swinging. Pure arithmetic, one thread.
+ * memory stayed below nine tenths of its own, for six spans, it is doubled again. The gap between
+ * the two keeps it from swinging. Pure arithmetic, one thread.
  */
 #ifndef DECIMA_EBPF_BUDGET_H
 #define DECIMA_EBPF_BUDGET_H
@@ -19,7 +19,10 @@ enum {
 	BUDGET_SPANS_OVER = 3,
 	BUDGET_SPANS_UNDER = 6,
 	BUDGET_HALVINGS_MAX = 6,
-	/* What one sample takes in the kernel outside of our program, which measures itself: the interrupt. */
+	/*
+	 * What one sample takes in the kernel outside of our program, which measures itself: the
+	 * interrupt.
+	 */
 	BUDGET_INTERRUPT_NS = 2000,
 };
 

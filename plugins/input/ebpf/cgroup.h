@@ -3,8 +3,8 @@
  * plugins/input/ebpf/cgroup.h - what the control group of a process says about what it belongs to
  *
  * Sources: cgroups(7) for /proc/PID/cgroup; systemd.unit(5) for unit names; the scope and slice
- * names of docker, containerd (cri-containerd, nerdctl), cri-o, podman (libpod), LXC, BuildKit and the
- * kubelet (both cgroup drivers).
+ * names of docker, containerd (cri-containerd, nerdctl), cri-o, podman (libpod), LXC, BuildKit and
+ * the kubelet (both cgroup drivers).
  */
 #ifndef DECIMA_EBPF_CGROUP_H
 #define DECIMA_EBPF_CGROUP_H

@@ -22,7 +22,9 @@ struct cgroups *cgroups__new(const struct dcm_host *host); /* NULL when memory r
 void cgroups__free(struct cgroups *c);
 DEFINE_CLEANUP(struct cgroups *, cgroups__free);
 
-/* The path below the hierarchy's root, clean UTF-8; NULL when it is not known. Until the next call. */
+/*
+ * The path below the hierarchy's root, clean UTF-8; NULL when it is not known. Until the next call.
+ */
 const char *cgroups__path(struct cgroups *c, uint64_t id);
 
 /* Remembers what /proc said, for kernels and rights that do not allow the other way. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/input/ebpf/containers.c - what containers are called, from the files that their runtimes keep
+ * plugins/input/ebpf/containers.c - what containers are called, from the files that their runtimes
+ * keep
  *
  * At most 4,096 are remembered; then all are forgotten, and read anew as they are met. An id is
  * taken only if it is 64 hexadecimal digits, so that it is a file's name and nothing else.

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/input/ebpf/containers.h - what containers are called, from the files that their runtimes keep
+ * plugins/input/ebpf/containers.h - what containers are called, from the files that their runtimes
+ * keep
  *
  * A cgroup tells a container's id and runtime, not its name. docker, podman, containerd and cri-o
  * write that into JSON files of their own, which a daemon of root may read; so nobody needs a

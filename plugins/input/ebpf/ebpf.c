@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/input/ebpf/ebpf.c - the input `ebpf`: profiles every process of the machine by sampling it
+ * plugins/input/ebpf/ebpf.c - the input `ebpf`: profiles every process of the machine by sampling
+ * it
  *
  * A timer event on each CPU runs a BPF program (bpf/sampler.bpf.c), which puts who runs, the kernel
  * stack and the user stack into a ring buffer. From there:

@@ -207,8 +207,8 @@ static void name_runtime(struct dcm_str path, struct executable *ret)
 }
 
 /*
- * Half of the SHA-256 of: the first 4 KiB, the last 4 KiB (of a smaller file, all of it twice), and its
- * length with the high byte first.
+ * Half of the SHA-256 of: the first 4 KiB, the last 4 KiB (of a smaller file, all of it twice), and
+ * its length with the high byte first.
  */
 static void read_file_id(int fd, char ret[static 33])
 {

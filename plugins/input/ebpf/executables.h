@@ -2,10 +2,10 @@
 /*
  * plugins/input/ebpf/executables.h - what kind of program an executable file is
  *
- * Read from the file once: build id, file id, the compiler that it names in .comment or in Go's build
- * info, whether it is static or stripped; and which language's runtime it is, by its name or that build
- * info. Files are remembered by device, inode, modification time and size; beyond 4,096 of them
- * those go that no process runs.
+ * Read from the file once: build id, file id, the compiler that it names in .comment or in Go's
+ * build info, whether it is static or stripped; and which language's runtime it is, by its name or
+ * that build info. Files are remembered by device, inode, modification time and size; beyond 4,096
+ * of them those go that no process runs.
  *
  * The reader thread's.
  */

@@ -254,7 +254,10 @@ static bool is_of_range(int fd, const struct maps_range *range, struct stat *ret
 	return has_path(fd, range->name);
 }
 
-/* The mapped file itself, whatever its name is now, through the process: a descriptor or a negative errno. */
+/*
+ * The mapped file itself, whatever its name is now, through the process: a descriptor or a negative
+ * errno.
+ */
 static int open_mapped(const struct files *t, int proc_dir, const struct maps_range *range,
 		       struct stat *ret_stat)
 {
@@ -276,7 +279,8 @@ static int open_mapped(const struct files *t, int proc_dir, const struct maps_ra
 /*
  * The file of a process that is gone, by its path from our root, when it is certainly the one that
  * was mapped: the same inode, which has not been written since then. Where no generation tells the
- * inode from a later one, nothing at all may have changed about it since: not even that it was made.
+ * inode from a later one, nothing at all may have changed about it since: not even that it was
+ * made.
  */
 static int open_proven(struct files *t, const struct maps_range *range, struct stat *ret_stat)
 {
@@ -354,7 +358,8 @@ static int stat_cached(int fd, struct stat *ret)
 
 /*
  * Opened by what the kernel remembers: -EAGAIN when that does not tell, before Linux 5.12, which
- * cannot be asked, and in a sandbox that does not know the call. Source: openat2(2), RESOLVE_CACHED.
+ * cannot be asked, and in a sandbox that does not know the call. Source: openat2(2),
+ * RESOLVE_CACHED.
  */
 static int open_cached(const char *path)
 {
@@ -383,10 +388,10 @@ static int look_at(const struct files *t, const char *path, bool is_gone, struct
 }
 
 /*
- * The file that has the mapping's inode. What its path leads to from here, if that is the same file,
- * tells whether it was written since it was opened. Elsewhere (another root, no name any more) the
- * inode alone must do, if it is like no other; for a process that is gone, and so cannot show its
- * file, so does inode and path. NULL too when it cannot be told where the path leads to.
+ * The file that has the mapping's inode. What its path leads to from here, if that is the same
+ * file, tells whether it was written since it was opened. Elsewhere (another root, no name any
+ * more) the inode alone must do, if it is like no other; for a process that is gone, and so cannot
+ * show its file, so does inode and path. NULL too when it cannot be told where the path leads to.
  */
 static struct file *find_known(struct files *t, const struct maps_range *range, bool is_gone)
 {

@@ -6,12 +6,13 @@
  * a file is opened through the process that maps it (/proc/PID/map_files, else /proc/PID/root and a
  * check of the inode), and known by device, inode, modification time and size; its build id is read
  * once. What lies at the mapping's addresses by now may be another file (a program that closes one
- * library and opens the next), so what /proc/PID/map_files leads to is held against the mapping too.
+ * library and opens the next), so what /proc/PID/map_files leads to is held against the mapping
+ * too.
  *
- * A file also remembers the inode by which the mapping named it (inode.h), so that nothing is opened
- * for the second process that maps it, and a process that has ended already is served as well. A file
- * that nobody has opened before its process ended is opened by its path, and believed only when it is
- * proven to be the one that was mapped; else it is gone.
+ * A file also remembers the inode by which the mapping named it (inode.h), so that nothing is
+ * opened for the second process that maps it, and a process that has ended already is served as
+ * well. A file that nobody has opened before its process ended is opened by its path, and believed
+ * only when it is proven to be the one that was mapped; else it is gone.
  *
  * The descriptor is kept until offer() has shown the file to the host, because the process may be
  * gone by then.
@@ -66,12 +67,15 @@ void files__free(struct files *t);
  */
 struct file *files__of(struct files *t, int proc_dir, const struct maps_range *range, uint32_t window);
 
-/* The same without a look at the process, for a file that was opened before. NULL: ask files__of(). */
+/*
+ * The same without a look at the process, for a file that was opened before. NULL: ask files__of().
+ */
 struct file *files__known(struct files *t, const struct maps_range *range, uint32_t window);
 
 /*
- * Whether to ask again for the file of a range that was gone: a few times in each window, for what was
- * in the way may have left, or another process shown it. Counts the question. The range has a file.
+ * Whether to ask again for the file of a range that was gone: a few times in each window, for what
+ * was in the way may have left, or another process shown it. Counts the question. The range has a
+ * file.
  */
 bool files__may_retry(struct maps_range *range, uint32_t window);
 

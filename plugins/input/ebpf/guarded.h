@@ -7,7 +7,10 @@
 
 #include <decima/plugin.h>
 
-/* Something that /proc/PID has one of; proc_dir is that directory. A descriptor or a negative errno. */
+/*
+ * Something that /proc/PID has one of; proc_dir is that directory. A descriptor or a negative
+ * errno.
+ */
 static inline int guarded__open(const struct dcm_host *host, int proc_dir, enum dcm_guarded_kind what)
 {
 	const struct dcm_guarded g = { .size = sizeof(g), .what = what, .dir = proc_dir };

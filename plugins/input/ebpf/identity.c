@@ -134,7 +134,10 @@ static int make_tags(struct identities *t, struct identity *id, const struct tag
 	return 0;
 }
 
-/* What is known of the container by others than its cgroup: Kubernetes first, since its rows come first. */
+/*
+ * What is known of the container by others than its cgroup: Kubernetes first, since its rows come
+ * first.
+ */
 static void add_container(struct identities *t, struct dcm_str cgroup, struct buf *rows)
 {
 	bool names;

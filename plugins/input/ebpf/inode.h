@@ -31,7 +31,10 @@ struct inode {
 	bool is_unique;
 };
 
-/* That of a mapping whose file is open, with its fstat(2); where the mapping lacks the generation, the file tells it. */
+/*
+ * That of a mapping whose file is open, with its fstat(2); where the mapping lacks the generation,
+ * the file tells it.
+ */
 struct inode inode__of(const struct maps_range *range, int fd, const struct stat *st);
 
 /* The mapping is of that inode, as far as can be told. */
@@ -40,7 +43,10 @@ bool inode__is_of(const struct inode *inode, const struct maps_range *range);
 /* The generation of an open file; false where the file system does not tell. */
 bool inode__generation(int fd, uint64_t *ret);
 
-/* The open file, whose fstat(2) is given, has the mapping's number and, where both are known, generation. */
+/*
+ * The open file, whose fstat(2) is given, has the mapping's number and, where both are known,
+ * generation.
+ */
 bool inode__agrees(int fd, const struct stat *st, const struct maps_range *range);
 
 /* It has the mapping's device as well, or lies where that cannot be compared. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/input/ebpf/kubernetes.h - which pod a container belongs to, from the kubelet or the API server
+ * plugins/input/ebpf/kubernetes.h - which pod a container belongs to, from the kubelet or the API
+ * server
  *
  * A thread of its own asks for the pods of this node: every `interval`, and sooner (but not more
  * often than every 2 s) when somebody asks for a container that was not in the last answer. What
@@ -36,7 +37,10 @@ bool kubernetes__find(struct kubernetes *k, struct dcm_str container_id, struct 
 /* Grows with each answer that changed something. Any thread. */
 uint64_t kubernetes__version(const struct kubernetes *k);
 
-/* Takes over an answer, a list of pods or this node: 0 or -EBADMSG, -ENOMEM. For the thread, tests and fuzzing. */
+/*
+ * Takes over an answer, a list of pods or this node: 0 or -EBADMSG, -ENOMEM. For the thread, tests
+ * and fuzzing.
+ */
 int kubernetes__take(struct kubernetes *k, const char *json, size_t n);
 int kubernetes__take_node(struct kubernetes *k, const char *json, size_t n);
 

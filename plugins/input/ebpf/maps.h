@@ -34,8 +34,8 @@ struct maps_range {
 	uint64_t generation; /* of the inode */
 	int64_t time_ns;     /* mono: when it was made */
 	/*
-	 * NULL: not looked at yet, or no file. The reader sets it while others look, by the functions
-	 * below. How often it asked in vain in that window: see files__may_retry().
+	 * NULL: not looked at yet, or no file. The reader sets it while others look, by the
+	 * functions below. How often it asked in vain in that window: see files__may_retry().
 	 */
 	struct file *file;
 	uint32_t tried_window;
@@ -86,9 +86,9 @@ int maps__parse_end(struct maps_parser *p, struct maps **ret_maps);
 int maps__read(const struct dcm_host *host, int proc_dir, struct maps **ret_maps);
 
 /*
- * `base` (NULL: nothing) with [n] newer mappings laid over it, oldest first; what they cover of older
- * ones is gone. Files that were found are kept, the rest is copied. 0 with the caller's reference,
- * -ENOMEM.
+ * `base` (NULL: nothing) with [n] newer mappings laid over it, oldest first; what they cover of
+ * older ones is gone. Files that were found are kept, the rest is copied. 0 with the caller's
+ * reference, -ENOMEM.
  */
 int maps__apply(const struct maps *base, const struct maps_range *newer, uint32_t n,
 		struct maps **ret_maps);

@@ -3,10 +3,11 @@
  * plugins/input/ebpf/pace.h - how long the reader leaves the rings alone
  *
  * Each look wakes a CPU, which on an idle machine costs more than what is found. So looks that find
- * little come ever more rarely, and one that finds more brings the next ones back at once. What must
- * not wait does not: the first sample of a process or of new mappings, a ring that is half full, and
- * unwind tables that became ready wake the reader by themselves. A ring that woke it brings the next
- * looks back too: what a new process runs next is to be seen while it is there. Pure arithmetic.
+ * little come ever more rarely, and one that finds more brings the next ones back at once. What
+ * must not wait does not: the first sample of a process or of new mappings, a ring that is half
+ * full, and unwind tables that became ready wake the reader by themselves. A ring that woke it
+ * brings the next looks back too: what a new process runs next is to be seen while it is there.
+ * Pure arithmetic.
  */
 #ifndef DECIMA_EBPF_PACE_H
 #define DECIMA_EBPF_PACE_H

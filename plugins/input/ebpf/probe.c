@@ -4,8 +4,8 @@
  * they do not
  *
  * Sources: capabilities(7); Documentation/admin-guide/perf-security.rst and sysctl/kernel.rst;
- * kernel_lockdown(7); namespaces(7). Debian and Ubuntu add levels to kernel.perf_event_paranoid: from
- * 3 on, CAP_PERFMON opens nothing (seen on Debian's 5.10, 6.1 and 6.12, whose default 3 is).
+ * kernel_lockdown(7); namespaces(7). Debian and Ubuntu add levels to kernel.perf_event_paranoid:
+ * from 3 on, CAP_PERFMON opens nothing (seen on Debian's 5.10, 6.1 and 6.12, whose default 3 is).
  */
 #include "plugins/input/ebpf/probe.h"
 
@@ -80,8 +80,8 @@ static bool maps_all_users(void)
 }
 
 /*
- * Distributions that name no patch level in the release (6.1.0-50-amd64) do so in the version (#1 SMP
- * ... Debian 6.1.176-1).
+ * Distributions that name no patch level in the release (6.1.0-50-amd64) do so in the version (#1
+ * SMP ... Debian 6.1.176-1).
  */
 static void read_version(const struct utsname *u, struct probe *ret)
 {

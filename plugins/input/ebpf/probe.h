@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/input/ebpf/probe.h - what this kernel and these rights allow, and the one remedy when they do not
+ * plugins/input/ebpf/probe.h - what this kernel and these rights allow, and the one remedy when
+ * they do not
  *
  * probe__read() looks; everything else decides from what was seen, so that tests can describe a
  * machine.

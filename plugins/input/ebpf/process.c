@@ -355,8 +355,8 @@ static struct process *find_parent(struct processes *t, const struct process *of
 }
 
 /*
- * A parent that was never sampled itself, such as a shell that waits: read once for all the children
- * that it will have. NULL when it has ended, or has exec'ed since the fork.
+ * A parent that was never sampled itself, such as a shell that waits: read once for all the
+ * children that it will have. NULL when it has ended, or has exec'ed since the fork.
  */
 static struct process *read_parent(struct processes *t, const struct process *of,
 				   const struct trail_origin *fork)
@@ -382,7 +382,9 @@ static struct process *read_parent(struct processes *t, const struct process *of
 	return p->maps ? p : NULL;
 }
 
-/* The image that a process forked from its parent: of what is known of that, or of what was told. */
+/*
+ * The image that a process forked from its parent: of what is known of that, or of what was told.
+ */
 static struct image of_parent(struct processes *t, const struct process *of,
 			      const struct trail_origin *fork, uint32_t n_forks)
 {

@@ -77,8 +77,8 @@ struct processes *processes__new(const struct dcm_host *host, struct files *file
 void processes__free(struct processes *t);
 
 /*
- * Only processes in these control groups (const char *) and below are wanted from now on; empty: all.
- * The list is copied. 0 or -ENOMEM. Before the first sample.
+ * Only processes in these control groups (const char *) and below are wanted from now on; empty:
+ * all. The list is copied. 0 or -ENOMEM. Before the first sample.
  */
 int processes__only(struct processes *t, const struct dcm_list *cgroups);
 
@@ -92,9 +92,10 @@ struct process *processes__of(struct processes *t, const struct sampler_sample *
 bool processes__full(const struct processes *t);
 
 /*
- * Tells the symbol sources of a process, once: a sample ran code that is in no file. Those that have
- * such code mapped are told of by themselves. Nobody can be asked about the others, and finding out
- * what a source wants to know costs more than all that is read here of a process that ends at once.
+ * Tells the symbol sources of a process, once: a sample ran code that is in no file. Those that
+ * have such code mapped are told of by themselves. Nobody can be asked about the others, and
+ * finding out what a source wants to know costs more than all that is read here of a process that
+ * ends at once.
  */
 void processes__tell(struct processes *t, struct process *p);
 

@@ -153,7 +153,9 @@ char *procfs__cgroup(int dir)
 	return copy;
 }
 
-/* The first bytes of a text, and a NUL behind them; NULL when there are none. Takes the descriptor. */
+/*
+ * The first bytes of a text, and a NUL behind them; NULL when there are none. Takes the descriptor.
+ */
 static char *beginning(int text_fd, size_t max_bytes, size_t *ret_n)
 {
 	CLEANUP(fd__closep) int fd = text_fd;

@@ -28,15 +28,16 @@ int procfs__open(const struct procfs_id *id);
 int procfs__start(uint32_t pid, uint64_t *ret_start_ns);
 
 /*
- * Texts, the caller's to free; NULL when they cannot be read. Paths are clean UTF-8.
- * exe: of the program, opened as DCM_GUARDED_EXE_PATH (or an error); without the " (deleted)" that the
- * kernel adds when the file has no name.
- * cgroup: the path that says most (cgroup.h).
+ * Texts, the caller's to free; NULL when they cannot be read. Paths are clean UTF-8. exe: of the
+ * program, opened as DCM_GUARDED_EXE_PATH (or an error); without the " (deleted)" that the kernel
+ * adds when the file has no name. cgroup: the path that says most (cgroup.h).
  */
 char *procfs__exe(int exe_fd);
 char *procfs__cgroup(int dir);
 
-/* At most 64 KiB of NAME=value texts, each with its NUL. NULL when it is empty or not to be read. */
+/*
+ * At most 64 KiB of NAME=value texts, each with its NUL. NULL when it is empty or not to be read.
+ */
 char *procfs__environment(const struct dcm_host *host, int dir, uint32_t *ret_n);
 
 /* At most 4 KiB of arguments with blanks between them, clean UTF-8. NULL when empty. */

@@ -2,7 +2,8 @@
 /*
  * plugins/input/ebpf/pulse.c - whether a CPU's perf event still lives
  *
- * Sources: perf_event_open(2), "Reading results"; __perf_event_exit_context() in kernel/events/core.c.
+ * Sources: perf_event_open(2), "Reading results"; __perf_event_exit_context() in
+ * kernel/events/core.c.
  */
 #include "plugins/input/ebpf/pulse.h"
 

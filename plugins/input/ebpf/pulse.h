@@ -2,9 +2,10 @@
 /*
  * plugins/input/ebpf/pulse.h - whether a CPU's perf event still lives
  *
- * The kernel turns the events of a CPU off for good when the CPU goes offline. One that is back before anybody looked
- * at the list of CPUs, as all but the first are after the machine was suspended, would never be sampled again. What an
- * event tells of itself is for how long it has run; that stands still then, and never while it is on, idle CPU or not.
+ * The kernel turns the events of a CPU off for good when the CPU goes offline. One that is back
+ * before anybody looked at the list of CPUs, as all but the first are after the machine was
+ * suspended, would never be sampled again. What an event tells of itself is for how long it has
+ * run; that stands still then, and never while it is on, idle CPU or not.
  *
  * Reading it interrupts the CPU for a moment, so it is not done every second.
  */
@@ -24,8 +25,8 @@ struct pulse {
 };
 
 /*
- * Whether the event has run since the last call (the first: at all). True when it cannot be read: what cannot be
- * known is no reason to open it anew.
+ * Whether the event has run since the last call (the first: at all). True when it cannot be read:
+ * what cannot be known is no reason to open it anew.
  */
 bool pulse__beats(struct pulse *p, int event);
 

@@ -77,8 +77,8 @@ struct reader {
  */
 
 /*
- * Opens the files of a stack that this window has not seen, and tells the symbol sources when it runs
- * code that they may be asked about; false when an address lies in no mapping.
+ * Opens the files of a stack that this window has not seen, and tells the symbol sources when it
+ * runs code that they may be asked about; false when an address lies in no mapping.
  */
 static bool look(struct reader *r, struct process *p, const struct maps *maps,
 		 const struct aggregate_stack *stack)

@@ -265,7 +265,10 @@ static void *map_array(const struct bpf_map *map, size_t bytes, int rights)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-/* What the kernel says that a map takes; 0 when it does not say. Source: Linux, kernel/bpf/syscall.c. */
+/*
+ * What the kernel says that a map takes; 0 when it does not say. Source: Linux,
+ * kernel/bpf/syscall.c.
+ */
 static uint64_t bytes_of(int map_fd)
 {
 	struct buf text = { 0 };

@@ -30,8 +30,8 @@ int sideband__wake_fd(const struct sideband *s);
 
 /*
  * Opens events of CPUs that came and closes those of CPUs that went: to be called about once a
- * second, now and then with `feel` (attach.h). Returns the last failure to open one (0: none), after
- * which that CPU's records are missing.
+ * second, now and then with `feel` (attach.h). Returns the last failure to open one (0: none),
+ * after which that CPU's records are missing.
  */
 int sideband__update(struct sideband *s, const struct cpus *online, bool feel);
 

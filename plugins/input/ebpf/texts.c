@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/input/ebpf/texts.c - environment and arguments of processes, read by a thread that may hang
+ * plugins/input/ebpf/texts.c - environment and arguments of processes, read by a thread that may
+ * hang
  *
  * What owner and thread share lives until the second of them lets go.
  */

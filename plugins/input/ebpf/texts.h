@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/input/ebpf/texts.h - environment and arguments of processes, read by a thread that may hang
+ * plugins/input/ebpf/texts.h - environment and arguments of processes, read by a thread that may
+ * hang
  *
  * /proc/PID/environ and cmdline lie in the process's own memory: reading them waits for a lock that
  * a stuck process may hold for ever, and for pages from wherever they are. So a thread reads them,

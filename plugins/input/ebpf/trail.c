@@ -2,9 +2,9 @@
 /*
  * plugins/input/ebpf/trail.c - what processes have done lately: exec, fork, executable mappings
  *
- * What is mapped (path, inode) is kept once for all processes that map it: a step is small, and
- * an exec of a known program allocates nothing but its steps. On a machine that compiles, thousands
- * of records a second come from processes that end at once, so those that were forgotten are kept for
+ * What is mapped (path, inode) is kept once for all processes that map it: a step is small, and an
+ * exec of a known program allocates nothing but its steps. On a machine that compiles, thousands of
+ * records a second come from processes that end at once, so those that were forgotten are kept for
  * the next ones, and nothing here walks over all of them.
  */
 #include "plugins/input/ebpf/trail.h"
@@ -371,7 +371,9 @@ void trail__add(struct trail *t, const struct perf_record *r)
 			     (struct step){ .time_ns = r->time_ns, .kind = STEP_FORK, .ppid = r->ppid });
 		break;
 	case PERF_RECORD_OF_EXIT:
-		/* Threads may outlive their leader: what one of them does brings the process back. */
+		/*
+		 * Threads may outlive their leader: what one of them does brings the process back.
+		 */
 		p = r->pid == r->tid ? find(t, r->pid) : NULL;
 		if (p && p->last_ns <= r->time_ns) {
 			leave_order(t, p);

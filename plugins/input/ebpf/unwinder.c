@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/input/ebpf/unwinder.c - tells the unwind tables of processes, and unwinds what was deferred
+ * plugins/input/ebpf/unwinder.c - tells the unwind tables of processes, and unwinds what was
+ * deferred
  *
  * Of each announced image it keeps a reference to the maps that were announced, so that new ones
  * are told apart by their address.
@@ -228,8 +229,9 @@ void unwinder__sweep(struct unwinder *u, uint32_t window)
  */
 
 /*
- * Opens the file of the mapping that a walk ended in. 0; -EAGAIN when it is to be waited for; -ESRCH:
- * it went with its process. To guess frame pointers then would be to show callers that were none.
+ * Opens the file of the mapping that a walk ended in. 0; -EAGAIN when it is to be waited for;
+ * -ESRCH: it went with its process. To guess frame pointers then would be to show callers that were
+ * none.
  */
 static int open_file(struct unwinder *u, struct process *p, const struct waiting *w,
 		     const struct tables_image *image, uint64_t start)

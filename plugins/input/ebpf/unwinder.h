@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/input/ebpf/unwinder.h - tells the unwind tables of processes, and unwinds what was deferred
+ * plugins/input/ebpf/unwinder.h - tells the unwind tables of processes, and unwinds what was
+ * deferred
  *
  * Stands between what is known of processes (process.h, maps.h, files.h) and the tables
  * (tables/tables.h). Each image's mappings are announced when it is first sampled and when they

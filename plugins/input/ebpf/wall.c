@@ -4,7 +4,9 @@
  */
 #include "plugins/input/ebpf/wall.h"
 
-/* File systems take the date of the last tick: up to 10 ms before, where there are 100 in a second. */
+/*
+ * File systems take the date of the last tick: up to 10 ms before, where there are 100 in a second.
+ */
 #define TICK_NS 10000000ll
 
 static struct wall_span span_of(const struct dcm_host *host)

@@ -4,9 +4,9 @@
  *
  * Files have dates (CLOCK_REALTIME), the kernel's records have times (CLOCK_MONOTONIC), and the
  * clock may be set between the one and the other, or jump when the machine wakes. So the least
- * distance between the two clocks counts that was seen since before the record: a date that was over
- * by that was over by any other. What is older than the last two spans is not answered. That the
- * clock was set back and forth again in between two looks would be missed.
+ * distance between the two clocks counts that was seen since before the record: a date that was
+ * over by that was over by any other. What is older than the last two spans is not answered. That
+ * the clock was set back and forth again in between two looks would be missed.
  *
  * Pure but for the host's clocks; the reader thread's.
  */

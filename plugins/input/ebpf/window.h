@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/input/ebpf/window.h - full windows on their way out: a short queue and the thread behind it
+ * plugins/input/ebpf/window.h - full windows on their way out: a short queue and the thread behind
+ * it
  *
  * The reader pushes a window; the thread here makes a batch of it (flush.h) and emits it. When the
  * host's queue is full it tries again, holding on to a few batches, and gives up the oldest beyond

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/storage/answer/answer.h - the questions of struct dcm_storage_ops, answered from a sealed view
+ * plugins/storage/answer/answer.h - the questions of struct dcm_storage_ops, answered from a sealed
+ * view
  *
- * Contracts as written there. All return 0, what `each` returned, or what meter__explain() knows; -EINVAL is ruled out
- * by answer__check_select() and its like. Pieces that turn out to be damaged are left out, and the view's owner hears
- * of each. One thread a view.
+ * Contracts as written there. All return 0, what `each` returned, or what meter__explain() knows;
+ * -EINVAL is ruled out by answer__check_select() and its like. Pieces that turn out to be damaged
+ * are left out, and the view's owner hears of each. One thread a view.
  */
 #ifndef DECIMA_STORAGE_ANSWER_ANSWER_H
 #define DECIMA_STORAGE_ANSWER_ANSWER_H

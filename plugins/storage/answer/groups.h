@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/storage/answer/groups.h - the groups of an answer: by the texts of their labels, or by series
+ * plugins/storage/answer/groups.h - the groups of an answer: by the texts of their labels, or by
+ * series
  *
  * Rows of all selections and eras go into the same groups. Threads: one.
  */
@@ -36,7 +37,8 @@ void groups__fini(struct groups *g);
 uint32_t groups__find_or_make(struct groups *g, const uint32_t *values, uint32_t series);
 
 /*
- * Numbers in the order of their labels' texts; [g->v.n], caller frees; NULL when memory ran out. `d`: of the series.
+ * Numbers in the order of their labels' texts; [g->v.n], caller frees; NULL when memory ran out.
+ * `d`: of the series.
  */
 uint32_t *groups__sorted(const struct groups *g, const struct dict *d);
 

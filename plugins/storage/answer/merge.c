@@ -2,8 +2,9 @@
 /*
  * plugins/storage/answer/merge.c - stacks added up over profiles, several selections at once
  *
- * Where all rows of a piece go into one group or into few, the piece adds itself up by stack (a chunk's rollup, or its
- * rows by rank), and its sums are spread over the answer's stacks; else row goes after row.
+ * Where all rows of a piece go into one group or into few, the piece adds itself up by stack (a
+ * chunk's rollup, or its rows by rank), and its sums are spread over the answer's stacks; else row
+ * goes after row.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -28,7 +29,10 @@ struct merge {
 	struct groups groups;
 	struct sums sums;
 	VEC(struct group_head) heads; /* by group, as far as needed */
-	/* of the piece at hand: where the rows of its label sets go, and which slots its profiles were in */
+	/*
+	 * of the piece at hand: where the rows of its label sets go, and which slots its profiles
+	 * were in
+	 */
 	uint32_t slot_groups[PIECE_SLOTS_MAX];
 	uint32_t n_slots;
 	VEC(uint8_t) slots;
@@ -161,7 +165,9 @@ static int begin_seen(struct merge *m, const struct walk_span *s)
 	return r;
 }
 
-/* Which slot each label set's rows go to. 0, -ENOTSUP when these are too many groups, or -ENOMEM. */
+/*
+ * Which slot each label set's rows go to. 0, -ENOTSUP when these are too many groups, or -ENOMEM.
+ */
 static int find_slots(struct merge *m)
 {
 	const struct walk *w = m->walk;

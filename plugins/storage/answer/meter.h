@@ -22,7 +22,10 @@ struct meter {
  * then looks at the clock. 0, -ETIMEDOUT, -ECANCELED.
  */
 int meter__rows(struct meter *m, uint64_t n);
-/* Looks at once, without counting anything: for what is done before there are rows. budget may be NULL. */
+/*
+ * Looks at once, without counting anything: for what is done before there are rows. budget may be
+ * NULL.
+ */
 int meter__look(const struct dcm_host *host, const struct dcm_budget *budget);
 /*
  * Tells the budget how many rows there are, and at the end that they are done: those that were not

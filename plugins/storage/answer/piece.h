@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/storage/answer/piece.h - a run of profiles of one series and one type, wherever it is held
+ * plugins/storage/answer/piece.h - a run of profiles of one series and one type, wherever it is
+ * held
  *
- * The one idea of the read side: questions are asked of streams, a stream is a list of pieces, and all that a question
- * knows of a piece is this table of functions. A piece is what one thing holds: a stream in memory (stream_piece.h), or
- * one type of one chunk in a block.
+ * The one idea of the read side: questions are asked of streams, a stream is a list of pieces, and
+ * all that a question knows of a piece is this table of functions. A piece is what one thing holds:
+ * a stream in memory (stream_piece.h), or one type of one chunk in a block.
  *
- * Rows name stacks and label sets by numbers of their own, where the holder has such numbers (a chunk's ranks), or by
- * those of the holder's dictionary.
+ * Rows name stacks and label sets by numbers of their own, where the holder has such numbers (a
+ * chunk's ranks), or by those of the holder's dictionary.
  *
  * Threads: a piece is read by one thread; its holder may be read by others.
  */
@@ -31,7 +32,10 @@ struct piece {
 	/* All profiles last equally long and have one period: these. */
 	bool same_spans;
 	int64_t duration_ns, period;
-	/* Of the view's filters those from this one on apply: those that were made when its profiles were there. */
+	/*
+	 * Of the view's filters those from this one on apply: those that were made when its
+	 * profiles were there.
+	 */
 	uint32_t first_filter;
 };
 
@@ -46,8 +50,8 @@ struct piece_profiles {
 	uint32_t n;
 	const int64_t *time_ms; /* [n] ascending; equal times in the order in which they were written */
 	/*
-	 * [n]: unit times this is the sum of a profile's values. NULL also when the holder has none, or when some
-	 * profiles' sum leaves 64 bits.
+	 * [n]: unit times this is the sum of a profile's values. NULL also when the holder has
+	 * none, or when some profiles' sum leaves 64 bits.
 	 */
 	const int64_t *totals;
 	uint64_t unit;
@@ -60,8 +64,8 @@ enum piece_kind { PIECE_STACKS = 1, PIECE_LABEL_SETS = 2 };
 /* What the numbers in rows stand for. */
 struct piece_numbers {
 	/*
-	 * [n] numbers of the dictionary, ascending: rows say which of these. NULL: rows have the dictionary's, or these
-	 * were not wanted.
+	 * [n] numbers of the dictionary, ascending: rows say which of these. NULL: rows have the
+	 * dictionary's, or these were not wanted.
 	 */
 	const uint32_t *stacks, *label_sets;
 	uint32_t n_stacks, n_label_sets;
@@ -87,8 +91,9 @@ enum { PIECE_SLOTS_MAX = 63 };
 struct piece_span {
 	uint32_t first, n;
 	/*
-	 * By number of a label set, into which slot its rows go: below n_slots, or n_slots for those that are not taken.
-	 * NULL: all rows go to slot 0, whatever their label sets. n_slots is at most PIECE_SLOTS_MAX.
+	 * By number of a label set, into which slot its rows go: below n_slots, or n_slots for
+	 * those that are not taken. NULL: all rows go to slot 0, whatever their label sets. n_slots
+	 * is at most PIECE_SLOTS_MAX.
 	 */
 	const uint8_t *slots;
 	uint32_t n_slots;
@@ -105,11 +110,14 @@ struct piece_sums {
 typedef int (*piece_sums_fn)(void *ctx, const struct piece_sums *sums);
 
 /*
- * Functions that return int: 0, -ENOMEM, or -EBADMSG when the piece is damaged; outputs may then hold anything. What
- * they give out is valid until the reader is asked about another piece.
+ * Functions that return int: 0, -ENOMEM, or -EBADMSG when the piece is damaged; outputs may then
+ * hold anything. What they give out is valid until the reader is asked about another piece.
  */
 struct piece_ops {
-	/* What reading takes: buffers that are used again from piece to piece. NULL when memory ran out. */
+	/*
+	 * What reading takes: buffers that are used again from piece to piece. NULL when memory ran
+	 * out.
+	 */
 	void *(*reader_new)(void);
 	void (*reader_free)(void *reader);
 
@@ -117,14 +125,15 @@ struct piece_ops {
 	/* want: enum piece_kind */
 	int (*numbers)(void *reader, const struct piece *p, unsigned want, struct piece_numbers *ret);
 	/*
-	 * Profiles [first, first + n), in order; the rows of each ascend by (stack, label set), each pair once. n >= 1.
+	 * Profiles [first, first + n), in order; the rows of each ascend by (stack, label set),
+	 * each pair once. n >= 1.
 	 */
 	int (*rows)(void *reader, const struct piece *p, uint32_t first, uint32_t n,
 		    piece_rows_fn fn, void *ctx);
 	/*
-	 * What stacks add up to over the profiles of a span: to fn, some at a time. -ENOTSUP before fn heard of any: the
-	 * sums leave 64 bits, or there are too many for the holder. NULL: the holder is not faster than who goes over
-	 * its rows.
+	 * What stacks add up to over the profiles of a span: to fn, some at a time. -ENOTSUP before
+	 * fn heard of any: the sums leave 64 bits, or there are too many for the holder. NULL: the
+	 * holder is not faster than who goes over its rows.
 	 */
 	int (*sums)(void *reader, const struct piece *p, const struct piece_span *span,
 		    piece_sums_fn fn, void *ctx);

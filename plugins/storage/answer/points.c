@@ -113,7 +113,10 @@ static int count(struct points *pts, uint32_t group, int64_t duration_ns)
  * Pieces at once: totals instead of rows
  */
 
-/* Profiles [first, end) of the piece: those that fall into one step, and what they add up to. All of one group. */
+/*
+ * Profiles [first, end) of the piece: those that fall into one step, and what they add up to. All
+ * of one group.
+ */
 struct step_span {
 	uint32_t first, end;
 	int64_t total;
@@ -162,8 +165,9 @@ struct cutting {
 };
 
 /*
- * Profiles [first, first + n) by step: the runs of them at ret[], totals added up from the first one on, how many it
- * returns less one. Where a run ends is found without a branch, which nobody could foresee.
+ * Profiles [first, first + n) by step: the runs of them at ret[], totals added up from the first
+ * one on, how many it returns less one. Where a run ends is found without a branch, which nobody
+ * could foresee.
  */
 static inline uint32_t cut_at(const struct cutting *c, const struct piece_profiles *p,
 			      const bool small, struct step_span *ret, uint32_t n)
@@ -189,8 +193,9 @@ static inline uint32_t cut_at(const struct cutting *c, const struct piece_profil
 }
 
 /*
- * The runs of profiles [first, first + n), one a step; how many. Which step a profile is in is found by a multiplication
- * where times and step have 32 bits (Lemire, Kaser and Kurz, Faster remainder by direct computation, 2019).
+ * The runs of profiles [first, first + n), one a step; how many. Which step a profile is in is
+ * found by a multiplication where times and step have 32 bits (Lemire, Kaser and Kurz, Faster
+ * remainder by direct computation, 2019).
  */
 static uint32_t cut(struct points *pts, uint32_t first, uint32_t n, struct step_span *ret)
 {

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/storage/answer/sieve.h - the series of a dictionary that a selection may want, by their labels
+ * plugins/storage/answer/sieve.h - the series of a dictionary that a selection may want, by their
+ * labels
  *
- * A series is wanted unless a matcher refuses its label: a name that it lacks may be a sample's label. The index of
- * labels (labels.h) answers for all series at once; where few are left, these are looked at one by one.
+ * A series is wanted unless a matcher refuses its label: a name that it lacks may be a sample's
+ * label. The index of labels (labels.h) answers for all series at once; where few are left, these
+ * are looked at one by one.
  *
  * Threads: one a sieve; any number on one dictionary.
  */
@@ -21,8 +23,9 @@ struct sieve {
 };
 
 /*
- * Judges the first n series, which the caller has learnt of under the store's lock; not under it, because the host's
- * regular expressions are called. 0, -ENOMEM, or the budget's -ETIMEDOUT or -ECANCELED.
+ * Judges the first n series, which the caller has learnt of under the store's lock; not under it,
+ * because the host's regular expressions are called. 0, -ENOMEM, or the budget's -ETIMEDOUT or
+ * -ECANCELED.
  */
 int sieve__init(struct sieve *s, struct dict *d, uint32_t n, const struct dcm_host *host,
 		const struct dcm_select *sel);

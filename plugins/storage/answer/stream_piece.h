@@ -2,7 +2,8 @@
 /*
  * plugins/storage/answer/stream_piece.h - streams in memory as pieces of a view
  *
- * A piece holds references to the profiles that were there when it was made, and is read without the store's lock.
+ * A piece holds references to the profiles that were there when it was made, and is read without
+ * the store's lock.
  */
 #ifndef DECIMA_STORAGE_ANSWER_STREAM_PIECE_H
 #define DECIMA_STORAGE_ANSWER_STREAM_PIECE_H

@@ -221,7 +221,10 @@ int sums__add_run(struct sums *s, const struct sums_run *run)
 			end = add_to_page(page, s->n_values, run, i);
 			continue;
 		}
-		/* Not by sums__add(): what it makes room for would take away the room that the run counts on. */
+		/*
+		 * Not by sums__add(): what it makes room for would take away the room that the run
+		 * counts on.
+		 */
 		end = i + 1;
 		if (r == 0 && run->values[i])
 			r = sums__add_wide(s, run->at, run->group, run->keys[i], run->values[i]);

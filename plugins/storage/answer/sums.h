@@ -3,15 +3,16 @@
  * plugins/storage/answer/sums.h - sums by (group, key), exact
  *
  * Everything is added up in fixed point with 20 fractional bits in 128 bits, which no sum of 64-bit
- * values leaves. Increments of delta and cumulative types go into the totals at once. Those of gauges
- * go into a part first; settle() ends the part: what was added up since the last settle is divided by
- * the number of its profiles (rounded to nearest). The last rounding is half up.
+ * values leaves. Increments of delta and cumulative types go into the totals at once. Those of
+ * gauges go into a part first; settle() ends the part: what was added up since the last settle is
+ * divided by the number of its profiles (rounded to nearest). The last rounding is half up.
  *
- * The key is a stack (merge) or a point of time (series). Where many keys are near each other, as stacks are, whole
- * numbers go to pages: 64 bits for each of SUMS_PAGE keys, an index away. How large a total there may be is known
- * from what was added; before one leaves 64 bits, all of the pages go over to the 128 bits, and begin from 0. A total
- * is the two together. When the pages have taken what they may, no further ones are made: what has no page then, and
- * points of time, are found by hash.
+ * The key is a stack (merge) or a point of time (series). Where many keys are near each other, as
+ * stacks are, whole numbers go to pages: 64 bits for each of SUMS_PAGE keys, an index away. How
+ * large a total there may be is known from what was added; before one leaves 64 bits, all of the
+ * pages go over to the 128 bits, and begin from 0. A total is the two together. When the pages have
+ * taken what they may, no further ones are made: what has no page then, and points of time, are
+ * found by hash.
  */
 #ifndef DECIMA_STORAGE_ANSWER_SUMS_H
 #define DECIMA_STORAGE_ANSWER_SUMS_H
@@ -60,8 +61,8 @@ struct sums {
 };
 
 /*
- * by_stack: keys are small numbers, and may have pages. max_bytes: what the question may hold; 0: no
- * bound.
+ * by_stack: keys are small numbers, and may have pages. max_bytes: what the question may hold; 0:
+ * no bound.
  */
 void sums__init(struct sums *s, uint32_t n_values, bool by_stack, uint64_t max_bytes);
 void sums__fini(struct sums *s);
@@ -90,7 +91,8 @@ static inline int sums__add(struct sums *s, uint32_t at, uint32_t group, uint64_
 }
 
 /*
- * Adds values[n] to the totals of the keys [n], each of which comes once; it is fast where they ascend. 0 or -ENOMEM.
+ * Adds values[n] to the totals of the keys [n], each of which comes once; it is fast where they
+ * ascend. 0 or -ENOMEM.
  */
 struct sums_run {
 	uint32_t at, group; /* value column */
@@ -114,8 +116,8 @@ static inline int64_t sums__value(__int128 total)
 }
 
 /*
- * Totals by group in the order given, and by key; `each` hears of those that are answered as something
- * else than 0 in some column. 0, -ENOMEM, or what each() returned.
+ * Totals by group in the order given, and by key; `each` hears of those that are answered as
+ * something else than 0 in some column. 0, -ENOMEM, or what each() returned.
  */
 typedef int (*sums_fn)(void *ctx, uint32_t group, uint64_t key, const int64_t *values);
 int sums__each(const struct sums *s, const uint32_t *groups, uint32_t n_groups, sums_fn each, void *ctx);

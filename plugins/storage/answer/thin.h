@@ -29,12 +29,16 @@ struct thin {
 void thin__fini(struct thin *t);
 
 /*
- * Finds what the match takes from its view's pieces that are streams in memory. A state (gauge, cumulative) that a later
- * one has replaced goes as a whole: it must not come back when that one goes. 0, -ENOMEM, or what the meter says.
+ * Finds what the match takes from its view's pieces that are streams in memory. A state (gauge,
+ * cumulative) that a later one has replaced goes as a whole: it must not come back when that one
+ * goes. 0, -ENOMEM, or what the meter says.
  */
 int thin__view(struct thin *t, struct match *m, struct meter *meter);
 
-/* Puts a change into effect, once. False: the profile is not there any more, and `left` stays for thin__fini(). */
+/*
+ * Puts a change into effect, once. False: the profile is not there any more, and `left` stays for
+ * thin__fini().
+ */
 bool thin__put(struct thin_change *c, struct streams *s);
 
 #endif

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/storage/answer/view.h - what a question looks at: selections, their streams, the pieces of these
+ * plugins/storage/answer/view.h - what a question looks at: selections, their streams, the pieces
+ * of these
  *
- * A store makes a view of what it holds at one moment, and the question is answered from the view alone:
+ * A store makes a view of what it holds at one moment, and the question is answered from the view
+ * alone:
  *
  *	view__init(&v, host, sel, n_sel);
  *	era = view__era(&v, dict, &counts);		once for each dictionary
@@ -12,14 +14,16 @@
  *	answer__merge(&v, ...);				answer.h
  *	view__fini(&v);
  *
- * Order: pieces are added in the order in which they were written, because of two gauges at one time the later counts.
- * Pieces may overlap in time, and lie outside the range in part.
+ * Order: pieces are added in the order in which they were written, because of two gauges at one
+ * time the later counts. Pieces may overlap in time, and lie outside the range in part.
  *
- * Eras: each piece has the dictionary in whose numbers it speaks. Where all that is wanted is of one, it is the answer's;
- * else the answer has a dictionary of its own, into which series, types, label sets and stacks come as they are met, so that what is
- * equal in two eras is one thing in the answer.
+ * Eras: each piece has the dictionary in whose numbers it speaks. Where all that is wanted is of
+ * one, it is the answer's; else the answer has a dictionary of its own, into which series, types,
+ * label sets and stacks come as they are met, so that what is equal in two eras is one thing in the
+ * answer.
  *
- * Cumulative types need the profile before the range: a store adds what starts before `to`, however old it is.
+ * Cumulative types need the profile before the range: a store adds what starts before `to`, however
+ * old it is.
  *
  * Threads: one. Dictionaries may grow meanwhile: what is above their counts is not looked at.
  */
@@ -68,8 +72,9 @@ struct view_stream {
 };
 
 /*
- * Rows that were removed but are still there: of what matches, and starts in [from_ms, to_ms), nothing is seen; and
- * nothing of a profile of which no row is left. piece.first_filter says to which pieces a filter applies.
+ * Rows that were removed but are still there: of what matches, and starts in [from_ms, to_ms),
+ * nothing is seen; and nothing of a profile of which no row is left. piece.first_filter says to
+ * which pieces a filter applies.
  */
 struct view_filters {
 	const struct dcm_select *v; /* [n], oldest first; an empty type is every type */
@@ -108,21 +113,23 @@ void view__init(struct view *v, const struct dcm_host *host, const struct dcm_se
 void view__fini(struct view *v);
 
 /*
- * Judges the dictionary's first n series, so that, when it becomes an era, pieces of those that are not wanted are told
- * by view__may_want() under the lock. Without this they are judged when the first piece is asked about without the
- * lock, or when the view is sealed. Not under the lock. 0, -ENOMEM, or the budget's.
+ * Judges the dictionary's first n series, so that, when it becomes an era, pieces of those that are
+ * not wanted are told by view__may_want() under the lock. Without this they are judged when the
+ * first piece is asked about without the lock, or when the view is sealed. Not under the lock. 0,
+ * -ENOMEM, or the budget's.
  */
 int view__foresee(struct view *v, struct dict *d, uint32_t n_series);
 
 /*
- * Takes a reference to a dictionary. `counts`: taken under the store's lock. Its number, or DCM_NONE when memory ran
- * out.
+ * Takes a reference to a dictionary. `counts`: taken under the store's lock. Its number, or
+ * DCM_NONE when memory ran out.
  */
 uint32_t view__era(struct view *v, struct dict *d, const struct dict_counts *counts);
 
 /*
- * May the selection want a piece of that place and those times? 1, 0, -ENOMEM, the budget's, or -EBADMSG when the era has
- * no such series or type. Calls the host's regular expressions: not under a lock that others wait for.
+ * May the selection want a piece of that place and those times? 1, 0, -ENOMEM, the budget's, or
+ * -EBADMSG when the era has no such series or type. Calls the host's regular expressions: not under
+ * a lock that others wait for.
  */
 int view__wants(struct view *v, uint32_t selection, const struct view_place *place,
 		int64_t first_ms, int64_t last_ms);
@@ -132,8 +139,8 @@ bool view__may_want(const struct view *v, uint32_t selection, const struct view_
 		    int64_t first_ms, int64_t last_ms);
 
 /*
- * The era's first series from this one on of which some selection may want a piece; UINT32_MAX: none. As view__wants();
- * 0 and *ret, -ENOMEM, or the budget's.
+ * The era's first series from this one on of which some selection may want a piece; UINT32_MAX:
+ * none. As view__wants(); 0 and *ret, -ENOMEM, or the budget's.
  */
 int view__next_series(struct view *v, uint32_t era, uint32_t series, uint32_t *ret);
 

@@ -2,9 +2,9 @@
 /*
  * plugins/storage/answer/walk.h - the profiles of a stream as they count
  *
- * A stream's pieces hold profiles outside the range, states that a later write replaced, and rows that were removed. A
- * walk leaves these out, and tells its user of the rest, piece after piece for delta types (where order means nothing)
- * and in the order of time for the others:
+ * A stream's pieces hold profiles outside the range, states that a later write replaced, and rows
+ * that were removed. A walk leaves these out, and tells its user of the rest, piece after piece for
+ * delta types (where order means nothing) and in the order of time for the others:
  *
  *	span()	some profiles of one piece at once, as long as nothing has to be looked at row by row
  *	rows()	the rows that match, with their groups; of cumulative types, when increases are asked for, by how much
@@ -26,9 +26,9 @@ struct walk_span {
 };
 
 /*
- * Of one profile, up to PIECE_ROWS_MAX rows that are taken. A profile that has none is told of too, with n == 0 (it
- * counts where profiles are counted, not in a group); one that was written without rows and is taken has one row here,
- * with the stack DCM_NONE and the value 0.
+ * Of one profile, up to PIECE_ROWS_MAX rows that are taken. A profile that has none is told of too,
+ * with n == 0 (it counts where profiles are counted, not in a group); one that was written without
+ * rows and is taken has one row here, with the stack DCM_NONE and the value 0.
  */
 struct walk_rows {
 	bool begins; /* a profile's first call */
@@ -46,8 +46,8 @@ struct walk_user {
 	bool stacks, label_sets; /* which numbers rows() wants */
 	bool increases;		 /* of cumulative types; else they are states like gauges */
 	/*
-	 * walk->piece is open: 1 when that was all, 0 when it wants the span's rows, WALK_ENOUGH, or an error. NULL:
-	 * always rows.
+	 * walk->piece is open: 1 when that was all, 0 when it wants the span's rows, WALK_ENOUGH,
+	 * or an error. NULL: always rows.
 	 */
 	int (*span)(void *ctx, const struct walk_span *span);
 	/* 0, WALK_ENOUGH, or an error. */
@@ -100,8 +100,9 @@ int walk__init(struct walk *w, struct view *v, struct match *match, struct meter
 void walk__fini(struct walk *w);
 
 /*
- * Walks a stream of the match's selection. 0, -ENOMEM, what the meter and the user say, or -EBADMSG: a piece was damaged
- * and is left out from now on; what was told of it counts for nothing, so whoever asks begins again.
+ * Walks a stream of the match's selection. 0, -ENOMEM, what the meter and the user say, or
+ * -EBADMSG: a piece was damaged and is left out from now on; what was told of it counts for
+ * nothing, so whoever asks begins again.
  */
 int walk__stream(struct walk *w, const struct view_stream *st);
 

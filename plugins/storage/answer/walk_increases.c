@@ -2,8 +2,8 @@
 /*
  * plugins/storage/answer/walk_increases.c - what cumulative profiles grew by
  *
- * A profile's rows are collected in the answer's numbers, so that it can be compared with the one before it whatever
- * piece and era that is in.
+ * A profile's rows are collected in the answer's numbers, so that it can be compared with the one
+ * before it whatever piece and era that is in.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -2,8 +2,9 @@
 /*
  * plugins/storage/answer/walk_spans.c - which profiles of a stream count, and in which order
  *
- * Delta profiles all count: a piece is one span. Of states (gauges, cumulative types) at one time only the one written
- * last is there, so all times of all pieces are put in order, and the spans are what is left of them in one run.
+ * Delta profiles all count: a piece is one span. Of states (gauges, cumulative types) at one time
+ * only the one written last is there, so all times of all pieces are put in order, and the spans
+ * are what is left of them in one run.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -101,8 +102,8 @@ static int add_moments(struct walk *w, struct timeline *t, uint32_t at, int64_t 
 }
 
 /*
- * Of the pieces that end before the range, the one that may hold the profile before it: the one that ends last. Removed
- * rows may leave nothing of that profile, so then all do.
+ * Of the pieces that end before the range, the one that may hold the profile before it: the one
+ * that ends last. Removed rows may leave nothing of that profile, so then all do.
  */
 static bool may_be_before(const struct walk *w, uint32_t at)
 {
@@ -141,7 +142,10 @@ static int add_states(struct walk *w, struct timeline *t)
 	return r;
 }
 
-/* Keeps, of equal times, the last; then, of those before the range, what the user of increases needs. */
+/*
+ * Keeps, of equal times, the last; then, of those before the range, what the user of increases
+ * needs.
+ */
 static void drop_moments(struct walk *w, struct timeline *t)
 {
 	bool filters = false;

@@ -2,7 +2,8 @@
 /*
  * plugins/storage/dict/dict.h - everything that profiles refer to, each thing once
  *
- * Shared by the storages of this machine, so that what is equal is the same question in all of them.
+ * Shared by the storages of this machine, so that what is equal is the same question in all of
+ * them.
  *
  * Strings, mappings, functions, processes, locations, stacks, label sets, series and types. What is
  * equal is settled by comparing contents; the hashes that batches bring only say where to look.
@@ -89,8 +90,8 @@ struct dict {
 	struct pool series;	/* struct dict_series */
 	struct pool types;	/* struct dict_type */
 	/*
-	 * Locations about which something was learnt after they were added, in that order, perhaps twice; kept when
-	 * somebody wants to know.
+	 * Locations about which something was learnt after they were added, in that order, perhaps
+	 * twice; kept when somebody wants to know.
 	 */
 	bool keep_learnt;
 	VEC(uint32_t) learnt;
@@ -159,25 +160,30 @@ uint32_t dict__location(struct dict *d, uint64_t hash, const struct dcm_location
 			const struct dcm_line *lines);
 uint32_t dict__node(struct dict *d, uint32_t parent, uint32_t location);
 uint32_t dict__stack(struct dict *d, const uint32_t *locations, uint32_t n); /* leaf first */
-/* The stack that ends at this node (DCM_NONE: of no frames). 0, -ENOMEM, or -EBADMSG: deeper than any batch's. */
+/*
+ * The stack that ends at this node (DCM_NONE: of no frames). 0, -ENOMEM, or -EBADMSG: deeper than
+ * any batch's.
+ */
 int dict__stack_of_leaf(struct dict *d, uint32_t leaf, uint32_t *ret);
 uint32_t dict__label_set(struct dict *d, const struct dcm_label *labels, uint32_t n);
 uint32_t dict__series(struct dict *d, const struct dcm_pair *pairs, uint32_t n);
 uint32_t dict__type(struct dict *d, const struct dcm_type *t);
 
-/* Lines for a location that has none, and why it has none where that was not known. 0 or -ENOMEM. */
+/*
+ * Lines for a location that has none, and why it has none where that was not known. 0 or -ENOMEM.
+ */
 int dict__learn(struct dict *d, uint32_t location, uint8_t unnamed, const struct dcm_line *lines,
 		uint32_t n);
 
 /*
- * Empty entries up to these counts, in the place of some that were lost: they have no content, and are never found. 0,
- * -ENOMEM, or -EBADMSG when there are more already. *ret_n: how many.
+ * Empty entries up to these counts, in the place of some that were lost: they have no content, and
+ * are never found. 0, -ENOMEM, or -EBADMSG when there are more already. *ret_n: how many.
  */
 int dict__fill(struct dict *d, const struct dict_counts *to, uint64_t *ret_n);
 
 /*
- * For who adds entries: the one that was written behind the pool's end becomes one, under its hash. DCM_NONE, and it is
- * left for the next, when memory ran out.
+ * For who adds entries: the one that was written behind the pool's end becomes one, under its hash.
+ * DCM_NONE, and it is left for the next, when memory ran out.
  */
 uint32_t dict__admit(struct pool *pool, struct hindex *index, uint64_t hash);
 
@@ -216,7 +222,10 @@ uint32_t dict_import__type(struct dict_import *im, const struct dcm_type *t);
  * Giving things out into a builder
  */
 
-/* The path of the stack that was given out last, leaf first, its root frame at the end: the next one shares its callers. */
+/*
+ * The path of the stack that was given out last, leaf first, its root frame at the end: the next
+ * one shares its callers.
+ */
 enum {
 	DICT_PATH_MAX = 256, /* deeper stacks go alone */
 	DICT_RUN_MAX = 64,   /* stacks that are given out together */
@@ -244,7 +253,10 @@ void dict_export__fini(struct dict_export *ex);
  * out.
  */
 uint32_t dict_export__stack(struct dict_export *ex, uint32_t id, int *err);
-/* The same of many, each named once, in a fraction of the time. dict_export__stack() then knows them. */
+/*
+ * The same of many, each named once, in a fraction of the time. dict_export__stack() then knows
+ * them.
+ */
 void dict_export__stacks(struct dict_export *ex, const uint32_t *ids, uint32_t n, int *err);
 uint32_t dict_export__label_set(struct dict_export *ex, uint32_t id, int *err);
 uint32_t dict_export__series(struct dict_export *ex, uint32_t id, int *err);

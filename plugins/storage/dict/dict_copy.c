@@ -404,8 +404,9 @@ static uint32_t export_location(struct dict_export *ex, uint32_t id, int *err)
 }
 
 /*
- * Goes up from the leaf to where the stack meets the one before it: from there on both have the same frames, which stand
- * where they have to, because the path is aligned at its root. Returns the stack's locations in the builder.
+ * Goes up from the leaf to where the stack meets the one before it: from there on both have the
+ * same frames, which stand where they have to, because the path is aligned at its root. Returns the
+ * stack's locations in the builder.
  */
 static const uint32_t *lead_path(struct dict_export *ex, const struct dict_stack *s, int *err)
 {

@@ -264,8 +264,8 @@ static bool has_series(const struct labels_name *name, uint32_t series)
 }
 
 /*
- * Of two labels of one name, which only a damaged dictionary has, the first counts. A label that came in before memory
- * ran out is met again, and passed over.
+ * Of two labels of one name, which only a damaged dictionary has, the first counts. A label that
+ * came in before memory ran out is met again, and passed over.
  */
 static int add_series(struct labels *ix, const struct dict *d, uint32_t series)
 {
@@ -322,8 +322,8 @@ static bool is_taken(const struct verdicts *v, uint32_t i)
 }
 
 /*
- * Without the lock: neither texts nor the order of values change. Texts lie far apart, and are fetched some at a time so
- * that their way from memory is waited for once.
+ * Without the lock: neither texts nor the order of values change. Texts lie far apart, and are
+ * fetched some at a time so that their way from memory is waited for once.
  */
 static int judge_values(const struct dict *d, const struct labels_test *test, struct verdicts *v)
 {

@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/storage/dict/labels.h - which series have which labels: of each name its values, of each value its series
+ * plugins/storage/dict/labels.h - which series have which labels: of each name its values, of each
+ * value its series
  *
- * A dictionary's series point to their labels; this is the way back. A value's series are a list of differences from
- * one to the next, in bytes of seven bits: the first eleven bytes stand in the value itself, the others in chunks of the
- * arena that double up to 1 KiB. A name keeps the runs of series that have it. A set of series is a bit for each: what
- * several matchers leave is found by clearing bits, a word or a list at a time.
+ * A dictionary's series point to their labels; this is the way back. A value's series are a list of
+ * differences from one to the next, in bytes of seven bits: the first eleven bytes stand in the
+ * value itself, the others in chunks of the arena that double up to 1 KiB. A name keeps the runs of
+ * series that have it. A set of series is a bit for each: what several matchers leave is found by
+ * clearing bits, a word or a list at a time.
  *
- * Who writes profiles does not pay for it: series come in when somebody asks, those that were not there at the question
- * before, so that a dictionary that is never asked about labels has no index. Nothing is removed, as in the dictionary.
+ * Who writes profiles does not pay for it: series come in when somebody asks, those that were not
+ * there at the question before, so that a dictionary that is never asked about labels has no index.
+ * Nothing is removed, as in the dictionary.
  *
- * Cost: some seven bytes for each label of a series when a million have twelve (bench/bench_labels).
+ * Cost: some seven bytes for each label of a series when a million have twelve
+ * (bench/bench_labels).
  *
- * Threads: any. One lock, which is the index' own, is held while series come in and while lists are read, and not while
- * values are judged: what is compared then never changes.
+ * Threads: any. One lock, which is the index' own, is held while series come in and while lists are
+ * read, and not while values are judged: what is compared then never changes.
  *
- * Sources: Prometheus' postings (prometheus/tsdb/docs/format/index.md) keep sorted lists, and merge them; with lists as
- * short as those of unique values a bit for each series is faster.
+ * Sources: Prometheus' postings (prometheus/tsdb/docs/format/index.md) keep sorted lists, and merge
+ * them; with lists as short as those of unique values a bit for each series is faster.
  */
 #ifndef DECIMA_STORAGE_DICT_LABELS_H
 #define DECIMA_STORAGE_DICT_LABELS_H
@@ -84,12 +88,14 @@ static inline uint64_t labels__bytes(const struct labels *ix)
 /* Looks whether to go on: 0, or a negative errno that ends the work and is returned. */
 typedef int (*labels_go_on_fn)(void *ctx);
 
-/* Brings in the dictionary's series below n. 0, -ENOMEM, or go_on()'s: what came in by then stays. */
+/*
+ * Brings in the dictionary's series below n. 0, -ENOMEM, or go_on()'s: what came in by then stays.
+ */
 int labels__extend(struct dict *d, uint32_t n, labels_go_on_fn go_on, void *ctx);
 
 /*
- * A matcher on one name. Where there is one text that the value must equal, or must not, it is looked up; else `accepts`
- * is asked about every value there is: 1, 0, or a negative errno.
+ * A matcher on one name. Where there is one text that the value must equal, or must not, it is
+ * looked up; else `accepts` is asked about every value there is: 1, 0, or a negative errno.
  */
 struct labels_test {
 	struct dcm_str name;
@@ -103,8 +109,9 @@ struct labels_test {
 uint32_t labels__n_values(struct dict *d, struct dcm_str name);
 
 /*
- * Clears the bits of series below n_series that have the name with a value that is not accepted; those without it keep
- * theirs. bits: [(n_series + 63) / 64]. Series that did not come in yet keep them too. 0, -ENOMEM, or accepts()'.
+ * Clears the bits of series below n_series that have the name with a value that is not accepted;
+ * those without it keep theirs. bits: [(n_series + 63) / 64]. Series that did not come in yet keep
+ * them too. 0, -ENOMEM, or accepts()'.
  */
 int labels__clear(struct dict *d, const struct labels_test *test, uint64_t *bits, uint32_t n_series);
 

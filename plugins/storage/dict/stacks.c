@@ -123,7 +123,10 @@ uint32_t dict__stack(struct dict *d, const uint32_t *locations, uint32_t n)
 	return add_stack(d, hash, leaf, n);
 }
 
-/* By its leaf: stacks whose callers were lost (dict__fill()) look alike, and are as many as they were. */
+/*
+ * By its leaf: stacks whose callers were lost (dict__fill()) look alike, and are as many as they
+ * were.
+ */
 static uint32_t find_leaf(const struct dict *d, uint64_t hash, uint32_t leaf)
 {
 	uint32_t row, at = hindex__first(&d->stack_index, hash, &row);

@@ -2,7 +2,8 @@
 /*
  * plugins/storage/local/backup.c - a directory that is the store as of one moment
  *
- * Blocks come first, because beside the process that writes they go the soonest: the log's segments are open there.
+ * Blocks come first, because beside the process that writes they go the soonest: the log's segments
+ * are open there.
  */
 #include "plugins/storage/local/backup.h"
 
@@ -121,7 +122,10 @@ static int copy_segment(struct copying *c, const struct wal_extent *e)
 	return e->file ? copy_bytes(c, e->file, c->at, bytes) : copy_file(c, c->at, bytes);
 }
 
-/* The log goes on in place. What it has beyond the manifest's records is of nobody whom the copy has. */
+/*
+ * The log goes on in place. What it has beyond the manifest's records is of nobody whom the copy
+ * has.
+ */
 static int copy_era(struct copying *c, const struct manifest_era *e)
 {
 	struct buf b = { 0 };

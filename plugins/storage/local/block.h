@@ -2,14 +2,15 @@
 /*
  * plugins/storage/local/block.h - one immutable file of chunks
  *
- * Sections follow each other, each holding one kind of piece of all chunks, so that a question over a long range reads
- * rollups and stacks from end to end and nothing in between:
+ * Sections follow each other, each holding one kind of piece of all chunks, so that a question over
+ * a long range reads rollups and stacks from end to end and nothing in between:
  *
  *	header | rows | profiles | stacks | rollups | pages | types | chunks | footer
  *
- * Chunks are sorted by (series, first type); one series may have several, of different types. The footer, at the end,
- * says where the sections stand: a file without it was not finished. A block never changes after it was written;
- * blocks may overlap in time, and every answer is a sum over them.
+ * Chunks are sorted by (series, first type); one series may have several, of different types. The
+ * footer, at the end, says where the sections stand: a file without it was not finished. A block
+ * never changes after it was written; blocks may overlap in time, and every answer is a sum over
+ * them.
  *
  * Threads: an open block is read by any number. A writer belongs to one thread.
  */
@@ -50,7 +51,10 @@ struct block_writer;
 struct block_writer *block_writer__new(const struct block_options *o, block_put_fn put, void *ctx); /* NULL: memory */
 void block_writer__free(struct block_writer *w);
 
-/* 0, -ENOMEM, -EFBIG beyond BLOCK_ROWS_MAX (the block is as before: finish it and begin another), or put()'s. */
+/*
+ * 0, -ENOMEM, -EFBIG beyond BLOCK_ROWS_MAX (the block is as before: finish it and begin another),
+ * or put()'s.
+ */
 int block_writer__chunk(struct block_writer *w, const struct chunk_source *from);
 
 /* Bytes that are kept in memory until the end: all but rows. */
@@ -74,17 +78,23 @@ struct block {
 };
 
 /*
- * A file's bytes [n], aligned to 8, which the block refers to from now on. Checks header, footer, and the checksums of
- * the directory, which is all that is read. 0, or -EBADMSG with a sentence.
+ * A file's bytes [n], aligned to 8, which the block refers to from now on. Checks header, footer,
+ * and the checksums of the directory, which is all that is read. 0, or -EBADMSG with a sentence.
  */
 int block__open(struct block *b, const void *p, size_t n, struct dcm_error *err);
 
 /* Chunk `at` of info.n_chunks. 0, or -EBADMSG when its entry does not fit the file. */
 int block__chunk(const struct block *b, uint64_t at, struct chunk *ret);
-/* The same with an entry that the caller has copied, so that it stays what it is when the file's bytes are lost. */
+/*
+ * The same with an entry that the caller has copied, so that it stays what it is when the file's
+ * bytes are lost.
+ */
 int block__chunk_of(const struct block *b, const struct chunk_entry *e, struct chunk *ret);
 
-/* The first chunk of the series or, when it has none, of the next larger one; n_chunks: behind the last. */
+/*
+ * The first chunk of the series or, when it has none, of the next larger one; n_chunks: behind the
+ * last.
+ */
 uint64_t block__find(const struct block *b, uint32_t series);
 
 #endif

@@ -2,11 +2,12 @@
 /*
  * plugins/storage/local/block_file.h - blocks as files that the manifest lists
  *
- * The manifest says which block a file must be (id, bytes, check of its footer), so a file that was swapped, cut off or
- * damaged at its ends is found when it is opened; a damaged chunk when it is read.
+ * The manifest says which block a file must be (id, bytes, check of its footer), so a file that was
+ * swapped, cut off or damaged at its ends is found when it is opened; a damaged chunk when it is
+ * read.
  *
- * A damaged block is set aside, not removed: quarantine/NUMBER.blk is the same file, for people who want to look at it or
- * to get more out of it. Nothing reads it; quarantine.h says when it goes.
+ * A damaged block is set aside, not removed: quarantine/NUMBER.blk is the same file, for people who
+ * want to look at it or to get more out of it. Nothing reads it; quarantine.h says when it goes.
  *
  * Threads: an open block_map is read by any; the rest belongs to whoever calls.
  */
@@ -56,22 +57,23 @@ struct block_map {
 };
 
 /*
- * Maps the file of an entry and checks that it is the entry's block. 0; -EBADMSG with a sentence when it is not, or is
- * damaged; another errno when it cannot be read now (-ENOENT, -ENOMEM, -EMFILE, ...). The file may be removed meanwhile.
+ * Maps the file of an entry and checks that it is the entry's block. 0; -EBADMSG with a sentence
+ * when it is not, or is damaged; another errno when it cannot be read now (-ENOENT, -ENOMEM,
+ * -EMFILE, ...). The file may be removed meanwhile.
  */
 int block_map__open(struct block_map *m, struct vfs *v, const struct manifest_block *entry,
 		    struct dcm_error *err);
 void block_map__close(struct block_map *m); /* zeroed works */
 
 /*
- * Reads every chunk from end to end. Returns how many are damaged, and the first of them in *ret_first; or -ENOMEM. For
- * the check of a whole store: it costs what reading the file costs.
+ * Reads every chunk from end to end. Returns how many are damaged, and the first of them in
+ * *ret_first; or -ENOMEM. For the check of a whole store: it costs what reading the file costs.
  */
 int64_t block__verify(const struct block *b, uint64_t *ret_first);
 
 /*
- * Makes quarantine/NUMBER.blk another name of the block's file, durably; the caller then takes the block out of the
- * manifest. 0, also when it is there already, or a negative errno with a sentence.
+ * Makes quarantine/NUMBER.blk another name of the block's file, durably; the caller then takes the
+ * block out of the manifest. 0, also when it is there already, or a negative errno with a sentence.
  */
 int block_file__set_aside(struct vfs *v, uint64_t number, struct dcm_error *err);
 

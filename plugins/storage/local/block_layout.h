@@ -2,8 +2,8 @@
 /*
  * plugins/storage/local/block_layout.h - the ends of a block file, as they lie in it
  *
- * Little-endian, no holes. docs/FORMATS.md describes every byte. A reader takes files of its own major version only,
- * and any minor one: what a minor version adds, an older reader can do without.
+ * Little-endian, no holes. docs/FORMATS.md describes every byte. A reader takes files of its own
+ * major version only, and any minor one: what a minor version adds, an older reader can do without.
  */
 #ifndef DECIMA_STORAGE_LOCAL_BLOCK_LAYOUT_H
 #define DECIMA_STORAGE_LOCAL_BLOCK_LAYOUT_H

@@ -2,8 +2,8 @@
 /*
  * plugins/storage/local/block_piece.c - what questions ask of pieces, asked of chunks
  *
- * A reader keeps what it decoded of the chunk at hand: columns, stacks and label sets are read once however many types
- * and questions look at them.
+ * A reader keeps what it decoded of the chunk at hand: columns, stacks and label sets are read once
+ * however many types and questions look at them.
  */
 #include "plugins/storage/local/block_piece.h"
 
@@ -33,7 +33,10 @@ struct reader {
 };
 
 enum { HAVE_TIMES = CHUNK_WANT_SPANS << 1 };
-/* Sums by slot and rank that are kept at once, and how many of them a row makes up for: beyond, rows are not slower. */
+/*
+ * Sums by slot and rank that are kept at once, and how many of them a row makes up for: beyond,
+ * rows are not slower.
+ */
 enum { SUMS_MAX = 1 << 20, SUMS_OF_ROW = 8 };
 
 static void *reader_new(void)
@@ -194,7 +197,10 @@ static int give_rollup(struct reader *r, unsigned type, piece_sums_fn fn, void *
 	return e;
 }
 
-/* Rows are added up by rank; what that is called comes from the stacks, which were begun, page by page. */
+/*
+ * Rows are added up by rank; what that is called comes from the stacks, which were begun, page by
+ * page.
+ */
 static int give_by_rank(struct reader *r, uint32_t n_slots, piece_sums_fn fn, void *ctx)
 {
 	const size_t n_stacks = r->chunk.entry->n_stacks;
@@ -213,7 +219,9 @@ static int give_by_rank(struct reader *r, uint32_t n_slots, piece_sums_fn fn, vo
 	return e;
 }
 
-/* Whether n sums are too many for the rows of the span, which has about its share of the piece's. */
+/*
+ * Whether n sums are too many for the rows of the span, which has about its share of the piece's.
+ */
 static bool too_many(const struct piece *p, const struct piece_span *s, size_t n)
 {
 	return (s->slots && n > SUMS_MAX) || n / SUMS_OF_ROW > p->n_rows * s->n / p->n_profiles;

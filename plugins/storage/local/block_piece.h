@@ -2,8 +2,8 @@
 /*
  * plugins/storage/local/block_piece.h - the chunks of an open block as pieces of a view
  *
- * One type of one chunk is a piece. Whole chunks are added up through their rollups; parts of them by rank, from the
- * page in which they begin; time series need the totals of profiles alone.
+ * One type of one chunk is a piece. Whole chunks are added up through their rollups; parts of them
+ * by rank, from the page in which they begin; time series need the totals of profiles alone.
  */
 #ifndef DECIMA_STORAGE_LOCAL_BLOCK_PIECE_H
 #define DECIMA_STORAGE_LOCAL_BLOCK_PIECE_H
@@ -19,9 +19,9 @@ struct block_pieces {
 };
 
 /*
- * Adds what the view's selections want of the block; blocks are added in the order in which they were written. Chunks
- * whose entries do not fit the block or the dictionary are left out, and view->unreadable() hears of each. 0 or -ENOMEM.
- * Calls the host's regular expressions.
+ * Adds what the view's selections want of the block; blocks are added in the order in which they
+ * were written. Chunks whose entries do not fit the block or the dictionary are left out, and
+ * view->unreadable() hears of each. 0 or -ENOMEM. Calls the host's regular expressions.
  */
 int block_piece__add_all(struct view *v, const struct block_pieces *from);
 

@@ -2,11 +2,13 @@
 /*
  * plugins/storage/local/chunk.h - the profiles of one series within one block
  *
- * A chunk holds profiles of one series and one list of types (a CPU profile has one, a heap profile four): for each
- * profile when, how long and how many rows; for each row a stack, a label set and one value a type. Stacks, label sets,
- * series and types are numbers of the era's dictionary (era.h).
+ * A chunk holds profiles of one series and one list of types (a CPU profile has one, a heap profile
+ * four): for each profile when, how long and how many rows; for each row a stack, a label set and
+ * one value a type. Stacks, label sets, series and types are numbers of the era's dictionary
+ * (era.h).
  *
- * It is stored as columns, in pieces that are read and checked one by one, so that a question reads only what it needs:
+ * It is stored as columns, in pieces that are read and checked one by one, so that a question reads
+ * only what it needs:
  *
  *	profiles	times, totals, row counts, durations, periods	-> time series read nothing else
  *	stacks		the stacks and label sets of the chunk, ascending; rows say their rank in these
@@ -67,8 +69,8 @@ enum chunk_type_flag {
 	CHUNK_SIGNED = 1, /* some values are negative: numbers are zigzag(value / unit) */
 	CHUNK_ONES = 2,	  /* all values are positive: numbers are value / unit - 1 */
 	/*
-	 * The sum of all values' magnitudes leaves 63 bits: there are no totals and no rollup, and who adds up
-	 * needs more bits.
+	 * The sum of all values' magnitudes leaves 63 bits: there are no totals and no rollup, and
+	 * who adds up needs more bits.
 	 */
 	CHUNK_WIDE = 4,
 };
@@ -90,8 +92,8 @@ struct chunk_profile {
 };
 
 /*
- * What goes in. Profiles ascend by time; the rows of each, one after the other, ascend by (stack, label set), each pair
- * once. n_profiles >= 1.
+ * What goes in. Profiles ascend by time; the rows of each, one after the other, ascend by (stack,
+ * label set), each pair once. n_profiles >= 1.
  */
 struct chunk_source {
 	uint32_t series;
@@ -121,8 +123,8 @@ struct chunk_options {
 };
 
 /*
- * Appends the chunk's pieces to the sections and fills its directory entries: ret_types[n_types]; first_type and
- * rows_off are left to the caller. 0 or -ENOMEM.
+ * Appends the chunk's pieces to the sections and fills its directory entries: ret_types[n_types];
+ * first_type and rows_off are left to the caller. 0 or -ENOMEM.
  */
 int chunk__write(struct chunk_writer *w, const struct chunk_source *from, const struct chunk_options *o,
 		 struct chunk_sections *to, struct chunk_entry *ret, struct chunk_type *ret_types);
@@ -133,11 +135,13 @@ uint32_t chunk__sum(const void *p, size_t n, uint64_t seed);
 /* -------------------------------------------------------------------------------------------------
  * Reading
  *
- * All functions return 0, -ENOMEM, or -EBADMSG when bytes are not what their checksum or their neighbours say; the
- * outputs may then hold anything.
+ * All functions return 0, -ENOMEM, or -EBADMSG when bytes are not what their checksum or their
+ * neighbours say; the outputs may then hold anything.
  */
 
-/* A chunk in a block that is open: block__chunk() fills it, and it is valid as long as the block. */
+/*
+ * A chunk in a block that is open: block__chunk() fills it, and it is valid as long as the block.
+ */
 struct chunk {
 	const struct chunk_entry *entry;
 	const struct chunk_type *types;				   /* [entry->n_types] */
@@ -151,7 +155,10 @@ enum chunk_want {
 	CHUNK_WANT_SPANS = 2 << CHUNK_MAX_TYPES,	/* durations and periods */
 };
 
-/* Columns of the profiles piece; zero it first, use it for any number of chunks, end with chunk_profiles__fini(). */
+/*
+ * Columns of the profiles piece; zero it first, use it for any number of chunks, end with
+ * chunk_profiles__fini().
+ */
 struct chunk_profiles {
 	uint32_t n, cap;
 	int64_t *time_ms;		  /* [n] */
@@ -165,15 +172,21 @@ void chunk_profiles__fini(struct chunk_profiles *p);
 /* `want`: of enum chunk_want; times are always there. What is not wanted is unset. */
 int chunk__profiles(const struct chunk *c, unsigned want, struct chunk_profiles *ret);
 
-/* The chunk's stacks, ret[n_stacks], and label sets, ret[n_label_sets], ascending; either may be NULL. */
+/*
+ * The chunk's stacks, ret[n_stacks], and label sets, ret[n_label_sets], ascending; either may be
+ * NULL.
+ */
 int chunk__stacks(const struct chunk *c, uint32_t *ret_stacks, uint32_t *ret_label_sets);
 
-/* What each stack adds up to, ret[n_stacks]. `type` counts within the chunk and must not be wide. */
+/*
+ * What each stack adds up to, ret[n_stacks]. `type` counts within the chunk and must not be wide.
+ */
 int chunk__rollup(const struct chunk *c, unsigned type, int64_t *ret);
 
 /*
- * The same page by page, in the cache: begin, and then next() until it gives 0. It gives how many stacks there are in
- * ids[], and behind chunk_sums__begin() what these add up to in values[]; or an error.
+ * The same page by page, in the cache: begin, and then next() until it gives 0. It gives how many
+ * stacks there are in ids[], and behind chunk_sums__begin() what these add up to in values[]; or an
+ * error.
  */
 struct chunk_sums {
 	const struct chunk_type *type; /* NULL: ids alone */
@@ -203,7 +216,10 @@ static inline int64_t chunk__value(const struct chunk_type *t, uint64_t number)
 	return (int64_t)(n * t->unit);
 }
 
-/* Whether profiles, stacks, rollups and pages have their checksums; rows are checked as they are read. */
+/*
+ * Whether profiles, stacks, rollups and pages have their checksums; rows are checked as they are
+ * read.
+ */
 int chunk__check(const struct chunk *c);
 
 struct chunk_cursor;			      /* a place in the rows of a chunk */
@@ -211,17 +227,19 @@ struct chunk_cursor *chunk_cursor__new(void); /* NULL when memory ran out */
 void chunk_cursor__free(struct chunk_cursor *cur);
 
 /*
- * Begins at the page that holds `row`; `types` is a mask of the values wanted. chunk_cursor__next() gives page after
- * page: 1, 0 behind the last row, or an error. The page is valid until the next call.
+ * Begins at the page that holds `row`; `types` is a mask of the values wanted. chunk_cursor__next()
+ * gives page after page: 1, 0 behind the last row, or an error. The page is valid until the next
+ * call.
  */
 int chunk_cursor__begin(struct chunk_cursor *cur, const struct chunk *c, uint64_t row, bool labels,
 			uint32_t types);
 int chunk_cursor__next(struct chunk_cursor *cur, struct chunk_page *ret);
 
 /*
- * Adds the rows of profiles [first, first + n) to sums[n_stacks], stack by stack, whatever their label sets; or, with
- * slots, to sums[][n_stacks], where slots[] says for each of the chunk's label sets which of these rows take it (below
- * 64). `profiles` has row counts. `type` must not be wide. Sums wrap.
+ * Adds the rows of profiles [first, first + n) to sums[n_stacks], stack by stack, whatever their
+ * label sets; or, with slots, to sums[][n_stacks], where slots[] says for each of the chunk's label
+ * sets which of these rows take it (below 64). `profiles` has row counts. `type` must not be wide.
+ * Sums wrap.
  */
 struct chunk_span {
 	const struct chunk *chunk;

@@ -2,8 +2,9 @@
 /*
  * plugins/storage/local/chunk_read.c - columns become rows
  *
- * Each piece is checked against its checksum when it is opened, and decoded within its bounds whatever it holds. Sums
- * wrap: a checksum that was made on purpose can give wrong numbers, but no undefined ones.
+ * Each piece is checked against its checksum when it is opened, and decoded within its bounds
+ * whatever it holds. Sums wrap: a checksum that was made on purpose can give wrong numbers, but no
+ * undefined ones.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 /*
  * plugins/storage/local/chunk_write.c - rows become columns
  *
- * Column by column: the numbers of a column are made in one array, packed group by group (and compressed, where that is
- * asked for), and the places of pages and groups noted.
+ * Column by column: the numbers of a column are made in one array, packed group by group (and
+ * compressed, where that is asked for), and the places of pages and groups noted.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -127,8 +127,9 @@ static int put_column(struct chunk_writer *w, const uint64_t *v)
 }
 
 /*
- * Each rank as the way up from the one before, round the end to the beginning where it falls: which it does at the next
- * profile, whose first rank is not far from there. A page begins anew, so that reading can begin with any page.
+ * Each rank as the way up from the one before, round the end to the beginning where it falls: which
+ * it does at the next profile, whose first rank is not far from there. A page begins anew, so that
+ * reading can begin with any page.
  */
 static int put_ranks(struct chunk_writer *w)
 {
@@ -321,7 +322,10 @@ static int put_totals(struct chunk_writer *w, const struct chunk_type *t, const 
 	return 0;
 }
 
-/* Row counts, and durations and periods where they are not all the same: as the difference from the first one's. */
+/*
+ * Row counts, and durations and periods where they are not all the same: as the difference from the
+ * first one's.
+ */
 static int put_heads(struct chunk_writer *w, unsigned flags)
 {
 	const struct chunk_profile *p = w->from->profiles;

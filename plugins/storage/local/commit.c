@@ -2,8 +2,8 @@
 /*
  * plugins/storage/local/commit.c - the one order in which the store's files change
  *
- * `garbage` are paths that may go once the manifest in memory is durable. What a removal misses (it failed, or the
- * process died) the next open finds, because no manifest lists it.
+ * `garbage` are paths that may go once the manifest in memory is durable. What a removal misses (it
+ * failed, or the process died) the next open finds, because no manifest lists it.
  */
 #include "plugins/storage/local/commit.h"
 
@@ -217,7 +217,10 @@ static int sync_references(struct commit *c, const struct commit_change *change,
 	return change->sync ? change->sync(change->ctx, err) : 0;
 }
 
-/* Step 4, with the lock. `next` becomes `now` when the rename may have been done, whether it is durable or not. */
+/*
+ * Step 4, with the lock. `next` becomes `now` when the rename may have been done, whether it is
+ * durable or not.
+ */
 static int replace(struct commit *c, struct manifest *next, struct dcm_error *err)
 {
 	bool replaced;
@@ -496,8 +499,9 @@ static int make_store(struct commit *c, struct dcm_error *err)
 }
 
 /*
- * The manifest is written again at each start: the process that wrote this one may have died, or been refused, before
- * its rename was durable. A disk that takes no writes does not keep the store from being read.
+ * The manifest is written again at each start: the process that wrote this one may have died, or
+ * been refused, before its rename was durable. A disk that takes no writes does not keep the store
+ * from being read.
  */
 static int read_manifest(struct commit *c, struct commit_found *found, struct dcm_error *err)
 {
@@ -612,7 +616,10 @@ static int take_lock_again(struct commit *c, struct dcm_error *err)
 	return 0;
 }
 
-/* Is the directory this store, as this process left it? A rename whose sync failed may have been undone. */
+/*
+ * Is the directory this store, as this process left it? A rename whose sync failed may have been
+ * undone.
+ */
 static int same_store(const struct commit *c, struct dcm_error *err)
 {
 	struct manifest m = { .generation = 0 };

@@ -2,9 +2,9 @@
 /*
  * plugins/storage/local/compact.c - a merge of chunks by series, list of types, and time
  *
- * Directories are sorted by series, so one step takes all chunks of the smallest series that is left, and cuts them into
- * parts (compact_parts.h). Each becomes a stream (compact_stream.h); streams of one list of types are merged into output
- * chunks.
+ * Directories are sorted by series, so one step takes all chunks of the smallest series that is
+ * left, and cuts them into parts (compact_parts.h). Each becomes a stream (compact_stream.h);
+ * streams of one list of types are merged into output chunks.
  */
 #include "plugins/storage/local/compact.h"
 
@@ -54,8 +54,8 @@ static struct compact_place place_of(const struct compact *c, const struct compa
 }
 
 /*
- * Moves the rows that stay together, of the n behind those that are counted; the stream has one type. *ret_n: how many
- * stay. Returns whether the profile does, or a negative errno.
+ * Moves the rows that stay together, of the n behind those that are counted; the stream has one
+ * type. *ret_n: how many stay. Returns whether the profile does, or a negative errno.
  */
 static int sift(struct compact *c, const struct compact_stream *s, uint32_t n, uint32_t *ret_n)
 {
@@ -183,7 +183,10 @@ static struct compact_stream *earliest(struct compact *c)
 	return best;
 }
 
-/* Profiles of one time stay in one chunk: which of them is the later one needs no look at any other. */
+/*
+ * Profiles of one time stay in one chunk: which of them is the later one needs no look at any
+ * other.
+ */
 static bool is_full(const struct compact_rows *g, const struct compact_stream *next)
 {
 	const size_t row_bytes = sizeof(uint32_t) * 2 + sizeof(int64_t) * g->n_types;
@@ -254,7 +257,10 @@ static int take_chunk(struct compact *c, uint32_t block)
 	return compact_parts__add(&c->parts, c->job.filter, block, &chunk, b->info.era);
 }
 
-/* The smallest series that is left. 1, 0 when there is none, or an error: one that lies behind us is damage. */
+/*
+ * The smallest series that is left. 1, 0 when there is none, or an error: one that lies behind us
+ * is damage.
+ */
 static int find_series(struct compact *c, uint32_t *ret)
 {
 	int found = 0;

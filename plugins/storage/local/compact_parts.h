@@ -2,9 +2,10 @@
 /*
  * plugins/storage/local/compact_parts.h - which types of a series' chunks are merged together
  *
- * One block may have a type with three others in a chunk, the next one may have it alone. To be merged in order, the
- * profiles of a type must go into one list of types: so chunks are cut into parts, and types stay together when every
- * chunk has all of them or none. A type that a filter looks into goes by itself.
+ * One block may have a type with three others in a chunk, the next one may have it alone. To be
+ * merged in order, the profiles of a type must go into one list of types: so chunks are cut into
+ * parts, and types stay together when every chunk has all of them or none. A type that a filter
+ * looks into goes by itself.
  *
  * One thread. Memory is used again from series to series.
  */

@@ -72,7 +72,9 @@ static bool is_usable(const struct choice *c, const struct manifest_block *b)
 	return !c->usable || c->usable(c->ctx, b->number);
 }
 
-/* Closed windows that have blocks below the level, the oldest first; some of them more than once. */
+/*
+ * Closed windows that have blocks below the level, the oldest first; some of them more than once.
+ */
 static int find_windows(struct choice *c, int64_t now_ms)
 {
 	const int64_t length = c->rules->window_ms[c->level - 1];

@@ -2,16 +2,18 @@
 /*
  * plugins/storage/local/compact_plan.h - which blocks to compact next
  *
- * Time is cut into windows, two hours long for level 1 and a UTC day for level 2; a block belongs to the window in which
- * its last profile starts. When a window and its grace have passed, the blocks of lower levels in it become one of its
- * level. What comes late makes small blocks in a window that is done: they are merged with each other, and with blocks of
- * the window's level that are at most four times as long as all that is new, so that no row is copied often.
+ * Time is cut into windows, two hours long for level 1 and a UTC day for level 2; a block belongs
+ * to the window in which its last profile starts. When a window and its grace have passed, the
+ * blocks of lower levels in it become one of its level. What comes late makes small blocks in a
+ * window that is done: they are merged with each other, and with blocks of the window's level that
+ * are at most four times as long as all that is new, so that no row is copied often.
  *
- * Order: of two profiles of one series at one time the one in the block with the larger last_lsn counts as the later, and
- * a compacted block takes the largest last_lsn of what went in. So a block is left out when another one, which is not
- * compacted with it, overlaps it in time and was written between it and the latest of the plan. After that one's turn it
- * fits again, or never: it then stays as it is, and every answer is right. Blocks that lie within one window are never
- * left out: a seal writes what is late into blocks of its own windows.
+ * Order: of two profiles of one series at one time the one in the block with the larger last_lsn
+ * counts as the later, and a compacted block takes the largest last_lsn of what went in. So a block
+ * is left out when another one, which is not compacted with it, overlaps it in time and was written
+ * between it and the latest of the plan. After that one's turn it fits again, or never: it then
+ * stays as it is, and every answer is right. Blocks that lie within one window are never left out:
+ * a seal writes what is late into blocks of its own windows.
  *
  * Pure functions of the manifest; the caller keeps it still.
  */
@@ -50,8 +52,8 @@ int compact_plan__choose(struct compact_plan *ret, const struct manifest *m,
 			 compact_usable_fn usable, void *ctx);
 
 /*
- * The order in which blocks were written: negative, 0 or positive as a was written before b, is b, or after. The order
- * of pieces in answers, and of inputs in compact_job.
+ * The order in which blocks were written: negative, 0 or positive as a was written before b, is b,
+ * or after. The order of pieces in answers, and of inputs in compact_job.
  */
 int manifest_block__compare(const struct manifest_block *a, const struct manifest_block *b);
 

@@ -16,7 +16,10 @@
  * Judging
  */
 
-/* Does filter i take rows of that chunk's series and type? 1, 0, or -ENOMEM. Series come one after the other. */
+/*
+ * Does filter i take rows of that chunk's series and type? 1, 0, or -ENOMEM. Series come one after
+ * the other.
+ */
 static int concerns(struct dropping *d, uint32_t i, const struct compact_place *p)
 {
 	const struct dcm_select *sel = &d->filters->selects[i];
@@ -38,7 +41,10 @@ static int concerns(struct dropping *d, uint32_t i, const struct compact_place *
 	return v->takes;
 }
 
-/* 1 when a filter that concerns the place may take something that starts in [first_ms, last_ms]; 0; or -ENOMEM. */
+/*
+ * 1 when a filter that concerns the place may take something that starts in [first_ms, last_ms]; 0;
+ * or -ENOMEM.
+ */
 static int may_lose(struct dropping *d, const struct compact_place *p, int64_t first_ms, int64_t last_ms)
 {
 	int r = 0;

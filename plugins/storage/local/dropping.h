@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/storage/local/dropping.h - what blocks leave behind when they are written anew: rows that filters removed
+ * plugins/storage/local/dropping.h - what blocks leave behind when they are written anew: rows that
+ * filters removed
  *
- * Three things go: what the filters (filters.h) take that concern a block; states that a later one has replaced, which
- * must not come back when a filter takes that one; and what a filter of the caller's drops.
+ * Three things go: what the filters (filters.h) take that concern a block; states that a later one
+ * has replaced, which must not come back when a filter takes that one; and what a filter of the
+ * caller's drops.
  *
  *	r = dropping__init(&d, s, &what, err);
  *	... compact with dropping__filter(&d) ...

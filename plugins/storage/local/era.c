@@ -205,7 +205,10 @@ static int compare_numbers(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Each once, ascending, and only those that older records hold: newer ones are written with what was learnt. */
+/*
+ * Each once, ascending, and only those that older records hold: newer ones are written with what
+ * was learnt.
+ */
 static void settle_learnt(struct era *e)
 {
 	uint32_t *v = e->dict->learnt.v;

@@ -2,17 +2,19 @@
 /*
  * plugins/storage/local/era.h - what profiles of one stretch of time refer to
  *
- * Numbers of stacks, series, label sets and types in blocks are numbers of a dictionary, and each block belongs to one:
- * its era's. An era covers ERA_MS of profile time from a multiple of it on. Its dictionary is in memory while it is used
- * and in eras/NUMBER.log as records (era_record.h), one for what came since the one before. When the last block of an
- * era goes, the log goes, and with it all texts that only old profiles had.
+ * Numbers of stacks, series, label sets and types in blocks are numbers of a dictionary, and each
+ * block belongs to one: its era's. An era covers ERA_MS of profile time from a multiple of it on.
+ * Its dictionary is in memory while it is used and in eras/NUMBER.log as records (era_record.h),
+ * one for what came since the one before. When the last block of an era goes, the log goes, and
+ * with it all texts that only old profiles had.
  *
- * NUMBER is never used twice, so a log that an interrupted change has left is nobody's: the next change that removes
- * something removes it too (upkeep.h). Data that comes late for a stretch whose era has gone, or is damaged, begins a new
- * era for it.
+ * NUMBER is never used twice, so a log that an interrupted change has left is nobody's: the next
+ * change that removes something removes it too (upkeep.h). Data that comes late for a stretch whose
+ * era has gone, or is damaged, begins a new era for it.
  *
- * Threads: take(), load(), unload() and log() need the store's lock for writing; the rest needs none, and fetch() should
- * not have it. sync() is called by one thread. Who brings a dictionary into memory is eras.h.
+ * Threads: take(), load(), unload() and log() need the store's lock for writing; the rest needs
+ * none, and fetch() should not have it. sync() is called by one thread. Who brings a dictionary
+ * into memory is eras.h.
  */
 #ifndef DECIMA_STORAGE_LOCAL_ERA_H
 #define DECIMA_STORAGE_LOCAL_ERA_H
@@ -46,8 +48,8 @@ struct era {
 	struct dict_counts logged; /* what the records hold */
 	uint64_t logged_bytes;	   /* of the dictionary then */
 	/*
-	 * Something of the log is lost: entries without content stand for it, and nothing new is added, since numbers
-	 * might be given again that blocks have in use.
+	 * Something of the log is lost: entries without content stand for it, and nothing new is
+	 * added, since numbers might be given again that blocks have in use.
 	 */
 	bool damaged;
 	int unreadable;	   /* 0, or why the log cannot be read at all */
@@ -69,7 +71,10 @@ struct era_how {
 	struct vfs *vfs;
 	dcm_report_fn report; /* of damage; may be NULL */
 	void *ctx;
-	/* Beside the process that writes: -ENOENT when the log is not there, and nothing can be logged. */
+	/*
+	 * Beside the process that writes: -ENOENT when the log is not there, and nothing can be
+	 * logged.
+	 */
 	bool only_read;
 };
 
@@ -81,27 +86,36 @@ struct era_content {
 };
 void era_content__fini(struct era_content *c); /* a zeroed one too */
 
-/* Reads the log; changes nothing. Of damage the first reading tells. 0, -ENOMEM, or what the log cannot be read for. */
+/*
+ * Reads the log; changes nothing. Of damage the first reading tells. 0, -ENOMEM, or what the log
+ * cannot be read for.
+ */
 int era__fetch(const struct era *e, const struct era_how *how, struct era_content *ret,
 	       struct dcm_error *err);
 /* Is that so for good? */
 bool era__is_final(int error);
 /* Into an era that is not loaded. */
 void era__take(struct era *e, struct era_content *c);
-/* Both, when the dictionary is not there. What is so for good is remembered: the same again at the next call. */
+/*
+ * Both, when the dictionary is not there. What is so for good is remembered: the same again at the
+ * next call.
+ */
 int era__load(struct era *e, const struct era_how *how, struct dcm_error *err);
 
 /* Has nobody else the dictionary, and does the file have all that was logged? */
 bool era__can_unload(const struct era *e);
-/* What era__take() took, to be freed without the lock. What is in no record is in no use, and given up. */
+/*
+ * What era__take() took, to be freed without the lock. What is in no record is in no use, and given
+ * up.
+ */
 void era__unload(struct era *e, struct era_content *ret);
 
 /* An empty dictionary and no log, for one that is only read. 0 or -ENOMEM. */
 int era__begin_unlogged(struct era *e);
 
 /*
- * Appends a record of what has come since the last one, when anything has. 0, -ENOMEM, -EINVAL (more than a frame holds),
- * or -EBUSY while sync() is under way.
+ * Appends a record of what has come since the last one, when anything has. 0, -ENOMEM, -EINVAL
+ * (more than a frame holds), or -EBUSY while sync() is under way.
  */
 int era__log(struct era *e, struct dcm_error *err);
 /* Makes all records durable. */

@@ -2,9 +2,10 @@
 /*
  * plugins/storage/local/era_record.c - what a dictionary has gained, as bytes, and back
  *
- * One table describes each kind of entry: how to make a row of numbers of an entry, and of its items (the lines of a
- * location, the labels of a label set), and how to add an entry made of them. Writing and reading are then the same for
- * all kinds: columns of rows, columns of items, text last. Ids are written plus 1 where they may be absent.
+ * One table describes each kind of entry: how to make a row of numbers of an entry, and of its
+ * items (the lines of a location, the labels of a label set), and how to add an entry made of them.
+ * Writing and reading are then the same for all kinds: columns of rows, columns of items, text
+ * last. Ids are written plus 1 where they may be absent.
  */
 #include "plugins/storage/local/era_record.h"
 
@@ -48,7 +49,9 @@ struct table {
 	unsigned n_item_columns; /* 0: there are none */
 	void (*get)(const struct dict *d, uint32_t id, uint64_t *ret);
 	void (*get_item)(const struct dict *d, uint32_t id, uint32_t k, uint64_t *ret);
-	/* Its number, or DCM_NONE: memory ran out, or (with *err = -EBADMSG) the row is impossible. */
+	/*
+	 * Its number, or DCM_NONE: memory ran out, or (with *err = -EBADMSG) the row is impossible.
+	 */
 	uint32_t (*add)(struct loader *l, const uint64_t *row, const uint64_t *items, int *err);
 };
 
@@ -424,7 +427,10 @@ static uint64_t items_of(const struct encoder *e, enum kind kind, uint32_t first
 	return n_items;
 }
 
-/* Columns are as long as their table: one pass over it for each, which needs no memory but one column. */
+/*
+ * Columns are as long as their table: one pass over it for each, which needs no memory but one
+ * column.
+ */
 static void put_table(const struct encoder *e, enum kind kind, uint32_t first, uint32_t n)
 {
 	const struct table *t = &tables[kind];

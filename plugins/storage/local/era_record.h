@@ -2,12 +2,14 @@
 /*
  * plugins/storage/local/era_record.h - what a dictionary has gained, as bytes, and back
  *
- * An era's dictionary is kept in memory (plugins/storage/dict) and written as records, one for what came since the one
- * before: with each seal, before the block that refers to it is committed. Read back in order, they make the dictionary
- * again, number for number. A record says which numbers it begins at; where one before it is lost, these are filled with
- * entries that say so, and everything else keeps its meaning.
+ * An era's dictionary is kept in memory (plugins/storage/dict) and written as records, one for what
+ * came since the one before: with each seal, before the block that refers to it is committed. Read
+ * back in order, they make the dictionary again, number for number. A record says which numbers it
+ * begins at; where one before it is lost, these are filled with entries that say so, and everything
+ * else keeps its meaning.
  *
- * docs/FORMATS.md has every byte. What is read is hostile. One thread; the dictionary is not used by others meanwhile.
+ * docs/FORMATS.md has every byte. What is read is hostile. One thread; the dictionary is not used
+ * by others meanwhile.
  */
 #ifndef DECIMA_STORAGE_LOCAL_ERA_RECORD_H
 #define DECIMA_STORAGE_LOCAL_ERA_RECORD_H
@@ -16,15 +18,16 @@
 #include "plugins/storage/dict/dict.h"
 
 /*
- * Appends what came since `since`, and the lines and reasons of the older locations `learnt` [n_learnt], ascending.
- * 0 or -ENOMEM; `to` is then as before.
+ * Appends what came since `since`, and the lines and reasons of the older locations `learnt`
+ * [n_learnt], ascending. 0 or -ENOMEM; `to` is then as before.
  */
 int era_record__encode(const struct dict *d, const struct dict_counts *since,
 		       const uint32_t *learnt, size_t n_learnt, struct buf *to);
 
 /*
- * Adds what a record holds. *ret_lost: entries that had to be filled in before it. -EBADMSG: it is no record, or does not
- * follow what is there; -ENOMEM. After a failure the dictionary can only be freed.
+ * Adds what a record holds. *ret_lost: entries that had to be filled in before it. -EBADMSG: it is
+ * no record, or does not follow what is there; -ENOMEM. After a failure the dictionary can only be
+ * freed.
  */
 int era_record__decode(struct dict *d, const uint8_t *p, size_t n, uint64_t *ret_lost);
 

@@ -59,7 +59,10 @@ static bool is_idle(const struct store *s, const struct era *e)
 	return atomic_load_explicit(&e->refs, memory_order_acquire) == expected;
 }
 
-/* The one that was not asked for the longest, when dictionaries are too large. With the lock for writing. */
+/*
+ * The one that was not asked for the longest, when dictionaries are too large. With the lock for
+ * writing.
+ */
 static struct era *choose(const struct store *s)
 {
 	struct era *oldest = NULL;

@@ -2,10 +2,11 @@
 /*
  * plugins/storage/local/eras.h - which dictionaries are in memory
  *
- * A dictionary comes into memory when a question or a write needs it, and is read without the store's lock, so that who
- * needs another one does not wait. What cannot be read this time is tried again by the next who asks. Beyond
- * store_options.dictionary_max_bytes the ones that were not asked for the longest go, except those that a head, a view,
- * or anybody else has a reference to: a question that needs more has more.
+ * A dictionary comes into memory when a question or a write needs it, and is read without the
+ * store's lock, so that who needs another one does not wait. What cannot be read this time is tried
+ * again by the next who asks. Beyond store_options.dictionary_max_bytes the ones that were not
+ * asked for the longest go, except those that a head, a view, or anybody else has a reference to: a
+ * question that needs more has more.
  *
  * Threads: any, without the store's lock.
  */
@@ -18,8 +19,8 @@
 struct era_how eras__how(const struct store *s);
 
 /*
- * Makes the dictionary be there, as long as the caller's reference to the era. 0, -ENOMEM, or why it cannot be read: at
- * this moment, or for good (era->unreadable).
+ * Makes the dictionary be there, as long as the caller's reference to the era. 0, -ENOMEM, or why
+ * it cannot be read: at this moment, or for good (era->unreadable).
  */
 int eras__load(struct store *s, struct era *e, struct dcm_error *err);
 

@@ -2,9 +2,9 @@
 /*
  * plugins/storage/local/expire.c - what is too old or too much goes
  *
- * What goes is chosen by retain.h, from a snapshot: with `work` nobody else changes the list of blocks or the manifest.
- * An era goes with its last block, which is looked at again in the moment when it is taken off the list, because a write
- * may have begun a head of it meanwhile.
+ * What goes is chosen by retain.h, from a snapshot: with `work` nobody else changes the list of
+ * blocks or the manifest. An era goes with its last block, which is looked at again in the moment
+ * when it is taken off the list, because a write may have begun a head of it meanwhile.
  */
 #include "plugins/storage/local/expire.h"
 

@@ -2,9 +2,10 @@
 /*
  * plugins/storage/local/expire.h - what is too old or too much goes
  *
- * Blocks go whole, and eras with their last block; of a block with types that are kept for different times the ones that
- * are over for good are taken out by writing it anew, one block a call. Each is one change of the manifest (commit.h): it
- * is made whole or not at all, and what failed is tried again by the next call. Any thread.
+ * Blocks go whole, and eras with their last block; of a block with types that are kept for
+ * different times the ones that are over for good are taken out by writing it anew, one block a
+ * call. Each is one change of the manifest (commit.h): it is made whole or not at all, and what
+ * failed is tried again by the next call. Any thread.
  */
 #ifndef DECIMA_STORAGE_LOCAL_EXPIRE_H
 #define DECIMA_STORAGE_LOCAL_EXPIRE_H
@@ -12,14 +13,15 @@
 #include "plugins/storage/local/store.h"
 
 /*
- * The store's own limits: retention, that of single types, and bytes, of which the log and the dictionaries have their
- * part. 0 or a negative errno with a sentence.
+ * The store's own limits: retention, that of single types, and bytes, of which the log and the
+ * dictionaries have their part. 0 or a negative errno with a sentence.
  */
 int expire__now(struct store *s, struct dcm_error *err);
 
 /*
- * Removes the blocks that are older than the cutoff as a whole, then the oldest until blocks have at most max_bytes (0:
- * no bound). Adds to *ret_n_profiles how many there were in them, each type of one counted once.
+ * Removes the blocks that are older than the cutoff as a whole, then the oldest until blocks have
+ * at most max_bytes (0: no bound). Adds to *ret_n_profiles how many there were in them, each type
+ * of one counted once.
  */
 int expire__remove(struct store *s, int64_t cutoff_ms, uint64_t max_bytes, uint64_t *ret_n_profiles,
 		   struct dcm_error *err);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/storage/local/extras.h - what the store itself keeps in the manifest, beside the list of blocks
+ * plugins/storage/local/extras.h - what the store itself keeps in the manifest, beside the list of
+ * blocks
  *
- * Which batches were seen, as of sealed_lsn, and the smallest number that no era ever had. It changes in the same
- * instant as the blocks, so that a batch is never known as seen and in no block nor in the log. docs/FORMATS.md has
- * every byte.
+ * Which batches were seen, as of sealed_lsn, and the smallest number that no era ever had. It
+ * changes in the same instant as the blocks, so that a batch is never known as seen and in no block
+ * nor in the log. docs/FORMATS.md has every byte.
  */
 #ifndef DECIMA_STORAGE_LOCAL_EXTRAS_H
 #define DECIMA_STORAGE_LOCAL_EXTRAS_H

@@ -2,16 +2,17 @@
 /*
  * plugins/storage/local/filters.h - rows that were removed, and are still in blocks
  *
- * A removal is a filter in the manifest (an extra, which docs/FORMATS.md describes): from that moment on no answer has what
- * matches. It concerns what was written before, which is told in two ways:
+ * A removal is a filter in the manifest (an extra, which docs/FORMATS.md describes): from that
+ * moment on no answer has what matches. It concerns what was written before, which is told in two
+ * ways:
  *
  *	blocks	with a number below `before_block`. Whatever writes one of these anew leaves out what matches, and the new
  *		block has a larger number.
  *	heads	lose their rows at once, and again when frames of the log up to `lsn` are replayed. So no filter concerns the
  *		blocks that they become.
  *
- * `blocks` are those that have such rows, or could not be read to find out. The filter goes when none of them is left and
- * a block has the frames up to `lsn`.
+ * `blocks` are those that have such rows, or could not be read to find out. The filter goes when
+ * none of them is left and a block has the frames up to `lsn`.
  *
  * Threads: a filter and a set of them never change; references count from any.
  */
@@ -52,7 +53,10 @@ struct filter_parts {
 	const uint64_t *blocks; /* [n_blocks] ascending */
 	uint32_t n_blocks;
 };
-/* 0, -ENOMEM, -E2BIG (texts or matchers), or what the host says of a regular expression; with a sentence. */
+/*
+ * 0, -ENOMEM, -E2BIG (texts or matchers), or what the host says of a regular expression; with a
+ * sentence.
+ */
 int filter__new(const struct dcm_host *host, const struct filter_parts *parts, struct filter **ret,
 		struct dcm_error *err);
 void filter__unref(struct filter *f); /* NULL is fine */
@@ -71,7 +75,10 @@ static inline uint32_t filters__n(const struct filters *s)
 struct filters *filters__ref(struct filters *s);
 void filters__unref(struct filters *s);
 
-/* A set of these, in this order, with references of its own. NULL: memory; also for none, which is no error. */
+/*
+ * A set of these, in this order, with references of its own. NULL: memory; also for none, which is
+ * no error.
+ */
 struct filters *filters__of(struct filter *const *v, uint32_t n);
 
 /* Of the set, the first one that concerns a block; filters__n() when none does. */

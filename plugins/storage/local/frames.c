@@ -2,9 +2,9 @@
 /*
  * plugins/storage/local/frames.c - writes, checks and finds frames
  *
- * The walk costs time linear in the file: what is no frame is looked at in steps of 8 bytes, of which only those that
- * begin with the magic are hashed, and of payloads that do not verify no more than a few times the file. No state, any
- * thread.
+ * The walk costs time linear in the file: what is no frame is looked at in steps of 8 bytes, of
+ * which only those that begin with the magic are hashed, and of payloads that do not verify no more
+ * than a few times the file. No state, any thread.
  */
 #include "plugins/storage/local/frames.h"
 
@@ -110,7 +110,10 @@ void frames__put(struct buf *b, uint64_t lsn, uint16_t type, const void *payload
 	b->data[b->n] = '\0';
 }
 
-/* The payload's check depends on the LSN too, so that two frames with one header swapped do not verify. */
+/*
+ * The payload's check depends on the LSN too, so that two frames with one header swapped do not
+ * verify.
+ */
 static uint32_t payload_check(const uint8_t *frame, uint32_t n, uint64_t salt)
 {
 	return check32(frame + FRAME_HEAD_BYTES, n, salt ^ le__get64(frame + AT_LSN));
@@ -131,7 +134,10 @@ void frames__seal(struct buf *b, const struct frames_head *h, uint64_t synced_ls
 	}
 }
 
-/* Is there a header at f, of which `room` bytes may be read, that is ours? Its length is then within them. */
+/*
+ * Is there a header at f, of which `room` bytes may be read, that is ours? Its length is then
+ * within them.
+ */
 static bool head_is_ours(const uint8_t *f, size_t room, uint64_t salt)
 {
 	uint32_t n;
@@ -183,8 +189,8 @@ bool frames__next(struct frames_cursor *c, struct frame *ret)
 		size_t size = frames__size(n) < room ? frames__size(n) : room;
 
 		/*
-		 * Its length may reach over frames that were written after it was given up, so it is not believed; but
-		 * no file may make us hash it over and over.
+		 * Its length may reach over frames that were written after it was given up, so it
+		 * is not believed; but no file may make us hash it over and over.
 		 */
 		if (le__get32(f + AT_PAYLOAD_CHECK) != payload_check(f, n, c->head.salt)) {
 			c->n_hashed_in_vain += n;

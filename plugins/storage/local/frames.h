@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/storage/local/frames.h - what an append-only log is made of: a head, then frames that prove themselves
+ * plugins/storage/local/frames.h - what an append-only log is made of: a head, then frames that
+ * prove themselves
  *
- * Pure functions over bytes in memory; files are the business of wal.h (segments) and log_file.h (one file). The layout
- * is in docs/FORMATS.md, "A log of the local store".
+ * Pure functions over bytes in memory; files are the business of wal.h (segments) and log_file.h
+ * (one file). The layout is in docs/FORMATS.md, "A log of the local store".
  *
- * A frame is a payload with a number (LSN) and a type, all opaque here. Its header has a check of its own, so that a
- * length is never believed before it is known to be ours; every check depends on the file's random salt, so that zeros,
- * garbage, and frames of a file that lay on the same sectors before never verify.
+ * A frame is a payload with a number (LSN) and a type, all opaque here. Its header has a check of
+ * its own, so that a length is never believed before it is known to be ours; every check depends on
+ * the file's random salt, so that zeros, garbage, and frames of a file that lay on the same sectors
+ * before never verify.
  *
- * A frame also says through which LSN the log was known to be synced when it was written. That tells a torn tail (bytes
- * that nobody was promised) from damage (bytes that somebody was): a hole at an LSN that a later frame calls synced is
- * damage.
+ * A frame also says through which LSN the log was known to be synced when it was written. That
+ * tells a torn tail (bytes that nobody was promised) from damage (bytes that somebody was): a hole
+ * at an LSN that a later frame calls synced is damage.
  *
- * Frames begin at multiples of 8. A group of frames that is synced together may begin at a multiple of the file's
- * `align`: with the size of a sector, or of a page, no later write touches a sector that has promised bytes.
+ * Frames begin at multiples of 8. A group of frames that is synced together may begin at a multiple
+ * of the file's `align`: with the size of a sector, or of a page, no later write touches a sector
+ * that has promised bytes.
  */
 #ifndef DECIMA_STORAGE_LOCAL_FRAMES_H
 #define DECIMA_STORAGE_LOCAL_FRAMES_H
@@ -43,8 +46,9 @@ struct frames_head {
 	uint64_t number; /* the file's */
 	uint64_t salt;	 /* random, not 0 */
 	/*
-	 * Of a segment (wal.h says what they are for); 0, 0 and 1 in a file that is the whole log. synced_lsn: durable
-	 * before this file was made. tail_lsn: last one that files before it hold for good. next_lsn: first new one.
+	 * Of a segment (wal.h says what they are for); 0, 0 and 1 in a file that is the whole log.
+	 * synced_lsn: durable before this file was made. tail_lsn: last one that files before it
+	 * hold for good. next_lsn: first new one.
 	 */
 	uint64_t synced_lsn, tail_lsn, next_lsn;
 };
@@ -65,7 +69,9 @@ static inline size_t frames__begin(const struct frames_head *h)
 }
 
 void frames__put_head(uint8_t to[static FRAMES_HEAD_BYTES], const struct frames_head *h);
-/* -EUCLEAN: not a head, or damaged. -EPROTONOSUPPORT: of a version that this program does not know. */
+/*
+ * -EUCLEAN: not a head, or damaged. -EPROTONOSUPPORT: of a version that this program does not know.
+ */
 int frames__get_head(const uint8_t *p, size_t n, struct frames_head *ret);
 
 /* What a payload of n bytes takes in a file. */
@@ -75,16 +81,17 @@ static inline size_t frames__size(uint32_t n)
 }
 
 /*
- * Appends a frame whose checks are still missing; b->error tells of a failure, and b->n is then as before. frames__seal()
- * puts them in, and the synced mark, for all frames of the buffer, which has nothing else; and may do so again for
- * another file.
+ * Appends a frame whose checks are still missing; b->error tells of a failure, and b->n is then as
+ * before. frames__seal() puts them in, and the synced mark, for all frames of the buffer, which has
+ * nothing else; and may do so again for another file.
  */
 void frames__put(struct buf *b, uint64_t lsn, uint16_t type, const void *payload, uint32_t n);
 void frames__seal(struct buf *b, const struct frames_head *h, uint64_t synced_lsn);
 
 /*
- * Walks over the valid frames of a file in memory. Anything else is stepped over, and told apart: bytes that are not zero
- * and belong to no frame are counted. A zeroed struct with the first three set begins at the head's end.
+ * Walks over the valid frames of a file in memory. Anything else is stepped over, and told apart:
+ * bytes that are not zero and belong to no frame are counted. A zeroed struct with the first three
+ * set begins at the head's end.
  */
 struct frames_cursor {
 	const uint8_t *p; /* [n] the file from its first byte */

@@ -2,11 +2,12 @@
 /*
  * plugins/storage/local/head.h - what is in the log only, by era
  *
- * A head holds the profiles of one era as streams over that era's dictionary. Batches are planned into the heads of all
- * eras that their profiles belong to, and then applied, as streams.h has it; in between the log takes them.
+ * A head holds the profiles of one era as streams over that era's dictionary. Batches are planned
+ * into the heads of all eras that their profiles belong to, and then applied, as streams.h has it;
+ * in between the log takes them.
  *
- * Threads: the store's lock, for writing where the heads are not const. A head that nobody adds to any more may be read
- * without it.
+ * Threads: the store's lock, for writing where the heads are not const. A head that nobody adds to
+ * any more may be read without it.
  */
 #ifndef DECIMA_STORAGE_LOCAL_HEAD_H
 #define DECIMA_STORAGE_LOCAL_HEAD_H
@@ -39,8 +40,8 @@ struct heads_refused {
 };
 
 /*
- * Where heads that are missing come from. era(): the era that begins there, loaded, and one to which something may be
- * added; borrowed. 0 or a negative errno with a sentence.
+ * Where heads that are missing come from. era(): the era that begins there, loaded, and one to
+ * which something may be added; borrowed. 0 or a negative errno with a sentence.
  */
 typedef int (*era_source_fn)(void *ctx, int64_t begin_ms, struct era **ret, struct dcm_error *err);
 struct heads_source {
@@ -49,7 +50,10 @@ struct heads_source {
 	struct heads_window window;
 };
 
-/* Where the first era after `after` begins that has a profile of the batch within the window; INT64_MAX: none has. */
+/*
+ * Where the first era after `after` begins that has a profile of the batch within the window;
+ * INT64_MAX: none has.
+ */
 int64_t heads__next_era(const struct dcm_batch *b, const struct heads_window *window, int64_t after);
 
 struct head_planned {
@@ -63,8 +67,8 @@ struct heads_plan {
 void heads_plan__fini(struct heads_plan *p);
 
 /*
- * Adds to *ret what was left out. 0, -ENOMEM, or era()'s: the plan can only be freed, and heads that were made for it are
- * empty.
+ * Adds to *ret what was left out. 0, -ENOMEM, or era()'s: the plan can only be freed, and heads
+ * that were made for it are empty.
  */
 int heads__plan(struct heads *h, struct heads_plan *plan, const struct dcm_batch *b,
 		const struct heads_source *source, struct heads_refused *ret, struct dcm_error *err);

@@ -2,9 +2,9 @@
 /*
  * plugins/storage/local/hidden.h - states that are still in a block, and are not there any more
  *
- * Of two states (gauge, cumulative) of one series and type at one time the one that was written later counts. The older
- * one stays in its block until that is written anew; it must go then, before the newer one may be removed, or it would
- * come back.
+ * Of two states (gauge, cumulative) of one series and type at one time the one that was written
+ * later counts. The older one stays in its block until that is written anew; it must go then,
+ * before the newer one may be removed, or it would come back.
  *
  * Threads: one a list.
  */
@@ -29,7 +29,10 @@ struct hidden {
 	v; /* sorted; of several alike in one block the first that were written are meant */
 };
 
-/* Those of a view that was taken (look.h), with everything in it. 0 or -ENOMEM; pieces that cannot be read have none. */
+/*
+ * Those of a view that was taken (look.h), with everything in it. 0 or -ENOMEM; pieces that cannot
+ * be read have none.
+ */
 int hidden__find(struct hidden *h, struct view *v);
 void hidden__fini(struct hidden *h);
 

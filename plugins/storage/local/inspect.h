@@ -12,7 +12,10 @@
 /* Fills all but size and place, from kept.h: at once. */
 void inspect__stat(struct store *s, struct dcm_store_stat *ret);
 
-/* Reads every block and dictionary, and reports what is damaged; returns how many findings there were, or -ENOMEM. */
+/*
+ * Reads every block and dictionary, and reports what is damaged; returns how many findings there
+ * were, or -ENOMEM.
+ */
 int inspect__check(struct store *s, dcm_report_fn report, void *ctx);
 
 #endif

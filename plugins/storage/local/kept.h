@@ -2,9 +2,10 @@
 /*
  * plugins/storage/local/kept.h - how much is in the store, as numbers that whoever changes it keeps
  *
- * Who asks waits for nothing but who writes these numbers down: not for the store's lock, under which a dictionary may be
- * read, and not for the disk. A profile counts where it is stored: a state (gauge, cumulative) that a later write has
- * replaced counts until its block is written anew, because to know of it the blocks would have to be read.
+ * Who asks waits for nothing but who writes these numbers down: not for the store's lock, under
+ * which a dictionary may be read, and not for the disk. A profile counts where it is stored: a
+ * state (gauge, cumulative) that a later write has replaced counts until its block is written anew,
+ * because to know of it the blocks would have to be read.
  *
  * Threads: get() from any; count_*() with the store's lock for writing.
  */

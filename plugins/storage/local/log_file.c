@@ -2,8 +2,9 @@
 /*
  * plugins/storage/local/log_file.c - one file that only grows
  *
- * `waiting` begins where the file is known to be durable, so a failed sync needs no undoing. Writing a group again puts
- * the same bytes into the same place: the synced mark in its frames is what it was.
+ * `waiting` begins where the file is known to be durable, so a failed sync needs no undoing.
+ * Writing a group again puts the same bytes into the same place: the synced mark in its frames is
+ * what it was.
  */
 #include "plugins/storage/local/log_file.h"
 
@@ -66,7 +67,9 @@ struct walk {
 	size_t begin, end; /* of the records that are not durable; of all that count */
 };
 
-/* Hands over what counts; `keep`, where it is given, gets the frames whose sync nobody vouches for. */
+/*
+ * Hands over what counts; `keep`, where it is given, gets the frames whose sync nobody vouches for.
+ */
 static int walk(const struct buf *b, const struct frames_head *head, struct walk *w, replay_fn each,
 		void *ctx, struct log_found *found, struct buf *keep)
 {
@@ -156,8 +159,8 @@ static int fill(struct log_file *l, struct vfs_file *f)
 }
 
 /*
- * The file with its first records, under its name at once: a torn one is never seen. Done again until its directory
- * could be synced, by this process or the next.
+ * The file with its first records, under its name at once: a torn one is never seen. Done again
+ * until its directory could be synced, by this process or the next.
  */
 static int make(struct log_file *l)
 {

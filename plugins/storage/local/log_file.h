@@ -46,8 +46,8 @@ int log_file__open(struct vfs *v, const char *path, uint32_t kind, replay_fn eac
 int log_file__read(struct vfs *v, const char *path, uint32_t kind, replay_fn each, void *ctx,
 		   struct log_found *ret_found, struct dcm_error *err);
 /*
- * The file's bytes up to the end of record `lsn`, appended to an empty buffer; all of them when its head is damaged. 0 or
- * as vfs__read_file().
+ * The file's bytes up to the end of record `lsn`, appended to an empty buffer; all of them when its
+ * head is damaged. 0 or as vfs__read_file().
  */
 int log_file__read_records(struct vfs *v, const char *path, uint64_t lsn, struct buf *ret);
 /* What was not synced is given up. NULL works. */

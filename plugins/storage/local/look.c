@@ -2,9 +2,10 @@
 /*
  * plugins/storage/local/look.c - heads and blocks become pieces of a view
  *
- * Pieces stand in a view as they were written, blocks before heads; but what the heads hold must be taken under the
- * lock, and blocks are read without it. So the heads go into the view first, and are put behind the blocks then. Labels
- * are judged before the lock is taken for the moment that the question sees.
+ * Pieces stand in a view as they were written, blocks before heads; but what the heads hold must be
+ * taken under the lock, and blocks are read without it. So the heads go into the view first, and
+ * are put behind the blocks then. Labels are judged before the lock is taken for the moment that
+ * the question sees.
  */
 #include "plugins/storage/local/look.h"
 
@@ -101,7 +102,10 @@ static void leave_out(void *ctx, const struct piece *p, int error)
 			   commit__block_path(path, b->entry.number));
 		atomic_store_explicit(&l->blocks.v[i].left_out, true, memory_order_relaxed);
 		tell_unreadable(l->store, b, err.text);
-		/* There is room. A chunk's own times are not what they were when its directory is lost. */
+		/*
+		 * There is room. A chunk's own times are not what they were when its directory is
+		 * lost.
+		 */
 		const struct manifest_block *e = &b->entry;
 		const bool known = p->n_profiles && p->first_ms >= e->first_ms && p->last_ms <= e->last_ms;
 
@@ -351,8 +355,8 @@ static int load_pinned(struct look *l)
 }
 
 /*
- * One moment in which the dictionaries of all that is wanted are there, or could not be read. Before it is one in which
- * they are listed, so that their labels are judged.
+ * One moment in which the dictionaries of all that is wanted are there, or could not be read.
+ * Before it is one in which they are listed, so that their labels are judged.
  */
 static int take_moment(struct look *l)
 {

@@ -7,9 +7,9 @@
  *	... answer__merge(&v, ...) ...
  *	view__fini(&v);
  *
- * One moment is seen: heads and the list of blocks are taken in one hold of the lock. Blocks are opened, and
- * dictionaries read, without it. What cannot be read is left out, counted, and told once for each block, or era until it
- * can be read again; the next look tries again.
+ * One moment is seen: heads and the list of blocks are taken in one hold of the lock. Blocks are
+ * opened, and dictionaries read, without it. What cannot be read is left out, counted, and told
+ * once for each block, or era until it can be read again; the next look tries again.
  *
  * Threads: one a look.
  */
@@ -53,8 +53,8 @@ struct look {
 };
 
 /*
- * Fills what view__init() began, and seals it. When the view ends, its selection's budget is told what was left out. 0,
- * -ENOMEM, or the budget's -ETIMEDOUT or -ECANCELED.
+ * Fills what view__init() began, and seals it. When the view ends, its selection's budget is told
+ * what was left out. 0, -ENOMEM, or the budget's -ETIMEDOUT or -ECANCELED.
  */
 int look__take(struct view *v, struct store *s);
 

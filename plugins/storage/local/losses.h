@@ -2,10 +2,10 @@
 /*
  * plugins/storage/local/losses.h - what the store knows to have lost
  *
- * When a damaged block is written anew, or given up, what could not be read of it is gone from the blocks. The manifest
- * keeps, in an extra of its own, in which time that was, so that every answer about this time says what it lacks
- * (dcm_budget.gap), as long as retention keeps the time. There are at most LOSSES_MAX: then the two that are
- * nearest in time become one.
+ * When a damaged block is written anew, or given up, what could not be read of it is gone from the
+ * blocks. The manifest keeps, in an extra of its own, in which time that was, so that every answer
+ * about this time says what it lacks (dcm_budget.gap), as long as retention keeps the time. There
+ * are at most LOSSES_MAX: then the two that are nearest in time become one.
  *
  * A value type, zeroed is empty. docs/FORMATS.md has every byte.
  */

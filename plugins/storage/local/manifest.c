@@ -2,8 +2,9 @@
 /*
  * plugins/storage/local/manifest.c - reads and writes the list of what counts
  *
- * Fields are written and read in one order by a pair of functions per entry. Decoding checks the sum first and the
- * bounds of every count all the same, since a sum over bytes says nothing about who wrote them.
+ * Fields are written and read in one order by a pair of functions per entry. Decoding checks the
+ * sum first and the bounds of every count all the same, since a sum over bytes says nothing about
+ * who wrote them.
  */
 #include "plugins/storage/local/manifest.h"
 

@@ -2,12 +2,14 @@
 /*
  * plugins/storage/local/manifest.h - which files make the store, as of one instant
  *
- * MANIFEST is replaced whole by rename, and is the only thing that says what counts: a block that it does not list does
- * not exist, a frame of the log up to its sealed_lsn is in a block. It has the content twice, each copy with its own
- * check, so that a damaged sector costs nothing. The layout is in docs/FORMATS.md, "The manifest of the local store".
+ * MANIFEST is replaced whole by rename, and is the only thing that says what counts: a block that
+ * it does not list does not exist, a frame of the log up to its sealed_lsn is in a block. It has
+ * the content twice, each copy with its own check, so that a damaged sector costs nothing. The
+ * layout is in docs/FORMATS.md, "The manifest of the local store".
  *
- * What a block is, only its name (a number) and its size and check say here; `extra` records are bytes of whoever needs
- * something to change in the same instant as the list (filters of deletions, batch ids that were seen, ...).
+ * What a block is, only its name (a number) and its size and check say here; `extra` records are
+ * bytes of whoever needs something to change in the same instant as the list (filters of deletions,
+ * batch ids that were seen, ...).
  *
  * A value type: zeroed is empty, fini() frees. Single-threaded.
  */
@@ -39,9 +41,9 @@ struct manifest_block {
 	uint32_t flags; /* of the block's writer */
 	uint8_t level;	/* 0: sealed; +1 for each compaction */
 	/*
-	 * The last frame of the log that is in it, of a compacted one the largest of what went in. Of two profiles of
-	 * one series at one time the one in the block with the larger last_lsn was written later; blocks of one seal
-	 * share none. Who compacts keeps it so (compact.h).
+	 * The last frame of the log that is in it, of a compacted one the largest of what went in.
+	 * Of two profiles of one series at one time the one in the block with the larger last_lsn
+	 * was written later; blocks of one seal share none. Who compacts keeps it so (compact.h).
 	 */
 	uint64_t last_lsn;
 };
@@ -87,19 +89,23 @@ const struct manifest_extra *manifest__extra(const struct manifest *m, uint32_t 
 /* The file's bytes, appended to an empty buffer: b->error tells. */
 void manifest__encode(const struct manifest *m, struct buf *b);
 /*
- * Into a zeroed one. Refuses what encode() cannot have written. *ret_damaged: one of the two copies was. -EUCLEAN: both
- * are. -EPROTONOSUPPORT: of a later version. -ENOMEM.
+ * Into a zeroed one. Refuses what encode() cannot have written. *ret_damaged: one of the two copies
+ * was. -EUCLEAN: both are. -EPROTONOSUPPORT: of a later version. -ENOMEM.
  */
 int manifest__decode(struct manifest *m, const uint8_t *p, size_t n, bool *ret_damaged,
 		     struct dcm_error *err);
 
-/* MANIFEST into a zeroed one; as decode(), -ENOENT when there is none, or another errno of the file system. */
+/*
+ * MANIFEST into a zeroed one; as decode(), -ENOENT when there is none, or another errno of the file
+ * system.
+ */
 int manifest__read(struct manifest *m, struct vfs *v, bool *ret_damaged, struct dcm_error *err);
 
 /*
- * Replaces MANIFEST: writes MANIFEST.tmp, syncs it, renames it, syncs the directory. On failure *ret_replaced tells
- * whether the rename was tried: then either one may be what is read, before and after a power cut, so nothing that one
- * of them needs may be removed before a later write() succeeded.
+ * Replaces MANIFEST: writes MANIFEST.tmp, syncs it, renames it, syncs the directory. On failure
+ * *ret_replaced tells whether the rename was tried: then either one may be what is read, before and
+ * after a power cut, so nothing that one of them needs may be removed before a later write()
+ * succeeded.
  */
 int manifest__write(const struct manifest *m, struct vfs *v, bool *ret_replaced, struct dcm_error *err);
 

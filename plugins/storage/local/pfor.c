@@ -2,9 +2,9 @@
 /*
  * plugins/storage/local/pfor.c - pages of packed numbers
  *
- * Packing and unpacking are written once, with the number of bits as a constant that the compiler sees: it makes one
- * straight run of shifts and masks for each of the 31 widths. The width of a page is the one that makes it smallest,
- * found from how many numbers have how many bits.
+ * Packing and unpacking are written once, with the number of bits as a constant that the compiler
+ * sees: it makes one straight run of shifts and masks for each of the 31 widths. The width of a
+ * page is the one that makes it smallest, found from how many numbers have how many bits.
  */
 #include "plugins/storage/local/pfor.h"
 
@@ -198,7 +198,10 @@ static unsigned width_of(uint64_t v)
 	return v ? 64 - (unsigned)__builtin_clzll(v) : 0;
 }
 
-/* The number of bits that makes the page smallest; of equals the widest, which has the fewest exceptions. Or PLAIN. */
+/*
+ * The number of bits that makes the page smallest; of equals the widest, which has the fewest
+ * exceptions. Or PLAIN.
+ */
 static unsigned best_bits(const uint64_t *v, unsigned n)
 {
 	unsigned n_of[65] = { 0 }, widest = 0, best = PLAIN;

@@ -193,8 +193,8 @@ bool prefix__times(int64_t *v, uint32_t n, struct prefix_clock *from)
 }
 
 /*
- * Numbers v[n], n a multiple of 4, as long as they are so small that times stay within 31 bits of the first. 1, 0 when
- * they are not, or -1 when times go down.
+ * Numbers v[n], n a multiple of 4, as long as they are so small that times stay within 31 bits of
+ * the first. 1, 0 when they are not, or -1 when times go down.
  */
 static inline __attribute__((always_inline)) int short_times(const uint32_t *v, uint32_t n,
 							     struct prefix_clock *from, int64_t *ret)

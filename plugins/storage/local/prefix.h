@@ -2,11 +2,12 @@
 /*
  * plugins/storage/local/prefix.h - running sums over a page of numbers
  *
- * Columns hold steps, readers want where these lead. One step after the other waits for the one before; four at a time
- * wait once (the sums within four are made side by side: Hillis and Steele, Data parallel algorithms, 1986). What
- * neither vectors nor 32 bits can hold goes step by step.
+ * Columns hold steps, readers want where these lead. One step after the other waits for the one
+ * before; four at a time wait once (the sums within four are made side by side: Hillis and Steele,
+ * Data parallel algorithms, 1986). What neither vectors nor 32 bits can hold goes step by step.
  *
- * What is read is hostile: results are within the bounds given, or the functions say no. No state, any thread.
+ * What is read is hostile: results are within the bounds given, or the functions say no. No state,
+ * any thread.
  */
 #ifndef DECIMA_STORAGE_LOCAL_PREFIX_H
 #define DECIMA_STORAGE_LOCAL_PREFIX_H
@@ -17,14 +18,14 @@
 #include "plugins/storage/local/pfor.h"
 
 /*
- * v[n] gaps become ids: *next + v[0], then each the one before + 1 + its gap; *next becomes one more than the last. All
- * are below DCM_NONE, or it is false. n <= PFOR_PAGE.
+ * v[n] gaps become ids: *next + v[0], then each the one before + 1 + its gap; *next becomes one
+ * more than the last. All are below DCM_NONE, or it is false. n <= PFOR_PAGE.
  */
 bool prefix__ids(uint32_t *v, uint32_t n, uint32_t *next);
 
 /*
- * v[n] ways up become ranks, from 0 on and round the end at n_ranks (up to 2^30) to the beginning. False: a way is not
- * below n_ranks. n <= PFOR_PAGE, and v has room for that many.
+ * v[n] ways up become ranks, from 0 on and round the end at n_ranks (up to 2^30) to the beginning.
+ * False: a way is not below n_ranks. n <= PFOR_PAGE, and v has room for that many.
  */
 bool prefix__ranks(uint32_t *v, uint32_t n, uint32_t n_ranks);
 
@@ -32,8 +33,8 @@ bool prefix__ranks(uint32_t *v, uint32_t n, uint32_t n_ranks);
 bool prefix__below(const uint32_t *v, uint32_t n, uint32_t limit);
 
 /*
- * v[n], zigzag of by how much steps change, becomes times from *time on, whose last step was *step; both go on. Sums
- * wrap. False: a time is before the one before it. n <= PFOR_PAGE.
+ * v[n], zigzag of by how much steps change, becomes times from *time on, whose last step was *step;
+ * both go on. Sums wrap. False: a time is before the one before it. n <= PFOR_PAGE.
  */
 struct prefix_clock {
 	int64_t time, step;

@@ -2,8 +2,9 @@
 /*
  * plugins/storage/local/quarantine.h - damaged blocks that were set aside, and when they go
  *
- * quarantine/NUMBER.blk is the file of a block that could not be read whole: for people who want to look at it, or to
- * get more out of it. No answer has it; what it lacks stands in the list of losses (losses.h). It goes when
+ * quarantine/NUMBER.blk is the file of a block that could not be read whole: for people who want to
+ * look at it, or to get more out of it. No answer has it; what it lacks stands in the list of
+ * losses (losses.h). It goes when
  *
  *	- its loss is no longer listed, or older than the retention;
  *	- a removal concerns all of its time: some of what was to be removed may be in it;
@@ -20,8 +21,8 @@ enum { QUARANTINE_PART = 16 };
 #define QUARANTINE_MAX_BYTES (UINT64_C(1) << 30) /* of a store without a bound */
 
 /*
- * Removes what is to go, durably, and notes in the store how much is left. `removed`: what a removal was asked for, or
- * NULL. 0 or a negative errno with a sentence.
+ * Removes what is to go, durably, and notes in the store how much is left. `removed`: what a
+ * removal was asked for, or NULL. 0 or a negative errno with a sentence.
  */
 int quarantine__trim(struct store *s, const struct dcm_select *removed, struct dcm_error *err);
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/storage/local/ranks.h - the distinct numbers of a column, and which place each has among them
+ * plugins/storage/local/ranks.h - the distinct numbers of a column, and which place each has among
+ * them
  *
- * Stacks and label sets are numbered through an era; a chunk sees few of them, and its rows say which of those it is.
- * A set of bits over [smallest, largest] counts places by population count: one pass in, one pass out, no sorting. Where
- * the numbers are so far apart that the bits would cost more than the rows, they are sorted and searched instead.
+ * Stacks and label sets are numbered through an era; a chunk sees few of them, and its rows say
+ * which of those it is. A set of bits over [smallest, largest] counts places by population count:
+ * one pass in, one pass out, no sorting. Where the numbers are so far apart that the bits would
+ * cost more than the rows, they are sorted and searched instead.
  *
  * One thread. Memory is used again from column to column.
  */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/storage/local/reader.c - a store's directory beside the process that writes it, or without one
+ * plugins/storage/local/reader.c - a store's directory beside the process that writes it, or
+ * without one
  *
- * The manifest is read before everything else and again after it. Files that were not there are missed for good when the
- * manifest is still the same; frames of the log are all there when its sealed_lsn is.
+ * The manifest is read before everything else and again after it. Files that were not there are
+ * missed for good when the manifest is still the same; frames of the log are all there when its
+ * sealed_lsn is.
  */
 #include "plugins/storage/local/reader.h"
 
@@ -76,7 +78,10 @@ struct opening {
 	bool last_attempt;
 };
 
-/* What may pass, or is the caller's, ends the opening; damage is left to questions, which say what they leave out. */
+/*
+ * What may pass, or is the caller's, ends the opening; damage is left to questions, which say what
+ * they leave out.
+ */
 static bool is_fatal(int error)
 {
 	return error == -ENOMEM || error == -EACCES || error == -EMFILE || error == -ENFILE;
@@ -200,8 +205,8 @@ int reader__open(const struct dcm_host *host, struct vfs *v, const struct store_
  */
 
 /*
- * Segments that are open when the manifest is still the one that was read have all that it lacks, and nothing takes
- * them away any more. -ESTALE: there are other frames in blocks by now.
+ * Segments that are open when the manifest is still the one that was read have all that it lacks,
+ * and nothing takes them away any more. -ESTALE: there are other frames in blocks by now.
  */
 static int find_moment(struct vfs *v, struct commit_moment *m, struct dcm_error *err)
 {

@@ -2,9 +2,9 @@
 /*
  * plugins/storage/local/removal.c - commits a filter for what was found, and works it off
  *
- * Blocks with states that a later one has replaced (removal_find.h) are listed by the filter too, and are written anew in
- * the order in which they were written at first, the older state before the newer. One that is replaced by a state in a
- * head becomes a case of two blocks by a seal.
+ * Blocks with states that a later one has replaced (removal_find.h) are listed by the filter too,
+ * and are written anew in the order in which they were written at first, the older state before the
+ * newer. One that is replaced by a state in a head becomes a case of two blocks by a seal.
  */
 #include "plugins/storage/local/removal.h"
 
@@ -46,7 +46,10 @@ static bool put_into(struct thin_change *c, const struct era *era, const struct 
 	return false;
 }
 
-/* With the lock for writing. A profile that is not there any more was replaced by a state that came later. */
+/*
+ * With the lock for writing. A profile that is not there any more was replaced by a state that came
+ * later.
+ */
 static void put_all(struct store *s, struct thin *thin, struct era *const *eras)
 {
 	for (size_t i = 0; i < thin->v.n; i++) {
@@ -301,7 +304,10 @@ int removal__before(struct store *s, int64_t cutoff_ms, uint64_t *ret_n, struct 
 	return r ? r : removal__drain(s, err);
 }
 
-/* How far to go in time for the bytes that are too many, as if they lay evenly in it; never less than a millisecond. */
+/*
+ * How far to go in time for the bytes that are too many, as if they lay evenly in it; never less
+ * than a millisecond.
+ */
 static int64_t time_to_go(struct store *s, uint64_t max_bytes)
 {
 	int64_t first_ms = INT64_MAX, last_ms = INT64_MIN;

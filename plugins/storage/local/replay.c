@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/storage/local/replay.c - reads segments, sorts out which of their frames count, hands them over
+ * plugins/storage/local/replay.c - reads segments, sorts out which of their frames count, hands
+ * them over
  *
- * One segment is in memory at a time. Frames are found while scanning and read again when they are handed over, almost
- * always from the segment that is loaded; what a second reading yields is checked again, since a disk may answer
- * differently.
+ * One segment is in memory at a time. Frames are found while scanning and read again when they are
+ * handed over, almost always from the segment that is loaded; what a second reading yields is
+ * checked again, since a disk may answer differently.
  */
 #include "plugins/storage/local/replay.h"
 
@@ -144,7 +145,10 @@ static uint64_t max64(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* Reads a segment's head, and notes its frames that count as far as that depends on this segment alone. */
+/*
+ * Reads a segment's head, and notes its frames that count as far as that depends on this segment
+ * alone.
+ */
 static int scan_file(struct replay *r, struct vfs *v, uint32_t i, struct dcm_error *err)
 {
 	struct replay_file *file = &r->files.v[i];
@@ -192,7 +196,10 @@ static void drop_given_up(struct replay *r)
 	uint32_t by = 0;
 	size_t kept = 0;
 
-	/* From the last segment to the first one, `tail_lsn` of a head becomes the bound of those before. */
+	/*
+	 * From the last segment to the first one, `tail_lsn` of a head becomes the bound of those
+	 * before.
+	 */
 	for (uint32_t i = (uint32_t)r->files.n; i-- > 0;) {
 		struct replay_file *file = &r->files.v[i];
 
@@ -277,7 +284,10 @@ static uint64_t void_end(const struct replay *r, uint64_t lsn)
 	return end;
 }
 
-/* Where the hole at `lsn` ends, as far as it is damage: at the next frame, at LSNs that do not exist, or at the mark. */
+/*
+ * Where the hole at `lsn` ends, as far as it is damage: at the next frame, at LSNs that do not
+ * exist, or at the mark.
+ */
 static uint64_t lost_end(const struct replay *r, uint64_t lsn, size_t next)
 {
 	uint64_t end = r->durable_lsn + 1;

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/storage/local/replay.h - what the segments of a write-ahead log say after whatever happened to them
+ * plugins/storage/local/replay.h - what the segments of a write-ahead log say after whatever
+ * happened to them
  *
- * scan() reads every segment and notes its valid frames; each() hands them over in the order of their LSNs, each LSN
- * once. The rules, in terms of a segment's head (frames.h):
+ * scan() reads every segment and notes its valid frames; each() hands them over in the order of
+ * their LSNs, each LSN once. The rules, in terms of a segment's head (frames.h):
  *
- *  - Segments are ordered by number. A segment's own frames have LSNs from next_lsn on. Those from synced_lsn + 1 to
- *    tail_lsn are copies of frames whose sync in an earlier segment failed, or was never proven.
- *  - An earlier segment counts up to the smallest tail_lsn of the later ones only. What it has beyond was given up by
- *    whoever made the later one, and promised to nobody.
+ *  - Segments are ordered by number. A segment's own frames have LSNs from next_lsn on. Those from
+ *    synced_lsn + 1 to tail_lsn are copies of frames whose sync in an earlier segment failed, or
+ *    was never proven.
+ *  - An earlier segment counts up to the smallest tail_lsn of the later ones only. What it has
+ *    beyond was given up by whoever made the later one, and promised to nobody.
  *  - No LSN between a head's tail_lsn and its next_lsn exists.
- *  - durable_lsn is the largest LSN that any frame or head calls synced. A missing frame up to there is damage: it is
- *    counted, told, and stepped over. A missing frame beyond is the torn end: nothing behind it was promised.
+ *  - durable_lsn is the largest LSN that any frame or head calls synced. A missing frame up to
+ *    there is damage: it is counted, told, and stepped over. A missing frame beyond is the torn
+ *    end: nothing behind it was promised.
  *
  * Reading changes nothing, so a reader may do it beside the daemon that writes. Single-threaded.
  */
@@ -41,19 +44,22 @@ const char *wal__path(char to[static WAL_PATH_BYTES], uint64_t number);
 struct wal_extent {
 	uint64_t number;
 	/*
-	 * Either its bytes with all frames that were synced, of which the file may have fewer; or the file, open, so that
-	 * it may be removed.
+	 * Either its bytes with all frames that were synced, of which the file may have fewer; or
+	 * the file, open, so that it may be removed.
 	 */
 	uint64_t bytes;
 	struct vfs_file *file;
 };
 typedef VEC(struct wal_extent) wal_extents;
 
-/* Opens every segment that is there, appended. -ESTALE: one went away meanwhile; or a negative errno with a sentence. */
+/*
+ * Opens every segment that is there, appended. -ESTALE: one went away meanwhile; or a negative
+ * errno with a sentence.
+ */
 int wal_extents__open(struct vfs *v, wal_extents *ret, struct dcm_error *err);
 /*
- * The bytes of one that is open. A frame that is found was written after all those before it, so when these are read
- * again they are there, whoever writes meanwhile. 0 or a negative errno.
+ * The bytes of one that is open. A frame that is found was written after all those before it, so
+ * when these are read again they are there, whoever writes meanwhile. 0 or a negative errno.
  */
 int wal_extent__measure(const struct wal_extent *e, uint64_t *ret_bytes);
 void wal_extents__fini(wal_extents *e);
@@ -100,18 +106,21 @@ struct replay {
 };
 
 /*
- * 0, or a negative errno from the file system; -ESTALE: a segment went away meanwhile, so what is sealed has moved on
- * (read the manifest again); -EFBIG: a file that is too large; -EPROTONOSUPPORT: written by a later version. A zeroed
- * struct before; fini() after, in any case.
+ * 0, or a negative errno from the file system; -ESTALE: a segment went away meanwhile, so what is
+ * sealed has moved on (read the manifest again); -EFBIG: a file that is too large;
+ * -EPROTONOSUPPORT: written by a later version. A zeroed struct before; fini() after, in any case.
  */
 int replay__scan(struct replay *r, struct vfs *v, struct dcm_error *err);
 
-/* For each frame; the payload is borrowed for the call. Another value than 0 ends the replay, which returns it. */
+/*
+ * For each frame; the payload is borrowed for the call. Another value than 0 ends the replay, which
+ * returns it.
+ */
 typedef int (*replay_fn)(void *ctx, const struct frame *f);
 
 /*
- * All frames with an LSN above sealed_lsn. `report` may be NULL; it is told of each gap. After a failure (of `each`, or
- * of reading) the counts say what was done until then.
+ * All frames with an LSN above sealed_lsn. `report` may be NULL; it is told of each gap. After a
+ * failure (of `each`, or of reading) the counts say what was done until then.
  */
 int replay__each(struct replay *r, struct vfs *v, uint64_t sealed_lsn, replay_fn each, void *ctx,
 		 dcm_report_fn report, void *report_ctx, struct dcm_error *err);

@@ -2,10 +2,11 @@
 /*
  * plugins/storage/local/retain.h - which blocks go: by age, by type, by bytes
  *
- * A block goes whole when all that it holds is too old, and, oldest first, while the store has more bytes than it may.
- * Of a block with types that are kept for different times, the types that are over for good are taken out by writing it
- * anew (compact.h with retain_filter), one block at a time. What is too old and still in a block is for the reader to
- * leave out: before its type's cutoff nothing exists.
+ * A block goes whole when all that it holds is too old, and, oldest first, while the store has more
+ * bytes than it may. Of a block with types that are kept for different times, the types that are
+ * over for good are taken out by writing it anew (compact.h with retain_filter), one block at a
+ * time. What is too old and still in a block is for the reader to leave out: before its type's
+ * cutoff nothing exists.
  *
  * An era's dictionary goes with its last block.
  *
@@ -20,8 +21,9 @@
 
 struct retain_rules {
 	/*
-	 * Profiles of this type of this era that start before the returned time are gone; INT64_MIN keeps all. For a
-	 * block of which the types are not known it is asked for DCM_NONE. NULL: all are kept.
+	 * Profiles of this type of this era that start before the returned time are gone; INT64_MIN
+	 * keeps all. For a block of which the types are not known it is asked for DCM_NONE. NULL:
+	 * all are kept.
 	 */
 	int64_t (*cutoff_ms)(void *ctx, uint32_t era, uint32_t type);
 	void *ctx;
@@ -53,8 +55,8 @@ int retain__choose(struct retain_choice *ret, const struct manifest *m,
 		   const struct retain_rules *rules, const struct retain_facts *facts);
 
 /*
- * A filter that drops what is too old, for any compaction: of every block that is written anew nothing old comes along.
- * `rules` must outlive it.
+ * A filter that drops what is too old, for any compaction: of every block that is written anew
+ * nothing old comes along. `rules` must outlive it.
  */
 struct compact_filter retain_filter(const struct retain_rules *rules);
 

@@ -294,7 +294,10 @@ static struct stored *find_block(const struct store *s, uint64_t number)
 	return NULL;
 }
 
-/* What filters list is written anew for them first, in the order in which it was written (removal.h). */
+/*
+ * What filters list is written anew for them first, in the order in which it was written
+ * (removal.h).
+ */
 static bool is_usable(void *ctx, uint64_t number)
 {
 	const struct store *s = ctx;

@@ -2,16 +2,16 @@
 /*
  * plugins/storage/local/rewrite.h - a compaction (compact.h) of files into files
  *
- * The new blocks are written and wait; the caller opens them, so that nothing can fail when they become part of the
- * store, and then makes one change of it:
+ * The new blocks are written and wait; the caller opens them, so that nothing can fail when they
+ * become part of the store, and then makes one change of it:
  *
  *	r = rewrite__write(&job, &made, err);
  *	... block_map__open() each of made.blocks; on failure rewrite__discard(), and all is as it was ...
  *	r = commit__apply(c, &(struct commit_change){ .add = made.blocks.v, .n_add = made.blocks.n, .remove = ..., }, err);
  *	rewrite_made__fini(&made);
  *
- * There may be no new block at all, when a filter dropped everything. Blocks that lost something to damage are set aside
- * (block_file.h) before the change that removes them.
+ * There may be no new block at all, when a filter dropped everything. Blocks that lost something to
+ * damage are set aside (block_file.h) before the change that removes them.
  *
  * Threads: as commit__write_block(), any, several at once; a job belongs to one.
  */
@@ -38,8 +38,8 @@ struct rewrite_made {
 void rewrite_made__fini(struct rewrite_made *m);
 
 /*
- * Into a zeroed one. 0, or as compact__write() and commit__write_block() with a sentence: then no file is left, and only
- * bad_block means something.
+ * Into a zeroed one. 0, or as compact__write() and commit__write_block() with a sentence: then no
+ * file is left, and only bad_block means something.
  */
 int rewrite__write(const struct rewrite *rw, struct rewrite_made *ret, struct dcm_error *err);
 

@@ -1,21 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/storage/local/store.h - the store: a log, heads of what is in it, blocks, and the eras of both
+ * plugins/storage/local/store.h - the store: a log, heads of what is in it, blocks, and the eras of
+ * both
  *
- * A write puts its batches into one frame of the log, so that all of them are there after a crash or none, and into the
- * heads (head.h); it is acknowledged when the frame is durable. A seal (upkeep.h) closes the heads and makes blocks of
- * them. A batch that was seen is not stored again, but acknowledged as late as a new one. Which batches were seen stands
- * in the manifest, as of its sealed_lsn; the log has the later ones.
+ * A write puts its batches into one frame of the log, so that all of them are there after a crash
+ * or none, and into the heads (head.h); it is acknowledged when the frame is durable. A seal
+ * (upkeep.h) closes the heads and makes blocks of them. A batch that was seen is not stored again,
+ * but acknowledged as late as a new one. Which batches were seen stands in the manifest, as of its
+ * sealed_lsn; the log has the later ones.
  *
- * What starts more than a day after the clock, or is too old already (age.h), is refused: counted, not stored, and for
- * the sender it is done.
+ * What starts more than a day after the clock, or is too old already (age.h), is refused: counted,
+ * not stored, and for the sender it is done.
  *
- * When the disk refuses, writes are refused with the cause, and questions go on. A write that was in the log's memory
- * when the disk failed is neither refused nor acknowledged: its `done` comes when a probe has brought it to the disk.
+ * When the disk refuses, writes are refused with the cause, and questions go on. A write that was
+ * in the log's memory when the disk failed is neither refused nor acknowledged: its `done` comes
+ * when a probe has brought it to the disk.
  *
- * Threads: write() from one at a time, the rest from any. `lock` guards what a question looks at, is held for moments,
- * and no file is touched under it: dictionaries are read before it is taken (eras.h). `work` is held by the one seal,
- * compaction or retention that is under way, and is taken first.
+ * Threads: write() from one at a time, the rest from any. `lock` guards what a question looks at,
+ * is held for moments, and no file is touched under it: dictionaries are read before it is taken
+ * (eras.h). `work` is held by the one seal, compaction or retention that is under way, and is taken
+ * first.
  */
 #ifndef DECIMA_STORAGE_LOCAL_STORE_H
 #define DECIMA_STORAGE_LOCAL_STORE_H
@@ -34,8 +38,8 @@
 
 enum {
 	/*
-	 * Of the log: which profiles were taken, as the two times of struct heads_window, 8 bytes each; and for each
-	 * batch its length, 4 bytes, and "batch" bytes.
+	 * Of the log: which profiles were taken, as the two times of struct heads_window, 8 bytes
+	 * each; and for each batch its length, 4 bytes, and "batch" bytes.
 	 */
 	STORE_FRAME_BATCHES = 1,
 	STORE_MAX_ERAS = 1024,
@@ -44,7 +48,10 @@ enum {
 struct store_options {
 	uint64_t max_bytes;   /* of files; 0: no bound */
 	int64_t retention_ms; /* 0: none */
-	/* int64_t ns by type's text, or its beginning up to a colon: kept so long instead. Borrowed. */
+	/*
+	 * int64_t ns by type's text, or its beginning up to a colon: kept so long instead.
+	 * Borrowed.
+	 */
 	struct dcm_map retention_by_type;
 	int64_t seal_ms;	 /* the oldest that a head's first profile gets, by the clock */
 	uint64_t head_max_bytes; /* sealed then; twice as much refuses writes */
@@ -108,8 +115,8 @@ struct store {
 };
 
 /*
- * Takes the directory, reads the manifest and replays the log. The host and the vfs outlive the store. 0, or as
- * commit__open().
+ * Takes the directory, reads the manifest and replays the log. The host and the vfs outlive the
+ * store. 0, or as commit__open().
  */
 int store__open(const struct dcm_host *host, struct vfs *v, const struct store_options *o,
 		struct commit_found *ret_found, struct store **ret, struct dcm_error *err);
@@ -117,15 +124,16 @@ int store__open(const struct dcm_host *host, struct vfs *v, const struct store_o
 void store__close(struct store *s);
 
 /*
- * As dcm_storage_ops.write: 0 and `done` (may be NULL) when it is durable; or -EAGAIN, -ENOSPC, -EIO, -EFBIG (a batch
- * that no frame holds), -EOVERFLOW (times that need more than STORE_MAX_ERAS eras).
+ * As dcm_storage_ops.write: 0 and `done` (may be NULL) when it is durable; or -EAGAIN, -ENOSPC,
+ * -EIO, -EFBIG (a batch that no frame holds), -EOVERFLOW (times that need more than STORE_MAX_ERAS
+ * eras).
  */
 int store__write(struct store *s, struct dcm_batch *const *batches, uint32_t n, dcm_done_fn done,
 		 void *ctx, struct dcm_error *err);
 
 /*
- * For who opens: a store without files; what the manifest lists (into an empty one); and a replay_fn of the log. As
- * commit_options' `loaded` and `each`, with the store as the context.
+ * For who opens: a store without files; what the manifest lists (into an empty one); and a
+ * replay_fn of the log. As commit_options' `loaded` and `each`, with the store as the context.
  */
 struct store *store__new(const struct dcm_host *host, struct vfs *v, const struct store_options *o);
 int store__take_manifest(void *store, const struct manifest *m, struct dcm_error *err);
@@ -140,7 +148,10 @@ void store__acknowledge(struct store *s);
 /* Brings the blocks into the order in which they were written. With the lock for writing. */
 void store__sort_blocks(struct store *s);
 
-/* Finds an era by its number in blocks. 0 and a reference, as long as which it is loaded, or a negative errno. */
+/*
+ * Finds an era by its number in blocks. 0 and a reference, as long as which it is loaded, or a
+ * negative errno.
+ */
 int store__era(struct store *s, uint32_t number, struct era **ret, struct dcm_error *err);
 
 #endif

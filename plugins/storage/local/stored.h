@@ -2,7 +2,8 @@
 /*
  * plugins/storage/local/stored.h - a block of the store, mapped when it is first looked at
  *
- * Reference-counted, so that a question reads on when a compaction or retention has removed the file meanwhile.
+ * Reference-counted, so that a question reads on when a compaction or retention has removed the
+ * file meanwhile.
  *
  * Threads: any, at once.
  */
@@ -14,7 +15,10 @@
 #include "plugins/storage/local/block_file.h"
 #include "plugins/storage/local/era.h"
 
-/* Whether a block has cumulative types: who asks from a time on needs their last profiles before it. */
+/*
+ * Whether a block has cumulative types: who asks from a time on needs their last profiles before
+ * it.
+ */
 enum stored_cumulative { STORED_UNKNOWN, STORED_CUMULATIVE, STORED_NOT_CUMULATIVE };
 
 struct stored {
@@ -38,7 +42,10 @@ struct stored *stored__new(struct vfs *v, struct era *era, const struct manifest
 struct stored *stored__ref(struct stored *s);
 void stored__unref(struct stored *s); /* NULL is fine */
 
-/* The block, valid as long as the reference. As block_map__open(); -EBADMSG also when its directory was lost since. */
+/*
+ * The block, valid as long as the reference. As block_map__open(); -EBADMSG also when its directory
+ * was lost since.
+ */
 int stored__block(struct stored *s, const struct block **ret, struct dcm_error *err);
 
 #endif

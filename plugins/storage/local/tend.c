@@ -40,7 +40,10 @@ static int compact_once(struct tend *t, struct dcm_error *err)
 {
 	/* One that fails keeps no other block waiting. */
 	int rescued = rework__rescue(t->store, err);
-	/* Blocks that wait for their removal are not compacted; one that cannot be read keeps no others from it. */
+	/*
+	 * Blocks that wait for their removal are not compacted; one that cannot be read keeps no
+	 * others from it.
+	 */
 	int removed = removal__step(t->store, err);
 	int r = removed > 0 ? removed : rework__compact(t->store, err);
 	if (r == 0)

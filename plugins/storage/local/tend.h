@@ -2,10 +2,11 @@
 /*
  * plugins/storage/local/tend.h - the store's upkeep in rounds, and what is wrong with it
  *
- * A round recovers, seals, and now and then expires and compacts; one that fails keeps no other from its turn, but on a
- * disk that refuses nothing is written anew. Compaction goes on for as long as there is work, half of the time, so that
- * who waits for the same lock or disk has the other half. What is wrong is remembered by job, until that job succeeds:
- * the state changes when it really does, and not because another job, or none, had its turn.
+ * A round recovers, seals, and now and then expires and compacts; one that fails keeps no other
+ * from its turn, but on a disk that refuses nothing is written anew. Compaction goes on for as long
+ * as there is work, half of the time, so that who waits for the same lock or disk has the other
+ * half. What is wrong is remembered by job, until that job succeeds: the state changes when it
+ * really does, and not because another job, or none, had its turn.
  *
  * Threads: one.
  */
@@ -36,8 +37,8 @@ struct tend {
 /* One round. True: what tend__trouble() says has changed. */
 bool tend__round(struct tend *t);
 /*
- * How long after the last one the next is due, if nothing is written meanwhile: a second while there
- * is work or trouble, some more otherwise.
+ * How long after the last one the next is due, if nothing is written meanwhile: a second while
+ * there is work or trouble, some more otherwise.
  */
 int64_t tend__rest_ns(const struct tend *t);
 /* "" when all is well. */

@@ -37,8 +37,8 @@ static void sealing__fini(struct sealing *g)
 }
 
 /*
- * Nobody adds to the heads that are closed. Those of a seal that failed are sealed first: what was written since stays
- * where it is.
+ * Nobody adds to the heads that are closed. Those of a seal that failed are sealed first: what was
+ * written since stays where it is.
  */
 static int close_heads(struct sealing *g, struct dcm_error *err)
 {
@@ -235,7 +235,9 @@ static int probe(struct store *s, struct dcm_error *err)
 	return r;
 }
 
-/* Of blocks that are over, and of the log, which is larger than the block that a seal makes of it. */
+/*
+ * Of blocks that are over, and of the log, which is larger than the block that a seal makes of it.
+ */
 static int make_room(struct store *s, struct dcm_error *err)
 {
 	/* When it fails (it may need room itself), the seal makes some all the same. */

@@ -2,23 +2,26 @@
 /*
  * plugins/storage/local/vfs.h - every call that the store makes to a file system, as one table
  *
- * The store reaches its files through here alone, so that a simulated disk can stand under it: one that loses what was
- * not synced, and fails the call that a test wants. vfs_posix.c is the real one, tests/storage/sim_disk.c the other.
+ * The store reaches its files through here alone, so that a simulated disk can stand under it: one
+ * that loses what was not synced, and fails the call that a test wants. vfs_posix.c is the real
+ * one, tests/storage/sim_disk.c the other.
  *
- * A `struct vfs` is one directory. Paths are relative to it ("wal/7.wal"); "." is itself. A path that begins with '/'
- * is taken as it is (where a backup goes).
+ * A `struct vfs` is one directory. Paths are relative to it ("wal/7.wal"); "." is itself. A path
+ * that begins with '/' is taken as it is (where a backup goes).
  *
- * Contract of every member: 0 or a negative errno; outputs change only on success; -EINTR may come from any of them,
- * and reads and writes may be short. Any thread, several at once; what one file's calls may do at once is said by
- * pread(2) and pwrite(2). Who uses the table calls the vfs__ functions at the end, which go on after -EINTR and short
- * counts where that is safe.
+ * Contract of every member: 0 or a negative errno; outputs change only on success; -EINTR may come
+ * from any of them, and reads and writes may be short. Any thread, several at once; what one file's
+ * calls may do at once is said by pread(2) and pwrite(2). Who uses the table calls the vfs__
+ * functions at the end, which go on after -EINTR and short counts where that is safe.
  *
  * What the store believes of a disk, and the simulated one does its worst to keep no more than:
- *  - What was written is there after a power cut only when sync() of the file returned 0 afterwards. Until then each
- *    sector of 512 bytes has its old bytes or its new ones, independently, and the size is any in between.
- *  - A name made, moved or removed is so after a power cut only when sync_dir() of its directory returned 0.
- *  - After sync() failed, what was written before is lost or not, and no later sync() of that file tells. So a file
- *    whose sync failed is never synced again; its bytes are written to another.
+ *  - What was written is there after a power cut only when sync() of the file returned 0
+ *    afterwards. Until then each sector of 512 bytes has its old bytes or its new ones,
+ *    independently, and the size is any in between.
+ *  - A name made, moved or removed is so after a power cut only when sync_dir() of its directory
+ *    returned 0.
+ *  - After sync() failed, what was written before is lost or not, and no later sync() of that file
+ *    tells. So a file whose sync failed is never synced again; its bytes are written to another.
  */
 #ifndef DECIMA_STORAGE_LOCAL_VFS_H
 #define DECIMA_STORAGE_LOCAL_VFS_H
@@ -52,7 +55,10 @@ struct vfs_stat {
 	uint64_t n_links; /* 0: its name has been removed, and nobody will find what is written */
 };
 
-/* For each name in a directory, in no order; "." and ".." are left out. Another value than 0 ends the walk. */
+/*
+ * For each name in a directory, in no order; "." and ".." are left out. Another value than 0 ends
+ * the walk.
+ */
 typedef int (*vfs_name_fn)(void *ctx, const char *name);
 
 struct vfs_ops {
@@ -63,16 +69,28 @@ struct vfs_ops {
 	int (*pwrite)(struct vfs_file *f, const void *p, size_t n, uint64_t offset, size_t *ret_n);
 	/* The file's bytes and size, as fdatasync(2). */
 	int (*sync)(struct vfs_file *f);
-	/* Room for the first `bytes` bytes, which become the file's size: -ENOSPC now and not later. -EOPNOTSUPP. */
+	/*
+	 * Room for the first `bytes` bytes, which become the file's size: -ENOSPC now and not
+	 * later. -EOPNOTSUPP.
+	 */
 	int (*allocate)(struct vfs_file *f, uint64_t bytes);
 	int (*truncate)(struct vfs_file *f, uint64_t bytes);
 	int (*stat)(struct vfs_file *f, struct vfs_stat *ret);
-	/* The first n bytes (n > 0, at most the size), read-only, until unmap(), also when the file has been closed. */
+	/*
+	 * The first n bytes (n > 0, at most the size), read-only, until unmap(), also when the file
+	 * has been closed.
+	 */
 	int (*map)(struct vfs_file *f, size_t n, const uint8_t **ret);
 	void (*unmap)(struct vfs *v, const uint8_t *p, size_t n);
-	/* Rises when a part of what is mapped was lost, and reads as zeroes since. NULL: that cannot happen. */
+	/*
+	 * Rises when a part of what is mapped was lost, and reads as zeroes since. NULL: that
+	 * cannot happen.
+	 */
 	uint64_t (*n_lost)(struct vfs *v);
-	/* Held by this open file until it is closed or the process ends; -EBUSY when another has it. */
+	/*
+	 * Held by this open file until it is closed or the process ends; -EBUSY when another has
+	 * it.
+	 */
 	int (*lock)(struct vfs_file *f);
 
 	int (*rename)(struct vfs *v, const char *from, const char *to); /* replaces `to` in one step */
@@ -83,18 +101,21 @@ struct vfs_ops {
 	int (*list)(struct vfs *v, const char *dir, vfs_name_fn each, void *ctx);
 	int (*sync_dir)(struct vfs *v, const char *dir);
 	int (*random)(struct vfs *v, uint64_t *ret); /* never 0 */
-	/* When the directory itself was removed and its path names one again: takes that one. 0 when all is well. */
+	/*
+	 * When the directory itself was removed and its path names one again: takes that one. 0
+	 * when all is well.
+	 */
 	int (*revive)(struct vfs *v);
 };
 
 /*
- * The directory at `path`, made where it is missing (mode 0750; its parents too) unless `existing`, and its name synced.
- * free(NULL) works. Open files of it are closed first.
+ * The directory at `path`, made where it is missing (mode 0750; its parents too) unless `existing`,
+ * and its name synced. free(NULL) works. Open files of it are closed first.
  */
 int vfs_posix__new(const char *path, bool existing, struct vfs **ret, struct dcm_error *err);
 /*
- * From now on files are mapped by the host, where it can, so that a bad sector or a file that is cut off ends no process.
- * Nothing is mapped yet. The host outlives the vfs.
+ * From now on files are mapped by the host, where it can, so that a bad sector or a file that is
+ * cut off ends no process. Nothing is mapped yet. The host outlives the vfs.
  */
 void vfs_posix__map_by(struct vfs *v, const struct dcm_host *host);
 void vfs_posix__free(struct vfs *v);

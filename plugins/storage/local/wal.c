@@ -2,13 +2,13 @@
 /*
  * plugins/storage/local/wal.c - the write-ahead log
  *
- * Two buffers: `pending` takes frames under the lock; the leader swaps it with `flying`, which is its own while it is
- * the leader, and stays full when the disk refuses it. So a group exists in memory until it is durable, and the order
- * of LSNs on the disk is the order of appending.
+ * Two buffers: `pending` takes frames under the lock; the leader swaps it with `flying`, which is
+ * its own while it is the leader, and stays full when the disk refuses it. So a group exists in
+ * memory until it is durable, and the order of LSNs on the disk is the order of appending.
  *
- * `tried_lsn` is the last LSN of which a segment that still exists may have a copy. A new segment's head says so
- * (tail_lsn): what older segments have beyond counts for nothing. A segment that failed and could be removed is as if
- * it had never been, so tried_lsn goes back.
+ * `tried_lsn` is the last LSN of which a segment that still exists may have a copy. A new segment's
+ * head says so (tail_lsn): what older segments have beyond counts for nothing. A segment that
+ * failed and could be removed is as if it had never been, so tried_lsn goes back.
  *
  * Segments are numbered upwards and made with O_EXCL: a number is used once.
  */
@@ -71,7 +71,10 @@ static void retire_file(struct wal *w, uint64_t last_lsn)
 	w->closed.v[w->closed.n++] = (struct closed){ w->head.number, last_lsn, w->end };
 }
 
-/* Removes a segment that failed before anything in it was acknowledged; one that stays is parted from. */
+/*
+ * Removes a segment that failed before anything in it was acknowledged; one that stays is parted
+ * from.
+ */
 static void drop_file(struct wal *w, uint64_t tried_before)
 {
 	char path[WAL_PATH_BYTES];
@@ -84,7 +87,10 @@ static void drop_file(struct wal *w, uint64_t tried_before)
 		w->closed.v[w->closed.n++] = (struct closed){ w->head.number, w->flying_lsn, w->end };
 }
 
-/* Makes the next segment, with room for the group and its head written. On failure there may be a file to drop. */
+/*
+ * Makes the next segment, with room for the group and its head written. On failure there may be a
+ * file to drop.
+ */
 static int begin_file(struct wal *w, uint64_t synced_lsn, struct dcm_error *err)
 {
 	uint64_t tail = w->tried_lsn;
@@ -154,14 +160,19 @@ static void tell(const struct wal *w, enum dcm_log_level level, const char *text
 		w->options.report(w->options.report_ctx, level, text);
 }
 
-/* The group to this segment or, when there is none, it is full or it fails, to a new one. 0: it is durable. */
+/*
+ * The group to this segment or, when there is none, it is full or it fails, to a new one. 0: it is
+ * durable.
+ */
 static int fly(struct wal *w, uint64_t synced_lsn, bool cut, uint64_t *n_failures, struct dcm_error *err)
 {
 	uint64_t before = w->tried_lsn;
 	struct dcm_error first = DCM_ERROR_INIT;
 	int rc;
 
-	/* One for the segment that is left, one for a new one that can be neither used nor removed. */
+	/*
+	 * One for the segment that is left, one for a new one that can be neither used nor removed.
+	 */
 	if (!vec__reserve(&w->closed, 2))
 		return error__nomem(err);
 	if (w->file && !cut && w->flying.n && w->end <= w->file_bytes &&
@@ -194,8 +205,8 @@ static int fly(struct wal *w, uint64_t synced_lsn, bool cut, uint64_t *n_failure
 /* ---- leader and follower ---- */
 
 /*
- * Called with the lock and without a leader; returns with the lock. Writes what waits, or what the disk refused before.
- * Sets `refusing` by what came of it.
+ * Called with the lock and without a leader; returns with the lock. Writes what waits, or what the
+ * disk refused before. Sets `refusing` by what came of it.
  */
 static int lead(struct wal *w)
 {
@@ -444,9 +455,9 @@ static void trim(struct wal *w, const struct replay_file *file)
 }
 
 /*
- * Writes what nobody can vouch for to a segment of this process's own. Segments that have nothing else then go, unless
- * their head tells of LSNs that do not exist or keeps older frames given up; so a process that dies at each start does
- * not fill the disk.
+ * Writes what nobody can vouch for to a segment of this process's own. Segments that have nothing
+ * else then go, unless their head tells of LSNs that do not exist or keeps older frames given up;
+ * so a process that dies at each start does not fill the disk.
  */
 static void vouch(struct wal *w, const struct replay *r, uint64_t durable_lsn)
 {
@@ -504,7 +515,10 @@ static int replay(struct wal *w, uint64_t sealed_lsn, replay_fn each, void *ctx,
 		trim(w, file);
 	}
 	w->tried_lsn = r.tail_lsn;
-	/* LSNs between the last frame and the largest number seen do not exist, so they are as durable as it. */
+	/*
+	 * LSNs between the last frame and the largest number seen do not exist, so they are as
+	 * durable as it.
+	 */
 	w->last_lsn = w->flying_lsn = r.max_lsn;
 	w->first_new_lsn = r.max_lsn + 1;
 	w->synced_lsn = w->flying.n ? t.durable_lsn : r.max_lsn;

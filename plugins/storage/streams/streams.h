@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/storage/streams/streams.h - profiles in memory: those of one series and one type are a stream
+ * plugins/storage/streams/streams.h - profiles in memory: those of one series and one type are a
+ * stream
  *
  * A stream holds the profiles of one series and one type, by time. A profile of k types is k
  * profiles here, one of each type, and counts as k; its rows are sorted by (stack, label set), each

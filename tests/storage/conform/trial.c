@@ -306,7 +306,10 @@ void trial__aim(const struct trial *t, struct question *q, struct random *r)
 
 		if (t->times_ms.n == 0 || random__below(r, 3) == 0)
 			continue;
-		/* On a profile's time and beside it: both ends of the range are half of its meaning. */
+		/*
+		 * On a profile's time and beside it: both ends of the range are half of its
+		 * meaning.
+		 */
 		sel->from_ms = t->times_ms.v[random__below(r, t->times_ms.n)] +
 			       (int64_t)random__below(r, 2);
 		sel->to_ms = t->times_ms.v[random__below(r, t->times_ms.n)] +
@@ -384,7 +387,10 @@ static bool between(uint64_t n, uint64_t least, uint64_t more)
 	return n >= least && n - least <= more;
 }
 
-/* Late counts may be too large, by no more than there was to count; what questions count is compared beside them. */
+/*
+ * Late counts may be too large, by no more than there was to count; what questions count is
+ * compared beside them.
+ */
 static bool same_counts(struct trial *t, struct storage *store, const struct dcm_store_stat *got,
 			const struct dcm_store_stat *expected)
 {

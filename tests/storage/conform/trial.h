@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/storage/conform/trial.h - a storage under test beside the reference, which was told the same
+ * tests/storage/conform/trial.h - a storage under test beside the reference, which was told the
+ * same
  *
  * Everything that can go wrong returns false and leaves one report: what was asked, what was
  * expected, what came. The first report stays. Functions are for one thread but where they say.
@@ -26,7 +27,9 @@ struct trial_options {
 
 struct ack;
 
-/* Of all that was written: states, their rows, and series, which stat() may count too much at most. */
+/*
+ * Of all that was written: states, their rows, and series, which stat() may count too much at most.
+ */
 struct kept_most {
 	uint64_t n_states, n_rows, n_series;
 };
@@ -52,9 +55,14 @@ struct trial {
 	uint64_t n_asked, n_empty; /* questions; and those to which the answer was nothing */
 };
 
-/* Opens both in fresh directories; NULL only when the reference cannot be had. A report may be in it. */
+/*
+ * Opens both in fresh directories; NULL only when the reference cannot be had. A report may be in
+ * it.
+ */
 struct trial *trial__new(const struct trial_options *o);
-/* Closes both, and looks whether each write was acknowledged once. False: a report is in ret_why. */
+/*
+ * Closes both, and looks whether each write was acknowledged once. False: a report is in ret_why.
+ */
 bool trial__end(struct trial *t, struct buf *ret_why);
 
 /* Makes the report, unless there is one. Returns false. */
@@ -81,7 +89,9 @@ void trial__aim(const struct trial *t, struct question *q, struct random *r);
 bool trial__compare_stat(struct trial *t, struct storage *store);
 bool trial__check(struct trial *t, struct storage *store);
 
-/* Stops the subject and opens it again: the same directory when it keeps data, otherwise a backup. */
+/*
+ * Stops the subject and opens it again: the same directory when it keeps data, otherwise a backup.
+ */
 bool trial__restart(struct trial *t);
 /* The two halves of it, for a subject that keeps its data. */
 void trial__stop(struct trial *t);

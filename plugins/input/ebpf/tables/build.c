@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/input/ebpf/tables/build.c - files become code pages: the thread, the budget, what gives way
+ * plugins/input/ebpf/tables/build.c - files become code pages: the thread, the budget, what gives
+ * way
  *
  * The thread is a batch job, but not at low priority: on a busy machine samples would wait for it
  * that the kernel can defer only so many of. When the heap is full, the thread takes the tables of

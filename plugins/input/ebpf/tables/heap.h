@@ -18,8 +18,8 @@
 #include "bpf/tables.h"
 
 /*
- * Where slabs come from. make: a mapped, zeroed slab of 1 MiB that programs see as number `slab`, or
- * a negative errno.
+ * Where slabs come from. make: a mapped, zeroed slab of 1 MiB that programs see as number `slab`,
+ * or a negative errno.
  */
 struct heap_source {
 	int (*make)(void *ctx, uint32_t slab, void **ret_memory);

@@ -23,8 +23,8 @@ struct native_tables {
 
 /*
  * Puts up to max frames, innermost first, as in struct sampler_sample, and says how the walk ended.
- * When that is SAMPLER_OUTCOME_PENDING, *ret_pending is an address in the mapping that has no tables
- * yet.
+ * When that is SAMPLER_OUTCOME_PENDING, *ret_pending is an address in the mapping that has no
+ * tables yet.
  */
 uint32_t native__walk(const struct native_tables *tables, const struct sampler_raw *raw,
 		      uint64_t *frames, uint32_t max, uint32_t *ret_n, uint64_t *ret_pending);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/input/ebpf/tables/state.h - what tables.c (images) and build.c (files) share, and nobody else
+ * plugins/input/ebpf/tables/state.h - what tables.c (images) and build.c (files) share, and nobody
+ * else
  */
 #ifndef DECIMA_EBPF_TABLES_STATE_H
 #define DECIMA_EBPF_TABLES_STATE_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/input/ebpf/tables/tables.c - process images and their mappings, where the kernel reads them
+ * plugins/input/ebpf/tables/tables.c - process images and their mappings, where the kernel reads
+ * them
  *
  * An image's slot is in the bucket of its pid; when all slots of a bucket are taken, the one that
  * was not used for longest gives way, and comes back when a deferred sample asks for it. Programs

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/input/ebpf/tables/tables.h - the unwind tables of running code, where the kernel reads them
+ * plugins/input/ebpf/tables/tables.h - the unwind tables of running code, where the kernel reads
+ * them
  *
  * A process image has executable mappings, a mapping shows a file, and a file's unwind rows become
  * code pages in memory that BPF programs see (bpf/tables.h). Whoever follows processes announces

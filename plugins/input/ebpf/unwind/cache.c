@@ -74,7 +74,9 @@ static int by_age(const void *a, const void *b)
 	return (x.tv_nsec > y.tv_nsec) - (x.tv_nsec < y.tv_nsec);
 }
 
-/* All tables of the folder, the one used longest ago first. What is neither table nor ours stays. */
+/*
+ * All tables of the folder, the one used longest ago first. What is neither table nor ours stays.
+ */
 static int list(const struct unwind_cache *c, struct entries *ret)
 {
 	int fd = openat(c->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -6,8 +6,9 @@
  * instead of a compilation. Files carry a checksum, the version of their form, and a sum of the
  * compiler's source; they are checked like anything foreign, and one that is damaged, or that
  * another compiler made, is removed, and counts. New files replace old ones by renaming, without
- * fsync: after a power cut the checksum tells. When there is no room for another, those used longest
- * ago go (a file's mtime is when it was used last), and some more, so that it is not each time.
+ * fsync: after a power cut the checksum tells. When there is no room for another, those used
+ * longest ago go (a file's mtime is when it was used last), and some more, so that it is not each
+ * time.
  *
  * One thread at a time. Several processes may share a folder: each sees by the folder's mtime that
  * others were there, and counts anew.
@@ -56,8 +57,8 @@ void unwind_cache__close(struct unwind_cache *c);
 int unwind_cache__load(struct unwind_cache *c, const char *build_id, struct unwind_rows **ret_rows);
 
 /*
- * Keeps a table: 0, -EINVAL (no build id), -EFBIG (alone larger than max_bytes), -ENOMEM, or what the
- * file system says. A failure leaves the folder as it was.
+ * Keeps a table: 0, -EINVAL (no build id), -EFBIG (alone larger than max_bytes), -ENOMEM, or what
+ * the file system says. A failure leaves the folder as it was.
  */
 int unwind_cache__store(struct unwind_cache *c, const char *build_id, const struct unwind_rows *rows);
 

@@ -3,9 +3,9 @@
  * plugins/input/ebpf/unwind/cfi.h - .eh_frame and .debug_frame as stretches with rows
  *
  * One pass over the section, running each function's call frame instructions for three things only:
- * the frame address, the frame pointer and the return address; and for rbx, where the build wants it.
- * What is wrong or unknown is counted
- * in the build's gaps[], and ends a function's description there, not the pass.
+ * the frame address, the frame pointer and the return address; and for rbx, where the build wants
+ * it. What is wrong or unknown is counted in the build's gaps[], and ends a function's description
+ * there, not the pass.
  *
  * Sources: DWARF 5, 6.4; Linux Standard Base 5.0 Core, 10.6 (.eh_frame, its augmentations and
  * pointer encodings); DWARF for the Arm 64-bit Architecture, 4.5.

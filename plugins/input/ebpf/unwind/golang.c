@@ -2,10 +2,10 @@
 /*
  * plugins/input/ebpf/unwind/golang.c - rules for Go's functions, from the runtime's own table
  *
- * A frame of n bytes (the table's number) on x86-64: the return address is at sp + n, and where n is
- * not 0 the caller's rbp lies in the word below it. Since Go 1.21 a function begins with push %rbp,
- * so it is there as soon as n is 8; before, `sub $n,%rsp` was followed by the store. On arm64 the
- * link register is saved at sp, and x29 in the word below sp.
+ * A frame of n bytes (the table's number) on x86-64: the return address is at sp + n, and where n
+ * is not 0 the caller's rbp lies in the word below it. Since Go 1.21 a function begins with push
+ * %rbp, so it is there as soon as n is 8; before, `sub $n,%rsp` was followed by the store. On arm64
+ * the link register is saved at sp, and x29 in the word below sp.
  *
  * The runtime's assembler may save nothing or switch stacks. Whether it saves rbp, its code tells.
  * Where it writes sp (the linker marks such functions), the frame pointer still points to its own

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/input/ebpf/unwind/pclntab.c - Go's table of functions: where they are, and their frame sizes
+ * plugins/input/ebpf/unwind/pclntab.c - Go's table of functions: where they are, and their frame
+ * sizes
  */
 #include "plugins/input/ebpf/unwind/pclntab.h"
 
@@ -92,8 +93,8 @@ static int pointer_at(const struct pclntab *g, uint64_t vaddr, uint64_t *ret)
 }
 
 /*
- * Go's text: the head of the table has its address up to 1.25 (in position-independent programs only
- * by a relocation), the module's record has it since. Neither is a guess.
+ * Go's text: the head of the table has its address up to 1.25 (in position-independent programs
+ * only by a relocation), the module's record has it since. Neither is a guess.
  */
 static int find_text(struct pclntab *g)
 {
@@ -199,7 +200,9 @@ bool pclntab__begins(const struct pclntab_function *f, const char *beginning)
  * Finding it
  */
 
-/* Where the bytes that begin a table are in a section, at an even distance: an offset of the image. */
+/*
+ * Where the bytes that begin a table are in a section, at an even distance: an offset of the image.
+ */
 static int search(const struct image *im, const struct image_section *s, uint64_t *ret)
 {
 	/* the lower byte of a magic number, then what is the same in all of ours */

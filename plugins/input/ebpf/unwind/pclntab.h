@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/input/ebpf/unwind/pclntab.h - Go's table of functions: where they are, and their frame sizes
+ * plugins/input/ebpf/unwind/pclntab.h - Go's table of functions: where they are, and their frame
+ * sizes
  *
  * Versions since Go 1.18 (its table has 32-bit offsets from where Go's text begins).
  * Sources: Go's src/runtime/symtab.go (pcHeader, moduledata), src/runtime/runtime2.go (_func),
@@ -47,8 +48,8 @@ struct pclntab_frames {
 };
 
 /*
- * Finds and reads the table. 0 (to be freed by pclntab__fini()), -ENOENT when there is none that can
- * be read, -EFBIG, -EIO, -ENOMEM.
+ * Finds and reads the table. 0 (to be freed by pclntab__fini()), -ENOENT when there is none that
+ * can be read, -EFBIG, -EIO, -ENOMEM.
  */
 int pclntab__open(struct pclntab *g, struct build *b);
 void pclntab__fini(struct pclntab *g);

@@ -2,14 +2,16 @@
 /*
  * plugins/input/ebpf/unwind/program.c - runs call frame instructions
  *
- * Only three columns are followed, or four with rbx; what is said of other registers is read over. A
- * row is made when the location advances after a change.
+ * Only three columns are followed, or four with rbx; what is said of other registers is read over.
+ * A row is made when the location advances after a change.
  */
 #include "plugins/input/ebpf/unwind/program.h"
 
 enum { NESTING = 16 }; /* of remembered states; compilers use 1 */
 
-/* DWARF 5, 7.24, and vendors' extensions. The first three have their operand in the lower six bits. */
+/*
+ * DWARF 5, 7.24, and vendors' extensions. The first three have their operand in the lower six bits.
+ */
 enum op {
 	OP_HIGH = 0xc0,
 	OP_LOW = 0x3f,

@@ -39,7 +39,9 @@ static int add_section(struct build *b, const struct image_section *s, bool is_e
 	return rc ? rc : add_cfi(b, &cfi);
 }
 
-/* Without sections, by .eh_frame_hdr: it ends nobody knows where, at the latest with the segment. */
+/*
+ * Without sections, by .eh_frame_hdr: it ends nobody knows where, at the latest with the segment.
+ */
 static int add_segment(struct build *b)
 {
 	CLEANUP(mem__freep) uint8_t *data = NULL;

@@ -37,8 +37,8 @@ struct unwind_limits {
 	uint32_t max_fdes;  /* 0: 4 Mi */
 	uint32_t max_rows;  /* 0: 64 Mi */
 	/*
-	 * Asked now and then, in the caller's thread, at least every few thousand rows: true ends the
-	 * work with -ECANCELED; it may also sleep, to give way. NULL: never.
+	 * Asked now and then, in the caller's thread, at least every few thousand rows: true ends
+	 * the work with -ECANCELED; it may also sleep, to give way. NULL: never.
 	 */
 	bool (*stop)(void *arg);
 	void *stop_arg;
@@ -52,8 +52,8 @@ struct unwind_segment {
 
 /*
  * Row i covers [base + at[i], base + at[i + 1]) with rules[rule[i]]; the last row is one of rule 0
- * (UNWIND_CFA_NONE), and covers nothing. at[] ascends strictly, neighbours' rules differ. All of the
- * executable segments is covered, and whatever lies between them is rule 0.
+ * (UNWIND_CFA_NONE), and covers nothing. at[] ascends strictly, neighbours' rules differ. All of
+ * the executable segments is covered, and whatever lies between them is rule 0.
  */
 struct unwind_rows {
 	uint64_t base; /* ELF virtual address of the first executable byte */

@@ -3,8 +3,9 @@
  * plugins/input/ebpf/unwind/rules.h - a dictionary of distinct rules
  *
  * Rule to index by open addressing over the rule's eight bytes as a number (a linear search made a
- * prototype 2.6 times slower). Index 0 is the rule of zeroes. The last index is kept for a file that
- * has more rules than fit: everything further becomes UNWIND_CFA_UNSUPPORTED, UNWIND_GAP_RULES.
+ * prototype 2.6 times slower). Index 0 is the rule of zeroes. The last index is kept for a file
+ * that has more rules than fit: everything further becomes UNWIND_CFA_UNSUPPORTED,
+ * UNWIND_GAP_RULES.
  */
 #ifndef DECIMA_EBPF_UNWIND_RULES_H
 #define DECIMA_EBPF_UNWIND_RULES_H

@@ -33,7 +33,9 @@ struct state_register {
 enum { STATE_NO_REGISTER = UINT16_MAX };
 
 struct state {
-	/* The frame address: STATE_UNSET, STATE_EXPRESSION, or STATE_REGISTER: cfa_reg + cfa_off. */
+	/*
+	 * The frame address: STATE_UNSET, STATE_EXPRESSION, or STATE_REGISTER: cfa_reg + cfa_off.
+	 */
 	struct state_register cfa;
 	uint64_t cfa_reg;
 	int64_t cfa_off; /* outlives an expression */

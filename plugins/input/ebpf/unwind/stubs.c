@@ -3,8 +3,8 @@
  * plugins/input/ebpf/unwind/stubs.c - code without CFI whose shape is known
  *
  * Shapes: gcc's libgcc/crtstuff.c, glibc's sysdeps/x86_64/crti.S, binutils' bfd/elfxx-x86.c and
- * bfd/elfnn-aarch64.c, lld's ELF/Arch/, musl's arch/x86_64/crt_arch.h and src/signal/x86_64/restore.s,
- * Linux's arch/arm64/kernel/vdso/sigreturn.S.
+ * bfd/elfnn-aarch64.c, lld's ELF/Arch/, musl's arch/x86_64/crt_arch.h and
+ * src/signal/x86_64/restore.s, Linux's arch/arm64/kernel/vdso/sigreturn.S.
  */
 #include "plugins/input/ebpf/unwind/stubs.h"
 
@@ -45,7 +45,9 @@ static struct unwind_rule sp_rule(int32_t off, enum unwind_ra ra, int16_t ra_off
  * Return from signal handlers, and from main
  */
 
-/* A stretch of code that was found: pieces one behind the other, each with the rule for all of it. */
+/*
+ * A stretch of code that was found: pieces one behind the other, each with the rule for all of it.
+ */
 struct found {
 	const uint8_t *start;
 	uint32_t n_pieces;
@@ -122,7 +124,9 @@ bool stubs__is_context_end(const struct image *im, uint64_t vaddr, uint64_t n, s
 	return true;
 }
 
-/* Where sigreturn code begins at or behind `code`, and how long it is; NULL: not in these n bytes. */
+/*
+ * Where sigreturn code begins at or behind `code`, and how long it is; NULL: not in these n bytes.
+ */
 static bool find_sigreturn(uint16_t machine, const uint8_t *code, size_t n, struct found *ret)
 {
 	bool arm64 = machine == EM_AARCH64;
@@ -223,7 +227,9 @@ static bool read_crt(const uint8_t *code, const uint8_t *end, const uint8_t *mar
 	return true;
 }
 
-/* Around the push and the pop there is a return address on the stack, between them two words more. */
+/*
+ * Around the push and the pop there is a return address on the stack, between them two words more.
+ */
 static struct found found_crt(const struct crt *crt)
 {
 	const struct unwind_rule plain = sp_rule(8, UNWIND_RA_WORD, 0);
@@ -470,8 +476,8 @@ static int add_entry(struct build *b)
 }
 
 /*
- * .init or .fini: one function, whose ends are in crti.o and crtn.o. glibc's moves the stack pointer,
- * musl's pushes and pops.
+ * .init or .fini: one function, whose ends are in crti.o and crtn.o. glibc's moves the stack
+ * pointer, musl's pushes and pops.
  */
 static int add_init(struct build *b, const char *name)
 {
