@@ -19,6 +19,7 @@
 #include "plugins/storage/local/expire.h"
 #include "plugins/storage/local/inspect.h"
 #include "plugins/storage/local/look.h"
+#include "plugins/storage/local/numbered.h"
 #include "plugins/storage/local/quarantine.h"
 #include "plugins/storage/local/removal.h"
 #include "plugins/storage/local/rework.h"
@@ -674,16 +675,8 @@ static void test_deviations_are_caught(void **state)
  * Damage
  */
 
-/*
- * Twenty batches in one block, a byte of which is flipped while the store is closed; a question has
- * told of it.
- */
-static void damage(struct bench *b, bool footer)
+static void seal_block(struct bench *b)
 {
-	char path[BLOCK_PATH_BYTES];
-	size_t n;
-
-	bench__init(b, 9);
 	for (uint32_t i = 0; i < 20; i++) {
 		struct dcm_batch *batch = make_batch(b, i, RANDOM_BASE_NS);
 
@@ -691,15 +684,45 @@ static void damage(struct bench *b, bool footer)
 		batch__unref(batch);
 	}
 	assert_int_equal(upkeep__seal(b->store, NULL), 0);
-	assert_int_equal(b->store->blocks.n, 1);
-	commit__block_path(path, b->store->blocks.v[0]->entry.number);
-	store__close(b->store);
-	sim__restart(b->sim, false);
-	uint8_t *bytes = sim__peek(b->sim, path, &n);
+}
+
+static void flip(struct bench *b, uint64_t number, bool footer)
+{
+	char path[BLOCK_PATH_BYTES];
+	size_t n;
+	uint8_t *bytes = sim__peek(b->sim, commit__block_path(path, number), &n);
+
 	assert_non_null(bytes);
 	bytes[footer ? n - 9 : 100] ^= 4;
+}
+
+/*
+ * So many blocks of twenty batches, in each of which a byte is flipped while the store is closed; a
+ * question has told of them.
+ */
+static void damage_blocks(struct bench *b, size_t n_blocks, bool footer)
+{
+	uint64_t numbers[2];
+
+	assert_true(n_blocks <= 2);
+	bench__init(b, 9);
+	for (size_t i = 0; i < n_blocks; i++)
+		seal_block(b);
+	assert_int_equal(b->store->blocks.n, n_blocks);
+	for (size_t i = 0; i < n_blocks; i++)
+		numbers[i] = b->store->blocks.v[i]->entry.number;
+	store__close(b->store);
+	sim__restart(b->sim, false);
+	for (size_t i = 0; i < n_blocks; i++)
+		flip(b, numbers[i], footer);
 	bench__open(b);
-	atomic_store(&b->store->blocks.v[0]->told, true);
+	for (size_t i = 0; i < n_blocks; i++)
+		atomic_store(&b->store->blocks.v[i]->told, true);
+}
+
+static void damage(struct bench *b, bool footer)
+{
+	damage_blocks(b, 1, footer);
 }
 
 /* What can be read is read after the rescue, what cannot is lost once, and the file is kept. */
@@ -801,13 +824,34 @@ static void test_what_is_set_aside_goes(void **state)
 	check_aside(&b, 1);
 	b.store->options.max_bytes -= QUARANTINE_PART;
 	assert_int_equal(quarantine__trim(b.store, NULL, NULL), 0);
-	check_aside(&b, 0);
+	check_aside(&b, 1);
 	bench__fini(&b);
 
 	rescue(&b);
 	losses__remove(&b.store->lost, INT64_MIN, INT64_MAX);
 	assert_int_equal(expire__now(b.store, NULL), 0);
 	check_aside(&b, 0);
+	bench__fini(&b);
+}
+
+/* Of two that are too much the older one goes, and the newer one never does. */
+static void test_the_newest_that_is_set_aside_stays(void **state)
+{
+	char path[sizeof(QUARANTINE_DIR) + 26];
+	struct bench b;
+	size_t n;
+	(void)state;
+
+	damage_blocks(&b, 2, true);
+	numbered__path(path, sizeof(path), QUARANTINE_DIR, b.store->blocks.v[1]->entry.number, ".blk");
+
+	b.store->options.max_bytes = 1;
+	assert_int_equal(rework__rescue(b.store, NULL), 1);
+	check_aside(&b, 1);
+	assert_int_equal(rework__rescue(b.store, NULL), 1);
+	check_aside(&b, 1);
+	assert_non_null(sim__peek(b.sim, path, &n));
+	assert_int_equal(b.n_complaints, 2);
 	bench__fini(&b);
 }
 
@@ -920,6 +964,7 @@ int main(void)
 		cmocka_unit_test(test_what_can_be_read_is_rescued),
 		cmocka_unit_test(test_a_block_that_cannot_be_opened_is_set_aside),
 		cmocka_unit_test(test_what_is_set_aside_goes),
+		cmocka_unit_test(test_the_newest_that_is_set_aside_stays),
 		cmocka_unit_test(test_what_was_removed_is_not_set_aside),
 		cmocka_unit_test(test_a_stop_ends_the_work_on_blocks),
 		cmocka_unit_test(test_a_removal_goes_on_behind_a_damaged_block),

@@ -108,7 +108,10 @@ static bool stays(const struct store *s, uint64_t number, const struct dcm_selec
 	return true;
 }
 
-/* How many of the oldest are too many bytes. */
+/*
+ * How many of the oldest are too many bytes. The newest stays: it may be all that is left of what
+ * somebody has not looked at yet.
+ */
 static size_t count_over(const struct listing *l, uint64_t max_bytes)
 {
 	uint64_t bytes = 0;
@@ -116,7 +119,7 @@ static size_t count_over(const struct listing *l, uint64_t max_bytes)
 
 	for (size_t i = 0; i < l->files.n; i++)
 		bytes += l->files.v[i].bytes;
-	for (; bytes > max_bytes; n++)
+	for (; bytes > max_bytes && n + 1 < l->files.n; n++)
 		bytes -= l->files.v[n].bytes;
 	return n;
 }

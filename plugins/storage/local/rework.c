@@ -210,11 +210,11 @@ static void tell_lost(const struct job *j, const struct compact_lost *lost)
 	for (uint32_t i = 0; o->report && i < j->n; i++) {
 		if (!lost[i].n_chunks)
 			continue;
-		error__set(&text, -EBADMSG,
-			   "%s: damaged; %" PRIu64
-			   " profiles are lost; what can be read was written "
-			   "anew, and the file is kept in " QUARANTINE_DIR "/; look at the disk",
-			   commit__block_path(path, j->inputs[i]->entry.number), lost[i].n_profiles);
+		error__set(
+			&text, -EBADMSG,
+			"%s: damaged; %" PRIu64 " profiles are lost; what can be read was written "
+			"anew, and the file was set aside in " QUARANTINE_DIR "/; look at the disk",
+			commit__block_path(path, j->inputs[i]->entry.number), lost[i].n_profiles);
 		o->report(o->report_ctx, DCM_LOG_ERROR, text.text);
 	}
 }
