@@ -19,10 +19,7 @@
 #include "plugins/storage/local/expire.h"
 #include "plugins/storage/local/inspect.h"
 #include "plugins/storage/local/look.h"
-#include "plugins/storage/local/numbered.h"
-#include "plugins/storage/local/quarantine.h"
 #include "plugins/storage/local/removal.h"
-#include "plugins/storage/local/rework.h"
 #include "plugins/storage/local/upkeep.h"
 #include "tests/storage/crash_check.h"
 #include "tests/storage/store_bench.h"
@@ -671,209 +668,6 @@ static void test_deviations_are_caught(void **state)
 	}
 }
 
-/* -------------------------------------------------------------------------------------------------
- * Damage
- */
-
-static void seal_block(struct bench *b)
-{
-	for (uint32_t i = 0; i < 20; i++) {
-		struct dcm_batch *batch = make_batch(b, i, RANDOM_BASE_NS);
-
-		write_batches(b, &batch, 1, true);
-		batch__unref(batch);
-	}
-	assert_int_equal(upkeep__seal(b->store, NULL), 0);
-}
-
-static void flip(struct bench *b, uint64_t number, bool footer)
-{
-	char path[BLOCK_PATH_BYTES];
-	size_t n;
-	uint8_t *bytes = sim__peek(b->sim, commit__block_path(path, number), &n);
-
-	assert_non_null(bytes);
-	bytes[footer ? n - 9 : 100] ^= 4;
-}
-
-/*
- * So many blocks of twenty batches, in each of which a byte is flipped while the store is closed; a
- * question has told of them.
- */
-static void damage_blocks(struct bench *b, size_t n_blocks, bool footer)
-{
-	uint64_t numbers[2];
-
-	assert_true(n_blocks <= 2);
-	bench__init(b, 9);
-	for (size_t i = 0; i < n_blocks; i++)
-		seal_block(b);
-	assert_int_equal(b->store->blocks.n, n_blocks);
-	for (size_t i = 0; i < n_blocks; i++)
-		numbers[i] = b->store->blocks.v[i]->entry.number;
-	store__close(b->store);
-	sim__restart(b->sim, false);
-	for (size_t i = 0; i < n_blocks; i++)
-		flip(b, numbers[i], footer);
-	bench__open(b);
-	for (size_t i = 0; i < n_blocks; i++)
-		atomic_store(&b->store->blocks.v[i]->told, true);
-}
-
-static void damage(struct bench *b, bool footer)
-{
-	damage_blocks(b, 1, footer);
-}
-
-/* What can be read is read after the rescue, what cannot is lost once, and the file is kept. */
-static void test_what_can_be_read_is_rescued(void **state)
-{
-	struct content there = { 0 };
-	struct bench b;
-	uint64_t first;
-	(void)state;
-
-	damage(&b, false);
-	const uint64_t n = b.store->blocks.v[0]->entry.n_profiles;
-
-	assert_int_equal(rework__rescue(b.store, NULL), 1);
-	assert_int_equal(b.n_complaints, 1);
-	assert_int_equal(b.store->blocks.n, 1);
-	const struct block *block;
-	assert_int_equal(stored__block(b.store->blocks.v[0], &block, NULL), 0);
-	assert_int_equal(block__verify(block, &first), 0);
-	const uint64_t n_left = b.store->blocks.v[0]->entry.n_profiles;
-	assert_true(n_left > n / 2 && n_left < n);
-	assert_int_equal(rework__rescue(b.store, NULL), 0);
-	assert_int_equal(sim__n_names(b.sim, QUARANTINE_DIR), 1);
-
-	b.n_complaints = 0;
-	restart(&b, true);
-	assert_int_equal(b.store->blocks.v[0]->entry.n_profiles, n_left);
-	content__add_store(&there, b.store);
-	assert_true(there.profiles.n == n_left);
-	content__settle(&there);
-	content__settle(&b.told);
-	assert_true(content__differences(&there, &b.told) <= n - n_left);
-	content__fini(&there);
-	bench__fini(&b);
-}
-
-static void test_a_block_that_cannot_be_opened_is_set_aside(void **state)
-{
-	struct bench b;
-	(void)state;
-
-	damage(&b, true);
-	assert_int_equal(rework__rescue(b.store, NULL), 1);
-	assert_int_equal(b.n_complaints, 1);
-	assert_int_equal(b.store->blocks.n, 0);
-	assert_int_equal(rework__rescue(b.store, NULL), 0);
-	assert_int_equal(sim__n_names(b.sim, QUARANTINE_DIR), 1);
-	b.n_complaints = 0;
-	restart(&b, true);
-	assert_int_equal(b.store->blocks.n, 0);
-	bench__fini(&b);
-}
-
-static void rescue(struct bench *b)
-{
-	damage(b, false);
-	assert_int_equal(rework__rescue(b->store, NULL), 1);
-	assert_int_equal(b->n_complaints, 1);
-	b->n_complaints = 0;
-	assert_int_equal(atomic_load(&b->store->n_aside), 1);
-	assert_true(atomic_load(&b->store->aside_bytes) > 0);
-}
-
-static void check_aside(struct bench *b, unsigned n)
-{
-	assert_int_equal(atomic_load(&b->store->n_aside), n);
-	quarantine__count(b->store); /* as the directory has it */
-	assert_int_equal(atomic_load(&b->store->n_aside), n);
-	assert_int_equal(atomic_load(&b->store->aside_bytes) > 0, n > 0);
-}
-
-/*
- * It is kept for people as long as its time is kept, and it is not too much, and nobody removed it.
- */
-static void test_what_is_set_aside_goes(void **state)
-{
-	struct dcm_select sel = { .size = sizeof(sel), .from_ms = INT64_MIN };
-	struct bench b;
-	uint64_t n;
-	(void)state;
-
-	rescue(&b);
-	assert_int_equal(quarantine__trim(b.store, NULL, NULL), 0);
-	restart(&b, true);
-	check_aside(&b, 1);
-	sel.to_ms = b.store->lost.v[0].last_ms; /* but for the last of it */
-	assert_int_equal(removal__select(b.store, &sel, &n, NULL), 0);
-	check_aside(&b, 1);
-	sel.to_ms++;
-	assert_int_equal(removal__select(b.store, &sel, &n, NULL), 0);
-	check_aside(&b, 0);
-	restart(&b, true);
-	check_aside(&b, 0);
-	bench__fini(&b);
-
-	rescue(&b);
-	b.store->options.max_bytes = QUARANTINE_PART * atomic_load(&b.store->aside_bytes);
-	assert_int_equal(quarantine__trim(b.store, NULL, NULL), 0);
-	check_aside(&b, 1);
-	b.store->options.max_bytes -= QUARANTINE_PART;
-	assert_int_equal(quarantine__trim(b.store, NULL, NULL), 0);
-	check_aside(&b, 1);
-	bench__fini(&b);
-
-	rescue(&b);
-	losses__remove(&b.store->lost, INT64_MIN, INT64_MAX);
-	assert_int_equal(expire__now(b.store, NULL), 0);
-	check_aside(&b, 0);
-	bench__fini(&b);
-}
-
-/* Of two that are too much the older one goes, and the newer one never does. */
-static void test_the_newest_that_is_set_aside_stays(void **state)
-{
-	char path[sizeof(QUARANTINE_DIR) + 26];
-	struct bench b;
-	size_t n;
-	(void)state;
-
-	damage_blocks(&b, 2, true);
-	numbered__path(path, sizeof(path), QUARANTINE_DIR, b.store->blocks.v[1]->entry.number, ".blk");
-
-	b.store->options.max_bytes = 1;
-	assert_int_equal(rework__rescue(b.store, NULL), 1);
-	check_aside(&b, 1);
-	assert_int_equal(rework__rescue(b.store, NULL), 1);
-	check_aside(&b, 1);
-	assert_non_null(sim__peek(b.sim, path, &n));
-	assert_int_equal(b.n_complaints, 2);
-	bench__fini(&b);
-}
-
-/* What was to be removed of a block that nobody can read may be anywhere in it. */
-static void test_what_was_removed_is_not_set_aside(void **state)
-{
-	static const struct dcm_select all = { .size = sizeof(all), .from_ms = INT64_MIN, .to_ms = INT64_MAX };
-	struct bench b;
-	uint64_t n = 0;
-	(void)state;
-
-	damage(&b, true);
-	assert_int_equal(removal__select(b.store, &all, &n, NULL), 0);
-	assert_int_equal(filters__n(b.store->filters), 1);
-	assert_int_equal(rework__rescue(b.store, NULL), 1);
-	assert_int_equal(b.store->blocks.n, 0);
-	assert_int_equal(b.store->lost.n, 1);
-	check_aside(&b, 0);
-	bench__fini(&b);
-}
-
-/* A question may have met something else: the block stays what it is. */
 /* A store that stops writes no block anew, and is as it was. */
 static void test_a_stop_ends_the_work_on_blocks(void **state)
 {
@@ -899,52 +693,6 @@ static void test_a_stop_ends_the_work_on_blocks(void **state)
 	bench__fini(&b);
 }
 
-/* What cannot be read keeps nothing else from being removed. */
-static void test_a_removal_goes_on_behind_a_damaged_block(void **state)
-{
-	static const struct dcm_select all = { .size = sizeof(all), .from_ms = INT64_MIN, .to_ms = INT64_MAX };
-	uint64_t n = 0, damaged;
-	struct bench b;
-	(void)state;
-
-	damage(&b, true);
-	damaged = b.store->blocks.v[0]->entry.number;
-	for (int i = 0; i < 2; i++) {
-		struct dcm_batch *batch = make_batch_of(&b, 50, RANDOM_ONE_PROFILE, RANDOM_BASE_NS);
-
-		write_batches(&b, &batch, 1, false);
-		batch__unref(batch);
-		assert_int_equal(upkeep__seal(b.store, NULL), 0);
-	}
-	assert_int_equal(b.store->blocks.n, 3);
-	assert_int_equal(removal__select(b.store, &all, &n, NULL), 0);
-	assert_true(n > 0);
-	assert_int_equal(removal__drain(b.store, NULL), -EBADMSG);
-	assert_int_equal(b.store->blocks.n, 1);
-	assert_int_equal(b.store->blocks.v[0]->entry.number, damaged);
-	bench__fini(&b);
-}
-
-static void test_a_sound_block_is_left_alone(void **state)
-{
-	struct bench b;
-	(void)state;
-
-	damage(&b, false);
-	store__close(b.store);
-	size_t n;
-	sim__peek(b.sim, "blocks/00000000000000000001.blk", &n)[100] ^= 4;
-	bench__open(&b);
-	const uint64_t number = b.store->blocks.v[0]->entry.number;
-
-	atomic_store(&b.store->blocks.v[0]->told, true);
-	assert_int_equal(rework__rescue(b.store, NULL), 1);
-	assert_int_equal(rework__rescue(b.store, NULL), 0);
-	assert_true(b.store->blocks.v[0]->entry.number == number && b.n_complaints == 0);
-	bench__compare(&b);
-	bench__fini(&b);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -961,14 +709,7 @@ int main(void)
 		cmocka_unit_test(test_a_full_disk_empties_itself),
 		cmocka_unit_test(test_every_call_fails),
 		cmocka_unit_test(test_without_memory),
-		cmocka_unit_test(test_what_can_be_read_is_rescued),
-		cmocka_unit_test(test_a_block_that_cannot_be_opened_is_set_aside),
-		cmocka_unit_test(test_what_is_set_aside_goes),
-		cmocka_unit_test(test_the_newest_that_is_set_aside_stays),
-		cmocka_unit_test(test_what_was_removed_is_not_set_aside),
 		cmocka_unit_test(test_a_stop_ends_the_work_on_blocks),
-		cmocka_unit_test(test_a_removal_goes_on_behind_a_damaged_block),
-		cmocka_unit_test(test_a_sound_block_is_left_alone),
 		cmocka_unit_test(test_power_cuts),
 		cmocka_unit_test(test_power_cuts_on_any_file_system),
 		cmocka_unit_test(test_deviations_are_caught),
