@@ -5,6 +5,7 @@
  * A byte of a sealed block is flipped on a simulated disk, and a question is said to have met it.
  */
 #include <errno.h>
+#include <string.h>
 
 #include "core/batch/batch.h"
 #include "plugins/storage/local/expire.h"
@@ -137,6 +138,40 @@ static void check_aside(struct bench *b, unsigned n)
 	quarantine__count(b->store); /* as the directory has it */
 	assert_int_equal(atomic_load(&b->store->n_aside), n);
 	assert_int_equal(atomic_load(&b->store->aside_bytes) > 0, n > 0);
+}
+
+/*
+ * The first of two cannot be set aside; the second one is rescued by the same call. How many calls
+ * are made until then nobody knows, so each one fails in turn.
+ */
+static void test_a_rescue_that_fails_keeps_no_other_waiting(void **state)
+{
+	unsigned n_refused = 0;
+	bool failed = true;
+	(void)state;
+
+	for (uint64_t i = 1; failed; i++) {
+		struct dcm_error err = DCM_ERROR_INIT;
+		struct bench b;
+
+		damage_blocks(&b, 2, false);
+		const uint64_t first = b.store->blocks.v[0]->entry.number;
+		sim__fail(b.sim, i, FAULT_EIO, false);
+		assert_int_equal(rework__rescue(b.store, &err), 1);
+		failed = sim__failed(b.sim);
+		if (strncmp(sim__failed_path(b.sim), QUARANTINE_DIR, strlen(QUARANTINE_DIR)) == 0 &&
+		    b.store->blocks.v[0]->entry.number == first) {
+			n_refused++;
+			assert_false(b.store->blocks.v[0]->rescued);
+			assert_int_equal(b.n_complaints, 1);
+			check_aside(&b, 1);
+			assert_int_equal(rework__rescue(b.store, &err), 1);
+			assert_int_equal(b.n_complaints, 2);
+		}
+		sim__fail(b.sim, 0, FAULT_NONE, false);
+		bench__fini(&b);
+	}
+	assert_true(n_refused > 0);
 }
 
 static void rescue(struct bench *b)
@@ -277,6 +312,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_what_can_be_read_is_rescued),
 		cmocka_unit_test(test_a_block_that_cannot_be_opened_is_set_aside),
+		cmocka_unit_test(test_a_rescue_that_fails_keeps_no_other_waiting),
 		cmocka_unit_test(test_what_is_set_aside_goes),
 		cmocka_unit_test(test_the_newest_that_is_set_aside_stays),
 		cmocka_unit_test(test_what_was_removed_is_not_set_aside),

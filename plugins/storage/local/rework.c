@@ -381,17 +381,22 @@ int rework__rescue(struct store *s, struct dcm_error *err)
 	int r = 0;
 
 	pthread_mutex_lock(&s->work);
-	for (size_t i = 0; i < s->blocks.n; i++) {
+	/* One that was rescued has changed the list. */
+	for (size_t i = 0; r <= 0 && r != -ECANCELED && i < s->blocks.n; i++) {
 		struct stored *b = s->blocks.v[i];
+		struct dcm_error own = DCM_ERROR_INIT;
 
 		if (!atomic_load(&b->told) || b->rescued)
 			continue;
 		b->rescued = true; /* once: what is wrong may be something else than the block */
-		r = rescue(s, b, err);
-		if (r < 0)
-			b->rescued = false; /* it is still there */
-		r = r ? r : 1;
-		break;
+		const int one = rescue(s, b, &own);
+		if (one >= 0) {
+			r = 1;
+			continue;
+		}
+		b->rescued = false; /* it is still there */
+		if (r == 0 || one == -ECANCELED)
+			r = error__set(err, one, "%s", own.text);
 	}
 	pthread_mutex_unlock(&s->work);
 	return r;

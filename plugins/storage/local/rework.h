@@ -20,8 +20,9 @@ int rework__compact(struct store *s, struct dcm_error *err);
 
 /*
  * The next block of which a question could not read something: what can be read of it is written
- * anew, and its file set aside (block_file.h), as a compaction does with damaged inputs. 1: one was
- * looked at, there may be more; 0: there is none; or a negative errno.
+ * anew, and its file set aside (block_file.h), as a compaction does with damaged inputs. One that
+ * fails keeps no other waiting, and is tried again by the next call. 1: one was looked at, there
+ * may be more; 0: there is none; or the first failure, a negative errno: all others were tried.
  */
 int rework__rescue(struct store *s, struct dcm_error *err);
 
