@@ -66,22 +66,27 @@ static struct dcm_batch *batch_of_day(int day, int type)
 	return make_batch((uint64_t)(day * N_TYPES + type), names[type], day_ns(day));
 }
 
-/* A block a day, each of three profiles. */
+/* A block of three profiles. */
+static void seal_day(struct bench *b, int day)
+{
+	struct dcm_batch *batches[N_TYPES];
+
+	for (int t = 0; t < N_TYPES; t++)
+		batches[t] = batch_of_day(day, t);
+	assert_int_equal(store__write(b->store, batches, N_TYPES, NULL, NULL, NULL), 0);
+	assert_int_equal(upkeep__seal(b->store, NULL), 0);
+	for (int t = 0; t < N_TYPES; t++)
+		batch__unref(batches[t]);
+}
+
+/* A block a day. */
 static void fill(struct bench *b)
 {
 	bench__prepare(b, 1, SIM_PREFIX);
 	b->storage.real_ns = day_ns(DAYS);
 	bench__open(b);
-	for (int day = 0; day < DAYS; day++) {
-		struct dcm_batch *batches[N_TYPES];
-
-		for (int t = 0; t < N_TYPES; t++)
-			batches[t] = batch_of_day(day, t);
-		assert_int_equal(store__write(b->store, batches, N_TYPES, NULL, NULL, NULL), 0);
-		assert_int_equal(upkeep__seal(b->store, NULL), 0);
-		for (int t = 0; t < N_TYPES; t++)
-			batch__unref(batches[t]);
-	}
+	for (int day = 0; day < DAYS; day++)
+		seal_day(b, day);
 	assert_int_equal(b->store->blocks.n, DAYS);
 }
 
@@ -239,6 +244,37 @@ static void test_bytes_are_those_of_everything(void **state)
 	end(&b);
 }
 
+/* Segments that only a backup keeps take no block's room. */
+static void test_a_backup_costs_no_block(void **state)
+{
+	enum { MORE = 4 };
+	struct commit_moment moment = { .manifest = { .generation = 0 } };
+	struct wal_stat log, held;
+	struct bench b;
+	(void)state;
+
+	fill(&b);
+	b.storage.real_ns = day_ns(DAYS + MORE);
+	wal__stat(commit__wal(b.store->commit), &log);
+	assert_int_equal(log.n_held, 0);
+	assert_int_equal(commit__hold(b.store->commit, &moment, NULL), 0);
+	for (int day = 0; day < MORE; day++)
+		seal_day(&b, DAYS + day);
+	wal__stat(commit__wal(b.store->commit), &held);
+	assert_int_equal(held.n_files, log.n_files + MORE);
+	assert_int_equal(held.n_held, MORE);
+	b.store->options.max_bytes = log.n_files * b.options.segment_bytes +
+				     kept__get(b.store).blocks.bytes + bytes_of_eras(&b);
+	assert_int_equal(expire__now(b.store, NULL), 0);
+	assert_int_equal(b.store->blocks.n, DAYS + MORE);
+	assert_int_equal(b.store->rows_evicted, 0);
+	commit__release(b.store->commit, &moment);
+	seal_day(&b, DAYS + MORE);
+	wal__stat(commit__wal(b.store->commit), &held);
+	assert_true(held.n_files == log.n_files && held.n_held == 0);
+	end(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -246,6 +282,7 @@ int main(void)
 		cmocka_unit_test(test_one_block_a_call),
 		cmocka_unit_test(test_late_ones_of_a_type_that_is_kept),
 		cmocka_unit_test(test_bytes_are_those_of_everything),
+		cmocka_unit_test(test_a_backup_costs_no_block),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

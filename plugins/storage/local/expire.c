@@ -534,7 +534,9 @@ int expire__now(struct store *s, struct dcm_error *err)
 	wal__stat(commit__wal(s->commit), &log);
 	pthread_mutex_lock(&s->work);
 	int kept = quarantine__trim(s, NULL, err);
-	g.facts.other_bytes = log.n_files * s->options.segment_bytes + atomic_load(&s->aside_bytes);
+	/* What a backup holds goes with it: nothing else is to go for its room. */
+	g.facts.other_bytes = (uint64_t)(log.n_files - log.n_held) * s->options.segment_bytes +
+			      atomic_load(&s->aside_bytes);
 	pthread_rwlock_wrlock(&s->lock);
 	int r = take_options(&g);
 	pthread_rwlock_unlock(&s->lock);

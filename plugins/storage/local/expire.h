@@ -14,7 +14,8 @@
 
 /*
  * The store's own limits: retention, that of single types, and bytes, of which the log and the
- * dictionaries have their part. 0 or a negative errno with a sentence.
+ * dictionaries have their part, but not what only a backup under way keeps. 0 or a negative errno
+ * with a sentence.
  */
 int expire__now(struct store *s, struct dcm_error *err);
 

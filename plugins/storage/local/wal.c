@@ -43,7 +43,7 @@ struct wal {
 	struct buf pending;
 	uint64_t last_lsn, synced_lsn;
 	uint64_t n_groups, n_failures;
-	uint32_t n_files;
+	uint32_t n_files, n_held; /* as of wal_stat */
 	uint32_t n_holds;
 	int refusing;
 	struct dcm_error why;
@@ -355,9 +355,19 @@ static int remove_closed(struct wal *w, uint64_t sealed_lsn, struct dcm_error *e
 	return first;
 }
 
+/* How many segments only a hold keeps, for the leader. */
+static uint32_t count_held(const struct wal *w, uint64_t sealed_lsn)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < w->closed.n; i++)
+		n += w->closed.v[i].last_lsn <= sealed_lsn;
+	return n;
+}
+
 int wal__forget(struct wal *w, uint64_t sealed_lsn, struct dcm_error *err)
 {
-	uint32_t n_files;
+	uint32_t n_files, n_held;
 	int rc = 0;
 
 	pthread_mutex_lock(&w->lock);
@@ -376,9 +386,11 @@ int wal__forget(struct wal *w, uint64_t sealed_lsn, struct dcm_error *err)
 	if (!held)
 		rc = remove_closed(w, sealed_lsn, err);
 	n_files = (uint32_t)w->closed.n + (w->file != NULL);
+	n_held = held ? count_held(w, sealed_lsn) : 0;
 
 	pthread_mutex_lock(&w->lock);
 	w->n_files = n_files;
+	w->n_held = n_held;
 	w->leading = false;
 	pthread_cond_broadcast(&w->settled);
 	pthread_mutex_unlock(&w->lock);
@@ -417,6 +429,7 @@ void wal__stat(struct wal *w, struct wal_stat *ret)
 		.n_groups = w->n_groups,
 		.n_failures = w->n_failures,
 		.n_files = w->n_files,
+		.n_held = w->n_held,
 		.refusing = w->refusing,
 	};
 	pthread_mutex_unlock(&w->lock);

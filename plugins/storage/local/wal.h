@@ -73,6 +73,7 @@ struct wal_stat {
 	uint64_t n_groups;	/* written and synced since open */
 	uint64_t n_failures;	/* writes or syncs that failed since open, survived or not */
 	uint32_t n_files;	/* segments on the disk, this one included */
+	uint32_t n_held;	/* of them nobody needs but those who hold() */
 	int refusing;		/* 0, or the negative errno that append returns */
 };
 
