@@ -224,6 +224,41 @@ static void test_what_is_set_aside_goes(void **state)
 	bench__fini(&b);
 }
 
+/*
+ * The removal is durable, and what is set aside cannot go: an error says so, and the same removal
+ * once more takes it.
+ */
+static void test_what_is_set_aside_goes_with_the_next_removal(void **state)
+{
+	unsigned n_refused = 0;
+	bool failed = true;
+	(void)state;
+
+	for (uint64_t i = 1; failed; i++) {
+		struct dcm_select sel = { .size = sizeof(sel), .from_ms = INT64_MIN, .to_ms = INT64_MAX };
+		struct dcm_error err = DCM_ERROR_INIT;
+		struct bench b;
+		uint64_t n = 0;
+
+		rescue(&b);
+		sim__fail(b.sim, i, FAULT_EIO, false);
+		const int r = removal__select(b.store, &sel, &n, &err);
+		failed = sim__failed(b.sim);
+		if (strncmp(sim__failed_path(b.sim), QUARANTINE_DIR, strlen(QUARANTINE_DIR)) == 0) {
+			n_refused++;
+			assert_int_equal(r, -EIO);
+			assert_non_null(strstr(err.text, "remove it again"));
+			assert_int_equal(filters__n(b.store->filters), 1);
+			assert_true(n > 0);
+		}
+		sim__fail(b.sim, 0, FAULT_NONE, false);
+		assert_int_equal(removal__select(b.store, &sel, &n, NULL), 0);
+		check_aside(&b, 0);
+		bench__fini(&b);
+	}
+	assert_true(n_refused > 0);
+}
+
 /* Of two that are too much the older one goes, and the newer one never does. */
 static void test_the_newest_that_is_set_aside_stays(void **state)
 {
@@ -314,6 +349,7 @@ int main(void)
 		cmocka_unit_test(test_a_block_that_cannot_be_opened_is_set_aside),
 		cmocka_unit_test(test_a_rescue_that_fails_keeps_no_other_waiting),
 		cmocka_unit_test(test_what_is_set_aside_goes),
+		cmocka_unit_test(test_what_is_set_aside_goes_with_the_next_removal),
 		cmocka_unit_test(test_the_newest_that_is_set_aside_stays),
 		cmocka_unit_test(test_what_was_removed_is_not_set_aside),
 		cmocka_unit_test(test_a_removal_goes_on_behind_a_damaged_block),

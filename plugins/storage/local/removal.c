@@ -162,6 +162,16 @@ static int remove_now(struct store *s, const struct dcm_select *sel, uint64_t *r
 	return r;
 }
 
+/* With `work`, when the removal is durable. */
+static int remove_aside(struct store *s, const struct dcm_select *sel, struct dcm_error *err)
+{
+	const int r = quarantine__trim(s, sel, err);
+
+	if (r)
+		error__prefix(err, "no answer has it, but a file set aside may: remove it again");
+	return r;
+}
+
 int removal__select(struct store *s, const struct dcm_select *sel, uint64_t *ret_n, struct dcm_error *err)
 {
 	int r = 1;
@@ -174,7 +184,7 @@ int removal__select(struct store *s, const struct dcm_select *sel, uint64_t *ret
 		pthread_mutex_lock(&s->work);
 		r = remove_now(s, sel, ret_n, err);
 		if (r == 0)
-			r = quarantine__trim(s, sel, err);
+			r = remove_aside(s, sel, err);
 		pthread_mutex_unlock(&s->work);
 	}
 	return r == 1 ? error__set(err, -EAGAIN, "what is removed is written at the same time: later")

@@ -19,7 +19,9 @@
 /*
  * *ret_n: profiles that lost something, each type of one counted once. 0 when it is durable.
  * Otherwise a negative errno: nothing has changed, or (-EIO and the like of a disk that took the
- * change but not its sync) a power cut may undo it.
+ * change but not its sync) a power cut may undo it, or it is durable and a file that was set aside
+ * (quarantine.h), in which some of it may be, could not go: the sentence says so, and the same
+ * removal once more tries again.
  */
 int removal__select(struct store *s, const struct dcm_select *sel, uint64_t *ret_n,
 		    struct dcm_error *err);
