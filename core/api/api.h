@@ -58,7 +58,10 @@ struct api_config {
 	int (*encode)(void *ctx, const struct dcm_batch *batch, const char *format, struct buf *out,
 		      struct dcm_error *err);
 	int (*reload)(void *ctx, struct dcm_error *err);
-	/* A copy of the store in a directory that does not exist yet; what a check of it finds. */
+	/*
+	 * A copy of the store in a directory that does not exist yet, and may be there after a
+	 * failure that says so; what a check of it finds.
+	 */
 	int (*backup)(void *ctx, const char *dir, struct dcm_error *err);
 	int (*check)(void *ctx, dcm_report_fn report, void *report_ctx, struct dcm_error *err);
 };

@@ -746,14 +746,18 @@ int graph__store_backup(struct graph *g, const char *dir, struct dcm_error *err)
 
 	if (!p)
 		return -ESHUTDOWN;
+	if (snprintf(symbols, sizeof(symbols), "%s/symbols", dir) >= (int)sizeof(symbols))
+		return leave_store(p, error__set(err, -ENAMETOOLONG, "%s: the path is too long", dir));
 	r = leave_store(p, p->plugin->storage.backup
 				   ? p->plugin->storage.backup(instance__handle(p->instance), dir, err)
 				   : not_offered(p, "backup", err));
 	if (r < 0)
 		return r;
-	if (snprintf(symbols, sizeof(symbols), "%s/symbols", dir) >= (int)sizeof(symbols))
-		return error__set(err, -ENAMETOOLONG, "%s: the path is too long", dir);
-	return symbols__backup(g->symbols, symbols, err);
+	r = symbols__backup(g->symbols, symbols, err);
+	if (r < 0) /* only the storage knows what it has made there */
+		error__prefix(err, "%s has the profiles without what names them; remove it before another try",
+			      dir);
+	return r;
 }
 
 int graph__store_check(struct graph *g, dcm_report_fn report, void *ctx, struct dcm_error *err)

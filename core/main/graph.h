@@ -91,7 +91,9 @@ const char *graph__node(struct graph *g);
 bool graph__store_stat(struct graph *g, struct dcm_store_stat *ret);
 
 /*
- * The first storage's backup() and check(). -ESHUTDOWN while it does not run. Any thread, until
+ * The first storage's backup() and check(). -ESHUTDOWN while it does not run. When the storage's
+ * part of a backup is made and the names cannot be copied, its directory stays, takes room and is
+ * in the way of another try: the sentence says that it is to be removed. Any thread, until
  * graph__stop().
  */
 int graph__store_backup(struct graph *g, const char *dir, struct dcm_error *err);

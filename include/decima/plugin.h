@@ -912,7 +912,10 @@ struct dcm_storage_ops {
 		      struct dcm_error *err);
 	/* Housekeeping for about that long; the host calls it when idle. */
 	int (*maintain)(void *instance, int64_t budget_ns, struct dcm_error *err);
-	/* A copy that open() accepts as the store's directory; `dir` is made and must not exist. */
+	/*
+	 * A copy that open() accepts as the store's directory; `dir` is made and must not exist. On
+	 * failure nothing of it is left.
+	 */
 	int (*backup)(void *instance, const char *dir, struct dcm_error *err);
 	/*
 	 * Looks for damage and reports each finding; returns 0 when there is none, -EUCLEAN

@@ -8,6 +8,7 @@
 #include "tests/unit/unit.h"
 
 #include <errno.h>
+#include <ftw.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,17 +47,23 @@ static int tear_down(void **state)
 	return 0;
 }
 
+static int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *at)
+{
+	(void)st;
+	(void)kind;
+	(void)at;
+	return remove(path);
+}
+
 static int64_t in_s(int64_t s)
 {
 	return clock__mono(&clock__system) + s * SECOND;
 }
 
-static struct running start_logged(const char *yaml, const struct clock *clock, const struct log *log)
+static struct running start_as(const char *yaml, struct graph_config c)
 {
 	struct running r = { 0 };
 	struct dcm_error err = DCM_ERROR_INIT;
-	const struct graph_config config = { .log = log, .clock = clock, .data_dir = "/proc/nonexistent" };
-	struct graph_config c = config;
 
 	assert_int_equal(stats__new(NULL, &r.stats), 0);
 	c.stats = r.stats;
@@ -64,6 +71,18 @@ static struct running start_logged(const char *yaml, const struct clock *clock, 
 	    graph__start(r.graph, &err) < 0)
 		fail_msg("%s", err.text);
 	return r;
+}
+
+static struct running start_logged(const char *yaml, const struct clock *clock, const struct log *log)
+{
+	return start_as(yaml, (struct graph_config){
+				      .log = log, .clock = clock, .data_dir = "/proc/nonexistent" });
+}
+
+static struct running start_in(const char *data_dir, const char *yaml)
+{
+	return start_as(yaml, (struct graph_config){
+				      .log = &quiet, .clock = &clock__system, .data_dir = data_dir });
 }
 
 static struct running start_with(const char *yaml, const struct clock *clock)
@@ -502,6 +521,32 @@ static void storage_with_no_more_than_it_must_have(void **state)
 	stop(&r);
 }
 
+/* The profiles are copied, what names them cannot be: a file is where a folder of it is to be. */
+static void a_backup_without_names_is_told(void **state)
+{
+	char root[] = "/tmp/decima-graph-XXXXXX", path[96], copy[64];
+	struct dcm_error err = DCM_ERROR_INIT;
+
+	(void)state;
+	assert_non_null(mkdtemp(root));
+	struct running r = start_in(root, STORE);
+	snprintf(copy, sizeof(copy), "%s/copy", root);
+	snprintf(path, sizeof(path), "%s/symbols/.build-id", root);
+	assert_int_equal(fd__mkdirs(path, 0700), 0);
+	snprintf(path, sizeof(path), "%s/symbols/.build-id/07", root);
+	assert_int_equal(fd__replace(path, 0600, "x", 1, NULL), 0);
+	assert_int_equal(graph__store_backup(r.graph, copy, &err), -ENOTDIR);
+	assert_ptr_equal(strstr(err.text, copy), err.text);
+	assert_non_null(strstr(err.text, "remove it before another try"));
+	assert_int_equal(graph__store_backup(r.graph, copy, &err), -EEXIST);
+
+	assert_int_equal(unlink(path), 0);
+	nftw(copy, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+	assert_int_equal(graph__store_backup(r.graph, copy, &err), 0);
+	stop(&r);
+	nftw(root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
 static void without_a_storage(void **state)
 {
 	struct running r = start(EXAMPLE("one"));
@@ -579,6 +624,7 @@ int main(void)
 		cmocka_unit_test(failed_start_is_one_line),
 		cmocka_unit_test(clock_that_is_set),
 		cmocka_unit_test(storage_with_no_more_than_it_must_have),
+		cmocka_unit_test(a_backup_without_names_is_told),
 		cmocka_unit_test(without_a_storage),
 		cmocka_unit_test(without_memory),
 		cmocka_unit_test(reload_without_memory),
