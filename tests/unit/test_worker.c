@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -415,31 +416,63 @@ static void test_many_at_once(void **state)
 	workers__free(w);
 }
 
-/* A question that finds all busy waits no longer than its deadline, and nobody is killed for it. */
+/* Workers that are kept busy until it is said that it is enough. */
+struct hanging {
+	struct workers *w;
+	pthread_t threads[2];
+	atomic_bool is_enough;
+};
+
+static bool is_enough(void *ctx)
+{
+	const struct hanging *h = ctx;
+
+	return atomic_load(&h->is_enough);
+}
+
 static void *hang_on(void *arg)
 {
+	struct hanging *h = arg;
 	struct buf answer = { 0 };
+	const struct worker_question question = {
+		.task = HANG, .bytes = "", .deadline_mono_ns = INT64_MAX, .stop = is_enough, .stop_ctx = h
+	};
 
-	assert_int_equal(ask_for(arg, HANG, "", 2 * SECOND, &answer), -ETIMEDOUT);
+	assert_int_equal(workers__ask(h->w, &question, &answer), -ECANCELED);
 	return NULL;
 }
 
+/* Returns when both workers have been taken. */
+static void hang_all(struct hanging *h, struct workers *w)
+{
+	const uint64_t before = workers__stat(w).n_questions;
+
+	h->w = w;
+	for (int i = 0; i < 2; i++)
+		pthread_create(&h->threads[i], NULL, hang_on, h);
+	while (workers__stat(w).n_questions < before + 2)
+		sched_yield();
+}
+
+static void let_go(struct hanging *h)
+{
+	atomic_store(&h->is_enough, true);
+	for (int i = 0; i < 2; i++)
+		pthread_join(h->threads[i], NULL);
+}
+
+/* A question that finds all busy waits no longer than its deadline, and nobody is killed for it. */
 static void test_all_busy(void **state)
 {
 	struct workers *w = start();
+	struct hanging hanging = { 0 };
 	struct buf answer = { 0 };
-	pthread_t threads[2];
 
 	(void)state;
-	for (int i = 0; i < 2; i++)
-		pthread_create(&threads[i], NULL, hang_on, w);
-	while (workers__stat(w).n_questions < 2)
-		sched_yield();
+	hang_all(&hanging, w);
 	assert_int_equal(ask_for(w, ECHO, "", SECOND / 100, &answer), -ETIMEDOUT);
+	let_go(&hanging);
 	assert_int_equal(workers__stat(w).n_timed_out, 0);
-	for (int i = 0; i < 2; i++)
-		pthread_join(threads[i], NULL);
-	assert_int_equal(workers__stat(w).n_timed_out, 2);
 	assert_answers(w);
 	workers__free(w);
 }
@@ -470,7 +503,7 @@ static void test_stops(void **state)
 {
 	struct workers *w = start();
 	pid_t pid = pid_of_worker(w);
-	pthread_t threads[2];
+	struct hanging hanging = { 0 };
 	int n_looks = 0;
 
 	(void)state;
@@ -480,14 +513,10 @@ static void test_stops(void **state)
 	assert_answers(w);
 	struct workers_stat stat = workers__stat(w);
 	assert_int_equal(stat.n_timed_out + stat.n_out_of_memory + stat.n_crashed, 0);
-	for (int i = 0; i < 2; i++)
-		pthread_create(&threads[i], NULL, hang_on, w);
-	while (workers__stat(w).n_questions < stat.n_questions + 2)
-		sched_yield();
+	hang_all(&hanging, w);
 	n_looks = 1;
 	assert_int_equal(ask_until_stopped(w, ECHO, &n_looks), -ECANCELED);
-	for (int i = 0; i < 2; i++)
-		pthread_join(threads[i], NULL);
+	let_go(&hanging);
 	workers__free(w);
 }
 
