@@ -30,6 +30,13 @@ int fd__read_all(int fd, size_t max_bytes, struct buf *b);
  */
 int fd__read_path(int dirfd, const char *path, size_t max_bytes, struct buf *b);
 
+/*
+ * A regular file, to be read, at a path that somebody else named: what else is there is not opened,
+ * since opening a device or a pipe would do something. -ENOEXEC: it is none; or of open(2). Takes
+ * /proc.
+ */
+int fd__open_regular(const char *path);
+
 /* All n bytes or a negative errno; short writes go on, EINTR too. */
 int fd__write_all(int fd, const void *p, size_t n);
 

@@ -12,12 +12,10 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <libdeflate.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/cleanup.h"
@@ -107,17 +105,9 @@ int debuginfo__facts(int fd, struct debuginfo_facts *ret)
 /* A regular file, or -ENOENT. */
 static int open_regular(const char *path)
 {
-	struct stat st;
-	int fd;
+	int fd = fd__open_regular(path);
 
-	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode))
-		return -ENOENT;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
-		fd__close(fd);
-		return -ENOENT;
-	}
-	return fd;
+	return fd < 0 ? -ENOENT : fd;
 }
 
 /* Opens the file if it has that build id. */

@@ -13,7 +13,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -133,15 +132,16 @@ static struct wish *pop(struct keeper *k)
 	return w;
 }
 
-/* The file of a wish that could not keep its descriptor, if its path still leads to it. */
+/*
+ * The file of a wish that could not keep its descriptor, if its path still leads to it. Here that
+ * may be anything: a process named it, in a root of its own maybe.
+ */
 static int open_again(const struct wish *w)
 {
-	CLEANUP(fd__closep) int fd = open(w->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	CLEANUP(fd__closep) int fd = fd__open_regular(w->path);
 	char id[ELF_BUILD_ID_TEXT];
-	struct stat st;
 
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || elf__build_id(fd, id) ||
-	    strcmp(id, w->build_id) != 0)
+	if (fd < 0 || elf__build_id(fd, id) || strcmp(id, w->build_id) != 0)
 		return -1;
 	return take_fd(fd);
 }

@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/base/cleanup.h"
 #include "core/base/fd.h"
 #include "core/base/str.h"
 #include "tests/unit/failmalloc.h"
@@ -220,6 +221,25 @@ static void test_read_limits(void **state)
 	assert_int_equal(fd__read_path(AT_FDCWD, dir, 10, &b), -EISDIR);
 	assert_int_equal(fd__read_all(-1, 10, &b), -EBADF);
 	buf__fini(&b);
+}
+
+static void test_open_regular(void **state)
+{
+	char text[8] = "";
+
+	(void)state;
+	assert_int_equal(fd__replace(in_dir("regular"), 0600, "text", 4, NULL), 0);
+	CLEANUP(fd__closep) int fd = fd__open_regular(in_dir("regular"));
+	assert_true(fd >= 0);
+	assert_int_equal(read(fd, text, sizeof(text)), 4);
+	assert_string_equal(text, "text");
+	assert_int_equal(fcntl(fd, F_GETFL) & O_ACCMODE, O_RDONLY);
+	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
+	assert_int_equal(mkfifo(in_dir("pipe"), 0600), 0);
+	assert_int_equal(fd__open_regular(in_dir("pipe")), -ENOEXEC);
+	assert_int_equal(fd__open_regular(dir), -ENOEXEC);
+	assert_int_equal(fd__open_regular("/dev/null"), -ENOEXEC);
+	assert_int_equal(fd__open_regular(in_dir("nothing")), -ENOENT);
 }
 
 /* Files of /proc have no size, and are made while they are read. */
@@ -509,6 +529,7 @@ int main(void)
 		cmocka_unit_test(test_write_and_read_in_pieces),
 		cmocka_unit_test(test_pread_full),
 		cmocka_unit_test(test_read_limits),
+		cmocka_unit_test(test_open_regular),
 		cmocka_unit_test(test_read_proc),
 		cmocka_unit_test(test_write_errors),
 		cmocka_unit_test(test_close),
