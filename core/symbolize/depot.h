@@ -110,8 +110,8 @@ bool depot__is_log(const char *name); /* of names, among the files of a depot */
 /* Names that were made in a directory last from now on. */
 int depot__sync_folder(const char *path);
 /*
- * Copies all of it into a directory, which is made, for a depot of its own (depot_copy.c). Any
- * thread, beside everything else.
+ * Copies all of it into a directory, which is made, for a depot of its own (depot_copy.c). -EEXIST:
+ * there is one already. Any thread, beside everything else.
  */
 int depot__copy(const struct depot *d, const char *to, struct dcm_error *err);
 

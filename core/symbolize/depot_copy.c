@@ -3,8 +3,10 @@
  * core/symbolize/depot_copy.c - a depot's directory once more, for a backup
  *
  * Files never change, so they are linked where they can be; logs of names are appended to, so they
- * are copied, and end within a frame at worst. What is removed meanwhile is left out. The lock, by
- * which others know the directory, comes last.
+ * are copied, and end within a frame at worst. What is removed meanwhile is left out, and what is
+ * listed twice, as a directory may do that is renamed into meanwhile, is taken once: the folders are
+ * made here, so that nothing else can be there already. The lock, by which others know the
+ * directory, comes last.
  * Threads: any; nothing is locked. Limits: those of the depot.
  */
 #include <dirent.h>
@@ -51,7 +53,7 @@ static int copy_file(int from_dir, int to_dir, const char *name)
 	CLEANUP(fd__closep)
 	int to = openat(to_dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (to < 0)
-		return -errno;
+		return errno == EEXIST ? 0 : -errno;
 	return copy_content(from, to);
 }
 
@@ -67,7 +69,7 @@ static int take_file(int from_dir, int to_dir, const char *name)
 	return copy_file(from_dir, to_dir, name);
 }
 
-/* What is in one folder, into one that is made. */
+/* What is in one folder, into one that is made. -EEXIST: there is one. */
 static int take_folder(const char *from, const char *to)
 {
 	DIR *dir = opendir(from);
@@ -76,7 +78,7 @@ static int take_folder(const char *from, const char *to)
 
 	if (!dir)
 		return errno == ENOENT ? 0 : -errno;
-	rc = fd__mkdirs(to, 0700);
+	rc = mkdir(to, 0700) < 0 ? -errno : 0;
 	CLEANUP(fd__closep) int to_dir = rc ? -1 : open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (!rc && to_dir < 0)
 		rc = -errno;
@@ -110,8 +112,6 @@ static int sync_above(const char *to)
 		if (snprintf(path, sizeof(path), "%s%s", to, parts[i]) >= (int)sizeof(path))
 			return -ENAMETOOLONG;
 		rc = depot__sync_folder(path);
-		if (rc == -ENOENT) /* nothing is kept */
-			rc = 0;
 	}
 	return rc;
 }
@@ -119,8 +119,10 @@ static int sync_above(const char *to)
 int depot__copy(const struct depot *d, const char *to, struct dcm_error *err)
 {
 	char from_folder[PATH_MAX], to_folder[PATH_MAX];
-	int rc = fd__mkdirs(to, 0700);
+	int rc = -ENAMETOOLONG;
 
+	if (snprintf(to_folder, sizeof(to_folder), "%s/.build-id", to) < (int)sizeof(to_folder))
+		rc = fd__mkdirs(to_folder, 0700);
 	for (unsigned i = 0; i < 256 && !rc; i++) {
 		if (snprintf(from_folder, sizeof(from_folder), "%s/.build-id/%02x", depot__dir(d),
 			     i) >= (int)sizeof(from_folder) ||

@@ -113,7 +113,7 @@ noinst_HEADERS += tests/unit/random.h
 NATIVE_BATCH = tests/unit/native_batch.c tests/unit/native_batch.h
 unit_tests += tests/unit/test_depot
 tests_unit_test_depot_SOURCES = tests/unit/test_depot.c $(NATIVE_BATCH) $(FAILMALLOC)
-tests_unit_test_depot_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_depot_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC) -Wl,--wrap=readdir
 tests_unit_test_depot_LDADD = $(SYMBOLIZE_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_names

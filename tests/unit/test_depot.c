@@ -5,6 +5,7 @@
  */
 #include "tests/unit/unit.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
@@ -65,7 +66,7 @@ static struct depot *depot_of(const struct depot_config *config)
 	struct depot_config c = *config;
 	struct depot *d = NULL;
 
-	c.dir = dir;
+	c.dir = c.dir ? c.dir : dir;
 	c.clock = c.clock ? c.clock : &clock__system;
 	c.max_bytes = c.max_bytes ? c.max_bytes : (uint64_t)1 << 30;
 	assert_int_equal(depot__new(&c, &d), 0);
@@ -707,6 +708,44 @@ static void test_a_backup_names(void **state)
 	symbols__free(s);
 }
 
+static bool lists_twice;
+
+struct dirent *__real_readdir(DIR *stream);
+struct dirent *__wrap_readdir(DIR *stream);
+
+struct dirent *__wrap_readdir(DIR *stream)
+{
+	static __thread struct dirent *again;
+	struct dirent *e = again ? again : __real_readdir(stream);
+
+	again = lists_twice && !again ? e : NULL;
+	return e;
+}
+
+/* As a directory may that is renamed into while it is read. */
+static void test_a_backup_takes_what_is_listed_twice_once(void **state)
+{
+	struct dcm_error err = DCM_ERROR_INIT;
+	char copy[96];
+	int rc;
+
+	(void)state;
+	write_name(self, "known", 1);
+	struct depot *d = depot_of(&(struct depot_config){ 0 });
+	put_self(d, DEPOT_ELF);
+	snprintf(copy, sizeof(copy), "%s/copy/symbols", dir);
+	lists_twice = true;
+	rc = depot__copy(d, copy, &err);
+	lists_twice = false;
+	if (rc)
+		fail_msg("%s", err.text);
+	depot__free(d);
+	d = depot_of(&(struct depot_config){ .dir = copy, .read_only = true });
+	assert_int_equal(stat_of(d).n_files, 1);
+	assert_int_equal(stat_of(d).n_logs, 1);
+	depot__free(d);
+}
+
 /* --- debuginfo that comes later --- */
 
 /* This program without symbols; its build id stays. */
@@ -906,6 +945,7 @@ int main(void)
 		cmocka_unit_test_setup(test_names_outlive_a_file_that_cannot_be_kept, new_dir),
 		cmocka_unit_test_setup(test_who_knows_more_functions_names, new_dir),
 		cmocka_unit_test_setup(test_a_backup_names, new_dir),
+		cmocka_unit_test_setup(test_a_backup_takes_what_is_listed_twice_once, new_dir),
 		cmocka_unit_test_setup(test_an_upload_names_what_was_stripped, new_dir),
 		cmocka_unit_test_setup(test_an_upload_alone_names, new_dir),
 		cmocka_unit_test_setup(test_uploads_are_refused_for_a_reason, new_dir),
