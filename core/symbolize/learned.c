@@ -95,6 +95,11 @@ struct learned_line learned__line(const struct learned *f, uint32_t i)
 				      intern__text(t, s->file), s->line, s->start_line };
 }
 
+static int store_line(struct learned_set *g, struct learned_stored s)
+{
+	return g->lines.n >= UINT32_MAX || !vec__push(&g->lines, s) ? -ENOMEM : 0;
+}
+
 static int store_lines(struct learned_set *g, const struct learned *what)
 {
 	for (uint32_t i = 0; i < what->n; i++) {
@@ -104,7 +109,7 @@ static int store_lines(struct learned_set *g, const struct learned *what)
 					    intern__add(&g->texts, l.file), l.line, l.start_line };
 
 		if (s.name == INTERN_NONE || s.system_name == INTERN_NONE ||
-		    s.file == INTERN_NONE || g->lines.n >= UINT32_MAX || !vec__push(&g->lines, s))
+		    s.file == INTERN_NONE || store_line(g, s))
 			return -ENOMEM;
 	}
 	return 0;
@@ -119,12 +124,14 @@ bool learned_set__find(const struct learned_set *g, const struct learned_key *ke
 	return e != NULL;
 }
 
-int learned_set__insert(struct learned_set *g, const struct learned_key *key, const struct learned *what)
+/* Its lines are there, from `first` on. */
+static int insert_entry(struct learned_set *g, const struct learned_key *key,
+			const struct learned *what, uint32_t first)
 {
 	struct learned_entry e = {
 		.address = key->address,
 		.build_id = intern__add(&g->texts, key->build_id),
-		.first = (uint32_t)g->lines.n,
+		.first = first,
 		.n = (uint16_t)what->n,
 		.addr_kind = key->addr_kind,
 		.why = what->why,
@@ -133,7 +140,7 @@ int learned_set__insert(struct learned_set *g, const struct learned_key *key, co
 	};
 	struct learned_entry *old = find(g, key);
 
-	if (e.build_id == INTERN_NONE || store_lines(g, what))
+	if (e.build_id == INTERN_NONE)
 		return -ENOMEM;
 	if (old) {
 		*old = e;
@@ -146,6 +153,24 @@ int learned_set__insert(struct learned_set *g, const struct learned_key *key, co
 		return -ENOMEM;
 	}
 	return 0;
+}
+
+int learned_set__insert(struct learned_set *g, const struct learned_key *key, const struct learned *what)
+{
+	uint32_t first = (uint32_t)g->lines.n;
+
+	return store_lines(g, what) ? -ENOMEM : insert_entry(g, key, what, first);
+}
+
+int learned_set__insert_stored(struct learned_set *g, const struct learned_key *key,
+			       const struct learned *what, const struct learned_stored *lines)
+{
+	uint32_t first = (uint32_t)g->lines.n;
+
+	for (uint32_t i = 0; i < what->n; i++)
+		if (store_line(g, lines[i]))
+			return -ENOMEM;
+	return insert_entry(g, key, what, first);
 }
 
 /*

@@ -81,6 +81,9 @@ struct learned learned_set__found(const struct learned_set *g, const struct lear
  * nothing was added but texts and lines that nobody points to.
  */
 int learned_set__insert(struct learned_set *g, const struct learned_key *key, const struct learned *what);
+/* The same with lines[what->n] whose texts the set has already, so that none is hashed again. */
+int learned_set__insert_stored(struct learned_set *g, const struct learned_key *key,
+			       const struct learned *what, const struct learned_stored *lines);
 
 struct learned_names {
 	struct learned_set young, old;

@@ -3,7 +3,9 @@
  * core/symbolize/names.c - what was resolved of a file, as bytes and as a table
  *
  * A frame that does not check is searched for the mark of the next one. The checksum's seed is made
- * of the build id, so that a frame counts in its own log only.
+ * of the build id, so that a frame counts in its own log only. Reading costs time linear in the log,
+ * whatever it says: frames that are looked into have no more than CHECK_TIMES its bytes in all, and
+ * a text is hashed once, however many lines have it.
  * Threads: a table is constant. Limits: NAMES_MAX_BYTES, FRAMES_MAX_DEPTH lines of an address.
  */
 #include "core/symbolize/names.h"
@@ -17,6 +19,9 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/symbolize/frames.h"
+
+/* What is sound needs one; a length that is damaged, one more at the most. */
+enum { CHECK_TIMES = 4 };
 
 static const char magic[8] = { 'd', 'c', 'm', 'n', 'a', 'm', '1', '\n' };
 
@@ -56,39 +61,41 @@ static int64_t signed_number(struct reader *r)
 	return (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
 }
 
-typedef VEC(struct dcm_str) text_list;
+typedef VEC(uint32_t) id_list; /* of texts in the set, by their numbers in the frame */
 
 /* 0, -EBADMSG, -ENOMEM. */
-static int read_texts(struct reader *r, text_list *ret)
+static int read_texts(struct reader *r, struct intern *texts, id_list *ret)
 {
 	uint64_t n = number(r, (uint64_t)(r->end - r->p));
 
-	if (!vec__push(ret, STR("")))
+	if (!vec__push(ret, 0))
 		return -ENOMEM;
 	for (uint64_t i = 0; i < n && !r->bad; i++) {
 		struct dcm_str text = { .n = (uint32_t)number(r, UINT32_MAX) };
+		uint32_t id;
 
 		text.p = (const char *)r->p;
 		if (r->bad || text.n > (size_t)(r->end - r->p) || !str__is_utf8(text))
 			return -EBADMSG;
 		r->p += text.n;
-		if (!vec__push(ret, text))
+		id = intern__add(texts, text);
+		if (id == INTERN_NONE || !vec__push(ret, id))
 			return -ENOMEM;
 	}
 	return r->bad ? -EBADMSG : 0;
 }
 
-static struct dcm_str text_at(struct reader *r, const text_list *texts)
+static uint32_t text_at(struct reader *r, const id_list *ids)
 {
-	return texts->v[number(r, texts->n - 1)];
+	return ids->v[number(r, ids->n - 1)];
 }
 
-static void read_lines(struct reader *r, const text_list *texts, struct learned_line *lines, uint32_t n)
+static void read_lines(struct reader *r, const id_list *ids, struct learned_stored *lines, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
-		lines[i].name = text_at(r, texts);
-		lines[i].system_name = text_at(r, texts);
-		lines[i].file = text_at(r, texts);
+		lines[i].name = text_at(r, ids);
+		lines[i].system_name = text_at(r, ids);
+		lines[i].file = text_at(r, ids);
 		lines[i].line = (uint32_t)number(r, UINT32_MAX);
 		lines[i].start_line = (uint32_t)number(r, UINT32_MAX);
 	}
@@ -98,12 +105,12 @@ static void read_lines(struct reader *r, const text_list *texts, struct learned_
 static int read_frame(struct names *names, struct reader *r, uint32_t n, struct dcm_str build_id)
 {
 	struct learned_key key = { .build_id = build_id, .hash = hash__bytes(build_id.p, build_id.n, 0) };
-	struct learned_line lines[FRAMES_MAX_DEPTH];
-	text_list texts = { 0 };
-	int rc = read_texts(r, &texts);
+	struct learned_stored lines[FRAMES_MAX_DEPTH];
+	id_list ids = { 0 };
+	int rc = read_texts(r, &names->set.texts, &ids);
 
 	for (uint32_t i = 0; i < n && !rc; i++) {
-		struct learned what = { .lines = lines };
+		struct learned what = { 0 };
 		uint8_t flags;
 
 		key.address += (uint64_t)signed_number(r);
@@ -112,18 +119,22 @@ static int read_frame(struct names *names, struct reader *r, uint32_t n, struct 
 		what.asked = flags >> 2;
 		what.rank = (uint32_t)number(r, UINT32_MAX);
 		what.n = (uint32_t)number(r, FRAMES_MAX_DEPTH);
-		read_lines(r, &texts, lines, what.n);
+		read_lines(r, &ids, lines, what.n);
 		if (r->bad || what.n == 0)
 			rc = -EBADMSG;
 		if (!rc)
-			rc = learned_set__insert(&names->set, &key, &what);
+			rc = learned_set__insert_stored(&names->set, &key, &what, lines);
 	}
-	vec__fini(&texts);
+	vec__fini(&ids);
 	return rc || r->p == r->end ? rc : -EBADMSG;
 }
 
-/* The frame at p: its bytes, 0 when there is no sound one, or -ENOMEM. */
-static int64_t take_frame(struct names *names, const uint8_t *p, size_t n, struct dcm_str build_id)
+/*
+ * The frame at p: its bytes, 0 when there is no sound one, or -ENOMEM. *budget: bytes that may
+ * still be looked into.
+ */
+static int64_t take_frame(struct names *names, const uint8_t *p, size_t n, struct dcm_str build_id,
+			  uint64_t *budget)
 {
 	struct reader r = { 0 };
 	uint32_t length;
@@ -133,7 +144,10 @@ static int64_t take_frame(struct names *names, const uint8_t *p, size_t n, struc
 		return 0;
 	r.p = p + NAMES_HEAD_BYTES;
 	length = le__get32(p + 8);
-	if (length > n - NAMES_HEAD_BYTES || check_of(p, r.p, length, build_id) != le__get64(p + 16))
+	if (length > n - NAMES_HEAD_BYTES || length > *budget)
+		return 0;
+	*budget -= length;
+	if (check_of(p, r.p, length, build_id) != le__get64(p + 16))
 		return 0;
 	r.end = r.p + length;
 	rc = read_frame(names, &r, le__get32(p + 12), build_id);
@@ -153,8 +167,10 @@ static const uint8_t *next_mark(const uint8_t *p, const uint8_t *end)
 static int read_all(struct names *names, const uint8_t *p, const uint8_t *end,
 		    struct dcm_str build_id, struct names_found *found)
 {
+	uint64_t budget = CHECK_TIMES * (uint64_t)(end - p);
+
 	while (p < end) {
-		int64_t taken = take_frame(names, p, (size_t)(end - p), build_id);
+		int64_t taken = take_frame(names, p, (size_t)(end - p), build_id, &budget);
 
 		if (taken < 0)
 			return (int)taken;

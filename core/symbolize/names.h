@@ -39,7 +39,10 @@ struct names_found {
 	uint64_t first_bytes; /* of the first sound frame */
 };
 
-/* n <= NAMES_MAX_BYTES. 0 (also when nothing in it is sound) or -ENOMEM. ret_found may be NULL. */
+/*
+ * n <= NAMES_MAX_BYTES. 0 (also when nothing in it is sound) or -ENOMEM. Behind damage that claims
+ * to be several times the log, what is sound may be left out, too. ret_found may be NULL.
+ */
 int names__read(const uint8_t *p, size_t n, struct dcm_str build_id, struct names **ret,
 		struct names_found *ret_found);
 

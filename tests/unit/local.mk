@@ -118,7 +118,7 @@ tests_unit_test_depot_LDADD = $(SYMBOLIZE_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_names
 tests_unit_test_names_SOURCES = tests/unit/test_names.c $(FAILMALLOC)
-tests_unit_test_names_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_names_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC) -Wl,--wrap=hash__bytes
 tests_unit_test_names_LDADD = $(SYMBOLIZE_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_elf_symbols

@@ -16,6 +16,8 @@
 
 #include "core/base/cleanup.h"
 #include "core/base/fd.h"
+#include "core/base/hash.h"
+#include "core/base/le.h"
 #include "core/base/str.h"
 #include "core/symbolize/depot.h"
 #include "core/symbolize/names.h"
@@ -212,6 +214,85 @@ static void test_a_torn_end_costs_its_frame(void **state)
 		assert_named(names, ID, 1, n >= whole ? "whole" : "");
 	}
 	buf__fini(&out);
+}
+
+/* --- hostile logs --- */
+
+static uint64_t n_hashed;
+
+uint64_t __real_hash__bytes(const void *p, size_t n, uint64_t seed);
+uint64_t __wrap_hash__bytes(const void *p, size_t n, uint64_t seed);
+
+uint64_t __wrap_hash__bytes(const void *p, size_t n, uint64_t seed)
+{
+	n_hashed += n;
+	return __real_hash__bytes(p, n, seed);
+}
+
+/* A head of a frame that is the rest of so many bytes, and does not check. */
+static void add_claim(struct buf *out, size_t left)
+{
+	uint8_t head[NAMES_HEAD_BYTES] = "dcmnam1\n";
+
+	le__put32(head + 8, (uint32_t)(left - sizeof(head)));
+	buf__append(out, head, sizeof(head));
+}
+
+/* So many of them, and a sound frame; where that is read. */
+static bool is_read_behind(size_t n_claims)
+{
+	struct buf frame = { 0 }, out = { 0 };
+	struct names_found found;
+
+	add_frame(&frame, ID, 1, "sound");
+	for (size_t i = n_claims; i > 0; i--)
+		add_claim(&out, i * NAMES_HEAD_BYTES + frame.n);
+	buf__append(&out, frame.data, frame.n);
+	assert_int_equal(out.error, 0);
+	n_hashed = 0;
+	names__unref(read_bytes(&out, ID, &found));
+	/* Beside the contents, heads and build ids, and what was read. */
+	assert_in_range(n_hashed, 0, 8 * out.n);
+	assert_int_equal(found.n_bad_bytes + found.n_frames * frame.n, out.n);
+	buf__fini(&frame);
+	buf__fini(&out);
+	return found.n_frames == 1;
+}
+
+static void test_claims_cost_a_few_times_the_log(void **state)
+{
+	(void)state;
+	assert_true(is_read_behind(3));
+	assert_false(is_read_behind(10000));
+}
+
+static void test_a_text_of_many_lines_costs_once(void **state)
+{
+	enum { N_TEXT = 50000, N_LINES = 10000 };
+	char *text = malloc(N_TEXT + 1);
+	struct learned_set set;
+	struct buf out = { 0 };
+	uint32_t *rows = malloc(N_LINES * sizeof(*rows));
+
+	(void)state;
+	assert_true(text && rows && learned_set__init(&set) == 0);
+	memset(text, 'x', N_TEXT);
+	text[N_TEXT] = '\0';
+	for (uint32_t i = 0; i < N_LINES; i++) {
+		insert(&set, ID, i, i ? "x" : text, 7);
+		rows[i] = i;
+		set.lines.v[i] = set.lines.v[0];
+	}
+	names__write(&set, rows, N_LINES, STR(ID), &out);
+	n_hashed = 0;
+	CLEANUP(names__unrefp) struct names *names = read_bytes(&out, ID, NULL);
+	assert_named(names, ID, N_LINES - 1, text);
+	/* The check, the text, and for each line its key and its build id. */
+	assert_in_range(n_hashed, N_TEXT, 4 * out.n + 64 * N_LINES);
+	learned_set__fini(&set);
+	buf__fini(&out);
+	free(rows);
+	free(text);
 }
 
 /* --- the scribe --- */
@@ -575,6 +656,8 @@ int main(void)
 		cmocka_unit_test(test_of_another_file_nothing_counts),
 		cmocka_unit_test(test_damage_costs_one_frame),
 		cmocka_unit_test(test_a_torn_end_costs_its_frame),
+		cmocka_unit_test(test_claims_cost_a_few_times_the_log),
+		cmocka_unit_test(test_a_text_of_many_lines_costs_once),
 		cmocka_unit_test_setup(test_what_is_written_is_read_beside_and_later, new_dir),
 		cmocka_unit_test_setup(test_a_log_that_grew_is_written_anew, new_dir),
 		cmocka_unit_test_setup(test_damage_goes_when_something_is_written, new_dir),
