@@ -95,6 +95,15 @@ struct learned_line learned__line(const struct learned *f, uint32_t i)
 				      intern__text(t, s->file), s->line, s->start_line };
 }
 
+bool learned_set__has_better(const struct learned_set *g, const struct learned_key *key,
+			     const struct learned *than)
+{
+	const struct learned_entry *e = find(g, key);
+
+	return e && !str__starts(key->build_id, STR("~")) && e->asked > than->asked &&
+	       e->rank >= than->rank;
+}
+
 static int store_line(struct learned_set *g, struct learned_stored s)
 {
 	return g->lines.n >= UINT32_MAX || !vec__push(&g->lines, s) ? -ENOMEM : 0;

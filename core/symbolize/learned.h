@@ -75,6 +75,12 @@ void learned_set__fini(struct learned_set *g);
 uint64_t learned_set__bytes(const struct learned_set *g);
 /* What is found and its texts live until the set changes. */
 bool learned_set__find(const struct learned_set *g, const struct learned_key *key, struct learned *ret);
+/*
+ * Has it more than this: what better debug information told, beside a table that was no worse? Of a
+ * stand-in (plugin.h), which may be another file's meanwhile, the last always counts: false.
+ */
+bool learned_set__has_better(const struct learned_set *g, const struct learned_key *key,
+			     const struct learned *than);
 struct learned learned_set__found(const struct learned_set *g, const struct learned_entry *e);
 /*
  * In the place of what was there; the lines of that stay behind. Not from the set itself. -ENOMEM:

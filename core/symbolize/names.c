@@ -122,7 +122,7 @@ static int read_frame(struct names *names, struct reader *r, uint32_t n, struct 
 		read_lines(r, &ids, lines, what.n);
 		if (r->bad || what.n == 0)
 			rc = -EBADMSG;
-		if (!rc)
+		if (!rc && !learned_set__has_better(&names->set, &key, &what))
 			rc = learned_set__insert_stored(&names->set, &key, &what, lines);
 	}
 	vec__fini(&ids);

@@ -5,8 +5,9 @@
  *
  * A log of one build id is a row of frames (docs/FORMATS.md). Each has a checksum and texts of its
  * own, so frames are written one behind the other, and what is damaged is left out without harm to
- * what follows. Of an address that is there several times, the last one counts. Bytes may be
- * anybody's: what a frame says is checked, and texts are UTF-8.
+ * what follows. Of an address that is there several times, the last one counts, unless one before
+ * is better (learned_set__has_better()). Bytes may be anybody's: what a frame says is checked, and texts are
+ * UTF-8.
  */
 #ifndef DECIMA_SYMBOLIZE_NAMES_H
 #define DECIMA_SYMBOLIZE_NAMES_H

@@ -275,6 +275,8 @@ void lookup__learn(struct lookup *l, const struct view *v, const struct learned_
 	if (v->names && learned_set__find(&v->names->set, key, &kept) && kept.rank >= what->rank &&
 	    kept.asked >= what->asked && is_same(&kept, what))
 		return;
+	if (v->names && learned_set__has_better(&v->names->set, key, what))
+		return;
 	scribe__add(l->s->scribe, key, what);
 }
 

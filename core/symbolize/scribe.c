@@ -43,8 +43,9 @@ struct scribe {
 void scribe__add(struct scribe *s, const struct learned_key *key, const struct learned *what)
 {
 	pthread_mutex_lock(&s->lock);
-	if (learned_set__bytes(&s->waiting) > WAITING_BYTES ||
-	    learned_set__insert(&s->waiting, key, what) < 0)
+	if (!learned_set__has_better(&s->waiting, key, what) &&
+	    (learned_set__bytes(&s->waiting) > WAITING_BYTES ||
+	     learned_set__insert(&s->waiting, key, what) < 0))
 		s->counts.n_dropped++;
 	pthread_mutex_unlock(&s->lock);
 }
@@ -89,7 +90,7 @@ static bool may_grow(const struct known *k, uint64_t more)
 	return n <= NAMES_MAX_BYTES && n <= 2 * k->first_bytes + SLACK_BYTES;
 }
 
-/* What waits, in the place of what the table has of the same addresses. */
+/* What waits, in the place of what the table has of the same addresses and is no better. */
 static int merge(struct names *names, const struct run *run)
 {
 	struct learned_key key = { .build_id = run->build_id, .hash = run->hash };
@@ -100,7 +101,8 @@ static int merge(struct names *names, const struct run *run)
 
 		key.address = e->address;
 		key.addr_kind = e->addr_kind;
-		if (learned_set__insert(&names->set, &key, &what) < 0)
+		if (!learned_set__has_better(&names->set, &key, &what) &&
+		    learned_set__insert(&names->set, &key, &what) < 0)
 			return -ENOMEM;
 	}
 	return 0;

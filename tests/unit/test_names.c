@@ -156,6 +156,51 @@ static void test_the_last_one_counts(void **state)
 	buf__fini(&out);
 }
 
+/* What was found first, what later, and whether that counts. */
+static const struct {
+	uint8_t asked[2];
+	uint32_t rank[2];
+	bool later_counts;
+} findings[] = {
+	{ { 2, 0 }, { 7, 7 }, false }, { { 2, 1 }, { 7, 7 }, false }, { { 2, 0 }, { 8, 7 }, false },
+	{ { 2, 0 }, { 6, 7 }, true },  { { 0, 2 }, { 7, 7 }, true },  { { 2, 2 }, { 7, 7 }, true },
+	{ { 1, 2 }, { 8, 7 }, true },  { { 0, 0 }, { 8, 7 }, true },
+};
+
+static struct learned finding(size_t i, int at, const struct learned_line *line)
+{
+	struct learned what = name_of(line, findings[i].rank[at]);
+
+	what.asked = findings[i].asked[at];
+	return what;
+}
+
+static void test_the_better_one_counts(void **state)
+{
+	static const char *const ids[] = { ID, STAND_IN };
+	static const struct learned_line lines[] = { { .name = STR("first") }, { .name = STR("later") } };
+
+	(void)state;
+	for (size_t i = 0; i < 2 * sizeof(findings) / sizeof(findings[0]); i++) {
+		const char *id = ids[i % 2];
+		struct learned_key key = key_of(id, 1);
+		struct buf out = { 0 };
+
+		for (int at = 0; at < 2; at++) {
+			struct learned what = finding(i / 2, at, &lines[at]);
+			struct learned_set set;
+
+			assert_int_equal(learned_set__init(&set), 0);
+			assert_int_equal(learned_set__insert(&set, &key, &what), 0);
+			write_all(&set, id, &out);
+			learned_set__fini(&set);
+		}
+		CLEANUP(names__unrefp) struct names *names = read_bytes(&out, id, NULL);
+		assert_named(names, id, 1, i % 2 || findings[i / 2].later_counts ? "later" : "first");
+		buf__fini(&out);
+	}
+}
+
 static void test_of_another_file_nothing_counts(void **state)
 {
 	struct names_found found;
@@ -471,6 +516,36 @@ static void test_damage_goes_when_something_is_written(void **state)
 	depot__free(d);
 }
 
+/* Whether it waits, is appended or is in a log that is written anew. */
+static void test_the_better_one_is_written(void **state)
+{
+	static const struct learned_line lines[] = { { .name = STR("first") }, { .name = STR("later") } };
+	struct depot *d = open_depot(false);
+	struct learned_key key = key_of(ID, 1);
+
+	(void)state;
+	for (size_t i = 0; i < 3 * sizeof(findings) / sizeof(findings[0]); i++) {
+		struct scribe *s = open_scribe(d);
+
+		for (int at = 0; at < 2; at++) {
+			struct learned what = finding(i / 3, at, &lines[at]);
+
+			scribe__add(s, &key, &what);
+			if (at || i % 3)
+				scribe__flush(s);
+			if (!at && i % 3 == 2) { /* which has the log written anew */
+				CLEANUP(fd__closep)
+				int fd = open(log_path, O_WRONLY | O_APPEND | O_CLOEXEC);
+				assert_int_equal(write(fd, "?", 1), 1);
+			}
+		}
+		assert_logged(d, ID, 1, findings[i / 3].later_counts ? "later" : "first");
+		scribe__free(s);
+		assert_int_equal(unlink(log_path), 0);
+	}
+	depot__free(d);
+}
+
 /* It was evicted, or somebody restored another: what is there is looked at again. */
 static void test_a_log_that_another_changed_is_read_again(void **state)
 {
@@ -653,6 +728,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_all_comes_back),
 		cmocka_unit_test(test_the_last_one_counts),
+		cmocka_unit_test(test_the_better_one_counts),
 		cmocka_unit_test(test_of_another_file_nothing_counts),
 		cmocka_unit_test(test_damage_costs_one_frame),
 		cmocka_unit_test(test_a_torn_end_costs_its_frame),
@@ -661,6 +737,7 @@ int main(void)
 		cmocka_unit_test_setup(test_what_is_written_is_read_beside_and_later, new_dir),
 		cmocka_unit_test_setup(test_a_log_that_grew_is_written_anew, new_dir),
 		cmocka_unit_test_setup(test_damage_goes_when_something_is_written, new_dir),
+		cmocka_unit_test_setup(test_the_better_one_is_written, new_dir),
 		cmocka_unit_test_setup(test_a_log_that_another_changed_is_read_again, new_dir),
 		cmocka_unit_test_setup(test_what_cannot_be_written_waits, new_dir),
 		cmocka_unit_test_setup(test_only_ids_have_logs, new_dir),
