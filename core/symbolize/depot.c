@@ -498,6 +498,25 @@ int depot__replace_names(struct depot *d, const char *id, const struct buf *byte
 	return tell(d, rc);
 }
 
+static void note_use_of(const struct depot *d, const char *path)
+{
+	CLEANUP(fd__closep) int fd = open_file(path);
+
+	if (fd >= 0)
+		note_use(d, fd);
+}
+
+void depot__note_use(const struct depot *d, const char *id)
+{
+	char path[PATH_MAX];
+
+	for (enum depot_kind kind = 0; kind < DEPOT_N_KINDS; kind++)
+		if (path_of(d, id, kind, path))
+			note_use_of(d, path);
+	if (log_path_of(d, id, path))
+		note_use_of(d, path);
+}
+
 /* --- what goes --- */
 
 enum { N_FOLDERS = 256, ASIDE = N_FOLDERS }; /* of .build-id, by their number */

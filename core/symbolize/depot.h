@@ -12,8 +12,8 @@
  *
  * The trailer (docs/FORMATS.md) has a checksum, which is looked at whenever a file is opened. A
  * file is written beside, synced, and renamed, so readers of other processes need no lock. A file's
- * time is that of its last use, to the hour: what was not used for max_age_ns goes, and beyond
- * max_bytes what was used longest ago. Names are made of checked hex digits and nothing else, but
+ * time is that of its last use, to the hour (of what is in somebody's memory, depot__note_use()
+ * tells it): what was not used for max_age_ns goes, and beyond max_bytes what was used longest ago. Names are made of checked hex digits and nothing else, but
  * for the '~' of a stand-in (plugin.h), under which no file is kept, only what was resolved:
  * DIR/.build-id/ab/~cd.names.
  *
@@ -99,6 +99,9 @@ bool depot__has_names(const struct depot *d, const char *id);
 int depot__append_names(struct depot *d, const char *id, uint64_t at, const struct buf *bytes);
 /* Puts a log in the place of what is there, synced. Errors as above. One thread at a time. */
 int depot__replace_names(struct depot *d, const char *id, const struct buf *bytes);
+
+/* All that is kept under the id was used, without being read. Cheap, but not free. Any thread. */
+void depot__note_use(const struct depot *d, const char *id);
 
 /*
  * False, for good: read_only, another process writes, or the directory cannot be had. Any thread.

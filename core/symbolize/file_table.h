@@ -52,6 +52,7 @@ struct file_entry {
 	bool fetched;	      /* debuginfod servers were asked, once */
 	bool lacks_debuginfo; /* none was found when it was read */
 	int64_t look_at_ns;   /* mono: when it may be looked for again */
+	int64_t note_at_ns;   /* mono: when its use is told to the depot again */
 	/*
 	 * Several files may have one build id, stripped or not. Those that were read since the
 	 * table is here, so that each is read once, and no more than so many.

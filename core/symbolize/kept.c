@@ -140,6 +140,17 @@ static bool has_come(struct symbols *s, struct file_entry *e, const char *build_
 	return debuginfo__has(&dirs, build_id);
 }
 
+/* What answers from memory does not go from the disk meanwhile. Under the lock. */
+static void note_use(struct symbols *s, struct file_entry *e, const char *build_id)
+{
+	int64_t now = clock__mono(s->config.clock);
+
+	if (now < e->note_at_ns)
+		return;
+	e->note_at_ns = now + STORE_NOTE_EVERY_NS;
+	depot__note_use(s->depot, build_id);
+}
+
 void kept__want(struct symbols *s, struct dcm_str build_id, uint64_t hash)
 {
 	char text[ELF_BUILD_ID_TEXT];
@@ -150,6 +161,8 @@ void kept__want(struct symbols *s, struct dcm_str build_id, uint64_t hash)
 		return;
 	e = file_table__find(&s->files, build_id, hash);
 	is_new = !e || (e->state == FILE_EVICTED && !e->names);
+	if (e)
+		note_use(s, e, text);
 	if (!is_new && !has_come(s, e, text))
 		return;
 	if (depot__tells(s->depot, text, DEPOT_ELF) < 0 &&

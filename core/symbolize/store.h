@@ -23,7 +23,8 @@
 #include "core/symbolize/scribe.h"
 #include "core/symbolize/symbols.h"
 
-#define STORE_LOOK_EVERY_NS INT64_C(60000000000) /* for debuginfo that was not there */
+#define STORE_LOOK_EVERY_NS INT64_C(60000000000)   /* for debuginfo that was not there */
+#define STORE_NOTE_EVERY_NS INT64_C(3600000000000) /* that what is kept is in use */
 
 /* Work for the worker: a file to read, or a batch to learn. */
 struct job {

@@ -644,6 +644,47 @@ static void write_name(const char *id, const char *name, uint32_t rank)
 	depot__free(d);
 }
 
+static void assert_kept_used(const char *log, int64_t real_s)
+{
+	struct stat of_file, of_log;
+
+	assert_int_equal(stat(kept_path, &of_file), 0);
+	assert_int_equal(stat(log, &of_log), 0);
+	assert_int_equal(of_file.st_mtime, real_s);
+	assert_int_equal(of_log.st_mtime, real_s);
+}
+
+/* A process that runs for longer than what is not used is kept asks its memory. */
+static void test_what_answers_from_memory_is_in_use(void **state)
+{
+	static const char stand_in[] = "~0123456789abcdef";
+	const int64_t now_s = 1000 * DAY_S, before_s = now_s - 20 * DAY_S;
+	struct clock clock = clock__fake(SECOND, now_s * SECOND);
+	char log[128];
+
+	(void)state;
+	snprintf(log, sizeof(log), "%s/.build-id/01/~23456789abcdef.names", dir);
+	write_name(stand_in, "known", 1);
+	struct depot *d = depot_of(&(struct depot_config){ .clock = &clock });
+	put_self(d, DEPOT_ELF);
+	depot__free(d);
+	CLEANUP(symbols__freep)
+	struct symbols *s = symbols_of(
+		&(struct symbols_config){ .clock = &clock, .store_age_ns = 30 * DAY_S * SECOND });
+	/* Read; told once, which is enough for an hour; and after that. */
+	for (int i = 0; i < 4; i++) {
+		clock.fake_mono_ns += i == 3 ? 3600 * SECOND : 0;
+		assert_named(s, "hidden_function", DCM_UNNAMED_NOT_TRIED);
+		assert_names(s, stand_in, "known", DCM_UNNAMED_NOT_TRIED);
+		if (i == 1) {
+			set_used(kept_path, before_s);
+			set_used(log, before_s);
+		}
+		if (i > 1)
+			assert_kept_used(log, i == 2 ? before_s : now_s);
+	}
+}
+
 static void test_who_knows_more_functions_names(void **state)
 {
 	static const char stand_in[] = "~0123456789abcdef";
@@ -943,6 +984,7 @@ int main(void)
 		cmocka_unit_test_setup(test_a_failing_reducer_costs_no_name, new_dir),
 		cmocka_unit_test_setup(test_a_file_that_was_given_up_comes_back, new_dir),
 		cmocka_unit_test_setup(test_names_outlive_a_file_that_cannot_be_kept, new_dir),
+		cmocka_unit_test_setup(test_what_answers_from_memory_is_in_use, new_dir),
 		cmocka_unit_test_setup(test_who_knows_more_functions_names, new_dir),
 		cmocka_unit_test_setup(test_a_backup_names, new_dir),
 		cmocka_unit_test_setup(test_a_backup_takes_what_is_listed_twice_once, new_dir),
