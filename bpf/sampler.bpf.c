@@ -502,6 +502,7 @@ static __always_inline __u32 copy_stack(struct raw *r, __u64 sp)
 static __always_inline int defer(struct scratch *s, struct sampler_stats *st)
 {
 	struct step *step = &s->walk.step;
+	__u64 flags = BPF_RB_NO_WAKEUP;
 	__u32 zero = 0, n = 0;
 	struct raw *r;
 
@@ -534,8 +535,10 @@ static __always_inline int defer(struct scratch *s, struct sampler_stats *st)
 	r->head.has_code = step_code(step, r->head.pc - ARCH_CODE_BEFORE, r->head.code) == 0;
 	r->head.n_bytes = n;
 	s->sample.head.kind = SAMPLER_SAMPLE;
-	if (bpf_ringbuf_output(&raws, r, sizeof(r->head) + n,
-			       is_new(&s->sample) ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP))
+	if (is_new(&s->sample) || bpf_ringbuf_query(&raws, BPF_RB_AVAIL_DATA) >
+					  bpf_ringbuf_query(&raws, BPF_RB_RING_SIZE) / 2)
+		flags = BPF_RB_FORCE_WAKEUP;
+	if (bpf_ringbuf_output(&raws, r, sizeof(r->head) + n, flags))
 		goto no;
 	emitted(s, st, SAMPLER_OUTCOME_DEFERRED);
 	return 1;

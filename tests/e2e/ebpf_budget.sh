@@ -17,20 +17,26 @@ values=$(awk -F '\t' '$1 == "process_cpu" { n += $5 } END { printf "%.0f\n", n }
 emitted=$(metric sampler_emitted_total)
 check budget.weights "$((values / (emitted + 1)))" -gt 100010
 
-# Memory: 1 MiB is less than any process has. Over the budget it lowers the frequency; with room it comes back.
-SAMPLE_RELOAD='{frequency: 199Hz, window: 1s, memory_budget: 0}' "$host" "$plugins" \
-	'input/ebpf={frequency: 199Hz, window: 1s, memory_budget: 1MiB}' 300 >"$dir/rows" 2>"$dir/log" &
-h=$!
-pids="$pids $h"
+# over RELOAD: a sampler begins that is over its budget: 1 MiB is less than any process has; SIGUSR1 changes it
+over() {
+	rm -f "$dir/log" # what an earlier one said
+	SAMPLE_RELOAD=$1 "$host" "$plugins" \
+		'input/ebpf={frequency: 199Hz, window: 1s, memory_budget: 1MiB}' 300 >"$dir/rows" 2>"$dir/log" &
+	h=$!
+	pids="$pids $h"
+}
 # told TEXT: the log has it, within two minutes
 told() {
 	n=0
-	while ! grep -q "$1" "$dir/log" && [ $n -lt 240 ]; do
+	while ! grep -qs "$1" "$dir/log" && [ $n -lt 240 ]; do
 		sleep 0.5
 		n=$((n + 1))
 	done
 	grep -c "$1" "$dir/log"
 }
+
+# Over the budget of memory it lowers the frequency; with room it comes back.
+over '{frequency: 199Hz, window: 1s, memory_budget: 0}'
 check memory.told "$(told 'more than memory_budget (1 MiB): 99 Hz of 199')" -ge 1
 sleep 3
 kill -USR1 $h
@@ -43,3 +49,18 @@ check memory.shown "$(metric sampler_memory_bytes)" -gt 1048576
 check memory.maps "$(metric sampler_map_bytes)" -gt 1048576
 # The program says itself how long it took.
 check measured "$(metric sampler_run_ns_total)" -gt "$(metric sampler_emitted_total)"
+
+# A change of something else leaves the frequency low: each sample still weighs as much as two.
+over '{frequency: 199Hz, window: 1s, memory_budget: 1MiB, labels: {cpu: true}}'
+check change.told "$(told 'more than memory_budget (1 MiB): 99 Hz of 199')" -ge 1
+start "$dir/chain" 120
+sleep 3
+before=$(wc -l <"$dir/rows")
+chain_since() { tail -n +$((before + 1)) "$dir/rows" | awk -F '\t' '$1 == "process_cpu" && /comm=chain,/'; }
+changed() { grep -q 'reload: 0' "$dir/log" && [ "$(chain_since | wc -l)" -ge 5 ]; }
+kill -USR1 $h
+wait_for 120 changed
+kill -INT $h
+wait $h
+check change.sampled "$(chain_since | wc -l)" -ge 5
+check change.keeps_low "$(chain_since | awk -F '\t' -v two=$((1000000000 / 199 * 2)) '$5 % two' | wc -l)" -eq 0

@@ -32,6 +32,10 @@
 #include "plugins/input/ebpf/maps.h"
 #include "plugins/input/ebpf/wall.h"
 
+#ifndef RESOLVE_CACHED
+#define RESOLVE_CACHED 0x20 /* Linux 5.12 */
+#endif
+
 enum {
 	BUCKETS = 1024,
 	FILES_MAX = 16384,
@@ -374,7 +378,7 @@ static int open_cached(const char *path)
 /*
  * What a path leads to from here. Whoever names the path must not have the reader wait for a server
  * that is dead: so the kernel's memory is asked, and, for a process that is gone and so cannot be
- * asked itself, the host, which gives up after a second. -EAGAIN when neither tells.
+ * asked itself, the host, whose broker gives up after a second. -EAGAIN when neither tells.
  */
 static int look_at(const struct files *t, const char *path, bool is_gone, struct stat *ret)
 {

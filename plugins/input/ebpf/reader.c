@@ -522,13 +522,16 @@ static void each_second(struct reader *r, int64_t now)
 		tables__tick(r->parts.tables);
 }
 
-/* Options have changed, or it is over: nothing rests any longer. */
+/*
+ * Options have changed, or it is over: nothing rests any longer. A change has set the configured
+ * period everywhere, so that a reduced one is set anew.
+ */
 static void on_wake(struct reader *r)
 {
 	eventfd_t ignored;
 
 	eventfd_read(r->wake_fd, &ignored);
-	r->second_ns = r->budget_ns = 0;
+	r->second_ns = r->budget_ns = r->applied_ns = 0;
 }
 
 /* Waits for what there is to do; false: no more. */
@@ -691,6 +694,7 @@ void reader__finish(struct reader *r)
 	eventfd_write(r->wake_fd, 1);
 	pthread_join(r->thread, NULL);
 	drain(r);
+	watch__second(r->watch, r->host->mono_ns(r->host));
 	if (r->unwinder)
 		unwinder__retry(r->unwinder, r->n_windows, true);
 	sampler__stats(r->parts.sampler, &stats);
