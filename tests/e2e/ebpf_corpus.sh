@@ -4,6 +4,8 @@
 #
 # Each case says the chain of calls that the program is in nearly all of the time, from the process's or thread's first
 # function to the leaf (tests/host/chain.awk), and by what other way it gets there. A wrong frame is a failure.
+#
+# takes at most 1800 s where the machine is busy
 set -u
 . "$top_srcdir/tests/host/lib.sh"
 need_root

@@ -104,4 +104,4 @@ warm
 sample "{frequency: 99Hz, filter: {pids: [$chain_pid, $pid], cgroups: [/kubepods]}}" 2
 check filter.inside "$(grep -c "pid=$chain_pid," rows)" -gt 0
 check filter.outside "$(grep -c "pid=$pid," rows)" -eq 0
-check filter.counted "$(metric sampler_filtered_cgroup)" -gt 10
+check filter.counted "$(metric sampler_filtered_cgroup)" -gt 0

@@ -5,6 +5,8 @@
 # Each program says which chain of calls it is in nearly all of the time. Of its CPU time, at least
 # 99.5 % has to show that chain exactly, or a beginning of it where a sample was taken on the way
 # there; and none of it a frame that cannot be there: what is neither says that it is truncated.
+#
+# takes at most 1800 s where the machine is busy
 set -u
 . "$top_srcdir/tests/host/lib.sh"
 need_root
