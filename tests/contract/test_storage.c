@@ -31,6 +31,7 @@
 #include "tests/unit/paths.h"
 #include "tests/unit/random.h"
 #include "tests/unit/random_batch.h"
+#include "tests/unit/shell.h"
 
 #define BASE_MS (RANDOM_BASE_NS / 1000000)
 
@@ -146,12 +147,9 @@ static struct pair *pair__new(void)
 
 static void pair__free(struct pair *p)
 {
-	char command[256];
-
 	storage__close(&p->storage);
 	sql__free(p->sql);
-	snprintf(command, sizeof(command), "rm -rf '%s'", p->dir);
-	assert_int_equal(system(command), 0);
+	assert_int_equal(shell("rm -rf '%s'", p->dir), 0);
 	free(p);
 }
 

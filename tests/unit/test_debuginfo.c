@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -26,28 +25,17 @@
 #include "tests/unit/failmalloc.h"
 #include "tests/unit/native_batch.h"
 #include "tests/unit/paths.h"
+#include "tests/unit/shell.h"
 
 #define SECOND INT64_C(1000000000)
 
 enum { N_ADDRESSES = 200 };
 
 static char dir[] = "/tmp/decima-debuginfo-XXXXXX";
+#define run(...) shell_in(dir, __VA_ARGS__)
 static uint64_t addresses[N_ADDRESSES]; /* of inlines_outer and main, in all of its shapes */
 static char debug_dir[64];
 static bool made;
-
-static int run(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-static int run(const char *fmt, ...)
-{
-	char command[2048], text[1800];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	snprintf(command, sizeof(command), "cd %s && ( %s ) >/dev/null 2>&1", dir, text);
-	return system(command);
-}
 
 static const char *in_dir(const char *name)
 {

@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -26,26 +25,15 @@
 #include "core/symbolize/symbols.h"
 #include "tests/unit/native_batch.h"
 #include "tests/unit/paths.h"
+#include "tests/unit/shell.h"
 
 #define SECOND INT64_C(1000000000)
 
 static char dir[] = "/tmp/decima-debuginfod-XXXXXX";
+#define run(...) shell_in(dir, __VA_ARGS__)
 static pid_t server = -1;
 static unsigned port;
 static uint64_t address; /* of inlines_outer */
-
-static int run(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-static int run(const char *fmt, ...)
-{
-	char command[2048], text[1800];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	snprintf(command, sizeof(command), "cd %s && ( %s ) >/dev/null 2>&1", dir, text);
-	return system(command);
-}
 
 /* A port that was free a moment ago. */
 static unsigned free_port(void)

@@ -30,6 +30,7 @@
 #include "core/symbolize/symbols.h"
 #include "tests/unit/failmalloc.h"
 #include "tests/unit/native_batch.h"
+#include "tests/unit/shell.h"
 
 static const int64_t SECOND = 1000000000, DAY_S = 86400;
 static char root[] = "/tmp/decima-depot-XXXXXX";
@@ -792,16 +793,14 @@ static void test_a_backup_takes_what_is_listed_twice_once(void **state)
 /* This program without symbols; its build id stays. */
 static int open_bare(void)
 {
-	char command[512];
+	char path[512];
 	int fd;
 
-	snprintf(command,
-		 sizeof(command), "mkdir -p %s && cp /proc/%d/exe %s/bare && objcopy --strip-all %s/bare >%s/log 2>&1",
-		 dir, (int)getpid(), dir, dir, dir);
-	if (system(command))
+	if (shell("mkdir -p %s && cd %s && cp /proc/%d/exe bare && objcopy --strip-all bare", dir,
+		  dir, (int)getpid()))
 		skip_because("objcopy is needed");
-	snprintf(command, sizeof(command), "%s/bare", dir);
-	fd = open(command, O_RDONLY | O_CLOEXEC);
+	snprintf(path, sizeof(path), "%s/bare", dir);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
 	assert_true(fd >= 0);
 	return fd;
 }
@@ -878,7 +877,7 @@ static void test_debuginfo_that_is_installed_later_is_looked_for(void **state)
 {
 	CLEANUP(fd__closep) int bare = open_bare();
 	struct clock clock = clock__fake(SECOND, 1000 * DAY_S * SECOND);
-	char place[96], command[768];
+	char place[96];
 	const char *const dirs[] = { place };
 
 	(void)state;
@@ -889,10 +888,10 @@ static void test_debuginfo_that_is_installed_later_is_looked_for(void **state)
 	symbols__offer(s, str__of(self), STR("/gone/program"), bare);
 	assert_named(s, "", DCM_UNNAMED_NO_DEBUGINFO);
 	await_kept(s, 1);
-	snprintf(command, sizeof(command),
-		 "mkdir -p %s/.build-id/%.2s && cp /proc/%d/exe %s/.build-id/%.2s/%s.debug", place,
-		 self, (int)getpid(), place, self, self + 2);
-	assert_int_equal(system(command), 0);
+	assert_int_equal(
+		shell("mkdir -p %s/.build-id/%.2s && cp /proc/%d/exe %s/.build-id/%.2s/%s.debug",
+		      place, self, (int)getpid(), place, self, self + 2),
+		0);
 	assert_named(s, "", DCM_UNNAMED_NO_DEBUGINFO);
 	clock.fake_mono_ns += 61 * SECOND;
 	ask_once(s); /* it is not waited for: there is an answer */
@@ -959,11 +958,8 @@ static int make_root(void **state)
 
 static int remove_root(void **state)
 {
-	char command[64];
-
 	(void)state;
-	snprintf(command, sizeof(command), "rm -rf %s", root);
-	return system(command);
+	return shell("rm -rf '%s'", root);
 }
 
 int main(void)

@@ -14,6 +14,7 @@
 #include "plugins/input/ebpf/containers.h"
 #include "plugins/input/ebpf/tags.h"
 #include "tests/unit/failmalloc.h"
+#include "tests/unit/shell.h"
 
 #define ID_A  "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define ID_B  "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
@@ -127,10 +128,7 @@ static int make_root(void **state)
 
 static int remove_root(void **state)
 {
-	char command[256];
-
-	snprintf(command, sizeof(command), "rm -rf '%s'", (const char *)*state);
-	assert_int_equal(system(command), 0);
+	assert_int_equal(shell("rm -rf '%s'", (const char *)*state), 0);
 	free(*state);
 	return 0;
 }

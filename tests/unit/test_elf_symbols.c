@@ -28,6 +28,7 @@
 #include "core/symbolize/elf.h"
 #include "tests/unit/failmalloc.h"
 #include "tests/unit/paths.h"
+#include "tests/unit/shell.h"
 
 static char dir[] = "/tmp/decima-elf-XXXXXX";
 
@@ -50,21 +51,9 @@ static struct elf_symbols *load(const char *path)
 	return t;
 }
 
-static int run(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-static int run(const char *fmt, ...)
-{
-	char command[2048];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(command, sizeof(command), fmt, ap);
-	va_end(ap);
-	return system(command);
-}
-
 static bool have(const char *tool)
 {
-	return run("command -v %s >/dev/null 2>&1", tool) == 0;
+	return shell("command -v %s >/dev/null 2>&1", tool) == 0;
 }
 
 static const char *in_dir(const char *name)
@@ -327,8 +316,8 @@ static void test_plt_against_objdump(void **state)
 
 static bool compile(const char *flags, const char *name)
 {
-	return run("cc %s -o %s %s/tests/programs/sym_shapes.c 2>/dev/null", flags, in_dir(name),
-		   TEST_SRCDIR) == 0;
+	return shell("cc %s -o %s %s/tests/programs/sym_shapes.c 2>/dev/null", flags, in_dir(name),
+		     TEST_SRCDIR) == 0;
 }
 
 static void assert_name_at(const struct elf_symbols *t, uint64_t address, const char *want)
@@ -438,7 +427,7 @@ static void test_stripped_knows_what_is_exported(void **state)
 		skip_because("cc, strip and readelf are needed");
 	assert_true(compile("-O1 -shared -fPIC", "shapes.so"));
 	read_expected(in_dir("shapes.so"), &l);
-	assert_int_equal(run("strip %s", in_dir("shapes.so")), 0);
+	assert_int_equal(shell("strip %s", in_dir("shapes.so")), 0);
 	CLEANUP(elf__freep) struct elf_symbols *t = load(in_dir("shapes.so"));
 
 	assert_name_at(t, address_of(&l, "sym_exported"), "sym_exported");
@@ -455,10 +444,10 @@ static void test_minidebuginfo_names_what_was_stripped(void **state)
 		skip_because("cc, binutils and xz are needed");
 	assert_true(compile("-O1", "mini"));
 	read_expected(in_dir("mini"), &l);
-	assert_int_equal(run("cd %s && objcopy --only-keep-debug mini mini.debug && xz -k "
-			     "mini.debug && strip mini && "
-			     "objcopy --add-section .gnu_debugdata=mini.debug.xz mini",
-			     dir),
+	assert_int_equal(shell("cd %s && objcopy --only-keep-debug mini mini.debug && xz -k "
+			       "mini.debug && strip mini && "
+			       "objcopy --add-section .gnu_debugdata=mini.debug.xz mini",
+			       dir),
 			 0);
 	{
 		CLEANUP(elf__freep) struct elf_symbols *t = load(in_dir("mini"));
@@ -467,10 +456,10 @@ static void test_minidebuginfo_names_what_was_stripped(void **state)
 		assert_name_at(t, address_of(&l, "main") + 1, "main");
 	}
 	/* A damaged one is as good as none. */
-	assert_int_equal(run("cd %s && printf 'xxxxxxxx' | dd of=mini.debug.xz bs=1 seek=200 "
-			     "conv=notrunc status=none && "
-			     "objcopy --update-section .gnu_debugdata=mini.debug.xz mini",
-			     dir),
+	assert_int_equal(shell("cd %s && printf 'xxxxxxxx' | dd of=mini.debug.xz bs=1 seek=200 "
+			       "conv=notrunc status=none && "
+			       "objcopy --update-section .gnu_debugdata=mini.debug.xz mini",
+			       dir),
 			 0);
 	CLEANUP(elf__freep) struct elf_symbols *t = load(in_dir("mini"));
 
@@ -574,11 +563,11 @@ static void test_stripped_go_program(void **state)
 	(void)state;
 	if (!have("gofmt") || !have("strip") || !have("readelf"))
 		skip_because("gofmt (package golang-go), strip and readelf are needed");
-	assert_int_equal(run("cp \"$(readlink -f \"$(command -v gofmt)\")\" %s", in_dir("gofmt")), 0);
+	assert_int_equal(shell("cp \"$(readlink -f \"$(command -v gofmt)\")\" %s", in_dir("gofmt")), 0);
 	read_expected(in_dir("gofmt"), &l);
 	if (l.n < 1000)
 		skip_because("this gofmt is stripped already");
-	assert_int_equal(run("strip %s", in_dir("gofmt")), 0);
+	assert_int_equal(shell("strip %s", in_dir("gofmt")), 0);
 	CLEANUP(elf__freep) struct elf_symbols *t = load(in_dir("gofmt"));
 
 	for (size_t i = 0; i < l.n; i++) {
@@ -826,7 +815,7 @@ static int make_dir(void **state)
 static int remove_dir(void **state)
 {
 	(void)state;
-	return run("rm -rf '%s'", dir);
+	return shell("rm -rf '%s'", dir);
 }
 
 int main(void)

@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -24,23 +23,12 @@
 #include "tests/unit/failmalloc.h"
 #include "tests/unit/paths.h"
 #include "tests/unit/random.h"
+#include "tests/unit/shell.h"
 
 enum { N_ADDRESSES = 500 };
 
 static char dir[] = "/tmp/decima-extract-XXXXXX";
-
-static int run(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-static int run(const char *fmt, ...)
-{
-	char command[2048], text[1800];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	snprintf(command, sizeof(command), "cd %s && ( %s ) >/dev/null 2>&1", dir, text);
-	return system(command);
-}
+#define run(...) shell_in(dir, __VA_ARGS__)
 
 static int open_in_dir(const char *name, int flags)
 {

@@ -23,6 +23,7 @@
 #include "core/base/str.h"
 #include "tests/unit/failmalloc.h"
 #include "tests/unit/random.h"
+#include "tests/unit/shell.h"
 #include "tests/unit/unit.h"
 
 /* ---- faults ---------------------------------------------------------------------------------- */
@@ -113,11 +114,8 @@ static int make_test_dir(void **state)
 
 static int remove_test_dir(void **state)
 {
-	char command[128];
-
 	(void)state;
-	snprintf(command, sizeof(command), "rm -rf %s", dir);
-	return system(command);
+	return shell("rm -rf '%s'", dir);
 }
 
 static unsigned count_entries(const char *path)

@@ -31,6 +31,7 @@
 #include "tests/unit/failmalloc.h"
 #include "tests/unit/random.h"
 #include "tests/unit/random_batch.h"
+#include "tests/unit/shell.h"
 #include "tests/unit/unit.h"
 
 #define SECOND ((int64_t)1000000000)
@@ -46,11 +47,8 @@ static int make_top(void **state)
 
 static int remove_top(void **state)
 {
-	char command[128];
-
 	(void)state;
-	snprintf(command, sizeof(command), "rm -rf '%s'", top);
-	return system(command) == 0 ? 0 : -1;
+	return shell("rm -rf '%s'", top);
 }
 
 static const char *in_top(const char *name)
@@ -437,11 +435,9 @@ static void random_steps_equal_a_model(void **state)
 static void a_removed_directory_is_made_again(void **state)
 {
 	struct folder *f = open_folder("gone");
-	char command[PATH_MAX + 16];
 
 	(void)state;
-	snprintf(command, sizeof(command), "rm -rf '%s'", in_top("gone"));
-	assert_int_equal(system(command), 0);
+	assert_int_equal(shell("rm -rf '%s'", in_top("gone")), 0);
 	assert_int_equal(put(f, "a/b", 10, 1), 0);
 	assert_int_equal(access(in_top("gone/a/b.folded"), F_OK), 0);
 	folder__free(f);

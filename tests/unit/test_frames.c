@@ -12,7 +12,6 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,26 +27,15 @@
 #include "tests/unit/failmalloc.h"
 #include "tests/unit/paths.h"
 #include "tests/unit/random.h"
+#include "tests/unit/shell.h"
 
 enum { N_ADDRESSES = 400, SECOND = 1000000000 };
 
 static char dir[] = "/tmp/decima-frames-XXXXXX";
 
-static int run(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-static int run(const char *fmt, ...)
-{
-	char command[2048];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(command, sizeof(command), fmt, ap);
-	va_end(ap);
-	return system(command);
-}
-
 static bool have(const char *tool)
 {
-	return run("command -v %s >/dev/null 2>&1", tool) == 0;
+	return shell("command -v %s >/dev/null 2>&1", tool) == 0;
 }
 
 struct addresses {
@@ -284,7 +272,7 @@ static bool build(const char *command)
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 	snprintf(text, sizeof(text), command, dir, sources);
 #pragma GCC diagnostic pop
-	return run("( %s ) >/dev/null 2>&1", text) == 0;
+	return shell("( %s ) >/dev/null 2>&1", text) == 0;
 }
 
 static void test_llvm_symbolizer_agrees(void **state)
@@ -353,15 +341,16 @@ static void check_stripped_go(const char *go, const char *mode)
 {
 	struct addresses a;
 
-	assert_int_equal(
-		run("GOFLAGS= GOTOOLCHAIN=local GO111MODULE=off GOCACHE=${GOCACHE:-%s/cache} '%s' "
-		    "build %s -o %s/full "
-		    "%s/tests/programs/inlines.go && "
-		    "GOFLAGS= GOTOOLCHAIN=local GO111MODULE=off GOCACHE=${GOCACHE:-%s/cache} '%s' "
-		    "build %s -ldflags=-s "
-		    "-o %s/bare %s/tests/programs/inlines.go",
-		    dir, go, mode, dir, TEST_SRCDIR, dir, go, mode, dir, TEST_SRCDIR),
-		0);
+	assert_int_equal(shell("GOFLAGS= GOTOOLCHAIN=local GO111MODULE=off "
+			       "GOCACHE=${GOCACHE:-%s/cache} '%s' "
+			       "build %s -o %s/full "
+			       "%s/tests/programs/inlines.go && "
+			       "GOFLAGS= GOTOOLCHAIN=local GO111MODULE=off "
+			       "GOCACHE=${GOCACHE:-%s/cache} '%s' "
+			       "build %s -ldflags=-s "
+			       "-o %s/bare %s/tests/programs/inlines.go",
+			       dir, go, mode, dir, TEST_SRCDIR, dir, go, mode, dir, TEST_SRCDIR),
+			 0);
 	pick("full", &a);
 	same_frames("full", "bare", &a);
 }
@@ -685,7 +674,7 @@ static int make_dir(void **state)
 static int remove_dir(void **state)
 {
 	(void)state;
-	return run("chmod -R u+w %s; rm -rf %s", dir, dir);
+	return shell("chmod -R u+w %s; rm -rf %s", dir, dir);
 }
 
 int main(void)

@@ -19,6 +19,7 @@
 #include "core/base/str.h"
 #include "tests/unit/failmalloc.h"
 #include "tests/unit/paths.h"
+#include "tests/unit/shell.h"
 #include "tests/unit/unit.h"
 
 #define PLUGINS TEST_BUILDDIR "/tests/plugins/.libs"
@@ -34,11 +35,8 @@ static int make_top(void **state)
 
 static int remove_top(void **state)
 {
-	char command[128];
-
 	(void)state;
-	snprintf(command, sizeof(command), "rm -rf '%s'", top);
-	return system(command) == 0 ? 0 : -1;
+	return shell("rm -rf '%s'", top);
 }
 
 static const char *in_top(const char *name)

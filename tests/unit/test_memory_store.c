@@ -26,6 +26,7 @@
 #include "tests/unit/failmalloc.h"
 #include "tests/unit/random.h"
 #include "tests/unit/random_batch.h"
+#include "tests/unit/shell.h"
 
 #define BASE_MS (RANDOM_BASE_NS / 1000000)
 #define CPU	"process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta"
@@ -236,10 +237,7 @@ static char *make_dir(void)
 
 static void remove_dir(char *dir)
 {
-	char command[300];
-
-	snprintf(command, sizeof(command), "rm -rf '%s'", dir);
-	assert_int_equal(system(command), 0);
+	assert_int_equal(shell("rm -rf '%s'", dir), 0);
 	free(dir);
 }
 
@@ -306,10 +304,7 @@ static void test_damaged_directories_are_refused(void **state)
 		assert_int_equal(write_batch(&s, b), 0);
 	}
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		char command[400];
-
-		snprintf(command, sizeof(command), "rm -rf '%s/backup'", dir);
-		assert_int_equal(system(command), 0);
+		assert_int_equal(shell("rm -rf '%s/backup'", dir), 0);
 		assert_int_equal(s.ops->backup(s.instance, path, NULL), 0);
 		assert_string_equal(try_open(dir), "");
 		spoil(dir, cases[i].file, cases[i].at, cases[i].with, cases[i].cut);
@@ -441,9 +436,7 @@ static void test_removing_and_saving_without_memory(void **state)
 		failmalloc__disarm();
 		assert_true(e == 0 || e == -ENOMEM);
 		assert_int_equal(access(path, F_OK), e == 0 ? 0 : -1);
-		char command[400];
-		snprintf(command, sizeof(command), "rm -rf '%s'", path);
-		assert_int_equal(system(command), 0);
+		assert_int_equal(shell("rm -rf '%s'", path), 0);
 	}
 	storage__close(&s);
 	remove_dir(dir);

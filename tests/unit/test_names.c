@@ -23,6 +23,7 @@
 #include "core/symbolize/names.h"
 #include "core/symbolize/scribe.h"
 #include "tests/unit/failmalloc.h"
+#include "tests/unit/shell.h"
 
 #define ID	 "0123456789abcdef"
 #define STAND_IN "~0123456789abcdef"
@@ -716,11 +717,8 @@ static int make_root(void **state)
 
 static int remove_root(void **state)
 {
-	char command[64];
-
 	(void)state;
-	snprintf(command, sizeof(command), "rm -rf %s", root);
-	return system(command);
+	return shell("rm -rf '%s'", root);
 }
 
 int main(void)

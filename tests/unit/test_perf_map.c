@@ -32,6 +32,7 @@
 #include "plugins/input/perf_map/source.h"
 #include "tests/unit/failmalloc.h"
 #include "tests/unit/random.h"
+#include "tests/unit/shell.h"
 
 static const int64_t SECOND = 1000000000;
 static char dir[] = "/tmp/decima-perf-map-XXXXXX";
@@ -382,10 +383,7 @@ static void make_process(uint32_t pid, uint32_t ns_pid, const char *root)
 
 static void forget_process(uint32_t pid)
 {
-	char command[256];
-
-	snprintf(command, sizeof(command), "rm -rf '%s/proc/%" PRIu32 "'", dir, pid);
-	assert_int_equal(system(command), 0);
+	assert_int_equal(shell("rm -rf '%s/proc/%" PRIu32 "'", dir, pid), 0);
 }
 
 static struct processes *make_table(uint64_t max_bytes)
@@ -915,11 +913,8 @@ static int make_dir(void **state)
 
 static int remove_dir(void **state)
 {
-	char command[128];
-
 	(void)state;
-	snprintf(command, sizeof(command), "rm -rf '%s'", dir);
-	return system(command);
+	return shell("rm -rf '%s'", dir);
 }
 
 int main(void)

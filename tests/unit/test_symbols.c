@@ -29,6 +29,7 @@
 #include "tests/unit/failmalloc.h"
 #include "tests/unit/native_batch.h"
 #include "tests/unit/paths.h"
+#include "tests/unit/shell.h"
 
 static const int64_t SECOND = 1000000000;
 static char dir[] = "/tmp/decima-symbols-XXXXXX";
@@ -210,14 +211,12 @@ static void test_names_come_by_any_kind_of_address(void **state)
 
 static void test_cxx_names_are_demangled(void **state)
 {
-	char path[256], command[1024];
+	char path[256];
 
 	(void)state;
 	snprintf(path, sizeof(path), "%s/names.so", dir);
-	snprintf(command, sizeof(command),
-		 "c++ -O1 -shared -fPIC -o %s %s/tests/programs/sym_names.cc 2>/dev/null", path,
-		 TEST_SRCDIR);
-	if (system(command))
+	if (shell("c++ -O1 -shared -fPIC -o %s %s/tests/programs/sym_names.cc 2>/dev/null", path,
+		  TEST_SRCDIR))
 		skip_because("a C++ compiler is needed");
 	void *lib = dlopen(path, RTLD_NOW);
 	assert_non_null(lib);
@@ -726,11 +725,8 @@ static int make_dir(void **state)
 
 static int remove_dir(void **state)
 {
-	char command[128];
-
 	(void)state;
-	snprintf(command, sizeof(command), "rm -rf '%s'", dir);
-	return system(command);
+	return shell("rm -rf '%s'", dir);
 }
 
 int main(void)

@@ -25,6 +25,7 @@
 #include "plugins/input/ebpf/unwind/rules.h"
 #include "tests/unit/failmalloc.h"
 #include "tests/unit/paths.h"
+#include "tests/unit/shell.h"
 #include "tests/unwind/elf_maker.h"
 #include "tests/unwind/judge.h"
 
@@ -214,7 +215,7 @@ static const char program[] =
 
 static void compiled(const char *compiler, const char *flags)
 {
-	char dir[] = "/tmp/decima-unwind-XXXXXX", command[512], path[64];
+	char dir[] = "/tmp/decima-unwind-XXXXXX", path[64];
 	FILE *f;
 
 	assert_non_null(mkdtemp(dir));
@@ -223,20 +224,15 @@ static void compiled(const char *compiler, const char *flags)
 	assert_non_null(f);
 	fputs(program, f);
 	fclose(f);
-	snprintf(command, sizeof(command), "cd %s && %s %s -w -o a.out a.c", dir, compiler, flags);
-	assert_int_equal(system(command), 0);
+	assert_int_equal(shell("cd %s && %s %s -w -o a.out a.c", dir, compiler, flags), 0);
 	snprintf(path, sizeof(path), "%s/a.out", dir);
 	judged(path, 40);
-	snprintf(command, sizeof(command), "rm -r %s", dir);
-	assert_int_equal(system(command), 0);
+	assert_int_equal(shell("rm -r '%s'", dir), 0);
 }
 
 static bool have(const char *command)
 {
-	char text[128];
-
-	snprintf(text, sizeof(text), "command -v %s >/dev/null", command);
-	return system(text) == 0;
+	return shell("command -v %s >/dev/null", command) == 0;
 }
 
 static void test_what_gcc_writes(void **state)

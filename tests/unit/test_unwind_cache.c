@@ -19,6 +19,7 @@
 #include "plugins/input/ebpf/unwind/cache_file.h"
 #include "tests/unit/failmalloc.h"
 #include "tests/unit/paths.h"
+#include "tests/unit/shell.h"
 
 #define LARGE (1u << 30)
 
@@ -33,12 +34,10 @@ static int make_folder(void **state)
 
 static int remove_folder(void **state)
 {
-	char command[64];
 	int rc;
 
 	(void)state;
-	snprintf(command, sizeof(command), "rm -r %s", folder);
-	rc = system(command);
+	rc = shell("rm -r '%s'", folder);
 	free(folder);
 	return rc;
 }

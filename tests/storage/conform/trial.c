@@ -17,6 +17,7 @@
 #include "core/base/cond.h"
 #include "core/base/str.h"
 #include "core/batch/batch.h"
+#include "tests/unit/shell.h"
 
 /* One write, for as long as the subject may call back. */
 struct ack {
@@ -66,10 +67,7 @@ void trial__stop(struct trial *t)
 
 static void remove_root(const struct trial *t)
 {
-	char command[300];
-
-	snprintf(command, sizeof(command), "rm -rf '%s'", t->root);
-	if (system(command) != 0)
+	if (shell("rm -rf '%s'", t->root) != 0)
 		fprintf(stderr, "%s could not be removed\n", t->root);
 }
 
