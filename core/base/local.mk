@@ -16,7 +16,6 @@ core_base_libbase_la_SOURCES = \
 	core/base/log.c core/base/log.h \
 	core/base/mem.c core/base/mem.h \
 	core/base/resident.c core/base/resident.h \
-	core/base/sha256.c core/base/sha256.h \
 	core/base/str.c core/base/str.h \
 	core/base/units.c core/base/units.h \
 	core/base/vec.c core/base/vec.h

@@ -2,7 +2,6 @@
 # core/pipeline/local.mk - queues, relabelling, routing, writers
 noinst_LTLIBRARIES += core/pipeline/libpipeline.la
 core_pipeline_libpipeline_la_SOURCES = \
-	core/pipeline/md5.c core/pipeline/md5.h \
 	core/pipeline/options.c core/pipeline/options.h \
 	core/pipeline/outcome.c core/pipeline/outcome.h \
 	core/pipeline/overlay.c core/pipeline/overlay.h \
@@ -14,6 +13,6 @@ core_pipeline_libpipeline_la_SOURCES = \
 	core/pipeline/rules.c core/pipeline/rules.h \
 	core/pipeline/scheduler.c core/pipeline/scheduler.h \
 	core/pipeline/writer.c core/pipeline/writer.h
-core_pipeline_libpipeline_la_CFLAGS = $(AM_CFLAGS) $(PCRE2_CFLAGS)
+core_pipeline_libpipeline_la_CFLAGS = $(AM_CFLAGS) $(PCRE2_CFLAGS) $(NETTLE_CFLAGS)
 
-PIPELINE_LA = core/pipeline/libpipeline.la $(QUERY_LA) $(PLUGIN_LA)
+PIPELINE_LA = core/pipeline/libpipeline.la $(QUERY_LA) $(PLUGIN_LA) $(NETTLE_LIBS)

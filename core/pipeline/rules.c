@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <nettle/md5.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +17,6 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/config/regex.h"
-#include "core/pipeline/md5.h"
 
 enum {
 	TEXT_MAX = 64 * 1024 /* of what one rule may make */
@@ -300,11 +300,14 @@ static int replace(const struct rule *rule, struct label_map *m, struct dcm_str 
 
 static int hashmod(const struct rule *rule, struct label_map *m, struct dcm_str value)
 {
-	uint8_t digest[16];
+	uint8_t digest[MD5_DIGEST_SIZE];
+	struct md5_ctx md5;
 	uint64_t n = 0;
 	char text[24];
 
-	md5(value.p, value.n, digest);
+	md5_init(&md5);
+	md5_update(&md5, value.n, (const uint8_t *)value.p);
+	md5_digest(&md5, sizeof(digest), digest);
 	for (unsigned i = 8; i < 16; i++)
 		n = n << 8 | digest[i];
 	snprintf(text, sizeof(text), "%" PRIu64, n % rule->modulus);

@@ -77,9 +77,6 @@ tests_unit_test_vec_SOURCES = tests/unit/test_vec.c $(FAILMALLOC)
 tests_unit_test_vec_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_vec_LDADD = $(BASE_LA) $(UNIT_LIBS)
 
-unit_tests += tests/unit/test_sha256
-tests_unit_test_sha256_LDADD = $(BASE_LA) $(UNIT_LIBS)
-
 unit_tests += tests/unit/test_hash
 tests_unit_test_hash_SOURCES = tests/unit/test_hash.c $(FAILMALLOC)
 tests_unit_test_hash_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
@@ -232,22 +229,22 @@ tests_unit_test_ebpf_names_LDADD = $(BASE_LA) $(UNIT_LIBS)
 unit_tests += tests/unit/test_ebpf_maps
 tests_unit_test_ebpf_maps_SOURCES = tests/unit/test_ebpf_maps.c $(EBPF_TEST)
 tests_unit_test_ebpf_maps_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
-tests_unit_test_ebpf_maps_LDADD = $(SYMBOLIZE_LA) $(JANSSON_LIBS) $(UNIT_LIBS)
+tests_unit_test_ebpf_maps_LDADD = $(SYMBOLIZE_LA) $(EBPF_PURE_LIBS) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_ebpf_aggregate
 tests_unit_test_ebpf_aggregate_SOURCES = tests/unit/test_ebpf_aggregate.c $(EBPF_TEST)
 tests_unit_test_ebpf_aggregate_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
-tests_unit_test_ebpf_aggregate_LDADD = $(SYMBOLIZE_LA) $(JANSSON_LIBS) $(UNIT_LIBS)
+tests_unit_test_ebpf_aggregate_LDADD = $(SYMBOLIZE_LA) $(EBPF_PURE_LIBS) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_ebpf_flush
 tests_unit_test_ebpf_flush_SOURCES = tests/unit/test_ebpf_flush.c $(EBPF_TEST)
 tests_unit_test_ebpf_flush_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
-tests_unit_test_ebpf_flush_LDADD = $(SYMBOLIZE_LA) $(JANSSON_LIBS) $(UNIT_LIBS)
+tests_unit_test_ebpf_flush_LDADD = $(SYMBOLIZE_LA) $(EBPF_PURE_LIBS) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_ebpf_window
 tests_unit_test_ebpf_window_SOURCES = tests/unit/test_ebpf_window.c $(EBPF_TEST)
 tests_unit_test_ebpf_window_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
-tests_unit_test_ebpf_window_LDADD = $(SYMBOLIZE_LA) $(JANSSON_LIBS) $(UNIT_LIBS)
+tests_unit_test_ebpf_window_LDADD = $(SYMBOLIZE_LA) $(EBPF_PURE_LIBS) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_ebpf_budget
 tests_unit_test_ebpf_budget_SOURCES = tests/unit/test_ebpf_budget.c plugins/input/ebpf/budget.c
@@ -268,22 +265,22 @@ tests_unit_test_ebpf_pulse_LDADD = $(UNIT_LIBS)
 unit_tests += tests/unit/test_ebpf_tags
 tests_unit_test_ebpf_tags_SOURCES = tests/unit/test_ebpf_tags.c $(EBPF_TEST)
 tests_unit_test_ebpf_tags_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
-tests_unit_test_ebpf_tags_LDADD = $(SYMBOLIZE_LA) $(JANSSON_LIBS) $(UNIT_LIBS)
+tests_unit_test_ebpf_tags_LDADD = $(SYMBOLIZE_LA) $(EBPF_PURE_LIBS) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_ebpf_containers
 tests_unit_test_ebpf_containers_SOURCES = tests/unit/test_ebpf_containers.c $(EBPF_TEST)
 tests_unit_test_ebpf_containers_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
-tests_unit_test_ebpf_containers_LDADD = $(SYMBOLIZE_LA) $(JANSSON_LIBS) $(UNIT_LIBS)
+tests_unit_test_ebpf_containers_LDADD = $(SYMBOLIZE_LA) $(EBPF_PURE_LIBS) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_ebpf_kubernetes
 tests_unit_test_ebpf_kubernetes_SOURCES = tests/unit/test_ebpf_kubernetes.c $(EBPF_TEST)
 tests_unit_test_ebpf_kubernetes_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
-tests_unit_test_ebpf_kubernetes_LDADD = $(SYMBOLIZE_LA) $(JANSSON_LIBS) $(UNIT_LIBS)
+tests_unit_test_ebpf_kubernetes_LDADD = $(SYMBOLIZE_LA) $(EBPF_PURE_LIBS) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_ebpf_trail
 tests_unit_test_ebpf_trail_SOURCES = tests/unit/test_ebpf_trail.c $(EBPF_TEST)
 tests_unit_test_ebpf_trail_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
-tests_unit_test_ebpf_trail_LDADD = $(SYMBOLIZE_LA) $(JANSSON_LIBS) $(UNIT_LIBS)
+tests_unit_test_ebpf_trail_LDADD = $(SYMBOLIZE_LA) $(EBPF_PURE_LIBS) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_ebpf_pages
 tests_unit_test_ebpf_pages_SOURCES = tests/unit/test_ebpf_pages.c $(FAILMALLOC) \
@@ -296,12 +293,12 @@ tests_unit_test_ebpf_tables_SOURCES = tests/unit/test_ebpf_tables.c $(EBPF_TEST)
 	$(ebpf_unwind)
 tests_unit_test_ebpf_tables_CFLAGS = $(AM_CFLAGS) -fexceptions
 tests_unit_test_ebpf_tables_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
-tests_unit_test_ebpf_tables_LDADD = $(SYMBOLIZE_LA) $(EBPF_UNWIND_LIBS) $(JANSSON_LIBS) $(UNIT_LIBS)
+tests_unit_test_ebpf_tables_LDADD = $(SYMBOLIZE_LA) $(EBPF_UNWIND_LIBS) $(EBPF_PURE_LIBS) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_ebpf_files
 tests_unit_test_ebpf_files_SOURCES = tests/unit/test_ebpf_files.c $(EBPF_TEST)
 tests_unit_test_ebpf_files_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC) -Wl,--wrap=ioctl,--wrap=fstatfs
-tests_unit_test_ebpf_files_LDADD = $(SYMBOLIZE_LA) $(JANSSON_LIBS) $(UNIT_LIBS)
+tests_unit_test_ebpf_files_LDADD = $(SYMBOLIZE_LA) $(EBPF_PURE_LIBS) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_ebpf_wall
 tests_unit_test_ebpf_wall_SOURCES = tests/unit/test_ebpf_wall.c plugins/input/ebpf/wall.c
@@ -311,12 +308,12 @@ unit_tests += tests/unit/test_ebpf_unwinder
 tests_unit_test_ebpf_unwinder_SOURCES = tests/unit/test_ebpf_unwinder.c $(EBPF_TEST) $(EBPF_MEMORY) \
 	$(ebpf_tables) $(ebpf_unwind)
 tests_unit_test_ebpf_unwinder_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
-tests_unit_test_ebpf_unwinder_LDADD = $(SYMBOLIZE_LA) $(EBPF_UNWIND_LIBS) $(JANSSON_LIBS) $(UNIT_LIBS)
+tests_unit_test_ebpf_unwinder_LDADD = $(SYMBOLIZE_LA) $(EBPF_UNWIND_LIBS) $(EBPF_PURE_LIBS) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_ebpf_process
 tests_unit_test_ebpf_process_SOURCES = tests/unit/test_ebpf_process.c $(EBPF_TEST)
 tests_unit_test_ebpf_process_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
-tests_unit_test_ebpf_process_LDADD = $(SYMBOLIZE_LA) $(JANSSON_LIBS) $(UNIT_LIBS)
+tests_unit_test_ebpf_process_LDADD = $(SYMBOLIZE_LA) $(EBPF_PURE_LIBS) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_options
 tests_unit_test_options_SOURCES = tests/unit/test_options.c tests/unit/config_sample.c \

@@ -11,7 +11,7 @@ tests_unwind_oracle_LDADD = $(EBPF_UNWIND_LIBS) $(DW_LIBS) $(ELF_LIBS)
 # core_walk walks core dumps, core_oracle does it with libdwfl, and cores.sh compares.
 check_PROGRAMS += tests/unwind/core_walk
 tests_unwind_core_walk_SOURCES = tests/unwind/core_walk.c $(EBPF_MEMORY) $(ebpf_pure) $(ebpf_tables) $(ebpf_unwind)
-tests_unwind_core_walk_LDADD = $(SYMBOLIZE_LA) $(EBPF_UNWIND_LIBS) $(JANSSON_LIBS)
+tests_unwind_core_walk_LDADD = $(SYMBOLIZE_LA) $(EBPF_UNWIND_LIBS) $(EBPF_PURE_LIBS)
 check_PROGRAMS += tests/unwind/core_oracle
 tests_unwind_core_oracle_SOURCES = tests/unwind/core_oracle.c
 tests_unwind_core_oracle_CFLAGS = $(AM_CFLAGS) $(DW_CFLAGS) $(ELF_CFLAGS)

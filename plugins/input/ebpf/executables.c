@@ -12,6 +12,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <nettle/sha2.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +23,6 @@
 #include "core/base/fd.h"
 #include "core/base/hash.h"
 #include "core/base/mem.h"
-#include "core/base/sha256.h"
 #include "core/base/str.h"
 
 enum {
@@ -212,8 +212,8 @@ static void name_runtime(struct dcm_str path, struct executable *ret)
  */
 static void read_file_id(int fd, char ret[static 33])
 {
-	uint8_t end[ID_BYTES_MAX], hash[SHA256_BYTES];
-	struct sha256 sha;
+	uint8_t end[ID_BYTES_MAX], hash[SHA256_DIGEST_SIZE];
+	struct sha256_ctx sha;
 	struct stat st;
 	uint64_t size;
 	size_t n;
@@ -222,17 +222,17 @@ static void read_file_id(int fd, char ret[static 33])
 		return;
 	size = (uint64_t)st.st_size;
 	n = size < sizeof(end) ? size : sizeof(end);
-	sha256__init(&sha);
+	sha256_init(&sha);
 	if (fd__pread_full(fd, end, n, 0))
 		return;
-	sha256__add(&sha, end, n);
+	sha256_update(&sha, n, end);
 	if (fd__pread_full(fd, end, n, size - n))
 		return;
-	sha256__add(&sha, end, n);
+	sha256_update(&sha, n, end);
 	for (unsigned i = 0; i < 8; i++)
 		end[i] = (uint8_t)(size >> (56 - 8 * i));
-	sha256__add(&sha, end, 8);
-	sha256__end(&sha, hash);
+	sha256_update(&sha, 8, end);
+	sha256_digest(&sha, sizeof(hash), hash);
 	for (unsigned i = 0; i < 16; i++)
 		snprintf(ret + 2 * (size_t)i, 3, "%02x", hash[i]);
 }

@@ -62,6 +62,7 @@ ebpf_unwind = \
 	plugins/input/ebpf/unwind/rules.c plugins/input/ebpf/unwind/rules.h \
 	plugins/input/ebpf/unwind/state.c plugins/input/ebpf/unwind/state.h \
 	plugins/input/ebpf/unwind/stubs.c plugins/input/ebpf/unwind/stubs.h
+EBPF_PURE_LIBS = $(JANSSON_LIBS) $(NETTLE_LIBS)
 EBPF_UNWIND_LIBS = $(BASE_LA) $(DEFLATE_LIBS) $(ZSTD_LIBS)
 
 # A sum of what makes tables, so that those on disk that another compiler made are not taken for this one's.
@@ -87,9 +88,9 @@ plugins_input_ebpf_la_SOURCES = $(ebpf_pure) $(ebpf_tables) $(ebpf_unwind) \
 	plugins/input/ebpf/sampler.c plugins/input/ebpf/sampler.h \
 	plugins/input/ebpf/sideband.c plugins/input/ebpf/sideband.h \
 	plugins/input/ebpf/watch.c plugins/input/ebpf/watch.h
-plugins_input_ebpf_la_CFLAGS = $(AM_CFLAGS) $(BPF_CFLAGS) $(JANSSON_CFLAGS)
+plugins_input_ebpf_la_CFLAGS = $(AM_CFLAGS) $(BPF_CFLAGS) $(JANSSON_CFLAGS) $(NETTLE_CFLAGS)
 plugins_input_ebpf_la_LDFLAGS = $(LDFLAGS_PLUGIN)
-plugins_input_ebpf_la_LIBADD = $(EBPF_UNWIND_LIBS) $(BPF_LIBS) $(JANSSON_LIBS)
+plugins_input_ebpf_la_LIBADD = $(EBPF_UNWIND_LIBS) $(BPF_LIBS) $(EBPF_PURE_LIBS)
 $(plugins_input_ebpf_la_OBJECTS): bpf/sampler.skel.h $(ebpf_unwind_version)
 
 # A host for one input, which prints what that emits: for tests/e2e/ebpf_*.sh.
