@@ -11,20 +11,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/cond.h"
 #include "core/base/fd.h"
 #include "core/base/hash.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/base/vec.h"
 #include "plugins/input/ebpf/tags.h"
-#include "plugins/input/ebpf/thread.h"
+#include "plugins/input/ebpf/background.h"
 
 enum { NAMES_MAX = 4096, ID_DIGITS = 64, PATH_ROOM = 512, FILE_BYTES_MAX = 4 << 20, FILES_MAX = 2 };
 
@@ -40,11 +38,7 @@ struct name {
 struct containers {
 	const char *root;
 	_Atomic uint64_t version;
-	pthread_t thread;
-	bool started;	      /* the caller's thread's */
-	pthread_mutex_t lock; /* over all below */
-	pthread_cond_t changed;
-	bool stopping;
+	struct background bg; /* its lock: over all below */
 	VEC(struct name) names;
 	struct hindex index; /* by id */
 };
@@ -236,7 +230,7 @@ static void want(struct containers *c, enum containers_runtime runtime, const ch
 	if (hindex__insert(&c->index, hash_of(id), (uint32_t)c->names.n - 1) < 0)
 		c->names.n--;
 	else
-		pthread_cond_broadcast(&c->changed);
+		pthread_cond_broadcast(&c->bg.changed);
 }
 
 /* What is to be read next; false: nothing. With the lock. */
@@ -260,19 +254,19 @@ static void *run(void *arg)
 	enum containers_runtime runtime;
 	char id[ID_DIGITS + 1];
 
-	pthread_mutex_lock(&c->lock);
-	while (!c->stopping) {
+	pthread_mutex_lock(&c->bg.lock);
+	while (!c->bg.stopping) {
 		struct buf rows = { 0 };
 		struct name *name;
 		bool known;
 
 		if (!next(c, &runtime, id)) {
-			pthread_cond_wait(&c->changed, &c->lock);
+			pthread_cond_wait(&c->bg.changed, &c->bg.lock);
 			continue;
 		}
-		pthread_mutex_unlock(&c->lock);
+		pthread_mutex_unlock(&c->bg.lock);
 		known = read_names(c->root, runtime, id, &rows);
-		pthread_mutex_lock(&c->lock);
+		pthread_mutex_lock(&c->bg.lock);
 		name = find(c, id);
 		if (!name || name->state != WANTED) {
 			buf__fini(&rows);
@@ -283,7 +277,7 @@ static void *run(void *arg)
 		if (known)
 			atomic_fetch_add(&c->version, 1);
 	}
-	pthread_mutex_unlock(&c->lock);
+	pthread_mutex_unlock(&c->bg.lock);
 	return NULL;
 }
 
@@ -295,8 +289,7 @@ struct containers *containers__new(const char *root)
 		return NULL;
 	c->root = root;
 	atomic_init(&c->version, 1);
-	pthread_mutex_init(&c->lock, NULL);
-	cond__init(&c->changed);
+	background__init(&c->bg);
 	return c;
 }
 
@@ -304,17 +297,11 @@ void containers__free(struct containers *c)
 {
 	if (!c)
 		return;
-	pthread_mutex_lock(&c->lock);
-	c->stopping = true;
-	pthread_cond_broadcast(&c->changed);
-	pthread_mutex_unlock(&c->lock);
-	if (c->started)
-		pthread_join(c->thread, NULL);
+	background__stop(&c->bg);
 	forget_all(c);
 	vec__fini(&c->names);
 	hindex__fini(&c->index);
-	pthread_cond_destroy(&c->changed);
-	pthread_mutex_destroy(&c->lock);
+	background__fini(&c->bg);
 	free(c);
 }
 
@@ -336,14 +323,14 @@ static bool find_or_want(struct containers *c, enum containers_runtime runtime, 
 	const struct name *name;
 	bool known;
 
-	pthread_mutex_lock(&c->lock);
+	pthread_mutex_lock(&c->bg.lock);
 	name = find(c, id);
 	known = name && name->state == KNOWN;
 	if (known)
 		buf__str(rows, buf__view(&name->rows));
 	else if (!name)
 		want(c, runtime, id);
-	pthread_mutex_unlock(&c->lock);
+	pthread_mutex_unlock(&c->bg.lock);
 	return known;
 }
 
@@ -357,9 +344,9 @@ bool containers__find(struct containers *c, struct dcm_str runtime, struct dcm_s
 	for (unsigned i = 0; i < CONTAINERS_N_RUNTIMES; i++) {
 		if (!str__eq(runtime, str__of(places[i].runtime)))
 			continue;
-		if (!c->started)
-			c->started = thread__start(&c->thread, "ebpf-containers", run, c) == 0;
-		return c->started && find_or_want(c, (enum containers_runtime)i, text, rows);
+		if (!c->bg.started)
+			background__start(&c->bg, "ebpf-containers", run, c);
+		return c->bg.started && find_or_want(c, (enum containers_runtime)i, text, rows);
 	}
 	return false;
 }

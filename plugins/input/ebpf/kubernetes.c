@@ -11,13 +11,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "core/base/cond.h"
 #include "core/base/error.h"
 #include "core/base/fd.h"
 #include "core/base/mem.h"
@@ -25,6 +23,7 @@
 #include "core/base/vec.h"
 #include "plugins/input/ebpf/tags.h"
 #include "plugins/input/ebpf/thread.h"
+#include "plugins/input/ebpf/background.h"
 
 enum {
 	CONTAINERS_MAX = 16384,
@@ -50,14 +49,10 @@ struct kubernetes {
 	char last_error[1024]; /* told; the thread's */
 
 	_Atomic uint64_t version;
-	pthread_t thread;
-	bool started;
-	pthread_mutex_t lock; /* over all below */
-	pthread_cond_t changed;
+	struct background bg; /* its lock: over all below */
 	struct table table;
 	struct buf node; /* rows of tags of the node, which all containers have */
 	bool asked;	 /* for a container that the table has not */
-	bool stopping;
 };
 
 static void table_fini(struct table *t)
@@ -87,8 +82,7 @@ struct kubernetes *kubernetes__new(const struct dcm_host *host, const struct set
 	k->settings.token_file = copy_of(settings->token_file);
 	k->settings.ca_file = copy_of(settings->ca_file);
 	atomic_init(&k->version, 1);
-	pthread_mutex_init(&k->lock, NULL);
-	cond__init(&k->changed);
+	background__init(&k->bg);
 	if (!k->settings.url || !k->settings.node || !k->settings.token_file || !k->settings.ca_file) {
 		kubernetes__free(k);
 		return NULL;
@@ -108,20 +102,14 @@ void kubernetes__free(struct kubernetes *k)
 {
 	if (!k)
 		return;
-	pthread_mutex_lock(&k->lock);
-	k->stopping = true;
-	pthread_cond_broadcast(&k->changed);
-	pthread_mutex_unlock(&k->lock);
-	if (k->started)
-		pthread_join(k->thread, NULL);
+	background__stop(&k->bg);
 	table_fini(&k->table);
 	buf__fini(&k->node);
 	free((char *)(uintptr_t)k->settings.url);
 	free((char *)(uintptr_t)k->settings.node);
 	free((char *)(uintptr_t)k->settings.token_file);
 	free((char *)(uintptr_t)k->settings.ca_file);
-	pthread_cond_destroy(&k->changed);
-	pthread_mutex_destroy(&k->lock);
+	background__fini(&k->bg);
 	free(k);
 }
 
@@ -300,14 +288,14 @@ int kubernetes__take(struct kubernetes *k, const char *json, size_t n)
 	if (fresh.containers.n)
 		qsort(fresh.containers.v, fresh.containers.n, sizeof(*fresh.containers.v), by_id);
 	k->host->metric_set(k->containers, (double)fresh.containers.n);
-	pthread_mutex_lock(&k->lock);
+	pthread_mutex_lock(&k->bg.lock);
 	old = fresh;
 	if (!same_table(&k->table, &fresh)) {
 		old = k->table;
 		k->table = fresh;
 		atomic_fetch_add(&k->version, 1);
 	}
-	pthread_mutex_unlock(&k->lock);
+	pthread_mutex_unlock(&k->bg.lock);
 	table_fini(&old);
 	return 0;
 }
@@ -328,7 +316,7 @@ int kubernetes__take_node(struct kubernetes *k, const char *json, size_t n)
 		buf__fini(&rows);
 		return fits ? -ENOMEM : -EBADMSG;
 	}
-	pthread_mutex_lock(&k->lock);
+	pthread_mutex_lock(&k->bg.lock);
 	if (!str__eq(buf__view(&k->node), buf__view(&rows))) {
 		struct buf old = k->node;
 
@@ -336,7 +324,7 @@ int kubernetes__take_node(struct kubernetes *k, const char *json, size_t n)
 		rows = old;
 		atomic_fetch_add(&k->version, 1);
 	}
-	pthread_mutex_unlock(&k->lock);
+	pthread_mutex_unlock(&k->bg.lock);
 	buf__fini(&rows);
 	return 0;
 }
@@ -480,13 +468,13 @@ static void ask_and_tell(struct kubernetes *k)
 /* Until the interval is over, or somebody asked and 2 s are. With the lock. */
 static void wait_for_next(struct kubernetes *k, int64_t last_ns)
 {
-	while (!k->stopping) {
+	while (!k->bg.stopping) {
 		int64_t until = last_ns + (k->asked ? SOONEST_NS : k->settings.interval_ns);
 		struct timespec deadline = thread__timespec(until);
 
 		if (thread__mono_ns() >= until)
 			break;
-		pthread_cond_timedwait(&k->changed, &k->lock, &deadline);
+		pthread_cond_timedwait(&k->bg.changed, &k->bg.lock, &deadline);
 	}
 	k->asked = false;
 }
@@ -495,28 +483,24 @@ static void *run(void *arg)
 {
 	struct kubernetes *k = arg;
 
-	pthread_mutex_lock(&k->lock);
-	while (!k->stopping) {
+	pthread_mutex_lock(&k->bg.lock);
+	while (!k->bg.stopping) {
 		int64_t now = thread__mono_ns();
 
-		pthread_mutex_unlock(&k->lock);
+		pthread_mutex_unlock(&k->bg.lock);
 		ask_and_tell(k);
-		pthread_mutex_lock(&k->lock);
+		pthread_mutex_lock(&k->bg.lock);
 		wait_for_next(k, now);
 	}
-	pthread_mutex_unlock(&k->lock);
+	pthread_mutex_unlock(&k->bg.lock);
 	return NULL;
 }
 
 int kubernetes__start(struct kubernetes *k)
 {
-	int r;
-
 	if (k->settings.source == SETTINGS_KUBERNETES_NONE)
 		return 0;
-	r = thread__start(&k->thread, "ebpf-kubernetes", run, k);
-	k->started = r == 0;
-	return r;
+	return background__start(&k->bg, "ebpf-kubernetes", run, k);
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -542,16 +526,16 @@ bool kubernetes__find(struct kubernetes *k, struct dcm_str container_id, struct 
 		return false;
 	memcpy(id, container_id.p, container_id.n);
 	id[container_id.n] = 0;
-	pthread_mutex_lock(&k->lock);
+	pthread_mutex_lock(&k->bg.lock);
 	c = find(&k->table, id);
 	if (c) {
 		buf__str(rows, buf__view(&c->rows));
 		buf__str(rows, buf__view(&k->node));
 	} else if (!k->asked) {
 		k->asked = true;
-		pthread_cond_broadcast(&k->changed);
+		pthread_cond_broadcast(&k->bg.changed);
 	}
-	pthread_mutex_unlock(&k->lock);
+	pthread_mutex_unlock(&k->bg.lock);
 	return c != NULL;
 }
 

@@ -4,6 +4,7 @@
 # ebpf_pure are the files that need neither libbpf nor rights: unit tests link them.
 ebpf_pure = \
 	plugins/input/ebpf/aggregate.c plugins/input/ebpf/aggregate.h \
+	plugins/input/ebpf/background.c plugins/input/ebpf/background.h \
 	plugins/input/ebpf/budget.c plugins/input/ebpf/budget.h \
 	plugins/input/ebpf/cgroup.c plugins/input/ebpf/cgroup.h \
 	plugins/input/ebpf/cgroups.c plugins/input/ebpf/cgroups.h \

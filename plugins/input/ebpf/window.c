@@ -5,13 +5,12 @@
 #include "plugins/input/ebpf/window.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
 
-#include "core/base/cond.h"
 #include "core/base/mem.h"
 #include "plugins/input/ebpf/thread.h"
+#include "plugins/input/ebpf/background.h"
 
 enum {
 	WAITING_MAX = 2, /* windows not yet made into batches */
@@ -34,16 +33,12 @@ struct windows {
 	uint32_t n_held;
 	bool told_kallsyms;
 
-	pthread_t thread;
-	bool started;
-	pthread_mutex_t lock; /* over all below */
-	pthread_cond_t changed;
+	struct background bg; /* its lock: over all below */
 	struct settings_labels labels;
 	int64_t period_ns;
 	struct aggregate *waiting[WAITING_MAX];
 	uint32_t n_waiting;
 	bool idle; /* nothing waits, nothing is held */
-	bool stopping;
 	int64_t cpu_ns;
 };
 
@@ -62,8 +57,7 @@ struct windows *windows__new(const struct dcm_host *host, struct files *files,
 
 	if (!w)
 		return NULL;
-	pthread_mutex_init(&w->lock, NULL);
-	cond__init(&w->changed);
+	background__init(&w->bg);
 	w->host = host;
 	w->flush.host = host;
 	w->flush.files = files;
@@ -79,17 +73,17 @@ struct windows *windows__new(const struct dcm_host *host, struct files *files,
 
 void windows__configure(struct windows *w, const struct settings *settings)
 {
-	pthread_mutex_lock(&w->lock);
+	pthread_mutex_lock(&w->bg.lock);
 	w->labels = settings->labels;
 	w->period_ns = (int64_t)settings__period_ns(settings);
-	pthread_mutex_unlock(&w->lock);
+	pthread_mutex_unlock(&w->bg.lock);
 }
 
 void windows__set_period(struct windows *w, int64_t period_ns)
 {
-	pthread_mutex_lock(&w->lock);
+	pthread_mutex_lock(&w->bg.lock);
 	w->period_ns = period_ns;
-	pthread_mutex_unlock(&w->lock);
+	pthread_mutex_unlock(&w->bg.lock);
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -153,15 +147,15 @@ static void wait_for_work(struct windows *w)
 {
 	struct timespec until;
 
-	if (w->n_waiting || w->stopping)
+	if (w->n_waiting || w->bg.stopping)
 		return;
 	w->idle = w->n_held == 0;
 	if (w->idle) {
-		pthread_cond_broadcast(&w->changed);
-		pthread_cond_wait(&w->changed, &w->lock);
+		pthread_cond_broadcast(&w->bg.changed);
+		pthread_cond_wait(&w->bg.changed, &w->bg.lock);
 	} else {
 		until = thread__timespec(thread__mono_ns() + RETRY_NS);
-		pthread_cond_timedwait(&w->changed, &w->lock, &until);
+		pthread_cond_timedwait(&w->bg.changed, &w->bg.lock, &until);
 	}
 }
 
@@ -169,8 +163,8 @@ static void *run(void *arg)
 {
 	struct windows *w = arg;
 
-	pthread_mutex_lock(&w->lock);
-	while (!w->stopping) {
+	pthread_mutex_lock(&w->bg.lock);
+	while (!w->bg.stopping) {
 		struct aggregate *a = NULL;
 
 		if (w->n_waiting) {
@@ -180,25 +174,22 @@ static void *run(void *arg)
 			w->flush.labels = w->labels;
 			w->flush.period_ns = w->period_ns;
 		}
-		pthread_mutex_unlock(&w->lock);
+		pthread_mutex_unlock(&w->bg.lock);
 		if (a)
 			flush_one(w, a);
 		aggregate__free(a);
 		emit_held(w);
-		pthread_mutex_lock(&w->lock);
+		pthread_mutex_lock(&w->bg.lock);
 		w->cpu_ns = thread__cpu_ns();
 		wait_for_work(w);
 	}
-	pthread_mutex_unlock(&w->lock);
+	pthread_mutex_unlock(&w->bg.lock);
 	return NULL;
 }
 
 int windows__start(struct windows *w)
 {
-	int r = thread__start(&w->thread, "ebpf-flush", run, w);
-
-	w->started = r == 0;
-	return r;
+	return background__start(&w->bg, "ebpf-flush", run, w);
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -209,14 +200,14 @@ bool windows__push(struct windows *w, struct aggregate *window)
 {
 	bool taken;
 
-	pthread_mutex_lock(&w->lock);
+	pthread_mutex_lock(&w->bg.lock);
 	taken = w->n_waiting < WAITING_MAX;
 	if (taken) {
 		w->waiting[w->n_waiting++] = window;
 		w->idle = false;
-		pthread_cond_broadcast(&w->changed);
+		pthread_cond_broadcast(&w->bg.changed);
 	}
-	pthread_mutex_unlock(&w->lock);
+	pthread_mutex_unlock(&w->bg.lock);
 	return taken;
 }
 
@@ -224,9 +215,9 @@ int64_t windows__cpu_ns(struct windows *w)
 {
 	int64_t ns;
 
-	pthread_mutex_lock(&w->lock);
+	pthread_mutex_lock(&w->bg.lock);
 	ns = w->cpu_ns;
-	pthread_mutex_unlock(&w->lock);
+	pthread_mutex_unlock(&w->bg.lock);
 	return ns;
 }
 
@@ -235,11 +226,11 @@ int windows__drain(struct windows *w, int64_t deadline_mono_ns)
 	struct timespec until = thread__timespec(deadline_mono_ns);
 	int r = 0;
 
-	pthread_mutex_lock(&w->lock);
+	pthread_mutex_lock(&w->bg.lock);
 	while (!w->idle && r == 0)
-		r = pthread_cond_timedwait(&w->changed, &w->lock, &until);
+		r = pthread_cond_timedwait(&w->bg.changed, &w->bg.lock, &until);
 	r = w->idle ? 0 : -ETIMEDOUT;
-	pthread_mutex_unlock(&w->lock);
+	pthread_mutex_unlock(&w->bg.lock);
 	return r;
 }
 
@@ -247,12 +238,7 @@ void windows__free(struct windows *w)
 {
 	if (!w)
 		return;
-	pthread_mutex_lock(&w->lock);
-	w->stopping = true;
-	pthread_cond_broadcast(&w->changed);
-	pthread_mutex_unlock(&w->lock);
-	if (w->started)
-		pthread_join(w->thread, NULL);
+	background__stop(&w->bg);
 	for (uint32_t i = 0; i < w->n_held; i++) {
 		w->host->drop(w->host, "samples_at_stop", w->held[i].n_samples);
 		w->host->batch_unref(w->held[i].batch);
@@ -263,7 +249,6 @@ void windows__free(struct windows *w)
 	}
 	if (w->builder)
 		w->host->builder_free(w->builder);
-	pthread_cond_destroy(&w->changed);
-	pthread_mutex_destroy(&w->lock);
+	background__fini(&w->bg);
 	free(w);
 }

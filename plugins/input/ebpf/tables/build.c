@@ -105,7 +105,7 @@ static void append(struct tables *t, struct tables_file *f)
 	f->queued = NULL;
 	*t->queue_end = tables_file__ref(f);
 	t->queue_end = &f->queued;
-	pthread_cond_broadcast(&t->work);
+	pthread_cond_broadcast(&t->bg.changed);
 }
 
 void tables_file__enqueue(struct tables *t, struct tables_file *f)
@@ -145,10 +145,10 @@ int tables__file(struct tables *t, const char *build_id, int fd)
 {
 	int r = 0;
 
-	pthread_mutex_lock(&t->lock);
+	pthread_mutex_lock(&t->bg.lock);
 	if (!tables_file__find(t, build_id))
 		r = file_add(t, build_id, fd);
-	pthread_mutex_unlock(&t->lock);
+	pthread_mutex_unlock(&t->bg.lock);
 	return r;
 }
 
@@ -294,10 +294,10 @@ static int place_or_evict(struct tables *t, struct tables_file *f, const struct 
 	if (r != -ENOSPC || !tables__evict(t, estimate(rows)))
 		return r;
 	until = thread__timespec(thread__mono_ns() + REST_NS);
-	while (!t->stopping && pthread_cond_timedwait(&t->work, &t->lock, &until) == 0)
+	while (!t->bg.stopping && pthread_cond_timedwait(&t->bg.changed, &t->bg.lock, &until) == 0)
 		;
 	heap__recycle(t->heap, thread__mono_ns());
-	return t->stopping ? -ECANCELED : place(t, f, rows);
+	return t->bg.stopping ? -ECANCELED : place(t, f, rows);
 }
 
 /* With the lock, before and after. */
@@ -307,10 +307,10 @@ static void build(struct tables *t, struct tables_file *f)
 	int64_t begin;
 	int r;
 
-	pthread_mutex_unlock(&t->lock);
+	pthread_mutex_unlock(&t->bg.lock);
 	begin = thread__cpu_ns();
 	r = compile(t, f->build_id, f->fd, &rows);
-	pthread_mutex_lock(&t->lock);
+	pthread_mutex_lock(&t->bg.lock);
 	if (t->cache)
 		t->stat.cache = t->cache->stat;
 	if (r == 0)
@@ -352,12 +352,12 @@ void *tables__build_thread(void *arg)
 	struct tables *t = arg;
 
 	sched_setscheduler(0, SCHED_BATCH, &zero);
-	pthread_mutex_lock(&t->lock);
-	while (!t->stopping) {
+	pthread_mutex_lock(&t->bg.lock);
+	while (!t->bg.stopping) {
 		struct tables_file *f;
 
 		if (!t->queue) {
-			pthread_cond_wait(&t->work, &t->lock);
+			pthread_cond_wait(&t->bg.changed, &t->bg.lock);
 			continue;
 		}
 		f = tables_file__take_queued(t);
@@ -365,6 +365,6 @@ void *tables__build_thread(void *arg)
 		tables_file__unref(t, f);
 		forgive(t);
 	}
-	pthread_mutex_unlock(&t->lock);
+	pthread_mutex_unlock(&t->bg.lock);
 	return NULL;
 }

@@ -6,12 +6,12 @@
 #ifndef DECIMA_EBPF_TABLES_STATE_H
 #define DECIMA_EBPF_TABLES_STATE_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include "plugins/input/ebpf/tables/pages.h"
 #include "plugins/input/ebpf/tables/dictionary.h"
 #include "plugins/input/ebpf/tables/tables.h"
+#include "plugins/input/ebpf/background.h"
 
 enum {
 	TABLES_IMAGE_BUCKETS = 4096,
@@ -58,11 +58,7 @@ struct tables {
 	struct tables_stat stat; /* but for the heap's */
 	int64_t epoch_ns;	 /* mono, of the last change of the epoch */
 
-	pthread_t thread;
-	bool started;
-	pthread_mutex_t lock; /* over all above and below */
-	pthread_cond_t work;
-	bool stopping;
+	struct background bg;	/* its lock: over all above and below */
 	_Atomic bool cancelled; /* stopping, for a compilation that runs */
 	_Atomic uint64_t changes;
 	int wake_fd;

@@ -16,7 +16,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/base/cond.h"
 #include "core/base/fd.h"
 #include "core/base/mem.h"
 #include "plugins/input/ebpf/tables/native.h"
@@ -247,13 +246,13 @@ int tables__announce(struct tables *t, const struct tables_image *image, uint64_
 	/* The vsyscall page is the kernel's, and beyond what programs compare. */
 	while (kept && ranges[kept - 1].end > INT64_MAX)
 		kept = --n;
-	pthread_mutex_lock(&t->lock);
+	pthread_mutex_lock(&t->bg.lock);
 	r = announce(t, image, exec_pages, ranges, kept);
 	if (r == 0 && kept < n) {
 		t->stat.no_room += n - kept;
 		r = -E2BIG;
 	}
-	pthread_mutex_unlock(&t->lock);
+	pthread_mutex_unlock(&t->bg.lock);
 	return r;
 }
 
@@ -264,13 +263,13 @@ bool tables__bind(struct tables *t, const struct tables_image *image, uint64_t s
 	bool bound = false;
 	int64_t i = -1;
 
-	pthread_mutex_lock(&t->lock);
+	pthread_mutex_lock(&t->bg.lock);
 	e = image_find(t, image);
 	if (e)
 		i = mapping_find(t, e, start);
 	if (i >= 0)
 		bound = bind(t, e, (uint32_t)i, code, build_id);
-	pthread_mutex_unlock(&t->lock);
+	pthread_mutex_unlock(&t->bg.lock);
 	return bound;
 }
 
@@ -286,7 +285,7 @@ void tables__gone(struct tables *t, const struct tables_image *image)
 	struct tables_image_entry **at;
 	struct tables_slot *slot;
 
-	pthread_mutex_lock(&t->lock);
+	pthread_mutex_lock(&t->bg.lock);
 	slot = slot_find(t, image);
 	if (slot)
 		slot_clear(slot);
@@ -300,7 +299,7 @@ void tables__gone(struct tables *t, const struct tables_image *image)
 			break;
 		}
 	}
-	pthread_mutex_unlock(&t->lock);
+	pthread_mutex_unlock(&t->bg.lock);
 }
 
 void tables__republish(struct tables *t, const struct tables_file *f)
@@ -347,7 +346,7 @@ int tables__walk(struct tables *t, const struct tables_image *image, const struc
 	uint64_t address = 0;
 
 	*ret = (struct tables_walk){ 0 };
-	pthread_mutex_lock(&t->lock);
+	pthread_mutex_lock(&t->bg.lock);
 	e = image_find(t, image);
 	if (e) {
 		native.heap = t->heap;
@@ -360,7 +359,7 @@ int tables__walk(struct tables *t, const struct tables_image *image, const struc
 		if (!slot_find(t, image))
 			slot_publish(t, e);
 	}
-	pthread_mutex_unlock(&t->lock);
+	pthread_mutex_unlock(&t->bg.lock);
 	return e ? 0 : -ESRCH;
 }
 
@@ -374,8 +373,7 @@ struct tables *tables__new(const struct tables_memory *memory, uint64_t limit_by
 
 	if (!t)
 		return NULL;
-	pthread_mutex_init(&t->lock, NULL);
-	cond__init(&t->work);
+	background__init(&t->bg);
 	t->memory = *memory;
 	t->wake_fd = -1;
 	t->queue_end = &t->queue;
@@ -395,23 +393,15 @@ void tables__keep_in(struct tables *t, struct unwind_cache *cache)
 
 int tables__start(struct tables *t)
 {
-	int r = thread__start(&t->thread, "ebpf-tables", tables__build_thread, t);
-
-	t->started = r == 0;
-	return r;
+	return background__start(&t->bg, "ebpf-tables", tables__build_thread, t);
 }
 
 void tables__free(struct tables *t)
 {
 	if (!t)
 		return;
-	pthread_mutex_lock(&t->lock);
-	t->stopping = true;
 	atomic_store(&t->cancelled, true);
-	pthread_cond_broadcast(&t->work);
-	pthread_mutex_unlock(&t->lock);
-	if (t->started)
-		pthread_join(t->thread, NULL);
+	background__stop(&t->bg);
 	while (t->queue)
 		tables_file__unref(t, tables_file__take_queued(t));
 	for (uint32_t b = 0; b < TABLES_IMAGE_BUCKETS; b++)
@@ -425,8 +415,7 @@ void tables__free(struct tables *t)
 	heap__free(t->heap);
 	dictionary__fini(&t->rules);
 	fd__close(t->wake_fd);
-	pthread_cond_destroy(&t->work);
-	pthread_mutex_destroy(&t->lock);
+	background__fini(&t->bg);
 	free(t);
 }
 
@@ -434,14 +423,14 @@ void tables__tick(struct tables *t)
 {
 	int64_t now = thread__mono_ns();
 
-	pthread_mutex_lock(&t->lock);
+	pthread_mutex_lock(&t->bg.lock);
 	heap__recycle(t->heap, now);
 	if (now - t->epoch_ns >= EPOCH_NS) {
 		t->epoch_ns = now;
 		*t->memory.epoch += 1;
 		tables__sweep_files(t, false);
 	}
-	pthread_mutex_unlock(&t->lock);
+	pthread_mutex_unlock(&t->bg.lock);
 }
 
 uint64_t tables__changes(const struct tables *t)
@@ -466,10 +455,10 @@ struct tables_stat tables__stat(struct tables *t)
 {
 	struct tables_stat stat;
 
-	pthread_mutex_lock(&t->lock);
+	pthread_mutex_lock(&t->bg.lock);
 	stat = t->stat;
 	stat.heap = heap__stat(t->heap);
 	stat.n_rules = t->rules.n;
-	pthread_mutex_unlock(&t->lock);
+	pthread_mutex_unlock(&t->bg.lock);
 	return stat;
 }
