@@ -5,10 +5,14 @@
  * A byte of a sealed block is flipped on a simulated disk, and a question is said to have met it.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "core/base/hash.h"
 #include "core/batch/batch.h"
+#include "plugins/storage/local/block_layout.h"
 #include "plugins/storage/local/expire.h"
+#include "plugins/storage/local/inspect.h"
 #include "plugins/storage/local/numbered.h"
 #include "plugins/storage/local/quarantine.h"
 #include "plugins/storage/local/removal.h"
@@ -25,14 +29,19 @@ static void restart(struct bench *b, bool power_cut)
 }
 
 /* Writes and, when `fresh`, remembers. */
-static void write_one(struct bench *b, uint64_t seed, unsigned flags, bool fresh)
+static void write_at(struct bench *b, uint64_t seed, unsigned flags, bool fresh, int64_t time_ns)
 {
 	struct dcm_batch *batch = random_batch__of((struct dcm_hash){ seed % 3 + 1, 5 },
-						   b->next_sequence++, seed, flags, RANDOM_BASE_NS);
+						   b->next_sequence++, seed, flags, time_ns);
 
 	assert_non_null(batch);
 	content__write(fresh ? &b->told : NULL, b->store, &batch, 1);
 	batch__unref(batch);
+}
+
+static void write_one(struct bench *b, uint64_t seed, unsigned flags, bool fresh)
+{
+	write_at(b, seed, flags, fresh, RANDOM_BASE_NS);
 }
 
 static void seal_block(struct bench *b)
@@ -138,6 +147,62 @@ static void check_aside(struct bench *b, unsigned n)
 	quarantine__count(b->store); /* as the directory has it */
 	assert_int_equal(atomic_load(&b->store->n_aside), n);
 	assert_int_equal(atomic_load(&b->store->aside_bytes) > 0, n > 0);
+}
+
+/* Sums are as the later version left them. */
+static void make_newer(struct bench *b, uint64_t number)
+{
+	char path[BLOCK_PATH_BYTES];
+	size_t n;
+	struct block_header *h = (void *)sim__peek(b->sim, commit__block_path(path, number), &n);
+
+	assert_non_null(h);
+	h->major = BLOCK_MAJOR + 1;
+	h->sum = hash__bytes(h, offsetof(struct block_header, sum), BLOCK_SEED);
+}
+
+static void note_sentence(void *ctx, enum dcm_log_level level, const char *sentence)
+{
+	if (level == DCM_LOG_ERROR)
+		snprintf(ctx, sizeof(struct dcm_error), "%s", sentence);
+}
+
+/* Whatever looks at it, the block of a later version stays for the program that can read it. */
+static void test_a_block_of_a_later_version_stays(void **state)
+{
+	static const struct dcm_select all = { .size = sizeof(all), .from_ms = INT64_MIN, .to_ms = INT64_MAX };
+	char sentence[sizeof(struct dcm_error)] = "";
+	const struct block *block;
+	struct bench b;
+	uint64_t n = 0;
+	(void)state;
+
+	damage(&b, false);
+	store__close(b.store);
+	flip(&b, 1, false); /* back */
+	make_newer(&b, 1);
+	bench__open(&b);
+	struct stored *s = b.store->blocks.v[0];
+
+	for (int i = 0; i < 2; i++) {
+		struct dcm_error err = DCM_ERROR_INIT;
+
+		assert_int_equal(stored__block(s, &block, &err), -EPROTONOSUPPORT);
+		assert_non_null(strstr(err.text, "version 2.0"));
+	}
+	atomic_store(&s->told, true);
+	assert_int_equal(rework__rescue(b.store, NULL), 1);
+	assert_int_equal(rework__rescue(b.store, NULL), 0);
+	assert_int_equal(removal__select(b.store, &all, &n, NULL), 0);
+	assert_int_equal(removal__drain(b.store, NULL), -EPROTONOSUPPORT);
+	assert_int_equal(rework__compact(b.store, NULL), 0);
+	assert_true(b.store->blocks.n == 1 && b.store->blocks.v[0] == s);
+	assert_int_equal(b.store->lost.n, 0);
+	check_aside(&b, 0);
+	assert_int_equal(b.n_complaints, 0);
+	assert_int_equal(inspect__check(b.store, note_sentence, sentence), 1);
+	assert_non_null(strstr(sentence, "version 2.0"));
+	bench__fini(&b);
 }
 
 /*
@@ -321,6 +386,35 @@ static void test_a_removal_goes_on_behind_a_damaged_block(void **state)
 	bench__fini(&b);
 }
 
+/* Nor does one without its dictionary. */
+static void test_a_removal_goes_on_behind_a_lost_dictionary(void **state)
+{
+	static const struct dcm_select all = { .size = sizeof(all), .from_ms = INT64_MIN, .to_ms = INT64_MAX };
+	char path[ERA_PATH_BYTES];
+	uint64_t n = 0, left;
+	struct bench b;
+	size_t bytes;
+	(void)state;
+
+	damage(&b, false);
+	b.storage.real_ns += ERA_MS * 1000000;
+	write_at(&b, 50, RANDOM_ONE_PROFILE, false, RANDOM_BASE_NS + ERA_MS * 1000000);
+	assert_int_equal(upkeep__seal(b.store, NULL), 0);
+	assert_int_equal(b.store->blocks.n, 2);
+	left = b.store->blocks.v[0]->entry.number;
+	assert_true(b.store->blocks.v[0]->entry.era != b.store->blocks.v[1]->entry.era);
+	store__close(b.store);
+	sim__peek(b.sim, era__path(path, 1), &bytes)[0] ^= 1;
+	bench__open(&b);
+
+	assert_int_equal(removal__select(b.store, &all, &n, NULL), 0);
+	assert_true(n > 0);
+	assert_int_equal(removal__drain(b.store, NULL), -EUCLEAN);
+	assert_int_equal(b.store->blocks.n, 1);
+	assert_int_equal(b.store->blocks.v[0]->entry.number, left);
+	bench__fini(&b);
+}
+
 /* A question may have met something else: the block stays what it is. */
 static void test_a_sound_block_is_left_alone(void **state)
 {
@@ -347,12 +441,14 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_what_can_be_read_is_rescued),
 		cmocka_unit_test(test_a_block_that_cannot_be_opened_is_set_aside),
+		cmocka_unit_test(test_a_block_of_a_later_version_stays),
 		cmocka_unit_test(test_a_rescue_that_fails_keeps_no_other_waiting),
 		cmocka_unit_test(test_what_is_set_aside_goes),
 		cmocka_unit_test(test_what_is_set_aside_goes_with_the_next_removal),
 		cmocka_unit_test(test_the_newest_that_is_set_aside_stays),
 		cmocka_unit_test(test_what_was_removed_is_not_set_aside),
 		cmocka_unit_test(test_a_removal_goes_on_behind_a_damaged_block),
+		cmocka_unit_test(test_a_removal_goes_on_behind_a_lost_dictionary),
 		cmocka_unit_test(test_a_sound_block_is_left_alone),
 	};
 

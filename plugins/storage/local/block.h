@@ -79,7 +79,8 @@ struct block {
 
 /*
  * A file's bytes [n], aligned to 8, which the block refers to from now on. Checks header, footer,
- * and the checksums of the directory, which is all that is read. 0, or -EBADMSG with a sentence.
+ * and the checksums of the directory, which is all that is read. 0, or with a sentence -EBADMSG, or
+ * -EPROTONOSUPPORT for what a later version wrote.
  */
 int block__open(struct block *b, const void *p, size_t n, struct dcm_error *err);
 

@@ -18,7 +18,7 @@ static int check_header(const struct block_header *h, struct dcm_error *err)
 	if (h->sum != hash__bytes(h, offsetof(struct block_header, sum), BLOCK_SEED))
 		return error__set(err, -EBADMSG, "its header is damaged");
 	if (h->major != BLOCK_MAJOR)
-		return error__set(err, -EBADMSG,
+		return error__set(err, -EPROTONOSUPPORT,
 				  "its format is version %u.%u, and this program reads version %u: "
 				  "open it with the program that wrote it, or a newer one",
 				  h->major, h->minor, BLOCK_MAJOR);

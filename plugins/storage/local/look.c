@@ -428,7 +428,9 @@ static int add_blocks(struct look *l)
 		if (r < 0 && r != -ENOMEM) {
 			atomic_store_explicit(&b->left_out, true, memory_order_relaxed);
 			tell_unreadable(l->store, b->stored, err.text);
-			r = note_block(l, b->stored, "it cannot be read");
+			r = note_block(l, b->stored,
+				       r == -EPROTONOSUPPORT ? "a later version wrote it"
+							     : "it cannot be read");
 		}
 	}
 	return r;

@@ -234,18 +234,12 @@ static int forget(struct store *s, struct dcm_error *err)
 	return 1;
 }
 
-/* No error, or one that says nothing of other blocks: it is damaged, or its file is missing. */
-static bool is_of_block(int r)
-{
-	return r == 0 || r == -EBADMSG || r == -ENOENT;
-}
-
 /* With `work`. What cannot be read keeps nothing else from being written anew. */
 static int step(struct store *s, struct dcm_error *err)
 {
 	int r = 0;
 
-	for (size_t i = 0; is_of_block(r) && i < s->blocks.n; i++) {
+	for (size_t i = 0; stored__fault(r) != STORED_ELSEWHERE && i < s->blocks.n; i++) {
 		struct stored *b = s->blocks.v[i];
 		struct dcm_error own = DCM_ERROR_INIT;
 
@@ -254,12 +248,12 @@ static int step(struct store *s, struct dcm_error *err)
 		int one = rework__block(s, b, NULL, &own);
 		if (one == 0)
 			return 1;
-		if (one == -EBADMSG)
+		if (stored__fault(one) == STORED_DAMAGED)
 			atomic_store(&b->told, true); /* what can be read of it is rescued */
-		if (r == 0 || !is_of_block(one))
+		if (r == 0 || stored__fault(one) == STORED_ELSEWHERE)
 			r = error__set(err, one, "%s", own.text);
 	}
-	if (!is_of_block(r))
+	if (stored__fault(r) == STORED_ELSEWHERE)
 		return r;
 	int gone = forget(s, r ? NULL : err);
 	return gone == 1 || r == 0 ? gone : r;

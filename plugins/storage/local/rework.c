@@ -371,7 +371,8 @@ static int rescue(struct store *s, struct stored *b, struct dcm_error *err)
 	if (r == 0)
 		r = run(&j, err);
 	else
-		r = r == -EBADMSG ? give_up(&j, err) : 0; /* a file that is missing may come back */
+		r = stored__fault(r) == STORED_DAMAGED ? give_up(&j, err)
+						       : 0; /* a file that is missing may come back */
 	job__fini(&j);
 	return r;
 }

@@ -6,10 +6,26 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/base/error.h"
 #include "core/base/mem.h"
 #include "plugins/storage/local/commit.h"
+
+enum stored_fault stored__fault(int error)
+{
+	switch (error) {
+	case 0:
+		return STORED_SOUND;
+	case -EBADMSG:
+		return STORED_DAMAGED;
+	case -ENOENT:
+	case -EIO: /* of a bad sector as a rule; when it is the whole disk, the log refuses too */
+		return STORED_UNREADABLE;
+	default:
+		return era__is_final(error) ? STORED_UNREADABLE : STORED_ELSEWHERE;
+	}
+}
 
 struct stored *stored__new(struct vfs *v, struct era *era, const struct manifest_block *entry)
 {
@@ -36,6 +52,7 @@ void stored__unref(struct stored *s)
 	if (!s || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1)
 		return;
 	block_map__close(&s->map);
+	free(s->why);
 	pthread_mutex_destroy(&s->lock);
 	era__unref(s->era);
 	free(s);
@@ -53,25 +70,45 @@ static int check_again(const struct stored *s, struct dcm_error *err)
 	return r;
 }
 
-int stored__block(struct stored *s, const struct block **ret, struct dcm_error *err)
+/* What is so for good is remembered, with its sentence. */
+static void remember(struct stored *s, int error, const struct dcm_error *err)
 {
+	if (error != -EBADMSG && error != -EPROTONOSUPPORT)
+		return;
+	s->failure = error;
+	if (!s->why)
+		s->why = mem__dup_str(err->text, strlen(err->text));
+}
+
+static int open_block(struct stored *s, struct dcm_error *err)
+{
+	const uint64_t n_lost = vfs__n_lost(s->vfs); /* what is lost while it is checked is looked at the next time */
 	char path[BLOCK_PATH_BYTES];
-	uint64_t n_lost = vfs__n_lost(s->vfs); /* what is lost while it is checked is looked at the next time */
 	int r = 0;
 
-	pthread_mutex_lock(&s->lock);
 	if (s->failure)
-		r = error__set(err, s->failure, "%s: damaged", commit__block_path(path, s->entry.number));
-	else if (!s->mapped)
+		return s->why ? error__set(err, s->failure, "%s", s->why)
+			      : error__set(err, s->failure, "%s: cannot be read",
+					   commit__block_path(path, s->entry.number));
+	if (!s->mapped)
 		r = block_map__open(&s->map, s->vfs, &s->entry, err);
 	else if (n_lost != s->n_lost)
 		r = check_again(s, err);
 	s->n_lost = n_lost;
 	s->mapped |= r == 0;
-	if (r == -EBADMSG)
-		s->failure = r;
-	pthread_mutex_unlock(&s->lock);
-	if (r == 0)
-		*ret = &s->map.block;
+	remember(s, r, err);
 	return r;
+}
+
+int stored__block(struct stored *s, const struct block **ret, struct dcm_error *err)
+{
+	struct dcm_error own = DCM_ERROR_INIT;
+
+	pthread_mutex_lock(&s->lock);
+	const int r = open_block(s, &own);
+	pthread_mutex_unlock(&s->lock);
+	if (r)
+		return error__set(err, r, "%s", own.text);
+	*ret = &s->map.block;
+	return 0;
 }

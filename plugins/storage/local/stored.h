@@ -33,9 +33,22 @@ struct stored {
 	pthread_mutex_t lock;
 	bool mapped;
 	struct block_map map;
-	int failure;	 /* -EBADMSG: damaged, for good */
+	int failure;	 /* 0, or what is so for good: damaged, or of a later version */
+	char *why;	 /* the sentence of it; NULL: memory ran out */
 	uint64_t n_lost; /* vfs__n_lost() when its directory was checked */
 };
+
+/*
+ * What an error says of the block that was being read or written anew. Who goes on with other
+ * blocks, or gives one up, asks here.
+ */
+enum stored_fault {
+	STORED_SOUND,	   /* there is none */
+	STORED_DAMAGED,	   /* its file: what can be read of it is saved */
+	STORED_UNREADABLE, /* now, or by this program, or without its dictionary: it stays as it is */
+	STORED_ELSEWHERE, /* memory, the disk, an end: nothing of this one block */
+};
+enum stored_fault stored__fault(int error);
 
 /* NULL when memory ran out. The vfs outlives it. */
 struct stored *stored__new(struct vfs *v, struct era *era, const struct manifest_block *entry);
