@@ -6,6 +6,9 @@
  * beside its place and renamed, then the oldest files go until the directory is within its bound.
  * Whether it is the right file is for the reader to tell, by its build id.
  *
+ * That no server has the file is an answer. Everything else (a server that is down, a disk that is
+ * full) is not, so the file waits, with those that nobody asked for yet, and is asked for again.
+ *
  * Threads: one. Limits: MAX_WAITING files wait, each with a descriptor; the fetch function holds
  * size and time of one answer, debuginfod_bytes the directory.
  * Sources: debuginfod(8), "WEBAPI".
@@ -24,14 +27,20 @@
 #include <unistd.h>
 
 #include "core/base/cleanup.h"
+#include "core/base/clock.h"
+#include "core/base/cond.h"
 #include "core/base/fd.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/base/vec.h"
+#include "core/broker/sandbox.h"
 #include "core/symbolize/debuginfo.h"
 #include "core/symbolize/store.h"
 
-enum { MAX_WAITING = 256 };
+enum {
+	MAX_WAITING = 256,
+	MAX_DOUBLINGS = 6, /* of the time until a file is asked for again: an hour, by default */
+};
 
 struct wish {
 	struct wish *next;
@@ -39,6 +48,8 @@ struct wish {
 	char *offered; /* the id that the store knows the file by */
 	char *path;
 	int fd;
+	int64_t due_ns; /* not before; of the monotonic clock */
+	uint8_t n_failed;
 };
 
 struct fetcher {
@@ -46,7 +57,7 @@ struct fetcher {
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t work;
-	struct wish *first, **last;
+	struct wish *first; /* that is due first */
 	uint32_t n;
 	_Atomic bool stop;
 };
@@ -136,13 +147,14 @@ static bool stops(void *ctx)
 	return atomic_load(&f->stop);
 }
 
-/* Asks the servers in turn; 0 when one had it. */
+/* Asks the servers in turn; 0 when one had it, -ENOENT when all said that they have not. */
 static int ask_servers(struct fetcher *f, const char *build_id, int fd)
 {
 	const struct symbols_config *c = &f->s->config;
 	int rc = -ENOENT;
 
-	for (uint32_t i = 0; i < c->n_debuginfod && rc && !stops(f); i++) {
+	for (uint32_t i = 0; i < c->n_debuginfod && !stops(f); i++) {
+		int answer;
 		char url[PATH_MAX];
 		size_t n = strlen(c->debuginfod[i]);
 
@@ -153,7 +165,11 @@ static int ask_servers(struct fetcher *f, const char *build_id, int fd)
 			continue;
 		if (lseek(fd, 0, SEEK_SET) < 0 || ftruncate(fd, 0) < 0)
 			return -errno;
-		rc = c->fetch(c->fetch_ctx, &(struct symbols_fetch){ url, fd, stops, f });
+		answer = c->fetch(c->fetch_ctx, &(struct symbols_fetch){ url, fd, stops, f });
+		if (answer == 0)
+			return 0;
+		if (answer != -ENOENT)
+			rc = answer;
 	}
 	return rc;
 }
@@ -188,22 +204,63 @@ static int fetch(struct fetcher *f, const char *build_id)
 
 /* --- the thread --- */
 
+/* Behind those that are due before it, or at the same time. With the lock. */
+static void put(struct fetcher *f, struct wish *w)
+{
+	struct wish **at = &f->first;
+
+	while (*at && (*at)->due_ns <= w->due_ns)
+		at = &(*at)->next;
+	w->next = *at;
+	*at = w;
+	f->n++;
+	pthread_cond_signal(&f->work);
+}
+
+/* Waits until one is due; NULL when it is time to stop. */
 static struct wish *pop(struct fetcher *f)
 {
 	struct wish *w = NULL;
 
 	pthread_mutex_lock(&f->lock);
-	while (!f->first && !stops(f))
-		pthread_cond_wait(&f->work, &f->lock);
+	while (!stops(f) && (!f->first || f->first->due_ns > clock__mono(&clock__system))) {
+		const int64_t due_ns = f->first ? f->first->due_ns : 0;
+		const struct timespec until = { due_ns / 1000000000, due_ns % 1000000000 };
+
+		if (f->first)
+			pthread_cond_timedwait(&f->work, &f->lock, &until);
+		else
+			pthread_cond_wait(&f->work, &f->lock);
+	}
 	if (!stops(f)) {
 		w = f->first;
 		f->first = w->next;
-		if (!f->first)
-			f->last = &f->first;
 		f->n--;
 	}
 	pthread_mutex_unlock(&f->lock);
 	return w;
+}
+
+/* Has it asked for again, each time later. False when too many wait. */
+static bool put_off(struct fetcher *f, struct wish *w)
+{
+	bool room;
+
+	w->due_ns = clock__mono(&clock__system) + (f->s->config.debuginfod_retry_ns << w->n_failed);
+	if (w->n_failed < MAX_DOUBLINGS)
+		w->n_failed++;
+	pthread_mutex_lock(&f->lock);
+	room = f->n < MAX_WAITING;
+	if (room)
+		put(f, w);
+	pthread_mutex_unlock(&f->lock);
+	return room;
+}
+
+/* No other answer is to be had by asking again. */
+static bool is_final(int rc)
+{
+	return rc == 0 || rc == -ENOENT || rc == -EFBIG || rc == -ENAMETOOLONG;
 }
 
 static void *run(void *ctx)
@@ -211,12 +268,16 @@ static void *run(void *ctx)
 	struct fetcher *f = ctx;
 	struct wish *w;
 
+	/* It is made before the process gives its rights up, and talks to the world. */
+	sandbox__keep_capabilities(0);
 	while ((w = pop(f))) {
 		int rc = fetch(f, w->build_id);
+		bool again = !stops(f) && !is_final(rc) && put_off(f, w);
 
 		if (!stops(f))
-			store__fetched(f->s, str__of(w->offered), str__of(w->path), w->fd, rc);
-		free_wish(w);
+			store__fetched(f->s, str__of(w->offered), str__of(w->path), w->fd, rc, again);
+		if (!again)
+			free_wish(w);
 	}
 	return NULL;
 }
@@ -235,11 +296,8 @@ bool fetcher__add(struct fetcher *f, const char *build_id, struct dcm_str id_off
 	snprintf(w->build_id, sizeof(w->build_id), "%s", build_id);
 	pthread_mutex_lock(&f->lock);
 	if (w->fd >= 0 && w->offered && w->path && f->n < MAX_WAITING) {
-		*f->last = w;
-		f->last = &w->next;
-		f->n++;
+		put(f, w);
 		added = true;
-		pthread_cond_signal(&f->work);
 	}
 	pthread_mutex_unlock(&f->lock);
 	if (!added)
@@ -268,9 +326,8 @@ int fetcher__new(struct symbols *s, struct fetcher **ret)
 	if (!f)
 		return -ENOMEM;
 	f->s = s;
-	f->last = &f->first;
 	pthread_mutex_init(&f->lock, NULL);
-	pthread_cond_init(&f->work, NULL);
+	cond__init(&f->work);
 	rc = -pthread_create(&f->thread, NULL, run, f);
 	if (rc) {
 		destroy(f);

@@ -66,9 +66,10 @@ struct symbols {
 
 /*
  * What came of a fetch: 0 (the file is read again), -ENOENT (no server has it), or why they could
- * not be asked. The fetcher's thread.
+ * not be asked; again: they will be, later. The fetcher's thread.
  */
-void store__fetched(struct symbols *s, struct dcm_str build_id, struct dcm_str path, int fd, int rc);
+void store__fetched(struct symbols *s, struct dcm_str build_id, struct dcm_str path, int fd, int rc,
+		    bool again);
 
 /* Queues a job for the worker, which takes it. Under the lock. */
 void store__push(struct symbols *s, struct job *job);

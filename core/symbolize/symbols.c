@@ -39,6 +39,7 @@ static const struct symbols_config defaults = {
 	.frames_timeout_ns = 5000000000,
 	.frames_bytes = 1 << 30,
 	.debuginfod_bytes = (uint64_t)2 << 30,
+	.debuginfod_retry_ns = INT64_C(60000000000),
 	.store_bytes = (uint64_t)1 << 30,
 	.kallsyms_path = "/proc/kallsyms",
 	.modules_path = "/proc/modules",
@@ -79,9 +80,9 @@ static void wish_for(struct symbols *s, struct file_entry *file, const struct re
 {
 	if (!s->fetcher || !r->searched || r->found || !r->build_id[0] || file->fetched)
 		return;
-	file->fetched = true;
-	if (!fetcher__add(s->fetcher, r->build_id,
-			  (struct dcm_str){ file->build_id, file->build_id_n }, path, fd)) {
+	file->fetched = fetcher__add(s->fetcher, r->build_id,
+				     (struct dcm_str){ file->build_id, file->build_id_n }, path, fd);
+	if (!file->fetched) {
 		s->counts.debuginfod_dropped++;
 		return;
 	}
@@ -302,7 +303,8 @@ static void read_again(struct symbols *s, struct file_entry *e, struct dcm_str p
 	store__push(s, job);
 }
 
-void store__fetched(struct symbols *s, struct dcm_str build_id, struct dcm_str path, int fd, int rc)
+void store__fetched(struct symbols *s, struct dcm_str build_id, struct dcm_str path, int fd, int rc,
+		    bool again)
 {
 	struct file_entry *e;
 
@@ -313,7 +315,9 @@ void store__fetched(struct symbols *s, struct dcm_str build_id, struct dcm_str p
 	else if (rc != -ENOENT)
 		s->counts.debuginfod_failed++;
 	e = file_table__find(&s->files, build_id, hash__bytes(build_id.p, build_id.n, 0));
-	if (e && e->why == DCM_UNNAMED_DEBUGINFO_ASKED)
+	if (e)
+		e->fetched = again || rc == 0 || rc == -ENOENT;
+	if (e && e->why == DCM_UNNAMED_DEBUGINFO_ASKED && !again)
 		e->why = DCM_UNNAMED_NO_DEBUGINFO;
 	if (e && rc == 0)
 		read_again(s, e, path, fd);
@@ -403,6 +407,7 @@ static struct symbols_config with_defaults(const struct symbols_config *config)
 	DEFAULT(frames_timeout_ns);
 	DEFAULT(frames_bytes);
 	DEFAULT(debuginfod_bytes);
+	DEFAULT(debuginfod_retry_ns);
 	DEFAULT(store_bytes);
 	DEFAULT(kallsyms_path);
 	DEFAULT(modules_path);

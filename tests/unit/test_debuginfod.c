@@ -3,7 +3,8 @@
  * tests/unit/test_debuginfod.c - the symbol store asks a real debuginfod server
  *
  * The server serves one folder on the loopback interface. A stripped program has to be named as the
- * program is that was not; what the server does not have is a reason; and so is no server at all.
+ * program is that was not; what the server does not have is a reason; one that fails
+ * is asked again.
  */
 #include "tests/unit/unit.h"
 
@@ -11,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -34,6 +36,7 @@ static char dir[] = "/tmp/decima-debuginfod-XXXXXX";
 static pid_t server = -1;
 static unsigned port;
 static uint64_t address; /* of inlines_outer */
+static _Atomic int n_fetches;
 
 /* A port that was free a moment ago. */
 static unsigned free_port(void)
@@ -216,7 +219,7 @@ static void test_what_the_server_does_not_have(void **state)
 	assert_int_equal(stat.debuginfod_failed, 0);
 }
 
-static void test_no_server_and_too_large_files(void **state)
+static void test_files_that_are_too_large(void **state)
 {
 	struct symbols_stat stat;
 
@@ -230,12 +233,73 @@ static void test_no_server_and_too_large_files(void **state)
 	limits.max_bytes = 64 << 20;
 	assert_int_equal(large->locations[0].unnamed, DCM_UNNAMED_NO_DEBUGINFO);
 	assert_int_equal(stat.debuginfod_failed, 1);
-	snprintf(url, sizeof(url), "http://127.0.0.1:%u", free_port());
-	CLEANUP(batch__unrefp) struct dcm_batch *b = answered(&c, "bare", &stat);
-	assert_int_equal(b->locations[0].unnamed, DCM_UNNAMED_NO_DEBUGINFO);
-	assert_int_equal(stat.debuginfod_failed, 1);
 	/* Nothing is left behind by what failed. */
 	assert_int_equal(run("test -z \"$(find cache -type f)\""), 0);
+}
+
+/* A server that is down twice; the third time it is asked. */
+static int fetch_at_last(void *ctx, const struct symbols_fetch *fetch)
+{
+	return atomic_fetch_add(&n_fetches, 1) < 2 ? -ECONNREFUSED : debuginfod__fetch(ctx, fetch);
+}
+
+static void test_a_server_that_was_down_is_asked_again(void **state)
+{
+	struct symbols_stat stat;
+
+	(void)state;
+	if (!prepared())
+		skip_because("debuginfod, curl, g++ and objcopy are needed");
+	assert_int_equal(run("rm -rf cache"), 0);
+	struct symbols_config c = config();
+	atomic_store(&n_fetches, 0);
+	c.fetch = fetch_at_last;
+	c.debuginfod_retry_ns = SECOND / 100;
+	CLEANUP(batch__unrefp) struct dcm_batch *b = answered(&c, "bare", &stat);
+	assert_true(b->locations[0].n_lines > 1);
+	assert_int_equal(stat.debuginfod_asked, 3);
+	assert_int_equal(stat.debuginfod_failed, 2);
+	assert_int_equal(stat.debuginfod_found, 1);
+}
+
+/* The one server fails, the other has it not: that is no answer yet. */
+static int fetch_or_fail(void *ctx, const struct symbols_fetch *fetch)
+{
+	(void)ctx;
+	atomic_fetch_add(&n_fetches, 1);
+	return strstr(fetch->url, "/second/") ? -ENOENT : -ETIMEDOUT;
+}
+
+static void test_one_server_that_fails_is_enough_to_ask_again(void **state)
+{
+	static const char *const two[] = { "http://127.0.0.1/first", "http://127.0.0.1/second" };
+	struct symbols_stat stat = { .lookups = 0 };
+	CLEANUP(symbols__freep) struct symbols *s = NULL;
+	char id[ELF_BUILD_ID_TEXT], path[256];
+
+	(void)state;
+	if (!prepared())
+		skip_because("debuginfod, curl, g++ and objcopy are needed");
+	struct symbols_config c = config();
+	c.debuginfod = two;
+	c.n_debuginfod = 2;
+	atomic_store(&n_fetches, 0);
+	c.fetch = fetch_or_fail;
+	c.debuginfod_retry_ns = SECOND / 100;
+	assert_int_equal(symbols__new(&c, &s, NULL), 0);
+	build_id_of("other", id);
+	snprintf(path, sizeof(path), "%s/other", dir);
+	CLEANUP(fd__closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	symbols__offer(s, str__of(id), STR("/x/other"), fd);
+	for (int i = 0; i < 60000 && stat.debuginfod_failed < 3; i++) {
+		usleep(1000);
+		symbols__stat(s, &stat);
+	}
+	CLEANUP(batch__unrefp) struct dcm_batch *named = NULL;
+	CLEANUP(batch__unrefp) struct dcm_batch *b = native_batch__of("/x/other", id, &address, 1);
+	assert_int_equal(symbols__resolve(s, b, 10 * SECOND, &named, NULL), 0);
+	assert_int_equal(named->locations[0].unnamed, DCM_UNNAMED_DEBUGINFO_ASKED);
+	assert_true(atomic_load(&n_fetches) >= 6);
 }
 
 static void test_old_files_make_room(void **state)
@@ -279,7 +343,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_what_the_server_has),
 		cmocka_unit_test(test_what_the_server_does_not_have),
-		cmocka_unit_test(test_no_server_and_too_large_files),
+		cmocka_unit_test(test_files_that_are_too_large),
+		cmocka_unit_test(test_a_server_that_was_down_is_asked_again),
+		cmocka_unit_test(test_one_server_that_fails_is_enough_to_ask_again),
 		cmocka_unit_test(test_old_files_make_room),
 	};
 
