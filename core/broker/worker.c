@@ -214,8 +214,10 @@ static int take(struct workers *w, const struct worker_question *q, struct worke
 	/* What an idle one has to say can only be that it died. */
 	if (worker && worker->end >= 0 && channel__wait(worker->end, 0) == 0)
 		end_worker(w, worker);
-	if (worker)
-		r = worker->end < 0 ? fork_into(w, worker) : 0;
+	if (r == -ETIMEDOUT)
+		r = -EBUSY;
+	if (r == 0 && worker->end < 0)
+		r = fork_into(w, worker);
 	if (r == 0) {
 		worker->busy = true;
 		*ret = worker;

@@ -76,7 +76,7 @@ struct worker_question {
 
 /*
  * Appends the answer. Any thread, several at once. What the task returned, or -ETIMEDOUT (no answer
- * in time: it hung, or all were busy), -ECANCELED (`stop` said so: the worker is killed), -ENOMEM
+ * in time: it hung), -EBUSY (the others' questions took until the deadline), -ECANCELED (`stop` said so: the worker is killed), -ENOMEM
  * (it ate its memory, or we have none), -EPROTO (it crashed, or its answer makes no sense), -EPIPE
  * (there are no workers any more), -E2BIG (the request is too large).
  */

@@ -67,8 +67,8 @@ int frames_workers__ask(void *ctx, const struct symbols_frames_call *call, struc
 				      .stop_ctx = call->stop_ctx },
 			      ret_answer);
 
-	/* No workers any more: not the file's fault. */
-	return rc == -EPIPE ? -EAGAIN : rc;
+	/* None was to be had: not the file's fault. */
+	return rc == -EPIPE || rc == -EBUSY ? -EAGAIN : rc;
 }
 
 int frames_workers__reduce(void *ctx, const struct symbols_reduction *r)

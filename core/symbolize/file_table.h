@@ -32,7 +32,7 @@ struct symbol_table {
 struct debug_source {
 	_Atomic uint32_t refs;
 	_Atomic uint8_t failed; /* enum dcm_unnamed: why it is asked no more; 0: nothing is wrong */
-	_Atomic uint8_t strikes;	/* times it was late */
+	_Atomic int64_t late_ns;	/* that it had without an answer */
 	_Atomic int64_t rests_until_ns; /* mono: not asked before that unless somebody waits for names */
 	int fds[FRAMES_MAX_FILES];	/* by enum frames_file; -1: none */
 };

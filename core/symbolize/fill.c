@@ -9,8 +9,9 @@
  * line of another file (an inlined header whose range the compiler lost) has no number rather than
  * a wrong file, or else one function would be two in every tree.
  *
- * A file that kills its reader, is damaged, or is late MAX_STRIKES times, is asked no more:
- * `failed` says why. Nothing here is lost that a symbol can name.
+ * A file that kills its reader, is damaged, or had MAX_LATE times frames_timeout_ns without an
+ * answer, is asked no more: `failed` says why. An asker who waits may leave it less than that at a
+ * time, which is added up. Nothing here is lost that a symbol can name.
  *
  * Each question opens the debug information anew, which for a large library is 100 ms of CPU time
  * for a handful of addresses that no window had before. So what is learned unasked lets a file rest
@@ -34,7 +35,7 @@
 
 enum {
 	CHUNK = 256,
-	MAX_STRIKES = 3,
+	MAX_LATE = 3,
 	GRACE_NS = 500000000, /* half a second */
 	REST_FACTOR = 1000,
 };
@@ -49,6 +50,7 @@ struct fill {
 	VEC(struct missing) missing;
 	struct arena arena;  /* of one address's names */
 	int64_t deadline_ns; /* 0: nobody waits */
+	int64_t given_ns;    /* to the file that was asked last */
 };
 
 /* What a file was asked with: the better the larger. */
@@ -120,11 +122,14 @@ static void give_up(struct lookup *l, struct debug_source *d, uint8_t why)
 	atomic_fetch_add(&l->s->frames_given_up, 1);
 }
 
-/* The file was late once more, or killed who read it. */
-static void strike(struct lookup *l, struct debug_source *d)
+/* The file did not answer in the time that it was given. */
+static void note_late(struct fill *f, struct debug_source *d)
 {
-	if (atomic_fetch_add(&d->strikes, 1) + 1 == MAX_STRIKES)
-		give_up(l, d, DCM_UNNAMED_DEBUGINFO_LIMIT);
+	const int64_t most = MAX_LATE * f->l->s->config.frames_timeout_ns;
+	const int64_t before = atomic_fetch_add(&d->late_ns, f->given_ns);
+
+	if (before < most && before + f->given_ns >= most)
+		give_up(f->l, d, DCM_UNNAMED_DEBUGINFO_LIMIT);
 }
 
 static void let_rest(struct debug_source *d, int64_t asked_ns, int64_t now_ns)
@@ -157,7 +162,7 @@ static int have_answered(struct fill *f, struct debug_source *d,
 
 	let_rest(d, asked_ns, clock__mono(c->clock));
 	if (rc == -ETIMEDOUT)
-		strike(f->l, d);
+		note_late(f, d);
 	else if (rc && rc != -EAGAIN && rc != -ECANCELED && (c->frames || rc != -ENOMEM))
 		give_up(f->l, d, DCM_UNNAMED_DEBUGINFO_LIMIT);
 	return rc;
@@ -179,6 +184,7 @@ static int ask_file(struct fill *f, struct debug_source *d, const uint64_t *addr
 	struct buf request = { 0 }, answer = { .limit = FRAMES_MAX_ANSWER };
 	int fds[FRAMES_MAX_FILES], rc;
 
+	f->given_ns = call.timeout_ns;
 	for (uint8_t i = 0; i < FRAMES_MAX_FILES; i++) {
 		if (d->fds[i] < 0)
 			continue;
@@ -274,7 +280,7 @@ static void judge(struct fill *f, struct debug_source *d, const struct frames *f
 	else if (worst == FRAMES_TOO_LARGE)
 		give_up(f->l, d, DCM_UNNAMED_DEBUGINFO_LIMIT);
 	else if (worst == FRAMES_LATE)
-		strike(f->l, d);
+		note_late(f, d);
 }
 
 /* Up to CHUNK locations of one mapping. */

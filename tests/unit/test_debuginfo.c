@@ -313,8 +313,9 @@ static int answer(void *ctx, const struct symbols_frames_call *call, struct buf 
 	return frames__answer(call->request, call->n, call->fds, call->n_fds, ret_answer);
 }
 
-/* Asks again and again; returns what was said the last time. */
-static char *asked_often(struct answerer *a, const char *path, struct symbols_stat *ret)
+/* Asks `n` times, each with so much time; returns what was said the last time. */
+static char *asked_often(struct answerer *a, const char *path, int64_t time_ns, int n,
+			 struct symbols_stat *ret)
 {
 	struct symbols_config c = with_lines;
 	struct dcm_error err = DCM_ERROR_INIT;
@@ -325,12 +326,12 @@ static char *asked_often(struct answerer *a, const char *path, struct symbols_st
 	CLEANUP(symbols__freep) struct symbols *s = store(&c);
 	CLEANUP(batch__unrefp) struct dcm_batch *b = batch_of("aa", N_ADDRESSES);
 	offer(s, "aa", path);
-	for (int i = 0; i < 6; i++) {
-		CLEANUP(batch__unrefp) struct dcm_batch *n = NULL;
+	for (int i = 0; i < n; i++) {
+		CLEANUP(batch__unrefp) struct dcm_batch *answered = NULL;
 
-		assert_int_equal(symbols__resolve(s, b, 60 * SECOND, &n, &err), 0);
+		assert_int_equal(symbols__resolve(s, b, time_ns, &answered, &err), 0);
 		free(text);
-		text = written(n);
+		text = written(answered);
 	}
 	symbols__stat(s, ret);
 	return text;
@@ -346,7 +347,7 @@ static void test_each_address_is_asked_for_once(void **state)
 		skip_because("g++ and objcopy are needed");
 	CLEANUP(mem__freep)
 	char *want = named(&with_lines, in_dir("full"), NULL),
-	     *got = asked_often(&a, in_dir("full"), &stat);
+	     *got = asked_often(&a, in_dir("full"), 90 * SECOND, 6, &stat);
 	assert_string_equal(got, want);
 	assert_int_equal(a.n_calls, 1);
 	assert_true(stat.frames_asked > N_ADDRESSES / 2 && stat.frames_asked <= N_ADDRESSES);
@@ -423,14 +424,31 @@ static void test_a_file_that_kills_is_asked_no_more(void **state)
 		struct answerer a = cases[i].a, b = cases[i].a;
 		struct symbols_stat stat;
 		CLEANUP(mem__freep)
-		char *named_still = asked_often(&a, in_dir("full"), &stat),
-		     *unnamed = asked_often(&b, in_dir("nosyms"), &stat);
+		char *named_still = asked_often(&a, in_dir("full"), 90 * SECOND, 6, &stat),
+		     *unnamed = asked_often(&b, in_dir("nosyms"), 90 * SECOND, 6, &stat);
 
 		assert_string_equal(named_still, plain);
 		assert_int_equal(a.n_calls, cases[i].n_calls);
 		assert_all_unnamed(unnamed, cases[i].why);
 		assert_int_equal(stat.frames_given_up, cases[i].why != DCM_UNNAMED_STRIPPED);
 	}
+}
+
+/* Who asks leaves it a second at a time: it is given up when these are three minutes. */
+static void test_a_file_that_had_little_time_is_asked_again(void **state)
+{
+	struct answerer often = { .rc = -ETIMEDOUT }, more = { .rc = -ETIMEDOUT };
+	struct symbols_stat stat;
+
+	(void)state;
+	if (!make())
+		skip_because("g++ and objcopy are needed");
+	free(asked_often(&often, in_dir("full"), SECOND, 50, &stat));
+	assert_int_equal(often.n_calls, 50);
+	assert_int_equal(stat.frames_given_up, 0);
+	free(asked_often(&more, in_dir("full"), 31 * SECOND, 9, &stat));
+	assert_int_equal(stat.frames_given_up, 1);
+	assert_true(more.n_calls < 9);
 }
 
 /*
@@ -581,6 +599,7 @@ int main(void)
 		cmocka_unit_test(test_each_address_is_asked_for_once),
 		cmocka_unit_test(test_a_file_rests_unless_somebody_waits),
 		cmocka_unit_test(test_a_file_that_kills_is_asked_no_more),
+		cmocka_unit_test(test_a_file_that_had_little_time_is_asked_again),
 		cmocka_unit_test(test_a_worker_that_eats_memory_is_killed),
 		cmocka_unit_test(test_files_that_stay_open_are_few),
 		cmocka_unit_test(test_reasons_tell_the_build_id),
