@@ -33,7 +33,13 @@
 #include "core/main/separate.h"
 #include "core/net/listener.h"
 
-enum { MAX_AREAS = 32, BROKER_DIED = 0, ARENAS = 2, MAPPED_BLOCK_BYTES = 128 * 1024 };
+enum {
+	MAX_AREAS = 32,
+	BROKER_DIED = 0,
+	FORKER_DIED = -1,
+	ARENAS = 2,
+	MAPPED_BLOCK_BYTES = 128 * 1024
+};
 
 /* How long a stop waits for answers under way. */
 #define QUESTIONS_NS INT64_C(2000000000)
@@ -376,16 +382,17 @@ static int take_signals(struct daemon *d)
 	return end;
 }
 
-/* Returns the signal that ends the process, or BROKER_DIED. Whatever woke us may be due. */
+/* Returns the signal that ends the process, or who has died. Whatever woke us may be due. */
 static int loop(struct daemon *d)
 {
 	int64_t next = graph__tick(d->graph);
 
 	for (;;) {
-		/* Of the broker only its end: what it answers is for those who asked. */
+		/* Of broker and forker only their end: what they answer is for those who asked. */
 		struct pollfd p[] = { { .fd = d->signal_fd, .events = POLLIN },
 				      { .fd = d->wake_fd, .events = POLLIN },
-				      { .fd = separate__watch_fd(&d->separate) } };
+				      { .fd = separate__watch_fd(&d->separate) },
+				      { .fd = graph__watch_fd(d->graph) } };
 		int64_t left = next - clock__mono(&clock__system);
 		eventfd_t ignored;
 		int end = 0;
@@ -399,9 +406,22 @@ static int loop(struct daemon *d)
 			return end;
 		if (p[2].revents)
 			return BROKER_DIED;
+		if (p[3].revents)
+			return FORKER_DIED;
 		answer_reloads(d);
 		next = graph__tick(d->graph);
 	}
+}
+
+/* 0 for a signal, which is no fault. */
+static int why_it_ends(int end, struct dcm_error *err)
+{
+	if (end == BROKER_DIED)
+		return error__set(err, -EPIPE, "the broker, which has the rights to sample, has died");
+	if (end == FORKER_DIED)
+		return error__set(err, -EPIPE,
+				  "the forker, whose workers read debug information, has died");
+	return 0;
 }
 
 /* False: a handler is still in a plugin, and looks at what fini() would free. */
@@ -469,14 +489,12 @@ int daemon__run(const struct plan_source *source)
 	if (r == 0) {
 		say_ready(&d);
 		end = loop(&d);
-		if (end == BROKER_DIED)
-			r = error__set(&err, -EPIPE,
-				       "the broker, which has the rights to sample, has died");
-		log__line(&d.log, end == BROKER_DIED ? DCM_LOG_ERROR : DCM_LOG_INFO, "core",
-			  "stopping%s%s", end == BROKER_DIED ? ": " : " on ",
-			  end == BROKER_DIED ? err.text
-			  : end == SIGINT    ? "SIGINT"
-					     : "SIGTERM");
+		r = why_it_ends(end, &err);
+		if (r < 0)
+			log__line(&d.log, DCM_LOG_ERROR, "core", "stopping: %s", err.text);
+		else
+			log__line(&d.log, DCM_LOG_INFO, "core", "stopping on %s",
+				  end == SIGINT ? "SIGINT" : "SIGTERM");
 	} else {
 		log__line(&d.log, DCM_LOG_ERROR, "core", "cannot start: %s", err.text);
 	}

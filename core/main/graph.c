@@ -169,7 +169,7 @@ static int make_objects(struct graph *g, struct dcm_error *err)
 	r = make_symbols(g, m, err);
 	if (r < 0)
 		return r;
-	g->symbol_metrics = symbol_metrics__new(g->symbols, g->c.stats);
+	g->symbol_metrics = symbol_metrics__new(g->symbols, g->workers, g->c.stats);
 	g->n_clock_steps = stats__counter(
 		g->c.stats, "decima_clock_steps_total",
 		"Times that the machine's clock was set while Decima ran.", NULL, 0);
@@ -695,6 +695,11 @@ const struct main_settings *graph__settings(struct graph *g)
 const char *graph__node(struct graph *g)
 {
 	return g->node;
+}
+
+int graph__watch_fd(const struct graph *g)
+{
+	return g->workers ? workers__watch_fd(g->workers) : -1;
 }
 
 bool graph__store_stat(struct graph *g, struct dcm_store_stat *ret)

@@ -87,6 +87,8 @@ struct symbols *graph__symbols(struct graph *g);
  */
 const struct main_settings *graph__settings(struct graph *g);
 const char *graph__node(struct graph *g);
+/* Readable (hung up) when no process reads debug information any more; -1: none was to. */
+int graph__watch_fd(const struct graph *g);
 /* stat() of the storage that answers questions; false while none does. Any thread. */
 bool graph__store_stat(struct graph *g, struct dcm_store_stat *ret);
 

@@ -11,11 +11,16 @@
 static const struct row {
 	const char *name, *help;
 	enum stats_kind kind;
-	size_t offset; /* of a uint64_t in struct symbols_stat */
+	bool of_workers; /* it is in struct workers_stat, not in struct symbols_stat */
+	size_t offset;	 /* of a uint64_t there */
 } rows[] = {
 #define ROW(kind, field, name, help)                                                               \
 	{                                                                                          \
-		"decima_symbols_" name, help, kind, offsetof(struct symbols_stat, field)           \
+		"decima_symbols_" name, help, kind, false, offsetof(struct symbols_stat, field)    \
+	}
+#define WORKERS(field, name, help)                                                                      \
+	{                                                                                               \
+		"decima_workers_" name, help, STATS_COUNTER, true, offsetof(struct workers_stat, field) \
 	}
 	ROW(STATS_COUNTER, hits, "hits_total", "Addresses that were asked for and had a name."),
 	ROW(STATS_COUNTER, misses, "misses_total", "Addresses that were asked for and had none."),
@@ -76,12 +81,19 @@ static const struct row {
 	ROW(STATS_GAUGE, table_bytes, "table_bytes", "Memory of the symbol tables."),
 	ROW(STATS_GAUGE, learned_bytes, "learned_bytes", "Memory of the names that are remembered."),
 	ROW(STATS_GAUGE, kallsyms_bytes, "kallsyms_bytes", "Memory of the kernel's symbols."),
+	WORKERS(n_questions, "questions_total", "Questions to the processes that read debug information."),
+	WORKERS(n_forked, "forked_total", "Processes that were begun to read debug information."),
+	WORKERS(n_timed_out, "timed_out_total", "Such processes that were killed: no answer in time."),
+	WORKERS(n_out_of_memory, "out_of_memory_total", "Such processes that were killed: too much memory."),
+	WORKERS(n_crashed, "crashed_total", "Such processes that died, or answered nonsense."),
 #undef ROW
+#undef WORKERS
 };
 enum { N_ROWS = sizeof(rows) / sizeof(rows[0]) };
 
 struct symbol_metrics {
 	struct symbols *symbols;
+	struct workers *workers;
 	struct stats *stats;
 	struct reader {
 		struct symbol_metrics *owner;
@@ -95,17 +107,24 @@ static double read_one(void *ctx)
 	const struct reader *r = ctx;
 	struct symbols_stat s = { 0 };
 
+	if (r->row->of_workers) {
+		const struct workers_stat w = workers__stat(r->owner->workers);
+
+		return (double)*(const uint64_t *)((const char *)&w + r->row->offset);
+	}
 	symbols__stat(r->owner->symbols, &s);
 	return (double)*(const uint64_t *)((const char *)&s + r->row->offset);
 }
 
-struct symbol_metrics *symbol_metrics__new(struct symbols *symbols, struct stats *stats)
+struct symbol_metrics *symbol_metrics__new(struct symbols *symbols, struct workers *workers,
+					   struct stats *stats)
 {
 	struct symbol_metrics *m = NEW(struct symbol_metrics);
 
 	if (!m)
 		return NULL;
 	m->symbols = symbols;
+	m->workers = workers;
 	m->stats = stats;
 	for (size_t i = 0; i < N_ROWS; i++) {
 		const struct stats_def def = { .kind = rows[i].kind,
@@ -114,6 +133,8 @@ struct symbol_metrics *symbol_metrics__new(struct symbols *symbols, struct stats
 					       .read = read_one,
 					       .ctx = &m->readers[i] };
 
+		if (rows[i].of_workers && !workers)
+			continue;
 		m->readers[i] = (struct reader){ .owner = m, .row = &rows[i] };
 		m->readers[i].metric = stats__register(stats, &def, STATS_NO_LABELS);
 	}

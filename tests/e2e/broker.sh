@@ -13,6 +13,8 @@ inputs:
   perf_map: {}
 storage:
   memory: {}
+# Nobody is there, and who asks has no rights either.
+symbols: { debuginfod: ["http://127.0.0.1:9"] }
 EOF
 
 # caps PID NAME: of its main thread
@@ -102,6 +104,13 @@ expect broker.broker_killed_says 'the broker, which has the rights to sample, ha
 daemon=
 rm -f "$dir/log" # which says that the first one was ready
 daemon_start -c "$dir/conf.yaml" || not_ok broker.start_again "$(tail -n 1 "$dir/log")"
+broker=$(child_of "$daemon" decima-broker)
+forker=$(child_of "$daemon" decima-forker)
+kill -9 "$forker"
+wait "$daemon"
+expect_status broker.forker_killed 1 $?
+expect broker.forker_killed_says 'the forker, whose workers read debug information, has died' "$dir/log"
+daemon_start -c "$dir/conf.yaml" || not_ok broker.start_after_forker "$(tail -n 1 "$dir/log")"
 broker=$(child_of "$daemon" decima-broker)
 forker=$(child_of "$daemon" decima-forker)
 ids=$(programs)
