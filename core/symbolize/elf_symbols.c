@@ -27,7 +27,12 @@
 
 #define NO_NAME UINT32_MAX
 
-enum { DEFAULT_MAX_BYTES = 256 << 20, DEFAULT_MAX_SYMBOLS = 16 << 20 };
+enum {
+	DEFAULT_MAX_BYTES = 256 << 20,
+	DEFAULT_MAX_SYMBOLS = 16 << 20,
+	MAX_COPIES = 4, /* of the bytes of all names */
+	SPARE_BYTES = 1 << 20,
+};
 
 struct load {
 	uint64_t offset, bytes, vaddr;
@@ -172,15 +177,21 @@ static int flatten(struct sweep *s, const struct elf_function *v, size_t n)
 
 /* --- from gathered functions to the table --- */
 
-/* Copies the names that are used, and points the ranges at the copies. */
-static int keep_names(struct elf_symbols *t, struct sweep *s, const char *text)
+/*
+ * Copies the names that are used, and points the ranges at the copies. A function that goes on
+ * behind one that lies in it has a copy for each part: a few, unless the file is made to have many.
+ */
+static int keep_names(struct elf_symbols *t, struct sweep *s, const struct elf_collect *c)
 {
+	const char *text = c->names.data ? (const char *)c->names.data : "";
+	const size_t many = MAX_COPIES * c->names.n + SPARE_BYTES;
+	const size_t most = many < c->limits.max_bytes ? many : c->limits.max_bytes;
 	size_t bytes = 0, at = 0;
 	uint32_t last = NO_NAME, last_copy = 0;
 
-	for (size_t i = 0; i < s->names.n; i++)
+	for (size_t i = 0; i < s->names.n && bytes <= most; i++)
 		bytes += s->names.v[i] == NO_NAME ? 0 : strlen(text + s->names.v[i]) + 1;
-	if (bytes >= NO_NAME)
+	if (bytes > most || bytes >= NO_NAME)
 		return -EFBIG;
 	t->text = malloc(bytes + 1);
 	if (!t->text)
@@ -228,7 +239,7 @@ static int finish(struct elf_symbols *t, struct elf_collect *c)
 	if (!rc && s.starts.n >= NO_NAME)
 		rc = -EFBIG;
 	if (!rc)
-		rc = keep_names(t, &s, text);
+		rc = keep_names(t, &s, c);
 	if (!rc) {
 		t->n = (uint32_t)s.starts.n;
 		t->starts = shrink(s.starts.v, s.starts.n, sizeof(*s.starts.v));

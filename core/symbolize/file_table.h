@@ -62,6 +62,7 @@ struct file_entry {
 		ino_t ino;
 	} tried[FILE_TABLE_MAX_TRIED]; /* [n_tried] */
 	uint8_t n_tried;
+	uid_t owner;	  /* of the last of them */
 	bool is_complete; /* no other file can tell more */
 	bool unkept;	  /* it was to be kept on disk, and was not: the next offer is for that */
 	uint8_t why;	  /* enum dcm_unnamed: of the file, or of addresses without a symbol */

@@ -26,6 +26,7 @@ enum {
 	MAX_DATA_BYTES = 64 << 20,
 	RELOCATIONS_AT_ONCE = 1024,
 	WORDS_AT_ONCE = 8192,
+	WORDS_A_SYMBOL = 8, /* as much work */
 	/* Offsets in moduledata: six slices and four words before text, then pairs of bounds. */
 	MODULE_TEXT = 176,
 	MODULE_GOFUNC_1_18 = 304,
@@ -125,7 +126,9 @@ static int search_data(struct elf_collect *c, const struct elf_file *f, const st
 	uint64_t n = s->bytes / sizeof(uint64_t);
 	CLEANUP(mem__freep) uint64_t *words = NULL;
 
-	if (s->bytes > MAX_DATA_BYTES || !elf_file__holds(f, s->offset, s->bytes))
+	/* Looking at a word is less than at a symbol; a file may have many sections, all of one place. */
+	if (s->bytes > MAX_DATA_BYTES || !elf_file__holds(f, s->offset, s->bytes) ||
+	    !elf_collect__may_see(c, n / WORDS_A_SYMBOL))
 		return -ENODATA;
 	words = malloc(WORDS_AT_ONCE * sizeof(*words));
 	if (!words)

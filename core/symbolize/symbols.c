@@ -174,18 +174,28 @@ static void read_file(struct symbols *s, struct file_entry *file, int fd, struct
 }
 
 /*
+ * Anybody can write a build id into a file. Whoever may write the one that is there, and root, may
+ * say what everybody's frames of that id are called. Under the lock.
+ */
+static bool may_replace(const struct file_entry *e, uid_t owner)
+{
+	return !e->table || owner == 0 || owner == e->owner;
+}
+
+/*
  * Is it a file that was not read yet in the name of the entry's build id? Notes it. Under the lock.
  */
 static bool is_another(struct file_entry *e, int fd)
 {
 	struct stat st;
 
-	if (e->n_tried == FILE_TABLE_MAX_TRIED || fstat(fd, &st) < 0)
+	if (e->n_tried == FILE_TABLE_MAX_TRIED || fstat(fd, &st) < 0 || !may_replace(e, st.st_uid))
 		return false;
 	for (uint8_t i = 0; i < e->n_tried; i++)
 		if (e->tried[i].dev == st.st_dev && e->tried[i].ino == st.st_ino)
 			return false;
 	e->tried[e->n_tried++] = (struct file_identity){ st.st_dev, st.st_ino };
+	e->owner = st.st_uid;
 	return true;
 }
 

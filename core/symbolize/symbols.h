@@ -119,7 +119,8 @@ DEFINE_CLEANUP(struct symbols *, symbols__free);
  * Beyond max_files that wait (or descriptors the system gives) the file is read here and now
  * instead, in the caller's time, so that nothing is lost. An empty build id is ignored. Of several
  * files with one build id the one that tells most is kept: a stripped one gives way to one with
- * symbols. Each is read once, and at most four of an id.
+ * symbols. Each is read once, and at most four of an id; the first one's owner and root say what
+ * an id's names are, others do not.
  */
 void symbols__offer(struct symbols *s, struct dcm_str build_id, struct dcm_str path, int fd);
 

@@ -798,6 +798,39 @@ static void sweep(const char *path)
 	}
 }
 
+/* A function with a long name that goes on behind each of 4,000 within it: one name, 4,000 parts. */
+static void test_a_name_in_many_parts(void **state)
+{
+	struct elf_symbols *t = NULL;
+	char name[9001], path[96];
+	FILE *f;
+	int rc;
+
+	(void)state;
+	memset(name, 'n', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	snprintf(path, sizeof(path), "%s/parts.s", dir);
+	for (unsigned n_within = 40; n_within <= 4000; n_within *= 100) {
+		f = fopen(path, "we");
+		assert_non_null(f);
+		fprintf(f, ".text\n.globl %s\n.type %s, @function\n%s:\n", name, name, name);
+		for (unsigned i = 0; i < n_within; i++)
+			fprintf(f, "nop\n.type f%u, @function\nf%u: nop\n.size f%u, 1\n", i, i, i);
+		fprintf(f, "nop\n.size %s, . - %s\n", name, name);
+		fclose(f);
+		if (shell("cc -shared -nostdlib -o %s/parts.so %s 2>/dev/null", dir, path))
+			skip_because("a C compiler is needed");
+		CLEANUP(fd__closep) int fd = open(in_dir("parts.so"), O_RDONLY | O_CLOEXEC);
+		rc = elf__load(fd, -1, NULL, &t, NULL);
+		assert_int_equal(rc, n_within == 40 ? 0 : -EFBIG);
+		if (rc == 0) {
+			assert_int_equal(elf__count(t), 2 * n_within + 1);
+			assert_true(elf__bytes(t) < 1 << 20);
+			elf__free(t);
+		}
+	}
+}
+
 static void test_failing_allocations(void **state)
 {
 	(void)state;
@@ -834,6 +867,7 @@ int main(void)
 		cmocka_unit_test(test_pclntab_without_its_text_start_is_not_guessed),
 		cmocka_unit_test(test_truncated_and_foreign_files),
 		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_a_name_in_many_parts),
 		cmocka_unit_test(test_failing_allocations),
 	};
 

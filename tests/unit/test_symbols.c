@@ -430,6 +430,48 @@ static void test_a_better_file_takes_the_place_of_a_stripped_one(void **state)
 	assert_int_equal(stat.files_known, 2);
 }
 
+/* A copy of this program that somebody owns. */
+static const char *owned_by(uid_t owner)
+{
+	static char path[300];
+
+	snprintf(path, sizeof(path), "%s/of-%u", dir, (unsigned)owner);
+	copy_file("/proc/self/exe", path);
+	assert_int_equal(chown(path, owner, 0), 0);
+	return path;
+}
+
+static void test_a_better_file_of_somebody_else_names_nothing(void **state)
+{
+	CLEANUP(symbols__freep) struct symbols *s = store(NULL);
+	struct known k = where((void *)hidden_function);
+	char path[300];
+
+	(void)state;
+	if (geteuid() != 0)
+		skip_because("files of others are made by root");
+	snprintf(path, sizeof(path), "%s/of-root", dir);
+	strip_to(path, k.vaddr);
+	offer(s, "aa", path);
+	assert_named(s, "aa", &k, "function");
+	offer(s, "aa", owned_by(12345));
+	assert_int_equal(await_read(s, 1).files_known, 1);
+	assert_named(s, "aa", &k, "function");
+	/* Nor another user's in the place of a user's; his own does, and root's. */
+	assert_int_equal(chown(path, 12345, 0), 0);
+	for (uid_t owner = 0; owner <= 12345; owner += 12345) {
+		const char *id = owner ? "bb" : "cc";
+
+		offer(s, id, path);
+		assert_named(s, id, &k, "function");
+		offer(s, id, owned_by(12346));
+		assert_named(s, id, &k, "function");
+		offer(s, id, owned_by(owner));
+		await_read(s, owner ? 5 : 3);
+		assert_named(s, id, &k, "hidden_function");
+	}
+}
+
 /* Stripped files that differ in nothing, as in the layers of many containers. */
 static void test_files_of_one_build_id_are_read_so_many_times(void **state)
 {
@@ -739,6 +781,7 @@ int main(void)
 		cmocka_unit_test(test_more_offers_than_descriptors_are_read_at_once),
 		cmocka_unit_test(test_what_was_learned_outlives_its_table),
 		cmocka_unit_test(test_a_better_file_takes_the_place_of_a_stripped_one),
+		cmocka_unit_test(test_a_better_file_of_somebody_else_names_nothing),
 		cmocka_unit_test(test_files_of_one_build_id_are_read_so_many_times),
 		cmocka_unit_test(test_every_reason),
 		cmocka_unit_test(test_fallback_names),
