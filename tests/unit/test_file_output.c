@@ -255,6 +255,19 @@ static void a_taken_name_gets_a_number(void **state)
 	folder__free(f);
 }
 
+/* As "{service_name}" makes them, with the retention of weeks. */
+static void a_name_that_says_no_time_is_taken_for_ever(void **state)
+{
+	struct folder *f = open_folder("same");
+
+	(void)state;
+	for (int i = 0; i < 1100; i++)
+		assert_int_equal(put(f, "service", 10, 1), 0);
+	assert_int_equal(count_files(in_top("same")), 1100);
+	assert_int_equal(access(in_top("same/service-9.folded"), F_OK), 0);
+	folder__free(f);
+}
+
 static void somebody_elses_directory_is_refused(void **state)
 {
 	struct folder *f = NULL;
@@ -763,6 +776,7 @@ int main(void)
 		cmocka_unit_test(no_label_leaves_its_place),
 		cmocka_unit_test(long_names_stay_different),
 		cmocka_unit_test(a_taken_name_gets_a_number),
+		cmocka_unit_test(a_name_that_says_no_time_is_taken_for_ever),
 		cmocka_unit_test(somebody_elses_directory_is_refused),
 		cmocka_unit_test(only_our_files_are_removed),
 		cmocka_unit_test(a_directory_that_became_a_link_is_not_followed),

@@ -62,7 +62,7 @@ static const struct dcm_option rows[] = {
 		.def = "{service_name}/{type}-{time}",
 		.doc = "Path of a file in it, without the extension. {type}, {time} and {series} "
 		       "are replaced, and any other {label} by the profile's label. A name that is "
-		       "taken gets a number.",
+		       "taken gets a number up to 9 behind it, and then the time in nanoseconds.",
 	},
 	{
 		.name = "format",
@@ -323,7 +323,7 @@ static int write_profile(struct file_output *f, const struct work *w, const stru
 	if (r < 0)
 		return r == -ENOMEM ? -EAGAIN : r;
 	r = put(f, w, batch, profile, data, n, err);
-	if (r < 0 && r != -ENAMETOOLONG) {
+	if (r < 0 && r != -ENAMETOOLONG && r != -EEXIST) {
 		f->host->set_state(f->host, DCM_STATE_DEGRADED, "%s; %s", err->text,
 				   r == -ENOSPC || r == -EDQUOT
 					   ? "make room, or lower max_bytes: it goes on by itself"
@@ -352,7 +352,8 @@ static int write_profiles(struct file_output *f, const struct work *w, const str
 		if (r == -EAGAIN)
 			return r;
 		if (r < 0)
-			f->host->drop(f->host, "not_encoded", batch->profiles[f->n_done].n_rows);
+			f->host->drop(f->host, r == -EEXIST ? "name_taken" : "not_encoded",
+				      batch->profiles[f->n_done].n_rows);
 		else
 			f->host->metric_add(f->written, 1);
 		if (f->host->mono_ns(f->host) > deadline_mono_ns && f->n_done + 1 < batch->n_profiles) {

@@ -11,6 +11,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +33,7 @@
 enum {
 	DEPTH_MAX = 8,
 	FILES_MAX = 1 << 20,
-	NUMBERS_MAX = 1000, /* of files that want the same name */
+	NUMBERS_MAX = 9, /* of files that want the same name; the others' times tell them apart */
 };
 
 static const char *const extensions[] = { ".pb.gz", ".folded", ".speedscope.json", ".html" };
@@ -317,20 +318,28 @@ static int rename_new(int from, const char *tmp, int to, const char *name)
 	return 0;
 }
 
-/* Moves it to its name, or to the first free number behind it; `path` gets what it became. */
+/* What is put behind a name that is taken, at each try; no two files of ours have the same time. */
+static void add_suffix(struct buf *path, unsigned number, int64_t time_ns)
+{
+	if (number > NUMBERS_MAX)
+		buf__printf(path, "-%" PRId64, time_ns);
+	else if (number > 1)
+		buf__printf(path, "-%u", number);
+}
+
+/* Moves it to its name, or to the first one behind it that is free; `path` gets what it became. */
 static int move_into_place(struct folder *f, const char *tmp, const struct folder_file *file,
-			   struct buf *path)
+			   int64_t time_ns, struct buf *path)
 {
 	CLEANUP(fd__closep) int parent = -1;
 	const char *name = NULL;
 	size_t base = 0;
 	int r;
 
-	for (unsigned number = 1; number <= NUMBERS_MAX; number++) {
+	for (unsigned number = 1; number <= NUMBERS_MAX + 1; number++) {
 		buf__reset(path);
 		buf__text(path, file->name);
-		if (number > 1)
-			buf__printf(path, "-%u", number);
+		add_suffix(path, number, time_ns);
 		buf__text(path, file->extension);
 		if (path->error)
 			return path->error;
@@ -364,7 +373,7 @@ static int put(struct folder *f, const struct folder_file *file, struct buf *pat
 	r = write_tmp(f, tmp, file, time_ns);
 	if (r < 0)
 		return r;
-	r = move_into_place(f, tmp, file, path);
+	r = move_into_place(f, tmp, file, time_ns, path);
 	if (r < 0) {
 		unlinkat(f->fd, tmp, 0);
 		return r;

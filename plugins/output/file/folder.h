@@ -46,9 +46,9 @@ struct folder_file {
 };
 
 /*
- * A new file, there as a whole or not at all; when the name is taken "-2", "-3", ... is put behind
- * it. 0 or what the system says (-ENOSPC, -EDQUOT, -EROFS, ...) with a sentence; nothing is left
- * behind then.
+ * A new file, there as a whole or not at all; when the name is taken "-2" to "-9" is put behind it,
+ * and then its time in ns. 0, -EEXIST (somebody else has all of these) or what the system says
+ * (-ENOSPC, -EDQUOT, -EROFS, ...) with a sentence; nothing is left behind then.
  */
 int folder__put(struct folder *f, const struct folder_file *file, struct dcm_error *err);
 
