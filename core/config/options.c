@@ -290,11 +290,17 @@ static bool is_of_kind(struct filler *f, const struct spot *s, enum node_kind ki
 	if (s->node->kind == kind)
 		return true;
 	if (kind == NODE_LIST && s->node->kind == NODE_SCALAR)
-		report(f, &s->at, "must be a list, not a single value; write [%.80s]", s->node->text.p);
+		report(f, &s->at, "must be a list, not a single value");
 	else
 		report(f, &s->at, "must be %s, not %s", kind == NODE_LIST ? "a list" : "a map",
 		       kind_text(s->node));
 	return false;
+}
+
+/* A table's value may be: somebody may have put there what belongs into a row of it. */
+static bool may_be_secret(const struct dcm_option *row)
+{
+	return row->type == DCM_OPT_SECRET || !table__is_scalar(row->type);
 }
 
 static void fill_list(struct filler *f, const struct dcm_option *row, const struct spot *s, void *to)
@@ -302,6 +308,10 @@ static void fill_list(struct filler *f, const struct dcm_option *row, const stru
 	struct dcm_option element = table__element(row);
 	size_t size = table__size_of(&element);
 
+	if (s->node->kind == NODE_SCALAR && !may_be_secret(&element)) {
+		report(f, &s->at, "must be a list, not a single value; write [%.80s]", s->node->text.p);
+		return;
+	}
 	if (!is_of_kind(f, s, NODE_LIST) || s->node->n == 0)
 		return;
 	char *items = allocate(f, &s->at, s->node->n, size);

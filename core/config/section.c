@@ -42,11 +42,29 @@ static bool is_name(const char *s)
 	return n > 0 && n <= NAME_MAX_BYTES;
 }
 
+/*
+ * Names of ours among the instances': folders of the data directory, the core's log and drops, and
+ * what the pipeline loses before it is anybody's.
+ */
+static bool is_reserved(const char *name)
+{
+	static const char *const ours[] = { "core", "debuginfo", "intake", "symbols" };
+
+	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
+		if (strcmp(name, ours[i]) == 0)
+			return true;
+	return false;
+}
+
 static int check_common(const void *config, struct dcm_error *err)
 {
 	const struct section_common *c = config;
 
-	if (!c->name || is_name(c->name))
+	if (!c->name)
+		return 0;
+	if (is_reserved(c->name))
+		return error__set(err, -EINVAL, "name \"%s\" is decima's own; choose another", c->name);
+	if (is_name(c->name))
 		return 0;
 	return error__set(
 		err, -EINVAL,

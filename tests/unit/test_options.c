@@ -546,21 +546,23 @@ static void sections_name_their_instances(void **state)
 	assert_null(v[0].node);
 	assert_int_equal(v[3].at.line, 5);
 	root = parse(
-		&f,
-		"a: { name: b }\nb: {}\nc: 3\nd: { name: a/b }\ne: { enabled: maybe }\nf: [x]\n");
+		&f, "a: { name: b }\nb: {}\nc: 3\nd: { name: a/b }\ne: { enabled: maybe }\nf: [x]\n"
+		    "g: { name: symbols }\n");
 	assert_int_equal(section__list(&f.env, "output", root, &v, &n), -EINVAL);
 	assert_int_equal(n, 1);
 	problems__text(&f.problems, &b);
-	assert_string_equal((const char *)b.data,
-			    "t.yaml:2:1: output b: a second output is called \"b\", after the one "
-			    "at t.yaml:1:1; give it a name "
-			    "of its own\n"
-			    "t.yaml:3:4: output c: must be a map, not a single value\n"
-			    "t.yaml:4:4: output d: name \"a/b\" must begin with a letter or digit, "
-			    "go on with those or _ - . #, "
-			    "and have 64 of them at most\n"
-			    "t.yaml:5:15: output e: enabled: \"maybe\" is neither true nor false\n"
-			    "t.yaml:6:5: output f: must be a map, not a single value\n");
+	assert_string_equal(
+		(const char *)b.data,
+		"t.yaml:2:1: output b: a second output is called \"b\", after the one "
+		"at t.yaml:1:1; give it a name "
+		"of its own\n"
+		"t.yaml:3:4: output c: must be a map, not a single value\n"
+		"t.yaml:4:4: output d: name \"a/b\" must begin with a letter or digit, "
+		"go on with those or _ - . #, "
+		"and have 64 of them at most\n"
+		"t.yaml:5:15: output e: enabled: \"maybe\" is neither true nor false\n"
+		"t.yaml:6:5: output f: must be a map, not a single value\n"
+		"t.yaml:7:4: output g: name \"symbols\" is decima's own; choose another\n");
 	buf__fini(&b);
 	fini(&f);
 }
