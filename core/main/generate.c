@@ -67,8 +67,7 @@ void generate__man(const struct args_verb *verbs)
 	printf(".TH DECIMA 1 \"\" \"decima %s\" \"User Commands\"\n.ad l\n", PACKAGE_VERSION);
 	fputs(".SH NAME\ndecima \\- continuous profiling for Linux\n.SH SYNOPSIS\n"
 	      "\\fBdecima\\fR [\\fICOMMAND\\fR] [\\fIOPTION\\fR]...\n.SH DESCRIPTION\n"
-	      "Samples every stack on the host, takes profiles from others, keeps them, and "
-	      "answers what ran when.\n"
+	      "Samples every stack on the host, keeps what it saw, and answers what ran when.\n"
 	      "Without a command it runs the daemon.\n.SH COMMANDS\n",
 	      stdout);
 	for (const struct args_verb *v = verbs; v->name; v++)

@@ -27,8 +27,7 @@ static const struct dcm_option token_rows[] = {
 	  .offset = offsetof(struct token_settings, role),
 	  .def = "read",
 	  .choices = roles,
-	  .doc = "What it may do; each role includes the one before it. admin: reload, delete, "
-		 "replace debuginfo." },
+	  .doc = "What it may do; each role includes the one before it. admin: reload." },
 };
 static const struct dcm_table token_table = DCM_TABLE(struct token_settings, token_rows);
 

@@ -86,8 +86,9 @@ static const struct args_option generate_options[] = {
 
 const struct args_verb verbs[] = {
 	{ "run", "", 0, 0, false, OPTIONS(verb__config_options), "run the daemon",
-	  "Loads the plugins that the configuration names, samples, scrapes and receives profiles, "
-	  "stores them, and serves questions. SIGHUP reloads the configuration: all of it, or "
+	  "Loads the plugins that the configuration names, stores what their inputs sample, sends "
+	  "it to their outputs, and serves questions. SIGHUP reloads the configuration: all of it, "
+	  "or "
 	  "nothing when it has a fault. SIGTERM and SIGINT drain and stop.",
 	  verb__run },
 	{ "check", "", 0, 0, false, OPTIONS(verb__config_options, check_options, query_verbs__format),
