@@ -68,9 +68,12 @@ static void put_sentence(const struct api_gap *gap, struct buf *b)
 	char from[32], to[32];
 
 	render__text(str__of(gap->what), 0, b);
-	buf__printf(b, " (%s to %s, at most %" PRIu64 " profiles): ",
-		    units__format_time(ns_of(gap->from_ms), from),
-		    units__format_time(ns_of(gap->to_ms), to), gap->n_profiles);
+	buf__printf(b, " (%s to %s, ", units__format_time(ns_of(gap->from_ms), from),
+		    units__format_time(ns_of(gap->to_ms), to));
+	if (gap->n_profiles)
+		buf__printf(b, "at most %" PRIu64 " profiles): ", gap->n_profiles);
+	else
+		buf__text(b, "nobody knows how many profiles): ");
 	render__text(str__of(gap->why), 0, b);
 }
 

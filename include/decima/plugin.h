@@ -415,7 +415,7 @@ struct dcm_gap {
 	uint32_t size;
 	struct dcm_str what, why; /* for people: "blocks/7.blk"; "a chunk is damaged" */
 	int64_t from_ms, to_ms;	  /* [from, to): what is missing starts there */
-	uint64_t n_profiles;	  /* at most so many, as questions count */
+	uint64_t n_profiles;	  /* at most so many, as questions count; 0: nobody knows */
 };
 typedef void (*dcm_gap_fn)(void *ctx, const struct dcm_gap *gap);
 

@@ -102,6 +102,11 @@ tests_storage_test_rescue_SOURCES = tests/storage/test_rescue.c $(STORE_TEST)
 tests_storage_test_rescue_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_storage_test_rescue_LDADD = $(LOCAL_STORE_LA) $(CODEC_LA) $(CONFIG_LA) $(UNIT_LIBS) -ldl
 
+unit_tests += tests/storage/test_lost_frames
+tests_storage_test_lost_frames_SOURCES = tests/storage/test_lost_frames.c $(STORE_TEST)
+tests_storage_test_lost_frames_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_storage_test_lost_frames_LDADD = $(LOCAL_STORE_LA) $(CODEC_LA) $(CONFIG_LA) $(UNIT_LIBS) -ldl
+
 unit_tests += tests/storage/test_expire
 tests_storage_test_expire_SOURCES = tests/storage/test_expire.c $(STORE_TEST)
 tests_storage_test_expire_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)

@@ -97,6 +97,36 @@ static void report_removals(struct store *s, dcm_report_fn report, void *ctx)
 	report(ctx, DCM_LOG_INFO, text);
 }
 
+/*
+ * What is lost is told for as long as answers tell of it. In the log it is damage until it has
+ * gone with its segment: 1, else 0.
+ */
+static int report_lost(struct store *s, dcm_report_fn report, void *ctx)
+{
+	const uint64_t n_frames = atomic_load(&s->n_frames_lost);
+	char text[200];
+
+	pthread_rwlock_rdlock(&s->lock);
+	const bool in_log = s->lost_frames.list.n > 0;
+	const size_t n = s->lost.n + s->lost_frames.list.n;
+	pthread_rwlock_unlock(&s->lock);
+	if (in_log && report) {
+		snprintf(
+			text, sizeof(text),
+			WAL_DIR
+			"/: %" PRIu64
+			" frames that were acknowledged cannot be read; restore them from a backup",
+			n_frames);
+		report(ctx, DCM_LOG_ERROR, text);
+	}
+	if (n && report) {
+		snprintf(text, sizeof(text), "%zu times in which something was lost are listed; answers about them say so",
+			 n);
+		report(ctx, DCM_LOG_WARNING, text);
+	}
+	return in_log;
+}
+
 /* What was damaged once, and is in no answer any more. */
 static void report_set_aside(struct store *s, dcm_report_fn report, void *ctx)
 {
@@ -127,6 +157,8 @@ int inspect__check(struct store *s, dcm_report_fn report, void *ctx)
 		found += r == 1;
 	}
 	snapshot__fini(&p);
+	if (r >= 0)
+		found += report_lost(s, report, ctx);
 	if (r >= 0 && report) {
 		report_removals(s, report, ctx);
 		report_set_aside(s, report, ctx);

@@ -159,7 +159,7 @@ struct local {
 	bool read_only;
 	struct dcm_metric *bytes, *profiles, *expired, *unreadable, *refusing;
 	/* What the host was told of; the upkeep thread's. */
-	uint64_t n_expired, rows_evicted, n_unreadable, n_too_old, n_too_new;
+	uint64_t n_expired, rows_evicted, n_unreadable, n_frames_lost, n_too_old, n_too_new;
 	struct tend tend; /* the same */
 
 	pthread_t thread;
@@ -317,6 +317,7 @@ static void publish(struct local *l)
 	l->n_expired = n_expired;
 	l->n_unreadable = n_unreadable;
 	tell_dropped(l, "disk_full", atomic_load(&s->rows_evicted), &l->rows_evicted);
+	tell_dropped(l, "frames_unreadable", atomic_load(&s->n_frames_lost), &l->n_frames_lost);
 	tell_dropped(l, "profiles_too_old", atomic_load(&s->n_too_old), &l->n_too_old);
 	tell_dropped(l, "profiles_too_new", atomic_load(&s->n_too_new), &l->n_too_new);
 }
@@ -511,7 +512,7 @@ static int check(void *instance, dcm_report_fn each, void *ctx, struct dcm_error
 	if (n < 0)
 		return error__nomem(err);
 	return n == 0 ? 0
-		      : error__set(err, -EUCLEAN, "storage %s: %d of its blocks cannot be read whole; what is damaged comes back from a backup",
+		      : error__set(err, -EUCLEAN, "storage %s: %d of its files cannot be read whole; what is damaged comes back from a backup",
 				   l->host->instance, n);
 }
 

@@ -33,7 +33,7 @@ static int note_gap(struct look *l, const struct look_gap *more)
 	int r = 0;
 
 	pthread_mutex_lock(&l->gaps_lock);
-	while (i < l->gaps.n && l->gaps.v[i].block != more->block)
+	while (i < l->gaps.n && (!more->block || l->gaps.v[i].block != more->block))
 		i++;
 	if (i == l->gaps.n) {
 		r = vec__push(&l->gaps, *more) ? 0 : -ENOMEM;
@@ -77,7 +77,7 @@ static void tell_gaps(const struct look *l)
 		budget->gap(budget->gap_ctx,
 			    &(struct dcm_gap){
 				    .size = sizeof(struct dcm_gap),
-				    .what = str__of(commit__block_path(path, g->block)),
+				    .what = str__of(g->block ? commit__block_path(path, g->block) : WAL_DIR),
 				    .why = str__of(g->why),
 				    .from_ms = g->first_ms,
 				    .to_ms = g->last_ms < INT64_MAX ? g->last_ms + 1 : INT64_MAX,
@@ -200,10 +200,8 @@ static int take_blocks(struct look *l)
 	return 0;
 }
 
-/* What was lost for good; and room for what else may turn out to be. */
-static int take_losses(struct look *l)
+static int take_list(struct look *l, const loss_list *lost)
 {
-	const loss_list *lost = &l->store->lost;
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < lost->n; i++) {
@@ -213,6 +211,16 @@ static int take_losses(struct look *l)
 			r = note_gap(l, &(struct look_gap){ o->block, o->first_ms, o->last_ms, o->n_profiles,
 							    "it was damaged, and this is lost" });
 	}
+	return r;
+}
+
+/* What was lost for good; and room for what else may turn out to be. */
+static int take_losses(struct look *l)
+{
+	int r = take_list(l, &l->store->lost);
+
+	if (r == 0)
+		r = take_list(l, &l->store->lost_frames.list);
 	return r == 0 && vec__reserve(&l->gaps, l->blocks.n) ? 0 : -ENOMEM;
 }
 

@@ -29,6 +29,7 @@ struct replaying {
 	struct vfs *vfs;
 	uint64_t sealed_lsn;
 	replay_fn each;
+	replay_lost_fn lost;
 	void *ctx;
 	uint64_t n_lost; /* frames; or a writer was faster than the reading */
 };
@@ -36,7 +37,7 @@ struct replaying {
 /* 0, -ESTALE (read the manifest again), or another negative errno. */
 static int replay_log(struct replaying *g, struct dcm_error *err)
 {
-	struct replay log = { .n_frames = 0 };
+	struct replay log = { .lost = g->lost };
 	int r = replay__scan(&log, g->vfs, err);
 
 	if (r == 0)
@@ -150,6 +151,7 @@ static int read_moment(struct opening *g, struct dcm_error *err)
 	struct replaying log = { .vfs = s->vfs,
 				 .sealed_lsn = g->manifest.sealed_lsn,
 				 .each = store__replay_frame,
+				 .lost = store__replay_lost,
 				 .ctx = s };
 	s->replay_err = err;
 	if (r == 0)

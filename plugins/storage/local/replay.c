@@ -348,6 +348,8 @@ int replay__each(struct replay *r, struct vfs *v, uint64_t sealed_lsn, replay_fn
 			return 0;
 		end = lost_end(r, lsn, i);
 		tell_lost(report, report_ctx, lsn, end);
+		if (r->lost)
+			r->lost(ctx, end - lsn);
 		r->n_lost += end - lsn;
 		r->tail_lsn = end - 1;
 		lsn = end;

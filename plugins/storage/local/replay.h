@@ -64,6 +64,11 @@ int wal_extents__open(struct vfs *v, wal_extents *ret, struct dcm_error *err);
 int wal_extent__measure(const struct wal_extent *e, uint64_t *ret_bytes);
 void wal_extents__fini(wal_extents *e);
 
+/*
+ * The next frame is [n_lost] beyond the one before: so many were promised and cannot be read.
+ */
+typedef void (*replay_lost_fn)(void *ctx, uint64_t n_lost);
+
 struct replay_file {
 	uint64_t number;
 	bool readable; /* its head is */
@@ -100,6 +105,8 @@ struct replay {
 	uint64_t n_lost;      /* LSNs that were promised and cannot be read */
 	uint64_t n_bad_bytes; /* in no valid frame and not zero; torn or damaged */
 	uint32_t n_bad_files; /* whose head cannot be read: damaged, or never finished */
+	/* To be set before each() by who wants to know; gets the context of its replay_fn. */
+	replay_lost_fn lost;
 	/* Privately: the segment that is in memory. */
 	struct buf bytes;
 	uint32_t loaded; /* position in files, plus 1 */

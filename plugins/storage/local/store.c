@@ -132,6 +132,7 @@ int store__take_manifest(void *store, const struct manifest *m, struct dcm_error
 	}
 	store__sort_blocks(s);
 	s->last_lsn = m->sealed_lsn;
+	s->lost_frames.first_ms = s->newest_ms;
 	if (r == 0)
 		r = filters__read(m, s->host, &s->filters, err);
 	if (filters__n(s->filters))
@@ -151,7 +152,7 @@ struct store *store__new(const struct dcm_host *host, struct vfs *v, const struc
 	s->host = host;
 	s->vfs = v;
 	s->options = *o;
-	s->newest_ms = s->aged_ms = INT64_MIN;
+	s->newest_ms = s->aged_ms = s->lost_frames.first_ms = INT64_MIN;
 	s->next_era = 1;
 	pthread_rwlockattr_init(&attr);
 	/* Many short readers must not keep a writer out for ever. */
@@ -176,6 +177,7 @@ int store__open(const struct dcm_host *host, struct vfs *v, const struct store_o
 		.wal = { .segment_bytes = o->segment_bytes,
 			 .pending_max_bytes = (uint64_t)FRAME_MAX_BYTES * 2,
 			 .align = o->align,
+			 .lost = store__replay_lost,
 			 .report = o->report,
 			 .report_ctx = o->report_ctx },
 		.each = store__replay_frame,
@@ -210,6 +212,7 @@ void store__close(struct store *s)
 		stored__unref(s->blocks.v[i]);
 	vec__fini(&s->blocks);
 	vec__fini(&s->lost);
+	vec__fini(&s->lost_frames.list);
 	for (size_t i = 0; i < s->eras.n; i++)
 		era__unref(s->eras.v[i]);
 	vec__fini(&s->eras);

@@ -84,7 +84,8 @@ struct store {
 	struct heads sealing;	     /* on their way into blocks; older than the active ones */
 	VEC(struct stored *) blocks; /* as they were written: by last_lsn, then number */
 	VEC(struct era *) eras;
-	loss_list lost;		 /* as in the manifest */
+	loss_list lost;			/* as in the manifest */
+	struct lost_frames lost_frames; /* that no seal has put there yet */
 	struct filters *filters; /* what was removed and is still in blocks; changed with `work` too */
 	uint32_t n_replayed; /* of the filters: heads have lost what they take; while the log is replayed */
 	struct dcm_error *replay_err; /* then too: says why it ended */
@@ -111,7 +112,8 @@ struct store {
 	_Atomic uint64_t n_too_old, n_too_new; /* profiles that were refused when they came */
 	_Atomic uint64_t rows_evicted;	       /* rows removed for lack of room */
 	_Atomic uint64_t n_aside, aside_bytes; /* files of damaged blocks (quarantine.h) */
-	_Atomic uint64_t n_unreadable; /* frames and batches of the log that nobody can read */
+	_Atomic uint64_t n_unreadable;	       /* how often something damaged was met */
+	_Atomic uint64_t n_frames_lost;	       /* of the log, that were acknowledged */
 };
 
 /*
@@ -138,8 +140,9 @@ int store__write(struct store *s, struct dcm_batch *const *batches, uint32_t n, 
 struct store *store__new(const struct dcm_host *host, struct vfs *v, const struct store_options *o);
 int store__take_manifest(void *store, const struct manifest *m, struct dcm_error *err);
 int store__replay_frame(void *store, const struct frame *f);
+void store__replay_lost(void *store, uint64_t n_lost); /* its replay_lost_fn */
 
-/* After the last frame of a replay: what was removed after it. 0 or a negative errno. */
+/* After the last frame of a replay: what was removed after it. 0 or -ENOMEM. */
 int store__end_replay(struct store *s);
 
 /* Tells those whose writes have become durable. */

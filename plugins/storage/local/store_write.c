@@ -350,11 +350,20 @@ void store__acknowledge(struct store *s)
  * Replaying
  */
 
+void store__replay_lost(void *store, uint64_t n_lost)
+{
+	struct store *s = store;
+
+	atomic_fetch_add_explicit(&s->n_unreadable, n_lost, memory_order_relaxed);
+	atomic_fetch_add_explicit(&s->n_frames_lost, n_lost, memory_order_relaxed);
+	lost_frames__add(&s->lost_frames, n_lost);
+}
+
 static void tell_unreadable(struct store *s, uint64_t lsn, const char *why)
 {
 	char text[256];
 
-	atomic_fetch_add_explicit(&s->n_unreadable, 1, memory_order_relaxed);
+	store__replay_lost(s, 1);
 	snprintf(text, sizeof(text), "the log: frame %" PRIu64 " is left out: %s", lsn, why);
 	if (s->options.report)
 		s->options.report(s->options.report_ctx, DCM_LOG_ERROR, text);
@@ -386,15 +395,48 @@ static int decode_frame(const struct dcm_host *host, const struct frame *f,
 	return p == end ? 0 : error__set(err, -EBADMSG, "its batches have other lengths");
 }
 
+/* It is whole, so it stays for the program that can read it. */
+static int refuse_newer(struct store *s, uint64_t lsn, const char *why)
+{
+	return error__set(s->replay_err, -EPROTONOSUPPORT,
+			  "the log: frame %" PRIu64
+			  ": %s; a later version of Decima wrote it: open "
+			  "the store with that one",
+			  lsn, why);
+}
+
+/* What is lost before it has these times too; what is lost of it itself as well. */
+static int pass(struct store *s, const struct writing *w)
+{
+	int64_t first_ms = INT64_MAX, last_ms = INT64_MIN;
+
+	for (size_t i = 0; i < w->fresh.n; i++) {
+		const struct dcm_batch *b = w->fresh.v[i];
+
+		for (uint32_t k = 0; k < b->n_profiles; k++) {
+			const int64_t at_ms = b->profiles[k].time_ns / 1000000;
+
+			if (at_ms < w->window.from_ms || at_ms >= w->window.until_ms)
+				continue;
+			first_ms = at_ms < first_ms ? at_ms : first_ms;
+			last_ms = at_ms > last_ms ? at_ms : last_ms;
+		}
+	}
+	return first_ms <= last_ms ? lost_frames__pass(&s->lost_frames, first_ms, last_ms) : 0;
+}
+
 /*
  * A frame's batches go where a write put them. What cannot be decoded is told, and left out whole;
- * what cannot be read at this moment ends the replay, because it was acknowledged.
+ * what cannot be read at this moment, or by this version, ends the replay, because it was
+ * acknowledged.
  */
 static int replay_batches(struct store *s, const struct frame *f, struct writing *w)
 {
 	struct dcm_error err = DCM_ERROR_INIT;
 	int r = decode_frame(s->host, f, &w->window, &w->fresh, &err);
 
+	if (r == -EPROTONOSUPPORT)
+		return refuse_newer(s, f->lsn, err.text);
 	if (r && r != -ENOMEM) {
 		tell_unreadable(s, f->lsn, err.text);
 		return 0;
@@ -403,11 +445,15 @@ static int replay_batches(struct store *s, const struct frame *f, struct writing
 		r = plan(s, w, era_for_replay, &err);
 	if (r == 0)
 		apply(s, w);
-	else if (r == -EOVERFLOW)
+	if (r == -EOVERFLOW) {
 		tell_unreadable(s, f->lsn, err.text);
-	else
-		error__set(s->replay_err, r, "%s", err.text);
-	return r == -EOVERFLOW ? 0 : r;
+		r = 0;
+	}
+	if (r == 0)
+		r = pass(s, w);
+	if (r)
+		error__set(s->replay_err, r, "%s", r == -ENOMEM ? "out of memory" : err.text);
+	return r;
 }
 
 int store__replay_frame(void *store, const struct frame *f)
@@ -421,7 +467,7 @@ int store__replay_frame(void *store, const struct frame *f)
 	if (f->type == STORE_FRAME_BATCHES)
 		r = replay_batches(s, f, &w);
 	else
-		tell_unreadable(s, f->lsn, "it is of a kind that this version does not know");
+		r = refuse_newer(s, f->lsn, "it is of a kind that this version does not know");
 	for (size_t i = 0; i < w.fresh.n; i++)
 		s->host->batch_unref(w.fresh.v[i]);
 	writing__fini(&w);
@@ -431,5 +477,7 @@ int store__replay_frame(void *store, const struct frame *f)
 
 int store__end_replay(struct store *s)
 {
-	return removal__replay(s, UINT64_MAX);
+	const int r = lost_frames__end(&s->lost_frames, s->host->real_ns(s->host) / 1000000);
+
+	return r ? r : removal__replay(s, UINT64_MAX);
 }

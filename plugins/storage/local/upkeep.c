@@ -26,6 +26,7 @@ struct sealing {
 	uint32_t next_era; /* the store's, when the heads were closed */
 	VEC(struct manifest_block) entries;
 	VEC(struct stored *) blocks;
+	loss_list lost; /* the store's, then */
 };
 
 static void sealing__fini(struct sealing *g)
@@ -34,6 +35,7 @@ static void sealing__fini(struct sealing *g)
 		stored__unref(g->blocks.v[i]);
 	vec__fini(&g->blocks);
 	vec__fini(&g->entries);
+	vec__fini(&g->lost);
 }
 
 /*
@@ -133,6 +135,18 @@ static int write_heads(struct sealing *g, struct dcm_error *err)
 	return r;
 }
 
+/* What the log has lost is in no later log. */
+static int list_losses(struct sealing *g)
+{
+	const loss_list *from[] = { &g->store->lost, &g->store->lost_frames.list };
+	int r = 0;
+
+	for (size_t k = 0; k < 2; k++)
+		for (size_t i = 0; r == 0 && i < from[k]->n; i++)
+			r = losses__add(&g->lost, &from[k]->v[i]);
+	return r;
+}
+
 static int sync_eras(void *ctx, struct dcm_error *err)
 {
 	const struct store *s = ((struct sealing *)ctx)->store;
@@ -151,6 +165,8 @@ static int list_eras(void *ctx, struct manifest *next, struct dcm_error *err)
 
 	for (size_t i = 0; r == 0 && i < s->sealing.n; i++)
 		r = extras__list_era(next, s->sealing.v[i]->era);
+	if (r == 0)
+		r = losses__write(next, &g->lost);
 	return r ? error__nomem(err) : 0;
 }
 
@@ -164,6 +180,10 @@ static void take_blocks(struct store *s, struct sealing *g)
 	store__sort_blocks(s);
 	for (size_t i = 0; i < s->sealing.n; i++) /* the next write needs it again */
 		s->sealing.v[i]->era->asked_at = atomic_fetch_add(&s->n_asked, 1) + 1;
+	const loss_list had = s->lost;
+	s->lost = g->lost;
+	g->lost = had;
+	s->lost_frames.list.n = 0;
 	struct heads old = s->sealing;
 	s->sealing = (struct heads){ .n = 0 };
 	kept__count_all(s);
@@ -178,6 +198,8 @@ static int seal(struct store *s, struct dcm_error *err)
 
 	if (r == 0 && s->sealing_lsn <= commit__manifest(s->commit)->sealed_lsn)
 		return 0;
+	if (r == 0 && list_losses(&g) < 0)
+		r = error__nomem(err);
 	if (r == 0)
 		r = write_heads(&g, err);
 	if (r == 0)

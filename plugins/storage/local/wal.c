@@ -456,6 +456,13 @@ static int take(void *ctx, const struct frame *f)
 	return t->w->flying.error;
 }
 
+static void take_lost(void *ctx, uint64_t n_lost)
+{
+	const struct taking *t = ctx;
+
+	t->w->options.lost(t->ctx, n_lost);
+}
+
 /* Gives back the room behind an older segment's frames, if the file system likes. */
 static void trim(struct wal *w, const struct replay_file *file)
 {
@@ -496,7 +503,7 @@ static void vouch(struct wal *w, const struct replay *r, uint64_t durable_lsn)
 static int replay(struct wal *w, uint64_t sealed_lsn, replay_fn each, void *ctx,
 		  struct wal_found *found, struct dcm_error *err)
 {
-	struct replay r = { .loaded = 0 };
+	struct replay r = { .lost = w->options.lost ? take_lost : NULL };
 	struct taking t = { .w = w, .each = each, .ctx = ctx };
 	int rc = replay__scan(&r, w->vfs, err);
 

@@ -54,6 +54,7 @@ struct wal_options {
 	uint64_t first_number;
 	uint64_t used_lsn; /* LSNs up to here, though they may be in no segment, are not used again */
 	uint32_t align;	   /* of groups: 8 to 64 KiB, a power of two; 4096 is good */
+	replay_lost_fn lost;  /* of frames, with the context of the replay; may be NULL */
 	dcm_report_fn report; /* of damage met, and of failures survived; may be NULL */
 	void *report_ctx;
 };
