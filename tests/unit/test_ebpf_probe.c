@@ -215,6 +215,13 @@ static void test_tells(void **state)
 	probe__tell_state(&p, &host, 99);
 	assert_int_equal(told_state, DCM_STATE_OK);
 	assert_string_equal(told, "sampling at 99 Hz");
+	p.max_hz = 99;
+	probe__tell_state(&p, &host, 99);
+	assert_int_equal(told_state, DCM_STATE_OK);
+	probe__tell_state(&p, &host, 997);
+	assert_int_equal(told_state, DCM_STATE_DEGRADED);
+	assert_non_null(strstr(told, "at most 99 of 997 samples a second"));
+	assert_non_null(strstr(told, "raise kernel.perf_event_max_sample_rate"));
 	p.capabilities = CAP(CAP_BPF) | CAP(CAP_PERFMON);
 	probe__tell_state(&p, &host, 99);
 	assert_int_equal(told_state, DCM_STATE_DEGRADED);

@@ -143,6 +143,7 @@ void probe__read(const char *btf_path, struct probe *ret)
 	p.paranoid = read_number("/proc/sys/kernel/perf_event_paranoid", 2);
 	p.perf_denied = p.paranoid > 2 && perf_denied();
 	p.kptr_restrict = read_number("/proc/sys/kernel/kptr_restrict", 0);
+	p.max_hz = read_number("/proc/sys/kernel/perf_event_max_sample_rate", 0);
 	*ret = p;
 }
 
@@ -278,11 +279,18 @@ void probe__tell_state(const struct probe *p, const struct dcm_host *host, int64
 {
 	const char *missing[PROBE_SHORTCOMINGS_MAX];
 	size_t n = probe__shortcomings(p, missing), at = 0;
-	char text[512] = "";
+	char text[768] = "";
 
 	for (size_t i = 0; i < n && at < sizeof(text); i++)
 		at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%s", i ? "; " : "", missing[i]);
-	if (n)
+	/* It stops the timer until its next tick, and lowers the bound itself where interrupts take long. */
+	if (p->max_hz > 0 && hz > p->max_hz && at < sizeof(text))
+		at += (size_t)snprintf(
+			text + at, sizeof(text) - at,
+			"%sthe kernel takes at most %d of %lld samples a second: lower the "
+			"frequency, or raise kernel.perf_event_max_sample_rate (sysctl)",
+			at ? "; " : "", p->max_hz, (long long)hz);
+	if (at)
 		host->set_state(host, DCM_STATE_DEGRADED, "%s", text);
 	else
 		host->set_state(host, DCM_STATE_OK, "sampling at %lld Hz", (long long)hz);

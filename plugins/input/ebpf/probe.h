@@ -37,6 +37,7 @@ struct probe {
 	int paranoid;	   /* kernel.perf_event_paranoid */
 	bool perf_denied;  /* by that: no event at all may be opened */
 	int kptr_restrict; /* kernel.kptr_restrict */
+	int max_hz;	   /* kernel.perf_event_max_sample_rate; 0: not to be told */
 };
 
 void probe__read(const char *btf_path, struct probe *ret);
@@ -54,7 +55,10 @@ int probe__explain(const struct probe *p, const char *what, int code, const char
  */
 size_t probe__shortcomings(const struct probe *p, const char *ret[PROBE_SHORTCOMINGS_MAX]);
 
-/* Tells the host that sampling at `hz` goes on, and all that is missing. Any thread. */
+/*
+ * Tells the host that sampling at `hz` goes on, and all that is missing: rights, and samples beyond
+ * what the kernel takes. Any thread.
+ */
 void probe__tell_state(const struct probe *p, const struct dcm_host *host, int64_t hz);
 
 /* Why a CPU that came online later cannot be sampled (`code`); the rest is. Any thread. */
