@@ -54,7 +54,8 @@ struct record {
 	int signal_fd;
 	int child_status;
 	bool child_ended;
-	bool is_empty; /* not one sample */
+	bool is_empty;	 /* not one sample */
+	bool is_watched; /* progress is shown: on a terminal, and no command writes there */
 	sigset_t old_mask;
 };
 
@@ -308,9 +309,31 @@ static bool told_to_end(struct record *r)
 	return end;
 }
 
+/* To somebody who looks on. */
+static void tell_progress(const struct record *r, int64_t since_ns)
+{
+	struct dcm_store_stat kept = { .size = sizeof(kept) };
+	char of[32] = "";
+
+	if (!r->is_watched)
+		return;
+	graph__store_stat(r->graph, &kept);
+	if (r->duration_ns)
+		snprintf(of, sizeof(of), " of %lld", (long long)(r->duration_ns / SECOND));
+	fprintf(stderr, "\r\033[Kdecima record: %lld%s s, %llu stacks; Ctrl-C ends it",
+		(long long)(since_ns / SECOND), of, (unsigned long long)kept.n_stacks);
+}
+
+static void end_progress(const struct record *r)
+{
+	if (r->is_watched)
+		fputs("\r\033[K", stderr);
+}
+
 static void sample(struct record *r)
 {
-	int64_t end = r->duration_ns ? clock__mono(&clock__system) + r->duration_ns : INT64_MAX;
+	int64_t begin = clock__mono(&clock__system);
+	int64_t end = r->duration_ns ? begin + r->duration_ns : INT64_MAX;
 
 	release_command(r);
 	for (;;) {
@@ -319,6 +342,7 @@ static void sample(struct record *r)
 
 		if (left <= 0 || r->child_ended)
 			return;
+		tell_progress(r, now - begin);
 		poll(&p, 1, left > SECOND ? 1000 : (int)(left / 1000000) + 1);
 		if (told_to_end(r))
 			return;
@@ -458,6 +482,7 @@ static int run(struct record *r, struct dcm_error *err)
 	if (graph__failed_input(r->graph))
 		return -EPERM;
 	sample(r);
+	end_progress(r);
 	deadline = clock__mono(&clock__system) + DRAIN_S * SECOND;
 	graph__stop_inputs(r->graph, deadline);
 	if (graph__flush(r->graph, deadline) < 0)
@@ -519,6 +544,7 @@ int verb__record(const struct args *a)
 	if (!read_args(&r))
 		return EXIT_USAGE;
 	r.log.level = DCM_LOG_WARNING;
+	r.is_watched = a->n_operands == 0 && isatty(STDERR_FILENO);
 	e = run(&r, &err);
 	fd__close(r.go_fd);
 	if (e < 0 && err.text[0])
