@@ -275,11 +275,47 @@ static void test_a_backup_costs_no_block(void **state)
 	end(&b);
 }
 
+/*
+ * A machine that is on for nine hours of five days a week and off for the rest keeps no more than
+ * what is asked for, though no run of it is long enough to come from the oldest profile to now.
+ */
+static void test_a_machine_that_is_often_off(void **state)
+{
+	enum { WEEKS = 4, KEPT = 10, HOURS = 9 };
+	const int64_t hour_ns = INT64_C(3600) * 1000000000;
+	struct bench b;
+	(void)state;
+
+	bench__prepare(&b, 1, SIM_PREFIX);
+	for (int day = 0; day < 7 * WEEKS; day++) {
+		if (day % 7 > 4)
+			continue;
+		b.storage.real_ns = day_ns(day);
+		bench__open(&b);
+		b.store->options.retention_ms = KEPT * DAY_NS / 1000000;
+		seal_day(&b, day);
+		for (int minute = 0; minute < HOURS * 60; minute += 10) {
+			b.storage.real_ns += hour_ns / 6;
+			b.storage.mono_ns += hour_ns / 6;
+			assert_int_equal(expire__now(b.store, NULL), 0);
+		}
+		assert_true(b.store->blocks.v[0]->entry.first_ms >= day_ns(day - KEPT - 1) / 1000000);
+		store__close(b.store);
+		b.store = NULL;
+		sim__restart(b.sim, true);
+		b.storage.mono_ns = 1; /* of the next boot */
+	}
+	bench__open(&b);
+	assert_true(b.store->blocks.n >= 5);
+	end(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_types_are_kept_for_different_times),
 		cmocka_unit_test(test_one_block_a_call),
+		cmocka_unit_test(test_a_machine_that_is_often_off),
 		cmocka_unit_test(test_late_ones_of_a_type_that_is_kept),
 		cmocka_unit_test(test_bytes_are_those_of_everything),
 		cmocka_unit_test(test_a_backup_costs_no_block),

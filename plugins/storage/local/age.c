@@ -7,6 +7,25 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "core/base/le.h"
+
+int64_t age__of(const struct manifest *m)
+{
+	const struct manifest_extra *extra = manifest__extra(m, EXTRA_AGE);
+
+	return extra && extra->n == sizeof(int64_t) ? (int64_t)le__get64(extra->bytes) : INT64_MIN;
+}
+
+int age__write(struct manifest *m, int64_t aged_ms)
+{
+	uint8_t bytes[sizeof(int64_t)];
+
+	if (aged_ms == INT64_MIN)
+		return 0;
+	le__put64(bytes, (uint64_t)aged_ms);
+	return manifest__set_extra(m, EXTRA_AGE, bytes, sizeof(bytes));
+}
+
 /* Where the time would be, were it not for clocks that are wrong. */
 static int64_t wanted_age(const struct store *s)
 {
@@ -73,7 +92,7 @@ static int compare_ranges(const void *a, const void *b)
  * What stands behind a gap may be of a clock that was wrong, and if it was not, the time comes
  * there soon.
  */
-int age__begin(struct store *s)
+int age__begin(struct store *s, const struct manifest *m)
 {
 	VEC(struct range) ranges = { 0 };
 
@@ -88,6 +107,7 @@ int age__begin(struct store *s)
 							       s->active.v[i]->streams.newest_ms };
 	if (ranges.n)
 		qsort(ranges.v, ranges.n, sizeof(ranges.v[0]), compare_ranges);
+	s->aged_ms = age__of(m);
 	for (size_t i = 0; i < ranges.n; i++) {
 		if (i && ranges.v[i].first_ms - AGE_AHEAD_MS > s->aged_ms)
 			break;

@@ -257,6 +257,7 @@ struct removing {
 	VEC(uint64_t) numbers;	 /* of blocks */
 	VEC(struct era *) eras;	 /* that nobody needs then; references */
 	VEC(const char *) paths; /* of their logs, and of strays */
+	int64_t aged_ms;	 /* the store's */
 };
 
 static void removing__fini(struct removing *g)
@@ -349,14 +350,24 @@ static int choose_eras(struct removing *g)
 	return 0;
 }
 
+/* A commit_change.edit. */
 static int forget_eras(void *ctx, struct manifest *next, struct dcm_error *err)
 {
 	struct removing *g = ctx;
-	(void)err;
 
 	for (size_t i = 0; i < g->eras.n; i++)
 		extras__forget_era(next, g->eras.v[i]->number);
-	return 0;
+	return age__write(next, g->aged_ms) < 0 ? error__nomem(err) : 0;
+}
+
+/* Whether a start would have to come far again. */
+static bool has_aged(const struct removing *g)
+{
+	const int64_t kept_ms = age__of(commit__manifest(g->store->commit));
+	int64_t more_ms;
+
+	return g->aged_ms != INT64_MIN &&
+	       (__builtin_sub_overflow(g->aged_ms, kept_ms, &more_ms) || more_ms >= AGE_KEEP_MS);
 }
 
 static void drop_blocks(struct removing *g)
@@ -390,7 +401,7 @@ static int apply(struct removing *g, struct dcm_error *err)
 {
 	int r;
 
-	if (g->numbers.n == 0 && g->paths.n == 0)
+	if (g->numbers.n == 0 && g->paths.n == 0 && !has_aged(g))
 		return 0;
 	r = commit__apply(g->store->commit,
 			  &(struct commit_change){
@@ -441,6 +452,7 @@ static int remove_chosen(struct expiring *g, struct dcm_error *err)
 	if (r == 0)
 		r = choose_strays(&rm);
 	pthread_rwlock_wrlock(&s->lock);
+	rm.aged_ms = s->aged_ms;
 	if (r == 0)
 		r = choose_eras(&rm);
 	pthread_rwlock_unlock(&s->lock);

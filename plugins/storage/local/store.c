@@ -188,7 +188,7 @@ int store__open(const struct dcm_host *host, struct vfs *v, const struct store_o
 	s->replay_err = err;
 	r = commit__open(v, &options, ret_found, &s->commit, err);
 	s->replay_err = NULL;
-	if (r == 0 && (store__end_replay(s) || age__begin(s) < 0))
+	if (r == 0 && (store__end_replay(s) || age__begin(s, commit__manifest(s->commit)) < 0))
 		r = -ENOMEM;
 	if (r) {
 		store__close(s);

@@ -11,6 +11,7 @@
 #include "core/base/cleanup.h"
 #include "core/base/error.h"
 #include "core/base/mem.h"
+#include "plugins/storage/local/age.h"
 #include "plugins/storage/local/expire.h"
 #include "plugins/storage/local/extras.h"
 #include "plugins/storage/local/seal.h"
@@ -24,6 +25,7 @@ struct sealing {
 	const struct head *head; /* that is being written, and of it */
 	struct heads_window window;
 	uint32_t next_era; /* the store's, when the heads were closed */
+	int64_t aged_ms;   /* age.h, so too */
 	VEC(struct manifest_block) entries;
 	VEC(struct stored *) blocks;
 	loss_list lost; /* the store's, then */
@@ -60,6 +62,7 @@ static int close_heads(struct sealing *g, struct dcm_error *err)
 	for (size_t i = 0; r == 0 && i < s->sealing.n; i++)
 		r = era__log(s->sealing.v[i]->era, err);
 	g->next_era = s->next_era;
+	g->aged_ms = s->aged_ms;
 	pthread_rwlock_unlock(&s->lock);
 	return r;
 }
@@ -167,6 +170,8 @@ static int list_eras(void *ctx, struct manifest *next, struct dcm_error *err)
 		r = extras__list_era(next, s->sealing.v[i]->era);
 	if (r == 0)
 		r = losses__write(next, &g->lost);
+	if (r == 0)
+		r = age__write(next, g->aged_ms);
 	return r ? error__nomem(err) : 0;
 }
 
