@@ -505,10 +505,16 @@ static void undo(struct change *changes, size_t n)
 	}
 }
 
-static void remove_part(struct graph *g, struct part *p, int64_t deadline)
+/* Each one has its time from when its turn comes: who hangs takes none of another's. */
+static void stop_part(struct graph *g, struct part *p, int64_t drain_ns)
 {
 	struct part_env env = env_of(g);
 
+	part__stop(p, &env, clock__mono(&clock__system) + drain_ns);
+}
+
+static void remove_part(struct graph *g, struct part *p, int64_t drain_ns)
+{
 	pthread_mutex_lock(&g->lock);
 	for (size_t i = 0; i < g->parts.n; i++)
 		if (g->parts.v[i] == p) {
@@ -518,12 +524,12 @@ static void remove_part(struct graph *g, struct part *p, int64_t deadline)
 			break;
 		}
 	pthread_mutex_unlock(&g->lock);
-	part__stop(p, &env, deadline);
+	stop_part(g, p, drain_ns);
 	part__free(p);
 }
 
 /* From here on nothing can fail but an instance's own start, which shows as its state. */
-static void carry_out(struct graph *g, struct change *c, int64_t deadline)
+static void carry_out(struct graph *g, struct change *c, int64_t drain_ns)
 {
 	struct part_env env = env_of(g);
 	struct dcm_error err = DCM_ERROR_INIT;
@@ -535,7 +541,7 @@ static void carry_out(struct graph *g, struct change *c, int64_t deadline)
 		part__commit(c->part, &env, c->prepared);
 		break;
 	case RESTART:
-		part__stop(c->part, &env, deadline);
+		stop_part(g, c->part, drain_ns);
 		part__set(c->part, c->to);
 		start_part(g, c->part);
 		break;
@@ -548,7 +554,7 @@ static void carry_out(struct graph *g, struct change *c, int64_t deadline)
 		start_part(g, c->part);
 		break;
 	case REMOVE:
-		remove_part(g, c->part, deadline);
+		remove_part(g, c->part, drain_ns);
 		break;
 	}
 }
@@ -566,7 +572,6 @@ static int check_main(const struct graph *g, const struct plan *plan, struct dcm
 int graph__reload(struct graph *g, struct plan *plan, struct dcm_error *err)
 {
 	struct change *changes = mem__zalloc(plan->n + g->parts.n + 1, sizeof(*changes));
-	int64_t deadline = clock__mono(g->c.clock) + plan->main->pipeline.drain_timeout_ns;
 	struct relabel *relabel = NULL;
 	size_t n = 0;
 	int r;
@@ -597,7 +602,7 @@ int graph__reload(struct graph *g, struct plan *plan, struct dcm_error *err)
 		return r;
 	}
 	for (size_t i = 0; i < n; i++)
-		carry_out(g, &changes[i], deadline);
+		carry_out(g, &changes[i], plan->main->pipeline.drain_timeout_ns);
 	pipeline__set_relabel(g->pipeline, relabel);
 	free(changes);
 	if (g->plan != g->first)

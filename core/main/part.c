@@ -154,6 +154,14 @@ int part__start(struct part *p, const struct part_env *env)
 	return 0;
 }
 
+/* One that hangs leaves as much time to those that are stopped after it. */
+static int64_t half_way(int64_t deadline_mono_ns)
+{
+	int64_t now = clock__mono(&clock__system);
+
+	return now + (deadline_mono_ns - now) / 2;
+}
+
 void part__stop(struct part *p, const struct part_env *env, int64_t deadline_mono_ns)
 {
 	struct instance_view v;
@@ -162,8 +170,8 @@ void part__stop(struct part *p, const struct part_env *env, int64_t deadline_mon
 
 	p->started = false;
 	if (p->task)
-		stuck = scheduler__remove(env->scheduler, take_ptr(p->task), deadline_mono_ns) ==
-			-ETIMEDOUT;
+		stuck = scheduler__remove(env->scheduler, take_ptr(p->task),
+					  half_way(deadline_mono_ns)) == -ETIMEDOUT;
 	if (p->destination)
 		stuck = pipeline__remove(env->pipeline, take_ptr(p->destination), deadline_mono_ns) ==
 			-ETIMEDOUT;

@@ -20,6 +20,8 @@
 
 /* Nothing comes round faster. */
 #define SHORTEST_NS ((int64_t)1000000)
+/* A run that is under way when its task is to end gets this much, however late it is. */
+#define GRACE_NS ((int64_t)500 * 1000000)
 /* A sentence that repeats is logged again after so long. */
 #define LOG_AGAIN_NS ((int64_t)60 * 1000000000)
 
@@ -37,7 +39,7 @@ struct task {
 	uint32_t refs;
 	int64_t due_ns;
 	bool is_over;	 /* asked to end, or said itself "never again" */
-	bool is_running; /* manual: inside fn */
+	bool is_running; /* inside fn: the one place that may not come back */
 	bool has_ended;	 /* the thread is done with fn for good */
 };
 
@@ -210,6 +212,21 @@ static void unlink_task(struct scheduler *s, struct task *t)
 	pthread_mutex_unlock(&s->mutex);
 }
 
+/* A thread that sleeps ends when it is told to; only inside fn it may be late. With the mutex. */
+static void wait_for_end(struct task *t, int64_t deadline_ns)
+{
+	int64_t soonest = now_ns() + GRACE_NS;
+
+	if (deadline_ns < soonest)
+		deadline_ns = soonest;
+	while (!t->has_ended && !(t->is_running && now_ns() >= deadline_ns)) {
+		if (t->is_running)
+			wait_until(t, deadline_ns);
+		else
+			pthread_cond_wait(&t->wake, &t->mutex);
+	}
+}
+
 int scheduler__remove(struct scheduler *s, struct task *t, int64_t deadline_mono_ns)
 {
 	bool has_ended;
@@ -218,8 +235,8 @@ int scheduler__remove(struct scheduler *s, struct task *t, int64_t deadline_mono
 	pthread_mutex_lock(&t->mutex);
 	t->is_over = true;
 	pthread_cond_broadcast(&t->wake);
-	while (!s->config.manual && !t->has_ended && now_ns() < deadline_mono_ns)
-		wait_until(t, deadline_mono_ns);
+	if (!s->config.manual)
+		wait_for_end(t, deadline_mono_ns);
 	has_ended = s->config.manual || t->has_ended;
 	pthread_mutex_unlock(&t->mutex);
 	if (!has_ended) {

@@ -45,8 +45,9 @@ typedef int64_t (*task_fn)(void *ctx);
 int scheduler__add(struct scheduler *s, const char *name, int64_t first_ns, task_fn fn, void *ctx,
 		   struct task **ret);
 /*
- * No run begins from now on; waits for one that is under way until the deadline. 0, or -ETIMEDOUT:
- * it is stuck, and what it uses must stay. The task is gone either way. Not from the task itself.
+ * No run begins from now on; waits for one that is under way until the deadline, and for half a
+ * second at least. 0, or -ETIMEDOUT: it is stuck, and what it uses must stay. The task is gone
+ * either way. Not from the task itself.
  */
 int scheduler__remove(struct scheduler *s, struct task *t, int64_t deadline_mono_ns);
 /* Runs it as soon as it can. */

@@ -29,6 +29,8 @@
 #define RETRY_LAST_NS	 ((int64_t)10 * 1000000000)
 #define WRITE_TIMEOUT_NS ((int64_t)30 * 1000000000)
 #define STUCK_NS	 ((int64_t)5 * 1000000000)
+/* What a thread may need outside the plugin: names are waited for. */
+#define OWN_WORK_NS ((int64_t)10 * 1000000000)
 
 struct writer {
 	struct writer_config config;
@@ -40,7 +42,7 @@ struct writer {
 	pthread_t thread;
 
 	pthread_mutex_t mutex;
-	pthread_cond_t ended;
+	pthread_cond_t changed; /* it ended, or went into the plugin */
 	uint32_t refs;
 	bool has_ended, is_abandoned;
 	int64_t stop_at_ns;		       /* INT64_MAX: not stopping */
@@ -76,7 +78,7 @@ static void unref(struct writer *w)
 	if (left > 0)
 		return;
 	queue__unref(w->queue);
-	pthread_cond_destroy(&w->ended);
+	pthread_cond_destroy(&w->changed);
 	pthread_mutex_destroy(&w->mutex);
 	free(w->name);
 	free(w);
@@ -116,12 +118,21 @@ static void set_trouble(struct writer *w, int code, const char *sentence)
 		w->config.trouble(w->config.trouble_ctx, code, w->trouble);
 }
 
-static void begin_write(struct writer *w)
+/* -EAGAIN: it is too late to go into the plugin, see writer__stop(). */
+static int begin_write(struct writer *w)
 {
+	int64_t now = now_ns();
+	int r = -EAGAIN;
+
 	pthread_mutex_lock(&w->mutex);
-	w->writing_since_ns = now_ns();
-	w->retry_at_ns = 0;
+	if (now < w->stop_at_ns) {
+		w->writing_since_ns = now;
+		w->retry_at_ns = 0;
+		pthread_cond_broadcast(&w->changed);
+		r = 0;
+	}
 	pthread_mutex_unlock(&w->mutex);
+	return r;
 }
 
 static void end_write(struct writer *w, int code, struct dcm_error *why)
@@ -210,7 +221,9 @@ static int write_once(struct writer *w, struct dcm_batch *batch, struct dcm_batc
 	int r = view_for(w, batch, view, why);
 
 	if (r == 0) {
-		begin_write(w);
+		r = begin_write(w);
+		if (r < 0)
+			return r;
 		r = w->output.write(w->config.handle, *view, deadline < stop ? deadline : stop, why);
 	}
 	if (r > 0)
@@ -265,15 +278,16 @@ static void group_done(void *ctx, int status)
 static int write_group(struct writer *w, struct group *g, struct dcm_error *why)
 {
 	struct dcm_batch *batches[GROUP_BATCHES];
-	int r;
+	int r = begin_write(w);
 
+	if (r < 0)
+		return r;
 	for (uint32_t i = 0; i < g->n; i++)
 		batches[i] = g->items[i].batch;
 	pthread_mutex_lock(&w->mutex);
 	w->refs++;
 	pthread_mutex_unlock(&w->mutex);
 	g->writer = w;
-	begin_write(w);
 	r = w->storage.write(w->config.handle, batches, g->n, group_done, g, why);
 	if (r > 0)
 		r = -EIO;
@@ -354,7 +368,7 @@ static void *run(void *arg)
 	}
 	pthread_mutex_lock(&w->mutex);
 	w->has_ended = true;
-	pthread_cond_broadcast(&w->ended);
+	pthread_cond_broadcast(&w->changed);
 	pthread_mutex_unlock(&w->mutex);
 	unref(w);
 	return NULL;
@@ -362,7 +376,7 @@ static void *run(void *arg)
 
 static void init_sync(struct writer *w)
 {
-	cond__init(&w->ended);
+	cond__init(&w->changed);
 	pthread_mutex_init(&w->mutex, NULL);
 }
 
@@ -408,14 +422,20 @@ int writer__start(const struct writer_config *config, struct queue *queue, struc
 	return 0;
 }
 
-/* Waits for the end of the thread; false at the deadline. With the mutex. */
-static bool wait_for_end(struct writer *w, int64_t deadline_ns)
+/*
+ * Waits for the end of the thread; false at the deadline, which is `own_ns` later while the thread
+ * is not in the plugin. With the mutex.
+ */
+static bool wait_for_end(struct writer *w, int64_t deadline_ns, int64_t own_ns)
 {
-	struct timespec ts = { .tv_sec = deadline_ns / 1000000000, .tv_nsec = deadline_ns % 1000000000 };
-	int r = 0;
+	while (!w->has_ended) {
+		int64_t until = w->writing_since_ns ? deadline_ns : deadline_ns + own_ns;
+		struct timespec ts = { .tv_sec = until / 1000000000, .tv_nsec = until % 1000000000 };
 
-	while (!w->has_ended && r != ETIMEDOUT)
-		r = pthread_cond_timedwait(&w->ended, &w->mutex, &ts);
+		if (now_ns() >= until)
+			break;
+		pthread_cond_timedwait(&w->changed, &w->mutex, &ts);
+	}
 	return w->has_ended;
 }
 
@@ -432,13 +452,13 @@ int writer__stop(struct writer *w, int64_t deadline_mono_ns, int64_t grace_ns)
 	queue__close(w->queue);
 
 	pthread_mutex_lock(&w->mutex);
-	if (!wait_for_end(w, deadline_mono_ns)) {
+	if (!wait_for_end(w, deadline_mono_ns, 0)) {
 		/* What is queued cannot be written any more; what is being written may still be. */
 		pthread_mutex_unlock(&w->mutex);
 		queue__discard(w->queue, "shutdown");
 		queue__wake(w->queue);
 		pthread_mutex_lock(&w->mutex);
-		wait_for_end(w, deadline_mono_ns + grace_ns);
+		wait_for_end(w, deadline_mono_ns + grace_ns, OWN_WORK_NS);
 	}
 	has_ended = w->has_ended;
 	w->is_abandoned = !has_ended;

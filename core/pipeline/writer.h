@@ -53,10 +53,11 @@ int writer__start(const struct writer_config *config, struct queue *queue, struc
 		  struct dcm_error *err);
 /*
  * Closes the queue, writes what is in it until the deadline, loses the rest as "shutdown", and ends
- * the thread. Waits `grace_ns` more for a write that is under way. 0; -ETIMEDOUT: the plugin did
- * not come back, and its instance must not be stopped (instance__abandon()). The writer is gone
- * either way. A storage may still owe `done` for what it took: the instance's drain and stop bring
- * it.
+ * the thread. Waits `grace_ns` more for a write that is under way, and as long as it takes, up to
+ * 10 s, for what is not the plugin's doing, names above all; no write begins after the deadline. 0;
+ * -ETIMEDOUT: the plugin did not come back, and its instance must not be stopped
+ * (instance__abandon()). The writer is gone either way. A storage may still owe `done` for what it
+ * took: the instance's drain and stop bring it.
  */
 int writer__stop(struct writer *w, int64_t deadline_mono_ns, int64_t grace_ns);
 

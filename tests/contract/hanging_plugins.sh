@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # tests/contract/hanging_plugins.sh - an output whose write never returns, a storage whose questions never do:
-# everybody else goes on, and the end comes all the same
+# everybody else goes on, a reload takes them off one by one, and the end comes all the same
 set -u
 . "$top_srcdir/tests/lib/wait.sh"
 dir=$(mktemp -d) || exit 1
@@ -71,6 +71,39 @@ grep -q 'testing: .*did not come back' "$dir/log"
 result the_log_says_who $? "no word about the plugin that hangs"
 ! grep -E '(file|memory|example): lost' "$dir/log" >/dev/null
 result nobody_else_lost_anything $? "$(grep -E -m 1 '(file|memory|example): lost' "$dir/log")"
+
+# --- a reload that takes off an output that hangs, and after it those that do not
+two_go() {
+	start "inputs:
+  example: { interval: 20ms }
+storage:
+  memory: {}
+outputs:
+  testing: { mode: hang, queue_reserve: 64KiB, queue_max: 128KiB, write_timeout: 100ms }
+  file: { directory: $dir/files }
+pipeline: { drain_timeout: $1 }"
+	wait_for 20 grep -q 'testing: lost .*queue_full' "$dir/log"
+	sed -i -e '/example/d' -e '/testing/d' -e '/file/d' -e '/^outputs/d' -e '/^inputs/d' "$dir/decima.yaml"
+	kill -HUP $pid
+	wait_for 40 grep -q 'config: reloaded' "$dir/log"
+	result "a_reload_goes_through_$1" $? "nothing was reloaded"
+	grep -q 'testing: .*did not come back' "$dir/log"
+	result "it_says_who_hangs_$1" $? "no word about the plugin that hangs"
+	! grep -E '(file|example|memory): .*(did not come back|failed)' "$dir/log" >/dev/null
+	result "nobody_else_is_given_up_$1" $? "somebody was"
+	kill -TERM $pid
+	wait_for 40 ended
+	result "it_ends_after_$1" $? "it still runs 40 s after SIGTERM"
+	wait $pid 2>/dev/null
+	status=$?
+	pid=
+	[ $status -eq 0 ]
+	result "it_ends_well_after_$1" $? "status $status"
+}
+two_go 1s
+! grep -E '(file|memory|example): lost' "$dir/log" >/dev/null
+result nobody_else_lost_anything_by_it $? "somebody did"
+two_go 0
 
 # --- a storage that hangs in merge(), while a question waits for it
 start 'inputs:

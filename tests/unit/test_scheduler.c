@@ -201,6 +201,23 @@ static void removing_wakes_one_that_sleeps(void **state)
 	scheduler__free(s);
 }
 
+/* It does nothing that could hang: there is no deadline for it to miss. */
+static void one_that_sleeps_is_never_late(void **state)
+{
+	static struct gate g = GATE_INIT;
+	struct scheduler *s = NULL;
+	struct task *t;
+
+	(void)state;
+	assert_int_equal(scheduler__new(&(struct scheduler_config){ 0 }, &s), 0);
+	for (unsigned i = 0; i < 20; i++) {
+		assert_int_equal(scheduler__add(s, "sleeper", 3600 * SECOND, through_the_gate, &g, &t), 0);
+		assert_int_equal(scheduler__remove(s, t, 0), 0);
+	}
+	assert_int_equal(g.n_begun, 0);
+	scheduler__free(s);
+}
+
 static void random_adds_and_removes(void **state)
 {
 	static struct gate g = GATE_INIT;
@@ -262,6 +279,7 @@ int main(void)
 		cmocka_unit_test(nothing_runs_without_a_pause),
 		cmocka_unit_test(a_task_that_hangs_delays_no_other),
 		cmocka_unit_test(removing_wakes_one_that_sleeps),
+		cmocka_unit_test(one_that_sleeps_is_never_late),
 		cmocka_unit_test(random_adds_and_removes),
 		cmocka_unit_test(every_allocation_may_fail),
 	};

@@ -5,6 +5,7 @@
 #include "core/pipeline/writer.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 
 #include "core/batch/batch.h"
@@ -301,6 +302,59 @@ static void a_plugin_that_hangs_is_left_behind(void **state)
 	end(&s);
 }
 
+/* Nobody is inside the plugin: the thread ends when it is told to, however late it is. */
+static void one_that_waits_is_never_late(void **state)
+{
+	static struct setup s;
+
+	(void)state;
+	for (int i = 0; i < 20; i++) {
+		begin(&s);
+		start(&s, i % 2, 0);
+		assert_int_equal(writer__stop(s.writer, 0, 0), 0);
+		end(&s);
+	}
+}
+
+/* Names come after the deadline. */
+static int resolve_late(void *ctx, struct dcm_batch *batch, struct dcm_batch **ret_batch,
+			struct dcm_error *err)
+{
+	const _Atomic int64_t *until = ctx;
+
+	(void)err;
+	while (!*until || clock__mono(&clock__system) < *until)
+		poll(NULL, 0, 1);
+	*ret_batch = batch__ref(batch);
+	return 0;
+}
+
+static void names_that_come_late_are_waited_for(void **state)
+{
+	static struct setup s;
+	static _Atomic int64_t until;
+	struct writer_config config = { .name = "dest",
+					.output = &fake__output,
+					.handle = &s.fake,
+					.resolved = resolve_late,
+					.resolved_ctx = &until };
+
+	(void)state;
+	begin(&s);
+	assert_int_equal(writer__start(&config, s.queue, &s.writer, NULL), 0);
+	push(&s, 1);
+	for (struct queue_view v = { 0 }; v.n_popped == 0; queue__view(s.queue, &v))
+		poll(NULL, 0, 1);
+	until = in_ms(100);
+	assert_int_equal(writer__stop(s.writer, in_ms(10), 0), 0);
+	/* It was too late to write. */
+	assert_int_equal(s.fake.n_calls, 0);
+	assert_int_equal(s.n_acks, 1);
+	assert_true(lost(&s, "shutdown") > 0);
+	assert_true(lost(&s, "rejected") == 0);
+	end(&s);
+}
+
 static void a_write_that_takes_too_long_is_told(void **state)
 {
 	static struct setup s;
@@ -346,6 +400,8 @@ int main(void)
 		cmocka_unit_test(it_gives_up_when_told_to),
 		cmocka_unit_test(stopping_ends_the_retries),
 		cmocka_unit_test(a_plugin_that_hangs_is_left_behind),
+		cmocka_unit_test(one_that_waits_is_never_late),
+		cmocka_unit_test(names_that_come_late_are_waited_for),
 		cmocka_unit_test(a_write_that_takes_too_long_is_told),
 	};
 	return cmocka_run_group_tests_name("writer", tests, NULL, NULL);
