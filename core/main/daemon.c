@@ -424,11 +424,11 @@ static int why_it_ends(int end, struct dcm_error *err)
 	return 0;
 }
 
-/* False: a handler is still in a plugin, and looks at what fini() would free. */
+/* False: a thread is still in a plugin, and may look at what fini() would free. */
 static bool stop(struct daemon *d)
 {
 	int64_t now = clock__mono(&clock__system), drain = 0;
-	int r;
+	int r, abandoned = 0;
 
 	pthread_mutex_lock(&d->lock);
 	d->ends = true;
@@ -442,9 +442,9 @@ static bool stop(struct daemon *d)
 	 */
 	r = listener__stop(d->listener, now + (drain < QUESTIONS_NS ? drain : QUESTIONS_NS));
 	if (d->graph)
-		graph__stop(d->graph, now + drain);
-	/* It may have come back while the rest was drained. */
-	return r == 0 || listener__stop(d->listener, 0) == 0;
+		abandoned = graph__stop(d->graph, now + drain);
+	/* A handler may have come back while the rest was drained. */
+	return abandoned == 0 && (r == 0 || listener__stop(d->listener, 0) == 0);
 }
 
 static void fini(struct daemon *d)

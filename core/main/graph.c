@@ -8,6 +8,7 @@
  */
 #include "core/main/graph.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
@@ -57,7 +58,8 @@ struct graph {
 	struct clock_watch clock_watch;
 	struct stats_metric *n_clock_steps;
 	bool started;
-	bool rights_gone; /* see graph__open_with_rights() */
+	bool rights_gone;   /* see graph__open_with_rights() */
+	bool has_abandoned; /* a thread may be inside a plugin for as long as the process lives */
 };
 
 /* ------------------------------------------------------------------------------------------------
@@ -505,12 +507,12 @@ static void undo(struct change *changes, size_t n)
 	}
 }
 
-/* Each one has its time from when its turn comes: who hangs takes none of another's. */
-static void stop_part(struct graph *g, struct part *p, int64_t drain_ns)
+static void stop_part(struct graph *g, struct part *p, int64_t deadline_mono_ns)
 {
 	struct part_env env = env_of(g);
 
-	part__stop(p, &env, clock__mono(&clock__system) + drain_ns);
+	if (part__stop(p, &env, deadline_mono_ns) < 0)
+		g->has_abandoned = true;
 }
 
 static void remove_part(struct graph *g, struct part *p, int64_t drain_ns)
@@ -524,11 +526,14 @@ static void remove_part(struct graph *g, struct part *p, int64_t drain_ns)
 			break;
 		}
 	pthread_mutex_unlock(&g->lock);
-	stop_part(g, p, drain_ns);
+	stop_part(g, p, clock__mono(&clock__system) + drain_ns);
 	part__free(p);
 }
 
-/* From here on nothing can fail but an instance's own start, which shows as its state. */
+/*
+ * From here on nothing can fail but an instance's own start, which shows as its state. Each change
+ * has its time from when its turn comes: who hangs takes none of another's.
+ */
 static void carry_out(struct graph *g, struct change *c, int64_t drain_ns)
 {
 	struct part_env env = env_of(g);
@@ -541,7 +546,7 @@ static void carry_out(struct graph *g, struct change *c, int64_t drain_ns)
 		part__commit(c->part, &env, c->prepared);
 		break;
 	case RESTART:
-		stop_part(g, c->part, drain_ns);
+		stop_part(g, c->part, clock__mono(&clock__system) + drain_ns);
 		part__set(c->part, c->to);
 		start_part(g, c->part);
 		break;
@@ -617,17 +622,13 @@ int graph__reload(struct graph *g, struct plan *plan, struct dcm_error *err)
 
 void graph__stop_inputs(struct graph *g, int64_t deadline_mono_ns)
 {
-	struct part_env env = env_of(g);
-
 	for (size_t i = 0; i < g->parts.n; i++)
 		if (g->parts.v[i]->kind == DCM_INPUT)
-			part__stop(g->parts.v[i], &env, deadline_mono_ns);
+			stop_part(g, g->parts.v[i], deadline_mono_ns);
 }
 
-void graph__stop(struct graph *g, int64_t deadline_mono_ns)
+int graph__stop(struct graph *g, int64_t deadline_mono_ns)
 {
-	struct part_env env = env_of(g);
-
 	graph__stop_inputs(g, deadline_mono_ns);
 	if (g->started)
 		pipeline__stop(g->pipeline, deadline_mono_ns);
@@ -637,14 +638,16 @@ void graph__stop(struct graph *g, int64_t deadline_mono_ns)
 	pthread_mutex_unlock(&g->lock);
 	for (size_t i = 0; i < g->parts.n; i++)
 		if (g->parts.v[i]->kind != DCM_INPUT)
-			part__stop(g->parts.v[i], &env, deadline_mono_ns);
+			stop_part(g, g->parts.v[i], deadline_mono_ns);
 	stats__log_losses(g->c.stats, clock__mono(g->c.clock), true, g->c.log);
+	return g->has_abandoned ? -ETIMEDOUT : 0;
 }
 
 void graph__free(struct graph *g)
 {
 	if (!g)
 		return;
+	assert(!g->has_abandoned);
 	for (size_t i = 0; i < g->parts.n; i++)
 		part__free(g->parts.v[i]);
 	vec__fini(&g->parts);

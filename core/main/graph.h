@@ -62,10 +62,13 @@ int graph__reload(struct graph *g, struct plan *plan, struct dcm_error *err);
 int64_t graph__tick(struct graph *g);
 /*
  * Inputs stop, what they handed in is routed and written until the deadline, the rest is counted as
- * lost. Questions must have ended or been cancelled: a storage that has one inside is abandoned,
- * and then the graph must not be freed before that one has come back.
+ * lost. Questions must have ended or been cancelled: a storage that has one inside is abandoned. 0,
+ * or -ETIMEDOUT: a thread is inside a plugin that was abandoned, now or at a reload. It may yet
+ * wake up and look at the graph and at all that graph_config names, so these must stay until the
+ * process ends.
  */
-void graph__stop(struct graph *g, int64_t deadline_mono_ns);
+int graph__stop(struct graph *g, int64_t deadline_mono_ns);
+/* Only when graph__stop() said 0, or when it was never started. */
 void graph__free(struct graph *g);
 DEFINE_CLEANUP(struct graph *, graph__free);
 

@@ -13,6 +13,7 @@
 
 #include "core/api/api.h"
 #include "core/base/error.h"
+#include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/codec/codec.h"
 #include "core/main/graph.h"
@@ -176,17 +177,22 @@ static int ask(struct offline *o, enum http_method method, const char *target, i
 int offline__call(const char *dir, enum http_method method, const char *target, int64_t timeout_ns,
 		  struct http_response *ret, struct dcm_error *err)
 {
-	struct offline o = { .log = log_setup__early() };
+	struct offline *o = NEW(struct offline);
 	int r;
 
-	o.log.level = DCM_LOG_WARNING;
-	r = open_store(&o, dir, err);
+	if (!o)
+		return error__nomem(err);
+	o->log = log_setup__early();
+	o->log.level = DCM_LOG_WARNING;
+	r = open_store(o, dir, err);
 	if (r == 0)
-		r = ask(&o, method, target, timeout_ns, ret, err);
-	if (o.graph)
-		graph__stop(o.graph, 0);
-	graph__free(o.graph);
-	loader__free(o.loader);
-	stats__free(o.stats);
+		r = ask(o, method, target, timeout_ns, ret, err);
+	/* Everything stays where it is under a thread that may yet wake up. */
+	if (o->graph && graph__stop(o->graph, 0) < 0)
+		return r;
+	graph__free(o->graph);
+	loader__free(o->loader);
+	stats__free(o->stats);
+	free(o);
 	return r;
 }

@@ -162,7 +162,7 @@ static int64_t half_way(int64_t deadline_mono_ns)
 	return now + (deadline_mono_ns - now) / 2;
 }
 
-void part__stop(struct part *p, const struct part_env *env, int64_t deadline_mono_ns)
+int part__stop(struct part *p, const struct part_env *env, int64_t deadline_mono_ns)
 {
 	struct instance_view v;
 	bool stuck = false;
@@ -179,12 +179,12 @@ void part__stop(struct part *p, const struct part_env *env, int64_t deadline_mon
 	if (stuck) {
 		instance__abandon(p->instance,
 				  "it did not come back from its work before the deadline");
-		return;
+		return -ETIMEDOUT;
 	}
 	if (p->n_inside > 0) {
 		instance__abandon(p->instance,
 				  "it did not come back from a question before the deadline");
-		return;
+		return -ETIMEDOUT;
 	}
 	if (v.phase == INSTANCE_STARTED) {
 		r = instance__drain(p->instance, deadline_mono_ns);
@@ -195,6 +195,7 @@ void part__stop(struct part *p, const struct part_env *env, int64_t deadline_mon
 	}
 	if (v.phase != INSTANCE_CREATED)
 		instance__stop(p->instance);
+	return 0;
 }
 
 /* ------------------------------------------------------------------------------------------------

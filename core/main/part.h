@@ -47,9 +47,11 @@ bool part__is_open(const struct part *p);
 int part__start(struct part *p, const struct part_env *env);
 /*
  * Takes it off, drains, stops. A plugin that does not come back from its work is abandoned, and so
- * is a storage that has not come back from a question: whoever asks must have been told to stop.
+ * is a storage that has not come back from a question: whoever asks must have been told to stop. 0,
+ * or -ETIMEDOUT: it was abandoned, with a thread inside that may look at all that a plugin can
+ * reach, the host's services above all.
  */
-void part__stop(struct part *p, const struct part_env *env, int64_t deadline_mono_ns);
+int part__stop(struct part *p, const struct part_env *env, int64_t deadline_mono_ns);
 
 /* Started and not failed. Any thread that keeps the part alive. */
 bool part__runs(const struct part *p);

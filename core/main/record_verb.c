@@ -539,7 +539,7 @@ int verb__record(const struct args *a)
 {
 	struct record r = { .args = a, .log = log_setup__early(), .go_fd = -1, .signal_fd = -1 };
 	struct dcm_error err = DCM_ERROR_INIT;
-	int e;
+	int e, status;
 
 	if (!read_args(&r))
 		return EXIT_USAGE;
@@ -549,13 +549,13 @@ int verb__record(const struct args *a)
 	fd__close(r.go_fd);
 	if (e < 0 && err.text[0])
 		fprintf(stderr, "decima record: %s\n", err.text);
-	if (r.graph)
-		graph__stop(r.graph, clock__mono(&clock__system) + DRAIN_S * SECOND);
+	status = e == -EINVAL ? EXIT_USAGE : e < 0 ? EXIT_NO : exit_status(&r);
+	/* Everything stays where it is under a thread that may yet wake up. */
+	if (r.graph && graph__stop(r.graph, clock__mono(&clock__system) + DRAIN_S * SECOND) < 0)
+		_exit(status);
 	graph__free(r.graph);
 	loader__free(r.loader);
 	stats__free(r.stats);
 	fd__close(r.signal_fd);
-	if (e == -EINVAL)
-		return EXIT_USAGE;
-	return e < 0 ? EXIT_NO : exit_status(&r);
+	return status;
 }

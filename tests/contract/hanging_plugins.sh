@@ -73,14 +73,15 @@ result the_log_says_who $? "no word about the plugin that hangs"
 result nobody_else_lost_anything $? "$(grep -E -m 1 '(file|memory|example): lost' "$dir/log")"
 
 # --- a reload that takes off an output that hangs, and after it those that do not
-two_go() {
+# they_go DRAIN_TIMEOUT [FILE]: with the line of another output
+they_go() {
 	start "inputs:
   example: { interval: 20ms }
 storage:
   memory: {}
 outputs:
   testing: { mode: hang, queue_reserve: 64KiB, queue_max: 128KiB, write_timeout: 100ms }
-  file: { directory: $dir/files }
+${2:-}
 pipeline: { drain_timeout: $1 }"
 	wait_for 20 grep -q 'testing: lost .*queue_full' "$dir/log"
 	sed -i -e '/example/d' -e '/testing/d' -e '/file/d' -e '/^outputs/d' -e '/^inputs/d' "$dir/decima.yaml"
@@ -100,10 +101,10 @@ pipeline: { drain_timeout: $1 }"
 	[ $status -eq 0 ]
 	result "it_ends_well_after_$1" $? "status $status"
 }
-two_go 1s
+they_go 5s "  file: { directory: $dir/files }"
 ! grep -E '(file|memory|example): lost' "$dir/log" >/dev/null
 result nobody_else_lost_anything_by_it $? "somebody did"
-two_go 0
+they_go 0
 
 # --- a storage that hangs in merge(), while a question waits for it
 start 'inputs:

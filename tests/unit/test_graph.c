@@ -97,7 +97,7 @@ static struct running start(const char *yaml)
 
 static void stop(struct running *r)
 {
-	graph__stop(r->graph, in_s(5));
+	assert_int_equal(graph__stop(r->graph, in_s(5)), 0);
 	graph__free(r->graph);
 	stats__free(r->stats);
 }
@@ -313,6 +313,43 @@ static void failed_store_is_mended(void **state)
 	assert_non_null(graph__engine(r.graph));
 	wait_stored(&r, "one");
 	stop(&r);
+}
+
+static void look_inside(void *ctx, const struct pipeline_view *v)
+{
+	bool *inside = ctx;
+
+	if (strcmp(v->name, "testing") == 0)
+		*inside = v->writer->writing_since_mono_ns > 0;
+}
+
+static void wait_inside(struct running *r)
+{
+	bool inside = false;
+
+	for (int64_t end = in_s(10); !inside; poll(NULL, 0, 1)) {
+		if (clock__mono(&clock__system) > end)
+			fail_msg("nothing was written");
+		pipeline__each(graph__pipeline(r->graph), look_inside, &inside);
+	}
+}
+
+/*
+ * Nobody else is touched by one that hangs. Its thread is inside for good, and looks at its host:
+ * so the graph says at its end that all must stay.
+ */
+static void one_that_hangs_is_left_behind(void **state)
+{
+	static struct running r;
+
+	(void)state;
+	r = start(EXAMPLE("one") STORE "outputs: { testing: { mode: hang } }\n");
+	wait_stored(&r, "one");
+	wait_inside(&r);
+	assert_int_equal(graph__stop(r.graph, in_s(3)), -ETIMEDOUT);
+	assert_int_equal(view(&r, "testing").view.state.state, DCM_STATE_FAILED);
+	assert_int_equal(view(&r, "example").view.state.state, DCM_STATE_STOPPED);
+	assert_int_equal(view(&r, "memory").view.state.state, DCM_STATE_STOPPED);
 }
 
 static void instances_come_and_go(void **state)
@@ -617,6 +654,7 @@ int main(void)
 		cmocka_unit_test(one_that_needs_a_restart),
 		cmocka_unit_test(the_store_that_answers_stays),
 		cmocka_unit_test(failed_store_is_mended),
+		cmocka_unit_test(one_that_hangs_is_left_behind),
 		cmocka_unit_test(instances_come_and_go),
 		cmocka_unit_test(failed_start_is_retried),
 		cmocka_unit_test(tick_sleeps_until_something_is_due),
