@@ -245,8 +245,9 @@ int part__prepare(struct part *p, struct plan_instance *to, struct part_change *
 		return error__nomem(err);
 	c->config = settings__config(to->settings);
 	c->destination_options = to->destination;
-	c->has_route = route;
-	if (route)
+	/* A frontend gets no batches, and so it has nothing that its selector could lead. */
+	c->has_route = route && p->destination;
+	if (c->has_route)
 		r = destination_options__route(to->destination, &c->route, err);
 	if (r == 0) {
 		/*

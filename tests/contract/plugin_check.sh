@@ -47,6 +47,12 @@ else
 	echo "not ok finds_a_storage_that_forgets: $(grep -v '^ok ' "$dir/out" | head -n 1)"
 fi
 
+if "$tool" "$top_builddir/tests/plugins/.libs/output_frontend.so" >"$dir/out" 2>&1; then
+	echo "ok a_frontend_passes"
+else
+	echo "not ok a_frontend_passes: $(grep -v '^ok ' "$dir/out" | head -n 1)"
+fi
+
 # What cannot run here is no fault of the plugin's, as long as it says so.
 if "$tool" --config '{ mode: fail_open }' "$testing" >"$dir/out" 2>&1 && grep -q '^skip lifecycle: .*port 7070' "$dir/out"; then
 	echo "ok a_sentence_is_a_skip"

@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-# tests/plugins/local.mk - plugins for tests: one that misbehaves on demand, one with nothing more than it must
-# have, one that keeps books, and those that must be refused
+# tests/plugins/local.mk - plugins for tests: one that misbehaves on demand, one that gets no batches, one with
+# nothing more than it must have, one that keeps books, and those that must be refused
 #
-# Plugin directories of their own: tests/plugins/.libs has output_testing.so, storage_minimal.so, input_ledger.so, storage_faulty.so and
-# input_broken_*.so.
+# A plugin directory of their own: tests/plugins/.libs has output_testing.so, output_frontend.so,
+# storage_minimal.so, input_ledger.so, storage_faulty.so and input_broken_*.so.
 check_LTLIBRARIES += tests/plugins/output_testing.la
 tests_plugins_output_testing_la_SOURCES = tests/plugins/testing.c
 tests_plugins_output_testing_la_CFLAGS = $(AM_CFLAGS)
 tests_plugins_output_testing_la_LDFLAGS = $(LDFLAGS_PLUGIN) -rpath $(pkglibdir)
+
+check_LTLIBRARIES += tests/plugins/output_frontend.la
+tests_plugins_output_frontend_la_SOURCES = tests/plugins/frontend.c
+tests_plugins_output_frontend_la_CFLAGS = $(AM_CFLAGS)
+tests_plugins_output_frontend_la_LDFLAGS = $(LDFLAGS_PLUGIN) -rpath $(pkglibdir)
 
 check_LTLIBRARIES += tests/plugins/storage_minimal.la
 tests_plugins_storage_minimal_la_SOURCES = tests/plugins/minimal.c

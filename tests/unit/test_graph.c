@@ -233,6 +233,29 @@ static void reload_of_a_change(void **state)
 	stop(&r);
 }
 
+/* What is led nowhere may have a selector all the same, and another one later. */
+static void reload_of_a_frontend(void **state)
+{
+	static const char *const changes[] = {
+		"frontend: { selector: '{a=\"b\"}' }",
+		"frontend: { selector: '{a=\"c\"}', number: 6 }",
+		"frontend: { relabel_configs: [ { regex: x, action: labeldrop } ] }",
+		"frontend: {}",
+	};
+	struct running r = start(STORE "outputs: { frontend: {} }\n");
+	int64_t since = view(&r, "frontend").view.state.since_real_ns;
+	char yaml[256];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
+		snprintf(yaml, sizeof(yaml), STORE "outputs: { %s }\n", changes[i]);
+		reload_or_fail(&r, yaml);
+	}
+	assert_int_equal(view(&r, "frontend").view.phase, INSTANCE_STARTED);
+	assert_int_equal(view(&r, "frontend").view.state.since_real_ns, since);
+	stop(&r);
+}
+
 static void one_that_refuses_keeps_all(void **state)
 {
 	static const char *const refused[] = {
@@ -650,6 +673,7 @@ int main(void)
 		cmocka_unit_test(starts_and_answers),
 		cmocka_unit_test(reload_of_the_same),
 		cmocka_unit_test(reload_of_a_change),
+		cmocka_unit_test(reload_of_a_frontend),
 		cmocka_unit_test(one_that_refuses_keeps_all),
 		cmocka_unit_test(one_that_needs_a_restart),
 		cmocka_unit_test(the_store_that_answers_stays),

@@ -282,8 +282,8 @@ static void the_list_has_the_refused_ones_too(void **state)
 
 	(void)state;
 	assert_int_equal(loader__each(l, each, &list, NULL), 0);
-	assert_int_equal(list.n, 14);
-	assert_int_equal(list.n_good, 3);
+	assert_int_equal(list.n, 15);
+	assert_int_equal(list.n_good, 4);
 	assert_int_equal(list.n_newer, 1);
 	loader__free(l);
 }
