@@ -477,6 +477,9 @@ static int prepare_change(struct graph *g, struct plan_instance *to, struct chan
 		return r;
 	}
 	c->what = c->prepared ? COMMIT : KEEP;
+	/* What kept it from starting may have been mended outside of the file. */
+	if (part__has_failed(c->part) && may_start(g, c->part))
+		c->what = RESTART;
 	return 0;
 }
 
@@ -787,13 +790,9 @@ int graph__store_check(struct graph *g, dcm_report_fn report, void *ctx, struct 
 
 bool graph__failed_input(struct graph *g)
 {
-	for (size_t i = 0; i < g->parts.n; i++) {
-		struct instance_view v;
-
-		instance__view(g->parts.v[i]->instance, &v);
-		if (g->parts.v[i]->kind == DCM_INPUT && v.phase == INSTANCE_FAILED)
+	for (size_t i = 0; i < g->parts.n; i++)
+		if (g->parts.v[i]->kind == DCM_INPUT && part__has_failed(g->parts.v[i]))
 			return true;
-	}
 	return false;
 }
 

@@ -49,9 +49,9 @@ void graph__open_with_rights(struct graph *g);
  */
 int graph__start(struct graph *g, struct dcm_error *err);
 /*
- * Compares and changes over: instances that are the same are not touched; changed ones prepare, new
- * ones open, and only when all have, they commit. On failure everything is as it was. Takes the
- * plan when it returns 0.
+ * Compares and changes over: instances that are the same are not touched, unless they have failed:
+ * these are tried again; changed ones prepare, new ones open, and only when all have, they commit.
+ * On failure everything is as it was. Takes the plan when it returns 0.
  */
 int graph__reload(struct graph *g, struct plan *plan, struct dcm_error *err);
 /*

@@ -53,15 +53,20 @@ int part__new(const struct part_env *env, struct plan_instance *from, struct par
 	return 0;
 }
 
-void part__free(struct part *p)
+static enum instance_phase phase_of(const struct part *p)
 {
 	struct instance_view v;
 
+	instance__view(p->instance, &v);
+	return v.phase;
+}
+
+void part__free(struct part *p)
+{
 	if (!p)
 		return;
 	if (p->instance) {
-		instance__view(p->instance, &v);
-		if (v.phase == INSTANCE_OPENED)
+		if (part__is_open(p))
 			instance__stop(p->instance);
 		instance__free(p->instance);
 	}
@@ -77,10 +82,12 @@ int part__open(struct part *p, struct dcm_error *err)
 
 bool part__is_open(const struct part *p)
 {
-	struct instance_view v;
+	return phase_of(p) == INSTANCE_OPENED;
+}
 
-	instance__view(p->instance, &v);
-	return v.phase == INSTANCE_OPENED;
+bool part__has_failed(const struct part *p)
+{
+	return phase_of(p) == INSTANCE_FAILED;
 }
 
 bool part__runs(const struct part *p)
@@ -164,7 +171,6 @@ static int64_t half_way(int64_t deadline_mono_ns)
 
 int part__stop(struct part *p, const struct part_env *env, int64_t deadline_mono_ns)
 {
-	struct instance_view v;
 	bool stuck = false;
 	int r;
 
@@ -175,7 +181,6 @@ int part__stop(struct part *p, const struct part_env *env, int64_t deadline_mono
 	if (p->destination)
 		stuck = pipeline__remove(env->pipeline, take_ptr(p->destination), deadline_mono_ns) ==
 			-ETIMEDOUT;
-	instance__view(p->instance, &v);
 	if (stuck) {
 		instance__abandon(p->instance,
 				  "it did not come back from its work before the deadline");
@@ -186,14 +191,14 @@ int part__stop(struct part *p, const struct part_env *env, int64_t deadline_mono
 				  "it did not come back from a question before the deadline");
 		return -ETIMEDOUT;
 	}
-	if (v.phase == INSTANCE_STARTED) {
+	if (phase_of(p) == INSTANCE_STARTED) {
 		r = instance__drain(p->instance, deadline_mono_ns);
 		if (r < 0)
 			log__line(env->log, DCM_LOG_WARNING, p->name,
 				  "not all that it held was handed on before its end: %s",
 				  strerror(-r));
 	}
-	if (v.phase != INSTANCE_CREATED)
+	if (phase_of(p) != INSTANCE_CREATED)
 		instance__stop(p->instance);
 	return 0;
 }

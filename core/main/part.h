@@ -55,6 +55,8 @@ int part__stop(struct part *p, const struct part_env *env, int64_t deadline_mono
 
 /* Started and not failed. Any thread that keeps the part alive. */
 bool part__runs(const struct part *p);
+/* Could not be opened or started. */
+bool part__has_failed(const struct part *p);
 
 /*
  * A new configuration: *ret is NULL when it is the same. -EBUSY: only a restart can do it

@@ -7,7 +7,8 @@
  *
  * For tests of everything around plugins: the pipeline, reload, states, and decima-plugin-check,
  * which must find each of the leaks. `hang` waits in write() until the process ends, or for the
- * file `release` to be there, and asks its host for the time all along, which it may.
+ * file `release` to be there, and asks its host for the time all along, which it may;
+ * `fail_for_good` fails until that file is there.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +25,7 @@ enum mode {
 	MODE_FAIL_OPEN,	     /* with a sentence; may heal: -EADDRINUSE */
 	MODE_FAIL_OPEN_MUTE, /* without one */
 	MODE_FAIL_START,
-	MODE_FAIL_FOR_GOOD, /* open says -EPERM */
+	MODE_FAIL_FOR_GOOD, /* open says -EPERM, until it is released */
 	MODE_FAIL_TWICE,    /* open: the first two times of the process */
 	MODE_HANG,
 	MODE_AGAIN,
@@ -74,7 +75,7 @@ static const struct dcm_option rows[] = {
 		.name = "release",
 		.type = DCM_OPT_STRING,
 		.offset = offsetof(struct testing_config, release),
-		.doc = "A file that ends the hanging when it is there.",
+		.doc = "A file that ends the hanging, and what fails for good, when it is there.",
 	},
 	{
 		.name = "number",
@@ -105,6 +106,11 @@ static int fail(struct dcm_error *err, int code, const char *sentence)
 	return code;
 }
 
+static bool is_released(const char *file)
+{
+	return file && file[0] && access(file, F_OK) == 0;
+}
+
 static int testing_open(const struct dcm_host *host, const void *config, void **ret_instance,
 			struct dcm_error *err)
 {
@@ -117,7 +123,9 @@ static int testing_open(const struct dcm_host *host, const void *config, void **
 	case MODE_FAIL_OPEN_MUTE:
 		return -EADDRINUSE;
 	case MODE_FAIL_FOR_GOOD:
-		return fail(err, -EPERM, "CAP_BPF is missing; start as root");
+		if (!is_released(c->release))
+			return fail(err, -EPERM, "CAP_BPF is missing; start as root");
+		break;
 	case MODE_FAIL_TWICE:
 		if (n_opens++ < 2)
 			return fail(err, -EIO, "not yet");
@@ -200,7 +208,7 @@ static void testing_stop(void *instance)
 /* The one place where a sleep is right: nobody else may wake it. */
 static void hang(const struct dcm_host *host, const char *release)
 {
-	while (host->mono_ns(host) > 0 && (!release[0] || access(release, F_OK) < 0))
+	while (host->mono_ns(host) > 0 && !is_released(release))
 		usleep(1000);
 }
 

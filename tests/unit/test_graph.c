@@ -411,6 +411,28 @@ static void failed_start_is_retried(void **state)
 	stop(&r);
 }
 
+/* Who did what the sentence says, and reloads, does not have to change the file too. */
+static void reload_tries_again_what_failed(void **state)
+{
+	char dir[] = "/tmp/decima-graph-XXXXXX", release[64], yaml[256];
+	struct running r;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(release, sizeof(release), "%s/release", dir);
+	snprintf(yaml, sizeof(yaml),
+		 STORE "outputs: { testing: { mode: fail_for_good, release: %s } }\n", release);
+	r = start(yaml);
+	reload_or_fail(&r, yaml);
+	assert_int_equal(view(&r, "testing").view.phase, INSTANCE_FAILED);
+	assert_int_equal(view(&r, "testing").view.n_failures, 2);
+	assert_int_equal(fd__replace(release, 0600, "", 0, NULL), 0);
+	reload_or_fail(&r, yaml);
+	assert_int_equal(view(&r, "testing").view.phase, INSTANCE_STARTED);
+	stop(&r);
+	nftw(dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
 /* Started, or failed with a sentence and another try to come: nothing between that nobody ends. */
 static unsigned runs_or_says_why(struct running *r, const char *name)
 {
@@ -681,6 +703,7 @@ int main(void)
 		cmocka_unit_test(one_that_hangs_is_left_behind),
 		cmocka_unit_test(instances_come_and_go),
 		cmocka_unit_test(failed_start_is_retried),
+		cmocka_unit_test(reload_tries_again_what_failed),
 		cmocka_unit_test(tick_sleeps_until_something_is_due),
 		cmocka_unit_test(whatever_fails_in_a_start_is_retried),
 		cmocka_unit_test(failed_start_is_one_line),
