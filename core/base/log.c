@@ -20,9 +20,8 @@
 
 enum {
 	MESSAGE_MAX = 2048,
-	AREA_MAX = 64,
 	HEAD_MAX = 256,
-	LINE_MAX_BYTES = 2 * (MESSAGE_MAX + AREA_MAX) + HEAD_MAX
+	LINE_MAX_BYTES = 2 * (MESSAGE_MAX + LOG_AREA_MAX) + HEAD_MAX
 };
 
 static const struct {
@@ -128,7 +127,7 @@ static void compose(struct line *line, enum log_format format, int level, struct
 
 void log__vline(const struct log *l, int level, const char *area, const char *fmt, va_list ap)
 {
-	char text[MESSAGE_MAX], name[AREA_MAX];
+	char text[MESSAGE_MAX], name[LOG_AREA_MAX];
 	struct line line = { .n = 0 };
 	int saved = errno, n;
 	size_t n_text, n_name;

@@ -26,8 +26,10 @@ struct log {
 	const struct log_area *areas; /* [n_areas]: levels that differ per area */
 	uint32_t n_areas;
 };
+/* An instance's name has no more bytes than that; longer ones are shown cut. */
+#define LOG_AREA_MAX 64
 struct log_area {
-	const char *name;
+	char name[LOG_AREA_MAX + 1];
 	int level;
 };
 

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -47,8 +48,17 @@ struct log log_setup__from(const struct log_settings *s, struct log_area *areas,
 	else if (s->format == FORMAT_JOURNAL)
 		l.format = LOG_KERNEL;
 	l.level = s->level;
-	for (uint32_t i = 0; i < s->areas.n && i < max; i++)
-		areas[l.n_areas++] = (struct log_area){ s->areas.keys[i], levels[i] };
+	for (uint32_t i = 0; i < s->areas.n && l.n_areas < max; i++) {
+		struct log_area *to = &areas[l.n_areas];
+		size_t n = strlen(s->areas.keys[i]);
+
+		/* Nobody has a name as long as that. */
+		if (n > LOG_AREA_MAX)
+			continue;
+		memcpy(to->name, s->areas.keys[i], n + 1);
+		to->level = levels[i];
+		l.n_areas++;
+	}
 	l.areas = areas;
 	return l;
 }

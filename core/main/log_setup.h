@@ -12,8 +12,8 @@
 struct log log_setup__early(void);
 
 /*
- * Areas are taken into [max] of `areas`, which must live as long as the log. Under systemd
- * (JOURNAL_STREAM names our stderr) `auto` means journald's prefixes.
+ * Areas are copied into [max] of `areas`, which must live as long as the log; the settings need
+ * not. Under systemd (JOURNAL_STREAM names our stderr) `auto` means journald's prefixes.
  */
 struct log log_setup__from(const struct log_settings *s, struct log_area *areas, uint32_t max);
 

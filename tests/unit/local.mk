@@ -102,7 +102,7 @@ tests_unit_test_fd_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC) \
 tests_unit_test_fd_LDADD = $(BASE_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_log
-tests_unit_test_log_SOURCES = tests/unit/test_log.c $(FAILMALLOC)
+tests_unit_test_log_SOURCES = tests/unit/test_log.c core/main/log_setup.c core/main/log_setup.h $(FAILMALLOC)
 tests_unit_test_log_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_log_LDADD = $(BASE_LA) $(JANSSON_LIBS) $(UNIT_LIBS)
 noinst_HEADERS += tests/unit/random.h

@@ -14,6 +14,7 @@
 #include "core/base/log.h"
 #include "core/base/str.h"
 #include "core/base/units.h"
+#include "core/main/log_setup.h"
 #include "tests/unit/failmalloc.h"
 #include "tests/unit/random.h"
 #include "tests/unit/unit.h"
@@ -245,12 +246,41 @@ static void test_threads(void **state)
 	unlink(path);
 }
 
+/* The settings may go before the log does: with a plan that came to nothing. */
+static void test_areas_are_kept(void **state)
+{
+	char loud[] = "loud", endless[LOG_AREA_MAX + 2];
+	const char *keys[] = { endless, loud };
+	int32_t levels[] = { DCM_LOG_ERROR, DCM_LOG_DEBUG };
+	struct log_settings settings = { .level = DCM_LOG_INFO,
+					 .areas = { .keys = keys, .items = levels, .n = 2 } };
+	struct log_area areas[2];
+	struct capture c;
+
+	(void)state;
+	memset(endless, 'x', sizeof(endless));
+	endless[sizeof(endless) - 1] = '\0';
+	capture_init(&c, LOG_KERNEL, 0);
+	int fd = c.log.fd;
+	c.log = log_setup__from(&settings, areas, 2);
+	c.log.fd = fd;
+	memset(loud, 'x', sizeof(loud) - 1);
+	memset(levels, 0, sizeof(levels));
+	assert_int_equal(c.log.n_areas, 1);
+	log__line(&c.log, DCM_LOG_DEBUG, "loud", "word");
+	assert_non_null(strstr(captured(&c), "loud: word"));
+	log__line(&c.log, DCM_LOG_DEBUG, "other", "word");
+	assert_string_equal(captured(&c), "");
+	capture_fini(&c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_formats),		 cmocka_unit_test(test_levels),
 		cmocka_unit_test(test_hostile_text),	 cmocka_unit_test(test_long_text),
 		cmocka_unit_test(test_errno_and_memory), cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_areas_are_kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
