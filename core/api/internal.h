@@ -145,6 +145,7 @@ void api__reload(void *ctx, const struct http_request *req, struct http_response
 void api__store_stat(void *ctx, const struct http_request *req, struct http_response *resp); /* store.c */
 void api__store_backup(void *ctx, const struct http_request *req, struct http_response *resp);
 void api__store_check(void *ctx, const struct http_request *req, struct http_response *resp);
+void api__store_remove(void *ctx, const struct http_request *req, struct http_response *resp);
 void api__query_get(void *ctx, const struct http_request *req, struct http_response *resp); /* api.c */
 void api__query_cancel(void *ctx, const struct http_request *req, struct http_response *resp);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/api/store.c - the store's own upkeep on demand: how much it holds, backup, check
+ * core/api/store.c - the store's own upkeep on demand: how much it holds, backup, check, removal
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -149,4 +149,56 @@ void api__store_check(void *ctx, const struct http_request *req, struct http_res
 		api__fail(resp, r, &err);
 	else
 		buf__printf(&resp->body, "],\"sound\":%s}\n", r == 0 ? "true" : "false");
+}
+
+/*
+ * What is removed does not come back: so nothing has a default. False: the response is a problem.
+ */
+static bool read_removal(struct api *a, const struct http_request *req, struct selector **ret,
+			 struct api_range *range, struct http_response *resp)
+{
+	struct dcm_str q = http_request__param(req, "q");
+	struct dcm_error err = DCM_ERROR_INIT;
+
+	if (q.n == 0) {
+		http_response__problem(
+			resp, 400, "q: missing; give a selector like {service_name=\"x\"}, with a type before it or not; {} is all");
+		return false;
+	}
+	if (http_request__param(req, "from").n == 0 || http_request__param(req, "to").n == 0) {
+		http_response__problem(
+			resp, 400, "from, to: give both; all that there is begins at 0 and ends now");
+		return false;
+	}
+	if (!api_range__read(a, req, range, resp))
+		return false;
+	if (selector__parse(q, SELECTOR_TYPE_OPTIONAL, ret, &err) < 0) {
+		http_response__problem(resp, 400, "q: %s", err.text);
+		return false;
+	}
+	return true;
+}
+
+void api__store_remove(void *ctx, const struct http_request *req, struct http_response *resp)
+{
+	struct api *a = ctx;
+	struct api_range range = { .from = "from", .to = "to" };
+	struct dcm_error err = DCM_ERROR_INIT;
+	CLEANUP(selector__freep) struct selector *s = NULL;
+	uint64_t n = 0;
+	int r;
+
+	if (!api__has_engine(a, resp) || !read_removal(a, req, &s, &range, resp))
+		return;
+	if (!a->c.remove) {
+		http_response__problem(
+			resp, 501, "this store is only read here; ask the daemon that writes it (--url)");
+		return;
+	}
+	struct dcm_select sel = selector__select(s, range.from_ms, range.to_ms, req->budget);
+	r = a->c.remove(a->c.ctx, &sel, &n, &err);
+	if (r < 0)
+		api__fail(resp, r, &err);
+	else
+		buf__printf(&resp->body, "{\"profiles\":%" PRIu64 "}\n", n);
 }

@@ -194,6 +194,12 @@ static int check(void *ctx, dcm_report_fn report, void *report_ctx, struct dcm_e
 	return graph__store_check(((struct daemon *)ctx)->graph, report, report_ctx, err);
 }
 
+static int remove_from_store(void *ctx, const struct dcm_select *sel, uint64_t *ret_n_profiles,
+			     struct dcm_error *err)
+{
+	return graph__store_remove(((struct daemon *)ctx)->graph, sel, ret_n_profiles, err);
+}
+
 static void each_instance(void *ctx, api_instance_fn fn, void *fn_ctx)
 {
 	graph__each(((struct daemon *)ctx)->graph, fn, fn_ctx);
@@ -257,7 +263,8 @@ static int make_server(struct daemon *d, struct dcm_error *err)
 						   .encode = encode,
 						   .reload = reload_from_api,
 						   .backup = backup,
-						   .check = check },
+						   .check = check,
+						   .remove = remove_from_store },
 			     &d->api, err);
 	if (r == 0)
 		r = api__add_routes(d->api, d->routes, err);

@@ -788,6 +788,19 @@ int graph__store_check(struct graph *g, dcm_report_fn report, void *ctx, struct 
 				      : not_offered(p, "check", err));
 }
 
+int graph__store_remove(struct graph *g, const struct dcm_select *sel, uint64_t *ret_n_profiles,
+			struct dcm_error *err)
+{
+	struct part *p = enter_store(g, err);
+
+	if (!p)
+		return -ESHUTDOWN;
+	return leave_store(p, p->plugin->storage.remove
+				      ? p->plugin->storage.remove(instance__handle(p->instance),
+								  sel, ret_n_profiles, err)
+				      : not_offered(p, "removal", err));
+}
+
 bool graph__failed_input(struct graph *g)
 {
 	for (size_t i = 0; i < g->parts.n; i++)

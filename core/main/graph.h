@@ -96,13 +96,15 @@ int graph__watch_fd(const struct graph *g);
 bool graph__store_stat(struct graph *g, struct dcm_store_stat *ret);
 
 /*
- * The first storage's backup() and check(). -ESHUTDOWN while it does not run. When the storage's
- * part of a backup is made and the names cannot be copied, its directory stays, takes room and is
- * in the way of another try: the sentence says that it is to be removed. Any thread, until
- * graph__stop().
+ * The first storage's backup(), check() and remove(). -ESHUTDOWN while it does not run, -ENOTSUP
+ * when it has none. When the storage's part of a backup is made and the names cannot be copied, its
+ * directory stays, takes room and is in the way of another try: the sentence says that it is to be
+ * removed. Any thread, until graph__stop().
  */
 int graph__store_backup(struct graph *g, const char *dir, struct dcm_error *err);
 int graph__store_check(struct graph *g, dcm_report_fn report, void *ctx, struct dcm_error *err);
+int graph__store_remove(struct graph *g, const struct dcm_select *sel, uint64_t *ret_n_profiles,
+			struct dcm_error *err);
 
 /* True when some input has failed; its state, and so the log, says why. */
 bool graph__failed_input(struct graph *g);

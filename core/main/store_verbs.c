@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/main/store_verbs.c - `decima store stat|check|backup|restore`
+ * core/main/store_verbs.c - `decima store stat|check|backup|restore|remove`
  *
  * Each is a path of /api/v1/store, asked of a daemon or, for a directory, in this process.
  */
@@ -148,6 +148,35 @@ int verb__store_restore(const struct args *a)
 	else if (text.n > 0)
 		fprintf(stderr, "decima store restore: %s is damaged, and nothing was copied:\n%s",
 			a->operands[0], (const char *)text.data);
+	buf__fini(&text);
+	http_response__fini(&answer);
+	return status;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Removal
+ */
+
+int verb__store_remove(const struct args *a)
+{
+	bool json = strcmp(args__get(a, "format", "text"), "json") == 0;
+	struct http_response answer = { 0 };
+	struct buf text = { 0 };
+	struct ask q = { 0 };
+
+	ask__path(&q, "/api/v1/store/remove");
+	ask__param(&q, "q", a->operands[0]);
+	ask__param(&q, "from", args__get(a, "from", ""));
+	ask__param(&q, "to", args__get(a, "to", ""));
+	int status = ask__post(a, &q, &answer);
+	if (status == EXIT_DONE) {
+		json_t *root = json_loadb((const char *)answer.body.data, answer.body.n, 0, NULL);
+
+		buf__printf(&text, "%lld profiles lost what matched\n",
+			    (long long)json_integer_value(json_object_get(root, "profiles")));
+		json_decref(root);
+		status = print(a, json ? &answer.body : &text);
+	}
 	buf__fini(&text);
 	http_response__fini(&answer);
 	return status;

@@ -75,6 +75,11 @@ static const struct args_option extract_options[] = {
 	  "gets .build-id/ab/cdef.debug; default: NAME.debug here" },
 	{ 0 },
 };
+static const struct args_option removal_options[] = {
+	{ "from", 0, ARGS_TEXT, "T", NULL, false, "first moment of what goes; has to be given" },
+	{ "to", 0, ARGS_TEXT, "T", NULL, false, "first moment behind it; has to be given" },
+	{ 0 },
+};
 static const struct args_option restore_options[] = {
 	{ "timeout", 0, ARGS_TEXT, "D", NULL, false, "give up after this long (default 60s)" },
 	{ 0 },
@@ -163,6 +168,16 @@ const struct args_verb verbs[] = {
 	  "the configuration's `path` of the storage may name it, and DIR/symbols belongs into the "
 	  "daemon's data directory. BACKUP stays as it is.",
 	  verb__store_restore },
+	{ "store remove", "SELECTOR", 1, 1, false,
+	  OPTIONS(removal_options, query_verbs__format, ask__options),
+	  "remove for good what a selector matches, from the daemon's store",
+	  "SELECTOR is as of `decima query`, and may leave the type out: {service_name=\"x\"} are "
+	  "all "
+	  "of them, {} is everything. No answer has what was removed from then on; the disk gives "
+	  "the room back when the store writes that part anew. Backups, and files that outputs "
+	  "wrote, keep what they have. Takes the role admin: over the unix socket as root or the "
+	  "daemon's user, or with a token of that role.",
+	  verb__store_remove },
 	{ "convert", "IN OUT", 2, 2, false,
 	  OPTIONS(convert_options), "between pprof, folded, speedscope, (out only) a page of HTML and (in only) perf script's text; - is standard input or output",
 	  NULL, verb__convert },

@@ -22,6 +22,7 @@ int verb__debuginfo_extract(const struct args *a);
 int verb__store_stat(const struct args *a);
 int verb__store_check(const struct args *a);
 int verb__store_backup(const struct args *a);
+int verb__store_remove(const struct args *a);
 int verb__store_restore(const struct args *a);
 int verb__generate(const struct args *a);
 int verb__complete(const struct args *a);

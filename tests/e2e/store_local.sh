@@ -165,6 +165,49 @@ ask store check >"$dir/answer" 2>&1
 expect_status killed_is_sound 0 $?
 daemon_stop
 
+# --- removed for good: what was there is in no answer any more, what came after is, also after a restart
+config "$dir/books4" "$dir/store4"
+start
+write_some removal.writes
+ask store remove "$selector" --to now 2>"$dir/err"
+expect_status removal.takes_a_range 2 $?
+"$decima" store remove "$selector" --from 0 --to now --data "$dir/store4" 2>"$dir/err"
+expect_status removal.takes_a_daemon 1 $?
+expect removal.says_so 'this store is only read here' "$dir/err"
+cp "$books/acknowledged" "$dir/gone"
+ask store remove '{service_name=~".+"}' --from 0 --to now >"$dir/answer"
+expect_status removal 0 $?
+expect removal.counts 'profiles lost what matched' "$dir/answer"
+cp "$books/emitted" "$dir/maybe_gone"
+
+# removed NAME ARGUMENT..: none of what is gone, and all that was acknowledged later
+removed() {
+	name=$1
+	shift
+	cp "$books/acknowledged" "$dir/must"
+	"$decima" query stacks "$selector" --from 0 "$@" >"$dir/stacks" 2>"$dir/err"
+	awk '
+		FILENAME ~ /maybe_gone$/ { old[$1] = 1; next }
+		FILENAME ~ /gone$/ { gone[$1] = 1; next }
+		FILENAME ~ /stacks$/ { there[substr($1, 2)] = 1; next }
+		{ if (!($1 in old)) { later++; if (!($1 in there)) missing++ } }
+		END {
+			for (n in gone) if (n in there) back++
+			if (back) print back " that were removed are there"
+			else if (missing) print missing " of " later " that came later are missing"
+			else if (later < 50) print "only " later + 0 " came later"
+		}
+	' "$dir/maybe_gone" "$dir/gone" "$dir/stacks" "$dir/must" >"$dir/verdict"
+	if [ -s "$dir/verdict" ]; then not_ok "$name" "$(head -n 1 "$dir/verdict")"; else ok "$name"; fi
+}
+write_some removal.writes_on
+removed removal.is_in_no_answer --url "unix:$dir/sock"
+removed removal.nor_beside_the_daemon --data "$dir/store4"
+daemon_stop
+start
+removed removal.nor_after_a_restart --url "unix:$dir/sock"
+daemon_stop
+
 # --- the directory that nobody named
 daemon_start --set inputs.ebpf.enabled=false --set inputs.perf_map.enabled=false || not_ok default "$(tail -n 1 "$dir/log")"
 if [ "$(stat -c %a "$dir/data/local")" = 700 ]; then ok default_directory; else not_ok default_directory "$(ls -ld "$dir/data"/*)"; fi
