@@ -65,6 +65,7 @@ struct sim {
 	bool persistent, failed, vanished;
 	char failed_path[NAME_BYTES]; /* of the first call that failed */
 	unsigned skip, n_open;
+	struct vfs_room room;
 	bool vouched; /* a segment was synced since the last restart */
 };
 
@@ -590,6 +591,14 @@ static int sim_random(struct vfs *v, uint64_t *ret)
 	return 0;
 }
 
+static int sim_room(struct vfs *v, struct vfs_room *ret)
+{
+	if (of(v)->room.bytes == 0)
+		return -EOPNOTSUPP;
+	*ret = of(v)->room;
+	return 0;
+}
+
 static int sim_revive(struct vfs *v)
 {
 	struct sim *s = of(v);
@@ -618,6 +627,7 @@ static const struct vfs_ops sim_ops = {
 	.list = sim_list,
 	.sync_dir = sim_sync_dir,
 	.random = sim_random,
+	.room = sim_room,
 	.revive = sim_revive,
 };
 
@@ -683,6 +693,11 @@ void sim__cut_at(struct sim *s, uint64_t n)
 void sim__skip(struct sim *s, unsigned skip)
 {
 	s->skip = skip;
+}
+
+void sim__set_room(struct sim *s, uint64_t bytes, uint64_t free_bytes)
+{
+	s->room = (struct vfs_room){ bytes, free_bytes };
 }
 
 uint64_t sim__n_calls(const struct sim *s)

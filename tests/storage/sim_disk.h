@@ -86,6 +86,9 @@ void sim__restart(struct sim *s, bool power_cut);
 /* From now on a directory of the disk is the disk, and nothing else is there. After a power cut. */
 void sim__enter(struct sim *s, const char *dir);
 
+/* What vfs__room() says; nothing until then. */
+void sim__set_room(struct sim *s, uint64_t bytes, uint64_t free_bytes);
+
 /* The directory and all names in it vanish, or come back. */
 void sim__vanish(struct sim *s, bool vanished);
 

@@ -275,6 +275,59 @@ static void test_a_backup_costs_no_block(void **state)
 	end(&b);
 }
 
+static uint64_t bytes_of_blocks(const struct bench *b, size_t from, size_t n)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = from; i < from + n; i++)
+		sum += b->store->blocks.v[i]->entry.bytes;
+	return sum;
+}
+
+/* An almost full disk: the oldest blocks go for what lacks, and for no more. */
+static void test_blocks_go_for_room(void **state)
+{
+	enum { LACKING = 3, SPARED = 5 };
+	struct commit_moment moment = { .manifest = { .generation = 0 } };
+	struct bench b;
+	(void)state;
+
+	fill(&b);
+	const uint64_t spared = bytes_of_blocks(&b, DAYS - SPARED, SPARED);
+	const uint64_t lacking = bytes_of_blocks(&b, 0, LACKING);
+	const int64_t first_ms = b.store->blocks.v[LACKING]->entry.first_ms;
+
+	assert_true(lacking < spared);
+	sim__set_room(b.sim, EXPIRE_ROOM_PART * spared, spared); /* enough */
+	assert_int_equal(expire__now(b.store, NULL), 0);
+	assert_int_equal(b.store->blocks.n, DAYS);
+
+	/* What a backup under way keeps becomes free after it, or not at all when it is done. */
+	sim__set_room(b.sim, EXPIRE_ROOM_PART * spared, spared - lacking);
+	assert_int_equal(commit__hold(b.store->commit, &moment, NULL), 0);
+	assert_int_equal(expire__now(b.store, NULL), 0);
+	commit__release(b.store->commit, &moment);
+	assert_int_equal(b.store->blocks.n, DAYS);
+	char path[BLOCK_PATH_BYTES];
+	commit__block_path(path, b.store->blocks.v[0]->entry.number);
+	assert_int_equal(vfs__link(sim__vfs(b.sim), path, "copy"), 0);
+	assert_int_equal(expire__now(b.store, NULL), 0);
+	assert_int_equal(b.store->blocks.n, DAYS);
+	assert_int_equal(vfs__unlink(sim__vfs(b.sim), "copy"), 0);
+
+	assert_int_equal(expire__now(b.store, NULL), 0);
+	assert_int_equal(b.store->blocks.n, DAYS - LACKING);
+	assert_int_equal(b.store->blocks.v[0]->entry.first_ms, first_ms);
+	assert_int_equal(b.store->rows_evicted, LACKING * N_TYPES);
+
+	/* Others fill it: what is small stays. */
+	sim__set_room(b.sim, EXPIRE_ROOM_PART * spared, 0);
+	for (int i = 0; i < DAYS; i++)
+		assert_int_equal(expire__now(b.store, NULL), 0);
+	assert_int_equal(b.store->blocks.n, SPARED);
+	end(&b);
+}
+
 /*
  * A machine that is on for nine hours of five days a week and off for the rest keeps no more than
  * what is asked for, though no run of it is long enough to come from the oldest profile to now.
@@ -318,6 +371,7 @@ int main(void)
 		cmocka_unit_test(test_a_machine_that_is_often_off),
 		cmocka_unit_test(test_late_ones_of_a_type_that_is_kept),
 		cmocka_unit_test(test_bytes_are_those_of_everything),
+		cmocka_unit_test(test_blocks_go_for_room),
 		cmocka_unit_test(test_a_backup_costs_no_block),
 	};
 

@@ -185,7 +185,7 @@ static void what_must_go_goes(void **state)
 		const struct retain_rules rules = { .cutoff_ms = random__below(&r, 8) ? cutoff_ms : NULL,
 						    .ctx = &w,
 						    .max_bytes = max_bytes };
-		const struct retain_facts facts = { types, era_bytes, era_is_held, &w, 100 };
+		const struct retain_facts facts = { types, era_bytes, era_is_held, &w, 100, NULL };
 
 		assert_int_equal(retain__choose(&c, &w.m, &rules, &facts), 0);
 		if (rules.cutoff_ms)
@@ -290,7 +290,7 @@ static void no_memory(void **state)
 
 	world__init(&w, &r);
 	const struct retain_rules rules = { .cutoff_ms = cutoff_ms, .ctx = &w, .max_bytes = 4000 };
-	const struct retain_facts facts = { types, era_bytes, era_is_held, &w, 100 };
+	const struct retain_facts facts = { types, era_bytes, era_is_held, &w, 100, NULL };
 
 	FAILMALLOC_SWEEP (i) {
 		struct retain_choice c = { 0 };

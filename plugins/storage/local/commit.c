@@ -325,6 +325,14 @@ int commit__hold(struct commit *c, struct commit_moment *ret, struct dcm_error *
 	return rc;
 }
 
+bool commit__is_held(struct commit *c)
+{
+	pthread_mutex_lock(&c->lock);
+	const bool held = c->n_holds > 0;
+	pthread_mutex_unlock(&c->lock);
+	return held;
+}
+
 void commit__release(struct commit *c, struct commit_moment *m)
 {
 	pthread_mutex_lock(&c->lock);

@@ -152,6 +152,8 @@ void commit_moment__fini(struct commit_moment *m);
 int commit__hold(struct commit *c, struct commit_moment *ret, struct dcm_error *err);
 /* Frees the moment too. */
 void commit__release(struct commit *c, struct commit_moment *m);
+/* Whether anybody holds one. */
+bool commit__is_held(struct commit *c);
 
 /*
  * To be called now and then while something refuses, and harmless otherwise. 0: the directory is

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -142,9 +143,47 @@ static bool fact_era_is_held(void *ctx, uint32_t era)
 	return e && e->held;
 }
 
+static bool fact_is_shared(void *ctx, uint64_t number)
+{
+	const struct expiring *g = ctx;
+	CLEANUP(vfs__closep) struct vfs_file *f = NULL;
+	char path[BLOCK_PATH_BYTES];
+	struct vfs_stat st;
+
+	return vfs__open(g->store->vfs, commit__block_path(path, number), VFS_READ, &f) ||
+	       vfs__stat(f, &st) || st.n_links > 1;
+}
+
 /* -------------------------------------------------------------------------------------------------
  * Finding out, with `work`
  */
+
+/* How much must go for the room of all who write to the file system. */
+static void look_for_room(struct expiring *g)
+{
+	struct vfs_room room;
+
+	/* What is held becomes free later. */
+	if (commit__is_held(g->store->commit) || vfs__room(g->store->vfs, &room) < 0 ||
+	    room.free_bytes >= room.bytes / EXPIRE_ROOM_PART)
+		return;
+	g->rules.lacking_bytes = room.bytes / EXPIRE_ROOM_PART - room.free_bytes;
+	g->rules.spared_bytes = room.bytes / EXPIRE_ROOM_PART;
+}
+
+static void tell_room(const struct expiring *g)
+{
+	const struct store_options *o = &g->store->options;
+	char text[200];
+
+	if (!o->report || !g->rules.lacking_bytes || !g->choice.evicted.n)
+		return;
+	snprintf(text, sizeof(text),
+		 "the file system is almost full: the oldest %zu blocks went before their time; "
+		 "give it room, or lower max_bytes",
+		 g->choice.evicted.n);
+	o->report(o->report_ctx, DCM_LOG_WARNING, text);
+}
 
 static bool has_head(const struct heads *h, const struct era *e)
 {
@@ -242,6 +281,7 @@ static int choose(struct expiring *g)
 	g->facts.types = fact_types;
 	g->facts.era_bytes = fact_era_bytes;
 	g->facts.era_is_held = fact_era_is_held;
+	g->facts.is_shared = fact_is_shared;
 	g->facts.ctx = g;
 	return r ? r
 		 : retain__choose(&g->choice, commit__manifest(g->store->commit), &g->rules, &g->facts);
@@ -474,6 +514,7 @@ static int expire(struct expiring *g, uint64_t *ret_n, struct dcm_error *err)
 	r = r ? error__nomem(err) : remove_chosen(g, err);
 	if (r)
 		return r;
+	tell_room(g);
 	if (g->choice.rewrite) {
 		const struct compact_filter filter = retain_filter(&g->rules);
 
@@ -549,6 +590,7 @@ int expire__now(struct store *s, struct dcm_error *err)
 	/* What a backup holds goes with it: nothing else is to go for its room. */
 	g.facts.other_bytes = (uint64_t)(log.n_files - log.n_held) * s->options.segment_bytes +
 			      atomic_load(&s->aside_bytes);
+	look_for_room(&g);
 	pthread_rwlock_wrlock(&s->lock);
 	int r = take_options(&g);
 	pthread_rwlock_unlock(&s->lock);

@@ -12,10 +12,14 @@
 
 #include "plugins/storage/local/store.h"
 
+enum { EXPIRE_ROOM_PART = 20 };
+
 /*
  * The store's own limits: retention, that of single types, and bytes, of which the log and the
- * dictionaries have their part, but not what only a backup under way keeps. 0 or a negative errno
- * with a sentence.
+ * dictionaries have their part, but not what only a backup under way keeps. And the oldest blocks
+ * go while less than a twentieth of the file system is free, unless they would not free anything
+ * (a backup has their files too), or the store has no more than that twentieth itself. 0 or a
+ * negative errno with a sentence.
  */
 int expire__now(struct store *s, struct dcm_error *err);
 

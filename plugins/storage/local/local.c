@@ -90,8 +90,9 @@ static const struct dcm_option options[] = {
 	  .def = "20GiB",
 	  .min = "0",
 	  .doc = "Bytes of the directory: blocks, dictionaries and the log, which takes 64 to 128 "
-		 "MiB. Beyond it the oldest blocks go; 0: no bound. A row takes about 1.5 bytes, "
-		 "one host with 19 Hz sampling some 10 MiB a day." },
+		 "MiB. Beyond it the oldest blocks go; 0: no bound. They go too while less than a "
+		 "twentieth of the file system is free. A row takes about 1.5 bytes, one host with "
+		 "19 Hz sampling some 10 MiB a day." },
 	{ .name = "seal_interval",
 	  .type = DCM_OPT_DURATION,
 	  .offset = offsetof(struct config, seal_ns),

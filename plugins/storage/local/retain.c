@@ -86,12 +86,19 @@ static bool era_is_over(const struct work *w, uint32_t era)
 	return !era_has_block(w, era) && !w->facts->era_is_held(w->facts->ctx, era);
 }
 
-static uint64_t bytes_left(const struct work *w)
+static uint64_t bytes_of_blocks(const struct work *w)
 {
-	uint64_t n = w->facts->other_bytes;
+	uint64_t n = 0;
 
 	for (size_t i = 0; i < w->left.n; i++)
 		n += w->left.v[i]->bytes;
+	return n;
+}
+
+static uint64_t bytes_left(const struct work *w)
+{
+	uint64_t n = w->facts->other_bytes + bytes_of_blocks(w);
+
 	for (size_t i = 0; i < w->m->eras.n; i++)
 		if (!era_is_over(w, w->m->eras.v[i].number))
 			n += w->facts->era_bytes(w->facts->ctx, w->m->eras.v[i].number);
@@ -108,14 +115,33 @@ static int by_age(const void *a, const void *b)
 	return ((*x)->number < (*y)->number) - ((*x)->number > (*y)->number);
 }
 
+/* Must the oldest that is left go, when `blocks` bytes are left with it and `gone` have gone? */
+static bool is_too_much(const struct work *w, uint64_t blocks, uint64_t gone)
+{
+	const struct retain_rules *rules = w->rules;
+
+	if (w->left.n == 0)
+		return false;
+	if (rules->max_bytes && w->ret->bytes > rules->max_bytes)
+		return true;
+	const struct manifest_block *oldest = w->left.v[w->left.n - 1];
+	return gone < rules->lacking_bytes && blocks - oldest->bytes >= rules->spared_bytes &&
+	       !w->facts->is_shared(w->facts->ctx, oldest->number);
+}
+
 static int evict(struct work *w)
 {
+	uint64_t all = 0, blocks = bytes_of_blocks(w);
+
+	for (size_t i = 0; i < w->m->blocks.n; i++)
+		all += w->m->blocks.v[i].bytes;
 	if (w->left.n > 1)
 		qsort(w->left.v, w->left.n, sizeof(w->left.v[0]), by_age);
 	w->ret->bytes = bytes_left(w);
-	while (w->rules->max_bytes && w->ret->bytes > w->rules->max_bytes && w->left.n) {
+	while (is_too_much(w, blocks, all - blocks)) {
 		const struct manifest_block *b = w->left.v[w->left.n - 1];
 
+		blocks -= b->bytes;
 		if (!vec__push(&w->ret->evicted, b->number))
 			return -ENOMEM;
 		w->left.n--;

@@ -28,6 +28,11 @@ struct retain_rules {
 	int64_t (*cutoff_ms)(void *ctx, uint32_t era, uint32_t type);
 	void *ctx;
 	uint64_t max_bytes; /* of blocks, dictionaries and what else there is; 0: no bound */
+	/*
+	 * The file system lacks so much room, and what is removed for it leaves blocks of so many
+	 * bytes: when the store is small, somebody else takes the room.
+	 */
+	uint64_t lacking_bytes, spared_bytes;
 };
 
 /* What the manifest does not say. */
@@ -38,6 +43,11 @@ struct retain_facts {
 	bool (*era_is_held)(void *ctx, uint32_t era); /* by something else than blocks: the log */
 	void *ctx;
 	uint64_t other_bytes; /* the log, and whatever retention cannot free */
+	/*
+	 * Another name keeps the block's file, so its room would not become free. Asked when
+	 * something lacks.
+	 */
+	bool (*is_shared)(void *ctx, uint64_t number);
 };
 
 struct retain_choice {

@@ -152,6 +152,11 @@ int vfs__list(struct vfs *v, const char *dir, vfs_name_fn each, void *ctx)
 	return v->ops->list(v, dir, each, ctx);
 }
 
+int vfs__room(struct vfs *v, struct vfs_room *ret)
+{
+	return UNINTERRUPTED(v->ops->room(v, ret));
+}
+
 uint64_t vfs__n_lost(struct vfs *v)
 {
 	return v->ops->n_lost ? v->ops->n_lost(v) : 0;

@@ -55,6 +55,11 @@ struct vfs_stat {
 	uint64_t n_links; /* 0: its name has been removed, and nobody will find what is written */
 };
 
+/* Of a file system, in bytes. */
+struct vfs_room {
+	uint64_t bytes, free_bytes; /* all; that the store may write */
+};
+
 /*
  * For each name in a directory, in no order; "." and ".." are left out. Another value than 0 ends
  * the walk.
@@ -101,6 +106,8 @@ struct vfs_ops {
 	int (*list)(struct vfs *v, const char *dir, vfs_name_fn each, void *ctx);
 	int (*sync_dir)(struct vfs *v, const char *dir);
 	int (*random)(struct vfs *v, uint64_t *ret); /* never 0 */
+	/* Of the file system that the directory is on; -EOPNOTSUPP where nobody can tell. */
+	int (*room)(struct vfs *v, struct vfs_room *ret);
 	/*
 	 * When the directory itself was removed and its path names one again: takes that one. 0
 	 * when all is well.
@@ -144,6 +151,7 @@ int vfs__rename(struct vfs *v, const char *from, const char *to);
 int vfs__unlink(struct vfs *v, const char *path);
 int vfs__link(struct vfs *v, const char *from, const char *to); /* 0 when `to` is there already */
 int vfs__mkdir(struct vfs *v, const char *path);		/* 0 when it is there already */
+int vfs__room(struct vfs *v, struct vfs_room *ret);
 int vfs__list(struct vfs *v, const char *dir, vfs_name_fn each, void *ctx);
 
 #endif

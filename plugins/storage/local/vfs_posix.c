@@ -19,6 +19,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "core/base/error.h"
@@ -261,6 +262,23 @@ static int posix_random(struct vfs *v, uint64_t *ret)
 	return 0;
 }
 
+static int posix_room(struct vfs *v, struct vfs_room *ret)
+{
+	struct posix *p = of(v);
+	struct statvfs st;
+
+	pthread_rwlock_rdlock(&p->lock);
+	const int rc = fstatvfs(p->root, &st) < 0 ? -errno : 0;
+	pthread_rwlock_unlock(&p->lock);
+	if (rc)
+		return rc;
+	if (st.f_blocks == 0)
+		return -EOPNOTSUPP;
+	*ret = (struct vfs_room){ (uint64_t)st.f_blocks * st.f_frsize,
+				  (uint64_t)st.f_bavail * st.f_frsize };
+	return 0;
+}
+
 static int posix_revive(struct vfs *v)
 {
 	struct posix *p = of(v);
@@ -304,6 +322,7 @@ static const struct vfs_ops posix_ops = {
 	.list = posix_list,
 	.sync_dir = posix_sync_dir,
 	.random = posix_random,
+	.room = posix_room,
 	.revive = posix_revive,
 };
 
