@@ -30,20 +30,26 @@ void fd__close(int fd)
 	errno = saved;
 }
 
-int fd__open_regular(const char *path)
+int fd__reopen_regular(int at)
 {
-	CLEANUP(fd__closep) int at = open(path, O_PATH | O_CLOEXEC);
 	char self[40];
 	struct stat st;
 	int fd;
 
-	if (at < 0 || fstat(at, &st) < 0)
+	if (fstat(at, &st) < 0)
 		return -errno;
 	if (!S_ISREG(st.st_mode))
 		return -ENOEXEC;
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", at);
 	fd = open(self, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	return fd < 0 ? -errno : fd;
+}
+
+int fd__open_regular(const char *path)
+{
+	CLEANUP(fd__closep) int at = open(path, O_PATH | O_CLOEXEC);
+
+	return at < 0 ? -errno : fd__reopen_regular(at);
 }
 
 /* fd__read_all() without the care for the buffer on failure. */

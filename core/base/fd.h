@@ -36,6 +36,8 @@ int fd__read_path(int dirfd, const char *path, size_t max_bytes, struct buf *b);
  * /proc.
  */
 int fd__open_regular(const char *path);
+/* The same of what is behind an O_PATH descriptor, which stays the caller's. */
+int fd__reopen_regular(int at);
 
 /* All n bytes or a negative errno; short writes go on, EINTR too. */
 int fd__write_all(int fd, const void *p, size_t n);

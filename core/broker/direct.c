@@ -15,7 +15,6 @@
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -35,28 +34,11 @@ static int open_at(int dir, const char *name, int flags)
 	return fd < 0 ? -errno : fd;
 }
 
-/*
- * What is behind an O_PATH descriptor, to be read. Opening a device or a pipe would do something:
- * only regular files are.
- */
-static int reopen(int at)
-{
-	char self[40];
-	struct stat st;
-
-	if (fstat(at, &st) < 0)
-		return -errno;
-	if (!S_ISREG(st.st_mode))
-		return -ENOEXEC;
-	snprintf(self, sizeof(self), "/proc/self/fd/%d", at);
-	return open_at(AT_FDCWD, self, O_RDONLY | O_NONBLOCK | O_NOCTTY);
-}
-
 /* Takes an O_PATH descriptor. */
 static int reopen_code(int at)
 {
 	CLEANUP(fd__closep) int path = at;
-	CLEANUP(fd__closep) int fd = path < 0 ? path : reopen(path);
+	CLEANUP(fd__closep) int fd = path < 0 ? path : fd__reopen_regular(path);
 	char magic[SELFMAG];
 
 	if (fd < 0)
@@ -107,7 +89,7 @@ static int open_names(int dir, const char *path)
 	if (!has_name_of_names(path))
 		return -EPERM;
 	at = open_inside(dir, path, O_PATH | O_NOFOLLOW, RESOLVE_NO_MAGICLINKS);
-	return at < 0 ? at : reopen(at);
+	return at < 0 ? at : fd__reopen_regular(at);
 }
 
 static int open_cgroup(int dir, uint64_t id)

@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
-#include <poll.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +30,7 @@
 #include "tests/unit/failmalloc.h"
 #include "tests/unit/native_batch.h"
 #include "tests/unit/shell.h"
+#include "tests/unit/terminal.h"
 
 static const int64_t SECOND = 1000000000, DAY_S = 86400;
 static char root[] = "/tmp/decima-depot-XXXXXX";
@@ -376,14 +376,6 @@ static void test_the_end_waits_for_no_file(void **state)
 	depot__free(d);
 }
 
-/* A terminal tells its master when somebody had it open. */
-static bool was_opened(int master)
-{
-	struct pollfd p = { .fd = master };
-
-	return poll(&p, 1, 0) > 0 && p.revents & POLLHUP;
-}
-
 static void test_files_that_wait_without_a_descriptor(void **state)
 {
 	enum { MORE_THAN_WAIT_OPEN = 300 };
@@ -393,8 +385,8 @@ static void test_files_that_wait_without_a_descriptor(void **state)
 	struct keeper *k = keeper_at(d, &gate);
 	struct keeper_stat stat;
 	CLEANUP(fd__closep) int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
-	const char *terminal = master >= 0 && !unlockpt(master) ? ptsname(master) : NULL;
-	const bool before = was_opened(master);
+	const char *terminal = terminal__of(master);
+	const bool before = terminal__was_opened(master);
 
 	(void)state;
 	for (int i = 0; i < MORE_THAN_WAIT_OPEN; i++)
@@ -419,7 +411,7 @@ static void test_files_that_wait_without_a_descriptor(void **state)
 	assert_int_equal(stat.n_dropped, 5);
 	assert_int_equal(stat.n_failed, 0);
 	assert_int_equal(gate.n_lost, 5);
-	assert_int_equal(was_opened(master), before);
+	assert_int_equal(terminal__was_opened(master), before);
 	assert_int_equal(stat_of(d).n_put, 2);
 	assert_true(is_there(d, DEPOT_ELF) && is_there(d, DEPOT_DEBUG));
 	keeper__free(k);

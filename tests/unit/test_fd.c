@@ -238,6 +238,7 @@ static void test_open_regular(void **state)
 	assert_int_equal(fd__open_regular(dir), -ENOEXEC);
 	assert_int_equal(fd__open_regular("/dev/null"), -ENOEXEC);
 	assert_int_equal(fd__open_regular(in_dir("nothing")), -ENOENT);
+	assert_int_equal(fd__reopen_regular(-1), -EBADF);
 }
 
 /* Files of /proc have no size, and are made while they are read. */

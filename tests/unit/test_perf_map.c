@@ -33,6 +33,7 @@
 #include "tests/unit/failmalloc.h"
 #include "tests/unit/random.h"
 #include "tests/unit/shell.h"
+#include "tests/unit/terminal.h"
 
 static const int64_t SECOND = 1000000000;
 static char dir[] = "/tmp/decima-perf-map-XXXXXX";
@@ -330,22 +331,61 @@ static void test_what_is_not_ours_to_read(void **state)
 	source__init(&s, SOURCE_PERF_MAP, 1 << 20);
 	write_as("real.map", "10 10 one\n", O_TRUNC);
 	assert_int_equal(symlink("real.map", path_of("link.map")), 0);
-	assert_int_equal(open_source(&s, root, "/link.map"), -ELOOP);
+	assert_int_equal(open_source(&s, root, "/link.map"), -ENOEXEC);
 	assert_int_equal(mkfifo(path_of("fifo.map"), 0600), 0);
-	assert_int_equal(open_source(&s, root, "/fifo.map"), -EACCES); /* and does not wait for a writer */
+	assert_int_equal(open_source(&s, root, "/fifo.map"), -ENOEXEC); /* and does not wait for a writer */
 	assert_int_equal(mkdir(path_of("dir.map"), 0700), 0);
-	assert_int_equal(open_source(&s, root, "/dir.map"), -EACCES);
+	assert_int_equal(open_source(&s, root, "/dir.map"), -ENOEXEC);
 	if (getuid() != 0)
 		assert_int_equal(source__open(&s, root, "/real.map", &nobody, 0), -EACCES);
 	else if (chown(path_of("real.map"), 65532, 65532) == 0)
 		assert_int_equal(source__open(&s, root, "/real.map", &owner, 0), -EACCES);
-	assert_int_equal(source__open(&s, root, "/link.map", &owner, INT64_MAX), -ELOOP);
+	assert_int_equal(source__open(&s, root, "/link.map", &owner, INT64_MAX), -ENOEXEC);
 	write_as("old.map", "10 10 one\n", O_TRUNC);
 	assert_int_equal(source__open(&s, root, "/old.map", &owner, time(NULL) + 10), -ESTALE);
 	/* No way out of the root: an absolute link and dots stay beneath it. */
 	assert_int_equal(symlink("/", path_of("up")), 0);
 	assert_int_not_equal(open_source(&s, root, "/up/etc/passwd"), 0);
 	assert_int_not_equal(open_source(&s, root, "/../../../../etc/passwd"), 0);
+	source__fini(&s);
+}
+
+/* A process may put a device where its map would be: a watchdog that was opened ends the machine. */
+static void test_no_device_is_opened(void **state)
+{
+	CLEANUP(fd__closep) int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	CLEANUP(fd__closep) int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+	const char *terminal = terminal__of(master);
+	const bool before = terminal__was_opened(master);
+	struct source s;
+
+	(void)state;
+	source__init(&s, SOURCE_PERF_MAP, 1 << 20);
+	assert_int_equal(open_source(&s, root, terminal ? terminal : "/dev/null"), -ENOEXEC);
+	assert_int_equal(terminal__was_opened(master), before);
+	source__fini(&s);
+}
+
+static int no_answer(const struct dcm_host *host, const struct dcm_guarded *g)
+{
+	assert_non_null(host);
+	assert_int_equal(g->what, DCM_GUARDED_NAMES);
+	return -ETIMEDOUT;
+}
+
+/* A file system that never answers keeps the host's broker waiting, and not us. */
+static void test_a_path_that_hangs_is_left_to_the_host(void **state)
+{
+	CLEANUP(fd__closep) int root = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	const struct dcm_host host = { .size = sizeof(host), .open_guarded = no_answer };
+	struct source_owner owner = me();
+	struct source s;
+
+	(void)state;
+	owner.host = &host;
+	source__init(&s, SOURCE_PERF_MAP, 1 << 20);
+	write_as("slow.map", "10 10 one\n", O_TRUNC);
+	assert_int_equal(source__open(&s, root, "/slow.map", &owner, 0), -ETIMEDOUT);
 	source__fini(&s);
 }
 
@@ -830,6 +870,13 @@ static void ignore_set(struct dcm_metric *m, double v)
 	(void)v;
 }
 
+static int refuse(const struct dcm_host *host, const struct dcm_guarded *g)
+{
+	(void)host;
+	(void)g;
+	return -EPERM;
+}
+
 static void keep_name(void *ctx, uint32_t i, const struct dcm_symbol *symbol)
 {
 	char(*names)[64] = ctx;
@@ -868,7 +915,8 @@ static void test_the_plugin_names_this_process(void **state)
 				 .set_state = any_state,
 				 .metric = no_metric,
 				 .metric_add = ignore_add,
-				 .metric_set = ignore_set };
+				 .metric_set = ignore_set,
+				 .open_guarded = refuse };
 	CLEANUP(mem__freep) void *config = default_config(p->options);
 	struct dcm_process id = { .pid = (uint32_t)getpid() };
 	uint64_t addresses[] = { 0x10, 0x30, 0x20 };
@@ -927,6 +975,8 @@ int main(void)
 		cmocka_unit_test(test_a_file_is_followed_and_rewriting_is_noticed),
 		cmocka_unit_test(test_only_the_end_of_a_large_file_is_read),
 		cmocka_unit_test(test_what_is_not_ours_to_read),
+		cmocka_unit_test(test_no_device_is_opened),
+		cmocka_unit_test(test_a_path_that_hangs_is_left_to_the_host),
 		cmocka_unit_test(test_a_process_and_its_map),
 		cmocka_unit_test(test_a_jitdump_is_found_by_its_mapping),
 		cmocka_unit_test(test_containers_and_namespaced_pids),

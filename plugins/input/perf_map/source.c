@@ -2,6 +2,10 @@
 /*
  * plugins/input/perf_map/source.c - one process's perf map or jitdump, followed as it grows
  *
+ * What is at a path that a process chose is looked at before it is opened (O_PATH), since opening a
+ * device does something. Looking may wait for a file system that never answers: the host is asked
+ * for it, which waits for a second at most where it has a process for such things.
+ *
  * openat2(2) with RESOLVE_IN_ROOT (Linux 5.6) takes links as the container sees them. Older
  * kernels, and sandboxes that refuse it, get a walk that follows no link at all.
  *
@@ -72,7 +76,7 @@ uint64_t source__n_known(const struct source *s)
 
 /* --- opening --- */
 
-/* Each part by itself, no links. */
+/* Each part by itself, no links: an O_PATH descriptor. */
 static int walk(int root_fd, const char *path)
 {
 	CLEANUP(fd__closep) int at = fcntl(root_fd, F_DUPFD_CLOEXEC, 3);
@@ -94,7 +98,7 @@ static int walk(int root_fd, const char *path)
 		if (strcmp(part, "..") == 0)
 			return -EXDEV;
 		if (*path == '\0') {
-			next = openat(at, part, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+			next = openat(at, part, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 			return next < 0 ? -errno : next;
 		}
 		next = openat(at, part, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -106,36 +110,38 @@ static int walk(int root_fd, const char *path)
 	return -errno;
 }
 
+static bool is_refused(int fd)
+{
+	return fd == -ENOSYS || fd == -EPERM || fd == -EINVAL;
+}
+
 static int open_ourselves(int root_fd, const char *path)
 {
 	struct open_how how = {
-		.flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY,
+		.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
 		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
 	};
 	long fd = syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
+	CLEANUP(fd__closep) int at = fd < 0 ? -errno : (int)fd;
 
-	if (fd >= 0)
-		return (int)fd;
-	if (errno == ENOSYS || errno == EPERM || errno == EINVAL)
-		return walk(root_fd, path);
-	return -errno;
+	if (is_refused(at))
+		at = walk(root_fd, path);
+	return at < 0 ? at : fd__reopen_regular(at);
 }
 
-/* By ourselves when we may, else by the host. */
+/* By the host, but for a sandbox that refuses it. */
 static int open_beneath(const struct dcm_host *host, int root_fd, const char *path)
 {
 	const struct dcm_guarded g = {
 		.size = sizeof(g), .what = DCM_GUARDED_NAMES, .dir = root_fd, .path = path
 	};
-	int fd = open_ourselves(root_fd, path);
+	int fd = host ? host->open_guarded(host, &g) : -ENOSYS;
 
-	return host && (fd == -EACCES || fd == -EPERM) ? host->open_guarded(host, &g) : fd;
+	return is_refused(fd) ? open_ourselves(root_fd, path) : fd;
 }
 
 static int acceptable(const struct stat *st, const struct source_owner *owner, int64_t not_before_s)
 {
-	if (!S_ISREG(st->st_mode))
-		return -EACCES;
 	if (st->st_uid != 0 && st->st_uid != owner->uid && st->st_uid != owner->euid)
 		return -EACCES;
 	return st->st_mtime + STALE_SLACK_S < not_before_s ? -ESTALE : 0;

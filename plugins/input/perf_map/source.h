@@ -28,7 +28,7 @@ enum {
 /* Who may own the file. */
 struct source_owner {
 	uid_t uid, euid;
-	const struct dcm_host *host; /* opens it when we may not; NULL: nobody does */
+	const struct dcm_host *host; /* opens it; NULL: we do */
 };
 
 enum source_format {
@@ -60,7 +60,7 @@ void source__forget(struct source *s);
  * Opens `path` (absolute) beneath the directory root_fd when it is not the file that is open
  * already. Kept as it was when there is none now. not_before_s: a file that was last changed
  * earlier (seconds, real) is of an older process with the same pid. 0, -ENOENT, -EACCES (not ours
- * to read, or of a foreign owner), -ELOOP, -ESTALE (too old), ...
+ * to read, or of a foreign owner), -ENOEXEC (no regular file), -ESTALE (too old), ...
  */
 int source__open(struct source *s, int root_fd, const char *path, const struct source_owner *owner,
 		 int64_t not_before_s);
