@@ -3,7 +3,8 @@
  * fuzz/fuzz_jitdump.c - jitdumps of anybody
  *
  * The input is the file, fed in pieces whose size its first byte gives, and once whole: both must
- * come to the same counts. Names and places are text, and memory stays within the bound.
+ * come to the same counts. Names and places are text, memory stays within the bound, and work within
+ * what the file's bytes pay for.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,8 @@ static void feed(struct dump *d, struct map *names, const uint8_t *data, size_t 
 		have -= used;
 	}
 	if (map__settle(names) || dump__settle(d))
+		abort();
+	if (d->work > DUMP_MAX_WORK + size * DUMP_WORK_PER_BYTE)
 		abort();
 	if (map__bytes(names) > (4u << 20) || dump__bytes(d) > (4u << 20) || d->n_skipped > d->n_records)
 		abort();

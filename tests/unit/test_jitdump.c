@@ -363,6 +363,70 @@ static void test_memory_is_bounded(void **state)
 	buf__fini(&b);
 }
 
+/*
+ * A record of 64 bytes can ask for all names to be copied. What is copied is bounded by the bytes
+ * of the file, and what comes behind is taken.
+ */
+static void test_work_is_paid_for(void **state)
+{
+	enum { LOADS = 20000, MOVES = 60, MOVED = LOADS * 16 };
+	struct buf b = { 0 };
+	struct reading r;
+
+	(void)state;
+	put_header(&b);
+	for (uint64_t i = 0; i < LOADS; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "f%" PRIu64, i);
+		put_load(&b, i * 16, 16, name);
+	}
+	for (uint64_t i = 1; i <= MOVES; i++)
+		put_move(&b, 0, i * MOVED, MOVED);
+	put_load(&b, 0x100000000, 16, "later");
+	reading__init(&r);
+	feed(&r, &b, b.n);
+	assert_true(r.dump.work <= DUMP_MAX_WORK + MOVES * 64 * DUMP_WORK_PER_BYTE);
+	assert_true(r.dump.n_cut >= MOVES - DUMP_MAX_WORK / (LOADS * DUMP_RANGE_WORK) &&
+		    r.dump.n_cut < MOVES);
+	assert_int_equal(r.dump.n_skipped, 0);
+	assert_place(&r, 5 * 16, "f5", "", 0);
+	assert_place(&r, MOVED + (LOADS - 1) * 16, "f19999", "", 0);
+	assert_place(&r, MOVES * MOVED + LOADS / 2 * 16, "", "", 0);
+	assert_place(&r, 0x100000000, "later", "", 0);
+	reading__fini(&r);
+	buf__fini(&b);
+}
+
+/* An entry of a byte may repeat a file's name of four thousand. */
+static void test_repeated_places_are_paid_for(void **state)
+{
+	enum { LINES_OF_IT = 3000, RECORDS_OF_IT = 40 };
+	struct entry lines[LINES_OF_IT];
+	struct buf b = { 0 };
+	struct reading r;
+	char file[3500];
+
+	(void)state;
+	memset(file, 'f', sizeof(file) - 1);
+	file[sizeof(file) - 1] = '\0';
+	for (uint32_t i = 0; i < LINES_OF_IT; i++)
+		lines[i] = (struct entry){ 0x1000 + i, i, i ? "\xff" : file };
+	put_header(&b);
+	for (unsigned i = 0; i < RECORDS_OF_IT; i++)
+		put_lines(&b, 0x1000, lines, i % 2 ? LINES_OF_IT : 200);
+	put_lines(&b, 0x1000, lines, 2);
+	put_load(&b, 0x1000, 0x20, "method");
+	reading__init(&r);
+	feed(&r, &b, b.n);
+	assert_true(r.dump.work <= DUMP_MAX_WORK + b.n * DUMP_WORK_PER_BYTE);
+	assert_int_equal(r.dump.n_skipped, RECORDS_OF_IT / 2);
+	assert_true(dump__bytes(&r.dump) < 4 * DUMP_MAX_PLACES);
+	assert_place(&r, 0x1010, "method", file, 1);
+	reading__fini(&r);
+	buf__fini(&b);
+}
+
 /* A failed reading goes on where it stopped, and nothing is missing in the end. */
 static void test_failing_allocations(void **state)
 {
@@ -408,6 +472,8 @@ int main(void)
 		cmocka_unit_test(test_garbage_is_counted_and_skipped),
 		cmocka_unit_test(test_the_newest_wins_against_brute_force),
 		cmocka_unit_test(test_memory_is_bounded),
+		cmocka_unit_test(test_work_is_paid_for),
+		cmocka_unit_test(test_repeated_places_are_paid_for),
 		cmocka_unit_test(test_failing_allocations),
 	};
 

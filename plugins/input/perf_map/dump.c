@@ -26,6 +26,7 @@ enum {
 	MOVE_BYTES = HEAD_BYTES + 48,
 	LINES_BYTES = HEAD_BYTES + 16, /* and the entries */
 	LINE_BYTES = 16,	       /* and the file's name */
+	FILE_MAX = MAP_MAX_NAME - 16,  /* of a place: the rest is for the line */
 	/*
 	 * V8 places its lines behind an ELF header that tools of 2016 put before the code, and
 	 * still does (kElfHeaderSize).
@@ -68,7 +69,7 @@ void dump__reset(struct dump *d)
 {
 	map__reset(&d->lines);
 	d->started = d->broken = false;
-	d->to_skip = 0;
+	d->to_skip = d->credit = 0;
 	d->pending.n = d->places.n = 0;
 }
 
@@ -82,6 +83,29 @@ int dump__settle(struct dump *d)
 	return map__settle(&d->lines);
 }
 
+/* --- work --- */
+
+/* Bytes of the file that were passed pay for what records ask for. */
+static void pay(struct dump *d, uint64_t bytes)
+{
+	uint64_t room = DUMP_MAX_WORK - d->credit,
+		 paid = bytes < room ? bytes * DUMP_WORK_PER_BYTE : room;
+
+	d->credit += paid < room ? paid : room;
+}
+
+/* A range with [n] bytes of text is copied: 0, or -EDQUOT when that is not paid for. */
+static int charge(struct dump *d, uint32_t n)
+{
+	uint64_t work = DUMP_RANGE_WORK + (uint64_t)n;
+
+	if (work > d->credit)
+		return -EDQUOT;
+	d->credit -= work;
+	d->work += work;
+	return 0;
+}
+
 /* --- lines --- */
 
 /* One entry's place into `places`; -EPROTO when it is no text. */
@@ -91,7 +115,7 @@ static int add_place(struct dump *d, uint64_t address, struct dcm_str file, uint
 	char number[16];
 	int n = snprintf(number, sizeof(number), ":%" PRIu32, line);
 
-	if (file.n > MAP_MAX_NAME - sizeof(number) || !str__is_utf8(file))
+	if (d->places.n + file.n + sizeof(number) > DUMP_MAX_PLACES)
 		return -EPROTO;
 	if (!vec__reserve(&d->places, file.n + (size_t)n))
 		return -ENOMEM;
@@ -126,8 +150,15 @@ static int parse_lines(struct dump *d, const uint8_t *p, size_t n)
 			return -EPROTO;
 		text = (struct dcm_str){ (const char *)p + at + LINE_BYTES,
 					 (uint32_t)(end - p - at - LINE_BYTES) };
-		if (!is_repeated(text))
+		if (is_repeated(text)) {
+			rc = charge(d, file.n);
+			if (rc)
+				return rc;
+		} else {
 			file = text;
+			if (file.n > FILE_MAX || !str__is_utf8(file))
+				return -EPROTO;
+		}
 		rc = add_place(d, u64_at(p + at), file, u32_at(p + at + 8));
 		if (rc)
 			return rc;
@@ -207,7 +238,7 @@ static int take_load(struct dump *d, struct map *names, const uint8_t *p, size_t
 }
 
 /* What is known of [from, from + bytes) holds at `to`, too. */
-static int move_names(struct map *m, uint64_t from, uint64_t to, uint64_t bytes)
+static int move_names(struct dump *d, struct map *m, uint64_t from, uint64_t to, uint64_t bytes)
 {
 	struct map_piece piece;
 	uint64_t at = from;
@@ -216,6 +247,9 @@ static int move_names(struct map *m, uint64_t from, uint64_t to, uint64_t bytes)
 	while (!rc && at < from + bytes && map__next(m, at, from + bytes, &piece)) {
 		char name[MAP_MAX_NAME];
 
+		rc = charge(d, piece.name.n);
+		if (rc)
+			break;
 		memcpy(name, piece.name.p, piece.name.n);
 		rc = map__add(m, piece.start - from + to, piece.end - piece.start,
 			      (struct dcm_str){ name, piece.name.n });
@@ -232,8 +266,8 @@ static int take_move(struct dump *d, struct map *names, const uint8_t *p)
 
 	if (bytes > MAP_MAX_RANGE || from + bytes < from || to + bytes < to)
 		return -EPROTO;
-	rc = move_names(names, from, to, bytes);
-	return rc ? rc : move_names(&d->lines, from, to, bytes);
+	rc = move_names(d, names, from, to, bytes);
+	return rc ? rc : move_names(d, &d->lines, from, to, bytes);
 }
 
 /* Bytes of a record that must be there for it to be taken. */
@@ -281,6 +315,7 @@ static int begin(struct dump *d, const uint8_t *p)
 		return -EPROTO;
 	d->started = true;
 	d->to_skip = total;
+	d->credit = DUMP_MAX_WORK; /* a record is paid for by those before it: the first have none */
 	return 0;
 }
 
@@ -309,13 +344,15 @@ static int step(struct dump *d, struct map *names, const uint8_t *p, size_t n, b
 		return rc;
 	d->to_skip = total;
 	d->n_records++;
-	d->n_skipped += rc != 0;
+	d->n_cut += rc == -EDQUOT;
+	d->n_skipped += rc && rc != -EDQUOT;
 	return 0;
 }
 
 int dump__feed(struct dump *d, struct map *names, const void *data, size_t n, size_t *ret_used)
 {
 	const uint8_t *p = data;
+	const uint64_t until = d->work + DUMP_MAX_WORK;
 	size_t at = 0;
 	bool more = false;
 	int rc = 0;
@@ -326,9 +363,12 @@ int dump__feed(struct dump *d, struct map *names, const void *data, size_t n, si
 		if (d->broken)
 			skip = n - at;
 		at += skip;
+		pay(d, skip);
 		d->to_skip -= d->broken ? 0 : skip;
 		if (skip)
 			continue;
+		if (d->work >= until)
+			break;
 		rc = step(d, names, p + at, n - at, &more);
 		if (rc == -EBADMSG) {
 			d->broken = true;

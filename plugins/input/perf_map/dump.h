@@ -6,7 +6,12 @@
  * moved, these are the lines of the code that comes next. It is fed in the file's order; names go
  * to one map, "FILE:LINE" to another, and in both the newest wins, as in a perf map.
  *
- * Not thread-safe. Limits: DUMP_MAX_RECORD, those of map.h. Sources: Linux,
+ * A record of 64 bytes may say that a gigabyte of code has moved, with a name every few bytes. What
+ * records have copied is therefore paid for with the bytes of the file, DUMP_WORK_PER_BYTE each: a
+ * compaction that moves every function with its lines stays far below it. What is not paid for is
+ * left out and counted.
+ *
+ * Not thread-safe. Limits: DUMP_MAX_RECORD, DUMP_MAX_WORK, those of map.h. Sources: Linux,
  * tools/perf/Documentation/jitdump-specification.txt; V8, src/diagnostics/perf-jit.cc.
  */
 #ifndef DECIMA_PERF_MAP_DUMP_H
@@ -23,6 +28,14 @@
 
 enum {
 	DUMP_MAX_RECORD = 120 << 10, /* bytes of a record of lines; a longer one is skipped */
+	DUMP_MAX_PLACES = 1 << 20,   /* bytes of the places of one record of lines; likewise */
+	/*
+	 * Work is counted as bytes of a file that could have been read in that time: a range that
+	 * is copied is DUMP_RANGE_WORK and its name.
+	 */
+	DUMP_RANGE_WORK = 64,
+	DUMP_WORK_PER_BYTE = 256, /* that a byte of the file pays for */
+	DUMP_MAX_WORK = 4 << 20,  /* that can be saved up, and that one feed does, about */
 };
 
 /* A line of the code that is loaded next: an address, and its place as "FILE:LINE". */
@@ -39,7 +52,10 @@ struct dump {
 	VEC(struct dump_line) pending;
 	VEC(char) places;
 	uint64_t pending_code;	       /* the address of the code that `pending` is of */
+	uint64_t credit;	       /* work that is paid for */
+	uint64_t work;		       /* done, of all time */
 	uint64_t n_records, n_skipped; /* read, and of these not understood */
+	uint64_t n_cut;		       /* records that asked for more work than was paid for */
 };
 
 /* max_bytes: of lines. Nothing is allocated before the first record. */
@@ -50,8 +66,8 @@ void dump__reset(struct dump *d);
 
 /*
  * Takes the whole records at the beginning of [n] bytes; *ret_used of them, the rest is to come
- * again with more behind it (DUMP_MAX_RECORD bytes are always enough). Names go into `names`.
- * Records of another form are counted and skipped. -ENOMEM: what was taken until then is known.
+ * again, with more behind it when nothing was taken (DUMP_MAX_RECORD bytes are always enough).
+ * Names go into `names`. Records of another form are counted and skipped. -ENOMEM: what was taken until then is known.
  */
 int dump__feed(struct dump *d, struct map *names, const void *data, size_t n, size_t *ret_used);
 

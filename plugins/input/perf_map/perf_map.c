@@ -114,7 +114,7 @@ struct perf_map {
 	struct clock clock; /* the host's */
 	struct processes *processes;
 	struct dcm_metric *lines, *skipped, *rewrites, *memory, *known;
-	_Atomic uint64_t told_lines, told_skipped, told_rewrites, told_forgotten;
+	_Atomic uint64_t told_lines, told_skipped, told_rewrites, told_forgotten, told_cut;
 };
 
 static const struct perf_map *of_clock(const struct clock *c)
@@ -153,7 +153,7 @@ static void tell(struct perf_map *p)
 {
 	const struct dcm_host *host = p->host;
 	struct processes_stat stat;
-	uint64_t forgotten;
+	uint64_t forgotten, cut;
 
 	processes__stat(p->processes, &stat);
 	host->metric_add(p->lines, since(&p->told_lines, stat.n_lines));
@@ -164,6 +164,9 @@ static void tell(struct perf_map *p)
 	forgotten = since(&p->told_forgotten, stat.n_forgotten);
 	if (forgotten)
 		host->drop(host, "perf_map_lines", forgotten);
+	cut = since(&p->told_cut, stat.n_cut);
+	if (cut)
+		host->drop(host, "jitdump_work", cut);
 }
 
 /* --- lifecycle --- */

@@ -83,7 +83,7 @@ struct processes {
 	uint32_t n_processes, n_roots;
 	int64_t swept_ns, checked_ns;
 
-	_Atomic uint64_t bytes, n_lines, n_skipped, n_forgotten, n_rewrites;
+	_Atomic uint64_t bytes, n_lines, n_skipped, n_forgotten, n_rewrites, n_cut;
 };
 
 /* --- roots, under the table's lock --- */
@@ -388,7 +388,7 @@ static struct source_stat stat_of(const struct process *p)
 		sum.n_skipped += one.n_skipped;
 		sum.n_forgotten += one.n_forgotten;
 		sum.n_rewrites += one.n_rewrites;
-		sum.n_reads += one.n_reads;
+		sum.n_cut += one.n_cut;
 		sum.bytes += one.bytes;
 	}
 	return sum;
@@ -405,6 +405,7 @@ static void account(struct processes *t, struct process *p, const struct source_
 	atomic_fetch_add(&t->n_skipped, now.n_skipped - before->n_skipped);
 	atomic_fetch_add(&t->n_forgotten, now.n_forgotten - before->n_forgotten);
 	atomic_fetch_add(&t->n_rewrites, now.n_rewrites - before->n_rewrites);
+	atomic_fetch_add(&t->n_cut, now.n_cut - before->n_cut);
 }
 
 /* Reads on in one file, when it is open; rc is what opening it gave. 0 when it tells something. */
@@ -433,12 +434,10 @@ static int refresh(struct processes *t, struct process *p, bool read)
 		p->result = -ENOMEM;
 	else
 		p->result = map == 0 || dump == 0 ? 0 : more_telling(map, dump);
-	/*
-	 * A file so large that this look did not reach its end is gone on with at the next
-	 * question.
-	 */
-	if (stat_of(p).n_reads - before.n_reads >= SOURCE_BYTES_AT_ONCE)
-		p->looked_ns = 0;
+	/* What this look did not come to is gone on with at the next question. */
+	for (int i = 0; i < SOURCE_FORMATS; i++)
+		if (p->sources[i].is_behind)
+			p->looked_ns = 0;
 	return p->result;
 }
 
@@ -584,6 +583,7 @@ void processes__stat(struct processes *t, struct processes_stat *ret)
 		.n_skipped = atomic_load(&t->n_skipped),
 		.n_forgotten = atomic_load(&t->n_forgotten),
 		.n_rewrites = atomic_load(&t->n_rewrites),
+		.n_cut = atomic_load(&t->n_cut),
 		.bytes = atomic_load(&t->bytes),
 	};
 	pthread_mutex_lock(&t->lock);

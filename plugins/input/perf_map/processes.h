@@ -61,6 +61,7 @@ int processes__resolve(struct processes *t, const struct dcm_process *id, const 
 
 struct processes_stat {
 	uint64_t n_lines, n_skipped, n_forgotten, n_rewrites; /* count up */
+	uint64_t n_cut;					      /* likewise; as dump.h has it */
 	uint64_t bytes;					      /* of maps, now */
 	uint32_t n_processes, n_roots;
 };

@@ -64,7 +64,7 @@ struct source_stat source__stat(const struct source *s)
 		.n_skipped = s->map.n_skipped + s->dump.n_skipped,
 		.n_forgotten = s->map.n_forgotten + s->dump.lines.n_forgotten,
 		.n_rewrites = s->n_rewrites,
-		.n_reads = s->n_reads,
+		.n_cut = s->dump.n_cut,
 		.bytes = map__bytes(&s->map) + dump__bytes(&s->dump),
 	};
 }
@@ -252,6 +252,7 @@ int source__read(struct source *s, uint64_t max_file_bytes)
 	struct stat st;
 	int rc = 0;
 
+	s->is_behind = false;
 	if (s->fd < 0)
 		return -ENOENT;
 	if (fstat(s->fd, &st) < 0)
@@ -268,6 +269,7 @@ int source__read(struct source *s, uint64_t max_file_bytes)
 		return -ENOMEM;
 	while (left && !rc) {
 		ssize_t n = pread(s->fd, block, BLOCK_BYTES, (off_t)s->offset);
+		uint64_t work = s->dump.work;
 		size_t used;
 
 		if (n <= 0) {
@@ -278,9 +280,11 @@ int source__read(struct source *s, uint64_t max_file_bytes)
 		}
 		rc = feed(s, block, (size_t)n, &used);
 		s->n_reads += used;
-		left -= used < left ? used : left;
+		work = s->dump.work - work + used;
+		left -= work < left ? work : left;
 		if (used == 0)
 			break;
 	}
+	s->is_behind = left == 0;
 	return rc ? rc : settle(s);
 }

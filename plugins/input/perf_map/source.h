@@ -22,7 +22,7 @@
 
 enum {
 	SOURCE_MARK_BYTES = 128,	/* of text before the offset that are compared */
-	SOURCE_BYTES_AT_ONCE = 32 << 20 /* read by one call: 0.2 to 0.3 s */
+	SOURCE_BYTES_AT_ONCE = 32 << 20 /* read by one call, work (dump.h) included: 0.2 to 0.3 s */
 };
 
 /* Who may own the file. */
@@ -46,6 +46,7 @@ struct source {
 	char mark[SOURCE_MARK_BYTES]; /* the text before offset */
 	uint32_t n_mark;
 	bool skip_line;	  /* the reading began inside of a line */
+	bool is_behind;	  /* the last reading stopped at SOURCE_BYTES_AT_ONCE */
 	uint64_t n_reads; /* bytes that were read, of all time */
 	uint64_t n_rewrites;
 };
@@ -74,7 +75,8 @@ int source__read(struct source *s, uint64_t max_file_bytes);
 
 /* What has been counted of all time, and the memory that is in use. */
 struct source_stat {
-	uint64_t n_lines, n_skipped, n_forgotten, n_rewrites, n_reads; /* lines, or records */
+	uint64_t n_lines, n_skipped, n_forgotten, n_rewrites; /* lines, or records */
+	uint64_t n_cut;					      /* as dump.h has it */
 	uint64_t bytes;
 };
 struct source_stat source__stat(const struct source *s);
