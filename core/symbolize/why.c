@@ -38,7 +38,8 @@ const char *symbols__why(enum dcm_unnamed why)
 		return "JIT code that the process's perf map does not list (yet, or any more)";
 	case DCM_UNNAMED_KALLSYMS:
 		return "the kernel hides its addresses: set kernel.kptr_restrict to 0, or to 1 and "
-		       "give decima CAP_SYSLOG";
+		       "give decima CAP_SYSLOG; or /proc/kallsyms is hidden from it, as by "
+		       "ProtectKernelTunables= in a unit of systemd";
 	case DCM_UNNAMED_NOT_HERE:
 		return "no file with this build id was seen here, or its names had to make room "
 		       "for others";

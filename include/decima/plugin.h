@@ -281,7 +281,7 @@ enum dcm_unnamed {
 	DCM_UNNAMED_BAD_FILE,	    /* the file is not an ELF file we can read */
 	DCM_UNNAMED_JIT_NO_MAP,	    /* JIT code, and the runtime writes no perf map */
 	DCM_UNNAMED_JIT_NOT_IN_MAP, /* JIT code that the perf map does not (yet, or any more) list */
-	DCM_UNNAMED_KALLSYMS,	    /* /proc/kallsyms shows no addresses to us: CAP_SYSLOG */
+	DCM_UNNAMED_KALLSYMS,	    /* /proc/kallsyms shows no addresses to us, or is empty */
 	DCM_UNNAMED_NOT_HERE, /* no file with this build id was offered here, or its names made room */
 	DCM_UNNAMED_NO_DEBUGINFO, /* stripped, and no separate debuginfo was found for its build id */
 	DCM_UNNAMED_DEBUGINFO_LIMIT, /* reading its debuginfo took too long or too much, and was given up */
@@ -678,7 +678,8 @@ struct dcm_host {
 	int (*build_id)(const struct dcm_host *host, int fd, char ret_hex[static 129]);
 	/*
 	 * The kernel's symbol at an absolute address; module is "" for the kernel. The texts live
-	 * as long as the instance. 0, -ENOENT, -EACCES (kptr_restrict), -ENOMEM.
+	 * as long as the instance. 0; -ENOENT; -EACCES (kptr_restrict), -ENODATA (an empty list) or
+	 * another error when there is no list; -ENOMEM.
 	 */
 	int (*kernel_symbol)(const struct dcm_host *host, uint64_t address,
 			     struct dcm_str *ret_name, struct dcm_str *ret_module);

@@ -8,6 +8,22 @@ dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 root=$destdir$prefix
 
+# Of `systemd-analyze syscall-filter`: which of `needed` are not in `filter`, whose sets hold calls and sets.
+expand_filter='
+	/^@/ { set = $1; next }
+	/^    [a-z@]/ && set { member[set, ++n[set]] = $1 }
+	END {
+		todo = split(filter, list, " ")
+		for (i = 1; i <= todo; i++) {
+			allowed[list[i]] = 1
+			for (k = 1; k <= n[list[i]]; k++)
+				list[++todo] = member[list[i], k]
+		}
+		for (i = split(needed, want, " "); i > 0; i--)
+			if (!(want[i] in allowed))
+				print want[i]
+	}'
+
 for file in bin/decima bin/decima-plugin-check include/decima/plugin.h lib/pkgconfig/decima.pc \
 	lib/decima/storage_local.so lib/decima/storage_memory.so lib/decima/output_file.so lib/decima/input_perf_map.so \
 	etc/decima/decima.yaml lib/systemd/system/decima.service share/man/man1/decima.1 \
@@ -30,6 +46,33 @@ if command -v systemd-analyze >/dev/null; then
 	if [ -z "$faults" ]; then echo "ok unit"; else echo "not ok unit: $faults"; fi
 else
 	echo "skip unit: systemd-analyze is missing"
+fi
+
+# What the broker may call and what is called without the C library, the unit lets through.
+if command -v systemd-analyze >/dev/null; then
+	sets=$(systemd-analyze --no-pager syscall-filter 2>/dev/null)
+	needed=$({
+		sed -n '/^static const int calls/,/^}/s/^\tSYS_\([a-z0-9_]*\),$/\1/p' "$top_srcdir/core/broker/broker_process.c"
+		find "$top_srcdir/core" "$top_srcdir/plugins" -name '*.c' \
+			-exec sed -n 's/.*syscall(SYS_\([a-z0-9_]*\).*/\1/p' {} +
+	} | sort -u | tr "\n" " ")
+	refused=$(printf '%s\n' "$sets" | awk -v filter="$(sed -n 's/^SystemCallFilter=//p' "$dir/decima.service")" \
+		-v needed="$needed" "$expand_filter")
+	if [ "$(echo "$needed" | wc -w)" -lt 30 ]; then
+		echo "not ok unit_system_calls: the list of the broker's was not found"
+	elif [ -z "$refused" ]; then
+		echo "ok unit_system_calls"
+	else
+		echo "not ok unit_system_calls: the unit's filter refuses" $refused
+	fi
+else
+	echo "skip unit_system_calls: systemd-analyze is missing"
+fi
+# Nothing of /proc that names are made of is hidden: this setting puts an empty file over /proc/kallsyms.
+if grep -q '^ProtectKernelTunables=yes' "$dir/decima.service"; then
+	echo "not ok unit_shows_kallsyms: ProtectKernelTunables=yes hides it"
+else
+	echo "ok unit_shows_kallsyms"
 fi
 
 if command -v man >/dev/null; then

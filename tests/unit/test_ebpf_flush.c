@@ -130,9 +130,8 @@ static void write_frame(struct buf *out, const struct dcm_batch *b, uint32_t id)
 {
 	static const char *const kinds[] = { "none", "vaddr", "file", "run" };
 	static const char *const unnamed[DCM_UNNAMED_N] = {
-		[DCM_UNNAMED_FILE_GONE] = "gone",
-		[DCM_UNNAMED_NO_PERMISSION] = "denied",
-		[DCM_UNNAMED_JIT_NOT_IN_MAP] = "not-in-map",
+		[DCM_UNNAMED_STRIPPED] = "stripped",	[DCM_UNNAMED_FILE_GONE] = "gone",
+		[DCM_UNNAMED_NO_PERMISSION] = "denied", [DCM_UNNAMED_JIT_NOT_IN_MAP] = "not-in-map",
 		[DCM_UNNAMED_KALLSYMS] = "kallsyms",
 	};
 	const struct dcm_location *l = &b->locations[id];
@@ -288,7 +287,28 @@ static void test_kernel_without_symbols(void **state)
 	f->host.kernel_answer = -EACCES;
 	SAMPLE(f, NONE, false, KERNEL);
 	LINES(f, "}vaddr+ffffffff81000000!kallsyms = 1000\n", "unnamed: kernel symbols are hidden = 1\n");
-	assert_true(f->flush.no_kallsyms);
+	assert_int_equal(f->flush.kallsyms_error, -EACCES);
+}
+
+static void test_kernel_address_without_a_symbol(void **state)
+{
+	struct fixture *f = *state;
+
+	f->host.kernel_answer = -ENOENT;
+	SAMPLE(f, NONE, false, KERNEL);
+	LINES(f, "}vaddr+ffffffff81000000!stripped = 1000\n");
+	assert_int_equal(f->flush.kallsyms_error, 0);
+}
+
+/* A sandbox shows an empty file in its place, with the rights that it takes. */
+static void test_kernel_with_an_empty_list(void **state)
+{
+	struct fixture *f = *state;
+
+	f->host.kernel_answer = -ENODATA;
+	SAMPLE(f, NONE, false, KERNEL);
+	LINES(f, "}vaddr+ffffffff81000000!kallsyms = 1000\n", "unnamed: kernel symbols are hidden = 1\n");
+	assert_int_equal(f->flush.kallsyms_error, -ENODATA);
 }
 
 static void test_overflow_and_losses(void **state)
@@ -375,6 +395,8 @@ int main(void)
 		TEST(test_truncated),
 		TEST(test_maps_unknown),
 		TEST(test_kernel_without_symbols),
+		TEST(test_kernel_address_without_a_symbol),
+		TEST(test_kernel_with_an_empty_list),
 		TEST(test_overflow_and_losses),
 		TEST(test_profile),
 		TEST(test_nothing),

@@ -246,7 +246,8 @@ int flush__batch(struct flush *f, const struct aggregate *a, struct dcm_builder 
 	}
 	if (locate__init(&w.locate, f->host, f->files, a, builder) == 0)
 		r = build(&w);
-	f->no_kallsyms |= w.locate.no_kallsyms;
+	if (w.locate.kallsyms_error)
+		f->kallsyms_error = w.locate.kallsyms_error;
 	locate__fini(&w.locate);
 	hindex__fini(&w.quality_index);
 	vec__fini(&w.quality);

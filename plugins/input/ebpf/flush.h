@@ -22,7 +22,7 @@ struct flush {
 	struct files *files;
 	struct settings_labels labels;
 	int64_t period_ns;
-	bool no_kallsyms; /* set when the kernel hides its symbols from us */
+	int kallsyms_error; /* set when the kernel's symbols are not to be had, as in locate.h */
 };
 
 /*

@@ -182,8 +182,10 @@ static const struct locate_entry *kernel_frame(struct locate *l, uint64_t addres
 		return e;
 	r = l->host->kernel_symbol(l->host, address, &name, &module);
 	if (r < 0) {
-		l->no_kallsyms |= r == -EACCES;
-		loc.unnamed = r == -EACCES ? DCM_UNNAMED_KALLSYMS : DCM_UNNAMED_STRIPPED;
+		bool has_list = r == -ENOENT || r == -ENOMEM || r == -ENOSYS;
+
+		l->kallsyms_error = has_list ? l->kallsyms_error : r;
+		loc.unnamed = has_list ? DCM_UNNAMED_STRIPPED : DCM_UNNAMED_KALLSYMS;
 		loc.mapping = kernel_mapping_once(l, STR(""));
 		id = l->host->add_location(l->builder, &loc, NULL, 0);
 	} else {

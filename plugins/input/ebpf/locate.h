@@ -31,7 +31,7 @@ struct locate {
 	struct files *files;
 	const struct aggregate *window;
 	struct dcm_builder *builder;
-	bool no_kallsyms; /* the kernel hides its symbols from us */
+	int kallsyms_error; /* why the kernel's symbols are not to be had, or 0: see kernel_symbol() */
 	struct hindex index;
 	VEC(struct locate_entry) entries;
 	uint32_t *processes; /* [images]: the builder's ids; DCM_NONE: not added yet */

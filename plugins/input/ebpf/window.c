@@ -122,6 +122,24 @@ static void hold(struct windows *w, struct dcm_batch *batch, uint64_t n_samples)
 	w->held[w->n_held++] = (struct held){ batch, n_samples };
 }
 
+static void tell_kallsyms(const struct dcm_host *host, int error)
+{
+	if (error == -EACCES)
+		host->set_state(
+			host, DCM_STATE_DEGRADED,
+			"kernel frames have no names: set kernel.kptr_restrict to 0, or to 1 "
+			"and give Decima CAP_SYSLOG");
+	else if (error == -ENODATA)
+		host->set_state(
+			host, DCM_STATE_DEGRADED,
+			"kernel frames have no names: /proc/kallsyms has no symbols here; a "
+			"systemd unit needs ProtectKernelTunables=no");
+	else
+		host->set_state(host, DCM_STATE_DEGRADED,
+				"kernel frames have no names: /proc/kallsyms cannot be read: %s",
+				strerror(-error));
+}
+
 static void flush_one(struct windows *w, const struct aggregate *a)
 {
 	struct dcm_error err = DCM_ERROR_INIT;
@@ -134,11 +152,9 @@ static void flush_one(struct windows *w, const struct aggregate *a)
 	} else if (batch) {
 		hold(w, batch, a->n_samples);
 	}
-	if (w->flush.no_kallsyms && !w->told_kallsyms) {
+	if (w->flush.kallsyms_error && !w->told_kallsyms) {
 		w->told_kallsyms = true;
-		w->host->set_state(w->host, DCM_STATE_DEGRADED,
-				   "kernel frames have no names: set kernel.kptr_restrict to 0, "
-				   "or to 1 and give Decima CAP_SYSLOG");
+		tell_kallsyms(w->host, w->flush.kallsyms_error);
 	}
 }
 
