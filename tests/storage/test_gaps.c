@@ -28,7 +28,7 @@
 #include "tests/unit/random_batch.h"
 #include "tests/unit/unit.h"
 
-enum { BLOCKS = 6, BROKEN = 2 };
+enum { BLOCKS = 6, BROKEN = 2, LARGE = 300 };
 #define HOUR_MS INT64_C(3600000)
 
 struct told {
@@ -84,18 +84,22 @@ static void open_store(struct bench *b)
 	assert_int_equal(store__open(&b->storage.host, b->vfs, &o, &found, &b->store, NULL), 0);
 }
 
-static void write_block(struct bench *b, uint64_t sequence)
+static void write_batch(struct bench *b, uint64_t sequence, uint64_t seed, int64_t time_ns)
 {
-	struct dcm_batch *batch = random_batch__of((struct dcm_hash){ 1, 5 }, sequence, sequence, 0,
-						   RANDOM_BASE_NS + (int64_t)sequence * HOUR_MS * 1000000);
+	struct dcm_batch *batch = random_batch__of((struct dcm_hash){ 1, 5 }, sequence, seed, 0, time_ns);
 
 	assert_non_null(batch);
 	assert_int_equal(store__write(b->store, &batch, 1, NULL, NULL, NULL), 0);
 	batch__unref(batch);
+}
+
+static void write_block(struct bench *b, uint64_t sequence)
+{
+	write_batch(b, sequence, sequence, RANDOM_BASE_NS + (int64_t)sequence * HOUR_MS * 1000000);
 	assert_int_equal(upkeep__seal(b->store, NULL), 0);
 }
 
-static void bench__init(struct bench *b)
+static void begin(struct bench *b)
 {
 	*b = (struct bench){ .store = NULL };
 	snprintf(b->dir, sizeof(b->dir), "%s/decima-gaps.XXXXXX",
@@ -109,13 +113,33 @@ static void bench__init(struct bench *b)
 	assert_int_equal(vfs_posix__new(b->dir, true, &b->vfs, NULL), 0);
 	vfs_posix__map_by(b->vfs, &b->storage.host);
 	open_store(b);
-	for (uint64_t i = 0; i < BLOCKS; i++)
-		write_block(b, i);
-	assert_true(b->store->blocks.n > BROKEN);
+}
+
+static void choose_broken(struct bench *b, size_t at)
+{
+	assert_true(b->store->blocks.n > at);
 	b->n_blocks = b->store->blocks.n;
-	b->broken = b->store->blocks.v[BROKEN]->entry;
+	b->broken = b->store->blocks.v[at]->entry;
 	commit__block_path(b->name, b->broken.number);
 	snprintf(b->path, sizeof(b->path), "%s/%s", b->dir, b->name);
+}
+
+static void bench__init(struct bench *b)
+{
+	begin(b);
+	for (uint64_t i = 0; i < BLOCKS; i++)
+		write_block(b, i);
+	choose_broken(b, BROKEN);
+}
+
+/* One block, of chunks with many pages. */
+static void bench__init_large(struct bench *b)
+{
+	begin(b);
+	for (uint64_t i = 0; i < LARGE; i++)
+		write_batch(b, i, 7, RANDOM_BASE_NS + (int64_t)i * 1000000000);
+	assert_int_equal(upkeep__seal(b->store, NULL), 0);
+	choose_broken(b, 0);
 }
 
 static void bench__fini(struct bench *b)
@@ -257,6 +281,93 @@ static void test_a_block_is_cut_off_during_a_question(void **state)
 	bench__fini(&b);
 }
 
+/* What has been given out of a piece, and when the file is cut off. */
+struct reading {
+	const char *path;
+	unsigned n_calls, cut_at; /* 0: never */
+	uint64_t n_rows;
+	int64_t sum; /* of values and where they stand */
+};
+
+static void cut_off(struct reading *g)
+{
+	if (++g->n_calls == g->cut_at)
+		assert_int_equal(truncate(g->path, 0), 0);
+}
+
+static int add_rows(void *ctx, const struct piece_rows *rows)
+{
+	struct reading *g = ctx;
+
+	for (uint32_t i = 0; i < rows->n; i++)
+		g->sum += rows->values[i] * (int64_t)(rows->stacks[i] + 2 * ++g->n_rows);
+	cut_off(g);
+	return 0;
+}
+
+static int add_sums(void *ctx, const struct piece_sums *sums)
+{
+	struct reading *g = ctx;
+
+	for (uint32_t i = 0; i < sums->n; i++)
+		g->sum += sums->values[i] * (int64_t)(sums->stacks[i] + 2 * ++g->n_rows);
+	cut_off(g);
+	return 0;
+}
+
+/* The piece with the most rows, by rows or added up. */
+static int read_largest(struct view *v, bool sums, struct reading *g)
+{
+	const struct view_piece *p = &v->pieces.v[0];
+	struct piece_span span = { .first = 0 };
+
+	for (size_t i = 1; i < v->pieces.n; i++)
+		if (v->pieces.v[i].piece.n_rows > p->piece.n_rows)
+			p = &v->pieces.v[i];
+	void *reader = view__reader(v, p->piece.ops);
+	assert_non_null(reader);
+	span.n = p->piece.n_profiles;
+	return sums ? p->piece.ops->sums(reader, &p->piece, &span, add_sums, g)
+		    : p->piece.ops->rows(reader, &p->piece, 0, span.n, add_rows, g);
+}
+
+/* Wherever it is cut off while a piece is read: what is given out is right, or an error follows. */
+static void test_a_block_is_cut_off_within_a_piece(void **state)
+{
+	const struct dcm_select all = { .size = sizeof(all), .from_ms = INT64_MIN, .to_ms = INT64_MAX };
+	unsigned n_errors = 0;
+	(void)state;
+
+	use_ours();
+	for (int sums = 0; sums < 2; sums++) {
+		struct reading whole = { .n_calls = 0 };
+		bool more = true;
+
+		for (unsigned at = 0; more; at = at ? at * 2 : 1) {
+			struct reading g = { .cut_at = at };
+			struct bench b;
+			struct view v;
+
+			bench__init_large(&b);
+			g.path = b.path;
+			view__init(&v, &b.storage.host, &all, 1);
+			assert_int_equal(look__take(&v, b.store), 0);
+			const int r = read_largest(&v, sums, &g);
+
+			assert_true(r == 0 || (at && r == -EBADMSG));
+			if (at == 0)
+				whole = g;
+			if (r == 0)
+				assert_true(g.sum == whole.sum && g.n_rows == whole.n_rows);
+			n_errors += r != 0;
+			more = at <= whole.n_calls;
+			view__fini(&v);
+			bench__fini(&b);
+		}
+	}
+	assert_true(n_errors > 0);
+}
+
 /* The list of losses is bounded, and says of no time less than was lost. */
 static void test_losses_that_are_many_become_few(void **state)
 {
@@ -305,6 +416,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_block_is_cut_off_during_a_question),
+		cmocka_unit_test(test_a_block_is_cut_off_within_a_piece),
 		cmocka_unit_test(test_losses_that_are_many_become_few),
 	};
 

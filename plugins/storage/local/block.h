@@ -67,6 +67,8 @@ int block_writer__finish(struct block_writer *w, struct block_info *ret);
  * Reading
  */
 
+struct vfs;
+
 struct block {
 	struct block_info info;
 	const uint8_t *sections[5]; /* rows, profiles, stacks, rollups, pages */
@@ -75,6 +77,7 @@ struct block {
 	uint64_t n_types;
 	const struct chunk_entry *chunks; /* [info.n_chunks] */
 	uint64_t seed;
+	struct vfs *vfs; /* whose vfs__n_lost() tells that mapped bytes are lost; NULL: they are not mapped */
 };
 
 /*

@@ -132,6 +132,7 @@ int block_map__open(struct block_map *m, struct vfs *v, const struct manifest_bl
 		r = block__open(&m->block, m->bytes, m->n, err);
 	if (r == 0)
 		r = check_block(&m->block.info, entry, err);
+	m->block.vfs = v;
 	if (r < 0) {
 		block_map__close(m);
 		error__prefix(err, "%s", path);
@@ -186,6 +187,20 @@ int64_t block__verify(const struct block *b, uint64_t *ret_first)
 	chunk_profiles__fini(&profiles);
 	chunk_cursor__free(cur);
 	return r < 0 ? r : n;
+}
+
+int block__verify_chunk(const struct block *b, uint64_t at)
+{
+	struct chunk_profiles profiles = { 0 };
+	struct chunk_cursor *cur = chunk_cursor__new();
+	struct chunk c;
+	int r = cur ? block__chunk(b, at, &c) : -ENOMEM;
+
+	if (r == 0)
+		r = verify_chunk(&c, cur, &profiles);
+	chunk_profiles__fini(&profiles);
+	chunk_cursor__free(cur);
+	return r;
 }
 
 int block_file__set_aside(struct vfs *v, uint64_t number, struct dcm_error *err)

@@ -70,6 +70,8 @@ void block_map__close(struct block_map *m); /* zeroed works */
  * *ret_first; or -ENOMEM. For the check of a whole store: it costs what reading the file costs.
  */
 int64_t block__verify(const struct block *b, uint64_t *ret_first);
+/* The same of one chunk: 0, -EBADMSG or -ENOMEM. */
+int block__verify_chunk(const struct block *b, uint64_t at);
 
 /*
  * Makes quarantine/NUMBER.blk another name of the block's file, durably; the caller then takes the

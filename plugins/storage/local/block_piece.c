@@ -13,6 +13,7 @@
 
 #include "core/base/mem.h"
 #include "core/base/vec.h"
+#include "plugins/storage/local/block_file.h"
 #include "plugins/storage/local/pfor.h"
 
 _Static_assert((int)PIECE_ROWS_MAX >= (int)PFOR_PAGE, "a page of rows is given out at once");
@@ -87,6 +88,28 @@ static int open_chunk(struct reader *r, const struct piece *p)
 	return 0;
 }
 
+static uint64_t n_lost_of(const struct piece *p)
+{
+	const struct block *b = p->of;
+
+	return b->vfs ? vfs__n_lost(b->vfs) : 0;
+}
+
+/*
+ * What was read is no answer when it was lost after its checksum was looked at: it reads as zeroes
+ * then. `n_lost` is from before; `e` what reading has returned.
+ */
+static int confirm(struct reader *r, const struct piece *p, uint64_t n_lost, int e)
+{
+	if (e < 0 || n_lost_of(p) == n_lost)
+		return e;
+	const int damage = block__verify_chunk(p->of, p->at);
+	if (damage == 0)
+		return e;
+	r->block = NULL;
+	return damage;
+}
+
 /* -------------------------------------------------------------------------------------------------
  * Columns
  */
@@ -116,10 +139,12 @@ static unsigned columns_of(unsigned want, uint32_t which)
 static int profiles(void *reader, const struct piece *p, unsigned want, struct piece_profiles *ret)
 {
 	struct reader *r = reader;
+	const uint64_t n_lost = n_lost_of(p);
 	int e = open_chunk(r, p);
 
 	if (e == 0)
 		e = load_profiles(r, columns_of(want, p->which));
+	e = confirm(r, p, n_lost, e);
 	if (e < 0)
 		return e;
 	*ret = (struct piece_profiles){ .n = r->profiles.n, .time_ms = r->profiles.time_ms };
@@ -161,10 +186,12 @@ static int load_numbers(struct reader *r, unsigned want)
 static int numbers(void *reader, const struct piece *p, unsigned want, struct piece_numbers *ret)
 {
 	struct reader *r = reader;
+	const uint64_t n_lost = n_lost_of(p);
 	int e = open_chunk(r, p);
 
 	if (e == 0)
 		e = load_numbers(r, want);
+	e = confirm(r, p, n_lost, e);
 	if (e < 0)
 		return e;
 	const bool has_labels = r->chunk.entry->flags & CHUNK_LABELS;
@@ -231,6 +258,7 @@ static int sums(void *reader, const struct piece *p, const struct piece_span *s,
 		void *ctx)
 {
 	struct reader *r = reader;
+	const uint64_t n_lost = n_lost_of(p);
 	int e = open_chunk(r, p);
 
 	if (e < 0)
@@ -248,7 +276,7 @@ static int sums(void *reader, const struct piece *p, const struct piece_span *s,
 	if (r->chunk.types[p->which].flags & CHUNK_WIDE)
 		return -ENOTSUP;
 	if (!s->slots && s->n == p->n_profiles)
-		return give_rollup(r, p->which, fn, ctx);
+		return confirm(r, p, n_lost, give_rollup(r, p->which, fn, ctx));
 	if (too_many(p, s, n))
 		return -ENOTSUP;
 	e = chunk_ids__begin(&r->sums, &r->chunk);
@@ -261,7 +289,7 @@ static int sums(void *reader, const struct piece *p, const struct piece_span *s,
 		return e;
 	memset(r->by_rank.v, 0, n * sizeof(r->by_rank.v[0]));
 	e = chunk__sum_rows(r->cursor, &span, r->by_rank.v);
-	return e < 0 ? e : give_by_rank(r, n_slots, fn, ctx);
+	return confirm(r, p, n_lost, e < 0 ? e : give_by_rank(r, n_slots, fn, ctx));
 }
 
 /* A place in the pages of a chunk. */
@@ -329,6 +357,7 @@ static int rows(void *reader, const struct piece *p, uint32_t first, uint32_t n,
 		void *ctx)
 {
 	struct place pl = { .reader = reader, .type = p->which };
+	const uint64_t n_lost = n_lost_of(p);
 	int r = open_chunk(reader, p);
 
 	if (r == 0)
@@ -337,7 +366,7 @@ static int rows(void *reader, const struct piece *p, uint32_t first, uint32_t n,
 		r = seek(&pl, first);
 	for (uint32_t i = first; r == 0 && i < first + n; i++)
 		r = give_profile(&pl, i, fn, ctx);
-	return r;
+	return confirm(reader, p, n_lost, r);
 }
 
 static const struct piece_ops ops = {
