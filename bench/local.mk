@@ -9,7 +9,8 @@ EXTRA_PROGRAMS += $(bench_programs)
 CLEANFILES += $(bench_programs)
 bench: $(bench_programs)
 .PHONY: bench
-EXTRA_DIST += bench/lib/measure.sh bench/lib/workloads.sh bench/sampler bench/startup.sh bench/store
+EXTRA_DIST += bench/lib/measure.sh bench/lib/workloads.sh bench/record bench/sampler bench/startup.sh bench/store
+EXTRA_DIST += bench/data/recorded.batch.zst bench/data/recorded.txt
 
 bench_programs += bench/bench_batch
 bench_bench_batch_LDADD = $(CODEC_LA)
@@ -53,7 +54,13 @@ bench_bench_labels_SOURCES = bench/bench_labels.c tests/unit/random.h \
 	tests/contract/storage_host.c tests/contract/storage_host.h
 bench_bench_labels_LDADD = $(LOCAL_STORE_LA) $(CODEC_LA) $(CONFIG_LA) -ldl
 
+RECORDED = bench/recorded.c bench/recorded.h
+bench_programs += bench/pack_recorded
+bench_pack_recorded_SOURCES = bench/pack_recorded.c $(RECORDED) tests/unit/random.h
+bench_pack_recorded_LDADD = $(CODEC_LA) $(ZSTD_LIBS)
+
 bench_programs += bench/bench_store
-bench_bench_store_SOURCES = bench/bench_store.c bench/fleet.c bench/fleet.h tests/unit/random.h \
+bench_bench_store_SOURCES = bench/bench_store.c bench/source.h bench/source_fleet.c bench/source_recorded.c \
+	bench/fleet.c bench/fleet.h $(RECORDED) tests/unit/random.h \
 	tests/contract/storage_host.c tests/contract/storage_host.h
 bench_bench_store_LDADD = $(LOCAL_STORE_LA) $(CODEC_LA) $(CONFIG_LA) -ldl -lm

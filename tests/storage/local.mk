@@ -10,15 +10,20 @@ tests_storage_conformance_SOURCES = \
 	tests/storage/conform/conformance.c \
 	tests/storage/conform/kills.c \
 	tests/storage/conform/moments.c \
+	tests/storage/conform/recorded.c \
 	tests/storage/conform/refusals.c \
 	tests/storage/conform/steps.c tests/storage/conform/steps.h \
 	tests/storage/conform/trial.c tests/storage/conform/trial.h \
 	tests/contract/storage_answers.c tests/contract/storage_answers.h \
 	tests/contract/storage_host.c tests/contract/storage_host.h \
 	tests/contract/storage_random.c tests/contract/storage_random.h \
-	tests/unit/random_batch.c tests/unit/random_batch.h tests/unit/random.h
-tests_storage_conformance_LDADD = $(CODEC_LA) $(CONFIG_LA) -ldl
+	tests/unit/random_batch.c tests/unit/random_batch.h tests/unit/random.h $(RECORDED)
+tests_storage_conformance_LDADD = $(CODEC_LA) $(CONFIG_LA) $(ZSTD_LIBS) -ldl
 script_tests += tests/storage/conformance.sh
+
+# A set like the one that the conformance program reads, of texts that are known.
+check_PROGRAMS += bench/pack_recorded
+script_tests += tests/storage/recorded.sh
 
 # Hours of a store's life, by a program of bench/.
 check_PROGRAMS += bench/bench_store

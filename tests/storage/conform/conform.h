@@ -15,6 +15,12 @@
  */
 bool conform__moments(const struct trial_options *o, uint64_t seed, struct buf *ret_why);
 
+/*
+ * The recorded set of bench/data is what the text beside it says, and answered equally: when it was
+ * written, and after a restart.
+ */
+bool conform__recorded(const struct trial_options *o, struct buf *ret_why);
+
 /* Wrong questions are refused, with a sentence, and lists end when the asker says so. */
 bool conform__refusals(const struct trial_options *o, struct buf *ret_why);
 

@@ -35,7 +35,7 @@ static const char help[] =
 	"  --counts-late      its stat() counts what was replaced or removed for a while\n"
 	"  --keeps            what it acknowledged is there after a stop and after SIGKILL\n"
 	"  --reference SO     the plugin that is right (default: memory of this build)\n"
-	"  --only CASE        answers, moments, refusals or kills\n"
+	"  --only CASE        answers, moments, recorded, refusals or kills\n"
 	"  --seed N           the first plan's seed (default 1)\n"
 	"  --plans N          how many of them (default 30, or CONFORMANCE_PLANS)\n"
 	"  --steps N          of each (default 60)\n"
@@ -201,6 +201,10 @@ int main(int argc, char **argv)
 		for (uint64_t i = 0; good && i < 4; i++)
 			good = conform__moments(&o.trial, o.seed + i, &why);
 		failed += say("moments", good, &why);
+	}
+	if (wanted(&o, "recorded")) {
+		bool good = conform__recorded(&o.trial, &why);
+		failed += say("recorded", good, &why);
 	}
 	if (wanted(&o, "kills") && o.trial.keeps) {
 		bool good = conform__kills(&o.trial, o.seed, o.n_kills, &why);
