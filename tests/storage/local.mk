@@ -107,6 +107,9 @@ tests_storage_test_rescue_SOURCES = tests/storage/test_rescue.c $(STORE_TEST)
 tests_storage_test_rescue_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_storage_test_rescue_LDADD = $(LOCAL_STORE_LA) $(CODEC_LA) $(CONFIG_LA) $(UNIT_LIBS) -ldl
 
+unit_tests += tests/storage/test_seen
+tests_storage_test_seen_LDADD = $(LOCAL_STORE_LA) $(UNIT_LIBS)
+
 unit_tests += tests/storage/test_lost_frames
 tests_storage_test_lost_frames_SOURCES = tests/storage/test_lost_frames.c $(STORE_TEST)
 tests_storage_test_lost_frames_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)

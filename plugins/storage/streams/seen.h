@@ -16,7 +16,11 @@
 
 #include <decima/plugin.h>
 
-enum { SEEN_SOURCES = 256, SEEN_INTERVALS = 16 };
+/*
+ * Senders that come in turn are each forgotten before their retry when they are more than these:
+ * so it is as many as a store of one machine can have, in 300 KiB.
+ */
+enum { SEEN_SOURCES = 1024, SEEN_INTERVALS = 16 };
 
 struct seen_interval {
 	uint64_t first, last; /* both seen */
