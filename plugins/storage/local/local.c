@@ -34,7 +34,6 @@
 #include "plugins/storage/answer/answer.h"
 #include "plugins/storage/answer/ask.h"
 #include "plugins/storage/local/backup.h"
-#include "plugins/storage/local/expire.h"
 #include "plugins/storage/local/inspect.h"
 #include "plugins/storage/local/look.h"
 #include "plugins/storage/local/reader.h"
@@ -385,17 +384,6 @@ static int start(void *instance, struct dcm_error *err)
 	return 0;
 }
 
-static int maintain(void *instance, int64_t budget_ns, struct dcm_error *err)
-{
-	struct local *l = instance;
-	(void)budget_ns;
-
-	if (l->read_only)
-		return 0;
-	int r = expire__now(l->store, err);
-	return r ? r : removal__drain(l->store, err);
-}
-
 /* -------------------------------------------------------------------------------------------------
  * Changes of the configuration
  */
@@ -558,7 +546,6 @@ static const struct dcm_storage_ops ops = {
 	.merge = ask__merge,
 	.retain = retain,
 	.remove = remove_selected,
-	.maintain = maintain,
 	.backup = backup,
 	.check = check,
 	.stat = stat_store,
