@@ -65,6 +65,15 @@ void batch__account(struct dcm_batch *overlay)
 	s->pub.bytes = sizeof(*s) + s->arena.total_bytes + s->parent->bytes;
 }
 
+uint64_t batch__n_rows(const struct dcm_batch *b)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < b->n_profiles; i++)
+		n += b->profiles[i].n_rows;
+	return n;
+}
+
 struct dcm_str batch__series_label(const struct dcm_batch *b, uint32_t series, struct dcm_str name)
 {
 	struct dcm_span span = b->series[series];

@@ -41,6 +41,9 @@ static inline struct dcm_str batch__str(const struct dcm_batch *b, uint32_t id)
 	return b->strings[id];
 }
 
+/* Rows of all profiles. An overlay that leaves profiles out has fewer than its tables (n_rows). */
+uint64_t batch__n_rows(const struct dcm_batch *b);
+
 /* Series label or "" when the series has none of that name. */
 struct dcm_str batch__series_label(const struct dcm_batch *b, uint32_t series, struct dcm_str name);
 

@@ -14,11 +14,9 @@
 
 #include "core/base/str.h"
 #include "core/batch/batch.h"
+#include "core/batch/limits.h"
 
-enum {
-	LABELS_MAX = 256,
-	LABEL_BYTES_MAX = 64 * 1024,
-};
+enum { LABEL_BYTES_MAX = 64 * 1024 };
 
 void outcome_cache__fini(struct outcome_cache *c)
 {

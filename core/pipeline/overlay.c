@@ -14,10 +14,7 @@
 #include "core/base/str.h"
 #include "core/batch/batch.h"
 #include "core/batch/identity.h"
-
-enum {
-	LABELS_MAX = 256, /* of a label set */
-};
+#include "core/batch/limits.h"
 
 void overlay__fini(struct overlay *o)
 {

@@ -57,15 +57,6 @@ struct pipeline {
 
 /* ---- routing: the router's thread ---- */
 
-static uint64_t rows_of(const struct dcm_batch *b)
-{
-	uint64_t n = 0;
-
-	for (uint32_t i = 0; i < b->n_profiles; i++)
-		n += b->profiles[i].n_rows;
-	return n;
-}
-
 static void drop(struct pipeline *p, const char *who, const char *reason, uint64_t n)
 {
 	if (p->config.stats && n > 0)
@@ -87,7 +78,8 @@ static void route_to(struct destination *d, struct dcm_batch *batch, struct ack 
 		return;
 	/* Closed: it is being removed, and gets nothing more. */
 	if (r != -ESHUTDOWN)
-		drop(d->pipeline, d->name, "no_memory", rows_of(batch));
+		drop(d->pipeline, d->name, "no_memory",
+		     part ? batch__n_rows(part) : counts.n_rows_no_memory);
 	if (d->is_storage)
 		ack__unref(ack__ref(ack), r);
 }

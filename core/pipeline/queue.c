@@ -231,21 +231,12 @@ static struct entry *take_first(struct queue *q)
 	return e;
 }
 
-static uint64_t rows_of(const struct dcm_batch *b)
-{
-	uint64_t n = 0;
-
-	for (uint32_t i = 0; i < b->n_profiles; i++)
-		n += b->profiles[i].n_rows;
-	return n;
-}
-
 /* ---- losing ---- */
 
 /* Counts a lost item, without the pool's mutex. */
 static void count_lost(struct queue *q, const struct dcm_batch *batch, const char *reason)
 {
-	uint64_t rows = rows_of(batch);
+	uint64_t rows = batch__n_rows(batch);
 
 	pthread_mutex_lock(&q->pool->mutex);
 	q->n_lost_batches++;

@@ -459,11 +459,12 @@ int relabel__apply(struct relabel *r, struct dcm_batch *batch, struct dcm_batch 
 	int e = apply(r, batch, ret, &now);
 
 	if (e < 0)
-		return error__nomem(err);
+		now = (struct relabel_counts){ .n_rows_no_memory = batch__n_rows(batch) };
 	if (counts) {
 		counts->n_profiles_filtered += now.n_profiles_filtered;
 		counts->n_rows_filtered += now.n_rows_filtered;
 		counts->n_rows_lost += now.n_rows_lost;
+		counts->n_rows_no_memory += now.n_rows_no_memory;
 	}
-	return 0;
+	return e < 0 ? error__nomem(err) : 0;
 }

@@ -46,6 +46,7 @@ DEFINE_CLEANUP(struct relabel *, relabel__free);
 struct relabel_counts {
 	uint64_t n_profiles_filtered, n_rows_filtered;
 	uint64_t n_rows_lost; /* more than 256 labels or 64 KiB of them: the rules must not do that */
+	uint64_t n_rows_no_memory; /* -ENOMEM: what was not left out yet, and does not come either */
 };
 
 /*

@@ -30,6 +30,15 @@ static uint32_t count_wanted(const struct route *r, const struct dcm_batch *b)
 	return n;
 }
 
+static uint64_t count_wanted_rows(const struct route *r, const struct dcm_batch *b)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < b->n_profiles; i++)
+		n += r->wants(r->selector, b, i) ? b->profiles[i].n_rows : 0;
+	return n;
+}
+
 /* The batch with the wanted profiles only; NULL when memory ran out. */
 static struct dcm_batch *thinned(const struct route *r, struct dcm_batch *b, uint32_t n_wanted)
 {
@@ -65,7 +74,10 @@ static int select_profiles(const struct route *r, struct dcm_batch *b, struct dc
 		*ret = NULL;
 	else
 		*ret = n == b->n_profiles ? batch__ref(b) : thinned(r, b, n);
-	return n > 0 && !*ret ? -ENOMEM : 0;
+	if (n == 0 || *ret)
+		return 0;
+	counts->n_rows_no_memory += count_wanted_rows(r, b);
+	return -ENOMEM;
 }
 
 int route__apply(struct route *r, struct dcm_batch *batch, struct dcm_batch **ret,

@@ -145,19 +145,10 @@ static void end_write(struct writer *w, int code, struct dcm_error *why)
 	pthread_mutex_unlock(&w->mutex);
 }
 
-static uint64_t rows_of(const struct dcm_batch *b)
-{
-	uint64_t n = 0;
-
-	for (uint32_t i = 0; i < b->n_profiles; i++)
-		n += b->profiles[i].n_rows;
-	return n;
-}
-
 static void count_written(struct writer *w, const struct dcm_batch *b)
 {
 	atomic_fetch_add_explicit(&w->n_written_batches, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&w->n_written_rows, rows_of(b), memory_order_relaxed);
+	atomic_fetch_add_explicit(&w->n_written_rows, batch__n_rows(b), memory_order_relaxed);
 }
 
 /* ---- trying again ---- */
