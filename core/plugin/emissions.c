@@ -102,12 +102,15 @@ static void release(struct emission *e)
 	emissions__unref(all);
 }
 
-void emission__cancel(struct emission *e)
+bool emission__cancel(struct emission *e)
 {
+	bool was_owed;
+
 	pthread_mutex_lock(&e->all->mutex);
-	take(e);
+	was_owed = take(e);
 	pthread_mutex_unlock(&e->all->mutex);
 	release(e);
+	return was_owed;
 }
 
 /* Calls one that was taken out of the list. With the mutex, which is let go meanwhile. */

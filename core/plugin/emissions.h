@@ -21,8 +21,11 @@ void emissions__unref(struct emissions *all);
 
 /* 0, -ENOMEM, or -ESHUTDOWN: settled. */
 int emissions__add(struct emissions *all, dcm_done_fn done, void *ctx, struct emission **ret);
-/* The batch was not taken: forgets the entry, nothing is called. */
-void emission__cancel(struct emission *e);
+/*
+ * The batch was not taken: forgets the entry, nothing is called. False: settling has answered it
+ * already.
+ */
+bool emission__cancel(struct emission *e);
 /* To be handed on in the place of (done, ctx): ctx is the entry. */
 void emission__done(void *emission, int status);
 

@@ -266,9 +266,11 @@ static int host_emit(const struct dcm_host *host, struct dcm_batch *batch, dcm_d
 	if (r < 0)
 		return r;
 	r = s->emit(s->ctx, host, batch, emission__done, e);
-	if (r < 0)
-		emission__cancel(e);
-	return r;
+	if (r == 0 || emission__cancel(e))
+		return r;
+	/* Settling came first, and has said that the batch is on its way: it is ours to count. */
+	host_drop(host, "shutdown", batch__n_rows(batch));
+	return 0;
 }
 
 void host__settle(struct dcm_host *host)

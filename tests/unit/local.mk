@@ -425,7 +425,7 @@ tests_unit_test_mapped_SOURCES = tests/unit/test_mapped.c core/plugin/mapped.c c
 tests_unit_test_mapped_LDADD = core/base/libbase.la $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_host
-tests_unit_test_host_SOURCES = tests/unit/test_host.c $(FAILMALLOC)
+tests_unit_test_host_SOURCES = tests/unit/test_host.c $(RANDOM_BATCH) $(FAILMALLOC)
 tests_unit_test_host_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_host_LDADD = $(PLUGIN_LA) $(UNIT_LIBS)
 

@@ -21,6 +21,7 @@
 #include "core/plugin/sources.h"
 #include "tests/unit/failmalloc.h"
 #include "tests/unit/random.h"
+#include "tests/unit/random_batch.h"
 #include "tests/unit/unit.h"
 
 struct setup {
@@ -308,7 +309,7 @@ static void done_is_called_once_by_whoever_is_first(void **state)
 	assert_int_equal(emissions__add(all, count, nb, &b), 0);
 	assert_int_equal(emissions__add(all, count, nc, &c), 0);
 	emission__done(a, 0);
-	emission__cancel(c);
+	assert_true(emission__cancel(c));
 	assert_int_equal(na[0], 1);
 	emissions__settle(all);
 	assert_int_equal(nb[0], 1);
@@ -319,6 +320,41 @@ static void done_is_called_once_by_whoever_is_first(void **state)
 	/* The batch comes through after all, and finds nobody. */
 	emission__done(b, 0);
 	assert_int_equal(nb[0], 1);
+}
+
+/* The plugin is stopped while it hands a batch in, which is then refused. */
+static int settle_and_refuse(void *ctx, const struct dcm_host *host, struct dcm_batch *batch,
+			     dcm_done_fn done, void *done_ctx)
+{
+	struct setup *s = ctx;
+
+	(void)host;
+	(void)batch;
+	(void)done;
+	(void)done_ctx;
+	host__settle(s->host);
+	return -EAGAIN;
+}
+
+static void it_hears_once_what_becomes_of_a_batch(void **state)
+{
+	static struct setup s;
+	struct dcm_batch *b = random_batch__new(1, 0);
+	int n[2] = { 0 };
+
+	(void)state;
+	begin(&s);
+	s.services.emit = settle_and_refuse;
+	assert_int_equal(s.host->emit(s.host, b, count, n), 0);
+	assert_int_equal(n[0], 1);
+	assert_int_equal(n[1], -ECANCELED);
+	assert_int_equal(
+		stats__value(s.stats, "decima_dropped_total",
+			     STATS_LABELS({ "instance", "file#2" }, { "reason", "shutdown" })),
+		batch__n_rows(b));
+	assert_true(batch__n_rows(b) > 0);
+	batch__unref(b);
+	end(&s);
 }
 
 enum { N_OWED = 2000 };
@@ -537,6 +573,7 @@ int main(void)
 		cmocka_unit_test(what_is_not_offered_says_so),
 		cmocka_unit_test(the_data_directory_is_private),
 		cmocka_unit_test(done_is_called_once_by_whoever_is_first),
+		cmocka_unit_test(it_hears_once_what_becomes_of_a_batch),
 		cmocka_unit_test(settling_while_they_come),
 		cmocka_unit_test(the_first_name_of_an_address_counts),
 		cmocka_unit_test(removing_waits_for_those_inside),
