@@ -140,6 +140,7 @@ static void test_expressions(void **state)
 {
 	struct expression_value v;
 	uint8_t literal = 0;
+	char nops[300];
 
 	(void)state;
 	/* breg6 -8; deref */
@@ -166,6 +167,9 @@ static void test_expressions(void **state)
 	assert_false(evaluate("\x76\x80", 2, false, &v));
 	assert_false(evaluate("", 0, false, &v));
 	assert_false(evaluate("\x76\x00\xff", 3, false, &v));
+	memset(nops, 0x96, sizeof(nops));
+	assert_false(evaluate(nops, sizeof(nops), true, &v)); /* every row would run them all */
+	assert_true(evaluate(nops, 20, true, &v));
 	assert_false(evaluate("\x30\x30\x30\x30\x30\x30\x30\x30\x30", 9, false, &v));
 	assert_true(expression__is_plt(
 		(const uint8_t *)"\x77\x08\x80\x00\x3f\x1a\x3b\x2a\x33\x24\x22", 11, &literal));
@@ -764,7 +768,115 @@ static void test_limits(void **state)
 	assert_int_equal(compile(&image, &(struct unwind_limits){ .max_rows = 2999 }), -EFBIG);
 	assert_int_equal(compile(&image, &(struct unwind_limits){ .max_bytes = 1000 }), -EFBIG);
 	assert_int_equal(compile(&image, &(struct unwind_limits){ .stop = yes }), -ECANCELED);
+	assert_int_equal(compile(&image, &(struct unwind_limits){ .max_work = 100000 }), -ETIME);
 	buf__fini(&b);
+	buf__fini(&image);
+}
+
+/* Every function names a CIE of its own, and each of these is all of the rest of the section. */
+static void test_overlapping_cies(void **state)
+{
+	enum { CIES = 1000, EMPTY = 300 };
+	struct buf b = { 0 }, image = { 0 };
+	struct elf_maker m = { .machine = EM_X86_64, .section = ".eh_frame" };
+	struct unwind_limits limits = { 0 };
+
+	(void)state;
+	for (uint32_t i = 0; i < CIES; i++) {
+		static const uint8_t body[] = { 1, 'z', 'R', 0, 1, 0x78, 16, 1, 0, 0x0c, 7, 8 };
+
+		buf__le32(&b, (CIES - i) * (8 + sizeof(body) + EMPTY) - 4);
+		buf__le32(&b, 0);
+		buf__append(&b, body, sizeof(body));
+		for (uint32_t k = 0; k < EMPTY; k++)
+			buf__byte(&b, 0);
+	}
+	for (uint32_t i = 0; i < CIES; i++) {
+		buf__le32(&b, 4 + 16 + 1);
+		buf__le32(&b, (uint32_t)b.n - i * (8 + 12 + EMPTY));
+		buf__le64(&b, ELF_MAKER_VADDR + i);
+		buf__le64(&b, 1);
+		buf__byte(&b, 0);
+	}
+	m.data = b.data;
+	m.n = b.n;
+	elf_maker__make(&m, &image);
+	limits.max_work = 100 * image.n; /* about 1,300 if all of them ran */
+	assert_int_equal(compile(&image, &limits), 0);
+	buf__fini(&b);
+	buf__fini(&image);
+}
+
+/*
+ * A file of a terabyte with nothing in it, whose sections are all of it: each reading gives what is
+ * asked for, without end.
+ */
+static int read_sparse(void *arg, void *p, size_t n, uint64_t offset)
+{
+	const struct buf *b = arg;
+
+	memset(p, 0, n);
+	if (offset < b->n)
+		memcpy(p, b->data + offset, n < b->n - offset ? n : b->n - offset);
+	return 0;
+}
+
+static void test_sections_that_are_one_hole(void **state)
+{
+	enum { SECTIONS = 60, NAMES = 32 };
+	const uint64_t at = sizeof(Elf64_Ehdr) + sizeof(Elf64_Phdr);
+	Elf64_Ehdr e = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
+			 .e_type = ET_DYN,
+			 .e_machine = EM_X86_64,
+			 .e_version = EV_CURRENT,
+			 .e_phoff = sizeof(e),
+			 .e_shoff = at + NAMES,
+			 .e_ehsize = sizeof(e),
+			 .e_phentsize = sizeof(Elf64_Phdr),
+			 .e_phnum = 1,
+			 .e_shentsize = sizeof(Elf64_Shdr),
+			 .e_shnum = SECTIONS,
+			 .e_shstrndx = 1 };
+	const Elf64_Phdr p = { .p_type = PT_LOAD,
+			       .p_flags = PF_R | PF_X,
+			       .p_vaddr = ELF_MAKER_VADDR,
+			       .p_filesz = 64,
+			       .p_memsz = 64 };
+	struct buf image = { 0 };
+	struct unwind_source source = { .read = read_sparse, .arg = &image, .size = 40 << 20 };
+	struct unwind_rows *r = NULL;
+	char names[NAMES] = "\0.shstrtab\0.go.buildinfo";
+
+	(void)state;
+	buf__append(&image, &e, sizeof(e));
+	buf__append(&image, &p, sizeof(p));
+	buf__append(&image, names, sizeof(names));
+	for (uint32_t i = 0; i < SECTIONS; i++) {
+		Elf64_Shdr s = { .sh_name = 11,
+				 .sh_type = SHT_PROGBITS,
+				 .sh_flags = SHF_ALLOC,
+				 .sh_size = source.size };
+
+		if (i == 0)
+			s = (Elf64_Shdr){ 0 };
+		if (i == 1)
+			s = (Elf64_Shdr){
+				.sh_name = 1, .sh_type = SHT_STRTAB, .sh_offset = at, .sh_size = NAMES
+			};
+		buf__append(&image, &s, sizeof(s));
+	}
+	assert_int_equal(unwind__compile(&source, &(struct unwind_limits){ .max_work = 2 * source.size },
+					 &r, NULL),
+			 0);
+	unwind_rows__free(r);
+	/* All of it once is too much as well when there is a terabyte. */
+	source.size = UINT64_C(1) << 40;
+	for (uint32_t i = 2; i < SECTIONS; i++)
+		memcpy(image.data + at + NAMES + i * sizeof(Elf64_Shdr) + offsetof(Elf64_Shdr, sh_size),
+		       &source.size, sizeof(source.size));
+	assert_int_equal(
+		unwind__compile(&source, &(struct unwind_limits){ .max_work = 64 << 20 }, &r, NULL),
+		-ETIME);
 	buf__fini(&image);
 }
 
@@ -863,6 +975,8 @@ int main(void)
 		cmocka_unit_test(test_init),
 		cmocka_unit_test(test_go),
 		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_overlapping_cies),
+		cmocka_unit_test(test_sections_that_are_one_hole),
 		cmocka_unit_test(test_cut_files),
 		cmocka_unit_test(test_foreign_files),
 		cmocka_unit_test(test_failing_allocations),

@@ -37,6 +37,9 @@ static const struct meter own[METERS_N] = {
 	[METERS_TABLES_BUILDS] = { "unwind_tables_builds",
 				   "files so far whose tables were compiled or read from disk" },
 	[METERS_TABLES_FAILURES] = { "unwind_tables_failures", "of these, without a result" },
+	[METERS_TABLES_TOO_LONG] = { "unwind_tables_too_long",
+				     "of these, because a file asks for more work than any "
+				     "compiler's; its code is walked by frame pointers" },
 	[METERS_TABLES_SECONDS] = { "unwind_tables_seconds",
 				    "CPU time that compiling took so far" },
 	[METERS_TABLES_EVICTIONS] = { "unwind_tables_evictions", "tables that made room so far" },
@@ -129,6 +132,7 @@ void meters__unwinder(struct meters *m, const struct tables_stat *tables, const 
 	meters__set(m, METERS_TABLES_MAP_BYTES, (double)tables->heap.slab_bytes);
 	meters__set(m, METERS_TABLES_BUILDS, (double)tables->builds);
 	meters__set(m, METERS_TABLES_FAILURES, (double)tables->build_failures);
+	meters__set(m, METERS_TABLES_TOO_LONG, (double)tables->too_long);
 	meters__set(m, METERS_TABLES_SECONDS, (double)tables->build_ns / 1e9);
 	meters__set(m, METERS_TABLES_EVICTIONS, (double)tables->evictions);
 	meters__set(m, METERS_TABLES_OVER_BUDGET, (double)tables->over_budget);

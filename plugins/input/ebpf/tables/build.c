@@ -330,6 +330,7 @@ static void build(struct tables *t, struct tables_file *f)
 	} else {
 		f->state = TABLES_FILE_FAILED;
 		t->stat.build_failures++;
+		t->stat.too_long += r == -ETIME;
 	}
 	t->stat.builds++;
 	t->stat.build_ns += (uint64_t)(thread__cpu_ns() - begin);

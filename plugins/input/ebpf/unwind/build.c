@@ -17,9 +17,9 @@ enum {
 	DEFAULT_BYTES = 512 << 20,
 	DEFAULT_FDES = 4 << 20,
 	DEFAULT_ROWS = 64 << 20,
-	TICKS = 1024, /* between two questions whether to stop */
-	GAP = 15,     /* bytes between functions that are padding, and get the rule before them */
-	DIGIT = 11,   /* bits sorted by at once */
+	TICK = 64,  /* work of a description, beside its bytes */
+	GAP = 15,   /* bytes between functions that are padding, and get the rule before them */
+	DIGIT = 11, /* bits sorted by at once */
 };
 
 int build__init(struct build *b, const struct image *im, const struct unwind_limits *limits,
@@ -67,9 +67,7 @@ void build__fini(struct build *b)
 
 int build__tick(struct build *b)
 {
-	if (++b->ticks % TICKS || !b->limits.stop)
-		return 0;
-	return b->limits.stop(b->limits.stop_arg) ? -ECANCELED : 0;
+	return image__work(b->image, TICK);
 }
 
 static bool in_segment(const struct image_segment *s, uint64_t vaddr)
@@ -237,7 +235,7 @@ int build__layer_done(struct build *b)
 	return 0;
 }
 
-const struct build_stretch *build__find(const struct build *b, uint32_t at)
+size_t build__first(const struct build *b, uint32_t at)
 {
 	size_t low = 0, high = b->table.n;
 
@@ -249,7 +247,14 @@ const struct build_stretch *build__find(const struct build *b, uint32_t at)
 		else
 			high = mid;
 	}
-	return low < b->table.n && b->table.v[low].start <= at ? &b->table.v[low] : NULL;
+	return low;
+}
+
+const struct build_stretch *build__find(const struct build *b, uint32_t at)
+{
+	size_t i = build__first(b, at);
+
+	return i < b->table.n && b->table.v[i].start <= at ? &b->table.v[i] : NULL;
 }
 
 /* ------------------------------------------------------------------------------------------------

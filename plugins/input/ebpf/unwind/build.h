@@ -44,7 +44,6 @@ struct build {
 	const struct image_segment *code; /* the executable segment met last */
 	uint32_t n_fdes;
 	uint32_t gaps[UNWIND_GAP_N];
-	unsigned ticks;
 	bool with_rbx;	/* rules say where the caller's rbx is */
 	bool wants_rbx; /* there is a rule that finds its frame by rbx */
 };
@@ -55,8 +54,8 @@ int build__init(struct build *b, const struct image *im, const struct unwind_lim
 void build__fini(struct build *b);
 
 /*
- * To be called once for each thing whose number an input decides: 0, or -ECANCELED when it is time
- * to stop.
+ * To be called once for each thing whose number an input decides: 0, or as image__work() when it is
+ * time to stop.
  */
 int build__tick(struct build *b);
 
@@ -75,6 +74,8 @@ int build__plain(struct build *b, uint32_t start, uint32_t end, struct unwind_ru
 
 /* Lays the layer under the table, and begins a new one. 0 or -ENOMEM. */
 int build__layer_done(struct build *b);
+/* The first stretch of the table that ends behind an offset; the table's length when none does. */
+size_t build__first(const struct build *b, uint32_t at);
 /* The stretch of the table that covers an offset, or NULL. */
 const struct build_stretch *build__find(const struct build *b, uint32_t at);
 

@@ -15,7 +15,11 @@
 #include "plugins/input/ebpf/unwind/program.h"
 #include "plugins/input/ebpf/unwind/stubs.h"
 
-enum { CIES = 1 << 16 }; /* of one section; the largest programs have some hundred */
+enum {
+	CIES = 1 << 16,	     /* of one section; the largest programs have some hundred */
+	CIE_BYTES = 4 << 10, /* of one; they have some twenty, and may overlap */
+	BYTE_WORK = 8,	     /* of an instruction's byte */
+};
 
 struct decoder {
 	struct build *build;
@@ -85,17 +89,22 @@ static int64_t add_cie(struct decoder *d, uint64_t offset, uint64_t hash)
 	struct bytes b;
 	struct entry e;
 	uint32_t row = (uint32_t)d->cies.n;
+	int rc;
 
 	if (offset < s->n) {
 		b = (struct bytes){ .p = s->data + offset, .end = s->data + s->n };
-		if (next_entry(d, &b, &e) && !e.is_end && e.is_cie) {
+		if (next_entry(d, &b, &e) && !e.is_end && e.is_cie && bytes__left(&e.body) <= CIE_BYTES) {
 			struct pointer_base base = { .data = s->data, .vaddr = s->vaddr };
 
 			cie__read(&cie, e.body, s->is_eh, &base);
 		}
 	}
-	if (cie.gap == UNWIND_GAP_N)
+	if (cie.gap == UNWIND_GAP_N) {
+		rc = image__work(d->build->image, BYTE_WORK * bytes__left(&cie.program));
+		if (rc)
+			return rc;
 		program__run_cie(&cie, d->arch);
+	}
 	cie.offset = offset;
 	if (row >= CIES)
 		return -EFBIG;
@@ -195,7 +204,9 @@ static int function(struct decoder *d, struct entry *e)
 	rc = known_function(d, cie, &e->body, &range);
 	if (rc != -ENOENT)
 		return rc;
-	rc = program__run(b, cie, d->arch, e->body, &range);
+	rc = image__work(b->image, BYTE_WORK * bytes__left(&e->body));
+	if (!rc)
+		rc = program__run(b, cie, d->arch, e->body, &range);
 	return rc ? rc : build__stretch(b, range.start, range.end, first);
 }
 

@@ -6,7 +6,10 @@
 
 #include "plugins/input/ebpf/unwind/bytes.h"
 
-enum { STACK = 8 };
+enum {
+	STACK = 8,
+	EXPRESSION_BYTES = 256, /* compilers write some ten; each row of a function runs it again */
+};
 
 /* DWARF 5, 7.7.1. */
 enum op {
@@ -143,6 +146,8 @@ bool expression__evaluate(const uint8_t *p, size_t n, bool with_cfa, struct expr
 	struct bytes b = { .p = p, .end = p + n };
 	struct machine m = { .n = 0 };
 
+	if (n > EXPRESSION_BYTES)
+		return false;
 	if (with_cfa)
 		push(&m, (struct expression_value){ .base = EXPRESSION_CFA });
 	while (b.p < b.end)

@@ -14,7 +14,40 @@
 #include "core/base/error.h"
 #include "core/base/mem.h"
 
-enum { COMPRESSION_ZSTD = 2 }; /* ELFCOMPRESS_ZSTD, which glibc 2.36's elf.h lacks */
+enum {
+	COMPRESSION_ZSTD = 2, /* ELFCOMPRESS_ZSTD, which glibc 2.36's elf.h lacks */
+	ASK_WORK = 64 << 10,  /* between two questions whether to stop */
+	READ_WORK = 256,      /* of a reading, beside its bytes */
+};
+#define DEFAULT_WORK (UINT64_C(4) << 30)
+
+void image_work__init(struct image_work *w, const struct unwind_limits *limits)
+{
+	*w = (struct image_work){ .max = DEFAULT_WORK };
+	if (!limits)
+		return;
+	if (limits->max_work)
+		w->max = limits->max_work;
+	w->stop = limits->stop;
+	w->stop_arg = limits->stop_arg;
+}
+
+int image__work(const struct image *im, uint64_t n)
+{
+	struct image_work *w = im->work;
+
+	if (w->error)
+		return w->error;
+	if (n > w->max - w->done)
+		return w->error = -ETIME;
+	w->done += n;
+	if (w->done - w->asked < ASK_WORK)
+		return 0;
+	w->asked = w->done;
+	if (w->stop && w->stop(w->stop_arg))
+		w->error = -ECANCELED;
+	return w->error;
+}
 
 static bool holds(const struct image *im, uint64_t offset, uint64_t n)
 {
@@ -23,8 +56,13 @@ static bool holds(const struct image *im, uint64_t offset, uint64_t n)
 
 static int get(const struct image *im, void *p, size_t n, uint64_t offset)
 {
+	int rc;
+
 	if (!holds(im, offset, n))
 		return -ENOEXEC;
+	rc = image__work(im, n + READ_WORK);
+	if (rc)
+		return rc;
 	return n ? im->source.read(im->source.arg, p, n, offset) : 0;
 }
 
@@ -84,6 +122,9 @@ int image__load_section(const struct image *im, const struct image_section *s, u
 	memcpy(&head, packed, sizeof(head));
 	if (head.ch_size > max)
 		return -EFBIG;
+	rc = image__work(im, head.ch_size);
+	if (rc)
+		return rc;
 	p = malloc(head.ch_size ? head.ch_size : 1);
 	if (!p)
 		return -ENOMEM;
@@ -196,12 +237,13 @@ static int read_sections(struct image *im, const Elf64_Ehdr *h)
 	return names < n ? read_names(im, &im->sections[names]) : 0;
 }
 
-int image__open(struct image *im, const struct unwind_source *source, struct dcm_error *err)
+int image__open(struct image *im, const struct unwind_source *source, struct image_work *work,
+		struct dcm_error *err)
 {
 	Elf64_Ehdr h;
 	int rc;
 
-	*im = (struct image){ .source = *source };
+	*im = (struct image){ .source = *source, .work = work };
 	rc = get(im, &h, sizeof(h), 0);
 	if (rc)
 		return error__sys(err, rc, "cannot read the ELF header");

@@ -30,8 +30,18 @@ struct image_section {
 	uint64_t flags;
 };
 
+/* What has been done for an image, by whoever reads it; an error stays. */
+struct image_work {
+	uint64_t done, max; /* as unwind_limits.max_work counts it */
+	uint64_t asked;	    /* done when `stop` was asked last */
+	bool (*stop)(void *arg);
+	void *stop_arg;
+	int error; /* 0, -ETIME or -ECANCELED */
+};
+
 struct image {
 	struct unwind_source source;
+	struct image_work *work;
 	uint16_t machine;
 	uint64_t entry;
 	uint64_t eh_frame_hdr;		/* vaddr; 0: no such segment */
@@ -41,9 +51,22 @@ struct image {
 	uint32_t n_segments, n_sections, n_names;
 };
 
-/* Reads the headers: 0 or as unwind__compile(). The source is copied, what it points to is not. */
-int image__open(struct image *im, const struct unwind_source *source, struct dcm_error *err);
+/* limits may be NULL. */
+void image_work__init(struct image_work *w, const struct unwind_limits *limits);
+
+/*
+ * Reads the headers: 0 or as unwind__compile(). The source is copied, what it points to is not;
+ * `work` is borrowed.
+ */
+int image__open(struct image *im, const struct unwind_source *source, struct image_work *work,
+		struct dcm_error *err);
 void image__fini(struct image *im);
+
+/*
+ * To be called for everything whose amount a file decides, but for reading, which calls it: n bytes
+ * are going to be looked at. 0, -ETIME or -ECANCELED, from then on for ever.
+ */
+int image__work(const struct image *im, uint64_t n);
 
 /* The first section of that name with bytes in the file, or NULL. */
 const struct image_section *image__section(const struct image *im, const char *name);

@@ -27,6 +27,9 @@ enum {
 	RECORD_PCSP = 16,
 	RECORD_ID = 36,
 	START_LINE = 4,
+
+	NAME_BYTES = 256, /* that are looked at: those with a meaning are short */
+	ENTRY_WORK = 16,  /* of a frame's size */
 };
 
 static struct bytes from(const struct pclntab *g, uint64_t at)
@@ -79,13 +82,16 @@ static int relocation(const struct pclntab *g, const struct image_section *s, ui
 static int pointer_at(const struct pclntab *g, uint64_t vaddr, uint64_t *ret)
 {
 	const struct image *im = g->build->image;
+	uint64_t left = im->source.size;
 
 	for (uint32_t i = 0; i < im->n_sections; i++) {
 		const struct image_section *s = &im->sections[i];
 		int rc = -ENOENT;
 
-		if (s->type == SHT_RELA && s->flags & SHF_ALLOC)
+		if (s->type == SHT_RELA && s->flags & SHF_ALLOC && s->bytes <= left) {
+			left -= s->bytes;
 			rc = relocation(g, s, vaddr, ret);
+		}
 		if (rc == 0 || rc == -ENOMEM)
 			return rc;
 	}
@@ -154,10 +160,12 @@ bool pclntab__function(const struct pclntab *g, uint64_t i, struct pclntab_funct
 	name = number(g, record + RECORD_NAME, 4);
 	pcsp = number(g, record + RECORD_PCSP, 4);
 	f->name = from(g, g->names + name);
+	if (bytes__left(&f->name) > NAME_BYTES)
+		f->name.end = f->name.p + NAME_BYTES;
 	nul = memchr(f->name.p, 0, bytes__left(&f->name));
-	if (!nul || !pcsp)
+	if ((!nul && f->name.end == g->data + g->n) || !pcsp)
 		return false;
-	f->name.end = nul;
+	f->name.end = nul ? nul : f->name.end;
 	f->pcsp = from(g, g->pctab + pcsp);
 	return true;
 }
@@ -172,7 +180,9 @@ bool pclntab__next_frame(const struct pclntab *g, const struct pclntab_function 
 {
 	uint64_t delta = bytes__uleb(&t->table), size;
 
-	if (t->table.bad || t->end >= f->end || (!delta && !t->is_first))
+	/* Functions may share a table, which need not come to an end soon. */
+	if (image__work(g->build->image, ENTRY_WORK) || t->table.bad || t->end >= f->end ||
+	    (!delta && !t->is_first))
 		return false;
 	size = delta & 1 ? ~(delta >> 1) : delta >> 1;
 	t->is_first = false;
@@ -245,6 +255,7 @@ static int open_at(struct pclntab *g, const struct image_section *s, uint64_t of
 static int search_all(struct pclntab *g)
 {
 	const struct image *im = g->build->image;
+	uint64_t left = im->source.size; /* sections do not overlap, or are no linker's */
 	int rc = -ENOENT;
 
 	if (!image__section(im, ".go.buildinfo"))
@@ -255,6 +266,9 @@ static int search_all(struct pclntab *g)
 
 		if (s->type != SHT_PROGBITS || !(s->flags & SHF_ALLOC) || s->flags & SHF_EXECINSTR)
 			continue;
+		if (s->bytes > left)
+			return -ENOENT;
+		left -= s->bytes;
 		rc = search(im, s, &offset);
 		if (!rc)
 			rc = open_at(g, s, offset);

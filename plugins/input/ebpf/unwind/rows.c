@@ -94,6 +94,9 @@ static int compile(const struct image *im, const struct unwind_limits *limits, b
 
 	if (!rc) {
 		rc = add_all(&b, &is_go);
+		/* What a search did not come to for that reason is not "nothing there". */
+		if (!rc)
+			rc = im->work->error;
 		if (!rc)
 			rc = build__finish(&b, ret_rows);
 		if (rc)
@@ -110,10 +113,13 @@ int unwind__compile(const struct unwind_source *source, const struct unwind_limi
 		    struct unwind_rows **ret_rows, struct dcm_error *err)
 {
 	struct unwind_rows *rows = NULL, *with_rbx = NULL;
+	struct image_work work;
 	struct image im;
 	bool by_rbx = false;
-	int rc = image__open(&im, source, err);
+	int rc;
 
+	image_work__init(&work, limits);
+	rc = image__open(&im, source, &work, err);
 	if (rc)
 		return rc;
 	rc = compile(&im, limits, &by_rbx, &rows, err);

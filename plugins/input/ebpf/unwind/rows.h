@@ -37,6 +37,12 @@ struct unwind_limits {
 	uint32_t max_fdes;  /* 0: 4 Mi */
 	uint32_t max_rows;  /* 0: 64 Mi */
 	/*
+	 * Of work, in bytes that are read or looked at: some 1 to 5 ns each. What a file asks for
+	 * beyond it is refused with -ETIME, on every machine alike. 0: 4 Gi, several times what the
+	 * largest programs take.
+	 */
+	uint64_t max_work;
+	/*
 	 * Asked now and then, in the caller's thread, at least every few thousand rows: true ends
 	 * the work with -ECANCELED; it may also sleep, to give way. NULL: never.
 	 */
@@ -75,7 +81,7 @@ struct unwind_rows {
 
 /*
  * Compiles. 0; -ENOEXEC: not an ELF file that can be read here, or its tables lie outside of it;
- * -EFBIG: over a limit; -ECANCELED: stopped; -EIO, -ENOMEM. Descriptions that are damaged or not
+ * -EFBIG: over a limit; -ETIME: over that of work; -ECANCELED: stopped; -EIO, -ENOMEM. Descriptions that are damaged or not
  * supported are no error: they are counted in gaps[] and their code gets the next best rule.
  * limits may be NULL.
  */

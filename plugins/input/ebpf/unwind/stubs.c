@@ -292,7 +292,7 @@ static int scan(struct build *b, find_fn *find, uint8_t *code, uint32_t start, u
 		struct found found;
 
 		if (image__read(b->image, b->base + start, code, n))
-			return 0;
+			return b->image->work->error;
 		if (find(b->image->machine, code, n, &found)) {
 			int rc = add_found(b, &found, start + (uint32_t)(found.start - code), &start);
 
@@ -328,12 +328,13 @@ static int scan_gaps(struct build *b, find_fn *find, uint8_t *code)
 
 		if (!s->executable || !build__range(b, s->vaddr, s->file_bytes, &at, &end))
 			continue;
-		for (size_t k = 0; k < b->table.n && !rc; k++) {
+		for (size_t k = build__first(b, at); k < b->table.n && !rc; k++) {
 			const struct build_stretch *t = &b->table.v[k];
 
-			if (t->end <= at || t->start >= end)
-				continue;
-			if (t->start > at)
+			if (t->start >= end)
+				break;
+			rc = build__tick(b);
+			if (!rc && t->start > at)
 				rc = scan(b, find, code, at, t->start);
 			at = t->end;
 		}
