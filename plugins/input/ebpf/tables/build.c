@@ -29,7 +29,11 @@ enum {
 	KEEP_FILES = 4096,
 	KEEP_OPEN = 400, /* files of which the descriptor is kept, to compile them again */
 	ROUNDING = 64,
-	KEPT_ROWS = 2048, /* of a table that is kept on disk: fewer are compiled as fast as read */
+	/*
+	 * Of a table that is kept on disk: fewer are compiled as fast as read, while there is a
+	 * descriptor to compile from.
+	 */
+	KEPT_ROWS = 2048,
 };
 #define REST_NS	   1100000000ll	  /* a little more than memory has to rest */
 #define MEMORY_MAX (512ull << 20) /* of one compilation */
@@ -143,11 +147,15 @@ static int file_add(struct tables *t, const char *build_id, int fd)
 
 int tables__file(struct tables *t, const char *build_id, int fd)
 {
+	struct tables_file *f;
 	int r = 0;
 
 	pthread_mutex_lock(&t->bg.lock);
-	if (!tables_file__find(t, build_id))
+	f = tables_file__find(t, build_id);
+	if (!f)
 		r = file_add(t, build_id, fd);
+	else if (f->fd < 0 && (f->state == TABLES_FILE_EVICTED || f->state == TABLES_FILE_OVER_BUDGET))
+		f->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	pthread_mutex_unlock(&t->bg.lock);
 	return r;
 }
@@ -233,27 +241,28 @@ static bool is_ours(const struct unwind_rows *rows)
 #endif
 }
 
-/* From the disk, or else compiled. Without the lock. */
-static int compile(struct tables *t, const char *build_id, int fd, struct unwind_rows **ret)
+/* From the disk, or else compiled, and kept there from min_kept rows on. Without the lock. */
+static int compile(struct tables *t, const struct tables_file *f, uint32_t min_kept,
+		   struct unwind_rows **ret)
 {
 	const struct unwind_limits limits = { .max_bytes = MEMORY_MAX, .stop = stopped, .stop_arg = t };
 	CLEANUP(unwind_rows__freep) struct unwind_rows *rows = NULL;
 	struct dcm_error err = DCM_ERROR_INIT;
 	int r;
 
-	if (t->cache && unwind_cache__load(t->cache, build_id, &rows) == 0) {
+	if (t->cache && unwind_cache__load(t->cache, f->build_id, &rows) == 0) {
 		if (!is_ours(rows))
 			return -ENOEXEC;
 		*ret = take_ptr(rows);
 		return 0;
 	}
-	r = fd < 0 ? -ENOSPC : unwind__compile_fd(fd, &limits, &rows, &err);
+	r = f->fd < 0 ? -ENOSPC : unwind__compile_fd(f->fd, &limits, &rows, &err);
 	if (r < 0)
 		return r;
 	if (!is_ours(rows))
 		return -ENOEXEC;
-	if (t->cache && rows->n >= KEPT_ROWS)
-		unwind_cache__store(t->cache, build_id, rows);
+	if (t->cache && rows->n >= min_kept)
+		unwind_cache__store(t->cache, f->build_id, rows);
 	*ret = take_ptr(rows);
 	return 0;
 }
@@ -304,12 +313,13 @@ static int place_or_evict(struct tables *t, struct tables_file *f, const struct 
 static void build(struct tables *t, struct tables_file *f)
 {
 	CLEANUP(unwind_rows__freep) struct unwind_rows *rows = NULL;
+	const bool is_last = t->stat.n_files > KEEP_OPEN; /* that the descriptor is there */
 	int64_t begin;
 	int r;
 
 	pthread_mutex_unlock(&t->bg.lock);
 	begin = thread__cpu_ns();
-	r = compile(t, f->build_id, f->fd, &rows);
+	r = compile(t, f, is_last ? 0 : KEPT_ROWS, &rows);
 	pthread_mutex_lock(&t->bg.lock);
 	if (t->cache)
 		t->stat.cache = t->cache->stat;
@@ -319,7 +329,7 @@ static void build(struct tables *t, struct tables_file *f)
 		f->state = TABLES_FILE_READY;
 		t->stat.n_ready++;
 		t->stat.n_rows += f->pages.n_rows;
-		if (t->stat.n_files > KEEP_OPEN) {
+		if (is_last) {
 			fd__close(f->fd);
 			f->fd = -1;
 		}
