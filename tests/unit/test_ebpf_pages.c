@@ -339,13 +339,13 @@ static void test_no_room_leaves_nothing(void **state)
 
 static void test_equal_rules_have_one_number(void **state)
 {
-	struct unwind_rule *memory = calloc(100, sizeof(*memory));
+	struct unwind_rule *memory = calloc(800, sizeof(*memory));
 	struct unwind_rule rules[80] = { { 0 } };
 	uint16_t a[80], b[80];
 	struct dictionary d;
 
 	(void)state;
-	dictionary__init(&d, memory, 100);
+	dictionary__init(&d, memory, 800);
 	for (int i = 1; i < 80; i++)
 		rules[i] = (struct unwind_rule){ .cfa = UNWIND_CFA_SP, .cfa_off = i * 8 };
 	assert_int_equal(dictionary__numbers(&d, rules, 60, a), 0);
@@ -354,14 +354,47 @@ static void test_equal_rules_have_one_number(void **state)
 	assert_memory_equal(a, b, 60 * sizeof(*a));
 	for (int i = 1; i < 80; i++)
 		assert_memory_equal(&memory[b[i]], &rules[i], sizeof(*rules));
-	/* Full: the rule that ends a walk stands in. */
-	for (int i = 1; i < 80; i++)
+	dictionary__fini(&d);
+	free(memory);
+}
+
+/* A file of rules that nobody else has leaves room for others. */
+static void test_no_file_takes_all_numbers(void **state)
+{
+	enum {
+		CAPACITY = 800,
+		MANY = 400,
+		FEW = 50,
+		SHARE = (CAPACITY - 2 + 7) / DICTIONARY_SHARE
+	};
+	struct unwind_rule *memory = calloc(CAPACITY, sizeof(*memory));
+	struct unwind_rule rules[MANY] = { { 0 } };
+	uint16_t many[MANY], few[FEW];
+	struct dictionary d;
+
+	(void)state;
+	dictionary__init(&d, memory, CAPACITY);
+	for (int i = 1; i < MANY; i++)
+		rules[i] = (struct unwind_rule){ .cfa = UNWIND_CFA_SP, .cfa_off = i * 8 };
+	assert_int_equal(dictionary__numbers(&d, rules, MANY, many), 0);
+	assert_int_equal(d.n, 2 + SHARE);
+	assert_int_equal(d.n_refused, MANY - 1 - SHARE);
+	assert_memory_equal(&memory[many[SHARE]], &rules[SHARE], sizeof(*rules));
+	/* The rule that ends a walk stands in. */
+	assert_int_equal(memory[many[SHARE + 1]].cfa, UNWIND_CFA_UNSUPPORTED);
+	for (int i = 1; i < FEW; i++)
 		rules[i].off = 1;
-	assert_int_equal(dictionary__numbers(&d, rules, 80, a), 0);
-	assert_int_equal(d.n, 100);
-	assert_int_equal(d.n_refused, 79 - (100 - 81));
-	assert_int_equal(memory[a[79]].cfa, UNWIND_CFA_UNSUPPORTED);
-	assert_memory_equal(&memory[a[1]], &rules[1], sizeof(*rules));
+	assert_int_equal(dictionary__numbers(&d, rules, FEW, few), 0);
+	assert_int_equal(d.n_refused, MANY - 1 - SHARE);
+	for (int i = 1; i < FEW; i++)
+		assert_memory_equal(&memory[few[i]], &rules[i], sizeof(*rules));
+	/* However many come. */
+	for (int round = 2; round < 100; round++) {
+		for (int i = 1; i < MANY; i++)
+			rules[i].off = (int16_t)round;
+		assert_int_equal(dictionary__numbers(&d, rules, MANY, many), 0);
+	}
+	assert_int_equal(d.n, CAPACITY);
 	dictionary__fini(&d);
 	free(memory);
 }
@@ -397,6 +430,7 @@ int main(void)
 		cmocka_unit_test(test_an_overfull_page_forgets),
 		cmocka_unit_test(test_no_room_leaves_nothing),
 		cmocka_unit_test(test_equal_rules_have_one_number),
+		cmocka_unit_test(test_no_file_takes_all_numbers),
 		cmocka_unit_test(test_memory_runs_out),
 	};
 

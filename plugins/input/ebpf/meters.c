@@ -32,6 +32,11 @@ static const struct meter own[METERS_N] = {
 				     "name" },
 	[METERS_TABLES_FILES] = { "unwind_tables_files", "files whose unwind tables are there" },
 	[METERS_TABLES_ROWS] = { "unwind_tables_rows", "rows of these tables" },
+	[METERS_TABLES_RULES] = { "unwind_tables_rules",
+				  "distinct rules of files so far, of 32,768" },
+	[METERS_TABLES_RULES_REFUSED] = { "unwind_tables_rules_refused",
+					  "rules of files that found no room so far: code with "
+					  "these cannot be walked" },
 	[METERS_TABLES_BYTES] = { "unwind_tables_bytes", "kernel memory that they use" },
 	[METERS_TABLES_MAP_BYTES] = { "unwind_tables_map_bytes", "kernel memory taken for them" },
 	[METERS_TABLES_BUILDS] = { "unwind_tables_builds",
@@ -131,6 +136,8 @@ void meters__unwinder(struct meters *m, const struct tables_stat *tables, const 
 	meters__set(m, METERS_TABLES_BYTES, (double)tables->heap.used_bytes);
 	meters__set(m, METERS_TABLES_MAP_BYTES, (double)tables->heap.slab_bytes);
 	meters__set(m, METERS_TABLES_BUILDS, (double)tables->builds);
+	meters__set(m, METERS_TABLES_RULES, tables->n_rules);
+	meters__set(m, METERS_TABLES_RULES_REFUSED, (double)tables->rules_refused);
 	meters__set(m, METERS_TABLES_FAILURES, (double)tables->build_failures);
 	meters__set(m, METERS_TABLES_TOO_LONG, (double)tables->too_long);
 	meters__set(m, METERS_TABLES_SECONDS, (double)tables->build_ns / 1e9);

@@ -24,7 +24,8 @@ void dictionary__fini(struct dictionary *r)
 	hindex__fini(&r->index);
 }
 
-static int number_of(struct dictionary *r, const struct unwind_rule *rule, uint16_t *ret)
+/* `end`: the numbers from there on are for others. */
+static int number_of(struct dictionary *r, const struct unwind_rule *rule, uint32_t end, uint16_t *ret)
 {
 	uint64_t h = hash__bytes(rule, sizeof(*rule), 0);
 	uint32_t row, at;
@@ -35,7 +36,7 @@ static int number_of(struct dictionary *r, const struct unwind_rule *rule, uint1
 			*ret = (uint16_t)row;
 			return 0;
 		}
-	if (r->n == r->capacity) {
+	if (r->n >= end) {
 		r->n_refused++;
 		*ret = FULL;
 		return 0;
@@ -50,9 +51,12 @@ static int number_of(struct dictionary *r, const struct unwind_rule *rule, uint1
 int dictionary__numbers(struct dictionary *r, const struct unwind_rule *rules, uint32_t n,
 			uint16_t *ret_numbers)
 {
+	uint32_t share = (r->capacity - r->n + DICTIONARY_SHARE - 1) / DICTIONARY_SHARE;
+	uint32_t end = r->n + (share < DICTIONARY_NEW ? share : DICTIONARY_NEW);
+
 	ret_numbers[0] = NONE;
 	for (uint32_t i = 1; i < n; i++) {
-		int error = number_of(r, &rules[i], &ret_numbers[i]);
+		int error = number_of(r, &rules[i], end, &ret_numbers[i]);
 
 		if (error < 0)
 			return error;

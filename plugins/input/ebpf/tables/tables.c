@@ -459,6 +459,7 @@ struct tables_stat tables__stat(struct tables *t)
 	stat = t->stat;
 	stat.heap = heap__stat(t->heap);
 	stat.n_rules = t->rules.n;
+	stat.rules_refused = t->rules.n_refused;
 	pthread_mutex_unlock(&t->bg.lock);
 	return stat;
 }

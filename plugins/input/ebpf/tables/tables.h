@@ -132,8 +132,9 @@ struct tables_stat {
 	uint32_t n_images, n_files, n_ready, n_rules;
 	uint64_t n_rows; /* in the heap */
 	uint64_t builds, build_failures, build_ns, evictions, over_budget;
-	uint64_t too_long; /* of the failures: over the limit of work */
-	uint64_t no_room;  /* mappings or pages that were cut off */
+	uint64_t rules_refused; /* of n_rules, there was no room for */
+	uint64_t too_long;	/* of the failures: over the limit of work */
+	uint64_t no_room;	/* mappings or pages that were cut off */
 	struct unwind_cache_stat cache;
 };
 struct tables_stat tables__stat(struct tables *t);
