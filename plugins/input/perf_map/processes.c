@@ -310,7 +310,11 @@ static int more_telling(int a, int b)
 	return a == -EACCES || b == -ENOENT ? a : b;
 }
 
-/* Opens the map in one of the directories beneath a root. */
+/*
+ * Opens the map in one of the directories beneath a root. One from before the process was is
+ * another's. One from before its last exec would be, too, but when that was /proc does not say, and
+ * whoever tells of it may do so only once there is code to be named.
+ */
 static int open_in(struct processes *t, struct process *p, int root_fd, uint32_t pid)
 {
 	struct source_owner owner = { p->info.uid, p->info.euid, t->config.host };
