@@ -263,7 +263,7 @@ static void test_what_is_set_aside_goes(void **state)
 	assert_int_equal(quarantine__trim(b.store, NULL, NULL), 0);
 	restart(&b, true);
 	check_aside(&b, 1);
-	sel.to_ms = b.store->lost.v[0].last_ms; /* but for the last of it */
+	sel.to_ms = b.store->lost.v[0].first_ms; /* what is before it */
 	assert_int_equal(removal__select(b.store, &sel, &n, NULL), 0);
 	check_aside(&b, 1);
 	sel.to_ms++;

@@ -90,9 +90,9 @@ static const struct loss *find_loss(const struct store *s, uint64_t number)
 	return NULL;
 }
 
-static bool concerns_all(const struct dcm_select *sel, const struct loss *o)
+static bool concerns(const struct dcm_select *sel, const struct loss *o)
 {
-	return sel && sel->from_ms <= o->first_ms && o->last_ms < sel->to_ms;
+	return sel && sel->from_ms <= o->last_ms && o->first_ms < sel->to_ms;
 }
 
 static bool stays(const struct store *s, uint64_t number, const struct dcm_select *removed,
@@ -100,10 +100,10 @@ static bool stays(const struct store *s, uint64_t number, const struct dcm_selec
 {
 	const struct loss *o = find_loss(s, number);
 
-	if (!o || o->last_ms < cutoff_ms || concerns_all(removed, o))
+	if (!o || o->last_ms < cutoff_ms || concerns(removed, o))
 		return false;
 	for (uint32_t i = filters__first(s->filters, number); i < filters__n(s->filters); i++)
-		if (concerns_all(&s->filters->selects[i], o))
+		if (concerns(&s->filters->selects[i], o))
 			return false;
 	return true;
 }

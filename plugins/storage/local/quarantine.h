@@ -7,7 +7,7 @@
  * losses (losses.h). It goes when
  *
  *	- its loss is no longer listed, or older than the retention;
- *	- a removal concerns all of its time: some of what was to be removed may be in it;
+ *	- a removal concerns some of its time: what was to be removed may be in it;
  *	- all of them have more than a sixteenth of the store's bound of bytes: the oldest first, never
  *	  the newest. What is old is told by the blocks' numbers.
  *
