@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/pipeline/scheduler.h - work that comes round: inputs' collect(), storages' upkeep, reports
+ * core/pipeline/scheduler.h - work that comes round: inputs' collect()
  *
  * Each task has a small thread of its own, so that one that hangs delays no other. A task says at
  * the end of each run when it wants to run again; the time counts from that end. With `manual`
