@@ -2,77 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # tests/e2e/store_local.sh - the local store in a daemon: what it acknowledged is there after restarts, SIGKILL, a full disk
 #
-# The input ledger (tests/plugins/ledger.c) keeps books of what it handed in and of what was acknowledged. Its profile N is
-# one frame "fN" of value N % 7 + 1, so that what is missing, there twice or never was shows in one answer.
-#
 # runs beside others
 set -u
 . "$top_srcdir/tests/e2e/lib.sh"
-ledger=$top_builddir/tests/plugins/.libs/input_ledger.so
-[ -e "$plugins/storage_local.so" ] || skip_all "built without the local store"
-[ -e "$ledger" ] || skip_all "$ledger is not built"
+. "$top_srcdir/tests/lib/ledger.sh"
 small=$dir/small
 trap 'daemon_stop; umount "$small" 2>/dev/null; rm -rf "$dir"' EXIT
-
-# A directory of plugins of our own, with that one in it.
-installed=$plugins
-plugins=$dir/plugins
-mkdir "$plugins"
-cp "$installed"/storage_local.so "$ledger" "$plugins/"
-chmod go-w "$plugins" "$plugins"/*
-DECIMA_PLUGIN_PATH=$plugins
-selector=ledger:count:count:count:count:delta
-
-# config BOOKS STORE: a seal a second, so that the log, blocks and what lies between them are met
-config() {
-	mkdir -p "$1"
-	books=$1 store=$2
-	touch "$books/acknowledged" "$books/emitted"
-	cat >"$dir/decima.yaml" <<-END
-		inputs:
-		  ledger: { directory: $books }
-		storage:
-		  local: { path: $store, seal_interval: 1s }
-	END
-}
-
-n_acknowledged() { wc -l <"$books/acknowledged"; }
-acknowledged_more_than() { [ "$(n_acknowledged)" -gt "$1" ]; }
-
-# balanced NAME ARGUMENT..: holds the books against what the store answers to a question with these arguments
-balanced() {
-	name=$1
-	shift
-	cp "$books/acknowledged" "$dir/must"
-	if ! "$decima" query stacks "$selector" --from 0 "$@" >"$dir/stacks" 2>"$dir/err"; then
-		not_ok "$name" "$(head -n 1 "$dir/err")"
-		return
-	fi
-	cp "$books/emitted" "$dir/may"
-	awk '
-		FILENAME ~ /may$/ { may[$1] = 1; next }
-		FILENAME ~ /must$/ { must[$1] = 1; next }
-		{
-			n = substr($1, 2)
-			if (!(n in may)) { print "f" n " was never emitted"; exit }
-			if ($2 != n % 7 + 1) { print "f" n " has " $2; exit }
-			there[n] = 1
-		}
-		END {
-			for (n in must) {
-				count++
-				if (!(n in there)) missing++
-			}
-			if (missing) print missing " of " count " acknowledged profiles are missing"
-			else if (count < 50) print "only " count " profiles were acknowledged"
-		}
-	' "$dir/may" "$dir/must" "$dir/stacks" >"$dir/verdict"
-	if [ -s "$dir/verdict" ]; then not_ok "$name" "$(head -n 1 "$dir/verdict")"; else ok "$name"; fi
-}
-
-start() { daemon_start -c "$dir/decima.yaml" || not_ok start "$(tail -n 1 "$dir/log")"; }
-# Until some hundred more are acknowledged.
-write_some() { wait_for 60 acknowledged_more_than $(($(n_acknowledged) + 100)) || not_ok "$1" "nothing is acknowledged: $(tail -n 1 "$dir/log")"; }
 
 # --- a restart
 config "$dir/books" "$dir/store"

@@ -8,6 +8,9 @@
  * so they are there after SIGKILL. A start goes on behind the last number of DIR/emitted, so that
  * no number comes twice.
  *
+ * When a log is kept of what is written to a disk, `marks` puts acknowledgements into it, so that
+ * it is known which came before what (tests/storage/power_cut.c).
+ *
  * Threads: as the host calls; acknowledgements come from any.
  */
 #include <errno.h>
@@ -23,6 +26,8 @@
 
 struct config {
 	const char *directory;
+	const char *marks;
+	int64_t late_ns;
 	int64_t interval_ns;
 	int64_t profiles;
 };
@@ -33,6 +38,16 @@ static const struct dcm_option rows[] = {
 	  .flags = DCM_OPT_REQUIRED,
 	  .offset = offsetof(struct config, directory),
 	  .doc = "Where the books are." },
+	{ .name = "marks",
+	  .type = DCM_OPT_STRING,
+	  .offset = offsetof(struct config, marks),
+	  .doc = "A disk whose last 4096 bytes get the number of each acknowledgement." },
+	{ .name = "late",
+	  .type = DCM_OPT_DURATION,
+	  .offset = offsetof(struct config, late_ns),
+	  .def = "0",
+	  .min = "0",
+	  .doc = "Of each eight profiles, the second is so much late, the third twice as much." },
 	{ .name = "interval",
 	  .type = DCM_OPT_DURATION,
 	  .offset = offsetof(struct config, interval_ns),
@@ -52,14 +67,16 @@ struct ledger {
 	const struct dcm_host *host;
 	const struct config *config;
 	struct dcm_builder *builder;
-	int emitted, acknowledged;
-	uint64_t last; /* number */
+	int emitted, acknowledged, marks; /* -1: none */
+	uint64_t last;			  /* number */
 };
 
 struct waiting {
-	int fd;
+	int fd, marks;
 	uint64_t number;
 };
+
+enum { MARK_BYTES = 4096 };
 
 #define TEXT(literal) ((struct dcm_str){ "" literal, sizeof(literal) - 1 })
 
@@ -86,6 +103,19 @@ static int note(int fd, uint64_t number)
 	return write(fd, line, (size_t)n) == n ? 0 : -EIO;
 }
 
+/*
+ * Into the disk itself, and not synced: a flush would make durable what a store has forgotten to
+ * sync.
+ */
+static int mark(int disk, uint64_t number)
+{
+	_Alignas(MARK_BYTES) char sector[MARK_BYTES] = "";
+	off_t end = lseek(disk, 0, SEEK_END);
+
+	snprintf(sector, sizeof(sector), "decima-mark %" PRIu64 "\n", number);
+	return pwrite(disk, sector, sizeof(sector), end - MARK_BYTES) == MARK_BYTES ? 0 : -EIO;
+}
+
 /* The number on the last line; 0: there is none. */
 static uint64_t last_number(int fd)
 {
@@ -110,6 +140,8 @@ static void ledger_stop(void *instance)
 		close(l->emitted);
 	if (l->acknowledged >= 0)
 		close(l->acknowledged);
+	if (l->marks >= 0)
+		close(l->marks);
 	free(l);
 }
 
@@ -125,8 +157,9 @@ static int ledger_open(const struct dcm_host *host, const void *config, void **r
 	l->config = c;
 	l->emitted = open_book(c->directory, "emitted");
 	l->acknowledged = open_book(c->directory, "acknowledged");
+	l->marks = c->marks ? open(c->marks, O_WRONLY | O_DIRECT | O_CLOEXEC) : -1;
 	l->builder = host->builder_new(host, 1 << 20);
-	if (!l->builder || l->emitted < 0 || l->acknowledged < 0) {
+	if (!l->builder || l->emitted < 0 || l->acknowledged < 0 || (c->marks && l->marks < 0)) {
 		ledger_stop(l);
 		return fail(err, -EIO, "the books cannot be opened");
 	}
@@ -145,8 +178,11 @@ static void acknowledge(void *ctx, int status)
 {
 	struct waiting *w = ctx;
 
-	if (status == 0)
+	if (status == 0) {
 		note(w->fd, w->number);
+		if (w->marks >= 0)
+			mark(w->marks, w->number);
+	}
 	free(w);
 }
 
@@ -166,7 +202,7 @@ static void build(const struct ledger *l, uint64_t number)
 				 .period_unit = count,
 				 .temporality = DCM_DELTA };
 	struct dcm_profile head = { .series = h->add_series(b, &label, 1),
-				    .time_ns = h->real_ns(h),
+				    .time_ns = h->real_ns(h) - (int64_t)(number % 8) * l->config->late_ns,
 				    .duration_ns = l->config->interval_ns,
 				    .period = 1 };
 	struct dcm_function function = { .name = h->add_string(b, (struct dcm_str){ name, (uint32_t)n }) };
@@ -191,7 +227,7 @@ static int emit_one(struct ledger *l, struct dcm_error *err)
 
 	if (!w)
 		return fail(err, -ENOMEM, "out of memory");
-	*w = (struct waiting){ l->acknowledged, ++l->last };
+	*w = (struct waiting){ l->acknowledged, l->marks, ++l->last };
 	build(l, w->number);
 	r = l->host->seal(l->builder, &batch, err);
 	if (r == 0)

@@ -29,6 +29,15 @@ script_tests += tests/storage/recorded.sh
 check_PROGRAMS += bench/bench_store
 script_tests += tests/storage/soak.sh
 
+# For tests/e2e/store_power.sh.
+check_PROGRAMS += tests/storage/power_cut
+tests_storage_power_cut_SOURCES = tests/storage/power_cut.c tests/unit/random.h
+tests_storage_power_cut_LDADD = $(BASE_LA)
+check_LTLIBRARIES += tests/storage/no_sync.la
+tests_storage_no_sync_la_SOURCES = tests/storage/no_sync.c
+tests_storage_no_sync_la_CFLAGS = $(AM_CFLAGS)
+tests_storage_no_sync_la_LDFLAGS = $(LDFLAGS_PLUGIN) -rpath $(pkglibdir)
+
 STORE_SIM = tests/storage/ledger.c tests/storage/ledger.h tests/storage/sim_disk.c tests/storage/sim_disk.h \
 	tests/storage/tiny_store.c tests/storage/tiny_store.h tests/unit/random.h
 
