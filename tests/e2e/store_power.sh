@@ -46,12 +46,16 @@ grep -q '^vdb [1-9]' "$dir/guest" || {
 	exit 0
 }
 
-# cut DISK NUMBER/OF: the disk after it is in $dir/mnt, and the books say what it must and may have
+# cut DISK NUMBER/OF: the disk after it is in $dir/mnt, and the books say what it must and may have. Each has a file of
+# its own: a mount namespace that somebody made meanwhile has the last one mounted yet, which would be mounted again.
+n_disks=0
 cut() {
-	blank "$dir/disk"
+	rm -f "$dir/disk.$n_disks"
+	n_disks=$((n_disks + 1))
+	blank "$dir/disk.$n_disks"
 	config "$dir/books" "$dir/mnt/store"
-	"$power_cut" "$dir/$1.log" "$dir/disk" "${2%/*}" "${2#*/}" >"$books/acknowledged" 2>"$dir/where" &&
-		seq "$(sed -n "s/^$1 //p" "$dir/guest")" >"$books/emitted" && mount -o loop "$dir/disk" "$dir/mnt" 2>>"$dir/where"
+	"$power_cut" "$dir/$1.log" "$dir/disk.$n_disks" "${2%/*}" "${2#*/}" >"$books/acknowledged" 2>"$dir/where" &&
+		seq "$(sed -n "s/^$1 //p" "$dir/guest")" >"$books/emitted" && mount -o loop "$dir/disk.$n_disks" "$dir/mnt" 2>>"$dir/where"
 }
 
 # survives NUMBER/OF: prints what is wrong after that cut, if anything is
