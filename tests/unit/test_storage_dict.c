@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_storage_dict.c - the trie of stacks, held against plain arrays
+ * tests/unit/test_storage_dict.c - the trie of stacks, held against plain arrays, and stacks on
+ * their way in and out
  */
 #include "tests/unit/unit.h"
 
@@ -11,7 +12,7 @@
 #include "plugins/storage/dict/dict.h"
 #include "tests/unit/random.h"
 
-enum { N_STACKS = 3000, MAX_FRAMES = 12, N_LOCATIONS = 5 };
+enum { N_STACKS = 3000, MAX_FRAMES = 12, N_LOCATIONS = 5, DEEPEST = 4096 };
 DEFINE_CLEANUP(struct dict *, dict__unref);
 
 static struct {
@@ -200,13 +201,60 @@ static void stacks_are_given_out(void **state)
 	dict_export__fini(&ex);
 }
 
+/* Does the stack have the same frames in both? Locations are known by their addresses. */
+static void assert_same_stack(const struct dict *a, uint32_t in_a, const struct dict *b, uint32_t in_b)
+{
+	static uint32_t left[DEEPEST], right[DEEPEST];
+	const struct dict_stack *x = dict__stack_at(a, in_a), *y = dict__stack_at(b, in_b);
+
+	assert_int_equal(x->n, y->n);
+	dict__stack_locations(a, x, left);
+	dict__stack_locations(b, y, right);
+	for (uint32_t i = 0; i < x->n; i++)
+		assert_int_equal(dict__location_at(a, left[i])->address,
+				 dict__location_at(b, right[i])->address);
+}
+
+/* Many at once, some of them known and some more than once, and such as fill a run alone. */
+static void stacks_are_brought_in(void **state)
+{
+	(void)state;
+	CLEANUP(dict__unrefp) struct dict *from = new_dict();
+	CLEANUP(dict__unrefp) struct dict *to = dict__new();
+	static uint32_t deep[DEEPEST], order[2 * N_STACKS];
+	struct random r = { 6 };
+	struct dict_import im;
+
+	assert_non_null(to);
+	make_stacks(5);
+	for (uint32_t i = 0; i < N_STACKS; i++) {
+		dict__stack(from, stacks[i].locations, stacks[i].n);
+		if (i % (N_STACKS / 4) == 0)
+			dict__stack(from, deep, DEEPEST - i / 100);
+	}
+	assert_int_equal(dict_import__init_dict(&im, to, from), 0);
+	for (uint32_t i = 0; i < 2 * N_STACKS; i++)
+		order[i] = (uint32_t)random__below(&r, from->stacks.n);
+	assert_int_not_equal(dict_import__stack(&im, order[N_STACKS]), DCM_NONE);
+	assert_int_equal(dict_import__stacks(&im, order, 2 * N_STACKS), 0);
+	const uint32_t n = to->stacks.n;
+
+	for (uint32_t i = 0; i < 2 * N_STACKS; i++)
+		assert_same_stack(from, order[i], to, dict_import__stack(&im, order[i]));
+	assert_int_equal(to->stacks.n, n);
+	for (uint32_t i = 0; i < from->stacks.n; i++)
+		assert_int_not_equal(dict_import__stack(&im, i), DCM_NONE);
+	assert_int_equal(to->stacks.n, from->stacks.n);
+	assert_int_equal(to->nodes.n, from->nodes.n);
+	dict_import__fini(&im);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_stack_once),
-		cmocka_unit_test(each_node_once),
-		cmocka_unit_test(no_stack_without_end),
-		cmocka_unit_test(stacks_are_given_out),
+		cmocka_unit_test(each_stack_once),	 cmocka_unit_test(each_node_once),
+		cmocka_unit_test(no_stack_without_end),	 cmocka_unit_test(stacks_are_given_out),
+		cmocka_unit_test(stacks_are_brought_in),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,6 +16,12 @@
 #include "core/base/vec.h"
 #include "plugins/storage/dict/dict.h"
 
+enum {
+	IMPORT_RUN_STACKS = 64,
+	IMPORT_RUN_FRAMES = 4096, /* as many as one stack may have */
+	IMPORT_AHEAD = 16,	  /* locations that come from memory meanwhile */
+};
+
 static int dict_map__init(struct dict_map *m, const struct dict_counts *c)
 {
 	size_t n = (size_t)c->strings + c->mappings + c->functions + c->processes + c->locations +
@@ -216,6 +222,17 @@ static uint32_t import_location(struct dict_import *im, uint32_t id)
 	return im->map.locations[id];
 }
 
+static uint64_t source_hash(const struct dict_import *im, uint32_t location)
+{
+	return im->batch ? im->batch->location_hashes[location].lo
+			 : dict__location_at(im->old, location)->hash;
+}
+
+static uint32_t stack_depth(const struct dict_import *im, uint32_t id)
+{
+	return im->batch ? im->batch->stacks[id].n : dict__stack_at(im->old, id)->n;
+}
+
 /* A stack's locations, leaf first, in the source's numbers: [n]; in the batch, or in `room`. */
 static const uint32_t *source_stack(const struct dict_import *im, uint32_t id, uint32_t *room)
 {
@@ -229,7 +246,7 @@ uint32_t dict_import__stack(struct dict_import *im, uint32_t id)
 {
 	if (im->map.stacks[id] != DCM_NONE)
 		return im->map.stacks[id];
-	const uint32_t n = im->batch ? im->batch->stacks[id].n : dict__stack_at(im->old, id)->n;
+	const uint32_t n = stack_depth(im, id);
 	uint32_t few[128], *ids = few, i = 0;
 
 	if (n > 128 && !(ids = mem__resize(NULL, n, sizeof(*ids))))
@@ -242,6 +259,88 @@ uint32_t dict_import__stack(struct dict_import *im, uint32_t id)
 	if (ids != few)
 		free(ids);
 	return im->map.stacks[id];
+}
+
+/* Stacks that are brought in together. */
+struct import_run {
+	uint32_t n, n_frames, n_missing;
+	uint32_t ids[IMPORT_RUN_STACKS], lengths[IMPORT_RUN_STACKS];
+	uint64_t hashes[IMPORT_RUN_STACKS];
+	uint32_t frames[IMPORT_RUN_FRAMES]; /* of all: first the source's locations, then those of `to` */
+	uint32_t missing[IMPORT_RUN_FRAMES]; /* the source's that are not known yet, some more than once */
+};
+
+static void begin_stack(struct dict_import *im, struct import_run *run, uint32_t id, uint32_t n)
+{
+	uint32_t *frames = run->frames + run->n_frames;
+	const uint32_t *from = source_stack(im, id, frames);
+
+	for (uint32_t i = 0; i < n; i++) {
+		const uint32_t location = frames[i] = from[i];
+
+		if (im->map.locations[location] != DCM_NONE)
+			continue;
+		dict__seek_location(im->to, source_hash(im, location));
+		run->missing[run->n_missing++] = location;
+	}
+	run->ids[run->n] = id;
+	run->lengths[run->n++] = n;
+	run->n_frames += n;
+}
+
+static int import_missing(struct dict_import *im, const struct import_run *run)
+{
+	for (uint32_t i = 0; i < run->n_missing + IMPORT_AHEAD; i++) {
+		if (i < run->n_missing)
+			dict__fetch_location(im->to, source_hash(im, run->missing[i]));
+		if (i >= IMPORT_AHEAD && import_location(im, run->missing[i - IMPORT_AHEAD]) == DCM_NONE)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int end_import_run(struct dict_import *im, struct import_run *run)
+{
+	uint32_t *at = run->frames;
+
+	if (import_missing(im, run) < 0)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < run->n; at += run->lengths[i++]) {
+		for (uint32_t k = 0; k < run->lengths[i]; k++)
+			at[k] = im->map.locations[at[k]];
+		run->hashes[i] = dict__seek_stack(im->to, at, run->lengths[i]);
+	}
+	for (uint32_t i = 0; i < run->n; i++)
+		dict__fetch_stack(im->to, run->hashes[i]);
+	at = run->frames;
+	for (uint32_t i = 0; i < run->n; at += run->lengths[i++]) {
+		const uint32_t id = dict__stack_fetched(im->to, at, run->lengths[i], run->hashes[i]);
+
+		if (id == DCM_NONE)
+			return -ENOMEM;
+		im->map.stacks[run->ids[i]] = id;
+	}
+	run->n = run->n_frames = run->n_missing = 0;
+	return 0;
+}
+
+int dict_import__stacks(struct dict_import *im, const uint32_t *ids, uint64_t n)
+{
+	struct import_run run;
+	int r = 0;
+
+	run.n = run.n_frames = run.n_missing = 0;
+	for (uint64_t i = 0; r == 0 && i < n; i++) {
+		if (im->map.stacks[ids[i]] != DCM_NONE)
+			continue;
+		const uint32_t depth = stack_depth(im, ids[i]);
+
+		if (run.n == IMPORT_RUN_STACKS || depth > IMPORT_RUN_FRAMES - run.n_frames)
+			r = end_import_run(im, &run);
+		if (r == 0 && depth <= IMPORT_RUN_FRAMES)
+			begin_stack(im, &run, ids[i], depth);
+	}
+	return r ? r : end_import_run(im, &run);
 }
 
 uint32_t dict_import__label_set(struct dict_import *im, uint32_t id)

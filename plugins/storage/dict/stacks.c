@@ -108,9 +108,30 @@ static uint32_t add_stack(struct dict *d, uint64_t hash, uint32_t leaf, uint32_t
 	return dict__admit(&d->stacks, &d->stack_index, hash);
 }
 
-uint32_t dict__stack(struct dict *d, const uint32_t *locations, uint32_t n)
+uint64_t dict__seek_stack(const struct dict *d, const uint32_t *locations, uint32_t n)
 {
 	const uint64_t hash = stack_hash(d, locations, n);
+
+	hindex__prefetch(&d->stack_index, hash);
+	return hash;
+}
+
+void dict__fetch_stack(const struct dict *d, uint64_t hash)
+{
+	uint32_t row;
+
+	hindex__first(&d->stack_index, hash, &row);
+	if (row != HINDEX_NONE)
+		__builtin_prefetch(dict__stack_at(d, row));
+}
+
+uint32_t dict__stack(struct dict *d, const uint32_t *locations, uint32_t n)
+{
+	return dict__stack_fetched(d, locations, n, stack_hash(d, locations, n));
+}
+
+uint32_t dict__stack_fetched(struct dict *d, const uint32_t *locations, uint32_t n, uint64_t hash)
+{
 	uint32_t leaf = DCM_NONE, known = find_stack(d, hash, n);
 
 	if (known != DCM_NONE)

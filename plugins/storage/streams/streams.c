@@ -317,18 +317,45 @@ static int plan_profile(struct streams *s, struct streams_plan *plan, struct dic
 	return 0;
 }
 
+static bool starts_in(const struct dcm_profile *p, int64_t from_ms, int64_t to_ms)
+{
+	const int64_t time_ms = streams__ms(p->time_ns);
+
+	return time_ms >= from_ms && time_ms < to_ms;
+}
+
+/* All stacks of the profiles that start in the range; of rows that lie side by side at once. */
+static int import_stacks(struct dict_import *im, int64_t from_ms, int64_t to_ms)
+{
+	const struct dcm_batch *b = im->batch;
+	uint64_t begin = 0, end = 0;
+
+	for (uint32_t i = 0; i < b->n_profiles; i++) {
+		const struct dcm_profile *p = &b->profiles[i];
+
+		if (!starts_in(p, from_ms, to_ms))
+			continue;
+		if (p->row_off != end) {
+			if (end > begin && dict_import__stacks(im, b->row_stacks + begin, end - begin) < 0)
+				return -ENOMEM;
+			begin = end = p->row_off;
+		}
+		end += p->n_rows;
+	}
+	return end > begin ? dict_import__stacks(im, b->row_stacks + begin, end - begin) : 0;
+}
+
 int streams__plan(struct streams *s, struct streams_plan *plan, const struct dcm_batch *b,
 		  int64_t from_ms, int64_t to_ms)
 {
 	struct dict_import im;
 	int r = dict_import__init(&im, s->dict, b);
 
-	for (uint32_t i = 0; r == 0 && i < b->n_profiles; i++) {
-		int64_t time_ms = streams__ms(b->profiles[i].time_ns);
-
-		if (time_ms >= from_ms && time_ms < to_ms)
+	if (r == 0)
+		r = import_stacks(&im, from_ms, to_ms);
+	for (uint32_t i = 0; r == 0 && i < b->n_profiles; i++)
+		if (starts_in(&b->profiles[i], from_ms, to_ms))
 			r = plan_profile(s, plan, &im, &b->profiles[i]);
-	}
 	dict_import__fini(&im);
 	return r;
 }
