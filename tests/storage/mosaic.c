@@ -153,7 +153,8 @@ static bool go_together(const struct stream *a, const struct stream *b)
 		    x->duration_ns != y->duration_ns || x->period != y->period)
 			return false;
 		for (uint32_t k = 0; k < x->n_rows; k++)
-			if (x->rows[k].stack != y->rows[k].stack || x->rows[k].labels != y->rows[k].labels)
+			if (profile__row(x, k).stack != profile__row(y, k).stack ||
+			    profile__row(x, k).labels != profile__row(y, k).labels)
 				return false;
 	}
 	return true;
@@ -167,8 +168,8 @@ static void add_profiles(struct columns *c, const struct stream *st)
 
 		need(vec__push(&c->profiles, head));
 		for (uint32_t k = 0; k < p->n_rows; k++)
-			need(vec__push(&c->stacks, p->rows[k].stack) &&
-			     vec__push(&c->labels, p->rows[k].labels));
+			need(vec__push(&c->stacks, profile__row(p, k).stack) &&
+			     vec__push(&c->labels, profile__row(p, k).labels));
 	}
 }
 
@@ -176,7 +177,7 @@ static void add_values(struct columns *c, const struct stream *st)
 {
 	for (size_t i = 0; i < st->profiles.n; i++)
 		for (uint32_t k = 0; k < st->profiles.v[i]->n_rows; k++)
-			need(vec__push(&c->values, st->profiles.v[i]->rows[k].value));
+			need(vec__push(&c->values, profile__row(st->profiles.v[i], k).value));
 }
 
 /* streams[0 .. n), sorted: as many of the first ones as fit become one chunk. */

@@ -223,10 +223,13 @@ static void add_profile(struct content *c, const struct dict *d, const struct st
 	struct chunk_profile head = { p->time_ms, p->duration_ns, p->period, p->n_rows };
 
 	assert_non_null(rows);
-	for (uint32_t i = 0; i < p->n_rows; i++)
-		rows[i] = (struct content_row){ hash__mix(dict_stack(d, p->rows[i].stack),
-							  dict_labels(d, p->rows[i].labels)),
-						p->rows[i].value };
+	for (uint32_t i = 0; i < p->n_rows; i++) {
+		const struct row row = profile__row(p, i);
+
+		rows[i] = (struct content_row){
+			hash__mix(dict_stack(d, row.stack), dict_labels(d, row.labels)), row.value
+		};
+	}
 	add(c, dict_place(d, st->series, st->type), &head, is_state(d, st->type), rows);
 	free(rows);
 }

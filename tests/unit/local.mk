@@ -559,6 +559,11 @@ unit_tests += tests/unit/test_storage_dict
 tests_unit_test_storage_dict_SOURCES = tests/unit/test_storage_dict.c
 tests_unit_test_storage_dict_LDADD = $(STORAGE_DICT_LA) $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_storage_profile
+tests_unit_test_storage_profile_SOURCES = tests/unit/test_storage_profile.c tests/unit/random.h $(FAILMALLOC)
+tests_unit_test_storage_profile_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_storage_profile_LDADD = $(STORAGE_STREAMS_LA) $(BASE_LA) $(UNIT_LIBS)
+
 unit_tests += tests/unit/test_local_era
 tests_unit_test_local_era_SOURCES = tests/unit/test_local_era.c $(RANDOM_BATCH) $(FAILMALLOC)
 tests_unit_test_local_era_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)

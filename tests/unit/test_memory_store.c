@@ -87,7 +87,7 @@ static void test_the_oldest_go_when_memory_is_full(void **state)
 		uint64_t n_written = 0;
 
 		open_store(&s, "{ max_bytes: 2MiB, retention: 0 }");
-		for (unsigned i = 0; i < 300; i++) {
+		for (unsigned i = 0; i < 600; i++) {
 			CLEANUP(batch__unrefp)
 			struct dcm_batch *b = simple_batch(BASE_MS + i * 1000, 1000, shared);
 

@@ -17,7 +17,6 @@ struct reader {
 	const struct stream_piece *of; /* whose columns these are */
 	VEC(int64_t) columns;	       /* [3 * n] times, durations, periods */
 	VEC(uint32_t) n_rows;
-	uint32_t stacks[PIECE_ROWS_MAX], labels[PIECE_ROWS_MAX];
 	int64_t values[PIECE_ROWS_MAX];
 };
 
@@ -77,19 +76,16 @@ static int numbers(void *reader, const struct piece *p, unsigned want, struct pi
 /* One profile, as many rows at a time as a call may have. */
 static int give_rows(struct reader *r, const struct profile *p, uint32_t at, piece_rows_fn fn, void *ctx)
 {
-	struct piece_rows rows = {
-		.profile = at, .begins = true, .stacks = r->stacks, .labels = r->labels, .values = r->values
-	};
+	const uint32_t *stacks = profile__stacks(p), *labels = profile__labels(p);
+	struct piece_rows rows = { .profile = at, .begins = true, .values = r->values };
 	uint32_t i = 0;
 	int e;
 
 	do {
 		rows.n = p->n_rows - i < PIECE_ROWS_MAX ? p->n_rows - i : PIECE_ROWS_MAX;
-		for (uint32_t k = 0; k < rows.n; k++) {
-			r->stacks[k] = p->rows[i + k].stack;
-			r->labels[k] = p->rows[i + k].labels;
-			r->values[k] = p->rows[i + k].value;
-		}
+		rows.stacks = stacks + i;
+		rows.labels = labels ? labels + i : NULL;
+		profile__values(p, i, rows.n, r->values);
 		e = fn(ctx, &rows);
 		rows.begins = false;
 		i += rows.n;

@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include "core/base/cleanup.h"
+#include "core/base/mem.h"
 #include "plugins/storage/answer/stream_piece.h"
 
 void thin__fini(struct thin *t)
@@ -36,7 +37,7 @@ static int count_matches(struct match *m, const struct view_place *place, const 
 
 	n += r > 0;
 	for (uint32_t i = 0; r >= 0 && i < p->n_rows; i++) {
-		r = is_taken(m, place, p->rows[i].labels);
+		r = is_taken(m, place, profile__row(p, i).labels);
 		n += r > 0;
 	}
 	*ret_n = n;
@@ -46,19 +47,20 @@ static int count_matches(struct match *m, const struct view_place *place, const 
 static struct profile *without_matches(struct match *m, const struct view_place *place,
 				       const struct profile *p, uint32_t n_left)
 {
-	struct profile *left = profile__new(n_left);
+	CLEANUP(mem__freep) struct row *left = mem__resize(NULL, n_left, sizeof(*left));
+	const struct profile_head head = { p->time_ms, p->duration_ns, p->period };
 	uint32_t n = 0;
 
 	if (!left)
 		return NULL;
-	left->time_ms = p->time_ms;
-	left->duration_ns = p->duration_ns;
-	left->period = p->period;
 	/* Every label set was judged by count_matches(), so this cannot fail. */
-	for (uint32_t i = 0; i < p->n_rows && n < n_left; i++)
-		if (is_taken(m, place, p->rows[i].labels) == 0)
-			left->rows[n++] = p->rows[i];
-	return left;
+	for (uint32_t i = 0; i < p->n_rows && n < n_left; i++) {
+		const struct row row = profile__row(p, i);
+
+		if (is_taken(m, place, row.labels) == 0)
+			left[n++] = row;
+	}
+	return profile__new(&head, left, n);
 }
 
 static int add_change(struct thin *t, const struct thin_change *c)

@@ -98,10 +98,11 @@ static bool same_rows(const struct profile *a, const struct profile *b)
 	if (a->time_ms != b->time_ms || a->duration_ns != b->duration_ns ||
 	    a->period != b->period || a->n_rows != b->n_rows)
 		return false;
-	for (uint32_t i = 0; i < a->n_rows; i++)
-		if (a->rows[i].stack != b->rows[i].stack || a->rows[i].labels != b->rows[i].labels)
-			return false;
-	return true;
+	const size_t bytes = a->n_rows * sizeof(uint32_t);
+
+	return a->has_labels == b->has_labels &&
+	       memcmp(profile__stacks(a), profile__stacks(b), bytes) == 0 &&
+	       (!a->has_labels || memcmp(profile__labels(a), profile__labels(b), bytes) == 0);
 }
 
 static bool same_shape(const struct span *a, const struct span *b)
@@ -152,11 +153,15 @@ static int fill_columns(struct sealing *s, const struct span *of, uint64_t *ret_
 			.period = p->period,
 			.n_rows = p->n_rows,
 		};
-		for (uint32_t k = 0; k < p->n_rows; k++) {
-			s->stacks.v[s->stacks.n++] = p->rows[k].stack;
-			s->labels.v[s->labels.n++] = p->rows[k].labels;
-			*ret_labels |= p->rows[k].labels != 0;
-		}
+		memcpy(s->stacks.v + s->stacks.n, profile__stacks(p), p->n_rows * sizeof(uint32_t));
+		if (p->has_labels)
+			memcpy(s->labels.v + s->labels.n, profile__labels(p),
+			       p->n_rows * sizeof(uint32_t));
+		else
+			memset(s->labels.v + s->labels.n, 0, p->n_rows * sizeof(uint32_t));
+		s->stacks.n += p->n_rows;
+		s->labels.n += p->n_rows;
+		*ret_labels |= p->has_labels;
 	}
 	*ret_n_rows = n_rows;
 	return 0;
@@ -164,9 +169,12 @@ static int fill_columns(struct sealing *s, const struct span *of, uint64_t *ret_
 
 static void add_values(struct sealing *s, const struct span *of)
 {
-	for (size_t i = 0; i < of->n; i++)
-		for (uint32_t k = 0; k < of->profiles[i]->n_rows; k++)
-			s->values.v[s->values.n++] = of->profiles[i]->rows[k].value;
+	for (size_t i = 0; i < of->n; i++) {
+		const struct profile *p = of->profiles[i];
+
+		profile__values(p, 0, p->n_rows, s->values.v + s->values.n);
+		s->values.n += p->n_rows;
+	}
 }
 
 static int write_chunk(struct sealing *s, size_t at, struct block_writer *w)

@@ -114,11 +114,12 @@ static int add_profile(struct writer *w, const struct view_stream *st, const str
 		head.time_ns = p->time_ms < 0 ? INT64_MIN : INT64_MAX;
 	w->host->add_profile(w->builder, &head, &type, 1);
 	for (uint32_t i = 0; r == 0 && i < p->n_rows; i++) {
-		uint32_t stack = dict_export__stack(&w->ex, p->rows[i].stack, &r);
-		uint32_t labels = dict_export__label_set(&w->ex, p->rows[i].labels, &r);
+		const struct row row = profile__row(p, i);
+		uint32_t stack = dict_export__stack(&w->ex, row.stack, &r);
+		uint32_t labels = dict_export__label_set(&w->ex, row.labels, &r);
 
-		w->host->add_row(w->builder, stack, labels, &p->rows[i].value);
-		w->frames += dict__stack_at(w->view.dict, p->rows[i].stack)->n;
+		w->host->add_row(w->builder, stack, labels, &row.value);
+		w->frames += dict__stack_at(w->view.dict, row.stack)->n;
 	}
 	w->rows += p->n_rows + 1;
 	return r;

@@ -52,8 +52,9 @@ static int mark_live(const struct store *s, struct rebuild *rb)
 			const struct profile *p = s->streams.v[i].profiles.v[j];
 
 			for (uint32_t k = 0; k < p->n_rows; k++) {
-				uint32_t *stack = &rb->stacks[p->rows[k].stack];
-				uint32_t *set = &rb->label_sets[p->rows[k].labels];
+				const struct row row = profile__row(p, k);
+				uint32_t *stack = &rb->stacks[row.stack];
+				uint32_t *set = &rb->label_sets[row.labels];
 
 				rb->live_stacks += *stack == 0;
 				rb->live_label_sets += *set == 0;
@@ -140,10 +141,7 @@ static void switch_over(struct store *s, struct rebuild *rb)
 				profile__unref(old->profiles.v[j]);
 			else
 				p = new->profiles.v[j] = old->profiles.v[j];
-			for (uint32_t k = 0; k < p->n_rows; k++) {
-				p->rows[k].stack = rb->stacks[p->rows[k].stack];
-				p->rows[k].labels = rb->label_sets[p->rows[k].labels];
-			}
+			profile__renumber(p, rb->stacks, rb->label_sets);
 		}
 		old->profiles.n = 0; /* each went over, or was given back */
 	}

@@ -71,15 +71,14 @@ static void check_profile(const struct store *s, size_t stream, const struct pro
 			  struct store_findings *f)
 {
 	for (uint32_t i = 0; i < p->n_rows; i++) {
-		const struct row *r = &p->rows[i];
+		const struct row r = profile__row(p, i), before = profile__row(p, i ? i - 1 : 0);
 
-		if (r->stack >= s->streams.dict->stacks.n ||
-		    r->labels >= s->streams.dict->label_sets.n) {
+		if (r.stack >= s->streams.dict->stacks.n || r.labels >= s->streams.dict->label_sets.n) {
 			found(f, "stream %zu: row %u points outside the dictionary", stream, i);
 			return;
 		}
-		if (i > 0 && (r->stack < r[-1].stack ||
-			      (r->stack == r[-1].stack && r->labels <= r[-1].labels))) {
+		if (i > 0 && (r.stack < before.stack ||
+			      (r.stack == before.stack && r.labels <= before.labels))) {
 			found(f, "stream %zu: row %u is out of order", stream, i);
 			return;
 		}

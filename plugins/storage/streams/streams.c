@@ -34,37 +34,6 @@ uint64_t streams__bytes(const struct streams *s)
 	       (uint64_t)s->index.cap * sizeof(*s->index.slots);
 }
 
-struct profile *profile__new(uint32_t n_rows)
-{
-	struct profile *p = malloc(sizeof(*p) + (size_t)n_rows * sizeof(p->rows[0]));
-
-	if (p) {
-		memset(p, 0, sizeof(*p));
-		p->refs = 1;
-		p->n_rows = n_rows;
-	}
-	return p;
-}
-
-struct profile *profile__copy(const struct profile *p)
-{
-	struct profile *copy = profile__new(p->n_rows);
-
-	if (copy) {
-		copy->time_ms = p->time_ms;
-		copy->duration_ns = p->duration_ns;
-		copy->period = p->period;
-		memcpy(copy->rows, p->rows, p->n_rows * sizeof(p->rows[0]));
-	}
-	return copy;
-}
-
-void profile__unref(struct profile *p)
-{
-	if (p && atomic_fetch_sub_explicit(&p->refs, 1, memory_order_acq_rel) == 1)
-		free(p);
-}
-
 /* -------------------------------------------------------------------------------------------------
  * Rows of one type of one profile
  */
@@ -90,24 +59,27 @@ static int compare_rows(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+typedef VEC(struct row) row_list;
+
 /* Sorts, and adds up rows of one (stack, label set). */
-static void settle_rows(struct profile *p)
+static void settle_rows(row_list *rows)
 {
+	struct row *v = rows->v;
 	bool sorted = true;
 
-	for (uint32_t i = 1; sorted && i < p->n_rows; i++)
-		sorted = row_key(&p->rows[i - 1]) < row_key(&p->rows[i]);
+	for (size_t i = 1; sorted && i < rows->n; i++)
+		sorted = row_key(&v[i - 1]) < row_key(&v[i]);
 	if (sorted)
 		return;
-	qsort(p->rows, p->n_rows, sizeof(p->rows[0]), compare_rows);
-	uint32_t kept = 0;
-	for (uint32_t i = 1; i < p->n_rows; i++) {
-		if (row_key(&p->rows[kept]) == row_key(&p->rows[i]))
-			p->rows[kept].value = add_clamped(p->rows[kept].value, p->rows[i].value);
+	qsort(v, rows->n, sizeof(v[0]), compare_rows);
+	size_t kept = 0;
+	for (size_t i = 1; i < rows->n; i++) {
+		if (row_key(&v[kept]) == row_key(&v[i]))
+			v[kept].value = add_clamped(v[kept].value, v[i].value);
 		else
-			p->rows[++kept] = p->rows[i];
+			v[++kept] = v[i];
 	}
-	p->n_rows = kept + 1;
+	rows->n = kept + 1;
 }
 
 int64_t streams__ms(int64_t ns)
@@ -117,33 +89,33 @@ int64_t streams__ms(int64_t ns)
 	return ns % 1000000 < 0 ? ms - 1 : ms; /* times before 1970 go down as well */
 }
 
-static struct profile *make_profile(struct dict_import *im, const struct dcm_profile *head, uint32_t type)
+/* A batch on its way into profiles. */
+struct intake {
+	struct dict_import import;
+	row_list rows; /* of the profile at hand */
+};
+
+static struct profile *make_profile(struct intake *in, const struct dcm_profile *head, uint32_t type)
 {
-	const struct dcm_batch *b = im->batch;
-	struct profile *p = profile__new(head->n_rows);
+	const struct profile_head of = { streams__ms(head->time_ns), head->duration_ns, head->period };
+	const struct dcm_batch *b = in->import.batch;
 
-	if (!p)
+	in->rows.n = 0;
+	if (!vec__reserve(&in->rows, head->n_rows))
 		return NULL;
-	p->time_ms = streams__ms(head->time_ns);
-	p->duration_ns = head->duration_ns;
-	p->period = head->period;
 	for (uint32_t i = 0; i < head->n_rows; i++) {
-		struct row *r = &p->rows[i];
+		const struct row r = {
+			.stack = dict_import__stack(&in->import, b->row_stacks[head->row_off + i]),
+			.labels = dict_import__label_set(&in->import, b->row_labels[head->row_off + i]),
+			.value = b->values[head->value_off + (uint64_t)i * head->n_types + type],
+		};
 
-		r->stack = dict_import__stack(im, b->row_stacks[head->row_off + i]);
-		r->labels = dict_import__label_set(im, b->row_labels[head->row_off + i]);
-		r->value = b->values[head->value_off + (uint64_t)i * head->n_types + type];
-		if (r->stack == DCM_NONE || r->labels == DCM_NONE) {
-			profile__unref(p);
+		if (r.stack == DCM_NONE || r.labels == DCM_NONE)
 			return NULL;
-		}
+		in->rows.v[in->rows.n++] = r;
 	}
-	settle_rows(p);
-	if (p->n_rows < head->n_rows) {
-		struct profile *smaller = realloc(p, sizeof(*p) + (size_t)p->n_rows * sizeof(p->rows[0]));
-		p = smaller ? smaller : p;
-	}
-	return p;
+	settle_rows(&in->rows);
+	return profile__new(&of, in->rows.v, (uint32_t)in->rows.n);
 }
 
 /* -------------------------------------------------------------------------------------------------
@@ -289,9 +261,10 @@ void streams_plan__fini(struct streams_plan *p)
 	vec__fini(&p->n_more);
 }
 
-static int plan_profile(struct streams *s, struct streams_plan *plan, struct dict_import *im,
+static int plan_profile(struct streams *s, struct streams_plan *plan, struct intake *in,
 			const struct dcm_profile *head)
 {
+	struct dict_import *im = &in->import;
 	uint32_t series = dict_import__series(im, head->series);
 
 	if (series == DCM_NONE)
@@ -308,7 +281,7 @@ static int plan_profile(struct streams *s, struct streams_plan *plan, struct dic
 		if (!vec__reserve(&plan->items, 1) ||
 		    !vec__reserve(&s->v[stream].profiles, plan->n_more.v[stream] + 1))
 			return -ENOMEM;
-		struct profile *p = make_profile(im, head, k);
+		struct profile *p = make_profile(in, head, k);
 		if (!p)
 			return -ENOMEM;
 		plan->n_more.v[stream]++;
@@ -348,15 +321,16 @@ static int import_stacks(struct dict_import *im, int64_t from_ms, int64_t to_ms)
 int streams__plan(struct streams *s, struct streams_plan *plan, const struct dcm_batch *b,
 		  int64_t from_ms, int64_t to_ms)
 {
-	struct dict_import im;
-	int r = dict_import__init(&im, s->dict, b);
+	struct intake in = { .rows = { 0 } };
+	int r = dict_import__init(&in.import, s->dict, b);
 
 	if (r == 0)
-		r = import_stacks(&im, from_ms, to_ms);
+		r = import_stacks(&in.import, from_ms, to_ms);
 	for (uint32_t i = 0; r == 0 && i < b->n_profiles; i++)
 		if (starts_in(&b->profiles[i], from_ms, to_ms))
-			r = plan_profile(s, plan, &im, &b->profiles[i]);
-	dict_import__fini(&im);
+			r = plan_profile(s, plan, &in, &b->profiles[i]);
+	dict_import__fini(&in.import);
+	vec__fini(&in.rows);
 	return r;
 }
 

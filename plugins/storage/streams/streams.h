@@ -25,31 +25,7 @@
 #include "core/base/hash.h"
 #include "core/base/vec.h"
 #include "plugins/storage/dict/dict.h"
-
-struct row {
-	uint32_t stack, labels;
-	int64_t value;
-};
-
-struct profile {
-	_Atomic uint32_t refs;
-	uint32_t n_rows;
-	int64_t time_ms, duration_ns, period;
-	struct row rows[]; /* [n_rows] sorted by (stack, labels), unique */
-};
-
-struct profile *profile__new(uint32_t n_rows); /* rows unset; NULL when memory ran out */
-struct profile *profile__copy(const struct profile *p);
-void profile__unref(struct profile *p); /* NULL is fine */
-static inline uint64_t profile__bytes(const struct profile *p)
-{
-	return sizeof(*p) + (uint64_t)p->n_rows * sizeof(p->rows[0]) + sizeof(struct profile *);
-}
-static inline struct profile *profile__ref(struct profile *p)
-{
-	atomic_fetch_add_explicit(&p->refs, 1, memory_order_relaxed);
-	return p;
-}
+#include "plugins/storage/streams/profile.h"
 
 struct stream {
 	uint32_t series, type;
