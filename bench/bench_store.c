@@ -3,6 +3,7 @@
  * bench/bench_store.c - a fleet, or a recorded set, written to the local store, and asked about
  *
  *	bench_store growth HOSTS DAYS MAX_ROWS LABELS [FILE]	a point of the curve, as JSON lines
+ *	bench_store ingest HOSTS HOURS LABELS	what rows cost from batch to block, and memory
  *	bench_store soak ROWS_A_SECOND HOURS	ends with 1 when something is not bounded
  *	bench_store rows HOSTS DAYS MAX_ROWS LABELS [FILE]	the rows of the first, as CSV
  *
@@ -10,8 +11,17 @@
  * rows labels of their own. Beyond MAX_ROWS ticks are left out evenly, so that profiles keep their
  * size and there are fewer of them: "share" in the output is what is left. Clocks are ours, and go
  * as fast as rows are written; what the plugin's thread does each second and minute is done after
- * each tick. Rates are of CPU time of all threads, from batches that were decoded to blocks that
- * were compacted, without what making the batches takes.
+ * each tick.
+ *
+ * Rates are of CPU time, the kernel's included, of all threads: from batches that were decoded to
+ * blocks that were compacted. So they have in them: encoding for the log, the log with its syncs,
+ * the dictionary, the heads, dictionaries' records, seals, manifests, retention, and compactions
+ * that are due (`ingest`: all of the first). They have not: decoding and the pipeline before the
+ * store. Batches are handed over in groups, as the pipeline does when it is behind.
+ *
+ * `ingest` is HOURS in which each made-up host reports every 10 s. Memory is the process's, without
+ * what it had before the store was opened (that is, the fleet), at its peak in each phase; pages of
+ * mapped blocks count.
  *
  * The soak keeps an hour of profiles. When twice the retention is over, memory, descriptors, files
  * and bytes are noted; from then on none of them may be exceeded by half (and a little), and at the
@@ -21,6 +31,7 @@
 #include <errno.h>
 #include <ftw.h>
 #include <inttypes.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,8 +65,13 @@ struct trial {
 	_Atomic uint64_t n_done;
 	_Atomic int failed;
 	uint64_t n_written;
-	double making_s; /* of batches */
+	double writing_s, sealing_s, compacting_s; /* of CPU time */
 };
+
+static double cpu_seconds(void)
+{
+	return seconds_of(CLOCK_PROCESS_CPUTIME_ID);
+}
 
 static void report(void *ctx, enum dcm_log_level level, const char *sentence)
 {
@@ -122,16 +138,28 @@ static void pause_ms(long ms)
 	nanosleep(&(struct timespec){ .tv_nsec = ms * 1000000 }, NULL);
 }
 
-static void put_batch(struct trial *t, struct dcm_batch *b)
-{
-	struct dcm_error err = DCM_ERROR_INIT;
-	int r;
+/* As many batches as the pipeline hands over at once: core/pipeline/writer.c. */
+enum { GROUP_MAX = 64, GROUP_BYTES = 16 << 20 };
+struct group {
+	struct dcm_batch *v[GROUP_MAX];
+	uint32_t n;
+	uint64_t bytes;
+};
 
-	while ((r = store__write(t->store, &b, 1, on_done, t, &err)) == -EAGAIN)
+static void put_group(struct trial *t, struct group *g)
+{
+	const double start = cpu_seconds();
+	struct dcm_error err = DCM_ERROR_INIT;
+	int r = 0;
+
+	while (g->n && (r = store__write(t->store, g->v, g->n, on_done, t, &err)) == -EAGAIN)
 		pause_ms(1);
 	need(r == 0, err.text);
-	t->n_written++;
-	batch__unref(b);
+	t->n_written += g->n > 0;
+	while (g->n)
+		batch__unref(g->v[--g->n]);
+	g->bytes = 0;
+	t->writing_s += cpu_seconds() - start;
 }
 
 static void wait_for_disk(struct trial *t)
@@ -141,19 +169,37 @@ static void wait_for_disk(struct trial *t)
 	need(atomic_load(&t->failed) == 0, "a write was not acknowledged");
 }
 
-/* What the plugin's own thread does each second; with `all`, what it does each minute too. */
-static void tend(struct trial *t, bool all)
+/* What is sealed is on the disk, and what was written is acknowledged. */
+static void tend_heads(struct trial *t)
 {
+	const double start = cpu_seconds();
 	struct dcm_error err = DCM_ERROR_INIT;
 	int r = upkeep__recover(t->store, &err);
 
 	if (r == 0 && upkeep__wants_seal(t->store))
 		r = upkeep__seal(t->store, &err);
-	if (r == 0 && all)
-		r = expire__now(t->store, &err);
-	while (r >= 0 && all && (r = rework__compact(t->store, &err)) > 0)
+	need(r >= 0, err.text);
+	t->sealing_s += cpu_seconds() - start;
+}
+
+static void tend_blocks(struct trial *t)
+{
+	const double start = cpu_seconds();
+	struct dcm_error err = DCM_ERROR_INIT;
+	int r = expire__now(t->store, &err);
+
+	while (r >= 0 && (r = rework__compact(t->store, &err)) > 0)
 		;
 	need(r >= 0, err.text);
+	t->compacting_s += cpu_seconds() - start;
+}
+
+/* What the plugin's own thread does each second; with `all`, what it does each minute too. */
+static void tend(struct trial *t, bool all)
+{
+	tend_heads(t);
+	if (all)
+		tend_blocks(t);
 	eras__trim(t->store);
 }
 
@@ -169,17 +215,20 @@ static int64_t sum_of(const struct dcm_batch *b)
 /* All hosts' reports of one tick. Returns what they add up to. */
 static int64_t write_tick(struct trial *t, struct source *s, uint32_t tick, int64_t time_ns)
 {
+	struct group g = { .n = 0 };
 	int64_t value = 0;
 
 	set_clock(t, time_ns);
 	for (uint32_t i = 0; i < s->shape.n_hosts; i++) {
-		const double start = thread_seconds();
 		struct dcm_batch *b = s->batch(s, i, tick, time_ns);
 
 		value += sum_of(b);
-		t->making_s += thread_seconds() - start;
-		put_batch(t, b);
+		g.v[g.n++] = b;
+		g.bytes += b->bytes;
+		if (g.n == GROUP_MAX || g.bytes >= GROUP_BYTES)
+			put_group(t, &g);
 	}
+	put_group(t, &g);
 	return value;
 }
 
@@ -344,7 +393,6 @@ struct written {
 static struct written write_all(struct trial *t, const struct scale *s)
 {
 	const uint64_t before = measure(t).memory_bytes;
-	const double cpu = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
 	struct written w = { 0 };
 
 	for (uint32_t i = 0; i < s->source->shape.n_ticks; i++) {
@@ -357,7 +405,7 @@ static struct written write_all(struct trial *t, const struct scale *s)
 			w.memory_bytes = memory - before;
 	}
 	wait_for_disk(t);
-	w.cpu_s = seconds_of(CLOCK_PROCESS_CPUTIME_ID) - cpu - t->making_s;
+	w.cpu_s = t->writing_s + t->sealing_s + t->compacting_s;
 	w.bytes_once = bytes_a_row(t, 1);
 	settle(t, w.last_ns);
 	return w;
@@ -399,6 +447,140 @@ static int growth(char **arg)
 	s.source->free(s.source);
 	return 0;
 }
+
+/* -------------------------------------------------------------------------------------------------
+ * What rows cost, and what memory they take
+ */
+
+#define TICK_NS (SOURCE_TICK_S * SOURCE_NS_A_SEC)
+
+/* Begins to note the process's peak anew. */
+static void forget_peak(void)
+{
+	FILE *f = fopen("/proc/self/clear_refs", "w");
+
+	need(f && fputs("5", f) >= 0 && fclose(f) == 0, "the peak of memory cannot be reset");
+}
+
+/* Of resident memory: what /proc/self/status calls `which`. */
+static double resident_mib(const char *which)
+{
+	FILE *f = fopen("/proc/self/status", "r");
+	unsigned long kib = 0;
+	char line[256];
+
+	while (f && !kib && fgets(line, sizeof(line), f))
+		if (strncmp(line, which, strlen(which)) == 0)
+			sscanf(line + strlen(which), ": %lu", &kib);
+	need(kib, "/proc/self/status cannot be read");
+	fclose(f);
+	return (double)kib / 1024;
+}
+
+static void note_peak(double *most, double before)
+{
+	const double now = resident_mib("VmHWM") - before;
+
+	*most = now > *most ? now : *most;
+	forget_peak();
+}
+
+/* Of memory, in MiB, each without what there was before; and what it is made of. */
+struct peaks {
+	double before, writing, sealing, compacting, asking, asking_one;
+	double heads, dictionaries;
+};
+
+static void note_parts(const struct store *s, struct peaks *peaks)
+{
+	const double heads = (double)(heads__bytes(&s->active) + heads__bytes(&s->sealing));
+	double dictionaries = 0;
+
+	for (size_t i = 0; i < s->eras.n; i++)
+		dictionaries += s->eras.v[i]->dict ? (double)dict__bytes(s->eras.v[i]->dict) : 0;
+	peaks->heads = heads > peaks->heads ? heads : peaks->heads;
+	peaks->dictionaries = dictionaries > peaks->dictionaries ? dictionaries : peaks->dictionaries;
+}
+
+static void ingest_tick(struct trial *t, struct source *s, uint32_t tick, struct peaks *peaks)
+{
+	write_tick(t, s, tick, SOURCE_BASE_NS + (int64_t)tick * TICK_NS);
+	note_peak(&peaks->writing, peaks->before);
+	note_parts(t->store, peaks);
+	tend_heads(t);
+	note_peak(&peaks->sealing, peaks->before);
+	tend_blocks(t);
+	note_peak(&peaks->compacting, peaks->before);
+	eras__trim(t->store);
+}
+
+/* Until all windows of the first compaction are over. */
+static void end_ingest(struct trial *t, int64_t now_ns, struct peaks *peaks)
+{
+	wait_for_disk(t);
+	for (int i = 1; i <= 10; i++) {
+		set_clock(t, now_ns + i * 900 * SOURCE_NS_A_SEC);
+		tend_heads(t);
+		note_peak(&peaks->sealing, peaks->before);
+		tend_blocks(t);
+		note_peak(&peaks->compacting, peaks->before);
+	}
+}
+
+static void ask_day(struct trial *t, int64_t end_ns, struct peaks *peaks)
+{
+	ask(t, merge, end_ns - SOURCE_DAY_TICKS * TICK_NS, end_ns, "node-0");
+	note_peak(&peaks->asking_one, peaks->before);
+	ask(t, merge, end_ns - SOURCE_DAY_TICKS * TICK_NS, end_ns, NULL);
+	note_peak(&peaks->asking, peaks->before);
+}
+
+static int ingest(char **arg)
+{
+	const struct source_shape shape = { .n_hosts = (uint32_t)strtoul(arg[0], NULL, 10),
+					    .n_ticks = (uint32_t)(strtod(arg[1], NULL) * 360),
+					    .labels = arg[2][0] == '1' };
+	struct peaks peaks = { .before = 0 };
+	char name[64];
+	struct trial t;
+
+	need(shape.n_hosts && shape.n_ticks, "no hosts or no hours");
+	struct source *s = source__fleet(&shape);
+	const double rows = (double)s->n_rows;
+	trial__begin(&t, 0, 900000);
+	peaks.before = resident_mib("VmRSS");
+	forget_peak();
+	for (uint32_t i = 0; i < shape.n_ticks; i++)
+		ingest_tick(&t, s, i, &peaks);
+	const int64_t end_ns = SOURCE_BASE_NS + shape.n_ticks * TICK_NS;
+	const double steady = resident_mib("VmRSS") - peaks.before;
+	end_ingest(&t, end_ns, &peaks);
+	const double spent = t.writing_s + t.sealing_s + t.compacting_s;
+	ask_day(&t, end_ns, &peaks);
+#define FIGURE_OF(what, ...)                                                                               \
+	(snprintf(name, sizeof(name), "ingest_%uh%s_" what, shape.n_hosts, shape.labels ? "_labels" : ""), \
+	 figure(name, __VA_ARGS__))
+	FIGURE_OF("rows", rows, "rows", "hours", shape.n_ticks / 360.0);
+	FIGURE_OF("all", rows / spent, "rows/s of CPU time", "target", 1e6);
+	FIGURE_OF("write", t.writing_s / rows * 1e9, "ns/row", "all", spent / rows * 1e9);
+	FIGURE_OF("seal", t.sealing_s / rows * 1e9, "ns/row", "all", spent / rows * 1e9);
+	FIGURE_OF("compact", t.compacting_s / rows * 1e9, "ns/row", "all", spent / rows * 1e9);
+	FIGURE_OF("memory_after_writing", steady, "MiB", "target", 286);
+	FIGURE_OF("memory_heads", peaks.heads / (1 << 20), "MiB", "limit", 128);
+	FIGURE_OF("memory_dictionaries", peaks.dictionaries / (1 << 20), "MiB", "limit", 128);
+	FIGURE_OF("memory_writing", peaks.writing, "MiB", "target", 286);
+	FIGURE_OF("memory_sealing", peaks.sealing, "MiB", "target", 286);
+	FIGURE_OF("memory_compacting", peaks.compacting, "MiB", "target", 286);
+	FIGURE_OF("memory_day_of_one", peaks.asking_one, "MiB", "target", 286);
+	FIGURE_OF("memory_day_of_all", peaks.asking, "MiB", "with the answer", peaks.asking);
+	trial__end(&t);
+	s->free(s);
+	return 0;
+}
+
+/* -------------------------------------------------------------------------------------------------
+ * Rows for other engines
+ */
 
 /* The values of a label set between quotes, one blank between two. */
 static void print_labels(const struct dcm_batch *b, uint32_t label_set)
@@ -605,13 +787,19 @@ static int soak(char **arg)
 
 int main(int argc, char **argv)
 {
+	/* Memory is kept and given back as the daemon does: core/main/daemon.c. */
+	mallopt(M_MMAP_THRESHOLD, 128 * 1024);
+	mallopt(M_ARENA_MAX, 2);
 	if ((argc == 6 || argc == 7) && strcmp(argv[1], "growth") == 0)
 		return growth(argv + 2);
 	if ((argc == 6 || argc == 7) && strcmp(argv[1], "rows") == 0)
 		return print_rows(argv + 2);
+	if (argc == 5 && strcmp(argv[1], "ingest") == 0)
+		return ingest(argv + 2);
 	if (argc == 4 && strcmp(argv[1], "soak") == 0)
 		return soak(argv + 2);
 	fputs("usage: bench_store growth HOSTS DAYS MAX_ROWS LABELS [FILE]\n"
+	      "       bench_store ingest HOSTS HOURS LABELS\n"
 	      "       bench_store soak ROWS_A_SECOND HOURS\n"
 	      "       bench_store rows HOSTS DAYS MAX_ROWS LABELS [FILE]\n",
 	      stderr);
