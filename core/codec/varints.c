@@ -148,7 +148,7 @@ AVX2 static const uint8_t *read_avx2(const uint8_t *p, const uint8_t *end, const
 
 	while (p < end && limit - p >= STEP && full - to.v >= STEP) {
 		ptrdiff_t left = end - p;
-		uint32_t ours = left >= STEP ? 0xffff : 0xffff >> (STEP - left);
+		uint32_t ours = left >= STEP ? 0xffffu : 0xffffu >> (STEP - left);
 		struct window w = {
 			.last = _mm_loadu_si128((const __m128i *)p),
 			.before = _mm_loadu_si128((const __m128i *)(p - 1)),
