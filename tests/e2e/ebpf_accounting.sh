@@ -64,3 +64,17 @@ identity seeded_loss 100000
 check seeded_loss.lost "$full" -gt 0
 check seeded_loss.quality "$(awk -F '\t' '$4 == "lost: ring buffer full" { n += $5 } END { print n + 0 }' "$dir/rows")" -gt 0
 kill -9 "$busy"
+
+# The reader is held up until tens of thousands wait: it takes them in turns with its other work, and loses none.
+start "$dir/chain" 600 20
+hold() {
+	kill -STOP "$sampler"
+	work_on 5
+	kill -CONT "$sampler"
+	sleep 1
+}
+sample_while "{frequency: 10000Hz, ring_size: 32MiB, cpu_budget: 0, filter: {pids: [$pid]}}" hold
+identity held 100000
+check held.nothing_lost "$lost" -eq 0
+check held.in_turns "$(metric sampler_rounds_cut)" -gt 0
+kill -9 "$pid"

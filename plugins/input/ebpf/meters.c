@@ -27,6 +27,9 @@ static const struct meter own[METERS_N] = {
 			       "kernel memory of all maps: rings, scratch, unwind tables" },
 	[METERS_MAPS_READ] = { "sampler_maps_read", "readings of /proc/PID/maps so far" },
 	[METERS_RECORDS] = { "sampler_records", "records taken out of the rings so far" },
+	[METERS_ROUNDS_CUT] = { "sampler_rounds_cut",
+				"looks at the rings so far that left records for the next one, to "
+				"see to other work" },
 	[METERS_FILTERED_CGROUP] = { "sampler_filtered_cgroup",
 				     "samples of control groups that filter.cgroups does not "
 				     "name" },

@@ -45,7 +45,8 @@ struct reader {
 	struct aggregate *window; /* NULL: memory ran out */
 	uint32_t n_windows;
 	int64_t window_end_ns, second_ns; /* mono */
-	int64_t wait_ns; /* until the next look at the rings (pace.h); 0: one of them woke us */
+	/* Until the next look at the rings (pace.h); 0: one of them woke us, or is not empty. */
+	int64_t wait_ns;
 	int64_t show_ns, budget_ns; /* mono: when counters are shown, and budgets looked at, anyway */
 	uint64_t n_shown;	    /* records, when counters were shown */
 	int64_t pulse_ns;	    /* mono: of the next look whether events live */
@@ -55,6 +56,7 @@ struct reader {
 	bool all_started;
 	uint64_t n_filtered;	       /* samples that filter.cgroups leaves out */
 	uint64_t n_records, n_taken;   /* samples and events; samples in the last drain */
+	uint64_t n_cut;		       /* drains that left something in the rings */
 	struct sampler_stats at_start; /* of the window */
 	int64_t cpu_ns;		       /* of the thread */
 	int attach_error;	       /* the last one told */
@@ -330,6 +332,7 @@ static void show(struct reader *r, const struct sampler_stats *stats)
 	meters__set(&r->meters, METERS_FILES, files__count(r->parts.files));
 	meters__set(&r->meters, METERS_MAPS_READ, (double)known.reads);
 	meters__set(&r->meters, METERS_RECORDS, (double)r->n_records);
+	meters__set(&r->meters, METERS_ROUNDS_CUT, (double)r->n_cut);
 	meters__set(&r->meters, METERS_FILTERED_CGROUP, (double)r->n_filtered);
 	meters__set(&r->meters, METERS_CPU_SECONDS, (double)cpu_ns / 1e9);
 	if (r->unwinder) {
@@ -456,7 +459,8 @@ static void start_cpus(struct reader *r, int64_t now)
 	r->start_ns = now + r->spread_ns;
 }
 
-static void drain(struct reader *r)
+/* True when something was left in the rings, because it was time for what else there is to do. */
+static bool drain(struct reader *r)
 {
 	const struct sampler_sink sink = {
 		.sample = on_sample,
@@ -465,14 +469,17 @@ static void drain(struct reader *r)
 		.malformed = on_malformed,
 		.ctx = r,
 	};
+	bool is_cut;
 
 	r->n_taken = 0;
-	sampler__drain(r->parts.sampler, &sink);
+	is_cut = sampler__drain(r->parts.sampler, &sink);
 	if (r->unwinder)
 		unwinder__retry(r->unwinder, r->n_windows, false);
 	processes__rest(r->processes);
 	watch__until(r->watch, INT64_MAX);
-	r->wait_ns = pace__next(r->wait_ns, r->n_taken);
+	r->wait_ns = is_cut ? 0 : pace__next(r->wait_ns, r->n_taken);
+	r->n_cut += is_cut;
+	return is_cut;
 }
 
 /* Milliseconds until there is something to do. */
@@ -693,7 +700,9 @@ void reader__finish(struct reader *r)
 	r->stopping = true;
 	eventfd_write(r->wake_fd, 1);
 	pthread_join(r->thread, NULL);
-	drain(r);
+	/* Nobody samples any more. */
+	while (drain(r))
+		;
 	watch__second(r->watch, r->host->mono_ns(r->host));
 	if (r->unwinder)
 		unwinder__retry(r->unwinder, r->n_windows, true);

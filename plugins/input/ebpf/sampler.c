@@ -25,6 +25,7 @@
 #include "core/base/fd.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
+#include "plugins/input/ebpf/thread.h"
 
 enum {
 	LOG_BYTES = 256 * 1024, /* of the verifier */
@@ -51,6 +52,8 @@ struct sampler {
 	uint32_t n_cpus;
 	uint64_t map_bytes;
 	const struct sampler_sink *sink; /* during sampler__drain() */
+	int64_t until_ns;		 /* mono, of the ring at hand */
+	bool is_cut;
 };
 
 uint64_t sampler__ring_bytes(uint64_t wanted, uint32_t n_cpus, uint64_t frequency)
@@ -191,9 +194,19 @@ static int fill_filters(struct sampler *s, const struct settings_filter *f)
  * Reading
  */
 
+/* After each record: what is not 0 ends libbpf's loop over the ring, behind that record. */
+static int go_on(struct sampler *s)
+{
+	if (thread__mono_ns() < s->until_ns)
+		return 0;
+	s->is_cut = true;
+	return -EAGAIN;
+}
+
 static int take_sample(void *ctx, void *data, size_t n)
 {
-	const struct sampler_sink *sink = ((struct sampler *)ctx)->sink;
+	struct sampler *s = ctx;
+	const struct sampler_sink *sink = s->sink;
 	const struct sampler_sample *sample;
 	const uint64_t *frames;
 
@@ -201,40 +214,47 @@ static int take_sample(void *ctx, void *data, size_t n)
 		sink->sample(sink->ctx, sample, frames);
 	else
 		sink->malformed(sink->ctx);
-	return 0;
+	return go_on(s);
 }
 
 static int take_raw(void *ctx, void *data, size_t n)
 {
-	const struct sampler_sink *sink = ((struct sampler *)ctx)->sink;
+	struct sampler *s = ctx;
+	const struct sampler_sink *sink = s->sink;
 	const struct sampler_raw *raw;
 
 	if (record__raw(data, n, &raw) == 0)
 		sink->raw(sink->ctx, raw);
 	else
 		sink->malformed(sink->ctx);
-	return 0;
+	return go_on(s);
 }
 
 static int take_event(void *ctx, void *data, size_t n)
 {
-	const struct sampler_sink *sink = ((struct sampler *)ctx)->sink;
+	struct sampler *s = ctx;
+	const struct sampler_sink *sink = s->sink;
 	const struct sampler_event *event;
 
 	if (record__event(data, n, &event) == 0)
 		sink->event(sink->ctx, event);
 	else
 		sink->malformed(sink->ctx);
-	return 0;
+	return go_on(s);
 }
 
-void sampler__drain(struct sampler *s, const struct sampler_sink *sink)
+bool sampler__drain(struct sampler *s, const struct sampler_sink *sink)
 {
+	struct ring_buffer *const rings[] = { s->events, s->samples, s->raws };
+
 	s->sink = sink;
-	ring_buffer__consume(s->events);
-	ring_buffer__consume(s->samples);
-	ring_buffer__consume(s->raws);
+	s->is_cut = false;
+	for (size_t i = 0; i < sizeof(rings) / sizeof(*rings); i++) {
+		s->until_ns = thread__mono_ns() + SAMPLER_TURN_NS;
+		ring_buffer__consume(rings[i]);
+	}
 	s->sink = NULL;
+	return s->is_cut;
 }
 
 void sampler__stats(const struct sampler *s, struct sampler_stats *ret_sum)

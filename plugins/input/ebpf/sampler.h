@@ -8,6 +8,7 @@
 #ifndef DECIMA_EBPF_SAMPLER_H
 #define DECIMA_EBPF_SAMPLER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <decima/plugin.h>
@@ -49,8 +50,13 @@ int sampler__program(const struct sampler *s);
 int sampler__wake_fd(const struct sampler *s);
 int sampler__raw_wake_fd(const struct sampler *s);
 
-/* Empties all rings, events first. One thread. */
-void sampler__drain(struct sampler *s, const struct sampler_sink *sink);
+/*
+ * Hands over what is in the rings, events first, each ring's for SAMPLER_TURN_NS at most: records
+ * that come faster than they are taken must not keep the caller for ever. True when a ring's turn
+ * was over before it was empty: what is left stays there, for the next call. One thread.
+ */
+#define SAMPLER_TURN_NS INT64_C(2000000)
+bool sampler__drain(struct sampler *s, const struct sampler_sink *sink);
 
 /* Sums of the counters over all CPUs. Any thread. */
 void sampler__stats(const struct sampler *s, struct sampler_stats *ret_sum);
