@@ -560,6 +560,35 @@ static void test_children_of_a_stranger(void **state)
 	trail__free(trail);
 }
 
+static int opens_nothing(const struct dcm_host *host, const struct dcm_guarded *g)
+{
+	(void)host;
+	(void)g;
+	return -EACCES;
+}
+
+/* One that may not be read is one entry all the same, and is asked now and then. */
+static void test_children_of_a_forbidden_stranger(void **state)
+{
+	struct fixture *f = *state;
+	struct trail *trail = trail__new();
+	struct processes *t = processes__new(&f->host.host, f->files, NULL, trail);
+
+	f->host.host.open_guarded = opens_nothing;
+	f->host.mono_ns = 1000 * MS;
+	for (uint32_t i = 0; i < 100; i++) {
+		struct sampler_sample s = sample_told(NOBODY - i, 3, (100 + i) * MS, counted_pages());
+
+		s.head.start_ns = start_ns(getpid()) + 1;
+		tell(trail, PERF_RECORD_OF_FORK, NOBODY - i, (uint32_t)getpid(), 90 * MS);
+		assert_null(processes__of(t, &s, 1)->maps);
+	}
+	assert_int_equal(processes__stat(t).n, 101);
+	assert_int_equal(processes__stat(t).reads, 1);
+	processes__free(t);
+	trail__free(trail);
+}
+
 /* /proc speaks of the program that runs now: not of the one that was sampled before the exec. */
 static void test_replaced_before_reading(void **state)
 {
@@ -828,6 +857,7 @@ int main(void)
 		TEST(test_program_of_the_dead),
 		TEST(test_swap_of_equal_size),
 		TEST(test_children_of_a_stranger),
+		TEST(test_children_of_a_forbidden_stranger),
 		TEST(test_replaced_before_reading),
 		TEST(test_lost_records),
 		TEST(test_only_some_groups),

@@ -354,9 +354,16 @@ static struct process *find_parent(struct processes *t, const struct process *of
 	return p;
 }
 
+/* It is not too soon for another reading of its maps. */
+static bool is_rested(const struct processes *t, const struct process *p)
+{
+	return now_ns(t) - p->read_ns >= (p->pause_ns > p->rest_ns ? p->pause_ns : p->rest_ns);
+}
+
 /*
  * A parent that was never sampled itself, such as a shell that waits: read once for all the
- * children that it will have. NULL when it has ended, or has exec'ed since the fork.
+ * children that it will have. NULL when it has ended, has exec'ed since the fork, or may not be
+ * read, which is not tried for each child.
  */
 static struct process *read_parent(struct processes *t, const struct process *of,
 				   const struct trail_origin *fork)
@@ -372,12 +379,17 @@ static struct process *read_parent(struct processes *t, const struct process *of
 	    procfs__start(fork->ppid, &start_ns) < 0)
 		return NULL;
 	sample.head.start_ns = start_ns;
-	p = add_process(t, &sample);
-	dir = p ? procfs__open(&p->via) : -1;
+	p = find(t, fork->ppid, start_ns, of->exec_id);
+	if (!p)
+		p = add_process(t, &sample);
+	if (!p || p->replaced_ns || !is_rested(t, p))
+		return NULL;
+	dir = procfs__open(&p->via);
 	if (dir < 0)
 		return NULL;
 	read_maps(t, p, dir);
 	exe = guarded__open(t->host, dir, DCM_GUARDED_EXE_PATH);
+	free(p->identity.exe);
 	p->identity.exe = procfs__exe(exe);
 	return p->maps ? p : NULL;
 }
@@ -717,7 +729,7 @@ static bool may_read(const struct processes *t, const struct process *p,
 		return false;
 	if (t->trail && trail__replaced(t->trail, p->id.pid, time_ns))
 		return false;
-	return now_ns(t) - p->read_ns >= (p->pause_ns > p->rest_ns ? p->pause_ns : p->rest_ns);
+	return is_rested(t, p);
 }
 
 struct maps *processes__maps(struct processes *t, struct process *p,
