@@ -5,12 +5,15 @@
 #include "tests/unit/unit.h"
 
 #include <elf.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -445,6 +448,61 @@ static void test_own_process(void **state)
 	close(dir);
 }
 
+static int opens_nothing(const struct dcm_host *host, const struct dcm_guarded *g)
+{
+	(void)host;
+	(void)g;
+	return -EPERM;
+}
+
+/* A group of the unified hierarchy: its path below that, and its number; false: there is none. */
+static bool find_group(char ret_path[static 512], uint64_t *ret_id)
+{
+	DIR *root = opendir("/sys/fs/cgroup/unified");
+	const struct dirent *e;
+	struct statfs fs;
+	struct stat st;
+	bool found = false;
+
+	if (!root)
+		root = opendir("/sys/fs/cgroup");
+	if (!root)
+		return false;
+	while (fstatfs(dirfd(root), &fs) == 0 && fs.f_type == CGROUP2_SUPER_MAGIC && !found &&
+	       (e = readdir(root))) {
+		found = e->d_name[0] != '.' && fstatat(dirfd(root), e->d_name, &st, 0) == 0 &&
+			S_ISDIR(st.st_mode);
+		if (found)
+			snprintf(ret_path, 512, "/%s", e->d_name);
+	}
+	*ret_id = found ? st.st_ino : 0;
+	closedir(root);
+	return found;
+}
+
+/*
+ * Where a group cannot be found by its number, what /proc says of a process is believed of the
+ * group that it is in now, and not of the one that its sample was taken in.
+ */
+static void test_learned_cgroup(void **state)
+{
+	const struct dcm_host host = { .size = sizeof(host), .open_guarded = opens_nothing };
+	struct cgroups *c = cgroups__new(&host);
+	char path[512];
+	uint64_t id;
+
+	(void)state;
+	cgroups__learn(c, 77777777777, "/no such group");
+	assert_null(cgroups__path(c, 77777777777));
+	if (find_group(path, &id)) {
+		cgroups__learn(c, id + 1, path);
+		assert_null(cgroups__path(c, id + 1));
+		cgroups__learn(c, id, path);
+		assert_string_equal(cgroups__path(c, id), path);
+	}
+	cgroups__free(c);
+}
+
 static void test_own_cgroup(void **state)
 {
 	struct cgroups *c = cgroups__new(&ebpf_host__rights);
@@ -453,8 +511,6 @@ static void test_own_cgroup(void **state)
 	(void)state;
 	assert_null(cgroups__path(c, 0));
 	assert_null(cgroups__path(c, 1));
-	cgroups__learn(c, 77777777777, "/learned");
-	assert_string_equal(cgroups__path(c, 77777777777), "/learned");
 	if (mkdir("/sys/fs/cgroup/unified/decima-test", 0755) == 0 || errno == EEXIST) {
 		assert_int_equal(stat("/sys/fs/cgroup/unified/decima-test", &st), 0);
 		assert_string_equal(cgroups__path(c, st.st_ino), "/decima-test");
@@ -504,8 +560,8 @@ int main(void)
 		cmocka_unit_test(test_meta),	       cmocka_unit_test(test_no_memory_for_rows),
 		cmocka_unit_test(test_program),	       cmocka_unit_test(test_file_id),
 		cmocka_unit_test(test_broken_program), cmocka_unit_test(test_texts),
-		cmocka_unit_test(test_own_process),    cmocka_unit_test(test_own_cgroup),
-		cmocka_unit_test(test_no_memory),
+		cmocka_unit_test(test_own_process),    cmocka_unit_test(test_learned_cgroup),
+		cmocka_unit_test(test_own_cgroup),     cmocka_unit_test(test_no_memory),
 	};
 
 	/* Read back from /proc: it shows what there was at exec. */

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -120,11 +121,22 @@ const char *cgroups__path(struct cgroups *c, uint64_t id)
 	return path;
 }
 
+/* The directory of that path has the number, which is that of its inode since 5.5. */
+static bool is_path_of(const struct cgroups *c, uint64_t id, const char *path)
+{
+	struct stat st;
+
+	return c->root >= 0 && path[0] == '/' && path[1] &&
+	       fstatat(c->root, path + 1, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_ino == id;
+}
+
 void cgroups__learn(struct cgroups *c, uint64_t id, const char *path)
 {
 	struct slot *s = slot_of(c, id);
-	char *copy = id > ROOT_ID && path ? mem__dup_str(path, strlen(path)) : NULL;
+	char *copy = NULL;
 
+	if (id > ROOT_ID && path && is_path_of(c, id, path))
+		copy = mem__dup_str(path, strlen(path));
 	if (!copy)
 		return;
 	free(s->path);

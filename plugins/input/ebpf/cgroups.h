@@ -27,7 +27,10 @@ DEFINE_CLEANUP(struct cgroups *, cgroups__free);
  */
 const char *cgroups__path(struct cgroups *c, uint64_t id);
 
-/* Remembers what /proc said, for kernels and rights that do not allow the other way. */
+/*
+ * Remembers what /proc said, for kernels and rights that do not allow the other way; not when the
+ * process it was asked of had been moved to another group by then.
+ */
 void cgroups__learn(struct cgroups *c, uint64_t id, const char *path);
 
 #endif
