@@ -5,8 +5,11 @@
 #include "core/broker/rights.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 
+#include "core/base/cleanup.h"
+#include "core/base/fd.h"
 #include "core/broker/broker.h"
 #include "core/broker/direct.h"
 
@@ -22,6 +25,20 @@ int rights__open(struct broker *b, const struct dcm_guarded *g)
 	if (has_path)
 		memcpy(q.data, g->path, strlen(g->path));
 	return broker__ask(b, BROKER_OPEN, &q, &g->dir, 1);
+}
+
+int rights__open_named(struct broker *b, const char *path)
+{
+	struct dcm_guarded g = { .size = sizeof(g), .what = DCM_GUARDED_CODE, .path = path };
+	CLEANUP(fd__closep) int root = -1;
+
+	if (!b)
+		return fd__open_regular(path);
+	root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0)
+		return -errno;
+	g.dir = root;
+	return rights__open(b, &g);
 }
 
 int rights__perf_event(struct broker *b, const struct perf_event_attr *attr, uint32_t cpu)

@@ -16,6 +16,12 @@
 struct broker;
 
 int rights__open(struct broker *b, const struct dcm_guarded *g);
+/*
+ * A regular file, to be read, at an absolute path that somebody else named; an ELF file where there
+ * is a broker, and -ETIMEDOUT when the path leads into a file system that does not answer, which
+ * only the broker waits for.
+ */
+int rights__open_named(struct broker *b, const char *path);
 
 /*
  * An event of that CPU, for every process. What the kernel denies the broker (-EACCES), this

@@ -32,6 +32,7 @@
 #include "core/main/graph.h"
 #include "core/main/log_setup.h"
 #include "core/main/output_file.h"
+#include "core/main/separate.h"
 #include "core/main/verbs.h"
 #include "core/query/render.h"
 
@@ -47,6 +48,7 @@ struct record {
 	struct stats *stats;
 	struct loader *loader;
 	struct graph *graph;
+	struct separate separate; /* its broker: nothing is given up, since the result is to be written */
 	int64_t duration_ns; /* 0: until the command ends or a signal comes */
 	uint32_t max_rows;   /* of the text tree */
 	pid_t child;	     /* 0: none */
@@ -266,14 +268,19 @@ static int make_graph(struct record *r, struct dcm_error *err)
 
 	if (e < 0)
 		return e;
-	if (stats__new(NULL, &r->stats) < 0) {
+	e = separate__begin(&r->separate, plan, NULL, err);
+	if (e == 0 && stats__new(NULL, &r->stats) < 0)
+		e = error__nomem(err);
+	if (e < 0) {
 		plan__free(plan);
-		return error__nomem(err);
+		return e;
 	}
-	return graph__new(
-		&(struct graph_config){
-			.log = &r->log, .stats = r->stats, .clock = &clock__system, .one_shot = true },
-		plan, &r->graph, err);
+	return graph__new(&(struct graph_config){ .log = &r->log,
+						  .stats = r->stats,
+						  .clock = &clock__system,
+						  .one_shot = true,
+						  .broker = r->separate.broker },
+			  plan, &r->graph, err);
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -554,6 +561,7 @@ int verb__record(const struct args *a)
 	if (r.graph && graph__stop(r.graph, clock__mono(&clock__system) + DRAIN_S * SECOND) < 0)
 		_exit(status);
 	graph__free(r.graph);
+	separate__fini(&r.separate);
 	loader__free(r.loader);
 	stats__free(r.stats);
 	fd__close(r.signal_fd);

@@ -21,6 +21,7 @@
 #include "core/base/cleanup.h"
 #include "core/base/fd.h"
 #include "core/base/str.h"
+#include "core/broker/rights.h"
 #include "core/symbolize/elf_file.h"
 
 #define MAX_CRC_BYTES ((int64_t)4 << 30)
@@ -102,19 +103,19 @@ int debuginfo__facts(int fd, struct debuginfo_facts *ret)
 
 /* --- candidates --- */
 
-/* A regular file, or -ENOENT. */
-static int open_regular(const char *path)
+/* A regular file, or -ENOENT. broker: NULL for what the configuration names. */
+static int open_regular(struct broker *broker, const char *path)
 {
-	int fd = fd__open_regular(path);
+	int fd = rights__open_named(broker, path);
 
 	return fd < 0 ? -ENOENT : fd;
 }
 
 /* Opens the file if it has that build id. */
-static int open_by_id(const char *path, const char *build_id)
+static int open_by_id(struct broker *broker, const char *path, const char *build_id)
 {
 	char hex[ELF_BUILD_ID_TEXT];
-	int fd = open_regular(path);
+	int fd = open_regular(broker, path);
 
 	if (fd < 0)
 		return fd;
@@ -144,10 +145,10 @@ static bool crc_is(int fd, uint32_t want)
 }
 
 /* Opens the file if it is the one that the link means: by build id where both have one. */
-static int open_by_link(const char *path, const struct debuginfo_facts *facts)
+static int open_by_link(struct broker *broker, const char *path, const struct debuginfo_facts *facts)
 {
 	char hex[ELF_BUILD_ID_TEXT];
-	int fd = open_regular(path);
+	int fd = open_regular(broker, path);
 
 	if (fd < 0)
 		return fd;
@@ -181,7 +182,7 @@ static int by_build_id(const struct debuginfo_dirs *dirs, const char *build_id,
 
 	for (uint32_t i = 0; i < dirs->n; i++) {
 		int fd = debuginfo__build_id_path(dirs->v[i], build_id, ret_path)
-				 ? open_by_id(ret_path, build_id)
+				 ? open_by_id(NULL, ret_path, build_id)
 				 : -ENOENT;
 
 		if (fd >= 0)
@@ -191,14 +192,21 @@ static int by_build_id(const struct debuginfo_dirs *dirs, const char *build_id,
 	return rc;
 }
 
-/* One candidate: PREFIX FOLDER MIDDLE NAME. */
-static int try_link(const struct debuginfo_facts *facts, const char *prefix, struct dcm_str folder,
-		    const char *middle, char ret_path[static PATH_MAX])
+/* A folder where a linked file may be: ABOVE OF_FILE/MIDDLE. */
+struct link_folder {
+	struct broker *broker; /* who opens what is there */
+	const char *above;
+	struct dcm_str of_file;
+	const char *middle;
+};
+
+static int try_link(const struct debuginfo_facts *facts, const struct link_folder *in,
+		    char ret_path[static PATH_MAX])
 {
-	if (snprintf(ret_path, PATH_MAX, "%s%.*s/%s%s", prefix, STR_ARG(folder), middle,
+	if (snprintf(ret_path, PATH_MAX, "%s%.*s/%s%s", in->above, STR_ARG(in->of_file), in->middle,
 		     facts->link) >= PATH_MAX)
 		return -ENOENT;
-	return open_by_link(ret_path, facts);
+	return open_by_link(in->broker, ret_path, facts);
 }
 
 bool debuginfo__has(const struct debuginfo_dirs *dirs, const char *build_id)
@@ -215,20 +223,24 @@ static int by_link(const struct debuginfo_dirs *dirs, const struct debuginfo_fac
 		   struct dcm_str path, char ret_path[static PATH_MAX])
 {
 	const char *slash = path.n ? memrchr(path.p, '/', path.n) : NULL;
-	struct dcm_str folder;
+	struct link_folder in = { .broker = dirs->broker, .above = "", .middle = "" };
 	int fd, rc;
 
 	if (!slash || path.p[0] != '/')
 		return -ENOENT;
-	folder = (struct dcm_str){ path.p, (uint32_t)(slash - path.p) };
-	fd = try_link(facts, "", folder, "", ret_path);
+	in.of_file = (struct dcm_str){ path.p, (uint32_t)(slash - path.p) };
+	fd = try_link(facts, &in, ret_path);
 	rc = fd;
 	if (fd < 0) {
-		fd = try_link(facts, "", folder, ".debug/", ret_path);
+		in.middle = ".debug/";
+		fd = try_link(facts, &in, ret_path);
 		rc = worse(rc, fd);
 	}
+	in.middle = "";
+	in.broker = NULL;
 	for (uint32_t i = 0; i < dirs->n && fd < 0; i++) {
-		fd = try_link(facts, dirs->v[i], folder, "", ret_path);
+		in.above = dirs->v[i];
+		fd = try_link(facts, &in, ret_path);
 		rc = worse(rc, fd);
 	}
 	return fd >= 0 ? fd : rc;
@@ -256,19 +268,19 @@ int debuginfo__open_alt(const struct debuginfo_dirs *dirs, const struct debuginf
 	if (fd >= 0)
 		return fd;
 	if (facts->alt[0] == '/')
-		return open_by_id(facts->alt, facts->alt_build_id);
+		return open_by_id(dirs->broker, facts->alt, facts->alt_build_id);
 	if (slash && snprintf(found, sizeof(found), "%.*s/%s", (int)(slash - path), path,
 			      facts->alt) < (int)sizeof(found))
-		return open_by_id(found, facts->alt_build_id);
+		return open_by_id(dirs->broker, found, facts->alt_build_id);
 	return fd;
 }
 
-int debuginfo__open_package(struct dcm_str path)
+int debuginfo__open_package(struct broker *broker, struct dcm_str path)
 {
 	char beside[PATH_MAX];
 
 	if (path.n == 0 || path.p[0] != '/' ||
 	    snprintf(beside, sizeof(beside), "%.*s.dwp", STR_ARG(path)) >= (int)sizeof(beside))
 		return -ENOENT;
-	return open_regular(beside);
+	return open_regular(broker, beside);
 }

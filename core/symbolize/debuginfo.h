@@ -17,11 +17,17 @@
 
 #include <decima/plugin.h>
 
+#include "core/broker/broker.h"
 #include "core/symbolize/elf.h"
 
 struct debuginfo_dirs {
 	const char *const *v; /* [n] */
 	uint32_t n;
+	/*
+	 * Opens what a file or its process names, so that nobody here waits for a server that is
+	 * dead; NULL: this process itself.
+	 */
+	struct broker *broker;
 };
 
 /* What a file has, and what it points at. */
@@ -51,9 +57,9 @@ int debuginfo__open_alt(const struct debuginfo_dirs *dirs, const struct debuginf
 
 /*
  * Opens the package of what -gsplit-dwarf split off: PATH.dwp beside the file. Its units are found
- * by ids, so that another file's tell nothing. A descriptor, or -ENOENT.
+ * by ids, so that another file's tell nothing. broker: as above. A descriptor, or -ENOENT.
  */
-int debuginfo__open_package(struct dcm_str path);
+int debuginfo__open_package(struct broker *broker, struct dcm_str path);
 
 /* Is there a file where the debuginfo of that build id would be? Nothing of it is read. */
 bool debuginfo__has(const struct debuginfo_dirs *dirs, const char *build_id);

@@ -20,6 +20,7 @@
 #include "core/base/cond.h"
 #include "core/base/fd.h"
 #include "core/base/mem.h"
+#include "core/broker/rights.h"
 #include "core/broker/sandbox.h"
 #include "core/symbolize/debuginfo.h"
 #include "core/symbolize/extract.h"
@@ -136,9 +137,9 @@ static struct wish *pop(struct keeper *k)
  * The file of a wish that could not keep its descriptor, if its path still leads to it. Here that
  * may be anything: a process named it, in a root of its own maybe.
  */
-static int open_again(const struct wish *w)
+static int open_again(const struct keeper *k, const struct wish *w)
 {
-	CLEANUP(fd__closep) int fd = fd__open_regular(w->path);
+	CLEANUP(fd__closep) int fd = rights__open_named(k->config.broker, w->path);
 	char id[ELF_BUILD_ID_TEXT];
 
 	if (fd < 0 || elf__build_id(fd, id) || strcmp(id, w->build_id) != 0)
@@ -158,7 +159,7 @@ static void keep(struct keeper *k, struct wish *w)
 	int rc = 0;
 
 	if (w->fd < 0) {
-		w->fd = open_again(w);
+		w->fd = open_again(k, w);
 		gone = w->fd < 0;
 	}
 	if (gone)

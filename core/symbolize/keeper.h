@@ -9,6 +9,7 @@
 #ifndef DECIMA_SYMBOLIZE_KEEPER_H
 #define DECIMA_SYMBOLIZE_KEEPER_H
 
+#include "core/broker/broker.h"
 #include "core/symbolize/debuginfo.h"
 #include "core/symbolize/depot.h"
 #include "core/symbolize/scribe.h"
@@ -24,6 +25,7 @@ struct keeper_config {
 	struct scribe *scribe;	  /* borrowed: flushed by the thread; may be NULL */
 	symbols_reduce_fn reduce; /* NULL: reduced in the keeper's thread */
 	void *reduce_ctx;
+	struct broker *broker; /* opens what waits by its path; NULL: this process itself */
 	/* A file of this build id was given up; the next is welcome. Any thread; may be NULL. */
 	void (*lost)(void *ctx, const char *build_id);
 	void *lost_ctx;

@@ -53,9 +53,9 @@ int kept__start(struct symbols *s)
 	int rc = depot__writes(s->depot) ? scribe__new(s->depot, &s->scribe) : 0;
 	if (rc)
 		return rc;
-	return keeper__new(
-		&(struct keeper_config){ s->depot, s->scribe, c->reduce, c->reduce_ctx, lost, s },
-		&s->keeper);
+	return keeper__new(&(struct keeper_config){ s->depot, s->scribe, c->reduce, c->reduce_ctx,
+						    c->broker, lost, s },
+			   &s->keeper);
 }
 
 /* As C text; false: it is no build id. */
@@ -131,7 +131,7 @@ static void read_kept(struct symbols *s, struct file_entry *e)
 /* Has debuginfo come that was not there before? Looked for once a minute. Under the lock. */
 static bool has_come(struct symbols *s, struct file_entry *e, const char *build_id)
 {
-	struct debuginfo_dirs dirs = { s->debug_dirs, s->n_debug_dirs };
+	struct debuginfo_dirs dirs = { s->debug_dirs, s->n_debug_dirs, NULL };
 	int64_t now = clock__mono(s->config.clock);
 
 	if (!e->lacks_debuginfo || e->state != FILE_READY || now < e->look_at_ns)

@@ -38,7 +38,7 @@ static int or_kept(struct symbols *s, int fd, const char *build_id)
 static void find_parts(struct symbols *s, const struct debuginfo_facts *facts, struct dcm_str path,
 		       struct parts *p, struct reading *ret)
 {
-	struct debuginfo_dirs dirs = { s->debug_dirs, s->n_debug_dirs };
+	struct debuginfo_dirs dirs = { s->debug_dirs, s->n_debug_dirs, s->config.broker };
 	struct debuginfo_facts split;
 
 	ret->why = DCM_UNNAMED_STRIPPED;
@@ -94,7 +94,7 @@ static struct debug_source *keep_open(struct symbols *s, const struct debuginfo_
 	if (p->fds[FRAMES_ELF] < 0 && p->fds[FRAMES_DEBUG] < 0)
 		return NULL;
 	if (facts->has_dwarf)
-		p->fds[FRAMES_PACKAGE] = debuginfo__open_package(path);
+		p->fds[FRAMES_PACKAGE] = debuginfo__open_package(s->config.broker, path);
 	struct debug_source *d = debug_source__new(p->fds);
 	*p = no_parts;
 	return d;

@@ -102,7 +102,11 @@ struct symbols_config {
 	symbols_frames_fn frames; /* any thread, several at once; NULL: asked in the calling thread */
 	void *frames_ctx;
 	const char *kallsyms_path, *modules_path; /* /proc/kallsyms, /proc/modules; kept, not copied */
-	struct broker *broker; /* opens /proc/kallsyms in the place of the path; kept; may be NULL */
+	/*
+	 * Opens /proc/kallsyms in the place of the path, and files at paths that processes and
+	 * files name; kept; may be NULL.
+	 */
+	struct broker *broker;
 	const struct clock *clock; /* the machine's; kept */
 };
 

@@ -26,6 +26,12 @@ start "$dir/own" 600
 near=$pid
 warm
 
+# One shot, too: what belongs to the far one's lines is looked for beside it, where the deaf one is for us.
+timeout -k 10 120 "$decima" record --plugin-path "$destdir$prefix/lib/decima" -F 199 -d 2 -p "$far" -o "$dir/far.folded" \
+	>"$dir/log" 2>&1
+check deaf.record $? -eq 0
+check deaf.record_names "$(grep -c "$chain" "$dir/far.folded")" -gt 0
+
 # The far one is met second: what was known by then is looked for where its path leads to. The deaf one ends before the
 # sampler does, which could not end otherwise if it waited for it.
 has() { grep -qE "pid=$1,.*$chain" "$dir/rows"; }
