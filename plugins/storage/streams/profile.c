@@ -4,10 +4,9 @@
  */
 #include "plugins/storage/streams/profile.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "core/base/mem.h"
 
 static size_t column_bytes(const struct profile *p)
 {
@@ -85,10 +84,14 @@ struct profile *profile__new(const struct profile_head *head, const struct row *
 
 struct profile *profile__copy(const struct profile *p)
 {
-	struct profile *copy = mem__dup(p, sizeof(*p) + column_bytes(p));
+	const size_t own = offsetof(struct profile, n_rows), bytes = sizeof(*p) + column_bytes(p);
+	struct profile *copy = malloc(bytes);
 
-	if (copy)
-		copy->refs = 1;
+	if (!copy)
+		return NULL;
+	/* But for the references, which others give back meanwhile. */
+	memcpy((char *)copy + own, (const char *)p + own, bytes - own);
+	atomic_init(&copy->refs, 1);
 	return copy;
 }
 
