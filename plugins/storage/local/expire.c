@@ -51,6 +51,7 @@ struct expiring {
 	struct store *store;
 	VEC(struct cutoff) cutoffs;	       /* of single types */
 	int64_t default_ms, first_ms, last_ms; /* of the others; the least and the largest of all */
+	uint64_t free_bytes;		       /* of the file system, when room lacks */
 	VEC(struct era_facts) eras;
 	VEC(struct block_facts) blocks;
 	bool counts_all; /* bytes of dictionaries and of the log too */
@@ -150,23 +151,31 @@ static bool fact_is_shared(void *ctx, uint64_t number)
 	char path[BLOCK_PATH_BYTES];
 	struct vfs_stat st;
 
-	return vfs__open(g->store->vfs, commit__block_path(path, number), VFS_READ, &f) ||
-	       vfs__stat(f, &st) || st.n_links > 1;
+	/* One that is not there is in the way of nobody. */
+	return vfs__open(g->store->vfs, commit__block_path(path, number), VFS_READ, &f) == 0 &&
+	       (vfs__stat(f, &st) || st.n_links > 1);
 }
 
 /* -------------------------------------------------------------------------------------------------
  * Finding out, with `work`
  */
 
-/* How much must go for the room of all who write to the file system. */
+/*
+ * How much must go for the room of all who write to the file system. What went for it may become
+ * free later: a process that reads a removed file keeps it, and file systems take their time.
+ */
 static void look_for_room(struct expiring *g)
 {
+	const struct store *s = g->store;
 	struct vfs_room room;
 
-	/* What is held becomes free later. */
-	if (commit__is_held(g->store->commit) || vfs__room(g->store->vfs, &room) < 0 ||
+	/* What is held becomes free later, too. */
+	if (commit__is_held(s->commit) || vfs__room(s->vfs, &room) < 0 ||
 	    room.free_bytes >= room.bytes / EXPIRE_ROOM_PART)
 		return;
+	if (s->host->mono_ns(s->host) < s->room_comes_until_ns && room.free_bytes <= s->room_was_bytes)
+		return;
+	g->free_bytes = room.free_bytes;
 	g->rules.lacking_bytes = room.bytes / EXPIRE_ROOM_PART - room.free_bytes;
 	g->rules.spared_bytes = room.bytes / EXPIRE_ROOM_PART;
 }
@@ -176,7 +185,11 @@ static void tell_room(const struct expiring *g)
 	const struct store_options *o = &g->store->options;
 	char text[200];
 
-	if (!o->report || !g->rules.lacking_bytes || !g->choice.evicted.n)
+	if (!g->rules.lacking_bytes || !g->choice.evicted.n)
+		return;
+	g->store->room_comes_until_ns = g->store->host->mono_ns(g->store->host) + EXPIRE_ROOM_COMES_NS;
+	g->store->room_was_bytes = g->free_bytes;
+	if (!o->report)
 		return;
 	snprintf(text, sizeof(text),
 		 "the file system is almost full: the oldest %zu blocks went before their time; "

@@ -13,6 +13,8 @@
 #include "plugins/storage/local/store.h"
 
 enum { EXPIRE_ROOM_PART = 20 };
+/* What went for room has so long to become free before more goes. */
+#define EXPIRE_ROOM_COMES_NS (INT64_C(600) * 1000000000)
 
 /*
  * The store's own limits: retention, that of single types, and bytes, of which the log and the

@@ -105,7 +105,8 @@ static const struct dcm_option options[] = {
 	  .def = "128MiB",
 	  .min = "1MiB",
 	  .doc = "Memory for profiles that are in no block yet; they become one sooner when it is "
-		 "full. Writes wait when twice as much is. A row takes 16 bytes." },
+		 "full. Writes wait when twice as much is. A row takes 5 to 20 bytes, "
+		 "a profile about 50." },
 	{ .name = "dictionary_max_bytes",
 	  .type = DCM_OPT_SIZE,
 	  .offset = offsetof(struct config, dictionary_max_bytes),

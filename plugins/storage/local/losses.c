@@ -70,7 +70,8 @@ static void join(loss_list *l, size_t at)
 
 	a->block = b->block > a->block ? b->block : a->block;
 	a->last_ms = b->last_ms > a->last_ms ? b->last_ms : a->last_ms;
-	a->n_profiles += b->n_profiles;
+	/* 0: nobody knows */
+	a->n_profiles = a->n_profiles && b->n_profiles ? a->n_profiles + b->n_profiles : 0;
 	memmove(a + 1, a + 2, (l->n - at - 2) * sizeof(*a));
 	l->n--;
 }

@@ -248,12 +248,19 @@ static int rewrite(struct job *j, const struct compact_filter *filter, struct dc
 		.level = j->level,
 		.zstd_level = j->zstd_level,
 	};
+	const uint64_t n_lost = vfs__n_lost(j->store->vfs);
 	int damaged, r;
 
 	for (uint32_t i = 0; i < j->n; i++)
 		if (j->inputs[i]->entry.last_lsn > rw.last_lsn)
 			rw.last_lsn = j->inputs[i]->entry.last_lsn;
 	r = rewrite__write(&rw, &made, err);
+	/* Bytes may be read once more after their checksum was right, and were zeros then. */
+	if (r == 0 && vfs__n_lost(j->store->vfs) != n_lost) {
+		rewrite__discard(&rw, &made);
+		r = error__set(err, -EAGAIN,
+			       "a page was lost while blocks were written anew; it is tried again");
+	}
 	damaged = r ? r : set_aside(j, lost, err);
 	if (damaged < 0 || (damaged == 0 && j->rescues)) {
 		rewrite__discard(&rw, &made);

@@ -112,8 +112,10 @@ struct store {
 	_Atomic uint64_t n_too_old, n_too_new; /* profiles that were refused when they came */
 	_Atomic uint64_t rows_evicted;	       /* rows removed for lack of room */
 	_Atomic uint64_t n_aside, aside_bytes; /* files of damaged blocks (quarantine.h) */
-	_Atomic uint64_t n_unreadable;	       /* how often something damaged was met */
-	_Atomic uint64_t n_frames_lost;	       /* of the log, that were acknowledged */
+	int64_t room_comes_until_ns;	/* with `work`, mono: what went for room is waited for */
+	uint64_t room_was_bytes;	/* with `work`: free, when it went */
+	_Atomic uint64_t n_unreadable;	/* how often something damaged was met */
+	_Atomic uint64_t n_frames_lost; /* of the log, that were acknowledged */
 };
 
 /*
