@@ -196,9 +196,12 @@ static int why_over(const struct worker_question *q)
 	return clock__mono(&clock__system) >= q->deadline_mono_ns ? -ETIMEDOUT : 0;
 }
 
-/* A worker of one's own, before the deadline. */
+/* A worker of one's own, before half of the time is over: with less it may not be able to answer. */
 static int take(struct workers *w, const struct worker_question *q, struct worker **ret)
 {
+	const int64_t began_ns = clock__mono(&clock__system);
+	const int64_t half_ns = began_ns + (q->deadline_mono_ns - began_ns) / 2;
+	bool waited = false;
 	struct worker *worker;
 	int r = 0;
 
@@ -208,14 +211,17 @@ static int take(struct workers *w, const struct worker_question *q, struct worke
 		int64_t look = next_look(q);
 		const struct timespec until = { look / 1000000000, look % 1000000000 };
 
+		waited = true;
 		if (pthread_cond_timedwait(&w->freed, &w->lock, &until) == ETIMEDOUT)
 			r = why_over(q);
 	}
 	/* What an idle one has to say can only be that it died. */
 	if (worker && worker->end >= 0 && channel__wait(worker->end, 0) == 0)
 		end_worker(w, worker);
-	if (r == -ETIMEDOUT)
+	if (r == -ETIMEDOUT || (r == 0 && waited && clock__mono(&clock__system) > half_ns))
 		r = -EBUSY;
+	if (r < 0)
+		pthread_cond_signal(&w->freed); /* for somebody else, if it was for us */
 	if (r == 0 && worker->end < 0)
 		r = fork_into(w, worker);
 	if (r == 0) {

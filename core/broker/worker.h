@@ -76,9 +76,10 @@ struct worker_question {
 
 /*
  * Appends the answer. Any thread, several at once. What the task returned, or -ETIMEDOUT (no answer
- * in time: it hung), -EBUSY (the others' questions took until the deadline), -ECANCELED (`stop` said so: the worker is killed), -ENOMEM
- * (it ate its memory, or we have none), -EPROTO (it crashed, or its answer makes no sense), -EPIPE
- * (there are no workers any more), -E2BIG (the request is too large).
+ * in time: it hung), -EBUSY (the others' questions took more than half of the time), -ECANCELED
+ * (`stop` said so: the worker is killed), -ENOMEM (it ate its memory, or we have none), -EPROTO (it
+ * crashed, or its answer makes no sense), -EPIPE (there are no workers any more), -E2BIG (the
+ * request is too large).
  */
 int workers__ask(struct workers *w, const struct worker_question *q, struct buf *answer);
 

