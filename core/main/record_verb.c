@@ -341,16 +341,25 @@ static void sample(struct record *r)
 {
 	int64_t begin = clock__mono(&clock__system);
 	int64_t end = r->duration_ns ? begin + r->duration_ns : INT64_MAX;
+	bool helpers_gone = false;
 
 	release_command(r);
 	for (;;) {
-		struct pollfd p = { .fd = r->signal_fd, .events = POLLIN };
+		/* Of broker and forker only their end. */
+		struct pollfd p[] = { { .fd = r->signal_fd, .events = POLLIN },
+				      { .fd = helpers_gone ? -1 : separate__watch_fd(&r->separate) },
+				      { .fd = helpers_gone ? -1 : graph__watch_fd(r->graph) } };
 		int64_t now = clock__mono(&clock__system), left = end - now;
 
 		if (left <= 0 || r->child_ended)
 			return;
 		tell_progress(r, now - begin);
-		poll(&p, 1, left > SECOND ? 1000 : (int)(left / 1000000) + 1);
+		poll(p, sizeof(p) / sizeof(*p), left > SECOND ? 1000 : (int)(left / 1000000) + 1);
+		if (p[1].revents || p[2].revents) {
+			helpers_gone = true;
+			log__line(&r->log, DCM_LOG_WARNING,
+				  "record", "a process that names what is sampled has died: names will be missing");
+		}
 		if (told_to_end(r))
 			return;
 		reap(r);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/input/ebpf/background.c - a thread in the background, with the lock and the condition that it shares with others
+ * plugins/input/ebpf/background.c - a thread, and the lock and condition that it shares
  */
 #include "plugins/input/ebpf/background.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/input/ebpf/background.h - a thread in the background, with the lock and the condition that it shares with others
+ * plugins/input/ebpf/background.h - a thread, and the lock and condition that it shares
  *
  *	background__init(&x->bg);
  *	background__start(&x->bg, "ebpf-x", run, x);
@@ -9,8 +9,8 @@
  *	... what the thread used goes ...
  *	background__fini(&x->bg);
  *
- * run() holds the lock but for its long work, waits on `changed` when there is none, and returns when it finds
- * `stopping`. Who gives it work does so with the lock, and signals `changed`.
+ * run() holds the lock but for its long work, waits on `changed` when there is none, and returns
+ * when it finds `stopping`. Who gives it work does so with the lock, and signals `changed`.
  */
 #ifndef DECIMA_EBPF_BACKGROUND_H
 #define DECIMA_EBPF_BACKGROUND_H

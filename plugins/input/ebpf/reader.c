@@ -32,6 +32,7 @@
 
 #define SECOND_NS      1000000000ll
 #define REST_NS	       5000000000ll /* between looks at the budgets, or at counters that hardly move */
+#define FINISH_NS      10000000000ll
 #define TIMER_SLACK_NS 20000000ul /* the kernel may join our wake-ups with others */
 
 struct reader {
@@ -700,8 +701,9 @@ void reader__finish(struct reader *r)
 	r->stopping = true;
 	eventfd_write(r->wake_fd, 1);
 	pthread_join(r->thread, NULL);
-	/* Nobody samples any more. */
-	while (drain(r))
+	/* Nobody samples any more; but processes come and go as before. */
+	const int64_t until_ns = r->host->mono_ns(r->host) + FINISH_NS;
+	while (drain(r) && r->host->mono_ns(r->host) < until_ns)
 		;
 	watch__second(r->watch, r->host->mono_ns(r->host));
 	if (r->unwinder)

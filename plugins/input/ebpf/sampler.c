@@ -194,7 +194,7 @@ static int fill_filters(struct sampler *s, const struct settings_filter *f)
  * Reading
  */
 
-/* After each record: what is not 0 ends libbpf's loop over the ring, behind that record. */
+/* After each record: a negative number ends libbpf's loop over the ring, behind that record. */
 static int go_on(struct sampler *s)
 {
 	if (thread__mono_ns() < s->until_ns)

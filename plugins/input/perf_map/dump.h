@@ -67,7 +67,8 @@ void dump__reset(struct dump *d);
 /*
  * Takes the whole records at the beginning of [n] bytes; *ret_used of them, the rest is to come
  * again, with more behind it when nothing was taken (DUMP_MAX_RECORD bytes are always enough).
- * Names go into `names`. Records of another form are counted and skipped. -ENOMEM: what was taken until then is known.
+ * Names go into `names`. Records of another form are counted and skipped. -ENOMEM: what was taken
+ * until then is known.
  */
 int dump__feed(struct dump *d, struct map *names, const void *data, size_t n, size_t *ret_used);
 

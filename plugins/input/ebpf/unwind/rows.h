@@ -81,9 +81,9 @@ struct unwind_rows {
 
 /*
  * Compiles. 0; -ENOEXEC: not an ELF file that can be read here, or its tables lie outside of it;
- * -EFBIG: over a limit; -ETIME: over that of work; -ECANCELED: stopped; -EIO, -ENOMEM. Descriptions that are damaged or not
- * supported are no error: they are counted in gaps[] and their code gets the next best rule.
- * limits may be NULL.
+ * -EFBIG: over a limit; -ETIME: over that of work; -ECANCELED: stopped; -EIO, -ENOMEM. Descriptions
+ * that are damaged or not supported are no error: they are counted in gaps[] and their code gets
+ * the next best rule. limits may be NULL.
  */
 int unwind__compile(const struct unwind_source *source, const struct unwind_limits *limits,
 		    struct unwind_rows **ret_rows, struct dcm_error *err);
