@@ -16,7 +16,7 @@ set -u
 . "$top_srcdir/tests/lib/ledger.sh"
 PATH=$PATH:/usr/sbin:/sbin
 kernel=6.1
-n_cuts=${DECIMA_POWER_CUTS:-40}
+n_cuts=${DECIMA_POWER_CUTS:-20}
 # Which of how many moments: while the store is made, and all over its life.
 cuts="$(seq -f %g/800 12) $(seq -f "%g/$n_cuts" "$n_cuts")"
 power_cut=$top_builddir/tests/storage/power_cut

@@ -4,8 +4,8 @@
 #
 # A storage is a line: `conforms NAME FILE.so ARGUMENTS..`. CONFORMANCE_PLANS=2000 looks longer than `make check` does.
 set -u
-# In memory where there is a place for it: what a sync costs is the disk's matter, and no question here.
-dir=$(mktemp -d -p /dev/shm 2>/dev/null || mktemp -d) || exit 1
+. "$top_srcdir/tests/lib/scratch.sh"
+dir=$(scratch) || exit 1
 trap 'rm -rf "$dir"' EXIT
 program=$top_builddir/tests/storage/conformance
 memory=$top_builddir/plugins/.libs/storage_memory.so

@@ -3,7 +3,8 @@
 # tests/storage/soak.sh - six hours of the clock with a retention of one: the store's memory, descriptors, files and
 # bytes stay where they were after two, and what was written last is there. `bench/store . hour` does it at the full rate.
 set -u
-dir=$(mktemp -d -p /dev/shm 2>/dev/null || mktemp -d) || exit 1
+. "$top_srcdir/tests/lib/scratch.sh"
+dir=$(scratch) || exit 1
 trap 'rm -rf "$dir"' EXIT
 program=$top_builddir/bench/bench_store
 [ -x "$program" ] || {
