@@ -167,7 +167,7 @@ static bool read_removal(struct api *a, const struct http_request *req, struct s
 	}
 	if (http_request__param(req, "from").n == 0 || http_request__param(req, "to").n == 0) {
 		http_response__problem(
-			resp, 400, "from, to: give both; all that there is begins at 0 and ends now");
+			resp, 400, "from, to: give both; 0 and now are all that is from now or before");
 		return false;
 	}
 	if (!api_range__read(a, req, range, resp))

@@ -27,7 +27,8 @@ static const struct dcm_option token_rows[] = {
 	  .offset = offsetof(struct token_settings, role),
 	  .def = "read",
 	  .choices = roles,
-	  .doc = "What it may do; each role includes the one before it. admin: reload." },
+	  .doc = "What it may do; each role includes the one before it. admin: reload; back "
+		 "up, check and remove from the store." },
 };
 static const struct dcm_table token_table = DCM_TABLE(struct token_settings, token_rows);
 

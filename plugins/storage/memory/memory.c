@@ -57,7 +57,8 @@ static const struct dcm_option options[] = {
 	  .min = "1MiB",
 	  .doc = "Memory for profiles and everything they refer to. Beyond it the oldest profiles "
 		 "are dropped and "
-		 "counted as memory_full. A row costs 16 bytes, a stack 4 bytes a frame once." },
+		 "counted as memory_full. A row costs 5 to 20 bytes, a profile about 50, "
+		 "a stack 4 bytes a frame once." },
 	{ .name = "retention",
 	  .type = DCM_OPT_DURATION,
 	  .offset = offsetof(struct config, retention_ns),
