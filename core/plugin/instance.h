@@ -22,33 +22,9 @@
 #include <decima/plugin.h>
 
 #include "core/base/cleanup.h"
+#include "core/plugin/contract.h"
 #include "core/plugin/host.h"
-#include "core/plugin/loader.h"
-
-struct node;	    /* core/config/tree.h */
-struct options_env; /* core/config/options.h */
-struct options_part;
-
-/*
- * A configuration struct, filled and checked, with the memory behind it. Making one has no side
- * effect: `decima check` and reload make them all before anything is touched.
- */
-struct settings;
-
-/*
- * Fills the plugin's options, and the [n_more] parts that share its map (core/config/section.h,
- * core/pipeline/options.h), from `node`. env->arena is not used: the settings have their own, and
- * the values of `more` live in it too. `object` begins each sentence ("output file archive"). 0,
- * -EINVAL (the faults are in env->problems) or -ENOMEM.
- */
-int settings__new(const struct plugin *plugin, const struct options_env *env, const char *object,
-		  const struct node *node, struct options_part *more, uint32_t n_more,
-		  struct settings **ret);
-void settings__free(struct settings *s); /* NULL is fine */
-DEFINE_CLEANUP(struct settings *, settings__free);
-
-/* The plugin's struct; [struct_size of its table], or an empty one when it has no options. */
-const void *settings__config(const struct settings *s);
+#include "core/plugin/settings.h"
 
 enum instance_phase {
 	INSTANCE_CREATED,

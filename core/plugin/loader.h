@@ -3,14 +3,9 @@
  * core/plugin/loader.h - finds KIND_NAME.so along the plugin path, checks it, and keeps it
  *
  * A file passes these gates in order, and the first that fails gives the sentence: trust (trust.h),
- * the dynamic linker (RTLD_NOW | RTLD_LOCAL, through the checked descriptor), the entry symbol,
- * magic, version, sizes, kind and name, the functions of its kind, the tables of options
- * (core/config/table.h). What was linked is never unloaded: its threads and thread-locals may
- * outlive any use of it. $ORIGIN means nothing to a library that is loaded so.
- *
- * An older plugin's structs are shorter than ours. The loader copies them into ours with the rest
- * zeroed, so whoever uses `struct plugin` asks for NULL members and not for sizes. The option
- * tables stay the plugin's own (core/config walks them by `option_size`).
+ * the dynamic linker (RTLD_NOW | RTLD_LOCAL, through the checked descriptor), the entry symbol, and
+ * what the plugin says of itself (contract.h). What was linked is never unloaded: its threads and
+ * thread-locals may outlive any use of it. $ORIGIN means nothing to a library that is loaded so.
  *
  * Threads: one at a time; core/main's control thread. What loader__get() returned may be read by
  * any thread.
@@ -23,25 +18,9 @@
 #include <decima/plugin.h>
 
 #include "core/base/cleanup.h"
+#include "core/plugin/contract.h"
 
 struct loader;
-
-/*
- * A plugin that passed every gate; lives as long as its loader (its code as long as the process).
- */
-struct plugin {
-	struct dcm_plugin info; /* its pointers lead to the next ones */
-	struct dcm_lifecycle lifecycle;
-	struct dcm_input_ops input; /* filled as info.kind says; else zero */
-	struct dcm_storage_ops storage;
-	struct dcm_output_ops output;
-	char *path; /* where it was found */
-};
-
-/* "input", "storage", "output": as in the names of files and the keys of the configuration. */
-const char *plugin__kind_name(enum dcm_kind kind);
-/* The other way round: 0, or -EINVAL. */
-int plugin__kind_parse(struct dcm_str text, enum dcm_kind *ret);
 
 /*
  * `path`: directories between colons, searched in order; each must be absolute. `strict`: the rules
@@ -71,14 +50,5 @@ int loader__load_file(const char *file, bool strict, struct plugin **ret, struct
 typedef int (*loader_each_fn)(void *ctx, enum dcm_kind kind, const char *name, const char *file,
 			      const struct plugin *plugin, const char *why);
 int loader__each(struct loader *l, loader_each_fn each, void *ctx, struct dcm_error *err);
-
-/*
- * The gates behind the dynamic linker, for a description already in memory: tests, and plugins that
- * are linked in. On success *ret is filled; `path` is copied.
- */
-int plugin__check(const struct dcm_plugin *theirs, const char *path, struct plugin **ret,
-		  struct dcm_error *err);
-void plugin__free(struct plugin *p); /* of plugin__check() and loader__load_file() */
-DEFINE_CLEANUP(struct plugin *, plugin__free);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * core/plugin/settings.c - a filled configuration struct with the memory behind it
- *
- * Each has an arena of its own, so that an instance keeps exactly what its plugin may look at.
  */
+#include "core/plugin/settings.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,6 @@
 #include "core/base/arena.h"
 #include "core/base/mem.h"
 #include "core/config/options.h"
-#include "core/plugin/instance.h"
 
 enum { PARTS_MAX = 8 };
 

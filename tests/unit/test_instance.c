@@ -13,6 +13,7 @@
 #include "core/base/str.h"
 #include "core/config/options.h"
 #include "core/config/tree.h"
+#include "core/plugin/loader.h"
 #include "tests/unit/failmalloc.h"
 #include "tests/unit/paths.h"
 #include "tests/unit/unit.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/plugin/check_options.c - does the plugin's table refuse what it says it refuses?
+ * core/plugin_check/options.c - does the plugin's table refuse what it says it refuses?
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -11,7 +11,7 @@
 #include "core/base/units.h"
 #include "core/config/options.h"
 #include "core/config/table.h"
-#include "core/plugin/check_cases.h"
+#include "core/plugin_check/cases.h"
 
 /* Fills the options from a YAML text. 0, or an error with the first sentence. */
 static int try(const struct check *c, const char *yaml, struct dcm_error *err)

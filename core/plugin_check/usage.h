@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/plugin/check_usage.h - what a process has in use, before and after a plugin's life
+ * core/plugin_check/usage.h - what a process has in use, before and after a plugin's life
  *
- * For decima-plugin-check. Descriptors, threads and blocks of memory are the whole process's, so
- * both counts are taken when no instance lives: one that works has all three come and go.
+ * Descriptors, threads and blocks of memory are the whole process's, so both counts are taken when
+ * no instance lives: one that works has all three come and go.
  */
 #ifndef DECIMA_PLUGIN_CHECK_USAGE_H
 #define DECIMA_PLUGIN_CHECK_USAGE_H
 
 #include <sys/select.h>
 
-#include "core/plugin/check_cases.h"
+#include "core/plugin_check/cases.h"
 
 struct usage {
 	int64_t n_blocks;

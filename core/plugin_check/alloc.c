@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/plugin/check_alloc.c - an allocator that counts and, on demand, fails
+ * core/plugin_check/alloc.c - an allocator that counts and, on demand, fails
  *
  * glibc's own functions stay reachable as __libc_malloc() and so on. Counting blocks, not bytes,
  * needs no headers in front of them. Everything is atomic: these run before main(), in any thread,
  * and in fork()ed children.
  */
-#include "core/plugin/check_alloc.h"
+#include "core/plugin_check/alloc.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -26,23 +26,23 @@
 
 #ifdef HAS_SANITIZER
 
-bool check_alloc__works(void)
+bool alloc__works(void)
 {
 	return false;
 }
 
-int64_t check_alloc__outstanding(void)
+int64_t alloc__outstanding(void)
 {
 	return 0;
 }
 
-void check_alloc__fail_at(uint64_t n, bool sticky)
+void alloc__fail_at(uint64_t n, bool sticky)
 {
 	(void)n;
 	(void)sticky;
 }
 
-bool check_alloc__disarm(void)
+bool alloc__disarm(void)
 {
 	return false;
 }
@@ -53,24 +53,24 @@ static _Atomic int64_t n_blocks;
 static _Atomic uint64_t countdown; /* 0: not armed */
 static _Atomic bool is_sticky, has_failed;
 
-bool check_alloc__works(void)
+bool alloc__works(void)
 {
 	return true;
 }
 
-int64_t check_alloc__outstanding(void)
+int64_t alloc__outstanding(void)
 {
 	return n_blocks;
 }
 
-void check_alloc__fail_at(uint64_t n, bool sticky)
+void alloc__fail_at(uint64_t n, bool sticky)
 {
 	has_failed = false;
 	is_sticky = sticky;
 	countdown = n;
 }
 
-bool check_alloc__disarm(void)
+bool alloc__disarm(void)
 {
 	countdown = 0;
 	return has_failed;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/plugin/check_usage.c - counts what is in use, and tells what was left
+ * core/plugin_check/usage.c - counts what is in use, and tells what was left
  *
  * Source: proc(5), /proc/PID/fd and /proc/PID/task.
  */
@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "core/base/buf.h"
-#include "core/plugin/check_alloc.h"
-#include "core/plugin/check_usage.h"
+#include "core/plugin_check/alloc.h"
+#include "core/plugin_check/usage.h"
 
 static int count_threads(void)
 {
@@ -51,7 +51,7 @@ static void take_fds(struct usage *u)
 
 void usage__take(struct usage *ret)
 {
-	ret->n_blocks = check_alloc__outstanding();
+	ret->n_blocks = alloc__outstanding();
 	ret->n_threads = count_threads();
 	take_fds(ret);
 }

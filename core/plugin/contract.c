@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/plugin/check.c - is what a plugin says of itself fit to be used?
+ * core/plugin/contract.c - is what a plugin says of itself fit to be used?
  *
  * Read in the order in which each thing may be trusted: magic, then versions, then sizes, and only
  * then the pointers. Every struct of theirs is copied into a zeroed one of ours by the smaller of
  * the two sizes.
  */
+#include "core/plugin/contract.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +16,6 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/config/table.h"
-#include "core/plugin/loader.h"
 
 static const char *const kind_names[] = {
 	[DCM_INPUT] = "input",

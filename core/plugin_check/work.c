@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/plugin/check_work.c - gives a plugin of any kind a little work, and looks at what comes of
+ * core/plugin_check/work.c - gives a plugin of any kind a little work, and looks at what comes of
  * it
  *
  * The sample is a CPU profile of 10 stacks with two sample labels, made by the plugin's own host.
@@ -16,7 +16,7 @@
 #include "core/base/error.h"
 #include "core/base/str.h"
 #include "core/batch/batch.h"
-#include "core/plugin/check_cases.h"
+#include "core/plugin_check/cases.h"
 
 #define SECOND	       ((int64_t)1000000000)
 #define SAMPLE_TIME_NS (1700000000 * SECOND)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/plugin/check_main.c - decima-plugin-check: is this shared object a good plugin?
+ * core/plugin_check/main.c - decima-plugin-check: is this shared object a good plugin?
  *
  *	decima-plugin-check [--config YAML] [--verbose] FILE.so
  *
- * Loads the plugin with a host made for tests and asks it the questions of check_cases.h, each in a
+ * Loads the plugin with a host made for tests and asks it the questions of cases.h, each in a
  * process of its own. Prints a line for each, `ok NAME`, `not ok NAME: why`, `skip NAME: why`. Exit
  * status: 0 when none is `not ok`, 1 when one is, 2 for wrong usage.
  */
@@ -26,7 +26,7 @@
 #include "core/base/str.h"
 #include "core/batch/batch.h"
 #include "core/codec/codec.h"
-#include "core/plugin/check_cases.h"
+#include "core/plugin_check/cases.h"
 
 enum {
 	CASE_SECONDS = 60,

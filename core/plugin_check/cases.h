@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/plugin/check_cases.h - the questions that decima-plugin-check asks of a plugin
+ * core/plugin_check/cases.h - the questions that decima-plugin-check asks of a plugin
  *
  * A case runs in a child process of its own, so that a crash or a hang is an answer too. It ends by
  * one of the verdicts or by returning, which means that all is well. What a case leaves behind dies
@@ -44,17 +44,17 @@ struct instance *check__start(const struct check *c);
 /* Drains, stops and frees it. */
 void check__stop(struct instance *i);
 
-/* check_options.c */
+/* options.c */
 void case__unknown_key(const struct check *c);
 void case__bad_values(const struct check *c);
-/* check_life.c */
+/* life.c */
 void case__lifecycle(const struct check *c);
 void case__stop_without_drain(const struct check *c);
 void case__change(const struct check *c);
 void case__work(const struct check *c);
 void case__no_memory(const struct check *c);
 
-/* check_work.c: gives the plugin something to do once. 0 or what it said; *ret_said: in words. */
+/* work.c: gives the plugin something to do once. 0 or what it said; *ret_said: in words. */
 int work__once(const struct check *c, struct instance *i, struct dcm_error *err);
 
 #endif

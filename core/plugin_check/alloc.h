@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/plugin/check_alloc.h - an allocator that counts and, on demand, fails: for
- * decima-plugin-check
+ * core/plugin_check/alloc.h - an allocator that counts and, on demand, fails
  *
  * The program defines malloc() and its relatives in front of glibc's, so that the plugin's calls
  * and those of the libraries it uses come here (glibc manual, "Replacing malloc"). Under a
@@ -14,17 +13,17 @@
 #include <stdint.h>
 
 /* False: built with a sanitizer; the functions below do nothing. */
-bool check_alloc__works(void);
+bool alloc__works(void);
 
 /* Blocks that were allocated and not freed. */
-int64_t check_alloc__outstanding(void);
+int64_t alloc__outstanding(void);
 
 /*
  * From now on the n-th allocation (1: the next) of any thread fails, and with `sticky` each one
  * after it too.
  */
-void check_alloc__fail_at(uint64_t n, bool sticky);
+void alloc__fail_at(uint64_t n, bool sticky);
 /* Allocations succeed again. Did one fail? */
-bool check_alloc__disarm(void);
+bool alloc__disarm(void);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/plugin/check_life.c - does the plugin live, change and die as the contract says, also
+ * core/plugin_check/life.c - does the plugin live, change and die as the contract says, also
  * without memory?
  *
  * Leaks are what grows from round to round: libraries keep things from their first use (a locale, a
@@ -17,9 +17,9 @@
 
 #include "core/base/clock.h"
 #include "core/config/options.h"
-#include "core/plugin/check_alloc.h"
-#include "core/plugin/check_cases.h"
-#include "core/plugin/check_usage.h"
+#include "core/plugin_check/alloc.h"
+#include "core/plugin_check/cases.h"
+#include "core/plugin_check/usage.h"
 
 enum {
 	N_ROUNDS = 3,
@@ -96,7 +96,7 @@ static void check_rounds(const struct check *c, void (*round)(const struct check
 void case__lifecycle(const struct check *c)
 {
 	check_rounds(c, round_of_life);
-	if (!check_alloc__works())
+	if (!alloc__works())
 		verdict__pass(c, "memory is the sanitizer's to count");
 }
 
@@ -179,11 +179,11 @@ static enum life live_once(const struct check *c, uint64_t n, bool sticky)
 
 	if (instance__new(c->plugin, c->plugin->info.name, s, &c->services, &i, &err) < 0)
 		return LIFE_NO_START;
-	check_alloc__fail_at(n, sticky);
+	alloc__fail_at(n, sticky);
 	if (instance__open_and_start(i, &err) == 0)
 		work__once(c, i, &err);
 	instance__drain(i, clock__mono(&clock__system) + (int64_t)1000000000);
-	has_failed = check_alloc__disarm();
+	has_failed = alloc__disarm();
 	instance__stop(i);
 	instance__free(i);
 	return has_failed ? LIFE_FAILED_WELL : LIFE_THROUGH;
@@ -203,9 +203,9 @@ static enum life live_without(const struct check *c, uint64_t n, bool sticky)
 	work__once(c, i, &err);
 	check__stop(i);
 	live_once(c, n, sticky);
-	before = check_alloc__outstanding();
+	before = alloc__outstanding();
 	life = live_once(c, n, sticky);
-	return check_alloc__outstanding() > before ? LIFE_LEAKED : life;
+	return alloc__outstanding() > before ? LIFE_LEAKED : life;
 }
 
 /* The same in a child of its own: exit status, or minus the signal. */
@@ -252,7 +252,7 @@ void case__no_memory(const struct check *c)
 	uint64_t n = 1;
 	int once = LIFE_FAILED_WELL, sticky = LIFE_FAILED_WELL;
 
-	if (!check_alloc__works())
+	if (!alloc__works())
 		verdict__skip(c, "built with a sanitizer, which has the allocator");
 	/* Said here once, and not by each child. */
 	check__stop(check__start(c));
