@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/base/str.h"
-#include "core/symbolize/kallsyms.h"
+#include "tests/unit/kallsyms_text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -22,7 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (split)
 		modules = (struct dcm_str){ (const char *)split + 2, (uint32_t)(size - text.n - 1) };
-	if (kallsyms__parse(text, modules, &t, NULL))
+	if (kallsyms_text__read(text, modules, &t, NULL))
 		return 0;
 	if (kallsyms__bytes(t) > (1u << 20) + 64 * size)
 		abort();

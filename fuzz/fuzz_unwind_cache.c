@@ -17,8 +17,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check(const struct unwind_rows *r)
 {
-	uint64_t vaddr;
-
 	if (!r->n || r->rule[r->n - 1] != 0 || r->rules[0].cfa != UNWIND_CFA_NONE)
 		abort();
 	for (uint32_t i = 0; i < r->n; i++) {
@@ -28,8 +26,6 @@ static void check(const struct unwind_rows *r)
 		    unwind_rows__find(r, r->base + r->at[i]) != (int64_t)i)
 			abort();
 	}
-	for (uint32_t i = 0; i < r->n_segments; i++)
-		unwind_rows__to_vaddr(r, r->segments[i].offset, &vaddr);
 }
 
 static void try(const uint8_t *data, size_t size)

@@ -17,6 +17,7 @@
 #include "core/config/options.h"
 #include "core/config/section.h"
 #include "tests/unit/config_sample.h"
+#include "tests/unit/struct_yaml.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -62,12 +63,13 @@ static void dump_and_fill(const struct options_env *env, const struct sample *a)
 	struct dcm_error err = DCM_ERROR_INIT;
 	struct tree *t = NULL;
 	struct buf yaml = { 0 };
+	char key[256];
 
-	dump__struct(&sample__table, a, 0, true, &yaml);
+	struct_yaml__write(&sample__table, a, &yaml);
 	if (yaml.error || tree__load_text("dump", buf__view(&yaml), &t, &err))
 		abort();
 	const struct sample *b = options__fill_one(env, "dump", t->root, &sample__table);
-	if (!b || !options__equal(&sample__table, a, b))
+	if (!b || options__compare(&sample__table, a, b, key) != OPTIONS_SAME)
 		abort();
 	tree__free(t);
 	buf__fini(&yaml);

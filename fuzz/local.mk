@@ -36,7 +36,7 @@ fuzz_fuzz_depot_LDADD = $(SYMBOLIZE_LA) $(FUZZ_LDFLAGS)
 fuzz_programs += fuzz/fuzz_elf fuzz/fuzz_kallsyms fuzz/fuzz_demangle fuzz/fuzz_perf_map fuzz/fuzz_jitdump
 fuzz_fuzz_elf_SOURCES = fuzz/fuzz_elf.c $(FUZZ_MAIN)
 fuzz_fuzz_elf_LDADD = $(SYMBOLIZE_LA) $(FUZZ_LDFLAGS)
-fuzz_fuzz_kallsyms_SOURCES = fuzz/fuzz_kallsyms.c $(FUZZ_MAIN)
+fuzz_fuzz_kallsyms_SOURCES = fuzz/fuzz_kallsyms.c $(KALLSYMS_TEXT) $(FUZZ_MAIN)
 fuzz_fuzz_kallsyms_LDADD = $(SYMBOLIZE_LA) $(FUZZ_LDFLAGS)
 fuzz_fuzz_demangle_SOURCES = fuzz/fuzz_demangle.c $(FUZZ_MAIN)
 fuzz_fuzz_demangle_LDADD = $(SYMBOLIZE_LA) $(FUZZ_LDFLAGS)
@@ -47,7 +47,7 @@ fuzz_fuzz_jitdump_SOURCES = fuzz/fuzz_jitdump.c plugins/input/perf_map/dump.c pl
 fuzz_fuzz_jitdump_LDADD = $(BASE_LA) $(FUZZ_LDFLAGS)
 
 fuzz_programs += fuzz/fuzz_yaml
-fuzz_fuzz_yaml_SOURCES = fuzz/fuzz_yaml.c tests/unit/config_sample.c tests/unit/config_sample.h $(FUZZ_MAIN)
+fuzz_fuzz_yaml_SOURCES = fuzz/fuzz_yaml.c tests/unit/config_sample.c tests/unit/config_sample.h $(STRUCT_YAML) $(FUZZ_MAIN)
 fuzz_fuzz_yaml_LDADD = $(CONFIG_LA) $(FUZZ_LDFLAGS)
 
 fuzz_programs += fuzz/fuzz_regex

@@ -162,14 +162,3 @@ void log__line(const struct log *l, int level, const char *area, const char *fmt
 	log__vline(l, level, area, fmt, ap);
 	va_end(ap);
 }
-
-int log__parse_level(struct dcm_str s, int *ret_level)
-{
-	for (int i = 0; i < N_LEVELS; i++) {
-		if (str__eq(s, str__of(levels[i].name))) {
-			*ret_level = i;
-			return 0;
-		}
-	}
-	return -EINVAL;
-}

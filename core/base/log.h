@@ -37,7 +37,5 @@ void log__line(const struct log *l, int level, const char *area, const char *fmt
 	__attribute__((format(printf, 4, 5)));
 void log__vline(const struct log *l, int level, const char *area, const char *fmt, va_list ap)
 	__attribute__((format(printf, 4, 0)));
-/* "error", "warning", "info", "debug" to the level; -EINVAL otherwise. */
-int log__parse_level(struct dcm_str s, int *ret_level);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/config/dump.c - filled structs and trees as YAML text
+ * core/config/dump.c - trees as YAML text
  *
  * Block style: a member on a line, lists of single values in brackets. Every text that a YAML
  * reader might take for something else is written in double quotes. Threads: only the buffer is
@@ -11,14 +11,6 @@
 #include <string.h>
 
 #include "core/base/str.h"
-#include "core/config/expand.h"
-#include "core/config/scalar.h"
-#include "core/config/table.h"
-
-struct dumper {
-	struct buf *out;
-	bool with_secrets;
-};
 
 static void spaces(struct buf *out, unsigned n)
 {
@@ -130,181 +122,6 @@ void dump__scalar(struct dcm_str text, struct buf *out)
 		buf__str(out, text);
 	else
 		quoted(text, out);
-}
-
-/* ------------------------------------------------------------------------------------------------
- * Structs
- */
-
-static void value(struct dumper *d, const struct dcm_option *row, const void *at, unsigned indent,
-		  bool no_env);
-static uint32_t rows(struct dumper *d, const struct dcm_table *table, const char *base,
-		     unsigned indent, bool no_env);
-
-/* Would the row be read back without a line of its own? */
-static bool is_absent(const struct dcm_option *row, const void *at)
-{
-	switch (row->type) {
-	case DCM_OPT_STRING:
-	case DCM_OPT_SECRET:
-	case DCM_OPT_REGEX:
-	case DCM_OPT_SELECTOR:
-		return !*(const char *const *)at;
-	case DCM_OPT_UNION:
-		return !((const struct dcm_union *)at)->value;
-	default:
-		return false;
-	}
-}
-
-static void scalar(struct dumper *d, const struct dcm_option *row, const void *at, bool no_env)
-{
-	struct buf raw = { 0 }, escaped = { 0 };
-
-	if (row->type == DCM_OPT_SECRET && !d->with_secrets) {
-		buf__text(d->out, "\"***\"");
-		return;
-	}
-	scalar__print(row, at, &raw);
-	if (no_env)
-		buf__str(&escaped, buf__view(&raw));
-	else
-		expand__escape(buf__view(&raw), &escaped);
-	if (raw.error || escaped.error)
-		d->out->error = raw.error ? raw.error : escaped.error;
-	else
-		dump__scalar(buf__view(&escaped), d->out);
-	buf__fini(&raw);
-	buf__fini(&escaped);
-}
-
-/*
- * What stands for a struct, list or map behind "key:": on its own lines, indented, or {} and [] on
- * this one.
- */
-static void list(struct dumper *d, const struct dcm_option *row, const struct dcm_list *l,
-		 unsigned indent, bool no_env)
-{
-	struct dcm_option element = table__element(row);
-	size_t size = table__size_of(&element);
-
-	if (l->n == 0) {
-		buf__text(d->out, " []\n");
-		return;
-	}
-	if (table__is_scalar(element.type)) {
-		for (uint32_t i = 0; i < l->n; i++) {
-			buf__text(d->out, i ? ", " : " [");
-			scalar(d, &element, (const char *)l->items + i * size, no_env);
-		}
-		buf__text(d->out, "]\n");
-		return;
-	}
-	buf__byte(d->out, '\n');
-	for (uint32_t i = 0; i < l->n; i++) {
-		spaces(d->out, indent);
-		buf__byte(d->out, '-');
-		size_t inside = d->out->n;
-		value(d, &element, (const char *)l->items + i * size, indent + 2, no_env);
-		join_dash(d->out, inside, indent + 2);
-	}
-}
-
-static void map(struct dumper *d, const struct dcm_option *row, const struct dcm_map *m,
-		unsigned indent, bool no_env)
-{
-	struct dcm_option element = table__element(row);
-	size_t size = table__size_of(&element);
-
-	if (m->n == 0) {
-		buf__text(d->out, " {}\n");
-		return;
-	}
-	buf__byte(d->out, '\n');
-	for (uint32_t i = 0; i < m->n; i++) {
-		spaces(d->out, indent);
-		dump__scalar(str__of(m->keys[i]), d->out);
-		buf__byte(d->out, ':');
-		value(d, &element, (const char *)m->items + i * size, indent + 2, no_env);
-	}
-}
-
-static void structure(struct dumper *d, const struct dcm_table *table, const void *at,
-		      unsigned indent, bool no_env)
-{
-	struct dcm_option inner;
-	size_t before = d->out->n;
-
-	if (table__is_transparent(table, &inner)) {
-		value(d, &inner, (const char *)at + inner.offset, indent, no_env);
-		return;
-	}
-	buf__byte(d->out, '\n');
-	if (rows(d, table, at, indent, no_env) == 0 && !d->out->error) {
-		d->out->n = before; /* the next append ends it in NUL again */
-		buf__text(d->out, " {}\n");
-	}
-}
-
-/* Behind "key:" or "-": the rest of the line, and more lines of what is inside. */
-static void value(struct dumper *d, const struct dcm_option *row, const void *at, unsigned indent,
-		  bool no_env)
-{
-	no_env |= row->flags & DCM_OPT_NO_ENV;
-	if (row->type == DCM_OPT_STRUCT) {
-		structure(d, row->table, at, indent, no_env);
-	} else if (row->type == DCM_OPT_LIST) {
-		list(d, row, at, indent, no_env);
-	} else if (row->type == DCM_OPT_MAP) {
-		map(d, row, at, indent, no_env);
-	} else if (row->type == DCM_OPT_UNION) {
-		const struct dcm_union *u = at;
-		struct dcm_option kind = table__row(row->table, (uint32_t)u->which);
-
-		buf__byte(d->out, '\n');
-		spaces(d->out, indent);
-		buf__printf(d->out, "%s:", kind.name);
-		value(d, &kind, u->value, indent + 2, no_env);
-	} else {
-		buf__byte(d->out, ' ');
-		scalar(d, row, at, no_env);
-		buf__byte(d->out, '\n');
-	}
-}
-
-/* The number of lines that begin a row. */
-static uint32_t rows(struct dumper *d, const struct dcm_table *table, const char *base,
-		     unsigned indent, bool no_env)
-{
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < table->n_options; i++) {
-		struct dcm_option row = table__row(table, i);
-
-		if (!row.name[0]) {
-			n += rows(d, row.table, base + row.offset, indent,
-				  no_env || (row.flags & DCM_OPT_NO_ENV));
-			continue;
-		}
-		if (is_absent(&row, base + row.offset))
-			continue;
-		spaces(d->out, indent);
-		buf__printf(d->out, "%s:", row.name);
-		value(d, &row, base + row.offset, indent + 2, no_env);
-		n++;
-	}
-	return n;
-}
-
-void dump__struct(const struct dcm_table *table, const void *at, unsigned indent, bool with_secrets,
-		  struct buf *out)
-{
-	struct dumper d = { out, with_secrets };
-
-	if (rows(&d, table, at, indent, false) == 0) {
-		spaces(out, indent);
-		buf__text(out, "{}\n");
-	}
 }
 
 /* ------------------------------------------------------------------------------------------------

@@ -95,12 +95,3 @@ int expand__text(struct dcm_str text, expand_variable_fn get, void *ctx, struct 
 				  out->limit);
 	return out->error ? error__nomem(err) : 0;
 }
-
-void expand__escape(struct dcm_str text, struct buf *out)
-{
-	for (uint32_t i = 0; i < text.n; i++) {
-		if (str__starts(from(text, i), STR("${")))
-			buf__byte(out, '$');
-		buf__byte(out, (uint8_t)text.p[i]);
-	}
-}

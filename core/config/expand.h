@@ -28,7 +28,4 @@ bool expand__is_needed(struct dcm_str text);
 int expand__text(struct dcm_str text, expand_variable_fn get, void *ctx, struct buf *out,
 		 struct dcm_error *err);
 
-/* The text such that expanding gives it back. */
-void expand__escape(struct dcm_str text, struct buf *out);
-
 #endif

@@ -94,10 +94,5 @@ enum options_change {
  */
 enum options_change options__compare(const struct dcm_table *table, const void *a, const void *b,
 				     char key[static 256]);
-static inline bool options__equal(const struct dcm_table *table, const void *a, const void *b)
-{
-	char key[256];
-	return options__compare(table, a, b, key) == OPTIONS_SAME;
-}
 
 #endif

@@ -39,7 +39,6 @@ struct dcm_regex {
 	pcre2_match_context *match;
 	pcre2_code *code;
 	_Atomic(pcre2_match_data *) stock[STOCK];
-	_Atomic uint64_t n_failed;
 };
 
 /* Through our own malloc, so that tests can make it fail. */
@@ -343,16 +342,7 @@ int regex__match(const struct dcm_regex *re, struct dcm_str text)
 
 bool regex__matches(const struct dcm_regex *re, struct dcm_str text)
 {
-	int r = regex__match(re, text);
-
-	if (r < 0)
-		atomic_fetch_add_explicit(&((struct dcm_regex *)re)->n_failed, 1, memory_order_relaxed);
-	return r == 1;
-}
-
-uint64_t regex__n_failed(const struct dcm_regex *re)
-{
-	return atomic_load_explicit(&re->n_failed, memory_order_relaxed);
+	return regex__match(re, text) == 1;
 }
 
 int regex__groups(const struct dcm_regex *re, struct dcm_str text, struct regex_groups *ret_groups)

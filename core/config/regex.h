@@ -54,9 +54,8 @@ int regex__check(struct dcm_str pattern, struct dcm_error *err);
 /* 1: matches, 0: does not, -E2BIG: too expensive to tell, -ENOMEM. */
 int regex__match(const struct dcm_regex *re, struct dcm_str text);
 
-/* regex__match() == 1. What could not be told counts as no match and in regex__n_failed(). */
+/* regex__match() == 1: what could not be told counts as no match. */
 bool regex__matches(const struct dcm_regex *re, struct dcm_str text);
-uint64_t regex__n_failed(const struct dcm_regex *re);
 
 struct regex_groups {
 	uint32_t n; /* 1 + the pattern's groups */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/config/scalar.c - one text as the value of a row, and back
+ * core/config/scalar.c - one text as the value of a row
  *
  * The grammar of numbers, durations and sizes is core/base/units.h; this adds units from the table,
  * bounds, and the sentences. Pure functions.
@@ -194,53 +194,10 @@ int scalar__parse(const struct dcm_option *row, struct dcm_str text, union scala
 	return r;
 }
 
-/* The fewest digits that read back as the same number. */
-static void print_float(double v, struct buf *out)
-{
-	char text[40];
-
-	for (int digits = 6; digits <= 17; digits++) {
-		snprintf(text, sizeof(text), "%.*g", digits, v);
-		if (strtod(text, NULL) == v)
-			break;
-	}
-	buf__text(out, text);
-}
-
 static const char *text_at(const void *at)
 {
 	const char *s = *(const char *const *)at;
 	return s ? s : "";
-}
-
-void scalar__print(const struct dcm_option *row, const void *at, struct buf *out)
-{
-	char text[48];
-
-	switch (row->type) {
-	case DCM_OPT_BOOL:
-		buf__text(out, *(const bool *)at ? "true" : "false");
-		break;
-	case DCM_OPT_INT:
-		buf__printf(out, "%" PRId64 "%s", *(const int64_t *)at, unit_of(row));
-		break;
-	case DCM_OPT_FLOAT:
-		print_float(*(const double *)at, out);
-		buf__text(out, unit_of(row));
-		break;
-	case DCM_OPT_DURATION:
-		buf__text(out, units__format_duration(*(const int64_t *)at, text));
-		break;
-	case DCM_OPT_SIZE:
-		buf__text(out, units__format_size(*(const int64_t *)at, text));
-		break;
-	case DCM_OPT_CHOICE:
-		buf__text(out, row->choices[*(const int32_t *)at]);
-		break;
-	default:
-		buf__text(out, text_at(at));
-		break;
-	}
 }
 
 bool scalar__equal(const struct dcm_option *row, const void *a, const void *b)

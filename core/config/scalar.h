@@ -33,12 +33,6 @@ int scalar__parse(const struct dcm_option *row, struct dcm_str text, union scala
 int scalar__parse_any(const struct dcm_option *row, struct dcm_str text, union scalar *ret,
 		      struct dcm_error *err);
 
-/*
- * The value at `at` (the row's C type) as it would stand in the file, not yet quoted. NULL texts
- * are "".
- */
-void scalar__print(const struct dcm_option *row, const void *at, struct buf *out);
-
 /* Equal by content; -0.0 and 0.0 are. */
 bool scalar__equal(const struct dcm_option *row, const void *a, const void *b);
 

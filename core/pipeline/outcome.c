@@ -317,11 +317,9 @@ int outcome_cache__get(struct outcome_cache *c, const struct dcm_batch *batch, u
 	hash = hash__bytes(c->key.data, c->key.n, 0);
 	o = find(c, hash);
 	if (o) {
-		c->n_hits++;
 		*ret = o;
 		return 0;
 	}
-	c->n_misses++;
 	r = make(c, batch, series, label_set, use, &o);
 	if (r < 0)
 		return r;

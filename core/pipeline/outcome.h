@@ -62,7 +62,6 @@ struct outcome_cache {
 	uint32_t n_edits_ids;
 	struct label_map map;
 	struct buf key;
-	uint64_t n_hits, n_misses;
 };
 
 void outcome_cache__fini(struct outcome_cache *c);

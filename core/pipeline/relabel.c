@@ -130,12 +130,6 @@ void relabel__free(struct relabel *r)
 	free(r);
 }
 
-void relabel__stat(const struct relabel *r, struct relabel_stat *ret)
-{
-	ret->n_hits = r->cache.n_hits;
-	ret->n_misses = r->cache.n_misses;
-}
-
 /* ---- which sample labels matter ---- */
 
 /* [n] zeroed elements in a vector of bytes or structs. */

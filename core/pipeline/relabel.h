@@ -56,10 +56,4 @@ struct relabel_counts {
 int relabel__apply(struct relabel *r, struct dcm_batch *batch, struct dcm_batch **ret,
 		   struct relabel_counts *counts, struct dcm_error *err);
 
-/* Outcomes that were looked up and found, and evaluated: for tests and metrics. */
-struct relabel_stat {
-	uint64_t n_hits, n_misses;
-};
-void relabel__stat(const struct relabel *r, struct relabel_stat *ret);
-
 #endif

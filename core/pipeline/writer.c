@@ -464,11 +464,6 @@ int writer__stop(struct writer *w, int64_t deadline_mono_ns, int64_t grace_ns)
 	return has_ended ? 0 : -ETIMEDOUT;
 }
 
-struct queue *writer__queue(struct writer *w)
-{
-	return w->queue;
-}
-
 void writer__watch(struct writer *w)
 {
 	char sentence[128], took[48];

@@ -61,9 +61,6 @@ int writer__start(const struct writer_config *config, struct queue *queue, struc
  */
 int writer__stop(struct writer *w, int64_t deadline_mono_ns, int64_t grace_ns);
 
-/* Still the writer's: queue__ref() to keep it. */
-struct queue *writer__queue(struct writer *w);
-
 /* Tells `trouble` when a write is far beyond its deadline. To be called every few seconds. */
 void writer__watch(struct writer *w);
 

@@ -286,17 +286,6 @@ int engine__values(struct engine *e, const struct question *q, struct dcm_str na
 		     : end_list(&t, e->config.ops->values(e->config.instance, &sel, name, each, ctx, err));
 }
 
-int engine__series(struct engine *e, const struct question *q, dcm_series_fn each, void *ctx,
-		   struct dcm_error *err)
-{
-	struct turn t = { 0 };
-	struct dcm_select sel;
-	int r = begin_list(&t, e, q, &sel, err);
-
-	return r < 0 ? r
-		     : end_list(&t, e->config.ops->series(e->config.instance, &sel, each, ctx, err));
-}
-
 /* -------------------------------------------------------------------------------------------------
  * Merges
  */

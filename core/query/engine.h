@@ -95,8 +95,6 @@ int engine__labels(struct engine *e, const struct question *q, dcm_name_fn each,
 		   struct dcm_error *err);
 int engine__values(struct engine *e, const struct question *q, struct dcm_str name,
 		   dcm_name_fn each, void *ctx, struct dcm_error *err);
-int engine__series(struct engine *e, const struct question *q, dcm_series_fn each, void *ctx,
-		   struct dcm_error *err);
 int engine__time_series(struct engine *e, const struct question *q, int64_t step_ms,
 			dcm_points_fn each, void *ctx, struct dcm_error *err);
 

@@ -13,24 +13,6 @@
 #include "core/base/str.h"
 #include "core/query/walk.h"
 
-int top__parse_sort(struct dcm_str text, enum top_sort *ret, struct dcm_error *err)
-{
-	static const char *const names[] = {
-		[TOP_BY_SELF] = "self",
-		[TOP_BY_TOTAL] = "total",
-		[TOP_BY_NAME] = "name",
-		[TOP_BY_DIFF] = "diff",
-	};
-
-	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (str__eq(text, str__of(names[i]))) {
-			*ret = (enum top_sort)i;
-			return 0;
-		}
-	return error__set(err, -EINVAL, "sort \"%.*s\": expected self, total, name or diff",
-			  STR_ARG(text));
-}
-
 static void add(int64_t sum[2], const int64_t *values, uint32_t n)
 {
 	for (uint32_t s = 0; s < n; s++)

@@ -53,7 +53,4 @@ int top__new(struct frames *frames, const struct top_options *options, struct to
 void top__free(struct top *t);
 DEFINE_CLEANUP(struct top *, top__free);
 
-/* "self", "total", "name", "diff"; -EINVAL with a sentence otherwise. */
-int top__parse_sort(struct dcm_str text, enum top_sort *ret, struct dcm_error *err);
-
 #endif

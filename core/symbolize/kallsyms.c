@@ -52,7 +52,7 @@ struct kallsyms {
 	uint64_t *addresses; /* [n] ascending, each once */
 	uint32_t *names;     /* [n] */
 	uint16_t *modules;   /* [n] ids in module_names */
-	uint32_t n, n_named;
+	uint32_t n;
 	char *text;
 	size_t text_bytes;
 	struct intern module_names;  /* 0: the kernel */
@@ -334,7 +334,6 @@ static int build(struct kallsyms *t, struct parser *p)
 		memcpy(t->text + t->text_bytes, p->names.data + v[i].name, len);
 		t->names[i] = (uint32_t)t->text_bytes;
 		t->text_bytes += len;
-		t->n_named++;
 	}
 	t->n = (uint32_t)kept;
 	return 0;
@@ -357,19 +356,15 @@ static int finish(struct kallsyms *t, struct parser *p, struct dcm_str modules, 
 	return rc ? error__nomem(err) : 0;
 }
 
-static int load(int fd, struct dcm_str text, struct dcm_str modules, struct kallsyms **ret,
-		struct dcm_error *err)
+static int load(int fd, struct dcm_str modules, struct kallsyms **ret, struct dcm_error *err)
 {
 	CLEANUP(kallsyms__freep) struct kallsyms *t = NEW(struct kallsyms);
 	struct parser p = { .names = { .limit = KALLSYMS_MAX_BYTES } };
-	size_t rest = 0;
 	int rc = t ? intern__init(&t->module_names) : -ENOMEM;
 
 	if (!rc) {
 		p.modules = &t->module_names;
-		rc = fd >= 0 ? parse_fd(&p, fd) : parse_lines(&p, text.p, text.n, &rest);
-		if (!rc && fd < 0)
-			rc = parse_line(&p, text.p + text.n - rest, rest);
+		rc = parse_fd(&p, fd);
 	}
 	if (rc == -ENOMEM)
 		error__nomem(err);
@@ -385,12 +380,6 @@ static int load(int fd, struct dcm_str text, struct dcm_str modules, struct kall
 	if (!rc)
 		*ret = take_ptr(t);
 	return rc;
-}
-
-int kallsyms__parse(struct dcm_str kallsyms, struct dcm_str modules, struct kallsyms **ret_table,
-		    struct dcm_error *err)
-{
-	return load(-1, kallsyms, modules, ret_table, err);
 }
 
 int kallsyms__load(const char *kallsyms_path, const char *modules_path, struct kallsyms **ret_table,
@@ -409,7 +398,7 @@ int kallsyms__read(int fd, const char *modules_path, struct kallsyms **ret_table
 
 	/* Without it the modules' ends are not known; their names are. */
 	fd__read_path(AT_FDCWD, modules_path, MAX_MODULES_BYTES, &modules);
-	rc = load(fd, STR(""), buf__view(&modules), ret_table, err);
+	rc = load(fd, buf__view(&modules), ret_table, err);
 	buf__fini(&modules);
 	return rc;
 }
@@ -451,11 +440,6 @@ int kallsyms__find(const struct kallsyms *t, uint64_t address, struct kallsyms_s
 		.start = t->addresses[lo],
 	};
 	return 0;
-}
-
-uint32_t kallsyms__count(const struct kallsyms *t)
-{
-	return t->n_named;
 }
 
 size_t kallsyms__bytes(const struct kallsyms *t)

@@ -42,16 +42,12 @@ int kallsyms__load(const char *kallsyms_path, const char *modules_path, struct k
 		   struct dcm_error *err);
 /* The same of an open file, which stays the caller's. */
 int kallsyms__read(int fd, const char *modules_path, struct kallsyms **ret_table, struct dcm_error *err);
-/* The same from memory, for tests. */
-int kallsyms__parse(struct dcm_str kallsyms, struct dcm_str modules, struct kallsyms **ret_table,
-		    struct dcm_error *err);
 void kallsyms__free(struct kallsyms *table);
 DEFINE_CLEANUP(struct kallsyms *, kallsyms__free);
 
 /* 0, or -ENOENT when no symbol covers the address. */
 int kallsyms__find(const struct kallsyms *table, uint64_t address, struct kallsyms_symbol *ret);
 
-uint32_t kallsyms__count(const struct kallsyms *table);
 size_t kallsyms__bytes(const struct kallsyms *table); /* memory it holds */
 
 #endif

@@ -143,7 +143,8 @@ tests_unit_test_extract_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_extract_LDADD = $(SYMBOLIZE_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_kallsyms
-tests_unit_test_kallsyms_SOURCES = tests/unit/test_kallsyms.c $(FAILMALLOC)
+KALLSYMS_TEXT = tests/unit/kallsyms_text.c tests/unit/kallsyms_text.h
+tests_unit_test_kallsyms_SOURCES = tests/unit/test_kallsyms.c $(KALLSYMS_TEXT) $(FAILMALLOC)
 tests_unit_test_kallsyms_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_kallsyms_LDADD = $(SYMBOLIZE_LA) $(UNIT_LIBS)
 
@@ -316,12 +317,14 @@ tests_unit_test_ebpf_process_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_ebpf_process_LDADD = $(SYMBOLIZE_LA) $(EBPF_PURE_LIBS) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_options
+STRUCT_YAML = tests/unit/struct_yaml.c tests/unit/struct_yaml.h
 tests_unit_test_options_SOURCES = tests/unit/test_options.c tests/unit/config_sample.c \
-	tests/unit/config_sample.h $(FAILMALLOC)
+	tests/unit/config_sample.h $(STRUCT_YAML) $(FAILMALLOC)
 tests_unit_test_options_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_options_LDADD = $(CONFIG_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_options_random
+tests_unit_test_options_random_SOURCES = tests/unit/test_options_random.c $(STRUCT_YAML)
 tests_unit_test_options_random_LDADD = $(CONFIG_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_describe

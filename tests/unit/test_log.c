@@ -71,12 +71,10 @@ static void test_formats(void **state)
 
 static void test_levels(void **state)
 {
-	static const char *const names[] = { "error", "warning", "info", "debug" };
 	const struct log_area areas[] = { { "loud", DCM_LOG_DEBUG }, { "quiet", DCM_LOG_ERROR } };
 	static const char *const asked[] = { "loud", "quiet", "other" };
 	static const int limits[] = { DCM_LOG_DEBUG, DCM_LOG_ERROR, DCM_LOG_INFO };
 	struct capture c;
-	int level = 42;
 
 	(void)state;
 	capture_init(&c, LOG_KERNEL, DCM_LOG_INFO);
@@ -92,14 +90,6 @@ static void test_levels(void **state)
 	log__line(&c.log, 99, "loud", "x");
 	assert_string_equal(captured(&c), "");
 	capture_fini(&c);
-
-	for (int i = 0; i < 4; i++) {
-		assert_int_equal(log__parse_level(str__of(names[i]), &level), 0);
-		assert_int_equal(level, i);
-	}
-	assert_int_equal(log__parse_level(STR("warn"), &level), -EINVAL);
-	assert_int_equal(log__parse_level(STR(""), &level), -EINVAL);
-	assert_int_equal(level, DCM_LOG_DEBUG);
 }
 
 static const char *member(const json_t *json, const char *name)

@@ -187,18 +187,6 @@ static void test_labels_are_no_frames(void **state)
 	assert_int_equal(x->rows[0].self[0], y->rows[0].self[0]);
 }
 
-static void test_names_of_sorts(void **state)
-{
-	enum top_sort sort;
-	struct dcm_error err = DCM_ERROR_INIT;
-	(void)state;
-
-	assert_int_equal(top__parse_sort(STR("diff"), &sort, &err), 0);
-	assert_int_equal(sort, TOP_BY_DIFF);
-	assert_int_equal(top__parse_sort(STR("heap"), &sort, &err), -EINVAL);
-	assert_non_null(strstr(err.text, "self, total, name or diff"));
-}
-
 static void test_without_memory(void **state)
 {
 	CLEANUP(batch__unrefp) struct dcm_batch *b = naive_rows__answer(3, 0, 1, 1);
@@ -221,7 +209,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sums),
 		cmocka_unit_test(test_labels_are_no_frames),
-		cmocka_unit_test(test_names_of_sorts),
 		cmocka_unit_test(test_without_memory),
 	};
 

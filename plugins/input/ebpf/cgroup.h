@@ -45,11 +45,4 @@ bool cgroup__is_within(struct dcm_str path, struct dcm_str group);
 /* The innermost systemd slice ("system.slice"), or empty. Views `path`. */
 struct dcm_str cgroup__slice(struct dcm_str path);
 
-/*
- * The uid of the Kubernetes pod with '-' between its parts, whatever the cgroup driver made of that
- * (static pods have 32 digits without); "" when there is none.
- */
-enum { CGROUP_POD_UID = 37 }; /* with the NUL */
-void cgroup__pod(struct dcm_str path, char ret_uid[static CGROUP_POD_UID]);
-
 #endif

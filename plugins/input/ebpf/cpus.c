@@ -82,15 +82,6 @@ int cpus__read(const char *name, struct cpus *ret_set)
 	return fd < 0 ? fd : cpus__read_from(fd, ret_set);
 }
 
-uint32_t cpus__count(const struct cpus *set)
-{
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < CPUS_MAX / 64; i++)
-		n += (uint32_t)__builtin_popcountll(set->bits[i]);
-	return n;
-}
-
 uint32_t cpus__highest(const struct cpus *set)
 {
 	for (uint32_t i = CPUS_MAX / 64; i-- > 0;)

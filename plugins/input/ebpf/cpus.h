@@ -42,7 +42,6 @@ int cpus__read(const char *name, struct cpus *ret_set);
 int cpus__open(const char *name); /* the descriptor, the caller's */
 int cpus__read_from(int fd, struct cpus *ret_set);
 
-uint32_t cpus__count(const struct cpus *set);
 uint32_t cpus__highest(const struct cpus *set); /* 0 for the empty set */
 
 #endif

@@ -182,22 +182,3 @@ int64_t unwind_rows__find(const struct unwind_rows *rows, uint64_t vaddr)
 	}
 	return low;
 }
-
-int unwind_rows__to_vaddr(const struct unwind_rows *rows, uint64_t offset, uint64_t *ret_vaddr)
-{
-	for (uint32_t i = 0; i < rows->n_segments; i++) {
-		const struct unwind_segment *s = &rows->segments[i];
-
-		if (offset - s->offset < s->size) {
-			*ret_vaddr = s->vaddr + (offset - s->offset);
-			return 0;
-		}
-	}
-	return -ENOENT;
-}
-
-size_t unwind_rows__bytes(const struct unwind_rows *rows)
-{
-	return sizeof(*rows) + rows->n * (sizeof(*rows->at) + sizeof(*rows->rule)) +
-	       rows->n_rules * sizeof(*rows->rules) + rows->n_segments * sizeof(*rows->segments);
-}

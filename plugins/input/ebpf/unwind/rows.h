@@ -98,10 +98,4 @@ DEFINE_CLEANUP(struct unwind_rows *, unwind_rows__free);
 /* The row that covers an ELF virtual address, or -1 when none does. */
 int64_t unwind_rows__find(const struct unwind_rows *rows, uint64_t vaddr);
 
-/* File offset to virtual address within an executable segment; -ENOENT when none maps it. */
-int unwind_rows__to_vaddr(const struct unwind_rows *rows, uint64_t offset, uint64_t *ret_vaddr);
-
-/* Memory it holds. */
-size_t unwind_rows__bytes(const struct unwind_rows *rows);
-
 #endif
