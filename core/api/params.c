@@ -15,8 +15,9 @@ bool api__has_engine(struct api *a, struct http_response *resp)
 {
 	if (api__engine(a))
 		return true;
-	http_response__problem(
-		resp, 503, "no storage runs here, so nothing can be asked; configure storage: and see /api/v1/pipeline");
+	http_response__problem(resp, 503,
+			       "no storage runs here, so nothing can be asked; configure storage: "
+			       "and see /api/v1/pipeline");
 	return false;
 }
 
@@ -197,9 +198,10 @@ static bool read_selection(struct api *a, const struct http_request *req, const 
 
 	ret->q.selector = http_request__param(req, list ? "match" : selector);
 	if (!list && ret->q.selector.n == 0) {
-		http_response__problem(
-			resp, 400, "%s: missing; give a selector like process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta{}",
-			selector);
+		http_response__problem(resp, 400,
+				       "%s: missing; give a selector like "
+				       "process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta{}",
+				       selector);
 		return false;
 	}
 	if (!ret->q.selector.p)

@@ -161,8 +161,9 @@ static bool read_removal(struct api *a, const struct http_request *req, struct s
 	struct dcm_error err = DCM_ERROR_INIT;
 
 	if (q.n == 0) {
-		http_response__problem(
-			resp, 400, "q: missing; give a selector like {service_name=\"x\"}, with a type before it or not; {} is all");
+		http_response__problem(resp, 400,
+				       "q: missing; give a selector like {service_name=\"x\"}, "
+				       "with a type before it or not; {} is all");
 		return false;
 	}
 	if (http_request__param(req, "from").n == 0 || http_request__param(req, "to").n == 0) {

@@ -25,10 +25,13 @@
 #define MAX_ANSWER_BYTES ((size_t)1 << 30)
 
 const struct args_option ask__options[] = {
-	{ "url", 0, ARGS_TEXT, "URL", NULL,
-	  false, "daemon to ask: http://HOST:PORT or unix:/PATH (default $DECIMA_URL, else http://127.0.0.1:7070)" },
-	{ "data", 0, ARGS_DIR, "DIR", NULL,
-	  false, "answer from the directory of a store, or of a daemon's data, without asking a daemon, while one writes there too ($DECIMA_PLUGIN_PATH says where plugins are, if not where they were installed)" },
+	{ "url", 0, ARGS_TEXT, "URL", NULL, false,
+	  "daemon to ask: http://HOST:PORT or unix:/PATH (default $DECIMA_URL, else "
+	  "http://127.0.0.1:7070)" },
+	{ "data", 0, ARGS_DIR, "DIR", NULL, false,
+	  "answer from the directory of a store, or of a daemon's data, without asking a daemon, "
+	  "while one writes there too ($DECIMA_PLUGIN_PATH says where plugins are, if not where "
+	  "they were installed)" },
 	{ "token-file", 0, ARGS_FILE, "FILE", NULL, false, "file with the bearer token to send" },
 	{ "timeout", 0, ARGS_TEXT, "D", NULL, false, "give up after this long (default 60s)" },
 	{ 0 },

@@ -451,7 +451,9 @@ static struct plan_instance *find_planned(struct plan *plan, const struct part *
 /* Questions under way look into the store that answers them, for as long as the engine lives. */
 static int refuse_restart(const struct part *p, const char *why, struct dcm_error *err)
 {
-	return error__set(err, -EBUSY, "%s: %s, and the storage that answers questions cannot be restarted; restart decima",
+	return error__set(err, -EBUSY,
+			  "%s: %s, and the storage that answers questions cannot be restarted; "
+			  "restart decima",
 			  p->object, why);
 }
 
@@ -495,7 +497,9 @@ static int prepare(struct graph *g, struct plan_instance *to, struct change *c, 
 	c->what = ADD;
 	r = part__new(&env, to, &c->part, err);
 	if (r == 0 && g->rights_gone && needs_rights(c->part))
-		r = error__set(err, -EBUSY, "%s: is new, and the rights to open it were given up at the start; restart decima",
+		r = error__set(err, -EBUSY,
+			       "%s: is new, and the rights to open it were given up at the start; "
+			       "restart decima",
 			       c->part->object);
 	return r < 0 ? r : part__open(c->part, err);
 }

@@ -105,8 +105,9 @@ static void fill_main(struct plan *p, const struct options_env *env)
 	const char *names[N_SECTIONS];
 
 	if (root->kind != NODE_MAP) {
-		problems__add(env->problems, PROBLEM_ERROR,
-			      &root->at, "the configuration must be a map with keys like inputs:, storage:, outputs:, server:");
+		problems__add(env->problems, PROBLEM_ERROR, &root->at,
+			      "the configuration must be a map with keys like inputs:, storage:, "
+			      "outputs:, server:");
 		return;
 	}
 	for (size_t i = 0; i < N_SECTIONS; i++)

@@ -169,7 +169,9 @@ static int describe_plugin(const struct args *a, struct loader *loader, struct b
 
 	if (!slash || plugin__kind_parse((struct dcm_str){ subject.p, (uint32_t)(slash - subject.p) },
 					 &kind) < 0) {
-		fprintf(stderr, "decima describe: \"%s\" is not KIND/NAME, like input/ebpf, storage/memory or output/file\n",
+		fprintf(stderr,
+			"decima describe: \"%s\" is not KIND/NAME, like input/ebpf, storage/memory "
+			"or output/file\n",
 			a->operands[0]);
 		return EXIT_USAGE;
 	}

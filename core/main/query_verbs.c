@@ -140,7 +140,9 @@ static int ask_and_print(const struct args *a, struct ask *q, const char *format
 	ask__param(q, "format", format);
 	status = ask__get(a, q, &answer);
 	if (status == EXIT_DONE && answer.body.n == 0)
-		fprintf(stderr, "decima %s: nothing is stored that the selector asks for in this range, or the filters leave nothing of it\n",
+		fprintf(stderr,
+			"decima %s: nothing is stored that the selector asks for in this range, or "
+			"the filters leave nothing of it\n",
 			a->verb->name);
 	if (status == EXIT_DONE && strcmp(format, "text") != 0)
 		tell_left_out(a, &answer);

@@ -445,7 +445,9 @@ static const char *format_of(const char *path, struct dcm_error *err)
 		return "speedscope";
 	if (str__ends(s, STR(".html")))
 		return "html";
-	error__set(err, -EINVAL, "--output %s: the name says no format; end it in .pb.gz, .folded, .speedscope.json or .html",
+	error__set(err, -EINVAL,
+		   "--output %s: the name says no format; end it in .pb.gz, .folded, "
+		   ".speedscope.json or .html",
 		   path);
 	return NULL;
 }

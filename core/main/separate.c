@@ -153,8 +153,9 @@ int separate__finish(const struct separate *s, struct dcm_error *err)
 		return 0;
 	for (int i = 0; some_thread_has(); i++) {
 		if (i == LOOKS_MAX)
-			return error__set(
-				err, -EPERM, "a thread of decima has kept its capabilities; this is a fault in decima, please report it");
+			return error__set(err, -EPERM,
+					  "a thread of decima has kept its capabilities; this is a "
+					  "fault in decima, please report it");
 		nanosleep(&pause, NULL);
 	}
 	return 0;

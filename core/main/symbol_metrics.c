@@ -41,8 +41,9 @@ static const struct row {
 	    "Answers that did not wait any longer for files being read."),
 	ROW(STATS_COUNTER, debuginfo_found, "debuginfo_found_total",
 	    "Files whose separate debug information was found."),
-	ROW(STATS_COUNTER, debuginfo_missing,
-	    "debuginfo_missing_total", "Files without symbols or lines of their own, whose separate debug information was not found."),
+	ROW(STATS_COUNTER, debuginfo_missing, "debuginfo_missing_total",
+	    "Files without symbols or lines of their own, whose separate debug information was not "
+	    "found."),
 	ROW(STATS_COUNTER, debuginfod_asked, "debuginfod_asked_total",
 	    "Files that debuginfod servers were asked for."),
 	ROW(STATS_COUNTER, debuginfod_found, "debuginfod_found_total",

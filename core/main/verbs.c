@@ -178,8 +178,9 @@ const struct args_verb verbs[] = {
 	  "wrote, keep what they have. Takes the role admin: over the unix socket as root or the "
 	  "daemon's user, or with a token of that role.",
 	  verb__store_remove },
-	{ "convert", "IN OUT", 2, 2, false,
-	  OPTIONS(convert_options), "between pprof, folded, speedscope, (out only) a page of HTML and (in only) perf script's text; - is standard input or output",
+	{ "convert", "IN OUT", 2, 2, false, OPTIONS(convert_options),
+	  "between pprof, folded, speedscope, (out only) a page of HTML and (in only) perf "
+	  "script's text; - is standard input or output",
 	  NULL, verb__convert },
 	{ "debuginfo extract", "FILE..", 1, -1, false, OPTIONS(extract_options),
 	  "reduce programs and libraries to what names their addresses",
@@ -187,8 +188,9 @@ const struct args_verb verbs[] = {
 	  "and lines need, compressed; drops code and data. What is written answers eu-addr2line "
 	  "and addr2line as the file did.",
 	  verb__debuginfo_extract },
-	{ "generate", "KIND [FILE]", 1, 2, false,
-	  OPTIONS(generate_options), "print the manual (man: decima(1), man5: decima.yaml(5)), or FILE with every option as a comment (conf)",
+	{ "generate", "KIND [FILE]", 1, 2, false, OPTIONS(generate_options),
+	  "print the manual (man: decima(1), man5: decima.yaml(5)), or FILE with every option as a "
+	  "comment (conf)",
 	  NULL, verb__generate },
 	{ "complete", "WORD..", 1, -1, true, no_options,
 	  "print what the last WORD of a command line may become (the shells' completions ask it)",

@@ -85,7 +85,9 @@ static int bind_tcp(struct sockets *s, const char *address, const struct addrinf
 				  "it, or choose another with --listen",
 				  address);
 	if (r == -EACCES)
-		return error__set(err, r, "server.listen: %s: ports below 1024 need CAP_NET_BIND_SERVICE; choose a higher one",
+		return error__set(err, r,
+				  "server.listen: %s: ports below 1024 need CAP_NET_BIND_SERVICE; "
+				  "choose a higher one",
 				  address);
 	return error__sys(err, r, "server.listen: %s", address);
 }
@@ -107,7 +109,9 @@ static int bind_name(struct sockets *s, const char *address, struct dcm_error *e
 	/* getaddrinfo() takes 99999 for 34463. */
 	if (!colon || n >= sizeof(host) || units__parse_int(str__of(colon + 1), "", &port) < 0 ||
 	    port < 0 || port > 65535)
-		return error__set(err, -EINVAL, "server.listen: \"%s\" is no address; write HOST:PORT, [IPV6]:PORT or unix:/PATH",
+		return error__set(err, -EINVAL,
+				  "server.listen: \"%s\" is no address; write HOST:PORT, "
+				  "[IPV6]:PORT or unix:/PATH",
 				  address);
 	memcpy(host, address, n);
 	host[n] = '\0';

@@ -80,13 +80,14 @@ static int check_head(const struct dcm_plugin *theirs, const char *path, struct 
 	if (theirs->magic != DCM_ABI_MAGIC)
 		return bad(err, path, "what " DCM_ENTRY_SYMBOL "() returned is no plugin (wrong magic number)");
 	if (theirs->abi_major != DCM_ABI_MAJOR || theirs->abi_minor > DCM_ABI_MINOR)
-		return error__set(
-			err, -EPROTO, "%s: was built for version %u.%u of the plugin interface, and this decima has %u.%u; %s",
-			path, theirs->abi_major, theirs->abi_minor, DCM_ABI_MAJOR, DCM_ABI_MINOR,
-			theirs->abi_major < DCM_ABI_MAJOR
-				? "rebuild the plugin"
-				: "use a newer decima, or "
-				  "build the plugin with this one's <decima/plugin.h>");
+		return error__set(err, -EPROTO,
+				  "%s: was built for version %u.%u of the plugin interface, and "
+				  "this decima has %u.%u; %s",
+				  path, theirs->abi_major, theirs->abi_minor, DCM_ABI_MAJOR, DCM_ABI_MINOR,
+				  theirs->abi_major < DCM_ABI_MAJOR
+					  ? "rebuild the plugin"
+					  : "use a newer decima, or "
+					    "build the plugin with this one's <decima/plugin.h>");
 	if (theirs->size < SIZE_1_0(dcm_plugin, output))
 		return bad(err, path, "its description is shorter than any version's");
 	return 0;

@@ -538,7 +538,9 @@ int host__new(const char *instance, const struct host_services *services, struct
 	struct host *h;
 
 	if (!is_name(instance))
-		return error__set(err, -EINVAL, "instance name \"%s\": use 1 to 64 of letters, digits, _ . # -, not a dot first",
+		return error__set(err, -EINVAL,
+				  "instance name \"%s\": use 1 to 64 of letters, digits, _ . # -, "
+				  "not a dot first",
 				  instance ? instance : "");
 	h = NEW(struct host);
 	if (!h)

@@ -55,8 +55,9 @@ static int split_path(struct loader *l, struct dcm_error *err)
 		l->dirs[l->n_dirs++] = dir;
 	}
 	if (l->n_dirs == 0)
-		return error__set(
-			err, -EINVAL, "plugin_path: names no directory; write absolute paths, with colons between them");
+		return error__set(err, -EINVAL,
+				  "plugin_path: names no directory; write absolute paths, with "
+				  "colons between them");
 	return 0;
 }
 

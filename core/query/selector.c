@@ -335,7 +335,9 @@ static int read_type(struct reader *r, unsigned flags)
 	if (text.n == 0) {
 		if (flags & SELECTOR_TYPE_OPTIONAL)
 			return 0;
-		return wrong_at(r, start, "expected a profile type such as process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta");
+		return wrong_at(r, start,
+				"expected a profile type such as "
+				"process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta");
 	}
 	if (type__parse(text, &parts, &why) < 0)
 		return wrong_at(r, start, "%s", why.text);

@@ -13,9 +13,9 @@
  * The trailer (docs/FORMATS.md) has a checksum, which is looked at whenever a file is opened. A
  * file is written beside, synced, and renamed, so readers of other processes need no lock. A file's
  * time is that of its last use, to the hour (of what is in somebody's memory, depot__note_use()
- * tells it): what was not used for max_age_ns goes, and beyond max_bytes what was used longest ago. Names are made of checked hex digits and nothing else, but
- * for the '~' of a stand-in (plugin.h), under which no file is kept, only what was resolved:
- * DIR/.build-id/ab/~cd.names.
+ * tells it): what was not used for max_age_ns goes, and beyond max_bytes what was used longest ago.
+ * Names are made of checked hex digits and nothing else, but for the '~' of a stand-in (plugin.h),
+ * under which no file is kept, only what was resolved: DIR/.build-id/ab/~cd.names.
  *
  * A disk that is full, or a directory that cannot be written, is no error of anybody's: what is new
  * is not kept, counted, and depot__stat() has a sentence that says why.

@@ -187,8 +187,9 @@ static int explain_upload(int rc, struct dcm_error *err)
 	case -ENOEXEC:
 		return error__set(err, rc, "not an ELF file that can be read");
 	case -ENODATA:
-		return error__set(
-			err, rc, "it has no build id, or nothing in it names an address: build it with symbols and -Wl,--build-id");
+		return error__set(err, rc,
+				  "it has no build id, or nothing in it names an address: build it "
+				  "with symbols and -Wl,--build-id");
 	default:
 		return error__sys(err, rc, "it cannot be kept");
 	}
@@ -202,8 +203,9 @@ int symbols__upload(struct symbols *s, int fd, char *ret_build_id, struct dcm_er
 	struct file_entry *e;
 
 	if (!s->keeper)
-		return error__set(
-			err, -ENOTSUP, "nothing is kept here: symbols.max_bytes is 0, symbols.files is false, or there is no data directory");
+		return error__set(err, -ENOTSUP,
+				  "nothing is kept here: symbols.max_bytes is 0, symbols.files is "
+				  "false, or there is no data directory");
 	if (!rc && !keeper__tells(facts))
 		rc = -ENODATA;
 	if (!rc)

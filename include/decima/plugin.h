@@ -353,7 +353,7 @@ struct dcm_profile {
 
 /* Recognises a retry: the same source never gives one sequence to two batches. */
 struct dcm_batch_id {
-	struct dcm_hash source; /* of the node, the instance's name and when it started; all zero: no id, never a retry */
+	struct dcm_hash source; /* of node, the instance's name and when it started; all zero: no id, never a retry */
 	uint64_t sequence;
 };
 

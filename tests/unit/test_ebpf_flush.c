@@ -319,7 +319,9 @@ static void test_overflow_and_losses(void **state)
 	assert_int_equal(aggregate__add(f->window, &row), 0);
 	f->window->n_ring_full = 5;
 	f->window->n_busy = 2;
-	LINES(f, "process_cpu | [overflow] = 3000\n", "decima_quality comm=web | truncated: more different stacks than a window holds = 3\n",
+	LINES(f, "process_cpu | [overflow] = 3000\n",
+	      "decima_quality comm=web | truncated: more different stacks than a window holds = "
+	      "3\n",
 	      "decima_quality | lost: ring buffer full = 5\n",
 	      "decima_quality | lost: interrupted another sample = 2\n");
 }

@@ -63,7 +63,9 @@ static uint64_t start_ns(pid_t pid)
 	assert_non_null(file);
 	assert_non_null(fgets(line, sizeof(line), file));
 	fclose(file);
-	assert_int_equal(sscanf(strrchr(line, ')'), ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+	assert_int_equal(sscanf(strrchr(line, ')'),
+				") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
+				"%*d %*d %*d %llu",
 				&ticks),
 			 1);
 	return ticks * 10000000;

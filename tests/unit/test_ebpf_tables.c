@@ -397,7 +397,10 @@ static void test_return_address_behind_the_function(void **state)
 
 void tables_test_by_rbx(void (*then)(unsigned), unsigned n);
 
-/* A frame that is found by rbx, as the loader's lazy resolver has it: the stack is aligned, by how much nobody knows. */
+/*
+ * A frame that is found by rbx, as the loader's lazy resolver has it: the stack is aligned, by how
+ * much nobody knows.
+ */
 __asm__(".text\n"
 	"	.globl tables_test_by_rbx\n"
 	"tables_test_by_rbx:\n"

@@ -258,8 +258,9 @@ static const struct way ways[] = {
 	{ "dwz", "dwz", "g++ -O2 -g -o %1$s/dwz %2$s/inlines.cc && dwz %1$s/dwz" },
 	{ "rust", "rustc", "rustc -O -g -o %1$s/rust %2$s/inlines.rs" },
 	{ "go", "go", "GOFLAGS= GO111MODULE=off GOCACHE=${GOCACHE:-%1$s/cache} go build -o %1$s/go %2$s/inlines.go" },
-	{ "gopie",
-	  "go", "GOFLAGS= GO111MODULE=off GOCACHE=${GOCACHE:-%1$s/cache} go build -buildmode=pie -o %1$s/gopie %2$s/inlines.go" },
+	{ "gopie", "go",
+	  "GOFLAGS= GO111MODULE=off GOCACHE=${GOCACHE:-%1$s/cache} go build -buildmode=pie "
+	  "-o %1$s/gopie %2$s/inlines.go" },
 };
 
 /* False when the tool is missing, or cannot do it. */

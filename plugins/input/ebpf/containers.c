@@ -47,13 +47,17 @@ struct containers {
  * Files
  */
 
+#define TASKS "/run/containerd/io.containerd.runtime.v2.task/" /* and containerd's namespace */
+
 static const struct {
 	const char *runtime;	      /* as cgroup__runtime() has it */
 	const char *files[FILES_MAX]; /* the id stands for %s */
 } places[CONTAINERS_N_RUNTIMES] = {
 	[CONTAINERS_DOCKER] = { "docker", { "/var/lib/docker/containers/%s/config.v2.json" } },
 	[CONTAINERS_PODMAN] = { "podman", { "/var/lib/containers/storage/overlay-containers/containers.json" } },
-	[CONTAINERS_CONTAINERD] = { "containerd", { "/run/containerd/io.containerd.runtime.v2.task/k8s.io/%s/config.json", "/run/containerd/io.containerd.runtime.v2.task/default/%s/config.json" } },
+	[CONTAINERS_CONTAINERD] = { "containerd",
+				    { TASKS "k8s.io/%s/config.json",
+				      TASKS "default/%s/config.json" } },
 	[CONTAINERS_CRIO] = { "cri-o", { "/run/containers/storage/overlay-containers/%s/userdata/config.json" } },
 };
 

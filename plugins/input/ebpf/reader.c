@@ -394,12 +394,14 @@ static void tell_budget(const struct reader *r, uint32_t before, const struct bu
 		r->host->log(r->host, DCM_LOG_INFO, "%s again: %lld Hz of %lld",
 			     r->budget.halvings ? "there is room" : "within the budgets", now, full);
 	else if (r->budget.reason == BUDGET_CPU)
-		r->host->log(r->host,
-			     DCM_LOG_WARNING, "sampling took %.1f %% of the host, more than cpu_budget (%d %%): %lld Hz of %lld until there is room",
+		r->host->log(r->host, DCM_LOG_WARNING,
+			     "sampling took %.1f %% of the host, more than cpu_budget (%d %%): "
+			     "%lld Hz of %lld until there is room",
 			     100 * r->budget.share, (int)reading->percent, now, full);
 	else
-		r->host->log(r->host,
-			     DCM_LOG_WARNING, "decima takes %llu MiB of memory, more than memory_budget (%llu MiB): %lld Hz of %lld until there is room",
+		r->host->log(r->host, DCM_LOG_WARNING,
+			     "decima takes %llu MiB of memory, more than memory_budget (%llu MiB): "
+			     "%lld Hz of %lld until there is room",
 			     (unsigned long long)(reading->memory_bytes >> 20),
 			     (unsigned long long)(reading->memory_max >> 20), now, full);
 }

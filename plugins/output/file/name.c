@@ -31,14 +31,18 @@ int name__check(const char *template, struct dcm_error *err)
 			size_t n = strcspn(at + 1, "{}/");
 
 			if (n == 0 || at[1 + n] != '}')
-				return error__set(err, -EINVAL, "file_name \"%s\": \"{\" at byte %zu begins no {placeholder}",
+				return error__set(err, -EINVAL,
+						  "file_name \"%s\": \"{\" at byte %zu begins no "
+						  "{placeholder}",
 						  template, (size_t)(at - template) + 1);
 			at += 1 + n;
 		} else if (*at == '}') {
 			return error__set(err, -EINVAL, "file_name \"%s\": \"}\" at byte %zu ends nothing",
 					  template, (size_t)(at - template) + 1);
 		} else if (*at != '/' && !strchr(fit, *at)) {
-			return error__set(err, -EINVAL, "file_name \"%s\": byte %zu is none of letters, digits and ._=+@-/{}",
+			return error__set(err, -EINVAL,
+					  "file_name \"%s\": byte %zu is none of letters, digits "
+					  "and ._=+@-/{}",
 					  template, (size_t)(at - template) + 1);
 		}
 	}

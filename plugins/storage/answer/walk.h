@@ -7,8 +7,9 @@
  * delta types (where order means nothing) and in the order of time for the others:
  *
  *	span()	some profiles of one piece at once, as long as nothing has to be looked at row by row
- *	rows()	the rows that match, with their groups; of cumulative types, when increases are asked for, by how much
- *		they grew since the profile before: not at all in a series' first one, wholly where something shrank
+ *	rows()	the rows that match, with their groups; of cumulative types, when increases are asked
+ *		for, by how much they grew since the profile before: not at all in a series' first
+ *		one, wholly where something shrank
  *
  * Threads: one.
  */

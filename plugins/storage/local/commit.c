@@ -490,7 +490,9 @@ static int make_store(struct commit *c, struct dcm_error *err)
 		rc = vfs__list(c->vfs, dir, note_any, &inv);
 	}
 	if (!rc && inv.any)
-		rc = error__set(err, -EUCLEAN, MANIFEST_PATH ": missing, and there is data; restore it from a backup, or name an empty directory");
+		rc = error__set(err, -EUCLEAN,
+				MANIFEST_PATH ": missing, and there is data; restore it from a "
+					      "backup, or name an empty directory");
 	else if (rc)
 		error__sys(err, rc, "%s: cannot list", dir);
 	fini_inventory(&inv);
@@ -640,8 +642,9 @@ static int same_store(const struct commit *c, struct dcm_error *err)
 	       m.generation >= c->settled_generation && m.generation <= c->now.generation;
 	manifest__fini(&m);
 	if (!same)
-		return error__set(
-			err, -ESTALE, MANIFEST_PATH ": not the one that this process wrote last; bring that directory back, or restart");
+		return error__set(err, -ESTALE,
+				  MANIFEST_PATH ": not the one that this process wrote last; bring "
+						"that directory back, or restart");
 	return 0;
 }
 

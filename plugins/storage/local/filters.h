@@ -6,10 +6,10 @@
  * moment on no answer has what matches. It concerns what was written before, which is told in two
  * ways:
  *
- *	blocks	with a number below `before_block`. Whatever writes one of these anew leaves out what matches, and the new
- *		block has a larger number.
- *	heads	lose their rows at once, and again when frames of the log up to `lsn` are replayed. So no filter concerns the
- *		blocks that they become.
+ *	blocks	with a number below `before_block`. Whatever writes one of these anew leaves out what
+ *		matches, and the new block has a larger number.
+ *	heads	lose their rows at once, and again when frames of the log up to `lsn` are replayed. So
+ *		no filter concerns the blocks that they become.
  *
  * `blocks` are those that have such rows, or could not be read to find out. The filter goes when
  * none of them is left and a block has the frames up to `lsn`.

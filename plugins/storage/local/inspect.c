@@ -120,7 +120,9 @@ static int report_lost(struct store *s, dcm_report_fn report, void *ctx)
 		report(ctx, DCM_LOG_ERROR, text);
 	}
 	if (n && report) {
-		snprintf(text, sizeof(text), "%zu times in which something was lost are listed; answers about them say so",
+		snprintf(text, sizeof(text),
+			 "%zu times in which something was lost are listed; answers about them say "
+			 "so",
 			 n);
 		report(ctx, DCM_LOG_WARNING, text);
 	}

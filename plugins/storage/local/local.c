@@ -502,7 +502,9 @@ static int check(void *instance, dcm_report_fn each, void *ctx, struct dcm_error
 	if (n < 0)
 		return error__nomem(err);
 	return n == 0 ? 0
-		      : error__set(err, -EUCLEAN, "storage %s: %d of its files cannot be read whole; what is damaged comes back from a backup",
+		      : error__set(err, -EUCLEAN,
+				   "storage %s: %d of its files cannot be read whole; what is "
+				   "damaged comes back from a backup",
 				   l->host->instance, n);
 }
 

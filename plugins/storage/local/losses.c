@@ -52,8 +52,9 @@ int losses__read(const struct manifest *m, loss_list *to, struct dcm_error *err)
 
 		if (next.first_ms > next.last_ms || (i && next.first_ms < list.v[i - 1].first_ms)) {
 			vec__fini(&list);
-			return error__set(
-				err, -EUCLEAN, "the manifest's list of losses is out of order; restore it from a backup");
+			return error__set(err, -EUCLEAN,
+					  "the manifest's list of losses is out of order; restore "
+					  "it from a backup");
 		}
 		list.v[list.n++] = next;
 	}

@@ -134,7 +134,9 @@ static int load(struct replay *r, struct vfs *v, uint32_t i, struct dcm_error *e
 	if (rc == -ENOENT)
 		return error__set(err, -ESTALE, "%s: went away while it was read", path);
 	if (rc)
-		return error__sys(err, rc, "%s: cannot read; repair the disk, or move this file away and lose what it holds",
+		return error__sys(err, rc,
+				  "%s: cannot read; repair the disk, or move this file away and "
+				  "lose what it holds",
 				  path);
 	r->loaded = i + 1;
 	return 0;

@@ -7,7 +7,8 @@
  *
  *	r = rewrite__write(&job, &made, err);
  *	... block_map__open() each of made.blocks; on failure rewrite__discard(), and all is as it was ...
- *	r = commit__apply(c, &(struct commit_change){ .add = made.blocks.v, .n_add = made.blocks.n, .remove = ..., }, err);
+ *	r = commit__apply(c, &(struct commit_change){ .add = made.blocks.v, .n_add = made.blocks.n,
+ *						      .remove = ..., }, err);
  *	rewrite_made__fini(&made);
  *
  * There may be no new block at all, when a filter dropped everything. Blocks that lost something to

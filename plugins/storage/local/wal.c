@@ -148,7 +148,9 @@ static int write_group(struct wal *w, uint64_t synced_lsn, struct dcm_error *err
 	if (rc)
 		return error__sys(err, rc, "%s: cannot look at it", path);
 	if (st.n_links == 0)
-		return error__set(err, -ENOENT, "%s: somebody removed it; bring the directory back, or restart with an empty one",
+		return error__set(err, -ENOENT,
+				  "%s: somebody removed it; bring the directory back, or restart "
+				  "with an empty one",
 				  path);
 	w->end = (w->end + w->flying.n + align - 1) & ~(align - 1);
 	return 0;
