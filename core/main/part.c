@@ -135,7 +135,7 @@ static int hang_on(struct part *p, const struct part_env *env, struct dcm_error 
 	if (p->kind == DCM_STORAGE || (p->kind == DCM_OUTPUT && p->plugin->output.write))
 		return hang_on_destination(p, env, err);
 	if (p->kind == DCM_INPUT && p->plugin->input.collect) {
-		r = scheduler__add_input(env->scheduler, p->instance, &p->task);
+		r = scheduler__add(env->scheduler, p->instance, &p->task);
 		return r < 0 ? error__sys(err, r, "%s: cannot be scheduled", p->object) : 0;
 	}
 	return 0;

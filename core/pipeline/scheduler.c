@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/pipeline/scheduler.c - work that comes round
+ * core/pipeline/scheduler.c - inputs' collect(), which comes round
  *
  * A task belongs to its thread and to whoever removes it; the last of the two frees it, so that one
  * that hangs can be left behind. With `manual` the list of tasks is walked instead.
@@ -26,21 +26,25 @@
 #define LOG_AGAIN_NS ((int64_t)60 * 1000000000)
 
 struct task {
-	struct task *next; /* of the scheduler's list */
-	char name[16];
-	task_fn fn;
-	void *ctx;
-	void (*ctx_free)(void *ctx);   /* may be NULL, as the next */
-	void (*ctx_orphan)(void *ctx); /* the task is left behind: it must need nothing of others */
+	struct task *next;	  /* of the scheduler's list */
+	struct dcm_input_ops ops; /* a copy: the plugin's description may go before a task that is left */
+	void *handle;
+	char name[65];
 	pthread_t thread;
+	char logged[sizeof(((struct dcm_error *)0)->text)]; /* last sentence; "" when all went well */
+	int64_t logged_ns;
 
 	pthread_mutex_t mutex;
 	pthread_cond_t wake; /* due changed, or it ended */
 	uint32_t refs;
 	int64_t due_ns;
 	bool is_over;	 /* asked to end, or said itself "never again" */
-	bool is_running; /* inside fn: the one place that may not come back */
-	bool has_ended;	 /* the thread is done with fn for good */
+	bool is_running; /* inside the plugin: the one place that may not come back */
+	bool has_ended;	 /* the thread is done with the plugin for good */
+	/* What belongs to others, and goes when the task is left behind; each may be NULL. */
+	const struct log *log;
+	struct stats *stats;
+	struct stats_metric *errors;
 };
 
 struct scheduler {
@@ -74,6 +78,17 @@ void scheduler__free(struct scheduler *s)
 
 /* ---- a task ---- */
 
+static void forget_others(struct task *t)
+{
+	pthread_mutex_lock(&t->mutex);
+	if (t->stats)
+		stats__unregister(t->stats, t->errors);
+	t->stats = NULL;
+	t->errors = NULL;
+	t->log = NULL;
+	pthread_mutex_unlock(&t->mutex);
+}
+
 static void unref(struct task *t)
 {
 	uint32_t left;
@@ -83,8 +98,7 @@ static void unref(struct task *t)
 	pthread_mutex_unlock(&t->mutex);
 	if (left > 0)
 		return;
-	if (t->ctx_free)
-		t->ctx_free(t->ctx);
+	forget_others(t);
 	pthread_cond_destroy(&t->wake);
 	pthread_mutex_destroy(&t->mutex);
 	free(t);
@@ -102,6 +116,38 @@ static void wait_until(struct task *t, int64_t at_ns)
 	pthread_cond_timedwait(&t->wake, &t->mutex, &ts);
 }
 
+/* A sentence that comes again and again is written once a minute. */
+static void report(struct task *t, const char *sentence)
+{
+	int64_t now = now_ns();
+	bool is_new = strcmp(t->logged, sentence) != 0 || now - t->logged_ns >= LOG_AGAIN_NS;
+
+	if (is_new) {
+		snprintf(t->logged, sizeof(t->logged), "%s", sentence);
+		t->logged_ns = now;
+	}
+	pthread_mutex_lock(&t->mutex);
+	stats__counter_add(t->errors, 1);
+	if (is_new && t->log)
+		log__line(t->log, DCM_LOG_WARNING, t->name, "%s", sentence);
+	pthread_mutex_unlock(&t->mutex);
+}
+
+static int64_t collect(struct task *t)
+{
+	struct dcm_error err = DCM_ERROR_INIT;
+	int r = t->ops.collect(t->handle, &err);
+
+	if (r == 0) {
+		t->logged[0] = '\0';
+	} else {
+		if (!err.text[0])
+			error__sys(&err, r < 0 ? r : -EIO, "collect failed");
+		report(t, err.text);
+	}
+	return t->ops.interval_ns(t->handle);
+}
+
 /*
  * Runs once and sets the next time, counted from the end. With the mutex, which is let go
  * meanwhile.
@@ -112,7 +158,7 @@ static void run_once(struct task *t, int64_t (*clock_now)(void *), void *clock)
 
 	t->is_running = true;
 	pthread_mutex_unlock(&t->mutex);
-	wait = t->fn(t->ctx);
+	wait = collect(t);
 	pthread_mutex_lock(&t->mutex);
 	t->is_running = false;
 	if (wait < 0)
@@ -153,6 +199,7 @@ static void init_sync(struct task *t)
 
 static int start_thread(struct task *t)
 {
+	char name[16]; /* what a thread's may have */
 	int r;
 
 	t->refs = 2;
@@ -161,44 +208,43 @@ static int start_thread(struct task *t)
 		t->refs = 1;
 		return -r;
 	}
-	pthread_setname_np(t->thread, t->name);
+	snprintf(name, sizeof(name), "%.15s", t->name);
+	pthread_setname_np(t->thread, name);
 	return 0;
 }
 
-/* Takes ctx when it worked. */
-static int add(struct scheduler *s, const char *name, int64_t first_ns, const struct task *like,
-	       struct task **ret)
+int scheduler__add(struct scheduler *s, struct instance *input, struct task **ret)
 {
 	struct task *t = NEW(struct task);
+	int64_t first;
 	int r;
 
 	if (!t)
 		return -ENOMEM;
-	t->fn = like->fn;
-	t->ctx = like->ctx;
+	t->ops = instance__plugin(input)->input;
+	t->handle = instance__handle(input);
+	snprintf(t->name, sizeof(t->name), "%s", instance__name(input));
 	t->refs = 1;
-	snprintf(t->name, sizeof(t->name), "%s", name);
-	t->due_ns = clock__mono(s->config.clock) + first_ns;
 	init_sync(t);
+	t->log = s->config.log;
+	t->stats = s->config.stats;
+	if (t->stats)
+		t->errors = stats__counter(t->stats, "decima_collect_errors_total",
+					   "Rounds of an input that ended with an error.",
+					   STATS_LABELS({ "instance", t->name }));
+	first = t->ops.interval_ns(t->handle);
+	t->due_ns = clock__mono(s->config.clock) + (first > 0 ? first : 0);
 	r = s->config.manual ? 0 : start_thread(t);
 	if (r < 0) {
 		unref(t);
 		return r;
 	}
-	t->ctx_free = like->ctx_free;
-	t->ctx_orphan = like->ctx_orphan;
 	pthread_mutex_lock(&s->mutex);
 	t->next = s->tasks;
 	s->tasks = t;
 	pthread_mutex_unlock(&s->mutex);
 	*ret = t;
 	return 0;
-}
-
-int scheduler__add(struct scheduler *s, const char *name, int64_t first_ns, task_fn fn, void *ctx,
-		   struct task **ret)
-{
-	return add(s, name, first_ns, &(struct task){ .fn = fn, .ctx = ctx }, ret);
 }
 
 static void unlink_task(struct scheduler *s, struct task *t)
@@ -212,7 +258,7 @@ static void unlink_task(struct scheduler *s, struct task *t)
 	pthread_mutex_unlock(&s->mutex);
 }
 
-/* A thread that sleeps ends when it is told to; only inside fn it may be late. With the mutex. */
+/* A thread that sleeps ends when it is told to; only inside the plugin it may be late. With the mutex. */
 static void wait_for_end(struct task *t, int64_t deadline_ns)
 {
 	int64_t soonest = now_ns() + GRACE_NS;
@@ -241,21 +287,12 @@ int scheduler__remove(struct scheduler *s, struct task *t, int64_t deadline_mono
 	pthread_mutex_unlock(&t->mutex);
 	if (!has_ended) {
 		pthread_detach(t->thread);
-		if (t->ctx_orphan)
-			t->ctx_orphan(t->ctx);
+		forget_others(t);
 	} else if (!s->config.manual) {
 		pthread_join(t->thread, NULL);
 	}
 	unref(t);
 	return has_ended ? 0 : -ETIMEDOUT;
-}
-
-void scheduler__kick(struct scheduler *s, struct task *t)
-{
-	pthread_mutex_lock(&t->mutex);
-	t->due_ns = clock__mono(s->config.clock);
-	pthread_cond_broadcast(&t->wake);
-	pthread_mutex_unlock(&t->mutex);
 }
 
 /* ---- manual ---- */
@@ -281,102 +318,4 @@ unsigned scheduler__run_due(struct scheduler *s)
 		pthread_mutex_unlock(&t->mutex);
 	}
 	return n;
-}
-
-/* ---- inputs ---- */
-
-struct collector {
-	struct dcm_input_ops ops; /* a copy: the plugin's description may go before a task that is left */
-	void *handle;
-	char name[65];
-	char logged[sizeof(((struct dcm_error *)0)->text)]; /* last sentence; "" when all went well */
-	int64_t logged_ns;
-
-	pthread_mutex_t mutex; /* of what belongs to others, and goes when the task is left behind */
-	const struct log *log;
-	struct stats *stats;
-	struct stats_metric *errors;
-};
-
-/* A sentence that comes again and again is written once a minute. */
-static void report(struct collector *c, const char *sentence)
-{
-	int64_t now = now_ns();
-	bool is_new = strcmp(c->logged, sentence) != 0 || now - c->logged_ns >= LOG_AGAIN_NS;
-
-	if (is_new) {
-		snprintf(c->logged, sizeof(c->logged), "%s", sentence);
-		c->logged_ns = now;
-	}
-	pthread_mutex_lock(&c->mutex);
-	stats__counter_add(c->errors, 1);
-	if (is_new && c->log)
-		log__line(c->log, DCM_LOG_WARNING, c->name, "%s", sentence);
-	pthread_mutex_unlock(&c->mutex);
-}
-
-static int64_t collect(void *ctx)
-{
-	struct collector *c = ctx;
-	struct dcm_error err = DCM_ERROR_INIT;
-	int r = c->ops.collect(c->handle, &err);
-
-	if (r == 0) {
-		c->logged[0] = '\0';
-	} else {
-		if (!err.text[0])
-			error__sys(&err, r < 0 ? r : -EIO, "collect failed");
-		report(c, err.text);
-	}
-	return c->ops.interval_ns(c->handle);
-}
-
-static void orphan_collector(void *ctx)
-{
-	struct collector *c = ctx;
-
-	pthread_mutex_lock(&c->mutex);
-	if (c->stats)
-		stats__unregister(c->stats, c->errors);
-	c->stats = NULL;
-	c->errors = NULL;
-	c->log = NULL;
-	pthread_mutex_unlock(&c->mutex);
-}
-
-static void free_collector(void *ctx)
-{
-	struct collector *c = ctx;
-
-	orphan_collector(c);
-	pthread_mutex_destroy(&c->mutex);
-	free(c);
-}
-
-int scheduler__add_input(struct scheduler *s, struct instance *input, struct task **ret)
-{
-	struct collector *c = NEW(struct collector);
-	struct task like = {
-		.fn = collect, .ctx = c, .ctx_free = free_collector, .ctx_orphan = orphan_collector
-	};
-	int64_t first;
-	int r;
-
-	if (!c)
-		return -ENOMEM;
-	pthread_mutex_init(&c->mutex, NULL);
-	c->ops = instance__plugin(input)->input;
-	c->handle = instance__handle(input);
-	snprintf(c->name, sizeof(c->name), "%s", instance__name(input));
-	c->log = s->config.log;
-	c->stats = s->config.stats;
-	if (c->stats)
-		c->errors = stats__counter(c->stats, "decima_collect_errors_total",
-					   "Rounds of an input that ended with an error.",
-					   STATS_LABELS({ "instance", c->name }));
-	first = c->ops.interval_ns(c->handle);
-	r = add(s, c->name, first > 0 ? first : 0, &like, ret);
-	if (r < 0)
-		free_collector(c);
-	return r;
 }

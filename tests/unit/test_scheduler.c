@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_scheduler.c - when tasks run, by a clock that the test moves; and threads that
+ * tests/unit/test_scheduler.c - when inputs collect, by a clock that the test moves; and threads that
  * end, or hang
  */
 #include "core/pipeline/scheduler.h"
@@ -10,28 +10,102 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/error.h"
+#include "core/base/str.h"
+#include "core/config/options.h"
+#include "core/config/tree.h"
 #include "tests/unit/failmalloc.h"
 #include "tests/unit/random.h"
 #include "tests/unit/unit.h"
 
 #define SECOND ((int64_t)1000000000)
 
+/* ---- an input that does what its test says ---- */
+
+struct behaviour {
+	int (*collect)(void *handle, struct dcm_error *err);
+	int64_t (*interval_ns)(void *handle);
+};
+
+static void *next_handle; /* what the next open() returns */
+
+static int open_it(const struct dcm_host *host, const void *config, void **ret, struct dcm_error *err)
+{
+	(void)host, (void)config, (void)err;
+	*ret = next_handle;
+	return 0;
+}
+
+static int start_it(void *handle, struct dcm_error *err)
+{
+	(void)handle, (void)err;
+	return 0;
+}
+
+static void stop_it(void *handle)
+{
+	(void)handle;
+}
+
+/* Opened and started; `plugin` must outlive it. */
+static struct instance *input(struct plugin *plugin, const char *name, struct behaviour b, void *handle)
+{
+	static struct clock clock;
+	static const struct host_services services = { .clock = &clock };
+	struct problems problems = { 0 };
+	struct options_env env = { .problems = &problems };
+	struct settings *settings = NULL;
+	struct instance *i = NULL;
+	struct tree *tree = NULL;
+
+	clock = clock__fake(SECOND, SECOND);
+	*plugin = (struct plugin){
+		.info = { .kind = DCM_INPUT, .name = "made" },
+		.lifecycle = { .open = open_it, .start = start_it, .stop = stop_it },
+		.input = { .collect = b.collect, .interval_ns = b.interval_ns },
+	};
+	assert_int_equal(tree__load_text("test", STR("{}"), &tree, NULL), 0);
+	assert_int_equal(settings__new(plugin, &env, "input made", tree->root, NULL, 0, &settings), 0);
+	tree__free(tree);
+	problems__fini(&problems);
+	assert_int_equal(instance__new(plugin, name, settings, &services, &i, NULL), 0);
+	next_handle = handle;
+	assert_int_equal(instance__open_and_start(i, NULL), 0);
+	return i;
+}
+
+static void end(struct instance *i)
+{
+	instance__stop(i);
+	instance__free(i);
+}
+
 struct counted {
 	struct clock *clock;
-	int64_t wait_ns;
-	int64_t takes_ns;   /* the run itself moves the clock by this */
+	int64_t first_ns, wait_ns;
+	int64_t takes_ns; /* the run itself moves the clock by this */
+	int result;
 	int64_t at_ns[200]; /* [n] */
 	unsigned n;
 };
 
-static int64_t count(void *ctx)
+static int count(void *handle, struct dcm_error *err)
 {
-	struct counted *c = ctx;
+	struct counted *c = handle;
 
 	c->at_ns[c->n++] = c->clock->fake_mono_ns;
 	c->clock->fake_mono_ns += c->takes_ns;
-	return c->wait_ns;
+	return c->result < 0 ? error__set(err, c->result, "nothing there") : 0;
 }
+
+static int64_t count_interval(void *handle)
+{
+	struct counted *c = handle;
+
+	return c->n == 0 ? c->first_ns : c->wait_ns;
+}
+
+static const struct behaviour counting = { count, count_interval };
 
 static struct scheduler *manual(struct clock *clock)
 {
@@ -46,11 +120,15 @@ static void the_interval_counts_from_the_end(void **state)
 {
 	struct clock clock = clock__fake(100 * SECOND, 0);
 	struct scheduler *s = manual(&clock);
-	struct counted c = { .clock = &clock, .wait_ns = 10 * SECOND, .takes_ns = 3 * SECOND };
+	struct counted c = {
+		.clock = &clock, .first_ns = SECOND, .wait_ns = 10 * SECOND, .takes_ns = 3 * SECOND
+	};
+	struct plugin plugin;
+	struct instance *i = input(&plugin, "task", counting, &c);
 	struct task *t = NULL;
 
 	(void)state;
-	assert_int_equal(scheduler__add(s, "task", SECOND, count, &c, &t), 0);
+	assert_int_equal(scheduler__add(s, i, &t), 0);
 	assert_int_equal(scheduler__run_due(s), 0);
 	while (clock.fake_mono_ns < 150 * SECOND) {
 		scheduler__run_due(s);
@@ -58,10 +136,11 @@ static void the_interval_counts_from_the_end(void **state)
 	}
 	/* 101, then 3 s of work and 10 s of pause each time. */
 	assert_int_equal(c.n, 4);
-	for (unsigned i = 0; i < c.n; i++)
-		assert_int_equal(c.at_ns[i], (101 + 13 * i) * SECOND);
+	for (unsigned k = 0; k < c.n; k++)
+		assert_int_equal(c.at_ns[k], (101 + 13 * k) * SECOND);
 	assert_int_equal(scheduler__remove(s, t, 0), 0);
 	scheduler__free(s);
+	end(i);
 }
 
 static void a_negative_wait_ends_it(void **state)
@@ -69,32 +148,18 @@ static void a_negative_wait_ends_it(void **state)
 	struct clock clock = clock__fake(SECOND, 0);
 	struct scheduler *s = manual(&clock);
 	struct counted c = { .clock = &clock, .wait_ns = -1 };
+	struct plugin plugin;
+	struct instance *i = input(&plugin, "task", counting, &c);
 	struct task *t = NULL;
 
 	(void)state;
-	assert_int_equal(scheduler__add(s, "task", 0, count, &c, &t), 0);
+	assert_int_equal(scheduler__add(s, i, &t), 0);
 	assert_int_equal(scheduler__run_due(s), 1);
 	clock.fake_mono_ns += 1000 * SECOND;
 	assert_int_equal(scheduler__run_due(s), 0);
 	assert_int_equal(scheduler__remove(s, t, 0), 0);
 	scheduler__free(s);
-}
-
-static void a_kick_makes_it_due(void **state)
-{
-	struct clock clock = clock__fake(SECOND, 0);
-	struct scheduler *s = manual(&clock);
-	struct counted c = { .clock = &clock, .wait_ns = 1000 * SECOND };
-	struct task *t = NULL;
-
-	(void)state;
-	assert_int_equal(scheduler__add(s, "task", 1000 * SECOND, count, &c, &t), 0);
-	assert_int_equal(scheduler__run_due(s), 0);
-	scheduler__kick(s, t);
-	assert_int_equal(scheduler__run_due(s), 1);
-	assert_int_equal(scheduler__run_due(s), 0);
-	assert_int_equal(scheduler__remove(s, t, 0), 0);
-	scheduler__free(s);
+	end(i);
 }
 
 static void nothing_runs_without_a_pause(void **state)
@@ -102,11 +167,13 @@ static void nothing_runs_without_a_pause(void **state)
 	struct clock clock = clock__fake(SECOND, 0);
 	struct scheduler *s = manual(&clock);
 	struct counted c = { .clock = &clock, .wait_ns = 0 };
+	struct plugin plugin;
+	struct instance *i = input(&plugin, "task", counting, &c);
 	struct task *t = NULL;
 
 	(void)state;
-	assert_int_equal(scheduler__add(s, "task", 0, count, &c, &t), 0);
-	for (unsigned i = 0; i < 100; i++) {
+	assert_int_equal(scheduler__add(s, i, &t), 0);
+	for (unsigned k = 0; k < 100; k++) {
 		scheduler__run_due(s);
 		clock.fake_mono_ns += 100000;
 	}
@@ -114,6 +181,38 @@ static void nothing_runs_without_a_pause(void **state)
 	assert_int_equal(c.n, 10);
 	assert_int_equal(scheduler__remove(s, t, 0), 0);
 	scheduler__free(s);
+	end(i);
+}
+
+static void an_error_is_counted_and_the_round_goes_on(void **state)
+{
+	struct clock clock = clock__fake(SECOND, 0);
+	struct stats *stats = NULL;
+	struct scheduler *s = NULL;
+	struct counted c = { .clock = &clock, .wait_ns = SECOND, .result = -EIO };
+	struct plugin plugin;
+	struct instance *i = input(&plugin, "task", counting, &c);
+	struct task *t = NULL;
+
+	(void)state;
+	assert_int_equal(stats__new(NULL, &stats), 0);
+	assert_int_equal(
+		scheduler__new(&(struct scheduler_config){ .clock = &clock, .manual = true, .stats = stats },
+			       &s),
+		0);
+	assert_int_equal(scheduler__add(s, i, &t), 0);
+	for (unsigned k = 0; k < 3; k++) {
+		assert_int_equal(scheduler__run_due(s), 1);
+		clock.fake_mono_ns += SECOND;
+	}
+	c.result = 0;
+	assert_int_equal(scheduler__run_due(s), 1);
+	assert_true(stats__value(stats, "decima_collect_errors_total",
+				 STATS_LABELS({ "instance", "task" })) == 3);
+	assert_int_equal(scheduler__remove(s, t, 0), 0);
+	scheduler__free(s);
+	stats__free(stats);
+	end(i);
 }
 
 /* ---- with threads ---- */
@@ -123,12 +222,14 @@ struct gate {
 	pthread_cond_t changed;
 	bool is_open;
 	unsigned n_begun, n_ended;
+	int64_t wait_ns;
 };
 
-static int64_t through_the_gate(void *ctx)
+static int through_the_gate(void *handle, struct dcm_error *err)
 {
-	struct gate *g = ctx;
+	struct gate *g = handle;
 
+	(void)err;
 	pthread_mutex_lock(&g->mutex);
 	g->n_begun++;
 	pthread_cond_broadcast(&g->changed);
@@ -139,6 +240,19 @@ static int64_t through_the_gate(void *ctx)
 	pthread_mutex_unlock(&g->mutex);
 	return 0;
 }
+
+static int64_t gate_interval(void *handle)
+{
+	struct gate *g = handle;
+	int64_t wait;
+
+	pthread_mutex_lock(&g->mutex);
+	wait = g->wait_ns;
+	pthread_mutex_unlock(&g->mutex);
+	return wait;
+}
+
+static const struct behaviour gated = { through_the_gate, gate_interval };
 
 /* Ends by the test's time limit when it does not come. */
 static void wait_for(struct gate *g, const unsigned *what, unsigned n)
@@ -163,14 +277,17 @@ static void a_task_that_hangs_delays_no_other(void **state)
 {
 	static struct gate stuck = GATE_INIT, free_one = GATE_INIT;
 	struct scheduler *s = NULL;
+	struct plugin plugins[2];
+	struct instance *one = input(&plugins[0], "stuck", gated, &stuck);
+	struct instance *other = input(&plugins[1], "free", gated, &free_one);
 	struct task *a = NULL, *b = NULL;
 
 	(void)state;
 	free_one.is_open = true;
 	assert_int_equal(scheduler__new(&(struct scheduler_config){ 0 }, &s), 0);
-	assert_int_equal(scheduler__add(s, "stuck", 0, through_the_gate, &stuck, &a), 0);
+	assert_int_equal(scheduler__add(s, one, &a), 0);
 	wait_for(&stuck, &stuck.n_begun, 1);
-	assert_int_equal(scheduler__add(s, "free", 0, through_the_gate, &free_one, &b), 0);
+	assert_int_equal(scheduler__add(s, other, &b), 0);
 	wait_for(&free_one, &free_one.n_ended, 5);
 	assert_int_equal(scheduler__remove(s, b, in_ms(10000)), 0);
 	assert_int_equal(scheduler__remove(s, a, in_ms(20)), -ETIMEDOUT);
@@ -182,23 +299,28 @@ static void a_task_that_hangs_delays_no_other(void **state)
 	pthread_mutex_unlock(&stuck.mutex);
 	wait_for(&stuck, &stuck.n_ended, 1);
 	assert_int_equal(stuck.n_begun, 1);
+	end(one);
+	end(other);
 }
 
 static void removing_wakes_one_that_sleeps(void **state)
 {
 	static struct gate g = GATE_INIT;
 	struct scheduler *s = NULL;
+	struct plugin plugin;
+	struct instance *sleeper = input(&plugin, "sleeper", gated, &g);
 	struct task *t[20];
 
 	(void)state;
+	g.wait_ns = 3600 * SECOND;
 	assert_int_equal(scheduler__new(&(struct scheduler_config){ 0 }, &s), 0);
 	for (unsigned i = 0; i < 20; i++)
-		assert_int_equal(
-			scheduler__add(s, "sleeper", 3600 * SECOND, through_the_gate, &g, &t[i]), 0);
+		assert_int_equal(scheduler__add(s, sleeper, &t[i]), 0);
 	for (unsigned i = 0; i < 20; i++)
 		assert_int_equal(scheduler__remove(s, t[i], in_ms(10000)), 0);
 	assert_int_equal(g.n_begun, 0);
 	scheduler__free(s);
+	end(sleeper);
 }
 
 /* It does nothing that could hang: there is no deadline for it to miss. */
@@ -206,16 +328,20 @@ static void one_that_sleeps_is_never_late(void **state)
 {
 	static struct gate g = GATE_INIT;
 	struct scheduler *s = NULL;
+	struct plugin plugin;
+	struct instance *sleeper = input(&plugin, "sleeper", gated, &g);
 	struct task *t;
 
 	(void)state;
+	g.wait_ns = 3600 * SECOND;
 	assert_int_equal(scheduler__new(&(struct scheduler_config){ 0 }, &s), 0);
 	for (unsigned i = 0; i < 20; i++) {
-		assert_int_equal(scheduler__add(s, "sleeper", 3600 * SECOND, through_the_gate, &g, &t), 0);
+		assert_int_equal(scheduler__add(s, sleeper, &t), 0);
 		assert_int_equal(scheduler__remove(s, t, 0), 0);
 	}
 	assert_int_equal(g.n_begun, 0);
 	scheduler__free(s);
+	end(sleeper);
 }
 
 static void random_adds_and_removes(void **state)
@@ -223,21 +349,22 @@ static void random_adds_and_removes(void **state)
 	static struct gate g = GATE_INIT;
 	struct random random = { 5 };
 	struct scheduler *s = NULL;
+	struct plugin plugin;
+	struct instance *i = input(&plugin, "t", gated, &g);
 	struct task *t[8] = { NULL };
 
 	(void)state;
 	g.is_open = true;
 	assert_int_equal(scheduler__new(&(struct scheduler_config){ 0 }, &s), 0);
-	for (unsigned i = 0; i < 400; i++) {
+	for (unsigned n = 0; n < 400; n++) {
 		unsigned k = (unsigned)random__below(&random, 8);
 
-		if (!t[k])
-			assert_int_equal(scheduler__add(s, "t", (int64_t)random__below(&random, 100000),
-							through_the_gate, &g, &t[k]),
-					 0);
-		else if (random__below(&random, 2))
-			scheduler__kick(s, t[k]);
-		else {
+		if (!t[k]) {
+			pthread_mutex_lock(&g.mutex);
+			g.wait_ns = (int64_t)random__below(&random, 100000);
+			pthread_mutex_unlock(&g.mutex);
+			assert_int_equal(scheduler__add(s, i, &t[k]), 0);
+		} else {
 			assert_int_equal(scheduler__remove(s, t[k], in_ms(10000)), 0);
 			t[k] = NULL;
 		}
@@ -247,12 +374,15 @@ static void random_adds_and_removes(void **state)
 			assert_int_equal(scheduler__remove(s, t[k], in_ms(10000)), 0);
 	assert_int_equal(g.n_begun, g.n_ended);
 	scheduler__free(s);
+	end(i);
 }
 
 static void every_allocation_may_fail(void **state)
 {
 	struct clock clock = clock__fake(SECOND, 0);
 	struct counted c = { .clock = &clock };
+	struct plugin plugin;
+	struct instance *one = input(&plugin, "task", counting, &c);
 
 	(void)state;
 	FAILMALLOC_SWEEP (i) {
@@ -261,13 +391,14 @@ static void every_allocation_may_fail(void **state)
 		int r = scheduler__new(&(struct scheduler_config){ .clock = &clock, .manual = true }, &s);
 
 		if (r == 0)
-			r = scheduler__add(s, "task", 0, count, &c, &t);
+			r = scheduler__add(s, one, &t);
 		failmalloc__disarm();
 		assert_true(r == 0 || r == -ENOMEM);
 		if (t)
 			assert_int_equal(scheduler__remove(s, t, 0), 0);
 		scheduler__free(s);
 	}
+	end(one);
 }
 
 int main(void)
@@ -275,8 +406,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_interval_counts_from_the_end),
 		cmocka_unit_test(a_negative_wait_ends_it),
-		cmocka_unit_test(a_kick_makes_it_due),
 		cmocka_unit_test(nothing_runs_without_a_pause),
+		cmocka_unit_test(an_error_is_counted_and_the_round_goes_on),
 		cmocka_unit_test(a_task_that_hangs_delays_no_other),
 		cmocka_unit_test(removing_wakes_one_that_sleeps),
 		cmocka_unit_test(one_that_sleeps_is_never_late),
