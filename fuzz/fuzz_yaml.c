@@ -95,7 +95,7 @@ static void use(struct tree *t)
 	if (s)
 		dump_and_fill(&env, s);
 	describe__yaml(&subject, t->root, 0, &out);
-	section__list(&env, "section", t->root, &instances, &n);
+	section__list(&env, &section__all[DCM_INPUT], t->root, &instances, &n);
 	problems__text(&problems, &out);
 	problems__json(&problems, &out);
 	buf__fini(&out);

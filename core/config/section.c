@@ -16,6 +16,12 @@
 
 enum { INSTANCES_MAX = 1000, NAME_MAX_BYTES = 64 };
 
+const struct section section__all[3] = {
+	[DCM_INPUT] = { "inputs", "input", "Where profiles come from." },
+	[DCM_STORAGE] = { "storage", "storage", "Where they are kept; the first one answers questions." },
+	[DCM_OUTPUT] = { "outputs", "output", "Where else they go." },
+};
+
 static const struct dcm_option common_options[] = {
 	{ .name = "name",
 	  .type = DCM_OPT_STRING,
@@ -84,7 +90,7 @@ const struct dcm_table section__common = {
 
 struct lister {
 	const struct options_env *env;
-	const char *kind;
+	const struct section *section;
 	struct section_instance *v;
 	uint32_t n;
 };
@@ -93,7 +99,7 @@ static int add(struct lister *l, const struct member *m, const struct node *node
 {
 	struct arena *arena = l->env->arena;
 	struct section_instance i = { .plugin = arena__str(arena, m->key).p, .at = m->at };
-	char *object = arena__printf(arena, "%s %.*s", l->kind, STR_ARG(m->key));
+	char *object = arena__printf(arena, "%s %.*s", l->section->kind, STR_ARG(m->key));
 
 	if (!i.plugin || !object)
 		return problems__nomem(l->env->problems);
@@ -111,7 +117,7 @@ static int add(struct lister *l, const struct member *m, const struct node *node
 	if (i.name && c->name && strcmp(i.name, i.plugin) != 0)
 		i.object = arena__printf(arena, "%s %s", object, i.name);
 	else if (i.name && nth > 0)
-		i.object = arena__printf(arena, "%s %s", l->kind, i.name);
+		i.object = arena__printf(arena, "%s %s", l->section->kind, i.name);
 	if (!i.name || !i.object)
 		return problems__nomem(l->env->problems);
 	for (uint32_t k = 0; k < l->n; k++) {
@@ -122,38 +128,38 @@ static int add(struct lister *l, const struct member *m, const struct node *node
 			l->env->problems, PROBLEM_ERROR, &i.at,
 			"%s: a second %s is called \"%s\", after the one at %s; give it a "
 			"name of its own",
-			object, l->kind, i.name, place__text(&l->v[k].at, first));
+			object, l->section->kind, i.name, place__text(&l->v[k].at, first));
 	}
 	l->v[l->n++] = i;
 	return 0;
 }
 
 /* The number of instances, or 0 with the fault reported. */
-static uint32_t count(const struct options_env *env, const char *kind, const struct node *node)
+static uint32_t count(const struct options_env *env, const char *key, const struct node *node)
 {
 	uint64_t n = 0;
 
 	if (node->kind != NODE_MAP) {
 		problems__add(env->problems, PROBLEM_ERROR, &node->at,
-			      "%s: must be a map with a plugin's name on each line", kind);
+			      "%s: must be a map with a plugin's name on each line", key);
 		return 0;
 	}
 	for (uint32_t i = 0; i < node->n; i++)
 		n += node->members[i].value->kind == NODE_LIST ? node->members[i].value->n : 1;
 	if (n > INSTANCES_MAX) {
 		problems__add(env->problems, PROBLEM_ERROR, &node->at, "%s: more than %d instances",
-			      kind, INSTANCES_MAX);
+			      key, INSTANCES_MAX);
 		return 0;
 	}
 	return (uint32_t)n;
 }
 
-int section__list(const struct options_env *env, const char *kind, const struct node *node,
-		  struct section_instance **ret_instances, uint32_t *ret_n)
+int section__list(const struct options_env *env, const struct section *section,
+		  const struct node *node, struct section_instance **ret_instances, uint32_t *ret_n)
 {
-	struct lister l = { .env = env, .kind = kind };
+	struct lister l = { .env = env, .section = section };
 	uint32_t n_errors = env->problems->n_errors;
-	uint32_t n = node && !node__is_null(node) ? count(env, kind, node) : 0;
+	uint32_t n = node && !node__is_null(node) ? count(env, section->key, node) : 0;
 
 	if (n) {
 		l.v = arena__zalloc(env->arena, n, sizeof(*l.v));

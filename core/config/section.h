@@ -18,6 +18,14 @@
 #include "core/config/options.h"
 #include "core/config/tree.h"
 
+/* The keys at the top of the file that hold instances. */
+struct section {
+	const char *key;  /* "inputs" */
+	const char *kind; /* one of them, as sentences call it: "input" */
+	const char *doc;
+};
+extern const struct section section__all[3]; /* by enum dcm_kind */
+
 struct section_common {
 	const char *name; /* NULL: the default name */
 	bool enabled;
@@ -34,12 +42,12 @@ struct section_instance {
 };
 
 /*
- * The instances of one section in the file's order, in env->arena; kind ("input") begins sentences.
+ * The instances of one section, of which node is the value, in the file's order, in env->arena.
  * node may be NULL. Faults (a scalar where a map belongs, a bad or repeated name) go to
  * env->problems, and what has one is not listed: so the others can be gone through all the same.
  * 0, -EINVAL (the list is set and may lack some), -ENOMEM.
  */
-int section__list(const struct options_env *env, const char *kind, const struct node *node,
-		  struct section_instance **ret_instances, uint32_t *ret_n);
+int section__list(const struct options_env *env, const struct section *section,
+		  const struct node *node, struct section_instance **ret_instances, uint32_t *ret_n);
 
 #endif

@@ -19,14 +19,6 @@
 
 enum { MAX_CONF_BYTES = 1 << 20 };
 
-static const struct {
-	const char *key;
-	enum dcm_kind kind;
-	const char *doc;
-} sections[] = { { "inputs", DCM_INPUT, "Where profiles come from." },
-		 { "storage", DCM_STORAGE, "Where they are kept; the first one answers questions." },
-		 { "outputs", DCM_OUTPUT, "Where else they go." } };
-
 /* The comment lines that the file begins with, and an empty line. */
 static int copy_head(const char *path, struct buf *out, struct dcm_error *err)
 {
@@ -87,17 +79,18 @@ static int write_plugin(const struct member *m, enum dcm_kind kind, struct loade
 	return 0;
 }
 
-static int write_section(const struct node *root, size_t which, struct loader *loader,
+static int write_section(const struct node *root, enum dcm_kind kind, struct loader *loader,
 			 struct buf *out, struct dcm_error *err)
 {
-	const struct node *node = tree__get(root, sections[which].key);
+	const struct section *section = &section__all[kind];
+	const struct node *node = tree__get(root, section->key);
 	int r = 0;
 
 	if (!node || node->kind != NODE_MAP)
 		return 0;
-	buf__printf(out, "# %s\n%s:\n", sections[which].doc, sections[which].key);
+	buf__printf(out, "# %s\n%s:\n", section->doc, section->key);
 	for (uint32_t i = 0; i < node->n && r == 0; i++)
-		r = write_plugin(&node->members[i], sections[which].kind, loader, out, err);
+		r = write_plugin(&node->members[i], kind, loader, out, err);
 	buf__byte(out, '\n');
 	return r;
 }
@@ -110,8 +103,8 @@ int conf_text__write(const char *path, struct loader *loader, struct buf *out, s
 
 	if (r == 0)
 		r = copy_head(path, out, err);
-	for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]) && r == 0; i++)
-		r = write_section(tree->root, i, loader, out, err);
+	for (int kind = DCM_INPUT; kind <= DCM_OUTPUT && r == 0; kind++)
+		r = write_section(tree->root, (enum dcm_kind)kind, loader, out, err);
 	if (r == 0)
 		describe__yaml(&(struct describe_subject){ .title = "configuration",
 							   .tables = own,

@@ -39,17 +39,14 @@
 const char plan__default_text[] = "inputs:\n" DEFAULT_EBPF DEFAULT_PERF_MAP
 				  "storage:\n" DEFAULT_STORAGE;
 
-/* The three keys that hold instances; everything else at the top is in settings__table. */
-static const struct {
-	const char *key;
-	enum dcm_kind kind;
-} sections[] = { { "storage", DCM_STORAGE }, { "outputs", DCM_OUTPUT }, { "inputs", DCM_INPUT } };
-enum { N_SECTIONS = sizeof(sections) / sizeof(sections[0]) };
+/* Who takes stands before who gives. What is in no section is in settings__table. */
+static const enum dcm_kind order[] = { DCM_STORAGE, DCM_OUTPUT, DCM_INPUT };
+enum { N_SECTIONS = sizeof(order) / sizeof(order[0]) };
 
 static bool is_section(struct dcm_str key)
 {
 	for (size_t i = 0; i < N_SECTIONS; i++)
-		if (str__eq(key, str__of(sections[i].key)))
+		if (str__eq(key, str__of(section__all[i].key)))
 			return true;
 	return false;
 }
@@ -111,7 +108,7 @@ static void fill_main(struct plan *p, const struct options_env *env)
 		return;
 	}
 	for (size_t i = 0; i < N_SECTIONS; i++)
-		names[i] = sections[i].key;
+		names[i] = section__all[order[i]].key;
 	if (rest)
 		rest->members = arena__zalloc(&p->arena, root->n + 1, sizeof(*rest->members));
 	if (!rest || !rest->members) {
@@ -230,9 +227,9 @@ static void plan_instances(struct plan *p, const struct plan_source *source,
 	uint32_t n[N_SECTIONS] = { 0 }, total = 0;
 
 	for (size_t i = 0; i < N_SECTIONS; i++) {
-		const struct node *node = tree__get(p->tree->root, sections[i].key);
+		const struct section *section = &section__all[order[i]];
 
-		section__list(env, plugin__kind_name(sections[i].kind), node, &list[i], &n[i]);
+		section__list(env, section, tree__get(p->tree->root, section->key), &list[i], &n[i]);
 		total += n[i];
 	}
 	p->instances = mem__zalloc(total + 1, sizeof(*p->instances));
@@ -242,7 +239,7 @@ static void plan_instances(struct plan *p, const struct plan_source *source,
 	}
 	for (size_t i = 0; i < N_SECTIONS; i++)
 		for (uint32_t k = 0; k < n[i]; k++)
-			plan_instance(p, source, env, loader, sections[i].kind, &list[i][k]);
+			plan_instance(p, source, env, loader, order[i], &list[i][k]);
 	check_names(p, env->problems);
 }
 

@@ -28,7 +28,7 @@ struct plugin {
 	char *path; /* where it was found */
 };
 
-/* "input", "storage", "output": as in the names of files and the keys of the configuration. */
+/* "input", "storage", "output": as in the names of files. */
 const char *plugin__kind_name(enum dcm_kind kind);
 /* The other way round: 0, or -EINVAL. */
 int plugin__kind_parse(struct dcm_str text, enum dcm_kind *ret);

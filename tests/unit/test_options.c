@@ -512,7 +512,7 @@ static void sections_name_their_instances(void **state)
 	const struct node *root = parse(
 		&f, "web:\nfile:\n- path: a\n- path: b\n- name: archive\n  enabled: false\n"
 		    "grpc: { enabled: false, address: x }\n");
-	assert_int_equal(section__list(&f.env, "output", root, &v, &n), 0);
+	assert_int_equal(section__list(&f.env, &section__all[DCM_OUTPUT], root, &v, &n), 0);
 	assert_int_equal(n, 5);
 	static const char *const expected[][3] = {
 		{ "web", "web", "output web" },	       { "file", "file", "output file" },
@@ -530,7 +530,7 @@ static void sections_name_their_instances(void **state)
 	root = parse(
 		&f, "a: { name: b }\nb: {}\nc: 3\nd: { name: a/b }\ne: { enabled: maybe }\nf: [x]\n"
 		    "g: { name: symbols }\n");
-	assert_int_equal(section__list(&f.env, "output", root, &v, &n), -EINVAL);
+	assert_int_equal(section__list(&f.env, &section__all[DCM_OUTPUT], root, &v, &n), -EINVAL);
 	assert_int_equal(n, 1);
 	problems__text(&f.problems, &b);
 	assert_string_equal(
@@ -545,6 +545,27 @@ static void sections_name_their_instances(void **state)
 		"t.yaml:5:15: output e: enabled: \"maybe\" is neither true nor false\n"
 		"t.yaml:6:5: output f: must be a map, not a single value\n"
 		"t.yaml:7:4: output g: name \"symbols\" is decima's own; choose another\n");
+	buf__fini(&b);
+	fini(&f);
+}
+
+/* What is wrong with the section begins with its key, as the file has it. */
+static void a_section_is_a_map(void **state)
+{
+	struct section_instance *v = NULL;
+	struct fixture f;
+	struct buf b = { 0 };
+	uint32_t n = 0;
+
+	(void)state;
+	init(&f);
+	assert_int_equal(section__list(&f.env, &section__all[DCM_OUTPUT], parse(&f, "file"), &v, &n),
+			 -EINVAL);
+	assert_int_equal(n, 0);
+	problems__text(&f.problems, &b);
+	assert_string_equal(
+		(const char *)b.data,
+		"t.yaml:1:1: outputs: must be a map with a plugin's name on each line\n");
 	buf__fini(&b);
 	fini(&f);
 }
@@ -666,7 +687,7 @@ static void memory_may_run_out(void **state)
 		struct dcm_error err = DCM_ERROR_INIT;
 		int r = tree__load_text("t.yaml", STR("a:\n- {}\n- { name: x }\n"), &f.tree, &err);
 		if (!r)
-			r = section__list(&f.env, "output", f.tree->root, &v, &n);
+			r = section__list(&f.env, &section__all[DCM_OUTPUT], f.tree->root, &v, &n);
 		failmalloc__disarm();
 		if (r)
 			assert_int_equal(r, -ENOMEM);
@@ -689,6 +710,7 @@ int main(void)
 		cmocka_unit_test(older_rows_are_shorter),
 		cmocka_unit_test(comparing_names_the_row),
 		cmocka_unit_test(sections_name_their_instances),
+		cmocka_unit_test(a_section_is_a_map),
 		cmocka_unit_test(tables_of_the_house_are_sound),
 		cmocka_unit_test(bad_tables_are_found),
 		cmocka_unit_test(memory_may_run_out),
