@@ -54,6 +54,18 @@ size_t str__utf8_cut(const char *p, size_t n);
  */
 void str__clean(char *p, size_t n);
 
+/* 0 to 15, or -1. */
+static inline int str__hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	if (c >= 'A' && c <= 'F')
+		return c - 'A' + 10;
+	return -1;
+}
+
 /* printf's "%.*s" arguments of a dcm_str. */
 #define STR_ARG(s) ((int)(s).n), ((s).p)
 

@@ -64,10 +64,7 @@ void regex_reader__literal(struct regex_reader *r, uint32_t c)
 
 static int digit_of(char c, unsigned base)
 {
-	int v = c >= '0' && c <= '9'   ? c - '0'
-		: c >= 'a' && c <= 'f' ? c - 'a' + 10
-		: c >= 'A' && c <= 'F' ? c - 'A' + 10
-				       : 99;
+	int v = str__hex_digit(c);
 
 	return v < (int)base ? v : -1;
 }

@@ -38,17 +38,6 @@ struct dcm_str http_request__path_param(const struct http_request *r, const char
 	return find(r->path_params, r->n_path_params, name);
 }
 
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
-}
-
 struct dcm_str http__decode(struct arena *a, struct dcm_str s, bool plus_is_space)
 {
 	const struct dcm_str bad = { NULL, 0 };
@@ -64,8 +53,8 @@ struct dcm_str http__decode(struct arena *a, struct dcm_str s, bool plus_is_spac
 			c = ' ';
 		} else if (c == '%') {
 			bool whole = s.n - i > 2;
-			int hi = whole ? hex_digit(s.p[i + 1]) : -1;
-			int lo = whole ? hex_digit(s.p[i + 2]) : -1;
+			int hi = whole ? str__hex_digit(s.p[i + 1]) : -1;
+			int lo = whole ? str__hex_digit(s.p[i + 2]) : -1;
 
 			if (hi < 0 || lo < 0)
 				return bad;

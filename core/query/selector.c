@@ -111,25 +111,14 @@ static void put_utf8(struct buf *b, uint32_t c)
 	}
 }
 
-static int digit_of(int c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return 99;
-}
-
 /* n digits of a base: the number, or -EINVAL. */
 static int read_digits(struct reader *r, uint32_t escape, unsigned n, unsigned base, uint32_t *ret)
 {
 	uint32_t v = 0;
 
 	for (unsigned i = 0; i < n; i++, r->at++) {
-		int d = digit_of(peek(r));
-		if (d >= (int)base)
+		int d = str__hex_digit((char)peek(r));
+		if (d < 0 || d >= (int)base)
 			return wrong_at(r, escape, "the escape needs %u digits of base %u", n, base);
 		v = v * base + (uint32_t)d;
 	}

@@ -299,24 +299,16 @@ int map__settle(struct map *m)
 
 /* --- lines --- */
 
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c = (char)(c | 0x20);
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* A hexadecimal number of at most 16 digits, with or without 0x, and the space behind it. */
 static bool take_hex(struct dcm_str *s, uint64_t *ret)
 {
 	uint64_t v = 0;
 	uint32_t i = s->n > 2 && s->p[0] == '0' && (s->p[1] | 0x20) == 'x' ? 2 : 0, first = i;
 
-	for (; i < s->n && hex_digit(s->p[i]) >= 0; i++) {
+	for (; i < s->n && str__hex_digit(s->p[i]) >= 0; i++) {
 		if (i - first == 16)
 			return false;
-		v = v << 4 | (uint64_t)hex_digit(s->p[i]);
+		v = v << 4 | (uint64_t)str__hex_digit(s->p[i]);
 	}
 	if (i == first || i == s->n || s->p[i] != ' ')
 		return false;

@@ -61,7 +61,8 @@ static inline uint8_t bytes__u8(struct bytes *b)
 	return *b->p++;
 }
 
-static inline uint64_t bytes__uleb(struct bytes *b)
+/* The bits of a LEB128 number, how many there were, and its last byte. */
+static inline uint64_t bytes__leb(struct bytes *b, unsigned *ret_bits, uint8_t *ret_last)
 {
 	uint64_t v = 0;
 	uint8_t c;
@@ -73,23 +74,27 @@ static inline uint64_t bytes__uleb(struct bytes *b)
 			v |= (uint64_t)(c & 0x7f) << shift;
 		shift += 7;
 	} while (c & 0x80);
+	*ret_bits = shift;
+	*ret_last = c;
 	return v;
+}
+
+static inline uint64_t bytes__uleb(struct bytes *b)
+{
+	unsigned bits;
+	uint8_t last;
+
+	return bytes__leb(b, &bits, &last);
 }
 
 static inline int64_t bytes__sleb(struct bytes *b)
 {
-	uint64_t v = 0;
-	uint8_t c;
-	unsigned shift = 0;
+	unsigned bits;
+	uint8_t last;
+	uint64_t v = bytes__leb(b, &bits, &last);
 
-	do {
-		c = bytes__u8(b);
-		if (shift < 64)
-			v |= (uint64_t)(c & 0x7f) << shift;
-		shift += 7;
-	} while (c & 0x80);
-	if (shift < 64 && c & 0x40)
-		v |= ~(uint64_t)0 << shift;
+	if (bits < 64 && last & 0x40)
+		v |= ~(uint64_t)0 << bits;
 	return (int64_t)v;
 }
 
