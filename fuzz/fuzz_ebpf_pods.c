@@ -9,30 +9,15 @@
 #include "plugins/input/ebpf/containers.h"
 #include "plugins/input/ebpf/kubernetes.h"
 #include "plugins/input/ebpf/tags.h"
+#include "tests/unit/no_metrics.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static struct dcm_metric *metric(const struct dcm_host *host, enum dcm_metric_kind kind,
-				 const char *name, const char *help)
-{
-	(void)host;
-	(void)kind;
-	(void)name;
-	(void)help;
-	return NULL;
-}
-
-static void metric_set(struct dcm_metric *m, double value)
-{
-	(void)m;
-	(void)value;
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct dcm_host host = { .size = sizeof(host),
-					      .metric = metric,
-					      .metric_set = metric_set };
+					      .metric = no_metrics__make,
+					      .metric_set = no_metrics__set };
 	static const struct settings_kubernetes settings = { .source = SETTINGS_KUBERNETES_KUBELET };
 	struct kubernetes *k = kubernetes__new(&host, &settings);
 	struct dcm_str at, name, value;

@@ -21,6 +21,7 @@
 #include "core/config/problems.h"
 #include "core/config/regex.h"
 #include "core/config/tree.h"
+#include "tests/unit/no_metrics.h"
 
 static struct storage *storage_of(const struct dcm_host *host)
 {
@@ -55,28 +56,6 @@ static void host_set_state(const struct dcm_host *host, enum dcm_state state, co
 	(void)host;
 	(void)state;
 	(void)fmt;
-}
-
-static struct dcm_metric *host_metric(const struct dcm_host *host, enum dcm_metric_kind kind,
-				      const char *name, const char *help)
-{
-	(void)host;
-	(void)kind;
-	(void)name;
-	(void)help;
-	return NULL;
-}
-
-static void host_metric_add(struct dcm_metric *m, uint64_t n)
-{
-	(void)m;
-	(void)n;
-}
-
-static void host_metric_set(struct dcm_metric *m, double value)
-{
-	(void)m;
-	(void)value;
 }
 
 static int64_t host_mono_ns(const struct dcm_host *host)
@@ -146,9 +125,9 @@ void storage__host(struct storage *s)
 		.log = host_log,
 		.drop = host_drop,
 		.set_state = host_set_state,
-		.metric = host_metric,
-		.metric_add = host_metric_add,
-		.metric_set = host_metric_set,
+		.metric = no_metrics__make,
+		.metric_add = no_metrics__add,
+		.metric_set = no_metrics__set,
 		.mono_ns = host_mono_ns,
 		.real_ns = host_real_ns,
 		.builder_new = host_builder_new,

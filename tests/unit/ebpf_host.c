@@ -13,6 +13,7 @@
 #include "core/batch/builder.h"
 #include "core/broker/rights.h"
 #include "core/symbolize/elf.h"
+#include "tests/unit/no_metrics.h"
 
 static struct ebpf_host *self(const struct dcm_host *host)
 {
@@ -37,28 +38,6 @@ static void set_state(const struct dcm_host *host, enum dcm_state state, const c
 	(void)state;
 	(void)fmt;
 	self(host)->n_states++;
-}
-
-static struct dcm_metric *metric(const struct dcm_host *host, enum dcm_metric_kind kind,
-				 const char *name, const char *help)
-{
-	(void)host;
-	(void)kind;
-	(void)name;
-	(void)help;
-	return NULL;
-}
-
-static void metric_add(struct dcm_metric *m, uint64_t n)
-{
-	(void)m;
-	(void)n;
-}
-
-static void metric_set(struct dcm_metric *m, double value)
-{
-	(void)m;
-	(void)value;
 }
 
 static int64_t mono_ns(const struct dcm_host *host)
@@ -176,9 +155,9 @@ void ebpf_host__init(struct ebpf_host *h)
 		.log = log_line,
 		.drop = drop,
 		.set_state = set_state,
-		.metric = metric,
-		.metric_add = metric_add,
-		.metric_set = metric_set,
+		.metric = no_metrics__make,
+		.metric_add = no_metrics__add,
+		.metric_set = no_metrics__set,
 		.mono_ns = mono_ns,
 		.real_ns = real_ns,
 		.builder_new = builder_new,

@@ -20,6 +20,7 @@
 #include "plugins/input/ebpf/process.h"
 #include "tests/unit/ebpf_host.h"
 #include "tests/unit/failmalloc.h"
+#include "tests/unit/trail_events.h"
 
 #define MS 1000000ll
 
@@ -353,30 +354,6 @@ static void test_inherits(void **state)
  * What the kernel tells
  */
 
-static void tell(struct trail *t, enum perf_record_kind kind, uint32_t pid, uint32_t ppid, int64_t time_ns)
-{
-	struct perf_record r = { .kind = kind, .pid = pid, .tid = pid, .ppid = ppid, .time_ns = time_ns };
-
-	trail__add(t, &r);
-}
-
-static void tell_mapping(struct trail *t, uint32_t pid, uint64_t start, const char *name, int64_t time_ns)
-{
-	struct perf_record r = {
-		.kind = PERF_RECORD_OF_MMAP,
-		.pid = pid,
-		.tid = pid,
-		.time_ns = time_ns,
-		.start = start,
-		.end = start + 0x1000,
-		.ino = (uint8_t)name[1],
-		.generation = 1,
-		.name = str__of(name),
-	};
-
-	trail__add(t, &r);
-}
-
 /* A pid that no process has. */
 enum { NOBODY = 0x7ffffffe };
 
@@ -410,12 +387,12 @@ static void test_ended_early(void **state)
 	struct file *file;
 	bool certain;
 
-	tell(trail, PERF_RECORD_OF_FORK, NOBODY, 1, 90);
-	tell(trail, PERF_RECORD_OF_EXEC, NOBODY, 0, 100);
-	tell_mapping(trail, NOBODY, 0x1000, "/program", 110);
-	tell_mapping(trail, NOBODY, 0x5000, "/library", 120);
-	tell_mapping(trail, NOBODY, 0x9000, "/later", 160);
-	tell(trail, PERF_RECORD_OF_EXIT, NOBODY, 1, 170);
+	trail_events__add(trail, PERF_RECORD_OF_FORK, NOBODY, 1, 90);
+	trail_events__add(trail, PERF_RECORD_OF_EXEC, NOBODY, 0, 100);
+	trail_events__add_mapping(trail, NOBODY, 0x1000, "/program", 110);
+	trail_events__add_mapping(trail, NOBODY, 0x5000, "/library", 120);
+	trail_events__add_mapping(trail, NOBODY, 0x9000, "/later", 160);
+	trail_events__add(trail, PERF_RECORD_OF_EXIT, NOBODY, 1, 170);
 	p = processes__of(t, &s, 1);
 	assert_string_equal(p->identity.exe, "/program");
 	assert_ptr_equal(processes__maps(t, p, &s, false, &certain), p->maps);
@@ -428,16 +405,16 @@ static void test_ended_early(void **state)
 	assert_false(file->is_code);
 	assert_int_equal(file->why, DCM_UNNAMED_FILE_GONE);
 	/* A child of it that never called exec() is the same program. */
-	tell(trail, PERF_RECORD_OF_FORK, NOBODY - 1, NOBODY, 130);
-	tell_mapping(trail, NOBODY - 1, 0xd000, "/own", 140);
+	trail_events__add(trail, PERF_RECORD_OF_FORK, NOBODY - 1, NOBODY, 130);
+	trail_events__add_mapping(trail, NOBODY - 1, 0xd000, "/own", 140);
 	s = sample_told(NOBODY - 1, 3, 150, 3);
 	p = processes__of(t, &s, 1);
 	assert_string_equal(p->identity.exe, "/program");
 	assert_int_equal(p->maps->n, 3);
 	assert_true(str__eq(name_at(p->maps, 0xd000), STR("/own")));
 	/* And so is a grandchild, of a child that nobody sampled. */
-	tell(trail, PERF_RECORD_OF_FORK, NOBODY - 2, NOBODY - 1, 135);
-	tell(trail, PERF_RECORD_OF_FORK, NOBODY - 3, NOBODY - 2, 136);
+	trail_events__add(trail, PERF_RECORD_OF_FORK, NOBODY - 2, NOBODY - 1, 135);
+	trail_events__add(trail, PERF_RECORD_OF_FORK, NOBODY - 3, NOBODY - 2, 136);
 	s = sample_told(NOBODY - 3, 3, 150, 2);
 	p = processes__of(t, &s, 1);
 	assert_string_equal(p->identity.exe, "/program");
@@ -474,7 +451,7 @@ static void test_program_of_the_dead(void **state)
 	told.generation = r.generation;
 	file = files__of(f->files, dir, &told, 1);
 	assert_true(file->is_code);
-	tell(trail, PERF_RECORD_OF_EXEC, NOBODY, 0, 100);
+	trail_events__add(trail, PERF_RECORD_OF_EXEC, NOBODY, 0, 100);
 	trail__add(trail, &r);
 	s = sample_told(NOBODY, 3, 150, 1);
 	dead = processes__of(t, &s, 1);
@@ -503,10 +480,10 @@ static void test_swap_of_equal_size(void **state)
 	struct process *p;
 	bool certain;
 
-	tell(trail, PERF_RECORD_OF_EXEC, NOBODY, 0, 100);
-	tell_mapping(trail, NOBODY, 0x1000, "/a", 110);
-	tell_mapping(trail, NOBODY, 0x1000, "/b", 210);
-	tell_mapping(trail, NOBODY, 0x1000, "/a", 310);
+	trail_events__add(trail, PERF_RECORD_OF_EXEC, NOBODY, 0, 100);
+	trail_events__add_mapping(trail, NOBODY, 0x1000, "/a", 110);
+	trail_events__add_mapping(trail, NOBODY, 0x1000, "/b", 210);
+	trail_events__add_mapping(trail, NOBODY, 0x1000, "/a", 310);
 	p = processes__of(t, &s, 1);
 	a = processes__maps(t, p, &s, false, &certain);
 	assert_true(str__eq(name_at(a, 0x1000), STR("/a")));
@@ -543,7 +520,7 @@ static void test_children_of_a_stranger(void **state)
 
 		/* Children's start times are not before their parent's. */
 		s.head.start_ns = start_ns(getpid()) + 1;
-		tell(trail, PERF_RECORD_OF_FORK, NOBODY - i, parent, 90 * MS);
+		trail_events__add(trail, PERF_RECORD_OF_FORK, NOBODY - i, parent, 90 * MS);
 		p = processes__of(t, &s, 1);
 		assert_non_null(p->maps);
 		assert_non_null(maps__find(p->maps, (uintptr_t)test_children_of_a_stranger));
@@ -551,8 +528,8 @@ static void test_children_of_a_stranger(void **state)
 	}
 	assert_int_equal(processes__stat(t).reads, 1);
 	/* One that has exec'ed since says nothing of what it was. */
-	tell(trail, PERF_RECORD_OF_FORK, NOBODY - 9, 1, 90 * MS);
-	tell(trail, PERF_RECORD_OF_EXEC, 1, 0, 95 * MS);
+	trail_events__add(trail, PERF_RECORD_OF_FORK, NOBODY - 9, 1, 90 * MS);
+	trail_events__add(trail, PERF_RECORD_OF_EXEC, 1, 0, 95 * MS);
 	{
 		struct sampler_sample s = sample_told(NOBODY - 9, 4, 100 * MS, 1);
 
@@ -582,7 +559,7 @@ static void test_children_of_a_forbidden_stranger(void **state)
 		struct sampler_sample s = sample_told(NOBODY - i, 3, (100 + i) * MS, counted_pages());
 
 		s.head.start_ns = start_ns(getpid()) + 1;
-		tell(trail, PERF_RECORD_OF_FORK, NOBODY - i, (uint32_t)getpid(), 90 * MS);
+		trail_events__add(trail, PERF_RECORD_OF_FORK, NOBODY - i, (uint32_t)getpid(), 90 * MS);
 		assert_null(processes__of(t, &s, 1)->maps);
 	}
 	assert_int_equal(processes__stat(t).n, 101);
@@ -601,7 +578,7 @@ static void test_replaced_before_reading(void **state)
 	struct process *p;
 
 	s.head.time_ns = 100;
-	tell(trail, PERF_RECORD_OF_EXEC, (uint32_t)getpid(), 0, 200);
+	trail_events__add(trail, PERF_RECORD_OF_EXEC, (uint32_t)getpid(), 0, 200);
 	p = processes__of(t, &s, 1);
 	assert_null(p->maps);
 	assert_null(p->identity.exe);
@@ -631,7 +608,7 @@ static void test_lost_records(void **state)
 	p = processes__of(t, &s, 1);
 	assert_int_equal(processes__stat(t).reads, 1);
 	f->host.mono_ns = 2000 * MS;
-	tell(trail, PERF_RECORD_OF_LOST, 0, 0, 1500 * MS);
+	trail_events__add(trail, PERF_RECORD_OF_LOST, 0, 0, 1500 * MS);
 	for (int i = 1; i < 4; i++) {
 		s.head.time_ns = (uint64_t)(2000 + i) * MS;
 		processes__maps(t, p, &s, false, &certain);

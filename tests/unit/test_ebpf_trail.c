@@ -15,6 +15,7 @@
 #include "plugins/input/ebpf/trail.h"
 #include "tests/unit/failmalloc.h"
 #include "tests/unit/random.h"
+#include "tests/unit/trail_events.h"
 
 /* ------------------------------------------------------------------------------------------------
  * Records
@@ -196,30 +197,6 @@ static void test_too_short(void **state)
  * The trail
  */
 
-static void add(struct trail *t, enum perf_record_kind kind, uint32_t pid, uint32_t ppid, int64_t time_ns)
-{
-	struct perf_record r = { .kind = kind, .pid = pid, .tid = pid, .ppid = ppid, .time_ns = time_ns };
-
-	trail__add(t, &r);
-}
-
-static void add_mapping(struct trail *t, uint32_t pid, uint64_t start, const char *name, int64_t time_ns)
-{
-	struct perf_record r = {
-		.kind = PERF_RECORD_OF_MMAP,
-		.pid = pid,
-		.tid = pid,
-		.time_ns = time_ns,
-		.start = start,
-		.end = start + 0x1000,
-		.ino = (uint8_t)name[1],
-		.generation = 1,
-		.name = str__of(name),
-	};
-
-	trail__add(t, &r);
-}
-
 static struct trail_mappings told;
 
 static void test_origin_and_mappings(void **state)
@@ -229,14 +206,14 @@ static void test_origin_and_mappings(void **state)
 
 	(void)state;
 	assert_int_equal(trail__origin(t, 5, 1000).kind, TRAIL_UNKNOWN);
-	add(t, PERF_RECORD_OF_FORK, 5, 4, 100);
-	add(t, PERF_RECORD_OF_EXEC, 5, 0, 200);
-	add_mapping(t, 5, 0x1000, "/a", 210);
+	trail_events__add(t, PERF_RECORD_OF_FORK, 5, 4, 100);
+	trail_events__add(t, PERF_RECORD_OF_EXEC, 5, 0, 200);
+	trail_events__add_mapping(t, 5, 0x1000, "/a", 210);
 	/* From another CPU's ring, which was emptied later. */
-	add_mapping(t, 5, 0x3000, "/c", 230);
-	add_mapping(t, 5, 0x2000, "/b", 220);
+	trail_events__add_mapping(t, 5, 0x3000, "/c", 230);
+	trail_events__add_mapping(t, 5, 0x2000, "/b", 220);
 	/* A thread is no new process. */
-	add(t, PERF_RECORD_OF_FORK, 5, 5, 240);
+	trail_events__add(t, PERF_RECORD_OF_FORK, 5, 5, 240);
 	o = trail__origin(t, 5, 150);
 	assert_int_equal(o.kind, TRAIL_FORK);
 	assert_int_equal(o.ppid, 4);
@@ -277,7 +254,7 @@ static void test_generations(void **state)
 	struct trail *t = trail__new();
 
 	(void)state;
-	add(t, PERF_RECORD_OF_EXEC, 5, 0, 200);
+	trail_events__add(t, PERF_RECORD_OF_EXEC, 5, 0, 200);
 	trail__add(t, &r);
 	r.generation = 2;
 	r.time_ns = 220;
@@ -301,9 +278,9 @@ static void test_lost_records(void **state)
 	struct trail *t = trail__new();
 
 	(void)state;
-	add(t, PERF_RECORD_OF_EXEC, 5, 0, 200);
-	add_mapping(t, 5, 0x1000, "/a", 210);
-	add(t, PERF_RECORD_OF_LOST, 0, 0, 250);
+	trail_events__add(t, PERF_RECORD_OF_EXEC, 5, 0, 200);
+	trail_events__add_mapping(t, 5, 0x1000, "/a", 210);
+	trail_events__add(t, PERF_RECORD_OF_LOST, 0, 0, 250);
 	assert_int_equal(trail__mappings(t, 5, 200, 220, &told), -ENODATA);
 	assert_int_equal(trail__mappings(t, 6, 200, 220, &told), -ENODATA);
 	assert_int_equal(trail__mappings(t, 5, 250, 300, &told), 0);
@@ -318,7 +295,7 @@ static void test_many_of_one(void **state)
 
 	(void)state;
 	for (int64_t i = 1; i <= n; i++)
-		add_mapping(t, 5, 0x1000, "/a", i);
+		trail_events__add_mapping(t, 5, 0x1000, "/a", i);
 	assert_true(trail__stat(t).n_steps <= TRAIL_MAPPINGS + 32);
 	assert_int_equal(trail__stat(t).n_steps + trail__stat(t).n_forgotten, n);
 	assert_int_equal(trail__mappings(t, 5, 0, n, &told), -ENODATA);
@@ -335,7 +312,7 @@ static void test_many_processes(void **state)
 
 	(void)state;
 	for (uint32_t pid = 1; pid <= n; pid++)
-		add_mapping(t, pid, 0x1000, "/a", pid);
+		trail_events__add_mapping(t, pid, 0x1000, "/a", pid);
 	assert_int_equal(trail__stat(t).n_steps, 131072);
 	assert_int_equal(trail__stat(t).n_forgotten, n - 131072);
 	assert_int_equal(trail__mappings(t, n, n - 1, n, &told), 0);
@@ -345,7 +322,7 @@ static void test_many_processes(void **state)
 	assert_int_equal(trail__mappings(t, n + 1, 0, n, &told), -ENODATA);
 	assert_int_equal(trail__mappings(t, n + 1, n, 2 * n, &told), 0);
 	/* Back again: what it did before is missing still. */
-	add_mapping(t, 1, 0x2000, "/b", n + 1);
+	trail_events__add_mapping(t, 1, 0x2000, "/b", n + 1);
 	assert_int_equal(trail__mappings(t, 1, 0, n + 1, &told), -ENODATA);
 	assert_int_equal(trail__mappings(t, 1, n, n + 1, &told), 0);
 	assert_int_equal(told.n, 1);
@@ -358,10 +335,10 @@ static void test_end(void **state)
 	const int64_t second = 1000000000;
 
 	(void)state;
-	add(t, PERF_RECORD_OF_EXEC, 5, 0, second);
-	add_mapping(t, 5, 0x1000, "/a", second);
-	add(t, PERF_RECORD_OF_EXEC, 6, 0, second);
-	add(t, PERF_RECORD_OF_EXIT, 5, 0, 2 * second);
+	trail_events__add(t, PERF_RECORD_OF_EXEC, 5, 0, second);
+	trail_events__add_mapping(t, 5, 0x1000, "/a", second);
+	trail_events__add(t, PERF_RECORD_OF_EXEC, 6, 0, second);
+	trail_events__add(t, PERF_RECORD_OF_EXIT, 5, 0, 2 * second);
 	trail__sweep(t, 4 * second);
 	assert_int_equal(trail__stat(t).n_pids, 2);
 	trail__sweep(t, 4 * second + 1);
@@ -369,13 +346,13 @@ static void test_end(void **state)
 	assert_int_equal(trail__origin(t, 5, 3 * second).kind, TRAIL_UNKNOWN);
 	assert_int_equal(trail__origin(t, 6, 3 * second).kind, TRAIL_EXEC);
 	/* The leader has ended, a thread runs on. */
-	add(t, PERF_RECORD_OF_EXIT, 6, 0, 5 * second);
-	add_mapping(t, 6, 0x1000, "/a", 6 * second);
+	trail_events__add(t, PERF_RECORD_OF_EXIT, 6, 0, 5 * second);
+	trail_events__add_mapping(t, 6, 0x1000, "/a", 6 * second);
 	trail__sweep(t, 100 * second);
 	assert_int_equal(trail__stat(t).n_pids, 1);
 	assert_int_equal(trail__stat(t).n_forgotten, 0);
 	/* An end at the last time there is stays ahead of every clock. */
-	add(t, PERF_RECORD_OF_EXIT, 6, 0, INT64_MAX);
+	trail_events__add(t, PERF_RECORD_OF_EXIT, 6, 0, INT64_MAX);
 	trail__sweep(t, 100 * second);
 	assert_int_equal(trail__stat(t).n_pids, 1);
 	trail__free(t);
@@ -389,15 +366,15 @@ static void test_spare(void **state)
 
 	(void)state;
 	for (uint32_t pid = 1; pid <= 1000; pid++) {
-		add(t, PERF_RECORD_OF_EXEC, pid, 0, second);
-		add_mapping(t, pid, 0x1000, "/a", 2 * second);
-		add(t, PERF_RECORD_OF_EXIT, pid, 0, 3 * second);
+		trail_events__add(t, PERF_RECORD_OF_EXEC, pid, 0, second);
+		trail_events__add_mapping(t, pid, 0x1000, "/a", 2 * second);
+		trail_events__add(t, PERF_RECORD_OF_EXIT, pid, 0, 3 * second);
 	}
 	trail__sweep(t, 10 * second);
 	assert_int_equal(trail__stat(t).n_pids, 0);
 	assert_int_equal(trail__stat(t).n_steps, 0);
 	for (uint32_t pid = 1; pid <= 1000; pid++) {
-		add(t, PERF_RECORD_OF_FORK, pid, 4000, second);
+		trail_events__add(t, PERF_RECORD_OF_FORK, pid, 4000, second);
 		assert_int_equal(trail__origin(t, pid, 3 * second).kind, TRAIL_FORK);
 		assert_int_equal(trail__mappings(t, pid, 0, 3 * second, &told), 0);
 		assert_int_equal(told.n, 0);
@@ -405,7 +382,7 @@ static void test_spare(void **state)
 	assert_int_equal(trail__stat(t).n_steps, 1000);
 	/* Sooner than what ran in that memory before. */
 	for (uint32_t pid = 1; pid <= 1000; pid++)
-		add(t, PERF_RECORD_OF_EXIT, pid, 0, 2 * second);
+		trail_events__add(t, PERF_RECORD_OF_EXIT, pid, 0, 2 * second);
 	trail__sweep(t, 4 * second + 1);
 	assert_int_equal(trail__stat(t).n_pids, 0);
 	trail__free(t);
@@ -419,11 +396,11 @@ static void test_room_of_ended(void **state)
 
 	(void)state;
 	for (uint32_t pid = 1; pid < n; pid++) {
-		add_mapping(t, pid, 0x1000, "/a", n + pid);
-		add(t, PERF_RECORD_OF_EXIT, pid, 0, n + pid);
+		trail_events__add_mapping(t, pid, 0x1000, "/a", n + pid);
+		trail_events__add(t, PERF_RECORD_OF_EXIT, pid, 0, n + pid);
 	}
 	for (uint32_t i = 0; i < 10; i++)
-		add_mapping(t, n, 0x1000 + i * 0x1000, "/a", 1 + i);
+		trail_events__add_mapping(t, n, 0x1000 + i * 0x1000, "/a", 1 + i);
 	assert_int_equal(trail__stat(t).n_steps, n);
 	assert_int_equal(trail__stat(t).n_forgotten, 0);
 	assert_int_equal(trail__stat(t).n_pids, n - 9);
@@ -443,8 +420,8 @@ static void test_no_memory(void **state)
 		struct trail *t = trail__new();
 
 		if (t) {
-			add(t, PERF_RECORD_OF_EXEC, 5, 0, 100);
-			add_mapping(t, 5, 0x1000, "/a", 110);
+			trail_events__add(t, PERF_RECORD_OF_EXEC, 5, 0, 100);
+			trail_events__add_mapping(t, 5, 0x1000, "/a", 110);
 		}
 		failmalloc__disarm();
 		if (!t)

@@ -31,6 +31,7 @@
 #include "plugins/input/perf_map/processes.h"
 #include "plugins/input/perf_map/source.h"
 #include "tests/unit/failmalloc.h"
+#include "tests/unit/no_metrics.h"
 #include "tests/unit/random.h"
 #include "tests/unit/shell.h"
 #include "tests/unit/terminal.h"
@@ -858,18 +859,6 @@ static struct dcm_metric *no_metric(const struct dcm_host *host, enum dcm_metric
 	return NULL;
 }
 
-static void ignore_add(struct dcm_metric *m, uint64_t n)
-{
-	(void)m;
-	(void)n;
-}
-
-static void ignore_set(struct dcm_metric *m, double v)
-{
-	(void)m;
-	(void)v;
-}
-
 static int refuse(const struct dcm_host *host, const struct dcm_guarded *g)
 {
 	(void)host;
@@ -914,8 +903,8 @@ static void test_the_plugin_names_this_process(void **state)
 				 .drop = no_drop,
 				 .set_state = any_state,
 				 .metric = no_metric,
-				 .metric_add = ignore_add,
-				 .metric_set = ignore_set,
+				 .metric_add = no_metrics__add,
+				 .metric_set = no_metrics__set,
 				 .open_guarded = refuse };
 	CLEANUP(mem__freep) void *config = default_config(p->options);
 	struct dcm_process id = { .pid = (uint32_t)getpid() };
