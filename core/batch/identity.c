@@ -99,7 +99,11 @@ static struct dcm_hash function_hash(const struct dcm_batch *b, const struct dcm
 	return hash__bytes128(&bytes, sizeof(bytes));
 }
 
-bool identity__named_later(const struct dcm_batch *b, const struct dcm_location *l)
+/*
+ * True when the location's names can be found later, from its build id and address: they are then
+ * no part of it.
+ */
+static bool is_named_later(const struct dcm_batch *b, const struct dcm_location *l)
 {
 	return l->kind == DCM_FRAME_NATIVE && l->addr_kind != DCM_ADDR_NONE &&
 	       l->mapping != DCM_NONE && b->strings[b->mappings[l->mapping].build_id].n > 0;
@@ -151,7 +155,7 @@ static struct dcm_hash location_hash(const struct dcm_batch *b, struct scratch *
 		.kind = l->kind,
 		.addr_kind = l->addr_kind,
 		.address = l->address,
-		.n_lines = identity__named_later(b, l) ? 0 : l->n_lines,
+		.n_lines = is_named_later(b, l) ? 0 : l->n_lines,
 	};
 	if (l->mapping != DCM_NONE)
 		bytes->mapping = s->mappings[l->mapping];

@@ -26,10 +26,4 @@ int identity__compute(const struct dcm_batch *b, struct dcm_hash *ret_locations,
  */
 struct dcm_hash identity__series(const struct dcm_batch *b, uint32_t series);
 
-/*
- * True when the location's names can be found later, from its build id and address: they are then
- * no part of it.
- */
-bool identity__named_later(const struct dcm_batch *b, const struct dcm_location *l);
-
 #endif

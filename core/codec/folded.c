@@ -313,8 +313,8 @@ static int read_line(struct reader *r, struct dcm_str line)
 	return 0;
 }
 
-int folded__read(const uint8_t *data, size_t n, const struct decode_options *o,
-		 struct dcm_builder *b, struct dcm_error *err)
+static int read_lines(const uint8_t *data, size_t n, const struct decode_options *o,
+		      struct dcm_builder *b, struct dcm_error *err)
 {
 	uint64_t max_bytes = decode__max_bytes(o, DECODE_MAX_BYTES);
 	const struct dcm_type type = {
@@ -350,5 +350,5 @@ int folded__read(const uint8_t *data, size_t n, const struct decode_options *o,
 int folded__decode(const uint8_t *data, size_t n, const struct decode_options *o,
 		   struct dcm_batch **ret, struct dcm_error *err)
 {
-	return decode__batch(folded__read, data, n, o, ret, err);
+	return decode__batch(read_lines, data, n, o, ret, err);
 }

@@ -21,8 +21,6 @@
 #include "core/base/buf.h"
 #include "core/codec/decode.h"
 
-int folded__read(const uint8_t *data, size_t n, const struct decode_options *o,
-		 struct dcm_builder *b, struct dcm_error *err);
 int folded__decode(const uint8_t *data, size_t n, const struct decode_options *o,
 		   struct dcm_batch **ret, struct dcm_error *err);
 

@@ -545,8 +545,8 @@ static int read_lines(struct reader *r, const char *p, const char *end)
 	return e < 0 ? e : end_sample(r);
 }
 
-int perf_script__read(const uint8_t *data, size_t n, const struct decode_options *o,
-		      struct dcm_builder *b, struct dcm_error *err)
+static int read_script(const uint8_t *data, size_t n, const struct decode_options *o,
+		       struct dcm_builder *b, struct dcm_error *err)
 {
 	uint64_t max_bytes = decode__max_bytes(o, DECODE_MAX_BYTES);
 
@@ -576,5 +576,5 @@ int perf_script__read(const uint8_t *data, size_t n, const struct decode_options
 int perf_script__decode(const uint8_t *data, size_t n, const struct decode_options *o,
 			struct dcm_batch **ret, struct dcm_error *err)
 {
-	return decode__batch(perf_script__read, data, n, o, ret, err);
+	return decode__batch(read_script, data, n, o, ret, err);
 }

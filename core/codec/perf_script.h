@@ -17,8 +17,6 @@
 
 #include "core/codec/decode.h"
 
-int perf_script__read(const uint8_t *data, size_t n, const struct decode_options *o,
-		      struct dcm_builder *b, struct dcm_error *err);
 int perf_script__decode(const uint8_t *data, size_t n, const struct decode_options *o,
 			struct dcm_batch **ret, struct dcm_error *err);
 

@@ -19,8 +19,6 @@
 /* decode_options.max_bytes when it is 0: a JSON number of three bytes takes 50 in memory. */
 #define SPEEDSCOPE_MAX_BYTES ((uint64_t)32 << 20)
 
-int speedscope__read(const uint8_t *data, size_t n, const struct decode_options *o,
-		     struct dcm_builder *b, struct dcm_error *err);
 int speedscope__decode(const uint8_t *data, size_t n, const struct decode_options *o,
 		       struct dcm_batch **ret, struct dcm_error *err);
 

@@ -414,8 +414,8 @@ static int read_profile(struct reader *r, const json_t *profile)
 	return sampled ? read_sampled(r, profile, unit->scale) : read_evented(r, profile, unit->scale);
 }
 
-int speedscope__read(const uint8_t *data, size_t n, const struct decode_options *o,
-		     struct dcm_builder *b, struct dcm_error *err)
+static int read_document(const uint8_t *data, size_t n, const struct decode_options *o,
+			 struct dcm_builder *b, struct dcm_error *err)
 {
 	CLEANUP(json_decrefp) json_t *root = NULL;
 
@@ -445,5 +445,5 @@ int speedscope__read(const uint8_t *data, size_t n, const struct decode_options 
 int speedscope__decode(const uint8_t *data, size_t n, const struct decode_options *o,
 		       struct dcm_batch **ret, struct dcm_error *err)
 {
-	return decode__batch(speedscope__read, data, n, o, ret, err);
+	return decode__batch(read_document, data, n, o, ret, err);
 }

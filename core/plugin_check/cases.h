@@ -32,18 +32,6 @@ noreturn void verdict__skip(const struct check *c, const char *fmt, ...)
 noreturn void verdict__pass(const struct check *c, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/*
- * Settings from the configuration given, or the defaults. Skips the case when these are not enough.
- */
-struct settings *check__settings(const struct check *c);
-/*
- * An instance of these, opened and started. Skips the case when the plugin says (with a sentence)
- * that it cannot.
- */
-struct instance *check__start(const struct check *c);
-/* Drains, stops and frees it. */
-void check__stop(struct instance *i);
-
 /* options.c */
 void case__unknown_key(const struct check *c);
 void case__bad_values(const struct check *c);

@@ -28,7 +28,10 @@ enum {
 };
 #define SWEEP_NS ((int64_t)20 * 1000000000)
 
-struct settings *check__settings(const struct check *c)
+/*
+ * Settings from the configuration given, or the defaults. Skips the case when these are not enough.
+ */
+static struct settings *settings_of(const struct check *c)
 {
 	struct problems problems = { 0 };
 	struct options_env env = { .problems = &problems };
@@ -43,13 +46,17 @@ struct settings *check__settings(const struct check *c)
 	return s;
 }
 
-struct instance *check__start(const struct check *c)
+/*
+ * An instance of these, opened and started. Skips the case when the plugin says (with a sentence)
+ * that it cannot.
+ */
+static struct instance *start(const struct check *c)
 {
 	struct instance *i = NULL;
 	struct dcm_error err = DCM_ERROR_INIT;
 	struct instance_view v;
 
-	if (instance__new(c->plugin, c->plugin->info.name, check__settings(c), &c->services, &i, &err) < 0)
+	if (instance__new(c->plugin, c->plugin->info.name, settings_of(c), &c->services, &i, &err) < 0)
 		verdict__fail(c, "%s", err.text);
 	if (instance__open_and_start(i, &err) == 0)
 		return i;
@@ -61,7 +68,8 @@ struct instance *check__start(const struct check *c)
 	verdict__skip(c, "it cannot start here: %s", err.text);
 }
 
-void check__stop(struct instance *i)
+/* Drains, stops and frees it. */
+static void stop(struct instance *i)
 {
 	instance__drain(i, clock__mono(&clock__system) + 5 * (int64_t)1000000000);
 	instance__stop(i);
@@ -71,10 +79,10 @@ void check__stop(struct instance *i)
 static void round_of_life(const struct check *c)
 {
 	struct dcm_error err = DCM_ERROR_INIT;
-	struct instance *i = check__start(c);
+	struct instance *i = start(c);
 
 	work__once(c, i, &err);
-	check__stop(i);
+	stop(i);
 }
 
 /*
@@ -102,7 +110,7 @@ void case__lifecycle(const struct check *c)
 
 void case__stop_without_drain(const struct check *c)
 {
-	struct instance *i = check__start(c);
+	struct instance *i = start(c);
 
 	instance__stop(i);
 	/* And the same instance again. */
@@ -115,7 +123,7 @@ void case__stop_without_drain(const struct check *c)
 static void change_once(const struct check *c, struct instance *i, bool commit)
 {
 	struct dcm_error err = DCM_ERROR_INIT;
-	struct settings *s = check__settings(c);
+	struct settings *s = settings_of(c);
 	int r = instance__prepare(i, s, &err);
 
 	if (r < 0)
@@ -129,13 +137,13 @@ static void change_once(const struct check *c, struct instance *i, bool commit)
 static void round_of_changes(const struct check *c)
 {
 	struct dcm_error err = DCM_ERROR_INIT;
-	struct instance *i = check__start(c);
+	struct instance *i = start(c);
 
 	change_once(c, i, false);
 	change_once(c, i, true);
 	change_once(c, i, true);
 	work__once(c, i, &err);
-	check__stop(i);
+	stop(i);
 }
 
 void case__change(const struct check *c)
@@ -147,11 +155,11 @@ void case__change(const struct check *c)
 
 void case__work(const struct check *c)
 {
-	struct instance *i = check__start(c);
+	struct instance *i = start(c);
 	struct dcm_error err = DCM_ERROR_INIT;
 	int r = work__once(c, i, &err);
 
-	check__stop(i);
+	stop(i);
 	if (r == -EAGAIN)
 		verdict__skip(c, "it asks for later: %s", err.text);
 	if (r < 0)
@@ -172,7 +180,7 @@ enum life {
 
 static enum life live_once(const struct check *c, uint64_t n, bool sticky)
 {
-	struct settings *s = check__settings(c);
+	struct settings *s = settings_of(c);
 	struct instance *i = NULL;
 	struct dcm_error err = DCM_ERROR_INIT;
 	bool has_failed;
@@ -196,12 +204,12 @@ static enum life live_once(const struct check *c, uint64_t n, bool sticky)
 static enum life live_without(const struct check *c, uint64_t n, bool sticky)
 {
 	struct dcm_error err = DCM_ERROR_INIT;
-	struct instance *i = check__start(c);
+	struct instance *i = start(c);
 	int64_t before;
 	enum life life;
 
 	work__once(c, i, &err);
-	check__stop(i);
+	stop(i);
 	live_once(c, n, sticky);
 	before = alloc__outstanding();
 	life = live_once(c, n, sticky);
@@ -255,7 +263,7 @@ void case__no_memory(const struct check *c)
 	if (!alloc__works())
 		verdict__skip(c, "built with a sanitizer, which has the allocator");
 	/* Said here once, and not by each child. */
-	check__stop(check__start(c));
+	stop(start(c));
 	/* One by one first, then in steps that grow: the later ones are mostly the host's. */
 	for (; n <= N_FAILURES_MAX && (has_failed(once) || has_failed(sticky));
 	     n += 1 + n / 100, n_tried++) {

@@ -48,7 +48,8 @@ static void find_build_id(const uint8_t *p, size_t n, char ret_hex[static 129])
 	}
 }
 
-void kernel__read_notes(const char *path, char ret_hex[static 129])
+/* The GNU build id in a file of ELF notes; "" when there is none. */
+static void read_notes(const char *path, char ret_hex[static 129])
 {
 	struct buf notes = { 0 };
 
@@ -63,12 +64,12 @@ void kernel__build_id(struct dcm_str module, char ret_hex[static 129])
 	char path[128];
 
 	if (module.n == 0) {
-		kernel__read_notes("/sys/kernel/notes", ret_hex);
+		read_notes("/sys/kernel/notes", ret_hex);
 		return;
 	}
 	ret_hex[0] = 0;
 	if (module.n > 64 || memchr(module.p, '/', module.n))
 		return;
 	snprintf(path, sizeof(path), "/sys/module/%.*s/notes/.note.gnu.build-id", STR_ARG(module));
-	kernel__read_notes(path, ret_hex);
+	read_notes(path, ret_hex);
 }

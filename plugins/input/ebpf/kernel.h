@@ -7,10 +7,10 @@
 
 #include <decima/plugin.h>
 
-/* The GNU build id in a file of ELF notes, as lower-case hex; "" when there is none. */
-void kernel__read_notes(const char *path, char ret_hex[static 129]);
-
-/* The same of the running kernel (module "") or of a loaded module. */
+/*
+ * The GNU build id of the running kernel (module "") or of a loaded module, as lower-case hex; ""
+ * when there is none.
+ */
 void kernel__build_id(struct dcm_str module, char ret_hex[static 129]);
 
 #endif

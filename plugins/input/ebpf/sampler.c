@@ -56,7 +56,8 @@ struct sampler {
 	bool is_cut;
 };
 
-uint64_t sampler__ring_bytes(uint64_t wanted, uint32_t n_cpus, uint64_t frequency)
+/* Bytes of the ring for samples: `wanted`, or by CPUs and frequency when 0; a power of two. */
+static uint64_t ring_bytes(uint64_t wanted, uint32_t n_cpus, uint64_t frequency)
 {
 	uint64_t need = wanted, bytes = 4096;
 
@@ -103,7 +104,7 @@ static bool with_tables(const struct settings *s)
 
 static void configure(struct sampler_bpf *bpf, const struct settings *s, uint32_t n_cpus, bool typed)
 {
-	uint64_t ring = sampler__ring_bytes((uint64_t)s->ring_size_bytes, n_cpus, (uint64_t)s->frequency);
+	uint64_t ring = ring_bytes((uint64_t)s->ring_size_bytes, n_cpus, (uint64_t)s->frequency);
 	bool fork = s->filter.pids.n && s->filter.children;
 
 	bpf->rodata->self_pid = (uint32_t)getpid();

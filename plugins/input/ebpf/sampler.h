@@ -74,7 +74,4 @@ bool sampler__tables(struct sampler *s, const struct dcm_host *host, struct tabl
 void sampler__set_period(struct sampler *s, uint64_t period_ns);
 void sampler__set_exclude_self(struct sampler *s, bool on);
 
-/* Bytes of the ring for samples: `wanted`, or by CPUs and frequency when 0; a power of two. */
-uint64_t sampler__ring_bytes(uint64_t wanted, uint32_t n_cpus, uint64_t frequency);
-
 #endif

@@ -270,7 +270,7 @@ void image__fini(struct image *im)
 	*im = (struct image){ 0 };
 }
 
-const char *image__section_name(const struct image *im, const struct image_section *s)
+static const char *section_name(const struct image *im, const struct image_section *s)
 {
 	return s->name < im->n_names ? im->names + s->name : "";
 }
@@ -281,7 +281,7 @@ const struct image_section *image__section(const struct image *im, const char *n
 		const struct image_section *s = &im->sections[i];
 
 		if (s->type != SHT_NOBITS && s->type != SHT_NULL &&
-		    !strcmp(image__section_name(im, s), name) && holds(im, s->offset, s->bytes))
+		    !strcmp(section_name(im, s), name) && holds(im, s->offset, s->bytes))
 			return s;
 	}
 	return NULL;

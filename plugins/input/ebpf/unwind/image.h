@@ -70,7 +70,6 @@ int image__work(const struct image *im, uint64_t n);
 
 /* The first section of that name with bytes in the file, or NULL. */
 const struct image_section *image__section(const struct image *im, const char *name);
-const char *image__section_name(const struct image *im, const struct image_section *s);
 
 /* The bytes at an offset into new memory (caller frees): 0, -ENOEXEC, -EFBIG, -EIO, -ENOMEM. */
 int image__load(const struct image *im, uint64_t offset, uint64_t n, uint64_t max, uint8_t **ret);
