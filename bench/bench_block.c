@@ -65,6 +65,19 @@ struct reader {
 	int64_t *totals;  /* of all stacks */
 };
 
+static void add_rollup(const struct chunk *c, int64_t *sums)
+{
+	struct chunk_sums it;
+	int n = chunk_sums__begin(&it, c, 0);
+
+	while (n >= 0 && (n = chunk_sums__next(&it)) > 0) {
+		memcpy(sums, it.values, (size_t)n * sizeof(*sums));
+		sums += n;
+	}
+	if (n < 0)
+		die("no rollup");
+}
+
 /* Adds what a chunk's profiles in [from, to) hold; all of it through the rollup if that may be. */
 static void add_chunk(struct reader *r, const struct chunk *c, int64_t from, int64_t to, bool rollup)
 {
@@ -74,8 +87,7 @@ static void add_chunk(struct reader *r, const struct chunk *c, int64_t from, int
 	if (chunk__stacks(c, r->stacks, NULL) < 0)
 		die("no stacks");
 	if (whole && rollup) {
-		if (chunk__rollup(c, 0, r->sums) < 0)
-			die("no rollup");
+		add_rollup(c, r->sums);
 	} else {
 		if (chunk__profiles(c, CHUNK_WANT_ROWS, &r->profiles) < 0)
 			die("no profiles");

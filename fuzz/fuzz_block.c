@@ -83,26 +83,18 @@ static void fit(uint8_t *p, size_t n)
 	f->sum = hash__bytes(f, offsetof(struct block_footer, sum), seed);
 }
 
-/*
- * Sums page by page, and of rows by label set: these go to two slots, of which numbers[] has room
- * for.
- */
+/* Sums of rows, also by label set: these go to two slots, of which numbers[] has room for. */
 static void add_up(const struct chunk *c, struct chunk_cursor *cur,
 		   const struct chunk_profiles *profiles, int64_t *numbers)
 {
 	static uint8_t slots[MOST_NUMBERS];
 	static uint64_t seen[MOST_NUMBERS];
-	static struct chunk_sums it;
 	const struct chunk_span span = { .chunk = c,
 					 .profiles = profiles,
 					 .first = profiles->n / 3,
 					 .n = profiles->n - profiles->n / 3 };
 	struct chunk_span by_slot = span;
 
-	for (unsigned t = 0; t < c->entry->n_types; t++)
-		if (!(c->types[t].flags & CHUNK_WIDE) && chunk_sums__begin(&it, c, t) == 0)
-			while (chunk_sums__next(&it) > 0)
-				;
 	for (unsigned i = 0; i < c->entry->n_label_sets; i++)
 		slots[i] = i % 2;
 	by_slot.slots = slots;
@@ -113,6 +105,7 @@ static void add_up(const struct chunk *c, struct chunk_cursor *cur,
 
 static void read_chunk(const struct chunk *c, struct chunk_cursor *cur, int64_t *numbers, uint32_t *ids)
 {
+	static struct chunk_sums it;
 	const struct chunk_entry *e = c->entry;
 	struct chunk_profiles profiles = { 0 };
 	struct chunk_page page;
@@ -122,8 +115,9 @@ static void read_chunk(const struct chunk *c, struct chunk_cursor *cur, int64_t 
 		return;
 	chunk__stacks(c, ids, ids + MOST_NUMBERS);
 	for (unsigned t = 0; t < e->n_types; t++)
-		if (!(c->types[t].flags & CHUNK_WIDE))
-			chunk__rollup(c, t, numbers);
+		if (!(c->types[t].flags & CHUNK_WIDE) && chunk_sums__begin(&it, c, t) == 0)
+			while (chunk_sums__next(&it) > 0)
+				;
 	if (chunk__profiles(c, CHUNK_WANT_ROWS, &profiles) == 0 && !(c->types[0].flags & CHUNK_WIDE))
 		add_up(c, cur, &profiles, numbers);
 	chunk__profiles(c, CHUNK_WANT_TOTALS | CHUNK_WANT_ROWS | CHUNK_WANT_SPANS, &profiles);

@@ -179,14 +179,9 @@ int chunk__profiles(const struct chunk *c, unsigned want, struct chunk_profiles 
 int chunk__stacks(const struct chunk *c, uint32_t *ret_stacks, uint32_t *ret_label_sets);
 
 /*
- * What each stack adds up to, ret[n_stacks]. `type` counts within the chunk and must not be wide.
- */
-int chunk__rollup(const struct chunk *c, unsigned type, int64_t *ret);
-
-/*
- * The same page by page, in the cache: begin, and then next() until it gives 0. It gives how many
- * stacks there are in ids[], and behind chunk_sums__begin() what these add up to in values[]; or an
- * error.
+ * What each stack adds up to, page by page, in the cache: begin, and then next() until it gives 0.
+ * It gives how many stacks there are in ids[], and behind chunk_sums__begin() what these add up to
+ * in values[]; or an error. `type` counts within the chunk and must not be wide.
  */
 struct chunk_sums {
 	const struct chunk_type *type; /* NULL: ids alone */

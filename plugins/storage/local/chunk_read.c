@@ -261,19 +261,6 @@ static int open_rollup(const struct chunk *c, unsigned type, struct pfor_in *ret
 	return r;
 }
 
-int chunk__rollup(const struct chunk *c, unsigned type, int64_t *ret)
-{
-	const uint32_t n = c->entry->n_stacks;
-	struct pfor_in in;
-	int r = open_rollup(c, type, &in);
-
-	if (r == 0)
-		r = may_hold(&in, n) ? pfor__get(&in, (uint64_t *)ret, n) : -EBADMSG;
-	if (r == 0)
-		make_values(&c->types[type], ret, n);
-	return r;
-}
-
 int chunk_ids__begin(struct chunk_sums *it, const struct chunk *c)
 {
 	it->type = NULL;
