@@ -48,6 +48,7 @@ for plugin in input/perf_map storage/local storage/memory output/file; do
 done
 accepts no_hardening "$cache" --disable-hardening
 refuses bad_sanitizer 'address or thread' "$cache" --enable-sanitizers=memory
+refuses unknown_option 'unrecognized options: --disable-file' "$cache" --disable-file
 refuses fuzzing_with_gcc 'clang' CC=gcc --enable-fuzzing
 
 # A machine without the tools for eBPF: a PATH that has everything but them.
