@@ -24,11 +24,17 @@ block() {
 
 # --- what the documents name
 
-for document in $documents; do
-	faults=$(grep -o '](\([^)#:]*\))' "$document" | sed 's/^](//; s/)$//' | while read -r to; do
-		[ -e "$(dirname "$document")/$to" ] || echo "no $to"
+# links TITLE FOLDER DOCUMENT: all lead to something there
+links() {
+	faults=$(grep -o '](\([^)#:]*\))' "$2/$3" | sed 's/^](//; s/)$//' | while read -r to; do
+		[ -e "$(dirname "$2/$3")/$to" ] || echo "no $to"
 	done)
-	verdict "links of $document" "$faults"
+	verdict "$1 of $3" "$faults"
+}
+
+for document in $documents; do
+	links links . "$document"
+	links "links as installed" "$destdir$prefix/share/doc/decima" "$document"
 
 	# Placeholders are in capitals. A program in bench/ or tests/ is there as its source.
 	faults=$(grep -o '`[^` ]*`' "$document" | tr -d '`' | sort -u | while read -r name; do
