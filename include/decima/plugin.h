@@ -537,7 +537,8 @@ enum dcm_process_event { DCM_PROCESS_SEEN, DCM_PROCESS_EXEC, DCM_PROCESS_EXIT };
 
 /*
  * Called once: status 0 when every store that must have the batch has made it durable, or a
- * negative errno.
+ * negative errno. On whichever thread learns it (the router's, a writer's, one of a store's own):
+ * it must not wait for anything.
  */
 typedef void (*dcm_done_fn)(void *ctx, int status);
 
@@ -817,7 +818,7 @@ struct dcm_lifecycle {
 	/*
 	 * Optional, before open() or without it (`decima check`): looks whether this machine lets
 	 * the plugin work with that configuration, and reports each finding with its one remedy.
-	 * Takes and changes nothing.
+	 * Takes and changes nothing. On the main thread of a program that has no other.
 	 */
 	void (*preflight)(const struct dcm_host *host, const void *config, dcm_report_fn report,
 			  void *ctx);
@@ -830,7 +831,7 @@ struct dcm_input_ops {
 	 * error to be logged.
 	 */
 	int (*collect)(void *instance, struct dcm_error *err);
-	int64_t (*interval_ns)(void *instance);
+	int64_t (*interval_ns)(void *instance); /* on the same thread; may change */
 	/*
 	 * Symbol source: from the thread of the input that saw the process. Must not block on
 	 * anything but files.
@@ -931,7 +932,7 @@ struct dcm_storage_ops {
 	 * tell. Without an instance; opens nothing for long, and changes nothing. Commands with
 	 * --data DIR look for the plugin this way, and then open an instance with the options path:
 	 * DIR and, where the plugin has that one, read_only: true. NULL: none of its stores is a
-	 * directory.
+	 * directory. On the main thread, before any open().
 	 */
 	int (*recognises)(const char *dir);
 };
