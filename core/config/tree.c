@@ -325,7 +325,7 @@ int tree__load_file(const char *path, struct tree **ret_tree, struct dcm_error *
 		r = error__set(err, r, "%s: more than %u MiB of text; split it up", path,
 			       TREE_MAX_BYTES >> 20);
 	else if (r == -ENOENT)
-		r = error__set(err, r, "%s: there is no such file; name another with -c", path);
+		r = error__set(err, r, "%s: there is no such file; name one that is there", path);
 	else if (r)
 		r = error__sys(err, r, "%s: cannot be read", path);
 	else

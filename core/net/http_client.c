@@ -39,12 +39,20 @@ static int split_unix(const char *url, struct buf *socket, struct buf *http)
 	return socket->error ? socket->error : http->error;
 }
 
+static bool is_unix(const char *url)
+{
+	return strncmp(url, "unix:", 5) == 0;
+}
+
 static int explain(CURLcode code, const struct http_call *call, const char *detail, struct dcm_error *err)
 {
 	if (!detail[0])
 		detail = curl_easy_strerror(code);
 	switch (code) {
 	case CURLE_COULDNT_CONNECT:
+		/* curl speaks of the host in the URL, which no socket has. */
+		if (is_unix(call->url))
+			detail = "nothing listens on the socket";
 		return error__set(err, -ECONNREFUSED, "%s: cannot connect: %s; %s", call->url,
 				  detail, call->remedy ? call->remedy : "is decima running there?");
 	case CURLE_OPERATION_TIMEDOUT:
@@ -54,7 +62,8 @@ static int explain(CURLcode code, const struct http_call *call, const char *deta
 		return error__set(err, -EINVAL, "%s: not a URL this can ask; write http://HOST:PORT or unix:/PATH",
 				  call->url);
 	case CURLE_COULDNT_RESOLVE_HOST:
-		return error__set(err, -ENOENT, "%s: %s", call->url, detail);
+		return error__set(err, -ENOENT, "%s: %s; write http://HOST:PORT or unix:/PATH", call->url,
+				  detail);
 	case CURLE_PEER_FAILED_VERIFICATION:
 	case CURLE_SSL_CACERT_BADFILE:
 		return error__set(err, -EACCES, "%s: the server's certificate is not trusted: %s; name its authority",
@@ -188,7 +197,7 @@ int http_client__call(const struct http_call *call, struct http_response *ret, s
 
 	if (!curl)
 		return error__nomem(err);
-	if (strncmp(call->url, "unix:", 5) == 0) {
+	if (is_unix(call->url)) {
 		r = split_unix(call->url, &socket, &http);
 		if (r < 0)
 			error__set(err, r, "%s: not a URL this can ask; write unix:/PATH/TO/SOCKET",

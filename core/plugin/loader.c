@@ -133,7 +133,8 @@ static int link_file(int fd, const char *path, struct plugin **ret, struct dcm_e
 	fresh_name(fd, name);
 	handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
 	if (!handle)
-		return error__set(err, -ENOEXEC, "%s: cannot be loaded: %s", path, linker_says(name));
+		return error__set(err, -ENOEXEC, "%s: cannot be loaded: %s; build or install it anew",
+				  path, linker_says(name));
 	/*
 	 * ISO C has no cast from object to function pointer; POSIX says the two are alike
 	 * (dlsym(3)).

@@ -191,5 +191,5 @@ expect_status refuse_perf_out 2 $?
 head -c 300000000 /dev/zero | gzip -9 >"$dir/bomb.pb.gz"
 "$decima" convert "$dir/bomb.pb.gz" "$dir/x.folded" 2>"$dir/err"
 expect_status refuse_bomb 1 $?
-expect refuse_bomb_says "unpacks to more than the limit" "$dir/err"
+expect refuse_bomb_says "unpacks to more than the 268435456 bytes that one profile may have; split it up" "$dir/err"
 "$decima" convert - - <"$dir/in/cpu.pb.gz" >"$dir/got" && expect pipes main.burnInner "$dir/got"

@@ -256,7 +256,7 @@ refuse() { # NAME STATUS WANT ARGUMENT...
 bad() { printf '%s\n' "$@" >"$dir/bad.yaml"; }
 
 bad 'inputs: { example: { interval: 10ms'
-refuse broken_yaml 2 'bad.yaml:' -c "$dir/bad.yaml"
+refuse broken_yaml 2 "bad.yaml:2:1: not YAML: while parsing a flow mapping that began on line 1, did not find expected ',' or '}'; close the map with }" -c "$dir/bad.yaml"
 bad 'inputs:' '  example: { intervall: 10ms }'
 refuse unknown_key 2 'bad.yaml:2:14: input example: unknown option "intervall"; did you mean "interval"?' -c "$dir/bad.yaml"
 said=$(grep -c intervall "$dir/log")
@@ -264,16 +264,17 @@ if [ "$said" -eq 1 ]; then ok fault_is_said_once; else not_ok fault_is_said_once
 bad 'inputs:' '  example: { enabled: false, interval: 1ms }'
 refuse fault_of_what_is_off 2 'bad.yaml:2:40: input example: interval' -c "$dir/bad.yaml"
 bad 'inputs:' '  example: { interval: [] }'
-refuse wrong_type 2 'bad.yaml:2:24' -c "$dir/bad.yaml"
+refuse wrong_type 2 'bad.yaml:2:24: input example: interval: must be a single value (duration), not a list' -c "$dir/bad.yaml"
 bad 'inputs:' '  example: { interval: 1ms }'
-refuse out_of_bounds 2 '10ms' -c "$dir/bad.yaml"
+refuse out_of_bounds 2 'bad.yaml:2:24: input example: interval: 1ms is below the minimum of 10ms' -c "$dir/bad.yaml"
 # shellcheck disable=SC2016 # the file's variable, not ours
 bad 'labels: { env: "${DECIMA_NO_SUCH_VARIABLE}" }'
-refuse missing_variable 2 'DECIMA_NO_SUCH_VARIABLE' -c "$dir/bad.yaml"
+refuse missing_variable 2 'bad.yaml:1:16: configuration: labels.env: the environment has no DECIMA_NO_SUCH_VARIABLE; set it, or write ${DECIMA_NO_SUCH_VARIABLE:-default}' -c "$dir/bad.yaml"
 bad 'inputs:' '  example: [ { name: x }, { name: x } ]'
-refuse one_name_twice 2 '"x"' -c "$dir/bad.yaml"
+refuse one_name_twice 2 'bad.yaml:2:27: input example: a second input is called "x", after the one at' -c "$dir/bad.yaml"
 bad 'inputs: { exampel: {} }'
-refuse unknown_plugin 2 'did you mean' -c "$dir/bad.yaml"
+refuse unknown_plugin 2 'bad.yaml:1:11: input exampel: no input_exampel.so in' -c "$dir/bad.yaml"
+expect unknown_plugin_nearest 'did you mean "example"?' "$dir/log"
 bad 'server: { listen: ["0.0.0.0:0"] }'
 refuse open_to_everybody 2 'server.tokens' -c "$dir/bad.yaml" --listen 0.0.0.0:0
 refuse no_such_file 2 'there is no such file' -c "$dir/none.yaml"
@@ -291,7 +292,7 @@ kill $holder
 if [ "$(id -u)" -eq 0 ]; then
 	chmod 777 "$plugins/input_example.so"
 	bad 'inputs: { example: {} }'
-	refuse untrusted_plugin 2 'input_example.so' -c "$dir/bad.yaml"
+	refuse untrusted_plugin 2 'chmod go-w' -c "$dir/bad.yaml"
 	chmod 755 "$plugins/input_example.so"
 else
 	skip untrusted_plugin "only a privileged daemon asks for trust"

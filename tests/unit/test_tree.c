@@ -187,7 +187,7 @@ static void files_that_are_not_there(void **state)
 	(void)state;
 	assert_int_equal(tree__load_file("/nonexistent/x.yaml", &t, &err), -ENOENT);
 	assert_string_equal(err.text,
-			    "/nonexistent/x.yaml: there is no such file; name another with -c");
+			    "/nonexistent/x.yaml: there is no such file; name one that is there");
 	assert_int_equal(tree__load_file("/", &t, &err), -EISDIR);
 	assert_null(t);
 }
