@@ -13,16 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config.h"
-
-/* The library's own choice by the processor: for what is long, AVX2 takes half the time of SSE2. */
-#ifdef HAVE_XXH3_DISPATCH
-#include <xxh_x86dispatch.h>
-#else
+/* Nearly all is short, and then a call into the library costs as much as the hash itself. */
 #define XXH_INLINE_ALL
 #include <xxhash.h>
-#endif
 
+#include "core/base/hash_long.h"
 #include "core/base/mem.h"
 
 enum { CAP_MIN = 16 };
@@ -30,13 +25,16 @@ enum { CAP_MIN = 16 };
 
 uint64_t hash__bytes(const void *p, size_t n, uint64_t seed)
 {
+	if (n > HASH_SHORT_MAX)
+		return hash_long__bytes(p, n, seed);
 	return XXH3_64bits_withSeed(p, n, seed);
 }
 
 struct dcm_hash hash__bytes128(const void *p, size_t n)
 {
+	if (n > HASH_SHORT_MAX)
+		return hash_long__bytes128(p, n);
 	XXH128_hash_t h = XXH3_128bits(p, n);
-
 	return (struct dcm_hash){ .lo = h.low64, .hi = h.high64 };
 }
 

@@ -122,9 +122,11 @@ int pprof_input__tables(struct pprof_input *in);
 
 /*
  * The labels of one sample, which the caller notes in pieces[n]; and those of samples before, as
- * bytes and the set that they made: few sets serve most samples. A zeroed struct is fine.
+ * bytes and the set that they made: few sets serve most samples. Two sets of one place push each
+ * other out at each turn, so there are many more places than sets that are usual. A zeroed struct
+ * is fine.
  */
-enum { PPROF_LABEL_MEMOS = 256 };
+enum { PPROF_LABEL_MEMOS = 1024 };
 struct pprof_labels {
 	uint32_t n;
 	struct pprof_piece pieces[LABELS_MAX];
