@@ -48,6 +48,12 @@ struct part {
 	uint64_t row_off, value_off;
 };
 
+/* Which part of the profile at hand a series of the overlay has; valid as above. */
+struct series_part {
+	uint64_t profile;
+	uint32_t part;
+};
+
 struct relabel {
 	struct rules *rules; /* NULL: none */
 	struct arena arena;  /* of the externals */
@@ -62,7 +68,8 @@ struct relabel {
 	struct projections projections;
 	VEC(struct judged) judged;  /* by projection */
 	VEC(struct set_fate) fates; /* [n_label_sets] */
-	VEC(struct part) parts;	    /* of the profile at hand */
+	VEC(struct part) parts;		      /* of the profile at hand */
+	VEC(struct series_part) series_parts; /* by series of the overlay */
 	uint64_t n_profiles;	    /* counts up and never comes back: set_fate.profile */
 };
 
@@ -127,6 +134,7 @@ void relabel__free(struct relabel *r)
 	vec__fini(&r->judged);
 	vec__fini(&r->fates);
 	vec__fini(&r->parts);
+	vec__fini(&r->series_parts);
 	free(r);
 }
 
@@ -251,14 +259,19 @@ static int relabel_profiles(struct relabel *r, const struct dcm_batch *b, struct
 /* The part of this profile that belongs to a series of the overlay, made when new. */
 static int part_of(struct relabel *r, uint32_t series, uint32_t *ret)
 {
-	for (uint32_t i = 0; i < r->parts.n; i++) {
-		if (r->parts.v[i].series == series) {
-			*ret = i;
-			return 0;
-		}
+	struct series_part *known;
+
+	while (r->series_parts.n <= series)
+		if (!vec__push(&r->series_parts, (struct series_part){ 0 }))
+			return -ENOMEM;
+	known = &r->series_parts.v[series];
+	if (known->profile != r->n_profiles) {
+		if (!vec__push(&r->parts, (struct part){ .series = series }))
+			return -ENOMEM;
+		*known = (struct series_part){ r->n_profiles, (uint32_t)r->parts.n - 1 };
 	}
-	*ret = (uint32_t)r->parts.n;
-	return vec__push(&r->parts, (struct part){ .series = series }) ? 0 : -ENOMEM;
+	*ret = known->part;
+	return 0;
 }
 
 /* The outcome for profile p (the n_profiles-th) and a label set: asked once for each projection. */

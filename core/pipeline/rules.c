@@ -16,10 +16,16 @@
 #include "core/base/error.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
+#include "core/batch/limits.h"
 #include "core/config/regex.h"
 
 enum {
-	TEXT_MAX = 64 * 1024 /* of what one rule may make */
+	TEXT_MAX = 64 * 1024, /* of what one rule may make */
+	/*
+	 * Labels on the way: each labelmap may double them, and each is looked for among all. What
+	 * comes in, LABELS_MAX of the series and of the sample, and the external ones, has room.
+	 */
+	MAP_MAX = 4 * LABELS_MAX,
 };
 
 struct rule {
@@ -95,6 +101,13 @@ static void remove_entry(struct label_map *m, struct label_entry *e)
 	m->v.n--;
 }
 
+static int push(struct label_map *m, struct label_entry e)
+{
+	if (m->v.n >= MAP_MAX)
+		return -EFBIG;
+	return vec__push(&m->v, e) ? 0 : -ENOMEM;
+}
+
 /* A sample label leaves a trace, because one that the map was not given may have to go too. */
 static int map_remove(struct label_map *m, struct dcm_str name)
 {
@@ -106,7 +119,7 @@ static int map_remove(struct label_map *m, struct dcm_str name)
 	if (!str__starts(name, STR(RULES_SAMPLE_PREFIX)))
 		return 0;
 	gone.name = arena__str(&m->arena, name);
-	return gone.name.p && vec__push(&m->v, gone) ? 0 : -ENOMEM;
+	return gone.name.p ? push(m, gone) : -ENOMEM;
 }
 
 /*
@@ -130,7 +143,7 @@ static int map_set(struct label_map *m, struct dcm_str name, struct dcm_str valu
 	}
 	if (e)
 		remove_entry(m, e);
-	return vec__push(&m->v, new) ? 0 : -ENOMEM;
+	return push(m, new);
 }
 
 /* ---- compiling ---- */

@@ -52,7 +52,8 @@ void rules__free(struct rules *r); /* NULL is fine */
 DEFINE_CLEANUP(struct rules *, rules__free);
 
 /*
- * 1: kept, the map holds what came out. 0: a rule dropped it. -ENOMEM, -EFBIG (a text over 64 KiB).
+ * 1: kept, the map holds what came out. 0: a rule dropped it. -ENOMEM, -EFBIG (a text over 64 KiB,
+ * or more than 1,024 labels on the way).
  */
 int rules__run(const struct rules *r, struct label_map *m);
 

@@ -15,6 +15,7 @@
 #include <nettle/md5.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "core/base/buf.h"
 #include "core/base/str.h"
@@ -635,6 +636,29 @@ static void too_many_labels_are_lost_not_filtered(void **state)
 	free(targets_of);
 }
 
+static void labels_on_the_way_are_bounded(void **state)
+{
+	struct dcm_relabel_rule r[11];
+	char texts[11][16];
+	struct rules *rules = NULL;
+	struct label_map m = { 0 };
+
+	(void)state;
+	for (unsigned i = 0; i < 11; i++) {
+		snprintf(texts[i], sizeof(texts[i]), "l%u_$1", i);
+		r[i] = rule(DCM_RELABEL_LABELMAP, "(.*)", NULL, texts[i], NULL, 0);
+	}
+	for (uint32_t n = 10; n < 12; n++) {
+		assert_int_equal(rules__new(r, n, &rules, NULL), 0);
+		label_map__reset(&m);
+		assert_int_equal(label_map__put(&m, STR("a"), STR("1")), 0);
+		assert_int_equal(rules__run(rules, &m), n == 10 ? 1 : -EFBIG);
+		assert_int_equal(m.v.n, 1024);
+		rules__free(rules);
+	}
+	label_map__fini(&m);
+}
+
 /* What was found once is found again: the same outcome, until the cache has grown too large. */
 static void a_series_met_before_is_looked_up(void **state)
 {
@@ -832,6 +856,7 @@ int main(void)
 		cmocka_unit_test(the_parca_agents_names_are_read),
 		cmocka_unit_test(dropping_rows_is_filtered_and_counted),
 		cmocka_unit_test(too_many_labels_are_lost_not_filtered),
+		cmocka_unit_test(labels_on_the_way_are_bounded),
 		cmocka_unit_test(a_series_met_before_is_looked_up),
 		cmocka_unit_test(one_that_forgets_answers_the_same),
 		cmocka_unit_test(prometheus_examples),
