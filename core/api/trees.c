@@ -379,6 +379,8 @@ static int export_folded(struct api *a, const struct api_question *q, struct buf
 
 	if (r == 0)
 		r = render__folded(frames, q->filter, out, err);
+	if (r == 0)
+		engine__filtered(api__engine(a), &q->q);
 	frames__unref(frames);
 	return r;
 }

@@ -39,6 +39,7 @@ struct dcm_regex {
 	pcre2_match_context *match;
 	pcre2_code *code;
 	_Atomic(pcre2_match_data *) stock[STOCK];
+	_Atomic uint64_t n_failed;
 };
 
 /* Through our own malloc, so that tests can make it fail. */
@@ -333,16 +334,29 @@ static int match(const struct dcm_regex *constant, struct dcm_str text, struct r
 	return r;
 }
 
+/* What could not be told is counted, whatever is made of it. */
+static int counted(const struct dcm_regex *re, int r)
+{
+	if (r < 0)
+		atomic_fetch_add_explicit(&((struct dcm_regex *)re)->n_failed, 1, memory_order_relaxed);
+	return r;
+}
+
 int regex__match(const struct dcm_regex *re, struct dcm_str text)
 {
 	if (!text.p)
 		text = STR("");
-	return re->use_branches ? branches_match(re, text) : match(re, text, NULL);
+	return re->use_branches ? branches_match(re, text) : counted(re, match(re, text, NULL));
 }
 
 bool regex__matches(const struct dcm_regex *re, struct dcm_str text)
 {
 	return regex__match(re, text) == 1;
+}
+
+uint64_t regex__n_failed(const struct dcm_regex *re)
+{
+	return atomic_load_explicit(&re->n_failed, memory_order_relaxed);
 }
 
 int regex__groups(const struct dcm_regex *re, struct dcm_str text, struct regex_groups *ret_groups)
@@ -356,7 +370,7 @@ int regex__groups(const struct dcm_regex *re, struct dcm_str text, struct regex_
 		ret_groups->v[0] = text;
 		return 1;
 	}
-	return match(re, text, ret_groups);
+	return counted(re, match(re, text, ret_groups));
 }
 
 /* ------------------------------------------------------------------------------------------------

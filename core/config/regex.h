@@ -56,6 +56,11 @@ int regex__match(const struct dcm_regex *re, struct dcm_str text);
 
 /* regex__match() == 1: what could not be told counts as no match. */
 bool regex__matches(const struct dcm_regex *re, struct dcm_str text);
+/*
+ * How many texts, of all the functions here, could not be told: whoever takes them for no match
+ * says so to those who rely on it.
+ */
+uint64_t regex__n_failed(const struct dcm_regex *re);
 
 struct regex_groups {
 	uint32_t n; /* 1 + the pattern's groups */

@@ -56,7 +56,7 @@ struct graph {
 	struct part *store;  /* that the engine asks; NULL: nobody may ask any more, or yet */
 	int64_t maintain_at; /* mono */
 	struct clock_watch clock_watch;
-	struct stats_metric *n_clock_steps;
+	struct stats_metric *n_clock_steps, *n_undecided;
 	bool started;
 	bool rights_gone;   /* see graph__open_with_rights() */
 	bool has_abandoned; /* a thread may be inside a plugin for as long as the process lives */
@@ -175,6 +175,11 @@ static int make_objects(struct graph *g, struct dcm_error *err)
 	g->n_clock_steps = stats__counter(
 		g->c.stats, "decima_clock_steps_total",
 		"Times that the machine's clock was set while Decima ran.", NULL, 0);
+	g->n_undecided = stats__counter(
+		g->c.stats, "decima_query_undecided_total",
+		"Texts of which a question's regular expression could not tell whether they match; "
+		"they counted as no match.",
+		NULL, 0);
 	g->services.symbols = g->symbols;
 	g->services.host = (struct host_services){ .log = g->c.log,
 						   .stats = g->c.stats,
@@ -279,7 +284,8 @@ static int make_engine(struct graph *g, struct dcm_error *err)
 						 .name_ctx = &g->services,
 						 .max_questions = (uint32_t)m->server.max_queries,
 						 .max_time_ns = m->server.query_timeout_ns,
-						 .max_bytes = (uint64_t)m->server.query_memory_bytes },
+						 .max_bytes = (uint64_t)m->server.query_memory_bytes,
+						 .undecided = g->n_undecided },
 			&e, err);
 		pthread_mutex_lock(&g->lock);
 		g->engine = e;

@@ -71,6 +71,11 @@ static bool wants(void *selector, const struct dcm_batch *batch, uint32_t profil
 	return selector__takes(selector, batch, profile);
 }
 
+static uint64_t n_undecided(const void *selector)
+{
+	return selector__n_undecided(selector);
+}
+
 static void free_selector(void *selector)
 {
 	selector__free(selector);
@@ -86,7 +91,10 @@ int destination_options__route(const struct destination_options *o, struct route
 	if (o->selector && o->selector[0])
 		r = selector__parse(str__of(o->selector), SELECTOR_TYPE_OPTIONAL, &selector, err);
 	if (r == 0 && selector)
-		route = (struct route){ .wants = wants, .selector_free = free_selector, .selector = selector };
+		route = (struct route){ .wants = wants,
+					.selector_free = free_selector,
+					.n_undecided = n_undecided,
+					.selector = selector };
 	if (r == 0 && o->relabel_configs.n > 0)
 		r = relabel__new(&(struct relabel_config){ .rules = o->relabel_configs.items,
 							   .n_rules = o->relabel_configs.n },

@@ -264,6 +264,7 @@ static int evaluate(struct outcome_cache *c, const struct dcm_batch *b, uint32_t
 {
 	int r = c->rules ? rules__run(c->rules, &c->map) : 1;
 
+	o->is_undecided = c->map.n_undecided > 0;
 	if (r == -EFBIG) {
 		o->fate = OUTCOME_TOO_LARGE;
 		return 0;

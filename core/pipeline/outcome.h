@@ -36,6 +36,7 @@ struct outcome_edit {
 
 struct outcome {
 	enum outcome_fate fate;
+	bool is_undecided; /* a rule's regex could not tell whether it matches, and counted as no match */
 	uint32_t n_labels, n_edits;
 	const struct dcm_label_text *labels; /* [n_labels], by name, without `__` ones */
 	const struct outcome_edit *edits;    /* [n_edits], by name */

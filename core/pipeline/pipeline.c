@@ -37,7 +37,7 @@ struct destination {
 	struct route route;
 	struct queue *queue; /* a reference; another is the writer's */
 	struct writer *writer;
-	_Atomic uint64_t n_profiles_filtered;
+	_Atomic uint64_t n_profiles_filtered, n_rows_undecided;
 	struct stats_metric *metrics[N_METRICS]; /* [n_metrics] */
 	unsigned n_metrics;
 };
@@ -52,7 +52,8 @@ struct pipeline {
 	pthread_mutex_t mutex; /* of what follows; the router holds it while it routes a batch */
 	struct relabel *relabel;
 	struct destination *destinations;
-	_Atomic uint64_t n_profiles_filtered;
+	_Atomic uint64_t n_profiles_filtered, n_rows_undecided;
+	struct stats_metric *undecided; /* NULL: without stats */
 };
 
 /* ---- routing: the router's thread ---- */
@@ -63,6 +64,23 @@ static void drop(struct pipeline *p, const char *who, const char *reason, uint64
 		stats__drop(p->config.stats, who, reason, n);
 }
 
+/* What relabelling and selecting could not tell, or could not bring through. Said once, and counted. */
+static void account(struct pipeline *p, const char *who, const struct relabel_counts *counts,
+		    _Atomic uint64_t *n_undecided)
+{
+	drop(p, who, "labels_too_large", counts->n_rows_lost);
+	drop(p, who, "regex_undecided", counts->n_rows_undecided_lost);
+	if (counts->n_rows_undecided == 0)
+		return;
+	if (*n_undecided == 0 && p->config.log)
+		log__line(p->config.log, DCM_LOG_WARNING, who,
+			  "a regular expression of its rules or its selector takes too long to "
+			  "match some labels; it counts as no match, and the rows are counted in "
+			  "decima_undecided_rows_total: write it simpler, without repeats in "
+			  "repeats");
+	*n_undecided += counts->n_rows_undecided;
+}
+
 /* One destination's part of a batch into its queue. */
 static void route_to(struct destination *d, struct dcm_batch *batch, struct ack *ack)
 {
@@ -71,7 +89,7 @@ static void route_to(struct destination *d, struct dcm_batch *batch, struct ack 
 	int r = route__apply(&d->route, batch, &part, &counts, NULL);
 
 	d->n_profiles_filtered += counts.n_profiles_filtered;
-	drop(d->pipeline, d->name, "labels_too_large", counts.n_rows_lost);
+	account(d->pipeline, d->name, &counts, &d->n_rows_undecided);
 	if (r == 0 && part)
 		r = queue__push(d->queue, part, d->is_storage ? ack : NULL);
 	if (r == 0)
@@ -97,7 +115,7 @@ static int relabel_first(struct pipeline *p, struct dcm_batch *batch, struct dcm
 		*ret = batch__ref(batch);
 	pthread_mutex_unlock(&p->mutex);
 	p->n_profiles_filtered += counts.n_profiles_filtered;
-	drop(p, INTAKE_NAME, "labels_too_large", counts.n_rows_lost);
+	account(p, INTAKE_NAME, &counts, &p->n_rows_undecided);
 	return r;
 }
 
@@ -128,6 +146,28 @@ static void *run_router(void *arg)
 	return NULL;
 }
 
+/* ---- the metric of the intake; those of destinations are below ---- */
+
+static double read_intake_undecided(void *ctx)
+{
+	return (double)((struct pipeline *)ctx)->n_rows_undecided;
+}
+
+#define UNDECIDED_NAME "decima_undecided_rows_total"
+#define UNDECIDED_HELP                                                                             \
+	"Rows for which a regular expression of rules or selector could not be decided, and "      \
+	"counted as no match."
+
+static void add_intake_metric(struct pipeline *p)
+{
+	const struct stats_def def = { STATS_COUNTER, UNDECIDED_NAME,	     UNDECIDED_HELP,
+				       NULL,	      read_intake_undecided, p };
+	const struct stats_label label = { "instance", INTAKE_NAME };
+
+	if (p->config.stats)
+		p->undecided = stats__register(p->config.stats, &def, &label, 1);
+}
+
 /* ---- the object ---- */
 
 int pipeline__new(const struct pipeline_config *config, struct pipeline **ret, struct dcm_error *err)
@@ -150,6 +190,7 @@ int pipeline__new(const struct pipeline_config *config, struct pipeline **ret, s
 		pipeline__free(p);
 		return error__nomem(err);
 	}
+	add_intake_metric(p);
 	*ret = p;
 	return 0;
 }
@@ -158,6 +199,8 @@ void pipeline__free(struct pipeline *p)
 {
 	if (!p)
 		return;
+	if (p->config.stats)
+		stats__unregister(p->config.stats, p->undecided);
 	queue__unref(p->intake);
 	queue_pool__unref(p->pool);
 	relabel__free(p->relabel);
@@ -251,6 +294,11 @@ static double read_filtered(void *ctx)
 	return (double)((struct destination *)ctx)->n_profiles_filtered;
 }
 
+static double read_undecided(void *ctx)
+{
+	return (double)((struct destination *)ctx)->n_rows_undecided;
+}
+
 static void add_metrics(struct destination *d)
 {
 	const struct stats_def defs[] = {
@@ -268,6 +316,7 @@ static void add_metrics(struct destination *d)
 		  "Writes that were put off to a later try.", NULL, read_retries, d },
 		{ STATS_COUNTER, "decima_filtered_profiles_total",
 		  "Profiles that the selector or the rules left out.", NULL, read_filtered, d },
+		{ STATS_COUNTER, UNDECIDED_NAME, UNDECIDED_HELP, NULL, read_undecided, d },
 	};
 	const struct stats_label label = { "instance", d->name };
 

@@ -66,11 +66,11 @@ struct relabel {
 	VEC(uint8_t)
 	use; /* [n_strings]: enum rules_use of sample labels' names; n 0: none is read */
 	struct projections projections;
-	VEC(struct judged) judged;  /* by projection */
-	VEC(struct set_fate) fates; /* [n_label_sets] */
+	VEC(struct judged) judged;	      /* by projection */
+	VEC(struct set_fate) fates;	      /* [n_label_sets] */
 	VEC(struct part) parts;		      /* of the profile at hand */
 	VEC(struct series_part) series_parts; /* by series of the overlay */
-	uint64_t n_profiles;	    /* counts up and never comes back: set_fate.profile */
+	uint64_t n_profiles;		      /* counts up and never comes back: set_fate.profile */
 };
 
 /* ---- the object ---- */
@@ -195,12 +195,21 @@ static int find_use(struct relabel *r, const struct dcm_batch *b, bool *ret_any)
 
 /* ---- whole profiles ---- */
 
-static void count_rows(struct relabel_counts *counts, enum outcome_fate fate, uint64_t n_rows)
+/* Rows that do not come through. Of those that a rule kept, the label set became too large. */
+static void count_left_out(struct relabel_counts *counts, const struct outcome *o, uint64_t n_rows)
 {
-	if (fate == OUTCOME_TOO_LARGE)
+	if (o->fate != OUTCOME_DROPPED)
 		counts->n_rows_lost += n_rows;
+	else if (o->is_undecided)
+		counts->n_rows_undecided_lost += n_rows;
 	else
 		counts->n_rows_filtered += n_rows;
+}
+
+static void count_undecided(struct relabel_counts *counts, const struct outcome *o, uint64_t n_rows)
+{
+	if (o->is_undecided)
+		counts->n_rows_undecided += n_rows;
 }
 
 static bool is_kept(const struct outcome *o)
@@ -242,9 +251,10 @@ static int relabel_profiles(struct relabel *r, const struct dcm_batch *b, struct
 		struct outcome *o = r->by_series.v[p.series];
 		int e;
 
+		count_undecided(counts, o, p.n_rows);
 		if (!is_kept(o)) {
-			counts->n_profiles_filtered += o->fate == OUTCOME_DROPPED;
-			count_rows(counts, o->fate, p.n_rows);
+			counts->n_profiles_filtered += o->fate == OUTCOME_DROPPED && !o->is_undecided;
+			count_left_out(counts, o, p.n_rows);
 			continue;
 		}
 		e = overlay__series(&r->overlay, p.series, o, &p.series);
@@ -341,10 +351,11 @@ static int deal(struct relabel *r, const struct dcm_batch *b, const struct dcm_p
 		e = fate_of(r, b, p, b->row_labels[p->row_off + i], &f);
 		if (e < 0)
 			return e;
+		count_undecided(counts, f->outcome, 1);
 		if (f->is_kept)
 			r->parts.v[f->part].n_rows++;
 		else
-			count_rows(counts, is_kept(f->outcome) ? OUTCOME_TOO_LARGE : f->outcome->fate, 1);
+			count_left_out(counts, f->outcome, 1);
 	}
 	return 0;
 }
@@ -453,6 +464,9 @@ static int apply(struct relabel *r, struct dcm_batch *b, struct dcm_batch **ret,
 	if (e < 0)
 		return e;
 	if (is_same) {
+		for (uint32_t i = 0; i < b->n_profiles; i++)
+			count_undecided(counts, r->by_series.v[b->profiles[i].series],
+					b->profiles[i].n_rows);
 		*ret = batch__ref(b);
 		return 0;
 	}
@@ -471,6 +485,8 @@ int relabel__apply(struct relabel *r, struct dcm_batch *batch, struct dcm_batch 
 		counts->n_profiles_filtered += now.n_profiles_filtered;
 		counts->n_rows_filtered += now.n_rows_filtered;
 		counts->n_rows_lost += now.n_rows_lost;
+		counts->n_rows_undecided += now.n_rows_undecided;
+		counts->n_rows_undecided_lost += now.n_rows_undecided_lost;
 		counts->n_rows_no_memory += now.n_rows_no_memory;
 	}
 	return e < 0 ? error__nomem(err) : 0;

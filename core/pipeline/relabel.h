@@ -46,6 +46,12 @@ DEFINE_CLEANUP(struct relabel *, relabel__free);
 struct relabel_counts {
 	uint64_t n_profiles_filtered, n_rows_filtered;
 	uint64_t n_rows_lost; /* more than 256 labels or 64 KiB of them: the rules must not do that */
+	/*
+	 * For which a regex was too expensive to tell (core/config/regex.h), and was taken for no
+	 * match; and those of them that were left out for it: lost, for nobody can say that they
+	 * should have been. They are not among the filtered ones.
+	 */
+	uint64_t n_rows_undecided, n_rows_undecided_lost;
 	uint64_t n_rows_no_memory; /* -ENOMEM: what was not left out yet, and does not come either */
 };
 

@@ -21,12 +21,30 @@ void route__fini(struct route *r)
 	*r = (struct route){ 0 };
 }
 
-static uint32_t count_wanted(const struct route *r, const struct dcm_batch *b)
+static uint64_t n_undecided(const struct route *r)
 {
+	return r->n_undecided ? r->n_undecided(r->selector) : 0;
+}
+
+/* Counts what is filtered too, apart from what is left out because nobody could tell. */
+static uint32_t count_wanted(const struct route *r, const struct dcm_batch *b,
+			     struct relabel_counts *counts)
+{
+	uint64_t before = n_undecided(r);
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < b->n_profiles; i++)
-		n += r->wants(r->selector, b, i);
+	for (uint32_t i = 0; i < b->n_profiles; i++) {
+		bool is_wanted = r->wants(r->selector, b, i);
+		uint64_t now = n_undecided(r);
+
+		if (now != before)
+			counts->n_rows_undecided += b->profiles[i].n_rows;
+		if (now != before && !is_wanted)
+			counts->n_rows_undecided_lost += b->profiles[i].n_rows;
+		counts->n_profiles_filtered += now == before && !is_wanted;
+		before = now;
+		n += is_wanted;
+	}
 	return n;
 }
 
@@ -67,9 +85,8 @@ static struct dcm_batch *thinned(const struct route *r, struct dcm_batch *b, uin
 static int select_profiles(const struct route *r, struct dcm_batch *b, struct dcm_batch **ret,
 			   struct relabel_counts *counts)
 {
-	uint32_t n = r->wants ? count_wanted(r, b) : b->n_profiles;
+	uint32_t n = r->wants ? count_wanted(r, b, counts) : b->n_profiles;
 
-	counts->n_profiles_filtered += b->n_profiles - n;
 	if (n == 0)
 		*ret = NULL;
 	else

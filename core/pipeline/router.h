@@ -18,6 +18,11 @@ struct route {
 	/* Does the destination want this profile? NULL: all of them. From the router's thread. */
 	bool (*wants)(void *selector, const struct dcm_batch *batch, uint32_t profile);
 	void (*selector_free)(void *selector); /* may be NULL */
+	/*
+	 * How often, since it was made, the selector could not tell and took a label for no match.
+	 * Also from the router's thread; may be NULL.
+	 */
+	uint64_t (*n_undecided)(const void *selector);
 	void *selector;
 	struct relabel *relabel; /* NULL: none */
 };

@@ -59,6 +59,7 @@ void label_map__fini(struct label_map *m)
 void label_map__reset(struct label_map *m)
 {
 	m->v.n = 0;
+	m->n_undecided = 0;
 	arena__reset(&m->arena);
 }
 
@@ -270,22 +271,31 @@ static int join(const struct rule *rule, struct label_map *m, struct dcm_str *re
 	return m->scratch.error;
 }
 
-static bool matches(const struct rule *rule, struct dcm_str text)
+/* What a regex says, for who takes "nobody can tell" for no match: that is counted. */
+static int decided(struct label_map *m, int r)
 {
-	return rule->matches_all || regex__matches(rule->regex, text);
+	if (r >= 0 || r == -ENOMEM)
+		return r;
+	m->n_undecided++;
+	return 0;
+}
+
+/* 1, 0 or -ENOMEM. */
+static int matches(const struct rule *rule, struct label_map *m, struct dcm_str text)
+{
+	return rule->matches_all ? 1 : decided(m, regex__match(rule->regex, text));
 }
 
 /* A template filled in from the match, into `out`. 1, 0 (no match), or negative. */
-static int expand(const struct rule *rule, struct dcm_str text, struct dcm_str template, struct buf *out)
+static int expand(const struct rule *rule, struct label_map *m, struct dcm_str text,
+		  struct dcm_str template, struct buf *out)
 {
 	int r;
 
 	buf__reset(out);
 	out->limit = TEXT_MAX;
-	r = regex__replace(rule->regex, text, template, out);
-	if (r == -ENOMEM || out->error)
-		return r == -ENOMEM ? r : out->error;
-	return r > 0;
+	r = decided(m, regex__replace(rule->regex, text, template, out));
+	return out->error ? out->error : r;
 }
 
 static int replace(const struct rule *rule, struct label_map *m, struct dcm_str value)
@@ -295,7 +305,7 @@ static int replace(const struct rule *rule, struct label_map *m, struct dcm_str 
 	int r;
 
 	if (rule->target_is_template) {
-		r = expand(rule, value, rule->target, &m->name);
+		r = expand(rule, m, value, rule->target, &m->name);
 		if (r <= 0)
 			return r;
 		target = buf__view(&m->name);
@@ -304,7 +314,7 @@ static int replace(const struct rule *rule, struct label_map *m, struct dcm_str 
 	}
 	if (rule->replacement_is_value)
 		return map_set(m, target, value);
-	r = expand(rule, value, rule->replacement, &made);
+	r = expand(rule, m, value, rule->replacement, &made);
 	if (r > 0)
 		r = map_set(m, target, buf__view(&made));
 	buf__fini(&made);
@@ -355,19 +365,18 @@ static int each_name(const struct rule *rule, struct label_map *m)
 		memcpy(before, m->v.v, n * sizeof(*before));
 	for (size_t i = 0; i < n && r >= 0; i++) {
 		const struct label_entry *e = &before[i];
-		bool is_match;
 
 		if (e->is_removed)
 			continue;
-		is_match = matches(rule, e->name);
-		if (rule->action == DCM_RELABEL_LABELMAP && is_match) {
-			r = expand(rule, e->name, rule->replacement, &m->name);
+		if (rule->action == DCM_RELABEL_LABELMAP) {
+			r = expand(rule, m, e->name, rule->replacement, &m->name);
 			if (r > 0 && m->name.n > 0)
 				r = map_set(m, buf__view(&m->name), e->value);
-		} else if (rule->action != DCM_RELABEL_LABELMAP &&
-			   is_match == (rule->action == DCM_RELABEL_LABELDROP)) {
-			r = map_remove(m, e->name);
+			continue;
 		}
+		r = matches(rule, m, e->name);
+		if (r == (rule->action == DCM_RELABEL_LABELDROP))
+			r = map_remove(m, e->name);
 	}
 	return r;
 }
@@ -382,9 +391,10 @@ static int run_one(const struct rule *rule, struct label_map *m)
 		return r;
 	switch (rule->action) {
 	case DCM_RELABEL_KEEP:
-		return matches(rule, value);
+		return matches(rule, m, value);
 	case DCM_RELABEL_DROP:
-		return !matches(rule, value);
+		r = matches(rule, m, value);
+		return r < 0 ? r : !r;
 	case DCM_RELABEL_KEEPEQUAL:
 		return str__eq(label_map__get(m, rule->target), value);
 	case DCM_RELABEL_DROPEQUAL:
@@ -441,13 +451,25 @@ bool rules__may_read_samples(const struct rules *r)
 	return false;
 }
 
+/*
+ * Of a rule that goes by names. Where nobody can tell, the rule gets to see the name, so that it is
+ * counted when it runs.
+ */
+static enum rules_use use_by_name(const struct rule *rule, struct dcm_str name)
+{
+	int r = rule->matches_all ? 1 : regex__match(rule->regex, name);
+
+	if (r < 0)
+		return RULES_READ_NAME;
+	if (rule->action == DCM_RELABEL_LABELMAP)
+		return r ? RULES_READ_VALUE : RULES_IGNORE;
+	return r == (rule->action == DCM_RELABEL_LABELDROP) ? RULES_READ_NAME : RULES_IGNORE;
+}
+
 static enum rules_use use_of(const struct rule *rule, struct dcm_str name)
 {
-	if (rule->action == DCM_RELABEL_LABELDROP || rule->action == DCM_RELABEL_LABELKEEP)
-		return matches(rule, name) == (rule->action == DCM_RELABEL_LABELDROP) ? RULES_READ_NAME
-										      : RULES_IGNORE;
-	if (rule->action == DCM_RELABEL_LABELMAP && matches(rule, name))
-		return RULES_READ_VALUE;
+	if (is_by_name(rule))
+		return use_by_name(rule, name);
 	/* keepequal and dropequal read their target. */
 	if (str__eq(rule->target, name))
 		return RULES_READ_VALUE;

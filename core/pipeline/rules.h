@@ -33,6 +33,8 @@ struct label_map {
 	VEC(struct label_entry) v; /* unique names */
 	struct arena arena;	   /* texts that rules made */
 	struct buf scratch, name;
+	/* texts since the reset of which a rule's regex could not tell whether they match: no */
+	uint32_t n_undecided;
 };
 void label_map__fini(struct label_map *m);
 /* Empty again, memory kept. */

@@ -70,6 +70,9 @@ struct turn {
 	struct dcm_budget own; /* for those who bring none */
 	struct dcm_budget *budget;
 	struct selector *a, *b; /* b: the other side of a diff, or NULL */
+	const struct question *q;
+	const struct filter *filter; /* NULL: none */
+	uint64_t n_undecided;	     /* by the filter, before this turn */
 };
 
 static int is_over(const struct turn *t, struct dcm_error *err)
@@ -136,10 +139,54 @@ static int compare_units(const struct turn *t, struct dcm_error *err)
 	return r;
 }
 
+/* [from, to) is what the selector or filter that could not tell was about. */
+static void tell_undecided(const struct engine *e, const struct dcm_budget *budget,
+			   struct dcm_gap gap, uint64_t n)
+{
+	if (n == 0)
+		return;
+	stats__counter_add(e->config.undecided, n);
+	gap.size = sizeof(gap);
+	gap.why = STR("it takes too long to match some texts, which counted as no match; "
+		      "write it without repeats in repeats");
+	if (budget && budget->gap)
+		budget->gap(budget->gap_ctx, &gap);
+}
+
+#define OF_SELECTOR STR("the selector's regular expression")
+#define OF_FILTER   STR("a filter's regular expression")
+
+static void tell_turn(const struct turn *t)
+{
+	const struct question *q = t->q;
+	struct dcm_gap a = { .what = OF_SELECTOR, .from_ms = q->from_ms, .to_ms = q->to_ms };
+	struct dcm_gap b = { .what = OF_SELECTOR, .from_ms = q->from_b_ms, .to_ms = q->to_b_ms };
+
+	tell_undecided(t->engine, t->budget, a, selector__n_undecided(t->a));
+	if (t->b)
+		tell_undecided(t->engine, t->budget, b, selector__n_undecided(t->b));
+	a.what = OF_FILTER;
+	tell_undecided(t->engine, t->budget, a, filter__n_undecided(t->filter) - t->n_undecided);
+}
+
+void engine__filtered(struct engine *e, const struct question *q)
+{
+	struct dcm_gap gap = { .what = OF_FILTER, .from_ms = q->from_ms, .to_ms = q->to_ms };
+
+	tell_undecided(e, q->budget, gap, filter__n_undecided(q->filter));
+}
+
 static void end(struct turn *t)
 {
 	selector__free(t->a);
 	selector__free(t->b);
+}
+
+/* The filter whose verdicts are told when the turn ends. */
+static void use_filter(struct turn *t, const struct filter *filter)
+{
+	t->filter = filter;
+	t->n_undecided = filter__n_undecided(filter);
 }
 
 static int begin(struct engine *e, const struct question *q, unsigned flags, struct turn *t,
@@ -157,6 +204,8 @@ static int begin(struct engine *e, const struct question *q, unsigned flags, str
 		return r;
 	}
 	t->engine = e;
+	t->q = q;
+	use_filter(t, q->filter);
 	t->budget = q->budget ? q->budget : &t->own;
 	if (t->budget->deadline_mono_ns == 0)
 		t->budget->deadline_mono_ns = host->mono_ns(host) + e->config.max_time_ns;
@@ -190,6 +239,7 @@ static int leave(struct turn *t, int r)
 {
 	struct engine *e = t->engine;
 
+	tell_turn(t);
 	pthread_mutex_lock(&e->lock);
 	e->stat.running--;
 	e->stat.failed += r < 0;
@@ -438,6 +488,7 @@ int engine__flame(struct engine *e, const struct question *q, enum frames_group 
 	if (r < 0)
 		return r;
 	o.filter = o.filter ? o.filter : q->filter;
+	use_filter(&t, o.filter);
 	r = make_frames(&t, q, group, &frames, err);
 	if (r == 0)
 		r = flame__new(frames, &o, ret, err);
@@ -455,6 +506,7 @@ int engine__top(struct engine *e, const struct question *q, enum frames_group gr
 	if (r < 0)
 		return r;
 	o.filter = o.filter ? o.filter : q->filter;
+	use_filter(&t, o.filter);
 	r = make_frames(&t, q, group, &frames, err);
 	if (r == 0)
 		r = top__new(frames, &o, ret, err);

@@ -21,6 +21,10 @@
  * and the sentence says where; -EAGAIN, too many questions wait already; -ENOMEM. Without data the
  * answer is empty, and that is no error.
  *
+ * A regex, of a selector or a filter, that cannot tell whether a text matches (core/config/regex.h)
+ * takes it for no match. The answer lacks something then, or has too much: the budget's `gap` is
+ * told so before the call returns.
+ *
  * Any thread may ask, several at once.
  */
 #ifndef DECIMA_QUERY_ENGINE_H
@@ -36,6 +40,7 @@
 #include "core/query/frames.h"
 #include "core/query/selector.h"
 #include "core/query/top.h"
+#include "core/stats/stats.h"
 
 /*
  * Makes an overlay with the names that are known now (see symbols__resolve()); the engine unrefs
@@ -59,6 +64,8 @@ struct engine_config {
 	uint32_t max_waiting;	/* for their turn; 0: 64 */
 	int64_t max_time_ns;	/* for those who bring no deadline; 0: 60 s */
 	uint64_t max_bytes;	/* of memory, for those who bring no bound; 0: 512 MiB */
+	/* Counts the texts of which no regex of a question could tell; outlives the engine; or NULL. */
+	struct stats_metric *undecided;
 };
 
 struct engine;
@@ -111,6 +118,8 @@ int engine__merge(struct engine *e, const struct question *q, struct dcm_batch *
  */
 int engine__frames(struct engine *e, const struct question *q, enum frames_group group,
 		   struct frames **ret, struct dcm_error *err);
+/* For who has used q->filter himself on such frames, each filter once: tells what it could not. */
+void engine__filtered(struct engine *e, const struct question *q);
 
 /*
  * One tree or table; q->filter applies when the options name none. Callers and callees: see

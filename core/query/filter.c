@@ -59,6 +59,16 @@ bool filter__is_empty(const struct filter *f)
 	return !f || f->n == 0;
 }
 
+uint64_t filter__n_undecided(const struct filter *f)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; f && i < f->n; i++)
+		if (f->rules[i].regex)
+			n += regex__n_failed(f->rules[i].regex);
+	return n;
+}
+
 int filter__add(struct filter *f, enum filter_kind kind, enum filter_field field, bool equal,
 		struct dcm_str pattern, struct dcm_error *err)
 {

@@ -64,6 +64,12 @@ int filter__add_text(struct filter *f, enum filter_kind kind, struct dcm_str tex
 
 bool filter__is_empty(const struct filter *f); /* NULL is empty */
 
+/*
+ * How often, since it was made, a rule's regex could not tell whether a text matches
+ * (core/config/regex.h): it was taken for no match. NULL: never.
+ */
+uint64_t filter__n_undecided(const struct filter *f);
+
 /* A filter's verdicts over one table of frames: regexes have run once a text. */
 struct filter_marks {
 	const struct frames *frames;

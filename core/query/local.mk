@@ -15,4 +15,4 @@ core_query_libquery_la_SOURCES = \
 	core/query/walk.c core/query/walk.h
 core_query_libquery_la_CFLAGS = $(AM_CFLAGS)
 
-QUERY_LA = core/query/libquery.la $(SYMBOLIZE_LA) $(CONFIG_LA)
+QUERY_LA = core/query/libquery.la $(SYMBOLIZE_LA) $(STATS_LA) $(CONFIG_LA)

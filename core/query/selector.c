@@ -473,6 +473,16 @@ bool selector__accepts(const struct dcm_matcher *m, struct dcm_str value)
 	return false;
 }
 
+uint64_t selector__n_undecided(const struct selector *s)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < s->n_matchers; i++)
+		if (s->matchers[i].regex)
+			n += regex__n_failed(s->matchers[i].regex);
+	return n;
+}
+
 bool selector__takes(const struct selector *s, const struct dcm_batch *batch, uint32_t profile)
 {
 	const struct dcm_profile *p = &batch->profiles[profile];

@@ -60,8 +60,16 @@ void selector__format(const struct selector *s, struct buf *out);
 struct dcm_select selector__select(const struct selector *s, int64_t from_ms, int64_t to_ms,
 				   struct dcm_budget *budget);
 
-/* Does one matcher accept a label's value? A missing label's is "". */
+/*
+ * Does one matcher accept a label's value? A missing label's is "". One of which the regex cannot
+ * tell (core/config/regex.h) does not match it, and counts below.
+ */
 bool selector__accepts(const struct dcm_matcher *m, struct dcm_str value);
+/*
+ * How often, since it was parsed, a regex of the selector could not tell, whoever had asked: here
+ * or in a store.
+ */
+uint64_t selector__n_undecided(const struct selector *s);
 
 /*
  * Does the selector take a profile of a batch, by its series labels alone (routing)? Labels of

@@ -106,7 +106,7 @@ unit_tests += tests/unit/test_log
 tests_unit_test_log_SOURCES = tests/unit/test_log.c core/main/log_setup.c core/main/log_setup.h $(FAILMALLOC)
 tests_unit_test_log_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_log_LDADD = $(BASE_LA) $(JANSSON_LIBS) $(UNIT_LIBS)
-noinst_HEADERS += tests/unit/random.h
+noinst_HEADERS += tests/unit/random.h tests/unit/hopeless.h
 
 NATIVE_BATCH = tests/unit/native_batch.c tests/unit/native_batch.h
 unit_tests += tests/unit/test_depot

@@ -17,6 +17,7 @@
 #include "core/batch/builder.h"
 #include "core/query/engine.h"
 #include "tests/unit/failmalloc.h"
+#include "tests/unit/hopeless.h"
 
 #define CPU  "process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta"
 #define HEAP "memory:inuse_space:bytes:space:bytes"
@@ -37,6 +38,7 @@ struct fake {
 	_Atomic int64_t mono_ns;
 	uint32_t n_named;
 	int name_fails;
+	struct dcm_str text; /* a label that regexes are asked about, and the name of a function */
 	_Atomic uint32_t n_calls; /* as the engine counts them */
 };
 static struct fake fake = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
@@ -47,6 +49,7 @@ static void fake__reset(void)
 	fake.n_inside = fake.n_sel = fake.n_named = 0;
 	fake.fail = fake.name_fails = 0;
 	fake.labels[0] = '\0';
+	fake.text = STR("");
 	atomic_store(&fake.mono_ns, 1000);
 	atomic_store(&fake.n_calls, 0);
 }
@@ -64,7 +67,9 @@ static void fill_answer(struct dcm_builder *b, uint32_t n_sel)
 					  .process = DCM_NONE,
 					  .addr_kind = DCM_ADDR_RUNTIME,
 					  .address = 1 + k };
-		locations[1 - k] = builder__location(b, &l, NULL, 0);
+		struct dcm_function named = { .name = builder__string(b, fake.text) };
+		struct dcm_line line = { .function = fake.text.n ? builder__function(b, &named) : 0 };
+		locations[1 - k] = builder__location(b, &l, &line, fake.text.n > 0);
 		types[k] = (struct dcm_type){ .name = builder__string(b, STR("x")),
 					      .sample_type = builder__string(b, k ? STR("b") : STR("a")) };
 	}
@@ -95,6 +100,9 @@ static int fake_merge(void *instance, const struct dcm_select *sel, uint32_t n_s
 		snprintf(fake.labels + strlen(fake.labels),
 			 sizeof(fake.labels) - strlen(fake.labels), "%.*s,", STR_ARG(by->labels[i]));
 	r = fake.fail;
+	for (uint32_t i = 0; i < n_sel; i++)
+		for (uint32_t k = 0; k < sel[i].n_matchers; k++)
+			selector__accepts(&sel[i].matchers[k], fake.text);
 	pthread_mutex_unlock(&fake.lock);
 	if (r == 0)
 		fill_answer(answer, n_sel);
@@ -204,6 +212,115 @@ static void test_a_question_becomes_a_named_answer(void **state)
 	engine__stat(e, &st);
 	assert_int_equal(st.asked, 4);
 	assert_int_equal(st.failed + st.refused + st.running + st.waiting, 0);
+}
+
+/* Gaps that a question was told of, as "WHAT FROM;". */
+static void note_gap(void *ctx, const struct dcm_gap *gap)
+{
+	char *text = ctx;
+
+	snprintf(text + strlen(text), 400 - strlen(text), "%.*s %d;", STR_ARG(gap->what),
+		 (int)gap->from_ms);
+	assert_non_null(memmem(gap->why.p, gap->why.n, "too long", 8));
+}
+
+#define SELECTOR_GAP "the selector's regular expression"
+#define FILTER_GAP   "a filter's regular expression"
+
+static double n_undecided(struct stats *stats)
+{
+	return stats__value(stats, "decima_query_undecided_total", STATS_NO_LABELS);
+}
+
+static struct engine *engine_with_stats(struct stats **ret_stats)
+{
+	struct engine_config c = { .host = &host, .ops = &fake_ops };
+	struct engine *e = NULL;
+
+	fake__reset();
+	assert_int_equal(stats__new(NULL, ret_stats), 0);
+	c.undecided = stats__counter(*ret_stats, "decima_query_undecided_total", "-", STATS_NO_LABELS);
+	assert_int_equal(engine__new(&c, &e, NULL), 0);
+	return e;
+}
+
+static void test_what_no_selector_can_tell_is_told(void **state)
+{
+	static struct hopeless h;
+	static char selector[HOPELESS_PATTERN + 100], told[400];
+	struct stats *stats = NULL;
+	struct engine *e = engine_with_stats(&stats);
+	struct dcm_budget budget = { .gap = note_gap, .gap_ctx = told };
+	struct question q = { .from_ms = 3, .to_ms = 100, .from_b_ms = 5, .to_b_ms = 7, .budget = &budget };
+	CLEANUP(batch__unrefp) struct dcm_batch *b = NULL;
+	(void)state;
+
+	hopeless__init(&h);
+	snprintf(selector, sizeof(selector), CPU "{job=~\"%s\"}", h.pattern);
+	q.selector = q.selector_b = str__of(selector);
+	/* A text of which it can tell is no gap. */
+	fake.text = STR("short");
+	assert_int_equal(engine__merge(e, &q, &b, NULL, NULL), 0);
+	assert_string_equal(told, "");
+	batch__unref(take_ptr(b));
+
+	fake.text = str__of(h.text);
+	assert_int_equal(engine__merge(e, &q, &b, NULL, NULL), 0);
+	assert_string_equal(told, SELECTOR_GAP " 3;");
+	assert_true(n_undecided(stats) == 1);
+	batch__unref(take_ptr(b));
+
+	told[0] = '\0';
+	q.diff = true;
+	assert_int_equal(engine__merge(e, &q, &b, NULL, NULL), 0);
+	assert_string_equal(told, SELECTOR_GAP " 3;" SELECTOR_GAP " 5;");
+	assert_true(n_undecided(stats) == 3);
+	engine__free(e);
+	stats__free(stats);
+}
+
+static void test_what_no_filter_can_tell_is_told(void **state)
+{
+	static struct hopeless h;
+	static char told[400];
+	struct stats *stats = NULL;
+	struct engine *e = engine_with_stats(&stats);
+	CLEANUP(filter__freep) struct filter *only = filter__new();
+	struct dcm_budget budget = { .gap = note_gap, .gap_ctx = told };
+	struct question q = cpu;
+	struct flame *flame = NULL;
+	struct top *top = NULL;
+	struct frames *frames = NULL;
+	struct dcm_batch *b = NULL;
+	(void)state;
+
+	/* Searched for, so anchored: a match may not begin anywhere. */
+	hopeless__init(&h);
+	char anchored[HOPELESS_PATTERN + 8];
+	snprintf(anchored, sizeof(anchored), "^(?:%s)$", h.pattern);
+	assert_int_equal(filter__add_text(only, FILTER_ONLY_STACKS, str__of(anchored), NULL), 0);
+	fake.text = str__of(h.text);
+	q.filter = only;
+	q.budget = &budget;
+	/* One text, asked about once an answer. */
+	assert_int_equal(engine__merge(e, &q, &b, NULL, NULL), 0);
+	assert_string_equal(told, FILTER_GAP " 0;");
+	assert_int_equal(engine__flame(e, &q, FRAMES_FUNCTION, NULL, &flame, NULL), 0);
+	assert_int_equal(engine__top(e, &q, FRAMES_FUNCTION, NULL, &top, NULL), 0);
+	assert_string_equal(told, FILTER_GAP " 0;" FILTER_GAP " 0;" FILTER_GAP " 0;");
+	assert_true(n_undecided(stats) == 3);
+	/* Frames are there before any filter: who uses one says so. */
+	told[0] = '\0';
+	assert_int_equal(engine__frames(e, &q, FRAMES_FUNCTION, &frames, NULL), 0);
+	assert_string_equal(told, "");
+	engine__filtered(e, &q);
+	assert_string_equal(told, FILTER_GAP " 0;");
+	frames__unref(frames);
+	top__free(top);
+	flame__free(flame);
+	batch__unref(b);
+	engine__free(e);
+	stats__free(stats);
 }
 
 static void test_a_diff_has_two_sides(void **state)
@@ -488,6 +605,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_question_becomes_a_named_answer),
+		cmocka_unit_test(test_what_no_selector_can_tell_is_told),
+		cmocka_unit_test(test_what_no_filter_can_tell_is_told),
 		cmocka_unit_test(test_a_diff_has_two_sides),
 		cmocka_unit_test(test_wrong_questions_say_where),
 		cmocka_unit_test(test_lists_need_no_type),

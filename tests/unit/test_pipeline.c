@@ -12,6 +12,7 @@
 
 #include "core/base/str.h"
 #include "core/batch/batch.h"
+#include "tests/unit/hopeless.h"
 #include "tests/unit/failmalloc.h"
 #include "tests/unit/fake_destination.h"
 #include "tests/unit/random.h"
@@ -290,6 +291,56 @@ static void routes_select_and_relabel(void **state)
 	fake__fini(&f);
 }
 
+static void what_no_rule_can_tell_is_counted(void **state)
+{
+	static struct hopeless h;
+	const char *source[] = { "v" };
+	struct stats *stats = NULL;
+	struct pipeline *p;
+	struct relabel *r[2] = { NULL };
+
+	(void)state;
+	hopeless__init(&h);
+	const struct dcm_label_text external = { STR("v"), str__of(h.text) };
+	for (unsigned is_drop = 0; is_drop < 2; is_drop++) {
+		struct dcm_relabel_rule rule = { .action = is_drop ? DCM_RELABEL_DROP : DCM_RELABEL_KEEP,
+						 .regex = h.pattern,
+						 .separator = ";",
+						 .source_labels = { .items = source, .n = 1 } };
+
+		assert_int_equal(relabel__new(&(struct relabel_config){ &rule, 1, &external, 1, 0 },
+					      &r[is_drop], NULL),
+				 0);
+	}
+	assert_int_equal(stats__new(NULL, &stats), 0);
+	p = begin(stats);
+	for (unsigned i = 0; i < 2; i++) {
+		static struct fake f;
+		struct destination *d;
+		struct dcm_batch *b = numbered(1);
+		double rows = (double)batch__n_rows(b);
+
+		/* A rule that would keep loses it, one that would drop lets it pass. */
+		fake__init(&f);
+		d = add(p, "d", &f, false, QUEUE_DROP_OLDEST, 0);
+		pipeline__set_relabel(p, r[i]);
+		assert_int_equal(emit(p, 1, NULL), 0);
+		assert_int_equal(pipeline__flush(p, in_ms(10000)), 0);
+		assert_int_equal(f.n_taken, i);
+		assert_true(rows > 0);
+		assert_true(stats__value(stats, "decima_undecided_rows_total",
+					 STATS_LABELS({ "instance", "intake" })) == (i + 1) * rows);
+		assert_true(stats__value(stats, "decima_dropped_total",
+					 STATS_LABELS({ "instance", "intake" },
+						      { "reason", "regex_undecided" })) == rows);
+		assert_int_equal(pipeline__remove(p, d, in_ms(10000)), 0);
+		batch__unref(b);
+		fake__fini(&f);
+	}
+	end(p);
+	stats__free(stats);
+}
+
 static void the_intake_refuses_what_it_cannot_hold(void **state)
 {
 	struct dcm_batch *b = numbered(1);
@@ -536,6 +587,7 @@ int main(void)
 		cmocka_unit_test(storages_decide_when_it_is_done),
 		cmocka_unit_test(without_a_storage_it_is_done_when_routed),
 		cmocka_unit_test(routes_select_and_relabel),
+		cmocka_unit_test(what_no_rule_can_tell_is_counted),
 		cmocka_unit_test(the_intake_refuses_what_it_cannot_hold),
 		cmocka_unit_test(block_waits_and_loses_nothing),
 		cmocka_unit_test(only_who_wants_names_gets_them),

@@ -343,7 +343,12 @@ static void hopeless_matches_end(void **state)
 	assert_non_null(text);
 	memset(text, 'a', BYTES);
 	assert_int_equal(regex__match(re, (struct dcm_str){ text, BYTES }), -E2BIG);
+	assert_int_equal(regex__n_failed(re), 1);
 	assert_false(regex__matches(re, (struct dcm_str){ text, BYTES }));
+	assert_int_equal(regex__n_failed(re), 2);
+	struct regex_groups groups;
+	assert_int_equal(regex__groups(re, (struct dcm_str){ text, BYTES }, &groups), -E2BIG);
+	assert_int_equal(regex__n_failed(re), 3);
 	free(text);
 	regex__free(re);
 }

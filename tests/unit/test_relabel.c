@@ -15,7 +15,6 @@
 #include <nettle/md5.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "core/base/buf.h"
 #include "core/base/str.h"
@@ -26,6 +25,7 @@
 #include "core/pipeline/rules.h"
 #include "tests/unit/batch_judge.h"
 #include "tests/unit/failmalloc.h"
+#include "tests/unit/hopeless.h"
 #include "tests/unit/random.h"
 #include "tests/unit/random_batch.h"
 #include "tests/unit/unit.h"
@@ -636,6 +636,103 @@ static void too_many_labels_are_lost_not_filtered(void **state)
 	free(targets_of);
 }
 
+/* A profile of the series a=1 with a row each for n values of the sample label "v". */
+static struct dcm_batch *with_values(const char *const *values, uint32_t n)
+{
+	struct dcm_builder *b = builder__new(0);
+	struct dcm_pair pair = { builder__string(b, STR("a")), builder__string(b, STR("1")) };
+	struct dcm_type type = { .name = builder__string(b, STR("cpu")),
+				 .sample_type = builder__string(b, STR("ns")) };
+	struct dcm_profile head = { .series = builder__series(b, &pair, 1) };
+	struct dcm_batch *out = NULL;
+
+	builder__profile(b, &head, &type, 1);
+	for (uint32_t i = 0; i < n; i++) {
+		struct dcm_label l = { .name = builder__string(b, STR("v")), .unit = DCM_NONE };
+		int64_t value = 1 + i;
+
+		l.str = builder__string(b, str__of(values[i]));
+		builder__row(b, builder__stack(b, NULL, 0), builder__label_set(b, &l, 1), &value);
+	}
+	assert_int_equal(builder__seal(b, &out, NULL), 0);
+	builder__free(b);
+	return out;
+}
+
+static void what_no_regex_can_tell_is_counted(void **state)
+{
+	static struct hopeless h;
+	const char *source[] = { "__sample_v" };
+	struct dcm_relabel_rule r = { 0 };
+	struct relabel_counts counts = { 0 };
+
+	(void)state;
+	hopeless__init(&h);
+	struct dcm_batch *b = with_values((const char *[]){ h.text, "x", "zz" }, 3), *out;
+	/* Nobody can say that the first row had to go: it is lost. The others are filtered. */
+	r = rule(DCM_RELABEL_KEEP, h.pattern, NULL, NULL, source, 1);
+	out = apply_one(b, &r, 1, &counts);
+	assert_null(out);
+	assert_int_equal(counts.n_rows_undecided, 1);
+	assert_int_equal(counts.n_rows_undecided_lost, 1);
+	assert_int_equal(counts.n_rows_filtered, 2);
+	/* No match, so it stays. */
+	r = rule(DCM_RELABEL_DROP, h.pattern, NULL, NULL, source, 1);
+	out = apply_one(b, &r, 1, &counts);
+	assert_int_equal(out->profiles[0].n_rows, 3);
+	assert_int_equal(counts.n_rows_undecided, 2);
+	assert_int_equal(counts.n_rows_undecided_lost, 1);
+	batch__unref(out);
+	batch__unref(b);
+
+	/* It is told that this matches, but not where. */
+	h.text[3000] = 'c';
+	h.text[3001] = '\0';
+	b = with_values((const char *[]){ h.text }, 1);
+	r = rule(DCM_RELABEL_REPLACE, "(?:a|aa)+b|(a+)c", "x", "$1", source, 1);
+	out = apply_one(b, &r, 1, &counts);
+	assert_int_equal(out->profiles[0].n_rows, 1);
+	assert_int_equal(out->series[0].n, 1);
+	assert_int_equal(counts.n_rows_undecided, 3);
+	assert_int_equal(counts.n_rows_undecided_lost, 1);
+	batch__unref(out);
+	batch__unref(b);
+}
+
+/* Whole profiles: unchanged, filtered, and out of the memory of outcomes. */
+static void undecided_profiles_are_counted_each_time(void **state)
+{
+	static struct hopeless h;
+	const char *source[] = { "b" };
+	struct dcm_label_text external = { .name = STR("b") };
+
+	(void)state;
+	hopeless__init(&h);
+	external.value = str__of(h.text);
+	for (unsigned is_drop = 0; is_drop < 2; is_drop++) {
+		struct dcm_relabel_rule v = rule(is_drop ? DCM_RELABEL_DROP : DCM_RELABEL_KEEP,
+						 h.pattern, NULL, NULL, source, 1);
+		struct relabel_config config = { &v, 1, &external, 1, 0 };
+		struct dcm_batch *b = with_values((const char *[]){ "x", "y" }, 2), *out = NULL;
+		struct relabel_counts counts = { 0 };
+		struct relabel *r = NULL;
+
+		assert_int_equal(relabel__new(&config, &r, NULL), 0);
+		for (unsigned turn = 1; turn < 4; turn++) {
+			assert_int_equal(relabel__apply(r, b, &out, &counts, NULL), 0);
+			assert_int_equal(counts.n_rows_undecided, 2 * turn);
+			assert_int_equal(counts.n_rows_undecided_lost, is_drop ? 0 : 2 * turn);
+			assert_int_equal(counts.n_profiles_filtered + counts.n_rows_filtered, 0);
+			/* With the external label once, and then as it comes. */
+			if (is_drop && turn == 1)
+				batch__unref(b), b = batch__ref(out);
+			batch__unref(take_ptr(out));
+		}
+		relabel__free(r);
+		batch__unref(b);
+	}
+}
+
 static void labels_on_the_way_are_bounded(void **state)
 {
 	struct dcm_relabel_rule r[11];
@@ -856,6 +953,8 @@ int main(void)
 		cmocka_unit_test(the_parca_agents_names_are_read),
 		cmocka_unit_test(dropping_rows_is_filtered_and_counted),
 		cmocka_unit_test(too_many_labels_are_lost_not_filtered),
+		cmocka_unit_test(what_no_regex_can_tell_is_counted),
+		cmocka_unit_test(undecided_profiles_are_counted_each_time),
 		cmocka_unit_test(labels_on_the_way_are_bounded),
 		cmocka_unit_test(a_series_met_before_is_looked_up),
 		cmocka_unit_test(one_that_forgets_answers_the_same),

@@ -5,15 +5,18 @@
 #include "core/pipeline/router.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/str.h"
 #include "core/batch/batch.h"
+#include "core/batch/builder.h"
 #include "core/batch/type.h"
 #include "core/pipeline/options.h"
 #include "core/query/selector.h"
 #include "tests/unit/batch_judge.h"
 #include "tests/unit/failmalloc.h"
+#include "tests/unit/hopeless.h"
 #include "tests/unit/random.h"
 #include "tests/unit/random_batch.h"
 #include "tests/unit/unit.h"
@@ -80,6 +83,55 @@ static void options_become_a_route(void **state)
 	route__fini(&route);
 }
 
+/* A profile of one row for each service. */
+static struct dcm_batch *of_services(const char *const *names, uint32_t n)
+{
+	struct dcm_builder *b = builder__new(0);
+	struct dcm_type type = { .name = builder__string(b, STR("cpu")),
+				 .sample_type = builder__string(b, STR("ns")) };
+	struct dcm_batch *out = NULL;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct dcm_pair pair = { builder__string(b, STR("service_name")),
+					 builder__string(b, str__of(names[i])) };
+		struct dcm_profile head = { .series = builder__series(b, &pair, 1) };
+		int64_t value = 1;
+
+		builder__profile(b, &head, &type, 1);
+		builder__row(b, builder__stack(b, NULL, 0), 0, &value);
+	}
+	assert_int_equal(builder__seal(b, &out, NULL), 0);
+	builder__free(b);
+	return out;
+}
+
+/* What the selector leaves out because nobody could tell is lost, and not filtered. */
+static void what_a_selector_cannot_tell_is_counted(void **state)
+{
+	static struct hopeless h;
+	char text[HOPELESS_PATTERN + 64];
+
+	(void)state;
+	hopeless__init(&h);
+	for (unsigned is_not = 0; is_not < 2; is_not++) {
+		struct destination_options o = { .selector = text };
+		struct relabel_counts counts = { 0 };
+		struct dcm_batch *part = NULL, *b = of_services((const char *[]){ h.text, "zz" }, 2);
+		struct route route = { 0 };
+
+		snprintf(text, sizeof(text), "{service_name%s\"%s\"}", is_not ? "!~" : "=~", h.pattern);
+		assert_int_equal(destination_options__route(&o, &route, NULL), 0);
+		assert_int_equal(route__apply(&route, b, &part, &counts, NULL), 0);
+		assert_int_equal(part ? part->n_profiles : 0, is_not ? 2 : 0);
+		assert_int_equal(counts.n_rows_undecided, 1);
+		assert_int_equal(counts.n_rows_undecided_lost, !is_not);
+		assert_int_equal(counts.n_profiles_filtered, !is_not);
+		batch__unref(part);
+		batch__unref(b);
+		route__fini(&route);
+	}
+}
+
 static void a_bad_selector_is_refused(void **state)
 {
 	struct destination_options o = { .selector = "{service_name=" };
@@ -133,6 +185,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(exactly_the_wanted_profiles_come),
 		cmocka_unit_test(options_become_a_route),
+		cmocka_unit_test(what_a_selector_cannot_tell_is_counted),
 		cmocka_unit_test(a_bad_selector_is_refused),
 		cmocka_unit_test(every_allocation_may_fail),
 	};
