@@ -51,8 +51,10 @@ struct unpacking {
 
 static int too_large(const struct unpacking *u)
 {
-	return error__set(u->err, -E2BIG, "it unpacks to more than the %llu bytes that one profile may have; split it up",
-			  (unsigned long long)u->max_bytes);
+	return error__set(
+		u->err, -E2BIG,
+		"it unpacks to more than the %llu bytes that one profile may have; split it up",
+		(unsigned long long)u->max_bytes);
 }
 
 /*

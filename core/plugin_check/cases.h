@@ -21,7 +21,8 @@ struct check {
 	const struct plugin *plugin;
 	const struct node *config; /* what --config says; NULL: nothing */
 	struct host_services services;
-	int verdict_fd; /* the parent reads it */
+	unsigned sweep_seconds; /* that making allocations fail may take */
+	int verdict_fd;		/* the parent reads it */
 };
 
 /* Ends the case. One line; a note behind "ok" is fine. */

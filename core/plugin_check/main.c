@@ -2,7 +2,7 @@
 /*
  * core/plugin_check/main.c - decima-plugin-check: is this shared object a good plugin?
  *
- *	decima-plugin-check [--config YAML] [--verbose] FILE.so
+ *	decima-plugin-check [--config YAML] [--seconds N] [--verbose] FILE.so
  *
  * Loads the plugin with a host made for tests and asks it the questions of cases.h, each in a
  * process of its own. Prints a line for each, `ok NAME`, `not ok NAME: why`, `skip NAME: why`. Exit
@@ -29,7 +29,9 @@
 #include "core/plugin_check/cases.h"
 
 enum {
-	CASE_SECONDS = 60,
+	CASE_SECONDS = 60,  /* without what --seconds allows */
+	SWEEP_SECONDS = 20, /* the default of --seconds, and its largest value */
+	SWEEP_SECONDS_MAX = 3600,
 	VERDICT_MAX = 2048,
 };
 
@@ -38,13 +40,17 @@ static const char purpose[] =
 	"and options, its life,\nchanges of configuration, some work, no memory, "
 	"leaks. Prints a line for each question.\n";
 
-enum option { OPTION_CONFIG, OPTION_VERBOSE, OPTION_MAN, OPTION_HELP, N_OPTIONS };
+enum option { OPTION_CONFIG, OPTION_SECONDS, OPTION_VERBOSE, OPTION_MAN, OPTION_HELP, N_OPTIONS };
 
 static const struct {
 	const char *name, *value, *doc;
 } options[N_OPTIONS] = {
 	[OPTION_CONFIG] = { "--config", "YAML",
 			    "its options, as they would stand under its name: '{ path: /tmp/x }'" },
+	[OPTION_SECONDS] = { "--seconds", "N",
+			     "time for making one allocation after the other fail, 1 to 3600 "
+			     "(default 20); what is not "
+			     "tried then is skipped" },
 	[OPTION_VERBOSE] = { "--verbose", "", "show what the plugin logs, on standard error" },
 	[OPTION_MAN] = { "--man", "", "print the manual page" },
 	[OPTION_HELP] = { "--help", "", "this" },
@@ -52,7 +58,8 @@ static const struct {
 
 static void print_usage(FILE *to)
 {
-	fprintf(to, "usage: decima-plugin-check [--config YAML] [--verbose] FILE.so\n\n%s\n", purpose);
+	fprintf(to, "usage: decima-plugin-check [--config YAML] [--seconds N] [--verbose] FILE.so\n\n%s\n",
+		purpose);
 	for (int i = 0; i < N_OPTIONS; i++)
 		fprintf(to, "  %-9s %-5s %s\n", options[i].name, options[i].value, options[i].doc);
 }
@@ -172,7 +179,7 @@ static void judge(struct checker *k, const char *name, int status, const char *s
 	char why[128];
 
 	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
-		snprintf(why, sizeof(why), "not done after %d s", CASE_SECONDS);
+		snprintf(why, sizeof(why), "not done after %u s", CASE_SECONDS + k->check.sweep_seconds);
 	else if (WIFSIGNALED(status))
 		snprintf(why, sizeof(why), "it died: %s", strsignal(WTERMSIG(status)));
 	else if (WEXITSTATUS(status) != 0)
@@ -200,7 +207,7 @@ static void run(struct checker *k, const char *name, void (*ask)(const struct ch
 	if (pid == 0) {
 		fd__close(fds[0]);
 		k->check.verdict_fd = fds[1];
-		alarm(CASE_SECONDS);
+		alarm(CASE_SECONDS + k->check.sweep_seconds);
 		ask(&k->check);
 		verdict__pass(&k->check, "%s", "");
 	}
@@ -259,10 +266,11 @@ static bool load(struct checker *k, const char *file)
 	return true;
 }
 
-static int check_file(const char *file, const char *yaml, bool verbose)
+static int check_file(const char *file, const char *yaml, unsigned sweep_seconds, bool verbose)
 {
 	static const struct log to_stderr = { .fd = STDERR_FILENO, .level = DCM_LOG_DEBUG };
-	struct checker k = { .check.services = { .log = verbose ? &to_stderr : NULL,
+	struct checker k = { .check.sweep_seconds = sweep_seconds,
+			     .check.services = { .log = verbose ? &to_stderr : NULL,
 						 .node = "check",
 						 .emit = emit,
 						 .resolved = resolved,
@@ -305,9 +313,19 @@ static bool is_option(const char *word, enum option option)
 	return strcmp(word, options[option].name) == 0;
 }
 
+/* 0: no number from 1 to the largest. */
+static unsigned seconds_of(const char *text)
+{
+	char *end;
+	unsigned long n = strtoul(text, &end, 10);
+
+	return *text >= '0' && *text <= '9' && !*end && n <= SWEEP_SECONDS_MAX ? (unsigned)n : 0;
+}
+
 int main(int argc, char **argv)
 {
 	const char *file = NULL, *yaml = NULL;
+	unsigned sweep_seconds = SWEEP_SECONDS;
 	bool verbose = false;
 
 	for (int i = 1; i < argc; i++) {
@@ -323,11 +341,16 @@ int main(int argc, char **argv)
 			yaml = argv[++i];
 		} else if (strncmp(argv[i], "--config=", 9) == 0) {
 			yaml = argv[i] + 9;
+		} else if (is_option(argv[i], OPTION_SECONDS) && i + 1 < argc) {
+			sweep_seconds = seconds_of(argv[++i]);
+			if (!sweep_seconds)
+				return wrong_usage("--seconds takes a number from 1 to 3600");
 		} else if (argv[i][0] == '-' || file) {
 			return wrong_usage(file ? "one file at a time" : "unknown option");
 		} else {
 			file = argv[i];
 		}
 	}
-	return file ? check_file(file, yaml, verbose) : wrong_usage("name the file to check");
+	return file ? check_file(file, yaml, sweep_seconds, verbose)
+		    : wrong_usage("name the file to check");
 }

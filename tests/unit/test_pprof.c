@@ -648,7 +648,8 @@ static void test_bombs(void **state)
 	memset(buf__reserve(&zeros, 3 << 20), 0, 3 << 20);
 	assert_int_equal(deflate__pack(zeros.data, 3 << 20, 9, &packed), 0);
 	assert_int_equal(pprof__decode(packed.data, packed.n, &o, &b, &err), -E2BIG);
-	assert_string_equal(err.text, "pprof: it unpacks to more than the 1048576 bytes that one profile may have; split it up");
+	assert_string_equal(err.text, "pprof: it unpacks to more than the 1048576 bytes that one "
+				      "profile may have; split it up");
 	/* The declared size is a lie. */
 	memcpy(packed.data + packed.n - 4, "\x10\x00\x00\x00", 4);
 	assert_int_equal(pprof__decode(packed.data, packed.n, &o, &b, NULL), -E2BIG);
