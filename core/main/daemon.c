@@ -275,7 +275,6 @@ static int make_server(struct daemon *d, struct dcm_error *err)
 						    .rules = &d->rules,
 						    .max_connections = (uint32_t)s->max_connections,
 						    .n_workers = (uint32_t)s->max_queries,
-						    .max_body_bytes = (size_t)s->max_body_bytes,
 						    .request_timeout_ns = s->query_timeout_ns,
 						    .request_max_bytes = (uint64_t)s->query_memory_bytes },
 			d->routes, &d->log, d->stats, &d->listener, err);

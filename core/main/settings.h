@@ -22,7 +22,6 @@ struct server_settings {
 	struct dcm_list hosts;	/* of const char * */
 	bool insecure;
 	int64_t max_connections;
-	int64_t max_body_bytes;
 	int64_t query_timeout_ns;
 	int64_t query_memory_bytes;
 	int64_t max_queries;

@@ -10,10 +10,11 @@
 
 #include "core/base/mem.h"
 #include "core/base/str.h"
+#include "core/base/units.h"
 
 enum { MAX_HEADERS = 100 };
 
-struct exchange *exchange__new(struct MHD_Connection *connection, const char *target, size_t max_body_bytes)
+struct exchange *exchange__new(struct MHD_Connection *connection, const char *target)
 {
 	struct exchange *x = NEW(struct exchange);
 
@@ -22,7 +23,6 @@ struct exchange *exchange__new(struct MHD_Connection *connection, const char *ta
 	x->connection = connection;
 	x->request.arena = &x->arena;
 	x->request.budget = &x->budget;
-	x->body.limit = max_body_bytes;
 	x->response.status = 200;
 	x->target = arena__str(&x->arena, str__of(target));
 	if (!x->target.p) {
@@ -92,6 +92,18 @@ static const char *fault_of(const struct head *h)
 	return NULL;
 }
 
+/* Whether there is a body, and how large: RFC 9112 section 6.3. False for what is no number. */
+static bool read_length(struct exchange *x, const struct head *h)
+{
+	struct dcm_str length = http_request__header(&x->request, "content-length");
+	int64_t n = 0;
+
+	if (h->n_lengths && (units__parse_int(length, "", &n) < 0 || n < 0))
+		return false;
+	x->body_bytes = h->n_codings ? EXCHANGE_CHUNKED : (uint64_t)n;
+	return true;
+}
+
 static bool read_method(struct http_request *req, const char *method)
 {
 	static const char *const names[] = { "GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS" };
@@ -117,6 +129,8 @@ bool exchange__read_head(struct exchange *x, const char *method)
 	else
 		MHD_get_connection_values(x->connection, MHD_HEADER_KIND, take_header, &h);
 	fault = fault_of(&h);
+	if (!fault && !read_length(x, &h))
+		fault = "a Content-Length that is no number of bytes";
 	if (!fault && http_request__set_target(&x->request, x->target) < 0)
 		fault = "the target is no path with well-formed %-escapes and at most 256 "
 			"parameters";

@@ -13,6 +13,8 @@
 #include "core/net/access.h"
 #include "core/net/http.h"
 
+#define EXCHANGE_CHUNKED UINT64_MAX
+
 struct exchange {
 	struct MHD_Connection *connection;
 	struct exchange *next; /* in its lane's queue */
@@ -20,7 +22,9 @@ struct exchange {
 	struct http_request request;
 	struct http_response response;
 	struct dcm_budget budget;
-	struct buf body;
+	uint64_t body_bytes;   /* as the head has it; EXCHANGE_CHUNKED when it does not say */
+	uint64_t reserved;     /* for the body, of what all bodies have together */
+	struct buf body;       /* at most `reserved` */
 	struct dcm_str target; /* as in the request line */
 	bool is_http_1_1;      /* its client knows interim answers */
 	bool checked;	       /* the headers were looked at */
@@ -29,8 +33,7 @@ struct exchange {
 };
 
 /* The target is copied. NULL when memory ran out. */
-struct exchange *exchange__new(struct MHD_Connection *connection, const char *target,
-			       size_t max_body_bytes);
+struct exchange *exchange__new(struct MHD_Connection *connection, const char *target);
 void exchange__free(struct exchange *x);
 
 /*

@@ -99,6 +99,11 @@ struct http_route {
 	void *ctx;
 	bool quick; /* answers at once and never blocks: runs ahead of the queue of slow questions */
 	bool control; /* waits for the control thread: has a worker of its own, behind no question */
+	/*
+	 * Most bytes of a request's body; 0: it takes none. A larger one is refused before it is
+	 * read. A body is in memory while its request lasts.
+	 */
+	uint64_t max_body;
 	const char *doc; /* one line */
 };
 
@@ -110,6 +115,13 @@ void http_routes__free(struct http_routes *r);
  * Before serving only.
  */
 int http_routes__add(struct http_routes *r, const struct http_route *route);
+
+/*
+ * The row that answers the request, for a caller of its role; NULL: the response is the refusal, as
+ * below. Looks at the head alone, so that it can be asked before the body is there. Any thread.
+ */
+const struct http_route *http_routes__admit(const struct http_routes *r, struct http_request *req,
+					    struct http_response *resp);
 
 /*
  * Finds the route, checks the role, calls the handler. 404 for unknown paths, 405 with Allow for a

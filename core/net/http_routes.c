@@ -151,27 +151,44 @@ static void refuse_role(const struct http_route *row, const struct http_request 
 	}
 }
 
-void http_routes__dispatch(const struct http_routes *r, struct http_request *req,
-			   struct http_response *resp)
+/* The same, with what {NAME}s stood for, still encoded: [req->n_path_params]. */
+static const struct http_route *admit(const struct http_routes *r, struct http_request *req,
+				      struct http_field *params, struct http_response *resp)
 {
-	struct http_field params[MAX_PATH_PARAMS];
 	bool path_known;
 	const struct http_route *row = find(r, req->method, req->path, params, &req->n_path_params,
 					    &path_known);
 
-	if (!row && path_known) {
+	if (!row && path_known)
 		refuse_method(r, req, resp);
-		return;
-	}
-	if (!row) {
+	else if (!row)
 		http_response__problem(resp, 404, "there is nothing at %.*s; /api/v1 lists what there is",
 				       STR_ARG(req->path));
-		return;
-	}
-	if (req->role < row->role) {
+	else if (req->role >= row->role)
+		return row;
+	else
 		refuse_role(row, req, resp);
+	return NULL;
+}
+
+const struct http_route *http_routes__admit(const struct http_routes *r, struct http_request *req,
+					    struct http_response *resp)
+{
+	struct http_field params[MAX_PATH_PARAMS];
+	const struct http_route *row = admit(r, req, params, resp);
+
+	req->n_path_params = 0;
+	return row;
+}
+
+void http_routes__dispatch(const struct http_routes *r, struct http_request *req,
+			   struct http_response *resp)
+{
+	struct http_field params[MAX_PATH_PARAMS];
+	const struct http_route *row = admit(r, req, params, resp);
+
+	if (!row)
 		return;
-	}
 	for (uint32_t i = 0; i < req->n_path_params; i++) {
 		params[i].value = http__decode(req->arena, params[i].value, false);
 		if (!params[i].value.p) {

@@ -10,6 +10,7 @@
 #include "core/net/listener.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -48,6 +49,7 @@ struct listener {
 	pthread_t accepter;
 	bool accepter_runs;
 	_Atomic bool stopping;
+	uint64_t reserved; /* by all requests together, for their bodies; event thread */
 
 	struct stats *stats;
 	struct stats_metric *n_requests, *n_conns, *n_refused, *n_timeouts;
@@ -111,9 +113,8 @@ static void after_handler(void *ctx, struct exchange *x)
 
 static void *on_request_line(void *ctx, const char *target, struct MHD_Connection *connection)
 {
-	struct listener *l = ctx;
-
-	return exchange__new(connection, target, l->o.max_body_bytes);
+	(void)ctx;
+	return exchange__new(connection, target);
 }
 
 /* Paths are decoded segment by segment in http_routes.c, parameters in http.c. */
@@ -134,11 +135,55 @@ static enum MHD_Result answer(struct listener *l, struct exchange *x, struct con
 	return exchange__send(x);
 }
 
+/* Sets memory aside for a body that is on its way; false: the response says why not. */
+static bool reserve_body(struct listener *l, struct exchange *x, const struct http_route *route)
+{
+	bool chunked = x->body_bytes == EXCHANGE_CHUNKED;
+	uint64_t n = chunked ? route->max_body : x->body_bytes;
+
+	if (route->max_body == 0) {
+		http_response__problem(&x->response, 413,
+				       "%s takes no body; send the request without one", route->pattern);
+		return false;
+	}
+	if (n > route->max_body) {
+		http_response__problem(&x->response, 413,
+				       "the body has %" PRIu64
+				       " bytes, and %s takes at most %" PRIu64,
+				       n, route->pattern, route->max_body);
+		return false;
+	}
+	if (n > l->o.bodies_max_bytes - l->reserved) {
+		http_response__header(&x->response, "Retry-After", "1");
+		http_response__problem(&x->response,
+				       503, "other requests' bodies take the memory; try again in a second");
+		return false;
+	}
+	x->reserved = n;
+	x->body.limit = (size_t)n;
+	l->reserved += n;
+	return true;
+}
+
+/*
+ * Whoever may not send the body, or sends too large a one, hears so before he does. Requests without a
+ * body are refused by on_complete(), so that their connections stay.
+ */
+static bool admit_body(struct listener *l, struct exchange *x)
+{
+	const struct http_route *route;
+
+	if (x->body_bytes == 0)
+		return true;
+	route = http_routes__admit(l->routes, &x->request, &x->response);
+	return route && reserve_body(l, x, route);
+}
+
 static enum MHD_Result on_head(struct listener *l, struct exchange *x, struct conn *c, const char *method)
 {
 	conns__enter(&l->conns, c, CONN_BODY, now_ns() + l->o.body_timeout_ns, NULL);
 	if (!exchange__read_head(x, method) ||
-	    !access__check(l->o.rules, &c->peer, &x->request, &x->response)) {
+	    !access__check(l->o.rules, &c->peer, &x->request, &x->response) || !admit_body(l, x)) {
 		/* Answering before the body was read makes libmicrohttpd close the connection. */
 		x->answered = true;
 		x->close = true;
@@ -163,8 +208,9 @@ static enum MHD_Result on_complete(struct listener *l, struct exchange *x, struc
 	x->budget.max_bytes = l->o.request_max_bytes;
 	x->response.body.limit = l->o.request_max_bytes;
 	if (x->body.error == -EFBIG) {
-		http_response__problem(&x->response, 413, "the body is larger than %zu bytes",
-				       l->o.max_body_bytes);
+		http_response__problem(&x->response, 413,
+				       "the body has more than the %" PRIu64 " bytes that %s takes",
+				       x->reserved, route->pattern);
 	} else if (x->body.error) {
 		http_response__problem(&x->response, 503, "out of memory for the body; try again later");
 	} else if (!route || route->quick) {
@@ -200,7 +246,8 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
 	if (!x->checked)
 		return on_head(l, x, c, method);
 	if (*upload_n > 0) {
-		buf__append(&x->body, upload, *upload_n);
+		if (x->reserved)
+			buf__append(&x->body, upload, *upload_n);
 		*upload_n = 0;
 		return MHD_YES;
 	}
@@ -213,10 +260,12 @@ static void on_done(void *ctx, struct MHD_Connection *connection, void **request
 		    enum MHD_RequestTerminationCode why)
 {
 	struct listener *l = ctx;
+	struct exchange *x = *request_ctx;
 	struct conn *c = conn_of(connection);
 
 	(void)why;
-	exchange__free(*request_ctx);
+	l->reserved -= x ? x->reserved : 0;
+	exchange__free(x);
 	*request_ctx = NULL;
 	if (c)
 		conns__enter(&l->conns, c, CONN_HEAD,
@@ -309,7 +358,7 @@ static void set_defaults(struct listener_options *o)
 	o->max_connections = o->max_connections ? o->max_connections : 512;
 	o->n_workers = o->n_workers ? o->n_workers : 4;
 	o->max_waiting = o->max_waiting ? o->max_waiting : 64;
-	o->max_body_bytes = o->max_body_bytes ? o->max_body_bytes : 64 * MIB;
+	o->bodies_max_bytes = o->bodies_max_bytes ? o->bodies_max_bytes : 64 * MIB;
 	o->header_timeout_ns = o->header_timeout_ns ? o->header_timeout_ns : 10 * SECOND;
 	o->body_timeout_ns = o->body_timeout_ns ? o->body_timeout_ns : 30 * SECOND;
 	o->request_timeout_ns = o->request_timeout_ns ? o->request_timeout_ns : 60 * SECOND;

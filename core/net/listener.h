@@ -7,6 +7,11 @@
  * keeps absolute deadlines for headers, bodies and answers and shuts the descriptor of whoever
  * exceeds them; a client that goes away cancels its request's budget (conns.h).
  *
+ * A body is read when its head has passed: there is such a route, the caller has the role, and the
+ * length is within the route's max_body. Else the answer comes at once, without "100 Continue", and
+ * the connection is closed behind it. libmicrohttpd takes no answer in the middle of a body, so a
+ * chunked one that grows too large is thrown away to its end, or to its deadline.
+ *
  * What libmicrohttpd 0.9.75 lets through is refused before a handler sees it: Content-Length beside
  * Transfer-Encoding, two Content-Lengths, a space before a header's colon, no Host or two of them.
  */
@@ -25,9 +30,9 @@ struct listener_options {
 	uint32_t n_addresses;
 	const struct access_rules *rules; /* outlive the listener, with everything they point to */
 	uint32_t max_connections;	  /* 0: 512 */
-	uint32_t n_workers;    /* for questions; one more is for `control` routes. 0: 4 */
-	uint32_t max_waiting;  /* requests that wait for a worker; beyond it 503. 0: 64 */
-	size_t max_body_bytes; /* 0: 64 MiB */
+	uint32_t n_workers;	   /* for questions; one more is for `control` routes. 0: 4 */
+	uint32_t max_waiting;	   /* requests that wait for a worker; beyond it 503. 0: 64 */
+	uint64_t bodies_max_bytes; /* of all requests' bodies together; beyond it 503. 0: 64 MiB */
 	int64_t header_timeout_ns; /* 0: 10 s, from the connection's or last answer's end (idle: 60 s more) */
 	int64_t body_timeout_ns;    /* 0: 30 s */
 	int64_t request_timeout_ns; /* deadline of a handler's budget. 0: 60 s */

@@ -87,7 +87,9 @@ static int set_up(void **state)
 	const struct http_route rows[] = {
 		{ .pattern = "/quick", .handler = quick, .quick = true },
 		{ .pattern = "/echo", .role = HTTP_ROLE_READ, .handler = echo },
-		{ .method = HTTP_POST, .pattern = "/echo", .role = HTTP_ROLE_READ, .handler = echo },
+		{ .method = HTTP_POST, .pattern = "/echo", .role = HTTP_ROLE_READ, .handler = echo, .max_body = 1000 },
+		{ .method = HTTP_POST, .pattern = "/admin", .role = HTTP_ROLE_ADMIN, .handler = echo },
+		{ .method = HTTP_POST, .pattern = "/control", .role = HTTP_ROLE_READ, .handler = echo },
 		{ .pattern = "/slow", .role = HTTP_ROLE_READ, .handler = slow },
 		{ .pattern = "/control", .role = HTTP_ROLE_READ, .handler = echo, .control = true },
 		{ .pattern = "/long", .role = HTTP_ROLE_READ, .handler = long_answer },
@@ -108,7 +110,7 @@ static int set_up(void **state)
 								   .rules = &rules,
 								   .n_workers = 2,
 								   .max_waiting = 2,
-								   .max_body_bytes = 1000,
+								   .bodies_max_bytes = 1500,
 								   .request_max_bytes = MEMORY,
 								   .header_timeout_ns = 500000000,
 								   .body_timeout_ns = 500000000 },
@@ -285,6 +287,104 @@ static void test_large_body(void **state)
 	assert_int_equal(call("/echo", HTTP_POST, body, NULL, 0), 413);
 	body[1000] = '\0';
 	assert_int_equal(call("/echo", HTTP_POST, body, NULL, 0), 200);
+}
+
+/* The head of a POST with a body that is announced, and never comes. */
+static int post_head(const char *path, const char *more)
+{
+	char text[512];
+
+	snprintf(text, sizeof(text), "POST %s HTTP/1.1\r\nHost: localhost\r\n%s\r\n\r\n", path, more);
+	return raw(text);
+}
+
+/* Nothing of a body is read that nobody takes: the answer is there before the body is. */
+static void test_body_refused_by_its_head(void **state)
+{
+	static const struct {
+		const char *path;
+		int status;
+	} refused[] = { { "/nothing", 404 },
+			{ "/quick", 405 },
+			{ "/admin", 403 },
+			{ "/control", 413 },
+			{ "/echo", 413 } };
+	static const char *const bodies[] = { "Content-Length: 99999999999", "Content-Length: 1001",
+					      "Content-Length: 1001\r\nExpect: 100-continue",
+					      "Transfer-Encoding: chunked" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
+		for (size_t b = 0; b < sizeof(bodies) / sizeof(bodies[0]); b++)
+			/* How much a chunked body has is told by the body itself. */
+			if (b < 3 || strcmp(refused[i].path, "/echo") != 0)
+				assert_int_equal(post_head(refused[i].path, bodies[b]), refused[i].status);
+}
+
+/* Who asks before sending is told to, when the body is taken. */
+static void test_expect_continue(void **state)
+{
+	int fd = connect_to();
+
+	(void)state;
+	send_text(fd, "POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\nExpect: "
+		      "100-continue\r\n\r\n");
+	assert_int_equal(read_status(fd), 100);
+	send_text(fd, "abc");
+	assert_int_equal(read_status(fd), 200);
+	close(fd);
+}
+
+static void test_chunked_body(void **state)
+{
+	static const char head[] =
+		"POST /echo HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n";
+	char text[1400];
+
+	(void)state;
+	snprintf(text, sizeof(text), "%s3\r\nabc\r\n0\r\n\r\n", head);
+	assert_int_equal(raw(text), 200);
+	snprintf(text, sizeof(text), "%s3e9\r\n%01001d\r\n0\r\n\r\n", head, 0);
+	assert_int_equal(raw(text), 413);
+}
+
+/* All bodies together have a bound too, whatever they have sent of what they announce. */
+static void test_bodies_together(void **state)
+{
+	static const char one[] =
+		"POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n";
+	int fd = connect_to(), other = connect_to();
+	char body[1001];
+
+	(void)state;
+	snprintf(body, sizeof(body), "%01000d", 0);
+	send_text(fd, one);
+	assert_int_equal(post_head("/echo", "Content-Length: 500\r\nExpect: 100-continue"), 100);
+	send_text(other, one);
+	assert_int_equal(read_status(other), 503);
+	close(other);
+	assert_int_equal(post_head("/echo", "Transfer-Encoding: chunked"), 503);
+	send_text(fd, body);
+	assert_int_equal(read_status(fd), 200);
+	close(fd);
+	assert_int_equal(post_head("/echo", "Content-Length: 1000\r\nExpect: 100-continue"), 100);
+}
+
+/* A refusal without a body costs nobody the connection. */
+static void test_refusal_keeps_connection(void **state)
+{
+	char answer[32] = "";
+	int fd = connect_to();
+
+	(void)state;
+	send_text(fd, "GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n"
+		      "GET /quick HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+	assert_int_equal(read_status(fd), 404);
+	while (!strstr(answer, "200 OK") && read(fd, answer + strlen(answer), 1) == 1)
+		if (strlen(answer) == sizeof(answer) - 1)
+			memmove(answer, answer + 1, sizeof(answer) - 1);
+	assert_non_null(strstr(answer, "200 OK"));
+	close(fd);
 }
 
 /* An answer has the memory of its question, and none of it is sent when that is not enough. */
@@ -520,6 +620,11 @@ int main(void)
 		cmocka_unit_test(test_unix_is_admin),
 		cmocka_unit_test(test_malformed),
 		cmocka_unit_test(test_large_body),
+		cmocka_unit_test(test_body_refused_by_its_head),
+		cmocka_unit_test(test_expect_continue),
+		cmocka_unit_test(test_chunked_body),
+		cmocka_unit_test(test_bodies_together),
+		cmocka_unit_test(test_refusal_keeps_connection),
 		cmocka_unit_test(test_slow_body),
 		cmocka_unit_test(test_long_answer),
 		cmocka_unit_test(test_busy),
