@@ -7,6 +7,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "core/base/mem.h"
 #include "core/base/str.h"
@@ -77,10 +78,20 @@ static enum MHD_Result take_header(void *ctx, enum MHD_ValueKind kind, const cha
 	return MHD_YES;
 }
 
+/* RFC 9112 section 6.1: chunked is the only one that we know, and HTTP/1.0 has none. */
+static bool knows_coding(const struct exchange *x)
+{
+	struct dcm_str coding = http_request__header(&x->request, "transfer-encoding");
+
+	return x->is_http_1_1 && coding.n == 7 && strncasecmp(coding.p, "chunked", 7) == 0;
+}
+
 static const char *fault_of(const struct head *h)
 {
 	if (h->fault)
 		return h->fault;
+	if (h->n_hosts == 0 && h->x->is_http_1_1)
+		return "no Host header";
 	if (h->n_hosts > 1)
 		return "two Host headers";
 	if (h->n_lengths > 1)
@@ -89,6 +100,8 @@ static const char *fault_of(const struct head *h)
 		return "two Transfer-Encoding headers";
 	if (h->n_lengths && h->n_codings)
 		return "Content-Length beside Transfer-Encoding";
+	if (h->n_codings && !knows_coding(h->x))
+		return "a transfer coding other than chunked, or one in HTTP/1.0";
 	return NULL;
 }
 

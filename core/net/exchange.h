@@ -37,7 +37,7 @@ struct exchange *exchange__new(struct MHD_Connection *connection, const char *ta
 void exchange__free(struct exchange *x);
 
 /*
- * Reads method, target and headers; false when the request is malformed: the response then says
+ * Reads method, target and headers, when is_http_1_1 is set; false when the request is malformed: the response then says
  * how, and `close` is set.
  */
 bool exchange__read_head(struct exchange *x, const char *method);

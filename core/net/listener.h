@@ -13,7 +13,8 @@
  * chunked one that grows too large is thrown away to its end, or to its deadline.
  *
  * What libmicrohttpd 0.9.75 lets through is refused before a handler sees it: Content-Length beside
- * Transfer-Encoding, two Content-Lengths, a space before a header's colon, no Host or two of them.
+ * Transfer-Encoding, two Content-Lengths, a transfer coding other than chunked, a space before a
+ * header's colon, no Host or two of them. What it refuses by itself (docs/API.md) is counted.
  */
 #ifndef DECIMA_NET_LISTENER_H
 #define DECIMA_NET_LISTENER_H

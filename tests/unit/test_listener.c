@@ -28,6 +28,7 @@ static const struct log quiet = { .fd = -1, .level = -1 };
 
 static struct http_routes *routes;
 static struct listener *listener;
+static struct stats *stats;
 static char url[64], socket_path[64];
 static uint16_t port;
 static _Atomic int n_waiting, n_cancelled;
@@ -102,6 +103,7 @@ static int set_up(void **state)
 	(void)state;
 	snprintf(socket_path, sizeof(socket_path), "/tmp/decima-test-%d.sock", (int)getpid());
 	snprintf(unix_address, sizeof(unix_address), "unix:%s", socket_path);
+	assert_int_equal(stats__new(NULL, &stats), 0);
 	routes = http_routes__new();
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		assert_int_equal(http_routes__add(routes, &rows[i]), 0);
@@ -114,7 +116,7 @@ static int set_up(void **state)
 								   .request_max_bytes = MEMORY,
 								   .header_timeout_ns = 500000000,
 								   .body_timeout_ns = 500000000 },
-				       routes, &quiet, NULL, &listener, &err),
+				       routes, &quiet, stats, &listener, &err),
 			 0);
 	assert_int_equal(listener__start(listener, &err), 0);
 	port = listener__port(listener, 0);
@@ -127,6 +129,7 @@ static int tear_down(void **state)
 	(void)state;
 	listener__free(listener);
 	http_routes__free(routes);
+	stats__free(stats);
 	return access(socket_path, F_OK) == 0; /* the socket is gone */
 }
 
@@ -147,14 +150,13 @@ static void send_text(int fd, const char *text)
 }
 
 /* One head, or what comes until the peer closes, or 20 s; its status, 0 when nothing came. */
-static int read_status(int fd)
+static int read_head(int fd, char *text, size_t cap)
 {
-	char text[8192];
 	size_t n = 0;
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 	int status = 0;
 
-	while (n < sizeof(text) - 1 && poll(&p, 1, 20000) > 0) {
+	while (n < cap - 1 && poll(&p, 1, 20000) > 0) {
 		/* Byte by byte: what follows is the next caller's. */
 		if (read(fd, text + n, 1) != 1)
 			break;
@@ -167,14 +169,53 @@ static int read_status(int fd)
 	return status;
 }
 
+static int read_status(int fd)
+{
+	char text[8192];
+
+	return read_head(fd, text, sizeof(text));
+}
+
+/* What follows the head is as long as that says, and the last that comes; an error is a problem. */
+static void read_rest(int fd, const char *head, int status)
+{
+	const char *length = strstr(head, "\r\nContent-Length: ");
+	char body[8192], want[32];
+	size_t n = length ? strtoul(length + 18, NULL, 10) : 0;
+
+	assert_non_null(length);
+	assert_true(n < sizeof(body));
+	assert_int_equal(n ? recv(fd, body, n, MSG_WAITALL) : 0, (ssize_t)n);
+	body[n] = '\0';
+	snprintf(want, sizeof(want), "\"status\":%d,", status);
+	if (status >= 400) {
+		assert_non_null(strstr(head, "\r\nContent-Type: application/problem+json\r\n"));
+		assert_non_null(strstr(body, want));
+	}
+	shutdown(fd, SHUT_WR);
+	assert_true(recv(fd, body, sizeof(body), MSG_WAITALL) <= 0);
+}
+
 static int raw(const char *request)
 {
+	char head[8192];
 	int fd = connect_to(), status;
 
 	send_text(fd, request);
-	status = read_status(fd);
+	status = read_head(fd, head, sizeof(head));
+	if (status >= 200)
+		read_rest(fd, head, status);
 	close(fd);
 	return status;
+}
+
+/* The head of a POST with a body that is announced, and never comes. */
+static int post_head(const char *path, const char *more)
+{
+	char text[512];
+
+	snprintf(text, sizeof(text), "POST %s HTTP/1.1\r\nHost: localhost\r\n%s\r\n\r\n", path, more);
+	return raw(text);
 }
 
 static int call(const char *path, enum http_method method, const char *body, char *answer, size_t cap)
@@ -263,6 +304,19 @@ static void test_malformed(void **state)
 			     "0\r\nContent-Length: 3\r\n\r\nabc"),
 			 400);
 	assert_int_equal(raw("GET /quick HTTP/1.1\r\nHost : localhost\r\n\r\n"), 400);
+	assert_int_equal(raw("GET /quick HTTP/1.1\r\nHost: localhost\r\nX-A : b\r\n\r\n"), 400);
+	assert_int_equal(raw("GET /quick HTTP/1.1\r\n\r\n"), 400);
+	assert_int_equal(raw("GET /quick HTTP/1.0\r\n\r\n"), 421);
+	assert_int_equal(raw("GET /quick HTTP/1.0\r\nHost: localhost\r\n\r\n"), 200);
+	assert_int_equal(post_head("/echo", "Transfer-Encoding: identity"), 400);
+	assert_int_equal(post_head("/echo", "Transfer-Encoding: gzip, chunked"), 400);
+	assert_int_equal(post_head("/echo", "Transfer-Encoding: xchunked"), 400);
+	assert_int_equal(raw("POST /echo HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: "
+			     "Chunked\r\n\r\n0\r\n\r\n"),
+			 200);
+	assert_int_equal(raw("POST /echo HTTP/1.0\r\nHost: localhost\r\nTransfer-Encoding: "
+			     "chunked\r\n\r\n0\r\n\r\n"),
+			 400);
 	assert_int_equal(raw("GET /quick HTTP/1.1\r\nHost: localhost\r\nHost: evil\r\n\r\n"), 400);
 	assert_int_equal(raw("GET /quick HTTP/1.1\r\nHost: evil.example\r\n\r\n"), 421);
 	/* The target's own host counts, whatever Host says. */
@@ -277,6 +331,43 @@ static void test_malformed(void **state)
 	assert_int_equal(raw("GET /quick HTTP/1.1\r\nHost: localhost\r\n\r\n"), 200);
 }
 
+static double n_refused(void)
+{
+	return stats__value(stats, "decima_http_refused_total", STATS_NO_LABELS);
+}
+
+/* What libmicrohttpd refuses by itself is no problem in JSON (docs/API.md), but is counted too. */
+static void test_refused_by_libmicrohttpd(void **state)
+{
+	static char target[70000], header[70000];
+	const struct {
+		const char *request;
+		int status;
+	} cases[] = { { "GET /quick nonsense\r\n\r\n", 400 },
+		      { "GET /quick HTTP/9.9\r\nHost: localhost\r\n\r\n", 505 },
+		      { target, 414 },
+		      { header, 431 },
+		      { "POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: -5\r\n\r\n", 400 },
+		      { "POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3x\r\n\r\n", 400 },
+		      { "POST /echo HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: "
+			"chunked\r\n\r\nzz\r\n",
+			400 } };
+
+	(void)state;
+	snprintf(target, sizeof(target), "GET /%069000d HTTP/1.1\r\n", 0);
+	snprintf(header, sizeof(header),
+		 "GET /quick HTTP/1.1\r\nHost: localhost\r\nX-A: %069000d\r\n", 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		double before = n_refused();
+		int fd = connect_to();
+
+		send_text(fd, cases[i].request);
+		assert_int_equal(read_status(fd), cases[i].status);
+		assert_true(n_refused() == before + 1);
+		close(fd);
+	}
+}
+
 static void test_large_body(void **state)
 {
 	char body[1200];
@@ -287,15 +378,6 @@ static void test_large_body(void **state)
 	assert_int_equal(call("/echo", HTTP_POST, body, NULL, 0), 413);
 	body[1000] = '\0';
 	assert_int_equal(call("/echo", HTTP_POST, body, NULL, 0), 200);
-}
-
-/* The head of a POST with a body that is announced, and never comes. */
-static int post_head(const char *path, const char *more)
-{
-	char text[512];
-
-	snprintf(text, sizeof(text), "POST %s HTTP/1.1\r\nHost: localhost\r\n%s\r\n\r\n", path, more);
-	return raw(text);
 }
 
 /* Nothing of a body is read that nobody takes: the answer is there before the body is. */
@@ -619,6 +701,7 @@ int main(void)
 		cmocka_unit_test(test_get),
 		cmocka_unit_test(test_unix_is_admin),
 		cmocka_unit_test(test_malformed),
+		cmocka_unit_test(test_refused_by_libmicrohttpd),
 		cmocka_unit_test(test_large_body),
 		cmocka_unit_test(test_body_refused_by_its_head),
 		cmocka_unit_test(test_expect_continue),
