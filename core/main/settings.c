@@ -10,6 +10,7 @@
 #include "core/base/error.h"
 #include "core/base/str.h"
 #include "core/net/access.h"
+#include "core/net/sockets.h"
 
 static const char *const roles[] = { "read", "write", "admin", NULL };
 static const char *const levels[] = { "error", "warning", "info", "debug", NULL };
@@ -337,11 +338,10 @@ static int check(const void *config, struct dcm_error *err)
 	const char *const *listen = s->listen.items;
 
 	for (uint32_t i = 0; i < s->listen.n; i++) {
-		if (!strchr(listen[i], ':') || (is_unix(listen[i]) && listen[i][5] != '/'))
-			return error__set(err, -EINVAL,
-					  "server.listen: \"%s\" is no address; write HOST:PORT, "
-					  "[IPV6]:PORT or unix:/PATH",
-					  listen[i]);
+		int r = sockets__check(listen[i], err);
+
+		if (r < 0)
+			return r;
 		if (is_unix(listen[i]) || access__is_loopback(str__of(listen[i])))
 			continue;
 		if (s->tokens.n == 0 && !s->insecure)

@@ -5,6 +5,7 @@
 #include "core/net/sockets.h"
 
 #include <arpa/inet.h>
+#include <ctype.h>
 #include <errno.h>
 #include <netdb.h>
 #include <stdio.h>
@@ -21,6 +22,80 @@
 
 enum { BACKLOG = 256 };
 
+static bool is_unix(const char *address)
+{
+	return strncmp(address, "unix:", 5) == 0;
+}
+
+/*
+ * The host without its brackets, which one with a colon must have ("" for every address of the
+ * machine), and where the port begins.
+ */
+static bool split(const char *address, char *host, size_t cap, const char **ret_port)
+{
+	const char *colon = strrchr(address, ':');
+	size_t n = colon ? (size_t)(colon - address) : 0;
+	bool brackets = n >= 2 && address[0] == '[' && address[n - 1] == ']';
+
+	if (!colon || n >= cap || (!brackets && memchr(address, ':', n)))
+		return false;
+	memcpy(host, address + brackets, n - 2 * brackets);
+	host[n - 2 * brackets] = '\0';
+	*ret_port = colon + 1;
+	return true;
+}
+
+/* An address, or what may be a name: getaddrinfo() has the last word. */
+static bool is_host(const char *host)
+{
+	struct in6_addr v6;
+	struct in_addr v4;
+	char text[INET6_ADDRSTRLEN];
+	size_t n = strcspn(host, "%"); /* fe80::1%eth0 */
+
+	if (strchr(host, ':')) {
+		if (n >= sizeof(text))
+			return false;
+		memcpy(text, host, n);
+		text[n] = '\0';
+		return inet_pton(AF_INET6, text, &v6) == 1;
+	}
+	if (host[0] && host[strspn(host, "0123456789.")] == '\0')
+		return inet_aton(host, &v4) == 1;
+	for (; *host; host++)
+		if (!isalnum((unsigned char)*host) && !strchr("-._", *host))
+			return false;
+	return true;
+}
+
+int sockets__check(const char *address, struct dcm_error *err)
+{
+	char host[256];
+	const char *port_text;
+	int64_t port;
+
+	if (is_unix(address)) {
+		if (strlen(address + 5) >= sizeof(((struct sockaddr_un *)NULL)->sun_path))
+			return error__set(
+				err, -EINVAL, "server.listen: %s: a socket's path has at most %zu bytes",
+				address, sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1);
+		if (address[5] == '/')
+			return 0;
+	} else if (split(address, host, sizeof(host), &port_text) && is_host(host)) {
+		/* getaddrinfo() takes 99999 for 34463. */
+		if (units__parse_int(str__of(port_text), "", &port) == 0 && port >= 0 && port <= 65535)
+			return 0;
+		return error__set(err, -EINVAL,
+				  "server.listen: \"%s\" has no port between 0 and 65535 "
+				  "behind its last colon; write HOST:PORT",
+				  address);
+	}
+	return error__set(
+		err, -EINVAL,
+		"server.listen: \"%s\" is no address; write HOST:PORT, [IPV6]:PORT or unix:/PATH",
+		address);
+}
+
 static int bind_unix(struct sockets *s, const char *address, const char *path, struct dcm_error *err)
 {
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };
@@ -28,9 +103,6 @@ static int bind_unix(struct sockets *s, const char *address, const char *path, s
 	struct stat st;
 	int fd, r;
 
-	if (strlen(path) >= sizeof(sun.sun_path))
-		return error__set(err, -EINVAL, "server.listen: %s: a socket's path has at most %zu bytes",
-				  address, sizeof(sun.sun_path) - 1);
 	memcpy(sun.sun_path, path, strlen(path));
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
@@ -98,28 +170,14 @@ static int bind_name(struct sockets *s, const char *address, struct dcm_error *e
 	const struct addrinfo hints = { .ai_family = AF_UNSPEC,
 					.ai_socktype = SOCK_STREAM,
 					.ai_flags = AI_PASSIVE | AI_NUMERICSERV };
-	const char *colon = strrchr(address, ':');
 	struct addrinfo *list = NULL;
+	const char *port = NULL;
 	char host[256];
-	int64_t port;
-	size_t n;
 	int r;
 
-	n = colon ? (size_t)(colon - address) : 0;
-	/* getaddrinfo() takes 99999 for 34463. */
-	if (!colon || n >= sizeof(host) || units__parse_int(str__of(colon + 1), "", &port) < 0 ||
-	    port < 0 || port > 65535)
-		return error__set(err, -EINVAL,
-				  "server.listen: \"%s\" is no address; write HOST:PORT, "
-				  "[IPV6]:PORT or unix:/PATH",
-				  address);
-	memcpy(host, address, n);
-	host[n] = '\0';
-	if (n >= 2 && host[0] == '[' && host[n - 1] == ']') {
-		host[n - 1] = '\0';
-		memmove(host, host + 1, n - 1);
-	}
-	r = getaddrinfo(host[0] ? host : NULL, colon + 1, &hints, &list);
+	if (!split(address, host, sizeof(host), &port))
+		return -EINVAL;
+	r = getaddrinfo(host[0] ? host : NULL, port, &hints, &list);
 	if (r != 0)
 		return error__set(err, -EINVAL, "server.listen: %s: %s", address, gai_strerror(r));
 	r = 0;
@@ -142,7 +200,9 @@ int sockets__bind(struct sockets *s, const char *const *addresses, uint32_t n, s
 		if (s->n == SOCKETS_MAX)
 			return error__set(err, -E2BIG, "server.listen: more than %d addresses",
 					  SOCKETS_MAX);
-		r = strncmp(a, "unix:", 5) == 0 ? bind_unix(s, a, a + 5, err) : bind_name(s, a, err);
+		r = sockets__check(a, err);
+		if (r == 0)
+			r = is_unix(a) ? bind_unix(s, a, a + 5, err) : bind_name(s, a, err);
 		if (r < 0)
 			return r;
 	}

@@ -22,6 +22,12 @@ struct sockets {
 };
 
 /*
+ * Whether an address can be one, by its text alone: HOST:PORT, [IPV6]:PORT, :PORT, unix:/PATH. No
+ * name is looked up. 0 or -EINVAL, with what is wrong. Any thread.
+ */
+int sockets__check(const char *address, struct dcm_error *err);
+
+/*
  * Binds "127.0.0.1:7070", "[::1]:7070", ":7070", "unix:/PATH"; a name may stand for several
  * addresses. Errors name the address, what holds it and what to do; what was bound before one stays
  * for sockets__close().

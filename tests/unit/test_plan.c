@@ -84,6 +84,21 @@ static void faults_have_places(void **state)
 		{ "server: { listen: ['unix:relative'] }\n",
 		  "server.listen: \"unix:relative\" is no address" },
 		{ "server: { listen: ['0.0.0.0:80'] }\n", "set server.tokens" },
+		{ "server:\n  listen:\n    - 127.0.0.1:70000\n",
+		  "(built-in):3:5: configuration: server.listen: \"127.0.0.1:70000\" has no port "
+		  "between "
+		  "0 and 65535" },
+		{ "server: { listen: ['127.0.0.1:bar'] }\n",
+		  "\"127.0.0.1:bar\" has no port between" },
+		{ "server: { listen: ['127.0.0.1:'] }\n", "\"127.0.0.1:\" has no port between" },
+		{ "server: { listen: ['127.0.0.1:-1'] }\n",
+		  "\"127.0.0.1:-1\" has no port between" },
+		{ "server: { listen: ['foo:bar'] }\n", "\"foo:bar\" has no port between" },
+		{ "server: { listen: ['127.0.0.256:1'] }\n", "\"127.0.0.256:1\" is no address" },
+		{ "server: { listen: ['[::1:1'] }\n", "\"[::1:1\" is no address" },
+		{ "server: { listen: ['::1'] }\n", "\"::1\" is no address" },
+		{ "server: { listen: ['::1:80'] }\n", "\"::1:80\" is no address" },
+		{ "server: { listen: ['local host:1'] }\n", "\"local host:1\" is no address" },
 		{ "labels: { a: '${DECIMA_NO_SUCH_VARIABLE}' }\n", "DECIMA_NO_SUCH_VARIABLE" },
 	};
 
