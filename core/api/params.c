@@ -61,6 +61,8 @@ bool api_range__read(struct api *a, const struct http_request *req, struct api_r
 		range->from_ms = range->to_ms - HOUR_MS;
 	if (!read_time(a, req, range->from, &range->from_ms, resp))
 		return false;
+	/* Nothing is older, and merged profiles bear the time of `from`, which may not be negative. */
+	range->from_ms = range->from_ms < 0 ? 0 : range->from_ms;
 	if (range->from_ms < range->to_ms)
 		return true;
 	http_response__problem(

@@ -322,6 +322,45 @@ static void values_are_exact(void **state)
 	json_decref(json);
 }
 
+/* Nothing is older than 1970: whoever asks for what is before gets what there is since. */
+static void ranges_begin_in_1970(void **state)
+{
+	static const char *const froms[] = { "1960-01-01T00:00:00Z", "-1", "now-100y" };
+	static const char *const targets[] = {
+		"/api/v1/flame?" CPU_Q "&from=",
+		"/api/v1/flame?" CPU_Q "&format=text&from=",
+		"/api/v1/functions?" CPU_Q "&from=",
+		"/api/v1/callers?" MAIN_Q "&from=",
+		"/api/v1/diff?" DIFF_Q "&a_from=",
+		"/api/v1/export?" CPU_Q "&format=folded&from=",
+		"/api/v1/export?" CPU_Q "&format=pprof&from=",
+		"/api/v1/series?" CPU_Q "&step=0&from=",
+		"/api/v1/labels?from=",
+	};
+	char target[300];
+
+	(void)state;
+	for (size_t t = 0; t < sizeof(targets) / sizeof(targets[0]); t++)
+		for (size_t f = 0; f < sizeof(froms) / sizeof(froms[0]); f++) {
+			struct answer since = { 0 }, before = { 0 };
+
+			snprintf(target, sizeof(target), "%s%s", targets[t], "0");
+			ask_with(&since, routes, HTTP_GET, target, NULL);
+			snprintf(target, sizeof(target), "%s%s", targets[t], froms[f]);
+			ask_with(&before, routes, HTTP_GET, target, NULL);
+			if (before.r.status != 200)
+				fail_msg("%s: %d %s", target, before.r.status,
+					 (const char *)before.r.body.data);
+			assert_int_equal(before.r.body.n, since.r.body.n);
+			assert_memory_equal(before.r.body.data, since.r.body.data, since.r.body.n);
+			forget(&since);
+			forget(&before);
+		}
+	refused(routes, HTTP_GET, "/api/v1/flame?" CPU_Q "&from=-9&to=-1", 400,
+		"from: the range is empty");
+	json_decref(get_json("/api/v1/flame?" CPU_Q "&to=1800"));
+}
+
 /* Whoever names only the end gets the hour before it, however long ago that was. */
 static void the_hour_goes_with_the_end_of_the_range(void **state)
 {
@@ -567,6 +606,7 @@ int main(void)
 		cmocka_unit_test(every_answer_is_json),
 		cmocka_unit_test(every_text_is_printable),
 		cmocka_unit_test(values_are_exact),
+		cmocka_unit_test(ranges_begin_in_1970),
 		cmocka_unit_test(the_hour_goes_with_the_end_of_the_range),
 		cmocka_unit_test(nothing_stored_is_said),
 		cmocka_unit_test(exports),
