@@ -136,7 +136,8 @@ static int ask_and_print(const struct args *a, struct ask *q, const char *format
 	int status;
 
 	add_options(q, a);
-	add_width(q);
+	if (strcmp(format, "text") == 0)
+		add_width(q);
 	ask__param(q, "format", format);
 	status = ask__get(a, q, &answer);
 	if (status == EXIT_DONE && answer.body.n == 0)

@@ -104,7 +104,8 @@ struct http_route {
 	 * read. A body is in memory while its request lasts.
 	 */
 	uint64_t max_body;
-	const char *doc; /* one line */
+	const char *const *params; /* names that the query may hold, up to NULL; NULL: any */
+	const char *doc;	   /* one line */
 };
 
 struct http_routes;
@@ -125,7 +126,8 @@ const struct http_route *http_routes__admit(const struct http_routes *r, struct 
 
 /*
  * Finds the route, checks the role, calls the handler. 404 for unknown paths, 405 with Allow for a
- * wrong method, 401 or 403 for a missing role: always as a problem. Any thread.
+ * wrong method, 401 or 403 for a missing role, 400 for a parameter that the row does not take: always
+ * as a problem. Any thread.
  */
 void http_routes__dispatch(const struct http_routes *r, struct http_request *req,
 			   struct http_response *resp);

@@ -12,6 +12,7 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/base/vec.h"
+#include "core/config/suggest.h"
 #include "core/net/http.h"
 
 enum { MAX_PATH_PARAMS = 4 };
@@ -151,7 +152,29 @@ static void refuse_role(const struct http_route *row, const struct http_request 
 	}
 }
 
-/* The same, with what {NAME}s stood for, still encoded: [req->n_path_params]. */
+/* A parameter that nobody reads was meant to change the answer: false, and it is refused. */
+static bool takes_params(const struct http_route *row, const struct http_request *req,
+			 struct http_response *resp)
+{
+	char hint[128];
+
+	for (uint32_t i = 0; row->params && i < req->n_params; i++) {
+		struct suggest nearest = suggest__begin(req->params[i].name);
+		const char *const *name = row->params;
+
+		for (; *name && !str__eq(req->params[i].name, str__of(*name)); name++)
+			suggest__offer(&nearest, *name);
+		if (*name)
+			continue;
+		http_response__problem(resp, 400, "\"%.*s\" is no parameter of %s%s",
+				       STR_ARG(req->params[i].name), row->pattern,
+				       suggest__text(&nearest, hint));
+		return false;
+	}
+	return true;
+}
+
+/* http_routes__admit(), with what {NAME}s stood for, still encoded: [req->n_path_params]. */
 static const struct http_route *admit(const struct http_routes *r, struct http_request *req,
 				      struct http_field *params, struct http_response *resp)
 {
@@ -164,10 +187,10 @@ static const struct http_route *admit(const struct http_routes *r, struct http_r
 	else if (!row)
 		http_response__problem(resp, 404, "there is nothing at %.*s; /api/v1 lists what there is",
 				       STR_ARG(req->path));
-	else if (req->role >= row->role)
-		return row;
-	else
+	else if (req->role < row->role)
 		refuse_role(row, req, resp);
+	else if (takes_params(row, req, resp))
+		return row;
 	return NULL;
 }
 

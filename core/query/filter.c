@@ -7,6 +7,7 @@
  */
 #include "core/query/filter.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,6 +19,7 @@
 #include "core/base/str.h"
 #include "core/base/vec.h"
 #include "core/config/regex.h"
+#include "core/config/suggest.h"
 
 struct rule {
 	enum filter_kind kind;
@@ -89,8 +91,29 @@ int filter__add(struct filter *f, enum filter_kind kind, enum filter_field field
 	return 0;
 }
 
+/* "bni:~libc": "bni" was meant to be a field. "std::~x" is a function's name. */
+static int refuse_field(struct dcm_str text, struct dcm_error *err)
+{
+	struct suggest nearest;
+	struct dcm_str word = { text.p, 0 };
+	char hint[128];
+
+	while (word.n < text.n && (isalnum((unsigned char)text.p[word.n]) || text.p[word.n] == '_'))
+		word.n++;
+	if (word.n == 0 || text.n < word.n + 2 || text.p[word.n] != ':' ||
+	    (text.p[word.n + 1] != '=' && text.p[word.n + 1] != '~'))
+		return 0;
+	nearest = suggest__begin(word);
+	for (unsigned i = 0; i < FILTER_N_FIELDS; i++)
+		suggest__offer(&nearest, field_names[i]);
+	return error__set(err, -EINVAL, "\"%.*s\" is no field of a frame%s; the fields are fn, file, bin, line, addr and kind",
+			  STR_ARG(word), suggest__text(&nearest, hint));
+}
+
 int filter__add_text(struct filter *f, enum filter_kind kind, struct dcm_str text, struct dcm_error *err)
 {
+	int r;
+
 	for (unsigned i = 0; i < FILTER_N_FIELDS; i++) {
 		uint32_t n = (uint32_t)strlen(field_names[i]);
 
@@ -101,7 +124,8 @@ int filter__add_text(struct filter *f, enum filter_kind kind, struct dcm_str tex
 		return filter__add(f, kind, (enum filter_field)i, text.p[n + 1] == '=',
 				   (struct dcm_str){ text.p + n + 2, text.n - n - 2 }, err);
 	}
-	return filter__add(f, kind, FILTER_FUNCTION, false, text, err);
+	r = refuse_field(text, err);
+	return r < 0 ? r : filter__add(f, kind, FILTER_FUNCTION, false, text, err);
 }
 
 /* -------------------------------------------------------------------------------------------------

@@ -58,7 +58,8 @@ int filter__add(struct filter *f, enum filter_kind kind, enum filter_field field
 
 /*
  * The same from text: PATTERN, or FIELD~PATTERN, or FIELD=TEXT with FIELD one of fn file bin line
- * addr kind followed by a colon ("bin:~^libc", "kind:=kernel"). A plain pattern is about functions.
+ * addr kind followed by a colon ("bin:~^libc", "kind:=kernel"). A plain pattern is about functions;
+ * one that begins with another word, a colon and = or ~ is refused.
  */
 int filter__add_text(struct filter *f, enum filter_kind kind, struct dcm_str text, struct dcm_error *err);
 

@@ -442,6 +442,14 @@ static void wrong_parameters_are_named(void **state)
 		{ "/api/v1/diff?" DIFF_Q "&a_to=now-2h", "a_from: the range is empty" },
 		{ "/api/v1/diff?" DIFF_Q "&b_to=now-1m", "b_from: the range is empty" },
 		{ "/api/v1/flame?" CPU_Q "&focus=(", "focus: " },
+		{ "/api/v1/flame?" CPU_Q "&focus=bni:~x",
+		  "focus: \"bni\" is no field of a frame; did you mean \"bin\"?" },
+		{ "/api/v1/flame?" CPU_Q "&fromm=1",
+		  "\"fromm\" is no parameter of /api/v1/flame; did you mean \"from\"?" },
+		/* Totals have no stacks. */
+		{ "/api/v1/series?" CPU_Q "&focus=main",
+		  "\"focus\" is no parameter of /api/v1/series" },
+		{ "/api/v1/types?q=x", "\"q\" is no parameter of /api/v1/types" },
 		{ "/api/v1/flame?" CPU_Q "&hide=(", "hide: " },
 		{ "/api/v1/flame?" CPU_Q "&hide_stacks=(", "hide_stacks: " },
 		{ "/api/v1/flame?" CPU_Q "&only_stacks=(", "only_stacks: " },
@@ -474,6 +482,36 @@ static void wrong_parameters_are_named(void **state)
 	refused(routes, HTTP_GET, "/api/v1/nothing", 404, "/api/v1/nothing");
 	refused(routes, HTTP_POST, "/api/v1/types", 405, "POST");
 	refused(routes, HTTP_GET, "/api/v1/labels/%zz/values", 400, "escape");
+}
+
+/* No path of ours ignores a parameter that it does not know. */
+static void unknown_parameters_are_refused(void **state)
+{
+	json_t *list = get_json("/api/v1"), *row;
+	char target[200];
+	size_t i;
+
+	(void)state;
+	assert_true(json_array_size(json_object_get(list, "routes")) > 20);
+	json_array_foreach(json_object_get(list, "routes"), i, row)
+	{
+		const char *path = json_string_value(json_object_get(row, "path"));
+		const char *method = json_string_value(json_object_get(row, "method"));
+
+		snprintf(target, sizeof(target), "%s?nonsense=1", path);
+		if (strncmp(path, "/api/v1/", 8) == 0 || strcmp(path, "/-/reload") == 0)
+			refused(routes,
+				strcmp(method, "POST") == 0	? HTTP_POST
+				: strcmp(method, "DELETE") == 0 ? HTTP_DELETE
+								: HTTP_GET,
+				target, 400, "\"nonsense\" is no parameter of");
+	}
+	json_decref(list);
+	json_decref(get_json("/api/v1/functions?" CPU_Q
+			     "&group=line&group_by=service_name&inv=0&max_rows=5&"
+			     "from=0&to=now&focus=main&hide=x&hide_stacks=x&only_stacks=main&"
+			     "format=json&width=0&"
+			     "sort=self"));
 }
 
 static void limits_of_a_question(void **state)
@@ -611,6 +649,7 @@ int main(void)
 		cmocka_unit_test(nothing_stored_is_said),
 		cmocka_unit_test(exports),
 		cmocka_unit_test(wrong_parameters_are_named),
+		cmocka_unit_test(unknown_parameters_are_refused),
 		cmocka_unit_test(limits_of_a_question),
 		cmocka_unit_test(progress_and_cancel),
 		cmocka_unit_test(reloading),

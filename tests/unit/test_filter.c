@@ -181,6 +181,9 @@ static void test_text_forms(void **state)
 		{ "addr:~0x10", FILTER_ADDRESS, false, "0x10" },
 		{ "kind:=kernel", FILTER_FRAME_KIND, true, "kernel" },
 		{ "std::run", FILTER_FUNCTION, false, "std::run" },
+		{ "run::~run", FILTER_FUNCTION, false, "run::~run" },
+		{ ":~run", FILTER_FUNCTION, false, ":~run" },
+		{ "fn:~zz:~x", FILTER_FUNCTION, false, "zz:~x" },
 	};
 	CLEANUP(batch__unrefp) struct dcm_batch *b = naive_rows__answer(9, 0, 1, 1);
 	CLEANUP(frames__unrefp) struct frames *frames = NULL;
@@ -214,14 +217,28 @@ static void test_patterns_are_searched_for(void **state)
 	naive_rows__free(&rows);
 }
 
+#define FIELDS "; the fields are fn, file, bin, line, addr and kind"
+
 static void test_wrong_ones_are_refused(void **state)
 {
+	static const struct {
+		const char *text, *want;
+	} fields[] = {
+		{ "bni:~libc", "\"bni\" is no field of a frame; did you mean \"bin\"?" FIELDS },
+		{ "Kind:=kernel",
+		  "\"Kind\" is no field of a frame; did you mean \"kind\"?" FIELDS },
+		{ "zz_1:~", "\"zz_1\" is no field of a frame" FIELDS },
+	};
 	CLEANUP(filter__freep) struct filter *f = filter__new();
 	struct dcm_error err = DCM_ERROR_INIT;
 	(void)state;
 
 	assert_int_equal(filter__add_text(f, FILTER_HIDE, STR("("), &err), -EINVAL);
 	assert_true(err.text[0]);
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		assert_int_equal(filter__add_text(f, FILTER_HIDE, str__of(fields[i].text), &err), -EINVAL);
+		assert_string_equal(err.text, fields[i].want);
+	}
 	assert_true(filter__is_empty(f));
 	for (unsigned i = 0; i < FILTER_MAX_RULES; i++)
 		assert_int_equal(filter__add_text(f, FILTER_HIDE, STR("x"), NULL), 0);
