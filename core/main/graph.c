@@ -321,8 +321,8 @@ static void start_part(struct graph *g, struct part *p)
 {
 	struct part_env env = env_of(g);
 
-	if (may_start(g, p))
-		part__start(p, &env);
+	if (!may_start(g, p) || part__start(p, &env, NULL) < 0)
+		part__stand_by(p, &env, may_start(g, p));
 }
 
 int graph__start(struct graph *g, struct dcm_error *err)
@@ -528,6 +528,14 @@ static void stop_part(struct graph *g, struct part *p, int64_t deadline_mono_ns)
 		g->has_abandoned = true;
 }
 
+static void pause_part(struct graph *g, struct part *p, int64_t drain_ns)
+{
+	struct part_env env = env_of(g);
+
+	if (part__pause(p, &env, clock__mono(&clock__system) + drain_ns) < 0)
+		g->has_abandoned = true;
+}
+
 static void remove_part(struct graph *g, struct part *p, int64_t drain_ns)
 {
 	pthread_mutex_lock(&g->lock);
@@ -559,7 +567,7 @@ static void carry_out(struct graph *g, struct change *c, int64_t drain_ns)
 		part__commit(c->part, &env, c->prepared);
 		break;
 	case RESTART:
-		stop_part(g, c->part, clock__mono(&clock__system) + drain_ns);
+		pause_part(g, c->part, drain_ns);
 		part__set(c->part, c->to);
 		start_part(g, c->part);
 		break;

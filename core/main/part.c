@@ -104,14 +104,22 @@ static void on_trouble(void *ctx, int code, const char *sentence)
 	host__set_trouble(instance__host(p->instance), sentence);
 }
 
-static int hang_on_destination(struct part *p, const struct part_env *env, struct dcm_error *err)
+static bool has_destination(const struct part *p)
+{
+	return p->kind == DCM_STORAGE || (p->kind == DCM_OUTPUT && p->plugin->output.write);
+}
+
+static int describe_destination(struct part *p, const struct part_env *env,
+				struct destination_config *ret, struct dcm_error *err)
 {
 	const struct destination_options *o = p->destination_options;
-	struct destination_config c = {
+
+	*ret = (struct destination_config){
 		.name = p->name,
 		.storage = p->kind == DCM_STORAGE ? &p->plugin->storage : NULL,
 		.output = p->kind == DCM_OUTPUT ? &p->plugin->output : NULL,
 		.handle = instance__handle(p->instance),
+		.is_away = true,
 		.named = (p->plugin->info.caps & DCM_CAP_NAMED) != 0,
 		.policy = env->one_shot				 ? QUEUE_BLOCK
 			  : o->policy == DESTINATION_DROP_NEWEST ? QUEUE_DROP_NEWEST
@@ -123,17 +131,37 @@ static int hang_on_destination(struct part *p, const struct part_env *env, struc
 		.trouble = on_trouble,
 		.trouble_ctx = p,
 	};
-	int r = destination_options__route(o, &c.route, err);
+	return destination_options__route(o, &ret->route, err);
+}
 
+/* What is routed to it is its own from now on, whether it runs or not. */
+static int add_destination(struct part *p, const struct part_env *env, struct dcm_error *err)
+{
+	struct destination_config c;
+	int r;
+
+	if (!has_destination(p) || p->destination)
+		return 0;
+	r = describe_destination(p, env, &c, err);
 	return r < 0 ? r : pipeline__add(env->pipeline, &c, &p->destination, err);
+}
+
+static int connect_destination(struct part *p, const struct part_env *env, struct dcm_error *err)
+{
+	struct destination_config c;
+	int r = add_destination(p, env, err);
+
+	if (r == 0)
+		r = describe_destination(p, env, &c, err);
+	return r < 0 ? r : pipeline__connect(env->pipeline, p->destination, &c, err);
 }
 
 static int hang_on(struct part *p, const struct part_env *env, struct dcm_error *err)
 {
 	int r;
 
-	if (p->kind == DCM_STORAGE || (p->kind == DCM_OUTPUT && p->plugin->output.write))
-		return hang_on_destination(p, env, err);
+	if (has_destination(p))
+		return connect_destination(p, env, err);
 	if (p->kind == DCM_INPUT && p->plugin->input.collect) {
 		r = scheduler__add(env->scheduler, p->instance, &p->task);
 		return r < 0 ? error__sys(err, r, "%s: cannot be scheduled", p->object) : 0;
@@ -141,24 +169,41 @@ static int hang_on(struct part *p, const struct part_env *env, struct dcm_error 
 	return 0;
 }
 
-int part__start(struct part *p, const struct part_env *env)
+static int open_and_start(struct part *p, const struct part_env *env, struct dcm_error *err)
 {
 	struct dcm_error why = DCM_ERROR_INIT;
 	int r = 0;
 
 	if (!part__is_open(p))
-		r = instance__open(p->instance, &why);
+		r = instance__open(p->instance, err);
 	if (r == 0)
-		r = instance__start(p->instance, &why);
+		r = instance__start(p->instance, err);
 	if (r < 0)
 		return r;
 	r = hang_on(p, env, &why);
 	if (r < 0) {
 		instance__fail(p->instance, r, &why);
-		return r;
+		return error__set(err, r, "%s: %s", p->object, why.text);
 	}
 	p->started = true;
 	return 0;
+}
+
+int part__start(struct part *p, const struct part_env *env, struct dcm_error *err)
+{
+	/* Before the plugin can fail. Without memory it is tried once more when it is connected. */
+	add_destination(p, env, NULL);
+	return open_and_start(p, env, err);
+}
+
+void part__stand_by(struct part *p, const struct part_env *env, bool will_be_tried)
+{
+	bool keeps = will_be_tried && instance__retry_at(p->instance) != INT64_MAX;
+
+	if (add_destination(p, env, NULL) < 0 || !p->destination)
+		return;
+	/* Queues of one-shot commands block, and nobody would make room. */
+	pipeline__keep(env->pipeline, p->destination, keeps && !env->one_shot);
 }
 
 /* One that hangs leaves as much time to those that are stopped after it. */
@@ -169,19 +214,24 @@ static int64_t half_way(int64_t deadline_mono_ns)
 	return now + (deadline_mono_ns - now) / 2;
 }
 
-int part__stop(struct part *p, const struct part_env *env, int64_t deadline_mono_ns)
+/* Takes it off from what calls it; -ETIMEDOUT: somebody is inside and stays there. */
+static int take_off(struct part *p, const struct part_env *env, bool keeps, int64_t deadline_mono_ns)
 {
-	bool stuck = false;
+	if (p->task)
+		return scheduler__remove(env->scheduler, take_ptr(p->task), half_way(deadline_mono_ns));
+	if (p->destination && keeps)
+		return pipeline__disconnect(env->pipeline, p->destination, deadline_mono_ns);
+	if (p->destination)
+		return pipeline__remove(env->pipeline, take_ptr(p->destination), deadline_mono_ns);
+	return 0;
+}
+
+static int stop(struct part *p, const struct part_env *env, bool keeps, int64_t deadline_mono_ns)
+{
 	int r;
 
 	p->started = false;
-	if (p->task)
-		stuck = scheduler__remove(env->scheduler, take_ptr(p->task),
-					  half_way(deadline_mono_ns)) == -ETIMEDOUT;
-	if (p->destination)
-		stuck = pipeline__remove(env->pipeline, take_ptr(p->destination), deadline_mono_ns) ==
-			-ETIMEDOUT;
-	if (stuck) {
+	if (take_off(p, env, keeps, deadline_mono_ns) == -ETIMEDOUT) {
 		instance__abandon(p->instance,
 				  "it did not come back from its work before the deadline");
 		return -ETIMEDOUT;
@@ -201,6 +251,16 @@ int part__stop(struct part *p, const struct part_env *env, int64_t deadline_mono
 	if (phase_of(p) != INSTANCE_CREATED)
 		instance__stop(p->instance);
 	return 0;
+}
+
+int part__stop(struct part *p, const struct part_env *env, int64_t deadline_mono_ns)
+{
+	return stop(p, env, false, deadline_mono_ns);
+}
+
+int part__pause(struct part *p, const struct part_env *env, int64_t deadline_mono_ns)
+{
+	return stop(p, env, true, deadline_mono_ns);
 }
 
 /* ------------------------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ struct part {
 	struct instance *instance;
 	const void *config; /* the plugin's struct; lives with the instance's settings */
 	const struct destination_options *destination_options; /* the same; NULL for inputs */
-	struct destination *destination;		       /* while it is started */
+	struct destination *destination; /* from the first start, even a failed one, to the stop */
 	struct task *task;
 	_Atomic uint32_t n_inside; /* of a storage: calls by others than its writer, see part__stop() */
 	_Atomic bool started;
@@ -43,8 +43,16 @@ void part__free(struct part *p);
 /* Takes what is exclusive; part__start() does it too when it was not done. */
 int part__open(struct part *p, struct dcm_error *err);
 bool part__is_open(const struct part *p);
-/* Opens and starts the instance and hangs it on. On failure the instance's state says why. */
-int part__start(struct part *p, const struct part_env *env);
+/*
+ * Opens and starts the instance and hangs it on. On failure the instance's state says why, and err
+ * (which may be NULL).
+ */
+int part__start(struct part *p, const struct part_env *env, struct dcm_error *err);
+/*
+ * For one that was to start and does not run: what is routed to it waits in its queue while it will
+ * be tried again by itself, and is lost as "not_running" when not, or when it shall not be.
+ */
+void part__stand_by(struct part *p, const struct part_env *env, bool will_be_tried);
 /*
  * Takes it off, drains, stops. A plugin that does not come back from its work is abandoned, and so
  * is a storage that has not come back from a question: whoever asks must have been told to stop. 0,
@@ -52,6 +60,10 @@ int part__start(struct part *p, const struct part_env *env);
  * reach, the host's services above all.
  */
 int part__stop(struct part *p, const struct part_env *env, int64_t deadline_mono_ns);
+/*
+ * The same to start again soon: what is routed to it meanwhile waits in its queue.
+ */
+int part__pause(struct part *p, const struct part_env *env, int64_t deadline_mono_ns);
 
 /* Started and not failed. Any thread that keeps the part alive. */
 bool part__runs(const struct part *p);
@@ -60,7 +72,7 @@ bool part__has_failed(const struct part *p);
 
 /*
  * A new configuration: *ret is NULL when it is the same. -EBUSY: only a restart can do it
- * (part__stop, part__set, part__start). After another error the old one goes on.
+ * (part__pause, part__set, part__start). After another error the old one goes on.
  */
 struct part_change;
 int part__prepare(struct part *p, struct plan_instance *to, struct part_change **ret,

@@ -33,10 +33,14 @@ struct destination {
 	struct pipeline *pipeline;
 	char *name;
 	bool is_storage;
+	/* These: the control thread's to change, with the mutex. */
 	enum queue_policy policy;
+	uint64_t reserve_bytes, max_bytes;
 	struct route route;
-	struct queue *queue; /* a reference; another is the writer's */
-	struct writer *writer;
+	struct queue *queue;   /* a reference; another is the writer's */
+	struct writer *writer; /* NULL: the plugin is away */
+	bool loses;	       /* and what comes does not wait for it */
+	bool is_used_up;       /* the queue was closed with its last writer */
 	_Atomic uint64_t n_profiles_filtered, n_rows_undecided;
 	struct stats_metric *metrics[N_METRICS]; /* [n_metrics] */
 	unsigned n_metrics;
@@ -91,13 +95,15 @@ static void route_to(struct destination *d, struct dcm_batch *batch, struct ack 
 	d->n_profiles_filtered += counts.n_profiles_filtered;
 	account(d->pipeline, d->name, &counts, &d->n_rows_undecided);
 	if (r == 0 && part)
-		r = queue__push(d->queue, part, d->is_storage ? ack : NULL);
+		r = d->loses ? -ENOTCONN : queue__push(d->queue, part, d->is_storage ? ack : NULL);
 	if (r == 0)
 		return;
-	/* Closed: it is being removed, and gets nothing more. */
-	if (r != -ESHUTDOWN)
-		drop(d->pipeline, d->name, "no_memory",
-		     part ? batch__n_rows(part) : counts.n_rows_no_memory);
+	/* -ESHUTDOWN: the queue was closed, so that nobody waits for room in it. */
+	drop(d->pipeline, d->name,
+	     r == -ENOTCONN    ? "not_running"
+	     : r == -ESHUTDOWN ? "shutdown"
+			       : "no_memory",
+	     part ? batch__n_rows(part) : counts.n_rows_no_memory);
 	if (d->is_storage)
 		ack__unref(ack__ref(ack), r);
 }
@@ -274,19 +280,24 @@ static double read_oldest(void *ctx)
 		       : 0;
 }
 
+static struct writer_counts counts_of(const struct destination *d)
+{
+	return d->writer ? writer__counts(d->writer) : (struct writer_counts){ 0 };
+}
+
 static double read_written_batches(void *ctx)
 {
-	return (double)writer__counts(((struct destination *)ctx)->writer).n_written_batches;
+	return (double)counts_of(ctx).n_written_batches;
 }
 
 static double read_written_rows(void *ctx)
 {
-	return (double)writer__counts(((struct destination *)ctx)->writer).n_written_rows;
+	return (double)counts_of(ctx).n_written_rows;
 }
 
 static double read_retries(void *ctx)
 {
-	return (double)writer__counts(((struct destination *)ctx)->writer).n_retries;
+	return (double)counts_of(ctx).n_retries;
 }
 
 static double read_filtered(void *ctx)
@@ -299,6 +310,7 @@ static double read_undecided(void *ctx)
 	return (double)((struct destination *)ctx)->n_rows_undecided;
 }
 
+/* They look at queue and writer without the mutex: whoever changes these takes them off first. */
 static void add_metrics(struct destination *d)
 {
 	const struct stats_def defs[] = {
@@ -342,7 +354,7 @@ static void free_destination(struct destination *d)
 }
 
 static int start_writer(struct destination *d, const struct destination_config *config,
-			struct dcm_error *err)
+			struct queue *queue, struct writer **ret, struct dcm_error *err)
 {
 	struct writer_config w = {
 		.name = d->name,
@@ -357,44 +369,60 @@ static int start_writer(struct destination *d, const struct destination_config *
 		.trouble_ctx = config->trouble_ctx,
 	};
 
-	return writer__start(&w, queue__ref(d->queue), &d->writer, err);
+	return writer__start(&w, queue__ref(queue), ret, err);
 }
 
-static int fill_destination(struct destination *d, const struct destination_config *config,
-			    struct dcm_error *err)
+/* As the destination's own members say. */
+static int make_queue(const struct destination *d, struct queue **ret)
 {
 	struct queue_config q = {
-		.name = config->name,
-		.policy = config->policy,
-		.reserve_bytes = config->reserve_bytes ? config->reserve_bytes : RESERVE_BYTES,
-		.max_bytes = config->max_bytes,
+		.name = d->name,
+		.policy = d->policy,
+		.reserve_bytes = d->reserve_bytes ? d->reserve_bytes : RESERVE_BYTES,
+		.max_bytes = d->max_bytes,
 		.stats = d->pipeline->config.stats,
 		.clock = d->pipeline->config.clock,
 	};
 
+	return queue__new(d->pipeline->pool, &q, ret);
+}
+
+static int make_destination(struct pipeline *p, const struct destination_config *config,
+			    struct destination **ret)
+{
+	struct destination *d = NEW(struct destination);
+
+	if (!d)
+		return -ENOMEM;
+	d->pipeline = p;
+	d->is_storage = config->storage;
+	d->policy = config->policy;
+	d->reserve_bytes = config->reserve_bytes;
+	d->max_bytes = config->max_bytes;
 	d->name = mem__dup_str(config->name, strlen(config->name));
-	if (!d->name || queue__new(d->pipeline->pool, &q, &d->queue) < 0)
-		return error__nomem(err);
-	return start_writer(d, config, err);
+	if (!d->name || make_queue(d, &d->queue) < 0) {
+		free_destination(d);
+		return -ENOMEM;
+	}
+	*ret = d;
+	return 0;
 }
 
 int pipeline__add(struct pipeline *p, struct destination_config *config, struct destination **ret,
 		  struct dcm_error *err)
 {
-	struct destination *d = NEW(struct destination), **at;
+	struct destination *d = NULL, **at;
 	struct route route = config->route;
-	int r;
+	int r = make_destination(p, config, &d);
 
 	config->route = (struct route){ 0 };
-	if (!d) {
+	if (r < 0) {
 		route__fini(&route);
 		return error__nomem(err);
 	}
-	d->pipeline = p;
 	d->route = route;
-	d->is_storage = config->storage;
-	d->policy = config->policy;
-	r = fill_destination(d, config, err);
+	if (!config->is_away)
+		r = start_writer(d, config, d->queue, &d->writer, err);
 	if (r < 0) {
 		free_destination(d);
 		return r;
@@ -409,6 +437,82 @@ int pipeline__add(struct pipeline *p, struct destination_config *config, struct 
 	return 0;
 }
 
+/* What waits in one queue goes on in another, whose policy then decides; with the mutex. */
+static void move_all(struct queue *from, struct queue *to)
+{
+	struct queue_item item;
+	int r;
+
+	while (queue__pop(from, 0, &item) == 0) {
+		r = queue__push(to, item.batch, item.ack);
+		if (r < 0)
+			queue__lose(from, &item, "no_memory", r);
+		else
+			queue__release(from, &item, 0);
+	}
+}
+
+/* The queue that fits the new limits, a reference: the one that is there, if it does. */
+static int queue_for(struct destination *d, const struct destination_config *config, struct queue **ret)
+{
+	struct destination like = *d;
+	bool same = d->policy == config->policy && d->reserve_bytes == config->reserve_bytes &&
+		    d->max_bytes == config->max_bytes;
+
+	if (same && !d->is_used_up) {
+		*ret = queue__ref(d->queue);
+		return 0;
+	}
+	like.policy = config->policy;
+	like.reserve_bytes = config->reserve_bytes;
+	like.max_bytes = config->max_bytes;
+	return make_queue(&like, ret);
+}
+
+int pipeline__connect(struct pipeline *p, struct destination *d, struct destination_config *config,
+		      struct dcm_error *err)
+{
+	struct route route = config->route;
+	struct writer *writer = NULL;
+	struct queue *queue = NULL;
+	int r = queue_for(d, config, &queue);
+
+	config->route = (struct route){ 0 };
+	if (r == 0)
+		r = start_writer(d, config, queue, &writer, err);
+	else
+		error__nomem(err);
+	if (r < 0) {
+		route__fini(&route);
+		queue__unref(queue);
+		return r;
+	}
+	remove_metrics(d);
+	pthread_mutex_lock(&p->mutex);
+	if (queue != d->queue)
+		move_all(d->queue, queue);
+	queue__unref(d->queue);
+	d->queue = queue;
+	d->writer = writer;
+	d->policy = config->policy;
+	d->reserve_bytes = config->reserve_bytes;
+	d->max_bytes = config->max_bytes;
+	d->is_used_up = d->loses = false;
+	pthread_mutex_unlock(&p->mutex);
+	add_metrics(d);
+	pipeline__set_route(p, d, &route);
+	return 0;
+}
+
+void pipeline__keep(struct pipeline *p, struct destination *d, bool keeps)
+{
+	pthread_mutex_lock(&p->mutex);
+	d->loses = !keeps;
+	pthread_mutex_unlock(&p->mutex);
+	if (!keeps)
+		queue__discard(d->queue, "not_running");
+}
+
 void pipeline__set_route(struct pipeline *p, struct destination *d, struct route *route)
 {
 	struct route old;
@@ -421,10 +525,38 @@ void pipeline__set_route(struct pipeline *p, struct destination *d, struct route
 	route__fini(&old);
 }
 
+/* A writer ends with its queue; whoever waits is given another one. */
+int pipeline__disconnect(struct pipeline *p, struct destination *d, int64_t deadline_mono_ns)
+{
+	struct writer *writer = d->writer;
+	struct queue *fresh = NULL, *old = d->queue;
+	int r;
+
+	if (!writer)
+		return 0;
+	if (make_queue(d, &fresh) < 0)
+		fresh = queue__ref(old); /* it will be closed: what comes is lost, and counted */
+	/* The router may be waiting for room in it, with the mutex. */
+	if (d->policy == QUEUE_BLOCK)
+		queue__close(old);
+	remove_metrics(d);
+	pthread_mutex_lock(&p->mutex);
+	d->queue = fresh;
+	d->is_used_up = fresh == old;
+	d->writer = NULL;
+	/* Nobody would make room. */
+	d->loses = d->policy == QUEUE_BLOCK;
+	pthread_mutex_unlock(&p->mutex);
+	add_metrics(d);
+	r = writer__stop(writer, deadline_mono_ns, GRACE_NS);
+	queue__unref(old);
+	return r;
+}
+
 int pipeline__remove(struct pipeline *p, struct destination *d, int64_t deadline_mono_ns)
 {
 	struct destination **at;
-	int r;
+	int r = 0;
 
 	/* The router may be waiting for room in it, with the mutex. */
 	if (d->policy == QUEUE_BLOCK)
@@ -435,7 +567,8 @@ int pipeline__remove(struct pipeline *p, struct destination *d, int64_t deadline
 	*at = d->next;
 	pthread_mutex_unlock(&p->mutex);
 	remove_metrics(d);
-	r = writer__stop(d->writer, deadline_mono_ns, GRACE_NS);
+	if (d->writer)
+		r = writer__stop(d->writer, deadline_mono_ns, GRACE_NS);
 	free_destination(d);
 	return r;
 }
@@ -455,7 +588,8 @@ void pipeline__watch(struct pipeline *p)
 {
 	pthread_mutex_lock(&p->mutex);
 	for (struct destination *d = p->destinations; d; d = d->next)
-		writer__watch(d->writer);
+		if (d->writer)
+			writer__watch(d->writer);
 	pthread_mutex_unlock(&p->mutex);
 }
 
@@ -494,10 +628,11 @@ void pipeline__each(struct pipeline *p, pipeline_view_fn fn, void *ctx)
 	for (struct destination *d = p->destinations; d; d = d->next) {
 		v = (struct pipeline_view){ .name = d->name,
 					    .queue = &queue,
-					    .writer = &writer,
+					    .writer = d->writer ? &writer : NULL,
 					    .n_profiles_filtered = d->n_profiles_filtered };
 		queue__view(d->queue, &queue);
-		writer__view(d->writer, &writer);
+		if (d->writer)
+			writer__view(d->writer, &writer);
 		fn(ctx, &v);
 	}
 	pthread_mutex_unlock(&p->mutex);

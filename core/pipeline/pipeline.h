@@ -10,6 +10,9 @@
  * it durable; without any storage, once it is in the outputs' queues. Nothing here waits for a
  * plugin but that plugin's own writer.
  *
+ * A destination whose plugin is away (it has failed, or is being restarted) is a destination all
+ * the same: what is routed to it waits in its queue, or is lost as "not_running".
+ *
  * Threads: pipeline__emit() and the views from any; the rest from one control thread.
  */
 #ifndef DECIMA_PIPELINE_PIPELINE_H
@@ -64,10 +67,11 @@ struct destination_config {
 	const struct dcm_storage_ops *storage;
 	const struct dcm_output_ops *output; /* exactly one of the two, with `write` */
 	void *handle;
-	bool named;			      /* DCM_CAP_NAMED */
-	enum queue_policy policy;	      /* not QUEUE_REFUSE */
-	uint64_t reserve_bytes;		      /* 0: 16 MiB */
-	uint64_t max_bytes;		      /* 0: reserve and the shared rest */
+	bool is_away;		  /* not there yet: pipeline__connect() brings `handle` */
+	bool named;		  /* DCM_CAP_NAMED */
+	enum queue_policy policy; /* not QUEUE_REFUSE */
+	uint64_t reserve_bytes;	  /* 0: 16 MiB */
+	uint64_t max_bytes;	  /* 0: reserve and the shared rest */
 	int64_t write_timeout_ns, give_up_ns; /* writer.h */
 	struct route route; /* router.h: selector and rules; taken (also on failure) */
 	/* writer.h: each change between well and not well. May be NULL. */
@@ -76,6 +80,23 @@ struct destination_config {
 };
 int pipeline__add(struct pipeline *p, struct destination_config *config, struct destination **ret,
 		  struct dcm_error *err);
+/*
+ * Takes the plugin away from a destination that stays: writes what waits until the deadline, loses
+ * the rest as "shutdown". What is routed to it from now on is kept. 0 or -ETIMEDOUT, as
+ * pipeline__remove(); the plugin is off either way.
+ */
+int pipeline__disconnect(struct pipeline *p, struct destination *d, int64_t deadline_mono_ns);
+/*
+ * While the plugin is away: keep what is routed to it, as the queue's policy says (from the
+ * beginning), or lose it as "not_running", with all that waits already.
+ */
+void pipeline__keep(struct pipeline *p, struct destination *d, bool keeps);
+/*
+ * The plugin of one that is away is there, and gets what has waited. All of `config` counts but the
+ * name. On failure nothing has changed but that the route was taken.
+ */
+int pipeline__connect(struct pipeline *p, struct destination *d, struct destination_config *config,
+		      struct dcm_error *err);
 /* Other selector and rules for a destination that stays. Takes the route. */
 void pipeline__set_route(struct pipeline *p, struct destination *d, struct route *route);
 /*
@@ -103,7 +124,7 @@ void pipeline__watch(struct pipeline *p);
  */
 int pipeline__stop(struct pipeline *p, int64_t deadline_mono_ns);
 
-/* For pages: every queue, the intake first (writer NULL). Texts live for the call. */
+/* For pages: every queue, the intake first (writer NULL, as while a plugin is away). Texts live for the call. */
 struct pipeline_view {
 	const char *name;
 	const struct queue_view *queue;

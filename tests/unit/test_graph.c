@@ -287,6 +287,37 @@ static void one_that_refuses_keeps_all(void **state)
 	stop(&r);
 }
 
+static double lost(struct running *r, const char *name, const char *reason)
+{
+	return stats__value(r->stats, "decima_dropped_total",
+			    STATS_LABELS({ "instance", name }, { "reason", reason }));
+}
+
+/* What one that has failed should have got waits for it, or is counted. */
+static void what_a_failed_one_should_get_is_not_lost_silently(void **state)
+{
+	struct clock clock = clock__fake(SECOND, SECOND);
+	struct running r = start_with(
+		STORE EXAMPLE("one") "outputs: { testing: [ { mode: fail_start }, "
+				     "{ name: lasting, mode: fail_for_good } ] }\n",
+		&clock);
+
+	(void)state;
+	wait_stored(&r, "one");
+	graph__stop_inputs(r.graph, in_s(5));
+	assert_int_equal(graph__flush(r.graph, clock__mono(&clock__system) + SECOND / 10), -ETIMEDOUT);
+	assert_true(lost(&r, "lasting", "not_running") > 0);
+	assert_true(lost(&r, "testing", "not_running") == 0);
+	reload_or_fail(&r, STORE "outputs: { testing: {} }\n");
+	assert_int_equal(graph__flush(r.graph, in_s(5)), 0);
+	assert_true(stats__value(r.stats, "decima_written_rows_total",
+				 STATS_LABELS({ "instance", "testing" })) ==
+		    stats__value(r.stats, "decima_written_rows_total",
+				 STATS_LABELS({ "instance", "memory" })));
+	assert_true(lost(&r, "testing", "not_running") + lost(&r, "testing", "shutdown") == 0);
+	stop(&r);
+}
+
 static void one_that_needs_a_restart(void **state)
 {
 	struct running r = start(STORE "outputs: { testing: {} }\n");
@@ -697,6 +728,7 @@ int main(void)
 		cmocka_unit_test(reload_of_a_change),
 		cmocka_unit_test(reload_of_a_frontend),
 		cmocka_unit_test(one_that_refuses_keeps_all),
+		cmocka_unit_test(what_a_failed_one_should_get_is_not_lost_silently),
 		cmocka_unit_test(one_that_needs_a_restart),
 		cmocka_unit_test(the_store_that_answers_stays),
 		cmocka_unit_test(failed_store_is_mended),

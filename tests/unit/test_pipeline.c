@@ -548,6 +548,99 @@ static void a_drain_has_a_deadline(void **state)
 	fake__fini(&f);
 }
 
+/* A plugin that went away and came back has missed nothing, under other limits and rules too. */
+static void what_comes_waits_for_who_is_away(void **state)
+{
+	struct stats *stats = NULL;
+	static struct fake f;
+	struct destination_config config = {
+		.name = "d", .handle = &f, .storage = &fake__storage, .is_away = true
+	};
+	struct destination *d = NULL;
+	struct told told = TOLD_INIT;
+	struct pipeline *p;
+
+	(void)state;
+	assert_int_equal(stats__new(NULL, &stats), 0);
+	fake__init(&f);
+	p = begin(stats);
+	assert_int_equal(pipeline__add(p, &config, &d, NULL), 0);
+	for (uint64_t i = 1; i <= 10; i++)
+		assert_int_equal(emit(p, i, &told), 0);
+	assert_int_equal(pipeline__flush(p, in_ms(20)), -ETIMEDOUT);
+	assert_int_equal(told.n, 0);
+	assert_int_equal(pipeline__connect(p, d, &config, NULL), 0);
+	assert_int_equal(pipeline__flush(p, in_ms(10000)), 0);
+	assert_int_equal(pipeline__disconnect(p, d, in_ms(10000)), 0);
+	assert_int_equal(f.n_taken, 10);
+	for (uint64_t i = 11; i <= 20; i++)
+		assert_int_equal(emit(p, i, &told), 0);
+	assert_int_equal(pipeline__flush(p, in_ms(20)), -ETIMEDOUT);
+	config.reserve_bytes = 8 << 20;
+	config.policy = QUEUE_DROP_NEWEST;
+	assert_int_equal(pipeline__connect(p, d, &config, NULL), 0);
+	assert_int_equal(pipeline__flush(p, in_ms(10000)), 0);
+	/* While the router is at work. */
+	for (uint64_t i = 21; i <= 220; i++) {
+		assert_int_equal(emit(p, i, &told), 0);
+		if (i % 20 > 0)
+			continue;
+		assert_int_equal(pipeline__disconnect(p, d, in_ms(10000)), 0);
+		config.policy = i % 40 == 0 ? QUEUE_DROP_OLDEST : QUEUE_DROP_NEWEST;
+		assert_int_equal(pipeline__connect(p, d, &config, NULL), 0);
+	}
+	assert_int_equal(pipeline__flush(p, in_ms(10000)), 0);
+	wait_told(&told, 220);
+	assert_int_equal(told.n_errors, 0);
+	assert_int_equal(f.n_taken, 220);
+	for (uint64_t k = 0; k < 220; k++)
+		assert_int_equal(f.sequences[k], k + 1);
+	assert_int_equal(pipeline__remove(p, d, in_ms(10000)), 0);
+	end(p);
+	stats__free(stats);
+	fake__fini(&f);
+}
+
+static void what_nobody_waits_for_is_counted(void **state)
+{
+	struct dcm_batch *b = numbered(0);
+	const double rows = batch__n_rows(b);
+	struct stats *stats = NULL;
+	static struct fake f;
+	struct destination_config config = { .name = "d", .handle = &f, .storage = &fake__storage };
+	struct destination *d = NULL;
+	struct told told = TOLD_INIT;
+	struct pipeline *p;
+
+	(void)state;
+	batch__unref(b);
+	assert_int_equal(stats__new(NULL, &stats), 0);
+	fake__init(&f);
+	p = begin(stats);
+	config.is_away = true;
+	assert_int_equal(pipeline__add(p, &config, &d, NULL), 0);
+	assert_int_equal(emit(p, 1, &told), 0);
+	assert_int_equal(pipeline__flush(p, in_ms(20)), -ETIMEDOUT);
+	/* That one has waited already. */
+	pipeline__keep(p, d, false);
+	assert_int_equal(emit(p, 2, &told), 0);
+	assert_int_equal(pipeline__flush(p, in_ms(10000)), 0);
+	wait_told(&told, 2);
+	assert_int_equal(told.n_errors, 2);
+	assert_true(lost(stats, "d", "not_running") == 2 * rows);
+	assert_int_equal(f.n_taken, 0);
+	/* What still waits at the end. */
+	pipeline__keep(p, d, true);
+	assert_int_equal(emit(p, 3, &told), 0);
+	assert_int_equal(pipeline__flush(p, in_ms(20)), -ETIMEDOUT);
+	assert_int_equal(pipeline__remove(p, d, in_ms(100)), 0);
+	assert_true(lost(stats, "d", "shutdown") == rows);
+	assert_int_equal(told.n_errors, 3);
+	end(p);
+	stats__free(stats);
+	fake__fini(&f);
+}
+
 static void every_allocation_may_fail(void **state)
 {
 	static struct fake f;
@@ -593,6 +686,8 @@ int main(void)
 		cmocka_unit_test(only_who_wants_names_gets_them),
 		cmocka_unit_test(random_comings_and_goings),
 		cmocka_unit_test(a_drain_has_a_deadline),
+		cmocka_unit_test(what_comes_waits_for_who_is_away),
+		cmocka_unit_test(what_nobody_waits_for_is_counted),
 		cmocka_unit_test(every_allocation_may_fail),
 	};
 	return cmocka_run_group_tests_name("pipeline", tests, NULL, NULL);
