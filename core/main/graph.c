@@ -424,12 +424,13 @@ int64_t graph__tick(struct graph *g)
  * Reloading
  */
 
-/* What becomes of one instance; `to` is NULL for one that goes. */
+/* What becomes of one instance. */
 struct change {
 	struct part *part;
-	struct plan_instance *to;
-	enum { KEEP, COMMIT, RESTART, ADD, REMOVE } what;
-	struct part_change *prepared; /* COMMIT, KEEP */
+	enum { KEEP, RETRY, COMMIT, REPLACE, ADD, REMOVE } what;
+	struct part_change *prepared; /* COMMIT */
+	struct part *next;	      /* REPLACE: what takes the place of `part`, perhaps open */
+	bool ran;		      /* REPLACE: `part` did, until next was to start */
 };
 
 static struct part *find_part(const struct graph *g, const struct plan_instance *to)
@@ -463,7 +464,34 @@ static int refuse_restart(const struct part *p, const char *why, struct dcm_erro
 			  p->object, why);
 }
 
-/* What becomes of an instance that runs already. */
+/* -EBUSY means a restart of decima, which would not help here. */
+static int open_for_reload(struct part *p, struct dcm_error *err)
+{
+	int r = part__open(p, err);
+
+	return r == -EBUSY ? -EADDRINUSE : r;
+}
+
+/*
+ * Only a restart can do it. What can fail of that is done while the old one runs, unless both have
+ * need of the same: the old one must then go first, and comes back when the new one cannot open.
+ */
+static int prepare_replacement(struct graph *g, struct plan_instance *to, struct change *c,
+			       struct dcm_error *err)
+{
+	bool beside = part__is_changed(c->part, to) && !needs_rights(c->part);
+	struct part_env env = env_of(g);
+	int r;
+
+	c->what = REPLACE;
+	r = part__new(&env, to, &c->next, err);
+	if (r < 0 || (part__runs(c->part) && !beside))
+		return r;
+	r = open_for_reload(c->next, err);
+	return r == -EADDRINUSE && part__runs(c->part) ? 0 : r;
+}
+
+/* What becomes of an instance that is there already. */
 static int prepare_change(struct graph *g, struct plan_instance *to, struct change *c,
 			  struct dcm_error *err)
 {
@@ -477,8 +505,7 @@ static int prepare_change(struct graph *g, struct plan_instance *to, struct chan
 				  why.text);
 	if (r == -EBUSY) {
 		log__line(g->c.log, DCM_LOG_INFO, to->name, "%s; restarting it", why.text);
-		c->what = RESTART;
-		return 0;
+		return prepare_replacement(g, to, c, err);
 	}
 	if (r < 0) {
 		*err = why;
@@ -487,7 +514,7 @@ static int prepare_change(struct graph *g, struct plan_instance *to, struct chan
 	c->what = c->prepared ? COMMIT : KEEP;
 	/* What kept it from starting may have been mended outside of the file. */
 	if (part__has_failed(c->part) && may_start(g, c->part))
-		c->what = RESTART;
+		c->what = RETRY;
 	return 0;
 }
 
@@ -497,7 +524,7 @@ static int prepare(struct graph *g, struct plan_instance *to, struct change *c, 
 	struct part_env env = env_of(g);
 	int r;
 
-	*c = (struct change){ .part = find_part(g, to), .to = to };
+	*c = (struct change){ .part = find_part(g, to) };
 	if (c->part)
 		return prepare_change(g, to, c, err);
 	c->what = ADD;
@@ -507,7 +534,7 @@ static int prepare(struct graph *g, struct plan_instance *to, struct change *c, 
 			       "%s: is new, and the rights to open it were given up at the start; "
 			       "restart decima",
 			       c->part->object);
-	return r < 0 ? r : part__open(c->part, err);
+	return r < 0 ? r : open_for_reload(c->part, err);
 }
 
 static void undo(struct change *changes, size_t n)
@@ -515,8 +542,8 @@ static void undo(struct change *changes, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		if (changes[i].what == ADD)
 			part__free(changes[i].part);
-		else if (changes[i].prepared)
-			part__abort(changes[i].part, changes[i].prepared);
+		part__free(changes[i].next);
+		part__abort(changes[i].part, changes[i].prepared);
 	}
 }
 
@@ -536,25 +563,83 @@ static void pause_part(struct graph *g, struct part *p, int64_t drain_ns)
 		g->has_abandoned = true;
 }
 
+/* The old one is back. Whether it starts is in its state, as at any start. */
+static void switch_back(struct graph *g, struct change *c, int64_t drain_ns)
+{
+	if (part__runs(c->next))
+		pause_part(g, c->next, drain_ns);
+	part__hand_over(c->next, c->part);
+	if (c->ran)
+		start_part(g, c->part);
+}
+
+/* The new one runs in the place of the old one, or the old one does again. */
+static int switch_over(struct graph *g, struct change *c, int64_t drain_ns, struct dcm_error *err)
+{
+	struct part_env env = env_of(g);
+	int r;
+
+	c->ran = part__runs(c->part);
+	if (c->ran)
+		pause_part(g, c->part, drain_ns);
+	part__hand_over(c->part, c->next);
+	r = part__start(c->next, &env, err);
+	if (r < 0)
+		switch_back(g, c, drain_ns);
+	return r == -EBUSY ? -EADDRINUSE : r;
+}
+
+/*
+ * Those that only a restart can change, one after the other: the last step that can fail. Each has
+ * its time from when its turn comes: who hangs takes none of another's.
+ */
+static int switch_all(struct graph *g, struct change *changes, size_t n, int64_t drain_ns,
+		      struct dcm_error *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < n && r == 0; i++) {
+		if (changes[i].what != REPLACE)
+			continue;
+		r = switch_over(g, &changes[i], drain_ns, err);
+		for (size_t k = i; r < 0 && k-- > 0;)
+			if (changes[k].what == REPLACE)
+				switch_back(g, &changes[k], drain_ns);
+	}
+	return r;
+}
+
+static size_t index_of(const struct graph *g, const struct part *p)
+{
+	size_t i = 0;
+
+	while (g->parts.v[i] != p)
+		i++;
+	return i;
+}
+
 static void remove_part(struct graph *g, struct part *p, int64_t drain_ns)
 {
+	size_t i;
+
 	pthread_mutex_lock(&g->lock);
-	for (size_t i = 0; i < g->parts.n; i++)
-		if (g->parts.v[i] == p) {
-			memmove(&g->parts.v[i], &g->parts.v[i + 1],
-				(g->parts.n - i - 1) * sizeof(*g->parts.v));
-			g->parts.n--;
-			break;
-		}
+	i = index_of(g, p);
+	memmove(&g->parts.v[i], &g->parts.v[i + 1], (g->parts.n - i - 1) * sizeof(*g->parts.v));
+	g->parts.n--;
 	pthread_mutex_unlock(&g->lock);
 	stop_part(g, p, clock__mono(&clock__system) + drain_ns);
 	part__free(p);
 }
 
-/*
- * From here on nothing can fail but an instance's own start, which shows as its state. Each change
- * has its time from when its turn comes: who hangs takes none of another's.
- */
+static void replace_part(struct graph *g, struct part *p, struct part *next)
+{
+	pthread_mutex_lock(&g->lock);
+	g->parts.v[index_of(g, p)] = next;
+	pthread_mutex_unlock(&g->lock);
+	part__free(p);
+}
+
+/* From here on nothing can fail but the start of what is new, which shows as its state. */
 static void carry_out(struct graph *g, struct change *c, int64_t drain_ns)
 {
 	struct part_env env = env_of(g);
@@ -563,13 +648,14 @@ static void carry_out(struct graph *g, struct change *c, int64_t drain_ns)
 	switch (c->what) {
 	case KEEP:
 		break;
+	case RETRY:
+		start_part(g, c->part);
+		break;
 	case COMMIT:
 		part__commit(c->part, &env, c->prepared);
 		break;
-	case RESTART:
-		pause_part(g, c->part, drain_ns);
-		part__set(c->part, c->to);
-		start_part(g, c->part);
+	case REPLACE:
+		replace_part(g, c->part, c->next);
 		break;
 	case ADD:
 		if (add_part(g, c->part, &err) < 0) {
@@ -595,9 +681,31 @@ static int check_main(const struct graph *g, const struct plan *plan, struct dcm
 	return 0;
 }
 
+/* What becomes of whom, in *n changes. All is ready then to be done, and nothing has been. */
+static int prepare_all(struct graph *g, struct plan *plan, struct change *changes, size_t *n,
+		       struct dcm_error *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < g->parts.n; i++) {
+		struct part *p = g->parts.v[i];
+
+		if (find_planned(plan, p))
+			continue;
+		if (p == g->store)
+			r = refuse_restart(p, "it is gone from the file", err);
+		else
+			changes[(*n)++] = (struct change){ .part = p, .what = REMOVE };
+	}
+	for (uint32_t i = 0; r == 0 && i < plan->n; i++)
+		r = prepare(g, &plan->instances[i], &changes[(*n)++], err);
+	return r;
+}
+
 int graph__reload(struct graph *g, struct plan *plan, struct dcm_error *err)
 {
 	struct change *changes = mem__zalloc(plan->n + g->parts.n + 1, sizeof(*changes));
+	const int64_t drain_ns = plan->main->pipeline.drain_timeout_ns;
 	struct relabel *relabel = NULL;
 	size_t n = 0;
 	int r;
@@ -607,20 +715,10 @@ int graph__reload(struct graph *g, struct plan *plan, struct dcm_error *err)
 	r = check_main(g, plan, err);
 	if (r == 0)
 		r = make_relabel(g, plan->main, &relabel, err);
-	for (size_t i = 0; r == 0 && i < g->parts.n; i++) {
-		struct part *p = g->parts.v[i];
-
-		if (find_planned(plan, p))
-			continue;
-		if (p == g->store)
-			r = refuse_restart(p, "it is gone from the file", err);
-		else
-			changes[n++] = (struct change){ .part = p, .what = REMOVE };
-	}
-	for (uint32_t i = 0; r == 0 && i < plan->n; i++) {
-		r = prepare(g, &plan->instances[i], &changes[n], err);
-		n += r == 0 || changes[n].what == ADD;
-	}
+	if (r == 0)
+		r = prepare_all(g, plan, changes, &n, err);
+	if (r == 0)
+		r = switch_all(g, changes, n, drain_ns, err);
 	if (r < 0) {
 		undo(changes, n);
 		relabel__free(relabel);
@@ -628,7 +726,7 @@ int graph__reload(struct graph *g, struct plan *plan, struct dcm_error *err)
 		return r;
 	}
 	for (size_t i = 0; i < n; i++)
-		carry_out(g, &changes[i], plan->main->pipeline.drain_timeout_ns);
+		carry_out(g, &changes[i], drain_ns);
 	pipeline__set_relabel(g->pipeline, relabel);
 	free(changes);
 	if (g->plan != g->first)

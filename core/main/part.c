@@ -4,6 +4,7 @@
  */
 #include "core/main/part.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -263,6 +264,12 @@ int part__pause(struct part *p, const struct part_env *env, int64_t deadline_mon
 	return stop(p, env, true, deadline_mono_ns);
 }
 
+void part__hand_over(struct part *from, struct part *to)
+{
+	assert(!from->started && !to->started && !to->destination);
+	to->destination = take_ptr(from->destination);
+}
+
 /* ------------------------------------------------------------------------------------------------
  * Changing the configuration
  */
@@ -352,9 +359,11 @@ void part__abort(struct part *p, struct part_change *c)
 	free(c);
 }
 
-void part__set(struct part *p, struct plan_instance *to)
+bool part__is_changed(const struct part *p, const struct plan_instance *to)
 {
-	p->config = settings__config(to->settings);
-	p->destination_options = to->destination;
-	instance__set_settings(p->instance, take_ptr(to->settings));
+	char key[256];
+
+	return p->plugin->info.options &&
+	       options__compare(p->plugin->info.options, p->config, settings__config(to->settings),
+				key) != OPTIONS_SAME;
 }

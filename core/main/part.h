@@ -61,9 +61,12 @@ void part__stand_by(struct part *p, const struct part_env *env, bool will_be_tri
  */
 int part__stop(struct part *p, const struct part_env *env, int64_t deadline_mono_ns);
 /*
- * The same to start again soon: what is routed to it meanwhile waits in its queue.
+ * The same to start again soon, or to let another take its place: what is routed to it meanwhile
+ * waits in its queue.
  */
 int part__pause(struct part *p, const struct part_env *env, int64_t deadline_mono_ns);
+/* What hangs on `from`, which does not run, hangs on `to` from now on, which has nothing yet. */
+void part__hand_over(struct part *from, struct part *to);
 
 /* Started and not failed. Any thread that keeps the part alive. */
 bool part__runs(const struct part *p);
@@ -71,15 +74,15 @@ bool part__runs(const struct part *p);
 bool part__has_failed(const struct part *p);
 
 /*
- * A new configuration: *ret is NULL when it is the same. -EBUSY: only a restart can do it
- * (part__pause, part__set, part__start). After another error the old one goes on.
+ * A new configuration: *ret is NULL when it is the same. -EBUSY: only another part in its place can
+ * do it. After another error the old one goes on.
  */
 struct part_change;
 int part__prepare(struct part *p, struct plan_instance *to, struct part_change **ret,
 		  struct dcm_error *err);
 void part__commit(struct part *p, const struct part_env *env, struct part_change *c);
 void part__abort(struct part *p, struct part_change *c);
-/* Other settings for the next start. */
-void part__set(struct part *p, struct plan_instance *to);
+/* Does the plugin's own configuration differ, or only how it is fed? */
+bool part__is_changed(const struct part *p, const struct plan_instance *to);
 
 #endif

@@ -8,7 +8,7 @@
  * For tests of everything around plugins: the pipeline, reload, states, and decima-plugin-check,
  * which must find each of the leaks. `hang` waits in write() until the process ends, or for the
  * file `release` to be there, and asks its host for the time all along, which it may;
- * `fail_for_good` fails until that file is there.
+ * `fail_for_good` fails until that file is there. One instance at a time has the file `lock`.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <decima/plugin.h>
@@ -59,7 +60,8 @@ static const char *const modes[] = { "ok",
 struct testing_config {
 	int32_t mode;
 	const char *release;
-	int64_t number;
+	const char *lock;
+	int64_t number, generation;
 };
 
 static const struct dcm_option rows[] = {
@@ -78,6 +80,21 @@ static const struct dcm_option rows[] = {
 		.doc = "A file that ends the hanging, and what fails for good, when it is there.",
 	},
 	{
+		.name = "lock",
+		.type = DCM_OPT_STRING,
+		.offset = offsetof(struct testing_config, lock),
+		.flags = DCM_OPT_RESTART,
+		.doc = "A file that only one instance can have open.",
+	},
+	{
+		.name = "generation",
+		.type = DCM_OPT_INT,
+		.offset = offsetof(struct testing_config, generation),
+		.def = "0",
+		.flags = DCM_OPT_RESTART,
+		.doc = "Another one takes a restart.",
+	},
+	{
 		.name = "number",
 		.type = DCM_OPT_INT,
 		.offset = offsetof(struct testing_config, number),
@@ -94,6 +111,7 @@ struct testing {
 	const struct dcm_host *host;
 	pthread_mutex_t mutex; /* guards config: commit() comes while write() runs */
 	const struct testing_config *config;
+	int lock; /* -1: none */
 };
 
 static unsigned n_opens; /* MODE_FAIL_TWICE needs a memory beyond the instance */
@@ -111,11 +129,30 @@ static bool is_released(const char *file)
 	return file && file[0] && access(file, F_OK) == 0;
 }
 
+/* 0, with the descriptor or -1 when there is nothing to lock. */
+static int take_lock(const char *file, int *ret, struct dcm_error *err)
+{
+	int r;
+
+	*ret = -1;
+	if (!file || !file[0])
+		return 0;
+	*ret = open(file, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (*ret < 0)
+		return fail(err, -errno, "the lock cannot be opened");
+	if (flock(*ret, LOCK_EX | LOCK_NB) == 0)
+		return 0;
+	r = errno == EWOULDBLOCK ? -EBUSY : -errno;
+	close(*ret);
+	return fail(err, r, "another has the lock");
+}
+
 static int testing_open(const struct dcm_host *host, const void *config, void **ret_instance,
 			struct dcm_error *err)
 {
 	const struct testing_config *c = config;
 	struct testing *t;
+	int lock, r;
 
 	switch ((enum mode)c->mode) {
 	case MODE_FAIL_OPEN:
@@ -133,11 +170,18 @@ static int testing_open(const struct dcm_host *host, const void *config, void **
 	default:
 		break;
 	}
+	r = take_lock(c->lock, &lock, err);
+	if (r < 0)
+		return r;
 	t = malloc(sizeof(*t));
 	if (!t && c->mode == MODE_CRASH_WITHOUT_MEMORY)
 		abort();
-	if (!t)
+	if (!t) {
+		if (lock >= 0)
+			close(lock);
 		return fail(err, -ENOMEM, "out of memory");
+	}
+	t->lock = lock;
 	t->host = host;
 	t->config = config;
 	pthread_mutex_init(&t->mutex, NULL);
@@ -201,6 +245,8 @@ static void testing_stop(void *instance)
 {
 	struct testing *t = instance;
 
+	if (t->lock >= 0)
+		close(t->lock);
 	pthread_mutex_destroy(&t->mutex);
 	free(t);
 }

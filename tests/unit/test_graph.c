@@ -24,6 +24,8 @@
 
 #define SECOND INT64_C(1000000000)
 #define STORE  "storage: { memory: {} }\n"
+/* And another, which answers no question. */
+#define STORE_AND(another) "storage: { memory: {}, " another " }\n"
 
 static const struct log quiet = { .fd = -1, .level = -1 };
 static struct loader *loader;
@@ -287,10 +289,118 @@ static void one_that_refuses_keeps_all(void **state)
 	stop(&r);
 }
 
+/* The text with `dir` for each "@". */
+static const char *in_dir(const char *text, const char *dir, char ret[static 1024])
+{
+	size_t n = 0;
+
+	for (; *text; text++)
+		n += (size_t)snprintf(ret + n, 1024 - n, "%.*s", *text == '@' ? 64 : 1,
+				      *text == '@' ? dir : text);
+	return ret;
+}
+
 static double lost(struct running *r, const char *name, const char *reason)
 {
 	return stats__value(r->stats, "decima_dropped_total",
 			    STATS_LABELS({ "instance", name }, { "reason", reason }));
+}
+
+struct refusal {
+	const char *is, *wanted; /* "@" is a directory that exists */
+	const char *name;	 /* whom it is about */
+	int code;
+};
+
+/* The one it is about runs as before, and can still change. */
+static void refuses(const char *dir, const struct refusal *c)
+{
+	char is[1024], wanted[1024];
+	struct running r = start(in_dir(c->is, dir, is));
+	struct dcm_error err;
+	int e;
+
+	assert_int_equal(view(&r, c->name).view.phase, INSTANCE_STARTED);
+	e = reload(&r, in_dir(c->wanted, dir, wanted), &err);
+	if (e != c->code)
+		fail_msg("%d (%s): %s", e, e < 0 ? err.text : "accepted", wanted);
+	assert_non_null(strstr(err.text, c->name));
+	assert_int_equal(view(&r, c->name).view.phase, INSTANCE_STARTED);
+	assert_int_equal(view(&r, c->name).view.state.state, DCM_STATE_OK);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(reload(&r, wanted, &err), c->code);
+	reload_or_fail(&r, is);
+	assert_int_equal(view(&r, c->name).view.phase, INSTANCE_STARTED);
+	reload_or_fail(&r, "labels: {}\n");
+	assert_false(view(&r, c->name).found);
+	stop(&r);
+}
+
+static void one_that_cannot_restart_keeps_all(void **state)
+{
+	static const struct refusal cases[] = {
+		/* Opened beside the one that runs. */
+		{ "outputs: { file: { directory: @/files } }",
+		  "outputs: { file: { directory: /proc/nope } }", "file", -ENOENT },
+		/* Both have need of the same, and the new one does not start. */
+		{ "outputs: { testing: { lock: @/lock } }",
+		  "outputs: { testing: { lock: @/lock, mode: fail_start, generation: 1 } }",
+		  "testing", -EIO },
+		/* Or does not open: the port that it wants is taken. */
+		{ "outputs: { testing: { lock: @/lock } }",
+		  "outputs: { testing: { lock: @/lock, mode: fail_open, generation: 1 } }",
+		  "testing", -EADDRINUSE },
+		/* Somebody else does not open. */
+		{ "outputs: { testing: { lock: @/lock } }",
+		  "outputs: { testing: [ { lock: @/lock, generation: 1 }, "
+		  "{ name: testing_b, mode: fail_open } ] }",
+		  "testing", -EADDRINUSE },
+		/* The first of two has changed over already. */
+		{ "outputs: { testing: [ { lock: @/lock }, { name: testing_b } ] }",
+		  "outputs: { testing: [ { lock: @/lock, generation: 1 }, "
+		  "{ name: testing_b, mode: fail_start, generation: 1 } ] }",
+		  "testing", -EIO },
+		{ "inputs: { ledger: { directory: @ } }",
+		  "inputs: { ledger: { directory: /proc/nope } }", "ledger", -EIO },
+	};
+	char dir[] = "/tmp/decima-graph-XXXXXX";
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		refuses(dir, &cases[i]);
+	nftw(dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+/* A store that does not answer: what it has in memory, and the lock of its directory. */
+static void second_store_that_cannot_restart_stays(void **state)
+{
+	static const char *const is = STORE_AND("local: { path: @/store }"), *const refused[] = {
+		STORE_AND("local: { path: /proc/nope }"), STORE_AND("local: { path: @/file }")
+	};
+	char dir[] = "/tmp/decima-graph-XXXXXX", text[1024];
+	struct dcm_error err;
+	struct running r;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	assert_int_equal(fd__replace(in_dir("@/file", dir, text), 0600, "x", 1, NULL), 0);
+	r = start(in_dir(is, dir, text));
+	assert_int_equal(view(&r, "local").view.phase, INSTANCE_STARTED);
+	for (size_t i = 0; i < 2; i++) {
+		assert_true(reload(&r, in_dir(refused[i], dir, text), &err) < 0);
+		assert_int_equal(view(&r, "local").view.phase, INSTANCE_STARTED);
+	}
+	/* The same directory by another name: the old one has its lock, and lets it go. */
+	reload_or_fail(&r, in_dir(STORE_AND("local: { path: @/./store }"), dir, text));
+	assert_int_equal(view(&r, "local").view.phase, INSTANCE_STARTED);
+	/* What its queue may hold is changed without another thing. */
+	reload_or_fail(&r, in_dir(STORE_AND("local: { path: @/./store, queue_max: 32MiB }"), dir, text));
+	assert_int_equal(view(&r, "local").view.phase, INSTANCE_STARTED);
+	reload_or_fail(&r, STORE);
+	assert_false(view(&r, "local").found);
+	stop(&r);
+	nftw(dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 /* What one that has failed should have got waits for it, or is counted. */
@@ -315,6 +425,25 @@ static void what_a_failed_one_should_get_is_not_lost_silently(void **state)
 		    stats__value(r.stats, "decima_written_rows_total",
 				 STATS_LABELS({ "instance", "memory" })));
 	assert_true(lost(&r, "testing", "not_running") + lost(&r, "testing", "shutdown") == 0);
+	stop(&r);
+}
+
+/* What comes while one is restarted waits for the new one. */
+static void a_restart_loses_nothing(void **state)
+{
+	struct running r = start(STORE EXAMPLE("one") "outputs: { testing: {} }\n");
+	char yaml[256];
+
+	(void)state;
+	for (int i = 1; i < 50; i++) {
+		snprintf(yaml, sizeof(yaml),
+			 STORE EXAMPLE("one") "outputs: { testing: { generation: %d } }\n", i);
+		reload_or_fail(&r, yaml);
+	}
+	wait_stored(&r, "one");
+	assert_true(lost(&r, "testing", "not_running") + lost(&r, "testing", "shutdown") +
+			    lost(&r, "testing", "queue_full") ==
+		    0);
 	stop(&r);
 }
 
@@ -347,8 +476,10 @@ static void the_store_that_answers_stays(void **state)
 	/* A second one may come and go. */
 	reload_or_fail(&r, "storage: { memory: [ {}, { name: second } ] }\n");
 	assert_int_equal(view(&r, "second").view.phase, INSTANCE_STARTED);
-	reload_or_fail(&r, "storage: { memory: [ {}, { name: second, path: /nonexistent } ] }\n");
-	assert_int_equal(view(&r, "second").view.phase, INSTANCE_FAILED);
+	assert_int_equal(
+		reload(&r, "storage: { memory: [ {}, { name: second, path: /nonexistent } ] }\n", &err),
+		-ENOENT);
+	assert_int_equal(view(&r, "second").view.phase, INSTANCE_STARTED);
 	reload_or_fail(&r, STORE);
 	assert_false(view(&r, "second").found);
 	stop(&r);
@@ -404,6 +535,25 @@ static void one_that_hangs_is_left_behind(void **state)
 	assert_int_equal(view(&r, "testing").view.state.state, DCM_STATE_FAILED);
 	assert_int_equal(view(&r, "example").view.state.state, DCM_STATE_STOPPED);
 	assert_int_equal(view(&r, "memory").view.state.state, DCM_STATE_STOPPED);
+}
+
+/* Another takes its place, and gets what comes; the thread that stays behind looks at the old one. */
+static void one_that_hangs_is_replaced(void **state)
+{
+	static struct running r;
+
+	(void)state;
+	r = start("pipeline: { drain_timeout: 100ms }\n" EXAMPLE("one") STORE
+		  "outputs: { testing: { mode: hang } }\n");
+	wait_inside(&r);
+	reload_or_fail(&r, "pipeline: { drain_timeout: 100ms }\n" EXAMPLE("one") STORE
+		       "outputs: { testing: { mode: ok, generation: 1 } }\n");
+	assert_int_equal(view(&r, "testing").view.state.state, DCM_STATE_OK);
+	for (int64_t end = in_s(10); stats__value(r.stats, "decima_written_rows_total",
+						  STATS_LABELS({ "instance", "testing" })) == 0;
+	     poll(NULL, 0, 5))
+		assert_true(clock__mono(&clock__system) < end);
+	assert_int_equal(graph__stop(r.graph, in_s(3)), -ETIMEDOUT);
 }
 
 static void instances_come_and_go(void **state)
@@ -728,11 +878,15 @@ int main(void)
 		cmocka_unit_test(reload_of_a_change),
 		cmocka_unit_test(reload_of_a_frontend),
 		cmocka_unit_test(one_that_refuses_keeps_all),
+		cmocka_unit_test(one_that_cannot_restart_keeps_all),
+		cmocka_unit_test(second_store_that_cannot_restart_stays),
 		cmocka_unit_test(what_a_failed_one_should_get_is_not_lost_silently),
+		cmocka_unit_test(a_restart_loses_nothing),
 		cmocka_unit_test(one_that_needs_a_restart),
 		cmocka_unit_test(the_store_that_answers_stays),
 		cmocka_unit_test(failed_store_is_mended),
 		cmocka_unit_test(one_that_hangs_is_left_behind),
+		cmocka_unit_test(one_that_hangs_is_replaced),
 		cmocka_unit_test(instances_come_and_go),
 		cmocka_unit_test(failed_start_is_retried),
 		cmocka_unit_test(reload_tries_again_what_failed),
