@@ -792,6 +792,8 @@ struct dcm_lifecycle {
 	/*
 	 * Takes what needs privilege (descriptors, BPF), checks what the table could not. host and
 	 * config outlive the instance. On failure nothing is left behind and stop() is not called.
+	 * In a reload the instance that this one replaces may still run: -EBUSY or -EADDRINUSE when
+	 * it has what only one can have, and open() comes again after its stop().
 	 */
 	int (*open)(const struct dcm_host *host, const void *config, void **ret_instance,
 		    struct dcm_error *err);
