@@ -25,26 +25,34 @@
 #include "core/plugin/trust.h"
 #include "core/query/render.h"
 
-/*
- * Exit status; the loader looks along --plugin-path or where plugins were installed. Whoever names
- * a path here asks for its code to be run once, by himself: the rules of trust are for daemons, and
- * for paths that nobody named.
- */
 static const char *path_of(const struct args *a)
 {
 	return args__get(a, "plugin-path", PLUGINDIR);
 }
 
-int verb__open_loader(const struct args *a, struct loader **ret)
+static int open_loader(const struct args *a, bool strict, struct loader **ret)
 {
 	struct dcm_error err = DCM_ERROR_INIT;
-	bool path = args__has(a, "plugin-path");
-	int r = loader__new(path_of(a), !path && trust__is_privileged(), ret, &err);
+	int r = loader__new(path_of(a), strict, ret, &err);
 
 	if (r == 0)
 		return EXIT_DONE;
 	fprintf(stderr, "decima %s: %s\n", a->verb->name, err.text);
 	return r == -EINVAL ? EXIT_USAGE : EXIT_NO;
+}
+
+int verb__open_loader(const struct args *a, struct loader **ret)
+{
+	return open_loader(a, trust__is_privileged(), ret);
+}
+
+/*
+ * For `generate`, which makes pages of a build's plugins and is made by that build itself, perhaps
+ * as root in a folder of somebody else: who has a build's program run has its plugins run.
+ */
+static int open_loader_of_build(const struct args *a, struct loader **ret)
+{
+	return open_loader(a, !args__has(a, "plugin-path") && trust__is_privileged(), ret);
 }
 
 static int put(const struct args *a, struct buf *out)
@@ -281,7 +289,7 @@ static int generate_man5(const struct args *a)
 	struct dcm_error err = DCM_ERROR_INIT;
 	struct loader *loader = NULL;
 	struct buf out = { 0 };
-	int status = verb__open_loader(a, &loader);
+	int status = open_loader_of_build(a, &loader);
 
 	if (status == EXIT_DONE && write_man5(loader, &out, &err) != 0) {
 		fprintf(stderr, "decima generate: %s\n", err.text);
@@ -301,7 +309,7 @@ static int generate_conf(const struct args *a)
 	struct dcm_error err = DCM_ERROR_INIT;
 	struct loader *loader = NULL;
 	struct buf out = { 0 };
-	int status = verb__open_loader(a, &loader);
+	int status = open_loader_of_build(a, &loader);
 
 	if (status != EXIT_DONE)
 		return status;

@@ -34,8 +34,8 @@ int verb__complete(const struct args *a);
 extern const struct args_option verb__config_options[];
 
 /*
- * A loader for --plugin-path, or for where plugins were installed; EXIT_DONE, or another exit
- * status after a sentence.
+ * A loader for --plugin-path, or for where plugins were installed, by the rules of trust.h;
+ * EXIT_DONE, or another exit status after a sentence.
  */
 int verb__open_loader(const struct args *a, struct loader **ret);
 

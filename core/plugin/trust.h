@@ -8,6 +8,8 @@
  * directory with the sticky bit counts as not writable: others may add files to it but not replace
  * root's. A process without privilege risks only itself and checks nothing but that the file is a
  * regular one.
+ * Every command asks this way but `decima generate --plugin-path` and decima-plugin-check,
+ * whose plugins are a build's own.
  *
  * What is checked is what is used: the path is walked from "/" by descriptors that follow no
  * symbolic link, each is asked by fstat, and the last is the file that dlopen() then gets (through

@@ -301,8 +301,23 @@ if [ "$(id -u)" -eq 0 ]; then
 	chmod 777 "$plugins/input_example.so"
 	bad 'inputs: { example: {} }'
 	refuse untrusted_plugin 2 'chmod go-w' -c "$dir/bad.yaml"
+	"$decima" plugins --plugin-path "$plugins" >"$dir/answer" 2>&1
+	expect_status plugins_trusts_as_the_daemon 1 $?
+	expect plugins_refuses_it 'input *example *refused .*chmod go-w' "$dir/answer"
+	"$decima" describe input/example --plugin-path "$plugins" >"$dir/answer" 2>&1
+	expect_status describe_trusts_as_the_daemon 1 $?
+	expect describe_refuses_it 'chmod go-w' "$dir/answer"
+	"$decima" complete -- describe --plugin-path "$plugins" '' >"$dir/answer" 2>&1
+	expect completion_knows_the_others 'storage/memory' "$dir/answer"
+	if grep -q input/example "$dir/answer"; then not_ok completion_does_not_load_it "it is listed"; else ok completion_does_not_load_it; fi
 	chmod 755 "$plugins/input_example.so"
 else
+	skip plugins_trusts_as_the_daemon "only a privileged process asks for trust"
+	skip plugins_refuses_it "only a privileged process asks for trust"
+	skip describe_trusts_as_the_daemon "only a privileged process asks for trust"
+	skip describe_refuses_it "only a privileged process asks for trust"
+	skip completion_knows_the_others "only a privileged process asks for trust"
+	skip completion_does_not_load_it "only a privileged process asks for trust"
 	skip untrusted_plugin "only a privileged daemon asks for trust"
 	skip untrusted_plugin_sentence "only a privileged daemon asks for trust"
 fi
