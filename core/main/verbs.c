@@ -84,8 +84,10 @@ static const struct args_option restore_options[] = {
 	{ "timeout", 0, ARGS_TEXT, "D", NULL, false, "give up after this long (default 60s)" },
 	{ 0 },
 };
-static const struct args_option generate_options[] = {
-	{ "plugin-path", 0, ARGS_DIR, "DIR[:DIR]", NULL, false, "where plugins are looked for" },
+/* For verbs that look at plugins and at no configuration. */
+static const struct args_option plugin_options[] = {
+	{ "plugin-path", 0, ARGS_DIR, "DIR[:DIR]", NULL, false,
+	  "where plugins are looked for (default: where they were installed)" },
 	{ 0 },
 };
 
@@ -98,9 +100,9 @@ const struct args_verb verbs[] = {
 	  verb__run },
 	{ "check", "", 0, 0, false, OPTIONS(verb__config_options, check_options, query_verbs__format),
 	  "check the configuration and this machine; each finding has its one remedy", NULL, verb__check },
-	{ "plugins", "", 0, 0, false, OPTIONS(verb__config_options, query_verbs__format),
+	{ "plugins", "", 0, 0, false, OPTIONS(plugin_options, query_verbs__format),
 	  "what can be loaded, and from where", NULL, verb__plugins },
-	{ "describe", "[KIND/NAME]", 0, 1, false, OPTIONS(verb__config_options, describe_options),
+	{ "describe", "[KIND/NAME]", 0, 1, false, OPTIONS(plugin_options, describe_options),
 	  "every option of a plugin (input/ebpf, output/file, ...), or of the file itself", NULL,
 	  verb__describe },
 	{ "record", "[-- CMD ARG..]", 0, -1, true, OPTIONS(record_options),
@@ -188,7 +190,7 @@ const struct args_verb verbs[] = {
 	  "and lines need, compressed; drops code and data. What is written answers eu-addr2line "
 	  "and addr2line as the file did.",
 	  verb__debuginfo_extract },
-	{ "generate", "KIND [FILE]", 1, 2, false, OPTIONS(generate_options),
+	{ "generate", "KIND [FILE]", 1, 2, false, OPTIONS(plugin_options),
 	  "print the manual (man: decima(1), man5: decima.yaml(5)), or FILE with every option as a "
 	  "comment (conf)",
 	  NULL, verb__generate },

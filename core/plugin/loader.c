@@ -277,7 +277,7 @@ static int not_found(const struct loader *l, enum dcm_kind kind, const char *nam
 	suggest__text(&best, nearest);
 	r = error__set(err, -ENOENT, "no %s_%s.so in %.*s%s", kind_text, name,
 		       STR_ARG(buf__view(&where)),
-		       nearest[0] ? nearest : "; say where it is with plugin_path");
+		       nearest[0] ? nearest : "; say where it is with plugin_path, or --plugin-path");
 	vec__fini(&list.v);
 	buf__fini(&where);
 	return r;

@@ -120,6 +120,18 @@ mkdir "$dir/empty"
 "$decima" plugins --plugin-path "$dir/empty" >"$dir/answer" 2>&1
 expect_status no_plugins_is_a_no 1 $?
 expect no_plugins_says_where "no plugins in $dir/empty" "$dir/answer"
+"$decima" describe input/none --plugin-path "$dir/empty" >"$dir/answer" 2>&1
+expect_status no_such_plugin_is_a_no 1 $?
+expect no_such_plugin_names_the_option 'or --plugin-path' "$dir/answer"
+# What looks at no configuration takes no option of one.
+for option in "-c $dir/none.yaml" "--set nonsense=1" "--data $dir" "--listen zzz:9" "--log-level debug"; do
+	name=$(expr "$option" : '-*\([a-z]*\)')
+	for verb in plugins describe; do
+		# shellcheck disable=SC2086 # two words
+		"$decima" $verb $option >"$dir/answer" 2>&1
+		expect_status "${verb}_has_no_$name" 2 $?
+	done
+done
 "$decima" record --max-rows many -- touch "$dir/ran" >"$dir/answer" 2>&1
 expect_status wrong_rows_are_usage 2 $?
 [ ! -e "$dir/ran" ] && ok wrong_usage_runs_nothing || not_ok wrong_usage_runs_nothing "the command ran"
