@@ -211,6 +211,8 @@ static void json_row(void *ctx, const struct describe_row *r)
 		buf__text(j->out, ",\"required\":true");
 	if (row->flags & DCM_OPT_RESTART)
 		buf__text(j->out, ",\"restart\":true");
+	if (row->flags & DCM_OPT_ONE_IS_LIST)
+		buf__text(j->out, ",\"one_is_list\":true");
 	member(j->out, "doc", row->doc);
 	j->comma = true;
 	if (!r->has_inner)

@@ -63,6 +63,8 @@ void describe__facts(const struct dcm_option *row, bool with_default, bool of_pr
 		buf__text(out, holds ? ", each " : "");
 		list_choices(row, out);
 	}
+	if (row->flags & DCM_OPT_ONE_IS_LIST)
+		buf__text(out, " or a single one");
 	if (row->unit && row->unit[0])
 		buf__printf(out, " in %s", row->unit);
 	if (row->min && row->max)

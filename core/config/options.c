@@ -307,20 +307,23 @@ static void fill_list(struct filler *f, const struct dcm_option *row, const stru
 {
 	struct dcm_option element = table__element(row);
 	size_t size = table__size_of(&element);
+	bool alone = s->node->kind == NODE_SCALAR && (row->flags & DCM_OPT_ONE_IS_LIST);
+	uint32_t n = alone ? 1 : s->node->n;
 
-	if (s->node->kind == NODE_SCALAR && !may_be_secret(&element)) {
+	if (s->node->kind == NODE_SCALAR && !alone && !may_be_secret(&element)) {
 		report(f, &s->at, "must be a list, not a single value; write [%.80s]", s->node->text.p);
 		return;
 	}
-	if (!is_of_kind(f, s, NODE_LIST) || s->node->n == 0)
+	if (!alone && (!is_of_kind(f, s, NODE_LIST) || n == 0))
 		return;
-	char *items = allocate(f, &s->at, s->node->n, size);
-	for (uint32_t i = 0; items && i < s->node->n; i++) {
+	char *items = allocate(f, &s->at, n, size);
+	for (uint32_t i = 0; items && i < n; i++) {
 		size_t mark = path__push_index(&f->path, i);
-		fill_element(f, &element, s->node->items[i], s->no_env, items + i * size);
+		fill_element(f, &element, alone ? s->node : s->node->items[i], s->no_env,
+			     items + i * size);
 		path__pop(&f->path, mark);
 	}
-	*(struct dcm_list *)to = (struct dcm_list){ items, items ? s->node->n : 0 };
+	*(struct dcm_list *)to = (struct dcm_list){ items, items ? n : 0 };
 }
 
 static void fill_map(struct filler *f, const struct dcm_option *row, const struct spot *s, void *to)

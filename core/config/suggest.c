@@ -27,6 +27,16 @@ static struct dcm_str folded(struct dcm_str s, char buf[static NAME_MAX_BYTES])
 	return (struct dcm_str){ buf, s.n };
 }
 
+/* Do they differ in that one says "size" and the other "bytes", whatever comes before? */
+static bool is_size_of_bytes(struct dcm_str wrong, struct dcm_str right)
+{
+	const struct dcm_str size = STR("_size"), bytes = STR("_bytes");
+
+	return str__ends(wrong, size) && str__ends(right, bytes) &&
+	       str__eq((struct dcm_str){ wrong.p, wrong.n - size.n },
+		       (struct dcm_str){ right.p, right.n - bytes.n });
+}
+
 void suggest__offer(struct suggest *s, const char *candidate)
 {
 	struct dcm_str right = str__of(candidate);
@@ -34,6 +44,11 @@ void suggest__offer(struct suggest *s, const char *candidate)
 	if (right.n == 0 || right.n > sizeof(a) || s->wrong.n == 0 || s->wrong.n > sizeof(b))
 		return;
 
+	if (is_size_of_bytes(s->wrong, right)) {
+		s->best = candidate;
+		s->distance = 0;
+		return;
+	}
 	uint32_t longer = right.n > s->wrong.n ? right.n : s->wrong.n;
 	unsigned limit = longer / 3;
 	if (limit < 1)

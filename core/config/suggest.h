@@ -3,8 +3,8 @@
  * core/config/suggest.h - "did you mean": the nearest of the names that would have been right
  *
  * Near is an edit distance (core/base/str.h) of at most a third of the longer text, at least 1 and
- * at most 4, without regard to upper case, `-` and `_`. Of equally near ones the first offered
- * wins.
+ * at most 4, without regard to upper case, `-` and `_`; and NAME_size is near to NAME_bytes, as
+ * options of sizes are called here. Of equally near ones the first offered wins.
  */
 #ifndef DECIMA_CONFIG_SUGGEST_H
 #define DECIMA_CONFIG_SUGGEST_H

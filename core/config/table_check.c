@@ -104,6 +104,9 @@ static int check_type(struct checker *c, const struct dcm_option *row)
 		return fault(c, row->name, "its type is not known");
 	if (row->unit && of.type != DCM_OPT_INT && of.type != DCM_OPT_FLOAT)
 		return fault(c, row->name, "a unit has no meaning for its type");
+	if ((row->flags & DCM_OPT_ONE_IS_LIST) &&
+	    (row->type != DCM_OPT_LIST || !table__is_scalar(of.type)))
+		return fault(c, row->name, "only a list of single values can be written as one");
 	if ((of.type == DCM_OPT_STRUCT || of.type == DCM_OPT_UNION))
 		return check_table(c, of.table, of.type == DCM_OPT_UNION);
 	return 0;

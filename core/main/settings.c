@@ -37,7 +37,7 @@ static const struct dcm_option server_rows[] = {
 	{ .name = "listen",
 	  .type = DCM_OPT_LIST,
 	  .element = DCM_OPT_STRING,
-	  .flags = DCM_OPT_RESTART,
+	  .flags = DCM_OPT_RESTART | DCM_OPT_ONE_IS_LIST,
 	  .offset = offsetof(struct server_settings, listen),
 	  .def = "[\"127.0.0.1:7070\"]",
 	  .doc = "Addresses to serve on: HOST:PORT, [IPV6]:PORT or unix:/PATH. On a unix socket, "
@@ -54,7 +54,7 @@ static const struct dcm_option server_rows[] = {
 	{ .name = "hosts",
 	  .type = DCM_OPT_LIST,
 	  .element = DCM_OPT_STRING,
-	  .flags = DCM_OPT_RESTART,
+	  .flags = DCM_OPT_RESTART | DCM_OPT_ONE_IS_LIST,
 	  .offset = offsetof(struct server_settings, hosts),
 	  .doc = "Names by which browsers may call this server beside its addresses and localhost; "
 		 "others are refused (DNS rebinding)." },

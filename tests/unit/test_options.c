@@ -617,6 +617,8 @@ static void bad_tables_are_found(void **state)
 		  "option \"a\": a list or map holds no lists, maps or shared tables; use a struct "
 		  "with one row "
 		  "named \"\"" },
+		{ { .name = "a", .type = DCM_OPT_STRING, .flags = DCM_OPT_ONE_IS_LIST, .doc = "d" },
+		  "option \"a\": only a list of single values can be written as one" },
 		{ { .name = "a", .type = DCM_OPT_SHARED, .shared = 77, .doc = "d" },
 		  "option \"a\": there is no shared table 77" },
 		{ { .name = "a", .type = DCM_OPT_LIST, .element = DCM_OPT_INT, .def = "[1", .doc = "d" },
@@ -647,6 +649,45 @@ static void bad_tables_are_found(void **state)
 	struct dcm_table t = { sizeof(t), sizeof(twins[0]), 16, 2, twins, NULL };
 	assert_int_equal(table__check(&t, &err), -EINVAL);
 	assert_string_equal(err.text, "option \"b\": the value lies over that of \"a\"");
+}
+
+static void one_may_stand_for_a_list(void **state)
+{
+	static const struct dcm_option rows[] = { { .name = "a",
+						    .type = DCM_OPT_LIST,
+						    .element = DCM_OPT_INT,
+						    .flags = DCM_OPT_ONE_IS_LIST,
+						    .max = "9",
+						    .def = "5",
+						    .doc = "d" } };
+	static const struct dcm_table table = {
+		sizeof(table), sizeof(rows[0]), sizeof(struct dcm_list), 1, rows, NULL
+	};
+	static const struct {
+		const char *text;
+		uint32_t n;
+		int64_t first;
+	} good[] = { { "{}", 1, 5 }, { "a: 7", 1, 7 }, { "a: [7, 8]", 2, 7 }, { "a: []", 0, 0 } };
+	struct dcm_error err = DCM_ERROR_INIT;
+	struct fixture f;
+
+	(void)state;
+	assert_int_equal(table__check(&table, &err), 0);
+	init(&f);
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		const struct dcm_list *l = fill(&f, &table, good[i].text);
+
+		assert_non_null(l);
+		assert_int_equal(l->n, good[i].n);
+		if (l->n > 0)
+			assert_int_equal(((const int64_t *)l->items)[0], good[i].first);
+	}
+	assert_int_equal(f.problems.n, 0);
+	assert_null(fill(&f, &table, "a: 10"));
+	assert_int_equal(problems__first(&f.problems, &err), -EINVAL);
+	assert_string_equal(err.text,
+			    "t.yaml:1:4: input sample: a[0]: 10 is above the maximum of 9");
+	fini(&f);
 }
 
 static void memory_may_run_out(void **state)
@@ -713,6 +754,7 @@ int main(void)
 		cmocka_unit_test(a_section_is_a_map),
 		cmocka_unit_test(tables_of_the_house_are_sound),
 		cmocka_unit_test(bad_tables_are_found),
+		cmocka_unit_test(one_may_stand_for_a_list),
 		cmocka_unit_test(memory_may_run_out),
 	};
 	return cmocka_run_group_tests_name("options", tests, NULL, NULL);

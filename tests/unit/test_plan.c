@@ -143,6 +143,25 @@ static void flags_win(void **state)
 	plan__free(plan);
 }
 
+static void one_address_is_enough(void **state)
+{
+	static const char *const sets[] = { "server.listen=127.0.0.1:7071" };
+	struct plan_source source = { .text = "server: { listen: \"127.0.0.1:7070\" }\n", .sets = sets };
+
+	(void)state;
+	for (source.n_sets = 0; source.n_sets < 2; source.n_sets++) {
+		struct problems problems = { 0 };
+		struct plan *plan = NULL;
+
+		assert_int_equal(plan__load(&source, &loader, &problems, &plan), 0);
+		assert_int_equal(plan->main->server.listen.n, 1);
+		assert_string_equal(((const char *const *)plan->main->server.listen.items)[0],
+				    source.n_sets ? "127.0.0.1:7071" : "127.0.0.1:7070");
+		plan__free(plan);
+		problems__fini(&problems);
+	}
+}
+
 static void wrong_plugin_path_is_named(void **state)
 {
 	const struct plan_source source = { .text = "", .plugin_path = "here" };
@@ -340,6 +359,7 @@ int main(void)
 		cmocka_unit_test(faults_have_places),
 		cmocka_unit_test(flags_win),
 		cmocka_unit_test(wrong_flags_are_named),
+		cmocka_unit_test(one_address_is_enough),
 		cmocka_unit_test(wrong_plugin_path_is_named),
 		cmocka_unit_test(options_of_a_verb_are_named),
 		cmocka_unit_test(instances_in_order),

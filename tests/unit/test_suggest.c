@@ -23,6 +23,17 @@ static void finds_typing_errors(void **state)
 	assert_string_equal(NEAREST("paht"), "path");
 }
 
+/* What other programs call a size, these call by its unit. */
+static void sizes_are_bytes_here(void **state)
+{
+	static const char *const options[] = { "max_age", "max_bytes", "head_max_bytes" };
+
+	(void)state;
+	assert_string_equal(suggest__nearest(STR("max_size"), options, 3), "max_bytes");
+	assert_string_equal(suggest__nearest(STR("head_max_size"), options, 3), "head_max_bytes");
+	assert_null(suggest__nearest(STR("least_size"), options, 3));
+}
+
 static void says_nothing_when_nothing_is_near(void **state)
 {
 	(void)state;
@@ -68,6 +79,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finds_typing_errors),
+		cmocka_unit_test(sizes_are_bytes_here),
 		cmocka_unit_test(says_nothing_when_nothing_is_near),
 		cmocka_unit_test(first_of_equals_wins),
 		cmocka_unit_test(text_is_a_question_or_nothing),
