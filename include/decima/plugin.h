@@ -35,7 +35,7 @@
  *   1.4  host: add_stacks()
  *   1.5  budget: gap, gap_ctx; host: map_file, unmap_file, n_lost_pages
  *   1.6  host: regex_new, regex_free; stat: n_removals, n_set_aside, set_aside_bytes
- *   1.7  options: DCM_OPT_ONE_IS_LIST
+ *   1.7  options: DCM_OPT_ONE_IS_LIST; budget: side, side_ctx
  */
 #ifndef DECIMA_PLUGIN_H
 #define DECIMA_PLUGIN_H
@@ -433,6 +433,12 @@ struct dcm_budget {
 	 */
 	dcm_gap_fn gap;
 	void *gap_ctx;
+	/*
+	 * (1.7) A merge that succeeds tells of each selection's profiles that match: how many, the
+	 * sum of their durations, their period when it is one, else 0. One thread at a time.
+	 */
+	void (*side)(void *ctx, uint32_t sel, uint64_t n, int64_t duration_ns, int64_t period);
+	void *side_ctx;
 };
 
 struct dcm_select {

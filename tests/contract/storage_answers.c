@@ -181,14 +181,29 @@ static void put_rows(struct buf *out, const struct dcm_batch *b, const struct dc
 	free(rows);
 }
 
+static void put_side(void *ctx, uint32_t selection, uint64_t n_profiles, int64_t duration_ns, int64_t period)
+{
+	buf__printf(ctx, "side|%u|%" PRIu64 "|%" PRId64 "|%" PRId64 "\n", selection, n_profiles,
+		    duration_ns, period);
+}
+
 static int ask_merge(struct storage *s, const struct asked *a, struct buf *out, struct dcm_error *err)
 {
 	CLEANUP(batch__unrefp) struct dcm_batch *batch = NULL;
 	struct dcm_builder *b = s->host.builder_new(&s->host, 0);
+	struct dcm_select sel[2] = { a->sel[0], a->sel[1] };
+	struct dcm_budget own = { 0 };
 
 	if (!b)
 		return -ENOMEM;
-	int r = s->ops->merge(s->instance, a->sel, a->n_sel, &a->by, &s->host, b, err);
+	for (uint32_t k = 0; k < a->n_sel; k++) {
+		sel[k].budget = sel[k].budget ? sel[k].budget : &own;
+		sel[k].budget->side = put_side;
+		sel[k].budget->side_ctx = out;
+	}
+	int r = s->ops->merge(s->instance, sel, a->n_sel, &a->by, &s->host, b, err);
+	for (uint32_t k = 0; k < a->n_sel; k++)
+		sel[k].budget->side = NULL;
 
 	if (r == 0)
 		r = s->host.seal(b, &batch, err);

@@ -536,6 +536,15 @@ static void ask_merge(struct sql *s, const struct asked *a, struct buf *out)
 		      "FROM merged GROUP BY g, k");
 	answer(s, &q, out);
 	run(s, "DROP TABLE merged");
+	for (uint32_t i = 0; i < a->n_sel; i++) {
+		put_matching(s, &q, a, i);
+		buf__printf(&q,
+			    "SELECT 'side', %u, COUNT(*), COALESCE(SUM(duration), 0), CASE WHEN "
+			    "MIN(period) = MAX(period) THEN MIN(period) ELSE 0 END FROM "
+			    "(SELECT DISTINCT id, duration, period FROM m)",
+			    i);
+		answer(s, &q, out);
+	}
 	if (out->n)
 		answers__sort_lines(out);
 }

@@ -54,6 +54,7 @@ enum fault {
 	LOSES_ROW,
 	OFF_BY_ONE,
 	SWAPS_SIDES,
+	SIDE_MISCOUNTS,
 	ONE_GROUP,
 	FORGETS_BEFORE,
 	LIST_GOES_ON,
@@ -104,6 +105,7 @@ static const char *const faults[] = {
 	[LOSES_ROW] = "loses_row",
 	[OFF_BY_ONE] = "off_by_one",
 	[SWAPS_SIDES] = "swaps_sides",
+	[SIDE_MISCOUNTS] = "side_miscounts",
 	[ONE_GROUP] = "one_group",
 	[FORGETS_BEFORE] = "forgets_before",
 	[LIST_GOES_ON] = "list_goes_on",
@@ -455,6 +457,8 @@ static const struct dcm_select *bend(struct faulty *f, struct bent *b, const str
 		b->budget.cancelled = f->fault == IGNORES_DEADLINE && sel->budget->cancelled;
 		b->budget.deadline_mono_ns = f->fault == IGNORES_CANCEL ? sel->budget->deadline_mono_ns
 									: 0;
+		b->budget.side = sel->budget->side;
+		b->budget.side_ctx = sel->budget->side_ctx;
 		b->sel.budget = &b->budget;
 	}
 	return &b->sel;
@@ -620,6 +624,13 @@ static void merge_add_row(struct dcm_builder *b, uint32_t stack, uint32_t labels
 	merging.f->host->add_row(b, stack, labels, changed);
 }
 
+static void merge_side(void *ctx, uint32_t sel, uint64_t n, int64_t duration_ns, int64_t period)
+{
+	const struct dcm_budget *asked = ctx;
+
+	asked->side(asked->side_ctx, sel, n + sel, duration_ns, period);
+}
+
 static int faulty_merge(void *instance, const struct dcm_select *sel, uint32_t n_sel,
 			const struct dcm_group_by *by, const struct dcm_host *host,
 			struct dcm_builder *answer, struct dcm_error *err)
@@ -633,6 +644,12 @@ static int faulty_merge(void *instance, const struct dcm_select *sel, uint32_t n
 		return inner->storage->merge(f->instance, sel, n_sel, by, host, answer, err);
 	for (uint32_t i = 0; i < n_sel; i++)
 		bent[i] = *bend(f, &b[i], &sel[f->fault == SWAPS_SIDES ? n_sel - 1 - i : i]);
+	for (uint32_t i = 0;
+	     f->fault == SIDE_MISCOUNTS && i < n_sel && sel[i].budget && sel[i].budget->side; i++) {
+		b[i].budget.side = merge_side;
+		b[i].budget.side_ctx = sel[i].budget;
+		bent[i].budget = &b[i].budget;
+	}
 	if (f->fault == TAKES_NO_TYPE && sel[0].type.n == 0)
 		return 0;
 	merging.f = f;

@@ -64,7 +64,7 @@ conforms journal "$faulty" --only kills --keeps --options "{ fault: journal, jou
 journal='' keeps=''
 catches answers forgets stores_retries drops_late tears acks_twice acks_never acks_early ends_badly refuses \
 	to_inclusive from_exclusive forgets_matcher ne_wants_label unsorted counts_series loses_point loses_duration \
-	loses_period loses_row off_by_one swaps_sides one_group forgets_before ignores_cancel ignores_deadline \
+	loses_period loses_row off_by_one swaps_sides side_miscounts one_group forgets_before ignores_cancel ignores_deadline \
 	short_answer retains_more retain_miscounts removes_all removes_nothing removes_ever backup_lacks forgets_ids \
 	maintain_loses stat_rows stat_last check_finds
 catches moments halves

@@ -17,18 +17,26 @@
 #include "plugins/storage/answer/sums.h"
 #include "plugins/storage/answer/walk.h"
 
+enum { SELECTIONS_MAX = 16 }; /* types of the answer's profiles */
+
+/* What is said of profiles together. */
+struct counted {
+	uint64_t n;
+	int64_t duration_ns, period;
+};
+
 /* What the answer's profile of a group says of the first selection's profiles. */
 struct group_head {
 	uint64_t mark; /* of the profile that was counted last */
-	int64_t duration_ns, period;
-	bool has_period;
+	struct counted profiles;
 };
 
 struct merge {
 	struct view *view;
 	struct groups groups;
 	struct sums sums;
-	VEC(struct group_head) heads; /* by group, as far as needed */
+	VEC(struct group_head) heads;	      /* by group, as far as needed */
+	struct counted sides[SELECTIONS_MAX]; /* by selection, whatever the groups */
 	/*
 	 * of the piece at hand: where the rows of its label sets go, and which slots its profiles
 	 * were in
@@ -43,6 +51,7 @@ struct merge {
 	bool gauge;
 	uint64_t n_profiles; /* of the stream */
 	uint64_t mark;	     /* of the profile at hand */
+	bool is_counted;     /* it, in sides */
 };
 
 static void merge__fini(struct merge *m)
@@ -54,26 +63,44 @@ static void merge__fini(struct merge *m)
 	vec__fini(&m->seen);
 }
 
-/* n profiles of one duration and period, all in the group. */
-static int count_profiles(struct merge *m, uint32_t group, uint32_t n, int64_t duration_ns, int64_t period)
+/* n profiles of one duration and period. */
+static void count(struct counted *c, uint32_t n, int64_t duration_ns, int64_t period)
 {
 	int64_t all;
 
+	if (__builtin_mul_overflow(duration_ns, (int64_t)n, &all) ||
+	    __builtin_add_overflow(c->duration_ns, all, &c->duration_ns))
+		c->duration_ns = INT64_MAX;
+	if (n && !c->n)
+		c->period = period;
+	else if (n && c->period != period)
+		c->period = 0;
+	c->n += n;
+}
+
+static void count_side(struct merge *m, uint32_t n, int64_t duration_ns, int64_t period)
+{
+	count(&m->sides[m->selection], n, duration_ns, period);
+}
+
+/* The same, all in the group. */
+static int count_profiles(struct merge *m, uint32_t group, uint32_t n, int64_t duration_ns, int64_t period)
+{
 	if (group == MATCH_NONE || m->selection != 0)
 		return 0;
 	while (m->heads.n <= group)
 		if (!vec__push(&m->heads, (struct group_head){ 0 }))
 			return -ENOMEM;
-	struct group_head *h = &m->heads.v[group];
-	if (__builtin_mul_overflow(duration_ns, (int64_t)n, &all) ||
-	    __builtin_add_overflow(h->duration_ns, all, &h->duration_ns))
-		h->duration_ns = INT64_MAX;
-	if (!h->has_period)
-		h->period = period;
-	else if (h->period != period)
-		h->period = 0;
-	h->has_period = true;
+	count(&m->heads.v[group].profiles, n, duration_ns, period);
 	return 0;
+}
+
+/* Whether anybody will hear which profiles count in the selection at hand. */
+static bool is_counting(const struct merge *m)
+{
+	const struct dcm_budget *budget = m->view->sel[m->selection].budget;
+
+	return m->selection == 0 || (budget && budget->side);
 }
 
 static int add(struct merge *m, uint32_t group, uint32_t stack, int64_t value)
@@ -86,6 +113,14 @@ static int add(struct merge *m, uint32_t group, uint32_t stack, int64_t value)
  * Pieces at once
  */
 
+/* Whether the i-th profile of a span counts in any group. */
+static bool counts(const struct merge *m, const struct walk_span *s, uint32_t i)
+{
+	const struct walk *w = m->walk;
+
+	return m->seen.v[i] || (!w->profiles.n_rows[s->first + i] && w->empty_group != MATCH_NONE);
+}
+
 /* How the walk's user counts a profile at a time: in each group once. */
 static int count_each(struct merge *m, const struct walk_span *s)
 {
@@ -96,6 +131,7 @@ static int count_each(struct merge *m, const struct walk_span *s)
 		const uint32_t at = s->first + i;
 		uint64_t seen = m->seen.v[i];
 
+		count_side(m, counts(m, s, i), w->profiles.duration_ns[at], w->profiles.period[at]);
 		if (!w->profiles.n_rows[at])
 			r = count_profiles(m, w->empty_group, 1, w->profiles.duration_ns[at],
 					   w->profiles.period[at]);
@@ -111,14 +147,17 @@ static int count_alike(struct merge *m, const struct walk_span *s)
 {
 	struct walk *w = m->walk;
 	const struct piece *p = &w->piece->piece;
-	uint32_t n_in[PIECE_SLOTS_MAX] = { 0 }, n_empty = 0;
+	uint32_t n_in[PIECE_SLOTS_MAX] = { 0 }, n_empty = 0, n_any = 0;
 	int r = walk__profiles(w, PIECE_WANT_ROWS);
 
 	for (uint32_t i = 0; r == 0 && i < s->n; i++) {
+		n_any += counts(m, s, i);
 		n_empty += w->profiles.n_rows[s->first + i] == 0;
 		for (uint64_t seen = m->seen.v[i]; seen; seen &= seen - 1)
 			n_in[__builtin_ctzll(seen)]++;
 	}
+	if (r == 0)
+		count_side(m, n_any, p->duration_ns, p->period);
 	if (r == 0 && n_empty)
 		r = count_profiles(m, w->empty_group, n_empty, p->duration_ns, p->period);
 	for (uint32_t i = 0; r == 0 && i < m->n_slots; i++)
@@ -138,10 +177,12 @@ static int count_span(struct merge *m, const struct walk_span *s)
 	struct walk *w = m->walk;
 	const struct piece *p = &w->piece->piece;
 
-	if (m->selection != 0)
+	if (!is_counting(m))
 		return 0;
-	if (count_as_one(w))
+	if (count_as_one(w)) {
+		count_side(m, w->group == MATCH_NONE ? 0 : s->n, p->duration_ns, p->period);
 		return count_profiles(m, w->group, s->n, p->duration_ns, p->period);
+	}
 	for (uint32_t i = 0; i < s->n; i++) {
 		if (w->uniform)
 			m->seen.v[i] = w->profiles.n_rows[s->first + i] && w->group != MATCH_NONE;
@@ -154,7 +195,7 @@ static int count_span(struct merge *m, const struct walk_span *s)
 /* Room for which slots profiles are in, where somebody asks; the piece has told of as many. */
 static int begin_seen(struct merge *m, const struct walk_span *s)
 {
-	if (m->walk->uniform && (m->selection != 0 || count_as_one(m->walk)))
+	if (m->walk->uniform && (!is_counting(m) || count_as_one(m->walk)))
 		return 0;
 	int r = walk__profiles(m->walk, PIECE_WANT_ROWS);
 	m->seen.n = 0;
@@ -282,9 +323,14 @@ static int add_rows(void *ctx, const struct walk_rows *rows)
 
 	m->n_profiles += rows->begins;
 	m->mark += rows->begins;
+	m->is_counted &= !rows->begins;
 	for (uint32_t i = 0; r == 0 && i < rows->n; i++) {
 		const uint32_t group = rows->groups[i];
 
+		if (!m->is_counted && group != MATCH_NONE) {
+			count_side(m, 1, rows->duration_ns, rows->period);
+			m->is_counted = true;
+		}
 		if (group >= m->heads.n || m->heads.v[group].mark != m->mark) {
 			r = count_profiles(m, group, 1, rows->duration_ns, rows->period);
 			if (group < m->heads.n)
@@ -384,13 +430,13 @@ enum { WAITING_MAX = DICT_RUN_MAX };
 
 struct answer {
 	const struct merge *merge;
-	struct dcm_type types[16];
+	struct dcm_type types[SELECTIONS_MAX];
 	struct dict_export ex;
 	struct meter meter;
 	uint32_t group; /* of the profile at hand; MATCH_NONE: none yet */
 	uint32_t n_waiting;
 	uint32_t stacks[WAITING_MAX];
-	int64_t values[WAITING_MAX * 16]; /* [n_waiting][n_sel] */
+	int64_t values[WAITING_MAX * SELECTIONS_MAX]; /* [n_waiting][n_sel] */
 };
 
 /* The group's labels as a series of the builder; empty values are left out by it. */
@@ -418,8 +464,8 @@ static int begin_group(struct answer *a, uint32_t group)
 	const struct group_head *h = group < m->heads.n ? &m->heads.v[group] : NULL;
 	struct dcm_profile head = {
 		.time_ns = smallest_from_ns(m->view->sel, m->view->n_sel),
-		.duration_ns = h ? h->duration_ns : 0,
-		.period = h ? h->period : 0,
+		.duration_ns = h ? h->profiles.duration_ns : 0,
+		.period = h ? h->profiles.period : 0,
 	};
 	int r = add_group_series(m, group, &a->ex, &head.series);
 
@@ -480,6 +526,17 @@ static int write_answer(struct merge *m, struct dcm_builder *builder)
 	return r;
 }
 
+static void tell_sides(const struct merge *m)
+{
+	for (uint32_t k = 0; k < m->view->n_sel; k++) {
+		const struct dcm_budget *b = m->view->sel[k].budget;
+		const struct counted *c = &m->sides[k];
+
+		if (b && b->side)
+			b->side(b->side_ctx, k, c->n, c->duration_ns, c->period);
+	}
+}
+
 static int try_merge(struct view *v, const struct dcm_group_by *by, struct dcm_builder *builder)
 {
 	CLEANUP(merge__fini) struct merge m = { .view = v };
@@ -489,7 +546,11 @@ static int try_merge(struct view *v, const struct dcm_group_by *by, struct dcm_b
 	sums__init(&m.sums, v->n_sel, true, max_bytes);
 	for (uint32_t k = 0; r == 0 && k < v->n_sel; k++)
 		r = add_selection(&m, k);
-	return r < 0 ? r : write_answer(&m, builder);
+	if (r == 0)
+		r = write_answer(&m, builder);
+	if (r == 0)
+		tell_sides(&m);
+	return r;
 }
 
 int answer__merge(struct view *v, const struct dcm_group_by *by, struct dcm_builder *builder)
