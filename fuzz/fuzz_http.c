@@ -49,12 +49,18 @@ static int no_rows(void *i, const struct dcm_select *s, uint32_t n, const struct
 	return 0;
 }
 
+static void no_stat(void *i, struct dcm_store_stat *ret)
+{
+	(void)i, (void)ret;
+}
+
 static const struct dcm_storage_ops empty_store = { .size = sizeof(empty_store),
 						    .types = no_types,
 						    .labels = no_names,
 						    .values = no_values,
 						    .time_series = no_points,
-						    .merge = no_rows };
+						    .merge = no_rows,
+						    .stat = no_stat };
 
 static struct engine *engine;
 

@@ -73,6 +73,7 @@ struct turn {
 	const struct question *q;
 	const struct filter *filter; /* NULL: none */
 	uint64_t n_undecided;	     /* by the filter, before this turn */
+	struct compare compare;	     /* of its sides */
 };
 
 static int is_over(const struct turn *t, struct dcm_error *err)
@@ -388,9 +389,45 @@ int engine__time_series(struct engine *e, const struct question *q, int64_t step
 	return r;
 }
 
+static void hear_side(void *ctx, uint32_t selection, uint64_t n_profiles, int64_t duration_ns,
+		      int64_t period)
+{
+	struct compare *c = ctx;
+
+	if (selection >= 2)
+		return;
+	struct compare_side *s = &c->side[selection];
+	s->is_told = true;
+	s->n_profiles = n_profiles;
+	s->duration_ns = duration_ns;
+	s->period = period;
+}
+
+/* The store merges; of a diff it tells how its sides compare. */
+static int merge(struct turn *t, const struct question *q, const struct dcm_select sel[2],
+		 const struct dcm_group_by *by, struct dcm_builder *b, struct dcm_error *err)
+{
+	const struct engine_config *c = &t->engine->config;
+	struct dcm_store_stat stat = { .size = sizeof(stat) };
+	int r;
+
+	t->compare = (struct compare){ 0 };
+	if (!q->diff)
+		return c->ops->merge(c->instance, sel, 1, by, c->host, b, err);
+	t->budget->side = hear_side;
+	t->budget->side_ctx = &t->compare;
+	r = c->ops->merge(c->instance, sel, 2, by, c->host, b, err);
+	t->budget->side = NULL;
+	c->ops->stat(c->instance, &stat);
+	for (unsigned k = 0; k < 2; k++)
+		compare__set_range(&t->compare.side[k], &sel[k], stat.first_ms,
+				   c->host->real_ns(c->host) / 1000000);
+	return r;
+}
+
 /* The store's answer, sealed and named. */
-static int merge_named(const struct turn *t, const struct question *q,
-		       const struct dcm_group_by *by, struct dcm_batch **ret, struct dcm_error *err)
+static int merge_named(struct turn *t, const struct question *q, const struct dcm_group_by *by,
+		       struct dcm_batch **ret, struct dcm_error *err)
 {
 	const struct engine_config *c = &t->engine->config;
 	struct dcm_select sel[2] = { select_a(t, q) };
@@ -404,10 +441,12 @@ static int merge_named(const struct turn *t, const struct question *q,
 		sel[1] = selector__select(t->b, q->from_b_ms, q->to_b_ms, t->budget);
 	r = go_inside(t, err);
 	if (r == 0)
-		r = come_out(t, c->ops->merge(c->instance, sel, q->diff ? 2 : 1, by, c->host, b, err));
+		r = come_out(t, merge(t, q, sel, by, b, err));
 	if (r == 0)
 		r = c->host->seal(b, &answer, err);
 	c->host->builder_free(b);
+	if (r == 0 && q->diff)
+		compare__set_types(&t->compare, answer);
 	if (r == 0)
 		r = is_over(t, err);
 	if (r < 0)
@@ -445,7 +484,7 @@ int engine__merge(struct engine *e, const struct question *q, struct dcm_batch *
 }
 
 /* Frames within a turn. */
-static int make_frames(const struct turn *t, const struct question *q, enum frames_group group,
+static int make_frames(struct turn *t, const struct question *q, enum frames_group group,
 		       struct frames **ret, struct dcm_error *err)
 {
 	CLEANUP(batch__unrefp) struct dcm_batch *named = NULL;
@@ -456,6 +495,8 @@ static int make_frames(const struct turn *t, const struct question *q, enum fram
 		r = merge_named(t, q, &g.by, &named, err);
 	if (r == 0)
 		r = frames__new(named, group, &g.by, ret, err);
+	if (r == 0)
+		(*ret)->compare = t->compare;
 	if (r == 0 && (r = is_over(t, err)) < 0)
 		frames__unref(take_ptr(*ret));
 	free(g.labels);

@@ -114,7 +114,7 @@ int engine__merge(struct engine *e, const struct question *q, struct dcm_batch *
 
 /*
  * The frames of the named answer before any filter, from which any number of trees and tables can
- * be made.
+ * be made. Those of a diff say how its sides compare.
  */
 int engine__frames(struct engine *e, const struct question *q, enum frames_group group,
 		   struct frames **ret, struct dcm_error *err);

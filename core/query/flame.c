@@ -28,6 +28,7 @@ struct tree {
 	uint32_t n_values;
 	uint32_t *parent, *frame;
 	int64_t *self[2], *total[2];
+	double factor[2]; /* of a side's values, where they weigh */
 	uint64_t *weight; /* of the subtree: |self| of both sides */
 };
 
@@ -196,6 +197,8 @@ static int grow_from_rows(struct tree *t, const struct frames *frames,
 	if (r < 0)
 		return r;
 	t->n_values = w.n_values;
+	for (unsigned s = 0; s < 2; s++)
+		t->factor[s] = compare__factor(&frames->compare, s);
 	r = collect(&stacks, &w, o, filtered);
 	walk__fini(&w);
 	if (r == 0)
@@ -212,11 +215,6 @@ static int grow_from_rows(struct tree *t, const struct frames *frames,
  * Totals, and what is trimmed
  */
 
-static uint64_t magnitude(int64_t v)
-{
-	return v < 0 ? -(uint64_t)v : (uint64_t)v;
-}
-
 static uint64_t add_weight(uint64_t a, uint64_t b)
 {
 	return a + b < a ? UINT64_MAX : a + b;
@@ -232,7 +230,8 @@ static int add_up(struct tree *t)
 		if (!t->total[s])
 			return -ENOMEM;
 		for (uint32_t i = 0; i < t->n; i++)
-			t->weight[i] = add_weight(t->weight[i], magnitude(t->self[s][i]));
+			t->weight[i] = add_weight(t->weight[i],
+						  compare__weight(t->factor[s], t->self[s][i]));
 		for (uint32_t i = t->n - 1; i > 0; i--)
 			t->total[s][t->parent[i]] = walk__add(t->total[s][t->parent[i]], t->total[s][i]);
 	}
@@ -336,7 +335,8 @@ static int list_children(struct order *o)
 
 static __int128 both(const struct tree *t, uint32_t node)
 {
-	return (__int128)t->total[0][node] + (t->n_values > 1 ? t->total[1][node] : 0);
+	return compare__scaled(t->factor[0], t->total[0][node]) +
+	       (t->n_values > 1 ? compare__scaled(t->factor[1], t->total[1][node]) : 0);
 }
 
 static int compare_children(const void *a, const void *b, void *ctx)
@@ -477,6 +477,8 @@ int flame__new(struct frames *frames, const struct flame_options *options, struc
 			order.threshold = find_threshold(&t, o);
 			r = flatten(f, &order);
 		}
+		for (uint32_t s = 0; r == 0 && s < t.n_values; s++)
+			f->all[s] = walk__add(f->total[s][0], f->filtered[s]);
 		if (r < 0)
 			error__nomem(err);
 	}

@@ -3,14 +3,16 @@
  * core/query/flame.h - the flame tree: stacks that begin alike share their beginning
  *
  * Nodes are columns in preorder. Node 0 is a root that no frame stands behind; the children of a
- * node are ordered by total descending (both sides' sum in a diff), ties by frame id. For every
+ * node are ordered by total descending (both sides' sum in a diff, of rates where it compares rates),
+ * ties by frame id. For every
  * node, on each side, exactly:
  *
  *	total = self + the children's totals + trimmed
  *
  * Build: the stacks are sorted (stacks.h), and each adds what it does not share with the one before
  * it. Then totals in one backward pass, trimming by one threshold for the whole tree, and one pass
- * that sorts siblings. Sums that leave 64 bits are held at the limit.
+ * that sorts siblings. What weighs little on the shorter side of a diff is not trimmed for that: weights
+ * are compared as compare__factor() says. Sums that leave 64 bits are held at the limit.
  *
  * Constant once made.
  */
@@ -59,6 +61,7 @@ struct flame {
 	uint64_t n_trimmed;  /* nodes dropped */
 	/* weight of the stacks that the filter, or the choice of a function, left out */
 	int64_t filtered[2];
+	int64_t all[2];	       /* the root's total and what was filtered */
 	struct frames *frames; /* referenced */
 };
 

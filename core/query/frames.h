@@ -23,6 +23,7 @@
 
 #include "core/base/arena.h"
 #include "core/base/cleanup.h"
+#include "core/query/compare.h"
 
 enum frames_group { FRAMES_FUNCTION, FRAMES_LINE, FRAMES_BINARY, FRAMES_ADDRESS };
 
@@ -63,6 +64,8 @@ struct frames {
 	/* [batch->n_profiles * n_by]: frames of the group's labels, in the order asked for */
 	const uint32_t *labels;
 	uint32_t n_by;
+	/* Of a diff, how its sides compare: set by whoever asked, before others see the table. */
+	struct compare compare;
 	struct arena arena; /* owns the tables */
 };
 

@@ -2,6 +2,7 @@
 # core/query/local.mk - selectors, merges, flame trees, reports
 noinst_LTLIBRARIES += core/query/libquery.la
 core_query_libquery_la_SOURCES = \
+	core/query/compare.c core/query/compare.h \
 	core/query/engine.c core/query/engine.h \
 	core/query/filter.c core/query/filter.h \
 	core/query/filter_batch.c \
@@ -14,5 +15,6 @@ core_query_libquery_la_SOURCES = \
 	core/query/top.c core/query/top.h \
 	core/query/walk.c core/query/walk.h
 core_query_libquery_la_CFLAGS = $(AM_CFLAGS)
+core_query_libquery_la_LIBADD = -lm
 
 QUERY_LA = core/query/libquery.la $(SYMBOLIZE_LA) $(STATS_LA) $(CONFIG_LA)

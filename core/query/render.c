@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -96,23 +97,35 @@ static void put_share(struct buf *out, int64_t v, int64_t total)
 	put_cell(out, 8, "%.2f%%", share_of(v, total));
 }
 
-/* The change of shares in points; the total of an empty side is 0 and so are its shares. */
-static void put_change(struct buf *out, int64_t a, int64_t total_a, int64_t b, int64_t total_b)
+/* Of a diff: both sides' values, by how much they differ, and whether that is more than chance. */
+static void put_change(struct buf *out, const struct compare *c, const int64_t all[2],
+		       const int64_t v[2], const struct render_options *o)
 {
-	double change = share_of(b, total_b) - share_of(a, total_a);
+	struct comparison change = compare__values(c, all, v);
+	double percent = 100 * change.change;
+	char text[48];
 
-	if (change > -0.005 && change < 0.005)
+	for (unsigned s = 0; s < 2; s++)
+		put_cell(out, 10, "%s", units__format_value(compare__normal(c, s, v[s]), o->unit, text));
+	if (change.delta == 0 || fabs(percent) < 0.05)
 		put_cell(out, 9, "%s", "");
+	else if (v[0] == 0 || v[1] == 0)
+		put_cell(out, 9, "%s", v[0] == 0 ? "new" : "gone");
+	else if (fabs(percent) < 1e6)
+		put_cell(out, 9, fabs(percent) < 1000 ? "%+.1f%%" : "%+.0f%%", percent);
 	else
-		put_cell(out, 9, "%+.2f", change);
+		put_cell(out, 9, "%+.1e%%", percent);
+	buf__byte(out, change.is_significant ? '*' : ' ');
 }
+
+enum { NAME_MIN = 16, INDENT_MIN = 16 };
 
 /* Columns left for a name behind `used` ones; 0: unbounded. */
 static uint32_t room_for_name(const struct render_options *o, size_t used)
 {
 	if (o->width == 0)
 		return 0;
-	return o->width > used + 16 ? o->width - (uint32_t)used : 16;
+	return o->width > used + NAME_MIN ? o->width - (uint32_t)used : NAME_MIN;
 }
 
 /*
@@ -152,13 +165,8 @@ static void put_top_row(const struct top *t, const struct top_row *r,
 		put_value(out, r->total[0], o);
 		put_share(out, r->total[0], t->total[0]);
 	} else {
-		for (unsigned i = 0; i < 2; i++) {
-			const int64_t *v = i ? r->total : r->self;
-
-			put_share(out, v[0], t->total[0]);
-			put_share(out, v[1], t->total[1]);
-			put_change(out, v[0], t->total[0], v[1], t->total[1]);
-		}
+		put_change(out, &t->frames->compare, t->all, r->self, o);
+		put_change(out, &t->frames->compare, t->all, r->total, o);
 	}
 	put_spaces(out, 2);
 	uint32_t room = room_for_name(o, out->n - start), tail = binary.n ? width_of(binary) + 3 : 0;
@@ -190,15 +198,60 @@ static bool any(const int64_t v[2])
 	return v[0] || v[1];
 }
 
+/* What the sides of a diff are, and what is known of chance. */
+static void put_sides(const struct compare *c, const int64_t all[2], const struct render_options *o,
+		      struct buf *out)
+{
+	char text[128];
+
+	for (unsigned k = 0; k < 2; k++) {
+		const struct compare_side *s = &c->side[k];
+		double n = compare__samples(c, k, all[k]);
+
+		buf__printf(out, "%s%c: %s", k ? "; " : "", 'A' + k,
+			    units__format_value((double)all[k], o->unit, text));
+		if (s->to_ms > s->from_ms)
+			buf__printf(out, " in %s",
+				    units__format_value(compare__seconds(c, k), STR("seconds"), text));
+		if (s->is_told)
+			buf__printf(out, ", %" PRIu64 " profile%s", s->n_profiles,
+				    s->n_profiles == 1 ? "" : "s");
+		if (!isnan(n))
+			buf__printf(out, ", %s samples", units__format_value(n, STR("count"), text));
+	}
+	const char *why = compare__untested(c, all, text);
+	if (why)
+		buf__printf(out, "\nwhich changes are significant is not known: %s\n", why);
+	else
+		buf__printf(out, "\n* its share of the samples changed: |z| >= %.2f, which chance alone does once in %.0f times\n",
+			    COMPARE_LEVEL, 1 / (1 - COMPARE_CONFIDENCE));
+}
+
+/* "A/s" heads a column of rates. */
+static void put_heads(const struct compare *c, const char *const heads[2], struct buf *out)
+{
+	for (unsigned k = 0; k < 2; k++) {
+		char text[16];
+
+		snprintf(text, sizeof(text), "%s%s", heads[k], c->by == COMPARE_RATES ? "/s" : "");
+		put_cell(out, 10, "%s", text);
+	}
+	put_cell(out, 9, "change");
+	buf__byte(out, ' ');
+}
+
 void render__top(const struct top *t, const struct render_options *o, struct buf *out)
 {
 	uint32_t n = o->max_rows && o->max_rows < t->n ? o->max_rows : t->n;
 	int64_t rest[2] = { t->rest[0], t->rest[1] };
 
-	if (t->n_values == 1)
+	if (t->n_values == 1) {
 		buf__text(out, "      self   share     total   share  function\n");
-	else
-		buf__text(out, "  self A  self B   change total A total B   change  function\n");
+	} else {
+		put_heads(&t->frames->compare, (const char *const[]){ "self A", "self B" }, out);
+		put_heads(&t->frames->compare, (const char *const[]){ "total A", "total B" }, out);
+		buf__text(out, "  function\n");
+	}
 	for (uint32_t i = 0; i < n; i++)
 		put_top_row(t, &t->rows[i], o, out);
 	for (uint32_t i = n; i < t->n; i++)
@@ -215,6 +268,8 @@ void render__top(const struct top *t, const struct render_options *o, struct buf
 	if (any(t->filtered))
 		put_sum(out, "; filtered out", t->filtered, t->n_values, o);
 	buf__byte(out, '\n');
+	if (t->n_values > 1)
+		put_sides(&t->frames->compare, t->all, o, out);
 }
 
 /* -------------------------------------------------------------------------------------------------
@@ -235,24 +290,21 @@ static int compare_heavy(const void *a, const void *b)
 	return x->node < y->node ? -1 : 1;
 }
 
-static uint64_t magnitude(int64_t v)
-{
-	return v < 0 ? -(uint64_t)v : (uint64_t)v;
-}
-
 /* Which nodes are shown: the heaviest whose parents are. NULL: out of memory. */
 static bool *choose_nodes(const struct flame *f, uint32_t max_rows)
 {
 	bool *shown = mem__zalloc(f->n, sizeof(*shown));
 	CLEANUP(mem__freep) struct heavy *v = mem__resize(NULL, f->n, sizeof(*v));
+	const double factor[2] = { compare__factor(&f->frames->compare, 0),
+				   compare__factor(&f->frames->compare, 1) };
 
 	if (!shown || !v) {
 		free(shown);
 		return NULL;
 	}
 	for (uint32_t i = 0; i < f->n; i++) {
-		uint64_t a = magnitude(f->total[0][i]),
-			 b = f->n_values > 1 ? magnitude(f->total[1][i]) : 0;
+		uint64_t a = compare__weight(factor[0], f->total[0][i]),
+			 b = f->n_values > 1 ? compare__weight(factor[1], f->total[1][i]) : 0;
 
 		v[i] = (struct heavy){ a + b < a ? UINT64_MAX : a + b, i };
 	}
@@ -266,23 +318,35 @@ static bool *choose_nodes(const struct flame *f, uint32_t max_rows)
 	return shown;
 }
 
+/* How far a tree is indented behind `used` columns: names have room too. */
+static uint32_t most_indent(const struct render_options *o, size_t used)
+{
+	uint32_t most = o->width ? o->width / 2 : 200;
+
+	if (o->width && most + used + NAME_MIN > o->width)
+		most = o->width > used + NAME_MIN ? o->width - (uint32_t)used - NAME_MIN : 0;
+	return most > INDENT_MIN ? most : INDENT_MIN;
+}
+
 static void put_node(const struct flame *f, uint32_t i, const struct render_options *o, struct buf *out)
 {
 	uint32_t indent = f->depth[i] * 2;
 	size_t start = out->n;
-	uint32_t most = o->width ? o->width / 2 : 200;
 
 	if (f->n_values == 1) {
 		put_share(out, f->total[0][i], f->total[0][0]);
 		put_value(out, f->total[0][i], o);
 		put_value(out, f->self[0][i], o);
 	} else {
-		put_share(out, f->total[0][i], f->total[0][0]);
-		put_share(out, f->total[1][i], f->total[1][0]);
-		put_change(out, f->total[0][i], f->total[0][0], f->total[1][i], f->total[1][0]);
+		const int64_t v[2] = { f->total[0][i], f->total[1][i] };
+
+		put_change(out, &f->frames->compare, f->all, v, o);
+		put_share(out, v[0], f->total[0][0]);
+		put_share(out, v[1], f->total[1][0]);
 	}
 	put_spaces(out, 2);
 	size_t used = out->n - start;
+	uint32_t most = most_indent(o, used);
 	if (indent > most) {
 		/* Too deep to indent: say how deep. */
 		char depth[24];
@@ -312,8 +376,12 @@ void render__flame(const struct flame *f, const struct render_options *o, struct
 		out->error = out->error ? out->error : -ENOMEM;
 		return;
 	}
-	buf__text(out, f->n_values == 1 ? "   share     total      self  function\n"
-					: "       A       B   change  function\n");
+	if (f->n_values == 1) {
+		buf__text(out, "   share     total      self  function\n");
+	} else {
+		put_heads(&f->frames->compare, (const char *const[]){ "A", "B" }, out);
+		buf__text(out, " share A share B  function\n");
+	}
 	for (uint32_t i = 0; i < f->n; i++) {
 		if (shown[i]) {
 			put_node(f, i, o, out);
@@ -334,6 +402,8 @@ void render__flame(const struct flame *f, const struct render_options *o, struct
 		put_sum(out, "filtered out", f->filtered, f->n_values, o);
 		buf__byte(out, '\n');
 	}
+	if (f->n_values > 1)
+		put_sides(&f->frames->compare, f->all, o, out);
 }
 
 /* -------------------------------------------------------------------------------------------------

@@ -24,12 +24,17 @@ struct render_options {
 	struct dcm_str unit; /* of the values, as in the type: "nanoseconds", "bytes", "count" */
 };
 
-/* Table of self and total with shares, and of both sides and the change for a diff. */
+/*
+ * Table of self and total with shares; for a diff of both on both sides, as compare.h makes them
+ * comparable, and how much they changed: "new" and "gone" where only one side has them, a '*' behind
+ * what is significant. Under it a line says what the sides are, raw totals and samples, and one what the star means,
+ * or why nothing was tested.
+ */
 void render__top(const struct top *t, const struct render_options *o, struct buf *out);
 
 /*
- * Indented tree, a line a node: share of the total, total, self, name. Both sides and the change
- * for a diff.
+ * Indented tree, a line a node: share of the total, total, self, name. For a diff both sides' totals, the
+ * change, and the shares; the rest as in its table.
  */
 void render__flame(const struct flame *f, const struct render_options *o, struct buf *out);
 

@@ -47,16 +47,25 @@ static int count_rows(struct top *t, struct walk *w, uint64_t *marks)
 	return r;
 }
 
-static int compare_sums(const int64_t a[2], const int64_t b[2])
+struct order {
+	enum top_sort sort;
+	double factor[2]; /* of the sides' values */
+};
+
+static int compare_sums(const struct order *o, const int64_t a[2], const int64_t b[2])
 {
-	__int128 x = (__int128)a[0] + a[1], y = (__int128)b[0] + b[1];
+	const double *f = o->factor;
+	__int128 x = compare__scaled(f[0], a[0]) + compare__scaled(f[1], a[1]);
+	__int128 y = compare__scaled(f[0], b[0]) + compare__scaled(f[1], b[1]);
 
 	return x > y ? -1 : x < y;
 }
 
-static int compare_changes(const int64_t a[2], const int64_t b[2])
+static int compare_changes(const struct order *o, const int64_t a[2], const int64_t b[2])
 {
-	__int128 x = (__int128)a[1] - a[0], y = (__int128)b[1] - b[0];
+	const double *f = o->factor;
+	__int128 x = compare__scaled(f[1], a[1]) - compare__scaled(f[0], a[0]);
+	__int128 y = compare__scaled(f[1], b[1]) - compare__scaled(f[0], b[0]);
 
 	x = x < 0 ? -x : x;
 	y = y < 0 ? -y : y;
@@ -66,20 +75,21 @@ static int compare_changes(const int64_t a[2], const int64_t b[2])
 static int compare_rows(const void *a, const void *b, void *ctx)
 {
 	const struct top_row *x = a, *y = b;
+	const struct order *o = ctx;
 	int c = 0;
 
-	switch (*(const enum top_sort *)ctx) {
+	switch (o->sort) {
 	case TOP_BY_SELF:
-		c = compare_sums(x->self, y->self);
-		c = c ? c : compare_sums(x->total, y->total);
+		c = compare_sums(o, x->self, y->self);
+		c = c ? c : compare_sums(o, x->total, y->total);
 		break;
 	case TOP_BY_TOTAL:
-		c = compare_sums(x->total, y->total);
-		c = c ? c : compare_sums(x->self, y->self);
+		c = compare_sums(o, x->total, y->total);
+		c = c ? c : compare_sums(o, x->self, y->self);
 		break;
 	case TOP_BY_DIFF:
-		c = compare_changes(x->self, y->self);
-		c = c ? c : compare_changes(x->total, y->total);
+		c = compare_changes(o, x->self, y->self);
+		c = c ? c : compare_changes(o, x->total, y->total);
 		break;
 	case TOP_BY_NAME:
 		break;
@@ -90,18 +100,21 @@ static int compare_rows(const void *a, const void *b, void *ctx)
 /* Frames that no row has (labels, hidden ones) go; the others are sorted, and cut. */
 static void settle(struct top *t, const uint64_t *marks, uint32_t n_frames, const struct top_options *o)
 {
-	enum top_sort sort = o->sort;
+	const struct compare *sides = &t->frames->compare;
+	struct order order = { o->sort, { compare__factor(sides, 0), compare__factor(sides, 1) } };
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < n_frames; i++)
 		if (marks[i])
 			t->rows[n++] = t->rows[i];
-	qsort_r(t->rows, n, sizeof(*t->rows), compare_rows, &sort);
+	qsort_r(t->rows, n, sizeof(*t->rows), compare_rows, &order);
 	t->n = t->n_all = n;
 	if (o->limit && o->limit < n)
 		t->n = o->limit;
 	for (uint32_t i = t->n; i < n; i++)
 		add(t->rest, t->rows[i].self, t->n_values);
+	add(t->all, t->total, t->n_values);
+	add(t->all, t->filtered, t->n_values);
 }
 
 int top__new(struct frames *frames, const struct top_options *options, struct top **ret,
@@ -128,8 +141,8 @@ int top__new(struct frames *frames, const struct top_options *options, struct to
 	walk__fini(&w);
 	if (r < 0)
 		return error__nomem(err);
-	settle(t, marks, frames->n, o);
 	t->frames = frames__ref(frames);
+	settle(t, marks, frames->n, o);
 	*ret = take_ptr(t);
 	return 0;
 }

@@ -18,10 +18,14 @@
 #include "core/query/frames.h"
 
 enum top_sort {
-	TOP_BY_SELF,  /* both sides' sum in a diff; descending, ties by total, then by frame id */
+	/*
+	 * Both sides' sum in a diff, of rates where it compares rates; descending, ties by total,
+	 * then by frame id.
+	 */
+	TOP_BY_SELF,
 	TOP_BY_TOTAL, /* the same the other way round */
 	TOP_BY_NAME,  /* ascending */
-	/* |self B - self A| descending, ties by |total B - total A|, then by frame id */
+	/* |self B - self A|, of rates too; descending, ties by |total B - total A|, then by frame id */
 	TOP_BY_DIFF,
 };
 
@@ -44,6 +48,7 @@ struct top {
 	int64_t rest[2];       /* self of the frames that are not listed */
 	int64_t no_frame[2];   /* of rows without a frame: empty stacks, or all frames hidden */
 	int64_t filtered[2];   /* of rows that the filter left out */
+	int64_t all[2];	       /* total and filtered */
 	struct frames *frames; /* referenced */
 };
 

@@ -477,6 +477,10 @@ tests_unit_test_flame_SOURCES = tests/unit/test_flame.c $(NAIVE_ROWS)
 tests_unit_test_flame_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_flame_LDADD = $(QUERY_LA) $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_compare
+tests_unit_test_compare_SOURCES = tests/unit/test_compare.c
+tests_unit_test_compare_LDADD = $(QUERY_LA) $(UNIT_LIBS) -lm
+
 unit_tests += tests/unit/test_top
 tests_unit_test_top_SOURCES = tests/unit/test_top.c $(NAIVE_ROWS)
 tests_unit_test_top_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)

@@ -40,12 +40,13 @@ struct fake {
 	int name_fails;
 	struct dcm_str text; /* a label that regexes are asked about, and the name of a function */
 	_Atomic uint32_t n_calls; /* as the engine counts them */
+	bool tells_no_sides;	  /* as a store that is older than that */
 };
 static struct fake fake = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
 
 static void fake__reset(void)
 {
-	fake.hold = false;
+	fake.hold = fake.tells_no_sides = false;
 	fake.n_inside = fake.n_sel = fake.n_named = 0;
 	fake.fail = fake.name_fails = 0;
 	fake.labels[0] = '\0';
@@ -71,7 +72,11 @@ static void fill_answer(struct dcm_builder *b, uint32_t n_sel)
 		struct dcm_line line = { .function = fake.text.n ? builder__function(b, &named) : 0 };
 		locations[1 - k] = builder__location(b, &l, &line, fake.text.n > 0);
 		types[k] = (struct dcm_type){ .name = builder__string(b, STR("x")),
-					      .sample_type = builder__string(b, k ? STR("b") : STR("a")) };
+					      .sample_type = builder__string(b, STR("cpu")),
+					      .sample_unit = builder__string(b, STR("nanoseconds")),
+					      .period_type = builder__string(b, STR("cpu")),
+					      .period_unit = builder__string(b,
+									     STR("nanoseconds")) };
 	}
 	builder__profile(b, &head, types, n_sel);
 	builder__row(b, builder__stack(b, locations + 1, 1), 0, values[0]);
@@ -106,7 +111,15 @@ static int fake_merge(void *instance, const struct dcm_select *sel, uint32_t n_s
 	pthread_mutex_unlock(&fake.lock);
 	if (r == 0)
 		fill_answer(answer, n_sel);
+	for (uint32_t k = 0; r == 0 && k < n_sel && sel[k].budget->side && !fake.tells_no_sides; k++)
+		sel[k].budget->side(sel[k].budget->side_ctx, k, 7 + k, 100, 10 - (int64_t)k);
 	return r;
+}
+
+static void fake_stat(void *instance, struct dcm_store_stat *ret)
+{
+	(void)instance;
+	ret->first_ms = 3;
 }
 
 static int fake_types(void *instance, const struct dcm_select *sel, dcm_type_fn each, void *ctx,
@@ -120,9 +133,9 @@ static int fake_types(void *instance, const struct dcm_select *sel, dcm_type_fn 
 	return each(ctx, &info);
 }
 
-static const struct dcm_storage_ops fake_ops = { .size = sizeof(fake_ops),
-						 .merge = fake_merge,
-						 .types = fake_types };
+static const struct dcm_storage_ops fake_ops = {
+	.size = sizeof(fake_ops), .merge = fake_merge, .types = fake_types, .stat = fake_stat
+};
 
 static struct dcm_builder *host_builder_new(const struct dcm_host *host, uint64_t max_bytes)
 {
@@ -136,9 +149,16 @@ static int64_t host_mono_ns(const struct dcm_host *host)
 	return atomic_load(&fake.mono_ns);
 }
 
+static int64_t host_real_ns(const struct dcm_host *host)
+{
+	(void)host;
+	return 50 * 1000000;
+}
+
 static const struct dcm_host host = {
 	.size = sizeof(host),
 	.mono_ns = host_mono_ns,
+	.real_ns = host_real_ns,
 	.builder_new = host_builder_new,
 	.builder_free = builder__free,
 	.seal = builder__seal,
@@ -341,6 +361,7 @@ static void test_a_diff_has_two_sides(void **state)
 	assert_int_equal(f->total[1][0], 3);
 	assert_int_equal(fake.sel[1].from_ms, 5);
 	assert_int_equal(fake.sel[1].n_matchers, 1);
+	assert_null(fake.sel[1].budget->side);
 
 	struct flame *none = NULL;
 	q.selector_b = STR(HEAP);
@@ -349,6 +370,54 @@ static void test_a_diff_has_two_sides(void **state)
 	q.selector_b = STR(CPU "{");
 	assert_int_equal(engine__flame(e, &q, FRAMES_FUNCTION, NULL, &none, &err), -EINVAL);
 	assert_true(str__starts(str__of(err.text), STR("selector B: column 51: ")));
+}
+
+/* Of a range [0, 100) the store knows nothing before 3, and 50 is now. */
+static void test_a_diff_knows_its_sides(void **state)
+{
+	CLEANUP(engine__freep) struct engine *e = new_engine(0, 0);
+	CLEANUP(filter__freep) struct filter *only = filter__new();
+	struct dcm_budget budget = { 0 };
+	struct question q = cpu;
+	(void)state;
+
+	q.diff = true;
+	q.selector_b = q.selector;
+	q.from_b_ms = 5;
+	q.to_b_ms = 7;
+	q.budget = &budget;
+	for (unsigned told = 0; told < 2; told++) {
+		CLEANUP(top__freep) struct top *t = NULL;
+		CLEANUP(frames__unrefp) struct frames *plain = NULL;
+
+		fake.tells_no_sides = !told;
+		assert_int_equal(filter__add_text(only, FILTER_ONLY_STACKS, STR("addr:=0x2"), NULL), 0);
+		q.filter = only;
+		assert_int_equal(engine__top(e, &q, FRAMES_FUNCTION, NULL, &t, NULL), 0);
+		assert_null(budget.side);
+		const struct compare *c = &t->frames->compare;
+		assert_int_equal(c->by, COMPARE_RATES);
+		assert_int_equal(c->side[0].from_ms, 3);
+		assert_int_equal(c->side[0].to_ms, 50);
+		assert_int_equal(c->side[1].from_ms, 5);
+		assert_int_equal(c->side[1].to_ms, 7);
+		for (unsigned k = 0; k < 2; k++) {
+			assert_int_equal(c->side[k].is_told, told);
+			assert_int_equal(c->side[k].n_profiles, told ? 7 + k : 0);
+			assert_int_equal(c->side[k].period, told ? 10 - k : 0);
+			assert_true(c->side[k].per_sample == (told ? 10 - k : 0));
+		}
+		/* What a filter leaves out still belongs to the side. */
+		assert_int_equal(t->all[0], 30);
+		assert_int_equal(t->all[1], 3);
+		assert_int_equal(t->total[0], 20);
+
+		q.diff = false;
+		assert_int_equal(engine__frames(e, &q, FRAMES_FUNCTION, &plain, NULL), 0);
+		q.diff = true;
+		assert_int_equal(plain->compare.by, COMPARE_TOTALS);
+		assert_int_equal(plain->compare.side[0].to_ms, 0);
+	}
 }
 
 static void test_wrong_questions_say_where(void **state)
@@ -608,6 +677,7 @@ int main(void)
 		cmocka_unit_test(test_what_no_selector_can_tell_is_told),
 		cmocka_unit_test(test_what_no_filter_can_tell_is_told),
 		cmocka_unit_test(test_a_diff_has_two_sides),
+		cmocka_unit_test(test_a_diff_knows_its_sides),
 		cmocka_unit_test(test_wrong_questions_say_where),
 		cmocka_unit_test(test_lists_need_no_type),
 		cmocka_unit_test(test_labels_count_once),

@@ -163,9 +163,21 @@ static struct paths paths_of(const struct flame *f)
 	return p;
 }
 
+/* Side B covers `times` the time of side A. */
+static int64_t times = 1;
+
+static void set_times(struct frames *frames, uint64_t seed)
+{
+	times = 1 + (int64_t)seed % 4;
+	frames->compare = (struct compare){
+		.by = COMPARE_RATES,
+		.side = { { .to_ms = 1000 }, { .from_ms = 500, .to_ms = 500 + 1000 * times } }
+	};
+}
+
 static int64_t both(int64_t *const v[2], const struct flame *f, uint32_t i)
 {
-	return v[0][i] + (f->n_values > 1 ? v[1][i] : 0);
+	return times * v[0][i] + (f->n_values > 1 ? v[1][i] : 0);
 }
 
 /* Preorder, ends, depths, the order of siblings, and the sums that every node must keep. */
@@ -230,6 +242,7 @@ static void test_trees_are_sums_of_paths(void **state)
 		struct naive_rows rows = naive_rows__make(b, group, NULL, 0);
 
 		assert_int_equal(frames__new(b, group, NULL, &frames, NULL), 0);
+		set_times(frames, b->profiles[0].n_types > 1 ? seed : 0);
 		for (unsigned variant = 0; variant < 4; variant++) {
 			CLEANUP(flame__freep) struct flame *f = NULL;
 			struct flame_options o = { .invert = variant == 1 };
@@ -309,6 +322,7 @@ static void test_trimming_is_by_weight_and_told(void **state)
 		CLEANUP(flame__freep) struct flame *whole = NULL;
 
 		assert_int_equal(frames__new(b, FRAMES_LINE, NULL, &frames, NULL), 0);
+		set_times(frames, b->profiles[0].n_types > 1 ? seed : 0);
 		assert_int_equal(flame__new(frames, NULL, &whole, NULL), 0);
 		uint64_t *weights = calloc(whole->n, sizeof(*weights));
 		for (uint32_t i = 0; i < whole->n; i++)

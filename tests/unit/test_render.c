@@ -51,6 +51,10 @@ static struct dcm_batch *answer_of(const struct small_row rows[static 3], uint32
 	return batch;
 }
 
+#define UNKNOWN                                                                                    \
+	"which changes are significant is not known: side A has no sampling period, or more than " \
+	"one\n"
+
 /* main -> work -> spin 60 / 20, main -> idle 30 / 70, main 10 / 10; side A and B */
 static struct dcm_batch *small_answer(uint32_t n_types)
 {
@@ -104,11 +108,106 @@ static void test_tables(void **state)
 			 "        30  30.00%        30  30.00%  idle\n"
 			 "total 100; 2 of 4 functions shown, the others have 10 of their own\n");
 	render__top(t2, &o, &out);
-	check_text(&out, "  self A  self B   change total A total B   change  function\n"
-			 "  30.00%  70.00%   +40.00  30.00%  70.00%   +40.00  idle\n"
-			 "  60.00%  20.00%   -40.00  60.00%  20.00%   -40.00  spin\n"
+	check_text(&out, "    self A    self B   change    total A   total B   change   function\n"
+			 "        30        70  +133.3%         30        70  +133.3%   idle\n"
+			 "        60        20   -66.7%         60        20   -66.7%   spin\n"
 			 "total 100 and 100; 2 of 4 functions shown, the others have 10 and 10 of "
-			 "their own\n");
+			 "their own\n"
+			 "A: 100; B: 100\n" UNKNOWN);
+}
+
+/* A in 50 s, B in 10 s, 1 a sample: rates, and what of the change is more than chance. */
+static void test_a_diff_compares_rates(void **state)
+{
+	static const struct small_row rows[3] = {
+		{ { "idle", "main" }, { 0, 3 } },
+		{ { "spin", "work", "main" }, { 60, 72 } },
+		{ { "main" }, { 140, 5 } },
+	};
+	CLEANUP(batch__unrefp) struct dcm_batch *two = answer_of(rows, 2);
+	CLEANUP(frames__unrefp) struct frames *frames = NULL;
+	CLEANUP(flame__freep) struct flame *f = NULL;
+	CLEANUP(top__freep) struct top *t = NULL;
+	CLEANUP(filter__freep) struct filter *only = filter__new();
+	struct flame_options filtered = { .filter = only };
+	struct top_options by_diff = { .sort = TOP_BY_DIFF, .limit = 2 };
+	struct buf out = { 0 };
+	(void)state;
+
+	assert_int_equal(frames__new(two, FRAMES_FUNCTION, NULL, &frames, NULL), 0);
+	frames->compare = (struct compare){
+		.by = COMPARE_RATES,
+		.side = { { .to_ms = 50000, .is_told = true, .n_profiles = 5, .period = 1, .per_sample = 1 },
+			  { .to_ms = 10000, .is_told = true, .n_profiles = 1, .period = 1, .per_sample = 1 } }
+	};
+	assert_int_equal(flame__new(frames, NULL, &f, NULL), 0);
+	render__flame(f, &counts, &out);
+	check_text(
+		&out,
+		"       A/s       B/s   change  share A share B  function\n"
+		"         4         8  +100.0%  100.00% 100.00%  total\n"
+		"         4         8  +100.0%  100.00% 100.00%    main\n"
+		"      1.20      7.20  +500.0%*  30.00%  90.00%      work\n"
+		"      1.20      7.20  +500.0%*  30.00%  90.00%        spin\n"
+		"         0       0.3      new    0.00%   3.75%      idle\n"
+		"A: 200 in 50.0s, 5 profiles, 200 samples; B: 80 in 10.0s, 1 profile, 80 samples\n"
+		"* its share of the samples changed: |z| >= 2.58, which chance alone does once in "
+		"100 times\n");
+	assert_int_equal(top__new(frames, &by_diff, &t, NULL), 0);
+	render__top(t, &counts, &out);
+	check_text(
+		&out,
+		"  self A/s  self B/s   change  total A/s total B/s   change   function\n"
+		"      1.20      7.20  +500.0%*      1.20      7.20  +500.0%*  spin\n"
+		"      2.80       0.5   -82.1%*         4         8  +100.0%   main\n"
+		"total 200 and 80; 2 of 4 functions shown, the others have 0 and 3 of their own\n"
+		"A: 200 in 50.0s, 5 profiles, 200 samples; B: 80 in 10.0s, 1 profile, 80 samples\n"
+		"* its share of the samples changed: |z| >= 2.58, which chance alone does once in "
+		"100 times\n");
+	/* What a filter leaves out still is of the side: `work` itself has become more of it. */
+	assert_int_equal(filter__add_text(only, FILTER_ONLY_STACKS, STR("work"), NULL), 0);
+	flame__free(take_ptr(f));
+	assert_int_equal(flame__new(frames, &filtered, &f, NULL), 0);
+	render__flame(f, &counts, &out);
+	check_text(
+		&out,
+		"       A/s       B/s   change  share A share B  function\n"
+		"      1.20      7.20  +500.0%* 100.00% 100.00%  total\n"
+		"      1.20      7.20  +500.0%* 100.00% 100.00%    main\n"
+		"      1.20      7.20  +500.0%* 100.00% 100.00%      work\n"
+		"      1.20      7.20  +500.0%* 100.00% 100.00%        spin\n"
+		"filtered out 140 and 8\n"
+		"A: 200 in 50.0s, 5 profiles, 200 samples; B: 80 in 10.0s, 1 profile, 80 samples\n"
+		"* its share of the samples changed: |z| >= 2.58, which chance alone does once in "
+		"100 times\n");
+}
+
+/* Fewer lines than nodes: those stay that weigh most by their rates, not those of the longer time. */
+static void test_the_shorter_side_is_not_cut(void **state)
+{
+	static const struct small_row rows[3] = {
+		{ { "long", "main" }, { 100, 0 } },
+		{ { "short", "main" }, { 0, 20 } },
+		{ { "main" }, { 1, 1 } },
+	};
+	CLEANUP(batch__unrefp) struct dcm_batch *two = answer_of(rows, 2);
+	CLEANUP(frames__unrefp) struct frames *frames = NULL;
+	CLEANUP(flame__freep) struct flame *f = NULL;
+	struct render_options o = { .unit = STR("count"), .max_rows = 3 };
+	struct buf out = { 0 };
+	(void)state;
+
+	assert_int_equal(frames__new(two, FRAMES_FUNCTION, NULL, &frames, NULL), 0);
+	frames->compare = (struct compare){ .by = COMPARE_RATES,
+					    .side = { { .to_ms = 100000 }, { .to_ms = 10000 } } };
+	assert_int_equal(flame__new(frames, NULL, &f, NULL), 0);
+	render__flame(f, &o, &out);
+	check_text(&out, "       A/s       B/s   change  share A share B  function\n"
+			 "      1.01      2.10  +107.9%  100.00% 100.00%  total\n"
+			 "      1.01      2.10  +107.9%  100.00% 100.00%    main\n"
+			 "         0         2      new    0.00%  95.24%      short\n"
+			 "smaller frames not shown: 1, weighing 100 and 0\n"
+			 "A: 101 in 1.67min; B: 21 in 10.0s\n" UNKNOWN);
 }
 
 static void test_trees(void **state)
@@ -181,11 +280,14 @@ static void test_wide_numbers_do_not_touch(void **state)
 			 " 10000.00% 10.0k megafurlongs 10.0k megafurlongs      keep\n"
 			 " -9900.00% -9.90k megafurlongs -9.90k megafurlongs      free\n");
 	render__flame(tree2, &o, &out);
-	check_text(&out, "       A       B   change  function\n"
-			 " 100.00% 100.00%           total\n"
-			 " 100.00% 100.00%             main\n"
-			 " 10000.00% 10000.00%               keep\n"
-			 " -9900.00% -9900.00%               free\n");
+	check_text(
+		&out,
+		"         A         B   change  share A share B  function\n"
+		" 100 megafurlongs 100 megafurlongs           100.00% 100.00%  total\n"
+		" 100 megafurlongs 100 megafurlongs           100.00% 100.00%    main\n"
+		" 10.0k megafurlongs 10.0k megafurlongs           10000.00% 10000.00%      keep\n"
+		" -9.90k megafurlongs -9.90k megafurlongs           -9900.00% -9900.00%      free\n"
+		"A: 100 megafurlongs; B: 100 megafurlongs\n" UNKNOWN);
 }
 
 static void test_folded(void **state)
@@ -287,6 +389,16 @@ static uint32_t widest_line(const struct buf *out)
 	return widest;
 }
 
+/* The last lines are sentences. */
+static void cut_sentences(struct buf *b, unsigned n)
+{
+	for (; n > 0 && b->n > 0; n--) {
+		b->n--;
+		while (b->n > 0 && b->data[b->n - 1] != '\n')
+			b->n--;
+	}
+}
+
 static void test_nothing_is_wider_than_asked(void **state)
 {
 	(void)state;
@@ -296,7 +408,8 @@ static void test_nothing_is_wider_than_asked(void **state)
 		CLEANUP(frames__unrefp) struct frames *frames = NULL;
 		CLEANUP(flame__freep) struct flame *f = NULL;
 		CLEANUP(top__freep) struct top *t = NULL;
-		struct render_options o = { .width = 100, .max_rows = 200, .unit = STR("nanoseconds") };
+		uint32_t width = seed < 4 ? 100 : 80;
+		struct render_options o = { .width = width, .max_rows = 200, .unit = STR("nanoseconds") };
 		struct buf tree = { 0 }, table = { 0 };
 
 		assert_int_equal(frames__new(b, seed % 2 ? FRAMES_FUNCTION : FRAMES_ADDRESS, NULL,
@@ -306,15 +419,10 @@ static void test_nothing_is_wider_than_asked(void **state)
 		assert_int_equal(top__new(frames, NULL, &t, NULL), 0);
 		render__flame(f, &o, &tree);
 		render__top(t, &o, &table);
-		/* The last lines are sentences. */
-		while (tree.n > 0 && tree.data[tree.n - 2] != '\n')
-			tree.n--;
-		tree.n -= tree.n > 0;
-		while (table.n > 0 && table.data[table.n - 2] != '\n')
-			table.n--;
-		table.n -= table.n > 0;
-		assert_true(widest_line(&tree) <= 100);
-		assert_true(widest_line(&table) <= 100);
+		cut_sentences(&tree, seed % 2 ? 3 : 1);
+		cut_sentences(&table, seed % 2 ? 3 : 1);
+		assert_true(widest_line(&tree) <= width);
+		assert_true(widest_line(&table) <= width);
 		buf__fini(&tree);
 		buf__fini(&table);
 	}
@@ -369,6 +477,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_tables),
+		cmocka_unit_test(test_a_diff_compares_rates),
+		cmocka_unit_test(test_the_shorter_side_is_not_cut),
 		cmocka_unit_test(test_trees),
 		cmocka_unit_test(test_wide_numbers_do_not_touch),
 		cmocka_unit_test(test_folded),

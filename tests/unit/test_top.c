@@ -99,14 +99,17 @@ static void compare_top(const struct top *t, struct counts *c)
 	}
 }
 
+/* Side A covers `times` the time of side B. */
+static int64_t times;
+
 static int64_t sum(const int64_t v[2])
 {
-	return v[0] + v[1];
+	return v[0] + times * v[1];
 }
 
 static int64_t change(const int64_t v[2])
 {
-	return llabs(v[1] - v[0]);
+	return llabs(times * v[1] - v[0]);
 }
 
 static void check_order(const struct top *t, enum top_sort sort)
@@ -150,6 +153,10 @@ static void test_sums(void **state)
 
 		assert_int_equal(filter__add_text(f, FILTER_HIDE, STR("a"), NULL), 0);
 		assert_int_equal(frames__new(b, group, NULL, &frames, NULL), 0);
+		times = seed % 2 ? 1 + (int64_t)seed % 5 : 1;
+		frames->compare = (struct compare){ .by = COMPARE_RATES,
+						    .side = { { .to_ms = 1000 * times },
+							      { .from_ms = 500, .to_ms = 1500 } } };
 		for (unsigned sort = TOP_BY_SELF; sort <= TOP_BY_DIFF; sort++)
 			for (uint32_t limit = 0; limit < 30; limit += 7) {
 				CLEANUP(top__freep) struct top *t = NULL;
