@@ -100,6 +100,16 @@ void api_gaps__json(const struct api_gaps *g, struct buf *b);
 void api_gaps__text(const struct api_gaps *g, struct buf *b);
 void api_gaps__header(const struct api_gaps *g, struct http_response *resp);
 
+/* ---- compare.c: of a diff; all: what each side weighs, filtered or not ---- */
+
+/* ,"compare":{..} */
+void api_compare__json(const struct compare *c, const int64_t all[2], struct buf *b);
+/* {"delta":..,"change":..,"z":..,"significant":..} */
+void api_compare__json_change(const struct compare *c, const int64_t all[2],
+			      const int64_t values[2], struct buf *b);
+/* The same of every node's total: ,"delta":[..],.. */
+void api_compare__json_columns(const struct flame *f, struct buf *b);
+
 /* Turns an engine's failure into the fitting problem. */
 void api__fail(struct http_response *resp, int code, const struct dcm_error *err);
 

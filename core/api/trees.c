@@ -6,7 +6,7 @@
  *	{"unit":..,"total":[a],"filtered":[a],"trimmed_nodes":n,
  *	 "frames":{"name":[..],"file":[..],"binary":[..],"kind":[..],"line":[..],"unnamed":[why or null]},
  *	 "nodes":{"frame":[-1 for the root, ..],"depth":[..],"self":[..],"total":[..]}}
- * and in a diff total and filtered have two entries, and nodes self_b and total_b.
+ * and in a diff total and filtered have two entries, nodes self_b and total_b, and what compare.c adds.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -101,6 +101,8 @@ static void json_tree(struct buf *b, const struct flame *f, struct dcm_str unit,
 	json_sides(b, "total", total, f->n_values);
 	json_sides(b, "filtered", f->filtered, f->n_values);
 	buf__printf(b, ",\"trimmed_nodes\":%" PRIu64, f->n_trimmed);
+	if (f->n_values > 1)
+		api_compare__json(&f->frames->compare, f->all, b);
 	api_gaps__json(gaps, b);
 	buf__byte(b, ',');
 	json_frames(b, f->frames);
@@ -122,6 +124,8 @@ static void json_tree(struct buf *b, const struct flame *f, struct dcm_str unit,
 		api__json_column(b, "trimmed", f->trimmed[0], f->n);
 	if (f->n_values > 1 && f->trimmed[1])
 		api__json_column(b, "trimmed_b", f->trimmed[1], f->n);
+	if (f->n_values > 1)
+		api_compare__json_columns(f, b);
 	buf__text(b, "}}\n");
 }
 
@@ -203,40 +207,6 @@ void api__callees(void *ctx, const struct http_request *req, struct http_respons
 	tree(ctx, req, "q", FLAME_CALLEES, resp);
 }
 
-/* Both sides' ranges: a_from .. b_to, each with from and to as its default. */
-static bool read_sides(struct api *a, const struct http_request *req, struct question *q,
-		       struct http_response *resp)
-{
-	struct api_range range_a = { "a_from", "a_to", q->from_ms, q->to_ms };
-	struct api_range range_b = { "b_from", "b_to", q->from_ms, q->to_ms };
-
-	q->diff = true;
-	q->selector_b = http_request__param(req, "b_q");
-	if (q->selector_b.n == 0) {
-		http_response__problem(resp, 400, "b_q: missing; give the second selector");
-		return false;
-	}
-	if (!api_range__read(a, req, &range_a, resp) || !api_range__read(a, req, &range_b, resp))
-		return false;
-	q->from_ms = range_a.from_ms;
-	q->to_ms = range_a.to_ms;
-	q->from_b_ms = range_b.from_ms;
-	q->to_b_ms = range_b.to_ms;
-	return true;
-}
-
-void api__diff(void *ctx, const struct http_request *req, struct http_response *resp)
-{
-	struct api *a = ctx;
-	struct api_question q;
-
-	if (!api_question__read(a, req, "a_q", &q, resp))
-		return;
-	if (read_sides(a, req, &q.q, resp) && api_question__read_shape(req, &q, resp))
-		answer_tree(a, &q, &(struct flame_options){ .invert = q.invert }, resp);
-	api_question__fini(&q);
-}
-
 /* ------------------------------------------------------------------------------------------------
  * The table of functions
  */
@@ -258,6 +228,12 @@ static void json_row(struct buf *b, const struct top *t, const struct top_row *r
 		buf__text(b, "null");
 	json_sides(b, "self", row->self, t->n_values);
 	json_sides(b, "total", row->total, t->n_values);
+	if (t->n_values > 1) {
+		buf__text(b, ",\"self_change\":");
+		api_compare__json_change(&t->frames->compare, t->all, row->self, b);
+		buf__text(b, ",\"total_change\":");
+		api_compare__json_change(&t->frames->compare, t->all, row->total, b);
+	}
 	buf__byte(b, '}');
 }
 
@@ -270,6 +246,8 @@ static void json_top(struct buf *b, const struct top *t, struct dcm_str unit, co
 	json_sides(b, "no_frame", t->no_frame, t->n_values);
 	json_sides(b, "filtered", t->filtered, t->n_values);
 	buf__printf(b, ",\"functions\":%u", t->n_all);
+	if (t->n_values > 1)
+		api_compare__json(&t->frames->compare, t->all, b);
 	api_gaps__json(gaps, b);
 	buf__text(b, ",\"rows\":[");
 	for (uint32_t i = 0; i < t->n; i++) {
@@ -280,6 +258,7 @@ static void json_top(struct buf *b, const struct top *t, struct dcm_str unit, co
 	buf__text(b, "]}\n");
 }
 
+/* *ret is the default. */
 static bool read_sort(const struct http_request *req, enum top_sort *ret, struct http_response *resp)
 {
 	static const char *const names[] = {
@@ -287,7 +266,6 @@ static bool read_sort(const struct http_request *req, enum top_sort *ret, struct
 	};
 	struct dcm_str text = http_request__param(req, "sort");
 
-	*ret = TOP_BY_SELF;
 	if (text.n == 0)
 		return true;
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -333,12 +311,70 @@ void api__functions(void *ctx, const struct http_request *req, struct http_respo
 {
 	struct api *a = ctx;
 	struct api_question q;
-	struct top_options options = { 0 };
+	struct top_options options = { .sort = TOP_BY_SELF };
 
 	if (!api_question__read(a, req, "q", &q, resp))
 		return;
 	if (api_question__read_shape(req, &q, resp) && read_sort(req, &options.sort, resp))
 		answer_top(a, &q, &options, resp);
+	api_question__fini(&q);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Both at once, of two selections
+ */
+
+/* Both sides' ranges: a_from .. b_to, each with from and to as its default. */
+static bool read_sides(struct api *a, const struct http_request *req, struct question *q,
+		       struct http_response *resp)
+{
+	struct api_range range_a = { "a_from", "a_to", q->from_ms, q->to_ms };
+	struct api_range range_b = { "b_from", "b_to", q->from_ms, q->to_ms };
+
+	q->diff = true;
+	q->selector_b = http_request__param(req, "b_q");
+	if (q->selector_b.n == 0) {
+		http_response__problem(resp, 400, "b_q: missing; give the second selector");
+		return false;
+	}
+	if (!api_range__read(a, req, &range_a, resp) || !api_range__read(a, req, &range_b, resp))
+		return false;
+	q->from_ms = range_a.from_ms;
+	q->to_ms = range_a.to_ms;
+	q->from_b_ms = range_b.from_ms;
+	q->to_b_ms = range_b.to_ms;
+	return true;
+}
+
+static bool read_report(const struct http_request *req, bool *ret_table, struct http_response *resp)
+{
+	struct dcm_str text = http_request__param(req, "report");
+
+	*ret_table = str__eq(text, STR("functions"));
+	if (*ret_table || text.n == 0 || str__eq(text, STR("tree")))
+		return true;
+	http_response__problem(resp, 400, "report: \"%.*s\" is neither tree nor functions",
+			       STR_ARG(text));
+	return false;
+}
+
+void api__diff(void *ctx, const struct http_request *req, struct http_response *resp)
+{
+	struct api *a = ctx;
+	struct api_question q;
+
+	struct top_options table = { .sort = TOP_BY_DIFF };
+	bool is_table;
+
+	if (!api_question__read(a, req, "a_q", &q, resp))
+		return;
+	if (read_sides(a, req, &q.q, resp) && api_question__read_shape(req, &q, resp) &&
+	    read_report(req, &is_table, resp) && read_sort(req, &table.sort, resp)) {
+		if (is_table)
+			answer_top(a, &q, &table, resp);
+		else
+			answer_tree(a, &q, &(struct flame_options){ .invert = q.invert }, resp);
+	}
 	api_question__fini(&q);
 }
 

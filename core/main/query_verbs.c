@@ -20,6 +20,7 @@
 #include "core/main/output_file.h"
 
 static const char *const formats[] = { "text", "json", NULL };
+static const char *const reports[] = { "tree", "functions", NULL };
 static const char *const groups[] = { "function", "line", "binary", "address", NULL };
 
 const struct args_option query_verbs__range[] = {
@@ -67,6 +68,8 @@ const struct args_option query_verbs__file[] = {
 	{ 0 },
 };
 const struct args_option query_verbs__sides[] = {
+	{ "report", 0, ARGS_CHOICE, "REPORT", reports, false,
+	  "tree (default), or functions: a table, what changed most first" },
 	{ "a-from", 0, ARGS_TEXT, "T", NULL, false, "range of the first selection (default --from)" },
 	{ "a-to", 0, ARGS_TEXT, "T", NULL, false, "its end (default --to)" },
 	{ "b-from", 0, ARGS_TEXT, "T", NULL, false, "range of the second selection (default --from)" },
@@ -84,7 +87,8 @@ static void add_options(struct ask *q, const struct args *a)
 	static const char *const same[] = { "from",	   "to",	  "focus",    "hide",
 					    "hide-stacks", "only-stacks", "max-rows", "group",
 					    "step",	   "sum-by",	  "group-by", "a-from",
-					    "a-to",	   "b-from",	  "b-to",     "match" };
+					    "a-to",	   "b-from",	  "b-to",     "match",
+					    "report" };
 
 	for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++) {
 		char name[24];

@@ -44,7 +44,7 @@ ok start
 # --- every question answers about what the example emitted
 wait_for 10 more_rows 0 || not_ok rows "nothing was stored"
 for verb in types labels "values service_name" "series $cpu" "top $cpu" "flame $cpu" "stacks $cpu" "callers main $cpu" \
-	"callees main $cpu" "diff $cpu $cpu"; do
+	"callees main $cpu" "diff $cpu $cpu" "diff --report functions $cpu $cpu"; do
 	# shellcheck disable=SC2086 # the verb's words
 	ask query $verb >"$dir/answer" 2>"$dir/err"
 	status=$?
@@ -65,6 +65,44 @@ for verb in types labels "values service_name" "series $cpu" "top $cpu" "flame $
 		;;
 	esac
 done
+
+# --- a diff of the time before the last second with that: rates, z and verdicts are those of its own totals
+# diff_sides FORMAT: into $dir/answer; A begins before the daemon did, so its time is what the store knows of it
+diff_sides() {
+	ask query diff "$cpu" "$cpu" --a-from now-1h --a-to "$now" --b-from "$now" --b-to "$((now + 1))" --format "$1" \
+		>"$dir/answer" 2>"$dir/err"
+}
+both_sides() {
+	now=$(($(date +%s) - 1))
+	diff_sides json && ! grep -q '"untested":"' "$dir/answer"
+}
+if wait_for 20 both_sides; then ok diff_has_both_sides; else not_ok diff_has_both_sides "$(cat "$dir/err" "$dir/answer" | head -c 300)"; fi
+python3 - "$dir/answer" "$now" >"$dir/err" 2>&1 <<'END'
+import json, math, sys
+d, now = json.load(open(sys.argv[1])), int(sys.argv[2]) * 1000
+c, n = d["compare"], d["nodes"]
+a, b = c["sides"]
+assert c["by"] == "rate" and c["untested"] is None, c
+assert now - 3600000 < a["from_ms"] < now == a["to_ms"] == b["from_ms"] == b["to_ms"] - 1000, c
+assert [s["seconds"] * 1000 for s in (a, b)] == [s["to_ms"] - s["from_ms"] for s in (a, b)], c
+N = [s["samples"] for s in (a, b)]
+assert [t / s["period"] for t, s in zip(d["total"], (a, b))] == N and min(N) > 0, d["total"]
+for ta, tb, delta, change, z, significant in zip(n["total"], n["total_b"], n["delta"], n["change"], n["z"], n["significant"]):
+    want = tb / b["seconds"] - ta / a["seconds"]
+    assert math.isclose(delta, want, rel_tol=1e-9, abs_tol=1e-3), (delta, want)
+    assert change is None if ta == 0 else math.isclose(change, want / (ta / a["seconds"]), rel_tol=1e-9, abs_tol=1e-9)
+    xa, xb = ta / a["period"], tb / b["period"]
+    p = (xa + xb) / sum(N)
+    want = (xb / N[1] - xa / N[0]) / math.sqrt(p * (1 - p) * (1 / N[0] + 1 / N[1])) if 0 < p < 1 else 0
+    assert math.isclose(z, want, rel_tol=1e-9, abs_tol=1e-9), (z, want)
+    assert significant == (abs(z) >= c["level"] and min(N) * min(p, 1 - p) >= 5), (z, significant)
+END
+expect_status diff_compares_rates 0 $?
+diff_sides text
+expect diff_tells_its_sides '; B: ' "$dir/answer"
+expect diff_tells_what_the_star_means '* its share of the samples changed: |z| >= 2.58' "$dir/answer"
+ask query diff "$cpu" "$cpu" --report tables >"$dir/answer" 2>&1
+expect_status diff_of_no_report_is_usage 2 $?
 ask query values env >"$dir/answer"
 expect external_label test "$dir/answer"
 ask query pprof "$cpu" -o "$dir/x.pb.gz" 2>"$dir/err"

@@ -21,6 +21,22 @@ balanced answers_when_it_has_gone --data "$dir/store"
 start
 balanced answers_after_a_restart --url "unix:$dir/sock"
 
+# --- a diff of two ranges that are over: the daemon's and the directory's are one
+now=$(date +%s)
+write_some diff
+# diff_of ARGUMENT..
+diff_of() {
+	"$decima" query diff "$selector" "$selector" --a-from 0 --a-to "$((now - 1))" --b-from "$((now - 1))" \
+		--b-to "$now" --format json "$@" 2>"$dir/err"
+}
+for report in tree functions; do
+	diff_of --report $report --url "unix:$dir/sock" >"$dir/a"
+	diff_of --report $report --data "$dir/store" >"$dir/b"
+	if grep -q '"by":"rate"' "$dir/a" && cmp -s "$dir/a" "$dir/b"; then ok "diff_is_the_same_$report"; else
+		not_ok "diff_is_the_same_$report" "$(head -c 200 "$dir/err" "$dir/a" | tr '\n' '|')"
+	fi
+done
+
 # --- a second daemon is told who has it
 mkdir "$dir/books2"
 sed "s|$dir/books |$dir/books2 |" "$dir/decima.yaml" >"$dir/second.yaml"

@@ -413,6 +413,12 @@ tests_unit_test_api_CPPFLAGS = $(decima_CPPFLAGS)
 tests_unit_test_api_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 tests_unit_test_api_LDADD = $(API_LA) $(BROKER_LA) $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_diff
+tests_unit_test_diff_SOURCES = tests/unit/test_diff.c $(GRAPH_SAMPLE)
+tests_unit_test_diff_CPPFLAGS = $(decima_CPPFLAGS)
+tests_unit_test_diff_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+tests_unit_test_diff_LDADD = $(API_LA) $(BROKER_LA) $(UNIT_LIBS) -lm
+
 # Plugins: the shared objects come from tests/plugins.
 unit_tests += tests/unit/test_trust
 tests_unit_test_trust_SOURCES = tests/unit/test_trust.c $(FAILMALLOC)
