@@ -265,6 +265,24 @@ static void test_truncated(void **state)
 	      "decima_quality comm=web | truncated: return address is not code = 1\n");
 }
 
+/* The kernel enters through more than one frame, so one alone is where its unwinder gave up. */
+static void test_kernel_stack_of_one_frame(void **state)
+{
+	struct fixture *f = *state;
+
+	SAMPLE(f, ROOT, true, KERNEL + 0x10, FILE_AT + 1);
+	SAMPLE(f, BAD_FP, true, KERNEL + 0x20, FILE_AT + 1);
+	SAMPLE(f, ROOT, true, KERNEL + 0x30, KERNEL + 0x41, FILE_AT + 1);
+	LINES(f,
+	      "}vaddr+ffffffff81000010;[truncated: the kernel's unwinder ends here];"
+	      "{/bin/x,abcd}file+2001 = 1000\n",
+	      "}vaddr+ffffffff81000020;[truncated: the kernel's unwinder ends here];"
+	      "{/bin/x,abcd}file+2001;[truncated: no frame pointer] = 1000\n",
+	      "}vaddr+ffffffff81000040;{/bin/x,abcd}file+2001 = 1000\n",
+	      "decima_quality comm=web | truncated: the kernel's unwinder ends here = 1\n",
+	      "decima_quality comm=web | truncated: no frame pointer = 1\n");
+}
+
 static void test_maps_unknown(void **state)
 {
 	struct fixture *f = *state;
@@ -285,8 +303,8 @@ static void test_kernel_without_symbols(void **state)
 	struct fixture *f = *state;
 
 	f->host.kernel_answer = -EACCES;
-	SAMPLE(f, NONE, false, KERNEL);
-	LINES(f, "}vaddr+ffffffff81000000!kallsyms = 1000\n", "unnamed: kernel symbols are hidden = 1\n");
+	SAMPLE(f, NONE, false, KERNEL, KERNEL + 0x11);
+	LINES(f, "}vaddr+ffffffff81000000!kallsyms;", "unnamed: kernel symbols are hidden = 1\n");
 	assert_int_equal(f->flush.kallsyms_error, -EACCES);
 }
 
@@ -295,8 +313,8 @@ static void test_kernel_address_without_a_symbol(void **state)
 	struct fixture *f = *state;
 
 	f->host.kernel_answer = -ENOENT;
-	SAMPLE(f, NONE, false, KERNEL);
-	LINES(f, "}vaddr+ffffffff81000000!stripped = 1000\n");
+	SAMPLE(f, NONE, false, KERNEL, KERNEL + 0x11);
+	LINES(f, "}vaddr+ffffffff81000000!stripped;");
 	assert_int_equal(f->flush.kallsyms_error, 0);
 }
 
@@ -306,8 +324,8 @@ static void test_kernel_with_an_empty_list(void **state)
 	struct fixture *f = *state;
 
 	f->host.kernel_answer = -ENODATA;
-	SAMPLE(f, NONE, false, KERNEL);
-	LINES(f, "}vaddr+ffffffff81000000!kallsyms = 1000\n", "unnamed: kernel symbols are hidden = 1\n");
+	SAMPLE(f, NONE, false, KERNEL, KERNEL + 0x11);
+	LINES(f, "}vaddr+ffffffff81000000!kallsyms;", "unnamed: kernel symbols are hidden = 1\n");
 	assert_int_equal(f->flush.kallsyms_error, -ENODATA);
 }
 
@@ -395,6 +413,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_frames),
 		TEST(test_truncated),
+		TEST(test_kernel_stack_of_one_frame),
 		TEST(test_maps_unknown),
 		TEST(test_kernel_without_symbols),
 		TEST(test_kernel_address_without_a_symbol),
