@@ -4,7 +4,7 @@
 # A script prints `ok NAME`, `not ok NAME: why` or `skip NAME: why` for each case, is given $top_srcdir and
 # $top_builddir, and is added to script_tests. What needs root, or minutes, lives in tests/e2e/ and is run by
 # tools/test alone.
-script_tests = tests/check-includes.sh tests/hardening.sh
+script_tests = tests/chains.sh tests/check-includes.sh tests/hardening.sh
 # These take long, and so begin first: none is left running alone at the end.
 long_tests =
 TESTS += $(long_tests) $(script_tests)
@@ -17,7 +17,7 @@ AM_TESTS_ENVIRONMENT = \
 	top_builddir='$(abs_top_builddir)'; export top_builddir;
 
 EXTRA_DIST += $(script_tests) tests/run-case.sh tests/cmocka-lines.awk tests/data tests/e2e tests/kernels tests/programs \
-	tests/host/chain.awk tests/host/lib.sh tests/lib
+	tests/host/lib.sh tests/lib
 
 clean-local-tests:
 	rm -rf tests/results

@@ -1,28 +1,44 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# tests/e2e/ebpf_lines.sh - what the sampler sees of a program gets inlined functions, files and lines, from DWARF and
-# from separate debuginfo; needs root, g++ and objcopy
+# tests/e2e/ebpf_lines.sh - what the sampler sees of a program gets inlined functions, files and lines, from DWARF of
+# every make and from separate debuginfo; needs root, g++ and objcopy
 set -u
 # shellcheck source=tests/e2e/lib.sh
 . "$top_srcdir/tests/e2e/lib.sh"
+. "$top_srcdir/tests/lib/chains.sh"
 cd "$dir" || exit 1
 [ "$(id -u)" -eq 0 ] || { skip ebpf_lines "needs root"; exit 0; }
 [ -e "$plugins/input_ebpf.so" ] || { skip ebpf_lines "no input_ebpf.so"; exit 0; }
 for tool in g++ objcopy readelf; do
 	command -v "$tool" >/dev/null || { skip ebpf_lines "$tool is missing"; exit 0; }
 done
-g++ -O2 -g -fno-omit-frame-pointer -Wl,--build-id -o lines "$top_srcdir/tests/programs/lines.cc" || exit 1
+roots || exit 1
+# Of main's three calls but one is there.
+chain="$root lines_outer.* middle.* innermost.*"
+text='main;lines_outer[^;]*;middle;innermost'
 
-# record NAME COMMAND...: the folded stacks, until the program has been seen.
-record() {
-	out=$1.folded
+# Builds of one program, whose one chain has two calls that were inlined: NAME, for comm, and what makes it.
+build() {
+	name=$1
 	shift
-	"$decima" record --plugin-path "$plugins" -F 199 -o "$out" -- "$@" >record.log 2>&1
+	"$@" -fomit-frame-pointer -Wl,--build-id -o "$name" "$top_srcdir/tests/programs/lines.cc" 2>cxx.log || {
+		skip "$name" "$1 does not build it: $(head -n 1 cxx.log)"
+		return 1
+	}
+	names="$names $name"
 }
-chain='main;lines_outer;middle;innermost'
-
-record with ./lines 3
-if grep -q "$chain" with.folded; then ok lines_inlined; else not_ok lines_inlined "$(head -n 2 with.folded record.log | tr '\n' '|')"; fi
+names=
+build lines g++ -O2 -g
+build lines_dwarf4 g++ -O2 -gdwarf-4
+build lines_zlib g++ -O2 -g -gz=zlib
+build lines_lto g++ -O2 -g -flto=1
+if command -v clang++ >/dev/null; then build lines_clang clang++ -O2 -g; else skip lines_clang "clang++ is missing"; fi
+if build lines_dwz g++ -O2 -g; then dwz lines_dwz 2>cxx.log || skip lines_dwz "dwz is missing, or does not take it"; fi
+# Found by its name beside the program.
+if build lines_linked g++ -O2 -g -Wl,--build-id=none; then
+	objcopy --only-keep-debug lines_linked lines_linked.debug
+	objcopy --strip-all --add-gnu-debuglink=lines_linked.debug lines_linked
+fi
 
 # Lines: the loop of innermost() is on the line that says so.
 "$decima" record --plugin-path "$plugins" -F 199 -o lines.speedscope.json -- ./lines 3 >record.log 2>&1
@@ -48,18 +64,37 @@ daemon_start --set outputs.file.enabled=false --set "symbols.debuginfo=[\"$dir/d
 program=$!
 seen() { ask query flame "$cpu{comm=\"bare\"}" --format json --from now-10m >answer 2>/dev/null && grep -q "$1" answer; }
 if wait_for 60 seen "stripped: no debuginfo for build id $id"; then ok lines_reason; else not_ok lines_reason "$(head -c 300 answer)"; fi
+kill "$program"
+wait "$program" 2>/dev/null
 daemon_stop
 mkdir -p "debug/.build-id/$(echo "$id" | cut -c 1-2)"
 cp lines.debug "debug/.build-id/$(echo "$id" | cut -c 1-2)/$(echo "$id" | cut -c 3-).debug"
 daemon_start --set outputs.file.enabled=false --set "symbols.debuginfo=[\"$dir/debug\"]" \
-	--set symbols.lines_memory=64MiB ||
+	--set symbols.lines_memory=64MiB --set inputs.ebpf.window=1s --set inputs.ebpf.frequency=499Hz \
+	--set inputs.ebpf.cpu_budget=0 ||
 	{ not_ok lines_daemon "$(tail -n 1 "$dir/log")"; exit 1; }
-folded() { ask query stacks "$cpu{comm=\"bare\"}" --from now-10m >stacks 2>/dev/null && grep -q "$chain" stacks; }
-if wait_for 60 folded; then ok lines_separate_debuginfo; else not_ok lines_separate_debuginfo "$(head -c 300 stacks)"; fi
+folded() { ask query stacks "$cpu{comm=\"$1\"}" --from now-10m >stacks 2>/dev/null && grep -q "$text" stacks; }
+programs=
+for name in $names bare; do
+	./"$name" 600 &
+	programs="$programs $!"
+done
+seen=
+for name in $names bare; do wait_for 60 folded "$name" || seen="$seen $name"; done
+if [ -z "$seen" ]; then ok lines.seen; else not_ok lines.seen "no chain of$seen: $(head -c 300 stacks)"; fi
+# From here on each sample counts: half a second of CPU time of each.
+from=$(date +%s)
+since() { ask query stacks "$cpu{comm=\"$1\"}" --from "$from" 2>/dev/null | awk '{ v = $NF; sub(/ [0-9]+$/, ""); print v, $0 }'; }
+enough() { [ "$(since "$1" | awk '{ n += $1 } END { printf "%.0f\n", n / 1e6 }')" -ge 500 ]; }
+for name in $names bare; do
+	wait_for 60 enough "$name"
+	since "$name" | sort -rn >stacks
+	exact "lines.${name#lines_}" "$chain" stacks
+done
 get /metrics >metrics
 if [ "$(sed -n 's/^decima_symbols_lines_asked_total //p' metrics)" -gt 0 ]; then ok lines_metrics; else not_ok lines_metrics "$(grep lines metrics | head -n 3)"; fi
-kill "$program"
-wait "$program" 2>/dev/null
+# shellcheck disable=SC2086 # numbers
+kill $programs
 
 # Hostile: reading it takes more memory than a reader may have. The reader dies, the frame says why, the rest goes on.
 if [ "$(uname -m)" = x86_64 ] && ${CC:-cc} -o whole "$top_srcdir/tests/programs/hungry.s" -Wl,--build-id 2>cc.log &&
@@ -70,7 +105,7 @@ if [ "$(uname -m)" = x86_64 ] && ${CC:-cc} -o whole "$top_srcdir/tests/programs/
 	if wait_for 60 hungry 'too long or too much memory'; then ok lines_hostile; else not_ok lines_hostile "$(head -c 300 answer)"; fi
 	kill "$program"
 	wait "$program" 2>/dev/null
-	if folded; then ok lines_go_on; else not_ok lines_go_on "$(head -c 300 stacks)"; fi
+	if folded bare; then ok lines_go_on; else not_ok lines_go_on "$(head -c 300 stacks)"; fi
 else
 	skip lines_hostile "not x86-64, or the C compiler takes no assembler: $(head -n 1 cc.log)"
 fi

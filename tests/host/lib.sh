@@ -4,6 +4,7 @@
 # Wants top_srcdir and top_builddir. Makes $dir, which goes away at the end with every process that
 # was noted in $pids. A machine that cannot run these tests is skipped with the reason.
 . "$top_srcdir/tests/lib/wait.sh"
+. "$top_srcdir/tests/lib/chains.sh"
 
 dir=$(mktemp -d) || exit 1
 pids=
@@ -75,12 +76,13 @@ warm() { wait_for 60 used "${1:-10}"; }
 
 # sample YAML SECONDS [MORE]: rows into $dir/rows, metrics too, the log into $dir/log
 sample() { "$host" "$plugins" "input/ebpf=$1" ${3:+"$3"} "$2" >"$dir/rows" 2>"$dir/log"; }
-# sample_while YAML COMMAND..: the same from before the command begins until it has ended
+more=
+# sample_while YAML COMMAND..: the same from before the command begins until it has ended; $more is a second instance
 sample_while() {
 	# Emptied before it is forked: what the one before said is no answer.
 	: >"$dir/rows"
 	: >"$dir/log"
-	"$host" "$plugins" "input/ebpf=$1" 600 >"$dir/rows" 2>"$dir/log" &
+	"$host" "$plugins" "input/ebpf=$1" ${more:+"$more"} 600 >"$dir/rows" 2>"$dir/log" &
 	sampler=$!
 	pids="$pids $sampler"
 	shift
@@ -108,28 +110,72 @@ at_least() {
 		not_ok "$1" "$got % of the CPU time, at least $2 wanted; most often: $(rows | head -n 1)"
 	fi
 }
-# shows NAME CHAINS: the rows at hand are of a program in these chains (tests/host/chain.awk), and $other functions. At
-# least 99.5 % of the CPU time is in a chain or on the way there, 90 % in the whole of the first, none anywhere else.
-# Samples from before the tables were built are counted apart, since how many there are is up to the machine.
-shows() {
-	rows | CHAINS=$2 OTHER=$other awk -f "$top_srcdir/tests/host/chain.awk" >"$dir/kinds"
-	verdict=$(awk -F = '/=/ { v[$1] = $2 } /^#/ { first = substr($0, 3) } END {
-		settled = v["whole"] + v["way"] + v["cut"]
-		all = settled + v["early"] + v["wrong"]
-		if (all == 0) exit
-		right = settled ? 100 * (v["whole"] + v["way"]) / settled : 0
-		whole = settled ? 100 * v["whole"] / settled : 0
-		good = right >= 99.5 && whole >= 90 && settled >= all / 10 && v["wrong"] == 0
-		printf "%s %.2f %% right, %.2f %% whole, %.2f %% early, %.2f %% wrong %s\n", good ? "ok" : "not ok",
-			right, whole, 100 * v["early"] / all, 100 * v["wrong"] / all, first }' "$dir/kinds")
-	case $verdict in
-	ok*) ok "$1: ${verdict#ok }" ;;
-	*) not_ok "$1" "${verdict:-no samples}; most often: $(rows | head -n 1)" ;;
-	esac
+# ------------------------------------------------------------------------------------------------
+# Programs whose chains are known (tests/lib/chains.sh)
+
+right=99.5
+# case_of NAME CHAINS COMMAND..: a program that judge looks at, and the chains it has to show, with $other, in $right percent
+case_of() {
+	case_name=$1 case_chains=$2
+	shift 2
+	start "$@"
+	case_at "$case_name" "$case_chains"
 }
-# rows: stacks by CPU time, the largest first; a frame that repeats N times is written once, as FRAME*N
+# case_at NAME CHAINS: the same of $pid, which runs already
+case_at() { printf '%s\t%s\t%s\t%s\t%s\n' "$pid" "$1" "$right" "$2" "$other" >>"$dir/cases"; }
+# each_case COMMAND..: with $pid, $case_name, $case_right, $case_chains and $other of each
+each_case() {
+	others=$other
+	while IFS='	' read -r pid case_name case_right case_chains other; do
+		only=$pid
+		"$@" </dev/null
+	done <"$dir/cases"
+	only='' other=$others
+}
+# judge YAML SECONDS [MORE]: samples all of them at once, with these options, until each has had so much CPU time, and
+# shows. One sampler for many programs is many times as fast as one for each.
+judge() {
+	each_case warm
+	more=${3:-}
+	sample_while "{$1, cpu_budget: 0, window: 1s, filter: {pids: [$(cut -f 1 "$dir/cases" | paste -sd , -)]}}" \
+		cases_work "$2"
+	more=
+	each_case judge_one
+	settled=0
+	rm "$dir/cases"
+}
+judge_one() {
+	shows "$case_name" "$case_chains" "$case_right"
+	kill -9 "$pid"
+}
+cases_work() {
+	each_case case_settles
+	settled=$(wc -l <"$dir/rows")
+	each_case case_begins
+	each_case case_works "$1"
+}
+# Its tables are there when its whole chain has been seen. From then on the share counts.
+case_whole() { rows | kinds "$case_chains" | grep -q 'whole=[1-9]'; }
+case_settles() {
+	n=0
+	until case_whole || [ $((n += 1)) -ge 60 ]; do sleep 0.5; done
+}
+ticks() { sed 's/.*) //' "/proc/$pid/stat" | awk '{ print $12 + $13 }'; }
+case_begins() { ticks >"$dir/began.$pid"; }
+case_works() { wait_for 300 used $(($(cat "$dir/began.$pid") + $1 * 100)); }
+
+settled=0 only=''
+# shows NAME CHAINS [PERCENT [WHOLE]]: the rows at hand are of a program in these chains (exact). $only: of that process
+# alone; $settled: so many lines of rows are only asked for wrong stacks.
+shows() {
+	rows >"$dir/stacks"
+	rows "$settled" >"$dir/stacks.settled"
+	exact "$1" "$2" "$dir/stacks" "$dir/stacks.settled" "${3:-}" "${4:-}"
+}
+# rows [SKIP]: stacks by CPU time, the largest first; a frame that repeats N times is written once, as FRAME*N. Of process
+# $only, or of all; without the first SKIP lines.
 rows() {
-	awk -F '\t' 'function short(stack, i, n, k, frames, out) {
+	awk -F '\t' -v skip="${1:-0}" -v only="$only" 'function short(stack, i, n, k, frames, out) {
 			n = split(stack, frames, ";")
 			for (i = 1; i <= n; i += k) {
 				for (k = 1; i + k <= n && frames[i + k] == frames[i]; k++) ;
@@ -137,7 +183,7 @@ rows() {
 			}
 			return out
 		}
-		$1 == "process_cpu" { v[$4] += $5 }
+		NR > skip && $1 == "process_cpu" && (only == "" || $3 ~ "(^|,)pid=" only "(,|$)") { v[$4] += $5 }
 		END { for (s in v) printf "%.0f %s\n", v[s], short(s) }' "$dir/rows" | sort -rn
 }
 # metric NAME: its last value, 0 when it is not there; of all reasons together for dropped_total

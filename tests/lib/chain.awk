@@ -1,21 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-# tests/host/chain.awk - do stacks show the chain of calls that a program is in?
+# tests/lib/chain.awk - do stacks show the chain of calls that a program is in?
 #
-#	rows | CHAINS='WORD WORD..|WORD..' OTHER=REGEX awk -f chain.awk
+#	CHAINS='WORD WORD..|WORD..' OTHER=REGEX awk -f chain.awk STACKS
 #
 # Input: a value, and a stack from its root between semicolons, FRAME*N for N in a row. A chain is a word for each frame,
-# a regular expression without a blank; with ? behind it the frame may be missing, with * it may be missing or repeated.
-# The program is in the first chain nearly all of the time, in the others on its way there. OTHER: functions that it
-# may be in at any moment instead of the chain's next, to the leaf.
+# a regular expression without a blank; with ? before it the frame may be missing, with * it may be missing or repeated.
+# The program is in the first chain nearly all of the time, or in one that begins with the word "="; in the others on its
+# way there. OTHER: functions that it may be in at any moment instead of the chain's next, to the leaf.
 #
-# Output: the sum of values of each kind of stack, and the first wrong one:
+# Output: the sum of values of each kind of stack, and every wrong one behind a #:
 #
 #	whole	the first chain
 #	way	a beginning of a chain, with or without OTHER
+#	none	no frame but the kernel's, and nobody says why
 #	early	cut because tables were not there yet, and the frames that are there are right
 #	cut	cut for another reason, the same
 #	wrong	anything else
 function read_chain(c, text, i, n, words, mark) {
+	wanted[c] = c == 1 || text ~ /^ *= /
+	sub(/^ *= /, "", text)
 	n = length_of[c] = split(text, words, " ")
 	for (i = 1; i <= n; i++) {
 		mark = substr(words[i], 1, 1)
@@ -36,7 +39,7 @@ function follow(c, first, anywhere, i, k, now, after, is_in, in_other) {
 	else add(now, c, 0)
 	is_in = 1
 	for (i = first; i <= n_frames && frame[i] !~ kernel; i++) {
-		in_other = (is_in || in_other) && frame[i] ~ other
+		in_other = (is_in || in_other) && frame[i] ~ other && frame[i] !~ never && (i > 1 || frame[i] ~ loader)
 		split("", after)
 		is_in = 0
 		for (k in now) {
@@ -64,9 +67,12 @@ function read_stack(stack, i, k, n, parts, times) {
 }
 function kind(c, best, is, is_cut) {
 	is_cut = frame[1] ~ /^\[truncated: /
+	if (!is_cut && frame[1] ~ kernel) return "none"
+	# Every program begins with the loader at work.
+	best = frame[1 + (is_cut || frame[1] == "_start")] ~ loader
 	for (c = 1; c <= n_chains && best < 2; c++) {
 		is = follow(c, 1 + is_cut, is_cut)
-		if (is > 1 && c > 1) is = 1
+		if (is > 1 && !wanted[c]) is = 1
 		if (is > best) best = is
 	}
 	if (!best) return "wrong"
@@ -74,7 +80,10 @@ function kind(c, best, is, is_cut) {
 	return best > 1 ? "whole" : "way"
 }
 BEGIN {
-	kernel = "^[a-z_0-9]*(asm_|irq|entry|exc_|ret_from)"
+	kernel = "^([a-z_0-9]*(asm_|irq|entry|exc_|ret_from)|[[]truncated: .*kernel)"
+	# Nothing calls these; __x86_* are the kernel's, whose part of a stack begins with one of the above.
+	never = "^(_start|main|start_thread|runtime[.](goexit|main).*|main[.]main|__x86_.*)$"
+	loader = "^(ld-|_dl_)"
 	early = "stack deeper than its copy|tables not built yet"
 	other = "^(" ENVIRON["OTHER"] ")$"
 	n_chains = split(ENVIRON["CHAINS"], chains, "|")
@@ -96,10 +105,10 @@ BEGIN {
 	read_stack($0)
 	k = kind()
 	sum[k] += value
-	if (k == "wrong" && first == "") first = $0
+	if (k == "wrong") wrong[++n_wrong] = value " " $0
 }
 END {
-	n = split("whole way early cut wrong", kinds, " ")
+	n = split("whole way none early cut wrong", kinds, " ")
 	for (i = 1; i <= n; i++) printf "%s=%.0f\n", kinds[i], sum[kinds[i]]
-	if (first != "") print "# " first
+	for (i = 1; i <= n_wrong; i++) print "# " wrong[i]
 }
