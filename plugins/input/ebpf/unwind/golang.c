@@ -52,6 +52,22 @@ static bool special(const struct golang *g, const struct pclntab_function *f, st
 	return false;
 }
 
+/*
+ * Where the rule of a special function begins. The kernel has handlers return to the first byte of
+ * sigreturn, which nothing called, so the byte before it is looked up (bpf/unwind.h); the table counts
+ * the int3 that stands there as the function's before it.
+ */
+static uint32_t special_start(const struct golang *g, const struct pclntab_function *f,
+			      const struct unwind_rule *rule)
+{
+	uint8_t before = 0;
+
+	if (rule->cfa != UNWIND_CFA_SIGNAL || g->is_arm64 || f->start == 0 ||
+	    image__read(g->table.build->image, f->vaddr - 1, &before, 1) || before != 0xcc)
+		return f->start;
+	return f->start - 1;
+}
+
 /* ------------------------------------------------------------------------------------------------
  * Rules
  */
@@ -171,7 +187,7 @@ static int add_function(const struct golang *g, const struct pclntab_function *f
 	int rc = 0;
 
 	if (special(g, f, &rule))
-		return build__plain(b, f->start, f->end, rule);
+		return build__plain(b, special_start(g, f, &rule), f->end, rule);
 	if (!g->is_arm64)
 		e = entry_of(g, f);
 	/* Writes sp and keeps no record of where it was. */
