@@ -8,6 +8,7 @@ core_base_libbase_la_SOURCES = \
 	core/base/cleanup.h \
 	core/base/clock.c core/base/clock.h \
 	core/base/cond.c core/base/cond.h \
+	core/base/dir.c core/base/dir.h \
 	core/base/error.c core/base/error.h \
 	core/base/fd.c core/base/fd.h \
 	core/base/hash.c core/base/hash.h \

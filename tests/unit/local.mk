@@ -94,6 +94,9 @@ tests_unit_test_units_LDADD = $(BASE_LA) $(UNIT_LIBS)
 unit_tests += tests/unit/test_clock
 tests_unit_test_clock_LDADD = $(BASE_LA) $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_dir
+tests_unit_test_dir_LDADD = $(BASE_LA) $(UNIT_LIBS)
+
 unit_tests += tests/unit/test_fd
 tests_unit_test_fd_SOURCES = tests/unit/test_fd.c $(FAILMALLOC)
 # Every system call of a replacement can be made to fail.

@@ -204,7 +204,7 @@ static struct folder *open_folder_at(const char *name, struct folder_now now)
 {
 	struct folder *f = NULL;
 	struct dcm_error err = DCM_ERROR_INIT;
-	int r = folder__open(in_top(name), now, &f, &err);
+	int r = folder__open(in_top(name), "test", now, &f, &err);
 
 	if (r < 0)
 		print_error("%s\n", err.text);
@@ -276,13 +276,56 @@ static void somebody_elses_directory_is_refused(void **state)
 	(void)state;
 	assert_int_equal(mkdir(in_top("theirs"), 0755), 0);
 	write_text(in_top("theirs/precious.folded"), "x");
-	assert_int_equal(folder__open(in_top("theirs"), (struct folder_now){ 0 }, &f, &err), -EEXIST);
+	assert_int_equal(folder__open(in_top("theirs"), "test", (struct folder_now){ 0 }, &f, &err),
+			 -EEXIST);
 	assert_non_null(strstr(err.text, "empty directory of its own"));
 	assert_int_equal(count_files(in_top("theirs")), 1);
 	/* An empty one is taken, and known again. */
 	assert_int_equal(mkdir(in_top("empty"), 0755), 0);
 	folder__free(open_folder("empty"));
 	folder__free(open_folder("empty"));
+}
+
+/* A second output would take the first one's names, and remove its files. */
+static void one_directory_has_one_folder(void **state)
+{
+	struct folder *f = open_folder("shared"), *second = NULL;
+	struct dcm_error err = DCM_ERROR_INIT;
+	char want[64];
+
+	(void)state;
+	snprintf(want, sizeof(want), "used by output test of process %d; ", (int)getpid());
+	assert_int_equal(folder__open(in_top("shared"), "other", (struct folder_now){ 0 }, &second, &err),
+			 -EBUSY);
+	assert_non_null(strstr(err.text, want));
+	assert_int_equal(folder__look(in_top("shared"), &err), -EBUSY);
+	/* It keeps the lock through a removal, and through an error that only looks like one. */
+	assert_int_equal(shell("rm -rf '%s'", in_top("shared")), 0);
+	assert_int_equal(put(f, "a/b", 10, 1), 0);
+	assert_int_equal(folder__look(in_top("shared"), &err), -EBUSY);
+	assert_int_equal(symlink("nowhere", in_top("shared/s")), 0);
+	assert_true(put(f, "s/b", 10, 2) < 0);
+	assert_int_equal(folder__look(in_top("shared"), &err), -EBUSY);
+	folder__free(f);
+	assert_int_equal(folder__look(in_top("shared"), &err), 0);
+	folder__free(open_folder("shared"));
+}
+
+/* Looking makes nothing, and says what opening would. */
+static void looking_changes_nothing(void **state)
+{
+	struct dcm_error err = DCM_ERROR_INIT;
+
+	(void)state;
+	assert_int_equal(folder__look(in_top("looked/at"), &err), 0);
+	assert_int_equal(access(in_top("looked"), F_OK), -1);
+	assert_int_equal(mkdir(in_top("looked"), 0755), 0);
+	assert_int_equal(folder__look(in_top("looked"), &err), 0);
+	assert_int_equal(access(in_top("looked/.decima-profiles"), F_OK), -1);
+	write_text(in_top("looked/precious"), "x");
+	assert_int_equal(folder__look(in_top("looked"), &err), -EEXIST);
+	assert_true(folder__look("/proc/nope", &err) < 0);
+	assert_non_null(strstr(err.text, "/proc/nope cannot be made: "));
 }
 
 static void only_our_files_are_removed(void **state)
@@ -758,7 +801,7 @@ static void every_allocation_may_fail(void **state)
 	}
 	FAILMALLOC_SWEEP (i) {
 		struct folder *f = NULL;
-		int r = folder__open(in_top("nomem"), (struct folder_now){ 0 }, &f, NULL);
+		int r = folder__open(in_top("nomem-too"), "test", (struct folder_now){ 0 }, &f, NULL);
 
 		failmalloc__disarm();
 		assert_true(r == 0 || r == -ENOMEM);
@@ -778,6 +821,8 @@ int main(void)
 		cmocka_unit_test(a_taken_name_gets_a_number),
 		cmocka_unit_test(a_name_that_says_no_time_is_taken_for_ever),
 		cmocka_unit_test(somebody_elses_directory_is_refused),
+		cmocka_unit_test(one_directory_has_one_folder),
+		cmocka_unit_test(looking_changes_nothing),
 		cmocka_unit_test(only_our_files_are_removed),
 		cmocka_unit_test(a_directory_that_became_a_link_is_not_followed),
 		cmocka_unit_test(empty_directories_go_with_their_files),

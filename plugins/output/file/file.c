@@ -201,8 +201,9 @@ static int file_open(const struct dcm_host *host, const void *config, void **ret
 	pthread_mutex_init(&f->mutex, NULL);
 	r = find_directory(host, config, &f->directory, err);
 	if (r == 0)
-		r = folder__open(f->directory, now(f), &f->folder, err);
+		r = folder__open(f->directory, host->instance, now(f), &f->folder, err);
 	if (r < 0) {
+		error__prefix(err, "directory");
 		file_stop(f);
 		return r;
 	}
@@ -392,6 +393,25 @@ static int file_write(void *instance, struct dcm_batch *batch, int64_t deadline_
 
 /* ---- what the host is told ---- */
 
+/*
+ * Who holds the directory may be the daemon that is to be replaced: a warning. One in the data
+ * directory is the host's to look at.
+ */
+static void file_preflight(const struct dcm_host *host, const void *config, dcm_report_fn report,
+			   void *ctx)
+{
+	const struct file_config *c = config;
+	struct dcm_error err = DCM_ERROR_INIT;
+	int r;
+
+	(void)host;
+	r = c->directory ? folder__look(c->directory, &err) : 0;
+	if (r == 0)
+		return;
+	error__prefix(&err, "directory");
+	report(ctx, r == -EBUSY ? DCM_LOG_WARNING : DCM_LOG_ERROR, err.text);
+}
+
 static const struct dcm_lifecycle lifecycle = {
 	.size = sizeof(lifecycle),
 	.open = file_open,
@@ -400,6 +420,7 @@ static const struct dcm_lifecycle lifecycle = {
 	.commit = file_commit,
 	.abort = file_abort,
 	.stop = file_stop,
+	.preflight = file_preflight,
 };
 
 static const struct dcm_output_ops output = {

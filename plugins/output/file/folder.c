@@ -16,11 +16,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/buf.h"
 #include "core/base/cleanup.h"
+#include "core/base/dir.h"
 #include "core/base/error.h"
 #include "core/base/fd.h"
 #include "core/base/mem.h"
@@ -46,8 +48,9 @@ struct known {
 };
 
 struct folder {
-	char *path;
+	char *path, *owner;
 	int fd;
+	int marker;		 /* locked as long as it is open */
 	VEC(struct known) files; /* [first .. n), oldest first */
 	int64_t newest_ns;	 /* of their times */
 	size_t first;
@@ -63,7 +66,9 @@ void folder__free(struct folder *f)
 		free(f->files.v[i].path);
 	vec__fini(&f->files);
 	fd__close(f->fd);
+	fd__close(f->marker);
 	free(f->path);
+	free(f->owner);
 	free(f);
 }
 
@@ -193,50 +198,164 @@ static bool is_empty(int fd)
 	return is;
 }
 
+static int say_foreign(const char *path, struct dcm_error *err)
+{
+	return error__set(err, -EEXIST,
+			  "%s holds other things, and old files are removed here; give the output "
+			  "an empty directory of its own, or make %s/" MARKER " in it",
+			  path, path);
+}
+
+static int open_marker(int dir)
+{
+	/* Not to wait for whoever writes into a pipe of that name. */
+	return openat(dir, MARKER, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+}
+
+/*
+ * Two that write here would take each other's names, and remove each other's files. The lock goes
+ * with the descriptor. File systems that cannot lock are taken as they are.
+ */
+static int lock_marker(const char *path, int marker, struct dcm_error *err)
+{
+	char owner[128] = "";
+	ssize_t n;
+
+	if (flock(marker, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+		return 0;
+	n = pread(marker, owner, sizeof(owner) - 1, 0);
+	n = n > 0 ? (ssize_t)strcspn(owner, "\n") : 0;
+	str__clean(owner, (size_t)n);
+	return error__set(err, -EBUSY, "%s is used by %.*s; give one of them another directory", path,
+			  n ? (int)n : (int)strlen("another output"), n ? owner : "another output");
+}
+
+/* Who has the lock, for people: without it the lock is as good. */
+static void sign(int dir, const char *owner)
+{
+	CLEANUP(fd__closep)
+	int fd = openat(dir, MARKER, O_WRONLY | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	char text[128];
+
+	if (fd < 0)
+		return;
+	snprintf(text, sizeof(text), "output %.64s of process %d\n", owner, (int)getpid());
+	(void)fd__write_all(fd, text, strlen(text));
+}
+
+static bool is_same_file(int a, int b)
+{
+	struct stat x, y;
+
+	return a >= 0 && b >= 0 && fstat(a, &x) == 0 && fstat(b, &y) == 0 && x.st_dev == y.st_dev &&
+	       x.st_ino == y.st_ino;
+}
+
+/* The marker of the directory, made where there is none, and locked. */
+static int take_marker(const struct folder *f, int dir, struct dcm_error *err)
+{
+	CLEANUP(fd__closep) int marker = open_marker(dir);
+	int r;
+
+	if (marker < 0 && errno == ENOENT) {
+		if (!is_empty(dir))
+			return say_foreign(f->path, err);
+		marker = openat(dir, MARKER, O_RDONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0640);
+	}
+	if (marker < 0) {
+		r = -errno;
+		return error__set(err, r,
+				  "%s/" MARKER " cannot be made: %s; let the daemon's user write "
+				  "there, or name another directory",
+				  f->path, strerror(-r));
+	}
+	if (is_same_file(marker, f->marker))
+		return take_fd(marker);
+	r = lock_marker(f->path, marker, err);
+	if (r < 0)
+		return r;
+	sign(dir, f->owner);
+	return take_fd(marker);
+}
+
 /* Opens the directory and makes sure of the marker. */
 static int open_dir(struct folder *f, struct dcm_error *err)
 {
 	CLEANUP(fd__closep) int fd = -1;
-	CLEANUP(fd__closep) int marker = -1;
-	int r = fd__mkdirs(f->path, 0750);
+	int marker, r = fd__mkdirs(f->path, 0750);
 
 	if (r < 0)
-		return error__sys(err, r, "directory %s cannot be made", f->path);
+		return dir__look(f->path, err) < 0
+			       ? r
+			       : error__set(err, r, "%s cannot be made: %s; name another directory",
+					    f->path, strerror(-r));
 	fd = open(f->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return error__sys(err, -errno, "directory %s cannot be opened", f->path);
-	marker = openat(fd, MARKER, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	if (marker < 0 && errno == ENOENT) {
-		if (!is_empty(fd))
-			return error__set(err, -EEXIST,
-					  "directory %s holds other things, and old files are "
-					  "removed here; give the "
-					  "output an empty directory of its own, or make %s/" MARKER
-					  " in it",
-					  f->path, f->path);
-		marker = openat(fd, MARKER, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0640);
+	if (fd < 0) {
+		r = -errno;
+		return error__set(err, r, "%s cannot be opened: %s; name another directory",
+				  f->path, strerror(-r));
 	}
+	marker = take_marker(f, fd, err);
 	if (marker < 0)
-		return error__sys(err, -errno, "%s/" MARKER " cannot be made", f->path);
+		return marker;
+	/* The new descriptor of a lock that is held already would not hold it. */
+	if (is_same_file(marker, f->marker)) {
+		fd__close(marker);
+	} else {
+		fd__close(f->marker);
+		f->marker = marker;
+	}
 	fd__close(f->fd);
 	f->fd = take_fd(fd);
 	return 0;
 }
 
-int folder__open(const char *path, struct folder_now now, struct folder **ret, struct dcm_error *err)
+int folder__look(const char *path, struct dcm_error *err)
+{
+	CLEANUP(fd__closep) int fd = -1;
+	CLEANUP(fd__closep) int marker = -1;
+	int r = dir__look(path, err);
+
+	if (r < 0)
+		return r;
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT)
+		return 0;
+	if (fd < 0) {
+		r = -errno;
+		return error__set(err, r, "%s cannot be opened: %s; let the daemon's user read it",
+				  path, strerror(-r));
+	}
+	marker = open_marker(fd);
+	if (marker < 0 && errno == ENOENT)
+		return is_empty(fd) ? 0 : say_foreign(path, err);
+	if (marker < 0) {
+		r = -errno;
+		return error__set(err, r,
+				  "%s/" MARKER " cannot be opened: %s; let the daemon's user "
+				  "read it",
+				  path, strerror(-r));
+	}
+	return lock_marker(path, marker, err);
+}
+
+int folder__open(const char *path, const char *owner, struct folder_now now, struct folder **ret,
+		 struct dcm_error *err)
 {
 	struct folder *f = NEW(struct folder);
 	int r;
 
 	if (!f)
 		return error__nomem(err);
-	f->fd = -1;
+	f->fd = f->marker = -1;
 	f->path = mem__dup_str(path, strlen(path));
-	r = f->path ? open_dir(f, err) : error__nomem(err);
+	f->owner = mem__dup_str(owner, strlen(owner));
+	r = f->path && f->owner ? open_dir(f, err) : error__nomem(err);
 	if (r == 0) {
 		r = read_files(f, now);
 		if (r < 0)
-			error__sys(err, r, "directory %s cannot be read", path);
+			error__set(err, r, "%s cannot be read: %s; let the daemon's user read it",
+				   path, strerror(-r));
 	}
 	if (r < 0) {
 		folder__free(f);

@@ -3,7 +3,8 @@
  * plugins/output/file/folder.h - a directory of its own: puts files in, takes the oldest out
  *
  * The directory carries a marker, the file ".decima-profiles", and is made with it. One that is
- * there, holds something and has no marker is refused, because what is taken out must be ours. Only
+ * there, holds something and has no marker is refused, because what is taken out must be ours. The
+ * marker is locked (flock(2)) while the directory is open, so that two never share one. Only
  * regular files with one of our extensions are ever removed, and leftovers of our own unfinished
  * writes. Symbolic links inside are not followed.
  *
@@ -31,9 +32,13 @@ struct folder_now {
 
 /*
  * Makes the directory when it is not there, and reads what it holds. -EEXIST: it holds something
- * and is not ours.
+ * and is not ours. -EBUSY: another folder, here or in another process, has it; the sentence says
+ * whose, by the owner that was given there (an instance's name).
  */
-int folder__open(const char *path, struct folder_now now, struct folder **ret, struct dcm_error *err);
+int folder__open(const char *path, const char *owner, struct folder_now now, struct folder **ret,
+		 struct dcm_error *err);
+/* Would it open? Makes nothing, and takes the lock for a moment at most. Errors as above. */
+int folder__look(const char *path, struct dcm_error *err);
 void folder__free(struct folder *f); /* NULL is fine */
 
 struct folder_file {

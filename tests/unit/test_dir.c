@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/unit/test_dir.c - what is said of a directory is what mkdir -p and a file in it then meet
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include "core/base/dir.h"
+#include "core/base/fd.h"
+#include "tests/unit/shell.h"
+#include "tests/unit/unit.h"
+
+static char top[64];
+
+static int make_top(void **state)
+{
+	(void)state;
+	snprintf(top, sizeof(top), "/tmp/decima-dir-XXXXXX");
+	return mkdtemp(top) && chmod(top, 0755) == 0 ? 0 : -1;
+}
+
+static int remove_top(void **state)
+{
+	(void)state;
+	return shell("chmod -R u+rwx '%s'; rm -rf '%s'", top, top);
+}
+
+/* The oracle: does it. */
+static int try(const char *path)
+{
+	char file[PATH_MAX];
+	int r = fd__mkdirs(path, 0755), fd;
+
+	if (r < 0)
+		return r;
+	snprintf(file, sizeof(file), "%s/file", path);
+	fd = open(file, O_WRONLY | O_CREAT, 0644);
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	return 0;
+}
+
+/* Looks, sees that nothing has changed, and does it. */
+static void expect_same(const char *path, const char *want)
+{
+	struct dcm_error err = DCM_ERROR_INIT;
+	char before[64], after[64];
+	struct stat st;
+	bool was = stat(path, &st) == 0;
+	int said = dir__look(path, &err), is;
+
+	snprintf(before, sizeof(before), "%d", was);
+	snprintf(after, sizeof(after), "%d", stat(path, &st) == 0);
+	assert_string_equal(before, after);
+	is = try(path);
+	if ((said < 0) != (is < 0))
+		fail_msg("%s: said %d (%s), is %d", path, said, err.text, is);
+	if (want && !strstr(err.text, want))
+		fail_msg("no \"%s\" in: %s", want, err.text);
+	if (said < 0 && (strncmp(err.text, path, strlen(path)) != 0 || !strstr(err.text, "; ")))
+		fail_msg("no place or no remedy in: %s", err.text);
+}
+
+static void look_at_all(void)
+{
+	char path[PATH_MAX];
+
+#define IN_TOP(name) (snprintf(path, sizeof(path), "%s/%s", top, name), path)
+	expect_same(IN_TOP("new/and/below/"), NULL);
+	expect_same(IN_TOP("file/below"), "is no directory");
+	expect_same(IN_TOP("file"), "is no directory");
+	expect_same(IN_TOP("nowhere"), "leads nowhere");
+	expect_same(IN_TOP("theirs"), geteuid() == 0 ? NULL : "may not write into");
+	expect_same("/proc/nope", "of the kernel");
+	expect_same("/sys/nope", "of the kernel");
+	expect_same("/", geteuid() == 0 ? NULL : "may not write into");
+#undef IN_TOP
+}
+
+static void make_things(void)
+{
+	assert_int_equal(
+		shell("cd '%s' && rm -rf -- * && touch file && ln -s /nonexistent/x nowhere && "
+		      "mkdir theirs && chmod 555 theirs && chmod 777 .",
+		      top),
+		0);
+}
+
+static void what_is_said_is_so(void **state)
+{
+	(void)state;
+	make_things();
+	/* Files of the test in the root directory are nobody's wish. */
+	if (geteuid() != 0)
+		look_at_all();
+	else
+		expect_same("/proc/nope", "of the kernel");
+}
+
+/* As somebody else, and as root that has given its capabilities up is somebody else's guest. */
+static void so_it_is_for_another_user(void **state)
+{
+	int status;
+	pid_t pid;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	make_things();
+	pid = fork();
+	if (pid == 0) {
+		if (setresgid(65534, 65534, 65534) < 0 || setresuid(65534, 65534, 65534) < 0)
+			_exit(1);
+		look_at_all();
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+/* A file system of its own that is full, and one that is read-only. */
+static void no_room_is_said(void **state)
+{
+	char command[256];
+	int status;
+	pid_t pid;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	make_things();
+	pid = fork();
+	if (pid == 0) {
+		struct dcm_error err = DCM_ERROR_INIT;
+
+		if (unshare(CLONE_NEWNS) < 0 || mount("", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+		    mount("tmpfs", top, "tmpfs", 0, "size=64k") < 0)
+			_exit(77);
+		snprintf(command, sizeof(command),
+			 "head -c 100000 /dev/zero >'%s/fill' 2>/dev/null", top);
+		if (system(command) < 0 || dir__look(top, &err) != -ENOSPC)
+			_exit(1);
+		if (mount("", top, NULL, MS_REMOUNT | MS_RDONLY, NULL) < 0 ||
+		    dir__look(top, &err) != -EROFS)
+			_exit(2);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+		skip();
+	assert_int_equal(status, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_said_is_so),
+		cmocka_unit_test(so_it_is_for_another_user),
+		cmocka_unit_test(no_room_is_said),
+	};
+
+	return cmocka_run_group_tests(tests, make_top, remove_top);
+}
