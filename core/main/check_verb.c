@@ -4,7 +4,8 @@
  *
  * First everything a plan finds, then, without --config-only, what this machine offers: the data
  * directory, the addresses, and each plugin's own preflight. Every finding is a line with its
- * remedy; errors make the exit status.
+ * remedy; errors make the exit status. What the daemon does as its user and without capabilities is
+ * looked at as that user and without them: root itself could do more.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -12,13 +13,16 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/dir.h"
 #include "core/base/error.h"
 #include "core/base/fd.h"
 #include "core/base/str.h"
 #include "core/main/log_setup.h"
+#include "core/main/separate.h"
 #include "core/main/services.h"
 #include "core/main/source.h"
 #include "core/main/verbs.h"
+#include "core/net/http_client.h"
 #include "core/net/listener.h"
 
 struct check {
@@ -37,17 +41,22 @@ static void report(void *ctx, enum dcm_log_level level, const char *sentence)
 		      &c->instance->at, "%s: %s", c->instance->object, sentence);
 }
 
-static void check_plugins(struct check *c, const struct plan *plan)
+/* Those that are opened with the daemon's rights, or the others. */
+static void check_plugins(struct check *c, const struct plan *plan, bool with_rights)
 {
+	char data[4096];
 	struct services services = { .host = { .node = "localhost" } };
 	struct dcm_error err = DCM_ERROR_INIT;
 
 	services__init(&services);
+	if (plan__data_dir(plan, data, NULL) == 0)
+		services.host.data_root = data;
 	for (uint32_t i = 0; i < plan->n; i++) {
 		struct dcm_host *host = NULL;
 
 		c->instance = &plan->instances[i];
-		if (!c->instance->plugin->lifecycle.preflight)
+		if (!c->instance->plugin->lifecycle.preflight ||
+		    ((c->instance->plugin->info.caps & DCM_CAP_RIGHTS) != 0) != with_rights)
 			continue;
 		if (host__new(c->instance->name, &services.host, &host, &err) < 0) {
 			report(c, DCM_LOG_ERROR, err.text);
@@ -59,27 +68,44 @@ static void check_plugins(struct check *c, const struct plan *plan)
 	}
 }
 
-/* The nearest directory above that exists must let us make what is missing. */
 static void check_data_dir(struct check *c, const struct plan *plan)
 {
-	char dir[4096], *slash;
+	char dir[4096];
 	struct dcm_error err = DCM_ERROR_INIT;
 
-	if (plan__data_dir(plan, dir, &err) < 0) {
+	if (plan__data_dir(plan, dir, &err) < 0)
 		problems__add(&c->problems, PROBLEM_ERROR, NULL, "%s", err.text);
-		return;
-	}
-	while (access(dir, F_OK) < 0 && strcmp(dir, ".") != 0 && strcmp(dir, "/") != 0) {
-		slash = strrchr(dir, '/');
-		if (slash)
-			slash[slash == dir] = '\0';
-		else
-			memcpy(dir, ".", sizeof("."));
-	}
-	if (access(dir, W_OK | X_OK) < 0)
-		problems__add(&c->problems, PROBLEM_WARNING,
-			      NULL, "data: %s: %s; plugins that keep files will not start; give --data DIR",
-			      dir, strerror(errno));
+	else if (dir__look(dir, &err) < 0)
+		problems__add(&c->problems, PROBLEM_WARNING, NULL,
+			      "data: %s (--data DIR); plugins that keep files there will not start",
+			      err.text);
+}
+
+/* Does something at the address answer as a decima does? */
+static bool is_decima(const char *address)
+{
+	bool is_unix = strncmp(address, "unix:", 5) == 0;
+	const char *port = strrchr(address, ':');
+	struct dcm_http_answer answer = { .size = sizeof(answer) };
+	struct dcm_http_request request = { .size = sizeof(request), .timeout_ns = 2000000000 };
+	char url[512];
+	bool is;
+
+	/* Every address of the machine is asked at one. */
+	if (is_unix)
+		snprintf(url, sizeof(url), "%s:/-/healthy", address);
+	else if (port == address || strncmp(address, "0.0.0.0:", 8) == 0)
+		snprintf(url, sizeof(url), "http://127.0.0.1%s/-/healthy", port);
+	else if (strncmp(address, "[::]:", 5) == 0)
+		snprintf(url, sizeof(url), "http://[::1]%s/-/healthy", port);
+	else
+		snprintf(url, sizeof(url), "http://%s/-/healthy", address);
+	request.url = url;
+	if (http_client__get(&request, &answer, NULL) < 0)
+		return false;
+	is = answer.status == 200 && answer.n == 3 && memcmp(answer.data, "ok\n", 3) == 0;
+	free(answer.data);
+	return is;
 }
 
 /* Binds and lets go: a port that a running decima holds is worth a warning, not a refusal. */
@@ -99,10 +125,33 @@ static void check_addresses(struct check *c, const struct plan *plan)
 				      NULL, &quiet, NULL, &l, &err);
 
 		if (r < 0)
-			problems__add(&c->problems, r == -EADDRINUSE ? PROBLEM_WARNING : PROBLEM_ERROR,
+			problems__add(&c->problems,
+				      r == -EADDRINUSE && is_decima(listen[i]) ? PROBLEM_WARNING
+									       : PROBLEM_ERROR,
 				      NULL, "%s", err.text);
 		listener__free(l);
 	}
+}
+
+/*
+ * The data directory is made, and given to `user`, before the daemon becomes that; without one it is
+ * made after the capabilities are gone.
+ */
+static void check_machine(struct check *c, const struct plan *plan)
+{
+	struct dcm_error err = DCM_ERROR_INIT;
+
+	check_addresses(c, plan);
+	check_plugins(c, plan, true);
+	if (plan->main->user)
+		check_data_dir(c, plan);
+	if (separate__like_daemon(plan, &err) < 0) {
+		problems__add(&c->problems, PROBLEM_ERROR, NULL, "%s", err.text);
+		return;
+	}
+	if (!plan->main->user)
+		check_data_dir(c, plan);
+	check_plugins(c, plan, false);
 }
 
 static int print(struct check *c)
@@ -137,11 +186,8 @@ int verb__check(const struct args *a)
 		fprintf(stderr, "decima check: out of memory\n");
 		return EXIT_NO;
 	}
-	if (plan__load(&source, &loader, &c.problems, &plan) == 0 && !args__has(a, "config-only")) {
-		check_data_dir(&c, plan);
-		check_addresses(&c, plan);
-		check_plugins(&c, plan);
-	}
+	if (plan__load(&source, &loader, &c.problems, &plan) == 0 && !args__has(a, "config-only"))
+		check_machine(&c, plan);
 	status = print(&c);
 	/*
 	 * A configuration that cannot be used is wrong usage; a machine that cannot do it is a no.

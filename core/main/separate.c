@@ -44,10 +44,10 @@ static int give_directory(const char *path, const struct passwd *pw, struct dcm_
 	return r < 0 ? error__sys(err, r, "%s: cannot be given to the user %s", path, pw->pw_name) : 0;
 }
 
-static int become(const char *user, const char *data_dir, struct dcm_error *err)
+/* The user, when this process is it or can become it. */
+static int find_user(const char *user, const struct passwd **ret, struct dcm_error *err)
 {
 	const struct passwd *pw;
-	int r;
 
 	errno = 0;
 	pw = getpwnam(user);
@@ -55,17 +55,38 @@ static int become(const char *user, const char *data_dir, struct dcm_error *err)
 		return error__set(err, errno ? -errno : -EINVAL,
 				  "user: there is no user %s here; make it: useradd --system %s",
 				  user, user);
-	if (geteuid() == pw->pw_uid)
-		return 0;
-	if (geteuid() != 0)
+	if (geteuid() != pw->pw_uid && geteuid() != 0)
 		return error__set(err, -EPERM,
 				  "user: only root can become %s; start decima as root or as %s",
 				  user, user);
-	r = give_directory(data_dir, pw, err);
+	*ret = pw;
+	return 0;
+}
+
+/* data_dir NULL: nothing is given. */
+static int become(const char *user, const char *data_dir, struct dcm_error *err)
+{
+	const struct passwd *pw = NULL;
+	int r = find_user(user, &pw, err);
+
+	if (r < 0 || geteuid() == pw->pw_uid)
+		return r;
+	if (data_dir)
+		r = give_directory(data_dir, pw, err);
 	if (r < 0)
 		return r;
 	r = sandbox__become(pw->pw_uid, pw->pw_gid, true);
 	return r < 0 ? error__sys(err, r, "user: cannot become %s", user) : 0;
+}
+
+int separate__like_daemon(const struct plan *plan, struct dcm_error *err)
+{
+	int r = plan->main->user ? become(plan->main->user, NULL, err) : 0;
+
+	if (r < 0 || sandbox__capabilities() == 0)
+		return r;
+	r = sandbox__keep_capabilities(0);
+	return r < 0 ? error__sys(err, r, "cannot give the capabilities up") : 0;
 }
 
 /* ------------------------------------------------------------------------------------------------

@@ -28,6 +28,11 @@ struct separate {
 int separate__begin(struct separate *s, const struct plan *plan, const char *data_dir,
 		    struct dcm_error *err);
 int separate__finish(const struct separate *s, struct dcm_error *err);
+/*
+ * Becomes, with one thread and for good, what the daemon is when it opens its files: `user`, and
+ * without capabilities. Changes nothing else: `decima check` looks so.
+ */
+int separate__like_daemon(const struct plan *plan, struct dcm_error *err);
 /* Hung up when the broker has died; -1 without one. */
 int separate__watch_fd(const struct separate *s);
 /* Ends the broker: when nobody asks it any more. */

@@ -828,7 +828,8 @@ struct dcm_lifecycle {
 	/*
 	 * Optional, before open() or without it (`decima check`): looks whether this machine lets
 	 * the plugin work with that configuration, and reports each finding with its one remedy.
-	 * Takes and changes nothing. On the main thread of a program that has no other.
+	 * Changes nothing, and takes nothing for longer than a look. On the main thread of a
+	 * program that has no other, with the rights that open() will have.
 	 */
 	void (*preflight)(const struct dcm_host *host, const void *config, dcm_report_fn report,
 			  void *ctx);

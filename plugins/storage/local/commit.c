@@ -369,6 +369,12 @@ static long holder_of(struct vfs_file *f)
 	return strtol(text, NULL, 10);
 }
 
+static void say_held(struct vfs_file *f, struct dcm_error *err)
+{
+	error__set(err, -EBUSY, LOCK_PATH ": process %ld has this store open; stop it, or name another directory",
+		   holder_of(f));
+}
+
 static int take_lock(struct vfs *v, struct vfs_file **ret, struct dcm_error *err)
 {
 	struct vfs_file *f;
@@ -379,10 +385,7 @@ static int take_lock(struct vfs *v, struct vfs_file **ret, struct dcm_error *err
 		return error__sys(err, rc, LOCK_PATH ": cannot open");
 	rc = v->ops->lock(f);
 	if (rc == -EBUSY)
-		error__set(err, rc,
-			   LOCK_PATH
-			   ": process %ld has this store open; stop it, or name another directory",
-			   holder_of(f));
+		say_held(f, err);
 	else if (rc)
 		error__sys(err, rc, LOCK_PATH ": cannot lock");
 	if (rc) {
@@ -395,6 +398,22 @@ static int take_lock(struct vfs *v, struct vfs_file **ret, struct dcm_error *err
 		vfs__write(f, text, strlen(text), 0);
 	*ret = f;
 	return 0;
+}
+
+int commit__look(struct vfs *v, struct dcm_error *err)
+{
+	struct vfs_file *f;
+	int rc = vfs__open(v, LOCK_PATH, VFS_READ, &f);
+
+	if (rc == -ENOENT)
+		return 0;
+	if (rc)
+		return error__sys(err, rc, LOCK_PATH ": cannot open");
+	rc = v->ops->lock(f);
+	if (rc == -EBUSY)
+		say_held(f, err);
+	vfs__close(f);
+	return rc == -EBUSY ? rc : 0;
 }
 
 /* What lies in blocks/ against what the manifest lists. */

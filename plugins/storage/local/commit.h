@@ -90,6 +90,11 @@ struct commit;
 int commit__open(struct vfs *v, const struct commit_options *options,
 		 struct commit_found *ret_found, struct commit **ret, struct dcm_error *err);
 void commit__close(struct commit *c); /* NULL works */
+/*
+ * Has another process the directory? -EBUSY with its pid, 0, or why nobody can tell. The lock is
+ * taken for a moment; nothing is made.
+ */
+int commit__look(struct vfs *v, struct dcm_error *err);
 
 struct wal *commit__wal(struct commit *c);
 const struct manifest *commit__manifest(const struct commit *c); /* until the next change */

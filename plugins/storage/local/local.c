@@ -27,6 +27,7 @@
 
 #include "core/base/cleanup.h"
 #include "core/base/cond.h"
+#include "core/base/dir.h"
 #include "core/base/error.h"
 #include "core/base/fd.h"
 #include "core/base/mem.h"
@@ -288,6 +289,31 @@ static int open_local(const struct dcm_host *host, const void *config, void **re
 	return 0;
 }
 
+/* What open would find out. A process that has the store may be the one that is to be replaced. */
+static void preflight(const struct dcm_host *host, const void *config, dcm_report_fn tell, void *ctx)
+{
+	const struct config *c = config;
+	const char *path = c->path ? c->path : host->data_dir;
+	struct dcm_error err = DCM_ERROR_INIT;
+	struct vfs *vfs = NULL;
+	int r = 0;
+
+	/* The data directory is the host's to look at, and to make. */
+	if (c->path && !c->read_only)
+		r = dir__look(path, &err);
+	if (path && r == 0 && (fd__has_name(path, ".") == 1 || c->read_only))
+		r = vfs_posix__new(path, true, &vfs, &err);
+	if (vfs && !c->read_only) {
+		r = commit__look(vfs, &err);
+		error__prefix(&err, "%s", path);
+	}
+	vfs_posix__free(vfs);
+	if (r == 0)
+		return;
+	error__prefix(&err, "path");
+	tell(ctx, r == -EBUSY ? DCM_LOG_WARNING : DCM_LOG_ERROR, err.text);
+}
+
 /* -------------------------------------------------------------------------------------------------
  * Upkeep
  */
@@ -536,6 +562,7 @@ static const struct dcm_lifecycle lifecycle = {
 	.commit = commit,
 	.abort = abort_change,
 	.stop = stop,
+	.preflight = preflight,
 };
 
 static const struct dcm_storage_ops ops = {

@@ -22,6 +22,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "core/base/dir.h"
 #include "core/base/error.h"
 #include "core/base/fd.h"
 #include "core/base/mem.h"
@@ -338,7 +339,9 @@ static int make_root(const char *path, struct dcm_error *err)
 		return 0; /* what it is, open() will tell */
 	rc = fd__mkdirs(path, DIR_MODE);
 	if (rc)
-		return error__sys(err, rc, "%s: cannot make this directory", path);
+		return dir__look(path, err) < 0
+			       ? rc
+			       : error__sys(err, rc, "%s: cannot make this directory", path);
 	fd = open(path, DIR_FLAGS);
 	above = fd < 0 ? -1 : openat(fd, "..", DIR_FLAGS);
 	if (above < 0 || (fsync(above) < 0 && errno != EINVAL))

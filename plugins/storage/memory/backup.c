@@ -293,10 +293,15 @@ static int open_manifest(struct reader *rd, struct buf *text, char **ret_lines, 
 	uint64_t hash;
 
 	if (r == -ENOENT)
-		return error__set(err, r, "%s: has no manifest, so it is no backup of a memory store",
+		return error__set(err, r,
+				  "%s: has no manifest, so it is no backup of a memory store; "
+				  "name a directory that `decima store backup` made of one",
 				  rd->dir);
 	if (r < 0)
-		return error__sys(err, r, "%s/manifest", rd->dir);
+		return error__set(err, r,
+				  "%s/" BACKUP_MANIFEST ": cannot be read: %s; let the "
+				  "daemon's user read the backup",
+				  rd->dir, strerror(-r));
 	const size_t tail = sizeof("end 0123456789abcdef\n") - 1;
 	char *p = (char *)text->data;
 	if (text->n < sizeof(head) - 1 + tail || memcmp(p, head, sizeof(head) - 1) != 0 ||
@@ -311,6 +316,39 @@ static int open_manifest(struct reader *rd, struct buf *text, char **ret_lines, 
 	return 0;
 }
 
+static int open_directory(struct reader *rd, struct dcm_error *err)
+{
+	int code;
+
+	rd->dirfd = open(rd->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	code = -errno;
+	return rd->dirfd >= 0
+		       ? 0
+		       : error__set(err, code,
+				    "%s: cannot be opened: %s; name a directory that `decima "
+				    "store backup` made of a memory store",
+				    rd->dir, strerror(-code));
+}
+
+int backup__look(const char *dir, struct dcm_error *err)
+{
+	struct buf text = { 0 };
+	char *line;
+	CLEANUP(mem__freep) struct reader *rd = NEW(struct reader);
+	int r;
+
+	if (!rd)
+		return error__nomem(err);
+	rd->dir = dir;
+	r = open_directory(rd, err);
+	if (r < 0)
+		return r;
+	r = open_manifest(rd, &text, &line, err);
+	buf__fini(&text);
+	fd__close(rd->dirfd);
+	return r;
+}
+
 int backup__read(struct store *s, const struct dcm_host *host, const char *dir, struct dcm_error *err)
 {
 	struct buf text = { 0 };
@@ -319,12 +357,10 @@ int backup__read(struct store *s, const struct dcm_host *host, const char *dir, 
 	if (!rd)
 		return error__nomem(err);
 	*rd = (struct reader){ .store = s, .host = host, .dir = dir };
-	rd->dirfd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (rd->dirfd < 0) {
-		int code = -errno;
-		return error__sys(err, code, "%s", dir);
-	}
-	int r = open_manifest(rd, &text, &line, err);
+	int r = open_directory(rd, err);
+	if (r < 0)
+		return r;
+	r = open_manifest(rd, &text, &line, err);
 	while (r == 0 && *line) {
 		char *newline = strchr(line, '\n');
 

@@ -22,6 +22,9 @@
 /* Makes `dir` (-EEXIST when it is there) and leaves nothing behind on failure. Any thread. */
 int backup__write(struct store *s, const struct dcm_host *host, const char *dir, struct dcm_error *err);
 
+/* Is there a backup to be read? Looks at its manifest alone; as backup__read(). */
+int backup__look(const char *dir, struct dcm_error *err);
+
 /*
  * Adds what the directory holds. -ENOENT, -EUCLEAN (damaged: the sentence says which file),
  * -ENOMEM.

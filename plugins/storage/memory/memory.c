@@ -157,12 +157,27 @@ static int open_memory(const struct dcm_host *host, const void *config, void **r
 				  "Profiles removed because they were older than the retention.");
 	if (c->path) {
 		int r = backup__read(m->store, host, c->path, err);
-		if (r < 0)
+		if (r < 0) {
+			error__prefix(err, "path");
 			return r;
+		}
 	}
 	publish(m, &(struct store_news){ 0 });
 	*ret_instance = take_ptr(guard);
 	return 0;
+}
+
+/* Of a backup the manifest; that its batches are whole only reading them all would tell. */
+static void preflight(const struct dcm_host *host, const void *config, dcm_report_fn report, void *ctx)
+{
+	const struct config *c = config;
+	struct dcm_error err = DCM_ERROR_INIT;
+
+	(void)host;
+	if (!c->path || backup__look(c->path, &err) == 0)
+		return;
+	error__prefix(&err, "path");
+	report(ctx, DCM_LOG_ERROR, err.text);
 }
 
 static int start(void *instance, struct dcm_error *err)
@@ -313,6 +328,7 @@ static const struct dcm_lifecycle lifecycle = {
 	.commit = commit,
 	.abort = abort_change,
 	.stop = stop,
+	.preflight = preflight,
 };
 
 static const struct dcm_storage_ops ops = {
