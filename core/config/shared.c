@@ -88,6 +88,11 @@ static bool is_label_name(const char *s, bool templates)
 	return true;
 }
 
+bool shared__is_label_name(const char *s)
+{
+	return is_label_name(s, false);
+}
+
 static bool differs(const char *s, const char *from)
 {
 	return s && strcmp(s, from) != 0;

@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/base/str.h"
+#include "core/config/shared.h"
 #include "core/net/access.h"
 #include "core/net/sockets.h"
 
@@ -278,7 +279,8 @@ static const struct dcm_option rows[] = {
 	  .type = DCM_OPT_MAP,
 	  .element = DCM_OPT_STRING,
 	  .offset = offsetof(struct main_settings, labels),
-	  .doc = "Labels for every series that has none of that name: env: production." },
+	  .doc = "Labels for every series that has none of that name: env: production. Names of "
+		 "letters, digits and _; 64 at most, 16 KiB with their values." },
 	{ .name = "relabel_configs",
 	  .type = DCM_OPT_SHARED,
 	  .shared = DCM_SHARED_RELABEL_RULES,
@@ -326,6 +328,46 @@ static const struct dcm_option rows[] = {
 	  .doc = "What is written on standard error." },
 };
 
+/* Every series has these beside its own, of 256 and 64 KiB in all (core/pipeline/outcome.c). */
+enum { LABELS_MAX_N = 64, LABELS_MAX_BYTES = 16384, NODE_MAX_BYTES = 255 };
+
+static int check_labels(const struct main_settings *m, struct dcm_error *err)
+{
+	const char *const *values = m->labels.items;
+	size_t bytes = 0;
+
+	if (m->node && strlen(m->node) > NODE_MAX_BYTES)
+		return error__set(err, -EINVAL, "node: has %zu bytes; give a name of at most %d",
+				  strlen(m->node), NODE_MAX_BYTES);
+	if (m->labels.n > LABELS_MAX_N)
+		return error__set(err, -EINVAL, "labels: are %u; give at most %d", m->labels.n,
+				  LABELS_MAX_N);
+	for (uint32_t i = 0; i < m->labels.n; i++) {
+		const char *name = m->labels.keys[i];
+
+		bytes += strlen(name) + strlen(values[i]);
+		if (bytes > LABELS_MAX_BYTES)
+			return error__set(
+				err, -EINVAL,
+				"labels: \"%.64s\" makes them longer than %d bytes together; "
+				"shorten its value",
+				name, LABELS_MAX_BYTES);
+		if (!shared__is_label_name(name))
+			return error__set(
+				err, -EINVAL,
+				"labels: \"%.64s\" is not a label's name; use letters, digits "
+				"and _, not a digit first",
+				name);
+		if (str__starts(str__of(name), STR("__")))
+			return error__set(
+				err, -EINVAL,
+				"labels: \"%.64s\" would be gone after relabelling, as all that "
+				"begin with __; choose another name",
+				name);
+	}
+	return 0;
+}
+
 static bool is_unix(const char *address)
 {
 	return strncmp(address, "unix:", 5) == 0;
@@ -336,7 +378,10 @@ static int check(const void *config, struct dcm_error *err)
 {
 	const struct server_settings *s = &((const struct main_settings *)config)->server;
 	const char *const *listen = s->listen.items;
+	int r = check_labels(config, err);
 
+	if (r < 0)
+		return r;
 	for (uint32_t i = 0; i < s->listen.n; i++) {
 		int r = sockets__check(listen[i], err);
 

@@ -38,15 +38,15 @@ static const struct dcm_option rows[] = {
 	  .def = "16MiB",
 	  .min = "64KiB",
 	  .flags = DCM_OPT_RESTART,
-	  .doc = "Memory of the queue that no other destination can take." },
+	  .doc = "Memory of the queue that no other destination can take; at most queue_max." },
 	{ .name = "queue_max",
 	  .type = DCM_OPT_SIZE,
 	  .offset = offsetof(struct destination_options, max_bytes),
 	  .def = "0",
 	  .min = "0",
 	  .flags = DCM_OPT_RESTART,
-	  .doc = "The queue's largest size; 0: its reserve and the shared rest "
-		 "(pipeline.shared)." },
+	  .doc = "The queue's largest size, not below queue_reserve; 0: its reserve and the shared "
+		 "rest (pipeline.shared). A batch that is larger is lost (too_large)." },
 	{ .name = "write_timeout",
 	  .type = DCM_OPT_DURATION,
 	  .offset = offsetof(struct destination_options, write_timeout_ns),
@@ -64,7 +64,29 @@ static const struct dcm_option rows[] = {
 	  .doc = "An output that keeps asking for later loses the batch after this long; 0: never, "
 		 "the queue's policy decides." },
 };
-const struct dcm_table destination_options__table = DCM_TABLE(struct destination_options, rows);
+
+/* What is reserved and can never be used is memory that was meant to be. */
+static int check(const void *config, struct dcm_error *err)
+{
+	const struct destination_options *o = config;
+
+	if (o->max_bytes == 0 || o->max_bytes >= o->reserve_bytes)
+		return 0;
+	return error__set(
+		err, -EINVAL,
+		"queue_max: %lld bytes are less than the %lld of queue_reserve; raise it, or "
+		"lower queue_reserve, which is 16MiB unless it is set",
+		(long long)o->max_bytes, (long long)o->reserve_bytes);
+}
+
+const struct dcm_table destination_options__table = {
+	.size = sizeof(struct dcm_table),
+	.option_size = sizeof(struct dcm_option),
+	.struct_size = sizeof(struct destination_options),
+	.n_options = sizeof(rows) / sizeof(rows[0]),
+	.options = rows,
+	.check = check,
+};
 
 static bool wants(void *selector, const struct dcm_batch *batch, uint32_t profile)
 {

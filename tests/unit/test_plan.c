@@ -99,6 +99,19 @@ static void faults_have_places(void **state)
 		{ "server: { listen: ['::1'] }\n", "\"::1\" is no address" },
 		{ "server: { listen: ['::1:80'] }\n", "\"::1:80\" is no address" },
 		{ "server: { listen: ['local host:1'] }\n", "\"local host:1\" is no address" },
+		{ "labels: { '': x }\n",
+		  "(built-in):1:9: configuration: labels: \"\" is not a label" },
+		{ "labels: { 'a b': x }\n", "labels: \"a b\" is not a label's name; use letters" },
+		{ "labels: { 1a: x }\n", "labels: \"1a\" is not a label's name" },
+		{ "labels: { __name__: x }\n",
+		  "labels: \"__name__\" would be gone after relabelling" },
+		{ "outputs:\n  testing: { queue_max: 1KiB }\n",
+		  "(built-in):2:25: output testing: queue_max: 1024 bytes are less than the "
+		  "16777216" },
+		{ "outputs:\n  testing: { queue_reserve: 1GiB, queue_max: 1MiB }\n",
+		  "lower queue_reserve" },
+		{ "outputs:\n  testing: { queue_reserve: 1KiB, queue_max: 1KiB }\n",
+		  "queue_reserve" },
 		{ "labels: { a: '${DECIMA_NO_SUCH_VARIABLE}' }\n", "DECIMA_NO_SUCH_VARIABLE" },
 	};
 
@@ -110,6 +123,31 @@ static void faults_have_places(void **state)
 	       "(built-in):2:32");
 	refuse(&(struct plan_source){ .path = "/nonexistent/decima.yaml" },
 	       "/nonexistent/decima.yaml");
+}
+
+/* What no series could carry would lose every row. */
+static void labels_have_bounds(void **state)
+{
+	static char yaml[40000];
+	struct plan *plan = NULL;
+	struct buf found = { 0 };
+
+	(void)state;
+	snprintf(yaml, sizeof(yaml), "labels: { a: %0*d }\n", 16383, 1);
+	assert_int_equal(load(&(struct plan_source){ .text = yaml }, &plan, &found), 0);
+	plan__free(plan);
+	buf__fini(&found);
+	snprintf(yaml, sizeof(yaml), "labels: { a: %0*d }\n", 16384, 1);
+	refuse(&(struct plan_source){ .text = yaml },
+	       "labels: \"a\" makes them longer than 16384 bytes");
+	snprintf(yaml, sizeof(yaml), "node: %0*d\n", 256, 1);
+	refuse(&(struct plan_source){ .text = yaml },
+	       "(built-in):1:7: configuration: node: has 256 bytes");
+	memcpy(yaml, "labels: {", sizeof("labels: {"));
+	for (int i = 0; i < 65; i++)
+		snprintf(yaml + strlen(yaml), sizeof(yaml) - strlen(yaml), " a%d: x,", i);
+	memcpy(yaml + strlen(yaml), " }\n", sizeof(" }\n"));
+	refuse(&(struct plan_source){ .text = yaml }, "labels: are 65; give at most 64");
 }
 
 static void flags_win(void **state)
@@ -357,6 +395,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(faults_have_places),
+		cmocka_unit_test(labels_have_bounds),
 		cmocka_unit_test(flags_win),
 		cmocka_unit_test(wrong_flags_are_named),
 		cmocka_unit_test(one_address_is_enough),
