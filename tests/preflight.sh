@@ -95,6 +95,16 @@ else
 	expect_both not_root 'only root can become root' '{ user: root, storage: { memory: {} } }'
 fi
 
+# Sockets: what is said names the directory, and the remedy.
+tcp=$listen
+listen=unix:$dir/home/none/s
+expect_both socket_without_directory "there is no directory $dir/home/none; make it" '{ storage: { memory: {} } }'
+listen=unix:/proc/s
+expect socket_in_proc 1 'unix:/proc/s: /proc cannot be written: /proc is a file system of the kernel' '{ storage: { memory: {} } }'
+listen=unix:$dir/home/file
+expect socket_is_a_file 1 'there is something else than a socket; remove it' '{ storage: { memory: {} } }'
+listen=$tcp
+
 # What a running decima holds is worth a warning: it may be the one that is to be replaced.
 conf="{ outputs: { file: { directory: $dir/home/held } }, storage: { local: { path: $dir/home/store } } }"
 printf '%s\n' "$conf" >"$dir/held.yaml"

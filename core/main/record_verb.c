@@ -52,10 +52,12 @@ struct record {
 	int64_t duration_ns; /* 0: until the command ends or a signal comes */
 	uint32_t max_rows;   /* of the text tree */
 	pid_t child;	     /* 0: none */
-	int go_fd;	     /* closing it lets the child run */
+	int go_fd;	     /* a byte lets the child run, its end lets it go */
+	int exec_fd;	     /* ends when the child has become the command, or says why it cannot */
 	int signal_fd;
 	int child_status;
 	bool child_ended;
+	bool not_run;	 /* the command cannot be run */
 	bool is_empty;	 /* not one sample */
 	bool is_watched; /* progress is shown: on a terminal, and no command writes there */
 	sigset_t old_mask;
@@ -65,42 +67,72 @@ struct record {
  * The command
  */
 
-/* Forks the command, which waits for go_fd to close before it becomes itself. */
-static int fork_command(struct record *r, struct dcm_error *err)
+/* The child: waits for the word, and becomes the command. */
+static void become_command(const struct record *r, int go_fd, int exec_fd)
 {
-	int fds[2];
 	char byte;
 
-	if (pipe2(fds, O_CLOEXEC) < 0)
-		return error__sys(err, -errno, "cannot make a pipe");
-	r->child = fork();
-	if (r->child < 0) {
-		r->child = 0;
-		fd__close(fds[0]);
-		fd__close(fds[1]);
-		return error__sys(err, -errno, "cannot fork");
-	}
-	if (r->child > 0) {
-		fd__close(fds[0]);
-		r->go_fd = fds[1];
-		return 0;
-	}
-	close(fds[1]);
 	sigprocmask(SIG_SETMASK, &r->old_mask, NULL);
-	signal(SIGPIPE, SIG_DFL);
 	/* One byte is the word to go; the end of the file means that the recorder has failed. */
-	if (read(fds[0], &byte, 1) == 1) {
+	if (read(go_fd, &byte, 1) == 1) {
+		int code;
+
+		signal(SIGPIPE, SIG_DFL);
 		execvp(r->args->operands[0], (char *const *)(uintptr_t)r->args->operands);
-		fprintf(stderr, "decima record: %s: %s\n", r->args->operands[0], strerror(errno));
+		code = errno;
+		(void)fd__write_all(exec_fd, &code, sizeof(code));
 	}
 	_exit(NOT_RUN);
 }
 
-static void release_command(struct record *r)
+/* Forks the command, which waits for go_fd before it becomes itself. */
+static int fork_command(struct record *r, struct dcm_error *err)
 {
-	if (r->go_fd >= 0 && fd__write_all(r->go_fd, "g", 1) < 0)
+	CLEANUP(fd__closep) int go_in = -1;
+	CLEANUP(fd__closep) int exec_out = -1;
+	int go[2], exec[2];
+
+	if (pipe2(go, O_CLOEXEC) < 0)
+		return error__sys(err, -errno, "cannot make a pipe");
+	go_in = go[0];
+	r->go_fd = go[1];
+	if (pipe2(exec, O_CLOEXEC) < 0)
+		return error__sys(err, -errno, "cannot make a pipe");
+	r->exec_fd = exec[0];
+	exec_out = exec[1];
+	r->child = fork();
+	if (r->child < 0) {
+		r->child = 0;
+		return error__sys(err, -errno, "cannot fork");
+	}
+	if (r->child == 0) {
+		close(r->go_fd);
+		become_command(r, go_in, exec_out);
+	}
+	return 0;
+}
+
+/* Lets the command run. A failure says why it cannot be. */
+static int release_command(struct record *r, struct dcm_error *err)
+{
+	int code = 0;
+	ssize_t n;
+
+	if (r->go_fd < 0)
+		return 0;
+	if (fd__write_all(r->go_fd, "g", 1) < 0)
 		log__line(&r->log, DCM_LOG_ERROR, "record", "the command has died before it began");
 	fd__close(take_fd(r->go_fd));
+	/* Ends at once: the child executes, dies, or says the code. */
+	do
+		n = read(r->exec_fd, &code, sizeof(code));
+	while (n < 0 && errno == EINTR);
+	r->not_run = n == (ssize_t)sizeof(code);
+	fd__close(take_fd(r->exec_fd));
+	if (!r->not_run)
+		return 0;
+	return error__set(err, -code, "%s cannot be run: %s; give the path of a program, or one in PATH",
+			  r->args->operands[0], strerror(code));
 }
 
 static void reap(struct record *r)
@@ -337,13 +369,15 @@ static void end_progress(const struct record *r)
 		fputs("\r\033[K", stderr);
 }
 
-static void sample(struct record *r)
+static int sample(struct record *r, struct dcm_error *err)
 {
 	int64_t begin = clock__mono(&clock__system);
 	int64_t end = r->duration_ns ? begin + r->duration_ns : INT64_MAX;
 	bool helpers_gone = false;
+	int e = release_command(r, err);
 
-	release_command(r);
+	if (e < 0)
+		return e;
 	for (;;) {
 		/* Of broker and forker only their end. */
 		struct pollfd p[] = { { .fd = r->signal_fd, .events = POLLIN },
@@ -352,7 +386,7 @@ static void sample(struct record *r)
 		int64_t now = clock__mono(&clock__system), left = end - now;
 
 		if (left <= 0 || r->child_ended)
-			return;
+			return 0;
 		tell_progress(r, now - begin);
 		poll(p, sizeof(p) / sizeof(*p), left > SECOND ? 1000 : (int)(left / 1000000) + 1);
 		if (p[1].revents || p[2].revents) {
@@ -361,7 +395,7 @@ static void sample(struct record *r)
 				  "record", "a process that names what is sampled has died: names will be missing");
 		}
 		if (told_to_end(r))
-			return;
+			return 0;
 		reap(r);
 		graph__tick(r->graph);
 	}
@@ -499,7 +533,9 @@ static int run(struct record *r, struct dcm_error *err)
 	/* It has said why. */
 	if (graph__failed_input(r->graph))
 		return -EPERM;
-	sample(r);
+	e = sample(r, err);
+	if (e < 0)
+		return e;
 	end_progress(r);
 	deadline = clock__mono(&clock__system) + DRAIN_S * SECOND;
 	graph__stop_inputs(r->graph, deadline);
@@ -555,7 +591,9 @@ static bool read_args(struct record *r)
 
 int verb__record(const struct args *a)
 {
-	struct record r = { .args = a, .log = log_setup__early(), .go_fd = -1, .signal_fd = -1 };
+	struct record r = {
+		.args = a, .log = log_setup__early(), .go_fd = -1, .exec_fd = -1, .signal_fd = -1
+	};
 	struct dcm_error err = DCM_ERROR_INIT;
 	int e, status;
 
@@ -565,9 +603,13 @@ int verb__record(const struct args *a)
 	r.is_watched = a->n_operands == 0 && isatty(STDERR_FILENO);
 	e = run(&r, &err);
 	fd__close(r.go_fd);
+	fd__close(r.exec_fd);
 	if (e < 0 && err.text[0])
 		fprintf(stderr, "decima record: %s\n", err.text);
-	status = e == -EINVAL ? EXIT_USAGE : e < 0 ? EXIT_NO : exit_status(&r);
+	status = r.not_run	? NOT_RUN
+		 : e == -EINVAL ? EXIT_USAGE
+		 : e < 0	? EXIT_NO
+				: exit_status(&r);
 	/* Everything stays where it is under a thread that may yet wake up. */
 	if (r.graph && graph__stop(r.graph, clock__mono(&clock__system) + DRAIN_S * SECOND) < 0)
 		_exit(status);

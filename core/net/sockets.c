@@ -15,6 +15,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "core/base/dir.h"
 #include "core/base/error.h"
 #include "core/base/fd.h"
 #include "core/base/str.h"
@@ -96,6 +97,33 @@ int sockets__check(const char *address, struct dcm_error *err)
 		address);
 }
 
+/* Why no socket can be made: mostly the directory that it is to lie in. */
+static int say_unix(const char *address, const char *path, int code, struct dcm_error *err)
+{
+	const char *slash = strrchr(path, '/');
+	struct dcm_error why = DCM_ERROR_INIT;
+	char dir[sizeof(((struct sockaddr_un *)0)->sun_path)] = "/";
+
+	if (slash && slash > path)
+		snprintf(dir, sizeof(dir), "%.*s", (int)(slash - path), path);
+	if (code == -EADDRINUSE)
+		return error__set(
+			err, code,
+			"server.listen: %s: there is something else than a socket; remove it, "
+			"or choose another path",
+			address);
+	if (code == -ENOENT && access(dir, F_OK) < 0)
+		return error__set(err, code,
+				  "server.listen: %s: there is no directory %s; make it, or choose "
+				  "another path",
+				  address, dir);
+	if (dir__look(dir, &why) < 0)
+		return error__set(err, code, "server.listen: %s: %s", address, why.text);
+	return error__set(err, code,
+			  "server.listen: %s: no socket can be made there: %s; choose another path",
+			  address, strerror(-code));
+}
+
 static int bind_unix(struct sockets *s, const char *address, const char *path, struct dcm_error *err)
 {
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };
@@ -127,7 +155,7 @@ static int bind_unix(struct sockets *s, const char *address, const char *path, s
 	    listen(fd, BACKLOG) < 0) {
 		r = -errno;
 		fd__close(fd);
-		return error__sys(err, r, "server.listen: %s", address);
+		return say_unix(address, path, r, err);
 	}
 	one->fd = fd;
 	memcpy(one->path, sun.sun_path, sizeof(one->path));

@@ -20,8 +20,14 @@ expect_status options_before_the_command 0 $?
 if [ "$(head -n 1 "$dir/out")" = hello ]; then ok nothing_is_added; else not_ok nothing_is_added "$(head -n 1 "$dir/out")"; fi
 record -- sh -c 'kill -9 $$' >/dev/null 2>&1
 expect_status killed_command 137 $?
-record -- "$dir/none" >/dev/null 2>&1
+record -- "$dir/none" >"$dir/out" 2>"$dir/err"
 expect_status no_such_command 127 $?
+expect no_such_command_is_said "$dir/none cannot be run: No such file or directory; give the path" "$dir/err"
+if [ "$(wc -l <"$dir/err")" -eq 1 ] && [ ! -s "$dir/out" ]; then
+	ok no_such_command_is_all_that_is_said
+else
+	not_ok no_such_command_is_all_that_is_said "$(cat "$dir/err" "$dir/out" | tail -n 1)"
+fi
 
 record -o "$dir/none.pb.gz" -- true
 expect_status nothing_sampled 0 $?

@@ -140,6 +140,12 @@ static void bad_templates_are_refused(void **state)
 		assert_int_equal(name__check(bad[i], &err), -EINVAL);
 		assert_non_null(strstr(err.text, "file_name"));
 	}
+	/* The fault and where, not what would be right alone. */
+	struct dcm_error err = DCM_ERROR_INIT;
+
+	name__check("a/../b", &err);
+	assert_non_null(
+		strstr(err.text, "the part at byte 3 is empty or begins with a dot; write"));
 }
 
 static void no_label_leaves_its_place(void **state)

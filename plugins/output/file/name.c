@@ -50,11 +50,12 @@ int name__check(const char *template, struct dcm_error *err)
 		size_t n = strcspn(part, "/");
 
 		if (n == 0 || *part == '.')
-			return error__set(err, -EINVAL,
-					  "file_name \"%s\": is a relative path whose parts are "
-					  "not empty and do not "
-					  "begin with a dot",
-					  template);
+			return error__set(
+				err, -EINVAL,
+				"file_name \"%s\": the part at byte %zu is empty or begins "
+				"with a dot; write a relative path such as "
+				"{service_name}/{type}-{time}",
+				template, (size_t)(part - template) + 1);
 		part += n;
 	} while (*part && part++);
 	return 0;
