@@ -36,6 +36,10 @@ const char *symbols__why(enum dcm_unnamed why)
 		       "--perf-basic-prof, Java -XX:+DumpPerfMapAtExit or an agent, Python -X perf";
 	case DCM_UNNAMED_JIT_NOT_IN_MAP:
 		return "JIT code that the process's perf map does not list (yet, or any more)";
+	case DCM_UNNAMED_JIT_MAP_CUT:
+		return "JIT code that the end of the process's perf map does not list, and only "
+		       "that "
+		       "was read; raise max_file_size of the input perf_map";
 	case DCM_UNNAMED_KALLSYMS:
 		return "the kernel hides its addresses: set kernel.kptr_restrict to 0, or to 1 and "
 		       "give decima CAP_SYSLOG; or /proc/kallsyms is hidden from it, as by "

@@ -35,7 +35,7 @@
  *   1.4  host: add_stacks()
  *   1.5  budget: gap, gap_ctx; host: map_file, unmap_file, n_lost_pages
  *   1.6  host: regex_new, regex_free; stat: n_removals, n_set_aside, set_aside_bytes
- *   1.7  options: DCM_OPT_ONE_IS_LIST; budget: side, side_ctx
+ *   1.7  DCM_OPT_ONE_IS_LIST, DCM_UNNAMED_JIT_MAP_CUT; budget: side, side_ctx
  */
 #ifndef DECIMA_PLUGIN_H
 #define DECIMA_PLUGIN_H
@@ -289,6 +289,7 @@ enum dcm_unnamed {
 	DCM_UNNAMED_DEBUGINFO_LIMIT, /* reading its debuginfo took too long or too much, and was given up */
 	DCM_UNNAMED_DEBUGINFO_BAD,   /* its debuginfo is damaged, or another file's */
 	DCM_UNNAMED_DEBUGINFO_ASKED, /* a debuginfod server is being asked */
+	DCM_UNNAMED_JIT_MAP_CUT, /* JIT code, and only the end of a perf map that is too large was read */
 	DCM_UNNAMED_N
 };
 
@@ -820,10 +821,7 @@ struct dcm_lifecycle {
 	 * host->drop(). An error is logged, and stop() follows all the same. NULL: nothing is held.
 	 */
 	int (*drain)(void *instance, int64_t deadline_mono_ns);
-	/*
-	 * Ends every thread and frees the instance. No call from or to the plugin's instance
-	 * follows.
-	 */
+	/* Ends every thread and frees the instance; no call from or to it follows. */
 	void (*stop)(void *instance);
 	/*
 	 * Optional, before open() or without it (`decima check`): looks whether this machine lets
@@ -930,10 +928,7 @@ struct dcm_storage_ops {
 	 * failure nothing of it is left.
 	 */
 	int (*backup)(void *instance, const char *dir, struct dcm_error *err);
-	/*
-	 * Looks for damage and reports each finding; returns 0 when there is none, -EUCLEAN
-	 * otherwise.
-	 */
+	/* Looks for damage and reports each finding; 0 when there is none, -EUCLEAN otherwise. */
 	int (*check)(void *instance, dcm_report_fn report, void *ctx, struct dcm_error *err);
 	/* At once, from numbers that are kept: waits for no question. */
 	void (*stat)(void *instance, struct dcm_store_stat *ret);

@@ -218,6 +218,11 @@ tests_unit_test_perf_map_SOURCES = tests/unit/test_perf_map.c plugins/input/perf
 tests_unit_test_perf_map_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_perf_map_LDADD = $(BASE_LA) $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_perf_map_notes
+tests_unit_test_perf_map_notes_SOURCES = tests/unit/test_perf_map_notes.c plugins/input/perf_map/perf_map.c \
+	$(perf_map_pure)
+tests_unit_test_perf_map_notes_LDADD = $(BASE_LA) $(UNIT_LIBS)
+
 # The sampler's files that need neither libbpf nor rights (plugins/input/ebpf/local.mk).
 EBPF_TEST = tests/unit/ebpf_host.c tests/unit/ebpf_host.h $(FAILMALLOC) $(ebpf_pure)
 EBPF_MEMORY = tests/unit/ebpf_memory.c tests/unit/ebpf_memory.h

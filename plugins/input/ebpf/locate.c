@@ -67,6 +67,7 @@ const char *locate__unnamed_text(enum dcm_unnamed why)
 		[DCM_UNNAMED_BAD_FILE] = "not an ELF file",
 		[DCM_UNNAMED_JIT_NO_MAP] = "JIT code without a perf map",
 		[DCM_UNNAMED_JIT_NOT_IN_MAP] = "JIT code that the perf map does not list",
+		[DCM_UNNAMED_JIT_MAP_CUT] = "JIT code, and only the end of the perf map is read",
 		[DCM_UNNAMED_KALLSYMS] = "kernel symbols are hidden",
 		[DCM_UNNAMED_NOT_HERE] = "file not known here",
 	};

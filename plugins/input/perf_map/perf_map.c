@@ -48,7 +48,9 @@ static const struct dcm_option rows[] = {
 	  .def = "256MiB",
 	  .min = "64KiB",
 	  .max = "16GiB",
-	  .doc = "Of a larger map only the end is read. About 10 ms of CPU for each MiB, once." },
+	  .doc = "Of a larger map only the end is read, which is said; bytes before it are counted "
+		 "as "
+		 "dropped (perf_map_bytes). About 10 ms of CPU for each MiB, once." },
 	{ .name = "max_map_memory",
 	  .type = DCM_OPT_SIZE,
 	  .offset = offsetof(struct perf_map_options, max_map_memory),
@@ -114,7 +116,7 @@ struct perf_map {
 	struct clock clock; /* the host's */
 	struct processes *processes;
 	struct dcm_metric *lines, *skipped, *rewrites, *memory, *known;
-	_Atomic uint64_t told_lines, told_skipped, told_rewrites, told_forgotten, told_cut;
+	_Atomic uint64_t told_lines, told_skipped, told_rewrites, told_forgotten, told_cut, told_unread;
 };
 
 static const struct perf_map *of_clock(const struct clock *c)
@@ -153,7 +155,8 @@ static void tell(struct perf_map *p)
 {
 	const struct dcm_host *host = p->host;
 	struct processes_stat stat;
-	uint64_t forgotten, cut;
+	char note[PROCESSES_NOTE_BYTES];
+	uint64_t forgotten, cut, unread;
 
 	processes__stat(p->processes, &stat);
 	host->metric_add(p->lines, since(&p->told_lines, stat.n_lines));
@@ -167,6 +170,11 @@ static void tell(struct perf_map *p)
 	cut = since(&p->told_cut, stat.n_cut);
 	if (cut)
 		host->drop(host, "jitdump_work", cut);
+	unread = since(&p->told_unread, stat.n_unread);
+	if (unread)
+		host->drop(host, "perf_map_bytes", unread);
+	while (processes__take_note(p->processes, note))
+		host->log(host, DCM_LOG_WARNING, "%s", note);
 }
 
 /* --- lifecycle --- */
@@ -248,6 +256,8 @@ static void process(void *instance, enum dcm_process_event event, const struct d
 static enum dcm_unnamed why_of(int rc)
 {
 	switch (rc) {
+	case 1:
+		return DCM_UNNAMED_JIT_MAP_CUT;
 	case 0:
 	case -ENOMEM:
 		return DCM_UNNAMED_JIT_NOT_IN_MAP;
@@ -266,7 +276,7 @@ static int resolve(void *instance, const struct dcm_process *id, const uint64_t 
 	struct processes_answer *answers = mem__zalloc(n, sizeof(*answers));
 	int rc = answers ? processes__resolve(p->processes, id, addresses, n, &arena, answers) : -ENOMEM;
 
-	for (uint32_t i = 0; rc == 0 && i < n; i++) {
+	for (uint32_t i = 0; rc >= 0 && i < n; i++) {
 		struct dcm_symbol symbol = { .name = answers[i].name,
 					     .file = answers[i].file,
 					     .line = answers[i].line,
@@ -283,7 +293,7 @@ static int resolve(void *instance, const struct dcm_process *id, const uint64_t 
 	/*
 	 * A map that may not be read is knowledge of the process, too: the reason is ours to give.
 	 */
-	return rc == -EACCES ? 0 : rc;
+	return rc == -EACCES || rc > 0 ? 0 : rc;
 }
 
 static const struct dcm_lifecycle lifecycle = {

@@ -41,6 +41,16 @@ enum {
 };
 static const int64_t SECOND_NS = 1000000000;
 
+enum { NOTES_MAX = 8, NOTES_S = 60 }; /* so many in so long */
+
+/* Sentences that wait for somebody who may call the host. Its lock is taken last of all. */
+struct notes {
+	pthread_mutex_t lock;
+	char texts[NOTES_MAX][PROCESSES_NOTE_BYTES];
+	uint32_t n, n_since; /* that wait; that were noted since: */
+	int64_t since_ns;
+};
+
 /* A root directory that is not ours. Under the table's lock. */
 struct root {
 	struct root *next;
@@ -67,7 +77,8 @@ struct process {
 	int64_t looked_ns;		/* mono; 0: never */
 	int64_t dump_ns, dump_pause_ns; /* mono of the next look for a jitdump; grows while there is none */
 	char *dump_path;		/* NULL: none was found */
-	int result;			/* of that look */
+	uint32_t map_dir, map_pid; /* dirs[map_dir]/perf-map_pid.map is the one that is open */
+	int result;		   /* of that look */
 	_Atomic int64_t asked_ns;
 	_Atomic uint64_t bytes;
 };
@@ -83,7 +94,8 @@ struct processes {
 	uint32_t n_processes, n_roots;
 	int64_t swept_ns, checked_ns;
 
-	_Atomic uint64_t bytes, n_lines, n_skipped, n_forgotten, n_rewrites, n_cut;
+	_Atomic uint64_t bytes, n_lines, n_skipped, n_forgotten, n_rewrites, n_cut, n_unread;
+	struct notes notes;
 };
 
 /* --- roots, under the table's lock --- */
@@ -327,6 +339,10 @@ static int open_in(struct processes *t, struct process *p, int root_fd, uint32_t
 		snprintf(path, sizeof(path), "%s/perf-%" PRIu32 ".map", t->config.dirs[i], pid);
 		rc = source__open(&p->sources[SOURCE_PERF_MAP], root_fd, path, &owner,
 				  p->info.start_real_s);
+		if (rc == 0) {
+			p->map_dir = i;
+			p->map_pid = pid;
+		}
 		if (rc == 0 || rc == -ENOMEM)
 			return rc;
 		result = more_telling(result, rc);
@@ -393,6 +409,7 @@ static struct source_stat stat_of(const struct process *p)
 		sum.n_forgotten += one.n_forgotten;
 		sum.n_rewrites += one.n_rewrites;
 		sum.n_cut += one.n_cut;
+		sum.n_unread += one.n_unread;
 		sum.bytes += one.bytes;
 	}
 	return sum;
@@ -410,6 +427,79 @@ static void account(struct processes *t, struct process *p, const struct source_
 	atomic_fetch_add(&t->n_forgotten, now.n_forgotten - before->n_forgotten);
 	atomic_fetch_add(&t->n_rewrites, now.n_rewrites - before->n_rewrites);
 	atomic_fetch_add(&t->n_cut, now.n_cut - before->n_cut);
+	atomic_fetch_add(&t->n_unread, now.n_unread - before->n_unread);
+}
+
+/* --- notes --- */
+
+/* Room for one more, or NULL. With the lock. */
+static char *new_note(struct notes *n, int64_t now_ns)
+{
+	if (n->since_ns == 0 || now_ns - n->since_ns > NOTES_S * SECOND_NS) {
+		n->since_ns = now_ns;
+		n->n_since = 0;
+	}
+	if (n->n == NOTES_MAX || n->n_since == NOTES_MAX)
+		return NULL;
+	n->n_since++;
+	return n->texts[n->n++];
+}
+
+static void note(struct processes *t, const struct process *p, const struct source *s, const char *fault)
+{
+	char path[PROC_PATH_MAX], *text;
+
+	if (s->format == SOURCE_PERF_MAP)
+		snprintf(path, sizeof(path), "%s/perf-%" PRIu32 ".map", t->config.dirs[p->map_dir],
+			 p->map_pid);
+	else
+		snprintf(path, sizeof(path), "%s", p->dump_path ? p->dump_path : "jitdump");
+	pthread_mutex_lock(&t->notes.lock);
+	text = new_note(&t->notes, clock__mono(t->config.clock));
+	if (text)
+		snprintf(text, PROCESSES_NOTE_BYTES, "%.200s of process %" PRIu32 ": %.260s", path,
+			 p->id.pid, fault);
+	pthread_mutex_unlock(&t->notes.lock);
+}
+
+bool processes__take_note(struct processes *t, char ret[static PROCESSES_NOTE_BYTES])
+{
+	struct notes *n = &t->notes;
+	bool any;
+
+	pthread_mutex_lock(&n->lock);
+	any = n->n > 0;
+	if (any)
+		memcpy(ret, n->texts[--n->n], PROCESSES_NOTE_BYTES);
+	pthread_mutex_unlock(&n->lock);
+	return any;
+}
+
+/* A line that was being written is nothing to speak of; a tenth of them is. */
+static void note_faults(struct processes *t, const struct process *p, struct source *s)
+{
+	struct source_stat stat = source__stat(s);
+	uint64_t lines = stat.n_lines - s->lines_before, skipped = stat.n_skipped - s->skipped_before;
+	char fault[256];
+
+	if (s->is_cut && !s->told_cut) {
+		s->told_cut = true;
+		snprintf(fault, sizeof(fault),
+			 "only its last %" PRIu64
+			 " bytes are read, and code that the rest lists has no "
+			 "names; raise max_file_size",
+			 t->config.max_file_bytes);
+		note(t, p, s, fault);
+	}
+	if (skipped && skipped >= lines / 10 && !s->told_skipped) {
+		s->told_skipped = true;
+		snprintf(fault, sizeof(fault),
+			 "%" PRIu64 " of %" PRIu64
+			 " %s are not understood and name nothing; have the "
+			 "runtime write it anew, or remove it",
+			 skipped, lines, s->format == SOURCE_PERF_MAP ? "lines" : "records");
+		note(t, p, s, fault);
+	}
 }
 
 /* Reads on in one file, when it is open; rc is what opening it gave. 0 when it tells something. */
@@ -434,6 +524,8 @@ static int refresh(struct processes *t, struct process *p, bool read)
 	map = read_on(t, &p->sources[SOURCE_PERF_MAP], open_map(t, p), read);
 	dump = read_on(t, &p->sources[SOURCE_JITDUMP], open_dump(t, p, now_ns, read), read);
 	account(t, p, &before);
+	for (int i = 0; i < SOURCE_FORMATS; i++)
+		note_faults(t, p, &p->sources[i]);
 	if (map == -ENOMEM || dump == -ENOMEM)
 		p->result = -ENOMEM;
 	else
@@ -574,10 +666,12 @@ int processes__resolve(struct processes *t, const struct dcm_process *id, const 
 	rc = refresh(t, p, true);
 	if (rc == 0)
 		rc = answer(p, addresses, n, arena, ret);
+	if (rc == 0 && p->sources[SOURCE_PERF_MAP].is_cut)
+		rc = 1;
 	pthread_mutex_unlock(&p->lock);
 	make_room(t, p);
 	process_unref(t, p);
-	return rc == 0 || rc == -EACCES || rc == -ENOMEM ? rc : -ENOENT;
+	return rc >= 0 || rc == -EACCES || rc == -ENOMEM ? rc : -ENOENT;
 }
 
 void processes__stat(struct processes *t, struct processes_stat *ret)
@@ -588,6 +682,7 @@ void processes__stat(struct processes *t, struct processes_stat *ret)
 		.n_forgotten = atomic_load(&t->n_forgotten),
 		.n_rewrites = atomic_load(&t->n_rewrites),
 		.n_cut = atomic_load(&t->n_cut),
+		.n_unread = atomic_load(&t->n_unread),
 		.bytes = atomic_load(&t->bytes),
 	};
 	pthread_mutex_lock(&t->lock);
@@ -605,6 +700,7 @@ int processes__new(const struct processes_config *config, struct processes **ret
 		return error__nomem(err);
 	t->config = *config;
 	pthread_mutex_init(&t->lock, NULL);
+	pthread_mutex_init(&t->notes.lock, NULL);
 	t->own_root_fd = open(config->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	rc = t->own_root_fd < 0 ? -errno : 0;
 	if (rc) {
@@ -632,5 +728,6 @@ void processes__free(struct processes *t)
 	}
 	fd__close(t->own_root_fd);
 	pthread_mutex_destroy(&t->lock);
+	pthread_mutex_destroy(&t->notes.lock);
 	free(t);
 }

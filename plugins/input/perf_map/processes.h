@@ -14,6 +14,7 @@
 #ifndef DECIMA_PERF_MAP_PROCESSES_H
 #define DECIMA_PERF_MAP_PROCESSES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <decima/plugin.h>
@@ -23,6 +24,7 @@
 
 enum {
 	PROCESSES_MAX = 16384, /* beyond it the one that was not heard of for the longest time goes */
+	PROCESSES_NOTE_BYTES = 512,
 	PROCESSES_MAX_ROOTS = 256 /* held open; the maps of further containers are not read */
 };
 
@@ -53,7 +55,8 @@ struct processes_answer {
 };
 
 /*
- * Reads what is new in the process's map and looks the addresses up. 0; -ENOENT: no such process,
+ * Reads what is new in the process's map and looks the addresses up. 0; 1: the same, but only the
+ * end of its map is read; -ENOENT: no such process,
  * or it has no map; -EACCES: it has one that may not be read, or is of a foreign owner; -ENOMEM.
  */
 int processes__resolve(struct processes *t, const struct dcm_process *id, const uint64_t *addresses,
@@ -62,9 +65,16 @@ int processes__resolve(struct processes *t, const struct dcm_process *id, const 
 struct processes_stat {
 	uint64_t n_lines, n_skipped, n_forgotten, n_rewrites; /* count up */
 	uint64_t n_cut;					      /* likewise; as dump.h has it */
+	uint64_t n_unread;				      /* likewise; bytes of perf maps */
 	uint64_t bytes;					      /* of maps, now */
 	uint32_t n_processes, n_roots;
 };
 void processes__stat(struct processes *t, struct processes_stat *ret);
+
+/*
+ * What people should know of a file, each thing once a file and a few a minute (anyone may write
+ * such files): of which only the end is read, or most is not understood. False: nothing more.
+ */
+bool processes__take_note(struct processes *t, char ret[static PROCESSES_NOTE_BYTES]);
 
 #endif

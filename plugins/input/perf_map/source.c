@@ -53,6 +53,7 @@ void source__forget(struct source *s)
 	s->offset = 0;
 	s->n_mark = 0;
 	s->skip_line = false;
+	s->is_cut = false;
 	map__reset(&s->map);
 	dump__reset(&s->dump);
 }
@@ -65,6 +66,7 @@ struct source_stat source__stat(const struct source *s)
 		.n_forgotten = s->map.n_forgotten + s->dump.lines.n_forgotten,
 		.n_rewrites = s->n_rewrites,
 		.n_cut = s->dump.n_cut,
+		.n_unread = s->n_unread,
 		.bytes = map__bytes(&s->map) + dump__bytes(&s->dump),
 	};
 }
@@ -168,6 +170,9 @@ int source__open(struct source *s, int root_fd, const char *path, const struct s
 		source__forget(s);
 	}
 	fd__close(s->fd);
+	s->told_cut = s->told_skipped = false;
+	s->lines_before = source__stat(s).n_lines;
+	s->skipped_before = source__stat(s).n_skipped;
 	s->fd = take_fd(fd);
 	s->dev = st.st_dev;
 	s->ino = st.st_ino;
@@ -211,9 +216,11 @@ static void skip_to_end(struct source *s, uint64_t file_bytes, uint64_t max_file
 {
 	if (s->format == SOURCE_JITDUMP || file_bytes - s->offset <= max_file_bytes)
 		return;
+	s->n_unread += file_bytes - max_file_bytes - s->offset;
 	source__forget(s);
 	s->offset = file_bytes - max_file_bytes;
 	s->skip_line = true;
+	s->is_cut = true;
 }
 
 /* Feeds one block; *ret_used 0 means that the rest is no whole line or record yet. */

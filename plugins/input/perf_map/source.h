@@ -45,9 +45,13 @@ struct source {
 	uint64_t dev, ino, offset;
 	char mark[SOURCE_MARK_BYTES]; /* the text before offset */
 	uint32_t n_mark;
-	bool skip_line;	  /* the reading began inside of a line */
-	bool is_behind;	  /* the last reading stopped at SOURCE_BYTES_AT_ONCE */
-	uint64_t n_reads; /* bytes that were read, of all time */
+	bool skip_line;			       /* the reading began inside of a line */
+	bool is_cut;			       /* the reading began behind the file's beginning */
+	bool told_cut, told_skipped;	       /* of this file: said already */
+	uint64_t lines_before, skipped_before; /* counts when this file was opened */
+	uint64_t n_unread; /* bytes of perf maps that were passed over, of all time */
+	bool is_behind;	   /* the last reading stopped at SOURCE_BYTES_AT_ONCE */
+	uint64_t n_reads;  /* bytes that were read, of all time */
 	uint64_t n_rewrites;
 };
 
@@ -77,6 +81,7 @@ int source__read(struct source *s, uint64_t max_file_bytes);
 struct source_stat {
 	uint64_t n_lines, n_skipped, n_forgotten, n_rewrites; /* lines, or records */
 	uint64_t n_cut;					      /* as dump.h has it */
+	uint64_t n_unread; /* bytes before the end that is read */
 	uint64_t bytes;
 };
 struct source_stat source__stat(const struct source *s);
