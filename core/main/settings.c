@@ -380,11 +380,8 @@ static int check(const void *config, struct dcm_error *err)
 	const char *const *listen = s->listen.items;
 	int r = check_labels(config, err);
 
-	if (r < 0)
-		return r;
-	for (uint32_t i = 0; i < s->listen.n; i++) {
-		int r = sockets__check(listen[i], err);
-
+	for (uint32_t i = 0; r == 0 && i < s->listen.n; i++) {
+		r = sockets__check(listen[i], err);
 		if (r < 0)
 			return r;
 		if (is_unix(listen[i]) || access__is_loopback(str__of(listen[i])))
@@ -397,7 +394,7 @@ static int check(const void *config, struct dcm_error *err)
 					  "there may read and write",
 					  listen[i]);
 	}
-	return 0;
+	return r;
 }
 
 const struct dcm_table settings__table = {
