@@ -12,6 +12,7 @@
  *	bench_answer [TURNS [SKEW]]
  */
 #include <inttypes.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -349,6 +350,10 @@ static void bench(struct day *d, const char *name, uint32_t n_blocks, bool label
 int main(int argc, char **argv)
 {
 	const int turns = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 5;
+
+	/* Memory is kept and given back as the daemon does: core/main/daemon.c. */
+	mallopt(M_MMAP_THRESHOLD, 128 * 1024);
+	mallopt(M_ARENA_MAX, 2);
 	struct day *d = day__new(argc > 2 ? strtod(argv[2], NULL) : 1.15);
 
 	fprintf(stderr, "%" PRIu64 " rows of %" PRIu64 " profiles\n", d->fleet.n_rows,

@@ -45,6 +45,11 @@ void *mem__zalloc(size_t n, size_t size)
 	return total ? calloc(1, total) : NULL;
 }
 
+void *mem__zalloc_large(size_t n, size_t size)
+{
+	return with_huge_pages(mem__zalloc(n, size), total_bytes(n, size));
+}
+
 void *mem__resize(void *p, size_t n, size_t size)
 {
 	size_t total = total_bytes(n, size);

@@ -14,6 +14,12 @@
 /* [n * size] zeroed bytes. n * size == 0 yields a pointer that may be freed. */
 void *mem__zalloc(size_t n, size_t size) __attribute__((malloc, alloc_size(1, 2)));
 
+/*
+ * The same for what may be large and is touched here and there: nothing is filled, and a large
+ * block may get huge pages, so that one that is touched all over is not paid for page by page.
+ */
+void *mem__zalloc_large(size_t n, size_t size) __attribute__((malloc, alloc_size(1, 2)));
+
 /* Resizes to [n * size] bytes; the old block stays valid on NULL. */
 void *mem__resize(void *p, size_t n, size_t size) __attribute__((alloc_size(2, 3)));
 

@@ -20,12 +20,29 @@ static void test_overflow(void **state)
 	assert_non_null(p);
 	assert_null(mem__zalloc(huge, 2));
 	assert_null(mem__zalloc(half, 2));
+	assert_null(mem__zalloc_large(huge, 2));
 	assert_null(mem__resize(p, huge, 3));
 	assert_null(mem__resize(p, half, 2));
 	assert_null(mem__dup_str(p, huge));
 	for (int i = 0; i < 15; i++)
 		assert_int_equal(p[i], 0);
 	free(p);
+}
+
+static void test_large_is_zero_too(void **state)
+{
+	const size_t n = (size_t)5 << 20;
+
+	(void)state;
+	for (int turn = 0; turn < 2; turn++) {
+		char *p = mem__zalloc_large(n, 1);
+
+		assert_non_null(p);
+		for (size_t i = 0; i < n; i += 64)
+			assert_int_equal(p[i], 0);
+		memset(p, 1, n);
+		free(p);
+	}
 }
 
 static void test_nothing_is_not_null(void **state)
@@ -87,6 +104,7 @@ static void test_no_memory(void **state)
 	(void)state;
 	failmalloc__arm(1);
 	assert_null(mem__zalloc(1, 1));
+	assert_null(mem__zalloc_large(5 << 20, 1));
 	assert_null(mem__resize(p, 10, 10));
 	assert_null(mem__dup("x", 1));
 	assert_null(mem__dup_str("x", 1));
@@ -136,9 +154,13 @@ static void test_cleanup(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_overflow),  cmocka_unit_test(test_nothing_is_not_null),
-		cmocka_unit_test(test_copies),	  cmocka_unit_test(test_large_blocks),
-		cmocka_unit_test(test_no_memory), cmocka_unit_test(test_cleanup),
+		cmocka_unit_test(test_overflow),
+		cmocka_unit_test(test_large_is_zero_too),
+		cmocka_unit_test(test_nothing_is_not_null),
+		cmocka_unit_test(test_copies),
+		cmocka_unit_test(test_large_blocks),
+		cmocka_unit_test(test_no_memory),
+		cmocka_unit_test(test_cleanup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

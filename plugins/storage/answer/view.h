@@ -161,15 +161,16 @@ static inline uint32_t view__stack(struct view *v, uint32_t era, uint32_t stack)
 	if (!v->imports)
 		return stack;
 	struct dict_import *im = &v->eras.v[era].import;
-	return im->map.stacks[stack] != DCM_NONE ? im->map.stacks[stack] : dict_import__stack(im, stack);
+	const uint32_t known = dict_map__get(im->map.stacks, stack);
+	return known != DCM_NONE ? known : dict_import__stack(im, stack);
 }
 static inline uint32_t view__label_set(struct view *v, uint32_t era, uint32_t set)
 {
 	if (!v->imports)
 		return set;
 	struct dict_import *im = &v->eras.v[era].import;
-	return im->map.label_sets[set] != DCM_NONE ? im->map.label_sets[set]
-						   : dict_import__label_set(im, set);
+	const uint32_t known = dict_map__get(im->map.label_sets, set);
+	return known != DCM_NONE ? known : dict_import__label_set(im, set);
 }
 
 /* Entries of the answer's dictionary; while it grows, at this moment. */

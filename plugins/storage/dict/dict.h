@@ -206,11 +206,25 @@ uint32_t dict__admit(struct pool *pool, struct hindex *index, uint64_t hash);
 
 struct dict_counts dict__counts(const struct dict *d);
 
-/* Remembers what was copied already: source id -> id, DCM_NONE where not yet. */
+/*
+ * Remembers what was copied already: source id -> id, DCM_NONE where not yet. Ids stand there as
+ * their complement, so that memory that is zero says "not yet": what a question does not ask about
+ * costs nothing, however large the dictionary is.
+ */
 struct dict_map {
 	uint32_t *strings, *mappings, *functions, *processes, *locations, *stacks, *label_sets, *series;
 	uint32_t *all; /* the one allocation behind them */
 };
+static inline uint32_t dict_map__get(const uint32_t *map, uint32_t id)
+{
+	return ~map[id];
+}
+/* Returns what it is set to. */
+static inline uint32_t dict_map__set(uint32_t *map, uint32_t id, uint32_t to)
+{
+	map[id] = ~to;
+	return to;
+}
 
 struct dict_import {
 	struct dict *to;

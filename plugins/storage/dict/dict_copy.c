@@ -26,12 +26,11 @@ static int dict_map__init(struct dict_map *m, const struct dict_counts *c)
 {
 	size_t n = (size_t)c->strings + c->mappings + c->functions + c->processes + c->locations +
 		   c->stacks + c->label_sets + c->series;
-	uint32_t *p = mem__resize(NULL, n ? n : 1, sizeof(*p));
+	uint32_t *p = mem__zalloc_large(n, sizeof(*p));
 
 	*m = (struct dict_map){ .all = p };
 	if (!p)
 		return -ENOMEM;
-	memset(p, 0xff, n * sizeof(*p));
 	m->strings = p;
 	m->mappings = m->strings + c->strings;
 	m->functions = m->mappings + c->mappings;
@@ -100,29 +99,30 @@ void dict_import__fini(struct dict_import *im)
 
 static uint32_t import_string(struct dict_import *im, uint32_t id)
 {
-	if (im->map.strings[id] == DCM_NONE)
-		im->map.strings[id] = dict__string(im->to, im->batch ? im->batch->strings[id]
-								     : dict__str(im->old, id));
-	return im->map.strings[id];
+	if (dict_map__get(im->map.strings, id) == DCM_NONE)
+		dict_map__set(im->map.strings, id,
+			      dict__string(im->to, im->batch ? im->batch->strings[id]
+							     : dict__str(im->old, id)));
+	return dict_map__get(im->map.strings, id);
 }
 
 static uint32_t import_mapping(struct dict_import *im, uint32_t id)
 {
-	if (im->map.mappings[id] != DCM_NONE)
-		return im->map.mappings[id];
+	if (dict_map__get(im->map.mappings, id) != DCM_NONE)
+		return dict_map__get(im->map.mappings, id);
 	struct dcm_mapping m = im->batch ? im->batch->mappings[id]
 					 : *POOL_AT(&im->old->mappings, struct dcm_mapping, id);
 	m.file = import_string(im, m.file);
 	m.build_id = import_string(im, m.build_id);
 	if (m.file == DCM_NONE || m.build_id == DCM_NONE)
 		return DCM_NONE;
-	return im->map.mappings[id] = dict__mapping(im->to, &m);
+	return dict_map__set(im->map.mappings, id, dict__mapping(im->to, &m));
 }
 
 static uint32_t import_function(struct dict_import *im, uint32_t id)
 {
-	if (im->map.functions[id] != DCM_NONE)
-		return im->map.functions[id];
+	if (dict_map__get(im->map.functions, id) != DCM_NONE)
+		return dict_map__get(im->map.functions, id);
 	struct dcm_function f = im->batch ? im->batch->functions[id]
 					  : *POOL_AT(&im->old->functions, struct dcm_function, id);
 	f.name = import_string(im, f.name);
@@ -133,16 +133,17 @@ static uint32_t import_function(struct dict_import *im, uint32_t id)
 	/* "" says the same as repeating the name does. */
 	if (f.system_name == f.name)
 		f.system_name = 0;
-	return im->map.functions[id] = dict__function(im->to, &f);
+	return dict_map__set(im->map.functions, id, dict__function(im->to, &f));
 }
 
 static uint32_t import_process(struct dict_import *im, uint32_t id)
 {
-	if (im->map.processes[id] == DCM_NONE)
-		im->map.processes[id] = dict__process(
-			im->to, im->batch ? &im->batch->processes[id]
-					  : POOL_AT(&im->old->processes, struct dcm_process, id));
-	return im->map.processes[id];
+	if (dict_map__get(im->map.processes, id) == DCM_NONE)
+		dict_map__set(im->map.processes, id,
+			      dict__process(im->to, im->batch ? &im->batch->processes[id]
+							      : POOL_AT(&im->old->processes,
+									struct dcm_process, id)));
+	return dict_map__get(im->map.processes, id);
 }
 
 /* A batch without such entries has no such column, and nothing is an offset from nothing. */
@@ -204,8 +205,8 @@ static struct dcm_line *import_lines(struct dict_import *im, const struct dcm_li
 
 static uint32_t import_location(struct dict_import *im, uint32_t id)
 {
-	if (im->map.locations[id] != DCM_NONE)
-		return im->map.locations[id];
+	if (dict_map__get(im->map.locations, id) != DCM_NONE)
+		return dict_map__get(im->map.locations, id);
 	const struct dcm_line *lines;
 	uint64_t hash;
 	struct dcm_location l = source_location(im, id, &lines, &hash);
@@ -217,9 +218,9 @@ static uint32_t import_location(struct dict_import *im, uint32_t id)
 	int err = 0;
 	struct dcm_line *copy = import_lines(im, lines, l.n_lines, &err);
 	if (err == 0)
-		im->map.locations[id] = dict__location(im->to, hash, &l, copy);
+		dict_map__set(im->map.locations, id, dict__location(im->to, hash, &l, copy));
 	free(copy);
-	return im->map.locations[id];
+	return dict_map__get(im->map.locations, id);
 }
 
 static uint64_t source_hash(const struct dict_import *im, uint32_t location)
@@ -244,8 +245,8 @@ static const uint32_t *source_stack(const struct dict_import *im, uint32_t id, u
 
 uint32_t dict_import__stack(struct dict_import *im, uint32_t id)
 {
-	if (im->map.stacks[id] != DCM_NONE)
-		return im->map.stacks[id];
+	if (dict_map__get(im->map.stacks, id) != DCM_NONE)
+		return dict_map__get(im->map.stacks, id);
 	const uint32_t n = stack_depth(im, id);
 	uint32_t few[128], *ids = few, i = 0;
 
@@ -255,10 +256,10 @@ uint32_t dict_import__stack(struct dict_import *im, uint32_t id)
 	while (i < n && (ids[i] = import_location(im, from[i])) != DCM_NONE)
 		i++;
 	if (i == n)
-		im->map.stacks[id] = dict__stack(im->to, ids, n);
+		dict_map__set(im->map.stacks, id, dict__stack(im->to, ids, n));
 	if (ids != few)
 		free(ids);
-	return im->map.stacks[id];
+	return dict_map__get(im->map.stacks, id);
 }
 
 /* Stacks that are brought in together. */
@@ -278,7 +279,7 @@ static void begin_stack(struct dict_import *im, struct import_run *run, uint32_t
 	for (uint32_t i = 0; i < n; i++) {
 		const uint32_t location = frames[i] = from[i];
 
-		if (im->map.locations[location] != DCM_NONE)
+		if (dict_map__get(im->map.locations, location) != DCM_NONE)
 			continue;
 		dict__seek_location(im->to, source_hash(im, location));
 		run->missing[run->n_missing++] = location;
@@ -307,7 +308,7 @@ static int end_import_run(struct dict_import *im, struct import_run *run)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < run->n; at += run->lengths[i++]) {
 		for (uint32_t k = 0; k < run->lengths[i]; k++)
-			at[k] = im->map.locations[at[k]];
+			at[k] = dict_map__get(im->map.locations, at[k]);
 		run->hashes[i] = dict__seek_stack(im->to, at, run->lengths[i]);
 	}
 	for (uint32_t i = 0; i < run->n; i++)
@@ -318,7 +319,7 @@ static int end_import_run(struct dict_import *im, struct import_run *run)
 
 		if (id == DCM_NONE)
 			return -ENOMEM;
-		im->map.stacks[run->ids[i]] = id;
+		dict_map__set(im->map.stacks, run->ids[i], id);
 	}
 	run->n = run->n_frames = run->n_missing = 0;
 	return 0;
@@ -331,7 +332,7 @@ int dict_import__stacks(struct dict_import *im, const uint32_t *ids, uint64_t n)
 
 	run.n = run.n_frames = run.n_missing = 0;
 	for (uint64_t i = 0; r == 0 && i < n; i++) {
-		if (im->map.stacks[ids[i]] != DCM_NONE)
+		if (dict_map__get(im->map.stacks, ids[i]) != DCM_NONE)
 			continue;
 		const uint32_t depth = stack_depth(im, ids[i]);
 
@@ -345,8 +346,8 @@ int dict_import__stacks(struct dict_import *im, const uint32_t *ids, uint64_t n)
 
 uint32_t dict_import__label_set(struct dict_import *im, uint32_t id)
 {
-	if (im->map.label_sets[id] != DCM_NONE)
-		return im->map.label_sets[id];
+	if (dict_map__get(im->map.label_sets, id) != DCM_NONE)
+		return dict_map__get(im->map.label_sets, id);
 	struct dict_label_set s;
 	if (im->batch)
 		s = (struct dict_label_set){ COLUMN_AT(im->batch->labels, im->batch->label_sets[id].off),
@@ -354,7 +355,7 @@ uint32_t dict_import__label_set(struct dict_import *im, uint32_t id)
 	else
 		s = *dict__label_set_at(im->old, id);
 	if (s.n == 0)
-		return im->map.label_sets[id] = 0;
+		return dict_map__set(im->map.label_sets, id, 0);
 
 	/* Zeroed, because entries are compared member by member but kept as bytes. */
 	struct dcm_label *labels = mem__zalloc(s.n, sizeof(*labels));
@@ -369,15 +370,15 @@ uint32_t dict_import__label_set(struct dict_import *im, uint32_t id)
 			 (labels[i].unit == DCM_NONE && s.labels[i].unit != DCM_NONE);
 	}
 	if (!failed)
-		im->map.label_sets[id] = dict__label_set(im->to, labels, s.n);
+		dict_map__set(im->map.label_sets, id, dict__label_set(im->to, labels, s.n));
 	free(labels);
-	return im->map.label_sets[id];
+	return dict_map__get(im->map.label_sets, id);
 }
 
 uint32_t dict_import__series(struct dict_import *im, uint32_t id)
 {
-	if (im->map.series[id] != DCM_NONE)
-		return im->map.series[id];
+	if (dict_map__get(im->map.series, id) != DCM_NONE)
+		return dict_map__get(im->map.series, id);
 	struct dict_series s;
 	if (im->batch)
 		s = (struct dict_series){ COLUMN_AT(im->batch->pairs, im->batch->series[id].off),
@@ -393,9 +394,9 @@ uint32_t dict_import__series(struct dict_import *im, uint32_t id)
 		failed = pairs[i].name == DCM_NONE || pairs[i].value == DCM_NONE;
 	}
 	if (!failed)
-		im->map.series[id] = dict__series(im->to, pairs, s.n);
+		dict_map__set(im->map.series, id, dict__series(im->to, pairs, s.n));
 	free(pairs);
-	return im->map.series[id];
+	return dict_map__get(im->map.series, id);
 }
 
 uint32_t dict_import__type(struct dict_import *im, const struct dcm_type *t)
@@ -434,40 +435,41 @@ void dict_export__fini(struct dict_export *ex)
 
 static uint32_t export_string(struct dict_export *ex, uint32_t id)
 {
-	if (ex->map.strings[id] == DCM_NONE)
-		ex->map.strings[id] = ex->host->add_string(ex->to, dict__str(ex->from, id));
-	return ex->map.strings[id];
+	if (dict_map__get(ex->map.strings, id) == DCM_NONE)
+		dict_map__set(ex->map.strings, id,
+			      ex->host->add_string(ex->to, dict__str(ex->from, id)));
+	return dict_map__get(ex->map.strings, id);
 }
 
 static uint32_t export_mapping(struct dict_export *ex, uint32_t id)
 {
-	if (ex->map.mappings[id] == DCM_NONE) {
+	if (dict_map__get(ex->map.mappings, id) == DCM_NONE) {
 		struct dcm_mapping m = *POOL_AT(&ex->from->mappings, struct dcm_mapping, id);
 
 		m.file = export_string(ex, m.file);
 		m.build_id = export_string(ex, m.build_id);
-		ex->map.mappings[id] = ex->host->add_mapping(ex->to, &m);
+		dict_map__set(ex->map.mappings, id, ex->host->add_mapping(ex->to, &m));
 	}
-	return ex->map.mappings[id];
+	return dict_map__get(ex->map.mappings, id);
 }
 
 static uint32_t export_function(struct dict_export *ex, uint32_t id)
 {
-	if (ex->map.functions[id] == DCM_NONE) {
+	if (dict_map__get(ex->map.functions, id) == DCM_NONE) {
 		struct dcm_function f = *POOL_AT(&ex->from->functions, struct dcm_function, id);
 
 		f.name = export_string(ex, f.name);
 		f.system_name = export_string(ex, f.system_name);
 		f.file = export_string(ex, f.file);
-		ex->map.functions[id] = ex->host->add_function(ex->to, &f);
+		dict_map__set(ex->map.functions, id, ex->host->add_function(ex->to, &f));
 	}
-	return ex->map.functions[id];
+	return dict_map__get(ex->map.functions, id);
 }
 
 static uint32_t export_location(struct dict_export *ex, uint32_t id, int *err)
 {
-	if (ex->map.locations[id] != DCM_NONE)
-		return ex->map.locations[id];
+	if (dict_map__get(ex->map.locations, id) != DCM_NONE)
+		return dict_map__get(ex->map.locations, id);
 	const struct dict_location *e = dict__location_at(ex->from, id);
 	const struct dict_lines *kept = atomic_load_explicit(&e->lines, memory_order_acquire);
 	uint32_t n = n_known_lines(kept, ex->n_functions);
@@ -491,15 +493,17 @@ static uint32_t export_location(struct dict_export *ex, uint32_t id, int *err)
 		.unnamed = atomic_load_explicit(&e->unnamed, memory_order_relaxed),
 	};
 	if (e->process != DCM_NONE) {
-		if (ex->map.processes[e->process] == DCM_NONE)
-			ex->map.processes[e->process] = ex->host->add_process(
-				ex->to, POOL_AT(&ex->from->processes, struct dcm_process, e->process));
-		l.process = ex->map.processes[e->process];
+		if (dict_map__get(ex->map.processes, e->process) == DCM_NONE)
+			dict_map__set(ex->map.processes, e->process,
+				      ex->host->add_process(ex->to, POOL_AT(&ex->from->processes,
+									    struct dcm_process,
+									    e->process)));
+		l.process = dict_map__get(ex->map.processes, e->process);
 	}
-	ex->map.locations[id] = ex->host->add_location(ex->to, &l, lines, n);
+	dict_map__set(ex->map.locations, id, ex->host->add_location(ex->to, &l, lines, n));
 	if (lines != few)
 		free(lines);
-	return ex->map.locations[id];
+	return dict_map__get(ex->map.locations, id);
 }
 
 /*
@@ -517,7 +521,7 @@ static const uint32_t *lead_path(struct dict_export *ex, const struct dict_stack
 		const struct dict_node *at = dict__node_at(ex->from, node);
 
 		p->nodes[i] = node;
-		p->ids[i] = known[at->location];
+		p->ids[i] = dict_map__get(known, at->location);
 		if (p->ids[i] == DCM_NONE)
 			p->ids[i] = export_location(ex, at->location, err);
 		node = at->parent;
@@ -543,13 +547,14 @@ static uint32_t export_deep(struct dict_export *ex, const struct dict_stack *s, 
 
 uint32_t dict_export__stack(struct dict_export *ex, uint32_t id, int *err)
 {
-	if (ex->map.stacks[id] != DCM_NONE)
-		return ex->map.stacks[id];
+	if (dict_map__get(ex->map.stacks, id) != DCM_NONE)
+		return dict_map__get(ex->map.stacks, id);
 	const struct dict_stack *s = dict__stack_at(ex->from, id);
 
-	return ex->map.stacks[id] = s->n > DICT_PATH_MAX
-					    ? export_deep(ex, s, err)
-					    : ex->host->add_stack(ex->to, lead_path(ex, s, err), s->n);
+	return dict_map__set(ex->map.stacks, id,
+			     s->n > DICT_PATH_MAX
+				     ? export_deep(ex, s, err)
+				     : ex->host->add_stack(ex->to, lead_path(ex, s, err), s->n));
 }
 
 /* Most frames of a stack were added together, from the root to the leaf, and lie side by side. */
@@ -574,7 +579,7 @@ static void end_run(struct dict_export *ex, struct stack_run *run)
 	const uint32_t first = ex->host->add_stacks(ex->to, run->locations, run->lengths, run->n);
 
 	for (uint32_t i = 0; i < run->n; i++)
-		ex->map.stacks[run->ids[i]] = first + i;
+		dict_map__set(ex->map.stacks, run->ids[i], first + i);
 	run->n = run->n_locations = 0;
 }
 
@@ -588,7 +593,7 @@ void dict_export__stacks(struct dict_export *ex, const uint32_t *ids, uint32_t n
 	for (uint32_t i = 0; i < n; i++) {
 		const struct dict_stack *s = dict__stack_at(ex->from, ids[i]);
 
-		if (ex->map.stacks[ids[i]] != DCM_NONE || s->n > DICT_PATH_MAX)
+		if (dict_map__get(ex->map.stacks, ids[i]) != DCM_NONE || s->n > DICT_PATH_MAX)
 			continue;
 		if (run.n == DICT_RUN_MAX || run.n_locations + s->n > DICT_RUN_LOCATIONS)
 			end_run(ex, &run);
@@ -603,8 +608,8 @@ void dict_export__stacks(struct dict_export *ex, const uint32_t *ids, uint32_t n
 
 uint32_t dict_export__label_set(struct dict_export *ex, uint32_t id, int *err)
 {
-	if (ex->map.label_sets[id] != DCM_NONE)
-		return ex->map.label_sets[id];
+	if (dict_map__get(ex->map.label_sets, id) != DCM_NONE)
+		return dict_map__get(ex->map.label_sets, id);
 	const struct dict_label_set *s = dict__label_set_at(ex->from, id);
 	struct dcm_label *labels = mem__zalloc(s->n ? s->n : 1, sizeof(*labels));
 
@@ -619,15 +624,15 @@ uint32_t dict_export__label_set(struct dict_export *ex, uint32_t id, int *err)
 		if (labels[i].unit != DCM_NONE)
 			labels[i].unit = export_string(ex, labels[i].unit);
 	}
-	ex->map.label_sets[id] = ex->host->add_label_set(ex->to, labels, s->n);
+	dict_map__set(ex->map.label_sets, id, ex->host->add_label_set(ex->to, labels, s->n));
 	free(labels);
-	return ex->map.label_sets[id];
+	return dict_map__get(ex->map.label_sets, id);
 }
 
 uint32_t dict_export__series(struct dict_export *ex, uint32_t id, int *err)
 {
-	if (ex->map.series[id] != DCM_NONE)
-		return ex->map.series[id];
+	if (dict_map__get(ex->map.series, id) != DCM_NONE)
+		return dict_map__get(ex->map.series, id);
 	const struct dict_series *s = dict__series_at(ex->from, id);
 	struct dcm_pair *pairs = mem__zalloc(s->n ? s->n : 1, sizeof(*pairs));
 
@@ -639,9 +644,9 @@ uint32_t dict_export__series(struct dict_export *ex, uint32_t id, int *err)
 		pairs[i].name = export_string(ex, s->pairs[i].name);
 		pairs[i].value = export_string(ex, s->pairs[i].value);
 	}
-	ex->map.series[id] = ex->host->add_series(ex->to, pairs, s->n);
+	dict_map__set(ex->map.series, id, ex->host->add_series(ex->to, pairs, s->n));
 	free(pairs);
-	return ex->map.series[id];
+	return dict_map__get(ex->map.series, id);
 }
 
 struct dcm_type dict_export__type(struct dict_export *ex, uint32_t id)
