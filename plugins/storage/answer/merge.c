@@ -346,7 +346,12 @@ static int add_selection(struct merge *m, uint32_t at)
 {
 	const struct dcm_select *sel = &m->view->sel[at];
 	const struct walk_user user = {
-		.stacks = true, .increases = true, .span = add_span, .rows = add_rows, .ctx = m
+		.stacks = true,
+		.increases = true,
+		.columns = PIECE_WANT_ROWS,
+		.span = add_span,
+		.rows = add_rows,
+		.ctx = m,
 	};
 	CLEANUP(match__fini) struct match match = { 0 };
 	CLEANUP(walk__fini) struct walk walk = { 0 };

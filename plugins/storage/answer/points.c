@@ -287,7 +287,11 @@ static int add_rows(void *ctx, const struct walk_rows *rows)
 static int add_all(struct points *pts)
 {
 	struct view *v = pts->view;
-	const struct walk_user user = { .increases = true, .span = add_span, .rows = add_rows, .ctx = pts };
+	const struct walk_user user = { .increases = true,
+					.columns = PIECE_WANT_TOTALS,
+					.span = add_span,
+					.rows = add_rows,
+					.ctx = pts };
 	CLEANUP(match__fini) struct match match = { 0 };
 	CLEANUP(walk__fini) struct walk walk = { 0 };
 	struct meter meter = { .host = v->host, .budget = v->sel->budget };

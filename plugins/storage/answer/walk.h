@@ -47,6 +47,11 @@ struct walk_user {
 	bool stacks, label_sets; /* which numbers rows() wants */
 	bool increases;		 /* of cumulative types; else they are states like gauges */
 	/*
+	 * enum piece_want: the columns that span() asks walk__profiles() for, but for spans, where
+	 * profiles last equally long. They are read together with the times.
+	 */
+	unsigned columns;
+	/*
 	 * walk->piece is open: 1 when that was all, 0 when it wants the span's rows, WALK_ENOUGH,
 	 * or an error. NULL: always rows.
 	 */
