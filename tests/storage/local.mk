@@ -182,7 +182,8 @@ tests_storage_test_answer_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_storage_test_answer_LDADD = $(LOCAL_STORE_LA) $(CODEC_LA) $(CONFIG_LA) $(UNIT_LIBS) -ldl
 
 unit_tests += tests/storage/test_sums
-tests_storage_test_sums_SOURCES = tests/storage/test_sums.c tests/unit/random.h
+tests_storage_test_sums_SOURCES = tests/storage/test_sums.c tests/unit/random.h $(FAILMALLOC)
+tests_storage_test_sums_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_storage_test_sums_LDADD = $(LOCAL_STORE_LA) $(UNIT_LIBS)
 
 EXTRA_DIST += tests/golden

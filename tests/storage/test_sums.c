@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "plugins/storage/answer/sums.h"
+#include "tests/unit/failmalloc.h"
 #include "tests/unit/random.h"
 
 enum { N_GROUPS = 3, N_KEYS = 2000, N_VALUES = 2, RUN = 100 };
@@ -209,13 +210,28 @@ static void beside_pages(void **state)
 	sums__fini(&s);
 }
 
+/* A page is no allocation: a thousand of them take some dozens, tables and all. */
+static void pages_come_together(void **state)
+{
+	enum { PAGES = 1000, ALLOCATIONS = 80 };
+	struct sums s;
+	(void)state;
+
+	sums__init(&s, 1, true, 0);
+	failmalloc__arm(ALLOCATIONS);
+	for (uint64_t i = 0; i < PAGES; i++)
+		assert_int_equal(sums__add(&s, 0, 0, i * SUMS_PAGE, 1), 0);
+	assert_false(failmalloc__disarm());
+	assert_true(sums__bytes(&s) < (PAGES + 100) * SUMS_PAGE * sizeof(int64_t));
+	sums__fini(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(of_every_size),
-		cmocka_unit_test(with_little_room),
-		cmocka_unit_test(past_64_bits),
-		cmocka_unit_test(beside_pages),
+		cmocka_unit_test(of_every_size),       cmocka_unit_test(with_little_room),
+		cmocka_unit_test(past_64_bits),	       cmocka_unit_test(beside_pages),
+		cmocka_unit_test(pages_come_together),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,6 +13,11 @@
 
 /* What pages may take; a quarter of what the question may hold, when that is less. */
 enum { PAGED_MAX_BYTES = 128 << 20, N_VALUES_MAX = 16 };
+/*
+ * Pages are allocated together, up to so many bytes: few blocks, which come from the heap and go
+ * back to it without a system call for each.
+ */
+enum { TOGETHER_MAX_BYTES = 64 << 10 };
 /* Values of a run that may go to pages: the same, as a run has many. */
 #define RUN_SMALL ((uint64_t)1 << 55)
 
@@ -85,6 +90,25 @@ static bool reach(struct sums *s, struct sums_pages *p, uint64_t at)
 	return true;
 }
 
+/* Memory for one page, zeroed; NULL when it ran out. */
+static int64_t *take_page(struct sums *s, size_t bytes)
+{
+	if (!s->n_spare) {
+		uint32_t n = s->n_together ? 2 * s->n_together : 1;
+
+		while (n > 1 && (n * bytes > TOGETHER_MAX_BYTES || !may_page(s, n * bytes)))
+			n /= 2;
+		s->spare = arena__alloc(&s->arena, n * bytes);
+		if (!s->spare)
+			return NULL;
+		s->n_spare = s->n_together = n;
+	}
+	int64_t *page = s->spare;
+	s->spare += bytes / sizeof(*page);
+	s->n_spare--;
+	return memset(page, 0, bytes);
+}
+
 /* The key's page, made where it may be; NULL where it may not or (*err) memory ran out. */
 static int64_t *page_of(struct sums *s, uint32_t group, uint64_t key, int *err)
 {
@@ -94,7 +118,7 @@ static int64_t *page_of(struct sums *s, uint32_t group, uint64_t key, int *err)
 	*err = 0;
 	if (group < s->paged.n && at < s->paged.v[group].n && s->paged.v[group].v[at])
 		return s->paged.v[group].v[at];
-	if (!s->paged_max || !may_page(s, bytes + (at + 1) * sizeof(int64_t *)))
+	if (!s->paged_max || !may_page(s, (s->n_spare ? 0 : bytes) + (at + 1) * sizeof(int64_t *)))
 		return NULL;
 	*err = -ENOMEM;
 	while (s->paged.n <= group)
@@ -103,11 +127,11 @@ static int64_t *page_of(struct sums *s, uint32_t group, uint64_t key, int *err)
 	struct sums_pages *p = &s->paged.v[group];
 	if (at >= p->n && !reach(s, p, at))
 		return NULL;
-	int64_t *page = arena__alloc(&s->arena, bytes);
+	int64_t *page = take_page(s, bytes);
 	if (!page)
 		return NULL;
 	*err = 0;
-	return p->v[at] = memset(page, 0, bytes);
+	return p->v[at] = page;
 }
 
 int sums__add_wide(struct sums *s, uint32_t at, uint32_t group, uint64_t key, __int128 value)

@@ -58,6 +58,8 @@ struct sums {
 	uint64_t tables_bytes;	      /* of paged.v[].v */
 	uint64_t paged_max;	      /* what tables and pages may come to; 0: no pages */
 	struct arena arena;	      /* pages */
+	int64_t *spare;		      /* pages that were allocated with the newest one, [n_spare] */
+	uint32_t n_spare, n_together; /* how many were allocated together the last time */
 };
 
 /*
