@@ -83,6 +83,8 @@ static uint32_t n_logged;
 static uint64_t bytes_dropped;
 
 static void keep_log(const struct dcm_host *host, enum dcm_log_level level, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+static void keep_log(const struct dcm_host *host, enum dcm_log_level level, const char *fmt, ...)
 {
 	va_list ap;
 
