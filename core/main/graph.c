@@ -60,6 +60,7 @@ struct graph {
 	bool started;
 	bool rights_gone;   /* see graph__open_with_rights() */
 	bool has_abandoned; /* a thread may be inside a plugin for as long as the process lives */
+	VEC(struct part *) abandoned; /* by a reload: what that thread looks at is never freed */
 };
 
 /* ------------------------------------------------------------------------------------------------
@@ -518,8 +519,9 @@ static int prepare_change(struct graph *g, struct plan_instance *to, struct chan
 	return 0;
 }
 
-/* Prepares one instance of the new plan: nothing that runs notices. */
-static int prepare(struct graph *g, struct plan_instance *to, struct change *c, struct dcm_error *err)
+/* Prepares one instance of the new plan: nothing that runs notices. `goes`: another one does. */
+static int prepare(struct graph *g, struct plan_instance *to, bool goes, struct change *c,
+		   struct dcm_error *err)
 {
 	struct part_env env = env_of(g);
 	int r;
@@ -534,7 +536,11 @@ static int prepare(struct graph *g, struct plan_instance *to, struct change *c, 
 			       "%s: is new, and the rights to open it were given up at the start; "
 			       "restart decima",
 			       c->part->object);
-	return r < 0 ? r : open_for_reload(c->part, err);
+	if (r < 0)
+		return r;
+	r = open_for_reload(c->part, err);
+	/* Who goes may have what it needs, as under another name: it is tried again when that one is gone. */
+	return r == -EADDRINUSE && goes ? 0 : r;
 }
 
 static void undo(struct change *changes, size_t n)
@@ -566,11 +572,15 @@ static void pause_part(struct graph *g, struct part *p, int64_t drain_ns)
 /* The old one is back. Whether it starts is in its state, as at any start. */
 static void switch_back(struct graph *g, struct change *c, int64_t drain_ns)
 {
+	struct part_env env = env_of(g);
+
 	if (part__runs(c->next))
 		pause_part(g, c->next, drain_ns);
 	part__hand_over(c->next, c->part);
 	if (c->ran)
 		start_part(g, c->part);
+	else
+		part__stand_by(c->part, &env, may_start(g, c->part));
 }
 
 /* The new one runs in the place of the old one, or the old one does again. */
@@ -618,6 +628,14 @@ static size_t index_of(const struct graph *g, const struct part *p)
 	return i;
 }
 
+static void free_part(struct graph *g, struct part *p)
+{
+	if (!part__is_abandoned(p))
+		part__free(p);
+	else if (vec__reserve(&g->abandoned, 1))
+		g->abandoned.v[g->abandoned.n++] = p;
+}
+
 static void remove_part(struct graph *g, struct part *p, int64_t drain_ns)
 {
 	size_t i;
@@ -628,7 +646,7 @@ static void remove_part(struct graph *g, struct part *p, int64_t drain_ns)
 	g->parts.n--;
 	pthread_mutex_unlock(&g->lock);
 	stop_part(g, p, clock__mono(&clock__system) + drain_ns);
-	part__free(p);
+	free_part(g, p);
 }
 
 static void replace_part(struct graph *g, struct part *p, struct part *next)
@@ -636,7 +654,7 @@ static void replace_part(struct graph *g, struct part *p, struct part *next)
 	pthread_mutex_lock(&g->lock);
 	g->parts.v[index_of(g, p)] = next;
 	pthread_mutex_unlock(&g->lock);
-	part__free(p);
+	free_part(g, p);
 }
 
 /* From here on nothing can fail but the start of what is new, which shows as its state. */
@@ -685,6 +703,7 @@ static int check_main(const struct graph *g, const struct plan *plan, struct dcm
 static int prepare_all(struct graph *g, struct plan *plan, struct change *changes, size_t *n,
 		       struct dcm_error *err)
 {
+	size_t n_going;
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < g->parts.n; i++) {
@@ -697,8 +716,9 @@ static int prepare_all(struct graph *g, struct plan *plan, struct change *change
 		else
 			changes[(*n)++] = (struct change){ .part = p, .what = REMOVE };
 	}
+	n_going = *n;
 	for (uint32_t i = 0; r == 0 && i < plan->n; i++)
-		r = prepare(g, &plan->instances[i], &changes[(*n)++], err);
+		r = prepare(g, &plan->instances[i], n_going > 0, &changes[(*n)++], err);
 	return r;
 }
 

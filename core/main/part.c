@@ -91,6 +91,11 @@ bool part__has_failed(const struct part *p)
 	return phase_of(p) == INSTANCE_FAILED;
 }
 
+bool part__is_abandoned(const struct part *p)
+{
+	return instance__is_abandoned(p->instance);
+}
+
 bool part__runs(const struct part *p)
 {
 	return p->started;

@@ -68,6 +68,8 @@ int part__pause(struct part *p, const struct part_env *env, int64_t deadline_mon
 /* What hangs on `from`, which does not run, hangs on `to` from now on, which has nothing yet. */
 void part__hand_over(struct part *from, struct part *to);
 
+/* A thread is inside and stays there: what it is must not be freed. */
+bool part__is_abandoned(const struct part *p);
 /* Started and not failed. Any thread that keeps the part alive. */
 bool part__runs(const struct part *p);
 /* Could not be opened or started. */

@@ -336,6 +336,11 @@ void instance__abandon(struct instance *i, const char *why)
 	host__set_state(i->host, DCM_STATE_FAILED, why);
 }
 
+bool instance__is_abandoned(const struct instance *i)
+{
+	return i->is_abandoned;
+}
+
 void instance__view(const struct instance *i, struct instance_view *ret)
 {
 	struct instance *m = (struct instance *)(uintptr_t)i;

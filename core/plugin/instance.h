@@ -94,6 +94,7 @@ void instance__stop(struct instance *i);
  * memory (and the plugin's) stays until the process ends.
  */
 void instance__abandon(struct instance *i, const char *why);
+bool instance__is_abandoned(const struct instance *i);
 
 /* When a failed instance is due for another open_and_start (mono); INT64_MAX: never by itself. */
 int64_t instance__retry_at(const struct instance *i);
