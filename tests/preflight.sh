@@ -19,7 +19,7 @@ chmod 755 "$dir"
 chmod -R go-w "$dir"
 touch "$dir/home/file" "$dir/foreign/precious"
 # Two runs at once have different process numbers, and so different ports.
-port=$((20000 + $$ % 20000))
+port=$((20000 + $$ % 12000))
 listen=127.0.0.1:$port
 
 decima() { # VERB CONFIGURATION

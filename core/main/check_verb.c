@@ -87,7 +87,7 @@ static bool is_decima(const char *address)
 	bool is_unix = strncmp(address, "unix:", 5) == 0;
 	const char *port = strrchr(address, ':');
 	struct dcm_http_answer answer = { .size = sizeof(answer) };
-	struct dcm_http_request request = { .size = sizeof(request), .timeout_ns = 2000000000 };
+	struct dcm_http_request request = { .size = sizeof(request), .timeout_ns = 5000000000 };
 	char url[512];
 	bool is;
 
@@ -103,7 +103,9 @@ static bool is_decima(const char *address)
 	request.url = url;
 	if (http_client__get(&request, &answer, NULL) < 0)
 		return false;
-	is = answer.status == 200 && answer.n == 3 && memcmp(answer.data, "ok\n", 3) == 0;
+	/* 421: under a name that it does not go by. */
+	is = (answer.status == 200 && answer.n == 3 && memcmp(answer.data, "ok\n", 3) == 0) ||
+	     answer.status == 421;
 	free(answer.data);
 	return is;
 }

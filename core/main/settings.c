@@ -345,6 +345,9 @@ static int check_labels(const struct main_settings *m, struct dcm_error *err)
 	for (uint32_t i = 0; i < m->labels.n; i++) {
 		const char *name = m->labels.keys[i];
 
+		/* The environment of another machine has it. */
+		if (!values[i])
+			continue;
 		bytes += strlen(name) + strlen(values[i]);
 		if (bytes > LABELS_MAX_BYTES)
 			return error__set(
@@ -381,6 +384,8 @@ static int check(const void *config, struct dcm_error *err)
 	int r = check_labels(config, err);
 
 	for (uint32_t i = 0; r == 0 && i < s->listen.n; i++) {
+		if (!listen[i])
+			continue;
 		r = sockets__check(listen[i], err);
 		if (r < 0)
 			return r;

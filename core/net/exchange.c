@@ -90,6 +90,8 @@ static const char *fault_of(const struct head *h)
 {
 	if (h->fault)
 		return h->fault;
+	if (memchr(h->x->target.p, ' ', h->x->target.n))
+		return "a space within the target";
 	if (h->n_hosts == 0 && h->x->is_http_1_1)
 		return "no Host header";
 	if (h->n_hosts > 1)

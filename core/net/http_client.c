@@ -62,8 +62,9 @@ static int explain(CURLcode code, const struct http_call *call, const char *deta
 		return error__set(err, -EINVAL, "%s: not a URL this can ask; write http://HOST:PORT or unix:/PATH",
 				  call->url);
 	case CURLE_COULDNT_RESOLVE_HOST:
-		return error__set(err, -ENOENT, "%s: %s; write http://HOST:PORT or unix:/PATH",
-				  call->url, detail);
+		return error__set(err, -ENOENT, "%s: %s; %s", call->url, detail,
+				  call->remedy ? "is the name right?"
+					       : "write http://HOST:PORT or unix:/PATH");
 	case CURLE_PEER_FAILED_VERIFICATION:
 	case CURLE_SSL_CACERT_BADFILE:
 		return error__set(err, -EACCES, "%s: the server's certificate is not trusted: %s; name its authority",

@@ -114,8 +114,8 @@ static int set_up(void **state)
 								   .max_waiting = 2,
 								   .bodies_max_bytes = 1500,
 								   .request_max_bytes = MEMORY,
-								   .header_timeout_ns = 500000000,
-								   .body_timeout_ns = 500000000 },
+								   .header_timeout_ns = 1500000000,
+								   .body_timeout_ns = 1500000000 },
 				       routes, &quiet, stats, &listener, &err),
 			 0);
 	assert_int_equal(listener__start(listener, &err), 0);
@@ -306,6 +306,8 @@ static void test_malformed(void **state)
 	assert_int_equal(raw("GET /quick HTTP/1.1\r\nHost : localhost\r\n\r\n"), 400);
 	assert_int_equal(raw("GET /quick HTTP/1.1\r\nHost: localhost\r\nX-A : b\r\n\r\n"), 400);
 	assert_int_equal(raw("GET /quick HTTP/1.1\r\n\r\n"), 400);
+	assert_int_equal(raw("GET /quick?a b HTTP/1.1\r\nHost: localhost\r\n\r\n"), 400);
+	assert_int_equal(raw("GET /quick HTTP/1.1 HTTP/1.1\r\nHost: localhost\r\n\r\n"), 400);
 	assert_int_equal(raw("GET /quick HTTP/1.0\r\n\r\n"), 421);
 	assert_int_equal(raw("GET /quick HTTP/1.0\r\nHost: localhost\r\n\r\n"), 200);
 	assert_int_equal(post_head("/echo", "Transfer-Encoding: identity"), 400);

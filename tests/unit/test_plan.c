@@ -311,7 +311,9 @@ static void elsewhere_is_lenient(void **state)
 {
 	const struct plan_source source = {
 		.text = "inputs: { nosuch: {}, example: { service_name: "
-			"'${DECIMA_NO_SUCH_VARIABLE}' } }\n",
+			"'${DECIMA_NO_SUCH_VARIABLE}' } }\n"
+			"labels: { env: '${DECIMA_NO_SUCH_VARIABLE}' }\n"
+			"server: { listen: '${DECIMA_NO_SUCH_VARIABLE}' }\n",
 		.elsewhere = true,
 	};
 	struct plan *plan = NULL;
