@@ -91,7 +91,9 @@ kill -9 "$pid"
 
 start "$dir/chain" 60
 sample "{frequency: 199Hz, user_stacks: false, filter: {pids: [$pid]}}" 2
+check no_user_stacks.rows "$(rows | wc -l)" -gt 0
 check no_user_stacks "$(rows | grep -c gamma_)" -eq 0
 sample "{frequency: 199Hz, kernel_stacks: false, filter: {pids: [$pid]}}" 2
+check no_kernel_stacks.rows "$(rows | grep -c gamma_)" -gt 0
 check no_kernel_stacks "$(rows | grep -c 'spin;')" -eq 0
 kill -9 "$pid"

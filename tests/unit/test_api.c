@@ -352,8 +352,12 @@ static void ranges_begin_in_1970(void **state)
 			if (before.r.status != 200)
 				fail_msg("%s: %d %s", target, before.r.status,
 					 (const char *)before.r.body.data);
-			assert_int_equal(before.r.body.n, since.r.body.n);
-			assert_memory_equal(before.r.body.data, since.r.body.data, since.r.body.n);
+			/* A difference has rates, over a time that goes on. */
+			if (!strstr(target, "/diff")) {
+				assert_int_equal(before.r.body.n, since.r.body.n);
+				assert_memory_equal(before.r.body.data, since.r.body.data,
+						    since.r.body.n);
+			}
 			forget(&since);
 			forget(&before);
 		}
