@@ -29,8 +29,9 @@ static void log_line(const struct dcm_host *host, enum dcm_log_level level, cons
 
 static void drop(const struct dcm_host *host, const char *reason, uint64_t n)
 {
-	self(host)->n_dropped += n;
 	snprintf(self(host)->last_drop, sizeof(self(host)->last_drop), "%s", reason);
+	/* Who waits for the count reads the reason then. */
+	self(host)->n_dropped += n;
 }
 
 static void set_state(const struct dcm_host *host, enum dcm_state state, const char *fmt, ...)
