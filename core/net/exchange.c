@@ -5,15 +5,21 @@
 #include "core/net/exchange.h"
 
 #include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
+#include "core/base/fd.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/base/units.h"
 
-enum { MAX_HEADERS = 100 };
+enum { MAX_HEADERS = 100, WRITE_BYTES = 1 << 20 };
 
 struct exchange *exchange__new(struct MHD_Connection *connection, const char *target)
 {
@@ -24,6 +30,7 @@ struct exchange *exchange__new(struct MHD_Connection *connection, const char *ta
 	x->connection = connection;
 	x->request.arena = &x->arena;
 	x->request.budget = &x->budget;
+	x->file.fd = -1;
 	x->response.status = 200;
 	x->target = arena__str(&x->arena, str__of(target));
 	if (!x->target.p) {
@@ -39,6 +46,7 @@ void exchange__free(struct exchange *x)
 		return;
 	http_response__fini(&x->response);
 	buf__fini(&x->body);
+	fd__close(x->file.fd);
 	arena__fini(&x->arena);
 	free(x);
 }
@@ -209,4 +217,63 @@ enum MHD_Result exchange__send(struct exchange *x)
 	result = MHD_queue_response(x->connection, (unsigned)x->response.status, r);
 	MHD_destroy_response(r);
 	return result;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * A body that goes into a file
+ */
+
+/* Without a name, so that nothing is left of it, whatever happens. */
+static int open_nameless(const char *dir)
+{
+	char path[PATH_MAX];
+	int fd;
+
+	if (!dir)
+		return -ENOTSUP;
+	fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	/* Not every file system has these. */
+	if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR)) {
+		if (snprintf(path, sizeof(path), "%s/body-XXXXXX", dir) >= (int)sizeof(path))
+			return -ENAMETOOLONG;
+		fd = mkostemp(path, O_CLOEXEC);
+		if (fd >= 0)
+			unlink(path);
+	}
+	return fd < 0 ? -errno : fd;
+}
+
+void exchange__begin_file(struct exchange *x, const char *dir, uint64_t max_bytes)
+{
+	x->file_bytes = max_bytes;
+	x->request.file = &x->file;
+	x->body.limit = 0; /* there is never more than WRITE_BYTES and a piece */
+	if (x->body_bytes != EXCHANGE_CHUNKED && x->body_bytes > max_bytes) {
+		x->file.error = -EFBIG;
+		return;
+	}
+	x->file.fd = open_nameless(dir);
+	if (x->file.fd < 0)
+		x->file.error = x->file.fd;
+}
+
+bool exchange__take(struct exchange *x, const char *data, size_t n)
+{
+	if (!x->file.error && x->body.n >= WRITE_BYTES)
+		return false;
+	if (!x->file.error && x->file.n + x->body.n + n > x->file_bytes)
+		x->file.error = -EFBIG;
+	if (!x->file.error)
+		buf__append(&x->body, data, n);
+	if (!x->file.error)
+		x->file.error = x->body.error;
+	return true;
+}
+
+void exchange__write(struct exchange *x)
+{
+	if (!x->file.error)
+		x->file.error = fd__write_all(x->file.fd, x->body.data, x->body.n);
+	x->file.n += x->file.error ? 0 : x->body.n;
+	buf__reset(&x->body);
 }

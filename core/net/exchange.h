@@ -22,9 +22,12 @@ struct exchange {
 	struct http_request request;
 	struct http_response response;
 	struct dcm_budget budget;
-	uint64_t body_bytes;   /* as the head has it; EXCHANGE_CHUNKED when it does not say */
-	uint64_t reserved;     /* for the body, of what all bodies have together */
-	struct buf body;       /* at most `reserved` */
+	uint64_t body_bytes; /* as the head has it; EXCHANGE_CHUNKED when it does not say */
+	uint64_t reserved;   /* for the body, of what all bodies in memory have together */
+	struct buf body; /* at most `reserved`; with request.file, what is not in the file yet */
+	uint64_t file_bytes;   /* that the file may have */
+	struct http_file file; /* fd -1: none */
+	bool writes;	       /* a lane puts what is in `body` into the file, and that is all */
 	struct dcm_str target; /* as in the request line */
 	bool is_http_1_1;      /* its client knows interim answers */
 	bool checked;	       /* the headers were looked at */
@@ -44,5 +47,15 @@ bool exchange__read_head(struct exchange *x, const char *method);
 
 /* Hands the response to libmicrohttpd. */
 enum MHD_Result exchange__send(struct exchange *x);
+
+/*
+ * From here on the body goes into a file in dir, within so many bytes; what is wrong is in
+ * file.error. The declared length counts, before anything has come.
+ */
+void exchange__begin_file(struct exchange *x, const char *dir, uint64_t max_bytes);
+/* More of that body, into memory; false: enough is there to be written out first. */
+bool exchange__take(struct exchange *x, const char *data, size_t n);
+/* Puts what is in memory into the file. On a lane. */
+void exchange__write(struct exchange *x);
 
 #endif

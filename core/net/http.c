@@ -195,13 +195,15 @@ static const char *reason_of(int status)
 			{ 408, "Request Timeout" },
 			{ 409, "Conflict" },
 			{ 413, "Content Too Large" },
+			{ 415, "Unsupported Media Type" },
 			{ 421, "Misdirected Request" },
 			{ 422, "Unprocessable Content" },
 			{ 429, "Too Many Requests" },
 			{ 499, "Client Closed Request" },
 			{ 501, "Not Implemented" },
 			{ 503, "Service Unavailable" },
-			{ 504, "Gateway Timeout" } };
+			{ 504, "Gateway Timeout" },
+			{ 507, "Insufficient Storage" } };
 
 	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
 		if (reasons[i].status == status)

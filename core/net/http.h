@@ -25,6 +25,13 @@ struct http_field {
 	struct dcm_str name, value;
 };
 
+/* A body in a file without a name: open for reading and writing, at any offset. */
+struct http_file {
+	int fd;
+	uint64_t n;
+	int error; /* the body is not there: -EFBIG, -ENOSPC or another of the disk, -EAGAIN; 0: it is */
+};
+
 struct http_request {
 	enum http_method method;
 	struct dcm_str authority; /* of "http://AUTHORITY/path", which outranks Host; p is NULL without */
@@ -34,8 +41,9 @@ struct http_request {
 	const struct http_field *headers; /* [n_headers]; names in lower case */
 	uint32_t n_headers;
 	struct dcm_str body;
-	enum http_role role;	   /* of the caller */
-	struct dcm_budget *budget; /* deadline, memory, and cancelled when the client has gone */
+	const struct http_file *file; /* of routes with to_file, which have no `body`; or NULL */
+	enum http_role role;	      /* of the caller */
+	struct dcm_budget *budget;    /* deadline, memory, and cancelled when the client has gone */
 	const struct http_field *path_params; /* [n_path_params]: what {NAME} in the pattern stood for, decoded */
 	uint32_t n_path_params;
 	struct arena *arena; /* lives as long as the request; holds what was decoded */
@@ -101,9 +109,14 @@ struct http_route {
 	bool control; /* waits for the control thread: has a worker of its own, behind no question */
 	/*
 	 * Most bytes of a request's body; 0: it takes none. A larger one is refused before it is
-	 * read. A body is in memory while its request lasts.
+	 * read. A body is in memory while its request lasts, or, with to_file, in a file.
 	 */
 	uint64_t max_body;
+	/*
+	 * The handler runs on a worker for files, one at a time. It is called at once for a body that
+	 * is too large or cannot be taken, which request.file tells, and then must not block.
+	 */
+	bool to_file;
 	const char *const *params; /* names that the query may hold, up to NULL; NULL: any */
 	const char *doc;	   /* one line */
 };

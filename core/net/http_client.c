@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "core/base/error.h"
 #include "core/base/str.h"
@@ -78,6 +79,44 @@ static int explain(CURLcode code, const struct http_call *call, const char *deta
 	}
 }
 
+/* A file on its way to the server; what it lacks at its end fails the call. */
+struct sending {
+	const struct http_file *file;
+	uint64_t at;
+};
+
+static size_t read_file(char *to, size_t size, size_t n, void *ctx)
+{
+	struct sending *s = ctx;
+	ssize_t got = pread(s->file->fd, to, size * n, (off_t)s->at);
+
+	if (got < 0)
+		return CURL_READFUNC_ABORT;
+	s->at += (uint64_t)got;
+	return (size_t)got;
+}
+
+/* To be sent once more, as after a redirection. */
+static int seek_file(void *ctx, curl_off_t offset, int origin)
+{
+	struct sending *s = ctx;
+
+	if (origin != SEEK_SET)
+		return CURL_SEEKFUNC_CANTSEEK;
+	s->at = (uint64_t)offset;
+	return CURL_SEEKFUNC_OK;
+}
+
+static void send_file(CURL *curl, struct sending *s)
+{
+	curl_easy_setopt(curl, CURLOPT_POST, 1L);
+	curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)s->file->n);
+	curl_easy_setopt(curl, CURLOPT_READFUNCTION, read_file);
+	curl_easy_setopt(curl, CURLOPT_READDATA, s);
+	curl_easy_setopt(curl, CURLOPT_SEEKFUNCTION, seek_file);
+	curl_easy_setopt(curl, CURLOPT_SEEKDATA, s);
+}
+
 static void set_method(CURL *curl, const struct http_call *call)
 {
 	switch (call->method) {
@@ -116,8 +155,9 @@ static int look_up(void *ctx, curl_off_t to_come, curl_off_t came, curl_off_t to
 	(void)to_come;
 	(void)came;
 	(void)to_go;
-	(void)went;
-	return call->stop(call->ctx);
+	if (call->sent)
+		call->sent(call->ctx, (uint64_t)went);
+	return call->stop ? call->stop(call->ctx) : 0;
 }
 
 /* The callbacks of a call that has some. */
@@ -127,7 +167,7 @@ static void set_callbacks(CURL *curl, const struct http_call *call)
 		curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, hand_on);
 		curl_easy_setopt(curl, CURLOPT_WRITEDATA, call);
 	}
-	if (call->stop) {
+	if (call->stop || call->sent) {
 		curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
 		curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, look_up);
 		curl_easy_setopt(curl, CURLOPT_XFERINFODATA, call);
@@ -144,12 +184,37 @@ static void take_headers(CURL *curl, struct http_response *ret)
 			http_response__header(ret, h->name, "%s", h->value);
 }
 
+/* Those of the request; *ret is NULL when it needs none. */
+static int make_headers(const struct http_call *call, struct curl_slist **ret)
+{
+	struct curl_slist *first = NULL, *all;
+	struct buf auth = { 0 };
+	int r = 0;
+
+	if (call->file) {
+		first = curl_slist_append(NULL, "Content-Type: application/octet-stream");
+		r = first ? 0 : -ENOMEM;
+	}
+	if (call->bearer && r == 0) {
+		buf__printf(&auth, "Authorization: Bearer %s", call->bearer);
+		all = auth.error ? NULL : curl_slist_append(first, (const char *)auth.data);
+		r = all ? 0 : -ENOMEM;
+		first = all ? all : first;
+		buf__fini(&auth);
+	}
+	if (r < 0)
+		curl_slist_free_all(first);
+	else
+		*ret = first;
+	return r;
+}
+
 static int perform(CURL *curl, const struct http_call *call, struct http_response *ret,
 		   struct dcm_error *err)
 {
 	char detail[CURL_ERROR_SIZE] = "", *type = NULL;
 	struct curl_slist *headers = NULL;
-	struct buf auth = { 0 };
+	struct sending sending = { .file = call->file };
 	CURLcode code;
 	long status = 0;
 
@@ -161,25 +226,21 @@ static int perform(CURL *curl, const struct http_call *call, struct http_respons
 	curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_body);
 	curl_easy_setopt(curl, CURLOPT_WRITEDATA, ret);
 	set_callbacks(curl, call);
-	set_method(curl, call);
+	if (call->file)
+		send_file(curl, &sending);
+	else
+		set_method(curl, call);
 	if (call->ca_file)
 		curl_easy_setopt(curl, CURLOPT_CAINFO, call->ca_file);
 	if (call->insecure) {
 		curl_easy_setopt(curl, CURLOPT_SSL_VERIFYPEER, 0L);
 		curl_easy_setopt(curl, CURLOPT_SSL_VERIFYHOST, 0L);
 	}
-	if (call->bearer) {
-		buf__printf(&auth, "Authorization: Bearer %s", call->bearer);
-		headers = auth.error ? NULL : curl_slist_append(NULL, (const char *)auth.data);
-		if (!headers) {
-			buf__fini(&auth);
-			return error__nomem(err);
-		}
-		curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
-	}
+	if (make_headers(call, &headers) < 0)
+		return error__nomem(err);
+	curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
 	code = curl_easy_perform(curl);
 	curl_slist_free_all(headers);
-	buf__fini(&auth);
 	if (code != CURLE_OK)
 		return explain(code, call, detail, err);
 	curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);

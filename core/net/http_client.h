@@ -19,8 +19,9 @@ struct http_call {
 	const char *remedy; /* what to say when nobody listens; NULL: that decima may not run there */
 	const char *body;   /* [n_body] */
 	size_t n_body;
-	int64_t timeout_ns; /* of the whole call */
-	size_t max_bytes;   /* of the answer */
+	const struct http_file *file; /* instead of the body, from its start; borrowed; or NULL */
+	int64_t timeout_ns;	      /* of the whole call */
+	size_t max_bytes;	      /* of the answer */
 	bool outside; /* a server of the network: the environment's proxy counts, and redirects */
 	/*
 	 * The answer's body in pieces, whatever its status, instead of in the response; not 0 ends
@@ -28,7 +29,8 @@ struct http_call {
 	 */
 	int (*take)(void *ctx, const void *data, size_t n);
 	bool (*stop)(void *ctx); /* asked at intervals: true ends the call; NULL: never */
-	void *ctx;		 /* of both */
+	void (*sent)(void *ctx, uint64_t n); /* told at intervals how much of the body has left */
+	void *ctx;			     /* of all three, each of which may be NULL */
 };
 
 /*

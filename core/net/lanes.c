@@ -20,6 +20,8 @@
 #define SECOND	 INT64_C(1000000000)
 #define GRACE_NS SECOND /* for handlers to notice that they were cancelled */
 
+enum { N_SINGLE = N_LANES - 1 }; /* threads that are the only one of their lane */
+
 struct queue {
 	struct exchange *first, *last;
 	uint32_t n;
@@ -96,11 +98,13 @@ static void *work(void *ctx)
 
 static int start_threads(struct lanes *l, struct dcm_error *err)
 {
-	for (uint32_t i = 0; i <= l->c.n_threads; i++) {
+	static const enum lane single[] = { LANE_CONTROL, LANE_FILES };
+
+	for (uint32_t i = 0; i < l->c.n_threads + N_SINGLE; i++) {
 		struct slot *slot = &l->slots[i];
 		int r;
 
-		*slot = (struct slot){ .lanes = l, .lane = i ? LANE_QUESTIONS : LANE_CONTROL };
+		*slot = (struct slot){ .lanes = l, .lane = i < N_SINGLE ? single[i] : LANE_QUESTIONS };
 		r = -pthread_create(&slot->thread, NULL, work, slot);
 		if (r < 0)
 			return error__sys(err, r, "server: cannot start a thread");
@@ -121,7 +125,7 @@ int lanes__new(const struct lanes_config *config, struct lanes **ret, struct dcm
 	pthread_mutex_init(&l->lock, NULL);
 	pthread_cond_init(&l->work, NULL);
 	cond__init(&l->idle);
-	l->slots = mem__zalloc((size_t)config->n_threads + 1, sizeof(*l->slots));
+	l->slots = mem__zalloc((size_t)config->n_threads + N_SINGLE, sizeof(*l->slots));
 	r = l->slots ? start_threads(l, err) : error__nomem(err);
 	if (r < 0) {
 		lanes__free(l);
@@ -148,7 +152,7 @@ bool lanes__give(struct lanes *l, enum lane lane, struct exchange *x)
 		q->last = x;
 		q->n++;
 		l->n_busy++;
-		/* Threads of both lanes wait for it. */
+		/* Threads of all lanes wait for it. */
 		pthread_cond_broadcast(&l->work);
 	}
 	pthread_mutex_unlock(&l->lock);

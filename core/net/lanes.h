@@ -2,8 +2,9 @@
 /*
  * core/net/lanes.h - requests that wait for a handler, and the threads that run it
  *
- * Two lanes, so that a reload never waits behind questions: some threads for questions, one for
- * what waits for the control thread. A handler that hangs in a plugin holds up its own thread and
+ * Three lanes, so that a reload never waits behind questions, and these not behind files: some
+ * threads for questions, one for what waits for the control thread, one for bodies that go into
+ * files. A handler that hangs in a plugin holds up its own thread and
  * nobody else; at the end it is left behind.
  */
 #ifndef DECIMA_NET_LANES_H
@@ -11,10 +12,10 @@
 
 #include "core/net/exchange.h"
 
-enum lane { LANE_QUESTIONS, LANE_CONTROL, N_LANES };
+enum lane { LANE_QUESTIONS, LANE_CONTROL, LANE_FILES, N_LANES };
 
 struct lanes_config {
-	uint32_t n_threads;   /* for questions; one more is for LANE_CONTROL */
+	uint32_t n_threads;   /* for questions; each other lane has one */
 	uint32_t max_waiting; /* in each lane */
 	/* On a thread of the lane. `done` hands the exchange back: it may be freed from then on. */
 	void (*handle)(void *ctx, struct exchange *x);

@@ -31,7 +31,7 @@
 #define SECOND INT64_C(1000000000)
 #define MIB    ((size_t)1 << 20)
 
-enum { TICK_MS = 200, WAITING_TICK_MS = 2000 };
+enum { TICK_MS = 200, WAITING_TICK_MS = 2000, MAX_FILES = 4, FILES_RETRY_S = 5 };
 
 /* A slow reader gets a minute and 16 KiB/s for its answer. */
 #define ANSWER_BASE_NS	   (60 * SECOND)
@@ -49,7 +49,9 @@ struct listener {
 	pthread_t accepter;
 	bool accepter_runs;
 	_Atomic bool stopping;
-	uint64_t reserved; /* by all requests together, for their bodies; event thread */
+	/* Both of the event thread. */
+	uint64_t reserved; /* by all requests together, for their bodies in memory */
+	uint32_t n_files;  /* bodies that have a file */
 
 	struct stats *stats;
 	struct stats_metric *n_requests, *n_conns, *n_refused, *n_timeouts;
@@ -101,12 +103,20 @@ static void run_handler(void *ctx, struct exchange *x)
 	stats__counter_add(l->n_requests, 1);
 }
 
+static void run_in_lane(void *ctx, struct exchange *x)
+{
+	if (x->request.file)
+		exchange__write(x);
+	if (!x->writes)
+		run_handler(ctx, x);
+}
+
 /* On the thread of a lane. */
 static void after_handler(void *ctx, struct exchange *x)
 {
 	struct listener *l = ctx;
 
-	x->answered = true;
+	x->answered = !x->writes;
 	conns__leave_work(&l->conns, conn_of(x->connection));
 	MHD_resume_connection(x->connection);
 }
@@ -165,17 +175,36 @@ static bool reserve_body(struct listener *l, struct exchange *x, const struct ht
 	return true;
 }
 
+/* Makes a file for a body that is on its way; false: the response, mostly the handler's, says why not. */
+static bool admit_file(struct listener *l, struct exchange *x, const struct http_route *route)
+{
+	if (l->n_files >= MAX_FILES) {
+		http_response__header(&x->response, "Retry-After", "%d", FILES_RETRY_S);
+		http_response__problem(&x->response, 503,
+				       "%d files are being sent already; try again in a moment",
+				       MAX_FILES);
+		return false;
+	}
+	exchange__begin_file(x, l->o.body_dir, route->max_body);
+	l->n_files += x->file.fd >= 0;
+	if (x->file.error)
+		run_handler(l, x);
+	return !x->file.error;
+}
+
 /*
  * Whoever may not send the body, or sends too large a one, hears so before he does. Requests without a
- * body are refused by on_complete(), so that their connections stay.
+ * body are refused by on_complete(), so that their connections stay; but an empty file is one.
  */
 static bool admit_body(struct listener *l, struct exchange *x)
 {
-	const struct http_route *route;
+	const struct http_route *route = http_routes__find(l->routes, x->request.method, x->request.path);
 
-	if (x->body_bytes == 0)
+	if (x->body_bytes == 0 && !(route && route->to_file))
 		return true;
 	route = http_routes__admit(l->routes, &x->request, &x->response);
+	if (route && route->to_file)
+		return admit_file(l, x, route);
 	return route && reserve_body(l, x, route);
 }
 
@@ -202,7 +231,9 @@ static bool give_to_lane(struct listener *l, struct exchange *x, struct conn *c,
 static enum MHD_Result on_complete(struct listener *l, struct exchange *x, struct conn *c)
 {
 	const struct http_route *route = http_routes__find(l->routes, x->request.method, x->request.path);
-	enum lane lane = route && route->control ? LANE_CONTROL : LANE_QUESTIONS;
+	enum lane lane = x->request.file	   ? LANE_FILES
+			 : route && route->control ? LANE_CONTROL
+						   : LANE_QUESTIONS;
 
 	x->budget.deadline_mono_ns = now_ns() + l->o.request_timeout_ns;
 	x->budget.max_bytes = l->o.request_max_bytes;
@@ -231,6 +262,27 @@ static enum MHD_Result on_complete(struct listener *l, struct exchange *x, struc
 	return answer(l, x, c);
 }
 
+/*
+ * A piece of a body that goes into a file. When there is enough in memory, a lane writes it, and
+ * the piece is offered once more.
+ */
+static void on_file_data(struct listener *l, struct exchange *x, struct conn *c, const char *data,
+			 size_t *n)
+{
+	bool was_written = x->writes;
+
+	x->writes = !exchange__take(x, data, *n);
+	if (x->writes && give_to_lane(l, x, c, LANE_FILES))
+		return;
+	/* The answer has to wait for the rest, which is thrown away. */
+	if (x->writes)
+		x->file.error = -EAGAIN;
+	if (x->writes || was_written)
+		conns__enter(&l->conns, c, CONN_BODY, now_ns() + l->o.body_timeout_ns, NULL);
+	x->writes = false;
+	*n = 0;
+}
+
 static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, const char *url,
 				  const char *method, const char *version, const char *upload,
 				  size_t *upload_n, void **request_ctx)
@@ -245,6 +297,10 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
 	x->is_http_1_1 = strcmp(version, MHD_HTTP_VERSION_1_1) == 0;
 	if (!x->checked)
 		return on_head(l, x, c, method);
+	if (*upload_n > 0 && x->request.file) {
+		on_file_data(l, x, c, upload, upload_n);
+		return MHD_YES;
+	}
 	if (*upload_n > 0) {
 		if (x->reserved)
 			buf__append(&x->body, upload, *upload_n);
@@ -265,6 +321,8 @@ static void on_done(void *ctx, struct MHD_Connection *connection, void **request
 
 	(void)why;
 	l->reserved -= x ? x->reserved : 0;
+	if (x && x->file.fd >= 0)
+		l->n_files--;
 	exchange__free(x);
 	*request_ctx = NULL;
 	if (c)
@@ -416,7 +474,7 @@ static int start_threads(struct listener *l, struct dcm_error *err)
 {
 	int r = lanes__new(&(struct lanes_config){ .n_threads = l->o.n_workers,
 						   .max_waiting = l->o.max_waiting,
-						   .handle = run_handler,
+						   .handle = run_in_lane,
 						   .done = after_handler,
 						   .ctx = l },
 			   &l->lanes, err);

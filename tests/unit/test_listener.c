@@ -72,7 +72,28 @@ static void deaf(void *ctx, const struct http_request *req, struct http_response
 		http_response__problem(resp, 499, "cancelled");
 }
 
-#define MEMORY ((size_t)1 << 20)
+#define MEMORY	   ((size_t)1 << 20)
+#define FILE_BYTES ((size_t)3 << 20)
+
+/* How much came, and whether it is what test_file_body() sends. */
+static void file_body(void *ctx, const struct http_request *req, struct http_response *resp)
+{
+	static uint8_t content[FILE_BYTES];
+	const struct http_file *f = req->file;
+	size_t right = 0;
+
+	(void)ctx;
+	assert_non_null(f);
+	assert_int_equal(req->body.n, 0);
+	if (f->error) {
+		http_response__problem(resp, http__status_of(f->error), "%d", f->error);
+		return;
+	}
+	assert_int_equal(pread(f->fd, content, sizeof(content), 0), (ssize_t)f->n);
+	while (right < f->n && content[right] == (uint8_t)(right % 251))
+		right++;
+	buf__printf(&resp->body, "%zu:%zu", (size_t)f->n, right);
+}
 
 static void long_answer(void *ctx, const struct http_request *req, struct http_response *resp)
 {
@@ -85,6 +106,7 @@ static void long_answer(void *ctx, const struct http_request *req, struct http_r
 
 static int set_up(void **state)
 {
+	static const char *const file_params[] = { "right", NULL };
 	const struct http_route rows[] = {
 		{ .pattern = "/quick", .handler = quick, .quick = true },
 		{ .pattern = "/echo", .role = HTTP_ROLE_READ, .handler = echo },
@@ -94,6 +116,19 @@ static int set_up(void **state)
 		{ .pattern = "/slow", .role = HTTP_ROLE_READ, .handler = slow },
 		{ .pattern = "/control", .role = HTTP_ROLE_READ, .handler = echo, .control = true },
 		{ .pattern = "/long", .role = HTTP_ROLE_READ, .handler = long_answer },
+		{ .method = HTTP_POST,
+		  .pattern = "/file",
+		  .role = HTTP_ROLE_WRITE,
+		  .handler = file_body,
+		  .params = file_params,
+		  .max_body = FILE_BYTES,
+		  .to_file = true },
+		{ .method = HTTP_POST,
+		  .pattern = "/admin_file",
+		  .role = HTTP_ROLE_ADMIN,
+		  .handler = file_body,
+		  .max_body = FILE_BYTES,
+		  .to_file = true },
 		{ .pattern = "/deaf", .role = HTTP_ROLE_READ, .handler = deaf },
 	};
 	static char unix_address[80];
@@ -113,6 +148,7 @@ static int set_up(void **state)
 								   .n_workers = 2,
 								   .max_waiting = 2,
 								   .bodies_max_bytes = 1500,
+								   .body_dir = "/tmp",
 								   .request_max_bytes = MEMORY,
 								   .header_timeout_ns = 1500000000,
 								   .body_timeout_ns = 1500000000 },
@@ -351,6 +387,9 @@ static void test_refused_by_libmicrohttpd(void **state)
 		      { header, 431 },
 		      { "POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: -5\r\n\r\n", 400 },
 		      { "POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3x\r\n\r\n", 400 },
+		      { "POST /file HTTP/1.1\r\nHost: localhost\r\nContent-Length: "
+			"99999999999999999999999\r\n\r\n",
+			413 },
 		      { "POST /echo HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: "
 			"chunked\r\n\r\nzz\r\n",
 			400 } };
@@ -480,6 +519,117 @@ static void test_long_answer(void **state)
 	assert_int_equal(call("/long", HTTP_GET, NULL, NULL, 0), 200);
 	assert_int_equal(call("/long?more=1", HTTP_GET, NULL, answer, sizeof(answer)), 422);
 	assert_non_null(strstr(answer, "the answer is larger than 1048576 bytes"));
+}
+
+/* n bytes as file_body() expects them; its status, and what it said. */
+static int send_body(size_t n, char *answer, size_t cap)
+{
+	static char content[FILE_BYTES + 1];
+	struct dcm_error err = DCM_ERROR_INIT;
+	struct http_response r = { 0 };
+	char path[] = "/tmp/decima-body-XXXXXX", full[128];
+	int fd = mkstemp(path), status;
+
+	for (size_t i = 0; i < n; i++)
+		content[i] = (char)(i % 251);
+	unlink(path);
+	assert_int_equal(write(fd, content, n), (ssize_t)n);
+	snprintf(full, sizeof(full), "%s/file", url);
+	if (http_client__call(&(struct http_call){ .method = HTTP_POST,
+						   .url = full,
+						   .file = &(struct http_file){ .fd = fd, .n = n },
+						   .timeout_ns = INT64_C(20000000000),
+						   .max_bytes = 1 << 20 },
+			      &r, &err) < 0)
+		fail_msg("%s", err.text);
+	status = r.status;
+	snprintf(answer, cap, "%.*s", (int)r.body.n, r.body.n ? (const char *)r.body.data : "");
+	http_response__fini(&r);
+	close(fd);
+	return status;
+}
+
+/* Larger than what is written at once, and than a body in memory may be. */
+static void test_file_body(void **state)
+{
+	static const size_t sizes[] = { 0,	   1, 5000, (1 << 20) - 1, 1 << 20, (5 << 19) + 7,
+					FILE_BYTES };
+	char answer[256], want[64];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		assert_int_equal(send_body(sizes[i], answer, sizeof(answer)), 200);
+		snprintf(want, sizeof(want), "%zu:%zu", sizes[i], sizes[i]);
+		assert_string_equal(answer, want);
+	}
+	assert_int_equal(send_body(FILE_BYTES + 1, answer, sizeof(answer)), 413);
+}
+
+/* Who may not send it, or too much of it, hears so before anything was sent. */
+static void test_file_body_is_refused_early(void **state)
+{
+	static const char *const lengths[] = { "Content-Length: 5", "Content-Length: 0",
+					       "Transfer-Encoding: chunked" };
+	char too_long[64], answer[64];
+
+	(void)state;
+	snprintf(too_long, sizeof(too_long), "Content-Length: %zu", FILE_BYTES + 1);
+	assert_int_equal(post_head("/file", too_long), 413);
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		assert_int_equal(post_head("/admin_file", lengths[i]), 403);
+		assert_int_equal(post_head("/file?wrong=1", lengths[i]), 400);
+	}
+	assert_int_equal(post_head("/file?right=1", "Content-Length: 5\r\nExpect: 100-continue"), 100);
+	assert_int_equal(send_body(10, answer, sizeof(answer)), 200);
+}
+
+/* Of a body without a length, what is too much is thrown away, and then refused. */
+static void test_file_body_in_chunks(void **state)
+{
+	static char chunk[65536 + 16];
+	const size_t n = 7;
+	int fd = connect_to();
+
+	(void)state;
+	memcpy(chunk, "10000\r\n", n);
+	memset(chunk + n, 'x', 65536);
+	memcpy(chunk + n + 65536, "\r\n", 2);
+	send_text(fd,
+		  "POST /file HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n");
+	for (size_t sent = 0; sent <= FILE_BYTES; sent += 65536)
+		assert_int_equal(send(fd, chunk, n + 65538, MSG_NOSIGNAL), (ssize_t)(n + 65538));
+	send_text(fd, "0\r\n\r\n");
+	assert_int_equal(read_status(fd), 413);
+	close(fd);
+}
+
+/* So many files are taken at once; who ends or gives up makes room. */
+static void test_file_bodies_at_once(void **state)
+{
+	static const char head[] =
+		"POST /file HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nab";
+	int fds[4], status = 0;
+	char answer[64];
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++) {
+		fds[i] = connect_to();
+		send_text(fds[i], head);
+	}
+	for (int i = 0; i < 100 && status != 503; i++) {
+		status = raw(
+			"POST /file HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\na");
+		poll(NULL, 0, 1);
+	}
+	assert_int_equal(status, 503);
+	/* They are too slow. */
+	for (size_t i = 0; i < 4; i++) {
+		assert_int_equal(read_status(fds[i]), 0);
+		close(fds[i]);
+	}
+	for (int i = 0; i < 500 && status == 503; i++)
+		status = send_body(10, answer, sizeof(answer));
+	assert_int_equal(status, 200);
 }
 
 /* A body that never comes is cut off. */
@@ -710,6 +860,10 @@ int main(void)
 		cmocka_unit_test(test_chunked_body),
 		cmocka_unit_test(test_bodies_together),
 		cmocka_unit_test(test_refusal_keeps_connection),
+		cmocka_unit_test(test_file_body),
+		cmocka_unit_test(test_file_body_is_refused_early),
+		cmocka_unit_test(test_file_body_in_chunks),
+		cmocka_unit_test(test_file_bodies_at_once),
 		cmocka_unit_test(test_slow_body),
 		cmocka_unit_test(test_long_answer),
 		cmocka_unit_test(test_busy),
