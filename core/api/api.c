@@ -136,6 +136,13 @@ static const struct http_route routes_table[] = {
 	  .params = PARAMS("q", RANGE),
 	  .doc = "remove for good what matches q in [from, to)" },
 	{ .method = HTTP_POST,
+	  .pattern = "/api/v1/debuginfo",
+	  .role = HTTP_ROLE_WRITE,
+	  .handler = api__debuginfo_upload,
+	  .params = PARAMS("replace"),
+	  .to_file = true, /* of at most what the configuration says */
+	  .doc = "take a program, a library or separate debuginfo, so that it names addresses" },
+	{ .method = HTTP_POST,
 	  .pattern = "/-/reload",
 	  .role = HTTP_ROLE_ADMIN,
 	  .handler = api__reload,
@@ -176,6 +183,7 @@ int api__new(const struct api_config *config, struct api **ret, struct dcm_error
 		a->c.clock = &clock__system;
 	a->started_real_ns = clock__real(a->c.clock);
 	pthread_mutex_init(&a->lock, NULL);
+	api__count_uploads(a);
 	*ret = a;
 	return 0;
 }
@@ -184,6 +192,7 @@ void api__free(struct api *a)
 {
 	if (!a)
 		return;
+	api__uncount_uploads(a);
 	pthread_mutex_destroy(&a->lock);
 	free(a);
 }
@@ -202,6 +211,8 @@ int api__add_routes(struct api *a, struct http_routes *routes, struct dcm_error 
 		struct http_route row = routes_table[i];
 
 		row.ctx = a;
+		if (row.to_file)
+			row.max_body = a->c.upload_bytes;
 		r = http_routes__add(routes, &row);
 	}
 	return r < 0 ? error__sys(err, r, "api: cannot add its routes") : 0;

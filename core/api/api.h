@@ -50,7 +50,8 @@ struct api_config {
 	struct symbols *symbols;
 	const struct clock *clock;
 	const char *node, *data_dir, *config_path;
-	void *ctx;			     /* of the functions below; any thread calls them */
+	uint64_t upload_bytes; /* that a file of debuginfo may have; 0: none is taken */
+	void *ctx;	       /* of the functions below; any thread calls them */
 	struct engine *(*engine)(void *ctx); /* NULL while no storage runs */
 	bool (*store_stat)(void *ctx, struct dcm_store_stat *ret);
 	void (*each_instance)(void *ctx, api_instance_fn fn, void *fn_ctx);

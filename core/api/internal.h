@@ -9,7 +9,7 @@
 
 #include "core/api/api.h"
 
-enum { API_MAX_LIST = 10000, API_MAX_RUNNING = 256 };
+enum { API_MAX_LIST = 10000, API_MAX_RUNNING = 256, API_N_REFUSALS = 15 };
 
 /* A question under way that can be asked about and cancelled by its X-Query-Id. */
 struct api_running {
@@ -22,6 +22,7 @@ struct api {
 	int64_t started_real_ns;
 	pthread_mutex_t lock; /* of `running` */
 	struct api_running running[API_MAX_RUNNING];
+	struct stats_metric *n_uploads[SYMBOLS_UPLOAD_REPLACED + 1], *n_refused[API_N_REFUSALS];
 };
 
 /* ---- params.c: what a request asks for ---- */
@@ -156,7 +157,13 @@ void api__store_stat(void *ctx, const struct http_request *req, struct http_resp
 void api__store_backup(void *ctx, const struct http_request *req, struct http_response *resp);
 void api__store_check(void *ctx, const struct http_request *req, struct http_response *resp);
 void api__store_remove(void *ctx, const struct http_request *req, struct http_response *resp);
+void api__debuginfo_upload(void *ctx, const struct http_request *req, struct http_response *resp);
 void api__query_get(void *ctx, const struct http_request *req, struct http_response *resp); /* api.c */
 void api__query_cancel(void *ctx, const struct http_request *req, struct http_response *resp);
+
+/* ---- debuginfo.c: its counters, while there are statistics ---- */
+
+void api__count_uploads(struct api *a);
+void api__uncount_uploads(struct api *a);
 
 #endif

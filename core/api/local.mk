@@ -4,6 +4,7 @@ noinst_LTLIBRARIES += core/api/libapi.la
 core_api_libapi_la_SOURCES = \
 	core/api/api.c core/api/api.h \
 	core/api/compare.c \
+	core/api/debuginfo.c \
 	core/api/gaps.c \
 	core/api/internal.h \
 	core/api/lists.c \

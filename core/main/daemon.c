@@ -249,23 +249,25 @@ static int make_server(struct daemon *d, struct dcm_error *err)
 	if (r == 0 && !d->routes)
 		r = error__nomem(err);
 	if (r == 0)
-		r = api__new(&(struct api_config){ .stats = d->stats,
-						   .pipeline = graph__pipeline(d->graph),
-						   .symbols = graph__symbols(d->graph),
-						   .node = graph__node(d->graph),
-						   .data_dir = d->data_dir,
-						   .config_path = d->source->path ? d->source->path
-										  : "(built-in)",
-						   .ctx = d,
-						   .engine = engine_of,
-						   .store_stat = store_stat_of,
-						   .each_instance = each_instance,
-						   .encode = encode,
-						   .reload = reload_from_api,
-						   .backup = backup,
-						   .check = check,
-						   .remove = remove_from_store },
-			     &d->api, err);
+		r = api__new(
+			&(struct api_config){
+				.stats = d->stats,
+				.pipeline = graph__pipeline(d->graph),
+				.symbols = graph__symbols(d->graph),
+				.node = graph__node(d->graph),
+				.data_dir = d->data_dir,
+				.upload_bytes = (uint64_t)graph__settings(d->graph)->symbols.max_bytes,
+				.config_path = d->source->path ? d->source->path : "(built-in)",
+				.ctx = d,
+				.engine = engine_of,
+				.store_stat = store_stat_of,
+				.each_instance = each_instance,
+				.encode = encode,
+				.reload = reload_from_api,
+				.backup = backup,
+				.check = check,
+				.remove = remove_from_store },
+			&d->api, err);
 	if (r == 0)
 		r = api__add_routes(d->api, d->routes, err);
 	if (r == 0)
@@ -275,6 +277,7 @@ static int make_server(struct daemon *d, struct dcm_error *err)
 						    .rules = &d->rules,
 						    .max_connections = (uint32_t)s->max_connections,
 						    .n_workers = (uint32_t)s->max_queries,
+						    .body_dir = d->data_dir,
 						    .request_timeout_ns = s->query_timeout_ns,
 						    .request_max_bytes = (uint64_t)s->query_memory_bytes },
 			d->routes, &d->log, d->stats, &d->listener, err);

@@ -257,7 +257,8 @@ static const struct dcm_option symbols_rows[] = {
 	  .doc = "Room on disk, in the data directory in symbols/, for what names addresses: the "
 		 "programs and libraries that were sampled, reduced to their symbols and lines, so "
 		 "that profiles of programs that are gone keep their names. What was not used for "
-		 "the longest time goes first; 0 keeps nothing there." },
+		 "the longest time goes first; 0 keeps nothing there. Also the most that one file "
+		 "may have that is sent (`decima debuginfo upload`)." },
 	{ .name = "retention",
 	  .type = DCM_OPT_DURATION,
 	  .offset = offsetof(struct symbols_settings, retention_ns),

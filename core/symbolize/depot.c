@@ -517,6 +517,36 @@ void depot__note_use(const struct depot *d, const char *id)
 		note_use_of(d, path);
 }
 
+/* False: it was not there. *ret_bytes: what it took there. */
+static bool remove_path(const struct depot *d, const char *path, int64_t *ret_bytes)
+{
+	struct stat st;
+
+	if (!depot__writes(d) || lstat(path, &st) < 0 || unlink(path) < 0)
+		return false;
+	*ret_bytes = on_disk((uint64_t)st.st_size);
+	return true;
+}
+
+void depot__remove(struct depot *d, const char *build_id, enum depot_kind kind)
+{
+	uint64_t no_counter = 0;
+	char path[PATH_MAX];
+	int64_t bytes;
+
+	if (path_of(d, build_id, kind, path) && remove_path(d, path, &bytes))
+		count(d, &no_counter, -1, -bytes);
+}
+
+void depot__remove_names(struct depot *d, const char *id)
+{
+	char path[PATH_MAX];
+	int64_t bytes;
+
+	if (log_path_of(d, id, path) && remove_path(d, path, &bytes))
+		count_log(d, -1, -bytes);
+}
+
 /* --- what goes --- */
 
 enum { N_FOLDERS = 256, ASIDE = N_FOLDERS }; /* of .build-id, by their number */

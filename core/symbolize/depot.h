@@ -100,6 +100,10 @@ int depot__append_names(struct depot *d, const char *id, uint64_t at, const stru
 /* Puts a log in the place of what is there, synced. Errors as above. One thread at a time. */
 int depot__replace_names(struct depot *d, const char *id, const struct buf *bytes);
 
+/* Removes the file, or the log, if it is there. Any thread; the log: who writes it. */
+void depot__remove(struct depot *d, const char *build_id, enum depot_kind kind);
+void depot__remove_names(struct depot *d, const char *id);
+
 /* All that is kept under the id was used, without being read. Cheap, but not free. Any thread. */
 void depot__note_use(const struct depot *d, const char *id);
 

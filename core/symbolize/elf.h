@@ -65,6 +65,8 @@ int elf__find(const struct elf_symbols *s, uint64_t vaddr, struct dcm_str *ret_n
 int elf__to_vaddr(const struct elf_symbols *s, uint64_t file_offset, uint64_t *ret_vaddr);
 
 uint32_t elf__count(const struct elf_symbols *s); /* named ranges, PLT stubs not counted */
-size_t elf__bytes(const struct elf_symbols *s);	  /* memory it holds */
+/* Is every address at which a function begins in `a` named the same in `b`? */
+bool elf__agrees(const struct elf_symbols *a, const struct elf_symbols *b);
+size_t elf__bytes(const struct elf_symbols *s); /* memory it holds */
 
 #endif

@@ -408,6 +408,18 @@ uint32_t elf__count(const struct elf_symbols *t)
 	return t->n_named;
 }
 
+bool elf__agrees(const struct elf_symbols *a, const struct elf_symbols *b)
+{
+	struct dcm_str name;
+
+	for (uint32_t i = 0; i < a->n; i++) {
+		if (a->names[i] != NO_NAME && (elf__find(b, a->starts[i], &name) ||
+					       !str__eq(name, str__of(a->text + a->names[i]))))
+			return false;
+	}
+	return true;
+}
+
 size_t elf__bytes(const struct elf_symbols *t)
 {
 	return sizeof(*t) + t->n * (sizeof(*t->starts) + sizeof(*t->names)) + t->text_bytes +

@@ -285,7 +285,7 @@ static int write_headers(struct extract *x, GElf_Ehdr *e, size_t n_segments)
 	errno = 0;
 	if (elf_update(x->out, ELF_C_WRITE) >= 0)
 		return 0;
-	return errno == ENOSPC || errno == EDQUOT ? -errno : -EIO;
+	return errno == ENOSPC || errno == EDQUOT || errno == EFBIG ? -errno : -EIO;
 }
 
 static int copy(struct extract *x)

@@ -64,8 +64,10 @@ struct file_entry {
 	uint8_t n_tried;
 	uid_t owner;	  /* of the last of them */
 	bool is_complete; /* no other file can tell more */
-	bool unkept;	  /* it was to be kept on disk, and was not: the next offer is for that */
-	uint8_t why;	  /* enum dcm_unnamed: of the file, or of addresses without a symbol */
+	/* While it is queued: what is kept on disk has changed, and is to be read after that. */
+	enum { FILE_READ_ONCE, FILE_READ_AGAIN, FILE_READ_AFRESH } again;
+	bool unkept; /* it was to be kept on disk, and was not: the next offer is for that */
+	uint8_t why; /* enum dcm_unnamed: of the file, or of addresses without a symbol */
 	struct symbol_table *table;  /* FILE_READY */
 	struct debug_source *source; /* FILE_READY, or NULL: it has none, or had to make room */
 	bool is_kept;		     /* the table is of the file that is kept on disk */

@@ -56,7 +56,7 @@ unsigned keeper__tells(const struct debuginfo_facts *f)
 	       (f->has_go ? DEPOT_GO : 0u);
 }
 
-static int reduce(const struct keeper_config *c, const struct symbols_reduction *r)
+int keeper__reduce(const struct keeper_config *c, const struct symbols_reduction *r)
 {
 	struct extract_report report;
 	struct dcm_error err = DCM_ERROR_INIT;
@@ -66,7 +66,7 @@ static int reduce(const struct keeper_config *c, const struct symbols_reduction 
 	return extract__file(r->in_fd, r->out_fd, EXTRACT_FAST, &report, &err);
 }
 
-/* stop: NULL, or ends it early with -ECANCELED. */
+/* stop: ends it early with -ECANCELED. */
 static int put(const struct keeper_config *c, enum depot_kind kind, int fd, bool (*stop)(void *ctx),
 	       void *stop_ctx)
 {
@@ -81,16 +81,11 @@ static int put(const struct keeper_config *c, enum depot_kind kind, int fd, bool
 	rc = depot__begin(c->depot, &put);
 	if (rc)
 		return rc;
-	rc = reduce(c, &(struct symbols_reduction){ fd, put.fd, REDUCE_NS, stop, stop_ctx });
+	rc = keeper__reduce(c, &(struct symbols_reduction){ fd, put.fd, REDUCE_NS, stop, stop_ctx });
 	if (!rc)
 		return depot__end(c->depot, &put, facts->build_id, kind, keeper__tells(facts));
 	depot__abort(c->depot, &put, rc);
 	return rc;
-}
-
-int keeper__put(const struct keeper_config *c, enum depot_kind kind, int fd)
-{
-	return put(c, kind, fd, NULL, NULL);
 }
 
 /* --- the thread --- */

@@ -52,11 +52,8 @@ void keeper__free(struct keeper *k);
  */
 void keeper__add(struct keeper *k, const struct keeper_file *file);
 
-/*
- * Reduces and puts a file now, in the caller's time. 0 (also when what is there tells as much), or
- * why not.
- */
-int keeper__put(const struct keeper_config *config, enum depot_kind kind, int fd);
+/* Has one file reduced as the configuration says. In the caller's time; any thread. */
+int keeper__reduce(const struct keeper_config *config, const struct symbols_reduction *reduction);
 
 struct keeper_stat {
 	uint64_t n_dropped; /* not kept: too many waited and it was gone then, or no memory */

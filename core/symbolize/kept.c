@@ -3,7 +3,7 @@
  * core/symbolize/kept.c - names from what is kept on disk
  *
  * A build id that somebody asks for and nobody offered is queued for the worker like an offer,
- * without a descriptor; uploads go into the depot in their own thread.
+ * without a descriptor.
  * Threads: any. Limits: struct symbols_config.
  */
 #include "core/symbolize/kept.h"
@@ -100,7 +100,7 @@ int kept__or_better(struct symbols *s, const struct file_entry *file, int rc, st
 	CLEANUP(fd__closep) int fd = kept__open(s, file);
 	struct reading kept;
 
-	if (fd < 0 || reading__take(s, fd, STR(""), false, &kept))
+	if (fd < 0 || reading__take(s, fd, STR(""), READING_KEPT, &kept))
 		return rc;
 	if (!rc && !reading__is_better(&kept, r->table, r->source)) {
 		reading__fini(&kept);
@@ -109,19 +109,17 @@ int kept__or_better(struct symbols *s, const struct file_entry *file, int rc, st
 	if (!rc)
 		reading__fini(r);
 	*r = kept;
-	r->is_kept = true;
 	return 0;
 }
 
-/* Has the entry read from what is kept on disk. Under the lock. */
-static void read_kept(struct symbols *s, struct file_entry *e)
+void kept__read(struct symbols *s, struct file_entry *e, bool afresh)
 {
 	struct job *job = NEW(struct job);
 
 	if (!job)
 		return;
 	job->file = e;
-	job->is_rival = e->table != NULL;
+	job->is_rival = e->table != NULL && !afresh;
 	job->fd = -1;
 	e->state = FILE_QUEUED; /* a table that it has still answers */
 	s->n_fds++;
@@ -174,56 +172,7 @@ void kept__want(struct symbols *s, struct dcm_str build_id, uint64_t hash)
 		return;
 	if (is_new)
 		e->n_tried = 0;
-	read_kept(s, e);
-}
-
-static int explain_upload(int rc, struct dcm_error *err)
-{
-	switch (rc) {
-	case 0:
-		return 0;
-	case -ENOMEM:
-		return error__nomem(err);
-	case -ENOEXEC:
-		return error__set(err, rc, "not an ELF file that can be read");
-	case -ENODATA:
-		return error__set(err, rc,
-				  "it has no build id, or nothing in it names an address: build it "
-				  "with symbols and -Wl,--build-id");
-	default:
-		return error__sys(err, rc, "it cannot be kept");
-	}
-}
-
-int symbols__upload(struct symbols *s, int fd, char *ret_build_id, struct dcm_error *err)
-{
-	CLEANUP(mem__freep) struct debuginfo_facts *facts = NEW(struct debuginfo_facts);
-	const struct symbols_config *c = &s->config;
-	int rc = facts ? debuginfo__facts(fd, facts) : -ENOMEM;
-	struct file_entry *e;
-
-	if (!s->keeper)
-		return error__set(err, -ENOTSUP,
-				  "nothing is kept here: symbols.max_bytes is 0, symbols.files is "
-				  "false, or there is no data directory");
-	if (!rc && !keeper__tells(facts))
-		rc = -ENODATA;
-	if (!rc)
-		rc = keeper__put(&(struct keeper_config){ .depot = s->depot,
-							  .reduce = c->reduce,
-							  .reduce_ctx = c->reduce_ctx },
-				 facts->has_symtab || facts->has_dwarf ? DEPOT_DEBUG : DEPOT_ELF, fd);
-	if (rc)
-		return explain_upload(rc, err);
-	struct dcm_str id = str__of(facts->build_id);
-	pthread_mutex_lock(&s->lock);
-	e = file_table__find(&s->files, id, hash__bytes(id.p, id.n, 0));
-	if (e && ((e->state == FILE_READY && !e->is_complete) || e->state == FILE_EVICTED))
-		read_kept(s, e);
-	pthread_mutex_unlock(&s->lock);
-	if (ret_build_id)
-		memcpy(ret_build_id, facts->build_id, sizeof(facts->build_id));
-	return 0;
+	kept__read(s, e, false);
 }
 
 int symbols__backup(struct symbols *s, const char *dir, struct dcm_error *err)

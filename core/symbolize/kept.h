@@ -3,7 +3,7 @@
  * core/symbolize/kept.h - names from what is kept on disk; private to this folder
  *
  * What joins the symbol store and its depot: files that are read from there because nobody offered
- * them, files that are uploaded into it, and what is told of it.
+ * them, and what is told of it.
  */
 #ifndef DECIMA_SYMBOLIZE_KEPT_H
 #define DECIMA_SYMBOLIZE_KEPT_H
@@ -33,6 +33,12 @@ int kept__or_better(struct symbols *s, const struct file_entry *file, int rc, st
  * id is known, or debuginfo has come meanwhile. Under the lock.
  */
 void kept__want(struct symbols *s, struct dcm_str build_id, uint64_t hash);
+
+/*
+ * Queues an entry, which is not queued, to be read from what is kept on disk; afresh: in the place
+ * of its table, whatever that is. Under the lock.
+ */
+void kept__read(struct symbols *s, struct file_entry *e, bool afresh);
 
 /* The members about store_dir. Not under the lock. */
 void kept__stat(struct symbols *s, struct symbols_stat *ret);

@@ -231,3 +231,23 @@ int learned__add(struct learned_names *l, const struct learned_key *key, const s
 	age(l);
 	return rc;
 }
+
+static void doubt(struct learned_set *g, struct dcm_str build_id, bool names)
+{
+	for (size_t i = 0; i < g->entries.n; i++) {
+		struct learned_entry *e = &g->entries.v[i];
+
+		if (!str__eq(intern__text(&g->texts, e->build_id), build_id))
+			continue;
+		e->rank = 0;
+		e->asked = 0;
+		e->n = names ? 0 : e->n;
+		e->why = DCM_UNNAMED_NOT_TRIED;
+	}
+}
+
+void learned__doubt(struct learned_names *l, struct dcm_str build_id, bool names)
+{
+	doubt(&l->young, build_id, names);
+	doubt(&l->old, build_id, names);
+}

@@ -113,6 +113,12 @@ struct learned_line learned__line(const struct learned *found, uint32_t i);
  */
 int learned__add(struct learned_names *l, const struct learned_key *key, const struct learned *what);
 
+/*
+ * What was found of a build id is to be looked up once more where somebody can tell; its names stay
+ * until then, or (`names`) go at once.
+ */
+void learned__doubt(struct learned_names *l, struct dcm_str build_id, bool names);
+
 uint64_t learned__bytes(const struct learned_names *l);
 
 #endif

@@ -39,6 +39,7 @@ core_symbolize_libsymbolize_la_SOURCES = \
 	core/symbolize/scribe.c core/symbolize/scribe.h \
 	core/symbolize/store.h \
 	core/symbolize/symbols.c core/symbolize/symbols.h \
+	core/symbolize/upload.c \
 	core/symbolize/why.c
 core_symbolize_libsymbolize_la_CFLAGS = $(AM_CFLAGS) $(LZMA_CFLAGS) $(DEFLATE_CFLAGS) $(ELF_CFLAGS) $(DW_CFLAGS) $(ZSTD_CFLAGS)
 

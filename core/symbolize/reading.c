@@ -21,17 +21,20 @@
 /* Files that belong together, by enum frames_file. */
 struct parts {
 	int fds[FRAMES_MAX_FILES];
-	char found[PATH_MAX]; /* where the separate debuginfo is */
+	bool is_kept[FRAMES_MAX_FILES]; /* it is on disk already */
+	char found[PATH_MAX];		/* where the separate debuginfo is */
 };
 
 static const struct parts no_parts = { .fds = { -1, -1, -1, -1 } };
 
 /* What was found, or else the file that is kept as the separate debuginfo of that build id. */
-static int or_kept(struct symbols *s, int fd, const char *build_id)
+static void take_or_kept(struct symbols *s, struct parts *p, enum frames_file part, int fd,
+			 const char *build_id)
 {
 	int kept = fd < 0 && s->depot ? depot__open(s->depot, build_id, DEPOT_DEBUG) : -ENOENT;
 
-	return kept >= 0 ? kept : fd;
+	p->is_kept[part] = kept >= 0;
+	p->fds[part] = kept >= 0 ? kept : fd;
 }
 
 /* Opens what was split off, where the file lacks symbols or lines. */
@@ -45,17 +48,17 @@ static void find_parts(struct symbols *s, const struct debuginfo_facts *facts, s
 	if ((facts->has_dwarf && facts->has_symtab) || (dirs.n == 0 && !s->depot))
 		return;
 	ret->searched = true;
-	p->fds[FRAMES_DEBUG] = or_kept(s, debuginfo__open(&dirs, facts, path, p->found), facts->build_id);
+	take_or_kept(s, p, FRAMES_DEBUG, debuginfo__open(&dirs, facts, path, p->found), facts->build_id);
 	ret->found = p->fds[FRAMES_DEBUG] >= 0;
 	if (!ret->found && !facts->has_symtab)
 		ret->why = p->fds[FRAMES_DEBUG] == -EBADMSG ? DCM_UNNAMED_DEBUGINFO_BAD
 							    : DCM_UNNAMED_NO_DEBUGINFO;
 	if (ret->found && debuginfo__facts(p->fds[FRAMES_DEBUG], &split) == 0 && split.alt[0])
-		p->fds[FRAMES_ALT] = or_kept(s, debuginfo__open_alt(&dirs, &split, p->found),
-					     split.alt_build_id);
+		take_or_kept(s, p, FRAMES_ALT, debuginfo__open_alt(&dirs, &split, p->found),
+			     split.alt_build_id);
 }
 
-/* Hands over what is worth keeping on disk. */
+/* Hands over what is worth keeping on disk, and did not come from there. */
 static void hand_over(struct symbols *s, const struct debuginfo_facts *facts, int fd,
 		      struct dcm_str path, const struct parts *p)
 {
@@ -63,16 +66,17 @@ static void hand_over(struct symbols *s, const struct debuginfo_facts *facts, in
 
 	if (!s->keeper || !facts->build_id[0])
 		return;
-	if (depot__wants(s->depot, facts->build_id, DEPOT_ELF, keeper__tells(facts)))
+	if (!p->is_kept[FRAMES_ELF] &&
+	    depot__wants(s->depot, facts->build_id, DEPOT_ELF, keeper__tells(facts)))
 		keeper__add(s->keeper, &file);
 	file.kind = DEPOT_DEBUG;
 	file.fd = p->fds[FRAMES_DEBUG];
 	file.path = str__of(p->found);
-	if (file.fd >= 0)
+	if (file.fd >= 0 && !p->is_kept[FRAMES_DEBUG])
 		keeper__add(s->keeper, &file);
 	file.fd = p->fds[FRAMES_ALT];
 	file.path = STR("");
-	if (file.fd >= 0)
+	if (file.fd >= 0 && !p->is_kept[FRAMES_ALT])
 		keeper__add(s->keeper, &file);
 }
 
@@ -100,15 +104,17 @@ static struct debug_source *keep_open(struct symbols *s, const struct debuginfo_
 	return d;
 }
 
-int reading__take(struct symbols *s, int fd, struct dcm_str path, bool is_rival, struct reading *ret)
+int reading__take(struct symbols *s, int fd, struct dcm_str path, enum reading_of what,
+		  struct reading *ret)
 {
 	struct parts p = no_parts;
 	struct debuginfo_facts facts;
 	struct elf_symbols *elf = NULL;
 	int rc = debuginfo__facts(fd, &facts);
 
-	*ret = (struct reading){ 0 };
-	if (!rc && is_rival && !keeper__tells(&facts)) {
+	p.is_kept[FRAMES_ELF] = what == READING_KEPT;
+	*ret = (struct reading){ .is_kept = what == READING_KEPT };
+	if (!rc && what == READING_RIVAL && !keeper__tells(&facts)) {
 		hand_over(s, &facts, fd, path, &p);
 		rc = -EALREADY;
 	}

@@ -29,12 +29,16 @@ struct reading {
 	char build_id[ELF_BUILD_ID_TEXT]; /* "": none */
 };
 
+/* What is read: one that was offered, another one of its build id, or the one that is kept on disk. */
+enum reading_of { READING_OFFERED, READING_RIVAL, READING_KEPT };
+
 /*
  * Reads the file, which stays the caller's, and hands over what is worth keeping on disk. path:
  * where its process sees it, for links. -EALREADY: a rival that has nothing to tell beyond what
  * every file of its build id has; otherwise as elf__load(). Any thread, without a lock.
  */
-int reading__take(struct symbols *s, int fd, struct dcm_str path, bool is_rival, struct reading *ret);
+int reading__take(struct symbols *s, int fd, struct dcm_str path, enum reading_of what,
+		  struct reading *ret);
 void reading__fini(struct reading *r); /* what was handed on is NULL */
 
 /* Is what was read more than what is there, and less in nothing? */

@@ -18,7 +18,9 @@
 #include <string.h>
 
 #include "core/base/cleanup.h"
+#include "core/base/hash.h"
 #include "core/base/mem.h"
+#include "core/base/str.h"
 #include "core/symbolize/elf.h"
 #include "core/symbolize/names.h"
 
@@ -274,6 +276,49 @@ void scribe__flush(struct scribe *s)
 	}
 	pthread_mutex_unlock(&s->flushing);
 	learned_set__fini(&full);
+}
+
+/* Those that wait without one build id's. Under the lock. */
+static void sift(struct scribe *s, struct dcm_str build_id)
+{
+	struct learned_set rest;
+
+	if (learned_set__init(&rest)) {
+		s->counts.n_dropped += s->waiting.entries.n;
+		learned_set__fini(&s->waiting);
+		s->waiting = rest;
+		return;
+	}
+	for (size_t i = 0; i < s->waiting.entries.n; i++) {
+		const struct learned_entry *e = &s->waiting.entries.v[i];
+		struct learned what = learned_set__found(&s->waiting, e);
+		struct learned_key key = { .build_id = intern__text(&s->waiting.texts, e->build_id),
+					   .address = e->address,
+					   .addr_kind = e->addr_kind };
+
+		key.hash = hash__bytes(key.build_id.p, key.build_id.n, 0);
+		if (!str__eq(key.build_id, build_id) && learned_set__insert(&rest, &key, &what) < 0)
+			s->counts.n_dropped++;
+	}
+	learned_set__fini(&s->waiting);
+	s->waiting = rest;
+}
+
+void scribe__forget(struct scribe *s, const char *build_id)
+{
+	struct dcm_str id = str__of(build_id);
+	struct run run = { .hash = hash__bytes(id.p, id.n, 0) };
+
+	pthread_mutex_lock(&s->flushing);
+	pthread_mutex_lock(&s->lock);
+	sift(s, id);
+	pthread_mutex_unlock(&s->lock);
+	/* The next flush finds another number of bytes than it knows of, and reads. */
+	depot__remove_names(s->depot, build_id);
+	struct known *k = known_of(s, &run);
+	if (k)
+		*k = (struct known){ 0 };
+	pthread_mutex_unlock(&s->flushing);
 }
 
 /* --- the object --- */

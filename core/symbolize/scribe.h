@@ -31,6 +31,9 @@ void scribe__add(struct scribe *s, const struct learned_key *key, const struct l
  */
 void scribe__flush(struct scribe *s);
 
+/* Removes what was written of a build id, and what waits to be. Any thread. */
+void scribe__forget(struct scribe *s, const char *build_id);
+
 struct scribe_stat {
 	uint64_t n_written;   /* addresses */
 	uint64_t n_dropped;   /* addresses: too many waited, no memory, or their log is full */

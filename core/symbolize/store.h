@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * core/symbolize/store.h - the symbol store's state, which symbols.c (offers, worker), reading.c
- * and kept.c (files) and resolve.c and fill.c (lookups, overlays) share; private to this folder
+ * kept.c and upload.c (files) and resolve.c and fill.c (lookups, overlays) share; private to this folder
  *
- * Two locks, never held together (fetcher, keeper and scribe have their own, taken inside): `lock`
+ * Two locks, never held together (fetcher, keeper and scribe have their own, taken inside; uploads
+ * one, taken outside): `lock`
  * guards the files and the queue and is never held while a file is read or a batch is walked;
  * `learned_lock` guards the remembered names, for one location at a time.
  */
@@ -55,6 +56,8 @@ struct symbols {
 	uint64_t queue_bytes; /* of batches */
 	bool stop;
 	struct symbols_stat counts; /* those about files and batches */
+
+	pthread_mutex_t uploading; /* held for all of an upload; the others are taken inside */
 
 	pthread_mutex_t learned_lock;
 	struct learned_names learned;

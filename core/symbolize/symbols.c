@@ -109,29 +109,42 @@ static bool has_names_only(const struct file_entry *file)
 	return !file->table && file->names;
 }
 
-/* Under the lock. */
-static void fail_reading(struct symbols *s, struct file_entry *file, int rc, bool is_kept)
+/* False: the entry is gone. Under the lock. */
+static bool fail_reading(struct symbols *s, struct file_entry *file, int rc, bool is_kept)
 {
 	if (rc != -EALREADY && !(is_kept && has_names_only(file)))
 		count_failure(&s->counts, rc);
 	if (file->table) {
 		file->state = FILE_READY;
-		return;
+		return true;
 	}
 	if (is_kept && has_names_only(file)) {
 		file->state = FILE_EVICTED;
-		return;
+		return true;
 	}
 	/* It was not offered, and what was there is set aside. */
 	if (is_kept) {
 		file_table__remove(&s->files, file);
-		return;
+		return false;
 	}
 	file->state = FILE_FAILED;
 	file->why = (uint8_t)why_of(rc);
+	if (rc != -ENOMEM)
+		return true;
 	/* Memory may be there another time: let the next offer count. */
-	if (rc == -ENOMEM)
-		file_table__remove(&s->files, file);
+	file_table__remove(&s->files, file);
+	return false;
+}
+
+/* What is kept on disk has changed while the file was read. Under the lock. */
+static void read_once_more(struct symbols *s, struct file_entry *file)
+{
+	bool afresh = file->again == FILE_READ_AFRESH;
+
+	if (file->again == FILE_READ_ONCE)
+		return;
+	file->again = FILE_READ_ONCE;
+	kept__read(s, file, afresh);
 }
 
 /*
@@ -143,17 +156,16 @@ static void read_file(struct symbols *s, struct file_entry *file, int fd, struct
 	CLEANUP(fd__closep) int kept = fd < 0 ? kept__open(s, file) : -1;
 	struct names *names = is_rival ? NULL : kept__names(s, file);
 	struct reading r = { 0 };
+	bool is_there = true;
 	int rc = kept;
 
 	if (fd >= 0)
-		rc = reading__take(s, fd, path, is_rival, &r);
+		rc = reading__take(s, fd, path, is_rival ? READING_RIVAL : READING_OFFERED, &r);
 	else if (kept >= 0) /* which has nothing new, but its debuginfo may be */
-		rc = reading__take(s, kept, path, false, &r);
+		rc = reading__take(s, kept, path, READING_KEPT, &r);
 
-	if (kept >= 0) {
+	if (kept >= 0)
 		r.is_complete = false; /* stubs of the PLT are not in it: the file itself tells more */
-		r.is_kept = true;
-	}
 	if (fd >= 0 && !is_rival && (rc || !r.is_complete))
 		rc = kept__or_better(s, file, rc, &r);
 	pthread_mutex_lock(&s->lock);
@@ -161,7 +173,7 @@ static void read_file(struct symbols *s, struct file_entry *file, int fd, struct
 		file_table__set_names(&s->files, file, names);
 	s->counts.files_read += rc == 0;
 	if (rc) {
-		fail_reading(s, file, rc, fd < 0);
+		is_there = fail_reading(s, file, rc, fd < 0);
 	} else if (is_rival && file->table && !reading__is_better(&r, file->table, file->source)) {
 		reading__fini(&r);
 		file->state = FILE_READY;
@@ -169,6 +181,8 @@ static void read_file(struct symbols *s, struct file_entry *file, int fd, struct
 		take_reading(s, file, &r);
 		wish_for(s, file, &r, path, fd < 0 ? kept : fd);
 	}
+	if (is_there)
+		read_once_more(s, file);
 	pthread_cond_broadcast(&s->done);
 	pthread_mutex_unlock(&s->lock);
 }
@@ -436,6 +450,7 @@ static void init_locks(struct symbols *s)
 {
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_mutex_init(&s->learned_lock, NULL);
+	pthread_mutex_init(&s->uploading, NULL);
 	pthread_cond_init(&s->work, NULL);
 	cond__init(&s->done);
 }
@@ -459,6 +474,7 @@ static void destroy(struct symbols *s)
 	pthread_cond_destroy(&s->done);
 	pthread_mutex_destroy(&s->lock);
 	pthread_mutex_destroy(&s->learned_lock);
+	pthread_mutex_destroy(&s->uploading);
 	free(s);
 }
 

@@ -33,6 +33,7 @@
 #include "core/base/cleanup.h"
 #include "core/base/clock.h"
 #include "core/broker/broker.h"
+#include "core/symbolize/elf.h"
 
 struct symbols;
 
@@ -129,14 +130,32 @@ DEFINE_CLEANUP(struct symbols *, symbols__free);
  */
 void symbols__offer(struct symbols *s, struct dcm_str build_id, struct dcm_str path, int fd);
 
+struct symbols_upload {
+	int fd;			 /* borrowed, at any offset */
+	bool replace;		 /* in the place of what is kept, whatever that tells */
+	bool (*stop)(void *ctx); /* nobody waits for it any more; may be NULL */
+	void *stop_ctx;
+};
+enum symbols_upload_fate { SYMBOLS_UPLOAD_STORED, SYMBOLS_UPLOAD_KNOWN, SYMBOLS_UPLOAD_REPLACED };
+struct symbols_uploaded {
+	enum symbols_upload_fate fate; /* KNOWN: what is kept says the same */
+	char build_id[ELF_BUILD_ID_TEXT];
+	bool functions, lines; /* what the file tells */
+	uint64_t bytes;	       /* of the reduced file */
+};
 /*
- * Takes a file that was uploaded, a program or its separate debuginfo, into store_dir, and names
- * with it what is asked for from now on. fd is borrowed, at any offset. In the caller's time, which
- * may be seconds. 0, also when what is there tells as much; -ENOEXEC (no ELF file), -ENODATA (no
- * build id, or nothing that names an address), -ENOTSUP (nothing is kept here), or of reducing and
- * writing. ret_build_id: room for ELF_BUILD_ID_TEXT bytes; may be NULL.
+ * Takes a file that a stranger sent, a program or its separate debuginfo, into store_dir, and names
+ * with it what is asked for from now on. What parses it first is `reduce`. In the caller's time,
+ * which may be seconds; one after the other. What is kept gives way to a file that tells more
+ * and, where both have symbols, names the same; before any other it keeps its place, unless
+ * `replace` says otherwise: then what was learned from it is forgotten, too.
+ * 0, or -ENOEXEC (no ELF file that can be read), -EINVAL (neither a program nor a library),
+ * -ENODATA (no build id), -ENOMSG (nothing in it names an address), -EEXIST (what is kept keeps its
+ * place), -EROFS and -ENOTSUP (nothing is kept here), -ETIMEDOUT, -ECANCELED, -ENOMEM,
+ * or of reducing and writing. err has the sentence.
  */
-int symbols__upload(struct symbols *s, int fd, char *ret_build_id, struct dcm_error *err);
+int symbols__upload(struct symbols *s, const struct symbols_upload *upload,
+		    struct symbols_uploaded *ret, struct dcm_error *err);
 
 /*
  * Copies what is kept in store_dir into a directory, which is made: a store_dir of its own. In the

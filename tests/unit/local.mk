@@ -117,6 +117,11 @@ tests_unit_test_depot_SOURCES = tests/unit/test_depot.c $(NATIVE_BATCH) $(FAILMA
 tests_unit_test_depot_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC) -Wl,--wrap=readdir
 tests_unit_test_depot_LDADD = $(SYMBOLIZE_LA) $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_upload
+tests_unit_test_upload_SOURCES = tests/unit/test_upload.c $(NATIVE_BATCH) $(FAILMALLOC)
+tests_unit_test_upload_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC) -Wl,--wrap=elf__load
+tests_unit_test_upload_LDADD = $(API_LA) $(BROKER_LA) $(UNIT_LIBS)
+
 unit_tests += tests/unit/test_names
 tests_unit_test_names_SOURCES = tests/unit/test_names.c $(FAILMALLOC)
 tests_unit_test_names_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC) -Wl,--wrap=hash__bytes

@@ -82,11 +82,31 @@ static struct depot_stat stat_of(struct depot *d)
 	return s;
 }
 
+/* What the keeper's thread does with a file. reduce: may be NULL. */
+static int put(struct depot *d, symbols_reduce_fn reduce, enum depot_kind kind, int fd)
+{
+	struct debuginfo_facts facts;
+	struct depot_put put;
+	int rc = debuginfo__facts(fd, &facts);
+
+	if (rc || !depot__wants(d, facts.build_id, kind, keeper__tells(&facts)))
+		return rc;
+	rc = depot__begin(d, &put);
+	if (rc)
+		return rc;
+	rc = keeper__reduce(&(struct keeper_config){ .reduce = reduce },
+			    &(struct symbols_reduction){ .in_fd = fd, .out_fd = put.fd });
+	if (!rc)
+		return depot__end(d, &put, facts.build_id, kind, keeper__tells(&facts));
+	depot__abort(d, &put, rc);
+	return rc;
+}
+
 static void put_self(struct depot *d, enum depot_kind kind)
 {
 	CLEANUP(fd__closep) int fd = open_self();
 
-	assert_int_equal(keeper__put(&(struct keeper_config){ .depot = d }, kind, fd), 0);
+	assert_int_equal(put(d, NULL, kind, fd), 0);
 }
 
 static bool is_there(struct depot *d, enum depot_kind kind)
@@ -271,9 +291,7 @@ static void test_a_full_disk_is_told_and_forgotten(void **state)
 	CLEANUP(fd__closep) int fd = open_self();
 
 	(void)state;
-	assert_int_equal(keeper__put(&(struct keeper_config){ .depot = d, .reduce = disk_is_full },
-				     DEPOT_ELF, fd),
-			 -ENOSPC);
+	assert_int_equal(put(d, disk_is_full, DEPOT_ELF, fd), -ENOSPC);
 	assert_non_null(strstr(stat_of(d).state, "No space left on device"));
 	assert_int_equal(stat_of(d).n_files, 0);
 	put_self(d, DEPOT_ELF);
@@ -807,64 +825,6 @@ static void await_read(struct symbols *s, uint64_t n)
 	} while (stat.files_read < n);
 }
 
-static void test_an_upload_names_what_was_stripped(void **state)
-{
-	CLEANUP(fd__closep) int bare = open_bare(), whole = open_self();
-	struct symbols *s = symbols_of(&(struct symbols_config){ 0 });
-	struct dcm_error err = DCM_ERROR_INIT;
-	char id[ELF_BUILD_ID_TEXT];
-
-	(void)state;
-	symbols__offer(s, str__of(self), STR("/gone/program"), bare);
-	assert_named(s, "", DCM_UNNAMED_NO_DEBUGINFO);
-	await_kept(s, 1);
-	assert_int_equal(symbols__upload(s, whole, id, &err), 0);
-	assert_string_equal(id, self);
-	await_read(s, 2);
-	assert_named(s, "hidden_function", DCM_UNNAMED_NOT_TRIED);
-	assert_int_equal(symbols__upload(s, whole, NULL, &err), 0); /* which is there */
-	symbols__free(s);
-	s = symbols_of(&(struct symbols_config){ 0 });
-	assert_named(s, "hidden_function", DCM_UNNAMED_NOT_TRIED);
-	symbols__free(s);
-}
-
-/* Nothing was ever offered. */
-static void test_an_upload_alone_names(void **state)
-{
-	CLEANUP(symbols__freep) struct symbols *s = symbols_of(&(struct symbols_config){ 0 });
-	CLEANUP(fd__closep) int whole = open_self();
-
-	(void)state;
-	assert_int_equal(symbols__upload(s, whole, NULL, NULL), 0);
-	assert_named(s, "hidden_function", DCM_UNNAMED_NOT_TRIED);
-}
-
-static void test_uploads_are_refused_for_a_reason(void **state)
-{
-	CLEANUP(symbols__freep)
-	struct symbols *s = symbols_of(&(struct symbols_config){ .reduce = disk_is_full });
-	CLEANUP(fd__closep) int bare = open_bare(), whole = open_self();
-	CLEANUP(fd__closep) int text = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
-	struct dcm_error err = DCM_ERROR_INIT;
-	struct symbols *none = NULL;
-
-	(void)state;
-	assert_int_equal(symbols__upload(s, text, NULL, &err), -ENOEXEC);
-	assert_int_equal(symbols__upload(s, bare, NULL, &err), -ENODATA);
-	assert_int_equal(symbols__upload(s, whole, NULL, &err), -ENOSPC);
-	assert_non_null(strstr(err.text, "No space left"));
-	assert_int_equal(symbols__new(NULL, &none, &err), 0);
-	assert_int_equal(symbols__upload(none, whole, NULL, &err), -ENOTSUP);
-	symbols__free(none);
-	FAILMALLOC_SWEEP (i) {
-		int rc = symbols__upload(s, whole, NULL, &err);
-
-		failmalloc__disarm();
-		assert_true(rc == -ENOMEM || rc == -ENOSPC);
-	}
-}
-
 static void test_debuginfo_that_is_installed_later_is_looked_for(void **state)
 {
 	CLEANUP(fd__closep) int bare = open_bare();
@@ -912,7 +872,7 @@ static void test_failing_allocations(void **state)
 	struct depot *d = depot_of(&(struct depot_config){ 0 });
 	CLEANUP(fd__closep) int in = open_self();
 	FAILMALLOC_SWEEP (i) {
-		int rc = keeper__put(&(struct keeper_config){ .depot = d }, DEPOT_ELF, in);
+		int rc = put(d, NULL, DEPOT_ELF, in);
 
 		failmalloc__disarm();
 		assert_true(rc == 0 || rc == -ENOMEM || rc == -ENOEXEC || rc == -EIO);
@@ -976,9 +936,6 @@ int main(void)
 		cmocka_unit_test_setup(test_who_knows_more_functions_names, new_dir),
 		cmocka_unit_test_setup(test_a_backup_names, new_dir),
 		cmocka_unit_test_setup(test_a_backup_takes_what_is_listed_twice_once, new_dir),
-		cmocka_unit_test_setup(test_an_upload_names_what_was_stripped, new_dir),
-		cmocka_unit_test_setup(test_an_upload_alone_names, new_dir),
-		cmocka_unit_test_setup(test_uploads_are_refused_for_a_reason, new_dir),
 		cmocka_unit_test_setup(test_debuginfo_that_is_installed_later_is_looked_for, new_dir),
 		cmocka_unit_test_setup(test_failing_allocations, new_dir),
 	};
