@@ -93,7 +93,7 @@ static int read_token(const struct args *a, struct buf *token, struct dcm_error 
 	return 0;
 }
 
-static int over_http(const struct args *a, enum http_method method, const char *target,
+static int over_http(const struct args *a, enum http_method method, const struct ask *q,
 		     int64_t timeout_ns, struct http_response *ret, struct dcm_error *err)
 {
 	const char *env = getenv("DECIMA_URL");
@@ -110,13 +110,16 @@ static int over_http(const struct args *a, enum http_method method, const char *
 		buf__append(&url, base, n);
 		if (strncmp(base, "unix:", 5) == 0)
 			buf__byte(&url, ':');
-		buf__text(&url, target);
+		buf__text(&url, (const char *)q->target.data);
 		r = url.error;
 	}
 	if (r == 0)
 		r = http_client__call(&(struct http_call){ .method = method,
 							   .url = (const char *)url.data,
 							   .bearer = (const char *)token.data,
+							   .file = q->file,
+							   .sent = q->sent,
+							   .ctx = q->sent_ctx,
 							   .timeout_ns = timeout_ns,
 							   .max_bytes = MAX_ANSWER_BYTES },
 				      ret, err);
@@ -126,31 +129,33 @@ static int over_http(const struct args *a, enum http_method method, const char *
 }
 
 /* A sentence about a parameter that an option made ("max_rows: ...") names the option instead. */
-static void print_detail(const struct args *a, const char *detail)
+static void print_detail(const struct args *a, const struct ask *q, const char *detail)
 {
 	size_t n = strspn(detail, "abcdefghijklmnopqrstuvwxyz_");
 	char name[32] = "";
 
+	/* Over what is shown of the progress. */
+	if (q->sent)
+		fputs("\r\033[K", stderr);
+	fprintf(stderr, "decima %s: %s%s", a->verb->name, q->about ? q->about : "", q->about ? ": " : "");
 	for (size_t i = 0; detail[n] == ':' && n < sizeof(name) && i < n; i++)
 		name[i] = detail[i] == '_' ? '-' : detail[i];
 	if (name[0] && args__has(a, name))
-		fprintf(stderr, "decima %s: --%s%s\n", a->verb->name, name, detail + n);
+		fprintf(stderr, "--%s%s\n", name, detail + n);
 	else
-		fprintf(stderr, "decima %s: %s\n", a->verb->name, detail);
+		fprintf(stderr, "%s\n", detail);
 }
 
 /* The problem's detail, or what else came, on stderr. */
-static void print_problem(const struct args *a, const struct http_response *r)
+static void print_problem(const struct args *a, const struct ask *q, const struct http_response *r)
 {
 	json_t *problem = json_loadb((const char *)r->body.data, r->body.n, 0, NULL);
 	const char *detail = json_string_value(json_object_get(problem, "detail"));
+	char other[400];
 
-	if (detail)
-		print_detail(a, detail);
-	else
-		fprintf(stderr, "decima %s: the server answered with status %d: %.*s\n",
-			a->verb->name, r->status, (int)(r->body.n < 300 ? r->body.n : 300),
-			r->body.n ? (const char *)r->body.data : "");
+	snprintf(other, sizeof(other), "the server answered with status %d: %.*s", r->status,
+		 (int)(r->body.n < 300 ? r->body.n : 300), r->body.n ? (const char *)r->body.data : "");
+	print_detail(a, q, detail ? detail : other);
 	json_decref(problem);
 }
 
@@ -158,7 +163,7 @@ static int ask(const struct args *a, enum http_method method, struct ask *q, str
 {
 	struct dcm_error err = DCM_ERROR_INIT;
 	const char *data = q->data ? q->data : args__get(a, "data", NULL);
-	const char *timeout = args__get(a, "timeout", "60s");
+	const char *timeout = args__get(a, "timeout", q->timeout ? q->timeout : "60s");
 	int64_t timeout_ns = 0;
 	int r = q->target.error;
 
@@ -172,17 +177,17 @@ static int ask(const struct args *a, enum http_method method, struct ask *q, str
 	else if (r == 0 && data)
 		r = offline__call(data, method, (const char *)q->target.data, timeout_ns, ret, &err);
 	else if (r == 0)
-		r = over_http(a, method, (const char *)q->target.data, timeout_ns, ret, &err);
+		r = over_http(a, method, q, timeout_ns, ret, &err);
 	else
 		error__nomem(&err);
 	buf__fini(&q->target);
 	if (r < 0) {
-		fprintf(stderr, "decima %s: %s\n", a->verb->name, err.text);
+		print_detail(a, q, err.text);
 		return r == -EINVAL ? EXIT_USAGE : EXIT_NO;
 	}
 	if (ret->status >= 200 && ret->status < 300)
 		return EXIT_DONE;
-	print_problem(a, ret);
+	print_problem(a, q, ret);
 	return ret->status == 400 ? EXIT_USAGE : EXIT_NO;
 }
 

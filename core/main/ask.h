@@ -17,6 +17,12 @@ struct ask {
 	struct buf target;
 	bool has_params;
 	const char *data; /* directory of a store that an operand names, instead of --data; or NULL */
+	/* Of a POST; each may be NULL. */
+	const struct http_file *file;	     /* its body */
+	void (*sent)(void *ctx, uint64_t n); /* told at intervals how much of that has left */
+	void *sent_ctx;
+	const char *about;   /* what a sentence that tells a failure begins with */
+	const char *timeout; /* without --timeout; NULL: 60s */
 };
 
 /* PATH must be clean already; params are percent-encoded. A NULL value adds nothing. */

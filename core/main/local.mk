@@ -11,6 +11,7 @@ decima_SOURCES = \
 	core/main/conf_text.c core/main/conf_text.h \
 	core/main/convert_verb.c \
 	core/main/daemon.c core/main/daemon.h \
+	core/main/debuginfo_upload.c \
 	core/main/debuginfo_verb.c \
 	core/main/debuginfod.c core/main/debuginfod.h \
 	core/main/frames_workers.c core/main/frames_workers.h \

@@ -75,6 +75,16 @@ static const struct args_option extract_options[] = {
 	  "gets .build-id/ab/cdef.debug; default: NAME.debug here" },
 	{ 0 },
 };
+static const struct args_option upload_options[] = {
+	{ "url", 0, ARGS_TEXT, "URL", NULL, false,
+	  "daemon to send to: http://HOST:PORT or unix:/PATH (default $DECIMA_URL, else "
+	  "http://127.0.0.1:7070)" },
+	{ "token-file", 0, ARGS_FILE, "FILE", NULL, false, "file with the bearer token to send" },
+	{ "timeout", 0, ARGS_TEXT, "D", NULL, false, "give up on a file after this long (default 10m)" },
+	{ "replace", 0, ARGS_FLAG, NULL, NULL, false,
+	  "in the place of another file of the same build id, whatever that tells" },
+	{ 0 },
+};
 static const struct args_option removal_options[] = {
 	{ "from", 0, ARGS_TEXT, "T", NULL, false, "first moment of what goes; has to be given" },
 	{ "to", 0, ARGS_TEXT, "T", NULL, false, "first moment behind it; has to be given" },
@@ -191,6 +201,17 @@ const struct args_verb verbs[] = {
 	  "and lines need, compressed; drops code and data. What is written answers eu-addr2line "
 	  "and addr2line as the file did.",
 	  verb__debuginfo_extract },
+	{ "debuginfo upload", "FILE..", 1, -1, false, OPTIONS(upload_options, query_verbs__format),
+	  "send programs, libraries or separate debuginfo to a daemon, which names addresses by "
+	  "them",
+	  "Each is reduced first, as `decima debuginfo extract` does it, and told by its build id; "
+	  "a "
+	  "line says what became of it: stored, known (what is kept says the same) or replaced. "
+	  "Profiles that are stored already have the names from then on. A daemon that keeps "
+	  "another file of the build id, which tells as much or more, refuses: --replace, which "
+	  "takes the role admin, has it replaced all the same. Exits 1 when a file could not be "
+	  "sent or was refused; the others are sent.",
+	  verb__debuginfo_upload },
 	{ "generate", "KIND [FILE]", 1, 2, false, OPTIONS(plugin_options),
 	  "print the manual (man: decima(1), man5: decima.yaml(5)), or FILE with every option as a "
 	  "comment (conf)",

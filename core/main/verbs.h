@@ -19,6 +19,7 @@ int verb__describe(const struct args *a);
 int verb__record(const struct args *a);
 int verb__convert(const struct args *a);
 int verb__debuginfo_extract(const struct args *a);
+int verb__debuginfo_upload(const struct args *a);
 int verb__store_stat(const struct args *a);
 int verb__store_check(const struct args *a);
 int verb__store_backup(const struct args *a);

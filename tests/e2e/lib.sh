@@ -42,7 +42,7 @@ settled() { grep -q 'is ready at' "$dir/log" || ! kill -0 "$daemon"; }
 
 # daemon_start [ARGUMENT]...: on a unix socket unless told otherwise, ready when it returns; its log is $dir/log.
 daemon_start() {
-	case "$*" in *--listen*) ;; *) set -- --listen "unix:$dir/sock" "$@" ;; esac
+	case "$*" in *--listen* | *server.listen=*) ;; *) set -- --listen "unix:$dir/sock" "$@" ;; esac
 	# Before it is forked: the daemon before this one was ready, too.
 	: >"$dir/log"
 	"$decima" run --plugin-path "$plugins" --data "$dir/data" "$@" >"$dir/out" 2>"$dir/log" &
