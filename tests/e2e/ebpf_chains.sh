@@ -54,7 +54,9 @@ elif [ -n "$perf_map" ]; then
 	# It leaves an isolate-*.log where it is started. The JIT settles first.
 	cd "$dir" || exit 1
 	saved=$other other="$other|$native|gettimeofday.*"
-	case_of node "$above ${js}run$at ${js}alpha$at ${js}beta$at ${js}spin$at|${thread% *} *($native)" \
+	# Code made anew while it runs has no name until node writes the next line of its map.
+	run="(${js}run$at|\\[anon\\][+]0x[0-9a-f]+)"
+	case_of node "$above $run ${js}alpha$at ${js}beta$at ${js}spin$at|${thread% *} *($native)" \
 		node --perf-basic-prof --interpreted-frames-native-stack $alone "$programs/chain.js" 600
 	other=$saved
 	node_pid=$pid

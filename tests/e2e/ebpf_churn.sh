@@ -131,5 +131,6 @@ storm() {
 sample_while "{frequency: 199Hz, filter: {pids: [$second, $pid]}}" storm
 check lost.counted "$(metric sampler_process_records_lost_total)" -gt 0
 check lost.dropped "$(dropped process_records_ring_full)" -gt 0
-shows lost "$root ?processes ?child.* work spin|$root ?processes" 50 30
+# A machine with much else to do leaves less than a whole stack of many.
+at_least lost 30 'work;spin'
 kill -9 "$pid" "$second"
