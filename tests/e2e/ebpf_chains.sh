@@ -56,7 +56,8 @@ elif [ -n "$perf_map" ]; then
 	saved=$other other="$other|$native|gettimeofday.*"
 	# Code made anew while it runs has no name until node writes the next line of its map.
 	run="(${js}run$at|\\[anon\\][+]0x[0-9a-f]+)"
-	case_of node "$above $run ${js}alpha$at ${js}beta$at ${js}spin$at|${thread% *} *($native)" \
+	# And all of it is walked by frame pointers: a sample in a prologue lacks the caller.
+	case_of node "$above ?$run ?${js}alpha$at ?${js}beta$at ?${js}spin$at|${thread% *} *($native)" \
 		node --perf-basic-prof --interpreted-frames-native-stack $alone "$programs/chain.js" 600
 	other=$saved
 	node_pid=$pid
