@@ -4,7 +4,7 @@
 set -u
 . "$top_srcdir/tests/host/lib.sh"
 need_root
-{ compile churn churn.c -fno-omit-frame-pointer && roots; } || skip_all "no C compiler"
+{ compile churn churn.c -fno-omit-frame-pointer && roots; } || exit 1
 # What a process does between two that spin, and at its beginning and end.
 other="$other|(wait|fork|exec|child|processes|mappings|threads|mmap|munmap|idle|pause).*"
 

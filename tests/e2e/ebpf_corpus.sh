@@ -11,7 +11,7 @@ set -u
 need_root
 
 flags="-fomit-frame-pointer -Wl,-z,lazy"
-{ compile hard_gcc hard.c $flags && roots; } || skip_all "no C compiler"
+{ compile hard_gcc hard.c $flags && roots; } || exit 1
 qsort='*(_*qsort.*|_*msort.*|libc.*)'
 
 # hard BUILD CASE CHAINS
@@ -40,8 +40,8 @@ hard gcc vdso "$root asks *(now|_*clock_gettime.*|__vdso.*|\\[vdso\\].*)"
 compile hard_stripped hard.c $flags -s -Wl,--build-id=none
 at='hard_stripped[+]0x[0-9a-f]+'
 hard stripped alloca "$(unnamed hard_stripped) $at $at"
-compile hard_static hard.c $flags -static && hard static qsort "$root sorted $qsort compare spin"
-compile hard_pie hard.c $flags -static-pie && hard pie realigned "$root ?aligned_case aligned spin"
+has_static_libc static && compile hard_static hard.c $flags -static && hard static qsort "$root sorted $qsort compare spin"
+has_static_libc pie && compile hard_pie hard.c $flags -static-pie && hard pie realigned "$root ?aligned_case aligned spin"
 compile hard_lto hard.c $flags -flto=1 && hard lto pushes "$root ?pushes eats spin"
 compile hard_o0 hard.c $flags -O0 && hard o0 alloca "$root scattered spin"
 judge 'frequency: 997Hz' 1

@@ -6,7 +6,7 @@
 set -u
 . "$top_srcdir/tests/host/lib.sh"
 need_root
-compile chain chain.c -fno-omit-frame-pointer -DLEAF_FRAME || skip_all "no C compiler"
+compile chain chain.c -fno-omit-frame-pointer -DLEAF_FRAME || exit 1
 
 # Ids of the programs that the host holds, and whether one of these is still in the kernel: other samplers of this
 # machine come and go meanwhile.

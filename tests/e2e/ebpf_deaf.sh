@@ -6,7 +6,7 @@ set -u
 need_root
 [ -c /dev/fuse ] || skip_all "this kernel has no FUSE"
 may_mount ebpf_deaf || exit 0
-compile chain chain.c -fno-omit-frame-pointer -DLEAF_FRAME || skip_all "no C compiler"
+compile chain chain.c -fno-omit-frame-pointer -DLEAF_FRAME || exit 1
 compile deaf deaf.c
 chain='main;alpha;beta;gamma_;spin'
 

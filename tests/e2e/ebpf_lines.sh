@@ -22,7 +22,7 @@ build() {
 	name=$1
 	shift
 	"$@" -fomit-frame-pointer -Wl,--build-id -o "$name" "$top_srcdir/tests/programs/lines.cc" 2>cxx.log || {
-		skip "$name" "$1 does not build it: $(head -n 1 cxx.log)"
+		not_ok "$name" "$1 does not build it: $(head -n 1 cxx.log)"
 		return 1
 	}
 	names="$names $name"
@@ -33,7 +33,11 @@ build lines_dwarf4 g++ -O2 -gdwarf-4
 build lines_zlib g++ -O2 -g -gz=zlib
 build lines_lto g++ -O2 -g -flto=1
 if command -v clang++ >/dev/null; then build lines_clang clang++ -O2 -g; else skip lines_clang "clang++ is missing"; fi
-if build lines_dwz g++ -O2 -g; then dwz lines_dwz 2>cxx.log || skip lines_dwz "dwz is missing, or does not take it"; fi
+if ! command -v dwz >/dev/null; then
+	skip lines_dwz "dwz is missing"
+elif build lines_dwz g++ -O2 -g; then
+	dwz lines_dwz 2>cxx.log || not_ok lines_dwz.made "$(head -n 1 cxx.log)"
+fi
 # Found by its name beside the program.
 if build lines_linked g++ -O2 -g -Wl,--build-id=none; then
 	objcopy --only-keep-debug lines_linked lines_linked.debug

@@ -8,7 +8,7 @@ set -u
 . "$top_srcdir/tests/host/lib.sh"
 need_root
 command -v perf >/dev/null || skip_all "no perf"
-compile chain chain.c -fno-omit-frame-pointer -DCLOCK=CLOCK_PROCESS_CPUTIME_ID || skip_all "no C compiler"
+compile chain chain.c -fno-omit-frame-pointer -DCLOCK=CLOCK_PROCESS_CPUTIME_ID || exit 1
 
 # record NAME: perf follows a command, which it starts; leaves its status in the file NAME.status
 record() {

@@ -4,7 +4,7 @@
 set -u
 . "$top_srcdir/tests/host/lib.sh"
 need_root
-compile chain chain.c -fno-omit-frame-pointer -DLEAF_FRAME || skip_all "no C compiler"
+compile chain chain.c -fno-omit-frame-pointer -DLEAF_FRAME || exit 1
 
 # reload HOW FROM TO: with FROM, then with TO, beside a busy process
 reload() {

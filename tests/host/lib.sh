@@ -51,11 +51,24 @@ may_mount() {
 	return 1
 }
 
-# compile NAME SOURCE FLAG..: a program of tests/programs into $dir/NAME
-compile() {
+# builds NAME SOURCE FLAG..: a program of tests/programs into $dir/NAME, or false
+builds() {
 	to=$dir/$1 from=$programs/$2
 	shift 2
-	${CC:-cc} -O2 -g -pthread "$@" -o "$to" "$from"
+	${CC:-cc} -O2 -g -pthread "$@" -o "$to" "$from" 2>"$dir/cc.log"
+}
+# compile NAME SOURCE FLAG..: the same; one that does not build is a failed case, and a machine without a compiler skipped
+compile() {
+	need_cc
+	builds "$@" && return
+	not_ok "compile.$1" "$(head -n 1 "$dir/cc.log")"
+	return 1
+}
+# has_static_libc NAME: programs can be linked so, or NAME is skipped
+has_static_libc() {
+	[ "$(${CC:-cc} -print-file-name=libc.a)" != libc.a ] && return
+	echo "skip $1: no static libc"
+	return 1
 }
 
 # start COMMAND..: in the background; $pid, which is ended with the test

@@ -114,7 +114,7 @@ static void so_it_is_for_another_user(void **state)
 
 	(void)state;
 	if (geteuid() != 0)
-		skip();
+		skip_because("only root can be somebody else");
 	make_things();
 	pid = fork();
 	if (pid == 0) {
@@ -136,7 +136,7 @@ static void no_room_is_said(void **state)
 
 	(void)state;
 	if (geteuid() != 0)
-		skip();
+		skip_because("only root mounts file systems");
 	make_things();
 	pid = fork();
 	if (pid == 0) {
@@ -156,7 +156,7 @@ static void no_room_is_said(void **state)
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
-		skip();
+		skip_because("no file system can be mounted here");
 	assert_int_equal(status, 0);
 }
 

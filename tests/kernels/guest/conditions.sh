@@ -7,7 +7,7 @@
 set -u
 . "$top_srcdir/tests/host/lib.sh"
 need_root
-compile chain chain.c -fno-omit-frame-pointer -DLEAF_FRAME || skip_all "no C compiler"
+compile chain chain.c -fno-omit-frame-pointer -DLEAF_FRAME || exit 1
 command -v setpriv >/dev/null && command -v prlimit >/dev/null || skip_all "setpriv or prlimit is missing"
 
 # Places that everybody may read.

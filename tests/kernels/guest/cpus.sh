@@ -7,7 +7,7 @@
 set -u
 . "$top_srcdir/tests/host/lib.sh"
 need_root
-compile chain chain.c -fno-omit-frame-pointer -DLEAF_FRAME || skip_all "no C compiler"
+compile chain chain.c -fno-omit-frame-pointer -DLEAF_FRAME || exit 1
 cpu1=/sys/devices/system/cpu/cpu1/online
 
 # wait_for COMMAND..: polls; the guest's own end is the deadline of what never comes
