@@ -9,6 +9,7 @@
  */
 #include "core/pipeline/pipeline.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -437,21 +438,6 @@ int pipeline__add(struct pipeline *p, struct destination_config *config, struct 
 	return 0;
 }
 
-/* What waits in one queue goes on in another, whose policy then decides; with the mutex. */
-static void move_all(struct queue *from, struct queue *to)
-{
-	struct queue_item item;
-	int r;
-
-	while (queue__pop(from, 0, &item) == 0) {
-		r = queue__push(to, item.batch, item.ack);
-		if (r < 0)
-			queue__lose(from, &item, "no_memory", r);
-		else
-			queue__release(from, &item, 0);
-	}
-}
-
 /* The queue that fits the new limits, a reference: the one that is there, if it does. */
 static int queue_for(struct destination *d, const struct destination_config *config, struct queue **ret)
 {
@@ -478,10 +464,12 @@ int pipeline__connect(struct pipeline *p, struct destination *d, struct destinat
 	int r = queue_for(d, config, &queue);
 
 	config->route = (struct route){ 0 };
-	if (r == 0)
+	if (r == 0) {
+		queue__hold(queue, false);
 		r = start_writer(d, config, queue, &writer, err);
-	else
+	} else {
 		error__nomem(err);
+	}
 	if (r < 0) {
 		route__fini(&route);
 		queue__unref(queue);
@@ -490,7 +478,7 @@ int pipeline__connect(struct pipeline *p, struct destination *d, struct destinat
 	remove_metrics(d);
 	pthread_mutex_lock(&p->mutex);
 	if (queue != d->queue)
-		move_all(d->queue, queue);
+		queue__move(d->queue, queue);
 	queue__unref(d->queue);
 	d->queue = queue;
 	d->writer = writer;
@@ -525,31 +513,41 @@ void pipeline__set_route(struct pipeline *p, struct destination *d, struct route
 	route__fini(&old);
 }
 
-/* A writer ends with its queue; whoever waits is given another one. */
+/* The thread that hangs keeps the queue with what it has taken; what waits goes on in another one. */
+static void leave_queue(struct destination *d)
+{
+	struct queue *fresh = NULL, *old = d->queue;
+
+	if (make_queue(d, &fresh) < 0)
+		fresh = queue__ref(old); /* it will be closed: what comes is lost, and counted */
+	remove_metrics(d);
+	pthread_mutex_lock(&d->pipeline->mutex);
+	if (fresh != old)
+		queue__move(old, fresh);
+	d->queue = fresh;
+	d->is_used_up = fresh == old;
+	pthread_mutex_unlock(&d->pipeline->mutex);
+	add_metrics(d);
+	queue__orphan(old);
+	queue__unref(old);
+}
+
 int pipeline__disconnect(struct pipeline *p, struct destination *d, int64_t deadline_mono_ns)
 {
 	struct writer *writer = d->writer;
-	struct queue *fresh = NULL, *old = d->queue;
 	int r;
 
+	assert(d->policy != QUEUE_BLOCK);
 	if (!writer)
 		return 0;
-	if (make_queue(d, &fresh) < 0)
-		fresh = queue__ref(old); /* it will be closed: what comes is lost, and counted */
-	/* The router may be waiting for room in it, with the mutex. */
-	if (d->policy == QUEUE_BLOCK)
-		queue__close(old);
 	remove_metrics(d);
 	pthread_mutex_lock(&p->mutex);
-	d->queue = fresh;
-	d->is_used_up = fresh == old;
 	d->writer = NULL;
-	/* Nobody would make room. */
-	d->loses = d->policy == QUEUE_BLOCK;
 	pthread_mutex_unlock(&p->mutex);
 	add_metrics(d);
-	r = writer__stop(writer, deadline_mono_ns, GRACE_NS);
-	queue__unref(old);
+	r = writer__leave(writer, deadline_mono_ns);
+	if (r < 0)
+		leave_queue(d);
 	return r;
 }
 

@@ -81,9 +81,9 @@ struct destination_config {
 int pipeline__add(struct pipeline *p, struct destination_config *config, struct destination **ret,
 		  struct dcm_error *err);
 /*
- * Takes the plugin away from a destination that stays: writes what waits until the deadline, loses
- * the rest as "shutdown". What is routed to it from now on is kept. 0 or -ETIMEDOUT, as
- * pipeline__remove(); the plugin is off either way.
+ * Takes the plugin away from a destination that stays, as soon as it has come back from the write
+ * that is under way: what waits, and what is routed to it from now on, is kept for the next. 0 or
+ * -ETIMEDOUT, as pipeline__remove(); the plugin is off either way. Not with QUEUE_BLOCK.
  */
 int pipeline__disconnect(struct pipeline *p, struct destination *d, int64_t deadline_mono_ns);
 /*

@@ -111,7 +111,6 @@ void queue_pool__unref(struct queue_pool *p)
 struct entry {
 	struct entry *next;
 	struct queue_item item;
-	uint64_t sequence;
 };
 
 struct queue {
@@ -137,7 +136,7 @@ struct queue {
 	uint64_t n_queued, n_popped, n_in, n_out, n_lost_batches, n_lost_rows;
 	uint64_t next_sequence, popped_sequence; /* of the oldest popped, while n_popped > 0 */
 	int64_t popped_mono_ns;			 /* when that one was pushed */
-	bool is_closed, is_woken;
+	bool is_closed, is_woken, is_held;
 };
 
 /* What an operation threw out; lost() after the mutex. */
@@ -334,7 +333,7 @@ static int find_room(struct queue *q, uint64_t bytes, struct thrown *t)
 
 static void append(struct queue *q, struct entry *e)
 {
-	e->sequence = q->next_sequence++;
+	e->item.sequence = q->next_sequence++;
 	*q->last = e;
 	q->last = &e->next;
 	q->n_queued++;
@@ -406,16 +405,16 @@ int queue__pop(struct queue *q, int64_t deadline_mono_ns, struct queue_item *ret
 	int r = 0;
 
 	pthread_mutex_lock(&q->pool->mutex);
-	while (!q->first && !q->is_closed && r != -ETIMEDOUT)
+	while (!q->first && !q->is_closed && !q->is_held && r != -ETIMEDOUT)
 		r = wait_until(&q->wake, &q->pool->mutex, deadline_mono_ns);
-	if (!q->first) {
-		r = q->is_closed ? -ESHUTDOWN : -ETIMEDOUT;
+	if (q->is_held || !q->first) {
+		r = q->is_held ? -ECANCELED : q->is_closed ? -ESHUTDOWN : -ETIMEDOUT;
 		pthread_mutex_unlock(&q->pool->mutex);
 		return r;
 	}
 	e = take_first(q);
 	if (q->n_popped++ == 0) {
-		q->popped_sequence = e->sequence;
+		q->popped_sequence = e->item.sequence;
 		q->popped_mono_ns = e->item.pushed_mono_ns;
 	}
 	q->popped_bytes += e->item.bytes;
@@ -457,6 +456,67 @@ void queue__lose(struct queue *q, struct queue_item *item, const char *reason, i
 	give_back(q, item, status);
 }
 
+/* ---- from one who pops to the next ---- */
+
+/* By sequence, with the mutex. */
+static void insert(struct queue *q, struct entry *e)
+{
+	struct entry **at = &q->first;
+
+	while (*at && (*at)->item.sequence < e->item.sequence)
+		at = &(*at)->next;
+	e->next = *at;
+	*at = e;
+	if (!e->next)
+		q->last = &e->next;
+	q->n_queued++;
+}
+
+void queue__put_back(struct queue *q, struct queue_item *item)
+{
+	struct entry *e = NEW(struct entry);
+
+	if (!e) {
+		queue__lose(q, item, "no_memory", -ENOMEM);
+		return;
+	}
+	e->item = *item;
+	*item = (struct queue_item){ 0 };
+	pthread_mutex_lock(&q->pool->mutex);
+	q->n_popped--;
+	q->popped_bytes -= e->item.bytes;
+	insert(q, e);
+	pthread_cond_signal(&q->wake);
+	pthread_mutex_unlock(&q->pool->mutex);
+}
+
+void queue__hold(struct queue *q, bool is_held)
+{
+	pthread_mutex_lock(&q->pool->mutex);
+	q->is_held = is_held;
+	pthread_cond_broadcast(&q->wake);
+	pthread_mutex_unlock(&q->pool->mutex);
+}
+
+void queue__move(struct queue *from, struct queue *to)
+{
+	struct entry *e, *next;
+	int r;
+
+	pthread_mutex_lock(&from->pool->mutex);
+	e = take_all(from);
+	pthread_mutex_unlock(&from->pool->mutex);
+	for (; e; e = next) {
+		next = e->next;
+		r = queue__push(to, e->item.batch, e->item.ack);
+		if (r < 0)
+			count_lost(from, e->item.batch, "no_memory");
+		batch__unref(e->item.batch);
+		ack__unref(e->item.ack, r);
+		free(e);
+	}
+}
+
 /* ---- closing, waiting, looking ---- */
 
 void queue__close(struct queue *q)
@@ -482,7 +542,7 @@ void queue__pause(struct queue *q, int64_t until_mono_ns)
 	int r = 0;
 
 	pthread_mutex_lock(&q->pool->mutex);
-	while (!q->is_woken && r != -ETIMEDOUT)
+	while (!q->is_woken && !q->is_held && r != -ETIMEDOUT)
 		r = wait_until(&q->wake, &q->pool->mutex, until_mono_ns);
 	q->is_woken = false;
 	pthread_mutex_unlock(&q->pool->mutex);
@@ -491,7 +551,7 @@ void queue__pause(struct queue *q, int64_t until_mono_ns)
 /* Is anything left that came before `sequence`? With the mutex. */
 static bool is_flushed(const struct queue *q, uint64_t sequence)
 {
-	return (!q->first || q->first->sequence >= sequence) &&
+	return (!q->first || q->first->item.sequence >= sequence) &&
 	       (q->n_popped == 0 || q->popped_sequence >= sequence);
 }
 

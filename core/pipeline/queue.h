@@ -70,6 +70,7 @@ struct queue_item {
 	struct ack *ack; /* NULL: nobody asked */
 	uint64_t bytes;
 	int64_t pushed_mono_ns;
+	uint64_t sequence; /* of its push */
 };
 
 /*
@@ -80,7 +81,8 @@ struct queue_item {
 int queue__push(struct queue *q, struct dcm_batch *batch, struct ack *ack);
 
 /*
- * The oldest item, its references now the caller's. 0, -ETIMEDOUT, or -ESHUTDOWN: closed and empty.
+ * The oldest item, its references now the caller's. 0, -ETIMEDOUT, -ECANCELED: held, or -ESHUTDOWN:
+ * closed and empty.
  */
 int queue__pop(struct queue *q, int64_t deadline_mono_ns, struct queue_item *ret);
 /*
@@ -94,6 +96,22 @@ void queue__release(struct queue *q, struct queue_item *item, int status);
  */
 void queue__lose(struct queue *q, struct queue_item *item, const char *reason, int status);
 
+/*
+ * The item waits again, before all that was pushed after it. Without memory it is lost as
+ * "no_memory".
+ */
+void queue__put_back(struct queue *q, struct queue_item *item);
+/*
+ * While held, whoever pops or pauses hears so at once, and all that is queued stays: the one who
+ * pops goes, and another one will come. Pushes go on.
+ */
+void queue__hold(struct queue *q, bool is_held);
+/*
+ * What waits in one goes on in another, whose policy then decides; without memory it is lost as
+ * "no_memory". Nobody pops from `from` meanwhile.
+ */
+void queue__move(struct queue *from, struct queue *to);
+
 /* Pushes fail from now on; pops empty the queue and then say -ESHUTDOWN. Wakes everybody. */
 void queue__close(struct queue *q);
 /* Loses what is queued (not what was popped) with that reason and -ECANCELED. */
@@ -105,7 +123,7 @@ void queue__discard(struct queue *q, const char *reason);
 void queue__orphan(struct queue *q);
 /*
  * For the one who pops, when it must wait before it tries again: returns at `until_mono_ns`, or
- * earlier when queue__wake() or queue__close() came since the last pause.
+ * earlier when queue__wake() or queue__close() came since the last pause, or when it is held.
  */
 void queue__pause(struct queue *q, int64_t until_mono_ns);
 void queue__wake(struct queue *q);

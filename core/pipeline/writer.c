@@ -45,6 +45,7 @@ struct writer {
 	pthread_cond_t changed; /* it ended, or went into the plugin */
 	uint32_t refs;
 	bool has_ended, is_abandoned;
+	bool leaves;			       /* what is not written is put back */
 	int64_t stop_at_ns;		       /* INT64_MAX: not stopping */
 	int64_t writing_since_ns, retry_at_ns; /* as in writer_view */
 	char trouble[256];
@@ -191,6 +192,20 @@ static bool wait_for_retry(struct writer *w, struct retry *t, const char **ret_r
 	return true;
 }
 
+/* Another writer will have it, or nobody. */
+static void not_written(struct writer *w, struct queue_item *item, const char *reason, int code)
+{
+	bool leaves;
+
+	pthread_mutex_lock(&w->mutex);
+	leaves = w->leaves && !w->is_abandoned;
+	pthread_mutex_unlock(&w->mutex);
+	if (leaves && strcmp(reason, "shutdown") == 0)
+		queue__put_back(w->queue, item);
+	else
+		queue__lose(w->queue, item, reason, code);
+}
+
 /* ---- an output ---- */
 
 /* The named view, made once for all tries; NULL and a code when it cannot be. */
@@ -239,7 +254,7 @@ static void write_output(struct writer *w, struct queue_item *item)
 		count_written(w, item->batch);
 		queue__release(w->queue, item, 0);
 	} else {
-		queue__lose(w->queue, item, reason, r);
+		not_written(w, item, reason, r);
 	}
 }
 
@@ -327,7 +342,7 @@ static void write_storage(struct writer *w, struct queue_item *items, uint32_t n
 		if (n > 1 && strcmp(reason, "rejected") == 0)
 			r = try_items(w, &items[i], 1, &reason);
 		if (r < 0)
-			queue__lose(w->queue, &items[i], reason, r);
+			not_written(w, &items[i], reason, r);
 	}
 }
 
@@ -344,6 +359,17 @@ static uint32_t gather(struct writer *w, struct queue_item items[static GROUP_BA
 
 /* ---- the thread ---- */
 
+/* Is there no time for what still waits, nor another writer? */
+static bool is_late(struct writer *w)
+{
+	bool is;
+
+	pthread_mutex_lock(&w->mutex);
+	is = !w->leaves && now_ns() >= w->stop_at_ns;
+	pthread_mutex_unlock(&w->mutex);
+	return is;
+}
+
 static void *run(void *arg)
 {
 	struct writer *w = arg;
@@ -354,7 +380,7 @@ static void *run(void *arg)
 			write_storage(w, items, gather(w, items));
 		else
 			write_output(w, &items[0]);
-		if (now_ns() >= stop_at(w))
+		if (is_late(w))
 			queue__discard(w->queue, "shutdown");
 	}
 	pthread_mutex_lock(&w->mutex);
@@ -430,8 +456,36 @@ static bool wait_for_end(struct writer *w, int64_t deadline_ns, int64_t own_ns)
 	return w->has_ended;
 }
 
+/* The thread is joined, or left to itself; with the mutex, which is let go. The writer is gone. */
+static bool end_thread(struct writer *w)
+{
+	bool has_ended = w->has_ended;
+
+	w->is_abandoned = !has_ended;
+	pthread_mutex_unlock(&w->mutex);
+	if (has_ended)
+		pthread_join(w->thread, NULL);
+	else
+		pthread_detach(w->thread);
+	unref(w);
+	return has_ended;
+}
+
+int writer__leave(struct writer *w, int64_t deadline_mono_ns)
+{
+	pthread_mutex_lock(&w->mutex);
+	w->leaves = true;
+	w->stop_at_ns = now_ns();
+	pthread_mutex_unlock(&w->mutex);
+	queue__hold(w->queue, true);
+	pthread_mutex_lock(&w->mutex);
+	wait_for_end(w, deadline_mono_ns, OWN_WORK_NS);
+	return end_thread(w) ? 0 : -ETIMEDOUT;
+}
+
 int writer__stop(struct writer *w, int64_t deadline_mono_ns, int64_t grace_ns)
 {
+	struct queue *queue = queue__ref(w->queue);
 	int64_t now = now_ns();
 	bool has_ended;
 
@@ -451,16 +505,10 @@ int writer__stop(struct writer *w, int64_t deadline_mono_ns, int64_t grace_ns)
 		pthread_mutex_lock(&w->mutex);
 		wait_for_end(w, deadline_mono_ns + grace_ns, OWN_WORK_NS);
 	}
-	has_ended = w->has_ended;
-	w->is_abandoned = !has_ended;
-	pthread_mutex_unlock(&w->mutex);
-	if (has_ended) {
-		pthread_join(w->thread, NULL);
-	} else {
-		pthread_detach(w->thread);
-		queue__orphan(w->queue);
-	}
-	unref(w);
+	has_ended = end_thread(w);
+	if (!has_ended)
+		queue__orphan(queue);
+	queue__unref(queue);
 	return has_ended ? 0 : -ETIMEDOUT;
 }
 

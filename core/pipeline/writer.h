@@ -60,6 +60,13 @@ int writer__start(const struct writer_config *config, struct queue *queue, struc
  * took: the instance's drain and stop bring it.
  */
 int writer__stop(struct writer *w, int64_t deadline_mono_ns, int64_t grace_ns);
+/*
+ * Ends the thread and leaves what waits, with what could not be written at the first try, in the
+ * queue: another writer goes on with it. A write that is under way has until the deadline, what is
+ * not the plugin's doing 10 s more. 0; -ETIMEDOUT as above: the thread keeps the queue, held, with
+ * what it has taken out; the caller takes the rest (queue__move()) and orphans it.
+ */
+int writer__leave(struct writer *w, int64_t deadline_mono_ns);
 
 /* Tells `trouble` when a write is far beyond its deadline. To be called every few seconds. */
 void writer__watch(struct writer *w);

@@ -601,6 +601,42 @@ static void what_comes_waits_for_who_is_away(void **state)
 	fake__fini(&f);
 }
 
+/* One that hangs keeps what it is writing; all that waits behind it goes on without it. */
+static void what_waits_behind_one_that_hangs(void **state)
+{
+	struct stats *stats = NULL;
+	static struct fake f, next;
+	struct destination_config config = { .name = "d", .handle = &next, .output = &fake__output };
+	struct destination *d;
+	struct pipeline *p;
+
+	(void)state;
+	assert_int_equal(stats__new(NULL, &stats), 0);
+	fake__init(&f);
+	fake__init(&next);
+	p = begin(stats);
+	d = add(p, "d", &f, false, QUEUE_DROP_OLDEST, 8 << 20);
+	fake__close_gate(&f);
+	assert_int_equal(emit(p, 1, NULL), 0);
+	assert_true(fake__wait_inside(&f));
+	for (uint64_t i = 2; i <= 10; i++)
+		assert_int_equal(emit(p, i, NULL), 0);
+	assert_int_equal(pipeline__disconnect(p, d, in_ms(50)), -ETIMEDOUT);
+	assert_int_equal(pipeline__connect(p, d, &config, NULL), 0);
+	assert_int_equal(pipeline__flush(p, in_ms(10000)), 0);
+	assert_int_equal(next.n_taken, 9);
+	for (uint64_t k = 0; k < 9; k++)
+		assert_int_equal(next.sequences[k], k + 2);
+	assert_true(lost(stats, "d", "shutdown") == 0);
+	fake__open_gate(&f);
+	assert_true(fake__wait_taken(&f, 1));
+	assert_int_equal(pipeline__remove(p, d, in_ms(10000)), 0);
+	end(p);
+	stats__free(stats);
+	fake__fini(&f);
+	fake__fini(&next);
+}
+
 static void what_nobody_waits_for_is_counted(void **state)
 {
 	struct dcm_batch *b = numbered(0);
@@ -688,6 +724,7 @@ int main(void)
 		cmocka_unit_test(random_comings_and_goings),
 		cmocka_unit_test(a_drain_has_a_deadline),
 		cmocka_unit_test(what_comes_waits_for_who_is_away),
+		cmocka_unit_test(what_waits_behind_one_that_hangs),
 		cmocka_unit_test(what_nobody_waits_for_is_counted),
 		cmocka_unit_test(every_allocation_may_fail),
 	};

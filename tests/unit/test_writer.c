@@ -302,6 +302,62 @@ static void a_plugin_that_hangs_is_left_behind(void **state)
 	end(&s);
 }
 
+/* What one writer cannot write, the next one does, and in the same order. */
+static void what_one_leaves_the_next_one_writes(void **state)
+{
+	static struct setup s;
+
+	(void)state;
+	for (int is_storage = 0; is_storage < 2; is_storage++) {
+		begin(&s);
+		queue__ref(s.queue);
+		s.fake.answer = -EAGAIN;
+		for (uint64_t i = 1; i <= 100; i++)
+			push(&s, i);
+		start(&s, is_storage, 0);
+		while (s.n_trouble == 0)
+			poll(NULL, 0, 1);
+		assert_int_equal(writer__leave(s.writer, in_ms(10000)), 0);
+		assert_int_equal(s.n_acks, 0);
+		push(&s, 101);
+		s.fake.answer = 0;
+		queue__hold(s.queue, false);
+		start(&s, is_storage, 0);
+		assert_int_equal(writer__stop(s.writer, in_ms(10000), 0), 0);
+		assert_int_equal(s.fake.n_taken, 101);
+		for (uint64_t i = 0; i < 101; i++)
+			assert_int_equal(s.fake.sequences[i], i + 1);
+		assert_int_equal(s.n_acks, 101);
+		assert_int_equal(s.last_ack, 0);
+		end(&s);
+	}
+}
+
+static void one_that_hangs_leaves_what_waits(void **state)
+{
+	static struct setup s;
+	struct queue_view v;
+
+	(void)state;
+	begin(&s);
+	fake__close_gate(&s.fake);
+	start(&s, false, 0);
+	push(&s, 1);
+	assert_true(fake__wait_inside(&s.fake));
+	push(&s, 2);
+	assert_int_equal(writer__leave(s.writer, in_ms(50)), -ETIMEDOUT);
+	fake__open_gate(&s.fake);
+	assert_true(fake__wait_taken(&s.fake, 1));
+	do
+		queue__view(s.queue, &v);
+	while (v.n_popped > 0);
+	assert_int_equal(v.n_batches, 1);
+	assert_int_equal(s.n_acks, 1);
+	assert_int_equal(s.fake.n_calls, 1);
+	queue__discard(s.queue, "shutdown");
+	end(&s);
+}
+
 /* Nobody is inside the plugin: the thread ends when it is told to, however late it is. */
 static void one_that_waits_is_never_late(void **state)
 {
@@ -400,6 +456,8 @@ int main(void)
 		cmocka_unit_test(it_gives_up_when_told_to),
 		cmocka_unit_test(stopping_ends_the_retries),
 		cmocka_unit_test(a_plugin_that_hangs_is_left_behind),
+		cmocka_unit_test(what_one_leaves_the_next_one_writes),
+		cmocka_unit_test(one_that_hangs_leaves_what_waits),
 		cmocka_unit_test(one_that_waits_is_never_late),
 		cmocka_unit_test(names_that_come_late_are_waited_for),
 		cmocka_unit_test(a_write_that_takes_too_long_is_told),
