@@ -468,7 +468,7 @@ static int refuse_restart(const struct part *p, const char *why, struct dcm_erro
 /* -EBUSY means a restart of decima, which would not help here. */
 static int open_for_reload(struct part *p, struct dcm_error *err)
 {
-	int r = part__open(p, err);
+	int r = part__try_open(p, err);
 
 	return r == -EBUSY ? -EADDRINUSE : r;
 }

@@ -81,6 +81,11 @@ int part__open(struct part *p, struct dcm_error *err)
 	return instance__open(p->instance, err);
 }
 
+int part__try_open(struct part *p, struct dcm_error *err)
+{
+	return instance__try_open(p->instance, err);
+}
+
 bool part__is_open(const struct part *p)
 {
 	return phase_of(p) == INSTANCE_OPENED;

@@ -42,6 +42,8 @@ void part__free(struct part *p);
 
 /* Takes what is exclusive; part__start() does it too when it was not done. */
 int part__open(struct part *p, struct dcm_error *err);
+/* The same for one that may be given up again: a failure is in *err and nowhere else. */
+int part__try_open(struct part *p, struct dcm_error *err);
 bool part__is_open(const struct part *p);
 /*
  * Opens and starts the instance and hangs it on. On failure the instance's state says why, and err

@@ -27,7 +27,7 @@ struct instance {
 	struct settings *next;	   /* between prepare and commit or abort */
 	void *change;		   /* what prepare() returned */
 	void *handle;
-	bool is_source, is_abandoned;
+	bool is_source, is_abandoned, is_trial;
 	int64_t retry_at_ns;
 
 	pthread_mutex_t mutex;
@@ -152,7 +152,8 @@ static int fail(struct instance *i, const char *what, int code, struct dcm_error
 	i->retry_at_ns = is_lasting(code) ? INT64_MAX
 					  : i->host->mono_ns(i->host) + backoff(i->n_failures);
 	pthread_mutex_unlock(&i->mutex);
-	host__set_state(i->host, DCM_STATE_FAILED, why->text);
+	if (!i->is_trial)
+		host__set_state(i->host, DCM_STATE_FAILED, why->text);
 	return error__set(err, code, "%s %s: %s", plugin__kind_name((enum dcm_kind)i->plugin->info.kind),
 			  instance__name(i), why->text);
 }
@@ -179,6 +180,16 @@ int instance__open(struct instance *i, struct dcm_error *err)
 	i->handle = handle;
 	set_phase(i, INSTANCE_OPENED);
 	return 0;
+}
+
+int instance__try_open(struct instance *i, struct dcm_error *err)
+{
+	int r;
+
+	i->is_trial = true;
+	r = instance__open(i, err);
+	i->is_trial = false;
+	return r;
 }
 
 /* An input that names addresses is asked from here on. */

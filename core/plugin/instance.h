@@ -59,6 +59,8 @@ struct dcm_host *instance__host(const struct instance *i);
  * err.
  */
 int instance__open(struct instance *i, struct dcm_error *err);
+/* The same, and a failure is the caller's alone to tell: it is neither logged nor the instance's state. */
+int instance__try_open(struct instance *i, struct dcm_error *err);
 int instance__start(struct instance *i, struct dcm_error *err);
 /*
  * Right after a start that went well: the instance is of no use, because what shall feed it cannot

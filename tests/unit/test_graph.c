@@ -745,6 +745,24 @@ static void failed_start_is_one_line(void **state)
 	logged(&log, "start was told to fail", 1);
 }
 
+/* That the new one cannot have yet what the old one has is no news of a reload that goes well. */
+static void trial_is_not_logged(void **state)
+{
+	struct clock clock = clock__fake(SECOND, SECOND);
+	struct log log = log_in_memory();
+	char dir[] = "/tmp/decima-graph-XXXXXX", text[1024];
+	struct running r;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	r = start_logged(in_dir("outputs: { testing: { lock: @/lock } }\n", dir, text), &clock, &log);
+	reload_or_fail(&r, in_dir("outputs: { testing: { lock: @/lock, generation: 1 } }\n", dir, text));
+	assert_int_equal(view(&r, "testing").view.phase, INSTANCE_STARTED);
+	stop(&r);
+	logged(&log, "another has the lock", 0);
+	nftw(dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
 /* The machine's clock, set by so much; every thread reads it. */
 static _Atomic int64_t set_by_ns;
 
@@ -906,6 +924,7 @@ int main(void)
 		cmocka_unit_test(tick_sleeps_until_something_is_due),
 		cmocka_unit_test(whatever_fails_in_a_start_is_retried),
 		cmocka_unit_test(failed_start_is_one_line),
+		cmocka_unit_test(trial_is_not_logged),
 		cmocka_unit_test(clock_that_is_set),
 		cmocka_unit_test(storage_with_no_more_than_it_must_have),
 		cmocka_unit_test(a_backup_without_names_is_told),
