@@ -2,7 +2,7 @@
 /*
  * core/base/arena.h - many small things that live and die together
  *
- * Bump allocation in chunks that double from 4 KiB to 1 MiB. Nothing is freed alone.
+ * Bump allocation in chunks of 4 KiB. Nothing is freed alone.
  * Single-threaded.
  */
 #ifndef DECIMA_BASE_ARENA_H
@@ -20,8 +20,7 @@ struct arena {
 };
 
 /*
- * A zeroed struct is an empty arena. fini() frees every chunk; reset() keeps the largest of up to 1
- * MiB for reuse.
+ * A zeroed struct is an empty arena. fini() frees every chunk; reset() keeps one for reuse.
  */
 void arena__fini(struct arena *a);
 void arena__reset(struct arena *a);
