@@ -31,7 +31,13 @@
 #define SECOND INT64_C(1000000000)
 #define MIB    ((size_t)1 << 20)
 
-enum { TICK_MS = 200, WAITING_TICK_MS = 2000, MAX_FILES = 4, FILES_RETRY_S = 5 };
+enum {
+	TICK_MS = 200,
+	WAITING_TICK_MS = 2000,
+	MAX_FILES = 4,
+	FILES_RETRY_S = 5,
+	UNIX_CONNECTIONS = 16
+};
 
 /* A slow reader gets a minute and 16 KiB/s for its answer. */
 #define ANSWER_BASE_NS	   (60 * SECOND)
@@ -49,6 +55,9 @@ struct listener {
 	pthread_t accepter;
 	bool accepter_runs;
 	_Atomic bool stopping;
+	/* Handed to libmicrohttpd, of those begun there, and of those ended. */
+	uint32_t n_handed; /* the accepter's */
+	_Atomic uint32_t n_begun, n_ended;
 	/* Both of the event thread. */
 	uint64_t reserved; /* by all requests together, for their bodies in memory */
 	uint32_t n_files;  /* bodies that have a file */
@@ -77,13 +86,17 @@ static void on_connection(void *ctx, struct MHD_Connection *connection, void **s
 	struct listener *l = ctx;
 
 	if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+		l->n_begun++;
 		/* Without memory it is NULL, and on_request() refuses what comes. */
 		*socket_ctx = conns__add(
 			&l->conns,
 			MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd,
 			now_ns() + l->o.header_timeout_ns);
 		stats__gauge_add(l->n_conns, *socket_ctx ? 1 : 0);
-	} else if (*socket_ctx) {
+		return;
+	}
+	l->n_ended++;
+	if (*socket_ctx) {
 		conns__remove(&l->conns, *socket_ctx);
 		stats__gauge_add(l->n_conns, -1);
 	}
@@ -334,6 +347,20 @@ static void on_done(void *ctx, struct MHD_Connection *connection, void **request
  * Accepting, and the tick
  */
 
+/*
+ * libmicrohttpd 0.9.75 has a limit of its own, but looks at it before the connections that were just
+ * handed to it are counted, and locks itself up for good over the first that is too many. Strangers
+ * who hold all of the others leave these for the unix socket.
+ */
+static bool is_full(const struct listener *l, const struct sockets_one *s)
+{
+	uint32_t most = l->o.max_connections + (s->path[0] ? UNIX_CONNECTIONS : 0);
+	uint32_t ended = l->n_ended, begun = l->n_begun;
+	int32_t between = (int32_t)(l->n_handed - begun);
+
+	return begun - ended + (uint32_t)(between > 0 ? between : 0) >= most;
+}
+
 static void accept_some(struct listener *l, const struct sockets_one *s)
 {
 	for (int i = 0; i < 64; i++) {
@@ -350,11 +377,15 @@ static void accept_some(struct listener *l, const struct sockets_one *s)
 				poll(NULL, 0, TICK_MS);
 			return;
 		}
-		/*
-		 * It owns the descriptor from here on, also when it refuses because there are too
-		 * many.
-		 */
-		if (MHD_add_connection(l->mhd, fd, (struct sockaddr *)&ss, n) != MHD_YES)
+		if (is_full(l, s)) {
+			fd__close(fd);
+			stats__counter_add(l->n_refused, 1);
+			continue;
+		}
+		/* It owns the descriptor from here on, also when it refuses. */
+		if (MHD_add_connection(l->mhd, fd, (struct sockaddr *)&ss, n) == MHD_YES)
+			l->n_handed++;
+		else
 			stats__counter_add(l->n_refused, 1);
 	}
 }
@@ -383,6 +414,9 @@ static void *accept_all(void *ctx)
 		p[i] = (struct pollfd){ .fd = l->sockets.v[i].fd, .events = POLLIN };
 	p[n] = (struct pollfd){ .fd = l->wake_fd, .events = POLLIN };
 	while (!l->stopping) {
+		/* One for which memory ran out after it was handed over has neither begun nor ended. */
+		if (now_ns() - last_accept > 2 * SECOND)
+			l->n_handed = l->n_begun;
 		if (poll(p, n + 1, tick_ms(l, last_accept)) > 0)
 			for (uint32_t i = 0; i < n; i++)
 				if (p[i].revents) {
@@ -499,15 +533,15 @@ int listener__start(struct listener *l, struct dcm_error *err)
 	 * strict mode 0.9.75 refuses by itself what exchange__read_head() refuses as a problem, and then
 	 * sends two heads.
 	 */
-	l->mhd = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_NO_LISTEN_SOCKET |
-					  MHD_USE_ITC | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG,
-				  0, NULL, NULL, on_request, l, MHD_OPTION_EXTERNAL_LOGGER, log_from_mhd,
-				  l, MHD_OPTION_CONNECTION_LIMIT, (unsigned)l->o.max_connections,
-				  MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)65536,
-				  MHD_OPTION_STRICT_FOR_CLIENT, 0, MHD_OPTION_NOTIFY_CONNECTION,
-				  on_connection, l, MHD_OPTION_NOTIFY_COMPLETED, on_done, l,
-				  MHD_OPTION_URI_LOG_CALLBACK, on_request_line, l,
-				  MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL, MHD_OPTION_END);
+	l->mhd = MHD_start_daemon(
+		MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ITC |
+			MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG,
+		0, NULL, NULL, on_request, l, MHD_OPTION_EXTERNAL_LOGGER, log_from_mhd, l,
+		MHD_OPTION_CONNECTION_LIMIT, 2 * (unsigned)l->o.max_connections + UNIX_CONNECTIONS,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)65536, MHD_OPTION_STRICT_FOR_CLIENT, 0,
+		MHD_OPTION_NOTIFY_CONNECTION, on_connection, l, MHD_OPTION_NOTIFY_COMPLETED,
+		on_done, l, MHD_OPTION_URI_LOG_CALLBACK, on_request_line, l,
+		MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL, MHD_OPTION_END);
 	if (!l->mhd)
 		return error__set(
 			err, -EIO, "server: libmicrohttpd does not start; are descriptors or threads used up?");

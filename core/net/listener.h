@@ -30,7 +30,7 @@ struct listener_options {
 	const char *const *addresses; /* [n_addresses]: "127.0.0.1:7070", "[::1]:7070", ":7070", "unix:/PATH" */
 	uint32_t n_addresses;
 	const struct access_rules *rules; /* outlive the listener, with everything they point to */
-	uint32_t max_connections;	  /* 0: 512 */
+	uint32_t max_connections;	  /* 16 more over unix sockets. 0: 512 */
 	uint32_t n_workers;   /* for questions; `control` routes and files have their own. 0: 4 */
 	uint32_t max_waiting; /* requests that wait for a worker; beyond it 503. 0: 64 */
 	uint64_t bodies_max_bytes; /* of all requests' bodies in memory together; beyond it 503. 0: 64 MiB */

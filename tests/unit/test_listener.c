@@ -72,8 +72,9 @@ static void deaf(void *ctx, const struct http_request *req, struct http_response
 		http_response__problem(resp, 499, "cancelled");
 }
 
-#define MEMORY	   ((size_t)1 << 20)
-#define FILE_BYTES ((size_t)3 << 20)
+#define MAX_CONNECTIONS 32
+#define MEMORY		((size_t)1 << 20)
+#define FILE_BYTES	((size_t)3 << 20)
 
 /* How much came, and whether it is what test_file_body() sends. */
 static void file_body(void *ctx, const struct http_request *req, struct http_response *resp)
@@ -145,6 +146,7 @@ static int set_up(void **state)
 	assert_int_equal(listener__new(&(struct listener_options){ .addresses = addresses,
 								   .n_addresses = 2,
 								   .rules = &rules,
+								   .max_connections = MAX_CONNECTIONS,
 								   .n_workers = 2,
 								   .max_waiting = 2,
 								   .bodies_max_bytes = 1500,
@@ -313,13 +315,12 @@ static void test_get(void **state)
 	assert_null(strstr(err.text, "decima"));
 }
 
-static void test_unix_is_admin(void **state)
+static void ask_as_admin(void)
 {
 	struct dcm_error err = DCM_ERROR_INIT;
 	struct http_response r = { 0 };
 	char full[128];
 
-	(void)state;
 	snprintf(full, sizeof(full), "unix:%s:/echo", socket_path);
 	assert_int_equal(http_client__call(&(struct http_call){ .url = full,
 								.timeout_ns = INT64_C(5000000000),
@@ -328,6 +329,57 @@ static void test_unix_is_admin(void **state)
 			 0);
 	assert_string_equal((const char *)r.body.data, "0:3");
 	http_response__fini(&r);
+}
+
+static void test_unix_is_admin(void **state)
+{
+	(void)state;
+	ask_as_admin();
+}
+
+static double n_refused(void)
+{
+	return stats__value(stats, "decima_http_refused_total", STATS_NO_LABELS);
+}
+
+static unsigned n_closed(const int *fds, unsigned n)
+{
+	unsigned closed = 0;
+	char byte;
+
+	for (unsigned i = 0; i < n; i++)
+		closed += recv(fds[i], &byte, 1, MSG_DONTWAIT) == 0 || errno == ECONNRESET;
+	return closed;
+}
+
+/*
+ * Who comes at once with many connections, and says nothing, keeps others out for as long as a head
+ * may take, but not who asks over the unix socket.
+ */
+static void test_more_connections_than_there_may_be(void **state)
+{
+	enum { N = MAX_CONNECTIONS + 40 };
+	static const char get[] = "GET /quick HTTP/1.1\r\nHost: localhost\r\n\r\n";
+	const double before = n_refused();
+	int fds[N];
+
+	(void)state;
+	for (int round = 0; round < 10; round++) {
+		for (int i = 0; i < N; i++)
+			fds[i] = connect_to();
+		while (n_closed(fds, N) < 40)
+			poll(NULL, 0, 1);
+		ask_as_admin();
+		for (int i = 0; i < N; i++)
+			close(fds[i]);
+	}
+	assert_true(n_refused() - before >= 10 * 40);
+	/* The server hears of the last ones a moment later. */
+	for (int status = 0; status != 200; close(fds[0])) {
+		fds[0] = connect_to();
+		send(fds[0], get, sizeof(get) - 1, MSG_NOSIGNAL);
+		status = read_status(fds[0]);
+	}
 }
 
 static void test_malformed(void **state)
@@ -367,11 +419,6 @@ static void test_malformed(void **state)
 	assert_int_equal(raw("BREW /quick HTTP/1.1\r\nHost: localhost\r\n\r\n"), 501);
 	assert_int_equal(raw("GET /quick?%zz HTTP/1.1\r\nHost: localhost\r\n\r\n"), 400);
 	assert_int_equal(raw("GET /quick HTTP/1.1\r\nHost: localhost\r\n\r\n"), 200);
-}
-
-static double n_refused(void)
-{
-	return stats__value(stats, "decima_http_refused_total", STATS_NO_LABELS);
 }
 
 /* What libmicrohttpd refuses by itself is no problem in JSON (docs/API.md), but is counted too. */
@@ -852,6 +899,7 @@ int main(void)
 		cmocka_unit_test(test_answers),
 		cmocka_unit_test(test_get),
 		cmocka_unit_test(test_unix_is_admin),
+		cmocka_unit_test(test_more_connections_than_there_may_be),
 		cmocka_unit_test(test_malformed),
 		cmocka_unit_test(test_refused_by_libmicrohttpd),
 		cmocka_unit_test(test_large_body),
