@@ -112,13 +112,14 @@ tests_unit_test_log_LDADD = $(BASE_LA) $(JANSSON_LIBS) $(UNIT_LIBS)
 noinst_HEADERS += tests/unit/random.h tests/unit/hopeless.h
 
 NATIVE_BATCH = tests/unit/native_batch.c tests/unit/native_batch.h
+KEPT_PROGRAM = tests/unit/kept_program.c tests/unit/kept_program.h $(NATIVE_BATCH)
 unit_tests += tests/unit/test_depot
-tests_unit_test_depot_SOURCES = tests/unit/test_depot.c $(NATIVE_BATCH) $(FAILMALLOC)
+tests_unit_test_depot_SOURCES = tests/unit/test_depot.c $(KEPT_PROGRAM) $(FAILMALLOC)
 tests_unit_test_depot_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC) -Wl,--wrap=readdir
 tests_unit_test_depot_LDADD = $(SYMBOLIZE_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_upload
-tests_unit_test_upload_SOURCES = tests/unit/test_upload.c $(NATIVE_BATCH) $(FAILMALLOC)
+tests_unit_test_upload_SOURCES = tests/unit/test_upload.c $(KEPT_PROGRAM) $(FAILMALLOC)
 tests_unit_test_upload_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC) -Wl,--wrap=elf__load
 tests_unit_test_upload_LDADD = $(API_LA) $(BROKER_LA) $(UNIT_LIBS)
 

@@ -8,7 +8,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <link.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,46 +27,18 @@
 #include "core/symbolize/scribe.h"
 #include "core/symbolize/symbols.h"
 #include "tests/unit/failmalloc.h"
-#include "tests/unit/native_batch.h"
+#include "tests/unit/kept_program.h"
 #include "tests/unit/shell.h"
 #include "tests/unit/terminal.h"
 
 static const int64_t SECOND = 1000000000, DAY_S = 86400;
-static char root[] = "/tmp/decima-depot-XXXXXX";
-static char dir[64];		     /* of this test */
-static char self[ELF_BUILD_ID_TEXT]; /* this program's build id */
-static char kept_path[PATH_MAX];     /* where this program is kept */
-
-static __attribute__((noinline)) int hidden_function(int n)
-{
-	__asm__ volatile("" : "+r"(n));
-	return n;
-}
-
-static int new_dir(void **state)
-{
-	static unsigned n;
-
-	(void)state;
-	snprintf(dir, sizeof(dir), "%s/%u", root, n++);
-	snprintf(kept_path, sizeof(kept_path), "%s/.build-id/%.2s/%s.elf", dir, self, self + 2);
-	return 0;
-}
-
-static int open_self(void)
-{
-	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-
-	assert_true(fd >= 0);
-	return fd;
-}
 
 static struct depot *depot_of(const struct depot_config *config)
 {
 	struct depot_config c = *config;
 	struct depot *d = NULL;
 
-	c.dir = c.dir ? c.dir : dir;
+	c.dir = c.dir ? c.dir : kept.dir;
 	c.clock = c.clock ? c.clock : &clock__system;
 	c.max_bytes = c.max_bytes ? c.max_bytes : (uint64_t)1 << 30;
 	assert_int_equal(depot__new(&c, &d), 0);
@@ -104,14 +75,14 @@ static int put(struct depot *d, symbols_reduce_fn reduce, enum depot_kind kind, 
 
 static void put_self(struct depot *d, enum depot_kind kind)
 {
-	CLEANUP(fd__closep) int fd = open_self();
+	CLEANUP(fd__closep) int fd = kept__open_self();
 
 	assert_int_equal(put(d, NULL, kind, fd), 0);
 }
 
 static bool is_there(struct depot *d, enum depot_kind kind)
 {
-	CLEANUP(fd__closep) int fd = depot__open(d, self, kind);
+	CLEANUP(fd__closep) int fd = depot__open(d, kept.build_id, kind);
 
 	if (fd < 0)
 		assert_int_equal(fd, -ENOENT);
@@ -129,19 +100,19 @@ static void test_what_is_put_is_found_later(void **state)
 	put_self(d, DEPOT_ELF);
 	put_self(d, DEPOT_ELF); /* which is not better */
 	assert_int_equal(stat_of(d).n_put, 1);
-	assert_int_equal(stat(kept_path, &st), 0);
+	assert_int_equal(stat(kept.path, &st), 0);
 	assert_int_equal(stat_of(d).bytes, (st.st_size + 4095) / 4096 * 4096);
-	assert_int_equal(stat(dir, &st), 0);
+	assert_int_equal(stat(kept.dir, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0700);
 	depot__free(d);
 
 	d = depot_of(&(struct depot_config){ 0 });
-	CLEANUP(fd__closep) int fd = depot__open(d, self, DEPOT_ELF);
+	CLEANUP(fd__closep) int fd = depot__open(d, kept.build_id, DEPOT_ELF);
 	assert_true(fd >= 0);
 	assert_int_equal(elf__build_id(fd, id), 0);
-	assert_string_equal(id, self);
+	assert_string_equal(id, kept.build_id);
 	assert_int_equal(stat_of(d).n_files, 1);
-	assert_true(depot__tells(d, self, DEPOT_ELF) & DEPOT_SYMTAB);
+	assert_true(depot__tells(d, kept.build_id, DEPOT_ELF) & DEPOT_SYMTAB);
 	assert_false(is_there(d, DEPOT_DEBUG));
 	depot__free(d);
 }
@@ -151,14 +122,14 @@ static void test_a_better_file_takes_the_place(void **state)
 	struct depot *d = depot_of(&(struct depot_config){ 0 });
 
 	(void)state;
-	assert_true(depot__wants(d, self, DEPOT_ELF, 0));
+	assert_true(depot__wants(d, kept.build_id, DEPOT_ELF, 0));
 	put_self(d, DEPOT_ELF);
-	int has = depot__tells(d, self, DEPOT_ELF);
+	int has = depot__tells(d, kept.build_id, DEPOT_ELF);
 	assert_true(has > 0);
-	assert_false(depot__wants(d, self, DEPOT_ELF, (unsigned)has));
-	assert_false(depot__wants(d, self, DEPOT_ELF, 0));
-	assert_true(depot__wants(d, self, DEPOT_ELF, (unsigned)has | DEPOT_GO));
-	assert_true(depot__wants(d, self, DEPOT_DEBUG, 0));
+	assert_false(depot__wants(d, kept.build_id, DEPOT_ELF, (unsigned)has));
+	assert_false(depot__wants(d, kept.build_id, DEPOT_ELF, 0));
+	assert_true(depot__wants(d, kept.build_id, DEPOT_ELF, (unsigned)has | DEPOT_GO));
+	assert_true(depot__wants(d, kept.build_id, DEPOT_DEBUG, 0));
 	depot__free(d);
 }
 
@@ -182,7 +153,7 @@ static void test_only_build_ids_are_names(void **state)
 	assert_true(depot__wants(d, longest, DEPOT_ELF, 0));
 	/* Nor is a file kept under the id of another. */
 	struct depot_put put;
-	CLEANUP(fd__closep) int fd = open_self();
+	CLEANUP(fd__closep) int fd = kept__open_self();
 	struct extract_report report;
 	assert_int_equal(depot__begin(d, &put), 0);
 	assert_int_equal(extract__file(fd, put.fd, EXTRACT_FAST, &report, NULL), 0);
@@ -200,19 +171,19 @@ static void test_damage_is_set_aside(void **state)
 	(void)state;
 	put_self(d, DEPOT_ELF);
 	depot__free(d);
-	assert_int_equal(stat(kept_path, &st), 0);
+	assert_int_equal(stat(kept.path, &st), 0);
 	const int64_t n = st.st_size;
 	for (int64_t at = n - 1; at >= 0; at -= at >= n - 32 ? 1 : n / 50) {
 		uint8_t byte;
-		CLEANUP(fd__closep) int fd = open(kept_path, O_RDWR | O_CLOEXEC);
+		CLEANUP(fd__closep) int fd = open(kept.path, O_RDWR | O_CLOEXEC);
 
 		assert_true(fd >= 0);
 		d = depot_of(&(struct depot_config){ 0 });
 		assert_int_equal(pread(fd, &byte, 1, at), 1);
 		byte ^= 0x20;
 		assert_int_equal(pwrite(fd, &byte, 1, at), 1);
-		assert_int_equal(depot__open(d, self, DEPOT_ELF), -EBADMSG);
-		assert_int_equal(depot__open(d, self, DEPOT_ELF), -ENOENT);
+		assert_int_equal(depot__open(d, kept.build_id, DEPOT_ELF), -EBADMSG);
+		assert_int_equal(depot__open(d, kept.build_id, DEPOT_ELF), -ENOENT);
 		assert_int_equal(stat_of(d).n_set_aside, 1);
 		put_self(d, DEPOT_ELF);
 		assert_true(is_there(d, DEPOT_ELF));
@@ -220,9 +191,9 @@ static void test_damage_is_set_aside(void **state)
 	}
 	/* Cut off, and nothing at all. */
 	for (int64_t left = n - 1; left >= 0; left -= n / 7) {
-		assert_int_equal(truncate(kept_path, left), 0);
+		assert_int_equal(truncate(kept.path, left), 0);
 		d = depot_of(&(struct depot_config){ 0 });
-		assert_int_equal(depot__open(d, self, DEPOT_ELF), -EBADMSG);
+		assert_int_equal(depot__open(d, kept.build_id, DEPOT_ELF), -EBADMSG);
 		put_self(d, DEPOT_ELF);
 		depot__free(d);
 	}
@@ -245,7 +216,7 @@ static void test_what_is_not_used_goes(void **state)
 	(void)state;
 	put_self(d, DEPOT_ELF);
 	put_self(d, DEPOT_DEBUG);
-	assert_int_equal(stat(kept_path, &st), 0);
+	assert_int_equal(stat(kept.path, &st), 0);
 	assert_int_equal(st.st_mtime, 1000 * DAY_S);
 	clock.fake_real_ns += 29 * DAY_S * SECOND;
 	depot__tend(d);
@@ -268,7 +239,7 @@ static void test_beyond_its_bytes_the_least_used_goes(void **state)
 	uint64_t n = stat_of(d).bytes;
 	put_self(d, DEPOT_DEBUG);
 	depot__free(d);
-	set_used(kept_path, 1000);
+	set_used(kept.path, 1000);
 	d = depot_of(&(struct depot_config){ .max_bytes = n });
 	assert_int_equal(stat_of(d).bytes, 2 * n);
 	depot__tend(d);
@@ -279,19 +250,13 @@ static void test_beyond_its_bytes_the_least_used_goes(void **state)
 	depot__free(d);
 }
 
-static int disk_is_full(void *ctx, const struct symbols_reduction *reduction)
-{
-	(void)ctx, (void)reduction;
-	return -ENOSPC;
-}
-
 static void test_a_full_disk_is_told_and_forgotten(void **state)
 {
 	struct depot *d = depot_of(&(struct depot_config){ 0 });
-	CLEANUP(fd__closep) int fd = open_self();
+	CLEANUP(fd__closep) int fd = kept__open_self();
 
 	(void)state;
-	assert_int_equal(put(d, disk_is_full, DEPOT_ELF, fd), -ENOSPC);
+	assert_int_equal(put(d, kept__disk_is_full, DEPOT_ELF, fd), -ENOSPC);
 	assert_non_null(strstr(stat_of(d).state, "No space left on device"));
 	assert_int_equal(stat_of(d).n_files, 0);
 	put_self(d, DEPOT_ELF);
@@ -308,7 +273,7 @@ static void test_one_writes_and_others_read(void **state)
 	second = depot_of(&(struct depot_config){ 0 });
 	assert_non_null(strstr(stat_of(second).state, "another process writes it"));
 	assert_string_equal(stat_of(reader).state, "");
-	assert_false(depot__wants(second, self, DEPOT_ELF, 0));
+	assert_false(depot__wants(second, kept.build_id, DEPOT_ELF, 0));
 	struct depot_put put;
 	assert_int_equal(depot__begin(second, &put), -EROFS);
 	assert_int_equal(depot__begin(reader, &put), -EROFS);
@@ -316,9 +281,9 @@ static void test_one_writes_and_others_read(void **state)
 	assert_true(is_there(second, DEPOT_ELF));
 	assert_true(is_there(reader, DEPOT_ELF));
 	/* A reader sets nothing aside. */
-	assert_int_equal(truncate(kept_path, 100), 0);
-	assert_int_equal(depot__open(reader, self, DEPOT_ELF), -EBADMSG);
-	assert_int_equal(access(kept_path, F_OK), 0);
+	assert_int_equal(truncate(kept.path, 100), 0);
+	assert_int_equal(depot__open(reader, kept.build_id, DEPOT_ELF), -EBADMSG);
+	assert_int_equal(access(kept.path, F_OK), 0);
 	depot__free(d);
 	depot__free(second);
 	depot__free(reader);
@@ -351,7 +316,7 @@ static void count_lost(void *ctx, const char *build_id)
 {
 	struct gate *gate = ctx;
 
-	assert_string_equal(build_id, self);
+	assert_string_equal(build_id, kept.build_id);
 	atomic_fetch_add(&gate->n_lost, 1);
 }
 
@@ -368,7 +333,7 @@ static struct keeper *keeper_at(struct depot *d, struct gate *gate)
 
 static void add_self(struct keeper *k, enum depot_kind kind, int fd, const char *path)
 {
-	keeper__add(k, &(struct keeper_file){ kind, fd, self, str__of(path) });
+	keeper__add(k, &(struct keeper_file){ kind, fd, kept.build_id, str__of(path) });
 }
 
 static void await_gate(const struct gate *gate)
@@ -380,7 +345,7 @@ static void await_gate(const struct gate *gate)
 static void test_the_end_waits_for_no_file(void **state)
 {
 	struct depot *d = depot_of(&(struct depot_config){ 0 });
-	CLEANUP(fd__closep) int fd = open_self();
+	CLEANUP(fd__closep) int fd = kept__open_self();
 	struct gate gate = { 0 };
 	struct keeper *k = keeper_at(d, &gate);
 
@@ -398,7 +363,7 @@ static void test_files_that_wait_without_a_descriptor(void **state)
 {
 	enum { MORE_THAN_WAIT_OPEN = 300 };
 	struct depot *d = depot_of(&(struct depot_config){ 0 });
-	CLEANUP(fd__closep) int fd = open_self();
+	CLEANUP(fd__closep) int fd = kept__open_self();
 	struct gate gate = { 0 };
 	struct keeper *k = keeper_at(d, &gate);
 	struct keeper_stat stat;
@@ -438,104 +403,30 @@ static void test_files_that_wait_without_a_descriptor(void **state)
 
 /* --- through the symbol store --- */
 
-static int find_load(struct dl_phdr_info *info, size_t size, void *ctx)
-{
-	(void)size;
-	*(uint64_t *)ctx -= info->dlpi_addr; /* the program itself comes first */
-	return 1;
-}
-
-/* A sample in hidden_function of a file of this id. */
-static struct dcm_batch *batch_of(const char *id)
-{
-	uint64_t address = (uint64_t)(uintptr_t)hidden_function;
-
-	dl_iterate_phdr(find_load, &address);
-	return native_batch__of("/gone/program", id, &address, 1);
-}
-
-static void ask_once(struct symbols *s)
-{
-	CLEANUP(batch__unrefp) struct dcm_batch *b = batch_of(self), *named = NULL;
-
-	assert_int_equal(symbols__resolve(s, b, 0, &named, NULL), 0);
-}
-
-/* The name, or "" and why. */
-static void assert_names(struct symbols *s, const char *id, const char *want, uint8_t want_why)
-{
-	CLEANUP(batch__unrefp) struct dcm_batch *b = batch_of(id), *named = NULL;
-	struct dcm_error err = DCM_ERROR_INIT;
-	char name[256] = "";
-
-	assert_int_equal(symbols__resolve(s, b, 60 * SECOND, &named, &err), 0);
-	const struct dcm_location *l = &named->locations[0];
-	if (l->n_lines)
-		snprintf(name, sizeof(name), "%.*s",
-			 STR_ARG(named->strings[named->functions[named->lines[l->line_off].function].name]));
-	assert_string_equal(name, want);
-	assert_int_equal(l->unnamed, want_why);
-}
-
-static void assert_named(struct symbols *s, const char *want, uint8_t want_why)
-{
-	assert_names(s, self, want, want_why);
-}
-
-static struct symbols *symbols_of(const struct symbols_config *config)
-{
-	struct symbols_config c = *config;
-	struct dcm_error err = DCM_ERROR_INIT;
-	struct symbols *s = NULL;
-
-	c.store_dir = c.store_dir ? c.store_dir : dir;
-	if (symbols__new(&c, &s, &err))
-		fail_msg("%s", err.text);
-	return s;
-}
-
-static struct symbols_stat await_kept(struct symbols *s, uint64_t n)
-{
-	struct symbols_stat stat;
-
-	do {
-		usleep(1000);
-		symbols__stat(s, &stat);
-	} while (stat.store_put + stat.store_failed < n || stat.store_waiting);
-	return stat;
-}
-
-static void offer_self(struct symbols *s)
-{
-	CLEANUP(fd__closep) int fd = open_self();
-
-	symbols__offer(s, str__of(self), STR("/gone/program"), fd);
-}
-
 static void test_names_outlive_file_and_process(void **state)
 {
-	struct symbols *s = symbols_of(&(struct symbols_config){ 0 });
+	struct symbols *s = kept__symbols(&(struct symbols_config){ 0 });
 
 	(void)state;
-	assert_named(s, "", DCM_UNNAMED_NOT_HERE);
-	offer_self(s);
-	assert_int_equal(await_kept(s, 1).store_files, 1);
+	kept__assert_named(s, "", DCM_UNNAMED_NOT_HERE);
+	kept__offer(s);
+	assert_int_equal(kept__await(s, 1).store_files, 1);
 	symbols__free(s);
-	s = symbols_of(&(struct symbols_config){ 0 });
-	assert_named(s, "hidden_function", DCM_UNNAMED_NOT_TRIED);
+	s = kept__symbols(&(struct symbols_config){ 0 });
+	kept__assert_named(s, "hidden_function", DCM_UNNAMED_NOT_TRIED);
 	/* A reader beside it. */
-	struct symbols *reader = symbols_of(&(struct symbols_config){ .store_read_only = true });
-	assert_named(reader, "hidden_function", DCM_UNNAMED_NOT_TRIED);
+	struct symbols *reader = kept__symbols(&(struct symbols_config){ .store_read_only = true });
+	kept__assert_named(reader, "hidden_function", DCM_UNNAMED_NOT_TRIED);
 	symbols__free(reader);
 	symbols__free(s);
 	/* What is damaged is known no more; what was resolved of it is. */
-	CLEANUP(fd__closep) int fd = open(kept_path, O_RDWR | O_CLOEXEC);
+	CLEANUP(fd__closep) int fd = open(kept.path, O_RDWR | O_CLOEXEC);
 	assert_int_equal(pwrite(fd, "?", 1, 7), 1);
-	s = symbols_of(&(struct symbols_config){ 0 });
-	assert_named(s, "hidden_function", DCM_UNNAMED_NOT_TRIED);
-	offer_self(s);
-	assert_named(s, "hidden_function", DCM_UNNAMED_NOT_TRIED);
-	assert_int_equal(await_kept(s, 1).store_set_aside, 1);
+	s = kept__symbols(&(struct symbols_config){ 0 });
+	kept__assert_named(s, "hidden_function", DCM_UNNAMED_NOT_TRIED);
+	kept__offer(s);
+	kept__assert_named(s, "hidden_function", DCM_UNNAMED_NOT_TRIED);
+	assert_int_equal(kept__await(s, 1).store_set_aside, 1);
 	symbols__free(s);
 }
 
@@ -543,30 +434,31 @@ static void test_names_outlive_file_and_process(void **state)
 static void test_a_table_that_was_evicted_comes_back(void **state)
 {
 	CLEANUP(symbols__freep)
-	struct symbols *s = symbols_of(&(struct symbols_config){ .table_bytes = 1, .learned_bytes = 1 });
+	struct symbols *s = kept__symbols(
+		&(struct symbols_config){ .table_bytes = 1, .learned_bytes = 1 });
 	CLEANUP(fd__closep) int fd = open("/lib64/ld-linux-x86-64.so.2", O_RDONLY | O_CLOEXEC);
 
 	(void)state;
 	if (fd < 0)
 		skip_because("no loader of that name");
-	offer_self(s);
-	await_kept(s, 1);
+	kept__offer(s);
+	kept__await(s, 1);
 	symbols__offer(s, STR("abcd"), STR("/x"), fd);
-	await_kept(s, 2);
-	assert_named(s, "hidden_function", DCM_UNNAMED_NOT_TRIED);
+	kept__await(s, 2);
+	kept__assert_named(s, "hidden_function", DCM_UNNAMED_NOT_TRIED);
 }
 
 static void test_a_failing_reducer_costs_no_name(void **state)
 {
 	CLEANUP(symbols__freep)
-	struct symbols *s = symbols_of(&(struct symbols_config){ .reduce = disk_is_full });
+	struct symbols *s = kept__symbols(&(struct symbols_config){ .reduce = kept__disk_is_full });
 
 	(void)state;
-	offer_self(s);
-	struct symbols_stat stat = await_kept(s, 1);
+	kept__offer(s);
+	struct symbols_stat stat = kept__await(s, 1);
 	assert_int_equal(stat.store_failed, 1);
 	assert_true(stat.store_state[0]);
-	assert_named(s, "hidden_function", DCM_UNNAMED_NOT_TRIED);
+	kept__assert_named(s, "hidden_function", DCM_UNNAMED_NOT_TRIED);
 }
 
 /*
@@ -575,8 +467,8 @@ static void test_a_failing_reducer_costs_no_name(void **state)
  */
 static void test_a_file_that_was_given_up_comes_back(void **state)
 {
-	CLEANUP(symbols__freep) struct symbols *s = symbols_of(&(struct symbols_config){ 0 });
-	CLEANUP(fd__closep) int fd = open_self();
+	CLEANUP(symbols__freep) struct symbols *s = kept__symbols(&(struct symbols_config){ 0 });
+	CLEANUP(fd__closep) int fd = kept__open_self();
 	struct rlimit limit, none;
 	struct symbols_stat stat;
 
@@ -585,7 +477,7 @@ static void test_a_file_that_was_given_up_comes_back(void **state)
 	none = limit;
 	none.rlim_cur = 3;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
-	symbols__offer(s, str__of(self), STR("/gone/program"), fd);
+	symbols__offer(s, str__of(kept.build_id), STR("/gone/program"), fd);
 	do {
 		usleep(1000);
 		symbols__stat(s, &stat);
@@ -594,9 +486,9 @@ static void test_a_file_that_was_given_up_comes_back(void **state)
 	assert_int_equal(stat.files_inline, 1);
 	assert_int_equal(stat.store_dropped, 1);
 	assert_int_equal(stat.store_files, 0);
-	offer_self(s);
-	assert_int_equal(await_kept(s, 1).store_files, 1);
-	offer_self(s);
+	kept__offer(s);
+	assert_int_equal(kept__await(s, 1).store_files, 1);
+	kept__offer(s);
 	symbols__stat(s, &stat);
 	assert_int_equal(stat.files_known, 1);
 }
@@ -606,30 +498,30 @@ static void test_a_file_that_was_given_up_comes_back(void **state)
 static void test_names_outlive_a_file_that_cannot_be_kept(void **state)
 {
 	static const char stand_in[] = "~0123456789abcdef";
-	struct symbols *s = symbols_of(&(struct symbols_config){ .reduce = disk_is_full });
-	CLEANUP(fd__closep) int fd = open_self();
+	struct symbols *s = kept__symbols(&(struct symbols_config){ .reduce = kept__disk_is_full });
+	CLEANUP(fd__closep) int fd = kept__open_self();
 	struct symbols_stat stat;
 
 	(void)state;
 	symbols__offer(s, str__of(stand_in), STR("/gone/program"), fd);
-	offer_self(s);
-	assert_names(s, stand_in, "hidden_function", DCM_UNNAMED_NOT_TRIED);
-	assert_named(s, "hidden_function", DCM_UNNAMED_NOT_TRIED);
+	kept__offer(s);
+	kept__assert_names(s, stand_in, "hidden_function", DCM_UNNAMED_NOT_TRIED);
+	kept__assert_named(s, "hidden_function", DCM_UNNAMED_NOT_TRIED);
 	symbols__free(s); /* which writes down what waits */
-	struct symbols *reader = symbols_of(&(struct symbols_config){ .store_read_only = true });
-	assert_names(reader, stand_in, "hidden_function", DCM_UNNAMED_NOT_TRIED);
-	assert_named(reader, "hidden_function", DCM_UNNAMED_NOT_TRIED);
-	assert_names(reader, "abcdef", "", DCM_UNNAMED_NOT_HERE);
+	struct symbols *reader = kept__symbols(&(struct symbols_config){ .store_read_only = true });
+	kept__assert_names(reader, stand_in, "hidden_function", DCM_UNNAMED_NOT_TRIED);
+	kept__assert_named(reader, "hidden_function", DCM_UNNAMED_NOT_TRIED);
+	kept__assert_names(reader, "abcdef", "", DCM_UNNAMED_NOT_HERE);
 	symbols__stat(reader, &stat);
 	assert_int_equal(stat.store_files, 0);
 	assert_int_equal(stat.store_logs, 2);
 	assert_int_equal(stat.files_unreadable, 0);
 	symbols__free(reader);
 	/* Names are evicted, and come back; what is known is not written again. */
-	s = symbols_of(&(struct symbols_config){ .table_bytes = 1, .learned_bytes = 1 });
+	s = kept__symbols(&(struct symbols_config){ .table_bytes = 1, .learned_bytes = 1 });
 	for (int i = 0; i < 3; i++) {
-		assert_names(s, stand_in, "hidden_function", DCM_UNNAMED_NOT_TRIED);
-		assert_named(s, "hidden_function", DCM_UNNAMED_NOT_TRIED);
+		kept__assert_names(s, stand_in, "hidden_function", DCM_UNNAMED_NOT_TRIED);
+		kept__assert_named(s, "hidden_function", DCM_UNNAMED_NOT_TRIED);
 	}
 	symbols__stat(s, &stat);
 	assert_int_equal(stat.names_written, 0);
@@ -642,7 +534,7 @@ static void write_name(const char *id, const char *name, uint32_t rank)
 	struct learned_line line = { .name = str__of(name), .system_name = STR(""), .file = STR("") };
 	struct learned what = { .lines = &line, .n = 1, .rank = rank };
 	struct dcm_str text = str__of(id);
-	CLEANUP(batch__unrefp) struct dcm_batch *b = batch_of(id);
+	CLEANUP(batch__unrefp) struct dcm_batch *b = kept__batch(id);
 	struct learned_key key = { text, hash__bytes(text.p, text.n, 0), b->locations[0].address,
 				   DCM_ADDR_VADDR };
 	struct depot *d = depot_of(&(struct depot_config){ 0 });
@@ -659,7 +551,7 @@ static void assert_kept_used(const char *log, int64_t real_s)
 {
 	struct stat of_file, of_log;
 
-	assert_int_equal(stat(kept_path, &of_file), 0);
+	assert_int_equal(stat(kept.path, &of_file), 0);
 	assert_int_equal(stat(log, &of_log), 0);
 	assert_int_equal(of_file.st_mtime, real_s);
 	assert_int_equal(of_log.st_mtime, real_s);
@@ -674,21 +566,21 @@ static void test_what_answers_from_memory_is_in_use(void **state)
 	char log[128];
 
 	(void)state;
-	snprintf(log, sizeof(log), "%s/.build-id/01/~23456789abcdef.names", dir);
+	snprintf(log, sizeof(log), "%s/.build-id/01/~23456789abcdef.names", kept.dir);
 	write_name(stand_in, "known", 1);
 	struct depot *d = depot_of(&(struct depot_config){ .clock = &clock });
 	put_self(d, DEPOT_ELF);
 	depot__free(d);
 	CLEANUP(symbols__freep)
-	struct symbols *s = symbols_of(
+	struct symbols *s = kept__symbols(
 		&(struct symbols_config){ .clock = &clock, .store_age_ns = 30 * DAY_S * SECOND });
 	/* Read; told once, which is enough for an hour; and after that. */
 	for (int i = 0; i < 4; i++) {
 		clock.fake_mono_ns += i == 3 ? 3600 * SECOND : 0;
-		assert_named(s, "hidden_function", DCM_UNNAMED_NOT_TRIED);
-		assert_names(s, stand_in, "known", DCM_UNNAMED_NOT_TRIED);
+		kept__assert_named(s, "hidden_function", DCM_UNNAMED_NOT_TRIED);
+		kept__assert_names(s, stand_in, "known", DCM_UNNAMED_NOT_TRIED);
 		if (i == 1) {
-			set_used(kept_path, before_s);
+			set_used(kept.path, before_s);
 			set_used(log, before_s);
 		}
 		if (i > 1)
@@ -699,31 +591,31 @@ static void test_what_answers_from_memory_is_in_use(void **state)
 static void test_who_knows_more_functions_names(void **state)
 {
 	static const char stand_in[] = "~0123456789abcdef";
-	const struct symbols_config config = { .reduce = disk_is_full };
-	CLEANUP(fd__closep) int fd = open_self();
+	const struct symbols_config config = { .reduce = kept__disk_is_full };
+	CLEANUP(fd__closep) int fd = kept__open_self();
 	struct symbols *s;
 
 	(void)state;
-	write_name(self, "by_a_stripped_file", 1);
-	s = symbols_of(&config);
-	assert_named(s, "by_a_stripped_file", DCM_UNNAMED_NOT_TRIED);
-	offer_self(s);
-	assert_named(s, "hidden_function", DCM_UNNAMED_NOT_TRIED);
+	write_name(kept.build_id, "by_a_stripped_file", 1);
+	s = kept__symbols(&config);
+	kept__assert_named(s, "by_a_stripped_file", DCM_UNNAMED_NOT_TRIED);
+	kept__offer(s);
+	kept__assert_named(s, "hidden_function", DCM_UNNAMED_NOT_TRIED);
 	symbols__free(s);
-	s = symbols_of(&config); /* what is better was written in its place */
-	assert_named(s, "hidden_function", DCM_UNNAMED_NOT_TRIED);
+	s = kept__symbols(&config); /* what is better was written in its place */
+	kept__assert_named(s, "hidden_function", DCM_UNNAMED_NOT_TRIED);
 	symbols__free(s);
-	write_name(self, "by_one_with_debuginfo", UINT32_MAX);
+	write_name(kept.build_id, "by_one_with_debuginfo", UINT32_MAX);
 	write_name(stand_in, "by_another_file_of_that_identity", UINT32_MAX);
-	s = symbols_of(&config);
-	assert_names(s, stand_in, "by_another_file_of_that_identity", DCM_UNNAMED_NOT_TRIED);
-	offer_self(s);
+	s = kept__symbols(&config);
+	kept__assert_names(s, stand_in, "by_another_file_of_that_identity", DCM_UNNAMED_NOT_TRIED);
+	kept__offer(s);
 	symbols__offer(s, str__of(stand_in), STR("/gone/program"), fd);
-	assert_named(s, "by_one_with_debuginfo", DCM_UNNAMED_NOT_TRIED);
+	kept__assert_named(s, "by_one_with_debuginfo", DCM_UNNAMED_NOT_TRIED);
 	symbols__free(s);
-	s = symbols_of(&config);
+	s = kept__symbols(&config);
 	symbols__offer(s, str__of(stand_in), STR("/gone/program"), fd);
-	assert_names(s, stand_in, "hidden_function", DCM_UNNAMED_NOT_TRIED);
+	kept__assert_names(s, stand_in, "hidden_function", DCM_UNNAMED_NOT_TRIED);
 	symbols__free(s);
 }
 
@@ -731,30 +623,30 @@ static void test_who_knows_more_functions_names(void **state)
 static void test_a_backup_names(void **state)
 {
 	static const char stand_in[] = "~0123456789abcdef";
-	struct symbols *s = symbols_of(&(struct symbols_config){ 0 });
-	CLEANUP(fd__closep) int fd = open_self();
+	struct symbols *s = kept__symbols(&(struct symbols_config){ 0 });
+	CLEANUP(fd__closep) int fd = kept__open_self();
 	struct dcm_error err = DCM_ERROR_INIT;
 	struct symbols_stat stat;
 	char copy[96];
 
 	(void)state;
-	snprintf(copy, sizeof(copy), "%s/copy/symbols", dir);
-	offer_self(s);
+	snprintf(copy, sizeof(copy), "%s/copy/symbols", kept.dir);
+	kept__offer(s);
 	symbols__offer(s, str__of(stand_in), STR("/gone/program"), fd);
-	await_kept(s, 1);
-	assert_names(s, stand_in, "hidden_function", DCM_UNNAMED_NOT_TRIED);
+	kept__await(s, 1);
+	kept__assert_names(s, stand_in, "hidden_function", DCM_UNNAMED_NOT_TRIED);
 	assert_int_equal(symbols__backup(s, copy, &err), 0);
 	/* Nothing is written over. */
 	assert_int_equal(symbols__backup(s, copy, &err), -EEXIST);
 	symbols__free(s);
-	s = symbols_of(&(struct symbols_config){ .store_dir = copy, .store_read_only = true });
+	s = kept__symbols(&(struct symbols_config){ .store_dir = copy, .store_read_only = true });
 	symbols__stat(s, &stat);
 	assert_int_equal(stat.store_files, 1);
 	assert_int_equal(stat.store_logs, 1);
-	assert_names(s, stand_in, "hidden_function", DCM_UNNAMED_NOT_TRIED);
-	assert_named(s, "hidden_function", DCM_UNNAMED_NOT_TRIED);
+	kept__assert_names(s, stand_in, "hidden_function", DCM_UNNAMED_NOT_TRIED);
+	kept__assert_named(s, "hidden_function", DCM_UNNAMED_NOT_TRIED);
 	symbols__free(s);
-	s = symbols_of(&(struct symbols_config){ .store_dir = copy });
+	s = kept__symbols(&(struct symbols_config){ .store_dir = copy });
 	symbols__stat(s, &stat);
 	assert_string_equal(stat.store_state, "");
 	symbols__free(s);
@@ -782,10 +674,10 @@ static void test_a_backup_takes_what_is_listed_twice_once(void **state)
 	int rc;
 
 	(void)state;
-	write_name(self, "known", 1);
+	write_name(kept.build_id, "known", 1);
 	struct depot *d = depot_of(&(struct depot_config){ 0 });
 	put_self(d, DEPOT_ELF);
-	snprintf(copy, sizeof(copy), "%s/copy/symbols", dir);
+	snprintf(copy, sizeof(copy), "%s/copy/symbols", kept.dir);
 	lists_twice = true;
 	rc = depot__copy(d, copy, &err);
 	lists_twice = false;
@@ -800,21 +692,6 @@ static void test_a_backup_takes_what_is_listed_twice_once(void **state)
 
 /* --- debuginfo that comes later --- */
 
-/* This program without symbols; its build id stays. */
-static int open_bare(void)
-{
-	char path[512];
-	int fd;
-
-	if (shell("mkdir -p %s && cd %s && cp /proc/%d/exe bare && objcopy --strip-all bare", dir,
-		  dir, (int)getpid()))
-		skip_because("objcopy is needed");
-	snprintf(path, sizeof(path), "%s/bare", dir);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	assert_true(fd >= 0);
-	return fd;
-}
-
 static void await_read(struct symbols *s, uint64_t n)
 {
 	struct symbols_stat stat;
@@ -827,30 +704,31 @@ static void await_read(struct symbols *s, uint64_t n)
 
 static void test_debuginfo_that_is_installed_later_is_looked_for(void **state)
 {
-	CLEANUP(fd__closep) int bare = open_bare();
+	(void)state;
+	kept__need_objcopy();
+	CLEANUP(fd__closep) int bare = kept__open_bare();
 	struct clock clock = clock__fake(SECOND, 1000 * DAY_S * SECOND);
 	char place[96];
 	const char *const dirs[] = { place };
 
-	(void)state;
-	snprintf(place, sizeof(place), "%s/later", dir);
+	snprintf(place, sizeof(place), "%s/later", kept.dir);
 	CLEANUP(symbols__freep)
-	struct symbols *s = symbols_of(
+	struct symbols *s = kept__symbols(
 		&(struct symbols_config){ .debug_dirs = dirs, .n_debug_dirs = 1, .clock = &clock });
-	symbols__offer(s, str__of(self), STR("/gone/program"), bare);
-	assert_named(s, "", DCM_UNNAMED_NO_DEBUGINFO);
-	await_kept(s, 1);
+	symbols__offer(s, str__of(kept.build_id), STR("/gone/program"), bare);
+	kept__assert_named(s, "", DCM_UNNAMED_NO_DEBUGINFO);
+	kept__await(s, 1);
 	assert_int_equal(
 		shell("mkdir -p %s/.build-id/%.2s && cp /proc/%d/exe %s/.build-id/%.2s/%s.debug",
-		      place, self, (int)getpid(), place, self, self + 2),
+		      place, kept.build_id, (int)getpid(), place, kept.build_id, kept.build_id + 2),
 		0);
-	assert_named(s, "", DCM_UNNAMED_NO_DEBUGINFO);
+	kept__assert_named(s, "", DCM_UNNAMED_NO_DEBUGINFO);
 	clock.fake_mono_ns += 61 * SECOND;
-	ask_once(s); /* it is not waited for: there is an answer */
+	kept__ask_once(s); /* it is not waited for: there is an answer */
 	await_read(s, 2);
-	assert_named(s, "hidden_function", DCM_UNNAMED_NOT_TRIED);
+	kept__assert_named(s, "hidden_function", DCM_UNNAMED_NOT_TRIED);
 	/* It is kept, too, and names when that place is empty again. */
-	assert_int_equal(await_kept(s, 2).store_files, 2);
+	assert_int_equal(kept__await(s, 2).store_files, 2);
 }
 
 /* --- failures --- */
@@ -861,7 +739,7 @@ static void test_failing_allocations(void **state)
 	FAILMALLOC_SWEEP (i) {
 		struct depot *d = NULL;
 		int rc = depot__new(
-			&(struct depot_config){ .dir = dir, .max_bytes = 1, .clock = &clock__system },
+			&(struct depot_config){ .dir = kept.dir, .max_bytes = 1, .clock = &clock__system },
 			&d);
 
 		failmalloc__disarm();
@@ -870,7 +748,7 @@ static void test_failing_allocations(void **state)
 		depot__free(d);
 	}
 	struct depot *d = depot_of(&(struct depot_config){ 0 });
-	CLEANUP(fd__closep) int in = open_self();
+	CLEANUP(fd__closep) int in = kept__open_self();
 	FAILMALLOC_SWEEP (i) {
 		int rc = put(d, NULL, DEPOT_ELF, in);
 
@@ -879,7 +757,7 @@ static void test_failing_allocations(void **state)
 	}
 	assert_true(is_there(d, DEPOT_ELF));
 	FAILMALLOC_SWEEP (i) {
-		int fd = depot__open(d, self, DEPOT_ELF);
+		int fd = depot__open(d, kept.build_id, DEPOT_ELF);
 
 		failmalloc__disarm();
 		if (fd < 0)
@@ -890,7 +768,7 @@ static void test_failing_allocations(void **state)
 	FAILMALLOC_SWEEP (i) {
 		struct dcm_error err = DCM_ERROR_INIT;
 		struct symbols *s = NULL;
-		int rc = symbols__new(&(struct symbols_config){ .store_dir = dir }, &s, &err);
+		int rc = symbols__new(&(struct symbols_config){ .store_dir = kept.dir }, &s, &err);
 
 		failmalloc__disarm();
 		if (rc == 0)
@@ -900,45 +778,31 @@ static void test_failing_allocations(void **state)
 	}
 }
 
-static int make_root(void **state)
-{
-	CLEANUP(fd__closep) int fd = open_self();
-
-	(void)state;
-	return mkdtemp(root) && elf__build_id(fd, self) == 0 && hidden_function(1) ? 0 : -1;
-}
-
-static int remove_root(void **state)
-{
-	(void)state;
-	return shell("rm -rf '%s'", root);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_what_is_put_is_found_later, new_dir),
-		cmocka_unit_test_setup(test_a_better_file_takes_the_place, new_dir),
-		cmocka_unit_test_setup(test_only_build_ids_are_names, new_dir),
-		cmocka_unit_test_setup(test_damage_is_set_aside, new_dir),
-		cmocka_unit_test_setup(test_what_is_not_used_goes, new_dir),
-		cmocka_unit_test_setup(test_beyond_its_bytes_the_least_used_goes, new_dir),
-		cmocka_unit_test_setup(test_a_full_disk_is_told_and_forgotten, new_dir),
-		cmocka_unit_test_setup(test_one_writes_and_others_read, new_dir),
-		cmocka_unit_test_setup(test_the_end_waits_for_no_file, new_dir),
-		cmocka_unit_test_setup(test_files_that_wait_without_a_descriptor, new_dir),
-		cmocka_unit_test_setup(test_names_outlive_file_and_process, new_dir),
-		cmocka_unit_test_setup(test_a_table_that_was_evicted_comes_back, new_dir),
-		cmocka_unit_test_setup(test_a_failing_reducer_costs_no_name, new_dir),
-		cmocka_unit_test_setup(test_a_file_that_was_given_up_comes_back, new_dir),
-		cmocka_unit_test_setup(test_names_outlive_a_file_that_cannot_be_kept, new_dir),
-		cmocka_unit_test_setup(test_what_answers_from_memory_is_in_use, new_dir),
-		cmocka_unit_test_setup(test_who_knows_more_functions_names, new_dir),
-		cmocka_unit_test_setup(test_a_backup_names, new_dir),
-		cmocka_unit_test_setup(test_a_backup_takes_what_is_listed_twice_once, new_dir),
-		cmocka_unit_test_setup(test_debuginfo_that_is_installed_later_is_looked_for, new_dir),
-		cmocka_unit_test_setup(test_failing_allocations, new_dir),
+		cmocka_unit_test_setup(test_what_is_put_is_found_later, kept__new_dir),
+		cmocka_unit_test_setup(test_a_better_file_takes_the_place, kept__new_dir),
+		cmocka_unit_test_setup(test_only_build_ids_are_names, kept__new_dir),
+		cmocka_unit_test_setup(test_damage_is_set_aside, kept__new_dir),
+		cmocka_unit_test_setup(test_what_is_not_used_goes, kept__new_dir),
+		cmocka_unit_test_setup(test_beyond_its_bytes_the_least_used_goes, kept__new_dir),
+		cmocka_unit_test_setup(test_a_full_disk_is_told_and_forgotten, kept__new_dir),
+		cmocka_unit_test_setup(test_one_writes_and_others_read, kept__new_dir),
+		cmocka_unit_test_setup(test_the_end_waits_for_no_file, kept__new_dir),
+		cmocka_unit_test_setup(test_files_that_wait_without_a_descriptor, kept__new_dir),
+		cmocka_unit_test_setup(test_names_outlive_file_and_process, kept__new_dir),
+		cmocka_unit_test_setup(test_a_table_that_was_evicted_comes_back, kept__new_dir),
+		cmocka_unit_test_setup(test_a_failing_reducer_costs_no_name, kept__new_dir),
+		cmocka_unit_test_setup(test_a_file_that_was_given_up_comes_back, kept__new_dir),
+		cmocka_unit_test_setup(test_names_outlive_a_file_that_cannot_be_kept, kept__new_dir),
+		cmocka_unit_test_setup(test_what_answers_from_memory_is_in_use, kept__new_dir),
+		cmocka_unit_test_setup(test_who_knows_more_functions_names, kept__new_dir),
+		cmocka_unit_test_setup(test_a_backup_names, kept__new_dir),
+		cmocka_unit_test_setup(test_a_backup_takes_what_is_listed_twice_once, kept__new_dir),
+		cmocka_unit_test_setup(test_debuginfo_that_is_installed_later_is_looked_for, kept__new_dir),
+		cmocka_unit_test_setup(test_failing_allocations, kept__new_dir),
 	};
 
-	return cmocka_run_group_tests(tests, make_root, remove_root);
+	return cmocka_run_group_tests(tests, kept__make_root, kept__remove_root);
 }

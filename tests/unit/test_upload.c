@@ -7,8 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <link.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -21,128 +19,8 @@
 #include "core/symbolize/elf.h"
 #include "core/symbolize/symbols.h"
 #include "tests/unit/failmalloc.h"
-#include "tests/unit/native_batch.h"
+#include "tests/unit/kept_program.h"
 #include "tests/unit/shell.h"
-
-static const int64_t SECOND = 1000000000;
-static char root[] = "/tmp/decima-upload-XXXXXX";
-static char dir[64];		     /* of this test */
-static char self[ELF_BUILD_ID_TEXT]; /* this program's build id */
-static char kept_path[PATH_MAX];     /* where this program is kept */
-
-static __attribute__((noinline)) int hidden_function(int n)
-{
-	__asm__ volatile("" : "+r"(n));
-	return n;
-}
-
-static int new_dir(void **state)
-{
-	static unsigned n;
-
-	(void)state;
-	snprintf(dir, sizeof(dir), "%s/%u", root, n++);
-	snprintf(kept_path, sizeof(kept_path), "%s/.build-id/%.2s/%s.elf", dir, self, self + 2);
-	return 0;
-}
-
-static int open_self(void)
-{
-	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-
-	assert_true(fd >= 0);
-	return fd;
-}
-
-static int find_load(struct dl_phdr_info *info, size_t size, void *ctx)
-{
-	(void)size;
-	*(uint64_t *)ctx -= info->dlpi_addr; /* the program itself comes first */
-	return 1;
-}
-
-/* A sample in hidden_function of a file of this id. */
-static struct dcm_batch *batch_of(const char *id)
-{
-	uint64_t address = (uint64_t)(uintptr_t)hidden_function;
-
-	dl_iterate_phdr(find_load, &address);
-	return native_batch__of("/gone/program", id, &address, 1);
-}
-
-static void ask_once(struct symbols *s)
-{
-	CLEANUP(batch__unrefp) struct dcm_batch *b = batch_of(self), *named = NULL;
-
-	assert_int_equal(symbols__resolve(s, b, 0, &named, NULL), 0);
-}
-
-/* The name, or "" and why. */
-static void assert_named(struct symbols *s, const char *want, uint8_t want_why)
-{
-	CLEANUP(batch__unrefp) struct dcm_batch *b = batch_of(self), *named = NULL;
-	struct dcm_error err = DCM_ERROR_INIT;
-	char name[256] = "";
-
-	assert_int_equal(symbols__resolve(s, b, 60 * SECOND, &named, &err), 0);
-	const struct dcm_location *l = &named->locations[0];
-	if (l->n_lines)
-		snprintf(name, sizeof(name), "%.*s",
-			 STR_ARG(named->strings[named->functions[named->lines[l->line_off].function].name]));
-	assert_string_equal(name, want);
-	assert_int_equal(l->unnamed, want_why);
-}
-
-static struct symbols *symbols_of(const struct symbols_config *config)
-{
-	struct symbols_config c = *config;
-	struct dcm_error err = DCM_ERROR_INIT;
-	struct symbols *s = NULL;
-
-	c.store_dir = c.store_dir ? c.store_dir : dir;
-	if (symbols__new(&c, &s, &err))
-		fail_msg("%s", err.text);
-	return s;
-}
-
-static struct symbols_stat await_kept(struct symbols *s, uint64_t n)
-{
-	struct symbols_stat stat;
-
-	do {
-		usleep(1000);
-		symbols__stat(s, &stat);
-	} while (stat.store_put + stat.store_failed < n || stat.store_waiting);
-	return stat;
-}
-
-static void offer_self(struct symbols *s)
-{
-	CLEANUP(fd__closep) int fd = open_self();
-
-	symbols__offer(s, str__of(self), STR("/gone/program"), fd);
-}
-
-static int disk_is_full(void *ctx, const struct symbols_reduction *reduction)
-{
-	(void)ctx, (void)reduction;
-	return -ENOSPC;
-}
-
-/* This program without symbols; its build id stays. */
-static int open_bare(void)
-{
-	char path[512];
-	int fd;
-
-	if (shell("mkdir -p %s && cd %s && cp /proc/%d/exe bare && objcopy --strip-all bare", dir,
-		  dir, (int)getpid()))
-		skip_because("objcopy is needed");
-	snprintf(path, sizeof(path), "%s/bare", dir);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	assert_true(fd >= 0);
-	return fd;
-}
 
 /* What came of an upload, 0 or an error; *ret_text is its sentence. */
 static int upload(struct symbols *s, int fd, bool replace, struct symbols_uploaded *ret,
@@ -164,7 +42,7 @@ static void assert_uploaded(struct symbols *s, int fd, bool replace, enum symbol
 	if (rc)
 		fail_msg("%d: %s", rc, text);
 	assert_int_equal(done.fate, want);
-	assert_string_equal(done.build_id, self);
+	assert_string_equal(done.build_id, kept.build_id);
 	assert_true(done.functions);
 }
 
@@ -181,38 +59,39 @@ static void assert_refused(struct symbols *s, int fd, int rc, const char *senten
 /* At once: nobody waits for what an upload has read. */
 static void test_an_upload_names_what_was_stripped(void **state)
 {
-	CLEANUP(fd__closep) int bare = open_bare(), whole = open_self();
-	struct symbols *s = symbols_of(&(struct symbols_config){ 0 });
-
 	(void)state;
-	symbols__offer(s, str__of(self), STR("/gone/program"), bare);
-	assert_named(s, "", DCM_UNNAMED_NO_DEBUGINFO);
-	await_kept(s, 1);
+	kept__need_objcopy();
+	CLEANUP(fd__closep) int bare = kept__open_bare(), whole = kept__open_self();
+	struct symbols *s = kept__symbols(&(struct symbols_config){ 0 });
+
+	symbols__offer(s, str__of(kept.build_id), STR("/gone/program"), bare);
+	kept__assert_named(s, "", DCM_UNNAMED_NO_DEBUGINFO);
+	kept__await(s, 1);
 	assert_uploaded(s, whole, false, SYMBOLS_UPLOAD_STORED);
-	ask_once(s);
-	assert_named(s, "hidden_function", DCM_UNNAMED_NOT_TRIED);
+	kept__ask_once(s);
+	kept__assert_named(s, "hidden_function", DCM_UNNAMED_NOT_TRIED);
 	assert_uploaded(s, whole, false, SYMBOLS_UPLOAD_KNOWN);
 	assert_uploaded(s, whole, true, SYMBOLS_UPLOAD_KNOWN);
 	symbols__free(s);
-	s = symbols_of(&(struct symbols_config){ 0 });
-	assert_named(s, "hidden_function", DCM_UNNAMED_NOT_TRIED);
+	s = kept__symbols(&(struct symbols_config){ 0 });
+	kept__assert_named(s, "hidden_function", DCM_UNNAMED_NOT_TRIED);
 	symbols__free(s);
 }
 
 /* Nothing was ever offered; and what was offered could not be read. */
 static void test_an_upload_alone_names(void **state)
 {
-	CLEANUP(symbols__freep) struct symbols *s = symbols_of(&(struct symbols_config){ 0 });
-	CLEANUP(fd__closep) int whole = open_self();
+	CLEANUP(symbols__freep) struct symbols *s = kept__symbols(&(struct symbols_config){ 0 });
+	CLEANUP(fd__closep) int whole = kept__open_self();
 	CLEANUP(fd__closep) int text = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
 
 	(void)state;
-	symbols__offer(s, str__of(self), STR("/gone/program"), text);
-	assert_named(s, "", DCM_UNNAMED_BAD_FILE);
+	symbols__offer(s, str__of(kept.build_id), STR("/gone/program"), text);
+	kept__assert_named(s, "", DCM_UNNAMED_BAD_FILE);
 	assert_uploaded(s, whole, false, SYMBOLS_UPLOAD_STORED);
-	assert_named(s, "hidden_function", DCM_UNNAMED_NOT_TRIED);
+	kept__assert_named(s, "hidden_function", DCM_UNNAMED_NOT_TRIED);
 	/* What was read from the disk is not put there once more. */
-	assert_int_equal(await_kept(s, 1).store_files, 1);
+	assert_int_equal(kept__await(s, 1).store_files, 1);
 }
 
 int __real_elf__load(int fd, int debug_fd, const struct elf_limits *limits,
@@ -226,11 +105,12 @@ static _Atomic bool holds, is_held;
 int __wrap_elf__load(int fd, int debug_fd, const struct elf_limits *limits,
 		     struct elf_symbols **ret, struct dcm_error *err)
 {
-	char put[sizeof(dir) + sizeof(self) + 32];
+	char put[sizeof(kept.dir) + sizeof(kept.build_id) + 32];
 
 	if (atomic_exchange(&holds, false)) {
 		is_held = true;
-		snprintf(put, sizeof(put), "%s/.build-id/%.2s/%s.debug", dir, self, self + 2);
+		snprintf(put, sizeof(put), "%s/.build-id/%.2s/%s.debug", kept.dir, kept.build_id,
+			 kept.build_id + 2);
 		for (int i = 0; i < 10000 && access(put, F_OK) < 0; i++)
 			usleep(1000);
 		usleep(200000); /* and waits for us */
@@ -241,31 +121,18 @@ int __wrap_elf__load(int fd, int debug_fd, const struct elf_limits *limits,
 /* The file that the worker is reading: what came meanwhile is read behind it. */
 static void test_an_upload_while_the_file_is_read(void **state)
 {
-	CLEANUP(fd__closep) int bare = open_bare(), whole = open_self();
-	CLEANUP(symbols__freep) struct symbols *s = symbols_of(&(struct symbols_config){ 0 });
-
 	(void)state;
+	kept__need_objcopy();
+	CLEANUP(fd__closep) int bare = kept__open_bare(), whole = kept__open_self();
+	CLEANUP(symbols__freep) struct symbols *s = kept__symbols(&(struct symbols_config){ 0 });
+
 	holds = true;
-	symbols__offer(s, str__of(self), STR("/gone/program"), bare);
+	symbols__offer(s, str__of(kept.build_id), STR("/gone/program"), bare);
 	while (!is_held)
 		usleep(1000);
 	assert_uploaded(s, whole, false, SYMBOLS_UPLOAD_STORED);
-	ask_once(s);
-	assert_named(s, "hidden_function", DCM_UNNAMED_NOT_TRIED);
-}
-
-static int open_made(const char *command)
-{
-	char path[512];
-	int fd;
-
-	if (shell("mkdir -p %s && cd %s && rm -f made && cp /proc/%d/exe made && %s", dir, dir,
-		  (int)getpid(), command))
-		skip_because("objcopy is needed");
-	snprintf(path, sizeof(path), "%s/made", dir);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	assert_true(fd >= 0);
-	return fd;
+	kept__ask_once(s);
+	kept__assert_named(s, "hidden_function", DCM_UNNAMED_NOT_TRIED);
 }
 
 #define RENAMED "objcopy --strip-debug --redefine-sym hidden_function=forged_function made"
@@ -273,52 +140,54 @@ static int open_made(const char *command)
 /* Of two that tell as much the first one stays, until an administrator has it replaced. */
 static void test_an_upload_replaces_nothing_by_itself(void **state)
 {
-	CLEANUP(fd__closep) int names = open_made("objcopy --strip-debug made");
-	CLEANUP(fd__closep) int forged = open_made(RENAMED), whole = open_self();
-	struct symbols *s = symbols_of(&(struct symbols_config){ 0 });
+	(void)state;
+	kept__need_objcopy();
+	CLEANUP(fd__closep) int names = kept__open_made("objcopy --strip-debug made");
+	CLEANUP(fd__closep) int forged = kept__open_made(RENAMED), whole = kept__open_self();
+	struct symbols *s = kept__symbols(&(struct symbols_config){ 0 });
 	struct symbols_stat stat;
 
-	(void)state;
 	assert_uploaded(s, forged, false, SYMBOLS_UPLOAD_STORED);
-	assert_named(s, "forged_function", DCM_UNNAMED_NOT_TRIED);
+	kept__assert_named(s, "forged_function", DCM_UNNAMED_NOT_TRIED);
 	assert_refused(s, names, -EEXIST, "names its addresses otherwise");
-	assert_named(s, "forged_function", DCM_UNNAMED_NOT_TRIED);
+	kept__assert_named(s, "forged_function", DCM_UNNAMED_NOT_TRIED);
 	assert_refused(s, whole, -EEXIST, "names its addresses otherwise");
 	assert_uploaded(s, whole, true, SYMBOLS_UPLOAD_REPLACED);
-	assert_named(s, "hidden_function", DCM_UNNAMED_NOT_TRIED);
+	kept__assert_named(s, "hidden_function", DCM_UNNAMED_NOT_TRIED);
 	assert_refused(s, names, -EEXIST,
 		       "tells more: it has functions and lines, this file has functions");
 	assert_refused(s, forged, -EEXIST, "names its addresses otherwise");
 	assert_uploaded(s, forged, true, SYMBOLS_UPLOAD_REPLACED);
-	assert_named(s, "forged_function", DCM_UNNAMED_NOT_TRIED);
+	kept__assert_named(s, "forged_function", DCM_UNNAMED_NOT_TRIED);
 	symbols__free(s); /* writes down what it knows */
-	s = symbols_of(&(struct symbols_config){ 0 });
-	assert_named(s, "forged_function", DCM_UNNAMED_NOT_TRIED);
+	s = kept__symbols(&(struct symbols_config){ 0 });
+	kept__assert_named(s, "forged_function", DCM_UNNAMED_NOT_TRIED);
 	assert_uploaded(s, names, true, SYMBOLS_UPLOAD_REPLACED);
 	assert_uploaded(s, whole, false, SYMBOLS_UPLOAD_STORED); /* the same names, and lines */
 	symbols__stat(s, &stat);
 	assert_int_equal(stat.store_files, 1);
 	symbols__free(s);
-	s = symbols_of(&(struct symbols_config){ 0 });
-	assert_named(s, "hidden_function", DCM_UNNAMED_NOT_TRIED);
+	s = kept__symbols(&(struct symbols_config){ 0 });
+	kept__assert_named(s, "hidden_function", DCM_UNNAMED_NOT_TRIED);
 	symbols__free(s);
 }
 
 /* The program that was sampled is kept by itself; its own file, sent, is nothing new. */
 static void test_an_upload_of_what_was_sampled(void **state)
 {
-	CLEANUP(fd__closep) int forged = open_made(RENAMED), whole = open_self();
-	CLEANUP(symbols__freep) struct symbols *s = symbols_of(&(struct symbols_config){ 0 });
-
 	(void)state;
-	offer_self(s);
-	assert_named(s, "hidden_function", DCM_UNNAMED_NOT_TRIED);
-	await_kept(s, 1);
+	kept__need_objcopy();
+	CLEANUP(fd__closep) int forged = kept__open_made(RENAMED), whole = kept__open_self();
+	CLEANUP(symbols__freep) struct symbols *s = kept__symbols(&(struct symbols_config){ 0 });
+
+	kept__offer(s);
+	kept__assert_named(s, "hidden_function", DCM_UNNAMED_NOT_TRIED);
+	kept__await(s, 1);
 	assert_uploaded(s, whole, false, SYMBOLS_UPLOAD_KNOWN);
 	assert_refused(s, forged, -EEXIST, "names its addresses otherwise");
 	assert_uploaded(s, forged, true, SYMBOLS_UPLOAD_REPLACED);
-	assert_named(s, "forged_function", DCM_UNNAMED_NOT_TRIED);
-	assert_int_equal(access(kept_path, F_OK), -1);
+	kept__assert_named(s, "forged_function", DCM_UNNAMED_NOT_TRIED);
+	assert_int_equal(access(kept.path, F_OK), -1);
 }
 
 static int dies_of_it(void *ctx, const struct symbols_reduction *r)
@@ -330,16 +199,17 @@ static int dies_of_it(void *ctx, const struct symbols_reduction *r)
 
 static void test_uploads_are_refused_for_a_reason(void **state)
 {
-	struct symbols *s = symbols_of(&(struct symbols_config){ 0 });
-	CLEANUP(fd__closep) int bare = open_bare(), whole = open_self();
+	(void)state;
+	kept__need_objcopy();
+	struct symbols *s = kept__symbols(&(struct symbols_config){ 0 });
+	CLEANUP(fd__closep) int bare = kept__open_bare(), whole = kept__open_self();
 	CLEANUP(fd__closep)
-	int anonymous = open_made("objcopy --remove-section .note.gnu.build-id made");
-	CLEANUP(fd__closep) int cut = open_made("truncate -s 5000 made");
-	CLEANUP(fd__closep) int head = open_made("truncate -s 4 made");
+	int anonymous = kept__open_made("objcopy --remove-section .note.gnu.build-id made");
+	CLEANUP(fd__closep) int cut = kept__open_made("truncate -s 5000 made");
+	CLEANUP(fd__closep) int head = kept__open_made("truncate -s 4 made");
 	CLEANUP(fd__closep) int text = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
 	struct symbols_stat stat;
 
-	(void)state;
 	assert_refused(s, text, -ENOEXEC, "not an ELF file");
 	assert_refused(s, cut, -ENOMSG, "cut off");
 	assert_refused(s, head, -ENOEXEC, "not an ELF file");
@@ -347,12 +217,12 @@ static void test_uploads_are_refused_for_a_reason(void **state)
 	assert_refused(s, bare, -ENOMSG, "stripped");
 	symbols__stat(s, &stat);
 	assert_int_equal(stat.store_files, 0);
-	assert_int_equal(shell("test -z \"$(ls %s | grep new-)\"", dir), 0);
+	assert_int_equal(shell("test -z \"$(ls %s | grep new-)\"", kept.dir), 0);
 	symbols__free(s);
-	s = symbols_of(&(struct symbols_config){ .reduce = disk_is_full });
+	s = kept__symbols(&(struct symbols_config){ .reduce = kept__disk_is_full });
 	assert_refused(s, whole, -ENOSPC, "No space left");
 	symbols__free(s);
-	s = symbols_of(&(struct symbols_config){ .reduce = dies_of_it });
+	s = kept__symbols(&(struct symbols_config){ .reduce = dies_of_it });
 	assert_refused(s, whole, -EPROTO, "hostile");
 	symbols__free(s);
 	assert_int_equal(symbols__new(NULL, &s, NULL), 0);
@@ -362,10 +232,11 @@ static void test_uploads_are_refused_for_a_reason(void **state)
 
 static void test_uploads_without_memory(void **state)
 {
-	CLEANUP(symbols__freep) struct symbols *s = symbols_of(&(struct symbols_config){ 0 });
-	CLEANUP(fd__closep) int names = open_made("objcopy --strip-debug made");
-
 	(void)state;
+	kept__need_objcopy();
+	CLEANUP(symbols__freep) struct symbols *s = kept__symbols(&(struct symbols_config){ 0 });
+	CLEANUP(fd__closep) int names = kept__open_made("objcopy --strip-debug made");
+
 	FAILMALLOC_SWEEP (i) {
 		struct symbols_uploaded done;
 		struct dcm_error err = DCM_ERROR_INIT;
@@ -376,7 +247,7 @@ static void test_uploads_without_memory(void **state)
 		assert_true(rc == 0 || rc == -ENOMEM || rc == -ENOEXEC);
 		assert_true(rc == 0 || err.text[0]);
 	}
-	assert_named(s, "hidden_function", DCM_UNNAMED_NOT_TRIED);
+	kept__assert_named(s, "hidden_function", DCM_UNNAMED_NOT_TRIED);
 }
 
 /* --- over /api/v1 --- */
@@ -440,27 +311,28 @@ static double counted(const struct sent *a, const char *label, const char *value
 
 static void test_the_route(void **state)
 {
-	CLEANUP(symbols__freep) struct symbols *s = symbols_of(&(struct symbols_config){ 0 });
-	CLEANUP(fd__closep) int names = open_made("objcopy --strip-debug made");
-	CLEANUP(fd__closep) int forged = open_made(RENAMED);
+	(void)state;
+	kept__need_objcopy();
+	CLEANUP(symbols__freep) struct symbols *s = kept__symbols(&(struct symbols_config){ 0 });
+	CLEANUP(fd__closep) int names = kept__open_made("objcopy --strip-debug made");
+	CLEANUP(fd__closep) int forged = kept__open_made(RENAMED);
 	const struct http_file good = { .fd = names }, bad = { .fd = forged };
 	struct sent a;
 	char want[256];
 
-	(void)state;
 	open_api(&a, s, 1 << 20);
 	snprintf(want, sizeof(want),
 		 "{\"build_id\":\"%s\",\"result\":\"stored\","
 		 "\"functions\":true,\"lines\":false,\"bytes\":",
-		 self);
+		 kept.build_id);
 	post(&a, ROUTE, HTTP_ROLE_WRITE, &good, 201, want);
 	post(&a, ROUTE, HTTP_ROLE_WRITE, &good, 200, "\"result\":\"known\"");
 	post(&a, ROUTE "?replace=0", HTTP_ROLE_WRITE, &good, 200, "\"result\":\"known\"");
 	post(&a, ROUTE, HTTP_ROLE_ADMIN, &bad, 409, "names its addresses otherwise");
 	post(&a, ROUTE "?replace=1", HTTP_ROLE_WRITE, &bad, 403, "needs the role admin");
-	assert_named(s, "hidden_function", DCM_UNNAMED_NOT_TRIED);
+	kept__assert_named(s, "hidden_function", DCM_UNNAMED_NOT_TRIED);
 	post(&a, ROUTE "?replace=1", HTTP_ROLE_ADMIN, &bad, 201, "\"result\":\"replaced\"");
-	assert_named(s, "forged_function", DCM_UNNAMED_NOT_TRIED);
+	kept__assert_named(s, "forged_function", DCM_UNNAMED_NOT_TRIED);
 	assert_true(counted(&a, "result", "stored") == 1 && counted(&a, "result", "known") == 2 &&
 		    counted(&a, "result", "replaced") == 1 && counted(&a, "reason", "conflict") == 1 &&
 		    counted(&a, "reason", "no_permission") == 1);
@@ -469,8 +341,10 @@ static void test_the_route(void **state)
 
 static void test_the_route_refuses(void **state)
 {
-	struct symbols *s = symbols_of(&(struct symbols_config){ 0 });
-	CLEANUP(fd__closep) int bare = open_bare(), whole = open_self();
+	(void)state;
+	kept__need_objcopy();
+	struct symbols *s = kept__symbols(&(struct symbols_config){ 0 });
+	CLEANUP(fd__closep) int bare = kept__open_bare(), whole = kept__open_self();
 	CLEANUP(fd__closep) int text = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
 	static const struct {
 		int error, status;
@@ -485,7 +359,6 @@ static void test_the_route_refuses(void **state)
 	};
 	struct sent a;
 
-	(void)state;
 	open_api(&a, s, 1 << 20);
 	post(&a, ROUTE, HTTP_ROLE_READ, &(struct http_file){ .fd = whole }, 403, "needs the role write");
 	post(&a, ROUTE "?replace=yes", HTTP_ROLE_ADMIN, &(struct http_file){ .fd = whole }, 400, "0 or 1");
@@ -503,40 +376,26 @@ static void test_the_route_refuses(void **state)
 	assert_true(counted(&a, "reason", "not_elf") == 1 && counted(&a, "reason", "names_nothing") == 1);
 	close_api(&a);
 	symbols__free(s);
-	s = symbols_of(&(struct symbols_config){ .reduce = disk_is_full });
+	s = kept__symbols(&(struct symbols_config){ .reduce = kept__disk_is_full });
 	open_api(&a, s, 1 << 20);
 	post(&a, ROUTE, HTTP_ROLE_WRITE, &(struct http_file){ .fd = whole }, 507, "No space left");
 	close_api(&a);
 	symbols__free(s);
 }
 
-static int make_root(void **state)
-{
-	CLEANUP(fd__closep) int fd = open_self();
-
-	(void)state;
-	return mkdtemp(root) && elf__build_id(fd, self) == 0 && hidden_function(1) ? 0 : -1;
-}
-
-static int remove_root(void **state)
-{
-	(void)state;
-	return shell("rm -rf '%s'", root);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_an_upload_names_what_was_stripped, new_dir),
-		cmocka_unit_test_setup(test_an_upload_alone_names, new_dir),
-		cmocka_unit_test_setup(test_an_upload_while_the_file_is_read, new_dir),
-		cmocka_unit_test_setup(test_an_upload_replaces_nothing_by_itself, new_dir),
-		cmocka_unit_test_setup(test_an_upload_of_what_was_sampled, new_dir),
-		cmocka_unit_test_setup(test_uploads_are_refused_for_a_reason, new_dir),
-		cmocka_unit_test_setup(test_uploads_without_memory, new_dir),
-		cmocka_unit_test_setup(test_the_route, new_dir),
-		cmocka_unit_test_setup(test_the_route_refuses, new_dir),
+		cmocka_unit_test_setup(test_an_upload_names_what_was_stripped, kept__new_dir),
+		cmocka_unit_test_setup(test_an_upload_alone_names, kept__new_dir),
+		cmocka_unit_test_setup(test_an_upload_while_the_file_is_read, kept__new_dir),
+		cmocka_unit_test_setup(test_an_upload_replaces_nothing_by_itself, kept__new_dir),
+		cmocka_unit_test_setup(test_an_upload_of_what_was_sampled, kept__new_dir),
+		cmocka_unit_test_setup(test_uploads_are_refused_for_a_reason, kept__new_dir),
+		cmocka_unit_test_setup(test_uploads_without_memory, kept__new_dir),
+		cmocka_unit_test_setup(test_the_route, kept__new_dir),
+		cmocka_unit_test_setup(test_the_route_refuses, kept__new_dir),
 	};
 
-	return cmocka_run_group_tests_name("upload", tests, make_root, remove_root);
+	return cmocka_run_group_tests_name("upload", tests, kept__make_root, kept__remove_root);
 }
