@@ -219,15 +219,14 @@ tests_unit_test_jitdump_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_jitdump_LDADD = $(BASE_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_perf_map
-tests_unit_test_perf_map_SOURCES = tests/unit/test_perf_map.c plugins/input/perf_map/perf_map.c $(perf_map_pure) \
-	$(FAILMALLOC)
+tests_unit_test_perf_map_SOURCES = tests/unit/test_perf_map.c $(perf_map_pure) $(FAILMALLOC)
 tests_unit_test_perf_map_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_perf_map_LDADD = $(BASE_LA) $(UNIT_LIBS)
 
-unit_tests += tests/unit/test_perf_map_notes
-tests_unit_test_perf_map_notes_SOURCES = tests/unit/test_perf_map_notes.c plugins/input/perf_map/perf_map.c \
+unit_tests += tests/unit/test_perf_map_plugin
+tests_unit_test_perf_map_plugin_SOURCES = tests/unit/test_perf_map_plugin.c plugins/input/perf_map/perf_map.c \
 	$(perf_map_pure)
-tests_unit_test_perf_map_notes_LDADD = $(BASE_LA) $(UNIT_LIBS)
+tests_unit_test_perf_map_plugin_LDADD = $(BASE_LA) $(UNIT_LIBS)
 
 # The sampler's files that need neither libbpf nor rights (plugins/input/ebpf/local.mk).
 EBPF_TEST = tests/unit/ebpf_host.c tests/unit/ebpf_host.h $(FAILMALLOC) $(ebpf_pure)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_perf_map.c - perf maps: lines, files, processes, and the plugin's entry
+ * tests/unit/test_perf_map.c - perf maps: lines, files, processes
  *
  * The oracle for ranges is an array of bytes painted line by line; processes come from a /proc made
  * of files, and once from the real one.
@@ -31,7 +31,6 @@
 #include "plugins/input/perf_map/processes.h"
 #include "plugins/input/perf_map/source.h"
 #include "tests/unit/failmalloc.h"
-#include "tests/unit/no_metrics.h"
 #include "tests/unit/random.h"
 #include "tests/unit/shell.h"
 #include "tests/unit/terminal.h"
@@ -829,119 +828,6 @@ static void test_a_real_container(void **state)
 	processes__free(t);
 }
 
-/* --- the plugin, and the real /proc --- */
-
-static int64_t real_mono(const struct dcm_host *host)
-{
-	(void)host;
-	return clock__mono(&clock__system);
-}
-
-static void no_drop(const struct dcm_host *host, const char *reason, uint64_t n)
-{
-	(void)host;
-	fail_msg("%" PRIu64 " %s dropped", n, reason);
-}
-
-static void any_state(const struct dcm_host *host, enum dcm_state now, const char *fmt, ...)
-{
-	(void)host;
-	(void)now;
-	(void)fmt;
-}
-
-static struct dcm_metric *no_metric(const struct dcm_host *host, enum dcm_metric_kind kind,
-				    const char *name, const char *help)
-{
-	(void)host;
-	(void)kind;
-	assert_true(strncmp(name, "perf_map_", 9) == 0 && help[0]);
-	return NULL;
-}
-
-static int refuse(const struct dcm_host *host, const struct dcm_guarded *g)
-{
-	(void)host;
-	(void)g;
-	return -EPERM;
-}
-
-static void keep_name(void *ctx, uint32_t i, const struct dcm_symbol *symbol)
-{
-	char(*names)[64] = ctx;
-
-	snprintf(names[i], sizeof(names[i]), "%.*s", STR_ARG(symbol->name));
-}
-
-/* As options__fill() would lay it out, from the plugin's own table. */
-static void *default_config(const struct dcm_table *table)
-{
-	static const char *const dirs[] = { "/tmp" };
-	char *config = calloc(1, table->struct_size);
-
-	for (uint32_t i = 0; i < table->n_options; i++) {
-		const struct dcm_option *o = &table->options[i];
-		int64_t value = strstr(o->name, "interval") ? 0
-				: strstr(o->name, "keep")   ? SECOND
-							    : 1 << 20;
-
-		if (o->type == DCM_OPT_LIST)
-			*(struct dcm_list *)(config + o->offset) =
-				(struct dcm_list){ (void *)(uintptr_t)dirs, 1 };
-		else
-			*(int64_t *)(config + o->offset) = value;
-	}
-	return config;
-}
-
-static void test_the_plugin_names_this_process(void **state)
-{
-	const struct dcm_plugin *p = dcm_plugin_entry();
-	struct dcm_host host = { .size = sizeof(host),
-				 .mono_ns = real_mono,
-				 .real_ns = real_mono,
-				 .drop = no_drop,
-				 .set_state = any_state,
-				 .metric = no_metric,
-				 .metric_add = no_metrics__add,
-				 .metric_set = no_metrics__set,
-				 .open_guarded = refuse };
-	CLEANUP(mem__freep) void *config = default_config(p->options);
-	struct dcm_process id = { .pid = (uint32_t)getpid() };
-	uint64_t addresses[] = { 0x10, 0x30, 0x20 };
-	char path[64], names[3][64] = { "", "", "" };
-	struct dcm_error err = DCM_ERROR_INIT;
-	enum dcm_unnamed why = DCM_UNNAMED_N;
-	void *instance = NULL;
-
-	(void)state;
-	assert_int_equal(p->magic, DCM_ABI_MAGIC);
-	assert_int_equal(p->options->check(config, &err), 0);
-	assert_int_equal(p->lifecycle->open(&host, config, &instance, &err), 0);
-	assert_int_equal(p->lifecycle->start(instance, &err), 0);
-	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
-	unlink(path);
-	p->input->process(instance, DCM_PROCESS_SEEN, &id);
-	assert_int_equal(p->input->resolve(instance, &id, addresses, 3, keep_name, names, &why), -ENOENT);
-	assert_int_equal(why, DCM_UNNAMED_JIT_NO_MAP);
-	CLEANUP(fd__closep) int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	assert_true(fd >= 0);
-	assert_int_equal(fd__write_all(fd, "10 10 one\n20 10 two\n", 20), 0);
-	assert_int_equal(p->input->resolve(instance, &id, addresses, 3, keep_name, names, &why), 0);
-	unlink(path);
-	assert_int_equal(why, DCM_UNNAMED_JIT_NOT_IN_MAP);
-	assert_string_equal(names[0], "one");
-	assert_string_equal(names[1], "");
-	assert_string_equal(names[2], "two");
-	p->input->process(instance, DCM_PROCESS_EXIT, &id);
-	p->lifecycle->stop(instance);
-	/* Its own options are refused when they make no sense. */
-	const char *relative[] = { "tmp" };
-	((struct dcm_list *)((char *)config + p->options->options[0].offset))->items = relative;
-	assert_int_equal(p->options->check(config, &err), -EINVAL);
-	assert_non_null(strstr(err.text, "absolute"));
-}
-
 static int make_dir(void **state)
 {
 	(void)state;
@@ -974,7 +860,6 @@ int main(void)
 		cmocka_unit_test(test_failing_allocations),
 		cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_a_real_container),
-		cmocka_unit_test(test_the_plugin_names_this_process),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);

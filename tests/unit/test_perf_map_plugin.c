@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_perf_map_notes.c - what is said of a perf map that is too large, or is none
+ * tests/unit/test_perf_map_plugin.c - the plugin under a host of ours: this process named by its own
+ * perf map, and what is said of one that is too large, or is none
  */
 #include "tests/unit/unit.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -58,26 +60,6 @@ static struct dcm_metric *no_metric(const struct dcm_host *host, enum dcm_metric
 	return NULL;
 }
 
-static void *default_config(const struct dcm_table *table)
-{
-	static const char *const dirs[] = { "/tmp" };
-	char *config = calloc(1, table->struct_size);
-
-	for (uint32_t i = 0; i < table->n_options; i++) {
-		const struct dcm_option *o = &table->options[i];
-		int64_t value = strstr(o->name, "interval") ? 0
-				: strstr(o->name, "keep")   ? SECOND
-							    : 1 << 20;
-
-		if (o->type == DCM_OPT_LIST)
-			*(struct dcm_list *)(config + o->offset) =
-				(struct dcm_list){ (void *)(uintptr_t)dirs, 1 };
-		else
-			*(int64_t *)(config + o->offset) = value;
-	}
-	return config;
-}
-
 static char logged[4][PROCESSES_NOTE_BYTES];
 static uint32_t n_logged;
 static uint64_t bytes_dropped;
@@ -99,24 +81,96 @@ static void keep_log(const struct dcm_host *host, enum dcm_log_level level, cons
 static void keep_drop(const struct dcm_host *host, const char *reason, uint64_t n)
 {
 	(void)host;
-	if (strcmp(reason, "perf_map_bytes") == 0)
-		bytes_dropped += n;
+	if (strcmp(reason, "perf_map_bytes") != 0)
+		fail_msg("%" PRIu64 " %s dropped", n, reason);
+	bytes_dropped += n;
+}
+
+static const struct dcm_host host = { .size = sizeof(host),
+				      .log = keep_log,
+				      .mono_ns = real_mono,
+				      .real_ns = real_mono,
+				      .drop = keep_drop,
+				      .set_state = any_state,
+				      .metric = no_metric,
+				      .metric_add = no_metrics__add,
+				      .metric_set = no_metrics__set,
+				      .open_guarded = refuse };
+
+static int forget(void **state)
+{
+	(void)state;
+	n_logged = 0;
+	bytes_dropped = 0;
+	return 0;
+}
+
+/* As options__fill() would lay it out, from the plugin's own table. */
+static void *default_config(const struct dcm_table *table)
+{
+	static const char *const dirs[] = { "/tmp" };
+	char *config = calloc(1, table->struct_size);
+
+	for (uint32_t i = 0; i < table->n_options; i++) {
+		const struct dcm_option *o = &table->options[i];
+		int64_t value = strstr(o->name, "interval") ? 0
+				: strstr(o->name, "keep")   ? SECOND
+							    : 1 << 20;
+
+		if (o->type == DCM_OPT_LIST)
+			*(struct dcm_list *)(config + o->offset) =
+				(struct dcm_list){ (void *)(uintptr_t)dirs, 1 };
+		else
+			*(int64_t *)(config + o->offset) = value;
+	}
+	return config;
+}
+
+static void test_the_plugin_names_this_process(void **state)
+{
+	const struct dcm_plugin *p = dcm_plugin_entry();
+	CLEANUP(mem__freep) void *config = default_config(p->options);
+	struct dcm_process id = { .pid = (uint32_t)getpid() };
+	uint64_t addresses[] = { 0x10, 0x30, 0x20 };
+	char path[64], names[3][64] = { "", "", "" };
+	struct dcm_error err = DCM_ERROR_INIT;
+	enum dcm_unnamed why = DCM_UNNAMED_N;
+	void *instance = NULL;
+
+	(void)state;
+	assert_int_equal(p->magic, DCM_ABI_MAGIC);
+	assert_int_equal(p->options->check(config, &err), 0);
+	assert_int_equal(p->lifecycle->open(&host, config, &instance, &err), 0);
+	assert_int_equal(p->lifecycle->start(instance, &err), 0);
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
+	unlink(path);
+	p->input->process(instance, DCM_PROCESS_SEEN, &id);
+	assert_int_equal(p->input->resolve(instance, &id, addresses, 3, keep_name, names, &why), -ENOENT);
+	assert_int_equal(why, DCM_UNNAMED_JIT_NO_MAP);
+	CLEANUP(fd__closep) int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(fd__write_all(fd, "10 10 one\n20 10 two\n", 20), 0);
+	assert_int_equal(p->input->resolve(instance, &id, addresses, 3, keep_name, names, &why), 0);
+	unlink(path);
+	assert_int_equal(why, DCM_UNNAMED_JIT_NOT_IN_MAP);
+	assert_string_equal(names[0], "one");
+	assert_string_equal(names[1], "");
+	assert_string_equal(names[2], "two");
+	p->input->process(instance, DCM_PROCESS_EXIT, &id);
+	p->lifecycle->stop(instance);
+	assert_int_equal(n_logged, 0);
+	assert_int_equal(bytes_dropped, 0);
+	/* Its own options are refused when they make no sense. */
+	const char *relative[] = { "tmp" };
+	((struct dcm_list *)((char *)config + p->options->options[0].offset))->items = relative;
+	assert_int_equal(p->options->check(config, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "absolute"));
 }
 
 /* A map that is too large and no map: said once, counted, and the reason of what has no name. */
 static void test_a_map_of_garbage_is_spoken_of(void **state)
 {
 	const struct dcm_plugin *p = dcm_plugin_entry();
-	struct dcm_host host = { .size = sizeof(host),
-				 .log = keep_log,
-				 .mono_ns = real_mono,
-				 .real_ns = real_mono,
-				 .drop = keep_drop,
-				 .set_state = any_state,
-				 .metric = no_metric,
-				 .metric_add = no_metrics__add,
-				 .metric_set = no_metrics__set,
-				 .open_guarded = refuse };
 	CLEANUP(mem__freep) void *config = default_config(p->options);
 	struct dcm_process id = { .pid = (uint32_t)getpid() };
 	uint64_t address = 0x30;
@@ -161,7 +215,8 @@ static void test_a_map_of_garbage_is_spoken_of(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_map_of_garbage_is_spoken_of),
+		cmocka_unit_test_setup(test_the_plugin_names_this_process, forget),
+		cmocka_unit_test_setup(test_a_map_of_garbage_is_spoken_of, forget),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
