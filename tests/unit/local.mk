@@ -22,7 +22,7 @@ FAILMALLOC = tests/unit/failmalloc.c tests/unit/failmalloc.h
 LDFLAGS_FAILMALLOC = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup,--wrap=strndup
 unit_tests =
 noinst_HEADERS += tests/unit/no_metrics.h tests/unit/shell.h tests/unit/terminal.h tests/unit/trail_events.h \
-	tests/unit/unit.h
+	tests/unit/type_text.h tests/unit/unit.h
 
 if HAVE_CMOCKA
 check_PROGRAMS += $(unit_tests)

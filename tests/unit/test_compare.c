@@ -15,27 +15,15 @@
 #include "core/batch/builder.h"
 #include "core/query/compare.h"
 #include "tests/unit/random.h"
+#include "tests/unit/type_text.h"
 
 #define CPU "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
-
-/* "name:sample_type:sample_unit:period_type:period_unit" as a type of that temporality. */
-static struct dcm_type type_of(struct dcm_builder *b, const char *text, uint32_t temporality)
-{
-	uint32_t part[5];
-
-	for (unsigned i = 0; i < 5; i++) {
-		size_t n = strcspn(text, ":");
-
-		part[i] = builder__string(b, (struct dcm_str){ text, (uint32_t)n });
-		text += n + (text[n] == ':');
-	}
-	return (struct dcm_type){ part[0], part[1], part[2], part[3], part[4], temporality };
-}
 
 static struct dcm_batch *answer_of(const char *a, uint32_t of_a, const char *b, uint32_t of_b)
 {
 	CLEANUP(builder__freep) struct dcm_builder *builder = builder__new(0);
-	struct dcm_type types[2] = { type_of(builder, a, of_a), type_of(builder, b, of_b) };
+	struct dcm_type types[2] = { type_text__read(builder, a, of_a),
+				     type_text__read(builder, b, of_b) };
 	struct dcm_profile head = { .series = builder__series(builder, NULL, 0) };
 	struct dcm_batch *batch = NULL;
 

@@ -18,6 +18,7 @@
 #include "tests/unit/plan_sample.h"
 #include "tests/unit/random.h"
 #include "tests/unit/shell.h"
+#include "tests/unit/type_text.h"
 
 #define CPU	"process_cpu:cpu:nanoseconds:cpu:nanoseconds"
 #define HEAP	"memory:inuse_space:bytes:space:bytes"
@@ -71,24 +72,11 @@ static uint32_t add_stack(struct dcm_builder *b, uint32_t stack)
 	return builder__stack(b, locations, n);
 }
 
-static struct dcm_type type_of(struct dcm_builder *b, const char *text, uint32_t temporality)
-{
-	uint32_t part[5];
-
-	for (unsigned i = 0; i < 5; i++) {
-		size_t n = strcspn(text, ":");
-
-		part[i] = builder__string(b, (struct dcm_str){ text, (uint32_t)n });
-		text += n + (text[n] == ':');
-	}
-	return (struct dcm_type){ part[0], part[1], part[2], part[3], part[4], temporality };
-}
-
 /* One profile, of rows chosen by chance; counts them when they are CPU time. */
 static void add_profile(struct dcm_builder *b, struct random *r, unsigned service, unsigned side,
 			int64_t at_s, const char *type, uint32_t temporality)
 {
-	struct dcm_type t = type_of(b, type, temporality);
+	struct dcm_type t = type_text__read(b, type, temporality);
 	struct dcm_pair pair = { builder__string(b, STR("service_name")),
 				 builder__string(b, str__of(services[service])) };
 	int64_t period = service == MIXED && random__below(r, 2) ? 2 * PERIOD : PERIOD;
