@@ -46,7 +46,10 @@ tests_unit_test_worker_SOURCES = tests/unit/test_worker.c $(FAILMALLOC)
 tests_unit_test_worker_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_worker_LDADD = $(BROKER_LA) $(UNIT_LIBS)
 
+# What is done in a process of its own.
+CHILD = tests/unit/child.c tests/unit/child.h
 unit_tests += tests/unit/test_broker
+tests_unit_test_broker_SOURCES = tests/unit/test_broker.c $(CHILD)
 tests_unit_test_broker_LDADD = $(BROKER_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_error
@@ -95,10 +98,11 @@ unit_tests += tests/unit/test_clock
 tests_unit_test_clock_LDADD = $(BASE_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_dir
+tests_unit_test_dir_SOURCES = tests/unit/test_dir.c $(CHILD)
 tests_unit_test_dir_LDADD = $(BASE_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_fd
-tests_unit_test_fd_SOURCES = tests/unit/test_fd.c $(FAILMALLOC)
+tests_unit_test_fd_SOURCES = tests/unit/test_fd.c $(CHILD) $(FAILMALLOC)
 # Every system call of a replacement can be made to fail.
 tests_unit_test_fd_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC) \
 	-Wl,--wrap=fsync,--wrap=fchmod,--wrap=rename,--wrap=mkostemp \
@@ -458,7 +462,7 @@ tests_unit_test_instance_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_instance_LDADD = $(PLUGIN_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_file_output
-tests_unit_test_file_output_SOURCES = tests/unit/test_file_output.c $(RANDOM_BATCH) $(FAILMALLOC) \
+tests_unit_test_file_output_SOURCES = tests/unit/test_file_output.c $(CHILD) $(RANDOM_BATCH) $(FAILMALLOC) \
 	plugins/output/file/file.c plugins/output/file/folder.c plugins/output/file/name.c
 tests_unit_test_file_output_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_file_output_LDADD = $(PLUGIN_LA) $(UNIT_LIBS)

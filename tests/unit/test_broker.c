@@ -24,6 +24,7 @@
 #include "core/broker/rights.h"
 #include "core/broker/sandbox.h"
 #include "core/broker/turns.h"
+#include "tests/unit/child.h"
 #include "tests/unit/unit.h"
 
 /* ------------------------------------------------------------------------------------------------
@@ -305,18 +306,10 @@ static int without_rights(void)
 
 static void test_has_the_rights(void **state)
 {
-	pid_t child;
-	int status;
-
 	(void)state;
 	if ((sandbox__capabilities() & broker__capabilities) != broker__capabilities || geteuid() != 0)
 		skip_because("needs root");
-	child = fork();
-	if (child == 0)
-		_exit(without_rights());
-	waitpid(child, &status, 0);
-	assert_true(WIFEXITED(status));
-	assert_int_equal(WEXITSTATUS(status), 0);
+	assert_int_equal(child__status(without_rights), 0);
 }
 
 /* An outer map of one entry, and an array that is put into it. */

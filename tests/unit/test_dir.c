@@ -9,12 +9,11 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <sched.h>
 #include <unistd.h>
 
 #include "core/base/dir.h"
 #include "core/base/fd.h"
+#include "tests/unit/child.h"
 #include "tests/unit/shell.h"
 #include "tests/unit/unit.h"
 
@@ -106,57 +105,46 @@ static void what_is_said_is_so(void **state)
 		expect_same("/proc/nope", "of the kernel");
 }
 
+static int look_as_nobody(void)
+{
+	if (setresgid(65534, 65534, 65534) < 0 || setresuid(65534, 65534, 65534) < 0)
+		return 1;
+	look_at_all();
+	return 0;
+}
+
 /* As somebody else, and as root that has given its capabilities up is somebody else's guest. */
 static void so_it_is_for_another_user(void **state)
 {
-	int status;
-	pid_t pid;
-
 	(void)state;
 	if (geteuid() != 0)
-		skip_because("only root can be somebody else");
+		skip_because("only root becomes another user");
 	make_things();
-	pid = fork();
-	if (pid == 0) {
-		if (setresgid(65534, 65534, 65534) < 0 || setresuid(65534, 65534, 65534) < 0)
-			_exit(1);
-		look_at_all();
-		_exit(0);
-	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
+	assert_int_equal(child__status(look_as_nobody), 0);
+}
+
+static int look_at_a_full_disk(void)
+{
+	struct dcm_error err = DCM_ERROR_INIT;
+
+	if (!child__disk(top, "64k"))
+		return CHILD_NO_DISK;
+	shell("head -c 100000 /dev/zero >'%s/fill' 2>/dev/null", top);
+	if (dir__look(top, &err) != -ENOSPC)
+		return 1;
+	if (mount("", top, NULL, MS_REMOUNT | MS_RDONLY, NULL) < 0)
+		return 2;
+	return dir__look(top, &err) == -EROFS ? 0 : 3;
 }
 
 /* A file system of its own that is full, and one that is read-only. */
 static void no_room_is_said(void **state)
 {
-	char command[256];
-	int status;
-	pid_t pid;
+	int status = child__status(look_at_a_full_disk);
 
 	(void)state;
-	if (geteuid() != 0)
-		skip_because("only root mounts file systems");
-	make_things();
-	pid = fork();
-	if (pid == 0) {
-		struct dcm_error err = DCM_ERROR_INIT;
-
-		if (unshare(CLONE_NEWNS) < 0 || mount("", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
-		    mount("tmpfs", top, "tmpfs", 0, "size=64k") < 0)
-			_exit(77);
-		snprintf(command, sizeof(command),
-			 "head -c 100000 /dev/zero >'%s/fill' 2>/dev/null", top);
-		if (system(command) < 0 || dir__look(top, &err) != -ENOSPC)
-			_exit(1);
-		if (mount("", top, NULL, MS_REMOUNT | MS_RDONLY, NULL) < 0 ||
-		    dir__look(top, &err) != -EROFS)
-			_exit(2);
-		_exit(0);
-	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
-		skip_because("no file system can be mounted here");
+	if (status == CHILD_NO_DISK)
+		skip_because(CHILD_NO_DISK_WHY);
 	assert_int_equal(status, 0);
 }
 

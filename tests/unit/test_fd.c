@@ -9,18 +9,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/base/cleanup.h"
 #include "core/base/fd.h"
 #include "core/base/str.h"
+#include "tests/unit/child.h"
 #include "tests/unit/failmalloc.h"
 #include "tests/unit/random.h"
 #include "tests/unit/shell.h"
@@ -389,34 +387,6 @@ static void test_replace_no_memory(void **state)
 	}
 }
 
-enum { SKIPPED = 77 };
-
-static bool write_line(const char *path, const char *line)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
-	bool ok = fd >= 0 && fd__write_all(fd, line, strlen(line)) == 0;
-
-	fd__close(fd);
-	return ok;
-}
-
-/* Gives this process mounts of its own: as root, or as the root of a user namespace. */
-static bool own_mounts(void)
-{
-	char uid[32], gid[32];
-
-	snprintf(uid, sizeof(uid), "0 %u 1", getuid());
-	snprintf(gid, sizeof(gid), "0 %u 1", getgid());
-	if (unshare(CLONE_NEWNS) < 0) {
-		if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
-			return false;
-		if (!write_line("/proc/self/setgroups", "deny") ||
-		    !write_line("/proc/self/uid_map", uid) || !write_line("/proc/self/gid_map", gid))
-			return false;
-	}
-	return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
-}
-
 /* A real file system that is full. In a child, because the mount is the child's alone. */
 static int fill_a_tmpfs(void)
 {
@@ -424,9 +394,8 @@ static int fill_a_tmpfs(void)
 	struct dcm_error err = DCM_ERROR_INIT;
 	char path[512];
 
-	if (!own_mounts() || mkdir(in_dir("tmpfs"), 0700) < 0 ||
-	    mount("tmpfs", in_dir("tmpfs"), "tmpfs", 0, "size=64k") < 0)
-		return SKIPPED;
+	if (!child__disk(in_dir("tmpfs"), "64k"))
+		return CHILD_NO_DISK;
 	snprintf(path, sizeof(path), "%s", in_dir("tmpfs/file"));
 	if (fd__replace(path, 0600, "small", 5, NULL))
 		return 1;
@@ -440,17 +409,12 @@ static int fill_a_tmpfs(void)
 
 static void test_replace_on_a_full_disk(void **state)
 {
-	pid_t pid = fork();
-	int status = 0;
+	int status = child__status(fill_a_tmpfs);
 
 	(void)state;
-	if (pid == 0)
-		_exit(fill_a_tmpfs());
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_true(WIFEXITED(status));
-	if (WEXITSTATUS(status) == SKIPPED)
-		skip_because("a mount of its own needs CAP_SYS_ADMIN or user namespaces");
-	assert_int_equal(WEXITSTATUS(status), 0);
+	if (status == CHILD_NO_DISK)
+		skip_because(CHILD_NO_DISK_WHY);
+	assert_int_equal(status, 0);
 }
 
 enum { N_REPLACES = 300 };

@@ -7,12 +7,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -28,6 +25,7 @@
 #include "core/plugin/instance.h"
 #include "plugins/output/file/folder.h"
 #include "plugins/output/file/name.h"
+#include "tests/unit/child.h"
 #include "tests/unit/failmalloc.h"
 #include "tests/unit/random.h"
 #include "tests/unit/random_batch.h"
@@ -695,31 +693,6 @@ static void it_changes_over_without_a_restart(void **state)
 
 /* ---- a full disk ---- */
 
-enum { SKIPPED = 77 };
-
-static bool write_line(const char *path, const char *line)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
-	bool ok = fd >= 0 && fd__write_all(fd, line, strlen(line)) == 0;
-
-	fd__close(fd);
-	return ok;
-}
-
-static bool own_tmpfs(const char *dir)
-{
-	char uid[32], gid[32];
-
-	snprintf(uid, sizeof(uid), "0 %u 1", getuid());
-	snprintf(gid, sizeof(gid), "0 %u 1", getgid());
-	if (unshare(CLONE_NEWNS) < 0 &&
-	    (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0 || !write_line("/proc/self/setgroups", "deny") ||
-	     !write_line("/proc/self/uid_map", uid) || !write_line("/proc/self/gid_map", gid)))
-		return false;
-	return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 && mkdir(dir, 0700) == 0 &&
-	       mount("tmpfs", dir, "tmpfs", 0, "size=256k") == 0;
-}
-
 /* Fills what is free but for `left` bytes. */
 static void fill(const char *path, size_t left)
 {
@@ -744,8 +717,8 @@ static int fill_the_disk(void)
 	struct whole w;
 	char yaml[256];
 
-	if (!own_tmpfs(in_top("disk")))
-		return SKIPPED;
+	if (!child__disk(in_top("disk"), "256k"))
+		return CHILD_NO_DISK;
 	snprintf(yaml, sizeof(yaml), "{ directory: %s/disk/p, file_name: p, format: folded }", top);
 	begin(&w, yaml);
 	/* Room for one file and no more. */
@@ -777,17 +750,12 @@ static int fill_the_disk(void)
 
 static void a_full_disk_is_waited_out(void **state)
 {
-	pid_t pid = fork();
-	int status = 0;
+	int status = child__status(fill_the_disk);
 
 	(void)state;
-	if (pid == 0)
-		_exit(fill_the_disk());
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_true(WIFEXITED(status));
-	if (WEXITSTATUS(status) == SKIPPED)
-		skip_because("a mount of its own needs CAP_SYS_ADMIN or user namespaces");
-	assert_int_equal(WEXITSTATUS(status), 0);
+	if (status == CHILD_NO_DISK)
+		skip_because(CHILD_NO_DISK_WHY);
+	assert_int_equal(status, 0);
 }
 
 static void every_allocation_may_fail(void **state)
