@@ -2,24 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # tests/preflight.sh - what `decima check` says of this machine is what `decima run` then meets, and looking changes nothing
 set -u
-. "$top_srcdir/tests/lib/wait.sh"
-dir=$(mktemp -d) || exit 1
-pid=
-trap '[ -n "$pid" ] && kill -9 $pid 2>/dev/null; rm -rf "$dir"' EXIT
-for file in decima plugins/.libs/storage_memory.so plugins/.libs/storage_local.so plugins/.libs/output_file.so; do
-	[ -e "$top_builddir/$file" ] || {
-		echo "skip preflight: $file is not built"
-		exit 0
-	}
-done
-# A directory of our own, so that root's trust in it does not depend on where the build is.
-mkdir "$dir/plugins" "$dir/home" "$dir/foreign"
-cp "$top_builddir"/plugins/.libs/*.so "$dir/plugins/"
-chmod 755 "$dir"
-chmod -R go-w "$dir"
+. "$top_srcdir/tests/lib/built.sh"
+mkdir "$dir/home" "$dir/foreign"
+take_plugins storage_memory storage_local output_file
 touch "$dir/home/file" "$dir/foreign/precious"
-# Two runs at once have different process numbers, and so different ports.
-port=$((20000 + $$ % 12000))
 listen=127.0.0.1:$port
 
 decima() { # VERB CONFIGURATION

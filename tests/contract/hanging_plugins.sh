@@ -3,23 +3,10 @@
 # tests/contract/hanging_plugins.sh - an output whose write never returns, a storage whose questions never do:
 # everybody else goes on, a reload takes them off one by one, and the end comes all the same
 set -u
-. "$top_srcdir/tests/lib/wait.sh"
-dir=$(mktemp -d) || exit 1
-pid=
-trap '[ -n "$pid" ] && kill -9 $pid 2>/dev/null; rm -rf "$dir"' EXIT
-for file in decima plugins/.libs/storage_memory.so plugins/.libs/output_file.so plugins/.libs/input_example.so; do
-	[ -e "$top_builddir/$file" ] || {
-		echo "skip hanging_plugins: $file is not built"
-		exit 0
-	}
-done
-# A directory of our own, so that root's trust in it does not depend on where the build is.
-mkdir "$dir/plugins"
-cp "$top_builddir"/plugins/.libs/*.so "$top_builddir/tests/plugins/.libs/output_testing.so" \
-	"$top_builddir/tests/plugins/.libs/storage_minimal.so" "$dir/plugins/"
-chmod -R go-w "$dir"
-# Two runs at once have different process numbers, and so different ports.
-port=$((20000 + $$ % 20000))
+. "$top_srcdir/tests/lib/built.sh"
+take_plugins storage_memory output_file input_example
+install -m 755 "$top_builddir/tests/plugins/.libs/output_testing.so" "$top_builddir/tests/plugins/.libs/storage_minimal.so" \
+	"$dir/plugins/"
 url=http://127.0.0.1:$port
 
 # start CONFIGURATION: a daemon, in $pid
