@@ -74,7 +74,8 @@ fuzz_fuzz_ebpf_trail_LDADD = $(BASE_LA) $(FUZZ_LDFLAGS)
 
 fuzz_programs += fuzz/fuzz_ebpf_pods
 fuzz_fuzz_ebpf_pods_SOURCES = fuzz/fuzz_ebpf_pods.c $(FUZZ_MAIN) plugins/input/ebpf/background.c plugins/input/ebpf/cgroup.c \
-	plugins/input/ebpf/containers.c plugins/input/ebpf/kubernetes.c plugins/input/ebpf/tags.c \
+	plugins/input/ebpf/containers.c plugins/input/ebpf/json_tags.c \
+	plugins/input/ebpf/kubernetes.c plugins/input/ebpf/tags.c \
 	plugins/input/ebpf/thread.c
 fuzz_fuzz_ebpf_pods_LDADD = $(BASE_LA) $(JANSSON_LIBS) $(FUZZ_LDFLAGS)
 

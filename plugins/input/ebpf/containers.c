@@ -21,7 +21,7 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/base/vec.h"
-#include "plugins/input/ebpf/tags.h"
+#include "plugins/input/ebpf/json_tags.h"
 #include "plugins/input/ebpf/background.h"
 
 enum { NAMES_MAX = 4096, ID_DIGITS = 64, PATH_ROOM = 512, FILE_BYTES_MAX = 4 << 20, FILES_MAX = 2 };
@@ -61,40 +61,19 @@ static const struct {
 	[CONTAINERS_CRIO] = { "cri-o", { "/run/containers/storage/overlay-containers/%s/userdata/config.json" } },
 };
 
-static struct dcm_str text_of(const json_t *object, const char *key)
-{
-	const json_t *value = json_object_get(object, key);
-
-	return (struct dcm_str){ json_is_string(value) ? json_string_value(value) : "",
-				 (uint32_t)json_string_length(value) };
-}
-
-static void add(struct buf *rows, const char *name, struct dcm_str value)
-{
-	tags__add(rows, str__of(name), value);
-}
-
 /* {"ID": .., "Name": "/web", "Config": {"Labels": {..}}} */
 static void docker(const json_t *file, struct buf *rows)
 {
-	json_t *labels = json_object_get(json_object_get(file, "Config"), "Labels"), *value;
-	struct dcm_str name = text_of(file, "Name");
-	const char *key;
-	char label[256];
+	json_t *labels = json_object_get(json_object_get(file, "Config"), "Labels");
+	struct dcm_str name = json_tags__text(file, "Name");
 
 	if (str__starts(name, STR("/"))) {
 		name.p++;
 		name.n--;
 	}
-	add(rows, "container", name);
-	add(rows, "__meta_docker_container_name", name);
-	json_object_foreach(labels, key, value)
-	{
-		snprintf(label, sizeof(label), "__meta_docker_container_label_%s", key);
-		add(rows, label, text_of(labels, key));
-		snprintf(label, sizeof(label), "__meta_docker_container_labelpresent_%s", key);
-		add(rows, label, STR("true"));
-	}
+	tags__add(rows, STR("container"), name);
+	tags__add(rows, STR("__meta_docker_container_name"), name);
+	json_tags__add_map(rows, "__meta_docker_container_label", labels);
 }
 
 /* [{"id": .., "names": ["web"]}, ..] */
@@ -109,10 +88,10 @@ static void podman(const json_t *file, const char *id, struct buf *rows)
 		struct dcm_str text = { json_string_value(name) ?: "",
 					(uint32_t)json_string_length(name) };
 
-		if (!str__eq(text_of(one, "id"), str__of(id)))
+		if (!str__eq(json_tags__text(one, "id"), str__of(id)))
 			continue;
-		add(rows, "container", text);
-		add(rows, "__meta_podman_container_name", text);
+		tags__add(rows, STR("container"), text);
+		tags__add(rows, STR("__meta_podman_container_name"), text);
 	}
 }
 
@@ -120,25 +99,25 @@ static void podman(const json_t *file, const char *id, struct buf *rows)
 static void containerd(const json_t *file, struct buf *rows)
 {
 	const json_t *notes = json_object_get(file, "annotations");
-	struct dcm_str name = text_of(notes, "io.kubernetes.cri.container-name");
-	struct dcm_str pod = text_of(notes, "io.kubernetes.cri.sandbox-name");
+	struct dcm_str name = json_tags__text(notes, "io.kubernetes.cri.container-name");
+	struct dcm_str pod = json_tags__text(notes, "io.kubernetes.cri.sandbox-name");
 
 	if (name.n == 0)
-		name = text_of(notes, "nerdctl/name");
-	add(rows, "container", name);
-	add(rows, "__meta_containerd_container_name", name);
-	add(rows, "pod", pod);
-	add(rows, "__meta_containerd_pod_name", pod);
-	add(rows, "namespace", text_of(notes, "io.kubernetes.cri.sandbox-namespace"));
+		name = json_tags__text(notes, "nerdctl/name");
+	tags__add(rows, STR("container"), name);
+	tags__add(rows, STR("__meta_containerd_container_name"), name);
+	tags__add(rows, STR("pod"), pod);
+	tags__add(rows, STR("__meta_containerd_pod_name"), pod);
+	json_tags__add(rows, "namespace", notes, "io.kubernetes.cri.sandbox-namespace");
 }
 
 static void crio(const json_t *file, struct buf *rows)
 {
 	const json_t *notes = json_object_get(file, "annotations");
 
-	add(rows, "container", text_of(notes, "io.kubernetes.container.name"));
-	add(rows, "pod", text_of(notes, "io.kubernetes.pod.name"));
-	add(rows, "namespace", text_of(notes, "io.kubernetes.pod.namespace"));
+	json_tags__add(rows, "container", notes, "io.kubernetes.container.name");
+	json_tags__add(rows, "pod", notes, "io.kubernetes.pod.name");
+	json_tags__add(rows, "namespace", notes, "io.kubernetes.pod.namespace");
 }
 
 int containers__parse(enum containers_runtime runtime, const char *id, const char *json, size_t n,

@@ -21,7 +21,7 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/base/vec.h"
-#include "plugins/input/ebpf/tags.h"
+#include "plugins/input/ebpf/json_tags.h"
 #include "plugins/input/ebpf/thread.h"
 #include "plugins/input/ebpf/background.h"
 
@@ -117,40 +117,6 @@ void kubernetes__free(struct kubernetes *k)
  * An answer
  */
 
-static struct dcm_str text_of(const json_t *object, const char *key)
-{
-	const json_t *value = json_object_get(object, key);
-
-	return (struct dcm_str){ json_is_string(value) ? json_string_value(value) : "",
-				 (uint32_t)json_string_length(value) };
-}
-
-static void add(struct buf *rows, const char *name, struct dcm_str value)
-{
-	tags__add(rows, str__of(name), value);
-}
-
-/*
- * Labels or annotations of a "pod" or "node": PREFIX_KEY=VALUE and PREFIXpresent_KEY=true, as
- * Prometheus names them.
- */
-static void add_map(struct buf *rows, const char *role, const char *prefix, json_t *map)
-{
-	const char *key;
-	json_t *value;
-	char name[256];
-
-	json_object_foreach(map, key, value)
-	{
-		snprintf(name, sizeof(name), "__meta_kubernetes_%s_%s_%s", role, prefix, key);
-		add(rows, name,
-		    (struct dcm_str){ json_string_value(value) ?: "",
-				      (uint32_t)json_string_length(value) });
-		snprintf(name, sizeof(name), "__meta_kubernetes_%s_%spresent_%s", role, prefix, key);
-		add(rows, name, STR("true"));
-	}
-}
-
 static void add_controller(struct buf *rows, json_t *owners)
 {
 	size_t i;
@@ -158,8 +124,8 @@ static void add_controller(struct buf *rows, json_t *owners)
 
 	json_array_foreach(owners, i, owner) if (json_is_true(json_object_get(owner, "controller")))
 	{
-		add(rows, "__meta_kubernetes_pod_controller_kind", text_of(owner, "kind"));
-		add(rows, "__meta_kubernetes_pod_controller_name", text_of(owner, "name"));
+		json_tags__add(rows, "__meta_kubernetes_pod_controller_kind", owner, "kind");
+		json_tags__add(rows, "__meta_kubernetes_pod_controller_name", owner, "name");
 	}
 }
 
@@ -169,12 +135,13 @@ static void add_ready(struct buf *rows, json_t *conditions)
 	json_t *condition;
 
 	json_array_foreach(conditions, i,
-			   condition) if (str__eq(text_of(condition, "type"), STR("Ready")))
+			   condition) if (str__eq(json_tags__text(condition, "type"), STR("Ready")))
 		/* Prometheus has "true", "false" and "unknown". */
-		add(rows, "__meta_kubernetes_pod_ready",
-		    str__eq(text_of(condition, "status"), STR("True"))	  ? STR("true")
-		    : str__eq(text_of(condition, "status"), STR("False")) ? STR("false")
-									  : STR("unknown"));
+		tags__add(rows, STR("__meta_kubernetes_pod_ready"),
+			  str__eq(json_tags__text(condition, "status"), STR("True")) ? STR("true")
+			  : str__eq(json_tags__text(condition, "status"), STR("False"))
+				  ? STR("false")
+				  : STR("unknown"));
 }
 
 /* What all containers of a pod have. */
@@ -182,16 +149,16 @@ static void add_pod(struct buf *rows, json_t *pod)
 {
 	json_t *meta = json_object_get(pod, "metadata"), *status = json_object_get(pod, "status");
 
-	add(rows, "namespace", text_of(meta, "namespace"));
-	add(rows, "pod", text_of(meta, "name"));
-	add(rows, "__meta_kubernetes_namespace", text_of(meta, "namespace"));
-	add(rows, "__meta_kubernetes_pod_name", text_of(meta, "name"));
-	add(rows, "__meta_kubernetes_pod_uid", text_of(meta, "uid"));
-	add(rows, "__meta_kubernetes_pod_node_name", text_of(json_object_get(pod, "spec"), "nodeName"));
-	add(rows, "__meta_kubernetes_node_name", text_of(json_object_get(pod, "spec"), "nodeName"));
-	add(rows, "__meta_kubernetes_pod_ip", text_of(status, "podIP"));
-	add(rows, "__meta_kubernetes_pod_host_ip", text_of(status, "hostIP"));
-	add(rows, "__meta_kubernetes_pod_phase", text_of(status, "phase"));
+	json_tags__add(rows, "namespace", meta, "namespace");
+	json_tags__add(rows, "pod", meta, "name");
+	json_tags__add(rows, "__meta_kubernetes_namespace", meta, "namespace");
+	json_tags__add(rows, "__meta_kubernetes_pod_name", meta, "name");
+	json_tags__add(rows, "__meta_kubernetes_pod_uid", meta, "uid");
+	json_tags__add(rows, "__meta_kubernetes_pod_node_name", json_object_get(pod, "spec"), "nodeName");
+	json_tags__add(rows, "__meta_kubernetes_node_name", json_object_get(pod, "spec"), "nodeName");
+	json_tags__add(rows, "__meta_kubernetes_pod_ip", status, "podIP");
+	json_tags__add(rows, "__meta_kubernetes_pod_host_ip", status, "hostIP");
+	json_tags__add(rows, "__meta_kubernetes_pod_phase", status, "phase");
 	add_controller(rows, json_object_get(meta, "ownerReferences"));
 	add_ready(rows, json_object_get(status, "conditions"));
 }
@@ -208,20 +175,22 @@ static struct dcm_str id_of(struct dcm_str container_id)
 static int add_container(struct table *t, json_t *pod, json_t *status, bool is_init)
 {
 	json_t *meta = json_object_get(pod, "metadata");
-	struct dcm_str id = id_of(text_of(status, "containerID"));
+	struct dcm_str id = id_of(json_tags__text(status, "containerID"));
 	struct container c = { .id = NULL };
 
 	/* One that waits to be started has none yet. */
 	if (id.n == 0 || t->containers.n >= CONTAINERS_MAX)
 		return 0;
-	add(&c.rows, "container", text_of(status, "name"));
+	json_tags__add(&c.rows, "container", status, "name");
 	add_pod(&c.rows, pod);
-	add(&c.rows, "__meta_kubernetes_pod_container_name", text_of(status, "name"));
-	add(&c.rows, "__meta_kubernetes_pod_container_id", text_of(status, "containerID"));
-	add(&c.rows, "__meta_kubernetes_pod_container_image", text_of(status, "image"));
-	add(&c.rows, "__meta_kubernetes_pod_container_init", is_init ? STR("true") : STR("false"));
-	add_map(&c.rows, "pod", "label", json_object_get(meta, "labels"));
-	add_map(&c.rows, "pod", "annotation", json_object_get(meta, "annotations"));
+	json_tags__add(&c.rows, "__meta_kubernetes_pod_container_name", status, "name");
+	json_tags__add(&c.rows, "__meta_kubernetes_pod_container_id", status, "containerID");
+	json_tags__add(&c.rows, "__meta_kubernetes_pod_container_image", status, "image");
+	tags__add(&c.rows, STR("__meta_kubernetes_pod_container_init"),
+		  is_init ? STR("true") : STR("false"));
+	json_tags__add_map(&c.rows, "__meta_kubernetes_pod_label", json_object_get(meta, "labels"));
+	json_tags__add_map(&c.rows, "__meta_kubernetes_pod_annotation",
+			   json_object_get(meta, "annotations"));
 	c.id = mem__dup_str(id.p, id.n);
 	if (!c.id || c.rows.error || !vec__push(&t->containers, c)) {
 		free(c.id);
@@ -308,8 +277,10 @@ int kubernetes__take_node(struct kubernetes *k, const char *json, size_t n)
 	bool fits = json_is_string(json_object_get(meta, "name"));
 
 	if (fits) {
-		add_map(&rows, "node", "label", json_object_get(meta, "labels"));
-		add_map(&rows, "node", "annotation", json_object_get(meta, "annotations"));
+		json_tags__add_map(&rows, "__meta_kubernetes_node_label",
+				   json_object_get(meta, "labels"));
+		json_tags__add_map(&rows, "__meta_kubernetes_node_annotation",
+				   json_object_get(meta, "annotations"));
 	}
 	json_decref(node);
 	if (!fits || rows.error) {

@@ -15,6 +15,7 @@ ebpf_pure = \
 	plugins/input/ebpf/flush.c plugins/input/ebpf/flush.h \
 	plugins/input/ebpf/identity.c plugins/input/ebpf/identity.h \
 	plugins/input/ebpf/inode.c plugins/input/ebpf/inode.h \
+	plugins/input/ebpf/json_tags.c plugins/input/ebpf/json_tags.h \
 	plugins/input/ebpf/kernel.c plugins/input/ebpf/kernel.h \
 	plugins/input/ebpf/kubernetes.c plugins/input/ebpf/kubernetes.h \
 	plugins/input/ebpf/labels.c plugins/input/ebpf/labels.h \
