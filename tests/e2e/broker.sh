@@ -42,7 +42,9 @@ if [ "$(caps "$broker" Seccomp)" = 2 ]; then ok broker.seccomp; else not_ok brok
 if [ $((0x$(caps "$broker" CapPrm) & (1 << 21 | 1 << 1 | 1 << 7))) = 0 ]; then ok broker.few; else not_ok broker.few "$(caps "$broker" CapPrm)"; fi
 
 # What begins now is another user's, one after the other, from files that only root may read; one loads an object late.
-if ${CC:-cc} -O2 -g -pthread -fno-omit-frame-pointer -DLEAF_FRAME -o "$dir/chain" "$top_srcdir/tests/programs/chain.c" 2>/dev/null; then
+if ! has_cc; then
+	skip broker.names_after "no C compiler"
+elif compile chain chain.c -fno-omit-frame-pointer -DLEAF_FRAME; then
 	chmod 755 "$dir"
 	chmod 711 "$dir/chain"
 	timeout 4 setpriv --reuid=65534 --regid=65534 --clear-groups "$dir/chain" 60 >/dev/null
@@ -60,17 +62,15 @@ if ${CC:-cc} -O2 -g -pthread -fno-omit-frame-pointer -DLEAF_FRAME -o "$dir/chain
 	else
 		ok broker.readable
 	fi
-else
-	skip broker.names_after "no C compiler"
 fi
 
 # Two libraries of another user's in turns at one address, from files that were not there when the rights went.
 turns=turns$$
-flags="-O2 -g -fno-omit-frame-pointer"
-library="-shared -fPIC -DTIMES=3000000"
-if ${CC:-cc} $flags $library -DLIBRARY=spin_a -o "$dir/a.so" "$top_srcdir/tests/programs/swap.c" 2>/dev/null &&
-	${CC:-cc} $flags $library -DLIBRARY=spin_b -o "$dir/b.so" "$top_srcdir/tests/programs/swap.c" &&
-	${CC:-cc} $flags -o "$dir/$turns" "$top_srcdir/tests/programs/swap.c" -ldl; then
+library="-fno-omit-frame-pointer -shared -fPIC -DTIMES=3000000"
+if ! has_cc; then
+	skip broker.turns "no C compiler"
+elif compile a.so swap.c $library -DLIBRARY=spin_a && compile b.so swap.c $library -DLIBRARY=spin_b &&
+	compile "$turns" swap.c -fno-omit-frame-pointer -ldl; then
 	setpriv --reuid=65534 --regid=65534 --clear-groups "$dir/$turns" "$dir/a.so" "$dir/b.so" 600 &
 	swap=$!
 	turns_seen() {
@@ -82,8 +82,6 @@ if ${CC:-cc} $flags $library -DLIBRARY=spin_a -o "$dir/a.so" "$top_srcdir/tests/
 	get /metrics >"$dir/metrics"
 	lost=$(sed -n 's/^decima_dropped_total{instance="ebpf",reason="samples_[a-z_]*"} //p' "$dir/metrics" | awk '{ n += $1 } END { print n + 0 }')
 	if [ "$lost" = 0 ]; then ok broker.turns_lost_none; else not_ok broker.turns_lost_none "$(grep dropped_total "$dir/metrics" | tr '\n' '|')"; fi
-else
-	skip broker.turns "no C compiler"
 fi
 
 # A change that would open programs again is refused, and the daemon goes on as it was.

@@ -6,7 +6,7 @@ set -u
 need_sampler
 [ "$(uname -m)" = x86_64 ] || skip_all "unwind tables are for x86-64"
 [ -r /sys/kernel/btf/vmlinux ] || skip_all "this kernel has no BTF"
-${CC:-cc} -O2 -g -pthread -o "$dir/chain" "$top_srcdir/tests/programs/chain.c" 2>/dev/null || skip_all "no C compiler"
+compile chain chain.c || exit 1
 
 cat >"$dir/conf.yaml" <<EOF
 inputs:

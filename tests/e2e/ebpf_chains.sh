@@ -14,11 +14,7 @@ chain='alpha beta gamma_ spin'
 case_of c "$root $chain" "$dir/chain" 600
 case_of c_recursion "$root alpha beta gamma_ $(repeat 600 'down ')spin" "$dir/chain" 600 600
 
-if command -v clang >/dev/null && CC=clang compile clang chain.c $flags; then
-	case_of c_clang "$root $chain" "$dir/clang" 600
-else
-	echo "skip c_clang: clang is missing"
-fi
+has clang c_clang && CC=clang compile clang chain.c $flags && case_of c_clang "$root $chain" "$dir/clang" 600
 
 # The leader of the thread group is dead: /proc/PID shows nothing, /proc/TID does.
 cp "$dir/chain" "$dir/dead"

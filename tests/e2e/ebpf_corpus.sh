@@ -45,27 +45,23 @@ has_static_libc pie && compile hard_pie hard.c $flags -static-pie && hard pie re
 compile hard_lto hard.c $flags -flto=1 && hard lto pushes "$root ?pushes eats spin"
 compile hard_o0 hard.c $flags -O0 && hard o0 alloca "$root scattered spin"
 judge 'frequency: 997Hz' 1
-if command -v clang >/dev/null && CC=clang compile hard_clang hard.c $flags; then
-	hard_cases clang
-else
-	echo "skip clang: clang is missing"
-fi
-if command -v musl-gcc >/dev/null && CC=musl-gcc compile hard_musl hard.c $flags -static -DNO_UCONTEXT; then
+has clang clang && CC=clang compile hard_clang hard.c $flags && hard_cases clang
+if has musl-gcc musl && CC=musl-gcc compile hard_musl hard.c $flags -static -DNO_UCONTEXT; then
 	musl='?_start *(_start_c|libc_start.*|__libc_start.*)'
 	# What calls main there is where the program begins: nothing above it has unwind rows.
 	hard musl alloca "$musl main scattered spin"
 	# A thread's frame pointer is 0 there, which in code without rows is taken for the outermost frame's.
 	hard musl thread "*(__clone|start|libc.*) thread_main spin|$musl main threads|clock_gettime"
-else
-	echo "skip musl: musl-gcc (package musl-tools) is missing"
 fi
 
 # Rust as a release is built.
-if command -v rustc >/dev/null && rustc -O -g -o "$dir/hard_rust" "$programs/chain.rs" 2>"$dir/log"; then
+if ! has rustc rust; then
+	:
+elif rustc -O -g -o "$dir/hard_rust" "$programs/chain.rs" 2>"$dir/cc.log"; then
 	rust='*(std::.*|core::.*|<.*|__rust.*|.*lang_start.*)'
 	case_of rust "$root $rust chain::main $rust .*Alpha.*run.* chain::beta.* chain::call.* ?chain::beta::.* chain::inner::spin.*" "$dir/hard_rust" 600
 else
-	echo "skip rust: rustc is missing, or builds nothing"
+	not_ok compile.rust "$(grep -m 1 error "$dir/cc.log")"
 fi
 
 judge 'frequency: 997Hz' 1

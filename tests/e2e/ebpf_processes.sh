@@ -17,7 +17,7 @@ rm "$dir/gone"
 cp "$dir/chain" "$dir/replaced" && case_of replaced "$chain" "$dir/replaced" 600
 warm
 sed 's/gamma_/decoy_/' "$programs/chain.c" >"$dir/decoy.c"
-cc -O2 $flags -pthread -o "$dir/decoy" "$dir/decoy.c" && mv "$dir/decoy" "$dir/replaced"
+compile decoy "$dir/decoy.c" $flags && mv "$dir/decoy" "$dir/replaced"
 
 # is_named NAME: $pid has become it
 is_named() { grep -q "^$1\$" "/proc/$pid/comm"; }
@@ -48,7 +48,7 @@ for l in $(ldd "$dir/chain" | grep -o '/[^ ]*'); do
 	mkdir -p "$dir/jail/$(dirname "$l")" && cp "$l" "$dir/jail/$l"
 done
 cp "$dir/chain" "$dir/jail/$dir/jailed"
-cc -O2 $flags -pthread -o "$dir/jailed" "$dir/decoy.c"
+compile jailed "$dir/decoy.c" $flags
 case_of chroot_decoy "$chain" chroot "$dir/jail" "$dir/jailed" 600
 wait_for 60 is_named jailed
 

@@ -33,11 +33,7 @@ all() {
 all gcc
 
 one gcc library "$run library (.*qsort.*|libc.*) (.*sort.*|libc.*) compare spin"
-if command -v clang >/dev/null && CC=clang compile clang unwind.c $flags; then
-	all clang
-else
-	echo "skip clang: clang is missing"
-fi
+has clang clang && CC=clang compile clang unwind.c $flags && all clang
 has_static_libc static && compile static unwind.c $flags -static && all static
 if has_static_libc static_pie && compile static_pie unwind.c $flags -fPIE -static-pie; then
 	one static_pie plain "$run alpha beta spin"

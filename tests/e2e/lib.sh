@@ -4,6 +4,7 @@
 # $decima, $destdir, $prefix, $top_srcdir and $top_builddir come from tools/test.
 
 . "$top_srcdir/tests/lib/wait.sh"
+. "$top_srcdir/tests/lib/compile.sh"
 
 dir=$(mktemp -d /tmp/decima-e2e.XXXXXX) || exit 1
 daemon=

@@ -17,9 +17,9 @@ if [ "$(id -u)" -ne 0 ] || [ ! -e "$plugins/input_ebpf.so" ]; then
 fi
 command -v go >/dev/null || { skip query_pprof "go is missing"; exit 0; }
 
-${CC:-cc} -O1 -fno-omit-frame-pointer -o "$dir/chain" "$top_srcdir/tests/programs/chain.c" -pthread || exit 1
+compile chain chain.c -O1 -g0 -fno-omit-frame-pointer || exit 1
 # Other code, so that its build id is not that of the one with names.
-${CC:-cc} -O1 -fno-omit-frame-pointer -DLEAF_FRAME -s -o "$dir/nameless" "$top_srcdir/tests/programs/chain.c" -pthread || exit 1
+compile nameless chain.c -O1 -g0 -fno-omit-frame-pointer -DLEAF_FRAME -s || exit 1
 cat >"$dir/decima.yaml" <<'END'
 inputs: { ebpf: { frequency: 199Hz } }
 storage: { memory: {} }

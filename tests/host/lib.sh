@@ -4,6 +4,7 @@
 # Wants top_srcdir and top_builddir. Makes $dir, which goes away at the end with every process that
 # was noted in $pids. A machine that cannot run these tests is skipped with the reason.
 . "$top_srcdir/tests/lib/wait.sh"
+. "$top_srcdir/tests/lib/compile.sh"
 . "$top_srcdir/tests/lib/chains.sh"
 
 dir=$(mktemp -d) || exit 1
@@ -48,26 +49,6 @@ need_root() {
 may_mount() {
 	unshare -m true 2>/dev/null && return
 	echo "skip $1: no mount namespaces here (a root that is no mount point?)"
-	return 1
-}
-
-# builds NAME SOURCE FLAG..: a program of tests/programs into $dir/NAME, or false
-builds() {
-	to=$dir/$1 from=$programs/$2
-	shift 2
-	${CC:-cc} -O2 -g -pthread "$@" -o "$to" "$from" 2>"$dir/cc.log"
-}
-# compile NAME SOURCE FLAG..: the same; one that does not build is a failed case, and a machine without a compiler skipped
-compile() {
-	need_cc
-	builds "$@" && return
-	not_ok "compile.$1" "$(head -n 1 "$dir/cc.log")"
-	return 1
-}
-# has_static_libc NAME: programs can be linked so, or NAME is skipped
-has_static_libc() {
-	[ "$(${CC:-cc} -print-file-name=libc.a)" != libc.a ] && return
-	echo "skip $1: no static libc"
 	return 1
 }
 

@@ -1,28 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 # tests/lib/chains.sh - do stacks show just the chains of calls that a program is in? Sourced, with ok and not_ok there
 #
-# Wants $dir and $top_srcdir, and skip_all for roots. Chains are written as tests/lib/chain.awk says, which decides.
+# Wants $dir and $top_srcdir, and tests/lib/compile.sh for roots. Chains are written as tests/lib/chain.awk says, which decides.
 
 # What a program may be in at any moment instead of its chain's next: the C library, the loader, the vDSO, stubs, its clock.
 other='now|is_over|over|exit|_.*|lib.*|ld-.*|\[(vdso|plt)\].*|(clock_gettime|time|qsort|msort|memset|snprintf|setjmp|longjmp|sig'
 other="$other|malloc|free|memcpy|memmove|setitimer|getcontext|makecontext|swapcontext|setcontext|strcmp|strtod"
 other="$other|printf|write|brk|sbrk|fstat|getrandom|pthread_create|clone).*"
 
-need_cc() {
-	cc=${CC:-cc}
-	command -v "${cc%% *}" >/dev/null || skip_all "no C compiler"
-}
 # repeat N TEXT
 repeat() { awk -v n="$1" -v s="$2" 'BEGIN { while (n-- > 0) printf "%s", s }'; }
 
 # roots: $root and $thread begin the chains of programs of this machine's C library, up to main and to thread_main. How
 # many frames of its own there are is asked of libgcc's unwinder.
 roots() {
-	need_cc
-	if ! ${CC:-cc} -O2 -g -pthread -o "$dir/roots" "$top_srcdir/tests/programs/roots.c" 2>"$dir/cc.log"; then
-		not_ok roots "$(head -n 1 "$dir/cc.log")"
-		return 1
-	fi
+	compile roots roots.c || return
 	# shellcheck disable=SC2046 # two numbers
 	set -- $("$dir/roots")
 	root="_start $(repeat $(($1 - 1)) '(libc.*|__libc_start.*) ')main"

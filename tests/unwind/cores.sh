@@ -5,6 +5,7 @@
 # Programs of tests/programs/hard.c are ended by a signal wherever they are at that moment, several times each; an
 # interpreter aborts below its own frames, with other threads waiting.
 set -u
+. "$top_srcdir/tests/lib/compile.sh"
 walk=$top_builddir/tests/unwind/core_walk
 oracle=$top_builddir/tests/unwind/core_oracle
 dir=$(mktemp -d) || exit 1
@@ -70,19 +71,23 @@ case_of() {
 	fi
 }
 
-# build NAME CC FLAG..
+# build NAME FLAG..
 build() {
-	to=$1
+	name=$1
 	shift
-	"$@" -O2 -g -pthread -fomit-frame-pointer -Wl,-z,lazy -o "$dir/$to" "$top_srcdir/tests/programs/hard.c" 2>"$dir/err" && return
-	echo "skip unwind_cores.$to: $1 builds nothing"
+	has_cc || {
+		echo "skip unwind_cores.$name: ${CC:-cc} is missing"
+		return 1
+	}
+	builds "$name" hard.c -fomit-frame-pointer -Wl,-z,lazy "$@" && return
+	echo "not ok unwind_cores.$name: $(head -n 1 "$dir/cc.log")"
 	return 1
 }
 
-build gcc "${CC:-cc}" && for c in qsort alloca realigned realigned_alloca large longjmp signal coroutine tail_call \
+build gcc && for c in qsort alloca realigned realigned_alloca large longjmp signal coroutine tail_call \
 	noreturn split vdso pushes recursion thread lazy; do case_of gcc $c; done
-build clang clang && for c in qsort alloca realigned_alloca signal recursion vdso lazy; do case_of clang $c; done
-build static "${CC:-cc}" -static && for c in qsort signal thread; do case_of static $c; done
+CC=clang build clang && for c in qsort alloca realigned_alloca signal recursion vdso lazy; do case_of clang $c; done
+has_static_libc unwind_cores.static && build static -static && for c in qsort signal thread; do case_of static $c; done
 
 # Not a script that stands for it.
 python=$(python3 -c 'import sys; print(sys.executable)' 2>/dev/null)

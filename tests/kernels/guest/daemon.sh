@@ -9,8 +9,7 @@ set -u
 cpu1=/sys/devices/system/cpu/cpu1/online
 paranoid=/proc/sys/kernel/perf_event_paranoid
 [ -x "$decima" ] || skip_all "decima is not installed"
-${CC:-cc} -O2 -g -pthread -fomit-frame-pointer -o "$dir/chain" "$top_srcdir/tests/programs/chain.c" ||
-	skip_all "no C compiler"
+compile chain chain.c -fomit-frame-pointer || exit 1
 chmod 755 "$dir"
 # Who has rights loads what is root's, which is not so where an ordinary user built and installed it.
 mkdir "$dir/plugins" && cp "$plugins"/*.so "$dir/plugins/" && chown -R 0:0 "$dir/plugins"
