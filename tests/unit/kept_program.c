@@ -7,17 +7,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "core/base/cleanup.h"
 #include "core/base/fd.h"
 #include "core/base/str.h"
 #include "core/batch/batch.h"
+#include "tests/unit/folder.h"
 #include "tests/unit/native_batch.h"
 
 static const int64_t SECOND = 1000000000;
-static char root[] = "/tmp/decima-kept-XXXXXX";
+DEFINE_FOLDER(root, "kept", 0700);
 struct kept_program kept;
 
 static __attribute__((noinline)) int hidden_function(int n)
@@ -30,14 +30,14 @@ int kept__make_root(void **state)
 {
 	CLEANUP(fd__closep) int fd = kept__open_self();
 
-	(void)state;
-	return mkdtemp(root) && elf__build_id(fd, kept.build_id) == 0 && hidden_function(1) ? 0 : -1;
+	return make_root(state) == 0 && elf__build_id(fd, kept.build_id) == 0 && hidden_function(1)
+		       ? 0
+		       : -1;
 }
 
 int kept__remove_root(void **state)
 {
-	(void)state;
-	return shell("rm -rf '%s'", root);
+	return remove_root(state);
 }
 
 int kept__new_dir(void **state)

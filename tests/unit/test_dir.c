@@ -14,23 +14,11 @@
 #include "core/base/dir.h"
 #include "core/base/fd.h"
 #include "tests/unit/child.h"
+#include "tests/unit/folder.h"
 #include "tests/unit/shell.h"
 #include "tests/unit/unit.h"
 
-static char top[64];
-
-static int make_top(void **state)
-{
-	(void)state;
-	snprintf(top, sizeof(top), "/tmp/decima-dir-XXXXXX");
-	return mkdtemp(top) && chmod(top, 0755) == 0 ? 0 : -1;
-}
-
-static int remove_top(void **state)
-{
-	(void)state;
-	return shell("chmod -R u+rwx '%s'; rm -rf '%s'", top, top);
-}
+DEFINE_FOLDER(top, "dir", 0755);
 
 /* The oracle: does it. */
 static int try(const char *path)

@@ -27,10 +27,11 @@
 #include "core/base/vec.h"
 #include "core/symbolize/elf.h"
 #include "tests/unit/failmalloc.h"
+#include "tests/unit/folder.h"
 #include "tests/unit/paths.h"
 #include "tests/unit/shell.h"
 
-static char dir[] = "/tmp/decima-elf-XXXXXX";
+DEFINE_FOLDER(dir, "elf", 0700);
 
 struct expected {
 	uint64_t start, size;
@@ -837,18 +838,6 @@ static void test_failing_allocations(void **state)
 	if (!have("cc") || !compile("-O1", "sweep"))
 		skip_because("cc is needed");
 	sweep(in_dir("sweep"));
-}
-
-static int make_dir(void **state)
-{
-	(void)state;
-	return mkdtemp(dir) ? 0 : -1;
-}
-
-static int remove_dir(void **state)
-{
-	(void)state;
-	return shell("rm -rf '%s'", dir);
 }
 
 int main(void)

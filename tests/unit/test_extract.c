@@ -21,13 +21,14 @@
 #include "core/symbolize/extract.h"
 #include "core/symbolize/frames.h"
 #include "tests/unit/failmalloc.h"
+#include "tests/unit/folder.h"
 #include "tests/unit/paths.h"
 #include "tests/unit/random.h"
 #include "tests/unit/shell.h"
 
 enum { N_ADDRESSES = 500 };
 
-static char dir[] = "/tmp/decima-extract-XXXXXX";
+DEFINE_FOLDER(dir, "extract", 0700);
 #define run(...) shell_in(dir, __VA_ARGS__)
 
 static int open_in_dir(const char *name, int flags)
@@ -205,18 +206,6 @@ static void test_failing_allocations(void **state)
 		failmalloc__disarm();
 		assert_true(rc == 0 || rc == -ENOMEM);
 	}
-}
-
-static int make_dir(void **state)
-{
-	(void)state;
-	return mkdtemp(dir) ? 0 : -1;
-}
-
-static int remove_dir(void **state)
-{
-	(void)state;
-	return run("rm -rf %s", dir);
 }
 
 int main(void)

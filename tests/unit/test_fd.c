@@ -20,8 +20,8 @@
 #include "core/base/str.h"
 #include "tests/unit/child.h"
 #include "tests/unit/failmalloc.h"
+#include "tests/unit/folder.h"
 #include "tests/unit/random.h"
-#include "tests/unit/shell.h"
 #include "tests/unit/unit.h"
 
 /* ---- faults ---------------------------------------------------------------------------------- */
@@ -93,7 +93,7 @@ int __wrap_close(int fd)
 
 /* ---- a directory of the test's own ----------------------------------------------------------- */
 
-static char dir[64];
+DEFINE_FOLDER(dir, "fd", 0700);
 
 static const char *in_dir(const char *name)
 {
@@ -101,19 +101,6 @@ static const char *in_dir(const char *name)
 
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
 	return path;
-}
-
-static int make_test_dir(void **state)
-{
-	(void)state;
-	memcpy(dir, "/tmp/decima-fd-XXXXXX", sizeof("/tmp/decima-fd-XXXXXX"));
-	return mkdtemp(dir) ? 0 : -1;
-}
-
-static int remove_test_dir(void **state)
-{
-	(void)state;
-	return shell("rm -rf '%s'", dir);
 }
 
 static unsigned count_entries(const char *path)
@@ -506,5 +493,5 @@ int main(void)
 		cmocka_unit_test(test_mkdirs),
 	};
 
-	return cmocka_run_group_tests(tests, make_test_dir, remove_test_dir);
+	return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

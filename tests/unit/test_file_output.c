@@ -27,6 +27,7 @@
 #include "plugins/output/file/name.h"
 #include "tests/unit/child.h"
 #include "tests/unit/failmalloc.h"
+#include "tests/unit/folder.h"
 #include "tests/unit/random.h"
 #include "tests/unit/random_batch.h"
 #include "tests/unit/shell.h"
@@ -34,20 +35,7 @@
 
 #define SECOND ((int64_t)1000000000)
 
-static char top[64];
-
-static int make_top(void **state)
-{
-	(void)state;
-	snprintf(top, sizeof(top), "/tmp/decima-file-XXXXXX");
-	return mkdtemp(top) ? 0 : -1;
-}
-
-static int remove_top(void **state)
-{
-	(void)state;
-	return shell("rm -rf '%s'", top);
-}
+DEFINE_FOLDER(top, "file", 0700);
 
 static const char *in_top(const char *name)
 {

@@ -25,13 +25,14 @@
 #include "core/base/vec.h"
 #include "core/symbolize/frames.h"
 #include "tests/unit/failmalloc.h"
+#include "tests/unit/folder.h"
 #include "tests/unit/paths.h"
 #include "tests/unit/random.h"
 #include "tests/unit/shell.h"
 
 enum { N_ADDRESSES = 400, SECOND = 1000000000 };
 
-static char dir[] = "/tmp/decima-frames-XXXXXX";
+DEFINE_FOLDER(dir, "frames", 0700);
 
 static bool have(const char *tool)
 {
@@ -664,18 +665,6 @@ static void test_packages_that_are_none(void **state)
 		if (rc == 0)
 			frames__fini(&f);
 	}
-}
-
-static int make_dir(void **state)
-{
-	(void)state;
-	return mkdtemp(dir) ? 0 : -1;
-}
-
-static int remove_dir(void **state)
-{
-	(void)state;
-	return shell("chmod -R u+w %s; rm -rf %s", dir, dir);
 }
 
 int main(void)

@@ -18,26 +18,13 @@
 #include "core/base/fd.h"
 #include "core/base/str.h"
 #include "tests/unit/failmalloc.h"
+#include "tests/unit/folder.h"
 #include "tests/unit/paths.h"
-#include "tests/unit/shell.h"
 #include "tests/unit/unit.h"
 
 #define PLUGINS TEST_BUILDDIR "/tests/plugins/.libs"
 
-static char top[64];
-
-static int make_top(void **state)
-{
-	(void)state;
-	snprintf(top, sizeof(top), "/tmp/decima-loader-XXXXXX");
-	return mkdtemp(top) && chmod(top, 0755) == 0 ? 0 : -1;
-}
-
-static int remove_top(void **state)
-{
-	(void)state;
-	return shell("rm -rf '%s'", top);
-}
+DEFINE_FOLDER(top, "loader", 0755);
 
 static const char *in_top(const char *name)
 {

@@ -23,12 +23,12 @@
 #include "core/symbolize/names.h"
 #include "core/symbolize/scribe.h"
 #include "tests/unit/failmalloc.h"
-#include "tests/unit/shell.h"
+#include "tests/unit/folder.h"
 
 #define ID	 "0123456789abcdef"
 #define STAND_IN "~0123456789abcdef"
 
-static char root[] = "/tmp/decima-names-XXXXXX";
+DEFINE_FOLDER(root, "names", 0700);
 static char dir[64]; /* of this test */
 static char log_path[128];
 
@@ -707,18 +707,6 @@ static void test_failing_allocations(void **state)
 	assert_int_equal(stat_of(s).n_written + stat_of(s).n_dropped, n);
 	scribe__free(s);
 	depot__free(d);
-}
-
-static int make_root(void **state)
-{
-	(void)state;
-	return mkdtemp(root) ? 0 : -1;
-}
-
-static int remove_root(void **state)
-{
-	(void)state;
-	return shell("rm -rf '%s'", root);
 }
 
 int main(void)

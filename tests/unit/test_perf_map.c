@@ -31,12 +31,13 @@
 #include "plugins/input/perf_map/processes.h"
 #include "plugins/input/perf_map/source.h"
 #include "tests/unit/failmalloc.h"
+#include "tests/unit/folder.h"
 #include "tests/unit/random.h"
 #include "tests/unit/shell.h"
 #include "tests/unit/terminal.h"
 
 static const int64_t SECOND = 1000000000;
-static char dir[] = "/tmp/decima-perf-map-XXXXXX";
+DEFINE_FOLDER(dir, "perf-map", 0700);
 
 /* --- lines --- */
 
@@ -826,18 +827,6 @@ static void test_a_real_container(void **state)
 	processes__event(t, DCM_PROCESS_EXIT, &id);
 	assert_asked(t, &id, 0x18, 0, "in the box");
 	processes__free(t);
-}
-
-static int make_dir(void **state)
-{
-	(void)state;
-	return mkdtemp(dir) ? 0 : -1;
-}
-
-static int remove_dir(void **state)
-{
-	(void)state;
-	return shell("rm -rf '%s'", dir);
 }
 
 int main(void)

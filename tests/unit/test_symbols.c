@@ -27,12 +27,13 @@
 #include "core/symbolize/elf.h"
 #include "core/symbolize/symbols.h"
 #include "tests/unit/failmalloc.h"
+#include "tests/unit/folder.h"
 #include "tests/unit/native_batch.h"
 #include "tests/unit/paths.h"
 #include "tests/unit/shell.h"
 
 static const int64_t SECOND = 1000000000;
-static char dir[] = "/tmp/decima-symbols-XXXXXX";
+DEFINE_FOLDER(dir, "symbols", 0700);
 
 /* --- batches to ask about --- */
 
@@ -757,18 +758,6 @@ static void test_threads(void **state)
 	offer(s, "00", k.path);
 	CLEANUP(batch__unrefp) struct dcm_batch *named = resolve(s, b, 10 * SECOND);
 	assert_name(named, 0, "lfind");
-}
-
-static int make_dir(void **state)
-{
-	(void)state;
-	return mkdtemp(dir) ? 0 : -1;
-}
-
-static int remove_dir(void **state)
-{
-	(void)state;
-	return shell("rm -rf '%s'", dir);
 }
 
 int main(void)

@@ -22,23 +22,10 @@
 
 #include "core/base/fd.h"
 #include "tests/unit/failmalloc.h"
-#include "tests/unit/shell.h"
+#include "tests/unit/folder.h"
 #include "tests/unit/unit.h"
 
-static char top[64];
-
-static int make_top(void **state)
-{
-	(void)state;
-	snprintf(top, sizeof(top), "/tmp/decima-trust-XXXXXX");
-	return mkdtemp(top) && chmod(top, 0755) == 0 ? 0 : -1;
-}
-
-static int remove_top(void **state)
-{
-	(void)state;
-	return shell("rm -rf '%s'", top);
-}
+DEFINE_FOLDER(top, "trust", 0755);
 
 static const char *in_top(const char *name)
 {
