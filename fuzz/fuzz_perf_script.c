@@ -5,23 +5,12 @@
  *
  * What bytes look like is asked of the same input.
  */
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "core/batch/batch.h"
 #include "core/codec/codec.h"
 #include "core/codec/perf_script.h"
-#include "tests/unit/batch_judge.h"
+#include "fuzz/verdict.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void expect(bool fine, const char *what)
-{
-	if (fine)
-		return;
-	fprintf(stderr, "%s\n", what);
-	abort();
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -30,13 +19,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct dcm_error err = DCM_ERROR_INIT;
 
 	codec__sniff(data, size);
-	if (perf_script__decode(data, size, &limits, &batch, &err) < 0) {
-		expect(err.text[0] != '\0', "refused without a sentence");
+	const int answer = perf_script__decode(data, size, &limits, &batch, &err);
+
+	if (!verdict__decoded(answer, batch, &err))
 		return 0;
-	}
-	const char *fault = batch_judge__fault(batch, false);
-	expect(!fault, fault);
-	expect(batch->n_profiles > 0, "no profile and no sentence");
+	verdict__expect(batch->n_profiles > 0, "no profile and no sentence");
 	batch__unref(batch);
 	return 0;
 }

@@ -83,6 +83,7 @@ fuzz_programs += fuzz/fuzz_ebpf_executable
 fuzz_fuzz_ebpf_executable_SOURCES = fuzz/fuzz_ebpf_executable.c $(FUZZ_MAIN) plugins/input/ebpf/executables.c
 fuzz_fuzz_ebpf_executable_LDADD = $(BASE_LA) $(NETTLE_LIBS) $(FUZZ_LDFLAGS)
 
+noinst_HEADERS += fuzz/verdict.h
 fuzz_programs += fuzz/fuzz_pprof fuzz/fuzz_folded fuzz/fuzz_speedscope fuzz/fuzz_perf_script
 fuzz_fuzz_pprof_SOURCES = fuzz/fuzz_pprof.c $(FUZZ_MAIN) tests/unit/batch_judge.c tests/unit/batch_judge.h
 fuzz_fuzz_pprof_LDADD = $(CODEC_LA) $(FUZZ_LDFLAGS)
