@@ -44,6 +44,9 @@ static const struct row {
 	ROW(STATS_COUNTER, debuginfo_missing, "debuginfo_missing_total",
 	    "Files without symbols or lines of their own, whose separate debug information was not "
 	    "found."),
+	ROW(STATS_COUNTER, debuginfo_unanswered, "debuginfo_unanswered_total",
+	    "Times that a file system did not say whether it has separate debug information; it is "
+	    "asked again."),
 	ROW(STATS_COUNTER, debuginfod_asked, "debuginfod_asked_total",
 	    "Files that debuginfod servers were asked for."),
 	ROW(STATS_COUNTER, debuginfod_found, "debuginfod_found_total",

@@ -103,12 +103,15 @@ int debuginfo__facts(int fd, struct debuginfo_facts *ret)
 
 /* --- candidates --- */
 
-/* A regular file, or -ENOENT. broker: NULL for what the configuration names. */
+/*
+ * A regular file, -ENOENT, or -ETIMEDOUT: nobody says whether there is one. broker: NULL for what
+ * the configuration names.
+ */
 static int open_regular(struct broker *broker, const char *path)
 {
 	int fd = rights__open_named(broker, path);
 
-	return fd < 0 ? -ENOENT : fd;
+	return fd < 0 && fd != -ETIMEDOUT ? -ENOENT : fd;
 }
 
 /* Opens the file if it has that build id. */
@@ -169,10 +172,10 @@ bool debuginfo__build_id_path(const char *dir, const char *build_id, char ret[st
 			build_id + 2) < PATH_MAX;
 }
 
-/* Keeps the better of two failures: something was there, but another file's. */
+/* Which of two failures says more: it may yet be there; something was there, but another file's. */
 static int worse(int a, int b)
 {
-	return a == -EBADMSG ? a : b;
+	return a == -ETIMEDOUT || (a == -EBADMSG && b != -ETIMEDOUT) ? a : b;
 }
 
 static int by_build_id(const struct debuginfo_dirs *dirs, const char *build_id,

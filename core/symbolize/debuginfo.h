@@ -46,7 +46,7 @@ int debuginfo__facts(int fd, struct debuginfo_facts *ret);
 /*
  * Opens what was split off the file; path: the file's own, for the link ("" where it is not known).
  * The caller closes it. ret_path: where it was found. -ENOENT: nowhere; -EBADMSG: what is there
- * belongs to another file.
+ * belongs to another file; -ETIMEDOUT: where it may be, nobody answers now.
  */
 int debuginfo__open(const struct debuginfo_dirs *dirs, const struct debuginfo_facts *facts,
 		    struct dcm_str path, char ret_path[static PATH_MAX]);
@@ -57,7 +57,8 @@ int debuginfo__open_alt(const struct debuginfo_dirs *dirs, const struct debuginf
 
 /*
  * Opens the package of what -gsplit-dwarf split off: PATH.dwp beside the file. Its units are found
- * by ids, so that another file's tell nothing. broker: as above. A descriptor, or -ENOENT.
+ * by ids, so that another file's tell nothing. broker: as above. A descriptor, -ENOENT or
+ * -ETIMEDOUT.
  */
 int debuginfo__open_package(struct broker *broker, struct dcm_str path);
 

@@ -52,6 +52,7 @@ struct file_entry {
 	bool fetched;	      /* debuginfod servers were asked, once */
 	bool lacks_debuginfo; /* none was found when it was read */
 	int64_t look_at_ns;   /* mono: when it may be looked for again */
+	uint8_t n_unanswered; /* times in a row that nobody said whether there is any */
 	int64_t note_at_ns;   /* mono: when its use is told to the depot again */
 	/*
 	 * Several files may have one build id, stripped or not. Those that were read since the

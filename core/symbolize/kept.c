@@ -106,8 +106,10 @@ int kept__or_better(struct symbols *s, const struct file_entry *file, int rc, st
 		reading__fini(&kept);
 		return rc;
 	}
-	if (!rc)
+	if (!rc) {
+		kept.is_unanswered |= r->is_unanswered;
 		reading__fini(r);
+	}
 	*r = kept;
 	return 0;
 }

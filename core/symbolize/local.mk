@@ -18,6 +18,7 @@ core_symbolize_libsymbolize_la_SOURCES = \
 	core/symbolize/elf_symtab.c \
 	core/symbolize/extract.c core/symbolize/extract.h \
 	core/symbolize/fetch.c core/symbolize/fetch.h \
+	core/symbolize/later.c core/symbolize/later.h \
 	core/symbolize/file_table.c core/symbolize/file_table.h \
 	core/symbolize/fill.c \
 	core/symbolize/frames.c core/symbolize/frames.h \

@@ -22,6 +22,7 @@
 struct parts {
 	int fds[FRAMES_MAX_FILES];
 	bool is_kept[FRAMES_MAX_FILES]; /* it is on disk already */
+	bool is_unanswered;		/* nobody says whether another one is there */
 	char found[PATH_MAX];		/* where the separate debuginfo is */
 };
 
@@ -33,6 +34,7 @@ static void take_or_kept(struct symbols *s, struct parts *p, enum frames_file pa
 {
 	int kept = fd < 0 && s->depot ? depot__open(s->depot, build_id, DEPOT_DEBUG) : -ENOENT;
 
+	p->is_unanswered |= fd == -ETIMEDOUT;
 	p->is_kept[part] = kept >= 0;
 	p->fds[part] = kept >= 0 ? kept : fd;
 }
@@ -99,8 +101,10 @@ static struct debug_source *keep_open(struct symbols *s, const struct debuginfo_
 		return NULL;
 	if (facts->has_dwarf)
 		p->fds[FRAMES_PACKAGE] = debuginfo__open_package(s->config.broker, path);
+	p->is_unanswered |= p->fds[FRAMES_PACKAGE] == -ETIMEDOUT;
 	struct debug_source *d = debug_source__new(p->fds);
-	*p = no_parts;
+	for (int i = 0; i < FRAMES_MAX_FILES; i++)
+		p->fds[i] = -1;
 	return d;
 }
 
@@ -132,6 +136,7 @@ int reading__take(struct symbols *s, int fd, struct dcm_str path, enum reading_o
 		hand_over(s, &facts, fd, path, &p);
 		ret->source = keep_open(s, &facts, fd, path, &p);
 	}
+	ret->is_unanswered = p.is_unanswered;
 	ret->is_complete = (facts.has_symtab || ret->found) && (ret->source || !s->config.lines);
 	for (int i = 0; i < FRAMES_MAX_FILES; i++)
 		fd__close(p.fds[i]);

@@ -24,6 +24,7 @@ struct reading {
 	struct debug_source *source;	  /* or NULL */
 	uint8_t why;			  /* enum dcm_unnamed */
 	bool searched, found;		  /* separate debuginfo */
+	bool is_unanswered;		  /* some of it may yet be there: nobody answered */
 	bool is_complete;		  /* symbols, and lines where they are wanted */
 	bool is_kept;			  /* it is the file that is kept on disk */
 	char build_id[ELF_BUILD_ID_TEXT]; /* "": none */

@@ -20,6 +20,7 @@
 #include "core/symbolize/file_table.h"
 #include "core/symbolize/keeper.h"
 #include "core/symbolize/kernel.h"
+#include "core/symbolize/later.h"
 #include "core/symbolize/learned.h"
 #include "core/symbolize/scribe.h"
 #include "core/symbolize/symbols.h"
@@ -48,9 +49,10 @@ struct symbols {
 	uint32_t n_debug_dirs;
 
 	pthread_mutex_t lock;
-	pthread_cond_t work; /* for the worker */
+	pthread_cond_t work; /* for the worker; on CLOCK_MONOTONIC */
 	pthread_cond_t done; /* a file was read; on CLOCK_MONOTONIC */
 	struct file_table files;
+	struct later later;
 	struct job *first, **last;
 	uint32_t n_jobs, n_fds;
 	uint64_t queue_bytes; /* of batches */

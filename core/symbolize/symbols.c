@@ -46,6 +46,9 @@ static const struct symbols_config defaults = {
 	.clock = &clock__system,
 };
 
+/* Of a minute, until debuginfo is looked for again where nobody answered. */
+enum { MAX_DOUBLINGS = 6 };
+
 /* --- files --- */
 
 static enum dcm_unnamed why_of(int rc)
@@ -90,14 +93,31 @@ static void wish_for(struct symbols *s, struct file_entry *file, const struct re
 		file->why = DCM_UNNAMED_DEBUGINFO_ASKED;
 }
 
+/* Has the file read again, since nobody said whether it has debuginfo. Under the lock. */
+static void put_off(struct symbols *s, struct file_entry *file, struct dcm_str path, int fd)
+{
+	const struct dcm_str id = { file->build_id, file->build_id_n };
+	int64_t wait_ns = STORE_LOOK_EVERY_NS << file->n_unanswered;
+
+	if (file->n_unanswered < MAX_DOUBLINGS)
+		file->n_unanswered++;
+	if (!later__add(&s->later, id, path, fd, clock__mono(s->config.clock) + wait_ns))
+		file->unkept = true; /* so it depends on the next offer */
+}
+
 /* Under the lock. */
 static void take_reading(struct symbols *s, struct file_entry *file, const struct reading *r)
 {
 	file->is_kept = r->is_kept;
 	s->counts.debuginfo_found += r->found;
-	s->counts.debuginfo_missing += r->searched && !r->found;
+	s->counts.debuginfo_missing += r->searched && !r->found && !r->is_unanswered;
+	s->counts.debuginfo_unanswered += r->is_unanswered;
 	file_table__set(&s->files, file, r->table, r->source);
 	file->why = r->why;
+	if (!r->is_unanswered)
+		file->n_unanswered = 0;
+	else if (r->why == DCM_UNNAMED_NO_DEBUGINFO)
+		file->why = DCM_UNNAMED_DEBUGINFO_ASKED;
 	file->is_complete = r->is_complete;
 	file->lacks_debuginfo = r->searched && !r->found;
 	file->look_at_ns = clock__mono(s->config.clock) + STORE_LOOK_EVERY_NS;
@@ -180,6 +200,8 @@ static void read_file(struct symbols *s, struct file_entry *file, int fd, struct
 	} else {
 		take_reading(s, file, &r);
 		wish_for(s, file, &r, path, fd < 0 ? kept : fd);
+		if (r.is_unanswered && fd >= 0)
+			put_off(s, file, path, fd);
 	}
 	if (is_there)
 		read_once_more(s, file);
@@ -347,7 +369,7 @@ void store__fetched(struct symbols *s, struct dcm_str build_id, struct dcm_str p
 	else if (rc != -ENOENT)
 		s->counts.debuginfod_failed++;
 	e = file_table__find(&s->files, build_id, hash__bytes(build_id.p, build_id.n, 0));
-	if (e && e->why == DCM_UNNAMED_DEBUGINFO_ASKED && !again)
+	if (e && e->why == DCM_UNNAMED_DEBUGINFO_ASKED && !again && e->n_unanswered == 0)
 		e->why = DCM_UNNAMED_NO_DEBUGINFO;
 	if (e && rc == 0)
 		read_again(s, e, path, fd);
@@ -376,14 +398,49 @@ void symbols__learn(struct symbols *s, struct dcm_batch *batch)
 
 /* --- the worker --- */
 
+/* Queues those whose time has come. Under the lock. */
+static void queue_later(struct symbols *s)
+{
+	const int64_t now_ns = clock__mono(s->config.clock);
+	struct later_file *f;
+
+	while ((f = later__pop(&s->later, now_ns))) {
+		struct dcm_str id = str__of(f->build_id);
+		struct file_entry *e = file_table__find(&s->files, id, hash__bytes(id.p, id.n, 0));
+
+		if (e && e->state == FILE_QUEUED) {
+			f->due_ns = now_ns + STORE_LOOK_EVERY_NS;
+			later__put(&s->later, f);
+			continue;
+		}
+		if (e)
+			read_again(s, e, str__of(f->path), f->fd);
+		later_file__free(f);
+	}
+}
+
+/* For a job, or until a file is to be read again. Under the lock. */
+static void wait_for_work(struct symbols *s)
+{
+	int64_t due_ns;
+
+	if (!s->later.first) {
+		pthread_cond_wait(&s->work, &s->lock);
+		return;
+	}
+	due_ns = s->later.first->due_ns - clock__mono(s->config.clock) + clock__mono(&clock__system);
+	const struct timespec until = { due_ns / 1000000000, due_ns % 1000000000 };
+	pthread_cond_timedwait(&s->work, &s->lock, &until);
+}
+
 /* The next job, or NULL when it is time to stop. Waits. */
 static struct job *pop(struct symbols *s)
 {
 	struct job *job = NULL;
 
 	pthread_mutex_lock(&s->lock);
-	while (!s->first && !s->stop)
-		pthread_cond_wait(&s->work, &s->lock);
+	for (queue_later(s); !s->first && !s->stop; queue_later(s))
+		wait_for_work(s);
 	if (!s->stop) {
 		job = s->first;
 		s->first = job->next;
@@ -451,7 +508,7 @@ static void init_locks(struct symbols *s)
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_mutex_init(&s->learned_lock, NULL);
 	pthread_mutex_init(&s->uploading, NULL);
-	pthread_cond_init(&s->work, NULL);
+	cond__init(&s->work);
 	cond__init(&s->done);
 }
 
@@ -464,6 +521,7 @@ static void destroy(struct symbols *s)
 		s->first = job->next;
 		free_job(job);
 	}
+	later__fini(&s->later);
 	file_table__fini(&s->files);
 	learned__fini(&s->learned);
 	kernel_names__fini(&s->kernel);

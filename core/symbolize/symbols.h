@@ -213,7 +213,8 @@ struct symbols_stat {
 	uint64_t batches_learned, batches_not_learned; /* not: the queue was full */
 	uint64_t waits_timed_out;
 	uint64_t debuginfo_found,
-		debuginfo_missing; /* of files that have no symbols or no lines of their own */
+		debuginfo_missing;     /* of files that have no symbols or no lines of their own */
+	uint64_t debuginfo_unanswered; /* where it may be, nobody answered; looked for again */
 	uint64_t debuginfod_asked, debuginfod_found, debuginfod_failed; /* failed: not "has none" */
 	uint64_t debuginfod_dropped;					/* too many waited */
 	uint64_t frames_asked;	  /* addresses that lines were asked for */

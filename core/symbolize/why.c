@@ -59,9 +59,9 @@ const char *symbols__why(enum dcm_unnamed why)
 		return "stripped, and the debug information that is there is damaged or belongs to "
 		       "another build";
 	case DCM_UNNAMED_DEBUGINFO_ASKED:
-		return "stripped: a debuginfod server is being asked, or will be once it answers; "
-		       "ask "
-		       "again in a moment";
+		return "stripped: a debuginfod server, or the file system that its debug link "
+		       "leads to, is being asked, or will be once it answers; ask again in a "
+		       "moment";
 	case DCM_UNNAMED_N:
 		break;
 	}

@@ -287,8 +287,8 @@ enum dcm_unnamed {
 	DCM_UNNAMED_NOT_HERE, /* no file with this build id was offered here, or its names made room */
 	DCM_UNNAMED_NO_DEBUGINFO, /* stripped, and no separate debuginfo was found for its build id */
 	DCM_UNNAMED_DEBUGINFO_LIMIT, /* reading its debuginfo took too long or too much, and was given up */
-	DCM_UNNAMED_DEBUGINFO_BAD,   /* its debuginfo is damaged, or another file's */
-	DCM_UNNAMED_DEBUGINFO_ASKED, /* a debuginfod server is being asked */
+	DCM_UNNAMED_DEBUGINFO_BAD, /* its debuginfo is damaged, or another file's */
+	DCM_UNNAMED_DEBUGINFO_ASKED, /* who may have its debuginfo is being asked, or does not answer */
 	DCM_UNNAMED_JIT_MAP_CUT, /* JIT code, and only the end of a perf map that is too large was read */
 	DCM_UNNAMED_N
 };

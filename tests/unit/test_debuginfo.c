@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,6 +19,8 @@
 #include "core/base/fd.h"
 #include "core/base/str.h"
 #include "core/batch/batch.h"
+#include "core/broker/broker.h"
+#include "core/broker/rights.h"
 #include "core/main/frames_workers.h"
 #include "core/symbolize/debuginfo.h"
 #include "core/symbolize/frames.h"
@@ -369,6 +372,80 @@ static void learn(struct symbols *s, uint32_t n)
 	} while (now.batches_learned == before.batches_learned);
 }
 
+static pid_t only_child(void)
+{
+	FILE *f = fopen("/proc/thread-self/children", "r");
+	int pid = 0;
+
+	if (!f || fscanf(f, "%d", &pid) != 1)
+		pid = 0;
+	if (f)
+		fclose(f);
+	return pid;
+}
+
+static char *resolved(struct symbols *s)
+{
+	CLEANUP(batch__unrefp) struct dcm_batch *b = batch_of("aa", N_ADDRESSES), *n = NULL;
+
+	assert_int_equal(symbols__resolve(s, b, 60 * SECOND, &n, NULL), 0);
+	return written(n);
+}
+
+/* A broker that hangs in a file system has not said that there is nothing. */
+static void test_who_does_not_answer_is_asked_again(void **state)
+{
+	struct clock clock = clock__fake(SECOND, 0);
+	const char *const dirs[] = { debug_dir };
+	struct symbols_config c = with_dir(dirs);
+	struct symbols_stat stat;
+	pid_t broker;
+	int sh;
+
+	(void)state;
+	if (!make())
+		skip_because("g++ and objcopy are needed");
+	assert_int_equal(run("rm -rf debug"), 0);
+	CLEANUP(mem__freep) char *want = named(&with_lines, in_dir("noid"), NULL);
+	assert_int_equal(broker__new(&c.broker, &(struct dcm_error)DCM_ERROR_INIT), 0);
+	broker = only_child();
+	assert_true(broker > 0);
+	c.clock = &clock;
+	CLEANUP(symbols__freep) struct symbols *s = store(&c);
+	kill(broker, SIGSTOP);
+	offer(s, "aa", in_dir("linked"));
+	CLEANUP(mem__freep) char *before = resolved(s);
+	assert_all_unnamed(before, DCM_UNNAMED_DEBUGINFO_ASKED);
+	clock.fake_mono_ns += 60 * SECOND;
+	learn(s, 1);
+	learn(s, 1);
+	CLEANUP(mem__freep) char *still = resolved(s);
+	assert_all_unnamed(still, DCM_UNNAMED_DEBUGINFO_ASKED);
+	symbols__stat(s, &stat);
+	assert_int_equal(stat.debuginfo_unanswered, 2);
+	assert_int_equal(stat.debuginfo_missing, 0);
+
+	kill(broker, SIGCONT);
+	while ((sh = rights__open_named(c.broker, "/bin/sh")) < 0)
+		usleep(1000);
+	close(sh);
+	/* Each time later. */
+	clock.fake_mono_ns += 119 * SECOND;
+	learn(s, 1);
+	learn(s, 1);
+	symbols__stat(s, &stat);
+	assert_int_equal(stat.debuginfo_found, 0);
+	clock.fake_mono_ns += SECOND;
+	learn(s, 1);
+	learn(s, 1);
+	CLEANUP(mem__freep) char *got = resolved(s);
+	assert_string_equal(got, want);
+	symbols__stat(s, &stat);
+	assert_int_equal(stat.debuginfo_found, 1);
+	symbols__free(take_ptr(s));
+	broker__free(c.broker);
+}
+
 static void test_a_file_rests_unless_somebody_waits(void **state)
 {
 	struct clock clock = clock__fake(SECOND, 0);
@@ -597,6 +674,7 @@ int main(void)
 		cmocka_unit_test(test_dwz),
 		cmocka_unit_test(test_why_there_is_no_debuginfo),
 		cmocka_unit_test(test_each_address_is_asked_for_once),
+		cmocka_unit_test(test_who_does_not_answer_is_asked_again),
 		cmocka_unit_test(test_a_file_rests_unless_somebody_waits),
 		cmocka_unit_test(test_a_file_that_kills_is_asked_no_more),
 		cmocka_unit_test(test_a_file_that_had_little_time_is_asked_again),
