@@ -55,7 +55,8 @@ struct step {
 	__u32 epoch;
 	__u32 interrupted; /* 1: pc is exact and registers are known; 0: pc is a return address */
 	__u32 fp_lost;
-	__u32 n_bare; /* frames in a row by frame pointer without a rule */
+	__u32 n_bare;  /* frames in a row by frame pointer without a rule */
+	__u32 fp_ends; /* fp is 0, and comes from the frame record of the frame before */
 	__u32 trampoline; /* the frame before the last step is one that nothing called: its pc is exact */
 	__u32 outcome;
 };
@@ -320,6 +321,7 @@ static __always_inline void step_follow_rbx(struct step *s, const struct unwind_
  */
 static __always_inline int step_commit(struct step *s, __u64 pc, __u64 sp, __u32 interrupted)
 {
+	s->fp_ends = 0;
 	pc = arch_code(pc);
 	if ((pc | s->fp | s->fp_lost | interrupted) == 0)
 		return step_end(s, SAMPLER_OUTCOME_ROOT);
@@ -370,11 +372,17 @@ static __always_inline int step_leaf(struct step *s)
 	return step_commit(s, ra, sp + 8, 0);
 }
 
-/* By frame pointer, with doubt: JIT code, or code without a rule in a file. */
+/*
+ * By frame pointer, with doubt: JIT code, or code without a rule in a file. A frame pointer of 0 is
+ * the outermost frame's where a frame record says so. In the register alone it says nothing: a
+ * thread begins with 0 there, and code that keeps no frame pointers may never set it, or use it as
+ * it likes. Such code that is a root has a rule of its own (unwind/stubs.h).
+ */
 static __always_inline int step_frame_pointer(struct step *s)
 {
 	int bare = s->table >= TABLES_IS_ADDRESS && !(s->head_flags & TABLES_HEAD_BARE);
 	__u64 fp = s->fp, ra = 0;
+	int end;
 
 	if (bare && ++s->n_bare > STEP_BARE)
 		return step_end(s, SAMPLER_OUTCOME_BAD_FP);
@@ -386,7 +394,7 @@ static __always_inline int step_frame_pointer(struct step *s)
 	}
 	if (s->fp_lost)
 		return step_end(s, SAMPLER_OUTCOME_FP_LOST);
-	if (fp == 0 && !(bare && s->interrupted))
+	if (s->fp_ends)
 		return step_end(s, SAMPLER_OUTCOME_ROOT);
 	if (fp & 7 || fp < s->sp || fp - s->sp > STEP_MAX_JUMP_BYTES)
 		return step_end(s, SAMPLER_OUTCOME_BAD_FP);
@@ -396,7 +404,9 @@ static __always_inline int step_frame_pointer(struct step *s)
 	if (s->fp == 0 && !step_is_code(ra))
 		return step_end(s, SAMPLER_OUTCOME_ROOT);
 	s->rbx_at = STEP_LOST;
-	return step_commit(s, ra, fp + 16, 0);
+	end = step_commit(s, ra, fp + 16, 0);
+	s->fp_ends = s->fp == 0;
+	return end;
 }
 
 /* By a rule that computes the frame address. */

@@ -226,6 +226,7 @@ static __always_inline void walk_begin(struct walk *w, arch_regs *regs)
 	s->epoch = epoch;
 	s->interrupted = 1;
 	s->fp_lost = 0;
+	s->fp_ends = 0;
 	s->n_bare = 0;
 	s->mappings = s->n_mappings = 0;
 }

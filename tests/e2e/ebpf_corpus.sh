@@ -50,8 +50,11 @@ if has musl-gcc musl && CC=musl-gcc compile hard_musl hard.c $flags -static -DNO
 	musl='?_start *(_start_c|libc_start.*|__libc_start.*)'
 	# What calls main there is where the program begins: nothing above it has unwind rows.
 	hard musl alloca "$musl main scattered spin"
-	# A thread's frame pointer is 0 there, which in code without rows is taken for the outermost frame's.
-	hard musl thread "*(__clone|start|libc.*) thread_main spin|$musl main threads|clock_gettime"
+	hard musl thread "?(start|libc.*) thread_main spin|$musl main threads"
+	# clock_gettime has no rows, and the frame pointer is 0 as the thread began with it: cut, and no root.
+	right='0 0'
+	hard musl thread_vdso "?(start|libc.*) asking_thread|$musl main"
+	right=99.5
 fi
 
 # Rust as a release is built.

@@ -107,7 +107,7 @@ at_least() {
 # ------------------------------------------------------------------------------------------------
 # Programs whose chains are known (tests/lib/chains.sh)
 
-right=99.5
+right=99.5 # and how much of it is whole, if not 90
 # case_of NAME CHAINS COMMAND..: a program that judge looks at, and the chains it has to show, with $other, in $right percent
 case_of() {
 	case_name=$1 case_chains=$2
@@ -139,7 +139,8 @@ judge() {
 	rm "$dir/cases"
 }
 judge_one() {
-	shows "$case_name" "$case_chains" "$case_right"
+	# shellcheck disable=SC2086 # a number or two
+	shows "$case_name" "$case_chains" $case_right
 	kill -9 "$pid"
 }
 cases_work() {

@@ -288,12 +288,31 @@ static void *thread_main(void *arg)
 	return arg;
 }
 
-NOINLINE void threads(void)
+static void in_thread(void *(*function)(void *))
 {
 	pthread_t t;
 
-	pthread_create(&t, NULL, thread_main, NULL);
+	pthread_create(&t, NULL, function, NULL);
 	pthread_join(t, NULL);
+}
+
+NOINLINE void threads(void)
+{
+	THEN(in_thread(thread_main));
+}
+
+/* It has nothing of its own in a register that a callee saves: rbp is as the thread began with it. */
+static void *asking_thread(void *arg)
+{
+	(void)arg;
+	while (!over())
+		sink++;
+	return NULL;
+}
+
+static void asking_threads(void)
+{
+	in_thread(asking_thread);
 }
 
 static void aligned_case(void)
@@ -344,6 +363,7 @@ static const struct {
 	{ "pushes", pushes },
 	{ "recursion", ping_case },
 	{ "thread", threads },
+	{ "thread_vdso", asking_threads },
 	{ "lazy", lazy },
 };
 

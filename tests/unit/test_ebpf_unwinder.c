@@ -361,6 +361,35 @@ static struct deferred jit(const struct fixture *f, const char *code)
 	return d;
 }
 
+/*
+ * A frame pointer of 0 is the outermost frame's when a frame record says so. In the register it may
+ * be anything.
+ */
+static void test_frame_pointers_of_zero(void **state)
+{
+	struct fixture *f = *state;
+	char *code = map_code();
+	const uint64_t one_record[] = { 0, (uint64_t)(uintptr_t)(code + 64) };
+	const uint64_t called[] = { (uint64_t)(uintptr_t)(code + 64) };
+	struct deferred ends = deferred(f, code + 32, one_record, 2),
+			leaf = deferred(f, code + 32, one_record, 2),
+			caller = deferred(f, unwinder_inner, called, 1);
+
+	ends.raw.regs[UNWIND_X86_FP] = STACK;
+	ends.raw.has_code = leaf.raw.has_code = 1;
+	assert_int_equal(tables__start(f->tables), 0);
+	take(f, &ends);
+	take(f, &leaf);
+	take(f, &caller);
+	wait_until_done(f);
+	assert_int_equal(f->n_results, 3);
+	check_result(&f->results[0], SAMPLER_OUTCOME_ROOT, 2);
+	check_result(&f->results[1], SAMPLER_OUTCOME_BAD_FP, 1);
+	check_result(&f->results[2], SAMPLER_OUTCOME_BAD_FP, 2);
+	check_sums(f);
+	munmap(code, CODE);
+}
+
 /* Mapped after the mappings were read: they are read again, since the leaf lies in none of them. */
 static void test_mapped_since(void **state)
 {
@@ -520,6 +549,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_room_for_512, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_process_that_is_gone, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_file_that_went_with_its_process, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_frame_pointers_of_zero, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_mapped_since, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_mappings_of_its_time, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_copy_that_ends, setup, teardown),

@@ -584,14 +584,23 @@ static void test_padding_and_roots(void **state)
  * Code without description
  */
 
-static void test_musl_entry_and_sigreturn(void **state)
+static void test_musl_roots_and_sigreturn(void **state)
 {
 	/*
 	 * xor; mov; lea; and $-16,%rsp; call - and behind it, after other code, mov $15,%rax;
 	 * syscall
 	 */
-	uint8_t code[0x80] = { 0x48, 0x31, 0xed, 0x48, 0x89, 0xe7, 0x48, 0x8d, 0x35, 0, 0,
-			       0,    0,	   0x48, 0x83, 0xe4, 0xf0, 0xe8, 0,    0,    0, 0 };
+	uint8_t code[0x140] = { 0x48, 0x31, 0xed, 0x48, 0x89, 0xe7, 0x48, 0x8d, 0x35, 0, 0,
+				0,    0,    0x48, 0x83, 0xe4, 0xf0, 0xe8, 0,	0,    0, 0 };
+	/* pthread_exit(start(arg)), clone()'s child; and others' f(p->g(q)), f(g(p->q)) */
+	static const char *const threads[] = {
+		"\x48\x8b\x7b\x08\xff\x13\x48\x89\xc7\xe8\0\0\0\0\0",
+		"\x48\x8b\x7f\x08\xff\x10\x48\x63\xf8\xe8\0\0\0\0\0",
+		"\x49\x8b\x7e\x08\x41\xff\x16\x48\x89\xc7\xe8\0\0\0\0",
+		"\x31\xed\x5f\x41\xff\xd1\x89\xc7\x31\xc0\xb0\x3c\x0f\x05\0",
+		"\x48\x8b\x7b\x18\xff\x13\x48\x89\xc7\xe8\0\0\0\0\0",
+		"\x48\x8b\x7b\x08\xff\xd3\x48\x89\xc7\xe8\0\0\0\0\0",
+	};
 	struct elf_maker m = {
 		.machine = EM_X86_64, .section = ".note", .data = "", .code = code, .n_code = sizeof(code)
 	};
@@ -603,6 +612,8 @@ static void test_musl_entry_and_sigreturn(void **state)
 	/* call *%rbx; mov %eax,%edi; call */
 	memcpy(code + 0x40, "\xff\xd3\x89\xc7\xe8\0\0\0\0", 9);
 	memcpy(code + 0x60, "\x48\xc7\xc0\x0f\0\0\0\x0f\x05", 9);
+	for (size_t i = 0; i < 6; i++)
+		memcpy(code + 0x80 + 0x20 * i, threads[i], 15);
 	elf_maker__make(&m, &image);
 	memcpy(image.data + offsetof(Elf64_Ehdr, e_entry), &entry, sizeof(entry));
 	r = rows_of(&image, NULL);
@@ -617,6 +628,9 @@ static void test_musl_entry_and_sigreturn(void **state)
 	assert_rule(r, sigreturn - 1, UNWIND_CFA_SIGNAL, 0, UNWIND_X86_SIGNAL_FP, UNWIND_X86_SIGNAL_SP);
 	assert_int_equal(rule_at(r, sigreturn + 8).cfa, UNWIND_CFA_SIGNAL);
 	assert_int_equal(rule_at(r, sigreturn + 9).cfa, UNWIND_CFA_FRAME_POINTER);
+	for (uint32_t i = 0; i < 6 * 0x20; i += 1 + (i % 32 == 30))
+		assert_int_equal(rule_at(r, entry + 0x80 + i).cfa == UNWIND_CFA_ROOT,
+				 i < 4 * 0x20 && i % 32 < 14 + (i / 32 == 2));
 	unwind_rows__free(r);
 	buf__fini(&image);
 }
@@ -970,7 +984,7 @@ int main(void)
 		cmocka_unit_test(test_damaged_sections),
 		cmocka_unit_test(test_overlapping_functions),
 		cmocka_unit_test(test_padding_and_roots),
-		cmocka_unit_test(test_musl_entry_and_sigreturn),
+		cmocka_unit_test(test_musl_roots_and_sigreturn),
 		cmocka_unit_test(test_crtbegin),
 		cmocka_unit_test(test_init),
 		cmocka_unit_test(test_go),

@@ -4,7 +4,8 @@
  *
  * Shapes: gcc's libgcc/crtstuff.c, glibc's sysdeps/x86_64/crti.S, binutils' bfd/elfxx-x86.c and
  * bfd/elfnn-aarch64.c, lld's ELF/Arch/, musl's arch/x86_64/crt_arch.h and
- * src/signal/x86_64/restore.s, Linux's arch/arm64/kernel/vdso/sigreturn.S.
+ * src/signal/x86_64/restore.s, src/thread/pthread_create.c and src/thread/x86_64/clone.s, Linux's
+ * arch/arm64/kernel/vdso/sigreturn.S.
  */
 #include "plugins/input/ebpf/unwind/stubs.h"
 
@@ -24,6 +25,7 @@ enum {
 	ENTRY_DEFAULT = 32,   /* that are taken for it when its end is not found */
 	SCAN_BYTES = 4 << 20, /* of code without rows; files that have more are not searched */
 	SCAN_AT_ONCE = 64 << 10,
+	SCAN_OVERLAP = 16,     /* bytes, so that no short shape is cut */
 	PADDING = 15,	       /* between functions */
 	INIT_MAX = 128,	       /* bytes of .init and .fini */
 	CRT_FRONT = 192,       /* bytes of crtbegin.o's functions before the push, */
@@ -166,6 +168,61 @@ static bool find_exit_of_main(uint16_t machine, const uint8_t *code, size_t n, s
 	return false;
 }
 
+/* Is [at, end) where mov 8(%reg),%rdi; call *(%reg) ends? How long that is, or 0. */
+static size_t call_with_argument(const uint8_t *code, const uint8_t *at)
+{
+	size_t n_call = 2, n;
+
+	if (at - code < 6 || at[-2] != 0xff || (at[-1] & 0xf8) != 0x10 || (at[-1] & 7) == 4 ||
+	    (at[-1] & 7) == 5)
+		return 0;
+	if (at[-3] == 0x41) /* %r8 and up */
+		n_call++;
+	n = n_call + 4;
+	at -= n;
+	return at >= code && (at[0] & 0xfe) == 0x48 && at[1] == 0x8b && (at[2] & 0xf8) == 0x78 &&
+			       at[3] == 8
+		       ? n
+		       : 0;
+}
+
+/*
+ * mov 8(%reg),%rdi; call *(%reg); mov %rax,%rdi or movslq %eax,%rdi; call: pthread_exit(start(arg))
+ * of musl, above whose frame there is none but clone's.
+ */
+static bool find_thread_start(uint16_t machine, const uint8_t *code, size_t n, struct found *ret)
+{
+	const uint8_t *end = code + n;
+	const size_t n_exit = 8;
+
+	if (machine != EM_X86_64)
+		return false;
+	for (const uint8_t *at = code; (at = memchr(at, 0x48, (size_t)(end - at))); at++) {
+		size_t n_call;
+
+		if ((size_t)(end - at) < n_exit || at[3] != 0xe8 ||
+		    !((at[1] == 0x89 && at[2] == 0xc7) || (at[1] == 0x63 && at[2] == 0xf8)))
+			continue;
+		n_call = call_with_argument(code, at);
+		if (n_call)
+			return found_one(at - n_call, n_call + n_exit, root, ret);
+	}
+	return false;
+}
+
+/*
+ * xor %ebp,%ebp; pop %rdi; call *%r9; mov %eax,%edi; xor %eax,%eax; mov $60,%al; syscall: where musl's clone()
+ * begins a thread, and ends it.
+ */
+static bool find_clone(uint16_t machine, const uint8_t *code, size_t n, struct found *ret)
+{
+	static const uint8_t clone[] = { 0x31, 0xed, 0x5f, 0x41, 0xff, 0xd1, 0x89,
+					 0xc7, 0x31, 0xc0, 0xb0, 60,   0x0f, 0x05 };
+	const uint8_t *at = machine == EM_X86_64 ? memmem(code, n, clone, sizeof(clone)) : NULL;
+
+	return at && found_one(at, sizeof(clone), root, ret);
+}
+
 /* What gcc's crtbegin.o brings into each program and library: four functions in a row. */
 struct crt {
 	const uint8_t *first; /* deregister_tm_clones */
@@ -283,11 +340,9 @@ static int add_found(struct build *b, const struct found *found, uint32_t at, ui
 /* Code of that shape in [start, end), which is not covered, and more than padding. */
 static int scan(struct build *b, find_fn *find, uint8_t *code, uint32_t start, uint32_t end)
 {
-	size_t longest = sizeof(x86_long);
-
 	if (end - start <= PADDING)
 		return 0;
-	while (end - start >= longest) {
+	while (end - start >= sizeof(x86_long)) {
 		size_t n = end - start < SCAN_AT_ONCE ? end - start : SCAN_AT_ONCE;
 		struct found found;
 
@@ -299,7 +354,7 @@ static int scan(struct build *b, find_fn *find, uint8_t *code, uint32_t start, u
 			if (rc)
 				return rc;
 		} else {
-			start += n < SCAN_AT_ONCE ? (uint32_t)n : (uint32_t)(n - longest);
+			start += n < SCAN_AT_ONCE ? (uint32_t)n : (uint32_t)(n - SCAN_OVERLAP);
 		}
 	}
 	return 0;
@@ -346,7 +401,8 @@ static int scan_gaps(struct build *b, find_fn *find, uint8_t *code)
 
 static int add_shapes(struct build *b)
 {
-	find_fn *const shapes[] = { find_sigreturn, find_exit_of_main, find_crt };
+	find_fn *const shapes[] = { find_sigreturn, find_exit_of_main, find_thread_start,
+				    find_clone, find_crt };
 	CLEANUP(mem__freep) uint8_t *code = NULL;
 	int rc = 0;
 

@@ -3,8 +3,8 @@
  * plugins/input/ebpf/unwind/stubs.h - code without CFI whose shape is known
  *
  * Procedure linkage tables (lld writes no CFI for them, and nobody on arm64), the entry point of C
- * libraries other than glibc, the call of main in musl, the code that returns from signal handlers
- * in musl and the arm64 vDSO, and what crti.o, crtbegin.o and crtn.o bring into every program.
+ * libraries other than glibc, the calls of main and of threads' first functions in musl, the code
+ * that returns from signal handlers in musl and the arm64 vDSO, and what crti.o, crtbegin.o and crtn.o bring into every program.
  */
 #ifndef DECIMA_EBPF_UNWIND_STUBS_H
 #define DECIMA_EBPF_UNWIND_STUBS_H
