@@ -11,7 +11,7 @@
 # Output: the sum of values of each kind of stack, and every wrong one behind a #:
 #
 #	whole	the first chain
-#	way	a beginning of a chain, with or without OTHER
+#	way	a beginning of a chain, with or without OTHER; or the loader, and nothing that it would not call
 #	none	no frame but the kernel's, and nobody says why
 #	early	cut because tables were not there yet, and the frames that are there are right
 #	cut	cut for another reason, the same
@@ -33,13 +33,18 @@ function add(states, c, k) {
 	states[k]
 	while (k < length_of[c] && optional[c, k + 1]) states[++k]
 }
+# Frame i is one that the program may be in at any moment; some are known by who calls them.
+function is_other(i) {
+	if (frame[i] ~ never) return 0
+	return frame[i] ~ other || (i > 1 && frame[i] ~ loaders && (frame[i - 1] ~ loader || frame[i - 1] ~ loaders))
+}
 # 2: whole; 1: a beginning, or with `anywhere` some of it; 0: neither. Frames from `first` on.
 function follow(c, first, anywhere, i, k, now, after, is_in, in_other) {
 	if (anywhere) for (k = 0; k < length_of[c]; k++) now[k]
 	else add(now, c, 0)
 	is_in = 1
 	for (i = first; i <= n_frames && frame[i] !~ kernel; i++) {
-		in_other = (is_in || in_other) && frame[i] ~ other && frame[i] !~ never && (i > 1 || frame[i] ~ loader)
+		in_other = (is_in || in_other) && is_other(i) && (i > 1 || frame[i] ~ loader)
 		split("", after)
 		is_in = 0
 		for (k in now) {
@@ -65,11 +70,17 @@ function read_stack(stack, i, k, n, parts, times) {
 		for (k = 0; k < times; k++) frame[++n_frames] = parts[i]
 	}
 }
+# 1: the loader at work, which every program begins with: it and the C library are all there is, from frame `first` on.
+function is_loading(first, i) {
+	if (frame[first] !~ loader) return 0
+	for (i = first; i <= n_frames && frame[i] !~ kernel; i++)
+		if (frame[i] !~ loader && !is_other(i)) return 0
+	return 1
+}
 function kind(c, best, is, is_cut) {
 	is_cut = frame[1] ~ /^\[truncated: /
 	if (!is_cut && frame[1] ~ kernel) return "none"
-	# Every program begins with the loader at work.
-	best = frame[1 + (is_cut || frame[1] == "_start")] ~ loader
+	best = is_loading(1 + (is_cut || frame[1] == "_start"))
 	for (c = 1; c <= n_chains && best < 2; c++) {
 		is = follow(c, 1 + is_cut, is_cut)
 		if (is > 1 && !wanted[c]) is = 1
@@ -84,6 +95,9 @@ BEGIN {
 	# Nothing calls these; __x86_* are the kernel's, whose part of a stack begins with one of the above.
 	never = "^(_start|main|start_thread|runtime[.](goexit|main).*|main[.]main|__x86_.*)$"
 	loader = "^(ld-|_dl_)"
+	# What glibc's has by other names, what chooses among a library's functions for this processor, and crtbegin.o's.
+	loaders = "^(frame_dummy|(de)?register_tm_clones|dl_main|do_lookup_x|check_match|version_check_doit|map_doit|openaux|open_(path|verify).*|fillin_rpath|" \
+		"(init|handle|process|update|intel|cpu|elf|tunable|call|add|is|get)_[a-z_.]*|(str|mem|stp|wcs|wmem)[a-z_]*)$"
 	early = "stack deeper than its copy|tables not built yet"
 	other = "^(" ENVIRON["OTHER"] ")$"
 	n_chains = split(ENVIRON["CHAINS"], chains, "|")
