@@ -508,9 +508,10 @@ static __always_inline int defer(struct scratch *s, struct sampler_stats *st)
 
 	/*
 	 * Without tables; or by mappings that were listed before the last change: what was mapped
-	 * then at an address need not be there now.
+	 * then at an address need not be there now, nor the other way round. Compilers at run time make as
+	 * many pages executable as they took that from, so that their count alone does not tell.
 	 */
-	if (step->outcome != SAMPLER_OUTCOME_PENDING &&
+	if (step->outcome != SAMPLER_OUTCOME_PENDING && step->outcome != SAMPLER_OUTCOME_NO_MAP &&
 	    (s->walk.exec_pages == 0 || s->walk.exec_pages == s->sample.exec_pages))
 		return 0;
 	r = may_defer(s) ? bpf_map_lookup_elem(&raw_scratches, &zero) : 0;

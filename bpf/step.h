@@ -373,14 +373,14 @@ static __always_inline int step_leaf(struct step *s)
 }
 
 /*
- * By frame pointer, with doubt: JIT code, or code without a rule in a file. A frame pointer of 0 is
+ * By frame pointer, with doubt: JIT code, or code without a rule in a file (`rule`: what stands for it there). A frame pointer of 0 is
  * the outermost frame's where a frame record says so. In the register alone it says nothing: a
  * thread begins with 0 there, and code that keeps no frame pointers may never set it, or use it as
  * it likes. Such code that is a root has a rule of its own (unwind/stubs.h).
  */
-static __always_inline int step_frame_pointer(struct step *s)
+static __always_inline int step_frame_pointer(struct step *s, const struct unwind_rule *rule)
 {
-	int bare = s->table >= TABLES_IS_ADDRESS && !(s->head_flags & TABLES_HEAD_BARE);
+	int bare = rule && rule->cfa == UNWIND_CFA_FRAME_POINTER && !(s->head_flags & TABLES_HEAD_BARE);
 	__u64 fp = s->fp, ra = 0;
 	int end;
 
@@ -452,7 +452,7 @@ static __always_inline int step_to_caller(struct step *s)
 	if (s->table == TABLES_IS_OVER_BUDGET)
 		return step_end(s, SAMPLER_OUTCOME_OVER_BUDGET);
 	if (s->table == TABLES_IS_MEMORY)
-		return step_frame_pointer(s);
+		return step_frame_pointer(s, NULL);
 	number = step_find_rule(s, s->pc - !s->interrupted);
 	rule = step_rule(s, number);
 	if (!rule || rule->cfa == UNWIND_CFA_NONE)
@@ -466,7 +466,8 @@ static __always_inline int step_to_caller(struct step *s)
 					   ? SAMPLER_OUTCOME_GO_CALLBACK
 					   : SAMPLER_OUTCOME_GO_SWITCH);
 	case UNWIND_CFA_FRAME_POINTER:
-		return step_frame_pointer(s);
+	case UNWIND_CFA_FRAME_RECORDS:
+		return step_frame_pointer(s, rule);
 	case UNWIND_CFA_SIGNAL:
 		return step_signal(s, rule);
 	default:

@@ -57,6 +57,8 @@ enum unwind_cfa {
 	 * and that does not hold in an interrupted frame's prologue and epilogue.
 	 */
 	UNWIND_CFA_FRAME_POINTER = 4,
+	/* The same in so much code together that somebody writes it so, as V8 does its builtins: no guess. */
+	UNWIND_CFA_FRAME_RECORDS = 5,
 
 	UNWIND_CFA_SP = 8,	   /* sp + cfa_off */
 	UNWIND_CFA_FP = 9,	   /* fp + cfa_off */

@@ -49,15 +49,21 @@ elif [ -n "$perf_map" ]; then
 	node --no-maglev-inlining -e 0 2>/dev/null && alone="$alone --no-maglev-inlining"
 	# It leaves an isolate-*.log where it is started. The JIT settles first.
 	cd "$dir" || exit 1
-	saved=$other other="$other|$native|gettimeofday.*"
+	saved=$other other="$other|$native|(gettimeofday|operator |[cr]e?alloc|pthread_|m(un|re)?map|m(advise|protect)).*"
 	# Code made anew while it runs has no name until node writes the next line of its map.
-	run="(${js}run$at|\\[anon\\][+]0x[0-9a-f]+)"
+	anew='\[anon\][+]0x[0-9a-f]+'
 	# And all of it is walked by frame pointers: a sample in a prologue lacks the caller.
-	case_of node "$above ?$run ?${js}alpha$at ?${js}beta$at ?${js}spin$at|${thread% *} *($native)" \
+	case_of node "$above ?(${js}run$at|$anew) ?${js}alpha$at ?${js}beta$at ?${js}spin$at|${thread% *} *($native)" \
 		node --perf-basic-prof --interpreted-frames-native-stack $alone "$programs/chain.js" 600
-	other=$saved
-	node_pid=$pid
+	node_pids=$pid
 	warm 150
+	# Frames of the interpreter are in code of node's own file that has no unwind rows.
+	at='.*deep[.]js:[0-9:]*'
+	interpreted="$(repeat 30 'Builtins_InterpreterEntryTrampoline ')*(Builtins_.*)"
+	case_of node_builtins "${above%% \**} *($native) $interpreted ?(${js}call$at|$anew) ?(${js}spin$at|$anew)|${thread% *} *($native)" \
+		node --perf-basic-prof $alone "$programs/deep.js" 600
+	node_pids="$node_pids $pid"
+	other=$saved
 fi
 
 # Code that was moved, named by a jitdump somewhere in the file system.
@@ -70,7 +76,7 @@ fi
 judge 'frequency: 997Hz' 1 "$perf_map"
 check thread_name -n "$(grep -F 'thread_name=a;b' "$dir/rows" | head -n 1)"
 check comm_of_the_leader -n "$(grep -F 'comm=dead,' "$dir/rows" | head -n 1)"
-[ -z "${node_pid:-}" ] || rm -f "/tmp/perf-$node_pid.map"
+for p in ${node_pids:-}; do rm -f "/tmp/perf-$p.map"; done
 
 # By frame pointers alone, since 32-bit programs have no tables here: gcc begins a function with other instructions between
 # the two that make a frame, where its caller cannot be seen.

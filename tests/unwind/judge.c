@@ -402,12 +402,18 @@ static bool is_own_knowledge(const struct point *p)
 		(cfa == UNWIND_CFA_STOP || cfa == UNWIND_CFA_ROOT || cfa == UNWIND_CFA_FP_SWITCH));
 }
 
+static bool is_undescribed(const struct unwind_rule *rule)
+{
+	return rule->cfa == UNWIND_CFA_FRAME_POINTER || rule->cfa == UNWIND_CFA_FRAME_RECORDS ||
+	       rule->cfa == UNWIND_CFA_NONE;
+}
+
 static void described(struct point *p, Dwarf_Frame *frame)
 {
 	struct judge *j = p->judge;
 	struct caller our, their;
 
-	if (p->rule->cfa == UNWIND_CFA_FRAME_POINTER || p->rule->cfa == UNWIND_CFA_NONE) {
+	if (is_undescribed(p->rule)) {
 		j->missing++;
 		complain(p, "described, says libdw", &(struct caller){ 0 }, &(struct caller){ 0 });
 		return;
@@ -458,7 +464,7 @@ static uint64_t at(struct point *p, uint64_t vaddr, const struct unwind_rule *ru
 	j->points++;
 	if ((!p->eh || dwarf_cfi_addrframe(p->eh, vaddr, &frame)) &&
 	    (!p->debug || dwarf_cfi_addrframe(p->debug, vaddr, &frame))) {
-		if (rule->cfa == UNWIND_CFA_FRAME_POINTER || rule->cfa == UNWIND_CFA_NONE)
+		if (is_undescribed(rule))
 			j->without++;
 		else if (is_padding)
 			j->padding++;

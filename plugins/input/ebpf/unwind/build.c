@@ -17,9 +17,10 @@ enum {
 	DEFAULT_BYTES = 512 << 20,
 	DEFAULT_FDES = 4 << 20,
 	DEFAULT_ROWS = 64 << 20,
-	TICK = 64,  /* work of a description, beside its bytes */
-	GAP = 15,   /* bytes between functions that are padding, and get the rule before them */
-	DIGIT = 11, /* bits sorted by at once */
+	TICK = 64, /* work of a description, beside its bytes */
+	GAP = 15,  /* bytes between functions that are padding, and get the rule before them */
+	MUCH_CODE = 64 << 10, /* bytes without a description */
+	DIGIT = 11,	      /* bits sorted by at once */
 };
 
 int build__init(struct build *b, const struct image *im, const struct unwind_limits *limits,
@@ -296,9 +297,19 @@ static bool begins_early(const struct build *b, const struct build_stretch *s)
 	return first->at == s->start && (cfa == UNWIND_CFA_ROOT || cfa == UNWIND_CFA_SIGNAL);
 }
 
+/* Code without a description: what is known of a little of it, and of much of it together. */
+struct undescribed {
+	uint16_t little, much;
+};
+
+static void put_gap(struct unwind_rows *r, uint32_t at, uint32_t end, struct undescribed rules)
+{
+	put(r, at, end - at >= MUCH_CODE ? rules.much : rules.little);
+}
+
 /* The stretches of one segment, from `*i` on, and what is between them. */
 static void put_segment(struct build *b, struct unwind_rows *r, const struct unwind_segment *seg,
-			uint16_t no_rows, size_t *i)
+			struct undescribed rules, size_t *i)
 {
 	uint32_t start = (uint32_t)(seg->vaddr - b->base), end = (uint32_t)(start + seg->size),
 		 at = start;
@@ -307,7 +318,7 @@ static void put_segment(struct build *b, struct unwind_rows *r, const struct unw
 		struct build_stretch s = b->table.v[*i];
 
 		if (s.start - at > GAP || (at == start && s.start > at))
-			put(r, at, no_rows);
+			put_gap(r, at, s.start, rules);
 		if (s.start > at && begins_early(b, &s)) {
 			put(r, s.start - 1, b->rows.v[s.first].rule);
 		}
@@ -316,7 +327,7 @@ static void put_segment(struct build *b, struct unwind_rows *r, const struct unw
 		at = s.end;
 	}
 	if (end - at > GAP || at == start)
-		put(r, at, no_rows);
+		put_gap(r, at, end, rules);
 	put(r, end, RULES_NONE);
 	r->code_bytes += end - start;
 }
@@ -369,9 +380,9 @@ static void trim(struct unwind_rows *r)
 	r->rule = rule ? rule : r->rule;
 }
 
-static struct unwind_rule frame_pointer_rule(void)
+static struct unwind_rule frame_pointer_rule(enum unwind_cfa cfa)
 {
-	return (struct unwind_rule){ .cfa = UNWIND_CFA_FRAME_POINTER,
+	return (struct unwind_rule){ .cfa = (uint8_t)cfa,
 				     .saved = unwind_saved(UNWIND_FP_CFA, UNWIND_RA_WORD),
 				     .off = -16,
 				     .cfa_off = 16 };
@@ -380,11 +391,12 @@ static struct unwind_rule frame_pointer_rule(void)
 int build__finish(struct build *b, struct unwind_rows **ret_rows)
 {
 	CLEANUP(unwind_rows__freep) struct unwind_rows *r = NEW(struct unwind_rows);
-	int no_rows = rules__index(&b->rules, frame_pointer_rule());
+	int little = rules__index(&b->rules, frame_pointer_rule(UNWIND_CFA_FRAME_POINTER));
+	int much = rules__index(&b->rules, frame_pointer_rule(UNWIND_CFA_FRAME_RECORDS));
 	size_t room = b->rows.n + 3 * b->table.n + 3 * b->image->n_segments, next = 0;
 	int rc;
 
-	if (!r || no_rows < 0)
+	if (!r || little < 0 || much < 0)
 		return -ENOMEM;
 	r->at = mem__zalloc(room, sizeof(*r->at));
 	r->rule = mem__zalloc(room, sizeof(*r->rule));
@@ -393,7 +405,8 @@ int build__finish(struct build *b, struct unwind_rows **ret_rows)
 		return -ENOMEM;
 	r->base = b->base;
 	for (uint32_t i = 0; i < r->n_segments; i++)
-		put_segment(b, r, &r->segments[i], (uint16_t)no_rows, &next);
+		put_segment(b, r, &r->segments[i],
+			    (struct undescribed){ (uint16_t)little, (uint16_t)much }, &next);
 	trim(r);
 	r->machine = b->image->machine;
 	r->n_fdes = b->n_fdes;
