@@ -73,7 +73,8 @@ struct turn {
 	const struct question *q;
 	const struct filter *filter; /* NULL: none */
 	uint64_t n_undecided;	     /* by the filter, before this turn */
-	struct compare compare;	     /* of its sides */
+	struct compare compare; /* of its sides; without a diff the first, where the span is asked for */
+	bool wants_span;	/* the answer's profiles are to say what time they cover */
 };
 
 static int is_over(const struct turn *t, struct dcm_error *err)
@@ -412,17 +413,96 @@ static int merge(struct turn *t, const struct question *q, const struct dcm_sele
 	int r;
 
 	t->compare = (struct compare){ 0 };
-	if (!q->diff)
-		return c->ops->merge(c->instance, sel, 1, by, c->host, b, err);
-	t->budget->side = hear_side;
-	t->budget->side_ctx = &t->compare;
-	r = c->ops->merge(c->instance, sel, 2, by, c->host, b, err);
+	if (q->diff || t->wants_span) {
+		t->budget->side = hear_side;
+		t->budget->side_ctx = &t->compare;
+	}
+	r = c->ops->merge(c->instance, sel, q->diff ? 2 : 1, by, c->host, b, err);
 	t->budget->side = NULL;
+	if (!q->diff)
+		return r;
 	c->ops->stat(c->instance, &stat);
 	for (unsigned k = 0; k < 2; k++)
 		compare__set_range(&t->compare.side[k], &sel[k], stat.first_ms,
 				   c->host->real_ns(c->host) / 1000000);
 	return r;
+}
+
+/* When the first and the last of the profiles begin that match. */
+struct begins {
+	uint64_t n;
+	int64_t first_ms, last_ms;
+};
+
+static int note_begins(void *ctx, const struct dcm_type_info *t)
+{
+	struct begins *s = ctx;
+
+	if (t->n_profiles == 0)
+		return 0;
+	s->first_ms = s->n == 0 || t->first_ms < s->first_ms ? t->first_ms : s->first_ms;
+	s->last_ms = s->n == 0 || t->last_ms > s->last_ms ? t->last_ms : s->last_ms;
+	s->n += t->n_profiles;
+	return 0;
+}
+
+/* Asks once more, without telling again what is left out. */
+static int ask_begins(const struct turn *t, struct dcm_select sel, struct begins *ret,
+		      struct dcm_error *err)
+{
+	const struct engine_config *c = &t->engine->config;
+	dcm_gap_fn gap = sel.budget->gap;
+	int r = go_inside(t, err);
+
+	if (r < 0)
+		return r;
+	sel.budget->gap = NULL;
+	r = come_out(t, c->ops->types(c->instance, &sel, note_begins, ret, err));
+	sel.budget->gap = gap;
+	return r;
+}
+
+/*
+ * A store adds up the durations of what it merges, and series of one time are many. Who reads a file
+ * takes its duration for the time it is about, so the answer gets that: from the first profile to the
+ * end of the last, which lasts as long as they do on average; and no longer than the sum, which is
+ * less where there are holes.
+ */
+static int set_span(const struct turn *t, const struct dcm_select *sel, struct dcm_batch **answer,
+		    struct dcm_error *err)
+{
+	const struct compare_side *side = &t->compare.side[0];
+	struct begins at = { 0 };
+	struct arena *arena;
+	int64_t span_ns;
+	int r;
+
+	if (!side->is_told || side->n_profiles == 0)
+		return 0;
+	r = ask_begins(t, *sel, &at, err);
+	if (r < 0 || at.n == 0)
+		return r;
+	if (__builtin_mul_overflow(at.last_ms - at.first_ms, 1000000, &span_ns) ||
+	    __builtin_add_overflow(span_ns, side->duration_ns / (int64_t)side->n_profiles, &span_ns))
+		return 0;
+
+	CLEANUP(batch__unrefp) struct dcm_batch *b = batch__overlay(*answer, &arena);
+	struct dcm_profile *profiles = b ? arena__alloc(arena, (b->n_profiles + 1) * sizeof(*profiles))
+					 : NULL;
+	if (!profiles)
+		return error__nomem(err);
+	for (uint32_t i = 0; i < b->n_profiles; i++) {
+		struct dcm_profile *p = &profiles[i];
+
+		*p = b->profiles[i];
+		p->time_ns = at.first_ms * 1000000;
+		p->duration_ns = p->duration_ns < span_ns ? p->duration_ns : span_ns;
+	}
+	b->profiles = profiles;
+	batch__account(b);
+	batch__unref(*answer);
+	*answer = take_ptr(b);
+	return 0;
 }
 
 /* The store's answer, sealed and named. */
@@ -447,6 +527,8 @@ static int merge_named(struct turn *t, const struct question *q, const struct dc
 	c->host->builder_free(b);
 	if (r == 0 && q->diff)
 		compare__set_types(&t->compare, answer);
+	if (r == 0 && t->wants_span && !q->diff)
+		r = set_span(t, sel, &answer, err);
 	if (r == 0)
 		r = is_over(t, err);
 	if (r < 0)
@@ -462,7 +544,7 @@ int engine__merge(struct engine *e, const struct question *q, struct dcm_batch *
 		  int64_t ret_filtered[2], struct dcm_error *err)
 {
 	CLEANUP(batch__unrefp) struct dcm_batch *named = NULL;
-	struct turn t = { 0 };
+	struct turn t = { .wants_span = true };
 	struct grouping g;
 	int64_t filtered[16];
 	int r = grouping__init(&g, q, err);

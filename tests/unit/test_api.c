@@ -75,7 +75,7 @@ static int reload(void *ctx, struct dcm_error *err)
 }
 
 /* Two profiles of one series: main calls a function with a nasty name, at the largest values. */
-static struct dcm_batch *make_batch(int64_t now_ns)
+static struct dcm_batch *make_batch(int64_t now_ns, const char *service)
 {
 	CLEANUP(builder__freep) struct dcm_builder *b = builder__new(0);
 	const char *const names[] = { "main", NASTY };
@@ -88,7 +88,7 @@ static struct dcm_batch *make_batch(int64_t now_ns)
 		builder__string(b, STR("nanoseconds")), DCM_DELTA
 	};
 	struct dcm_pair pair = { builder__string(b, STR("service_name")),
-				 builder__string(b, STR(NASTY)) };
+				 builder__string(b, str__of(service)) };
 
 	for (uint32_t i = 0; i < 2; i++) {
 		struct dcm_function f = { .name = builder__string(b, str__of(names[i])) };
@@ -115,7 +115,7 @@ static struct dcm_batch *make_batch(int64_t now_ns)
 static int set_up(void **state)
 {
 	struct dcm_error err = DCM_ERROR_INIT;
-	struct dcm_batch *batch = make_batch(clock__real(&clock__system));
+	struct dcm_batch *batch = make_batch(clock__real(&clock__system), NASTY);
 
 	(void)state;
 	loader = plan_sample__loader();
@@ -434,6 +434,43 @@ static void exports(void **state)
 		"nothing is stored that the selector asks for");
 }
 
+/* The head of what an export says. */
+static struct dcm_profile exported(const char *target)
+{
+	struct dcm_error err = DCM_ERROR_INIT;
+	struct dcm_batch *batch = NULL;
+	struct answer a = { 0 };
+
+	ask_with(&a, routes, HTTP_GET, target, NULL);
+	assert_int_equal(a.r.status, 200);
+	assert_int_equal(codec__decode("pprof", a.r.body.data, a.r.body.n, &batch, &err), 0);
+	struct dcm_profile head = batch->profiles[0];
+	batch__unref(batch);
+	forget(&a);
+	return head;
+}
+
+static void a_file_says_what_time_it_covers(void **state)
+{
+	struct dcm_batch *batch;
+	struct dcm_profile in_a_row, at_once;
+
+	(void)state;
+	in_a_row = exported("/api/v1/export?format=pprof&" CPU_Q);
+	assert_int_equal(in_a_row.duration_ns, 20 * SECOND);
+
+	/* The same seconds of another series: no second more. */
+	batch = make_batch(in_a_row.time_ns + 20 * SECOND, "other");
+	assert_int_equal(pipeline__emit(graph__pipeline(graph), batch, NULL, NULL), 0);
+	batch__unref(batch);
+	assert_int_equal(graph__flush(graph, clock__mono(&clock__system) + 10 * SECOND), 0);
+	at_once = exported("/api/v1/export?format=pprof&" CPU_Q);
+	assert_int_equal(at_once.duration_ns, 20 * SECOND);
+	assert_int_equal(at_once.time_ns, in_a_row.time_ns);
+	at_once = exported("/api/v1/export?format=pprof&group_by=service_name&" CPU_Q);
+	assert_int_equal(at_once.duration_ns, 20 * SECOND);
+}
+
 static void wrong_parameters_are_named(void **state)
 {
 	static const struct {
@@ -661,6 +698,7 @@ int main(void)
 		cmocka_unit_test(the_hour_goes_with_the_end_of_the_range),
 		cmocka_unit_test(nothing_stored_is_said),
 		cmocka_unit_test(exports),
+		cmocka_unit_test(a_file_says_what_time_it_covers),
 		cmocka_unit_test(wrong_parameters_are_named),
 		cmocka_unit_test(unknown_parameters_are_refused),
 		cmocka_unit_test(limits_of_a_question),
