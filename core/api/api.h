@@ -32,6 +32,8 @@
 
 /* The header of an answer from which the store left something out: a sentence for people. */
 #define API_LEFT_OUT "Decima-Left-Out"
+/* The header of an answer to a question that names what nothing has: a sentence for people. */
+#define API_NOTE "Decima-Note"
 
 /* An instance, for /api/v1/pipeline and /api/v1/targets. Texts live for the call. */
 struct api_instance {

@@ -101,6 +101,29 @@ void api_gaps__json(const struct api_gaps *g, struct buf *b);
 void api_gaps__text(const struct api_gaps *g, struct buf *b);
 void api_gaps__header(const struct api_gaps *g, struct http_response *resp);
 
+/* ---- notes.c: names that nothing has ---- */
+
+enum api_note_place {
+	API_NOTE_HEADER, /* alone */
+	API_NOTE_BELOW,	 /* and in a line under the body, which is text */
+};
+void api_note__no_label(struct http_response *resp, enum api_note_place place, struct dcm_str name);
+void api_note__no_function(struct http_response *resp, enum api_note_place place, struct dcm_str name);
+
+/* Which of the labels in group_by some group of the answer has: {0}, then what is seen. */
+struct api_grouped {
+	uint32_t has; /* a bit each */
+	uint64_t n_groups;
+};
+void api_grouped__saw(struct api_grouped *g, const struct question *q, struct dcm_str name,
+		      struct dcm_str value);
+/* NAME=VALUE, and all of those that lead stacks. */
+void api_grouped__saw_frame(struct api_grouped *g, const struct question *q, struct dcm_str text);
+void api_grouped__saw_frames(struct api_grouped *g, const struct question *q, const struct frames *f);
+/* Names the first label that none has, where there are groups at all. */
+void api_grouped__note(const struct api_grouped *g, const struct question *q,
+		       struct http_response *resp, enum api_note_place place);
+
 /* ---- compare.c: of a diff; all: what each side weighs, filtered or not ---- */
 
 /* ,"compare":{..} */

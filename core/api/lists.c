@@ -190,6 +190,9 @@ static void list_names(struct api *a, const struct http_request *req, const stru
 		r = name ? engine__values(api__engine(a), &q.q, *name, add_name, &l, &err)
 			 : engine__labels(api__engine(a), &q.q, add_name, &l, &err);
 		finish(&l, r, &err, name ? value_heads : label_heads, 2, 2);
+		if (r >= 0 && name && l.n == 0)
+			api_note__no_label(
+				resp, l.format == API_TEXT ? API_NOTE_BELOW : API_NOTE_HEADER, *name);
 	}
 	api_question__fini(&q);
 }

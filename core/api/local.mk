@@ -8,6 +8,7 @@ core_api_libapi_la_SOURCES = \
 	core/api/gaps.c \
 	core/api/internal.h \
 	core/api/lists.c \
+	core/api/notes.c \
 	core/api/params.c \
 	core/api/series.c \
 	core/api/status.c \

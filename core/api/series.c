@@ -20,6 +20,8 @@ struct writing {
 	enum api_format format;
 	struct dcm_str unit;
 	uint32_t n;
+	const struct question *q;
+	struct api_grouped grouped;
 };
 
 static void points_as_json(struct writing *w, const struct dcm_points *p)
@@ -66,6 +68,8 @@ static int add_points(void *ctx, const struct dcm_points *p)
 {
 	struct writing *w = ctx;
 
+	for (uint32_t i = 0; i < p->n_labels; i++)
+		api_grouped__saw(&w->grouped, w->q, p->labels[i].name, p->labels[i].value);
 	if (w->format == API_JSON)
 		points_as_json(w, p);
 	else
@@ -114,6 +118,8 @@ static void finish(const struct writing *w, const struct api_gaps *gaps)
 		api_gaps__text(gaps, b);
 	}
 	api_gaps__header(gaps, w->resp);
+	api_grouped__note(&w->grouped, w->q, w->resp,
+			  w->format == API_TEXT ? API_NOTE_BELOW : API_NOTE_HEADER);
 }
 
 void api__series(void *ctx, const struct http_request *req, struct http_response *resp)
@@ -130,6 +136,7 @@ void api__series(void *ctx, const struct http_request *req, struct http_response
 	if (api_question__read_shape(req, &q, resp) && read_step(req, &q.q, &step_ms, resp) &&
 	    api_param__labels(req, "sum_by", &q.q.group_by, &q.q.n_group_by, resp) == 0) {
 		w.format = q.format;
+		w.q = &q.q;
 		w.unit = engine__unit(&q.q);
 		if (w.format == API_JSON) {
 			buf__printf(&resp->body, "{\"step_ms\":%" PRId64 ",\"unit\":", step_ms);

@@ -143,6 +143,26 @@ static void text_of_nothing(const int64_t left_out[2], struct buf *out)
 		buf__text(out, NOTHING_STORED "\n");
 }
 
+/* The root alone: all that was found is not in it. */
+static bool is_nothing_of_something(const struct flame *f)
+{
+	return f->n <= 1 && f->total[0][0] == 0 && (f->filtered[0] || f->filtered[1]);
+}
+
+static enum api_note_place place_of(const struct api_question *q)
+{
+	return q->format == API_TEXT ? API_NOTE_BELOW : API_NOTE_HEADER;
+}
+
+/* Says when no group has a label that was asked for. */
+static void note_groups(const struct api_question *q, const struct frames *f, struct http_response *resp)
+{
+	struct api_grouped grouped = { 0 };
+
+	api_grouped__saw_frames(&grouped, &q->q, f);
+	api_grouped__note(&grouped, &q->q, resp, place_of(q));
+}
+
 /* Asks for the tree and writes it in the format wanted. The question's shape has been read. */
 static void answer_tree(struct api *a, const struct api_question *q,
 			const struct flame_options *options, struct http_response *resp)
@@ -170,6 +190,9 @@ static void answer_tree(struct api *a, const struct api_question *q,
 		json_tree(&resp->body, f, engine__unit(&q->q), &q->gaps);
 	}
 	api_gaps__header(&q->gaps, resp);
+	if (options->side != FLAME_WHOLE && is_nothing_of_something(f))
+		api_note__no_function(resp, place_of(q), options->function);
+	note_groups(q, f->frames, resp);
 	flame__free(f);
 }
 
@@ -304,6 +327,7 @@ static void answer_top(struct api *a, const struct api_question *q, struct top_o
 		json_top(&resp->body, t, engine__unit(&q->q), &q->gaps);
 	}
 	api_gaps__header(&q->gaps, resp);
+	note_groups(q, t->frames, resp);
 	top__free(t);
 }
 
@@ -407,23 +431,26 @@ static const struct export *read_export(const struct http_request *req, struct h
  * Folded stacks are drawn from frames, so that labels lead and unnamed frames read as in every
  * other answer.
  */
-static int export_folded(struct api *a, const struct api_question *q, struct buf *out,
+static int export_folded(struct api *a, const struct api_question *q, struct http_response *resp,
 			 struct dcm_error *err)
 {
 	struct frames *frames = NULL;
 	int r = engine__frames(api__engine(a), &q->q, FRAMES_FUNCTION, &frames, err);
 
 	if (r == 0)
-		r = render__folded(frames, q->filter, out, err);
-	if (r == 0)
+		r = render__folded(frames, q->filter, &resp->body, err);
+	if (r == 0) {
 		engine__filtered(api__engine(a), &q->q);
+		note_groups(q, frames, resp);
+	}
 	frames__unref(frames);
 	return r;
 }
 
 static int export_encoded(struct api *a, const struct api_question *q, const char *format,
-			  struct buf *out, struct dcm_error *err)
+			  struct http_response *resp, struct dcm_error *err)
 {
+	struct api_grouped grouped = { 0 };
 	struct dcm_batch *batch = NULL;
 	int r;
 
@@ -433,7 +460,14 @@ static int export_encoded(struct api *a, const struct api_question *q, const cha
 	if (r == 0 && batch->n_profiles == 0)
 		r = error__set(err, -ENOENT, NOTHING_STORED);
 	if (r == 0)
-		r = a->c.encode(a->c.ctx, batch, format, out, err);
+		r = a->c.encode(a->c.ctx, batch, format, &resp->body, err);
+	for (uint32_t p = 0; r == 0 && p < batch->n_profiles; p++)
+		for (uint32_t i = 0; i < q->q.n_group_by; i++)
+			api_grouped__saw(&grouped, &q->q, q->q.group_by[i],
+					 batch__series_label(batch, batch->profiles[p].series,
+							     q->q.group_by[i]));
+	if (r == 0)
+		api_grouped__note(&grouped, &q->q, resp, API_NOTE_HEADER);
 	batch__unref(batch);
 	return r;
 }
@@ -449,9 +483,9 @@ void api__export(void *ctx, const struct http_request *req, struct http_response
 	if (!e || !api_question__read(a, req, "q", &q, resp))
 		return;
 	if (str__eq(str__of(e->format), STR("folded")))
-		r = export_folded(a, &q, &resp->body, &err);
+		r = export_folded(a, &q, resp, &err);
 	else
-		r = export_encoded(a, &q, e->format, &resp->body, &err);
+		r = export_encoded(a, &q, e->format, resp, &err);
 	if (r < 0) {
 		api__fail(resp, r, &err);
 	} else {

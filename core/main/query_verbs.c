@@ -123,14 +123,17 @@ static int write_out(const struct args *a, const char *path, const struct buf *b
 	return EXIT_NO;
 }
 
-/* What the store has lost of the answer; text says so itself. */
-static void tell_left_out(const struct args *a, const struct http_response *answer)
+/* What the store has lost of the answer, and names that nothing has; text says so itself. */
+static void tell_beside(const struct args *a, const struct http_response *answer)
 {
 	struct dcm_str lost = http_response__find(answer, API_LEFT_OUT);
+	struct dcm_str note = http_response__find(answer, API_NOTE);
 
 	if (lost.n)
 		fprintf(stderr, "decima %s: left out of the answer: %.*s\n", a->verb->name,
 			STR_ARG(lost));
+	if (note.n)
+		fprintf(stderr, "decima %s: %.*s\n", a->verb->name, STR_ARG(note));
 }
 
 /* Adds the options, asks, and prints the body in `format`. */
@@ -150,7 +153,7 @@ static int ask_and_print(const struct args *a, struct ask *q, const char *format
 			"the filters leave nothing of it\n",
 			a->verb->name);
 	if (status == EXIT_DONE && strcmp(format, "text") != 0)
-		tell_left_out(a, &answer);
+		tell_beside(a, &answer);
 	if (status == EXIT_DONE)
 		status = write_out(a, args__get(a, "output", "-"), &answer.body);
 	http_response__fini(&answer);

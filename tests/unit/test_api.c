@@ -412,6 +412,49 @@ static void nothing_stored_is_said(void **state)
 	}
 }
 
+static void names_that_nothing_has_are_said(void **state)
+{
+	static const struct {
+		const char *target, *note; /* NULL: none */
+	} cases[] = {
+		{ "/api/v1/callers?function=nope&" CPU_Q, "the function \"nope\"" },
+		{ "/api/v1/callees?function=nope&" CPU_Q, "the function \"nope\"" },
+		{ "/api/v1/callers?" MAIN_Q, NULL },
+		{ "/api/v1/labels/nope/values?", "the label \"nope\"" },
+		{ "/api/v1/labels/service_name/values?", NULL },
+		{ "/api/v1/series?" CPU_Q "&sum_by=service_name,a%20b", "the label \"a b\"" },
+		{ "/api/v1/series?" CPU_Q "&sum_by=service_name,service_name", NULL },
+		{ "/api/v1/flame?" CPU_Q "&group_by=nope,service_name", "the label \"nope\"" },
+		{ "/api/v1/functions?" CPU_Q "&group_by=nope", "the label \"nope\"" },
+		{ "/api/v1/flame?" CPU_Q "&group_by=service_name", NULL },
+		{ "/api/v1/flame?" CPU_Q "&group_by=nope&to=now-2h", NULL },
+		{ "/api/v1/export?format=folded&" CPU_Q "&group_by=nope", "the label \"nope\"" },
+		{ "/api/v1/export?format=folded&" CPU_Q "&group_by=service_name", NULL },
+		{ "/api/v1/export?format=pprof&" CPU_Q "&group_by=nope", "the label \"nope\"" },
+		{ "/api/v1/export?format=pprof&" CPU_Q "&group_by=service_name", NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < 2 * sizeof(cases) / sizeof(cases[0]); i++) {
+		const char *note = cases[i / 2].note;
+		bool text = i % 2;
+		struct answer a = { 0 };
+		char target[200];
+
+		if (text && strstr(cases[i / 2].target, "/export?"))
+			continue;
+		snprintf(target, sizeof(target), "%s%s", cases[i / 2].target, text ? "&format=text" : "");
+		ask_with(&a, routes, HTTP_GET, target, NULL);
+		struct dcm_str said = http_response__find(&a.r, API_NOTE);
+		if (a.r.status != 200 || (said.n > 0) != (note != NULL) ||
+		    (note && !memmem(said.p, said.n, note, strlen(note))))
+			fail_msg("%s: %d, %.*s", target, a.r.status, STR_ARG(said));
+		if (text && note && !strstr((const char *)a.r.body.data, note))
+			fail_msg("%s: %s", target, (const char *)a.r.body.data);
+		forget(&a);
+	}
+}
+
 static void exports(void **state)
 {
 	struct answer a = { 0 }, b = { 0 };
@@ -697,6 +740,7 @@ int main(void)
 		cmocka_unit_test(ranges_begin_in_1970),
 		cmocka_unit_test(the_hour_goes_with_the_end_of_the_range),
 		cmocka_unit_test(nothing_stored_is_said),
+		cmocka_unit_test(names_that_nothing_has_are_said),
 		cmocka_unit_test(exports),
 		cmocka_unit_test(a_file_says_what_time_it_covers),
 		cmocka_unit_test(wrong_parameters_are_named),
