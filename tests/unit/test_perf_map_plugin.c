@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <decima/plugin.h>
@@ -212,11 +213,51 @@ static void test_a_map_of_garbage_is_spoken_of(void **state)
 	p->lifecycle->stop(instance);
 }
 
+/* What has a map's name and is none is passed over, and said once. */
+static void test_what_is_no_file_is_spoken_of(void **state)
+{
+	const struct dcm_plugin *p = dcm_plugin_entry();
+	CLEANUP(mem__freep) void *config = default_config(p->options);
+	struct dcm_process id = { .pid = (uint32_t)getpid() };
+	uint64_t address = 0x10;
+	char path[64], want[96], names[1][64] = { "" };
+	struct dcm_error err = DCM_ERROR_INIT;
+	enum dcm_unnamed why;
+
+	(void)state;
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
+	snprintf(want, sizeof(want), "%s of process %d: ", path, (int)getpid());
+	for (int kind = 0; kind < 3; kind++) {
+		void *instance = NULL;
+
+		n_logged = 0;
+		unlink(path);
+		assert_int_equal(kind == 0   ? mkfifo(path, 0600)
+				 : kind == 1 ? symlink("/etc/passwd", path)
+					     : mkdir(path, 0700),
+				 0);
+		assert_int_equal(p->lifecycle->open(&host, config, &instance, &err), 0);
+		p->input->process(instance, DCM_PROCESS_SEEN, &id);
+		for (int i = 0; i < 3; i++)
+			assert_int_equal(p->input->resolve(instance, &id, &address, 1, keep_name,
+							   names, &why),
+					 -ENOENT);
+		p->input->process(instance, DCM_PROCESS_EXIT, &id);
+		p->lifecycle->stop(instance);
+		assert_int_equal(remove(path), 0);
+		assert_int_equal(why, DCM_UNNAMED_JIT_NO_MAP);
+		assert_int_equal(n_logged, 1);
+		assert_memory_equal(logged[0], want, strlen(want));
+		assert_non_null(strstr(logged[0], "is no regular file"));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_the_plugin_names_this_process, forget),
 		cmocka_unit_test_setup(test_a_map_of_garbage_is_spoken_of, forget),
+		cmocka_unit_test_setup(test_what_is_no_file_is_spoken_of, forget),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -79,6 +79,7 @@ struct process {
 	char *dump_path;		/* NULL: none was found */
 	uint32_t map_dir, map_pid; /* dirs[map_dir]/perf-map_pid.map is the one that is open */
 	int result;		   /* of that look */
+	bool told_no_file;	   /* said already: what has a map's name is no file */
 	_Atomic int64_t asked_ns;
 	_Atomic uint64_t bytes;
 };
@@ -314,6 +315,97 @@ static struct process *get(struct processes *t, const struct dcm_process *id, in
 	return p;
 }
 
+/* --- notes --- */
+
+/* Room for one more, or NULL. With the lock. */
+static char *new_note(struct notes *n, int64_t now_ns)
+{
+	if (n->since_ns == 0 || now_ns - n->since_ns > NOTES_S * SECOND_NS) {
+		n->since_ns = now_ns;
+		n->n_since = 0;
+	}
+	if (n->n == NOTES_MAX || n->n_since == NOTES_MAX)
+		return NULL;
+	n->n_since++;
+	return n->texts[n->n++];
+}
+
+static void note_path(struct processes *t, const struct process *p, const char *path, const char *fault)
+{
+	char *text;
+
+	pthread_mutex_lock(&t->notes.lock);
+	text = new_note(&t->notes, clock__mono(t->config.clock));
+	if (text)
+		snprintf(text, PROCESSES_NOTE_BYTES, "%.200s of process %" PRIu32 ": %.260s", path,
+			 p->id.pid, fault);
+	pthread_mutex_unlock(&t->notes.lock);
+}
+
+static void note(struct processes *t, const struct process *p, const struct source *s, const char *fault)
+{
+	char path[PROC_PATH_MAX];
+
+	if (s->format == SOURCE_PERF_MAP)
+		snprintf(path, sizeof(path), "%s/perf-%" PRIu32 ".map", t->config.dirs[p->map_dir],
+			 p->map_pid);
+	else
+		snprintf(path, sizeof(path), "%s", p->dump_path ? p->dump_path : "jitdump");
+	note_path(t, p, path, fault);
+}
+
+/* A link, a FIFO, a device: what is behind it may be another's, or nobody's. */
+static void note_no_file(struct processes *t, struct process *p, const char *path)
+{
+	if (p->told_no_file)
+		return;
+	p->told_no_file = true;
+	note_path(
+		t, p, path,
+		"is no regular file, so it is not read and its code has no names; have the runtime "
+		"write a file, not a link or a FIFO");
+}
+
+bool processes__take_note(struct processes *t, char ret[static PROCESSES_NOTE_BYTES])
+{
+	struct notes *n = &t->notes;
+	bool any;
+
+	pthread_mutex_lock(&n->lock);
+	any = n->n > 0;
+	if (any)
+		memcpy(ret, n->texts[--n->n], PROCESSES_NOTE_BYTES);
+	pthread_mutex_unlock(&n->lock);
+	return any;
+}
+
+/* A line that was being written is nothing to speak of; a tenth of them is. */
+static void note_faults(struct processes *t, const struct process *p, struct source *s)
+{
+	struct source_stat stat = source__stat(s);
+	uint64_t lines = stat.n_lines - s->lines_before, skipped = stat.n_skipped - s->skipped_before;
+	char fault[256];
+
+	if (s->is_cut && !s->told_cut) {
+		s->told_cut = true;
+		snprintf(fault, sizeof(fault),
+			 "only its last %" PRIu64
+			 " bytes are read, and code that the rest lists has no "
+			 "names; raise max_file_size",
+			 t->config.max_file_bytes);
+		note(t, p, s, fault);
+	}
+	if (skipped && skipped >= lines / 10 && !s->told_skipped) {
+		s->told_skipped = true;
+		snprintf(fault, sizeof(fault),
+			 "%" PRIu64 " of %" PRIu64
+			 " %s are not understood and name nothing; have the "
+			 "runtime write it anew, or remove it",
+			 skipped, lines, s->format == SOURCE_PERF_MAP ? "lines" : "records");
+		note(t, p, s, fault);
+	}
+}
+
 /* --- the map of one process, under its lock --- */
 
 /* What one failed look says more than another. */
@@ -345,6 +437,8 @@ static int open_in(struct processes *t, struct process *p, int root_fd, uint32_t
 		}
 		if (rc == 0 || rc == -ENOMEM)
 			return rc;
+		if (rc == -ENOEXEC)
+			note_no_file(t, p, path);
 		result = more_telling(result, rc);
 	}
 	return result;
@@ -428,78 +522,6 @@ static void account(struct processes *t, struct process *p, const struct source_
 	atomic_fetch_add(&t->n_rewrites, now.n_rewrites - before->n_rewrites);
 	atomic_fetch_add(&t->n_cut, now.n_cut - before->n_cut);
 	atomic_fetch_add(&t->n_unread, now.n_unread - before->n_unread);
-}
-
-/* --- notes --- */
-
-/* Room for one more, or NULL. With the lock. */
-static char *new_note(struct notes *n, int64_t now_ns)
-{
-	if (n->since_ns == 0 || now_ns - n->since_ns > NOTES_S * SECOND_NS) {
-		n->since_ns = now_ns;
-		n->n_since = 0;
-	}
-	if (n->n == NOTES_MAX || n->n_since == NOTES_MAX)
-		return NULL;
-	n->n_since++;
-	return n->texts[n->n++];
-}
-
-static void note(struct processes *t, const struct process *p, const struct source *s, const char *fault)
-{
-	char path[PROC_PATH_MAX], *text;
-
-	if (s->format == SOURCE_PERF_MAP)
-		snprintf(path, sizeof(path), "%s/perf-%" PRIu32 ".map", t->config.dirs[p->map_dir],
-			 p->map_pid);
-	else
-		snprintf(path, sizeof(path), "%s", p->dump_path ? p->dump_path : "jitdump");
-	pthread_mutex_lock(&t->notes.lock);
-	text = new_note(&t->notes, clock__mono(t->config.clock));
-	if (text)
-		snprintf(text, PROCESSES_NOTE_BYTES, "%.200s of process %" PRIu32 ": %.260s", path,
-			 p->id.pid, fault);
-	pthread_mutex_unlock(&t->notes.lock);
-}
-
-bool processes__take_note(struct processes *t, char ret[static PROCESSES_NOTE_BYTES])
-{
-	struct notes *n = &t->notes;
-	bool any;
-
-	pthread_mutex_lock(&n->lock);
-	any = n->n > 0;
-	if (any)
-		memcpy(ret, n->texts[--n->n], PROCESSES_NOTE_BYTES);
-	pthread_mutex_unlock(&n->lock);
-	return any;
-}
-
-/* A line that was being written is nothing to speak of; a tenth of them is. */
-static void note_faults(struct processes *t, const struct process *p, struct source *s)
-{
-	struct source_stat stat = source__stat(s);
-	uint64_t lines = stat.n_lines - s->lines_before, skipped = stat.n_skipped - s->skipped_before;
-	char fault[256];
-
-	if (s->is_cut && !s->told_cut) {
-		s->told_cut = true;
-		snprintf(fault, sizeof(fault),
-			 "only its last %" PRIu64
-			 " bytes are read, and code that the rest lists has no "
-			 "names; raise max_file_size",
-			 t->config.max_file_bytes);
-		note(t, p, s, fault);
-	}
-	if (skipped && skipped >= lines / 10 && !s->told_skipped) {
-		s->told_skipped = true;
-		snprintf(fault, sizeof(fault),
-			 "%" PRIu64 " of %" PRIu64
-			 " %s are not understood and name nothing; have the "
-			 "runtime write it anew, or remove it",
-			 skipped, lines, s->format == SOURCE_PERF_MAP ? "lines" : "records");
-		note(t, p, s, fault);
-	}
 }
 
 /* Reads on in one file, when it is open; rc is what opening it gave. 0 when it tells something. */

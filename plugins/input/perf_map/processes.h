@@ -73,7 +73,7 @@ void processes__stat(struct processes *t, struct processes_stat *ret);
 
 /*
  * What people should know of a file, each thing once a file and a few a minute (anyone may write
- * such files): of which only the end is read, or most is not understood. False: nothing more.
+ * such files): of which only the end is read, or most is not understood, or which is no regular file. False: nothing more.
  */
 bool processes__take_note(struct processes *t, char ret[static PROCESSES_NOTE_BYTES]);
 
