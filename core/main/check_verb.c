@@ -11,13 +11,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/base/dir.h"
 #include "core/base/error.h"
-#include "core/base/fd.h"
 #include "core/base/str.h"
 #include "core/main/log_setup.h"
+#include "core/main/output_file.h"
 #include "core/main/separate.h"
 #include "core/main/services.h"
 #include "core/main/source.h"
@@ -159,6 +158,7 @@ static void check_machine(struct check *c, const struct plan *plan)
 static int print(struct check *c)
 {
 	bool json = strcmp(args__get(c->args, "format", "text"), "json") == 0;
+	struct dcm_error err = DCM_ERROR_INIT;
 	struct buf out = { 0 };
 
 	if (json)
@@ -169,10 +169,11 @@ static int print(struct check *c)
 		buf__text(&out, "ok\n");
 	else if (json)
 		buf__text(&out, "\n");
-	if (fd__write_all(STDOUT_FILENO, out.data, out.n) < 0)
-		fprintf(stderr, "decima check: standard output: %s\n", strerror(errno));
+	int written = output_file__write("-", &out, &err);
+	if (written < 0)
+		fprintf(stderr, "decima check: %s\n", err.text);
 	buf__fini(&out);
-	return c->problems.n_errors > 0 || c->problems.no_memory ? EXIT_NO : EXIT_DONE;
+	return written < 0 || c->problems.n_errors > 0 || c->problems.no_memory ? EXIT_NO : EXIT_DONE;
 }
 
 int verb__check(const struct args *a)

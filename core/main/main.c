@@ -2,14 +2,40 @@
 /*
  * core/main/main.c - where the program begins
  */
+#include <errno.h>
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/main/args.h"
 #include "core/main/verbs.h"
+
+/*
+ * Help, versions and lists are printed without a look at what becomes of them, until here. A pipe's
+ * reader that has seen enough is no failure.
+ */
+static int flush_output(int status)
+{
+	struct stat st;
+	int r;
+
+	errno = 0;
+	r = fflush(stdout);
+	if (r == 0 && !ferror(stdout))
+		return status;
+	int why = errno ? errno : EIO;
+	if (fstat(STDOUT_FILENO, &st) == 0 && (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)))
+		return status;
+	fprintf(stderr, "decima: standard output: cannot be written: %s; make room, or write elsewhere\n",
+		strerror(why));
+	return status == EXIT_DONE ? EXIT_NO : status;
+}
 
 int main(int argc, char **argv)
 {
 	/* A reader that went away is an error of write(2), not the end of the process. */
 	signal(SIGPIPE, SIG_IGN);
-	return args__main(verbs, "run", argc, argv);
+	return flush_output(args__main(verbs, "run", argc, argv));
 }

@@ -7,17 +7,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "config.h"
 #include "core/base/error.h"
-#include "core/base/fd.h"
 #include "core/base/str.h"
 #include "core/base/vec.h"
 #include "core/config/describe.h"
 #include "core/config/section.h"
 #include "core/main/conf_text.h"
 #include "core/main/generate.h"
+#include "core/main/output_file.h"
 #include "core/main/settings.h"
 #include "core/main/verbs.h"
 #include "core/pipeline/options.h"
@@ -57,10 +56,11 @@ static int open_loader_of_build(const struct args *a, struct loader **ret)
 
 static int put(const struct args *a, struct buf *out)
 {
-	int r = out->error ? out->error : fd__write_all(STDOUT_FILENO, out->data, out->n);
+	struct dcm_error err = DCM_ERROR_INIT;
+	int r = out->error ? error__nomem(&err) : output_file__write("-", out, &err);
 
-	if (r < 0 && r != -EPIPE)
-		fprintf(stderr, "decima %s: %s\n", a->verb->name, strerror(-r));
+	if (r < 0)
+		fprintf(stderr, "decima %s: %s\n", a->verb->name, err.text);
 	buf__fini(out);
 	return r < 0 ? EXIT_NO : EXIT_DONE;
 }
