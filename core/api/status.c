@@ -179,6 +179,9 @@ static bool is_loss(const struct stats_view *v)
 	return str__eq(str__of(v->name), STR("decima_dropped_total")) && v->count > 0;
 }
 
+/* The pipeline's own losses are rows; other reasons name what they count: see drop() in plugin.h. */
+#define LOST_ROWS "ROWS, OR AS THE REASON SAYS"
+
 /* {"instance":..,"reason":..,"n":..} of each pair that has lost something. */
 static void loss_as_json(void *ctx, const struct stats_view *v)
 {
@@ -209,8 +212,9 @@ static void loss_as_text(void *ctx, const struct stats_view *v)
 
 static void pipeline_as_text(struct api *a, struct listing *l, struct http_response *resp)
 {
-	static const char *const queues[] = { "QUEUE", "BYTES", "IN", "OUT", "LOST", "TROUBLE" };
-	static const char *const losses[] = { "LOST BY", "REASON", "HOW MUCH" };
+	static const char *const queues[] = { "QUEUE",	     "BYTES",	     "BATCHES IN",
+					      "BATCHES OUT", "BATCHES LOST", "TROUBLE" };
+	static const char *const losses[] = { "LOST BY", "REASON", LOST_ROWS };
 
 	instances_as_text(a, l, resp);
 	buf__byte(l->out, '\n');

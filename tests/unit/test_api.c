@@ -455,6 +455,24 @@ static void names_that_nothing_has_are_said(void **state)
 	}
 }
 
+/* One batch of a thousand rows is lost: the two numbers have units, or one of them looks wrong. */
+static void losses_have_units(void **state)
+{
+	struct answer a = { 0 };
+	const char *text;
+
+	(void)state;
+	stats__drop(stats, "file", "queue_full", 1000);
+	ask_with(&a, routes, HTTP_GET, "/api/v1/pipeline?format=text", NULL);
+	text = (const char *)a.r.body.data;
+	assert_non_null(strstr(text, "BATCHES LOST"));
+	text = strstr(text, "LOST BY");
+	assert_non_null(text);
+	assert_non_null(strstr(text, "ROWS, OR AS THE REASON SAYS"));
+	assert_non_null(strstr(text, "1000"));
+	forget(&a);
+}
+
 static void exports(void **state)
 {
 	struct answer a = { 0 }, b = { 0 };
@@ -741,6 +759,7 @@ int main(void)
 		cmocka_unit_test(the_hour_goes_with_the_end_of_the_range),
 		cmocka_unit_test(nothing_stored_is_said),
 		cmocka_unit_test(names_that_nothing_has_are_said),
+		cmocka_unit_test(losses_have_units),
 		cmocka_unit_test(exports),
 		cmocka_unit_test(a_file_says_what_time_it_covers),
 		cmocka_unit_test(wrong_parameters_are_named),
