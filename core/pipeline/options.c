@@ -54,7 +54,8 @@ static const struct dcm_option rows[] = {
 	  .min = "100ms",
 	  .max = "1h",
 	  .flags = DCM_OPT_RESTART,
-	  .doc = "Deadline of one write." },
+	  .doc = "Deadline of one write. One that is not back 5 s later is called stuck, and the "
+		 "instance shows as degraded until it is." },
 	{ .name = "give_up_after",
 	  .type = DCM_OPT_DURATION,
 	  .offset = offsetof(struct destination_options, give_up_ns),

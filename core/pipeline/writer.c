@@ -28,7 +28,7 @@
 #define RETRY_FIRST_NS	 ((int64_t)100 * 1000000)
 #define RETRY_LAST_NS	 ((int64_t)10 * 1000000000)
 #define WRITE_TIMEOUT_NS ((int64_t)30 * 1000000000)
-#define STUCK_NS	 ((int64_t)5 * 1000000000)
+#define STUCK_NS	 ((int64_t)5 * 1000000000) /* as the doc of write_timeout says */
 /* What a thread may need outside the plugin: names are waited for. */
 #define OWN_WORK_NS ((int64_t)10 * 1000000000)
 
