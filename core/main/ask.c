@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "core/base/error.h"
 #include "core/base/fd.h"
@@ -93,6 +94,19 @@ static int read_token(const struct args *a, struct buf *token, struct dcm_error 
 	return 0;
 }
 
+/* What is left of a URL without a host would be asked for as a host of its own. */
+static int check_url(const char *base, struct dcm_error *err)
+{
+	const char *rest = strncasecmp(base, "http:", 5) == 0	 ? base + 5
+			   : strncasecmp(base, "https:", 6) == 0 ? base + 6
+								 : NULL;
+
+	if (!rest || rest[strspn(rest, "/")])
+		return 0;
+	return error__set(err, -EINVAL,
+			  "\"%s\" names no host; write http://HOST:PORT or unix:/PATH", base);
+}
+
 static int over_http(const struct args *a, enum http_method method, const struct ask *q,
 		     int64_t timeout_ns, struct http_response *ret, struct dcm_error *err)
 {
@@ -101,7 +115,9 @@ static int over_http(const struct args *a, enum http_method method, const struct
 	struct buf url = { 0 }, token = { 0 };
 	int r;
 
-	r = read_token(a, &token, err);
+	r = check_url(base, err);
+	if (r == 0)
+		r = read_token(a, &token, err);
 	if (r == 0) {
 		size_t n = strlen(base);
 
@@ -155,6 +171,14 @@ static void print_problem(const struct args *a, const struct ask *q, const struc
 
 	snprintf(other, sizeof(other), "the server answered with status %d: %.*s", r->status,
 		 (int)(r->body.n < 300 ? r->body.n : 300), r->body.n ? (const char *)r->body.data : "");
+	if (detail && r->status == 401) {
+		/* The server speaks of headers; whoever reads this has options. */
+		snprintf(other, sizeof(other), "%s (%s)", detail,
+			 args__has(a, "token-file")
+				 ? "one of them belongs into the file of --token-file"
+				 : "--token-file FILE sends one");
+		detail = other;
+	}
 	print_detail(a, q, detail ? detail : other);
 	json_decref(problem);
 }

@@ -53,6 +53,29 @@ static unsigned current_umask(void)
 	return mask;
 }
 
+/* The directory of a file that is to be made; NULL: no memory. */
+static char *directory_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? mem__dup_str(path, slash == path ? 1 : (size_t)(slash - path))
+		     : mem__dup_str(".", 1);
+}
+
+static int check_directory(const char *path, struct dcm_error *err)
+{
+	CLEANUP(mem__freep) char *dir = directory_of(path);
+
+	if (!dir)
+		return error__nomem(err);
+	if (access(dir, F_OK) < 0 && errno == ENOENT)
+		return error__set(err, -ENOENT,
+				  "%s: there is no directory %s; make it, or name another", path, dir);
+	if (access(dir, W_OK | X_OK) < 0)
+		return error__sys(err, -errno, "%s: no file can be made in %s", path, dir);
+	return 0;
+}
+
 int output_file__write(const char *path, const struct buf *out, struct dcm_error *err)
 {
 	struct stat st;
@@ -67,16 +90,17 @@ int output_file__write(const char *path, const struct buf *out, struct dcm_error
 	/* It points to what is not there yet. */
 	if (is_link && !exists)
 		return open_and_write(path, O_CREAT, out, err);
-	if (!exists)
-		return fd__replace(path, 0666 & ~current_umask(), out->data, out->n, err);
+	if (!exists) {
+		int r = check_directory(path, err);
+
+		return r < 0 ? r : fd__replace(path, 0666 & ~current_umask(), out->data, out->n, err);
+	}
 	CLEANUP(mem__freep) char *real = is_link ? realpath(path, NULL) : NULL;
 	return fd__replace(real ? real : path, st.st_mode & 0777, out->data, out->n, err);
 }
 
 int output_file__check(const char *path, struct dcm_error *err)
 {
-	CLEANUP(mem__freep) char *dir = NULL;
-	const char *slash = strrchr(path, '/');
 	struct stat st;
 
 	if (strcmp(path, "-") == 0)
@@ -86,11 +110,5 @@ int output_file__check(const char *path, struct dcm_error *err)
 	/* What is no regular file, or a link to what is not there yet, is written in place. */
 	if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode))
 		return 0;
-	dir = slash ? mem__dup_str(path, slash == path ? 1 : (size_t)(slash - path))
-		    : mem__dup_str(".", 1);
-	if (!dir)
-		return error__nomem(err);
-	if (access(dir, W_OK | X_OK) < 0)
-		return error__sys(err, -errno, "%s: no file can be made in %s", path, dir);
-	return 0;
+	return check_directory(path, err);
 }

@@ -108,7 +108,15 @@ int store_dir__find(const char *dir, struct loader *loader, struct store_dir *re
 
 	if (r == -ENOMEM)
 		error__nomem(err);
-	if (r == 0) {
+	if (r == 0 && f.plugins.n == 0) {
+		char path[512];
+
+		r = error__set(
+			err, -ENOENT,
+			"%s: no storage plugin in %s can read a directory; say where they are with "
+			"DECIMA_PLUGIN_PATH",
+			dir, loader__path(loader, path, sizeof(path)));
+	} else if (r == 0) {
 		r = recognise(&f, dir, ret);
 		if (r < 0)
 			error__sys(err, r, "%s", dir);

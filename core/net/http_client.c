@@ -66,6 +66,12 @@ static int explain(CURLcode code, const struct http_call *call, const char *deta
 		return error__set(err, -ENOENT, "%s: %s; %s", call->url, detail,
 				  call->remedy ? "is the name right?"
 					       : "write http://HOST:PORT or unix:/PATH");
+	case CURLE_SSL_CONNECT_ERROR:
+		return error__set(
+			err, -EPROTO, "%s: %s; %s", call->url, detail,
+			call->remedy ? "does the server speak TLS there?"
+				     : "decima speaks no TLS; write http://HOST:PORT, or ask what "
+				       "stands before it");
 	case CURLE_PEER_FAILED_VERIFICATION:
 	case CURLE_SSL_CACERT_BADFILE:
 		return error__set(err, -EACCES, "%s: the server's certificate is not trusted: %s; name its authority",

@@ -76,7 +76,10 @@ static int copy_sized(const char *path, const char *what, const void *theirs, vo
 static int check_head(const struct dcm_plugin *theirs, const char *path, struct dcm_error *err)
 {
 	if (!theirs)
-		return error__set(err, -ENOEXEC, "%s: %s() returned NULL", path, DCM_ENTRY_SYMBOL);
+		return error__set(
+			err, -ENOEXEC,
+			"%s: %s() returned NULL; have it return the plugin, or remove the file",
+			path, DCM_ENTRY_SYMBOL);
 	if (theirs->magic != DCM_ABI_MAGIC)
 		return bad(err, path, "what " DCM_ENTRY_SYMBOL "() returned is no plugin (wrong magic number)");
 	if (theirs->abi_major != DCM_ABI_MAJOR || theirs->abi_minor > DCM_ABI_MINOR)

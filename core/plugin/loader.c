@@ -141,8 +141,8 @@ static int link_file(int fd, const char *path, struct plugin **ret, struct dcm_e
 	 */
 	*(void **)&entry = dlsym(handle, DCM_ENTRY_SYMBOL);
 	if (!entry)
-		return error__set(err, -ENOEXEC, "%s: is no plugin: it does not export %s()", path,
-				  DCM_ENTRY_SYMBOL);
+		return error__set(err, -ENOEXEC, "%s: is no plugin: it does not export %s(); have it do so as <decima/plugin.h> says, or remove it",
+				  path, DCM_ENTRY_SYMBOL);
 	return plugin__check(entry(), path, ret, err);
 }
 
@@ -243,6 +243,16 @@ static int by_kind_and_name(const void *a, const void *b)
 	const struct found *x = a, *y = b;
 
 	return x->kind != y->kind ? (int)x->kind - (int)y->kind : strcmp(x->name, y->name);
+}
+
+const char *loader__path(const struct loader *l, char *text, size_t cap)
+{
+	size_t n = 0;
+
+	text[0] = '\0';
+	for (uint32_t i = 0; i < l->n_dirs && n < cap; i++)
+		n += (size_t)snprintf(text + n, cap - n, "%s%s", i ? ":" : "", l->dirs[i]);
+	return text;
 }
 
 static int scan(const struct loader *l, struct found_list *list)

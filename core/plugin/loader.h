@@ -39,6 +39,9 @@ DEFINE_CLEANUP(struct loader *, loader__free);
 int loader__get(struct loader *l, enum dcm_kind kind, const char *name, const struct plugin **ret,
 		struct dcm_error *err);
 
+/* Its directories as one text, cut to what fits, for sentences. Returns `text`. */
+const char *loader__path(const struct loader *l, char *text, size_t cap);
+
 /* The same for one file, wherever it is and whatever it is called: for decima-plugin-check. */
 int loader__load_file(const char *file, bool strict, struct plugin **ret, struct dcm_error *err);
 

@@ -110,10 +110,10 @@ static void each_fault_has_its_sentence(void **state)
 		{ "magic", -ENOEXEC, "magic", "rebuild" },
 		{ "table", -ENOEXEC, "table of options", "number" },
 		{ "default", -ENOEXEC, "table of options", "number" },
-		{ "no_entry", -ENOEXEC, "is no plugin", "dcm_plugin_entry" },
+		{ "no_entry", -ENOEXEC, "is no plugin", "dcm_plugin_entry(); have it do so" },
 		{ "no_stop", -ENOEXEC, "lacks", "stop" },
 		{ "kind", -ENOEXEC, "a kind that it is not", "rebuild" },
-		{ "null", -ENOEXEC, "returned NULL", "dcm_plugin_entry" },
+		{ "null", -ENOEXEC, "returned NULL", "; have it return the plugin" },
 		{ "link", -ENOEXEC, "cannot be loaded", "a_function_that_nobody_has" },
 	};
 
