@@ -22,6 +22,9 @@
 #define TREE_PARAMS "group", "group_by", "inv", "max_rows", RANGE, FILTERS, TEXT
 #define LIST_PARAMS PARAMS("match", RANGE, TEXT)
 
+/* Of those that take FILTERS. */
+static const char *const filters[] = { FILTERS, NULL };
+
 /* What probes and scrapers ask may have any: they add their own. */
 static const struct http_route routes_table[] = {
 	{ .pattern = "/api/v1/types",
@@ -48,31 +51,37 @@ static const struct http_route routes_table[] = {
 	  .role = HTTP_ROLE_READ,
 	  .handler = api__flame,
 	  .params = PARAMS("q", TREE_PARAMS),
+	  .repeats = filters,
 	  .doc = "call tree" },
 	{ .pattern = "/api/v1/diff",
 	  .role = HTTP_ROLE_READ,
 	  .handler = api__diff,
 	  .params = PARAMS("a_q", "b_q", "a_from", "a_to", "b_from", "b_to", "report", "sort", TREE_PARAMS),
+	  .repeats = filters,
 	  .doc = "call tree or functions of two selections" },
 	{ .pattern = "/api/v1/callers",
 	  .role = HTTP_ROLE_READ,
 	  .handler = api__callers,
 	  .params = PARAMS("q", "function", TREE_PARAMS),
+	  .repeats = filters,
 	  .doc = "callers of a function" },
 	{ .pattern = "/api/v1/callees",
 	  .role = HTTP_ROLE_READ,
 	  .handler = api__callees,
 	  .params = PARAMS("q", "function", TREE_PARAMS),
+	  .repeats = filters,
 	  .doc = "callees of a function" },
 	{ .pattern = "/api/v1/functions",
 	  .role = HTTP_ROLE_READ,
 	  .handler = api__functions,
 	  .params = PARAMS("q", "sort", TREE_PARAMS),
+	  .repeats = filters,
 	  .doc = "self and total per function" },
 	{ .pattern = "/api/v1/export",
 	  .role = HTTP_ROLE_READ,
 	  .handler = api__export,
 	  .params = PARAMS("q", "format", "group_by", RANGE, FILTERS),
+	  .repeats = filters,
 	  .doc = "merged profile as a file" },
 	{ .pattern = "/api/v1/targets",
 	  .role = HTTP_ROLE_READ,

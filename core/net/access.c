@@ -147,6 +147,10 @@ bool access__check(const struct access_rules *rules, const struct access_peer *p
 		http_response__problem(resp, 401, "the token is not one of server.tokens");
 		return false;
 	}
+	if (host.n == 0) {
+		http_response__problem(resp, 421, "the request names no host; send a Host header");
+		return false;
+	}
 	if (!host_is_ours(rules, host)) {
 		http_response__problem(
 			resp, 421, "Host \"%.*s\" is not a name of this server; add it to server.hosts",

@@ -117,8 +117,9 @@ struct http_route {
 	 * is too large or cannot be taken, which request.file tells, and then must not block.
 	 */
 	bool to_file;
-	const char *const *params; /* names that the query may hold, up to NULL; NULL: any */
-	const char *doc;	   /* one line */
+	const char *const *params;  /* names that the query may hold, up to NULL; NULL: any */
+	const char *const *repeats; /* those of params that may come again, up to NULL; NULL: none */
+	const char *doc;	    /* one line */
 };
 
 struct http_routes;

@@ -152,6 +152,23 @@ static void refuse_role(const struct http_route *row, const struct http_request 
 	}
 }
 
+static bool may_repeat(const struct http_route *row, struct dcm_str name)
+{
+	for (const char *const *p = row->repeats; p && *p; p++)
+		if (str__eq(name, str__of(*p)))
+			return true;
+	return false;
+}
+
+/* Has parameter i come before, where one of the two would go unread? */
+static bool comes_again(const struct http_route *row, const struct http_request *req, uint32_t i)
+{
+	for (uint32_t k = 0; k < i; k++)
+		if (str__eq(req->params[k].name, req->params[i].name))
+			return !may_repeat(row, req->params[i].name);
+	return false;
+}
+
 /* A parameter that nobody reads was meant to change the answer: false, and it is refused. */
 static bool takes_params(const struct http_route *row, const struct http_request *req,
 			 struct http_response *resp)
@@ -164,6 +181,12 @@ static bool takes_params(const struct http_route *row, const struct http_request
 
 		for (; *name && !str__eq(req->params[i].name, str__of(*name)); name++)
 			suggest__offer(&nearest, *name);
+		if (*name && comes_again(row, req, i)) {
+			http_response__problem(
+				resp, 400, "%.*s: comes twice, and one counts; leave out the other",
+				STR_ARG(req->params[i].name));
+			return false;
+		}
 		if (*name)
 			continue;
 		http_response__problem(resp, 400, "\"%.*s\" is no parameter of %s%s",

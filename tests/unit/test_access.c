@@ -81,6 +81,20 @@ static void test_hosts(void **state)
 	assert_int_equal(check(&local, &tcp, (struct ask){ 0 }), 421);
 }
 
+/* HTTP/1.0 may come without a host, which no server.hosts can mend. */
+static void test_no_host_has_its_own_sentence(void **state)
+{
+	struct http_response resp = { .status = 200 };
+	struct http_request req = { 0 };
+
+	(void)state;
+	assert_false(access__check(&local, &tcp, &req, &resp));
+	assert_int_equal(resp.status, 421);
+	assert_non_null(memmem(resp.body.data, resp.body.n, "send a Host header", 18));
+	assert_null(memmem(resp.body.data, resp.body.n, "server.hosts", 12));
+	http_response__fini(&resp);
+}
+
 static void test_cross_site(void **state)
 {
 	struct ask post = { .host = "localhost:7070", .method = HTTP_POST };
@@ -136,9 +150,13 @@ static void test_loopback(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_tokens),	   cmocka_unit_test(test_hosts),
-		cmocka_unit_test(test_cross_site), cmocka_unit_test(test_unix),
-		cmocka_unit_test(test_loopback),   cmocka_unit_test(test_anonymous),
+		cmocka_unit_test(test_tokens),
+		cmocka_unit_test(test_hosts),
+		cmocka_unit_test(test_no_host_has_its_own_sentence),
+		cmocka_unit_test(test_cross_site),
+		cmocka_unit_test(test_unix),
+		cmocka_unit_test(test_loopback),
+		cmocka_unit_test(test_anonymous),
 	};
 
 	return cmocka_run_group_tests_name("access", tests, NULL, NULL);

@@ -553,6 +553,10 @@ static void wrong_parameters_are_named(void **state)
 		  "focus: \"bni\" is no field of a frame; did you mean \"bin\"?" },
 		{ "/api/v1/flame?" CPU_Q "&fromm=1",
 		  "\"fromm\" is no parameter of /api/v1/flame; did you mean \"from\"?" },
+		{ "/api/v1/flame?" CPU_Q "&" CPU_Q, "q: comes twice" },
+		{ "/api/v1/types?from=1&to=now&from=2", "from: comes twice" },
+		{ "/api/v1/flame?" CPU_Q "&focus=main&hide=(&focus=x", "hide: " },
+		{ "/api/v1/export?format=folded&" CPU_Q "&hide=x&hide=y&focus=(", "focus: " },
 		/* Totals have no stacks. */
 		{ "/api/v1/series?" CPU_Q "&focus=main",
 		  "\"focus\" is no parameter of /api/v1/series" },
