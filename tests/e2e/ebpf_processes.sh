@@ -78,7 +78,8 @@ on_second() {
 	wait_for 60 grep -q second "/proc/$pid/comm" && warm 100
 }
 sample_while "{frequency: 199Hz, filter: {pids: [$pid]}}" on_second
-saved=$other other="$other|(dash|sh|bash|exec).*"
+# Where the shell was when it was replaced nobody can be asked any more; such a stack says that it is cut.
+saved=$other other="$other|(dash|sh|bash|exec).*|\[anon\].*"
 shows exec "$chain" 95
 other=$saved
 check exec.first -n "$(grep -F 'comm=first,' "$dir/rows" | head -n 1)"
