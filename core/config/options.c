@@ -559,28 +559,12 @@ static void fill_row(struct filler *f, const struct dcm_table *table, const stru
 	path__pop(&f->path, mark);
 }
 
-/*
- * What a table's check says stands at the key that its sentence begins with ("server.listen: ...").
- */
+/* What a table's check says stands at the option whose path its sentence begins with. */
 static void report_check(struct filler *f, const struct spot *s, const char *sentence)
 {
-	const struct node *n = s->node;
-	const struct place *at = &s->at;
-	const char *key = sentence;
+	const struct place *at = path__place(s->node, sentence);
 
-	for (;;) {
-		size_t length = strspn(key, "abcdefghijklmnopqrstuvwxyz0123456789_");
-		const struct member *m = n && n->kind == NODE_MAP
-						 ? tree__member(n, (struct dcm_str){ key, (uint32_t)length })
-						 : NULL;
-
-		if (!m || (key[length] != '.' && key[length] != ':'))
-			break;
-		n = m->value;
-		at = n->at.file ? &n->at : at;
-		key += length + 1;
-	}
-	report(f, at, "%s", sentence);
+	report(f, at ? at : &s->at, "%s", sentence);
 }
 
 /*

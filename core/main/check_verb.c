@@ -15,6 +15,7 @@
 #include "core/base/dir.h"
 #include "core/base/error.h"
 #include "core/base/str.h"
+#include "core/config/path.h"
 #include "core/main/log_setup.h"
 #include "core/main/output_file.h"
 #include "core/main/separate.h"
@@ -36,8 +37,9 @@ static void report(void *ctx, enum dcm_log_level level, const char *sentence)
 
 	if (level > DCM_LOG_WARNING)
 		return;
+	const struct place *at = path__place(c->instance->node, sentence);
 	problems__add(&c->problems, level == DCM_LOG_ERROR ? PROBLEM_ERROR : PROBLEM_WARNING,
-		      &c->instance->at, "%s: %s", c->instance->object, sentence);
+		      at ? at : &c->instance->at, "%s: %s", c->instance->object, sentence);
 }
 
 /* Those that are opened with the daemon's rights, or the others. */
@@ -75,7 +77,7 @@ static void check_data_dir(struct check *c, const struct plan *plan)
 	if (plan__data_dir(plan, dir, &err) < 0)
 		problems__add(&c->problems, PROBLEM_ERROR, NULL, "%s", err.text);
 	else if (dir__look(dir, &err) < 0)
-		problems__add(&c->problems, PROBLEM_WARNING, NULL,
+		problems__add(&c->problems, PROBLEM_WARNING, path__place(plan->tree->root, "data"),
 			      "data: %s (--data DIR); plugins that keep files there will not start",
 			      err.text);
 }
@@ -120,16 +122,18 @@ static void check_addresses(struct check *c, const struct plan *plan)
 	for (uint32_t i = 0; i < s->listen.n; i++) {
 		struct listener *l = NULL;
 		struct dcm_error err = DCM_ERROR_INIT;
+		char path[64];
 		int r = listener__new(&(struct listener_options){ .addresses = &listen[i],
 								  .n_addresses = 1,
 								  .rules = &rules },
 				      NULL, &quiet, NULL, &l, &err);
 
+		snprintf(path, sizeof(path), "server.listen[%u]", i);
 		if (r < 0)
 			problems__add(&c->problems,
 				      r == -EADDRINUSE && is_decima(listen[i]) ? PROBLEM_WARNING
 									       : PROBLEM_ERROR,
-				      NULL, "%s", err.text);
+				      path__place(plan->tree->root, path), "%s", err.text);
 		listener__free(l);
 	}
 }

@@ -184,7 +184,7 @@ static void plan_instance(struct plan *p, const struct plan_source *source,
 	int r;
 
 	*to = (struct plan_instance){
-		.kind = kind, .name = from->name, .object = from->object, .at = from->at
+		.kind = kind, .name = from->name, .object = from->object, .at = from->at, .node = from->node
 	};
 	r = loader__get(loader, kind, from->plugin, &to->plugin, &err);
 	if (r < 0) {

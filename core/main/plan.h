@@ -46,6 +46,7 @@ struct plan_instance {
 	const struct plugin *plugin;
 	const char *name, *object; /* "ebpf", "input ebpf" */
 	struct place at;
+	const struct node *node;   /* of the tree; NULL: nothing is set */
 	struct settings *settings; /* of the plugin; the graph takes it and leaves NULL */
 	const struct destination_options *destination; /* NULL for inputs; lives in `settings` */
 };

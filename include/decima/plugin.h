@@ -172,7 +172,7 @@ struct dcm_table {
 	uint32_t struct_size; /* of the struct the offsets point into */
 	uint32_t n_options;
 	const struct dcm_option *options; /* [n_options] */
-	/* Optional: what single rows cannot say. Gets the filled struct; any thread. */
+	/* Optional: what single rows cannot say; any thread. A fault is placed at the row that begins it: "tls.key: ..." */
 	int (*check)(const void *config, struct dcm_error *err);
 };
 

@@ -539,12 +539,12 @@ static void sections_name_their_instances(void **state)
 		"at t.yaml:1:1; give it a name "
 		"of its own\n"
 		"t.yaml:3:4: output c: must be a map, not a single value\n"
-		"t.yaml:4:4: output d: name \"a/b\" must begin with a letter or digit, "
+		"t.yaml:4:12: output d: name \"a/b\" must begin with a letter or digit, "
 		"go on with those or _ - . #, "
 		"and have 64 of them at most\n"
 		"t.yaml:5:15: output e: enabled: \"maybe\" is neither true nor false\n"
 		"t.yaml:6:5: output f: must be a map, not a single value\n"
-		"t.yaml:7:4: output g: name \"symbols\" is decima's own; choose another\n");
+		"t.yaml:7:12: output g: name \"symbols\" is decima's own; choose another\n");
 	buf__fini(&b);
 	fini(&f);
 }
@@ -690,6 +690,113 @@ static void one_may_stand_for_a_list(void **state)
 	fini(&f);
 }
 
+struct told {
+	const char *told; /* what the table's check says */
+	struct dcm_list list;
+	struct dcm_map map;
+	struct sample_tls inner;
+};
+
+static int say_what_is_told(const void *config, struct dcm_error *err)
+{
+	const struct told *t = config;
+
+	snprintf(err->text, sizeof(err->text), "%s", t->told);
+	return -EINVAL;
+}
+
+/* A person looks for the line of the option at fault, not for that of the instance. */
+static void what_a_check_says_stands_at_its_option(void **state)
+{
+	static const struct dcm_option inner_rows[] = {
+		{ .name = "cert",
+		  .type = DCM_OPT_STRING,
+		  .offset = offsetof(struct sample_tls, cert),
+		  .doc = "X." },
+	};
+	static const struct dcm_table inner = DCM_TABLE(struct sample_tls, inner_rows);
+	static const struct dcm_option rows[] = {
+		{ .name = "told", .type = DCM_OPT_STRING, .offset = offsetof(struct told, told), .doc = "X." },
+		{ .name = "list",
+		  .type = DCM_OPT_LIST,
+		  .element = DCM_OPT_STRING,
+		  .offset = offsetof(struct told, list),
+		  .flags = DCM_OPT_ONE_IS_LIST,
+		  .doc = "X." },
+		{ .name = "map",
+		  .type = DCM_OPT_MAP,
+		  .element = DCM_OPT_STRING,
+		  .offset = offsetof(struct told, map),
+		  .doc = "X." },
+		{ .name = "inner",
+		  .type = DCM_OPT_STRUCT,
+		  .table = &inner,
+		  .offset = offsetof(struct told, inner),
+		  .doc = "X." },
+	};
+	static const struct dcm_table table = {
+		.size = sizeof(struct dcm_table),
+		.option_size = sizeof(struct dcm_option),
+		.struct_size = sizeof(struct told),
+		.n_options = sizeof(rows) / sizeof(rows[0]),
+		.options = rows,
+		.check = say_what_is_told,
+	};
+	static const struct {
+		const char *says;
+		unsigned line, column;
+	} cases[] = {
+		{ "told is wrong", 1, 7 },
+		{ "told: is wrong", 1, 7 },
+		{ "told, list: one of them", 1, 7 },
+		{ "list: too many", 2, 7 },
+		{ "list[1]: is wrong", 2, 11 },
+		{ "list[1] \"b\" is wrong", 2, 11 },
+		{ "list: \"b\" is wrong", 2, 11 },
+		{ "list: \"c\" is not there", 2, 7 },
+		{ "list: \"open", 2, 7 },
+		{ "list[2]: there are two", 2, 7 },
+		{ "list[: half", 2, 7 },
+		{ "list[x]: no number", 2, 7 },
+		{ "map: too many", 4, 3 },
+		{ "map: \"k\" is no name", 4, 3 },
+		{ "map: \"l\" is no name", 5, 3 },
+		{ "map.l: is wrong", 5, 6 },
+		{ "inner.cert: is wrong", 7, 9 },
+		{ "inner.nope: is wrong", 7, 3 },
+		{ "inner.", 7, 3 },
+		{ "inner", 7, 3 },
+		{ "instance: of nothing", 1, 1 },
+		{ "toldest is no key", 1, 1 },
+		{ "\"told\" is quoted", 1, 1 },
+		{ "[0]: of what?", 1, 1 },
+		{ "x", 1, 1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char yaml[256];
+		struct fixture f;
+
+		snprintf(yaml, sizeof(yaml),
+			 "told: '%s'\nlist: [a, b]\nmap:\n  k: x\n  l: y\ninner:\n  cert: z\n",
+			 cases[i].says);
+		init(&f);
+		assert_null(fill(&f, &table, yaml));
+		assert_int_equal(f.problems.n, 1);
+		if (f.problems.v[0].at.line != cases[i].line ||
+		    f.problems.v[0].at.column != cases[i].column)
+			fail_msg("%s: at %u:%u", cases[i].says, f.problems.v[0].at.line,
+				 f.problems.v[0].at.column);
+		fini(&f);
+	}
+	struct fixture f;
+	init(&f);
+	assert_null(fill(&f, &table, "told: 'list[0]: is wrong'\nlist: a\n"));
+	assert_int_equal(f.problems.v[0].at.line, 2);
+	fini(&f);
+}
+
 static void memory_may_run_out(void **state)
 {
 	static const char text[] =
@@ -755,6 +862,7 @@ int main(void)
 		cmocka_unit_test(tables_of_the_house_are_sound),
 		cmocka_unit_test(bad_tables_are_found),
 		cmocka_unit_test(one_may_stand_for_a_list),
+		cmocka_unit_test(what_a_check_says_stands_at_its_option),
 		cmocka_unit_test(memory_may_run_out),
 	};
 	return cmocka_run_group_tests_name("options", tests, NULL, NULL);
