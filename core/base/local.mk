@@ -20,6 +20,7 @@ core_base_libbase_la_SOURCES = \
 	core/base/resident.c core/base/resident.h \
 	core/base/str.c core/base/str.h \
 	core/base/units.c core/base/units.h \
+	core/base/url.c core/base/url.h \
 	core/base/vec.c core/base/vec.h
 core_base_libbase_la_CFLAGS = $(AM_CFLAGS) $(CONVERSION_CFLAGS) $(XXHASH_CFLAGS)
 

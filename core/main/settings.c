@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/base/str.h"
+#include "core/base/url.h"
 #include "core/config/shared.h"
 #include "core/net/access.h"
 #include "core/net/sockets.h"
@@ -51,7 +52,8 @@ static const struct dcm_option server_rows[] = {
 	  .offset = offsetof(struct server_settings, tokens),
 	  .doc = "Bearer tokens and their roles. Needed to administer over TCP, and to do anything "
 		 "from another machine. Where there is one, nobody reads or writes without, but "
-		 "root and the daemon's user on a unix socket." },
+		 "root and the daemon's user on a unix socket. No two are the same; 1000 "
+		 "at most." },
 	{ .name = "hosts",
 	  .type = DCM_OPT_LIST,
 	  .element = DCM_OPT_STRING,
@@ -334,6 +336,9 @@ static const struct dcm_option rows[] = {
 /* Every series has these beside its own, of 256 and 64 KiB in all (core/pipeline/outcome.c). */
 enum { LABELS_MAX_N = 64, LABELS_MAX_BYTES = 16384, NODE_MAX_BYTES = 255 };
 
+/* Each request is compared with all. */
+enum { TOKENS_MAX_N = 1000 };
+
 static int check_labels(const struct main_settings *m, struct dcm_error *err)
 {
 	const char *const *values = m->labels.items;
@@ -374,17 +379,75 @@ static int check_labels(const struct main_settings *m, struct dcm_error *err)
 	return 0;
 }
 
+/* In each list an element that is NULL comes from a variable of another machine. */
+static int check_hosts(const struct dcm_list *hosts, struct dcm_error *err)
+{
+	const char *const *v = hosts->items;
+
+	for (uint32_t i = 0; i < hosts->n; i++)
+		if (v[i] && !access__is_host(v[i]))
+			return error__set(
+				err, -EINVAL,
+				"server.hosts[%u]: \"%.200s\" is no host's name; write it "
+				"without scheme, port and path: profiles.example.org",
+				i, v[i]);
+	return 0;
+}
+
+/* The sentences show no token. */
+static int check_tokens(const struct dcm_list *tokens, struct dcm_error *err)
+{
+	const struct token_settings *v = tokens->items;
+
+	if (tokens->n > TOKENS_MAX_N)
+		return error__set(err, -EINVAL, "server.tokens: are %u; give at most %d", tokens->n,
+				  TOKENS_MAX_N);
+	for (uint32_t i = 0; i < tokens->n; i++) {
+		if (v[i].token && !*v[i].token)
+			return error__set(err, -EINVAL,
+					  "server.tokens[%u].token: is empty, which no caller can "
+					  "send; write one",
+					  i);
+		for (uint32_t k = 0; k < i; k++)
+			if (v[i].token && v[k].token && strcmp(v[i].token, v[k].token) == 0)
+				return error__set(err, -EINVAL,
+						  "server.tokens[%u]: is the token of "
+						  "server.tokens[%u] again; give each role a token "
+						  "of its own, or keep one",
+						  i, k);
+	}
+	return 0;
+}
+
+static int check_symbols(const struct symbols_settings *s, struct dcm_error *err)
+{
+	const char *const *dirs = s->debuginfo.items, *const *urls = s->debuginfod.items;
+
+	for (uint32_t i = 0; i < s->debuginfo.n; i++)
+		if (dirs[i] && dirs[i][0] != '/')
+			return error__set(err, -EINVAL,
+					  "symbols.debuginfo[%u]: \"%.200s\" is not absolute; "
+					  "begin it with /",
+					  i, dirs[i]);
+	for (uint32_t i = 0; i < s->debuginfod.n; i++)
+		if (urls[i] && !url__is_askable(urls[i]))
+			return error__set(err, -EINVAL,
+					  "symbols.debuginfod[%u]: \"%.200s\" is no URL; write "
+					  "https://HOST or http://HOST:PORT",
+					  i, urls[i]);
+	return 0;
+}
+
 static bool is_unix(const char *address)
 {
 	return strncmp(address, "unix:", 5) == 0;
 }
 
 /* A port that anyone can reach, and nobody is asked who he is: only when the operator says so. */
-static int check(const void *config, struct dcm_error *err)
+static int check_listen(const struct server_settings *s, struct dcm_error *err)
 {
-	const struct server_settings *s = &((const struct main_settings *)config)->server;
 	const char *const *listen = s->listen.items;
-	int r = check_labels(config, err);
+	int r = 0;
 
 	for (uint32_t i = 0; r == 0 && i < s->listen.n; i++) {
 		if (!listen[i])
@@ -403,6 +466,20 @@ static int check(const void *config, struct dcm_error *err)
 					  listen[i]);
 	}
 	return r;
+}
+
+static int check(const void *config, struct dcm_error *err)
+{
+	const struct main_settings *m = config;
+	int r = check_labels(m, err);
+
+	if (r == 0)
+		r = check_hosts(&m->server.hosts, err);
+	if (r == 0)
+		r = check_tokens(&m->server.tokens, err);
+	if (r == 0)
+		r = check_symbols(&m->symbols, err);
+	return r ? r : check_listen(&m->server, err);
 }
 
 const struct dcm_table settings__table = {

@@ -58,6 +58,15 @@ bool access__is_loopback(struct dcm_str host)
 	return same_name(host, "localhost") || (is_ip(host, &loopback) && loopback);
 }
 
+bool access__is_host(const char *name)
+{
+	static const char fit[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_";
+	bool loopback;
+
+	return is_ip(str__of(name), &loopback) || (*name && !name[strspn(name, fit)]);
+}
+
 /*
  * A rebinding attack needs a name that it can point here: addresses cannot be rebound, so any
  * literal passes.

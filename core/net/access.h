@@ -49,6 +49,9 @@ static inline enum http_role access__anonymous(bool local, bool has_tokens, bool
 	return insecure || (local && !has_tokens) ? HTTP_ROLE_WRITE : HTTP_ROLE_NONE;
 }
 
+/* Can a Host header be this, once its port is off? For the names in access_rules.hosts. Any thread. */
+bool access__is_host(const char *name);
+
 /* True for 127.0.0.0/8, ::1 and "localhost" (with or without a port and brackets). */
 bool access__is_loopback(struct dcm_str host);
 

@@ -66,6 +66,10 @@ tests_unit_test_mem_LDADD = $(BASE_LA) $(UNIT_LIBS)
 unit_tests += tests/unit/test_str
 tests_unit_test_str_LDADD = $(BASE_LA) $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_url
+tests_unit_test_url_CFLAGS = $(AM_CFLAGS) $(CURL_CFLAGS)
+tests_unit_test_url_LDADD = $(BASE_LA) $(CURL_LIBS) $(UNIT_LIBS)
+
 unit_tests += tests/unit/test_arena
 tests_unit_test_arena_SOURCES = tests/unit/test_arena.c $(FAILMALLOC)
 tests_unit_test_arena_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
@@ -268,6 +272,10 @@ tests_unit_test_ebpf_window_LDADD = $(SYMBOLIZE_LA) $(EBPF_PURE_LIBS) $(UNIT_LIB
 unit_tests += tests/unit/test_ebpf_budget
 tests_unit_test_ebpf_budget_SOURCES = tests/unit/test_ebpf_budget.c plugins/input/ebpf/budget.c
 tests_unit_test_ebpf_budget_LDADD = $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_ebpf_settings
+tests_unit_test_ebpf_settings_SOURCES = tests/unit/test_ebpf_settings.c plugins/input/ebpf/settings.c
+tests_unit_test_ebpf_settings_LDADD = $(BASE_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_ebpf_pace
 tests_unit_test_ebpf_pace_SOURCES = tests/unit/test_ebpf_pace.c plugins/input/ebpf/pace.c

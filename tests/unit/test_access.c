@@ -147,6 +147,21 @@ static void test_loopback(void **state)
 	assert_false(access__is_loopback(STR("127.0.0.1.example:80")));
 }
 
+/* What may stand in server.hosts is what a Host header can name. */
+static void test_names_of_hosts(void **state)
+{
+	static const char *const good[] = { "x",	   "a.b-c.example", "UPPER",
+					    "under_score", "10.0.0.1",	    "::1" };
+	static const char *const bad[] = { "",	       "http://x", "x:80", "a b", "x/",
+					   "[::1]:80", "*.a.b",	   "x\n",  "a@b" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
+		assert_true(access__is_host(good[i]));
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_false(access__is_host(bad[i]));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -156,6 +171,7 @@ int main(void)
 		cmocka_unit_test(test_cross_site),
 		cmocka_unit_test(test_unix),
 		cmocka_unit_test(test_loopback),
+		cmocka_unit_test(test_names_of_hosts),
 		cmocka_unit_test(test_anonymous),
 	};
 

@@ -705,43 +705,41 @@ static int say_what_is_told(const void *config, struct dcm_error *err)
 	return -EINVAL;
 }
 
+static const struct dcm_option told_inner_rows[] = {
+	{ .name = "cert", .type = DCM_OPT_STRING, .offset = offsetof(struct sample_tls, cert), .doc = "X." },
+};
+static const struct dcm_table told_inner = DCM_TABLE(struct sample_tls, told_inner_rows);
+static const struct dcm_option told_rows[] = {
+	{ .name = "told", .type = DCM_OPT_STRING, .offset = offsetof(struct told, told), .doc = "X." },
+	{ .name = "list",
+	  .type = DCM_OPT_LIST,
+	  .element = DCM_OPT_STRING,
+	  .offset = offsetof(struct told, list),
+	  .flags = DCM_OPT_ONE_IS_LIST,
+	  .doc = "X." },
+	{ .name = "map",
+	  .type = DCM_OPT_MAP,
+	  .element = DCM_OPT_STRING,
+	  .offset = offsetof(struct told, map),
+	  .doc = "X." },
+	{ .name = "inner",
+	  .type = DCM_OPT_STRUCT,
+	  .table = &told_inner,
+	  .offset = offsetof(struct told, inner),
+	  .doc = "X." },
+};
+static const struct dcm_table told_table = {
+	.size = sizeof(struct dcm_table),
+	.option_size = sizeof(struct dcm_option),
+	.struct_size = sizeof(struct told),
+	.n_options = sizeof(told_rows) / sizeof(told_rows[0]),
+	.options = told_rows,
+	.check = say_what_is_told,
+};
+
 /* A person looks for the line of the option at fault, not for that of the instance. */
 static void what_a_check_says_stands_at_its_option(void **state)
 {
-	static const struct dcm_option inner_rows[] = {
-		{ .name = "cert",
-		  .type = DCM_OPT_STRING,
-		  .offset = offsetof(struct sample_tls, cert),
-		  .doc = "X." },
-	};
-	static const struct dcm_table inner = DCM_TABLE(struct sample_tls, inner_rows);
-	static const struct dcm_option rows[] = {
-		{ .name = "told", .type = DCM_OPT_STRING, .offset = offsetof(struct told, told), .doc = "X." },
-		{ .name = "list",
-		  .type = DCM_OPT_LIST,
-		  .element = DCM_OPT_STRING,
-		  .offset = offsetof(struct told, list),
-		  .flags = DCM_OPT_ONE_IS_LIST,
-		  .doc = "X." },
-		{ .name = "map",
-		  .type = DCM_OPT_MAP,
-		  .element = DCM_OPT_STRING,
-		  .offset = offsetof(struct told, map),
-		  .doc = "X." },
-		{ .name = "inner",
-		  .type = DCM_OPT_STRUCT,
-		  .table = &inner,
-		  .offset = offsetof(struct told, inner),
-		  .doc = "X." },
-	};
-	static const struct dcm_table table = {
-		.size = sizeof(struct dcm_table),
-		.option_size = sizeof(struct dcm_option),
-		.struct_size = sizeof(struct told),
-		.n_options = sizeof(rows) / sizeof(rows[0]),
-		.options = rows,
-		.check = say_what_is_told,
-	};
 	static const struct {
 		const char *says;
 		unsigned line, column;
@@ -782,7 +780,7 @@ static void what_a_check_says_stands_at_its_option(void **state)
 			 "told: '%s'\nlist: [a, b]\nmap:\n  k: x\n  l: y\ninner:\n  cert: z\n",
 			 cases[i].says);
 		init(&f);
-		assert_null(fill(&f, &table, yaml));
+		assert_null(fill(&f, &told_table, yaml));
 		assert_int_equal(f.problems.n, 1);
 		if (f.problems.v[0].at.line != cases[i].line ||
 		    f.problems.v[0].at.column != cases[i].column)
@@ -792,7 +790,7 @@ static void what_a_check_says_stands_at_its_option(void **state)
 	}
 	struct fixture f;
 	init(&f);
-	assert_null(fill(&f, &table, "told: 'list[0]: is wrong'\nlist: a\n"));
+	assert_null(fill(&f, &told_table, "told: 'list[0]: is wrong'\nlist: a\n"));
 	assert_int_equal(f.problems.v[0].at.line, 2);
 	fini(&f);
 }

@@ -79,8 +79,6 @@ static void faults_have_places(void **state)
 		{ "inputs: { example: [ { name: x }, { name: x } ] }\n", "\"x\"" },
 		{ "outputs: { file: { directory: rel } }\n",
 		  "(built-in):1:31: output file: directory \"rel\" is not absolute" },
-		{ "outputs:\n  file:\n    file_name: '../x'\n",
-		  "(built-in):3:16: output file: file_name \"../x\": the part" },
 		{ "storage: { memory: { name: x } }\ninputs:\n  example: { name: x }\n",
 		  "(built-in):3:3: input example x: the name \"x\" is taken by storage memory x" },
 		{ "node: x\nserver: { listen: [nowhere] }\n",
@@ -127,6 +125,41 @@ static void faults_have_places(void **state)
 	       "(built-in):2:32");
 	refuse(&(struct plan_source){ .path = "/nonexistent/decima.yaml" },
 	       "/nonexistent/decima.yaml");
+}
+
+/* What would be obeyed and never do anything, or never work. */
+static void values_without_use_are_refused(void **state)
+{
+	static const struct {
+		const char *yaml, *want;
+	} faults[] = {
+		{ "outputs:\n  file:\n    file_name: '../x'\n",
+		  "(built-in):3:16: output file: file_name \"../x\": the part" },
+		{ "server: { hosts: ['http://x'] }\n",
+		  "(built-in):1:19: configuration: server.hosts[0]: \"http://x\" is no host's "
+		  "name" },
+		{ "server: { hosts: [x, 'a b'] }\n",
+		  "(built-in):1:22: configuration: server.hosts[1]: \"a b\" is no host's name" },
+		{ "server: { hosts: ['x:80'] }\n", "server.hosts[0]: \"x:80\" is no" },
+		{ "server: { hosts: '' }\n",
+		  "(built-in):1:18: configuration: server.hosts[0]: \"\"" },
+		{ "server: { tokens: [ { token: a }, { token: b }, { token: a, role: admin } ] }\n", "(built-in):1:49: configuration: server.tokens[2]: is the token of server.tokens[0]" },
+		{ "server: { tokens: [ { token: '' } ] }\n",
+		  "(built-in):1:30: configuration: server.tokens[0].token: is empty" },
+		{ "symbols: { debuginfo: [rel] }\n",
+		  "(built-in):1:24: configuration: symbols.debuginfo[0]: \"rel\" is not absolute" },
+		{ "symbols: { debuginfo: [/a, ''] }\n",
+		  "symbols.debuginfo[1]: \"\" is not absolute" },
+		{ "symbols: { debuginfod: [nonsense] }\n",
+		  "(built-in):1:25: configuration: symbols.debuginfod[0]: \"nonsense\" is no URL" },
+		{ "symbols: { debuginfod: ['https://x', 'ftp://x'] }\n",
+		  "symbols.debuginfod[1]: \"ftp://x\" is no URL" },
+		{ "symbols: { debuginfod: [''] }\n", "symbols.debuginfod[0]: \"\" is no URL" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+		refuse(&(struct plan_source){ .text = faults[i].yaml }, faults[i].want);
 }
 
 /* What no series could carry would lose every row. */
@@ -401,6 +434,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(faults_have_places),
+		cmocka_unit_test(values_without_use_are_refused),
 		cmocka_unit_test(labels_have_bounds),
 		cmocka_unit_test(flags_win),
 		cmocka_unit_test(wrong_flags_are_named),

@@ -58,8 +58,8 @@ static const struct dcm_option filter_options[] = {
 	  .element = DCM_OPT_STRING,
 	  .offset = offsetof(struct settings_filter, comms),
 	  .flags = DCM_OPT_RESTART,
-	  .doc = "Only processes whose main thread has one of these names (15 bytes, exactly), at "
-		 "most 1024. Empty: all." },
+	  .doc = "Only processes whose main thread has one of these names (exactly; the "
+		 "kernel keeps 15 bytes of one), at most 1024. Empty: all." },
 	{ .name = "cgroups",
 	  .type = DCM_OPT_LIST,
 	  .element = DCM_OPT_STRING,
@@ -350,29 +350,13 @@ static const struct dcm_option options[] = {
 	  .doc = "Where series labels namespace, pod and container come from." },
 };
 
-static int check(const void *config, struct dcm_error *err)
-{
-	const struct settings *s = config;
-
-	if (!s->kernel_stacks && !s->user_stacks)
-		return error__set(err, -EINVAL, "kernel_stacks and user_stacks are both off: turn one on");
-	if (s->filter.pids.n > SAMPLER_FILTER || s->filter.comms.n > SAMPLER_FILTER ||
-	    s->filter.cgroups.n > SAMPLER_FILTER)
-		return error__set(err, -EINVAL, "filter: at most %d pids, comms and cgroups each",
-				  SAMPLER_FILTER);
-	if (s->labels.env.n > SETTINGS_ENV_MAX || s->labels.meta.n > SETTINGS_META_MAX)
-		return error__set(err, -EINVAL, "labels: at most %d names in env and %d in meta",
-				  SETTINGS_ENV_MAX, SETTINGS_META_MAX);
-	return 0;
-}
-
 static const struct dcm_table table = {
 	.size = sizeof(table),
 	.option_size = sizeof(struct dcm_option),
 	.struct_size = sizeof(struct settings),
 	.n_options = sizeof(options) / sizeof(*options),
 	.options = options,
-	.check = check,
+	.check = settings__check,
 };
 
 /* ------------------------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ ebpf_pure = \
 	plugins/input/ebpf/process.c plugins/input/ebpf/process.h \
 	plugins/input/ebpf/procfs.c plugins/input/ebpf/procfs.h \
 	plugins/input/ebpf/record.c plugins/input/ebpf/record.h \
-	plugins/input/ebpf/settings.h \
+	plugins/input/ebpf/settings.c plugins/input/ebpf/settings.h \
 	plugins/input/ebpf/tags.c plugins/input/ebpf/tags.h \
 	plugins/input/ebpf/texts.c plugins/input/ebpf/texts.h \
 	plugins/input/ebpf/thread.c plugins/input/ebpf/thread.h \

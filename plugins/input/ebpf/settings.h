@@ -74,6 +74,9 @@ struct settings {
 	struct settings_kubernetes kubernetes;
 };
 
+/* What single rows cannot say; the `check` of their table. */
+int settings__check(const void *config, struct dcm_error *err);
+
 /* CPU time that one sample stands for. */
 static inline uint64_t settings__period_ns(const struct settings *s)
 {

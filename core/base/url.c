@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/base/url.c - is a text the address of something that our HTTP client can ask?
+ *
+ * Source: RFC 3986 section 3, as far as http needs it.
+ */
+#include "core/base/url.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+static bool is_port(const char *s, size_t n)
+{
+	unsigned port = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (s[i] < '0' || s[i] > '9' || port > 65535)
+			return false;
+		port = 10 * port + (unsigned)(s[i] - '0');
+	}
+	return port >= 1 && port <= 65535;
+}
+
+/* "[IPV6]": its length with the brackets; 0: none. */
+static size_t ipv6_length(const char *s, size_t n)
+{
+	const char *end = memchr(s, ']', n);
+	char text[INET6_ADDRSTRLEN];
+	struct in6_addr address;
+
+	if (!end || snprintf(text, sizeof(text), "%.*s", (int)(end - s - 1), s + 1) >= (int)sizeof(text))
+		return 0;
+	return inet_pton(AF_INET6, text, &address) == 1 ? (size_t)(end - s) + 1 : 0;
+}
+
+/* Of [n] bytes: NAME, NAME:PORT, [IPV6] or [IPV6]:PORT. */
+static bool is_host(const char *s, size_t n)
+{
+	static const char in_name[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_";
+	size_t name = n > 0 && s[0] == '[' ? ipv6_length(s, n) : strspn(s, in_name);
+
+	if (name == 0 || name > n)
+		return false;
+	return name == n || (s[name] == ':' && is_port(s + name + 1, n - name - 1));
+}
+
+bool url__is_askable(const char *url)
+{
+	const char *rest, *at;
+
+	for (const char *c = url; *c; c++)
+		if ((unsigned char)*c <= ' ' || *c == 0x7f)
+			return false;
+	if (strncmp(url, "unix:/", 6) == 0) {
+		rest = strchr(url + 6, ':');
+		return rest && rest > url + 6 && (rest[1] == '/' || rest[1] == '\0');
+	}
+	if (strncasecmp(url, "http://", 7) != 0 && strncasecmp(url, "https://", 8) != 0)
+		return false;
+	rest = strchr(url, '/') + 2;
+	size_t n = strcspn(rest, "/?#");
+	at = memchr(rest, '@', n);
+	if (at) {
+		n -= (size_t)(at + 1 - rest);
+		rest = at + 1;
+	}
+	return is_host(rest, n);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/base/url.h - is a text the address of something that our HTTP client can ask?
+ *
+ * Looks at the text alone; nobody is asked.
+ */
+#ifndef DECIMA_BASE_URL_H
+#define DECIMA_BASE_URL_H
+
+#include <stdbool.h>
+
+/*
+ * http:// or https:// with a host, perhaps a port of 1 to 65535, and a path behind; or
+ * unix:/SOCKET:/PATH, whose second colon ends the socket's path. Without spaces and control
+ * characters. Stricter than curl, which would ask a host that is called like a typing error.
+ */
+bool url__is_askable(const char *url);
+
+#endif

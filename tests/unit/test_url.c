@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/unit/test_url.c - addresses that can be asked; what we let through curl understands too
+ */
+#include "core/base/url.h"
+
+#include <string.h>
+
+#include <curl/curl.h>
+
+#include "tests/unit/random.h"
+#include "tests/unit/unit.h"
+
+static bool curl_understands(const char *url)
+{
+	CURLU *u = curl_url();
+	bool does = curl_url_set(u, CURLUPART_URL, url, 0) == CURLUE_OK;
+
+	curl_url_cleanup(u);
+	return does;
+}
+
+static void good_and_bad_ones(void **state)
+{
+	static const char *const good[] = {
+		"http://a",
+		"https://debuginfod.debian.net",
+		"HTTPS://A.B:443/x/y?z#w",
+		"http://127.0.0.1:9",
+		"http://[::1]:65535/",
+		"http://user:pa:ss@host:80/",
+		"http://under_score",
+		"unix:/run/x.sock:",
+		"unix:/run/x.sock:/a/b",
+	};
+	static const char *const bad[] = {
+		"",
+		"nonsense",
+		"host:80",
+		"//host",
+		"ftp://x",
+		"file:///etc",
+		"http:/x",
+		"http://",
+		"http:///x",
+		"http://:80",
+		"http://a:",
+		"http://a:0",
+		"http://a:65536",
+		"http://a:99999999999999999999",
+		"http://a:x",
+		"http://a b",
+		"http://a/b c",
+		"http://a\n",
+		"http://[::1",
+		"http://[]",
+		"http://[::1]x",
+		"http://::1",
+		"http://@",
+		"unix:/run/x.sock",
+		"unix:relative:/",
+		"unix:/:/",
+		"unix:/a:b",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
+		if (!url__is_askable(good[i]))
+			fail_msg("refused: %s", good[i]);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		if (url__is_askable(bad[i]))
+			fail_msg("let through: %s", bad[i]);
+}
+
+/* Pieces of addresses in any order: an option that was accepted must not fail for its form later. */
+static void curl_takes_what_we_take(void **state)
+{
+	static const char *const pieces[] = { "http://", "https://", "a", "b.c", ":", "80",
+					      "0",	 "/",	     "?", "#",	 "@", "[::1]",
+					      "[",	 "]",	     "x", " ",	 "%", "-" };
+	unsigned n_taken = 0;
+
+	(void)state;
+	struct random r = { 1 };
+	for (unsigned i = 0; i < 200000; i++) {
+		char url[128];
+		uint64_t n = 1 + random__below(&r, 6);
+		int used = snprintf(url, sizeof(url), "%s", pieces[random__below(&r, 2)]);
+
+		for (uint64_t k = 0; k < n; k++)
+			used += snprintf(url + used, sizeof(url) - (size_t)used, "%s",
+					 pieces[random__below(&r, sizeof(pieces) / sizeof(pieces[0]))]);
+		if (!url__is_askable(url))
+			continue;
+		n_taken++;
+		if (!curl_understands(url))
+			fail_msg("curl does not understand %s", url);
+	}
+	assert_true(n_taken > 1000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(good_and_bad_ones),
+		cmocka_unit_test(curl_takes_what_we_take),
+	};
+	return cmocka_run_group_tests_name("url", tests, NULL, NULL);
+}
