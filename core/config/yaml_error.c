@@ -68,17 +68,39 @@ static void place_of_byte(struct dcm_str text, size_t offset, struct place *at)
 	}
 }
 
+/* The byte that a mark is at, which counts characters; text.n behind the end. */
+static size_t byte_of_mark(struct dcm_str text, const yaml_mark_t *mark)
+{
+	size_t at = 0, n = 0;
+
+	for (; at < text.n; at++)
+		if (((unsigned char)text.p[at] & 0xc0) != 0x80 && n++ == mark->index)
+			break;
+	return at;
+}
+
 static bool is_tab(const yaml_parser_t *parser, struct dcm_str text)
 {
-	size_t at = parser->problem_mark.index;
+	size_t at = byte_of_mark(text, &parser->problem_mark);
 
-	/* index counts characters: good enough as long as they were bytes. */
 	return parser->error == YAML_SCANNER_ERROR && at < text.n && text.p[at] == '\t';
+}
+
+/* Within { } and [ ], a brace ends what is not quoted: ${NAME} comes apart behind its dollar. */
+static bool is_variable(const yaml_parser_t *parser, struct dcm_str text)
+{
+	size_t at = byte_of_mark(text, &parser->problem_mark);
+
+	return parser->error == YAML_PARSER_ERROR && at > 0 && at < text.n && text.p[at] == '{' &&
+	       text.p[at - 1] == '$';
 }
 
 int yaml__error(const yaml_parser_t *parser, const char *file, struct dcm_str text, struct dcm_error *err)
 {
 	const char *problem = parser->problem ? parser->problem : "cannot be read";
+	const char *remedy = is_variable(parser, text)
+				     ? "put quotes around a value with ${NAME} within { } or [ ]"
+				     : remedy_for(problem);
 	struct place at = { file, (uint32_t)parser->problem_mark.line + 1,
 			    (uint32_t)parser->problem_mark.column + 1 };
 
@@ -86,15 +108,14 @@ int yaml__error(const yaml_parser_t *parser, const char *file, struct dcm_str te
 		return error__nomem(err);
 	if (parser->error == YAML_READER_ERROR) {
 		place_of_byte(text, parser->problem_offset, &at);
-		return tree__fail(err, &at, "not YAML: %s; %s", problem, remedy_for(problem));
+		return tree__fail(err, &at, "not YAML: %s; %s", problem, remedy);
 	}
 	if (is_tab(parser, text))
 		return tree__fail(err, &at, "not YAML: a tab cannot indent; use spaces");
 	if (!parser->context)
-		return tree__fail(err, &at, "not YAML: %s; %s", problem, remedy_for(problem));
+		return tree__fail(err, &at, "not YAML: %s; %s", problem, remedy);
 	if (parser->context_mark.line == parser->problem_mark.line)
-		return tree__fail(err, &at, "not YAML: %s %s; %s", parser->context, problem,
-				  remedy_for(problem));
+		return tree__fail(err, &at, "not YAML: %s %s; %s", parser->context, problem, remedy);
 	return tree__fail(err, &at, "not YAML: %s that began on line %zu, %s; %s", parser->context,
-			  parser->context_mark.line + 1, problem, remedy_for(problem));
+			  parser->context_mark.line + 1, problem, remedy);
 }
