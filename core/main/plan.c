@@ -160,11 +160,21 @@ static int make_loader(struct plan *p, struct loader **loader, struct problems *
 	return r;
 }
 
-/* Not there: a fault, unless nobody wants it here and now. */
-static enum problem_severity missing_plugin(const struct plan_source *source,
-					    const struct section_instance *from, int r)
+/*
+ * Not there: a fault, unless nobody wants it here and now. Another machine may have more plugins, but
+ * hardly one that is called like one of ours but for a letter.
+ */
+static void report_missing(const struct plan_source *source, struct problems *problems,
+			   const struct loader *loader, enum dcm_kind kind,
+			   const struct section_instance *from, int r, const char *sentence)
 {
-	return !from->enabled || (r == -ENOENT && source->elsewhere) ? PROBLEM_WARNING : PROBLEM_ERROR;
+	char nearest[33];
+	bool near = r == -ENOENT && loader__nearest(loader, kind, from->plugin, nearest);
+	bool elsewhere = r == -ENOENT && source->elsewhere && !near;
+
+	problems__add(problems, !from->enabled || elsewhere ? PROBLEM_WARNING : PROBLEM_ERROR,
+		      &from->at, "%s: %s%s", from->object, sentence,
+		      r == -ENOENT && !near ? ", or plugin_path in the file" : "");
 }
 
 /*
@@ -188,8 +198,7 @@ static void plan_instance(struct plan *p, const struct plan_source *source,
 	};
 	r = loader__get(loader, kind, from->plugin, &to->plugin, &err);
 	if (r < 0) {
-		problems__add(env->problems, missing_plugin(source, from, r), &from->at, "%s: %s",
-			      from->object, err.text);
+		report_missing(source, env->problems, loader, kind, from, r, err.text);
 		return;
 	}
 	lenient.elsewhere |= !from->enabled;

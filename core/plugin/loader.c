@@ -268,27 +268,35 @@ static int scan(const struct loader *l, struct found_list *list)
 	return 0;
 }
 
-/* Where was looked, and the name that comes nearest. */
-static int not_found(const struct loader *l, enum dcm_kind kind, const char *name, struct dcm_error *err)
+bool loader__nearest(const struct loader *l, enum dcm_kind kind, const char *name, char ret[static 33])
 {
 	struct found_list list = { 0 };
-	struct buf where = { 0 };
 	struct suggest best = suggest__begin(str__of(name));
-	const char *kind_text = plugin__kind_name(kind);
-	char nearest[128];
-	int r;
 
-	for (uint32_t i = 0; i < l->n_dirs; i++)
-		buf__printf(&where, "%s%s", i ? ":" : "", l->dirs[i]);
 	if (scan(l, &list) == 0)
 		for (size_t i = 0; i < list.v.n; i++)
 			if (list.v.v[i].kind == kind)
 				suggest__offer(&best, list.v.v[i].name);
-	suggest__text(&best, nearest);
-	r = error__set(err, -ENOENT, "no %s_%s.so in %.*s%s", kind_text, name,
-		       STR_ARG(buf__view(&where)),
-		       nearest[0] ? nearest : "; say where it is with plugin_path, or --plugin-path");
+	snprintf(ret, 33, "%s", best.best ? best.best : "");
 	vec__fini(&list.v);
+	return ret[0];
+}
+
+/* Where was looked, and the name that comes nearest. */
+static int not_found(const struct loader *l, enum dcm_kind kind, const char *name, struct dcm_error *err)
+{
+	struct buf where = { 0 };
+	const char *kind_text = plugin__kind_name(kind);
+	char nearest[33];
+	bool near = loader__nearest(l, kind, name, nearest);
+	int r;
+
+	for (uint32_t i = 0; i < l->n_dirs; i++)
+		buf__printf(&where, "%s%s", i ? ":" : "", l->dirs[i]);
+	r = error__set(err, -ENOENT, "no %s_%s.so in %.*s; %s%s%s", kind_text, name,
+		       STR_ARG(buf__view(&where)),
+		       near ? "did you mean \"" : "say where it is with --plugin-path", nearest,
+		       near ? "\"?" : "");
 	buf__fini(&where);
 	return r;
 }

@@ -42,7 +42,10 @@ int loader__get(struct loader *l, enum dcm_kind kind, const char *name, const st
 /* Its directories as one text, cut to what fits, for sentences. Returns `text`. */
 const char *loader__path(const struct loader *l, char *text, size_t cap);
 
-/* The same for one file, wherever it is and whatever it is called: for decima-plugin-check. */
+/* The plugin of that kind along the path that may have been meant; false when no name is near. */
+bool loader__nearest(const struct loader *l, enum dcm_kind kind, const char *name, char ret[static 33]);
+
+/* loader__get() for one file, wherever it is and whatever it is called: for decima-plugin-check. */
 int loader__load_file(const char *file, bool strict, struct plugin **ret, struct dcm_error *err);
 
 /*

@@ -173,6 +173,22 @@ static void a_missing_one_names_the_nearest(void **state)
 	loader__free(l);
 }
 
+/* Only a configuration has plugin_path; who asks for another remedy says so. */
+static void a_missing_one_has_a_remedy(void **state)
+{
+	struct loader *l = over(top);
+	const struct plugin *p = NULL;
+	struct dcm_error err = DCM_ERROR_INIT;
+	char nearest[33];
+
+	(void)state;
+	assert_int_equal(loader__get(l, DCM_INPUT, "nope", &p, &err), -ENOENT);
+	assert_non_null(strstr(err.text, "; say where it is with --plugin-path"));
+	assert_null(strstr(err.text, "plugin_path"));
+	assert_false(loader__nearest(l, DCM_INPUT, "nope", nearest));
+	loader__free(l);
+}
+
 static void the_file_is_called_what_it_is(void **state)
 {
 	struct loader *l = over(top);
@@ -426,6 +442,7 @@ int main(void)
 		cmocka_unit_test(each_fault_has_its_sentence),
 		cmocka_unit_test(looking_again_costs_no_descriptor),
 		cmocka_unit_test(a_missing_one_names_the_nearest),
+		cmocka_unit_test(a_missing_one_has_a_remedy),
 		cmocka_unit_test(the_file_is_called_what_it_is),
 		cmocka_unit_test(the_first_directory_decides),
 		cmocka_unit_test(the_path_is_checked),

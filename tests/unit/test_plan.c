@@ -364,6 +364,11 @@ static void elsewhere_is_lenient(void **state)
 	assert_non_null(strstr((const char *)found.data, "DECIMA_NO_SUCH_VARIABLE"));
 	buf__fini(&found);
 	plan__free(plan);
+	/* But no machine has what is only misspelt, as far as anybody can tell. */
+	refuse(&(struct plan_source){ .text = "inputs: { exampel: {} }\n", .elsewhere = true },
+	       "(built-in):1:11: input exampel: no input_exampel.so in " TEST_BUILDDIR);
+	refuse(&(struct plan_source){ .text = "inputs: { nosuch: {} }\n" },
+	       "; say where it is with --plugin-path, or plugin_path in the file");
 }
 
 /*
