@@ -214,6 +214,38 @@ static void plan_instance(struct plan *p, const struct plan_source *source,
 	p->n++;
 }
 
+struct shadowed {
+	const struct plan *plan;
+	struct problems *problems;
+};
+
+static int report_shadowed(void *ctx, enum dcm_kind kind, const char *name, const char *file,
+			   const char *before)
+{
+	const struct shadowed *s = ctx;
+	const struct node *said = tree__get(s->plan->tree->root, "plugin_path");
+
+	for (uint32_t i = 0; i < s->plan->n; i++) {
+		const struct plan_instance *v = &s->plan->instances[i];
+
+		if (v->kind != kind || strcmp(v->plugin->info.name, name) != 0)
+			continue;
+		return problems__add(s->problems, PROBLEM_WARNING, said ? &said->at : NULL,
+				     "plugin_path: %s is used, and not %s; keep one of the two",
+				     before, file);
+	}
+	return 0;
+}
+
+/* Of two plugins of one name that the configuration means, it may mean the other. */
+static void check_shadowed(const struct plan *p, const struct loader *loader, struct problems *problems)
+{
+	struct shadowed s = { p, problems };
+
+	if (loader__each_shadowed(loader, report_shadowed, &s, NULL) == -ENOMEM)
+		problems__nomem(problems);
+}
+
 /* Instances have one space of names, because metrics and directories do. */
 static void check_names(const struct plan *p, struct problems *problems)
 {
@@ -250,6 +282,7 @@ static void plan_instances(struct plan *p, const struct plan_source *source,
 		for (uint32_t k = 0; k < n[i]; k++)
 			plan_instance(p, source, env, loader, order[i], &list[i][k]);
 	check_names(p, env->problems);
+	check_shadowed(p, loader, env->problems);
 }
 
 int plan__load(const struct plan_source *source, struct loader **loader, struct problems *problems,

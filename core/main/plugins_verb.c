@@ -4,6 +4,7 @@
  * it can be told
  */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,6 +116,27 @@ static int add_plugin(void *ctx, enum dcm_kind kind, const char *name, const cha
 	return l->out.error;
 }
 
+static int add_shadowed(void *ctx, enum dcm_kind kind, const char *name, const char *file,
+			const char *before)
+{
+	struct plugin_list *l = ctx;
+	char what[PATH_MAX + 32];
+
+	l->n++;
+	snprintf(what, sizeof(what), "not used: %s comes first", before);
+	if (!l->json)
+		return add_row(l, plugin__kind_name(kind), name, "shadowed", file, what);
+	buf__printf(&l->out, "%s{\"kind\":\"%s\",\"loaded\":false,\"name\":", l->n > 1 ? "," : "",
+		    plugin__kind_name(kind));
+	buf__json(&l->out, str__of(name));
+	buf__text(&l->out, ",\"file\":");
+	buf__json(&l->out, str__of(file));
+	buf__text(&l->out, ",\"shadowed_by\":");
+	buf__json(&l->out, str__of(before));
+	buf__text(&l->out, "}");
+	return l->out.error;
+}
+
 int verb__plugins(const struct args *a)
 {
 	static const char *const heads[] = { "KIND", "NAME", "VERSION", "FILE", "WHAT" };
@@ -128,6 +150,8 @@ int verb__plugins(const struct args *a)
 	if (l.json)
 		buf__text(&l.out, "[");
 	r = loader__each(loader, add_plugin, &l, &err);
+	if (r == 0)
+		r = loader__each_shadowed(loader, add_shadowed, &l, &err);
 	if (l.json)
 		buf__text(&l.out, "]\n");
 	else

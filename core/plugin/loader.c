@@ -16,6 +16,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "core/base/buf.h"
 #include "core/base/error.h"
@@ -197,25 +198,42 @@ static bool split_file(const char *file, enum dcm_kind *ret_kind, struct dcm_str
 struct found {
 	enum dcm_kind kind;
 	char name[33];
-	const char *dir; /* of the loader */
+	const char *dir;    /* of the loader */
+	const char *before; /* an earlier one that has another file of this name; NULL: none has */
 };
 
 struct found_list {
 	VEC(struct found) v;
 };
 
-static bool has(const struct found_list *list, enum dcm_kind kind, struct dcm_str name)
+/* The one that is used. */
+static const struct found *first_of(const struct found_list *list, enum dcm_kind kind, struct dcm_str name)
 {
 	for (size_t i = 0; i < list->v.n; i++)
-		if (list->v.v[i].kind == kind && str__eq(str__of(list->v.v[i].name), name))
-			return true;
-	return false;
+		if (list->v.v[i].kind == kind && !list->v.v[i].before &&
+		    str__eq(str__of(list->v.v[i].name), name))
+			return &list->v.v[i];
+	return NULL;
 }
 
-/*
- * Adds the plugins of one directory that no earlier one has. A directory that is not there has
- * none.
- */
+static void file_of(const struct found *f, const char *dir, char ret[static PATH_MAX])
+{
+	snprintf(ret, PATH_MAX, "%s/%s_%s.so", dir, plugin__kind_name(f->kind), f->name);
+}
+
+/* One directory may be in the path by two names. */
+static bool is_same_file(const struct found *f, const char *dir)
+{
+	char a[PATH_MAX], b[PATH_MAX];
+	struct stat of_a, of_b;
+
+	file_of(f, f->dir, a);
+	file_of(f, dir, b);
+	return lstat(a, &of_a) == 0 && lstat(b, &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
+	       of_a.st_ino == of_b.st_ino;
+}
+
+/* Adds the plugins of one directory. A directory that is not there has none. */
 static int scan_dir(const char *dir, struct found_list *list)
 {
 	DIR *d = opendir(dir);
@@ -227,8 +245,12 @@ static int scan_dir(const char *dir, struct found_list *list)
 		struct found f = { .dir = dir };
 		struct dcm_str name;
 
-		if (!split_file(e->d_name, &f.kind, &name) || has(list, f.kind, name))
+		if (!split_file(e->d_name, &f.kind, &name))
 			continue;
+		const struct found *first = first_of(list, f.kind, name);
+		if (first && is_same_file(first, dir))
+			continue;
+		f.before = first ? first->dir : NULL;
 		memcpy(f.name, name.p, name.n);
 		if (!vec__push(&list->v, f))
 			r = -ENOMEM;
@@ -275,7 +297,7 @@ bool loader__nearest(const struct loader *l, enum dcm_kind kind, const char *nam
 
 	if (scan(l, &list) == 0)
 		for (size_t i = 0; i < list.v.n; i++)
-			if (list.v.v[i].kind == kind)
+			if (list.v.v[i].kind == kind && !list.v.v[i].before)
 				suggest__offer(&best, list.v.v[i].name);
 	snprintf(ret, 33, "%s", best.best ? best.best : "");
 	vec__fini(&list.v);
@@ -360,9 +382,33 @@ int loader__each(struct loader *l, loader_each_fn each, void *ctx, struct dcm_er
 		const struct plugin *p = NULL;
 		char file[PATH_MAX];
 
-		snprintf(file, sizeof(file), "%s/%s_%s.so", f->dir, plugin__kind_name(f->kind), f->name);
+		if (f->before)
+			continue;
+		file_of(f, f->dir, file);
 		loader__get(l, f->kind, f->name, &p, &why);
 		r = each(ctx, f->kind, f->name, file, p, p ? "" : why.text);
+	}
+	vec__fini(&list.v);
+	return r;
+}
+
+int loader__each_shadowed(const struct loader *l, loader_shadowed_fn each, void *ctx,
+			  struct dcm_error *err)
+{
+	struct found_list list = { 0 };
+	int r = scan(l, &list);
+
+	if (r < 0)
+		error__nomem(err);
+	for (size_t i = 0; r == 0 && i < list.v.n; i++) {
+		const struct found *f = &list.v.v[i];
+		char file[PATH_MAX], before[PATH_MAX];
+
+		if (!f->before)
+			continue;
+		file_of(f, f->dir, file);
+		file_of(f, f->before, before);
+		r = each(ctx, f->kind, f->name, file, before);
 	}
 	vec__fini(&list.v);
 	return r;

@@ -57,4 +57,13 @@ typedef int (*loader_each_fn)(void *ctx, enum dcm_kind kind, const char *name, c
 			      const struct plugin *plugin, const char *why);
 int loader__each(struct loader *l, loader_each_fn each, void *ctx, struct dcm_error *err);
 
+/*
+ * Every file that no name leads to, because one of the same name (`before`) stands earlier in the
+ * path; sorted likewise, and nothing is loaded.
+ */
+typedef int (*loader_shadowed_fn)(void *ctx, enum dcm_kind kind, const char *name, const char *file,
+				  const char *before);
+int loader__each_shadowed(const struct loader *l, loader_shadowed_fn each, void *ctx,
+			  struct dcm_error *err);
+
 #endif

@@ -160,7 +160,16 @@ expect_status no_plugins_is_a_no 1 $?
 expect no_plugins_says_where "no plugins in $dir/empty" "$dir/answer"
 "$decima" describe input/none --plugin-path "$dir/empty" >"$dir/answer" 2>&1
 expect_status no_such_plugin_is_a_no 1 $?
-expect no_such_plugin_names_the_option 'or --plugin-path' "$dir/answer"
+expect no_such_plugin_names_the_option '; say where it is with --plugin-path' "$dir/answer"
+# Two of one name: the first is used, and nobody has to guess.
+mkdir -m 755 "$dir/second"
+cp "$plugins/input_example.so" "$dir/second/" && chmod 755 "$dir/second/input_example.so"
+"$decima" plugins --plugin-path "$plugins:$dir/second" >"$dir/answer" 2>&1
+expect_status plugins_of_one_name 0 $?
+expect plugins_of_one_name_are_listed "not used: $plugins/input_example.so comes first" "$dir/answer"
+"$decima" check --config-only --plugin-path "$dir/second:$plugins" --set 'inputs.example={}' -c /dev/null >"$dir/answer" 2>&1
+expect_status check_of_one_name 0 $?
+expect check_tells_of_one_name "$dir/second/input_example.so is used, and not $plugins/input_example.so" "$dir/answer"
 # What looks at no configuration takes no option of one.
 for option in "-c $dir/none.yaml" "--set nonsense=1" "--data $dir" "--listen zzz:9" "--log-level debug"; do
 	name=$(expr "$option" : '-*\([a-z]*\)')

@@ -291,6 +291,56 @@ static void the_list_has_the_refused_ones_too(void **state)
 	loader__free(l);
 }
 
+struct shadows {
+	unsigned n;
+	char file[PATH_MAX], before[PATH_MAX];
+};
+
+static int note_shadowed(void *ctx, enum dcm_kind kind, const char *name, const char *file,
+			 const char *before)
+{
+	struct shadows *s = ctx;
+
+	assert_int_equal(kind, DCM_OUTPUT);
+	assert_string_equal(name, "testing");
+	s->n++;
+	snprintf(s->file, sizeof(s->file), "%s", file);
+	snprintf(s->before, sizeof(s->before), "%s", before);
+	return 0;
+}
+
+/* Who has put a plugin into the second directory wonders why it is not the one that runs. */
+static void the_second_of_a_name_is_told(void **state)
+{
+	struct shadows s = { 0 };
+	struct listed list = { 0 };
+	char path[2 * PATH_MAX];
+	struct loader *l;
+
+	(void)state;
+	copy_plugin("output_testing.so", "output_testing.so");
+	snprintf(path, sizeof(path), "%s:" PLUGINS, top);
+	l = over(path);
+	assert_int_equal(loader__each_shadowed(l, note_shadowed, &s, NULL), 0);
+	assert_int_equal(s.n, 1);
+	assert_string_equal(s.file, PLUGINS "/output_testing.so");
+	assert_string_equal(s.before, in_top("output_testing.so"));
+	assert_int_equal(loader__each(l, each, &list, NULL), 0);
+	assert_int_equal(list.n, 15);
+	loader__free(l);
+
+	/* The same directory again, and by another name, has no second plugin. */
+	s.n = 0;
+	assert_int_equal(symlink(top, in_top("again")), 0);
+	snprintf(path, sizeof(path), "%s:%s:%s/again", top, top, top);
+	l = over(path);
+	assert_int_equal(loader__each_shadowed(l, note_shadowed, &s, NULL), 0);
+	assert_int_equal(s.n, 0);
+	loader__free(l);
+	unlink(in_top("again"));
+	unlink(in_top("output_testing.so"));
+}
+
 /* ---- descriptions made by hand ---- */
 
 static int nop_open(const struct dcm_host *host, const void *config, void **ret, struct dcm_error *err)
@@ -448,6 +498,7 @@ int main(void)
 		cmocka_unit_test(the_path_is_checked),
 		cmocka_unit_test(an_untrusted_file_is_refused),
 		cmocka_unit_test(the_list_has_the_refused_ones_too),
+		cmocka_unit_test(the_second_of_a_name_is_told),
 		cmocka_unit_test(descriptions_are_read_carefully),
 		cmocka_unit_test(other_sizes_are_copied),
 		cmocka_unit_test(every_allocation_may_fail),
