@@ -107,6 +107,8 @@ static int check_type(struct checker *c, const struct dcm_option *row)
 	if ((row->flags & DCM_OPT_ONE_IS_LIST) &&
 	    (row->type != DCM_OPT_LIST || !table__is_scalar(of.type)))
 		return fault(c, row->name, "only a list of single values can be written as one");
+	if ((row->flags & DCM_OPT_UNIQUE) && row->type != DCM_OPT_STRING)
+		return fault(c, row->name, "only a string can be one of each instance");
 	if ((of.type == DCM_OPT_STRUCT || of.type == DCM_OPT_UNION))
 		return check_table(c, of.table, of.type == DCM_OPT_UNION);
 	return 0;

@@ -15,7 +15,9 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/config/options.h"
+#include "core/config/path.h"
 #include "core/config/suggest.h"
+#include "core/config/table.h"
 #include "core/query/selector.h"
 
 /* An input that was left out of the build is not missed. */
@@ -214,6 +216,58 @@ static void plan_instance(struct plan *p, const struct plan_source *source,
 	p->n++;
 }
 
+/* Two paths that differ in slashes at the end are one. */
+static struct dcm_str without_slashes(const char *path)
+{
+	struct dcm_str s = str__of(path);
+
+	while (s.n > 1 && s.p[s.n - 1] == '/')
+		s.n--;
+	return s;
+}
+
+/* What may be shared by those that only read it. */
+static bool reads_only(const struct plan_instance *v)
+{
+	struct dcm_option row;
+
+	return table__find(v->plugin->info.options, STR("read_only"), &row) &&
+	       row.type == DCM_OPT_BOOL &&
+	       *(const bool *)((const char *)settings__config(v->settings) + row.offset);
+}
+
+static void compare_unique(const struct plan_instance *a, const struct plan_instance *b,
+			   struct problems *problems)
+{
+	const struct dcm_table *table = a->plugin->info.options;
+
+	if (!table || a->plugin != b->plugin || reads_only(a) || reads_only(b))
+		return;
+	for (uint32_t i = 0; i < table->n_options; i++) {
+		struct dcm_option row = table__row(table, i);
+		const char *const *of_a = (const void *)((const char *)settings__config(a->settings) +
+							 row.offset);
+		const char *const *of_b = (const void *)((const char *)settings__config(b->settings) +
+							 row.offset);
+
+		if (!(row.flags & DCM_OPT_UNIQUE) || row.type != DCM_OPT_STRING || !*of_a ||
+		    !*of_b || !str__eq(without_slashes(*of_a), without_slashes(*of_b)))
+			continue;
+		const struct place *at = path__place(b->node, row.name);
+		problems__add(problems, PROBLEM_ERROR, at ? at : &b->at,
+			      "%s: %s: \"%.300s\" is that of %s too; give each its own", b->object,
+			      row.name, *of_b, a->object);
+	}
+}
+
+/* Each fails where the other runs, which a preflight of one instance cannot see. */
+static void check_unique(const struct plan *p, struct problems *problems)
+{
+	for (uint32_t i = 0; i < p->n; i++)
+		for (uint32_t j = 0; j < i; j++)
+			compare_unique(&p->instances[j], &p->instances[i], problems);
+}
+
 struct shadowed {
 	const struct plan *plan;
 	struct problems *problems;
@@ -282,6 +336,7 @@ static void plan_instances(struct plan *p, const struct plan_source *source,
 		for (uint32_t k = 0; k < n[i]; k++)
 			plan_instance(p, source, env, loader, order[i], &list[i][k]);
 	check_names(p, env->problems);
+	check_unique(p, env->problems);
 	check_shadowed(p, loader, env->problems);
 }
 

@@ -36,6 +36,7 @@
  *   1.5  budget: gap, gap_ctx; host: map_file, unmap_file, n_lost_pages
  *   1.6  host: regex_new, regex_free; stat: n_removals, n_set_aside, set_aside_bytes
  *   1.7  DCM_OPT_ONE_IS_LIST, DCM_UNNAMED_JIT_MAP_CUT; budget: side, side_ctx
+ *   1.8  DCM_OPT_UNIQUE
  */
 #ifndef DECIMA_PLUGIN_H
 #define DECIMA_PLUGIN_H
@@ -51,7 +52,7 @@ extern "C" {
 
 #define DCM_ABI_MAGIC 0x414d4344u /* "DCMA" */
 #define DCM_ABI_MAJOR 1
-#define DCM_ABI_MINOR 7
+#define DCM_ABI_MINOR 8
 
 /* True when the struct behind `ptr` was made by a side that knows `member`. */
 #define DCM_HAS(ptr, member)                                                                       \
@@ -142,6 +143,7 @@ enum dcm_option_flag {
 	DCM_OPT_RESTART = 2,	 /* prepare() refuses a change of it; the host says so by name */
 	DCM_OPT_NO_ENV = 4,	 /* ${NAME} is not replaced in here: it has a meaning of its own */
 	DCM_OPT_ONE_IS_LIST = 8, /* a single value may stand for a list of it alone (1.7) */
+	DCM_OPT_UNIQUE = 16, /* a string of which each instance needs its own, unless `read_only` is set (1.8) */
 };
 
 struct dcm_table;

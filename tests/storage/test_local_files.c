@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/base/fd.h"
@@ -261,14 +262,22 @@ static void test_second_process(void **state)
 	struct commit_found found;
 	struct commit *second = NULL;
 	char pid[32];
+	pid_t child;
+	int status = -1;
 	struct place p;
 
 	(void)state;
 	place_init(&p);
 	assert_int_equal(commit__open(p.vfs, &o, &found, &second, &err), -EBUSY);
+	assert_non_null(strstr(err.text, "another storage of this decima"));
 	assert_null(second);
+	/* Another process is told by its number. */
 	snprintf(pid, sizeof(pid), "process %ld ", (long)getpid());
-	assert_non_null(strstr(err.text, pid));
+	child = fork();
+	if (child == 0)
+		_exit(commit__open(p.vfs, &o, &found, &second, &err) != -EBUSY || !strstr(err.text, pid));
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
 	place_fini(&p);
 }
 

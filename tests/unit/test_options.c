@@ -619,6 +619,8 @@ static void bad_tables_are_found(void **state)
 		  "named \"\"" },
 		{ { .name = "a", .type = DCM_OPT_STRING, .flags = DCM_OPT_ONE_IS_LIST, .doc = "d" },
 		  "option \"a\": only a list of single values can be written as one" },
+		{ { .name = "a", .type = DCM_OPT_INT, .flags = DCM_OPT_UNIQUE, .doc = "d" },
+		  "option \"a\": only a string can be one of each instance" },
 		{ { .name = "a", .type = DCM_OPT_SHARED, .shared = 77, .doc = "d" },
 		  "option \"a\": there is no shared table 77" },
 		{ { .name = "a", .type = DCM_OPT_LIST, .element = DCM_OPT_INT, .def = "[1", .doc = "d" },

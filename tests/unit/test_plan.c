@@ -162,6 +162,33 @@ static void values_without_use_are_refused(void **state)
 		refuse(&(struct plan_source){ .text = faults[i].yaml }, faults[i].want);
 }
 
+/* What runs once alone cannot be run twice: said before anything is opened. */
+static void directories_are_of_one_instance(void **state)
+{
+	static const char *const fine[] = {
+		"outputs: { file: [ {}, {} ] }\n",
+		"outputs: { file: [ { directory: /tmp/a }, { directory: /tmp/b } ] }\n",
+		"outputs: { file: [ { directory: /a }, { directory: /a, enabled: false } ] }\n",
+	};
+
+	(void)state;
+	refuse(&(struct plan_source){ .text = "outputs: { file: [ { directory: /tmp/a },\n"
+					      "  { name: b, directory: /tmp/a/ } ] }\n" },
+	       "(built-in):2:25: output file b: directory: \"/tmp/a/\" is that of output file too; "
+	       "give "
+	       "each its own");
+	for (size_t i = 0; i < sizeof(fine) / sizeof(fine[0]); i++)
+		plan__free(plan_sample__load(loader, fine[i]));
+	if (access(TEST_BUILDDIR "/plugins/.libs/storage_local.so", F_OK) < 0)
+		skip_because("built without the store that can be read only");
+	refuse(
+		&(struct plan_source){
+			.text = "storage: { local: [ { path: /x }, { path: /x } ] }\n" },
+		"storage local#2: path: \"/x\" is that of storage local too");
+	plan__free(plan_sample__load(
+		loader, "storage: { local: [ { path: /x }, { path: /x, read_only: true } ] }\n"));
+}
+
 /* What no series could carry would lose every row. */
 static void labels_have_bounds(void **state)
 {
@@ -440,6 +467,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(faults_have_places),
 		cmocka_unit_test(values_without_use_are_refused),
+		cmocka_unit_test(directories_are_of_one_instance),
 		cmocka_unit_test(labels_have_bounds),
 		cmocka_unit_test(flags_win),
 		cmocka_unit_test(wrong_flags_are_named),

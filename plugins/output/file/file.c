@@ -51,7 +51,7 @@ static const struct dcm_option rows[] = {
 		.name = "directory",
 		.type = DCM_OPT_STRING,
 		.offset = offsetof(struct file_config, directory),
-		.flags = DCM_OPT_RESTART,
+		.flags = DCM_OPT_RESTART | DCM_OPT_UNIQUE,
 		.doc = "Where the files go: an empty directory, or one that this output used "
 		       "before. Default: the output's own place in the data directory.",
 	},

@@ -218,7 +218,7 @@ static int open_marker(int dir)
  */
 static int lock_marker(const char *path, int marker, struct dcm_error *err)
 {
-	char owner[128] = "";
+	char owner[128] = "", ours[32];
 	ssize_t n;
 
 	if (flock(marker, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
@@ -226,6 +226,10 @@ static int lock_marker(const char *path, int marker, struct dcm_error *err)
 	n = pread(marker, owner, sizeof(owner) - 1, 0);
 	n = n > 0 ? (ssize_t)strcspn(owner, "\n") : 0;
 	str__clean(owner, (size_t)n);
+	/* Ours is the one process that nobody has to be told of. */
+	int n_ours = snprintf(ours, sizeof(ours), " of process %d", (int)getpid());
+	if (str__ends((struct dcm_str){ owner, (uint32_t)n }, str__of(ours)))
+		n -= n_ours;
 	return error__set(err, -EBUSY, "%s is used by %.*s; give one of them another directory", path,
 			  n ? (int)n : (int)strlen("another output"), n ? owner : "another output");
 }

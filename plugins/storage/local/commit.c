@@ -371,8 +371,18 @@ static long holder_of(struct vfs_file *f)
 
 static void say_held(struct vfs_file *f, struct dcm_error *err)
 {
-	error__set(err, -EBUSY, LOCK_PATH ": process %ld has this store open; stop it, or name another directory",
-		   holder_of(f));
+	long holder = holder_of(f);
+
+	if (holder == getpid())
+		error__set(err, -EBUSY,
+			   LOCK_PATH
+			   ": another storage of this decima has this store open; name another "
+			   "directory for one of them");
+	else
+		error__set(err, -EBUSY,
+			   LOCK_PATH
+			   ": process %ld has this store open; stop it, or name another directory",
+			   holder);
 }
 
 static int take_lock(struct vfs *v, struct vfs_file **ret, struct dcm_error *err)

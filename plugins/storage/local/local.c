@@ -63,7 +63,7 @@ static const struct dcm_option options[] = {
 	{ .name = "path",
 	  .type = DCM_OPT_STRING,
 	  .offset = offsetof(struct config, path),
-	  .flags = DCM_OPT_RESTART,
+	  .flags = DCM_OPT_RESTART | DCM_OPT_UNIQUE,
 	  .doc = "The store's directory, made when it is not there. Default: the one named like "
 		 "the instance in the data directory (data): /var/lib/decima/local as root." },
 	{ .name = "retention",
