@@ -7,10 +7,12 @@
  */
 #include "core/base/mem.h"
 
+#include <malloc.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #define HUGE_PAGE ((size_t)2 << 20)
 
@@ -26,15 +28,18 @@ static size_t total_bytes(size_t n, size_t size)
 
 /*
  * Lets the kernel back a large block with huge pages, where it gives these on request: to touch new
- * memory page by page costs more than to fill it.
+ * memory page by page costs more than to fill it. All pages of the block, because mremap() moves
+ * what is one mapping and of one kind, and realloc() copies where that fails.
  */
 static void *with_huge_pages(void *p, size_t n)
 {
-	uintptr_t from = ((uintptr_t)p + HUGE_PAGE - 1) & ~(uintptr_t)(HUGE_PAGE - 1);
-	uintptr_t to = ((uintptr_t)p + n) & ~(uintptr_t)(HUGE_PAGE - 1);
+	if (p && n >= 2 * HUGE_PAGE) {
+		const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+		const uintptr_t from = (uintptr_t)p & ~(page - 1);
+		const uintptr_t to = ((uintptr_t)p + malloc_usable_size(p) + page - 1) & ~(page - 1);
 
-	if (p && n >= 2 * HUGE_PAGE)
 		madvise((void *)from, to - from, MADV_HUGEPAGE);
+	}
 	return p;
 }
 

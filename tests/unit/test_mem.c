@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "core/base/cleanup.h"
 #include "core/base/mem.h"
@@ -43,6 +44,45 @@ static void test_large_is_zero_too(void **state)
 		memset(p, 1, n);
 		free(p);
 	}
+}
+
+#ifdef __has_feature
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define MALLOC_IS_OTHERS
+#endif
+#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define MALLOC_IS_OTHERS
+#endif
+
+static long peak_mib(void)
+{
+	struct rusage u;
+
+	assert_int_equal(getrusage(RUSAGE_SELF, &u), 0);
+	return u.ru_maxrss / 1024;
+}
+
+/* The pages of a large block are moved when it grows: there are never two of it. */
+static void test_growing_copies_nothing(void **state)
+{
+	const size_t n = (size_t)64 << 20;
+	char *p = mem__resize(NULL, n, 1), *neighbour;
+
+	(void)state;
+#ifdef MALLOC_IS_OTHERS
+	free(p);
+	skip_because("a sanitizer's malloc copies");
+#endif
+	assert_non_null(p);
+	memset(p, 1, n);
+	const long before = peak_mib();
+	neighbour = mem__resize(NULL, n, 1); /* where it could grow in its place */
+	p = mem__resize(p, n + n / 2, 1);
+	assert_non_null(p);
+	assert_int_equal(p[n - 1], 1);
+	assert_in_range(peak_mib(), before, before + 16);
+	free(neighbour);
+	free(p);
 }
 
 static void test_nothing_is_not_null(void **state)
@@ -156,6 +196,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_overflow),
 		cmocka_unit_test(test_large_is_zero_too),
+		cmocka_unit_test(test_growing_copies_nothing),
 		cmocka_unit_test(test_nothing_is_not_null),
 		cmocka_unit_test(test_copies),
 		cmocka_unit_test(test_large_blocks),
