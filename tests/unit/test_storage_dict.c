@@ -163,7 +163,7 @@ static void assert_given(const struct dict *d, uint32_t stack, uint32_t id)
 		assert_int_equal(given.locations[id][i], FIRST_LOCATION + locations[i]);
 }
 
-/* Many at once and one by one, in any order, and deeper ones than are walked along. */
+/* Many at once and one by one, in any order, and deeper ones than go together. */
 static void stacks_are_given_out(void **state)
 {
 	(void)state;
@@ -179,8 +179,8 @@ static void stacks_are_given_out(void **state)
 	make_stacks(3);
 	for (uint32_t i = 0; i < N_STACKS; i++)
 		dict__stack(d, stacks[i].locations, stacks[i].n);
-	dict__stack(d, deep, DICT_PATH_MAX);
-	dict__stack(d, deep, DICT_PATH_MAX + 1);
+	dict__stack(d, deep, DICT_RUN_DEPTH);
+	dict__stack(d, deep, DICT_RUN_DEPTH + 1);
 	for (; n < d->stacks.n; n++) {
 		const uint32_t k = (uint32_t)random__below(&r, n + 1);
 

@@ -254,19 +254,10 @@ uint32_t dict_import__type(struct dict_import *im, const struct dcm_type *t);
  * Giving things out into a builder
  */
 
-/*
- * The path of the stack that was given out last, leaf first, its root frame at the end: the next
- * one shares its callers.
- */
 enum {
-	DICT_PATH_MAX = 256, /* deeper stacks go alone */
-	DICT_RUN_MAX = 64,   /* stacks that are given out together */
-	DICT_RUN_LOCATIONS = 2048,
-};
-struct dict_path {
-	uint32_t first; /* of the stack's; below are leavings of deeper ones */
-	uint32_t nodes[DICT_PATH_MAX];
-	uint32_t ids[DICT_PATH_MAX]; /* their locations, the builder's */
+	DICT_RUN_MAX = 64, /* stacks that are given out together */
+	DICT_RUN_LOCATIONS = 4096,
+	DICT_RUN_DEPTH = 256, /* deeper stacks go alone */
 };
 
 struct dict_export {
@@ -275,7 +266,6 @@ struct dict_export {
 	struct dcm_builder *to;
 	uint32_t n_functions; /* of the counts */
 	struct dict_map map;
-	struct dict_path path;
 };
 int dict_export__init(struct dict_export *ex, const struct dict *from, const struct dict_counts *counts,
 		      const struct dcm_host *host, struct dcm_builder *to);

@@ -424,7 +424,6 @@ int dict_export__init(struct dict_export *ex, const struct dict *from, const str
 		      const struct dcm_host *host, struct dcm_builder *to)
 {
 	*ex = (struct dict_export){ .from = from, .host = host, .to = to, .n_functions = counts->functions };
-	ex->path.first = DICT_PATH_MAX;
 	return dict_map__init(&ex->map, counts);
 }
 
@@ -506,81 +505,116 @@ static uint32_t export_location(struct dict_export *ex, uint32_t id, int *err)
 	return dict_map__get(ex->map.locations, id);
 }
 
-/*
- * Goes up from the leaf to where the stack meets the one before it: from there on both have the
- * same frames, which stand where they have to, because the path is aligned at its root. Returns the
- * stack's locations in the builder.
- */
-static const uint32_t *lead_path(struct dict_export *ex, const struct dict_stack *s, int *err)
+uint32_t dict_export__stack(struct dict_export *ex, uint32_t id, int *err)
 {
-	struct dict_path *p = &ex->path;
-	const uint32_t *known = ex->map.locations, first = DICT_PATH_MAX - s->n;
-	uint32_t node = s->leaf;
+	const struct dict_stack *s = dict__stack_at(ex->from, id);
+	uint32_t few[128], *ids = few;
 
-	for (uint32_t i = first; i < DICT_PATH_MAX && (i < p->first || p->nodes[i] != node); i++) {
-		const struct dict_node *at = dict__node_at(ex->from, node);
-
-		p->nodes[i] = node;
-		p->ids[i] = dict_map__get(known, at->location);
-		if (p->ids[i] == DCM_NONE)
-			p->ids[i] = export_location(ex, at->location, err);
-		node = at->parent;
-	}
-	p->first = first;
-	return p->ids + first;
-}
-
-/* A stack that is deeper than the path. */
-static uint32_t export_deep(struct dict_export *ex, const struct dict_stack *s, int *err)
-{
-	CLEANUP(mem__freep) uint32_t *ids = mem__resize(NULL, s->n, sizeof(*ids));
-
-	if (!ids) {
+	if (dict_map__get(ex->map.stacks, id) != DCM_NONE)
+		return dict_map__get(ex->map.stacks, id);
+	if (s->n > 128 && !(ids = mem__resize(NULL, s->n, sizeof(*ids)))) {
 		*err = -ENOMEM;
 		return 0;
 	}
 	dict__stack_locations(ex->from, s, ids);
 	for (uint32_t i = 0; i < s->n; i++)
 		ids[i] = export_location(ex, ids[i], err);
-	return ex->host->add_stack(ex->to, ids, s->n);
+	dict_map__set(ex->map.stacks, id, ex->host->add_stack(ex->to, ids, s->n));
+	if (ids != few)
+		free(ids);
+	return dict_map__get(ex->map.stacks, id);
 }
 
-uint32_t dict_export__stack(struct dict_export *ex, uint32_t id, int *err)
-{
-	if (dict_map__get(ex->map.stacks, id) != DCM_NONE)
-		return dict_map__get(ex->map.stacks, id);
-	const struct dict_stack *s = dict__stack_at(ex->from, id);
-
-	return dict_map__set(ex->map.stacks, id,
-			     s->n > DICT_PATH_MAX
-				     ? export_deep(ex, s, err)
-				     : ex->host->add_stack(ex->to, lead_path(ex, s, err), s->n));
-}
-
-/* Most frames of a stack were added together, from the root to the leaf, and lie side by side. */
-static void fetch_nodes(const struct dict_export *ex, uint32_t id)
-{
-	enum { NODES_A_LINE = 64 / sizeof(struct dict_node), LINES = 4 };
-	const struct dict_stack *s = dict__stack_at(ex->from, id);
-
-	for (uint32_t i = 0; i < s->n && i < LINES * NODES_A_LINE && i <= s->leaf; i += NODES_A_LINE)
-		__builtin_prefetch(dict__node_at(ex->from, s->leaf - i));
-}
-
-/* Stacks that wait to be given out together. */
+/*
+ * Stacks that are given out together. They are climbed in step, all of them by a frame at a time, so
+ * that the nodes of one come from memory while the others are looked at. Where two stand on one
+ * node, the later one's climb ends: from there on it has the callers of the other.
+ */
 struct stack_run {
 	uint32_t n, n_locations;
 	uint32_t ids[DICT_RUN_MAX], lengths[DICT_RUN_MAX];
+	uint32_t ends[DICT_RUN_MAX];   /* of its locations, the root's is the last */
+	uint32_t nodes[DICT_RUN_MAX];  /* where it has come to */
+	uint32_t shared[DICT_RUN_MAX]; /* how many callers it has from */
+	uint32_t of[DICT_RUN_MAX];     /* this one, which stands before it */
 	uint32_t locations[DICT_RUN_LOCATIONS];
 };
 
-static void end_run(struct dict_export *ex, struct stack_run *run)
+/* All that are in climbing[n] go up from where they have `depth` frames left. Returns who is left. */
+static uint32_t climb(const struct dict_export *ex, struct stack_run *run, uint32_t depth,
+		      uint32_t *climbing, uint32_t n)
 {
-	const uint32_t first = ex->host->add_stacks(ex->to, run->locations, run->lengths, run->n);
+	uint32_t left = 0, before = DCM_NONE, its_node = DCM_NONE;
 
+	for (uint32_t k = 0; k < n; k++) {
+		const uint32_t i = climbing[k], node = run->nodes[i];
+
+		if (run->lengths[i] >= depth && node == its_node) {
+			run->shared[i] = depth;
+			run->of[i] = before;
+			continue;
+		}
+		climbing[left++] = i;
+		if (run->lengths[i] < depth)
+			continue;
+		const struct dict_node *at = dict__node_at(ex->from, node);
+		run->locations[run->ends[i] - depth] = at->location;
+		run->nodes[i] = at->parent;
+		if (depth > 1)
+			__builtin_prefetch(dict__node_at(ex->from, at->parent));
+		before = i;
+		its_node = node;
+	}
+	return left;
+}
+
+/* The locations of a stack that was climbed become the builder's; those before it did. */
+static void name_locations(struct dict_export *ex, struct stack_run *run, uint32_t i, int *err)
+{
+	const uint32_t *known = ex->map.locations, shared = run->shared[i];
+	uint32_t *at = run->locations + run->ends[i] - run->lengths[i];
+
+	for (uint32_t k = 0; k < run->lengths[i] - shared; k++) {
+		const uint32_t id = dict_map__get(known, at[k]);
+
+		at[k] = id != DCM_NONE ? id : export_location(ex, at[k], err);
+	}
+	if (shared)
+		memcpy(run->locations + run->ends[i] - shared,
+		       run->locations + run->ends[run->of[i]] - shared, shared * sizeof(*at));
+}
+
+static void end_run(struct dict_export *ex, struct stack_run *run, int *err)
+{
+	uint32_t climbing[DICT_RUN_MAX], n = run->n, depth = 0;
+
+	for (uint32_t i = 0; i < run->n; i++) {
+		climbing[i] = i;
+		depth = run->lengths[i] > depth ? run->lengths[i] : depth;
+	}
+	for (; depth > 0; depth--)
+		n = climb(ex, run, depth, climbing, n);
+	for (uint32_t i = 0; i < run->n; i++)
+		name_locations(ex, run, i, err);
+	const uint32_t first = ex->host->add_stacks(ex->to, run->locations, run->lengths, run->n);
 	for (uint32_t i = 0; i < run->n; i++)
 		dict_map__set(ex->map.stacks, run->ids[i], first + i);
 	run->n = run->n_locations = 0;
+}
+
+static void begin_climb(const struct dict_export *ex, struct stack_run *run, uint32_t id,
+			const struct dict_stack *s)
+{
+	const uint32_t i = run->n++;
+
+	if (s->n)
+		__builtin_prefetch(dict__node_at(ex->from, s->leaf));
+	run->n_locations += s->n;
+	run->ids[i] = id;
+	run->lengths[i] = s->n;
+	run->ends[i] = run->n_locations;
+	run->nodes[i] = s->leaf;
+	run->shared[i] = 0;
 }
 
 void dict_export__stacks(struct dict_export *ex, const uint32_t *ids, uint32_t n, int *err)
@@ -589,21 +623,18 @@ void dict_export__stacks(struct dict_export *ex, const uint32_t *ids, uint32_t n
 
 	run.n = run.n_locations = 0;
 	for (uint32_t i = 0; i < n; i++)
-		fetch_nodes(ex, ids[i]);
+		__builtin_prefetch(dict__stack_at(ex->from, ids[i]));
 	for (uint32_t i = 0; i < n; i++) {
 		const struct dict_stack *s = dict__stack_at(ex->from, ids[i]);
 
-		if (dict_map__get(ex->map.stacks, ids[i]) != DCM_NONE || s->n > DICT_PATH_MAX)
+		if (dict_map__get(ex->map.stacks, ids[i]) != DCM_NONE || s->n > DICT_RUN_DEPTH)
 			continue;
 		if (run.n == DICT_RUN_MAX || run.n_locations + s->n > DICT_RUN_LOCATIONS)
-			end_run(ex, &run);
-		memcpy(run.locations + run.n_locations, lead_path(ex, s, err),
-		       s->n * sizeof(*run.locations));
-		run.n_locations += s->n;
-		run.ids[run.n] = ids[i];
-		run.lengths[run.n++] = s->n;
+			end_run(ex, &run, err);
+		begin_climb(ex, &run, ids[i], s);
 	}
-	end_run(ex, &run);
+	if (run.n)
+		end_run(ex, &run, err);
 }
 
 uint32_t dict_export__label_set(struct dict_export *ex, uint32_t id, int *err)
