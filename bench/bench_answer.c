@@ -2,7 +2,7 @@
 /*
  * bench/bench_answer.c - what questions over blocks cost, from the view to the answer
  *
- * One JSON line a figure: the best of several turns on one core, over a day of one host
+ * One JSON line a figure: the best of several turns on one core (but for merge_by_two), over a day of one host
  * (bench/fleet_day.h): 60 series, 8,640 ticks, some ten million rows, as twelve blocks of two hours
  * and as one of a day, once without and once with a label set in each row. Stacks are 24 frames
  * deep and share their callers. Merges are measured up to where the answer begins to be written, to
@@ -24,6 +24,7 @@
 #include "core/batch/batch.h"
 #include "core/batch/builder.h"
 #include "plugins/storage/answer/answer.h"
+#include "plugins/storage/answer/crew.h"
 #include "plugins/storage/local/block_piece.h"
 #include "tests/contract/storage_host.h"
 #include "tests/unit/random.h"
@@ -51,6 +52,7 @@ struct blocks {
 
 static uint32_t n_taken;
 static double added_up; /* when the sums were there: an answer begins with a profile */
+static clockid_t watch = CLOCK_THREAD_CPUTIME_ID;
 
 static uint32_t take_string(struct dcm_builder *b, struct dcm_str s)
 {
@@ -104,7 +106,7 @@ static uint32_t take_profile(struct dcm_builder *b, const struct dcm_profile *he
 	(void)types;
 	(void)n_types;
 	if (added_up == 0)
-		added_up = thread_seconds();
+		added_up = seconds_of(watch);
 	return n_taken++;
 }
 static void take_row(struct dcm_builder *b, uint32_t stack, uint32_t label_set, const int64_t *values)
@@ -237,6 +239,7 @@ struct ask {
 		ASK_SUMS
 	} what;	     /* the answer in a builder; not built; not even given out */
 	bool points; /* of a minute, instead of a merge */
+	struct crew *crew;
 };
 
 static int64_t total;
@@ -259,12 +262,14 @@ static double ask(struct day *d, const struct blocks *b, const struct ask *a)
 	const struct dcm_group_by by = { &a->by, a->by.n > 0 };
 	struct dcm_builder *builder = builder__new((uint64_t)4 << 30);
 	struct dcm_batch *batch = NULL;
-	const double start = thread_seconds();
 	struct view v;
 
+	watch = a->crew ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID;
+	const double start = seconds_of(watch);
 	added_up = 0;
 
 	view__init(&v, host, &sel, 1);
+	v.crew = a->crew;
 	const struct dict_counts counts = dict__counts(d->dict);
 	const uint32_t era = view__era(&v, d->dict, &counts);
 	for (uint32_t i = 0; i < b->n; i++)
@@ -275,7 +280,7 @@ static double ask(struct day *d, const struct blocks *b, const struct ask *a)
 			: answer__merge(&v, &by, builder)) == 0,
 	     "no answer");
 	view__fini(&v);
-	const double seconds = (a->what == ASK_SUMS ? added_up : thread_seconds()) - start;
+	const double seconds = (a->what == ASK_SUMS ? added_up : seconds_of(watch)) - start;
 	struct dcm_error err = DCM_ERROR_INIT;
 	need(a->what != ASK_ALL || a->points || builder__seal(builder, &batch, &err) == 0, err.text);
 	batch__unref(batch);
@@ -304,6 +309,18 @@ static double best_of(struct day *d, const struct blocks *b, const struct ask *a
 	for (int i = 0; i < turns; i++)
 		at_most(&best, ask(d, b, a));
 	return best;
+}
+
+/* The time by the clock in ms, of so many threads: of what CPUs there are for them. */
+static double by_crew(struct day *d, const struct blocks *b, const struct ask *of,
+		      uint32_t n_threads, int turns)
+{
+	struct ask a = *of;
+	struct crew crew;
+
+	crew__init(&crew, n_threads, 1);
+	a.crew = &crew;
+	return best_of(d, b, &a, turns) * 1e3;
 }
 
 static void bench(struct day *d, const char *name, uint32_t n_blocks, bool labels, int turns)
@@ -336,6 +353,7 @@ static void bench(struct day *d, const char *name, uint32_t n_blocks, bool label
 	if (n_blocks == 1)
 		PRINT("merge_sums_exact", best_of(d, &b, &a, turns) * 1e9 / rows, "ns a row",
 		      "target", 2);
+	PRINT("merge_by_two", by_crew(d, &b, &a, 2, turns), "ms", "by one", by_crew(d, &b, &a, 1, turns));
 	a = (struct ask){ .from_ms = middle, .to_ms = middle + 900000, .what = ASK_SUMS };
 	PRINT("quarter_hour_sums", best_of(d, &b, &a, turns) * 1e3, "ms", "target", 0.5);
 	a.what = ASK_ALL;

@@ -181,6 +181,10 @@ tests_storage_test_answer_SOURCES = tests/storage/test_answer.c tests/storage/mo
 tests_storage_test_answer_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_storage_test_answer_LDADD = $(LOCAL_STORE_LA) $(CODEC_LA) $(CONFIG_LA) $(UNIT_LIBS) -ldl
 
+unit_tests += tests/storage/test_crew
+tests_storage_test_crew_SOURCES = tests/storage/test_crew.c
+tests_storage_test_crew_LDADD = $(LOCAL_STORE_LA) $(UNIT_LIBS)
+
 unit_tests += tests/storage/test_sums
 tests_storage_test_sums_SOURCES = tests/storage/test_sums.c tests/unit/random.h $(FAILMALLOC)
 tests_storage_test_sums_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)

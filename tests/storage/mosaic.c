@@ -36,6 +36,13 @@ static void note_unreadable(void *ctx, const struct piece *p, int error)
 	m->n_unreadable += error == -EBADMSG && block_piece__block(p);
 }
 
+static void note_end(void *ctx)
+{
+	struct mosaic *m = ctx;
+
+	m->n_shared += m->view->was_shared;
+}
+
 static int add_era(struct mosaic *m, struct view *v, uint32_t at)
 {
 	const struct dict_counts counts = dict__counts(m->dicts[at]);
@@ -59,6 +66,8 @@ static int take(void *instance, struct view *v)
 	int r = 0;
 
 	v->filters = (struct view_filters){ m->filters.v, (uint32_t)m->filters.n };
+	m->view = v;
+	v->let_go = note_end;
 	v->unreadable = note_unreadable;
 	v->ctx = m;
 	for (uint32_t i = 0; r == 0 && i < MOSAIC_ERAS; i++)
@@ -87,7 +96,8 @@ struct mosaic *mosaic__new(void)
 
 	need(m);
 	storage__host(&m->storage);
-	m->ask = (struct ask){ &m->storage.host, take };
+	crew__init(&m->crew, 1, 1);
+	m->ask = (struct ask){ &m->storage.host, take, &m->crew };
 	m->storage.ops = &ops;
 	m->storage.instance = m;
 	for (unsigned i = 0; i < MOSAIC_ERAS; i++) {

@@ -12,6 +12,7 @@
 #include "core/base/buf.h"
 #include "core/base/vec.h"
 #include "plugins/storage/answer/ask.h"
+#include "plugins/storage/answer/crew.h"
 #include "plugins/storage/local/block.h"
 #include "plugins/storage/streams/streams.h"
 #include "tests/contract/storage_host.h"
@@ -28,12 +29,15 @@ struct mosaic_block {
 
 struct mosaic {
 	struct ask ask;		/* first */
+	struct crew crew;	/* nobody, until it is resized; a thread for each row */
 	struct storage storage; /* its ops answer; the host is the one that questions see */
 	struct dict *dicts[MOSAIC_ERAS];
 	struct streams streams[MOSAIC_ERAS];
 	VEC(struct mosaic_block *) blocks; /* in the order in which they were sealed */
 	VEC(struct dcm_select) filters;
-	uint64_t n_unreadable; /* pieces of which a question said so */
+	_Atomic uint64_t n_unreadable; /* pieces of which a question said so */
+	struct view *view;	       /* of the question at hand */
+	uint64_t n_shared;	       /* questions that several threads answered */
 };
 
 struct mosaic *mosaic__new(void);

@@ -79,9 +79,13 @@ static void ask_both(struct pair *p, const struct asked *a)
 	buf__fini(&got);
 }
 
-/* With little memory sums stand here and there, or the answer is that it does not suffice. */
+/*
+ * With little memory sums stand here and there, or the answer is that it does not suffice; which is
+ * what one thread would have said too.
+ */
 static void ask_tightly(struct pair *p, struct asked *a)
 {
+	const uint32_t n_threads = p->mosaic->crew.n_threads;
 	struct dcm_budget tight = { .max_bytes = 100000 };
 	struct buf expected = { 0 }, got = { 0 };
 
@@ -89,6 +93,11 @@ static void ask_tightly(struct pair *p, struct asked *a)
 	a->sel[0].budget = &tight;
 	int r = answers__ask(&p->mosaic->storage, a, &got, NULL);
 	assert_true(r == 0 || r == -E2BIG);
+	if (r < 0) {
+		crew__resize(&p->mosaic->crew, 1);
+		assert_int_equal(answers__ask(&p->mosaic->storage, a, &got, NULL), -E2BIG);
+		crew__resize(&p->mosaic->crew, n_threads);
+	}
 	if (r == 0) {
 		assert_int_equal(got.n, expected.n);
 		assert_true(got.n == 0 || memcmp(got.data, expected.data, got.n) == 0);
@@ -127,10 +136,12 @@ static void test_any_pieces_answer_like_memory(void **state)
 			write_both(&p, &r, round, flags);
 			if (round % 2)
 				seal_some(&p, &r);
+			crew__resize(&p.mosaic->crew, 1 + (uint32_t)random__below(&r, 4));
 			ask_random(&p, &r, 40);
 		}
 		assert_true(p.mosaic->blocks.n > 2);
 		assert_int_equal(p.mosaic->n_unreadable, 0);
+		assert_true(p.mosaic->n_shared > 20);
 		pair__fini(&p);
 	}
 	assert_true(n_empty < n_asked * 2 / 3);
@@ -264,6 +275,7 @@ static void test_damaged_pieces_are_left_out(void **state)
 				bad->hidden = true;
 				assert_int_equal(answers__ask(&m->storage, &q.asked, &expected, NULL), 0);
 				bad->hidden = false;
+				crew__resize(&m->crew, 1 + n % 4);
 				assert_int_equal(answers__ask(&m->storage, &q.asked, &got, NULL), 0);
 				assert_int_equal(got.n, expected.n);
 				assert_true(got.n == 0 || memcmp(got.data, expected.data, got.n) == 0);
@@ -294,17 +306,17 @@ static struct asked plain_question(unsigned what)
 	return a;
 }
 
-static struct mosaic *small_mosaic(void)
+static struct mosaic *small_mosaic(uint64_t n_rounds)
 {
 	struct mosaic *m = mosaic__new();
 	struct random r = { 3 };
 
-	for (uint64_t round = 0; round < 3; round++) {
+	for (uint64_t round = 0; round < n_rounds; round++) {
 		struct dcm_batch *b = storage_random__batch(&r, round, 0, RANDOM_BASE_NS);
 
 		mosaic__write(m, b);
 		batch__unref(b);
-		if (round == 1)
+		if (round % 2)
 			for (uint32_t i = 0; i < MOSAIC_ERAS; i++)
 				mosaic__seal(m, i, 0);
 	}
@@ -313,7 +325,7 @@ static struct mosaic *small_mosaic(void)
 
 static void test_questions_obey_their_budget(void **state)
 {
-	struct mosaic *m = small_mosaic();
+	struct mosaic *m = small_mosaic(6);
 	(void)state;
 
 	for (unsigned what = 0; what < ASK_N; what++) {
@@ -344,9 +356,69 @@ static void test_questions_obey_their_budget(void **state)
 	mosaic__free(m);
 }
 
+/* The n-th look at the clock finds it late, or the asker goes at that moment. */
+static _Atomic int n_looks;
+static struct dcm_budget *_Atomic leaving;
+
+static int64_t clock_until(const struct dcm_host *host)
+{
+	struct dcm_budget *budget = leaving;
+	(void)host;
+
+	if (atomic_fetch_sub(&n_looks, 1) > 1)
+		return 1000;
+	if (budget)
+		atomic_store(&budget->cancelled, 1);
+	return budget ? 1000 : 2000;
+}
+
+/* Asks until the n-th look is none; how often the question was ended. */
+static unsigned ask_until(struct mosaic *m, unsigned what, bool leave)
+{
+	unsigned n_ended = 0;
+
+	for (int n = 1;; n++) {
+		struct dcm_budget budget = { .deadline_mono_ns = 1500 };
+		struct asked a = plain_question(what);
+		struct buf out = { 0 };
+
+		a.n_sel = 1;
+		a.sel[0].budget = &budget;
+		leaving = leave ? &budget : NULL;
+		atomic_store(&n_looks, n);
+		const int r = answers__ask(&m->storage, &a, &out, NULL);
+		const bool never = n_looks > 0;
+		buf__fini(&out);
+		assert_true(r == 0 || r == (leave ? -ECANCELED : -ETIMEDOUT));
+		/* Who goes after the last row has been read has an answer nobody waits for. */
+		assert_true(never ? r == 0 : r < 0 || leave);
+		assert_true(r < 0 || (budget.total > 0 && budget.done == budget.total));
+		n_ended += r < 0;
+		if (never)
+			return n_ended;
+	}
+}
+
+/* Whoever of several finds out that it is too late, or that the asker has gone, ends the question. */
+static void test_helpers_obey_the_budget(void **state)
+{
+	struct mosaic *m = small_mosaic(12);
+	(void)state;
+
+	crew__resize(&m->crew, 4);
+	m->storage.host.mono_ns = clock_until;
+	for (unsigned what = ASK_POINTS; what <= ASK_MERGE; what++) {
+		/* A look by the asker before it begins, and one by each that reads rows. */
+		assert_true(ask_until(m, what, false) >= 3);
+		assert_true(ask_until(m, what, true) >= 2);
+	}
+	assert_true(m->n_shared >= 4);
+	mosaic__free(m);
+}
+
 static void test_asking_without_memory(void **state)
 {
-	struct mosaic *m = small_mosaic();
+	struct mosaic *m = small_mosaic(6);
 	struct dcm_matcher matcher = { .op = DCM_NE, .name = STR("thread_name"), .value = STR("main") };
 	struct dcm_select removed = { .size = sizeof(removed),
 				      .matchers = &matcher,
@@ -356,8 +428,10 @@ static void test_asking_without_memory(void **state)
 	(void)state;
 
 	mosaic__remove(m, &removed);
-	for (unsigned what = 0; what < ASK_N; what++) {
-		struct asked a = plain_question(what);
+	for (unsigned turn = 0; turn < 2 * ASK_N; turn++) {
+		struct asked a = plain_question(turn / 2);
+
+		crew__resize(&m->crew, turn % 2 ? 3 : 1);
 
 		FAILMALLOC_SWEEP (i) {
 			struct buf out = { 0 };
@@ -420,6 +494,7 @@ int main(void)
 		cmocka_unit_test(test_increases_reach_over_what_was_removed),
 		cmocka_unit_test(test_damaged_pieces_are_left_out),
 		cmocka_unit_test(test_questions_obey_their_budget),
+		cmocka_unit_test(test_helpers_obey_the_budget),
 		cmocka_unit_test(test_asking_without_memory),
 		cmocka_unit_test(test_what_came_after_the_look_is_not_looked_at),
 	};

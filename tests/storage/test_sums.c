@@ -100,6 +100,57 @@ static int hear(void *ctx, uint32_t group, uint64_t key, const int64_t *values)
 	return 0;
 }
 
+static void add_many(struct sums *s, struct plainly *p, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		const uint32_t group = (uint32_t)random__below(&p->random, N_GROUPS);
+		const uint32_t at = (uint32_t)random__below(&p->random, N_VALUES);
+
+		switch (random__below(&p->random, 8)) {
+		case 0:
+			add_run(s, p, group, at);
+			break;
+		case 1:
+			add_part(s, p, group, at);
+			break;
+		default:
+			add_one(s, p, group, at);
+		}
+	}
+}
+
+static int turn_keys(void *ctx, uint32_t *keys, uint32_t n)
+{
+	(void)ctx;
+	for (uint32_t i = 0; i < n; i++)
+		keys[i] = N_KEYS - 1 - keys[i];
+	return 0;
+}
+
+/* What others added up, who call groups and perhaps keys otherwise. */
+static void join_others(struct sums *s, struct plainly *p, uint64_t max_bytes)
+{
+	static const uint32_t groups[N_GROUPS] = { 1, 2, 0 };
+	static struct plainly other;
+
+	for (unsigned turn = 0; turn < 2; turn++) {
+		const struct sums_names names = { .groups = groups, .rename = turn ? turn_keys : NULL };
+		struct sums from;
+
+		other = (struct plainly){ .random = { random__wide(&p->random) }, .small = p->small };
+		sums__init(&from, N_VALUES, true, max_bytes);
+		add_many(&from, &other, 500);
+		assert_int_equal(sums__join(s, &from, &names), 0);
+		sums__fini(&from);
+		for (uint32_t i = 0; i < N_GROUPS * N_KEYS * N_VALUES; i++) {
+			const uint32_t g = i / (N_KEYS * N_VALUES), key = i / N_VALUES % N_KEYS;
+
+			p->v[groups[g]][turn ? N_KEYS - 1 - key : key][i % N_VALUES] +=
+				other.v[g][key][i % N_VALUES];
+		}
+	}
+}
+
 static void as_plainly(struct plainly *p, unsigned small, uint64_t max_bytes)
 {
 	static const uint32_t groups[N_GROUPS] = { 2, 1, 0 };
@@ -109,21 +160,8 @@ static void as_plainly(struct plainly *p, unsigned small, uint64_t max_bytes)
 	memset(p->v, 0, sizeof(p->v));
 	p->small = small;
 	sums__init(&s, N_VALUES, true, max_bytes);
-	for (unsigned i = 0; i < 3000; i++) {
-		const uint32_t group = (uint32_t)random__below(&p->random, N_GROUPS);
-		const uint32_t at = (uint32_t)random__below(&p->random, N_VALUES);
-
-		switch (random__below(&p->random, 8)) {
-		case 0:
-			add_run(&s, p, group, at);
-			break;
-		case 1:
-			add_part(&s, p, group, at);
-			break;
-		default:
-			add_one(&s, p, group, at);
-		}
-	}
+	add_many(&s, p, 2000);
+	join_others(&s, p, max_bytes);
 	assert_int_equal(sums__each(&s, groups, N_GROUPS, hear, &h), 0);
 	assert_int_equal(h.group, 0);
 	skip_to(&h, N_KEYS);

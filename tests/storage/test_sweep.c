@@ -292,7 +292,7 @@ static void bench__init(struct bench *b, uint64_t seed)
 	*b = (struct bench){ .sim = sim__new(seed, SIM_SUBSET) };
 	assert_non_null(b->sim);
 	storage__host(&b->storage);
-	b->ask = (struct ask){ &b->storage.host, take };
+	b->ask = (struct ask){ .host = &b->storage.host, .take = take };
 	b->storage.ops = &ops;
 	b->storage.instance = b;
 	b->storage.real_ns = (FIRST_MS + 100 * HOUR_MS) * 1000000;

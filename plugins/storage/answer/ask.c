@@ -18,6 +18,7 @@ static int look(struct ask *a, struct view *v, const struct dcm_select *sel, boo
 	int r = answer__check_select(sel, needs_type, err);
 
 	view__init(v, a->host, sel, 1);
+	v->crew = a->crew;
 	if (r < 0)
 		return r;
 	return meter__explain(a->take(a, v), sel->budget, err);
@@ -85,6 +86,7 @@ int ask__merge(void *instance, const struct dcm_select *sel, uint32_t n_sel,
 	if (r < 0)
 		return r;
 	view__init(&v, host, sel, n_sel);
+	v.crew = a->crew;
 	r = a->take(a, &v);
 	if (r == 0)
 		r = answer__merge(&v, by, answer);

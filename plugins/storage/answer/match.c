@@ -15,7 +15,7 @@
 
 int match__init(struct match *m, const struct view *v, const struct dcm_select *sel, struct groups *groups)
 {
-	*m = (struct match){ .view = v, .sel = sel, .groups = groups };
+	*m = (struct match){ .view = v, .dict = v->dict, .sel = sel, .groups = groups };
 	m->open = mem__zalloc(sel->n_matchers ? sel->n_matchers : 1, sizeof(*m->open));
 	m->values = mem__zalloc(groups->by->n ? groups->by->n : 1, sizeof(*m->values));
 	if (m->open && m->values)
@@ -68,7 +68,7 @@ static struct dcm_str sample_value(const struct dict *d, uint32_t label_set, str
 
 int match__stream(struct match *m, uint32_t series)
 {
-	const struct dict *d = m->view->dict;
+	const struct dict *d = m->dict;
 	struct dcm_str value;
 
 	m->stream++;
@@ -108,8 +108,8 @@ static int find_group(struct match *m, uint32_t label_set, uint32_t *ret_group)
 	for (uint32_t i = 0; r == 0 && i < by->n; i++) {
 		values[i] = m->values[i];
 		if (values[i] == INTERN_NONE)
-			values[i] = intern__add(&m->groups->texts, sample_value(m->view->dict, label_set,
-										by->labels[i], buf));
+			values[i] = intern__add(&m->groups->texts,
+						sample_value(m->dict, label_set, by->labels[i], buf));
 		if (values[i] == INTERN_NONE)
 			r = -ENOMEM;
 	}
@@ -135,7 +135,7 @@ int match__judge(struct match *m, uint32_t label_set)
 		const struct dcm_matcher *matcher = &m->sel->matchers[m->open[i]];
 
 		if (!match__accepts(m->view->host, matcher,
-				    sample_value(m->view->dict, label_set, matcher->name, buf)))
+				    sample_value(m->dict, label_set, matcher->name, buf)))
 			break;
 		i++;
 	}

@@ -9,7 +9,7 @@
  * A profile counts in a group when one of its rows does; one without rows counts as if it had one
  * without sample labels.
  *
- * Series and label sets are the answer's. Threads: one.
+ * Threads: one a match.
  */
 #ifndef DECIMA_STORAGE_ANSWER_MATCH_H
 #define DECIMA_STORAGE_ANSWER_MATCH_H
@@ -27,6 +27,7 @@ struct match_verdict {
 
 struct match {
 	const struct view *view;
+	const struct dict *dict; /* whose numbers series and label sets are: the answer's, or an era's */
 	const struct dcm_select *sel;
 	struct groups *groups;
 	VEC(struct match_verdict) sets; /* by label set, as far as needed */
@@ -39,6 +40,7 @@ struct match {
 	bool settled; /* rows need not be looked at: all go the way of label set 0 */
 };
 
+/* With the answer's dictionary. 0 or -ENOMEM. */
 int match__init(struct match *m, const struct view *v, const struct dcm_select *sel,
 		struct groups *groups);
 void match__fini(struct match *m);

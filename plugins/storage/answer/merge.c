@@ -13,9 +13,8 @@
 #include "core/base/cleanup.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
+#include "plugins/storage/answer/adder.h"
 #include "plugins/storage/answer/answer.h"
-#include "plugins/storage/answer/sums.h"
-#include "plugins/storage/answer/walk.h"
 
 enum { SELECTIONS_MAX = 16 }; /* types of the answer's profiles */
 
@@ -32,9 +31,7 @@ struct group_head {
 };
 
 struct merge {
-	struct view *view;
-	struct groups groups;
-	struct sums sums;
+	struct adder adder;		      /* first */
 	VEC(struct group_head) heads;	      /* by group, as far as needed */
 	struct counted sides[SELECTIONS_MAX]; /* by selection, whatever the groups */
 	/*
@@ -46,9 +43,6 @@ struct merge {
 	VEC(uint8_t) slots;
 	VEC(uint64_t) seen;
 	/* of the walk */
-	struct walk *walk;
-	uint32_t selection;
-	bool gauge;
 	uint64_t n_profiles; /* of the stream */
 	uint64_t mark;	     /* of the profile at hand */
 	bool is_counted;     /* it, in sides */
@@ -56,8 +50,7 @@ struct merge {
 
 static void merge__fini(struct merge *m)
 {
-	groups__fini(&m->groups);
-	sums__fini(&m->sums);
+	adder__fini(&m->adder);
 	vec__fini(&m->heads);
 	vec__fini(&m->slots);
 	vec__fini(&m->seen);
@@ -80,13 +73,13 @@ static void count(struct counted *c, uint32_t n, int64_t duration_ns, int64_t pe
 
 static void count_side(struct merge *m, uint32_t n, int64_t duration_ns, int64_t period)
 {
-	count(&m->sides[m->selection], n, duration_ns, period);
+	count(&m->sides[m->adder.selection], n, duration_ns, period);
 }
 
 /* The same, all in the group. */
 static int count_profiles(struct merge *m, uint32_t group, uint32_t n, int64_t duration_ns, int64_t period)
 {
-	if (group == MATCH_NONE || m->selection != 0)
+	if (group == MATCH_NONE || m->adder.selection != 0)
 		return 0;
 	while (m->heads.n <= group)
 		if (!vec__push(&m->heads, (struct group_head){ 0 }))
@@ -98,15 +91,15 @@ static int count_profiles(struct merge *m, uint32_t group, uint32_t n, int64_t d
 /* Whether anybody will hear which profiles count in the selection at hand. */
 static bool is_counting(const struct merge *m)
 {
-	const struct dcm_budget *budget = m->view->sel[m->selection].budget;
+	const struct dcm_budget *budget = m->adder.view->sel[m->adder.selection].budget;
 
-	return m->selection == 0 || (budget && budget->side);
+	return m->adder.selection == 0 || (budget && budget->side);
 }
 
 static int add(struct merge *m, uint32_t group, uint32_t stack, int64_t value)
 {
-	return m->gauge ? sums__add_part(&m->sums, group, stack, value)
-			: sums__add(&m->sums, m->selection, group, stack, value);
+	return m->adder.gauge ? sums__add_part(&m->adder.sums, group, stack, value)
+			      : sums__add(&m->adder.sums, m->adder.selection, group, stack, value);
 }
 
 /* -------------------------------------------------------------------------------------------------
@@ -116,7 +109,7 @@ static int add(struct merge *m, uint32_t group, uint32_t stack, int64_t value)
 /* Whether the i-th profile of a span counts in any group. */
 static bool counts(const struct merge *m, const struct walk_span *s, uint32_t i)
 {
-	const struct walk *w = m->walk;
+	const struct walk *w = m->adder.walk;
 
 	return m->seen.v[i] || (!w->profiles.n_rows[s->first + i] && w->empty_group != MATCH_NONE);
 }
@@ -124,7 +117,7 @@ static bool counts(const struct merge *m, const struct walk_span *s, uint32_t i)
 /* How the walk's user counts a profile at a time: in each group once. */
 static int count_each(struct merge *m, const struct walk_span *s)
 {
-	struct walk *w = m->walk;
+	struct walk *w = m->adder.walk;
 	int r = walk__profiles(w, PIECE_WANT_ROWS | PIECE_WANT_SPANS);
 
 	for (uint32_t i = 0; r == 0 && i < s->n; i++) {
@@ -145,7 +138,7 @@ static int count_each(struct merge *m, const struct walk_span *s)
 /* The same where all last equally long. */
 static int count_alike(struct merge *m, const struct walk_span *s)
 {
-	struct walk *w = m->walk;
+	struct walk *w = m->adder.walk;
 	const struct piece *p = &w->piece->piece;
 	uint32_t n_in[PIECE_SLOTS_MAX] = { 0 }, n_empty = 0, n_any = 0;
 	int r = walk__profiles(w, PIECE_WANT_ROWS);
@@ -174,7 +167,7 @@ static bool count_as_one(const struct walk *w)
 
 static int count_span(struct merge *m, const struct walk_span *s)
 {
-	struct walk *w = m->walk;
+	struct walk *w = m->adder.walk;
 	const struct piece *p = &w->piece->piece;
 
 	if (!is_counting(m))
@@ -195,9 +188,9 @@ static int count_span(struct merge *m, const struct walk_span *s)
 /* Room for which slots profiles are in, where somebody asks; the piece has told of as many. */
 static int begin_seen(struct merge *m, const struct walk_span *s)
 {
-	if (m->walk->uniform && (!is_counting(m) || count_as_one(m->walk)))
+	if (m->adder.walk->uniform && (!is_counting(m) || count_as_one(m->adder.walk)))
 		return 0;
-	int r = walk__profiles(m->walk, PIECE_WANT_ROWS);
+	int r = walk__profiles(m->adder.walk, PIECE_WANT_ROWS);
 	m->seen.n = 0;
 	if (r == 0 && !vec__reserve(&m->seen, s->n))
 		r = -ENOMEM;
@@ -211,7 +204,7 @@ static int begin_seen(struct merge *m, const struct walk_span *s)
  */
 static int find_slots(struct merge *m)
 {
-	const struct walk *w = m->walk;
+	const struct walk *w = m->adder.walk;
 	const uint32_t n = w->uniform ? 0 : w->numbers.n_label_sets;
 
 	m->slot_groups[0] = w->group;
@@ -237,45 +230,53 @@ static int find_slots(struct merge *m)
 	return 0;
 }
 
-/* Sums of stacks that the answer calls otherwise; what adds up to nothing need not come into it. */
+/* An era's stack in the walk's numbers; DCM_NONE when memory ran out. */
+static uint32_t name_stack(struct merge *m, uint32_t stack)
+{
+	const struct walk *w = m->adder.walk;
+
+	return w->imports ? view__stack(m->adder.view, w->piece->place.era, stack) : stack;
+}
+
+/* Sums of stacks that the walk calls otherwise; what adds up to nothing need not come into it. */
 static int add_renamed(struct merge *m, uint32_t group, const struct piece_sums *sums)
 {
 	uint32_t stacks[PIECE_ROWS_MAX];
 	int64_t values[PIECE_ROWS_MAX];
-	struct sums_run run = { m->selection, group, 0, stacks, values };
+	struct sums_run run = { m->adder.selection, group, 0, stacks, values };
 
 	for (uint32_t i = 0; i < sums->n; i++) {
 		if (!sums->values[i])
 			continue;
 		values[run.n] = sums->values[i];
-		stacks[run.n] = view__stack(m->view, m->walk->piece->place.era, sums->stacks[i]);
+		stacks[run.n] = name_stack(m, sums->stacks[i]);
 		if (stacks[run.n++] == DCM_NONE)
 			return -ENOMEM;
 	}
-	return sums__add_run(&m->sums, &run);
+	return sums__add_run(&m->adder.sums, &run);
 }
 
 /* To where the answer has these stacks. */
 static int add_sums(void *ctx, const struct piece_sums *sums)
 {
 	struct merge *m = ctx;
-	const struct view_era *era = &m->view->eras.v[m->walk->piece->place.era];
+	const struct view_era *era = &m->adder.view->eras.v[m->adder.walk->piece->place.era];
 	const uint32_t group = m->slot_groups[sums->slot];
-	const struct sums_run run = { m->selection, group, sums->n, sums->stacks, sums->values };
+	const struct sums_run run = { m->adder.selection, group, sums->n, sums->stacks, sums->values };
 	int r = 0;
 
 	if (sums->stacks[sums->n - 1] >= era->counts.stacks)
 		return -EBADMSG;
-	if (!m->gauge)
-		return m->view->imports ? add_renamed(m, group, sums) : sums__add_run(&m->sums, &run);
+	if (!m->adder.gauge)
+		return m->adder.walk->imports ? add_renamed(m, group, sums)
+					      : sums__add_run(&m->adder.sums, &run);
 	for (uint32_t i = 0; r == 0 && i < sums->n; i++) {
-		const uint32_t stack = sums->values[i] ? view__stack(m->view, m->walk->piece->place.era,
-								     sums->stacks[i])
-						       : 0;
+		const uint32_t stack = sums->values[i] ? name_stack(m, sums->stacks[i]) : 0;
+
 		if (stack == DCM_NONE)
 			return -ENOMEM;
 		if (sums->values[i])
-			r = sums__add_part(&m->sums, group, stack, sums->values[i]);
+			r = sums__add_part(&m->adder.sums, group, stack, sums->values[i]);
 	}
 	return r;
 }
@@ -283,7 +284,7 @@ static int add_sums(void *ctx, const struct piece_sums *sums)
 /* 0, -ENOTSUP when rows have to be looked at, or an error. */
 static int add_piece(struct merge *m, const struct walk_span *s)
 {
-	struct walk *w = m->walk;
+	struct walk *w = m->adder.walk;
 	const struct piece *p = &w->piece->piece;
 	const struct piece_span span = { .first = s->first,
 					 .n = s->n,
@@ -297,8 +298,8 @@ static int add_piece(struct merge *m, const struct walk_span *s)
 static int add_span(void *ctx, const struct walk_span *s)
 {
 	struct merge *m = ctx;
-	const bool any = !m->walk->uniform || m->walk->group != MATCH_NONE;
-	int r = any && !m->walk->piece->piece.ops->sums ? -ENOTSUP : find_slots(m);
+	const bool any = !m->adder.walk->uniform || m->adder.walk->group != MATCH_NONE;
+	int r = any && !m->adder.walk->piece->piece.ops->sums ? -ENOTSUP : find_slots(m);
 
 	if (r == 0)
 		r = begin_seen(m, s);
@@ -342,45 +343,85 @@ static int add_rows(void *ctx, const struct walk_rows *rows)
 	return r;
 }
 
-static int add_selection(struct merge *m, uint32_t at)
+static void end_stream(struct adder *a)
 {
-	const struct dcm_select *sel = &m->view->sel[at];
-	const struct walk_user user = {
-		.stacks = true,
-		.increases = true,
-		.columns = PIECE_WANT_ROWS,
-		.span = add_span,
-		.rows = add_rows,
-		.ctx = m,
-	};
-	CLEANUP(match__fini) struct match match = { 0 };
-	CLEANUP(walk__fini) struct walk walk = { 0 };
-	struct meter meter = { .host = m->view->host, .budget = sel->budget };
-	int r = match__init(&match, m->view, sel, &m->groups);
-	const uint64_t n_rows = view__rows(m->view, at);
+	struct merge *m = (struct merge *)a;
 
-	if (r == 0)
-		r = walk__init(&walk, m->view, &match, &meter, &user);
-	meter__total(&meter, n_rows);
-	m->walk = &walk;
-	m->selection = at;
-	for (size_t i = 0; r == 0 && i < m->view->streams.n; i++) {
-		const struct view_stream *st = &m->view->streams.v[i];
-
-		if (st->selection != at)
-			continue;
-		m->gauge = st->temporality == DCM_GAUGE;
-		m->n_profiles = 0;
-		r = walk__stream(&walk, st);
-		if (r == 0 && m->gauge)
-			sums__settle(&m->sums, at, m->n_profiles);
-		if (r == 0)
-			r = meter__hold(&meter, sums__bytes(&m->sums));
-	}
-	if (r == 0)
-		meter__done(&meter, n_rows);
-	return r;
+	if (a->gauge)
+		sums__settle(&a->sums, a->selection, m->n_profiles);
+	m->n_profiles = 0;
 }
+
+/* -------------------------------------------------------------------------------------------------
+ * Several that add up
+ */
+
+static void free_merge(struct adder *a)
+{
+	struct merge *m = (struct merge *)a;
+
+	if (m)
+		merge__fini(m);
+	free(m);
+}
+
+static const struct adder_ops ops;
+
+static int merge__init(struct merge *m, struct view *v, const struct dcm_group_by *by)
+{
+	const struct adder_init init = {
+		.ops = &ops, .view = v, .by = by, .by_stack = true, .n_values = v->n_sel
+	};
+
+	*m = (struct merge){ .n_slots = 0 };
+	return adder__init(&m->adder, &init);
+}
+
+static struct adder *fork_merge(const struct adder *a)
+{
+	struct merge *m = NEW(struct merge);
+
+	if (m && merge__init(m, a->view, a->groups.by) < 0) {
+		free_merge(&m->adder);
+		return NULL;
+	}
+	return m ? &m->adder : NULL;
+}
+
+static void join_counted(struct counted *c, const struct counted *from)
+{
+	if (!c->n)
+		c->period = from->period;
+	else if (from->n && c->period != from->period)
+		c->period = 0;
+	if (__builtin_add_overflow(c->duration_ns, from->duration_ns, &c->duration_ns))
+		c->duration_ns = INT64_MAX;
+	c->n += from->n;
+}
+
+static int join_merge(struct adder *a, const struct adder *other, const uint32_t *groups)
+{
+	struct merge *m = (struct merge *)a;
+	const struct merge *from = (const struct merge *)other;
+
+	for (uint32_t k = 0; k < a->view->n_sel; k++)
+		join_counted(&m->sides[k], &from->sides[k]);
+	for (uint32_t i = 0; i < from->heads.n; i++) {
+		while (m->heads.n <= groups[i])
+			if (!vec__push(&m->heads, (struct group_head){ 0 }))
+				return -ENOMEM;
+		join_counted(&m->heads.v[groups[i]].profiles, &from->heads.v[i].profiles);
+	}
+	return 0;
+}
+
+static const struct adder_ops ops = {
+	.user = { .stacks = true, .increases = true, .columns = PIECE_WANT_ROWS, .span = add_span, .rows = add_rows },
+	.fork = fork_merge,
+	.free = free_merge,
+	.end = end_stream,
+	.join = join_merge,
+};
 
 /* -------------------------------------------------------------------------------------------------
  * The answer
@@ -448,7 +489,7 @@ struct answer {
 static int add_group_series(const struct merge *m, uint32_t group, struct dict_export *ex,
 			    uint32_t *ret_series)
 {
-	const struct dcm_group_by *by = m->groups.by;
+	const struct dcm_group_by *by = m->adder.groups.by;
 	struct dcm_pair *pairs = mem__zalloc(by->n ? by->n : 1, sizeof(*pairs));
 
 	if (!pairs)
@@ -456,7 +497,8 @@ static int add_group_series(const struct merge *m, uint32_t group, struct dict_e
 	for (uint32_t i = 0; i < by->n; i++) {
 		pairs[i].name = ex->host->add_string(ex->to, by->labels[i]);
 		pairs[i].value = ex->host->add_string(
-			ex->to, intern__text(&m->groups.texts, m->groups.v.v[group].values[i]));
+			ex->to,
+			intern__text(&m->adder.groups.texts, m->adder.groups.v.v[group].values[i]));
 	}
 	*ret_series = ex->host->add_series(ex->to, pairs, by->n);
 	free(pairs);
@@ -468,7 +510,7 @@ static int begin_group(struct answer *a, uint32_t group)
 	const struct merge *m = a->merge;
 	const struct group_head *h = group < m->heads.n ? &m->heads.v[group] : NULL;
 	struct dcm_profile head = {
-		.time_ns = smallest_from_ns(m->view->sel, m->view->n_sel),
+		.time_ns = smallest_from_ns(m->adder.view->sel, m->adder.view->n_sel),
 		.duration_ns = h ? h->profiles.duration_ns : 0,
 		.period = h ? h->profiles.period : 0,
 	};
@@ -476,14 +518,14 @@ static int begin_group(struct answer *a, uint32_t group)
 
 	if (r < 0)
 		return r;
-	a->ex.host->add_profile(a->ex.to, &head, a->types, m->view->n_sel);
+	a->ex.host->add_profile(a->ex.to, &head, a->types, m->adder.view->n_sel);
 	a->group = group;
 	return 0;
 }
 
 static int give_waiting(struct answer *a)
 {
-	const uint32_t n = a->n_waiting, n_sel = a->merge->view->n_sel;
+	const uint32_t n = a->n_waiting, n_sel = a->merge->adder.view->n_sel;
 	int r = 0;
 
 	dict_export__stacks(&a->ex, a->stacks, n, &r);
@@ -497,7 +539,7 @@ static int give_waiting(struct answer *a)
 static int add_row(void *ctx, uint32_t group, uint64_t stack, const int64_t *values)
 {
 	struct answer *a = ctx;
-	const uint32_t n_sel = a->merge->view->n_sel;
+	const uint32_t n_sel = a->merge->adder.view->n_sel;
 	int r = 0;
 
 	if (a->n_waiting == WAITING_MAX || a->group != group)
@@ -513,18 +555,19 @@ static int add_row(void *ctx, uint32_t group, uint64_t stack, const int64_t *val
 
 static int write_answer(struct merge *m, struct dcm_builder *builder)
 {
-	const struct dict_counts counts = view__counts(m->view);
-	CLEANUP(mem__freep) uint32_t *groups = groups__sorted(&m->groups, m->view->dict);
+	const struct dict_counts counts = view__counts(m->adder.view);
+	CLEANUP(mem__freep)
+	uint32_t *groups = groups__sorted(&m->adder.groups, m->adder.view->dict);
 	struct answer a = { .merge = m,
-			    .meter = { .host = m->view->host, .budget = m->view->sel[0].budget },
+			    .meter = { .host = m->adder.view->host, .budget = m->adder.view->sel[0].budget },
 			    .group = MATCH_NONE };
-	int r = groups ? dict_export__init(&a.ex, m->view->dict, &counts, m->view->host, builder)
+	int r = groups ? dict_export__init(&a.ex, m->adder.view->dict, &counts, m->adder.view->host, builder)
 		       : -ENOMEM;
 
-	for (uint32_t k = 0; r == 0 && k < m->view->n_sel; k++)
-		a.types[k] = answer_type(m->view, &a.ex, k);
+	for (uint32_t k = 0; r == 0 && k < m->adder.view->n_sel; k++)
+		a.types[k] = answer_type(m->adder.view, &a.ex, k);
 	if (r == 0)
-		r = sums__each(&m->sums, groups, (uint32_t)m->groups.v.n, add_row, &a);
+		r = sums__each(&m->adder.sums, groups, (uint32_t)m->adder.groups.v.n, add_row, &a);
 	if (r == 0)
 		r = give_waiting(&a);
 	dict_export__fini(&a.ex);
@@ -533,8 +576,8 @@ static int write_answer(struct merge *m, struct dcm_builder *builder)
 
 static void tell_sides(const struct merge *m)
 {
-	for (uint32_t k = 0; k < m->view->n_sel; k++) {
-		const struct dcm_budget *b = m->view->sel[k].budget;
+	for (uint32_t k = 0; k < m->adder.view->n_sel; k++) {
+		const struct dcm_budget *b = m->adder.view->sel[k].budget;
 		const struct counted *c = &m->sides[k];
 
 		if (b && b->side)
@@ -544,13 +587,11 @@ static void tell_sides(const struct merge *m)
 
 static int try_merge(struct view *v, const struct dcm_group_by *by, struct dcm_builder *builder)
 {
-	CLEANUP(merge__fini) struct merge m = { .view = v };
-	const uint64_t max_bytes = v->sel[0].budget ? v->sel[0].budget->max_bytes : 0;
-	int r = groups__init(&m.groups, by, false);
+	CLEANUP(merge__fini) struct merge m;
+	int r = merge__init(&m, v, by);
 
-	sums__init(&m.sums, v->n_sel, true, max_bytes);
 	for (uint32_t k = 0; r == 0 && k < v->n_sel; k++)
-		r = add_selection(&m, k);
+		r = adder__add(&m.adder, k);
 	if (r == 0)
 		r = write_answer(&m, builder);
 	if (r == 0)
@@ -564,6 +605,6 @@ int answer__merge(struct view *v, const struct dcm_group_by *by, struct dcm_buil
 
 	do {
 		r = try_merge(v, by, builder);
-	} while (r == -EBADMSG);
+	} while (view__asks_again(v, r));
 	return r;
 }

@@ -56,8 +56,12 @@ void meter__done(struct meter *m, uint64_t n)
 
 int meter__hold(struct meter *m, uint64_t bytes)
 {
+	const uint64_t more = bytes - m->bytes; /* less is as good */
+	const uint64_t all = m->held ? atomic_fetch_add_explicit(m->held, more, memory_order_relaxed) + more
+				     : bytes;
+
 	m->bytes = bytes;
-	return m->budget && m->budget->max_bytes && m->bytes > m->budget->max_bytes ? -E2BIG : 0;
+	return m->budget && m->budget->max_bytes && all > m->budget->max_bytes ? -E2BIG : 0;
 }
 
 int meter__explain(int r, const struct dcm_budget *budget, struct dcm_error *err)

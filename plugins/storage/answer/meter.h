@@ -2,7 +2,7 @@
 /*
  * plugins/storage/answer/meter.h - the time, memory and patience of one question
  *
- * Threads: one; the budget is shared with the asker.
+ * Threads: one a meter; the budget is shared with the asker, and with those that help.
  */
 #ifndef DECIMA_STORAGE_ANSWER_METER_H
 #define DECIMA_STORAGE_ANSWER_METER_H
@@ -13,6 +13,7 @@ struct meter {
 	const struct dcm_host *host;
 	struct dcm_budget *budget; /* may be NULL */
 	uint64_t bytes;		   /* charged so far */
+	_Atomic uint64_t *held;	   /* by all that help with the question; NULL: there is one */
 	uint64_t unread;	   /* rows until the clock is read again */
 	uint64_t counted;	   /* rows told to the budget */
 };
@@ -33,7 +34,7 @@ int meter__look(const struct dcm_host *host, const struct dcm_budget *budget);
  */
 void meter__total(struct meter *m, uint64_t n);
 void meter__done(struct meter *m, uint64_t n);
-/* All that is held now, in bytes. 0 or -E2BIG. */
+/* All that is held now, in bytes, here. 0 or -E2BIG. */
 int meter__hold(struct meter *m, uint64_t bytes);
 /* Makes a sentence of what these and memory can fail with; returns `r`. */
 int meter__explain(int r, const struct dcm_budget *budget, struct dcm_error *err);

@@ -141,4 +141,15 @@ struct piece_ops {
 	void (*release)(const struct piece *p);
 };
 
+/* What reads pieces, a reader for each kind of them. Zeroed there is none yet. */
+enum { PIECE_KINDS_MAX = 4 };
+struct piece_readers {
+	struct {
+		const struct piece_ops *ops;
+		void *reader;
+	} v[PIECE_KINDS_MAX];
+};
+void *piece_readers__get(struct piece_readers *r, const struct piece_ops *ops); /* NULL when memory ran out */
+void piece_readers__fini(struct piece_readers *r);
+
 #endif

@@ -8,18 +8,13 @@
 #include "core/base/cleanup.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
+#include "plugins/storage/answer/adder.h"
 #include "plugins/storage/answer/answer.h"
-#include "plugins/storage/answer/sums.h"
-#include "plugins/storage/answer/walk.h"
 
 struct points {
-	struct view *view;
-	struct groups groups;
-	struct sums sums;
+	struct adder adder; /* first */
 	int64_t step_ms;
 	/* of the walk */
-	struct walk *walk;
-	bool gauge;
 	uint64_t mark;		   /* of the profile at hand */
 	bool begun;		   /* there is a step at hand */
 	int64_t begin_ms, last_ms; /* its first and last millisecond */
@@ -29,15 +24,14 @@ struct points {
 
 static void points__fini(struct points *p)
 {
-	groups__fini(&p->groups);
-	sums__fini(&p->sums);
+	adder__fini(&p->adder);
 }
 
 /* A gauge's values are divided by the number of its profiles in the step. */
 static void end_step(struct points *pts)
 {
-	if (pts->gauge && pts->begun)
-		sums__settle(&pts->sums, 0, pts->n_profiles);
+	if (pts->adder.gauge && pts->begun)
+		sums__settle(&pts->adder.sums, 0, pts->n_profiles);
 	pts->begun = false;
 	pts->n_profiles = 0;
 }
@@ -76,10 +70,11 @@ static uint32_t find_sum(struct points *pts, uint32_t group)
 	const uint64_t key = (uint64_t)pts->begin_ms;
 	const uint32_t next = pts->last + 1;
 
-	if (next < pts->sums.v.n && pts->sums.v.v[next].key == key && pts->sums.v.v[next].group == group)
+	if (next < pts->adder.sums.v.n && pts->adder.sums.v.v[next].key == key &&
+	    pts->adder.sums.v.v[next].group == group)
 		pts->last = next;
 	else
-		pts->last = sums__find(&pts->sums, group, key);
+		pts->last = sums__find(&pts->adder.sums, group, key);
 	return pts->last;
 }
 
@@ -88,8 +83,8 @@ static int add(struct points *pts, uint32_t group, __int128 value)
 {
 	const uint64_t key = (uint64_t)pts->begin_ms;
 
-	return pts->gauge ? sums__add_part(&pts->sums, group, key, value)
-			  : sums__add_wide(&pts->sums, 0, group, key, value);
+	return pts->adder.gauge ? sums__add_part(&pts->adder.sums, group, key, value)
+				: sums__add_wide(&pts->adder.sums, 0, group, key, value);
 }
 
 /* The profile at hand, once a group. */
@@ -99,7 +94,7 @@ static int count(struct points *pts, uint32_t group, int64_t duration_ns)
 
 	if (at == UINT32_MAX)
 		return -ENOMEM;
-	struct sum *s = &pts->sums.v.v[at];
+	struct sum *s = &pts->adder.sums.v.v[at];
 	if (s->profile_mark == pts->mark)
 		return 0;
 	s->profile_mark = pts->mark;
@@ -140,19 +135,19 @@ static int64_t duration_of(const struct walk *w, const struct step_span *s)
 /* To the step at hand. */
 static int add_step(struct points *pts, const struct step_span *s)
 {
-	const struct walk *w = pts->walk;
+	const struct walk *w = pts->adder.walk;
 	const uint32_t at = find_sum(pts, w->group);
 
 	if (at == UINT32_MAX)
 		return -ENOMEM;
-	struct sum *sum = &pts->sums.v.v[at];
+	struct sum *sum = &pts->adder.sums.v.v[at];
 	sum->n_profiles += s->end - s->first;
 	if (__builtin_add_overflow(sum->duration_ns, duration_of(w, s), &sum->duration_ns))
 		sum->duration_ns = INT64_MAX;
 	pts->n_profiles += s->end - s->first;
-	if (pts->gauge)
-		return sums__add_part(&pts->sums, w->group, sum->key, s->total);
-	pts->sums.totals.v[at] += (__int128)s->total * (1 << SUMS_FRACTION_BITS);
+	if (pts->adder.gauge)
+		return sums__add_part(&pts->adder.sums, w->group, sum->key, s->total);
+	pts->adder.sums.totals.v[at] += (__int128)s->total * (1 << SUMS_FRACTION_BITS);
 	return 0;
 }
 
@@ -199,7 +194,7 @@ static inline uint32_t cut_at(const struct cutting *c, const struct piece_profil
  */
 static uint32_t cut(struct points *pts, uint32_t first, uint32_t n, struct step_span *ret)
 {
-	const struct piece_profiles *p = &pts->walk->profiles;
+	const struct piece_profiles *p = &pts->adder.walk->profiles;
 	struct cutting c = { .step = pts->step_ms > 0 ? (uint64_t)pts->step_ms : 1 };
 	uint32_t at;
 
@@ -228,7 +223,7 @@ static int add_steps(struct points *pts, uint32_t first, uint32_t n)
 	int r = 0;
 
 	for (uint32_t i = 0; r == 0 && i < n_steps; i++) {
-		enter_step(pts, pts->walk->profiles.time_ms[steps[i].first]);
+		enter_step(pts, pts->adder.walk->profiles.time_ms[steps[i].first]);
 		r = add_step(pts, &steps[i]);
 	}
 	return r;
@@ -237,14 +232,14 @@ static int add_steps(struct points *pts, uint32_t first, uint32_t n)
 static int add_span(void *ctx, const struct walk_span *s)
 {
 	struct points *pts = ctx;
-	struct walk *w = pts->walk;
+	struct walk *w = pts->adder.walk;
 	const bool same = w->piece->piece.same_spans;
 	int r = 0;
 
 	/* A profile without rows has to be told from others where it goes another way. */
 	if (!w->uniform || w->group != w->empty_group)
 		return 0;
-	if (w->group == MATCH_NONE && !pts->gauge)
+	if (w->group == MATCH_NONE && !pts->adder.gauge)
 		return 1;
 	if (w->group == MATCH_NONE)
 		return 0;
@@ -284,35 +279,66 @@ static int add_rows(void *ctx, const struct walk_rows *rows)
 	return r;
 }
 
-static int add_all(struct points *pts)
+static void end_stream(struct adder *a)
 {
-	struct view *v = pts->view;
-	const struct walk_user user = { .increases = true,
-					.columns = PIECE_WANT_TOTALS,
-					.span = add_span,
-					.rows = add_rows,
-					.ctx = pts };
-	CLEANUP(match__fini) struct match match = { 0 };
-	CLEANUP(walk__fini) struct walk walk = { 0 };
-	struct meter meter = { .host = v->host, .budget = v->sel->budget };
-	int r = match__init(&match, v, v->sel, &pts->groups);
-	const uint64_t n_rows = view__rows(v, 0);
-
-	if (r == 0)
-		r = walk__init(&walk, v, &match, &meter, &user);
-	pts->walk = &walk;
-	meter__total(&meter, n_rows);
-	for (size_t i = 0; r == 0 && i < v->streams.n; i++) {
-		pts->gauge = v->streams.v[i].temporality == DCM_GAUGE;
-		r = walk__stream(&walk, &v->streams.v[i]);
-		end_step(pts);
-		if (r == 0)
-			r = meter__hold(&meter, sums__bytes(&pts->sums));
-	}
-	if (r == 0)
-		meter__done(&meter, n_rows);
-	return r;
+	end_step((struct points *)a);
 }
+
+/* -------------------------------------------------------------------------------------------------
+ * Several that add up
+ */
+
+static void free_points(struct adder *a)
+{
+	struct points *pts = (struct points *)a;
+
+	if (pts)
+		points__fini(pts);
+	free(pts);
+}
+
+static const struct adder_ops ops;
+
+static int points__init(struct points *pts, struct view *v, int64_t step_ms,
+			const struct dcm_group_by *by)
+{
+	const struct adder_init init = { .ops = &ops,
+					 .view = v,
+					 .by = by,
+					 .by_series = step_ms == 0 && (!by || by->n == 0),
+					 .n_values = 1 };
+
+	*pts = (struct points){ .step_ms = step_ms };
+	return adder__init(&pts->adder, &init);
+}
+
+static struct adder *fork_points(const struct adder *a)
+{
+	struct points *pts = NEW(struct points);
+
+	if (pts && points__init(pts, a->view, ((const struct points *)a)->step_ms, a->groups.by) < 0) {
+		free_points(&pts->adder);
+		return NULL;
+	}
+	return pts ? &pts->adder : NULL;
+}
+
+/* Sums have all that there is. */
+static int join_points(struct adder *a, const struct adder *from, const uint32_t *groups)
+{
+	(void)a;
+	(void)from;
+	(void)groups;
+	return 0;
+}
+
+static const struct adder_ops ops = {
+	.user = { .increases = true, .columns = PIECE_WANT_TOTALS, .span = add_span, .rows = add_rows },
+	.fork = fork_points,
+	.free = free_points,
+	.end = end_stream,
+	.join = join_points,
+};
 
 /* -------------------------------------------------------------------------------------------------
  * The answer
@@ -361,29 +387,29 @@ static int columns__init(struct columns *c, size_t n, size_t n_labels)
 
 static uint32_t fill_labels(const struct points *pts, uint32_t group, struct dcm_label_text *labels)
 {
-	const struct group *g = &pts->groups.v.v[group];
+	const struct group *g = &pts->adder.groups.v.v[group];
 
-	if (!pts->groups.by_series) {
-		for (uint32_t i = 0; i < pts->groups.by->n; i++)
-			labels[i] = (struct dcm_label_text){ pts->groups.by->labels[i],
-							     intern__text(&pts->groups.texts,
+	if (!pts->adder.groups.by_series) {
+		for (uint32_t i = 0; i < pts->adder.groups.by->n; i++)
+			labels[i] = (struct dcm_label_text){ pts->adder.groups.by->labels[i],
+							     intern__text(&pts->adder.groups.texts,
 									  g->values[i]) };
-		return pts->groups.by->n;
+		return pts->adder.groups.by->n;
 	}
-	const struct dict_series *s = dict__series_at(pts->view->dict, g->series);
+	const struct dict_series *s = dict__series_at(pts->adder.view->dict, g->series);
 	for (uint32_t i = 0; i < s->n; i++)
-		labels[i] = (struct dcm_label_text){ dict__str(pts->view->dict, s->pairs[i].name),
-						     dict__str(pts->view->dict, s->pairs[i].value) };
+		labels[i] = (struct dcm_label_text){ dict__str(pts->adder.view->dict, s->pairs[i].name),
+						     dict__str(pts->adder.view->dict, s->pairs[i].value) };
 	return s->n;
 }
 
 static size_t most_labels(const struct points *pts)
 {
-	size_t n = pts->groups.by->n;
+	size_t n = pts->adder.groups.by->n;
 
-	for (size_t i = 0; pts->groups.by_series && i < pts->view->streams.n; i++) {
-		const struct dict_series *s = dict__series_at(pts->view->dict,
-							      pts->view->streams.v[i].series);
+	for (size_t i = 0; pts->adder.groups.by_series && i < pts->adder.view->streams.n; i++) {
+		const struct dict_series *s = dict__series_at(pts->adder.view->dict,
+							      pts->adder.view->streams.v[i].series);
 		n = s->n > n ? s->n : n;
 	}
 	return n;
@@ -403,10 +429,10 @@ static int emit_group(const struct points *pts, uint32_t group, const struct ord
 	};
 
 	for (size_t i = 0; i < n; i++) {
-		const struct sum *s = &pts->sums.v.v[o[i].sum];
+		const struct sum *s = &pts->adder.sums.v.v[o[i].sum];
 
 		c->t_ms[i] = o[i].t_ms;
-		c->value[i] = sums__value(pts->sums.totals.v[o[i].sum]);
+		c->value[i] = sums__value(pts->adder.sums.totals.v[o[i].sum]);
 		c->duration_ns[i] = s->duration_ns;
 		c->n_profiles[i] = s->n_profiles;
 	}
@@ -415,18 +441,20 @@ static int emit_group(const struct points *pts, uint32_t group, const struct ord
 
 static int emit(const struct points *pts, dcm_points_fn each, void *ctx)
 {
-	size_t n = pts->sums.v.n;
+	size_t n = pts->adder.sums.v.n;
 	CLEANUP(columns__fini) struct columns c = { 0 };
-	CLEANUP(mem__freep) uint32_t *groups = groups__sorted(&pts->groups, pts->view->dict);
-	CLEANUP(mem__freep) uint32_t *ranks = mem__zalloc(pts->groups.v.n, sizeof(*ranks));
+	CLEANUP(mem__freep)
+	uint32_t *groups = groups__sorted(&pts->adder.groups, pts->adder.view->dict);
+	CLEANUP(mem__freep) uint32_t *ranks = mem__zalloc(pts->adder.groups.v.n, sizeof(*ranks));
 	CLEANUP(mem__freep) struct ordered *o = mem__zalloc(n, sizeof(*o));
 
 	if (!groups || !ranks || !o || columns__init(&c, n, most_labels(pts)) < 0)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < pts->groups.v.n; i++)
+	for (uint32_t i = 0; i < pts->adder.groups.v.n; i++)
 		ranks[groups[i]] = i;
 	for (uint32_t i = 0; i < n; i++)
-		o[i] = (struct ordered){ ranks[pts->sums.v.v[i].group], i, (int64_t)pts->sums.v.v[i].key };
+		o[i] = (struct ordered){ ranks[pts->adder.sums.v.v[i].group], i,
+					 (int64_t)pts->adder.sums.v.v[i].key };
 	qsort(o, n, sizeof(*o), compare_ordered);
 
 	int r = 0;
@@ -438,25 +466,19 @@ static int emit(const struct points *pts, dcm_points_fn each, void *ctx)
 	return r;
 }
 
-static int try_points(struct points *pts, const struct dcm_group_by *by)
-{
-	int r = groups__init(&pts->groups, by, pts->step_ms == 0 && (!by || by->n == 0));
-
-	sums__init(&pts->sums, 1, false, 0);
-	return r < 0 ? r : add_all(pts);
-}
-
 int answer__points(struct view *v, int64_t step_ms, const struct dcm_group_by *by,
 		   dcm_points_fn each, void *ctx)
 {
 	int r;
 
 	do {
-		CLEANUP(points__fini) struct points pts = { .view = v, .step_ms = step_ms };
+		CLEANUP(points__fini) struct points pts;
 
-		r = try_points(&pts, by);
+		r = points__init(&pts, v, step_ms, by);
+		if (r == 0)
+			r = adder__add(&pts.adder, 0);
 		if (r == 0)
 			return emit(&pts, each, ctx);
-	} while (r == -EBADMSG);
+	} while (view__asks_again(v, r));
 	return r;
 }

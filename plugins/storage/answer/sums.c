@@ -298,6 +298,75 @@ void sums__settle(struct sums *s, uint32_t at, uint64_t n_profiles)
 }
 
 /* -------------------------------------------------------------------------------------------------
+ * Joining
+ */
+
+/* Keys of a page that add up to something, from `key` on, and their values column by column. */
+static int join_page(struct sums *s, uint32_t group, uint32_t key, const int64_t *page,
+		     const struct sums_names *names)
+{
+	uint32_t keys[SUMS_PAGE], at[SUMS_PAGE], n = 0;
+	int64_t values[SUMS_PAGE];
+	int r = 0;
+
+	for (uint32_t i = 0; i < SUMS_PAGE; i++) {
+		int64_t any = 0;
+
+		for (uint32_t k = 0; k < s->n_values; k++)
+			any |= page[(size_t)i * s->n_values + k];
+		keys[n] = key + i;
+		at[n] = i * s->n_values;
+		n += any != 0;
+	}
+	if (n && names->rename)
+		r = names->rename(names->ctx, keys, n);
+	for (uint32_t k = 0; r == 0 && n && k < s->n_values; k++) {
+		const struct sums_run run = { k, group, n, keys, values };
+
+		for (uint32_t i = 0; i < n; i++)
+			values[i] = page[at[i] + k];
+		r = sums__add_run(s, &run);
+	}
+	return r;
+}
+
+/* One that is found by hash. */
+static int join_sum(struct sums *s, const struct sums *from, uint32_t i, const struct sums_names *names)
+{
+	const struct sum *f = &from->v.v[i];
+	uint32_t renamed = (uint32_t)f->key;
+	int r = names->rename ? names->rename(names->ctx, &renamed, 1) : 0;
+
+	if (r < 0)
+		return r;
+	const uint32_t row = sums__find(s, names->groups[f->group], names->rename ? renamed : f->key);
+	if (row == UINT32_MAX)
+		return -ENOMEM;
+	for (uint32_t k = 0; k < s->n_values; k++)
+		s->totals.v[(size_t)row * s->n_values + k] += from->totals.v[(size_t)i * s->n_values + k];
+	s->v.v[row].n_profiles += f->n_profiles;
+	if (__builtin_add_overflow(s->v.v[row].duration_ns, f->duration_ns, &s->v.v[row].duration_ns))
+		s->v.v[row].duration_ns = INT64_MAX;
+	return 0;
+}
+
+int sums__join(struct sums *s, struct sums *from, const struct sums_names *names)
+{
+	int r = 0;
+
+	for (uint32_t g = 0; r == 0 && g < from->paged.n; g++) {
+		const struct sums_pages *p = &from->paged.v[g];
+
+		for (uint32_t i = 0; r == 0 && i < p->n; i++)
+			if (p->v[i])
+				r = join_page(s, names->groups[g], i * SUMS_PAGE, p->v[i], names);
+	}
+	for (uint32_t i = 0; r == 0 && i < from->v.n; i++)
+		r = join_sum(s, from, i, names);
+	return r;
+}
+
+/* -------------------------------------------------------------------------------------------------
  * Giving out
  */
 

@@ -109,6 +109,18 @@ int sums__add_part(struct sums *s, uint32_t group, uint64_t key, __int128 value)
 /* Ends the part, for value column `at`, with the number of its profiles. */
 void sums__settle(struct sums *s, uint32_t at, uint64_t n_profiles);
 
+/*
+ * Adds what another one came to, whose parts have ended, and which has as many values. That one is
+ * good for sums__fini() alone then. 0 or -ENOMEM.
+ */
+struct sums_names {
+	const uint32_t *groups; /* by its number of a group: what it is called here */
+	/* Keys [n], at most SUMS_PAGE of 32 bits, become what they are called here; NULL: the same. */
+	int (*rename)(void *ctx, uint32_t *keys, uint32_t n);
+	void *ctx;
+};
+int sums__join(struct sums *s, struct sums *from, const struct sums_names *names);
+
 /* A total as it is answered: rounded, and held at the limits. */
 static inline int64_t sums__value(__int128 total)
 {

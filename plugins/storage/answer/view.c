@@ -4,7 +4,6 @@
  */
 #include "plugins/storage/answer/view.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -44,8 +43,7 @@ void view__fini(struct view *v)
 		dict__unref(v->foresights.v[i].dict);
 		free_sieves(v, v->foresights.v[i].sieves);
 	}
-	for (size_t i = 0; i < VIEW_MAX_READERS && v->readers[i].ops; i++)
-		v->readers[i].ops->reader_free(v->readers[i].reader);
+	piece_readers__fini(&v->readers);
 	vec__fini(&v->pieces);
 	vec__fini(&v->streams);
 	vec__fini(&v->eras);
@@ -363,26 +361,20 @@ uint64_t view__rows(const struct view *v, uint32_t selection)
 	return n;
 }
 
-void *view__reader(struct view *v, const struct piece_ops *ops)
-{
-	unsigned i = 0;
-
-	while (i < VIEW_MAX_READERS && v->readers[i].ops && v->readers[i].ops != ops)
-		i++;
-	assert(i < VIEW_MAX_READERS);
-	if (!v->readers[i].ops) {
-		void *reader = ops->reader_new();
-
-		if (!reader)
-			return NULL;
-		v->readers[i] = (struct view_reader){ ops, reader };
-	}
-	return v->readers[i].reader;
-}
-
 void view__leave_out(struct view *v, struct view_piece *p, int error)
 {
 	if (!p->left_out && v->unreadable)
 		v->unreadable(v->ctx, &p->piece, error);
 	p->left_out = true;
+}
+
+bool view__asks_again(struct view *v, int error)
+{
+	if (error == -EBADMSG)
+		return true;
+	if (error != -E2BIG || !v->was_shared)
+		return false;
+	v->crew = NULL;
+	v->was_shared = false;
+	return true;
 }

@@ -25,7 +25,8 @@
  * Cumulative types need the profile before the range: a store adds what starts before `to`, however
  * old it is.
  *
- * Threads: one. Dictionaries may grow meanwhile: what is above their counts is not looked at.
+ * Threads: one; those that help it read what is sealed (adder.h). Dictionaries may grow meanwhile:
+ * what is above their counts is not looked at.
  */
 #ifndef DECIMA_STORAGE_ANSWER_VIEW_H
 #define DECIMA_STORAGE_ANSWER_VIEW_H
@@ -81,11 +82,7 @@ struct view_filters {
 	uint32_t n;
 };
 
-struct view_reader {
-	const struct piece_ops *ops;
-	void *reader;
-};
-enum { VIEW_MAX_READERS = 4 }; /* kinds of pieces */
+struct crew;
 
 struct view {
 	const struct dcm_host *host;
@@ -93,7 +90,8 @@ struct view {
 	uint32_t n_sel;
 	/* The store's, set between init and seal where it has any. */
 	struct view_filters filters;
-	void (*unreadable)(void *ctx, const struct piece *p, int error); /* a piece was left out; may be NULL */
+	/* A piece was left out, says any thread that helps. May be NULL. */
+	void (*unreadable)(void *ctx, const struct piece *p, int error);
 	void (*let_go)(void *ctx); /* the view ends, its pieces are released; may be NULL */
 	void *ctx;
 
@@ -105,7 +103,10 @@ struct view {
 	struct dict *dict;		 /* the answer's, referenced */
 	bool imports;			 /* it is a dictionary of its own; else */
 	uint32_t era;			 /* it is this one's */
-	struct view_reader readers[VIEW_MAX_READERS];
+	struct piece_readers readers;
+
+	struct crew *crew; /* who may help with an answer; NULL: nobody */
+	bool was_shared;   /* some did */
 };
 
 /* sel and host outlive the view. view__fini() may follow at any time. */
@@ -180,9 +181,21 @@ struct dict_counts view__counts(const struct view *v);
 uint64_t view__rows(const struct view *v, uint32_t selection);
 
 /* What reads pieces of that kind; NULL when memory ran out. */
-void *view__reader(struct view *v, const struct piece_ops *ops);
+static inline void *view__reader(struct view *v, const struct piece_ops *ops)
+{
+	return piece_readers__get(&v->readers, ops);
+}
 
-/* From now on the piece is not there; the store is told. */
+/*
+ * From now on the piece is not there; the store is told. By whichever thread reads the piece: the
+ * store's unreadable() is called by several at once.
+ */
 void view__leave_out(struct view *v, struct view_piece *p, int error);
+
+/*
+ * Whether a question that failed so is asked again: without the pieces that turned out to be
+ * damaged, or without help, when several at once needed more memory than it may take.
+ */
+bool view__asks_again(struct view *v, int error);
 
 #endif

@@ -23,6 +23,8 @@ static int init_filters(struct walk *w)
 		return -ENOMEM;
 	for (uint32_t i = 0; r == 0 && i < f->n; i++)
 		r = match__init(&w->filters[i].match, w->view, &f->v[i], &w->no_groups);
+	for (uint32_t i = 0; r == 0 && i < f->n; i++)
+		w->filters[i].match.dict = w->dict;
 	return r;
 }
 
@@ -30,6 +32,9 @@ int walk__init(struct walk *w, struct view *v, struct match *match, struct meter
 	       const struct walk_user *user)
 {
 	*w = (struct walk){ .view = v, .match = match, .meter = meter, .user = user };
+	w->dict = user->dict ? user->dict : v->dict;
+	w->imports = v->imports && !user->dict;
+	match->dict = w->dict;
 	w->out = NEW(struct walk_rowbuf);
 	w->now = NEW(struct walk_state);
 	w->before = NEW(struct walk_state);
@@ -152,7 +157,7 @@ static int open_piece(struct walk *w, const struct view_piece *p)
 	int r;
 
 	w->piece = p;
-	w->reader = view__reader(w->view, p->piece.ops);
+	w->reader = walk__reader(w, p->piece.ops);
 	if (!w->reader)
 		return -ENOMEM;
 	w->numbers = (struct piece_numbers){ 0 };
@@ -342,7 +347,7 @@ static int walk_span(struct walk *w, const struct walk_span *s)
 
 static int begin_filters(struct walk *w, const struct view_stream *st)
 {
-	const struct dict_type *type = dict__type_at(w->view->dict, st->type);
+	const struct dict_type *type = dict__type_at(w->dict, st->type);
 	int r = 0;
 
 	for (uint32_t i = 0; r == 0 && i < w->view->filters.n; i++) {

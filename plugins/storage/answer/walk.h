@@ -11,7 +11,7 @@
  *		for, by how much they grew since the profile before: not at all in a series' first
  *		one, wholly where something shrank
  *
- * Threads: one.
+ * Threads: one a walk; several may walk over one view, in eras' numbers and over pieces of their own.
  */
 #ifndef DECIMA_STORAGE_ANSWER_WALK_H
 #define DECIMA_STORAGE_ANSWER_WALK_H
@@ -36,8 +36,8 @@ struct walk_rows {
 	int64_t time_ms, duration_ns, period;
 	uint32_t n;
 	const uint32_t *groups;	    /* [n] */
-	const uint32_t *stacks;	    /* [n] the answer's; when asked for */
-	const uint32_t *label_sets; /* [n] the answer's; when asked for */
+	const uint32_t *stacks;	    /* [n] when asked for */
+	const uint32_t *label_sets; /* [n] when asked for */
 	const int64_t *values;	    /* [n] */
 };
 
@@ -59,6 +59,12 @@ struct walk_user {
 	/* 0, WALK_ENOUGH, or an error. */
 	int (*rows)(void *ctx, const struct walk_rows *rows);
 	void *ctx;
+	/*
+	 * An era's dictionary: streams are of that era alone, and all numbers are its own. NULL:
+	 * the answer's numbers.
+	 */
+	struct dict *dict;
+	struct piece_readers *readers; /* NULL: the view's */
 };
 
 struct walk_filter {
@@ -74,6 +80,8 @@ struct walk {
 	struct match *match;
 	struct meter *meter;
 	const struct walk_user *user;
+	const struct dict *dict; /* whose numbers streams have */
+	bool imports;		 /* it is not the pieces' */
 
 	/* The stream at hand. */
 	const struct view_stream *stream;
@@ -100,10 +108,16 @@ struct walk {
 	struct walk_filter *filters; /* [view->filters.n] */
 };
 
-/* 0 or -ENOMEM. walk__fini() also after a failure. */
+/* The match speaks the walk's numbers from then on. 0 or -ENOMEM. walk__fini() also after a failure. */
 int walk__init(struct walk *w, struct view *v, struct match *match, struct meter *meter,
 	       const struct walk_user *user);
 void walk__fini(struct walk *w);
+
+/* A piece's reader; NULL when memory ran out. */
+static inline void *walk__reader(const struct walk *w, const struct piece_ops *ops)
+{
+	return piece_readers__get(w->user->readers ? w->user->readers : &w->view->readers, ops);
+}
 
 /*
  * Walks a stream of the match's selection. 0, -ENOMEM, what the meter and the user say, or
@@ -118,16 +132,18 @@ static inline bool walk__is_whole(const struct walk *w, const struct walk_span *
 {
 	return s->n == w->piece->piece.n_profiles;
 }
-/* The answer's number of what the piece's rows call so; DCM_NONE when memory ran out. */
+/* The walk's number of what the piece's rows call so; DCM_NONE when memory ran out. */
 static inline uint32_t walk__stack(const struct walk *w, uint32_t number)
 {
-	return view__stack(w->view, w->piece->place.era,
-			   w->numbers.stacks ? w->numbers.stacks[number] : number);
+	const uint32_t stack = w->numbers.stacks ? w->numbers.stacks[number] : number;
+
+	return w->imports ? view__stack(w->view, w->piece->place.era, stack) : stack;
 }
 static inline uint32_t walk__label_set(const struct walk *w, uint32_t number)
 {
-	return view__label_set(w->view, w->piece->place.era,
-			       w->numbers.label_sets ? w->numbers.label_sets[number] : number);
+	const uint32_t set = w->numbers.label_sets ? w->numbers.label_sets[number] : number;
+
+	return w->imports ? view__label_set(w->view, w->piece->place.era, set) : set;
 }
 
 #endif

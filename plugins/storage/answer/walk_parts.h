@@ -20,7 +20,7 @@ struct walk_head {
 };
 
 struct walk_state_row {
-	uint64_t key; /* stack << 32 | label set, the answer's */
+	uint64_t key; /* stack << 32 | label set, in the walk's numbers */
 	int64_t value;
 };
 

@@ -15,10 +15,12 @@
  *	reader.h   reads beside another process     backup.h  copies
  *	vfs.h      every call to the file system    age.h     the time that ages count from
  *
- * Threads: as the ops say, and one of its own, which does upkeep, once a second at most.
+ * Threads: as the ops say, and one of its own, which does upkeep, once a second at most; and those
+ * that help with a question while it lasts (plugins/storage/answer/crew.h).
  */
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -34,6 +36,7 @@
 #include "core/base/str.h"
 #include "plugins/storage/answer/answer.h"
 #include "plugins/storage/answer/ask.h"
+#include "plugins/storage/answer/crew.h"
 #include "plugins/storage/local/backup.h"
 #include "plugins/storage/local/inspect.h"
 #include "plugins/storage/local/look.h"
@@ -54,10 +57,12 @@ struct config {
 	int64_t seal_ns;
 	int64_t head_max_bytes;
 	int64_t dictionary_max_bytes;
+	int64_t workers;
 	bool read_only;
 };
 
 enum { LEAST_MAX_BYTES = 256 << 20 };
+_Static_assert(CREW_MAX == 16, "the bound of workers");
 
 static const struct dcm_option options[] = {
 	{ .name = "path",
@@ -116,6 +121,18 @@ static const struct dcm_option options[] = {
 	  .doc = "Memory for stacks, labels and names, which each three days have of their own. "
 		 "Beyond it those that no question needed the longest are left on the disk, until "
 		 "one does; 0: no bound. Smaller makes questions about old times slower." },
+	{ .name = "workers",
+	  .type = DCM_OPT_INT,
+	  .offset = offsetof(struct config, workers),
+	  .def = "0",
+	  .min = "0",
+	  .max = "16",
+	  .doc = "Threads that add up one question over much data: the one that asks, and helpers "
+		 "that all questions share. Each takes a CPU, and up to a quarter of the memory "
+		 "that "
+		 "a question may have for its sums. 1: no helpers; 0: as many as there are CPUs, "
+		 "at "
+		 "most 4." },
 	{ .name = "read_only",
 	  .type = DCM_OPT_BOOL,
 	  .offset = offsetof(struct config, read_only),
@@ -154,6 +171,7 @@ enum { SEGMENT_BYTES = 64 << 20, GROUP_ALIGN = 4096 };
 
 struct local {
 	struct ask ask; /* first: the ops of questions know no more of it */
+	struct crew crew;
 	const struct dcm_host *host;
 	struct vfs *vfs;
 	struct store *store;
@@ -201,6 +219,20 @@ static void stop(void *instance)
 	free(l);
 }
 DEFINE_CLEANUP(void *, stop);
+
+enum { WORKERS_MAX = 4, WORKER_ROWS = 1 << 20 };
+
+static uint32_t n_workers(const struct config *c)
+{
+	cpu_set_t cpus;
+	int n = 1;
+
+	if (c->workers)
+		return (uint32_t)c->workers;
+	if (sched_getaffinity(0, sizeof(cpus), &cpus) == 0)
+		n = CPU_COUNT(&cpus);
+	return n < WORKERS_MAX ? (uint32_t)n : WORKERS_MAX;
+}
 
 static struct store_options options_of(struct local *l, const struct config *c)
 {
@@ -273,7 +305,8 @@ static int open_local(const struct dcm_host *host, const void *config, void **re
 
 	if (!l)
 		return error__nomem(err);
-	l->ask = (struct ask){ host, take };
+	crew__init(&l->crew, n_workers(c), WORKER_ROWS);
+	l->ask = (struct ask){ host, take, &l->crew };
 	l->host = host;
 	pthread_mutex_init(&l->mutex, NULL);
 	cond__init(&l->wake);
@@ -415,6 +448,11 @@ static int start(void *instance, struct dcm_error *err)
  * Changes of the configuration
  */
 
+struct change {
+	struct store_options options;
+	uint32_t n_workers;
+};
+
 static int prepare(void *instance, const void *config, void **ret_change, struct dcm_error *err)
 {
 	struct local *l = instance;
@@ -423,10 +461,10 @@ static int prepare(void *instance, const void *config, void **ret_change, struct
 
 	if (!path || strcmp(l->path, path) != 0)
 		return error__set(err, -EBUSY, "path: can only change with a restart");
-	struct store_options *change = NEW(struct store_options);
+	struct change *change = NEW(struct change);
 	if (!change)
 		return error__nomem(err);
-	*change = options_of(l, c);
+	*change = (struct change){ options_of(l, c), n_workers(c) };
 	*ret_change = change;
 	return 0;
 }
@@ -435,9 +473,10 @@ static void commit(void *instance, void *change)
 {
 	struct local *l = instance;
 
-	const struct store_options *from = change;
+	const struct store_options *from = &((struct change *)change)->options;
 	struct store_options *to = &l->store->options;
 
+	crew__resize(&l->crew, ((struct change *)change)->n_workers);
 	pthread_rwlock_wrlock(&l->store->lock);
 	to->max_bytes = from->max_bytes;
 	to->retention_ms = from->retention_ms;

@@ -143,7 +143,7 @@ static int open_memory(const struct dcm_host *host, const void *config, void **r
 
 	if (!m)
 		return error__nomem(err);
-	m->ask = (struct ask){ host, take };
+	m->ask = (struct ask){ .host = host, .take = take };
 	m->host = host;
 	m->store = store__new(limits_of(c));
 	m->path = c->path ? mem__dup_str(c->path, strlen(c->path)) : NULL;
