@@ -25,6 +25,7 @@
 #include "core/batch/builder.h"
 #include "plugins/storage/answer/answer.h"
 #include "plugins/storage/answer/crew.h"
+#include "plugins/storage/answer/stock.h"
 #include "plugins/storage/local/block_piece.h"
 #include "tests/contract/storage_host.h"
 #include "tests/unit/random.h"
@@ -38,6 +39,7 @@ struct day {
 	struct dict *dict;
 	uint32_t type;
 	struct storage builder_host, empty_host;
+	struct stock stock; /* as the store has it */
 };
 
 struct blocks {
@@ -189,6 +191,7 @@ static struct day *day__new(double skew)
 			d->labels[i][k] = 1 + i * 3 + (uint32_t)random__below(&r, 3); /* three threads */
 	}
 	make_dict(d);
+	stock__init(&d->stock);
 	storage__host(&d->builder_host);
 	storage__host(&d->empty_host);
 	struct dcm_host *h = &d->empty_host.host;
@@ -209,6 +212,7 @@ static void day__free(struct day *d)
 	for (uint32_t i = 0; i < DAY_SERIES; i++)
 		free(d->labels[i]);
 	dict__unref(d->dict);
+	stock__fini(&d->stock);
 	free(d);
 }
 
@@ -270,6 +274,7 @@ static double ask(struct day *d, const struct blocks *b, const struct ask *a)
 
 	view__init(&v, host, &sel, 1);
 	v.crew = a->crew;
+	v.stock = &d->stock;
 	const struct dict_counts counts = dict__counts(d->dict);
 	const uint32_t era = view__era(&v, d->dict, &counts);
 	for (uint32_t i = 0; i < b->n; i++)

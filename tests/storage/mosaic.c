@@ -97,7 +97,8 @@ struct mosaic *mosaic__new(void)
 	need(m);
 	storage__host(&m->storage);
 	crew__init(&m->crew, 1, 1);
-	m->ask = (struct ask){ &m->storage.host, take, &m->crew };
+	stock__init(&m->stock);
+	m->ask = (struct ask){ &m->storage.host, take, &m->crew, &m->stock };
 	m->storage.ops = &ops;
 	m->storage.instance = m;
 	for (unsigned i = 0; i < MOSAIC_ERAS; i++) {
@@ -120,6 +121,7 @@ void mosaic__free(struct mosaic *m)
 	}
 	vec__fini(&m->blocks);
 	vec__fini(&m->filters);
+	stock__fini(&m->stock);
 	free(m);
 }
 

@@ -13,6 +13,7 @@
 #include "core/base/vec.h"
 #include "plugins/storage/answer/ask.h"
 #include "plugins/storage/answer/crew.h"
+#include "plugins/storage/answer/stock.h"
 #include "plugins/storage/local/block.h"
 #include "plugins/storage/streams/streams.h"
 #include "tests/contract/storage_host.h"
@@ -28,7 +29,8 @@ struct mosaic_block {
 };
 
 struct mosaic {
-	struct ask ask;		/* first */
+	struct ask ask; /* first */
+	struct stock stock;
 	struct crew crew;	/* nobody, until it is resized; a thread for each row */
 	struct storage storage; /* its ops answer; the host is the one that questions see */
 	struct dict *dicts[MOSAIC_ERAS];

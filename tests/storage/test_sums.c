@@ -166,7 +166,7 @@ static void as_plainly(struct plainly *p, unsigned small, uint64_t max_bytes)
 	assert_int_equal(h.group, 0);
 	skip_to(&h, N_KEYS);
 	if (max_bytes > 1)
-		assert_in_range(s.tables_bytes + s.arena.total_bytes, 0, max_bytes / 2);
+		assert_in_range(s.tables_bytes + s.blocks_bytes, 0, max_bytes / 2);
 	sums__fini(&s);
 }
 
@@ -264,12 +264,50 @@ static void pages_come_together(void **state)
 	sums__fini(&s);
 }
 
+static int is_seven(void *ctx, uint32_t group, uint64_t key, const int64_t *values)
+{
+	(void)group;
+	(void)key;
+	++*(uint32_t *)ctx;
+	assert_int_equal(values[0], 7);
+	return 0;
+}
+
+/* Blocks of one question are the next one's, whatever stands in them; and bounded. */
+static void blocks_are_kept(void **state)
+{
+	static const uint32_t n_pages[] = { 1000, 500, 3000, 3000 };
+	const uint32_t group = 0;
+	struct stock stock;
+	(void)state;
+
+	stock__init(&stock);
+	for (unsigned turn = 0; turn < 4; turn++) {
+		const uint32_t before = stock.n;
+		uint32_t n = 0;
+		struct sums s;
+
+		sums__init(&s, 1, true, 0);
+		s.stock = &stock;
+		for (uint64_t i = 0; i < n_pages[turn]; i++)
+			assert_int_equal(sums__add(&s, 0, group, i * SUMS_PAGE + turn, 7), 0);
+		assert_int_equal(sums__each(&s, &group, 1, is_seven, &n), 0);
+		assert_int_equal(n, n_pages[turn]);
+		assert_true(stock.n < before || turn == 0);
+		sums__fini(&s);
+		assert_true(stock.n >= before);
+		assert_in_range(stock.n, 25, STOCK_MAX);
+	}
+	assert_int_equal(stock.n, STOCK_MAX);
+	stock__fini(&stock);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(of_every_size),       cmocka_unit_test(with_little_room),
 		cmocka_unit_test(past_64_bits),	       cmocka_unit_test(beside_pages),
-		cmocka_unit_test(pages_come_together),
+		cmocka_unit_test(pages_come_together), cmocka_unit_test(blocks_are_kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

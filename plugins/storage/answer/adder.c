@@ -20,6 +20,7 @@ int adder__init(struct adder *a, const struct adder_init *init)
 
 	*a = (struct adder){ .ops = init->ops, .view = init->view, .by_stack = init->by_stack };
 	sums__init(&a->sums, init->n_values, init->by_stack, budget ? budget->max_bytes : 0);
+	a->sums.stock = init->view->stock;
 	return groups__init(&a->groups, init->by, init->by_series);
 }
 

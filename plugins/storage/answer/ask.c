@@ -19,6 +19,7 @@ static int look(struct ask *a, struct view *v, const struct dcm_select *sel, boo
 
 	view__init(v, a->host, sel, 1);
 	v->crew = a->crew;
+	v->stock = a->stock;
 	if (r < 0)
 		return r;
 	return meter__explain(a->take(a, v), sel->budget, err);
@@ -87,6 +88,7 @@ int ask__merge(void *instance, const struct dcm_select *sel, uint32_t n_sel,
 		return r;
 	view__init(&v, host, sel, n_sel);
 	v.crew = a->crew;
+	v.stock = a->stock;
 	r = a->take(a, &v);
 	if (r == 0)
 		r = answer__merge(&v, by, answer);

@@ -23,7 +23,8 @@ struct ask {
 	 * -ENOMEM, or the budget's -ETIMEDOUT or -ECANCELED; the view is ended after a failure too.
 	 */
 	int (*take)(void *instance, struct view *v);
-	struct crew *crew; /* who may help with merges and time series; NULL: nobody */
+	struct crew *crew;   /* who may help with merges and time series; NULL: nobody */
+	struct stock *stock; /* of memory for their sums; NULL: none is kept */
 };
 
 int ask__types(void *instance, const struct dcm_select *sel, dcm_type_fn each, void *ctx,

@@ -15,6 +15,7 @@ plugins_storage_answer_libanswer_la_SOURCES = \
 	plugins/storage/answer/piece.c plugins/storage/answer/piece.h \
 	plugins/storage/answer/points.c \
 	plugins/storage/answer/sieve.c plugins/storage/answer/sieve.h \
+	plugins/storage/answer/stock.c plugins/storage/answer/stock.h \
 	plugins/storage/answer/stream_piece.c plugins/storage/answer/stream_piece.h \
 	plugins/storage/answer/sums.c plugins/storage/answer/sums.h \
 	plugins/storage/answer/thin.c plugins/storage/answer/thin.h \

@@ -13,11 +13,6 @@
 
 /* What pages may take; a quarter of what the question may hold, when that is less. */
 enum { PAGED_MAX_BYTES = 128 << 20, N_VALUES_MAX = 16 };
-/*
- * Pages are allocated together, up to so many bytes: few blocks, which come from the heap and go
- * back to it without a system call for each.
- */
-enum { TOGETHER_MAX_BYTES = 64 << 10 };
 /* Values of a run that may go to pages: the same, as a run has many. */
 #define RUN_SMALL ((uint64_t)1 << 55)
 
@@ -38,15 +33,16 @@ void sums__fini(struct sums *s)
 	vec__fini(&s->totals);
 	vec__fini(&s->touched);
 	hindex__fini(&s->index);
-	arena__fini(&s->arena);
+	for (size_t i = 0; i < s->blocks.n; i++)
+		stock__give(s->blocks.v[i].n == STOCK_BLOCK_BYTES ? s->stock : NULL, s->blocks.v[i].p);
+	vec__fini(&s->blocks);
 }
 
 uint64_t sums__bytes(const struct sums *s)
 {
 	return s->v.cap * sizeof(s->v.v[0]) + s->totals.cap * sizeof(s->totals.v[0]) +
 	       s->touched.cap * sizeof(s->touched.v[0]) +
-	       (uint64_t)s->index.cap * sizeof(s->index.slots[0]) + s->tables_bytes +
-	       s->arena.total_bytes;
+	       (uint64_t)s->index.cap * sizeof(s->index.slots[0]) + s->tables_bytes + s->blocks_bytes;
 }
 
 uint32_t sums__find(struct sums *s, uint32_t group, uint64_t key)
@@ -72,7 +68,7 @@ uint32_t sums__find(struct sums *s, uint32_t group, uint64_t key)
 
 static bool may_page(const struct sums *s, uint64_t bytes)
 {
-	return s->arena.total_bytes + s->tables_bytes + bytes <= s->paged_max;
+	return s->blocks_bytes + s->tables_bytes + bytes <= s->paged_max;
 }
 
 /* Makes the table reach the page; false when memory ran out. */
@@ -90,19 +86,38 @@ static bool reach(struct sums *s, struct sums_pages *p, uint64_t at)
 	return true;
 }
 
+/* Room for more pages: ever more at once, so that few pages do not take much. False: none. */
+static bool add_block(struct sums *s, size_t page_bytes)
+{
+	uint32_t n = s->n_together ? 2 * s->n_together : 1;
+	struct sums_block b = { 0 };
+
+	if (!vec__reserve(&s->blocks, 1))
+		return false;
+	if (may_page(s, STOCK_BLOCK_BYTES))
+		b = (struct sums_block){ stock__take(s->stock), STOCK_BLOCK_BYTES };
+	if (!b.p) {
+		while (n > 1 && (n * page_bytes > STOCK_BLOCK_BYTES || !may_page(s, n * page_bytes)))
+			n /= 2;
+		b.n = n * page_bytes;
+		if (b.n > STOCK_BLOCK_BYTES / 2 && may_page(s, STOCK_BLOCK_BYTES))
+			b.n = STOCK_BLOCK_BYTES;
+		b.p = malloc(b.n);
+	}
+	if (!b.p)
+		return false;
+	s->blocks.v[s->blocks.n++] = b;
+	s->blocks_bytes += b.n;
+	s->spare = b.p;
+	s->n_spare = s->n_together = (uint32_t)(b.n / page_bytes);
+	return true;
+}
+
 /* Memory for one page, zeroed; NULL when it ran out. */
 static int64_t *take_page(struct sums *s, size_t bytes)
 {
-	if (!s->n_spare) {
-		uint32_t n = s->n_together ? 2 * s->n_together : 1;
-
-		while (n > 1 && (n * bytes > TOGETHER_MAX_BYTES || !may_page(s, n * bytes)))
-			n /= 2;
-		s->spare = arena__alloc(&s->arena, n * bytes);
-		if (!s->spare)
-			return NULL;
-		s->n_spare = s->n_together = n;
-	}
+	if (!s->n_spare && !add_block(s, bytes))
+		return NULL;
 	int64_t *page = s->spare;
 	s->spare += bytes / sizeof(*page);
 	s->n_spare--;
@@ -301,9 +316,46 @@ void sums__settle(struct sums *s, uint32_t at, uint64_t n_profiles)
  * Joining
  */
 
+/* All that pages of the other may have is ours then, and so is their memory. */
+static int adopt_blocks(struct sums *s, struct sums *from)
+{
+	if (!vec__reserve(&s->blocks, from->blocks.n))
+		return -ENOMEM;
+	for (size_t i = 0; i < from->blocks.n; i++)
+		s->blocks.v[s->blocks.n++] = from->blocks.v[i];
+	s->blocks_bytes += from->blocks_bytes;
+	s->most += from->most;
+	from->blocks.n = 0;
+	return 0;
+}
+
+/*
+ * Pages of the same keys: they are taken over where there are none yet, and their memory is by
+ * then. There is room for what is in them.
+ */
+static int join_pages(struct sums *s, uint32_t group, const struct sums_pages *from)
+{
+	while (s->paged.n <= group)
+		if (!vec__push(&s->paged, (struct sums_pages){ 0 }))
+			return -ENOMEM;
+	struct sums_pages *to = &s->paged.v[group];
+	if (from->n > to->n && !reach(s, to, from->n - 1))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < from->n; i++) {
+		const int64_t *page = from->v[i];
+
+		if (page && to->v[i])
+			for (uint32_t k = 0; k < SUMS_PAGE * s->n_values; k++)
+				to->v[i][k] += page[k];
+		else if (page)
+			to->v[i] = from->v[i];
+	}
+	return 0;
+}
+
 /* Keys of a page that add up to something, from `key` on, and their values column by column. */
-static int join_page(struct sums *s, uint32_t group, uint32_t key, const int64_t *page,
-		     const struct sums_names *names)
+static int rename_page(struct sums *s, uint32_t group, uint32_t key, const int64_t *page,
+		       const struct sums_names *names)
 {
 	uint32_t keys[SUMS_PAGE], at[SUMS_PAGE], n = 0;
 	int64_t values[SUMS_PAGE];
@@ -318,7 +370,7 @@ static int join_page(struct sums *s, uint32_t group, uint32_t key, const int64_t
 		at[n] = i * s->n_values;
 		n += any != 0;
 	}
-	if (n && names->rename)
+	if (n)
 		r = names->rename(names->ctx, keys, n);
 	for (uint32_t k = 0; r == 0 && n && k < s->n_values; k++) {
 		const struct sums_run run = { k, group, n, keys, values };
@@ -350,17 +402,26 @@ static int join_sum(struct sums *s, const struct sums *from, uint32_t i, const s
 	return 0;
 }
 
-int sums__join(struct sums *s, struct sums *from, const struct sums_names *names)
+static int rename_pages(struct sums *s, uint32_t group, const struct sums_pages *from,
+			const struct sums_names *names)
 {
 	int r = 0;
 
-	for (uint32_t g = 0; r == 0 && g < from->paged.n; g++) {
-		const struct sums_pages *p = &from->paged.v[g];
+	for (uint32_t i = 0; r == 0 && i < from->n; i++)
+		if (from->v[i])
+			r = rename_page(s, group, i * SUMS_PAGE, from->v[i], names);
+	return r;
+}
 
-		for (uint32_t i = 0; r == 0 && i < p->n; i++)
-			if (p->v[i])
-				r = join_page(s, names->groups[g], i * SUMS_PAGE, p->v[i], names);
-	}
+int sums__join(struct sums *s, struct sums *from, const struct sums_names *names)
+{
+	int r = names->rename ? 0 : make_room(s, from->most);
+
+	if (r == 0 && !names->rename)
+		r = adopt_blocks(s, from);
+	for (uint32_t g = 0; r == 0 && g < from->paged.n; g++)
+		r = names->rename ? rename_pages(s, names->groups[g], &from->paged.v[g], names)
+				  : join_pages(s, names->groups[g], &from->paged.v[g]);
 	for (uint32_t i = 0; r == 0 && i < from->v.n; i++)
 		r = join_sum(s, from, i, names);
 	return r;

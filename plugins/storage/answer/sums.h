@@ -22,9 +22,9 @@
 
 #include <decima/plugin.h>
 
-#include "core/base/arena.h"
 #include "core/base/hash.h"
 #include "core/base/vec.h"
+#include "plugins/storage/answer/stock.h"
 
 enum { SUMS_PAGE = 256, SUMS_FRACTION_BITS = 20 };
 /* What may go to a page: so small that pages are emptied once in very many values. */
@@ -46,6 +46,12 @@ struct sums_pages {
 	uint32_t n;
 };
 
+/* Memory of pages, allocated together. */
+struct sums_block {
+	void *p;
+	size_t n; /* STOCK_BLOCK_BYTES, or a smaller one, which is not worth keeping */
+};
+
 struct sums {
 	uint32_t n_values; /* one for each selection */
 	VEC(struct sum) v;
@@ -57,9 +63,11 @@ struct sums {
 	uint64_t most;		      /* nothing in them is larger, at most INT64_MAX */
 	uint64_t tables_bytes;	      /* of paged.v[].v */
 	uint64_t paged_max;	      /* what tables and pages may come to; 0: no pages */
-	struct arena arena;	      /* pages */
+	VEC(struct sums_block) blocks;
+	uint64_t blocks_bytes;
 	int64_t *spare;		      /* pages that were allocated with the newest one, [n_spare] */
 	uint32_t n_spare, n_together; /* how many were allocated together the last time */
+	struct stock *stock;	      /* where blocks come from and go to; may be NULL */
 };
 
 /*

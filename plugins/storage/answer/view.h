@@ -83,6 +83,7 @@ struct view_filters {
 };
 
 struct crew;
+struct stock;
 
 struct view {
 	const struct dcm_host *host;
@@ -105,8 +106,9 @@ struct view {
 	uint32_t era;			 /* it is this one's */
 	struct piece_readers readers;
 
-	struct crew *crew; /* who may help with an answer; NULL: nobody */
-	bool was_shared;   /* some did */
+	struct crew *crew;   /* who may help with an answer; NULL: nobody */
+	bool was_shared;     /* some did */
+	struct stock *stock; /* of memory for sums; NULL: there is none */
 };
 
 /* sel and host outlive the view. view__fini() may follow at any time. */

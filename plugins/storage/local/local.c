@@ -37,6 +37,7 @@
 #include "plugins/storage/answer/answer.h"
 #include "plugins/storage/answer/ask.h"
 #include "plugins/storage/answer/crew.h"
+#include "plugins/storage/answer/stock.h"
 #include "plugins/storage/local/backup.h"
 #include "plugins/storage/local/inspect.h"
 #include "plugins/storage/local/look.h"
@@ -172,6 +173,7 @@ enum { SEGMENT_BYTES = 64 << 20, GROUP_ALIGN = 4096 };
 struct local {
 	struct ask ask; /* first: the ops of questions know no more of it */
 	struct crew crew;
+	struct stock stock;
 	const struct dcm_host *host;
 	struct vfs *vfs;
 	struct store *store;
@@ -213,6 +215,7 @@ static void stop(void *instance)
 		pthread_join(l->thread, NULL);
 	store__close(l->store);
 	vfs_posix__free(l->vfs);
+	stock__fini(&l->stock);
 	pthread_cond_destroy(&l->wake);
 	pthread_mutex_destroy(&l->mutex);
 	free(l->path);
@@ -306,7 +309,8 @@ static int open_local(const struct dcm_host *host, const void *config, void **re
 	if (!l)
 		return error__nomem(err);
 	crew__init(&l->crew, n_workers(c), WORKER_ROWS);
-	l->ask = (struct ask){ host, take, &l->crew };
+	stock__init(&l->stock);
+	l->ask = (struct ask){ host, take, &l->crew, &l->stock };
 	l->host = host;
 	pthread_mutex_init(&l->mutex, NULL);
 	cond__init(&l->wake);
