@@ -66,10 +66,22 @@ static int note_block(struct look *l, const struct stored *b, const char *why)
 	return note_gap(l, &(struct look_gap){ e->number, e->first_ms, e->last_ms, e->n_profiles, why });
 }
 
-static void tell_gaps(const struct look *l)
+static int compare_gaps(const void *a, const void *b)
+{
+	const struct look_gap *x = a, *y = b;
+
+	if (x->block != y->block)
+		return x->block < y->block ? -1 : 1;
+	return x->first_ms < y->first_ms ? -1 : x->first_ms > y->first_ms;
+}
+
+/* In one order, whichever thread met them first. */
+static void tell_gaps(struct look *l)
 {
 	const struct dcm_budget *budget = l->view->n_sel ? l->view->sel[0].budget : NULL;
 
+	if (l->gaps.n)
+		qsort(l->gaps.v, l->gaps.n, sizeof(l->gaps.v[0]), compare_gaps);
 	for (size_t i = 0; budget && budget->gap && i < l->gaps.n; i++) {
 		const struct look_gap *g = &l->gaps.v[i];
 		char path[BLOCK_PATH_BYTES];
