@@ -526,12 +526,12 @@ static int begin_group(struct answer *a, uint32_t group)
 static int give_waiting(struct answer *a)
 {
 	const uint32_t n = a->n_waiting, n_sel = a->merge->adder.view->n_sel;
+	uint32_t given[WAITING_MAX];
 	int r = 0;
 
-	dict_export__stacks(&a->ex, a->stacks, n, &r);
+	dict_export__stacks(&a->ex, a->stacks, n, given, &r);
 	for (uint32_t i = 0; i < n; i++)
-		a->ex.host->add_row(a->ex.to, dict_export__stack(&a->ex, a->stacks[i], &r), 0,
-				    a->values + (size_t)i * n_sel);
+		a->ex.host->add_row(a->ex.to, given[i], 0, a->values + (size_t)i * n_sel);
 	a->n_waiting = 0;
 	return r < 0 ? r : meter__rows(&a->meter, 0);
 }
@@ -564,6 +564,7 @@ static int write_answer(struct merge *m, struct dcm_builder *builder)
 	int r = groups ? dict_export__init(&a.ex, m->adder.view->dict, &counts, m->adder.view->host, builder)
 		       : -ENOMEM;
 
+	a.ex.stacks_once = m->adder.groups.v.n <= 1;
 	for (uint32_t k = 0; r == 0 && k < m->adder.view->n_sel; k++)
 		a.types[k] = answer_type(m->adder.view, &a.ex, k);
 	if (r == 0)

@@ -266,6 +266,11 @@ struct dict_export {
 	struct dcm_builder *to;
 	uint32_t n_functions; /* of the counts */
 	struct dict_map map;
+	/*
+	 * Who sets it asks for each stack once, so that none is remembered: the memory for that is
+	 * large, and touched here and there.
+	 */
+	bool stacks_once;
 };
 int dict_export__init(struct dict_export *ex, const struct dict *from, const struct dict_counts *counts,
 		      const struct dcm_host *host, struct dcm_builder *to);
@@ -275,11 +280,9 @@ void dict_export__fini(struct dict_export *ex);
  * out.
  */
 uint32_t dict_export__stack(struct dict_export *ex, uint32_t id, int *err);
-/*
- * The same of many, each named once, in a fraction of the time. dict_export__stack() then knows
- * them.
- */
-void dict_export__stacks(struct dict_export *ex, const uint32_t *ids, uint32_t n, int *err);
+/* The same of many, each named once, in a fraction of the time: ret[n]. */
+void dict_export__stacks(struct dict_export *ex, const uint32_t *ids, uint32_t n, uint32_t *ret,
+			 int *err);
 uint32_t dict_export__label_set(struct dict_export *ex, uint32_t id, int *err);
 uint32_t dict_export__series(struct dict_export *ex, uint32_t id, int *err);
 struct dcm_type dict_export__type(struct dict_export *ex, uint32_t id);

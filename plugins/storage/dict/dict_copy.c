@@ -505,12 +505,17 @@ static uint32_t export_location(struct dict_export *ex, uint32_t id, int *err)
 	return dict_map__get(ex->map.locations, id);
 }
 
+static bool is_given(const struct dict_export *ex, uint32_t stack)
+{
+	return !ex->stacks_once && dict_map__get(ex->map.stacks, stack) != DCM_NONE;
+}
+
 uint32_t dict_export__stack(struct dict_export *ex, uint32_t id, int *err)
 {
 	const struct dict_stack *s = dict__stack_at(ex->from, id);
 	uint32_t few[128], *ids = few;
 
-	if (dict_map__get(ex->map.stacks, id) != DCM_NONE)
+	if (is_given(ex, id))
 		return dict_map__get(ex->map.stacks, id);
 	if (s->n > 128 && !(ids = mem__resize(NULL, s->n, sizeof(*ids)))) {
 		*err = -ENOMEM;
@@ -519,10 +524,12 @@ uint32_t dict_export__stack(struct dict_export *ex, uint32_t id, int *err)
 	dict__stack_locations(ex->from, s, ids);
 	for (uint32_t i = 0; i < s->n; i++)
 		ids[i] = export_location(ex, ids[i], err);
-	dict_map__set(ex->map.stacks, id, ex->host->add_stack(ex->to, ids, s->n));
+	const uint32_t given = ex->host->add_stack(ex->to, ids, s->n);
+	if (!ex->stacks_once)
+		dict_map__set(ex->map.stacks, id, given);
 	if (ids != few)
 		free(ids);
-	return dict_map__get(ex->map.stacks, id);
+	return given;
 }
 
 /*
@@ -533,6 +540,7 @@ uint32_t dict_export__stack(struct dict_export *ex, uint32_t id, int *err)
 struct stack_run {
 	uint32_t n, n_locations;
 	uint32_t ids[DICT_RUN_MAX], lengths[DICT_RUN_MAX];
+	uint32_t *ret[DICT_RUN_MAX];   /* where its number in the builder goes */
 	uint32_t ends[DICT_RUN_MAX];   /* of its locations, the root's is the last */
 	uint32_t nodes[DICT_RUN_MAX];  /* where it has come to */
 	uint32_t shared[DICT_RUN_MAX]; /* how many callers it has from */
@@ -598,12 +606,14 @@ static void end_run(struct dict_export *ex, struct stack_run *run, int *err)
 		name_locations(ex, run, i, err);
 	const uint32_t first = ex->host->add_stacks(ex->to, run->locations, run->lengths, run->n);
 	for (uint32_t i = 0; i < run->n; i++)
+		*run->ret[i] = first + i;
+	for (uint32_t i = 0; !ex->stacks_once && i < run->n; i++)
 		dict_map__set(ex->map.stacks, run->ids[i], first + i);
 	run->n = run->n_locations = 0;
 }
 
 static void begin_climb(const struct dict_export *ex, struct stack_run *run, uint32_t id,
-			const struct dict_stack *s)
+			const struct dict_stack *s, uint32_t *ret)
 {
 	const uint32_t i = run->n++;
 
@@ -611,13 +621,14 @@ static void begin_climb(const struct dict_export *ex, struct stack_run *run, uin
 		__builtin_prefetch(dict__node_at(ex->from, s->leaf));
 	run->n_locations += s->n;
 	run->ids[i] = id;
+	run->ret[i] = ret;
 	run->lengths[i] = s->n;
 	run->ends[i] = run->n_locations;
 	run->nodes[i] = s->leaf;
 	run->shared[i] = 0;
 }
 
-void dict_export__stacks(struct dict_export *ex, const uint32_t *ids, uint32_t n, int *err)
+void dict_export__stacks(struct dict_export *ex, const uint32_t *ids, uint32_t n, uint32_t *ret, int *err)
 {
 	struct stack_run run;
 
@@ -627,11 +638,13 @@ void dict_export__stacks(struct dict_export *ex, const uint32_t *ids, uint32_t n
 	for (uint32_t i = 0; i < n; i++) {
 		const struct dict_stack *s = dict__stack_at(ex->from, ids[i]);
 
-		if (dict_map__get(ex->map.stacks, ids[i]) != DCM_NONE || s->n > DICT_RUN_DEPTH)
+		if (s->n > DICT_RUN_DEPTH || is_given(ex, ids[i])) {
+			ret[i] = dict_export__stack(ex, ids[i], err);
 			continue;
+		}
 		if (run.n == DICT_RUN_MAX || run.n_locations + s->n > DICT_RUN_LOCATIONS)
 			end_run(ex, &run, err);
-		begin_climb(ex, &run, ids[i], s);
+		begin_climb(ex, &run, ids[i], s, &ret[i]);
 	}
 	if (run.n)
 		end_run(ex, &run, err);
