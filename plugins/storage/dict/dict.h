@@ -172,7 +172,17 @@ static inline void dict__seek_location(const struct dict *d, uint64_t hash)
 void dict__fetch_location(const struct dict *d, uint64_t hash);
 uint64_t dict__seek_stack(const struct dict *d, const uint32_t *locations, uint32_t n);
 void dict__fetch_stack(const struct dict *d, uint64_t hash);
-uint32_t dict__stack_fetched(struct dict *d, const uint32_t *locations, uint32_t n, uint64_t hash);
+/*
+ * The way to the stack that was added last, from the root on, for the next one: what the two have in
+ * common is not looked up. Zero `n` before the first.
+ */
+enum { DICT_PATH_MAX = 128 };
+struct dict_path {
+	uint32_t n;
+	uint32_t locations[DICT_PATH_MAX], nodes[DICT_PATH_MAX];
+};
+uint32_t dict__stack_fetched(struct dict *d, const uint32_t *locations, uint32_t n, uint64_t hash,
+			     struct dict_path *path);
 /*
  * The stack that ends at this node (DCM_NONE: of no frames). 0, -ENOMEM, or -EBADMSG: deeper than
  * any batch's.

@@ -267,6 +267,7 @@ struct import_run {
 	uint32_t n, n_frames, n_missing;
 	uint32_t ids[IMPORT_RUN_STACKS], lengths[IMPORT_RUN_STACKS];
 	uint64_t hashes[IMPORT_RUN_STACKS];
+	struct dict_path path;
 	uint32_t frames[IMPORT_RUN_FRAMES]; /* of all: first the source's locations, then those of `to` */
 	uint32_t missing[IMPORT_RUN_FRAMES]; /* the source's that are not known yet, some more than once */
 };
@@ -315,7 +316,8 @@ static int end_import_run(struct dict_import *im, struct import_run *run)
 		dict__fetch_stack(im->to, run->hashes[i]);
 	at = run->frames;
 	for (uint32_t i = 0; i < run->n; at += run->lengths[i++]) {
-		const uint32_t id = dict__stack_fetched(im->to, at, run->lengths[i], run->hashes[i]);
+		const uint32_t id = dict__stack_fetched(im->to, at, run->lengths[i], run->hashes[i],
+							&run->path);
 
 		if (id == DCM_NONE)
 			return -ENOMEM;
@@ -330,7 +332,7 @@ int dict_import__stacks(struct dict_import *im, const uint32_t *ids, uint64_t n)
 	struct import_run run;
 	int r = 0;
 
-	run.n = run.n_frames = run.n_missing = 0;
+	run.n = run.n_frames = run.n_missing = run.path.n = 0;
 	for (uint64_t i = 0; r == 0 && i < n; i++) {
 		if (dict_map__get(im->map.stacks, ids[i]) != DCM_NONE)
 			continue;

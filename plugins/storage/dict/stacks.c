@@ -127,19 +127,40 @@ void dict__fetch_stack(const struct dict *d, uint64_t hash)
 
 uint32_t dict__stack(struct dict *d, const uint32_t *locations, uint32_t n)
 {
-	return dict__stack_fetched(d, locations, n, stack_hash(d, locations, n));
+	struct dict_path path;
+
+	path.n = 0;
+	return dict__stack_fetched(d, locations, n, stack_hash(d, locations, n), &path);
 }
 
-uint32_t dict__stack_fetched(struct dict *d, const uint32_t *locations, uint32_t n, uint64_t hash)
+/* How many frames from the root on are the path's. */
+static uint32_t n_shared(const struct dict_path *path, const uint32_t *locations, uint32_t n)
 {
-	uint32_t leaf = DCM_NONE, known = find_stack(d, hash, n);
+	uint32_t i = 0;
+
+	while (i < path->n && i < n && path->locations[i] == locations[n - 1 - i])
+		i++;
+	return i;
+}
+
+uint32_t dict__stack_fetched(struct dict *d, const uint32_t *locations, uint32_t n, uint64_t hash,
+			     struct dict_path *path)
+{
+	const uint32_t known = find_stack(d, hash, n);
 
 	if (known != DCM_NONE)
 		return known;
-	for (uint32_t i = n; i-- > 0;) {
-		leaf = dict__node(d, leaf, locations[i]);
+	path->n = n_shared(path, locations, n);
+	uint32_t leaf = path->n ? path->nodes[path->n - 1] : DCM_NONE;
+	for (uint32_t i = path->n; i < n; i++) {
+		leaf = dict__node(d, leaf, locations[n - 1 - i]);
 		if (leaf == DCM_NONE)
 			return DCM_NONE;
+		if (i >= DICT_PATH_MAX)
+			continue;
+		path->locations[i] = locations[n - 1 - i];
+		path->nodes[i] = leaf;
+		path->n = i + 1;
 	}
 	return add_stack(d, hash, leaf, n);
 }
