@@ -6,7 +6,9 @@
  *
  * Built with -DLIBRARY=name it is a library instead, whose function name() spins for a moment;
  * -DMORE_CODE makes its code 16 pages larger, and its data without it, so that both take as much
- * room and the linker puts them at one place. -DTIMES=N is how long its moment is, in loops.
+ * room and the linker puts them at one place. -DSHIFTED has its function lie where another one's is
+ * over, in as many pages: by that other's symbols it has no name. -DTIMES=N is how long its moment
+ * is, in loops.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -16,6 +18,9 @@
 
 #ifdef LIBRARY
 
+#ifdef SHIFTED
+__asm__(".text\n.skip 512, 0x90\n");
+#endif
 #ifdef MORE_CODE
 __asm__(".text\n.skip 4096 * 16, 0x90\n");
 #else

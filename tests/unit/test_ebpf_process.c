@@ -503,6 +503,109 @@ static void test_swap_of_equal_size(void **state)
 	trail__free(trail);
 }
 
+/* The library that took its turn at 0x1000 when the sample was taken. */
+static struct dcm_str turn_at(struct processes *t, struct process *p, struct sampler_sample s,
+			      int64_t time_ns, uint64_t exec_pages)
+{
+	bool certain;
+
+	s.head.time_ns = (uint64_t)time_ns;
+	s.exec_pages = exec_pages;
+	return name_at(processes__maps(t, p, &s, false, &certain), 0x1000);
+}
+
+static int (*open_at_once)(const struct dcm_host *host, const struct dcm_guarded *g);
+
+static int open_slowly(const struct dcm_host *host, const struct dcm_guarded *g)
+{
+	((struct ebpf_host *)(uintptr_t)host)->mono_ns += 50 * MS;
+	return open_at_once(host, g);
+}
+
+/* /proc is read for one sample while others, which were taken before, wait: it speaks of now. */
+static void test_swap_behind_a_reading(void **state)
+{
+	struct fixture *f = *state;
+	struct trail *trail = trail__new();
+	struct processes *t = processes__new(&f->host.host, f->files, NULL, trail);
+	struct sampler_sample s = sample_of(getpid(), 3);
+	const uint64_t n = counted_pages(), odd = 12345678;
+	struct process *p;
+
+	/* The first reading, too. */
+	trail_events__add_mapping(trail, (uint32_t)getpid(), 0x1000, "/a", 900 * MS);
+	trail_events__add_mapping(trail, (uint32_t)getpid(), 0x1000, "/b", 950 * MS);
+	f->host.mono_ns = 1000 * MS;
+	s.head.time_ns = 910 * MS;
+	s.exec_pages = n + 1;
+	p = processes__of(t, &s, 1);
+	assert_true(str__eq(turn_at(t, p, s, 910 * MS, n + 1), STR("/a")));
+	assert_true(str__eq(turn_at(t, p, s, 960 * MS, n + 1), STR("/b")));
+
+	trail_events__add_mapping(trail, (uint32_t)getpid(), 0x1000, "/a", 1100 * MS);
+	trail_events__add_mapping(trail, (uint32_t)getpid(), 0x1000, "/b", 1200 * MS);
+	trail_events__add_mapping(trail, (uint32_t)getpid(), 0x1000, "/a", 1300 * MS);
+	assert_true(str__eq(turn_at(t, p, s, 1110 * MS, n + 1), STR("/a")));
+	/* No state has so many pages, as between two turns: /proc is read. */
+	f->host.mono_ns = 1400 * MS;
+	assert_int_equal(processes__stat(t).reads, 1);
+	turn_at(t, p, s, 1120 * MS, odd);
+	assert_int_equal(processes__stat(t).reads, 2);
+	assert_true(str__eq(turn_at(t, p, s, 1130 * MS, n + 1), STR("/a")));
+	assert_true(str__eq(turn_at(t, p, s, 1220 * MS, n + 1), STR("/b")));
+	assert_true(str__eq(turn_at(t, p, s, 1230 * MS, odd), STR("/b")));
+	assert_true(str__eq(turn_at(t, p, s, 1320 * MS, n + 1), STR("/a")));
+	assert_true(str__eq(turn_at(t, p, s, 1210 * MS, n + 1), STR("/b")));
+
+	/* The same while it is being read, which takes its time. */
+	trail_events__add_mapping(trail, (uint32_t)getpid(), 0x1000, "/b", 1990 * MS);
+	trail_events__add_mapping(trail, (uint32_t)getpid(), 0x1000, "/a", 2030 * MS);
+	f->host.mono_ns = 2000 * MS;
+	open_at_once = f->host.host.open_guarded;
+	f->host.host.open_guarded = open_slowly;
+	turn_at(t, p, s, 1980 * MS, odd);
+	assert_int_equal(processes__stat(t).reads, 3);
+	assert_true(str__eq(turn_at(t, p, s, 1995 * MS, n + 1), STR("/b")));
+	assert_true(str__eq(turn_at(t, p, s, 2010 * MS, n + 1), STR("/b")));
+	assert_true(str__eq(turn_at(t, p, s, 2040 * MS, n + 1), STR("/a")));
+	assert_true(str__eq(turn_at(t, p, s, 2060 * MS, n + 1), STR("/a")));
+	assert_true(str__eq(turn_at(t, p, s, 2020 * MS, n + 1), STR("/b")));
+	processes__free(t);
+	trail__free(trail);
+}
+
+/* Two turns without a sample: one of between comes late. */
+static void test_swap_unnoticed(void **state)
+{
+	struct fixture *f = *state;
+	struct trail *trail = trail__new();
+	struct processes *t = processes__new(&f->host.host, f->files, NULL, trail);
+	struct sampler_sample s = sample_told(NOBODY, 1, 120, 1);
+	struct process *p;
+
+	trail_events__add(trail, PERF_RECORD_OF_EXEC, NOBODY, 0, 100);
+	trail_events__add_mapping(trail, NOBODY, 0x1000, "/a", 110);
+	trail_events__add_mapping(trail, NOBODY, 0x1000, "/b", 210);
+	trail_events__add_mapping(trail, NOBODY, 0x1000, "/a", 310);
+	p = processes__of(t, &s, 1);
+	assert_true(str__eq(turn_at(t, p, s, 120, 1), STR("/a")));
+	assert_true(str__eq(turn_at(t, p, s, 320, 1), STR("/a")));
+	assert_true(str__eq(turn_at(t, p, s, 220, 1), STR("/b")));
+	assert_true(str__eq(turn_at(t, p, s, 315, 1), STR("/a")));
+	assert_true(str__eq(turn_at(t, p, s, 130, 1), STR("/a")));
+	assert_true(str__eq(turn_at(t, p, s, 330, 1), STR("/a")));
+	/* Deferred ones come behind all others, more turns than states are kept or steps remembered. */
+	for (int i = 4; i < 1000; i++)
+		trail_events__add_mapping(trail, NOBODY, 0x1000, i % 2 ? "/a" : "/b", i * 100 + 10);
+	for (int i = 990; i < 1000; i++)
+		turn_at(t, p, s, i * 100 + 20, 1);
+	for (int i = 900; i < 910; i++)
+		assert_true(str__eq(turn_at(t, p, s, i * 100 + 20, 1), i % 2 ? STR("/a") : STR("/b")));
+	assert_true(str__eq(turn_at(t, p, s, 99920, 1), STR("/a")));
+	processes__free(t);
+	trail__free(trail);
+}
+
 /*
  * The parent began before we listened and is never sampled: it is read once for all its children.
  */
@@ -835,6 +938,8 @@ int main(void)
 		TEST(test_ended_early),
 		TEST(test_program_of_the_dead),
 		TEST(test_swap_of_equal_size),
+		TEST(test_swap_behind_a_reading),
+		TEST(test_swap_unnoticed),
 		TEST(test_children_of_a_stranger),
 		TEST(test_children_of_a_forbidden_stranger),
 		TEST(test_replaced_before_reading),

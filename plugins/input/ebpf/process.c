@@ -181,6 +181,15 @@ static bool has_memory(const struct maps *maps)
 	return false;
 }
 
+/* Puts a state at that place among the older ones, of which the oldest goes. Takes `maps`. */
+static void put_older(struct process *p, int at, struct maps *maps, int64_t since_ns)
+{
+	maps__unref(p->older[PROCESS_OLDER - 1].maps);
+	for (int i = PROCESS_OLDER - 1; i > at; i--)
+		p->older[i] = p->older[i - 1];
+	p->older[at] = (struct process_state){ maps, since_ns };
+}
+
 /* Puts a newer state in front of those that samples taken earlier may still need. Takes `maps`. */
 static void keep_maps(struct processes *t, struct process *p, struct maps *maps, int64_t since_ns)
 {
@@ -189,12 +198,8 @@ static void keep_maps(struct processes *t, struct process *p, struct maps *maps,
 		maps__unref(maps);
 		return;
 	}
-	if (p->maps) {
-		maps__unref(p->older[PROCESS_OLDER - 1].maps);
-		for (int i = PROCESS_OLDER - 1; i > 0; i--)
-			p->older[i] = p->older[i - 1];
-		p->older[0] = (struct process_state){ p->maps, p->since_ns };
-	}
+	if (p->maps)
+		put_older(p, 0, p->maps, p->since_ns);
 	p->maps = maps;
 	p->since_ns = since_ns;
 	if (has_memory(maps))
@@ -218,6 +223,8 @@ static void read_maps(struct processes *t, struct process *p, int dir)
 	bool changed = false;
 
 	t->stat.reads++;
+	p->read_ns = before;
+	p->read_end_ns = now_ns(t);
 	if (r < 0) {
 		t->stat.denied += r == -EACCES || r == -EPERM;
 		/* What was known stays known. */
@@ -227,11 +234,15 @@ static void read_maps(struct processes *t, struct process *p, int dir)
 		changed = !p->maps || p->maps->exec_bytes != maps->exec_bytes;
 		if (p->maps)
 			maps__take_files(maps, p->maps);
-		keep_maps(t, p, maps, before);
+		/* It is of some moment between the two; what was before may have been another all the same. */
+		keep_maps(t, p, maps, p->read_end_ns);
+		if (t->trail && p->since_ns < p->read_end_ns) {
+			put_older(p, 0, maps__ref(p->maps), p->since_ns);
+			p->since_ns = p->read_end_ns;
+		}
 		p->known_ns = before;
+		p->has_missed = false;
 	}
-	p->read_ns = before;
-	p->read_end_ns = now_ns(t);
 	p->rest_ns = (p->read_end_ns - before) * COST_FACTOR;
 	p->pause_ns = changed || !p->pause_ns ? PAUSE_FIRST_NS : p->pause_ns * 2;
 	if (p->pause_ns > PAUSE_MAX_NS)
@@ -261,22 +272,24 @@ static bool advance(struct processes *t, struct process *p, int64_t until_ns)
 	int64_t before = now_ns(t);
 	struct maps *maps = NULL;
 
-	if (!t->trail || !p->maps || until_ns <= p->known_ns)
+	if (!t->trail || !p->maps || until_ns <= p->known_ns || until_ns < p->since_ns)
 		return true;
-	if (trail__mappings(t->trail, p->id.pid, p->known_ns, until_ns, &t->told) < 0)
-		return false;
+	if (trail__mappings(t->trail, p->id.pid, p->known_ns, until_ns, &t->told) < 0) {
+		p->has_missed = true;
+		trail__latest(t->trail, p->id.pid, p->known_ns, until_ns, &t->told);
+	}
 	if (t->told.n == 0)
-		return true;
+		return !p->has_missed;
 	if (p->maps->n > MANY_RANGES && before - p->applied_ns < p->apply_rest_ns)
-		return !covers_files(t, p->maps);
+		return !p->has_missed && !covers_files(t, p->maps);
 	if (maps__apply(p->maps, t->told.v, t->told.n, &maps) < 0)
 		return false;
-	keep_maps(t, p, maps, t->told.last_ns);
+	keep_maps(t, p, maps, t->told.last_ns > p->since_ns ? t->told.last_ns : p->since_ns);
 	p->known_ns = t->told.last_ns;
 	p->applied_ns = before;
 	p->apply_rest_ns = (now_ns(t) - before) * COST_FACTOR;
 	t->stat.applied++;
-	return true;
+	return !p->has_missed;
 }
 
 /* The state of a moment; the first one known when that is later. */
@@ -287,6 +300,50 @@ static struct process_state state_at(const struct process *p, int64_t time_ns)
 	for (int i = 0; state.since_ns > time_ns && i < PROCESS_OLDER && p->older[i].maps; i++)
 		state = p->older[i];
 	return state;
+}
+
+/* A state of before what is known last. Takes `maps`. */
+static void put_between(struct process *p, struct maps *maps, int64_t since_ns)
+{
+	int at = 0;
+
+	/* What is known last was so before, too. */
+	if (since_ns > p->since_ns) {
+		put_older(p, 0, maps__ref(p->maps), p->since_ns);
+		p->since_ns = p->known_ns;
+	}
+	while (at < PROCESS_OLDER && p->older[at].maps && p->older[at].since_ns > since_ns)
+		at++;
+	/* Samples that were deferred come behind others, and one behind the other. */
+	put_older(p, at < PROCESS_OLDER ? at : PROCESS_OLDER - 1, maps, since_ns);
+}
+
+/*
+ * A sample waits in its ring, and meanwhile another one of later brought the state up to its time,
+ * or had /proc read, which speaks of now. The state of a moment before is one that is known, and
+ * what the kernel told from there on; or the first one of after it, and all that was told until
+ * that moment, as far as it is remembered.
+ */
+static void look_back(struct processes *t, struct process *p, int64_t time_ns)
+{
+	struct process_state from = state_at(p, time_ns);
+	int64_t after_ns = from.since_ns;
+	struct maps *maps = NULL;
+
+	if (!t->trail || !from.maps || from.maps->n > MANY_RANGES ||
+	    (time_ns >= p->known_ns && time_ns >= p->since_ns))
+		return;
+	if (after_ns > time_ns)
+		after_ns = trail__origin(t->trail, p->id.pid, time_ns).time_ns;
+	trail__latest(t->trail, p->id.pid, after_ns, time_ns, &t->told);
+	if (t->told.n == 0 || maps__apply(from.maps, t->told.v, t->told.n, &maps) < 0)
+		return;
+	t->stat.applied++;
+	maps = known_state(p, maps);
+	if (maps == from.maps && from.since_ns <= time_ns)
+		maps__unref(maps);
+	else
+		put_between(p, maps, t->told.last_ns);
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -737,13 +794,16 @@ struct maps *processes__maps(struct processes *t, struct process *p,
 {
 	int64_t time_ns = (int64_t)sample->head.time_ns;
 	bool advanced = advance(t, p, time_ns);
-	struct maps *maps = matching(t, p, sample);
+	struct maps *maps;
 
+	look_back(t, p, time_ns);
+	maps = matching(t, p, sample);
 	if ((!advanced || !maps || uncovered) && may_read(t, p, sample)) {
 		CLEANUP(fd__closep) int dir = procfs__open(&p->via);
 
 		if (dir >= 0) {
 			read_maps(t, p, dir);
+			look_back(t, p, time_ns);
 			advanced = true;
 			maps = matching(t, p, sample);
 		}
@@ -751,7 +811,7 @@ struct maps *processes__maps(struct processes *t, struct process *p,
 	*ret_certain = advanced && maps;
 	if (!advanced && p->maps && p->maps->n > MANY_RANGES)
 		return NULL;
-	return maps ? maps : p->maps;
+	return maps ? maps : state_at(p, time_ns).maps;
 }
 
 /* The directory of /proc that belongs to the process; -1: it is gone. */

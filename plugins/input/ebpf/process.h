@@ -55,6 +55,7 @@ struct process {
 	int64_t since_ns;
 	struct process_state older[PROCESS_OLDER]; /* newest first */
 	int64_t known_ns; /* what the kernel told until then is in `maps` */
+	bool has_missed;  /* but for some, since /proc was read */
 	enum dcm_unnamed why;
 	/*
 	 * Of readings of /proc/PID/maps: when the last one began and ended, and the waits before

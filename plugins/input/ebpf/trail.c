@@ -431,11 +431,22 @@ bool trail__replaced(const struct trail *t, uint32_t pid, int64_t time_ns)
 	return false;
 }
 
+static void give(struct trail_mappings *ret, const struct step *s)
+{
+	struct maps_range *r = &ret->v[ret->n++];
+
+	*r = s->object->what;
+	r->start = s->start;
+	r->end = s->end;
+	r->offset = s->offset;
+	r->time_ns = s->time_ns;
+	ret->last_ns = s->time_ns;
+}
+
 int trail__mappings(const struct trail *t, uint32_t pid, int64_t after_ns, int64_t until_ns,
 		    struct trail_mappings *ret)
 {
 	const struct of_pid *p = find(t, pid);
-	struct maps_range *r;
 
 	ret->n = 0;
 	ret->last_ns = 0;
@@ -450,15 +461,24 @@ int trail__mappings(const struct trail *t, uint32_t pid, int64_t after_ns, int64
 			continue;
 		if (ret->n == TRAIL_MAPPINGS)
 			return -ENODATA;
-		r = &ret->v[ret->n++];
-		*r = s->object->what;
-		r->start = s->start;
-		r->end = s->end;
-		r->offset = s->offset;
-		r->time_ns = s->time_ns;
-		ret->last_ns = s->time_ns;
+		give(ret, s);
 	}
 	return 0;
+}
+
+void trail__latest(const struct trail *t, uint32_t pid, int64_t after_ns, int64_t until_ns,
+		   struct trail_mappings *ret)
+{
+	const struct of_pid *p = find(t, pid);
+	size_t end = p ? first_after(p, until_ns) : 0, i = p ? first_after(p, after_ns) : 0;
+
+	ret->n = 0;
+	ret->last_ns = 0;
+	if (end > i && end - i > TRAIL_MAPPINGS)
+		i = end - TRAIL_MAPPINGS;
+	for (; i < end; i++)
+		if (p->steps.v[i].kind == STEP_MAP)
+			give(ret, &p->steps.v[i]);
 }
 
 void trail__sweep(struct trail *t, int64_t now_ns)

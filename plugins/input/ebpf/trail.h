@@ -61,6 +61,10 @@ struct trail_mappings {
 int trail__mappings(const struct trail *t, uint32_t pid, int64_t after_ns, int64_t until_ns,
 		    struct trail_mappings *ret);
 
+/* As many of the last of those as are remembered; nothing says whether some are missing. */
+void trail__latest(const struct trail *t, uint32_t pid, int64_t after_ns, int64_t until_ns,
+		   struct trail_mappings *ret);
+
 /* Forgets processes that ended 2 s before. */
 void trail__sweep(struct trail *t, int64_t now_ns);
 
