@@ -310,6 +310,19 @@ static void test_only_the_end_of_a_large_file_is_read(void **state)
 	assert_int_equal(source__read(&s, 16), 0);
 	assert_in_map(&s.map, 0x20, NULL);
 	assert_in_map(&s.map, 0x30, "third");
+	/* Forgotten for want of memory, and read anew: what was passed over counts once. */
+	assert_int_equal(s.n_unread, 21);
+	source__forget(&s);
+	assert_int_equal(source__read(&s, 16), 0);
+	assert_in_map(&s.map, 0x30, "third");
+	assert_int_equal(s.n_unread, 21);
+	write_as("large.map", "40 10 fourth, a long one\n50 10 5\n", O_APPEND);
+	assert_int_equal(source__read(&s, 16), 0);
+	assert_int_equal(s.n_unread, 21 + 33 - 16);
+	/* Rewritten, it is another text. */
+	write_as("large.map", "10 10 first\n20 10 second\n30 10 third\n", O_TRUNC);
+	assert_int_equal(source__read(&s, 16), 0);
+	assert_int_equal(s.n_unread, 21 + 33 - 16 + 21);
 	/* A gigabyte without a line: each call reads its share. */
 	assert_int_equal(truncate(path_of("large.map"), 1 << 30), 0);
 	for (unsigned i = 0; i < 3; i++) {

@@ -171,6 +171,7 @@ int source__open(struct source *s, int root_fd, const char *path, const struct s
 	}
 	fd__close(s->fd);
 	s->told_cut = s->told_skipped = false;
+	s->reached = 0;
 	s->lines_before = source__stat(s).n_lines;
 	s->skipped_before = source__stat(s).n_skipped;
 	s->fd = take_fd(fd);
@@ -198,6 +199,8 @@ static void advance(struct source *s, const char *text, size_t n)
 	size_t keep = n < SOURCE_MARK_BYTES ? n : SOURCE_MARK_BYTES;
 
 	s->offset += n;
+	if (s->offset > s->reached)
+		s->reached = s->offset;
 	/* A short piece says little of itself; what was before it stays in front of it. */
 	if (keep < SOURCE_MARK_BYTES && s->n_mark) {
 		size_t old = SOURCE_MARK_BYTES - keep < s->n_mark ? SOURCE_MARK_BYTES - keep : s->n_mark;
@@ -214,11 +217,16 @@ static void advance(struct source *s, const char *text, size_t n)
 /* Of a file that is too large only the end is read, from the first whole line on. */
 static void skip_to_end(struct source *s, uint64_t file_bytes, uint64_t max_file_bytes)
 {
+	uint64_t begin = file_bytes - max_file_bytes;
+
 	if (s->format == SOURCE_JITDUMP || file_bytes - s->offset <= max_file_bytes)
 		return;
-	s->n_unread += file_bytes - max_file_bytes - s->offset;
+	if (begin > s->reached) {
+		s->n_unread += begin - s->reached;
+		s->reached = begin;
+	}
 	source__forget(s);
-	s->offset = file_bytes - max_file_bytes;
+	s->offset = begin;
 	s->skip_line = true;
 	s->is_cut = true;
 }
@@ -267,6 +275,7 @@ int source__read(struct source *s, uint64_t max_file_bytes)
 	if (!is_continued(s, (uint64_t)st.st_size)) {
 		s->n_rewrites++;
 		source__forget(s);
+		s->reached = 0;
 	}
 	skip_to_end(s, (uint64_t)st.st_size, max_file_bytes);
 	if (s->offset == (uint64_t)st.st_size)

@@ -49,9 +49,10 @@ struct source {
 	bool is_cut;			       /* the reading began behind the file's beginning */
 	bool told_cut, told_skipped;	       /* of this file: said already */
 	uint64_t lines_before, skipped_before; /* counts when this file was opened */
-	uint64_t n_unread; /* bytes of perf maps that were passed over, of all time */
-	bool is_behind;	   /* the last reading stopped at SOURCE_BYTES_AT_ONCE */
-	uint64_t n_reads;  /* bytes that were read, of all time */
+	uint64_t n_unread; /* bytes of perf maps that were passed over, of all time: each once */
+	uint64_t reached; /* of this file, read or counted there: a second reading counts none again */
+	bool is_behind;	  /* the last reading stopped at SOURCE_BYTES_AT_ONCE */
+	uint64_t n_reads; /* bytes that were read, of all time */
 	uint64_t n_rewrites;
 };
 
