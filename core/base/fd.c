@@ -10,10 +10,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "core/base/cleanup.h"
@@ -50,6 +52,53 @@ int fd__open_regular(const char *path)
 	CLEANUP(fd__closep) int at = open(path, O_PATH | O_CLOEXEC);
 
 	return at < 0 ? -errno : fd__reopen_regular(at);
+}
+
+/* Each part by itself, no links: an O_PATH descriptor. */
+static int walk(int root, const char *path)
+{
+	CLEANUP(fd__closep) int at = openat(root, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	while (at >= 0) {
+		char part[NAME_MAX + 1];
+		size_t n;
+		int next;
+
+		path += strspn(path, "/");
+		n = strcspn(path, "/");
+		if (n == 0)
+			return -EISDIR;
+		if (n > NAME_MAX)
+			return -ENAMETOOLONG;
+		memcpy(part, path, n);
+		part[n] = '\0';
+		path += n;
+		if (strcmp(part, "..") == 0)
+			return -EXDEV;
+		if (*path == '\0') {
+			next = openat(at, part, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+			return next < 0 ? -errno : next;
+		}
+		next = openat(at, part, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (next < 0)
+			return -errno;
+		close(at);
+		at = next;
+	}
+	return -errno;
+}
+
+int fd__open_beneath(int root, const char *path)
+{
+	struct open_how how = {
+		.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
+	};
+	long fd = syscall(SYS_openat2, root, path, &how, sizeof(how));
+
+	if (fd >= 0)
+		return (int)fd;
+	return errno == ENOSYS || errno == EPERM || errno == EINVAL ? walk(root, path) : -errno;
 }
 
 /* fd__read_all() without the care for the buffer on failure. */

@@ -38,6 +38,12 @@ int fd__read_path(int dirfd, const char *path, size_t max_bytes, struct buf *b);
 int fd__open_regular(const char *path);
 /* The same of what is behind an O_PATH descriptor, which stays the caller's. */
 int fd__reopen_regular(int at);
+/*
+ * What lies at a path beneath a root directory, as an O_PATH descriptor: no part of the path leads
+ * out of the root, links are taken as those see them who live there. Before Linux 5.6, and where a
+ * sandbox refuses openat2(2), none is followed on the way (-ENOTDIR), nor is ".." (-EXDEV).
+ */
+int fd__open_beneath(int root, const char *path);
 
 /* All n bytes or a negative errno; short writes go on, EINTR too. */
 int fd__write_all(int fd, const void *p, size_t n);

@@ -56,10 +56,9 @@ static int open_mapped(int dir, uint64_t start, uint64_t end)
 	return reopen_code(open_at(dir, name, O_PATH));
 }
 
-static int open_inside(int dir, const char *path, int flags, uint64_t resolve)
+static int open_inside(int dir, const char *path)
 {
-	struct open_how how = { .flags = (uint64_t)flags | O_CLOEXEC,
-				.resolve = RESOLVE_IN_ROOT | resolve };
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT };
 	long fd = syscall(SYS_openat2, dir, path, &how, sizeof(how));
 
 	return fd < 0 ? -errno : (int)fd;
@@ -88,7 +87,7 @@ static int open_names(int dir, const char *path)
 
 	if (!has_name_of_names(path))
 		return -EPERM;
-	at = open_inside(dir, path, O_PATH | O_NOFOLLOW, RESOLVE_NO_MAGICLINKS);
+	at = fd__open_beneath(dir, path);
 	return at < 0 ? at : fd__reopen_regular(at);
 }
 
@@ -123,7 +122,7 @@ int direct__open(const struct dcm_guarded *g)
 	case DCM_GUARDED_MAPPED:
 		return open_mapped(g->dir, g->start, g->end);
 	case DCM_GUARDED_CODE:
-		return reopen_code(open_inside(g->dir, g->path, O_PATH, 0));
+		return reopen_code(open_inside(g->dir, g->path));
 	case DCM_GUARDED_NAMES:
 		return open_names(g->dir, g->path);
 	case DCM_GUARDED_CGROUP:

@@ -8,11 +8,15 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "core/base/cleanup.h"
@@ -473,6 +477,68 @@ static void test_mkdirs(void **state)
 	umask(mask);
 }
 
+/* openat2(2) is not there, as in the sandbox of an older container runtime. */
+static void refuse_openat2(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat2, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { .len = sizeof(code) / sizeof(*code), .filter = code };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+		_exit(99);
+}
+
+/* 0: all is as it should be; else the number of the case. */
+static int open_beneath_cases(int root, bool walks)
+{
+	static const struct {
+		const char *path;
+		int opened, walked; /* 0 or a negative errno */
+	} cases[] = {
+		{ "/in/file", 0, 0 },
+		{ "//in//file", 0, 0 },
+		{ "/in/none", -ENOENT, -ENOENT },
+		{ "/in/link", 0, 0 },		/* the link itself, which is no regular file */
+		{ "/up/in/file", 0, -ENOTDIR }, /* up is a link to the root */
+		{ "/in/../in/file", 0, -EXDEV },
+		{ "/../../../etc/passwd", -ENOENT, -EXDEV },
+	};
+
+	for (int i = 0; i < (int)(sizeof(cases) / sizeof(*cases)); i++) {
+		int fd = fd__open_beneath(root, cases[i].path);
+
+		if ((fd < 0 ? fd : 0) != (walks ? cases[i].walked : cases[i].opened))
+			return i + 1;
+		fd__close(fd);
+	}
+	return 0;
+}
+
+static int open_beneath_without(void)
+{
+	CLEANUP(fd__closep) int root = open(in_dir("root"), O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	refuse_openat2();
+	return open_beneath_cases(root, true);
+}
+
+static void test_open_beneath(void **state)
+{
+	CLEANUP(fd__closep) int root = -1;
+
+	(void)state;
+	assert_int_equal(shell_in(in_dir("."), "mkdir -p root/in && : >root/in/file && "
+					       "ln -s file root/in/link && ln -s / root/up"),
+			 0);
+	root = open(in_dir("root"), O_PATH | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(open_beneath_cases(root, false), 0);
+	assert_int_equal(child__status(open_beneath_without), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -491,6 +557,7 @@ int main(void)
 		cmocka_unit_test(test_replace_on_a_full_disk),
 		cmocka_unit_test(test_replace_under_a_reader),
 		cmocka_unit_test(test_mkdirs),
+		cmocka_unit_test(test_open_beneath),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);

@@ -35,7 +35,7 @@ static int refuse(const struct dcm_host *host, const struct dcm_guarded *g)
 {
 	(void)host;
 	(void)g;
-	return -EPERM;
+	return -ENOSYS;
 }
 
 static void keep_name(void *ctx, uint32_t i, const struct dcm_symbol *symbol)

@@ -6,21 +6,16 @@
  * device does something. Looking may wait for a file system that never answers: the host is asked
  * for it, which waits for a second at most where it has a process for such things.
  *
- * openat2(2) with RESOLVE_IN_ROOT (Linux 5.6) takes links as the container sees them. Older
- * kernels, and sandboxes that refuse it, get a walk that follows no link at all.
+ * Links are taken as the container sees them, where the kernel can (fd__open_beneath).
  *
  * Threads: the owner's lock. Limits: SOURCE_BYTES_AT_ONCE a call, those of map.h.
  */
 #include "plugins/input/perf_map/source.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <linux/openat2.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "core/base/cleanup.h"
@@ -78,60 +73,17 @@ uint64_t source__n_known(const struct source *s)
 
 /* --- opening --- */
 
-/* Each part by itself, no links: an O_PATH descriptor. */
-static int walk(int root_fd, const char *path)
-{
-	CLEANUP(fd__closep) int at = fcntl(root_fd, F_DUPFD_CLOEXEC, 3);
-
-	while (at >= 0) {
-		char part[NAME_MAX + 1];
-		size_t n;
-		int next;
-
-		path += strspn(path, "/");
-		n = strcspn(path, "/");
-		if (n == 0)
-			return -EISDIR;
-		if (n > NAME_MAX)
-			return -ENAMETOOLONG;
-		memcpy(part, path, n);
-		part[n] = '\0';
-		path += n;
-		if (strcmp(part, "..") == 0)
-			return -EXDEV;
-		if (*path == '\0') {
-			next = openat(at, part, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-			return next < 0 ? -errno : next;
-		}
-		next = openat(at, part, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (next < 0)
-			return -errno;
-		close(at);
-		at = next;
-	}
-	return -errno;
-}
-
-static bool is_refused(int fd)
-{
-	return fd == -ENOSYS || fd == -EPERM || fd == -EINVAL;
-}
-
 static int open_ourselves(int root_fd, const char *path)
 {
-	struct open_how how = {
-		.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
-		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
-	};
-	long fd = syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
-	CLEANUP(fd__closep) int at = fd < 0 ? -errno : (int)fd;
+	CLEANUP(fd__closep) int at = fd__open_beneath(root_fd, path);
 
-	if (is_refused(at))
-		at = walk(root_fd, path);
 	return at < 0 ? at : fd__reopen_regular(at);
 }
 
-/* By the host, but for a sandbox that refuses it. */
+/*
+ * By the host, but for one that has nothing of the kind: what it refuses would have us wait for
+ * file systems that it waits for in our place.
+ */
 static int open_beneath(const struct dcm_host *host, int root_fd, const char *path)
 {
 	const struct dcm_guarded g = {
@@ -139,7 +91,9 @@ static int open_beneath(const struct dcm_host *host, int root_fd, const char *pa
 	};
 	int fd = host ? host->open_guarded(host, &g) : -ENOSYS;
 
-	return is_refused(fd) ? open_ourselves(root_fd, path) : fd;
+	if (fd == -ENOSYS)
+		return open_ourselves(root_fd, path);
+	return fd == -EPERM ? -EACCES : fd;
 }
 
 static int acceptable(const struct stat *st, const struct source_owner *owner, int64_t not_before_s)
