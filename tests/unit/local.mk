@@ -322,6 +322,12 @@ tests_unit_test_ebpf_tables_CFLAGS = $(AM_CFLAGS) -fexceptions
 tests_unit_test_ebpf_tables_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_ebpf_tables_LDADD = $(SYMBOLIZE_LA) $(EBPF_UNWIND_LIBS) $(EBPF_PURE_LIBS) $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_ebpf_rules
+tests_unit_test_ebpf_rules_SOURCES = tests/unit/test_ebpf_rules.c $(EBPF_TEST) $(EBPF_MEMORY) $(ebpf_tables) \
+	$(ebpf_unwind)
+tests_unit_test_ebpf_rules_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_ebpf_rules_LDADD = $(SYMBOLIZE_LA) $(EBPF_UNWIND_LIBS) $(EBPF_PURE_LIBS) $(UNIT_LIBS)
+
 unit_tests += tests/unit/test_ebpf_files
 tests_unit_test_ebpf_files_SOURCES = tests/unit/test_ebpf_files.c $(EBPF_TEST)
 tests_unit_test_ebpf_files_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC) -Wl,--wrap=ioctl,--wrap=fstatfs

@@ -358,6 +358,49 @@ static void test_equal_rules_have_one_number(void **state)
 	free(memory);
 }
 
+/* Rules that nobody has any more leave their numbers to others; those that are kept keep theirs. */
+static void test_numbers_are_given_anew(void **state)
+{
+	enum { CAPACITY = 802, N = 100, FILES = 20 };
+	struct unwind_rule *memory = calloc(CAPACITY, sizeof(*memory));
+	struct unwind_rule rules[N + 1] = { { 0 } };
+	uint16_t numbers[FILES][N + 1];
+	bool is_used[CAPACITY] = { false };
+	struct dictionary d;
+
+	(void)state;
+	dictionary__init(&d, memory, CAPACITY);
+	for (int round = 1; round < 50; round++) {
+		for (int f = 0; f < FILES; f++) {
+			for (int i = 1; i <= N; i++)
+				rules[i] = (struct unwind_rule){ .cfa = UNWIND_CFA_SP,
+								 .off = (int16_t)f,
+								 .cfa_off = round * 1000 + i };
+			if (f == 0 && round > 1)
+				rules[1].cfa_off = 1001; /* it is there from the first round on */
+			assert_int_equal(dictionary__numbers(&d, rules, N + 1, numbers[f]), 0);
+			for (int i = 1; i <= N; i++)
+				if (memory[numbers[f][i]].cfa != UNWIND_CFA_UNSUPPORTED)
+					assert_memory_equal(&memory[numbers[f][i]], &rules[i],
+							    sizeof(*rules));
+		}
+		assert_true(d.n_refused > 0);
+		assert_true(dictionary__room(&d) < CAPACITY / 8);
+		/* The first rule of the first file stays, and all of the last one. */
+		memset(is_used, 0, sizeof(is_used));
+		is_used[numbers[0][1]] = true;
+		for (int i = 1; i <= N; i++)
+			is_used[numbers[FILES - 1][i]] = true;
+		assert_int_equal(dictionary__keep(&d, is_used), 0);
+		assert_true(dictionary__room(&d) >= CAPACITY - 2 - N - 1);
+		assert_int_equal(numbers[0][1], 2);
+		assert_int_equal(memory[2].cfa_off, 1001);
+	}
+	assert_true(d.n <= CAPACITY);
+	dictionary__fini(&d);
+	free(memory);
+}
+
 /* A file of rules that nobody else has leaves room for others. */
 static void test_no_file_takes_all_numbers(void **state)
 {
@@ -430,6 +473,7 @@ int main(void)
 		cmocka_unit_test(test_an_overfull_page_forgets),
 		cmocka_unit_test(test_no_room_leaves_nothing),
 		cmocka_unit_test(test_equal_rules_have_one_number),
+		cmocka_unit_test(test_numbers_are_given_anew),
 		cmocka_unit_test(test_no_file_takes_all_numbers),
 		cmocka_unit_test(test_memory_runs_out),
 	};

@@ -35,8 +35,7 @@ static const struct meter own[METERS_N] = {
 				     "name" },
 	[METERS_TABLES_FILES] = { "unwind_tables_files", "files whose unwind tables are there" },
 	[METERS_TABLES_ROWS] = { "unwind_tables_rows", "rows of these tables" },
-	[METERS_TABLES_RULES] = { "unwind_tables_rules",
-				  "distinct rules of files so far, of 32,768" },
+	[METERS_TABLES_RULES] = { "unwind_tables_rules", "distinct rules of files, of 32,768" },
 	[METERS_TABLES_RULES_REFUSED] = { "unwind_tables_rules_refused",
 					  "rules of files that found no room so far: code with "
 					  "these cannot be walked" },

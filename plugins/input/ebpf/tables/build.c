@@ -6,7 +6,8 @@
  * The thread is a batch job, but not at low priority: on a busy machine samples would wait for it
  * that the kernel can defer only so many of. When the heap is full, the thread takes the tables of
  * files that no walk has met for two epochs (20 s), waits until their memory has rested, and tries
- * once more; a file that still finds no room is left for a minute.
+ * once more; a file that still finds no room is left for a minute. It does the same, once a minute
+ * at most, when little room is left for rules.
  */
 #include "plugins/input/ebpf/tables/state.h"
 
@@ -34,6 +35,8 @@ enum {
 	 * descriptor to compile from.
 	 */
 	KEPT_ROWS = 2048,
+	CROWDED = 8,	    /* rules: less than that part of all numbers is left */
+	COLLECT_EPOCHS = 6, /* between two looks for rules that nobody has any more */
 };
 #define REST_NS	   1100000000ll	  /* a little more than memory has to rest */
 #define MEMORY_MAX (512ull << 20) /* of one compilation */
@@ -74,6 +77,9 @@ static void take_tables(struct tables *t, struct tables_file *f)
 		t->stat.n_rows -= f->pages.n_rows;
 	}
 	pages__release(&f->pages, t->heap, thread__mono_ns());
+	free(f->numbers);
+	f->numbers = NULL;
+	f->n_numbers = 0;
 }
 
 void tables_file__unref(struct tables *t, struct tables_file *f)
@@ -192,6 +198,14 @@ static struct tables_file *least_used(struct tables *t)
 	return best;
 }
 
+static void evict_one(struct tables *t, struct tables_file *f)
+{
+	t->stat.evictions++;
+	take_tables(t, f);
+	f->state = TABLES_FILE_EVICTED;
+	tables__republish(t, f);
+}
+
 bool tables__evict(struct tables *t, uint64_t bytes)
 {
 	uint64_t freed = heap__stat(t->heap).resting_bytes;
@@ -202,10 +216,7 @@ bool tables__evict(struct tables *t, uint64_t bytes)
 		if (!f)
 			return false;
 		freed += f->pages.bytes;
-		t->stat.evictions++;
-		take_tables(t, f);
-		f->state = TABLES_FILE_EVICTED;
-		tables__republish(t, f);
+		evict_one(t, f);
 	}
 	return true;
 }
@@ -281,6 +292,8 @@ static int place(struct tables *t, struct tables_file *f, const struct unwind_ro
 		r = pages__build(t->heap, rows, numbers, thread__mono_ns(), &f->pages);
 	if (r < 0)
 		return r;
+	f->numbers = take_ptr(numbers);
+	f->n_numbers = rows->n_rules;
 	head = heap__at(t->heap, f->pages.table);
 	head->used = *t->memory.epoch;
 	t->stat.no_room += f->pages.n_overfull;
@@ -294,18 +307,68 @@ static uint64_t estimate(const struct unwind_rows *rows)
 	       rows->code_bytes / TABLES_PAGE_BYTES * (sizeof(struct tables_page) + ROUNDING);
 }
 
-/* With the lock, which it gives up while memory rests. */
-static int place_or_evict(struct tables *t, struct tables_file *f, const struct unwind_rows *rows)
+/* Until what was given back has rested. With the lock, which it gives up meanwhile. */
+static void rest(struct tables *t)
 {
-	int r = place(t, f, rows);
-	struct timespec until;
+	struct timespec until = thread__timespec(thread__mono_ns() + REST_NS);
 
-	if (r != -ENOSPC || !tables__evict(t, estimate(rows)))
-		return r;
-	until = thread__timespec(thread__mono_ns() + REST_NS);
 	while (!t->bg.stopping && pthread_cond_timedwait(&t->bg.changed, &t->bg.lock, &until) == 0)
 		;
 	heap__recycle(t->heap, thread__mono_ns());
+}
+
+/* The numbers of rules that no file's tables have any more are given anew. */
+static void collect(struct tables *t)
+{
+	CLEANUP(mem__freep) bool *is_used = mem__zalloc(t->rules.capacity, sizeof(*is_used));
+
+	for (uint32_t b = 0; b < TABLES_FILE_BUCKETS && is_used; b++)
+		for (const struct tables_file *f = t->files[b]; f; f = f->next)
+			for (uint32_t i = 0; i < f->n_numbers; i++)
+				is_used[f->numbers[i]] = true;
+	/* Whoever still reads rules of withdrawn tables sees this before another's in their place. */
+	__atomic_fetch_add(t->memory.heap.recycled, 1, __ATOMIC_SEQ_CST);
+	if (is_used)
+		dictionary__keep(&t->rules, is_used);
+}
+
+/*
+ * Some rules of the file found no room, and little is left for anybody's: tables that nobody has
+ * used lately go, and their rules, and the file is placed once more. With the lock, as above.
+ */
+static int place_again(struct tables *t, struct tables_file *f, const struct unwind_rows *rows)
+{
+	t->collected_epoch = *t->memory.epoch;
+	t->stat.no_room -= f->pages.n_overfull;
+	for (struct tables_file *other; (other = least_used(t));)
+		evict_one(t, other);
+	take_tables(t, f);
+	rest(t);
+	if (t->bg.stopping)
+		return -ECANCELED;
+	collect(t);
+	return place(t, f, rows);
+}
+
+static bool is_crowded(const struct tables *t)
+{
+	return dictionary__room(&t->rules) < t->rules.capacity / CROWDED &&
+	       (!t->collected_epoch || *t->memory.epoch - t->collected_epoch >= COLLECT_EPOCHS);
+}
+
+/* With the lock, which it gives up while memory rests. */
+static int place_or_evict(struct tables *t, struct tables_file *f, const struct unwind_rows *rows)
+{
+	uint64_t n_refused = t->rules.n_refused;
+	int r = place(t, f, rows);
+
+	if (r == 0 && t->rules.n_refused > n_refused && is_crowded(t)) {
+		t->rules.n_refused = n_refused;
+		return place_again(t, f, rows);
+	}
+	if (r != -ENOSPC || !tables__evict(t, estimate(rows)))
+		return r;
+	rest(t);
 	return t->bg.stopping ? -ECANCELED : place(t, f, rows);
 }
 

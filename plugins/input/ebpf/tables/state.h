@@ -35,6 +35,8 @@ struct tables_file {
 	uint32_t refused_epoch; /* when there was no room */
 	int fd;
 	struct pages pages;
+	uint16_t *numbers; /* [n_numbers] of the dictionary, in its pages */
+	uint32_t n_numbers;
 	char build_id[129];
 };
 
@@ -55,8 +57,9 @@ struct tables {
 	struct tables_image_entry *images[TABLES_IMAGE_BUCKETS];
 	struct tables_file *files[TABLES_FILE_BUCKETS];
 	struct tables_file *queue, **queue_end;
-	struct tables_stat stat; /* but for the heap's */
-	int64_t epoch_ns;	 /* mono, of the last change of the epoch */
+	struct tables_stat stat;  /* but for the heap's */
+	int64_t epoch_ns;	  /* mono, of the last change of the epoch */
+	uint32_t collected_epoch; /* when rules of files that have gone were looked for last */
 
 	struct background bg;	/* its lock: over all above and below */
 	_Atomic bool cancelled; /* stopping, for a compilation that runs */

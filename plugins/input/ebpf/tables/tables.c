@@ -458,7 +458,7 @@ struct tables_stat tables__stat(struct tables *t)
 	pthread_mutex_lock(&t->bg.lock);
 	stat = t->stat;
 	stat.heap = heap__stat(t->heap);
-	stat.n_rules = t->rules.n;
+	stat.n_rules = t->rules.n - t->rules.n_free;
 	stat.rules_refused = t->rules.n_refused;
 	pthread_mutex_unlock(&t->bg.lock);
 	return stat;
