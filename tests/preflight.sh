@@ -106,15 +106,16 @@ wait $pid
 pid=
 
 # A foreign program's port is one that no start gets.
+: >"$dir/holder"
 if command -v python3 >/dev/null; then
 	python3 -c '
 import socket, sys, time
 s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
 s.bind(("127.0.0.1", int(sys.argv[1]))); s.listen(); print("ready", flush=True)
 while True:
-	c, _ = s.accept(); c.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"); c.close()' "$port" >"$dir/log" &
+	c, _ = s.accept(); c.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"); c.close()' "$port" >"$dir/holder" &
 	pid=$!
-	wait_for 20 grep -q ready "$dir/log"
+	wait_for 20 grep -q ready "$dir/holder" || echo "not ok foreign: it has no port"
 	expect foreign_port 1 "server.listen: $listen: the port is in use" '{ storage: { memory: {} } }'
 else
 	echo "skip foreign_port: python3 is missing"
