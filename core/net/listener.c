@@ -56,7 +56,8 @@ struct listener {
 	bool accepter_runs;
 	_Atomic bool stopping;
 	/* Handed to libmicrohttpd, of those begun there, and of those ended. */
-	uint32_t n_handed; /* the accepter's */
+	uint32_t n_handed; /* the accepter's, like the time of the last one */
+	int64_t handed_ns;
 	_Atomic uint32_t n_begun, n_ended;
 	/* Both of the event thread. */
 	uint64_t reserved; /* by all requests together, for their bodies in memory */
@@ -383,10 +384,12 @@ static void accept_some(struct listener *l, const struct sockets_one *s)
 			continue;
 		}
 		/* It owns the descriptor from here on, also when it refuses. */
-		if (MHD_add_connection(l->mhd, fd, (struct sockaddr *)&ss, n) == MHD_YES)
-			l->n_handed++;
-		else
+		if (MHD_add_connection(l->mhd, fd, (struct sockaddr *)&ss, n) != MHD_YES) {
 			stats__counter_add(l->n_refused, 1);
+			continue;
+		}
+		l->n_handed++;
+		l->handed_ns = now_ns();
 	}
 }
 
@@ -415,7 +418,7 @@ static void *accept_all(void *ctx)
 	p[n] = (struct pollfd){ .fd = l->wake_fd, .events = POLLIN };
 	while (!l->stopping) {
 		/* One for which memory ran out after it was handed over has neither begun nor ended. */
-		if (now_ns() - last_accept > 2 * SECOND)
+		if (now_ns() - l->handed_ns > 2 * SECOND)
 			l->n_handed = l->n_begun;
 		if (poll(p, n + 1, tick_ms(l, last_accept)) > 0)
 			for (uint32_t i = 0; i < n; i++)

@@ -442,10 +442,13 @@ int pipeline__add(struct pipeline *p, struct destination_config *config, struct 
 static int queue_for(struct destination *d, const struct destination_config *config, struct queue **ret)
 {
 	struct destination like = *d;
+	struct queue_view view;
 	bool same = d->policy == config->policy && d->reserve_bytes == config->reserve_bytes &&
 		    d->max_bytes == config->max_bytes;
 
-	if (same && !d->is_used_up) {
+	queue__view(d->queue, &view);
+	/* What the last plugin still owes an answer for is not the next one's. */
+	if (same && !d->is_used_up && view.n_popped == 0) {
 		*ret = queue__ref(d->queue);
 		return 0;
 	}
@@ -545,7 +548,7 @@ int pipeline__disconnect(struct pipeline *p, struct destination *d, int64_t dead
 	d->writer = NULL;
 	pthread_mutex_unlock(&p->mutex);
 	add_metrics(d);
-	r = writer__leave(writer, deadline_mono_ns);
+	r = writer__leave(writer, deadline_mono_ns + GRACE_NS);
 	if (r < 0)
 		leave_queue(d);
 	return r;

@@ -352,7 +352,7 @@ static int lose_new(struct queue *q, struct entry *e, const char *reason)
 	return 0;
 }
 
-int queue__push(struct queue *q, struct dcm_batch *batch, struct ack *ack)
+static int push(struct queue *q, struct dcm_batch *batch, struct ack *ack, int64_t pushed_mono_ns)
 {
 	struct thrown out = { .reason = "queue_full", .status = -ENOBUFS };
 	struct entry *e = NEW(struct entry);
@@ -364,7 +364,7 @@ int queue__push(struct queue *q, struct dcm_batch *batch, struct ack *ack)
 	e->item = (struct queue_item){ .batch = batch__ref(batch),
 				       .ack = ack__ref(ack),
 				       .bytes = batch->bytes,
-				       .pushed_mono_ns = clock__mono(q->clock) };
+				       .pushed_mono_ns = pushed_mono_ns };
 	pthread_mutex_lock(&q->pool->mutex);
 	fits = could_ever_fit(q, batch->bytes);
 	r = q->is_closed ? -ESHUTDOWN : fits ? find_room(q, batch->bytes, &out) : -EAGAIN;
@@ -382,6 +382,11 @@ int queue__push(struct queue *q, struct dcm_batch *batch, struct ack *ack)
 	ack__unref(ack, 0);
 	free(e);
 	return r;
+}
+
+int queue__push(struct queue *q, struct dcm_batch *batch, struct ack *ack)
+{
+	return push(q, batch, ack, clock__mono(q->clock));
 }
 
 /* ---- pop ---- */
@@ -508,7 +513,7 @@ void queue__move(struct queue *from, struct queue *to)
 	pthread_mutex_unlock(&from->pool->mutex);
 	for (; e; e = next) {
 		next = e->next;
-		r = queue__push(to, e->item.batch, e->item.ack);
+		r = push(to, e->item.batch, e->item.ack, e->item.pushed_mono_ns);
 		if (r < 0)
 			count_lost(from, e->item.batch, "no_memory");
 		batch__unref(e->item.batch);

@@ -87,7 +87,7 @@ int queue__push(struct queue *q, struct dcm_batch *batch, struct ack *ack);
 int queue__pop(struct queue *q, int64_t deadline_mono_ns, struct queue_item *ret);
 /*
  * Gives back the item's bytes, drops the batch, and settles the ack with `status`. Every popped
- * item comes here.
+ * item comes here, or to queue__put_back().
  */
 void queue__release(struct queue *q, struct queue_item *item, int status);
 /*

@@ -527,10 +527,14 @@ static int merge_named(struct turn *t, const struct question *q, const struct dc
 	c->host->builder_free(b);
 	if (r == 0 && q->diff)
 		compare__set_types(&t->compare, answer);
-	if (r == 0 && t->wants_span && !q->diff)
-		r = set_span(t, sel, &answer, err);
 	if (r == 0)
 		r = is_over(t, err);
+	/* What is there is not given up for want of time to say what time it covers. */
+	if (r == 0 && t->wants_span && !q->diff) {
+		r = set_span(t, sel, &answer, err);
+		if (r == -ETIMEDOUT)
+			r = 0;
+	}
 	if (r < 0)
 		return r;
 	if (!c->name) {

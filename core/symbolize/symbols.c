@@ -338,23 +338,27 @@ void symbols__offer(struct symbols *s, struct dcm_str build_id, struct dcm_str p
 		read_file(s, e, fd, path, is_rival);
 }
 
-/* Queues the file again, with the debuginfo that has come meanwhile. Under the lock. */
-static void read_again(struct symbols *s, struct file_entry *e, struct dcm_str path, int fd)
+/*
+ * Queues the file again, with the debuginfo that has come meanwhile. False without memory or
+ * descriptors, or while it is being read. Under the lock.
+ */
+static bool read_again(struct symbols *s, struct file_entry *e, struct dcm_str path, int fd)
 {
 	struct job *job = e->state == FILE_READY ? NEW(struct job) : NULL;
 
 	if (!job)
-		return; /* it is being read, or nobody wants it any more */
+		return false;
 	job->file = e;
 	job->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 	job->path = mem__dup_str(path.p, path.n);
 	if (job->fd < 0) {
 		free_job(job);
-		return;
+		return false;
 	}
 	e->state = FILE_QUEUED; /* its old table still answers */
 	s->n_fds++;
 	store__push(s, job);
+	return true;
 }
 
 void store__fetched(struct symbols *s, struct dcm_str build_id, struct dcm_str path, int fd, int rc,
@@ -408,14 +412,16 @@ static void queue_later(struct symbols *s)
 		struct dcm_str id = str__of(f->build_id);
 		struct file_entry *e = file_table__find(&s->files, id, hash__bytes(id.p, id.n, 0));
 
-		if (e && e->state == FILE_QUEUED) {
-			f->due_ns = now_ns + STORE_LOOK_EVERY_NS;
-			later__put(&s->later, f);
+		bool may_be = e && (e->state == FILE_QUEUED || e->state == FILE_READY);
+
+		/* Or another file with that build id has brought an answer. */
+		if (!may_be || (e->state == FILE_READY && e->n_unanswered == 0) ||
+		    read_again(s, e, str__of(f->path), f->fd)) {
+			later_file__free(f);
 			continue;
 		}
-		if (e)
-			read_again(s, e, str__of(f->path), f->fd);
-		later_file__free(f);
+		f->due_ns = now_ns + STORE_LOOK_EVERY_NS;
+		later__put(&s->later, f);
 	}
 }
 

@@ -637,6 +637,51 @@ static void what_waits_behind_one_that_hangs(void **state)
 	fake__fini(&next);
 }
 
+static void look_at_queue(void *ctx, const struct pipeline_view *v)
+{
+	if (strcmp(v->name, "d") == 0)
+		*(struct queue_view *)ctx = *v->queue;
+}
+
+/* What the one before has not answered for yet takes no room of the next one's. */
+static void what_is_owed_stays_behind(void **state)
+{
+	static struct fake f, next;
+	struct destination_config config = { .name = "d",
+					     .handle = &next,
+					     .storage = &fake__storage,
+					     .policy = QUEUE_DROP_OLDEST,
+					     .reserve_bytes = 8 << 20,
+					     .max_bytes = 8 << 20 };
+	struct queue_view view = { 0 };
+	struct told told = TOLD_INIT;
+	struct destination *d;
+	struct pipeline *p = begin(NULL);
+
+	(void)state;
+	fake__init(&f);
+	fake__init(&next);
+	f.keeps_done = true;
+	d = add(p, "d", &f, true, QUEUE_DROP_OLDEST, 8 << 20);
+	assert_int_equal(emit(p, 1, &told), 0);
+	assert_true(fake__wait_taken(&f, 1));
+	assert_int_equal(pipeline__disconnect(p, d, in_ms(10000)), 0);
+	pipeline__each(p, look_at_queue, &view);
+	assert_int_equal(view.n_popped, 1);
+	assert_int_equal(pipeline__connect(p, d, &config, NULL), 0);
+	pipeline__each(p, look_at_queue, &view);
+	assert_int_equal(view.n_popped, 0);
+	assert_int_equal(view.bytes, 0);
+	assert_int_equal(told.n, 0);
+	fake__settle(&f, 0);
+	wait_told(&told, 1);
+	assert_int_equal(told.n_errors, 0);
+	assert_int_equal(pipeline__remove(p, d, in_ms(10000)), 0);
+	end(p);
+	fake__fini(&f);
+	fake__fini(&next);
+}
+
 static void what_nobody_waits_for_is_counted(void **state)
 {
 	struct dcm_batch *b = numbered(0);
@@ -725,6 +770,7 @@ int main(void)
 		cmocka_unit_test(a_drain_has_a_deadline),
 		cmocka_unit_test(what_comes_waits_for_who_is_away),
 		cmocka_unit_test(what_waits_behind_one_that_hangs),
+		cmocka_unit_test(what_is_owed_stays_behind),
 		cmocka_unit_test(what_nobody_waits_for_is_counted),
 		cmocka_unit_test(every_allocation_may_fail),
 	};
