@@ -238,6 +238,8 @@ static int end_effort(struct effort *e, struct adder *a, uint32_t n, struct mete
 		if (from == a)
 			continue;
 		if (r == 0)
+			r = meter__look(meter->host, meter->budget);
+		if (r == 0)
 			r = join(a, from, imports ? &e->view->eras.v[e->era].import : NULL);
 		if (from)
 			a->ops->free(from);
