@@ -97,7 +97,8 @@ BEGIN {
 	loader = "^(ld-|_dl_)"
 	# What glibc's has by other names, what chooses among a library's functions for this processor, and crtbegin.o's.
 	loaders = "^(frame_dummy|(de)?register_tm_clones|dl_main|do_lookup_x|check_match|version_check_doit|map_doit|openaux|open_(path|verify).*|fillin_rpath|" \
-		"(init|handle|process|update|intel|cpu|elf|tunable|call|add|is|get)_[a-z_.]*|(str|mem|stp|wcs|wmem)[a-z_]*)$"
+		"(dl|rtld|elf|cpu|intel|tunable|init|handle|process|update|call|add|is|get|enter|do|resolve|expand|decompose|cache|" \
+		"search|copy|compute|allocate|match|relocate|security|setup|lookup|load|dfs|sort|remove)_[A-Za-z0-9_.]*|(str|mem|stp|wcs|wmem)[a-z_]*)$"
 	early = "stack deeper than its copy|tables not built yet"
 	other = "^(" ENVIRON["OTHER"] ")$"
 	n_chains = split(ENVIRON["CHAINS"], chains, "|")
