@@ -35,12 +35,15 @@ static size_t ipv6_length(const char *s, size_t n)
 	return inet_pton(AF_INET6, text, &address) == 1 ? (size_t)(end - s) + 1 : 0;
 }
 
+size_t url__name_length(const char *s)
+{
+	return strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_");
+}
+
 /* Of [n] bytes: NAME, NAME:PORT, [IPV6] or [IPV6]:PORT. */
 static bool is_host(const char *s, size_t n)
 {
-	static const char in_name[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_";
-	size_t name = n > 0 && s[0] == '[' ? ipv6_length(s, n) : strspn(s, in_name);
+	size_t name = n > 0 && s[0] == '[' ? ipv6_length(s, n) : url__name_length(s);
 
 	if (name == 0 || name > n)
 		return false;

@@ -8,6 +8,7 @@
 #define DECIMA_BASE_URL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /*
  * http:// or https:// with a host, perhaps a port of 1 to 65535, and a path behind; or
@@ -15,5 +16,8 @@
  * characters. Stricter than curl, which would ask a host that is called like a typing error.
  */
 bool url__is_askable(const char *url);
+
+/* How many bytes from there on can be of a host's name or of its IPv4 address. */
+size_t url__name_length(const char *s);
 
 #endif

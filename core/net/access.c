@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/base/str.h"
+#include "core/base/url.h"
 
 /* "[::1]:80", "host:80", "host" to the host alone. */
 static struct dcm_str strip_port(struct dcm_str host)
@@ -60,11 +61,9 @@ bool access__is_loopback(struct dcm_str host)
 
 bool access__is_host(const char *name)
 {
-	static const char fit[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_";
 	bool loopback;
 
-	return is_ip(str__of(name), &loopback) || (*name && !name[strspn(name, fit)]);
+	return is_ip(str__of(name), &loopback) || (*name && !name[url__name_length(name)]);
 }
 
 /*

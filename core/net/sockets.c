@@ -5,7 +5,6 @@
 #include "core/net/sockets.h"
 
 #include <arpa/inet.h>
-#include <ctype.h>
 #include <errno.h>
 #include <netdb.h>
 #include <stdio.h>
@@ -20,6 +19,7 @@
 #include "core/base/fd.h"
 #include "core/base/str.h"
 #include "core/base/units.h"
+#include "core/base/url.h"
 
 enum { BACKLOG = 256 };
 
@@ -63,10 +63,7 @@ static bool is_host(const char *host)
 	}
 	if (host[0] && host[strspn(host, "0123456789.")] == '\0')
 		return inet_aton(host, &v4) == 1;
-	for (; *host; host++)
-		if (!isalnum((unsigned char)*host) && !strchr("-._", *host))
-			return false;
-	return true;
+	return host[url__name_length(host)] == '\0';
 }
 
 int sockets__check(const char *address, struct dcm_error *err)
