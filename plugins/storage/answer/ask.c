@@ -11,15 +11,21 @@
 #include "plugins/storage/answer/answer.h"
 #include "plugins/storage/answer/meter.h"
 
+static void begin_view(const struct ask *a, struct view *v, const struct dcm_host *host,
+		       const struct dcm_select *sel, uint32_t n_sel)
+{
+	view__init(v, host, sel, n_sel);
+	v->crew = a->crew;
+	v->stock = a->stock;
+}
+
 /* What a question of one selection looks at. The view may be ended after a failure too. */
 static int look(struct ask *a, struct view *v, const struct dcm_select *sel, bool needs_type,
 		struct dcm_error *err)
 {
 	int r = answer__check_select(sel, needs_type, err);
 
-	view__init(v, a->host, sel, 1);
-	v->crew = a->crew;
-	v->stock = a->stock;
+	begin_view(a, v, a->host, sel, 1);
 	if (r < 0)
 		return r;
 	return meter__explain(a->take(a, v), sel->budget, err);
@@ -86,9 +92,7 @@ int ask__merge(void *instance, const struct dcm_select *sel, uint32_t n_sel,
 		r = answer__check_selects(sel, n_sel, err);
 	if (r < 0)
 		return r;
-	view__init(&v, host, sel, n_sel);
-	v.crew = a->crew;
-	v.stock = a->stock;
+	begin_view(a, &v, host, sel, n_sel);
 	r = a->take(a, &v);
 	if (r == 0)
 		r = answer__merge(&v, by, answer);
