@@ -11,6 +11,7 @@
 #include "core/base/clock.h"
 #include "core/base/cond.h"
 #include "core/batch/batch.h"
+#include "tests/unit/unit.h"
 
 #define PATIENCE_NS ((int64_t)10 * 1000000000)
 
@@ -145,6 +146,13 @@ static int storage_write(void *instance, struct dcm_batch *const *batches, uint3
 	if (r == 0 && done)
 		done(ctx, 0);
 	return r;
+}
+
+void fake__assert_taken(const struct fake *f, uint64_t first, unsigned n)
+{
+	assert_int_equal(f->n_taken, n);
+	for (unsigned i = 0; i < n; i++)
+		assert_int_equal(f->sequences[i], first + i);
 }
 
 void fake__settle(struct fake *f, int status)

@@ -42,6 +42,8 @@ void fake__open_gate(struct fake *f);
 bool fake__wait_inside(struct fake *f);
 /* Until n batches were taken: true; false after 10 s. */
 bool fake__wait_taken(struct fake *f, unsigned n);
+/* Fails the test unless just n batches were taken, in order, the first of them with that sequence. */
+void fake__assert_taken(const struct fake *f, uint64_t first, unsigned n);
 /* Calls each `done` that is owed. */
 void fake__settle(struct fake *f, int status);
 

@@ -138,9 +138,7 @@ static void everyone_gets_everything_in_order(void **state)
 	assert_int_equal(told.n, 100);
 	assert_int_equal(told.n_errors, 0);
 	for (int i = 0; i < 3; i++) {
-		assert_int_equal(f[i].n_taken, 100);
-		for (uint64_t k = 0; k < 100; k++)
-			assert_int_equal(f[i].sequences[k], k + 1);
+		fake__assert_taken(&f[i], 1, 100);
 		assert_int_equal(pipeline__remove(p, d[i], in_ms(10000)), 0);
 		fake__fini(&f[i]);
 	}
@@ -592,9 +590,7 @@ static void what_comes_waits_for_who_is_away(void **state)
 	assert_int_equal(pipeline__flush(p, in_ms(10000)), 0);
 	wait_told(&told, 220);
 	assert_int_equal(told.n_errors, 0);
-	assert_int_equal(f.n_taken, 220);
-	for (uint64_t k = 0; k < 220; k++)
-		assert_int_equal(f.sequences[k], k + 1);
+	fake__assert_taken(&f, 1, 220);
 	assert_int_equal(pipeline__remove(p, d, in_ms(10000)), 0);
 	end(p);
 	stats__free(stats);
@@ -624,9 +620,7 @@ static void what_waits_behind_one_that_hangs(void **state)
 	assert_int_equal(pipeline__disconnect(p, d, in_ms(50)), -ETIMEDOUT);
 	assert_int_equal(pipeline__connect(p, d, &config, NULL), 0);
 	assert_int_equal(pipeline__flush(p, in_ms(10000)), 0);
-	assert_int_equal(next.n_taken, 9);
-	for (uint64_t k = 0; k < 9; k++)
-		assert_int_equal(next.sequences[k], k + 2);
+	fake__assert_taken(&next, 2, 9);
 	assert_true(lost(stats, "d", "shutdown") == 0);
 	fake__open_gate(&f);
 	assert_true(fake__wait_taken(&f, 1));

@@ -114,9 +114,7 @@ static void an_output_gets_them_in_order(void **state)
 	for (uint64_t i = 1; i <= 50; i++)
 		push(&s, i);
 	assert_int_equal(writer__stop(s.writer, in_ms(10000), 0), 0);
-	assert_int_equal(s.fake.n_taken, 50);
-	for (uint64_t i = 0; i < 50; i++)
-		assert_int_equal(s.fake.sequences[i], i + 1);
+	fake__assert_taken(&s.fake, 1, 50);
 	assert_int_equal(s.n_acks, 50);
 	assert_int_equal(s.last_ack, 0);
 	end(&s);
@@ -275,18 +273,24 @@ static void stopping_ends_the_retries(void **state)
 	end(&s);
 }
 
+/* An output that hangs in a write, with one more waiting. */
+static void hang(struct setup *s)
+{
+	begin(s);
+	fake__close_gate(&s->fake);
+	start(s, false, 0);
+	push(s, 1);
+	assert_true(fake__wait_inside(&s->fake));
+	push(s, 2);
+}
+
 static void a_plugin_that_hangs_is_left_behind(void **state)
 {
 	static struct setup s;
 	struct stats *stats;
 
 	(void)state;
-	begin(&s);
-	fake__close_gate(&s.fake);
-	start(&s, false, 0);
-	push(&s, 1);
-	assert_true(fake__wait_inside(&s.fake));
-	push(&s, 2);
+	hang(&s);
 	assert_int_equal(writer__stop(s.writer, in_ms(50), 50000000), -ETIMEDOUT);
 	/* What waited is lost and said so; what the plugin has is still its. */
 	assert_int_equal(s.n_acks, 1);
@@ -324,9 +328,7 @@ static void what_one_leaves_the_next_one_writes(void **state)
 		queue__hold(s.queue, false);
 		start(&s, is_storage, 0);
 		assert_int_equal(writer__stop(s.writer, in_ms(10000), 0), 0);
-		assert_int_equal(s.fake.n_taken, 101);
-		for (uint64_t i = 0; i < 101; i++)
-			assert_int_equal(s.fake.sequences[i], i + 1);
+		fake__assert_taken(&s.fake, 1, 101);
 		assert_int_equal(s.n_acks, 101);
 		assert_int_equal(s.last_ack, 0);
 		end(&s);
@@ -339,12 +341,7 @@ static void one_that_hangs_leaves_what_waits(void **state)
 	struct queue_view v;
 
 	(void)state;
-	begin(&s);
-	fake__close_gate(&s.fake);
-	start(&s, false, 0);
-	push(&s, 1);
-	assert_true(fake__wait_inside(&s.fake));
-	push(&s, 2);
+	hang(&s);
 	assert_int_equal(writer__leave(s.writer, in_ms(50)), -ETIMEDOUT);
 	fake__open_gate(&s.fake);
 	assert_true(fake__wait_taken(&s.fake, 1));
