@@ -17,7 +17,7 @@ static unsigned looks(unsigned seconds, double samples_a_second)
 	while (now < seconds * SECOND) {
 		double found = (double)now / SECOND * samples_a_second;
 
-		wait = pace__next(wait, (uint64_t)found - (uint64_t)at);
+		wait = pace__next(wait, wait, (uint64_t)found - (uint64_t)at);
 		assert_in_range(wait, PACE_SHORTEST_NS, PACE_LONGEST_NS);
 		at = found;
 		now += wait;
@@ -40,11 +40,23 @@ static void test_by_load(void **state)
 static void test_comes_back_at_once(void **state)
 {
 	(void)state;
-	assert_int_equal(pace__next(PACE_LONGEST_NS, PACE_FEW), PACE_LONGEST_NS);
-	assert_int_equal(pace__next(PACE_LONGEST_NS, PACE_FEW + 1), PACE_SHORTEST_NS);
+	assert_int_equal(pace__next(PACE_LONGEST_NS, PACE_LONGEST_NS, PACE_FEW), PACE_LONGEST_NS);
+	assert_int_equal(pace__next(PACE_LONGEST_NS, PACE_LONGEST_NS, PACE_FEW + 1), PACE_SHORTEST_NS);
 	/* Woken by a ring, with however little in it. */
-	assert_int_equal(pace__next(0, 1), PACE_SHORTEST_NS);
-	assert_int_equal(pace__next(PACE_SHORTEST_NS, 1), 2 * PACE_SHORTEST_NS);
+	assert_int_equal(pace__next(0, 0, 1), PACE_SHORTEST_NS);
+	assert_int_equal(pace__next(PACE_SHORTEST_NS, PACE_SHORTEST_NS, 1), 2 * PACE_SHORTEST_NS);
+}
+
+/* Tables that became ready, say: where much begins, not little happens. */
+static void test_sooner_is_not_idle(void **state)
+{
+	int64_t wait = pace__next(0, 0, 1);
+
+	(void)state;
+	for (int i = 0; i < 10; i++)
+		wait = pace__next(wait, wait / 100, 1);
+	assert_int_equal(wait, PACE_SHORTEST_NS);
+	assert_int_equal(pace__next(wait, wait, 1), 2 * PACE_SHORTEST_NS);
 }
 
 int main(void)
@@ -52,6 +64,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_by_load),
 		cmocka_unit_test(test_comes_back_at_once),
+		cmocka_unit_test(test_sooner_is_not_idle),
 	};
 
 	return cmocka_run_group_tests_name("ebpf_pace", tests, NULL, NULL);

@@ -48,6 +48,7 @@ struct reader {
 	int64_t window_end_ns, second_ns; /* mono */
 	/* Until the next look at the rings (pace.h); 0: one of them woke us, or is not empty. */
 	int64_t wait_ns;
+	int64_t looked_ns;	    /* mono: at the rings, last */
 	int64_t show_ns, budget_ns; /* mono: when counters are shown, and budgets looked at, anyway */
 	uint64_t n_shown;	    /* records, when counters were shown */
 	int64_t pulse_ns;	    /* mono: of the next look whether events live */
@@ -472,15 +473,17 @@ static bool drain(struct reader *r)
 		.malformed = on_malformed,
 		.ctx = r,
 	};
+	int64_t now = r->host->mono_ns(r->host), waited_ns = now - r->looked_ns;
 	bool is_cut;
 
+	r->looked_ns = now;
 	r->n_taken = 0;
 	is_cut = sampler__drain(r->parts.sampler, &sink);
 	if (r->unwinder)
 		unwinder__retry(r->unwinder, r->n_windows, false);
 	processes__rest(r->processes);
 	watch__until(r->watch, INT64_MAX);
-	r->wait_ns = is_cut ? 0 : pace__next(r->wait_ns, r->n_taken);
+	r->wait_ns = is_cut ? 0 : pace__next(r->wait_ns, waited_ns, r->n_taken);
 	r->n_cut += is_cut;
 	return is_cut;
 }
