@@ -49,7 +49,7 @@ elif [ -n "$perf_map" ]; then
 	node --no-maglev-inlining -e 0 2>/dev/null && alone="$alone --no-maglev-inlining"
 	# It leaves an isolate-*.log where it is started. The JIT settles first.
 	cd "$dir" || exit 1
-	saved=$other other="$other|$native|(gettimeofday|operator |calloc|realloc|m(un|re)?map|m(advise|protect)).*"
+	saved=$other other="$other|$native|(gettimeofday|operator |m(un|re)?map|m(advise|protect)).*"
 	# Code made anew while it runs has no name until node writes the next line of its map.
 	anew='\[anon\][+]0x[0-9a-f]+'
 	# And all of it is walked by frame pointers: a sample in a prologue lacks the caller.

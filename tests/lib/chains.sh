@@ -5,7 +5,7 @@
 
 # What a program may be in at any moment instead of its chain's next: the C library, the loader, the vDSO, stubs, its clock.
 other='now|is_over|over|exit|_.*|lib.*|ld-.*|\[(vdso|plt)\].*|(clock_gettime|time|qsort|msort|memset|snprintf|setjmp|longjmp|sig'
-other="$other|malloc|free|memcpy|memmove|setitimer|getcontext|makecontext|swapcontext|setcontext|strcmp|strtod"
+other="$other|[cm]alloc|realloc|free|memcpy|memmove|setitimer|getcontext|makecontext|swapcontext|setcontext|strcmp|strtod"
 other="$other|printf|write|brk|sbrk|fstat|getrandom|pthread_|clone).*"
 
 # repeat N TEXT
