@@ -95,7 +95,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, SAMPLER_FILTER);
 	__type(key, __u32);
-	__type(value, __u8);
+	__type(value, __u64); /* when it was started; 0: user space named it */
 } filter_pids SEC(".maps");
 
 struct {
@@ -620,23 +620,38 @@ static __always_inline void event(struct task_struct *task, __u16 kind)
 
 static __always_inline void on_exit(struct task_struct *task)
 {
-	__u32 pid = bpf_get_current_pid_tgid() >> 32;
-
 	/* `live` has been lowered already. Two threads that end at once may both see 0. */
 	if (BPF_CORE_READ(task, signal, live.counter) > 0)
 		return;
 	event(task, SAMPLER_EXIT);
-	if (with_pid_filter && follow_children)
-		bpf_map_delete_elem(&filter_pids, &pid);
 }
 
 static __always_inline void on_fork(struct task_struct *parent, struct task_struct *child)
 {
 	__u32 from = BPF_CORE_READ(parent, tgid), to = BPF_CORE_READ(child, tgid);
-	__u8 one = 1;
+	struct sampler_stats *st = stats_of_cpu();
+	__u64 start = task_start(child);
 
-	if (from != to && bpf_map_lookup_elem(&filter_pids, &from))
-		bpf_map_update_elem(&filter_pids, &to, &one, BPF_ANY);
+	if (from == to || !bpf_map_lookup_elem(&filter_pids, &from))
+		return;
+	if (bpf_map_update_elem(&filter_pids, &to, &start, BPF_ANY) && st)
+		__sync_fetch_and_add(&st->stat[SAMPLER_STAT_FOLLOWED_FULL], 1);
+}
+
+/*
+ * Followed to the very end: what a process spends on giving back its memory comes behind its exit
+ * event (from Linux 6.16 on all of it). Another process may have the pid by now.
+ */
+static __always_inline void on_free(struct task_struct *task)
+{
+	__u32 pid = BPF_CORE_READ(task, tgid);
+	__u64 *start;
+
+	if ((__u32)BPF_CORE_READ(task, pid) != pid)
+		return;
+	start = bpf_map_lookup_elem(&filter_pids, &pid);
+	if (start && (*start == 0 || *start == task_start(task)))
+		bpf_map_delete_elem(&filter_pids, &pid);
 }
 
 /*
@@ -682,5 +697,19 @@ SEC("raw_tp/sched_process_fork")
 int process_fork_raw(__u64 *ctx)
 {
 	on_fork((void *)ctx[0], (void *)ctx[1]);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_free")
+int process_free(__u64 *ctx)
+{
+	on_free((void *)ctx[0]);
+	return 0;
+}
+
+SEC("raw_tp/sched_process_free")
+int process_free_raw(__u64 *ctx)
+{
+	on_free((void *)ctx[0]);
 	return 0;
 }

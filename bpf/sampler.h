@@ -19,6 +19,7 @@ enum {
 	SAMPLER_FRAMES = SAMPLER_KERNEL_FRAMES + SAMPLER_USER_FRAMES,
 	SAMPLER_SEEN = 4096, /* slots of the table of processes known to user space; a power of two */
 	SAMPLER_FILTER = 1024,	   /* pids or comms that a filter may name */
+	SAMPLER_FOLLOWED = 16384,  /* processes at once when children are followed */
 	SAMPLER_REGS = 16,	   /* registers of a deferred sample, by DWARF number */
 	SAMPLER_RAW_BYTES = 16384, /* of stack in a deferred sample, at most */
 	SAMPLER_RED_BYTES = 128, /* below the stack pointer, where what was just popped still lies */
@@ -98,6 +99,7 @@ enum sampler_outcome {
 	X(LOST_NS, "lost_ns", "CPU time of the samples lost, in nanoseconds")                      \
 	X(EVENTS, "events", "exec and exit records handed to user space")                          \
 	X(EVENTS_FULL, "events_full", "exec and exit records lost: the ring buffer was full")      \
+	X(FOLLOWED_FULL, "followed_full", "processes left out: too many are followed already")     \
 	X(KERNEL_FRAMES, "kernel_frames", "kernel frames in emitted samples")                      \
 	X(USER_FRAMES, "user_frames", "user frames in emitted samples")                            \
 	X(WINDOWS, "stack_reads", "reads of user stack memory")                                    \

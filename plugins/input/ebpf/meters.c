@@ -122,6 +122,7 @@ void meters__programs(struct meters *m, const struct sampler_stats *now)
 	lost(m, now, SAMPLER_STAT_BUSY, "samples_busy");
 	lost(m, now, SAMPLER_STAT_NO_SCRATCH, "samples_no_scratch");
 	lost(m, now, SAMPLER_STAT_EVENTS_FULL, "events_ring_full");
+	lost(m, now, SAMPLER_STAT_FOLLOWED_FULL, "processes_not_followed");
 	m->last = *now;
 }
 

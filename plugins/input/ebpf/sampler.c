@@ -29,7 +29,7 @@
 
 enum {
 	LOG_BYTES = 256 * 1024, /* of the verifier */
-	N_LINKS = 3,
+	N_LINKS = 4,
 	RECORD_BYTES = 512, /* an average one: 45 frames */
 	RING_SECONDS = 2,
 	SLAB_BYTES = TABLES_CHUNK_BYTES * TABLES_SLAB_CHUNKS,
@@ -105,7 +105,7 @@ static bool with_tables(const struct settings *s)
 static void configure(struct sampler_bpf *bpf, const struct settings *s, uint32_t n_cpus, bool typed)
 {
 	uint64_t ring = ring_bytes((uint64_t)s->ring_size_bytes, n_cpus, (uint64_t)s->frequency);
-	bool fork = s->filter.pids.n && s->filter.children;
+	bool follow = s->filter.pids.n && s->filter.children;
 
 	bpf->rodata->self_pid = (uint32_t)getpid();
 	bpf->rodata->max_depth = (uint32_t)s->max_depth;
@@ -119,12 +119,16 @@ static void configure(struct sampler_bpf *bpf, const struct settings *s, uint32_
 	bpf_map__set_max_entries(bpf->maps.samples, (uint32_t)ring);
 	bpf_map__set_max_entries(bpf->maps.raws, (uint32_t)(ring < RAW_MAX ? ring : RAW_MAX));
 	bpf_map__set_max_entries(bpf->maps.stats, n_cpus);
+	if (follow)
+		bpf_map__set_max_entries(bpf->maps.filter_pids, SAMPLER_FOLLOWED);
 	bpf_program__set_autoload(bpf->progs.process_exec, typed);
 	bpf_program__set_autoload(bpf->progs.process_exit, typed);
-	bpf_program__set_autoload(bpf->progs.process_fork, typed && fork);
+	bpf_program__set_autoload(bpf->progs.process_fork, typed && follow);
+	bpf_program__set_autoload(bpf->progs.process_free, typed && follow);
 	bpf_program__set_autoload(bpf->progs.process_exec_raw, !typed);
 	bpf_program__set_autoload(bpf->progs.process_exit_raw, !typed);
-	bpf_program__set_autoload(bpf->progs.process_fork_raw, !typed && fork);
+	bpf_program__set_autoload(bpf->progs.process_fork_raw, !typed && follow);
+	bpf_program__set_autoload(bpf->progs.process_free_raw, !typed && follow);
 }
 
 /* One attempt, with typed tracepoints or with raw ones. `log` gets the verifier's text. */
@@ -154,6 +158,7 @@ static int attach_tracepoints(struct sampler *s)
 		{ s->bpf->progs.process_exec, s->bpf->progs.process_exec_raw },
 		{ s->bpf->progs.process_exit, s->bpf->progs.process_exit_raw },
 		{ s->bpf->progs.process_fork, s->bpf->progs.process_fork_raw },
+		{ s->bpf->progs.process_free, s->bpf->progs.process_free_raw },
 	};
 
 	for (int i = 0; i < N_LINKS; i++)
@@ -171,13 +176,14 @@ static int fill_filters(struct sampler *s, const struct settings_filter *f)
 {
 	const int64_t *pids = f->pids.items;
 	const char *const *comms = f->comms.items;
+	uint64_t named = 0;
 	uint8_t one = 1;
 
 	for (uint32_t i = 0; i < f->pids.n; i++) {
 		uint32_t pid = (uint32_t)pids[i];
 
-		if (bpf_map__update_elem(s->bpf->maps.filter_pids, &pid, sizeof(pid), &one,
-					 sizeof(one), BPF_ANY) < 0)
+		if (bpf_map__update_elem(s->bpf->maps.filter_pids, &pid, sizeof(pid), &named,
+					 sizeof(named), BPF_ANY) < 0)
 			return -errno;
 	}
 	for (uint32_t i = 0; i < f->comms.n; i++) {
