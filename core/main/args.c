@@ -249,7 +249,8 @@ static int parse(struct args *a, int argc, char **argv)
 			return 1;
 		}
 		if (strcmp(word, "--") == 0 || (word[0] != '-' && a->verb->stops_at_operand)) {
-			for (at += word[0] == '-'; at < argc; at++)
+			a->has_dashes = word[0] == '-';
+			for (at += a->has_dashes; at < argc; at++)
 				argv[n++] = argv[at];
 			break;
 		}

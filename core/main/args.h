@@ -54,6 +54,7 @@ struct args {
 	uint32_t n_given;
 	const char *const *operands; /* [n_operands], and a NULL behind them */
 	int n_operands;
+	bool has_dashes; /* "--" was there, with or without operands behind it */
 };
 
 /* The last value given, or `otherwise`. */

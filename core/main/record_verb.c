@@ -229,19 +229,23 @@ static int add_family(struct buf *text, int64_t pid)
 /* "12,34" and their children appended to the list of pids. */
 static int add_pids(struct buf *text, const char *list, struct dcm_error *err)
 {
-	while (*list) {
+	for (bool more = true; more;) {
 		size_t n = strcspn(list, ",");
 		int64_t pid;
 
 		if (units__parse_int((struct dcm_str){ list, (uint32_t)n }, "", &pid) < 0 ||
 		    pid <= 0 || pid > INT32_MAX)
-			return error__set(err, -EINVAL, "--pid: \"%.*s\" is no process id", (int)n, list);
+			return error__set(err, -EINVAL,
+					  "--pid: \"%.*s\" is no process id; give "
+					  "numbers with a comma between, as in -p 12,34",
+					  (int)n, list);
 		if (kill((pid_t)pid, 0) < 0 && errno == ESRCH)
 			return error__set(err, -ESRCH, "--pid: there is no process %lld; see ps -e",
 					  (long long)pid);
 		if (add_family(text, pid) < 0)
 			return error__nomem(err);
-		list += n + (list[n] == ',');
+		more = list[n] == ',';
+		list += n + more;
 	}
 	return 0;
 }
@@ -325,14 +329,19 @@ static int catch_signals(struct record *r, struct dcm_error *err)
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGQUIT);
 	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
 	sigaddset(&set, SIGCHLD);
 	pthread_sigmask(SIG_BLOCK, &set, &r->old_mask);
 	r->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return r->signal_fd < 0 ? error__sys(err, -errno, "cannot catch signals") : 0;
 }
 
-/* True when a signal says to end. A command decides itself what Ctrl-C means to it. */
+/*
+ * True when a signal says to end. A command decides itself what those mean that a terminal sends to
+ * it as well (Ctrl-C, Ctrl-\), and what the others mean, which it gets from here.
+ */
 static bool told_to_end(struct record *r)
 {
 	struct signalfd_siginfo info;
@@ -341,8 +350,8 @@ static bool told_to_end(struct record *r)
 	while (read(r->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
 		if (info.ssi_signo == SIGCHLD)
 			continue;
-		if (r->child && info.ssi_signo == SIGTERM)
-			kill(r->child, SIGTERM);
+		if (r->child && !r->child_ended && (info.ssi_signo == SIGTERM || info.ssi_signo == SIGHUP))
+			kill(r->child, (int)info.ssi_signo);
 		end = end || !r->child;
 	}
 	return end;
@@ -545,10 +554,26 @@ static int run(struct record *r, struct dcm_error *err)
 	return write_result(r, err);
 }
 
-/* A command that still runs (the time was over) goes on by itself. */
-static int exit_status(struct record *r)
+/* The time was over before the command was: what it does from now on is not sampled. */
+static void await_command(struct record *r)
 {
-	if (!r->child || !r->child_ended)
+	struct pollfd signal = { .fd = r->signal_fd, .events = POLLIN };
+
+	reap(r);
+	if (r->child_ended)
+		return;
+	fprintf(stderr, "decima record: the time is over; waiting for %s (process %d) to end\n",
+		r->args->operands[0], (int)r->child);
+	while (!r->child_ended) {
+		poll(&signal, 1, -1);
+		told_to_end(r);
+		reap(r);
+	}
+}
+
+static int exit_status(const struct record *r)
+{
+	if (!r->child)
 		return EXIT_DONE;
 	return WIFSIGNALED(r->child_status) ? 128 + WTERMSIG(r->child_status)
 					    : WEXITSTATUS(r->child_status);
@@ -580,6 +605,9 @@ static bool read_args(struct record *r)
 		error__set(&err, -EINVAL, "--duration: \"%s\" is no time; write 10, 10s or 5m", duration);
 	else if (units__parse_int(str__of(rows), "", &n) < 0 || n < 0 || n > UINT32_MAX)
 		error__set(&err, -EINVAL, "--max-rows: \"%s\" is no number of lines; write 60", rows);
+	else if (a->has_dashes && a->n_operands == 0)
+		error__set(&err, -EINVAL,
+			   "there is no command behind --; give one, or -a for the whole machine");
 	else if (args__has(a, "pid") && (args__has(a, "all") || a->n_operands > 0))
 		error__set(&err, -EINVAL, "--pid excludes --all and a command; give one of them");
 	else if (format_of(args__get(a, "output", NULL), &err))
@@ -595,6 +623,7 @@ int verb__record(const struct args *a)
 		.args = a, .log = log_setup__early(), .go_fd = -1, .exec_fd = -1, .signal_fd = -1
 	};
 	struct dcm_error err = DCM_ERROR_INIT;
+	bool released, stuck;
 	int e, status;
 
 	if (!read_args(&r))
@@ -602,16 +631,20 @@ int verb__record(const struct args *a)
 	r.log.level = DCM_LOG_WARNING;
 	r.is_watched = a->n_operands == 0 && isatty(STDERR_FILENO);
 	e = run(&r, &err);
+	released = r.child && r.go_fd < 0 && !r.not_run;
 	fd__close(r.go_fd);
 	fd__close(r.exec_fd);
 	if (e < 0 && err.text[0])
 		fprintf(stderr, "decima record: %s\n", err.text);
+	stuck = r.graph && graph__stop(r.graph, clock__mono(&clock__system) + DRAIN_S * SECOND) < 0;
+	if (released)
+		await_command(&r);
 	status = r.not_run	? NOT_RUN
 		 : e == -EINVAL ? EXIT_USAGE
 		 : e < 0	? EXIT_NO
 				: exit_status(&r);
 	/* Everything stays where it is under a thread that may yet wake up. */
-	if (r.graph && graph__stop(r.graph, clock__mono(&clock__system) + DRAIN_S * SECOND) < 0)
+	if (stuck)
 		_exit(status);
 	graph__free(r.graph);
 	separate__fini(&r.separate);

@@ -81,11 +81,68 @@ wrong_option() {
 wrong_option frequency_above --frequency -F 100000 -- true
 wrong_option frequency_no_number --frequency -F often -- true
 wrong_option pid_no_number --pid -p self
+wrong_option pid_empty --pid -p ""
+wrong_option pid_comma_at_the_end --pid -p "$$,"
 wrong_option duration_no_time --duration -d soon -- true
 wrong_option rows_no_number --max-rows --max-rows x -- true
 "$decima" record --plugin-path here -- true 2>"$dir/err"
 expect_status plugin_path_relative 2 $?
 expect plugin_path_names_the_option 'decima record: --plugin-path: ' "$dir/err"
+
+record -- >"$dir/out" 2>"$dir/err"
+expect_status no_command 2 $?
+expect no_command_is_said 'there is no command behind --' "$dir/err"
+
+# The time is over first: nothing is left behind, and the status is the command's.
+record -d 1 -o "$dir/time.folded" -- sh -c 'sleep 3; echo ended; exit 7' >"$dir/out" 2>"$dir/err"
+expect_status time_over 7 $?
+expect time_over_waits ended "$dir/out"
+expect time_over_is_said 'waiting for sh (process ' "$dir/err"
+
+# hung_up COMMAND..: the recorder gets a SIGHUP when its command, which writes there, has begun
+hung_up() {
+	"$decima" record --plugin-path "$plugins" -o "$dir/hup.folded" "$@" >"$dir/out" 2>"$dir/err" &
+	recorder=$!
+	wait_for 20 grep -q begun "$dir/out"
+	kill -HUP $recorder
+	wait $recorder
+}
+hung_up -- sh -c 'trap "echo told; exit 9" HUP; echo begun; sleep 20 & wait'
+expect_status hung_up 9 $?
+expect hung_up_goes_on told "$dir/out"
+"$dir/chain" 30 >/dev/null 2>&1 &
+running=$!
+for signal in HUP QUIT; do
+	rm -f "$dir/signal.folded"
+	# An interactive shell's: scripts start background commands with SIGQUIT ignored.
+	env --default-signal=QUIT "$decima" record --plugin-path "$plugins" -p $running -o "$dir/signal.folded" 2>"$dir/err" &
+	recorder=$!
+	sleep 2
+	kill -$signal $recorder
+	wait $recorder
+	expect_status "ended_by_$signal" 0 $?
+	expect "ended_by_${signal}_writes" spin "$dir/signal.folded"
+done
+kill $running
+
+# What it spends on giving back its memory comes behind its end.
+cat >"$dir/large.c" <<'END'
+#include <stdlib.h>
+#include <unistd.h>
+int main(void)
+{
+	volatile char *p = malloc(768u << 20);
+	for (unsigned i = 0; p && i < 768u << 20; i += 4096)
+		p[i] = 1;
+	_exit(0);
+}
+END
+if ${CC:-cc} -O1 -o "$dir/large" "$dir/large.c"; then
+	record -F 999 -o "$dir/large.folded" -- "$dir/large" 2>"$dir/err"
+	expect exit_is_followed ';exit_mmap' "$dir/large.folded"
+else
+	not_ok exit_is_followed "large.c does not compile"
+fi
 
 # What would be in vain does not begin.
 record -o "$dir/none/x.folded" -- touch "$dir/ran" >"$dir/out" 2>"$dir/err"
