@@ -227,6 +227,23 @@ static void put_message(struct output *o, struct buf *to, uint32_t number)
 			      o->message.n);
 }
 
+/*
+ * The name again where no other is known, as most writers have it. But readers that find both equal
+ * take it for what a linker saw, and go tool pprof cuts whatever is in brackets out of it, which of
+ * "operator()" leaves "operator": a name that no linker sees stands alone.
+ */
+static uint32_t put_system_name(struct output *o, const struct dcm_function *f)
+{
+	struct dcm_str name = o->b->strings[f->name];
+
+	if (f->system_name)
+		return put_string(o, f->system_name);
+	for (uint32_t i = 0; i < name.n; i++)
+		if (name.p[i] == '<' || name.p[i] == '(')
+			return 0;
+	return put_string(o, f->name);
+}
+
 static uint32_t put_function(struct output *o, uint32_t function)
 {
 	static const struct dcm_function empty;
@@ -240,7 +257,7 @@ static uint32_t put_function(struct output *o, uint32_t function)
 	buf__reset(&o->message);
 	pb__put_varint(&o->message, 1, *id);
 	pb__put_varint(&o->message, 2, put_string(o, f->name));
-	pb__put_varint(&o->message, 3, put_string(o, f->system_name ? f->system_name : f->name));
+	pb__put_varint(&o->message, 3, put_system_name(o, f));
 	pb__put_varint(&o->message, 4, put_string(o, f->file));
 	pb__put_varint(&o->message, 5, (uint64_t)f->start_line);
 	put_message(o, &o->functions, 5);

@@ -69,3 +69,14 @@ for comm in chain nameless; do
 	fi
 done
 expect without_names 'nameless+0x' "$dir/got"
+
+# Names that no linker has seen are not cut to what is outside their brackets.
+cat >"$dir/want" <<'END'
+main;F::operator()<int>;std::sort<P*, cmp>::(anonymous namespace)::less<=> 4
+main;main.(*T[...]).run;operator() 3
+END
+if "$decima" convert "$dir/want" "$dir/names.pb.gz" && traces "$dir/names.pb.gz" >"$dir/got" && cmp -s "$dir/want" "$dir/got"; then
+	ok names_of_no_linker
+else
+	not_ok names_of_no_linker "$(diff "$dir/want" "$dir/got" | tr '\n' '|')"
+fi
