@@ -76,8 +76,7 @@ static const struct dcm_option server_rows[] = {
 	  .max = "65536",
 	  .flags = DCM_OPT_RESTART,
 	  .doc = "Open connections at once, and 16 more over unix sockets; further ones are "
-		 "closed. Each "
-		 "costs up to 64 KiB." },
+		 "closed. Each costs up to 64 KiB." },
 	{ .name = "query_timeout",
 	  .type = DCM_OPT_DURATION,
 	  .offset = offsetof(struct server_settings, query_timeout_ns),
