@@ -109,6 +109,11 @@ static int check_type(struct checker *c, const struct dcm_option *row)
 		return fault(c, row->name, "only a list of single values can be written as one");
 	if ((row->flags & DCM_OPT_UNIQUE) && row->type != DCM_OPT_STRING)
 		return fault(c, row->name, "only a string can be one of each instance");
+	/* Whoever compares instances looks at their own rows alone: here nobody would. */
+	if ((row->flags & DCM_OPT_UNIQUE) && c->depth > 1)
+		return fault(c, row->name,
+			     "only in the plugin's own table can a string be one of each instance; "
+			     "move it there, or leave DCM_OPT_UNIQUE out");
 	if ((of.type == DCM_OPT_STRUCT || of.type == DCM_OPT_UNION))
 		return check_table(c, of.table, of.type == DCM_OPT_UNION);
 	return 0;

@@ -143,7 +143,8 @@ enum dcm_option_flag {
 	DCM_OPT_RESTART = 2,	 /* prepare() refuses a change of it; the host says so by name */
 	DCM_OPT_NO_ENV = 4,	 /* ${NAME} is not replaced in here: it has a meaning of its own */
 	DCM_OPT_ONE_IS_LIST = 8, /* a single value may stand for a list of it alone (1.7) */
-	DCM_OPT_UNIQUE = 16, /* a string of which each instance needs its own, unless `read_only` is set (1.8) */
+	/* a string of which each instance needs its own, unless `read_only` is set; in no nested table (1.8) */
+	DCM_OPT_UNIQUE = 16,
 };
 
 struct dcm_table;

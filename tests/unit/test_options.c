@@ -653,6 +653,34 @@ static void bad_tables_are_found(void **state)
 	assert_string_equal(err.text, "option \"b\": the value lies over that of \"a\"");
 }
 
+static void one_of_each_instance_stands_in_no_nested_table(void **state)
+{
+	static const struct dcm_option inner[] = {
+		{ .name = "path", .type = DCM_OPT_STRING, .flags = DCM_OPT_UNIQUE, .doc = "d" }
+	};
+	static const struct dcm_table nested = { sizeof(nested), sizeof(inner[0]), 8, 1, inner, NULL };
+	const struct dcm_option outer[] = {
+		{ .name = "a", .type = DCM_OPT_STRUCT, .table = &nested, .doc = "d" },
+		{ .name = "", .type = DCM_OPT_STRUCT, .table = &nested },
+		{ .name = "a", .type = DCM_OPT_LIST, .element = DCM_OPT_STRUCT, .table = &nested, .doc = "d" },
+		{ .name = "a", .type = DCM_OPT_MAP, .element = DCM_OPT_STRUCT, .table = &nested, .doc = "d" },
+		{ .name = "a", .type = DCM_OPT_UNION, .table = &nested, .doc = "d" },
+	};
+
+	(void)state;
+	assert_int_equal(table__check(&nested, NULL), 0);
+	for (size_t i = 0; i < sizeof(outer) / sizeof(outer[0]); i++) {
+		const struct dcm_table t = { sizeof(t), sizeof(outer[0]), 32, 1, &outer[i], NULL };
+		struct dcm_error err = DCM_ERROR_INIT;
+
+		assert_int_equal(table__check(&t, &err), -EINVAL);
+		assert_string_equal(
+			err.text,
+			"option \"path\": only in the plugin's own table can a string be "
+			"one of each instance; move it there, or leave DCM_OPT_UNIQUE out");
+	}
+}
+
 static void one_may_stand_for_a_list(void **state)
 {
 	static const struct dcm_option rows[] = { { .name = "a",
@@ -861,6 +889,7 @@ int main(void)
 		cmocka_unit_test(a_section_is_a_map),
 		cmocka_unit_test(tables_of_the_house_are_sound),
 		cmocka_unit_test(bad_tables_are_found),
+		cmocka_unit_test(one_of_each_instance_stands_in_no_nested_table),
 		cmocka_unit_test(one_may_stand_for_a_list),
 		cmocka_unit_test(what_a_check_says_stands_at_its_option),
 		cmocka_unit_test(memory_may_run_out),
