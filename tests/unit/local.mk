@@ -231,6 +231,11 @@ tests_unit_test_perf_map_SOURCES = tests/unit/test_perf_map.c $(perf_map_pure) $
 tests_unit_test_perf_map_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_perf_map_LDADD = $(BASE_LA) $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_perf_map_errands
+tests_unit_test_perf_map_errands_SOURCES = tests/unit/test_perf_map_errands.c $(perf_map_pure)
+tests_unit_test_perf_map_errands_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=pread,--wrap=close
+tests_unit_test_perf_map_errands_LDADD = $(BASE_LA) $(UNIT_LIBS)
+
 unit_tests += tests/unit/test_perf_map_plugin
 tests_unit_test_perf_map_plugin_SOURCES = tests/unit/test_perf_map_plugin.c plugins/input/perf_map/perf_map.c \
 	$(perf_map_pure)

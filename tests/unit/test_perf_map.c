@@ -36,7 +36,7 @@
 #include "tests/unit/shell.h"
 #include "tests/unit/terminal.h"
 
-static const int64_t SECOND = 1000000000;
+#define SECOND INT64_C(1000000000)
 DEFINE_FOLDER(dir, "perf-map", 0700);
 
 /* --- lines --- */
@@ -249,7 +249,7 @@ static void test_a_file_is_followed_and_rewriting_is_noticed(void **state)
 	char text[64];
 
 	(void)state;
-	source__init(&s, SOURCE_PERF_MAP, 1 << 20);
+	source__init(&s, SOURCE_PERF_MAP, 1 << 20, NULL);
 	assert_int_equal(source__read(&s, 1 << 30), -ENOENT);
 	assert_int_equal(open_source(&s, root, "/m.map"), -ENOENT);
 	write_as("m.map", "10 10 one\n20 10 tw", O_TRUNC);
@@ -304,7 +304,7 @@ static void test_only_the_end_of_a_large_file_is_read(void **state)
 	struct source s;
 
 	(void)state;
-	source__init(&s, SOURCE_PERF_MAP, 1 << 20);
+	source__init(&s, SOURCE_PERF_MAP, 1 << 20, NULL);
 	write_as("large.map", "10 10 first\n20 10 second\n30 10 third\n", O_TRUNC);
 	assert_int_equal(open_source(&s, root, "/large.map"), 0);
 	assert_int_equal(source__read(&s, 16), 0);
@@ -342,7 +342,7 @@ static void test_what_is_not_ours_to_read(void **state)
 	struct source s;
 
 	(void)state;
-	source__init(&s, SOURCE_PERF_MAP, 1 << 20);
+	source__init(&s, SOURCE_PERF_MAP, 1 << 20, NULL);
 	write_as("real.map", "10 10 one\n", O_TRUNC);
 	assert_int_equal(symlink("real.map", path_of("link.map")), 0);
 	assert_int_equal(open_source(&s, root, "/link.map"), -ENOEXEC);
@@ -374,7 +374,7 @@ static void test_no_device_is_opened(void **state)
 	struct source s;
 
 	(void)state;
-	source__init(&s, SOURCE_PERF_MAP, 1 << 20);
+	source__init(&s, SOURCE_PERF_MAP, 1 << 20, NULL);
 	assert_int_equal(open_source(&s, root, terminal ? terminal : "/dev/null"), -ENOEXEC);
 	assert_int_equal(terminal__was_opened(master), before);
 	source__fini(&s);
@@ -400,7 +400,7 @@ static void test_a_path_that_hangs_is_left_to_the_host(void **state)
 
 	(void)state;
 	owner.host = &host;
-	source__init(&s, SOURCE_PERF_MAP, 1 << 20);
+	source__init(&s, SOURCE_PERF_MAP, 1 << 20, NULL);
 	write_as("slow.map", "10 10 one\n", O_TRUNC);
 	for (size_t i = 0; i < sizeof(answers) / sizeof(*answers); i++) {
 		answer = answers[i][0];
@@ -460,6 +460,7 @@ static struct processes *make_table(uint64_t max_bytes)
 		.max_bytes = max_bytes,
 		.reread_ns = SECOND,
 		.keep_ns = 60 * SECOND,
+		.patience_ns = 20 * SECOND,
 		.clock = &fake,
 	};
 	struct dcm_error err = DCM_ERROR_INIT;
@@ -813,6 +814,7 @@ static void test_a_real_container(void **state)
 				      .max_map_bytes = 1 << 20,
 				      .max_bytes = 1 << 20,
 				      .keep_ns = 60 * SECOND,
+				      .patience_ns = 20 * SECOND,
 				      .clock = &clock__system };
 	struct processes_stat stat;
 	struct processes *t = NULL;

@@ -9,8 +9,8 @@
  * records, which know source lines and moved code, to a jit-PID.dump that they map. This input
  * emits nothing of its own: it hears of processes, and names addresses when a sampler asks.
  *
- * Threads: process() and resolve() come from any thread, several at once; processes.c locks. There
- * is no thread here: a file is read when a name in it is asked for. Limits: the options; see
+ * Threads: process() and resolve() come from any thread, several at once; processes.c locks. A file
+ * is read when a name in it is asked for, by a thread that may hang (errands.h). Limits: the options; see
  * source.h and map.h.
  */
 #include <decima/plugin.h>
@@ -25,6 +25,9 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "plugins/input/perf_map/processes.h"
+
+#define PATIENCE_NS                                                                                \
+	1000000000 /* with a file system: as the host has it with one that it opens at */
 
 /* --- options --- */
 
@@ -75,7 +78,7 @@ static const struct dcm_option rows[] = {
 	  .max = "1h",
 	  .doc = "How long what was read of a file, or that there is none, is taken as it is "
 		 "before the next look. A look "
-		 "costs some 10 us." },
+		 "costs some 50 us." },
 	{ .name = "keep_after_exit",
 	  .type = DCM_OPT_DURATION,
 	  .offset = offsetof(struct perf_map_options, keep_after_exit),
@@ -115,8 +118,9 @@ struct perf_map {
 	const struct dcm_host *host;
 	struct clock clock; /* the host's */
 	struct processes *processes;
-	struct dcm_metric *lines, *skipped, *rewrites, *memory, *known;
-	_Atomic uint64_t told_lines, told_skipped, told_rewrites, told_forgotten, told_cut, told_unread;
+	struct dcm_metric *lines, *skipped, *rewrites, *memory, *known, *hung, *stuck;
+	_Atomic uint64_t told_lines, told_skipped, told_rewrites, told_forgotten, told_cut,
+		told_unread, told_hung;
 };
 
 static const struct perf_map *of_clock(const struct clock *c)
@@ -164,6 +168,8 @@ static void tell(struct perf_map *p)
 	host->metric_add(p->rewrites, since(&p->told_rewrites, stat.n_rewrites));
 	host->metric_set(p->memory, (double)stat.bytes);
 	host->metric_set(p->known, stat.n_processes);
+	host->metric_add(p->hung, since(&p->told_hung, stat.n_hung));
+	host->metric_set(p->stuck, stat.n_stuck);
 	forgotten = since(&p->told_forgotten, stat.n_forgotten);
 	if (forgotten)
 		host->drop(host, "perf_map_lines", forgotten);
@@ -210,6 +216,7 @@ static int open_plugin(const struct dcm_host *host, const void *config, void **r
 		.max_bytes = (uint64_t)o->max_memory,
 		.reread_ns = o->reread_interval,
 		.keep_ns = o->keep_after_exit,
+		.patience_ns = PATIENCE_NS,
 		.clock = &p->clock,
 	};
 	rc = processes__new(&c, &p->processes, err);
@@ -229,6 +236,10 @@ static int open_plugin(const struct dcm_host *host, const void *config, void **r
 				 "Memory that names of JIT code take");
 	p->known = host->metric(host, DCM_GAUGE_METRIC, "perf_map_processes",
 				"Processes whose perf map or jitdump is looked for");
+	p->hung = host->metric(host, DCM_COUNTER, "perf_map_timeouts_total",
+			       "Reads of perf maps and jitdumps whose file system did not answer");
+	p->stuck = host->metric(host, DCM_GAUGE_METRIC, "perf_map_hanging",
+				"Of these, those that hang yet");
 	*ret_instance = p;
 	return 0;
 }
@@ -260,6 +271,7 @@ static enum dcm_unnamed why_of(int rc)
 		return DCM_UNNAMED_JIT_MAP_CUT;
 	case 0:
 	case -ENOMEM:
+	case -ETIMEDOUT:
 		return DCM_UNNAMED_JIT_NOT_IN_MAP;
 	case -EACCES:
 		return DCM_UNNAMED_NO_PERMISSION;
@@ -291,9 +303,10 @@ static int resolve(void *instance, const struct dcm_process *id, const uint64_t 
 	free(answers);
 	tell(p);
 	/*
-	 * A map that may not be read is knowledge of the process, too: the reason is ours to give.
+	 * A map that may not or cannot be read is knowledge of the process, too: the reason is ours
+	 * to give.
 	 */
-	return rc == -EACCES || rc > 0 ? 0 : rc;
+	return rc == -EACCES || rc == -ETIMEDOUT || rc > 0 ? 0 : rc;
 }
 
 static const struct dcm_lifecycle lifecycle = {

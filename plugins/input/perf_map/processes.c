@@ -29,6 +29,7 @@
 #include "core/base/fd.h"
 #include "core/base/hash.h"
 #include "core/base/mem.h"
+#include "plugins/input/perf_map/errands.h"
 #include "plugins/input/perf_map/proc.h"
 #include "plugins/input/perf_map/source.h"
 
@@ -80,12 +81,14 @@ struct process {
 	uint32_t map_dir, map_pid; /* dirs[map_dir]/perf-map_pid.map is the one that is open */
 	int result;		   /* of that look */
 	bool told_no_file;	   /* said already: what has a map's name is no file */
+	bool told_hung;		   /* likewise: its file system does not answer */
 	_Atomic int64_t asked_ns;
 	_Atomic uint64_t bytes;
 };
 
 struct processes {
 	struct processes_config config;
+	struct errands *errands;
 	int own_root_fd; /* O_PATH */
 	struct proc_root own_root;
 
@@ -274,7 +277,7 @@ static struct process *make(struct processes *t, const struct dcm_process *id, i
 		return NULL;
 	}
 	for (int i = 0; i < SOURCE_FORMATS; i++)
-		source__init(&p->sources[i], (enum source_format)i, t->config.max_map_bytes);
+		source__init(&p->sources[i], (enum source_format)i, t->config.max_map_bytes, t->errands);
 	p->refs = 2;
 	p->id = *id;
 	p->listed = true;
@@ -364,6 +367,23 @@ static void note_no_file(struct processes *t, struct process *p, const char *pat
 		t, p, path,
 		"is no regular file, so it is not read and its code has no names; have the runtime "
 		"write a file, not a link or a FIFO");
+}
+
+/* Nothing but its server's end, or its answer, lets go of the thread that waits. */
+static void note_hung(struct processes *t, struct process *p, const struct source *s)
+{
+	char fault[256];
+
+	if (!s->has_hung || p->told_hung)
+		return;
+	p->told_hung = true;
+	snprintf(fault, sizeof(fault),
+		 "its file system does not answer (%" PRIu32
+		 " of %d reads at most that may hang); new code has no names, as long as that "
+		 "lasts; mend "
+		 "or unmount it, or take its directory out of directories",
+		 errands__stat(t->errands).n_stuck, ERRANDS_STUCK_MAX);
+	note(t, p, s, fault);
 }
 
 bool processes__take_note(struct processes *t, char ret[static PROCESSES_NOTE_BYTES])
@@ -529,6 +549,9 @@ static int read_on(const struct processes *t, struct source *s, int rc, bool rea
 {
 	if (s->fd >= 0 && rc != -ENOMEM)
 		rc = read ? source__read(s, t->config.max_file_bytes) : 0;
+	/* What was read of one that hangs stays true. */
+	if ((rc == -ETIMEDOUT || rc == -EBUSY) && source__n_known(s))
+		return 0;
 	/* A descriptor that cannot be read now has told something before. */
 	return rc == -ENOMEM || rc == -EACCES ? rc : s->fd >= 0 ? 0 : rc;
 }
@@ -546,8 +569,10 @@ static int refresh(struct processes *t, struct process *p, bool read)
 	map = read_on(t, &p->sources[SOURCE_PERF_MAP], open_map(t, p), read);
 	dump = read_on(t, &p->sources[SOURCE_JITDUMP], open_dump(t, p, now_ns, read), read);
 	account(t, p, &before);
-	for (int i = 0; i < SOURCE_FORMATS; i++)
+	for (int i = 0; i < SOURCE_FORMATS; i++) {
 		note_faults(t, p, &p->sources[i]);
+		note_hung(t, p, &p->sources[i]);
+	}
 	if (map == -ENOMEM || dump == -ENOMEM)
 		p->result = -ENOMEM;
 	else
@@ -693,11 +718,15 @@ int processes__resolve(struct processes *t, const struct dcm_process *id, const 
 	pthread_mutex_unlock(&p->lock);
 	make_room(t, p);
 	process_unref(t, p);
-	return rc >= 0 || rc == -EACCES || rc == -ENOMEM ? rc : -ENOENT;
+	if (rc == -EBUSY)
+		rc = -ETIMEDOUT;
+	return rc >= 0 || rc == -EACCES || rc == -ENOMEM || rc == -ETIMEDOUT ? rc : -ENOENT;
 }
 
 void processes__stat(struct processes *t, struct processes_stat *ret)
 {
+	struct errands_stat errands = errands__stat(t->errands);
+
 	*ret = (struct processes_stat){
 		.n_lines = atomic_load(&t->n_lines),
 		.n_skipped = atomic_load(&t->n_skipped),
@@ -705,6 +734,8 @@ void processes__stat(struct processes *t, struct processes_stat *ret)
 		.n_rewrites = atomic_load(&t->n_rewrites),
 		.n_cut = atomic_load(&t->n_cut),
 		.n_unread = atomic_load(&t->n_unread),
+		.n_hung = errands.n_hung,
+		.n_stuck = errands.n_stuck,
 		.bytes = atomic_load(&t->bytes),
 	};
 	pthread_mutex_lock(&t->lock);
@@ -725,9 +756,13 @@ int processes__new(const struct processes_config *config, struct processes **ret
 	pthread_mutex_init(&t->notes.lock, NULL);
 	t->own_root_fd = open(config->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	rc = t->own_root_fd < 0 ? -errno : 0;
+	t->errands = errands__new(config->patience_ns);
+	if (!rc && !t->errands)
+		rc = -ENOMEM;
 	if (rc) {
 		processes__free(t);
-		return error__sys(err, rc, "%s: cannot be opened", config->root);
+		return rc == -ENOMEM ? error__nomem(err)
+				     : error__sys(err, rc, "%s: cannot be opened", config->root);
 	}
 	/*
 	 * Unknown (no /proc): every process then counts as one with a root of its own, which fails
@@ -748,6 +783,7 @@ void processes__free(struct processes *t)
 		t->buckets[i] = NULL;
 		unref_all(t, list);
 	}
+	errands__free(t->errands);
 	fd__close(t->own_root_fd);
 	pthread_mutex_destroy(&t->lock);
 	pthread_mutex_destroy(&t->notes.lock);

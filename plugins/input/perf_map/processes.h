@@ -38,6 +38,7 @@ struct processes_config {
 	uint32_t n_dirs;
 	uint64_t max_file_bytes, max_map_bytes, max_bytes;
 	int64_t reread_ns, keep_ns;
+	int64_t patience_ns; /* with a file system that does not answer (errands.h) */
 	const struct clock *clock;
 };
 
@@ -57,7 +58,8 @@ struct processes_answer {
 /*
  * Reads what is new in the process's map and looks the addresses up. 0; 1: the same, but only the
  * end of its map is read; -ENOENT: no such process,
- * or it has no map; -EACCES: it has one that may not be read, or is of a foreign owner; -ENOMEM.
+ * or it has no map; -EACCES: it has one that may not be read, or is of a foreign owner; -ETIMEDOUT:
+ * its file system does not answer, and nothing was read of it before; -ENOMEM.
  */
 int processes__resolve(struct processes *t, const struct dcm_process *id, const uint64_t *addresses,
 		       uint32_t n, struct arena *arena, struct processes_answer *ret);
@@ -66,14 +68,17 @@ struct processes_stat {
 	uint64_t n_lines, n_skipped, n_forgotten, n_rewrites; /* count up */
 	uint64_t n_cut;					      /* likewise; as dump.h has it */
 	uint64_t n_unread;				      /* likewise; bytes of perf maps */
-	uint64_t bytes;					      /* of maps, now */
+	uint64_t n_hung; /* likewise; calls that were not waited for */
+	uint64_t bytes;	 /* of maps, now */
 	uint32_t n_processes, n_roots;
+	uint32_t n_stuck; /* of n_hung: which still hang */
 };
 void processes__stat(struct processes *t, struct processes_stat *ret);
 
 /*
  * What people should know of a file, each thing once a file and a few a minute (anyone may write
- * such files): of which only the end is read, or most is not understood, or which is no regular file. False: nothing more.
+ * such files): of which only the end is read, or most is not understood, or which is no regular
+ * file, or whose file system does not answer. False: nothing more.
  */
 bool processes__take_note(struct processes *t, char ret[static PROCESSES_NOTE_BYTES]);
 

@@ -4,7 +4,8 @@
  *
  * What is at a path that a process chose is looked at before it is opened (O_PATH), since opening a
  * device does something. Looking may wait for a file system that never answers: the host is asked
- * for it, which waits for a second at most where it has a process for such things.
+ * for it, which waits for a second at most where it has a process for such things. What is done with
+ * the descriptor then is an errand.
  *
  * Links are taken as the container sees them, where the kernel can (fd__open_beneath).
  *
@@ -28,9 +29,9 @@ enum {
 _Static_assert(BLOCK_BYTES > 2 * MAP_MAX_LINE, "a block holds a whole line");
 _Static_assert(BLOCK_BYTES > 2 * DUMP_MAX_RECORD, "a block holds a whole record");
 
-void source__init(struct source *s, enum source_format format, uint64_t max_bytes)
+void source__init(struct source *s, enum source_format format, uint64_t max_bytes, struct errands *errands)
 {
-	*s = (struct source){ .format = format, .fd = -1 };
+	*s = (struct source){ .format = format, .errands = errands, .fd = -1 };
 	map__init(&s->map, max_bytes);
 	dump__init(&s->dump, max_bytes);
 }
@@ -39,7 +40,7 @@ void source__fini(struct source *s)
 {
 	map__fini(&s->map);
 	dump__fini(&s->dump);
-	fd__close(s->fd);
+	errands__close(s->errands, s->fd);
 	s->fd = -1;
 }
 
@@ -103,48 +104,99 @@ static int acceptable(const struct stat *st, const struct source_owner *owner, i
 	return st->st_mtime + STALE_SLACK_S < not_before_s ? -ESTALE : 0;
 }
 
+static ssize_t make(struct source *s, struct errand **errand, int *fd)
+{
+	ssize_t rc = errands__make(s->errands, errand, fd);
+
+	s->has_hung |= rc == -ETIMEDOUT;
+	return rc;
+}
+
+static void close_of(struct source *s, int fd)
+{
+	s->has_hung |= errands__close(s->errands, fd) == -ETIMEDOUT;
+}
+
+static int look(struct source *s, int *fd, struct stat *ret)
+{
+	CLEANUP(mem__freep) struct errand *errand = errand__new(0);
+	ssize_t rc;
+
+	if (!errand)
+		return -ENOMEM;
+	errand->kind = ERRAND_STAT;
+	rc = make(s, &errand, fd);
+	if (rc == 0)
+		*ret = errand->st;
+	return (int)rc;
+}
+
+/* The file is this one now; the descriptor is the source's. */
+static void take_up(struct source *s, int fd, const struct stat *st)
+{
+	if (s->dev != st->st_dev || s->ino != st->st_ino) {
+		/* The inode 0 is no file's. */
+		if (s->ino) {
+			s->n_rewrites++;
+			source__forget(s);
+		}
+		s->told_cut = s->told_skipped = false;
+		s->reached = 0;
+		s->lines_before = source__stat(s).n_lines;
+		s->skipped_before = source__stat(s).n_skipped;
+	}
+	close_of(s, s->fd);
+	s->fd = fd;
+	s->dev = st->st_dev;
+	s->ino = st->st_ino;
+}
+
 int source__open(struct source *s, int root_fd, const char *path, const struct source_owner *owner,
 		 int64_t not_before_s)
 {
-	CLEANUP(fd__closep) int fd = open_beneath(owner->host, root_fd, path);
 	struct stat st;
-	int rc;
+	int fd, rc;
 
+	/* Who opens it would wait, too, and has others to serve. */
+	if (s->ino && errands__is_stuck_at(s->errands, s->dev))
+		return -EBUSY;
+	fd = open_beneath(owner->host, root_fd, path);
 	if (fd < 0)
 		return fd;
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	rc = acceptable(&st, owner, not_before_s);
-	if (rc)
-		return rc;
-	if (s->fd >= 0 && s->dev == st.st_dev && s->ino == st.st_ino)
-		return 0;
-	if (s->fd >= 0) {
-		s->n_rewrites++;
-		source__forget(s);
-	}
-	fd__close(s->fd);
-	s->told_cut = s->told_skipped = false;
-	s->reached = 0;
-	s->lines_before = source__stat(s).n_lines;
-	s->skipped_before = source__stat(s).n_skipped;
-	s->fd = take_fd(fd);
-	s->dev = st.st_dev;
-	s->ino = st.st_ino;
-	return 0;
+	rc = look(s, &fd, &st);
+	if (!rc)
+		rc = acceptable(&st, owner, not_before_s);
+	if (!rc && (s->fd < 0 || s->dev != st.st_dev || s->ino != st.st_ino))
+		take_up(s, fd, &st);
+	else
+		close_of(s, fd);
+	return rc;
 }
 
 /* --- reading --- */
 
-/* True when the text before the offset is what was read there. */
-static bool is_continued(const struct source *s, uint64_t file_bytes)
+/* Reads n bytes, or up to the file's end. */
+static ssize_t read_at(struct source *s, struct errand **errand, uint64_t offset, size_t n)
 {
-	char now[SOURCE_MARK_BYTES];
+	(*errand)->kind = ERRAND_READ;
+	(*errand)->offset = offset;
+	(*errand)->n = n;
+	return make(s, errand, &s->fd);
+}
+
+/* 1 when the text before the offset is what was read there, 0 when not, or a negative errno. */
+static int is_continued(struct source *s, uint64_t file_bytes, struct errand **errand)
+{
+	ssize_t n;
 
 	if (file_bytes < s->offset)
-		return false;
-	return s->n_mark == 0 || (fd__pread_full(s->fd, now, s->n_mark, s->offset - s->n_mark) == 0 &&
-				  memcmp(now, s->mark, s->n_mark) == 0);
+		return 0;
+	if (s->n_mark == 0)
+		return 1;
+	n = read_at(s, errand, s->offset - s->n_mark, s->n_mark);
+	if (n == -ETIMEDOUT || n == -EBUSY || n == -EAGAIN)
+		return (int)n;
+	return n == s->n_mark && memcmp((*errand)->data, s->mark, s->n_mark) == 0;
 }
 
 /* Moves on by n bytes of text, keeping their end as the mark. */
@@ -214,47 +266,56 @@ static int settle(struct source *s)
 	return rc ? rc : dump__settle(&s->dump);
 }
 
+/* Feeds what is new, block by block. */
+static int read_new(struct source *s, struct errand **block)
+{
+	uint64_t left = SOURCE_BYTES_AT_ONCE;
+
+	while (left) {
+		ssize_t n = read_at(s, block, s->offset, BLOCK_BYTES);
+		uint64_t work = s->dump.work;
+		size_t used;
+		int rc;
+
+		if (n <= 0)
+			return (int)n;
+		rc = feed(s, (*block)->data, (size_t)n, &used);
+		s->n_reads += used;
+		work = s->dump.work - work + used;
+		left -= work < left ? work : left;
+		if (rc || used == 0)
+			return rc;
+	}
+	s->is_behind = true;
+	return 0;
+}
+
 int source__read(struct source *s, uint64_t max_file_bytes)
 {
-	CLEANUP(mem__freep) char *block = NULL;
-	uint64_t left = SOURCE_BYTES_AT_ONCE;
+	CLEANUP(mem__freep) struct errand *block = NULL;
 	struct stat st;
-	int rc = 0;
+	int rc;
 
 	s->is_behind = false;
 	if (s->fd < 0)
 		return -ENOENT;
-	if (fstat(s->fd, &st) < 0)
-		return -errno;
-	if (!is_continued(s, (uint64_t)st.st_size)) {
+	rc = look(s, &s->fd, &st);
+	if (rc)
+		return rc;
+	block = errand__new(BLOCK_BYTES);
+	if (!block)
+		return -ENOMEM;
+	rc = is_continued(s, (uint64_t)st.st_size, &block);
+	if (rc < 0)
+		return rc;
+	if (rc == 0) {
 		s->n_rewrites++;
 		source__forget(s);
 		s->reached = 0;
 	}
 	skip_to_end(s, (uint64_t)st.st_size, max_file_bytes);
-	if (s->offset == (uint64_t)st.st_size)
-		return settle(s); /* of a reading that failed in the middle */
-	block = malloc(BLOCK_BYTES);
-	if (!block)
-		return -ENOMEM;
-	while (left && !rc) {
-		ssize_t n = pread(s->fd, block, BLOCK_BYTES, (off_t)s->offset);
-		uint64_t work = s->dump.work;
-		size_t used;
-
-		if (n <= 0) {
-			rc = n < 0 && errno != EINTR ? -errno : 0;
-			if (n == 0 || rc)
-				break;
-			continue;
-		}
-		rc = feed(s, block, (size_t)n, &used);
-		s->n_reads += used;
-		work = s->dump.work - work + used;
-		left -= work < left ? work : left;
-		if (used == 0)
-			break;
-	}
-	s->is_behind = left == 0;
-	return rc ? rc : settle(s);
+	rc = 0;
+	if (s->offset != (uint64_t)st.st_size)
+		rc = read_new(s, &block);
+	return rc ? rc : settle(s); /* also of a reading that failed in the middle */
 }

@@ -8,6 +8,9 @@
  * text any more just before that place, it was rewritten and is read anew. The descriptor is kept,
  * so that a container's map stays readable when the container is gone.
  *
+ * A file system that does not answer takes the descriptor along (errands.h). What was read before
+ * is still known; the file is opened anew once it answers.
+ *
  * Not thread-safe.
  */
 #ifndef DECIMA_PERF_MAP_SOURCE_H
@@ -18,6 +21,7 @@
 #include <sys/types.h>
 
 #include "plugins/input/perf_map/dump.h"
+#include "plugins/input/perf_map/errands.h"
 #include "plugins/input/perf_map/map.h"
 
 enum {
@@ -39,9 +43,10 @@ enum source_format {
 
 struct source {
 	enum source_format format;
-	struct map map;	  /* names */
-	struct dump dump; /* of SOURCE_JITDUMP: the reader, and lines */
-	int fd;		  /* -1: none */
+	struct errands *errands; /* borrowed; NULL: we wait ourselves for file systems */
+	struct map map;		 /* names */
+	struct dump dump;	 /* of SOURCE_JITDUMP: the reader, and lines */
+	int fd;			 /* -1: none */
 	uint64_t dev, ino, offset;
 	char mark[SOURCE_MARK_BYTES]; /* the text before offset */
 	uint32_t n_mark;
@@ -54,10 +59,12 @@ struct source {
 	bool is_behind;	  /* the last reading stopped at SOURCE_BYTES_AT_ONCE */
 	uint64_t n_reads; /* bytes that were read, of all time */
 	uint64_t n_rewrites;
+	bool has_hung; /* its file system did not answer once */
 };
 
 /* max_bytes: of names; a jitdump's lines may take as much again. */
-void source__init(struct source *s, enum source_format format, uint64_t max_bytes);
+void source__init(struct source *s, enum source_format format, uint64_t max_bytes,
+		  struct errands *errands);
 void source__fini(struct source *s);
 /* Forgets what was read; the next reading begins anew. */
 void source__forget(struct source *s);
@@ -66,7 +73,8 @@ void source__forget(struct source *s);
  * Opens `path` (absolute) beneath the directory root_fd when it is not the file that is open
  * already. Kept as it was when there is none now. not_before_s: a file that was last changed
  * earlier (seconds, real) is of an older process with the same pid. 0, -ENOENT, -EACCES (not ours
- * to read, or of a foreign owner), -ENOEXEC (no regular file), -ESTALE (too old), ...
+ * to read, or of a foreign owner), -ENOEXEC (no regular file), -ESTALE (too old), -ETIMEDOUT and
+ * -EBUSY (its file system does not answer), ...
  */
 int source__open(struct source *s, int root_fd, const char *path, const struct source_owner *owner,
 		 int64_t not_before_s);

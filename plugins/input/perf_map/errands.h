@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/input/perf_map/errands.h - calls on a descriptor that may never return, made by threads
+ * that may hang
+ *
+ * A file may lie on a network or FUSE file system whose server is gone: then fstat(2), pread(2) and
+ * even close(2) wait for ever. So a thread makes these calls, and who asks waits for it so long. A
+ * thread that takes longer is left behind with the descriptor; when it returns after all, it closes
+ * that and is of use again. At most ERRANDS_STUCK_MAX are left behind, and of a file system (device)
+ * that holds one nothing is touched.
+ *
+ * Thread-safe.
+ */
+#ifndef DECIMA_PERF_MAP_ERRANDS_H
+#define DECIMA_PERF_MAP_ERRANDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+enum { ERRANDS_STUCK_MAX = 8 };
+
+struct errands;
+
+enum errand_kind { ERRAND_STAT, ERRAND_READ, ERRAND_CLOSE };
+
+/* Whoever has it may have it made as often as wished. */
+struct errand {
+	enum errand_kind kind;
+	uint64_t offset; /* ERRAND_READ: from there */
+	size_t n;	/* so many bytes, or up to the file's end: at most what there is room for */
+	struct stat st; /* the answer to ERRAND_STAT */
+
+	/* Theirs, under their lock. */
+	struct errand *next;
+	struct errand *closes; /* made behind it */
+	ssize_t result;
+	uint64_t dev;
+	int fd;
+	bool is_taken, is_done, is_left;
+
+	char data[]; /* the answer to ERRAND_READ */
+};
+
+/* The first thread begins with the first errand. NULL when memory ran out. */
+struct errands *errands__new(int64_t patience_ns);
+/* Nobody is waiting any more. Those that hang are left behind with what they need. NULL is fine. */
+void errands__free(struct errands *e);
+
+/* With room for so many bytes; free() ends it. NULL when memory ran out. */
+struct errand *errand__new(size_t room);
+
+/*
+ * 0 or the number of bytes that were read; -ETIMEDOUT: it hangs, and *errand and *fd are gone (NULL,
+ * -1); -EBUSY: one hangs at this file system already, or too many do, so it was not tried; -EAGAIN:
+ * no thread can be had, or none came to it in time; else an errno of the call. e NULL: we make it ourselves.
+ */
+ssize_t errands__make(struct errands *e, struct errand **errand, int *fd);
+
+/* 0, or -ETIMEDOUT: it will be, when the file system answers. -1 is fine. */
+int errands__close(struct errands *e, int fd);
+
+/* Does one hang at this device (st_dev)? */
+bool errands__is_stuck_at(struct errands *e, uint64_t dev);
+
+struct errands_stat {
+	uint64_t n_hung;  /* that were not waited for, of all time */
+	uint32_t n_stuck; /* of these, which hang yet */
+};
+struct errands_stat errands__stat(struct errands *e);
+
+#endif

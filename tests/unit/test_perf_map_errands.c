@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/unit/test_perf_map_errands.c - perf maps on a file system that stops answering
+ *
+ * pread(2) and close(2) of one file wait here for as long as the test says, as they do with FUSE.
+ */
+#include "tests/unit/unit.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/arena.h"
+#include "core/base/cleanup.h"
+#include "core/base/fd.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "plugins/input/perf_map/errands.h"
+#include "plugins/input/perf_map/processes.h"
+#include "plugins/input/perf_map/source.h"
+#include "tests/unit/folder.h"
+
+#define SECOND	 INT64_C(1000000000)
+#define PATIENCE (SECOND / 5)
+DEFINE_FOLDER(dir, "perf-map-errands", 0700);
+
+/* --- a file system that does not answer --- */
+
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t answers;
+	ino_t ino; /* calls on that file wait; 0: none */
+} deaf = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0 };
+
+ssize_t __real_pread(int fd, void *p, size_t n, off_t offset);
+ssize_t __wrap_pread(int fd, void *p, size_t n, off_t offset);
+int __real_close(int fd);
+int __wrap_close(int fd);
+
+static void wait_for_answer(int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return;
+	pthread_mutex_lock(&deaf.lock);
+	while (deaf.ino == st.st_ino)
+		pthread_cond_wait(&deaf.answers, &deaf.lock);
+	pthread_mutex_unlock(&deaf.lock);
+}
+
+ssize_t __wrap_pread(int fd, void *p, size_t n, off_t offset)
+{
+	wait_for_answer(fd);
+	return __real_pread(fd, p, n, offset);
+}
+
+int __wrap_close(int fd)
+{
+	/* O_PATH: there is nothing to tell the file system. */
+	if (!(fcntl(fd, F_GETFL) & O_PATH))
+		wait_for_answer(fd);
+	return __real_close(fd);
+}
+
+static void be_deaf(ino_t ino)
+{
+	pthread_mutex_lock(&deaf.lock);
+	deaf.ino = ino;
+	pthread_cond_broadcast(&deaf.answers);
+	pthread_mutex_unlock(&deaf.lock);
+}
+
+static struct stat stat_of(int fd)
+{
+	struct stat st;
+
+	assert_int_equal(fstat(fd, &st), 0);
+	return st;
+}
+
+static int n_descriptors(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	int n = 0;
+
+	assert_non_null(d);
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n;
+}
+
+/* What would wait for ever fails instead. */
+static int begin(void **state)
+{
+	(void)state;
+	alarm(60);
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	be_deaf(0);
+	alarm(0);
+	return 0;
+}
+
+/* --- errands --- */
+
+/* A file of a file system of its own as far as anybody is told, or of the folder's. */
+static int make_file(const char *name, const char *text)
+{
+	char path[512];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(fd__write_all(fd, text, strlen(text)), 0);
+	return fd;
+}
+
+static ssize_t read_errand(struct errands *e, int *fd, char *ret)
+{
+	CLEANUP(mem__freep) struct errand *j = errand__new(16);
+	ssize_t n;
+
+	assert_non_null(j);
+	j->kind = ERRAND_READ;
+	j->n = 16;
+	n = errands__make(e, &j, fd);
+	assert_int_equal(j == NULL, n == -ETIMEDOUT);
+	if (n >= 0)
+		snprintf(ret, 17, "%.*s", (int)n, j->data);
+	return n;
+}
+
+static void wait_for_none_stuck(struct errands *e)
+{
+	for (int i = 0; i < 20000 && errands__stat(e).n_stuck; i++)
+		usleep(1000);
+	assert_int_equal(errands__stat(e).n_stuck, 0);
+}
+
+static void test_what_hangs_is_left_behind(void **state)
+{
+	struct errands *e = errands__new(PATIENCE);
+	int a = make_file("a", "aaa"), b = make_file("b", "bbb"), shy, other, before;
+	char text[17] = "";
+
+	(void)state;
+	other = memfd_create("other", MFD_CLOEXEC);
+	assert_true(other >= 0 && write(other, "ooo", 3) == 3);
+	if (stat_of(other).st_dev == stat_of(a).st_dev)
+		skip_because("there is one file system only");
+	assert_int_equal(read_errand(e, &a, text), 3);
+	assert_string_equal(text, "aaa");
+	before = n_descriptors();
+	be_deaf(stat_of(a).st_ino);
+	shy = a;
+	assert_int_equal(read_errand(e, &a, text), -ETIMEDOUT);
+	assert_int_equal(a, -1);
+	assert_true(errands__is_stuck_at(e, stat_of(b).st_dev));
+	/* Its file system is not touched any more, not by closing either; another one is. */
+	assert_int_equal(read_errand(e, &b, text), -EBUSY);
+	assert_true(b >= 0);
+	assert_int_equal(errands__close(e, b), -ETIMEDOUT);
+	assert_int_equal(read_errand(e, &other, text), 3);
+	assert_string_equal(text, "ooo");
+	assert_int_equal(errands__close(e, other), 0);
+	assert_int_equal(n_descriptors(), before - 1);
+	assert_int_equal(errands__stat(e).n_stuck, 1);
+	be_deaf(0);
+	wait_for_none_stuck(e);
+	assert_int_equal(fcntl(shy, F_GETFD), -1);
+	assert_int_equal(n_descriptors(), before - 3);
+	assert_int_equal(errands__stat(e).n_hung, 1);
+	errands__free(e);
+}
+
+/* No file system of many that hang takes more than its share, and there is an end of them. */
+static void test_so_many_hang_and_no_more(void **state)
+{
+	struct errands *e = errands__new(PATIENCE / 10);
+	struct errand *left[ERRANDS_STUCK_MAX + 1];
+	int fd = make_file("full", "x");
+
+	(void)state;
+	be_deaf(stat_of(fd).st_ino);
+	/* As if each were of another file system: there are not so many here. */
+	for (int i = 0; i < ERRANDS_STUCK_MAX; i++) {
+		int copy = dup(fd);
+
+		left[i] = errand__new(16);
+		left[i]->kind = ERRAND_READ;
+		left[i]->n = 16;
+		struct errand *j = left[i];
+		assert_int_equal(errands__make(e, &j, &copy), -ETIMEDOUT);
+		left[i]->dev = UINT64_MAX - (uint64_t)i;
+	}
+	assert_int_equal(errands__stat(e).n_stuck, ERRANDS_STUCK_MAX);
+	left[ERRANDS_STUCK_MAX] = errand__new(16);
+	assert_int_equal(errands__make(e, &left[ERRANDS_STUCK_MAX], &fd), -EBUSY);
+	free(left[ERRANDS_STUCK_MAX]);
+	be_deaf(0);
+	wait_for_none_stuck(e);
+	close(fd);
+	errands__free(e);
+}
+
+/* At the end nobody waits either; who was left behind closes what is his. */
+static void test_the_end_waits_for_none_that_hangs(void **state)
+{
+	struct errands *e = errands__new(PATIENCE);
+	int fd = make_file("late", "x"), before = n_descriptors();
+	char text[17];
+
+	(void)state;
+	be_deaf(stat_of(fd).st_ino);
+	assert_int_equal(read_errand(e, &fd, text), -ETIMEDOUT);
+	errands__free(e);
+	be_deaf(0);
+	for (int i = 0; n_descriptors() >= before && i < 20000; i++)
+		usleep(1000);
+	assert_int_equal(n_descriptors(), before - 1);
+	errands__free(NULL);
+}
+
+struct reader {
+	struct errands *e;
+	const char *text;
+	pthread_t thread;
+};
+
+static void *read_often(void *arg)
+{
+	struct reader *r = arg;
+
+	for (int i = 0; i < 500; i++) {
+		int fd = memfd_create("own", MFD_CLOEXEC);
+		char text[17];
+
+		if (fd < 0 || write(fd, r->text, 3) != 3 || read_errand(r->e, &fd, text) != 3 ||
+		    strcmp(text, r->text) != 0 || errands__close(r->e, fd))
+			return r;
+	}
+	return NULL;
+}
+
+static void test_threads(void **state)
+{
+	static const char *const texts[] = { "one", "two", "six", "ten" };
+	struct errands *e = errands__new(20 * SECOND);
+	struct reader readers[4];
+	void *failed;
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		readers[i] = (struct reader){ .e = e, .text = texts[i] };
+		assert_int_equal(pthread_create(&readers[i].thread, NULL, read_often, &readers[i]), 0);
+	}
+	for (int i = 0; i < 4; i++) {
+		pthread_join(readers[i].thread, &failed);
+		assert_null(failed);
+	}
+	errands__free(e);
+}
+
+/* --- the map of a process: this one --- */
+
+static char *ask(struct processes *t, uint64_t address, int want)
+{
+	static char name[64];
+	struct dcm_process id = { (uint32_t)getpid(), 0, 0 };
+	struct processes_answer a = { 0 };
+	struct arena arena = { 0 };
+
+	assert_int_equal(processes__resolve(t, &id, &address, 1, &arena, &a), want);
+	snprintf(name, sizeof(name), "%.*s", (int)a.name.n, a.name.n ? a.name.p : "");
+	arena__fini(&arena);
+	return name;
+}
+
+static struct processes *make_table(void)
+{
+	static const char *dirs[] = { dir };
+	struct processes_config c = { .proc = "/proc",
+				      .root = "/",
+				      .dirs = dirs,
+				      .n_dirs = 1,
+				      .max_file_bytes = 1 << 20,
+				      .max_map_bytes = 1 << 20,
+				      .max_bytes = 1 << 20,
+				      .keep_ns = 60 * SECOND,
+				      .patience_ns = PATIENCE,
+				      .clock = &clock__system };
+	struct processes *t = NULL;
+
+	assert_int_equal(processes__new(&c, &t, NULL), 0);
+	return t;
+}
+
+static void test_what_was_known_stays_so(void **state)
+{
+	char name[64], note[PROCESSES_NOTE_BYTES];
+	struct processes *t = make_table(), *stranger = make_table();
+	struct processes_stat stat;
+	int fd;
+
+	(void)state;
+	snprintf(name, sizeof(name), "perf-%d.map", getpid());
+	fd = make_file(name, "10 10 one\n");
+	assert_string_equal(ask(t, 0x10, 0), "one");
+	assert_int_equal(fd__write_all(fd, "20 10 two\n", 10), 0);
+	be_deaf(stat_of(fd).st_ino);
+	for (int i = 0; i < 20; i++) {
+		assert_string_equal(ask(t, 0x10, 0), "one");
+		assert_string_equal(ask(t, 0x20, 0), "");
+	}
+	/* It was waited for once, and is spoken of once. */
+	processes__stat(t, &stat);
+	assert_int_equal(stat.n_hung, 1);
+	assert_int_equal(stat.n_stuck, 1);
+	assert_true(processes__take_note(t, note));
+	assert_non_null(strstr(note, name));
+	assert_non_null(strstr(note, "does not answer"));
+	assert_false(processes__take_note(t, note));
+	/* Of whom nothing was read, that is the reason. */
+	ask(stranger, 0x10, -ETIMEDOUT);
+	ask(stranger, 0x10, -ETIMEDOUT);
+	processes__stat(stranger, &stat);
+	assert_int_equal(stat.n_hung, 1);
+	be_deaf(0);
+	for (int i = 0; stat.n_stuck && i < 20000; i++) {
+		usleep(1000);
+		processes__stat(t, &stat);
+	}
+	assert_string_equal(ask(t, 0x20, 0), "two");
+	processes__free(t);
+	processes__free(stranger);
+	close(fd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_what_hangs_is_left_behind, begin, end),
+		cmocka_unit_test_setup_teardown(test_so_many_hang_and_no_more, begin, end),
+		cmocka_unit_test_setup_teardown(test_the_end_waits_for_none_that_hangs, begin, end),
+		cmocka_unit_test_setup_teardown(test_threads, begin, end),
+		cmocka_unit_test_setup_teardown(test_what_was_known_stays_so, begin, end),
+	};
+
+	return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}
