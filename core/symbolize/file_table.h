@@ -53,7 +53,8 @@ struct file_entry {
 	bool lacks_debuginfo; /* none was found when it was read */
 	int64_t look_at_ns;   /* mono: when it may be looked for again */
 	uint8_t n_unanswered; /* times in a row that nobody said whether there is any */
-	int64_t note_at_ns;   /* mono: when its use is told to the depot again */
+	int64_t owed_at_ns; /* mono: from then on the next offer is to ask once more; 0: none is */
+	int64_t note_at_ns; /* mono: when its use is told to the depot again */
 	/*
 	 * Several files may have one build id, stripped or not. Those that were read since the
 	 * table is here, so that each is read once, and no more than so many.

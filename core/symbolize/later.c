@@ -9,6 +9,7 @@
 
 #include "core/base/fd.h"
 #include "core/base/mem.h"
+#include "core/base/str.h"
 
 void later_file__free(struct later_file *f)
 {
@@ -47,6 +48,20 @@ bool later__add(struct later *l, struct dcm_str build_id, struct dcm_str path, i
 	}
 	later__put(l, f);
 	return true;
+}
+
+void later__drop(struct later *l, struct dcm_str build_id)
+{
+	for (struct later_file **at = &l->first; *at; at = &(*at)->next) {
+		struct later_file *f = *at;
+
+		if (!str__eq(str__of(f->build_id), build_id))
+			continue;
+		*at = f->next;
+		l->n--;
+		later_file__free(f);
+		return;
+	}
 }
 
 struct later_file *later__pop(struct later *l, int64_t now_ns)

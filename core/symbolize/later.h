@@ -32,6 +32,9 @@ struct later {
 /* Copies all it is given. False when too many wait, or memory or descriptors ran out. */
 bool later__add(struct later *l, struct dcm_str build_id, struct dcm_str path, int fd, int64_t due_ns);
 
+/* Forgets the one of that build id, if it waits. */
+void later__drop(struct later *l, struct dcm_str build_id);
+
 /* One that is due, now the caller's; or NULL. */
 struct later_file *later__pop(struct later *l, int64_t now_ns);
 /* Has one wait once more. */

@@ -151,6 +151,12 @@ bool reading__is_better(const struct reading *r, const struct symbol_table *tabl
 	return has >= had && (r->source || !source) && (has > had || (r->source && !source));
 }
 
+bool reading__is_worse(const struct reading *r, const struct symbol_table *table,
+		       const struct debug_source *source)
+{
+	return elf__count(r->table->elf) < elf__count(table->elf) || (!r->source && source);
+}
+
 void reading__fini(struct reading *r)
 {
 	symbol_table__unref(r->table);

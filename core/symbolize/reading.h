@@ -46,4 +46,8 @@ void reading__fini(struct reading *r); /* what was handed on is NULL */
 bool reading__is_better(const struct reading *r, const struct symbol_table *table,
 			const struct debug_source *source);
 
+/* Is it less in something? */
+bool reading__is_worse(const struct reading *r, const struct symbol_table *table,
+		       const struct debug_source *source);
+
 #endif

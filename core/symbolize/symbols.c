@@ -97,12 +97,27 @@ static void wish_for(struct symbols *s, struct file_entry *file, const struct re
 static void put_off(struct symbols *s, struct file_entry *file, struct dcm_str path, int fd)
 {
 	const struct dcm_str id = { file->build_id, file->build_id_n };
-	int64_t wait_ns = STORE_LOOK_EVERY_NS << file->n_unanswered;
+	int64_t due_ns = clock__mono(s->config.clock) + (STORE_LOOK_EVERY_NS << file->n_unanswered);
 
 	if (file->n_unanswered < MAX_DOUBLINGS)
 		file->n_unanswered++;
-	if (!later__add(&s->later, id, path, fd, clock__mono(s->config.clock) + wait_ns))
-		file->unkept = true; /* so it depends on the next offer */
+	/* Another file of this build id may wait, which tells less. */
+	later__drop(&s->later, id);
+	file->owed_at_ns = later__add(&s->later, id, path, fd, due_ns) ? 0 : due_ns;
+}
+
+/*
+ * What is there tells more than the file that was read again, which said at least whether there is
+ * debuginfo. Under the lock.
+ */
+static void take_answer(struct file_entry *file, const struct reading *r)
+{
+	file->state = FILE_READY;
+	if (r->is_unanswered)
+		return;
+	file->n_unanswered = 0;
+	if (file->why == DCM_UNNAMED_DEBUGINFO_ASKED)
+		file->why = r->why;
 }
 
 /* Under the lock. */
@@ -114,6 +129,7 @@ static void take_reading(struct symbols *s, struct file_entry *file, const struc
 	s->counts.debuginfo_unanswered += r->is_unanswered;
 	file_table__set(&s->files, file, r->table, r->source);
 	file->why = r->why;
+	file->owed_at_ns = 0;
 	if (!r->is_unanswered)
 		file->n_unanswered = 0;
 	else if (r->why == DCM_UNNAMED_NO_DEBUGINFO)
@@ -197,6 +213,11 @@ static void read_file(struct symbols *s, struct file_entry *file, int fd, struct
 	} else if (is_rival && file->table && !reading__is_better(&r, file->table, file->source)) {
 		reading__fini(&r);
 		file->state = FILE_READY;
+	} else if (fd >= 0 && file->table && reading__is_worse(&r, file->table, file->source)) {
+		take_answer(file, &r);
+		if (r.is_unanswered)
+			put_off(s, file, path, fd);
+		reading__fini(&r);
 	} else {
 		take_reading(s, file, &r);
 		wish_for(s, file, &r, path, fd < 0 ? kept : fd);
@@ -243,6 +264,12 @@ static bool is_another(struct file_entry *e, int fd)
 	return true;
 }
 
+/* Is it time to ask for debuginfo once more, and nobody else will? Under the lock. */
+static bool is_owed(const struct file_entry *e, int64_t now_ns)
+{
+	return e->state == FILE_READY && e->owed_at_ns && now_ns >= e->owed_at_ns;
+}
+
 /* True when reading this file could tell more. Under the lock. */
 static bool worth_reading(struct file_entry *e, int fd)
 {
@@ -262,12 +289,22 @@ static bool worth_reading(struct file_entry *e, int fd)
 	return true;
 }
 
-/* The entry to be read now, made or found; NULL when there is nothing to do. Under the lock. */
-static struct file_entry *wanted(struct symbols *s, struct dcm_str build_id, int fd)
+/*
+ * The entry to be read now, made or found; NULL when there is nothing to do. *ret_is_rival: it is to
+ * be read for what it has beyond the one that was read. Under the lock.
+ */
+static struct file_entry *wanted(struct symbols *s, struct dcm_str build_id, int fd, bool *ret_is_rival)
 {
 	uint64_t hash = hash__bytes(build_id.p, build_id.n, 0);
 	struct file_entry *e = file_table__find(&s->files, build_id, hash);
 
+	*ret_is_rival = e && e->table;
+	if (e && is_owed(e, clock__mono(s->config.clock)) && is_welcome(e, fd)) {
+		e->owed_at_ns = 0;
+		e->state = FILE_QUEUED;
+		*ret_is_rival = false;
+		return e;
+	}
 	if (e && !worth_reading(e, fd)) {
 		s->counts.files_known++;
 		return NULL;
@@ -312,12 +349,11 @@ void symbols__offer(struct symbols *s, struct dcm_str build_id, struct dcm_str p
 		return;
 	pthread_mutex_lock(&s->lock);
 	s->counts.files_offered++;
-	e = wanted(s, build_id, fd);
+	e = wanted(s, build_id, fd, &is_rival);
 	if (!e) {
 		pthread_mutex_unlock(&s->lock);
 		return;
 	}
-	is_rival = e->table != NULL;
 	job = s->n_fds < s->config.max_files ? NEW(struct job) : NULL;
 	if (job) {
 		job->file = e;

@@ -24,6 +24,7 @@
 #include "core/main/frames_workers.h"
 #include "core/symbolize/debuginfo.h"
 #include "core/symbolize/frames.h"
+#include "core/symbolize/later.h"
 #include "core/symbolize/symbols.h"
 #include "tests/unit/failmalloc.h"
 #include "tests/unit/native_batch.h"
@@ -392,58 +393,152 @@ static char *resolved(struct symbols *s)
 	return written(n);
 }
 
+/* A store whose broker stands still: who is asked for debuginfo does not answer. */
+struct silent {
+	struct clock clock;
+	const char *dirs[1];
+	struct symbols_config config;
+	pid_t broker;
+	struct symbols *s;
+};
+
+static void silent__init(struct silent *x)
+{
+	x->clock = clock__fake(SECOND, 0);
+	x->dirs[0] = debug_dir;
+	x->config = with_dir(x->dirs);
+	assert_int_equal(run("rm -rf debug"), 0);
+	assert_int_equal(broker__new(&x->config.broker, &(struct dcm_error)DCM_ERROR_INIT), 0);
+	x->broker = only_child();
+	assert_true(x->broker > 0);
+	x->config.clock = &x->clock;
+	x->s = store(&x->config);
+	kill(x->broker, SIGSTOP);
+}
+
+/* It answers again. */
+static void silent__speak(struct silent *x)
+{
+	int sh;
+
+	kill(x->broker, SIGCONT);
+	while ((sh = rights__open_named(x->config.broker, "/bin/sh")) < 0)
+		usleep(1000);
+	close(sh);
+}
+
+static void silent__fini(struct silent *x)
+{
+	symbols__free(x->s);
+	broker__free(x->config.broker);
+}
+
 /* A broker that hangs in a file system has not said that there is nothing. */
 static void test_who_does_not_answer_is_asked_again(void **state)
 {
-	struct clock clock = clock__fake(SECOND, 0);
-	const char *const dirs[] = { debug_dir };
-	struct symbols_config c = with_dir(dirs);
 	struct symbols_stat stat;
-	pid_t broker;
-	int sh;
+	struct silent x;
 
 	(void)state;
 	if (!make())
 		skip_because("g++ and objcopy are needed");
-	assert_int_equal(run("rm -rf debug"), 0);
 	CLEANUP(mem__freep) char *want = named(&with_lines, in_dir("noid"), NULL);
-	assert_int_equal(broker__new(&c.broker, &(struct dcm_error)DCM_ERROR_INIT), 0);
-	broker = only_child();
-	assert_true(broker > 0);
-	c.clock = &clock;
-	CLEANUP(symbols__freep) struct symbols *s = store(&c);
-	kill(broker, SIGSTOP);
-	offer(s, "aa", in_dir("linked"));
-	CLEANUP(mem__freep) char *before = resolved(s);
+	silent__init(&x);
+	offer(x.s, "aa", in_dir("linked"));
+	CLEANUP(mem__freep) char *before = resolved(x.s);
 	assert_all_unnamed(before, DCM_UNNAMED_DEBUGINFO_ASKED);
-	clock.fake_mono_ns += 60 * SECOND;
-	learn(s, 1);
-	learn(s, 1);
-	CLEANUP(mem__freep) char *still = resolved(s);
+	x.clock.fake_mono_ns += 60 * SECOND;
+	learn(x.s, 1);
+	learn(x.s, 1);
+	CLEANUP(mem__freep) char *still = resolved(x.s);
 	assert_all_unnamed(still, DCM_UNNAMED_DEBUGINFO_ASKED);
-	symbols__stat(s, &stat);
+	symbols__stat(x.s, &stat);
 	assert_int_equal(stat.debuginfo_unanswered, 2);
 	assert_int_equal(stat.debuginfo_missing, 0);
 
-	kill(broker, SIGCONT);
-	while ((sh = rights__open_named(c.broker, "/bin/sh")) < 0)
-		usleep(1000);
-	close(sh);
+	silent__speak(&x);
 	/* Each time later. */
-	clock.fake_mono_ns += 119 * SECOND;
-	learn(s, 1);
-	learn(s, 1);
-	symbols__stat(s, &stat);
+	x.clock.fake_mono_ns += 119 * SECOND;
+	learn(x.s, 1);
+	learn(x.s, 1);
+	symbols__stat(x.s, &stat);
 	assert_int_equal(stat.debuginfo_found, 0);
-	clock.fake_mono_ns += SECOND;
-	learn(s, 1);
-	learn(s, 1);
-	CLEANUP(mem__freep) char *got = resolved(s);
+	x.clock.fake_mono_ns += SECOND;
+	learn(x.s, 1);
+	learn(x.s, 1);
+	CLEANUP(mem__freep) char *got = resolved(x.s);
 	assert_string_equal(got, want);
-	symbols__stat(s, &stat);
+	symbols__stat(x.s, &stat);
 	assert_int_equal(stat.debuginfo_found, 1);
-	symbols__free(take_ptr(s));
-	broker__free(c.broker);
+	silent__fini(&x);
+}
+
+static void test_what_finds_no_room_is_asked_when_it_is_offered(void **state)
+{
+	struct symbols_stat stat;
+	struct silent x;
+	char id[16];
+
+	(void)state;
+	if (!make())
+		skip_because("g++ and objcopy are needed");
+	CLEANUP(mem__freep) char *want = named(&with_lines, in_dir("noid"), NULL);
+	silent__init(&x);
+	for (int i = 0; i < LATER_MAX_FILES; i++) {
+		snprintf(id, sizeof(id), "%04x", i);
+		offer(x.s, id, in_dir("linked"));
+	}
+	offer(x.s, "aa", in_dir("linked"));
+	CLEANUP(mem__freep) char *before = resolved(x.s);
+	assert_all_unnamed(before, DCM_UNNAMED_DEBUGINFO_ASKED);
+	symbols__stat(x.s, &stat);
+	assert_int_equal(stat.debuginfo_unanswered, LATER_MAX_FILES + 1);
+	silent__speak(&x);
+	/* Not sooner than another one. */
+	x.clock.fake_mono_ns += 59 * SECOND;
+	offer(x.s, "aa", in_dir("linked"));
+	learn(x.s, 1);
+	CLEANUP(mem__freep) char *still = resolved(x.s);
+	assert_all_unnamed(still, DCM_UNNAMED_DEBUGINFO_ASKED);
+	x.clock.fake_mono_ns += SECOND;
+	offer(x.s, "aa", in_dir("linked"));
+	learn(x.s, 1);
+	CLEANUP(mem__freep) char *got = resolved(x.s);
+	assert_string_equal(got, want);
+	silent__fini(&x);
+}
+
+/* Of two files of one build, of which the second has symbols, the first is asked about no more. */
+static void test_who_answers_late_takes_no_names_away(void **state)
+{
+	struct symbols_stat stat;
+	struct silent x;
+
+	(void)state;
+	if (!make() || run("objcopy --strip-debug --add-gnu-debuglink=noid.debug noid named"))
+		skip_because("g++ and objcopy are needed");
+	CLEANUP(mem__freep) char *want = named(NULL, in_dir("named"), NULL);
+	silent__init(&x);
+	offer(x.s, "aa", in_dir("linked"));
+	learn(x.s, 1);
+	offer(x.s, "aa", in_dir("named"));
+	learn(x.s, 1);
+	symbols__stat(x.s, &stat);
+	assert_int_equal(stat.debuginfo_unanswered, 2);
+	/* What was asked once is remembered. */
+	assert_int_equal(run("mv noid.debug away"), 0);
+	silent__speak(&x);
+	for (int i = 0; i < 5; i++) {
+		x.clock.fake_mono_ns += 120 * SECOND;
+		learn(x.s, 1);
+		learn(x.s, 1);
+	}
+	assert_int_equal(run("mv away noid.debug"), 0);
+	symbols__stat(x.s, &stat);
+	assert_int_equal(stat.debuginfo_unanswered, 2);
+	CLEANUP(mem__freep) char *after = resolved(x.s);
+	assert_string_equal(after, want);
+	silent__fini(&x);
 }
 
 static void test_a_file_rests_unless_somebody_waits(void **state)
@@ -675,6 +770,8 @@ int main(void)
 		cmocka_unit_test(test_why_there_is_no_debuginfo),
 		cmocka_unit_test(test_each_address_is_asked_for_once),
 		cmocka_unit_test(test_who_does_not_answer_is_asked_again),
+		cmocka_unit_test(test_what_finds_no_room_is_asked_when_it_is_offered),
+		cmocka_unit_test(test_who_answers_late_takes_no_names_away),
 		cmocka_unit_test(test_a_file_rests_unless_somebody_waits),
 		cmocka_unit_test(test_a_file_that_kills_is_asked_no_more),
 		cmocka_unit_test(test_a_file_that_had_little_time_is_asked_again),
