@@ -286,6 +286,10 @@ unit_tests += tests/unit/test_ebpf_pace
 tests_unit_test_ebpf_pace_SOURCES = tests/unit/test_ebpf_pace.c plugins/input/ebpf/pace.c
 tests_unit_test_ebpf_pace_LDADD = $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_ebpf_cost
+tests_unit_test_ebpf_cost_SOURCES = tests/unit/test_ebpf_cost.c
+tests_unit_test_ebpf_cost_LDADD = $(UNIT_LIBS)
+
 unit_tests += tests/unit/test_ebpf_probe
 tests_unit_test_ebpf_probe_SOURCES = tests/unit/test_ebpf_probe.c plugins/input/ebpf/probe.c
 tests_unit_test_ebpf_probe_LDADD = $(BASE_LA) $(UNIT_LIBS)

@@ -17,6 +17,7 @@
 
 #include "core/base/str.h"
 #include "core/symbolize/elf.h"
+#include "plugins/input/ebpf/cost.h"
 #include "plugins/input/ebpf/process.h"
 #include "tests/unit/ebpf_host.h"
 #include "tests/unit/failmalloc.h"
@@ -308,6 +309,29 @@ static void test_waits_grow(void **state)
 	assert_int_equal(processes__stat(f->processes).reads, reads + 1);
 }
 
+static int (*open_at_once)(const struct dcm_host *host, const struct dcm_guarded *g);
+
+static int open_slowly(const struct dcm_host *host, const struct dcm_guarded *g)
+{
+	((struct ebpf_host *)(uintptr_t)host)->mono_ns += 50 * MS;
+	return open_at_once(host, g);
+}
+
+/* A reading that was held up is followed by another one after ten times that, not 500 times. */
+static void test_rests_by_what_it_cost(void **state)
+{
+	struct fixture *f = *state;
+	struct sampler_sample s = sample_of(getpid(), 1);
+	struct process *p;
+
+	f->host.mono_ns = 1000 * MS;
+	open_at_once = f->host.host.open_guarded;
+	f->host.host.open_guarded = open_slowly;
+	p = processes__of(f->processes, &s, 1);
+	assert_int_equal(processes__stat(f->processes).reads, 1);
+	assert_true(p->rest_ns >= COST_WAIT * 50 * MS && p->rest_ns < COST_CPU * 50 * MS / 2);
+}
+
 static void test_sweep(void **state)
 {
 	struct fixture *f = *state;
@@ -512,14 +536,6 @@ static struct dcm_str turn_at(struct processes *t, struct process *p, struct sam
 	s.head.time_ns = (uint64_t)time_ns;
 	s.exec_pages = exec_pages;
 	return name_at(processes__maps(t, p, &s, false, &certain), 0x1000);
-}
-
-static int (*open_at_once)(const struct dcm_host *host, const struct dcm_guarded *g);
-
-static int open_slowly(const struct dcm_host *host, const struct dcm_guarded *g)
-{
-	((struct ebpf_host *)(uintptr_t)host)->mono_ns += 50 * MS;
-	return open_at_once(host, g);
 }
 
 /* /proc is read for one sample while others, which were taken before, wait: it speaks of now. */
@@ -933,6 +949,7 @@ int main(void)
 		TEST(test_exec_and_exit),
 		TEST(test_maps_of_samples),
 		TEST(test_waits_grow),
+		TEST(test_rests_by_what_it_cost),
 		TEST(test_sweep),
 		TEST(test_inherits),
 		TEST(test_ended_early),

@@ -9,6 +9,7 @@ ebpf_pure = \
 	plugins/input/ebpf/cgroup.c plugins/input/ebpf/cgroup.h \
 	plugins/input/ebpf/cgroups.c plugins/input/ebpf/cgroups.h \
 	plugins/input/ebpf/containers.c plugins/input/ebpf/containers.h \
+	plugins/input/ebpf/cost.h \
 	plugins/input/ebpf/cpus.c plugins/input/ebpf/cpus.h \
 	plugins/input/ebpf/executables.c plugins/input/ebpf/executables.h \
 	plugins/input/ebpf/files.c plugins/input/ebpf/files.h \

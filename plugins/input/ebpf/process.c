@@ -22,15 +22,16 @@
 #include "core/base/vec.h"
 #include "plugins/input/ebpf/cgroup.h"
 #include "plugins/input/ebpf/cgroups.h"
+#include "plugins/input/ebpf/cost.h"
 #include "plugins/input/ebpf/guarded.h"
 #include "plugins/input/ebpf/labels.h"
+#include "plugins/input/ebpf/thread.h"
 
 enum {
 	BUCKETS = 4096,
 	PROCESSES_MAX = 32768,
 	KEEP_ENDED = 2, /* windows */
 	KEEP_IDLE = 30,
-	COST_FACTOR = 500,  /* reading maps may take 1/500 of the time */
 	MANY_RANGES = 2048, /* from which on a new state costs enough to be counted too */
 	ANCESTORS_MAX = 8,  /* forks without exec that are followed back */
 };
@@ -217,7 +218,7 @@ static enum dcm_unnamed why_not(int error)
  */
 static void read_maps(struct processes *t, struct process *p, int dir)
 {
-	int64_t before = now_ns(t);
+	int64_t before = now_ns(t), cpu_before = thread__cpu_ns();
 	struct maps *maps = NULL;
 	int r = maps__read(t->host, dir, &maps);
 	bool changed = false;
@@ -243,7 +244,7 @@ static void read_maps(struct processes *t, struct process *p, int dir)
 		p->known_ns = before;
 		p->has_missed = false;
 	}
-	p->rest_ns = (p->read_end_ns - before) * COST_FACTOR;
+	p->rest_ns = cost__rest(p->read_end_ns - before, thread__cpu_ns() - cpu_before);
 	p->pause_ns = changed || !p->pause_ns ? PAUSE_FIRST_NS : p->pause_ns * 2;
 	if (p->pause_ns > PAUSE_MAX_NS)
 		p->pause_ns = PAUSE_MAX_NS;
@@ -269,7 +270,7 @@ static bool covers_files(const struct processes *t, const struct maps *maps)
  */
 static bool advance(struct processes *t, struct process *p, int64_t until_ns)
 {
-	int64_t before = now_ns(t);
+	int64_t before = now_ns(t), cpu_before;
 	struct maps *maps = NULL;
 
 	if (!t->trail || !p->maps || until_ns <= p->known_ns || until_ns < p->since_ns)
@@ -282,12 +283,14 @@ static bool advance(struct processes *t, struct process *p, int64_t until_ns)
 		return !p->has_missed;
 	if (p->maps->n > MANY_RANGES && before - p->applied_ns < p->apply_rest_ns)
 		return !p->has_missed && !covers_files(t, p->maps);
+	before = now_ns(t);
+	cpu_before = thread__cpu_ns();
 	if (maps__apply(p->maps, t->told.v, t->told.n, &maps) < 0)
 		return false;
 	keep_maps(t, p, maps, t->told.last_ns > p->since_ns ? t->told.last_ns : p->since_ns);
 	p->known_ns = t->told.last_ns;
 	p->applied_ns = before;
-	p->apply_rest_ns = (now_ns(t) - before) * COST_FACTOR;
+	p->apply_rest_ns = cost__rest(now_ns(t) - before, thread__cpu_ns() - cpu_before);
 	t->stat.applied++;
 	return !p->has_missed;
 }
