@@ -96,6 +96,30 @@ static __always_inline enum arch_leaf arch_leaf_rule(const __u8 *code)
 	return ARCH_LEAF_FRAME;
 }
 
+/* The same of 32-bit code, whose words have 4 bytes: endbr32; push %ebp; mov %esp,%ebp. */
+static __always_inline enum arch_leaf arch_leaf_rule_compat(const __u8 *code)
+{
+	if (code[1] == 0xc3 || code[1] == 0x55)
+		return ARCH_LEAF_AT_SP;
+	if (code[1] == 0xf3 && code[2] == 0x0f && code[3] == 0x1e && code[4] == 0xfb && code[5] == 0x55)
+		return ARCH_LEAF_AT_SP;
+	if (code[0] == 0x55 && code[1] == 0x89 && code[2] == 0xe5)
+		return ARCH_LEAF_PAST_SP;
+	return ARCH_LEAF_FRAME;
+}
+
+/*
+ * Does a call end where these ARCH_CODE_BYTES of 32-bit code do? call rel32; or ff with 2 in the
+ * middle of its second byte, of 2 to 7 bytes by how the address is given.
+ */
+#define ARCH_CALL_AT(code, n)                                                                      \
+	((code)[ARCH_CODE_BYTES - (n)] == 0xff && ((code)[ARCH_CODE_BYTES - (n) + 1] & 0x38) == 0x10)
+static __always_inline int arch_is_after_call(const __u8 *code)
+{
+	return code[ARCH_CODE_BYTES - 5] == 0xe8 || ARCH_CALL_AT(code, 2) || ARCH_CALL_AT(code, 3) ||
+	       ARCH_CALL_AT(code, 4) || ARCH_CALL_AT(code, 6) || ARCH_CALL_AT(code, 7);
+}
+
 #elif defined(__TARGET_ARCH_arm64) || defined(__aarch64__)
 
 #define ARCH_ADDRESS_MAX  0x000fffffffffffffull /* 52-bit addresses */
@@ -129,6 +153,13 @@ static __always_inline enum arch_leaf arch_leaf_rule(const __u8 *code)
 {
 	(void)code;
 	return ARCH_LEAF_FRAME;
+}
+#define arch_leaf_rule_compat	  arch_leaf_rule
+
+static __always_inline int arch_is_after_call(const __u8 *code)
+{
+	(void)code;
+	return 1;
 }
 
 #else

@@ -138,6 +138,38 @@ static __always_inline int step_code(struct step *s, __u64 addr, __u8 *ret)
  * By frame pointers alone
  */
 
+static __always_inline __u32 word_bytes(const struct walk *w)
+{
+	return w->compat ? 4 : 8;
+}
+
+static __always_inline int frame_word(struct walk *w, __u64 addr, __u64 *ret)
+{
+	__u32 word;
+
+	if (!w->compat)
+		return step_word(&w->step, addr, ret);
+	w->windows++;
+	if (bpf_probe_read_user(&word, sizeof(word), (void *)addr))
+		return 1;
+	*ret = word;
+	return 0;
+}
+
+/*
+ * Code without frame pointers keeps anything where they would be, and 32-bit code often has none. No
+ * table says which it is; that a call leads to what is taken for a return address, its bytes do.
+ */
+static __always_inline int is_return_address(struct walk *w, __u64 ra)
+{
+	__u8 code[ARCH_CODE_BYTES];
+
+	if (!step_is_code(ra))
+		return 0;
+	return !w->compat ||
+	       (step_code(&w->step, ra - ARCH_CODE_BYTES, code) == 0 && arch_is_after_call(code));
+}
+
 /*
  * The two members of the frame record at `fp`: its caller's frame pointer, and the return address.
  */
@@ -162,23 +194,36 @@ static __always_inline int frame_pointer_leaf(struct walk *w)
 {
 	__u64 sp = w->step.sp, ra = 0;
 	__u8 code[ARCH_CODE_BYTES];
+	__u32 word = word_bytes(w);
 	enum arch_leaf leaf;
 
-	if (w->compat || step_code(&w->step, w->step.pc - ARCH_CODE_BEFORE, code))
+	if (step_code(&w->step, w->step.pc - ARCH_CODE_BEFORE, code))
 		return 0;
-	leaf = arch_leaf_rule(code);
-	if (leaf == ARCH_LEAF_FRAME || sp & 7)
+	leaf = w->compat ? arch_leaf_rule_compat(code) : arch_leaf_rule(code);
+	if (leaf == ARCH_LEAF_FRAME || sp & (word - 1))
 		return 0;
 	if (leaf == ARCH_LEAF_PAST_SP)
-		sp += 8;
+		sp += word;
 	w->step.interrupted = 0;
-	if (step_word(&w->step, sp, &ra))
+	if (frame_word(w, sp, &ra))
 		w->step.outcome = SAMPLER_OUTCOME_READ_FAULT;
-	else if (!step_is_code(arch_code(ra)))
+	else if (!is_return_address(w, arch_code(ra)))
 		w->step.outcome = SAMPLER_OUTCOME_BAD_RA;
 	w->step.pc = arch_code(ra);
-	w->step.sp = sp + 8;
+	w->step.sp = sp + word;
 	return 1;
+}
+
+/*
+ * Above the record of the outermost function lies what the kernel put there: argc, and argv[0], which
+ * lies still higher. Of 32-bit code a record of zeros may be anything.
+ */
+static __always_inline int is_above_root(struct walk *w, __u64 fp)
+{
+	__u64 argv = 0;
+
+	return !w->compat ||
+	       (frame_word(w, fp + 8, &argv) == 0 && argv > fp && argv - fp <= STEP_MAX_JUMP_BYTES);
 }
 
 /* From the frame in the state to its caller, as step_to_caller(). */
@@ -189,21 +234,24 @@ static __always_inline int frame_pointer_step(struct walk *w)
 	if (w->step.interrupted && frame_pointer_leaf(w))
 		return w->step.outcome != SAMPLER_OUTCOME_NONE;
 	w->step.interrupted = 0;
+	/* A register that is 0 is no end of frames: there may have been none. */
 	if (fp == 0)
-		return step_end(&w->step, SAMPLER_OUTCOME_ROOT);
-	if (fp & (w->compat ? 3 : 7) || fp < w->step.sp || fp - w->step.sp > STEP_MAX_JUMP_BYTES)
+		return step_end(&w->step, w->compat && !w->step.fp_ends ? SAMPLER_OUTCOME_BAD_FP
+									: SAMPLER_OUTCOME_ROOT);
+	if (fp & (word_bytes(w) - 1) || fp < w->step.sp || fp - w->step.sp > STEP_MAX_JUMP_BYTES)
 		return step_end(&w->step, SAMPLER_OUTCOME_BAD_FP);
 	if (frame_record(w, fp, &next, &ra))
 		return step_end(&w->step, SAMPLER_OUTCOME_READ_FAULT);
 	ra = arch_code(ra);
-	/* Above the record of the outermost function lies what the kernel put there: argc. */
 	if (next == 0 && !step_is_code(ra))
-		return step_end(&w->step, SAMPLER_OUTCOME_ROOT);
-	if (!step_is_code(ra))
+		return step_end(&w->step, is_above_root(w, fp) ? SAMPLER_OUTCOME_ROOT
+							       : SAMPLER_OUTCOME_BAD_RA);
+	if (!is_return_address(w, ra))
 		return step_end(&w->step, SAMPLER_OUTCOME_BAD_RA);
 	w->step.pc = ra;
-	w->step.sp = fp + (w->compat ? 8 : 16);
+	w->step.sp = fp + 2 * word_bytes(w);
 	w->step.fp = next;
+	w->step.fp_ends = 1;
 	return 0;
 }
 

@@ -23,6 +23,7 @@ has_static_libc c_static && compile static chain.c $flags -static && case_of c_s
 
 bare="-nostdlib -static -ffreestanding -fno-pie -no-pie -fcf-protection=none -fno-stack-protector"
 builds chain32 chain32.c -m32 -fno-omit-frame-pointer $bare
+builds bare32 bare32.c -m32 -fomit-frame-pointer $bare
 timeout 0.2 "$dir/chain32" 2>/dev/null
 if [ $? -eq 124 ]; then
 	bits32=yes
@@ -84,6 +85,11 @@ if [ -n "$bits32" ]; then
 	start "$dir/chain32"
 	sample_work "{frequency: 997Hz, filter: {pids: [$pid]}}" 1
 	at_least c_32bit 99.5 '^_start;alpha;beta;gamma_;spin(;[a-z_0-9]*(asm_|irq|entry|exc_).*)?$'
+	kill -9 "$pid"
+	# Whatever the register holds that others have their frame pointer in: no frame, and no root, is made of it.
+	start "$dir/bare32"
+	sample_work "{frequency: 997Hz, filter: {pids: [$pid]}}" 1
+	at_least c_32bit_without 99.5 '^\[truncated: [^];]*\];spin(;[a-z_0-9]*(asm_|irq|entry|exc_).*)?$'
 	kill -9 "$pid"
 fi
 
