@@ -154,8 +154,7 @@ static void queue_as_json(void *ctx, const struct pipeline_view *v)
 		buf__printf(l->out,
 			    ",\"written_batches\":%" PRIu64 ",\"written_rows\":%" PRIu64
 			    ",\"retries\":%" PRIu64 ",",
-			    v->writer->counts.n_written_batches, v->writer->counts.n_written_rows,
-			    v->writer->counts.n_retries);
+			    v->queue->n_out, v->queue->n_out_rows, v->queue->n_retries);
 		field(l->out, "trouble", v->writer->trouble);
 	}
 	buf__byte(l->out, '}');

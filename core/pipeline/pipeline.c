@@ -281,19 +281,22 @@ static double read_oldest(void *ctx)
 		       : 0;
 }
 
-static struct writer_counts counts_of(const struct destination *d)
+static struct queue_view counts_of(void *destination)
 {
-	return d->writer ? writer__counts(d->writer) : (struct writer_counts){ 0 };
+	struct queue_view v;
+
+	queue__view(((struct destination *)destination)->queue, &v);
+	return v;
 }
 
 static double read_written_batches(void *ctx)
 {
-	return (double)counts_of(ctx).n_written_batches;
+	return (double)counts_of(ctx).n_out;
 }
 
 static double read_written_rows(void *ctx)
 {
-	return (double)counts_of(ctx).n_written_rows;
+	return (double)counts_of(ctx).n_out_rows;
 }
 
 static double read_retries(void *ctx)
@@ -311,7 +314,7 @@ static double read_undecided(void *ctx)
 	return (double)((struct destination *)ctx)->n_rows_undecided;
 }
 
-/* They look at queue and writer without the mutex: whoever changes these takes them off first. */
+/* They look at the queue without the mutex: whoever changes it takes them off first. */
 static void add_metrics(struct destination *d)
 {
 	const struct stats_def defs[] = {
@@ -373,7 +376,7 @@ static int start_writer(struct destination *d, const struct destination_config *
 	return writer__start(&w, queue__ref(queue), ret, err);
 }
 
-/* As the destination's own members say. */
+/* As the destination's own members say; what it counts goes on. */
 static int make_queue(const struct destination *d, struct queue **ret)
 {
 	struct queue_config q = {
@@ -383,6 +386,7 @@ static int make_queue(const struct destination *d, struct queue **ret)
 		.max_bytes = d->max_bytes,
 		.stats = d->pipeline->config.stats,
 		.clock = d->pipeline->config.clock,
+		.before = d->queue,
 	};
 
 	return queue__new(d->pipeline->pool, &q, ret);
@@ -543,11 +547,9 @@ int pipeline__disconnect(struct pipeline *p, struct destination *d, int64_t dead
 	assert(d->policy != QUEUE_BLOCK);
 	if (!writer)
 		return 0;
-	remove_metrics(d);
 	pthread_mutex_lock(&p->mutex);
 	d->writer = NULL;
 	pthread_mutex_unlock(&p->mutex);
-	add_metrics(d);
 	r = writer__leave(writer, deadline_mono_ns + GRACE_NS);
 	if (r < 0)
 		leave_queue(d);

@@ -108,6 +108,13 @@ void queue_pool__unref(struct queue_pool *p)
 
 /* ---- a queue ---- */
 
+/* What came of all that ever came: of a queue and of those that took its place. */
+struct totals {
+	_Atomic uint32_t refs;
+	/* Under the pool's mutex: */
+	uint64_t n_in, n_out, n_out_rows, n_lost_batches, n_lost_rows, n_retries;
+};
+
 struct entry {
 	struct entry *next;
 	struct queue_item item;
@@ -128,15 +135,18 @@ struct queue {
 	pthread_mutex_t stats_mutex;
 	struct stats *stats;
 
+	struct totals *totals; /* a reference */
 	/* Under the pool's mutex: */
 	pthread_cond_t wake; /* something to pop, to notice, or to try again */
 	struct entry *first, **last;
 	uint64_t bytes; /* queued and popped */
 	uint64_t popped_bytes;
-	uint64_t n_queued, n_popped, n_in, n_out, n_lost_batches, n_lost_rows;
+	uint64_t n_queued, n_popped;
+	uint64_t n_owed, owed_rows;		 /* popped, and not yet among the totals */
 	uint64_t next_sequence, popped_sequence; /* of the oldest popped, while n_popped > 0 */
 	int64_t popped_mono_ns;			 /* when that one was pushed */
 	bool is_closed, is_woken, is_held;
+	bool is_orphan; /* what was owed then is among the totals, whatever becomes of it */
 };
 
 /* What an operation threw out; lost() after the mutex. */
@@ -146,6 +156,21 @@ struct thrown {
 	int status;
 };
 
+static void totals_unref(struct totals *t)
+{
+	if (t && atomic_fetch_sub_explicit(&t->refs, 1, memory_order_acq_rel) == 1)
+		free(t);
+}
+
+static struct totals *totals_of(const struct queue *before)
+{
+	struct totals *t = before ? before->totals : NEW(struct totals);
+
+	if (t)
+		atomic_fetch_add_explicit(&t->refs, 1, memory_order_relaxed);
+	return t;
+}
+
 int queue__new(struct queue_pool *pool, const struct queue_config *config, struct queue **ret)
 {
 	struct queue *q = NEW(struct queue);
@@ -153,7 +178,10 @@ int queue__new(struct queue_pool *pool, const struct queue_config *config, struc
 	if (!q)
 		return -ENOMEM;
 	q->name = mem__dup_str(config->name, strlen(config->name));
-	if (!q->name) {
+	q->totals = totals_of(config->before);
+	if (!q->name || !q->totals) {
+		totals_unref(q->totals);
+		free(q->name);
 		free(q);
 		return -ENOMEM;
 	}
@@ -188,6 +216,7 @@ void queue__unref(struct queue *q)
 	queue_pool__unref(q->pool);
 	pthread_cond_destroy(&q->wake);
 	pthread_mutex_destroy(&q->stats_mutex);
+	totals_unref(q->totals);
 	free(q->name);
 	free(q);
 }
@@ -232,18 +261,34 @@ static struct entry *take_first(struct queue *q)
 
 /* ---- losing ---- */
 
-/* Counts a lost item, without the pool's mutex. */
-static void count_lost(struct queue *q, const struct dcm_batch *batch, const char *reason)
+/* Is it this item's turn to be counted? With the mutex. */
+static bool take_owed(struct queue *q, const struct queue_item *item)
 {
-	uint64_t rows = batch__n_rows(batch);
+	if (q->is_orphan)
+		return false;
+	q->n_owed--;
+	q->owed_rows -= item->rows;
+	return true;
+}
 
-	pthread_mutex_lock(&q->pool->mutex);
-	q->n_lost_batches++;
-	q->n_lost_rows += rows;
-	pthread_mutex_unlock(&q->pool->mutex);
+/*
+ * Counts a lost item, without the pool's mutex. The other one is held all the while, so that
+ * queue__orphan() counts what this does not.
+ */
+static void count_lost(struct queue *q, const struct queue_item *item, bool is_popped, const char *reason)
+{
+	bool counts;
+
 	pthread_mutex_lock(&q->stats_mutex);
-	if (q->stats)
-		stats__drop(q->stats, q->name, reason, rows);
+	pthread_mutex_lock(&q->pool->mutex);
+	counts = !is_popped || take_owed(q, item);
+	if (counts) {
+		q->totals->n_lost_batches++;
+		q->totals->n_lost_rows += item->rows;
+	}
+	pthread_mutex_unlock(&q->pool->mutex);
+	if (counts && q->stats)
+		stats__drop(q->stats, q->name, reason, item->rows);
 	pthread_mutex_unlock(&q->stats_mutex);
 }
 
@@ -254,7 +299,7 @@ static void lost(struct queue *q, const struct thrown *t)
 	while (e) {
 		struct entry *next = e->next;
 
-		count_lost(q, e->item.batch, t->reason);
+		count_lost(q, &e->item, false, t->reason);
 		batch__unref(e->item.batch);
 		ack__unref(e->item.ack, t->status);
 		free(e);
@@ -290,8 +335,24 @@ void queue__discard(struct queue *q, const char *reason)
 
 void queue__orphan(struct queue *q)
 {
+	struct thrown t = { .reason = "shutdown", .status = -ECANCELED };
+	uint64_t n, rows;
+
 	queue__close(q);
-	queue__discard(q, "shutdown");
+	pthread_mutex_lock(&q->stats_mutex);
+	pthread_mutex_lock(&q->pool->mutex);
+	t.first = take_all(q);
+	q->is_orphan = true;
+	n = q->n_owed;
+	rows = q->owed_rows;
+	q->n_owed = q->owed_rows = 0;
+	q->totals->n_lost_batches += n;
+	q->totals->n_lost_rows += rows;
+	pthread_mutex_unlock(&q->pool->mutex);
+	if (q->stats && n > 0)
+		stats__drop(q->stats, q->name, "abandoned", rows);
+	pthread_mutex_unlock(&q->stats_mutex);
+	lost(q, &t);
 	pthread_mutex_lock(&q->stats_mutex);
 	q->stats = NULL;
 	pthread_mutex_unlock(&q->stats_mutex);
@@ -337,7 +398,7 @@ static void append(struct queue *q, struct entry *e)
 	*q->last = e;
 	q->last = &e->next;
 	q->n_queued++;
-	q->n_in++;
+	q->totals->n_in++;
 	set_bytes(q, q->bytes + e->item.bytes);
 	pthread_cond_signal(&q->wake);
 }
@@ -346,7 +407,7 @@ static void append(struct queue *q, struct entry *e)
 static int lose_new(struct queue *q, struct entry *e, const char *reason)
 {
 	pthread_mutex_lock(&q->pool->mutex);
-	q->n_in++;
+	q->totals->n_in++;
 	pthread_mutex_unlock(&q->pool->mutex);
 	lost(q, &(struct thrown){ .first = e, .reason = reason, .status = -ENOBUFS });
 	return 0;
@@ -364,6 +425,7 @@ static int push(struct queue *q, struct dcm_batch *batch, struct ack *ack, int64
 	e->item = (struct queue_item){ .batch = batch__ref(batch),
 				       .ack = ack__ref(ack),
 				       .bytes = batch->bytes,
+				       .rows = batch__n_rows(batch),
 				       .pushed_mono_ns = pushed_mono_ns };
 	pthread_mutex_lock(&q->pool->mutex);
 	fits = could_ever_fit(q, batch->bytes);
@@ -423,6 +485,8 @@ int queue__pop(struct queue *q, int64_t deadline_mono_ns, struct queue_item *ret
 		q->popped_mono_ns = e->item.pushed_mono_ns;
 	}
 	q->popped_bytes += e->item.bytes;
+	q->n_owed++;
+	q->owed_rows += e->item.rows;
 	pthread_mutex_unlock(&q->pool->mutex);
 	*ret = e->item;
 	free(e);
@@ -444,7 +508,6 @@ static void give_back(struct queue *q, struct queue_item *item, int status)
 	ack__unref(item->ack, status);
 	pthread_mutex_lock(&q->pool->mutex);
 	q->n_popped--;
-	q->n_out += status == 0;
 	pthread_cond_broadcast(&q->pool->room);
 	pthread_mutex_unlock(&q->pool->mutex);
 	*item = (struct queue_item){ 0 };
@@ -452,12 +515,18 @@ static void give_back(struct queue *q, struct queue_item *item, int status)
 
 void queue__release(struct queue *q, struct queue_item *item, int status)
 {
+	pthread_mutex_lock(&q->pool->mutex);
+	if (take_owed(q, item) && status == 0) {
+		q->totals->n_out++;
+		q->totals->n_out_rows += item->rows;
+	}
+	pthread_mutex_unlock(&q->pool->mutex);
 	give_back(q, item, status);
 }
 
 void queue__lose(struct queue *q, struct queue_item *item, const char *reason, int status)
 {
-	count_lost(q, item->batch, reason);
+	count_lost(q, item, true, reason);
 	give_back(q, item, status);
 }
 
@@ -480,19 +549,28 @@ static void insert(struct queue *q, struct entry *e)
 void queue__put_back(struct queue *q, struct queue_item *item)
 {
 	struct entry *e = NEW(struct entry);
+	bool goes_on;
 
 	if (!e) {
 		queue__lose(q, item, "no_memory", -ENOMEM);
 		return;
 	}
-	e->item = *item;
-	*item = (struct queue_item){ 0 };
 	pthread_mutex_lock(&q->pool->mutex);
-	q->n_popped--;
-	q->popped_bytes -= e->item.bytes;
-	insert(q, e);
-	pthread_cond_signal(&q->wake);
+	goes_on = take_owed(q, item);
+	if (goes_on) {
+		e->item = *item;
+		q->n_popped--;
+		q->popped_bytes -= item->bytes;
+		insert(q, e);
+		pthread_cond_signal(&q->wake);
+	}
 	pthread_mutex_unlock(&q->pool->mutex);
+	if (goes_on) {
+		*item = (struct queue_item){ 0 };
+		return;
+	}
+	free(e);
+	give_back(q, item, -ECANCELED);
 }
 
 void queue__hold(struct queue *q, bool is_held)
@@ -503,19 +581,29 @@ void queue__hold(struct queue *q, bool is_held)
 	pthread_mutex_unlock(&q->pool->mutex);
 }
 
+static void lose_moved(struct queue *from, const struct queue_item *item)
+{
+	pthread_mutex_lock(&from->pool->mutex);
+	from->totals->n_in++;
+	pthread_mutex_unlock(&from->pool->mutex);
+	count_lost(from, item, false, "no_memory");
+}
+
 void queue__move(struct queue *from, struct queue *to)
 {
 	struct entry *e, *next;
 	int r;
 
 	pthread_mutex_lock(&from->pool->mutex);
+	/* They come in again, perhaps to the same totals. */
+	from->totals->n_in -= from->n_queued;
 	e = take_all(from);
 	pthread_mutex_unlock(&from->pool->mutex);
 	for (; e; e = next) {
 		next = e->next;
 		r = push(to, e->item.batch, e->item.ack, e->item.pushed_mono_ns);
 		if (r < 0)
-			count_lost(from, e->item.batch, "no_memory");
+			lose_moved(from, &e->item);
 		batch__unref(e->item.batch);
 		ack__unref(e->item.ack, r);
 		free(e);
@@ -547,6 +635,8 @@ void queue__pause(struct queue *q, int64_t until_mono_ns)
 	int r = 0;
 
 	pthread_mutex_lock(&q->pool->mutex);
+	if (!q->is_orphan)
+		q->totals->n_retries++;
 	while (!q->is_woken && !q->is_held && r != -ETIMEDOUT)
 		r = wait_until(&q->wake, &q->pool->mutex, until_mono_ns);
 	q->is_woken = false;
@@ -583,10 +673,12 @@ void queue__view(struct queue *q, struct queue_view *ret)
 		.max_bytes = q->max_bytes,
 		.n_batches = q->n_queued,
 		.n_popped = q->n_popped,
-		.n_in = q->n_in,
-		.n_out = q->n_out,
-		.n_lost_batches = q->n_lost_batches,
-		.n_lost_rows = q->n_lost_rows,
+		.n_in = q->totals->n_in,
+		.n_out = q->totals->n_out,
+		.n_out_rows = q->totals->n_out_rows,
+		.n_lost_batches = q->totals->n_lost_batches,
+		.n_lost_rows = q->totals->n_lost_rows,
+		.n_retries = q->totals->n_retries,
 		.oldest_mono_ns = q->n_popped ? q->popped_mono_ns
 				  : q->first  ? q->first->item.pushed_mono_ns
 					      : 0,

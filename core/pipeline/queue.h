@@ -10,7 +10,8 @@
  *
  * What happens when there is no room is the queue's policy. A batch that could never fit is lost as
  * "too_large". Losses go to stats as drop(NAME, reason, rows); the reasons are queue_full,
- * too_large, shutdown.
+ * too_large, no_memory, shutdown, abandoned, and those that callers give. Each batch that came in
+ * is counted once: as out, as lost, or as one that is still there.
  *
  * Threads: any. One mutex per pool, held for list operations only; batches are freed and callbacks
  * made without it.
@@ -57,6 +58,7 @@ struct queue_config {
 	uint64_t max_bytes;  /* 0: reserve and all of the shared rest */
 	struct stats *stats; /* NULL: losses are counted in the queue only */
 	const struct clock *clock;
+	const struct queue *before; /* whose place it takes: counts go on; of the same pool; NULL: from 0 */
 };
 
 struct queue;
@@ -68,7 +70,7 @@ void queue__unref(struct queue *q);
 struct queue_item {
 	struct dcm_batch *batch;
 	struct ack *ack; /* NULL: nobody asked */
-	uint64_t bytes;
+	uint64_t bytes, rows;
 	int64_t pushed_mono_ns;
 	uint64_t sequence; /* of its push */
 };
@@ -118,7 +120,9 @@ void queue__close(struct queue *q);
 void queue__discard(struct queue *q, const char *reason);
 /*
  * From now on the queue touches neither stats nor the pool's bookkeeping of others: its owner ends,
- * and a thread that does not come back from a plugin still holds it. Discards as "shutdown" first.
+ * and a thread that does not come back from a plugin still holds it. Discards as "shutdown" first;
+ * what was popped and not given back is counted as lost, "abandoned", here and now: nobody can say
+ * what becomes of it, and when it comes back after all, nothing more is counted.
  */
 void queue__orphan(struct queue *q);
 /*
@@ -138,8 +142,10 @@ struct queue_view {
 	uint64_t bytes, reserve_bytes, max_bytes;
 	uint64_t n_batches; /* queued */
 	uint64_t n_popped;  /* being written */
-	uint64_t n_in, n_out;
+	/* Of all queues that this one took the place of, too: */
+	uint64_t n_in, n_out, n_out_rows; /* out: released with 0 */
 	uint64_t n_lost_batches, n_lost_rows;
+	uint64_t n_retries;	/* queue__pause() */
 	int64_t oldest_mono_ns; /* of what is queued or being written; 0: nothing */
 };
 void queue__view(struct queue *q, struct queue_view *ret);

@@ -11,7 +11,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -50,9 +49,6 @@ struct writer {
 	int64_t writing_since_ns, retry_at_ns; /* as in writer_view */
 	char trouble[256];
 	int trouble_code; /* 0: well */
-
-	/* Atomic and not under the mutex: metrics read them while they hold theirs. */
-	_Atomic uint64_t n_written_batches, n_written_rows, n_retries;
 };
 
 /* Batches that went to the plugin together, until it says what became of them. */
@@ -146,12 +142,6 @@ static void end_write(struct writer *w, int code, struct dcm_error *why)
 	pthread_mutex_unlock(&w->mutex);
 }
 
-static void count_written(struct writer *w, const struct dcm_batch *b)
-{
-	atomic_fetch_add_explicit(&w->n_written_batches, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&w->n_written_rows, batch__n_rows(b), memory_order_relaxed);
-}
-
 /* ---- trying again ---- */
 
 struct retry {
@@ -185,7 +175,6 @@ static bool wait_for_retry(struct writer *w, struct retry *t, const char **ret_r
 	}
 	at = now + t->wait_ns < stop ? now + t->wait_ns : stop;
 	pthread_mutex_lock(&w->mutex);
-	w->n_retries++;
 	w->retry_at_ns = at;
 	pthread_mutex_unlock(&w->mutex);
 	queue__pause(w->queue, at);
@@ -250,12 +239,10 @@ static void write_output(struct writer *w, struct queue_item *item)
 
 		r = write_once(w, item->batch, &view, &why);
 	} while (is_passing(w, r) && wait_for_retry(w, &retry, &reason));
-	if (r == 0) {
-		count_written(w, item->batch);
+	if (r == 0)
 		queue__release(w->queue, item, 0);
-	} else {
+	else
 		not_written(w, item, reason, r);
-	}
 }
 
 /* ---- a storage ---- */
@@ -270,12 +257,10 @@ static void group_done(void *ctx, int status)
 	struct writer *w = g->writer;
 
 	for (uint32_t i = 0; i < g->n; i++) {
-		if (status >= 0) {
-			count_written(w, g->items[i].batch);
+		if (status >= 0)
 			queue__release(w->queue, &g->items[i], 0);
-		} else {
+		else
 			queue__lose(w->queue, &g->items[i], "rejected", status);
-		}
 	}
 	unref(w);
 	free(g);
@@ -531,18 +516,10 @@ void writer__watch(struct writer *w)
 	pthread_mutex_unlock(&w->mutex);
 }
 
-struct writer_counts writer__counts(const struct writer *w)
-{
-	return (struct writer_counts){ .n_written_batches = w->n_written_batches,
-				       .n_written_rows = w->n_written_rows,
-				       .n_retries = w->n_retries };
-}
-
 void writer__view(struct writer *w, struct writer_view *ret)
 {
 	pthread_mutex_lock(&w->mutex);
-	*ret = (struct writer_view){ .counts = writer__counts(w),
-				     .writing_since_mono_ns = w->writing_since_ns,
+	*ret = (struct writer_view){ .writing_since_mono_ns = w->writing_since_ns,
 				     .retry_at_mono_ns = w->retry_at_ns };
 	memcpy(ret->trouble, w->trouble, sizeof(ret->trouble));
 	pthread_mutex_unlock(&w->mutex);

@@ -11,7 +11,8 @@
  *
  * A plugin that does not come back from write() cannot be killed: it keeps its one thread and its
  * queue, and nobody else waits for it. writer__stop() then says -ETIMEDOUT and leaves the thread to
- * itself; what the thread still needs is freed when (if ever) it returns.
+ * itself; what the thread still needs is freed when (if ever) it returns. What it had taken is lost
+ * as "abandoned" at that moment, also when it comes back later and has written it.
  *
  * Deadlines are CLOCK_MONOTONIC. Threads: start and stop from one control thread, the rest from
  * any.
@@ -71,14 +72,8 @@ int writer__leave(struct writer *w, int64_t deadline_mono_ns);
 /* Tells `trouble` when a write is far beyond its deadline. To be called every few seconds. */
 void writer__watch(struct writer *w);
 
-struct writer_counts {
-	uint64_t n_written_batches, n_written_rows, n_retries;
-};
-/* Lock-free. */
-struct writer_counts writer__counts(const struct writer *w);
-
+/* What it has written and lost, the queue has counted: queue__view(). */
 struct writer_view {
-	struct writer_counts counts;
 	int64_t writing_since_mono_ns; /* 0: not inside the plugin */
 	int64_t retry_at_mono_ns;      /* 0: not waiting to try again */
 	char trouble[256];	       /* "" when the last write went well */

@@ -451,6 +451,9 @@ static void a_restart_loses_nothing(void **state)
 			    lost(&r, "testing", "queue_full") ==
 		    0);
 	assert_true(written(&r, "testing") == written(&r, "memory"));
+	/* Nor does what has been counted begin anew. */
+	reload_or_fail(&r, STORE "outputs: { testing: { generation: 51 } }\n");
+	assert_true(written(&r, "testing") == written(&r, "memory"));
 	stop(&r);
 }
 
@@ -556,6 +559,7 @@ static void one_that_hangs_is_replaced(void **state)
 	reload_or_fail(&r, "pipeline: { drain_timeout: 100ms }\n" EXAMPLE("one") STORE
 		       "outputs: { testing: { mode: ok, generation: 1 } }\n");
 	assert_int_equal(view(&r, "testing").view.state.state, DCM_STATE_OK);
+	assert_true(lost(&r, "testing", "abandoned") > 0);
 	for (int64_t end = in_s(10); stats__value(r.stats, "decima_written_rows_total",
 						  STATS_LABELS({ "instance", "testing" })) == 0;
 	     poll(NULL, 0, 5))

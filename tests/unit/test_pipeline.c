@@ -55,6 +55,11 @@ static void wait_told(struct told *t, int n)
 	pthread_mutex_unlock(&t->mutex);
 }
 
+static double count_of(struct stats *s, const char *name, const char *instance)
+{
+	return stats__value(s, name, STATS_LABELS({ "instance", instance }));
+}
+
 /* A batch of one profile with rows, that only its sequence tells from others. */
 static struct dcm_batch *numbered(uint64_t sequence)
 {
@@ -546,6 +551,12 @@ static void a_drain_has_a_deadline(void **state)
 	fake__fini(&f);
 }
 
+static void look_at_queue(void *ctx, const struct pipeline_view *v)
+{
+	if (strcmp(v->name, "d") == 0)
+		*(struct queue_view *)ctx = *v->queue;
+}
+
 /* A plugin that went away and came back has missed nothing, under other limits and rules too. */
 static void what_comes_waits_for_who_is_away(void **state)
 {
@@ -556,6 +567,7 @@ static void what_comes_waits_for_who_is_away(void **state)
 	};
 	struct destination *d = NULL;
 	struct told told = TOLD_INIT;
+	struct queue_view view = { 0 };
 	struct pipeline *p;
 
 	(void)state;
@@ -591,7 +603,55 @@ static void what_comes_waits_for_who_is_away(void **state)
 	wait_told(&told, 220);
 	assert_int_equal(told.n_errors, 0);
 	fake__assert_taken(&f, 1, 220);
+	/* Whoever moves to another queue comes in once. */
+	pipeline__each(p, look_at_queue, &view);
+	assert_int_equal(view.n_in, 220);
+	assert_int_equal(view.n_out, 220);
 	assert_int_equal(pipeline__remove(p, d, in_ms(10000)), 0);
+	end(p);
+	stats__free(stats);
+	fake__fini(&f);
+}
+
+/* One plugin after the other is the same instance: what it has done does not become less. */
+static void counters_outlive_who_is_replaced(void **state)
+{
+	struct stats *stats = NULL;
+	static struct fake f;
+	struct destination_config config = { .name = "d", .handle = &f, .output = &fake__output };
+	struct destination *d = NULL;
+	struct queue_view view = { 0 };
+	struct pipeline *p;
+
+	(void)state;
+	assert_int_equal(stats__new(NULL, &stats), 0);
+	fake__init(&f);
+	p = begin(stats);
+	assert_int_equal(pipeline__add(p, &config, &d, NULL), 0);
+	for (uint64_t i = 1; i <= 10; i++) {
+		pthread_mutex_lock(&f.mutex);
+		f.answer = -EAGAIN;
+		f.n_answers = 1;
+		pthread_mutex_unlock(&f.mutex);
+		assert_int_equal(emit(p, i, NULL), 0);
+		assert_int_equal(pipeline__flush(p, in_ms(10000)), 0);
+		for (int step = 0; step < 3; step++) {
+			/* Now and then with another queue. */
+			config.reserve_bytes = (8 + i / 2) << 20;
+			if (step == 1)
+				assert_int_equal(pipeline__disconnect(p, d, in_ms(10000)), 0);
+			if (step == 2)
+				assert_int_equal(pipeline__connect(p, d, &config, NULL), 0);
+			assert_true(count_of(stats, "decima_written_rows_total", "d") == (double)f.n_rows);
+			assert_true(count_of(stats, "decima_written_batches_total", "d") == (double)i);
+			assert_true(count_of(stats, "decima_write_retries_total", "d") == (double)i);
+			pipeline__each(p, look_at_queue, &view);
+			assert_int_equal(view.n_in, i);
+			assert_int_equal(view.n_out, i);
+		}
+	}
+	assert_int_equal(pipeline__remove(p, d, in_ms(10000)), 0);
+	assert_true(count_of(stats, "decima_written_rows_total", "d") == 0);
 	end(p);
 	stats__free(stats);
 	fake__fini(&f);
@@ -603,10 +663,13 @@ static void what_waits_behind_one_that_hangs(void **state)
 	struct stats *stats = NULL;
 	static struct fake f, next;
 	struct destination_config config = { .name = "d", .handle = &next, .output = &fake__output };
+	struct dcm_batch *b = numbered(0);
+	const double rows = batch__n_rows(b);
 	struct destination *d;
 	struct pipeline *p;
 
 	(void)state;
+	batch__unref(b);
 	assert_int_equal(stats__new(NULL, &stats), 0);
 	fake__init(&f);
 	fake__init(&next);
@@ -622,19 +685,17 @@ static void what_waits_behind_one_that_hangs(void **state)
 	assert_int_equal(pipeline__flush(p, in_ms(10000)), 0);
 	fake__assert_taken(&next, 2, 9);
 	assert_true(lost(stats, "d", "shutdown") == 0);
+	/* What it has may come to be written or not: it is given up. */
+	assert_true(lost(stats, "d", "abandoned") == rows);
+	assert_true(count_of(stats, "decima_written_rows_total", "d") == 9 * rows);
 	fake__open_gate(&f);
 	assert_true(fake__wait_taken(&f, 1));
 	assert_int_equal(pipeline__remove(p, d, in_ms(10000)), 0);
+	assert_true(lost(stats, "d", "abandoned") == rows);
 	end(p);
 	stats__free(stats);
 	fake__fini(&f);
 	fake__fini(&next);
-}
-
-static void look_at_queue(void *ctx, const struct pipeline_view *v)
-{
-	if (strcmp(v->name, "d") == 0)
-		*(struct queue_view *)ctx = *v->queue;
 }
 
 /* What the one before has not answered for yet takes no room of the next one's. */
@@ -763,6 +824,7 @@ int main(void)
 		cmocka_unit_test(random_comings_and_goings),
 		cmocka_unit_test(a_drain_has_a_deadline),
 		cmocka_unit_test(what_comes_waits_for_who_is_away),
+		cmocka_unit_test(counters_outlive_who_is_replaced),
 		cmocka_unit_test(what_waits_behind_one_that_hangs),
 		cmocka_unit_test(what_is_owed_stays_behind),
 		cmocka_unit_test(what_nobody_waits_for_is_counted),

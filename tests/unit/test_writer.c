@@ -19,6 +19,7 @@ struct setup {
 	struct fake fake;
 	struct queue *queue;
 	struct writer *writer;
+	uint64_t rows; /* of one batch */
 	_Atomic int n_acks, last_ack, n_trouble, last_trouble;
 };
 
@@ -83,6 +84,7 @@ static void push(struct setup *s, uint64_t sequence)
 	struct ack *ack = ack__new(acked, s);
 
 	batch__account(o);
+	s->rows = batch__n_rows(o);
 	o->id.sequence = sequence;
 	assert_int_equal(queue__push(s->queue, o, ack), 0);
 	ack__unref(ack, 0);
@@ -273,12 +275,12 @@ static void stopping_ends_the_retries(void **state)
 	end(&s);
 }
 
-/* An output that hangs in a write, with one more waiting. */
-static void hang(struct setup *s)
+/* One that hangs in a write, with one more waiting. */
+static void hang(struct setup *s, bool is_storage)
 {
 	begin(s);
 	fake__close_gate(&s->fake);
-	start(s, false, 0);
+	start(s, is_storage, 0);
 	push(s, 1);
 	assert_true(fake__wait_inside(&s->fake));
 	push(s, 2);
@@ -290,12 +292,13 @@ static void a_plugin_that_hangs_is_left_behind(void **state)
 	struct stats *stats;
 
 	(void)state;
-	hang(&s);
+	hang(&s, false);
 	assert_int_equal(writer__stop(s.writer, in_ms(50), 50000000), -ETIMEDOUT);
-	/* What waited is lost and said so; what the plugin has is still its. */
+	/* What waited is lost and said so, and what the plugin has, which is still its. */
 	assert_int_equal(s.n_acks, 1);
 	assert_int_equal(s.last_ack, -ECANCELED);
-	assert_true(lost(&s, "shutdown") > 0);
+	assert_int_equal(lost(&s, "shutdown"), s.rows);
+	assert_int_equal(lost(&s, "abandoned"), s.rows);
 	/* The owner's things go; the thread comes back later and finds its way out. */
 	stats = s.stats;
 	stats__free(stats);
@@ -341,7 +344,7 @@ static void one_that_hangs_leaves_what_waits(void **state)
 	struct queue_view v;
 
 	(void)state;
-	hang(&s);
+	hang(&s, false);
 	assert_int_equal(writer__leave(s.writer, in_ms(50)), -ETIMEDOUT);
 	fake__open_gate(&s.fake);
 	assert_true(fake__wait_taken(&s.fake, 1));
@@ -353,6 +356,42 @@ static void one_that_hangs_leaves_what_waits(void **state)
 	assert_int_equal(s.fake.n_calls, 1);
 	queue__discard(s.queue, "shutdown");
 	end(&s);
+}
+
+/* Whatever comes of it after that: nobody hears of it, and nothing is counted twice. */
+static void what_one_that_hangs_has_is_lost_once(void **state)
+{
+	static const int answers[] = { 0, -EINVAL, -EAGAIN };
+	static struct setup s;
+	struct queue_view v;
+
+	(void)state;
+	for (size_t i = 0; i < 2 * sizeof(answers) / sizeof(answers[0]); i++) {
+		hang(&s, i % 2);
+		queue__view(s.queue, &v);
+		assert_int_equal(v.n_in, 2);
+		s.fake.answer = answers[i / 2];
+		queue__ref(s.queue);
+		if (i / 2 == 0)
+			assert_int_equal(writer__leave(s.writer, in_ms(20)), -ETIMEDOUT);
+		else
+			assert_int_equal(writer__stop(s.writer, in_ms(10), 10000000), -ETIMEDOUT);
+		queue__orphan(s.queue);
+		assert_int_equal(lost(&s, "shutdown"), s.rows);
+		assert_int_equal(lost(&s, "abandoned"), s.rows);
+		fake__open_gate(&s.fake);
+		assert_int_equal(queue__flush(s.queue, in_ms(10000)), 0);
+		queue__view(s.queue, &v);
+		assert_int_equal(v.n_in, 2);
+		assert_int_equal(v.n_out, 0);
+		assert_int_equal(v.n_lost_batches, 2);
+		assert_int_equal(v.n_lost_rows, 2 * s.rows);
+		assert_int_equal(v.n_batches, 0);
+		assert_int_equal(s.n_acks, 2);
+		assert_int_equal(lost(&s, "shutdown") + lost(&s, "abandoned"), 2 * s.rows);
+		queue__unref(s.queue);
+		end(&s);
+	}
 }
 
 /* Nobody is inside the plugin: the thread ends when it is told to, however late it is. */
@@ -455,6 +494,7 @@ int main(void)
 		cmocka_unit_test(a_plugin_that_hangs_is_left_behind),
 		cmocka_unit_test(what_one_leaves_the_next_one_writes),
 		cmocka_unit_test(one_that_hangs_leaves_what_waits),
+		cmocka_unit_test(what_one_that_hangs_has_is_lost_once),
 		cmocka_unit_test(one_that_waits_is_never_late),
 		cmocka_unit_test(names_that_come_late_are_waited_for),
 		cmocka_unit_test(a_write_that_takes_too_long_is_told),
