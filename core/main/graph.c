@@ -164,10 +164,9 @@ static int make_objects(struct graph *g, struct dcm_error *err)
 
 	find_node_name(g);
 	g->sources = sources__new();
-	if (!g->sources || scheduler__new(&(struct scheduler_config){ .clock = g->c.clock,
-								      .log = g->c.log,
-								      .stats = g->c.stats },
-					  &g->scheduler) < 0)
+	if (!g->sources ||
+	    scheduler__new(&(struct scheduler_config){ .clock = g->c.clock, .log = g->c.log },
+			   &g->scheduler) < 0)
 		return error__nomem(err);
 	r = make_symbols(g, m, err);
 	if (r < 0)

@@ -43,8 +43,8 @@ struct task {
 	bool has_ended;	 /* the thread is done with the plugin for good */
 	/* What belongs to others, and goes when the task is left behind; each may be NULL. */
 	const struct log *log;
-	struct stats *stats;
-	struct stats_metric *errors;
+	const struct dcm_host *host;
+	struct dcm_metric *errors;
 };
 
 struct scheduler {
@@ -81,9 +81,6 @@ void scheduler__free(struct scheduler *s)
 static void forget_others(struct task *t)
 {
 	pthread_mutex_lock(&t->mutex);
-	if (t->stats)
-		stats__unregister(t->stats, t->errors);
-	t->stats = NULL;
 	t->errors = NULL;
 	t->log = NULL;
 	pthread_mutex_unlock(&t->mutex);
@@ -127,7 +124,8 @@ static void report(struct task *t, const char *sentence)
 		t->logged_ns = now;
 	}
 	pthread_mutex_lock(&t->mutex);
-	stats__counter_add(t->errors, 1);
+	if (t->errors)
+		t->host->metric_add(t->errors, 1);
 	if (is_new && t->log)
 		log__line(t->log, DCM_LOG_WARNING, t->name, "%s", sentence);
 	pthread_mutex_unlock(&t->mutex);
@@ -227,11 +225,10 @@ int scheduler__add(struct scheduler *s, struct instance *input, struct task **re
 	t->refs = 1;
 	init_sync(t);
 	t->log = s->config.log;
-	t->stats = s->config.stats;
-	if (t->stats)
-		t->errors = stats__counter(t->stats, "decima_collect_errors_total",
-					   "Rounds of an input that ended with an error.",
-					   STATS_LABELS({ "instance", t->name }));
+	/* The instance's, as those of the plugin are: who takes its place has it, too, and it goes on. */
+	t->host = instance__host(input);
+	t->errors = t->host->metric(t->host, DCM_COUNTER, "collect_errors_total",
+				    "Rounds of an input that ended with an error.");
 	first = t->ops.interval_ns(t->handle);
 	t->due_ns = clock__mono(s->config.clock) + (first > 0 ? first : 0);
 	r = s->config.manual ? 0 : start_thread(t);

@@ -17,7 +17,6 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/plugin/instance.h"
-#include "core/stats/stats.h"
 
 struct scheduler;
 struct task;
@@ -26,7 +25,6 @@ struct scheduler_config {
 	const struct clock *clock; /* NULL: the system's */
 	bool manual;
 	const struct log *log; /* for errors of collect; may be NULL */
-	struct stats *stats;   /* may be NULL */
 };
 int scheduler__new(const struct scheduler_config *config, struct scheduler **ret);
 /* Every task was removed before. */

@@ -193,6 +193,15 @@ void host__state(struct dcm_host *host, struct host_state *ret)
 	pthread_mutex_unlock(&h->mutex);
 }
 
+/* One that is tried again, as often as that may be, asks for the same each time. With the mutex. */
+static bool has_metric(const struct host *h, const struct stats_metric *m)
+{
+	for (size_t i = 0; i < h->metrics.n; i++)
+		if (h->metrics.v[i] == m)
+			return true;
+	return false;
+}
+
 /* `struct dcm_metric` is `struct stats_metric` under the name that plugins know. */
 static struct dcm_metric *host_metric(const struct dcm_host *host, enum dcm_metric_kind kind,
 				      const char *name, const char *help)
@@ -209,7 +218,9 @@ static struct dcm_metric *host_metric(const struct dcm_host *host, enum dcm_metr
 	pthread_mutex_lock(&h->mutex);
 	if (vec__reserve(&h->metrics, 1))
 		m = stats__register(h->services->stats, &def, &label, 1);
-	if (m)
+	if (m && has_metric(h, m))
+		stats__unregister(h->services->stats, m);
+	else if (m)
 		h->metrics.v[h->metrics.n++] = m;
 	pthread_mutex_unlock(&h->mutex);
 	return (struct dcm_metric *)m;

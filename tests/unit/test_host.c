@@ -6,6 +6,7 @@
 #include "core/plugin/host.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -194,6 +195,25 @@ static void metrics_carry_the_instance(void **state)
 	host__free(s.host);
 	assert_true(stats__value(s.stats, "decima_things_total",
 				 STATS_LABELS({ "instance", "file#2" })) == 0);
+	stats__free(s.stats);
+	close(s.log_fd);
+}
+
+/* An instance that is tried again for days asks for its metrics each time. */
+static void one_metric_is_one_however_often(void **state)
+{
+	static struct setup s;
+	struct dcm_metric *m;
+	size_t before;
+
+	(void)state;
+	begin(&s);
+	m = s.host->metric(s.host, DCM_COUNTER, "things_total", "Things.");
+	before = mallinfo2().uordblks;
+	for (unsigned i = 0; i < 100000; i++)
+		assert_ptr_equal(s.host->metric(s.host, DCM_COUNTER, "things_total", "Things."), m);
+	assert_in_range(mallinfo2().uordblks, 0, before + 4096);
+	host__free(s.host);
 	stats__free(s.stats);
 	close(s.log_fd);
 }
@@ -569,6 +589,7 @@ int main(void)
 		cmocka_unit_test(states_are_logged_when_they_change),
 		cmocka_unit_test(the_cores_trouble_shows_while_the_plugin_is_content),
 		cmocka_unit_test(metrics_carry_the_instance),
+		cmocka_unit_test(one_metric_is_one_however_often),
 		cmocka_unit_test(no_two_batches_share_an_id),
 		cmocka_unit_test(what_is_not_offered_says_so),
 		cmocka_unit_test(the_data_directory_is_private),

@@ -27,7 +27,8 @@ struct behaviour {
 	int64_t (*interval_ns)(void *handle);
 };
 
-static void *next_handle; /* what the next open() returns */
+static void *next_handle;   /* what the next open() returns */
+static struct stats *stats; /* where instances count; NULL: nowhere */
 
 static int open_it(const struct dcm_host *host, const void *config, void **ret, struct dcm_error *err)
 {
@@ -51,7 +52,7 @@ static void stop_it(void *handle)
 static struct instance *input(struct plugin *plugin, const char *name, struct behaviour b, void *handle)
 {
 	static struct clock clock;
-	static const struct host_services services = { .clock = &clock };
+	static struct host_services services;
 	struct problems problems = { 0 };
 	struct options_env env = { .problems = &problems };
 	struct settings *settings = NULL;
@@ -59,6 +60,7 @@ static struct instance *input(struct plugin *plugin, const char *name, struct be
 	struct tree *tree = NULL;
 
 	clock = clock__fake(SECOND, SECOND);
+	services = (struct host_services){ .clock = &clock, .stats = stats };
 	*plugin = (struct plugin){
 		.info = { .kind = DCM_INPUT, .name = "made" },
 		.lifecycle = { .open = open_it, .start = start_it, .stop = stop_it },
@@ -187,19 +189,15 @@ static void nothing_runs_without_a_pause(void **state)
 static void an_error_is_counted_and_the_round_goes_on(void **state)
 {
 	struct clock clock = clock__fake(SECOND, 0);
-	struct stats *stats = NULL;
-	struct scheduler *s = NULL;
+	struct scheduler *s = manual(&clock);
 	struct counted c = { .clock = &clock, .wait_ns = SECOND, .result = -EIO };
-	struct plugin plugin;
-	struct instance *i = input(&plugin, "task", counting, &c);
+	struct plugin plugin, same;
+	struct instance *i, *next;
 	struct task *t = NULL;
 
 	(void)state;
 	assert_int_equal(stats__new(NULL, &stats), 0);
-	assert_int_equal(
-		scheduler__new(&(struct scheduler_config){ .clock = &clock, .manual = true, .stats = stats },
-			       &s),
-		0);
+	i = input(&plugin, "task", counting, &c);
 	assert_int_equal(scheduler__add(s, i, &t), 0);
 	for (unsigned k = 0; k < 3; k++) {
 		assert_int_equal(scheduler__run_due(s), 1);
@@ -210,9 +208,20 @@ static void an_error_is_counted_and_the_round_goes_on(void **state)
 	assert_true(stats__value(stats, "decima_collect_errors_total",
 				 STATS_LABELS({ "instance", "task" })) == 3);
 	assert_int_equal(scheduler__remove(s, t, 0), 0);
-	scheduler__free(s);
-	stats__free(stats);
+	/* As a reload does that restarts it. */
+	next = input(&same, "task", counting, &c);
+	c.result = -EIO;
+	assert_int_equal(scheduler__add(s, next, &t), 0);
 	end(i);
+	clock.fake_mono_ns += SECOND;
+	assert_int_equal(scheduler__run_due(s), 1);
+	assert_true(stats__value(stats, "decima_collect_errors_total",
+				 STATS_LABELS({ "instance", "task" })) == 4);
+	assert_int_equal(scheduler__remove(s, t, 0), 0);
+	scheduler__free(s);
+	end(next);
+	stats__free(stats);
+	stats = NULL;
 }
 
 /* ---- with threads ---- */
