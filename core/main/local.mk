@@ -16,7 +16,7 @@ decima_SOURCES = \
 	core/main/debuginfod.c core/main/debuginfod.h \
 	core/main/frames_workers.c core/main/frames_workers.h \
 	core/main/generate.c core/main/generate.h \
-	core/main/graph.c core/main/graph.h \
+	core/main/graph.c core/main/graph.h core/main/graph_inside.h core/main/reload.c \
 	core/main/log_setup.c core/main/log_setup.h \
 	core/main/main.c \
 	core/main/offline.c core/main/offline.h \

@@ -435,7 +435,8 @@ GRAPH_SAMPLE = $(PLAN_SAMPLE) \
 	core/main/clock_watch.c core/main/clock_watch.h \
 	core/main/debuginfod.c core/main/debuginfod.h \
 	core/main/frames_workers.c core/main/frames_workers.h \
-	core/main/graph.c core/main/graph.h core/main/part.c core/main/part.h \
+	core/main/graph.c core/main/graph.h core/main/graph_inside.h core/main/reload.c \
+	core/main/part.c core/main/part.h \
 	core/main/services.c core/main/services.h \
 	core/main/symbol_metrics.c core/main/symbol_metrics.h
 
