@@ -52,9 +52,10 @@ int graph__start(struct graph *g, struct dcm_error *err);
  * Compares and changes over: instances that are the same are not touched, unless they have failed:
  * these are tried again; changed ones prepare, new ones open, and only when all have, they commit.
  * One that only a restart can change is opened beside the one that runs, unless that has what it
- * needs; when it cannot be opened or started, the old one goes on, or is started again (what its
- * plugin kept in memory is gone then, and what waited in its queue was written or counted). On
- * failure everything is as it was. Takes the plan when it returns 0.
+ * needs, or another one has it that only a restart can change; when it cannot be opened or started,
+ * the old one goes on, or is started again (what its plugin kept in memory is gone then, and what
+ * waited in its queue was written or counted). On failure everything is as it was. Takes the plan
+ * when it returns 0.
  */
 int graph__reload(struct graph *g, struct plan *plan, struct dcm_error *err);
 /*

@@ -21,7 +21,9 @@ struct change {
 	enum { KEEP, RETRY, COMMIT, REPLACE, ADD, REMOVE } what;
 	struct part_change *prepared; /* COMMIT */
 	struct part *next;	      /* REPLACE: what takes the place of `part`, perhaps open */
-	bool ran;		      /* REPLACE: `part` did, until next was to start */
+	bool is_off, ran;	      /* REPLACE: `part` has given way to next; until then it ran */
+	bool waits;		      /* ADD, REPLACE: another one has what it needs */
+	bool goes; /* ADD, REPLACE: another one goes for good, with what it has */
 };
 
 static struct part *find_part(const struct graph *g, const struct plan_instance *to)
@@ -79,7 +81,7 @@ static int prepare_replacement(struct graph *g, struct plan_instance *to, struct
 	if (r < 0 || (part__runs(c->part) && !beside))
 		return r;
 	r = open_for_reload(c->next, err);
-	return r == -EADDRINUSE && part__runs(c->part) ? 0 : r;
+	return r == -EADDRINUSE ? 0 : r;
 }
 
 /* What becomes of an instance that is there already. */
@@ -116,7 +118,7 @@ static int prepare(struct graph *g, struct plan_instance *to, bool goes, struct 
 	struct part_env env = graph__part_env(g);
 	int r;
 
-	*c = (struct change){ .part = find_part(g, to) };
+	*c = (struct change){ .part = find_part(g, to), .goes = goes };
 	if (c->part)
 		return prepare_change(g, to, c, err);
 	c->what = ADD;
@@ -129,8 +131,8 @@ static int prepare(struct graph *g, struct plan_instance *to, bool goes, struct 
 	if (r < 0)
 		return r;
 	r = open_for_reload(c->part, err);
-	/* Who goes may have what it needs, as under another name: it is tried again when that one is gone. */
-	return r == -EADDRINUSE && goes ? 0 : r;
+	c->waits = r == -EADDRINUSE;
+	return c->waits ? 0 : r;
 }
 
 static void undo(struct change *changes, size_t n)
@@ -151,53 +153,93 @@ static void pause_part(struct graph *g, struct part *p, int64_t drain_ns)
 		g->has_abandoned = true;
 }
 
-/* The old one is back. Whether it starts is in its state, as at any start. */
-static void switch_back(struct graph *g, struct change *c, int64_t drain_ns)
+static void give_way(struct graph *g, struct change *c, int64_t drain_ns)
 {
-	struct part_env env = graph__part_env(g);
-
-	if (part__runs(c->next))
-		pause_part(g, c->next, drain_ns);
-	part__hand_over(c->next, c->part);
-	if (c->ran)
-		graph__start_part(g, c->part);
-	else
-		part__stand_by(c->part, &env, graph__may_start(g, c->part));
-}
-
-/* The new one runs in the place of the old one, or the old one does again. */
-static int switch_over(struct graph *g, struct change *c, int64_t drain_ns, struct dcm_error *err)
-{
-	struct part_env env = graph__part_env(g);
-	int r;
-
 	c->ran = part__runs(c->part);
 	if (c->ran)
 		pause_part(g, c->part, drain_ns);
 	part__hand_over(c->part, c->next);
-	r = part__start(c->next, &env, err);
-	if (r < 0)
-		switch_back(g, c, drain_ns);
+	c->is_off = true;
+}
+
+/*
+ * The old ones are back, when all that took their places, or what they had, have let go. Whether one
+ * starts is in its state, as at any start.
+ */
+static void switch_back(struct graph *g, struct change *changes, size_t n, int64_t drain_ns)
+{
+	struct part_env env = graph__part_env(g);
+
+	for (struct change *c = changes; c < changes + n; c++) {
+		if (c->is_off && part__runs(c->next))
+			pause_part(g, c->next, drain_ns);
+		if (c->is_off)
+			part__hand_over(c->next, c->part);
+		if (c->waits && c->what == ADD)
+			part__free(take_ptr(c->part));
+	}
+	for (struct change *c = changes; c < changes + n; c++) {
+		if (c->is_off && c->ran)
+			graph__start_part(g, c->part);
+		else if (c->is_off)
+			part__stand_by(c->part, &env, graph__may_start(g, c->part));
+	}
+}
+
+/* The new one is open, and runs if it takes another's place. */
+static int take_place(struct graph *g, struct change *c, struct dcm_error *err)
+{
+	struct part *p = c->what == REPLACE ? c->next : c->part;
+	struct part_env env = graph__part_env(g);
+	int r = part__is_open(p) ? 0 : open_for_reload(p, err);
+
+	if (r == 0 && c->what == REPLACE)
+		r = part__start(p, &env, err);
 	return r == -EBUSY ? -EADDRINUSE : r;
+}
+
+/* Those who waited: all have given way now. Who goes for good does so later, and only who is new can wait for it. */
+static int take_at_last(struct graph *g, struct change *c, struct dcm_error *err)
+{
+	struct dcm_error why = DCM_ERROR_INIT;
+	int r = take_place(g, c, &why);
+
+	if (r >= 0 || (r == -EADDRINUSE && c->goes && c->what == ADD))
+		return 0;
+	return error__set(err, r, "%s%s", why.text,
+			  r == -EADDRINUSE && c->goes
+				  ? "; when what is to go has it, reload without that one first"
+				  : "");
 }
 
 /*
  * Those that only a restart can change, one after the other: the last step that can fail. Each has
- * its time from when its turn comes: who hangs takes none of another's.
+ * its time from when its turn comes: who hangs takes none of another's. Who needs what another one
+ * has waits until all have given way: so two may swap what they have.
  */
 static int switch_all(struct graph *g, struct change *changes, size_t n, int64_t drain_ns,
 		      struct dcm_error *err)
 {
 	int r = 0;
 
-	for (size_t i = 0; i < n && r == 0; i++) {
-		if (changes[i].what != REPLACE)
+	for (struct change *c = changes; r == 0 && c < changes + n; c++) {
+		struct dcm_error why = DCM_ERROR_INIT;
+
+		if (c->what != REPLACE)
 			continue;
-		r = switch_over(g, &changes[i], drain_ns, err);
-		for (size_t k = i; r < 0 && k-- > 0;)
-			if (changes[k].what == REPLACE)
-				switch_back(g, &changes[k], drain_ns);
+		give_way(g, c, drain_ns);
+		r = take_place(g, c, &why);
+		c->waits = r == -EADDRINUSE;
+		if (c->waits)
+			r = 0;
+		else if (r < 0)
+			*err = why;
 	}
+	for (struct change *c = changes; r == 0 && c < changes + n; c++)
+		if (c->waits)
+			r = take_at_last(g, c, err);
+	if (r < 0)
+		switch_back(g, changes, n, drain_ns);
 	return r;
 }
 

@@ -330,6 +330,9 @@ static void refuses(const char *dir, const struct refusal *c)
 	if (e != c->code)
 		fail_msg("%d (%s): %s", e, e < 0 ? err.text : "accepted", wanted);
 	assert_non_null(strstr(err.text, c->name));
+	if (!strstr(wanted, "fail_") && e == -EADDRINUSE)
+		assert_non_null(strstr(
+			err.text, "; when what is to go has it, reload without that one first"));
 	assert_int_equal(view(&r, c->name).view.phase, INSTANCE_STARTED);
 	assert_int_equal(view(&r, c->name).view.state.state, DCM_STATE_OK);
 	for (int i = 0; i < 2; i++)
@@ -367,6 +370,19 @@ static void one_that_cannot_restart_keeps_all(void **state)
 		  "testing", -EIO },
 		{ "inputs: { ledger: { directory: @ } }",
 		  "inputs: { ledger: { directory: /proc/nope } }", "ledger", -EIO },
+		/* Two swap what they have, and a third one does not start, or is new and does not open. */
+		{ "outputs: { testing: [ { lock: @/a }, { name: b, lock: @/b }, { name: testing_c "
+		  "} ] }",
+		  "outputs: { testing: [ { lock: @/b }, { name: b, lock: @/a }, "
+		  "{ name: testing_c, mode: fail_start, generation: 1 } ] }",
+		  "testing", -EIO },
+		{ "outputs: { testing: [ { lock: @/a }, { name: b, lock: @/b } ] }",
+		  "outputs: { testing: [ { name: new, lock: @/a }, { name: testing, lock: @/b }, "
+		  "{ name: b, lock: @/c }, { name: testing_d, mode: fail_open } ] }",
+		  "testing", -EADDRINUSE },
+		/* What is to go has it until all have changed over. */
+		{ "outputs: { testing: [ { lock: @/a }, { name: b, lock: @/b } ] }",
+		  "outputs: { testing: { lock: @/b } }", "testing", -EADDRINUSE },
 	};
 	char dir[] = "/tmp/decima-graph-XXXXXX";
 
@@ -374,6 +390,52 @@ static void one_that_cannot_restart_keeps_all(void **state)
 	assert_non_null(mkdtemp(dir));
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		refuses(dir, &cases[i]);
+	nftw(dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static void is_well(void *ctx, const struct api_instance *i)
+{
+	if (i->view.state.state != DCM_STATE_OK)
+		fail_msg("step %zu: %s: %s", *(size_t *)ctx, i->name, i->view.state.sentence);
+}
+
+/* What one gives up another one takes, in whatever order they stand in the file. */
+static void what_they_have_goes_round(void **state)
+{
+#define THREE(a, b, c)                                                                             \
+	"outputs: { testing: [ { name: a" a " }, { name: b" b " }, { name: c" c " } ] }"
+#define DIRS(x, y, a, b)                                                                           \
+	STORE_AND("local: [ { name: x, path: " x " }, { name: y, path: " y " } ]")                 \
+	"outputs: { file: [ { name: a, directory: " a " }, { name: b, directory: " b " } ] }"
+	static const char *const steps[] = {
+		STORE EXAMPLE("one") THREE(", lock: @/1", ", lock: @/2", ""),
+		STORE EXAMPLE("one") THREE(", lock: @/2", ", lock: @/1", ""),
+		/* Around, and one after the other. */
+		STORE EXAMPLE("one") THREE(", lock: @/1", ", lock: @/3", ", lock: @/2"),
+		STORE EXAMPLE("one") THREE(", lock: @/3", ", lock: @/2", ", lock: @/1"),
+		STORE EXAMPLE("one") THREE(", lock: @/2", ", lock: @/1", ", lock: @/4"),
+		/* To one that is new. */
+		STORE EXAMPLE("one") "outputs: { testing: [ { name: d, lock: @/1 }, "
+				     "{ name: a, lock: @/2 }, { name: b, lock: @/5 } ] }",
+		DIRS("@/x", "@/y", "@/a", "@/b"),
+		DIRS("@/y", "@/x", "@/b", "@/a"),
+	};
+	char dir[] = "/tmp/decima-graph-XXXXXX", text[1024];
+	struct running r;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		if (i == 0)
+			r = start(in_dir(steps[i], dir, text));
+		else
+			reload_or_fail(&r, in_dir(steps[i], dir, text));
+		graph__each(r.graph, is_well, &i);
+		if (i == 4)
+			wait_stored(&r, "one");
+	}
+	assert_true(lost(&r, "a", "shutdown") + lost(&r, "a", "not_running") == 0);
+	stop(&r);
 	nftw(dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
@@ -908,6 +970,7 @@ int main(void)
 		cmocka_unit_test(reload_of_a_frontend),
 		cmocka_unit_test(one_that_refuses_keeps_all),
 		cmocka_unit_test(one_that_cannot_restart_keeps_all),
+		cmocka_unit_test(what_they_have_goes_round),
 		cmocka_unit_test(second_store_that_cannot_restart_stays),
 		cmocka_unit_test(what_a_failed_one_should_get_is_not_lost_silently),
 		cmocka_unit_test(a_restart_loses_nothing),
