@@ -39,6 +39,37 @@ static void cut(char *path)
 	path[n] = '\0';
 }
 
+/*
+ * Of a directory that is there. Taking it away from its owner, a service most of all, is no remedy
+ * for root, who has no capability here.
+ */
+static int say_closed(const char *path, const char *use, const char *at, const struct stat *st,
+		      int code, struct dcm_error *err)
+{
+	if (code == -EACCES && geteuid() == 0 && st->st_uid != 0)
+		return error__set(
+			err, code,
+			"%s cannot be %s: %s belongs to uid %u, and root without capabilities, as "
+			"which decima would run, may not write into it (%s); run decima as that "
+			"user, as a service of its own does, or name another directory",
+			path, use, at, (unsigned)st->st_uid, strerror(-code));
+	return error__set(err, code,
+			  "%s cannot be %s: uid %u may not write into %s (%s); give that directory "
+			  "to this user, or name another",
+			  path, use, (unsigned)geteuid(), at, strerror(-code));
+}
+
+/* The directory that nothing below can be seen of is the one to be said. */
+static int say_hidden(const char *path, char *at, int code, struct dcm_error *err)
+{
+	struct stat st = { 0 };
+
+	do
+		cut(at);
+	while (stat(at, &st) < 0 && strcmp(at, "/") != 0 && strcmp(at, ".") != 0);
+	return say_closed(path, "used", at, &st, code, err);
+}
+
 /* The nearest that is there: `at` is cut to it. */
 static int find_above(const char *path, char *at, struct stat *ret, struct dcm_error *err)
 {
@@ -51,6 +82,8 @@ static int find_above(const char *path, char *at, struct stat *ret, struct dcm_e
 					  "%s cannot be used: the link %s leads nowhere (%s); "
 					  "remove it, or name another directory",
 					  path, at, strerror(-code));
+		if (code == -EACCES && at[0] == '/' && at[1])
+			return say_hidden(path, at, code, err);
 		if ((code != -ENOENT && code != -ENOTDIR) || strcmp(at, "/") == 0 || strcmp(at, ".") == 0)
 			return error__set(err, code, "%s cannot be used: %s; name another directory",
 					  path, strerror(-code));
@@ -109,13 +142,8 @@ int dir__look(const char *path, struct dcm_error *err)
 			"%s cannot be %s: %s is a file system of the kernel, which keeps no "
 			"files; name a directory on a disk",
 			path, use, at);
-	if (access(at, W_OK | X_OK) < 0) {
-		r = -errno;
-		return error__set(err, r,
-				  "%s cannot be %s: uid %u may not write into %s (%s); give that "
-				  "directory to this user, or name another",
-				  path, use, (unsigned)geteuid(), at, strerror(-r));
-	}
+	if (access(at, W_OK | X_OK) < 0)
+		return say_closed(path, use, at, &st, -errno, err);
 	if (is_full(at))
 		return error__set(
 			err, -ENOSPC,

@@ -5,10 +5,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/capability.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "core/base/dir.h"
@@ -111,6 +113,37 @@ static void so_it_is_for_another_user(void **state)
 	assert_int_equal(child__status(look_as_nobody), 0);
 }
 
+/* What belongs to another stays his, and is not root's to be given. */
+static int look_as_a_guest(void)
+{
+	struct __user_cap_header_struct who = { _LINUX_CAPABILITY_VERSION_3, 0 };
+	struct __user_cap_data_struct none[2] = { 0 };
+	char path[PATH_MAX];
+
+	shell("cd '%s' && mkdir -p service/below && chmod 700 service && chown 65534 service", top);
+	if (syscall(SYS_capset, &who, none) < 0)
+		return 1;
+	for (unsigned i = 0; i < 3; i++) {
+		struct dcm_error err = DCM_ERROR_INIT;
+		static const char *const names[] = { "service", "service/below", "service/new" };
+
+		snprintf(path, sizeof(path), "%s/%s", top, names[i]);
+		expect_same(path, "/service belongs to uid 65534, and root without capabilities");
+		if (dir__look(path, &err) != -EACCES || strstr(err.text, "give that directory"))
+			return 2;
+	}
+	return 0;
+}
+
+static void root_is_a_guest(void **state)
+{
+	(void)state;
+	if (geteuid() != 0)
+		skip_because("only root belongs nowhere");
+	make_things();
+	assert_int_equal(child__status(look_as_a_guest), 0);
+}
+
 static int look_at_a_full_disk(void)
 {
 	struct dcm_error err = DCM_ERROR_INIT;
@@ -141,6 +174,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_said_is_so),
 		cmocka_unit_test(so_it_is_for_another_user),
+		cmocka_unit_test(root_is_a_guest),
 		cmocka_unit_test(no_room_is_said),
 	};
 
