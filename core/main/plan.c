@@ -162,9 +162,22 @@ static int make_loader(struct plan *p, struct loader **loader, struct problems *
 	return r;
 }
 
+/* The section that a plugin of that very name belongs to, when it is here; NULL: none is. */
+static const struct section *other_section(const struct loader *loader, enum dcm_kind kind,
+					   const char *name)
+{
+	char nearest[33];
+
+	for (size_t i = 0; i < N_SECTIONS; i++)
+		if (order[i] != kind && loader__nearest(loader, order[i], name, nearest) &&
+		    strcmp(nearest, name) == 0)
+			return &section__all[order[i]];
+	return NULL;
+}
+
 /*
  * Not there: a fault, unless nobody wants it here and now. Another machine may have more plugins, but
- * hardly one that is called like one of ours but for a letter.
+ * hardly one that is called like one of ours but for a letter, or as one of another section.
  */
 static void report_missing(const struct plan_source *source, struct problems *problems,
 			   const struct loader *loader, enum dcm_kind kind,
@@ -173,7 +186,15 @@ static void report_missing(const struct plan_source *source, struct problems *pr
 	char nearest[33];
 	bool near = r == -ENOENT && loader__nearest(loader, kind, from->plugin, nearest);
 	bool elsewhere = r == -ENOENT && source->elsewhere && !near;
+	const struct section *other = r == -ENOENT ? other_section(loader, kind, from->plugin) : NULL;
 
+	if (other) {
+		problems__add(problems, from->enabled ? PROBLEM_ERROR : PROBLEM_WARNING, &from->at,
+			      "%s: there is no such %s, but %s %s of that name; put it below %s:",
+			      from->object, section__all[kind].kind,
+			      other->kind[0] == 's' ? "a" : "an", other->kind, other->key);
+		return;
+	}
 	problems__add(problems, !from->enabled || elsewhere ? PROBLEM_WARNING : PROBLEM_ERROR,
 		      &from->at, "%s: %s%s", from->object, sentence,
 		      r == -ENOENT && !near ? ", or plugin_path in the file" : "");

@@ -41,7 +41,8 @@ const struct args_option verb__config_options[] = {
 
 static const struct args_option check_options[] = {
 	{ "config-only", 0, ARGS_FLAG, NULL, NULL, false,
-	  "look at the file alone, not at this machine (for CI)" },
+	  "look at the file alone, not at this machine (for CI): what it has not (plugins, "
+	  "variables, files of secrets) is a warning" },
 	{ 0 },
 };
 static const struct args_option describe_options[] = {

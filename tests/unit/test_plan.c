@@ -376,6 +376,7 @@ static void elsewhere_is_lenient(void **state)
 	const struct plan_source source = {
 		.text = "inputs: { nosuch: {}, example: { service_name: "
 			"'${DECIMA_NO_SUCH_VARIABLE}' } }\n"
+			"storage: { nosuch1: {} }\noutputs: { nosuch2: {} }\n"
 			"labels: { env: '${DECIMA_NO_SUCH_VARIABLE}' }\n"
 			"server: { listen: '${DECIMA_NO_SUCH_VARIABLE}' }\n",
 		.elsewhere = true,
@@ -388,12 +389,23 @@ static void elsewhere_is_lenient(void **state)
 	assert_int_equal(plan->n, 1);
 	assert_non_null(
 		strstr((const char *)found.data, "(built-in):1:11: warning: input nosuch: "));
+	assert_non_null(
+		strstr((const char *)found.data, "(built-in):2:12: warning: storage nosuch1: "));
+	assert_non_null(
+		strstr((const char *)found.data, "(built-in):3:12: warning: output nosuch2: "));
 	assert_non_null(strstr((const char *)found.data, "DECIMA_NO_SUCH_VARIABLE"));
 	buf__fini(&found);
 	plan__free(plan);
 	/* But no machine has what is only misspelt, as far as anybody can tell. */
 	refuse(&(struct plan_source){ .text = "inputs: { exampel: {} }\n", .elsewhere = true },
 	       "(built-in):1:11: input exampel: no input_exampel.so in " TEST_BUILDDIR);
+	/* Nor one that is something else here. */
+	refuse(&(struct plan_source){ .text = "inputs: { memory: {} }\n", .elsewhere = true },
+	       "(built-in):1:11: input memory: there is no such input, but a storage of that name; "
+	       "put it below storage:");
+	refuse(
+		&(struct plan_source){ .text = "outputs: { example: {} }\n", .elsewhere = true }, "(built-in):1:12: output example: there is no such output, but an input of that name; "
+												  "put it below inputs:");
 	refuse(&(struct plan_source){ .text = "inputs: { nosuch: {} }\n" },
 	       "; say where it is with --plugin-path, or plugin_path in the file");
 }
