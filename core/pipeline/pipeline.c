@@ -58,7 +58,7 @@ struct pipeline {
 	struct relabel *relabel;
 	struct destination *destinations;
 	_Atomic uint64_t n_profiles_filtered, n_rows_undecided;
-	struct stats_metric *undecided; /* NULL: without stats */
+	struct stats_metric *undecided, *filtered; /* NULL: without stats */
 };
 
 /* ---- routing: the router's thread ---- */
@@ -153,26 +153,32 @@ static void *run_router(void *arg)
 	return NULL;
 }
 
-/* ---- the metric of the intake; those of destinations are below ---- */
+/* ---- the metrics of the intake; those of destinations are below ---- */
 
 static double read_intake_undecided(void *ctx)
 {
 	return (double)((struct pipeline *)ctx)->n_rows_undecided;
 }
 
+static double read_intake_filtered(void *ctx)
+{
+	return (double)((struct pipeline *)ctx)->n_profiles_filtered;
+}
+
 #define UNDECIDED_NAME "decima_undecided_rows_total"
 #define UNDECIDED_HELP                                                                             \
 	"Rows for which a regular expression of rules or selector could not be decided, and "      \
 	"counted as no match."
+#define FILTERED_NAME "decima_filtered_profiles_total"
+#define FILTERED_HELP "Profiles that the selector or the rules left out."
 
-static void add_intake_metric(struct pipeline *p)
+static struct stats_metric *add_intake_metric(struct pipeline *p, const char *name,
+					      const char *help, stats_read_fn read)
 {
-	const struct stats_def def = { STATS_COUNTER, UNDECIDED_NAME,	     UNDECIDED_HELP,
-				       NULL,	      read_intake_undecided, p };
+	const struct stats_def def = { STATS_COUNTER, name, help, NULL, read, p };
 	const struct stats_label label = { "instance", INTAKE_NAME };
 
-	if (p->config.stats)
-		p->undecided = stats__register(p->config.stats, &def, &label, 1);
+	return p->config.stats ? stats__register(p->config.stats, &def, &label, 1) : NULL;
 }
 
 /* ---- the object ---- */
@@ -197,7 +203,8 @@ int pipeline__new(const struct pipeline_config *config, struct pipeline **ret, s
 		pipeline__free(p);
 		return error__nomem(err);
 	}
-	add_intake_metric(p);
+	p->undecided = add_intake_metric(p, UNDECIDED_NAME, UNDECIDED_HELP, read_intake_undecided);
+	p->filtered = add_intake_metric(p, FILTERED_NAME, FILTERED_HELP, read_intake_filtered);
 	*ret = p;
 	return 0;
 }
@@ -206,8 +213,10 @@ void pipeline__free(struct pipeline *p)
 {
 	if (!p)
 		return;
-	if (p->config.stats)
+	if (p->config.stats) {
 		stats__unregister(p->config.stats, p->undecided);
+		stats__unregister(p->config.stats, p->filtered);
+	}
 	queue__unref(p->intake);
 	queue_pool__unref(p->pool);
 	relabel__free(p->relabel);
@@ -330,8 +339,7 @@ static void add_metrics(struct destination *d)
 		  read_written_rows, d },
 		{ STATS_COUNTER, "decima_write_retries_total",
 		  "Writes that were put off to a later try.", NULL, read_retries, d },
-		{ STATS_COUNTER, "decima_filtered_profiles_total",
-		  "Profiles that the selector or the rules left out.", NULL, read_filtered, d },
+		{ STATS_COUNTER, FILTERED_NAME, FILTERED_HELP, NULL, read_filtered, d },
 		{ STATS_COUNTER, UNDECIDED_NAME, UNDECIDED_HELP, NULL, read_undecided, d },
 	};
 	const struct stats_label label = { "instance", d->name };

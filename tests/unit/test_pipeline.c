@@ -344,6 +344,46 @@ static void what_no_rule_can_tell_is_counted(void **state)
 	stats__free(stats);
 }
 
+/* By the first rules as by those of a destination. */
+static void what_rules_leave_out_is_counted(void **state)
+{
+	const char *source[] = { "v" };
+	const struct dcm_label_text external = { STR("v"), STR("x") };
+	const struct dcm_relabel_rule drop = { .action = DCM_RELABEL_DROP,
+					       .regex = "x",
+					       .separator = ";",
+					       .source_labels = { .items = source, .n = 1 } };
+	const struct relabel_config config = { &drop, 1, &external, 1, 0 };
+	static struct fake f;
+	struct stats *stats = NULL;
+	struct relabel *first = NULL;
+	struct route route = { 0 };
+	struct destination *d;
+	struct pipeline *p;
+
+	(void)state;
+	assert_int_equal(relabel__new(&config, &first, NULL), 0);
+	assert_int_equal(relabel__new(&config, &route.relabel, NULL), 0);
+	assert_int_equal(stats__new(NULL, &stats), 0);
+	fake__init(&f);
+	p = begin(stats);
+	d = add(p, "d", &f, false, QUEUE_DROP_OLDEST, 0);
+	pipeline__set_route(p, d, &route);
+	for (uint64_t i = 1; i <= 3; i++) {
+		assert_int_equal(emit(p, i, NULL), 0);
+		assert_int_equal(pipeline__flush(p, in_ms(10000)), 0);
+		if (i == 1)
+			pipeline__set_relabel(p, first);
+	}
+	assert_int_equal(f.n_taken, 0);
+	assert_true(count_of(stats, "decima_filtered_profiles_total", "d") == 1);
+	assert_true(count_of(stats, "decima_filtered_profiles_total", "intake") == 2);
+	assert_int_equal(pipeline__remove(p, d, in_ms(10000)), 0);
+	end(p);
+	stats__free(stats);
+	fake__fini(&f);
+}
+
 static void the_intake_refuses_what_it_cannot_hold(void **state)
 {
 	struct dcm_batch *b = numbered(1);
@@ -818,6 +858,7 @@ int main(void)
 		cmocka_unit_test(without_a_storage_it_is_done_when_routed),
 		cmocka_unit_test(routes_select_and_relabel),
 		cmocka_unit_test(what_no_rule_can_tell_is_counted),
+		cmocka_unit_test(what_rules_leave_out_is_counted),
 		cmocka_unit_test(the_intake_refuses_what_it_cannot_hold),
 		cmocka_unit_test(block_waits_and_loses_nothing),
 		cmocka_unit_test(only_who_wants_names_gets_them),
