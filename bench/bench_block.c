@@ -21,6 +21,7 @@
 #include "bench/fleet_day.h"
 #include "plugins/storage/local/block.h"
 #include "plugins/storage/local/compact.h"
+#include "plugins/storage/local/squeeze.h"
 
 /* A row as the general engines keep it. */
 struct plain_row {
@@ -60,52 +61,79 @@ struct reader {
 	uint32_t n;
 	struct chunk_cursor *cursor;
 	struct chunk_profiles profiles;
-	uint32_t *stacks; /* of a chunk */
-	int64_t *sums;	  /* of a chunk */
-	int64_t *totals;  /* of all stacks */
+	uint32_t *sums;	 /* of a chunk, by rank */
+	int64_t *totals; /* of all stacks */
 };
 
-static void add_rollup(const struct chunk *c, int64_t *sums)
+static void add_rollup(struct reader *r, const struct chunk *c)
 {
 	struct chunk_sums it;
 	int n = chunk_sums__begin(&it, c, 0);
 
-	while (n >= 0 && (n = chunk_sums__next(&it)) > 0) {
-		memcpy(sums, it.values, (size_t)n * sizeof(*sums));
-		sums += n;
-	}
+	while (n >= 0 && (n = chunk_sums__next(&it)) > 0)
+		for (int i = 0; i < n; i++)
+			r->totals[it.ids[i]] += it.values[i];
 	if (n < 0)
 		die("no rollup");
+}
+
+/* The first of the profiles at hand that is not before. */
+static uint32_t first_from(const struct chunk_profiles *p, int64_t from)
+{
+	uint32_t low = 0, high = p->n;
+
+	while (low < high) {
+		const uint32_t middle = low + (high - low) / 2;
+
+		if (p->time_ms[middle] < from)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Sums by rank become totals of stacks. */
+static void add_ranks(struct reader *r, const struct chunk *c)
+{
+	struct chunk_sums it;
+	uint32_t at = 0;
+	int n = chunk_ids__begin(&it, c);
+
+	while (n >= 0 && (n = chunk_sums__next(&it)) > 0) {
+		const uint32_t kept = squeeze__narrow(it.ids, r->sums + at, (uint32_t)n,
+						      c->types[0].unit, it.ids, it.values);
+
+		for (uint32_t i = 0; i < kept; i++)
+			r->totals[it.ids[i]] += it.values[i];
+		at += (uint32_t)n;
+	}
+	if (n < 0)
+		die("no stacks");
+}
+
+static void add_rows(struct reader *r, const struct chunk *c, int64_t from, int64_t to)
+{
+	struct chunk_span span = { .chunk = c, .profiles = &r->profiles };
+
+	if (chunk__profiles(c, CHUNK_WANT_ROWS, &r->profiles) < 0)
+		die("no profiles");
+	span.first = first_from(&r->profiles, from);
+	span.n = first_from(&r->profiles, to) - span.first;
+	memset(r->sums, 0, c->entry->n_stacks * sizeof(*r->sums));
+	if (!chunk__is_narrow(&c->types[0]) ||
+	    (span.n && chunk__sum_narrow(r->cursor, &span, r->sums) < 0))
+		die("no rows");
+	add_ranks(r, c);
 }
 
 /* Adds what a chunk's profiles in [from, to) hold; all of it through the rollup if that may be. */
 static void add_chunk(struct reader *r, const struct chunk *c, int64_t from, int64_t to, bool rollup)
 {
-	const bool whole = c->entry->first_ms >= from && c->entry->last_ms < to;
-	uint32_t first = 0, last;
-
-	if (chunk__stacks(c, r->stacks, NULL) < 0)
-		die("no stacks");
-	if (whole && rollup) {
-		add_rollup(c, r->sums);
-	} else {
-		if (chunk__profiles(c, CHUNK_WANT_ROWS, &r->profiles) < 0)
-			die("no profiles");
-		while (first < r->profiles.n && r->profiles.time_ms[first] < from)
-			first++;
-		for (last = first; last < r->profiles.n && r->profiles.time_ms[last] < to;)
-			last++;
-		memset(r->sums, 0, c->entry->n_stacks * sizeof(*r->sums));
-		if (first < last && chunk__sum_rows(r->cursor,
-						    &(struct chunk_span){ .chunk = c,
-									  .profiles = &r->profiles,
-									  .first = first,
-									  .n = last - first },
-						    r->sums) < 0)
-			die("no rows");
-	}
-	for (uint32_t i = 0; i < c->entry->n_stacks; i++)
-		r->totals[r->stacks[i]] += r->sums[i];
+	if (rollup && c->entry->first_ms >= from && c->entry->last_ms < to)
+		add_rollup(r, c);
+	else
+		add_rows(r, c, from, to);
 }
 
 static double merge(struct reader *r, int64_t from, int64_t to, bool rollup)
@@ -185,8 +213,7 @@ static void bench(const struct fleet_day *d, const char *name, uint32_t n_blocks
 	struct reader r = { .blocks = calloc(n_blocks, sizeof(struct block)),
 			    .n = n_blocks,
 			    .cursor = chunk_cursor__new(),
-			    .stacks = calloc(DAY_STACKS, sizeof(uint32_t)),
-			    .sums = calloc(DAY_STACKS, sizeof(int64_t)),
+			    .sums = calloc(DAY_STACKS, sizeof(uint32_t)),
 			    .totals = calloc(DAY_STACKS, sizeof(int64_t)) };
 	double seal = 0, exact = 0, rollup = 0, series = 0, quarter = 0, total_bytes = 0;
 	const double rows = (double)d->n_rows;
@@ -226,7 +253,6 @@ static void bench(const struct fleet_day *d, const char *name, uint32_t n_blocks
 	free(r.blocks);
 	chunk_cursor__free(r.cursor);
 	chunk_profiles__fini(&r.profiles);
-	free(r.stacks);
 	free(r.sums);
 	free(r.totals);
 }

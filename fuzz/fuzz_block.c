@@ -89,6 +89,7 @@ static void add_up(const struct chunk *c, struct chunk_cursor *cur,
 {
 	static uint8_t slots[MOST_NUMBERS];
 	static uint64_t seen[MOST_NUMBERS];
+	static uint32_t narrow[MOST_NUMBERS];
 	const struct chunk_span span = { .chunk = c,
 					 .profiles = profiles,
 					 .first = profiles->n / 3,
@@ -100,6 +101,7 @@ static void add_up(const struct chunk *c, struct chunk_cursor *cur,
 	by_slot.slots = slots;
 	by_slot.seen = seen;
 	chunk__sum_rows(cur, &span, numbers);
+	chunk__sum_narrow(cur, &span, narrow);
 	chunk__sum_rows(cur, &by_slot, numbers);
 }
 

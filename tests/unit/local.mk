@@ -604,6 +604,10 @@ unit_tests += tests/unit/test_local_prefix
 tests_unit_test_local_prefix_SOURCES = tests/unit/test_local_prefix.c
 tests_unit_test_local_prefix_LDADD = $(LOCAL_STORE_LA) $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_local_squeeze
+tests_unit_test_local_squeeze_SOURCES = tests/unit/test_local_squeeze.c
+tests_unit_test_local_squeeze_LDADD = $(LOCAL_STORE_LA) $(UNIT_LIBS)
+
 noinst_HEADERS += tests/unit/random_chunk.h
 unit_tests += tests/unit/test_local_block
 tests_unit_test_local_block_SOURCES = tests/unit/test_local_block.c tests/unit/random_chunk.c $(FAILMALLOC)

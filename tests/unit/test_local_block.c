@@ -175,6 +175,8 @@ static void same_sums_by_slot(const struct chunk *c, const struct chunk_source *
 	chunk_cursor__free(cur);
 }
 
+static unsigned n_narrow; /* sums that had 32 bits */
+
 /* The rollup and its stacks, page by page. */
 static void same_rollup(const struct chunk *c, unsigned type, const uint32_t *stacks, const int64_t *sums)
 {
@@ -192,6 +194,21 @@ static void same_rollup(const struct chunk *c, unsigned type, const uint32_t *st
 	assert_int_equal(n, 0);
 	assert_int_equal(at, c->entry->n_stacks);
 	free(it);
+}
+
+/* The same sums in units of the type, where these have 32 bits. */
+static void same_narrow(struct chunk_cursor *cur, const struct chunk_span *span, const int64_t *sums)
+{
+	const struct chunk_type *t = &span->chunk->types[span->type];
+	const uint32_t n = span->chunk->entry->n_stacks;
+	CLEANUP(mem__freep) uint32_t *narrow = calloc(n + 1, sizeof(*narrow));
+
+	if (!chunk__is_narrow(t))
+		return;
+	n_narrow++;
+	assert_int_equal(chunk__sum_narrow(cur, span, narrow), 0);
+	for (uint32_t i = 0; i < n; i++)
+		assert_true((int64_t)(narrow[i] * t->unit) == sums[i]);
 }
 
 /*
@@ -214,16 +231,15 @@ static void same_sums(const struct chunk *c, const struct chunk_source *s, struc
 		const uint32_t first = turn ? (uint32_t)random__below(r, p.n) : 0;
 		const uint32_t k = turn ? (uint32_t)random__below(r, p.n - first) + 1 : p.n;
 
+		const struct chunk_span span = {
+			.chunk = c, .profiles = &p, .first = first, .n = k, .type = t
+		};
+
 		memset(sums, 0, n * sizeof(*sums));
-		assert_int_equal(
-			chunk__sum_rows(
-				cur,
-				&(struct chunk_span){
-					.chunk = c, .profiles = &p, .first = first, .n = k, .type = t },
-				sums),
-			0);
+		assert_int_equal(chunk__sum_rows(cur, &span, sums), 0);
 		add_plainly(s, t, first, first + k, stacks, n, plain);
 		assert_memory_equal(sums, plain, n * sizeof(*sums));
+		same_narrow(cur, &span, plain);
 		if (turn)
 			continue;
 		same_rollup(c, t, stacks, plain);
@@ -280,6 +296,7 @@ static void what_went_in_comes_out(void **state)
 		}
 		buf__fini(&bytes);
 	}
+	assert_in_range(n_narrow, 20, 1000);
 }
 
 /* -------------------------------------------------------------------------------------------------

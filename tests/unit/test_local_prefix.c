@@ -21,12 +21,14 @@ bool plain__below(const uint32_t *v, uint32_t n, uint32_t limit);
 bool plain__times(int64_t *v, uint32_t n, struct prefix_clock *from);
 bool plain__small_times(const uint32_t *v, uint32_t n, struct prefix_clock *from, int64_t *ret);
 void plain__signs(const uint32_t *v, uint32_t n, int64_t *ret);
+uint64_t plain__sum(const uint32_t *v, uint32_t n);
 #define prefix__ids			plain__ids
 #define prefix__ranks			plain__ranks
 #define prefix__below			plain__below
 #define prefix__times			plain__times
 #define prefix__small_times		plain__small_times
 #define prefix__signs			plain__signs
+#define prefix__sum			plain__sum
 #define __builtin_cpu_supports(feature) false
 #include "plugins/storage/local/prefix.c"
 #undef prefix__ids
@@ -35,6 +37,7 @@ void plain__signs(const uint32_t *v, uint32_t n, int64_t *ret);
 #undef prefix__below
 #undef prefix__small_times
 #undef prefix__signs
+#undef prefix__sum
 
 enum { TURNS = 3000 };
 
@@ -228,12 +231,29 @@ static void signs_come_back(void **state)
 	}
 }
 
+static void sums_are_whole(void **state)
+{
+	(void)state;
+	struct random r = { 6 };
+	uint32_t v[PFOR_PAGE];
+
+	for (unsigned turn = 0; turn < TURNS; turn++) {
+		const uint32_t n = fill(&r, v);
+		uint64_t sum = 0;
+
+		for (uint32_t i = 0; i < n; i++)
+			sum += v[i];
+		assert_true(prefix__sum(v, n) == sum);
+		assert_true(plain__sum(v, n) == sum);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ids_ascend),	   cmocka_unit_test(ranks_go_round),
 		cmocka_unit_test(below_a_limit),   cmocka_unit_test(times_go_on),
-		cmocka_unit_test(signs_come_back),
+		cmocka_unit_test(signs_come_back), cmocka_unit_test(sums_are_whole),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,6 +15,7 @@
 #include "core/base/vec.h"
 #include "plugins/storage/local/block_file.h"
 #include "plugins/storage/local/pfor.h"
+#include "plugins/storage/local/squeeze.h"
 
 _Static_assert((int)PIECE_ROWS_MAX >= (int)PFOR_PAGE, "a page of rows is given out at once");
 struct reader {
@@ -29,7 +30,9 @@ struct reader {
 	VEC(uint32_t) stacks, label_sets;
 	struct chunk_cursor *cursor;
 	int64_t values[PFOR_PAGE];
-	VEC(int64_t) by_rank; /* sums */
+	uint32_t ids[PFOR_PAGE]; /* that have `values`, of sums */
+	VEC(int64_t) by_rank;	 /* sums; */
+	VEC(uint32_t) narrow;	 /* or these */
 	struct chunk_sums sums;
 };
 
@@ -64,6 +67,7 @@ static void reader_free(void *reader)
 	vec__fini(&r->stacks);
 	vec__fini(&r->label_sets);
 	vec__fini(&r->by_rank);
+	vec__fini(&r->narrow);
 	free(r);
 }
 
@@ -231,17 +235,37 @@ static int give_rollup(struct reader *r, unsigned type, piece_sums_fn fn, void *
 static int give_by_rank(struct reader *r, uint32_t n_slots, piece_sums_fn fn, void *ctx)
 {
 	const size_t n_stacks = r->chunk.entry->n_stacks;
-	struct piece_sums out = { .stacks = r->sums.ids };
+	struct piece_sums out = { .stacks = r->ids, .values = r->values };
 	size_t rank = 0;
 	int e = 0;
 
 	while (e == 0 && (e = chunk_sums__next(&r->sums)) > 0) {
-		out.n = (uint32_t)e;
+		const uint32_t n = (uint32_t)e;
+
 		for (out.slot = 0, e = 0; e == 0 && out.slot < n_slots; out.slot++) {
-			out.values = r->by_rank.v + out.slot * n_stacks + rank;
-			e = fn(ctx, &out);
+			const int64_t *values = r->by_rank.v + out.slot * n_stacks + rank;
+
+			out.n = squeeze__zeroes(r->sums.ids, values, n, r->ids, r->values);
+			e = out.n ? fn(ctx, &out) : 0;
 		}
-		rank += out.n;
+		rank += n;
+	}
+	return e;
+}
+
+/* The same of one slot, in units of the type. */
+static int give_narrow(struct reader *r, uint64_t unit, piece_sums_fn fn, void *ctx)
+{
+	struct piece_sums out = { .stacks = r->ids, .values = r->values };
+	size_t rank = 0;
+	int e = 0;
+
+	while (e == 0 && (e = chunk_sums__next(&r->sums)) > 0) {
+		const uint32_t n = (uint32_t)e;
+
+		out.n = squeeze__narrow(r->sums.ids, r->narrow.v + rank, n, unit, r->ids, r->values);
+		e = out.n ? fn(ctx, &out) : 0;
+		rank += n;
 	}
 	return e;
 }
@@ -254,6 +278,26 @@ static bool too_many(const struct piece *p, const struct piece_span *s, size_t n
 	return (s->slots && n > SUMS_MAX) || n / SUMS_OF_ROW > p->n_rows * s->n / p->n_profiles;
 }
 
+static int sum_wide(struct reader *r, const struct chunk_span *span, uint32_t n_slots, size_t n,
+		    piece_sums_fn fn, void *ctx)
+{
+	if (!vec__reserve(&r->by_rank, n + 1))
+		return -ENOMEM;
+	memset(r->by_rank.v, 0, n * sizeof(r->by_rank.v[0]));
+	const int e = chunk__sum_rows(r->cursor, span, r->by_rank.v);
+	return e < 0 ? e : give_by_rank(r, n_slots, fn, ctx);
+}
+
+static int sum_narrow(struct reader *r, const struct chunk_span *span, size_t n, piece_sums_fn fn,
+		      void *ctx)
+{
+	if (!vec__reserve(&r->narrow, n + 1))
+		return -ENOMEM;
+	memset(r->narrow.v, 0, n * sizeof(r->narrow.v[0]));
+	const int e = chunk__sum_narrow(r->cursor, span, r->narrow.v);
+	return e < 0 ? e : give_narrow(r, r->chunk.types[span->type].unit, fn, ctx);
+}
+
 static int sums(void *reader, const struct piece *p, const struct piece_span *s, piece_sums_fn fn,
 		void *ctx)
 {
@@ -263,6 +307,7 @@ static int sums(void *reader, const struct piece *p, const struct piece_span *s,
 
 	if (e < 0)
 		return e;
+	const struct chunk_type *type = &r->chunk.types[p->which];
 	const uint32_t n_slots = s->slots ? s->n_slots : 1;
 	const size_t n = (size_t)r->chunk.entry->n_stacks * (s->slots ? n_slots + 1 : 1);
 	const struct chunk_span span = { .chunk = &r->chunk,
@@ -273,7 +318,7 @@ static int sums(void *reader, const struct piece *p, const struct piece_span *s,
 					 .slots = s->slots,
 					 .seen = s->seen };
 
-	if (r->chunk.types[p->which].flags & CHUNK_WIDE)
+	if (type->flags & CHUNK_WIDE)
 		return -ENOTSUP;
 	if (!s->slots && s->n == p->n_profiles)
 		return confirm(r, p, n_lost, give_rollup(r, p->which, fn, ctx));
@@ -282,14 +327,11 @@ static int sums(void *reader, const struct piece *p, const struct piece_span *s,
 	e = chunk_ids__begin(&r->sums, &r->chunk);
 	if (e == 0)
 		e = load_profiles(r, CHUNK_WANT_ROWS);
-	r->by_rank.n = 0;
-	if (e == 0 && !vec__reserve(&r->by_rank, n + 1))
-		e = -ENOMEM;
 	if (e < 0)
 		return e;
-	memset(r->by_rank.v, 0, n * sizeof(r->by_rank.v[0]));
-	e = chunk__sum_rows(r->cursor, &span, r->by_rank.v);
-	return confirm(r, p, n_lost, e < 0 ? e : give_by_rank(r, n_slots, fn, ctx));
+	e = !s->slots && chunk__is_narrow(type) ? sum_narrow(r, &span, n, fn, ctx)
+						: sum_wide(r, &span, n_slots, n, fn, ctx);
+	return confirm(r, p, n_lost, e);
 }
 
 /* A place in the pages of a chunk. */

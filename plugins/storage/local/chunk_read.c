@@ -133,12 +133,9 @@ static int get_totals(struct pfor_in *in, uint32_t n_profiles, int64_t *ret)
 
 static int get_row_counts(struct pfor_in *in, const struct chunk_entry *e, uint32_t *ret)
 {
-	uint64_t sum = 0;
 	int r = pfor__get32(in, ret, e->n_profiles);
 
-	for (uint32_t i = 0; r == 0 && i < e->n_profiles; i++)
-		sum += ret[i];
-	return r < 0 || sum != e->n_rows ? -EBADMSG : 0;
+	return r < 0 || prefix__sum(ret, e->n_profiles) != e->n_rows ? -EBADMSG : 0;
 }
 
 /* A column that is there when some profile differs from the first. */
@@ -515,6 +512,7 @@ struct counting {
 	const struct chunk_span *span;
 	struct chunk_type type;
 	int64_t *sums;
+	uint32_t *narrow; /* instead, where it is not NULL */
 	uint32_t profile; /* of the span; with slots: */
 	uint32_t left;	  /* rows of it that are still to come */
 };
@@ -541,6 +539,17 @@ static void add_small_rows(const struct counting *c, const struct chunk_page *pa
 
 	for (uint32_t i = from; i < to; i++)
 		add_to(&sums[page->ranks[i]], (numbers[i] + more) * unit);
+}
+
+/* The same in units of the type. */
+static void add_narrow_rows(const struct counting *c, const struct chunk_page *page,
+			    const uint32_t *numbers, uint32_t from, uint32_t to)
+{
+	const uint32_t more = c->type.flags & CHUNK_ONES ? 1 : 0;
+	uint32_t *sums = c->narrow;
+
+	for (uint32_t i = from; i < to; i++)
+		sums[page->ranks[i]] += numbers[i] + more;
 }
 
 /* To the slots of their label sets, profile by profile. */
@@ -584,6 +593,12 @@ static int add_pages(struct chunk_cursor *cur, struct counting *c, uint64_t firs
 		const uint32_t from = page.row < first ? (uint32_t)(first - page.row) : 0;
 		const uint32_t to = page.row + page.n < last ? page.n : (uint32_t)(last - page.row);
 
+		if (c->narrow && !cur->are_small)
+			return -EBADMSG; /* the type's total says otherwise */
+		if (c->narrow) {
+			add_narrow_rows(c, &page, cur->small, from, to);
+			continue;
+		}
 		if (cur->are_small && !span->slots) {
 			add_small_rows(c, &page, cur->small, from, to);
 			continue;
@@ -600,21 +615,32 @@ static int add_pages(struct chunk_cursor *cur, struct counting *c, uint64_t firs
 	return r;
 }
 
+/* The span's rows among the chunk's. */
+static int add_span(struct chunk_cursor *cur, struct counting *c)
+{
+	const struct chunk_span *span = c->span;
+	const uint32_t *n_rows = span->profiles->n_rows;
+	const uint64_t first = prefix__sum(n_rows, span->first);
+	const uint64_t last = first + prefix__sum(n_rows + span->first, span->n);
+
+	return first == last ? 0 : add_pages(cur, c, first, last);
+}
+
 int chunk__sum_rows(struct chunk_cursor *cur, const struct chunk_span *span, int64_t *sums)
 {
-	const uint32_t *n_rows = span->profiles->n_rows;
 	struct counting c = { .span = span,
 			      .type = span->chunk->types[span->type],
 			      .sums = sums,
-			      .left = n_rows[span->first] };
-	uint64_t first = 0, last;
+			      .left = span->profiles->n_rows[span->first] };
 
 	if (span->slots && !(span->chunk->entry->flags & CHUNK_LABELS))
 		return -EBADMSG;
-	for (uint32_t i = 0; i < span->first; i++)
-		first += n_rows[i];
-	last = first;
-	for (uint32_t i = 0; i < span->n; i++)
-		last += n_rows[span->first + i];
-	return first == last ? 0 : add_pages(cur, &c, first, last);
+	return add_span(cur, &c);
+}
+
+int chunk__sum_narrow(struct chunk_cursor *cur, const struct chunk_span *span, uint32_t *sums)
+{
+	struct counting c = { .span = span, .type = span->chunk->types[span->type], .narrow = sums };
+
+	return add_span(cur, &c);
 }

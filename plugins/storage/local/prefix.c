@@ -10,9 +10,13 @@
 
 typedef uint32_t four __attribute__((vector_size(16)));
 typedef int32_t signed_four __attribute__((vector_size(16)));
+typedef uint32_t eight __attribute__((vector_size(32)));
+typedef int32_t signed_eight __attribute__((vector_size(32)));
 typedef int64_t wide_four __attribute__((vector_size(32)));
 
 #ifdef __x86_64__
+#include <immintrin.h>
+
 #define AVX2 __attribute__((target("avx2")))
 #endif
 
@@ -51,6 +55,29 @@ static inline __attribute__((always_inline)) four running(four x)
 	return x + up_by_two(x);
 }
 
+#ifdef __x86_64__
+/* The same of eight: the third adds what the lower half came to to the upper one. */
+AVX2 static inline __attribute__((always_inline)) eight eight_up_by_one(eight x)
+{
+	return __builtin_shufflevector(x, (eight){ 0 }, 8, 0, 1, 2, 8, 4, 5, 6);
+}
+
+AVX2 static inline __attribute__((always_inline)) eight eight_up_by_two(eight x)
+{
+	return __builtin_shufflevector(x, (eight){ 0 }, 8, 8, 0, 1, 8, 8, 4, 5);
+}
+
+AVX2 static inline __attribute__((always_inline)) eight eight_up_by_four(eight x)
+{
+	return __builtin_shufflevector(x, (eight){ 0 }, 8, 8, 8, 8, 3, 3, 3, 3);
+}
+
+AVX2 static inline __attribute__((always_inline)) eight last_of_eight(eight x)
+{
+	return __builtin_shufflevector(x, x, 7, 7, 7, 7, 7, 7, 7, 7);
+}
+#endif
+
 static inline __attribute__((always_inline)) uint32_t any_of(four x)
 {
 	return x[0] | x[1] | x[2] | x[3];
@@ -87,12 +114,9 @@ static bool ids_slowly(uint32_t *v, uint32_t n, uint32_t *next)
 	return true;
 }
 
-bool prefix__ids(uint32_t *v, uint32_t n, uint32_t *next)
+/* As many of them as fit; how many. */
+static uint32_t ids_by_four(uint32_t *v, uint32_t n, uint32_t *next)
 {
-	/* A page of gaps this small stays far below 2^32. */
-	if (*next >> 31 || bits_of(v, n) >> 22)
-		return ids_slowly(v, n, next);
-
 	four before = (four){ 0 } + (*next - 1);
 	uint32_t i = 0;
 
@@ -103,7 +127,44 @@ bool prefix__ids(uint32_t *v, uint32_t n, uint32_t *next)
 		before = last_of(x);
 	}
 	*next = before[0] + 1;
-	return ids_slowly(v + i, n - i, next);
+	return i;
+}
+
+#ifdef __x86_64__
+/* What is before eight is known without waiting for them: their sum is added to it. */
+AVX2 static uint32_t ids_by_eight(uint32_t *v, uint32_t n, uint32_t *next)
+{
+	eight before = (eight){ 0 } + (*next - 1), x;
+	uint32_t i = 0;
+
+	for (; i + 8 <= n; i += 8) {
+		memcpy(&x, v + i, sizeof(x));
+		x += 1;
+		x += eight_up_by_one(x);
+		x += eight_up_by_two(x);
+		x += eight_up_by_four(x);
+		const eight here = x + before;
+		memcpy(v + i, &here, sizeof(here));
+		before += last_of_eight(x);
+	}
+	*next = before[0] + 1;
+	return i;
+}
+#endif
+
+bool prefix__ids(uint32_t *v, uint32_t n, uint32_t *next)
+{
+	uint32_t done = 0;
+
+	/* A page of gaps this small stays far below 2^32. */
+	if (*next >> 31 || bits_of(v, n) >> 22)
+		return ids_slowly(v, n, next);
+#ifdef __x86_64__
+	if (__builtin_cpu_supports("avx2"))
+		done = ids_by_eight(v, n, next);
+#endif
+	done += ids_by_four(v + done, n - done, next);
+	return ids_slowly(v + done, n - done, next);
 }
 
 /* -------------------------------------------------------------------------------------------------
@@ -118,13 +179,11 @@ static inline __attribute__((always_inline)) four within(four x, four end)
 	return x - (end & (four)((signed_four)x > (signed_four)last));
 }
 
-static inline __attribute__((always_inline)) bool ranks(uint32_t *v, uint32_t n, uint32_t n_ranks)
+static bool ranks_by_four(uint32_t *v, uint32_t n, uint32_t n_ranks)
 {
 	const four end = (four){ 0 } + n_ranks, last = end - 1;
 	four rank = { 0 }, wrong = { 0 };
 
-	for (; n % 4; n++)
-		v[n] = 0;
 	for (uint32_t i = 0; i < n; i += 4) {
 		four x = load(v + i);
 
@@ -140,19 +199,39 @@ static inline __attribute__((always_inline)) bool ranks(uint32_t *v, uint32_t n,
 }
 
 #ifdef __x86_64__
-AVX2 static bool ranks_avx2(uint32_t *v, uint32_t n, uint32_t n_ranks)
+AVX2 static inline __attribute__((always_inline)) eight eight_within(eight x, eight end)
 {
-	return ranks(v, n, n_ranks);
+	return (eight)_mm256_min_epu32((__m256i)x, (__m256i)(x - end));
+}
+
+AVX2 static bool ranks_by_eight(uint32_t *v, uint32_t n, uint32_t n_ranks)
+{
+	const eight end = (eight){ 0 } + n_ranks, last = end - 1;
+	eight rank = { 0 }, wrong = { 0 }, x;
+
+	for (uint32_t i = 0; i < n; i += 8) {
+		memcpy(&x, v + i, sizeof(x));
+		wrong |= x | (eight)((signed_eight)x > (signed_eight)last);
+		x = eight_within(x + eight_up_by_one(x), end);
+		x = eight_within(x + eight_up_by_two(x), end);
+		x = eight_within(x + eight_up_by_four(x), end);
+		const eight here = eight_within(x + rank, end);
+		memcpy(v + i, &here, sizeof(here));
+		rank = eight_within(rank + last_of_eight(x), end);
+	}
+	return !_mm256_movemask_ps((__m256)wrong);
 }
 #endif
 
 bool prefix__ranks(uint32_t *v, uint32_t n, uint32_t n_ranks)
 {
+	for (; n % 8; n++)
+		v[n] = 0;
 #ifdef __x86_64__
 	if (__builtin_cpu_supports("avx2"))
-		return ranks_avx2(v, n, n_ranks);
+		return ranks_by_eight(v, n, n_ranks);
 #endif
-	return ranks(v, n, n_ranks);
+	return ranks_by_four(v, n, n_ranks);
 }
 
 bool prefix__below(const uint32_t *v, uint32_t n, uint32_t limit)
@@ -252,6 +331,39 @@ bool prefix__small_times(const uint32_t *v, uint32_t n, struct prefix_clock *fro
 	for (uint32_t i = done; i < n; i++)
 		ret[i] = v[i];
 	return prefix__times(ret + done, n - done, from) && r >= 0;
+}
+
+/* -------------------------------------------------------------------------------------------------
+ * Sums
+ */
+
+static inline __attribute__((always_inline)) uint64_t sum(const uint32_t *v, uint32_t n)
+{
+	wide_four sums = { 0 };
+	uint32_t i = 0;
+
+	for (; i + 4 <= n; i += 4)
+		sums += __builtin_convertvector(load(v + i), wide_four);
+	uint64_t all = (uint64_t)(sums[0] + sums[1] + sums[2] + sums[3]);
+	for (; i < n; i++)
+		all += v[i];
+	return all;
+}
+
+#ifdef __x86_64__
+AVX2 static uint64_t sum_avx2(const uint32_t *v, uint32_t n)
+{
+	return sum(v, n);
+}
+#endif
+
+uint64_t prefix__sum(const uint32_t *v, uint32_t n)
+{
+#ifdef __x86_64__
+	if (__builtin_cpu_supports("avx2"))
+		return sum_avx2(v, n);
+#endif
+	return sum(v, n);
 }
 
 /* -------------------------------------------------------------------------------------------------

@@ -43,6 +43,9 @@ bool prefix__times(int64_t *v, uint32_t n, struct prefix_clock *from);
 /* The same of numbers below 2^32, to ret[n]. */
 bool prefix__small_times(const uint32_t *v, uint32_t n, struct prefix_clock *from, int64_t *ret);
 
+/* What v[n] add up to. */
+uint64_t prefix__sum(const uint32_t *v, uint32_t n);
+
 /* ret[n]: what the zigzags v[n] stand for. */
 void prefix__signs(const uint32_t *v, uint32_t n, int64_t *ret);
 
