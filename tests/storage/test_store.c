@@ -274,9 +274,11 @@ static void test_a_dictionary_that_grows_has_many_records(void **state)
 	bench__fini(&b);
 }
 
-static size_t n_looked_at(struct bench *b, int64_t from_ms)
+static size_t n_looked_at(struct bench *b, const char *type, int64_t from_ms)
 {
-	const struct dcm_select sel = { .size = sizeof(sel), .from_ms = from_ms, .to_ms = INT64_MAX };
+	const struct dcm_select sel = {
+		.size = sizeof(sel), .type = str__of(type), .from_ms = from_ms, .to_ms = INT64_MAX
+	};
 	struct view v;
 
 	view__init(&v, b->store->host, &sel, 1);
@@ -286,7 +288,10 @@ static size_t n_looked_at(struct bench *b, int64_t from_ms)
 	return n;
 }
 
-/* Of what is before a range only cumulative profiles matter; a block says once that it has none. */
+/*
+ * Of what is before a range only cumulative profiles matter, and these only to who asks for
+ * increases; a block says once that it has none.
+ */
 static void test_old_blocks_are_looked_at_for_a_reason(void **state)
 {
 	const int64_t day_ns = INT64_C(86400) * 1000000000, late_ms = RANDOM_BASE_NS / 1000000 + 43200000;
@@ -307,9 +312,12 @@ static void test_old_blocks_are_looked_at_for_a_reason(void **state)
 				assert_int_equal(upkeep__seal(b.store, NULL), 0);
 		}
 		assert_int_equal(b.store->blocks.n, 2);
-		assert_int_equal(n_looked_at(&b, late_ms), 2);
-		assert_int_equal(n_looked_at(&b, late_ms), cumulative ? 2 : 1);
-		assert_int_equal(n_looked_at(&b, INT64_MIN), 2);
+		assert_int_equal(n_looked_at(&b, "", late_ms), 1);
+		assert_int_equal(n_looked_at(&b, "a:b:c:d:e:delta", late_ms), 1);
+		assert_int_equal(n_looked_at(&b, "a:b:c:d:e", late_ms), 2);
+		assert_int_equal(n_looked_at(&b, "a:b:c:d:e", late_ms), cumulative ? 2 : 1);
+		assert_int_equal(n_looked_at(&b, "a:b:c:d:e:delta", late_ms), 1);
+		assert_int_equal(n_looked_at(&b, "", INT64_MIN), 2);
 		bench__fini(&b);
 	}
 }

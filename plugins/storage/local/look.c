@@ -162,16 +162,29 @@ static struct look *look__new(struct view *v, struct store *s)
 
 /* ---- under the lock ---- */
 
+/*
+ * Is what is before the range part of the answer? It is where increases are asked for: a list needs
+ * none, and a delta type has none. (One that is not, and whose text yet ends so, begins with the
+ * range.)
+ */
+static bool needs_before(const struct dcm_select *sel)
+{
+	return sel->type.n && !str__ends(sel->type, STR(":delta"));
+}
+
 /* May a profile of the block matter? A cumulative one does, however long before the range. */
 static bool is_wanted(const struct look *l, const struct stored *b)
 {
-	const bool before = atomic_load_explicit(&b->cumulative, memory_order_relaxed) !=
-			    STORED_NOT_CUMULATIVE;
+	const bool cumulative = atomic_load_explicit(&b->cumulative, memory_order_relaxed) !=
+				STORED_NOT_CUMULATIVE;
 
-	for (uint32_t k = 0; k < l->view->n_sel; k++)
-		if (b->entry.first_ms < l->view->sel[k].to_ms &&
-		    (before || b->entry.last_ms >= l->view->sel[k].from_ms))
+	for (uint32_t k = 0; k < l->view->n_sel; k++) {
+		const struct dcm_select *sel = &l->view->sel[k];
+
+		if (b->entry.first_ms < sel->to_ms &&
+		    (b->entry.last_ms >= sel->from_ms || (cumulative && needs_before(sel))))
 			return true;
+	}
 	return false;
 }
 
