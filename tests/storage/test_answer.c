@@ -178,11 +178,13 @@ static void test_what_is_removed_stays_unseen(void **state)
 	}
 }
 
+#define COUNTER "mutex:delay:nanoseconds:contentions:count"
+
 /* A counter of one stack that stands at `value`. */
-static void write_counter(struct pair *p, int64_t time_ms, int64_t value)
+static struct dcm_batch *make_counter(int64_t time_ms, int64_t value)
 {
 	CLEANUP(builder__freep) struct dcm_builder *b = builder__new(0);
-	CLEANUP(batch__unrefp) struct dcm_batch *batch = NULL;
+	struct dcm_batch *batch = NULL;
 	const struct dcm_type type = {
 		builder__string(b, STR("mutex")),	builder__string(b, STR("delay")),
 		builder__string(b, STR("nanoseconds")), builder__string(b, STR("contentions")),
@@ -194,6 +196,13 @@ static void write_counter(struct pair *p, int64_t time_ms, int64_t value)
 	builder__profile(b, &head, &type, 1);
 	builder__row(b, builder__stack(b, NULL, 0), 0, &value);
 	assert_int_equal(builder__seal(b, &batch, NULL), 0);
+	return batch;
+}
+
+static void write_counter(struct pair *p, int64_t time_ms, int64_t value)
+{
+	CLEANUP(batch__unrefp) struct dcm_batch *batch = make_counter(time_ms, value);
+
 	assert_int_equal(p->memory.ops->write(p->memory.instance, &batch, 1, NULL, NULL, NULL), 0);
 	mosaic__write(p->mosaic, batch);
 }
@@ -215,10 +224,9 @@ static void test_increases_reach_over_what_was_removed(void **state)
 	write_counter(&p, times[0], 100);
 	write_counter(&p, times[1], 130);
 	write_counter(&p, times[2], 170);
-	*sel = (struct dcm_select){ .size = sizeof(*sel),
-				    .type = STR("mutex:delay:nanoseconds:contentions:count"),
-				    .from_ms = times[2],
-				    .to_ms = INT64_MAX };
+	*sel = (struct dcm_select){
+		.size = sizeof(*sel), .type = STR(COUNTER), .from_ms = times[2], .to_ms = INT64_MAX
+	};
 	ask_both(&p, &a);
 	removed.from_ms = times[1];
 	removed.to_ms = times[2];
@@ -321,6 +329,84 @@ static struct mosaic *small_mosaic(uint64_t n_rounds)
 				mosaic__seal(m, i, 0);
 	}
 	return m;
+}
+
+/* The rows that a question set out to read, each time it was begun. */
+static uint64_t rows_begun(struct mosaic *m, struct asked *a, struct buf *out)
+{
+	struct dcm_budget budget = { 0 };
+
+	for (uint32_t k = 0; k < a->n_sel; k++)
+		a->sel[k].budget = &budget;
+	assert_int_equal(answers__ask(&m->storage, a, out, NULL), 0);
+	return budget.total;
+}
+
+/* However much is damaged, a question is begun twice: all of it is found the first time. */
+static void test_damage_is_found_at_once(void **state)
+{
+	(void)state;
+	for (unsigned what = ASK_POINTS; what <= ASK_MERGE; what++) {
+		struct mosaic *m = small_mosaic(40);
+		struct asked a = plain_question(what);
+		struct buf out = { 0 };
+		const uint64_t n_rows = rows_begun(m, &a, &out);
+
+		assert_true(m->blocks.n > 30);
+		for (size_t i = 0; i < m->blocks.n; i++)
+			if (i % 5)
+				damage(m->blocks.v[i], what == ASK_MERGE);
+		for (uint32_t n_threads = 1; n_threads <= 4; n_threads++) {
+			crew__resize(&m->crew, n_threads);
+			assert_true(rows_begun(m, &a, &out) == 2 * n_rows);
+		}
+		assert_true(m->n_unreadable > 30);
+		buf__fini(&out);
+		mosaic__free(m);
+	}
+}
+
+/*
+ * A counter before the range is looked for as far back as those behind it are damaged. That is
+ * found out when the question is begun for the second time.
+ */
+static void test_damage_before_the_range_is_found_at_once(void **state)
+{
+	const int64_t start = RANDOM_BASE_NS / 1000000;
+	enum { N = 40 };
+	(void)state;
+
+	for (unsigned section = 0; section < 2; section++) {
+		struct mosaic *m = mosaic__new();
+		struct asked a = { .what = ASK_MERGE, .n_sel = 1 };
+		struct buf expected = { 0 }, got = { 0 };
+
+		a.sel[0] = (struct dcm_select){ .size = sizeof(a.sel[0]),
+						.type = STR(COUNTER),
+						.from_ms = start + (N - 1) * 1000,
+						.to_ms = INT64_MAX };
+		for (int64_t i = 0; i < N; i++) {
+			struct dcm_batch *b = make_counter(start + i * 1000, 100 + i * i);
+
+			mosaic__write(m, b);
+			mosaic__seal(m, 0, 0);
+			batch__unref(b);
+		}
+		for (size_t i = 1; i + 1 < N; i++)
+			m->blocks.v[i]->hidden = true;
+		rows_begun(m, &a, &expected);
+		for (size_t i = 1; i + 1 < N; i++) {
+			m->blocks.v[i]->hidden = false;
+			damage(m->blocks.v[i], section);
+		}
+		assert_in_range(rows_begun(m, &a, &got), 2 * N, 3 * N);
+		assert_int_equal(got.n, expected.n);
+		assert_memory_equal(got.data, expected.data, got.n);
+		assert_int_equal(m->n_unreadable, N - 2);
+		buf__fini(&expected);
+		buf__fini(&got);
+		mosaic__free(m);
+	}
 }
 
 static void test_questions_obey_their_budget(void **state)
@@ -493,6 +579,8 @@ int main(void)
 		cmocka_unit_test(test_what_is_removed_stays_unseen),
 		cmocka_unit_test(test_increases_reach_over_what_was_removed),
 		cmocka_unit_test(test_damaged_pieces_are_left_out),
+		cmocka_unit_test(test_damage_is_found_at_once),
+		cmocka_unit_test(test_damage_before_the_range_is_found_at_once),
 		cmocka_unit_test(test_questions_obey_their_budget),
 		cmocka_unit_test(test_helpers_obey_the_budget),
 		cmocka_unit_test(test_asking_without_memory),

@@ -128,7 +128,8 @@ static int add_part(struct adder *a, struct walk *w, struct meter *meter, const 
 	a->gauge = part->temporality == DCM_GAUGE;
 	const int r = walk__stream(w, part);
 	a->ops->end(a);
-	return r ? r : meter__hold(meter, sums__bytes(&a->sums));
+	const int held = r && r != -EBADMSG ? r : meter__hold(meter, sums__bytes(&a->sums));
+	return held ? held : r;
 }
 
 static int add_parts(struct effort *e, struct adder *a, struct meter *meter)
@@ -138,6 +139,7 @@ static int add_parts(struct effort *e, struct adder *a, struct meter *meter)
 	CLEANUP(match__fini) struct match match = { 0 };
 	CLEANUP(walk__fini) struct walk walk = { 0 };
 	struct walk_user user = a->ops->user;
+	bool damaged = false;
 	size_t at;
 	int r = match__init(&match, v, &v->sel[e->selection], &a->groups);
 
@@ -148,10 +150,13 @@ static int add_parts(struct effort *e, struct adder *a, struct meter *meter)
 		r = walk__init(&walk, v, &match, meter, &user);
 	a->walk = &walk;
 	a->selection = e->selection;
-	while (r == 0 && !atomic_load(&e->failed) && (at = atomic_fetch_add(&e->next, 1)) < e->parts.n)
+	while (r == 0 && !atomic_load(&e->failed) && (at = atomic_fetch_add(&e->next, 1)) < e->parts.n) {
 		r = add_part(a, &walk, meter, &e->parts.v[at]);
+		damaged |= r == -EBADMSG;
+		r = r == -EBADMSG ? 0 : r;
+	}
 	a->walk = NULL;
-	return r;
+	return r == 0 && damaged ? -EBADMSG : r;
 }
 
 /* A crew_fn. */
@@ -164,7 +169,7 @@ static void work(void *ctx, uint32_t i)
 	if (!e->adders[i])
 		e->adders[i] = e->adders[0]->ops->fork(e->adders[0]);
 	e->errors[i] = e->adders[i] ? add_parts(e, e->adders[i], &meter) : -ENOMEM;
-	if (e->errors[i])
+	if (e->errors[i] && e->errors[i] != -EBADMSG)
 		atomic_store(&e->failed, true);
 	e->counted[i] = meter.counted;
 }
@@ -233,7 +238,7 @@ static int end_effort(struct effort *e, struct adder *a, uint32_t n, struct mete
 		struct adder *from = e->adders[i];
 
 		meter->counted += e->counted[i];
-		/* A damaged piece is known now, and everything is asked again. */
+		/* What is damaged is known now, and everything is asked again. */
 		r = r && r != -EBADMSG ? r : e->errors[i] ? e->errors[i] : r;
 		if (from == a)
 			continue;
@@ -275,19 +280,30 @@ static int add_era(struct adder *a, uint32_t selection, uint32_t era, uint64_t n
 	return r;
 }
 
+/* Goes on past what is damaged: the other eras have some, too. */
+static int add_eras(struct adder *a, uint32_t selection, uint64_t n_rows, struct meter *meter)
+{
+	struct view *v = a->view;
+	bool damaged = false;
+	int r = 0;
+
+	if (v->imports)
+		r = add_era(a, selection, DCM_NONE, n_rows, meter);
+	for (uint32_t era = 0; (r == 0 || r == -EBADMSG) && era < v->eras.n; era++) {
+		damaged |= r == -EBADMSG;
+		r = v->eras.v[era].used ? add_era(a, selection, era, n_rows, meter) : 0;
+	}
+	return r == 0 && damaged ? -EBADMSG : r;
+}
+
 int adder__add(struct adder *a, uint32_t selection)
 {
 	struct view *v = a->view;
 	struct meter meter = { .host = v->host, .budget = v->sel[selection].budget };
 	const uint64_t n_rows = view__rows(v, selection);
-	int r = 0;
 
 	meter__total(&meter, n_rows);
-	if (v->imports)
-		r = add_era(a, selection, DCM_NONE, n_rows, &meter);
-	for (uint32_t era = 0; r == 0 && era < v->eras.n; era++)
-		if (v->eras.v[era].used)
-			r = add_era(a, selection, era, n_rows, &meter);
+	const int r = add_eras(a, selection, n_rows, &meter);
 	if (r == 0)
 		meter__done(&meter, n_rows);
 	return r;

@@ -48,15 +48,20 @@ static int look__init(struct look *l, struct view *v, const struct walk_user *us
  */
 static int look__walk(struct look *l, int (*end)(void *ctx, const struct view_stream *st), void *ctx)
 {
+	bool damaged = false;
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < l->view->streams.n; i++) {
 		r = meter__rows(&l->meter, 0);
 		if (r == 0)
 			r = walk__stream(&l->walk, &l->view->streams.v[i]);
+		damaged |= r == -EBADMSG;
 		if (r == 0 && end)
 			r = end(ctx, &l->view->streams.v[i]);
+		r = r == -EBADMSG ? 0 : r;
 	}
+	if (r == 0 && damaged)
+		return -EBADMSG;
 	if (r == 0)
 		meter__done(&l->meter, view__rows(l->view, 0));
 	return r;

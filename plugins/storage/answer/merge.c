@@ -590,9 +590,15 @@ static int try_merge(struct view *v, const struct dcm_group_by *by, struct dcm_b
 {
 	CLEANUP(merge__fini) struct merge m;
 	int r = merge__init(&m, v, by);
+	bool damaged = false;
 
-	for (uint32_t k = 0; r == 0 && k < v->n_sel; k++)
+	for (uint32_t k = 0; r == 0 && k < v->n_sel; k++) {
 		r = adder__add(&m.adder, k);
+		damaged |= r == -EBADMSG;
+		r = r == -EBADMSG ? 0 : r;
+	}
+	if (r == 0 && damaged)
+		return -EBADMSG;
 	if (r == 0)
 		r = write_answer(&m, builder);
 	if (r == 0)

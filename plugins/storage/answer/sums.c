@@ -302,7 +302,7 @@ static __int128 divide(__int128 a, __int128 b)
 
 void sums__settle(struct sums *s, uint32_t at, uint64_t n_profiles)
 {
-	for (size_t i = 0; i < s->touched.n; i++) {
+	for (size_t i = 0; n_profiles && i < s->touched.n; i++) {
 		const uint32_t row = s->touched.v[i];
 
 		s->totals.v[(size_t)row * s->n_values + at] += divide(

@@ -114,7 +114,7 @@ int sums__add_run(struct sums *s, const struct sums_run *run);
 
 /* Adds to the part. 0 or -ENOMEM. */
 int sums__add_part(struct sums *s, uint32_t group, uint64_t key, __int128 value);
-/* Ends the part, for value column `at`, with the number of its profiles. */
+/* Ends the part, for value column `at`, with the number of its profiles; without any it is given up. */
 void sums__settle(struct sums *s, uint32_t at, uint64_t n_profiles);
 
 /*

@@ -44,13 +44,13 @@ void view__fini(struct view *v)
 		free_sieves(v, v->foresights.v[i].sieves);
 	}
 	piece_readers__fini(&v->readers);
-	vec__fini(&v->pieces);
-	vec__fini(&v->streams);
 	vec__fini(&v->eras);
 	vec__fini(&v->foresights);
 	dict__unref(v->dict);
 	if (v->let_go)
 		v->let_go(v->ctx);
+	vec__fini(&v->pieces);
+	vec__fini(&v->streams);
 	*v = (struct view){ 0 };
 }
 
@@ -365,6 +365,8 @@ void view__leave_out(struct view *v, struct view_piece *p, int error)
 {
 	if (!p->left_out && v->unreadable)
 		v->unreadable(v->ctx, &p->piece, error);
+	if (!p->left_out)
+		atomic_fetch_add_explicit(&v->n_left_out, 1, memory_order_relaxed);
 	p->left_out = true;
 }
 

@@ -93,7 +93,7 @@ struct view {
 	struct view_filters filters;
 	/* A piece was left out, says any thread that helps. May be NULL. */
 	void (*unreadable)(void *ctx, const struct piece *p, int error);
-	void (*let_go)(void *ctx); /* the view ends, its pieces are released; may be NULL */
+	void (*let_go)(void *ctx); /* the view ends, its pieces are released, and listed still; may be NULL */
 	void *ctx;
 
 	VEC(struct view_foresight) foresights;
@@ -106,9 +106,10 @@ struct view {
 	uint32_t era;			 /* it is this one's */
 	struct piece_readers readers;
 
-	struct crew *crew;   /* who may help with an answer; NULL: nobody */
-	bool was_shared;     /* some did */
-	struct stock *stock; /* of memory for sums; NULL: there is none */
+	struct crew *crew;	     /* who may help with an answer; NULL: nobody */
+	bool was_shared;	     /* some did */
+	_Atomic uint32_t n_left_out; /* pieces */
+	struct stock *stock;	     /* of memory for sums; NULL: there is none */
 };
 
 /* sel and host outlive the view. view__fini() may follow at any time. */

@@ -324,6 +324,9 @@ static int on_rows(void *ctx, const struct piece_rows *rows)
 static int walk_span(struct walk *w, const struct walk_span *s)
 {
 	const struct view_piece *p = &w->view->pieces.v[s->piece];
+
+	if (p->left_out)
+		return 0;
 	int r = p == w->piece ? 0 : open_piece(w, p);
 
 	if (r == 0 && w->user->span && !w->filtered && !w->increases) {
@@ -377,9 +380,18 @@ int walk__stream(struct walk *w, const struct view_stream *st)
 	r = begin_filters(w, st);
 	if (r == 0)
 		r = walk__find_spans(w);
-	for (size_t i = 0; r == 0 && i < w->spans.n; i++)
+	bool damaged = r == -EBADMSG;
+	r = damaged ? 0 : r;
+	for (size_t i = 0; r == 0 && i < w->spans.n; i++) {
 		r = walk_span(w, &w->spans.v[i]);
+		if (r != -EBADMSG)
+			continue;
+		damaged = true;
+		w->piece = NULL; /* it may be half open */
+		r = 0;
+	}
 	if (r == 0 && w->increases)
 		r = walk__collected(w);
-	return r == WALK_ENOUGH ? 0 : r;
+	r = r == WALK_ENOUGH ? 0 : r;
+	return r == 0 && damaged ? -EBADMSG : r;
 }

@@ -121,8 +121,9 @@ static inline void *walk__reader(const struct walk *w, const struct piece_ops *o
 
 /*
  * Walks a stream of the match's selection. 0, -ENOMEM, what the meter and the user say, or
- * -EBADMSG: a piece was damaged and is left out from now on; what was told of it counts for
- * nothing, so whoever asks begins again.
+ * -EBADMSG: pieces were damaged and are left out from now on. What was told counts for nothing
+ * then, so whoever asks begins again; but the walk has gone on to the stream's end, and whoever asks
+ * goes on to the last stream, so that all that is damaged is found at once.
  */
 int walk__stream(struct walk *w, const struct view_stream *st);
 

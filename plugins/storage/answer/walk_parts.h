@@ -32,7 +32,7 @@ struct walk_state {
 };
 void walk_state__free(struct walk_state *s);
 
-/* walk_spans.c: the spans of w->stream. 0, -ENOMEM, -EBADMSG. */
+/* walk_spans.c: the spans of w->stream. 0, -ENOMEM; -EBADMSG: those of what is not damaged. */
 int walk__find_spans(struct walk *w);
 
 /* walk_increases.c: rows w->out->kept[n] of a cumulative profile; and the end of them. */

@@ -49,6 +49,13 @@ static int times_of(struct walk *w, struct view_piece *p, struct piece_profiles 
 	return r;
 }
 
+/* What is damaged ends nothing: all of it is to be found. */
+static int note_damage(int r, bool *damaged)
+{
+	*damaged |= r == -EBADMSG;
+	return r == -EBADMSG ? 0 : r;
+}
+
 /* Profiles of [from, to) that a piece holds. */
 static int add_piece(struct walk *w, uint32_t at)
 {
@@ -102,45 +109,121 @@ static int add_moments(struct walk *w, struct timeline *t, uint32_t at, int64_t 
 	return 0;
 }
 
-/*
- * Of the pieces that end before the range, the one that may hold the profile before it: the one
- * that ends last. Removed rows may leave nothing of that profile, so then all do.
- */
-static bool may_be_before(const struct walk *w, uint32_t at)
+/* Pieces of the stream that end before the range, the last one first. */
+static int compare_ends(const void *a, const void *b, void *pieces)
 {
-	const struct view_stream *st = w->stream;
-	const struct piece *p = &w->view->pieces.v[at].piece;
+	const struct view_piece *v = pieces;
+	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	const int64_t x_ms = v[x].piece.last_ms, y_ms = v[y].piece.last_ms;
 
-	for (uint32_t i = 0; i < w->view->filters.n; i++)
-		if (w->filters[i].on)
-			return true;
-	for (uint32_t i = st->first; i < st->first + st->n; i++) {
-		const struct piece *other = &w->view->pieces.v[i].piece;
-
-		if (i == at || w->view->pieces.v[i].left_out || other->last_ms >= w->match->sel->from_ms)
-			continue;
-		if (other->last_ms > p->last_ms || (other->last_ms == p->last_ms && i > at))
-			return false;
-	}
-	return true;
+	if (x_ms != y_ms)
+		return x_ms > y_ms ? -1 : 1;
+	return x > y ? -1 : x < y;
 }
 
+static int ignore_rows(void *ctx, const struct piece_rows *rows)
+{
+	(void)ctx;
+	(void)rows;
+	return 0;
+}
+
+/* Whether the piece's last profile can be read. */
+static int try_last(struct walk *w, struct view_piece *p)
+{
+	void *reader = walk__reader(w, p->piece.ops);
+	const unsigned numbers = PIECE_STACKS | PIECE_LABEL_SETS;
+	struct piece_numbers ignored;
+	int r = reader ? p->piece.ops->numbers(reader, &p->piece, numbers, &ignored) : -ENOMEM;
+
+	if (r == 0)
+		r = p->piece.ops->rows(reader, &p->piece, p->piece.n_profiles - 1, 1, ignore_rows, NULL);
+	if (r == -EBADMSG)
+		view__leave_out(w->view, p, r);
+	return r;
+}
+
+/*
+ * Of pieces [n] before the range, the one that ends last holds the profile before it: the first one
+ * that can be read. When something was damaged already, much may be; so rows are tried then, or each
+ * piece would have the question asked again.
+ */
+static int add_last_before(struct walk *w, struct timeline *t, const uint32_t *before, size_t n)
+{
+	bool damaged = false;
+	int r = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		struct view_piece *p = &w->view->pieces.v[before[i]];
+
+		r = atomic_load_explicit(&w->view->n_left_out, memory_order_relaxed) ? try_last(w, p)
+										     : 0;
+		if (r == 0)
+			r = add_moments(w, t, before[i], INT64_MIN);
+		if (r != -EBADMSG)
+			break;
+		damaged = true;
+	}
+	return r ? r : damaged ? -EBADMSG : 0;
+}
+
+/* What increases need of before the range. Removed rows may leave nothing of a profile: then all. */
+static int add_before(struct walk *w, struct timeline *t)
+{
+	const struct view_stream *st = w->stream;
+	struct view_piece *pieces = w->view->pieces.v;
+	VEC(uint32_t) before = { 0 };
+	bool filters = false, damaged = false;
+	int r = 0;
+
+	for (uint32_t i = 0; i < w->view->filters.n; i++)
+		filters |= w->filters[i].on;
+	for (uint32_t i = st->first; r == 0 && i < st->first + st->n; i++) {
+		if (pieces[i].left_out || pieces[i].piece.last_ms >= w->match->sel->from_ms)
+			continue;
+		if (filters)
+			r = note_damage(add_moments(w, t, i, INT64_MIN), &damaged);
+		else if (!vec__push(&before, i))
+			r = -ENOMEM;
+	}
+	if (r == 0 && before.n) {
+		qsort_r(before.v, before.n, sizeof(before.v[0]), compare_ends, pieces);
+		r = add_last_before(w, t, before.v, before.n);
+	}
+	vec__fini(&before);
+	return r == 0 && damaged ? -EBADMSG : r;
+}
+
+/* Goes on past what is damaged, and says so at the end. */
 static int add_states(struct walk *w, struct timeline *t)
 {
 	const struct view_stream *st = w->stream;
 	const int64_t from_ms = w->match->sel->from_ms;
+	bool damaged = false;
 	int r = 0;
 
 	for (uint32_t i = st->first; r == 0 && i < st->first + st->n; i++) {
 		const struct view_piece *p = &w->view->pieces.v[i];
 
-		if (p->left_out || p->piece.first_ms >= w->match->sel->to_ms)
+		if (p->left_out || p->piece.first_ms >= w->match->sel->to_ms || p->piece.last_ms < from_ms)
 			continue;
-		if (p->piece.last_ms < from_ms && !(w->increases && may_be_before(w, i)))
-			continue;
-		r = add_moments(w, t, i, w->increases ? INT64_MIN : from_ms);
+		r = note_damage(add_moments(w, t, i, w->increases ? INT64_MIN : from_ms), &damaged);
 	}
-	return r;
+	if (r == 0 && w->increases)
+		r = note_damage(add_before(w, t), &damaged);
+	return r == 0 && damaged ? -EBADMSG : r;
+}
+
+static int add_deltas(struct walk *w)
+{
+	const struct view_stream *st = w->stream;
+	bool damaged = false;
+	int r = 0;
+
+	for (uint32_t i = st->first; r == 0 && i < st->first + st->n; i++)
+		if (!w->view->pieces.v[i].left_out)
+			r = note_damage(add_piece(w, i), &damaged);
+	return r == 0 && damaged ? -EBADMSG : r;
 }
 
 /*
@@ -183,18 +266,15 @@ static int make_spans(struct walk *w, const struct timeline *t)
 
 int walk__find_spans(struct walk *w)
 {
-	const struct view_stream *st = w->stream;
 	struct timeline t = { .sorted = true };
-	int r = 0;
+	int r;
 
 	w->spans.n = 0;
 	w->n_before = 0;
-	for (uint32_t i = st->first; r == 0 && st->temporality == DCM_DELTA && i < st->first + st->n; i++)
-		if (!w->view->pieces.v[i].left_out)
-			r = add_piece(w, i);
-	if (st->temporality == DCM_DELTA)
-		return r;
-	r = add_states(w, &t);
+	if (w->stream->temporality == DCM_DELTA)
+		return add_deltas(w);
+	const int found = add_states(w, &t);
+	r = found == -EBADMSG ? 0 : found;
 	if (r == 0 && !t.sorted)
 		qsort(t.v.v, t.v.n, sizeof(t.v.v[0]), compare_moments);
 	if (r == 0) {
@@ -202,5 +282,5 @@ int walk__find_spans(struct walk *w)
 		r = make_spans(w, &t);
 	}
 	vec__fini(&t.v);
-	return r;
+	return r ? r : found;
 }

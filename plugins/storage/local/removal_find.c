@@ -81,16 +81,18 @@ static int count_rows(void *ctx, const struct walk_rows *rows)
 static int walk_streams(struct finding *m)
 {
 	const struct view *v = &m->found->view;
+	bool damaged = false;
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < v->streams.n; i++) {
 		r = match__stream(&m->asked, v->streams.v[i].series);
 		if (r == 1)
 			r = walk__stream(&m->walk, &v->streams.v[i]);
-		if (r == 0)
+		damaged |= r == -EBADMSG;
+		if (r == 0 || r == -EBADMSG)
 			r = meter__rows(&m->meter, 0);
 	}
-	return r;
+	return r == 0 && damaged ? -EBADMSG : r;
 }
 
 static int count(struct finding *m)
@@ -113,7 +115,7 @@ static int count(struct finding *m)
 		m->hits.n = 0;
 		if (r == 0 || r == -EBADMSG)
 			r = walk_streams(m);
-	} while (r == -EBADMSG); /* a piece is left out from now on */
+	} while (r == -EBADMSG); /* pieces are left out from now on */
 	walk__fini(&m->walk);
 	match__fini(&match);
 	return r;
