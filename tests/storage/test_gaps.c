@@ -15,6 +15,7 @@
 
 #include "core/base/str.h"
 #include "core/batch/batch.h"
+#include "core/batch/builder.h"
 #include "core/plugin/mapped.h"
 #include "plugins/storage/local/backup.h"
 #include "plugins/storage/local/block_piece.h"
@@ -178,13 +179,15 @@ struct amount {
 };
 
 /* Looks at all there is; `cut` is cut off when the blocks are mapped and nothing is read yet. */
-static struct amount ask(struct bench *b, int64_t from_ms, int64_t to_ms, const char *cut,
-			 struct told *told)
+static struct amount ask_type(struct bench *b, const char *type, int64_t from_ms, int64_t to_ms,
+			      const char *cut, struct told *told)
 {
 	struct dcm_budget budget = { .gap = note_gap, .gap_ctx = told };
-	const struct dcm_select sel = {
-		.size = sizeof(sel), .from_ms = from_ms, .to_ms = to_ms, .budget = &budget
-	};
+	const struct dcm_select sel = { .size = sizeof(sel),
+					.type = str__of(type),
+					.from_ms = from_ms,
+					.to_ms = to_ms,
+					.budget = &budget };
 	struct amount sum = { 0 };
 	struct view v;
 
@@ -208,6 +211,12 @@ static struct amount ask(struct bench *b, int64_t from_ms, int64_t to_ms, const 
 	assert_int_equal(told->n, 0); /* not before the end */
 	view__fini(&v);
 	return sum;
+}
+
+static struct amount ask(struct bench *b, int64_t from_ms, int64_t to_ms, const char *cut,
+			 struct told *told)
+{
+	return ask_type(b, "", from_ms, to_ms, cut, told);
 }
 
 static struct sigaction ours; /* what the first mapping installed */
@@ -278,6 +287,99 @@ static void test_a_block_is_cut_off_during_a_question(void **state)
 	assert_int_equal(removal__drain(b.store, NULL), 0);
 	ask(&b, INT64_MIN, INT64_MAX, NULL, &told);
 	assert_int_equal(told.n, 0);
+	bench__fini(&b);
+}
+
+/* -------------------------------------------------------------------------------------------------
+ * Before the range
+ */
+
+#define COUNTER "mutex:delay:nanoseconds:contentions:count"
+#define OTHER	"process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta"
+
+static int64_t hour_ms(int64_t i)
+{
+	return RANDOM_BASE_NS / 1000000 + i * HOUR_MS;
+}
+
+/* A block of one counter, and of something else that does not count up. */
+static void write_counter(struct bench *b, int64_t i)
+{
+	CLEANUP(builder__freep) struct dcm_builder *to = builder__new(0);
+	CLEANUP(batch__unrefp) struct dcm_batch *batch = NULL;
+	const uint32_t count = builder__string(to, STR("count")),
+		       cpu = builder__string(to, STR("cpu")),
+		       ns = builder__string(to, STR("nanoseconds"));
+	const struct dcm_type counter = { builder__string(to, STR("mutex")),
+					  builder__string(to, STR("delay")),
+					  ns,
+					  builder__string(to, STR("contentions")),
+					  count,
+					  DCM_CUMULATIVE },
+			      other = { builder__string(to, STR("process_cpu")),
+					cpu,
+					ns,
+					cpu,
+					ns,
+					DCM_DELTA };
+	const struct dcm_profile head = { .series = builder__series(to, NULL, 0),
+					  .time_ns = hour_ms(i) * 1000000 };
+	const int64_t value = 100 + i;
+
+	builder__profile(to, &head, &counter, 1);
+	builder__row(to, builder__stack(to, NULL, 0), 0, &value);
+	builder__profile(to, &head, &other, 1);
+	builder__row(to, builder__stack(to, NULL, 0), 0, &value);
+	assert_int_equal(builder__seal(to, &batch, NULL), 0);
+	assert_int_equal(store__write(b->store, &batch, 1, NULL, NULL, NULL), 0);
+	assert_int_equal(upkeep__seal(b->store, NULL), 0);
+}
+
+static unsigned n_gaps(struct bench *b, const char *type, int64_t from_ms, int64_t to_ms)
+{
+	struct told told;
+
+	ask_type(b, type, from_ms, to_ms, NULL, &told);
+	if (told.n)
+		assert_string_equal(told.what, b->name);
+	return told.n;
+}
+
+/*
+ * A counter grows from the profile before the range on. When that may have been lost, the answer
+ * says so; when a later one is there, what was lost changes nothing.
+ */
+static void test_a_gap_before_the_range_is_told_where_it_matters(void **state)
+{
+	struct bench b;
+	(void)state;
+
+	use_ours();
+	begin(&b);
+	for (int64_t i = 0; i < 5; i++)
+		write_counter(&b, i);
+	choose_broken(&b, 1);
+	assert_int_equal(n_gaps(&b, COUNTER, hour_ms(2), INT64_MAX), 0);
+	store__close(b.store);
+	assert_int_equal(truncate(b.path, 100), 0);
+	open_store(&b);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(n_gaps(&b, COUNTER, hour_ms(2), INT64_MAX), 1);
+		assert_int_equal(n_gaps(&b, COUNTER, hour_ms(2), hour_ms(3)), 1);
+		assert_int_equal(n_gaps(&b, COUNTER, hour_ms(1), hour_ms(2)), 1);
+		assert_int_equal(n_gaps(&b, COUNTER, hour_ms(3), INT64_MAX), 0);
+		assert_int_equal(n_gaps(&b, COUNTER, INT64_MIN, hour_ms(1)), 0);
+		assert_int_equal(n_gaps(&b, COUNTER, hour_ms(0), hour_ms(1)), 0);
+		/* There is nothing whose increase is asked for. */
+		assert_int_equal(n_gaps(&b, COUNTER, hour_ms(9), INT64_MAX), 0);
+		assert_int_equal(n_gaps(&b, OTHER, hour_ms(2), INT64_MAX), 0);
+		assert_int_equal(n_gaps(&b, "", hour_ms(2), INT64_MAX), 0);
+		/* Set aside, and started again: it is missing all the same. */
+		if (i == 0)
+			assert_int_equal(rework__rescue(b.store, NULL), 1);
+		store__close(b.store);
+		open_store(&b);
+	}
 	bench__fini(&b);
 }
 
@@ -416,6 +518,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_block_is_cut_off_during_a_question),
+		cmocka_unit_test(test_a_gap_before_the_range_is_told_where_it_matters),
 		cmocka_unit_test(test_a_block_is_cut_off_within_a_piece),
 		cmocka_unit_test(test_losses_that_are_many_become_few),
 	};

@@ -21,13 +21,6 @@ const struct compact_rules compact_default_rules = {
 	.zstd_level = { 0, 1 },
 };
 
-int manifest_block__compare(const struct manifest_block *a, const struct manifest_block *b)
-{
-	if (a->last_lsn != b->last_lsn)
-		return a->last_lsn < b->last_lsn ? -1 : 1;
-	return (a->number > b->number) - (a->number < b->number);
-}
-
 /* -------------------------------------------------------------------------------------------------
  * Windows
  */

@@ -51,10 +51,4 @@ int compact_plan__choose(struct compact_plan *ret, const struct manifest *m,
 			 const struct compact_rules *rules, int64_t now_ms,
 			 compact_usable_fn usable, void *ctx);
 
-/*
- * The order in which blocks were written: negative, 0 or positive as a was written before b, is b,
- * or after. The order of pieces in answers, and of inputs in compact_job.
- */
-int manifest_block__compare(const struct manifest_block *a, const struct manifest_block *b);
-
 #endif

@@ -26,26 +26,23 @@ static void tell_unreadable(struct store *s, struct stored *b, const char *why)
 		s->options.report(s->options.report_ctx, DCM_LOG_ERROR, why);
 }
 
-/* What is told of one block is one gap. 0 or -ENOMEM. */
-static int note_gap(struct look *l, const struct look_gap *more)
+/* What is told of one block is one gap. */
+static void widen(struct look_gap *g, const struct look_gap *more)
 {
-	size_t i = 0;
-	int r = 0;
-
-	pthread_mutex_lock(&l->gaps_lock);
-	while (i < l->gaps.n && (!more->block || l->gaps.v[i].block != more->block))
-		i++;
-	if (i == l->gaps.n) {
-		r = vec__push(&l->gaps, *more) ? 0 : -ENOMEM;
-	} else {
-		struct look_gap *g = &l->gaps.v[i];
-
-		g->first_ms = more->first_ms < g->first_ms ? more->first_ms : g->first_ms;
-		g->last_ms = more->last_ms > g->last_ms ? more->last_ms : g->last_ms;
-		g->n_profiles += more->n_profiles;
+	if (!g->why) {
+		*g = *more;
+		return;
 	}
+	g->first_ms = more->first_ms < g->first_ms ? more->first_ms : g->first_ms;
+	g->last_ms = more->last_ms > g->last_ms ? more->last_ms : g->last_ms;
+	g->n_profiles += more->n_profiles;
+}
+
+static void note_gap(struct look *l, struct look_block *b, const struct look_gap *more)
+{
+	pthread_mutex_lock(&l->gaps_lock);
+	widen(&b->gap, more);
 	pthread_mutex_unlock(&l->gaps_lock);
-	return r;
 }
 
 static bool is_asked_for(const struct look *l, int64_t first_ms, int64_t last_ms)
@@ -56,15 +53,26 @@ static bool is_asked_for(const struct look *l, int64_t first_ms, int64_t last_ms
 	return false;
 }
 
-/* A block of which nobody can say what it has matters where it is in the range. */
-static int note_block(struct look *l, const struct stored *b, const char *why)
+/*
+ * Is what is before the range part of the answer? It is where increases are asked for: a list needs
+ * none, and a delta type has none. (One that is not, and whose text yet ends so, begins with the
+ * range.)
+ */
+static bool needs_before(const struct dcm_select *sel)
+{
+	return sel->type.n && !str__ends(sel->type, STR(":delta"));
+}
+
+static struct look_gap gap_of(const struct stored *b, const char *why)
 {
 	const struct manifest_block *e = &b->entry;
 
-	if (!is_asked_for(l, e->first_ms, e->last_ms))
-		return 0;
-	return note_gap(l, &(struct look_gap){ e->number, e->first_ms, e->last_ms, e->n_profiles, why });
+	return (struct look_gap){ e->number, e->first_ms, e->last_ms, e->n_profiles, why };
 }
+
+/* -------------------------------------------------------------------------------------------------
+ * Telling
+ */
 
 static int compare_gaps(const void *a, const void *b)
 {
@@ -75,27 +83,117 @@ static int compare_gaps(const void *a, const void *b)
 	return x->first_ms < y->first_ms ? -1 : x->first_ms > y->first_ms;
 }
 
-/* In one order, whichever thread met them first. */
+/* All there are, in one order, whichever thread met them first; those of one block are one. */
+static void collect_gaps(struct look *l)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < l->blocks.n; i++)
+		if (l->blocks.v[i].gap.why && l->gaps.n < l->gaps.cap)
+			l->gaps.v[l->gaps.n++] = l->blocks.v[i].gap;
+	if (l->gaps.n)
+		qsort(l->gaps.v, l->gaps.n, sizeof(l->gaps.v[0]), compare_gaps);
+	for (size_t i = 0; i < l->gaps.n; i++) {
+		if (n && l->gaps.v[i].block && l->gaps.v[i].block == l->gaps.v[n - 1].block)
+			widen(&l->gaps.v[n - 1], &l->gaps.v[i]);
+		else
+			l->gaps.v[n++] = l->gaps.v[i];
+	}
+	l->gaps.n = n;
+}
+
+/*
+ * From when on a gap before the range matters to a stream: it may have held a profile behind the
+ * last one before the range that is there. Of a piece that begins before the range, its begin is
+ * what is known.
+ */
+static int64_t last_before(const struct view *v, const struct view_stream *st)
+{
+	const int64_t from_ms = v->sel[st->selection].from_ms;
+	int64_t last_ms = INT64_MIN;
+
+	for (uint32_t i = st->first; i < st->first + st->n; i++) {
+		const struct piece *p = &v->pieces.v[i].piece;
+		const int64_t ms = p->last_ms < from_ms ? p->last_ms : p->first_ms;
+
+		if (!v->pieces.v[i].left_out && ms < from_ms && ms > last_ms)
+			last_ms = ms;
+	}
+	return last_ms;
+}
+
+/* The earliest of these, of all streams that need what is before them; INT64_MAX: none does. */
+static int64_t first_that_matters(const struct view *v)
+{
+	int64_t first_ms = INT64_MAX;
+
+	for (size_t i = 0; i < v->streams.n; i++) {
+		const struct view_stream *st = &v->streams.v[i];
+
+		if (st->temporality != DCM_CUMULATIVE || !needs_before(&v->sel[st->selection]))
+			continue;
+		const int64_t ms = last_before(v, st);
+		first_ms = ms < first_ms ? ms : first_ms;
+	}
+	return first_ms;
+}
+
+static bool is_before(const struct look *l, const struct look_gap *g)
+{
+	for (uint32_t k = 0; k < l->view->n_sel; k++)
+		if (needs_before(&l->view->sel[k]) && g->first_ms < l->view->sel[k].from_ms)
+			return true;
+	return false;
+}
+
+static void tell_gap(const struct dcm_budget *budget, const struct look_gap *g)
+{
+	char path[BLOCK_PATH_BYTES];
+	const struct dcm_gap gap = {
+		.size = sizeof(gap),
+		.what = str__of(g->block ? commit__block_path(path, g->block) : WAL_DIR),
+		.why = str__of(g->why),
+		.from_ms = g->first_ms,
+		.to_ms = g->last_ms < INT64_MAX ? g->last_ms + 1 : INT64_MAX,
+		.n_profiles = g->n_profiles,
+	};
+
+	budget->gap(budget->gap_ctx, &gap);
+}
+
 static void tell_gaps(struct look *l)
 {
 	const struct dcm_budget *budget = l->view->n_sel ? l->view->sel[0].budget : NULL;
 
-	if (l->gaps.n)
-		qsort(l->gaps.v, l->gaps.n, sizeof(l->gaps.v[0]), compare_gaps);
-	for (size_t i = 0; budget && budget->gap && i < l->gaps.n; i++) {
+	if (!budget || !budget->gap)
+		return;
+	collect_gaps(l);
+	const int64_t matters_ms = l->gaps.n ? first_that_matters(l->view) : INT64_MAX;
+	for (size_t i = 0; i < l->gaps.n; i++) {
 		const struct look_gap *g = &l->gaps.v[i];
-		char path[BLOCK_PATH_BYTES];
 
-		budget->gap(budget->gap_ctx,
-			    &(struct dcm_gap){
-				    .size = sizeof(struct dcm_gap),
-				    .what = str__of(g->block ? commit__block_path(path, g->block) : WAL_DIR),
-				    .why = str__of(g->why),
-				    .from_ms = g->first_ms,
-				    .to_ms = g->last_ms < INT64_MAX ? g->last_ms + 1 : INT64_MAX,
-				    .n_profiles = g->n_profiles,
-			    });
+		if (is_asked_for(l, g->first_ms, g->last_ms) ||
+		    (is_before(l, g) && g->last_ms >= matters_ms))
+			tell_gap(budget, g);
 	}
+}
+
+/* The look's entry of a block: they stand as they were written. */
+static struct look_block *find_block(struct look *l, const struct block *block)
+{
+	const char *at = (const char *)block - offsetof(struct stored, map.block);
+	const struct manifest_block *e = &((const struct stored *)(const void *)at)->entry;
+	size_t low = 0, high = l->blocks.n;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (manifest_block__compare(&l->blocks.v[middle].stored->entry, e) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return &l->blocks.v[low];
 }
 
 static void leave_out(void *ctx, const struct piece *p, int error)
@@ -105,26 +203,21 @@ static void leave_out(void *ctx, const struct piece *p, int error)
 	char path[BLOCK_PATH_BYTES];
 	struct dcm_error err = DCM_ERROR_INIT;
 
-	for (size_t i = 0; i < l->blocks.n; i++) {
-		struct stored *b = l->blocks.v[i].stored;
-
-		if (!block || block != &b->map.block)
-			continue;
-		error__sys(&err, error, "%s: a chunk is damaged, and left out of answers",
-			   commit__block_path(path, b->entry.number));
-		atomic_store_explicit(&l->blocks.v[i].left_out, true, memory_order_relaxed);
-		tell_unreadable(l->store, b, err.text);
-		/*
-		 * There is room. A chunk's own times are not what they were when its directory is
-		 * lost.
-		 */
-		const struct manifest_block *e = &b->entry;
-		const bool known = p->n_profiles && p->first_ms >= e->first_ms && p->last_ms <= e->last_ms;
-
-		note_gap(l, &(struct look_gap){ e->number, known ? p->first_ms : e->first_ms,
-						known ? p->last_ms : e->last_ms, p->n_profiles,
-						"a part of it is damaged" });
+	if (!block)
+		return;
+	struct look_block *b = find_block(l, block);
+	error__sys(&err, error, "%s: a chunk is damaged, and left out of answers",
+		   commit__block_path(path, b->stored->entry.number));
+	atomic_store_explicit(&b->left_out, true, memory_order_relaxed);
+	tell_unreadable(l->store, b->stored, err.text);
+	/* A chunk's own times are not what they were when its directory is lost. */
+	struct look_gap gap = gap_of(b->stored, "a part of it is damaged");
+	if (p->n_profiles && p->first_ms >= gap.first_ms && p->last_ms <= gap.last_ms) {
+		gap.first_ms = p->first_ms;
+		gap.last_ms = p->last_ms;
 	}
+	gap.n_profiles = p->n_profiles;
+	note_gap(l, b, &gap);
 }
 
 static void let_go(void *ctx)
@@ -161,16 +254,6 @@ static struct look *look__new(struct view *v, struct store *s)
 }
 
 /* ---- under the lock ---- */
-
-/*
- * Is what is before the range part of the answer? It is where increases are asked for: a list needs
- * none, and a delta type has none. (One that is not, and whose text yet ends so, begins with the
- * range.)
- */
-static bool needs_before(const struct dcm_select *sel)
-{
-	return sel->type.n && !str__ends(sel->type, STR(":delta"));
-}
 
 /* May a profile of the block matter? A cumulative one does, however long before the range. */
 static bool is_wanted(const struct look *l, const struct stored *b)
@@ -212,7 +295,7 @@ static int take_blocks(struct look *l)
 			continue;
 		if (!b->era->dict) {
 			atomic_fetch_add_explicit(&l->store->n_unreadable, 1, memory_order_relaxed);
-			if (note_block(l, b, "its dictionary cannot be read") < 0)
+			if (!vec__push(&l->gaps, gap_of(b, "its dictionary cannot be read")))
 				return -ENOMEM;
 			continue;
 		}
@@ -225,18 +308,19 @@ static int take_blocks(struct look *l)
 	return 0;
 }
 
+/* Which of them matter is known when the answer is. */
 static int take_list(struct look *l, const loss_list *lost)
 {
-	int r = 0;
+	bool ok = true;
 
-	for (size_t i = 0; r == 0 && i < lost->n; i++) {
+	for (size_t i = 0; ok && i < lost->n; i++) {
 		const struct loss *o = &lost->v[i];
+		const struct look_gap gap = { o->block, o->first_ms, o->last_ms, o->n_profiles,
+					      "it was damaged, and this is lost" };
 
-		if (is_asked_for(l, o->first_ms, o->last_ms))
-			r = note_gap(l, &(struct look_gap){ o->block, o->first_ms, o->last_ms, o->n_profiles,
-							    "it was damaged, and this is lost" });
+		ok = vec__push(&l->gaps, gap);
 	}
-	return r;
+	return ok ? 0 : -ENOMEM;
 }
 
 /* What was lost for good; and room for what else may turn out to be. */
@@ -461,9 +545,11 @@ static int add_blocks(struct look *l)
 		if (r < 0 && r != -ENOMEM) {
 			atomic_store_explicit(&b->left_out, true, memory_order_relaxed);
 			tell_unreadable(l->store, b->stored, err.text);
-			r = note_block(l, b->stored,
-				       r == -EPROTONOSUPPORT ? "a later version wrote it"
-							     : "it cannot be read");
+			const struct look_gap gap = gap_of(
+				b->stored, r == -EPROTONOSUPPORT ? "a later version wrote it"
+								 : "it cannot be read");
+			note_gap(l, b, &gap);
+			r = 0;
 		}
 	}
 	return r;

@@ -19,24 +19,25 @@
 #include "plugins/storage/answer/view.h"
 #include "plugins/storage/local/store.h"
 
+/* Something of a block that is left out of the answer. */
+struct look_gap {
+	uint64_t block;		   /* 0: the log */
+	int64_t first_ms, last_ms; /* inclusive */
+	uint64_t n_profiles;
+	const char *why; /* static; NULL: there is no gap */
+};
+
 struct look_block {
 	struct stored *stored; /* referenced */
 	uint32_t era;	       /* of the view */
 	_Atomic bool left_out; /* something of it could not be read, and is not in the view */
+	struct look_gap gap;   /* all of that; with the look's gaps_lock */
 };
 
 /* An era of wanted blocks, which stays in memory until the view has it. */
 struct look_pin {
 	struct era *era; /* referenced */
 	bool failed;	 /* it could not be read this time */
-};
-
-/* Something of a block that is left out of the answer. */
-struct look_gap {
-	uint64_t block;
-	int64_t first_ms, last_ms; /* inclusive */
-	uint64_t n_profiles;
-	const char *why; /* static */
 };
 
 /* What a view holds of the store. */
@@ -47,7 +48,7 @@ struct look {
 	VEC(struct era *) eras;	       /* [view.eras.n] borrowed from blocks and heads */
 	VEC(struct look_pin) pins;
 	pthread_mutex_t gaps_lock; /* pieces may be left out by several threads */
-	VEC(struct look_gap) gaps; /* one a block; there is room for all that are in `blocks` */
+	VEC(struct look_gap) gaps; /* of what is not in `blocks`; there is room for theirs */
 	struct filters *filters;   /* the view's; referenced */
 	uint64_t last_lsn;	   /* of the log: heads have it, and no later one */
 };

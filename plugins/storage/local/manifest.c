@@ -17,6 +17,13 @@
 #include "core/base/le.h"
 #include "core/base/mem.h"
 
+int manifest_block__compare(const struct manifest_block *a, const struct manifest_block *b)
+{
+	if (a->last_lsn != b->last_lsn)
+		return a->last_lsn < b->last_lsn ? -1 : 1;
+	return (a->number > b->number) - (a->number < b->number);
+}
+
 static const uint8_t magic[8] = { 'D', 'C', 'M', 'M', 'A', 'N', 'I', '\n' };
 enum {
 	VERSION = 1,

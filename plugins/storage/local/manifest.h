@@ -47,6 +47,11 @@ struct manifest_block {
 	 */
 	uint64_t last_lsn;
 };
+/*
+ * The order in which blocks were written: negative, 0 or positive as a was written before b, is b,
+ * or after. The order of pieces in answers, and of inputs in compact_job.
+ */
+int manifest_block__compare(const struct manifest_block *a, const struct manifest_block *b);
 
 struct manifest_era {
 	uint32_t number;  /* eras/NUMBER */

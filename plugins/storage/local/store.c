@@ -45,12 +45,8 @@ int store__era(struct store *s, uint32_t number, struct era **ret, struct dcm_er
 
 static int compare_blocks(const void *a, const void *b)
 {
-	const struct manifest_block *x = &(*(const struct stored *const *)a)->entry;
-	const struct manifest_block *y = &(*(const struct stored *const *)b)->entry;
-
-	if (x->last_lsn != y->last_lsn)
-		return x->last_lsn < y->last_lsn ? -1 : 1;
-	return x->number < y->number ? -1 : x->number > y->number;
+	return manifest_block__compare(&(*(const struct stored *const *)a)->entry,
+				       &(*(const struct stored *const *)b)->entry);
 }
 
 void store__sort_blocks(struct store *s)
