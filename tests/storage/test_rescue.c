@@ -22,6 +22,8 @@
 #include "tests/unit/random_batch.h"
 #include "tests/unit/unit.h"
 
+enum { MANY = 32 };
+
 static void restart(struct bench *b, bool power_cut)
 {
 	bench__restart(b, power_cut);
@@ -67,9 +69,9 @@ static void flip(struct bench *b, uint64_t number, bool footer)
  */
 static void damage_blocks(struct bench *b, size_t n_blocks, bool footer)
 {
-	uint64_t numbers[2];
+	uint64_t numbers[MANY];
 
-	assert_true(n_blocks <= 2);
+	assert_true(n_blocks <= MANY);
 	bench__init(b, 9);
 	for (size_t i = 0; i < n_blocks; i++)
 		seal_block(b);
@@ -122,6 +124,31 @@ static void test_what_can_be_read_is_rescued(void **state)
 	assert_true(content__differences(&there, &b.told) <= n - n_left);
 	content__fini(&there);
 	bench__fini(&b);
+}
+
+static uint64_t calls_of_rescue(size_t n_blocks)
+{
+	struct bench b;
+
+	damage_blocks(&b, n_blocks, true);
+	const uint64_t before = sim__n_calls(b.sim);
+	for (size_t i = 0; i < n_blocks; i++)
+		assert_int_equal(rework__rescue(b.store, NULL), 1);
+	const uint64_t n = sim__n_calls(b.sim) - before;
+	assert_int_equal(b.store->blocks.n, 0);
+	assert_int_equal(sim__n_names(b.sim, QUARANTINE_DIR), n_blocks);
+	assert_int_equal(atomic_load(&b.store->n_aside), n_blocks);
+	bench__fini(&b);
+	return n;
+}
+
+/* Of each as many calls of the disk, however many there are. */
+static void test_many_damaged_blocks_take_their_time_and_no_more(void **state)
+{
+	(void)state;
+	const uint64_t n_few = calls_of_rescue(MANY / 4), n_many = calls_of_rescue(MANY);
+
+	assert_in_range(n_many, 1, 4 * n_few);
 }
 
 static void test_a_block_that_cannot_be_opened_is_set_aside(void **state)
@@ -440,6 +467,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_what_can_be_read_is_rescued),
+		cmocka_unit_test(test_many_damaged_blocks_take_their_time_and_no_more),
 		cmocka_unit_test(test_a_block_that_cannot_be_opened_is_set_aside),
 		cmocka_unit_test(test_a_block_of_a_later_version_stays),
 		cmocka_unit_test(test_a_rescue_that_fails_keeps_no_other_waiting),

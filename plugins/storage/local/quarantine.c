@@ -138,13 +138,34 @@ static int remove_file(struct listing *l, size_t at, struct dcm_error *err)
 	return 0;
 }
 
+static uint64_t max_bytes_of(struct store *s)
+{
+	pthread_rwlock_rdlock(&s->lock);
+	const uint64_t bound = s->options.max_bytes;
+	pthread_rwlock_unlock(&s->lock);
+	return bound ? bound / QUARANTINE_PART : QUARANTINE_MAX_BYTES;
+}
+
+/* What cannot go now goes with the next retention. */
+void quarantine__add(struct store *s, uint64_t number, uint64_t bytes)
+{
+	const uint64_t n = atomic_fetch_add(&s->n_aside, 1) + 1;
+	const uint64_t all = atomic_fetch_add(&s->aside_bytes, bytes) + bytes;
+
+	pthread_rwlock_rdlock(&s->lock);
+	const int64_t cutoff_ms = age__first_cutoff(s);
+	pthread_rwlock_unlock(&s->lock);
+	const bool doubled = (n & (n - 1)) == 0;
+	if (doubled || all > max_bytes_of(s) || !stays(s, number, NULL, cutoff_ms))
+		quarantine__trim(s, NULL, NULL);
+}
+
 int quarantine__trim(struct store *s, const struct dcm_select *removed, struct dcm_error *err)
 {
 	struct listing l = { .vfs = s->vfs };
 
 	pthread_rwlock_rdlock(&s->lock);
 	const int64_t cutoff_ms = age__first_cutoff(s);
-	const uint64_t bound = s->options.max_bytes;
 	pthread_rwlock_unlock(&s->lock);
 	int r = list(&l);
 	if (r)
@@ -156,8 +177,7 @@ int quarantine__trim(struct store *s, const struct dcm_select *removed, struct d
 		else
 			r = remove_file(&l, i, err);
 	}
-	const uint64_t max_bytes = bound ? bound / QUARANTINE_PART : QUARANTINE_MAX_BYTES;
-	for (size_t over = r ? 0 : count_over(&l, max_bytes); r == 0 && over; over--)
+	for (size_t over = r ? 0 : count_over(&l, max_bytes_of(s)); r == 0 && over; over--)
 		r = remove_file(&l, 0, err);
 	if (r == 0 && l.files.n < n) {
 		r = vfs__sync_dir(s->vfs, QUARANTINE_DIR);

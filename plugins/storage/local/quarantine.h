@@ -27,6 +27,13 @@ enum { QUARANTINE_PART = 16 };
  */
 int quarantine__trim(struct store *s, const struct dcm_select *removed, struct dcm_error *err);
 
+/*
+ * The block's file, of so many bytes, was set aside. What is to go goes when it is this one, when all
+ * are too many bytes, and when they have become twice as many: the directory is not looked through
+ * for each of many.
+ */
+void quarantine__add(struct store *s, uint64_t number, uint64_t bytes);
+
 /* How much there is, into the store's numbers; of a directory that cannot be listed nothing. */
 void quarantine__count(struct store *s);
 

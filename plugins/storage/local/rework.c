@@ -219,11 +219,12 @@ static void tell_lost(const struct job *j, const struct compact_lost *lost)
 	}
 }
 
-/* What cannot go now goes with the next retention. */
 static void end_rescue(const struct job *j, const struct compact_lost *lost)
 {
 	tell_lost(j, lost);
-	quarantine__trim(j->store, NULL, NULL);
+	for (uint32_t i = 0; i < j->n; i++)
+		if (lost[i].n_chunks)
+			quarantine__add(j->store, j->inputs[i]->entry.number, j->inputs[i]->entry.bytes);
 }
 
 static bool is_stopping(void *store)
