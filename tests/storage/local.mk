@@ -111,6 +111,11 @@ tests_storage_test_store_SOURCES = tests/storage/test_store.c $(STORE_TEST)
 tests_storage_test_store_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_storage_test_store_LDADD = $(LOCAL_STORE_LA) $(CODEC_LA) $(CONFIG_LA) $(UNIT_LIBS) -ldl
 
+unit_tests += tests/storage/test_damaged_copy
+tests_storage_test_damaged_copy_SOURCES = tests/storage/test_damaged_copy.c $(STORE_TEST)
+tests_storage_test_damaged_copy_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_storage_test_damaged_copy_LDADD = $(LOCAL_STORE_LA) $(CODEC_LA) $(CONFIG_LA) $(UNIT_LIBS) -ldl
+
 unit_tests += tests/storage/test_rescue
 tests_storage_test_rescue_SOURCES = tests/storage/test_rescue.c $(STORE_TEST)
 tests_storage_test_rescue_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)

@@ -122,6 +122,90 @@ static int copy_segment(struct copying *c, const struct wal_extent *e)
 	return e->file ? copy_bytes(c, e->file, c->at, bytes) : copy_file(c, c->at, bytes);
 }
 
+/* -------------------------------------------------------------------------------------------------
+ * Where the log ends
+ *
+ * In a store that ended without notice nobody knows whether frames at the log's end are missing or
+ * were never promised. In a copy all of them are promised: a segment without frames says so, behind
+ * the others, by what its head calls synced. So what is damaged there is told, instead of taken for
+ * the torn end.
+ */
+
+static int take_none(void *ctx, const struct frame *f)
+{
+	(void)ctx;
+	(void)f;
+	return 0;
+}
+
+/* Is it within what is copied? */
+static bool is_copied(const struct copying *c, const struct replay *log, const struct replay_frame *f)
+{
+	const wal_extents *copied = &c->moment->log;
+
+	for (size_t i = 0; i < copied->n; i++)
+		if (copied->v[i].number == log->files.v[f->file].number)
+			return copied->v[i].file || f->at + frames__size(f->n) <= copied->v[i].bytes;
+	return false;
+}
+
+/* The last frame that a replay of the copy will come to; what comes meanwhile may be copied too. */
+static int find_log_end(const struct copying *c, uint64_t *ret_lsn)
+{
+	struct replay log = { .lost = NULL };
+	int r = replay__scan(&log, c->vfs, NULL);
+
+	if (r == 0)
+		r = replay__each(&log, c->vfs, c->moment->manifest.sealed_lsn, take_none, NULL,
+				 NULL, NULL, NULL);
+	*ret_lsn = 0;
+	for (size_t i = 0; r == 0 && i < log.frames.n; i++) {
+		const struct replay_frame *f = &log.frames.v[i];
+
+		if (f->lsn <= log.tail_lsn && f->lsn > *ret_lsn && is_copied(c, &log, f))
+			*ret_lsn = f->lsn;
+	}
+	replay__fini(&log);
+	return r;
+}
+
+static int put_log_end(struct copying *c, uint64_t lsn)
+{
+	struct frames_head head = { .kind = WAL_KIND,
+				    .align = FRAME_ALIGN,
+				    .synced_lsn = lsn,
+				    .tail_lsn = lsn,
+				    .next_lsn = lsn + 1 };
+	uint8_t bytes[FRAMES_HEAD_BYTES];
+	int r = c->vfs->ops->random(c->vfs, &head.salt);
+
+	for (size_t i = 0; i < c->moment->log.n; i++)
+		if (c->moment->log.v[i].number >= head.number)
+			head.number = c->moment->log.v[i].number + 1;
+	head.salt |= 1; /* not 0 */
+	frames__put_head(bytes, &head);
+	wal__path(c->at, head.number);
+	struct buf b = { .data = bytes, .n = sizeof(bytes) };
+	return r ? r : put_file(c, c->at, &b);
+}
+
+static int copy_log(struct copying *c)
+{
+	const wal_extents *log = &c->moment->log;
+	uint64_t end_lsn = 0;
+	int r = find_log_end(c, &end_lsn);
+
+	for (size_t i = 0; r == 0 && i < log->n; i++)
+		r = copy_segment(c, &log->v[i]);
+	if (r == 0 && end_lsn > c->moment->manifest.sealed_lsn)
+		r = put_log_end(c, end_lsn);
+	return r;
+}
+
+/* -------------------------------------------------------------------------------------------------
+ * Dictionaries and blocks
+ */
+
 /*
  * The log goes on in place. What it has beyond the manifest's records is of nobody whom the copy
  * has.
@@ -196,8 +280,8 @@ static int copy_all(struct copying *c)
 		r = copy_block(c, &m->manifest.blocks.v[i]);
 	for (size_t i = 0; r == 0 && i < m->manifest.eras.n; i++)
 		r = copy_era(c, &m->manifest.eras.v[i]);
-	for (size_t i = 0; r == 0 && i < m->log.n; i++)
-		r = copy_segment(c, &m->log.v[i]);
+	if (r == 0)
+		r = copy_log(c);
 	for (size_t i = N_DIRS; r == 0 && i-- > 0;)
 		r = sync_dir(c, dirs[i]);
 	if (r == 0)
