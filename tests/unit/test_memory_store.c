@@ -315,6 +315,53 @@ static void test_damaged_directories_are_refused(void **state)
 	remove_dir(dir);
 }
 
+/* A backup is read whole, however old it is, and stays what it was; a store that keeps less says so. */
+static void test_what_is_only_read_does_not_expire(void **state)
+{
+	char *dir = make_dir();
+	char path[300], yaml[400];
+	struct storage s, back;
+	(void)state;
+
+	open_store(&s, "{ retention: 0 }");
+	for (int64_t hour = 0; hour < 72; hour++) {
+		CLEANUP(batch__unrefp)
+		struct dcm_batch *b = simple_batch(BASE_MS + hour * 3600000, 3, true);
+		assert_int_equal(write_batch(&s, b), 0);
+	}
+	snprintf(path, sizeof(path), "%s/backup", dir);
+	assert_int_equal(s.ops->backup(s.instance, path, NULL), 0);
+
+	snprintf(yaml, sizeof(yaml),
+		 "{ path: %s, read_only: true, max_bytes: 1MiB, retention: 1h }", path);
+	open_store(&back, yaml);
+	assert_int_equal(stat_of(&back).n_profiles, 72);
+	atomic_store(&back.real_ns, (BASE_MS + INT64_C(720) * 3600000) * 1000000);
+	assert_int_equal(back.ops->maintain(back.instance, 0, NULL), 0);
+	assert_int_equal(stat_of(&back).n_profiles, 72);
+	CLEANUP(batch__unrefp) struct dcm_batch *b = simple_batch(BASE_MS, 3, true);
+	uint64_t n = 0;
+	assert_int_equal(write_batch(&back, b), -EROFS);
+	assert_int_equal(back.ops->retain(back.instance, INT64_MAX, 0, &n, NULL), -EROFS);
+	const struct dcm_select all = { .size = sizeof(all), .from_ms = INT64_MIN, .to_ms = INT64_MAX };
+	assert_int_equal(back.ops->remove(back.instance, &all, &n, NULL), -EROFS);
+	/* What is copied of it is all of it too. */
+	snprintf(path, sizeof(path), "%s/copy", dir);
+	assert_int_equal(back.ops->backup(back.instance, path, NULL), 0);
+	storage__close(&back);
+	snprintf(yaml, sizeof(yaml), "{ path: %s, retention: 0 }", path);
+	open_store(&back, yaml);
+	assert_int_equal(stat_of(&back).n_profiles, 72);
+	storage__close(&back);
+
+	snprintf(yaml, sizeof(yaml), "{ path: %s }", path);
+	open_store(&back, yaml);
+	assert_int_equal(stat_of(&back).n_profiles, 2);
+	storage__close(&back);
+	storage__close(&s);
+	remove_dir(dir);
+}
+
 /* A directory that cannot be written leaves nothing behind. */
 static void test_failed_backups_leave_nothing(void **state)
 {
@@ -490,6 +537,7 @@ int main(void)
 		cmocka_unit_test(test_options_change_while_it_runs),
 		cmocka_unit_test(test_wrong_questions_are_refused),
 		cmocka_unit_test(test_damaged_directories_are_refused),
+		cmocka_unit_test(test_what_is_only_read_does_not_expire),
 		cmocka_unit_test(test_failed_backups_leave_nothing),
 		cmocka_unit_test(test_writing_without_memory),
 		cmocka_unit_test(test_asking_without_memory),

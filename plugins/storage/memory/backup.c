@@ -349,7 +349,8 @@ int backup__look(const char *dir, struct dcm_error *err)
 	return r;
 }
 
-int backup__read(struct store *s, const struct dcm_host *host, const char *dir, struct dcm_error *err)
+int backup__read(struct store *s, const struct dcm_host *host, const char *dir,
+		 struct store_news *news, struct dcm_error *err)
 {
 	struct buf text = { 0 };
 	char *line = NULL;
@@ -372,6 +373,7 @@ int backup__read(struct store *s, const struct dcm_host *host, const char *dir, 
 		pthread_rwlock_wrlock(&s->lock);
 		s->seen = rd->seen;
 		pthread_rwlock_unlock(&s->lock);
+		*news = rd->news;
 	}
 	buf__fini(&text);
 	fd__close(rd->dirfd);

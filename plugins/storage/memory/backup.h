@@ -26,9 +26,11 @@ int backup__write(struct store *s, const struct dcm_host *host, const char *dir,
 int backup__look(const char *dir, struct dcm_error *err);
 
 /*
- * Adds what the directory holds. -ENOENT, -EUCLEAN (damaged: the sentence says which file),
+ * Adds what the directory holds, less what the store's limits do not let in, of which `news` tells.
+ * -ENOENT, -EUCLEAN (damaged: the sentence says which file),
  * -ENOMEM.
  */
-int backup__read(struct store *s, const struct dcm_host *host, const char *dir, struct dcm_error *err);
+int backup__read(struct store *s, const struct dcm_host *host, const char *dir,
+		 struct store_news *news, struct dcm_error *err);
 
 #endif

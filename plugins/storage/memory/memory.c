@@ -47,6 +47,7 @@ struct config {
 	int64_t max_bytes;
 	int64_t retention_ns;
 	const char *path;
+	bool read_only;
 };
 
 static const struct dcm_option options[] = {
@@ -72,6 +73,14 @@ static const struct dcm_option options[] = {
 	  .flags = DCM_OPT_RESTART,
 	  .doc = "A directory that `decima store backup` made of a memory store, loaded at start. "
 		 "Nothing is written back to it." },
+	{ .name = "read_only",
+	  .type = DCM_OPT_BOOL,
+	  .offset = offsetof(struct config, read_only),
+	  .def = "false",
+	  .flags = DCM_OPT_RESTART,
+	  .doc = "Answers from `path` as it is: nothing is stored, and nothing removed, however "
+		 "old "
+		 "or large it is. What --data DIR of commands does." },
 };
 static const struct dcm_table table = DCM_TABLE(struct config, options);
 
@@ -84,6 +93,7 @@ struct memory {
 	const struct dcm_host *host;
 	struct store *store;
 	char *path; /* or NULL */
+	bool read_only;
 	struct dcm_metric *bytes, *profiles, *expired;
 };
 
@@ -92,8 +102,11 @@ static int64_t now_ms(const struct memory *m)
 	return m->host->real_ns(m->host) / 1000000;
 }
 
+/* What is only read is there whole, whatever a store that is written to may keep. */
 static struct store_limits limits_of(const struct config *c)
 {
+	if (c->read_only)
+		return (struct store_limits){ .max_bytes = 0, .retention_ms = 0 };
 	return (struct store_limits){ .max_bytes = (uint64_t)c->max_bytes,
 				      .retention_ms = c->retention_ns / 1000000 };
 }
@@ -134,6 +147,25 @@ static int take(void *instance, struct view *v)
 	return look__take(v, m->store, NULL);
 }
 
+/* What the limits do not let in is counted, and said. */
+static int load(struct memory *m, struct dcm_error *err)
+{
+	struct store_news news = { 0 };
+	int r = backup__read(m->store, m->host, m->path, &news, err);
+
+	if (r < 0) {
+		error__prefix(err, "path");
+		return r;
+	}
+	publish(m, &news);
+	if (news.n_expired || news.n_evicted)
+		m->host->log(m->host, DCM_LOG_WARNING,
+			     "%s: %" PRIu64 " profiles are older than retention, and %" PRIu64
+			     " are beyond max_bytes: they are not in this store",
+			     m->path, news.n_expired, news.n_evicted);
+	return 0;
+}
+
 static int open_memory(const struct dcm_host *host, const void *config, void **ret_instance,
 		       struct dcm_error *err)
 {
@@ -145,6 +177,7 @@ static int open_memory(const struct dcm_host *host, const void *config, void **r
 		return error__nomem(err);
 	m->ask = (struct ask){ .host = host, .take = take };
 	m->host = host;
+	m->read_only = c->read_only;
 	m->store = store__new(limits_of(c));
 	m->path = c->path ? mem__dup_str(c->path, strlen(c->path)) : NULL;
 	if (!m->store || (c->path && !m->path))
@@ -155,13 +188,9 @@ static int open_memory(const struct dcm_host *host, const void *config, void **r
 		"Profiles in the store; one of several types counts once for each.");
 	m->expired = host->metric(host, DCM_COUNTER, "storage_expired_profiles_total",
 				  "Profiles removed because they were older than the retention.");
-	if (c->path) {
-		int r = backup__read(m->store, host, c->path, err);
-		if (r < 0) {
-			error__prefix(err, "path");
-			return r;
-		}
-	}
+	int r = c->path ? load(m, err) : 0;
+	if (r < 0)
+		return r;
 	publish(m, &(struct store_news){ 0 });
 	*ret_instance = take_ptr(guard);
 	return 0;
@@ -185,7 +214,9 @@ static int start(void *instance, struct dcm_error *err)
 	struct memory *m = instance;
 	(void)err;
 
-	m->host->set_state(m->host, DCM_STATE_OK, "in memory: nothing survives a restart");
+	m->host->set_state(m->host, DCM_STATE_OK, "%s",
+			   m->read_only ? "in memory (read only)"
+					: "in memory: nothing survives a restart");
 	return 0;
 }
 
@@ -227,12 +258,20 @@ static void abort_change(void *instance, void *change)
  * Operations
  */
 
+static int refuse_change(const struct memory *m, struct dcm_error *err)
+{
+	return error__set(err, -EROFS, "%s: opened with read_only: nothing can be changed",
+			  m->path ? m->path : m->host->instance);
+}
+
 static int write_batches(void *instance, struct dcm_batch *const *batches, uint32_t n,
 			 dcm_done_fn done, void *ctx, struct dcm_error *err)
 {
 	struct memory *m = instance;
 	struct store_news news = { 0 };
 
+	if (m->read_only)
+		return refuse_change(m, err);
 	/*
 	 * Memory may come back: -EAGAIN, because any other error would mean that these can never be
 	 * stored.
@@ -249,8 +288,9 @@ static int retain(void *instance, int64_t cutoff_ms, uint64_t max_bytes, uint64_
 		  struct dcm_error *err)
 {
 	struct memory *m = instance;
-	(void)err;
 
+	if (m->read_only)
+		return refuse_change(m, err);
 	store__retain(m->store, cutoff_ms, max_bytes, ret_n_profiles);
 	publish(m, &(struct store_news){ 0 });
 	return 0;
@@ -260,7 +300,7 @@ static int remove_selected(void *instance, const struct dcm_select *sel, uint64_
 			   struct dcm_error *err)
 {
 	struct memory *m = instance;
-	int r = answer__check_select(sel, false, err);
+	int r = m->read_only ? refuse_change(m, err) : answer__check_select(sel, false, err);
 
 	if (r < 0)
 		return r;
