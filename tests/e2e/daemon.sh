@@ -74,7 +74,8 @@ diff_sides() {
 }
 both_sides() {
 	now=$(($(date +%s) - 1))
-	diff_sides json && ! grep -q '"untested":"' "$dir/answer"
+	diff_sides json && ! grep -q '"untested":"' "$dir/answer" &&
+		tr -d '\n' <"$dir/answer" | grep -q '"samples":[1-9].*"samples":[1-9]'
 }
 if wait_for 20 both_sides; then ok diff_has_both_sides; else not_ok diff_has_both_sides "$(cat "$dir/err" "$dir/answer" | head -c 300)"; fi
 python3 - "$dir/answer" "$now" >"$dir/err" 2>&1 <<'END'
