@@ -240,6 +240,15 @@ static struct learned_line line_of(struct fill *f, const struct frame *frame)
 	return line;
 }
 
+/*
+ * A line without any name is no frame. The function itself may get one from the symbol table;
+ * what is inlined lacks it where that is in a file that dwz made and nobody has.
+ */
+static bool is_frame(const struct learned_line *line, bool is_function)
+{
+	return is_function || line->name.n > 0;
+}
+
 static void learn(struct fill *f, const struct view *v, const struct learned_key *key,
 		  const struct frames *frames, const struct frames_span *span)
 {
@@ -249,8 +258,10 @@ static void learn(struct fill *f, const struct view *v, const struct learned_key
 	bool named;
 
 	arena__reset(&f->arena);
-	for (uint32_t i = 0; i < span->n; i++)
-		lines[what.n++] = line_of(f, &frames->frames[span->off + i]);
+	for (uint32_t i = 0; i < span->n; i++) {
+		lines[what.n] = line_of(f, &frames->frames[span->off + i]);
+		what.n += is_frame(&lines[what.n], i + 1 == span->n);
+	}
 	named = lookup__symbol(l, v, key, &symbol);
 	if (named && what.n == 0)
 		lines[what.n++] = symbol;
@@ -258,7 +269,6 @@ static void learn(struct fill *f, const struct view *v, const struct learned_key
 		lines[what.n - 1].name = symbol.name;
 		lines[what.n - 1].system_name = symbol.system_name;
 	}
-	/* A line without any name is no frame; what is inlined always has one. */
 	if (what.n && lines[what.n - 1].name.n == 0)
 		what.n--;
 	pthread_mutex_lock(&l->s->learned_lock);

@@ -39,25 +39,47 @@ static void take_or_kept(struct symbols *s, struct parts *p, enum frames_file pa
 	p->fds[part] = kept >= 0 ? kept : fd;
 }
 
+/* Opens what dwz moved out of the file of these facts, which lies there. */
+static void find_alt(struct symbols *s, const struct debuginfo_dirs *dirs,
+		     const struct debuginfo_facts *facts, struct dcm_str path, struct parts *p)
+{
+	char at[PATH_MAX] = "";
+
+	if (!facts->has_dwarf || !facts->alt[0])
+		return;
+	if (path.n < sizeof(at))
+		memcpy(at, path.p, path.n);
+	take_or_kept(s, p, FRAMES_ALT, debuginfo__open_alt(dirs, facts, at), facts->alt_build_id);
+}
+
 /* Opens what was split off, where the file lacks symbols or lines. */
+static void find_split(struct symbols *s, const struct debuginfo_dirs *dirs,
+		       const struct debuginfo_facts *facts, struct dcm_str path, struct parts *p,
+		       struct reading *ret)
+{
+	ret->why = DCM_UNNAMED_STRIPPED;
+	if ((facts->has_dwarf && facts->has_symtab) || (dirs->n == 0 && !s->depot))
+		return;
+	ret->searched = true;
+	take_or_kept(s, p, FRAMES_DEBUG, debuginfo__open(dirs, facts, path, p->found), facts->build_id);
+	ret->found = p->fds[FRAMES_DEBUG] >= 0;
+	if (!ret->found && !facts->has_symtab)
+		ret->why = p->fds[FRAMES_DEBUG] == -EBADMSG ? DCM_UNNAMED_DEBUGINFO_BAD
+							    : DCM_UNNAMED_NO_DEBUGINFO;
+}
+
+/* The files that belong to this one, as far as they are needed and there. */
 static void find_parts(struct symbols *s, const struct debuginfo_facts *facts, struct dcm_str path,
 		       struct parts *p, struct reading *ret)
 {
 	struct debuginfo_dirs dirs = { s->debug_dirs, s->n_debug_dirs, s->config.broker };
 	struct debuginfo_facts split;
 
-	ret->why = DCM_UNNAMED_STRIPPED;
-	if ((facts->has_dwarf && facts->has_symtab) || (dirs.n == 0 && !s->depot))
-		return;
-	ret->searched = true;
-	take_or_kept(s, p, FRAMES_DEBUG, debuginfo__open(&dirs, facts, path, p->found), facts->build_id);
-	ret->found = p->fds[FRAMES_DEBUG] >= 0;
-	if (!ret->found && !facts->has_symtab)
-		ret->why = p->fds[FRAMES_DEBUG] == -EBADMSG ? DCM_UNNAMED_DEBUGINFO_BAD
-							    : DCM_UNNAMED_NO_DEBUGINFO;
-	if (ret->found && debuginfo__facts(p->fds[FRAMES_DEBUG], &split) == 0 && split.alt[0])
-		take_or_kept(s, p, FRAMES_ALT, debuginfo__open_alt(&dirs, &split, p->found),
-			     split.alt_build_id);
+	find_split(s, &dirs, facts, path, p, ret);
+	if (ret->found && debuginfo__facts(p->fds[FRAMES_DEBUG], &split) == 0 && split.has_dwarf)
+		find_alt(s, &dirs, &split, str__of(p->found), p);
+	else
+		find_alt(s, &dirs, facts, path, p);
 }
 
 /* Hands over what is worth keeping on disk, and did not come from there. */

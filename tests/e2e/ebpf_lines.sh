@@ -38,6 +38,11 @@ if ! command -v dwz >/dev/null; then
 elif build lines_dwz g++ -O2 -g; then
 	dwz lines_dwz 2>cxx.log || not_ok lines_dwz.made "$(head -n 1 cxx.log)"
 fi
+# What two programs share lies in a file beside them. Their build ids are no other's, which would name them too.
+if command -v dwz >/dev/null && build lines_common g++ -O2 -g -falign-functions=64 && build lines_other g++ -O2 -g -falign-functions=128; then
+	dwz -m lines.common -M lines.common lines_common lines_other 2>cxx.log && readelf -S lines_common | grep -q debugaltlink ||
+		not_ok lines_common.made "$(head -n 1 cxx.log)"
+fi
 # Found by its name beside the program.
 if build lines_linked g++ -O2 -g -Wl,--build-id=none; then
 	objcopy --only-keep-debug lines_linked lines_linked.debug

@@ -244,6 +244,20 @@ static void test_dwz(void **state)
 	assert_string_equal(got, want);
 }
 
+/* What nobody has has no name, and is no frame of its caller's address. */
+static void test_without_what_dwz_moved(void **state)
+{
+	(void)state;
+	if (!make() ||
+	    run("g++ -O2 -g -Wl,--build-id -DOTHER -o full2 %s/tests/programs/inlines.cc", TEST_SRCDIR) ||
+	    run("cp full one && cp full2 two && dwz -m common -M common one two && rm common"))
+		skip_because("dwz is needed");
+	CLEANUP(mem__freep) char *got = named(&with_lines, in_dir("one"), NULL);
+	assert_non_null(strstr(got, " main"));
+	assert_null(strstr(got, "innermost"));
+	assert_null(strstr(got, "  < "));
+}
+
 static void assert_all_unnamed(const char *text, enum dcm_unnamed why)
 {
 	char line[32];
@@ -767,6 +781,7 @@ int main(void)
 		cmocka_unit_test(test_lines_and_inlined_functions),
 		cmocka_unit_test(test_separate_debuginfo),
 		cmocka_unit_test(test_dwz),
+		cmocka_unit_test(test_without_what_dwz_moved),
 		cmocka_unit_test(test_why_there_is_no_debuginfo),
 		cmocka_unit_test(test_each_address_is_asked_for_once),
 		cmocka_unit_test(test_who_does_not_answer_is_asked_again),
