@@ -86,6 +86,13 @@ static int write_reduced(int fd, const char *to, struct extract_report *ret, str
 	return r;
 }
 
+static bool is_same_file(int fd, const char *path)
+{
+	struct stat a, b;
+
+	return fstat(fd, &a) == 0 && stat(path, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
 static int extract_one(const char *from, const char *to, struct dcm_error *err)
 {
 	CLEANUP(fd__closep) int fd = open(from, O_RDONLY | O_CLOEXEC);
@@ -93,6 +100,11 @@ static int extract_one(const char *from, const char *to, struct dcm_error *err)
 	char path[PATH_MAX];
 	int r = fd < 0 ? error__sys(err, -errno, "cannot be read") : place_of(fd, from, to, path, err);
 
+	if (r == 0 && is_same_file(fd, path))
+		r = error__set(
+			err, -EEXIST,
+			"%s is this file itself; the reduced one has no code: give it another name",
+			path);
 	if (r == 0)
 		r = write_reduced(fd, path, &report, err);
 	if (r == 0)

@@ -3,6 +3,7 @@
  * core/main/main.c - where the program begins
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -33,8 +34,21 @@ static int flush_output(int status)
 	return status == EXIT_DONE ? EXIT_NO : status;
 }
 
+/*
+ * Where one of the three is closed, the next descriptor has its number, and gets what is printed.
+ * Reading or writing these fails as it does on a closed one.
+ */
+static void fill_standard_fds(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 &&
+		    open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0)
+			return;
+}
+
 int main(int argc, char **argv)
 {
+	fill_standard_fds();
 	/* A reader that went away is an error of write(2), not the end of the process. */
 	signal(SIGPIPE, SIG_IGN);
 	return flush_output(args__main(verbs, "run", argc, argv));

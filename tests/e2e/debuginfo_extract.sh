@@ -95,4 +95,11 @@ expect extract_does_the_rest "cxx: dir/.build-id" out
 head -c 20000 cxx >cut-off
 "$decima" debuginfo extract cut-off -o cut-off.reduced >out 2>err
 expect_status extract_cut_off 1 $?
+cp cxx itself && ln -s itself link
+for to in itself link; do
+	"$decima" debuginfo extract itself -o $to >out 2>err
+	expect_status extract_onto_$to 1 $?
+	expect extract_onto_${to}_is_said "itself: $to is this file itself" err
+done
+if cmp -s cxx itself; then ok extract_spares_the_program; else not_ok extract_spares_the_program "it was replaced"; fi
 if [ -e cut-off.reduced ] || [ -n "$(find . -name '*.tmp-*')" ]; then not_ok extract_leaves_nothing "$(echo ./*)"; else ok extract_leaves_nothing; fi

@@ -125,6 +125,14 @@ for signal in HUP QUIT; do
 done
 kill $running
 
+# With its descriptors closed, what it opens first must not get what is printed.
+timeout 30 "$decima" record --plugin-path "$plugins" -d 1 -o "$dir/closed.folded" -- "$dir/chain" 1 1>&- 2>&-
+expect_status closed_descriptors 0 $?
+expect closed_descriptors_has_the_chain spin "$dir/closed.folded"
+timeout 30 "$decima" record --plugin-path "$plugins" -F 999 -d 1 -a 1>&- 2>"$dir/err"
+expect_status closed_output 1 $?
+expect closed_output_is_said 'Bad file descriptor' "$dir/err"
+
 # What it spends on giving back its memory comes behind its end.
 cat >"$dir/large.c" <<'END'
 #include <stdlib.h>
