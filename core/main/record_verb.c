@@ -51,6 +51,7 @@ struct record {
 	struct separate separate; /* its broker: nothing is given up, since the result is to be written */
 	int64_t duration_ns; /* 0: until the command ends or a signal comes */
 	uint32_t max_rows;   /* of the text tree */
+	VEC(int64_t) pids;   /* of --pid */
 	pid_t child;	     /* 0: none */
 	int go_fd;	     /* a byte lets the child run, its end lets it go */
 	int exec_fd;	     /* ends when the child has become the command, or says why it cannot */
@@ -226,12 +227,30 @@ static int add_family(struct buf *text, int64_t pid)
 	return r;
 }
 
+/* The process that the id is a thread of, itself for most; 0: it has gone, or /proc does not say. */
+static int64_t process_of(int64_t id)
+{
+	char path[64];
+	struct buf status = { 0 };
+	const char *line = NULL;
+	int64_t pid = 0;
+
+	snprintf(path, sizeof(path), "/proc/%lld/status", (long long)id);
+	if (fd__read_path(AT_FDCWD, path, 16384, &status) == 0) {
+		buf__byte(&status, '\0');
+		line = status.error ? NULL : strstr((const char *)status.data, "\nTgid:");
+		pid = line ? strtoll(line + 6, NULL, 10) : 0;
+	}
+	buf__fini(&status);
+	return pid;
+}
+
 /* "12,34" and their children appended to the list of pids. */
-static int add_pids(struct buf *text, const char *list, struct dcm_error *err)
+static int add_pids(struct record *r, struct buf *text, const char *list, struct dcm_error *err)
 {
 	for (bool more = true; more;) {
 		size_t n = strcspn(list, ",");
-		int64_t pid;
+		int64_t pid, process;
 
 		if (units__parse_int((struct dcm_str){ list, (uint32_t)n }, "", &pid) < 0 ||
 		    pid <= 0 || pid > INT32_MAX)
@@ -242,7 +261,11 @@ static int add_pids(struct buf *text, const char *list, struct dcm_error *err)
 		if (kill((pid_t)pid, 0) < 0 && errno == ESRCH)
 			return error__set(err, -ESRCH, "--pid: there is no process %lld; see ps -e",
 					  (long long)pid);
-		if (add_family(text, pid) < 0)
+		process = process_of(pid);
+		if (process && process != pid)
+			return error__set(err, -EINVAL, "--pid: %lld is a thread of process %lld; give the process",
+					  (long long)pid, (long long)process);
+		if (add_family(text, pid) < 0 || !vec__push(&r->pids, pid))
 			return error__nomem(err);
 		more = list[n] == ',';
 		list += n + more;
@@ -257,7 +280,7 @@ static int write_pids(struct record *r, struct buf *list, struct dcm_error *err)
 	int e;
 
 	buf__byte(list, '[');
-	e = pids ? add_pids(list, pids, err) : 0;
+	e = pids ? add_pids(r, list, pids, err) : 0;
 	if (e < 0)
 		return e;
 	if (r->child && !args__has(r->args, "all"))
@@ -357,6 +380,15 @@ static bool told_to_end(struct record *r)
 	return end;
 }
 
+/* None of those that --pid named is there any more. */
+static bool pids_have_ended(const struct record *r)
+{
+	for (size_t i = 0; i < r->pids.n; i++)
+		if (kill((pid_t)r->pids.v[i], 0) == 0 || errno != ESRCH)
+			return false;
+	return r->pids.n > 0;
+}
+
 /* To somebody who looks on. */
 static void tell_progress(const struct record *r, int64_t since_ns)
 {
@@ -394,7 +426,7 @@ static int sample(struct record *r, struct dcm_error *err)
 				      { .fd = helpers_gone ? -1 : graph__watch_fd(r->graph) } };
 		int64_t now = clock__mono(&clock__system), left = end - now;
 
-		if (left <= 0 || r->child_ended)
+		if (left <= 0 || r->child_ended || pids_have_ended(r))
 			return 0;
 		tell_progress(r, now - begin);
 		poll(p, sizeof(p) / sizeof(*p), left > SECOND ? 1000 : (int)(left / 1000000) + 1);
@@ -648,6 +680,7 @@ int verb__record(const struct args *a)
 		_exit(status);
 	graph__free(r.graph);
 	separate__fini(&r.separate);
+	vec__fini(&r.pids);
 	loader__free(r.loader);
 	stats__free(r.stats);
 	fd__close(r.signal_fd);

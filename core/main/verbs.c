@@ -118,10 +118,10 @@ const struct args_verb verbs[] = {
 	  verb__describe },
 	{ "record", "[-- CMD ARG..]", 0, -1, true, OPTIONS(record_options),
 	  "sample once, without a daemon, and write the profile",
-	  "Samples CMD and its children, or PIDs, or the machine, until CMD ends, the duration is "
-	  "over, or Ctrl-C. When the duration is over before CMD is, the profile is written, and "
-	  "CMD "
-	  "runs on until it ends. Ends with CMD's exit status. SIGTERM and SIGHUP go to CMD, too.",
+	  "Samples CMD and its children, or PIDs, or the machine, until CMD or the last of PIDs "
+	  "ends, the duration is over, or Ctrl-C. When the duration is over before CMD is, the "
+	  "profile is written, and CMD runs on until it ends. Ends with CMD's exit status. SIGTERM "
+	  "and SIGHUP go to CMD, too.",
 	  verb__record },
 	{ "query types", "", 0, 0, false, OPTIONS(query_verbs__range, query_verbs__format, ask__options),
 	  "profile types that are stored", NULL, query_verbs__types },

@@ -171,6 +171,46 @@ expect_status by_pid 0 $?
 expect by_pid_sees_it main "$dir/out"
 kill $running
 
+# It ends with the last of them.
+"$dir/chain" 1 >/dev/null 2>&1 &
+first=$!
+"$dir/chain" 2 >/dev/null 2>&1 &
+running=$!
+timeout 60 "$decima" record --plugin-path "$plugins" -p $first,$running -o "$dir/ended.folded" 2>"$dir/err"
+expect_status pids_end 0 $?
+expect pids_end_writes spin "$dir/ended.folded"
+
+# A thread's id is not its process's.
+cat >"$dir/thread.c" <<'END'
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+static void *wait_long(void *arg)
+{
+	sleep(60);
+	return arg;
+}
+int main(void)
+{
+	pthread_t t;
+	pthread_create(&t, NULL, wait_long, NULL);
+	sleep(60);
+}
+END
+if ${CC:-cc} -o "$dir/thread" "$dir/thread.c" -pthread; then
+	"$dir/thread" &
+	running=$!
+	has_two() { [ "$(ls "/proc/$running/task" | wc -l)" -eq 2 ]; }
+	wait_for 20 has_two
+	tid=$(ls "/proc/$running/task" | grep -vx $running)
+	record -d 1 -p "$tid" >"$dir/out" 2>"$dir/err"
+	expect_status by_thread 2 $?
+	expect by_thread_names_the_process "$tid is a thread of process $running" "$dir/err"
+	kill $running
+else
+	not_ok by_thread "thread.c does not compile"
+fi
+
 # Grandchildren that run before the recorder does.
 sh -c "sh -c '$dir/chain 30 & wait' & wait" >/dev/null 2>&1 &
 family=$!
