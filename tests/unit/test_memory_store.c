@@ -165,6 +165,7 @@ static void test_dead_stacks_are_given_back(void **state)
 struct config { /* as in memory.c */
 	int64_t max_bytes, retention_ns;
 	const char *path;
+	bool read_only;
 };
 
 static void test_options_change_while_it_runs(void **state)
@@ -190,6 +191,10 @@ static void test_options_change_while_it_runs(void **state)
 	c.path = "/somewhere";
 	assert_int_equal(life->prepare(s.instance, &c, &change, &err), -EBUSY);
 	assert_non_null(strstr(err.text, "path"));
+	c.path = NULL;
+	c.read_only = true;
+	assert_int_equal(life->prepare(s.instance, &c, &change, &err), -EBUSY);
+	assert_non_null(strstr(err.text, "read_only"));
 	storage__close(&s);
 }
 

@@ -227,6 +227,8 @@ static int prepare(void *instance, const void *config, void **ret_change, struct
 
 	if (strcmp(m->path ? m->path : "", c->path ? c->path : "") != 0)
 		return error__set(err, -EBUSY, "path: can only change with a restart");
+	if (c->read_only != m->read_only)
+		return error__set(err, -EBUSY, "read_only: can only change with a restart");
 	struct store_limits *change = NEW(struct store_limits);
 	if (!change)
 		return error__nomem(err);
