@@ -102,6 +102,23 @@ damaged beside_pprof "left out of the answer: $block" "$dir/err" pprof "$selecto
 "$decima" query types --from 2001-01-01T00:00:00Z --to 2001-01-02T00:00:00Z --data "$dir/damaged" >"$dir/answer" 2>&1
 if grep -q "left out" "$dir/answer"; then not_ok no_damage_elsewhere "$(grep "left out" "$dir/answer")"; else ok no_damage_elsewhere; fi
 
+# --- a damaged dictionary: what the blocks refer to
+rm -rf "$dir/damaged"
+cp -r "$dir/last" "$dir/damaged"
+era=$(find "$dir/damaged/eras" -name '*.log' | sort | head -n 1)
+printf '\377\377\377\377' | dd of="$era" bs=1 seek=120 conv=notrunc 2>/dev/null
+era=eras/${era##*/}
+damaged dictionary_top "left out: $era" "$dir/answer" top "$selector" --from 0
+damaged dictionary_flame "left out: $era" "$dir/answer" flame "$selector" --from 0
+damaged dictionary_diff "left out: $era" "$dir/answer" diff "$selector" "$selector" --from 0
+damaged dictionary_series "left out: $era" "$dir/answer" series "$selector" --from now-1h
+damaged dictionary_types "left out: $era" "$dir/answer" types
+if grep -q '::::' "$dir/answer"; then not_ok dictionary_lists_no_lost_type "$(grep '::::' "$dir/answer")"; else ok dictionary_lists_no_lost_type; fi
+damaged dictionary_json "\"left_out\":[{\"what\":\"$era\"" "$dir/answer" top "$selector" --from 0 --format json
+damaged dictionary_beside_stacks "left out of the answer: $era" "$dir/err" stacks "$selector" --from 0
+"$decima" store check "$dir/damaged" >"$dir/answer" 2>&1
+expect dictionary_check "$era is damaged" "$dir/answer"
+
 # --- SIGKILL at many moments
 for round in 1 2 3 4 5 6 7 8; do
 	start

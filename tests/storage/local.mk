@@ -129,6 +129,12 @@ tests_storage_test_lost_frames_SOURCES = tests/storage/test_lost_frames.c $(STOR
 tests_storage_test_lost_frames_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_storage_test_lost_frames_LDADD = $(LOCAL_STORE_LA) $(CODEC_LA) $(CONFIG_LA) $(UNIT_LIBS) -ldl
 
+unit_tests += tests/storage/test_lacks
+tests_storage_test_lacks_SOURCES = tests/storage/test_lacks.c \
+	tests/contract/storage_answers.c tests/contract/storage_answers.h $(STORE_TEST)
+tests_storage_test_lacks_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_storage_test_lacks_LDADD = $(LOCAL_STORE_LA) $(CODEC_LA) $(CONFIG_LA) $(UNIT_LIBS) -ldl
+
 unit_tests += tests/storage/test_expire
 tests_storage_test_expire_SOURCES = tests/storage/test_expire.c $(STORE_TEST)
 tests_storage_test_expire_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)

@@ -56,6 +56,8 @@ static bool matcher_takes(const struct dict *d, uint32_t series, const struct dc
 bool sieve__judge(const struct dict *d, uint32_t series, const struct dcm_host *host,
 		  const struct dcm_select *sel)
 {
+	if (dict__lacks_series(d, series))
+		return true;
 	for (uint32_t i = 0; i < sel->n_matchers; i++)
 		if (!matcher_takes(d, series, host, &sel->matchers[i]))
 			return false;
@@ -121,6 +123,14 @@ static int apply(struct sieve *s, struct judge *j)
 	return labels__clear(j->dict, &test, s->bits, s->n);
 }
 
+/* Nobody can say that these are not wanted. */
+static void take_lacking(struct sieve *s, const struct dict *d)
+{
+	for (uint32_t i = 0; d->has_gaps && i < s->n; i++)
+		if (dict__lacks_series(d, i))
+			s->bits[i / 64] |= UINT64_C(1) << i % 64;
+}
+
 int sieve__init(struct sieve *s, struct dict *d, uint32_t n, const struct dcm_host *host,
 		const struct dcm_select *sel)
 {
@@ -147,6 +157,8 @@ int sieve__init(struct sieve *s, struct dict *d, uint32_t n, const struct dcm_ho
 		}
 	if (r < 0)
 		sieve__fini(s);
+	else
+		take_lacking(s, d);
 	return r;
 }
 

@@ -4,7 +4,7 @@
  * labels
  *
  * A series is wanted unless a matcher refuses its label: a name that it lacks may be a sample's
- * label. The index of labels (labels.h) answers for all series at once; where few are left, these
+ * label. One that was lost (dict__lacks_series()) is wanted: its pieces are left out. The index of labels (labels.h) answers for all series at once; where few are left, these
  * are looked at one by one.
  *
  * Threads: one a sieve; any number on one dictionary.

@@ -100,18 +100,19 @@ static int judge_era(struct view *v, struct view_era *era)
 	return era->sieves ? 0 : make_sieves(v, era->dict, era->counts.series, &era->sieves);
 }
 
-/* By type and times alone. */
+/* By type and times alone; of a type that is lost by times. */
 static bool in_range(const struct view *v, uint32_t selection, const struct view_place *place,
 		     int64_t first_ms, int64_t last_ms)
 {
 	const struct dcm_select *sel = &v->sel[selection];
-	const struct dict_type *type = dict__type_at(v->eras.v[place->era].dict, place->type);
+	const struct dict *d = v->eras.v[place->era].dict;
+	const struct dict_type *type = dict__type_at(d, place->type);
 
 	if (first_ms >= sel->to_ms || sel->from_ms >= sel->to_ms)
 		return false;
 	if (last_ms < sel->from_ms && type->parts.temporality != DCM_CUMULATIVE)
 		return false;
-	return !sel->type.n || str__eq(sel->type, type->text);
+	return !sel->type.n || str__eq(sel->type, type->text) || dict__lacks_type(d, place->type);
 }
 
 bool view__may_want(const struct view *v, uint32_t selection, const struct view_place *place,
@@ -146,7 +147,11 @@ int view__wants(struct view *v, uint32_t selection, const struct view_place *pla
 	if (!in_range(v, selection, place, first_ms, last_ms))
 		return 0;
 	const int r = judge_era(v, era);
-	return r < 0 ? r : series_wanted(v, selection, place);
+	if (r < 0 || !series_wanted(v, selection, place))
+		return r;
+	return dict__lacks_series(era->dict, place->series) || dict__lacks_type(era->dict, place->type)
+		       ? -EBADMSG
+		       : 1;
 }
 
 int view__next_series(struct view *v, uint32_t era, uint32_t series, uint32_t *ret)

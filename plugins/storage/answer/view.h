@@ -132,7 +132,7 @@ uint32_t view__era(struct view *v, struct dict *d, const struct dict_counts *cou
 
 /*
  * May the selection want a piece of that place and those times? 1, 0, -ENOMEM, the budget's, or
- * -EBADMSG when the era has no such series or type. Calls the host's regular expressions: not under
+ * -EBADMSG when the era has no such series or type, or lacks what they are. Calls the host's regular expressions: not under
  * a lock that others wait for.
  */
 int view__wants(struct view *v, uint32_t selection, const struct view_place *place,

@@ -442,7 +442,38 @@ int dict__fill(struct dict *d, const struct dict_counts *to, uint64_t *ret_n)
 		POOL_AT(&d->stacks, struct dict_stack, i)->leaf = DCM_NONE;
 	for (uint32_t i = had.types; r == 0 && i < d->types.n; i++)
 		POOL_AT(&d->types, struct dict_type, i)->text = (struct dcm_str){ "", 0 };
+	d->has_gaps |= n > 0;
 	if (r == 0)
 		*ret_n = n;
 	return r;
+}
+
+/* The empty text is number 0 alone. */
+static bool lacks_string(const struct dict *d, uint32_t id)
+{
+	return id && !dict__str(d, id).n;
+}
+
+bool dict__lacks_series(const struct dict *d, uint32_t series)
+{
+	if (!d->has_gaps)
+		return false;
+	const struct dict_series *s = dict__series_at(d, series);
+	bool lacks = !s->pairs;
+
+	for (uint32_t i = 0; !lacks && i < s->n; i++)
+		lacks = lacks_string(d, s->pairs[i].name) || lacks_string(d, s->pairs[i].value);
+	return lacks;
+}
+
+bool dict__lacks_type(const struct dict *d, uint32_t type)
+{
+	if (!d->has_gaps)
+		return false;
+	const struct dict_type *t = dict__type_at(d, type);
+	const struct dcm_type *of = &t->parts;
+
+	return !t->text.n || lacks_string(d, of->name) || lacks_string(d, of->sample_type) ||
+	       lacks_string(d, of->sample_unit) || lacks_string(d, of->period_type) ||
+	       lacks_string(d, of->period_unit);
 }

@@ -94,6 +94,7 @@ struct dict {
 	 * twice; kept when somebody wants to know.
 	 */
 	bool keep_learnt;
+	bool has_gaps; /* dict__fill() has put some entries there */
 	VEC(uint32_t) learnt;
 	struct hindex string_index, mapping_index, function_index, process_index, location_index,
 		node_index, stack_index;
@@ -203,6 +204,10 @@ int dict__learn(struct dict *d, uint32_t location, uint8_t unnamed, const struct
  * are never found. 0, -ENOMEM, or -EBADMSG when there are more already. *ret_n: how many.
  */
 int dict__fill(struct dict *d, const struct dict_counts *to, uint64_t *ret_n);
+
+/* Is it such an entry, or one whose texts are some? Then nobody knows which one it is. */
+bool dict__lacks_series(const struct dict *d, uint32_t series);
+bool dict__lacks_type(const struct dict *d, uint32_t type);
 
 /*
  * For who adds entries: the one that was written behind the pool's end becomes one, under its hash.

@@ -58,7 +58,7 @@ static int snapshot__take(struct snapshot *p, struct store *s)
 /* 1: something is wrong with it; 0: nothing is; -ENOMEM. */
 static int check_block(struct store *s, struct stored *b, struct dcm_error *err)
 {
-	char path[BLOCK_PATH_BYTES];
+	char path[BLOCK_PATH_BYTES], log[ERA_PATH_BYTES];
 	const struct block *block;
 	struct era *era = NULL;
 	uint64_t first = 0;
@@ -78,7 +78,11 @@ static int check_block(struct store *s, struct stored *b, struct dcm_error *err)
 		error__set(err, -EBADMSG,
 			   "%s: %" PRId64 " chunks are damaged; restore it from a backup", path, n);
 	else if (damaged)
-		error__set(err, -EBADMSG, "%s: names are missing from its dictionary", path);
+		error__set(
+			err, -EBADMSG,
+			"%s: its dictionary %s is damaged, and types, frames or labels of it are "
+			"missing; restore it from a backup",
+			path, era__path(log, b->entry.era));
 	return n > 0 || damaged;
 }
 

@@ -27,6 +27,7 @@ plugins_storage_local_liblocal_la_SOURCES = \
 	plugins/storage/local/hidden.c plugins/storage/local/hidden.h \
 	plugins/storage/local/inspect.c plugins/storage/local/inspect.h \
 	plugins/storage/local/kept.c plugins/storage/local/kept.h \
+	plugins/storage/local/lacks.c plugins/storage/local/lacks.h \
 	plugins/storage/local/look.c plugins/storage/local/look.h \
 	plugins/storage/local/log_file.c plugins/storage/local/log_file.h \
 	plugins/storage/local/losses.c plugins/storage/local/losses.h \

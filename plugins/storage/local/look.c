@@ -196,6 +196,21 @@ static struct look_block *find_block(struct look *l, const struct block *block)
 	return &l->blocks.v[low];
 }
 
+/* Is the piece as it was written, and the dictionary what does not fit? Then it is told as that. */
+static bool is_lacking(struct look *l, struct look_block *b, const struct piece *p)
+{
+	const struct block *block = block_piece__block(p);
+
+	if (!b->lacks || block__verify_chunk(block, p->at) != 0)
+		return false;
+	atomic_fetch_add_explicit(&l->store->n_unreadable, 1, memory_order_relaxed);
+	atomic_store_explicit(&b->left_out, true, memory_order_relaxed);
+	if (!b->noted || !is_asked_for(l, p->first_ms, p->last_ms))
+		lacks__note(&l->lacks, &(struct lack){ b->stored->entry.era, p->first_ms,
+						       p->last_ms, p->n_profiles });
+	return true;
+}
+
 static void leave_out(void *ctx, const struct piece *p, int error)
 {
 	struct look *l = ctx;
@@ -206,6 +221,8 @@ static void leave_out(void *ctx, const struct piece *p, int error)
 	if (!block)
 		return;
 	struct look_block *b = find_block(l, block);
+	if (is_lacking(l, b, p))
+		return;
 	error__sys(&err, error, "%s: a chunk is damaged, and left out of answers",
 		   commit__block_path(path, b->stored->entry.number));
 	atomic_store_explicit(&b->left_out, true, memory_order_relaxed);
@@ -225,6 +242,8 @@ static void let_go(void *ctx)
 	struct look *l = ctx;
 
 	tell_gaps(l);
+	lacks__tell(&l->lacks, l->view->n_sel ? l->view->sel[0].budget : NULL);
+	lacks__fini(&l->lacks);
 	pthread_mutex_destroy(&l->gaps_lock);
 	vec__fini(&l->gaps);
 	filters__unref(l->filters);
@@ -247,6 +266,7 @@ static struct look *look__new(struct view *v, struct store *s)
 	l->store = s;
 	l->view = v;
 	pthread_mutex_init(&l->gaps_lock, NULL);
+	lacks__init(&l->lacks);
 	v->unreadable = leave_out;
 	v->let_go = let_go;
 	v->ctx = l;
@@ -299,8 +319,9 @@ static int take_blocks(struct look *l)
 				return -ENOMEM;
 			continue;
 		}
-		struct look_block take = { .stored = b, .era = view_era(l, b->era) };
-		if (take.era == DCM_NONE || !vec__reserve(&l->blocks, 1))
+		struct look_block take = { .stored = b, .era = view_era(l, b->era), .lacks = b->era->damaged };
+		if (take.era == DCM_NONE || (take.lacks && lacks__expect(&l->lacks, b->entry.era)) ||
+		    !vec__reserve(&l->blocks, 1))
 			return -ENOMEM;
 		stored__ref(b);
 		l->blocks.v[l->blocks.n++] = take;
@@ -522,6 +543,29 @@ static void note_types(const struct look *l, const struct look_block *b, const s
 	atomic_store_explicit(&b->stored->cumulative, (uint8_t)found, memory_order_relaxed);
 }
 
+/*
+ * Pieces of the block, from this one on, that are in a range: what they refer to may be lost. One
+ * that several selections want is there as often, one after the other.
+ */
+static void note_lacks(struct look *l, struct look_block *b, size_t from)
+{
+	const struct view *v = l->view;
+	const struct view_piece *last = NULL;
+
+	for (size_t i = from; b->lacks && i < v->pieces.n; i++) {
+		const struct view_piece *p = &v->pieces.v[i];
+		const struct dcm_select *sel = &v->sel[p->selection];
+
+		if (p->piece.first_ms >= sel->to_ms || p->piece.last_ms < sel->from_ms ||
+		    (last && last->piece.at == p->piece.at && last->piece.which == p->piece.which))
+			continue;
+		lacks__note(&l->lacks, &(struct lack){ b->stored->entry.era, p->piece.first_ms,
+						       p->piece.last_ms, p->piece.n_profiles });
+		last = p;
+	}
+	b->noted = true;
+}
+
 static int add_blocks(struct look *l)
 {
 	int r = 0;
@@ -534,10 +578,13 @@ static int add_blocks(struct look *l)
 			.first_filter = filters__first(l->filters, b->stored->entry.number),
 		};
 
+		const size_t n_before = l->view->pieces.n;
+
 		r = stored__block(b->stored, &from.block, &err);
 		if (r == 0) {
 			note_types(l, b, from.block);
 			r = block_piece__add_all(l->view, &from);
+			note_lacks(l, b, n_before);
 			/* Its directory may have been lost meanwhile. */
 			if (r == 0)
 				r = stored__block(b->stored, &from.block, &err);

@@ -17,6 +17,7 @@
 #define DECIMA_STORAGE_LOCAL_LOOK_H
 
 #include "plugins/storage/answer/view.h"
+#include "plugins/storage/local/lacks.h"
 #include "plugins/storage/local/store.h"
 
 /* Something of a block that is left out of the answer. */
@@ -30,6 +31,8 @@ struct look_gap {
 struct look_block {
 	struct stored *stored; /* referenced */
 	uint32_t era;	       /* of the view */
+	bool lacks;	       /* its era's dictionary is damaged, and so */
+	bool noted;	       /* its pieces in the view and the ranges were noted in `lacks` */
 	_Atomic bool left_out; /* something of it could not be read, and is not in the view */
 	struct look_gap gap;   /* all of that; with the look's gaps_lock */
 };
@@ -49,6 +52,7 @@ struct look {
 	VEC(struct look_pin) pins;
 	pthread_mutex_t gaps_lock; /* pieces may be left out by several threads */
 	VEC(struct look_gap) gaps; /* of what is not in `blocks`; there is room for theirs */
+	struct lacks lacks;	   /* of dictionaries */
 	struct filters *filters;   /* the view's; referenced */
 	uint64_t last_lsn;	   /* of the log: heads have it, and no later one */
 };

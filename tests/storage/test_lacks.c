@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/storage/test_lacks.c - what a damaged dictionary takes out of answers is told
+ *
+ * One record after the other of an era's dictionary is damaged on a simulated disk, and every kind
+ * of question is asked. The oracle is the store before: an answer that is not what it was says that
+ * it lacks something, and where.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/str.h"
+#include "core/batch/batch.h"
+#include "plugins/storage/answer/ask.h"
+#include "plugins/storage/local/inspect.h"
+#include "plugins/storage/local/look.h"
+#include "plugins/storage/local/upkeep.h"
+#include "tests/contract/storage_answers.h"
+#include "tests/storage/store_bench.h"
+#include "tests/unit/failmalloc.h"
+#include "tests/unit/random_batch.h"
+#include "tests/unit/unit.h"
+
+enum { BLOCKS = 10, QUESTIONS_MAX = 400, SERIES_MAX = 12 };
+#define HOUR_NS INT64_C(3600000000000)
+#define DAY_NS	(24 * HOUR_NS)
+#define BASE_MS (RANDOM_BASE_NS / 1000000)
+
+/* The store behind the operations of a plugin. */
+struct asking {
+	struct ask ask; /* first */
+	struct bench bench;
+};
+
+static int take(void *instance, struct view *v)
+{
+	return look__take(v, ((struct asking *)instance)->bench.store);
+}
+
+static const struct dcm_storage_ops ops = {
+	.size = sizeof(ops),
+	.types = ask__types,
+	.labels = ask__labels,
+	.values = ask__values,
+	.series = ask__series,
+	.time_series = ask__time_series,
+	.merge = ask__merge,
+};
+
+static void write_block(struct bench *b, uint64_t seed, int64_t base_ns)
+{
+	struct dcm_batch *batch = random_batch__of((struct dcm_hash){ 1, 5 }, b->next_sequence++,
+						   seed, RANDOM_PLAIN_TEXT, base_ns);
+
+	assert_non_null(batch);
+	content__write(NULL, b->store, &batch, 1);
+	batch__unref(batch);
+	assert_int_equal(upkeep__seal(b->store, NULL), 0);
+}
+
+/* An era with a record and a block for each hour, and one before it that stays whole. */
+static void begin(struct asking *a)
+{
+	struct bench *b = &a->bench;
+
+	bench__init(b, 3);
+	a->ask = (struct ask){ .host = &b->storage.host, .take = take };
+	b->storage.ops = &ops;
+	b->storage.instance = a;
+	write_block(b, 1, RANDOM_BASE_NS - 8 * DAY_NS);
+	for (unsigned i = 0; i < BLOCKS; i++)
+		write_block(b, i + 2, RANDOM_BASE_NS - (int64_t)(BLOCKS - i) * HOUR_NS);
+	assert_int_equal(b->store->eras.n, 2);
+}
+
+static void reopen(struct asking *a)
+{
+	bench__restart(&a->bench, false);
+}
+
+/* Flips a byte of the payload of record `at`; false: there are not so many. */
+static bool damage(struct asking *a, const char *path, int at)
+{
+	size_t n;
+	int frame = 0;
+	uint8_t *p = sim__peek(a->bench.sim, path, &n);
+
+	assert_non_null(p);
+	for (size_t i = 0; i + FRAME_HEAD_BYTES < n; i += FRAME_ALIGN) {
+		if (memcmp(p + i, "DFRM", 4) != 0 || frame++ != at)
+			continue;
+		p[i + FRAME_HEAD_BYTES] ^= 1;
+		return true;
+	}
+	return false;
+}
+
+struct told {
+	unsigned n;
+	struct dcm_gap gap;
+	char what[64];
+};
+
+static void note_gap(void *ctx, const struct dcm_gap *gap)
+{
+	struct told *t = ctx;
+
+	t->n++;
+	t->gap = *gap;
+	snprintf(t->what, sizeof(t->what), "%.*s", STR_ARG(gap->what));
+}
+
+static struct told ask_one(struct asking *a, struct asked q, struct buf *out)
+{
+	struct told told = { 0 };
+	struct dcm_budget budget = { .gap = note_gap, .gap_ctx = &told };
+	struct dcm_error err = DCM_ERROR_INIT;
+
+	q.sel[0].budget = &budget;
+	if (answers__ask(&a->bench.storage, &q, out, &err) < 0)
+		fail_msg("question %d: %s", (int)q.what, err.text);
+	return told;
+}
+
+/* -------------------------------------------------------------------------------------------------
+ * Questions of every kind: of all types and of each, of all series and some, of all times and few
+ */
+
+struct questions {
+	struct asked v[QUESTIONS_MAX];
+	unsigned n;
+	struct buf types, series;
+	struct dcm_matcher matcher, of_series[SERIES_MAX];
+	unsigned n_series;
+};
+
+static void add_kinds(struct questions *q, struct dcm_select sel)
+{
+	for (int what = 0; what < ASK_N; what++) {
+		struct asked *to = &q->v[q->n];
+
+		if (!sel.type.n && (what == ASK_POINTS || what == ASK_MERGE))
+			continue;
+		assert_true(++q->n < QUESTIONS_MAX);
+		*to = (struct asked){
+			.what = what, .sel = { sel }, .n_sel = 1, .name = STR("service_name"), .step_ms = 3600000
+		};
+	}
+}
+
+static void add_selections(struct questions *q, struct dcm_str type)
+{
+	struct dcm_select sel = { .size = sizeof(sel),
+				  .type = type,
+				  .from_ms = BASE_MS - 20 * DAY_NS / 1000000,
+				  .to_ms = BASE_MS + 1000000 };
+
+	add_kinds(q, sel);
+	sel.matchers = &q->matcher;
+	sel.n_matchers = 1;
+	add_kinds(q, sel);
+	sel.n_matchers = 0;
+	sel.from_ms = BASE_MS - 2 * HOUR_NS / 1000000;
+	add_kinds(q, sel);
+}
+
+/* One that takes it, for each of the first series: one that is lost may be the one. */
+static void add_series(struct questions *q, struct dcm_select sel)
+{
+	for (size_t i = 0; i < q->series.n && q->n_series < SERIES_MAX; q->n_series++) {
+		const char *line = (const char *)q->series.data + i;
+		struct dcm_matcher *m = &q->of_series[q->n_series];
+		const size_t name = strcspn(line, "="), value = strcspn(line, ",\n") - name - 1;
+
+		assert_int_equal(line[name], '=');
+		*m = (struct dcm_matcher){ .op = DCM_EQ,
+					   .name = { line, (uint32_t)name },
+					   .value = { line + name + 1, (uint32_t)value } };
+		sel.matchers = m;
+		sel.n_matchers = 1;
+		add_kinds(q, sel);
+		i += strcspn(line, "\n") + 1;
+	}
+}
+
+/* What the store has before it is damaged. */
+static void make_questions(struct asking *a, struct questions *q)
+{
+	struct asked all = {
+		.what = ASK_TYPES,
+		.sel = { { .size = sizeof(all.sel[0]), .from_ms = INT64_MIN, .to_ms = INT64_MAX } },
+		.n_sel = 1
+	};
+
+	*q = (struct questions){ .n = 0 };
+	q->matcher = (struct dcm_matcher){ .op = DCM_NE, .name = STR("service_name"), .value = STR("api") };
+	assert_int_equal(ask_one(a, all, &q->types).n, 0);
+	all.what = ASK_SERIES;
+	assert_int_equal(ask_one(a, all, &q->series).n, 0);
+	add_series(q, all.sel[0]);
+	add_selections(q, STR(""));
+	for (size_t i = 0; i < q->types.n;) {
+		const char *line = (const char *)q->types.data + i;
+
+		add_selections(q, (struct dcm_str){ line, (uint32_t)strcspn(line, "|") });
+		i += strcspn(line, "\n") + 1;
+	}
+	assert_true(q->n > 60);
+}
+
+static void check_gap(const struct told *t, const char *path)
+{
+	assert_int_equal(t->n, 1);
+	assert_string_equal(t->what, path);
+	assert_true(t->gap.n_profiles > 0);
+	assert_true(t->gap.from_ms >= BASE_MS - BLOCKS * HOUR_NS / 1000000);
+	assert_true(t->gap.to_ms <= BASE_MS && t->gap.to_ms > t->gap.from_ms);
+}
+
+/* What a list has was there before: nothing is made of what is lost. */
+static void check_list(const struct asked *q, const struct buf *before, const struct buf *now)
+{
+	for (size_t i = 0; q->what <= ASK_SERIES && i < now->n;) {
+		const char *line = (const char *)now->data + i;
+		const size_t n = strcspn(line, "|\n");
+		bool there = false;
+
+		for (size_t k = 0; !there && k < before->n;) {
+			const char *old = (const char *)before->data + k;
+
+			there = strcspn(old, "|\n") == n && memcmp(old, line, n) == 0;
+			k += strcspn(old, "\n") + 1;
+		}
+		if (!there)
+			fail_msg("kind %d: \"%.*s\" was not there", (int)q->what, (int)n, line);
+		i += strcspn(line, "\n") + 1;
+	}
+}
+
+/* Returns how many answers are other than before. */
+static unsigned compare(struct asking *a, const struct questions *q, const struct buf *before,
+			const char *path)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < q->n; i++) {
+		struct buf now = { 0 }, line = { 0 };
+		const struct told t = ask_one(a, q->v[i], &now);
+		const bool differs = answers__differ(&before[i], &now, &line);
+
+		if (differs && !t.n)
+			fail_msg("question %u of kind %d says nothing:\n%s", i, (int)q->v[i].what,
+				 (const char *)line.data);
+		if (t.n)
+			check_gap(&t, path);
+		check_list(&q->v[i], &before[i], &now);
+		n += differs;
+		buf__fini(&now);
+		buf__fini(&line);
+	}
+	return n;
+}
+
+struct sentences {
+	const char *path;
+	unsigned n;
+};
+
+static void note_sentence(void *ctx, enum dcm_log_level level, const char *sentence)
+{
+	struct sentences *s = ctx;
+
+	s->n += level == DCM_LOG_ERROR && strstr(sentence, s->path);
+}
+
+static void check_quiet(struct asking *a)
+{
+	const struct asked whole = { .what = ASK_TYPES,
+				     .sel = { { .size = sizeof(whole.sel[0]),
+						.from_ms = INT64_MIN,
+						.to_ms = BASE_MS - DAY_NS / 1000000 } },
+				     .n_sel = 1 };
+	struct buf out = { 0 };
+
+	assert_int_equal(ask_one(a, whole, &out).n, 0);
+	assert_true(out.n > 0);
+	buf__fini(&out);
+}
+
+static void test_what_a_record_had_is_told(void **state)
+{
+	unsigned n_records = 0, n_differ = 0;
+	bool more = true;
+	(void)state;
+
+	for (int at = 0; more; at++) {
+		static struct questions q;
+		struct buf before[QUESTIONS_MAX] = { 0 };
+		char path[ERA_PATH_BYTES];
+		struct asking a;
+
+		begin(&a);
+		make_questions(&a, &q);
+		for (unsigned i = 0; i < q.n; i++)
+			assert_int_equal(ask_one(&a, q.v[i], &before[i]).n, 0);
+		era__path(path, a.bench.store->eras.v[1]->number);
+		store__close(a.bench.store);
+		sim__restart(a.bench.sim, false);
+		more = damage(&a, path, at);
+		bench__open(&a.bench);
+		for (int i = 0; more && i < 2; i++) {
+			struct sentences s = { .path = path };
+
+			n_differ += compare(&a, &q, before, path);
+			check_quiet(&a);
+			assert_true(inspect__check(a.bench.store, note_sentence, &s) > 0);
+			assert_true(s.n > 0);
+			reopen(&a);
+		}
+		n_records += more;
+		for (unsigned i = 0; i < q.n; i++)
+			buf__fini(&before[i]);
+		buf__fini(&q.types);
+		buf__fini(&q.series);
+		bench__fini(&a.bench);
+	}
+	assert_true(n_records >= 3 && n_differ > 50);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_what_a_record_had_is_told),
+	};
+
+	return cmocka_run_group_tests_name("lacks", tests, NULL, NULL);
+}
