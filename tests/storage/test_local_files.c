@@ -411,6 +411,13 @@ static void test_vfs(void **state)
 	p.vfs->ops->unmap(p.vfs, mapped, 6);
 	assert_int_equal(vfs__open(p.vfs, "one", VFS_WRITE | VFS_CREATE | VFS_NEW, &f), -EEXIST);
 	assert_int_equal(vfs__open(p.vfs, "none", VFS_READ, &f), -ENOENT);
+	/* Nobody writes to the pipe: who opened it to read would wait. */
+	sh(&p, "mkfifo $STORE/pipe");
+	alarm(20);
+	assert_int_equal(vfs__open(p.vfs, "pipe", VFS_READ, &f), -EMEDIUMTYPE);
+	assert_int_equal(vfs__open(p.vfs, "pipe", VFS_WRITE, &f), -EMEDIUMTYPE);
+	assert_int_equal(vfs__open(p.vfs, ERAS_DIR, VFS_READ, &f), -EISDIR);
+	alarm(0);
 	assert_int_equal(p.vfs->ops->rmdir(p.vfs, ERAS_DIR), 0);
 	assert_int_equal(p.vfs->ops->rmdir(p.vfs, ERAS_DIR), -ENOENT);
 	struct buf b = { .n = 0 };

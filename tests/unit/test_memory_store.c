@@ -301,7 +301,11 @@ static void test_damaged_directories_are_refused(void **state)
 	snprintf(path, sizeof(path), "%s/backup", dir);
 	assert_int_equal(mkdir(path, 0700), 0);
 	assert_non_null(strstr(try_open(dir), "has no manifest"));
-	assert_int_equal(rmdir(path), 0);
+	assert_int_equal(shell("mkfifo '%s/manifest'", path), 0);
+	alarm(20);
+	assert_non_null(strstr(try_open(dir), "cannot be read: "));
+	alarm(0);
+	assert_int_equal(shell("rm -r '%s'", path), 0);
 
 	open_store(&s, "{ retention: 0 }");
 	for (unsigned i = 0; i < 3; i++) {

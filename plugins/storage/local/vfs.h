@@ -67,6 +67,7 @@ struct vfs_room {
 typedef int (*vfs_name_fn)(void *ctx, const char *name);
 
 struct vfs_ops {
+	/* Of what is no file -EISDIR or -EMEDIUMTYPE, at once. */
 	int (*open)(struct vfs *v, const char *path, unsigned flags, struct vfs_file **ret);
 	void (*close)(struct vfs_file *f);
 	/* *ret_n is 0 at the end of the file only. */
