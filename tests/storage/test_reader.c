@@ -377,6 +377,46 @@ static void test_a_missing_block_is_told_and_left_out(void **state)
 	place__fini(&p);
 }
 
+static void count_manifest(void *ctx, enum dcm_log_level level, const char *sentence)
+{
+	*(unsigned *)ctx += level == DCM_LOG_WARNING && strstr(sentence, MANIFEST_PATH);
+}
+
+/* The other copy has all, and `check` says that there is no other one. */
+static void test_half_a_manifest_is_told(void **state)
+{
+	static const struct dcm_select all = { .size = sizeof(all), .from_ms = INT64_MIN, .to_ms = INT64_MAX };
+	(void)state;
+
+	for (int damaged = 0; damaged < 2; damaged++) {
+		struct dcm_batch *batch = make_batch(1, RANDOM_BASE_NS, RANDOM_ONE_PROFILE);
+		struct store *s = NULL;
+		struct vfs_file *f;
+		unsigned n = 0;
+		struct place p;
+		struct view v;
+
+		place__init(&p);
+		write_batch(&p, batch);
+		batch__unref(batch);
+		assert_int_equal(upkeep__seal(p.store, NULL), 0);
+		struct store_options o = options_of(&p);
+		assert_int_equal(vfs__open(p.vfs, MANIFEST_PATH, VFS_WRITE, &f), 0);
+		if (damaged)
+			assert_int_equal(vfs__write(f, "\377\0\377", 3, 100), 0);
+		vfs__close(f);
+		assert_int_equal(reader__open(&p.reader.host, p.vfs, &o, &s, NULL), 0);
+		assert_int_equal(inspect__check(s, count_manifest, &n), 0);
+		assert_int_equal(n, damaged);
+		view__init(&v, &p.reader.host, &all, 1);
+		assert_int_equal(look__take(&v, s), 0);
+		assert_true(v.pieces.n > 0);
+		view__fini(&v);
+		store__close(s);
+		place__fini(&p);
+	}
+}
+
 static void test_without_memory(void **state)
 {
 	struct place p;
@@ -690,6 +730,7 @@ int main(void)
 		cmocka_unit_test(test_a_restored_store_knows_what_it_has),
 		cmocka_unit_test(test_no_store_is_no_store),
 		cmocka_unit_test(test_a_missing_block_is_told_and_left_out),
+		cmocka_unit_test(test_half_a_manifest_is_told),
 		cmocka_unit_test(test_without_memory),
 		cmocka_unit_test(test_at_each_moment),
 		cmocka_unit_test(test_beside_a_writer),

@@ -133,6 +133,17 @@ static int report_lost(struct store *s, dcm_report_fn report, void *ctx)
 	return in_log;
 }
 
+/* Nothing is lost yet; who opens the store to write makes it whole. */
+static void report_manifest(const struct store *s, dcm_report_fn report, void *ctx)
+{
+	if (s->half_manifest)
+		report(ctx, DCM_LOG_WARNING,
+		       MANIFEST_PATH
+		       ": one of its two copies is damaged, and the other one is all there is; "
+		       "look at "
+		       "the disk, and start a daemon on this store, which writes both anew");
+}
+
 /* What was damaged once, and is in no answer any more. */
 static void report_set_aside(struct store *s, dcm_report_fn report, void *ctx)
 {
@@ -166,6 +177,7 @@ int inspect__check(struct store *s, dcm_report_fn report, void *ctx)
 	if (r >= 0)
 		found += report_lost(s, report, ctx);
 	if (r >= 0 && report) {
+		report_manifest(s, report, ctx);
 		report_removals(s, report, ctx);
 		report_set_aside(s, report, ctx);
 	}

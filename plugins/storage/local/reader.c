@@ -141,6 +141,7 @@ static int read_moment(struct opening *g, struct dcm_error *err)
 	bool damaged;
 	int r = manifest__read(&g->manifest, s->vfs, &damaged, err);
 
+	s->half_manifest = r == 0 && damaged;
 	if (r == 0)
 		r = store__take_manifest(s, &g->manifest, err);
 	if (r == 0)

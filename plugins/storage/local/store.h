@@ -75,6 +75,7 @@ struct store {
 	struct store_options options; /* limits and intervals under `lock`: they may be configured anew */
 	struct commit *commit;	      /* NULL when it is only read */
 	bool only_read;		      /* opened by reader.h: nothing is written */
+	bool half_manifest;	      /* then: one of the manifest's two copies is damaged */
 	pthread_mutex_t work;
 	VEC(char *)
 	strays; /* with `work`: files of eras that a process which died has left, and nobody lists */
