@@ -5,6 +5,7 @@
 #include "core/query/engine.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -524,6 +525,13 @@ static int merge_named(struct turn *t, const struct question *q, const struct dc
 		r = come_out(t, merge(t, q, sel, by, b, err));
 	if (r == 0)
 		r = c->host->seal(b, &answer, err);
+	/* What a builder says is for who writes batches. */
+	if (r == -E2BIG && t->budget->max_bytes)
+		error__set(err, r,
+			   "the answer needs more than the %" PRIu64
+			   " bytes that a question may have; ask for a shorter range or fewer "
+			   "series, or raise server.query_memory",
+			   t->budget->max_bytes);
 	c->host->builder_free(b);
 	if (r == 0 && q->diff)
 		compare__set_types(&t->compare, answer);

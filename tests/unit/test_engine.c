@@ -489,6 +489,23 @@ static void test_budgets_have_defaults(void **state)
 	assert_int_equal(mine.deadline_mono_ns, 1000 + 60000000000);
 }
 
+/* Who asks is told what to do, whichever part of the memory was too much. */
+static void test_too_little_memory_is_explained(void **state)
+{
+	CLEANUP(engine__freep) struct engine *e = new_engine(0, 0);
+	struct dcm_error err = DCM_ERROR_INIT;
+	struct dcm_budget little = { .max_bytes = 64 };
+	struct question q = cpu;
+	struct dcm_batch *b = NULL;
+	(void)state;
+
+	q.budget = &little;
+	assert_int_equal(engine__merge(e, &q, &b, NULL, &err), -E2BIG);
+	assert_null(b);
+	assert_non_null(strstr(err.text, "more than the 64 bytes"));
+	assert_non_null(strstr(err.text, "server.query_memory"));
+}
+
 static void test_failures_pass_through(void **state)
 {
 	CLEANUP(engine__freep) struct engine *e = new_engine(0, 0);
@@ -682,6 +699,7 @@ int main(void)
 		cmocka_unit_test(test_lists_need_no_type),
 		cmocka_unit_test(test_labels_count_once),
 		cmocka_unit_test(test_budgets_have_defaults),
+		cmocka_unit_test(test_too_little_memory_is_explained),
 		cmocka_unit_test(test_failures_pass_through),
 		cmocka_unit_test(test_questions_take_turns),
 		cmocka_unit_test(test_calls_of_the_store_are_counted),
