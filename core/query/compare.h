@@ -54,6 +54,7 @@ struct compare_side {
 
 /* Zeroed compares totals, and tests nothing. */
 struct compare {
+	bool is_diff; /* else there is no second side */
 	enum compare_by by;
 	struct compare_side side[2];
 	const char *no_samples; /* why no samples are known, whatever the side; NULL: they may be */

@@ -413,7 +413,7 @@ static int merge(struct turn *t, const struct question *q, const struct dcm_sele
 	struct dcm_store_stat stat = { .size = sizeof(stat) };
 	int r;
 
-	t->compare = (struct compare){ 0 };
+	t->compare = (struct compare){ .is_diff = q->diff };
 	if (q->diff || t->wants_span) {
 		t->budget->side = hear_side;
 		t->budget->side_ctx = &t->compare;

@@ -15,7 +15,11 @@ int walk__init(struct walk *w, const struct frames *frames, const struct filter 
 {
 	const struct dcm_batch *b = frames->batch;
 
-	*w = (struct walk){ .frames = frames, .n_values = b->n_profiles ? b->profiles[0].n_types : 1 };
+	/* An answer of nothing has the columns of the question all the same. */
+	*w = (struct walk){ .frames = frames,
+			    .n_values = b->n_profiles		  ? b->profiles[0].n_types
+					: frames->compare.is_diff ? 2
+								  : 1 };
 	for (uint32_t i = 0; i < b->n_profiles; i++)
 		if (b->profiles[i].n_types != w->n_values || w->n_values > 2)
 			return error__set(err, -EINVAL, "profile %u has %u types: trees and tables compare one or two",

@@ -495,8 +495,30 @@ static void test_what_is_not_known_is_not_guessed(void **state)
 	     (double)count_below(STEADY, 1, NULL, 0) * PERIOD / B_S);
 	near(at(json_object_get(json, "nodes"), "change", 0), NAN);
 	json_decref(json);
-	json_decref(diff(CPU ":delta", "none", CPU ":delta", "none", ""));
-	json_decref(diff(CPU ":delta", "none", CPU ":delta", "none", "&report=functions"));
+}
+
+/* Of two sides without anything the answer has two sides all the same. */
+static void test_both_are_empty(void **state)
+{
+	static const char *const columns[] = { "self",	"total",  "self_b", "total_b",
+					       "delta", "change", "z" };
+	(void)state;
+
+	for (int functions = 0; functions < 2; functions++) {
+		json_t *json = diff(CPU ":delta", "none", CPU ":delta", "none",
+				    functions ? "&report=functions" : "");
+
+		untested(json, "total", "side A has no samples");
+		assert_int_equal(json_array_size(json_object_get(json, "total")), 2);
+		assert_int_equal(json_array_size(json_object_get(json, "filtered")), 2);
+		assert_int_equal(
+			json_array_size(json_object_get(json_object_get(json, "compare"), "sides")), 2);
+		for (size_t i = 0; !functions && i < sizeof(columns) / sizeof(columns[0]); i++)
+			assert_int_equal(json_array_size(json_object_get(
+						 json_object_get(json, "nodes"), columns[i])),
+					 1);
+		json_decref(json);
+	}
 }
 
 static void test_states_and_counters(void **state)
@@ -523,6 +545,7 @@ int main(void)
 		cmocka_unit_test(test_functions_are_as_counted),
 		cmocka_unit_test(test_trees_are_as_counted),
 		cmocka_unit_test(test_what_is_not_known_is_not_guessed),
+		cmocka_unit_test(test_both_are_empty),
 		cmocka_unit_test(test_states_and_counters),
 	};
 
