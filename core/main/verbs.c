@@ -190,9 +190,10 @@ const struct args_verb verbs[] = {
 	  "SELECTOR is as of `decima query`, and may leave the type out: {service_name=\"x\"} are "
 	  "all "
 	  "of them, {} is everything. No answer has what was removed from then on; the disk gives "
-	  "the room back when the store writes that part anew. Backups, and files that outputs "
-	  "wrote, keep what they have. Takes the role admin: over the unix socket as root or the "
-	  "daemon's user, or with a token of that role.",
+	  "the room back when the store writes that part anew. Texts (names of functions, values "
+	  "of labels) stay in a file of eras/ until all profiles of its three days have gone; "
+	  "backups, and files that outputs wrote, keep what they have. Takes the role admin: over "
+	  "the unix socket as root or the daemon's user, or with a token of that role.",
 	  verb__store_remove },
 	{ "convert", "IN OUT", 2, 2, false, OPTIONS(convert_options),
 	  "between pprof, folded, speedscope, (out only) a page of HTML and (in only) perf "
