@@ -202,7 +202,10 @@ if ${CC:-cc} -o "$dir/thread" "$dir/thread.c" -pthread; then
 	running=$!
 	has_two() { [ "$(ls "/proc/$running/task" | wc -l)" -eq 2 ]; }
 	wait_for 20 has_two
-	tid=$(ls "/proc/$running/task" | grep -vx $running)
+	for tid in "/proc/$running/task"/*; do
+		tid=${tid##*/}
+		[ "$tid" = $running ] || break
+	done
 	record -d 1 -p "$tid" >"$dir/out" 2>"$dir/err"
 	expect_status by_thread 2 $?
 	expect by_thread_names_the_process "$tid is a thread of process $running" "$dir/err"
