@@ -40,7 +40,7 @@
 #define RECORD_TYPE "process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta"
 #define DEFAULT_HZ  "99"
 
-enum { DRAIN_S = 10, NOT_RUN = 127 };
+enum { DRAIN_S = 10, NOT_RUN = 127, GROUPS_MAX = 32 };
 
 struct record {
 	const struct args *args;
@@ -52,9 +52,11 @@ struct record {
 	int64_t duration_ns; /* 0: until the command ends or a signal comes */
 	uint32_t max_rows;   /* of the text tree */
 	VEC(int64_t) pids;   /* of --pid */
-	pid_t child;	     /* 0: none */
-	int go_fd;	     /* a byte lets the child run, its end lets it go */
-	int exec_fd;	     /* ends when the child has become the command, or says why it cannot */
+	struct dcm_str group_by[GROUPS_MAX];
+	uint32_t n_group_by;
+	pid_t child; /* 0: none */
+	int go_fd;   /* a byte lets the child run, its end lets it go */
+	int exec_fd; /* ends when the child has become the command, or says why it cannot */
 	int signal_fd;
 	int child_status;
 	bool child_ended;
@@ -530,7 +532,13 @@ static const char *format_of(const char *path, struct dcm_error *err)
 static int write_result(struct record *r, struct dcm_error *err)
 {
 	const char *path = args__get(r->args, "output", NULL), *format = format_of(path, err);
-	struct question q = { .selector = STR(RECORD_TYPE), .from_ms = 0, .to_ms = INT64_MAX / 2000000 };
+	struct question q = {
+		.selector = STR(RECORD_TYPE),
+		.from_ms = 0,
+		.to_ms = INT64_MAX / 2000000,
+		.group_by = r->group_by,
+		.n_group_by = r->n_group_by,
+	};
 	struct buf out = { 0 };
 	int e;
 
@@ -625,6 +633,24 @@ static bool parse_duration(const char *text, int64_t *ret_ns)
 	return units__parse_duration(str__of(text), ret_ns) == 0 && *ret_ns > 0;
 }
 
+/* "comm,pid" */
+static int parse_labels(struct record *r, const char *list, struct dcm_error *err)
+{
+	for (bool more = list != NULL; more;) {
+		uint32_t n = (uint32_t)strcspn(list, ",");
+
+		if (n == 0 || r->n_group_by == GROUPS_MAX)
+			return error__set(err, -EINVAL,
+					  "--group-by %s: give labels with a comma between, %d at "
+					  "most, as in comm,pid",
+					  list, GROUPS_MAX);
+		r->group_by[r->n_group_by++] = (struct dcm_str){ list, n };
+		more = list[n] == ',';
+		list += n + more;
+	}
+	return 0;
+}
+
 /* What is wrong shall be said before the command runs, not when it has ended. */
 static bool read_args(struct record *r)
 {
@@ -642,7 +668,8 @@ static bool read_args(struct record *r)
 			   "there is no command behind --; give one, or -a for the whole machine");
 	else if (args__has(a, "pid") && (args__has(a, "all") || a->n_operands > 0))
 		error__set(&err, -EINVAL, "--pid excludes --all and a command; give one of them");
-	else if (format_of(args__get(a, "output", NULL), &err))
+	else if (parse_labels(r, args__get(a, "group-by", NULL), &err) == 0 &&
+		 format_of(args__get(a, "output", NULL), &err))
 		r->max_rows = (uint32_t)n;
 	if (err.text[0])
 		fprintf(stderr, "decima record: %s\n", err.text);

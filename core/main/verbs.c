@@ -60,6 +60,9 @@ static const struct args_option record_options[] = {
 	  "write .pb.gz (pprof), .folded, .speedscope.json or .html (a page with the flame graph) "
 	  "by the name's end; - is folded on standard output; without it, a flame tree as text" },
 	{ "max-rows", 'n', ARGS_TEXT, "N", NULL, false, "lines of the text tree (default 60)" },
+	{ "group-by", 0, ARGS_TEXT, "L,..", NULL, false,
+	  "the values of these labels (comm, pid, tid, thread_name, cpu, exe, ..) as the first "
+	  "frames; in pprof as labels of the samples" },
 	{ "plugin-path", 0, ARGS_DIR, "DIR[:DIR]", NULL, false, "where plugins are looked for" },
 	{ 0 },
 };

@@ -164,11 +164,21 @@ record -d 1 -p $gone >"$dir/out" 2>"$dir/err"
 expect_status no_such_process 1 $?
 expect no_such_process_is_named "no process $gone" "$dir/err"
 
-"$dir/chain" 15 >/dev/null 2>&1 &
+"$dir/chain" 60 >/dev/null 2>&1 &
 running=$!
 record -d 1 -p $running >"$dir/out" 2>"$dir/err"
 expect_status by_pid 0 $?
 expect by_pid_sees_it main "$dir/out"
+# Whose a stack is, too.
+for name in by.folded by.pb.gz; do
+	record -a -d 1 --group-by comm,pid -o "$dir/$name" 2>"$dir/err"
+	expect_status "group_by_${name#by.}" 0 $?
+done
+expect group_by_is_in_front "comm=chain;pid=$running;" "$dir/by.folded"
+gzip -dc "$dir/by.pb.gz" | strings >"$dir/out"
+expect group_by_is_in_pprof comm "$dir/out"
+record --group-by comm, -- true >"$dir/out" 2>"$dir/err"
+expect_status group_by_nothing 2 $?
 kill $running
 
 # It ends with the last of them.
