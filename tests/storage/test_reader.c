@@ -134,8 +134,10 @@ static bool try_to_read(struct place *p, const char *dir, struct content *ret)
 	int r = reader__open(&p->reader.host, v, &o, &s, &err);
 	if (r && r != -EBUSY)
 		fail_msg("%s", err.text);
-	if (r == 0)
+	if (r == 0) {
+		assert_int_equal(atomic_load(&s->n_frames_lost), 0);
 		content__add_store(ret, s);
+	}
 	store__close(s);
 	vfs_posix__free(v);
 	return r == 0;

@@ -111,14 +111,14 @@ static int copy_file(struct copying *c, const char *name, uint64_t bytes)
 	return r ? r : copy_bytes(c, from, name, bytes);
 }
 
-static int copy_segment(struct copying *c, const struct wal_extent *e)
+/* Up to `end` of what is read beside the process that writes. */
+static int copy_segment(struct copying *c, const struct wal_extent *e, uint64_t end)
 {
-	uint64_t bytes = e->bytes;
+	const uint64_t bytes = e->file ? end : e->bytes;
 
 	wal__path(c->at, e->number);
-	int r = e->file ? wal_extent__measure(e, &bytes) : 0;
-	if (r || bytes == 0) /* one that is being made has no frame yet */
-		return r;
+	if (bytes == 0) /* one that is being made has no frame yet */
+		return 0;
 	return e->file ? copy_bytes(c, e->file, c->at, bytes) : copy_file(c, c->at, bytes);
 }
 
@@ -149,11 +149,41 @@ static bool is_copied(const struct copying *c, const struct replay *log, const s
 	return false;
 }
 
-/* The last frame that a replay of the copy will come to; what comes meanwhile may be copied too. */
-static int find_log_end(const struct copying *c, uint64_t *ret_lsn)
+/* Of a segment of the moment; NULL: it has gone meanwhile. */
+static const struct replay_file *find_file(const struct replay *log, uint64_t number)
+{
+	for (size_t i = 0; i < log->files.n; i++)
+		if (log->files.v[i].number == number)
+			return &log->files.v[i];
+	return NULL;
+}
+
+/* Where its segments end that are copied, of the same moment as the last frame. 0 or -ESTALE. */
+static int find_ends(const struct copying *c, const struct replay *log, uint64_t *ret_ends)
+{
+	const wal_extents *copied = &c->moment->log;
+
+	for (size_t i = 0; i < copied->n; i++) {
+		const struct replay_file *f = find_file(log, copied->v[i].number);
+
+		if (!f && copied->v[i].file)
+			return -ESTALE;
+		ret_ends[i] = f ? replay_file__extent(f) : 0;
+	}
+	return 0;
+}
+
+/*
+ * The last frame that a replay of the copy will come to. What comes meanwhile is not copied: its
+ * frames would call synced what is behind that end.
+ */
+static int find_log_end(const struct copying *c, uint64_t *ret_lsn, uint64_t *ret_ends)
 {
 	struct replay log = { .lost = NULL };
 	int r = replay__scan(&log, c->vfs, NULL);
+
+	if (r == 0)
+		r = find_ends(c, &log, ret_ends);
 
 	if (r == 0)
 		r = replay__each(&log, c->vfs, c->moment->manifest.sealed_lsn, take_none, NULL,
@@ -192,11 +222,12 @@ static int put_log_end(struct copying *c, uint64_t lsn)
 static int copy_log(struct copying *c)
 {
 	const wal_extents *log = &c->moment->log;
+	CLEANUP(mem__freep) uint64_t *ends = mem__zalloc(log->n + 1, sizeof(*ends));
 	uint64_t end_lsn = 0;
-	int r = find_log_end(c, &end_lsn);
+	int r = ends ? find_log_end(c, &end_lsn, ends) : -ENOMEM;
 
 	for (size_t i = 0; r == 0 && i < log->n; i++)
-		r = copy_segment(c, &log->v[i]);
+		r = copy_segment(c, &log->v[i], ends[i]);
 	if (r == 0 && end_lsn > c->moment->manifest.sealed_lsn)
 		r = put_log_end(c, end_lsn);
 	return r;

@@ -65,38 +65,6 @@ int wal_extents__open(struct vfs *v, wal_extents *ret, struct dcm_error *err)
 	return rc ? error__sys(err, rc, WAL_DIR ": cannot open its files") : 0;
 }
 
-/* Behind a head that cannot be read nothing can be: it has the salt. */
-static int find_end(const struct wal_extent *e, const struct buf *b, uint64_t *ret)
-{
-	struct frames_head head;
-	struct frame f;
-	int rc = frames__get_head(b->data ? b->data : (const uint8_t *)"", b->n, &head);
-
-	if (rc == -EPROTONOSUPPORT)
-		return rc;
-	if (rc || head.kind != WAL_KIND || head.number != e->number)
-		return 0;
-	struct frames_cursor c = { .p = b->data, .n = b->n, .head = head };
-	while (frames__next(&c, &f))
-		;
-	*ret = c.end;
-	return 0;
-}
-
-int wal_extent__measure(const struct wal_extent *e, uint64_t *ret_bytes)
-{
-	struct buf b = { 0 };
-	uint64_t bytes = 0;
-	int rc = vfs__read_all(e->file, WAL_FILE_MAX_BYTES, &b);
-
-	if (!rc)
-		rc = find_end(e, &b, &bytes);
-	buf__fini(&b);
-	if (!rc)
-		*ret_bytes = bytes;
-	return rc;
-}
-
 void wal_extents__fini(wal_extents *e)
 {
 	for (size_t i = 0; i < e->n; i++)

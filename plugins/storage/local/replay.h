@@ -57,11 +57,6 @@ typedef VEC(struct wal_extent) wal_extents;
  * errno with a sentence.
  */
 int wal_extents__open(struct vfs *v, wal_extents *ret, struct dcm_error *err);
-/*
- * The bytes of one that is open. A frame that is found was written after all those before it, so
- * when these are read again they are there, whoever writes meanwhile. 0 or a negative errno.
- */
-int wal_extent__measure(const struct wal_extent *e, uint64_t *ret_bytes);
 void wal_extents__fini(wal_extents *e);
 
 /*
