@@ -290,6 +290,7 @@ static void test_backup_answers_alike_and_knows_retries(void **state)
 	if (p->storage.ops->backup(p->storage.instance, dir, &err) < 0)
 		fail_msg("backup: %s", err.text);
 	assert_int_equal(p->storage.ops->backup(p->storage.instance, dir, &err), -EEXIST);
+	assert_non_null(strstr(err.text, "is there already"));
 	assert_true(storage__open(&copy, plugin_file, yaml));
 	compare_stat(&copy, p->sql);
 	for (unsigned i = 0; i < 60; i++)

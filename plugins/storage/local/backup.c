@@ -359,6 +359,9 @@ int backup__copy(struct vfs *v, const struct commit_moment *m, const char *dir, 
 	struct copying c = { .vfs = v, .moment = m, .dir = dir, .buffer = buffer };
 	int r = buffer ? v->ops->mkdir(v, dir) : -ENOMEM;
 
+	if (r == -EEXIST)
+		return error__set(err, r, "backup: %s: is there already; name a directory that is not, in one that is",
+				  dir);
 	if (r)
 		return error__sys(err, r, "backup: %s", dir);
 	r = copy_all(&c);

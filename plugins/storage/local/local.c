@@ -78,10 +78,11 @@ static const struct dcm_option options[] = {
 	  .def = "360h",
 	  .min = "0",
 	  .doc = "Profiles that are older than this, compared with the newest one, are removed, a "
-		 "block at a time; 0 keeps them as long as max_bytes lasts. After a gap of more "
-		 "than a day a day's worth goes each hour, in case the clock was wrong. What comes "
-		 "too old is dropped (profiles_too_old), as is what starts more than a day after "
-		 "the clock (profiles_too_new)." },
+		 "block at a time, once a minute; 0 keeps them as long as max_bytes lasts. After a "
+		 "gap of more than a day a day's worth goes each hour, in case the clock was "
+		 "wrong. "
+		 "What comes too old is dropped (profiles_too_old), as is what starts more than a "
+		 "day after the clock (profiles_too_new)." },
 	{ .name = "retention_by_type",
 	  .type = DCM_OPT_MAP,
 	  .element = DCM_OPT_DURATION,

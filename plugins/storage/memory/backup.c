@@ -186,6 +186,11 @@ int backup__write(struct store *s, const struct dcm_host *host, const char *dir,
 
 	if (mkdir(dir, 0700) < 0) {
 		r = -errno;
+		if (r == -EEXIST)
+			return error__set(err, r,
+					  "backup: %s: is there already; name a directory that is "
+					  "not, in one that is",
+					  dir);
 		return error__sys(err, r, "backup: %s", dir);
 	}
 	/*
