@@ -33,8 +33,15 @@ static void fade(void *ctx, uint64_t id)
 {
 	uint8_t *promise = &((struct ledger *)ctx)->promises[id];
 
-	if (*promise != GONE)
-		*promise = FADING;
+	if (*promise != GONE && *promise != FADING)
+		*promise = LEAVING;
+}
+
+static void replace_all(struct ledger *l, uint8_t old, uint8_t promise)
+{
+	for (uint64_t id = 0; id < l->next_id; id++)
+		if (l->promises[id] == old)
+			l->promises[id] = promise;
 }
 
 static void promise_all(struct ledger *l, unsigned kind, uint8_t promise)
@@ -59,11 +66,12 @@ int ledger__retain(struct ledger *l, void *store)
 {
 	int rc = l->subject->retain(store, fade, l);
 
+	/* What a failed one leaves, no later success makes durable. */
+	replace_all(l, LEAVING, rc ? UNSURE : FADING);
 	if (!rc)
 		rc = l->subject->settle(store);
-	for (uint64_t id = 0; !rc && id < l->next_id; id++)
-		if (l->promises[id] == FADING)
-			l->promises[id] = GONE;
+	if (!rc)
+		replace_all(l, FADING, GONE);
 	return rc;
 }
 

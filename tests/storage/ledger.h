@@ -17,10 +17,11 @@ enum { LEDGER_MAX = 4096 };
 
 enum promise {
 	UNSENT,
-	MAYBE,	/* sent, not acknowledged: there or not */
-	ACKED,	/* must be there */
-	FADING, /* its block was removed, perhaps not for good: there or not */
-	UNSURE, /* a removal of its kind failed: there or not */
+	MAYBE,	 /* sent, not acknowledged: there or not */
+	ACKED,	 /* must be there */
+	LEAVING, /* its block is being removed by the call at work */
+	FADING,	 /* its block was removed, perhaps not for good: there or not */
+	UNSURE,	 /* a removal of its kind or block failed: there or not */
 	/*
 	 * Never acknowledged, and missing after a start. A power cut may bring it back, as it may
 	 * bring back any name that was removed, but not after something newer was acknowledged.
