@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
@@ -51,7 +52,7 @@ struct record {
 	struct separate separate; /* its broker: nothing is given up, since the result is to be written */
 	int64_t duration_ns; /* 0: until the command ends or a signal comes */
 	uint32_t max_rows;   /* of the text tree */
-	VEC(int64_t) pids;   /* of --pid */
+	VEC(int) pid_fds;    /* of --pid */
 	struct dcm_str group_by[GROUPS_MAX];
 	uint32_t n_group_by;
 	pid_t child; /* 0: none */
@@ -140,8 +141,10 @@ static int release_command(struct record *r, struct dcm_error *err)
 
 static void reap(struct record *r)
 {
-	if (r->child && !r->child_ended && waitpid(r->child, &r->child_status, WNOHANG) == r->child)
-		r->child_ended = true;
+	pid_t got = r->child && !r->child_ended ? waitpid(r->child, &r->child_status, WNOHANG) : 0;
+
+	if (got == r->child || (got < 0 && errno == ECHILD))
+		r->child_ended = r->child != 0;
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -247,12 +250,30 @@ static int64_t process_of(int64_t id)
 	return pid;
 }
 
+/* So that its end is seen, whoever has its number afterwards. */
+static int watch_pid(struct record *r, int64_t pid, struct dcm_error *err)
+{
+	int fd = pidfd_open((pid_t)pid, 0);
+
+	if (fd < 0 && errno == ESRCH)
+		return error__set(err, -ESRCH, "--pid: there is no process %lld; see ps -e",
+				  (long long)pid);
+	if (fd < 0)
+		return error__sys(err, -errno, "--pid: process %lld cannot be watched", (long long)pid);
+	if (!vec__push(&r->pid_fds, fd)) {
+		close(fd);
+		return error__nomem(err);
+	}
+	return 0;
+}
+
 /* "12,34" and their children appended to the list of pids. */
 static int add_pids(struct record *r, struct buf *text, const char *list, struct dcm_error *err)
 {
 	for (bool more = true; more;) {
 		size_t n = strcspn(list, ",");
 		int64_t pid, process;
+		int e;
 
 		if (units__parse_int((struct dcm_str){ list, (uint32_t)n }, "", &pid) < 0 ||
 		    pid <= 0 || pid > INT32_MAX)
@@ -260,14 +281,14 @@ static int add_pids(struct record *r, struct buf *text, const char *list, struct
 					  "--pid: \"%.*s\" is no process id; give "
 					  "numbers with a comma between, as in -p 12,34",
 					  (int)n, list);
-		if (kill((pid_t)pid, 0) < 0 && errno == ESRCH)
-			return error__set(err, -ESRCH, "--pid: there is no process %lld; see ps -e",
-					  (long long)pid);
 		process = process_of(pid);
 		if (process && process != pid)
 			return error__set(err, -EINVAL, "--pid: %lld is a thread of process %lld; give the process",
 					  (long long)pid, (long long)process);
-		if (add_family(text, pid) < 0 || !vec__push(&r->pids, pid))
+		e = watch_pid(r, pid, err);
+		if (e < 0)
+			return e;
+		if (add_family(text, pid) < 0)
 			return error__nomem(err);
 		more = list[n] == ',';
 		list += n + more;
@@ -348,15 +369,26 @@ static int make_graph(struct record *r, struct dcm_error *err)
  * Sampling
  */
 
+/* nohup ignores one, a script's background job the other: a signal that is blocked would come all the same. */
+static void add_heeded(sigset_t *set, int signal)
+{
+	struct sigaction before;
+
+	if (sigaction(signal, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+		sigaddset(set, signal);
+}
+
 static int catch_signals(struct record *r, struct dcm_error *err)
 {
 	sigset_t set;
 
+	/* Ignored, children would go without a word. */
+	signal(SIGCHLD, SIG_DFL);
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGQUIT);
 	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
+	add_heeded(&set, SIGHUP);
+	add_heeded(&set, SIGQUIT);
 	sigaddset(&set, SIGCHLD);
 	pthread_sigmask(SIG_BLOCK, &set, &r->old_mask);
 	r->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -385,10 +417,13 @@ static bool told_to_end(struct record *r)
 /* None of those that --pid named is there any more. */
 static bool pids_have_ended(const struct record *r)
 {
-	for (size_t i = 0; i < r->pids.n; i++)
-		if (kill((pid_t)r->pids.v[i], 0) == 0 || errno != ESRCH)
+	for (size_t i = 0; i < r->pid_fds.n; i++) {
+		struct pollfd p = { .fd = r->pid_fds.v[i], .events = POLLIN };
+
+		if (poll(&p, 1, 0) == 0)
 			return false;
-	return r->pids.n > 0;
+	}
+	return r->pid_fds.n > 0;
 }
 
 /* To somebody who looks on. */
@@ -707,7 +742,9 @@ int verb__record(const struct args *a)
 		_exit(status);
 	graph__free(r.graph);
 	separate__fini(&r.separate);
-	vec__fini(&r.pids);
+	for (size_t i = 0; i < r.pid_fds.n; i++)
+		close(r.pid_fds.v[i]);
+	vec__fini(&r.pid_fds);
 	loader__free(r.loader);
 	stats__free(r.stats);
 	fd__close(r.signal_fd);

@@ -94,7 +94,12 @@ expect_status no_command 2 $?
 expect no_command_is_said 'there is no command behind --' "$dir/err"
 
 # The time is over first: nothing is left behind, and the status is the command's.
-record -d 1 -o "$dir/time.folded" -- sh -c 'sleep 3; echo ended; exit 7' >"$dir/out" 2>"$dir/err"
+mkfifo "$dir/word"
+record -d 1 -o "$dir/time.folded" -- sh -c 'cat "$0"; echo ended; exit 7' "$dir/word" >"$dir/out" 2>"$dir/err" &
+recorder=$!
+wait_for 60 grep -q 'waiting for sh' "$dir/err"
+echo go >"$dir/word"
+wait $recorder
 expect_status time_over 7 $?
 expect time_over_waits ended "$dir/out"
 expect time_over_is_said 'waiting for sh (process ' "$dir/err"
@@ -110,19 +115,30 @@ hung_up() {
 hung_up -- sh -c 'trap "echo told; exit 9" HUP; echo begun; sleep 20 & wait'
 expect_status hung_up 9 $?
 expect hung_up_goes_on told "$dir/out"
-"$dir/chain" 30 >/dev/null 2>&1 &
+# samples RECORDER: its events are there
+samples() { find "/proc/$1/fd" -lname '*perf_event*' 2>/dev/null | grep -q .; }
+"$dir/chain" 120 >/dev/null 2>&1 &
 running=$!
 for signal in HUP QUIT; do
 	rm -f "$dir/signal.folded"
 	# An interactive shell's: scripts start background commands with SIGQUIT ignored.
 	env --default-signal=QUIT "$decima" record --plugin-path "$plugins" -p $running -o "$dir/signal.folded" 2>"$dir/err" &
 	recorder=$!
-	sleep 2
+	wait_for 60 samples $recorder
+	sleep 1
 	kill -$signal $recorder
 	wait $recorder
 	expect_status "ended_by_$signal" 0 $?
 	expect "ended_by_${signal}_writes" spin "$dir/signal.folded"
 done
+nohup "$decima" record --plugin-path "$plugins" -d 6 -p $running -o "$dir/nohup.folded" 2>"$dir/err" &
+recorder=$!
+wait_for 60 samples $recorder
+kill -HUP $recorder
+sleep 0.5
+if kill -0 $recorder; then ok nohup_is_heeded; else not_ok nohup_is_heeded "it has ended: $(cat "$dir/err")"; fi
+wait $recorder
+expect_status nohup_ends_in_time 0 $?
 kill $running
 
 # With its descriptors closed, what it opens first must not get what is printed.
@@ -133,14 +149,17 @@ timeout 30 "$decima" record --plugin-path "$plugins" -F 999 -d 1 -a 1>&- 2>"$dir
 expect_status closed_output 1 $?
 expect closed_output_is_said 'Bad file descriptor' "$dir/err"
 
-# What it spends on giving back its memory comes behind its end.
+# What it spends on giving back its memory comes behind its end: from Linux 6.16 on behind its exit event, too.
 cat >"$dir/large.c" <<'END'
-#include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 int main(void)
 {
-	volatile char *p = malloc(768u << 20);
-	for (unsigned i = 0; p && i < 768u << 20; i += 4096)
+	volatile char *p = mmap(NULL, 768u << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p == MAP_FAILED)
+		return 1;
+	madvise((void *)p, 768u << 20, MADV_NOHUGEPAGE);
+	for (unsigned i = 0; i < 768u << 20; i += 4096)
 		p[i] = 1;
 	_exit(0);
 }
@@ -182,11 +201,21 @@ expect_status group_by_nothing 2 $?
 kill $running
 
 # It ends with the last of them.
-"$dir/chain" 1 >/dev/null 2>&1 &
+samples_below() { samples "$(pgrep -P "$1")"; }
+"$dir/chain" 120 >/dev/null 2>&1 &
 first=$!
-"$dir/chain" 2 >/dev/null 2>&1 &
+"$dir/chain" 120 >/dev/null 2>&1 &
 running=$!
-timeout 60 "$decima" record --plugin-path "$plugins" -p $first,$running -o "$dir/ended.folded" 2>"$dir/err"
+timeout 60 "$decima" record --plugin-path "$plugins" -p $first,$running -o "$dir/ended.folded" 2>"$dir/err" &
+recorder=$!
+# timeout's child
+wait_for 60 samples_below $recorder
+sleep 1
+kill $first
+sleep 1.5
+if kill -0 $recorder; then ok one_pid_is_left; else not_ok one_pid_is_left "it has ended: $(cat "$dir/err")"; fi
+kill $running
+wait $recorder
 expect_status pids_end 0 $?
 expect pids_end_writes spin "$dir/ended.folded"
 

@@ -29,7 +29,7 @@
 #include "tests/unit/folder.h"
 
 #define SECOND	 INT64_C(1000000000)
-#define PATIENCE (SECOND / 5)
+#define PATIENCE (2 * SECOND) /* what does not hang is done in it on the slowest machine */
 DEFINE_FOLDER(dir, "perf-map-errands", 0700);
 
 /* --- a file system that does not answer --- */
@@ -191,7 +191,7 @@ static void test_what_hangs_is_left_behind(void **state)
 /* No file system of many that hang takes more than its share, and there is an end of them. */
 static void test_so_many_hang_and_no_more(void **state)
 {
-	struct errands *e = errands__new(PATIENCE / 10);
+	struct errands *e = errands__new(PATIENCE / 4);
 	struct errand *left[ERRANDS_STUCK_MAX + 1];
 	int fd = make_file("full", "x");
 
@@ -205,7 +205,11 @@ static void test_so_many_hang_and_no_more(void **state)
 		left[i]->kind = ERRAND_READ;
 		left[i]->n = 16;
 		struct errand *j = left[i];
-		assert_int_equal(errands__make(e, &j, &copy), -ETIMEDOUT);
+		ssize_t n;
+		do /* on a machine that gives its thread no time at all, nothing hangs */
+			n = errands__make(e, &j, &copy);
+		while (n == -EAGAIN);
+		assert_int_equal(n, -ETIMEDOUT);
 		left[i]->dev = UINT64_MAX - (uint64_t)i;
 	}
 	assert_int_equal(errands__stat(e).n_stuck, ERRANDS_STUCK_MAX);
