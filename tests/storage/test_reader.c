@@ -658,6 +658,58 @@ static void test_at_each_moment(void **state)
 	}
 }
 
+/* ---- while somebody seals during each block's copy ---- */
+
+/* On another file system: blocks are copied, which takes long enough for a seal. */
+static int sealed_link(struct vfs *v, const char *from, const char *to)
+{
+	struct meddled *m = (struct meddled *)v;
+	(void)from;
+	(void)to;
+
+	m->n_calls++;
+	meddle(m->place, SEAL);
+	return -EXDEV;
+}
+
+/* What a segment has is copied when its name has gone, and nothing twice. */
+static void test_seals_during_the_copy_do_not_begin_it_again(void **state)
+{
+	struct content there = { 0 };
+	struct dcm_error err = DCM_ERROR_INIT;
+	char copy[80];
+	struct place p;
+	(void)state;
+
+	place__init(&p);
+	for (int i = 0; i < 7; i++) {
+		write_next(&p);
+		if (i % 2)
+			assert_int_equal(upkeep__seal(p.store, NULL), 0);
+	}
+	struct vfs_ops ops = *p.vfs->ops; /* of files, which are the inner one's */
+	struct meddled m = { .vfs = { &ops }, .inner = p.vfs, .place = &p };
+	const uint32_t n = atomic_load(&p.n_acknowledged);
+	const size_t n_blocks = p.store->blocks.n;
+	ops.open = meddled_open;
+	ops.list = meddled_list;
+	ops.mkdir = meddled_mkdir;
+	ops.rmdir = meddled_rmdir;
+	ops.unlink = meddled_unlink;
+	ops.sync_dir = meddled_sync_dir;
+	ops.link = sealed_link;
+	snprintf(copy, sizeof(copy), "%s.copy", p.dir);
+	if (reader__backup(&m.vfs, copy, &err))
+		fail_msg("%s", err.text);
+	assert_true(n_blocks >= 2);
+	assert_int_equal(atomic_load(&p.n_acknowledged), n + n_blocks);
+	read_content(&p, copy, &there);
+	must_have(&p, &there, n, 0);
+	content__fini(&there);
+	remove_dir(p.vfs, copy);
+	place__fini(&p);
+}
+
 /* ---- while somebody does ---- */
 
 static void *write_all(void *ctx)
@@ -735,6 +787,7 @@ int main(void)
 		cmocka_unit_test(test_half_a_manifest_is_told),
 		cmocka_unit_test(test_without_memory),
 		cmocka_unit_test(test_at_each_moment),
+		cmocka_unit_test(test_seals_during_the_copy_do_not_begin_it_again),
 		cmocka_unit_test(test_beside_a_writer),
 	};
 

@@ -2,8 +2,10 @@
 /*
  * plugins/storage/local/backup.c - a directory that is the store as of one moment
  *
- * Blocks come first, because beside the process that writes they go the soonest: the log's segments
- * are open there.
+ * Where the log ends is looked for first: that reads segments by their names, which beside the
+ * process that writes go with any seal, and as long as nothing is copied beginning again costs
+ * little. Then come blocks, whose names are all there is of them. The log's segments are last: they
+ * are open there, and what is in them up to that end never changes.
  */
 #include "plugins/storage/local/backup.h"
 
@@ -25,6 +27,8 @@ struct copying {
 	const struct commit_moment *moment;
 	const char *dir;
 	uint8_t *buffer;	   /* [COPY_BYTES] */
+	uint64_t *ends;		   /* of moment->log that is open, of the same moment as end_lsn */
+	uint64_t end_lsn;	   /* the last frame of the copy's log; 0 without one */
 	char at[BLOCK_PATH_BYTES]; /* the file at hand */
 };
 
@@ -158,8 +162,8 @@ static const struct replay_file *find_file(const struct replay *log, uint64_t nu
 	return NULL;
 }
 
-/* Where its segments end that are copied, of the same moment as the last frame. 0 or -ESTALE. */
-static int find_ends(const struct copying *c, const struct replay *log, uint64_t *ret_ends)
+/* 0 or -ESTALE. */
+static int find_ends(struct copying *c, const struct replay *log)
 {
 	const wal_extents *copied = &c->moment->log;
 
@@ -168,7 +172,7 @@ static int find_ends(const struct copying *c, const struct replay *log, uint64_t
 
 		if (!f && copied->v[i].file)
 			return -ESTALE;
-		ret_ends[i] = f ? replay_file__extent(f) : 0;
+		c->ends[i] = f ? replay_file__extent(f) : 0;
 	}
 	return 0;
 }
@@ -177,23 +181,21 @@ static int find_ends(const struct copying *c, const struct replay *log, uint64_t
  * The last frame that a replay of the copy will come to. What comes meanwhile is not copied: its
  * frames would call synced what is behind that end.
  */
-static int find_log_end(const struct copying *c, uint64_t *ret_lsn, uint64_t *ret_ends)
+static int find_log_end(struct copying *c)
 {
 	struct replay log = { .lost = NULL };
 	int r = replay__scan(&log, c->vfs, NULL);
 
 	if (r == 0)
-		r = find_ends(c, &log, ret_ends);
-
+		r = find_ends(c, &log);
 	if (r == 0)
 		r = replay__each(&log, c->vfs, c->moment->manifest.sealed_lsn, take_none, NULL,
 				 NULL, NULL, NULL);
-	*ret_lsn = 0;
 	for (size_t i = 0; r == 0 && i < log.frames.n; i++) {
 		const struct replay_frame *f = &log.frames.v[i];
 
-		if (f->lsn <= log.tail_lsn && f->lsn > *ret_lsn && is_copied(c, &log, f))
-			*ret_lsn = f->lsn;
+		if (f->lsn <= log.tail_lsn && f->lsn > c->end_lsn && is_copied(c, &log, f))
+			c->end_lsn = f->lsn;
 	}
 	replay__fini(&log);
 	return r;
@@ -222,14 +224,12 @@ static int put_log_end(struct copying *c, uint64_t lsn)
 static int copy_log(struct copying *c)
 {
 	const wal_extents *log = &c->moment->log;
-	CLEANUP(mem__freep) uint64_t *ends = mem__zalloc(log->n + 1, sizeof(*ends));
-	uint64_t end_lsn = 0;
-	int r = ends ? find_log_end(c, &end_lsn, ends) : -ENOMEM;
+	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < log->n; i++)
-		r = copy_segment(c, &log->v[i], ends[i]);
-	if (r == 0 && end_lsn > c->moment->manifest.sealed_lsn)
-		r = put_log_end(c, end_lsn);
+		r = copy_segment(c, &log->v[i], c->ends[i]);
+	if (r == 0 && c->end_lsn > c->moment->manifest.sealed_lsn)
+		r = put_log_end(c, c->end_lsn);
 	return r;
 }
 
@@ -356,15 +356,18 @@ void backup__discard(struct vfs *v, const char *dir)
 int backup__copy(struct vfs *v, const struct commit_moment *m, const char *dir, struct dcm_error *err)
 {
 	CLEANUP(mem__freep) uint8_t *buffer = malloc(COPY_BYTES);
-	struct copying c = { .vfs = v, .moment = m, .dir = dir, .buffer = buffer };
-	int r = buffer ? v->ops->mkdir(v, dir) : -ENOMEM;
+	CLEANUP(mem__freep) uint64_t *ends = mem__zalloc(m->log.n + 1, sizeof(*ends));
+	struct copying c = { .vfs = v, .moment = m, .dir = dir, .buffer = buffer, .ends = ends };
+	int r = buffer && ends ? v->ops->mkdir(v, dir) : -ENOMEM;
 
 	if (r == -EEXIST)
 		return error__set(err, r, "backup: %s: is there already; name a directory that is not, in one that is",
 				  dir);
 	if (r)
 		return error__sys(err, r, "backup: %s", dir);
-	r = copy_all(&c);
+	r = find_log_end(&c);
+	if (r == 0)
+		r = copy_all(&c);
 	if (r == 0)
 		return 0;
 	backup__discard(v, dir);

@@ -5,7 +5,8 @@
  * What makes the moment is a manifest, and how far the log went then. Of it the copy gets, as
  * bytes:
  *
- *	wal/       every segment, up to the end of what was synced; so LSNs, removals and batch ids mean what they did
+ *	wal/       every segment, up to the end of what was synced; so LSNs, removals and batch ids mean what they did;
+ *	           and behind them, where frames are beyond the blocks, one without frames that says where the log ends
  *	eras/      the records that the manifest promises
  *	blocks/    the manifest's: second names where the file system can do that, bytes elsewhere
  *	MANIFEST   as the last, when all of that is durable: a directory without it is no store
@@ -24,7 +25,8 @@
 /*
  * Makes `dir`, which must not exist, a store of that moment; `dir` is absolute, or in the vfs. 0
  * and all of it is durable; or a negative errno with a sentence, and nothing is left behind.
- * -ENOENT: a file has gone meanwhile.
+ * -ESTALE: a segment of the log has gone since the moment, and nothing was copied yet. -ENOENT:
+ * another file has gone meanwhile.
  */
 int backup__copy(struct vfs *v, const struct commit_moment *m, const char *dir, struct dcm_error *err);
 

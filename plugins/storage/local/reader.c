@@ -209,7 +209,8 @@ int reader__open(const struct dcm_host *host, struct vfs *v, const struct store_
 
 /*
  * Segments that are open when the manifest is still the one that was read have all that it lacks,
- * and nothing takes them away any more. -ESTALE: there are other frames in blocks by now.
+ * and nothing takes away what is in them. Their names may go; a copy needs those once more, before
+ * it copies anything. -ESTALE: there are other frames in blocks by now.
  */
 static int find_moment(struct vfs *v, struct commit_moment *m, struct dcm_error *err)
 {
