@@ -710,6 +710,38 @@ static void test_seals_during_the_copy_do_not_begin_it_again(void **state)
 	place__fini(&p);
 }
 
+static int no_segment(struct vfs *v, const char *path, unsigned flags, struct vfs_file **ret)
+{
+	if (flags == VFS_READ && strncmp(path, WAL_DIR "/", sizeof(WAL_DIR)) == 0)
+		return -EIO;
+	return meddled_open(v, path, flags, ret);
+}
+
+static void test_a_log_that_cannot_be_read_is_named(void **state)
+{
+	struct dcm_error err = DCM_ERROR_INIT;
+	char copy[80];
+	struct place p;
+	(void)state;
+
+	place__init(&p);
+	write_next(&p);
+	struct vfs_ops ops = *p.vfs->ops;
+	struct meddled m = { .vfs = { &ops }, .inner = p.vfs, .place = &p };
+	ops.open = no_segment;
+	ops.list = meddled_list;
+	ops.mkdir = meddled_mkdir;
+	ops.rmdir = meddled_rmdir;
+	ops.unlink = meddled_unlink;
+	snprintf(copy, sizeof(copy), "%s.copy", p.dir);
+	assert_int_equal(copy_store(&p, &m.vfs, COPY_OWN, copy, &err), -EIO);
+	if (strncmp(err.text, "backup: " WAL_DIR "/", 12) != 0 ||
+	    !strstr(err.text, "repair the disk"))
+		fail_msg("%s", err.text);
+	assert_int_equal(access(copy, F_OK), -1);
+	place__fini(&p);
+}
+
 /* ---- while somebody does ---- */
 
 static void *write_all(void *ctx)
@@ -788,6 +820,7 @@ int main(void)
 		cmocka_unit_test(test_without_memory),
 		cmocka_unit_test(test_at_each_moment),
 		cmocka_unit_test(test_seals_during_the_copy_do_not_begin_it_again),
+		cmocka_unit_test(test_a_log_that_cannot_be_read_is_named),
 		cmocka_unit_test(test_beside_a_writer),
 	};
 

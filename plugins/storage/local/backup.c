@@ -163,7 +163,7 @@ static const struct replay_file *find_file(const struct replay *log, uint64_t nu
 }
 
 /* 0 or -ESTALE. */
-static int find_ends(struct copying *c, const struct replay *log)
+static int find_ends(struct copying *c, const struct replay *log, struct dcm_error *err)
 {
 	const wal_extents *copied = &c->moment->log;
 
@@ -171,7 +171,7 @@ static int find_ends(struct copying *c, const struct replay *log)
 		const struct replay_file *f = find_file(log, copied->v[i].number);
 
 		if (!f && copied->v[i].file)
-			return -ESTALE;
+			return error__set(err, -ESTALE, WAL_DIR ": changed while it was read; try again");
 		c->ends[i] = f ? replay_file__extent(f) : 0;
 	}
 	return 0;
@@ -181,16 +181,16 @@ static int find_ends(struct copying *c, const struct replay *log)
  * The last frame that a replay of the copy will come to. What comes meanwhile is not copied: its
  * frames would call synced what is behind that end.
  */
-static int find_log_end(struct copying *c)
+static int find_log_end(struct copying *c, struct dcm_error *err)
 {
 	struct replay log = { .lost = NULL };
-	int r = replay__scan(&log, c->vfs, NULL);
+	int r = replay__scan(&log, c->vfs, err);
 
 	if (r == 0)
-		r = find_ends(c, &log);
+		r = find_ends(c, &log, err);
 	if (r == 0)
 		r = replay__each(&log, c->vfs, c->moment->manifest.sealed_lsn, take_none, NULL,
-				 NULL, NULL, NULL);
+				 NULL, NULL, err);
 	for (size_t i = 0; r == 0 && i < log.frames.n; i++) {
 		const struct replay_frame *f = &log.frames.v[i];
 
@@ -365,13 +365,14 @@ int backup__copy(struct vfs *v, const struct commit_moment *m, const char *dir, 
 				  dir);
 	if (r)
 		return error__sys(err, r, "backup: %s", dir);
-	r = find_log_end(&c);
-	if (r == 0)
-		r = copy_all(&c);
-	if (r == 0)
-		return 0;
-	backup__discard(v, dir);
-	return error__sys(err, r, "backup: %s%s%s", dir, *c.at ? ": " : "", c.at);
+	r = find_log_end(&c, err);
+	if (r)
+		error__prefix(err, "backup");
+	else if ((r = copy_all(&c)) != 0)
+		error__sys(err, r, "backup: %s%s%s", dir, *c.at ? ": " : "", c.at);
+	if (r)
+		backup__discard(v, dir);
+	return r;
 }
 
 int backup__make(struct vfs *v, struct commit *c, const char *dir, struct dcm_error *err)
