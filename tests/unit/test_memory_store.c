@@ -198,6 +198,31 @@ static void test_options_change_while_it_runs(void **state)
 	storage__close(&s);
 }
 
+static void note_sentence(void *ctx, enum dcm_log_level level, const char *sentence)
+{
+	(void)level;
+	snprintf(ctx, sizeof(((struct dcm_error *)0)->text), "%s", sentence);
+}
+
+/* Before it runs, and when it is to. */
+static void test_nothing_is_not_read(void **state)
+{
+	struct config c = { .max_bytes = 1 << 20, .read_only = true };
+	const struct dcm_lifecycle *life = dcm_plugin_entry()->lifecycle;
+	struct dcm_error err = DCM_ERROR_INIT, told = DCM_ERROR_INIT;
+	struct storage s;
+	(void)state;
+
+	assert_false(storage__open_plugin(&s, dcm_plugin_entry(), "{ read_only: true }", &err));
+	assert_string_equal(err.text, "read_only: needs path; name the backup to read");
+	life->preflight(NULL, &c, note_sentence, told.text);
+	assert_string_equal(told.text, err.text);
+	told.text[0] = '\0';
+	c.read_only = false;
+	life->preflight(NULL, &c, note_sentence, told.text);
+	assert_string_equal(told.text, "");
+}
+
 static void test_wrong_questions_are_refused(void **state)
 {
 	struct storage s;
@@ -544,6 +569,7 @@ int main(void)
 		cmocka_unit_test(test_retention_follows_the_newest_and_the_clock),
 		cmocka_unit_test(test_dead_stacks_are_given_back),
 		cmocka_unit_test(test_options_change_while_it_runs),
+		cmocka_unit_test(test_nothing_is_not_read),
 		cmocka_unit_test(test_wrong_questions_are_refused),
 		cmocka_unit_test(test_damaged_directories_are_refused),
 		cmocka_unit_test(test_what_is_only_read_does_not_expire),

@@ -80,7 +80,7 @@ static const struct dcm_option options[] = {
 	  .flags = DCM_OPT_RESTART,
 	  .doc = "Answers from `path` as it is: nothing is stored, and nothing removed, however "
 		 "old "
-		 "or large it is. What --data DIR of commands does." },
+		 "or large it is. What --data DIR of commands does. Needs `path`." },
 };
 static const struct dcm_table table = DCM_TABLE(struct config, options);
 
@@ -100,6 +100,14 @@ struct memory {
 static int64_t now_ms(const struct memory *m)
 {
 	return m->host->real_ns(m->host) / 1000000;
+}
+
+/* Without a backup it would be empty for good. */
+static int check_config(const struct config *c, struct dcm_error *err)
+{
+	return c->read_only && !c->path
+		       ? error__set(err, -EINVAL, "read_only: needs path; name the backup to read")
+		       : 0;
 }
 
 /* What is only read is there whole, whatever a store that is written to may keep. */
@@ -172,9 +180,10 @@ static int open_memory(const struct dcm_host *host, const void *config, void **r
 	const struct config *c = config;
 	struct memory *m = NEW(struct memory);
 	CLEANUP(stopp) void *guard = m;
+	int r = m ? check_config(c, err) : error__nomem(err);
 
-	if (!m)
-		return error__nomem(err);
+	if (r < 0)
+		return r;
 	m->ask = (struct ask){ .host = host, .take = take };
 	m->host = host;
 	m->read_only = c->read_only;
@@ -188,7 +197,7 @@ static int open_memory(const struct dcm_host *host, const void *config, void **r
 		"Profiles in the store; one of several types counts once for each.");
 	m->expired = host->metric(host, DCM_COUNTER, "storage_expired_profiles_total",
 				  "Profiles removed because they were older than the retention.");
-	int r = c->path ? load(m, err) : 0;
+	r = c->path ? load(m, err) : 0;
 	if (r < 0)
 		return r;
 	publish(m, &(struct store_news){ 0 });
@@ -203,9 +212,13 @@ static void preflight(const struct dcm_host *host, const void *config, dcm_repor
 	struct dcm_error err = DCM_ERROR_INIT;
 
 	(void)host;
-	if (!c->path || backup__look(c->path, &err) == 0)
+	int r = check_config(c, &err);
+	if (r == 0 && c->path) {
+		r = backup__look(c->path, &err);
+		error__prefix(&err, "path");
+	}
+	if (r == 0)
 		return;
-	error__prefix(&err, "path");
 	report(ctx, DCM_LOG_ERROR, err.text);
 }
 
