@@ -138,18 +138,17 @@ static unsigned wanted_numbers(const struct walk *w)
 	return label_sets ? (unsigned)PIECE_LABEL_SETS : 0;
 }
 
-static int get_numbers(struct walk *w, const struct view_piece *p, unsigned want)
+int walk__numbers(struct walk *w, const struct view_piece *p, unsigned want, struct piece_numbers *ret)
 {
 	const struct dict_counts *c = &w->view->eras.v[p->place.era].counts;
-	int r = judge(w, p, p->piece.ops->numbers(w->reader, &p->piece, want, &w->numbers));
+	void *reader = walk__reader(w, p->piece.ops);
+	int r = reader ? p->piece.ops->numbers(reader, &p->piece, want, ret) : -ENOMEM;
 
-	if (r < 0)
-		return r;
-	if ((!w->numbers.stacks || ascends_below(w->numbers.stacks, w->numbers.n_stacks, c->stacks)) &&
-	    (!w->numbers.label_sets ||
-	     ascends_below(w->numbers.label_sets, w->numbers.n_label_sets, c->label_sets)))
-		return 0;
-	return judge(w, p, -EBADMSG);
+	if (r == 0 &&
+	    ((ret->stacks && !ascends_below(ret->stacks, ret->n_stacks, c->stacks)) ||
+	     (ret->label_sets && !ascends_below(ret->label_sets, ret->n_label_sets, c->label_sets))))
+		r = -EBADMSG;
+	return judge(w, p, r);
 }
 
 static int open_piece(struct walk *w, const struct view_piece *p)
@@ -161,7 +160,7 @@ static int open_piece(struct walk *w, const struct view_piece *p)
 	if (!w->reader)
 		return -ENOMEM;
 	w->numbers = (struct piece_numbers){ 0 };
-	r = get_numbers(w, p, wanted_numbers(w));
+	r = walk__numbers(w, p, wanted_numbers(w), &w->numbers);
 	if (r == 0)
 		r = match__row(w->match, 0, &w->empty_group);
 	if (r < 0)
@@ -340,7 +339,7 @@ static int walk_span(struct walk *w, const struct walk_span *s)
 	}
 	/* Spans need no stacks' numbers: these are asked for when there are rows to be told of. */
 	if (r == 0 && (w->user->stacks || w->increases) && !w->numbers.stacks)
-		r = get_numbers(w, p, wanted_numbers(w) | PIECE_STACKS);
+		r = walk__numbers(w, p, wanted_numbers(w) | PIECE_STACKS, &w->numbers);
 	if (r == 0)
 		r = walk__profiles(w, PIECE_WANT_ROWS | PIECE_WANT_SPANS);
 	if (r == 0)

@@ -41,6 +41,11 @@ int walk__collect(struct walk *w, const struct piece_rows *rows, uint32_t n,
 int walk__collected(struct walk *w);
 
 /* walk.c */
+/*
+ * A piece's numbers, all of which its era's dictionary has. 0, -ENOMEM; -EBADMSG: it is left out.
+ * `want` as of struct piece_ops.
+ */
+int walk__numbers(struct walk *w, const struct view_piece *p, unsigned want, struct piece_numbers *ret);
 int walk__tell(struct walk *w, bool begins, uint32_t n, const struct walk_head *head);
 int walk__tell_empty(struct walk *w, const struct walk_head *head);
 

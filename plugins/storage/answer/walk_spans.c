@@ -128,16 +128,15 @@ static int ignore_rows(void *ctx, const struct piece_rows *rows)
 	return 0;
 }
 
-/* Whether the piece's last profile can be read. */
+/* Whether the piece's last profile can be read, and the dictionary has what it refers to. */
 static int try_last(struct walk *w, struct view_piece *p)
 {
-	void *reader = walk__reader(w, p->piece.ops);
-	const unsigned numbers = PIECE_STACKS | PIECE_LABEL_SETS;
-	struct piece_numbers ignored;
-	int r = reader ? p->piece.ops->numbers(reader, &p->piece, numbers, &ignored) : -ENOMEM;
+	struct piece_numbers ignored = { 0 };
+	int r = walk__numbers(w, p, PIECE_STACKS | PIECE_LABEL_SETS, &ignored);
 
 	if (r == 0)
-		r = p->piece.ops->rows(reader, &p->piece, p->piece.n_profiles - 1, 1, ignore_rows, NULL);
+		r = p->piece.ops->rows(walk__reader(w, p->piece.ops), &p->piece,
+				       p->piece.n_profiles - 1, 1, ignore_rows, NULL);
 	if (r == -EBADMSG)
 		view__leave_out(w->view, p, r);
 	return r;
