@@ -47,7 +47,6 @@ const volatile __u8 with_user_stack = 1;
 const volatile __u8 with_tables = 1; /* otherwise by frame pointers alone */
 const volatile __u8 with_pid_filter;
 const volatile __u8 with_comm_filter;
-const volatile __u8 follow_children;
 const volatile __u64 wakeup_bytes = ~0ull; /* waiting in the ring, beyond which the reader is woken */
 
 /* What user space may change while we run, through the mapping of .data. */
@@ -180,6 +179,17 @@ static __always_inline __u64 seen_tag(__u32 pid, __u64 exec_id)
 	return (__u64)pid << 32 | (__u32)exec_id;
 }
 
+/*
+ * Named by user space, or a child of such. One that has the pid of a child which ended unnoticed is
+ * not: kernels may run no program in the context of some task, and a child may be freed in it.
+ */
+static __always_inline int is_followed(struct task_struct *task, __u32 pid)
+{
+	__u64 *start = bpf_map_lookup_elem(&filter_pids, &pid);
+
+	return start && (*start == 0 || *start == task_start(task));
+}
+
 /* True when the sample is wanted; otherwise counts why not. */
 static __always_inline int wanted(struct sampler_stats *st, struct task_struct *task, __u32 pid)
 {
@@ -191,7 +201,7 @@ static __always_inline int wanted(struct sampler_stats *st, struct task_struct *
 		st->stat[SAMPLER_STAT_FILTERED_SELF]++;
 		return 0;
 	}
-	if (with_pid_filter && !bpf_map_lookup_elem(&filter_pids, &pid)) {
+	if (with_pid_filter && !is_followed(task, pid)) {
 		st->stat[SAMPLER_STAT_FILTERED_PID]++;
 		return 0;
 	}
@@ -632,7 +642,7 @@ static __always_inline void on_fork(struct task_struct *parent, struct task_stru
 	struct sampler_stats *st = stats_of_cpu();
 	__u64 start = task_start(child);
 
-	if (from == to || !bpf_map_lookup_elem(&filter_pids, &from))
+	if (from == to || !is_followed(parent, from))
 		return;
 	if (bpf_map_update_elem(&filter_pids, &to, &start, BPF_ANY) && st)
 		__sync_fetch_and_add(&st->stat[SAMPLER_STAT_FOLLOWED_FULL], 1);
@@ -645,12 +655,8 @@ static __always_inline void on_fork(struct task_struct *parent, struct task_stru
 static __always_inline void on_free(struct task_struct *task)
 {
 	__u32 pid = BPF_CORE_READ(task, tgid);
-	__u64 *start;
 
-	if ((__u32)BPF_CORE_READ(task, pid) != pid)
-		return;
-	start = bpf_map_lookup_elem(&filter_pids, &pid);
-	if (start && (*start == 0 || *start == task_start(task)))
+	if ((__u32)BPF_CORE_READ(task, pid) == pid && is_followed(task, pid))
 		bpf_map_delete_elem(&filter_pids, &pid);
 }
 

@@ -114,7 +114,6 @@ static void configure(struct sampler_bpf *bpf, const struct settings *s, uint32_
 	bpf->rodata->with_tables = with_tables(s);
 	bpf->rodata->with_pid_filter = s->filter.pids.n > 0;
 	bpf->rodata->with_comm_filter = s->filter.comms.n > 0;
-	bpf->rodata->follow_children = s->filter.children;
 	bpf->rodata->wakeup_bytes = ring / 2;
 	bpf_map__set_max_entries(bpf->maps.samples, (uint32_t)ring);
 	bpf_map__set_max_entries(bpf->maps.raws, (uint32_t)(ring < RAW_MAX ? ring : RAW_MAX));
