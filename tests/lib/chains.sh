@@ -45,7 +45,7 @@ exact() {
 	case $verdict in
 	ok*) ok "$1: ${verdict#ok }" ;;
 	*)
-		not_ok "$1" "${verdict:-no samples}; most often: $(head -n 1 "${4:-$3}")"
+		not_ok "$1" "${verdict:-no samples}; most often: $(head -n 1 "${4:-$3}"), wrong: $(head -n 1 "$dir/wrong")"
 		sed 's/^/# wrong: /' "$dir/wrong"
 		;;
 	esac

@@ -299,8 +299,8 @@ static void test_many_of_one(void **state)
 	assert_true(trail__stat(t).n_steps <= TRAIL_MAPPINGS + 32);
 	assert_int_equal(trail__stat(t).n_steps + trail__stat(t).n_forgotten, n);
 	assert_int_equal(trail__mappings(t, 5, 0, n, &told), -ENODATA);
-	assert_int_equal(trail__mappings(t, 5, n - 200, n, &told), 0);
-	assert_int_equal(told.n, 200);
+	assert_int_equal(trail__mappings(t, 5, n - 3072, n, &told), 0);
+	assert_int_equal(told.n, 3072);
 	trail__free(t);
 }
 

@@ -22,7 +22,7 @@ enum {
 	PID_BUCKETS = 8192,
 	OBJECT_BUCKETS = 1024,
 	STEPS_OF_PID = TRAIL_MAPPINGS + 32, /* and its forks and execs */
-	STEPS_DROPPED = 64,		    /* at once, when a process has too many */
+	STEPS_DROPPED = 1024,		    /* at once, when a process has too many */
 	STEPS_MORE = 16,		    /* at once: a program that begins has a dozen */
 	STEPS_MAX = 131072,
 	SPARES = 256,	  /* processes that were forgotten, for those to come */

@@ -7,7 +7,8 @@
  * has exec'ed since, or has unmapped one library and mapped another at the same place. Nothing is
  * worked out before somebody asks.
  *
- * Kept of a process: its last 256 mappings, from its start until 2 s after its end; of all together
+ * Kept of a process: its last 3,072 mappings at least, from its start until 2 s after its end: two libraries
+ * that take turns every millisecond, for as long as the reader may sleep. Of all together
  * 131,072 steps, beyond which the processes that did nothing for longest are forgotten. An answer
  * says when something is missing: then /proc must be read.
  *
@@ -23,7 +24,7 @@
 #include "plugins/input/ebpf/maps.h"
 #include "plugins/input/ebpf/perf_record.h"
 
-enum { TRAIL_MAPPINGS = 256 /* of one process */ };
+enum { TRAIL_MAPPINGS = 4096 /* of one process */ };
 
 struct trail;
 
