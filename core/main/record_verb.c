@@ -166,21 +166,26 @@ struct family {
 	VEC(struct relative) v;
 };
 
-static int64_t parent_of(int64_t pid)
+/* That file of /proc/ID as text; NULL: it has gone. In `buf`, which the caller ends. */
+static const char *proc_text(int64_t id, const char *name, struct buf *buf)
 {
 	char path[64];
-	struct buf stat = { 0 };
-	int64_t parent = 0;
-	const char *end;
 
-	snprintf(path, sizeof(path), "/proc/%lld/stat", (long long)pid);
-	if (fd__read_path(AT_FDCWD, path, 4096, &stat) == 0) {
-		buf__byte(&stat, '\0');
-		/* "PID (COMM) STATE PPID": COMM may hold anything, parentheses too. */
-		end = stat.error ? NULL : strrchr((const char *)stat.data, ')');
-		if (end && strlen(end) > 4)
-			parent = strtoll(end + 4, NULL, 10);
-	}
+	snprintf(path, sizeof(path), "/proc/%lld/%s", (long long)id, name);
+	if (fd__read_path(AT_FDCWD, path, 16384, buf) < 0)
+		return NULL;
+	buf__byte(buf, '\0');
+	return buf->error ? NULL : (const char *)buf->data;
+}
+
+static int64_t parent_of(int64_t pid)
+{
+	struct buf stat = { 0 };
+	const char *text = proc_text(pid, "stat", &stat);
+	/* "PID (COMM) STATE PPID": COMM may hold anything, parentheses too. */
+	const char *end = text ? strrchr(text, ')') : NULL;
+	int64_t parent = end && strlen(end) > 4 ? strtoll(end + 4, NULL, 10) : 0;
+
 	buf__fini(&stat);
 	return parent;
 }
@@ -235,17 +240,11 @@ static int add_family(struct buf *text, int64_t pid)
 /* The process that the id is a thread of, itself for most; 0: it has gone, or /proc does not say. */
 static int64_t process_of(int64_t id)
 {
-	char path[64];
 	struct buf status = { 0 };
-	const char *line = NULL;
-	int64_t pid = 0;
+	const char *text = proc_text(id, "status", &status);
+	const char *line = text ? strstr(text, "\nTgid:") : NULL;
+	int64_t pid = line ? strtoll(line + 6, NULL, 10) : 0;
 
-	snprintf(path, sizeof(path), "/proc/%lld/status", (long long)id);
-	if (fd__read_path(AT_FDCWD, path, 16384, &status) == 0) {
-		buf__byte(&status, '\0');
-		line = status.error ? NULL : strstr((const char *)status.data, "\nTgid:");
-		pid = line ? strtoll(line + 6, NULL, 10) : 0;
-	}
 	buf__fini(&status);
 	return pid;
 }

@@ -270,7 +270,7 @@ static bool covers_files(const struct processes *t, const struct maps *maps)
  */
 static bool advance(struct processes *t, struct process *p, int64_t until_ns)
 {
-	int64_t before = now_ns(t), cpu_before;
+	int64_t before, cpu_before;
 	struct maps *maps = NULL;
 
 	if (!t->trail || !p->maps || until_ns <= p->known_ns || until_ns < p->since_ns)
@@ -281,9 +281,9 @@ static bool advance(struct processes *t, struct process *p, int64_t until_ns)
 	}
 	if (t->told.n == 0)
 		return !p->has_missed;
+	before = now_ns(t);
 	if (p->maps->n > MANY_RANGES && before - p->applied_ns < p->apply_rest_ns)
 		return !p->has_missed && !covers_files(t, p->maps);
-	before = now_ns(t);
 	cpu_before = thread__cpu_ns();
 	if (maps__apply(p->maps, t->told.v, t->told.n, &maps) < 0)
 		return false;
