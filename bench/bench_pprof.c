@@ -210,28 +210,11 @@ struct turns {
 	size_t n;
 };
 
-static void end_turn(struct turns *t, int64_t start)
-{
-	t->seconds[t->n++] = (double)(used_ns() - start) / 1e9;
-}
-
 static int by_number(const void *a, const void *b)
 {
 	const double *x = a, *y = b;
 
 	return (*x > *y) - (*x < *y);
-}
-
-static void print(const char *name, const struct shape *shape, double mb, struct turns *t,
-		  const char *what, struct turns *other)
-{
-	qsort(t->seconds, t->n, sizeof(t->seconds[0]), by_number);
-	qsort(other->seconds, other->n, sizeof(other->seconds[0]), by_number);
-	printf("{\"bench\":\"%s%s\",\"value\":%.4g,\"best\":%.4g,\"unit\":\"MB/s\","
-	       "\"compared_with\":{\"what\":\"%s\",\"value\":%.4g,\"best\":%.4g,\"unit\":\"MB/"
-	       "s\"}}\n",
-	       name, shape->name, mb / t->seconds[t->n / 2], mb / t->seconds[0], what,
-	       mb / other->seconds[other->n / 2], mb / other->seconds[0]);
 }
 
 static void must(int r)
@@ -240,64 +223,121 @@ static void must(int r)
 		exit(1);
 }
 
-static struct turns decode, decode_gzip, encode, copy, inflate, pack;
+/* One profile in all of its forms. */
+struct forms {
+	const struct dcm_batch *batch;
+	struct buf raw, packed;
+};
 
-/* One turn of everything: each piece of work beside what it is compared with. */
-static void turn(const struct dcm_batch *batch, const struct buf *raw, const struct buf *packed)
+static void decode_bytes(const struct buf *bytes)
 {
 	struct dcm_batch *got = NULL;
-	struct buf out = { 0 };
-	int64_t start = used_ns();
 
-	must(pprof__decode(raw->data, raw->n, NULL, &got, NULL));
-	end_turn(&decode, start);
-	batch__unref(take_ptr(got));
-
-	start = used_ns();
-	must(pprof__decode(packed->data, packed->n, NULL, &got, NULL));
-	end_turn(&decode_gzip, start);
+	must(pprof__decode(bytes->data, bytes->n, NULL, &got, NULL));
 	batch__unref(got);
+}
 
-	start = used_ns();
-	buf__append(&out, raw->data, raw->n);
-	end_turn(&copy, start);
+static void decode(const struct forms *f)
+{
+	decode_bytes(&f->raw);
+}
 
-	buf__fini(&out);
-	start = used_ns();
-	must(deflate__unpack(packed->data, packed->n, DECODE_MAX_BYTES, &out, NULL));
-	end_turn(&inflate, start);
+static void decode_gzip(const struct forms *f)
+{
+	decode_bytes(&f->packed);
+}
 
-	buf__fini(&out);
-	start = used_ns();
-	must(pprof__encode(batch, DCM_NONE, &out, NULL));
-	end_turn(&encode, start);
+static void copy(const struct forms *f)
+{
+	struct buf out = { 0 };
 
+	buf__append(&out, f->raw.data, f->raw.n);
 	buf__fini(&out);
+}
+
+static void inflate(const struct forms *f)
+{
+	struct buf out = { 0 };
+
+	must(deflate__unpack(f->packed.data, f->packed.n, DECODE_MAX_BYTES, &out, NULL));
+	buf__fini(&out);
+}
+
+static void encode(const struct forms *f)
+{
+	struct buf out = { 0 };
+
+	must(pprof__encode(f->batch, DCM_NONE, &out, NULL));
+	buf__fini(&out);
+}
+
+static void pack(const struct forms *f)
+{
+	struct buf out = { 0 };
+
+	must(deflate__pack(f->raw.data, f->raw.n, 1, &out));
+	buf__fini(&out);
+}
+
+/* What is printed together: a piece of work, and what it is compared with. */
+static const struct figure {
+	const char *name;
+	void (*work)(const struct forms *f);
+	const char *other_name;
+	void (*other)(const struct forms *f);
+} figures[] = {
+	{ "pprof_decode", decode, "copying the bytes", copy },
+	{ "pprof_decode_gzip", decode_gzip, "unpacking them by libdeflate", inflate },
+	{ "pprof_encode_gzip", encode, "packing them by libdeflate, level 1", pack },
+};
+enum { N_FIGURES = sizeof(figures) / sizeof(figures[0]) };
+
+/* Twice in a row, and the second time counts: what another piece of work left in the caches is not its cost. */
+static void take_turn(void (*work)(const struct forms *f), const struct forms *f, struct turns *t)
+{
+	int64_t start;
+
+	work(f);
 	start = used_ns();
-	must(deflate__pack(raw->data, raw->n, 1, &out));
-	end_turn(&pack, start);
-	buf__fini(&out);
+	work(f);
+	t->seconds[t->n++] = (double)(used_ns() - start) / 1e9;
+}
+
+static void print(const struct figure *figure, const struct shape *shape, double mb,
+		  struct turns *t, struct turns *other)
+{
+	qsort(t->seconds, t->n, sizeof(t->seconds[0]), by_number);
+	qsort(other->seconds, other->n, sizeof(other->seconds[0]), by_number);
+	printf("{\"bench\":\"%s%s\",\"value\":%.4g,\"best\":%.4g,\"unit\":\"MB/s\","
+	       "\"compared_with\":{\"what\":\"%s\",\"value\":%.4g,\"best\":%.4g,\"unit\":\"MB/"
+	       "s\"}}\n",
+	       figure->name, shape->name, mb / t->seconds[t->n / 2], mb / t->seconds[0],
+	       figure->other_name, mb / other->seconds[other->n / 2], mb / other->seconds[0]);
 }
 
 static void measure(const struct shape *shape, long n_turns, const char *path)
 {
+	static struct turns turns[N_FIGURES], others[N_FIGURES];
 	struct dcm_batch *batch = make_batch(shape);
-	struct buf raw = { 0 }, packed = { 0 };
+	struct forms f = { .batch = batch };
 
-	must(pprof__encode_raw(batch, DCM_NONE, &raw, NULL));
-	must(pprof__encode(batch, DCM_NONE, &packed, NULL));
+	must(pprof__encode_raw(batch, DCM_NONE, &f.raw, NULL));
+	must(pprof__encode(batch, DCM_NONE, &f.packed, NULL));
 	if (path)
-		must(fd__replace(path, 0644, packed.data, packed.n, NULL));
-	decode.n = decode_gzip.n = encode.n = copy.n = inflate.n = pack.n = 0;
-	for (long i = 0; i == 0 || (i < n_turns && i < TURNS_MAX); i++)
-		turn(batch, &raw, &packed);
-	double mb = (double)raw.n / 1e6;
-	print("pprof_decode", shape, mb, &decode, "copying the bytes", &copy);
-	print("pprof_decode_gzip", shape, mb, &decode_gzip, "unpacking them by libdeflate", &inflate);
-	print("pprof_encode_gzip", shape, mb, &encode, "packing them by libdeflate, level 1", &pack);
-	fprintf(stderr, "%.1f MB of pprof, %.1f MB in gzip\n", mb, (double)packed.n / 1e6);
-	buf__fini(&raw);
-	buf__fini(&packed);
+		must(fd__replace(path, 0644, f.packed.data, f.packed.n, NULL));
+	for (int i = 0; i < N_FIGURES; i++)
+		turns[i].n = others[i].n = 0;
+	for (long n = 0; n == 0 || (n < n_turns && n < TURNS_MAX); n++)
+		for (int i = 0; i < N_FIGURES; i++) {
+			take_turn(figures[i].work, &f, &turns[i]);
+			take_turn(figures[i].other, &f, &others[i]);
+		}
+	for (int i = 0; i < N_FIGURES; i++)
+		print(&figures[i], shape, (double)f.raw.n / 1e6, &turns[i], &others[i]);
+	fprintf(stderr, "%.1f MB of pprof, %.1f MB in gzip\n", (double)f.raw.n / 1e6,
+		(double)f.packed.n / 1e6);
+	buf__fini(&f.raw);
+	buf__fini(&f.packed);
 	batch__unref(batch);
 }
 
