@@ -42,12 +42,7 @@ static int take(void *instance, struct view *v)
 
 static const struct dcm_storage_ops ops = {
 	.size = sizeof(ops),
-	.types = ask__types,
-	.labels = ask__labels,
-	.values = ask__values,
-	.series = ask__series,
-	.time_series = ask__time_series,
-	.merge = ask__merge,
+	ASK_OPS,
 };
 
 static void write_block(struct bench *b, uint64_t seed, int64_t base_ns)

@@ -197,12 +197,7 @@ struct bench {
 
 static const struct dcm_storage_ops ops = {
 	.size = sizeof(ops),
-	.types = ask__types,
-	.labels = ask__labels,
-	.values = ask__values,
-	.series = ask__series,
-	.time_series = ask__time_series,
-	.merge = ask__merge,
+	ASK_OPS,
 };
 
 static int take(void *instance, struct view *v)

@@ -3,7 +3,7 @@
  * plugins/storage/answer/ask.h - asking a store: the questions of struct dcm_storage_ops as its ops
  * have them
  *
- * A store's instance begins with a struct ask, and its ops name the functions below. Each checks
+ * A store's instance begins with a struct ask, and its ops have ASK_OPS. Each function below checks
  * what is asked, has the store fill a view, and answers from it (answer.h); contracts as written at
  * struct dcm_storage_ops.
  *
@@ -41,5 +41,10 @@ int ask__time_series(void *instance, const struct dcm_select *sel, int64_t step_
 int ask__merge(void *instance, const struct dcm_select *sel, uint32_t n_sel,
 	       const struct dcm_group_by *by, const struct dcm_host *host,
 	       struct dcm_builder *answer, struct dcm_error *err);
+
+/* In the initialiser of a struct dcm_storage_ops: every question. */
+#define ASK_OPS                                                                                    \
+	.types = ask__types, .labels = ask__labels, .values = ask__values, .series = ask__series,  \
+	.time_series = ask__time_series, .merge = ask__merge
 
 #endif

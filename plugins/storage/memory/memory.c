@@ -389,12 +389,7 @@ static const struct dcm_lifecycle lifecycle = {
 static const struct dcm_storage_ops ops = {
 	.size = sizeof(ops),
 	.write = write_batches,
-	.types = ask__types,
-	.labels = ask__labels,
-	.values = ask__values,
-	.series = ask__series,
-	.time_series = ask__time_series,
-	.merge = ask__merge,
+	ASK_OPS,
 	.retain = retain,
 	.remove = remove_selected,
 	.maintain = maintain,
