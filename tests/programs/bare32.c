@@ -2,18 +2,9 @@
 /*
  * tests/programs/bare32.c - a 32-bit program without frame pointers, whose %ebp is used for this and that
  *
- * _start > alpha > beta > gamma_ > spin, until it is killed. To be built with
- * -m32 -nostdlib -static -ffreestanding -fomit-frame-pointer.
+ * The chain of bare_chain.h; to be built with -m32 -fomit-frame-pointer too.
  */
-#define NOINLINE __attribute__((noinline, used))
-
-static volatile unsigned sink;
-
-void _start(void);
-void alpha(void);
-void beta(void);
-void gamma_(void);
-void spin(void);
+#include "bare_chain.h"
 
 /* What might be a frame record: a next one above, or none, and something for a return address. */
 struct record {
@@ -44,28 +35,4 @@ NOINLINE void spin(void)
 	spin_with(&last);
 	spin_with(&code);
 	spin_with(&data);
-}
-
-NOINLINE void gamma_(void)
-{
-	spin();
-	sink++;
-}
-
-NOINLINE void beta(void)
-{
-	gamma_();
-	sink++;
-}
-
-NOINLINE void alpha(void)
-{
-	for (;;)
-		beta();
-}
-
-void _start(void)
-{
-	alpha();
-	sink++;
 }
