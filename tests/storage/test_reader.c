@@ -466,6 +466,7 @@ enum meddling { SEAL, COMPACT, REMOVE, N_MEDDLINGS };
 /* The reader's file system: the writer's, but something happens before one of its calls. */
 struct meddled {
 	struct vfs vfs;
+	struct vfs_ops ops;
 	struct vfs *inner;
 	struct place *place;
 	enum meddling how;
@@ -583,12 +584,27 @@ static uint64_t meddled_n_lost(struct vfs *v)
 	return inner->ops->n_lost(inner);
 }
 
+/* Before which call, and how, is the caller's to say; without that nobody meddles. */
+static void meddled_init(struct meddled *m, struct place *p)
+{
+	*m = (struct meddled){ .vfs = { &m->ops }, .inner = p->vfs, .place = p };
+	m->ops = *p->vfs->ops; /* of files, which are the inner one's */
+	m->ops.open = meddled_open;
+	m->ops.list = meddled_list;
+	m->ops.link = meddled_link;
+	m->ops.mkdir = meddled_mkdir;
+	m->ops.rmdir = meddled_rmdir;
+	m->ops.unlink = meddled_unlink;
+	m->ops.sync_dir = meddled_sync_dir;
+	m->ops.unmap = meddled_unmap;
+	m->ops.n_lost = meddled_n_lost;
+}
+
 /* True when the moment came. */
 static bool read_meddled(struct place *p, enum meddling how, unsigned at, enum copying by)
 {
 	const bool copied = by != N_COPYINGS;
-	struct vfs_ops ops = *p->vfs->ops; /* of files, which are the inner one's */
-	struct meddled m = { .vfs = { &ops }, .inner = p->vfs, .place = p, .how = how, .at = at };
+	struct meddled m;
 	struct store_options o = options_of(p);
 	uint32_t n = atomic_load(&p->n_acknowledged);
 	uint32_t n_removed = atomic_load(&p->n_removed);
@@ -597,15 +613,9 @@ static bool read_meddled(struct place *p, enum meddling how, unsigned at, enum c
 	struct store *s = NULL;
 	char copy[80];
 
-	ops.open = meddled_open;
-	ops.list = meddled_list;
-	ops.link = meddled_link;
-	ops.mkdir = meddled_mkdir;
-	ops.rmdir = meddled_rmdir;
-	ops.unlink = meddled_unlink;
-	ops.sync_dir = meddled_sync_dir;
-	ops.unmap = meddled_unmap;
-	ops.n_lost = meddled_n_lost;
+	meddled_init(&m, p);
+	m.how = how;
+	m.at = at;
 	snprintf(copy, sizeof(copy), "%s.copy", p->dir);
 	int r = copied ? copy_store(p, &m.vfs, by, copy, &err)
 		       : reader__open(&p->reader.host, &m.vfs, &o, &s, &err);
@@ -677,6 +687,7 @@ static void test_seals_during_the_copy_do_not_begin_it_again(void **state)
 {
 	struct content there = { 0 };
 	struct dcm_error err = DCM_ERROR_INIT;
+	struct meddled m;
 	char copy[80];
 	struct place p;
 	(void)state;
@@ -687,17 +698,10 @@ static void test_seals_during_the_copy_do_not_begin_it_again(void **state)
 		if (i % 2)
 			assert_int_equal(upkeep__seal(p.store, NULL), 0);
 	}
-	struct vfs_ops ops = *p.vfs->ops; /* of files, which are the inner one's */
-	struct meddled m = { .vfs = { &ops }, .inner = p.vfs, .place = &p };
 	const uint32_t n = atomic_load(&p.n_acknowledged);
 	const size_t n_blocks = p.store->blocks.n;
-	ops.open = meddled_open;
-	ops.list = meddled_list;
-	ops.mkdir = meddled_mkdir;
-	ops.rmdir = meddled_rmdir;
-	ops.unlink = meddled_unlink;
-	ops.sync_dir = meddled_sync_dir;
-	ops.link = sealed_link;
+	meddled_init(&m, &p);
+	m.ops.link = sealed_link;
 	snprintf(copy, sizeof(copy), "%s.copy", p.dir);
 	if (reader__backup(&m.vfs, copy, &err))
 		fail_msg("%s", err.text);
@@ -720,19 +724,15 @@ static int no_segment(struct vfs *v, const char *path, unsigned flags, struct vf
 static void test_a_log_that_cannot_be_read_is_named(void **state)
 {
 	struct dcm_error err = DCM_ERROR_INIT;
+	struct meddled m;
 	char copy[80];
 	struct place p;
 	(void)state;
 
 	place__init(&p);
 	write_next(&p);
-	struct vfs_ops ops = *p.vfs->ops;
-	struct meddled m = { .vfs = { &ops }, .inner = p.vfs, .place = &p };
-	ops.open = no_segment;
-	ops.list = meddled_list;
-	ops.mkdir = meddled_mkdir;
-	ops.rmdir = meddled_rmdir;
-	ops.unlink = meddled_unlink;
+	meddled_init(&m, &p);
+	m.ops.open = no_segment;
 	snprintf(copy, sizeof(copy), "%s.copy", p.dir);
 	assert_int_equal(copy_store(&p, &m.vfs, COPY_OWN, copy, &err), -EIO);
 	if (strncmp(err.text, "backup: " WAL_DIR "/", 12) != 0 ||
