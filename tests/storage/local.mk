@@ -130,7 +130,7 @@ tests_storage_test_lost_frames_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_storage_test_lost_frames_LDADD = $(LOCAL_STORE_LA) $(CODEC_LA) $(CONFIG_LA) $(UNIT_LIBS) -ldl
 
 unit_tests += tests/storage/test_lacks
-tests_storage_test_lacks_SOURCES = tests/storage/test_lacks.c \
+tests_storage_test_lacks_SOURCES = tests/storage/test_lacks.c tests/storage/counter.h \
 	tests/contract/storage_answers.c tests/contract/storage_answers.h $(STORE_TEST)
 tests_storage_test_lacks_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_storage_test_lacks_LDADD = $(LOCAL_STORE_LA) $(CODEC_LA) $(CONFIG_LA) $(UNIT_LIBS) -ldl
@@ -147,7 +147,8 @@ tests_storage_test_eras_LDADD = $(LOCAL_STORE_LA) $(CODEC_LA) $(CONFIG_LA) $(UNI
 
 # A block is lost while it is read; its pages as the host loses them.
 unit_tests += tests/storage/test_gaps
-tests_storage_test_gaps_SOURCES = tests/storage/test_gaps.c core/plugin/mapped.c core/plugin/mapped.h $(STORE_TEST)
+tests_storage_test_gaps_SOURCES = tests/storage/test_gaps.c tests/storage/counter.h core/plugin/mapped.c \
+	core/plugin/mapped.h $(STORE_TEST)
 tests_storage_test_gaps_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_storage_test_gaps_LDADD = $(LOCAL_STORE_LA) $(CODEC_LA) $(CONFIG_LA) $(UNIT_LIBS) -ldl
 
@@ -184,7 +185,8 @@ tests_storage_test_backup_LDADD = $(LOCAL_STORE_LA) $(CODEC_LA) $(CONFIG_LA) $(U
 
 # The questions over streams and blocks of several eras, held against memory.
 unit_tests += tests/storage/test_answer
-tests_storage_test_answer_SOURCES = tests/storage/test_answer.c tests/storage/mosaic.c tests/storage/mosaic.h \
+tests_storage_test_answer_SOURCES = tests/storage/test_answer.c tests/storage/counter.h \
+	tests/storage/mosaic.c tests/storage/mosaic.h \
 	tests/contract/storage_answers.c tests/contract/storage_answers.h \
 	tests/contract/storage_host.c tests/contract/storage_host.h \
 	tests/contract/storage_random.c tests/contract/storage_random.h \

@@ -17,6 +17,7 @@
 #include "core/batch/batch.h"
 #include "core/batch/builder.h"
 #include "tests/contract/storage_random.h"
+#include "tests/storage/counter.h"
 #include "tests/storage/mosaic.h"
 #include "tests/unit/failmalloc.h"
 #include "tests/unit/paths.h"
@@ -178,23 +179,13 @@ static void test_what_is_removed_stays_unseen(void **state)
 	}
 }
 
-#define COUNTER "mutex:delay:nanoseconds:contentions:count"
-
 /* A counter of one stack that stands at `value`. */
 static struct dcm_batch *make_counter(int64_t time_ms, int64_t value)
 {
 	CLEANUP(builder__freep) struct dcm_builder *b = builder__new(0);
 	struct dcm_batch *batch = NULL;
-	const struct dcm_type type = {
-		builder__string(b, STR("mutex")),	builder__string(b, STR("delay")),
-		builder__string(b, STR("nanoseconds")), builder__string(b, STR("contentions")),
-		builder__string(b, STR("count")),	DCM_CUMULATIVE
-	};
-	const struct dcm_profile head = { .series = builder__series(b, NULL, 0),
-					  .time_ns = time_ms * 1000000 };
 
-	builder__profile(b, &head, &type, 1);
-	builder__row(b, builder__stack(b, NULL, 0), 0, &value);
+	counter__fill(b, time_ms * 1000000, builder__stack(b, NULL, 0), value);
 	assert_int_equal(builder__seal(b, &batch, NULL), 0);
 	return batch;
 }
@@ -225,7 +216,7 @@ static void test_increases_reach_over_what_was_removed(void **state)
 	write_counter(&p, times[1], 130);
 	write_counter(&p, times[2], 170);
 	*sel = (struct dcm_select){
-		.size = sizeof(*sel), .type = STR(COUNTER), .from_ms = times[2], .to_ms = INT64_MAX
+		.size = sizeof(*sel), .type = STR(COUNTER_TYPE), .from_ms = times[2], .to_ms = INT64_MAX
 	};
 	ask_both(&p, &a);
 	removed.from_ms = times[1];
@@ -382,7 +373,7 @@ static void test_damage_before_the_range_is_found_at_once(void **state)
 		struct buf expected = { 0 }, got = { 0 };
 
 		a.sel[0] = (struct dcm_select){ .size = sizeof(a.sel[0]),
-						.type = STR(COUNTER),
+						.type = STR(COUNTER_TYPE),
 						.from_ms = start + (N - 1) * 1000,
 						.to_ms = INT64_MAX };
 		for (int64_t i = 0; i < N; i++) {

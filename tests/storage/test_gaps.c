@@ -25,6 +25,7 @@
 #include "plugins/storage/local/rework.h"
 #include "plugins/storage/local/upkeep.h"
 #include "tests/contract/storage_host.h"
+#include "tests/storage/counter.h"
 #include "tests/unit/failmalloc.h"
 #include "tests/unit/random_batch.h"
 #include "tests/unit/unit.h"
@@ -294,8 +295,7 @@ static void test_a_block_is_cut_off_during_a_question(void **state)
  * Before the range
  */
 
-#define COUNTER "mutex:delay:nanoseconds:contentions:count"
-#define OTHER	"process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta"
+#define OTHER "process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta"
 
 static int64_t hour_ms(int64_t i)
 {
@@ -307,27 +307,16 @@ static void write_counter(struct bench *b, int64_t i)
 {
 	CLEANUP(builder__freep) struct dcm_builder *to = builder__new(0);
 	CLEANUP(batch__unrefp) struct dcm_batch *batch = NULL;
-	const uint32_t count = builder__string(to, STR("count")),
-		       cpu = builder__string(to, STR("cpu")),
+	const uint32_t cpu = builder__string(to, STR("cpu")),
 		       ns = builder__string(to, STR("nanoseconds"));
-	const struct dcm_type counter = { builder__string(to, STR("mutex")),
-					  builder__string(to, STR("delay")),
-					  ns,
-					  builder__string(to, STR("contentions")),
-					  count,
-					  DCM_CUMULATIVE },
-			      other = { builder__string(to, STR("process_cpu")),
-					cpu,
-					ns,
-					cpu,
-					ns,
-					DCM_DELTA };
+	const struct dcm_type other = {
+		builder__string(to, STR("process_cpu")), cpu, ns, cpu, ns, DCM_DELTA
+	};
 	const struct dcm_profile head = { .series = builder__series(to, NULL, 0),
 					  .time_ns = hour_ms(i) * 1000000 };
 	const int64_t value = 100 + i;
 
-	builder__profile(to, &head, &counter, 1);
-	builder__row(to, builder__stack(to, NULL, 0), 0, &value);
+	counter__fill(to, head.time_ns, builder__stack(to, NULL, 0), value);
 	builder__profile(to, &head, &other, 1);
 	builder__row(to, builder__stack(to, NULL, 0), 0, &value);
 	assert_int_equal(builder__seal(to, &batch, NULL), 0);
@@ -359,19 +348,19 @@ static void test_a_gap_before_the_range_is_told_where_it_matters(void **state)
 	for (int64_t i = 0; i < 5; i++)
 		write_counter(&b, i);
 	choose_broken(&b, 1);
-	assert_int_equal(n_gaps(&b, COUNTER, hour_ms(2), INT64_MAX), 0);
+	assert_int_equal(n_gaps(&b, COUNTER_TYPE, hour_ms(2), INT64_MAX), 0);
 	store__close(b.store);
 	assert_int_equal(truncate(b.path, 100), 0);
 	open_store(&b);
 	for (int i = 0; i < 3; i++) {
-		assert_int_equal(n_gaps(&b, COUNTER, hour_ms(2), INT64_MAX), 1);
-		assert_int_equal(n_gaps(&b, COUNTER, hour_ms(2), hour_ms(3)), 1);
-		assert_int_equal(n_gaps(&b, COUNTER, hour_ms(1), hour_ms(2)), 1);
-		assert_int_equal(n_gaps(&b, COUNTER, hour_ms(3), INT64_MAX), 0);
-		assert_int_equal(n_gaps(&b, COUNTER, INT64_MIN, hour_ms(1)), 0);
-		assert_int_equal(n_gaps(&b, COUNTER, hour_ms(0), hour_ms(1)), 0);
+		assert_int_equal(n_gaps(&b, COUNTER_TYPE, hour_ms(2), INT64_MAX), 1);
+		assert_int_equal(n_gaps(&b, COUNTER_TYPE, hour_ms(2), hour_ms(3)), 1);
+		assert_int_equal(n_gaps(&b, COUNTER_TYPE, hour_ms(1), hour_ms(2)), 1);
+		assert_int_equal(n_gaps(&b, COUNTER_TYPE, hour_ms(3), INT64_MAX), 0);
+		assert_int_equal(n_gaps(&b, COUNTER_TYPE, INT64_MIN, hour_ms(1)), 0);
+		assert_int_equal(n_gaps(&b, COUNTER_TYPE, hour_ms(0), hour_ms(1)), 0);
 		/* There is nothing whose increase is asked for. */
-		assert_int_equal(n_gaps(&b, COUNTER, hour_ms(9), INT64_MAX), 0);
+		assert_int_equal(n_gaps(&b, COUNTER_TYPE, hour_ms(9), INT64_MAX), 0);
 		assert_int_equal(n_gaps(&b, OTHER, hour_ms(2), INT64_MAX), 0);
 		assert_int_equal(n_gaps(&b, "", hour_ms(2), INT64_MAX), 0);
 		/* Set aside, and started again: it is missing all the same. */

@@ -19,6 +19,7 @@
 #include "plugins/storage/local/look.h"
 #include "plugins/storage/local/upkeep.h"
 #include "tests/contract/storage_answers.h"
+#include "tests/storage/counter.h"
 #include "tests/storage/store_bench.h"
 #include "tests/unit/failmalloc.h"
 #include "tests/unit/random_batch.h"
@@ -330,22 +331,14 @@ static void write_counter(struct bench *bench, uint64_t i)
 {
 	CLEANUP(builder__freep) struct dcm_builder *b = builder__new(0);
 	struct dcm_batch *batch = NULL;
-	const struct dcm_type type = {
-		builder__string(b, STR("mutex")),	builder__string(b, STR("delay")),
-		builder__string(b, STR("nanoseconds")), builder__string(b, STR("contentions")),
-		builder__string(b, STR("count")),	DCM_CUMULATIVE
-	};
-	const struct dcm_profile head = { .series = builder__series(b, NULL, 0),
-					  .time_ns = RANDOM_BASE_NS + (int64_t)i * 1000000000 };
 	const struct dcm_location l = { .mapping = DCM_NONE,
 					.process = DCM_NONE,
 					.addr_kind = DCM_ADDR_RUNTIME,
 					.address = 4096 + i };
 	const uint32_t location = builder__location(b, &l, NULL, 0);
-	const int64_t value = 100 + (int64_t)i;
 
-	builder__profile(b, &head, &type, 1);
-	builder__row(b, builder__stack(b, &location, 1), 0, &value);
+	counter__fill(b, RANDOM_BASE_NS + (int64_t)i * 1000000000, builder__stack(b, &location, 1),
+		      100 + (int64_t)i);
 	assert_int_equal(builder__seal(b, &batch, NULL), 0);
 	content__write(NULL, bench->store, &batch, 1);
 	batch__unref(batch);
@@ -361,7 +354,7 @@ static void test_lost_records_before_the_range_are_found_at_once(void **state)
 	enum { N = 30 };
 	struct asked a = { .what = ASK_MERGE,
 			   .sel = { { .size = sizeof(a.sel[0]),
-				      .type = STR("mutex:delay:nanoseconds:contentions:count"),
+				      .type = STR(COUNTER_TYPE),
 				      .from_ms = BASE_MS + (N - 1) * 1000,
 				      .to_ms = INT64_MAX } },
 			   .n_sel = 1 };
