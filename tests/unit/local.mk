@@ -227,12 +227,12 @@ tests_unit_test_jitdump_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_jitdump_LDADD = $(BASE_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_perf_map
-tests_unit_test_perf_map_SOURCES = tests/unit/test_perf_map.c $(perf_map_pure) $(FAILMALLOC)
+tests_unit_test_perf_map_SOURCES = tests/unit/test_perf_map.c tests/unit/real_processes.h $(perf_map_pure) $(FAILMALLOC)
 tests_unit_test_perf_map_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_perf_map_LDADD = $(BASE_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_perf_map_errands
-tests_unit_test_perf_map_errands_SOURCES = tests/unit/test_perf_map_errands.c $(perf_map_pure)
+tests_unit_test_perf_map_errands_SOURCES = tests/unit/test_perf_map_errands.c tests/unit/real_processes.h $(perf_map_pure)
 tests_unit_test_perf_map_errands_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=pread,--wrap=close
 tests_unit_test_perf_map_errands_LDADD = $(BASE_LA) $(UNIT_LIBS)
 

@@ -33,6 +33,7 @@
 #include "tests/unit/failmalloc.h"
 #include "tests/unit/folder.h"
 #include "tests/unit/random.h"
+#include "tests/unit/real_processes.h"
 #include "tests/unit/shell.h"
 #include "tests/unit/terminal.h"
 
@@ -805,19 +806,9 @@ static void live_in_a_box(int ready)
 
 static void test_a_real_container(void **state)
 {
-	static const char *const dirs[] = { "/tmp" };
-	struct processes_config c = { .proc = "/proc",
-				      .root = "/",
-				      .dirs = dirs,
-				      .n_dirs = 1,
-				      .max_file_bytes = 1 << 20,
-				      .max_map_bytes = 1 << 20,
-				      .max_bytes = 1 << 20,
-				      .keep_ns = 60 * SECOND,
-				      .patience_ns = 20 * SECOND,
-				      .clock = &clock__system };
+	static const char *const tmp = "/tmp";
 	struct processes_stat stat;
-	struct processes *t = NULL;
+	struct processes *t;
 	struct dcm_process id = { 0 };
 	pid_t child, boxed = 0;
 	int ready[2];
@@ -838,7 +829,7 @@ static void test_a_real_container(void **state)
 	}
 	close(ready[0]);
 	id.pid = (uint32_t)boxed;
-	assert_int_equal(processes__new(&c, &t, NULL), 0);
+	t = real_processes__new(&tmp, 20 * SECOND);
 	processes__event(t, DCM_PROCESS_SEEN, &id);
 	processes__stat(t, &stat);
 	assert_int_equal(stat.n_roots, 1);

@@ -27,6 +27,7 @@
 #include "plugins/input/perf_map/processes.h"
 #include "plugins/input/perf_map/source.h"
 #include "tests/unit/folder.h"
+#include "tests/unit/real_processes.h"
 
 #define SECOND	 INT64_C(1000000000)
 #define PATIENCE (2 * SECOND) /* what does not hang is done in it on the slowest machine */
@@ -295,29 +296,12 @@ static char *ask(struct processes *t, uint64_t address, int want)
 	return name;
 }
 
-static struct processes *make_table(void)
-{
-	static const char *dirs[] = { dir };
-	struct processes_config c = { .proc = "/proc",
-				      .root = "/",
-				      .dirs = dirs,
-				      .n_dirs = 1,
-				      .max_file_bytes = 1 << 20,
-				      .max_map_bytes = 1 << 20,
-				      .max_bytes = 1 << 20,
-				      .keep_ns = 60 * SECOND,
-				      .patience_ns = PATIENCE,
-				      .clock = &clock__system };
-	struct processes *t = NULL;
-
-	assert_int_equal(processes__new(&c, &t, NULL), 0);
-	return t;
-}
-
 static void test_what_was_known_stays_so(void **state)
 {
+	static const char *const place = dir;
 	char name[64], note[PROCESSES_NOTE_BYTES];
-	struct processes *t = make_table(), *stranger = make_table();
+	struct processes *t = real_processes__new(&place, PATIENCE),
+			 *stranger = real_processes__new(&place, PATIENCE);
 	struct processes_stat stat;
 	int fd;
 
