@@ -112,6 +112,19 @@ static struct pipeline *begin(struct stats *stats)
 	return p;
 }
 
+/* With one destination, whose plugin is fresh. */
+static struct pipeline *begin_with(struct destination_config *config, struct stats **ret_stats,
+				   struct destination **ret)
+{
+	struct pipeline *p;
+
+	assert_int_equal(stats__new(NULL, ret_stats), 0);
+	fake__init(config->handle);
+	p = begin(*ret_stats);
+	assert_int_equal(pipeline__add(p, config, ret, NULL), 0);
+	return p;
+}
+
 static void end(struct pipeline *p)
 {
 	assert_int_equal(pipeline__stop(p, in_ms(10000)), 0);
@@ -608,13 +621,9 @@ static void what_comes_waits_for_who_is_away(void **state)
 	struct destination *d = NULL;
 	struct told told = TOLD_INIT;
 	struct queue_view view = { 0 };
-	struct pipeline *p;
+	struct pipeline *p = begin_with(&config, &stats, &d);
 
 	(void)state;
-	assert_int_equal(stats__new(NULL, &stats), 0);
-	fake__init(&f);
-	p = begin(stats);
-	assert_int_equal(pipeline__add(p, &config, &d, NULL), 0);
 	for (uint64_t i = 1; i <= 10; i++)
 		assert_int_equal(emit(p, i, &told), 0);
 	assert_int_equal(pipeline__flush(p, in_ms(20)), -ETIMEDOUT);
@@ -661,13 +670,9 @@ static void counters_outlive_who_is_replaced(void **state)
 	struct destination_config config = { .name = "d", .handle = &f, .output = &fake__output };
 	struct destination *d = NULL;
 	struct queue_view view = { 0 };
-	struct pipeline *p;
+	struct pipeline *p = begin_with(&config, &stats, &d);
 
 	(void)state;
-	assert_int_equal(stats__new(NULL, &stats), 0);
-	fake__init(&f);
-	p = begin(stats);
-	assert_int_equal(pipeline__add(p, &config, &d, NULL), 0);
 	for (uint64_t i = 1; i <= 10; i++) {
 		pthread_mutex_lock(&f.mutex);
 		f.answer = -EAGAIN;
@@ -783,18 +788,15 @@ static void what_nobody_waits_for_is_counted(void **state)
 	const double rows = batch__n_rows(b);
 	struct stats *stats = NULL;
 	static struct fake f;
-	struct destination_config config = { .name = "d", .handle = &f, .storage = &fake__storage };
+	struct destination_config config = {
+		.name = "d", .handle = &f, .storage = &fake__storage, .is_away = true
+	};
 	struct destination *d = NULL;
 	struct told told = TOLD_INIT;
-	struct pipeline *p;
+	struct pipeline *p = begin_with(&config, &stats, &d);
 
 	(void)state;
 	batch__unref(b);
-	assert_int_equal(stats__new(NULL, &stats), 0);
-	fake__init(&f);
-	p = begin(stats);
-	config.is_away = true;
-	assert_int_equal(pipeline__add(p, &config, &d, NULL), 0);
 	assert_int_equal(emit(p, 1, &told), 0);
 	assert_int_equal(pipeline__flush(p, in_ms(20)), -ETIMEDOUT);
 	/* That one has waited already. */
