@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -15,8 +16,17 @@
  * system() says; -E2BIG, and nothing ran, for a line of more than 2047 bytes.
  */
 static inline int shell(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* The same in folder `dir`, and without a word of what it prints. */
+/* The same in folder `dir`, and without what it prints but complaints. */
 static inline int shell_in(const char *dir, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/*
+ * True when all tools of a list, with spaces between, can be called. Only of one that cannot, a test is
+ * skipped: what is there and fails is a failed case.
+ */
+static inline bool shell_has(const char *tools)
+{
+	return shell("for tool in %s; do command -v $tool || exit; done >/dev/null 2>&1", tools) == 0;
+}
 
 static inline int shell(const char *fmt, ...)
 {
@@ -39,7 +49,7 @@ static inline int shell_in(const char *dir, const char *fmt, ...)
 	va_start(ap, fmt);
 	n = vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
-	return n < (int)sizeof(line) ? shell("cd '%s' && ( %s ) >/dev/null 2>&1", dir, line) : -E2BIG;
+	return n < (int)sizeof(line) ? shell("cd '%s' && ( %s ) >/dev/null", dir, line) : -E2BIG;
 }
 
 #endif

@@ -36,7 +36,7 @@
 enum { N_ADDRESSES = 200 };
 
 static char dir[] = "/tmp/decima-debuginfo-XXXXXX";
-#define run(...) shell_in(dir, __VA_ARGS__)
+#define must(...) assert_int_equal(shell_in(dir, __VA_ARGS__), 0)
 static uint64_t addresses[N_ADDRESSES]; /* of inlines_outer and main, in all of its shapes */
 static char debug_dir[64];
 static bool made;
@@ -68,22 +68,21 @@ static void read_addresses(const char *function, uint64_t *ret, unsigned n)
 		ret[i] = start + i * bytes / n;
 }
 
-/* full, and what becomes of it. False: tools are missing. */
-static bool make(void)
+/* full, and what becomes of it, by MAKERS. */
+#define MAKERS "g++ objcopy"
+static void make(void)
 {
 	if (made)
-		return true;
-	if (run("g++ -O2 -g -Wl,--build-id -o full %s/tests/programs/inlines.cc && "
-		"objcopy --only-keep-debug full split && objcopy --strip-all full bare && "
-		"g++ -O2 -g -Wl,--build-id=none -o noid %s/tests/programs/inlines.cc && "
-		"objcopy --only-keep-debug noid noid.debug && "
-		"objcopy --strip-all --add-gnu-debuglink=noid.debug noid linked",
-		TEST_SRCDIR, TEST_SRCDIR))
-		return false;
+		return;
+	must("g++ -O2 -g -Wl,--build-id -o full %s/tests/programs/inlines.cc && "
+	     "objcopy --only-keep-debug full split && objcopy --strip-all full bare && "
+	     "g++ -O2 -g -Wl,--build-id=none -o noid %s/tests/programs/inlines.cc && "
+	     "objcopy --only-keep-debug noid noid.debug && "
+	     "objcopy --strip-all --add-gnu-debuglink=noid.debug noid linked",
+	     TEST_SRCDIR, TEST_SRCDIR);
 	read_addresses("main", addresses, N_ADDRESSES / 2);
 	read_addresses("inlines_outer", addresses + N_ADDRESSES / 2, N_ADDRESSES / 2);
 	made = true;
-	return true;
 }
 
 static struct dcm_batch *batch_of(const char *build_id, uint32_t n)
@@ -163,8 +162,9 @@ static struct symbols_config with_dir(const char *const *dirs)
 static void test_lines_and_inlined_functions(void **state)
 {
 	(void)state;
-	if (!make())
+	if (!shell_has(MAKERS))
 		skip_because("g++ and objcopy are needed");
+	make();
 	struct symbols_config no_inlines = with_lines;
 	no_inlines.inlines = false;
 	CLEANUP(mem__freep)
@@ -192,8 +192,9 @@ static void test_separate_debuginfo(void **state)
 	struct symbols_stat stat;
 
 	(void)state;
-	if (!make())
+	if (!shell_has(MAKERS))
 		skip_because("g++ and objcopy are needed");
+	make();
 	CLEANUP(mem__freep)
 	char *want = named(&with_lines, in_dir("full"), NULL),
 	     *want_noid = named(&with_lines, in_dir("noid"), NULL);
@@ -201,22 +202,21 @@ static void test_separate_debuginfo(void **state)
 	assert_int_equal(debuginfo__facts(fd, &facts), 0);
 	assert_false(facts.has_symtab || facts.has_dwarf);
 
-	assert_int_equal(run("rm -rf debug; mkdir -p debug/.build-id/%.2s && cp split "
-			     "debug/.build-id/%.2s/%s.debug",
-			     facts.build_id, facts.build_id, facts.build_id + 2),
-			 0);
+	must("rm -rf debug; mkdir -p debug/.build-id/%.2s && cp split "
+	     "debug/.build-id/%.2s/%s.debug",
+	     facts.build_id, facts.build_id, facts.build_id + 2);
 	CLEANUP(mem__freep) char *by_id = named(&c, in_dir("bare"), &stat);
 	assert_string_equal(by_id, want);
 	assert_int_equal(stat.debuginfo_found, 1);
 	CLEANUP(mem__freep) char *beside = named(&c, in_dir("linked"), &stat);
 	assert_string_equal(beside, want_noid);
-	assert_int_equal(run("mkdir -p .debug && mv noid.debug .debug/"), 0);
+	must("mkdir -p .debug && mv noid.debug .debug/");
 	CLEANUP(mem__freep) char *hidden = named(&c, in_dir("linked"), NULL);
 	assert_string_equal(hidden, want_noid);
-	assert_int_equal(run("mkdir -p debug/%s && mv .debug/noid.debug debug/%s/", dir, dir), 0);
+	must("mkdir -p debug/%s && mv .debug/noid.debug debug/%s/", dir, dir);
 	CLEANUP(mem__freep) char *below = named(&c, in_dir("linked"), NULL);
 	assert_string_equal(below, want_noid);
-	assert_int_equal(run("mv debug/%s/noid.debug .", dir), 0);
+	must("mv debug/%s/noid.debug .", dir);
 }
 
 static void test_dwz(void **state)
@@ -226,19 +226,18 @@ static void test_dwz(void **state)
 	struct debuginfo_facts facts;
 
 	(void)state;
-	if (!make() ||
-	    run("g++ -O2 -g -Wl,--build-id -DOTHER -o full2 %s/tests/programs/inlines.cc", TEST_SRCDIR) ||
-	    run("rm -rf debug; mkdir -p debug; objcopy --only-keep-debug full a.debug && "
-		"objcopy --only-keep-debug full2 b.debug && dwz -m debug/common -M %s/debug/common "
-		"a.debug b.debug",
-		dir))
-		skip_because("dwz is needed");
+	if (!shell_has(MAKERS " dwz"))
+		skip_because("g++, objcopy and dwz are needed");
+	make();
+	must("g++ -O2 -g -Wl,--build-id -DOTHER -o full2 %s/tests/programs/inlines.cc", TEST_SRCDIR);
+	must("rm -rf debug; mkdir -p debug; objcopy --only-keep-debug full a.debug && "
+	     "objcopy --only-keep-debug full2 b.debug && dwz -m debug/common -M %s/debug/common "
+	     "a.debug b.debug",
+	     dir);
 	CLEANUP(fd__closep) int fd = open(in_dir("bare"), O_RDONLY | O_CLOEXEC);
 	assert_int_equal(debuginfo__facts(fd, &facts), 0);
-	assert_int_equal(
-		run("mkdir -p debug/.build-id/%.2s && cp a.debug debug/.build-id/%.2s/%s.debug",
-		    facts.build_id, facts.build_id, facts.build_id + 2),
-		0);
+	must("mkdir -p debug/.build-id/%.2s && cp a.debug debug/.build-id/%.2s/%s.debug",
+	     facts.build_id, facts.build_id, facts.build_id + 2);
 	CLEANUP(mem__freep)
 	char *want = named(&with_lines, in_dir("full"), NULL), *got = named(&c, in_dir("bare"), NULL);
 	assert_string_equal(got, want);
@@ -248,10 +247,11 @@ static void test_dwz(void **state)
 static void test_without_what_dwz_moved(void **state)
 {
 	(void)state;
-	if (!make() ||
-	    run("g++ -O2 -g -Wl,--build-id -DOTHER -o full2 %s/tests/programs/inlines.cc", TEST_SRCDIR) ||
-	    run("cp full one && cp full2 two && dwz -m common -M common one two && rm common"))
-		skip_because("dwz is needed");
+	if (!shell_has(MAKERS " dwz"))
+		skip_because("g++, objcopy and dwz are needed");
+	make();
+	must("g++ -O2 -g -Wl,--build-id -DOTHER -o full2 %s/tests/programs/inlines.cc", TEST_SRCDIR);
+	must("cp full one && cp full2 two && dwz -m common -M common one two && rm common");
 	CLEANUP(mem__freep) char *got = named(&with_lines, in_dir("one"), NULL);
 	assert_non_null(strstr(got, " main"));
 	assert_null(strstr(got, "innermost"));
@@ -279,26 +279,23 @@ static void test_why_there_is_no_debuginfo(void **state)
 	struct symbols_stat stat;
 
 	(void)state;
-	if (!make())
+	if (!shell_has(MAKERS))
 		skip_because("g++ and objcopy are needed");
-	assert_int_equal(run("rm -rf debug"), 0);
+	make();
+	must("rm -rf debug");
 	CLEANUP(mem__freep) char *none = named(&c, in_dir("bare"), &stat);
 	assert_all_unnamed(none, DCM_UNNAMED_NO_DEBUGINFO);
 	assert_int_equal(stat.debuginfo_missing, 1);
 	/* Another build's file in its place. */
 	CLEANUP(fd__closep) int fd = open(in_dir("bare"), O_RDONLY | O_CLOEXEC);
 	assert_int_equal(debuginfo__facts(fd, &facts), 0);
-	assert_int_equal(
-		run("mkdir -p debug/.build-id/%.2s && cp noid.debug debug/.build-id/%.2s/%s.debug",
-		    facts.build_id, facts.build_id, facts.build_id + 2),
-		0);
+	must("mkdir -p debug/.build-id/%.2s && cp noid.debug debug/.build-id/%.2s/%s.debug",
+	     facts.build_id, facts.build_id, facts.build_id + 2);
 	CLEANUP(mem__freep) char *other = named(&c, in_dir("bare"), NULL);
 	assert_all_unnamed(other, DCM_UNNAMED_DEBUGINFO_BAD);
 	/* A byte changed: the checksum tells. */
-	assert_int_equal(
-		run("mkdir -p elsewhere && cp linked elsewhere/ && cp noid.debug elsewhere/ && "
-		    "printf x >> elsewhere/noid.debug"),
-		0);
+	must("mkdir -p elsewhere && cp linked elsewhere/ && cp noid.debug elsewhere/ && "
+	     "printf x >> elsewhere/noid.debug");
 	CLEANUP(mem__freep) char *changed = named(&c, in_dir("elsewhere/linked"), NULL);
 	assert_all_unnamed(changed, DCM_UNNAMED_DEBUGINFO_BAD);
 	/* No directory to look in: as it was without them. */
@@ -361,8 +358,9 @@ static void test_each_address_is_asked_for_once(void **state)
 	struct symbols_stat stat;
 
 	(void)state;
-	if (!make())
+	if (!shell_has(MAKERS))
 		skip_because("g++ and objcopy are needed");
+	make();
 	CLEANUP(mem__freep)
 	char *want = named(&with_lines, in_dir("full"), NULL),
 	     *got = asked_often(&a, in_dir("full"), 90 * SECOND, 6, &stat);
@@ -421,7 +419,7 @@ static void silent__init(struct silent *x)
 	x->clock = clock__fake(SECOND, 0);
 	x->dirs[0] = debug_dir;
 	x->config = with_dir(x->dirs);
-	assert_int_equal(run("rm -rf debug"), 0);
+	must("rm -rf debug");
 	assert_int_equal(broker__new(&x->config.broker, &(struct dcm_error)DCM_ERROR_INIT), 0);
 	x->broker = only_child();
 	assert_true(x->broker > 0);
@@ -454,8 +452,9 @@ static void test_who_does_not_answer_is_asked_again(void **state)
 	struct silent x;
 
 	(void)state;
-	if (!make())
+	if (!shell_has(MAKERS))
 		skip_because("g++ and objcopy are needed");
+	make();
 	CLEANUP(mem__freep) char *want = named(&with_lines, in_dir("noid"), NULL);
 	silent__init(&x);
 	offer(x.s, "aa", in_dir("linked"));
@@ -494,8 +493,9 @@ static void test_what_finds_no_room_is_asked_when_it_is_offered(void **state)
 	char id[16];
 
 	(void)state;
-	if (!make())
+	if (!shell_has(MAKERS))
 		skip_because("g++ and objcopy are needed");
+	make();
 	CLEANUP(mem__freep) char *want = named(&with_lines, in_dir("noid"), NULL);
 	silent__init(&x);
 	for (int i = 0; i < LATER_MAX_FILES; i++) {
@@ -529,8 +529,10 @@ static void test_who_answers_late_takes_no_names_away(void **state)
 	struct silent x;
 
 	(void)state;
-	if (!make() || run("objcopy --strip-debug --add-gnu-debuglink=noid.debug noid named"))
+	if (!shell_has(MAKERS))
 		skip_because("g++ and objcopy are needed");
+	make();
+	must("objcopy --strip-debug --add-gnu-debuglink=noid.debug noid named");
 	CLEANUP(mem__freep) char *want = named(NULL, in_dir("named"), NULL);
 	silent__init(&x);
 	offer(x.s, "aa", in_dir("linked"));
@@ -540,14 +542,14 @@ static void test_who_answers_late_takes_no_names_away(void **state)
 	symbols__stat(x.s, &stat);
 	assert_int_equal(stat.debuginfo_unanswered, 2);
 	/* What was asked once is remembered. */
-	assert_int_equal(run("mv noid.debug away"), 0);
+	must("mv noid.debug away");
 	silent__speak(&x);
 	for (int i = 0; i < 5; i++) {
 		x.clock.fake_mono_ns += 120 * SECOND;
 		learn(x.s, 1);
 		learn(x.s, 1);
 	}
-	assert_int_equal(run("mv away noid.debug"), 0);
+	must("mv away noid.debug");
 	symbols__stat(x.s, &stat);
 	assert_int_equal(stat.debuginfo_unanswered, 2);
 	CLEANUP(mem__freep) char *after = resolved(x.s);
@@ -563,8 +565,9 @@ static void test_a_file_rests_unless_somebody_waits(void **state)
 	struct dcm_error err = DCM_ERROR_INIT;
 
 	(void)state;
-	if (!make())
+	if (!shell_has(MAKERS))
 		skip_because("g++ and objcopy are needed");
+	make();
 	c.frames = answer;
 	c.frames_ctx = &a;
 	c.clock = &clock;
@@ -603,8 +606,10 @@ static void test_a_file_that_kills_is_asked_no_more(void **state)
 	};
 
 	(void)state;
-	if (!make() || run("objcopy --strip-all --keep-section='.debug_*' full nosyms"))
+	if (!shell_has(MAKERS))
 		skip_because("g++ and objcopy are needed");
+	make();
+	must("objcopy --strip-all --keep-section='.debug_*' full nosyms");
 	CLEANUP(mem__freep) char *plain = named(NULL, in_dir("full"), NULL);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct answerer a = cases[i].a, b = cases[i].a;
@@ -627,8 +632,9 @@ static void test_a_file_that_had_little_time_is_asked_again(void **state)
 	struct symbols_stat stat;
 
 	(void)state;
-	if (!make())
+	if (!shell_has(MAKERS))
 		skip_because("g++ and objcopy are needed");
+	make();
 	free(asked_often(&often, in_dir("full"), 5 * SECOND, 30, &stat));
 	assert_true(often.n_calls > 3);
 	assert_int_equal(stat.frames_given_up, 0);
@@ -641,16 +647,15 @@ static void test_a_file_that_had_little_time_is_asked_again(void **state)
  * A line table of endless rows: a mebibyte in the file, 256 times that decompressed, 40 times that
  * in memory once read.
  */
-static bool make_hostile(void)
+static void make_hostile(void)
 {
 	static uint8_t rows[1 << 20]; /* DW_LNS_copy, each a row */
 	struct buf line = { 0 };
 	uint32_t unit_bytes;
 	FILE *f;
 
-	if (run("objcopy -O binary --set-section-flags .debug_line=alloc "
-		"--only-section=.debug_line full line"))
-		return false;
+	must("objcopy -O binary --set-section-flags .debug_line=alloc "
+	     "--only-section=.debug_line full line");
 	assert_int_equal(fd__read_path(AT_FDCWD, in_dir("line"), 64 << 20, &line), 0);
 	assert_true(line.n > 64);
 	unit_bytes = (uint32_t)line.n - 4 + (256u << 20);
@@ -663,9 +668,9 @@ static bool make_hostile(void)
 		assert_int_equal(fwrite(rows, 1, sizeof(rows), f), sizeof(rows));
 	fclose(f);
 	buf__fini(&line);
-	return run("objcopy --update-section .debug_line=line full swollen && rm line && "
-		   "objcopy --compress-debug-sections=zlib swollen hostile && rm swollen && "
-		   "objcopy --strip-all --keep-section='.debug_*' hostile hostile_nosyms") == 0;
+	must("objcopy --update-section .debug_line=line full swollen && rm line && "
+	     "objcopy --compress-debug-sections=zlib swollen hostile && rm swollen && "
+	     "objcopy --strip-all --keep-section='.debug_*' hostile hostile_nosyms");
 }
 
 static void test_a_worker_that_eats_memory_is_killed(void **state)
@@ -675,8 +680,10 @@ static void test_a_worker_that_eats_memory_is_killed(void **state)
 	struct workers_stat stat;
 
 	(void)state;
-	if (!make() || !make_hostile())
+	if (!shell_has(MAKERS))
 		skip_because("g++ and objcopy are needed");
+	make();
+	make_hostile();
 	assert_int_equal(frames_workers__new(512 << 20, 0, &w, NULL), 0);
 	c.frames = frames_workers__ask;
 	c.frames_ctx = w;
@@ -705,8 +712,9 @@ static void test_files_that_stay_open_are_few(void **state)
 	struct symbols_stat stat;
 
 	(void)state;
-	if (!make())
+	if (!shell_has(MAKERS))
 		skip_because("g++ and objcopy are needed");
+	make();
 	c.max_sources = 2;
 	CLEANUP(symbols__freep) struct symbols *s = store(&c);
 	for (int i = 0; i < 10; i++) {
@@ -726,8 +734,9 @@ static void test_files_that_stay_open_are_few(void **state)
 static void test_failing_allocations(void **state)
 {
 	(void)state;
-	if (!make())
+	if (!shell_has(MAKERS))
 		skip_because("g++ and objcopy are needed");
+	make();
 	CLEANUP(batch__unrefp) struct dcm_batch *b = batch_of("aa", 20);
 	CLEANUP(symbols__freep) struct symbols *s = store(&with_lines);
 	offer(s, "aa", in_dir("full"));
@@ -772,7 +781,7 @@ static int make_dir(void **state)
 static int remove_dir(void **state)
 {
 	(void)state;
-	return run("rm -rf %s", dir);
+	return shell_in(dir, "rm -rf %s", dir);
 }
 
 int main(void)

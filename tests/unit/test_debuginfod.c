@@ -32,7 +32,8 @@
 #define SECOND INT64_C(1000000000)
 
 static char dir[] = "/tmp/decima-debuginfod-XXXXXX";
-#define run(...) shell_in(dir, __VA_ARGS__)
+#define run(...)  shell_in(dir, __VA_ARGS__)
+#define must(...) assert_int_equal(run(__VA_ARGS__), 0)
 static pid_t server = -1;
 static unsigned port;
 static uint64_t address; /* of inlines_outer */
@@ -161,22 +162,19 @@ static struct symbols_config config(void)
 					.frames_timeout_ns = 60 * SECOND };
 }
 
-static bool prepared(void)
+/* A program, and a server of what was in it, by these tools. */
+#define TOOLS "debuginfod curl g++ objcopy"
+static void prepare(void)
 {
-	static int state = -1;
-
-	if (state < 0)
-		state = run("command -v debuginfod && command -v curl && mkdir -p served && "
-			    "g++ -O2 -g -Wl,--build-id -o full %s/tests/programs/inlines.cc && "
-			    "objcopy --only-keep-debug full served/full.debug && objcopy "
-			    "--strip-all full bare && "
-			    "g++ -O1 -Wl,--build-id -s -o other %s/tests/programs/inlines.cc",
-			    TEST_SRCDIR, TEST_SRCDIR) == 0;
-	if (state == 1 && server < 0) {
-		address = find_address();
-		assert_true(start_server());
-	}
-	return state == 1;
+	if (server >= 0)
+		return;
+	must("mkdir -p served && "
+	     "g++ -O2 -g -Wl,--build-id -o full %s/tests/programs/inlines.cc && "
+	     "objcopy --only-keep-debug full served/full.debug && objcopy --strip-all full bare && "
+	     "g++ -O1 -Wl,--build-id -s -o other %s/tests/programs/inlines.cc",
+	     TEST_SRCDIR, TEST_SRCDIR);
+	address = find_address();
+	assert_true(start_server());
 }
 
 static void test_what_the_server_has(void **state)
@@ -184,8 +182,9 @@ static void test_what_the_server_has(void **state)
 	struct symbols_stat stat;
 
 	(void)state;
-	if (!prepared())
+	if (!shell_has(TOOLS))
 		skip_because("debuginfod, curl, g++ and objcopy are needed");
+	prepare();
 	struct symbols_config c = config();
 	for (int turn = 0; turn < 2; turn++) {
 		CLEANUP(batch__unrefp) struct dcm_batch *b = answered(&c, "bare", &stat);
@@ -209,8 +208,9 @@ static void test_what_the_server_does_not_have(void **state)
 	struct symbols_stat stat;
 
 	(void)state;
-	if (!prepared())
+	if (!shell_has(TOOLS))
 		skip_because("debuginfod, curl, g++ and objcopy are needed");
+	prepare();
 	struct symbols_config c = config();
 	CLEANUP(batch__unrefp) struct dcm_batch *b = answered(&c, "other", &stat);
 	assert_int_equal(b->locations[0].n_lines, 0);
@@ -224,9 +224,10 @@ static void test_files_that_are_too_large(void **state)
 	struct symbols_stat stat;
 
 	(void)state;
-	if (!prepared())
+	if (!shell_has(TOOLS))
 		skip_because("debuginfod, curl, g++ and objcopy are needed");
-	assert_int_equal(run("rm -rf cache"), 0);
+	prepare();
+	must("rm -rf cache");
 	struct symbols_config c = config();
 	limits.max_bytes = 1000;
 	CLEANUP(batch__unrefp) struct dcm_batch *large = answered(&c, "bare", &stat);
@@ -234,7 +235,7 @@ static void test_files_that_are_too_large(void **state)
 	assert_int_equal(large->locations[0].unnamed, DCM_UNNAMED_NO_DEBUGINFO);
 	assert_int_equal(stat.debuginfod_failed, 1);
 	/* Nothing is left behind by what failed. */
-	assert_int_equal(run("test -z \"$(find cache -type f)\""), 0);
+	must("test -z \"$(find cache -type f)\"");
 }
 
 /* A server that is down twice; the third time it is asked. */
@@ -248,9 +249,10 @@ static void test_a_server_that_was_down_is_asked_again(void **state)
 	struct symbols_stat stat;
 
 	(void)state;
-	if (!prepared())
+	if (!shell_has(TOOLS))
 		skip_because("debuginfod, curl, g++ and objcopy are needed");
-	assert_int_equal(run("rm -rf cache"), 0);
+	prepare();
+	must("rm -rf cache");
 	struct symbols_config c = config();
 	atomic_store(&n_fetches, 0);
 	c.fetch = fetch_at_last;
@@ -278,8 +280,9 @@ static void test_one_server_that_fails_is_enough_to_ask_again(void **state)
 	char id[ELF_BUILD_ID_TEXT], path[256];
 
 	(void)state;
-	if (!prepared())
+	if (!shell_has(TOOLS))
 		skip_because("debuginfod, curl, g++ and objcopy are needed");
+	prepare();
 	struct symbols_config c = config();
 	c.debuginfod = two;
 	c.n_debuginfod = 2;
@@ -307,19 +310,18 @@ static void test_old_files_make_room(void **state)
 	struct symbols_stat stat;
 
 	(void)state;
-	if (!prepared())
+	if (!shell_has(TOOLS))
 		skip_because("debuginfod, curl, g++ and objcopy are needed");
-	assert_int_equal(run("rm -rf cache && mkdir -p cache/.build-id/00 && "
-			     "head -c 100000 /dev/zero >cache/.build-id/00/11.debug && "
-			     "touch -d 2020-01-01 cache/.build-id/00/11.debug"),
-			 0);
+	prepare();
+	must("rm -rf cache && mkdir -p cache/.build-id/00 && "
+	     "head -c 100000 /dev/zero >cache/.build-id/00/11.debug && "
+	     "touch -d 2020-01-01 cache/.build-id/00/11.debug");
 	struct symbols_config c = config();
 	c.debuginfod_bytes = 150000;
 	batch__unref(answered(&c, "bare", &stat));
 	assert_int_equal(stat.debuginfod_found, 1);
-	assert_int_equal(run("test $(find cache -type f | wc -l) -eq 1 && ! test -e "
-			     "cache/.build-id/00/11.debug"),
-			 0);
+	must("test $(find cache -type f | wc -l) -eq 1 && ! test -e "
+	     "cache/.build-id/00/11.debug");
 }
 
 static int make_dir(void **state)

@@ -234,15 +234,10 @@ static void compiled(const char *compiler, const char *flags)
 	assert_int_equal(shell("rm -r '%s'", dir), 0);
 }
 
-static bool have(const char *command)
-{
-	return shell("command -v %s >/dev/null", command) == 0;
-}
-
 static void test_what_gcc_writes(void **state)
 {
 	(void)state;
-	if (!have("gcc"))
+	if (!shell_has("gcc"))
 		skip_because("gcc is missing");
 	compiled("gcc", "-O2 -fomit-frame-pointer");
 	compiled("gcc", "-O0");
@@ -254,7 +249,7 @@ static void test_what_gcc_writes(void **state)
 static void test_what_clang_writes(void **state)
 {
 	(void)state;
-	if (!have("clang"))
+	if (!shell_has("clang"))
 		skip_because("clang is missing");
 	compiled("clang", "-O2 -fomit-frame-pointer");
 	compiled("clang", "-O0 -mstackrealign");
@@ -263,7 +258,7 @@ static void test_what_clang_writes(void **state)
 static void test_what_arm64_compilers_write(void **state)
 {
 	(void)state;
-	if (!have("aarch64-linux-gnu-gcc"))
+	if (!shell_has("aarch64-linux-gnu-gcc"))
 		skip_because("aarch64-linux-gnu-gcc is missing");
 	compiled("aarch64-linux-gnu-gcc", "-O2 -fomit-frame-pointer");
 	compiled("aarch64-linux-gnu-gcc", "-O2 -mbranch-protection=standard");
