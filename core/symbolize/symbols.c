@@ -210,6 +210,9 @@ static void read_file(struct symbols *s, struct file_entry *file, int fd, struct
 	s->counts.files_read += rc == 0;
 	if (rc) {
 		is_there = fail_reading(s, file, rc, fd < 0);
+		/* Nobody said anything of debuginfo, and this one waits no more to be read again. */
+		if (is_there && fd >= 0 && !is_rival && file->n_unanswered)
+			file->owed_at_ns = clock__mono(s->config.clock) + STORE_LOOK_EVERY_NS;
 	} else if (is_rival && file->table && !reading__is_better(&r, file->table, file->source)) {
 		reading__fini(&r);
 		file->state = FILE_READY;

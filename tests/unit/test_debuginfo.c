@@ -522,6 +522,52 @@ static void test_what_finds_no_room_is_asked_when_it_is_offered(void **state)
 	silent__fini(&x);
 }
 
+/* Whether it is read again by itself or when it is offered: who could not read it has not been told. */
+static void test_a_file_that_could_not_be_read_again_is_asked_about(void **state)
+{
+	(void)state;
+	if (!shell_has(MAKERS))
+		skip_because("g++ and objcopy are needed");
+	make();
+	CLEANUP(mem__freep) char *want = named(&with_lines, in_dir("noid"), NULL);
+	for (int n_others = 0; n_others <= LATER_MAX_FILES; n_others += LATER_MAX_FILES) {
+		struct symbols_stat stat;
+		struct silent x;
+		char id[16];
+
+		must("cp linked torn");
+		silent__init(&x);
+		for (int i = 0; i < n_others; i++) {
+			snprintf(id, sizeof(id), "%04x", i);
+			offer(x.s, id, in_dir("linked"));
+		}
+		offer(x.s, "aa", in_dir("torn"));
+		learn(x.s, 1);
+		must(": >torn");
+		silent__speak(&x);
+		x.clock.fake_mono_ns += 60 * SECOND;
+		offer(x.s, "aa", in_dir("torn"));
+		learn(x.s, 1);
+		learn(x.s, 1);
+		symbols__stat(x.s, &stat);
+		assert_int_equal(stat.files_bad, 1);
+		CLEANUP(mem__freep) char *still = resolved(x.s);
+		assert_all_unnamed(still, DCM_UNNAMED_DEBUGINFO_ASKED);
+		/* The same file. */
+		must("cat linked >torn");
+		offer(x.s, "aa", in_dir("torn"));
+		learn(x.s, 1);
+		symbols__stat(x.s, &stat);
+		assert_int_equal(stat.files_bad, 1);
+		x.clock.fake_mono_ns += 120 * SECOND;
+		offer(x.s, "aa", in_dir("torn"));
+		learn(x.s, 1);
+		CLEANUP(mem__freep) char *got = resolved(x.s);
+		assert_string_equal(got, want);
+		silent__fini(&x);
+	}
+}
+
 /* Of two files of one build, of which the second has symbols, the first is asked about no more. */
 static void test_who_answers_late_takes_no_names_away(void **state)
 {
@@ -795,6 +841,7 @@ int main(void)
 		cmocka_unit_test(test_each_address_is_asked_for_once),
 		cmocka_unit_test(test_who_does_not_answer_is_asked_again),
 		cmocka_unit_test(test_what_finds_no_room_is_asked_when_it_is_offered),
+		cmocka_unit_test(test_a_file_that_could_not_be_read_again_is_asked_about),
 		cmocka_unit_test(test_who_answers_late_takes_no_names_away),
 		cmocka_unit_test(test_a_file_rests_unless_somebody_waits),
 		cmocka_unit_test(test_a_file_that_kills_is_asked_no_more),
