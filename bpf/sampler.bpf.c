@@ -497,7 +497,7 @@ static __always_inline int may_defer(struct scratch *s)
  * The 1st, 2nd, 4th, 8th.. of its process within this second: what it waits for is looked for at
  * once, and what the next ones wait for too, but not for each.
  */
-static __always_inline int wakes(const struct sampler_sample *r)
+static __always_inline int should_wake_reader(const struct sampler_sample *r)
 {
 	__u32 n = deferred_n[seen_slot(r->head.pid)];
 
@@ -557,7 +557,7 @@ static __always_inline int defer(struct scratch *s, struct sampler_stats *st)
 	r->head.has_code = step_code(step, r->head.pc - ARCH_CODE_BEFORE, r->head.code) == 0;
 	r->head.n_bytes = n;
 	s->sample.head.kind = SAMPLER_SAMPLE;
-	if (is_new(&s->sample) || wakes(&s->sample) ||
+	if (is_new(&s->sample) || should_wake_reader(&s->sample) ||
 	    bpf_ringbuf_query(&raws, BPF_RB_AVAIL_DATA) > bpf_ringbuf_query(&raws, BPF_RB_RING_SIZE) / 2)
 		flags = BPF_RB_FORCE_WAKEUP;
 	if (bpf_ringbuf_output(&raws, r, sizeof(r->head) + n, flags))

@@ -198,7 +198,10 @@ static int take_place(struct graph *g, struct change *c, struct dcm_error *err)
 	return r == -EBUSY ? -EADDRINUSE : r;
 }
 
-/* Those who waited: all have given way now. Who goes for good does so later, and only who is new can wait for it. */
+/*
+ * Those who waited: all have given way now. Who goes for good does so later, and only who is new
+ * can wait for it.
+ */
 static int take_at_last(struct graph *g, struct change *c, struct dcm_error *err)
 {
 	struct dcm_error why = DCM_ERROR_INIT;

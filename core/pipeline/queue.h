@@ -58,7 +58,8 @@ struct queue_config {
 	uint64_t max_bytes;  /* 0: reserve and all of the shared rest */
 	struct stats *stats; /* NULL: losses are counted in the queue only */
 	const struct clock *clock;
-	const struct queue *before; /* whose place it takes: counts go on; of the same pool; NULL: from 0 */
+	/* Whose place it takes: counts go on; of the same pool. NULL: from 0. */
+	const struct queue *before;
 };
 
 struct queue;

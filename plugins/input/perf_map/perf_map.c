@@ -10,8 +10,8 @@
  * emits nothing of its own: it hears of processes, and names addresses when a sampler asks.
  *
  * Threads: process() and resolve() come from any thread, several at once; processes.c locks. A file
- * is read when a name in it is asked for, by a thread that may hang (errands.h). Limits: the options; see
- * source.h and map.h.
+ * is read when a name in it is asked for, by a thread that may hang (errands.h). Limits: the
+ * options; see source.h and map.h.
  */
 #include <decima/plugin.h>
 

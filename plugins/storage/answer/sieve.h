@@ -4,8 +4,9 @@
  * labels
  *
  * A series is wanted unless a matcher refuses its label: a name that it lacks may be a sample's
- * label. One that was lost (dict__lacks_series()) is wanted: its pieces are left out. The index of labels (labels.h) answers for all series at once; where few are left, these
- * are looked at one by one.
+ * label. One that was lost (dict__lacks_series()) is wanted: its pieces are left out. The index of
+ * labels (labels.h) answers for all series at once; where few are left, these are looked at one by
+ * one.
  *
  * Threads: one a sieve; any number on one dictionary.
  */

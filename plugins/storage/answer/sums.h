@@ -114,7 +114,7 @@ int sums__add_run(struct sums *s, const struct sums_run *run);
 
 /* Adds to the part. 0 or -ENOMEM. */
 int sums__add_part(struct sums *s, uint32_t group, uint64_t key, __int128 value);
-/* Ends the part, for value column `at`, with the number of its profiles; without any it is given up. */
+/* Ends the part, for value column `at`, with the number of its profiles; without any it is void. */
 void sums__settle(struct sums *s, uint32_t at, uint64_t n_profiles);
 
 /*
@@ -123,7 +123,7 @@ void sums__settle(struct sums *s, uint32_t at, uint64_t n_profiles);
  */
 struct sums_names {
 	const uint32_t *groups; /* by its number of a group: what it is called here */
-	/* Keys [n], at most SUMS_PAGE of 32 bits, become what they are called here; NULL: the same. */
+	/* Keys [n], at most SUMS_PAGE of 32 bits, are renamed; NULL: none is. */
 	int (*rename)(void *ctx, uint32_t *keys, uint32_t n);
 	void *ctx;
 };

@@ -8,7 +8,7 @@
  *
  *	view__init(&v, host, sel, n_sel);
  *	era = view__era(&v, dict, &counts);		once for each dictionary
- *	if (view__wants(&v, k, &place, first_ms, last_ms))	for each selection and each piece there is
+ *	if (view__wants(&v, k, &place, first_ms, last_ms))	for each selection and each piece
  *		view__add(&v, k, &place, &piece);
  *	view__seal(&v);
  *	answer__merge(&v, ...);				answer.h
@@ -93,7 +93,8 @@ struct view {
 	struct view_filters filters;
 	/* A piece was left out, says any thread that helps. May be NULL. */
 	void (*unreadable)(void *ctx, const struct piece *p, int error);
-	void (*let_go)(void *ctx); /* the view ends, its pieces are released, and listed still; may be NULL */
+	/* The view ends; its pieces are released, and listed still. May be NULL. */
+	void (*let_go)(void *ctx);
 	void *ctx;
 
 	VEC(struct view_foresight) foresights;
@@ -132,8 +133,8 @@ uint32_t view__era(struct view *v, struct dict *d, const struct dict_counts *cou
 
 /*
  * May the selection want a piece of that place and those times? 1, 0, -ENOMEM, the budget's, or
- * -EBADMSG when the era has no such series or type, or lacks what they are. Calls the host's regular expressions: not under
- * a lock that others wait for.
+ * -EBADMSG when the era has no such series or type, or lacks what they are. Calls the host's
+ * regular expressions: not under a lock that others wait for.
  */
 int view__wants(struct view *v, uint32_t selection, const struct view_place *place,
 		int64_t first_ms, int64_t last_ms);
