@@ -223,6 +223,42 @@ static void test_so_many_hang_and_no_more(void **state)
 	errands__free(e);
 }
 
+static void *read_once(void *arg)
+{
+	int fd = make_file("crowd", "x");
+	char text[17];
+
+	return (void *)(intptr_t)read_errand(arg, &fd, text);
+}
+
+/* The limit is for who comes later: nobody knows of one under way that it will hang. */
+static void test_those_under_way_may_hang_too(void **state)
+{
+	struct errands *e = errands__new(PATIENCE);
+	int fd = make_file("crowd", "x");
+	pthread_t threads[ERRANDS_STUCK_MAX + 4];
+	const unsigned n = sizeof(threads) / sizeof(threads[0]);
+	char text[17];
+
+	(void)state;
+	be_deaf(stat_of(fd).st_ino);
+	for (unsigned i = 0; i < n; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, read_once, e), 0);
+	for (unsigned i = 0; i < n; i++) {
+		void *rc;
+
+		pthread_join(threads[i], &rc);
+		assert_int_equal((intptr_t)rc, -ETIMEDOUT);
+	}
+	assert_int_equal(errands__stat(e).n_stuck, n);
+	assert_int_equal(read_errand(e, &fd, text), -EBUSY);
+	be_deaf(0);
+	wait_for_none_stuck(e);
+	assert_int_equal(read_errand(e, &fd, text), 1);
+	assert_int_equal(errands__close(e, fd), 0);
+	errands__free(e);
+}
+
 /* At the end nobody waits either; who was left behind closes what is his. */
 static void test_the_end_waits_for_none_that_hangs(void **state)
 {
@@ -344,6 +380,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_what_hangs_is_left_behind, begin, end),
 		cmocka_unit_test_setup_teardown(test_so_many_hang_and_no_more, begin, end),
+		cmocka_unit_test_setup_teardown(test_those_under_way_may_hang_too, begin, end),
 		cmocka_unit_test_setup_teardown(test_the_end_waits_for_none_that_hangs, begin, end),
 		cmocka_unit_test_setup_teardown(test_threads, begin, end),
 		cmocka_unit_test_setup_teardown(test_what_was_known_stays_so, begin, end),

@@ -22,8 +22,6 @@
 #include "core/base/fd.h"
 #include "core/base/mem.h"
 
-enum { THREADS_MAX = 64 };
-
 struct errands {
 	int64_t patience_ns; /* constant */
 	pthread_mutex_t lock;
@@ -177,7 +175,7 @@ static int start_thread(struct errands *e)
 	pthread_t thread;
 	int rc;
 
-	if (e->n_threads == THREADS_MAX)
+	if (e->n_threads == ERRANDS_THREADS_MAX)
 		return -EAGAIN;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);

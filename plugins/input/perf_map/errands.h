@@ -6,8 +6,9 @@
  * A file may lie on a network or FUSE file system whose server is gone: then fstat(2), pread(2) and
  * even close(2) wait for ever. So a thread makes these calls, and who asks waits for it so long. A
  * thread that takes longer is left behind with the descriptor; when it returns after all, it closes
- * that and is of use again. At most ERRANDS_STUCK_MAX are left behind, and of a file system (device)
- * that holds one nothing is touched.
+ * that and is of use again. Once ERRANDS_STUCK_MAX are left behind no call is begun any more, nor is
+ * one to a file system (device) that holds one. Those that are under way by then may come to hang,
+ * too: ERRANDS_THREADS_MAX is what bounds all of them.
  *
  * Thread-safe.
  */
@@ -20,7 +21,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-enum { ERRANDS_STUCK_MAX = 8 };
+enum { ERRANDS_STUCK_MAX = 8, ERRANDS_THREADS_MAX = 64 };
 
 struct errands;
 
@@ -55,11 +56,15 @@ struct errand *errand__new(size_t room);
 /*
  * 0 or the number of bytes that were read; -ETIMEDOUT: it hangs, and *errand and *fd are gone (NULL,
  * -1); -EBUSY: one hangs at this file system already, or too many do, so it was not tried; -EAGAIN:
- * no thread can be had, or none came to it in time; else an errno of the call. e NULL: we make it ourselves.
+ * no thread can be had, or none came to it in time; else an errno of the call. e NULL: we make it
+ * ourselves.
  */
 ssize_t errands__make(struct errands *e, struct errand **errand, int *fd);
 
-/* 0, or -ETIMEDOUT: it will be, when the file system answers. -1 is fine. */
+/*
+ * 0, or -ETIMEDOUT: it will be, when the file system answers. -1 is fine. Where no thread can be had
+ * it is closed here, at a file system of which nothing is known to hang.
+ */
 int errands__close(struct errands *e, int fd);
 
 /* Does one hang at this device (st_dev)? */

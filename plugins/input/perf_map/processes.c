@@ -379,7 +379,7 @@ static void note_hung(struct processes *t, struct process *p, const struct sourc
 	p->told_hung = true;
 	snprintf(fault, sizeof(fault),
 		 "its file system does not answer (%" PRIu32
-		 " of %d reads at most that may hang); new code has no names, as long as that "
+		 " reads hang; from %d on no file is read); new code has no names, as long as that "
 		 "lasts; mend "
 		 "or unmount it, or take its directory out of directories",
 		 errands__stat(t->errands).n_stuck, ERRANDS_STUCK_MAX);
