@@ -62,6 +62,9 @@ const char *symbols__why(enum dcm_unnamed why)
 		return "stripped: a debuginfod server, or the file system that its debug link "
 		       "leads to, is being asked, or will be once it answers; ask again in a "
 		       "moment";
+	case DCM_UNNAMED_NOT_ANSWERED:
+		return "the file was not opened in time: its file system did not answer (a dead "
+		       "NFS or FUSE mount), or decima-broker was stopped";
 	case DCM_UNNAMED_N:
 		break;
 	}

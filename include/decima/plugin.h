@@ -37,6 +37,7 @@
  *   1.6  host: regex_new, regex_free; stat: n_removals, n_set_aside, set_aside_bytes
  *   1.7  DCM_OPT_ONE_IS_LIST, DCM_UNNAMED_JIT_MAP_CUT; budget: side, side_ctx
  *   1.8  DCM_OPT_UNIQUE
+ *   1.9  DCM_UNNAMED_NOT_ANSWERED
  */
 #ifndef DECIMA_PLUGIN_H
 #define DECIMA_PLUGIN_H
@@ -52,7 +53,7 @@ extern "C" {
 
 #define DCM_ABI_MAGIC 0x414d4344u /* "DCMA" */
 #define DCM_ABI_MAJOR 1
-#define DCM_ABI_MINOR 8
+#define DCM_ABI_MINOR 9
 
 /* True when the struct behind `ptr` was made by a side that knows `member`. */
 #define DCM_HAS(ptr, member)                                                                       \
@@ -293,6 +294,7 @@ enum dcm_unnamed {
 	DCM_UNNAMED_DEBUGINFO_BAD, /* its debuginfo is damaged, or another file's */
 	DCM_UNNAMED_DEBUGINFO_ASKED, /* who may have its debuginfo is being asked, or does not answer */
 	DCM_UNNAMED_JIT_MAP_CUT, /* JIT code, and only the end of a perf map that is too large was read */
+	DCM_UNNAMED_NOT_ANSWERED, /* whoever opens files for us did not answer in time */
 	DCM_UNNAMED_N
 };
 
@@ -740,7 +742,7 @@ struct dcm_host {
 	/* --- rights (1.2): the process may have given its own up after open(); any thread --- */
 	/*
 	 * A descriptor of what others may not open, or a negative errno: -ENOEXEC for a file of
-	 * another kind. Regular files only, without waiting for what is at the other end of it.
+	 * another kind, -ETIMEDOUT when none came within a second. Regular files only, no FIFOs.
 	 */
 	int (*open_guarded)(const struct dcm_host *host, const struct dcm_guarded *g);
 	/*
@@ -748,10 +750,7 @@ struct dcm_host {
 	 * side-band's dummy.
 	 */
 	int (*perf_event)(const struct dcm_host *host, const struct perf_event_attr *attr, uint32_t cpu);
-	/*
-	 * A BPF array of n values that can be mapped (descriptor), and putting it into an array of
-	 * maps (0).
-	 */
+	/* A BPF array of n values that can be mapped (descriptor); puts one into an array of maps (0). */
 	int (*bpf_array)(const struct dcm_host *host, uint32_t value_bytes, uint32_t n);
 	int (*bpf_put)(const struct dcm_host *host, int array_of_maps, uint32_t index, int array);
 

@@ -84,6 +84,47 @@ elif compile a.so swap.c $library -DLIBRARY=spin_a && compile b.so swap.c $libra
 	if [ "$lost" = 0 ]; then ok broker.turns_lost_none; else not_ok broker.turns_lost_none "$(grep dropped_total "$dir/metrics" | tr '\n' '|')"; fi
 fi
 
+# Whoever opens files hangs: it is said with the remedy, nothing is guessed, and all is there once it answers.
+has_state() { ask targets >"$dir/targets" 2>&1 && grep -q "$1" "$dir/targets"; }
+hang=hang$$
+if ! has_cc; then
+	skip broker.hangs "no C compiler"
+elif compile "$hang" chain.c -fomit-frame-pointer; then
+	kill -STOP "$broker"
+	setpriv --reuid=65534 --regid=65534 --clear-groups "$dir/$hang" 600 >/dev/null &
+	hanging=$!
+	if wait_for 30 has_state 'decima-broker, which opens files for the sampler, does not answer'; then
+		ok broker.hangs
+	else
+		not_ok broker.hangs "$(tr '\n' '|' <"$dir/targets")"
+	fi
+	expect broker.hangs.logged 'does not answer' "$dir/log"
+	expect broker.hangs.remedy 'kill -CONT it' "$dir/log"
+	get /metrics >"$dir/metrics"
+	if grep -q '^decima_sampler_silence_seconds{[^}]*} [1-9]' "$dir/metrics"; then
+		ok broker.hangs.metric
+	else
+		not_ok broker.hangs.metric "$(grep silence "$dir/metrics" | tr '\n' '|')"
+	fi
+	hang_seen() { ask query stacks "$cpu{comm=\"$hang\"}" >"$dir/stacks" && grep -q "$hang" "$dir/stacks"; }
+	wait_for 30 hang_seen
+	if grep -q "$hang+0x.*;$hang+0x" "$dir/stacks" || ! grep -q "truncated.*$hang+0x" "$dir/stacks"; then
+		not_ok broker.hangs.no_guess "$(grep -m 1 "$hang+0x" "$dir/stacks" | cut -c 1-200)"
+	else
+		ok broker.hangs.no_guess
+	fi
+	ask query stacks 'decima_quality:samples:count:::delta' >"$dir/stacks"
+	expect broker.hangs.reason 'unnamed: file not opened in time' "$dir/stacks"
+	kill -CONT "$broker"
+	if wait_for 30 has_state 'sampling at 199 Hz'; then ok broker.answers; else not_ok broker.answers "$(tr '\n' '|' <"$dir/targets")"; fi
+	answered_seen() {
+		ask query stacks "$cpu{comm=\"$hang\",exe=\"$dir/$hang\"}" >"$dir/stacks" && grep -q 'main;alpha;beta;gamma_' "$dir/stacks"
+	}
+	wait_for 30 answered_seen
+	expect broker.answers.names 'main;alpha;beta;gamma_' "$dir/stacks"
+	kill $hanging
+fi
+
 # A change that would open programs again is refused, and the daemon goes on as it was.
 sed -i 's/window: 1s/window: 1s, max_depth: 100/' "$dir/conf.yaml"
 kill -HUP "$daemon"

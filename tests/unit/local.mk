@@ -298,6 +298,11 @@ unit_tests += tests/unit/test_ebpf_pulse
 tests_unit_test_ebpf_pulse_SOURCES = tests/unit/test_ebpf_pulse.c plugins/input/ebpf/pulse.c
 tests_unit_test_ebpf_pulse_LDADD = $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_ebpf_silence
+tests_unit_test_ebpf_silence_SOURCES = tests/unit/test_ebpf_silence.c $(EBPF_TEST)
+tests_unit_test_ebpf_silence_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_ebpf_silence_LDADD = $(SYMBOLIZE_LA) $(EBPF_PURE_LIBS) $(UNIT_LIBS)
+
 unit_tests += tests/unit/test_ebpf_tags
 tests_unit_test_ebpf_tags_SOURCES = tests/unit/test_ebpf_tags.c $(EBPF_TEST)
 tests_unit_test_ebpf_tags_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)

@@ -306,6 +306,41 @@ static void test_not_permitted(void **state)
 	assert_int_equal(why_of(f, f->proc_dir, &a), DCM_UNNAMED_NO_PERMISSION);
 }
 
+/*
+ * Whoever opens files hangs: that is said, by its path too, and nothing else is asked about that
+ * file. It is asked for again, and found when there is an answer.
+ */
+static void test_not_answered(void **state)
+{
+	struct fixture *f = *state;
+	struct maps_range a = told_range(f, f->elf[A]);
+	uint32_t n = 0;
+
+	f->mapped = -ETIMEDOUT;
+	f->named = f->elf[A];
+	f->n_asked = 0;
+	a.file = files__of(f->files, f->proc_dir, &a, 1);
+	assert_int_equal(f->n_asked, 1);
+	assert_int_equal(a.file->why, DCM_UNNAMED_NOT_ANSWERED);
+	assert_false(a.file->is_code);
+	assert_int_equal(files__silence(f->files)->n, 1);
+	assert_string_equal(files__silence(f->files)->path, "/no/such/turn.so");
+	while (files__may_retry(&a, 2))
+		n++;
+	assert_in_range(n, 1, 100);
+	assert_true(files__may_retry(&a, 3));
+	file__unref(a.file);
+	/* By its path, for a process that has ended or maps another file there by now. */
+	f->mapped = -ENOENT;
+	f->named = -ETIMEDOUT;
+	assert_int_equal(why_of(f, f->proc_dir, &a), DCM_UNNAMED_NOT_ANSWERED);
+	assert_int_equal(why_of(f, -1, &a), DCM_UNNAMED_NOT_ANSWERED);
+	assert_int_equal(files__silence(f->files)->n, 3);
+	f->mapped = f->elf[A];
+	assert_taken(f, f->proc_dir, &a);
+	assert_int_equal(files__silence(f->files)->n, 3);
+}
+
 /* ------------------------------------------------------------------------------------------------
  * Files that are known
  */
@@ -624,21 +659,14 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(test_another_by_now),
-		TEST(test_number_given_again),
-		TEST(test_by_address_alone),
-		TEST(test_not_permitted),
-		TEST(test_known),
-		TEST(test_known_from_reading),
-		TEST(test_written_in_place),
-		TEST(test_no_generations),
-		TEST(test_shared_devices),
-		TEST(test_room_to_be_offered),
-		TEST(test_gone_and_proven),
-		TEST(test_gone_and_changed),
-		TEST(test_opened_by_another),
-		TEST(test_tries_are_counted),
-		TEST(test_process_asks_again),
+		TEST(test_another_by_now),     TEST(test_number_given_again),
+		TEST(test_by_address_alone),   TEST(test_not_permitted),
+		TEST(test_not_answered),       TEST(test_known),
+		TEST(test_known_from_reading), TEST(test_written_in_place),
+		TEST(test_no_generations),     TEST(test_shared_devices),
+		TEST(test_room_to_be_offered), TEST(test_gone_and_proven),
+		TEST(test_gone_and_changed),   TEST(test_opened_by_another),
+		TEST(test_tries_are_counted),  TEST(test_process_asks_again),
 		TEST(test_no_memory),
 	};
 

@@ -107,6 +107,16 @@ static void on_sample(void *ctx, const struct sampler_sample *sample, const uint
 	memcpy(r->frames, frames, (n < FRAMES ? n : FRAMES) * sizeof(*frames));
 }
 
+static struct unwinder *unwinder_of(struct fixture *f)
+{
+	return unwinder__new(&(struct unwinder_parts){ .host = &f->host.host,
+						       .tables = f->tables,
+						       .processes = f->processes,
+						       .sample = on_sample,
+						       .ctx = f,
+						       .max_depth = SAMPLER_USER_FRAMES });
+}
+
 static int setup(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
@@ -116,12 +126,7 @@ static int setup(void **state)
 	f->files = files__new(&f->host.host);
 	f->processes = processes__new(&f->host.host, f->files, NULL, NULL);
 	f->tables = tables__new(&memory, 16 << 20);
-	f->unwinder = unwinder__new(&(struct unwinder_parts){ .host = &f->host.host,
-							      .tables = f->tables,
-							      .processes = f->processes,
-							      .sample = on_sample,
-							      .ctx = f,
-							      .max_depth = SAMPLER_USER_FRAMES });
+	f->unwinder = unwinder_of(f);
 	assert_non_null(f->unwinder);
 	files__on_open(f->files, on_opened, f);
 	*state = f;
@@ -267,6 +272,41 @@ static void test_waits_for_five_seconds(void **state)
 	check_result(&f->results[0], SAMPLER_OUTCOME_DEFERRED, 1);
 	assert_int_equal(f->results[0].frames[1], (uintptr_t)unwinder_inner);
 	assert_int_equal(unwinder__stat(f->unwinder).n_given_up, 1);
+	check_sums(f);
+}
+
+static int opens_maps_alone(const struct dcm_host *host, const struct dcm_guarded *g)
+{
+	return g->what == DCM_GUARDED_MAPS ? ebpf_host__rights.open_guarded(host, g) : -ETIMEDOUT;
+}
+
+/* Whoever opens files does not answer: no callers are guessed where the file has tables. */
+static void test_waits_for_an_answer(void **state)
+{
+	struct fixture *f = *state;
+	struct deferred d = whole(f);
+	int64_t now = clock__mono(&clock__system);
+
+	f->host.host.open_guarded = opens_maps_alone;
+	f->host.mono_ns = now;
+	/* A record that a frame pointer would be taken for. */
+	d.words[1] = (uint64_t)(uintptr_t)unwinder_outer_return;
+	d.raw.regs[UNWIND_X86_FP] = STACK;
+	take(f, &d);
+	assert_int_equal(f->n_results, 0);
+	/* Nor when mappings are announced whose files are known so. */
+	unwinder__free(f->unwinder);
+	f->unwinder = unwinder_of(f);
+	take(f, &d);
+	assert_int_equal(f->n_results, 0);
+	f->host.host.open_guarded = ebpf_host__rights.open_guarded;
+	assert_int_equal(tables__start(f->tables), 0);
+	d.raw.regs[UNWIND_X86_FP] = 0;
+	take(f, &d);
+	wait_until_done(f);
+	assert_int_equal(f->n_results, 2);
+	for (int i = 0; i < 2; i++)
+		check_result(&f->results[i], i ? SAMPLER_OUTCOME_ROOT : SAMPLER_OUTCOME_BAD_RA, 2);
 	check_sums(f);
 }
 
@@ -546,6 +586,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_waits_for_tables, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_waits_for_five_seconds, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_waits_for_an_answer, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_room_for_512, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_process_that_is_gone, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_file_that_went_with_its_process, setup, teardown),

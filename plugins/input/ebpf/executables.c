@@ -331,17 +331,20 @@ static int64_t mtime_ns(const struct stat *st)
 	return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
 }
 
-static struct entry *add(struct executables *t, const struct stat *st, int proc_dir, struct dcm_str path)
+static int add(struct executables *t, const struct stat *st, int proc_dir, struct dcm_str path,
+	       struct entry **ret)
 {
 	CLEANUP(fd__closep) int fd = guarded__open(t->host, proc_dir, DCM_GUARDED_EXE);
 	struct entry **slot = &t->slots[hash__mix(st->st_dev, st->st_ino) % SLOTS];
 	struct entry *e;
 
+	if (fd < 0)
+		return fd;
 	if (t->n >= EXECUTABLES_MAX)
 		forget_unused(t);
-	e = fd >= 0 && t->n < EXECUTABLES_MAX ? NEW(struct entry) : NULL;
+	e = t->n < EXECUTABLES_MAX ? NEW(struct entry) : NULL;
 	if (!e)
-		return NULL;
+		return -ENOMEM;
 	e->dev = st->st_dev;
 	e->ino = st->st_ino;
 	e->size = (uint64_t)st->st_size;
@@ -352,22 +355,30 @@ static struct entry *add(struct executables *t, const struct stat *st, int proc_
 	e->next = *slot;
 	*slot = e;
 	t->n++;
-	return e;
+	*ret = e;
+	return 0;
 }
 
-const struct executable *executables__of(struct executables *t, int proc_dir, int exe_fd,
-					 struct dcm_str path)
+int executables__of(struct executables *t, int proc_dir, int exe_fd, struct dcm_str path,
+		    const struct executable **ret)
 {
 	struct entry *e;
 	struct stat st;
+	int r = 0;
 
-	if (exe_fd < 0 || fstat(exe_fd, &st) < 0 || !S_ISREG(st.st_mode))
-		return NULL;
+	if (exe_fd < 0)
+		return exe_fd;
+	if (fstat(exe_fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return -ENOEXEC;
 	for (e = t->slots[hash__mix(st.st_dev, st.st_ino) % SLOTS]; e; e = e->next)
 		if (e->dev == st.st_dev && e->ino == st.st_ino && e->size == (uint64_t)st.st_size &&
 		    e->mtime_ns == mtime_ns(&st))
 			break;
-	return ref(e ? e : add(t, &st, proc_dir, path));
+	if (!e)
+		r = add(t, &st, proc_dir, path, &e);
+	if (r == 0)
+		*ret = ref(e);
+	return r;
 }
 
 const struct executable *executables__by_build_id(struct executables *t, const char *build_id)

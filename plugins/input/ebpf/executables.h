@@ -36,11 +36,11 @@ DEFINE_CLEANUP(struct executables *, executables__free);
 
 /*
  * Of the process with this directory of /proc, whose program is exe_fd (opened as
- * DCM_GUARDED_EXE_PATH, or an error) and has that path, with a reference; NULL when it cannot be
- * read, or 4,096 others run.
+ * DCM_GUARDED_EXE_PATH, or an error) and has that path, with a reference: 0; a negative errno when
+ * it cannot be read (-ETIMEDOUT: yet), or 4,096 others run.
  */
-const struct executable *executables__of(struct executables *t, int proc_dir, int exe_fd,
-					 struct dcm_str path);
+int executables__of(struct executables *t, int proc_dir, int exe_fd, struct dcm_str path,
+		    const struct executable **ret);
 
 /* The same by build id, for a process that has ended; NULL when it was not met before. */
 const struct executable *executables__by_build_id(struct executables *t, const char *build_id);

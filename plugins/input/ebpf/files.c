@@ -51,7 +51,8 @@ struct files {
 	struct wall wall;
 	uint32_t n;
 	_Atomic uint32_t waiting;
-	struct file *gone, *denied, *no_code;			 /* constant files */
+	struct file *gone, *denied, *no_code, *unanswered; /* constant files */
+	struct files_silence silence;
 	struct file *vdso;					 /* NULL: none to be read */
 	void (*opened)(void *ctx, const struct file *f, int fd); /* NULL: nobody asked */
 	void *opened_ctx;
@@ -182,7 +183,8 @@ struct files *files__new(const struct dcm_host *host)
 	t->gone = file_new(STR(""), DCM_UNNAMED_FILE_GONE);
 	t->denied = file_new(STR(""), DCM_UNNAMED_NO_PERMISSION);
 	t->no_code = file_new(STR(""), DCM_UNNAMED_BAD_FILE);
-	if (!t->gone || !t->denied || !t->no_code) {
+	t->unanswered = file_new(STR(""), DCM_UNNAMED_NOT_ANSWERED);
+	if (!t->gone || !t->denied || !t->no_code || !t->unanswered) {
 		files__free(t);
 		return NULL;
 	}
@@ -204,6 +206,7 @@ void files__free(struct files *t)
 	file__unref(t->gone);
 	file__unref(t->denied);
 	file__unref(t->no_code);
+	file__unref(t->unanswered);
 	file__unref(t->vdso);
 	free(t);
 }
@@ -275,6 +278,8 @@ static int open_mapped(const struct files *t, int proc_dir, const struct maps_ra
 
 	if (mapped >= 0 && is_of_range(mapped, range, ret_stat))
 		return take_fd(mapped);
+	if (mapped == -ETIMEDOUT)
+		return mapped;
 	named = open_by_path(t->host, proc_dir, range, ret_stat);
 	/* JIT code in a file without a name is no ELF file, rather than gone. */
 	return named < 0 && mapped == -ENOEXEC ? mapped : named;
@@ -516,6 +521,18 @@ static struct file *of_opened(struct files *t, int fd, const struct stat *st,
 	return f;
 }
 
+void files__tell_silence(struct files *t, struct dcm_str path)
+{
+	t->silence.n++;
+	snprintf(t->silence.path, sizeof(t->silence.path), "%.*s", (int)path.n, path.p);
+	str__clean(t->silence.path, strlen(t->silence.path));
+}
+
+const struct files_silence *files__silence(const struct files *t)
+{
+	return &t->silence;
+}
+
 static struct file *open_file(struct files *t, int proc_dir, const struct maps_range *range)
 {
 	struct stat st;
@@ -523,6 +540,10 @@ static struct file *open_file(struct files *t, int proc_dir, const struct maps_r
 
 	if (fd >= 0)
 		return of_opened(t, fd, &st, range);
+	if (fd == -ETIMEDOUT) {
+		files__tell_silence(t, range->name);
+		return t->unanswered;
+	}
 	/* What has the path now, and why it cannot be opened, says nothing of what was mapped. */
 	if (proc_dir < 0)
 		return t->gone;
@@ -564,7 +585,7 @@ struct file *files__of(struct files *t, int proc_dir, const struct maps_range *r
 
 bool files__may_retry(struct maps_range *range, uint32_t window)
 {
-	if (range->file->why != DCM_UNNAMED_FILE_GONE)
+	if (range->file->why != DCM_UNNAMED_FILE_GONE && range->file->why != DCM_UNNAMED_NOT_ANSWERED)
 		return false;
 	if (range->tried_window != window)
 		range->n_tries = 0;

@@ -37,8 +37,9 @@ struct file {
 	struct inode inode; /* as the mapping named it last; the reader's */
 	uint64_t dev, ino, size;
 	int64_t mtime_ns;
-	bool is_code;	      /* an ELF file; false: JIT code in a file, or nothing we may read */
-	enum dcm_unnamed why; /* !is_code: DCM_UNNAMED_BAD_FILE, _NO_PERMISSION or _FILE_GONE */
+	bool is_code; /* an ELF file; false: JIT code in a file, or nothing we may read */
+	/* !is_code: DCM_UNNAMED_BAD_FILE, _NO_PERMISSION, _FILE_GONE or _NOT_ANSWERED */
+	enum dcm_unnamed why;
 	char build_id[129]; /* lower-case hex; "~" and 16 digits made of the identity when the file has none */
 	char *path;	      /* as the process sees it */
 	_Atomic int offer_fd; /* to be shown to the host; -1: none */
@@ -73,9 +74,9 @@ struct file *files__of(struct files *t, int proc_dir, const struct maps_range *r
 struct file *files__known(struct files *t, const struct maps_range *range, uint32_t window);
 
 /*
- * Whether to ask again for the file of a range that was gone: a few times in each window, for what
- * was in the way may have left, or another process shown it. Counts the question. The range has a
- * file.
+ * Whether to ask again for the file of a range that was gone, or that nobody told of in time: a few
+ * times in each window, for what was in the way may have left, or another process shown it. Counts
+ * the question. The range has a file.
  */
 bool files__may_retry(struct maps_range *range, uint32_t window);
 
@@ -86,6 +87,15 @@ void files__offer(struct files *t, struct file *f);
 void files__sweep(struct files *t, uint32_t window);
 
 uint32_t files__count(const struct files *t);
+
+/* What the host opens for us, and did not within its time (-ETIMEDOUT). */
+struct files_silence {
+	uint64_t n;	/* so far */
+	char path[256]; /* what the last one was asked for, as the process sees it */
+};
+const struct files_silence *files__silence(const struct files *t);
+/* One more, which another asked for. */
+void files__tell_silence(struct files *t, struct dcm_str path);
 
 static inline struct file *file__ref(struct file *f)
 {

@@ -76,16 +76,19 @@ void identity__take(struct identity *id, struct texts_answer *answer)
 	identity__changed(id);
 }
 
-void identities__read(struct identities *t, struct identity *id, const struct identity_source *from)
+int identities__read(struct identities *t, struct identity *id, const struct identity_source *from)
 {
 	struct texts_question question = { .process = *from->process, .exec_id = from->exec_id };
 	struct texts_answer answer = { 0 };
+	int r;
 
+	executables__unref(id->executable);
+	id->executable = NULL;
 	if (from->dir < 0) {
 		id->executable = executables__by_build_id(t->executables, from->build_id);
-		return;
+		return 0;
 	}
-	id->executable = executables__of(t->executables, from->dir, from->exe_fd, str__of(id->exe));
+	r = executables__of(t->executables, from->dir, from->exe_fd, str__of(id->exe), &id->executable);
 	pthread_mutex_lock(&t->lock);
 	question.with_environment = t->labels.env.n > 0;
 	question.with_cmdline = t->labels.cmdline || t->labels.meta.n > 0;
@@ -93,6 +96,7 @@ void identities__read(struct identities *t, struct identity *id, const struct id
 	if ((question.with_environment || question.with_cmdline) &&
 	    texts__ask(t->texts, &question, &answer))
 		identity__take(id, &answer);
+	return r == -ETIMEDOUT ? r : 0;
 }
 
 bool identities__late(struct identities *t, struct texts_answer *ret)

@@ -28,6 +28,7 @@ ebpf_pure = \
 	plugins/input/ebpf/pulse.c plugins/input/ebpf/pulse.h \
 	plugins/input/ebpf/process.c plugins/input/ebpf/process.h \
 	plugins/input/ebpf/procfs.c plugins/input/ebpf/procfs.h \
+	plugins/input/ebpf/silence.c plugins/input/ebpf/silence.h \
 	plugins/input/ebpf/record.c plugins/input/ebpf/record.h \
 	plugins/input/ebpf/settings.c plugins/input/ebpf/settings.h \
 	plugins/input/ebpf/tags.c plugins/input/ebpf/tags.h \

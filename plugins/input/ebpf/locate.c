@@ -70,6 +70,7 @@ const char *locate__unnamed_text(enum dcm_unnamed why)
 		[DCM_UNNAMED_JIT_MAP_CUT] = "JIT code, and only the end of the perf map is read",
 		[DCM_UNNAMED_KALLSYMS] = "kernel symbols are hidden",
 		[DCM_UNNAMED_NOT_HERE] = "file not known here",
+		[DCM_UNNAMED_NOT_ANSWERED] = "file not opened in time",
 	};
 
 	return why < DCM_UNNAMED_N && texts[why] ? texts[why] : "unknown";

@@ -33,6 +33,11 @@ static const struct meter own[METERS_N] = {
 	[METERS_FILTERED_CGROUP] = { "sampler_filtered_cgroup",
 				     "samples of control groups that filter.cgroups does not "
 				     "name" },
+	[METERS_UNANSWERED] = { "sampler_unanswered", "requests so far to open a file that "
+						      "decima-broker did not answer in "
+						      "time" },
+	[METERS_SILENCE] = { "sampler_silence_seconds",
+			     "for how long decima-broker has not answered; 0: it does" },
 	[METERS_TABLES_FILES] = { "unwind_tables_files", "files whose unwind tables are there" },
 	[METERS_TABLES_ROWS] = { "unwind_tables_rows", "rows of these tables" },
 	[METERS_TABLES_RULES] = { "unwind_tables_rules", "distinct rules of files, of 32,768" },

@@ -9,6 +9,7 @@
 #include "plugins/input/ebpf/process.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -37,6 +38,7 @@ enum {
 };
 #define PAUSE_FIRST_NS 20000000ll /* a program that begins maps its libraries one by one */
 #define PAUSE_MAX_NS   60000000000ll
+#define ASK_AGAIN_NS   1000000000ll /* whoever did not answer */
 
 struct processes {
 	const struct dcm_host *host;
@@ -209,7 +211,18 @@ static void keep_maps(struct processes *t, struct process *p, struct maps *maps,
 
 static enum dcm_unnamed why_not(int error)
 {
+	if (error == -ETIMEDOUT)
+		return DCM_UNNAMED_NOT_ANSWERED;
 	return error == -EACCES || error == -EPERM ? DCM_UNNAMED_NO_PERMISSION : DCM_UNNAMED_FILE_GONE;
+}
+
+/* Whoever opens files for us has not answered about this process. */
+static void tell_silence(struct processes *t, const struct process *p)
+{
+	char path[32];
+	int n = snprintf(path, sizeof(path), "/proc/%u", p->id.pid);
+
+	files__tell_silence(t->files, (struct dcm_str){ path, (uint32_t)n });
 }
 
 /*
@@ -231,6 +244,8 @@ static void read_maps(struct processes *t, struct process *p, int dir)
 		/* What was known stays known. */
 		if (!p->maps)
 			p->why = why_not(r);
+		if (r == -ETIMEDOUT)
+			tell_silence(t, p);
 	} else {
 		changed = !p->maps || p->maps->exec_bytes != maps->exec_bytes;
 		if (p->maps)
@@ -248,6 +263,8 @@ static void read_maps(struct processes *t, struct process *p, int dir)
 	p->pause_ns = changed || !p->pause_ns ? PAUSE_FIRST_NS : p->pause_ns * 2;
 	if (p->pause_ns > PAUSE_MAX_NS)
 		p->pause_ns = PAUSE_MAX_NS;
+	if (r == -ETIMEDOUT)
+		p->pause_ns = ASK_AGAIN_NS;
 }
 
 /* A file that may be read from now lies where one of the mappings just told is. */
@@ -604,12 +621,15 @@ static void find_identity(struct processes *t, struct process *p, int dir, int e
 	struct identity_source from = {
 		.dir = dir, .exe_fd = exe, .build_id = "", .process = &p->via, .exec_id = p->exec_id
 	};
+	int r = exe == -ETIMEDOUT ? exe : 0;
 
-	if (!t->identities)
-		return;
-	if (dir < 0)
+	if (t->identities && dir < 0)
 		from.build_id = program_build_id(t, p);
-	identities__read(t->identities, &p->identity, &from);
+	if (t->identities && identities__read(t->identities, &p->identity, &from) < 0)
+		r = -ETIMEDOUT;
+	p->unanswered_ns = r < 0 ? now_ns(t) : 0;
+	if (r < 0)
+		tell_silence(t, p);
 }
 
 /* Texts of processes that did not come in time. An exec since then has made others of them. */
@@ -671,6 +691,28 @@ static void find_image(struct processes *t, struct process *p, const struct samp
 	free(image.exe);
 }
 
+/* What the program is, when nobody told of it in time. */
+static void ask_again(struct processes *t, struct process *p, const struct sampler_sample *sample)
+{
+	CLEANUP(fd__closep) int dir = -1, exe = -1;
+	char *path;
+
+	if (!p->unanswered_ns || p->replaced_ns || now_ns(t) - p->unanswered_ns < ASK_AGAIN_NS ||
+	    (t->trail && trail__replaced(t->trail, p->id.pid, (int64_t)sample->head.time_ns)))
+		return;
+	dir = procfs__open(&p->via);
+	if (dir < 0)
+		return;
+	exe = guarded__open(t->host, dir, DCM_GUARDED_EXE_PATH);
+	path = procfs__exe(exe);
+	if (path) {
+		free(p->identity.exe);
+		p->identity.exe = path;
+	}
+	find_identity(t, p, dir, exe);
+	identity__changed(&p->identity);
+}
+
 /* ------------------------------------------------------------------------------------------------
  * The table
  */
@@ -700,6 +742,7 @@ struct process *processes__of(struct processes *t, const struct sampler_sample *
 	t->window = window;
 	if (p) {
 		follow_cgroup(t, p, sample->cgroup_id);
+		ask_again(t, p, sample);
 		p->last_window = window;
 		return p;
 	}

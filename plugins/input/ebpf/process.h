@@ -63,6 +63,8 @@ struct process {
 	 */
 	int64_t read_ns, read_end_ns, pause_ns, rest_ns;
 	int64_t applied_ns, apply_rest_ns;
+	/* When whoever opens files for us did not answer about its program (mono); 0: it did. */
+	int64_t unanswered_ns;
 	struct identity identity; /* its paths, and the labels they make */
 	uint32_t last_window;	  /* that sampled it */
 };

@@ -26,6 +26,7 @@
 #include "plugins/input/ebpf/pace.h"
 #include "plugins/input/ebpf/process.h"
 #include "plugins/input/ebpf/pulse.h"
+#include "plugins/input/ebpf/silence.h"
 #include "plugins/input/ebpf/thread.h"
 #include "plugins/input/ebpf/unwinder.h"
 #include "plugins/input/ebpf/watch.h"
@@ -63,6 +64,7 @@ struct reader {
 	int64_t cpu_ns;		       /* of the thread */
 	int attach_error;	       /* the last one told */
 	int cache_error;	       /* the same */
+	struct silence silence;
 
 	_Atomic int64_t window_ns, period_ns, cpu_budget, memory_budget;
 	struct budget budget;
@@ -337,6 +339,7 @@ static void show(struct reader *r, const struct sampler_stats *stats)
 	meters__set(&r->meters, METERS_ROUNDS_CUT, (double)r->n_cut);
 	meters__set(&r->meters, METERS_FILTERED_CGROUP, (double)r->n_filtered);
 	meters__set(&r->meters, METERS_CPU_SECONDS, (double)cpu_ns / 1e9);
+	meters__set(&r->meters, METERS_UNANSWERED, (double)files__silence(r->parts.files)->n);
 	if (r->unwinder) {
 		struct tables_stat tables = tables__stat(r->parts.tables);
 		struct unwinder_stat unwinder = unwinder__stat(r->unwinder);
@@ -365,6 +368,17 @@ static int read_online(struct reader *r, struct cpus *ret)
 	return error;
 }
 
+/* The worst of what there is to say. */
+static void tell_state(const struct reader *r)
+{
+	if (silence__tell(&r->silence, r->host, r->parts.files))
+		return;
+	if (r->attach_error)
+		probe__tell_cpu(r->parts.probe, r->host, r->attach_error);
+	else
+		probe__tell_state(r->parts.probe, r->host, SECOND_NS / r->period_ns);
+}
+
 static void follow_cpus(struct reader *r, int64_t now)
 {
 	bool feel = now >= r->pulse_ns;
@@ -379,11 +393,18 @@ static void follow_cpus(struct reader *r, int64_t now)
 		r->n_cpus = attach__update(r->parts.attach, &online, feel, &error);
 	}
 	meters__set(&r->meters, METERS_CPUS, r->n_cpus);
-	if (error && error != r->attach_error)
-		probe__tell_cpu(r->parts.probe, r->host, error);
-	else if (!error && r->attach_error)
-		probe__tell_state(r->parts.probe, r->host, SECOND_NS / r->period_ns);
+	if (error == r->attach_error)
+		return;
 	r->attach_error = error;
+	tell_state(r);
+}
+
+static void follow_silence(struct reader *r, int64_t now)
+{
+	if (silence__second(&r->silence, r->host, r->parts.files, now))
+		tell_state(r);
+	meters__set(&r->meters, METERS_SILENCE,
+		    r->silence.since_ns ? (double)(now - r->silence.since_ns) / 1e9 : 0);
 }
 
 /* The frequency has changed, from the configured one / 2^before. */
@@ -529,6 +550,7 @@ static void each_second(struct reader *r, int64_t now)
 		return;
 	r->second_ns = now + SECOND_NS;
 	follow_cpus(r, now);
+	follow_silence(r, now);
 	account(r, now);
 	watch__second(r->watch, now);
 	if (r->parts.tables)
@@ -537,7 +559,7 @@ static void each_second(struct reader *r, int64_t now)
 
 /*
  * Options have changed, or it is over: nothing rests any longer. A change has set the configured
- * period everywhere, so that a reduced one is set anew.
+ * period everywhere, so that a reduced one is set anew; and the state.
  */
 static void on_wake(struct reader *r)
 {
@@ -545,6 +567,7 @@ static void on_wake(struct reader *r)
 
 	eventfd_read(r->wake_fd, &ignored);
 	r->second_ns = r->budget_ns = r->applied_ns = 0;
+	r->silence.is_told = false;
 }
 
 /* Waits for what there is to do; false: no more. */

@@ -138,13 +138,18 @@ static bool is_gone(const struct process *p)
 	return dir < 0;
 }
 
+/* Its tables may yet be there, so that nothing is to be guessed; or went, and are known to nobody. */
+static bool may_come(const struct file *f, bool went)
+{
+	return f->why == DCM_UNNAMED_NOT_ANSWERED || (went && f->why == DCM_UNNAMED_FILE_GONE);
+}
+
 /* went: with the process, and so did what could not be opened. */
 static struct tables_range range_of(const struct maps_range *m, bool went)
 {
 	struct tables_range r = { .start = m->start, .end = m->end, .offset = m->offset };
 
-	if (m->kind == DCM_MAPPING_ANON ||
-	    (m->file && !m->file->is_code && !(went && m->file->why == DCM_UNNAMED_FILE_GONE))) {
+	if (m->kind == DCM_MAPPING_ANON || (m->file && !m->file->is_code && !may_come(m->file, went))) {
 		r.code = TABLES_MEMORY;
 	} else if (m->file && m->file->is_code) {
 		r.code = TABLES_FILE;
@@ -245,6 +250,8 @@ static int open_file(struct unwinder *u, struct process *p, const struct waiting
 	now = range_of(range, true);
 	if (now.code == TABLES_PENDING && is_gone(p))
 		return -ESRCH;
+	if (range->file->why == DCM_UNNAMED_NOT_ANSWERED)
+		return -EAGAIN;
 	/* A file that cannot be opened has code all the same: without rules, that is. */
 	if (now.code == TABLES_PENDING)
 		now.code = TABLES_MEMORY;
