@@ -265,16 +265,15 @@ static int serve_one(int end, struct turns *turns)
 
 static int settle(int end, pid_t parent)
 {
-	const struct rlimit files = { FILES_MAX, FILES_MAX }, any = { RLIM_INFINITY, RLIM_INFINITY };
-	int r = 0;
+	const struct rlimit any = { RLIM_INFINITY, RLIM_INFINITY };
+	int r;
 
 	/*
 	 * Before 5.11, maps count as locked memory; without CAP_SYS_RESOURCE the unit's limit
 	 * holds.
 	 */
 	setrlimit(RLIMIT_MEMLOCK, &any);
-	if (setrlimit(RLIMIT_NOFILE, &files) < 0)
-		r = -errno;
+	r = sandbox__limit(RLIMIT_NOFILE, FILES_MAX);
 	if (r == 0)
 		r = sandbox__keep_capabilities(broker__capabilities);
 	if (r == 0)

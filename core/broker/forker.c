@@ -74,23 +74,16 @@ static const int forker_calls[] = {
  * A worker
  */
 
-static int set_limit(int which, uint64_t value)
-{
-	const struct rlimit l = { .rlim_cur = value, .rlim_max = value };
-
-	return setrlimit(which, &l) < 0 ? -errno : 0;
-}
-
 static int bound_worker(const struct workers_config *c)
 {
-	int r = set_limit(RLIMIT_CORE, 0);
+	int r = sandbox__limit(RLIMIT_CORE, 0);
 
 	if (r == 0)
-		r = set_limit(RLIMIT_FSIZE, c->file_bytes);
+		r = sandbox__limit(RLIMIT_FSIZE, c->file_bytes);
 	if (r == 0)
-		r = set_limit(RLIMIT_NOFILE, WORKER_FILES);
+		r = sandbox__limit(RLIMIT_NOFILE, WORKER_FILES);
 	if (r == 0 && !sandbox__is_sanitized())
-		r = set_limit(RLIMIT_DATA, c->memory_bytes + DATA_SLACK_BYTES);
+		r = sandbox__limit(RLIMIT_DATA, c->memory_bytes + DATA_SLACK_BYTES);
 	if (r == 0)
 		r = sandbox__allow_only(worker_calls, sizeof(worker_calls) / sizeof(*worker_calls));
 	return r;
@@ -195,7 +188,11 @@ void forker__run(const struct workers_config *config, int end, pid_t parent)
 	struct workers_config c = *config;
 	int r = c.uid ? sandbox__become(c.uid, c.gid, false) : 0;
 
-	if (r == 0)
+	/*
+	 * Root that may not become somebody else, in a user namespace without such a user for
+	 * instance: who opens no file needs nobody's name.
+	 */
+	if (r == 0 || r == -EPERM || r == -EINVAL)
 		r = sandbox__keep_capabilities(0);
 	if (r == 0)
 		r = sandbox__begin_child("decima-forker", parent, end);

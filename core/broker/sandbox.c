@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -150,6 +151,19 @@ int sandbox__begin_child(const char *name, pid_t parent, int keep)
 		return -errno;
 	close_others(keep);
 	return 0;
+}
+
+int sandbox__limit(int which, uint64_t value)
+{
+	struct rlimit l;
+
+	if (getrlimit(which, &l) < 0)
+		return -errno;
+	/* To raise the hard one takes CAP_SYS_RESOURCE. */
+	if (l.rlim_max > value)
+		l.rlim_max = value;
+	l.rlim_cur = l.rlim_max;
+	return setrlimit(which, &l) < 0 ? -errno : 0;
 }
 
 /* ------------------------------------------------------------------------------------------------

@@ -38,6 +38,9 @@ int sandbox__become(uid_t uid, gid_t gid, bool keep_caps);
  */
 int sandbox__begin_child(const char *name, pid_t parent, int keep);
 
+/* A resource (RLIMIT_...) is bounded by that, or by less where less was allowed. 0 or a negative errno. */
+int sandbox__limit(int which, uint64_t value);
+
 /* Every other system call is answered with EPERM from now on. 0 or a negative errno. */
 int sandbox__allow_only(const int *calls, size_t n);
 

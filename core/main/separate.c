@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -25,7 +26,11 @@
 #include "core/base/fd.h"
 #include "core/broker/sandbox.h"
 
-enum { LOOKS_MAX = 500, LOOK_MS = 10 }; /* at other threads: 5 s */
+enum {
+	LOOKS_MAX = 500, /* at other threads: 5 s */
+	LOOK_MS = 10,
+	FILES_WANTED = 65536,
+};
 
 /* ------------------------------------------------------------------------------------------------
  * Another user
@@ -101,12 +106,24 @@ static bool needs_rights(const struct plan *plan)
 	return false;
 }
 
+/* A shell's 1,024 are for programs that use select(2); CPUs, clients and files take more. */
+static void raise_files(void)
+{
+	struct rlimit l;
+
+	if (getrlimit(RLIMIT_NOFILE, &l) < 0 || l.rlim_cur >= FILES_WANTED)
+		return;
+	l.rlim_cur = l.rlim_max < FILES_WANTED ? l.rlim_max : FILES_WANTED;
+	setrlimit(RLIMIT_NOFILE, &l);
+}
+
 int separate__begin(struct separate *s, const struct plan *plan, const char *data_dir,
 		    struct dcm_error *err)
 {
 	uint64_t caps = sandbox__capabilities();
 	int r = 0;
 
+	raise_files();
 	if (plan->main->user)
 		r = become(plan->main->user, data_dir, err);
 	if (r < 0 || caps == 0)

@@ -22,8 +22,8 @@ struct separate {
 };
 
 /*
- * data_dir: made for `user`, when there is one. On failure nothing is left that separate__fini()
- * would not free.
+ * Raises the soft limit of descriptors to the hard one, too. data_dir: made for `user`, when there
+ * is one. On failure nothing is left that separate__fini() would not free.
  */
 int separate__begin(struct separate *s, const struct plan *plan, const char *data_dir,
 		    struct dcm_error *err);

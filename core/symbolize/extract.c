@@ -329,7 +329,10 @@ static int explain(int rc, struct dcm_error *err)
 	if (rc == -ENOMEM)
 		return error__nomem(err);
 	if (rc == -ENODATA)
-		return error__set(err, rc, "nothing in it names an address: stripped, or cut off");
+		return error__set(
+			err, rc,
+			"nothing in it names an address: it is stripped, or cut off; give the "
+			"file with symbols, or its separate debuginfo");
 	if (rc == -ENOEXEC)
 		return error__set(err, rc, "a damaged ELF file: %s", elf_errmsg(-1));
 	return rc ? error__sys(err, rc, "the reduced file cannot be written: %s", elf_errmsg(-1)) : 0;

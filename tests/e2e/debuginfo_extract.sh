@@ -95,6 +95,11 @@ expect extract_does_the_rest "cxx: dir/.build-id" out
 head -c 20000 cxx >cut-off
 "$decima" debuginfo extract cut-off -o cut-off.reduced >out 2>err
 expect_status extract_cut_off 1 $?
+cp cxx stripped && strip stripped
+"$decima" debuginfo extract stripped -o stripped.reduced >out 2>err
+expect_status extract_stripped 1 $?
+expect extract_says_stripped "stripped: nothing in it names an address: it is stripped; give the file with symbols" err
+if [ -e stripped.reduced ]; then not_ok extract_stripped_leaves_nothing "stripped.reduced is there"; else ok extract_stripped_leaves_nothing; fi
 cp cxx itself && ln -s itself link
 for to in itself link; do
 	"$decima" debuginfo extract itself -o $to >out 2>err

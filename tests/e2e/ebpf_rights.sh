@@ -72,6 +72,16 @@ if sample "{btf_path: $dir/none}" 1; then
 else
 	check btf_path "$(grep -c 'btf_path: the file cannot be read' "$dir/log")" -ge 1
 fi
+head -c 1000 /dev/urandom >"$dir/noise"
+if sample "{btf_path: $dir/noise}" 1; then
+	not_ok btf_damaged "it started"
+else
+	check btf_damaged "$(grep -c 'btf_path: the file holds no BTF' "$dir/log")" -ge 1
+fi
+# Few descriptors, for root too.
+# shellcheck disable=SC3045 # every shell that we know has -n
+few() (ulimit -n 32 && exec "$@")
+says few_files 'RLIMIT_NOFILE is 32: raise it to 1024 or more' few
 # An idle CPU may get no event at all.
 start "$dir/chain" 60
 sample "{btf_path: /sys/kernel/btf/vmlinux}" 1

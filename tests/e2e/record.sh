@@ -171,6 +171,24 @@ else
 	not_ok exit_is_followed "large.c does not compile"
 fi
 
+# Where it cannot work there is one sentence. Few descriptors are the command's, not ours, when there may be more.
+if unshare -Ur true 2>/dev/null; then
+	unshare -Ur "$decima" record --plugin-path "$plugins" -- true >"$dir/out" 2>"$dir/err"
+	expect_status user_namespace 1 $?
+	expect user_namespace_is_said 'runs in a user namespace' "$dir/err"
+	if [ "$(wc -l <"$dir/err")" -eq 1 ]; then ok user_namespace_is_all; else not_ok user_namespace_is_all "$(head -n 1 "$dir/err")"; fi
+else
+	skip user_namespace "this kernel makes none"
+fi
+# shellcheck disable=SC3045 # every shell that we know has -n
+(ulimit -n 12 && record -o "$dir/few.folded" -- true) >"$dir/out" 2>"$dir/err"
+expect_status few_descriptors 1 $?
+expect few_descriptors_are_said 'RLIMIT_NOFILE is 12: raise it to 1024 or more' "$dir/err"
+# shellcheck disable=SC3045 # every shell that we know has -S
+(ulimit -S -n 32 && record -o "$dir/few.folded" -- sh -c 'ulimit -n') >"$dir/out" 2>"$dir/err"
+expect_status soft_limit 0 $?
+expect soft_limit_is_the_commands 32 "$dir/out"
+
 # What would be in vain does not begin.
 record -o "$dir/none/x.folded" -- touch "$dir/ran" >"$dir/out" 2>"$dir/err"
 expect_status no_such_directory 1 $?

@@ -5,9 +5,11 @@
 #include "tests/unit/unit.h"
 
 #include <errno.h>
+#include <linux/btf.h>
 #include <linux/capability.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -138,6 +140,61 @@ static void test_explain(void **state)
 	assert_non_null(strstr(err.text, "6.1.0"));
 	assert_int_equal(probe__explain(&good, "load", -ENOSPC, NULL, &err), -ENOSPC);
 	assert_non_null(strstr(err.text, "No space left"));
+	assert_int_equal(probe__explain(&good, "load", -EMFILE, "detail", &err), -EMFILE);
+	assert_non_null(strstr(err.text, "RLIMIT_NOFILE is "));
+	assert_non_null(strstr(err.text, "raise it to 1024"));
+	assert_int_equal(probe__explain(&good, "load", -ESRCH, "detail", &err), -ESRCH);
+	assert_non_null(strstr(err.text, "/sys/kernel/btf/vmlinux lacks"));
+	assert_non_null(strstr(err.text, "btf_path"));
+}
+
+/* The file of a test: these bytes, and as long as that. */
+static bool is_damaged(const void *bytes, size_t n, off_t size)
+{
+	char path[] = "/tmp/decima-test-XXXXXX";
+	int fd = mkstemp(path);
+	struct probe p;
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, bytes, n), (ssize_t)n);
+	assert_int_equal(ftruncate(fd, size), 0);
+	close(fd);
+	probe__read(path, &p);
+	unlink(path);
+	assert_true(p.btf);
+	return p.btf_damaged;
+}
+
+/* What is there may hold none, or be cut off. */
+static void test_btf(void **state)
+{
+	struct btf_header h = { .magic = BTF_MAGIC,
+				.version = BTF_VERSION,
+				.hdr_len = sizeof(h),
+				.type_len = 100,
+				.str_off = 100,
+				.str_len = 50 };
+	const off_t whole = sizeof(h) + 150;
+	char noise[1000];
+	struct probe p;
+
+	(void)state;
+	memset(noise, 0x5a, sizeof(noise));
+	assert_true(is_damaged(noise, sizeof(noise), sizeof(noise)));
+	assert_true(is_damaged("", 0, 0));
+	assert_false(is_damaged(&h, sizeof(h), whole));
+	assert_true(is_damaged(&h, sizeof(h), whole - 1));
+	h.type_len = UINT32_MAX;
+	assert_true(is_damaged(&h, sizeof(h), whole));
+	assert_false(is_damaged("\177ELF and more, as long as a header", 36, 100));
+	probe__read("/dev/null", &p);
+	assert_true(p.btf_damaged);
+	p = good;
+	p.btf_damaged = true;
+	assert_refused(p, -EOPNOTSUPP, "/sys/kernel/btf/vmlinux holds no BTF");
+	assert_refused(p, -EOPNOTSUPP, "umount it");
+	p.btf_named = true;
+	assert_refused(p, -EOPNOTSUPP, "btf_path: the file holds no BTF");
 }
 
 /* Exactly these are missing, in this order. */
@@ -238,6 +295,10 @@ static void test_tells(void **state)
 	assert_int_equal(told_state, DCM_STATE_DEGRADED);
 	assert_non_null(strstr(told, "kernel.perf_event_paranoid is 3"));
 	assert_non_null(strstr(told, "set it to 2"));
+	probe__tell_cpu(&p, &host, -EMFILE);
+	assert_int_equal(told_state, DCM_STATE_DEGRADED);
+	assert_non_null(
+		strstr(told, "CPU that came online: too many open files: RLIMIT_NOFILE is "));
 	probe__tell_cpu(&p, &host, -ENOMEM);
 	assert_non_null(strstr(told, "memory"));
 }
@@ -253,6 +314,7 @@ static void test_this_machine(void **state)
 	assert_string_equal(p.release, u.release);
 	assert_true(p.major >= 3);
 	assert_int_equal(p.btf, access("/sys/kernel/btf/vmlinux", R_OK) == 0);
+	assert_false(p.btf_damaged);
 	if (geteuid() != 0)
 		assert_int_equal(p.capabilities & CAP(CAP_SYS_ADMIN), 0);
 	probe__read("/no such file", &p);
@@ -263,9 +325,10 @@ static void test_this_machine(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_require), cmocka_unit_test(test_bug_that_hangs),
-		cmocka_unit_test(test_explain), cmocka_unit_test(test_shortcomings),
-		cmocka_unit_test(test_tells),	cmocka_unit_test(test_this_machine),
+		cmocka_unit_test(test_require),	     cmocka_unit_test(test_bug_that_hangs),
+		cmocka_unit_test(test_explain),	     cmocka_unit_test(test_btf),
+		cmocka_unit_test(test_shortcomings), cmocka_unit_test(test_tells),
+		cmocka_unit_test(test_this_machine),
 	};
 
 	return cmocka_run_group_tests_name("ebpf_probe", tests, NULL, NULL);

@@ -456,6 +456,7 @@ static int open_tables(struct ebpf *e, struct dcm_error *err)
 static int open_parts(struct ebpf *e, struct dcm_error *err)
 {
 	struct reader_parts parts = { .host = e->host };
+	struct dcm_error deaf = DCM_ERROR_INIT;
 	struct cpus possible;
 	const char *what;
 	int r = cpus__read("possible", &possible);
@@ -474,12 +475,11 @@ static int open_parts(struct ebpf *e, struct dcm_error *err)
 		return probe__explain(&e->probe, what, r, NULL, err);
 	/* Without it, /proc must do: processes that end early have no names then. */
 	r = sideband__open(e->host, &e->sideband);
-	if (r < 0)
-		e->host->log(
-			e->host, DCM_LOG_WARNING,
-			"the kernel tells nothing of new processes and mappings: cannot open perf "
-			"events for them: %s",
-			strerror(-r));
+	if (r < 0) {
+		probe__explain(&e->probe, "open perf events for them", r, NULL, &deaf);
+		e->host->log(e->host, DCM_LOG_WARNING,
+			     "the kernel tells nothing of new processes and mappings: %s", deaf.text);
+	}
 	e->files = files__new(e->host);
 	e->kubernetes = kubernetes__new(e->host, &e->settings->kubernetes);
 	if (!e->kubernetes)
@@ -497,7 +497,7 @@ static int open_parts(struct ebpf *e, struct dcm_error *err)
 	parts.tables = e->tables;
 	r = reader__new(&parts, e->settings, &e->reader);
 	if (r < 0)
-		return error__sys(err, r, "cannot make the reader of the ring buffers");
+		return probe__explain(&e->probe, "make the reader of the ring buffers", r, NULL, err);
 	return 0;
 }
 

@@ -9,19 +9,23 @@
  */
 #include "plugins/input/ebpf/probe.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/btf.h>
 #include <linux/capability.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include "core/base/buf.h"
+#include "core/base/cleanup.h"
 #include "core/base/error.h"
 #include "core/base/fd.h"
 
@@ -30,6 +34,8 @@
 #define TEXT_BYTES_MAX	    (64u * 1024)
 #define OLDEST_MAJOR	    5u
 #define OLDEST_MINOR	    8u
+#define KERNEL_BTF	    "/sys/kernel/btf/vmlinux"
+#define FILES_ENOUGH	    1024u /* descriptors; a CPU takes three, tables one a MiB */
 
 #ifndef CAP_PERFMON
 #define CAP_PERFMON 38
@@ -122,8 +128,25 @@ static bool perf_denied(void)
 	return false;
 }
 
+/* Raw, as the kernel shows it, and whole; or ELF, in which libbpf looks for it. */
+static bool holds_btf(const char *path)
+{
+	CLEANUP(fd__closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct btf_header h = { 0 };
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || read(fd, &h, sizeof(h)) != sizeof(h))
+		return false;
+	if (memcmp(&h, ELFMAG, SELFMAG) == 0)
+		return true;
+	return h.magic == BTF_MAGIC && h.hdr_len >= sizeof(h) &&
+	       (uint64_t)h.hdr_len + h.type_off + h.type_len <= (uint64_t)st.st_size &&
+	       (uint64_t)h.hdr_len + h.str_off + h.str_len <= (uint64_t)st.st_size;
+}
+
 void probe__read(const char *btf_path, struct probe *ret)
 {
+	const char *btf = btf_path ? btf_path : KERNEL_BTF;
 	struct probe p = { .btf_named = btf_path != NULL };
 	struct utsname u;
 	struct stat st;
@@ -131,7 +154,8 @@ void probe__read(const char *btf_path, struct probe *ret)
 
 	if (uname(&u) == 0)
 		read_version(&u, &p);
-	p.btf = access(btf_path ? btf_path : "/sys/kernel/btf/vmlinux", R_OK) == 0;
+	p.btf = access(btf, R_OK) == 0;
+	p.btf_damaged = p.btf && !holds_btf(btf);
 	p.host_pids = stat("/proc/self/ns/pid", &st) == 0 && st.st_ino == FIRST_PID_NAMESPACE;
 	p.host_users = maps_all_users();
 	p.capabilities = effective_capabilities();
@@ -165,12 +189,8 @@ static bool may_hang(const struct probe *p)
 	return !(p->minor == 1 && p->patch >= 36) && !(p->minor == 3 && p->patch >= 10);
 }
 
-static int require_kernel(const struct probe *p, const struct settings *s, struct dcm_error *err)
+static int require_btf(const struct probe *p, struct dcm_error *err)
 {
-	if (p->major < OLDEST_MAJOR || (p->major == OLDEST_MAJOR && p->minor < OLDEST_MINOR))
-		return error__set(err, -EOPNOTSUPP,
-				  "kernel %s is too old for the eBPF sampler: use 5.8 or newer",
-				  p->release);
 	if (!p->btf && p->btf_named)
 		return error__set(
 			err, -EOPNOTSUPP,
@@ -178,11 +198,36 @@ static int require_kernel(const struct probe *p, const struct settings *s, struc
 			"kernel %s",
 			p->release);
 	if (!p->btf)
+		return error__set(err, -EOPNOTSUPP,
+				  "kernel %s has no " KERNEL_BTF ": use a kernel built with "
+				  "CONFIG_DEBUG_INFO_BTF, or name a file with its BTF in btf_path",
+				  p->release);
+	if (p->btf_damaged && p->btf_named)
 		return error__set(
 			err, -EOPNOTSUPP,
-			"kernel %s has no /sys/kernel/btf/vmlinux: use a kernel built with "
-			"CONFIG_DEBUG_INFO_BTF, or name a file with its BTF in btf_path",
+			"btf_path: the file holds no BTF, or not all of it: name one that holds "
+			"that of kernel %s",
 			p->release);
+	if (p->btf_damaged)
+		return error__set(err, -EOPNOTSUPP,
+				  KERNEL_BTF " holds no BTF, or not all of it: if another file is "
+					     "mounted there (findmnt), umount it; or name a file "
+					     "with the BTF of kernel %s in btf_path",
+				  p->release);
+	return 0;
+}
+
+static int require_kernel(const struct probe *p, const struct settings *s, struct dcm_error *err)
+{
+	int r;
+
+	if (p->major < OLDEST_MAJOR || (p->major == OLDEST_MAJOR && p->minor < OLDEST_MINOR))
+		return error__set(err, -EOPNOTSUPP,
+				  "kernel %s is too old for the eBPF sampler: use 5.8 or newer",
+				  p->release);
+	r = require_btf(p, err);
+	if (r < 0)
+		return r;
 	if (p->lockdown == PROBE_LOCKDOWN_CONFIDENTIALITY)
 		return error__set(
 			err, -EPERM,
@@ -228,6 +273,18 @@ int probe__require(const struct probe *p, const struct settings *s, struct dcm_e
 	return 0;
 }
 
+static int explain_files(const char *what, struct dcm_error *err)
+{
+	struct rlimit l = { 0 };
+
+	getrlimit(RLIMIT_NOFILE, &l);
+	return error__set(
+		err, -EMFILE,
+		"cannot %s: too many open files: RLIMIT_NOFILE is %llu: raise it to %u or more, "
+		"and 4 for each CPU beyond 100 (ulimit -Hn, LimitNOFILE= of a unit)",
+		what, (unsigned long long)l.rlim_cur, FILES_ENOUGH);
+}
+
 int probe__explain(const struct probe *p, const char *what, int code, const char *detail,
 		   struct dcm_error *err)
 {
@@ -250,6 +307,14 @@ int probe__explain(const struct probe *p, const char *what, int code, const char
 			"security module forbids it: allow bpf(2) and perf_event_open(2)%s%s",
 			what, detail && *detail ? "; the kernel says: " : "", detail ? detail : "");
 	}
+	if (code == -EMFILE)
+		return explain_files(what, err);
+	/* What libbpf says of types that it does not find. */
+	if (code == -ESRCH)
+		return error__set(err, code,
+				  "cannot %s: %s lacks types that kernel %s has: name a file with "
+				  "the whole BTF of this kernel in btf_path",
+				  what, p->btf_named ? "the file of btf_path" : KERNEL_BTF, p->release);
 	if (detail && *detail)
 		return error__set(err, code, "cannot %s on kernel %s: %s: %s", what, p->release,
 				  strerror(-code), detail);
@@ -298,6 +363,13 @@ void probe__tell_state(const struct probe *p, const struct dcm_host *host, int64
 
 void probe__tell_cpu(const struct probe *p, const struct dcm_host *host, int code)
 {
+	struct dcm_error err = DCM_ERROR_INIT;
+
+	if (code == -EMFILE) {
+		explain_files("sample a CPU that came online", &err);
+		host->set_state(host, DCM_STATE_DEGRADED, "%s", err.text);
+		return;
+	}
 	if (code == -EACCES && p->paranoid > 2)
 		host->set_state(host, DCM_STATE_DEGRADED,
 				"a CPU that came online is not sampled: kernel.perf_event_paranoid "

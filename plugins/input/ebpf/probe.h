@@ -29,6 +29,7 @@ struct probe {
 	unsigned major, minor, patch; /* of the kernel; 0.0.0: not to be told */
 	char release[65];
 	bool btf;	       /* the kernel's own, or the file the user named */
+	bool btf_damaged;      /* what is there holds none */
 	bool btf_named;	       /* btf_path was given */
 	bool host_pids;	       /* /proc counts pids as the kernel does */
 	bool host_users;       /* capabilities hold for the machine, not for a user namespace */
