@@ -129,6 +129,21 @@ for round in 1 2 3 4 5 6 7 8; do
 	daemon=
 done
 balanced killed_without_a_daemon --data "$dir/store"
+
+# --- without the files of its log: what was acknowledged is there, or answers and the check say what is not
+rm -rf "$dir/damaged"
+cp -r "$dir/store" "$dir/damaged"
+rm -f "$dir/damaged"/wal/*.wal
+"$decima" query stacks "$selector" --from 0 --data "$dir/damaged" >"$dir/stacks" 2>"$dir/err"
+if awk 'FILENAME ~ /stacks$/ { there[substr($1, 2)] = 1; next } !($1 in there) { n++ } END { exit n > 0 }' \
+	"$dir/stacks" "$books/acknowledged"; then ok nothing_was_in_the_log; else
+	damaged log_top "left out: wal" "$dir/answer" top "$selector" --from 0
+	damaged log_json '"left_out":[{"what":"wal"' "$dir/answer" top "$selector" --from 0 --format json
+	damaged log_beside_stacks "left out of the answer: wal" "$dir/err" stacks "$selector" --from 0
+	"$decima" store check "$dir/damaged" >"$dir/answer" 2>&1
+	expect_status log_is_checked 1 $?
+	expect log_check 'that were acknowledged cannot be read' "$dir/answer"
+fi
 start
 balanced killed --url "unix:$dir/sock"
 ask store check >"$dir/answer" 2>&1

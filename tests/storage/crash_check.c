@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "plugins/storage/local/replay.h"
 #include "tests/storage/ledger.h"
 
 enum { LIVES = 6, STEPS_MAX = 24, CALLS_MAX = 160, KINDS = 16 };
@@ -21,6 +22,8 @@ struct run {
 	struct subject_setup setup;
 	struct ledger ledger;
 	void *store;
+	/* The last life's start was whole; until its cut no call failed, and nobody was told after it. */
+	bool undisturbed;
 };
 
 static bool fail(struct run *r, const char *what, int64_t number)
@@ -60,7 +63,10 @@ static void step(struct run *r)
 							(unsigned)random__below(&r->random, KINDS)) == 0;
 		break;
 	default:
-		ledger__write(&r->ledger, r->store, 1 + (unsigned)random__below(&r->random, 4));
+		/* Who is told after the power went: the manifest may not know its segment. */
+		if (ledger__write(&r->ledger, r->store, 1 + (unsigned)random__below(&r->random, 4)) == 0 &&
+		    sim__is_cut(r->sim))
+			r->undisturbed = false;
 	}
 }
 
@@ -72,6 +78,7 @@ static bool live(struct run *r)
 	unsigned complaints = 0;
 	int rc;
 
+	r->undisturbed = false;
 	/* A start may be cut too. */
 	if (random__below(&r->random, 8) == 0)
 		sim__cut_at(r->sim, 1 + random__below(&r->random, 24));
@@ -88,8 +95,10 @@ static bool live(struct run *r)
 		sim__fail(r->sim, 1 + random__below(&r->random, CALLS_MAX),
 			  faults[random__below(&r->random, 4)], random__below(&r->random, 4) == 0);
 	sim__cut_at(r->sim, cut);
+	r->undisturbed = true;
 	for (int i = 0; i < STEPS_MAX && !sim__is_cut(r->sim); i++)
 		step(r);
+	r->undisturbed &= !sim__failed(r->sim);
 	return true;
 }
 
@@ -103,17 +112,56 @@ static void end_life(struct run *r)
 	r->result->n_power_cuts += power_cut;
 }
 
+struct removal {
+	struct vfs *vfs;
+	uint64_t left; /* so many stay, then one goes; */
+	bool all;      /* or each */
+	unsigned n;    /* have gone */
+};
+
+static int remove_segment(void *ctx, const char *name)
+{
+	struct removal *rm = ctx;
+	char path[WAL_PATH_BYTES];
+
+	snprintf(path, sizeof(path), WAL_DIR "/%s", name);
+	if (rm->all || rm->left-- == 0)
+		rm->n += vfs__unlink(rm->vfs, path) == 0;
+	return 0;
+}
+
+/*
+ * Somebody removes a segment, or all of them: what was acknowledged is there all the same, or is
+ * missed.
+ */
+static bool lose_segments(struct run *r)
+{
+	struct removal rm = { .vfs = sim__vfs(r->sim) };
+	const size_t n = sim__n_names(r->sim, WAL_DIR);
+
+	if (!r->undisturbed || n == 0 || random__below(&r->random, 2))
+		return false;
+	rm.all = random__below(&r->random, 2);
+	rm.left = random__below(&r->random, n);
+	vfs__list(rm.vfs, WAL_DIR, remove_segment, &rm);
+	r->result->n_segments_removed += rm.n;
+	return rm.n > 0;
+}
+
 /* And once more, in peace. */
 static bool last_look(struct run *r)
 {
 	unsigned complaints = 0;
+	bool lost;
 	int rc;
 
 	sim__skip(r->sim, 0);
+	lost = lose_segments(r);
 	rc = r->plan->subject->open(sim__vfs(r->sim), &r->setup, &r->store, &complaints);
 	if (rc)
 		return fail(r, "cannot be opened in the end", rc);
-	bool ok = complaints ? fail(r, "complains in the end", complaints) : look(r, true);
+	r->result->n_segments_missed += lost && complaints;
+	bool ok = complaints ? lost || fail(r, "complains in the end", complaints) : look(r, true);
 	r->plan->subject->close(r->store);
 	if (ok && sim__n_open(r->sim))
 		return fail(r, "files left open", sim__n_open(r->sim));

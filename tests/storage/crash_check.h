@@ -10,7 +10,8 @@
  *
  * What must be true: every number that was acknowledged is there, once; what was there after a
  * start stays; what was removed for good does not come back; nothing was made up; and the store
- * finds nothing to complain about.
+ * finds nothing to complain about. In the end of some runs segments of the log are removed: then
+ * the store complains, or all is there all the same.
  */
 #ifndef DECIMA_TESTS_STORAGE_CRASH_CHECK_H
 #define DECIMA_TESTS_STORAGE_CRASH_CHECK_H
@@ -32,8 +33,8 @@ struct crash_result {
 	uint64_t n_cycles;
 	uint64_t bad_seed; /* of the first run that failed; 0: none did */
 	char fault[160];   /* what was wrong in it */
-	uint64_t n_acked, n_replayed, n_seals, n_compactions, n_removals,
-		n_power_cuts; /* proof that something happened */
+	uint64_t n_acked, n_replayed, n_seals, n_compactions, n_removals, n_power_cuts,
+		n_segments_removed, n_segments_missed; /* proof that something happened */
 };
 
 /* Stops at the first run that fails. */

@@ -35,14 +35,17 @@ static void survives(enum sim_model model)
 
 	crash_check(&plan, &r);
 	printf("%" PRIu64 " lives, %" PRIu64 " power cuts, %" PRIu64 " acknowledged, %" PRIu64
-	       " seen again, %" PRIu64 " seals, %" PRIu64 " compactions\n",
-	       r.n_cycles, r.n_power_cuts, r.n_acked, r.n_replayed, r.n_seals, r.n_compactions);
+	       " seen again, %" PRIu64 " seals, %" PRIu64 " compactions, %" PRIu64
+	       " segments removed, %" PRIu64 " times missed\n",
+	       r.n_cycles, r.n_power_cuts, r.n_acked, r.n_replayed, r.n_seals, r.n_compactions,
+	       r.n_segments_removed, r.n_segments_missed);
 	if (r.bad_seed)
 		fail_msg("seed %" PRIu64 ": %s", r.bad_seed, r.fault);
 	assert_true(r.n_cycles >= plan.n_cycles);
 	/* It was no walk in the park. */
 	assert_true(r.n_power_cuts > r.n_cycles / 2 && r.n_acked > r.n_cycles &&
 		    r.n_seals > r.n_cycles / 4);
+	assert_true(r.n_segments_missed > r.n_cycles / 100);
 }
 
 static void test_prefix(void **state)
@@ -94,6 +97,7 @@ DEVIATION(waiting_for_the_sync, DEVIATE_ACK_EARLY, SIM_PREFIX)
 DEVIATION(keeping_blocks_until_the_manifest, DEVIATE_REMOVE_EARLY, SIM_PREFIX)
 DEVIATION(keeping_segments_until_the_manifest, DEVIATE_FORGET_EARLY, SIM_PREFIX)
 DEVIATION(record_sync, DEVIATE_NO_RECORD_SYNC, SIM_PREFIX)
+DEVIATION(naming_segments, DEVIATE_NO_NOTE, SIM_PREFIX)
 
 int main(void)
 {
@@ -112,6 +116,7 @@ int main(void)
 		cmocka_unit_test(test_without_keeping_blocks_until_the_manifest),
 		cmocka_unit_test(test_without_keeping_segments_until_the_manifest),
 		cmocka_unit_test(test_without_record_sync),
+		cmocka_unit_test(test_without_naming_segments),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,6 +13,7 @@
 #include "core/batch/batch.h"
 #include "plugins/storage/local/inspect.h"
 #include "plugins/storage/local/look.h"
+#include "plugins/storage/local/reader.h"
 #include "plugins/storage/local/upkeep.h"
 #include "tests/storage/store_bench.h"
 #include "tests/unit/failmalloc.h"
@@ -27,25 +28,31 @@ struct span {
 	int64_t first_ms, last_ms;
 };
 
+/* The frame of a minute; its times. */
+static struct span write_one(struct bench *b, int minute)
+{
+	struct dcm_batch *batch = random_batch__of((struct dcm_hash){ 1, 5 }, b->next_sequence++, 7,
+						   0, RANDOM_BASE_NS + minute * MINUTE_NS);
+	struct span span = { INT64_MAX, INT64_MIN };
+
+	assert_non_null(batch);
+	for (uint32_t k = 0; k < batch->n_profiles; k++) {
+		const int64_t at_ms = batch->profiles[k].time_ns / 1000000;
+
+		span.first_ms = at_ms < span.first_ms ? at_ms : span.first_ms;
+		span.last_ms = at_ms > span.last_ms ? at_ms : span.last_ms;
+	}
+	content__write(NULL, b->store, &batch, 1);
+	batch__unref(batch);
+	return span;
+}
+
 /* A frame for each minute; the times of each. */
 static void write_frames(struct bench *b, struct span spans[FRAMES])
 {
 	bench__init(b, 3);
-	for (int i = 0; i < FRAMES; i++) {
-		struct dcm_batch *batch = random_batch__of((struct dcm_hash){ 1, 5 }, b->next_sequence++,
-							   7, 0, RANDOM_BASE_NS + i * MINUTE_NS);
-
-		assert_non_null(batch);
-		spans[i] = (struct span){ INT64_MAX, INT64_MIN };
-		for (uint32_t k = 0; k < batch->n_profiles; k++) {
-			const int64_t at_ms = batch->profiles[k].time_ns / 1000000;
-
-			spans[i].first_ms = at_ms < spans[i].first_ms ? at_ms : spans[i].first_ms;
-			spans[i].last_ms = at_ms > spans[i].last_ms ? at_ms : spans[i].last_ms;
-		}
-		content__write(NULL, b->store, &batch, 1);
-		batch__unref(batch);
-	}
+	for (int i = 0; i < FRAMES; i++)
+		spans[i] = write_one(b, i);
 }
 
 static int note_name(void *ctx, const char *name)
@@ -194,6 +201,93 @@ static void test_the_first_frames(void **state)
 	bench__fini(&b);
 }
 
+static void remove_segment(struct bench *b)
+{
+	char path[WAL_PATH_BYTES];
+
+	store__close(b->store);
+	sim__restart(b->sim, false);
+	assert_int_equal(sim__n_names(b->sim, WAL_DIR), 1);
+	assert_int_equal(vfs__list(sim__vfs(b->sim), WAL_DIR, note_name, path), 0);
+	assert_int_equal(vfs__unlink(sim__vfs(b->sim), path), 0);
+}
+
+static void check_only_read(struct bench *b, int64_t first_ms, int64_t last_ms)
+{
+	struct store *written = b->store;
+
+	assert_int_equal(
+		reader__open(&b->storage.host, sim__vfs(b->sim), &b->options, &b->store, NULL), 0);
+	check_gap(b, first_ms, last_ms);
+	check_check(b, 1);
+	store__close(b->store);
+	b->store = written;
+}
+
+/* With the manifest that a process left which died, and in each later start until a seal. */
+static void test_a_removed_segment(void **state)
+{
+	struct span at[FRAMES];
+	struct bench b;
+	(void)state;
+
+	write_frames(&b, at);
+	remove_segment(&b);
+	bench__open(&b);
+	const int64_t now_ms = b.storage.host.real_ns(&b.storage.host) / 1000000;
+	const int64_t kept_ms = b.options.retention_ms, since_ms = kept_ms ? now_ms - kept_ms : 0;
+	for (int i = 0; i < 2; i++) {
+		assert_true(atomic_load(&b.store->n_frames_lost) > 0);
+		assert_int_equal(b.n_complaints, i + 1);
+		check_gap(&b, since_ms, now_ms);
+		check_check(&b, 1);
+		bench__restart(&b, true);
+	}
+	check_only_read(&b, since_ms, now_ms);
+	write_one(&b, FRAMES);
+	assert_int_equal(upkeep__seal(b.store, NULL), 0);
+	check_check(&b, 0);
+	check_gap(&b, since_ms, now_ms);
+	bench__fini(&b);
+}
+
+/* From the last profile that is in a block. */
+static void test_a_segment_after_blocks(void **state)
+{
+	struct span at[FRAMES];
+	struct bench b;
+	(void)state;
+
+	write_frames(&b, at);
+	assert_int_equal(upkeep__seal(b.store, NULL), 0);
+	write_one(&b, FRAMES);
+	remove_segment(&b);
+	bench__open(&b);
+	assert_int_equal(b.n_complaints, 1);
+	check_gap(&b, at[FRAMES - 1].last_ms, b.storage.host.real_ns(&b.storage.host) / 1000000);
+	check_check(&b, 1);
+	bench__fini(&b);
+}
+
+/* Nothing is missed where all is in blocks. */
+static void test_a_segment_that_nobody_needs(void **state)
+{
+	struct span at[FRAMES];
+	struct bench b;
+	(void)state;
+
+	write_frames(&b, at);
+	assert_int_equal(upkeep__seal(b.store, NULL), 0);
+	assert_int_equal(sim__n_names(b.sim, WAL_DIR), 0);
+	for (int i = 0; i < 2; i++) {
+		bench__restart(&b, true);
+		assert_int_equal(ask(&b, INT64_MIN, INT64_MAX).n, 0);
+	}
+	assert_int_equal(b.n_complaints, 0);
+	assert_int_equal(atomic_load(&b.store->n_frames_lost), 0);
+	bench__fini(&b);
+}
+
 /* Of a type that nobody knows, but whole: the store is not opened, and the frame stays. */
 static void test_a_frame_of_a_later_version(void **state)
 {
@@ -254,6 +348,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_frames_in_between),
 		cmocka_unit_test(test_the_first_frames),
+		cmocka_unit_test(test_a_removed_segment),
+		cmocka_unit_test(test_a_segment_after_blocks),
+		cmocka_unit_test(test_a_segment_that_nobody_needs),
 		cmocka_unit_test(test_a_frame_of_a_later_version),
 		cmocka_unit_test(test_without_memory),
 	};

@@ -26,6 +26,7 @@ static int make(struct manifest *m, uint64_t seed, unsigned n_blocks)
 	m->generation = 5;
 	m->sealed_lsn = 77;
 	m->next_block = 1000;
+	m->log_lsn = seed % 2 ? 80 + seed : 0;
 	for (unsigned i = 0; !rc && i < n_blocks; i++) {
 		struct manifest_block b = {
 			.number = 1 + random__below(&r, 999),
@@ -101,6 +102,7 @@ static void test_round_trip(void **state)
 		}
 		assert_memory_equal(m.eras.v, back.eras.v, 3 * sizeof(m.eras.v[0]));
 		assert_int_equal(back.sealed_lsn, 77);
+		assert_true(back.log_lsn == m.log_lsn && back.extras.n == 2);
 		manifest__fini(&m);
 		manifest__fini(&back);
 		buf__fini(&b);
@@ -120,10 +122,10 @@ static void test_layout(void **state)
 	assert_memory_equal(p, "DCMMANI\n", 8);
 	assert_int_equal(le__get32(p + 8), 1);
 	assert_int_equal(le__get32(p + 12), 0);
-	assert_true(le__get64(p + 16) == 88 + 104 + 3 * 24 + 8 + 8 + 8 + 16);
+	assert_true(le__get64(p + 16) == 88 + 104 + 3 * 24 + 8 + 8 + 8 + 8 + 8 + 16);
 	assert_true(le__get64(p + 24) == m.store_lo && le__get64(p + 32) == m.store_hi);
 	assert_true(le__get64(p + 40) == 5 && le__get64(p + 48) == 77 && le__get64(p + 56) == 1000);
-	assert_true(le__get32(p + 64) == 1 && le__get32(p + 68) == 3 && le__get32(p + 72) == 2);
+	assert_true(le__get32(p + 64) == 1 && le__get32(p + 68) == 3 && le__get32(p + 72) == 3);
 	uint64_t n = le__get64(p + 16);
 	assert_true(le__get64(p + 80) ==
 		    hash__bytes(p + 88, n - 88, hash__bytes(p, 80, 0x646563696d616d66)));
@@ -135,6 +137,9 @@ static void test_layout(void **state)
 	assert_int_equal(le__get32(extra), 3);
 	assert_int_equal(le__get32(extra + 4), 5);
 	assert_memory_equal(extra + 8, "three\0\0\0", 8);
+	assert_true(le__get32(extra + 16) == 5 && le__get32(extra + 20) == 8 &&
+		    le__get64(extra + 24) == 81);
+	assert_int_equal(le__get32(extra + 32), 9);
 	assert_memory_equal(p, p + b.n / 2, b.n / 2);
 	buf__fini(&b);
 	manifest__fini(&m);
@@ -214,7 +219,8 @@ static void test_enemy(void **state)
 	REFUSED(-EUCLEAN, 64, le__put32, 2);
 	REFUSED(-EUCLEAN, 68, le__put32, UINT32_MAX);
 	REFUSED(-EUCLEAN, 72, le__put32, 1);
-	REFUSED(-EUCLEAN, 72, le__put32, 3);
+	REFUSED(-EUCLEAN, 72, le__put32, 2);
+	REFUSED(-EUCLEAN, 72, le__put32, 4);
 	REFUSED(-EUCLEAN, 40, le__put64, UINT64_MAX); /* generation, sealed_lsn, next_block */
 	REFUSED(-EUCLEAN, 48, le__put64, UINT64_MAX);
 	REFUSED(-EUCLEAN, 56, le__put64, 1);
@@ -225,6 +231,10 @@ static void test_enemy(void **state)
 	REFUSED(-EUCLEAN, 88 + 3 * 104 + 72 + 4, le__put32, 0);
 	REFUSED(-EUCLEAN, 88 + 3 * 104 + 72 + 4, le__put32, UINT32_MAX);
 	REFUSED(-EUCLEAN, 88 + 3 * 104 + 72, le__put32, 9);
+	REFUSED(-EUCLEAN, 88 + 3 * 104 + 72 + 16, le__put32, 3); /* the frame of the log */
+	REFUSED(-EUCLEAN, 88 + 3 * 104 + 72 + 16 + 4, le__put32, 7);
+	REFUSED(-EUCLEAN, 88 + 3 * 104 + 72 + 24, le__put64, 0);
+	REFUSED(-EUCLEAN, 88 + 3 * 104 + 72 + 24, le__put64, UINT64_MAX);
 	manifest__fini(&m);
 }
 

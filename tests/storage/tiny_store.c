@@ -387,7 +387,12 @@ static int tiny_write(void *store, uint64_t from, unsigned n)
 			return rc;
 		t->head.v[t->head.n++] = id;
 	}
-	return t->deviations & DEVIATE_ACK_EARLY ? 0 : wal__sync(w, lsn, NULL);
+	if (t->deviations & DEVIATE_ACK_EARLY)
+		return 0;
+	int rc = wal__sync(w, lsn, NULL);
+	if (!rc && !(t->deviations & DEVIATE_NO_NOTE))
+		commit__note_log(t->commit, NULL);
+	return rc;
 }
 
 static void remove_early(struct tiny *t, const uint64_t *remove, size_t n)

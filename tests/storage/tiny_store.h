@@ -23,6 +23,7 @@ enum {
 	DEVIATE_NO_RECORD_SYNC = 1 << 19, /* what blocks refer to is not synced before the manifest */
 	DEVIATE_UNFILTER_EARLY = 1 << 20,   /* what was removed is forgotten while the log has it */
 	DEVIATE_FILTER_IN_MEMORY = 1 << 21, /* what was removed is not written down */
+	DEVIATE_NO_NOTE = 1 << 22,	    /* the manifest does not hear of a segment */
 };
 
 struct subject_setup {

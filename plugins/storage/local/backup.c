@@ -267,10 +267,12 @@ static int copy_block(struct copying *c, const struct manifest_block *b)
 
 static int write_manifest(struct copying *c)
 {
+	struct manifest m = c->moment->manifest;
 	struct buf b = { 0 };
 
+	m.log_lsn = c->end_lsn > m.log_lsn ? c->end_lsn : m.log_lsn;
 	snprintf(c->at, sizeof(c->at), MANIFEST_PATH);
-	manifest__encode(&c->moment->manifest, &b);
+	manifest__encode(&m, &b);
 	int r = b.error ? -ENOMEM : put_file(c, c->at, &b);
 	buf__fini(&b);
 	return r;

@@ -217,6 +217,29 @@ static int sync_references(struct commit *c, const struct commit_change *change,
 	return change->sync ? change->sync(change->ctx, err) : 0;
 }
 
+/* So that segments are missed which somebody removes. */
+static void name_log(const struct commit *c, struct manifest *next)
+{
+	struct wal_stat st;
+
+	if (!c->wal)
+		return;
+	wal__stat(c->wal, &st);
+	if (st.proven_lsn > next->log_lsn)
+		next->log_lsn = st.proven_lsn;
+}
+
+/* `now` is what was written; rc is 0 when it is durable. */
+static void settled(struct commit *c, int rc)
+{
+	c->unsettled = rc != 0;
+	if (rc)
+		return;
+	c->settled_generation = c->now.generation;
+	if (c->wal)
+		wal__noted(c->wal, c->now.log_lsn);
+}
+
 /*
  * Step 4, with the lock. `next` becomes `now` when the rename may have been done, whether it is
  * durable or not.
@@ -224,39 +247,68 @@ static int sync_references(struct commit *c, const struct commit_change *change,
 static int replace(struct commit *c, struct manifest *next, struct dcm_error *err)
 {
 	bool replaced;
-	int rc = manifest__write(next, c->vfs, &replaced, err);
+	int rc;
 
+	name_log(c, next);
+	rc = manifest__write(next, c->vfs, &replaced, err);
 	if (replaced) {
 		struct manifest old = c->now;
 
 		c->now = *next;
 		*next = old;
-		c->unsettled = rc != 0;
-		if (!rc)
-			c->settled_generation = c->now.generation;
+		settled(c, rc);
 	}
 	return replaced ? 0 : rc;
+}
+
+/*
+ * The same again, with the lock. Only numbers of `now` change, so that who makes changes may look
+ * at it meanwhile.
+ */
+static int rewrite(struct commit *c, struct dcm_error *err)
+{
+	const bool was_unsettled = c->unsettled;
+	struct manifest next = c->now;
+	bool replaced;
+	int rc;
+
+	next.generation++;
+	name_log(c, &next);
+	rc = manifest__write(&next, c->vfs, &replaced, err);
+	if (replaced) {
+		c->now.generation = next.generation;
+		c->now.log_lsn = next.log_lsn;
+		settled(c, rc);
+	}
+	if (!rc && was_unsettled)
+		remove_garbage(c);
+	return rc;
 }
 
 /* With the lock. */
 static int settle(struct commit *c, struct dcm_error *err)
 {
-	struct manifest next = { .generation = 0 };
-	struct dcm_error own = DCM_ERROR_INIT;
 	int rc = check_ours(c, err);
 
-	if (rc || !c->unsettled)
-		return rc;
-	rc = manifest__copy(&next, &c->now);
-	if (rc)
-		return error__nomem(err);
-	next.generation++;
-	rc = replace(c, &next, &own);
-	manifest__fini(&next);
-	if (rc || c->unsettled)
-		return error__set(err, rc ? rc : -EIO, "%s", own.text);
-	remove_garbage(c);
-	return 0;
+	return rc || !c->unsettled ? rc : rewrite(c, err);
+}
+
+int commit__note_log(struct commit *c, struct dcm_error *err)
+{
+	struct wal_stat st;
+	int rc = 0;
+
+	wal__stat(c->wal, &st);
+	if (!st.unnoted)
+		return 0;
+	pthread_mutex_lock(&c->lock);
+	wal__stat(c->wal, &st); /* somebody else may have been faster */
+	if (st.unnoted)
+		rc = check_ours(c, err);
+	if (!rc && st.unnoted)
+		rc = rewrite(c, err);
+	pthread_mutex_unlock(&c->lock);
+	return rc;
 }
 
 int commit__apply(struct commit *c, const struct commit_change *change, struct dcm_error *err)
@@ -585,9 +637,12 @@ static int open_all(struct commit *c, const struct commit_options *o, struct com
 	/* Each start has a generation of its own, and so numbers that no process before had. */
 	wal.first_number = c->now.generation << SEGMENTS_BITS;
 	wal.used_lsn = o->used_lsn ? *o->used_lsn : 0;
+	wal.noted_lsn = c->now.log_lsn;
 	if (!rc)
 		rc = wal__open(c->vfs, &wal, c->now.sealed_lsn, o->each, o->ctx, &found->wal,
 			       &c->wal, err);
+	if (!rc)
+		commit__note_log(c, NULL); /* what fails is told when something is written */
 	return rc;
 }
 

@@ -24,6 +24,10 @@
  * Blocks are removed from the directory only: who has one mapped keeps it. While somebody copies
  * what there was at some moment, step 5 waits (commit__hold()).
  *
+ * A segment of the log is made and filled first, and named by the manifest (manifest.h, log_lsn)
+ * when that is durable, before it is acknowledged; a manifest whose sealed_lsn has what is in it is
+ * durable before it is removed. So one that is named is there, or was lost.
+ *
  * A crash leaves at worst: a .tmp, a block that no manifest lists, old blocks and segments that
  * should be gone. open() removes them, after it has written the manifest again: what a process that
  * died has renamed may not be durable yet.
@@ -138,6 +142,13 @@ struct commit_change {
  * listed.
  */
 int commit__apply(struct commit *c, const struct commit_change *change, struct dcm_error *err);
+
+/*
+ * Between a wal__sync() and its acknowledgement: writes the manifest anew when the log asks for it
+ * (wal_stat.unnoted), once for each segment and seal. 0, or why it cannot: what was synced is as
+ * durable as without it, and the next call tries again.
+ */
+int commit__note_log(struct commit *c, struct dcm_error *err);
 
 /* 0 when the last change is durable, if need be by writing the manifest again. */
 int commit__settle(struct commit *c, struct dcm_error *err);

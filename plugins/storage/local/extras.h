@@ -17,7 +17,7 @@
 /* Types of the manifest's extras. */
 enum {
 	EXTRA_STORE = 1,
-	EXTRA_FILTERS = 3, /* filters.h; 2 is losses.h's, 4 age.h's */
+	EXTRA_FILTERS = 3, /* filters.h; 2 is losses.h's, 4 age.h's, 5 manifest.h's own */
 };
 
 /* 0 or -ENOMEM. */

@@ -115,12 +115,12 @@ static int report_lost(struct store *s, dcm_report_fn report, void *ctx)
 	const size_t n = s->lost.n + s->lost_frames.list.n;
 	pthread_rwlock_unlock(&s->lock);
 	if (in_log && report) {
-		snprintf(
-			text, sizeof(text),
-			WAL_DIR
-			"/: %" PRIu64
-			" frames that were acknowledged cannot be read; restore them from a backup",
-			n_frames);
+		snprintf(text, sizeof(text),
+			 WAL_DIR
+			 "/: %" PRIu64
+			 " frames or more that were acknowledged cannot be read, because a file is "
+			 "damaged or missing; restore the store from a backup",
+			 n_frames);
 		report(ctx, DCM_LOG_ERROR, text);
 	}
 	if (n && report) {

@@ -133,13 +133,15 @@ void lost_frames__add(struct lost_frames *l, uint64_t n)
 	l->n += n;
 }
 
-int lost_frames__end(struct lost_frames *l, int64_t now_ms)
+int lost_frames__end(struct lost_frames *l, int64_t since_ms, int64_t now_ms)
 {
 	struct loss *o = &l->open;
 
 	if (!l->is_open)
 		return 0;
-	o->first_ms = o->first_ms == INT64_MIN || o->first_ms > now_ms ? now_ms : o->first_ms;
+	if (o->first_ms == INT64_MIN)
+		o->first_ms = since_ms;
+	o->first_ms = o->first_ms > now_ms ? now_ms : o->first_ms;
 	o->last_ms = now_ms;
 	l->is_open = false;
 	return losses__add(&l->list, o);
@@ -150,5 +152,5 @@ int lost_frames__pass(struct lost_frames *l, int64_t first_ms, int64_t last_ms)
 	if (l->is_open && (l->open.first_ms == INT64_MIN || l->open.first_ms > first_ms))
 		l->open.first_ms = first_ms;
 	l->first_ms = first_ms;
-	return lost_frames__end(l, last_ms);
+	return lost_frames__end(l, first_ms, last_ms);
 }

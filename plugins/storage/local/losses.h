@@ -55,7 +55,10 @@ struct lost_frames {
 void lost_frames__add(struct lost_frames *l, uint64_t n);
 /* A frame that is next has profiles of these times. 0 or -ENOMEM. */
 int lost_frames__pass(struct lost_frames *l, int64_t first_ms, int64_t last_ms);
-/* None comes any more, at this time. 0 or -ENOMEM. */
-int lost_frames__end(struct lost_frames *l, int64_t now_ms);
+/*
+ * None comes any more, at this time. What is lost where nothing was before is from since_ms on. 0
+ * or -ENOMEM.
+ */
+int lost_frames__end(struct lost_frames *l, int64_t since_ms, int64_t now_ms);
 
 #endif

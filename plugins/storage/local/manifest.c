@@ -31,6 +31,8 @@ enum {
 	BLOCK_BYTES = 104,
 	ERA_BYTES = 24,
 	EXTRA_BYTES = 8,
+	EXTRA_LOG = 5, /* log_lsn, which is no bytes of somebody else's */
+	EXTRA_LOG_BYTES = 8,
 	COPY_ALIGN = 4096,
 };
 #define CHECK_SEED     ((uint64_t)0x646563696d616d66)
@@ -69,6 +71,7 @@ int manifest__copy(struct manifest *to, const struct manifest *m)
 		.generation = m->generation,
 		.sealed_lsn = m->sealed_lsn,
 		.next_block = m->next_block,
+		.log_lsn = m->log_lsn,
 	};
 	bool ok = true;
 
@@ -244,7 +247,7 @@ static size_t copy_bytes(const struct manifest *m)
 
 	for (size_t i = 0; i < m->extras.n; i++)
 		n += EXTRA_BYTES + padded(m->extras.v[i].n, 8);
-	return n;
+	return n + (m->log_lsn ? EXTRA_BYTES + EXTRA_LOG_BYTES : 0);
 }
 
 /* The sum of a copy of n bytes: of what is before the field and of what is behind it. */
@@ -253,6 +256,28 @@ static uint64_t check_of(const uint8_t *p, size_t n)
 	uint64_t head = hash__bytes(p, AT_CHECK, CHECK_SEED);
 
 	return hash__bytes(p + AT_CHECK + 8, n - AT_CHECK - 8, head);
+}
+
+static uint8_t *put_extra(uint8_t *to, uint32_t type, const uint8_t *bytes, uint32_t n)
+{
+	le__put32(to, type);
+	le__put32(to + 4, n);
+	memcpy(to + EXTRA_BYTES, bytes, n);
+	return to + EXTRA_BYTES + padded(n, 8);
+}
+
+static void put_extras(uint8_t *to, const struct manifest *m)
+{
+	uint8_t lsn[EXTRA_LOG_BYTES];
+	size_t i = 0;
+
+	le__put64(lsn, m->log_lsn);
+	for (; i < m->extras.n && m->extras.v[i].type < EXTRA_LOG; i++)
+		to = put_extra(to, m->extras.v[i].type, m->extras.v[i].bytes, m->extras.v[i].n);
+	if (m->log_lsn)
+		to = put_extra(to, EXTRA_LOG, lsn, sizeof(lsn));
+	for (; i < m->extras.n; i++)
+		to = put_extra(to, m->extras.v[i].type, m->extras.v[i].bytes, m->extras.v[i].n);
 }
 
 static void put_copy(uint8_t *to, const struct manifest *m, size_t n)
@@ -269,19 +294,12 @@ static void put_copy(uint8_t *to, const struct manifest *m, size_t n)
 	le__put64(to + AT_NEXT_BLOCK, m->next_block);
 	le__put32(to + AT_N_BLOCKS, (uint32_t)m->blocks.n);
 	le__put32(to + AT_N_ERAS, (uint32_t)m->eras.n);
-	le__put32(to + AT_N_EXTRAS, (uint32_t)m->extras.n);
+	le__put32(to + AT_N_EXTRAS, (uint32_t)m->extras.n + (m->log_lsn != 0));
 	for (size_t i = 0; i < m->blocks.n; i++, at += BLOCK_BYTES)
 		put_block(at, &m->blocks.v[i]);
 	for (size_t i = 0; i < m->eras.n; i++, at += ERA_BYTES)
 		put_era(at, &m->eras.v[i]);
-	for (size_t i = 0; i < m->extras.n; i++) {
-		const struct manifest_extra *e = &m->extras.v[i];
-
-		le__put32(at, e->type);
-		le__put32(at + 4, e->n);
-		memcpy(at + EXTRA_BYTES, e->bytes, e->n);
-		at += EXTRA_BYTES + padded(e->n, 8);
-	}
+	put_extras(at, m);
 	le__put64(to + AT_CHECK, check_of(to, n));
 }
 
@@ -302,6 +320,37 @@ void manifest__encode(const struct manifest *m, struct buf *b)
 	memcpy(to + size, to, size);
 	b->n += 2 * size;
 	b->data[b->n] = '\0';
+}
+
+static int get_extra(struct manifest *m, uint32_t type, const uint8_t *p, uint32_t n)
+{
+	if (type != EXTRA_LOG) {
+		int rc = manifest__set_extra(m, type, p, n);
+
+		return rc == -EFBIG ? -EUCLEAN : rc;
+	}
+	m->log_lsn = n < EXTRA_LOG_BYTES ? 0 : le__get64(p);
+	return m->log_lsn && m->log_lsn < COUNT_MAX ? 0 : -EUCLEAN;
+}
+
+static int get_extras(struct manifest *m, const uint8_t *p, const uint8_t *end, uint32_t n_extras)
+{
+	int64_t before = -1;
+
+	for (uint32_t i = 0; i < n_extras; i++) {
+		if (end - p < EXTRA_BYTES)
+			return -EUCLEAN;
+		const uint32_t type = le__get32(p), n = le__get32(p + 4);
+		p += EXTRA_BYTES;
+		if (n == 0 || padded(n, 8) > (size_t)(end - p) || type <= before)
+			return -EUCLEAN;
+		int rc = get_extra(m, type, p, n);
+		if (rc)
+			return rc;
+		before = type;
+		p += padded(n, 8);
+	}
+	return p == end ? 0 : -EUCLEAN;
 }
 
 /* The entries of a copy whose head and sum are right. -EUCLEAN when they break a rule. */
@@ -331,24 +380,7 @@ static int get_entries(struct manifest *m, const uint8_t *p, size_t n)
 			return -EUCLEAN;
 		m->eras.v[m->eras.n++] = e;
 	}
-	for (uint32_t i = 0; i < n_extras; i++) {
-		uint32_t type, size;
-		int rc;
-
-		if (end - p < EXTRA_BYTES)
-			return -EUCLEAN;
-		type = le__get32(p);
-		size = le__get32(p + 4);
-		p += EXTRA_BYTES;
-		if (size == 0 || padded(size, 8) > (size_t)(end - p) ||
-		    (m->extras.n && type <= m->extras.v[m->extras.n - 1].type))
-			return -EUCLEAN;
-		rc = manifest__set_extra(m, type, p, size);
-		if (rc)
-			return rc == -EFBIG ? -EUCLEAN : rc;
-		p += padded(size, 8);
-	}
-	return p == end ? 0 : -EUCLEAN;
+	return get_extras(m, p, end, n_extras);
 }
 
 static int get_copy(struct manifest *m, const uint8_t *p, size_t room)

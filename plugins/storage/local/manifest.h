@@ -72,6 +72,11 @@ struct manifest {
 	uint64_t generation;	     /* of this content; +1 with each replacement */
 	uint64_t sealed_lsn;	     /* frames up to here are in blocks */
 	uint64_t next_block;	     /* the smallest number that no block ever had */
+	/*
+	 * A frame of the log that was synced: what is in no block up to here and in no segment was
+	 * lost with one. 0: unknown.
+	 */
+	uint64_t log_lsn;
 	VEC(struct manifest_block) blocks; /* by number, ascending */
 	VEC(struct manifest_era) eras;	   /* by number, ascending */
 	VEC(struct manifest_extra) extras; /* by type, ascending */

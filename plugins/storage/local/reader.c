@@ -27,7 +27,7 @@ enum { ATTEMPTS = 50 };
 
 struct replaying {
 	struct vfs *vfs;
-	uint64_t sealed_lsn;
+	uint64_t sealed_lsn, noted_lsn;
 	replay_fn each;
 	replay_lost_fn lost;
 	void *ctx;
@@ -37,7 +37,7 @@ struct replaying {
 /* 0, -ESTALE (read the manifest again), or another negative errno. */
 static int replay_log(struct replaying *g, struct dcm_error *err)
 {
-	struct replay log = { .lost = g->lost };
+	struct replay log = { .noted_lsn = g->noted_lsn, .lost = g->lost };
 	int r = replay__scan(&log, g->vfs, err);
 
 	if (r == 0)
@@ -123,12 +123,14 @@ static int map_blocks(struct opening *g, struct dcm_error *err)
 
 static void tell_lost(const struct store *s, uint64_t n_lost)
 {
-	char text[160];
+	char text[200];
 
 	if (!n_lost || !s->options.report)
 		return;
 	snprintf(text, sizeof(text),
-		 WAL_DIR ": %llu frames were synced and cannot be read; look at the disk",
+		 WAL_DIR
+		 "/: %llu frames or more were synced and cannot be read; a file of the log is "
+		 "missing or damaged",
 		 (unsigned long long)n_lost);
 	s->options.report(s->options.report_ctx, DCM_LOG_ERROR, text);
 }
@@ -151,6 +153,7 @@ static int read_moment(struct opening *g, struct dcm_error *err)
 		r = map_blocks(g, err);
 	struct replaying log = { .vfs = s->vfs,
 				 .sealed_lsn = g->manifest.sealed_lsn,
+				 .noted_lsn = g->manifest.log_lsn,
 				 .each = store__replay_frame,
 				 .lost = store__replay_lost,
 				 .ctx = s };

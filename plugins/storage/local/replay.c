@@ -205,6 +205,7 @@ int replay__scan(struct replay *r, struct vfs *v, struct dcm_error *err)
 
 	if (rc)
 		return error__sys(err, rc, WAL_DIR ": cannot list");
+	r->durable_lsn = r->max_lsn = r->noted_lsn;
 	if (r->files.n)
 		qsort(r->files.v, r->files.n, sizeof(r->files.v[0]), by_number);
 	for (uint32_t i = 0; !rc && i < r->files.n; i++)
@@ -274,16 +275,19 @@ static uint64_t lost_end(const struct replay *r, uint64_t lsn, size_t next)
 	return end;
 }
 
-static void tell_lost(dcm_report_fn report, void *ctx, uint64_t from, uint64_t end)
+/* Behind the last one that is named more may have been. */
+static void tell_lost(dcm_report_fn report, void *ctx, uint64_t from, uint64_t end, bool more)
 {
-	char text[200];
+	char text[240];
 
 	if (!report)
 		return;
 	snprintf(text, sizeof(text),
-		 WAL_DIR ": frames %" PRIu64 " to %" PRIu64
-			 " were synced and cannot be read: %" PRIu64 " lost; look at the disk",
-		 from, end - 1, end - from);
+		 WAL_DIR "/: frames %" PRIu64 " to %" PRIu64
+			 " were synced and cannot be read: %" PRIu64
+			 " lost%s; a file of the log is missing or "
+			 "damaged: bring it back, restore a backup, or do without its profiles",
+		 from, end - 1, end - from, more ? ", and perhaps more" : "");
 	report(ctx, DCM_LOG_ERROR, text);
 }
 
@@ -317,7 +321,7 @@ int replay__each(struct replay *r, struct vfs *v, uint64_t sealed_lsn, replay_fn
 		if (lsn > r->durable_lsn)
 			return 0;
 		end = lost_end(r, lsn, i);
-		tell_lost(report, report_ctx, lsn, end);
+		tell_lost(report, report_ctx, lsn, end, i == r->frames.n);
 		if (r->lost)
 			r->lost(ctx, end - lsn);
 		r->n_lost += end - lsn;

@@ -14,7 +14,8 @@
  *  - No LSN between a head's tail_lsn and its next_lsn exists.
  *  - durable_lsn is the largest LSN that any frame or head calls synced. A missing frame up to
  *    there is damage: it is counted, told, and stepped over. A missing frame beyond is the torn
- *    end: nothing behind it was promised.
+ *    end: nothing behind it was promised. A manifest says one as well (noted_lsn): so a segment
+ *    that somebody removed is missed, though no other segment tells of it.
  *
  * Reading changes nothing, so a reader may do it beside the daemon that writes. Single-threaded.
  */
@@ -100,6 +101,8 @@ struct replay {
 	uint64_t n_lost;      /* LSNs that were promised and cannot be read */
 	uint64_t n_bad_bytes; /* in no valid frame and not zero; torn or damaged */
 	uint32_t n_bad_files; /* whose head cannot be read: damaged, or never finished */
+	/* To be set before scan() by who knows: a frame that was synced. */
+	uint64_t noted_lsn;
 	/* To be set before each() by who wants to know; gets the context of its replay_fn. */
 	replay_lost_fn lost;
 	/* Privately: the segment that is in memory. */

@@ -328,10 +328,11 @@ void store__acknowledge(struct store *s)
 {
 	struct wal_stat st;
 
+	wal__stat(commit__wal(s->commit), &st);
+	commit__note_log(s->commit, NULL); /* a disk that does not take it will say so elsewhere */
 	for (;;) {
 		struct store_waiting next = { .done = NULL };
 
-		wal__stat(commit__wal(s->commit), &st);
 		pthread_mutex_lock(&s->waiting_lock);
 		for (size_t i = 0; i < s->waiting.n && !next.done; i++) {
 			if (s->waiting.v[i].lsn > st.synced_lsn)
@@ -477,7 +478,9 @@ int store__replay_frame(void *store, const struct frame *f)
 
 int store__end_replay(struct store *s)
 {
-	const int r = lost_frames__end(&s->lost_frames, s->host->real_ns(s->host) / 1000000);
+	const int64_t now_ms = s->host->real_ns(s->host) / 1000000;
+	const int64_t kept_ms = s->options.retention_ms;
+	const int r = lost_frames__end(&s->lost_frames, kept_ms ? now_ms - kept_ms : 0, now_ms);
 
 	return r ? r : removal__replay(s, UINT64_MAX);
 }

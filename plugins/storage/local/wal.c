@@ -42,6 +42,11 @@ struct wal {
 	bool cut; /* the next group begins a segment */
 	struct buf pending;
 	uint64_t last_lsn, synced_lsn;
+	uint64_t proven_lsn;  /* the last frame that this process knows to be durable; 0: none */
+	uint64_t proven_file; /* its segment */
+	uint64_t proven_first; /* one of those that only this segment has; what is before may be elsewhere */
+	uint64_t noted_lsn; /* the manifest's */
+	uint64_t cut_lsn;   /* what is up to here may be sealed before what is beyond */
 	uint64_t n_groups, n_failures;
 	uint32_t n_files, n_held; /* as of wal_stat */
 	uint32_t n_holds;
@@ -50,7 +55,8 @@ struct wal {
 
 	/* The leader's. */
 	struct buf flying;
-	uint64_t flying_lsn;   /* the last one in it */
+	uint64_t flying_lsn; /* the last one in it; or, of a replay, behind it, which does not exist */
+	uint64_t flying_frame; /* the last one in it */
 	struct vfs_file *file; /* NULL: the next group makes one */
 	struct frames_head head;
 	uint64_t end, file_bytes; /* where the next group goes; how much was allocated */
@@ -207,6 +213,25 @@ static int fly(struct wal *w, uint64_t synced_lsn, bool cut, uint64_t *n_failure
 /* ---- leader and follower ---- */
 
 /*
+ * With the lock: a segment's frames from `first` to `last` are durable. Copies in it prove nothing
+ * of what follows them: the segment that they are copies from has them as well.
+ */
+static void prove(struct wal *w, const struct frames_head *head, uint64_t first, uint64_t last)
+{
+	if (head->number != w->proven_file || (w->proven_lsn < head->next_lsn && last >= head->next_lsn))
+		w->proven_first = first;
+	w->proven_file = head->number;
+	w->proven_lsn = last;
+}
+
+/* Were the last segment removed, would nobody miss it? */
+static bool is_unnoted(const struct wal *w)
+{
+	return w->noted_lsn < w->proven_first ||
+	       (w->noted_lsn <= w->cut_lsn && w->noted_lsn < w->proven_lsn);
+}
+
+/*
  * Called with the lock and without a leader; returns with the lock. Writes what waits, or what the
  * disk refused before. Sets `refusing` by what came of it.
  */
@@ -225,7 +250,7 @@ static int lead(struct wal *w)
 
 		w->flying = w->pending;
 		w->pending = empty;
-		w->flying_lsn = w->last_lsn;
+		w->flying_lsn = w->flying_frame = w->last_lsn;
 	}
 	pthread_mutex_unlock(&w->lock);
 	rc = fly(w, synced_lsn, cut, &n_failures, &err);
@@ -238,6 +263,8 @@ static int lead(struct wal *w)
 	if (rc) {
 		w->why = err;
 	} else {
+		if (w->flying.n)
+			prove(w, &w->head, w->flying_frame, w->flying_frame);
 		buf__reset(&w->flying);
 		w->synced_lsn = w->flying_lsn;
 		w->n_groups++;
@@ -328,9 +355,16 @@ uint64_t wal__cut(struct wal *w)
 
 	pthread_mutex_lock(&w->lock);
 	w->cut = true;
-	lsn = w->last_lsn;
+	w->cut_lsn = lsn = w->last_lsn;
 	pthread_mutex_unlock(&w->lock);
 	return lsn;
+}
+
+void wal__noted(struct wal *w, uint64_t lsn)
+{
+	pthread_mutex_lock(&w->lock);
+	w->noted_lsn = lsn;
+	pthread_mutex_unlock(&w->lock);
 }
 
 /* Removes the segments that nobody needs, as the leader. */
@@ -380,6 +414,8 @@ int wal__forget(struct wal *w, uint64_t sealed_lsn, struct dcm_error *err)
 		buf__reset(&w->flying);
 		w->synced_lsn = w->last_lsn;
 	}
+	if (sealed_lsn > w->cut_lsn)
+		w->cut_lsn = sealed_lsn;
 	bool cut = w->cut && w->tried_lsn <= sealed_lsn, held = w->n_holds > 0;
 	pthread_mutex_unlock(&w->lock);
 
@@ -427,6 +463,8 @@ void wal__stat(struct wal *w, struct wal_stat *ret)
 	*ret = (struct wal_stat){
 		.last_lsn = w->last_lsn,
 		.synced_lsn = w->synced_lsn,
+		.proven_lsn = w->proven_lsn,
+		.unnoted = is_unnoted(w),
 		.pending_bytes = w->pending.n + (w->leading ? 0 : w->flying.n),
 		.n_groups = w->n_groups,
 		.n_failures = w->n_failures,
@@ -442,6 +480,7 @@ void wal__stat(struct wal *w, struct wal_stat *ret)
 struct taking {
 	struct wal *w;
 	uint64_t durable_lsn;
+	uint64_t last_lsn; /* of a frame that was handed over; 0: none was */
 	replay_fn each;
 	void *ctx;
 };
@@ -452,6 +491,7 @@ static int take(void *ctx, const struct frame *f)
 	struct taking *t = ctx;
 	int rc = t->each(t->ctx, f);
 
+	t->last_lsn = f->lsn;
 	if (rc || f->lsn <= t->durable_lsn)
 		return rc;
 	frames__put(&t->w->flying, f->lsn, f->type, f->payload, f->n);
@@ -502,10 +542,23 @@ static void vouch(struct wal *w, const struct replay *r, uint64_t durable_lsn)
 	pthread_mutex_unlock(&w->lock);
 }
 
+/* All that was handed over, to this frame, is durable where it is. */
+static void prove_replayed(struct wal *w, const struct replay *r, uint64_t last_lsn)
+{
+	for (size_t i = 0; i < r->files.n; i++) {
+		const struct replay_file *f = &r->files.v[i];
+		const bool has_own = f->last_lsn >= f->head.next_lsn;
+
+		if (f->first_lsn)
+			prove(w, &f->head, has_own ? f->head.next_lsn : f->first_lsn, last_lsn);
+	}
+}
+
 static int replay(struct wal *w, uint64_t sealed_lsn, replay_fn each, void *ctx,
 		  struct wal_found *found, struct dcm_error *err)
 {
-	struct replay r = { .lost = w->options.lost ? take_lost : NULL };
+	struct replay r = { .noted_lsn = w->options.noted_lsn,
+			    .lost = w->options.lost ? take_lost : NULL };
 	struct taking t = { .w = w, .each = each, .ctx = ctx };
 	int rc = replay__scan(&r, w->vfs, err);
 
@@ -542,7 +595,12 @@ static int replay(struct wal *w, uint64_t sealed_lsn, replay_fn each, void *ctx,
 	 * durable as it.
 	 */
 	w->last_lsn = w->flying_lsn = r.max_lsn;
+	w->flying_frame = t.last_lsn;
 	w->first_new_lsn = r.max_lsn + 1;
+	w->noted_lsn = r.noted_lsn;
+	w->cut_lsn = sealed_lsn;
+	if (t.last_lsn && !w->flying.n)
+		prove_replayed(w, &r, t.last_lsn);
 	w->synced_lsn = w->flying.n ? t.durable_lsn : r.max_lsn;
 	vouch(w, &r, t.durable_lsn);
 	if (w->refusing)

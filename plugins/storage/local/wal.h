@@ -11,6 +11,7 @@
  *	wal__sync()    returns when the frame is safe: acknowledge after it, and only when it returned 0
  *	wal__cut()     before a seal: the LSN up to which the closed head has everything
  *	wal__forget()  after the manifest with that sealed_lsn is durable: segments that nobody needs go
+ *	wal__noted()   after a manifest with that log_lsn is durable
  *
  * Group commit, leader and follower: who finds no sync in flight becomes the leader, writes all
  * that waits with one write and one sync, and wakes the others; who arrives meanwhile waits in
@@ -29,6 +30,11 @@
  * probe tries one new segment and removes it when it fails. Reading what is sealed does not depend
  * on any of this. A seal helps too: wal__forget() of everything drops what waits, because a block
  * has it.
+ *
+ * A segment that somebody removes is missed because the manifest names one of its frames that are
+ * in no block (log_lsn), or a later segment does. So a manifest is written when the first group of
+ * a segment is durable, and when that frame may be sealed before others of its segment: wal_stat
+ * says so, and who acknowledges sees to it first (commit__note_log()).
  *
  * Any thread, several at once, but open and close. Calls of the vfs are made without the lock:
  * append never waits for the disk. `report` is called by whatever thread met the event, without a
@@ -53,7 +59,8 @@ struct wal_options {
 	 */
 	uint64_t first_number;
 	uint64_t used_lsn; /* LSNs up to here, though they may be in no segment, are not used again */
-	uint32_t align;	   /* of groups: 8 to 64 KiB, a power of two; 4096 is good */
+	uint64_t noted_lsn;   /* as of struct replay */
+	uint32_t align;	      /* of groups: 8 to 64 KiB, a power of two; 4096 is good */
 	replay_lost_fn lost;  /* of frames, with the context of the replay; may be NULL */
 	dcm_report_fn report; /* of damage met, and of failures survived; may be NULL */
 	void *report_ctx;
@@ -70,6 +77,8 @@ struct wal_found {
 struct wal_stat {
 	uint64_t last_lsn;	/* of the last frame appended */
 	uint64_t synced_lsn;	/* all up to here are durable */
+	uint64_t proven_lsn;	/* the last frame that this process knows to be; 0: none yet */
+	bool unnoted;		/* ... and the manifest shall name, before more is acknowledged */
 	uint64_t pending_bytes; /* in memory, not durable */
 	uint64_t n_groups;	/* written and synced since open */
 	uint64_t n_failures;	/* writes or syncs that failed since open, survived or not */
@@ -116,6 +125,9 @@ uint64_t wal__cut(struct wal *w);
  * are. 0, or the first failure to remove a segment; it is tried again by the next call.
  */
 int wal__forget(struct wal *w, uint64_t sealed_lsn, struct dcm_error *err);
+
+/* A manifest with this proven_lsn is durable. */
+void wal__noted(struct wal *w, uint64_t lsn);
 
 /*
  * When refusing, tries whether the cause has gone. 0: the log takes frames, and all that waited is
