@@ -13,6 +13,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
+#include <link.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -123,6 +124,35 @@ static const char *linker_says(const char *name)
 	return text;
 }
 
+/*
+ * Of a file that was cut short the dynamic linker maps what is not there, and to touch that ends
+ * the process (SIGBUS). Whatever else is wrong with a file it says itself. elf(5)
+ */
+static int check_whole(int fd, const char *path, struct dcm_error *err)
+{
+	ElfW(Ehdr) head;
+	ElfW(Phdr) part;
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return error__sys(err, -errno, "%s: cannot be looked at", path);
+	if (fd__pread_full(fd, &head, sizeof(head), 0) < 0 ||
+	    memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 || head.e_phentsize != sizeof(part))
+		return 0;
+	for (unsigned i = 0; i < head.e_phnum; i++) {
+		if (fd__pread_full(fd, &part, sizeof(part), head.e_phoff + i * sizeof(part)) < 0)
+			part = (ElfW(Phdr)){ .p_type = PT_LOAD, .p_filesz = UINT64_MAX };
+		if (part.p_type == PT_LOAD && (part.p_filesz > (uint64_t)st.st_size ||
+					       part.p_offset > (uint64_t)st.st_size - part.p_filesz))
+			return error__set(
+				err, -ENOEXEC,
+				"%s: is cut short: %lld bytes are there, its code and data "
+				"need more; build or install it anew",
+				path, (long long)st.st_size);
+	}
+	return 0;
+}
+
 /* The checked descriptor becomes code of ours. */
 static int link_file(int fd, const char *path, struct plugin **ret, struct dcm_error *err)
 {
@@ -130,7 +160,10 @@ static int link_file(int fd, const char *path, struct plugin **ret, struct dcm_e
 	char name[128];
 	void *handle;
 	entry_fn entry;
+	int r = check_whole(fd, path, err);
 
+	if (r < 0)
+		return r;
 	fresh_name(fd, name);
 	handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
 	if (!handle)
@@ -147,8 +180,22 @@ static int link_file(int fd, const char *path, struct plugin **ret, struct dcm_e
 	return plugin__check(entry(), path, ret, err);
 }
 
+/* It is found by the file's name, which must be its own. */
+static int check_name(const struct plugin *p, const char *file, struct dcm_error *err)
+{
+	const char *kind = plugin__kind_name((enum dcm_kind)p->info.kind);
+	char own[64];
+
+	snprintf(own, sizeof(own), "%s_%s.so", kind, p->info.name);
+	if (strcmp(file, own) == 0)
+		return 0;
+	return error__set(err, -ENOEXEC, "%s: calls itself %s %s; name the file %s", p->path, kind,
+			  p->info.name, own);
+}
+
 static int load(const char *dir, const char *file, bool strict, struct plugin **ret, struct dcm_error *err)
 {
+	CLEANUP(plugin__freep) struct plugin *p = NULL;
 	CLEANUP(fd__closep) int fd = -1;
 	char path[PATH_MAX];
 	int r;
@@ -156,7 +203,13 @@ static int load(const char *dir, const char *file, bool strict, struct plugin **
 	if (snprintf(path, sizeof(path), "%s/%s", dir, file) >= (int)sizeof(path))
 		return error__set(err, -ENAMETOOLONG, "%s: the path is too long", dir);
 	r = trust__open(dir, file, strict, &fd, err);
-	return r < 0 ? r : link_file(fd, path, ret, err);
+	if (r == 0)
+		r = link_file(fd, path, &p, err);
+	if (r == 0)
+		r = check_name(p, file, err);
+	if (r == 0)
+		*ret = take_ptr(p);
+	return r;
 }
 
 int loader__load_file(const char *file, bool strict, struct plugin **ret, struct dcm_error *err)
@@ -336,10 +389,6 @@ static int add(struct loader *l, const char *dir, enum dcm_kind kind, const char
 	r = load(dir, file, l->strict, &p, err);
 	if (r < 0)
 		return r;
-	if (p->info.kind != (uint32_t)kind || strcmp(p->info.name, name) != 0)
-		return error__set(err, -ENOEXEC, "%s: calls itself %s %s; name the file %s_%s.so",
-				  p->path, plugin__kind_name((enum dcm_kind)p->info.kind), p->info.name,
-				  plugin__kind_name((enum dcm_kind)p->info.kind), p->info.name);
 	l->plugins.v[l->plugins.n++] = p;
 	*ret = take_ptr(p);
 	return 0;

@@ -45,7 +45,7 @@ const char *loader__path(const struct loader *l, char *text, size_t cap);
 /* The plugin of that kind along the path that may have been meant; false when no name is near. */
 bool loader__nearest(const struct loader *l, enum dcm_kind kind, const char *name, char ret[static 33]);
 
-/* loader__get() for one file, wherever it is and whatever it is called: for decima-plugin-check. */
+/* loader__get() for one file, wherever it is: for decima-plugin-check. */
 int loader__load_file(const char *file, bool strict, struct plugin **ret, struct dcm_error *err);
 
 /*

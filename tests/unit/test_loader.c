@@ -194,13 +194,43 @@ static void the_file_is_called_what_it_is(void **state)
 	struct loader *l = over(top);
 	struct dcm_error err = DCM_ERROR_INIT;
 	const struct plugin *p = NULL;
+	struct plugin *file = NULL;
 
 	(void)state;
 	copy_plugin("output_testing.so", "output_other.so");
 	assert_int_equal(loader__get(l, DCM_OUTPUT, "other", &p, &err), -ENOEXEC);
 	assert_non_null(strstr(err.text, "calls itself output testing"));
+	assert_int_equal(loader__load_file(in_top("output_other.so"), false, &file, NULL), -ENOEXEC);
 	unlink(in_top("output_other.so"));
 	loader__free(l);
+}
+
+/* However much of a file is missing, nobody is ended by what is: it says so, or loads. */
+static void one_that_is_cut_short_is_refused(void **state)
+{
+	struct dcm_error err;
+	struct plugin *p;
+	struct stat st;
+	unsigned n_cut = 0;
+
+	(void)state;
+	copy_plugin("output_testing.so", "output_testing.so");
+	assert_int_equal(stat(in_top("output_testing.so"), &st), 0);
+	for (off_t size = st.st_size - 1; size >= 0; size -= size > 4096 ? 509 : 61) {
+		copy_plugin("output_testing.so", "output_testing.so");
+		assert_int_equal(truncate(in_top("output_testing.so"), size), 0);
+		p = NULL;
+		err = (struct dcm_error)DCM_ERROR_INIT;
+		int r = loader__load_file(in_top("output_testing.so"), false, &p, &err);
+
+		if (r < 0 && r != -ENOEXEC)
+			fail_msg("%lld bytes: %d: %s", (long long)size, r, err.text);
+		if (r < 0 && strstr(err.text, "is cut short: "))
+			n_cut++;
+		plugin__free(p);
+	}
+	assert_true(n_cut > 10);
+	unlink(in_top("output_testing.so"));
 }
 
 static void the_first_directory_decides(void **state)
@@ -494,6 +524,7 @@ int main(void)
 		cmocka_unit_test(a_missing_one_names_the_nearest),
 		cmocka_unit_test(a_missing_one_has_a_remedy),
 		cmocka_unit_test(the_file_is_called_what_it_is),
+		cmocka_unit_test(one_that_is_cut_short_is_refused),
 		cmocka_unit_test(the_first_directory_decides),
 		cmocka_unit_test(the_path_is_checked),
 		cmocka_unit_test(an_untrusted_file_is_refused),
