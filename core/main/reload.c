@@ -23,7 +23,8 @@ struct change {
 	struct part *next;	      /* REPLACE: what takes the place of `part`, perhaps open */
 	bool is_off, ran;	      /* REPLACE: `part` has given way to next; until then it ran */
 	bool waits;		      /* ADD, REPLACE: another one has what it needs */
-	bool goes; /* ADD, REPLACE: another one goes for good, with what it has */
+	bool goes;  /* ADD, REPLACE: another one goes for good, with what it has */
+	bool began; /* ADD: its start was tried */
 };
 
 static struct part *find_part(const struct graph *g, const struct plan_instance *to)
@@ -162,6 +163,22 @@ static void give_way(struct graph *g, struct change *c, int64_t drain_ns)
 	c->is_off = true;
 }
 
+static void free_part(struct graph *g, struct part *p)
+{
+	if (!part__is_abandoned(p))
+		part__free(p);
+	else if (vec__reserve(&g->abandoned, 1))
+		g->abandoned.v[g->abandoned.n++] = p;
+}
+
+/* One that was new is gone again. */
+static void drop_new(struct graph *g, struct change *c, int64_t drain_ns)
+{
+	if (c->began)
+		graph__stop_part(g, c->part, clock__mono(&clock__system) + drain_ns);
+	free_part(g, take_ptr(c->part));
+}
+
 /*
  * The old ones are back, when all that took their places, or what they had, have let go. Whether one
  * starts is in its state, as at any start.
@@ -175,8 +192,8 @@ static void switch_back(struct graph *g, struct change *changes, size_t n, int64
 			pause_part(g, c->next, drain_ns);
 		if (c->is_off)
 			part__hand_over(c->next, c->part);
-		if (c->waits && c->what == ADD)
-			part__free(take_ptr(c->part));
+		if ((c->waits || c->began) && c->what == ADD)
+			drop_new(g, c, drain_ns);
 	}
 	for (struct change *c = changes; c < changes + n; c++) {
 		if (c->is_off && c->ran)
@@ -215,8 +232,20 @@ static int take_at_last(struct graph *g, struct change *c, struct dcm_error *err
 				  : "");
 }
 
+/* Who is new runs from here on. One that waits for who goes is started when that one has gone. */
+static int start_new(struct graph *g, struct change *c, struct dcm_error *err)
+{
+	struct part_env env = graph__part_env(g);
+
+	if (!part__is_open(c->part))
+		return 0;
+	c->began = true;
+	return part__start(c->part, &env, err);
+}
+
 /*
- * Those that only a restart can change, one after the other: the last step that can fail. Each has
+ * Those that only a restart can change, one after the other, and then who is new: the last step that
+ * can fail. Each has
  * its time from when its turn comes: who hangs takes none of another's. Who needs what another one
  * has waits until all have given way: so two may swap what they have.
  */
@@ -241,6 +270,9 @@ static int switch_all(struct graph *g, struct change *changes, size_t n, int64_t
 	for (struct change *c = changes; r == 0 && c < changes + n; c++)
 		if (c->waits)
 			r = take_at_last(g, c, err);
+	for (struct change *c = changes; r == 0 && c < changes + n; c++)
+		if (c->what == ADD)
+			r = start_new(g, c, err);
 	if (r < 0)
 		switch_back(g, changes, n, drain_ns);
 	return r;
@@ -253,14 +285,6 @@ static size_t index_of(const struct graph *g, const struct part *p)
 	while (g->parts.v[i] != p)
 		i++;
 	return i;
-}
-
-static void free_part(struct graph *g, struct part *p)
-{
-	if (!part__is_abandoned(p))
-		part__free(p);
-	else if (vec__reserve(&g->abandoned, 1))
-		g->abandoned.v[g->abandoned.n++] = p;
 }
 
 static void remove_part(struct graph *g, struct part *p, int64_t drain_ns)
@@ -284,7 +308,7 @@ static void replace_part(struct graph *g, struct part *p, struct part *next)
 	free_part(g, p);
 }
 
-/* From here on nothing can fail but the start of what is new, which shows as its state. */
+/* From here on nothing can fail but the start of who waited for another to go: that shows as its state. */
 static void carry_out(struct graph *g, struct change *c, int64_t drain_ns)
 {
 	struct part_env env = graph__part_env(g);
@@ -305,10 +329,10 @@ static void carry_out(struct graph *g, struct change *c, int64_t drain_ns)
 	case ADD:
 		if (graph__add_part(g, c->part, &err) < 0) {
 			log__line(g->c.log, DCM_LOG_ERROR, c->part->name, "%s", err.text);
-			part__free(c->part);
-			break;
+			drop_new(g, c, drain_ns);
+		} else if (!c->began) {
+			graph__start_part(g, c->part);
 		}
-		graph__start_part(g, c->part);
 		break;
 	case REMOVE:
 		remove_part(g, c->part, drain_ns);
