@@ -507,8 +507,8 @@ void writer__watch(struct writer *w)
 	if (since > 0 && now - since > w->config.write_timeout_ns + w->config.stuck_ns) {
 		int64_t s = (now - since) / 1000000000;
 
-		/* To the ten seconds, so that the sentence does not change all the time. */
-		units__format_duration((s - s % 10) * 1000000000, took);
+		/* From ten seconds on to the ten, so that the sentence does not change all the time. */
+		units__format_duration((s < 10 ? s : s - s % 10) * 1000000000, took);
 		snprintf(sentence, sizeof(sentence),
 			 "has not come back from a write for %s; what it writes to may hang", took);
 		set_trouble(w, -ETIMEDOUT, sentence);
