@@ -233,7 +233,7 @@ tests_unit_test_perf_map_LDADD = $(BASE_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_perf_map_errands
 tests_unit_test_perf_map_errands_SOURCES = tests/unit/test_perf_map_errands.c tests/unit/real_processes.h $(perf_map_pure)
-tests_unit_test_perf_map_errands_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=pread,--wrap=close
+tests_unit_test_perf_map_errands_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=pread,--wrap=close,--wrap=pthread_create
 tests_unit_test_perf_map_errands_LDADD = $(BASE_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_perf_map_plugin

@@ -2,7 +2,8 @@
 /*
  * tests/unit/test_perf_map_errands.c - perf maps on a file system that stops answering
  *
- * pread(2) and close(2) of one file wait here for as long as the test says, as they do with FUSE.
+ * pread(2) and close(2) of one file wait here for as long as the test says, as they do with FUSE. And
+ * where it says so no thread can be made.
  */
 #include "tests/unit/unit.h"
 
@@ -11,11 +12,15 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/base/arena.h"
@@ -39,12 +44,22 @@ static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t answers;
 	ino_t ino; /* calls on that file wait; 0: none */
-} deaf = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0 };
+	unsigned n_waiting;
+} deaf = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, 0 };
+static atomic_bool no_threads; /* are to be had */
+static atomic_bool closes;     /* at once, whatever the file */
 
 ssize_t __real_pread(int fd, void *p, size_t n, off_t offset);
 ssize_t __wrap_pread(int fd, void *p, size_t n, off_t offset);
 int __real_close(int fd);
 int __wrap_close(int fd);
+int __real_pthread_create(pthread_t *ret, const pthread_attr_t *attr, void *(*fn)(void *), void *arg);
+int __wrap_pthread_create(pthread_t *ret, const pthread_attr_t *attr, void *(*fn)(void *), void *arg);
+
+int __wrap_pthread_create(pthread_t *ret, const pthread_attr_t *attr, void *(*fn)(void *), void *arg)
+{
+	return atomic_load(&no_threads) ? EAGAIN : __real_pthread_create(ret, attr, fn, arg);
+}
 
 static void wait_for_answer(int fd)
 {
@@ -53,8 +68,10 @@ static void wait_for_answer(int fd)
 	if (fstat(fd, &st) < 0)
 		return;
 	pthread_mutex_lock(&deaf.lock);
+	deaf.n_waiting++;
 	while (deaf.ino == st.st_ino)
 		pthread_cond_wait(&deaf.answers, &deaf.lock);
+	deaf.n_waiting--;
 	pthread_mutex_unlock(&deaf.lock);
 }
 
@@ -67,7 +84,7 @@ ssize_t __wrap_pread(int fd, void *p, size_t n, off_t offset)
 int __wrap_close(int fd)
 {
 	/* O_PATH: there is nothing to tell the file system. */
-	if (!(fcntl(fd, F_GETFL) & O_PATH))
+	if (!(fcntl(fd, F_GETFL) & O_PATH) && !atomic_load(&closes))
 		wait_for_answer(fd);
 	return __real_close(fd);
 }
@@ -78,6 +95,19 @@ static void be_deaf(ino_t ino)
 	deaf.ino = ino;
 	pthread_cond_broadcast(&deaf.answers);
 	pthread_mutex_unlock(&deaf.lock);
+}
+
+static void wait_for_one_waiting(void)
+{
+	bool is_there = false;
+
+	for (int i = 0; !is_there && i < 20000; i++) {
+		usleep(1000);
+		pthread_mutex_lock(&deaf.lock);
+		is_there = deaf.n_waiting > 0;
+		pthread_mutex_unlock(&deaf.lock);
+	}
+	assert_true(is_there);
 }
 
 static struct stat stat_of(int fd)
@@ -111,6 +141,8 @@ static int begin(void **state)
 static int end(void **state)
 {
 	(void)state;
+	atomic_store(&no_threads, false);
+	atomic_store(&closes, false);
 	be_deaf(0);
 	alarm(0);
 	return 0;
@@ -375,6 +407,86 @@ static void test_what_was_known_stays_so(void **state)
 	close(fd);
 }
 
+/* A process that only stands there. */
+static pid_t start_other(void)
+{
+	pid_t child = fork();
+
+	assert_true(child >= 0);
+	if (child == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		pause();
+		_exit(0);
+	}
+	return child;
+}
+
+struct asker {
+	struct processes *t;
+	pid_t pid;
+	int rc;
+};
+
+static void *ask_once(void *arg)
+{
+	struct asker *a = arg;
+	struct dcm_process id = { (uint32_t)a->pid, 0, 0 };
+	struct processes_answer answer = { 0 };
+	struct arena arena = { 0 };
+
+	a->rc = processes__resolve(a->t, &id, &(uint64_t){ 0x10 }, 1, &arena, &answer);
+	arena__fini(&arena);
+	return NULL;
+}
+
+/* Whom no thread can ask for is like who does not answer: the process has a map all the same. */
+static void test_without_a_thread_the_same_is_known(void **state)
+{
+	static const char *const place = dir;
+	struct processes *t = real_processes__new(&place, PATIENCE),
+			 *stranger = real_processes__new(&place, PATIENCE);
+	struct asker other = { .t = t, .pid = start_other() };
+	struct processes_stat stat;
+	char name[64];
+	pthread_t thread;
+	int own, theirs;
+
+	(void)state;
+	snprintf(name, sizeof(name), "perf-%d.map", getpid());
+	own = make_file(name, "10 10 one\n");
+	snprintf(name, sizeof(name), "perf-%d.map", other.pid);
+	theirs = make_file(name, "10 10 other\n");
+	assert_string_equal(ask(t, 0x10, 0), "one");
+	/* Its descriptor goes with the read that hangs. */
+	atomic_store(&closes, true);
+	be_deaf(stat_of(own).st_ino);
+	assert_string_equal(ask(t, 0x10, 0), "one");
+	be_deaf(stat_of(theirs).st_ino);
+	for (int i = 0; i < 20000; i++) {
+		usleep(1000);
+		processes__stat(t, &stat);
+		if (!stat.n_stuck)
+			break;
+	}
+	/* The one thread is with the other process's map. */
+	assert_int_equal(pthread_create(&thread, NULL, ask_once, &other), 0);
+	wait_for_one_waiting();
+	atomic_store(&no_threads, true);
+	assert_string_equal(ask(t, 0x10, 0), "one");
+	ask(stranger, 0x10, -ETIMEDOUT);
+	atomic_store(&no_threads, false);
+	assert_string_equal(ask(stranger, 0x10, 0), "one");
+	pthread_join(thread, NULL);
+	assert_int_equal(other.rc, -ETIMEDOUT);
+	be_deaf(0);
+	processes__free(t);
+	processes__free(stranger);
+	kill(other.pid, SIGKILL);
+	waitpid(other.pid, NULL, 0);
+	close(own);
+	close(theirs);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -384,6 +496,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_the_end_waits_for_none_that_hangs, begin, end),
 		cmocka_unit_test_setup_teardown(test_threads, begin, end),
 		cmocka_unit_test_setup_teardown(test_what_was_known_stays_so, begin, end),
+		cmocka_unit_test_setup_teardown(test_without_a_thread_the_same_is_known, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);

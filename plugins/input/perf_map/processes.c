@@ -549,8 +549,8 @@ static int read_on(const struct processes *t, struct source *s, int rc, bool rea
 {
 	if (s->fd >= 0 && rc != -ENOMEM)
 		rc = read ? source__read(s, t->config.max_file_bytes) : 0;
-	/* What was read of one that hangs stays true. */
-	if ((rc == -ETIMEDOUT || rc == -EBUSY) && source__n_known(s))
+	/* What was read of one that hangs, or that nobody can ask, stays true. */
+	if ((rc == -ETIMEDOUT || rc == -EBUSY || rc == -EAGAIN) && source__n_known(s))
 		return 0;
 	/* A descriptor that cannot be read now has told something before. */
 	return rc == -ENOMEM || rc == -EACCES ? rc : s->fd >= 0 ? 0 : rc;
@@ -718,7 +718,7 @@ int processes__resolve(struct processes *t, const struct dcm_process *id, const 
 	pthread_mutex_unlock(&p->lock);
 	make_room(t, p);
 	process_unref(t, p);
-	if (rc == -EBUSY)
+	if (rc == -EBUSY || rc == -EAGAIN)
 		rc = -ETIMEDOUT;
 	return rc >= 0 || rc == -EACCES || rc == -ENOMEM || rc == -ETIMEDOUT ? rc : -ENOENT;
 }

@@ -57,9 +57,9 @@ struct processes_answer {
 
 /*
  * Reads what is new in the process's map and looks the addresses up. 0; 1: the same, but only the
- * end of its map is read; -ENOENT: no such process,
- * or it has no map; -EACCES: it has one that may not be read, or is of a foreign owner; -ETIMEDOUT:
- * its file system does not answer, and nothing was read of it before; -ENOMEM.
+ * end of its map is read; -ENOENT: no such process, or it has no map; -EACCES: it has one that may
+ * not be read, or is of a foreign owner; -ETIMEDOUT: its file system does not answer, or no thread
+ * is there that could ask it, and nothing was read of it before; -ENOMEM.
  */
 int processes__resolve(struct processes *t, const struct dcm_process *id, const uint64_t *addresses,
 		       uint32_t n, struct arena *arena, struct processes_answer *ret);

@@ -74,7 +74,7 @@ void source__forget(struct source *s);
  * already. Kept as it was when there is none now. not_before_s: a file that was last changed
  * earlier (seconds, real) is of an older process with the same pid. 0, -ENOENT, -EACCES (not ours
  * to read, or of a foreign owner), -ENOEXEC (no regular file), -ESTALE (too old), -ETIMEDOUT and
- * -EBUSY (its file system does not answer), ...
+ * -EBUSY (its file system does not answer), -EAGAIN (no thread could ask it), ...
  */
 int source__open(struct source *s, int root_fd, const char *path, const struct source_owner *owner,
 		 int64_t not_before_s);
