@@ -54,6 +54,15 @@ int fd__open_regular(const char *path)
 	return at < 0 ? -errno : fd__reopen_regular(at);
 }
 
+int fd__check_regular(int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	return S_ISREG(st.st_mode) ? 0 : S_ISDIR(st.st_mode) ? -EISDIR : -EMEDIUMTYPE;
+}
+
 /* Each part by itself, no links: an O_PATH descriptor. */
 static int walk(int root, const char *path)
 {

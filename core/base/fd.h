@@ -36,6 +36,11 @@ int fd__read_path(int dirfd, const char *path, size_t max_bytes, struct buf *b);
  * /proc.
  */
 int fd__open_regular(const char *path);
+/*
+ * 0 for a regular file; -EISDIR, -EMEDIUMTYPE for a pipe, a device or whatever else, which could keep
+ * who reads it waiting for ever; or of fstat(2). To be opened with O_NONBLOCK and O_NOCTTY.
+ */
+int fd__check_regular(int fd);
 /* The same of what is behind an O_PATH descriptor, which stays the caller's. */
 int fd__reopen_regular(int at);
 /*

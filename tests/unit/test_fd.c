@@ -227,6 +227,12 @@ static void test_open_regular(void **state)
 	assert_int_equal(fd__open_regular(dir), -ENOEXEC);
 	assert_int_equal(fd__open_regular("/dev/null"), -ENOEXEC);
 	assert_int_equal(fd__open_regular(in_dir("nothing")), -ENOENT);
+	CLEANUP(fd__closep) int pipe = open(in_dir("pipe"), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	CLEANUP(fd__closep) int folder = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(fd__check_regular(fd), 0);
+	assert_int_equal(fd__check_regular(pipe), -EMEDIUMTYPE);
+	assert_int_equal(fd__check_regular(folder), -EISDIR);
+	assert_int_equal(fd__check_regular(-1), -EBADF);
 	assert_int_equal(fd__reopen_regular(-1), -EBADF);
 }
 

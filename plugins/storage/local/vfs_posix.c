@@ -65,16 +65,6 @@ static int fd_of(const struct vfs_file *f)
 		rc_;                                                                               \
 	})
 
-/* A pipe or a device would keep who reads it waiting for ever. */
-static int check_file(int fd)
-{
-	struct stat st;
-
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	return S_ISREG(st.st_mode) ? 0 : S_ISDIR(st.st_mode) ? -EISDIR : -EMEDIUMTYPE;
-}
-
 static int posix_open(struct vfs *v, const char *path, unsigned flags, struct vfs_file **ret)
 {
 	int how = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY |
@@ -87,7 +77,7 @@ static int posix_open(struct vfs *v, const char *path, unsigned flags, struct vf
 		how |= O_CREAT | (flags & VFS_NEW ? O_EXCL : 0);
 	f->file.vfs = v;
 	f->fd = AT_ROOT(v, openat(root, path, how, FILE_MODE));
-	int rc = f->fd < 0 ? f->fd : check_file(f->fd);
+	int rc = f->fd < 0 ? f->fd : fd__check_regular(f->fd);
 	if (rc) {
 		fd__close(f->fd);
 		free(f);

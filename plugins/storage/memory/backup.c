@@ -244,13 +244,9 @@ static int read_file(const struct reader *rd, const char *name, size_t max_bytes
 {
 	CLEANUP(fd__closep)
 	int fd = openat(rd->dirfd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	struct stat st;
+	int r = fd < 0 ? -errno : fd__check_regular(fd);
 
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return -errno;
-	if (!S_ISREG(st.st_mode))
-		return S_ISDIR(st.st_mode) ? -EISDIR : -EMEDIUMTYPE;
-	return fd__read_all(fd, max_bytes, b);
+	return r < 0 ? r : fd__read_all(fd, max_bytes, b);
 }
 
 /* NAME BYTES HASH of a line that says where a batch is. */
