@@ -544,6 +544,42 @@ static void put_used_mapping(struct output *o, uint32_t i, struct buf *out)
 	put_message(o, out, 3);
 }
 
+/* "libc.so", "libc.so.6": not "x.so-called" */
+static bool is_library(struct dcm_str file)
+{
+	const char *so = file.n ? memmem(file.p, file.n, ".so", 3) : NULL;
+	size_t behind = so ? file.n - (size_t)(so + 3 - file.p) : 0;
+
+	return so && (behind == 0 ||
+		      (behind > 1 && (so[3] == '.' || so[3] == '_') && so[4] >= '0' && so[4] <= '9'));
+}
+
+/*
+ * The program's own, or the first there is: readers take the one that comes first for the program's.
+ * What is no library is one, as in the pprof tool's own rule for profiles that do not say.
+ */
+static uint32_t main_mapping(const struct output *o)
+{
+	for (uint32_t i = 0; i < o->mappings.n; i++) {
+		const struct dcm_mapping *m = &o->b->mappings[o->mappings.v[i].row];
+
+		if (m->kind == DCM_MAPPING_FILE && !is_library(o->b->strings[m->file]))
+			return i;
+	}
+	return 0;
+}
+
+static void put_mappings(struct output *o, struct buf *out)
+{
+	uint32_t first = main_mapping(o);
+
+	if (o->mappings.n)
+		put_used_mapping(o, first, out);
+	for (uint32_t i = 0; i < o->mappings.n; i++)
+		if (i != first)
+			put_used_mapping(o, i, out);
+}
+
 static void put_comment(struct output *o, struct buf *out)
 {
 	o->nomem |= o->packed.error != 0;
@@ -636,8 +672,7 @@ static void put_profile(struct output *o, struct buf *out)
 	}
 	for (size_t i = 0; i < o->rows.n && !o->nomem && !out->error; i++)
 		put_sample(o, i, out);
-	for (uint32_t i = 0; i < o->mappings.n; i++)
-		put_used_mapping(o, i, out);
+	put_mappings(o, out);
 	buf__append(out, o->locations.data, o->locations.n);
 	buf__append(out, o->functions.data, o->functions.n);
 	put_head(o, out);

@@ -70,6 +70,11 @@ for comm in chain nameless; do
 done
 expect without_names 'nameless+0x' "$dir/got"
 
+# Whose profile it is, though the kernel comes first in most of its stacks.
+"$decima" record -o "$dir/dd.pb.gz" -- dd if=/dev/zero of=/dev/null bs=1M count=20000 2>"$dir/err"
+go tool pprof -symbolize=none -top "$dir/dd.pb.gz" >"$dir/top" 2>"$dir/err"
+expect file_is_the_program 'File: dd' "$dir/top"
+
 # Names that no linker has seen are not cut to what is outside their brackets.
 cat >"$dir/want" <<'END'
 main;F::operator()<int>;std::sort<P*, cmp>::(anonymous namespace)::less<=> 4
