@@ -429,11 +429,24 @@ static __always_inline int step_by_rule(struct step *s, const struct unwind_rule
 	return step_commit(s, ra, cfa, 0);
 }
 
+/*
+ * Is the mapping of pc a stack? Some programs have executable ones, and code on them is jumped to,
+ * by a trampoline's pointer, and calls nothing. The process's own may have grown since it was
+ * announced, to where sp is; others are told by sp.
+ */
+static __always_inline int step_in_stack(const struct step *s)
+{
+	return s->table == TABLES_IS_STACK ||
+	       (s->table == TABLES_IS_MEMORY && s->sp - s->start < s->bytes);
+}
+
 /* Whether the state's pc is code, by the mappings: 0, or 1 with an outcome. */
 static __always_inline int step_here(struct step *s)
 {
 	if (step_locate(s, s->pc - !s->interrupted))
 		return step_end(s, SAMPLER_OUTCOME_NO_MAP);
+	if (!s->interrupted && step_in_stack(s))
+		return step_end(s, SAMPLER_OUTCOME_BAD_RA);
 	return 0;
 }
 
@@ -451,7 +464,7 @@ static __always_inline int step_to_caller(struct step *s)
 		return step_end(s, SAMPLER_OUTCOME_PENDING);
 	if (s->table == TABLES_IS_OVER_BUDGET)
 		return step_end(s, SAMPLER_OUTCOME_OVER_BUDGET);
-	if (s->table == TABLES_IS_MEMORY)
+	if (s->table == TABLES_IS_MEMORY || s->table == TABLES_IS_STACK)
 		return step_frame_pointer(s, NULL);
 	number = step_find_rule(s, s->pc - !s->interrupted);
 	rule = step_rule(s, number);

@@ -42,6 +42,7 @@ enum tables_without {
 	TABLES_IS_PENDING = 0,	   /* not yet */
 	TABLES_IS_MEMORY = 1,	   /* JIT code, or a file that nobody can read: frame pointers */
 	TABLES_IS_OVER_BUDGET = 2, /* the heap has no room for it */
+	TABLES_IS_STACK = 3,	   /* the process's stack, made executable: nothing returns there */
 	TABLES_IS_ADDRESS = 64,	   /* this and what is above are addresses */
 };
 

@@ -565,61 +565,6 @@ static void test_interrupted_anywhere(void **state)
 	sigaction(SIGALRM, &before, NULL);
 }
 
-/* A stack of `n` words, of code that is at `pc` with frame pointer and stack pointer as told. */
-static struct tables_walk walk_words(struct fixture *f, const struct tables_image *image,
-				     const void *pc, const uint64_t *words, uint32_t n)
-{
-	enum { START = 0x10000 };
-	static const uint8_t nops[SAMPLER_CODE_BYTES] = { 0x90, 0x90, 0x90, 0x90,
-							  0x90, 0x90, 0x90, 0x90 };
-	struct sampler_raw *raw = f->raw;
-	uint64_t frames[FRAMES];
-	struct tables_walk w;
-
-	memset(raw, 0, sizeof(*raw));
-	raw->pc = (uint64_t)(uintptr_t)pc;
-	raw->start = raw->regs[UNWIND_X86_SP] = START;
-	raw->regs[UNWIND_X86_FP] = words[0];
-	raw->has_code = 1;
-	memcpy(raw->code, nops, sizeof(nops));
-	raw->n_bytes = n * (uint32_t)sizeof(*words);
-	memcpy(raw + 1, words, raw->n_bytes);
-	assert_int_equal(tables__walk(f->tables, image, raw, frames, FRAMES, &w), 0);
-	return w;
-}
-
-/* A return address of 0 ends a stack where the frame pointer is 0 too, and is no proof elsewhere. */
-static void test_zeroes_that_end_a_stack(void **state)
-{
-	const struct tables_range jit = { 0x400000, 0x500000, 0, TABLES_MEMORY, NULL };
-	const struct tables_image image = { 4712, 1, 1 };
-	struct fixture *f = *state;
-	/* words[0] is the frame pointer; a rule has the return address in words[0], a record in [1]. */
-	uint64_t by_rule[] = { 0, 7 };
-	uint64_t records[] = { 0x10010, 0, 0x10020, 0x400100, 0, 0 };
-	const void *code = (const void *)(uintptr_t)0x400200;
-	struct tables_walk w = walk_words(f, &f->image, tables_test_next, by_rule, 2);
-
-	assert_int_equal(w.outcome, SAMPLER_OUTCOME_ROOT);
-	assert_int_equal(w.n, 1);
-	f->raw->regs[UNWIND_X86_FP] = 7;
-	assert_int_equal(walk(f, (uint64_t[FRAMES]){ 0 }).outcome, SAMPLER_OUTCOME_BAD_RA);
-
-	assert_int_equal(tables__announce(f->tables, &image, 0, &jit, 1), 0);
-	w = walk_words(f, &image, code, records, 6);
-	assert_int_equal(w.outcome, SAMPLER_OUTCOME_ROOT);
-	assert_int_equal(w.n, 2);
-	/* argc, above the outermost record */
-	records[5] = 1;
-	assert_int_equal(walk_words(f, &image, code, records, 6).outcome, SAMPLER_OUTCOME_ROOT);
-	records[4] = 0x10028;
-	records[5] = 0;
-	w = walk_words(f, &image, code, records, 6);
-	assert_int_equal(w.outcome, SAMPLER_OUTCOME_BAD_RA);
-	assert_int_equal(w.n, 2);
-	tables__gone(f->tables, &image);
-}
-
 #ifdef __GLIBC__
 static ucontext_t resumed, resumer;
 
@@ -963,7 +908,6 @@ int main(void)
 		cmocka_unit_test(test_frame_by_rbx_beyond_a_signal),
 		cmocka_unit_test(test_alternate_stack),
 		cmocka_unit_test(test_interrupted_anywhere),
-		cmocka_unit_test(test_zeroes_that_end_a_stack),
 		cmocka_unit_test(test_call_of_null),
 #ifdef __GLIBC__
 		cmocka_unit_test(test_coroutine),

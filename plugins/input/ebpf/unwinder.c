@@ -16,6 +16,7 @@
 #include "core/base/fd.h"
 #include "core/base/hash.h"
 #include "core/base/mem.h"
+#include "core/base/str.h"
 #include "core/base/vec.h"
 #include "plugins/input/ebpf/files.h"
 #include "plugins/input/ebpf/maps.h"
@@ -149,7 +150,10 @@ static struct tables_range range_of(const struct maps_range *m, bool went)
 {
 	struct tables_range r = { .start = m->start, .end = m->end, .offset = m->offset };
 
-	if (m->kind == DCM_MAPPING_ANON || (m->file && !m->file->is_code && !may_come(m->file, went))) {
+	if (str__eq(m->name, STR("[stack]"))) {
+		r.code = TABLES_STACK;
+	} else if (m->kind == DCM_MAPPING_ANON ||
+		   (m->file && !m->file->is_code && !may_come(m->file, went))) {
 		r.code = TABLES_MEMORY;
 	} else if (m->file && m->file->is_code) {
 		r.code = TABLES_FILE;

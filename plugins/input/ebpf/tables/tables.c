@@ -148,13 +148,15 @@ static bool bind(struct tables *t, struct tables_image_entry *e, uint32_t i, enu
 		 const char *build_id)
 {
 	struct tables_file *file = code == TABLES_FILE ? tables_file__find(t, build_id) : NULL;
-	uint32_t word = code == TABLES_MEMORY ? TABLES_IS_MEMORY : TABLES_IS_PENDING;
+	uint32_t word = code == TABLES_MEMORY  ? TABLES_IS_MEMORY
+			: code == TABLES_STACK ? TABLES_IS_STACK
+					       : TABLES_IS_PENDING;
 
 	if (file)
 		word = tables_file__word(tables_file__ref(file));
 	tables_file__unref(t, e->files[i]);
 	e->files[i] = file;
-	e->unbound[i] = !file && code != TABLES_MEMORY;
+	e->unbound[i] = word == TABLES_IS_PENDING && !file;
 	__atomic_store_n(&mapping(t, e, i)->table, word, __ATOMIC_SEQ_CST);
 	return file || code != TABLES_FILE;
 }

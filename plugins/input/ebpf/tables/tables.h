@@ -43,6 +43,7 @@ enum tables_code {
 	TABLES_PENDING, /* it lies in a file that nobody has opened yet */
 	TABLES_FILE,	/* the file of this build id was handed over by tables__file() */
 	TABLES_MEMORY,	/* no file, or none that can be read: unwound by frame pointers */
+	TABLES_STACK,	/* the process's stack: where a walk comes to it, it went astray */
 };
 
 /* An executable mapping. */
