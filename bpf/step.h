@@ -373,6 +373,21 @@ static __always_inline int step_leaf(struct step *s)
 }
 
 /*
+ * The record at `fp` has no caller in it: is it the outermost one? Where code is known to keep frame
+ * pointers, one of zeroes says so. Elsewhere a word of a stack that is 0 is no news; but the first
+ * function of a process has the kernel's words above it, argc and a pointer to what lies still higher.
+ */
+static __always_inline int step_is_outermost(struct step *s, int is_kept, __u64 fp, __u64 ra)
+{
+	__u64 argv = 0;
+
+	if (ra == 0)
+		return is_kept;
+	return ra < STEP_LOWEST_CODE && step_word(s, fp + 16, &argv) == 0 && argv > fp &&
+	       argv - fp <= STEP_MAX_JUMP_BYTES;
+}
+
+/*
  * By frame pointer, with doubt: JIT code, or code without a rule in a file (`rule`: what stands for it there). A frame pointer of 0 is
  * the outermost frame's where a frame record says so. In the register alone it says nothing: a
  * thread begins with 0 there, and code that keeps no frame pointers may never set it, or use it as
@@ -380,7 +395,8 @@ static __always_inline int step_leaf(struct step *s)
  */
 static __always_inline int step_frame_pointer(struct step *s, const struct unwind_rule *rule)
 {
-	int bare = rule && rule->cfa == UNWIND_CFA_FRAME_POINTER && !(s->head_flags & TABLES_HEAD_BARE);
+	int is_kept = !rule || rule->cfa == UNWIND_CFA_FRAME_RECORDS;
+	int bare = !is_kept && !(s->head_flags & TABLES_HEAD_BARE);
 	__u64 fp = s->fp, ra = 0;
 	int end;
 
@@ -400,9 +416,9 @@ static __always_inline int step_frame_pointer(struct step *s, const struct unwin
 		return step_end(s, SAMPLER_OUTCOME_BAD_FP);
 	if (step_word(s, fp, &s->fp) || step_word(s, fp + 8, &ra))
 		return step_end(s, SAMPLER_OUTCOME_READ_FAULT);
-	/* Above the record of the outermost function lies what the kernel put there: argc. */
 	if (s->fp == 0 && !step_is_code(ra))
-		return step_end(s, SAMPLER_OUTCOME_ROOT);
+		return step_end(s, step_is_outermost(s, is_kept, fp, ra) ? SAMPLER_OUTCOME_ROOT
+									 : SAMPLER_OUTCOME_BAD_RA);
 	s->rbx_at = STEP_LOST;
 	end = step_commit(s, ra, fp + 16, 0);
 	s->fp_ends = s->fp == 0;

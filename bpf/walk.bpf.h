@@ -236,8 +236,7 @@ static __always_inline int frame_pointer_step(struct walk *w)
 	w->step.interrupted = 0;
 	/* A register that is 0 is no end of frames: there may have been none. */
 	if (fp == 0)
-		return step_end(&w->step, w->compat && !w->step.fp_ends ? SAMPLER_OUTCOME_BAD_FP
-									: SAMPLER_OUTCOME_ROOT);
+		return step_end(&w->step, w->step.fp_ends ? SAMPLER_OUTCOME_ROOT : SAMPLER_OUTCOME_BAD_FP);
 	if (fp & (word_bytes(w) - 1) || fp < w->step.sp || fp - w->step.sp > STEP_MAX_JUMP_BYTES)
 		return step_end(&w->step, SAMPLER_OUTCOME_BAD_FP);
 	if (frame_record(w, fp, &next, &ra))

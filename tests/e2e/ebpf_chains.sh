@@ -93,20 +93,24 @@ if [ -n "$bits32" ]; then
 	kill -9 "$pid"
 fi
 
-# A frame pointer that leads astray makes no frame. It is begun when somebody listens: the stack of
+# A frame pointer that leads astray makes no frame, and no root either. It is begun when somebody listens: the stack of
 # "grown" is to grow after it was listed.
 if [ "$(uname -m)" != x86_64 ]; then
 	echo "skip astray: the program is written for x86-64"
 elif compile astray astray.c -fomit-frame-pointer -z execstack; then
 	ends='(;(now|clock_gettime|[a-z_0-9]*(asm_|irq|entry|exc_)).*)?$'
 	astray_works() { start "$dir/astray" "$1" && work_on 2; }
-	for mode in stack thread grown; do
+	for mode in zeroes count stack thread grown; do
 		sample_while '{frequency: 397Hz, filter: {comms: [astray]}}' astray_works $mode
 		kill -9 "$pid"
 		cut="^\\[truncated: return address is not code\\];astray;spin$ends"
 		at_least "astray.$mode" 30 "$cut"
 		at_least "astray.$mode.all" 98 "$cut|^_start;(.*;)?grow;(spin|memset|asm_)|^_start(;_dl_.*)?$"
 	done
+	# By frame pointers alone: a register that is 0 may be any number.
+	sample_while '{frequency: 397Hz, unwind: frame_pointers, filter: {comms: [astray]}}' astray_works null
+	kill -9 "$pid"
+	at_least astray.null 95 "^\\[truncated: no frame pointer\\];.*spin$ends"
 fi
 
 start "$dir/chain" 60 600

@@ -125,7 +125,7 @@ static void test_zeroes_that_end_a_stack(void **state)
 	struct fixture *f = *state;
 	/* words[0] is the frame pointer; a rule has the return address in words[0], a record in [1]. */
 	uint64_t by_rule[] = { 0, 7 };
-	uint64_t records[] = { 0x10010, 0, 0x10020, 0x400100, 0, 0 };
+	uint64_t records[] = { 0x10010, 0, 0x10020, 0x400100, 0, 0, 0x10040 };
 	const void *code = (const void *)(uintptr_t)0x400200;
 	struct tables_walk w = walk_words(f, &f->image, step_test_rows, by_rule, 2);
 
@@ -138,15 +138,36 @@ static void test_zeroes_that_end_a_stack(void **state)
 	w = walk_words(f, &image, code, records, 6);
 	assert_int_equal(w.outcome, SAMPLER_OUTCOME_ROOT);
 	assert_int_equal(w.n, 2);
-	/* argc, above the outermost record */
+	/* argc and argv[0], above the outermost record */
 	records[5] = 1;
-	assert_int_equal(walk_words(f, &image, code, records, 6).outcome, SAMPLER_OUTCOME_ROOT);
+	assert_int_equal(walk_words(f, &image, code, records, 7).outcome, SAMPLER_OUTCOME_ROOT);
 	records[4] = 0x10028;
 	records[5] = 0;
-	w = walk_words(f, &image, code, records, 6);
+	w = walk_words(f, &image, code, records, 7);
 	assert_int_equal(w.outcome, SAMPLER_OUTCOME_BAD_RA);
 	assert_int_equal(w.n, 2);
 	tables__gone(f->tables, &image);
+}
+
+/* Where nobody says that code keeps frame pointers, zeroes are what most of a stack is made of. */
+static void test_zeroes_that_end_no_stack(void **state)
+{
+	uint64_t record[] = { 0x10008, 0, 0, 0 };
+	struct fixture *f = *state;
+	struct tables_walk w = walk_words(f, &f->image, step_test_bare + 32, record, 4);
+
+	assert_int_equal(w.outcome, SAMPLER_OUTCOME_BAD_RA);
+	assert_int_equal(w.n, 1);
+	/* argc alone is a number like any other; with argv above it the kernel began the stack here. */
+	record[2] = 1;
+	w = walk_words(f, &f->image, step_test_bare + 32, record, 4);
+	assert_int_equal(w.outcome, SAMPLER_OUTCOME_BAD_RA);
+	record[3] = 0x10fff;
+	w = walk_words(f, &f->image, step_test_bare + 32, record, 4);
+	assert_int_equal(w.outcome, SAMPLER_OUTCOME_ROOT);
+	record[3] = 0x10007;
+	w = walk_words(f, &f->image, step_test_bare + 32, record, 4);
+	assert_int_equal(w.outcome, SAMPLER_OUTCOME_BAD_RA);
 }
 
 /* An executable stack is no code that something returns to: the memory that sp is in, or one by name. */
@@ -187,6 +208,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_zeroes_that_end_a_stack),
+		cmocka_unit_test(test_zeroes_that_end_no_stack),
 		cmocka_unit_test(test_return_into_the_stack),
 	};
 
