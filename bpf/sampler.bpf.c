@@ -519,6 +519,24 @@ static __always_inline __u32 copy_stack(struct raw *r, __u64 sp)
 	return at;
 }
 
+/*
+ * Does the walk want what user space knows? Without tables; or by mappings that were listed before the
+ * last change: what was mapped then at an address need not be there now, nor the other way round.
+ * Compilers at run time make as many pages executable as they took that from, so that their count
+ * alone does not tell; nor where files take turns, whose tables are wrong for one another.
+ */
+static __always_inline int is_in_doubt(const struct scratch *s)
+{
+	__u64 pages = s->walk.exec_pages & ~TABLES_TURNS;
+	__u32 outcome = s->walk.step.outcome;
+
+	if (outcome == SAMPLER_OUTCOME_PENDING || outcome == SAMPLER_OUTCOME_NO_MAP)
+		return 1;
+	if (s->walk.exec_pages & TABLES_TURNS && outcome != SAMPLER_OUTCOME_ROOT)
+		return 1;
+	return pages && pages != s->sample.exec_pages;
+}
+
 /* True when the sample was handed over to be unwound later. */
 static __always_inline int defer(struct scratch *s, struct sampler_stats *st)
 {
@@ -527,13 +545,7 @@ static __always_inline int defer(struct scratch *s, struct sampler_stats *st)
 	__u32 zero = 0, n = 0;
 	struct raw *r;
 
-	/*
-	 * Without tables; or by mappings that were listed before the last change: what was mapped
-	 * then at an address need not be there now, nor the other way round. Compilers at run time make as
-	 * many pages executable as they took that from, so that their count alone does not tell.
-	 */
-	if (step->outcome != SAMPLER_OUTCOME_PENDING && step->outcome != SAMPLER_OUTCOME_NO_MAP &&
-	    (s->walk.exec_pages == 0 || s->walk.exec_pages == s->sample.exec_pages))
+	if (!is_in_doubt(s))
 		return 0;
 	r = may_defer(s) ? bpf_map_lookup_elem(&raw_scratches, &zero) : 0;
 	if (r) {

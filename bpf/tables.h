@@ -78,13 +78,19 @@ struct tables_page {
 	 */
 };
 
+/*
+ * In exec_pages: other files have been where files are, in as many pages. So the count does not tell
+ * whether the mappings are those of now.
+ */
+#define TABLES_TURNS (1ull << 63)
+
 /* A process image. */
 struct tables_slot {
 	__u32 pid;  /* 0: free */
 	__u32 used; /* as above */
 	__u64 start_ns, exec_id;
-	__u64 exec_pages; /* that the image had when its mappings were listed; 0: not known */
-	__u64 mappings;	  /* how many << 32 | address */
+	__u64 exec_pages; /* that the image had when its mappings were listed; 0: not known; TABLES_TURNS */
+	__u64 mappings; /* how many << 32 | address */
 };
 
 struct tables_bucket {

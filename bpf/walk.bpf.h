@@ -65,7 +65,7 @@ struct walk {
 	__u32 n;	  /* frames in the record, kernel's included */
 	__u32 limit;	  /* of n */
 	__u32 windows;	  /* reads of user stack memory for this sample */
-	__u64 exec_pages; /* that the image had when its mappings were listed */
+	__u64 exec_pages; /* as in its slot */
 	__u64 window_start, window_bytes;
 	__u64 window[WINDOW_WORDS];
 };

@@ -149,6 +149,20 @@ for shape in -DMORE_CODE -DSHIFTED; do
 	sample_while "{frequency: 997Hz, cpu_budget: 0, filter: {comms: [swap]}}" turns_begin
 	shows "fast_turns$shape" "$root ?turn spin_[ab]|$root turn" 50 0
 done
+
+# As many a second as are handed over to be walked later come out whole: where the one's unwind rows end before the other's
+# code, and where they are wrong for it.
+# walked_turns NAME FLAGS_OF_A FLAGS_OF_B
+walked_turns() {
+	# shellcheck disable=SC2086 # words
+	compile a.so swap.c $turns -DTIMES=3000000 -DLIBRARY=spin_a $2
+	# shellcheck disable=SC2086 # words
+	compile b.so swap.c $turns -DTIMES=3000000 -DLIBRARY=spin_b $3
+	sample_while "{frequency: 59Hz, cpu_budget: 0, filter: {comms: [swap]}}" turns_begin
+	shows "walked_turns.$1" "$root ?turn spin_[ab]|$root turn" 90 0
+}
+walked_turns no_rows '' -DSHIFTED
+walked_turns wrong_rows '-fomit-frame-pointer -DROOM=40' '-fomit-frame-pointer -DROOM=90'
 other=$saved
 
 # The same with libraries of one size, which no count tells apart.

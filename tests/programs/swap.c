@@ -7,8 +7,8 @@
  * Built with -DLIBRARY=name it is a library instead, whose function name() spins for a moment;
  * -DMORE_CODE makes its code 16 pages larger, and its data without it, so that both take as much
  * room and the linker puts them at one place. -DSHIFTED has its function lie where another one's is
- * over, in as many pages: by that other's symbols it has no name. -DTIMES=N is how long its moment
- * is, in loops.
+ * over, in as many pages: by that other's symbols it has no name. -DROOM=N makes its frame N words
+ * larger. -DTIMES=N is how long its moment is, in loops.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -34,7 +34,13 @@ static volatile unsigned long sink;
 __attribute__((noinline)) void LIBRARY(void);
 void LIBRARY(void)
 {
+#ifdef ROOM
+	volatile unsigned long room[ROOM];
+
+	room[0] = room[ROOM - 1] = sink;
+#else
 	sink += (unsigned long)__builtin_frame_address(0);
+#endif
 	for (unsigned i = 0; i < TIMES; i++)
 		sink += i;
 }

@@ -554,6 +554,48 @@ static void test_images_are_forgotten(void **state)
 }
 
 /* Whatever cannot be kept for later is handed on at once. */
+/* Announces a process with the mappings of a text: what programs compare its executable pages with. */
+static uint64_t announced_pages(struct fixture *f, const char *text)
+{
+	struct process p = { .id.pid = 4711, .start_ns = 1, .exec_id = 1 };
+	const struct tables_bucket *b = &f->memory.buckets[tables_bucket_of(p.id.pid)];
+	struct maps_parser parser;
+
+	assert_int_equal(maps__parse_begin(&parser), 0);
+	maps__parse(&parser, text, strlen(text));
+	assert_int_equal(maps__parse_end(&parser, &p.maps), 0);
+	unwinder__see(f->unwinder, &p);
+	maps__unref(p.maps);
+	for (int i = 0; i < TABLES_WAYS; i++)
+		if (b->slot[i].pid == p.id.pid)
+			return b->slot[i].exec_pages;
+	return 0;
+}
+
+/* Files that change places in as many pages: from then on the count is known to tell nothing. */
+static void test_files_that_take_turns(void **state)
+{
+#define MAPS_PROGRAM "400000-402000 r-xp 00000000 08:01 10 /bin/program\n"
+#define MAPS_A	     "500000-501000 r-xp 00000000 08:01 11 /lib/a.so\n"
+#define MAPS_MEMORY  "600000-601000 r-xp 00000000 00:00 0\n"
+	struct fixture *f = *state;
+
+	assert_int_equal(announced_pages(f, MAPS_PROGRAM MAPS_A), 3);
+	assert_int_equal(announced_pages(f, MAPS_PROGRAM), 2);
+	/* More pages, which the count shows. */
+	assert_int_equal(
+		announced_pages(f, MAPS_PROGRAM "500000-502000 r-xp 00000000 08:01 12 /lib/b.so\n"), 4);
+	assert_int_equal(announced_pages(f, MAPS_PROGRAM MAPS_A), 3);
+	/* As many elsewhere; and code made at run time, which changes places all the time. */
+	assert_int_equal(announced_pages(f, MAPS_PROGRAM MAPS_MEMORY), 3);
+	assert_int_equal(announced_pages(f, MAPS_PROGRAM "601000-602000 r-xp 00000000 00:00 0\n"), 3);
+	assert_int_equal(announced_pages(f, MAPS_PROGRAM MAPS_A), 3);
+	assert_int_equal(
+		announced_pages(f, MAPS_PROGRAM "500000-501000 r-xp 00000000 08:01 12 /lib/b.so\n"),
+		3 | TABLES_TURNS);
+	assert_int_equal(announced_pages(f, MAPS_PROGRAM), 2 | TABLES_TURNS);
+}
+
 static void test_memory_runs_out(void **state)
 {
 	char *code = map_code();
@@ -595,6 +637,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_mappings_of_its_time, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_copy_that_ends, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_images_are_forgotten, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_files_that_take_turns, setup, teardown),
 		cmocka_unit_test(test_memory_runs_out),
 	};
 

@@ -37,6 +37,7 @@ struct known {
 	struct maps *maps; /* as announced */
 	uint32_t last_window;
 	bool ended;
+	bool turns; /* files have changed places in it, and its executable pages were as many as before */
 	bool opened; /* every file of these maps, because a stack went on where no copy of it reaches */
 };
 
@@ -170,19 +171,45 @@ static bool lost_files(const struct maps *maps)
 	return false;
 }
 
+static bool same_file(const struct maps_range *a, const struct maps_range *b)
+{
+	/* What the kernel tells and what /proc shows of one file may differ, where file systems lie on others. */
+	if (a->is_told != b->is_told)
+		return str__eq(a->name, b->name);
+	return a->ino == b->ino && a->major == b->major && a->minor == b->minor;
+}
+
+/* Another file lies where one did, and the count of pages does not show it. */
+static bool is_turn(const struct maps *now, const struct maps *before)
+{
+	if (now->exec_bytes != before->exec_bytes)
+		return false;
+	for (uint32_t i = 0; i < now->n; i++) {
+		const struct maps_range *r = &now->ranges[i], *old = maps__find(before, r->start);
+
+		if (r->kind == DCM_MAPPING_FILE && old && old->kind == DCM_MAPPING_FILE &&
+		    !same_file(r, old))
+			return true;
+	}
+	return false;
+}
+
 /* What finds no room now is announced again with the next sample. */
 static void announce(struct unwinder *u, struct known *k, const struct process *p, struct maps *maps)
 {
 	bool went = lost_files(maps) && is_gone(p);
+	uint64_t pages = maps->exec_bytes / u->page_bytes;
 	int error = 0;
 
+	k->turns = k->turns || (k->maps && is_turn(maps, k->maps));
 	u->ranges.n = 0;
 	for (uint32_t i = 0; i < maps->n && error == 0; i++)
 		if (!vec__push(&u->ranges, range_of(&maps->ranges[i], went)))
 			error = -ENOMEM;
 	if (error == 0)
-		error = tables__announce(u->parts.tables, &k->image, maps->exec_bytes / u->page_bytes,
-					 u->ranges.v, (uint32_t)u->ranges.n);
+		error = tables__announce(u->parts.tables, &k->image,
+					 k->turns ? pages | TABLES_TURNS : pages, u->ranges.v,
+					 (uint32_t)u->ranges.n);
 	if (error < 0 && error != -E2BIG)
 		return;
 	maps__unref(k->maps);

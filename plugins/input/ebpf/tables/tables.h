@@ -82,7 +82,8 @@ int tables__file(struct tables *t, const char *build_id, int fd);
 
 /*
  * From now on these are the image's executable mappings, all of them, ascending; what was announced
- * of it before is forgotten. exec_pages: the kernel's count of them at that time; 0: not known.
+ * of it before is forgotten. exec_pages: the kernel's count of them at that time; 0: not known;
+ * TABLES_TURNS may be added.
  * -ENOMEM; -ENOSPC: no room in the heap; -E2BIG: there are more than TABLES_MAPPINGS, and those at
  * the end are missing.
  */
