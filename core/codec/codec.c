@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * core/codec/codec.c - formats by name, and what bytes look like
+ *
+ * Bytes that are no text say what they are. One pair of letters in some 300 could begin a zlib
+ * stream; one of those has control characters, though, so text is taken for none. What kind of text
+ * it is can be open, as a folded line may read like one of perf script: the file's name then decides.
  */
 #include "core/codec/codec.h"
 
@@ -94,34 +98,8 @@ int codec__encode_bytes(const struct dcm_batch *b, uint32_t profile, const char 
 	return r;
 }
 
-int codec__decode_with(const char *format, const uint8_t *data, size_t n,
-		       const struct decode_options *o, struct dcm_batch **ret, struct dcm_error *err)
+static const char *format_of_name(struct dcm_str s)
 {
-	if (!format)
-		format = codec__sniff(data, n);
-	if (!format)
-		return error__set(
-			err, -EINVAL,
-			"the %zu bytes look like none of pprof, folded, speedscope, perf, batch", n);
-	const struct format *f = find(format);
-	if (!f || !f->decode)
-		return error__set(err, -EINVAL,
-				  "format \"%s\" is not one that can be read: pprof, folded, "
-				  "speedscope, perf, batch",
-				  format);
-	return f->decode(data, n, o, ret, err);
-}
-
-int codec__decode(const char *format, const uint8_t *data, size_t n, struct dcm_batch **ret,
-		  struct dcm_error *err)
-{
-	return codec__decode_with(format, data, n, NULL, ret, err);
-}
-
-const char *codec__format_of_name(const char *name)
-{
-	struct dcm_str s = str__of(name);
-
 	for (size_t i = 0; i < N_FORMATS; i++) {
 		const char *end = formats[i].ends;
 		while (*end) {
@@ -132,6 +110,11 @@ const char *codec__format_of_name(const char *name)
 		}
 	}
 	return NULL;
+}
+
+const char *codec__format_of_name(const char *name)
+{
+	return format_of_name(str__of(name));
 }
 
 /* True when the first bytes are text: no control characters but blanks and line ends. */
@@ -177,7 +160,7 @@ static bool is_perf_line(const char *p, const char *end)
 	return false;
 }
 
-static const char *sniff_text(const char *p, const char *end)
+static const char *sniff_lines(const char *p, const char *end)
 {
 	while (p < end) {
 		const char *stop = memchr(p, '\n', (size_t)(end - p));
@@ -189,19 +172,89 @@ static const char *sniff_text(const char *p, const char *end)
 	return "folded";
 }
 
-const char *codec__sniff(const uint8_t *data, size_t n)
+/* What a name says of text: "x.folded.gz" that it is folded. Any text may be in a ".txt". */
+static const char *text_of_name(const char *file)
+{
+	struct dcm_str s = file ? str__of(file) : STR("");
+
+	if (str__ends(s, STR(".gz")))
+		s.n -= 3;
+	const char *format = str__ends(s, STR(".txt")) ? NULL : format_of_name(s);
+	return format && (strcmp(format, "folded") == 0 || strcmp(format, "perf") == 0) ? format : NULL;
+}
+
+/* What the bytes look like once gzip is taken off. */
+static const char *sniff_named(const char *file, const uint8_t *data, size_t n)
 {
 	size_t some = n < SNIFF_BYTES ? n : SNIFF_BYTES, blanks = 0;
 
-	if (deflate__is_compressed(data, n))
-		return "pprof";
 	if (n >= WIRE_MAGIC_BYTES && memcmp(data, WIRE_MAGIC, WIRE_MAGIC_BYTES) == 0)
 		return "batch";
 	if (!is_text(data, some))
 		return n > 0 ? "pprof" : NULL;
+	const char *named = text_of_name(file);
+	if (named)
+		return named;
 	while (blanks < some && strchr(" \t\r\n", data[blanks]))
 		blanks++;
 	if (blanks < some && data[blanks] == '{')
 		return "speedscope";
-	return sniff_text((const char *)data, (const char *)data + some);
+	return sniff_lines((const char *)data, (const char *)data + some);
+}
+
+const char *codec__sniff(const uint8_t *data, size_t n)
+{
+	return deflate__is_gzip(data, n) ? "pprof" : sniff_named(NULL, data, n);
+}
+
+static int decode_as(const char *format, const uint8_t *data, size_t n,
+		     const struct decode_options *o, struct dcm_batch **ret, struct dcm_error *err)
+{
+	const struct format *f = find(format);
+
+	if (!f || !f->decode)
+		return error__set(err, -EINVAL,
+				  "format \"%s\" is not one that can be read: pprof, folded, "
+				  "speedscope, perf, batch",
+				  format);
+	return f->decode(data, n, o, ret, err);
+}
+
+static int decode_plain(const char *format, const uint8_t *data, size_t n,
+			const struct decode_options *o, struct dcm_batch **ret, struct dcm_error *err)
+{
+	if (format)
+		return decode_as(format, data, n, o, ret, err);
+	format = sniff_named(o ? o->file : NULL, data, n);
+	if (!format)
+		return error__set(
+			err, -EINVAL,
+			"the %zu bytes look like none of pprof, folded, speedscope, perf, batch", n);
+	if (o && o->notes)
+		o->notes->guessed = format;
+	return decode_as(format, data, n, o, ret, err);
+}
+
+int codec__decode_with(const char *format, const uint8_t *data, size_t n,
+		       const struct decode_options *o, struct dcm_batch **ret, struct dcm_error *err)
+{
+	struct buf plain = { 0 };
+
+	if (!deflate__is_gzip(data, n) || (format && !find(format)))
+		return decode_plain(format, data, n, o, ret, err);
+	int r = deflate__unpack(data, n, decode__max_bytes(o, DECODE_MAX_BYTES), &plain, err);
+	if (r == 0 && deflate__is_gzip(plain.data, plain.n))
+		r = error__set(err, -EINVAL, "what it unpacks to is gzip again; unpack it once");
+	if (r < 0)
+		error__prefix(err, "%s", format ? format : "gzip");
+	else
+		r = decode_plain(format, plain.data, plain.n, o, ret, err);
+	buf__fini(&plain);
+	return r;
+}
+
+int codec__decode(const char *format, const uint8_t *data, size_t n, struct dcm_batch **ret,
+		  struct dcm_error *err)
+{
+	return codec__decode_with(format, data, n, NULL, ret, err);
 }

@@ -32,14 +32,20 @@ int codec__encode(const struct dcm_batch *b, uint32_t profile, const char *forma
 int codec__encode_bytes(const struct dcm_batch *b, uint32_t profile, const char *format,
 			uint8_t **ret_data, size_t *ret_n, struct dcm_error *err);
 
-/* format NULL: found out from the bytes. Errors as in decode.h. */
+/*
+ * format NULL: found out from the bytes, and where these could be several kinds of text from the
+ * end of o->file. Every format may come in gzip. Errors as in decode.h.
+ */
 int codec__decode(const char *format, const uint8_t *data, size_t n, struct dcm_batch **ret,
 		  struct dcm_error *err);
 /* The same with options; o may be NULL. */
 int codec__decode_with(const char *format, const uint8_t *data, size_t n,
 		       const struct decode_options *o, struct dcm_batch **ret, struct dcm_error *err);
 
-/* What the bytes look like; NULL when they look like none of them. Reads the first few KiB. */
+/*
+ * What the bytes look like; NULL when they look like none of them. Reads the first few KiB. gzip is
+ * "pprof", as nearly always: codec__decode() looks into it.
+ */
 const char *codec__sniff(const uint8_t *data, size_t n);
 
 /* By the end of a file's name (".pb.gz", ".folded", ..); NULL when it says nothing. */

@@ -17,11 +17,19 @@
 
 #include <decima/plugin.h>
 
+/* What a decoder found out, and what it made of it. Added to. */
+struct decode_notes {
+	const char *guessed; /* the format, where none was given; static */
+	uint64_t n_rounded;  /* values that had a fraction: a batch holds whole numbers */
+};
+
 struct decode_options {
 	struct dcm_str name;		     /* first part of the types; "": found out */
 	const struct dcm_label_text *labels; /* [n_labels]: the series; empty values are left out */
 	uint32_t n_labels;
-	int64_t time_ns; /* start of profiles that do not say theirs */
+	int64_t time_ns;  /* start of profiles that do not say theirs */
+	const char *file; /* the name they came under, for what the bytes leave open; may be NULL */
+	struct decode_notes *notes; /* may be NULL */
 	/*
 	 * Of the decompressed input; 0: 256 MiB (speedscope: 32 MiB); never more than 4 GiB - 1.
 	 * The batch may have twice as much.

@@ -23,7 +23,7 @@
 DEFINE_CLEANUP(struct libdeflate_decompressor *, libdeflate_free_decompressor);
 DEFINE_CLEANUP(struct libdeflate_compressor *, libdeflate_free_compressor);
 
-static bool is_gzip(const uint8_t *data, size_t n)
+bool deflate__is_gzip(const uint8_t *data, size_t n)
 {
 	return n >= 2 && data[0] == 0x1f && data[1] == 0x8b;
 }
@@ -36,7 +36,7 @@ static bool is_zlib(const uint8_t *data, size_t n)
 
 bool deflate__is_compressed(const uint8_t *data, size_t n)
 {
-	return is_gzip(data, n) || is_zlib(data, n);
+	return deflate__is_gzip(data, n) || is_zlib(data, n);
 }
 
 /* Input, output, and what may come out of it. */
@@ -66,7 +66,7 @@ static int first_step(const struct unpacking *u, size_t *ret)
 	uint64_t guess = (uint64_t)u->n * 4;
 	uint32_t declared;
 
-	if (is_gzip(u->data, u->n) && u->n >= GZIP_MIN_BYTES) {
+	if (deflate__is_gzip(u->data, u->n) && u->n >= GZIP_MIN_BYTES) {
 		memcpy(&declared, u->data + u->n - 4, 4);
 		if (declared <= (uint64_t)u->n * DEFLATE_MAX_RATIO)
 			guess = declared;
@@ -91,7 +91,7 @@ static int unpack_one(const struct unpacking *u, size_t at, size_t step, size_t 
 		if (!to)
 			return u->out->error == -ENOMEM ? error__nomem(u->err) : too_large(u);
 		enum libdeflate_result r =
-			is_gzip(in, n_in)
+			deflate__is_gzip(in, n_in)
 				? libdeflate_gzip_decompress_ex(u->d, in, n_in, to, step, &used, &n_out)
 				: libdeflate_zlib_decompress_ex(u->d, in, n_in, to, step, &used, &n_out);
 		if (r == LIBDEFLATE_SUCCESS)
@@ -128,7 +128,7 @@ int deflate__unpack(const uint8_t *data, size_t n, uint64_t max_bytes, struct bu
 			return r;
 		at += used;
 		step = out->cap - out->n > STEP_MIN_BYTES ? out->cap - out->n - 1 : STEP_MIN_BYTES;
-	} while (is_gzip(data, n) && is_gzip(data + at, n - at));
+	} while (deflate__is_gzip(data, n) && deflate__is_gzip(data + at, n - at));
 	if (at != n)
 		return error__set(err, -EINVAL, "%zu bytes follow its compressed data", n - at);
 	return 0;

@@ -17,7 +17,10 @@
 
 #include "core/base/buf.h"
 
-/* By the first two bytes. */
+/* gzip by its first two bytes, which are no text. */
+bool deflate__is_gzip(const uint8_t *data, size_t n);
+
+/* gzip, or what may be zlib: that has no magic number, and text can begin so ("x 5", "(root)"). */
 bool deflate__is_compressed(const uint8_t *data, size_t n);
 
 /*

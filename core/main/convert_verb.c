@@ -2,8 +2,8 @@
 /*
  * core/main/convert_verb.c - `decima convert IN OUT`: a profile from one format into another
  *
- * IN is read whole (at most 1 GiB; what it unpacks to has the codec's limit), told by its bytes,
- * and written as all its profiles together. Standard output without --to-format is folded, as that
+ * IN is read whole (at most 1 GiB; what it unpacks to has the codec's limit), told by its bytes and
+ * where these leave it open by its name, and written as all its profiles together. Standard output without --to-format is folded, as that
  * of `decima record`.
  */
 #include <errno.h>
@@ -40,6 +40,16 @@ static int read_input(const char *path, struct buf *in, struct dcm_error *err)
 static int failed(const char *path, const struct dcm_error *err)
 {
 	fprintf(stderr, "decima convert: %s: %s\n", path, err->text);
+	return EXIT_NO;
+}
+
+/* A guess may be wrong where the bytes are not what they were taken for. */
+static int not_decoded(const char *path, const struct decode_notes *notes, const struct dcm_error *err)
+{
+	if (!notes->guessed)
+		return failed(path, err);
+	fprintf(stderr, "decima convert: %s: %s (its bytes or name look like %s; --from-format says otherwise)\n",
+		path, err->text, notes->guessed);
 	return EXIT_NO;
 }
 
@@ -82,9 +92,12 @@ int verb__convert(const struct args *a)
 	const char *format = output_format(a, to);
 	if (!format)
 		return EXIT_USAGE;
-	if (read_input(from, &in, &err) < 0 ||
-	    codec__decode(args__get(a, "from-format", NULL), in.data, in.n, &batch, &err) < 0)
+	struct decode_notes notes = { 0 };
+	const struct decode_options o = { .file = from, .notes = &notes };
+	if (read_input(from, &in, &err) < 0)
 		status = failed(from, &err);
+	else if (codec__decode_with(args__get(a, "from-format", NULL), in.data, in.n, &o, &batch, &err) < 0)
+		status = not_decoded(from, &notes, &err);
 	else if (codec__encode(batch, DCM_NONE, format, &out, &err) < 0)
 		status = failed(to, &err);
 	else

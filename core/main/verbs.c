@@ -67,8 +67,8 @@ static const struct args_option record_options[] = {
 	{ 0 },
 };
 static const struct args_option convert_options[] = {
-	{ "from-format", 0, ARGS_CHOICE, "FORMAT", codec_formats, false,
-	  "what IN is (default: found out from its bytes)" },
+	{ "from-format", 0, ARGS_CHOICE, "FORMAT", codec_formats,
+	  false, "what IN is, in gzip or not (default: found out from its bytes, then from its name's end)" },
 	{ "to-format", 0, ARGS_CHOICE, "FORMAT", codec_formats, false,
 	  "what OUT shall be (default: by its name's end)" },
 	{ 0 },

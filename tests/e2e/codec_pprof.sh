@@ -182,12 +182,19 @@ head -c 200 "$dir/in/cpu.pb.gz" >"$dir/cut.pb.gz"
 printf 'old\n' >"$dir/kept.folded"
 "$decima" convert "$dir/cut.pb.gz" "$dir/kept.folded" 2>"$dir/err"
 expect_status refuse_cut 1 $?
-expect refuse_cut_says "cut.pb.gz: pprof: its compressed data is damaged or cut off" "$dir/err"
+expect refuse_cut_says "cut.pb.gz: gzip: its compressed data is damaged or cut off" "$dir/err"
 expect kept old "$dir/kept.folded"
 "$decima" convert "$dir/in/cpu.pb.gz" "$dir/x.unknown" 2>"$dir/err"
 expect_status refuse_name 2 $?
 "$decima" convert --to-format perf "$dir/in/cpu.pb.gz" "$dir/x" 2>"$dir/err"
 expect_status refuse_perf_out 2 $?
+# A first frame that zlib could begin with, as every profile of V8 has it.
+printf '(root);main 5\n' >"$dir/v8.folded"
+"$decima" convert "$dir/v8.folded" - >"$dir/got" && expect text_like_zlib '(root);main 5' "$dir/got"
+gzip -k "$dir/v8.folded" && "$decima" convert "$dir/v8.folded.gz" - >"$dir/got"
+expect folded_gz '(root);main 5' "$dir/got"
+printf 'no profile\n' | "$decima" convert - - 2>"$dir/err"
+expect guess_told 'look like folded; --from-format says otherwise' "$dir/err"
 head -c 300000000 /dev/zero | gzip -9 >"$dir/bomb.pb.gz"
 "$decima" convert "$dir/bomb.pb.gz" "$dir/x.folded" 2>"$dir/err"
 expect_status refuse_bomb 1 $?

@@ -3,6 +3,7 @@
  * tests/unit/test_codec.c - formats by name and by their bytes, gzip and zlib, names of frames
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,6 +60,7 @@ static void test_sniff(void **state)
 		CASE("", NULL),
 		CASE("\x1f\x8b\x08", "pprof"),
 		CASE("\x78\x9c\x00", "pprof"),
+		CASE("x 5", "folded"),
 		CASE("\x0a\x04\x08\x01", "pprof"),
 		CASE("main;work 5\n", "folded"),
 		CASE("{\"a\":1}", "speedscope"),
@@ -78,6 +80,104 @@ static void test_sniff(void **state)
 		const char *got = codec__sniff((const uint8_t *)cases[i].bytes, cases[i].n);
 		assert_string_equal(got ? got : "none", cases[i].format ? cases[i].format : "none");
 	}
+}
+
+/* Every pair of letters that zlib could begin with: (root);main, hbase, x 5, .. */
+static void test_text_like_zlib(void **state)
+{
+	(void)state;
+	unsigned n_tried = 0;
+
+	for (unsigned pair = 0; pair < 0x10000; pair++) {
+		uint8_t text[] = "..;main 5\n";
+		text[0] = (uint8_t)(pair >> 8);
+		text[1] = (uint8_t)pair;
+		if (!deflate__is_compressed(text, 2) || text[0] < ' ' || text[1] < ' ' || text[0] == '{')
+			continue;
+		CLEANUP(batch__unrefp) struct dcm_batch *got = NULL;
+		struct dcm_error err = DCM_ERROR_INIT;
+		n_tried++;
+		if (codec__decode(NULL, text, sizeof(text) - 1, &got, &err) < 0)
+			fail_msg("%02x%02x: %s", text[0], text[1], err.text);
+		assert_int_equal(got->n_rows, 1);
+	}
+	assert_true(n_tried > 30);
+
+	/* More than sniffing reads. */
+	struct buf long_text = { 0 };
+	for (int i = 0; i < 3000; i++)
+		buf__text(&long_text, "(root);main 5\n");
+	assert_string_equal(codec__sniff(long_text.data, long_text.n), "folded");
+	buf__fini(&long_text);
+}
+
+/* Any format may come in gzip; where text could be several, the name decides. */
+static void test_gzip_and_names(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *file, *text, *format;
+	} cases[] = {
+		{ NULL, "a;b 5\n", "folded" },
+		{ "x.folded", "(root);b 5\n", "folded" },
+		{ "x.folded", "{main};b 5\n", "folded" },
+		{ "x.folded", "a 2.5: b 5\n", "folded" },
+		{ "x.collapsed", "a 2.5: b 5\n", "folded" },
+		{ "x.pb.gz", "a;b 5\n", "folded" },
+		{ "x.txt", "app 1 2.5: cycles: \n\t 12ab f (/a)\n\n", "perf" },
+		{ "-", "app 1 2.5: cycles: \n\t 12ab f (/a)\n\n", "perf" },
+	};
+
+	for (size_t i = 0; i < 2 * sizeof(cases) / sizeof(cases[0]); i++) {
+		CLEANUP(batch__unrefp) struct dcm_batch *got = NULL;
+		struct dcm_error err = DCM_ERROR_INIT;
+		struct decode_notes notes = { 0 };
+		struct buf packed = { 0 };
+		char file[64] = "-";
+		const char *text = cases[i / 2].text;
+		const struct decode_options o = { .file = file, .notes = &notes };
+		if (cases[i / 2].file)
+			snprintf(file, sizeof(file), "%s%s", cases[i / 2].file, i % 2 ? ".gz" : "");
+		if (i % 2)
+			deflate__pack((const uint8_t *)text, strlen(text), 6, &packed);
+		else
+			buf__text(&packed, text);
+		if (codec__decode_with(NULL, packed.data, packed.n, &o, &got, &err) < 0)
+			fail_msg("%s: %s: %s", file, text, err.text);
+		assert_string_equal(notes.guessed, cases[i / 2].format);
+		assert_int_equal(got->n_rows, 1);
+		batch__unref(got);
+		got = NULL;
+		assert_int_equal(codec__decode(cases[i / 2].format, packed.data, packed.n, &got, &err), 0);
+		buf__fini(&packed);
+	}
+}
+
+/* gzip that is cut off, or in gzip, says so; what was guessed is told when it was wrong. */
+static void test_gzip_refusals(void **state)
+{
+	(void)state;
+	struct buf once = { 0 }, twice = { 0 };
+	struct dcm_error err = DCM_ERROR_INIT;
+	struct decode_notes notes = { 0 };
+	const struct decode_options o = { .notes = &notes };
+	struct dcm_batch *got = NULL;
+
+	deflate__pack((const uint8_t *)"no profile", 10, 6, &once);
+	deflate__pack(once.data, once.n, 6, &twice);
+	assert_int_equal(codec__decode(NULL, once.data, once.n - 1, &got, &err), -EINVAL);
+	assert_string_equal(err.text, "gzip: its compressed data is damaged or cut off");
+	assert_int_equal(codec__decode("folded", once.data, once.n - 1, &got, &err), -EINVAL);
+	assert_string_equal(err.text, "folded: its compressed data is damaged or cut off");
+	assert_int_equal(codec__decode_with(NULL, twice.data, twice.n, &o, &got, &err), -EINVAL);
+	assert_string_equal(err.text, "gzip: what it unpacks to is gzip again; unpack it once");
+	assert_null(notes.guessed);
+	assert_int_equal(codec__decode_with(NULL, once.data, once.n, &o, &got, &err), -EINVAL);
+	assert_string_equal(notes.guessed, "folded");
+	assert_int_equal(codec__decode("xml", once.data, once.n, &got, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "format \"xml\" is not one"));
+	buf__fini(&once);
+	buf__fini(&twice);
 }
 
 /* What is written is told by its bytes, and read. */
@@ -314,11 +414,13 @@ static void test_no_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names),	      cmocka_unit_test(test_sniff),
-		cmocka_unit_test(test_every_format),  cmocka_unit_test(test_refusals),
-		cmocka_unit_test(test_zlib),	      cmocka_unit_test(test_gzip_sizes),
-		cmocka_unit_test(test_looks),	      cmocka_unit_test(test_frame_names),
-		cmocka_unit_test(test_mapping_kinds), cmocka_unit_test(test_no_memory),
+		cmocka_unit_test(test_names),	       cmocka_unit_test(test_sniff),
+		cmocka_unit_test(test_every_format),   cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_text_like_zlib), cmocka_unit_test(test_gzip_and_names),
+		cmocka_unit_test(test_gzip_refusals),  cmocka_unit_test(test_zlib),
+		cmocka_unit_test(test_gzip_sizes),     cmocka_unit_test(test_looks),
+		cmocka_unit_test(test_frame_names),    cmocka_unit_test(test_mapping_kinds),
+		cmocka_unit_test(test_no_memory),
 	};
 
 	return cmocka_run_group_tests_name("codec", tests, NULL, NULL);
