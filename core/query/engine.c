@@ -463,28 +463,71 @@ static int ask_begins(const struct turn *t, struct dcm_select sel, struct begins
 	return r;
 }
 
+/* The last of those whose end is looked at: one that began earlier seldom ends later than the last. */
+#define LAST_ONES_MS 60000
+
+struct ends {
+	int64_t last_ns;
+};
+
+static int note_ends(void *ctx, const struct dcm_points *p)
+{
+	struct ends *s = ctx;
+
+	for (uint32_t i = 0; i < p->n; i++) {
+		int64_t each = p->n_profiles[i] ? p->duration_ns[i] / p->n_profiles[i] : 0, end;
+
+		if (!__builtin_mul_overflow(p->t_ms[i], 1000000, &end) &&
+		    !__builtin_add_overflow(end, each, &end) && end > s->last_ns)
+			s->last_ns = end;
+	}
+	return 0;
+}
+
+/* When the last of the profiles end that match, of which the last begins at last_ms. */
+static int ask_ends(const struct turn *t, struct dcm_select sel, int64_t last_ms, struct ends *ret,
+		    struct dcm_error *err)
+{
+	const struct engine_config *c = &t->engine->config;
+	dcm_gap_fn gap = sel.budget->gap;
+	int64_t from_ms;
+	int r = go_inside(t, err);
+
+	if (r < 0)
+		return r;
+	if (!__builtin_sub_overflow(last_ms, LAST_ONES_MS, &from_ms) && from_ms > sel.from_ms)
+		sel.from_ms = from_ms;
+	sel.budget->gap = NULL;
+	r = come_out(t, c->ops->time_series(c->instance, &sel, 0, &(struct dcm_group_by){ 0 },
+					    note_ends, ret, err));
+	sel.budget->gap = gap;
+	return r;
+}
+
 /*
  * A store adds up the durations of what it merges, and series of one time are many. Who reads a file
  * takes its duration for the time it is about, so the answer gets that: from the first profile to the
- * end of the last, which lasts as long as they do on average; and no longer than the sum, which is
- * less where there are holes.
+ * last end of one; and no longer than the sum, which is less where there are holes.
  */
 static int set_span(const struct turn *t, const struct dcm_select *sel, struct dcm_batch **answer,
 		    struct dcm_error *err)
 {
 	const struct compare_side *side = &t->compare.side[0];
 	struct begins at = { 0 };
+	struct ends ends = { INT64_MIN };
 	struct arena *arena;
-	int64_t span_ns;
+	int64_t first_ns, span_ns;
 	int r;
 
 	if (!side->is_told || side->n_profiles == 0)
 		return 0;
 	r = ask_begins(t, *sel, &at, err);
+	if (r == 0 && at.n > 0)
+		r = ask_ends(t, *sel, at.last_ms, &ends, err);
 	if (r < 0 || at.n == 0)
 		return r;
-	if (__builtin_mul_overflow(at.last_ms - at.first_ms, 1000000, &span_ns) ||
-	    __builtin_add_overflow(span_ns, side->duration_ns / (int64_t)side->n_profiles, &span_ns))
+	if (__builtin_mul_overflow(at.first_ms, 1000000, &first_ns) || ends.last_ns < first_ns ||
+	    __builtin_sub_overflow(ends.last_ns, first_ns, &span_ns))
 		return 0;
 
 	CLEANUP(batch__unrefp) struct dcm_batch *b = batch__overlay(*answer, &arena);
@@ -496,7 +539,7 @@ static int set_span(const struct turn *t, const struct dcm_select *sel, struct d
 		struct dcm_profile *p = &profiles[i];
 
 		*p = b->profiles[i];
-		p->time_ns = at.first_ms * 1000000;
+		p->time_ns = first_ns;
 		p->duration_ns = p->duration_ns < span_ns ? p->duration_ns : span_ns;
 	}
 	b->profiles = profiles;

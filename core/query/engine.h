@@ -110,7 +110,7 @@ int engine__time_series(struct engine *e, const struct question *q, int64_t step
  * formats are encoded from. ret_filtered may be NULL. Sides of a diff must have one sample unit.
  *
  * Time and duration of its profiles are those of what was merged: from the start of the first to the
- * end of the last, as long as they are on average, or the sum of their durations where that is less.
+ * last end of those that begin in the last minute, or the sum of their durations where that is less.
  * (Of a diff, or of a store that tells no sides, they are as the store's merge() has them.)
  */
 int engine__merge(struct engine *e, const struct question *q, struct dcm_batch **ret_batch,

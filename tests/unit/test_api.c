@@ -75,7 +75,7 @@ static int reload(void *ctx, struct dcm_error *err)
 }
 
 /* Two profiles of one series: main calls a function with a nasty name, at the largest values. */
-static struct dcm_batch *make_batch(int64_t now_ns, const char *service)
+static struct dcm_batch *make_batch_of(int64_t now_ns, const char *service, const int64_t lengths_ns[2])
 {
 	CLEANUP(builder__freep) struct dcm_builder *b = builder__new(0);
 	const char *const names[] = { "main", NASTY };
@@ -97,11 +97,13 @@ static struct dcm_batch *make_batch(int64_t now_ns, const char *service)
 
 		locations[i] = builder__location(b, &l, &line, 1);
 	}
-	for (int i = 2; i > 0; i--) {
+	int64_t time_ns = now_ns - lengths_ns[0] - lengths_ns[1];
+	for (int i = 0; i < 2; i++) {
 		struct dcm_profile head = { .series = builder__series(b, &pair, 1),
 					    .period = 1,
-					    .time_ns = now_ns - i * 10 * SECOND,
-					    .duration_ns = 10 * SECOND };
+					    .time_ns = time_ns,
+					    .duration_ns = lengths_ns[i] };
+		time_ns += lengths_ns[i];
 		uint32_t stack = builder__stack(b, (uint32_t[]){ locations[1], locations[0] }, 2);
 
 		builder__profile(b, &head, &type, 1);
@@ -110,6 +112,11 @@ static struct dcm_batch *make_batch(int64_t now_ns, const char *service)
 	if (builder__seal(b, &batch, &err) < 0)
 		fail_msg("%s", err.text);
 	return batch;
+}
+
+static struct dcm_batch *make_batch(int64_t now_ns, const char *service)
+{
+	return make_batch_of(now_ns, service, (int64_t[]){ 10 * SECOND, 10 * SECOND });
 }
 
 static int set_up(void **state)
@@ -532,6 +539,22 @@ static void a_file_says_what_time_it_covers(void **state)
 	assert_int_equal(at_once.duration_ns, 20 * SECOND);
 }
 
+/* As after a start: windows of one second and of ten. The last one's own end counts. */
+static void a_file_covers_windows_that_grow(void **state)
+{
+	const int64_t now_ns = clock__real(&clock__system) / 1000000 * 1000000;
+	struct dcm_batch *batch = make_batch_of(now_ns, "grows", (int64_t[]){ SECOND, 10 * SECOND });
+	struct dcm_profile head;
+
+	(void)state;
+	assert_int_equal(pipeline__emit(graph__pipeline(graph), batch, NULL, NULL), 0);
+	batch__unref(batch);
+	assert_int_equal(graph__flush(graph, clock__mono(&clock__system) + 10 * SECOND), 0);
+	head = exported("/api/v1/export?format=pprof&q=" CPU "%7Bservice_name%3D%22grows%22%7D");
+	assert_int_equal(head.time_ns, now_ns - 11 * SECOND);
+	assert_int_equal(head.duration_ns, 11 * SECOND);
+}
+
 static void wrong_parameters_are_named(void **state)
 {
 	static const struct {
@@ -766,6 +789,7 @@ int main(void)
 		cmocka_unit_test(losses_have_units),
 		cmocka_unit_test(exports),
 		cmocka_unit_test(a_file_says_what_time_it_covers),
+		cmocka_unit_test(a_file_covers_windows_that_grow),
 		cmocka_unit_test(wrong_parameters_are_named),
 		cmocka_unit_test(unknown_parameters_are_refused),
 		cmocka_unit_test(limits_of_a_question),
