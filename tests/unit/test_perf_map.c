@@ -243,6 +243,53 @@ static int open_source(struct source *s, int root, const char *path)
 	return source__open(s, root, path, &owner, 0);
 }
 
+/* Time goes on for a source that waits for its last line's newline. */
+static void wait_for_newline(struct source *s, int64_t ns)
+{
+	s->rest.since_ns -= ns;
+}
+
+static void test_a_last_line_without_newline(void **state)
+{
+	CLEANUP(fd__closep) int root = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct source s;
+
+	(void)state;
+	source__init(&s, SOURCE_PERF_MAP, 1 << 20, NULL);
+	write_as("last.map", "10 10 one\n20 10 tw", O_TRUNC);
+	assert_int_equal(open_source(&s, root, "/last.map"), 0);
+	assert_int_equal(source__read(&s, 1 << 30), 0);
+	wait_for_newline(&s, SOURCE_STILL_NS / 2);
+	assert_int_equal(source__read(&s, 1 << 30), 0);
+	assert_in_map(&s.map, 0x20, NULL);
+	/* It goes on: the time begins anew. */
+	wait_for_newline(&s, SOURCE_STILL_NS);
+	write_as("last.map", "o", O_APPEND);
+	assert_int_equal(source__read(&s, 1 << 30), 0);
+	assert_in_map(&s.map, 0x20, NULL);
+	wait_for_newline(&s, SOURCE_STILL_NS);
+	assert_int_equal(source__read(&s, 1 << 30), 0);
+	assert_in_map(&s.map, 0x20, "two");
+	assert_int_equal(source__stat(&s).n_lines, 2);
+	/* Once. */
+	assert_int_equal(source__read(&s, 1 << 30), 0);
+	assert_int_equal(source__stat(&s).n_lines, 2);
+	/* It was not the whole line after all. */
+	write_as("last.map", " and more\n30 10 three", O_APPEND);
+	assert_int_equal(source__read(&s, 1 << 30), 0);
+	assert_in_map(&s.map, 0x20, "two and more");
+	assert_in_map(&s.map, 0x30, NULL);
+	/* Written anew, with a last line of the same length. */
+	write_as("last.map", "50 10 one\n60 10 and more\n70 10 three", O_TRUNC);
+	wait_for_newline(&s, SOURCE_STILL_NS);
+	assert_int_equal(source__read(&s, 1 << 30), 0);
+	assert_in_map(&s.map, 0x70, NULL);
+	wait_for_newline(&s, SOURCE_STILL_NS);
+	assert_int_equal(source__read(&s, 1 << 30), 0);
+	assert_in_map(&s.map, 0x70, "three");
+	source__fini(&s);
+}
+
 static void test_a_file_is_followed_and_rewriting_is_noticed(void **state)
 {
 	CLEANUP(fd__closep) int root = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -848,6 +895,7 @@ int main(void)
 		cmocka_unit_test(test_garbage_is_counted_and_skipped),
 		cmocka_unit_test(test_later_lines_win_against_brute_force),
 		cmocka_unit_test(test_memory_is_bounded_and_the_newest_stay),
+		cmocka_unit_test(test_a_last_line_without_newline),
 		cmocka_unit_test(test_a_file_is_followed_and_rewriting_is_noticed),
 		cmocka_unit_test(test_only_the_end_of_a_large_file_is_read),
 		cmocka_unit_test(test_what_is_not_ours_to_read),

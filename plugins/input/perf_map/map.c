@@ -390,6 +390,13 @@ int map__feed(struct map *m, const char *text, size_t n, size_t *ret_used)
 	return rc;
 }
 
+int map__feed_last(struct map *m, const char *text, size_t n)
+{
+	if (n == 0 || n >= MAP_MAX_LINE || m->skipping || memchr(text, '\n', n))
+		return 0;
+	return add_line(m, (struct dcm_str){ text, (uint32_t)n });
+}
+
 /* --- answers --- */
 
 /* How many ranges of a level start at or before the address. */

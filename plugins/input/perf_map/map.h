@@ -75,6 +75,12 @@ void map__reset(struct map *m);
 int map__feed(struct map *m, const char *text, size_t n, size_t *ret_used);
 
 /*
+ * Takes text for a last line whose newline will not come, when it may be one. Should its newline
+ * come yet, the line is fed as any other and covers this one.
+ */
+int map__feed_last(struct map *m, const char *text, size_t n);
+
+/*
  * Adds one range; the name is cleaned of what is no text and cut to MAP_MAX_NAME. 0; -EPROTO when
  * it is empty, too large, or leaves the address space, or has no name; -ENOMEM.
  */

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "core/base/cleanup.h"
+#include "core/base/clock.h"
 #include "core/base/fd.h"
 
 enum {
@@ -50,6 +51,7 @@ void source__forget(struct source *s)
 	s->n_mark = 0;
 	s->skip_line = false;
 	s->is_cut = false;
+	s->rest = (struct source_rest){ 0 };
 	map__reset(&s->map);
 	dump__reset(&s->dump);
 }
@@ -290,6 +292,31 @@ static int read_new(struct source *s, struct errand **block)
 	return 0;
 }
 
+/* What follows the last newline, as long as the file stands still. What grows is half a line. */
+static int take_rest(struct source *s, const struct stat *st, struct errand **block, int64_t now_ns)
+{
+	struct source_rest *rest = &s->rest;
+	const uint64_t size = (uint64_t)st->st_size;
+
+	if (s->format != SOURCE_PERF_MAP || s->is_behind || s->skip_line || s->offset >= size) {
+		*rest = (struct source_rest){ 0 };
+		return 0;
+	}
+	if (rest->file_bytes != size || rest->mtime.tv_sec != st->st_mtim.tv_sec ||
+	    rest->mtime.tv_nsec != st->st_mtim.tv_nsec)
+		*rest = (struct source_rest){ size, st->st_mtim, now_ns, false };
+	if (rest->is_taken || now_ns - rest->since_ns < SOURCE_STILL_NS)
+		return 0;
+	ssize_t n = read_at(s, block, s->offset, BLOCK_BYTES);
+	if (n < 0)
+		return (int)n;
+	/* It grew meanwhile. */
+	if ((uint64_t)n != size - s->offset)
+		return 0;
+	rest->is_taken = true;
+	return map__feed_last(&s->map, (*block)->data, (size_t)n);
+}
+
 int source__read(struct source *s, uint64_t max_file_bytes)
 {
 	CLEANUP(mem__freep) struct errand *block = NULL;
@@ -317,5 +344,7 @@ int source__read(struct source *s, uint64_t max_file_bytes)
 	rc = 0;
 	if (s->offset != (uint64_t)st.st_size)
 		rc = read_new(s, &block);
+	if (rc == 0)
+		rc = take_rest(s, &st, &block, clock__mono(&clock__system));
 	return rc ? rc : settle(s); /* also of a reading that failed in the middle */
 }

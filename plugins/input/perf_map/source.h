@@ -8,6 +8,9 @@
  * text any more just before that place, it was rewritten and is read anew. The descriptor is kept,
  * so that a container's map stays readable when the container is gone.
  *
+ * A last line without a newline may be half of one: it is taken once size and time of the file have
+ * stood still for two seconds, and read again when more comes.
+ *
  * A file system that does not answer takes the descriptor along (errands.h). What was read before
  * is still known; the file is opened anew once it answers.
  *
@@ -19,10 +22,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include "plugins/input/perf_map/dump.h"
 #include "plugins/input/perf_map/errands.h"
 #include "plugins/input/perf_map/map.h"
+
+/* A last line without a newline is one when its file's size and time stood still for so long. */
+#define SOURCE_STILL_NS INT64_C(2000000000)
 
 enum {
 	SOURCE_MARK_BYTES = 128,	/* of text before the offset that are compared */
@@ -59,6 +66,16 @@ struct source {
 	bool is_behind;	  /* the last reading stopped at SOURCE_BYTES_AT_ONCE */
 	uint64_t n_reads; /* bytes that were read, of all time */
 	uint64_t n_rewrites;
+	/*
+	 * What is behind the offset, when no newline ends it: the file's size and time as they have
+	 * been since then, and whether it was taken for a line. 0 bytes: there is none.
+	 */
+	struct source_rest {
+		uint64_t file_bytes;
+		struct timespec mtime;
+		int64_t since_ns;
+		bool is_taken;
+	} rest;
 	bool has_hung; /* its file system did not answer once */
 };
 
