@@ -9,9 +9,11 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <locale.h>
 #include <nettle/md5.h>
 #include <stdlib.h>
 #include <string.h>
+#include <wctype.h>
 
 #include "core/base/error.h"
 #include "core/base/mem.h"
@@ -35,6 +37,7 @@ struct rule {
 	struct dcm_str separator, target, replacement;
 	struct dcm_regex *regex;
 	uint64_t modulus;
+	locale_t letters;	   /* of lowercase and uppercase: which letters belong together */
 	bool matches_all;	   /* the default regex: no need to ask it */
 	bool target_is_template;   /* a $ is in it */
 	bool replacement_is_value; /* "$1" behind the default regex: the value itself */
@@ -193,6 +196,15 @@ static bool needs_target(enum dcm_relabel_action a)
 	       a != DCM_RELABEL_LABELDROP && a != DCM_RELABEL_LABELKEEP;
 }
 
+/*
+ * Whatever locale the machine has: that of glibc is Unicode's simple case mapping, which is Go's.
+ */
+static int find_letters(locale_t *ret)
+{
+	*ret = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+	return *ret ? 0 : -errno;
+}
+
 static int compile(struct rules *r, const struct dcm_relabel_rule *from, uint32_t i, struct dcm_error *err)
 {
 	struct rule *to = &r->v[i];
@@ -214,6 +226,12 @@ static int compile(struct rules *r, const struct dcm_relabel_rule *from, uint32_
 	    copy_text(r, from->target_label, &to->target) < 0 ||
 	    copy_text(r, from->replacement ? from->replacement : "$1", &to->replacement) < 0)
 		return error__nomem(err);
+	if (to->action == DCM_RELABEL_LOWERCASE || to->action == DCM_RELABEL_UPPERCASE) {
+		ret = find_letters(&to->letters);
+		if (ret < 0)
+			return error__sys(err, ret, "relabel rule %u: the locale C.UTF-8, which tells letters' cases",
+					  i + 1);
+	}
 	ret = regex__new(pattern, 0, &to->regex, err);
 	if (ret < 0) {
 		error__prefix(err, "relabel rule %u: regex", i + 1);
@@ -234,8 +252,9 @@ int rules__new(const struct dcm_relabel_rule *rules, uint32_t n, struct rules **
 	r->v = mem__zalloc(n, sizeof(r->v[0]));
 	if (!r->v)
 		return error__nomem(err);
-	for (; r->n < n; r->n++) {
-		int e = compile(r, &rules[r->n], r->n, err);
+	while (r->n < n) {
+		uint32_t i = r->n++; /* what a refused one has is freed, too */
+		int e = compile(r, &rules[i], i, err);
 
 		if (e < 0)
 			return e;
@@ -248,8 +267,11 @@ void rules__free(struct rules *r)
 {
 	if (!r)
 		return;
-	for (uint32_t i = 0; i < r->n; i++)
+	for (uint32_t i = 0; i < r->n; i++) {
 		regex__free(r->v[i].regex);
+		if (r->v[i].letters)
+			freelocale(r->v[i].letters);
+	}
 	free(r->v);
 	arena__fini(&r->arena);
 	free(r);
@@ -337,19 +359,53 @@ static int hashmod(const struct rule *rule, struct label_map *m, struct dcm_str 
 	return map_set(m, rule->target, str__of(text));
 }
 
+/* The code point of n bytes that str__utf8_len() took for one. */
+static wint_t code_point(const uint8_t *p, unsigned n)
+{
+	wint_t c = n == 1 ? p[0] : p[0] & (0x7fu >> n);
+
+	for (unsigned i = 1; i < n; i++)
+		c = c << 6 | (p[i] & 0x3fu);
+	return c;
+}
+
+static uint8_t *put_code_point(uint8_t *to, wint_t c)
+{
+	if (c < 0x80) {
+		*to++ = (uint8_t)c;
+		return to;
+	}
+	unsigned shift = c < 0x800 ? 6 : c < 0x10000 ? 12 : 18;
+	*to++ = (uint8_t)(0xff00u >> (shift / 6 + 1) | c >> shift);
+	while (shift) {
+		shift -= 6;
+		*to++ = (uint8_t)(0x80u | (c >> shift & 0x3fu));
+	}
+	return to;
+}
+
+/* As Go's strings.ToLower() and ToUpper(), letter by letter; bytes that are no UTF-8 stay. */
 static int set_case(const struct rule *rule, struct label_map *m, struct dcm_str value)
 {
-	char *p = arena__alloc(&m->arena, value.n + 1);
-	char first = rule->action == DCM_RELABEL_LOWERCASE ? 'A' : 'a';
+	/* No letter's other case takes more than twice its bytes. */
+	uint8_t *start = arena__alloc(&m->arena, 2 * (size_t)value.n + 1), *to = start;
 
-	if (!p)
+	if (!start)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < value.n; i++) {
-		char c = value.p[i];
+	for (uint32_t i = 0; i < value.n;) {
+		unsigned n = str__utf8_len(value.p + i, value.n - i);
 
-		p[i] = c >= first && c < first + 26 ? (char)(c ^ 0x20) : c;
+		if (n == 0) {
+			*to++ = (uint8_t)value.p[i++];
+			continue;
+		}
+		wint_t c = code_point((const uint8_t *)value.p + i, n);
+		c = rule->action == DCM_RELABEL_LOWERCASE ? towlower_l(c, rule->letters)
+							  : towupper_l(c, rule->letters);
+		to = put_code_point(to, c);
+		i += n;
 	}
-	return map_set(m, rule->target, (struct dcm_str){ p, value.n });
+	return map_set(m, rule->target, (struct dcm_str){ (const char *)start, (uint32_t)(to - start) });
 }
 
 /* labelmap, labeldrop, labelkeep: over the labels as they were before the rule. */

@@ -12,9 +12,13 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <locale.h>
 #include <nettle/md5.h>
 #include <stdlib.h>
 #include <string.h>
+#include <wchar.h>
+#include <wctype.h>
 
 #include "core/base/buf.h"
 #include "core/base/str.h"
@@ -146,6 +150,31 @@ static bool oracle_names(struct flat *f, const struct dcm_relabel_rule *r)
 	return true;
 }
 
+/* The C library's own way through multibyte text. */
+static void oracle_case(const char *text, bool lower, char made[TEXT_SIZE])
+{
+	locale_t utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0), old = uselocale(utf8);
+	const char *end = text + strlen(text);
+	size_t at = 0;
+
+	while (text < end && at + MB_LEN_MAX < TEXT_SIZE) {
+		mbstate_t in = { 0 }, out = { 0 };
+		wchar_t c;
+		size_t n = mbrtowc(&c, text, (size_t)(end - text), &in);
+
+		if (n > (size_t)(end - text)) {
+			made[at++] = *text++;
+			continue;
+		}
+		wint_t turned = lower ? towlower((wint_t)c) : towupper((wint_t)c);
+		at += wcrtomb(made + at, (wchar_t)turned, &out);
+		text += n;
+	}
+	made[at] = '\0';
+	uselocale(old);
+	freelocale(utf8);
+}
+
 static void oracle_write(struct flat *f, const struct dcm_relabel_rule *r, char *value)
 {
 	char target[TEXT_SIZE], made[TEXT_SIZE];
@@ -169,11 +198,8 @@ static void oracle_write(struct flat *f, const struct dcm_relabel_rule *r, char 
 		flat_set(f, r->target_label, made);
 		return;
 	default:
-		for (char *c = value; *c; c++)
-			if (r->action == DCM_RELABEL_LOWERCASE ? *c >= 'A' && *c <= 'Z'
-							       : *c >= 'a' && *c <= 'z')
-				*c ^= 0x20;
-		flat_set(f, r->target_label, value);
+		oracle_case(value, r->action == DCM_RELABEL_LOWERCASE, made);
+		flat_set(f, r->target_label, made);
 	}
 }
 
