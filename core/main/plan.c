@@ -84,6 +84,9 @@ static int load_tree(const struct plan_source *s, struct tree **ret, struct dcm_
 	int r = s->path ? tree__load_file(s->path, ret, err)
 			: tree__load_text("(built-in)", str__of(s->text), ret, err);
 
+	/* What is no map has no place for them, and fill_main() says what is wrong with it. */
+	if (r < 0 || ((*ret)->root->kind != NODE_MAP && !node__is_null((*ret)->root)))
+		return r;
 	for (uint32_t i = 0; r == 0 && i < s->n_sets; i++)
 		r = tree__set(*ret, s->sets[i], err);
 	for (size_t i = 0; r == 0 && i < sizeof(common) / sizeof(common[0]); i++)

@@ -54,6 +54,21 @@ static void refuse(const struct plan_source *source, const char *want)
 	buf__fini(&found);
 }
 
+/* Options of the command line do not hide what is wrong with the file. */
+static void options_do_not_hide_that_it_is_no_map(void **state)
+{
+	static const char *const texts[] = { "- a\n", "text\n" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		struct plan_source source = { .text = texts[i], .plugin_path = "/somewhere" };
+
+		refuse(&source, "(built-in):1:1: the configuration must be a map");
+		source.listen = "127.0.0.1:1";
+		refuse(&source, "(built-in):1:1: the configuration must be a map");
+	}
+}
+
 static void faults_have_places(void **state)
 {
 	static const struct {
@@ -477,6 +492,7 @@ static void without_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(options_do_not_hide_that_it_is_no_map),
 		cmocka_unit_test(faults_have_places),
 		cmocka_unit_test(values_without_use_are_refused),
 		cmocka_unit_test(directories_are_of_one_instance),
