@@ -17,10 +17,9 @@
 
 #include <decima/plugin.h>
 
-/* What a decoder found out, and what it made of it. Added to. */
+/* What a decoder found out. */
 struct decode_notes {
 	const char *guessed; /* the format, where none was given; static */
-	uint64_t n_rounded;  /* values that had a fraction: a batch holds whole numbers */
 };
 
 struct decode_options {
