@@ -37,7 +37,8 @@ static int open_unless_stopped(const struct dcm_host *host, const struct dcm_gua
 	return is_stopped ? -ETIMEDOUT : ebpf_host__rights.open_guarded(host, g);
 }
 
-static void set_state(const struct dcm_host *host, enum dcm_state state, const char *fmt, ...)
+__attribute__((format(printf, 3, 4))) static void set_state(const struct dcm_host *host,
+							    enum dcm_state state, const char *fmt, ...)
 {
 	va_list ap;
 
