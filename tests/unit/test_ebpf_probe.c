@@ -174,6 +174,7 @@ static void test_btf(void **state)
 				.type_len = 100,
 				.str_off = 100,
 				.str_len = 50 };
+	static const char elf[] = "\177ELF and more, as long as a header";
 	const off_t whole = sizeof(h) + 150;
 	char noise[1000];
 	struct probe p;
@@ -186,7 +187,7 @@ static void test_btf(void **state)
 	assert_true(is_damaged(&h, sizeof(h), whole - 1));
 	h.type_len = UINT32_MAX;
 	assert_true(is_damaged(&h, sizeof(h), whole));
-	assert_false(is_damaged("\177ELF and more, as long as a header", 36, 100));
+	assert_false(is_damaged(elf, sizeof(elf), 100));
 	probe__read("/dev/null", &p);
 	assert_true(p.btf_damaged);
 	p = good;
