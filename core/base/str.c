@@ -104,6 +104,26 @@ unsigned str__utf8_len(const char *p, size_t n)
 	return len;
 }
 
+uint32_t str__utf8_char(const char *p, unsigned n)
+{
+	const uint8_t *s = (const uint8_t *)p;
+	uint32_t c = n == 1 ? s[0] : s[0] & (0x7fu >> n);
+
+	for (unsigned i = 1; i < n; i++)
+		c = c << 6 | (s[i] & 0x3fu);
+	return c;
+}
+
+unsigned str__utf8_put(uint32_t c, char to[static 4])
+{
+	unsigned n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+
+	for (unsigned i = n; --i > 0; c >>= 6)
+		to[i] = (char)(0x80u | (c & 0x3fu));
+	to[0] = (char)(n == 1 ? c : (0xff00u >> n & 0xffu) | c);
+	return n;
+}
+
 bool str__is_utf8(struct dcm_str s)
 {
 	unsigned len;

@@ -44,6 +44,10 @@ bool str__is_utf8(struct dcm_str s);
  * there is none.
  */
 unsigned str__utf8_len(const char *p, size_t n);
+/* The code point of the n bytes (1 to 4) that str__utf8_len() told. */
+uint32_t str__utf8_char(const char *p, unsigned n);
+/* Writes a code point (at most 0x10ffff) and returns how many bytes it takes, 1 to 4. */
+unsigned str__utf8_put(uint32_t c, char to[static 4]);
 
 /* The largest length <= n that does not end inside a character: for cutting text to a buffer. */
 size_t str__utf8_cut(const char *p, size_t n);

@@ -77,15 +77,8 @@ static bool is_plain(struct dcm_str s)
 }
 
 /* A character that libyaml would not read raw inside quotes, or would fold as a line's end. */
-static bool must_escape(const char *p, unsigned n, uint32_t *ret_code)
+static bool must_escape(uint32_t c)
 {
-	const unsigned char *s = (const unsigned char *)p;
-	uint32_t c = n == 2   ? (uint32_t)(s[0] & 0x1f) << 6 | (s[1] & 0x3f)
-		     : n == 3 ? (uint32_t)(s[0] & 0x0f) << 12 | (uint32_t)(s[1] & 0x3f) << 6 |
-					(s[2] & 0x3f)
-			      : 0x10000;
-
-	*ret_code = c;
 	return c < 0xa0 || c == 0x2028 || c == 0x2029 || c == 0xfeff || c == 0xfffe || c == 0xffff;
 }
 
@@ -95,7 +88,6 @@ static void quoted(struct dcm_str s, struct buf *out)
 	for (uint32_t i = 0; i < s.n;) {
 		unsigned n = str__utf8_len(s.p + i, s.n - i);
 		unsigned char c = (unsigned char)s.p[i];
-		uint32_t code;
 
 		if (n == 0) {
 			buf__text(out, "\xef\xbf\xbd");
@@ -106,8 +98,8 @@ static void quoted(struct dcm_str s, struct buf *out)
 			buf__text(out, c == '\n' ? "\\n" : "\\t");
 		} else if (c < 0x20 || c == 0x7f) {
 			buf__printf(out, "\\x%02x", c);
-		} else if (n > 1 && must_escape(s.p + i, n, &code)) {
-			buf__printf(out, "\\u%04x", code);
+		} else if (n > 1 && must_escape(str__utf8_char(s.p + i, n))) {
+			buf__printf(out, "\\u%04x", str__utf8_char(s.p + i, n));
 		} else {
 			buf__append(out, s.p + i, n);
 		}

@@ -30,21 +30,12 @@ int regex_reader__refuse(const struct regex_reader *r, uint32_t offset, const ch
 
 uint32_t regex_reader__take(struct regex_reader *r)
 {
-	const unsigned char *s = (const unsigned char *)r->in.p + r->at;
-	unsigned n = str__utf8_len(r->in.p + r->at, r->in.n - r->at);
+	const char *p = r->in.p + r->at;
+	unsigned n = str__utf8_len(p, r->in.n - r->at);
 
+	/* A byte that is no character stands for itself. */
 	r->at += n ? n : 1;
-	switch (n) {
-	case 2:
-		return (uint32_t)(s[0] & 0x1f) << 6 | (s[1] & 0x3f);
-	case 3:
-		return (uint32_t)(s[0] & 0x0f) << 12 | (uint32_t)(s[1] & 0x3f) << 6 | (s[2] & 0x3f);
-	case 4:
-		return (uint32_t)(s[0] & 0x07) << 18 | (uint32_t)(s[1] & 0x3f) << 12 |
-		       (uint32_t)(s[2] & 0x3f) << 6 | (s[3] & 0x3f);
-	default:
-		return s[0];
-	}
+	return str__utf8_char(p, n ? n : 1);
 }
 
 static bool is_alnum(uint32_t c)

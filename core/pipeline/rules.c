@@ -359,36 +359,11 @@ static int hashmod(const struct rule *rule, struct label_map *m, struct dcm_str 
 	return map_set(m, rule->target, str__of(text));
 }
 
-/* The code point of n bytes that str__utf8_len() took for one. */
-static wint_t code_point(const uint8_t *p, unsigned n)
-{
-	wint_t c = n == 1 ? p[0] : p[0] & (0x7fu >> n);
-
-	for (unsigned i = 1; i < n; i++)
-		c = c << 6 | (p[i] & 0x3fu);
-	return c;
-}
-
-static uint8_t *put_code_point(uint8_t *to, wint_t c)
-{
-	if (c < 0x80) {
-		*to++ = (uint8_t)c;
-		return to;
-	}
-	unsigned shift = c < 0x800 ? 6 : c < 0x10000 ? 12 : 18;
-	*to++ = (uint8_t)(0xff00u >> (shift / 6 + 1) | c >> shift);
-	while (shift) {
-		shift -= 6;
-		*to++ = (uint8_t)(0x80u | (c >> shift & 0x3fu));
-	}
-	return to;
-}
-
 /* As Go's strings.ToLower() and ToUpper(), letter by letter; bytes that are no UTF-8 stay. */
 static int set_case(const struct rule *rule, struct label_map *m, struct dcm_str value)
 {
 	/* No letter's other case takes more than twice its bytes. */
-	uint8_t *start = arena__alloc(&m->arena, 2 * (size_t)value.n + 1), *to = start;
+	char *start = arena__alloc(&m->arena, 2 * (size_t)value.n + 4), *to = start;
 
 	if (!start)
 		return -ENOMEM;
@@ -396,16 +371,16 @@ static int set_case(const struct rule *rule, struct label_map *m, struct dcm_str
 		unsigned n = str__utf8_len(value.p + i, value.n - i);
 
 		if (n == 0) {
-			*to++ = (uint8_t)value.p[i++];
+			*to++ = value.p[i++];
 			continue;
 		}
-		wint_t c = code_point((const uint8_t *)value.p + i, n);
+		wint_t c = str__utf8_char(value.p + i, n);
 		c = rule->action == DCM_RELABEL_LOWERCASE ? towlower_l(c, rule->letters)
 							  : towupper_l(c, rule->letters);
-		to = put_code_point(to, c);
+		to += str__utf8_put(c, to);
 		i += n;
 	}
-	return map_set(m, rule->target, (struct dcm_str){ (const char *)start, (uint32_t)(to - start) });
+	return map_set(m, rule->target, (struct dcm_str){ start, (uint32_t)(to - start) });
 }
 
 /* labelmap, labeldrop, labelkeep: over the labels as they were before the rule. */

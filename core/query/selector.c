@@ -94,21 +94,9 @@ static int read_bare(struct reader *r, const char *what, struct dcm_str *ret)
 
 static void put_utf8(struct buf *b, uint32_t c)
 {
-	if (c < 0x80) {
-		buf__byte(b, (uint8_t)c);
-	} else if (c < 0x800) {
-		buf__byte(b, (uint8_t)(0xc0 | c >> 6));
-		buf__byte(b, (uint8_t)(0x80 | (c & 0x3f)));
-	} else if (c < 0x10000) {
-		buf__byte(b, (uint8_t)(0xe0 | c >> 12));
-		buf__byte(b, (uint8_t)(0x80 | (c >> 6 & 0x3f)));
-		buf__byte(b, (uint8_t)(0x80 | (c & 0x3f)));
-	} else {
-		buf__byte(b, (uint8_t)(0xf0 | c >> 18));
-		buf__byte(b, (uint8_t)(0x80 | (c >> 12 & 0x3f)));
-		buf__byte(b, (uint8_t)(0x80 | (c >> 6 & 0x3f)));
-		buf__byte(b, (uint8_t)(0x80 | (c & 0x3f)));
-	}
+	char text[4];
+
+	buf__append(b, text, str__utf8_put(c, text));
 }
 
 /* n digits of a base: the number, or -EINVAL. */

@@ -137,7 +137,7 @@ static unsigned encode(uint32_t c, char *p)
 /* Every code point up to 0x1fffff as its shortest form, cut short, and in longer forms. */
 static void test_utf8_code_points(void **state)
 {
-	char p[4];
+	char p[4], put[4];
 
 	(void)state;
 	for (uint32_t c = 0; c < 0x200000; c++) {
@@ -145,6 +145,11 @@ static void test_utf8_code_points(void **state)
 		bool ok = c < 0x110000 && (c < 0xd800 || c > 0xdfff);
 
 		assert_int_equal(str__utf8_len(p, n), ok ? n : 0);
+		if (ok) {
+			assert_int_equal(str__utf8_char(p, n), c);
+			assert_int_equal(str__utf8_put(c, put), n);
+			assert_memory_equal(put, p, n);
+		}
 		for (unsigned cut = 0; cut < n; cut++)
 			assert_int_equal(str__utf8_len(p, cut), 0);
 	}
