@@ -292,7 +292,10 @@ static const struct figure {
 };
 enum { N_FIGURES = sizeof(figures) / sizeof(figures[0]) };
 
-/* Twice in a row, and the second time counts: what another piece of work left in the caches is not its cost. */
+/*
+ * Twice in a row, and the second time counts: what another piece of work left in the caches is not
+ * its cost.
+ */
 static void take_turn(void (*work)(const struct forms *f), const struct forms *f, struct turns *t)
 {
 	int64_t start;

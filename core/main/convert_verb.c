@@ -3,8 +3,8 @@
  * core/main/convert_verb.c - `decima convert IN OUT`: a profile from one format into another
  *
  * IN is read whole (at most 1 GiB; what it unpacks to has the codec's limit), told by its bytes and
- * where these leave it open by its name, and written as all its profiles together. Standard output without --to-format is folded, as that
- * of `decima record`.
+ * where these leave it open by its name, and written as all its profiles together. Standard output
+ * without --to-format is folded, as that of `decima record`.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -245,9 +245,8 @@ static int start_new(struct graph *g, struct change *c, struct dcm_error *err)
 
 /*
  * Those that only a restart can change, one after the other, and then who is new: the last step that
- * can fail. Each has
- * its time from when its turn comes: who hangs takes none of another's. Who needs what another one
- * has waits until all have given way: so two may swap what they have.
+ * can fail. Each has its time from when its turn comes: who hangs takes none of another's. Who needs
+ * what another one has waits until all have given way: so two may swap what they have.
  */
 static int switch_all(struct graph *g, struct change *changes, size_t n, int64_t drain_ns,
 		      struct dcm_error *err)
@@ -308,7 +307,10 @@ static void replace_part(struct graph *g, struct part *p, struct part *next)
 	free_part(g, p);
 }
 
-/* From here on nothing can fail but the start of who waited for another to go: that shows as its state. */
+/*
+ * From here on nothing can fail but the start of who waited for another to go: that shows as its
+ * state.
+ */
 static void carry_out(struct graph *g, struct change *c, int64_t drain_ns)
 {
 	struct part_env env = graph__part_env(g);

@@ -217,17 +217,6 @@ int main(void)
 
 #else
 
-static void test_nothing(void **state)
-{
-	(void)state;
-	skip_because("tables are for x86-64");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_nothing) };
-
-	return cmocka_run_group_tests_name("ebpf_step", tests, NULL, NULL);
-}
+SKIPPED_PROGRAM("ebpf_step", "tables are for x86-64")
 
 #endif

@@ -26,6 +26,18 @@
 		_skip(__FILE__, __LINE__);                                                         \
 	} while (0)
 
+/* The whole of a test program that cannot run here: one case, skipped. */
+#define SKIPPED_PROGRAM(group, why)                                                                \
+	static void test_nothing(void **state)                                                     \
+	{                                                                                          \
+		skip_because(why);                                                                 \
+	}                                                                                          \
+	int main(void)                                                                             \
+	{                                                                                          \
+		const struct CMUnitTest tests[] = { cmocka_unit_test(test_nothing) };              \
+		return cmocka_run_group_tests_name(group, tests, NULL, NULL);                      \
+	}
+
 /* cmocka's own says nothing. */
 #undef skip
 
