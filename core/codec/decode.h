@@ -20,6 +20,7 @@
 /* What a decoder found out. */
 struct decode_notes {
 	const char *guessed; /* the format, where none was given; static */
+	size_t n_rounded; /* values of folded text with a fraction, which a batch has no room for */
 };
 
 struct decode_options {

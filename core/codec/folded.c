@@ -192,6 +192,7 @@ struct reader {
 	struct dcm_builder *b;
 	struct dcm_error *err;
 	size_t line; /* from 1 */
+	size_t n_rounded;
 	uint32_t n_frames;
 	uint32_t frames[STACK_MAX_DEPTH]; /* root first; then turned around */
 };
@@ -202,8 +203,9 @@ static int fault(const struct reader *r, const char *what)
 }
 
 /* "12", "-3", "12.5" (rounded, half away from 0). */
-static int parse_value(struct dcm_str s, int64_t *ret)
+static int parse_value(struct dcm_str s, int64_t *ret, size_t *n_rounded)
 {
+	bool rounded = false;
 	uint64_t v = 0;
 	bool minus = s.n && s.p[0] == '-';
 	uint32_t i = minus, n_digits = 0;
@@ -217,13 +219,14 @@ static int parse_value(struct dcm_str s, int64_t *ret)
 	if (i < s.n && s.p[i] == '.') {
 		v += i + 1 < s.n && s.p[i + 1] >= '5' && s.p[i + 1] <= '9';
 		for (i++; i < s.n && s.p[i] >= '0' && s.p[i] <= '9'; i++)
-			;
+			rounded |= s.p[i] != '0';
 	}
 	if (i < s.n)
 		return -EINVAL;
 	if (v > INT64_MAX)
 		return -ERANGE;
 	*ret = minus ? -(int64_t)v : (int64_t)v;
+	*n_rounded += rounded;
 	return 0;
 }
 
@@ -295,7 +298,7 @@ static int read_line(struct reader *r, struct dcm_str line)
 		digits--;
 	if (digits == 0)
 		return fault(r, "there is no value behind a blank at its end");
-	int e = parse_value((struct dcm_str){ line.p + digits, n - digits }, &value);
+	int e = parse_value((struct dcm_str){ line.p + digits, n - digits }, &value, &r->n_rounded);
 	if (e < 0)
 		return fault(r, e == -ERANGE ? "its value is too large"
 					     : "what stands behind its last blank is no number");
@@ -344,6 +347,8 @@ static int read_lines(const uint8_t *data, size_t n, const struct decode_options
 			return e;
 		p = newline ? newline + 1 : end;
 	}
+	if (o->notes)
+		o->notes->n_rounded = r->n_rounded;
 	return 0;
 }
 

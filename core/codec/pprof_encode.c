@@ -544,14 +544,24 @@ static void put_used_mapping(struct output *o, uint32_t i, struct buf *out)
 	put_message(o, out, 3);
 }
 
-/* "libc.so", "libc.so.6": not "x.so-called" */
+/* "libc.so", "libc.so.6", "b.so_1": not "x.so-called", nor what lies in a folder "y.so". */
 static bool is_library(struct dcm_str file)
 {
-	const char *so = file.n ? memmem(file.p, file.n, ".so", 3) : NULL;
-	size_t behind = so ? file.n - (size_t)(so + 3 - file.p) : 0;
+	const char *end = file.p + file.n;
+	const char *slash = file.n ? memrchr(file.p, '/', file.n) : NULL;
 
-	return so && (behind == 0 ||
-		      (behind > 1 && (so[3] == '.' || so[3] == '_') && so[4] >= '0' && so[4] <= '9'));
+	for (const char *at = slash ? slash : file.p; at < end;) {
+		const char *so = memmem(at, (size_t)(end - at), ".so", 3);
+		size_t behind = so ? (size_t)(end - so) - 3 : 0;
+
+		if (!so)
+			return false;
+		if (behind == 0 ||
+		    (behind > 1 && (so[3] == '.' || so[3] == '_') && so[4] >= '0' && so[4] <= '9'))
+			return true;
+		at = so + 3;
+	}
+	return false;
 }
 
 /*

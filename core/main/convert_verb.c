@@ -102,6 +102,9 @@ int verb__convert(const struct args *a)
 		status = failed(to, &err);
 	else
 		status = write_to(to, &out);
+	if (status == EXIT_DONE && notes.n_rounded)
+		fprintf(stderr, "decima convert: %s: rounded to whole numbers: %zu values\n", from,
+			notes.n_rounded);
 	buf__fini(&in);
 	buf__fini(&out);
 	return status;

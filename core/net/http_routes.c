@@ -115,6 +115,14 @@ const struct http_route *http_routes__find(const struct http_routes *r, enum htt
 	return find(r, method, path, params, &n, &known);
 }
 
+/* HEAD is answered wherever GET is: answers(). */
+static void put_method(struct buf *allow, enum http_method method)
+{
+	buf__printf(allow, "%s%s", allow->n ? ", " : "", method_names[method]);
+	if (method == HTTP_GET)
+		buf__text(allow, ", HEAD");
+}
+
 static void refuse_method(const struct http_routes *r, struct http_request *req,
 			  struct http_response *resp)
 {
@@ -124,8 +132,7 @@ static void refuse_method(const struct http_routes *r, struct http_request *req,
 
 	for (size_t i = 0; i < r->rows.n; i++)
 		if (fits(r->rows.v[i].pattern, req->path, params, &n))
-			buf__printf(&allow, "%s%s", allow.n ? ", " : "",
-				    method_names[r->rows.v[i].method]);
+			put_method(&allow, r->rows.v[i].method);
 	http_response__header(resp, "Allow", "%s", allow.n ? (const char *)allow.data : "");
 	http_response__problem(resp, 405, "%.*s does not answer %s; it answers %s",
 			       STR_ARG(req->path), method_names[req->method],

@@ -135,10 +135,20 @@ static void after_handler(void *ctx, struct exchange *x)
 	MHD_resume_connection(x->connection);
 }
 
+/*
+ * The parameters are ours to read, http.c. libmicrohttpd would keep each of them as well, in the memory that it has
+ * for a connection, and with some 1,000 of them has none left for an answer: they end here for it. The target is in
+ * its own read buffer, in which it cuts at the same place when this returns.
+ */
 static void *on_request_line(void *ctx, const char *target, struct MHD_Connection *connection)
 {
+	struct exchange *x = exchange__new(connection, target);
+	char *query = strchr(target, '?');
+
 	(void)ctx;
-	return exchange__new(connection, target);
+	if (query)
+		query[1] = '\0';
+	return x;
 }
 
 /* Paths are decoded segment by segment in http_routes.c, parameters in http.c. */

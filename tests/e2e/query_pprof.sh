@@ -71,7 +71,9 @@ done
 expect without_names 'nameless+0x' "$dir/got"
 
 # Whose profile it is, though the kernel comes first in most of its stacks.
-"$decima" record -o "$dir/dd.pb.gz" -- dd if=/dev/zero of=/dev/null bs=1M count=20000 2>"$dir/err"
+mkdir "$dir/libc.so.6"
+cp "$(command -v dd)" "$dir/libc.so.6/dd"
+"$decima" record -o "$dir/dd.pb.gz" -- "$dir/libc.so.6/dd" if=/dev/zero of=/dev/null bs=1M count=20000 2>"$dir/err"
 go tool pprof -symbolize=none -top "$dir/dd.pb.gz" >"$dir/top" 2>"$dir/err"
 expect file_is_the_program 'File: dd' "$dir/top"
 

@@ -153,6 +153,22 @@ static void test_gzip_and_names(void **state)
 	}
 }
 
+/* A batch holds whole numbers: what folded text had beyond them is not lost without a word. */
+static void test_fractions_are_told(void **state)
+{
+	static const char text[] = "a;b 3.5\na;c 4.0\na;d 7\na;e -0.25\n";
+	struct dcm_error err = DCM_ERROR_INIT;
+	struct decode_notes notes = { 0 };
+	const struct decode_options o = { .notes = &notes };
+	struct dcm_batch *got = NULL;
+
+	(void)state;
+	assert_int_equal(
+		codec__decode_with("folded", (const uint8_t *)text, strlen(text), &o, &got, &err), 0);
+	assert_int_equal(notes.n_rounded, 2);
+	batch__unref(got);
+}
+
 /* gzip that is cut off, or in gzip, says so; what was guessed is told when it was wrong. */
 static void test_gzip_refusals(void **state)
 {
@@ -420,7 +436,7 @@ int main(void)
 		cmocka_unit_test(test_gzip_refusals),  cmocka_unit_test(test_zlib),
 		cmocka_unit_test(test_gzip_sizes),     cmocka_unit_test(test_looks),
 		cmocka_unit_test(test_frame_names),    cmocka_unit_test(test_mapping_kinds),
-		cmocka_unit_test(test_no_memory),
+		cmocka_unit_test(test_no_memory),      cmocka_unit_test(test_fractions_are_told),
 	};
 
 	return cmocka_run_group_tests_name("codec", tests, NULL, NULL);

@@ -132,6 +132,10 @@ static int status_of(const struct http_routes *r, enum http_method method, const
 	status = resp.status;
 	if (want_body)
 		assert_string_equal((const char *)resp.body.data, want_body);
+	/* What is said to answer does: HEAD beside each GET. */
+	struct dcm_str allow = http_response__find(&resp, "Allow");
+	if (str__starts(allow, STR("GET")))
+		assert_true(str__starts(allow, STR("GET, HEAD")));
 	http_response__fini(&resp);
 	arena__fini(&a);
 	return status;

@@ -456,6 +456,23 @@ static void test_refused_by_libmicrohttpd(void **state)
 	}
 }
 
+/* However many parameters there are, somebody answers. */
+static void test_many_parameters(void **state)
+{
+	static char request[62000];
+	static const size_t counts[] = { 255, 1000, 3500, 30000 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+		size_t n = (size_t)snprintf(request, sizeof(request), "GET /quick?");
+
+		for (size_t k = 0; k < counts[i]; k++, n += 2)
+			memcpy(request + n, "a&", 2);
+		snprintf(request + n, sizeof(request) - n, "b=1 HTTP/1.1\r\nHost: localhost\r\n\r\n");
+		assert_int_equal(raw(request), counts[i] < 256 ? 200 : 400);
+	}
+}
+
 static void test_large_body(void **state)
 {
 	char body[1200];
@@ -902,6 +919,7 @@ int main(void)
 		cmocka_unit_test(test_more_connections_than_there_may_be),
 		cmocka_unit_test(test_malformed),
 		cmocka_unit_test(test_refused_by_libmicrohttpd),
+		cmocka_unit_test(test_many_parameters),
 		cmocka_unit_test(test_large_body),
 		cmocka_unit_test(test_body_refused_by_its_head),
 		cmocka_unit_test(test_expect_continue),
