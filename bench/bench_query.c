@@ -18,6 +18,7 @@
 #include "core/batch/batch.h"
 #include "core/batch/builder.h"
 #include "core/query/flame.h"
+#include "core/query/flametree.h"
 #include "core/query/render.h"
 #include "core/query/top.h"
 #include "tests/unit/random.h"
@@ -137,6 +138,14 @@ static void bench(struct dcm_batch *b, const char *note)
 		r |= render__folded(frames, NULL, &out, NULL);
 	});
 	report("folded text", ms, note, out.n, "bytes");
+	flame__free(f);
+	r |= flame__new(frames, &all, &f, NULL);
+	ms = BEST({
+		buf__fini(&out);
+		out = (struct buf){ 0 };
+		r |= flametree__write(f, STR("{}"), &out);
+	});
+	report("flametree", ms, note, out.n, "bytes");
 	if (r < 0)
 		exit(1);
 	buf__fini(&out);

@@ -19,7 +19,8 @@
 #define RANGE	    "from", "to"
 #define FILTERS	    "focus", "hide", "hide_stacks", "only_stacks"
 #define TEXT	    "format", "width"
-#define TREE_PARAMS "group", "group_by", "inv", "max_rows", RANGE, FILTERS, TEXT
+#define FORM	    "group", "group_by", "inv", "max_rows", RANGE, FILTERS, TEXT
+#define TREE_PARAMS "max_nodes", FORM
 #define LIST_PARAMS PARAMS("match", RANGE, TEXT)
 
 /* Of those that take FILTERS. */
@@ -74,7 +75,7 @@ static const struct http_route routes_table[] = {
 	{ .pattern = "/api/v1/functions",
 	  .role = HTTP_ROLE_READ,
 	  .handler = api__functions,
-	  .params = PARAMS("q", "sort", TREE_PARAMS),
+	  .params = PARAMS("q", "sort", FORM),
 	  .repeats = filters,
 	  .doc = "self and total per function" },
 	{ .pattern = "/api/v1/export",

@@ -27,7 +27,7 @@ struct api {
 
 /* ---- params.c: what a request asks for ---- */
 
-enum api_format { API_JSON, API_TEXT };
+enum api_format { API_JSON, API_TEXT, API_FLAMETREE };
 
 enum { API_MAX_GAPS = 32 };
 
@@ -50,7 +50,7 @@ struct api_question {
 	struct filter *filter; /* freed by api_question__fini() */
 	enum api_format format;
 	enum frames_group group;
-	uint32_t max_rows, width;
+	uint32_t max_rows, width, max_nodes;
 	bool invert;
 	struct api_gaps gaps; /* complete when the question was answered */
 };
@@ -69,6 +69,9 @@ void api_question__fini(struct api_question *q);
  */
 bool api_question__read_shape(const struct http_request *req, struct api_question *ret,
 			      struct http_response *resp);
+/* The same of trees, which have the format flametree and max_nodes, too. */
+bool api_question__read_tree(const struct http_request *req, struct api_question *ret,
+			     struct http_response *resp);
 
 /*
  * The moments [from, to) in ms: names of two parameters, and their defaults before

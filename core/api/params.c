@@ -172,14 +172,12 @@ bool api_param__format(const struct http_request *req, enum api_format *ret, str
 	return false;
 }
 
-bool api_question__read_shape(const struct http_request *req, struct api_question *ret,
-			      struct http_response *resp)
+static bool read_shape(const struct http_request *req, struct api_question *ret,
+		       struct http_response *resp)
 {
 	struct dcm_str group = http_request__param(req, "group");
 	struct dcm_error err = DCM_ERROR_INIT;
 
-	if (!api_param__format(req, &ret->format, resp))
-		return false;
 	if (group.n > 0 && frames__parse_group(group, &ret->group, &err) < 0) {
 		http_response__problem(resp, 400, "group: %s", err.text);
 		return false;
@@ -187,6 +185,28 @@ bool api_question__read_shape(const struct http_request *req, struct api_questio
 	return read_flag(req, "inv", &ret->invert, resp) &&
 	       read_number(req, "max_rows", 10000000, &ret->max_rows, resp) &&
 	       read_number(req, "width", 10000, &ret->width, resp);
+}
+
+bool api_question__read_shape(const struct http_request *req, struct api_question *ret,
+			      struct http_response *resp)
+{
+	return api_param__format(req, &ret->format, resp) && read_shape(req, ret, resp);
+}
+
+bool api_question__read_tree(const struct http_request *req, struct api_question *ret,
+			     struct http_response *resp)
+{
+	struct dcm_str text = http_request__param(req, "format");
+
+	if (str__eq(text, STR("flametree"))) {
+		ret->format = API_FLAMETREE;
+	} else if (!api_param__format(req, &ret->format, resp)) {
+		http_response__problem(resp, 400, "format: \"%.*s\" is none of json, text, flametree",
+				       STR_ARG(text));
+		return false;
+	}
+	return read_shape(req, ret, resp) &&
+	       read_number(req, "max_nodes", FLAME_MAX_NODES, &ret->max_nodes, resp);
 }
 
 static bool read_selection(struct api *a, const struct http_request *req, const char *selector,

@@ -10,11 +10,13 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "core/api/internal.h"
 #include "core/base/error.h"
 #include "core/base/str.h"
 #include "core/batch/batch.h"
+#include "core/query/flametree.h"
 #include "core/query/render.h"
 
 enum { TOP_LIMIT = 1000, TEXT_TOP_ROWS = 40, TEXT_TREE_ROWS = 60 };
@@ -91,12 +93,13 @@ static void json_frames(struct buf *b, const struct frames *f)
 	buf__text(b, "]}");
 }
 
-static void json_tree(struct buf *b, const struct flame *f, struct dcm_str unit,
-		      const struct api_gaps *gaps)
+/* What is not of one frame or node: "unit":.. and so on. */
+static void json_whole(struct buf *b, const struct flame *f, struct dcm_str unit,
+		       const struct api_gaps *gaps)
 {
 	int64_t total[2] = { f->total[0][0], f->n_values > 1 ? f->total[1][0] : 0 };
 
-	buf__text(b, "{\"unit\":");
+	buf__text(b, "\"unit\":");
 	buf__json(b, unit);
 	json_sides(b, "total", total, f->n_values);
 	json_sides(b, "filtered", f->filtered, f->n_values);
@@ -104,6 +107,13 @@ static void json_tree(struct buf *b, const struct flame *f, struct dcm_str unit,
 	if (f->n_values > 1)
 		api_compare__json(&f->frames->compare, f->all, b);
 	api_gaps__json(gaps, b);
+}
+
+static void json_tree(struct buf *b, const struct flame *f, struct dcm_str unit,
+		      const struct api_gaps *gaps)
+{
+	buf__byte(b, '{');
+	json_whole(b, f, unit, gaps);
 	buf__byte(b, ',');
 	json_frames(b, f->frames);
 	buf__text(b, ",\"nodes\":{\"frame\":[");
@@ -127,6 +137,23 @@ static void json_tree(struct buf *b, const struct flame *f, struct dcm_str unit,
 	if (f->n_values > 1)
 		api_compare__json_columns(f, b);
 	buf__text(b, "}}\n");
+}
+
+static int flametree(struct http_response *resp, const struct flame *f, struct dcm_str unit,
+		     const struct api_gaps *gaps, struct dcm_error *err)
+{
+	struct buf meta = { 0 };
+	int r;
+
+	buf__byte(&meta, '{');
+	json_whole(&meta, f, unit, gaps);
+	buf__byte(&meta, '}');
+	r = meta.error ? meta.error : flametree__write(f, buf__view(&meta), &resp->body);
+	if (r < 0)
+		error__nomem(err);
+	snprintf(resp->content_type, sizeof(resp->content_type), FLAMETREE_MIME);
+	buf__fini(&meta);
+	return r;
 }
 
 #define NOTHING_STORED                                                                             \
@@ -186,9 +213,13 @@ static void answer_tree(struct api *a, const struct api_question *q,
 		if (f->n <= 1 && f->total[0][0] == 0)
 			text_of_nothing(f->filtered, &resp->body);
 		api_gaps__text(&q->gaps, &resp->body);
-	} else {
+	} else if (q->format == API_JSON) {
 		json_tree(&resp->body, f, engine__unit(&q->q), &q->gaps);
+	} else {
+		r = flametree(resp, f, engine__unit(&q->q), &q->gaps, &err);
 	}
+	if (r < 0)
+		api__fail(resp, r, &err);
 	api_gaps__header(&q->gaps, resp);
 	if (options->side != FLAME_WHOLE && is_nothing_of_something(f))
 		api_note__no_function(resp, place_of(q), options->function);
@@ -208,9 +239,12 @@ static void tree(struct api *a, const struct http_request *req, const char *sele
 	}
 	if (!api_question__read(a, req, selector, &q, resp))
 		return;
-	if (api_question__read_shape(req, &q, resp))
+	if (api_question__read_tree(req, &q, resp))
 		answer_tree(a, &q,
-			    &(struct flame_options){ .invert = q.invert, .side = side, .function = function },
+			    &(struct flame_options){ .invert = q.invert,
+						     .side = side,
+						     .function = function,
+						     .max_nodes = q.max_nodes },
 			    resp);
 	api_question__fini(&q);
 }
@@ -392,12 +426,15 @@ void api__diff(void *ctx, const struct http_request *req, struct http_response *
 
 	if (!api_question__read(a, req, "a_q", &q, resp))
 		return;
-	if (read_sides(a, req, &q.q, resp) && api_question__read_shape(req, &q, resp) &&
-	    read_report(req, &is_table, resp) && read_sort(req, &table.sort, resp)) {
+	if (read_sides(a, req, &q.q, resp) && read_report(req, &is_table, resp) &&
+	    (is_table ? api_question__read_shape : api_question__read_tree)(req, &q, resp) &&
+	    read_sort(req, &table.sort, resp)) {
 		if (is_table)
 			answer_top(a, &q, &table, resp);
 		else
-			answer_tree(a, &q, &(struct flame_options){ .invert = q.invert }, resp);
+			answer_tree(a, &q,
+				    &(struct flame_options){ .invert = q.invert, .max_nodes = q.max_nodes },
+				    resp);
 	}
 	api_question__fini(&q);
 }

@@ -7,6 +7,7 @@ core_query_libquery_la_SOURCES = \
 	core/query/filter.c core/query/filter.h \
 	core/query/filter_batch.c \
 	core/query/flame.c core/query/flame.h \
+	core/query/flametree.c core/query/flametree.h \
 	core/query/frames.c core/query/frames.h \
 	core/query/render.c core/query/render.h \
 	core/query/render_folded.c \

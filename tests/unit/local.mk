@@ -539,6 +539,11 @@ tests_unit_test_flame_SOURCES = tests/unit/test_flame.c $(NAIVE_ROWS)
 tests_unit_test_flame_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_flame_LDADD = $(QUERY_LA) $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_flametree
+tests_unit_test_flametree_SOURCES = tests/unit/test_flametree.c $(NAIVE_ROWS)
+tests_unit_test_flametree_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_flametree_LDADD = $(QUERY_LA) $(UNIT_LIBS)
+
 unit_tests += tests/unit/test_compare
 tests_unit_test_compare_SOURCES = tests/unit/test_compare.c
 tests_unit_test_compare_LDADD = $(QUERY_LA) $(UNIT_LIBS) -lm

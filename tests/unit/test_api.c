@@ -13,11 +13,13 @@
 
 #include "core/api/internal.h"
 #include "core/base/error.h"
+#include "core/base/le.h"
 #include "core/base/str.h"
 #include "core/batch/batch.h"
 #include "core/batch/builder.h"
 #include "core/codec/codec.h"
 #include "core/main/graph.h"
+#include "core/query/flametree.h"
 #include "tests/unit/plan_sample.h"
 
 #define CPU	   "process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta"
@@ -328,6 +330,33 @@ static void values_are_exact(void **state)
 				    json_array_get(json_object_get(json, "types"), 0), "type")),
 			    CPU);
 	json_decref(json);
+}
+
+/* A tree's third format is the same tree; it is not one of tables. */
+static void trees_as_bytes(void **state)
+{
+	json_t *json = get_json("/api/v1/flame?" CPU_Q);
+	struct answer a = { 0 };
+
+	(void)state;
+	ask_with(&a, routes, HTTP_GET, "/api/v1/flame?" CPU_Q "&format=flametree", NULL);
+	assert_int_equal(a.r.status, 200);
+	assert_string_equal(a.r.content_type, FLAMETREE_MIME);
+	assert_memory_equal(a.r.body.data, "FTR1", 4);
+	assert_int_equal(le__get32(a.r.body.data + 8),
+			 json_array_size(json_object_get(json_object_get(json, "nodes"), "total")));
+	assert_non_null(memmem(a.r.body.data, a.r.body.n, "{\"unit\":\"nanoseconds\",\"total\":[", 31));
+	forget(&a);
+	json_decref(json);
+	json = get_json("/api/v1/flame?" CPU_Q "&max_nodes=2");
+	assert_int_equal(json_integer_value(json_object_get(json, "trimmed_nodes")), 2);
+	json_decref(json);
+	refused(routes, HTTP_GET, "/api/v1/flame?" CPU_Q "&format=xml", 400,
+		"\"xml\" is none of json, text, flametree");
+	refused(routes, HTTP_GET, "/api/v1/functions?" CPU_Q "&format=flametree", 400,
+		"neither json nor text");
+	refused(routes, HTTP_GET, "/api/v1/diff?" DIFF_Q "&report=functions&format=flametree", 400,
+		"neither json nor text");
 }
 
 /* Nothing is older than 1970: whoever asks for what is before gets what there is since. */
@@ -782,6 +811,7 @@ int main(void)
 		cmocka_unit_test(every_answer_is_json),
 		cmocka_unit_test(every_text_is_printable),
 		cmocka_unit_test(values_are_exact),
+		cmocka_unit_test(trees_as_bytes),
 		cmocka_unit_test(ranges_begin_in_1970),
 		cmocka_unit_test(the_hour_goes_with_the_end_of_the_range),
 		cmocka_unit_test(nothing_stored_is_said),

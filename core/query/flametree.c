@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/query/flametree.c - a flame tree's columns, one section after the other
+ *
+ * Functions are numbered as they first come in the tree, so that the heavy ones, which come often, have the short
+ * numbers; those that no node has are left out.
+ */
+#include "core/query/flametree.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/intern.h"
+#include "core/base/le.h"
+#include "core/base/mem.h"
+#include "core/symbolize/symbols.h"
+
+#define TAG(a, b, c, d)                                                                            \
+	((uint32_t)(a) | (uint32_t)(b) << 8 | (uint32_t)(c) << 16 | (uint32_t)(d) << 24)
+
+struct writer {
+	const struct flame *f;
+	struct buf *out;
+	size_t start; /* of the tree in out */
+	uint32_t n_sections;
+	int64_t scale;
+	uint32_t *id;	 /* [frames->n] of the function, or UINT32_MAX */
+	uint32_t *frame; /* [n_functions] its frame */
+	uint32_t n_functions;
+	/* Id 0 is the empty text in each. */
+	struct intern files, binaries, build_ids, reasons;
+};
+
+/* ------------------------------------------------------------------------------------------------
+ * Sections
+ */
+
+static void put_entry(struct writer *w, uint32_t tag, enum flametree_codec codec, size_t at)
+{
+	uint8_t *entry;
+
+	if (w->out->error)
+		return;
+	entry = w->out->data + w->start + FLAMETREE_HEAD_BYTES +
+		(size_t)w->n_sections++ * FLAMETREE_SECTION_BYTES;
+	le__put32(entry, tag);
+	le__put32(entry + 4, codec);
+	le__put64(entry + 8, at - w->start);
+	le__put64(entry + 16, w->out->n - at);
+}
+
+static void put_numbers(struct writer *w, uint32_t tag, enum flametree_codec codec, uint32_t n,
+			uint64_t (*number)(const struct writer *, uint32_t))
+{
+	size_t at = w->out->n;
+
+	for (uint32_t i = 0; i < n; i++)
+		buf__varint(w->out, number(w, i));
+	put_entry(w, tag, codec, at);
+}
+
+/* Lengths, then all texts in one. */
+static void put_texts(struct writer *w, uint32_t lengths, uint32_t bytes, const struct intern *t)
+{
+	size_t at = w->out->n;
+
+	for (uint32_t i = 0; i < t->n; i++)
+		buf__varint(w->out, intern__text(t, i).n);
+	put_entry(w, lengths, FLAMETREE_VARINT, at);
+	at = w->out->n;
+	for (uint32_t i = 0; i < t->n; i++)
+		buf__str(w->out, intern__text(t, i));
+	put_entry(w, bytes, FLAMETREE_RAW, at);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Functions
+ */
+
+static const struct frame *function_of(const struct writer *w, uint32_t i)
+{
+	return &w->f->frames->v[w->frame[i]];
+}
+
+static uint64_t file_of(const struct writer *w, uint32_t i)
+{
+	return intern__find(&w->files, function_of(w, i)->file);
+}
+
+static uint64_t binary_of(const struct writer *w, uint32_t i)
+{
+	return intern__find(&w->binaries, function_of(w, i)->binary);
+}
+
+static uint64_t build_id_of(const struct writer *w, uint32_t i)
+{
+	return intern__find(&w->build_ids, function_of(w, i)->build_id);
+}
+
+static struct dcm_str reason(const struct frame *f, char *text, size_t cap)
+{
+	if (!f->is_unnamed)
+		return (struct dcm_str){ "", 0 };
+	return (struct dcm_str){ text, symbols__why_of(f->unnamed, f->build_id, text, cap) };
+}
+
+static uint64_t reason_of(const struct writer *w, uint32_t i)
+{
+	char text[512];
+
+	return intern__find(&w->reasons, reason(function_of(w, i), text, sizeof(text)));
+}
+
+static uint64_t line_of(const struct writer *w, uint32_t i)
+{
+	int64_t line = function_of(w, i)->line;
+
+	return line > 0 ? (uint64_t)line : 0;
+}
+
+static uint64_t flags_of(const struct writer *w, uint32_t i)
+{
+	const struct frame *f = function_of(w, i);
+
+	return (f->kind == FRAME_LABEL ? FLAMETREE_LABEL : f->kind) |
+	       (f->always_inlined ? FLAMETREE_INLINED : 0u) | (f->is_unnamed ? FLAMETREE_UNNAMED : 0u);
+}
+
+static bool intern_texts(struct writer *w, const struct frame *f)
+{
+	char text[512];
+
+	return intern__add(&w->files, f->file) != INTERN_NONE &&
+	       intern__add(&w->binaries, f->binary) != INTERN_NONE &&
+	       intern__add(&w->build_ids, f->build_id) != INTERN_NONE &&
+	       intern__add(&w->reasons, reason(f, text, sizeof(text))) != INTERN_NONE;
+}
+
+static int number_functions(struct writer *w)
+{
+	const struct flame *f = w->f;
+	uint32_t n = f->frames->n;
+
+	w->id = mem__zalloc(n + 1, sizeof(*w->id));
+	w->frame = mem__zalloc(n + 1, sizeof(*w->frame));
+	if (!w->id || !w->frame)
+		return -ENOMEM;
+	memset(w->id, 0xff, n * sizeof(*w->id));
+	for (uint32_t i = 1; i < f->n; i++) {
+		uint32_t frame = f->frame[i];
+
+		if (w->id[frame] != UINT32_MAX)
+			continue;
+		if (!intern_texts(w, &f->frames->v[frame]))
+			return -ENOMEM;
+		w->frame[w->n_functions] = frame;
+		w->id[frame] = w->n_functions++;
+	}
+	return 0;
+}
+
+/* Names are not interned: functions that share one differ in something else. */
+static void put_names(struct writer *w)
+{
+	size_t at = w->out->n;
+
+	for (uint32_t i = 0; i < w->n_functions; i++)
+		buf__varint(w->out, function_of(w, i)->name.n);
+	put_entry(w, TAG('N', 'L', 'E', 'N'), FLAMETREE_VARINT, at);
+	at = w->out->n;
+	for (uint32_t i = 0; i < w->n_functions; i++)
+		buf__str(w->out, function_of(w, i)->name);
+	put_entry(w, TAG('N', 'B', 'L', 'B'), FLAMETREE_RAW, at);
+}
+
+static uint64_t address_of(const struct writer *w, uint32_t i)
+{
+	return function_of(w, i)->address;
+}
+
+static void put_functions(struct writer *w)
+{
+	uint32_t n = w->n_functions;
+
+	put_names(w);
+	put_texts(w, TAG('F', 'L', 'E', 'N'), TAG('F', 'B', 'L', 'B'), &w->files);
+	put_texts(w, TAG('M', 'L', 'E', 'N'), TAG('M', 'B', 'L', 'B'), &w->binaries);
+	put_texts(w, TAG('B', 'L', 'E', 'N'), TAG('B', 'B', 'L', 'B'), &w->build_ids);
+	put_texts(w, TAG('W', 'L', 'E', 'N'), TAG('W', 'B', 'L', 'B'), &w->reasons);
+	put_numbers(w, TAG('F', 'F', 'I', 'L'), FLAMETREE_VARINT, n, file_of);
+	put_numbers(w, TAG('F', 'M', 'A', 'P'), FLAMETREE_VARINT, n, binary_of);
+	put_numbers(w, TAG('F', 'B', 'I', 'D'), FLAMETREE_VARINT, n, build_id_of);
+	put_numbers(w, TAG('F', 'W', 'H', 'Y'), FLAMETREE_VARINT, n, reason_of);
+	put_numbers(w, TAG('F', 'L', 'I', 'N'), FLAMETREE_VARINT, n, line_of);
+	put_numbers(w, TAG('F', 'F', 'L', 'G'), FLAMETREE_VARINT, n, flags_of);
+	put_numbers(w, TAG('F', 'A', 'D', 'R'), FLAMETREE_VARINT, n, address_of);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Nodes
+ */
+
+static void put_shape(struct writer *w)
+{
+	const struct flame *f = w->f;
+	size_t at = w->out->n;
+
+	for (uint32_t i = 1; i < f->n; i++)
+		buf__varint(w->out, f->depth[i - 1] + 1 - f->depth[i]);
+	put_entry(w, TAG('N', 'U', 'P', 'S'), FLAMETREE_VARINT, at);
+	at = w->out->n;
+	for (uint32_t i = 1; i < f->n; i++)
+		buf__varint(w->out, w->id[f->frame[i]]);
+	put_entry(w, TAG('N', 'F', 'U', 'N'), FLAMETREE_VARINT, at);
+}
+
+/* Weights are negative where counters were reset, or of what a diff of states lost. */
+static void put_self(struct writer *w, uint32_t tag, const int64_t *self)
+{
+	enum flametree_codec codec = FLAMETREE_VARINT;
+	size_t at = w->out->n;
+
+	for (uint32_t i = 0; i < w->f->n && codec == FLAMETREE_VARINT; i++)
+		codec = self[i] < 0 ? FLAMETREE_ZIGZAG : FLAMETREE_VARINT;
+	for (uint32_t i = 0; i < w->f->n; i++) {
+		if (codec == FLAMETREE_ZIGZAG)
+			buf__zigzag(w->out, self[i] / w->scale);
+		else
+			buf__varint(w->out, (uint64_t)(self[i] / w->scale));
+	}
+	put_entry(w, tag, codec, at);
+}
+
+static bool has_trimmed(const struct flame *f, uint32_t i)
+{
+	return (f->trimmed[0] && f->trimmed[0][i]) ||
+	       (f->n_values > 1 && f->trimmed[1] && f->trimmed[1][i]);
+}
+
+/* For each node that something was dropped below: how far behind the last such one, and the weights. */
+static void put_trimmed(struct writer *w)
+{
+	const struct flame *f = w->f;
+	size_t at = w->out->n;
+	uint32_t last = 0;
+
+	for (uint32_t i = 0; i < f->n; i++) {
+		if (!has_trimmed(f, i))
+			continue;
+		buf__zigzag(w->out, i - last);
+		last = i;
+		for (uint32_t s = 0; s < f->n_values; s++)
+			buf__zigzag(w->out, f->trimmed[s] ? f->trimmed[s][i] / w->scale : 0);
+	}
+	put_entry(w, TAG('N', 'T', 'R', 'M'), FLAMETREE_ZIGZAG, at);
+}
+
+static void put_nodes(struct writer *w)
+{
+	const struct flame *f = w->f;
+
+	put_shape(w);
+	put_self(w, TAG('N', 'S', 'L', 'A'), f->self[0]);
+	if (f->n_values > 1)
+		put_self(w, TAG('N', 'S', 'L', 'B'), f->self[1]);
+	if (f->n_trimmed)
+		put_trimmed(w);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * The whole
+ */
+
+static void put_double(uint8_t *p, double v)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &v, sizeof(bits));
+	le__put64(p, bits);
+}
+
+static void put_head(const struct writer *w)
+{
+	const struct flame *f = w->f;
+	uint8_t *head = w->out->data + w->start;
+
+	le__put32(head, TAG('F', 'T', 'R', '1'));
+	le__put16(head + 4, 1);
+	le__put16(head + 6, (uint16_t)((f->n_values > 1 ? FLAMETREE_IS_DIFF : 0) |
+				       (f->n_trimmed ? FLAMETREE_IS_TRIMMED : 0)));
+	le__put32(head + 8, f->n);
+	le__put32(head + 12, w->n_functions);
+	le__put32(head + 16, w->files.n);
+	le__put32(head + 20, w->binaries.n);
+	le__put32(head + 24, f->max_depth);
+	le__put32(head + 28, w->n_sections);
+	put_double(head + 32, (double)f->total[0][0]);
+	put_double(head + 40, f->n_values > 1 ? (double)f->total[1][0] : 0);
+	put_double(head + 48, (double)w->scale);
+	le__put64(head + 56, w->out->n - w->start);
+}
+
+static bool is_beyond(int64_t value, int64_t scale)
+{
+	return value / scale > FLAMETREE_MAX_VALUE || value / scale < -FLAMETREE_MAX_VALUE;
+}
+
+/* A power of two by which the largest of the weights fits. */
+static int64_t scale_of(const struct flame *f)
+{
+	int64_t scale = 1;
+
+	for (uint32_t s = 0; s < f->n_values; s++)
+		for (uint32_t i = 0; i < f->n; i++)
+			while (is_beyond(f->total[s][i], scale) || is_beyond(f->self[s][i], scale))
+				scale *= 2;
+	return scale;
+}
+
+static int init_texts(struct writer *w)
+{
+	int r = 0;
+
+	r |= intern__init(&w->files);
+	r |= intern__init(&w->binaries);
+	r |= intern__init(&w->build_ids);
+	r |= intern__init(&w->reasons);
+	return r ? -ENOMEM : 0;
+}
+
+int flametree__write(const struct flame *f, struct dcm_str meta, struct buf *out)
+{
+	size_t room = FLAMETREE_HEAD_BYTES + FLAMETREE_MAX_SECTIONS * FLAMETREE_SECTION_BYTES;
+	struct writer w = { .f = f, .out = out, .start = out->n, .scale = scale_of(f) };
+	int r = init_texts(&w);
+	uint8_t *head = r == 0 ? buf__reserve(out, room) : NULL;
+
+	if (head) {
+		memset(head, 0, room);
+		out->n += room;
+		r = number_functions(&w);
+	}
+	if (head && r == 0) {
+		size_t at = out->n;
+
+		buf__str(out, meta);
+		put_entry(&w, TAG('M', 'E', 'T', 'A'), FLAMETREE_RAW, at);
+		put_functions(&w);
+		put_nodes(&w);
+		if (out->error == 0)
+			put_head(&w);
+	}
+	intern__fini(&w.files);
+	intern__fini(&w.binaries);
+	intern__fini(&w.build_ids);
+	intern__fini(&w.reasons);
+	free(w.frame);
+	free(w.id);
+	return r < 0 ? r : out->error;
+}
