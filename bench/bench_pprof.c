@@ -29,7 +29,7 @@
 #include "core/base/hash.h"
 #include "core/batch/batch.h"
 #include "core/batch/builder.h"
-#include "core/codec/deflate.h"
+#include "core/deflate/deflate.h"
 #include "core/codec/pprof.h"
 #include "tests/unit/random.h"
 

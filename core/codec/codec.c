@@ -13,7 +13,7 @@
 
 #include "core/base/error.h"
 #include "core/base/str.h"
-#include "core/codec/deflate.h"
+#include "core/deflate/deflate.h"
 #include "core/codec/folded.h"
 #include "core/codec/html.h"
 #include "core/codec/perf_script.h"

@@ -4,7 +4,6 @@ noinst_LTLIBRARIES += core/codec/libcodec.la
 core_codec_libcodec_la_SOURCES = \
 	core/codec/codec.c core/codec/codec.h \
 	core/codec/decode.c core/codec/decode.h \
-	core/codec/deflate.c core/codec/deflate.h \
 	core/codec/encode.c core/codec/encode.h \
 	core/codec/folded.c core/codec/folded.h \
 	core/codec/html.c core/codec/html.h \
@@ -16,9 +15,9 @@ core_codec_libcodec_la_SOURCES = \
 	core/codec/speedscope.h core/codec/speedscope_decode.c core/codec/speedscope_encode.c \
 	core/codec/wire.h core/codec/wire_encode.c core/codec/wire_decode.c \
 	core/codec/wire_tables.c core/codec/wire_tables.h
-core_codec_libcodec_la_CFLAGS = $(AM_CFLAGS) $(CONVERSION_CFLAGS) $(DEFLATE_CFLAGS) $(JANSSON_CFLAGS)
+core_codec_libcodec_la_CFLAGS = $(AM_CFLAGS) $(CONVERSION_CFLAGS) $(JANSSON_CFLAGS)
 
-CODEC_LA = core/codec/libcodec.la $(BATCH_LA) $(DEFLATE_LIBS) $(JANSSON_LIBS)
+CODEC_LA = core/codec/libcodec.la $(BATCH_LA) $(DEFLATE_LA) $(JANSSON_LIBS)
 
 # The page as a C string.
 EXTRA_DIST += core/codec/flame.html

@@ -16,7 +16,7 @@
 #include "core/base/str.h"
 #include "core/batch/builder.h"
 #include "core/batch/type.h"
-#include "core/codec/deflate.h"
+#include "core/deflate/deflate.h"
 #include "core/codec/pprof_input.h"
 #include "core/codec/varints.h"
 

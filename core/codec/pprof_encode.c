@@ -21,7 +21,7 @@
 #include "core/base/vec.h"
 #include "core/batch/limits.h"
 #include "core/batch/type.h"
-#include "core/codec/deflate.h"
+#include "core/deflate/deflate.h"
 #include "core/codec/encode.h"
 #include "core/codec/protobuf.h"
 

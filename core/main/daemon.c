@@ -32,6 +32,7 @@
 #include "core/main/log_setup.h"
 #include "core/main/separate.h"
 #include "core/net/listener.h"
+#include "core/net/pages.h"
 
 enum {
 	MAX_AREAS = 32,
@@ -54,6 +55,7 @@ struct daemon {
 	struct access_rules rules;
 	struct access_token *tokens;
 	struct http_routes *routes;
+	struct pages *pages;
 	struct api *api;
 	struct listener *listener;
 	struct separate separate;
@@ -271,9 +273,12 @@ static int make_server(struct daemon *d, struct dcm_error *err)
 	if (r == 0)
 		r = api__add_routes(d->api, d->routes, err);
 	if (r == 0)
+		http_routes__set_pages(d->routes, d->pages);
+	if (r == 0)
 		r = listener__new(
 			&(struct listener_options){ .addresses = s->listen.items,
 						    .n_addresses = s->listen.n,
+						    .base_path = s->base_path,
 						    .rules = &d->rules,
 						    .max_connections = (uint32_t)s->max_connections,
 						    .n_workers = (uint32_t)s->max_queries,
@@ -318,7 +323,8 @@ static int start(struct daemon *d, struct dcm_error *err)
 		return r;
 	d->log = log_setup__from(&plan->main->log, d->areas, MAX_AREAS);
 	r = plan__data_dir(plan, d->data_dir, err);
-	if (r == 0 && (stats__new(NULL, &d->stats) < 0 || stats__add_process(d->stats) < 0))
+	d->pages = pages__new();
+	if (r == 0 && (!d->pages || stats__new(NULL, &d->stats) < 0 || stats__add_process(d->stats) < 0))
 		r = error__nomem(err);
 	if (r == 0)
 		stats__on_loss(d->stats, wake, d);
@@ -333,7 +339,8 @@ static int start(struct daemon *d, struct dcm_error *err)
 					       .stats = d->stats,
 					       .clock = &clock__system,
 					       .data_dir = d->data_dir,
-					       .broker = d->separate.broker },
+					       .broker = d->separate.broker,
+					       .pages = d->pages },
 		       plan, &d->graph, err);
 	/*
 	 * The port first: a second daemon shall fail before it has loaded anything into the kernel.
@@ -462,6 +469,7 @@ static void fini(struct daemon *d)
 	api__free(d->api);
 	http_routes__free(d->routes);
 	graph__free(d->graph);
+	pages__free(d->pages);
 	loader__free(d->loader);
 	stats__free(d->stats);
 	separate__fini(&d->separate);

@@ -87,6 +87,23 @@ static int http_get(void *ctx, const struct dcm_http_request *request, struct dc
 	return http_client__get(request, ret, err);
 }
 
+static int page(void *ctx, const struct dcm_host *from, const struct dcm_page *page, struct dcm_error *err)
+{
+	struct services *s = ctx;
+
+	if (s->pages)
+		return pages__offer(s->pages, from, page, err);
+	return error__set(err, -ENOTSUP, "pages are served by `decima run` alone");
+}
+
+static void withdraw_pages(void *ctx, const struct dcm_host *from)
+{
+	struct services *s = ctx;
+
+	if (s->pages)
+		pages__withdraw(s->pages, from);
+}
+
 void services__init(struct services *s)
 {
 	s->host.ctx = s;
@@ -98,4 +115,6 @@ void services__init(struct services *s)
 	s->host.encode = encode;
 	s->host.decode = decode;
 	s->host.http_get = http_get;
+	s->host.page = page;
+	s->host.withdraw_pages = withdraw_pages;
 }

@@ -5,6 +5,7 @@
 #ifndef DECIMA_MAIN_SERVICES_H
 #define DECIMA_MAIN_SERVICES_H
 
+#include "core/net/pages.h"
 #include "core/pipeline/pipeline.h"
 #include "core/plugin/host.h"
 #include "core/symbolize/symbols.h"
@@ -17,6 +18,7 @@ struct services {
 	struct host_services host; /* filled by services__init() */
 	struct pipeline *pipeline;
 	struct symbols *symbols;
+	struct pages *pages; /* NULL: nobody serves them */
 };
 
 /*

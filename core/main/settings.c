@@ -61,6 +61,14 @@ static const struct dcm_option server_rows[] = {
 	  .offset = offsetof(struct server_settings, hosts),
 	  .doc = "Names by which browsers may call this server beside its addresses and localhost; "
 		 "others are refused (DNS rebinding)." },
+	{ .name = "base_path",
+	  .type = DCM_OPT_STRING,
+	  .flags = DCM_OPT_RESTART,
+	  .offset = offsetof(struct server_settings, base_path),
+	  .def = "",
+	  .doc = "A path, like /profiles, below which everything is answered, too: for a proxy "
+		 "that hands "
+		 "its requests on as they are." },
 	{ .name = "insecure",
 	  .type = DCM_OPT_BOOL,
 	  .offset = offsetof(struct server_settings, insecure),
@@ -467,6 +475,23 @@ static int check_listen(const struct server_settings *s, struct dcm_error *err)
 	return r;
 }
 
+/* Of plain characters, so that nothing needs an escape in an address or a header. */
+static int check_base_path(const char *path, struct dcm_error *err)
+{
+	size_t n = path ? strlen(path) : 0;
+
+	if (n == 0)
+		return 0;
+	if (path[0] == '/' && path[n - 1] != '/' && n <= 256 && !strstr(path, "//") &&
+	    strspn(path, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/") == n)
+		return 0;
+	return error__set(err, -EINVAL,
+			  "server.base_path: \"%s\" is no path like /profiles: a slash first and "
+			  "none last, and "
+			  "letters, digits, - . _ ~ between",
+			  path);
+}
+
 static int check(const void *config, struct dcm_error *err)
 {
 	const struct main_settings *m = config;
@@ -476,6 +501,8 @@ static int check(const void *config, struct dcm_error *err)
 		r = check_hosts(&m->server.hosts, err);
 	if (r == 0)
 		r = check_tokens(&m->server.tokens, err);
+	if (r == 0)
+		r = check_base_path(m->server.base_path, err);
 	if (r == 0)
 		r = check_symbols(&m->symbols, err);
 	return r ? r : check_listen(&m->server, err);

@@ -20,6 +20,7 @@ struct server_settings {
 	struct dcm_list listen; /* of const char * */
 	struct dcm_list tokens; /* of struct token_settings */
 	struct dcm_list hosts;	/* of const char * */
+	const char *base_path;
 	bool insecure;
 	int64_t max_connections;
 	int64_t query_timeout_ns;

@@ -18,8 +18,15 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/base/units.h"
+#include "core/deflate/deflate.h"
 
-enum { MAX_HEADERS = 100, WRITE_BYTES = 1 << 20 };
+/* Answers below a packet are not packed; large ones not at a level that takes longer than sending them. */
+enum {
+	MAX_HEADERS = 100,
+	WRITE_BYTES = 1 << 20,
+	PACK_MIN_BYTES = 1400,
+	PACK_FAST_BYTES = 256 << 10
+};
 
 struct exchange *exchange__new(struct MHD_Connection *connection, const char *target)
 {
@@ -185,6 +192,39 @@ static void add_headers(struct MHD_Response *r, struct buf *lines)
 		*colon = '\0';
 		MHD_add_response_header(r, line, colon + 2);
 	}
+}
+
+/* Text, of which much repeats itself; files are packed already. */
+static bool packs_well(const char *type)
+{
+	static const char *const types[] = { "text/", "application/json", "application/problem+json",
+					     "application/vnd.decima.flametree" };
+
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		if (strncmp(type, types[i], strlen(types[i])) == 0)
+			return true;
+	return type[0] == '\0';
+}
+
+void exchange__pack(struct exchange *x)
+{
+	struct http_response *r = &x->response;
+	struct buf packed = { 0 };
+
+	if (r->body.error || r->body.n < PACK_MIN_BYTES || !packs_well(r->content_type) ||
+	    http_response__find(r, "Content-Encoding").n)
+		return;
+	http_response__header(r, "Vary", "Accept-Encoding");
+	if (!http_request__takes_gzip(&x->request))
+		return;
+	/* Without memory for it the answer goes as it is. */
+	if (deflate__pack(r->body.data, r->body.n, r->body.n < PACK_FAST_BYTES ? 6 : 1, &packed) < 0) {
+		buf__fini(&packed);
+		return;
+	}
+	buf__fini(&r->body);
+	r->body = packed;
+	http_response__header(r, "Content-Encoding", "gzip");
 }
 
 enum MHD_Result exchange__send(struct exchange *x)

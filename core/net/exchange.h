@@ -45,6 +45,9 @@ void exchange__free(struct exchange *x);
  */
 bool exchange__read_head(struct exchange *x, const char *method);
 
+/* Into gzip, where the client takes it and it is worth it. Any thread, before exchange__send(). */
+void exchange__pack(struct exchange *x);
+
 /* Hands the response to libmicrohttpd. */
 enum MHD_Result exchange__send(struct exchange *x);
 

@@ -38,6 +38,57 @@ struct dcm_str http_request__path_param(const struct http_request *r, const char
 	return find(r->path_params, r->n_path_params, name);
 }
 
+/* The next of "a, b;q=0.5", without blanks around it; false at the end. */
+static bool next_coding(struct dcm_str *list, struct dcm_str *ret)
+{
+	const char *comma;
+
+	while (list->n && (list->p[0] == ' ' || list->p[0] == '\t' || list->p[0] == ',')) {
+		list->p++;
+		list->n--;
+	}
+	if (list->n == 0)
+		return false;
+	comma = memchr(list->p, ',', list->n);
+	*ret = (struct dcm_str){ list->p, comma ? (uint32_t)(comma - list->p) : list->n };
+	list->p += ret->n;
+	list->n -= ret->n;
+	return true;
+}
+
+/* "gzip;q=0.000" */
+static bool is_unwanted(struct dcm_str parameters)
+{
+	const char *q = parameters.n ? memchr(parameters.p, '=', parameters.n) : NULL;
+
+	if (!q)
+		return false;
+	for (q++; q < parameters.p + parameters.n; q++)
+		if (*q >= '1' && *q <= '9')
+			return false;
+	return true;
+}
+
+bool http_request__takes_gzip(const struct http_request *r)
+{
+	struct dcm_str list = http_request__header(r, "accept-encoding"), coding;
+	bool any = false;
+
+	while (next_coding(&list, &coding)) {
+		const char *semicolon = memchr(coding.p, ';', coding.n);
+		uint32_t n = semicolon ? (uint32_t)(semicolon - coding.p) : coding.n;
+		bool wanted = !is_unwanted((struct dcm_str){ coding.p + n, coding.n - n });
+
+		while (n && (coding.p[n - 1] == ' ' || coding.p[n - 1] == '\t'))
+			n--;
+		if (n == 4 && strncasecmp(coding.p, "gzip", 4) == 0)
+			return wanted;
+		if (n == 1 && coding.p[0] == '*')
+			any = wanted;
+	}
+	return any;
+}
+
 struct dcm_str http__decode(struct arena *a, struct dcm_str s, bool plus_is_space)
 {
 	const struct dcm_str bad = { NULL, 0 };

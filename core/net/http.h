@@ -54,6 +54,9 @@ struct dcm_str http_request__param(const struct http_request *r, const char *nam
 struct dcm_str http_request__header(const struct http_request *r, const char *name);
 struct dcm_str http_request__path_param(const struct http_request *r, const char *name);
 
+/* May the answer be in gzip: Accept-Encoding, RFC 9110, 12.5.3. No header: it may not. */
+bool http_request__takes_gzip(const struct http_request *r);
+
 /*
  * Percent-decodes into the arena ('+' means a space in a query). p is NULL for a bad escape, a NUL,
  * or no memory.
@@ -130,6 +133,10 @@ void http_routes__free(struct http_routes *r);
  * Before serving only.
  */
 int http_routes__add(struct http_routes *r, const struct http_route *route);
+
+/* What GET and HEAD of paths without a row are answered from. Before serving only; it must outlive the table. */
+struct pages;
+void http_routes__set_pages(struct http_routes *r, struct pages *pages);
 
 /*
  * The row that answers the request, for a caller of its role; NULL: the response is the refusal, as

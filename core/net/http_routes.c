@@ -14,11 +14,14 @@
 #include "core/base/vec.h"
 #include "core/config/suggest.h"
 #include "core/net/http.h"
+#include "core/net/pages.h"
 
 enum { MAX_PATH_PARAMS = 4 };
 
 struct http_routes {
 	VEC(struct http_route) rows;
+	struct pages *pages;
+	struct http_route page; /* what answers from them */
 };
 
 static const char *const method_names[] = { "GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS" };
@@ -43,6 +46,18 @@ int http_routes__add(struct http_routes *r, const struct http_route *route)
 		    strcmp(r->rows.v[i].pattern, route->pattern) == 0)
 			return -EEXIST;
 	return vec__push(&r->rows, *route) ? 0 : -ENOMEM;
+}
+
+static void answer_page(void *ctx, const struct http_request *req, struct http_response *resp)
+{
+	pages__answer(ctx, req, resp);
+}
+
+/* They are for everybody: who has no token yet must see where to put it. */
+void http_routes__set_pages(struct http_routes *r, struct pages *pages)
+{
+	r->pages = pages;
+	r->page = (struct http_route){ .pattern = "/", .handler = answer_page, .ctx = pages, .quick = true };
 }
 
 /* Cuts the first segment (between slashes) off *rest; false at the end. */
@@ -101,6 +116,10 @@ static const struct http_route *find(const struct http_routes *r, enum http_meth
 		*ret_path_known = true;
 		if (answers(&r->rows.v[i], method))
 			return &r->rows.v[i];
+	}
+	if (!*ret_path_known && r->pages && answers(&r->page, method) && pages__have(r->pages, path)) {
+		*ret_n = 0;
+		return &r->page;
 	}
 	return NULL;
 }

@@ -23,6 +23,7 @@
 #include "core/base/error.h"
 #include "core/base/fd.h"
 #include "core/base/mem.h"
+#include "core/base/str.h"
 #include "core/net/conns.h"
 #include "core/net/exchange.h"
 #include "core/net/lanes.h"
@@ -114,6 +115,7 @@ static void run_handler(void *ctx, struct exchange *x)
 
 	x->request.body = buf__view(&x->body);
 	http_routes__dispatch(l->routes, &x->request, &x->response);
+	exchange__pack(x);
 	stats__counter_add(l->n_requests, 1);
 }
 
@@ -232,10 +234,29 @@ static bool admit_body(struct listener *l, struct exchange *x)
 	return route && reserve_body(l, x, route);
 }
 
+/* Cuts the base path off; false: it alone was asked for, and pages know their place by the slash behind it. */
+static bool cut_base(const struct listener *l, struct exchange *x)
+{
+	struct dcm_str base = str__of(l->o.base_path), *path = &x->request.path;
+
+	if (base.n == 0 || !str__starts(*path, base))
+		return true;
+	if (path->n == base.n) {
+		http_response__header(&x->response, "Location", "%s/", l->o.base_path);
+		x->response.status = 308;
+		return false;
+	}
+	if (path->p[base.n] == '/') {
+		path->p += base.n;
+		path->n -= base.n;
+	}
+	return true;
+}
+
 static enum MHD_Result on_head(struct listener *l, struct exchange *x, struct conn *c, const char *method)
 {
 	conns__enter(&l->conns, c, CONN_BODY, now_ns() + l->o.body_timeout_ns, NULL);
-	if (!exchange__read_head(x, method) ||
+	if (!exchange__read_head(x, method) || !cut_base(l, x) ||
 	    !access__check(l->o.rules, &c->peer, &x->request, &x->response) || !admit_body(l, x)) {
 		/* Answering before the body was read makes libmicrohttpd close the connection. */
 		x->answered = true;
@@ -500,6 +521,8 @@ int listener__new(const struct listener_options *o, const struct http_routes *ro
 	if (!l)
 		return error__nomem(err);
 	l->o = *o;
+	if (!l->o.base_path)
+		l->o.base_path = "";
 	set_defaults(&l->o);
 	l->routes = routes;
 	l->log = log;

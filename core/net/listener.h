@@ -29,6 +29,7 @@ struct listener;
 struct listener_options {
 	const char *const *addresses; /* [n_addresses]: "127.0.0.1:7070", "[::1]:7070", ":7070", "unix:/PATH" */
 	uint32_t n_addresses;
+	const char *base_path; /* "/x/y": paths below it are also answered without it; NULL, "": none */
 	const struct access_rules *rules; /* outlive the listener, with everything they point to */
 	uint32_t max_connections;	  /* 16 more over unix sockets. 0: 512 */
 	uint32_t n_workers;   /* for questions; `control` routes and files have their own. 0: 4 */

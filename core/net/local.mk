@@ -10,7 +10,8 @@ core_net_libnet_la_SOURCES = \
 	core/net/http_routes.c \
 	core/net/lanes.c core/net/lanes.h \
 	core/net/listener.c core/net/listener.h \
+	core/net/pages.c core/net/pages.h \
 	core/net/sockets.c core/net/sockets.h
 core_net_libnet_la_CFLAGS = $(AM_CFLAGS) $(MHD_CFLAGS) $(CURL_CFLAGS) $(JANSSON_CFLAGS)
 
-NET_LA = core/net/libnet.la $(STATS_LA) $(CONFIG_LA) $(MHD_LIBS) $(CURL_LIBS) $(JANSSON_LIBS)
+NET_LA = core/net/libnet.la $(STATS_LA) $(CONFIG_LA) $(DEFLATE_LA) $(MHD_LIBS) $(CURL_LIBS) $(JANSSON_LIBS)

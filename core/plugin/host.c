@@ -286,7 +286,11 @@ static int host_emit(const struct dcm_host *host, struct dcm_batch *batch, dcm_d
 
 void host__settle(struct dcm_host *host)
 {
+	const struct host_services *s = mine(host)->services;
+
 	emissions__settle(mine(host)->emissions);
+	if (s->withdraw_pages)
+		s->withdraw_pages(s->ctx, host);
 }
 
 void host__reopen(struct dcm_host *host)
@@ -389,6 +393,13 @@ static int host_http_get(const struct dcm_host *host, const struct dcm_http_requ
 			   : no_service(host, err, "HTTP client");
 }
 
+static int host_page(const struct dcm_host *host, const struct dcm_page *page, struct dcm_error *err)
+{
+	const struct host_services *s = mine(host)->services;
+
+	return s->page ? s->page(s->ctx, host, page, err) : no_service(host, err, "server for pages");
+}
+
 /* ---- rights ---- */
 
 static int host_open_guarded(const struct dcm_host *host, const struct dcm_guarded *g)
@@ -489,6 +500,7 @@ static const struct dcm_host functions = {
 	.n_lost_pages = host_n_lost_pages,
 	.regex_new = host_regex_new,
 	.regex_free = regex__free,
+	.page = host_page,
 };
 
 static bool is_name(const char *s)

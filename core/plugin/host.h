@@ -47,6 +47,9 @@ struct host_services {
 		      struct dcm_batch **ret_batch, struct dcm_error *err);
 	int (*http_get)(void *ctx, const struct dcm_http_request *request,
 			struct dcm_http_answer *ret, struct dcm_error *err);
+	int (*page)(void *ctx, const struct dcm_host *from, const struct dcm_page *page,
+		    struct dcm_error *err);
+	void (*withdraw_pages)(void *ctx, const struct dcm_host *from); /* may be NULL without `page` */
 	/* Called on each change of an instance's state, without a lock held; may be NULL. */
 	void (*state_changed)(void *ctx, const struct dcm_host *host, enum dcm_state state,
 			      const char *sentence);
@@ -64,7 +67,7 @@ DEFINE_CLEANUP(struct dcm_host *, host__free);
 
 /*
  * Answers every emit() whose `done` is still owed with -ECANCELED, and waits for those being
- * called: afterwards no `done` of this host runs or will. Before the plugin's stop(); the control
+ * called: afterwards no `done` of this host runs or will. Its pages are gone. Before the plugin's stop(); the control
  * thread.
  */
 void host__settle(struct dcm_host *h);

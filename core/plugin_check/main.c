@@ -238,6 +238,19 @@ static void run_all(struct checker *k)
 		run(k, cases[i].name, cases[i].ask);
 }
 
+static int take_page(void *ctx, const struct dcm_host *from, const struct dcm_page *page,
+		     struct dcm_error *err)
+{
+	(void)ctx;
+	(void)from;
+	if (!DCM_HAS(page, immutable) || !page->path || page->path[0] != '/' || !page->type ||
+	    (!page->data && page->n))
+		return error__set(
+			err, -EINVAL,
+			"page(): a page lacks its size, a path from \"/\" on, a type or its bytes");
+	return 0;
+}
+
 /* ---- the program ---- */
 
 static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *at)
@@ -275,7 +288,8 @@ static int check_file(const char *file, const char *yaml, unsigned sweep_seconds
 						 .emit = emit,
 						 .resolved = resolved,
 						 .encode = encode,
-						 .decode = decode } };
+						 .decode = decode,
+						 .page = take_page } };
 	const char *tmp = getenv("TMPDIR");
 	CLEANUP(tree__freep) struct tree *tree = NULL;
 	struct dcm_error err = DCM_ERROR_INIT;

@@ -41,6 +41,7 @@
  *   1.7  DCM_OPT_ONE_IS_LIST, DCM_UNNAMED_JIT_MAP_CUT; budget: side, side_ctx
  *   1.8  DCM_OPT_UNIQUE
  *   1.9  DCM_UNNAMED_NOT_ANSWERED
+ *   1.10 host: page()
  */
 #ifndef DECIMA_PLUGIN_H
 #define DECIMA_PLUGIN_H
@@ -56,7 +57,7 @@ extern "C" {
 
 #define DCM_ABI_MAGIC 0x414d4344u /* "DCMA" */
 #define DCM_ABI_MAJOR 1
-#define DCM_ABI_MINOR 9
+#define DCM_ABI_MINOR 10
 
 /* -------------------------------------------------------------------------------------------------
  * The host
@@ -136,6 +137,17 @@ struct dcm_guarded {
 	int dir;       /* borrowed */
 	uint64_t start, end;
 	const char *path; /* NULL for what has none */
+};
+
+/* A file that browsers may load: host->page(). */
+struct dcm_page {
+	uint32_t size;
+	const char *path; /* "/app-1a2b.js"; "/" also answers paths of one segment that nobody else does */
+	const char *type;    /* Content-Type */
+	const uint8_t *data; /* [n], at most 16 MiB */
+	size_t n;
+	const char *headers; /* further ones, "Name: value\r\n" each; NULL: none */
+	bool immutable; /* the path changes with the content: browsers may keep it for a year */
 };
 
 struct perf_event_attr; /* <linux/perf_event.h> */
@@ -320,6 +332,14 @@ struct dcm_host {
 	int (*regex_new)(const struct dcm_host *host, struct dcm_str pattern,
 			 struct dcm_regex **ret_regex, struct dcm_error *err);
 	void (*regex_free)(struct dcm_regex *regex); /* NULL is fine */
+
+	/* --- pages (1.10) --- */
+	/*
+	 * Offers a file at the server's addresses until the instance stops, to everybody who reaches
+	 * them, with or without a token. In start(); what it points to is copied. 0; -EINVAL;
+	 * -EEXIST: another instance has that path; -ENOTSUP: nobody serves here; -ENOMEM.
+	 */
+	int (*page)(const struct dcm_host *host, const struct dcm_page *page, struct dcm_error *err);
 };
 
 /* -------------------------------------------------------------------------------------------------

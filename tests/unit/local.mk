@@ -197,10 +197,11 @@ tests_unit_test_symbols_SOURCES = tests/unit/test_symbols.c $(NATIVE_BATCH) $(FA
 tests_unit_test_symbols_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_symbols_LDADD = $(SYMBOLIZE_LA) $(UNIT_LIBS)
 
-unit_tests += tests/unit/test_http tests/unit/test_access tests/unit/test_listener
+unit_tests += tests/unit/test_http tests/unit/test_access tests/unit/test_listener tests/unit/test_pages
 tests_unit_test_http_LDADD = $(NET_LA) $(UNIT_LIBS)
 tests_unit_test_access_LDADD = $(NET_LA) $(UNIT_LIBS)
 tests_unit_test_listener_LDADD = $(NET_LA) $(UNIT_LIBS)
+tests_unit_test_pages_LDADD = $(NET_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_wire
 tests_unit_test_wire_SOURCES = tests/unit/test_wire.c $(RANDOM_BATCH) $(FAILMALLOC)

@@ -14,7 +14,7 @@
 #include "core/batch/batch.h"
 #include "core/batch/builder.h"
 #include "core/codec/codec.h"
-#include "core/codec/deflate.h"
+#include "core/deflate/deflate.h"
 #include "core/codec/encode.h"
 #include "tests/unit/failmalloc.h"
 #include "tests/unit/random.h"

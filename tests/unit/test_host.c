@@ -280,6 +280,8 @@ static void what_is_not_offered_says_so(void **state)
 				     &(struct dcm_http_answer){ 0 }, &err),
 			 -ENOSYS);
 	assert_non_null(strstr(err.text, "x: this host offers no HTTP client"));
+	assert_int_equal(h->page(h, &(struct dcm_page){ .size = sizeof(struct dcm_page) }, &err), -ENOSYS);
+	host__settle(h);
 	h->process_event(h, DCM_PROCESS_SEEN, &p);
 	h->resolve_runtime(h, &p, NULL, 0, NULL, NULL, &why);
 	assert_int_equal(why, DCM_UNNAMED_JIT_NO_MAP);

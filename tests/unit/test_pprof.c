@@ -17,7 +17,7 @@
 #include "core/batch/batch.h"
 #include "core/batch/builder.h"
 #include "core/batch/type.h"
-#include "core/codec/deflate.h"
+#include "core/deflate/deflate.h"
 #include "core/codec/pprof.h"
 #include "tests/unit/failmalloc.h"
 #include "tests/unit/pb_text.h"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/codec/deflate.h - gzip and zlib, in up to a size, and gzip out
+ * core/deflate/deflate.h - gzip and zlib, in up to a size, and gzip out
  *
  * Sources: RFC 1950, RFC 1952. Compressed bytes may be anybody's: one kilobyte can say a megabyte.
  * So the room grows in steps with what is really there, never beyond the limit, and a size that
  * gzip declares is believed only where the format can hold it. Any thread.
  */
-#ifndef DECIMA_CODEC_DEFLATE_H
-#define DECIMA_CODEC_DEFLATE_H
+#ifndef DECIMA_DEFLATE_DEFLATE_H
+#define DECIMA_DEFLATE_DEFLATE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/codec/deflate.c - gzip and zlib, by libdeflate
+ * core/deflate/deflate.c - gzip and zlib, by libdeflate
  *
  * libdeflate wants room for the whole answer. When there was too little, the room doubles and the
  * member is unpacked anew, so that the work is at most twice that of one pass, and memory at most
  * twice what is there. Deflate's best is 1032 bytes for one (a match of 258 in two bits): a
  * declared size beyond that is a lie, and not asked for.
  */
-#include "core/codec/deflate.h"
+#include "core/deflate/deflate.h"
 
 #include <errno.h>
 #include <libdeflate.h>
