@@ -275,6 +275,8 @@ static void symbols_as_json(struct api *a, struct buf *b)
 		    s.files_dropped, s.table_bytes, s.learned_bytes, s.kallsyms_bytes, s.n_queued,
 		    s.store_bytes, s.store_files);
 	buf__json(b, str__of(s.store_state));
+	buf__byte(b, ',');
+	field(b, "workers_state", a->c.workers_state ? a->c.workers_state(a->c.ctx) : "");
 	buf__byte(b, '}');
 }
 

@@ -2,19 +2,27 @@
 /*
  * core/broker/worker.c - asking workers, and ending those that do not answer
  *
- * `lock` guards the table of workers and the channel to the forker, which answers at once. A
+ * `lock` guards the table of workers and the channels to the forkers, which answer at once. A
  * question takes a worker out of the table, so that it is asked by one thread, and lets go of the
  * lock until it puts it back. While it waits, it looks at intervals: at the worker's memory, and
  * whether anybody wants the answer still.
+ *
+ * There are two forkers, made one after the other: one forks, the other is its spare. A forker must
+ * be clean: forked while this process had one thread, no socket of a stranger and no byte of one in
+ * its memory, so that a worker that hostile bytes have taken over finds nothing to steal in what it
+ * inherited. This process is not clean any more when a forker dies, so it cannot make another; nor
+ * may a worker. The spare waited in its one system call all the while, and is as clean as it was.
  */
 #include "core/broker/worker.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -30,20 +38,28 @@
 #define LOOK_NS	       INT64_C(20000000)   /* between two looks at a worker's memory */
 #define FORK_WITHIN_NS INT64_C(5000000000) /* the forker is never busy */
 
+enum { N_FORKERS = 2 };
+
+struct forker {
+	pid_t pid; /* 0: none, or reaped */
+	int end;   /* open until workers__free(): workers__watch_fd() lends it */
+	bool has_died;
+};
+
 /* One process. A slot without: end -1. */
 struct worker {
 	int end, pidfd;
 	pid_t pid;
+	const struct forker *of;
 	bool busy;
 };
 
 struct workers {
 	struct workers_config c;
-	pid_t forker;
 	pthread_mutex_t lock;
 	pthread_cond_t freed;
-	int end;	    /* of the channel to the forker */
-	struct worker *all; /* [c.n_workers] */
+	struct forker forkers[N_FORKERS]; /* the first that lives forks, the others wait */
+	struct worker *all;		  /* [c.n_workers] */
 	struct workers_stat stat;
 };
 
@@ -51,7 +67,7 @@ struct workers {
  * Life
  */
 
-static int start_forker(struct workers *w)
+static int start_forker(struct workers *w, struct forker *f)
 {
 	pid_t self = getpid();
 	int ends[2];
@@ -60,24 +76,25 @@ static int start_forker(struct workers *w)
 	if (r < 0)
 		return r;
 	fflush(NULL);
-	w->forker = fork();
-	if (w->forker == 0)
+	f->pid = fork();
+	if (f->pid == 0)
 		forker__run(&w->c, ends[1], self);
-	r = w->forker < 0 ? -errno : 0;
+	r = f->pid < 0 ? -errno : 0;
 	fd__close(ends[1]);
-	w->end = ends[0];
+	f->end = ends[0];
 	return r;
 }
 
 int workers__new(const struct workers_config *config, struct workers **ret, struct dcm_error *err)
 {
 	CLEANUP(workers__freep) struct workers *w = NEW(struct workers);
-	int r;
+	int r = 0;
 
 	if (!w)
 		return error__nomem(err);
 	w->c = *config;
-	w->end = -1;
+	for (int i = 0; i < N_FORKERS; i++)
+		w->forkers[i].end = -1;
 	pthread_mutex_init(&w->lock, NULL);
 	cond__init(&w->freed);
 	w->all = mem__zalloc(config->n_workers, sizeof(*w->all));
@@ -85,20 +102,43 @@ int workers__new(const struct workers_config *config, struct workers **ret, stru
 		return error__nomem(err);
 	for (uint32_t i = 0; i < w->c.n_workers; i++)
 		w->all[i] = (struct worker){ .end = -1, .pidfd = -1 };
-	r = start_forker(w);
+	for (int i = 0; i < N_FORKERS && r == 0; i++)
+		r = start_forker(w, &w->forkers[i]);
 	if (r < 0)
 		return error__sys(err, r, "cannot fork the process that forks workers");
 	*ret = take_ptr(w);
 	return 0;
 }
 
-/* With the lock. Its user may be another: the forker, which is of that user too, kills it. */
-static void end_worker(const struct workers *w, struct worker *worker)
+/* The one that forks, after a look at who has died; NULL: none is left. With the lock. */
+static struct forker *living(struct workers *w)
+{
+	struct forker *first = NULL;
+
+	for (int i = N_FORKERS - 1; i >= 0; i--) {
+		struct forker *f = &w->forkers[i];
+		struct pollfd hung_up = { .fd = f->end };
+
+		if (!f->has_died && poll(&hung_up, 1, 0) > 0) {
+			f->has_died = true;
+			w->stat.n_forkers_died++;
+		}
+		if (!f->has_died)
+			first = f;
+		else if (f->pid > 0 && waitpid(f->pid, NULL, WNOHANG))
+			f->pid = 0;
+	}
+	return first;
+}
+
+/* With the lock. Its user may be another: a forker, which is of that user too, kills it. */
+static void end_worker(struct workers *w, struct worker *worker)
 {
 	const struct channel_head kill = { .what = FORKER_KILL, .n_fds = 1 };
+	const struct forker *f = worker->pidfd >= 0 ? living(w) : NULL;
 
-	if (worker->pidfd >= 0)
-		channel__send(w->end, &kill, NULL, &worker->pidfd,
+	if (f)
+		channel__send(f->end, &kill, NULL, &worker->pidfd,
 			      clock__mono(&clock__system) + FORK_WITHIN_NS);
 	fd__close(worker->pidfd);
 	fd__close(worker->end);
@@ -111,18 +151,26 @@ void workers__free(struct workers *w)
 		return;
 	for (uint32_t i = 0; w->all && i < w->c.n_workers; i++)
 		end_worker(w, &w->all[i]);
-	fd__close(w->end);
-	if (w->forker > 0)
-		waitpid(w->forker, NULL, 0);
+	for (int i = 0; i < N_FORKERS; i++) {
+		fd__close(w->forkers[i].end);
+		/* One that was given up may be stopped: nobody waits for it. */
+		if (w->forkers[i].pid > 0)
+			waitpid(w->forkers[i].pid, NULL, w->forkers[i].has_died ? WNOHANG : 0);
+	}
 	pthread_cond_destroy(&w->freed);
 	pthread_mutex_destroy(&w->lock);
 	free(w->all);
 	free(w);
 }
 
-int workers__watch_fd(const struct workers *w)
+int workers__watch_fd(struct workers *w)
 {
-	return w->end;
+	const struct forker *f;
+
+	pthread_mutex_lock(&w->lock);
+	f = living(w);
+	pthread_mutex_unlock(&w->lock);
+	return f ? f->end : -1;
 }
 
 struct workers_stat workers__stat(struct workers *w)
@@ -130,8 +178,10 @@ struct workers_stat workers__stat(struct workers *w)
 	struct workers_stat stat;
 
 	pthread_mutex_lock(&w->lock);
+	living(w);
 	stat = w->stat;
 	pthread_mutex_unlock(&w->lock);
+	stat.n_forkers = N_FORKERS - stat.n_forkers_died;
 	return stat;
 }
 
@@ -139,18 +189,33 @@ struct workers_stat workers__stat(struct workers *w)
  * The table
  */
 
-/* Fills an empty slot; with the lock. */
-static int fork_into(struct workers *w, struct worker *worker)
+/* -EPIPE: there is no answer, and there will be none. */
+static int ask_forker(const struct forker *f, struct channel_message *ret)
 {
 	const struct channel_head ask = { .what = FORKER_FORK };
 	int64_t deadline = clock__mono(&clock__system) + FORK_WITHIN_NS;
-	struct channel_message m = { 0 };
-	int r = channel__send(w->end, &ask, NULL, NULL, deadline);
+	int r = channel__send(f->end, &ask, NULL, NULL, deadline);
 
 	if (r == 0)
-		r = channel__receive(w->end, 0, deadline, &m);
+		r = channel__receive(f->end, 0, deadline, ret);
+	if (r == 0)
+		return 0;
+	/* What one that was stopped says later would be taken for the next one's answer. */
+	shutdown(f->end, SHUT_RDWR);
+	return -EPIPE;
+}
+
+/* Fills an empty slot; with the lock. */
+static int fork_into(struct workers *w, struct worker *worker)
+{
+	struct channel_message m = { 0 };
+	const struct forker *f;
+	int r = -EPIPE;
+
+	while (r == -EPIPE && (f = living(w)))
+		r = ask_forker(f, &m);
 	if (r < 0)
-		return -EPIPE;
+		return r;
 	r = m.head.status;
 	if (r == 0 && m.head.n_fds != FORKER_FDS)
 		r = -EPROTO;
@@ -158,6 +223,7 @@ static int fork_into(struct workers *w, struct worker *worker)
 		worker->end = take_fd(m.fds[0]);
 		worker->pidfd = take_fd(m.fds[1]);
 		worker->pid = (pid_t)m.head.what;
+		worker->of = f;
 		w->stat.n_forked++;
 	}
 	channel_message__fini(&m);
@@ -232,21 +298,27 @@ static int take(struct workers *w, const struct worker_question *q, struct worke
 	return r;
 }
 
-/* Puts it back; one that is not fit for another question is ended and counted by its reason. */
-static void put(struct workers *w, struct worker *worker, int reason)
+/*
+ * Puts it back; one that is not fit for another question is ended and counted by its reason, which
+ * is returned: one that its forker took along (-EPIPE) did not die of what it was asked.
+ */
+static int put(struct workers *w, struct worker *worker, int reason)
 {
 	pthread_mutex_lock(&w->lock);
+	if (reason == -EPROTO && (living(w), worker->of->has_died))
+		reason = -EPIPE;
 	if (reason < 0)
 		end_worker(w, worker);
 	if (reason == -ETIMEDOUT)
 		w->stat.n_timed_out++;
 	else if (reason == -ENOMEM)
 		w->stat.n_out_of_memory++;
-	else if (reason < 0 && reason != -ECANCELED)
+	else if (reason < 0 && reason != -ECANCELED && reason != -EPIPE)
 		w->stat.n_crashed++;
 	worker->busy = false;
 	pthread_cond_signal(&w->freed);
 	pthread_mutex_unlock(&w->lock);
+	return reason;
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -300,7 +372,7 @@ int workers__ask(struct workers *w, const struct worker_question *q, struct buf 
 	if (r < 0)
 		return r;
 	r = exchange(w, worker, q, &m);
-	put(w, worker, r);
+	r = put(w, worker, r);
 	if (r == 0)
 		r = m.head.status;
 	if (r == 0) {

@@ -15,7 +15,8 @@
  *	r = workers__ask(w, &(struct worker_question){ .task = 0, .fds = &fd, .n_fds = 1, ... }, &answer);
  *
  * Workers are forked by a process that was itself forked while this one had one thread, and had
- * parsed nothing: they share no secret and no lock with it.
+ * parsed nothing: they share no secret and no lock with it. That process has a spare, which takes
+ * over when it dies.
  */
 #ifndef DECIMA_BROKER_WORKER_H
 #define DECIMA_BROKER_WORKER_H
@@ -56,7 +57,7 @@ struct workers_config {
 
 struct workers;
 
-/* Forks the process that will fork them, so: one thread, and early. */
+/* Forks the process that will fork them, and its spare, so: one thread, and early. */
 int workers__new(const struct workers_config *config, struct workers **ret, struct dcm_error *err);
 /* No question is under way. Ends them all. NULL is fine. */
 void workers__free(struct workers *w);
@@ -78,8 +79,8 @@ struct worker_question {
  * Appends the answer. Any thread, several at once. What the task returned, or -ETIMEDOUT (no answer
  * in time: it hung), -EBUSY (the others' questions took more than half of the time), -ECANCELED
  * (`stop` said so: the worker is killed), -ENOMEM (it ate its memory, or we have none), -EPROTO (it
- * crashed, or its answer makes no sense), -EPIPE (there are no workers any more), -E2BIG (the
- * request is too large).
+ * crashed, or its answer makes no sense), -EPIPE (who forked it has died: the next question may have
+ * a worker of the spare, until that has died, too), -E2BIG (the request is too large).
  */
 int workers__ask(struct workers *w, const struct worker_question *q, struct buf *answer);
 
@@ -87,10 +88,11 @@ int workers__ask(struct workers *w, const struct worker_question *q, struct buf 
 struct workers_stat {
 	uint64_t n_questions, n_forked;
 	uint64_t n_timed_out, n_out_of_memory, n_crashed; /* killed or dead, by reason */
+	uint64_t n_forkers, n_forkers_died; /* there now; without one there are no workers any more */
 };
 struct workers_stat workers__stat(struct workers *w);
 
-/* Readable (hung up) when the process that forks them has died: no more workers come then. */
-int workers__watch_fd(const struct workers *w);
+/* Hung up when the process that forks them has died; -1: its spare has, too. Open until the end. */
+int workers__watch_fd(struct workers *w);
 
 #endif

@@ -34,13 +34,7 @@
 #include "core/net/listener.h"
 #include "core/net/pages.h"
 
-enum {
-	MAX_AREAS = 32,
-	BROKER_DIED = 0,
-	FORKER_DIED = -1,
-	ARENAS = 2,
-	MAPPED_BLOCK_BYTES = 128 * 1024
-};
+enum { MAX_AREAS = 32, BROKER_DIED = 0, ARENAS = 2, MAPPED_BLOCK_BYTES = 128 * 1024 };
 
 /* How long a stop waits for answers under way. */
 #define QUESTIONS_NS INT64_C(2000000000)
@@ -186,6 +180,11 @@ static bool store_stat_of(void *ctx, struct dcm_store_stat *ret)
 	return graph__store_stat(((struct daemon *)ctx)->graph, ret);
 }
 
+static const char *workers_state_of(void *ctx)
+{
+	return graph__workers_state(((const struct daemon *)ctx)->graph);
+}
+
 static int backup(void *ctx, const char *dir, struct dcm_error *err)
 {
 	return graph__store_backup(((struct daemon *)ctx)->graph, dir, err);
@@ -263,6 +262,7 @@ static int make_server(struct daemon *d, struct dcm_error *err)
 				.ctx = d,
 				.engine = engine_of,
 				.store_stat = store_stat_of,
+				.workers_state = workers_state_of,
 				.each_instance = each_instance,
 				.encode = encode,
 				.reload = reload_from_api,
@@ -404,7 +404,10 @@ static int loop(struct daemon *d)
 	int64_t next = graph__tick(d->graph);
 
 	for (;;) {
-		/* Of broker and forker only their end: what they answer is for those who asked. */
+		/*
+		 * Of broker and forker only their end: what they answer is for those who asked. The
+		 * graph does without the forker.
+		 */
 		struct pollfd p[] = { { .fd = d->signal_fd, .events = POLLIN },
 				      { .fd = d->wake_fd, .events = POLLIN },
 				      { .fd = separate__watch_fd(&d->separate) },
@@ -422,8 +425,6 @@ static int loop(struct daemon *d)
 			return end;
 		if (p[2].revents)
 			return BROKER_DIED;
-		if (p[3].revents)
-			return FORKER_DIED;
 		answer_reloads(d);
 		next = graph__tick(d->graph);
 	}
@@ -434,9 +435,6 @@ static int why_it_ends(int end, struct dcm_error *err)
 {
 	if (end == BROKER_DIED)
 		return error__set(err, -EPIPE, "the broker, which has the rights to sample, has died");
-	if (end == FORKER_DIED)
-		return error__set(err, -EPIPE,
-				  "the forker, whose workers read debug information, has died");
 	return 0;
 }
 

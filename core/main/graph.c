@@ -336,6 +336,23 @@ static void watch_clock(struct graph *g)
 	log__line(g->c.log, DCM_LOG_WARNING, "core", "%s", text);
 }
 
+/* Nothing ends for it: what they read is worth less than the samples. */
+static void watch_workers(struct graph *g)
+{
+	const struct workers_stat w = g->workers ? workers__stat(g->workers)
+						 : (struct workers_stat){ 0 };
+
+	if (w.n_forkers_died == g->n_forkers_died)
+		return;
+	g->n_forkers_died = w.n_forkers_died;
+	if (w.n_forkers > 0)
+		log__line(g->c.log, DCM_LOG_WARNING, "core",
+			  "a decima-forker, whose workers read debug information, has died: its "
+			  "spare does it from now on; a restart makes another spare");
+	else
+		log__line(g->c.log, DCM_LOG_ERROR, "core", "%s", graph__workers_state(g));
+}
+
 static int64_t earlier(int64_t a, int64_t b)
 {
 	return a < b ? a : b;
@@ -364,6 +381,7 @@ int64_t graph__tick(struct graph *g)
 	struct dcm_error err = DCM_ERROR_INIT;
 
 	watch_clock(g);
+	watch_workers(g);
 	maintain_stores(g, now);
 	next = earlier(next, g->maintain_at);
 	pipeline__watch(g->pipeline);
@@ -476,6 +494,15 @@ const char *graph__node(struct graph *g)
 int graph__watch_fd(const struct graph *g)
 {
 	return g->workers ? workers__watch_fd(g->workers) : -1;
+}
+
+const char *graph__workers_state(const struct graph *g)
+{
+	if (!g->workers || workers__stat(g->workers).n_forkers > 0)
+		return "";
+	return "decima-forker and its spare have died: lines, inlined functions and debug files "
+	       "are "
+	       "read no more, all else goes on; restart decima";
 }
 
 bool graph__store_stat(struct graph *g, struct dcm_store_stat *ret)

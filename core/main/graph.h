@@ -60,7 +60,7 @@ int graph__start(struct graph *g, struct dcm_error *err);
  */
 int graph__reload(struct graph *g, struct plan *plan, struct dcm_error *err);
 /*
- * Retries what failed, logs losses, looks after stores, writers and the clock. Returns when it
+ * Retries what failed, logs losses, looks after stores, writers, workers and the clock. Returns when it
  * wants to be called again (mono); sooner does no harm, and is needed after a reload and when
  * something was lost (stats__on_loss()).
  */
@@ -95,8 +95,10 @@ struct symbols *graph__symbols(struct graph *g);
  */
 const struct main_settings *graph__settings(struct graph *g);
 const char *graph__node(struct graph *g);
-/* Readable (hung up) when no process reads debug information any more; -1: none was to. */
+/* Hung up when a process that others depend on has died: graph__tick() says which. -1: none is there. */
 int graph__watch_fd(const struct graph *g);
+/* Why no debug information is read any more, and the remedy; "": it is. Any thread. */
+const char *graph__workers_state(const struct graph *g);
 /* stat() of the storage that answers questions; false while none does. Any thread. */
 bool graph__store_stat(struct graph *g, struct dcm_store_stat *ret);
 

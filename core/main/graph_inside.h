@@ -30,6 +30,7 @@ struct graph {
 	struct debuginfod_limits debuginfod;
 	char debuginfod_dir[PATH_MAX], symbols_dir[PATH_MAX];
 	struct workers *workers; /* NULL: no lines are asked for */
+	uint64_t n_forkers_died; /* of theirs, that the log has */
 	struct symbols *symbols;
 	struct symbol_metrics *symbol_metrics;
 	struct pipeline *pipeline;

@@ -450,7 +450,7 @@ static int sample(struct record *r, struct dcm_error *err)
 {
 	int64_t begin = clock__mono(&clock__system);
 	int64_t end = r->duration_ns ? begin + r->duration_ns : INT64_MAX;
-	bool helpers_gone = false;
+	bool broker_gone = false;
 	int e = release_command(r, err);
 
 	if (e < 0)
@@ -458,16 +458,16 @@ static int sample(struct record *r, struct dcm_error *err)
 	for (;;) {
 		/* Of broker and forker only their end. */
 		struct pollfd p[] = { { .fd = r->signal_fd, .events = POLLIN },
-				      { .fd = helpers_gone ? -1 : separate__watch_fd(&r->separate) },
-				      { .fd = helpers_gone ? -1 : graph__watch_fd(r->graph) } };
+				      { .fd = broker_gone ? -1 : separate__watch_fd(&r->separate) },
+				      { .fd = graph__watch_fd(r->graph) } };
 		int64_t now = clock__mono(&clock__system), left = end - now;
 
 		if (left <= 0 || r->child_ended || pids_have_ended(r))
 			return 0;
 		tell_progress(r, now - begin);
 		poll(p, sizeof(p) / sizeof(*p), left > SECOND ? 1000 : (int)(left / 1000000) + 1);
-		if (p[1].revents || p[2].revents) {
-			helpers_gone = true;
+		if (p[1].revents) {
+			broker_gone = true;
 			log__line(&r->log, DCM_LOG_WARNING,
 				  "record", "a process that names what is sampled has died: names will be missing");
 		}

@@ -18,9 +18,9 @@ static const struct row {
 	{                                                                                          \
 		"decima_symbols_" name, help, kind, false, offsetof(struct symbols_stat, field)    \
 	}
-#define WORKERS(field, name, help)                                                                      \
-	{                                                                                               \
-		"decima_workers_" name, help, STATS_COUNTER, true, offsetof(struct workers_stat, field) \
+#define WORKERS(kind, field, name, help)                                                           \
+	{                                                                                          \
+		"decima_workers_" name, help, kind, true, offsetof(struct workers_stat, field)     \
 	}
 	ROW(STATS_COUNTER, hits, "hits_total", "Addresses that were asked for and had a name."),
 	ROW(STATS_COUNTER, misses, "misses_total", "Addresses that were asked for and had none."),
@@ -85,11 +85,20 @@ static const struct row {
 	ROW(STATS_GAUGE, table_bytes, "table_bytes", "Memory of the symbol tables."),
 	ROW(STATS_GAUGE, learned_bytes, "learned_bytes", "Memory of the names that are remembered."),
 	ROW(STATS_GAUGE, kallsyms_bytes, "kallsyms_bytes", "Memory of the kernel's symbols."),
-	WORKERS(n_questions, "questions_total", "Questions to the processes that read debug information."),
-	WORKERS(n_forked, "forked_total", "Processes that were begun to read debug information."),
-	WORKERS(n_timed_out, "timed_out_total", "Such processes that were killed: no answer in time."),
-	WORKERS(n_out_of_memory, "out_of_memory_total", "Such processes that were killed: too much memory."),
-	WORKERS(n_crashed, "crashed_total", "Such processes that died, or answered nonsense."),
+	WORKERS(STATS_COUNTER, n_questions, "questions_total",
+		"Questions to the processes that read debug information."),
+	WORKERS(STATS_COUNTER, n_forked, "forked_total",
+		"Processes that were begun to read debug information."),
+	WORKERS(STATS_COUNTER, n_timed_out, "timed_out_total",
+		"Such processes that were killed: no answer in time."),
+	WORKERS(STATS_COUNTER, n_out_of_memory, "out_of_memory_total",
+		"Such processes that were killed: too much memory."),
+	WORKERS(STATS_COUNTER, n_crashed, "crashed_total",
+		"Such processes that died, or answered nonsense."),
+	WORKERS(STATS_GAUGE, n_forkers,
+		"forkers", "Processes that can begin such processes, one after the other; 0: no lines any more."),
+	WORKERS(STATS_COUNTER, n_forkers_died, "forkers_died_total",
+		"Of these, the ones that died or did not answer."),
 #undef ROW
 #undef WORKERS
 };

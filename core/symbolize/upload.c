@@ -117,8 +117,11 @@ static int explain(struct symbols *s, int rc, struct dcm_error *err)
 		return error__set(err, rc,
 				  "reduced, it is larger than half of symbols.max_bytes, or its "
 				  "symbols need more memory than a file may have");
-	case -EBUSY:
 	case -EPIPE:
+		return error__set(err, -EAGAIN,
+				  "who reduces files has died; try again, and if that does not "
+				  "help, restart decima");
+	case -EBUSY:
 		return error__set(err, -EAGAIN, "who reduces files has no time; try again in a moment");
 	case -EPROTO:
 		return error__set(err, rc, "who read it died of it: it is damaged, or hostile");

@@ -144,11 +144,54 @@ daemon=
 rm -f "$dir/log" # which says that the first one was ready
 daemon_start -c "$dir/conf.yaml" || not_ok broker.start_again "$(tail -n 1 "$dir/log")"
 broker=$(child_of "$daemon" decima-broker)
-forker=$(child_of "$daemon" decima-forker)
-kill -9 "$forker"
-wait "$daemon"
-expect_status broker.forker_killed 1 $?
-expect broker.forker_killed_says 'the forker, whose workers read debug information, has died' "$dir/log"
+# inlined_seen NAME: lines.cc under that name, which nobody has met, is seen and its inlined functions are known
+inlined_seen() { ask query stacks "$cpu{comm=\"$1\"}" >"$dir/stacks" && grep -q 'lines_outer[^;]*;middle;innermost' "$dir/stacks"; }
+plain_seen() { ask query stacks "$cpu{comm=\"$1\"}" >"$dir/stacks" && grep -q 'main;lines_outer' "$dir/stacks"; }
+build_lines() {
+	g++ -O2 -g -Wl,--build-id -falign-functions="$2" -o "$dir/$1" "$top_srcdir/tests/programs/lines.cc" 2>"$dir/cxx.log" &&
+		return
+	not_ok "broker.$1" "$(head -n 1 "$dir/cxx.log")"
+	return 1
+}
+# The one that forks is the older one; the other is its spare.
+forkers=$(child_of "$daemon" decima-forker)
+kill -9 "$(echo "$forkers" | head -n 1)"
+wait_for 30 grep -q 'spare does it from now on' "$dir/log"
+expect broker.forker_killed_says 'a decima-forker, whose workers read debug information, has died' "$dir/log"
+if ! command -v g++ >/dev/null; then
+	skip broker.spare "g++ is missing"
+elif build_lines "one$$" 64; then
+	"$dir/one$$" 600 &
+	one=$!
+	if wait_for 60 inlined_seen "one$$"; then ok broker.spare; else not_ok broker.spare "$(head -n 3 "$dir/stacks" | tr '\n' '|')"; fi
+	kill $one
+fi
+get /api/v1/status >"$dir/status"
+expect broker.spare.state '"workers_state":""' "$dir/status"
+kill -9 "$(echo "$forkers" | tail -n 1)"
+wait_for 30 grep -q 'decima-forker and its spare have died' "$dir/log"
+expect broker.forkers_killed_says 'lines, inlined functions and debug files are read no more, all else goes on; restart' "$dir/log"
+get /api/v1/status >"$dir/status"
+expect broker.forkers_killed.state '"workers_state":"decima-forker and its spare have died' "$dir/status"
+get /metrics >"$dir/metrics"
+expect broker.forkers_killed.metric 'decima_workers_forkers 0' "$dir/metrics"
+expect broker.forkers_killed.counted 'decima_workers_forkers_died_total 2' "$dir/metrics"
+if ! command -v g++ >/dev/null; then
+	skip broker.forkers_killed.goes_on "g++ is missing"
+elif build_lines "two$$" 128; then
+	"$dir/two$$" 600 &
+	two=$!
+	if wait_for 60 plain_seen "two$$"; then
+		ok broker.forkers_killed.goes_on
+	else
+		not_ok broker.forkers_killed.goes_on "$(head -n 3 "$dir/stacks" | tr '\n' '|')"
+	fi
+	kill $two
+fi
+for p in $forkers; do
+	if wait_for 10 gone "$p"; then ok broker.forkers_killed.gone; else not_ok broker.forkers_killed.gone "$p is still there"; fi
+done
+daemon_stop
 daemon_start -c "$dir/conf.yaml" || not_ok broker.start_after_forker "$(tail -n 1 "$dir/log")"
 broker=$(child_of "$daemon" decima-broker)
 forker=$(child_of "$daemon" decima-forker)

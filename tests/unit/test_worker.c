@@ -2,6 +2,7 @@
 /*
  * tests/unit/test_worker.c - workers answer, or are killed for a reason, and can do nothing else
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -533,20 +534,114 @@ static void test_free_leaves_nothing(void **state)
 	workers__free(NULL);
 }
 
+/* It has been noticed; the workers of that forker are gone. */
+static void kill_forker(struct workers *w)
+{
+	pid_t pid = pid_of_worker(w), forker = parent_of(pid);
+	struct pollfd p = { .fd = workers__watch_fd(w), .events = POLLIN };
+
+	kill(forker, SIGKILL);
+	wait_until_gone(forker);
+	wait_until_gone(pid);
+	assert_int_equal(poll(&p, 1, 60000), 1);
+	assert_true(p.revents & POLLHUP);
+}
+
 static void test_forker_is_killed(void **state)
 {
 	struct workers *w = start();
-	pid_t pid = pid_of_worker(w), forker = parent_of(pid);
-	struct pollfd p = { .fd = workers__watch_fd(w), .events = POLLIN };
 	struct buf answer = { 0 };
 
 	(void)state;
-	kill(forker, SIGKILL);
+	assert_int_equal(workers__stat(w).n_forkers, 2);
+	kill_forker(w);
+	assert_answers(w);
+	assert_int_equal(workers__stat(w).n_forkers, 1);
+	kill_forker(w);
+	assert_int_equal(ask(w, ECHO, &answer), -EPIPE);
+	assert_int_equal(workers__watch_fd(w), -1);
+	assert_int_equal(workers__stat(w).n_forkers, 0);
+	assert_int_equal(workers__stat(w).n_forkers_died, 2);
+	assert_int_equal(workers__stat(w).n_crashed, 0);
+	workers__free(w);
+}
+
+/* Our other child. Not /proc/PID of each: these are there for threads, too, which are not listed. */
+static pid_t spare_beside(pid_t forker)
+{
+	DIR *all = opendir("/proc");
+	const struct dirent *e;
+	pid_t found = 0;
+
+	assert_non_null(all);
+	while (!found && (e = readdir(all))) {
+		pid_t pid = (pid_t)strtol(e->d_name, NULL, 10);
+
+		if (pid > 0 && pid != forker && parent_of(pid) == getpid())
+			found = pid;
+	}
+	closedir(all);
+	assert_true(found > 0);
+	return found;
+}
+
+/* The spare's death is seen, too, and costs nobody anything. */
+static void test_spare_is_killed(void **state)
+{
+	struct workers *w = start();
+	pid_t pid = pid_of_worker(w), spare = spare_beside(parent_of(pid));
+
+	(void)state;
+	kill(spare, SIGKILL);
+	wait_until_gone(spare);
+	assert_int_equal(workers__stat(w).n_forkers, 1);
+	assert_int_equal(pid_of_worker(w), pid);
+	workers__free(w);
+}
+
+static bool kill_it(void *ctx)
+{
+	kill(*(pid_t *)ctx, SIGKILL);
+	return false;
+}
+
+/* What was asked is not to blame for the end of a worker whose forker died. */
+static void test_forker_dies_meanwhile(void **state)
+{
+	struct workers *w = start();
+	pid_t forker = parent_of(pid_of_worker(w));
+	struct buf answer = { 0 };
+
+	(void)state;
+	assert_int_equal(workers__ask(w,
+				      &(struct worker_question){ .task = HANG,
+								 .bytes = "",
+								 .deadline_mono_ns = INT64_MAX,
+								 .stop = kill_it,
+								 .stop_ctx = &forker },
+				      &answer),
+			 -EPIPE);
+	assert_int_equal(workers__stat(w).n_crashed, 0);
+	assert_answers(w);
+	workers__free(w);
+}
+
+/* One that does not answer is as good as dead, and what it says later is nobody's answer. */
+static void test_forker_is_stopped(void **state)
+{
+	struct workers *w = start();
+	pid_t pid = pid_of_worker(w), forker = parent_of(pid);
+
+	(void)state;
+	kill(forker, SIGSTOP);
+	kill(pid, SIGKILL);
 	wait_until_gone(pid);
-	assert_int_equal(poll(&p, 1, 60000), 1);
-	/* It may still be dying, and then takes the first question with it. */
-	if (ask(w, ECHO, &answer) != -EPIPE)
-		assert_int_equal(ask(w, ECHO, &answer), -EPIPE);
+	assert_answers(w);
+	assert_true(parent_of(pid_of_worker(w)) != forker);
+	assert_int_equal(workers__stat(w).n_forkers, 1);
+	kill(forker, SIGCONT);
+	wait_until_gone(forker);
+	assert_answers(w);
 	workers__free(w);
 }
 
@@ -639,6 +734,9 @@ int main(void)
 		cmocka_unit_test(test_stops),
 		cmocka_unit_test(test_free_leaves_nothing),
 		cmocka_unit_test(test_forker_is_killed),
+		cmocka_unit_test(test_spare_is_killed),
+		cmocka_unit_test(test_forker_dies_meanwhile),
+		cmocka_unit_test(test_forker_is_stopped),
 		cmocka_unit_test(test_asker_is_killed),
 		cmocka_unit_test(test_no_memory),
 		cmocka_unit_test(test_question_without_memory),
