@@ -68,6 +68,22 @@ else
 	echo "skip runtime: no python3"
 fi
 
+# A program that only ever runs for some ms is one series, with what a look into its file tells, for all that was sampled
+# after its parent had waited for it, or had not yet. In the moment of its exec() it is its parent's program still.
+echo 'int main(void) { for (volatile long i = 0; i < 8000000; i++) ; return 0; }' >"$dir/brief.c"
+if ${CC:-cc} -Wl,--build-id=0xb41ef0 -o "$dir/brief" "$dir/brief.c" 2>"$dir/cc.log"; then
+	# shellcheck disable=SC2016 # the inner shell's
+	start sh -c 'while :; do "$1"; done' sh "$dir/brief"
+	sample "{frequency: 997Hz}" 3
+	grep 'comm=brief,' "$dir/rows" | grep -v "exe=$(readlink -f /bin/sh)," >"$dir/brief.rows"
+	check brief "$(wc -l <"$dir/brief.rows")" -gt 0
+	bare=$(grep -vc "build_id=b41ef0,.*exe=$dir/brief,.*stripped=false" "$dir/brief.rows")
+	check brief.is_one_series "$bare" -eq 0
+	kill -9 "$pid"
+else
+	not_ok compile.brief "$(head -n 1 "$dir/cc.log")"
+fi
+
 # By each runtime's kind of path, and systemd's.
 group() {
 	mkdir -p "$root/$1" && echo "$pid" >"$root/$1/cgroup.procs"

@@ -369,6 +369,11 @@ tests_unit_test_ebpf_process_SOURCES = tests/unit/test_ebpf_process.c $(EBPF_TES
 tests_unit_test_ebpf_process_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_ebpf_process_LDADD = $(SYMBOLIZE_LA) $(EBPF_PURE_LIBS) $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_ebpf_program
+tests_unit_test_ebpf_program_SOURCES = tests/unit/test_ebpf_program.c $(EBPF_TEST)
+tests_unit_test_ebpf_program_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_ebpf_program_LDADD = $(SYMBOLIZE_LA) $(EBPF_PURE_LIBS) $(UNIT_LIBS)
+
 unit_tests += tests/unit/test_options
 STRUCT_YAML = tests/unit/struct_yaml.c tests/unit/struct_yaml.h
 tests_unit_test_options_SOURCES = tests/unit/test_options.c tests/unit/config_sample.c \

@@ -447,49 +447,6 @@ static void test_ended_early(void **state)
 	trail__free(trail);
 }
 
-/* What a program is does not have to be read again, when one runs it that ends at once. */
-static void test_program_of_the_dead(void **state)
-{
-	struct fixture *f = *state;
-	struct trail *trail = trail__new();
-	struct identities *identities = identities__new(&f->host.host, NULL);
-	struct processes *t = processes__new(&f->host.host, f->files, identities, trail);
-	struct sampler_sample s = sample_of(getpid(), 1);
-	struct process *p = processes__of(t, &s, 1), *dead;
-	struct maps_range told = *maps__find(p->maps, (uintptr_t)test_program_of_the_dead);
-	struct perf_record r = { .kind = PERF_RECORD_OF_MMAP,
-				 .pid = NOBODY,
-				 .time_ns = 110,
-				 .start = 0x1000,
-				 .end = 0x2000,
-				 .major = told.major,
-				 .minor = told.minor,
-				 .ino = told.ino,
-				 .name = told.name };
-	int dir = open("/proc/self", O_PATH | O_DIRECTORY), exe = open("/proc/self/exe", O_RDONLY);
-	struct file *file;
-
-	assert_non_null(p->identity.executable);
-	inode__generation(exe, &r.generation);
-	told.is_told = true;
-	told.generation = r.generation;
-	file = files__of(f->files, dir, &told, 1);
-	assert_true(file->is_code);
-	trail_events__add(trail, PERF_RECORD_OF_EXEC, NOBODY, 0, 100);
-	trail__add(trail, &r);
-	s = sample_told(NOBODY, 3, 150, 1);
-	dead = processes__of(t, &s, 1);
-	assert_string_equal(dead->identity.exe, p->identity.exe);
-	assert_ptr_equal(dead->identity.executable, p->identity.executable);
-	assert_ptr_equal(processes__file(t, dead, maps__find(dead->maps, 0x1000)), file);
-	file__unref(file);
-	close(dir);
-	close(exe);
-	processes__free(t);
-	identities__free(identities);
-	trail__free(trail);
-}
-
 /*
  * Two libraries of one size that take turns at one address: only the kernel's word tells them
  * apart.
@@ -953,7 +910,6 @@ int main(void)
 		TEST(test_sweep),
 		TEST(test_inherits),
 		TEST(test_ended_early),
-		TEST(test_program_of_the_dead),
 		TEST(test_swap_of_equal_size),
 		TEST(test_swap_behind_a_reading),
 		TEST(test_swap_unnoticed),

@@ -391,12 +391,12 @@ static void test_own_process(void **state)
 	const char *env[] = { "DECIMA_TEST_TAG" };
 	struct settings_labels on = { .exe = true, .program = true, .cmdline = true };
 	struct procfs_id self = { .pid = (uint32_t)getpid(), .tid = (uint32_t)getpid() };
-	struct identity_source from = { .build_id = "", .process = &self };
+	struct identity_source from = { .process = &self };
 	struct identity id = { .pid = self.pid }, other = { .pid = 1 };
 	struct texts_answer late = { 0 };
 	struct identities *t;
 	struct ebpf_host host;
-	const char *build_id;
+	struct file file = { .ino = 1 };
 	uint64_t version;
 	int dir = open("/proc/self", O_PATH | O_DIRECTORY), exe = open("/proc/self/exe", O_PATH);
 
@@ -435,10 +435,9 @@ static void test_own_process(void **state)
 	assert_int_equal(identities__tag(t, &id), 0);
 	assert_value(&id.series, "exe", "");
 	/* A process of the same program that has ended. */
-	build_id = id.executable->build_id;
-	from.dir = from.exe_fd = -1;
-	from.build_id = build_id;
-	identities__read(t, &other, &from);
+	assert_false(identities__know(t, &other, &file));
+	snprintf(file.build_id, sizeof(file.build_id), "%s", id.executable->build_id);
+	assert_true(identities__know(t, &other, &file));
 	assert_ptr_equal(other.executable, id.executable);
 	identity__fini(&id);
 	identity__fini(&other);
@@ -526,7 +525,7 @@ static void test_no_memory(void **state)
 	struct settings_labels on = { .exe = true, .program = true, .cmdline = true };
 	int dir = open("/proc/self", O_PATH | O_DIRECTORY), exe = open("/proc/self/exe", O_PATH);
 	struct procfs_id self = { .pid = (uint32_t)getpid(), .tid = (uint32_t)getpid() };
-	struct identity_source from = { .dir = dir, .exe_fd = exe, .build_id = "", .process = &self };
+	struct identity_source from = { .dir = dir, .exe_fd = exe, .process = &self };
 	struct ebpf_host host;
 
 	(void)state;

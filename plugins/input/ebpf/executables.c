@@ -331,20 +331,34 @@ static int64_t mtime_ns(const struct stat *st)
 	return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
 }
 
-static int add(struct executables *t, const struct stat *st, int proc_dir, struct dcm_str path,
-	       struct entry **ret)
+static struct entry **slot_of(struct executables *t, uint64_t dev, uint64_t ino)
 {
-	CLEANUP(fd__closep) int fd = guarded__open(t->host, proc_dir, DCM_GUARDED_EXE);
-	struct entry **slot = &t->slots[hash__mix(st->st_dev, st->st_ino) % SLOTS];
-	struct entry *e;
+	return &t->slots[hash__mix(dev, ino) % SLOTS];
+}
 
-	if (fd < 0)
-		return fd;
+static struct entry *find(struct executables *t, uint64_t dev, uint64_t ino, uint64_t size, int64_t mtime)
+{
+	struct entry *e = *slot_of(t, dev, ino);
+
+	while (e && (e->dev != dev || e->ino != ino || e->size != size || e->mtime_ns != mtime))
+		e = e->next;
+	return e;
+}
+
+static struct entry *find_stat(struct executables *t, const struct stat *st)
+{
+	return find(t, st->st_dev, st->st_ino, (uint64_t)st->st_size, mtime_ns(st));
+}
+
+static struct entry *add(struct executables *t, const struct stat *st, int fd, struct dcm_str path)
+{
+	struct entry **slot = slot_of(t, st->st_dev, st->st_ino), *e;
+
 	if (t->n >= EXECUTABLES_MAX)
 		forget_unused(t);
 	e = t->n < EXECUTABLES_MAX ? NEW(struct entry) : NULL;
 	if (!e)
-		return -ENOMEM;
+		return NULL;
 	e->dev = st->st_dev;
 	e->ino = st->st_ino;
 	e->size = (uint64_t)st->st_size;
@@ -355,39 +369,51 @@ static int add(struct executables *t, const struct stat *st, int proc_dir, struc
 	e->next = *slot;
 	*slot = e;
 	t->n++;
-	*ret = e;
-	return 0;
+	return e;
 }
 
 int executables__of(struct executables *t, int proc_dir, int exe_fd, struct dcm_str path,
 		    const struct executable **ret)
 {
+	CLEANUP(fd__closep) int fd = -1;
 	struct entry *e;
 	struct stat st;
-	int r = 0;
 
 	if (exe_fd < 0)
 		return exe_fd;
 	if (fstat(exe_fd, &st) < 0 || !S_ISREG(st.st_mode))
 		return -ENOEXEC;
-	for (e = t->slots[hash__mix(st.st_dev, st.st_ino) % SLOTS]; e; e = e->next)
-		if (e->dev == st.st_dev && e->ino == st.st_ino && e->size == (uint64_t)st.st_size &&
-		    e->mtime_ns == mtime_ns(&st))
-			break;
-	if (!e)
-		r = add(t, &st, proc_dir, path, &e);
-	if (r == 0)
-		*ret = ref(e);
-	return r;
+	e = find_stat(t, &st);
+	if (!e) {
+		fd = guarded__open(t->host, proc_dir, DCM_GUARDED_EXE);
+		if (fd < 0)
+			return fd;
+		e = add(t, &st, fd, path);
+	}
+	*ret = ref(e);
+	return e ? 0 : -ENOMEM;
 }
 
-const struct executable *executables__by_build_id(struct executables *t, const char *build_id)
+int executables__of_fd(struct executables *t, int fd, struct dcm_str path, const struct executable **ret)
 {
-	if (!build_id[0])
-		return NULL;
-	for (uint32_t i = 0; i < SLOTS; i++)
-		for (struct entry *e = t->slots[i]; e; e = e->next)
-			if (strcmp(e->executable.build_id, build_id) == 0)
-				return ref(e);
-	return NULL;
+	struct entry *e;
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	e = find_stat(t, &st);
+	if (!e)
+		e = add(t, &st, fd, path);
+	*ret = ref(e);
+	return e ? 0 : -ENOMEM;
+}
+
+const struct executable *executables__known(struct executables *t, const struct file *f)
+{
+	struct entry *e = find(t, f->dev, f->ino, f->size, f->mtime_ns);
+
+	for (uint32_t i = 0; !e && i < SLOTS && f->build_id[0]; i++)
+		for (e = t->slots[i]; e && strcmp(e->executable.build_id, f->build_id) != 0; e = e->next)
+			;
+	return ref(e);
 }

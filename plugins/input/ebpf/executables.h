@@ -17,6 +17,7 @@
 #include <decima/plugin.h>
 
 #include "core/base/cleanup.h"
+#include "plugins/input/ebpf/files.h"
 
 struct executable {
 	char build_id[129]; /* lower-case hex, or "" */
@@ -42,8 +43,13 @@ DEFINE_CLEANUP(struct executables *, executables__free);
 int executables__of(struct executables *t, int proc_dir, int exe_fd, struct dcm_str path,
 		    const struct executable **ret);
 
-/* The same by build id, for a process that has ended; NULL when it was not met before. */
-const struct executable *executables__by_build_id(struct executables *t, const char *build_id);
+/*
+ * The same for a process that has ended: by its file, as far as that was met before, else by another
+ * file of that build id; NULL when neither was.
+ */
+const struct executable *executables__known(struct executables *t, const struct file *f);
+/* And by a descriptor that can be read. */
+int executables__of_fd(struct executables *t, int fd, struct dcm_str path, const struct executable **ret);
 
 /* Before the table is freed. NULL is fine. */
 void executables__unref(const struct executable *e);

@@ -583,6 +583,20 @@ struct file *files__of(struct files *t, int proc_dir, const struct maps_range *r
 	return file__ref(f);
 }
 
+int files__open_gone(struct files *t, struct file *f, const struct maps_range *range)
+{
+	CLEANUP(fd__closep) int fd = -1;
+	struct stat st;
+
+	if (!f->is_code || f->is_out_of_reach)
+		return -ENOENT;
+	fd = open_proven(t, range, &st);
+	if (fd >= 0 && is_stat_of(f, &st) && is_unchanged(f, &st))
+		return take_fd(fd);
+	f->is_out_of_reach = fd != -ETIMEDOUT;
+	return -ENOENT;
+}
+
 bool files__may_retry(struct maps_range *range, uint32_t window)
 {
 	if (range->file->why != DCM_UNNAMED_FILE_GONE && range->file->why != DCM_UNNAMED_NOT_ANSWERED)

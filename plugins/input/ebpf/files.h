@@ -37,7 +37,8 @@ struct file {
 	struct inode inode; /* as the mapping named it last; the reader's */
 	uint64_t dev, ino, size;
 	int64_t mtime_ns;
-	bool is_code; /* an ELF file; false: JIT code in a file, or nothing we may read */
+	bool is_out_of_reach; /* files__open_gone() failed; the reader's */
+	bool is_code;	      /* an ELF file; false: JIT code in a file, or nothing we may read */
 	/* !is_code: DCM_UNNAMED_BAD_FILE, _NO_PERMISSION, _FILE_GONE or _NOT_ANSWERED */
 	enum dcm_unnamed why;
 	char build_id[129]; /* lower-case hex; "~" and 16 digits made of the identity when the file has none */
@@ -72,6 +73,12 @@ struct file *files__of(struct files *t, int proc_dir, const struct maps_range *r
  * The same without a look at the process, for a file that was opened before. NULL: ask files__of().
  */
 struct file *files__known(struct files *t, const struct maps_range *range, uint32_t window);
+
+/*
+ * The file of a mapping whose process has ended, once more: a descriptor, or -ENOENT when it is not
+ * proven that its path leads to that file. Not asked twice in vain.
+ */
+int files__open_gone(struct files *t, struct file *f, const struct maps_range *range);
 
 /*
  * Whether to ask again for the file of a range that was gone, or that nobody told of in time: a few

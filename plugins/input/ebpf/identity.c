@@ -84,10 +84,6 @@ int identities__read(struct identities *t, struct identity *id, const struct ide
 
 	executables__unref(id->executable);
 	id->executable = NULL;
-	if (from->dir < 0) {
-		id->executable = executables__by_build_id(t->executables, from->build_id);
-		return 0;
-	}
 	r = executables__of(t->executables, from->dir, from->exe_fd, str__of(id->exe), &id->executable);
 	pthread_mutex_lock(&t->lock);
 	question.with_environment = t->labels.env.n > 0;
@@ -97,6 +93,20 @@ int identities__read(struct identities *t, struct identity *id, const struct ide
 	    texts__ask(t->texts, &question, &answer))
 		identity__take(id, &answer);
 	return r == -ETIMEDOUT ? r : 0;
+}
+
+bool identities__know(struct identities *t, struct identity *id, const struct file *program)
+{
+	executables__unref(id->executable);
+	id->executable = executables__known(t->executables, program);
+	return id->executable;
+}
+
+bool identities__read_program(struct identities *t, struct identity *id, int program_fd)
+{
+	executables__unref(id->executable);
+	id->executable = NULL;
+	return executables__of_fd(t->executables, program_fd, str__of(id->exe), &id->executable) == 0;
 }
 
 bool identities__late(struct identities *t, struct texts_answer *ret)

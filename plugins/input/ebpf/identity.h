@@ -42,17 +42,22 @@ void identities__configure(struct identities *t, const struct settings_labels *l
 
 /*
  * Reads what the configured labels need. dir: of /proc, and exe_fd its program, opened as
- * DCM_GUARDED_EXE_PATH; -1 when the process has ended, then its program may still be known by build
- * id ("" when that is not). exe and cgroup are set already; `process` and exec_id say who it is.
+ * DCM_GUARDED_EXE_PATH. exe and cgroup are set already; `process` and exec_id say who it is.
  * 0; -ETIMEDOUT: the program was not opened in time, and all is to be read again.
  */
 struct identity_source {
 	int dir, exe_fd;
-	const char *build_id;
 	const struct procfs_id *process;
 	uint64_t exec_id;
 };
 int identities__read(struct identities *t, struct identity *id, const struct identity_source *from);
+
+/*
+ * Of a process that ended before that: the program alone, by what is known of its file, or by a
+ * descriptor of it. False when that tells nothing.
+ */
+bool identities__know(struct identities *t, struct identity *id, const struct file *program);
+bool identities__read_program(struct identities *t, struct identity *id, int program_fd);
 
 /* What came late of what was read; false when there is nothing. The caller finds whose it is. */
 bool identities__late(struct identities *t, struct texts_answer *ret);

@@ -410,6 +410,7 @@ struct image {
 	struct maps *maps; /* NULL: not known */
 	int64_t since_ns;
 	char *exe;
+	struct maps_range program; /* as it was told; its `file` is a reference. end 0: it was not */
 };
 
 static struct image replay(struct processes *t, const struct process *of, uint32_t pid,
@@ -503,22 +504,28 @@ static struct image of_parent(struct processes *t, const struct process *of,
 }
 
 /* The program is what is mapped first after an exec. */
-static char *first_file(const struct trail_mappings *told)
+static void take_first_file(struct image *image, const struct trail_mappings *told)
 {
-	for (uint32_t i = 0; i < told->n; i++) {
+	for (uint32_t i = 0; i < told->n && !image->exe; i++) {
 		struct dcm_str name = told->v[i].name;
-		char *copy;
 
 		if (told->v[i].kind != DCM_MAPPING_FILE)
 			continue;
 		if (str__starts(name, STR("/memfd:")))
 			name = labels__without_deleted(name);
-		copy = mem__dup_str(name.p, name.n);
-		if (copy)
-			str__clean(copy, name.n);
-		return copy;
+		image->exe = mem__dup_str(name.p, name.n);
+		if (image->exe)
+			str__clean(image->exe, name.n);
+		image->program = told->v[i];
 	}
-	return NULL;
+}
+
+/* Sampled in its exec(), before it had anything mapped: what it mapped then is its program. */
+static void look_ahead(struct processes *t, struct image *image, uint32_t pid, int64_t time_ns)
+{
+	if (!image->exe && !trail__replaced(t->trail, pid, time_ns) &&
+	    trail__mappings(t->trail, pid, time_ns, INT64_MAX, &t->told) == 0)
+		take_first_file(image, &t->told);
 }
 
 /* The image of a pid at a moment, from its exec or fork on; empty when that was not heard. */
@@ -540,11 +547,15 @@ static struct image replay(struct processes *t, const struct process *of, uint32
 	image.since_ns = origin.time_ns;
 	if (trail__mappings(t->trail, pid, origin.time_ns, time_ns, &t->told) == 0) {
 		if (origin.kind == TRAIL_EXEC)
-			image.exe = first_file(&t->told);
-		if (t->told.n == 0)
-			return image;
-		image.since_ns = t->told.last_ns;
-		maps__apply(image.maps, t->told.v, t->told.n, &maps);
+			take_first_file(&image, &t->told);
+		if (t->told.n > 0) {
+			image.since_ns = t->told.last_ns;
+			maps__apply(image.maps, t->told.v, t->told.n, &maps);
+		} else {
+			maps = take_ptr(image.maps);
+		}
+		if (origin.kind == TRAIL_EXEC)
+			look_ahead(t, &image, pid, time_ns);
 	}
 	maps__unref(image.maps);
 	image.maps = maps;
@@ -584,17 +595,17 @@ static void inherit(struct processes *t, struct process *p, uint32_t ppid)
 	}
 }
 
-/* dir: -1 when it has ended. */
-static void find_cgroup(struct processes *t, struct process *p, int dir)
+static void find_cgroup(struct processes *t, struct process *p)
 {
 	const char *path = cgroups__path(t->cgroups, p->cgroup_id);
-	char *copy = NULL;
+	char *copy;
 
 	if (path) {
 		copy = mem__dup_str(path, strlen(path));
-	} else if (dir >= 0) {
-		copy = procfs__cgroup(dir);
-		cgroups__learn(t->cgroups, p->cgroup_id, copy);
+	} else {
+		copy = procfs__cgroup(&p->via);
+		if (copy)
+			cgroups__learn(t->cgroups, p->cgroup_id, copy);
 	}
 	if (!copy)
 		return;
@@ -604,27 +615,39 @@ static void find_cgroup(struct processes *t, struct process *p, int dir)
 	identity__changed(&p->identity);
 }
 
-/* The build id of its program, when the file that it maps can be told; "" otherwise. */
-static const char *program_build_id(struct processes *t, struct process *p)
+/* Where the program is mapped, or was told to be. */
+static struct maps_range *program_range(const struct process *p, struct image *image)
 {
 	for (uint32_t i = 0; p->maps && p->identity.exe && i < p->maps->n; i++) {
 		struct maps_range *r = &p->maps->ranges[i];
 
 		if (r->kind == DCM_MAPPING_FILE && str__eq(r->name, str__of(p->identity.exe)))
-			return processes__file(t, p, r)->build_id;
+			return r;
 	}
-	return "";
+	return image->program.end ? &image->program : NULL;
+}
+
+/* The program of a process that has ended, by the file that it mapped. */
+static void find_program(struct processes *t, struct process *p, struct image *image)
+{
+	struct maps_range *r = program_range(p, image);
+	struct file *f = r ? processes__file(t, p, r) : NULL;
+	CLEANUP(fd__closep) int fd = -1;
+
+	if (!f || !f->is_code || identities__know(t->identities, &p->identity, f))
+		return;
+	fd = files__open_gone(t->files, f, r);
+	if (fd >= 0)
+		identities__read_program(t->identities, &p->identity, fd);
 }
 
 static void find_identity(struct processes *t, struct process *p, int dir, int exe)
 {
-	struct identity_source from = {
-		.dir = dir, .exe_fd = exe, .build_id = "", .process = &p->via, .exec_id = p->exec_id
+	const struct identity_source from = {
+		.dir = dir, .exe_fd = exe, .process = &p->via, .exec_id = p->exec_id
 	};
 	int r = exe == -ETIMEDOUT ? exe : 0;
 
-	if (t->identities && dir < 0)
-		from.build_id = program_build_id(t, p);
 	if (t->identities && identities__read(t->identities, &p->identity, &from) < 0)
 		r = -ETIMEDOUT;
 	p->unanswered_ns = r < 0 ? now_ns(t) : 0;
@@ -668,12 +691,17 @@ static void find_image(struct processes *t, struct process *p, const struct samp
 	CLEANUP(fd__closep) int dir = replaced ? -1 : procfs__open(&p->via), exe = -1;
 	struct image image = { 0 };
 
-	find_cgroup(t, p, dir);
+	find_cgroup(t, p);
 	if (p->kthread)
 		return;
 	image = replay(t, p, p->id.pid, time_ns, 0);
 	if (dir >= 0)
 		exe = guarded__open(t->host, dir, DCM_GUARDED_EXE_PATH);
+	/* It ended meanwhile. */
+	if (exe == -ENOENT || exe == -ESRCH) {
+		fd__close(dir);
+		dir = -1;
+	}
 	p->identity.exe = procfs__exe(exe);
 	if (dir >= 0 && !fits(t, image.maps, sample))
 		read_maps(t, p, dir);
@@ -686,8 +714,12 @@ static void find_image(struct processes *t, struct process *p, const struct samp
 		p->identity.exe = take_ptr(image.exe);
 	if (dir < 0)
 		inherit(t, p, sample->ppid);
-	find_identity(t, p, dir, exe);
+	if (dir >= 0)
+		find_identity(t, p, dir, exe);
+	if (t->identities && !p->identity.executable && !p->unanswered_ns)
+		find_program(t, p, &image);
 	maps__unref(image.maps);
+	file__unref(image.program.file);
 	free(image.exe);
 }
 
@@ -720,13 +752,10 @@ static void ask_again(struct processes *t, struct process *p, const struct sampl
 /* Finds the path again when the process was moved. */
 static void follow_cgroup(struct processes *t, struct process *p, uint64_t cgroup_id)
 {
-	CLEANUP(fd__closep) int dir = -1;
-
 	if (p->cgroup_id == cgroup_id)
 		return;
 	p->cgroup_id = cgroup_id;
-	dir = procfs__open(&p->via);
-	find_cgroup(t, p, dir);
+	find_cgroup(t, p);
 }
 
 bool processes__full(const struct processes *t)

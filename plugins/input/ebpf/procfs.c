@@ -104,17 +104,26 @@ int procfs__start(uint32_t pid, uint64_t *ret_start_ns)
 	return 0;
 }
 
-int procfs__open(const struct procfs_id *id)
+/* *ret_state: 'Z' for a leader whose directory shows nothing of its program any more. */
+static int open_leader(const struct procfs_id *id, char *ret_state)
 {
 	CLEANUP(fd__closep) int dir = open_proc(id->pid);
 	uint64_t ticks = 0;
-	char state = 0;
 
-	if (dir < 0 || read_stat(dir, &state, &ticks) < 0 || ticks != id->start_ns / TICK_NS)
+	*ret_state = 0;
+	if (dir < 0 || read_stat(dir, ret_state, &ticks) < 0 || ticks != id->start_ns / TICK_NS)
 		return -ESRCH;
-	if (state == 'Z' && id->tid != id->pid)
-		return open_thread(dir, id->tid);
 	return take_fd(dir);
+}
+
+int procfs__open(const struct procfs_id *id)
+{
+	char state;
+	CLEANUP(fd__closep) int dir = open_leader(id, &state);
+
+	if (dir >= 0 && state == 'Z')
+		return id->tid != id->pid ? open_thread(dir, id->tid) : -ESRCH;
+	return dir < 0 ? dir : take_fd(dir);
 }
 
 char *procfs__exe(int exe_fd)
@@ -137,13 +146,14 @@ char *procfs__exe(int exe_fd)
 	return mem__dup_str(path.p, path.n);
 }
 
-char *procfs__cgroup(int dir)
+char *procfs__cgroup(const struct procfs_id *id)
 {
 	struct buf text = { 0 };
 	struct dcm_str path;
-	char *copy = NULL;
+	char *copy = NULL, state;
+	CLEANUP(fd__closep) int dir = open_leader(id, &state);
 
-	if (fd__read_path(dir, "cgroup", TEXT_BYTES_MAX, &text) == 0) {
+	if (dir >= 0 && fd__read_path(dir, "cgroup", TEXT_BYTES_MAX, &text) == 0) {
 		path = cgroup__path(buf__view(&text));
 		copy = mem__dup_str(path.p, path.n);
 		if (copy)

@@ -21,7 +21,10 @@ struct procfs_id {
 /* Rounded down to the ticks of /proc/PID/stat, field 22. */
 uint64_t procfs__whole_ticks(uint64_t start_ns);
 
-/* A descriptor of the directory, or -ESRCH: it has ended. */
+/*
+ * A descriptor of the directory, or -ESRCH: it has ended. One that its parent has not waited for yet
+ * (a zombie) has: of its program, its mappings and its files nothing is shown any more.
+ */
 int procfs__open(const struct procfs_id *id);
 
 /* When the process began that has the pid now, in whole ticks: 0 or -ESRCH. */
@@ -30,10 +33,10 @@ int procfs__start(uint32_t pid, uint64_t *ret_start_ns);
 /*
  * Texts, the caller's to free; NULL when they cannot be read. Paths are clean UTF-8. exe: of the
  * program, opened as DCM_GUARDED_EXE_PATH (or an error); without the " (deleted)" that the kernel
- * adds when the file has no name. cgroup: the path that says most (cgroup.h).
+ * adds when the file has no name. cgroup: the path that says most (cgroup.h); of a zombie, too.
  */
 char *procfs__exe(int exe_fd);
-char *procfs__cgroup(int dir);
+char *procfs__cgroup(const struct procfs_id *id);
 
 /*
  * At most 64 KiB of NAME=value texts, each with its NUL. NULL when it is empty or not to be read.
