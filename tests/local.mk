@@ -19,5 +19,9 @@ AM_TESTS_ENVIRONMENT = \
 EXTRA_DIST += $(script_tests) tests/run-case.sh tests/cmocka-lines.awk tests/data tests/e2e tests/kernels tests/programs \
 	tests/host/lib.sh tests/lib
 
+# For tools/test.
+print-tests:
+	@for test in $(TESTS); do echo "$$test"; done
+
 clean-local-tests:
 	rm -rf tests/results

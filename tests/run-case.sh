@@ -24,7 +24,7 @@ export CCACHE_DISABLE
 rm -rf "$lines" "$out" "$xml"
 mkdir -p "$xml"
 
-run() { timeout -k 10 "${TEST_TIMEOUT:-300}" "$@" >"$out" 2>&1; }
+run() { timeout -k 10 "${TEST_TIMEOUT:-600}" "$@" >"$out" 2>&1; }
 
 case $name in
 fuzz_*)
@@ -50,7 +50,7 @@ esac
 
 if [ $status -ne 0 ] && ! grep -q '^not ok ' "$lines" 2>/dev/null; then
 	why="exit status $status"
-	[ $status -eq 124 ] && why="not done after ${TEST_TIMEOUT:-300} s"
+	[ $status -eq 124 ] && why="not done after ${TEST_TIMEOUT:-600} s"
 	echo "not ok $name: $why; the output ends: $(grep -v '^ *$' "$out" | tail -n 1 | cut -c 1-200)" >>"$lines"
 fi
 [ -s "$lines" ] || echo "not ok $name: it ran no case" >>"$lines"

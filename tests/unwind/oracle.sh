@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # tests/unwind/oracle.sh - a sample of this machine's ELF files: every row of their unwind tables is what libdw says
 #
-# 20 seconds of CPU time for the machine's own files; then arm64 ones, where a cross compiler has brought some, and a
-# program of Go.
+# 20 seconds of CPU time (DECIMA_TEST_ORACLE_SECONDS) for the machine's own files; then arm64 ones, where a cross compiler
+# has brought some, and a program of Go.
 set -u
 oracle=$top_builddir/tests/unwind/oracle
 dir=$(mktemp -d) || exit 1
@@ -22,7 +22,7 @@ compare() {
 	fi
 }
 
-compare unwind_oracle --seconds 20
+compare unwind_oracle --seconds "${DECIMA_TEST_ORACLE_SECONDS:-20}"
 arm64=/usr/aarch64-linux-gnu/lib
 if [ -d $arm64 ]; then
 	compare unwind_oracle_arm64 --seconds 10 $arm64

@@ -29,9 +29,10 @@ step_lint() {
 step_dist() {
 	log=$top/build/dist.log
 	: >"$log"
+	# shellcheck disable=SC2046 # the settings are words
 	if ! logged "$log" variant_configure gcc; then
 		echo "not ok distcheck: configure failed; see $log" >"$results/dist"
-	elif logged "$log" cached make -C "$top/build/gcc" -j"$jobs" distcheck VERBOSE=1 XZ_OPT=-1 \
+	elif logged "$log" cached env $(thoroughness dist) make -C "$top/build/gcc" -j"$jobs" distcheck VERBOSE=1 XZ_OPT=-1 \
 		DISTCHECK_CONFIGURE_FLAGS="CC=gcc --enable-werror"; then
 		echo "ok distcheck" >"$results/dist"
 		tarball_is_whole >>"$results/dist"

@@ -100,14 +100,34 @@ variant_make() {
 variant_check() {
 	logged "$log" cached make -k -j"$jobs" check TESTS= ||
 		echo "not ok build of the tests: $(grep -E 'error:|No rule|undefined reference' "$log" | tail -n 1); see $log" >>"$lines"
-	# How plugins do without memory is the same in each build: one of them takes the time for every allocation.
-	[ "$name" != gcc ] || export DECIMA_TEST_SWEEP_SECONDS=100
-	# Power cuts of the store on a simulated disk: a minute of CPU time in that build too, a second in the others.
-	cycles=${CRASH_CYCLES:-$([ "$name" != gcc ] || echo 80000)}
+	tests=
+	[ "$name" != tsan ] || tests=$(threaded_tests)
 	# check_PROGRAMS= : one that does not build must not keep the others from running. One more of them than there are
 	# CPUs: some mostly wait.
-	${cycles:+env "CRASH_CYCLES=$cycles"} make -k -j$((jobs + 1)) check-TESTS check_PROGRAMS= check_LTLIBRARIES= >>"$log" 2>&1
-	unset DECIMA_TEST_SWEEP_SECONDS
+	# shellcheck disable=SC2046 # the settings are words
+	env $(thoroughness "$name") make -k -j$((jobs + 1)) check-TESTS check_PROGRAMS= check_LTLIBRARIES= ${tests:+"TESTS=$tests"} \
+		>>"$log" 2>&1
 	grep -h '^not ok ' tests/results/* 2>/dev/null
 	[ -d tests/results ] || echo "not ok check: it left no results; see $log" >>"$lines"
+}
+
+# thoroughness NAME: what is the same in each build takes its time in one of them: how plugins do without memory, each
+# allocation; a minute of the store's power cuts on a simulated disk; the machine's programs beside libdw.
+thoroughness() {
+	case $1 in
+	gcc) echo "DECIMA_TEST_SWEEP_SECONDS=100 CRASH_CYCLES=${CRASH_CYCLES:-80000}" ;;
+	*) echo "DECIMA_TEST_SWEEP_SECONDS=5 DECIMA_TEST_ORACLE_SECONDS=5 CONFORMANCE_PLANS=${CONFORMANCE_PLANS:-2}" ;;
+	esac
+}
+
+# In a build folder: the tests that can have a race, which are scripts, and programs that make threads or load plugins. The
+# gcc build's programs tell, which import just what they use; where there are none, every test can.
+threaded_tests() {
+	for test in $(make -s print-tests); do
+		program=$top/build/gcc/$test
+		if [ -x "$program" ] && ! nm -D -u "$program" 2>/dev/null | grep -qE ' (pthread_create|dlopen)(@|$)'; then
+			case $test in *.sh) ;; *) continue ;; esac
+		fi
+		echo "$test"
+	done
 }
