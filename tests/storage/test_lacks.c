@@ -263,13 +263,17 @@ static unsigned compare(struct asking *a, const struct questions *q, const struc
 struct sentences {
 	const char *path;
 	unsigned n;
+	char last[300];
 };
 
 static void note_sentence(void *ctx, enum dcm_log_level level, const char *sentence)
 {
 	struct sentences *s = ctx;
 
-	s->n += level == DCM_LOG_ERROR && strstr(sentence, s->path);
+	if (level != DCM_LOG_ERROR || !strstr(sentence, s->path))
+		return;
+	s->n++;
+	snprintf(s->last, sizeof(s->last), "%s", sentence);
 }
 
 static void check_quiet(struct asking *a)
@@ -312,8 +316,8 @@ static void test_what_a_record_had_is_told(void **state)
 
 			n_differ += compare(&a, &q, before, path);
 			check_quiet(&a);
-			assert_true(inspect__check(a.bench.store, note_sentence, &s) > 0);
-			assert_true(s.n > 0);
+			assert_int_equal(inspect__check(a.bench.store, note_sentence, &s), 1);
+			assert_int_equal(s.n, 1);
 			reopen(&a);
 		}
 		n_records += more;
@@ -324,6 +328,35 @@ static void test_what_a_record_had_is_told(void **state)
 		bench__fini(&a.bench);
 	}
 	assert_true(n_records >= 3 && n_differ > 50);
+}
+
+static void test_a_lost_dictionary_is_one_finding(void **state)
+{
+	char path[ERA_PATH_BYTES], end[64];
+	struct asking a;
+	size_t n, n_blocks = 0;
+	(void)state;
+
+	begin(&a);
+	const uint32_t era = a.bench.store->eras.v[1]->number;
+
+	for (size_t i = 0; i < a.bench.store->blocks.n; i++)
+		n_blocks += a.bench.store->blocks.v[i]->entry.era == era;
+	assert_true(n_blocks > 1);
+	snprintf(end, sizeof(end), "backup; blocks without it: %zu", n_blocks);
+	era__path(path, era);
+	store__close(a.bench.store);
+	sim__restart(a.bench.sim, false);
+	sim__peek(a.bench.sim, path, &n)[0] ^= 1;
+	bench__open(&a.bench);
+	for (int i = 0; i < 2; i++) { /* the second one knows already that it cannot be read */
+		struct sentences s = { .path = path };
+
+		assert_int_equal(inspect__check(a.bench.store, note_sentence, &s), 1);
+		assert_int_equal(s.n, 1);
+		assert_non_null(strstr(s.last, end));
+	}
+	bench__fini(&a.bench);
 }
 
 /* A counter of a stack that no other one has, sealed: a block and a record of its era. */
@@ -391,6 +424,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_what_a_record_had_is_told),
+		cmocka_unit_test(test_a_lost_dictionary_is_one_finding),
 		cmocka_unit_test(test_lost_records_before_the_range_are_found_at_once),
 	};
 

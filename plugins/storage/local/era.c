@@ -160,7 +160,8 @@ int era__load(struct era *e, const struct era_how *how, struct dcm_error *err)
 	if (e->dict)
 		return 0;
 	if (e->unreadable)
-		return error__set(err, e->unreadable, "%s: cannot be read", era__path(path, e->number));
+		return error__set(err, e->unreadable, "%s: cannot be read; restore it from a backup",
+				  era__path(path, e->number));
 	int r = era__fetch(e, how, &c, err);
 	if (r == 0)
 		era__take(e, &c);

@@ -56,34 +56,74 @@ static int snapshot__take(struct snapshot *p, struct store *s)
 }
 
 /* 1: something is wrong with it; 0: nothing is; -ENOMEM. */
-static int check_block(struct store *s, struct stored *b, struct dcm_error *err)
+static int check_block(struct stored *b, struct dcm_error *err)
 {
-	char path[BLOCK_PATH_BYTES], log[ERA_PATH_BYTES];
+	char path[BLOCK_PATH_BYTES];
 	const struct block *block;
-	struct era *era = NULL;
 	uint64_t first = 0;
-	int r = store__era(s, b->entry.era, &era, err);
-	bool damaged = r == 0 && era->damaged;
+	int r = stored__block(b, &block, err);
 
-	era__unref(era);
-	if (r == 0)
-		r = stored__block(b, &block, err);
 	if (r)
 		return r == -ENOMEM ? r : 1;
 	int64_t n = block__verify(block, &first);
 	if (n < 0)
 		return -ENOMEM;
-	commit__block_path(path, b->entry.number);
 	if (n > 0)
-		error__set(err, -EBADMSG,
-			   "%s: %" PRId64 " chunks are damaged; restore it from a backup", path, n);
+		error__set(err, -EBADMSG, "%s: %" PRId64 " chunks are damaged; restore it from a backup",
+			   commit__block_path(path, b->entry.number), n);
+	return n > 0;
+}
+
+/* The dictionary of so many blocks: as check_block(). */
+static int check_era(struct store *s, uint32_t number, size_t n_blocks, struct dcm_error *err)
+{
+	char path[ERA_PATH_BYTES];
+	struct era *era = NULL;
+	int r = store__era(s, number, &era, err);
+	const bool damaged = r == 0 && era->damaged;
+
+	era__unref(era);
+	if (r == -ENOMEM)
+		return r;
+	if (r)
+		error__set(err, r, "%s; blocks without it: %zu", err->text, n_blocks);
 	else if (damaged)
-		error__set(
-			err, -EBADMSG,
-			"%s: its dictionary %s is damaged, and types, frames or labels of it are "
-			"missing; restore it from a backup",
-			path, era__path(log, b->entry.era));
-	return n > 0 || damaged;
+		error__set(err, -EBADMSG,
+			   "%s is damaged, and types, frames or labels of its %zu blocks are "
+			   "missing; restore it from a backup",
+			   era__path(path, number), n_blocks);
+	return r || damaged;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* A dictionary is looked at once, however many blocks it has. Findings, or -ENOMEM. */
+static int check_eras(struct store *s, const struct snapshot *p, dcm_report_fn report, void *ctx)
+{
+	VEC(uint32_t) eras = { 0 };
+	int found = 0, r = vec__reserve(&eras, p->blocks.n + 1) ? 0 : -ENOMEM;
+
+	for (size_t i = 0; r >= 0 && i < p->blocks.n; i++)
+		eras.v[eras.n++] = p->blocks.v[i]->entry.era;
+	if (eras.n)
+		qsort(eras.v, eras.n, sizeof(eras.v[0]), by_value);
+	for (size_t i = 0, end; r >= 0 && i < eras.n; i = end) {
+		struct dcm_error err = DCM_ERROR_INIT;
+
+		for (end = i + 1; end < eras.n && eras.v[end] == eras.v[i];)
+			end++;
+		r = check_era(s, eras.v[i], end - i, &err);
+		if (r == 1 && report)
+			report(ctx, DCM_LOG_ERROR, err.text);
+		found += r == 1;
+	}
+	vec__fini(&eras);
+	return r < 0 ? r : found;
 }
 
 /* No damage, but worth knowing when the disk is full. */
@@ -165,10 +205,12 @@ int inspect__check(struct store *s, dcm_report_fn report, void *ctx)
 	struct snapshot p = { 0 };
 	int found = 0, r = snapshot__take(&p, s);
 
+	if (r >= 0)
+		found = r = check_eras(s, &p, report, ctx);
 	for (size_t i = 0; r >= 0 && i < p.blocks.n; i++) {
 		struct dcm_error err = DCM_ERROR_INIT;
 
-		r = check_block(s, p.blocks.v[i], &err);
+		r = check_block(p.blocks.v[i], &err);
 		if (r == 1 && report)
 			report(ctx, DCM_LOG_ERROR, err.text);
 		found += r == 1;
