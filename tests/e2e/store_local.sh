@@ -119,6 +119,13 @@ damaged dictionary_beside_stacks "left out of the answer: $era" "$dir/err" stack
 "$decima" store check "$dir/damaged" >"$dir/answer" 2>&1
 expect dictionary_check "$era is damaged" "$dir/answer"
 
+# --- without its manifest nothing is answered, and the sentence says which file of which store is meant
+rm -rf "$dir/damaged/MANIFEST"
+mkdir "$dir/damaged/MANIFEST"
+"$decima" store check "$dir/damaged" >"$dir/answer" 2>&1
+expect_status manifest_is_checked 1 $?
+expect manifest_has_its_place "$dir/damaged: MANIFEST: cannot read: Is a directory" "$dir/answer"
+
 # --- SIGKILL at many moments
 for round in 1 2 3 4 5 6 7 8; do
 	start

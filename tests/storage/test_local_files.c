@@ -332,6 +332,32 @@ static void test_damage(void **state)
 	place_fini(&p);
 }
 
+/* Whoever reads the sentence knows what to do. */
+static void test_a_manifest_that_cannot_be_read_has_its_remedy(void **state)
+{
+	char path[160], aside[160];
+	struct place p;
+
+	(void)state;
+	place_init(&p);
+	stop(&p);
+	path_of(&p, MANIFEST_PATH, path);
+	path_of(&p, "aside", aside);
+	assert_int_equal(rename(path, aside), 0);
+	assert_int_equal(mkdir(path, 0700), 0);
+	assert_int_equal(start(&p), -EISDIR);
+	assert_non_null(strstr(p.err.text, "restore the store from a backup"));
+	assert_non_null(strstr(p.err.text, "s a directory"));
+	assert_int_equal(rmdir(path), 0);
+	assert_int_equal(symlink("aside", path), 0);
+	assert_int_equal(start(&p), -ELOOP);
+	assert_non_null(strstr(p.err.text, "symbolic link; "));
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rename(aside, path), 0);
+	assert_int_equal(start(&p), 0);
+	place_fini(&p);
+}
+
 /* The directory is removed, and brought back from a copy. */
 static void test_vanished(void **state)
 {
@@ -436,6 +462,7 @@ int main(void)
 		cmocka_unit_test(test_commit),
 		cmocka_unit_test(test_second_process),
 		cmocka_unit_test(test_damage),
+		cmocka_unit_test(test_a_manifest_that_cannot_be_read_has_its_remedy),
 		cmocka_unit_test(test_vanished),
 		cmocka_unit_test(test_another_in_its_place),
 		cmocka_unit_test(test_vfs),

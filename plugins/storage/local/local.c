@@ -320,6 +320,8 @@ static int open_local(const struct dcm_host *host, const void *config, void **re
 	if (r == 0)
 		r = c->read_only ? reader__open(host, l->vfs, &o, &l->store, err)
 				 : store__open(host, l->vfs, &o, &found, &l->store, err);
+	if (l->vfs && r)
+		error__prefix(err, "%s", l->path);
 	if (r)
 		return r;
 	make_metrics(l);

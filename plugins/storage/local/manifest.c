@@ -439,13 +439,27 @@ int manifest__decode(struct manifest *m, const uint8_t *p, size_t n, bool *ret_d
 	return 0;
 }
 
+static int say_unreadable(int code, struct dcm_error *err)
+{
+	const char *reason = strerrordesc_np(-code);
+
+	if (code == -ELOOP)
+		return error__set(err, code,
+				  MANIFEST_PATH ": is a symbolic link; put the file itself there");
+	return error__set(err, code, MANIFEST_PATH ": cannot read: %s; %s",
+			  reason ? reason : "Unknown error",
+			  code == -EACCES || code == -EPERM
+				  ? "let the user that runs decima read it"
+				  : "look at the disk, or restore the store from a backup");
+}
+
 int manifest__read(struct manifest *m, struct vfs *v, bool *ret_damaged, struct dcm_error *err)
 {
 	struct buf b = { .limit = MANIFEST_MAX_BYTES };
 	int rc = vfs__read_file(v, MANIFEST_PATH, MANIFEST_MAX_BYTES, &b);
 
 	if (rc)
-		error__sys(err, rc, MANIFEST_PATH ": cannot read");
+		say_unreadable(rc, err);
 	else
 		rc = manifest__decode(m, b.data, b.n, ret_damaged, err);
 	buf__fini(&b);
