@@ -359,19 +359,28 @@ static void test_a_lost_dictionary_is_one_finding(void **state)
 	bench__fini(&a.bench);
 }
 
-/* A counter of a stack that no other one has, sealed: a block and a record of its era. */
-static void write_counter(struct bench *bench, uint64_t i)
+/* The store of begin(), with nothing in it. */
+static void begin_empty(struct asking *s)
 {
+	bench__init(&s->bench, 3);
+	s->ask = (struct ask){ .host = &s->bench.storage.host, .take = take };
+	s->bench.storage.ops = &ops;
+	s->bench.storage.instance = s;
+}
+
+/* A counter of a stack that no other one has, sealed: a block and a record of its era. */
+static void write_counter(struct bench *bench, int64_t i)
+{
+	enum { COUNTED = 1 << 20 }; /* at the base time */
 	CLEANUP(builder__freep) struct dcm_builder *b = builder__new(0);
 	struct dcm_batch *batch = NULL;
 	const struct dcm_location l = { .mapping = DCM_NONE,
 					.process = DCM_NONE,
 					.addr_kind = DCM_ADDR_RUNTIME,
-					.address = 4096 + i };
+					.address = (uint64_t)(COUNTED + i) };
 	const uint32_t location = builder__location(b, &l, NULL, 0);
 
-	counter__fill(b, RANDOM_BASE_NS + (int64_t)i * 1000000000, builder__stack(b, &location, 1),
-		      100 + (int64_t)i);
+	counter__fill(b, RANDOM_BASE_NS + i * 1000000000, builder__stack(b, &location, 1), COUNTED + i);
 	assert_int_equal(builder__seal(b, &batch, NULL), 0);
 	content__write(NULL, bench->store, &batch, 1);
 	batch__unref(batch);
@@ -398,11 +407,8 @@ static void test_lost_records_before_the_range_are_found_at_once(void **state)
 	struct asking s;
 	(void)state;
 
-	bench__init(&s.bench, 3);
-	s.ask = (struct ask){ .host = &s.bench.storage.host, .take = take };
-	s.bench.storage.ops = &ops;
-	s.bench.storage.instance = &s;
-	for (uint64_t i = 0; i < N; i++)
+	begin_empty(&s);
+	for (int64_t i = 0; i < N; i++)
 		write_counter(&s.bench, i);
 	assert_int_equal(s.bench.store->blocks.n, N);
 	assert_int_equal(s.bench.store->eras.n, 1);
@@ -420,12 +426,78 @@ static void test_lost_records_before_the_range_are_found_at_once(void **state)
 	bench__fini(&s.bench);
 }
 
+static unsigned n_told(struct asking *s, const char *type, int64_t from_s, int64_t to_s)
+{
+	struct asked q = { .what = ASK_MERGE,
+			   .sel = { { .size = sizeof(q.sel[0]),
+				      .type = str__of(type),
+				      .from_ms = BASE_MS + from_s * 1000,
+				      .to_ms = to_s == INT64_MAX ? INT64_MAX : BASE_MS + to_s * 1000 } },
+			   .n_sel = 1 };
+	unsigned n = 0;
+
+	for (q.what = type[0] ? ASK_TYPES : ASK_LABELS; q.what < ASK_N; q.what++) {
+		struct buf out = { 0 };
+
+		if (!type[0] && (q.what == ASK_POINTS || q.what == ASK_MERGE))
+			continue;
+		const struct told t = ask_one(s, q, &out);
+		n = t.n > n ? t.n : n;
+		buf__fini(&out);
+	}
+	return n;
+}
+
+/*
+ * What is before the range is looked at because counters grow from there on. That a dictionary there
+ * is damaged is told when what it lacks may be where one grows from, and else not.
+ */
+static void check_lost_before(int n_lost)
+{
+	enum { N = 4, EARLIER_S = -8 * 24 * 3600 };
+	char path[ERA_PATH_BYTES];
+	struct asking s;
+
+	begin_empty(&s);
+	for (int64_t i = 0; i < N; i++)
+		write_counter(&s.bench, EARLIER_S + i);
+	for (int64_t i = 0; i < N; i++)
+		write_counter(&s.bench, i);
+	assert_int_equal(s.bench.store->eras.n, 2);
+	era__path(path, s.bench.store->eras.v[0]->number);
+	assert_int_equal(n_told(&s, COUNTER_TYPE, EARLIER_S, INT64_MAX), 0);
+	store__close(s.bench.store);
+	sim__restart(s.bench.sim, false);
+	for (int at = 0; at < n_lost; at++)
+		assert_true(damage(&s, path, at));
+	bench__open(&s.bench);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(n_told(&s, COUNTER_TYPE, 2, INT64_MAX), 0);
+		assert_int_equal(n_told(&s, COUNTER_TYPE, 1, 2), 0);
+		assert_int_equal(n_told(&s, COUNTER_TYPE, 0, INT64_MAX), 1);
+		assert_int_equal(n_told(&s, COUNTER_TYPE, -9, 1), 1);
+		assert_int_equal(n_told(&s, COUNTER_TYPE, EARLIER_S + 2, EARLIER_S + 3), 1);
+		assert_int_equal(n_told(&s, COUNTER_TYPE, 9, INT64_MAX), 0);
+		assert_int_equal(n_told(&s, "", 0, INT64_MAX), 0);
+		reopen(&s);
+	}
+	bench__fini(&s.bench);
+}
+
+static void test_what_is_lost_before_the_range_is_told_where_it_matters(void **state)
+{
+	(void)state;
+	check_lost_before(1); /* the type, and what is behind it is there */
+	check_lost_before(4); /* all of it, so that nobody knows what it was */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_what_a_record_had_is_told),
 		cmocka_unit_test(test_a_lost_dictionary_is_one_finding),
 		cmocka_unit_test(test_lost_records_before_the_range_are_found_at_once),
+		cmocka_unit_test(test_what_is_lost_before_the_range_is_told_where_it_matters),
 	};
 
 	return cmocka_run_group_tests_name("lacks", tests, NULL, NULL);

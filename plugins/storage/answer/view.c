@@ -100,19 +100,20 @@ static int judge_era(struct view *v, struct view_era *era)
 	return era->sieves ? 0 : make_sieves(v, era->dict, era->counts.series, &era->sieves);
 }
 
-/* By type and times alone; of a type that is lost by times. */
+/* By type and times alone. A type that is lost may be the one that is wanted, and count up. */
 static bool in_range(const struct view *v, uint32_t selection, const struct view_place *place,
 		     int64_t first_ms, int64_t last_ms)
 {
 	const struct dcm_select *sel = &v->sel[selection];
 	const struct dict *d = v->eras.v[place->era].dict;
 	const struct dict_type *type = dict__type_at(d, place->type);
+	const bool lost = dict__lacks_type(d, place->type);
 
 	if (first_ms >= sel->to_ms || sel->from_ms >= sel->to_ms)
 		return false;
-	if (last_ms < sel->from_ms && type->parts.temporality != DCM_CUMULATIVE)
+	if (last_ms < sel->from_ms && type->parts.temporality != DCM_CUMULATIVE && !lost)
 		return false;
-	return !sel->type.n || str__eq(sel->type, type->text) || dict__lacks_type(d, place->type);
+	return !sel->type.n || str__eq(sel->type, type->text) || lost;
 }
 
 bool view__may_want(const struct view *v, uint32_t selection, const struct view_place *place,

@@ -50,6 +50,13 @@ void lacks__note(struct lacks *l, const struct lack *more)
 	pthread_mutex_unlock(&l->lock);
 }
 
+void lacks__add(struct lacks *l, const struct lacks *more, int64_t from_ms)
+{
+	for (size_t i = 0; i < more->v.n; i++)
+		if (more->v.v[i].last_ms >= from_ms)
+			lacks__note(l, &more->v.v[i]);
+}
+
 static int compare(const void *a, const void *b)
 {
 	const struct lack *x = a, *y = b;

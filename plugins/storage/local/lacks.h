@@ -35,6 +35,8 @@ void lacks__fini(struct lacks *l);
 int lacks__expect(struct lacks *l, uint32_t era);
 /* So many profiles, if that is not 0, of an era that is expected. */
 void lacks__note(struct lacks *l, const struct lack *more);
+/* What `more` has that ends then or later; of eras that `l` expects. */
+void lacks__add(struct lacks *l, const struct lacks *more, int64_t from_ms);
 /* Ascending by era. */
 void lacks__tell(struct lacks *l, const struct dcm_budget *budget);
 

@@ -63,6 +63,14 @@ static bool needs_before(const struct dcm_select *sel)
 	return sel->type.n && !str__ends(sel->type, STR(":delta"));
 }
 
+static bool is_before(const struct look *l, int64_t first_ms)
+{
+	for (uint32_t k = 0; k < l->view->n_sel; k++)
+		if (needs_before(&l->view->sel[k]) && first_ms < l->view->sel[k].from_ms)
+			return true;
+	return false;
+}
+
 static struct look_gap gap_of(const struct stored *b, const char *why)
 {
 	const struct manifest_block *e = &b->entry;
@@ -138,14 +146,6 @@ static int64_t first_that_matters(const struct view *v)
 	return first_ms;
 }
 
-static bool is_before(const struct look *l, const struct look_gap *g)
-{
-	for (uint32_t k = 0; k < l->view->n_sel; k++)
-		if (needs_before(&l->view->sel[k]) && g->first_ms < l->view->sel[k].from_ms)
-			return true;
-	return false;
-}
-
 static void tell_gap(const struct dcm_budget *budget, const struct look_gap *g)
 {
 	char path[BLOCK_PATH_BYTES];
@@ -168,14 +168,17 @@ static void tell_gaps(struct look *l)
 	if (!budget || !budget->gap)
 		return;
 	collect_gaps(l);
-	const int64_t matters_ms = l->gaps.n ? first_that_matters(l->view) : INT64_MAX;
+	const int64_t matters_ms = l->gaps.n || l->lacks_before.v.n ? first_that_matters(l->view)
+								    : INT64_MAX;
 	for (size_t i = 0; i < l->gaps.n; i++) {
 		const struct look_gap *g = &l->gaps.v[i];
 
 		if (is_asked_for(l, g->first_ms, g->last_ms) ||
-		    (is_before(l, g) && g->last_ms >= matters_ms))
+		    (is_before(l, g->first_ms) && g->last_ms >= matters_ms))
 			tell_gap(budget, g);
 	}
+	lacks__add(&l->lacks, &l->lacks_before, matters_ms);
+	lacks__tell(&l->lacks, budget);
 }
 
 /* The look's entry of a block: they stand as they were written. */
@@ -205,9 +208,13 @@ static bool is_lacking(struct look *l, struct look_block *b, const struct piece 
 		return false;
 	atomic_fetch_add_explicit(&l->store->n_unreadable, 1, memory_order_relaxed);
 	atomic_store_explicit(&b->left_out, true, memory_order_relaxed);
-	if (!b->noted || !is_asked_for(l, p->first_ms, p->last_ms))
-		lacks__note(&l->lacks, &(struct lack){ b->stored->entry.era, p->first_ms,
-						       p->last_ms, p->n_profiles });
+	const struct lack lack = { b->stored->entry.era, p->first_ms, p->last_ms, p->n_profiles };
+	if (!is_asked_for(l, p->first_ms, p->last_ms)) {
+		if (is_before(l, p->first_ms))
+			lacks__note(&l->lacks_before, &lack);
+	} else if (!b->noted) {
+		lacks__note(&l->lacks, &lack);
+	}
 	return true;
 }
 
@@ -242,8 +249,8 @@ static void let_go(void *ctx)
 	struct look *l = ctx;
 
 	tell_gaps(l);
-	lacks__tell(&l->lacks, l->view->n_sel ? l->view->sel[0].budget : NULL);
 	lacks__fini(&l->lacks);
+	lacks__fini(&l->lacks_before);
 	pthread_mutex_destroy(&l->gaps_lock);
 	vec__fini(&l->gaps);
 	filters__unref(l->filters);
@@ -267,6 +274,7 @@ static struct look *look__new(struct view *v, struct store *s)
 	l->view = v;
 	pthread_mutex_init(&l->gaps_lock, NULL);
 	lacks__init(&l->lacks);
+	lacks__init(&l->lacks_before);
 	v->unreadable = leave_out;
 	v->let_go = let_go;
 	v->ctx = l;
@@ -304,6 +312,13 @@ static uint32_t view_era(struct look *l, struct era *e)
 	return view__era(l->view, e->dict, &counts);
 }
 
+static int expect_lacks(struct look *l, uint32_t era)
+{
+	const int r = lacks__expect(&l->lacks, era);
+
+	return r ? r : lacks__expect(&l->lacks_before, era);
+}
+
 static int take_blocks(struct look *l)
 {
 	const struct store *s = l->store;
@@ -320,7 +335,7 @@ static int take_blocks(struct look *l)
 			continue;
 		}
 		struct look_block take = { .stored = b, .era = view_era(l, b->era), .lacks = b->era->damaged };
-		if (take.era == DCM_NONE || (take.lacks && lacks__expect(&l->lacks, b->entry.era)) ||
+		if (take.era == DCM_NONE || (take.lacks && expect_lacks(l, b->entry.era)) ||
 		    !vec__reserve(&l->blocks, 1))
 			return -ENOMEM;
 		stored__ref(b);
@@ -536,7 +551,7 @@ static void note_types(const struct look *l, const struct look_block *b, const s
 	for (uint64_t i = 0; i < block->n_types; i++) {
 		const uint32_t type = block->types[i].type;
 
-		if (type >= era->counts.types ||
+		if (type >= era->counts.types || dict__lacks_type(era->dict, type) ||
 		    dict__type_at(era->dict, type)->parts.temporality == DCM_CUMULATIVE)
 			found = STORED_CUMULATIVE;
 	}

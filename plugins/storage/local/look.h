@@ -52,7 +52,8 @@ struct look {
 	VEC(struct look_pin) pins;
 	pthread_mutex_t gaps_lock; /* pieces may be left out by several threads */
 	VEC(struct look_gap) gaps; /* of what is not in `blocks`; there is room for theirs */
-	struct lacks lacks;	   /* of dictionaries */
+	struct lacks lacks;	   /* of dictionaries, in the ranges */
+	struct lacks lacks_before; /* and before them, where increases may need it */
 	struct filters *filters;   /* the view's; referenced */
 	uint64_t last_lsn;	   /* of the log: heads have it, and no later one */
 };
