@@ -270,11 +270,26 @@ static int go_inside(const struct turn *t, struct dcm_error *err)
 	return r;
 }
 
-static int come_out(const struct turn *t, int r)
+/*
+ * What a store or a builder says of too much memory is for who writes plugins: who asks hears what
+ * the answer is bounded by. Passes `r` through.
+ */
+static int explain(const struct turn *t, int r, struct dcm_error *err)
+{
+	if (r == -E2BIG && t->budget->max_bytes)
+		error__set(err, r,
+			   "the answer needs more than the %" PRIu64
+			   " bytes that a question may have; ask for a shorter range or fewer "
+			   "series, or raise server.query_memory",
+			   t->budget->max_bytes);
+	return r;
+}
+
+static int come_out(const struct turn *t, int r, struct dcm_error *err)
 {
 	if (t->engine->config.n_inside)
 		atomic_fetch_sub(t->engine->config.n_inside, 1);
-	return r;
+	return explain(t, r, err);
 }
 
 /* -------------------------------------------------------------------------------------------------
@@ -302,9 +317,9 @@ static int begin_list(struct turn *t, struct engine *e, const struct question *q
 	return r < 0 ? leave(t, r) : 0;
 }
 
-static int end_list(struct turn *t, int r)
+static int end_list(struct turn *t, int r, struct dcm_error *err)
 {
-	return leave(t, come_out(t, r));
+	return leave(t, come_out(t, r, err));
 }
 
 int engine__types(struct engine *e, const struct question *q, dcm_type_fn each, void *ctx,
@@ -314,7 +329,8 @@ int engine__types(struct engine *e, const struct question *q, dcm_type_fn each, 
 	struct dcm_select sel;
 	int r = begin_list(&t, e, q, &sel, err);
 
-	return r < 0 ? r : end_list(&t, e->config.ops->types(e->config.instance, &sel, each, ctx, err));
+	return r < 0 ? r
+		     : end_list(&t, e->config.ops->types(e->config.instance, &sel, each, ctx, err), err);
 }
 
 int engine__labels(struct engine *e, const struct question *q, dcm_name_fn each, void *ctx,
@@ -325,7 +341,7 @@ int engine__labels(struct engine *e, const struct question *q, dcm_name_fn each,
 	int r = begin_list(&t, e, q, &sel, err);
 
 	return r < 0 ? r
-		     : end_list(&t, e->config.ops->labels(e->config.instance, &sel, each, ctx, err));
+		     : end_list(&t, e->config.ops->labels(e->config.instance, &sel, each, ctx, err), err);
 }
 
 int engine__values(struct engine *e, const struct question *q, struct dcm_str name,
@@ -336,7 +352,8 @@ int engine__values(struct engine *e, const struct question *q, struct dcm_str na
 	int r = begin_list(&t, e, q, &sel, err);
 
 	return r < 0 ? r
-		     : end_list(&t, e->config.ops->values(e->config.instance, &sel, name, each, ctx, err));
+		     : end_list(&t, e->config.ops->values(e->config.instance, &sel, name, each, ctx, err),
+				err);
 }
 
 /* -------------------------------------------------------------------------------------------------
@@ -383,8 +400,10 @@ int engine__time_series(struct engine *e, const struct question *q, int64_t step
 
 		r = go_inside(&t, err);
 		if (r == 0)
-			r = come_out(&t, e->config.ops->time_series(e->config.instance, &sel,
-								    step_ms, &g.by, each, ctx, err));
+			r = come_out(&t,
+				     e->config.ops->time_series(e->config.instance, &sel, step_ms,
+								&g.by, each, ctx, err),
+				     err);
 		leave(&t, r);
 	}
 	free(g.labels);
@@ -458,7 +477,7 @@ static int ask_begins(const struct turn *t, struct dcm_select sel, struct begins
 	if (r < 0)
 		return r;
 	sel.budget->gap = NULL;
-	r = come_out(t, c->ops->types(c->instance, &sel, note_begins, ret, err));
+	r = come_out(t, c->ops->types(c->instance, &sel, note_begins, ret, err), err);
 	sel.budget->gap = gap;
 	return r;
 }
@@ -498,8 +517,10 @@ static int ask_ends(const struct turn *t, struct dcm_select sel, int64_t last_ms
 	if (!__builtin_sub_overflow(last_ms, LAST_ONES_MS, &from_ms) && from_ms > sel.from_ms)
 		sel.from_ms = from_ms;
 	sel.budget->gap = NULL;
-	r = come_out(t, c->ops->time_series(c->instance, &sel, 0, &(struct dcm_group_by){ 0 },
-					    note_ends, ret, err));
+	r = come_out(t,
+		     c->ops->time_series(c->instance, &sel, 0, &(struct dcm_group_by){ 0 },
+					 note_ends, ret, err),
+		     err);
 	sel.budget->gap = gap;
 	return r;
 }
@@ -565,16 +586,9 @@ static int merge_named(struct turn *t, const struct question *q, const struct dc
 		sel[1] = selector__select(t->b, q->from_b_ms, q->to_b_ms, t->budget);
 	r = go_inside(t, err);
 	if (r == 0)
-		r = come_out(t, merge(t, q, sel, by, b, err));
+		r = come_out(t, merge(t, q, sel, by, b, err), err);
 	if (r == 0)
-		r = c->host->seal(b, &answer, err);
-	/* What a builder says is for who writes batches. */
-	if (r == -E2BIG && t->budget->max_bytes)
-		error__set(err, r,
-			   "the answer needs more than the %" PRIu64
-			   " bytes that a question may have; ask for a shorter range or fewer "
-			   "series, or raise server.query_memory",
-			   t->budget->max_bytes);
+		r = explain(t, c->host->seal(b, &answer, err), err);
 	c->host->builder_free(b);
 	if (r == 0 && q->diff)
 		compare__set_types(&t->compare, answer);
@@ -610,8 +624,10 @@ int engine__merge(struct engine *e, const struct question *q, struct dcm_batch *
 	if (r == 0) {
 		r = merge_named(&t, q, &g.by, &named, err);
 		if (r == 0)
-			r = filter__batch(q->filter, named, t.budget->max_bytes, ret_batch,
-					  filtered, err);
+			r = explain(&t,
+				    filter__batch(q->filter, named, t.budget->max_bytes, ret_batch,
+						  filtered, err),
+				    err);
 		leave(&t, r);
 	}
 	if (r == 0 && ret_filtered)

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "core/base/cleanup.h"
+#include "core/base/error.h"
 #include "core/base/str.h"
 #include "core/batch/batch.h"
 #include "core/batch/builder.h"
@@ -90,7 +91,6 @@ static int fake_merge(void *instance, const struct dcm_select *sel, uint32_t n_s
 	int r;
 	(void)instance;
 	(void)host;
-	(void)err;
 
 	pthread_mutex_lock(&fake.lock);
 	fake.n_inside++;
@@ -111,6 +111,8 @@ static int fake_merge(void *instance, const struct dcm_select *sel, uint32_t n_s
 	pthread_mutex_unlock(&fake.lock);
 	if (r == 0)
 		fill_answer(answer, n_sel);
+	else
+		error__set(err, r, "the store's own words");
 	for (uint32_t k = 0; r == 0 && k < n_sel && sel[k].budget->side && !fake.tells_no_sides; k++)
 		sel[k].budget->side(sel[k].budget->side_ctx, k, 7 + k, 100, 10 - (int64_t)k);
 	return r;
@@ -127,9 +129,10 @@ static int fake_types(void *instance, const struct dcm_select *sel, dcm_type_fn 
 {
 	struct dcm_type_info info = { .name = STR("x") };
 	(void)instance;
-	(void)err;
 
 	fake.sel[0] = *sel;
+	if (fake.fail)
+		return error__set(err, fake.fail, "the store's own words");
 	return each(ctx, &info);
 }
 
@@ -506,6 +509,26 @@ static void test_too_little_memory_is_explained(void **state)
 	assert_non_null(strstr(err.text, "server.query_memory"));
 }
 
+/* The store's memory, or the builder's: it is one fault, and has one sentence. */
+static void test_too_little_memory_is_one_sentence(void **state)
+{
+	CLEANUP(engine__freep) struct engine *e = new_engine(0, 0);
+	struct dcm_error builders = DCM_ERROR_INIT, stores = builders, lists = builders;
+	struct dcm_budget little = { .max_bytes = 64 };
+	struct question q = cpu;
+	struct dcm_batch *b = NULL;
+	unsigned n = 0;
+	(void)state;
+
+	q.budget = &little;
+	assert_int_equal(engine__merge(e, &q, &b, NULL, &builders), -E2BIG);
+	fake.fail = -E2BIG;
+	assert_int_equal(engine__merge(e, &q, &b, NULL, &stores), -E2BIG);
+	assert_string_equal(stores.text, builders.text);
+	assert_int_equal(engine__types(e, &q, count_types, &n, &lists), -E2BIG);
+	assert_string_equal(lists.text, builders.text);
+}
+
 static void test_failures_pass_through(void **state)
 {
 	CLEANUP(engine__freep) struct engine *e = new_engine(0, 0);
@@ -700,6 +723,7 @@ int main(void)
 		cmocka_unit_test(test_labels_count_once),
 		cmocka_unit_test(test_budgets_have_defaults),
 		cmocka_unit_test(test_too_little_memory_is_explained),
+		cmocka_unit_test(test_too_little_memory_is_one_sentence),
 		cmocka_unit_test(test_failures_pass_through),
 		cmocka_unit_test(test_questions_take_turns),
 		cmocka_unit_test(test_calls_of_the_store_are_counted),

@@ -75,9 +75,7 @@ int meter__explain(int r, const struct dcm_budget *budget, struct dcm_error *err
 		return error__set(
 			err, r, "the question was not answered before its deadline; ask for a shorter range");
 	case -E2BIG:
-		return error__set(err, r,
-				  "the answer needs more than the %" PRIu64
-				  " bytes allowed; ask for a shorter range or fewer labels",
+		return error__set(err, r, "the answer needs more than its budget of %" PRIu64 " bytes",
 				  budget ? budget->max_bytes : 0);
 	}
 	return r;
