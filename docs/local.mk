@@ -12,4 +12,4 @@ nobase_dist_doc_DATA = README.md ARCHITECTURE.md NEWS.md LICENSE conf/decima.yam
 	docs/README.md \
 	docs/RIGHTS.md \
 	docs/SYMBOLS.md \
-	docs/THREAT_MODEL.md
+	docs/THREAT_MODEL.md docs/explore.png

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+// tests/e2e/web.mjs - the page in a real browser, beside what the API says; run by web.sh
+//
+//	node web.mjs URL      (playwright-core is found from where UI_MODULES says)
+//
+// Prints `ok web.NAME` or `not ok web.NAME: why`.
+
+import { createRequire } from "node:module";
+
+const require = createRequire(`${process.env.UI_MODULES}/`);
+const { chromium } = require("playwright-core");
+const url = process.argv[2];
+
+const args = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
+const browser = await chromium.launch({ executablePath: process.env.CHROMIUM || "/usr/bin/chromium", args });
+const context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
+const page = await context.newPage();
+const failures = [];
+const foreign = [];
+page.on("pageerror", (e) => failures.push(`exception: ${e.message}`));
+page.on("console", (m) => m.type() === "error" && failures.push(`console: ${m.text()}`));
+page.on("requestfailed", (r) => !/ERR_ABORTED/.test(r.failure()?.errorText ?? "") && failures.push(`request: ${r.url()}`));
+page.on("request", (r) => new URL(r.url()).origin !== new URL(url).origin && !r.url().startsWith("blob:") && foreign.push(r.url()));
+
+const $ = (id) => page.locator(`[data-testid="${id}"]`);
+const json = async (path) => (await context.request.get(`${url}${path}`)).json();
+const at = (ms) => encodeURIComponent(new Date(ms).toISOString());
+
+function assert(truth, why) {
+  if (!truth) throw new Error(why);
+}
+
+async function check(name, act) {
+  try {
+    await act();
+    console.log(`ok web.${name}`);
+  } catch (e) {
+    console.log(`not ok web.${name}: ${String(e.message ?? e).split("\n").slice(0, 3).join(" | ")}`);
+  }
+}
+
+const cpu = "process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta";
+const ready = () => page.waitForFunction(() => document.querySelector('[data-testid="flame-ready"]') && !document.querySelector(".stale"), null, { timeout: 20000 });
+const open = async (path) => {
+  await page.goto(`${url}${path}`);
+  await ready();
+};
+
+/** The data of this run, fixed in time, so that every answer is the same. */
+const types = await json("api/v1/types");
+const type = types.types.find((t) => t.type === cpu);
+const from = type.first_ms;
+const to = type.last_ms + 20000;
+const fixed = `from=${from}&to=${to}`;
+const q = encodeURIComponent(`${cpu}{comm="worker"}`);
+const tree = async (more = "") => json(`api/v1/flame?q=${q}&from=${at(from)}&to=${at(to)}${more}`);
+
+await check("first_visit", async () => {
+  await page.goto(url);
+  await ready();
+  assert((await $("query").inputValue()).startsWith(cpu), "the CPU's type is not chosen");
+  assert(await $("metrics").locator("canvas").count(), "no graph");
+});
+await check("types", async () => {
+  const shown = await $("type-select").locator("option").evaluateAll((o) => o.map((x) => x.value));
+  assert(JSON.stringify(shown) === JSON.stringify(types.types.map((t) => t.type)), `shown: ${shown}`);
+});
+await check("figures_are_the_servers", async () => {
+  await open(`explore?q=${q}&${fixed}`);
+  const t = await tree();
+  const seconds = t.total[0] / 1e9;
+  const text = await $("quality").innerText();
+  assert(text.includes(seconds >= 119.5 ? "min" : `${Number(seconds.toPrecision(3))} s`), `${text.slice(0, 40)}: want ${seconds} s`);
+});
+await check("root_to_leaf", async () => {
+  const t = await tree();
+  const names = t.frames.name;
+  const want = t.nodes.frame.map((f) => (f < 0 ? "all" : names[f]));
+  await $("flame").focus();
+  for (let i = 1; i < Math.min(want.length, 6) && t.nodes.depth[i] === i; i++) {
+    await page.keyboard.press("ArrowDown");
+    await page.waitForFunction((n) => document.querySelector('[data-testid="details"] h3')?.textContent === n, want[i], { timeout: 3000 });
+  }
+});
+await check("zoom_and_back", async () => {
+  await open(`explore?q=${q}&${fixed}`);
+  const box = await $("flame").boundingBox();
+  await page.mouse.dblclick(box.x + 30, box.y + 50);
+  await page.waitForFunction(() => location.search.includes("z="));
+  await page.waitForSelector('[data-testid="crumbs"]');
+  const zoomed = page.url();
+  await page.goBack();
+  await page.waitForFunction(() => !location.search.includes("z="));
+  await page.goForward();
+  await page.waitForFunction((u) => location.href === u, zoomed);
+  await page.keyboard.press("Escape");
+  await $("flame").focus();
+  await page.keyboard.press("Home");
+  await page.waitForFunction(() => !location.search.includes("z="));
+});
+await check("hover", async () => {
+  const box = await $("flame").boundingBox();
+  await page.mouse.move(box.x + 20, box.y + 30);
+  const text = await $("tooltip").innerText();
+  assert(/Total/.test(text) && /Self/.test(text), text);
+  await page.mouse.move(box.x + 20, box.y - 30);
+});
+await check("search_matches_the_oracle", async () => {
+  const t = await tree();
+  const names = t.frames.name;
+  const expression = /a_$/i;
+  let weight = 0;
+  for (let i = 1, free = 0; i < t.nodes.frame.length; i++) {
+    if (i < free || !expression.test(names[t.nodes.frame[i]])) continue;
+    weight += t.nodes.total[i];
+    free = i + 1;
+    while (free < t.nodes.frame.length && t.nodes.depth[free] > t.nodes.depth[i]) free++;
+  }
+  const share = (weight / t.total[0]) * 100;
+  await $("search").fill("a_$");
+  const want = `${share.toFixed(share >= 99.95 ? 0 : share >= 10 ? 1 : 2)} %`;
+  await page.waitForFunction((w) => document.querySelector('[data-testid="search-count"]').textContent.startsWith(w), want, { timeout: 4000 }).catch(async () => {
+    throw new Error(`${await $("search-count").innerText()}, not ${want}`);
+  });
+});
+await check("search_that_is_none", async () => {
+  await $("search").fill("(");
+  await page.waitForFunction(() => document.querySelector('[data-testid="search"]').getAttribute("aria-invalid") === "true");
+  await $("search").fill("");
+});
+await check("search_that_never_ends", async () => {
+  await $("search").fill("^(([a-z_])+.)+$x");
+  await page.waitForTimeout(300);
+  await $("search").fill("beta");
+  await page.waitForFunction(() => /frames/.test(document.querySelector('[data-testid="search-count"]').textContent), null, { timeout: 5000 });
+  await $("search").fill("");
+});
+await check("inverted_roots_are_the_self_times", async () => {
+  await open(`explore?q=${q}&${fixed}&inv=1`);
+  const top = (await json(`api/v1/functions?q=${q}&from=${at(from)}&to=${at(to)}`)).rows[0];
+  await $("flame").focus();
+  await page.keyboard.press("ArrowDown");
+  await page.waitForFunction((n) => document.querySelector('[data-testid="details"] h3')?.textContent === n, top.name, { timeout: 4000 });
+});
+await check("table_is_the_servers", async () => {
+  await open(`explore?q=${q}&${fixed}`);
+  await $("panel-table").click();
+  const rows = (await json(`api/v1/functions?q=${q}&from=${at(from)}&to=${at(to)}`)).rows;
+  await page.waitForSelector('[data-testid="table"] .rows .row');
+  const shown = await $("table").locator(".rows .row .name .over").allInnerTexts();
+  const self = new Map(rows.map((r) => [r.name, r.self[0]]));
+  const values = shown.map((n) => self.get(n));
+  // Which of two equal ones comes first is nobody's business.
+  assert(values.every((v, i) => v !== undefined && (i === 0 || v <= values[i - 1])), `${shown} have ${values}`);
+  assert(values[0] === rows[0].self[0] && new Set(shown).size === Math.min(rows.length, shown.length), shown.join(" "));
+  assert((await $("table").locator(".rows .row").count()) <= 120, "more than 120 rows are elements");
+});
+await check("sort", async () => {
+  await $("sort-name").click();
+  const shown = await $("table").locator(".rows .row .name .over").allInnerTexts();
+  assert(JSON.stringify(shown) === JSON.stringify([...shown].sort((a, b) => a.localeCompare(b))), shown.join(" "));
+  assert((await $("sort-name").locator("..").getAttribute("aria-sort")) === "ascending", "aria-sort");
+});
+await check("sandwich_totals", async () => {
+  await open(`explore?q=${q}&${fixed}`);
+  await page.goto(`${url}explore?q=${q}&${fixed}&v=sandwich&sw=beta`);
+  await page.waitForSelector('[data-testid="sandwich"] .bun');
+  const row = (await json(`api/v1/functions?q=${q}&from=${at(from)}&to=${at(to)}`)).rows.find((r) => r.name === "beta");
+  const t = await tree();
+  const share = (row.total[0] / t.total[0]) * 100;
+  const text = await page.locator(".bun").innerText();
+  assert(text.includes(share >= 99.95 ? "100 %" : share.toFixed(1)), `${text}: ${share}`);
+});
+await check("filters_are_the_servers", async () => {
+  for (const [chip, param] of [["SS", "only_stacks"], ["HS", "hide_stacks"], ["SFF", "focus"], ["HF", "hide"]]) {
+    await page.goto(`${url}explore?q=${q}&${fixed}&f=${encodeURIComponent(`${chip}:fn:=gamma_`)}`);
+    await page.waitForFunction(() => document.querySelector('[data-testid="quality"], [data-testid="empty"]') && !document.querySelector(".stale"));
+    const want = await tree(`&${param}=${encodeURIComponent("fn:=gamma_")}`);
+    if (want.filtered[0] === 0 || want.total[0] === 0) continue;
+    const text = await $("quality").innerText();
+    assert(text.includes("filtered out"), `${chip}: ${text}`);
+  }
+});
+await check("wrong_selector_has_a_place", async () => {
+  await open(`explore?q=${q}&${fixed}`);
+  await $("query").fill(`${cpu}{comm=1}`);
+  const text = await $("query-error").innerText();
+  assert(text.includes(`column ${cpu.length + 7}`), text);
+  await page.keyboard.press("Escape");
+});
+await check("completion", async () => {
+  await $("query").fill("");
+  await $("query").pressSequentially(`${cpu}{com`);
+  await page.waitForSelector('[data-testid="query-list"] li');
+  const offers = await $("query-list").locator("li span:first-child").allInnerTexts();
+  assert(offers.includes("comm"), offers.join(" "));
+  while ((await $("query-list").locator("li.at span:first-child").allInnerTexts())[0] !== "comm") await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Tab");
+  assert((await $("query").inputValue()).includes('{comm="'), await $("query").inputValue());
+});
+await check("address_is_the_state", async () => {
+  await open(`explore?q=${q}&${fixed}&cb=kind&flame=1&group=line&later=1`);
+  assert((await $("fg-group").inputValue()) === "line", "group");
+  await $("fg-colour").selectOption("file");
+  assert(page.url().includes("cb=file") && page.url().includes("later=1"), page.url());
+});
+await check("wrong_address_is_told", async () => {
+  await page.goto(`${url}explore?q=${q}&${fixed}&v=nothing&inv=7`);
+  await ready();
+  assert((await $("toast").innerText()).includes("v, inv"), "no word about it");
+});
+await check("theme", async () => {
+  const before = await page.evaluate(() => document.documentElement.dataset.theme);
+  await $("theme").click();
+  if ((await page.evaluate(() => document.documentElement.dataset.theme)) === before) await $("theme").click();
+  const after = await page.evaluate(() => document.documentElement.dataset.theme);
+  assert(before !== after, "nothing changed");
+  await page.reload();
+  await ready();
+  assert((await page.evaluate(() => document.documentElement.dataset.theme)) === after, "forgotten");
+});
+await check("screen_reader_tree", async () => {
+  await $("flame").focus();
+  await page.keyboard.press("ArrowDown");
+  const id = await $("flame").getAttribute("aria-activedescendant");
+  const item = page.locator(`#${id}`);
+  assert((await item.getAttribute("role")) === "treeitem" && (await item.getAttribute("aria-level")) === "2", "not the first child");
+  assert(/percent|%/.test(await item.innerText()), await item.innerText());
+});
+await check("controls_have_names", async () => {
+  const nameless = await page.evaluate(() =>
+    [...document.querySelectorAll("button, select, input, a[href]")]
+      .filter((e) => !(e.getAttribute("aria-label") || e.textContent.trim() || e.closest("label") || e.title))
+      .map((e) => e.outerHTML.slice(0, 80)),
+  );
+  assert(nameless.length === 0, nameless.join(" "));
+});
+await check("same_is_neutral", async () => {
+  await page.goto(`${url}compare?q=${q}&${fixed}&b.q=${q}&b.from=${from}&b.to=${to}`);
+  await ready();
+  await page.waitForSelector('[data-testid="cmp-how"]');
+  await $("flame").focus();
+  await page.keyboard.press("ArrowDown");
+  await page.waitForFunction(() => /Change\s*0 %/.test(document.querySelector('[data-testid="details"]').innerText), null, { timeout: 4000 });
+});
+for (const [screen, want] of [["targets", "ebpf"], ["pipeline", "Queues"], ["status", "Storage"]])
+  await check(screen, async () => {
+    await $(`nav-${screen}`).click();
+    await page.waitForFunction((w) => document.querySelector("main").innerText.includes(w), want, { timeout: 5000 });
+  });
+await check("idle_asks_nothing", async () => {
+  await open(`explore?q=${q}&${fixed}`);
+  await page.waitForTimeout(500);
+  let n = 0;
+  const count = () => n++;
+  page.on("request", count);
+  await page.evaluate(() => {
+    window.__frames = 0;
+    const real = window.requestAnimationFrame;
+    window.requestAnimationFrame = (f) => (window.__frames++, real(f));
+  });
+  await page.waitForTimeout(2000);
+  page.off("request", count);
+  assert(n === 0 && (await page.evaluate(() => window.__frames)) === 0, `${n} requests, ${await page.evaluate(() => window.__frames)} frames`);
+});
+await check("nothing_failed", async () => assert(failures.length === 0, failures.slice(0, 3).join("; ")));
+await check("nothing_foreign", async () => assert(foreign.length === 0, foreign.join(" ")));
+await browser.close();

@@ -1,0 +1,50 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# tests/e2e/web.sh - the pages: what the server says of them, and a real browser at work on real profiles
+set -u
+. "$top_srcdir/tests/e2e/lib.sh"
+need_sampler
+[ -e "$plugins/output_web.so" ] || skip_all "built without the pages"
+
+cat >"$dir/decima.yaml" <<END
+server: {listen: "127.0.0.1:0", base_path: /x/y}
+inputs: {ebpf: {frequency: 199Hz}}
+storage: {local: {}}
+outputs: {web: {}}
+END
+daemon_start -c "$dir/decima.yaml" --set 'server.listen=["127.0.0.1:0"]' || {
+	not_ok web.start "$(tail -n 1 "$dir/log")"
+	exit 0
+}
+url=$(sed -n 's/.*is ready at \(http:[^ ]*\).*/\1/p' "$dir/log")/
+
+# header NAME PATH WANT: a line of the answer's head
+header() {
+	curl -s -D "$dir/head" -o "$dir/body" -H 'Accept-Encoding: gzip' "$url$2"
+	expect "web.$1" "$3" "$dir/head"
+}
+script=$(curl -s "$url" | sed -n 's/.*src="\(app-[^"]*\.js\)".*/\1/p')
+header page '' 'Content-Type: text/html'
+header policy '' "default-src 'none'; script-src 'self'"
+header page_is_asked_for_anew '' 'Cache-Control: no-cache'
+header script_is_kept "$script" 'max-age=31536000, immutable'
+header script_is_packed "$script" 'Content-Encoding: gzip'
+header application explore 'HTTP/1.1 200'
+header below_the_base x/y/compare 'HTTP/1.1 200'
+header nothing_of_the_api api/v1/nothing 'application/problem+json'
+
+compile worker chain.c -fno-omit-frame-pointer -DLEAF_FRAME
+modules=$(dirname "$top_builddir")/ui/node_modules
+browser=$(command -v chromium || true)
+if [ ! -d "$modules/playwright-core" ]; then
+	skip web.browser "playwright-core is not there: tools/test ui fetches it"
+elif [ -z "$browser" ]; then
+	skip web.browser "chromium is missing"
+else
+	"$dir/worker" 8 >/dev/null 2>&1
+	sleep 3
+	UI_MODULES=$(dirname "$modules") CHROMIUM=$browser timeout 300 node "$top_srcdir/tests/e2e/web.mjs" "$url" 2>"$dir/err"
+	status=$?
+	[ $status -eq 0 ] || not_ok web.browser "exit status $status: $(tail -n 3 "$dir/err" | tr '\n' '|')"
+fi
+daemon_stop

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// build.mjs - ui/src into ui/dist: the same bytes each time, each file named after what is in it
+//
+//	node build.mjs [DIR]
+//
+// Writes DIR (ui/dist) anew: index.html, icon.svg, licences.txt, app-HASH.js, worker-HASH.js, app-HASH.css, and `files`, which lists them
+// for whoever embeds them: NAME TYPE, and whether the name changes with the content.
+
+import { createHash } from "node:crypto";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const out = process.argv[2] ?? join(here, "dist");
+
+const common = {
+  absWorkingDir: here,
+  bundle: true,
+  minify: true,
+  write: false,
+  target: "es2022",
+  charset: "utf8",
+  legalComments: "none",
+  logLevel: "warning",
+};
+
+async function bundle(entry, options = {}) {
+  const { outputFiles } = await build({ ...common, entryPoints: [entry], format: "esm", outdir: out, ...options });
+  return outputFiles;
+}
+
+function named(name, bytes) {
+  const hash = createHash("sha256").update(bytes).digest("hex").slice(0, 10);
+  const dot = name.lastIndexOf(".");
+  return `${name.slice(0, dot)}-${hash}${name.slice(dot)}`;
+}
+
+const [worker] = await bundle("src/worker/worker.ts", { format: "iife" });
+const workerName = named("worker.js", worker.contents);
+const [script] = await bundle("src/main.tsx", { jsx: "automatic", jsxImportSource: "preact", define: { WORKER: JSON.stringify(workerName) } });
+const [style] = await bundle("src/theme/all.css");
+const scriptName = named("app.js", script.contents);
+const styleName = named("app.css", style.contents);
+const page = readFileSync(join(here, "src/index.html"), "utf8").replace("@STYLE@", styleName).replace("@SCRIPT@", scriptName);
+
+// What is bundled, and asks to be named.
+const licences = ["preact", "@preact/signals", "@preact/signals-core", "uplot"]
+  .map((name) => `${name}\n\n${readFileSync(join(here, "node_modules", name, "LICENSE"), "utf8").trim()}\n`)
+  .join("\n----\n\n");
+
+const files = [
+  ["index.html", "text/html; charset=utf-8", page, false],
+  ["licences.txt", "text/plain; charset=utf-8", licences, false],
+  ["icon.svg", "image/svg+xml", readFileSync(join(here, "src/icon.svg")), false],
+  [scriptName, "text/javascript; charset=utf-8", script.contents, true],
+  [workerName, "text/javascript; charset=utf-8", worker.contents, true],
+  [styleName, "text/css; charset=utf-8", style.contents, true],
+];
+
+rmSync(out, { recursive: true, force: true });
+mkdirSync(out, { recursive: true });
+for (const [name, , bytes] of files) writeFileSync(join(out, name), bytes);
+writeFileSync(join(out, "files"), files.map(([name, type, , hashed]) => `${name}\t${type}\t${hashed ? 1 : 0}\n`).join(""));

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// app/app.tsx - the frame around every screen
+
+import { Component, type ComponentChildren } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import { choice, nextTheme } from "../theme/theme.ts";
+import type { Screen } from "../url/state.ts";
+import { Compare } from "./compare.tsx";
+import { Explore } from "./explore.tsx";
+import { help, helpOpen, keysOff, onKey, setKeysOff } from "./keys.ts";
+import { Empty, Toasts } from "./parts.tsx";
+import { addressOf, go, screen, state } from "./store.ts";
+import { Pipeline, StatusPage, Targets } from "./system.tsx";
+
+const tabs: [Screen, string][] = [["explore", "Explore"], ["compare", "Compare"], ["targets", "Targets"], ["pipeline", "Pipeline"], ["status", "Status"]];
+
+/** A fault of ours stays where it is. */
+class Boundary extends Component<{ children: ComponentChildren }, { fault: string }> {
+  override state = { fault: "" };
+  override componentDidCatch(e: Error): void {
+    this.setState({ fault: e.message });
+  }
+  override render() {
+    if (!this.state.fault) return this.props.children;
+    return (
+      <Empty title="This part of the page has failed">
+        <p>{this.state.fault}</p>
+        <p><button onClick={() => this.setState({ fault: "" })}>Try again</button></p>
+      </Empty>
+    );
+  }
+}
+
+function Help() {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    if (helpOpen.value) dialog.current?.showModal();
+    else dialog.current?.close();
+  }, [helpOpen.value]);
+  return (
+    <dialog ref={dialog} data-testid="help" aria-label="Keys" onClose={() => (helpOpen.value = false)}>
+      <h2>Keys</h2>
+      <dl class="keys">{help.map(([k, text]) => <div key={k}><dt><kbd>{k}</kbd></dt><dd>{text}</dd></div>)}</dl>
+      <label><input type="checkbox" checked={keysOff.value} onChange={(e) => setKeysOff(e.currentTarget.checked)} /> no single keys</label>
+      <p class="about">Made with <a href="licences.txt">Preact, its signals, and uPlot</a>.</p>
+      <p><button onClick={() => (helpOpen.value = false)}>Close</button></p>
+    </dialog>
+  );
+}
+
+function Content() {
+  switch (screen.value) {
+    case "compare": return <Compare />;
+    case "targets": return <Targets />;
+    case "pipeline": return <Pipeline />;
+    case "status": return <StatusPage />;
+    default: return <Explore />;
+  }
+}
+
+const themeNames = { system: "System theme", light: "Light theme", dark: "Dark theme" };
+
+export function App() {
+  useEffect(() => {
+    addEventListener("keydown", onKey);
+    return () => removeEventListener("keydown", onKey);
+  }, []);
+  useEffect(() => {
+    document.title = `${tabs.find(([s]) => s === screen.value)?.[1] ?? "Explore"} · Decima`;
+  }, [screen.value]);
+  return (
+    <>
+      <a class="skip" href="#main">Skip to the content</a>
+      <header>
+        <span class="brand" aria-hidden="true">
+          <svg viewBox="0 0 20 20" width="20" height="20"><path d="M1 3h18v4H1zm0 5h11v4H1zm0 5h6v4H1z" /></svg> Decima
+        </span>
+        <nav aria-label="Screens">
+          {tabs.map(([s, text]) => (
+            <a key={s} href={addressOf(state.value, s)} data-testid={`nav-${s}`} aria-current={screen.value === s ? "page" : undefined} onClick={(e) => (e.preventDefault(), go({}, true, s))}>
+              {text}
+            </a>
+          ))}
+        </nav>
+        <span class="right">
+          <button class="plain" data-testid="zone" title="Zone of times" onClick={() => go({ utc: !state.value.utc }, false)}>{state.value.utc ? "UTC" : "Local time"}</button>
+          <button class="plain" data-testid="theme" title="Next theme (t)" onClick={nextTheme}>{themeNames[choice.value]}</button>
+          <button class="plain" data-testid="help-open" title="Keys (?)" onClick={() => (helpOpen.value = true)}>Keys</button>
+        </span>
+      </header>
+      <main id="main">
+        <Boundary key={screen.value}><Content /></Boundary>
+      </main>
+      <Help />
+      <Toasts />
+    </>
+  );
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// app/compare.tsx - Compare: two selections side by side, A is what B is held against
+
+import { QueryEditor } from "../query/editor.tsx";
+import { moment } from "../url/range.ts";
+import { RangePicker, TypeSelect } from "./explore.tsx";
+import * as format from "./format.ts";
+import { LoadBar } from "./parts.tsx";
+import { Results } from "./results.tsx";
+import { go, now, range, run, selectorText, state, tree, types } from "./store.ts";
+
+/** The same length right before A. */
+function before(from: string, to: string): { from: string; to: string } {
+  const a = moment(from, now.value);
+  const b = moment(to, now.value);
+  return { from: String(Math.floor(a - (b - a))), to: String(Math.floor(a)) };
+}
+
+function Side(props: { name: string; q: string; from: string; to: string; testid: string; onChange: (q: string, from: string, to: string) => void }) {
+  const [from, to] = range.value ?? [0, 0];
+  return (
+    <div class="bar" data-testid={props.testid}>
+      <b class="side">{props.name}</b>
+      <TypeSelect value={props.q} onChange={(q) => props.onChange(q, props.from, props.to)} />
+      <QueryEditor text={props.q} types={(types.value.value ?? []).map((t) => t.type)} from={from} to={to} label={`Selector of ${props.name}`} testid={`${props.testid}-query`} onRun={(q) => q !== props.q && props.onChange(q, props.from, props.to)} />
+      <RangePicker from={props.from} to={props.to} testid={`${props.testid}-range`} onChange={(f, t) => props.onChange(props.q, f, t)} />
+    </div>
+  );
+}
+
+/** How the two were made comparable, in words. */
+function How() {
+  const compare = tree.value.value?.tree.meta.compare;
+  if (!compare) return null;
+  const words: Record<string, string> = {
+    rate: "Values are compared per second of each side's time",
+    mean: "Values are means over each side's time",
+    total: "Values are compared as they are",
+  };
+  const [a, b] = compare.sides;
+  const samples = (n: number | null) => (n === null ? "an unknown number of samples" : `${format.count(n)} samples`);
+  return (
+    <p class="about" data-testid="cmp-how">
+      {words[compare.by]}: A {format.duration(a.seconds * 1e9)} with {samples(a.samples)}, B {format.duration(b.seconds * 1e9)} with {samples(b.samples)}.
+      {compare.untested ? ` Nothing is tested: ${compare.untested}.` : ""}
+    </p>
+  );
+}
+
+export function Compare() {
+  const s = state.value;
+  const b = { q: s.b.q || s.q, from: s.b.from || s.from, to: s.b.to || s.to };
+  const swap = () => go({ q: b.q, from: b.from, to: b.to, b: { q: s.q, from: s.from, to: s.to } });
+  return (
+    <>
+      <section class="querybar" aria-label="What is compared">
+        <Side name="A" testid="cmp-a" q={s.q} from={s.from} to={s.to} onChange={(q, from, to) => go({ q, from, to })} />
+        <Side name="B" testid="cmp-b" q={b.q} from={b.from} to={b.to} onChange={(q, from, to) => go({ b: { q, from, to } })} />
+        <div class="bar">
+          <button data-testid="cmp-swap" onClick={swap}>Swap A and B</button>
+          <button data-testid="cmp-before" onClick={() => { const p = before(b.from, b.to); go({ from: p.from, to: p.to, b }); }}>A: the time before B</button>
+          <label><input type="checkbox" data-testid="cmp-significant" checked={s.significant} onChange={(e) => go({ significant: e.currentTarget.checked }, false)} /> colour only what is more than chance</label>
+          <button class="primary" onClick={run}>Run</button>
+        </div>
+      </section>
+      {selectorText.value && <How />}
+      <LoadBar asked={tree.value} />
+      <Results seconds={0} />
+    </>
+  );
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// app/explore.tsx - Explore: a selector, its totals over time, and where the weight is
+
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { Chart } from "../chart/chart.tsx";
+import { QueryEditor } from "../query/editor.tsx";
+import { moment, presets } from "../url/range.ts";
+import { Empty, ErrorState, LoadBar } from "./parts.tsx";
+import { Results } from "./results.tsx";
+import * as format from "./format.ts";
+import { go, now, panelRange, range, refreshEvery, run, series, state, tree, types } from "./store.ts";
+
+export function RangePicker(props: { from: string; to: string; onChange: (from: string, to: string) => void; testid: string }) {
+  const text = (at: string) => (at === "now" ? at : format.time(moment(at, now.value), state.value.utc));
+  const known = presets.some(([p]) => p === props.from) && props.to === "now";
+  return (
+    <select
+      aria-label="Time range"
+      data-testid={props.testid}
+      value={known ? props.from : "fixed"}
+      onChange={(e) => e.currentTarget.value !== "fixed" && props.onChange(e.currentTarget.value, "now")}
+    >
+      {presets.map(([value, text]) => (
+        <option key={value} value={value}>
+          Last {text}
+        </option>
+      ))}
+      {!known && (
+        <option value="fixed">{`${text(props.from)} \u2013 ${text(props.to)}`}</option>
+      )}
+    </select>
+  );
+}
+
+function typeOf(q: string): string {
+  return q.slice(0, q.includes("{") ? q.indexOf("{") : undefined).trim();
+}
+
+/** "process_cpu:cpu:nanoseconds:..." as people call it. */
+export function typeLabel(type: string): string {
+  const [name, sample, unit] = type.split(":");
+  return sample === name || !sample ? name : `${name} \u00b7 ${sample}${unit && unit !== "count" && unit !== "nanoseconds" && unit !== "bytes" ? ` (${unit})` : ""}`;
+}
+
+export function TypeSelect(props: { value: string; onChange: (q: string) => void }) {
+  const all = types.value.value ?? [];
+  const type = typeOf(props.value);
+  const rest = props.value.includes("{") ? props.value.slice(props.value.indexOf("{")) : "{}";
+  return (
+    <select aria-label="Profile type" data-testid="type-select" value={type} onChange={(e) => props.onChange(`${e.currentTarget.value}${rest}`)}>
+      {!all.some((t) => t.type === type) && <option value={type}>{type ? typeLabel(type) : "Profile type"}</option>}
+      {all.map((t) => (
+        <option key={t.type} value={t.type} title={t.type}>
+          {typeLabel(t.type)}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+function QueryBar() {
+  const s = state.value;
+  const [from, to] = range.value ?? [0, 0];
+  const type = types.value.value?.find((t) => t.type === typeOf(s.q));
+  return (
+    <section class="querybar" aria-label="Query">
+      <div class="bar">
+        <TypeSelect value={s.q} onChange={(q) => go({ q, sel: null, zoom: "", selected: "" })} />
+        <QueryEditor text={s.q} types={(types.value.value ?? []).map((t) => t.type)} from={from} to={to} label="Selector" onRun={(q) => q !== s.q && go({ q, sel: null })} />
+        <RangePicker from={s.from} to={s.to} testid="range" onChange={(f, t) => go({ from: f, to: t, sel: null })} />
+        <select aria-label="Refresh" data-testid="refresh" value={String(refreshEvery.value)} onChange={(e) => (refreshEvery.value = Number(e.currentTarget.value))}>
+          <option value="0">No refresh</option>
+          <option value="10">Every 10 s</option>
+          <option value="60">Every 60 s</option>
+        </select>
+        <button class="primary" data-testid="run" onClick={run}>
+          Run
+        </button>
+      </div>
+      {type && (
+        <p class="about" data-testid="type-description">
+          {type.description}
+        </p>
+      )}
+    </section>
+  );
+}
+
+function Metrics() {
+  const s = state.value;
+  const asked = series.value;
+  const [from, to] = range.value ?? [0, 1];
+  if (asked.error) return <ErrorState error={asked.error} retry={run} />;
+  if (!asked.value) return <div class="chart" />;
+  return (
+    <section aria-label="Over time" class={asked.loading ? "stale" : ""}>
+      <Chart answer={asked.value} from={from} to={to} selection={s.sel} utc={s.utc} onSelect={(sel) => go({ sel })} />
+      {s.sel && (
+        <p class="about">
+          Selected {format.time(s.sel[0], s.utc)} – {format.time(s.sel[1], s.utc)}{" "}
+          <button class="link" data-testid="unselect" onClick={() => go({ sel: null })}>
+            show all
+          </button>
+        </p>
+      )}
+    </section>
+  );
+}
+
+function Welcome() {
+  return (
+    <Empty title="Nothing is stored yet">
+      <p>The first profiles come a second or two after an input starts. The page looks again by itself.</p>
+      <p>
+        <a href="pipeline" onClick={(e) => (e.preventDefault(), go({}, true, "pipeline"))}>
+          See what runs, and what is in its way
+        </a>
+      </p>
+    </Empty>
+  );
+}
+
+export function Explore() {
+  const [tick, setTick] = useState(0);
+  const empty = types.value.value?.length === 0;
+  useEffect(() => {
+    if (!empty) return;
+    const timer = setTimeout(() => {
+      setTick(tick + 1);
+      void import("./store.ts").then((m) => m.loadTypes());
+    }, 2000);
+    return () => clearTimeout(timer);
+  }, [empty, tick]);
+  const shownRange = panelRange.value;
+  const seconds = useMemo(() => (shownRange ? (shownRange[1] - shownRange[0]) / 1000 : 0), [shownRange]);
+  if (types.value.error) return <ErrorState error={types.value.error} retry={() => void import("./store.ts").then((m) => m.loadTypes())} />;
+  if (empty) return <Welcome />;
+  return (
+    <>
+      <QueryBar />
+      <Metrics />
+      <LoadBar asked={tree.value} />
+      <Results seconds={seconds} />
+    </>
+  );
+}

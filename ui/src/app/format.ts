@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// app/format.ts - numbers as people read them
+
+const si = ["", "k", "M", "G", "T", "P", "E"];
+const binary = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+
+/** Three digits that mean something: 1.23, 12.3, 123. */
+export function digits(v: number): string {
+  if (v === 0) return "0";
+  const a = Math.abs(v);
+  const places = a >= 100 ? 0 : a >= 10 ? 1 : a >= 0.995 ? 2 : 3;
+  return Number(v.toFixed(places)).toString();
+}
+
+function stepped(v: number, base: number, units: string[]): string {
+  let i = 0;
+  let x = v;
+  while (Math.abs(x) >= base * 0.9995 && i < units.length - 1) {
+    x /= base;
+    i++;
+  }
+  return `${digits(x)} ${units[i]}`.trim();
+}
+
+export function duration(ns: number): string {
+  const a = Math.abs(ns);
+  if (a === 0) return "0 s";
+  if (a < 1e3) return `${digits(ns)} ns`;
+  if (a < 1e6) return `${digits(ns / 1e3)} \u00b5s`;
+  if (a < 1e9) return `${digits(ns / 1e6)} ms`;
+  if (a < 120e9) return `${digits(ns / 1e9)} s`;
+  if (a < 2 * 3600e9) return `${digits(ns / 60e9)} min`;
+  if (a < 48 * 3600e9) return `${digits(ns / 3600e9)} h`;
+  return `${digits(ns / 86400e9)} d`;
+}
+
+/** A value in its type's unit. */
+export function value(v: number, unit: string): string {
+  switch (unit) {
+    case "nanoseconds":
+      return duration(v);
+    case "microseconds":
+      return duration(v * 1e3);
+    case "milliseconds":
+      return duration(v * 1e6);
+    case "seconds":
+      return duration(v * 1e9);
+    case "bytes":
+      return stepped(v, 1024, binary);
+    default:
+      return stepped(v, 1000, si);
+  }
+}
+
+/** Per second of the time that it was collected in: CPU time reads as cores. */
+export function rate(v: number, seconds: number, unit: string): string {
+  if (!(seconds > 0)) return value(v, unit);
+  if (unit === "nanoseconds") {
+    const cores = v / 1e9 / seconds;
+    return `${digits(cores)} ${Math.abs(cores) === 1 ? "core" : "cores"}`;
+  }
+  return `${value(v / seconds, unit)}/s`;
+}
+
+export function percent(part: number, whole: number): string {
+  if (whole === 0) return "\u2013";
+  const p = (part / whole) * 100;
+  if (p !== 0 && Math.abs(p) < 0.01) return p > 0 ? "<0.01 %" : ">-0.01 %";
+  return `${p.toFixed(Math.abs(p) >= 99.95 ? 0 : Math.abs(p) >= 10 ? 1 : 2)} %`;
+}
+
+export function count(n: number): string {
+  return n.toLocaleString("en-US");
+}
+
+const pad = (n: number) => String(n).padStart(2, "0");
+
+/** 14:02:09, with the day where it is not today; in the zone that was chosen. */
+export function time(ms: number, utc: boolean, now = Date.now()): string {
+  const shift = utc ? 0 : -new Date(ms).getTimezoneOffset() * 60_000;
+  const d = new Date(ms + shift);
+  const today = new Date(now + shift);
+  const clock = `${pad(d.getUTCHours())}:${pad(d.getUTCMinutes())}:${pad(d.getUTCSeconds())}`;
+  if (d.toISOString().slice(0, 10) === today.toISOString().slice(0, 10)) return clock;
+  return `${d.toISOString().slice(0, 10)} ${clock}`;
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// app/parts.tsx - what every screen says when it waits, has nothing, or cannot
+
+import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { type Problem, progressOf, setToken } from "../api/client.ts";
+import * as format from "./format.ts";
+import { type Asked, cancelTree, toasts } from "./store.ts";
+
+const QUIET_MS = 400;
+const LOOK_MS = 500;
+const ASK_MS = 1200;
+
+/** Nothing for the first moment, then what is under way, for how long, and a way out. */
+export function LoadBar(props: { asked: Asked<unknown> }) {
+  const { asked } = props;
+  const [now, setNow] = useState(Date.now());
+  const [progress, setProgress] = useState("");
+  useEffect(() => {
+    if (!asked.loading) return;
+    setProgress("");
+    const timer = setInterval(() => {
+      setNow(Date.now());
+      if (asked.id && !asked.came && Date.now() - asked.since > ASK_MS)
+        progressOf(asked.id)
+          .then((p) => setProgress(p.total > 0 ? `reading ${format.count(p.done)} of ${format.count(p.total)}` : ""))
+          .catch(() => undefined);
+    }, LOOK_MS);
+    return () => clearInterval(timer);
+  }, [asked.loading, asked.id]);
+  const waited = now - asked.since;
+  if (!asked.loading || waited < QUIET_MS) return <div class="loadbar" data-testid="load" />;
+  return (
+    <div class="loadbar busy" data-testid="load" role="status">
+      <span>
+        {asked.came ? `${format.value(asked.came, "bytes")} received` : progress || "waiting for the server"} · {Math.round(waited / 1000)} s
+      </span>
+      <button class="link" data-testid="cancel" onClick={cancelTree}>
+        Cancel
+      </button>
+      {waited > 10_000 && <span class="muted">A shorter range or a narrower selector is faster.</span>}
+    </div>
+  );
+}
+
+export function Empty(props: { title: string; children?: ComponentChildren }) {
+  return (
+    <div class="empty" data-testid="empty">
+      <h2>{props.title}</h2>
+      {props.children}
+    </div>
+  );
+}
+
+/** The server's own sentence, and what can be done. */
+export function ErrorState(props: { error: Problem; retry: () => void }) {
+  const { error } = props;
+  const [token, setText] = useState("");
+  const forbidden = error.status === 401 || error.status === 403;
+  return (
+    <div class="empty problem" role="alert" data-testid="error">
+      <h2>{forbidden ? "A token is needed" : error.status === 0 ? "The server cannot be reached" : "This cannot be answered"}</h2>
+      <p>{error.message}</p>
+      {forbidden && (
+        <form
+          onSubmit={(e) => {
+            e.preventDefault();
+            setToken(token);
+            props.retry();
+          }}
+        >
+          <label>
+            Token <input type="password" autocomplete="off" value={token} onInput={(e) => setText(e.currentTarget.value)} />
+          </label>{" "}
+          <button class="primary">Use it in this tab</button>
+        </form>
+      )}
+      <p>
+        <button onClick={props.retry} data-testid="retry">
+          Try again
+        </button>
+      </p>
+    </div>
+  );
+}
+
+export function Toasts() {
+  return (
+    <div class="toasts" role="status" aria-live="polite" data-testid="toast">
+      {toasts.value.map((t) => (
+        <p key={t.id}>{t.text}</p>
+      ))}
+    </div>
+  );
+}

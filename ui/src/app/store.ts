@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+// app/store.ts - the page's state: the address, and what was asked for it
+
+import { computed, effect, signal } from "@preact/signals";
+import * as api from "../api/client.ts";
+import type { Matches } from "../flame/search.ts";
+import { resolve } from "../url/range.ts";
+import { type Screen, type State, defaults, parse, screenOf, write } from "../url/state.ts";
+import { type Kept, TimedOut, trees } from "../worker/rpc.ts";
+import { parseSelector } from "../query/selector.ts";
+
+/* ---- the address ---- */
+
+const first = parse(location.search);
+export const screen = signal<Screen>(screenOf(location.pathname));
+export const state = signal<State>(first.state);
+export const toasts = signal<{ id: number; text: string }[]>([]);
+
+let lastToast = 0;
+export function toast(text: string): void {
+  const id = ++lastToast;
+  toasts.value = [...toasts.value, { id, text }];
+  setTimeout(() => (toasts.value = toasts.value.filter((t) => t.id !== id)), 6000);
+}
+if (first.wrong.length) toast(`Left out of the address, because it says nothing: ${first.wrong.join(", ")}`);
+
+export function addressOf(s: State, where: Screen = screen.value): string {
+  const q = write(s);
+  return `${api.base}${where}${q ? `?${q}` : ""}`;
+}
+
+/** Changes the state; `push` makes a step that Back undoes. */
+export function go(patch: Partial<State>, push = true, where: Screen = screen.value): void {
+  const next = { ...state.value, ...patch };
+  const address = addressOf(next, where);
+  if (address !== location.pathname + location.search) {
+    if (push) history.pushState(null, "", address);
+    else history.replaceState(null, "", address);
+  }
+  state.value = next;
+  screen.value = where;
+}
+
+addEventListener("popstate", () => {
+  const { state: s, wrong } = parse(location.search);
+  state.value = s;
+  screen.value = screenOf(location.pathname);
+  if (wrong.length) toast(`Left out of the address: ${wrong.join(", ")}`);
+});
+
+/* ---- what is asked ---- */
+
+/** The moment that "now" means: set anew by Run and by auto-refresh, so that every panel shows the same. */
+export const now = signal(Date.now());
+export const refreshEvery = signal(0);
+
+export const range = computed(() => resolve({ from: state.value.from, to: state.value.to }, now.value));
+/** Of the panels: what was selected on the graph, or all. */
+export const panelRange = computed(() => state.value.sel ?? range.value);
+export const parsed = computed(() => parseSelector(state.value.q));
+export const selectorText = computed(() => ("selector" in parsed.value && parsed.value.selector.type ? (state.value.q.includes("{") ? state.value.q : `${state.value.q.trim()}{}`) : ""));
+
+/** A question and how it does. */
+export interface Asked<T> {
+  value?: T;
+  loading: boolean;
+  since: number;
+  error?: api.Problem;
+  came?: number; // bytes so far
+  progress?: api.Progress;
+  id?: string;
+}
+
+const nothing = { loading: false, since: 0 };
+export const types = signal<Asked<api.TypeInfo[]>>(nothing);
+export const series = signal<Asked<api.SeriesAnswer>>(nothing);
+export const tree = signal<Asked<Kept & { from: number; to: number }>>(nothing);
+
+export async function loadTypes(): Promise<void> {
+  types.value = { ...types.value, loading: true, since: Date.now() };
+  try {
+    const answer = await api.types();
+    types.value = { value: answer.types, loading: false, since: 0 };
+    if (!state.value.q && answer.types.length) {
+      const type = favourite(answer.types);
+      go({ q: `${type.type}{}`, ...youngRange(type.first_ms) }, false);
+    }
+  } catch (e) {
+    types.value = { ...types.value, loading: false, error: e as api.Problem };
+  }
+}
+
+/** What most people come for: CPU time, else what there is most of. */
+function favourite(all: api.TypeInfo[]): api.TypeInfo {
+  const cpu = all.find((t) => t.type.startsWith("process_cpu:cpu:"));
+  return cpu ?? [...all].sort((a, b) => b.profiles - a.profiles)[0];
+}
+
+/** Where there is less than an hour yet, what there is fills the graph. */
+function youngRange(first: number): Partial<State> {
+  const s = state.value;
+  if (s.from !== defaults.from || s.to !== defaults.to) return {};
+  const minutes = (Date.now() - first) / 60_000;
+  return minutes < 5 ? { from: "now-5m" } : minutes < 15 ? { from: "now-15m" } : {};
+}
+
+/** Runs one question at a time for a signal: a later one ends the one before. */
+function latest<T>(target: { value: Asked<T> }, run: (signal: AbortSignal, id: string) => Promise<T>) {
+  let controller: AbortController | null = null;
+  return async () => {
+    controller?.abort();
+    const mine = (controller = new AbortController());
+    const id = api.newId();
+    target.value = { value: target.value.value, loading: true, since: Date.now(), id };
+    mine.signal.addEventListener("abort", () => void api.cancel(id));
+    try {
+      const value = await run(mine.signal, id);
+      if (controller === mine) target.value = { value, loading: false, since: 0 };
+    } catch (e) {
+      if (controller !== mine) return;
+      const stopped = mine.signal.aborted;
+      const error = e instanceof api.Problem ? e : new api.Problem(-1, e instanceof Error ? e.message : String(e));
+      target.value = { value: target.value.value, loading: false, since: 0, error: stopped ? undefined : error };
+    } finally {
+      if (controller === mine) controller = null;
+    }
+  };
+}
+
+function filterParams(s: State): api.Params {
+  const names = { SS: "only_stacks", HS: "hide_stacks", SFF: "focus", HF: "hide" } as const;
+  return s.chips.map((c) => [names[c.kind], c.text]);
+}
+
+export function treeParams(s: State, q: string, from: number, to: number): api.Params {
+  return [
+    ["q", q], ["from", api.at(from)], ["to", api.at(to)],
+    ["group", s.group === defaults.group ? undefined : s.group],
+    ["group_by", s.by.join(",")],
+    ...filterParams(s),
+  ];
+}
+
+const MAX_POINTS = 240;
+
+/** Whole profiles fit into these: the sampler makes one each ten seconds. */
+const steps = [10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 86400];
+
+function stepFor(seconds: number): number {
+  return steps.find((s) => seconds / s <= MAX_POINTS) ?? steps[steps.length - 1];
+}
+
+const askSeries = latest(series, (signal) => {
+  const [from, to] = range.value!;
+  const step = stepFor((to - from) / 1000);
+  return api.series([["q", selectorText.value], ["from", api.at(from)], ["to", api.at(to)], ["step", `${step}s`], ["sum_by", state.value.sum.join(",")]], signal);
+});
+
+const askTree = latest(tree, async (signal, id) => {
+  const [from, to] = panelRange.value!;
+  const params = treeParams(state.value, selectorText.value, from, to);
+  const bytes = await api.bytes("flame", [...params, ["format", "flametree"]], {
+    signal,
+    id,
+    came: (came) => (tree.value = { ...tree.value, came }),
+  });
+  const kept = await trees.ask<"decode">({ op: "decode", bytes });
+  return { ...kept, from, to };
+});
+
+const askDiff = latest(tree, async (signal, id) => {
+  const s = state.value;
+  const [from, to] = range.value!;
+  const [fromB, toB] = resolve(s.b, now.value) ?? [from, to];
+  const params: api.Params = [
+    ["a_q", selectorText.value], ["b_q", s.b.q || selectorText.value],
+    ["a_from", api.at(from)], ["a_to", api.at(to)], ["b_from", api.at(fromB)], ["b_to", api.at(toB)],
+    ["group", s.group === defaults.group ? undefined : s.group], ...filterParams(s), ["format", "flametree"],
+  ];
+  const bytes = await api.bytes("diff", params, { signal, id, came: (came) => (tree.value = { ...tree.value, came }) });
+  const kept = await trees.ask<"decode">({ op: "decode", bytes });
+  return { ...kept, from: fromB, to: toB };
+});
+
+export function cancelTree(): void {
+  const id = tree.value.id;
+  if (tree.value.loading && id) void api.cancel(id);
+}
+
+/** Asks again when what it depends on has changed, and not when it has not. */
+function whenChanged(key: () => string, act: () => void): void {
+  let before = "";
+  effect(() => {
+    const k = key();
+    if (k === before || k === "") return;
+    before = k;
+    act();
+  });
+}
+
+export function start(): void {
+  void loadTypes();
+  whenChanged(
+    () => (screen.value === "explore" && range.value && selectorText.value ? JSON.stringify(["series", selectorText.value, range.value, state.value.sum]) : ""),
+    () => void askSeries(),
+  );
+  whenChanged(
+    () => {
+      const s = state.value;
+      if (!selectorText.value || !panelRange.value) return "";
+      const filters = JSON.stringify([s.group, s.by, s.chips]);
+      if (screen.value === "explore") return JSON.stringify(["tree", selectorText.value, panelRange.value, filters]);
+      if (screen.value === "compare") return JSON.stringify(["diff", selectorText.value, range.value, s.b, filters]);
+      return "";
+    },
+    () => void (screen.value === "compare" ? askDiff() : askTree()),
+  );
+  let timer: ReturnType<typeof setInterval> | undefined;
+  effect(() => {
+    clearInterval(timer);
+    if (refreshEvery.value) timer = setInterval(() => (now.value = Date.now()), refreshEvery.value * 1000);
+  });
+  whenChanged(() => JSON.stringify([tree.value.value?.id, state.value.inverted]), () => void askInverted());
+  whenChanged(() => JSON.stringify([shown.value?.id, state.value.search]), () => void askSearch());
+}
+
+/* ---- what is drawn ---- */
+
+const inverted = signal<{ of: number; kept: Kept } | null>(null);
+
+async function askInverted(): Promise<void> {
+  const t = tree.value.value;
+  if (!t || !state.value.inverted) return;
+  const kept = await trees.ask<"invert">({ op: "invert", tree: t.id });
+  if (tree.value.value?.id === t.id) inverted.value = { of: t.id, kept };
+}
+
+/** The tree on the screen: as it came, or leaves first once that is made. */
+export const shown = computed<Kept | null>(() => {
+  const t = tree.value.value;
+  if (!t) return null;
+  if (!state.value.inverted) return t;
+  return inverted.value?.of === t.id ? inverted.value.kept : null;
+});
+
+export const matches = signal<{ of: number; text: string; found: Matches } | null>(null);
+export const searchError = signal("");
+
+async function askSearch(): Promise<void> {
+  const t = shown.value;
+  const text = state.value.search;
+  searchError.value = "";
+  if (!t || !text) {
+    matches.value = null;
+    return;
+  }
+  try {
+    new RegExp(text, "i");
+  } catch (e) {
+    searchError.value = (e as Error).message.replace(/^Invalid regular expression: /, "");
+    matches.value = null;
+    return;
+  }
+  try {
+    const found = await trees.ask<"search">({ op: "search", tree: t.id, text, flags: "i" }, 400);
+    if (shown.value?.id === t.id && state.value.search === text) matches.value = { of: t.id, text, found };
+  } catch (e) {
+    matches.value = null;
+    if (!(e instanceof TimedOut)) throw e;
+    searchError.value = "this expression takes too long";
+    void askAgain();
+  }
+}
+
+/** The worker that kept the trees was ended with them. */
+function askAgain(): Promise<void> {
+  return screen.value === "compare" ? askDiff() : askTree();
+}
+
+export function run(): void {
+  now.value = Date.now();
+}

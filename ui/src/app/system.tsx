@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// app/system.tsx - what runs, what is lost and why, what is kept: Targets, Pipeline, Status
+
+import { useEffect, useState } from "preact/hooks";
+import * as api from "../api/client.ts";
+import * as format from "./format.ts";
+import { Empty, ErrorState } from "./parts.tsx";
+import { state } from "./store.ts";
+
+interface Instance {
+  kind: string;
+  plugin: string;
+  name: string;
+  path: string;
+  state: string;
+  since: string;
+  failures: number;
+  sentence: string;
+}
+
+interface Queue {
+  name: string;
+  bytes: number;
+  max_bytes: number;
+  batches: number;
+  in: number;
+  out: number;
+  lost_batches: number;
+  lost_rows: number;
+  filtered_profiles: number;
+  written_rows?: number;
+  retries?: number;
+  trouble?: string;
+}
+
+const EVERY_MS = 5000;
+
+/** Asks now and every few seconds while somebody looks. */
+function useAnswer<T>(path: string): { value?: T; error?: api.Problem; again: () => void } {
+  const [value, setValue] = useState<T>();
+  const [error, setError] = useState<api.Problem>();
+  const [turn, setTurn] = useState(0);
+  useEffect(() => {
+    const controller = new AbortController();
+    const ask = () => {
+      if (document.hidden) return;
+      api.json<T>(path, [], controller.signal).then(
+        (v) => (setValue(v), setError(undefined)),
+        (e) => !controller.signal.aborted && setError(e as api.Problem),
+      );
+    };
+    ask();
+    const timer = setInterval(ask, EVERY_MS);
+    return () => {
+      controller.abort();
+      clearInterval(timer);
+    };
+  }, [path, turn]);
+  return { value, error, again: () => setTurn(turn + 1) };
+}
+
+const marks: Record<string, string> = { ok: "✓", degraded: "!", failed: "✕", starting: "…", stopped: "–" };
+
+function StateChip(props: { state: string }) {
+  return <span class={`state ${props.state}`}><span aria-hidden="true">{marks[props.state] ?? "?"}</span> {props.state}</span>;
+}
+
+function Instances(props: { all: Instance[] }) {
+  if (!props.all.length) return <Empty title="Nothing is configured here" />;
+  return (
+    <table class="list">
+      <thead><tr><th>State</th><th>Kind</th><th>Name</th><th>Plugin</th><th>Since</th><th>What it says</th></tr></thead>
+      <tbody>
+        {props.all.map((i) => (
+          <tr key={i.kind + i.name}>
+            <td><StateChip state={i.state} /></td>
+            <td>{i.kind}</td>
+            <td>{i.name}</td>
+            <td title={i.path}>{i.plugin}</td>
+            <td>{format.time(Date.parse(i.since), state.value.utc)}</td>
+            <td class="wide">{i.sentence}{i.failures ? ` (failed ${format.count(i.failures)} times)` : ""}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+export function Targets() {
+  const { value, error, again } = useAnswer<{ targets: Instance[] }>("targets");
+  if (error) return <ErrorState error={error} retry={again} />;
+  return <section class="page"><h1>Targets</h1><p class="about">Where profiles come from.</p>{value && <Instances all={value.targets} />}</section>;
+}
+
+function Fill(props: { part: number; whole: number }) {
+  return (
+    <span class="fill" title={`${format.value(props.part, "bytes")} of ${format.value(props.whole, "bytes")}`}>
+      <span style={{ width: `${props.whole ? Math.min((props.part / props.whole) * 100, 100) : 0}%` }} />
+    </span>
+  );
+}
+
+export function Pipeline() {
+  const { value, error, again } = useAnswer<{ instances: Instance[]; queues: Queue[]; losses: { instance: string; reason: string; n: number }[] }>("pipeline");
+  if (error) return <ErrorState error={error} retry={again} />;
+  if (!value) return null;
+  return (
+    <section class="page">
+      <h1>Pipeline</h1>
+      <Instances all={value.instances} />
+      <h2>Queues</h2>
+      <table class="list">
+        <thead><tr><th>Queue</th><th>Filled</th><th class="n">In</th><th class="n">Out</th><th class="n">Rows written</th><th class="n">Rows lost</th><th class="n">Retries</th><th>Trouble</th></tr></thead>
+        <tbody>
+          {value.queues.map((q) => (
+            <tr key={q.name}>
+              <td>{q.name}</td>
+              <td><Fill part={q.bytes} whole={q.max_bytes} /></td>
+              <td class="n">{format.count(q.in)}</td>
+              <td class="n">{format.count(q.out)}</td>
+              <td class="n">{q.written_rows === undefined ? "" : format.count(q.written_rows)}</td>
+              <td class={q.lost_rows ? "n amber" : "n"}>{format.count(q.lost_rows)}</td>
+              <td class="n">{q.retries === undefined ? "" : format.count(q.retries)}</td>
+              <td class="wide">{q.trouble}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <h2>Losses</h2>
+      {value.losses.length === 0 ? <p class="about">Nothing was lost since the start.</p> : (
+        <table class="list" data-testid="losses">
+          <thead><tr><th>Instance</th><th>Reason</th><th class="n">How many</th></tr></thead>
+          <tbody>{value.losses.map((l) => <tr key={l.instance + l.reason}><td>{l.instance}</td><td>{l.reason.replace(/_/g, " ")}</td><td class="n">{format.count(l.n)}</td></tr>)}</tbody>
+        </table>
+      )}
+    </section>
+  );
+}
+
+interface Status {
+  version: string;
+  started: string;
+  node: string;
+  data: string;
+  config: string;
+  storage?: Record<string, number | string>;
+  symbols?: Record<string, number | string>;
+  queries?: Record<string, number>;
+}
+
+/** "learned_bytes": 48284 reads "learned bytes 47.2 KiB". */
+function Facts(props: { title: string; of: Record<string, number | string> }) {
+  const text = (k: string, v: number | string) => {
+    if (typeof v === "string") return v;
+    if (k.endsWith("_ms")) return v ? format.time(v, state.value.utc) : "–";
+    return k === "bytes" || k.endsWith("_bytes") ? format.value(v, "bytes") : format.count(v);
+  };
+  const names = (k: string) => k.replace(/_ms$/, "").replace(/_/g, " ");
+  return (
+    <section class="facts">
+      <h2>{props.title}</h2>
+      <dl>{Object.entries(props.of).filter(([, v]) => v !== "").map(([k, v]) => <div key={k}><dt>{names(k)}</dt><dd>{text(k, v)}</dd></div>)}</dl>
+    </section>
+  );
+}
+
+export function StatusPage() {
+  const { value, error, again } = useAnswer<Status>("status");
+  if (error) return <ErrorState error={error} retry={again} />;
+  if (!value) return null;
+  const { storage, symbols, queries, ...own } = value;
+  return (
+    <section class="page">
+      <h1>Status</h1>
+      <div class="columns">
+        <Facts title="Decima" of={{ ...own, started: format.time(Date.parse(own.started), state.value.utc) }} />
+        {storage && <Facts title="Storage" of={storage} />}
+        {symbols && <Facts title="Symbols" of={symbols} />}
+        {queries && <Facts title="Questions" of={queries} />}
+      </div>
+    </section>
+  );
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// chart/chart.tsx - totals over time: a line a series, a drag selects what the panels are of
+
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import uPlot from "uplot";
+import type { Series, SeriesAnswer } from "../api/client.ts";
+import * as format from "../app/format.ts";
+import { isDark } from "../theme/theme.ts";
+
+const MOST = 25;
+const strokes = ["#3b78c2", "#c9742a", "#3f9a5b", "#b4476f", "#7a5fc0", "#9a8420", "#2c8f92", "#8a6a43", "#5f7d55", "#a44fa6"];
+
+export interface ChartProps {
+  answer: SeriesAnswer;
+  from: number;
+  to: number;
+  selection: [number, number] | null;
+  utc: boolean;
+  onSelect: (range: [number, number] | null) => void;
+}
+
+export function nameOfSeries(s: Series): string {
+  const entries = Object.entries(s.labels);
+  return entries.length ? entries.map(([k, v]) => `${k}=${v || "\u2013"}`).join(" ") : "all";
+}
+
+function totalOf(s: Series): number {
+  return s.value.reduce((a, b) => a + b, 0);
+}
+
+/** The heaviest first, at most so many. */
+export function heaviest(answer: SeriesAnswer): Series[] {
+  return [...answer.series].sort((a, b) => totalOf(b) - totalOf(a)).slice(0, MOST);
+}
+
+/** Columns on one axis of time. A step without profiles is a gap, not nothing. */
+function align(series: Series[], step: number): uPlot.AlignedData {
+  let first = Infinity;
+  let last = -Infinity;
+  for (const s of series)
+    for (const t of s.t_ms) {
+      first = Math.min(first, t);
+      last = Math.max(last, t);
+    }
+  const axis: number[] = [];
+  for (let t = first; t <= last; t += step) axis.push(t);
+  const at = new Map(axis.map((t, i) => [t, i]));
+  const columns = series.map((s) => {
+    const column: (number | null)[] = new Array<number | null>(axis.length).fill(null);
+    s.t_ms.forEach((t, i) => (column[at.get(t) ?? 0] = s.value[i] / (step / 1000)));
+    return column;
+  });
+  return [axis.map((t) => t / 1000), ...columns] as uPlot.AlignedData;
+}
+
+export function Chart(props: ChartProps) {
+  const box = useRef<HTMLDivElement>(null);
+  const plot = useRef<uPlot | null>(null);
+  const latest = useRef(props);
+  latest.current = props;
+  const series = heaviest(props.answer);
+  const unit = props.answer.unit;
+
+  useLayoutEffect(() => {
+    const css = getComputedStyle(document.documentElement);
+    const muted = css.getPropertyValue("--muted").trim();
+    const divider = css.getPropertyValue("--divider").trim();
+    const axis = { stroke: muted, grid: { stroke: divider, width: 1 }, ticks: { stroke: divider, width: 1 }, font: "12px system-ui, sans-serif" };
+    const u = new uPlot(
+      {
+        width: Math.max(box.current!.clientWidth, 100),
+        height: 150,
+        tzDate: (ts) => (latest.current.utc ? uPlot.tzDate(new Date(ts * 1000), "Etc/UTC") : new Date(ts * 1000)),
+        cursor: { drag: { x: true, y: false, setScale: false }, points: { size: 6 } },
+        legend: { show: false },
+        scales: { x: { time: true, range: () => [latest.current.from / 1000, latest.current.to / 1000] }, y: { range: (_u, _min, max) => [0, max > 0 ? max * 1.05 : 1] } },
+        axes: [axis, { ...axis, size: 76, values: (_u, ticks) => ticks.map((v) => format.rate(v, 1, unit)) }],
+        series: [
+          {},
+          ...series.map((s, i) => ({
+            label: nameOfSeries(s),
+            stroke: strokes[i % strokes.length],
+            width: 1.5,
+            fill: series.length === 1 ? `${strokes[0]}33` : undefined,
+            spanGaps: false,
+            points: { show: s.t_ms.length < 3 },
+          })),
+        ],
+        hooks: {
+          setSelect: [
+            (plotted) => {
+              const { left, width } = plotted.select;
+              if (width < 3) return;
+              const ms = (x: number) => Math.round(plotted.posToVal(x, "x") * 1000);
+              latest.current.onSelect([ms(left), ms(left + width)]);
+            },
+          ],
+        },
+      },
+      align(series, props.answer.step_ms),
+      box.current!,
+    );
+    plot.current = u;
+    const observer = new ResizeObserver(() => u.setSize({ width: Math.max(box.current!.clientWidth, 100), height: 150 }));
+    observer.observe(box.current!);
+    return () => {
+      observer.disconnect();
+      u.destroy();
+    };
+  }, [props.answer, isDark.value, props.utc]);
+
+  useEffect(() => {
+    const u = plot.current;
+    if (!u) return;
+    const s = props.selection;
+    const left = s ? u.valToPos(s[0] / 1000, "x") : 0;
+    const width = s ? u.valToPos(s[1] / 1000, "x") - left : 0;
+    u.setSelect({ left, top: 0, width, height: u.over.clientHeight }, false);
+  }, [props.selection, props.answer, isDark.value, props.utc]);
+
+  return (
+    <div>
+      <div ref={box} class="chart" data-testid="metrics" aria-label="Totals over time; drag to select a range" />
+      <ul class="legend" data-testid="series-legend">
+        {series.slice(0, 12).map((s, i) => (
+          <li key={nameOfSeries(s)}>
+            <span class="swatch" style={{ background: strokes[i % strokes.length] }} /> {nameOfSeries(s)}
+          </li>
+        ))}
+        {props.answer.series.length > 12 && <li class="muted">{series.length > 12 ? `and ${series.length - 12} more lines; ` : ""}top {series.length} of {format.count(props.answer.series.length)}</li>}
+      </ul>
+    </div>
+  );
+}

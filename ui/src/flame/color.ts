@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// flame/color.ts - what fills a frame: by binary, kind, file, name or change
+//
+// Twelve fills, of which the first are the furthest apart: what weighs most gets them first. Colour is never the only cue:
+// labels, gaps, the legend and the tooltip say the same.
+
+import { type Tree, kindNames, nameOf, textAt } from "./tree.ts";
+
+export const fills = [
+  "#8fb4e3", "#f0b27a", "#8fcfa0", "#e79bb3", "#bda9e6", "#e6d37a",
+  "#7fcfd1", "#cdb79e", "#a9c2a0", "#dca0dd", "#9fb0cc", "#f4a39a",
+];
+
+export type ColorBy = "binary" | "kind" | "file" | "name" | "none";
+export const colorModes: ColorBy[] = ["binary", "kind", "file", "name", "none"];
+
+export const diffLight = ["#2b7bba", "#5fa3d6", "#94c3e8", "#c8e0f4", "#e6e6e6", "#fbe0c0", "#f6c083", "#ea9a45", "#cf7310"];
+export const diffDark = ["#6cb6ff", "#4a94dc", "#3a73ac", "#33526f", "#3d434d", "#664c2e", "#98661f", "#cc8420", "#ffad4d"];
+export const diffSteps = [0.02, 0.1, 0.25, 0.5];
+
+export interface LegendEntry {
+  text: string;
+  fill: number;
+  weight: number;
+}
+
+/** For each function its fill, and what the fills mean, heaviest first. */
+export interface Coloring {
+  of: Uint8Array;
+  legend: LegendEntry[];
+}
+
+function groupText(t: Tree, f: number, by: ColorBy): string {
+  const fns = t.functions;
+  switch (by) {
+    case "binary":
+      return baseName(textAt(fns.binaries, fns.binary[f])) || "[unknown]";
+    case "file":
+      return textAt(fns.files, fns.file[f]).replace(/\/[^/]*$/, "") || baseName(textAt(fns.binaries, fns.binary[f])) || "[unknown]";
+    case "kind":
+      return kindNames[fns.flags[f] & 7] || "native";
+    case "name":
+      return nameOf(fns, f);
+    default:
+      return "";
+  }
+}
+
+export function baseName(path: string): string {
+  return path.slice(path.lastIndexOf("/") + 1);
+}
+
+export function colorFunctions(t: Tree, by: ColorBy): Coloring {
+  const weights = new Map<string, number>();
+  const texts: string[] = [];
+  const self = new Float64Array(t.functions.n);
+  for (let i = 1; i < t.n; i++) self[t.func[i]] += Math.abs(t.self[i]);
+  for (let f = 0; f < t.functions.n; f++) {
+    texts[f] = groupText(t, f, by);
+    weights.set(texts[f], (weights.get(texts[f]) ?? 0) + self[f]);
+  }
+  const legend = [...weights].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).map(([text, weight], i) => ({ text, fill: i % fills.length, weight }));
+  const fillOf = new Map(legend.map((e) => [e.text, e.fill]));
+  const of = new Uint8Array(t.functions.n);
+  for (let f = 0; f < of.length; f++) of[f] = fillOf.get(texts[f])!;
+  return { of, legend };
+}
+
+/** 0 to 8, 4 is neutral: by relative change of a node's total, in steps of the legend. */
+export function diffStep(a: number, b: number): number {
+  if (a === b) return 4;
+  if (a === 0) return b > 0 ? 8 : 0;
+  const change = (b - a) / Math.abs(a);
+  let step = 0;
+  while (step < 4 && Math.abs(change) >= diffSteps[step]) step++;
+  return change > 0 ? 4 + step : 4 - step;
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// flame/derive.ts - trees out of a tree: leaves first, who calls a function, what it calls
+//
+// A node of the new tree stands for a set of nodes of the old one. Its children are the old nodes' children, or their
+// parents, grouped by function. It is made level by level, down to what has room on a screen: the whole inverted tree of a
+// million nodes would have ten times as many.
+
+import { type Functions, type Meta, type Tree, diffWidths, place } from "./tree.ts";
+
+/** Nodes lighter than this share of the whole are not made; what they weigh is trimmed of their parent. */
+const MIN_SHARE = 1 / 8192;
+const MAX_NODES = 200_000;
+
+interface Draft {
+  func: number;
+  parent: number;
+  depth: number;
+  nodes: number[]; // of the old tree
+  a: number[]; // what each of them brings
+  b: number[];
+}
+
+type Step = (t: Tree, draft: Draft, each: (func: number, node: number, a: number, b: number) => void) => void;
+
+/** Callers: each old node's parent, which brings as much. */
+const up: Step = (t, draft, each) => {
+  for (let k = 0; k < draft.nodes.length; k++) {
+    const p = t.parent[draft.nodes[k]];
+    if (p > 0) each(t.func[p], p, draft.a[k], draft.b[k]);
+  }
+};
+
+/** Callees: each old node's children, with their totals. */
+const down: Step = (t, draft, each) => {
+  for (const node of draft.nodes)
+    for (let c = node + 1; c < t.end[node]; c = t.end[c]) each(t.func[c], c, t.total[c], t.b ? t.b.total[c] : 0);
+};
+
+function sum(values: number[]): number {
+  let s = 0;
+  for (const v of values) s += v;
+  return s;
+}
+
+function group(t: Tree, draft: Draft, index: number, step: Step): Draft[] {
+  const byFunction = new Map<number, Draft>();
+  step(t, draft, (func, node, a, b) => {
+    let d = byFunction.get(func);
+    if (!d) byFunction.set(func, (d = { func, parent: index, depth: draft.depth + 1, nodes: [], a: [], b: [] }));
+    d.nodes.push(node);
+    d.a.push(a);
+    d.b.push(b);
+  });
+  return [...byFunction.values()];
+}
+
+function weightOf(d: Draft): number {
+  return Math.max(Math.abs(sum(d.a)), Math.abs(sum(d.b)));
+}
+
+interface Result {
+  functions: Functions;
+  meta: Meta;
+  factor: number; // of side B; 0: there is none
+}
+
+/** Drafts in preorder become columns. What their parents have and they do not is self, or trimmed. */
+function finish(drafts: Draft[], lost: Map<number, number>, from: Result): Tree {
+  const n = drafts.length;
+  const func = new Int32Array(n);
+  const depth = new Uint16Array(n);
+  const parent = new Int32Array(n);
+  const total = new Float64Array(n);
+  const totalB = new Float64Array(n);
+  const end = new Uint32Array(n);
+  let maxDepth = 0;
+  drafts.forEach((d, i) => {
+    func[i] = d.func;
+    depth[i] = d.depth;
+    parent[i] = d.parent;
+    total[i] = sum(d.a);
+    totalB[i] = sum(d.b);
+    maxDepth = Math.max(maxDepth, d.depth);
+  });
+  const self = Float64Array.from(total);
+  const selfB = Float64Array.from(totalB);
+  for (let i = n - 1; i >= 0; i--) {
+    if (end[i] === 0) end[i] = i + 1;
+    const p = parent[i];
+    if (p < 0) continue;
+    self[p] -= total[i];
+    selfB[p] -= totalB[i];
+    if (end[p] === 0) end[p] = end[i];
+  }
+  for (const [node, weight] of lost) self[node] -= weight;
+  const width = from.factor ? diffWidths(parent, total, totalB, from.factor) : total;
+  const tree = { n, maxDepth, func, depth, parent, end, self, total, width, x: place(n, parent, width), trimmed: lost };
+  const rest = { functions: from.functions, meta: from.meta };
+  return from.factor ? { ...tree, ...rest, b: { self: selfB, total: totalB, factor: from.factor } } : { ...tree, ...rest };
+}
+
+/** In preorder, siblings heaviest first; a stack of our own, since there may be thousands of levels. */
+function expand(t: Tree, root: Draft, first: Draft[], step: Step): Tree {
+  const least = weightOf(root) * MIN_SHARE;
+  const drafts: Draft[] = [root];
+  const lost = new Map<number, number>();
+  const todo: Draft[] = [];
+  const push = (children: Draft[], index: number) => {
+    const heavy = children.filter((d) => weightOf(d) >= least);
+    for (const d of children)
+      if (weightOf(d) < least) lost.set(index, (lost.get(index) ?? 0) + sum(d.a));
+    heavy.sort((p, q) => weightOf(q) - weightOf(p) || p.func - q.func);
+    for (let i = heavy.length - 1; i >= 0; i--) todo.push(heavy[i]);
+  };
+  push(first, 0);
+  for (let d = todo.pop(); d && drafts.length < MAX_NODES; d = todo.pop()) {
+    const index = drafts.length;
+    drafts.push(d);
+    push(group(t, d, index, step), index);
+  }
+  for (const d of todo) lost.set(d.parent, (lost.get(d.parent) ?? 0) + sum(d.a));
+  return finish(drafts, lost, { functions: t.functions, meta: t.meta, factor: t.b?.factor ?? 0 });
+}
+
+/** Leaves first: a child of the root for each function with self, its callers below it. */
+export function invert(t: Tree): Tree {
+  const root: Draft = { func: -1, parent: -1, depth: 0, nodes: [], a: [t.total[0]], b: [t.b ? t.b.total[0] : 0] };
+  const leaves = new Map<number, Draft>();
+  for (let i = 1; i < t.n; i++) {
+    const a = t.self[i];
+    const b = t.b ? t.b.self[i] : 0;
+    if (a === 0 && b === 0) continue;
+    let d = leaves.get(t.func[i]);
+    if (!d) leaves.set(t.func[i], (d = { func: t.func[i], parent: 0, depth: 1, nodes: [], a: [], b: [] }));
+    d.nodes.push(i);
+    d.a.push(a);
+    d.b.push(b);
+  }
+  return expand(t, root, [...leaves.values()], up);
+}
+
+/** A function's outermost calls. */
+function outermost(t: Tree, func: number): Draft {
+  const d: Draft = { func, parent: -1, depth: 0, nodes: [], a: [], b: [] };
+  for (let i = 1, free = 0; i < t.n; i++) {
+    if (t.func[i] !== func || i < free) continue;
+    d.nodes.push(i);
+    d.a.push(t.total[i]);
+    d.b.push(t.b ? t.b.total[i] : 0);
+    free = t.end[i];
+  }
+  return d;
+}
+
+export function callers(t: Tree, func: number): Tree {
+  const root = outermost(t, func);
+  return expand(t, root, group(t, root, 0, up), up);
+}
+
+export function callees(t: Tree, func: number): Tree {
+  const root = outermost(t, func);
+  return expand(t, root, group(t, root, 0, down), down);
+}

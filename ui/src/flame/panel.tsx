@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+// flame/panel.tsx - the flame graph: draws, and says what was done to it
+//
+// Keeps the view (what is zoomed to, how far down) and what the mouse is over. Everything else is its owner's.
+
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { theme } from "../theme/theme.ts";
+import type { Coloring } from "./color.ts";
+import { type Look, nameFor, paint, paintOverlay } from "./paint.ts";
+import { type Tree } from "./tree.ts";
+import { type Panel, Rects, type View, layout, nodeAt } from "./view.ts";
+
+export interface PanelProps {
+  tree: Tree;
+  coloring: Coloring;
+  marked: Uint8Array | null;
+  significant: Uint8Array | null;
+  zoom: number;
+  selected: number;
+  flip: boolean;
+  height?: number;
+  label: string;
+  describe: (node: number) => string; // for the tree that screen readers see
+  tooltip: (node: number) => preact.ComponentChildren;
+  onZoom: (node: number) => void;
+  onSelect: (node: number) => void;
+  onMenu: (node: number, x: number, y: number) => void;
+}
+
+const ROW = 20;
+const EASE_MS = 150;
+const reduced = matchMedia("(prefers-reduced-motion: reduce)");
+
+function viewOf(t: Tree, node: number): { x0: number; x1: number } {
+  const x0 = t.x[node];
+  const x1 = x0 + t.width[node];
+  return x1 > x0 ? { x0, x1 } : { x0: 0, x1: Math.max(t.width[0], 1) };
+}
+
+/** Children that weigh something, heaviest first as they come. */
+function children(t: Tree, node: number): number[] {
+  const out: number[] = [];
+  for (let c = node + 1; c < t.end[node] && out.length < 50; c = t.end[c]) out.push(c);
+  return out;
+}
+
+function sibling(t: Tree, node: number, step: number): number {
+  const parent = t.parent[node];
+  if (parent < 0) return node;
+  let before = -1;
+  for (let c = parent + 1; c < t.end[parent]; c = t.end[c]) {
+    if (c === node) {
+      if (step < 0) return before < 0 ? node : before;
+      return t.end[c] < t.end[parent] ? t.end[c] : node;
+    }
+    before = c;
+  }
+  return node;
+}
+
+export function FlamePanel(props: PanelProps) {
+  const { tree, flip, zoom } = props;
+  const box = useRef<HTMLDivElement>(null);
+  const baseCanvas = useRef<HTMLCanvasElement>(null);
+  const overlay = useRef<HTMLCanvasElement>(null);
+  const rects = useMemo(() => new Rects(), []);
+  const names = useMemo(() => new Map<number, string>(), [tree]);
+  const view = useRef<View>({ ...viewOf(tree, 0), top: 0 });
+  const frame = useRef(0);
+  const [size, setSize] = useState({ width: 0, height: 0 });
+  const [hovered, setHovered] = useState({ node: -1, x: 0, y: 0 });
+  const frozen = useRef(false);
+
+  const panel: Panel = { ...size, row: ROW, flip };
+  const look: Look = {
+    theme: theme.value,
+    colors: props.coloring.of,
+    marked: props.marked,
+    selected: props.selected,
+    names,
+    significant: props.significant,
+  };
+
+  const current = useRef({ tree, panel, look, hovered: -1 });
+  current.current = { tree, panel, look, hovered: hovered.node };
+
+  const draw = () => {
+    frame.current = 0;
+    const c = current.current;
+    if (!baseCanvas.current || !overlay.current || c.panel.width === 0) return;
+    const began = performance.now();
+    layout(c.tree, view.current, c.panel, rects);
+    paint(baseCanvas.current, c.tree, c.panel, rects, c.look);
+    paintOverlay(overlay.current, c.tree, view.current, c.panel, c.look, c.hovered);
+    hooks.lastDraw = performance.now() - began;
+    hooks.rects = rects.n;
+  };
+  const redraw = () => {
+    if (!frame.current) frame.current = requestAnimationFrame(draw);
+  };
+
+  const moveTo = (to: View, ease: boolean) => {
+    const from = { ...view.current };
+    cancelAnimationFrame(frame.current);
+    frame.current = 0;
+    if (!ease || reduced.matches) {
+      view.current = to;
+      redraw();
+      return;
+    }
+    const began = performance.now();
+    const step = () => {
+      const k = Math.min((performance.now() - began) / EASE_MS, 1);
+      const e = 1 - (1 - k) ** 3;
+      view.current = { x0: from.x0 + (to.x0 - from.x0) * e, x1: from.x1 + (to.x1 - from.x1) * e, top: from.top + (to.top - from.top) * e };
+      draw();
+      frame.current = k < 1 ? requestAnimationFrame(step) : 0;
+    };
+    frame.current = requestAnimationFrame(step);
+  };
+
+  const maxTop = () => Math.max(0, tree.maxDepth + 1.5 - size.height / ROW);
+
+  useLayoutEffect(() => {
+    const element = box.current!;
+    const observer = new ResizeObserver(() => setSize({ width: element.clientWidth, height: element.clientHeight }));
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, []);
+
+  // A new tree, or another place in it: the root of the view moves, what is above it stays in sight.
+  const lastTree = useRef(tree);
+  useLayoutEffect(() => {
+    const sameTree = lastTree.current === tree;
+    lastTree.current = tree;
+    const wanted = viewOf(tree, zoom);
+    const rows = Math.max(1, Math.floor(size.height / ROW));
+    const level = tree.depth[zoom];
+    const top = Math.min(maxTop(), level > rows / 2 ? level - 3 : 0);
+    moveTo({ ...wanted, top }, sameTree && size.width > 0);
+  }, [tree, zoom, flip]);
+
+  useLayoutEffect(redraw, [size.width, size.height, props.coloring, props.marked, props.significant, props.selected, theme.value, hovered.node, flip]);
+  useEffect(() => () => cancelAnimationFrame(frame.current), []);
+
+  const at = (e: MouseEvent): number => {
+    const r = box.current!.getBoundingClientRect();
+    return nodeAt(tree, view.current, panel, e.clientX - r.left, e.clientY - r.top);
+  };
+
+  const drag = useRef<{ x: number; y: number; view: View; moved: boolean } | null>(null);
+
+  const onMove = (e: MouseEvent) => {
+    const d = drag.current;
+    if (d) {
+      const scale = (view.current.x1 - view.current.x0) / size.width;
+      const dx = e.clientX - d.x;
+      const dy = e.clientY - d.y;
+      if (Math.abs(dx) + Math.abs(dy) > 4) d.moved = true;
+      if (!d.moved) return;
+      const span = d.view.x1 - d.view.x0;
+      const x0 = Math.min(Math.max(0, d.view.x0 - dx * scale), tree.width[0] - span);
+      const top = Math.min(maxTop(), Math.max(0, d.view.top + ((flip ? dy : -dy) / ROW)));
+      view.current = { x0, x1: x0 + span, top };
+      redraw();
+      return;
+    }
+    if (frozen.current) return;
+    const node = at(e);
+    const r = box.current!.getBoundingClientRect();
+    setHovered({ node, x: e.clientX - r.left, y: e.clientY - r.top });
+  };
+
+  const onWheel = (e: WheelEvent) => {
+    if (e.ctrlKey || e.metaKey) {
+      e.preventDefault();
+      const r = box.current!.getBoundingClientRect();
+      const v = view.current;
+      const x = v.x0 + ((e.clientX - r.left) / size.width) * (v.x1 - v.x0);
+      const factor = Math.exp(e.deltaY * 0.002);
+      const span = Math.min(Math.max((v.x1 - v.x0) * factor, tree.width[0] / 2 ** 40), tree.width[0]);
+      const x0 = Math.min(Math.max(0, x - (x - v.x0) * (span / (v.x1 - v.x0))), tree.width[0] - span);
+      view.current = { ...v, x0, x1: x0 + span };
+      redraw();
+      return;
+    }
+    const top = Math.min(maxTop(), Math.max(0, view.current.top + ((flip ? -1 : 1) * e.deltaY) / ROW));
+    if (top === view.current.top) return;
+    e.preventDefault();
+    view.current = { ...view.current, top };
+    setHovered({ node: -1, x: 0, y: 0 });
+    redraw();
+  };
+  useEffect(() => {
+    const element = box.current!;
+    element.addEventListener("wheel", onWheel, { passive: false });
+    return () => element.removeEventListener("wheel", onWheel);
+  });
+
+  const show = (node: number) => {
+    props.onSelect(node);
+    const rows = size.height / ROW;
+    const level = tree.depth[node];
+    const v = view.current;
+    if (level < v.top || level > v.top + rows - 2) moveTo({ ...v, top: Math.min(maxTop(), Math.max(0, level - rows / 2)) }, true);
+    const wanted = viewOf(tree, node);
+    if (wanted.x1 <= v.x0 || wanted.x0 >= v.x1) props.onZoom(tree.parent[node] < 0 ? 0 : tree.parent[node]);
+  };
+
+  const onKey = (e: KeyboardEvent) => {
+    if (e.ctrlKey || e.metaKey || e.altKey) return;
+    const selected = props.selected >= 0 ? props.selected : zoom;
+    const inward = flip ? "ArrowUp" : "ArrowDown";
+    const outward = flip ? "ArrowDown" : "ArrowUp";
+    const actions: Record<string, () => void> = {
+      [inward]: () => (tree.end[selected] > selected + 1 ? show(selected + 1) : undefined),
+      [outward]: () => show(Math.max(tree.parent[selected], 0)),
+      ArrowLeft: () => show(sibling(tree, selected, -1)),
+      ArrowRight: () => show(sibling(tree, selected, 1)),
+      Enter: () => props.onZoom(selected),
+      Backspace: () => props.onZoom(Math.max(tree.parent[zoom], 0)),
+      Home: () => props.onZoom(0),
+      "0": () => props.onZoom(0),
+      PageDown: () => moveTo({ ...view.current, top: Math.min(maxTop(), view.current.top + size.height / ROW - 2) }, true),
+      PageUp: () => moveTo({ ...view.current, top: Math.max(0, view.current.top - size.height / ROW + 2) }, true),
+      ContextMenu: () => props.onMenu(selected, 40, 40),
+      F10: () => (e.shiftKey ? props.onMenu(selected, 40, 40) : undefined),
+    };
+    const act = actions[e.key];
+    if (!act) return;
+    e.preventDefault();
+    act();
+  };
+
+  const hooks = (window as unknown as { __flame?: { lastDraw: number; rects: number } }).__flame ?? { lastDraw: 0, rects: 0 };
+  (window as unknown as { __flame: object }).__flame = hooks;
+
+  const mirrored = props.selected >= 0 ? props.selected : zoom;
+  return (
+    <div
+      class="flame"
+      ref={box}
+      data-testid="flame"
+      style={{ height: props.height ? `${props.height}px` : undefined }}
+      tabIndex={0}
+      role="tree"
+      aria-label={props.label}
+      aria-activedescendant={`node-${mirrored}`}
+      onKeyDown={onKey}
+      onMouseMove={onMove}
+      onMouseLeave={() => !frozen.current && setHovered({ node: -1, x: 0, y: 0 })}
+      onMouseDown={(e) => {
+        if (e.button === 0) drag.current = { x: e.clientX, y: e.clientY, view: { ...view.current }, moved: false };
+      }}
+      onMouseUp={(e) => {
+        const d = drag.current;
+        drag.current = null;
+        if (!d || d.moved) return;
+        const node = at(e);
+        if (node >= 0) props.onSelect(node);
+      }}
+      onDblClick={(e) => {
+        const node = at(e);
+        if (node >= 0) props.onZoom(node);
+      }}
+      onContextMenu={(e) => {
+        const node = at(e);
+        if (node < 0) return;
+        e.preventDefault();
+        const r = box.current!.getBoundingClientRect();
+        props.onSelect(node);
+        props.onMenu(node, e.clientX - r.left, e.clientY - r.top);
+      }}
+    >
+      <canvas ref={baseCanvas} class="layer" aria-hidden="true" />
+      <canvas ref={overlay} class="layer" aria-hidden="true" data-testid="flame-overlay" />
+      <div class="unseen" data-testid="flame-tree">
+        {mirror(tree, mirrored).map((n) => (
+          <div id={`node-${n}`} key={n} role="treeitem" aria-level={tree.depth[n] + 1} aria-selected={n === mirrored} aria-expanded={tree.end[n] > n + 1}>
+            {props.describe(n)}
+          </div>
+        ))}
+      </div>
+      {hovered.node >= 0 && !drag.current?.moved && (
+        <div
+          class="tooltip"
+          role="tooltip"
+          data-testid="tooltip"
+          style={{
+            left: `${Math.min(hovered.x + 14, Math.max(size.width - 380, 0))}px`,
+            top: hovered.y > size.height - 150 ? undefined : `${hovered.y + 18}px`,
+            bottom: hovered.y > size.height - 150 ? `${size.height - hovered.y + 10}px` : undefined,
+          }}
+        >
+          {props.tooltip(hovered.node)}
+        </div>
+      )}
+      {size.width > 0 && <span class="unseen" data-testid="flame-ready">{nameFor(tree, look, zoom)}</span>}
+    </div>
+  );
+}
+
+/** The way to a node, its siblings and children: what a screen reader can walk. */
+function mirror(t: Tree, node: number): number[] {
+  const out = new Set<number>();
+  for (let i = node; i >= 0 && out.size < 60; i = t.parent[i]) out.add(i);
+  if (t.parent[node] >= 0) children(t, t.parent[node]).slice(0, 25).forEach((c) => out.add(c));
+  children(t, node).forEach((c) => out.add(c));
+  return [...out].sort((a, b) => a - b);
+}

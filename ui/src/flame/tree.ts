@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: Apache-2.0
+// flame/tree.ts - a flame tree as columns, and its reader: "flametree" version 1, docs/FORMATS.md
+//
+// The bytes may come from anywhere: every count is held against the length of its section before memory is taken for
+// it, and what does not fit is an error with a sentence. Texts are what profiled programs called things: any bytes, of which
+// what is no UTF-8 becomes U+FFFD. They are decoded when somebody reads them.
+
+export const Kind = { native: 0, kernel: 1, jit: 2, interpreted: 3, note: 4, label: 7 } as const;
+export const kindNames = ["native", "kernel", "jit", "interpreted", "note", "", "", "label"];
+
+/** Texts [n], one behind the other in bytes. */
+export interface Texts {
+  readonly n: number;
+  readonly offsets: Uint32Array; // [n + 1]
+  readonly bytes: Uint8Array;
+}
+
+/** Frames that nodes refer to: columns of n. */
+export interface Functions {
+  readonly n: number;
+  readonly names: Texts;
+  readonly files: Texts;
+  readonly binaries: Texts;
+  readonly buildIds: Texts;
+  readonly reasons: Texts;
+  readonly file: Uint32Array;
+  readonly binary: Uint32Array;
+  readonly buildId: Uint32Array;
+  readonly reason: Uint32Array;
+  readonly line: Float64Array;
+  readonly address: Float64Array;
+  readonly flags: Uint32Array;
+}
+
+/** How the sides of a diff compare: docs/API.md, "Differences". */
+export interface Comparison {
+  by: "rate" | "mean" | "total";
+  level: number;
+  untested: string | null;
+  sides: { seconds: number; samples: number | null }[];
+}
+
+/** What the server says of the whole, in its own words. */
+export interface Meta {
+  unit?: string;
+  total?: number[];
+  filtered?: number[];
+  trimmed_nodes?: number;
+  left_out?: { what: string; why: string; from_ms: number; to_ms: number; profiles: number }[];
+  left_out_more?: number;
+  compare?: Comparison;
+}
+
+/** Weights as they came; times `factor` they are of as much time as side A's. */
+export interface SideB {
+  readonly self: Float64Array;
+  readonly total: Float64Array;
+  readonly factor: number;
+}
+
+/**
+ * Nodes are columns in preorder; node 0 is the root, and has no function. x is where a node begins: the weight of all
+ * that stands left of it. Of a diff, side b is there.
+ */
+export interface Tree {
+  readonly n: number;
+  readonly maxDepth: number;
+  readonly func: Int32Array; // -1: the root
+  readonly depth: Uint16Array;
+  readonly parent: Int32Array; // -1: of the root
+  readonly end: Uint32Array; // behind the last descendant
+  readonly self: Float64Array;
+  readonly total: Float64Array;
+  readonly width: Float64Array; // total, or of a diff as much as the larger side
+  readonly x: Float64Array;
+  readonly trimmed: Map<number, number>;
+  readonly b?: SideB;
+  readonly functions: Functions;
+  readonly meta: Meta;
+}
+
+const HEAD_BYTES = 64;
+const ENTRY_BYTES = 24;
+const MAX_SECTIONS = 64;
+const MAX_NODES = 16_000_000;
+const MAX_DEPTH = 65_000;
+
+export class FormatError extends Error {}
+
+interface Section {
+  codec: number;
+  bytes: Uint8Array;
+}
+
+function fail(what: string): never {
+  throw new FormatError(`The server's answer is damaged: ${what}.`);
+}
+
+function readSections(bytes: Uint8Array, view: DataView, n: number): Map<string, Section> {
+  const sections = new Map<string, Section>();
+  if (n > MAX_SECTIONS || HEAD_BYTES + n * ENTRY_BYTES > bytes.length) fail("it has too many sections");
+  for (let i = 0; i < n; i++) {
+    const at = HEAD_BYTES + i * ENTRY_BYTES;
+    const tag = String.fromCharCode(bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]);
+    const offset = Number(view.getBigUint64(at + 8, true));
+    const length = Number(view.getBigUint64(at + 16, true));
+    if (offset > bytes.length || length > bytes.length - offset) fail(`section ${tag} lies outside of it`);
+    sections.set(tag, { codec: view.getUint32(at + 4, true), bytes: bytes.subarray(offset, offset + length) });
+  }
+  return sections;
+}
+
+/** Numbers of seven bits a byte; those beyond 2^53 have no exact double and are not written. */
+export class Numbers {
+  private readonly bytes: Uint8Array;
+  private readonly zigzag: boolean;
+  private readonly tag: string;
+  private at = 0;
+
+  constructor(section: Section, tag: string) {
+    this.tag = tag;
+    if (section.codec !== 1 && section.codec !== 2) fail(`section ${tag} is not read as numbers`);
+    this.bytes = section.bytes;
+    this.zigzag = section.codec === 2;
+  }
+
+  get left(): number {
+    return this.bytes.length - this.at;
+  }
+
+  next(): number {
+    const { bytes } = this;
+    let at = this.at;
+    let b = bytes[at++];
+    let v = b & 0x7f;
+    if (b >= 0x80) {
+      let scale = 128;
+      do {
+        if (scale > 2 ** 56) fail(`a number of section ${this.tag} is too long`);
+        b = bytes[at++];
+        v += (b & 0x7f) * scale;
+        scale *= 128;
+      } while (b >= 0x80);
+    }
+    // Behind the end there is undefined, of which NaN has become.
+    if (b === undefined) fail(`section ${this.tag} ends too early`);
+    this.at = at;
+    if (!this.zigzag) return v;
+    return v % 2 === 0 ? v / 2 : -(v + 1) / 2;
+  }
+}
+
+class Reader {
+  private readonly sections: Map<string, Section>;
+
+  constructor(sections: Map<string, Section>) {
+    this.sections = sections;
+  }
+
+  section(tag: string): Section {
+    return this.sections.get(tag) ?? fail(`section ${tag} is missing`);
+  }
+
+  has(tag: string): boolean {
+    return this.sections.has(tag);
+  }
+
+  numbers(tag: string, n: number): Numbers {
+    const numbers = new Numbers(this.section(tag), tag);
+    if (numbers.left < n) fail(`section ${tag} is too short`);
+    return numbers;
+  }
+
+  texts(lengths: string, blob: string, n: number): Texts {
+    const numbers = this.numbers(lengths, n);
+    const bytes = this.section(blob).bytes;
+    const offsets = new Uint32Array(n + 1);
+    let at = 0;
+    for (let i = 0; i < n; i++) {
+      at += numbers.next();
+      if (at > bytes.length) fail(`texts of section ${blob} lie outside of it`);
+      offsets[i + 1] = at;
+    }
+    return { n, offsets, bytes };
+  }
+
+  ids(tag: string, n: number, limit: number): Uint32Array {
+    const numbers = this.numbers(tag, n);
+    const ids = new Uint32Array(n);
+    for (let i = 0; i < n; i++) {
+      const id = numbers.next();
+      if (!(id >= 0 && id < limit)) fail(`section ${tag} names an entry that is not there`);
+      ids[i] = id;
+    }
+    return ids;
+  }
+
+  doubles(tag: string, n: number): Float64Array {
+    const numbers = this.numbers(tag, n);
+    const values = new Float64Array(n);
+    for (let i = 0; i < n; i++) values[i] = numbers.next();
+    return values;
+  }
+
+  /** How many texts there are is known by their lengths alone. */
+  countTexts(lengths: string): number {
+    let n = 0;
+    for (const byte of this.section(lengths).bytes) n += byte < 0x80 ? 1 : 0;
+    return n;
+  }
+}
+
+function readFunctions(r: Reader, n: number): Functions {
+  const table = (lengths: string, blob: string) => r.texts(lengths, blob, r.countTexts(lengths));
+  const files = table("FLEN", "FBLB");
+  const binaries = table("MLEN", "MBLB");
+  const buildIds = table("BLEN", "BBLB");
+  const reasons = table("WLEN", "WBLB");
+  return {
+    n,
+    names: r.texts("NLEN", "NBLB", n),
+    files,
+    binaries,
+    buildIds,
+    reasons,
+    file: r.ids("FFIL", n, files.n),
+    binary: r.ids("FMAP", n, binaries.n),
+    buildId: r.ids("FBID", n, buildIds.n),
+    reason: r.ids("FWHY", n, reasons.n),
+    line: r.doubles("FLIN", n),
+    address: r.doubles("FADR", n),
+    flags: r.ids("FFLG", n, 256),
+  };
+}
+
+/** Totals and ends from the leaves up, then where each node begins from the root down. */
+export function settle(
+  n: number,
+  parent: Int32Array,
+  self: Float64Array,
+  trimmed: Map<number, number>,
+): { total: Float64Array; end: Uint32Array } {
+  const total = Float64Array.from(self);
+  const end = new Uint32Array(n);
+  for (const [node, weight] of trimmed) total[node] += weight;
+  for (let i = n - 1; i >= 0; i--) {
+    if (end[i] === 0) end[i] = i + 1;
+    const p = parent[i];
+    if (p >= 0) {
+      total[p] += total[i];
+      if (end[p] === 0) end[p] = end[i];
+    }
+  }
+  return { total, end };
+}
+
+export function place(n: number, parent: Int32Array, width: Float64Array): Float64Array {
+  const x = new Float64Array(n);
+  const next = new Float64Array(n);
+  for (let i = 1; i < n; i++) {
+    const p = parent[i];
+    x[i] = x[p] + next[p];
+    next[p] += width[i];
+  }
+  return x;
+}
+
+function readShape(r: Reader, n: number, n_functions: number) {
+  const ups = r.numbers("NUPS", n - 1);
+  const functions = r.numbers("NFUN", n - 1);
+  const depth = new Uint16Array(n);
+  const parent = new Int32Array(n).fill(-1);
+  const func = new Int32Array(n).fill(-1);
+  const path = [0];
+  let maxDepth = 0;
+  for (let i = 1; i < n; i++) {
+    const level = path.length - ups.next();
+    const f = functions.next();
+    if (!(level >= 1) || level > MAX_DEPTH) fail("a node has no parent");
+    if (!(f < n_functions)) fail("a node has no function");
+    path.length = level;
+    parent[i] = path[level - 1];
+    depth[i] = level;
+    func[i] = f;
+    path.push(i);
+    if (level > maxDepth) maxDepth = level;
+  }
+  return { depth, parent, func, maxDepth };
+}
+
+function readTrimmed(r: Reader, n: number, isDiff: boolean): { a: Map<number, number>; b: Map<number, number> } {
+  const a = new Map<number, number>();
+  const b = new Map<number, number>();
+  if (!r.has("NTRM")) return { a, b };
+  const numbers = r.numbers("NTRM", 0);
+  for (let node = 0; numbers.left > 0; ) {
+    node += numbers.next();
+    if (!(node >= 0 && node < n)) fail("weight is trimmed below a node that is not there");
+    a.set(node, numbers.next());
+    if (isDiff) b.set(node, numbers.next());
+  }
+  return { a, b };
+}
+
+function scaled(values: Float64Array, scale: number): Float64Array {
+  if (scale !== 1) for (let i = 0; i < values.length; i++) values[i] *= scale;
+  return values;
+}
+
+function readMeta(r: Reader): Meta {
+  try {
+    return JSON.parse(new TextDecoder().decode(r.section("META").bytes)) as Meta;
+  } catch {
+    return fail("its description is no JSON");
+  }
+}
+
+function factorOf(meta: Meta): number {
+  const sides = meta.compare?.sides;
+  return meta.compare?.by === "rate" && sides && sides[1].seconds > 0 ? sides[0].seconds / sides[1].seconds : 1;
+}
+
+/** Widths of a diff: of a node the larger side, but never less than its children's. */
+export function diffWidths(parent: Int32Array, a: Float64Array, b: Float64Array, factor: number): Float64Array {
+  const width = a.map((v, i) => Math.max(Math.abs(v), Math.abs(b[i] * factor)));
+  const children = new Float64Array(width.length);
+  for (let i = width.length - 1; i >= 0; i--) {
+    width[i] = Math.max(width[i], children[i]);
+    if (parent[i] >= 0) children[parent[i]] += width[i];
+  }
+  return width;
+}
+
+export function decodeTree(bytes: Uint8Array): Tree {
+  if (bytes.length < HEAD_BYTES) fail("it is too short");
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  if (view.getUint32(0, true) !== 0x31525446) fail("it is no flame tree");
+  if (view.getUint16(4, true) !== 1) fail(`it has version ${view.getUint16(4, true)}, and this page knows 1`);
+  if (Number(view.getBigUint64(56, true)) !== bytes.length) fail("it is cut off");
+  const n = view.getUint32(8, true);
+  const n_functions = view.getUint32(12, true);
+  const scale = view.getFloat64(48, true);
+  const r = new Reader(readSections(bytes, view, view.getUint32(28, true)));
+  if (n < 1 || n > MAX_NODES || n_functions > n) fail("it has an impossible number of nodes");
+  const isDiff = (view.getUint16(6, true) & 1) !== 0;
+  const { depth, parent, func, maxDepth } = readShape(r, n, n_functions);
+  const self = scaled(r.doubles("NSLA", n), scale);
+  const trimmed = readTrimmed(r, n, isDiff);
+  const a = settle(n, parent, self, trimmed.a);
+  const common = { n, maxDepth, func, depth, parent, end: a.end, self, total: a.total };
+  const rest = { trimmed: trimmed.a, functions: readFunctions(r, n_functions), meta: readMeta(r) };
+  if (!isDiff) return { ...common, ...rest, width: a.total, x: place(n, parent, a.total) };
+  const selfB = scaled(r.doubles("NSLB", n), scale);
+  const b = settle(n, parent, selfB, trimmed.b);
+  const factor = factorOf(rest.meta);
+  const width = diffWidths(parent, a.total, b.total, factor);
+  return { ...common, ...rest, width, x: place(n, parent, width), b: { self: selfB, total: b.total, factor } };
+}
+
+const decoder = new TextDecoder();
+
+export function textAt(t: Texts, i: number): string {
+  return decoder.decode(t.bytes.subarray(t.offsets[i], t.offsets[i + 1]));
+}
+
+export function nameOf(f: Functions, i: number): string {
+  return textAt(f.names, i);
+}

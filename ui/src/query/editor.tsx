@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// query/editor.tsx - the selector as text, with what may come next below it
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import * as api from "../api/client.ts";
+import { type Place, parseSelector, placeAt, quote } from "./selector.ts";
+
+export interface EditorProps {
+  text: string;
+  types: string[];
+  from: number;
+  to: number;
+  onRun: (text: string) => void;
+  label: string;
+  testid?: string;
+}
+
+interface Offer {
+  text: string;
+  note: string;
+}
+
+const MOST = 50;
+const IDLE_MS = 400;
+
+async function offersFor(place: Place, props: EditorProps, text: string): Promise<Offer[]> {
+  const begins = (s: string) => place.what !== "nothing" && s.toLowerCase().includes(place.text.toLowerCase());
+  const type = text.slice(0, Math.max(text.indexOf("{"), 0)).trim();
+  const match = props.types.includes(type) ? `${type}{}` : "";
+  switch (place.what) {
+    case "type":
+      return props.types.filter(begins).map((t) => ({ text: t, note: "" }));
+    case "label": {
+      const { labels } = await api.labels(match, props.from, props.to);
+      return labels.filter((l) => begins(l.name)).map((l) => ({ text: l.name, note: `${l.series} series` }));
+    }
+    case "operator":
+      return ["=", "!=", "=~", "!~"].filter((o) => o.startsWith(place.text)).map((o) => ({ text: o, note: "" }));
+    case "value": {
+      const { values } = await api.values(place.label, match, props.from, props.to);
+      return values.filter((v) => begins(v.name)).map((v) => ({ text: v.name, note: `${v.series} series` }));
+    }
+    default:
+      return [];
+  }
+}
+
+export function QueryEditor(props: EditorProps) {
+  const input = useRef<HTMLInputElement>(null);
+  const [text, setText] = useState(props.text);
+  const [offers, setOffers] = useState<Offer[]>([]);
+  const [at, setAt] = useState(-1);
+  const [open, setOpen] = useState(false);
+  const asked = useRef(0);
+  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+
+  useEffect(() => setText(props.text), [props.text]);
+
+  const parsed = parseSelector(text);
+  const fault = "fault" in parsed ? parsed.fault : null;
+
+  const complete = (value: string, caret: number) => {
+    const mine = ++asked.current;
+    offersFor(placeAt(value, caret), props, value)
+      .then((found) => {
+        if (mine !== asked.current) return;
+        setOffers(found.slice(0, MOST));
+        setAt(-1);
+        setOpen(true);
+      })
+      .catch(() => setOffers([]));
+  };
+
+  const run = (value: string) => {
+    clearTimeout(timer.current);
+    if ("selector" in parseSelector(value)) props.onRun(value);
+  };
+  const later = (value: string) => {
+    clearTimeout(timer.current);
+    timer.current = setTimeout(() => run(value), IDLE_MS);
+  };
+
+  const take = (offer: Offer) => {
+    const place = placeAt(text, input.current!.selectionStart ?? text.length);
+    if (place.what === "nothing") return;
+    let insert = offer.text;
+    let rest = text.slice(place.from + place.text.length);
+    if (place.what === "type") {
+      insert += rest.startsWith("{") ? "" : "{";
+      if (!rest) rest = "}";
+    } else if (place.what === "label") insert += '="';
+    else if (place.what === "operator") insert += '"';
+    else {
+      insert = quote(offer.text).slice(place.quoted ? 1 : 0, -1) + '"';
+      if (rest.startsWith('"')) rest = rest.slice(1);
+    }
+    const value = text.slice(0, place.from) + insert + rest;
+    setText(value);
+    const caret = place.from + insert.length;
+    requestAnimationFrame(() => {
+      input.current?.focus();
+      input.current?.setSelectionRange(caret, caret);
+      if (place.what !== "value") complete(value, caret);
+      else setOpen(false);
+    });
+    later(value);
+  };
+
+  const onKey = (e: KeyboardEvent) => {
+    const shown = open && offers.length > 0;
+    if (shown && (e.key === "ArrowDown" || e.key === "ArrowUp")) {
+      setAt((at + (e.key === "ArrowDown" ? 1 : offers.length) + (at < 0 && e.key === "ArrowUp" ? 0 : 0)) % offers.length);
+    } else if (shown && e.key === "Tab" && !e.shiftKey) {
+      take(offers[Math.max(at, 0)]);
+    } else if (e.key === "Enter") {
+      if (shown && at >= 0) take(offers[at]);
+      else {
+        setOpen(false);
+        run(text);
+      }
+    } else if (e.key === "Escape" && open) {
+      setOpen(false);
+      e.stopPropagation();
+    } else return;
+    e.preventDefault();
+  };
+
+  return (
+    <div class="editor">
+      <input
+        ref={input}
+        data-testid={props.testid ?? "query"}
+        aria-label={props.label}
+        role="combobox"
+        aria-expanded={open && offers.length > 0}
+        aria-autocomplete="list"
+        aria-controls="query-list"
+        aria-activedescendant={at >= 0 ? `offer-${at}` : undefined}
+        aria-invalid={fault !== null && text !== ""}
+        spellcheck={false}
+        autocomplete="off"
+        value={text}
+        placeholder={'process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta{comm="..."}'}
+        onInput={(e) => {
+          const value = e.currentTarget.value;
+          setText(value);
+          complete(value, e.currentTarget.selectionStart ?? value.length);
+          later(value);
+        }}
+        onFocus={() => offers.length === 0 && text === "" && complete(text, 0)}
+        onBlur={() => setTimeout(() => setOpen(false), 150)}
+        onKeyDown={onKey}
+      />
+      {fault && text !== "" && (
+        <p class="fault" data-testid="query-error" role="alert">
+          <span aria-hidden="true" class="under">{"\u00a0".repeat(Math.min(fault.at, 200))}^</span>
+          <span>column {fault.at + 1}: {fault.text}</span>
+        </p>
+      )}
+      {open && offers.length > 0 && (
+        <ul id="query-list" class="offers" role="listbox" data-testid="query-list">
+          {offers.map((o, i) => (
+            <li id={`offer-${i}`} key={o.text} role="option" aria-selected={i === at} class={i === at ? "at" : ""} onMouseDown={(e) => (e.preventDefault(), take(o))}>
+              <span>{o.text || "(empty)"}</span>
+              <span class="muted">{o.note}</span>
+            </li>
+          ))}
+        </ul>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// url/state.ts - the whole state of a page in its address
+//
+// Defaults are left out, the order is fixed, keys that nobody knows are kept. What is wrong is ignored and told, and
+// never stops anything: addresses come from other people.
+
+import { type ColorBy, colorModes } from "../flame/color.ts";
+import { moment } from "./range.ts";
+
+export type Screen = "explore" | "compare" | "targets" | "pipeline" | "status" | "open";
+export const screens: Screen[] = ["explore", "compare", "targets", "pipeline", "status", "open"];
+
+export type ChipKind = "SS" | "HS" | "SFF" | "HF";
+export interface Chip {
+  kind: ChipKind;
+  text: string; // a filter as the server takes it: RE, FIELD:~RE or FIELD:=TEXT
+}
+const chipKinds: ChipKind[] = ["SS", "HS", "SFF", "HF"];
+
+export type Panel = "flame" | "table" | "both" | "sandwich";
+const panels: Panel[] = ["flame", "table", "both", "sandwich"];
+export type Group = "function" | "line" | "binary" | "address";
+const groups: Group[] = ["function", "line", "binary", "address"];
+
+export interface State {
+  q: string;
+  from: string;
+  to: string;
+  sel: [number, number] | null; // of the graph: what the panels are of
+  panel: Panel;
+  sum: string[];
+  group: Group;
+  by: string[]; // labels that lead each stack
+  chips: Chip[];
+  inverted: boolean;
+  flame: boolean; // the root at the bottom
+  byName: boolean;
+  color: ColorBy;
+  search: string;
+  zoom: string;
+  selected: string;
+  sandwich: string;
+  sort: string;
+  utc: boolean;
+  b: { q: string; from: string; to: string };
+  significant: boolean;
+  unknown: [string, string][];
+}
+
+export const defaults: State = {
+  q: "", from: "now-1h", to: "now", sel: null, panel: "flame", sum: [], group: "function", by: [], chips: [],
+  inverted: false, flame: false, byName: false, color: "binary", search: "", zoom: "", selected: "", sandwich: "",
+  sort: "-self", utc: false, b: { q: "", from: "", to: "" }, significant: true, unknown: [],
+};
+
+/** A row for each key: how it is read, undefined for what is wrong, and how it is written, "" for the default. */
+interface Key {
+  key: string;
+  read: (text: string, s: State) => boolean;
+  write: (s: State) => string;
+}
+
+function oneOf<T extends string>(all: readonly T[], text: string, set: (v: T) => void): boolean {
+  const v = all.find((x) => x === text);
+  if (v !== undefined) set(v);
+  return v !== undefined;
+}
+
+function text(key: string, get: (s: State) => string, set: (s: State, v: string) => void): Key {
+  return { key, read: (v, s) => (set(s, v), true), write: get };
+}
+
+function choice<T extends string>(key: string, all: readonly T[], get: (s: State) => T, set: (s: State, v: T) => void, def: T): Key {
+  return { key, read: (v, s) => oneOf(all, v, (x) => set(s, x)), write: (s) => (get(s) === def ? "" : get(s)) };
+}
+
+function flag(key: string, get: (s: State) => boolean, set: (s: State, v: boolean) => void, def = false): Key {
+  return {
+    key,
+    read: (v, s) => (v === "0" || v === "1") && (set(s, v === "1"), true),
+    write: (s) => (get(s) === def ? "" : get(s) ? "1" : "0"),
+  };
+}
+
+function instant(key: string, get: (s: State) => string, set: (s: State, v: string) => void, def: string): Key {
+  return { key, read: (v, s) => !Number.isNaN(moment(v, 0)) && (set(s, v), true), write: (s) => (get(s) === def ? "" : get(s)) };
+}
+
+function names(key: string, get: (s: State) => string[], set: (s: State, v: string[]) => void): Key {
+  return { key, read: (v, s) => (set(s, v.split(",").filter(Boolean)), true), write: (s) => get(s).join(",") };
+}
+
+function readChips(v: string, s: State): boolean {
+  const chips = v.split("\n").filter(Boolean).map((line) => {
+    const colon = line.indexOf(":");
+    return { kind: line.slice(0, colon) as ChipKind, text: line.slice(colon + 1) };
+  });
+  if (!chips.every((c) => chipKinds.includes(c.kind) && c.text)) return false;
+  s.chips = chips;
+  return true;
+}
+
+function readSelection(v: string, s: State): boolean {
+  const m = /^(\d{1,15})-(\d{1,15})$/.exec(v);
+  if (!m || Number(m[1]) >= Number(m[2])) return false;
+  s.sel = [Number(m[1]), Number(m[2])];
+  return true;
+}
+
+const keys: Key[] = [
+  text("q", (s) => s.q, (s, v) => (s.q = v)),
+  instant("from", (s) => s.from, (s, v) => (s.from = v), defaults.from),
+  instant("to", (s) => s.to, (s, v) => (s.to = v), defaults.to),
+  { key: "sel", read: readSelection, write: (s) => (s.sel ? `${s.sel[0]}-${s.sel[1]}` : "") },
+  choice("v", panels, (s) => s.panel, (s, v) => (s.panel = v), defaults.panel),
+  names("sum", (s) => s.sum, (s, v) => (s.sum = v)),
+  choice("group", groups, (s) => s.group, (s, v) => (s.group = v), defaults.group),
+  names("by", (s) => s.by, (s, v) => (s.by = v)),
+  { key: "f", read: readChips, write: (s) => s.chips.map((c) => `${c.kind}:${c.text}`).join("\n") },
+  flag("inv", (s) => s.inverted, (s, v) => (s.inverted = v)),
+  flag("flame", (s) => s.flame, (s, v) => (s.flame = v)),
+  flag("names", (s) => s.byName, (s, v) => (s.byName = v)),
+  choice("cb", colorModes, (s) => s.color, (s, v) => (s.color = v), defaults.color),
+  text("s", (s) => s.search, (s, v) => (s.search = v)),
+  text("z", (s) => s.zoom, (s, v) => (s.zoom = v)),
+  text("x", (s) => s.selected, (s, v) => (s.selected = v)),
+  text("sw", (s) => s.sandwich, (s, v) => (s.sandwich = v)),
+  { key: "sort", read: (v, s) => /^-?(self|total|name|delta|selfB|totalB)$/.test(v) && ((s.sort = v), true), write: (s) => (s.sort === defaults.sort ? "" : s.sort) },
+  { key: "tz", read: (v, s) => v === "utc" && ((s.utc = true), true), write: (s) => (s.utc ? "utc" : "") },
+  text("b.q", (s) => s.b.q, (s, v) => (s.b = { ...s.b, q: v })),
+  instant("b.from", (s) => s.b.from, (s, v) => (s.b = { ...s.b, from: v }), ""),
+  instant("b.to", (s) => s.b.to, (s, v) => (s.b = { ...s.b, to: v }), ""),
+  flag("sig", (s) => s.significant, (s, v) => (s.significant = v), true),
+];
+
+export function parse(query: string): { state: State; wrong: string[] } {
+  const state: State = { ...defaults, unknown: [] };
+  const wrong: string[] = [];
+  for (const [key, v] of new URLSearchParams(query)) {
+    const row = keys.find((k) => k.key === key);
+    if (!row) state.unknown.push([key, v]);
+    else if (!row.read(v, state)) wrong.push(key);
+  }
+  return { state, wrong };
+}
+
+export function write(s: State): string {
+  const out = new URLSearchParams();
+  for (const k of keys) {
+    const v = k.write(s);
+    if (v) out.append(k.key, v);
+  }
+  for (const [k, v] of s.unknown) out.append(k, v);
+  // What needs no escape in a query stays readable.
+  return out.toString().replace(/%(3A|7B|7D|2C|2F|7C|40)/g, (e) => decodeURIComponent(e));
+}
+
+/** The screen by the path's last segment; the rest is where the server has its pages. */
+export function screenOf(path: string): Screen {
+  const last = path.slice(path.lastIndexOf("/") + 1);
+  return screens.find((s) => s === last) ?? "explore";
+}

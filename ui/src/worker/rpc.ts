@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// worker/rpc.ts - the page's side of the worker
+
+import type { Totals } from "../flame/functions.ts";
+import type { Matches } from "../flame/search.ts";
+import type { Tree } from "../flame/tree.ts";
+
+export interface Kept {
+  id: number;
+  tree: Tree;
+}
+
+export type Request =
+  | { op: "decode"; bytes: Uint8Array }
+  | { op: "invert"; tree: number }
+  | { op: "callers"; tree: number; func: number }
+  | { op: "callees"; tree: number; func: number }
+  | { op: "functions"; tree: number; from: number }
+  | { op: "search"; tree: number; text: string; flags: string };
+
+export interface Answers {
+  decode: Kept;
+  invert: Kept;
+  callers: Kept;
+  callees: Kept;
+  functions: Totals;
+  search: Matches;
+}
+
+interface Waiting {
+  request: Request;
+  resolve: (answer: never) => void;
+  reject: (error: Error) => void;
+  timer?: ReturnType<typeof setTimeout>;
+}
+
+/** Trusted Types: the one address that may become code. */
+interface Policy {
+  createScriptURL(url: string): string;
+}
+type Factory = { createPolicy(name: string, rules: Policy): Policy };
+const factory = (window as unknown as { trustedTypes?: Factory }).trustedTypes;
+const policy = factory?.createPolicy("decima-worker", { createScriptURL: (url) => url });
+
+export class TimedOut extends Error {}
+
+class Rpc {
+  private worker: Worker | null = null;
+  private calls = new Map<number, Waiting>();
+  private last = 0;
+  private readonly url: string;
+
+  constructor(url: string) {
+    this.url = url;
+  }
+
+  private start(): Worker {
+    const worker = new Worker((policy ? policy.createScriptURL(this.url) : this.url) as string);
+    worker.onmessage = (event: MessageEvent<{ call: number; answer?: never; error?: string }>) => {
+      const { call, answer, error } = event.data;
+      const waiting = this.calls.get(call);
+      if (!waiting) return;
+      this.calls.delete(call);
+      clearTimeout(waiting.timer);
+      if (error !== undefined) waiting.reject(new Error(error));
+      else waiting.resolve(answer as never);
+    };
+    return worker;
+  }
+
+  /** limit: ms after which the worker is ended, with all that it keeps. */
+  ask<K extends keyof Answers>(request: Extract<Request, { op: K }>, limit?: number): Promise<Answers[K]> {
+    this.worker ??= this.start();
+    const call = ++this.last;
+    return new Promise((resolve, reject) => {
+      const waiting: Waiting = { request, resolve: resolve as (a: never) => void, reject };
+      if (limit) waiting.timer = setTimeout(() => this.end(), limit);
+      this.calls.set(call, waiting);
+      this.worker!.postMessage({ call, request });
+    });
+  }
+
+  private end(): void {
+    this.worker?.terminate();
+    this.worker = null;
+    for (const w of this.calls.values()) {
+      clearTimeout(w.timer);
+      w.reject(new TimedOut("this takes too long"));
+    }
+    this.calls.clear();
+  }
+}
+
+/** Trees, and what is made of them. */
+declare const WORKER: string; // its name, put in by build.mjs
+export const trees = new Rpc(WORKER);

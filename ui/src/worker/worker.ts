@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// worker/worker.ts - the work on trees that the page must not wait for
+//
+// Trees stay here under a number; the page has a copy to draw from. A question that is not answered any more (a regular
+// expression that does not end) is ended with its worker: the page starts another one and sends the bytes again.
+
+import { callees, callers, invert } from "../flame/derive.ts";
+import { functionTotals } from "../flame/functions.ts";
+import { search } from "../flame/search.ts";
+import { type Tree, decodeTree } from "../flame/tree.ts";
+import type { Answers, Request } from "./rpc.ts";
+
+const trees = new Map<number, Tree>();
+const KEPT = 6;
+let last = 0;
+
+function keep(tree: Tree): { id: number; tree: Tree } {
+  trees.set(++last, tree);
+  if (trees.size > KEPT) trees.delete(trees.keys().next().value!);
+  return { id: last, tree };
+}
+
+function treeOf(id: number): Tree {
+  const tree = trees.get(id);
+  if (!tree) throw new Error("this tree is not here any more");
+  return tree;
+}
+
+type Handlers = { [K in keyof Answers]: (r: Extract<Request, { op: K }>) => Answers[K] };
+
+const handlers: Handlers = {
+  decode: (r) => keep(decodeTree(r.bytes)),
+  invert: (r) => keep(invert(treeOf(r.tree))),
+  callers: (r) => keep(callers(treeOf(r.tree), r.func)),
+  callees: (r) => keep(callees(treeOf(r.tree), r.func)),
+  functions: (r) => functionTotals(treeOf(r.tree), r.from),
+  search: (r) => search(treeOf(r.tree), new RegExp(r.text, r.flags)),
+};
+
+self.onmessage = (event: MessageEvent<{ call: number; request: Request }>) => {
+  const { call, request } = event.data;
+  try {
+    const answer = (handlers[request.op] as (r: Request) => unknown)(request);
+    self.postMessage({ call, answer });
+  } catch (e) {
+    self.postMessage({ call, error: e instanceof Error ? e.message : String(e) });
+  }
+};

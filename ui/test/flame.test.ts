@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// test/flame.test.ts - trees against the stacks that they are made of, added up one by one
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { callees, callers, invert } from "../src/flame/derive.ts";
+import { functionTotals } from "../src/flame/functions.ts";
+import { fit, visible } from "../src/flame/names.ts";
+import { follow, pathOf } from "../src/flame/path.ts";
+import { search } from "../src/flame/search.ts";
+import { FormatError, type Tree, decodeTree, nameOf } from "../src/flame/tree.ts";
+import { Rects, layout, nodeAt } from "../src/flame/view.ts";
+import { type Stack, encode, random, randomStacks, treeOf } from "./random.ts";
+
+const name = (t: Tree, node: number) => nameOf(t.functions, t.func[node]);
+
+/** Every path of a tree with its total. */
+function paths(t: Tree): Map<string, number> {
+  const out = new Map<string, number>();
+  const texts: string[] = [""];
+  for (let i = 1; i < t.n; i++) {
+    texts[i] = `${texts[t.parent[i]]}/${name(t, i)}`;
+    out.set(texts[i], t.total[i]);
+  }
+  return out;
+}
+
+function expectedPaths(stacks: Stack[], map: (names: string[]) => string[] | null): Map<string, number> {
+  const out = new Map<string, number>();
+  for (const s of stacks) {
+    let text = "";
+    for (const n of map(s.names) ?? []) {
+      text += `/${n}`;
+      out.set(text, (out.get(text) ?? 0) + s.value);
+    }
+  }
+  return out;
+}
+
+test("a tree's bytes read back as the tree", () => {
+  for (let seed = 1; seed < 30; seed++) {
+    const t = treeOf(randomStacks(seed, seed * 7));
+    const back = decodeTree(encode(t));
+    for (const column of ["func", "depth", "parent", "end", "self", "total", "x"] as const) assert.deepEqual(back[column], t[column]);
+    assert.equal(back.maxDepth, t.maxDepth);
+    assert.deepEqual(paths(back), paths(t));
+  }
+});
+
+test("a thousand mutations are refused or read, and never hang or take memory", () => {
+  const whole = encode(treeOf(randomStacks(5, 60)));
+  const r = random(9);
+  let refused = 0;
+  for (let i = 0; i < 1000; i++) {
+    const bytes = whole.slice(0, r(10) === 0 ? r(whole.length) : whole.length);
+    for (let k = r(4); k >= 0 && bytes.length; k--) bytes[r(bytes.length)] = r(256);
+    try {
+      const t = decodeTree(bytes);
+      assert.ok(t.n <= whole.length);
+    } catch (e) {
+      assert.ok(e instanceof FormatError, String(e));
+      refused++;
+    }
+  }
+  assert.ok(refused > 300);
+});
+
+test("a head that claims 2^32 nodes is refused before memory is taken", () => {
+  const bytes = encode(treeOf(randomStacks(5, 60)));
+  new DataView(bytes.buffer).setUint32(8, 0xffffffff, true);
+  assert.throws(() => decodeTree(bytes), FormatError);
+});
+
+test("numbers up to 2^53 are exact", () => {
+  const t = treeOf([{ names: ["a"], value: 2 ** 53 - 1 }]);
+  assert.equal(decodeTree(encode(t)).self[1], 2 ** 53 - 1);
+});
+
+test("inverted, callers and callees are what the stacks say", () => {
+  for (let seed = 1; seed < 30; seed++) {
+    // Few and even, so that nothing is too light to be made.
+    const stacks = randomStacks(seed, 40, 8, 7);
+    const t = treeOf(stacks);
+    assert.deepEqual(paths(invert(t)), expectedPaths(stacks, (n) => [...n].reverse()));
+    for (let f = 0; f < t.functions.n; f++) {
+      const wanted = nameOf(t.functions, f);
+      const cut = (n: string[]) => (n.includes(wanted) ? n.indexOf(wanted) : -1);
+      assert.deepEqual(paths(callees(t, f)), expectedPaths(stacks, (n) => (cut(n) < 0 ? null : n.slice(cut(n) + 1))));
+      assert.deepEqual(paths(callers(t, f)), expectedPaths(stacks, (n) => (cut(n) < 0 ? null : n.slice(0, cut(n)).reverse())));
+    }
+  }
+});
+
+test("what is too light is trimmed, and no weight is lost", () => {
+  const t = treeOf(randomStacks(3, 20000, 300, 20));
+  const inverted = invert(t);
+  const children = new Float64Array(inverted.n);
+  for (let i = 1; i < inverted.n; i++) children[inverted.parent[i]] += inverted.total[i];
+  for (let i = 0; i < inverted.n; i++) assert.equal(inverted.total[i], inverted.self[i] + children[i] + (inverted.trimmed.get(i) ?? 0));
+  assert.ok(inverted.n < 200_000 && inverted.total[0] === t.total[0]);
+});
+
+test("the table counts recursion once", () => {
+  for (let seed = 1; seed < 20; seed++) {
+    const stacks = randomStacks(seed, 100, 6, 10);
+    const t = treeOf(stacks);
+    const totals = functionTotals(t);
+    for (let f = 0; f < t.functions.n; f++) {
+      const n = nameOf(t.functions, f);
+      assert.equal(totals.total[f], stacks.filter((s) => s.names.includes(n)).reduce((a, s) => a + s.value, 0));
+      assert.equal(totals.self[f], stacks.filter((s) => s.names.at(-1) === n).reduce((a, s) => a + s.value, 0));
+    }
+  }
+});
+
+test("a search weighs each stack once", () => {
+  for (let seed = 1; seed < 20; seed++) {
+    const stacks = randomStacks(seed, 200);
+    const found = search(treeOf(stacks), /f1|2$/);
+    assert.equal(found.weight, stacks.filter((s) => s.names.some((n) => /f1|2$/.test(n))).reduce((a, s) => a + s.value, 0));
+  }
+});
+
+test("every frame that has a pixel is drawn where it is, and found there", () => {
+  const panel = { width: 800, height: 400, row: 20, flip: false };
+  for (let seed = 1; seed < 12; seed++) {
+    const t = treeOf(randomStacks(seed, 300, 40, 15));
+    const rects = new Rects();
+    const r = random(seed);
+    const x0 = (t.total[0] / 100) * r(50);
+    const view = { x0, x1: x0 + (t.total[0] / 100) * (1 + r(50)), top: r(3) };
+    for (const flip of [false, true]) {
+      const p = { ...panel, flip };
+      layout(t, view, p, rects);
+      const drawn = new Map<number, number>();
+      for (let i = 0; i < rects.n; i++) if (rects.node[i] >= 0) drawn.set(rects.node[i], i);
+      const scale = p.width / (view.x1 - view.x0);
+      for (let i = 0; i < t.n; i++) {
+        const left = (t.x[i] - view.x0) * scale;
+        const w = t.total[i] * scale;
+        const seen = left + w > 0.01 && left < p.width - 0.01 && t.depth[i] >= view.top && t.depth[i] < view.top + p.height / p.row;
+        if (seen && w >= 1.01) assert.ok(drawn.has(i), `seed ${seed}: node ${i} of ${w} px`);
+        if (drawn.has(i) && seen && w > 3) {
+          const k = drawn.get(i)!;
+          const px = Math.min(Math.max(rects.x[k] + rects.w[k] / 2, 0.5), p.width - 0.5);
+          if (px > rects.x[k] && px < rects.x[k] + rects.w[k]) assert.equal(nodeAt(t, view, p, px, rects.y[k] + 10), i);
+        }
+      }
+    }
+  }
+});
+
+test("stacks of 3,000 frames", () => {
+  const names = Array.from({ length: 3000 }, (_, i) => `f${i}`);
+  const t = treeOf([{ names, value: 7 }]);
+  assert.equal(decodeTree(encode(t)).maxDepth, 3000);
+  assert.equal(invert(t).n, 3001);
+  const path = pathOf(t, 3000);
+  assert.ok(path.length < 200);
+  assert.deepEqual(follow(t, path), { node: 3000, whole: true });
+});
+
+test("a path finds its node in other data, or the deepest part of it", () => {
+  const stacks = randomStacks(4, 300);
+  const a = treeOf(stacks);
+  const b = treeOf(stacks.map((s, i) => ({ ...s, value: 1 + (i * 37) % 90 })));
+  for (let i = 0; i < a.n; i++) {
+    const there = follow(b, pathOf(a, i));
+    assert.ok(there.whole);
+    const way = (t: Tree, n: number): string => (n <= 0 ? "" : `${way(t, t.parent[n])}/${name(t, n)}`);
+    assert.equal(way(b, there.node), way(a, i));
+  }
+  assert.equal(follow(b, "zzzz").node, 0);
+});
+
+test("names are cut where it hurts least", () => {
+  assert.equal(fit("main", 10), "main");
+  assert.equal(fit("ns::Class<int, std::string>::method(int, char const*)", 40), "ns::Class<int, std::string>::method");
+  assert.equal(fit("ns::Class<int, std::string>::method(int, char const*)", 20), "ns::Class::method");
+  assert.equal(fit("ns::Class<int, std::string>::method(int, char const*)", 8), "method");
+  assert.equal(fit("github.com/user/project/package.(*Type).Method", 20).endsWith("Method"), true);
+  assert.equal(fit("abcdef", 2), "");
+  for (const n of ["operator<(A, B)", "std::operator<<(x)", "a<b<c>>::d()", "f(g(h))", "(((", "<<<"]) for (let room = 3; room < 20; room++) assert.ok(fit(n, room).length <= room);
+});
+
+test("what cannot be seen is shown", () => {
+  assert.equal(visible("a\u202eb\u0000c"), "a\\u202eb\\u0000c");
+});
