@@ -96,7 +96,7 @@ BEGIN {
 	never = "^(_start|main|start_thread|runtime[.](goexit|main).*|main[.]main|__x86_.*)$"
 	loader = "^(ld-|_dl_)"
 	# What glibc's has by other names, what chooses among a library's functions for this processor, and crtbegin.o's.
-	loaders = "^(frame_dummy|(de)?register_tm_clones|dl_main|do_lookup_x|check_match|version_check_doit|map_doit|openaux|open_(path|verify).*|fillin_rpath|" \
+	loaders = "^(frame_dummy|__libc_early_init|(__)?getrlimit(64)?|__ctype_init|(de)?register_tm_clones|dl_main|do_lookup_x|check_match|version_check_doit|map_doit|openaux|open_(path|verify).*|fillin_rpath|" \
 		"(dl|rtld|elf|cpu|intel|tunable|init|handle|process|update|call|add|is|get|enter|do|resolve|expand|decompose|cache|" \
 		"search|copy|compute|allocate|match|relocate|security|setup|lookup|load|dfs|sort|remove)_[A-Za-z0-9_.]*|(str|mem|stp|wcs|wmem)[a-z_]*)$"
 	early = "stack deeper than its copy|tables not built yet"
