@@ -84,7 +84,7 @@ enum sampler_outcome {
 /*
  * Counters of the programs. The first group accounts for every run of the sampling program: ENTRIES
  * = EMITTED + all FILTERED_* + BUSY + NO_SCRATCH + RING_FULL, on each CPU, at any moment between
- * two runs.
+ * two runs. Runs that never were are found from outside (plugins/input/ebpf/balance.h).
  */
 #define SAMPLER_STATS(X)                                                                           \
 	X(ENTRIES, "entries", "runs of the sampling program")                                      \

@@ -4,7 +4,8 @@
 #
 # entries = emitted + filtered + lost; emitted = records read = samples in rows; and the outcomes
 # add up to what was emitted. A deferred sample comes out once, with an outcome of its own. Losses are
-# made by a ring of one page and 10,000 Hz.
+# made by a ring of one page and 10,000 Hz. Runs that never were, because the kernel ran none, are held against the time
+# that CPUs were busy.
 set -u
 . "$top_srcdir/tests/host/lib.sh"
 need_root
@@ -78,3 +79,23 @@ identity held 100000
 check held.nothing_lost "$lost" -eq 0
 check held.in_turns "$(metric sampler_rounds_cut)" -gt 0
 kill -9 "$pid"
+
+# What the kernel does not run the program for, while bpf(2) changes a map, comes out as lost; beside a program of system
+# calls alone it does not. In samples, what the program has used and has not been sampled with.
+compile bpf_updates bpf_updates.c || exit 1
+untaken() {
+	sample_while "{frequency: 997Hz, window: 1s, cpu_budget: 0}" sh -c '"$@" >"$0"' "$dir/used" "$dir/bpf_updates" 3 $2
+	missing=$(awk -F '\t' -v used="$(cat "$dir/used")" '$1 == "process_cpu" && $2 ~ /comm=bpf_updates,/ { n += $5 }
+		END { printf "%.0f", (used - n / 1e9) * 997 }' "$dir/rows")
+	told=$(metric sampler_not_run_total)
+	check "$1.counted" "$(dropped samples_not_run)" -eq "$told"
+	check "$1.quality" "$(awk -F '\t' '$4 ~ /^lost: the kernel did not run the sampler/ { n += $5 }
+		END { print n + 0 }' "$dir/rows")" -eq "$told"
+	identity "$1" $((1000000000 / 997))
+}
+untaken updates ''
+check updates.missing "$missing" -gt 300
+check updates.told "$told" -gt $((missing * 3 / 4 - 60))
+check updates.no_more "$told" -lt $((missing * 5 / 4 + 120))
+untaken control control
+check control.told "$told" -lt 120

@@ -295,6 +295,14 @@ unit_tests += tests/unit/test_ebpf_probe
 tests_unit_test_ebpf_probe_SOURCES = tests/unit/test_ebpf_probe.c plugins/input/ebpf/probe.c
 tests_unit_test_ebpf_probe_LDADD = $(BASE_LA) $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_ebpf_balance
+tests_unit_test_ebpf_balance_SOURCES = tests/unit/test_ebpf_balance.c plugins/input/ebpf/balance.c
+tests_unit_test_ebpf_balance_LDADD = $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_ebpf_cpu_times
+tests_unit_test_ebpf_cpu_times_SOURCES = tests/unit/test_ebpf_cpu_times.c plugins/input/ebpf/cpu_times.c
+tests_unit_test_ebpf_cpu_times_LDADD = $(BASE_LA) $(UNIT_LIBS)
+
 unit_tests += tests/unit/test_ebpf_pulse
 tests_unit_test_ebpf_pulse_SOURCES = tests/unit/test_ebpf_pulse.c plugins/input/ebpf/pulse.c
 tests_unit_test_ebpf_pulse_LDADD = $(UNIT_LIBS)

@@ -337,11 +337,18 @@ static void test_overflow_and_losses(void **state)
 	assert_int_equal(aggregate__add(f->window, &row), 0);
 	f->window->n_ring_full = 5;
 	f->window->n_busy = 2;
+	f->window->n_not_run = 7;
+	f->window->n_throttled = 9;
 	LINES(f, "process_cpu | [overflow] = 3000\n",
 	      "decima_quality comm=web | truncated: more different stacks than a window holds = "
 	      "3\n",
 	      "decima_quality | lost: ring buffer full = 5\n",
-	      "decima_quality | lost: interrupted another sample = 2\n");
+	      "decima_quality | lost: interrupted another sample = 2\n",
+	      "decima_quality | lost: the kernel did not run the sampler (another BPF program ran, "
+	      "or "
+	      "late timers) = 7\n",
+	      "decima_quality | lost: the kernel held up the timer "
+	      "(kernel.perf_event_max_sample_rate) = 9\n");
 }
 
 static void test_profile(void **state)

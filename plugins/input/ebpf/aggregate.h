@@ -63,7 +63,8 @@ struct aggregate {
 	uint32_t window; /* number of the window, from 1 */
 	int64_t start_real_ns, start_mono_ns, end_mono_ns;
 	uint64_t n_samples, cpu_ns, n_overflow;
-	uint64_t n_ring_full, n_busy; /* samples lost before they got here */
+	uint64_t n_ring_full, n_busy;	 /* samples lost before they got here */
+	uint64_t n_not_run, n_throttled; /* samples that the kernel did not take (balance.h) */
 	uint64_t n_reduced;	 /* samples that were not taken, to stay within a budget: about */
 	const char *reduced_why; /* of these; static */
 

@@ -212,3 +212,15 @@ uint32_t attach__update(struct attach *a, const struct cpus *online, bool feel, 
 	pthread_mutex_unlock(&a->lock);
 	return n;
 }
+
+void attach__read(struct attach *a, attach_read_fn each, void *ctx)
+{
+	pthread_mutex_lock(&a->lock);
+	for (size_t i = 0; i < a->events.n; i++) {
+		uint64_t enabled_ns, counted_ns;
+
+		if (pulse__read(a->events.v[i].fd, &enabled_ns, &counted_ns))
+			each(ctx, a->events.v[i].cpu, enabled_ns, counted_ns);
+	}
+	pthread_mutex_unlock(&a->lock);
+}

@@ -51,4 +51,11 @@ void attach__set_period(struct attach *a, uint64_t period_ns);
  */
 uint32_t attach__update(struct attach *a, const struct cpus *online, bool feel, int *ret_error);
 
+/*
+ * For how long each event was on, and how much of that its timer ran, in nanoseconds since it was
+ * opened; one that cannot be read is passed over. It interrupts every CPU for a moment.
+ */
+typedef void (*attach_read_fn)(void *ctx, uint32_t cpu, uint64_t enabled_ns, uint64_t counted_ns);
+void attach__read(struct attach *a, attach_read_fn each, void *ctx);
+
 #endif

@@ -622,9 +622,7 @@ static void ebpf_commit(void *instance, void *change)
 	struct ebpf *e = instance;
 
 	e->settings = change;
-	sampler__set_period(e->sampler, settings__period_ns(e->settings));
 	sampler__set_exclude_self(e->sampler, e->settings->filter.exclude_self);
-	attach__set_period(e->attach, settings__period_ns(e->settings));
 	windows__configure(e->windows, e->settings);
 	reader__configure(e->reader, e->settings);
 	probe__tell_state(&e->probe, e->host, e->settings->frequency);

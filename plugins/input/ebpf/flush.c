@@ -103,6 +103,10 @@ static void quality_profile(struct work *w)
 
 	quality_add(w, 0, w->a->n_ring_full, "lost", "ring buffer full");
 	quality_add(w, 0, w->a->n_busy, "lost", "interrupted another sample");
+	quality_add(w, 0, w->a->n_not_run, "lost",
+		    "the kernel did not run the sampler (another BPF program ran, or late timers)");
+	quality_add(w, 0, w->a->n_throttled, "lost",
+		    "the kernel held up the timer (kernel.perf_event_max_sample_rate)");
 	quality_add(w, 0, w->a->n_reduced, "reduced", w->a->reduced_why);
 	if (w->quality.n == 0)
 		return;
@@ -233,6 +237,11 @@ static int build(struct work *w)
 	return w->error ? w->error : w->locate.error;
 }
 
+static uint64_t n_lost(const struct aggregate *a)
+{
+	return a->n_ring_full + a->n_busy + a->n_not_run + a->n_throttled;
+}
+
 int flush__batch(struct flush *f, const struct aggregate *a, struct dcm_builder *builder,
 		 struct dcm_batch **ret_batch, struct dcm_error *err)
 {
@@ -240,7 +249,7 @@ int flush__batch(struct flush *f, const struct aggregate *a, struct dcm_builder 
 	struct dcm_batch *discarded = NULL;
 	int r = -ENOMEM;
 
-	if (a->rows.n == 0 && a->n_ring_full == 0 && a->n_busy == 0) {
+	if (a->rows.n == 0 && n_lost(a) == 0) {
 		*ret_batch = NULL;
 		return 0;
 	}

@@ -4,12 +4,14 @@
 # ebpf_pure are the files that need neither libbpf nor rights: unit tests link them.
 ebpf_pure = \
 	plugins/input/ebpf/aggregate.c plugins/input/ebpf/aggregate.h \
+	plugins/input/ebpf/balance.c plugins/input/ebpf/balance.h \
 	plugins/input/ebpf/background.c plugins/input/ebpf/background.h \
 	plugins/input/ebpf/budget.c plugins/input/ebpf/budget.h \
 	plugins/input/ebpf/cgroup.c plugins/input/ebpf/cgroup.h \
 	plugins/input/ebpf/cgroups.c plugins/input/ebpf/cgroups.h \
 	plugins/input/ebpf/containers.c plugins/input/ebpf/containers.h \
 	plugins/input/ebpf/cost.h \
+	plugins/input/ebpf/cpu_times.c plugins/input/ebpf/cpu_times.h \
 	plugins/input/ebpf/cpus.c plugins/input/ebpf/cpus.h \
 	plugins/input/ebpf/executables.c plugins/input/ebpf/executables.h \
 	plugins/input/ebpf/files.c plugins/input/ebpf/files.h \
@@ -85,6 +87,7 @@ pkglib_LTLIBRARIES += plugins/input_ebpf.la
 endif
 plugins_input_ebpf_la_SOURCES = $(ebpf_pure) $(ebpf_tables) $(ebpf_unwind) \
 	plugins/input/ebpf/attach.c plugins/input/ebpf/attach.h \
+	plugins/input/ebpf/audit.c plugins/input/ebpf/audit.h \
 	plugins/input/ebpf/guarded.h \
 	plugins/input/ebpf/ebpf.c \
 	plugins/input/ebpf/meters.c plugins/input/ebpf/meters.h \
@@ -107,4 +110,4 @@ EXTRA_DIST += tests/host/lib.sh \
 	tests/programs/chain.c tests/programs/chain.go tests/programs/chain.js tests/programs/deep.js \
 	tests/programs/chain32.c tests/programs/jit.c \
 	tests/programs/mappings.c tests/programs/memfd.c tests/programs/swap.c \
-	tests/programs/churn.c tests/programs/zombie.c
+	tests/programs/churn.c tests/programs/zombie.c tests/programs/bpf_updates.c

@@ -104,6 +104,13 @@ void meters__init(struct meters *m, const struct dcm_host *host)
 			 outcomes[i].help ? outcomes[i].help : "complete");
 		m->deferred[i] = host->metric(host, DCM_COUNTER, deferred[i], help);
 	}
+	m->not_run = host->metric(
+		host, DCM_COUNTER, "sampler_not_run_total",
+		"samples lost: CPUs were busy and the kernel did not run the sampling "
+		"program, as while another BPF program runs");
+	m->throttled = host->metric(host, DCM_COUNTER, "sampler_throttled_total",
+				    "samples lost: the kernel held up the timer "
+				    "(kernel.perf_event_max_sample_rate)");
 	for (int i = 0; i < METERS_N; i++)
 		m->own[i] = host->metric(host, DCM_GAUGE_METRIC, own[i].name, own[i].help);
 }
@@ -159,6 +166,16 @@ void meters__unwinder(struct meters *m, const struct tables_stat *tables, const 
 	meters__set(m, METERS_CACHE_DAMAGED, (double)tables->cache.n_damaged);
 	meters__set(m, METERS_CACHE_OUTDATED, (double)tables->cache.n_outdated);
 	meters__set(m, METERS_CACHE_FAILURES, (double)tables->cache.n_failures);
+}
+
+void meters__missed(struct meters *m, const struct balance_missed *missed)
+{
+	m->host->metric_add(m->not_run, missed->not_run);
+	m->host->metric_add(m->throttled, missed->throttled);
+	if (missed->not_run)
+		m->host->drop(m->host, "samples_not_run", missed->not_run);
+	if (missed->throttled)
+		m->host->drop(m->host, "samples_throttled", missed->throttled);
 }
 
 void meters__set(struct meters *m, enum meters_gauge gauge, double value)

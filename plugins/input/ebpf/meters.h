@@ -7,6 +7,7 @@
 
 #include <decima/plugin.h>
 
+#include "plugins/input/ebpf/balance.h"
 #include "plugins/input/ebpf/record.h"
 #include "plugins/input/ebpf/unwinder.h"
 
@@ -56,6 +57,7 @@ struct meters {
 	struct dcm_metric *outcome[SAMPLER_OUTCOME_N];
 	struct dcm_metric *deferred[SAMPLER_OUTCOME_N]; /* what became of deferred samples */
 	struct dcm_metric *own[METERS_N];
+	struct dcm_metric *not_run, *throttled;
 	uint64_t last_deferred[SAMPLER_OUTCOME_N];
 	struct sampler_stats last; /* what has been shown */
 };
@@ -67,6 +69,8 @@ void meters__programs(struct meters *m, const struct sampler_stats *now);
 /* The same of the tables, and of what was unwound here. */
 void meters__unwinder(struct meters *m, const struct tables_stat *tables,
 		      const struct unwinder_stat *now);
+/* Adds samples that there should have been: shown, and lost. */
+void meters__missed(struct meters *m, const struct balance_missed *missed);
 void meters__set(struct meters *m, enum meters_gauge gauge, double value);
 
 #endif

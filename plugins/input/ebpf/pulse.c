@@ -12,15 +12,22 @@
 
 _Static_assert(PULSE_READ_FORMAT == PERF_FORMAT_TOTAL_TIME_RUNNING, "pulse.h says another bit");
 
-bool pulse__beats(struct pulse *p, int event)
+bool pulse__read(int event, uint64_t *ret_running_ns, uint64_t *ret_value)
 {
 	struct {
 		uint64_t value, running_ns;
 	} now;
-	uint64_t before = p->ran_ns;
 
 	if (read(event, &now, sizeof(now)) != (ssize_t)sizeof(now))
-		return true;
-	p->ran_ns = now.running_ns;
-	return now.running_ns > before;
+		return false;
+	*ret_running_ns = now.running_ns;
+	*ret_value = now.value;
+	return true;
+}
+
+bool pulse__beats(struct pulse *p, int event)
+{
+	uint64_t before = p->ran_ns, value;
+
+	return !pulse__read(event, &p->ran_ns, &value) || p->ran_ns > before;
 }

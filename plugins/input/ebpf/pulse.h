@@ -30,4 +30,10 @@ struct pulse {
  */
 bool pulse__beats(struct pulse *p, int event);
 
+/*
+ * For how long the event has been on so far, and what it has counted meanwhile. False when it cannot
+ * be read: nothing is changed then.
+ */
+bool pulse__read(int event, uint64_t *ret_running_ns, uint64_t *ret_value);
+
 #endif

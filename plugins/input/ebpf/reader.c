@@ -19,6 +19,7 @@
 #include "core/base/mem.h"
 #include "core/base/resident.h"
 #include "core/base/str.h"
+#include "plugins/input/ebpf/audit.h"
 #include "plugins/input/ebpf/budget.h"
 #include "plugins/input/ebpf/cpus.h"
 #include "plugins/input/ebpf/labels.h"
@@ -44,7 +45,9 @@ struct reader {
 	struct processes *processes;
 	struct unwinder *unwinder; /* NULL: without tables */
 	struct meters meters;
-	struct aggregate *window; /* NULL: memory ran out */
+	struct audit *audit;
+	struct balance_missed missed; /* in the window */
+	struct aggregate *window;     /* NULL: memory ran out */
 	uint32_t n_windows;
 	int64_t window_end_ns, second_ns; /* mono */
 	/* Until the next look at the rings (pace.h); 0: one of them woke us, or is not empty. */
@@ -266,6 +269,7 @@ static void begin_window(struct reader *r, int64_t now)
 	r->window = aggregate__new(++r->n_windows, (struct aggregate_limits){ 0 });
 	r->window_end_ns = now + window__length_ns(r->n_windows, r->window_ns);
 	sampler__stats(r->parts.sampler, &r->at_start);
+	r->missed = (struct balance_missed){ 0 };
 	if (!r->window)
 		return;
 	r->window->start_mono_ns = now;
@@ -286,15 +290,29 @@ static uint64_t n_reduced(const struct reader *r)
 	return r->budget.halvings ? cpu_ns / period_ns - cpu_ns / (period_ns << r->budget.halvings) : 0;
 }
 
+/* Samples that there should have been by the period that was set until now. */
+static void find_missed(struct reader *r)
+{
+	struct balance_missed missed;
+
+	missed = audit__step(r->audit, (uint64_t)r->applied_ns);
+	r->missed.not_run += missed.not_run;
+	r->missed.throttled += missed.throttled;
+	meters__missed(&r->meters, &missed);
+}
+
 static void end_window(struct reader *r, int64_t now)
 {
 	struct sampler_stats stats;
 
+	find_missed(r);
 	if (r->window) {
 		sampler__stats(r->parts.sampler, &stats);
 		r->window->n_ring_full = stats.stat[SAMPLER_STAT_RING_FULL] -
 					 r->at_start.stat[SAMPLER_STAT_RING_FULL];
 		r->window->n_busy = stats.stat[SAMPLER_STAT_BUSY] - r->at_start.stat[SAMPLER_STAT_BUSY];
+		r->window->n_not_run = r->missed.not_run;
+		r->window->n_throttled = r->missed.throttled;
 		r->window->n_reduced = n_reduced(r);
 		r->window->reduced_why = reduced_why[r->budget.reason];
 		r->window->end_mono_ns = now;
@@ -435,13 +453,15 @@ static uint64_t cpu_ns(const struct reader *r, const struct sampler_stats *stats
 	       stats->stat[SAMPLER_STAT_RUN_NS] + stats->stat[SAMPLER_STAT_ENTRIES] * BUDGET_INTERRUPT_NS;
 }
 
+/* A change of options has set the windows' to the configured one. */
 static void set_period(struct reader *r, int64_t period_ns)
 {
+	windows__set_period(r->parts.windows, period_ns);
 	if (r->applied_ns == period_ns)
 		return;
+	find_missed(r);
 	sampler__set_period(r->parts.sampler, (uint64_t)period_ns);
 	attach__set_period(r->parts.attach, (uint64_t)period_ns);
-	windows__set_period(r->parts.windows, period_ns);
 	r->applied_ns = period_ns;
 }
 
@@ -558,15 +578,14 @@ static void each_second(struct reader *r, int64_t now)
 }
 
 /*
- * Options have changed, or it is over: nothing rests any longer. A change has set the configured
- * period everywhere, so that a reduced one is set anew; and the state.
+ * Options have changed, or it is over: nothing rests any longer. A change has set the state.
  */
 static void on_wake(struct reader *r)
 {
 	eventfd_t ignored;
 
 	eventfd_read(r->wake_fd, &ignored);
-	r->second_ns = r->budget_ns = r->applied_ns = 0;
+	r->second_ns = r->budget_ns = 0;
 	r->silence.is_told = false;
 }
 
@@ -674,8 +693,10 @@ int reader__new(const struct reader_parts *parts, const struct settings *setting
 	meters__init(&r->meters, r->host);
 	r->watch = watch__new(r->host, parts->sideband);
 	r->identities = identities__new(r->host, parts->kubernetes);
-	if (r->watch && r->identities) {
+	r->audit = audit__new(parts->attach, parts->sampler);
+	if (r->watch && r->identities && r->audit) {
 		reader__configure(r, settings);
+		r->applied_ns = r->period_ns;
 		r->processes = processes__new(r->host, parts->files, r->identities,
 					      watch__trail(r->watch));
 	}
@@ -713,6 +734,7 @@ int reader__start(struct reader *r)
 	int error;
 
 	begin_window(r, now);
+	find_missed(r); /* from here on */
 	r->pulse_ns = now + PULSE_EVERY_NS;
 	error = thread__start(&r->thread, "ebpf-reader", run, r);
 	r->started = error == 0;
@@ -754,6 +776,7 @@ void reader__free(struct reader *r)
 	processes__free(r->processes);
 	identities__free(r->identities);
 	watch__free(r->watch);
+	audit__free(r->audit);
 	if (r->parts.files)
 		files__on_open(r->parts.files, NULL, NULL);
 	fd__close(r->online_fd);

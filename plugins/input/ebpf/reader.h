@@ -38,7 +38,7 @@ struct reader_parts {
 int reader__new(const struct reader_parts *parts, const struct settings *settings, struct reader **ret);
 int reader__start(struct reader *r); /* the thread: 0 or a negative errno */
 
-/* Window length and labels from now on. Any thread. */
+/* Period, window length and labels from now on. Any thread. */
 void reader__configure(struct reader *r, const struct settings *settings);
 
 /* Ends the thread; the last window, however short, is pushed. Control thread. */

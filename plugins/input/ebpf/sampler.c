@@ -276,6 +276,11 @@ void sampler__stats(const struct sampler *s, struct sampler_stats *ret_sum)
 	*ret_sum = sum;
 }
 
+uint64_t sampler__entries(const struct sampler *s, uint32_t cpu)
+{
+	return cpu < s->n_cpus ? s->stats[cpu].stat[SAMPLER_STAT_ENTRIES] : 0;
+}
+
 static size_t whole_pages(size_t n)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);

@@ -61,6 +61,9 @@ bool sampler__drain(struct sampler *s, const struct sampler_sink *sink);
 /* Sums of the counters over all CPUs. Any thread. */
 void sampler__stats(const struct sampler *s, struct sampler_stats *ret_sum);
 
+/* Runs of the sampling program on one CPU so far; 0 for one that is none. Any thread. */
+uint64_t sampler__entries(const struct sampler *s, uint32_t cpu);
+
 /* Kernel memory that the maps took when they were loaded; slabs of unwind tables come on top. */
 uint64_t sampler__map_bytes(const struct sampler *s);
 
