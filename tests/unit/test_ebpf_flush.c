@@ -335,10 +335,10 @@ static void test_overflow_and_losses(void **state)
 	struct aggregate_row row = { .series = f->series, .pid = 42, .n_samples = 3, .cpu_ns = 3000 };
 
 	assert_int_equal(aggregate__add(f->window, &row), 0);
-	f->window->n_ring_full = 5;
-	f->window->n_busy = 2;
-	f->window->n_not_run = 7;
-	f->window->n_throttled = 9;
+	f->window->lost[AGGREGATE_LOSS_RING_FULL] = 5;
+	f->window->lost[AGGREGATE_LOSS_BUSY] = 2;
+	f->window->lost[AGGREGATE_LOSS_NOT_RUN] = 7;
+	f->window->lost[AGGREGATE_LOSS_THROTTLED] = 9;
 	LINES(f, "process_cpu | [overflow] = 3000\n",
 	      "decima_quality comm=web | truncated: more different stacks than a window holds = "
 	      "3\n",
@@ -349,6 +349,31 @@ static void test_overflow_and_losses(void **state)
 	      "late timers) = 7\n",
 	      "decima_quality | lost: the kernel held up the timer "
 	      "(kernel.perf_event_max_sample_rate) = 9\n");
+}
+
+/* Each by itself is something to tell, in words of its own. */
+static void test_every_loss(void **state)
+{
+	struct fixture *f = *state;
+	char seen[AGGREGATE_LOSS_N][128];
+
+	for (int i = 0; i < AGGREGATE_LOSS_N; i++) {
+		struct buf text = { 0 };
+		struct dcm_batch *b;
+
+		memset(f->window->lost, 0, sizeof(f->window->lost));
+		f->window->lost[i] = 11;
+		b = flush(f);
+		assert_non_null(b);
+		write_batch(&text, b);
+		assert_int_equal(sscanf((const char *)text.data,
+					"decima_quality | lost: %127[^=]= 11", seen[i]),
+				 1);
+		for (int k = 0; k < i; k++)
+			assert_string_not_equal(seen[i], seen[k]);
+		batch__unref(b);
+		buf__fini(&text);
+	}
 }
 
 static void test_profile(void **state)
@@ -388,6 +413,9 @@ static void test_nothing(void **state)
 	struct fixture *f = *state;
 
 	assert_null(flush(f));
+	f->window->n_reduced = 4;
+	f->window->reduced_why = "over a budget";
+	LINES(f, "decima_quality | reduced: over a budget = 4\n");
 }
 
 static void test_no_memory(void **state)
@@ -426,6 +454,7 @@ int main(void)
 		TEST(test_kernel_address_without_a_symbol),
 		TEST(test_kernel_with_an_empty_list),
 		TEST(test_overflow_and_losses),
+		TEST(test_every_loss),
 		TEST(test_profile),
 		TEST(test_nothing),
 		TEST(test_no_memory),

@@ -26,6 +26,30 @@
 /* The stack of samples that found no room. */
 #define AGGREGATE_OVERFLOW 0u
 
+/*
+ * What is lost before it gets here, and what it is called in the quality profile: samples, or where it
+ * says so, something else that profiles lack. X(NAME, text).
+ */
+#define AGGREGATE_LOSSES(X)                                                                        \
+	X(RING_FULL, "ring buffer full")                                                           \
+	X(BUSY, "interrupted another sample")                                                      \
+	X(NO_SCRATCH, "no scratch memory on the CPU")                                              \
+	X(NOT_RUN, "the kernel did not run the sampler (another BPF program ran, or late timers)") \
+	X(THROTTLED, "the kernel held up the timer (kernel.perf_event_max_sample_rate)")           \
+	X(MALFORMED, "records that make no sense")                                                 \
+	X(NO_MEMORY, "no memory")                                                                  \
+	X(PROCESSES_FULL, "of more processes than are kept")                                       \
+	X(NOT_FOLLOWED, "processes: too many are followed already")                                \
+	X(EVENTS_FULL, "records of exec and exit: ring buffer full")                               \
+	X(PROCESS_RECORDS, "records of processes and mappings: ring buffer full")
+
+enum aggregate_loss {
+#define AGGREGATE_X(name, text) AGGREGATE_LOSS_##name,
+	AGGREGATE_LOSSES(AGGREGATE_X)
+#undef AGGREGATE_X
+		AGGREGATE_LOSS_N
+};
+
 /* A process under one state of its mappings. */
 struct aggregate_image {
 	struct dcm_process process;
@@ -63,8 +87,7 @@ struct aggregate {
 	uint32_t window; /* number of the window, from 1 */
 	int64_t start_real_ns, start_mono_ns, end_mono_ns;
 	uint64_t n_samples, cpu_ns, n_overflow;
-	uint64_t n_ring_full, n_busy;	 /* samples lost before they got here */
-	uint64_t n_not_run, n_throttled; /* samples that the kernel did not take (balance.h) */
+	uint64_t lost[AGGREGATE_LOSS_N]; /* what should have been here */
 	uint64_t n_reduced;	 /* samples that were not taken, to stay within a budget: about */
 	const char *reduced_why; /* of these; static */
 

@@ -88,6 +88,11 @@ static void quality_of_row(struct work *w, const struct aggregate_row *r, const 
 
 static void quality_profile(struct work *w)
 {
+	static const char *const losses[] = {
+#define AGGREGATE_X(name, text) text,
+		AGGREGATE_LOSSES(AGGREGATE_X)
+#undef AGGREGATE_X
+	};
 	const struct dcm_host *host = w->f->host;
 	struct dcm_type type = {
 		.name = string(w, "decima_quality"),
@@ -101,12 +106,8 @@ static void quality_profile(struct work *w)
 		.duration_ns = w->a->end_mono_ns - w->a->start_mono_ns,
 	};
 
-	quality_add(w, 0, w->a->n_ring_full, "lost", "ring buffer full");
-	quality_add(w, 0, w->a->n_busy, "lost", "interrupted another sample");
-	quality_add(w, 0, w->a->n_not_run, "lost",
-		    "the kernel did not run the sampler (another BPF program ran, or late timers)");
-	quality_add(w, 0, w->a->n_throttled, "lost",
-		    "the kernel held up the timer (kernel.perf_event_max_sample_rate)");
+	for (int i = 0; i < AGGREGATE_LOSS_N; i++)
+		quality_add(w, 0, w->a->lost[i], "lost", losses[i]);
 	quality_add(w, 0, w->a->n_reduced, "reduced", w->a->reduced_why);
 	if (w->quality.n == 0)
 		return;
@@ -237,9 +238,13 @@ static int build(struct work *w)
 	return w->error ? w->error : w->locate.error;
 }
 
-static uint64_t n_lost(const struct aggregate *a)
+static bool is_empty(const struct aggregate *a)
 {
-	return a->n_ring_full + a->n_busy + a->n_not_run + a->n_throttled;
+	uint64_t n = a->rows.n + a->n_reduced;
+
+	for (int i = 0; i < AGGREGATE_LOSS_N; i++)
+		n += a->lost[i];
+	return n == 0;
 }
 
 int flush__batch(struct flush *f, const struct aggregate *a, struct dcm_builder *builder,
@@ -249,7 +254,7 @@ int flush__batch(struct flush *f, const struct aggregate *a, struct dcm_builder 
 	struct dcm_batch *discarded = NULL;
 	int r = -ENOMEM;
 
-	if (a->rows.n == 0 && n_lost(a) == 0) {
+	if (is_empty(a)) {
 		*ret_batch = NULL;
 		return 0;
 	}

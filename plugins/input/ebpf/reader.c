@@ -46,8 +46,7 @@ struct reader {
 	struct unwinder *unwinder; /* NULL: without tables */
 	struct meters meters;
 	struct audit *audit;
-	struct balance_missed missed; /* in the window */
-	struct aggregate *window;     /* NULL: memory ran out */
+	struct aggregate *window; /* NULL: memory ran out */
 	uint32_t n_windows;
 	int64_t window_end_ns, second_ns; /* mono */
 	/* Until the next look at the rings (pace.h); 0: one of them woke us, or is not empty. */
@@ -60,13 +59,16 @@ struct reader {
 	/* CPUs are started one after the other: when the next one is (mono), and how far apart. */
 	int64_t start_ns, spread_ns;
 	bool all_started;
-	uint64_t n_filtered;	       /* samples that filter.cgroups leaves out */
-	uint64_t n_records, n_taken;   /* samples and events; samples in the last drain */
-	uint64_t n_cut;		       /* drains that left something in the rings */
-	struct sampler_stats at_start; /* of the window */
-	int64_t cpu_ns;		       /* of the thread */
-	int attach_error;	       /* the last one told */
-	int cache_error;	       /* the same */
+	uint64_t n_filtered;	     /* samples that filter.cgroups leaves out */
+	uint64_t n_records, n_taken; /* samples and events; samples in the last drain */
+	uint64_t n_cut;		     /* drains that left something in the rings */
+	/* Since the last window that went its way, and what had been counted by then: */
+	uint64_t lost[AGGREGATE_LOSS_N];
+	struct sampler_stats at_start;
+	uint64_t records_at_start; /* of the side-band, lost */
+	int64_t cpu_ns;		   /* of the thread */
+	int attach_error;	   /* the last one told */
+	int cache_error;	   /* the same */
 	struct silence silence;
 
 	_Atomic int64_t window_ns, period_ns, cpu_budget, memory_budget;
@@ -194,14 +196,21 @@ static int add_sample(struct reader *r, const struct taken *taken)
 	return aggregate__add(r->window, &row);
 }
 
+static void lose(struct reader *r, enum aggregate_loss what, const char *reason)
+{
+	r->lost[what]++;
+	r->host->drop(r->host, reason, 1);
+}
+
 /* Adds a sample, or counts it as lost. */
 static void take(struct reader *r, const struct taken *taken)
 {
 	int error = r->window ? add_sample(r, taken) : -ENOMEM;
 
-	if (error < 0)
-		r->host->drop(r->host,
-			      error == -ENOSPC ? "samples_processes_full" : "samples_no_memory", 1);
+	if (error == -ENOSPC)
+		lose(r, AGGREGATE_LOSS_PROCESSES_FULL, "samples_processes_full");
+	else if (error < 0)
+		lose(r, AGGREGATE_LOSS_NO_MEMORY, "samples_no_memory");
 }
 
 static void on_sample(void *ctx, const struct sampler_sample *sample, const uint64_t *frames)
@@ -255,9 +264,7 @@ static void on_event(void *ctx, const struct sampler_event *event)
 
 static void on_malformed(void *ctx)
 {
-	struct reader *r = ctx;
-
-	r->host->drop(r->host, "records_malformed", 1);
+	lose(ctx, AGGREGATE_LOSS_MALFORMED, "records_malformed");
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -268,8 +275,6 @@ static void begin_window(struct reader *r, int64_t now)
 {
 	r->window = aggregate__new(++r->n_windows, (struct aggregate_limits){ 0 });
 	r->window_end_ns = now + window__length_ns(r->n_windows, r->window_ns);
-	sampler__stats(r->parts.sampler, &r->at_start);
-	r->missed = (struct balance_missed){ 0 };
 	if (!r->window)
 		return;
 	r->window->start_mono_ns = now;
@@ -296,23 +301,42 @@ static void find_missed(struct reader *r)
 	struct balance_missed missed;
 
 	missed = audit__step(r->audit, (uint64_t)r->applied_ns);
-	r->missed.not_run += missed.not_run;
-	r->missed.throttled += missed.throttled;
+	r->lost[AGGREGATE_LOSS_NOT_RUN] += missed.not_run;
+	r->lost[AGGREGATE_LOSS_THROTTLED] += missed.throttled;
 	meters__missed(&r->meters, &missed);
+}
+
+/* What has been lost is the window's to tell, with what the programs and the side-band count. */
+static void find_lost(struct reader *r)
+{
+	static const struct {
+		enum aggregate_loss loss;
+		enum sampler_stat stat;
+	} of_programs[] = {
+		{ AGGREGATE_LOSS_RING_FULL, SAMPLER_STAT_RING_FULL },
+		{ AGGREGATE_LOSS_BUSY, SAMPLER_STAT_BUSY },
+		{ AGGREGATE_LOSS_NO_SCRATCH, SAMPLER_STAT_NO_SCRATCH },
+		{ AGGREGATE_LOSS_NOT_FOLLOWED, SAMPLER_STAT_FOLLOWED_FULL },
+		{ AGGREGATE_LOSS_EVENTS_FULL, SAMPLER_STAT_EVENTS_FULL },
+	};
+	struct sampler_stats stats;
+	uint64_t records = watch__lost(r->watch);
+
+	find_missed(r);
+	sampler__stats(r->parts.sampler, &stats);
+	for (size_t i = 0; i < sizeof(of_programs) / sizeof(*of_programs); i++)
+		r->lost[of_programs[i].loss] += stats.stat[of_programs[i].stat] -
+						r->at_start.stat[of_programs[i].stat];
+	r->lost[AGGREGATE_LOSS_PROCESS_RECORDS] += records - r->records_at_start;
+	r->at_start = stats;
+	r->records_at_start = records;
 }
 
 static void end_window(struct reader *r, int64_t now)
 {
-	struct sampler_stats stats;
-
-	find_missed(r);
+	find_lost(r);
 	if (r->window) {
-		sampler__stats(r->parts.sampler, &stats);
-		r->window->n_ring_full = stats.stat[SAMPLER_STAT_RING_FULL] -
-					 r->at_start.stat[SAMPLER_STAT_RING_FULL];
-		r->window->n_busy = stats.stat[SAMPLER_STAT_BUSY] - r->at_start.stat[SAMPLER_STAT_BUSY];
-		r->window->n_not_run = r->missed.not_run;
-		r->window->n_throttled = r->missed.throttled;
+		memcpy(r->window->lost, r->lost, sizeof(r->lost));
 		r->window->n_reduced = n_reduced(r);
 		r->window->reduced_why = reduced_why[r->budget.reason];
 		r->window->end_mono_ns = now;
@@ -321,6 +345,7 @@ static void end_window(struct reader *r, int64_t now)
 			return;
 		}
 		r->window = NULL;
+		memset(r->lost, 0, sizeof(r->lost));
 	}
 	begin_window(r, now);
 	if (r->unwinder)

@@ -97,6 +97,11 @@ static void show(struct watch *w)
 	w->shown_forgotten = trail.n_forgotten;
 }
 
+uint64_t watch__lost(const struct watch *w)
+{
+	return w->sideband ? sideband__stat(w->sideband).n_lost : 0;
+}
+
 void watch__cpus(struct watch *w, const struct cpus *online, bool feel)
 {
 	int error;

@@ -29,6 +29,9 @@ void watch__until(struct watch *w, int64_t time_ns);
 /* To be called about once a second: follows CPUs that come and go (sideband__update()). */
 void watch__cpus(struct watch *w, const struct cpus *online, bool feel);
 
+/* Records that found no room so far. */
+uint64_t watch__lost(const struct watch *w);
+
 /* To be called about once a second: forgets what is over, shows metrics. */
 void watch__second(struct watch *w, int64_t now_ns);
 
