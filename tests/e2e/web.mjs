@@ -209,7 +209,34 @@ await check("wrong_address_is_told", async () => {
   await ready();
   assert((await $("toast").innerText()).includes("v, inv"), "no word about it");
 });
+await check("export", async () => {
+  await open(`explore?q=${q}&${fixed}`);
+  await $("export").locator("summary").click();
+  const [file] = await Promise.all([page.waitForEvent("download"), $("export").getByText("folded stacks").click()]);
+  const text = await (await import("node:fs/promises")).readFile(await file.path(), "utf8");
+  const sum = text.trim().split("\n").reduce((n, line) => n + Number(line.slice(line.lastIndexOf(" ") + 1)), 0);
+  assert(sum === (await tree()).total[0], `${sum}`);
+});
+await check("keys", async () => {
+  await open(`explore?q=${q}&${fixed}`);
+  await page.locator("h3").first().click();
+  await page.keyboard.press("2");
+  await page.waitForSelector('[data-testid="table"]');
+  await page.keyboard.press("/");
+  assert(await $("search").evaluate((e) => e === document.activeElement), "/ does not go to the search");
+  await page.keyboard.type("2g");
+  assert((await $("search").inputValue()) === "2g", "keys act where somebody writes");
+  await $("search").fill("");
+  await page.locator("h2, .summary").first().click();
+  await page.keyboard.press("?");
+  await page.waitForSelector('[data-testid="help"][open]');
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("g");
+  await page.keyboard.press("p");
+  await page.waitForFunction(() => location.pathname.endsWith("/pipeline"));
+});
 await check("theme", async () => {
+  await open(`explore?q=${q}&${fixed}`);
   const before = await page.evaluate(() => document.documentElement.dataset.theme);
   await $("theme").click();
   if ((await page.evaluate(() => document.documentElement.dataset.theme)) === before) await $("theme").click();

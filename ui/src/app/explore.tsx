@@ -8,7 +8,7 @@ import { moment, presets } from "../url/range.ts";
 import { Empty, ErrorState, LoadBar } from "./parts.tsx";
 import { Results } from "./results.tsx";
 import * as format from "./format.ts";
-import { go, now, panelRange, range, refreshEvery, run, series, state, tree, types } from "./store.ts";
+import { go, isRate, loadTypes, now, panelRange, range, refreshEvery, run, series, state, tree, types } from "./store.ts";
 
 export function RangePicker(props: { from: string; to: string; onChange: (from: string, to: string) => void; testid: string }) {
   const text = (at: string) => (at === "now" ? at : format.time(moment(at, now.value), state.value.utc));
@@ -94,7 +94,7 @@ function Metrics() {
   if (!asked.value) return <div class="chart" />;
   return (
     <section aria-label="Over time" class={asked.loading ? "stale" : ""}>
-      <Chart answer={asked.value} from={from} to={to} selection={s.sel} utc={s.utc} onSelect={(sel) => go({ sel })} />
+      <Chart answer={asked.value} from={from} to={to} selection={s.sel} utc={s.utc} isRate={isRate.value} onSelect={(sel) => go({ sel })} />
       {s.sel && (
         <p class="about">
           Selected {format.time(s.sel[0], s.utc)} – {format.time(s.sel[1], s.utc)}{" "}
@@ -127,13 +127,13 @@ export function Explore() {
     if (!empty) return;
     const timer = setTimeout(() => {
       setTick(tick + 1);
-      void import("./store.ts").then((m) => m.loadTypes());
+      void loadTypes();
     }, 2000);
     return () => clearTimeout(timer);
   }, [empty, tick]);
   const shownRange = panelRange.value;
   const seconds = useMemo(() => (shownRange ? (shownRange[1] - shownRange[0]) / 1000 : 0), [shownRange]);
-  if (types.value.error) return <ErrorState error={types.value.error} retry={() => void import("./store.ts").then((m) => m.loadTypes())} />;
+  if (types.value.error) return <ErrorState error={types.value.error} retry={() => void loadTypes()} />;
   if (empty) return <Welcome />;
   return (
     <>

@@ -5,7 +5,7 @@ import { signal } from "@preact/signals";
 import { colorModes } from "../flame/color.ts";
 import { nextTheme } from "../theme/theme.ts";
 import type { Panel, Screen } from "../url/state.ts";
-import { go, state } from "./store.ts";
+import { cancelTree, go, state, tree } from "./store.ts";
 
 export const helpOpen = signal(false);
 const OFF = "decima-keys-off";
@@ -20,7 +20,7 @@ export function setKeysOff(off: boolean): void {
 export const help: [string, string][] = [
   ["/", "search"], ["1 2 3 4", "flame graph, table, both, callers and callees"], ["arrows", "caller, heaviest callee, siblings"],
   ["Enter", "zoom to the selected frame"], ["Backspace", "zoom out"], ["Home, 0", "zoom to all"], ["i", "leaves first"], ["o", "root below or above"],
-  ["b", "next colouring"], ["t", "next theme"], ["Esc", "close, then clear the selection, then the search"],
+  ["b", "next colouring"], ["t", "next theme"], ["Esc", "close; clear the selection; clear the search; cancel the question"],
   ["g e, g c, g t, g p, g s", "Explore, Compare, Targets, Pipeline, Status"], ["?", "this list"],
 ];
 
@@ -37,6 +37,7 @@ function escape(): void {
   if (helpOpen.value) helpOpen.value = false;
   else if (state.value.selected) go({ selected: "" }, false);
   else if (state.value.search) go({ search: "" }, false);
+  else if (tree.value.loading) cancelTree();
 }
 
 export function onKey(e: KeyboardEvent): void {

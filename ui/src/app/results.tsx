@@ -215,14 +215,24 @@ function Menu(props: { tree: Tree; at: MenuAt; close: () => void; zoomTo: (node:
   );
 }
 
-function exportUrl(format_: string): string {
+/** By a question of ours, so that the token goes with it. */
+async function exportAs(kind: string, name: string): Promise<void> {
   const [from, to] = panelRange.value!;
   const params = treeParams(state.value, selectorText.value, from, to).filter(([k]) => k !== "group");
-  return `${api.base}api/v1/export?${api.query([...params, ["format", format_]])}`;
+  try {
+    download(name, await (await api.ask("export", [...params, ["format", kind]])).blob());
+  } catch (e) {
+    toast((e as Error).message);
+  }
 }
 
-function download(name: string, type: string, text: string): void {
-  const url = URL.createObjectURL(new Blob([text], { type }));
+const exportKinds: [string, string, string][] = [
+  ["pprof", "pprof", "profile.pb.gz"], ["folded", "folded stacks", "profile.folded"],
+  ["speedscope", "speedscope", "profile.speedscope.json"], ["html", "HTML page", "profile.html"],
+];
+
+function download(name: string, blob: Blob): void {
+  const url = URL.createObjectURL(blob);
   const a = document.createElement("a");
   a.href = url;
   a.download = name;
@@ -233,16 +243,17 @@ function download(name: string, type: string, text: string): void {
 function ExportMenu(props: { tree: Kept }) {
   const csv = () => {
     const totals = functionTotals(props.tree.tree);
-    download("functions.csv", "text/csv", csvOf(props.tree.tree, totals, sorted(props.tree.tree, totals, state.value.sort, null)));
+    const rows = sorted(props.tree.tree, totals, state.value.sort, null);
+    download("functions.csv", new Blob([csvOf(props.tree.tree, totals, rows)], { type: "text/csv" }));
   };
   return (
     <details class="dropdown" data-testid="export">
       <summary>Export</summary>
       <div class="menu below">
-        {["pprof", "folded", "speedscope", "html"].map((f) => (
-          <a key={f} role="menuitem" href={exportUrl(f)} download>
-            {f === "html" ? "HTML page" : f}
-          </a>
+        {exportKinds.map(([kind, text, name]) => (
+          <button key={kind} onClick={() => void exportAs(kind, name)}>
+            {text}
+          </button>
         ))}
         <button onClick={csv}>CSV of the table</button>
       </div>

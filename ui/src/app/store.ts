@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // app/store.ts - the page's state: the address, and what was asked for it
 
-import { computed, effect, signal } from "@preact/signals";
+import { computed, effect, signal, untracked } from "@preact/signals";
 import * as api from "../api/client.ts";
 import type { Matches } from "../flame/search.ts";
 import { resolve } from "../url/range.ts";
@@ -29,7 +29,10 @@ export function addressOf(s: State, where: Screen = screen.value): string {
   return `${api.base}${where}${q ? `?${q}` : ""}`;
 }
 
-/** Changes the state; `push` makes a step that Back undoes. */
+/** The moment that "now" means: of the last question, or refresh, so that every panel shows the same. */
+export const now = signal(Date.now());
+
+/** Changes the state; `push` makes a step that Back undoes. What asks anew asks until now. */
 export function go(patch: Partial<State>, push = true, where: Screen = screen.value): void {
   const next = { ...state.value, ...patch };
   const address = addressOf(next, where);
@@ -37,6 +40,7 @@ export function go(patch: Partial<State>, push = true, where: Screen = screen.va
     if (push) history.pushState(null, "", address);
     else history.replaceState(null, "", address);
   }
+  if (["q", "from", "to", "b"].some((k) => k in patch) || where !== screen.value) now.value = Date.now();
   state.value = next;
   screen.value = where;
 }
@@ -50,8 +54,6 @@ addEventListener("popstate", () => {
 
 /* ---- what is asked ---- */
 
-/** The moment that "now" means: set anew by Run and by auto-refresh, so that every panel shows the same. */
-export const now = signal(Date.now());
 export const refreshEvery = signal(0);
 
 export const range = computed(() => resolve({ from: state.value.from, to: state.value.to }, now.value));
@@ -194,7 +196,7 @@ function whenChanged(key: () => string, act: () => void): void {
     const k = key();
     if (k === before || k === "") return;
     before = k;
-    act();
+    untracked(act);
   });
 }
 
@@ -279,4 +281,11 @@ function askAgain(): Promise<void> {
 
 export function run(): void {
   now.value = Date.now();
+  void loadTypes();
 }
+
+/** Of what adds up over time, totals are rates; a state is what it is. */
+export const isRate = computed(() => {
+  const type = types.value.value?.find((t) => t.type === selectorText.value.slice(0, selectorText.value.indexOf("{")));
+  return type?.temporality !== "gauge";
+});

@@ -16,6 +16,7 @@ export interface ChartProps {
   to: number;
   selection: [number, number] | null;
   utc: boolean;
+  isRate: boolean;
   onSelect: (range: [number, number] | null) => void;
 }
 
@@ -34,7 +35,7 @@ export function heaviest(answer: SeriesAnswer): Series[] {
 }
 
 /** Columns on one axis of time. A step without profiles is a gap, not nothing. */
-function align(series: Series[], step: number): uPlot.AlignedData {
+function align(series: Series[], step: number, seconds: number): uPlot.AlignedData {
   let first = Infinity;
   let last = -Infinity;
   for (const s of series)
@@ -47,7 +48,7 @@ function align(series: Series[], step: number): uPlot.AlignedData {
   const at = new Map(axis.map((t, i) => [t, i]));
   const columns = series.map((s) => {
     const column: (number | null)[] = new Array<number | null>(axis.length).fill(null);
-    s.t_ms.forEach((t, i) => (column[at.get(t) ?? 0] = s.value[i] / (step / 1000)));
+    s.t_ms.forEach((t, i) => (column[at.get(t) ?? 0] = s.value[i] / seconds));
     return column;
   });
   return [axis.map((t) => t / 1000), ...columns] as uPlot.AlignedData;
@@ -74,7 +75,7 @@ export function Chart(props: ChartProps) {
         cursor: { drag: { x: true, y: false, setScale: false }, points: { size: 6 } },
         legend: { show: false },
         scales: { x: { time: true, range: () => [latest.current.from / 1000, latest.current.to / 1000] }, y: { range: (_u, _min, max) => [0, max > 0 ? max * 1.05 : 1] } },
-        axes: [axis, { ...axis, size: 76, values: (_u, ticks) => ticks.map((v) => format.rate(v, 1, unit)) }],
+        axes: [axis, { ...axis, size: 76, values: (_u, ticks) => ticks.map((v) => (props.isRate ? format.rate(v, 1, unit) : format.value(v, unit))) }],
         series: [
           {},
           ...series.map((s, i) => ({
@@ -97,7 +98,7 @@ export function Chart(props: ChartProps) {
           ],
         },
       },
-      align(series, props.answer.step_ms),
+      align(series, props.answer.step_ms, props.isRate ? props.answer.step_ms / 1000 : 1),
       box.current!,
     );
     plot.current = u;

@@ -88,12 +88,9 @@ export function FlamePanel(props: PanelProps) {
     frame.current = 0;
     const c = current.current;
     if (!baseCanvas.current || !overlay.current || c.panel.width === 0) return;
-    const began = performance.now();
     layout(c.tree, view.current, c.panel, rects);
     paint(baseCanvas.current, c.tree, c.panel, rects, c.look);
     paintOverlay(overlay.current, c.tree, view.current, c.panel, c.look, c.hovered);
-    hooks.lastDraw = performance.now() - began;
-    hooks.rects = rects.n;
   };
   const redraw = () => {
     if (!frame.current) frame.current = requestAnimationFrame(draw);
@@ -231,9 +228,6 @@ export function FlamePanel(props: PanelProps) {
     e.preventDefault();
     act();
   };
-
-  const hooks = (window as unknown as { __flame?: { lastDraw: number; rects: number } }).__flame ?? { lastDraw: 0, rects: 0 };
-  (window as unknown as { __flame: object }).__flame = hooks;
 
   const mirrored = props.selected >= 0 ? props.selected : zoom;
   return (
