@@ -18,44 +18,50 @@ interface Draft {
   nodes: number[]; // of the old tree
   a: number[]; // what each of them brings
   b: number[];
+  sumA: number;
+  sumB: number;
 }
 
-type Step = (t: Tree, draft: Draft, each: (func: number, node: number, a: number, b: number) => void) => void;
+function draft(func: number, parent: number, depth: number): Draft {
+  return { func, parent, depth, nodes: [], a: [], b: [], sumA: 0, sumB: 0 };
+}
+
+function add(d: Draft, node: number, a: number, b: number): void {
+  d.nodes.push(node);
+  d.a.push(a);
+  d.b.push(b);
+  d.sumA += a;
+  d.sumB += b;
+}
+
+type Step = (t: Tree, of: Draft, each: (func: number, node: number, a: number, b: number) => void) => void;
 
 /** Callers: each old node's parent, which brings as much. */
-const up: Step = (t, draft, each) => {
-  for (let k = 0; k < draft.nodes.length; k++) {
-    const p = t.parent[draft.nodes[k]];
-    if (p > 0) each(t.func[p], p, draft.a[k], draft.b[k]);
+const up: Step = (t, of, each) => {
+  for (let k = 0; k < of.nodes.length; k++) {
+    const p = t.parent[of.nodes[k]];
+    if (p > 0) each(t.func[p], p, of.a[k], of.b[k]);
   }
 };
 
 /** Callees: each old node's children, with their totals. */
-const down: Step = (t, draft, each) => {
-  for (const node of draft.nodes)
+const down: Step = (t, of, each) => {
+  for (const node of of.nodes)
     for (let c = node + 1; c < t.end[node]; c = t.end[c]) each(t.func[c], c, t.total[c], t.b ? t.b.total[c] : 0);
 };
 
-function sum(values: number[]): number {
-  let s = 0;
-  for (const v of values) s += v;
-  return s;
-}
-
-function group(t: Tree, draft: Draft, index: number, step: Step): Draft[] {
+function group(t: Tree, from: Draft, index: number, step: Step): Draft[] {
   const byFunction = new Map<number, Draft>();
-  step(t, draft, (func, node, a, b) => {
+  step(t, from, (func, node, a, b) => {
     let d = byFunction.get(func);
-    if (!d) byFunction.set(func, (d = { func, parent: index, depth: draft.depth + 1, nodes: [], a: [], b: [] }));
-    d.nodes.push(node);
-    d.a.push(a);
-    d.b.push(b);
+    if (!d) byFunction.set(func, (d = draft(func, index, from.depth + 1)));
+    add(d, node, a, b);
   });
   return [...byFunction.values()];
 }
 
 function weightOf(d: Draft): number {
-  return Math.max(Math.abs(sum(d.a)), Math.abs(sum(d.b)));
+  return Math.max(Math.abs(d.sumA), Math.abs(d.sumB));
 }
 
 interface Result {
@@ -78,8 +84,8 @@ function finish(drafts: Draft[], lost: Map<number, number>, from: Result): Tree 
     func[i] = d.func;
     depth[i] = d.depth;
     parent[i] = d.parent;
-    total[i] = sum(d.a);
-    totalB[i] = sum(d.b);
+    total[i] = d.sumA;
+    totalB[i] = d.sumB;
     maxDepth = Math.max(maxDepth, d.depth);
   });
   const self = Float64Array.from(total);
@@ -108,7 +114,7 @@ function expand(t: Tree, root: Draft, first: Draft[], step: Step): Tree {
   const push = (children: Draft[], index: number) => {
     const heavy = children.filter((d) => weightOf(d) >= least);
     for (const d of children)
-      if (weightOf(d) < least) lost.set(index, (lost.get(index) ?? 0) + sum(d.a));
+      if (weightOf(d) < least) lost.set(index, (lost.get(index) ?? 0) + d.sumA);
     heavy.sort((p, q) => weightOf(q) - weightOf(p) || p.func - q.func);
     for (let i = heavy.length - 1; i >= 0; i--) todo.push(heavy[i]);
   };
@@ -118,35 +124,33 @@ function expand(t: Tree, root: Draft, first: Draft[], step: Step): Tree {
     drafts.push(d);
     push(group(t, d, index, step), index);
   }
-  for (const d of todo) lost.set(d.parent, (lost.get(d.parent) ?? 0) + sum(d.a));
+  for (const d of todo) lost.set(d.parent, (lost.get(d.parent) ?? 0) + d.sumA);
   return finish(drafts, lost, { functions: t.functions, meta: t.meta, factor: t.b?.factor ?? 0 });
 }
 
 /** Leaves first: a child of the root for each function with self, its callers below it. */
 export function invert(t: Tree): Tree {
-  const root: Draft = { func: -1, parent: -1, depth: 0, nodes: [], a: [t.total[0]], b: [t.b ? t.b.total[0] : 0] };
+  const root = draft(-1, -1, 0);
+  root.sumA = t.total[0];
+  root.sumB = t.b ? t.b.total[0] : 0;
   const leaves = new Map<number, Draft>();
   for (let i = 1; i < t.n; i++) {
     const a = t.self[i];
     const b = t.b ? t.b.self[i] : 0;
     if (a === 0 && b === 0) continue;
     let d = leaves.get(t.func[i]);
-    if (!d) leaves.set(t.func[i], (d = { func: t.func[i], parent: 0, depth: 1, nodes: [], a: [], b: [] }));
-    d.nodes.push(i);
-    d.a.push(a);
-    d.b.push(b);
+    if (!d) leaves.set(t.func[i], (d = draft(t.func[i], 0, 1)));
+    add(d, i, a, b);
   }
   return expand(t, root, [...leaves.values()], up);
 }
 
 /** A function's outermost calls. */
 function outermost(t: Tree, func: number): Draft {
-  const d: Draft = { func, parent: -1, depth: 0, nodes: [], a: [], b: [] };
+  const d = draft(func, -1, 0);
   for (let i = 1, free = 0; i < t.n; i++) {
     if (t.func[i] !== func || i < free) continue;
-    d.nodes.push(i);
-    d.a.push(t.total[i]);
-    d.b.push(t.b ? t.b.total[i] : 0);
+    add(d, i, t.total[i], t.b ? t.b.total[i] : 0);
     free = t.end[i];
   }
   return d;
