@@ -35,7 +35,7 @@ enum { BLOCKS = 6, BROKEN = 2, LARGE = 300 };
 
 struct told {
 	struct dcm_gap gap;
-	char what[64];
+	char what[64], why[80];
 	unsigned n;
 };
 
@@ -46,6 +46,20 @@ static void note_gap(void *ctx, const struct dcm_gap *gap)
 	t->n++;
 	t->gap = *gap;
 	snprintf(t->what, sizeof(t->what), "%.*s", STR_ARG(gap->what));
+	snprintf(t->why, sizeof(t->why), "%.*s", STR_ARG(gap->why));
+}
+
+struct sentence {
+	const char *path;
+	char text[400];
+};
+
+static void note_sentence(void *ctx, enum dcm_log_level level, const char *sentence)
+{
+	struct sentence *s = ctx;
+
+	if (level == DCM_LOG_ERROR && strstr(sentence, s->path))
+		snprintf(s->text, sizeof(s->text), "%s", sentence);
 }
 
 struct bench {
@@ -291,6 +305,59 @@ static void test_a_block_is_cut_off_during_a_question(void **state)
 	bench__fini(&b);
 }
 
+static const struct vfs_ops *real_ops;
+static const char *refused_path;
+static int refused_with;
+
+static int open_or_refuse(struct vfs *v, const char *path, unsigned flags, struct vfs_file **ret)
+{
+	return strcmp(path, refused_path) == 0 ? refused_with : real_ops->open(v, path, flags, ret);
+}
+
+/* Who may not read a block is told that, and what to do, by the answer and by the check. */
+static void test_a_block_that_cannot_be_opened_says_why(void **state)
+{
+	static const struct {
+		int code;
+		const char *why, *remedy;
+	} cases[] = {
+		{ -EACCES, "permission denied: let the user that runs decima read it",
+		  "Permission denied; let the user that runs decima read it" },
+		{ -EPERM, "permission denied: let the user that runs decima read it",
+		  "not permitted; let the user that runs decima read it" },
+		{ -ENOENT, "its file is missing", "directory; look at the disk, or restore" },
+		{ -EIO, "it cannot be read", "error; look at the disk, or restore" },
+	};
+	struct vfs_ops ops;
+	struct bench b;
+	(void)state;
+
+	use_ours();
+	bench__init(&b);
+	real_ops = b.vfs->ops;
+	ops = *real_ops;
+	ops.open = open_or_refuse;
+	refused_path = b.name;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct sentence s = { .path = b.name };
+		struct told told;
+
+		store__close(b.store);
+		b.vfs->ops = real_ops;
+		open_store(&b);
+		b.vfs->ops = &ops;
+		refused_with = cases[i].code;
+		ask(&b, INT64_MIN, INT64_MAX, NULL, &told);
+		assert_gap(&b, &told);
+		assert_string_equal(told.why, cases[i].why);
+		assert_int_equal(inspect__check(b.store, note_sentence, &s), 1);
+		if (!strstr(s.text, cases[i].remedy))
+			fail_msg("%s", s.text);
+	}
+	b.vfs->ops = real_ops;
+	bench__fini(&b);
+}
+
 /* -------------------------------------------------------------------------------------------------
  * Before the range
  */
@@ -507,6 +574,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_block_is_cut_off_during_a_question),
+		cmocka_unit_test(test_a_block_that_cannot_be_opened_says_why),
 		cmocka_unit_test(test_a_gap_before_the_range_is_told_where_it_matters),
 		cmocka_unit_test(test_a_block_is_cut_off_within_a_piece),
 		cmocka_unit_test(test_losses_that_are_many_become_few),

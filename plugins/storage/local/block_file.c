@@ -96,6 +96,14 @@ static int check_block(const struct block_info *is, const struct manifest_block 
 	return 0;
 }
 
+static int say_unreadable(int code, const char *what, struct dcm_error *err)
+{
+	const char *reason = strerrordesc_np(-code);
+
+	return error__set(err, code, "%s: %s; %s", what, reason ? reason : "Unknown error",
+			  vfs__remedy(code));
+}
+
 static int map_file(struct block_map *m, const struct manifest_block *entry, const char *path,
 		    struct dcm_error *err)
 {
@@ -106,13 +114,13 @@ static int map_file(struct block_map *m, const struct manifest_block *entry, con
 	if (r == 0)
 		r = vfs__stat(f, &st);
 	if (r < 0)
-		return error__sys(err, r, "cannot open");
+		return say_unreadable(r, "cannot open", err);
 	if (st.bytes != entry->bytes)
 		return error__set(err, -EBADMSG, "it has %" PRIu64 " bytes instead of %" PRIu64,
 				  st.bytes, entry->bytes);
 	r = m->vfs->ops->map(f, (size_t)st.bytes, &m->bytes);
 	if (r < 0)
-		return error__sys(err, r, "cannot map");
+		return say_unreadable(r, "cannot map", err);
 	m->n = (size_t)st.bytes;
 	return 0;
 }

@@ -581,6 +581,21 @@ static void note_lacks(struct look *l, struct look_block *b, size_t from)
 	b->noted = true;
 }
 
+/* Why a block is in no answer, for who asked: what can be done about it as well, where that helps. */
+static const char *why_unread(int error)
+{
+	switch (error) {
+	case -EPROTONOSUPPORT:
+		return "a later version wrote it";
+	case -EACCES:
+	case -EPERM:
+		return "permission denied: let the user that runs decima read it";
+	case -ENOENT:
+		return "its file is missing";
+	}
+	return "it cannot be read";
+}
+
 static int add_blocks(struct look *l)
 {
 	int r = 0;
@@ -607,9 +622,7 @@ static int add_blocks(struct look *l)
 		if (r < 0 && r != -ENOMEM) {
 			atomic_store_explicit(&b->left_out, true, memory_order_relaxed);
 			tell_unreadable(l->store, b->stored, err.text);
-			const struct look_gap gap = gap_of(
-				b->stored, r == -EPROTONOSUPPORT ? "a later version wrote it"
-								 : "it cannot be read");
+			const struct look_gap gap = gap_of(b->stored, why_unread(r));
 			note_gap(l, b, &gap);
 			r = 0;
 		}

@@ -447,10 +447,7 @@ static int say_unreadable(int code, struct dcm_error *err)
 		return error__set(err, code,
 				  MANIFEST_PATH ": is a symbolic link; put the file itself there");
 	return error__set(err, code, MANIFEST_PATH ": cannot read: %s; %s",
-			  reason ? reason : "Unknown error",
-			  code == -EACCES || code == -EPERM
-				  ? "let the user that runs decima read it"
-				  : "look at the disk, or restore the store from a backup");
+			  reason ? reason : "Unknown error", vfs__remedy(code));
 }
 
 int manifest__read(struct manifest *m, struct vfs *v, bool *ret_damaged, struct dcm_error *err)

@@ -97,6 +97,13 @@ int vfs__read_file(struct vfs *v, const char *path, size_t max_bytes, struct buf
 	return rc ? rc : vfs__read_all(f, max_bytes, b);
 }
 
+const char *vfs__remedy(int code)
+{
+	return code == -EACCES || code == -EPERM
+		       ? "let the user that runs decima read it"
+		       : "look at the disk, or restore the store from a backup";
+}
+
 int vfs__sync(struct vfs_file *f)
 {
 	return f->vfs->ops->sync(f);

@@ -140,6 +140,8 @@ int vfs__read(struct vfs_file *f, void *p, size_t n, uint64_t offset);
 /* Appends the whole file to b; -EFBIG when it has more than max_bytes. Unchanged on failure. */
 int vfs__read_all(struct vfs_file *f, size_t max_bytes, struct buf *b);
 int vfs__read_file(struct vfs *v, const char *path, size_t max_bytes, struct buf *b);
+/* What to do when a file cannot be read for that errno, the end of a sentence; static. */
+const char *vfs__remedy(int code);
 
 /* As the members; -EINTR of a sync is a failure like any other, since what it did is not known. */
 int vfs__sync(struct vfs_file *f);
