@@ -223,7 +223,11 @@ fills() {
 if wait_for 60 fills; then ok full_disk.metric; else not_ok full_disk.metric "$(get /metrics | grep storage_)"; fi
 state() { get /api/v1/pipeline | tr '{' '\n' | grep '"name":"local"'; }
 said() { state | grep -q "$1"; }
-if wait_for 60 said '"state":"degraded".*No space left'; then ok full_disk.state; else not_ok full_disk.state "$(state)"; fi
+full="No space left on device; make room on its file system"
+if wait_for 60 said "\"state\":\"degraded\".*$small/store: .*$full"; then ok full_disk.state; else not_ok full_disk.state "$(state)"; fi
+ask store backup "$small/backup" 2>"$dir/err"
+expect_status full_disk.no_backup 1 $?
+expect full_disk.backup_says_what_to_do "$full" "$dir/err"
 before=$(n_acknowledged)
 balanced full_disk.answers --url "unix:$dir/sock"
 balanced full_disk.answers_without_the_daemon --data "$small/store"

@@ -389,13 +389,30 @@ static void publish(struct local *l)
 	tell_dropped(l, "profiles_too_new", atomic_load(&s->n_too_new), &l->n_too_new);
 }
 
+/* The end of a sentence about a file system that is full; "" of everything else. */
+static const char *room_remedy(int error)
+{
+	return error == -ENOSPC || error == -EDQUOT ? "; make room on its file system" : "";
+}
+
+/* A file's fault gets the directory it is in, and what to do. Passes `r` through. */
+static int say_where(int r, const char *dir, struct dcm_error *err)
+{
+	const bool of_disk = r == -EIO || r == -EROFS || r == -EACCES || *room_remedy(r);
+
+	if (of_disk && err)
+		error__set(err, r, "%s: %s%s", dir, err->text, room_remedy(r));
+	return r;
+}
+
 static void tend(struct local *l)
 {
 	if (tend__round(&l->tend)) {
 		const char *trouble = tend__trouble(&l->tend);
 
 		if (*trouble)
-			l->host->set_state(l->host, DCM_STATE_DEGRADED, "%s", trouble);
+			l->host->set_state(l->host, DCM_STATE_DEGRADED, "%s: %s%s", l->path,
+					   trouble, room_remedy(l->tend.told_error));
 		else
 			l->host->set_state(l->host, DCM_STATE_OK, "%s", l->path);
 	}
@@ -524,7 +541,7 @@ static int write_batches(void *instance, struct dcm_batch *const *batches, uint3
 		pthread_cond_signal(&l->wake);
 	l->written = true;
 	pthread_mutex_unlock(&l->mutex);
-	return r;
+	return say_where(r, l->path, err);
 }
 
 static int retain(void *instance, int64_t cutoff_ms, uint64_t max_bytes, uint64_t *ret_n_profiles,
@@ -541,7 +558,7 @@ static int retain(void *instance, int64_t cutoff_ms, uint64_t max_bytes, uint64_
 		r = removal__to(l->store, max_bytes, &n, err);
 	if (r == 0)
 		*ret_n_profiles = n;
-	return r;
+	return say_where(r, l->path, err);
 }
 
 static int remove_selected(void *instance, const struct dcm_select *sel, uint64_t *ret_n_profiles,
@@ -549,21 +566,26 @@ static int remove_selected(void *instance, const struct dcm_select *sel, uint64_
 {
 	struct local *l = instance;
 	uint64_t n = 0;
-	int r = l->read_only ? refuse_change(l, err) : answer__check_select(sel, false, err);
+
+	if (l->read_only)
+		return refuse_change(l, err);
+	int r = answer__check_select(sel, false, err);
 
 	if (r == 0)
 		r = removal__select(l->store, sel, &n, err);
 	if (r == 0)
 		*ret_n_profiles = n;
-	return r;
+	return say_where(r, l->path, err);
 }
 
 static int backup(void *instance, const char *dir, struct dcm_error *err)
 {
 	struct local *l = instance;
 
-	return l->read_only ? reader__backup(l->vfs, dir, err)
-			    : backup__make(l->vfs, l->store->commit, dir, err);
+	const int r = l->read_only ? reader__backup(l->vfs, dir, err)
+				   : backup__make(l->vfs, l->store->commit, dir, err);
+
+	return *room_remedy(r) ? error__set(err, r, "%s%s", err ? err->text : "", room_remedy(r)) : r;
 }
 
 static int check(void *instance, dcm_report_fn each, void *ctx, struct dcm_error *err)
