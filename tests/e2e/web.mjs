@@ -217,6 +217,20 @@ await check("export", async () => {
   const sum = text.trim().split("\n").reduce((n, line) => n + Number(line.slice(line.lastIndexOf(" ") + 1)), 0);
   assert(sum === (await tree()).total[0], `${sum}`);
 });
+await check("open_file", async () => {
+  const pprof = Buffer.from(await (await context.request.get(`${url}api/v1/export?q=${q}&from=${at(from)}&to=${at(to)}&format=pprof`)).body());
+  await page.goto(`${url}open`);
+  await $("open-file").setInputFiles({ name: "a.pb.gz", mimeType: "application/octet-stream", buffer: pprof });
+  await ready();
+  const t = await tree();
+  const seconds = t.total[0] / 1e9;
+  assert((await $("quality").innerText()).includes(`${Number(seconds.toPrecision(3))} s`), await $("quality").innerText());
+  await $("flame").focus();
+  await page.keyboard.press("ArrowDown");
+  await page.waitForFunction((n) => document.querySelector('[data-testid="details"] h3')?.textContent === n, t.frames.name[t.nodes.frame[1]], { timeout: 3000 });
+  await $("open-file").setInputFiles({ name: "b.txt", mimeType: "text/plain", buffer: Buffer.from("no profile\n") });
+  await page.waitForSelector('[data-testid="error"]');
+});
 await check("keys", async () => {
   await open(`explore?q=${q}&${fixed}`);
   await page.locator("h3").first().click();

@@ -3,6 +3,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { TreeBuilder } from "../src/flame/build.ts";
 import { callees, callers, invert } from "../src/flame/derive.ts";
 import { functionTotals } from "../src/flame/functions.ts";
 import { fit, visible } from "../src/flame/names.ts";
@@ -185,4 +186,21 @@ test("names are cut where it hurts least", () => {
 
 test("what cannot be seen is shown", () => {
   assert.equal(visible("a\u202eb\u0000c"), "a\\u202eb\\u0000c");
+});
+
+test("a tree is built from stacks as by the plain way", () => {
+  for (let seed = 1; seed < 20; seed++) {
+    const stacks = randomStacks(seed, 200, 9, 9);
+    const ids = new Map<string, number>();
+    const builder = new TreeBuilder();
+    for (const s of stacks) for (const n of s.names) if (!ids.has(n)) ids.set(n, ids.size);
+    for (const name of ids.keys()) builder.frame({ name, file: "", binary: "", line: 0 });
+    for (const s of stacks) builder.add(s.names.map((n) => ids.get(n)!), s.value);
+    const t = builder.finish("count");
+    assert.deepEqual(paths(t), paths(treeOf(stacks)));
+    for (let i = 1; i < t.n; i++) {
+      const next = t.end[i];
+      if (next < t.end[t.parent[i]]) assert.ok(t.total[next] <= t.total[i]);
+    }
+  }
 });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // test/random.ts - trees out of a seed, with the stacks that they are made of; and their bytes
 
-import { type Functions, type Texts, type Tree, place, settle } from "../src/flame/tree.ts";
+import { type Functions, type Texts, type Tree, makeTexts as textsOf, place, settle } from "../src/flame/tree.ts";
 
 /** mulberry32 */
 export function random(seed: number): (below: number) => number {
@@ -22,15 +22,6 @@ export interface Stack {
 export function randomStacks(seed: number, n: number, functions = 30, depth = 12): Stack[] {
   const r = random(seed);
   return Array.from({ length: n }, () => ({ names: Array.from({ length: r(depth + 1) }, () => `f${r(r(functions) + 1)}`), value: 1 + r(100) }));
-}
-
-export function textsOf(texts: string[]): Texts {
-  const parts = texts.map((t) => new TextEncoder().encode(t));
-  const offsets = new Uint32Array(parts.length + 1);
-  parts.forEach((p, i) => (offsets[i + 1] = offsets[i] + p.length));
-  const bytes = new Uint8Array(offsets[parts.length]);
-  parts.forEach((p, i) => bytes.set(p, offsets[i]));
-  return { n: parts.length, offsets, bytes };
 }
 
 export function functionsOf(names: string[]): Functions {

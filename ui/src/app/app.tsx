@@ -8,11 +8,12 @@ import type { Screen } from "../url/state.ts";
 import { Compare } from "./compare.tsx";
 import { Explore } from "./explore.tsx";
 import { help, helpOpen, keysOff, onKey, setKeysOff } from "./keys.ts";
+import { OpenFile } from "./open.tsx";
 import { Empty, Toasts } from "./parts.tsx";
 import { addressOf, go, screen, state } from "./store.ts";
 import { Pipeline, StatusPage, Targets } from "./system.tsx";
 
-const tabs: [Screen, string][] = [["explore", "Explore"], ["compare", "Compare"], ["targets", "Targets"], ["pipeline", "Pipeline"], ["status", "Status"]];
+const tabs: [Screen, string][] = [["explore", "Explore"], ["compare", "Compare"], ["targets", "Targets"], ["pipeline", "Pipeline"], ["status", "Status"], ["open", "Open file"]];
 
 /** A fault of ours stays where it is. */
 class Boundary extends Component<{ children: ComponentChildren }, { fault: string }> {
@@ -54,6 +55,7 @@ function Content() {
     case "targets": return <Targets />;
     case "pipeline": return <Pipeline />;
     case "status": return <StatusPage />;
+    case "open": return <OpenFile />;
     default: return <Explore />;
   }
 }

@@ -182,14 +182,18 @@ function Menu(props: { tree: Tree; at: MenuAt; close: () => void; zoomTo: (node:
   }, []);
   const stack: string[] = [];
   for (let i = at.node; i > 0; i = t.parent[i]) stack.unshift(nameOf(t.functions, t.func[i]).replace(/;/g, ":"));
-  const items: [string, () => void][] = [
-    ["Zoom to it", () => props.zoomTo(at.node)],
-    ["Callers and callees", () => go({ panel: "sandwich", sandwich: name })],
+  const filters: [string, () => void][] = [
     ["Only stacks with it", () => addChip("SS", exactly(name))],
     ["Stacks without it", () => addChip("HS", exactly(name))],
     ["Begin stacks at it", () => addChip("SFF", exactly(name))],
     ["Leave its frames out", () => addChip("HF", exactly(name))],
     ["Leave its binary's frames out", () => addChip("HF", `bin:=${binary}`)],
+  ];
+  const items: [string, () => void][] = [
+    ["Zoom to it", () => props.zoomTo(at.node)],
+    ["Callers and callees", () => go({ panel: "sandwich", sandwich: name })],
+    // The server filters; it has not seen a file of somebody's.
+    ...(screen.value === "open" ? [] : filters),
     ["Find it in the table", () => go({ panel: "table", search: name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&") })],
     ["Copy its name", () => void copy(name, "the name")],
     ["Copy the folded stack", () => void copy(`${stack.join(";")} ${t.total[at.node]}`, "the stack")],
@@ -319,7 +323,7 @@ function Summary(props: { kept: Kept; seconds: number }) {
       <b>{format.value(t.total[0], unit)}</b>
       {t.b && <span>→ <b>{format.value(t.b.total[0], unit)}</b> in B</span>}
       {unit === "nanoseconds" && !t.b && <span>{format.rate(t.total[0], props.seconds, unit)} on average</span>}
-      {r && <span>{format.time(r[0], state.value.utc)} – {format.time(r[1], state.value.utc)}</span>}
+      {r && screen.value !== "open" && <span>{format.time(r[0], state.value.utc)} – {format.time(r[1], state.value.utc)}</span>}
       <span class={share(notes.unnamed, t.total[0]) > 0.05 ? "amber" : ""}>{format.percent(t.total[0] - notes.unnamed, t.total[0])} named</span>
       <span class={share(notes.truncated, t.total[0]) > 0.05 ? "amber" : ""}>{format.percent(notes.truncated, t.total[0])} truncated</span>
       {(t.meta.filtered?.[0] ?? 0) !== 0 && <span>{format.value(t.meta.filtered![0], unit)} filtered out</span>}
@@ -331,7 +335,7 @@ function Summary(props: { kept: Kept; seconds: number }) {
         </details>
       )}
       <span class="right">
-        <ShareMenu />
+        {screen.value !== "open" && <ShareMenu />}
         {screen.value === "explore" && <ExportMenu tree={props.kept} />}
       </span>
     </div>
@@ -383,7 +387,7 @@ function Toolbar(props: { kept: Kept }) {
           <button key={p} role="tab" data-testid={`panel-${p}`} aria-selected={s.panel === p} title={`${text} (${i + 1})`} onClick={() => go({ panel: p })}>{text}</button>
         ))}
       </div>
-      <label>Group by <select data-testid="fg-group" value={s.group} onChange={(e) => go({ group: e.currentTarget.value as typeof s.group })}>{groupNames.map(([g, text]) => <option key={g} value={g}>{text}</option>)}</select></label>
+      {screen.value !== "open" && <label>Group by <select data-testid="fg-group" value={s.group} onChange={(e) => go({ group: e.currentTarget.value as typeof s.group })}>{groupNames.map(([g, text]) => <option key={g} value={g}>{text}</option>)}</select></label>}
       {!t.b && <label>Colour <select data-testid="fg-colour" value={s.color} onChange={(e) => go({ color: e.currentTarget.value as typeof s.color }, false)}>{colorModes.map((m) => <option key={m} value={m}>{colorNames[m]}</option>)}</select></label>}
       <button aria-pressed={s.inverted} data-testid="invert" title="Leaves first (i)" onClick={() => go({ inverted: !s.inverted, zoom: "", selected: "" })}>Invert</button>
       <button aria-pressed={s.flame} data-testid="orientation" title="Root at the bottom (o)" onClick={() => go({ flame: !s.flame }, false)}>{s.flame ? "Flame" : "Icicle"}</button>

@@ -41,14 +41,19 @@ export function go(patch: Partial<State>, push = true, where: Screen = screen.va
     else history.replaceState(null, "", address);
   }
   if (["q", "from", "to", "b"].some((k) => k in patch) || where !== screen.value) now.value = Date.now();
+  show(next, where);
+}
+
+/** Each screen has a tree of its own: what another one showed is not its. */
+function show(next: State, where: Screen): void {
+  if (where !== screen.value) tree.value = nothing;
   state.value = next;
   screen.value = where;
 }
 
 addEventListener("popstate", () => {
   const { state: s, wrong } = parse(location.search);
-  state.value = s;
-  screen.value = screenOf(location.pathname);
+  show(s, screenOf(location.pathname));
   if (wrong.length) toast(`Left out of the address: ${wrong.join(", ")}`);
 });
 

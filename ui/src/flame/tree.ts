@@ -357,6 +357,16 @@ export function decodeTree(bytes: Uint8Array): Tree {
   return { ...common, ...rest, width, x: place(n, parent, width), b: { self: selfB, total: b.total, factor } };
 }
 
+export function makeTexts(texts: string[]): Texts {
+  const encoder = new TextEncoder();
+  const parts = texts.map((t) => encoder.encode(t));
+  const offsets = new Uint32Array(parts.length + 1);
+  parts.forEach((p, i) => (offsets[i + 1] = offsets[i] + p.length));
+  const bytes = new Uint8Array(offsets[parts.length]);
+  parts.forEach((p, i) => bytes.set(p, offsets[i]));
+  return { n: parts.length, offsets, bytes };
+}
+
 const decoder = new TextDecoder();
 
 export function textAt(t: Texts, i: number): string {

@@ -4,6 +4,7 @@
 import type { Totals } from "../flame/functions.ts";
 import type { Matches } from "../flame/search.ts";
 import type { Tree } from "../flame/tree.ts";
+import type { SampleType } from "../open/profile.ts";
 
 export interface Kept {
   id: number;
@@ -12,6 +13,7 @@ export interface Kept {
 
 export type Request =
   | { op: "decode"; bytes: Uint8Array }
+  | { op: "open"; bytes: Uint8Array; name: string; index: number } // index: of its sample types; -1: the usual one
   | { op: "invert"; tree: number }
   | { op: "callers"; tree: number; func: number }
   | { op: "callees"; tree: number; func: number }
@@ -19,6 +21,7 @@ export type Request =
   | { op: "search"; tree: number; text: string; flags: string };
 
 export interface Answers {
+  open: Kept & { types: SampleType[]; index: number };
   decode: Kept;
   invert: Kept;
   callers: Kept;

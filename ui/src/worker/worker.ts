@@ -8,6 +8,7 @@ import { callees, callers, invert } from "../flame/derive.ts";
 import { functionTotals } from "../flame/functions.ts";
 import { search } from "../flame/search.ts";
 import { type Tree, decodeTree } from "../flame/tree.ts";
+import { readProfile, treeOfProfile } from "../open/profile.ts";
 import type { Answers, Request } from "./rpc.ts";
 
 const trees = new Map<number, Tree>();
@@ -30,6 +31,11 @@ type Handlers = { [K in keyof Answers]: (r: Extract<Request, { op: K }>) => Answ
 
 const handlers: Handlers = {
   decode: (r) => keep(decodeTree(r.bytes)),
+  open: (r) => {
+    const profile = readProfile(r.bytes, r.name);
+    const index = r.index < 0 ? profile.types.length - 1 : r.index;
+    return { ...keep(treeOfProfile(profile, index)), types: profile.types, index };
+  },
   invert: (r) => keep(invert(treeOf(r.tree))),
   callers: (r) => keep(callers(treeOf(r.tree), r.func)),
   callees: (r) => keep(callees(treeOf(r.tree), r.func)),

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// open/profile.ts - a file that somebody has: what it is, and the tree of its stacks
+//
+// What it holds is stacks of frames with one value or several, whatever the format. Gzip has been unpacked by whoever reads
+// the file. Bytes may come from anywhere: what does not fit is an error with a sentence.
+
+import { TreeBuilder } from "../flame/build.ts";
+import type { Tree } from "../flame/tree.ts";
+import { readFolded } from "./folded.ts";
+import { readPprof } from "./pprof.ts";
+import { readSpeedscope } from "./speedscope.ts";
+
+export interface SampleType {
+  type: string;
+  unit: string;
+}
+
+export interface Frame {
+  name: string;
+  file: string;
+  binary: string;
+  line: number;
+}
+
+/** Stacks are ids of frames from the root on, and a value for each of the types. */
+export interface Profile {
+  types: SampleType[];
+  frames: Frame[];
+  stacks: { frames: number[]; values: number[] }[];
+}
+
+export class NotAProfile extends Error {}
+
+export function readProfile(bytes: Uint8Array, name: string): Profile {
+  const first = bytes.find((b) => b > 0x20);
+  if (first === undefined) throw new NotAProfile(`${name} is empty.`);
+  if (first === 0x7b) return readSpeedscope(JSON.parse(new TextDecoder().decode(bytes)));
+  // A pprof begins with a field of its first kinds; text has no byte below a tab.
+  const text = bytes.subarray(0, 4096).every((b) => b >= 0x09 && b !== 0x7f) && bytes[0] !== 0x0a;
+  return text ? readFolded(new TextDecoder().decode(bytes)) : readPprof(bytes);
+}
+
+export function treeOfProfile(p: Profile, index: number): Tree {
+  const builder = new TreeBuilder();
+  for (const f of p.frames) builder.frame(f);
+  for (const s of p.stacks) builder.add(s.frames, s.values[index]);
+  return builder.finish(p.types[index].unit);
+}
