@@ -246,6 +246,10 @@ await check("keys", async () => {
   await page.keyboard.press("?");
   await page.waitForSelector('[data-testid="help"][open]');
   await page.keyboard.press("Escape");
+  await page.waitForFunction(() => !document.querySelector("dialog[open]"));
+  // Where the focus was before is where it is again.
+  await page.waitForFunction(() => document.activeElement === document.body || document.activeElement?.closest("main, header"));
+  await page.evaluate(() => document.activeElement?.blur());
   await page.keyboard.press("g");
   await page.keyboard.press("p");
   await page.waitForFunction(() => location.pathname.endsWith("/pipeline"));
