@@ -20,11 +20,13 @@
 #define FILTERS	    "focus", "hide", "hide_stacks", "only_stacks"
 #define TEXT	    "format", "width"
 #define FORM	    "group", "group_by", "inv", "max_rows", RANGE, FILTERS, TEXT
-#define TREE_PARAMS "max_nodes", FORM
+#define TREE_PARAMS "max_nodes", "under", FORM
 #define LIST_PARAMS PARAMS("match", RANGE, TEXT)
 
 /* Of those that take FILTERS. */
 static const char *const filters[] = { FILTERS, NULL };
+/* The same of those that take TREE_PARAMS. */
+static const char *const of_trees[] = { "under", FILTERS, NULL };
 
 /* What probes and scrapers ask may have any: they add their own. */
 static const struct http_route routes_table[] = {
@@ -52,25 +54,25 @@ static const struct http_route routes_table[] = {
 	  .role = HTTP_ROLE_READ,
 	  .handler = api__flame,
 	  .params = PARAMS("q", TREE_PARAMS),
-	  .repeats = filters,
+	  .repeats = of_trees,
 	  .doc = "call tree" },
 	{ .pattern = "/api/v1/diff",
 	  .role = HTTP_ROLE_READ,
 	  .handler = api__diff,
 	  .params = PARAMS("a_q", "b_q", "a_from", "a_to", "b_from", "b_to", "report", "sort", TREE_PARAMS),
-	  .repeats = filters,
+	  .repeats = of_trees,
 	  .doc = "call tree or functions of two selections" },
 	{ .pattern = "/api/v1/callers",
 	  .role = HTTP_ROLE_READ,
 	  .handler = api__callers,
 	  .params = PARAMS("q", "function", TREE_PARAMS),
-	  .repeats = filters,
+	  .repeats = of_trees,
 	  .doc = "callers of a function" },
 	{ .pattern = "/api/v1/callees",
 	  .role = HTTP_ROLE_READ,
 	  .handler = api__callees,
 	  .params = PARAMS("q", "function", TREE_PARAMS),
-	  .repeats = filters,
+	  .repeats = of_trees,
 	  .doc = "callees of a function" },
 	{ .pattern = "/api/v1/functions",
 	  .role = HTTP_ROLE_READ,

@@ -11,7 +11,7 @@
  *	from, to     times: RFC 3339, Unix seconds, now-15m. Merges: the last hour; lists: everything
  *	focus, hide, hide_stacks, only_stacks   filters (core/query/filter.h); may come several times
  *	group_by, sum_by                        label names, between commas
- *	group        function, line, binary, address
+ *	group        function, line, file, binary, address
  *	format       json, text, or an export's format
  *	max_rows, width                         bounds of text
  * Answers are bounded; errors are RFC 9457 problems whose detail says what to do.

@@ -51,6 +51,8 @@ struct api_question {
 	enum api_format format;
 	enum frames_group group;
 	uint32_t max_rows, width, max_nodes;
+	const struct dcm_str *under; /* [n_under] of trees; lives as long as the request */
+	uint32_t n_under;
 	bool invert;
 	struct api_gaps gaps; /* complete when the question was answered */
 };
@@ -69,7 +71,7 @@ void api_question__fini(struct api_question *q);
  */
 bool api_question__read_shape(const struct http_request *req, struct api_question *ret,
 			      struct http_response *resp);
-/* The same of trees, which have the format flametree and max_nodes, too. */
+/* The same of trees, which have the format flametree, max_nodes and under, too. */
 bool api_question__read_tree(const struct http_request *req, struct api_question *ret,
 			     struct http_response *resp);
 

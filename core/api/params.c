@@ -193,6 +193,29 @@ bool api_question__read_shape(const struct http_request *req, struct api_questio
 	return api_param__format(req, &ret->format, resp) && read_shape(req, ret, resp);
 }
 
+/* The names of the path that the tree is to be under, root first. */
+static bool read_under(const struct http_request *req, struct api_question *ret,
+		       struct http_response *resp)
+{
+	struct dcm_str *names;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < req->n_params; i++)
+		n += str__eq(req->params[i].name, STR("under"));
+	if (n == 0)
+		return true;
+	names = arena__alloc(req->arena, n * sizeof(*names));
+	if (!names) {
+		http_response__problem(resp, 503, "out of memory");
+		return false;
+	}
+	for (uint32_t i = 0; i < req->n_params; i++)
+		if (str__eq(req->params[i].name, STR("under")))
+			names[ret->n_under++] = req->params[i].value;
+	ret->under = names;
+	return true;
+}
+
 bool api_question__read_tree(const struct http_request *req, struct api_question *ret,
 			     struct http_response *resp)
 {
@@ -205,7 +228,7 @@ bool api_question__read_tree(const struct http_request *req, struct api_question
 				       STR_ARG(text));
 		return false;
 	}
-	return read_shape(req, ret, resp) &&
+	return read_shape(req, ret, resp) && read_under(req, ret, resp) &&
 	       read_number(req, "max_nodes", FLAME_MAX_NODES, &ret->max_nodes, resp);
 }
 

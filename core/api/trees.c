@@ -244,6 +244,8 @@ static void tree(struct api *a, const struct http_request *req, const char *sele
 			    &(struct flame_options){ .invert = q.invert,
 						     .side = side,
 						     .function = function,
+						     .under = q.under,
+						     .n_under = q.n_under,
 						     .max_nodes = q.max_nodes },
 			    resp);
 	api_question__fini(&q);
@@ -433,7 +435,10 @@ void api__diff(void *ctx, const struct http_request *req, struct http_response *
 			answer_top(a, &q, &table, resp);
 		else
 			answer_tree(a, &q,
-				    &(struct flame_options){ .invert = q.invert, .max_nodes = q.max_nodes },
+				    &(struct flame_options){ .invert = q.invert,
+							     .under = q.under,
+							     .n_under = q.n_under,
+							     .max_nodes = q.max_nodes },
 				    resp);
 	}
 	api_question__fini(&q);

@@ -134,15 +134,25 @@ void buf__printf(struct buf *b, const char *fmt, ...)
 	va_end(ap);
 }
 
+/* Of n bytes and a NUL, without asking for more. */
+static bool has_room(const struct buf *b, size_t n)
+{
+	return !b->error && b->cap - b->n > n && b->n + n <= limit_of(b);
+}
+
+/* Columns of numbers are written by this: where there is room, in place. */
 void buf__varint(struct buf *b, uint64_t v)
 {
-	uint8_t bytes[10];
+	uint8_t bytes[10], *const to = has_room(b, sizeof(bytes)) ? b->data + b->n : bytes;
 	size_t n = 0;
 
 	for (; v >= 0x80; v >>= 7)
-		bytes[n++] = (uint8_t)(v | 0x80);
-	bytes[n++] = (uint8_t)v;
-	buf__append(b, bytes, n);
+		to[n++] = (uint8_t)(v | 0x80);
+	to[n++] = (uint8_t)v;
+	if (to == bytes)
+		buf__append(b, bytes, n);
+	else
+		advance(b, n);
 }
 
 void buf__zigzag(struct buf *b, int64_t v)

@@ -21,7 +21,7 @@
 
 static const char *const formats[] = { "text", "json", NULL };
 static const char *const reports[] = { "tree", "functions", NULL };
-static const char *const groups[] = { "function", "line", "binary", "address", NULL };
+static const char *const groups[] = { "function", "line", "file", "binary", "address", NULL };
 
 const struct args_option query_verbs__range[] = {
 	{ "from", 0, ARGS_TEXT, "T", NULL, false,
@@ -49,7 +49,7 @@ const struct args_option query_verbs__tree[] = {
 	{ "max-rows", 'n', ARGS_TEXT, "N", NULL, false,
 	  "at most this many lines, the heaviest (default 60)" },
 	{ "group", 0, ARGS_CHOICE, "BY", groups, false,
-	  "what makes two frames one: function (default), line, binary, address" },
+	  "what makes two frames one: function (default), line, file, binary, address" },
 	{ "invert", 0, ARGS_FLAG, NULL, NULL, false, "leaves first: who is called, by whom" },
 	{ 0 },
 };

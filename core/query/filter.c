@@ -176,10 +176,10 @@ static uint32_t judge_function(struct judge *j, const struct frames *frames, con
 
 	if (fn == DCM_NONE || j->batch->strings[j->batch->functions[fn].name].n == 0) {
 		/*
-		 * Grouped by binary the frame's name is another one, and then nothing is known
-		 * here.
+		 * Grouped by binary or file the frame's name is another one, and then nothing is
+		 * known here.
 		 */
-		if (frames->group == FRAMES_BINARY && frames->v[s->frame].kind != DCM_FRAME_NOTE)
+		if (frames__group_is_coarse(frames->group) && frames->v[s->frame].kind != DCM_FRAME_NOTE)
 			return judge_text(j->filter, FILTER_FUNCTION, STR(""));
 		return judge_text(j->filter, FILTER_FUNCTION, frames->v[s->frame].name);
 	}

@@ -140,6 +140,17 @@ static int cut__init(struct cut *c, const struct frames *frames, const struct fl
 	return 0;
 }
 
+/* Does the walk begin with the names that everything shall be under? */
+static bool is_under(const struct cut *c, const struct walk *w)
+{
+	if (w->n < c->o->n_under)
+		return false;
+	for (uint32_t i = 0; i < c->o->n_under; i++)
+		if (!str__eq(w->frames->v[w->ids[i]].name, c->o->under[i]))
+			return false;
+	return true;
+}
+
 /*
  * Rearranges the walk's frames, labels staying in front; false when the stack has no place in the
  * tree.
@@ -151,7 +162,7 @@ static bool cut__apply(const struct cut *c, struct walk *w)
 	if (c->o->side == FLAME_WHOLE) {
 		if (c->o->invert)
 			reverse(ids, n);
-		return true;
+		return is_under(c, w);
 	}
 	while (at < n && !c->is_function[ids[at]])
 		at++;
@@ -164,7 +175,7 @@ static bool cut__apply(const struct cut *c, struct walk *w)
 		reverse(ids, at + 1);
 		w->n = w->n_labels + at + 1;
 	}
-	return true;
+	return is_under(c, w);
 }
 
 /* The stacks of all rows that have a place in the tree. */

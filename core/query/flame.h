@@ -42,7 +42,10 @@ struct flame_options {
 	bool invert;		 /* leaves first; whole trees only */
 	enum flame_side side;	 /* callers and callees cut each stack at the same place */
 	struct dcm_str function; /* for these two: the exact name, as shown */
-	uint64_t max_nodes;	 /* 0: FLAME_DEFAULT_NODES; the smallest subtrees go first */
+	/* stacks that begin with frames of these names, root first; others are left out, and told as filtered */
+	const struct dcm_str *under; /* [n_under] */
+	uint32_t n_under;
+	uint64_t max_nodes; /* 0: FLAME_DEFAULT_NODES; the smallest subtrees go first */
 	double min_share; /* subtrees below this share of the root's weight are trimmed; 0: none */
 	const struct filter *filter; /* NULL: none */
 };

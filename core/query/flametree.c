@@ -19,17 +19,30 @@
 #define TAG(a, b, c, d)                                                                            \
 	((uint32_t)(a) | (uint32_t)(b) << 8 | (uint32_t)(c) << 16 | (uint32_t)(d) << 24)
 
+struct why {
+	uint32_t build_id, unnamed, reason;
+};
+
 struct writer {
 	const struct flame *f;
 	struct buf *out;
 	size_t start; /* of the tree in out */
 	uint32_t n_sections;
 	int64_t scale;
-	uint32_t *id;	 /* [frames->n] of the function, or UINT32_MAX */
-	uint32_t *frame; /* [n_functions] its frame */
+	uint32_t *id; /* [frames->n] of the function, or UINT32_MAX */
+	struct function *functions;
 	uint32_t n_functions;
 	/* Id 0 is the empty text in each. */
 	struct intern files, binaries, build_ids, reasons;
+	struct why why; /* of the last function without a name: the next one is often of the same file */
+};
+
+/* What the sections say of a frame, side by side: each of them passes over all functions. */
+struct function {
+	struct dcm_str name;
+	uint64_t line, address;
+	uint32_t file, binary, build_id, reason; /* texts */
+	uint32_t flags;
 };
 
 /* ------------------------------------------------------------------------------------------------
@@ -50,14 +63,15 @@ static void put_entry(struct writer *w, uint32_t tag, enum flametree_codec codec
 	le__put64(entry + 16, w->out->n - at);
 }
 
-static void put_numbers(struct writer *w, uint32_t tag, enum flametree_codec codec, uint32_t n,
+/* A number of each function. */
+static void put_numbers(struct writer *w, uint32_t tag,
 			uint64_t (*number)(const struct writer *, uint32_t))
 {
 	size_t at = w->out->n;
 
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < w->n_functions; i++)
 		buf__varint(w->out, number(w, i));
-	put_entry(w, tag, codec, at);
+	put_entry(w, tag, FLAMETREE_VARINT, at);
 }
 
 /* Lengths, then all texts in one. */
@@ -78,86 +92,68 @@ static void put_texts(struct writer *w, uint32_t lengths, uint32_t bytes, const 
  * Functions
  */
 
-static const struct frame *function_of(const struct writer *w, uint32_t i)
+/* The reason's text, or INTERN_NONE. */
+static uint32_t reason_of(struct writer *w, const struct frame *f, uint32_t build_id)
 {
-	return &w->f->frames->v[w->frame[i]];
-}
-
-static uint64_t file_of(const struct writer *w, uint32_t i)
-{
-	return intern__find(&w->files, function_of(w, i)->file);
-}
-
-static uint64_t binary_of(const struct writer *w, uint32_t i)
-{
-	return intern__find(&w->binaries, function_of(w, i)->binary);
-}
-
-static uint64_t build_id_of(const struct writer *w, uint32_t i)
-{
-	return intern__find(&w->build_ids, function_of(w, i)->build_id);
-}
-
-static struct dcm_str reason(const struct frame *f, char *text, size_t cap)
-{
-	if (!f->is_unnamed)
-		return (struct dcm_str){ "", 0 };
-	return (struct dcm_str){ text, symbols__why_of(f->unnamed, f->build_id, text, cap) };
-}
-
-static uint64_t reason_of(const struct writer *w, uint32_t i)
-{
+	const struct why *last = &w->why;
 	char text[512];
 
-	return intern__find(&w->reasons, reason(function_of(w, i), text, sizeof(text)));
+	if (!f->is_unnamed)
+		return 0;
+	if (last->reason == 0 || last->build_id != build_id || last->unnamed != f->unnamed) {
+		const uint32_t n = symbols__why_of(f->unnamed, f->build_id, text, sizeof(text));
+
+		w->why = (struct why){ build_id, f->unnamed,
+				       intern__add(&w->reasons, (struct dcm_str){ text, n }) };
+	}
+	return w->why.reason;
 }
 
-static uint64_t line_of(const struct writer *w, uint32_t i)
+static uint32_t flags_of(const struct frame *f)
 {
-	int64_t line = function_of(w, i)->line;
-
-	return line > 0 ? (uint64_t)line : 0;
-}
-
-static uint64_t flags_of(const struct writer *w, uint32_t i)
-{
-	const struct frame *f = function_of(w, i);
-
 	return (f->kind == FRAME_LABEL ? FLAMETREE_LABEL : f->kind) |
 	       (f->always_inlined ? FLAMETREE_INLINED : 0u) | (f->is_unnamed ? FLAMETREE_UNNAMED : 0u);
 }
 
-static bool intern_texts(struct writer *w, const struct frame *f)
+static int take_function(struct writer *w, const struct frame *f)
 {
-	char text[512];
+	const uint32_t build_id = intern__add(&w->build_ids, f->build_id);
+	const struct function fn = { .name = f->name,
+				     .line = f->line > 0 ? (uint64_t)f->line : 0,
+				     .address = f->address,
+				     .file = intern__add(&w->files, f->file),
+				     .binary = intern__add(&w->binaries, f->binary),
+				     .build_id = build_id,
+				     .reason = reason_of(w, f, build_id),
+				     .flags = flags_of(f) };
 
-	return intern__add(&w->files, f->file) != INTERN_NONE &&
-	       intern__add(&w->binaries, f->binary) != INTERN_NONE &&
-	       intern__add(&w->build_ids, f->build_id) != INTERN_NONE &&
-	       intern__add(&w->reasons, reason(f, text, sizeof(text))) != INTERN_NONE;
+	if (fn.file == INTERN_NONE || fn.binary == INTERN_NONE || fn.build_id == INTERN_NONE ||
+	    fn.reason == INTERN_NONE)
+		return -ENOMEM;
+	w->functions[w->n_functions++] = fn;
+	return 0;
 }
 
 static int number_functions(struct writer *w)
 {
 	const struct flame *f = w->f;
 	uint32_t n = f->frames->n;
+	int r = 0;
 
 	w->id = mem__zalloc(n + 1, sizeof(*w->id));
-	w->frame = mem__zalloc(n + 1, sizeof(*w->frame));
-	if (!w->id || !w->frame)
+	w->functions = mem__zalloc(n + 1, sizeof(*w->functions));
+	if (!w->id || !w->functions)
 		return -ENOMEM;
 	memset(w->id, 0xff, n * sizeof(*w->id));
-	for (uint32_t i = 1; i < f->n; i++) {
-		uint32_t frame = f->frame[i];
+	for (uint32_t i = 1; r == 0 && i < f->n; i++) {
+		uint32_t *id = &w->id[f->frame[i]];
 
-		if (w->id[frame] != UINT32_MAX)
+		if (*id != UINT32_MAX)
 			continue;
-		if (!intern_texts(w, &f->frames->v[frame]))
-			return -ENOMEM;
-		w->frame[w->n_functions] = frame;
-		w->id[frame] = w->n_functions++;
+		*id = w->n_functions;
+		r = take_function(w, &f->frames->v[f->frame[i]]);
 	}
-	return 0;
+	return r;
 }
 
 /* Names are not interned: functions that share one differ in something else. */
@@ -166,35 +162,49 @@ static void put_names(struct writer *w)
 	size_t at = w->out->n;
 
 	for (uint32_t i = 0; i < w->n_functions; i++)
-		buf__varint(w->out, function_of(w, i)->name.n);
+		buf__varint(w->out, w->functions[i].name.n);
 	put_entry(w, TAG('N', 'L', 'E', 'N'), FLAMETREE_VARINT, at);
 	at = w->out->n;
 	for (uint32_t i = 0; i < w->n_functions; i++)
-		buf__str(w->out, function_of(w, i)->name);
+		buf__str(w->out, w->functions[i].name);
 	put_entry(w, TAG('N', 'B', 'L', 'B'), FLAMETREE_RAW, at);
 }
 
-static uint64_t address_of(const struct writer *w, uint32_t i)
-{
-	return function_of(w, i)->address;
-}
+#define NUMBER_OF(column)                                                                          \
+	static uint64_t column##_of_function(const struct writer *w, uint32_t i)                   \
+	{                                                                                          \
+		return w->functions[i].column;                                                     \
+	}
+NUMBER_OF(file)
+NUMBER_OF(binary)
+NUMBER_OF(build_id)
+NUMBER_OF(reason)
+NUMBER_OF(line)
+NUMBER_OF(flags)
+NUMBER_OF(address)
 
 static void put_functions(struct writer *w)
 {
-	uint32_t n = w->n_functions;
+	static const struct {
+		uint32_t tag;
+		uint64_t (*number)(const struct writer *w, uint32_t i);
+	} columns[] = {
+		{ TAG('F', 'F', 'I', 'L'), file_of_function },
+		{ TAG('F', 'M', 'A', 'P'), binary_of_function },
+		{ TAG('F', 'B', 'I', 'D'), build_id_of_function },
+		{ TAG('F', 'W', 'H', 'Y'), reason_of_function },
+		{ TAG('F', 'L', 'I', 'N'), line_of_function },
+		{ TAG('F', 'F', 'L', 'G'), flags_of_function },
+		{ TAG('F', 'A', 'D', 'R'), address_of_function },
+	};
 
 	put_names(w);
 	put_texts(w, TAG('F', 'L', 'E', 'N'), TAG('F', 'B', 'L', 'B'), &w->files);
 	put_texts(w, TAG('M', 'L', 'E', 'N'), TAG('M', 'B', 'L', 'B'), &w->binaries);
 	put_texts(w, TAG('B', 'L', 'E', 'N'), TAG('B', 'B', 'L', 'B'), &w->build_ids);
 	put_texts(w, TAG('W', 'L', 'E', 'N'), TAG('W', 'B', 'L', 'B'), &w->reasons);
-	put_numbers(w, TAG('F', 'F', 'I', 'L'), FLAMETREE_VARINT, n, file_of);
-	put_numbers(w, TAG('F', 'M', 'A', 'P'), FLAMETREE_VARINT, n, binary_of);
-	put_numbers(w, TAG('F', 'B', 'I', 'D'), FLAMETREE_VARINT, n, build_id_of);
-	put_numbers(w, TAG('F', 'W', 'H', 'Y'), FLAMETREE_VARINT, n, reason_of);
-	put_numbers(w, TAG('F', 'L', 'I', 'N'), FLAMETREE_VARINT, n, line_of);
-	put_numbers(w, TAG('F', 'F', 'L', 'G'), FLAMETREE_VARINT, n, flags_of);
-	put_numbers(w, TAG('F', 'A', 'D', 'R'), FLAMETREE_VARINT, n, address_of);
+	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
+		put_numbers(w, columns[i].tag, columns[i].number);
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -355,7 +365,7 @@ int flametree__write(const struct flame *f, struct dcm_str meta, struct buf *out
 	intern__fini(&w.binaries);
 	intern__fini(&w.build_ids);
 	intern__fini(&w.reasons);
-	free(w.frame);
+	free(w.functions);
 	free(w.id);
 	return r < 0 ? r : out->error;
 }

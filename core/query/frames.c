@@ -90,13 +90,16 @@ const char *frames__kind_name(unsigned kind)
 	return kind < sizeof(names) / sizeof(names[0]) ? names[kind] : "unknown";
 }
 
+bool frames__group_is_coarse(enum frames_group group)
+{
+	return group == FRAMES_BINARY || group == FRAMES_FILE;
+}
+
 int frames__parse_group(struct dcm_str text, enum frames_group *ret, struct dcm_error *err)
 {
 	static const char *const names[] = {
-		[FRAMES_FUNCTION] = "function",
-		[FRAMES_LINE] = "line",
-		[FRAMES_BINARY] = "binary",
-		[FRAMES_ADDRESS] = "address",
+		[FRAMES_FUNCTION] = "function", [FRAMES_LINE] = "line", [FRAMES_BINARY] = "binary",
+		[FRAMES_ADDRESS] = "address",	[FRAMES_FILE] = "file",
 	};
 
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -104,7 +107,7 @@ int frames__parse_group(struct dcm_str text, enum frames_group *ret, struct dcm_
 			*ret = (enum frames_group)i;
 			return 0;
 		}
-	return error__set(err, -EINVAL, "group \"%.*s\": expected function, line, binary or address",
+	return error__set(err, -EINVAL, "group \"%.*s\": expected function, line, binary, address or file",
 			  STR_ARG(text));
 }
 
@@ -210,7 +213,7 @@ static int name_by_address(struct maker *m, uint32_t location, struct reading *r
 	return 0;
 }
 
-/* FRAMES_BINARY: the file, or what kind of code it is. */
+/* FRAMES_BINARY: the binary's file, or what kind of code it is. */
 static void name_by_binary(struct maker *m, struct reading *rd)
 {
 	rd->f.name = frames__base_name(rd->f.binary);
@@ -222,6 +225,23 @@ static void name_by_binary(struct maker *m, struct reading *rd)
 	rd->f.always_inlined = false;
 	rd->k.name = number_of(m, rd->f.name);
 	rd->k.file = number_of_string(m, 0);
+}
+
+/* FRAMES_FILE; false where there is none. */
+static bool name_by_file(struct maker *m, struct reading *rd)
+{
+	const struct dcm_batch *b = m->out->batch;
+
+	if (!rd->function || b->strings[rd->function->file].n == 0)
+		return false;
+	rd->f.file = b->strings[rd->function->file];
+	rd->f.name = frames__base_name(rd->f.file);
+	if (rd->f.name.n == 0)
+		rd->f.name = rd->f.file;
+	rd->f.always_inlined = false;
+	rd->k.name = number_of(m, rd->f.name);
+	rd->k.file = number_of_string(m, rd->function->file);
+	return true;
 }
 
 static void name_by_function(struct maker *m, struct reading *rd)
@@ -271,12 +291,14 @@ static uint32_t frame_of(struct maker *m, uint32_t location, uint32_t line, bool
 	}
 	if (rd.function && b->strings[rd.function->name].n == 0)
 		rd.function = NULL;
-	if (m->out->group == FRAMES_BINARY && l->kind != DCM_FRAME_NOTE)
-		name_by_binary(m, &rd);
-	else if (rd.function)
+	if (frames__group_is_coarse(m->out->group) && l->kind != DCM_FRAME_NOTE) {
+		if (m->out->group == FRAMES_BINARY || !name_by_file(m, &rd))
+			name_by_binary(m, &rd);
+	} else if (rd.function) {
 		name_by_function(m, &rd);
-	else
+	} else {
 		r = name_by_address(m, location, &rd);
+	}
 	if (r < 0 || rd.k.name == DCM_NONE || rd.k.file == DCM_NONE || rd.k.binary == DCM_NONE)
 		return DCM_NONE;
 	return intern_frame(m, &rd.k, &rd.f);

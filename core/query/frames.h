@@ -9,10 +9,12 @@
  *
  *	FRAMES_FUNCTION  name, file, binary, kind        (the usual one)
  *	FRAMES_LINE      and the line
- *	FRAMES_BINARY    binary and kind only; a run of one binary in a stack is drawn as one frame
+ *	FRAMES_BINARY    binary and kind only
  *	FRAMES_ADDRESS   and the line and the address
+ *	FRAMES_FILE      source file, binary and kind, of frames that have a file; others as by binary
  *
- * A table keeps a reference to its batch, whose texts it shows. Constant once made.
+ * Grouped by binary or file, a run of one in a stack is drawn as one frame. A table keeps a
+ * reference to its batch, whose texts it shows. Constant once made.
  */
 #ifndef DECIMA_QUERY_FRAMES_H
 #define DECIMA_QUERY_FRAMES_H
@@ -25,7 +27,7 @@
 #include "core/base/cleanup.h"
 #include "core/query/compare.h"
 
-enum frames_group { FRAMES_FUNCTION, FRAMES_LINE, FRAMES_BINARY, FRAMES_ADDRESS };
+enum frames_group { FRAMES_FUNCTION, FRAMES_LINE, FRAMES_BINARY, FRAMES_ADDRESS, FRAMES_FILE };
 
 /* Beside enum dcm_frame_kind, in struct frame: a label that leads its stacks, "pod=api-1". */
 #define FRAME_LABEL 255u
@@ -80,7 +82,10 @@ struct frames *frames__ref(struct frames *f);
 void frames__unref(struct frames *f);
 DEFINE_CLEANUP(struct frames *, frames__unref);
 
-/* "function", "line", "binary", "address"; -EINVAL with a sentence otherwise. */
+/* Its frames stand for parts of a program, which calls within it do not leave. */
+bool frames__group_is_coarse(enum frames_group group);
+
+/* "function", "line", "binary", "address", "file"; -EINVAL with a sentence otherwise. */
 int frames__parse_group(struct dcm_str text, enum frames_group *ret, struct dcm_error *err);
 
 /* "native", "kernel", "jit", "interpreted", "note", "label". */

@@ -62,7 +62,7 @@ static int read_stack(struct walk *w, uint32_t stack)
 	for (size_t i = 0; i < w->path.n; i++) {
 		uint32_t id = f->slots[w->path.v[i]].frame;
 
-		if (f->group == FRAMES_BINARY && w->n > w->n_labels && w->ids[w->n - 1] == id)
+		if (frames__group_is_coarse(f->group) && w->n > w->n_labels && w->ids[w->n - 1] == id)
 			continue;
 		w->ids[w->n++] = id;
 	}

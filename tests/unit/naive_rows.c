@@ -117,7 +117,10 @@ static struct naive_frame make_frame(const struct dcm_batch *b, uint32_t locatio
 		uint32_t n = symbols__fallback_name(b, location, fallback, sizeof(fallback));
 		f.name = copy_of((struct dcm_str){ fallback, n });
 	}
-	if (group == FRAMES_BINARY && l->kind != DCM_FRAME_NOTE) {
+	if (group == FRAMES_FILE && l->kind != DCM_FRAME_NOTE && named && *f.file) {
+		f.key = make_key(*base(f.file) ? base(f.file) : f.file, f.file, f.binary, f.kind,
+				 "", "", group);
+	} else if ((group == FRAMES_BINARY || group == FRAMES_FILE) && l->kind != DCM_FRAME_NOTE) {
 		const char *what = base(f.binary);
 
 		if (!*what)
@@ -240,7 +243,7 @@ static struct naive_row make_row(const struct dcm_batch *b, uint32_t stack, enum
 			row.frames[row.n++] = make_frame(b, location, l->line_off + k - 1, group);
 	}
 	apply_rules(&row, rules, n_rules);
-	for (uint32_t i = row.n; group == FRAMES_BINARY && i > 1; i--)
+	for (uint32_t i = row.n; (group == FRAMES_BINARY || group == FRAMES_FILE) && i > 1; i--)
 		if (strcmp(row.frames[i - 1].key, row.frames[i - 2].key) == 0)
 			drop_frames(&row, i - 1, 1);
 	return row;

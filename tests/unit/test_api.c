@@ -350,6 +350,14 @@ static void trees_as_bytes(void **state)
 	json_decref(json);
 	json = get_json("/api/v1/flame?" CPU_Q "&max_nodes=2");
 	assert_int_equal(json_integer_value(json_object_get(json, "trimmed_nodes")), 2);
+	int64_t all = json_integer_value(json_array_get(json_object_get(json, "total"), 0));
+	json_decref(json);
+	json = get_json("/api/v1/flame?" CPU_Q "&under=main&under=nothing");
+	assert_int_equal(json_integer_value(json_array_get(json_object_get(json, "total"), 0)), 0);
+	assert_int_equal(json_integer_value(json_array_get(json_object_get(json, "filtered"), 0)), all);
+	json_decref(json);
+	json = get_json("/api/v1/flame?" CPU_Q "&under=main");
+	assert_int_equal(json_integer_value(json_array_get(json_object_get(json, "total"), 0)), all);
 	json_decref(json);
 	refused(routes, HTTP_GET, "/api/v1/flame?" CPU_Q "&format=xml", 400,
 		"\"xml\" is none of json, text, flametree");

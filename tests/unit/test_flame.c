@@ -237,7 +237,7 @@ static void test_trees_are_sums_of_paths(void **state)
 		CLEANUP(batch__unrefp)
 		struct dcm_batch *b = naive_rows__answer(seed, seed % 3 ? 0 : RANDOM_ALL_NAMED,
 							 1 + seed % 2, 1 + seed / 2 % 2);
-		enum frames_group group = (enum frames_group)(seed % 4);
+		enum frames_group group = (enum frames_group)(seed % 5);
 		CLEANUP(frames__unrefp) struct frames *frames = NULL;
 		struct naive_rows rows = naive_rows__make(b, group, NULL, 0);
 
@@ -250,10 +250,10 @@ static void test_trees_are_sums_of_paths(void **state)
 
 			if (variant > 1) {
 				o.side = variant == 2 ? FLAME_CALLEES : FLAME_CALLERS;
-				o.function = group == FRAMES_BINARY ? STR("app") : STR("malloc");
+				o.function = STR("malloc");
 			}
-			if (variant > 1 && group == FRAMES_BINARY)
-				/* frames have the binary's name there, rows the function's */
+			if (variant > 1 && frames__group_is_coarse(group))
+				/* frames have the binary's or file's name there, rows the function's */
 				continue;
 			struct paths expected = expected_paths(&rows, &o, filtered);
 			assert_int_equal(flame__new(frames, &o, &f, NULL), 0);
@@ -300,6 +300,52 @@ static void test_labels_lead(void **state)
 			}
 		}
 		assert_int_equal(n_pods, 3);
+	}
+}
+
+/* Under each path of a tree: what the tree has there, and the rest is told. */
+static void test_under_a_path(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 6; seed++) {
+		CLEANUP(batch__unrefp)
+		struct dcm_batch *b = naive_rows__answer(seed, 0, 2, 1 + seed % 2);
+		CLEANUP(frames__unrefp) struct frames *frames = NULL;
+		CLEANUP(flame__freep) struct flame *whole = NULL;
+		struct dcm_str pod = STR("pod"), names[64];
+		struct dcm_group_by by = { &pod, seed % 3 == 0 };
+		struct flame_options o = { .invert = seed % 2 };
+
+		assert_int_equal(frames__new(b, FRAMES_FUNCTION, &by, &frames, NULL), 0);
+		assert_int_equal(flame__new(frames, &o, &whole, NULL), 0);
+		for (uint32_t i = 1; i < whole->n; i += 1 + whole->n / 40) {
+			CLEANUP(flame__freep) struct flame *f = NULL;
+			uint32_t depth = whole->depth[i];
+			int64_t want = 0;
+
+			if (depth > 64)
+				continue;
+			for (uint32_t k = i; k > 0; k = whole->parent[k])
+				names[whole->depth[k] - 1] = frames->v[whole->frame[k]].name;
+			for (uint32_t k = 1; k < whole->n; k++) {
+				bool same = whole->depth[k] == depth;
+
+				for (uint32_t up = k; same && up > 0; up = whole->parent[up])
+					same = str__eq(frames->v[whole->frame[up]].name,
+						       names[whole->depth[up] - 1]);
+				want += same ? whole->total[0][k] : 0;
+			}
+			o.under = names;
+			o.n_under = depth;
+			assert_int_equal(flame__new(frames, &o, &f, NULL), 0);
+			check_shape(f);
+			assert_int_equal(f->total[0][0], want);
+			assert_int_equal(f->total[0][0] + f->filtered[0], whole->total[0][0]);
+			for (uint32_t k = 1; k < f->n; k++)
+				if (f->depth[k] <= depth)
+					assert_true(str__eq(frames->v[f->frame[k]].name,
+							    names[f->depth[k] - 1]));
+		}
 	}
 }
 
@@ -486,6 +532,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_trees_are_sums_of_paths),
 		cmocka_unit_test(test_labels_lead),
+		cmocka_unit_test(test_under_a_path),
 		cmocka_unit_test(test_trimming_is_by_weight_and_told),
 		cmocka_unit_test(test_deep_stacks),
 		cmocka_unit_test(test_nothing_makes_a_root),

@@ -146,7 +146,7 @@ static void test_sums(void **state)
 		CLEANUP(frames__unrefp) struct frames *frames = NULL;
 		CLEANUP(filter__freep) struct filter *f = filter__new();
 		struct naive_rule rule = { FILTER_HIDE, FILTER_FUNCTION, false, "a" };
-		enum frames_group group = (enum frames_group)(seed / 2 % 4);
+		enum frames_group group = (enum frames_group)(seed / 2 % 5);
 		bool filtered = seed % 3 == 0;
 		struct naive_rows rows = naive_rows__make(b, group, &rule, filtered);
 		struct counts counts = count(&rows);
