@@ -8,7 +8,7 @@ need_sampler
 
 cat >"$dir/decima.yaml" <<END
 server: {listen: "127.0.0.1:0", base_path: /x/y}
-inputs: {ebpf: {frequency: 199Hz}}
+inputs: {ebpf: {frequency: 199Hz, window: 1s}}
 storage: {local: {}}
 outputs: {web: {}}
 END
@@ -42,7 +42,6 @@ elif [ -z "$browser" ]; then
 	skip web.browser "chromium is missing"
 else
 	"$dir/worker" 8 >/dev/null 2>&1
-	sleep 3
 	UI_MODULES=$(dirname "$modules") CHROMIUM=$browser timeout 300 node "$top_srcdir/tests/e2e/web.mjs" "$url" 2>"$dir/err"
 	status=$?
 	[ $status -eq 0 ] || not_ok web.browser "exit status $status: $(tail -n 3 "$dir/err" | tr '\n' '|')"

@@ -6,4 +6,5 @@ import { App } from "./app/app.tsx";
 import { start } from "./app/store.ts";
 
 start();
-render(<App />, document.getElementById("app")!);
+// The questions are on their way; what the script took to be read is a task of its own.
+setTimeout(() => render(<App />, document.getElementById("app")!));

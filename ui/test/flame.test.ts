@@ -7,6 +7,7 @@ import { TreeBuilder } from "../src/flame/build.ts";
 import { callees, callers, invert } from "../src/flame/derive.ts";
 import { functionTotals } from "../src/flame/functions.ts";
 import { fit, visible } from "../src/flame/names.ts";
+import { plainRows } from "../src/flame/fold.ts";
 import { follow, pathOf } from "../src/flame/path.ts";
 import { search } from "../src/flame/search.ts";
 import { FormatError, type Tree, decodeTree, nameOf } from "../src/flame/tree.ts";
@@ -77,6 +78,13 @@ test("numbers up to 2^53 are exact", () => {
   assert.equal(decodeTree(encode(t)).self[1], 2 ** 53 - 1);
 });
 
+test("addresses of 64 bits are exact", () => {
+  const t = treeOf([{ names: ["a", "b"], value: 1 }]);
+  t.functions.address[0] = 0xffffffff81000123n;
+  t.functions.address[1] = 2n ** 64n - 1n;
+  assert.deepEqual(decodeTree(encode(t)).functions.address, t.functions.address);
+});
+
 test("inverted, callers and callees are what the stacks say", () => {
   for (let seed = 1; seed < 30; seed++) {
     // Few and even, so that nothing is too light to be made.
@@ -132,7 +140,7 @@ test("every frame that has a pixel is drawn where it is, and found there", () =>
     const view = { x0, x1: x0 + (t.total[0] / 100) * (1 + r(50)), top: r(3) };
     for (const flip of [false, true]) {
       const p = { ...panel, flip };
-      layout(t, view, p, rects);
+      layout(t, view, p, rects, plainRows(t));
       const drawn = new Map<number, number>();
       for (let i = 0; i < rects.n; i++) if (rects.node[i] >= 0) drawn.set(rects.node[i], i);
       const scale = p.width / (view.x1 - view.x0);
@@ -144,7 +152,7 @@ test("every frame that has a pixel is drawn where it is, and found there", () =>
         if (drawn.has(i) && seen && w > 3) {
           const k = drawn.get(i)!;
           const px = Math.min(Math.max(rects.x[k] + rects.w[k] / 2, 0.5), p.width - 0.5);
-          if (px > rects.x[k] && px < rects.x[k] + rects.w[k]) assert.equal(nodeAt(t, view, p, px, rects.y[k] + 10), i);
+          if (px > rects.x[k] && px < rects.x[k] + rects.w[k]) assert.equal(nodeAt(t, view, p, { x: px, y: rects.y[k] + 10 }, plainRows(t)), i);
         }
       }
     }

@@ -30,7 +30,7 @@ export function functionsOf(names: string[]): Functions {
   const empty = textsOf([""]);
   return {
     n, names: textsOf(names), files: empty, binaries: textsOf(["", "/bin/a"]), buildIds: empty, reasons: empty,
-    file: none(), binary: none().fill(1), buildId: none(), reason: none(), line: new Float64Array(n), address: new Float64Array(n), flags: none(),
+    file: none(), binary: none().fill(1), buildId: none(), reason: none(), line: new Float64Array(n), address: new BigUint64Array(n), flags: none(),
   };
 }
 
@@ -80,7 +80,10 @@ export function treeOf(stacks: Stack[]): Tree {
   };
 }
 
-function varint(out: number[], v: number): void {
+function varint(out: number[], value: number | bigint): void {
+  let big = BigInt(value);
+  for (; big > 0xffff_ffffn; big >>= 7n) out.push(Number(big & 127n) + 128);
+  let v = Number(big);
   while (v >= 128) {
     out.push((v % 128) + 128);
     v = Math.floor(v / 128);
@@ -90,7 +93,7 @@ function varint(out: number[], v: number): void {
 
 /** As docs/FORMATS.md says, by a hand that has not seen the server's. */
 export function encode(t: Tree): Uint8Array {
-  const numbers = (values: Iterable<number>) => {
+  const numbers = (values: Iterable<number | bigint>) => {
     const out: number[] = [];
     for (const v of values) varint(out, v);
     return Uint8Array.from(out);

@@ -14,7 +14,7 @@ import { random, randomStacks, treeOf } from "./random.ts";
 test("an address holds the state", () => {
   const s: State = {
     ...defaults, q: 'cpu{a="b c&d=\\"é"}', from: "now-15m", sel: [1000, 2000], panel: "both", sum: ["pod", "zone"], group: "line", by: ["comm"],
-    chips: [{ kind: "HF", text: "bin:=libc.so.6" }, { kind: "SS", text: "fn:~^a,b" }], inverted: true, flame: true, byName: true, color: "kind", search: "x|y&",
+    chips: [{ kind: "HF", text: "bin:=libc.so.6" }, { kind: "SS", text: "fn:~^a,b" }], inverted: true, flame: true, byName: true, folded: true, detail: 1, max: 4000, color: "kind", search: "x|y&",
     zoom: "AbC_12-z", selected: "AbC_", sandwich: "f<a,b>", sort: "name", utc: true, b: { q: "x{}", from: "now-2h", to: "now-1h" }, significant: false, unknown: [["later", "1"]],
   };
   assert.deepEqual(parse(write(s)), { state: s, wrong: [] });
@@ -23,13 +23,13 @@ test("an address holds the state", () => {
 
 test("500 addresses of anything: no exception, what is wrong is told", () => {
   const r = random(3);
-  const keys = ["q", "from", "to", "sel", "v", "sum", "group", "by", "f", "inv", "flame", "cb", "s", "z", "x", "sw", "sort", "tz", "b.q", "b.from", "sig", "zz"];
+  const keys = ["q", "from", "to", "sel", "v", "sum", "group", "by", "f", "inv", "flame", "ord", "fold", "nm", "max", "cb", "s", "z", "x", "sw", "sort", "tz", "b.q", "b.from", "sig", "zz"];
   for (let i = 0; i < 500; i++) {
     const text = Array.from({ length: r(8) }, () => `${keys[r(keys.length)]}=${Array.from({ length: r(12) }, () => String.fromCharCode(r(0x250))).join("")}`).join("&");
     const { state } = parse(text);
     assert.deepEqual(parse(write(state)).state, state);
   }
-  assert.deepEqual(parse("v=nothing&inv=7&sel=9-3").wrong, ["v", "inv", "sel"]);
+  assert.deepEqual(parse("v=nothing&inv=7&sel=9-3&nm=5&max=-1").wrong, ["v", "inv", "sel", "nm", "max"]);
 });
 
 test("screens by the last part of a path", () => {

@@ -6,7 +6,10 @@ import { Chart } from "../chart/chart.tsx";
 import { QueryEditor } from "../query/editor.tsx";
 import { moment, presets } from "../url/range.ts";
 import { Empty, ErrorState, LoadBar } from "./parts.tsx";
+import { LabelsMenu } from "./labels.tsx";
+import { Popup } from "./popup.tsx";
 import { Results } from "./results.tsx";
+import { valueItems } from "./values.ts";
 import * as format from "./format.ts";
 import { go, isRate, loadTypes, now, panelRange, range, refreshEvery, run, series, state, tree, types } from "./store.ts";
 
@@ -67,6 +70,7 @@ function QueryBar() {
       <div class="bar">
         <TypeSelect value={s.q} onChange={(q) => go({ q, sel: null, zoom: "", selected: "" })} />
         <QueryEditor text={s.q} types={(types.value.value ?? []).map((t) => t.type)} from={from} to={to} label="Selector" onRun={(q) => q !== s.q && go({ q, sel: null })} />
+        <LabelsMenu title="Lines by" testid="sum" help="A line for each of these labels' values" picked={s.sum} onPick={(sum) => go({ sum })} />
         <RangePicker from={s.from} to={s.to} testid="range" onChange={(f, t) => go({ from: f, to: t, sel: null })} />
         <select aria-label="Refresh" data-testid="refresh" value={String(refreshEvery.value)} onChange={(e) => (refreshEvery.value = Number(e.currentTarget.value))}>
           <option value="0">No refresh</option>
@@ -86,15 +90,24 @@ function QueryBar() {
   );
 }
 
+/** What was selected, or all, against this. */
+function compareWith(range: [number, number]): void {
+  const s = state.value;
+  const a = s.sel ? { from: String(s.sel[0]), to: String(s.sel[1]), sel: null } : {};
+  go({ ...a, b: { q: s.q, from: String(range[0]), to: String(range[1]) }, zoom: "", selected: "" }, true, "compare");
+}
+
 function Metrics() {
   const s = state.value;
+  const [menu, setMenu] = useState<{ labels: Record<string, string>; x: number; y: number } | null>(null);
   const asked = series.value;
   const [from, to] = range.value ?? [0, 1];
   if (asked.error) return <ErrorState error={asked.error} retry={run} />;
   if (!asked.value) return <div class="chart" />;
   return (
-    <section aria-label="Over time" class={asked.loading ? "stale" : ""}>
-      <Chart answer={asked.value} from={from} to={to} selection={s.sel} utc={s.utc} isRate={isRate.value} onSelect={(sel) => go({ sel })} />
+    <section aria-label="Over time" class={asked.loading ? "stale metrics" : "metrics"}>
+      <Chart answer={asked.value} from={from} to={to} selection={s.sel} utc={s.utc} isRate={isRate.value} onSelect={(sel) => go({ sel })} onCompare={compareWith} onLabels={(labels, x, y) => setMenu({ labels, x, y })} />
+      {menu && <Popup items={Object.entries(menu.labels).flatMap(([k, v]) => valueItems(k, v))} x={menu.x} y={menu.y} label="What to do with this line" close={() => setMenu(null)} />}
       {s.sel && (
         <p class="about">
           Selected {format.time(s.sel[0], s.utc)} – {format.time(s.sel[1], s.utc)}{" "}

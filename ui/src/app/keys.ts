@@ -20,7 +20,7 @@ export function setKeysOff(off: boolean): void {
 export const help: [string, string][] = [
   ["/", "search"], ["1 2 3 4", "flame graph, table, both, callers and callees"], ["arrows", "caller, heaviest callee, siblings"],
   ["Enter", "zoom to the selected frame"], ["Backspace", "zoom out"], ["Home, 0", "zoom to all"], ["i", "leaves first"], ["o", "root below or above"],
-  ["b", "next colouring"], ["t", "next theme"], ["Esc", "close; clear the selection; clear the search; cancel the question"],
+  ["b", "next colouring"], ["t", "next theme"], ["Alt and a drag on the lines", "compare that time with what is shown"], ["Esc", "close; clear the selection; clear the search; cancel the question"],
   ["g e, g c, g t, g p, g s", "Explore, Compare, Targets, Pipeline, Status"], ["?", "this list"],
 ];
 

@@ -33,7 +33,7 @@ async function unpacked(file: Blob): Promise<Uint8Array> {
 async function show(name: string, bytes: Uint8Array, index: number): Promise<void> {
   const { types, index: used, ...kept } = await trees.ask<"open">({ op: "open", bytes, name, index });
   opened.value = { name, bytes, types, index: used };
-  tree.value = { value: { ...kept, from: 0, to: 0 }, loading: false, since: 0 };
+  tree.value = { value: { ...kept, from: 0, to: 0, origin: kept.id }, loading: false, since: 0 };
 }
 
 async function open(file: File): Promise<void> {

@@ -3,7 +3,10 @@
 
 import { computed, effect, signal, untracked } from "@preact/signals";
 import * as api from "../api/client.ts";
+import { follow } from "../flame/path.ts";
 import type { Matches } from "../flame/search.ts";
+import { trimmedBelow } from "../flame/splice.ts";
+import { type Tree, nameOf } from "../flame/tree.ts";
 import { resolve } from "../url/range.ts";
 import { type Screen, type State, defaults, parse, screenOf, write } from "../url/state.ts";
 import { type Kept, TimedOut, trees } from "../worker/rpc.ts";
@@ -46,7 +49,10 @@ export function go(patch: Partial<State>, push = true, where: Screen = screen.va
 
 /** Each screen has a tree of its own: what another one showed is not its. */
 function show(next: State, where: Screen): void {
-  if (where !== screen.value) tree.value = nothing;
+  if (where !== screen.value) {
+    tree.value = nothing;
+    arranged.value = null;
+  }
   state.value = next;
   screen.value = where;
 }
@@ -81,7 +87,9 @@ export interface Asked<T> {
 const nothing = { loading: false, since: 0 };
 export const types = signal<Asked<api.TypeInfo[]>>(nothing);
 export const series = signal<Asked<api.SeriesAnswer>>(nothing);
-export const tree = signal<Asked<Kept & { from: number; to: number }>>(nothing);
+/** origin: the answer's own number, which stays when parts are put into it. */
+export type Answer = Kept & { from: number; to: number; origin: number };
+export const tree = signal<Asked<Answer>>(nothing);
 
 export async function loadTypes(): Promise<void> {
   types.value = { ...types.value, loading: true, since: Date.now() };
@@ -114,7 +122,7 @@ function youngRange(first: number): Partial<State> {
 /** Runs one question at a time for a signal: a later one ends the one before. */
 function latest<T>(target: { value: Asked<T> }, run: (signal: AbortSignal, id: string) => Promise<T>) {
   let controller: AbortController | null = null;
-  return async () => {
+  const ask = async () => {
     controller?.abort();
     const mine = (controller = new AbortController());
     const id = api.newId();
@@ -132,6 +140,7 @@ function latest<T>(target: { value: Asked<T> }, run: (signal: AbortSignal, id: s
       if (controller === mine) controller = null;
     }
   };
+  return Object.assign(ask, { stop: () => controller?.abort() });
 }
 
 function filterParams(s: State): api.Params {
@@ -146,6 +155,24 @@ export function treeParams(s: State, q: string, from: number, to: number): api.P
     ["group_by", s.by.join(",")],
     ...filterParams(s),
   ];
+}
+
+function diffParams(s: State): api.Params {
+  const [from, to] = range.value!;
+  const [fromB, toB] = resolve(s.b, now.value) ?? [from, to];
+  return [
+    ["a_q", selectorText.value], ["b_q", s.b.q || selectorText.value],
+    ["a_from", api.at(from)], ["a_to", api.at(to)], ["b_from", api.at(fromB)], ["b_to", api.at(toB)],
+    ["group", s.group === defaults.group ? undefined : s.group], ["group_by", s.by.join(",")], ...filterParams(s),
+  ];
+}
+
+/** The question for the screen's tree. */
+function treeQuestion(s: State): { path: string; params: api.Params; from: number; to: number } {
+  const isDiff = screen.value === "compare";
+  const [from, to] = isDiff ? (resolve(s.b, now.value) ?? range.value!) : panelRange.value!;
+  const params = isDiff ? diffParams(s) : treeParams(s, selectorText.value, from, to);
+  return { path: isDiff ? "diff" : "flame", params: [...params, ["max_nodes", s.max || undefined], ["format", "flametree"]], from, to };
 }
 
 const MAX_POINTS = 240;
@@ -163,35 +190,61 @@ const askSeries = latest(series, (signal) => {
   return api.series([["q", selectorText.value], ["from", api.at(from)], ["to", api.at(to)], ["step", `${step}s`], ["sum_by", state.value.sum.join(",")]], signal);
 });
 
-const askTree = latest(tree, async (signal, id) => {
-  const [from, to] = panelRange.value!;
-  const params = treeParams(state.value, selectorText.value, from, to);
-  const bytes = await api.bytes("flame", [...params, ["format", "flametree"]], {
-    signal,
-    id,
-    came: (came) => (tree.value = { ...tree.value, came }),
-  });
+const askTree = latest<Answer>(tree, async (signal, id) => {
+  const { path, params, from, to } = treeQuestion(state.value);
+  const bytes = await api.bytes(path, params, { signal, id, came: (came) => (tree.value = { ...tree.value, came }) });
   const kept = await trees.ask<"decode">({ op: "decode", bytes });
-  return { ...kept, from, to };
+  return { ...kept, from, to, origin: kept.id };
 });
 
-const askDiff = latest(tree, async (signal, id) => {
+/* ---- what was trimmed, where somebody looks closer ---- */
+
+const MUCH = 0.005;
+const MOST_NODES = 4_000_000;
+const LONGEST_WAY = 6000;
+
+/** The names on the way to a node, as far as an address has room for them; and the node that they end at. */
+function wayTo(t: Tree, node: number): { names: string[]; node: number } {
+  const way: number[] = [];
+  for (let i = node; i > 0; i = t.parent[i]) way.unshift(i);
+  const names: string[] = [];
+  let room = LONGEST_WAY;
+  for (const i of way) {
+    const name = nameOf(t.functions, t.func[i]);
+    if ((room -= encodeURIComponent(name).length + 7) < 0) break;
+    names.push(name);
+  }
+  return { names, node: names.length ? way[names.length - 1] : 0 };
+}
+
+export const lookingCloser = signal(false);
+
+/** Asks for what lies below the zoom when much of it was left out, and puts it in. */
+async function lookCloser(): Promise<void> {
+  const was = tree.value.value;
   const s = state.value;
-  const [from, to] = range.value!;
-  const [fromB, toB] = resolve(s.b, now.value) ?? [from, to];
-  const params: api.Params = [
-    ["a_q", selectorText.value], ["b_q", s.b.q || selectorText.value],
-    ["a_from", api.at(from)], ["a_to", api.at(to)], ["b_from", api.at(fromB)], ["b_to", api.at(toB)],
-    ["group", s.group === defaults.group ? undefined : s.group], ...filterParams(s), ["format", "flametree"],
-  ];
-  const bytes = await api.bytes("diff", params, { signal, id, came: (came) => (tree.value = { ...tree.value, came }) });
-  const kept = await trees.ask<"decode">({ op: "decode", bytes });
-  return { ...kept, from: fromB, to: toB };
-});
+  if (!was || was.tree.trimmed.size === 0 || !s.zoom || s.inverted || was.tree.n > MOST_NODES || screen.value === "open") return;
+  const zoom = follow(was.tree, s.zoom).node;
+  if (zoom === 0 || trimmedBelow(was.tree, zoom) <= MUCH * was.tree.width[zoom]) return;
+  const { names, node } = wayTo(was.tree, zoom);
+  if (node === 0) return;
+  const { path, params } = treeQuestion(s);
+  lookingCloser.value = true;
+  try {
+    const bytes = await api.bytes(path, [...params, ...names.map((n): [string, string] => ["under", n])], {});
+    if (tree.value.value?.id !== was.id) return;
+    const kept = await trees.ask<"splice">({ op: "splice", tree: was.id, node, bytes });
+    if (kept && tree.value.value?.id === was.id) tree.value = { ...tree.value, value: { ...was, ...kept } };
+  } catch {
+    // What is there stays as it is, and says that it lacks something.
+  } finally {
+    lookingCloser.value = false;
+  }
+}
 
+/** What was there before stays. */
 export function cancelTree(): void {
-  const id = tree.value.id;
-  if (tree.value.loading && id) void api.cancel(id);
+  askTree.stop();
 }
 
 /** Asks again when what it depends on has changed, and not when it has not. */
@@ -215,39 +268,51 @@ export function start(): void {
     () => {
       const s = state.value;
       if (!selectorText.value || !panelRange.value) return "";
-      const filters = JSON.stringify([s.group, s.by, s.chips]);
+      const filters = JSON.stringify([s.group, s.by, s.chips, s.max]);
       if (screen.value === "explore") return JSON.stringify(["tree", selectorText.value, panelRange.value, filters]);
       if (screen.value === "compare") return JSON.stringify(["diff", selectorText.value, range.value, s.b, filters]);
       return "";
     },
-    () => void (screen.value === "compare" ? askDiff() : askTree()),
+    () => void askTree(),
   );
   let timer: ReturnType<typeof setInterval> | undefined;
   effect(() => {
     clearInterval(timer);
     if (refreshEvery.value) timer = setInterval(() => (now.value = Date.now()), refreshEvery.value * 1000);
   });
-  whenChanged(() => JSON.stringify([tree.value.value?.id, state.value.inverted]), () => void askInverted());
+  whenChanged(() => JSON.stringify([tree.value.value?.id, state.value.inverted, state.value.byName]), () => void askArranged());
+  whenChanged(() => JSON.stringify([tree.value.value?.origin, state.value.zoom]), () => void lookCloser());
   whenChanged(() => JSON.stringify([shown.value?.id, state.value.search]), () => void askSearch());
 }
 
 /* ---- what is drawn ---- */
 
-const inverted = signal<{ of: number; kept: Kept } | null>(null);
+interface Arranged {
+  of: number;
+  how: string;
+  kept: Kept;
+}
+const arranged = signal<Arranged | null>(null);
 
-async function askInverted(): Promise<void> {
+const howOf = (s: State) => `${s.inverted}${s.byName}`;
+
+async function askArranged(): Promise<void> {
   const t = tree.value.value;
-  if (!t || !state.value.inverted) return;
-  const kept = await trees.ask<"invert">({ op: "invert", tree: t.id });
-  if (tree.value.value?.id === t.id) inverted.value = { of: t.id, kept };
+  const { inverted, byName } = state.value;
+  const how = howOf(state.value);
+  if (!t || !(inverted || byName)) return;
+  const kept = await trees.ask<"arrange">({ op: "arrange", tree: t.id, inverted, byName }).catch(() => null);
+  if (kept && tree.value.value?.id === t.id && howOf(state.value) === how) arranged.value = { of: t.id, how, kept };
 }
 
-/** The tree on the screen: as it came, or leaves first once that is made. */
+/** The tree on the screen: as it came, or leaves first or by name once that is made. */
 export const shown = computed<Kept | null>(() => {
   const t = tree.value.value;
   if (!t) return null;
-  if (!state.value.inverted) return t;
-  return inverted.value?.of === t.id ? inverted.value.kept : null;
+  if (!state.value.inverted && !state.value.byName) return t;
+  const a = arranged.value;
+  // Until the new one is made the one before stays, so that a refresh does not move anything.
+  return a && a.how === howOf(state.value) ? a.kept : null;
 });
 
 export const matches = signal<{ of: number; text: string; found: Matches } | null>(null);
@@ -275,13 +340,9 @@ async function askSearch(): Promise<void> {
     matches.value = null;
     if (!(e instanceof TimedOut)) throw e;
     searchError.value = "this expression takes too long";
-    void askAgain();
+    // The worker that kept the trees was ended with them.
+    void askTree();
   }
-}
-
-/** The worker that kept the trees was ended with them. */
-function askAgain(): Promise<void> {
-  return screen.value === "compare" ? askDiff() : askTree();
 }
 
 export function run(): void {

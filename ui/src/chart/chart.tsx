@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // chart/chart.tsx - totals over time: a line a series, a drag selects what the panels are of
 
-import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import type { Series, SeriesAnswer } from "../api/client.ts";
 import * as format from "../app/format.ts";
+import { visible } from "../flame/names.ts";
 import { isDark } from "../theme/theme.ts";
 
 const MOST = 25;
@@ -18,6 +19,8 @@ export interface ChartProps {
   utc: boolean;
   isRate: boolean;
   onSelect: (range: [number, number] | null) => void;
+  onCompare: (range: [number, number]) => void; // a drag with Alt
+  onLabels: (labels: Record<string, string>, x: number, y: number) => void; // a menu is asked for
 }
 
 export function nameOfSeries(s: Series): string {
@@ -59,6 +62,8 @@ export function Chart(props: ChartProps) {
   const plot = useRef<uPlot | null>(null);
   const latest = useRef(props);
   latest.current = props;
+  const withAlt = useRef(false);
+  const [hidden, setHidden] = useState<ReadonlySet<string>>(new Set());
   const series = heaviest(props.answer);
   const unit = props.answer.unit;
 
@@ -93,7 +98,9 @@ export function Chart(props: ChartProps) {
               const { left, width } = plotted.select;
               if (width < 3) return;
               const ms = (x: number) => Math.round(plotted.posToVal(x, "x") * 1000);
-              latest.current.onSelect([ms(left), ms(left + width)]);
+              const range: [number, number] = [ms(left), ms(left + width)];
+              if (withAlt.current) latest.current.onCompare(range);
+              else latest.current.onSelect(range);
             },
           ],
         },
@@ -119,17 +126,66 @@ export function Chart(props: ChartProps) {
     u.setSelect({ left, top: 0, width, height: u.over.clientHeight }, false);
   }, [props.selection, props.answer, isDark.value, props.utc]);
 
+  useLayoutEffect(() => {
+    series.forEach((one, i) => plot.current?.setSeries(i + 1, { show: !hidden.has(nameOfSeries(one)) }));
+  }, [hidden, props.answer, isDark.value, props.utc]);
+
+  const toggle = (name: string) => {
+    const next = new Set(hidden);
+    if (!next.delete(name)) next.add(name);
+    setHidden(next);
+  };
+  /** Alone; once more, all. The first of the two clicks has hidden or shown it already. */
+  const solo = (name: string) => {
+    const others = series.map(nameOfSeries).filter((n) => n !== name);
+    setHidden(others.every((n) => hidden.has(n)) && hidden.has(name) ? new Set() : new Set(others));
+  };
   return (
-    <div>
-      <div ref={box} class="chart" data-testid="metrics" aria-label="Totals over time; drag to select a range" />
-      <ul class="legend" data-testid="series-legend">
-        {series.slice(0, 12).map((s, i) => (
-          <li key={nameOfSeries(s)}>
-            <span class="swatch" style={{ background: strokes[i % strokes.length] }} /> {nameOfSeries(s)}
-          </li>
-        ))}
-        {props.answer.series.length > 12 && <li class="muted">{series.length > 12 ? `and ${series.length - 12} more lines; ` : ""}top {series.length} of {format.count(props.answer.series.length)}</li>}
-      </ul>
+    <div class="lines">
+      <div ref={box} class="chart" data-testid="metrics" aria-label="Totals over time; drag to select a range, with Alt to compare it" onMouseDownCapture={(e) => (withAlt.current = e.altKey)} />
+      <SeriesLegend series={series} hidden={hidden} all={props.answer.series.length} onToggle={toggle} onSolo={solo} onLabels={props.onLabels} />
     </div>
+  );
+}
+
+interface LegendProps {
+  series: Series[];
+  hidden: ReadonlySet<string>;
+  all: number;
+  onToggle: (name: string) => void;
+  onSolo: (name: string) => void;
+  onLabels: ChartProps["onLabels"];
+}
+
+function SeriesLegend(props: LegendProps) {
+  const { series, hidden, all } = props;
+  if (series.length === 1 && Object.keys(series[0].labels).length === 0) return null;
+  return (
+    <ul class="legend" data-testid="series-legend">
+      {series.map((s, i) => {
+        const name = nameOfSeries(s);
+        const menu = (e: MouseEvent) => {
+          e.preventDefault();
+          const place = (e.currentTarget as HTMLElement).closest(".lines")!.getBoundingClientRect();
+          props.onLabels(s.labels, Math.min(e.clientX - place.left, place.width - 240), e.clientY - place.top);
+        };
+        return (
+          <li key={name}>
+            <button
+              class="plain"
+              data-testid={`legend-${i}`}
+              aria-pressed={!hidden.has(name)}
+              title="Click: show or hide. Double click: alone. Right click: what can be done with it."
+              onClick={(e) => (e.detail > 1 ? undefined : props.onToggle(name))}
+              onDblClick={() => props.onSolo(name)}
+              onContextMenu={menu}
+            >
+              <span class="swatch" style={{ background: strokes[i % strokes.length] }} /> {visible(name)}
+            </button>
+          </li>
+        );
+      })}
+      {all > series.length && <li class="muted" data-testid="legend-more">top {series.length} of {format.count(all)}</li>}
+    </ul>
   );
 }

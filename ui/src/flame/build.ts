@@ -84,7 +84,7 @@ export class TreeBuilder {
     return {
       n, names: makeTexts(this.names), files: files.texts, file: files.of, binaries: binaries.texts, binary: binaries.of,
       buildIds: nothing, buildId: new Uint32Array(n), reasons: nothing, reason: new Uint32Array(n),
-      line: Float64Array.from(this.lines), address: new Float64Array(n), flags: new Uint32Array(n),
+      line: Float64Array.from(this.lines), address: new BigUint64Array(n), flags: new Uint32Array(n),
     };
   }
 }

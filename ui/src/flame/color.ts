@@ -9,10 +9,14 @@ import { type Tree, kindNames, nameOf, textAt } from "./tree.ts";
 export const fills = [
   "#8fb4e3", "#f0b27a", "#8fcfa0", "#e79bb3", "#bda9e6", "#e6d37a",
   "#7fcfd1", "#cdb79e", "#a9c2a0", "#dca0dd", "#9fb0cc", "#f4a39a",
+  // From little to much.
+  "#efe6d8", "#f5d9ae", "#f5c27d", "#f0a650", "#e88a2a",
 ];
+const CATEGORIES = 12;
+const heatSteps = [0.1, 1, 5, 20];
 
-export type ColorBy = "binary" | "kind" | "file" | "name" | "none";
-export const colorModes: ColorBy[] = ["binary", "kind", "file", "name", "none"];
+export type ColorBy = "binary" | "kind" | "file" | "name" | "self" | "none";
+export const colorModes: ColorBy[] = ["binary", "kind", "file", "name", "self", "none"];
 
 export const diffLight = ["#2b7bba", "#5fa3d6", "#94c3e8", "#c8e0f4", "#e6e6e6", "#fbe0c0", "#f6c083", "#ea9a45", "#cf7310"];
 export const diffDark = ["#6cb6ff", "#4a94dc", "#3a73ac", "#33526f", "#3d434d", "#664c2e", "#98661f", "#cc8420", "#ffad4d"];
@@ -50,16 +54,27 @@ export function baseName(path: string): string {
   return path.slice(path.lastIndexOf("/") + 1);
 }
 
+/** By how much of the whole a function has itself. */
+function colorBySelf(t: Tree, self: Float64Array): Coloring {
+  const all = Math.abs(t.total[0]) || 1;
+  const step = (weight: number) => heatSteps.filter((s) => (weight / all) * 100 >= s).length;
+  const of = Uint8Array.from(self, (w) => CATEGORIES + step(w));
+  const texts = heatSteps.map((s, i) => (i ? `${heatSteps[i - 1]} to ${s} % self` : `less than ${s} % self`));
+  const legend = [...texts, `${heatSteps.at(-1)} % self and more`].map((text, i) => ({ text, fill: CATEGORIES + i, weight: 0 })).reverse();
+  return { of, legend };
+}
+
 export function colorFunctions(t: Tree, by: ColorBy): Coloring {
   const weights = new Map<string, number>();
   const texts: string[] = [];
   const self = new Float64Array(t.functions.n);
   for (let i = 1; i < t.n; i++) self[t.func[i]] += Math.abs(t.self[i]);
+  if (by === "self") return colorBySelf(t, self);
   for (let f = 0; f < t.functions.n; f++) {
     texts[f] = groupText(t, f, by);
     weights.set(texts[f], (weights.get(texts[f]) ?? 0) + self[f]);
   }
-  const legend = [...weights].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).map(([text, weight], i) => ({ text, fill: i % fills.length, weight }));
+  const legend = [...weights].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).map(([text, weight], i) => ({ text, fill: i % CATEGORIES, weight }));
   const fillOf = new Map(legend.map((e) => [e.text, e.fill]));
   const of = new Uint8Array(t.functions.n);
   for (let f = 0; f < of.length; f++) of[f] = fillOf.get(texts[f])!;

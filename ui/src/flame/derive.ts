@@ -102,7 +102,7 @@ function finish(drafts: Draft[], lost: Map<number, number>, from: Result): Tree 
   const width = from.factor ? diffWidths(parent, total, totalB, from.factor) : total;
   const tree = { n, maxDepth, func, depth, parent, end, self, total, width, x: place(n, parent, width), trimmed: lost };
   const rest = { functions: from.functions, meta: from.meta };
-  return from.factor ? { ...tree, ...rest, b: { self: selfB, total: totalB, factor: from.factor } } : { ...tree, ...rest };
+  return from.factor ? { ...tree, ...rest, b: { self: selfB, total: totalB, trimmed: new Map(), factor: from.factor } } : { ...tree, ...rest };
 }
 
 /** In preorder, siblings heaviest first; a stack of our own, since there may be thousands of levels. */

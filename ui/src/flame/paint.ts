@@ -5,9 +5,11 @@
 // fixed width, never by measuring. What changes with the mouse is on a canvas of its own.
 
 import { diffDark, diffLight, diffStep, fills } from "./color.ts";
+import { digits } from "../app/format.ts";
+import type { Rows } from "./fold.ts";
 import { fit, visible } from "./names.ts";
 import { type Tree, nameOf } from "./tree.ts";
-import { type Panel, type Rects, type View, yOf } from "./view.ts";
+import { type Panel, type Rects, SMALL, TRIMMED, type View, yOf } from "./view.ts";
 
 export interface Theme {
   dark: boolean;
@@ -18,6 +20,7 @@ export interface Theme {
   line: string; // selection
   hover: string;
   panel: string;
+  stripes: string;
 }
 
 export interface Look {
@@ -27,6 +30,8 @@ export interface Look {
   selected: number;
   names: Map<number, string>; // what has been read already
   significant: Uint8Array | null; // of a diff, by node: 0 is drawn neutral
+  rows: Rows;
+  detail: number; // of names
 }
 
 const FONT = "12px ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace";
@@ -43,7 +48,8 @@ export function nameFor(t: Tree, look: { names: Map<number, string> }, node: num
 }
 
 function slotOf(t: Tree, node: number, look: Look): number {
-  if (node < 0) return 60;
+  if (node === TRIMMED) return 59;
+  if (node === SMALL) return 60;
   if (look.marked && node > 0 && look.marked[t.func[node]]) return 61;
   if (look.marked && node > 0) return 62;
   if (t.b) return 32 + (look.significant && !look.significant[node] ? 4 : diffStep(t.total[node], t.b.total[node] * t.b.factor));
@@ -51,6 +57,7 @@ function slotOf(t: Tree, node: number, look: Look): number {
 }
 
 function fillOf(slot: number, look: Look): string {
+  if (slot === 59) return look.theme.panel;
   if (slot === 60) return look.theme.muted;
   if (slot === 61) return look.theme.match;
   if (slot === 62) return look.theme.unmatched;
@@ -106,7 +113,61 @@ export function paint(canvas: HTMLCanvasElement, t: Tree, p: Panel, rects: Rects
     const right = Math.min(rects.x[i] + rects.w[i], p.width + 1);
     c.fillRect(x, rects.y[i], Math.max(right - x - (right - x > 3 ? gap : 0), 0.5), p.row - gap);
   }
+  hatch(c, t, p, rects, look);
   label(c, t, p, rects, look);
+}
+
+/** Of a diff: what is on one side alone. */
+function oneSided(t: Tree, node: number): "new" | "gone" | "" {
+  if (!t.b || node <= 0) return "";
+  if (t.total[node] === 0) return t.b.total[node] === 0 ? "" : "new";
+  return t.b.total[node] === 0 ? "gone" : "";
+}
+
+/** Stripes over what is not there: trimmed weight, and frames that one side of a diff lacks. */
+function hatch(c: CanvasRenderingContext2D, t: Tree, p: Panel, rects: Rects, look: Look): void {
+  if (t.trimmed.size === 0 && !t.b) return;
+  c.strokeStyle = look.theme.stripes;
+  c.lineWidth = 1;
+  c.beginPath();
+  for (let i = 0; i < rects.n; i++) {
+    const node = rects.node[i];
+    if (node === SMALL || (node >= 0 && !oneSided(t, node))) continue;
+    stripes(c, { x: Math.max(rects.x[i], 0), right: Math.min(rects.x[i] + rects.w[i], p.width) - 1, y: rects.y[i], height: p.row - 1 });
+  }
+  c.stroke();
+}
+
+const STRIPE = 6;
+
+/** Lines of one slope across a rectangle, each cut at its sides; where they are depends on the canvas, not on it. */
+function stripes(c: CanvasRenderingContext2D, r: { x: number; right: number; y: number; height: number }): void {
+  const first = Math.floor((r.x - r.height) / STRIPE) * STRIPE;
+  for (let x = first; x < r.right; x += STRIPE) {
+    const from = Math.max(x, r.x);
+    const to = Math.min(x + r.height, r.right);
+    if (from >= to) continue;
+    c.moveTo(from, r.y + r.height - (from - x));
+    c.lineTo(to, r.y + r.height - (to - x));
+  }
+}
+
+const WORD_ROOM = 14;
+
+/** What a frame says: how many it is drawn for, its name, and of a diff what became of it, where there is room. */
+function textOf(t: Tree, node: number, look: Look, room: number): string {
+  const many = look.rows.frames?.[node] ?? 1;
+  const before = many > 1 ? `(${many}) ` : "";
+  const after = t.b && room > WORD_ROOM ? changeText(t, node) : "";
+  return before + fit(nameFor(t, look, node), room - before.length - after.length, look.detail) + after;
+}
+
+function changeText(t: Tree, node: number): string {
+  const word = oneSided(t, node);
+  if (word) return ` ${word}`;
+  const change = (t.b!.total[node] * t.b!.factor) / t.total[node] - 1;
+  if (!(Math.abs(change) >= 0.005)) return "";
+  return change > 0 ? ` \u25b2 +${digits(change * 100)} %` : ` \u25bc ${digits(change * 100)} %`;
 }
 
 /** White letters on the dark ends of the diff's palette. */
@@ -129,7 +190,7 @@ function label(c: CanvasRenderingContext2D, t: Tree, p: Panel, rects: Rects, loo
     const x = Math.max(rects.x[i], 0);
     const room = Math.floor((Math.min(rects.x[i] + rects.w[i], p.width) - x - 2 * PADDING) / CHAR);
     if (rects.node[i] < 0 || room < 3) continue;
-    const text = fit(nameFor(t, look, rects.node[i]), room);
+    const text = textOf(t, rects.node[i], look, room);
     if (!text) continue;
     const wanted = inkOf(slots[i], look);
     if (wanted !== ink) c.fillStyle = ink = wanted;
@@ -150,7 +211,7 @@ export function paintOverlay(canvas: HTMLCanvasElement, t: Tree, v: View, p: Pan
     if (right <= left) return;
     c.strokeStyle = color;
     c.lineWidth = thick;
-    c.strokeRect(left + thick / 2, yOf(p, v, t.depth[node]) + thick / 2 - 0.5, Math.max(right - left - thick - 1, 1), p.row - thick);
+    c.strokeRect(left + thick / 2, yOf(p, v, look.rows.row[node]) + thick / 2 - 0.5, Math.max(right - left - thick - 1, 1), p.row - thick);
   };
   if (hovered >= 0 && hovered !== look.selected) outline(hovered, look.theme.hover, 1);
   outline(look.selected, look.theme.line, 2);

@@ -6,7 +6,9 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { theme } from "../theme/theme.ts";
 import type { Coloring } from "./color.ts";
+import { type Rows, headOf, plainRows } from "./fold.ts";
 import { type Look, nameFor, paint, paintOverlay } from "./paint.ts";
+import { USUAL_DETAIL } from "./names.ts";
 import { type Tree } from "./tree.ts";
 import { type Panel, Rects, type View, layout, nodeAt } from "./view.ts";
 
@@ -18,6 +20,8 @@ export interface PanelProps {
   zoom: number;
   selected: number;
   flip: boolean;
+  rows?: Rows; // none: each node stands at its depth
+  detail?: number; // of names
   height?: number;
   label: string;
   describe: (node: number) => string; // for the tree that screen readers see
@@ -36,6 +40,9 @@ function viewOf(t: Tree, node: number): { x0: number; x1: number } {
   const x1 = x0 + t.width[node];
   return x1 > x0 ? { x0, x1 } : { x0: 0, x1: Math.max(t.width[0], 1) };
 }
+
+/** For tests, when the address asks for it. */
+const inspected = new URLSearchParams(location.search).has("e2e");
 
 /** Children that weigh something, heaviest first as they come. */
 function children(t: Tree, node: number): number[] {
@@ -60,6 +67,8 @@ function sibling(t: Tree, node: number, step: number): number {
 
 export function FlamePanel(props: PanelProps) {
   const { tree, flip, zoom } = props;
+  const plain = useMemo(() => plainRows(tree), [tree]);
+  const rows = props.rows ?? plain;
   const box = useRef<HTMLDivElement>(null);
   const baseCanvas = useRef<HTMLCanvasElement>(null);
   const overlay = useRef<HTMLCanvasElement>(null);
@@ -67,8 +76,10 @@ export function FlamePanel(props: PanelProps) {
   const names = useMemo(() => new Map<number, string>(), [tree]);
   const view = useRef<View>({ ...viewOf(tree, 0), top: 0 });
   const frame = useRef(0);
+  const overlayFrame = useRef(0);
   const [size, setSize] = useState({ width: 0, height: 0 });
   const [hovered, setHovered] = useState({ node: -1, x: 0, y: 0 });
+  const [ratio, setRatio] = useState(devicePixelRatio);
   const frozen = useRef(false);
 
   const panel: Panel = { ...size, row: ROW, flip };
@@ -79,6 +90,8 @@ export function FlamePanel(props: PanelProps) {
     selected: props.selected,
     names,
     significant: props.significant,
+    rows,
+    detail: props.detail ?? USUAL_DETAIL,
   };
 
   const current = useRef({ tree, panel, look, hovered: -1 });
@@ -88,12 +101,24 @@ export function FlamePanel(props: PanelProps) {
     frame.current = 0;
     const c = current.current;
     if (!baseCanvas.current || !overlay.current || c.panel.width === 0) return;
-    layout(c.tree, view.current, c.panel, rects);
+    layout(c.tree, view.current, c.panel, rects, c.look.rows);
     paint(baseCanvas.current, c.tree, c.panel, rects, c.look);
-    paintOverlay(overlay.current, c.tree, view.current, c.panel, c.look, c.hovered);
+    if (inspected) expose(c.tree, rects, view.current, c.look, c.panel);
+    drawOverlay();
   };
   const redraw = () => {
     if (!frame.current) frame.current = requestAnimationFrame(draw);
+  };
+
+  /** What the mouse is over lies above the graph, which stays as it is. */
+  const drawOverlay = () => {
+    cancelAnimationFrame(overlayFrame.current);
+    overlayFrame.current = 0;
+    const c = current.current;
+    if (overlay.current && c.panel.width > 0) paintOverlay(overlay.current, c.tree, view.current, c.panel, c.look, c.hovered);
+  };
+  const redrawOverlay = () => {
+    if (!frame.current && !overlayFrame.current) overlayFrame.current = requestAnimationFrame(drawOverlay);
   };
 
   const moveTo = (to: View, ease: boolean) => {
@@ -116,7 +141,7 @@ export function FlamePanel(props: PanelProps) {
     frame.current = requestAnimationFrame(step);
   };
 
-  const maxTop = () => Math.max(0, tree.maxDepth + 1.5 - size.height / ROW);
+  const maxTop = () => Math.max(0, rows.last + 1.5 - size.height / ROW);
 
   useLayoutEffect(() => {
     const element = box.current!;
@@ -131,18 +156,27 @@ export function FlamePanel(props: PanelProps) {
     const sameTree = lastTree.current === tree;
     lastTree.current = tree;
     const wanted = viewOf(tree, zoom);
-    const rows = Math.max(1, Math.floor(size.height / ROW));
-    const level = tree.depth[zoom];
-    const top = Math.min(maxTop(), level > rows / 2 ? level - 3 : 0);
+    const room = Math.max(1, Math.floor(size.height / ROW));
+    const level = rows.row[zoom];
+    const top = Math.min(maxTop(), level > room / 2 ? level - 3 : 0);
     moveTo({ ...wanted, top }, sameTree && size.width > 0);
-  }, [tree, zoom, flip]);
+  }, [tree, zoom, flip, rows]);
 
-  useLayoutEffect(redraw, [size.width, size.height, props.coloring, props.marked, props.significant, props.selected, theme.value, hovered.node, flip]);
-  useEffect(() => () => cancelAnimationFrame(frame.current), []);
+  // The same size in other pixels: another zoom of the browser, another screen.
+  useEffect(() => {
+    const media = matchMedia(`(resolution: ${devicePixelRatio}dppx)`);
+    const again = () => (setRatio(devicePixelRatio), redraw());
+    media.addEventListener("change", again);
+    return () => media.removeEventListener("change", again);
+  }, [ratio]);
+
+  useLayoutEffect(redraw, [size.width, size.height, props.coloring, props.marked, props.significant, props.selected, theme.value, flip, rows, props.detail]);
+  useLayoutEffect(redrawOverlay, [hovered.node]);
+  useEffect(() => () => (cancelAnimationFrame(frame.current), cancelAnimationFrame(overlayFrame.current)), []);
 
   const at = (e: MouseEvent): number => {
     const r = box.current!.getBoundingClientRect();
-    return nodeAt(tree, view.current, panel, e.clientX - r.left, e.clientY - r.top);
+    return nodeAt(tree, view.current, panel, { x: e.clientX - r.left, y: e.clientY - r.top }, rows);
   };
 
   const drag = useRef<{ x: number; y: number; view: View; moved: boolean } | null>(null);
@@ -196,10 +230,10 @@ export function FlamePanel(props: PanelProps) {
 
   const show = (node: number) => {
     props.onSelect(node);
-    const rows = size.height / ROW;
-    const level = tree.depth[node];
+    const room = size.height / ROW;
+    const level = rows.row[node];
     const v = view.current;
-    if (level < v.top || level > v.top + rows - 2) moveTo({ ...v, top: Math.min(maxTop(), Math.max(0, level - rows / 2)) }, true);
+    if (level < v.top || level > v.top + room - 2) moveTo({ ...v, top: Math.min(maxTop(), Math.max(0, level - room / 2)) }, true);
     const wanted = viewOf(tree, node);
     if (wanted.x1 <= v.x0 || wanted.x0 >= v.x1) props.onZoom(tree.parent[node] < 0 ? 0 : tree.parent[node]);
   };
@@ -210,8 +244,12 @@ export function FlamePanel(props: PanelProps) {
     const inward = flip ? "ArrowUp" : "ArrowDown";
     const outward = flip ? "ArrowDown" : "ArrowUp";
     const actions: Record<string, () => void> = {
-      [inward]: () => (tree.end[selected] > selected + 1 ? show(selected + 1) : undefined),
-      [outward]: () => show(Math.max(tree.parent[selected], 0)),
+      [inward]: () => {
+        let child = selected + 1;
+        while (child < tree.end[selected] && headOf(tree, rows, child) === headOf(tree, rows, selected)) child++;
+        if (child < tree.end[selected]) show(child);
+      },
+      [outward]: () => show(headOf(tree, rows, Math.max(tree.parent[headOf(tree, rows, selected)], 0))),
       ArrowLeft: () => show(sibling(tree, selected, -1)),
       ArrowRight: () => show(sibling(tree, selected, 1)),
       Enter: () => props.onZoom(selected),
@@ -292,6 +330,18 @@ export function FlamePanel(props: PanelProps) {
       {size.width > 0 && <span class="unseen" data-testid="flame-ready">{nameFor(tree, look, zoom)}</span>}
     </div>
   );
+}
+
+/** What is drawn, as rectangles with names: of a canvas nobody else can say it. */
+function expose(t: Tree, rects: Rects, view: View, look: Look, panel: Panel): void {
+  const frames = () =>
+    Array.from({ length: rects.n }, (_, i) => {
+      const node = rects.node[i];
+      const own = node < 0 ? {} : { name: nameFor(t, look, node), total: t.total[node], depth: t.depth[node], fill: look.colors[t.func[node]] };
+      return { node, x: rects.x[i], y: rects.y[i], w: rects.w[i], ...own };
+    });
+  const hooks = { visible: () => rects.n, frames, view: () => ({ ...view }), panel: () => ({ ...panel }), nodes: () => t.n };
+  Object.assign(window, { __ui: hooks });
 }
 
 /** The way to a node, its siblings and children: what a screen reader can walk. */

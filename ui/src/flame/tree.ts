@@ -28,7 +28,7 @@ export interface Functions {
   readonly buildId: Uint32Array;
   readonly reason: Uint32Array;
   readonly line: Float64Array;
-  readonly address: Float64Array;
+  readonly address: BigUint64Array; // the kernel's have no exact double
   readonly flags: Uint32Array;
 }
 
@@ -55,6 +55,7 @@ export interface Meta {
 export interface SideB {
   readonly self: Float64Array;
   readonly total: Float64Array;
+  readonly trimmed: Map<number, number>;
   readonly factor: number;
 }
 
@@ -77,6 +78,7 @@ export interface Tree {
   readonly b?: SideB;
   readonly functions: Functions;
   readonly meta: Meta;
+  readonly byName?: boolean; // siblings are; else the heaviest comes first
 }
 
 const HEAD_BYTES = 64;
@@ -128,6 +130,15 @@ export class Numbers {
     return this.bytes.length - this.at;
   }
 
+  protected byte(): number {
+    if (this.left <= 0) fail(`section ${this.tag} ends too early`);
+    return this.bytes[this.at++];
+  }
+
+  protected tooLong(): never {
+    return fail(`a number of section ${this.tag} is too long`);
+  }
+
   next(): number {
     const { bytes } = this;
     let at = this.at;
@@ -136,7 +147,7 @@ export class Numbers {
     if (b >= 0x80) {
       let scale = 128;
       do {
-        if (scale > 2 ** 56) fail(`a number of section ${this.tag} is too long`);
+        if (scale > 2 ** 56) this.tooLong();
         b = bytes[at++];
         v += (b & 0x7f) * scale;
         scale *= 128;
@@ -147,6 +158,19 @@ export class Numbers {
     this.at = at;
     if (!this.zigzag) return v;
     return v % 2 === 0 ? v / 2 : -(v + 1) / 2;
+  }
+}
+
+/** Numbers of up to 64 bits. */
+class LongNumbers extends Numbers {
+  nextLong(): bigint {
+    let v = 0n;
+    for (let shift = 0n; ; shift += 7n) {
+      const b = this.byte();
+      v |= BigInt(b & 0x7f) << shift;
+      if (b < 0x80) return BigInt.asUintN(64, v);
+      if (shift > 56n) this.tooLong();
+    }
   }
 }
 
@@ -202,6 +226,14 @@ class Reader {
     return values;
   }
 
+  longs(tag: string, n: number): BigUint64Array {
+    const numbers = new LongNumbers(this.section(tag), tag);
+    if (numbers.left < n) fail(`section ${tag} is too short`);
+    const values = new BigUint64Array(n);
+    for (let i = 0; i < n; i++) values[i] = numbers.nextLong();
+    return values;
+  }
+
   /** How many texts there are is known by their lengths alone. */
   countTexts(lengths: string): number {
     let n = 0;
@@ -228,7 +260,7 @@ function readFunctions(r: Reader, n: number): Functions {
     buildId: r.ids("FBID", n, buildIds.n),
     reason: r.ids("FWHY", n, reasons.n),
     line: r.doubles("FLIN", n),
-    address: r.doubles("FADR", n),
+    address: r.longs("FADR", n),
     flags: r.ids("FFLG", n, 256),
   };
 }
@@ -354,7 +386,7 @@ export function decodeTree(bytes: Uint8Array): Tree {
   const b = settle(n, parent, selfB, trimmed.b);
   const factor = factorOf(rest.meta);
   const width = diffWidths(parent, a.total, b.total, factor);
-  return { ...common, ...rest, width, x: place(n, parent, width), b: { self: selfB, total: b.total, factor } };
+  return { ...common, ...rest, width, x: place(n, parent, width), b: { self: selfB, total: b.total, trimmed: trimmed.b, factor } };
 }
 
 export function makeTexts(texts: string[]): Texts {

@@ -2,9 +2,10 @@
 // flame/view.ts - which frames of a tree are on the screen, and where
 //
 // One pass in preorder over what can be seen: what lies left of the view is jumped over whole, the pass ends right of it,
-// and where a frame is narrower than a pixel its siblings, which are no wider, become one muted block. So a tree of a million
+// and frames narrower than a pixel become one muted block with their neighbours. So a tree of a million
 // nodes costs the few thousand that have room. No recursion: stacks may be thousands of frames deep.
 
+import type { Rows } from "./fold.ts";
 import type { Tree } from "./tree.ts";
 
 /** What is seen: weights [x0, x1) of the tree across `width` pixels, levels from `top` on. */
@@ -21,7 +22,11 @@ export interface Panel {
   flip: boolean; // the root is at the bottom
 }
 
-/** Rectangles [n] in CSS pixels. node is -1 of a muted block that stands for several. */
+/** What a rectangle is of, beside a node. */
+export const SMALL = -1; // a muted block that stands for several
+export const TRIMMED = -2; // weight of its parent whose frames are not there
+
+/** Rectangles [n] in CSS pixels. */
 export class Rects {
   n = 0;
   node = new Int32Array(4096);
@@ -56,8 +61,10 @@ export function yOf(p: Panel, v: View, level: number): number {
 /** Frames narrower than this are one block. */
 const MIN_WIDTH = 1;
 
-export function layout(t: Tree, v: View, p: Panel, out: Rects): void {
+export function layout(t: Tree, v: View, p: Panel, out: Rects, rows: Rows): void {
   const { width } = t;
+  // Else a wide sibling may stand behind a narrow one.
+  const heaviestFirst = !t.byName && !t.b;
   out.n = 0;
   const scale = p.width / (v.x1 - v.x0);
   const levels = Math.ceil(p.height / p.row) + 1;
@@ -68,39 +75,58 @@ export function layout(t: Tree, v: View, p: Panel, out: Rects): void {
       i = t.end[i];
       continue;
     }
+    const parent = t.parent[i];
     if (left >= p.width) {
       // What follows under this parent lies further right.
-      i = t.parent[i] < 0 ? t.n : t.end[t.parent[i]];
+      i = parent < 0 ? t.n : t.end[parent];
       continue;
     }
-    const level = t.depth[i];
+    const level = rows.row[i];
     const visible = level >= v.top - 1;
     if (w < MIN_WIDTH) {
-      const parent = t.parent[i];
-      const end = parent < 0 ? t.n : t.end[parent];
-      const last = parent < 0 ? w : (t.x[parent] + width[parent] - v.x0) * scale - left;
-      if (visible) out.add(-1, left, yOf(p, v, level), Math.max(Math.min(last, p.width - left), 0.5));
-      i = end;
+      const rest = parent >= 0 && heaviestFirst ? childrenEnd(t, parent) : t.x[i] + width[i];
+      if (visible && rows.frames?.[i] !== 0) small(out, left, yOf(p, v, level), Math.min((rest - v.x0) * scale, p.width));
+      i = parent < 0 ? t.n : heaviestFirst ? t.end[parent] : t.end[i];
       continue;
     }
     if (level - v.top > levels) {
       i = t.end[i];
       continue;
     }
-    if (visible) out.add(i, left, yOf(p, v, level), w);
+    if (visible && rows.frames?.[i] !== 0) out.add(i, left, yOf(p, v, level), w);
+    const lost = t.trimmed.size ? (t.trimmed.get(i) ?? 0) * scale : 0;
+    if (lost >= MIN_WIDTH) out.add(TRIMMED, (childrenEnd(t, i) - v.x0) * scale, yOf(p, v, level + 1), lost);
     i++;
   }
 }
 
+/** Where the room of a node's children ends; self and what is trimmed come behind. */
+function childrenEnd(t: Tree, node: number): number {
+  if (!t.b) return t.x[node] + t.width[node] - t.self[node] - (t.trimmed.get(node) ?? 0);
+  let end = t.x[node];
+  for (let c = node + 1; c < t.end[node]; c = t.end[c]) end = t.x[c] + t.width[c];
+  return end;
+}
+
+/** One block for neighbours. */
+function small(out: Rects, left: number, y: number, right: number): void {
+  const last = out.n - 1;
+  if (last >= 0 && out.node[last] === SMALL && out.y[last] === Math.fround(y) && out.x[last] + out.w[last] >= left - 0.5) {
+    out.w[last] = Math.max(out.w[last], right - out.x[last]);
+    return;
+  }
+  out.add(SMALL, left, y, Math.max(right - left, 0.5));
+}
+
 /** The node at a point, or -1. Walks down from the root: a few siblings a level. */
-export function nodeAt(t: Tree, v: View, p: Panel, px: number, py: number): number {
+export function nodeAt(t: Tree, v: View, p: Panel, at: { x: number; y: number }, rows: Rows): number {
   const { width } = t;
-  const y = p.flip ? p.height - py : py;
+  const y = p.flip ? p.height - at.y : at.y;
   const level = Math.floor(y / p.row + v.top);
-  const x = v.x0 + (px / p.width) * (v.x1 - v.x0);
-  if (level < 0 || level > t.maxDepth || x < 0 || x >= width[0]) return -1;
+  const x = v.x0 + (at.x / p.width) * (v.x1 - v.x0);
+  if (level < 0 || level > rows.last || x < 0 || x >= width[0]) return -1;
   let node = 0;
-  for (let depth = 0; depth < level; depth++) {
+  while (rows.row[node] < level) {
     let child = node + 1;
     while (child < t.end[node] && x >= t.x[child] + width[child]) child = t.end[child];
     if (child >= t.end[node] || x < t.x[child]) return -1;

@@ -19,10 +19,10 @@ export const choice = signal<Choice>(stored());
 export const isDark = computed(() => (choice.value === "system" ? systemDark.value : choice.value === "dark"));
 
 const light: Theme = {
-  dark: false, muted: "#d8d8d8", unmatched: "#dcdcdc", match: "#c24fd1", text: "#111111", line: "#15181d", hover: "#15181d", panel: "#ffffff",
+  dark: false, muted: "#d8d8d8", unmatched: "#dcdcdc", match: "#c24fd1", text: "#111111", line: "#15181d", hover: "#15181d", panel: "#ffffff", stripes: "rgb(21 24 29 / 45%)",
 };
 const dark: Theme = {
-  dark: true, muted: "#3a414c", unmatched: "#2a3038", match: "#e07ff0", text: "#111111", line: "#ffffff", hover: "#ffffff", panel: "#171b22",
+  dark: true, muted: "#3a414c", unmatched: "#2a3038", match: "#e07ff0", text: "#111111", line: "#ffffff", hover: "#ffffff", panel: "#171b22", stripes: "rgb(231 235 240 / 45%)",
 };
 export const theme = computed<Theme>(() => (isDark.value ? dark : light));
 

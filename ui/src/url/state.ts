@@ -5,6 +5,7 @@
 // never stops anything: addresses come from other people.
 
 import { type ColorBy, colorModes } from "../flame/color.ts";
+import { MOST_DETAIL, USUAL_DETAIL } from "../flame/names.ts";
 import { moment } from "./range.ts";
 
 export type Screen = "explore" | "compare" | "targets" | "pipeline" | "status" | "open";
@@ -19,8 +20,8 @@ const chipKinds: ChipKind[] = ["SS", "HS", "SFF", "HF"];
 
 export type Panel = "flame" | "table" | "both" | "sandwich";
 const panels: Panel[] = ["flame", "table", "both", "sandwich"];
-export type Group = "function" | "line" | "binary" | "address";
-const groups: Group[] = ["function", "line", "binary", "address"];
+export type Group = "function" | "line" | "file" | "binary" | "address";
+export const groups: Group[] = ["function", "line", "file", "binary", "address"];
 
 export interface State {
   q: string;
@@ -34,7 +35,10 @@ export interface State {
   chips: Chip[];
   inverted: boolean;
   flame: boolean; // the root at the bottom
-  byName: boolean;
+  byName: boolean; // siblings, and not the heaviest first
+  folded: boolean; // chains of only children
+  detail: number; // of names: flame/names.ts
+  max: number; // nodes; 0: as many as the server sends unasked
   color: ColorBy;
   search: string;
   zoom: string;
@@ -49,7 +53,7 @@ export interface State {
 
 export const defaults: State = {
   q: "", from: "now-1h", to: "now", sel: null, panel: "flame", sum: [], group: "function", by: [], chips: [],
-  inverted: false, flame: false, byName: false, color: "binary", search: "", zoom: "", selected: "", sandwich: "",
+  inverted: false, flame: false, byName: false, folded: false, detail: USUAL_DETAIL, max: 0, color: "binary", search: "", zoom: "", selected: "", sandwich: "",
   sort: "-self", utc: false, b: { q: "", from: "", to: "" }, significant: true, unknown: [],
 };
 
@@ -79,6 +83,15 @@ function flag(key: string, get: (s: State) => boolean, set: (s: State, v: boolea
     key,
     read: (v, s) => (v === "0" || v === "1") && (set(s, v === "1"), true),
     write: (s) => (get(s) === def ? "" : get(s) ? "1" : "0"),
+  };
+}
+
+/** A whole one, of at most `most`. */
+function number(key: string, most: number, get: (s: State) => number, set: (s: State, v: number) => void, def: number): Key {
+  return {
+    key,
+    read: (v, s) => /^\d{1,7}$/.test(v) && Number(v) <= most && (set(s, Number(v)), true),
+    write: (s) => (get(s) === def ? "" : String(get(s))),
   };
 }
 
@@ -119,7 +132,10 @@ const keys: Key[] = [
   { key: "f", read: readChips, write: (s) => s.chips.map((c) => `${c.kind}:${c.text}`).join("\n") },
   flag("inv", (s) => s.inverted, (s, v) => (s.inverted = v)),
   flag("flame", (s) => s.flame, (s, v) => (s.flame = v)),
-  flag("names", (s) => s.byName, (s, v) => (s.byName = v)),
+  { key: "ord", read: (v, s) => v === "name" && (s.byName = true), write: (s) => (s.byName ? "name" : "") },
+  flag("fold", (s) => s.folded, (s, v) => (s.folded = v)),
+  number("nm", MOST_DETAIL, (s) => s.detail, (s, v) => (s.detail = v), defaults.detail),
+  number("max", 8_000_000, (s) => s.max, (s, v) => (s.max = v), 0),
   choice("cb", colorModes, (s) => s.color, (s, v) => (s.color = v), defaults.color),
   text("s", (s) => s.search, (s, v) => (s.search = v)),
   text("z", (s) => s.zoom, (s, v) => (s.zoom = v)),

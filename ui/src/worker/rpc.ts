@@ -14,7 +14,8 @@ export interface Kept {
 export type Request =
   | { op: "decode"; bytes: Uint8Array }
   | { op: "open"; bytes: Uint8Array; name: string; index: number } // index: of its sample types; -1: the usual one
-  | { op: "invert"; tree: number }
+  | { op: "arrange"; tree: number; inverted: boolean; byName: boolean }
+  | { op: "splice"; tree: number; node: number; bytes: Uint8Array }
   | { op: "callers"; tree: number; func: number }
   | { op: "callees"; tree: number; func: number }
   | { op: "functions"; tree: number; from: number }
@@ -23,7 +24,8 @@ export type Request =
 export interface Answers {
   open: Kept & { types: SampleType[]; index: number };
   decode: Kept;
-  invert: Kept;
+  arrange: Kept;
+  splice: Kept | null; // null: the bytes have nothing there
   callers: Kept;
   callees: Kept;
   functions: Totals;

@@ -6,7 +6,9 @@
 
 import { callees, callers, invert } from "../flame/derive.ts";
 import { functionTotals } from "../flame/functions.ts";
+import { byName } from "../flame/order.ts";
 import { search } from "../flame/search.ts";
+import { splice } from "../flame/splice.ts";
 import { type Tree, decodeTree } from "../flame/tree.ts";
 import { readProfile, treeOfProfile } from "../open/profile.ts";
 import type { Answers, Request } from "./rpc.ts";
@@ -24,6 +26,9 @@ function keep(tree: Tree): { id: number; tree: Tree } {
 function treeOf(id: number): Tree {
   const tree = trees.get(id);
   if (!tree) throw new Error("this tree is not here any more");
+  // The one that was asked for last goes last.
+  trees.delete(id);
+  trees.set(id, tree);
   return tree;
 }
 
@@ -36,18 +41,37 @@ const handlers: Handlers = {
     const index = r.index < 0 ? profile.types.length - 1 : r.index;
     return { ...keep(treeOfProfile(profile, index)), types: profile.types, index };
   },
-  invert: (r) => keep(invert(treeOf(r.tree))),
+  arrange: (r) => {
+    const t = r.inverted ? invert(treeOf(r.tree)) : treeOf(r.tree);
+    return keep(r.byName ? byName(t) : t);
+  },
+  splice: (r) => {
+    const whole = splice(treeOf(r.tree), r.node, decodeTree(r.bytes));
+    return whole && keep(whole);
+  },
   callers: (r) => keep(callers(treeOf(r.tree), r.func)),
   callees: (r) => keep(callees(treeOf(r.tree), r.func)),
   functions: (r) => functionTotals(treeOf(r.tree), r.from),
   search: (r) => search(treeOf(r.tree), new RegExp(r.text, r.flags)),
 };
 
+/** A copy whose numbers can be moved to the page, which then has nothing to do with them when they come. */
+function copied(value: unknown, moved: Transferable[]): unknown {
+  if (ArrayBuffer.isView(value)) {
+    const own = (value as Uint8Array).slice();
+    moved.push(own.buffer);
+    return own;
+  }
+  if (value === null || typeof value !== "object" || Array.isArray(value) || value instanceof Map) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, v]) => [key, copied(v, moved)]));
+}
+
 self.onmessage = (event: MessageEvent<{ call: number; request: Request }>) => {
   const { call, request } = event.data;
   try {
     const answer = (handlers[request.op] as (r: Request) => unknown)(request);
-    self.postMessage({ call, answer });
+    const moved: Transferable[] = [];
+    self.postMessage({ call, answer: copied(answer, moved) }, { transfer: moved });
   } catch (e) {
     self.postMessage({ call, error: e instanceof Error ? e.message : String(e) });
   }

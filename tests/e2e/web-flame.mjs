@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+// tests/e2e/web-flame.mjs - the flame graph's part of web.mjs: what is drawn, by what the page says of its canvas
+//
+// Trees of a shape come in as files of folded stacks; what the server has to answer is asked of it.
+
+/** As the name says: 3,000 frames in one stack; 192,000 frames beside each other, in 96 rows. */
+const deep = () => `${Array.from({ length: 3000 }, (_, i) => `f${i}`).join(";")} 7\n`;
+function dense() {
+  const out = [];
+  for (let i = 0; i < 2000; i++) out.push(`${Array.from({ length: 96 }, (_, d) => `g${(i * 7 + d * 3) % 400}`).join(";")};e${i} 1`);
+  return out.join("\n");
+}
+
+// Of an answer's nodes, which come in preorder.
+const frameOf = (answer, node) => Object.fromEntries(["name", "file", "binary", "kind"].map((c) => [c, answer.frames[c][answer.nodes.frame[node]]]));
+const keyOf = (answer, node) => JSON.stringify(frameOf(answer, node));
+function endOf(answer, node) {
+  const { depth } = answer.nodes;
+  let end = node + 1;
+  while (end < depth.length && depth[end] > depth[node]) end++;
+  return end;
+}
+function childrenOf(answer, node) {
+  const out = [];
+  for (let i = node + 1; i < endOf(answer, node); i = endOf(answer, i)) out.push(i);
+  return out;
+}
+function parentOf(answer, node) {
+  let i = node;
+  while (answer.nodes.depth[i] >= answer.nodes.depth[node]) i--;
+  return i;
+}
+function wayTo(answer, node) {
+  const out = [];
+  for (let i = node; i > 0; i = parentOf(answer, i)) out.unshift(i);
+  return out;
+}
+/** -1: it is not there. */
+function nodeAt(answer, keys) {
+  let at = 0;
+  for (const key of keys) {
+    at = childrenOf(answer, at).find((c) => keyOf(answer, c) === key) ?? -1;
+    if (at < 0) break;
+  }
+  return at;
+}
+/** A sibling that an address does not tell from it. */
+function hasTwin(answer, node) {
+  const code = (i) => [frameOf(answer, i).name, frameOf(answer, i).binary.split("/").at(-1)].join("\n");
+  return childrenOf(answer, parentOf(answer, node)).filter((c) => code(c) === code(node)).length > 1;
+}
+function shareTrimmed(answer, node) {
+  const { trimmed, total } = answer.nodes;
+  return (trimmed ?? []).slice(node, endOf(answer, node)).reduce((a, b) => a + b, 0) / total[node];
+}
+
+export async function flame(t) {
+  const { $, assert, at, check, fixed, from, json, open, page, q, ready, to, tree, url } = t;
+  const frames = () => page.evaluate(() => window.__ui.frames());
+  const ui = (what) => page.evaluate((w) => window.__ui[w](), what);
+  const settled = () => page.waitForFunction(() => !document.querySelector(".stale") && window.__ui?.visible() > 0);
+  const drawn = async (test, why) => {
+    for (let i = 0; i < 40; i++) {
+      if (test(await frames())) return;
+      await page.waitForTimeout(100);
+    }
+    throw new Error(why);
+  };
+  const show = async (more = "") => {
+    await open(`explore?q=${q}&${fixed}&e2e=1${more}`);
+    await settled();
+  };
+  const load = async (text) => {
+    await page.goto(`${url}open?e2e=1`);
+    await $("open-file").setInputFiles({ name: "a.folded", mimeType: "text/plain", buffer: Buffer.from(text) });
+    await ready();
+    await settled();
+  };
+  const inRow = (all, level) => all.filter((f) => f.depth === level).sort((a, b) => a.x - b.x);
+
+  await check("group_by_all", async () => {
+    for (const group of ["line", "file", "binary", "address"]) {
+      await show(`&group=${group}`);
+      const want = await tree(`&group=${group}`);
+      const names = new Set(want.frames.name);
+      const seen = (await frames()).filter((f) => f.node > 0);
+      assert(seen.length > 0 && seen.every((f) => names.has(f.name)), `${group}: ${seen.map((f) => f.name).slice(0, 5)}`);
+      assert((await ui("nodes")) === want.nodes.frame.length, `${group}: ${await ui("nodes")} nodes, the server has ${want.nodes.frame.length}`);
+    }
+  });
+  await check("labels_lead", async () => {
+    await show();
+    await $("fg-labels").locator("summary").click();
+    await $("fg-labels-comm").click();
+    await page.waitForFunction(() => location.search.includes("by=comm"));
+    await drawn((all) => inRow(all, 1).length && inRow(all, 1).every((f) => f.name.startsWith("comm=")), "the first row is no label's");
+  });
+  await check("order_by_name", async () => {
+    await show();
+    const before = (await frames()).length;
+    await $("fg-order").selectOption("name");
+    await drawn((all) => {
+      const names = inRow(all, 1).filter((f) => f.node >= 0).map((f) => f.name);
+      return names.length > 0 && JSON.stringify(names) === JSON.stringify([...names].sort());
+    }, "the first row is not in the order of names");
+    assert(before > 0 && page.url().includes("ord=name"), page.url());
+    await $("fg-order").selectOption("weight");
+    await drawn((all) => {
+      const totals = inRow(all, 1).filter((f) => f.node >= 0).map((f) => f.total);
+      return totals.every((v, i) => i === 0 || v <= totals[i - 1]);
+    }, "the heaviest is not first");
+  });
+  await check("names_by_steps", async () => {
+    await show();
+    for (let i = 0; i < 3; i++) await $("names-less").click();
+    assert(page.url().includes("nm=0") && (await $("names-less").isDisabled()), page.url());
+    for (let i = 0; i < 4; i++) await $("names-more").click();
+    assert(page.url().includes("nm=4") && (await $("names-more").isDisabled()), page.url());
+  });
+  await check("chains_fold", async () => {
+    await load("a;b;c;d;e 10\na;b;c;d;f 10\n");
+    const rows = (all) => Math.max(...all.map((f) => f.y)) / 20;
+    assert(rows(await frames()) === 5, `${rows(await frames())} rows`);
+    await $("fold").click();
+    await drawn((all) => rows(all) === 2, "four only children are not one row");
+    const box = await $("flame").boundingBox();
+    await page.mouse.click(box.x + 40, box.y + 30, { button: "right" });
+    await $("menu").getByText("Unfold its chain").click();
+    await drawn((all) => rows(all) === 5, "it does not unfold");
+    await page.mouse.click(box.x + 40, box.y + 30, { button: "right" });
+    await $("menu").getByText("Fold its chain").click();
+    await drawn((all) => rows(all) === 2, "it does not fold again");
+    await $("fold").click();
+  });
+  await check("colours_have_a_legend", async () => {
+    await show("&cb=binary");
+    const texts = {};
+    for (const mode of ["binary", "kind", "file", "self"]) {
+      await $("fg-colour").selectOption(mode);
+      texts[mode] = await $("legend").innerText();
+    }
+    assert(new Set(Object.values(texts)).size === 4, JSON.stringify(texts));
+    await $("fg-colour").selectOption("binary");
+    const t = await tree();
+    const fills = new Map();
+    for (const f of (await frames()).filter((x) => x.node > 0)) {
+      const b = t.frames.binary[t.nodes.frame[f.node]];
+      assert(!fills.has(b) || fills.get(b) === f.fill, `${f.name} of ${b} has another fill`);
+      fills.set(b, f.fill);
+    }
+  });
+  await check("orientation_mirrors", async () => {
+    await show();
+    const before = (await frames()).filter((f) => f.node >= 0);
+    await $("orientation").click();
+    const { height, row } = await ui("panel");
+    await drawn((all) => {
+      const y = new Map(all.map((f) => [f.node, f.y]));
+      return before.every((f) => Math.abs((y.get(f.node) ?? -1e9) - (height - row - f.y)) < 0.01);
+    }, "not the same frames from below");
+    await $("orientation").click();
+  });
+  await check("zoom_stays_by_path", async () => {
+    await show();
+    const before = inRow(await frames(), 3)[0];
+    const box = await $("flame").boundingBox();
+    await page.mouse.dblclick(box.x + before.x + before.w / 2, box.y + before.y + 10);
+    await page.waitForFunction(() => location.search.includes("z="));
+    const z = new URL(page.url()).searchParams.get("z");
+    const end = async () => page.waitForFunction((n) => document.querySelector('[data-testid="live"]')?.textContent === `Zoomed to ${n}`, before.name, { timeout: 5000 });
+    await end();
+    await $("run").click();
+    await ready();
+    await end();
+    assert(new URL(page.url()).searchParams.get("z") === z, "a refresh moves the zoom");
+    await show(`&z=${z.slice(0, 4)}zzzz`);
+    await page.waitForFunction(() => /deepest part/.test(document.querySelector('[data-testid="toast"]').textContent), null, { timeout: 5000 });
+  });
+  await check("trimmed_is_hatched_and_asked_for", async () => {
+    const all = encodeURIComponent("process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta{}");
+    const ask = (max, way = []) => json(`api/v1/flame?q=${all}&from=${at(from)}&to=${at(to)}&group_by=comm&max_nodes=${max}${way.map((n) => `&under=${encodeURIComponent(n)}`).join("")}`);
+    const max = 60;
+    const whole = await ask(max);
+    assert(whole.trimmed_nodes > 0, "nothing is trimmed: the profile is too small");
+    await open(`explore?q=${all}&${fixed}&e2e=1&by=comm&max=${max}`);
+    await settled();
+    assert((await $("trimmed").innerText()).includes("small frames not loaded"), await $("trimmed").innerText());
+    const seen = await frames();
+    const { width, height, row } = await ui("panel");
+    // Hatched is the row below, as far down as is in sight.
+    const inSight = whole.nodes.trimmed.filter((_, i) => (whole.nodes.depth[i] + 2) * row <= height);
+    const lost = inSight.map((w) => (w / whole.total[0]) * width).filter((w) => w > 1.5);
+    const hatched = seen.filter((f) => f.node === -2);
+    assert(hatched.length >= lost.length, `${hatched.length} hatched, ${lost.length} trimmed`);
+    for (const w of lost) assert(hatched.some((f) => Math.abs(f.w - w) < 0.5), `nothing is hatched for ${w} px`);
+    // A frame below which the server has more when it is asked for that path alone. Names lead to it there; frames of other
+    // binaries may have the same ones, so that it is looked up by all that makes it one.
+    const tried = [];
+    for (const f of seen.filter((x) => x.node > 0 && x.w > 8).sort((a, b) => a.depth - b.depth || b.w - a.w).slice(0, 20)) {
+      const way = wayTo(whole, f.node);
+      if (way.some((node) => hasTwin(whole, node))) continue;
+      const before = shareTrimmed(whole, f.node);
+      if (before <= 0.005) continue;
+      const want = await ask(max, way.map((node) => frameOf(whole, node).name));
+      const found = nodeAt(want, way.map((node) => keyOf(whole, node)));
+      const after = found < 0 ? 1 : shareTrimmed(want, found);
+      tried.push(`${f.name}: ${before} ${after}`);
+      if (after > before - 0.002) continue;
+      const nodes = await ui("nodes");
+      const box = await $("flame").boundingBox();
+      await page.mouse.dblclick(box.x + f.x + f.w / 2, box.y + f.y + 10);
+      await page.waitForFunction((n) => window.__ui.nodes() > n, nodes, { timeout: 5000 });
+      const share = Number(/: ([\d.]+) % of the zoom/.exec((await $("trimmed").count()) ? await $("trimmed").innerText() : ": 0 % of the zoom")[1]);
+      assert(Math.abs(share - after * 100) < 0.06, `${f.name}: the page says ${share} % is left, the server ${after * 100} %`);
+      assert((await frames()).find((x) => x.node === 0).total === whole.total[0], "the whole weighs something else now");
+      return;
+    }
+    throw new Error(`no frame has more below it than is there: ${tried.join("; ")}`);
+  });
+  await check("deep_3000", async () => {
+    await load(deep());
+    const { height } = await page.locator(".flame canvas").first().evaluate((c) => ({ height: c.getBoundingClientRect().height }));
+    assert(height <= 900, `a canvas of ${height} px`);
+    const box = await $("flame").boundingBox();
+    await page.mouse.move(box.x + 50, box.y + 50);
+    await page.mouse.wheel(0, 3000 * 20);
+    await drawn((all) => all.some((f) => f.depth === 3000), "the last row does not come into sight");
+    const last = (await frames()).find((f) => f.depth === 3000);
+    await page.mouse.move(box.x + 60, box.y + last.y + 10);
+    await page.waitForFunction(() => document.querySelector('[data-testid="tooltip"]')?.textContent.includes("f2999"), null, { timeout: 3000 });
+  });
+  await check("dense_192k", async () => {
+    await load(dense());
+    const { width } = await ui("panel");
+    const covered = new Map();
+    for (const f of await frames()) covered.set(f.y, (covered.get(f.y) ?? 0) + f.w);
+    assert(covered.size > 10, `${covered.size} rows`);
+    for (const [y, w] of covered) assert(w > width * 0.98 && w < width * 1.05, `row at ${y}: ${w} of ${width} px`);
+  });
+  await check("sharp_on_every_screen", async () => {
+    for (const ratio of [1, 1.5, 2, 3]) {
+      const context = await page.context().browser().newContext({ viewport: { width: 1000, height: 700 }, deviceScaleFactor: ratio });
+      const other = await context.newPage();
+      await other.goto(`${url}explore?q=${q}&${fixed}`);
+      await other.waitForSelector('[data-testid="flame-ready"]', { state: "attached" });
+      const sizes = await other.locator(".flame canvas").evaluateAll((all) => all.map((c) => [c.width, c.getBoundingClientRect().width, c.height, c.getBoundingClientRect().height]));
+      for (const [w, cssW, h, cssH] of sizes) assert(Math.abs(w - cssW * ratio) <= 1 && Math.abs(h - cssH * ratio) <= 1, `ratio ${ratio}: ${sizes}`);
+      await context.close();
+    }
+  });
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// tests/e2e/web-query.mjs - the part of web.mjs about what is asked: lines over time, values of labels, questions that end early
+
+export async function query(t) {
+  const { $, assert, check, context, cpu, fixed, from, open, page, q, ready, to, url } = t;
+  const whole = encodeURIComponent(`${cpu}{}`);
+  const param = (name) => new URL(page.url()).searchParams.get(name);
+  const lines = () => $("series-legend").locator("button");
+
+  await check("lines_by_label", async () => {
+    await open(`explore?q=${whole}&${fixed}`);
+    await $("sum").locator("summary").click();
+    await $("sum-comm").click();
+    await page.waitForFunction(() => document.querySelectorAll('[data-testid="series-legend"] button').length > 1, null, { timeout: 5000 });
+    assert(param("sum") === "comm", page.url());
+    await page.keyboard.press("Escape");
+    await $("sum").locator("summary").click();
+  });
+  await check("legend_hides_and_shows_alone", async () => {
+    const pressed = async () => lines().evaluateAll((all) => all.map((b) => b.getAttribute("aria-pressed")).join(" "));
+    const n = await lines().count();
+    await $("legend-0").click();
+    assert((await pressed()) === ["false", ...Array(n - 1).fill("true")].join(" "), await pressed());
+    await $("legend-0").click();
+    await $("legend-1").dblclick();
+    assert((await pressed()) === Array.from({ length: n }, (_, i) => String(i === 1)).join(" "), await pressed());
+    await $("legend-1").dblclick();
+    assert(!(await pressed()).includes("false"), await pressed());
+  });
+  await check("a_value_is_left_out", async () => {
+    const name = (await $("legend-0").innerText()).trim();
+    const value = name.slice("comm=".length);
+    await $("legend-0").click({ button: "right" });
+    await $("menu").getByText(`All but comm ${value}`).click();
+    await page.waitForFunction(() => /!=/.test(new URL(location.href).searchParams.get("q")));
+    assert(param("q") === `${cpu}{comm!="${value}"}`, param("q"));
+    await ready();
+    assert(!(await lines().allInnerTexts()).map((s) => s.trim()).includes(name), "its line is there");
+  });
+  await check("a_value_against_the_rest", async () => {
+    await open(`explore?q=${whole}&${fixed}&by=comm`);
+    const box = await $("flame").boundingBox();
+    await page.mouse.click(box.x + 20, box.y + 30, { button: "right" });
+    await $("menu").getByText("Compare it with the rest").click();
+    await page.waitForFunction(() => location.pathname.endsWith("/compare"));
+    assert(/comm!="/.test(param("q")) && /comm="/.test(param("b.q")), page.url());
+  });
+  await check("top_25_of_500_lines", async () => {
+    const many = { step_ms: 10000, unit: "nanoseconds", series: Array.from({ length: 500 }, (_, i) => ({ labels: { pod: `p${i}` }, t_ms: [from, from + 10000], value: [i, i], duration_ns: [1, 1], profiles: [1, 1] })) };
+    await page.route("**/api/v1/series?*", (route) => route.fulfill({ json: many }));
+    await open(`explore?q=${whole}&${fixed}&sum=pod`);
+    await page.waitForSelector('[data-testid="legend-more"]');
+    const text = await $("legend-more").innerText();
+    assert(text === "top 25 of 500" && (await lines().count()) === 25, `${text}; ${await lines().count()} lines`);
+    assert((await $("legend-0").innerText()).trim() === "pod=p499", "the heaviest is not first");
+    await page.unroute("**/api/v1/series?*");
+  });
+  await check("a_drag_selects", async () => {
+    await open(`explore?q=${whole}&${fixed}`);
+    const over = await page.locator(".u-over").boundingBox();
+    const drag = async (a, b) => {
+      await page.mouse.move(over.x + over.width * a, over.y + 40);
+      await page.mouse.down();
+      await page.mouse.move(over.x + over.width * b, over.y + 40, { steps: 4 });
+      await page.mouse.up();
+    };
+    const asked = page.waitForRequest((r) => r.url().includes("/flame?"));
+    await drag(0.25, 0.75);
+    await page.waitForFunction(() => location.search.includes("sel="));
+    const [a, b] = param("sel").split("-").map(Number);
+    const close = (ms, share) => Math.abs(ms - (from + (to - from) * share)) < (to - from) * 0.02;
+    assert(close(a, 0.25) && close(b, 0.75), `${a} - ${b} of ${from} - ${to}`);
+    const sent = new URL((await asked).url()).searchParams;
+    assert(Date.parse(sent.get("from")) === a && Date.parse(sent.get("to")) === b, (await asked).url());
+    await ready();
+    await page.keyboard.down("Alt");
+    await drag(0.8, 0.95);
+    await page.keyboard.up("Alt");
+    await page.waitForFunction(() => location.pathname.endsWith("/compare"));
+    assert(Number(param("from")) === a && close(Number(param("b.from")), 0.8) && close(Number(param("b.to")), 0.95), page.url());
+  });
+  await check("escape_ends_the_question", async () => {
+    await open(`explore?q=${q}&${fixed}`);
+    const shown = await $("quality").innerText();
+    await page.route("**/api/v1/flame?*", (route) => setTimeout(() => route.continue().catch(() => undefined), 4000));
+    const sent = page.waitForRequest((r) => r.url().includes("/flame?"));
+    await $("fg-group").selectOption("binary");
+    const id = (await sent).headers()["x-query-id"];
+    await page.locator(".summary").first().click();
+    const ended = page.waitForRequest((r) => r.method() === "DELETE", { timeout: 3000 });
+    await page.keyboard.press("Escape");
+    assert((await ended).url().includes(id), "another question is ended");
+    await page.waitForFunction(() => !document.querySelector(".stale"), null, { timeout: 3000 });
+    assert((await $("quality").innerText()) === shown && !(await $("error").count()), "what was shown is gone");
+    await page.unroute("**/api/v1/flame?*");
+  });
+  await check("the_last_of_two_questions_is_shown", async () => {
+    await open(`explore?q=${q}&${fixed}`);
+    let n = 0;
+    await page.route("**/api/v1/flame?*", (route) => setTimeout(() => route.continue().catch(() => undefined), n++ === 0 ? 1500 : 0));
+    await $("fg-group").selectOption("binary");
+    await $("fg-group").selectOption("line");
+    await page.waitForTimeout(2000);
+    await ready();
+    await page.unroute("**/api/v1/flame?*");
+    const sent = new URL(await page.evaluate(() => performance.getEntriesByType("resource").filter((e) => e.name.includes("/flame?")).at(-1).name));
+    assert(sent.searchParams.get("group") === "line" && n === 2, `${n}: ${sent}`);
+    const want = await (await context.request.get(sent.href.replace("format=flametree", "format=json"))).json();
+    const label = await $("flame").getAttribute("aria-label");
+    assert(label.includes(` ${want.nodes.frame.length - 1} frames`), `${label}: ${want.nodes.frame.length - 1}`);
+  });
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// app/menu.tsx - what can be done with a frame
+
+import { visible } from "../flame/names.ts";
+import { Kind, type Tree, nameOf, textAt } from "../flame/tree.ts";
+import { addChip, copy, exactly } from "./actions.ts";
+import { type Item, Popup } from "./popup.tsx";
+import { go, screen } from "./store.ts";
+import { labelOf, valueItems } from "./values.ts";
+
+export interface MenuAt {
+  node: number;
+  x: number;
+  y: number;
+}
+
+/** The folded line of a stack down to a node, with its weight. */
+function foldedLine(t: Tree, node: number): string {
+  const stack: string[] = [];
+  for (let i = node; i > 0; i = t.parent[i]) stack.unshift(nameOf(t.functions, t.func[i]).replace(/;/g, ":"));
+  return `${stack.join(";")} ${t.total[node]}`;
+}
+
+function filtersOf(name: string, binary: string): Item[] {
+  return [
+    ["Only stacks with it", () => addChip("SS", exactly(name))],
+    ["Stacks without it", () => addChip("HS", exactly(name))],
+    ["Begin stacks at it", () => addChip("SFF", exactly(name))],
+    ["Leave its frames out", () => addChip("HF", exactly(name))],
+    ...(binary ? [["Leave its binary's frames out", () => addChip("HF", `bin:=${binary}`)] as Item] : []),
+  ];
+}
+
+function functionItems(t: Tree, node: number, binary: string): Item[] {
+  const name = nameOf(t.functions, t.func[node]);
+  return [
+    ["Callers and callees", () => go({ panel: "sandwich", sandwich: name })],
+    // The server filters; it has not seen a file of somebody's.
+    ...(screen.value === "open" ? [] : filtersOf(name, binary)),
+    ["Find it in the table", () => go({ panel: "table", search: name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&") })],
+  ];
+}
+
+export function Menu(props: { tree: Tree; at: MenuAt; close: () => void; zoomTo: (node: number) => void; fold: { text: string; act: () => void } | null }) {
+  const { tree: t, at } = props;
+  const f = t.func[at.node];
+  const name = f < 0 ? "" : nameOf(t.functions, f);
+  const isLabel = f >= 0 && (t.functions.flags[f] & 7) === Kind.label;
+  const items: Item[] = [["Zoom to it", () => props.zoomTo(at.node)]];
+  if (isLabel) items.push(...valueItems(...labelOf(name)));
+  else if (f >= 0) items.push(...functionItems(t, at.node, textAt(t.functions.binaries, t.functions.binary[f])));
+  if (props.fold) items.push([props.fold.text, props.fold.act]);
+  if (f >= 0) items.push(["Copy its name", () => void copy(name, "the name")], ["Copy the folded stack", () => void copy(foldedLine(t, at.node), "the stack")]);
+  return <Popup items={items} x={at.x} y={at.y} close={props.close} label={`What to do with ${visible(name) || "all"}`} />;
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// app/sandwich.tsx - one function between those that call it and those that it calls
+
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { colorFunctions } from "../flame/color.ts";
+import { visible } from "../flame/names.ts";
+import { FlamePanel } from "../flame/panel.tsx";
+import { type Tree, nameOf } from "../flame/tree.ts";
+import { type Kept, trees } from "../worker/rpc.ts";
+import { Figures, describe, titleOf } from "./figures.tsx";
+import * as format from "./format.ts";
+import { go, state } from "./store.ts";
+import { Table } from "./tablepane.tsx";
+
+function functionNamed(t: Tree, name: string): number {
+  for (let f = 0; f < t.functions.n; f++) if (nameOf(t.functions, f) === name) return f;
+  return -1;
+}
+
+export function Sandwich(props: { kept: Kept; seconds: number }) {
+  const s = state.value;
+  const t = props.kept.tree;
+  const [sides, setSides] = useState<{ up: Kept; down: Kept } | null>(null);
+  const func = useMemo(() => functionNamed(t, s.sandwich), [t, s.sandwich]);
+  // Of the whole, whose functions the sides share: so each has the colour that it has there.
+  const coloring = useMemo(() => colorFunctions(t, s.color), [t, s.color]);
+  useEffect(() => {
+    let gone = false;
+    setSides(null);
+    if (func >= 0)
+      void Promise.all([trees.ask<"callers">({ op: "callers", tree: props.kept.id, func }), trees.ask<"callees">({ op: "callees", tree: props.kept.id, func })]).then(
+        ([up, down]) => !gone && setSides({ up, down }),
+        () => undefined,
+      );
+    return () => void (gone = true);
+  }, [props.kept.id, func]);
+  if (func < 0)
+    return (
+      <div>
+        <p class="hint">{s.sandwich ? `${visible(s.sandwich)} is not in this answer.` : "Choose a function: double-click it, or press Enter on its row."}</p>
+        <Table kept={props.kept} />
+      </div>
+    );
+  if (!sides) return <div class="hint">Putting callers and callees together…</div>;
+  const side = (kept: Kept, flip: boolean, text: string) => (
+    <FlamePanel
+      tree={kept.tree}
+      coloring={coloring}
+      marked={null}
+      significant={null}
+      zoom={0}
+      selected={-1}
+      flip={flip}
+      height={260}
+      label={text}
+      describe={(n) => describe(kept.tree, n)}
+      tooltip={(n) => (
+        <>
+          <b>{titleOf(kept.tree, n)}</b>
+          <Figures tree={kept.tree} node={n} zoom={0} seconds={props.seconds} />
+        </>
+      )}
+      onZoom={(n) => kept.tree.func[n] >= 0 && go({ sandwich: nameOf(kept.tree.functions, kept.tree.func[n]) })}
+      onSelect={() => undefined}
+      onMenu={() => undefined}
+    />
+  );
+  return (
+    <div data-testid="sandwich">
+      <h3 class="hint">Who calls it</h3>
+      {side(sides.up, true, "Callers")}
+      <p class="bun"><b>{visible(s.sandwich)}</b> {format.value(sides.down.tree.total[0], t.meta.unit ?? "")} · {format.percent(sides.down.tree.total[0], t.total[0])} of all shown</p>
+      {side(sides.down, false, "Callees")}
+      <h3 class="hint">What it calls</h3>
+    </div>
+  );
+}

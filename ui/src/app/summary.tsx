@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// app/summary.tsx - an answer in a line: how much, of when, and how good
+
+import { useMemo } from "preact/hooks";
+import { follow } from "../flame/path.ts";
+import { trimmedBelow } from "../flame/splice.ts";
+import { type Tree, nameOf } from "../flame/tree.ts";
+import type { Kept } from "../worker/rpc.ts";
+import * as format from "./format.ts";
+import { ExportMenu, ShareMenu } from "./share.tsx";
+import { go, lookingCloser, panelRange, screen, state } from "./store.ts";
+
+const MORE = 4;
+const MOST_NODES = 8_000_000;
+
+/** How much is not there, of all or of the zoom, and how to get it. */
+function Trimmed(props: { tree: Tree }) {
+  const t = props.tree;
+  const s = state.value;
+  const zoom = useMemo(() => (s.inverted ? 0 : follow(t, s.zoom).node), [t, s.zoom, s.inverted]);
+  const weight = useMemo(() => trimmedBelow(t, zoom), [t, zoom]);
+  const more = Math.min((s.max || 1_000_000) * MORE, MOST_NODES);
+  return (
+    <span class="amber" data-testid="trimmed">
+      {format.count(t.meta.trimmed_nodes ?? 0)} small frames not loaded: {format.percent(weight, t.total[zoom])} of {zoom ? "the zoom" : "all"}, hatched{" "}
+      {lookingCloser.value && <span class="muted">loading what is below the zoom…</span>}
+      {(s.max || 1_000_000) < MOST_NODES && <button class="link" data-testid="load-more" onClick={() => go({ max: more })}>load more</button>}
+    </span>
+  );
+}
+
+export function Summary(props: { kept: Kept; seconds: number }) {
+  const t = props.kept.tree;
+  const unit = t.meta.unit ?? "";
+  const r = panelRange.value;
+  const notes = noteWeights(t);
+  const leftOut = t.meta.left_out ?? [];
+  return (
+    <div class="summary" data-testid="quality">
+      <b>{format.value(t.total[0], unit)}</b>
+      {t.b && <span>→ <b>{format.value(t.b.total[0], unit)}</b> in B</span>}
+      {unit === "nanoseconds" && !t.b && <span>{format.rate(t.total[0], props.seconds, unit)} on average</span>}
+      {r && screen.value !== "open" && <span>{format.time(r[0], state.value.utc)} – {format.time(r[1], state.value.utc)}</span>}
+      <span class={share(notes.unnamed, t.total[0]) > 0.05 ? "amber" : ""}>{format.percent(t.total[0] - notes.unnamed, t.total[0])} named</span>
+      <span class={share(notes.truncated, t.total[0]) > 0.05 ? "amber" : ""}>{format.percent(notes.truncated, t.total[0])} truncated</span>
+      {(t.meta.filtered?.[0] ?? 0) !== 0 && <span>{format.value(t.meta.filtered![0], unit)} filtered out</span>}
+      {t.trimmed.size > 0 && <Trimmed tree={t} />}
+      {leftOut.length > 0 && (
+        <details class="amber" data-testid="banner">
+          <summary>{leftOut.length + (t.meta.left_out_more ?? 0)} pieces of data are missing</summary>
+          <ul>{leftOut.map((g) => <li key={g.what}>{g.what}: {g.why} ({format.time(g.from_ms, state.value.utc)} – {format.time(g.to_ms, state.value.utc)})</li>)}</ul>
+        </details>
+      )}
+      <span class="right">
+        {screen.value !== "open" && <ShareMenu />}
+        {screen.value === "explore" && <ExportMenu tree={props.kept} />}
+      </span>
+    </div>
+  );
+}
+
+const share = (part: number, whole: number) => (whole ? part / whole : 0);
+
+/** Self weight in frames without a name, and weight below marks that stacks were cut. */
+function noteWeights(t: Tree): { unnamed: number; truncated: number } {
+  let unnamed = 0;
+  let truncated = 0;
+  const cut = new Uint8Array(t.functions.n);
+  for (let f = 0; f < cut.length; f++) cut[f] = (t.functions.flags[f] & 7) === 4 && nameOf(t.functions, f).startsWith("[truncated") ? 1 : 0;
+  for (let i = 1; i < t.n; i++) {
+    if (t.functions.flags[t.func[i]] & 16) unnamed += t.self[i];
+    if (cut[t.func[i]] && t.depth[i] === 1) truncated += t.total[i];
+  }
+  return { unnamed, truncated };
+}

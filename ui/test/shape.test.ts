@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// test/shape.test.ts - trees in another shape: by name, folded, with a part put in, and what is drawn of them
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { colorFunctions } from "../src/flame/color.ts";
+import { chainOf, foldChains, headOf, plainRows } from "../src/flame/fold.ts";
+import { MOST_DETAIL, fit } from "../src/flame/names.ts";
+import { byName } from "../src/flame/order.ts";
+import { splice, trimmedBelow } from "../src/flame/splice.ts";
+import { type Tree, nameOf, place, settle } from "../src/flame/tree.ts";
+import { Rects, TRIMMED, layout, nodeAt } from "../src/flame/view.ts";
+import { type Stack, random, randomStacks, treeOf } from "./random.ts";
+
+const name = (t: Tree, node: number) => nameOf(t.functions, t.func[node]);
+
+function way(t: Tree, node: number): string {
+  let text = "";
+  for (let i = node; i > 0; i = t.parent[i]) text = `/${name(t, i)}${text}`;
+  return text;
+}
+
+/** Every path with what it has, in the order of the columns. */
+function columns(t: Tree): [string, number, number, number][] {
+  return Array.from({ length: t.n }, (_, i) => [way(t, i), t.self[i], t.total[i], t.trimmed.get(i) ?? 0]);
+}
+
+/** Preorder, depths, ends and places agree with each other. */
+function sound(t: Tree): void {
+  const { end } = settle(t.n, t.parent, t.self, t.trimmed);
+  assert.deepEqual(t.end, end);
+  assert.deepEqual(t.x, place(t.n, t.parent, t.width));
+  for (let i = 1; i < t.n; i++) assert.ok(t.parent[i] < i && t.depth[i] === t.depth[t.parent[i]] + 1);
+  assert.equal(t.maxDepth, Math.max(...t.depth));
+}
+
+/** As the server trims: nodes below a weight are left out, and told. */
+function trimmed(t: Tree, least: number): Tree {
+  const kept = Array.from({ length: t.n }, (_, i) => i).filter((i) => i === 0 || t.total[i] >= least);
+  const to = new Map(kept.map((old, i) => [old, i]));
+  const lost = new Map<number, number>();
+  for (let i = 1; i < t.n; i++) if (!to.has(i) && to.has(t.parent[i])) lost.set(to.get(t.parent[i])!, (lost.get(to.get(t.parent[i])!) ?? 0) + t.total[i]);
+  const n = kept.length;
+  const parent = Int32Array.from(kept, (old) => (old ? to.get(t.parent[old])! : -1));
+  const self = Float64Array.from(kept, (old) => t.self[old]);
+  const depth = Uint16Array.from(kept, (old) => t.depth[old]);
+  const { total, end } = settle(n, parent, self, lost);
+  const meta = { ...t.meta, trimmed_nodes: t.n - n };
+  return { ...t, n, meta, maxDepth: Math.max(...depth), func: Int32Array.from(kept, (old) => t.func[old]), depth, parent, end, self, total, width: total, x: place(n, parent, total), trimmed: lost };
+}
+
+test("by name: the same paths, siblings in the order of their names", () => {
+  for (let seed = 1; seed < 25; seed++) {
+    const t = treeOf(randomStacks(seed, 150, 12, 9));
+    const named = byName(t);
+    sound(named);
+    assert.deepEqual(columns(named).sort(), columns(t).sort());
+    for (let i = 1; i < named.n; i++) {
+      const next = named.end[i];
+      if (next < named.end[named.parent[i]]) assert.ok(name(named, i) < name(named, next));
+    }
+    const small = byName(trimmed(t, 60));
+    sound(small);
+    assert.deepEqual(columns(small).sort(), columns(trimmed(t, 60)).sort());
+  }
+});
+
+test("chains of only children are a row, others stay", () => {
+  const chain = (s: string, value = 10): Stack => ({ names: s.split(""), value });
+  const t = treeOf([chain("abcde"), chain("abcdf"), chain("xy"), chain("pqrs", 100), chain("pq", 1)]);
+  const rows = foldChains(t, () => false);
+  const row = (s: string) => rows.row[columns(t).findIndex((c) => c[0] === s)];
+  const frames = (s: string) => rows.frames![columns(t).findIndex((c) => c[0] === s)];
+  assert.deepEqual([frames("/a"), frames("/a/b"), frames("/a/b/c/d"), frames("/a/b/c/d/e")], [4, 0, 0, 1]);
+  assert.deepEqual([row("/a"), row("/a/b/c/d"), row("/a/b/c/d/e")], [1, 1, 2]);
+  assert.deepEqual([frames("/x"), frames("/x/y"), row("/x/y")], [1, 1, 2]);
+  // 100 of 101 are 99 %.
+  assert.deepEqual([frames("/p"), row("/p/q/r/s")], [4, 1]);
+  assert.equal(rows.last, 2);
+  const open = foldChains(t, (head) => name(t, head) === "a");
+  assert.equal(open.last, 5);
+  for (let i = 1; i < t.n; i++) {
+    const head = chainOf(t, i);
+    assert.equal(headOf(t, rows, i), head < 0 ? i : head);
+    if (rows.frames![i] === 0) assert.equal(rows.row[i], rows.row[head]);
+  }
+});
+
+test("folded trees lose no frame that is not in a chain, and all are found where they are", () => {
+  const panel = { width: 800, height: 400, row: 20, flip: false };
+  for (let seed = 1; seed < 25; seed++) {
+    const t = treeOf(randomStacks(seed, 6, 12, 10));
+    const rows = foldChains(t, (head) => head % 5 === 0);
+    const rects = new Rects();
+    const view = { x0: 0, x1: t.total[0], top: 0 };
+    layout(t, view, panel, rects, rows);
+    const drawn = new Set(rects.node.subarray(0, rects.n));
+    for (let i = 0; i < t.n; i++) assert.equal(drawn.has(i), rows.frames![i] !== 0);
+    for (let k = 0; k < rects.n; k++)
+      assert.equal(nodeAt(t, view, panel, { x: rects.x[k] + rects.w[k] / 2, y: rects.y[k] + 10 }, rows), rects.node[k]);
+  }
+});
+
+test("a part that is put in makes of a trimmed tree what it was", () => {
+  for (let seed = 1; seed < 25; seed++) {
+    const stacks = randomStacks(seed, 120, 10, 8);
+    const t = treeOf(stacks);
+    const less = trimmed(t, 200);
+    const named = new Map(columns(t).map((c) => [c[0], c]));
+    for (let node = 1; node < less.n; node++) {
+      const path = way(less, node).slice(1).split("/");
+      const part = treeOf(stacks.filter((s) => path.every((n, i) => s.names[i] === n)));
+      const whole = splice(less, node, part)!;
+      sound(whole);
+      assert.equal(whole.total[0], t.total[0]);
+      assert.equal(trimmedBelow(whole, node), 0);
+      assert.equal(trimmedBelow(whole, 0), trimmedBelow(less, 0) - trimmedBelow(less, node));
+      for (const c of columns(whole).slice(node, whole.end[node])) assert.deepEqual(c, named.get(c[0]));
+      assert.equal(whole.end[node] - node, [...named.keys()].filter((p) => `${p}/`.startsWith(`${way(less, node)}/`)).length);
+      const before = columns(less);
+      assert.deepEqual(columns(whole).slice(0, node), before.slice(0, node));
+      assert.deepEqual(columns(whole).slice(whole.end[node]), before.slice(less.end[node]));
+    }
+    assert.equal(splice(less, 1, treeOf([{ names: ["nobody"], value: 1 }])), null);
+  }
+});
+
+test("what is trimmed is drawn behind the children, as wide as it weighs", () => {
+  const panel = { width: 1000, height: 400, row: 20, flip: false };
+  for (let seed = 1; seed < 10; seed++) {
+    const t = trimmed(treeOf(randomStacks(seed, 150, 12, 9)), 150);
+    for (const tree of [t, byName(t)]) {
+      const rects = new Rects();
+      layout(tree, { x0: 0, x1: tree.total[0], top: 0 }, panel, rects, plainRows(tree));
+      const drawn = [...rects.node.subarray(0, rects.n).entries()].filter(([, n]) => n === TRIMMED).map(([k]) => rects.w[k]);
+      const want = [...tree.trimmed.values()].map((w) => (w / tree.total[0]) * panel.width).filter((w) => w >= 1);
+      assert.equal(drawn.length, want.length);
+      drawn.sort((a, b) => a - b);
+      want.sort((a, b) => a - b).forEach((w, i) => assert.ok(Math.abs(w - drawn[i]) < 0.01));
+    }
+  }
+});
+
+test("no row of 192,000 frames has a hole, by weight or by name", () => {
+  const r = random(1);
+  const t = treeOf(Array.from({ length: 2000 }, (_, i) => ({ names: [`e${i}`, ...Array.from({ length: 95 }, () => `g${r(400)}`)], value: 1 })));
+  const panel = { width: 3840, height: 2000, row: 20, flip: false };
+  for (const tree of [t, byName(t)]) {
+    const rects = new Rects();
+    layout(tree, { x0: 0, x1: tree.total[0], top: 0 }, panel, rects, plainRows(tree));
+    const rows = new Map<number, number>();
+    for (let k = 0; k < rects.n; k++) rows.set(rects.y[k], (rows.get(rects.y[k]) ?? 0) + rects.w[k]);
+    assert.equal(rows.size, 97);
+    for (const w of rows.values()) assert.ok(Math.abs(w - panel.width) < 2);
+  }
+});
+
+test("a wide frame behind a narrow one is drawn, where siblings are by name", () => {
+  const t = byName(treeOf([{ names: ["a"], value: 1 }, { names: ["b"], value: 10_000 }, { names: ["c"], value: 1 }, { names: ["d"], value: 5000 }]));
+  const rects = new Rects();
+  layout(t, { x0: 0, x1: t.total[0], top: 0 }, { width: 500, height: 100, row: 20, flip: false }, rects, plainRows(t));
+  assert.deepEqual([...rects.node.subarray(0, rects.n)].filter((n) => n > 0).map((n) => name(t, n)), ["b", "d"]);
+});
+
+test("the last identifier is there wherever eight letters fit", () => {
+  const names: [string, string][] = [
+    ["ns::Class<int, std::string>::method(int, char const*)", "method"], ["github.com/user/project/package.(*Type).Method", "Method"],
+    ["core::ptr::drop_in_place<alloc::vec::Vec<u8>>", "drop_in_place"], ["<alloc::vec::Vec<T> as core::ops::Drop>::drop", "drop"],
+    ["java.util.concurrent.ThreadPoolExecutor.runWorker(ThreadPoolExecutor.java)", "runWorker"], ["(anonymous namespace)::Reader::next()", "next"],
+    ["finish_task_switch.isra.0", "finish_task_switch.isra.0"], ["std::ostream::operator<<(int)", "operator<<"], ["a.b.c.function_name.cold", "function_name.cold"],
+    ["std::function<void (int)>::operator()(int) const", "operator()"], ["libc.so.6+0x123abc", "libc.so.6+0x123abc"],
+  ];
+  for (const [whole, last] of names)
+    for (let room = 8; room <= whole.length; room++)
+      for (const detail of [0, 1, 2, 3]) {
+        const text = fit(whole, room, detail).replace(/ const$/, "");
+        assert.ok(text.length <= room, `${text} has no room in ${room}`);
+        const wanted = last.length <= room ? last : last.slice(last.length - room + 1);
+        assert.ok(text.includes(wanted) || text.replace(/^\u2026/, "").endsWith(wanted), `${whole} in ${room} at ${detail}: ${text}`);
+      }
+});
+
+test("names lose more with each step", () => {
+  const whole = "ns::Class<int>::method(char const*)";
+  assert.deepEqual([4, 3, 2, 1, 0].map((d) => fit(whole, 60, d)), [whole, whole, "ns::Class<int>::method", "ns::Class::method", "method"]);
+  assert.equal(fit(whole, 12, MOST_DETAIL), "ns::Class<i\u2026");
+  assert.equal(fit("pkg.(*T).M(int)", 60, 2), "pkg.(*T).M");
+});
+
+test("functions of one binary share a fill, and each mode has its legend", () => {
+  const t = treeOf(randomStacks(2, 200, 20, 8));
+  for (let f = 0; f < t.functions.n; f++) {
+    t.functions.binary[f] = f % 2;
+    t.functions.flags[f] = f % 3;
+  }
+  const binary = colorFunctions(t, "binary");
+  for (let f = 2; f < t.functions.n; f++) assert.equal(binary.of[f], binary.of[f - 2]);
+  const texts = (["binary", "kind", "name", "self"] as const).map((by) => colorFunctions(t, by).legend.map((e) => e.text).join());
+  assert.equal(new Set(texts).size, 4);
+});
