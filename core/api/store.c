@@ -19,9 +19,11 @@ void api__put_store(const struct dcm_store_stat *s, struct buf *b)
 		    ",\"bytes\":%" PRIu64 ",\"series\":%" PRIu64 ",\"stacks\":%" PRIu64
 		    ",\"locations\":%" PRIu64 ",\"profiles\":%" PRIu64 ",\"rows\":%" PRIu64
 		    ",\"first_ms\":%" PRId64 ",\"last_ms\":%" PRId64 ",\"removals\":%" PRIu32
-		    ",\"set_aside\":%" PRIu32 ",\"set_aside_bytes\":%" PRIu64 "}",
+		    ",\"set_aside\":%" PRIu32 ",\"set_aside_bytes\":%" PRIu64
+		    ",\"rows_folded\":%" PRIu64 ",\"rows_refused\":%" PRIu64 "}",
 		    s->bytes, s->n_series, s->n_stacks, s->n_locations, s->n_profiles, s->n_rows,
-		    s->first_ms, s->last_ms, s->n_removals, s->n_set_aside, s->set_aside_bytes);
+		    s->first_ms, s->last_ms, s->n_removals, s->n_set_aside, s->set_aside_bytes,
+		    s->n_rows_folded, s->n_rows_refused);
 }
 
 static void put_store_text(const struct dcm_store_stat *s, struct buf *b)
@@ -48,6 +50,12 @@ static void put_store_text(const struct dcm_store_stat *s, struct buf *b)
 		buf__printf(b, "set aside  %" PRIu32 " damaged files, %s: `decima store check` tells of them\n",
 			    s->n_set_aside,
 			    units__format_value((double)s->set_aside_bytes, STR("bytes"), size));
+	if (s->n_rows_folded || s->n_rows_refused)
+		buf__printf(b,
+			    "overflow   %" PRIu64
+			    " rows of new series are in {__overflow__=\"true\"}, %" PRIu64
+			    " were refused: see max_series\n",
+			    s->n_rows_folded, s->n_rows_refused);
 	if (s->n_profiles == 0)
 		return;
 	buf__printf(b, "first      %s\n", units__format_time(s->first_ms * 1000000, time));

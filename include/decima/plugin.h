@@ -42,6 +42,7 @@
  *   1.8  DCM_OPT_UNIQUE
  *   1.9  DCM_UNNAMED_NOT_ANSWERED
  *   1.10 host: page()
+ *   1.11 stat: n_rows_folded, n_rows_refused
  */
 #ifndef DECIMA_PLUGIN_H
 #define DECIMA_PLUGIN_H
@@ -57,7 +58,7 @@ extern "C" {
 
 #define DCM_ABI_MAGIC 0x414d4344u /* "DCMA" */
 #define DCM_ABI_MAJOR 1
-#define DCM_ABI_MINOR 10
+#define DCM_ABI_MINOR 11
 
 /* -------------------------------------------------------------------------------------------------
  * The host

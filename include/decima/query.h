@@ -135,6 +135,11 @@ struct dcm_store_stat {
 	uint32_t n_removals;
 	uint32_t n_set_aside; /* (1.6) files of data that could not be read, kept for people; in no other number */
 	uint64_t set_aside_bytes; /* (1.6) of them */
+	/*
+	 * (1.11) Since the start, rows of series for which there was no room: those that were stored
+	 * without the labels of their series, and those that were not stored.
+	 */
+	uint64_t n_rows_folded, n_rows_refused;
 };
 
 /* A finding: place, fault and remedy in a sentence, borrowed. ERROR: it will not work so. */

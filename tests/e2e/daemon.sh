@@ -257,6 +257,22 @@ config wave
 sed -i '/^storage:/,/memory/d' "$dir/decima.yaml"
 reload >"$dir/answer"
 expect reload_keeps_the_store 'restart decima' "$dir/answer"
+# A store that has its one series: the next one is told wherever losses are.
+config wave
+sed -i 's|memory: {}|memory: { max_series: 1 }|; s|shape: wave|shape: wave, service_name: second|' "$dir/decima.yaml"
+reload >"$dir/answer"
+expect reload_another_series '"reloaded":true' "$dir/answer"
+overflows() { get /metrics | grep '^decima_dropped_total.*reason="series_folded"' | grep -qv ' 0$'; }
+if wait_for 20 overflows; then ok overflow.metric; else not_ok overflow.metric "$(get /metrics | grep dropped)"; fi
+ask query values service_name >"$dir/answer"
+if grep -q second "$dir/answer"; then not_ok overflow.has_no_labels "second is there"; else ok overflow.has_no_labels; fi
+ask query values __overflow__ >"$dir/answer"
+expect overflow.is_a_series true "$dir/answer"
+ask store stat >"$dir/answer"
+expect overflow.stat 'rows of new series are in {__overflow__="true"}' "$dir/answer"
+get /api/v1/pipeline >"$dir/answer"
+expect overflow.losses '"reason":"series_folded"' "$dir/answer"
+expect overflow.sentence 'max_series: there is no room for more series: the store has 2 series (among the newest 2 the label ' "$dir/log"
 config steady 'nonsense: 1'
 reload >"$dir/answer"
 expect reload_refuses_a_fault 'nothing was changed' "$dir/answer"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# tests/e2e/symbols.sh - the names of a program outlive it: over a restart, without a daemon, on a full disk; and what
-# is kept for that is bounded. Needs root and a C compiler
+# tests/e2e/symbols.sh - the names of a program outlive it: over a restart, after SIGKILL, without a daemon, on a full
+# disk; and what is kept for that is bounded. Needs root and a C compiler
 set -u
 # shellcheck source=tests/e2e/lib.sh
 . "$top_srcdir/tests/e2e/lib.sh"
@@ -53,6 +53,21 @@ verdict names_after_a_restart gone --url "unix:$dir/sock"
 verdict names_beside_the_daemon gone --data "$dir/data"
 ask store stat >stat
 expect stat "symbols    " stat
+
+# --- killed while it samples: all that was answered is there, with its names, and sampling goes on
+sum() { "$decima" query stacks "$cpu" --from now-30m "$@" 2>err | awk '{ sum += $NF } END { printf "%.0f\n", sum }'; }
+more_than() { now=$(sum --url "unix:$dir/sock") && [ "$now" -gt "$1" ]; }
+if wait_for 60 more_than "$(sum --url "unix:$dir/sock")"; then ok samples_before_the_kill; else not_ok samples_before_the_kill "$(head -n 1 err)"; fi
+sleep 1 # what was answered just now may not have been acknowledged
+kill -9 "$daemon"
+wait "$daemon" 2>/dev/null
+daemon=
+left=$(sum --data "$dir/data")
+if [ "$left" -ge "$now" ]; then ok samples_after_the_kill; else not_ok samples_after_the_kill "$left of $now ns are there"; fi
+verdict names_after_the_kill gone --data "$dir/data"
+start
+verdict names_after_the_next_start gone --url "unix:$dir/sock"
+if wait_for 60 more_than "$left"; then ok samples_go_on; else not_ok samples_go_on "$(head -n 1 err)"; fi
 daemon_stop
 
 # --- what is too much goes, and the names with it

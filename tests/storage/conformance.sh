@@ -56,6 +56,10 @@ conforms local "$local_store" --keeps --counts-late --plans "${CONFORMANCE_PLANS
 # Blocks as soon as may be, so that questions go over many.
 conforms local_blocks "$local_store" --keeps --counts-late --plans "${CONFORMANCE_PLANS:-4}" --kills 5 --seed 100 \
 	--options "{ path: \"{DIR}\", $bounds, seal_interval: 1s, head_max_bytes: 1MiB }"
+# Few series: what is beyond them, before and after a restart, which a backup is for a store that keeps nothing.
+few="$bounds, max_series: 8"
+conforms memory_bound "$memory" --only bound --bound 8 --options "{ $few }" --from-backup "{ path: \"{DIR}\", $few }"
+conforms local_bound "$local_store" --only bound --bound 8 --keeps --counts-late --options "{ path: \"{DIR}\", $few }"
 # A store elsewhere answers later, from another thread, and says -EAGAIN; and one that survives SIGKILL.
 conforms slow "$faulty" --plans 5 --options "{ fault: slow, $bounds }" \
 	--from-backup "{ path: \"{DIR}\", fault: slow, $bounds }"
@@ -69,5 +73,11 @@ catches answers forgets stores_retries drops_late tears acks_twice acks_never ac
 	maintain_loses stat_rows stat_last check_finds
 catches moments halves
 catches refusals list_goes_on takes_no_type
+# The store that has no bound is seen too.
+if "$program" --only bound --bound 8 --from-backup "{ path: \"{DIR}\", $bounds }" "$memory" >"$dir/out" 2>&1; then
+	echo "not ok conformance.catches_no_bound: it was not seen"
+else
+	sed -n 's/^not ok bound: .*/ok conformance.catches_no_bound/p' "$dir/out"
+fi
 journal=', journal: "{DIR}"' keeps=--keeps
 catches kills journal_late journal_torn

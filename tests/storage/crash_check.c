@@ -22,6 +22,10 @@ struct run {
 	struct subject_setup setup;
 	struct ledger ledger;
 	void *store;
+	/* The newest copy that was promised, and what it was to have; "": there is none. */
+	char copy[16];
+	struct ledger copied;
+	unsigned n_copies;
 	/* The last life's start was whole; until its cut no call failed, and nobody was told after it. */
 	bool undisturbed;
 };
@@ -40,17 +44,31 @@ static bool look(struct run *r, bool settled)
 	return false;
 }
 
+/* Under a name of its own: one that failed may have left something. */
+static void copy(struct run *r)
+{
+	char dir[sizeof(r->copy)];
+
+	snprintf(dir, sizeof(dir), "copy%u", r->n_copies++);
+	if (r->plan->subject->backup(r->store, dir) != 0)
+		return;
+	memcpy(r->copy, dir, sizeof(dir));
+	r->copied = r->ledger;
+	r->result->n_backups++;
+}
+
 static void step(struct run *r)
 {
 	const struct subject *s = r->plan->subject;
+	const unsigned n_kinds = s->backup ? 12 : s->remove ? 11 : 10;
 
-	switch (random__below(&r->random, s->remove ? 11 : 10)) {
+	switch (random__below(&r->random, n_kinds)) {
 	case 0:
 	case 1:
 		r->result->n_seals += s->seal(r->store) == 0;
 		break;
 	case 2:
-		r->result->n_compactions += s->compact(r->store) == 0;
+		r->result->n_compactions += s->compact(r->store) > 0;
 		break;
 	case 3:
 		ledger__retain(&r->ledger, r->store);
@@ -61,6 +79,9 @@ static void step(struct run *r)
 	case 10:
 		r->result->n_removals += ledger__remove(&r->ledger, r->store,
 							(unsigned)random__below(&r->random, KINDS)) == 0;
+		break;
+	case 11:
+		copy(r);
 		break;
 	default:
 		/* Who is told after the power went: the manifest may not know its segment. */
@@ -148,6 +169,18 @@ static bool lose_segments(struct run *r)
 	return rm.n > 0;
 }
 
+/* In the place of the store, the copy: which knows nothing of what came after it. */
+static bool enter_copy(struct run *r)
+{
+	if (!r->copy[0] || random__below(&r->random, 2))
+		return false;
+	sim__restart(r->sim, true);
+	sim__enter(r->sim, r->copy);
+	r->ledger = r->copied;
+	r->result->n_restored++;
+	return true;
+}
+
 /* And once more, in peace. */
 static bool last_look(struct run *r)
 {
@@ -156,7 +189,7 @@ static bool last_look(struct run *r)
 	int rc;
 
 	sim__skip(r->sim, 0);
-	lost = lose_segments(r);
+	lost = !enter_copy(r) && lose_segments(r);
 	rc = r->plan->subject->open(sim__vfs(r->sim), &r->setup, &r->store, &complaints);
 	if (rc)
 		return fail(r, "cannot be opened in the end", rc);
@@ -196,6 +229,7 @@ static bool run_seed(const struct crash_plan *plan, uint64_t seed, struct crash_
 	ok = ok && last_look(&r);
 	result->n_acked += r.ledger.n_acked;
 	result->n_replayed += r.ledger.n_seen;
+	result->n_expired += r.ledger.n_expired;
 	sim__free(r.sim);
 	return ok;
 }

@@ -4,14 +4,15 @@
  *
  * A run is a fresh simulated disk and several lives of a store on it. In each life the store is
  * opened, what it has is compared with what it was told, and then it is written to, sealed,
- * compacted and thinned out at random (by age, and, where the store can, by what matches), until
- * the power is cut at a random call (or, one time in four, only the process dies), while calls may
- * fail before. A seed is a run: the same one does the same again.
+ * compacted, thinned out (by age, and, where the store can, by what matches) and copied at random,
+ * until the power is cut at a random call (or, one time in four, only the process dies), while
+ * calls may fail before. A seed is a run: the same one does the same again.
  *
  * What must be true: every number that was acknowledged is there, once; what was there after a
  * start stays; what was removed for good does not come back; nothing was made up; and the store
  * finds nothing to complain about. In the end of some runs segments of the log are removed: then
- * the store complains, or all is there all the same.
+ * the store complains, or all is there all the same. In that of others the copy is looked at: it
+ * has what the store had when it was made.
  */
 #ifndef DECIMA_TESTS_STORAGE_CRASH_CHECK_H
 #define DECIMA_TESTS_STORAGE_CRASH_CHECK_H
@@ -33,8 +34,9 @@ struct crash_result {
 	uint64_t n_cycles;
 	uint64_t bad_seed; /* of the first run that failed; 0: none did */
 	char fault[160];   /* what was wrong in it */
-	uint64_t n_acked, n_replayed, n_seals, n_compactions, n_removals, n_power_cuts,
-		n_segments_removed, n_segments_missed; /* proof that something happened */
+	/* Proof that something happened. n_expired: numbers; n_restored: copies that were looked at. */
+	uint64_t n_acked, n_replayed, n_seals, n_compactions, n_removals, n_expired, n_backups,
+		n_restored, n_power_cuts, n_segments_removed, n_segments_missed;
 };
 
 /* Stops at the first run that fails. */

@@ -31,8 +31,10 @@ int ledger__write(struct ledger *l, void *store, unsigned n)
 
 static void fade(void *ctx, uint64_t id)
 {
-	uint8_t *promise = &((struct ledger *)ctx)->promises[id];
+	struct ledger *l = ctx;
+	uint8_t *promise = &l->promises[id];
 
+	l->n_expired++;
 	if (*promise != GONE && *promise != FADING)
 		*promise = LEAVING;
 }
@@ -51,11 +53,20 @@ static void promise_all(struct ledger *l, unsigned kind, uint8_t promise)
 			l->promises[id] = promise;
 }
 
+/* What was never acknowledged is there or not as it is, and may come back after a start without it. */
+static void doubt_all(struct ledger *l, unsigned kind)
+{
+	for (uint64_t id = 0; id < l->next_id; id++)
+		if (l->subject->removed(kind, id) && l->promises[id] != GONE &&
+		    l->promises[id] != MAYBE && l->promises[id] != MISSING)
+			l->promises[id] = UNSURE;
+}
+
 int ledger__remove(struct ledger *l, void *store, unsigned kind)
 {
 	int rc;
 
-	promise_all(l, kind, UNSURE);
+	doubt_all(l, kind);
 	rc = l->subject->remove(store, kind);
 	if (!rc)
 		promise_all(l, kind, GONE);

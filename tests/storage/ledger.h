@@ -21,7 +21,7 @@ enum promise {
 	ACKED,	 /* must be there */
 	LEAVING, /* its block is being removed by the call at work */
 	FADING,	 /* its block was removed, perhaps not for good: there or not */
-	UNSURE,	 /* a removal of its kind or block failed: there or not */
+	UNSURE,	 /* was acknowledged, and a removal of its kind or block failed: there or not */
 	/*
 	 * Never acknowledged, and missing after a start. A power cut may bring it back, as it may
 	 * bring back any name that was removed, but not after something newer was acknowledged.
@@ -37,8 +37,8 @@ struct ledger {
 	uint8_t promises[LEDGER_MAX];
 	uint8_t seen[LEDGER_MAX]; /* how often, at the last look; 2 is "or more" */
 	bool made_up;
-	uint64_t n_acked, n_seen; /* over all calls */
-	char fault[160];	  /* of the last look */
+	uint64_t n_acked, n_seen, n_expired; /* over all calls */
+	char fault[160];		     /* of the last look */
 };
 
 /*

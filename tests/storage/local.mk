@@ -6,6 +6,7 @@
 # Holds any storage plugin against memory; conformance.sh says which, and with what.
 check_PROGRAMS += tests/storage/conformance
 tests_storage_conformance_SOURCES = \
+	tests/storage/conform/bound.c \
 	tests/storage/conform/conform.h \
 	tests/storage/conform/conformance.c \
 	tests/storage/conform/kills.c \
@@ -17,7 +18,8 @@ tests_storage_conformance_SOURCES = \
 	tests/contract/storage_answers.c tests/contract/storage_answers.h \
 	tests/contract/storage_host.c tests/contract/storage_host.h \
 	tests/contract/storage_random.c tests/contract/storage_random.h \
-	tests/unit/random_batch.c tests/unit/random_batch.h tests/unit/random.h $(RECORDED)
+	tests/unit/random_batch.c tests/unit/random_batch.h tests/unit/random.h \
+	tests/unit/series_batch.c tests/unit/series_batch.h $(RECORDED)
 tests_storage_conformance_LDADD = $(CODEC_LA) $(CONFIG_LA) $(ZSTD_LIBS) -ldl
 script_tests += tests/storage/conformance.sh
 
@@ -141,7 +143,7 @@ tests_storage_test_expire_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_storage_test_expire_LDADD = $(LOCAL_STORE_LA) $(CODEC_LA) $(CONFIG_LA) $(UNIT_LIBS) -ldl
 
 unit_tests += tests/storage/test_eras
-tests_storage_test_eras_SOURCES = tests/storage/test_eras.c $(STORE_TEST)
+tests_storage_test_eras_SOURCES = tests/storage/test_eras.c tests/unit/series_batch.c tests/unit/series_batch.h $(STORE_TEST)
 tests_storage_test_eras_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_storage_test_eras_LDADD = $(LOCAL_STORE_LA) $(CODEC_LA) $(CONFIG_LA) $(UNIT_LIBS) -ldl
 
@@ -207,6 +209,13 @@ EXTRA_DIST += tests/golden
 unit_tests += tests/storage/test_golden
 tests_storage_test_golden_SOURCES = tests/storage/test_golden.c tests/storage/sim_disk.c tests/storage/sim_disk.h $(BLOCK_ROWS)
 tests_storage_test_golden_LDADD = $(LOCAL_STORE_LA) $(UNIT_LIBS)
+
+unit_tests += tests/storage/test_golden_answers
+tests_storage_test_golden_answers_SOURCES = tests/storage/test_golden_answers.c \
+	tests/contract/storage_answers.c tests/contract/storage_answers.h \
+	tests/contract/storage_host.c tests/contract/storage_host.h \
+	tests/contract/storage_random.c tests/contract/storage_random.h $(RANDOM_BATCH)
+tests_storage_test_golden_answers_LDADD = $(LOCAL_STORE_LA) $(CODEC_LA) $(CONFIG_LA) $(UNIT_LIBS) -ldl
 
 unit_tests += tests/storage/test_labels
 tests_storage_test_labels_SOURCES = tests/storage/test_labels.c \

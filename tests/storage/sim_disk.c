@@ -396,6 +396,8 @@ static bool skipped(struct sim *s, const char *path)
 		return s->skip & SKIP_WAL_SYNC || (first && s->skip & SKIP_VOUCHING);
 	if (strncmp(path, "blocks/", 7) == 0)
 		return s->skip & SKIP_BLOCK_SYNC;
+	if (strncmp(path, "eras/", 5) == 0)
+		return s->skip & SKIP_ERA_SYNC;
 	return strcmp(path, "MANIFEST.tmp") == 0 && s->skip & SKIP_MANIFEST_SYNC;
 }
 
@@ -566,6 +568,7 @@ static int sim_sync_dir(struct vfs *v, const char *dir)
 		return rc ? rc : -ENOENT;
 	if ((strcmp(dir, "wal") == 0 && s->skip & SKIP_WAL_DIR_SYNC) ||
 	    (strcmp(dir, "blocks") == 0 && s->skip & SKIP_BLOCK_DIR_SYNC) ||
+	    (strcmp(dir, "eras") == 0 && s->skip & SKIP_ERA_DIR_SYNC) ||
 	    (strcmp(dir, ".") == 0 && s->skip & SKIP_ROOT_DIR_SYNC))
 		return rc;
 	if (s->model == SIM_PREFIX) {

@@ -42,6 +42,8 @@ enum {
 	SKIP_WAL_DIR_SYNC = 32,	 /* after a segment was made */
 	SKIP_VOUCHING = 64,	 /* the first sync of a segment after each start */
 	SKIP_SYNC_ERRORS = 128,	 /* a sync that failed says that it did not */
+	SKIP_ERA_SYNC = 256,	 /* of eras/NUMBER.log */
+	SKIP_ERA_DIR_SYNC = 512, /* of eras/ */
 };
 
 enum sim_fault {

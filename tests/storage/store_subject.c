@@ -16,6 +16,7 @@
 #include "core/batch/builder.h"
 #include "plugins/storage/answer/walk.h"
 #include "plugins/storage/local/backup.h"
+#include "plugins/storage/local/compact_plan.h"
 #include "plugins/storage/local/expire.h"
 #include "plugins/storage/local/extras.h"
 #include "plugins/storage/local/look.h"
@@ -282,12 +283,19 @@ static int subject_write(void *store, uint64_t from, unsigned n)
 		r = store__write(s->store, batches, n, note_done, status, NULL);
 	for (unsigned i = 0; i < WRITE_MAX; i++)
 		batch__unref(batches[i]);
+	if (r == 0 && s->deviations & DEVIATE_ACK_EARLY)
+		return 0;
 	return r ? r : *status;
 }
 
 static int subject_seal(void *store)
 {
-	return upkeep__seal(((struct subject_store *)store)->store, NULL);
+	struct subject_store *s = store;
+	struct wal *w = commit__wal(s->store->commit);
+
+	if (s->deviations & DEVIATE_FORGET_EARLY)
+		wal__forget(w, wal__cut(w), NULL);
+	return upkeep__seal(s->store, NULL);
 }
 
 /* commit_change.edit: as if nothing had been removed. */
@@ -298,6 +306,19 @@ static int unfilter(void *ctx, struct manifest *next, struct dcm_error *err)
 	return manifest__set_extra(next, EXTRA_FILTERS, NULL, 0);
 }
 
+/* What the next compaction will read goes before the manifest knows of it; it has been opened. */
+static void remove_early(struct store *s)
+{
+	char path[BLOCK_PATH_BYTES];
+	struct compact_plan plan;
+
+	if (compact_plan__choose(&plan, commit__manifest(s->commit), &compact_default_rules,
+				 INT64_MAX / 2000000, NULL, NULL) != 1)
+		return;
+	for (uint32_t i = 0; i < plan.n; i++)
+		vfs__unlink(s->vfs, commit__block_path(path, plan.inputs[i].number));
+}
+
 static int subject_compact(void *store)
 {
 	struct subject_store *s = store;
@@ -305,9 +326,9 @@ static int subject_compact(void *store)
 	if (s->deviations & DEVIATE_UNFILTER_EARLY)
 		return commit__apply(s->store->commit, &(struct commit_change){ .edit = unfilter }, NULL);
 	int r = removal__drain(s->store, NULL);
-	if (r == 0)
-		r = rework__compact(s->store, NULL);
-	return r < 0 ? r : 0;
+	if (r == 0 && s->deviations & DEVIATE_REMOVE_EARLY)
+		remove_early(s->store);
+	return r ? r : rework__compact(s->store, NULL);
 }
 
 /* A kind is a series' even or odd numbers. */

@@ -84,7 +84,7 @@ static void goes_on(struct bench *b)
 	look(b, false);
 	write_some(b);
 	assert_int_equal(store_subject.seal(b->store), 0);
-	assert_int_equal(store_subject.compact(b->store), 0);
+	assert_true(store_subject.compact(b->store) >= 0);
 	look(b, false);
 	stop(b, true);
 	start(b);

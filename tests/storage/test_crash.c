@@ -44,7 +44,8 @@ static void survives(enum sim_model model)
 	assert_true(r.n_cycles >= plan.n_cycles);
 	/* It was no walk in the park. */
 	assert_true(r.n_power_cuts > r.n_cycles / 2 && r.n_acked > r.n_cycles &&
-		    r.n_seals > r.n_cycles / 4);
+		    r.n_seals > r.n_cycles / 4 && r.n_compactions > r.n_cycles / 16 &&
+		    r.n_expired > r.n_cycles / 8);
 	assert_true(r.n_segments_missed > r.n_cycles / 100);
 }
 

@@ -21,6 +21,7 @@
 #include "tests/unit/failmalloc.h"
 #include "tests/unit/random.h"
 #include "tests/unit/random_batch.h"
+#include "tests/unit/series_batch.h"
 #include "tests/unit/unit.h"
 
 #define DAY_NS	(INT64_C(86400) * 1000000000)
@@ -279,6 +280,112 @@ static void test_dictionaries_that_come_and_go_change_nothing(void **state)
 }
 
 /* -------------------------------------------------------------------------------------------------
+ * What never ends
+ */
+
+/* The dictionary that is written, and the one before it until it is sealed. */
+static void test_a_full_dictionary_is_followed_by_another(void **state)
+{
+	enum { MAX_BYTES = 300000, BATCH_BYTES = 250000 };
+	struct bench b;
+	(void)state;
+
+	bench__init(&b, 1);
+	b.options.dictionary_max_bytes = b.options.era_max_bytes = MAX_BYTES;
+	bench__restart(&b, false);
+	for (uint64_t i = 0; i < 60; i++) {
+		write_at(&b, i, RANDOM_BASE_NS);
+		if (upkeep__wants_seal(b.store))
+			assert_int_equal(upkeep__seal(b.store, NULL), 0);
+		eras__trim(b.store);
+		assert_true(loaded_bytes(b.store) <= MAX_BYTES + BATCH_BYTES);
+		if (i % 20 == 19) {
+			bench__compare(&b);
+			bench__restart(&b, i % 40 == 19);
+		}
+	}
+	bench__compare(&b);
+	assert_true(b.store->eras.n >= 4);
+	assert_true(b.store->n_full > 0);
+	assert_non_null(strstr(b.store->full_growth, "series"));
+	assert_int_equal(b.n_complaints, 0);
+	bench__fini(&b);
+}
+
+/* What no era is left for goes on into the last one. */
+static void test_dictionaries_do_not_become_too_many(void **state)
+{
+	struct bench b;
+	(void)state;
+
+	bench__init(&b, 1);
+	b.store->options.era_max_bytes = 1;
+	for (uint32_t i = 0; i < STORE_MANY_ERAS + 20; i++) {
+		struct dcm_batch *batch = series_batch__new(RANDOM_BASE_NS / 1000000 + i,
+							    i % SERIES_BATCH_MAX, false);
+
+		content__write(&b.told, b.store, &batch, 1);
+		batch__unref(batch);
+	}
+	assert_int_equal(b.store->eras.n, STORE_MANY_ERAS);
+	bench__compare(&b);
+	bench__fini(&b);
+}
+
+static void write_series(struct bench *b, struct series_room *room, uint32_t i, uint32_t n, bool is_gauge)
+{
+	const int64_t time_ms = RANDOM_BASE_NS / 1000000 + i;
+	struct dcm_batch *batch = series_batch__new(time_ms, n, is_gauge);
+	struct dcm_batch *expected = series_batch__expect(room, time_ms, n, is_gauge);
+
+	content__write(NULL, b->store, &batch, 1);
+	if (expected) {
+		content__add_batch(&b->told, expected);
+		batch__unref(expected);
+	}
+	batch__unref(batch);
+}
+
+/* Also when it was closed, or killed, between: what came first is what it has. */
+static void test_series_beyond_the_bound_are_one(void **state)
+{
+	(void)state;
+
+	for (uint64_t seed = 1; seed <= 8; seed++) {
+		struct series_room room = { .max = 8 };
+		uint64_t folded = 0, refused = 0;
+		struct random r = { seed };
+		struct bench b;
+
+		bench__init(&b, seed);
+		b.options.max_series = 8;
+		bench__restart(&b, false);
+		for (uint32_t i = 0; i < 100; i++) {
+			write_series(&b, &room, i, (uint32_t)random__below(&r, SERIES_BATCH_MAX),
+				     random__below(&r, 4) == 0);
+			if (random__below(&r, 20) == 0)
+				assert_int_equal(upkeep__seal(b.store, NULL), 0);
+			if (random__below(&r, 20))
+				continue;
+			bench__compare(&b);
+			folded += b.store->rows_folded;
+			refused += b.store->rows_refused;
+			/* What the log has does not ask what the option says now. */
+			b.options.max_series = (uint32_t)random__below(&r, 20);
+			bench__restart(&b, random__below(&r, 2));
+			bench__compare(&b);
+			assert_int_equal(b.store->rows_folded, 0);
+			b.options.max_series = b.store->options.max_series = 8;
+		}
+		bench__compare(&b);
+		assert_int_equal(folded + b.store->rows_folded, room.n_folded);
+		assert_int_equal(refused + b.store->rows_refused, room.n_refused);
+		assert_true(room.n_folded && room.n_refused);
+		bench__fini(&b);
+	}
+}
+
+/* -------------------------------------------------------------------------------------------------
  * What comes late
  */
 
@@ -486,6 +593,9 @@ int main(void)
 		cmocka_unit_test(test_what_is_written_stays),
 		cmocka_unit_test(test_a_write_waits_for_no_other_era),
 		cmocka_unit_test(test_dictionaries_that_come_and_go_change_nothing),
+		cmocka_unit_test(test_a_full_dictionary_is_followed_by_another),
+		cmocka_unit_test(test_dictionaries_do_not_become_too_many),
+		cmocka_unit_test(test_series_beyond_the_bound_are_one),
 		cmocka_unit_test(test_what_is_late_has_blocks_of_its_own),
 		cmocka_unit_test(test_what_is_of_a_time_to_come_is_refused),
 		cmocka_unit_test(test_a_start_brings_nothing_back),

@@ -639,12 +639,19 @@ static void survives(enum sim_model model)
 
 	crash_check(&plan, &r);
 	printf("%" PRIu64 " lives, %" PRIu64 " power cuts, %" PRIu64 " acknowledged, %" PRIu64
-	       " seen again, %" PRIu64 " seals, %" PRIu64 " removals\n",
-	       r.n_cycles, r.n_power_cuts, r.n_acked, r.n_replayed, r.n_seals, r.n_removals);
+	       " seen again, %" PRIu64 " seals, %" PRIu64 " compactions, %" PRIu64
+	       " removals, %" PRIu64 " expired, %" PRIu64 " backups, %" PRIu64 " restored, %" PRIu64
+	       " segments removed, %" PRIu64 " times missed\n",
+	       r.n_cycles, r.n_power_cuts, r.n_acked, r.n_replayed, r.n_seals, r.n_compactions,
+	       r.n_removals, r.n_expired, r.n_backups, r.n_restored, r.n_segments_removed,
+	       r.n_segments_missed);
 	if (r.bad_seed)
 		fail_msg("seed %" PRIu64 ": %s", r.bad_seed, r.fault);
 	assert_true(r.n_power_cuts > r.n_cycles / 2 && r.n_acked > r.n_cycles / 2 &&
 		    r.n_seals > r.n_cycles / 8 && r.n_removals > r.n_cycles / 8);
+	assert_true(r.n_compactions > r.n_cycles / 16 && r.n_expired > r.n_cycles / 8 &&
+		    r.n_backups > r.n_cycles / 8 && r.n_restored > r.n_cycles / 32);
+	assert_true(r.n_segments_missed > r.n_cycles / 100);
 }
 
 static void test_power_cuts(void **state)
@@ -659,19 +666,38 @@ static void test_power_cuts_on_any_file_system(void **state)
 	survives(SIM_SUBSET);
 }
 
-/* The check sees what it looks for. */
+/* The check sees what it looks for, each in the model in which it may be seen. */
 static void test_deviations_are_caught(void **state)
 {
-	static const unsigned deviations[] = { SKIP_WAL_SYNC, SKIP_BLOCK_SYNC, SKIP_MANIFEST_SYNC,
-					       DEVIATE_UNFILTER_EARLY, DEVIATE_FILTER_IN_MEMORY };
+	static const struct {
+		unsigned deviation;
+		enum sim_model model;
+	} all[] = {
+		{ SKIP_WAL_SYNC, SIM_PREFIX },
+		{ SKIP_WAL_DIR_SYNC, SIM_SUBSET },
+		{ SKIP_VOUCHING, SIM_PREFIX },
+		{ SKIP_BLOCK_SYNC, SIM_PREFIX },
+		{ SKIP_BLOCK_DIR_SYNC, SIM_SUBSET },
+		{ SKIP_ERA_SYNC, SIM_PREFIX },
+		{ SKIP_ERA_DIR_SYNC, SIM_SUBSET },
+		{ SKIP_MANIFEST_SYNC, SIM_PREFIX },
+		{ SKIP_ROOT_DIR_SYNC, SIM_SUBSET },
+		{ SKIP_SYNC_ERRORS, SIM_PREFIX },
+		{ DEVIATE_ACK_EARLY, SIM_PREFIX },
+		{ DEVIATE_REMOVE_EARLY, SIM_PREFIX },
+		{ DEVIATE_FORGET_EARLY, SIM_PREFIX },
+		{ DEVIATE_UNFILTER_EARLY, SIM_PREFIX },
+		{ DEVIATE_FILTER_IN_MEMORY, SIM_PREFIX },
+	};
 	(void)state;
 
-	for (size_t i = 0; i < sizeof(deviations) / sizeof(deviations[0]); i++) {
-		struct crash_plan plan = crash_plan(SIM_PREFIX, deviations[i], CYCLES_TO_CATCH);
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		struct crash_plan plan = crash_plan(all[i].model, all[i].deviation, CYCLES_TO_CATCH);
 		struct crash_result r;
 
 		crash_check(&plan, &r);
-		printf("deviation %#x: life %" PRIu64 ", %s\n", deviations[i], r.n_cycles, r.fault);
+		printf("deviation %#x, model %d: life %" PRIu64 ", %s\n", all[i].deviation,
+		       (int)all[i].model, r.n_cycles, r.fault);
 		assert_true(r.bad_seed != 0);
 	}
 }

@@ -482,7 +482,7 @@ static int tiny_compact(void *store)
 	if (!rc)
 		rc = replace(t, &made.blocks.v[0], n, 0);
 	rewrite_made__fini(&made);
-	return rc;
+	return rc ? rc : 1;
 }
 
 static int tiny_retain(void *store, void (*each)(void *ctx, uint64_t id), void *ctx)

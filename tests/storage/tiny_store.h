@@ -46,7 +46,7 @@ struct subject {
 	/* Numbers from..from + n - 1. 0: acknowledged. */
 	int (*write)(void *store, uint64_t from, unsigned n);
 	int (*seal)(void *store);
-	int (*compact)(void *store);
+	int (*compact)(void *store); /* 1: blocks became another one; 0: there was nothing to do */
 	/* The numbers of the oldest block leave the store; each() hears of them before. */
 	int (*retain)(void *store, void (*each)(void *ctx, uint64_t id), void *ctx);
 	/*

@@ -126,6 +126,10 @@ tests_unit_test_depot_SOURCES = tests/unit/test_depot.c $(KEPT_PROGRAM) $(FAILMA
 tests_unit_test_depot_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC) -Wl,--wrap=readdir
 tests_unit_test_depot_LDADD = $(SYMBOLIZE_LA) $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_golden_symbols
+tests_unit_test_golden_symbols_SOURCES = tests/unit/test_golden_symbols.c $(NATIVE_BATCH)
+tests_unit_test_golden_symbols_LDADD = $(SYMBOLIZE_LA) $(UNIT_LIBS)
+
 unit_tests += tests/unit/test_upload
 tests_unit_test_upload_SOURCES = tests/unit/test_upload.c $(KEPT_PROGRAM) $(FAILMALLOC)
 tests_unit_test_upload_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC) -Wl,--wrap=elf__load
@@ -580,6 +584,7 @@ tests_unit_test_engine_LDADD = $(QUERY_LA) $(UNIT_LIBS)
 # The plugin's sources, so that its allocations can fail.
 unit_tests += tests/unit/test_memory_store
 tests_unit_test_memory_store_SOURCES = tests/unit/test_memory_store.c $(RANDOM_BATCH) $(FAILMALLOC) \
+	tests/unit/series_batch.c tests/unit/series_batch.h \
 	tests/contract/storage_answers.c tests/contract/storage_answers.h \
 	tests/contract/storage_host.c tests/contract/storage_host.h \
 	$(plugins_storage_memory_la_SOURCES) $(plugins_storage_streams_libstreams_la_SOURCES) \

@@ -22,6 +22,7 @@ struct random_shape random_shape(struct random *r)
 		.negative = random__below(r, 5) == 0,
 		.wide = random__below(r, 12) == 0,
 		.even_times = random__below(r, 2),
+		.whole_ms = random__below(r, 2),
 	};
 }
 
@@ -72,10 +73,22 @@ static int64_t value(struct random *r, const struct random_shape *s)
 	return s->negative && random__below(r, 2) ? -v : random__below(r, 2) ? v : s->unit;
 }
 
+/* ms to the next profile. */
+static int64_t gap(struct random *r, const struct random_shape *s)
+{
+	if (s->even_times)
+		return 10000;
+	if (s->whole_ms)
+		return 10000 * (1 + (int64_t)random__below(r, 4)) + (int64_t)random__below(r, 3);
+	return (int64_t)random__below(r, 20000);
+}
+
 void random_chunk__init(struct random_chunk *c, struct random *r, const struct random_shape *s,
 			uint32_t series)
 {
 	const uint64_t most = (uint64_t)s->n_profiles * s->max_rows;
+	/* Lengths that differ by whole milliseconds, or by anything; all that 64 bits hold. */
+	const uint64_t step = s->whole_ms ? CHUNK_NS_A_MS : 1;
 	int64_t time = 1700000000000;
 	uint64_t n = 0;
 
@@ -87,10 +100,10 @@ void random_chunk__init(struct random_chunk *c, struct random *r, const struct r
 							 .duration_ns = 10000000000,
 							 .period = 7 };
 		if (!s->even_times) {
-			c->profiles[i].duration_ns = (int64_t)(random__wide(r) >> 1);
+			c->profiles[i].duration_ns = (int64_t)((random__wide(r) >> 1) / step * step);
 			c->profiles[i].period = (int64_t)random__next(r);
 		}
-		time += s->even_times ? 10000 : (int64_t)random__below(r, 20000);
+		time += gap(r, s);
 		c->profiles[i].n_rows = add_rows(c, r, s, n);
 		n += c->profiles[i].n_rows;
 	}

@@ -25,6 +25,7 @@ struct random_shape {
 	bool negative;	 /* values of both signs */
 	bool wide;	 /* values whose sum leaves 63 bits */
 	bool even_times; /* every 10 s, all of one duration and period */
+	bool whole_ms; /* otherwise durations and times are anything; or, with this, those of a sampler's windows */
 };
 struct random_shape random_shape(struct random *r);
 

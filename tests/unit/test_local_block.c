@@ -270,6 +270,7 @@ static void what_went_in_comes_out(void **state)
 {
 	(void)state;
 	struct random r = { 5 };
+	unsigned n_of_flag[5] = { 0 }; /* chunks; all ways to write one are met */
 
 	for (unsigned turn = 0; turn < 40; turn++) {
 		const size_t n = random__below(&r, 4);
@@ -292,11 +293,15 @@ static void what_went_in_comes_out(void **state)
 			assert_int_equal(block__find(&b, i * 5 + 1), i + 1);
 			assert_int_equal(block__chunk(&b, i, &c), 0);
 			same_chunk(&c, &chunks[i].source, &r);
+			for (unsigned k = 0; k < 5; k++)
+				n_of_flag[k] += c.entry->flags >> k & 1;
 			random_chunk__fini(&chunks[i]);
 		}
 		buf__fini(&bytes);
 	}
 	assert_in_range(n_narrow, 20, 1000);
+	for (unsigned k = 0; k < 5; k++)
+		assert_in_range(n_of_flag[k], 5, 1000);
 }
 
 /* -------------------------------------------------------------------------------------------------
@@ -387,6 +392,73 @@ static void damage_is_found(void **state)
 		buf__fini(&bytes);
 		random_chunk__fini(&chunk);
 	}
+}
+
+/* The sums as whoever made it so would have them. */
+static void sum_again(struct buf *bytes)
+{
+	struct block_header *h = (void *)bytes->data;
+	struct block_footer *f = (void *)(bytes->data + bytes->n - sizeof(*f));
+	const uint64_t seed = hash__bytes(h->id, sizeof(h->id), BLOCK_SEED);
+	const struct block_span types = f->sections[BLOCK_TYPES], chunks = f->sections[BLOCK_CHUNKS];
+
+	h->sum = hash__bytes(h, offsetof(struct block_header, sum), BLOCK_SEED);
+	f->types_sum = hash__bytes(bytes->data + types.off, types.n, seed);
+	f->chunks_sum = hash__bytes(bytes->data + chunks.off, chunks.n, seed);
+	f->sum = hash__bytes(f, offsetof(struct block_footer, sum), seed);
+}
+
+/*
+ * Each bit that a part's flags have: a block with one that is known may be damaged by it, one that
+ * is not is a newer program's, and is never read as something else.
+ */
+static void unknown_flags_are_refused(void **state)
+{
+	(void)state;
+	const struct random_shape shape = {
+		.n_profiles = 3, .max_rows = 4, .n_stacks = 9, .n_label_sets = 1, .n_types = 2, .unit = 10
+	};
+	struct random r = { 3 };
+	struct random_chunk chunk;
+	struct buf bytes = { 0 };
+	struct block_info info;
+	struct block b;
+
+	random_chunk__init(&chunk, &r, &shape, 0);
+	assert_int_equal(write_block(&chunk, 1, 0, &bytes, &info), 0);
+	assert_int_equal(block__open(&b, bytes.data, bytes.n, NULL), 0);
+	struct chunk_entry *entry = (void *)(uintptr_t)&b.chunks[0];
+	struct chunk_type *type = (void *)(uintptr_t)&b.types[1];
+	struct block_header *h = (void *)bytes.data;
+
+	for (unsigned i = 0; i < 32; i++) {
+		const uint32_t bit = UINT32_C(1) << i;
+		struct dcm_error err = DCM_ERROR_INIT;
+
+		if (i < 16) {
+			entry->flags ^= (uint16_t)bit;
+			sum_again(&bytes);
+			assert_int_equal(block__open(&b, bytes.data, bytes.n, &err),
+					 bit & CHUNK_FLAGS ? 0 : -EPROTONOSUPPORT);
+			entry->flags ^= (uint16_t)bit;
+		}
+		type->flags ^= bit;
+		sum_again(&bytes);
+		assert_int_equal(block__open(&b, bytes.data, bytes.n, &err),
+				 bit & CHUNK_TYPE_FLAGS ? 0 : -EPROTONOSUPPORT);
+		type->flags ^= bit;
+		h->flags ^= bit;
+		sum_again(&bytes);
+		assert_int_equal(block__open(&b, bytes.data, bytes.n, &err), -EPROTONOSUPPORT);
+		assert_non_null(strstr(err.text, "that this program does not know"));
+		h->flags ^= bit;
+	}
+	/* What a later minor version adds can be done without. */
+	h->minor++;
+	sum_again(&bytes);
+	assert_int_equal(block__open(&b, bytes.data, bytes.n, NULL), 0);
+	random_chunk__fini(&chunk);
+	buf__fini(&bytes);
 }
 
 static void newer_format_is_named(void **state)
@@ -481,6 +553,7 @@ int main(void)
 		cmocka_unit_test(what_went_in_comes_out),
 		cmocka_unit_test(damage_is_found),
 		cmocka_unit_test(newer_format_is_named),
+		cmocka_unit_test(unknown_flags_are_refused),
 		cmocka_unit_test(full_disk),
 		cmocka_unit_test(no_memory),
 	};

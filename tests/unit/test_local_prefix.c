@@ -20,6 +20,10 @@ bool plain__ranks(uint32_t *v, uint32_t n, uint32_t n_ranks);
 bool plain__below(const uint32_t *v, uint32_t n, uint32_t limit);
 bool plain__times(int64_t *v, uint32_t n, struct prefix_clock *from);
 bool plain__small_times(const uint32_t *v, uint32_t n, struct prefix_clock *from, int64_t *ret);
+bool plain__steps(const uint64_t *n_steps, const uint64_t *over, uint32_t n, uint64_t step,
+		  int64_t *time, int64_t *ret);
+bool plain__small_steps(const uint32_t *n_steps, const uint32_t *over, uint32_t n, uint64_t step,
+			int64_t *time, int64_t *ret);
 void plain__signs(const uint32_t *v, uint32_t n, int64_t *ret);
 uint64_t plain__sum(const uint32_t *v, uint32_t n);
 #define prefix__ids			plain__ids
@@ -27,6 +31,8 @@ uint64_t plain__sum(const uint32_t *v, uint32_t n);
 #define prefix__below			plain__below
 #define prefix__times			plain__times
 #define prefix__small_times		plain__small_times
+#define prefix__steps			plain__steps
+#define prefix__small_steps		plain__small_steps
 #define prefix__signs			plain__signs
 #define prefix__sum			plain__sum
 #define __builtin_cpu_supports(feature) false
@@ -36,6 +42,8 @@ uint64_t plain__sum(const uint32_t *v, uint32_t n);
 #undef prefix__times
 #undef prefix__below
 #undef prefix__small_times
+#undef prefix__steps
+#undef prefix__small_steps
 #undef prefix__signs
 #undef prefix__sum
 
@@ -212,6 +220,77 @@ static void times_go_on(void **state)
 	same_times(v, PFOR_PAGE, (struct prefix_clock){ INT64_MIN, 0 });
 }
 
+/* Gaps in 128 bits, which wrap where they are added to a time. */
+static bool steps_plainly(const uint32_t *k, const uint32_t *over, uint32_t n, uint64_t step,
+			  int64_t *time, int64_t *ret)
+{
+	bool good = true;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const __int128 gap = (__int128)(zigzag__back(k[i]) + 1) * step + zigzag__back(over[i]);
+		const int64_t at = (int64_t)(uint64_t)((unsigned __int128)(__int128)*time +
+						       (unsigned __int128)gap);
+
+		good &= at >= *time;
+		ret[i] = *time = at;
+	}
+	return good;
+}
+
+static bool same_steps(const uint32_t *k, const uint32_t *over, uint32_t n, uint64_t step, int64_t from)
+{
+	int64_t a = from, b = from, c = from, d = from;
+	int64_t expected[PFOR_PAGE], got[PFOR_PAGE], also[PFOR_PAGE], wide[PFOR_PAGE];
+	uint64_t wide_k[PFOR_PAGE], wide_over[PFOR_PAGE];
+	const bool good = steps_plainly(k, over, n, step, &a, expected);
+
+	for (uint32_t i = 0; i < n; i++) {
+		wide_k[i] = k[i];
+		wide_over[i] = over[i];
+	}
+	assert_int_equal(prefix__small_steps(k, over, n, step, &b, got), good);
+	assert_int_equal(plain__small_steps(k, over, n, step, &c, also), good);
+	assert_int_equal(prefix__steps(wide_k, wide_over, n, step, &d, wide), good);
+	if (!good)
+		return false;
+	assert_true(a == b && a == c && a == d);
+	assert_memory_equal(expected, got, n * sizeof(*got));
+	assert_memory_equal(expected, also, n * sizeof(*got));
+	assert_memory_equal(expected, wide, n * sizeof(*got));
+	return true;
+}
+
+static void steps_go_on(void **state)
+{
+	(void)state;
+	struct random r = { 9 };
+	uint32_t k[PFOR_PAGE], over[PFOR_PAGE];
+	unsigned n_good = 0;
+
+	for (unsigned turn = 0; turn < TURNS; turn++) {
+		uint32_t n = fill(&r, k);
+		const uint32_t n_over = fill(&r, over);
+		const int64_t from = turn % 3 ? 1700000000000 : (int64_t)random__next(&r);
+		const uint64_t step = turn % 5 ? random__below(&r, 100000) : random__next(&r);
+
+		n = n < n_over ? n : n_over;
+		/* As a sampler's: now and then it is away for some steps. */
+		for (uint32_t i = 0; i < n && turn % 2; i++) {
+			k[i] = (uint32_t)zigzag__of((int64_t)random__below(&r, 5));
+			over[i] = (uint32_t)zigzag__of((int64_t)random__below(&r, 9) - 4);
+		}
+		n_good += same_steps(k, over, n, step, from);
+	}
+	assert_in_range(n_good, TURNS / 3, TURNS - 1);
+	/* The ends of what there is. */
+	for (uint32_t i = 0; i < PFOR_PAGE; i++)
+		k[i] = over[i] = 0;
+	assert_false(same_steps(k, over, PFOR_PAGE, 1, INT64_MAX - 5));
+	assert_true(same_steps(k, over, PFOR_PAGE, 0x7fffff, INT64_MIN));
+	assert_true(same_steps(k, over, PFOR_PAGE, 0x800000, INT64_MIN));
+	assert_true(same_steps(k, over, PFOR_PAGE, 0x7fffffff, 0));
+}
+
 static void signs_come_back(void **state)
 {
 	(void)state;
@@ -251,9 +330,10 @@ static void sums_are_whole(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ids_ascend),	   cmocka_unit_test(ranks_go_round),
-		cmocka_unit_test(below_a_limit),   cmocka_unit_test(times_go_on),
-		cmocka_unit_test(signs_come_back), cmocka_unit_test(sums_are_whole),
+		cmocka_unit_test(ids_ascend),	  cmocka_unit_test(ranks_go_round),
+		cmocka_unit_test(below_a_limit),  cmocka_unit_test(times_go_on),
+		cmocka_unit_test(steps_go_on),	  cmocka_unit_test(signs_come_back),
+		cmocka_unit_test(sums_are_whole),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,6 +26,7 @@
 #include "tests/unit/failmalloc.h"
 #include "tests/unit/random.h"
 #include "tests/unit/random_batch.h"
+#include "tests/unit/series_batch.h"
 #include "tests/unit/shell.h"
 
 #define BASE_MS (RANDOM_BASE_NS / 1000000)
@@ -162,10 +163,77 @@ static void test_dead_stacks_are_given_back(void **state)
 	storage__close(&s);
 }
 
+static void write_and_free(struct storage *s, struct dcm_batch *b)
+{
+	if (b)
+		assert_int_equal(write_batch(s, b), 0);
+	batch__unref(b);
+}
+
+static void compare_answers(struct storage *a, struct storage *b)
+{
+	for (unsigned what = 0; what < ASK_N; what++) {
+		struct asked ask = { .what = what,
+				     .n_sel = 1,
+				     .name = STR("pod"),
+				     .step_ms = 100,
+				     .by_labels = { STR("pod") } };
+		struct buf expected = { 0 }, got = { 0 }, out = { 0 };
+
+		ask.by = (struct dcm_group_by){ ask.by_labels, 1 };
+		ask.sel[0] = (struct dcm_select){ .size = sizeof(ask.sel[0]),
+						  .type = STR(SERIES_BATCH_DELTA),
+						  .from_ms = BASE_MS,
+						  .to_ms = BASE_MS + 1000 };
+		assert_int_equal(answers__ask(a, &ask, &expected, NULL), 0);
+		assert_int_equal(answers__ask(b, &ask, &got, NULL), 0);
+		assert_true(expected.n > 0);
+		if (answers__differ(&expected, &got, &out))
+			fail_msg("%.*s", (int)out.n, (const char *)out.data);
+		buf__fini(&expected);
+		buf__fini(&got);
+		buf__fini(&out);
+	}
+}
+
+/* The store answers as one does that was told the overflow itself. */
+static void test_series_beyond_the_bound_are_one(void **state)
+{
+	struct series_room room = { .max = 8 };
+	struct random r = { 1 };
+	struct storage bounded, plain;
+	(void)state;
+
+	open_store(&bounded, "{ retention: 0, max_series: 8 }");
+	open_store(&plain, "{ retention: 0 }");
+	/* The overflow of another store comes as it is, and takes no room. */
+	write_and_free(&bounded, series_batch__new(BASE_MS + 999, DCM_NONE, false));
+	write_and_free(&plain, series_batch__new(BASE_MS + 999, DCM_NONE, false));
+	for (uint32_t i = 0; i < 300; i++) {
+		const uint32_t n = (uint32_t)random__below(&r, SERIES_BATCH_MAX);
+		const bool is_gauge = random__below(&r, 4) == 0;
+
+		write_and_free(&bounded, series_batch__new(BASE_MS + i, n, is_gauge));
+		write_and_free(&plain, series_batch__expect(&room, BASE_MS + i, n, is_gauge));
+	}
+	compare_answers(&plain, &bounded);
+	const struct dcm_store_stat st = stat_of(&bounded);
+	assert_int_equal(st.n_series, 9);
+	assert_int_equal(st.n_rows_folded, room.n_folded);
+	assert_int_equal(st.n_rows_refused, room.n_refused);
+	assert_int_equal(atomic_load(&bounded.n_dropped), room.n_folded + room.n_refused);
+	assert_int_equal(stat_of(&plain).n_rows_folded, 0);
+	/* No text of theirs is kept. */
+	assert_true(st.bytes <= stat_of(&plain).bytes);
+	storage__close(&plain);
+	storage__close(&bounded);
+}
+
 struct config { /* as in memory.c */
 	int64_t max_bytes, retention_ns;
 	const char *path;
 	bool read_only;
+	int64_t max_series;
 };
 
 static void test_options_change_while_it_runs(void **state)
@@ -568,6 +636,7 @@ int main(void)
 		cmocka_unit_test(test_the_oldest_go_when_memory_is_full),
 		cmocka_unit_test(test_retention_follows_the_newest_and_the_clock),
 		cmocka_unit_test(test_dead_stacks_are_given_back),
+		cmocka_unit_test(test_series_beyond_the_bound_are_one),
 		cmocka_unit_test(test_options_change_while_it_runs),
 		cmocka_unit_test(test_nothing_is_not_read),
 		cmocka_unit_test(test_wrong_questions_are_refused),

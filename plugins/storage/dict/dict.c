@@ -116,14 +116,28 @@ uint32_t dict__admit(struct pool *pool, struct hindex *index, uint64_t hash)
 	return pool->n++;
 }
 
-uint32_t dict__string(struct dict *d, struct dcm_str s)
+static uint32_t find_string(const struct dict *d, struct dcm_str s, uint64_t h)
 {
-	uint64_t h = hash__bytes(s.p, s.n, 0);
 	uint32_t row, at = hindex__first(&d->string_index, h, &row);
 
 	for (; row != HINDEX_NONE; at = hindex__next(&d->string_index, h, at, &row))
 		if (str__eq(dict__str(d, row), s))
 			return row;
+	return DCM_NONE;
+}
+
+uint32_t dict__find_string(const struct dict *d, struct dcm_str s)
+{
+	return find_string(d, s, hash__bytes(s.p, s.n, 0));
+}
+
+uint32_t dict__string(struct dict *d, struct dcm_str s)
+{
+	uint64_t h = hash__bytes(s.p, s.n, 0);
+	uint32_t found = find_string(d, s, h);
+
+	if (found != DCM_NONE)
+		return found;
 	struct dcm_str *entry = POOL_PUSH(&d->strings, struct dcm_str);
 	if (!entry)
 		return DCM_NONE;
@@ -334,18 +348,39 @@ uint32_t dict__label_set(struct dict *d, const struct dcm_label *labels, uint32_
 	return entry->labels ? dict__admit(&d->label_sets, &d->label_set_index, h) : DCM_NONE;
 }
 
-uint32_t dict__series(struct dict *d, const struct dcm_pair *pairs, uint32_t n)
+static uint64_t series_hash(const struct dcm_pair *pairs, uint32_t n)
 {
 	uint64_t h = n;
 
 	for (uint32_t i = 0; i < n; i++)
 		h = hash__mix(hash__mix(h, pairs[i].name), pairs[i].value);
+	return h;
+}
+
+static uint32_t find_series(const struct dict *d, const struct dcm_pair *pairs, uint32_t n, uint64_t h)
+{
 	uint32_t row, at = hindex__first(&d->series_index, h, &row);
+
 	for (; row != HINDEX_NONE; at = hindex__next(&d->series_index, h, at, &row)) {
 		const struct dict_series *e = dict__series_at(d, row);
 		if (e->n == n && (n == 0 || memcmp(e->pairs, pairs, n * sizeof(*pairs)) == 0))
 			return row;
 	}
+	return DCM_NONE;
+}
+
+uint32_t dict__find_series(const struct dict *d, const struct dcm_pair *pairs, uint32_t n)
+{
+	return find_series(d, pairs, n, series_hash(pairs, n));
+}
+
+uint32_t dict__series(struct dict *d, const struct dcm_pair *pairs, uint32_t n)
+{
+	uint64_t h = series_hash(pairs, n);
+	uint32_t found = find_series(d, pairs, n, h);
+
+	if (found != DCM_NONE)
+		return found;
 	struct dict_series *entry = POOL_PUSH(&d->series, struct dict_series);
 	if (!entry)
 		return DCM_NONE;

@@ -102,6 +102,10 @@ struct dict {
 	struct labels labels; /* of the series; its own lock guards it */
 };
 
+/* Whose series are those that had no room: {__overflow__="true"}. */
+#define DICT_OVERFLOW_NAME  "__overflow__"
+#define DICT_OVERFLOW_VALUE "true"
+
 /* How many entries there were under the lock: readers without it stay below. */
 struct dict_counts {
 	uint32_t strings, mappings, functions, processes, locations, nodes, stacks, label_sets,
@@ -153,6 +157,9 @@ bool dict__series_label(const struct dict *d, uint32_t series, struct dcm_str na
  * out.
  */
 uint32_t dict__string(struct dict *d, struct dcm_str s);
+/* The same without making one: DCM_NONE, there is none. */
+uint32_t dict__find_string(const struct dict *d, struct dcm_str s);
+uint32_t dict__find_series(const struct dict *d, const struct dcm_pair *pairs, uint32_t n);
 uint32_t dict__mapping(struct dict *d, const struct dcm_mapping *m);
 uint32_t dict__function(struct dict *d, const struct dcm_function *f);
 uint32_t dict__process(struct dict *d, const struct dcm_process *p);
@@ -246,6 +253,7 @@ struct dict_import {
 	const struct dcm_batch *batch; /* the source is this, or */
 	const struct dict *old;	       /* this, of which */
 	uint32_t n_functions;	       /* are known */
+	uint32_t overflow; /* what dict_import__series_within() took for others, one above; 0: nothing */
 	struct dict_map map;
 };
 int dict_import__init(struct dict_import *im, struct dict *to, const struct dcm_batch *from);
@@ -263,6 +271,15 @@ uint32_t dict_import__stack(struct dict_import *im, uint32_t id);
 int dict_import__stacks(struct dict_import *im, const uint32_t *ids, uint64_t n);
 uint32_t dict_import__label_set(struct dict_import *im, uint32_t id);
 uint32_t dict_import__series(struct dict_import *im, uint32_t id);
+/*
+ * The same into a dictionary that is to have no more than `max` series (0: no bound): beyond them
+ * one that is new is the series {__overflow__="true"} instead, and brings in no text.
+ */
+uint32_t dict_import__series_within(struct dict_import *im, uint32_t id, uint32_t max);
+static inline bool dict_import__is_overflow(const struct dict_import *im, uint32_t series)
+{
+	return im->overflow && series == im->overflow - 1;
+}
 uint32_t dict_import__type(struct dict_import *im, const struct dcm_type *t);
 
 /* -------------------------------------------------------------------------------------------------

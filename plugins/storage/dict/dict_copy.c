@@ -97,12 +97,15 @@ void dict_import__fini(struct dict_import *im)
 	dict_map__fini(&im->map);
 }
 
+static struct dcm_str source_string(const struct dict_import *im, uint32_t id)
+{
+	return im->batch ? im->batch->strings[id] : dict__str(im->old, id);
+}
+
 static uint32_t import_string(struct dict_import *im, uint32_t id)
 {
 	if (dict_map__get(im->map.strings, id) == DCM_NONE)
-		dict_map__set(im->map.strings, id,
-			      dict__string(im->to, im->batch ? im->batch->strings[id]
-							     : dict__str(im->old, id)));
+		dict_map__set(im->map.strings, id, dict__string(im->to, source_string(im, id)));
 	return dict_map__get(im->map.strings, id);
 }
 
@@ -377,19 +380,22 @@ uint32_t dict_import__label_set(struct dict_import *im, uint32_t id)
 	return dict_map__get(im->map.label_sets, id);
 }
 
+static struct dict_series source_series(const struct dict_import *im, uint32_t id)
+{
+	if (!im->batch)
+		return *dict__series_at(im->old, id);
+	return (struct dict_series){ COLUMN_AT(im->batch->pairs, im->batch->series[id].off),
+				     im->batch->series[id].n };
+}
+
 uint32_t dict_import__series(struct dict_import *im, uint32_t id)
 {
 	if (dict_map__get(im->map.series, id) != DCM_NONE)
 		return dict_map__get(im->map.series, id);
-	struct dict_series s;
-	if (im->batch)
-		s = (struct dict_series){ COLUMN_AT(im->batch->pairs, im->batch->series[id].off),
-					  im->batch->series[id].n };
-	else
-		s = *dict__series_at(im->old, id);
-
+	const struct dict_series s = source_series(im, id);
 	struct dcm_pair *pairs = mem__zalloc(s.n ? s.n : 1, sizeof(*pairs));
 	bool failed = !pairs;
+
 	for (uint32_t i = 0; !failed && i < s.n; i++) {
 		pairs[i].name = import_string(im, s.pairs[i].name);
 		pairs[i].value = import_string(im, s.pairs[i].value);
@@ -399,6 +405,76 @@ uint32_t dict_import__series(struct dict_import *im, uint32_t id)
 		dict_map__set(im->map.series, id, dict__series(im->to, pairs, s.n));
 	free(pairs);
 	return dict_map__get(im->map.series, id);
+}
+
+/* The number of a text that is there already, or DCM_NONE. */
+static uint32_t known_string(const struct dict_import *im, uint32_t id)
+{
+	const uint32_t known = dict_map__get(im->map.strings, id);
+
+	return known != DCM_NONE ? known : dict__find_string(im->to, source_string(im, id));
+}
+
+/* 1: the series is there already; 0: it is not; -ENOMEM. */
+static int knows_series(const struct dict_import *im, uint32_t id)
+{
+	const struct dict_series s = source_series(im, id);
+	struct dcm_pair *pairs = mem__zalloc(s.n ? s.n : 1, sizeof(*pairs));
+	bool knows = pairs;
+
+	for (uint32_t i = 0; knows && i < s.n; i++) {
+		pairs[i].name = known_string(im, s.pairs[i].name);
+		pairs[i].value = known_string(im, s.pairs[i].value);
+		knows = pairs[i].name != DCM_NONE && pairs[i].value != DCM_NONE;
+	}
+	const int r = !pairs ? -ENOMEM : knows && dict__find_series(im->to, pairs, s.n) != DCM_NONE;
+	free(pairs);
+	return r;
+}
+
+/* That of another store, or of a copy, comes as it is. */
+static bool is_overflow_itself(const struct dict_import *im, uint32_t id)
+{
+	const struct dict_series s = source_series(im, id);
+
+	return s.n == 1 && str__eq(source_string(im, s.pairs[0].name), STR(DICT_OVERFLOW_NAME)) &&
+	       str__eq(source_string(im, s.pairs[0].value), STR(DICT_OVERFLOW_VALUE));
+}
+
+/*
+ * The overflow itself takes no room: a copy, which brings series in in another order, has as many.
+ */
+static bool is_full(const struct dict *d, uint32_t max)
+{
+	if (max == 0 || d->series.n < max)
+		return false;
+	const struct dcm_pair pair = { dict__find_string(d, STR(DICT_OVERFLOW_NAME)),
+				       dict__find_string(d, STR(DICT_OVERFLOW_VALUE)) };
+
+	return d->series.n > max || dict__find_series(d, &pair, 1) == DCM_NONE;
+}
+
+static uint32_t overflow_series(struct dict *to)
+{
+	const struct dcm_pair pair = { dict__string(to, STR(DICT_OVERFLOW_NAME)),
+				       dict__string(to, STR(DICT_OVERFLOW_VALUE)) };
+
+	return pair.name == DCM_NONE || pair.value == DCM_NONE ? DCM_NONE : dict__series(to, &pair, 1);
+}
+
+uint32_t dict_import__series_within(struct dict_import *im, uint32_t id, uint32_t max)
+{
+	if (dict_map__get(im->map.series, id) != DCM_NONE)
+		return dict_map__get(im->map.series, id);
+	const int known = is_full(im->to, max) && !is_overflow_itself(im, id) ? knows_series(im, id) : 1;
+
+	if (known)
+		return known < 0 ? DCM_NONE : dict_import__series(im, id);
+	const uint32_t overflow = overflow_series(im->to);
+	if (overflow == DCM_NONE)
+		return DCM_NONE;
+	im->overflow = overflow + 1;
+	return dict_map__set(im->map.series, id, overflow);
 }
 
 uint32_t dict_import__type(struct dict_import *im, const struct dcm_type *t)

@@ -11,6 +11,15 @@
 #include "plugins/storage/local/block.h"
 #include "plugins/storage/local/block_layout.h"
 
+/* Whoever made a part so wrote other bytes than this program would read there. */
+static int refuse_flags(const char *of, uint32_t flags, struct dcm_error *err)
+{
+	return error__set(err, -EPROTONOSUPPORT,
+			  "it is made in a way (%sflags %#x) that this program does not know: "
+			  "open it with the program that wrote it, or a newer one",
+			  of, flags);
+}
+
 static int check_header(const struct block_header *h, struct dcm_error *err)
 {
 	if (h->magic != BLOCK_MAGIC)
@@ -22,6 +31,8 @@ static int check_header(const struct block_header *h, struct dcm_error *err)
 				  "its format is version %u.%u, and this program reads version %u: "
 				  "open it with the program that wrote it, or a newer one",
 				  h->major, h->minor, BLOCK_MAJOR);
+	if (h->flags)
+		return refuse_flags("", h->flags, err);
 	return 0;
 }
 
@@ -52,6 +63,21 @@ static int open_directory(struct block *b, const uint8_t *p, const struct block_
 	    f->chunks_sum != hash__bytes(b->chunks, chunks.n, b->seed))
 		return error__set(err, -EBADMSG, "its directory is damaged");
 	return 0;
+}
+
+static int check_flags(const struct block *b, struct dcm_error *err)
+{
+	uint32_t chunks = 0, types = 0;
+
+	for (uint64_t i = 0; i < b->info.n_chunks; i++)
+		chunks |= b->chunks[i].flags;
+	for (uint64_t i = 0; i < b->n_types; i++)
+		types |= b->types[i].flags;
+	chunks &= ~(uint32_t)CHUNK_FLAGS;
+	types &= ~(uint32_t)CHUNK_TYPE_FLAGS;
+	if (chunks)
+		return refuse_flags("chunk ", chunks, err);
+	return types ? refuse_flags("type ", types, err) : 0;
 }
 
 int block__open(struct block *b, const void *p, size_t n, struct dcm_error *err)
@@ -85,7 +111,8 @@ int block__open(struct block *b, const void *p, size_t n, struct dcm_error *err)
 		b->sections[i] = bytes + f->sections[i].off;
 		b->section_bytes[i] = f->sections[i].n;
 	}
-	return open_directory(b, bytes, f, err);
+	r = open_directory(b, bytes, f, err);
+	return r ? r : check_flags(b, err);
 }
 
 static bool is_within(const struct block *b, enum block_section s, uint64_t off, uint64_t n)

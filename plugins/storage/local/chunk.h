@@ -43,6 +43,14 @@ enum chunk_flag {
 	CHUNK_LABELS = 1, /* rows have a column of label sets; without it all have the empty set, 0 */
 	CHUNK_DURATIONS = 2, /* profiles have a column of durations; without it all last duration_ns */
 	CHUNK_PERIODS = 4, /* the same of periods */
+	/* Durations differ by whole milliseconds, as those of a sampler's windows do: the column counts these. */
+	CHUNK_DURATIONS_MS = 8,
+	/*
+	 * Times are whole steps and what is over: fewer bytes for a process that is idle now and then,
+	 * whose profiles are missing for some windows.
+	 */
+	CHUNK_STEPS = 16,
+	CHUNK_FLAGS = 31, /* all of them: a block that has others is a newer program's */
 };
 
 /* A piece: bytes [off, off + n) of its section, and their checksum. */
@@ -50,6 +58,14 @@ struct chunk_piece {
 	uint64_t off;
 	uint32_t n, sum;
 };
+
+enum { CHUNK_NS_A_MS = 1000000 };
+
+/* In which the column of durations counts. */
+static inline int64_t chunk__duration_unit(unsigned flags)
+{
+	return flags & CHUNK_DURATIONS_MS ? CHUNK_NS_A_MS : 1;
+}
 
 struct chunk_entry {
 	uint32_t series;
@@ -73,6 +89,7 @@ enum chunk_type_flag {
 	 * who adds up needs more bits.
 	 */
 	CHUNK_WIDE = 4,
+	CHUNK_TYPE_FLAGS = 7, /* all of them, as above */
 };
 
 struct chunk_type {

@@ -97,7 +97,7 @@ static int next_times(struct pfor_in *in, struct prefix_clock *clock, uint32_t n
 	return r;
 }
 
-static int get_times(struct pfor_in *in, const struct chunk_entry *e, int64_t *ret)
+static int get_changes_of_gaps(struct pfor_in *in, const struct chunk_entry *e, int64_t *ret)
 {
 	struct prefix_clock clock = { .time = e->first_ms };
 	int r = 0;
@@ -106,6 +106,55 @@ static int get_times(struct pfor_in *in, const struct chunk_entry *e, int64_t *r
 		n = e->n_profiles - at < PFOR_PAGE ? e->n_profiles - at : PFOR_PAGE;
 		r = next_times(in, &clock, n, ret + at);
 	}
+	return r;
+}
+
+/* Times of one page, whose steps and what is over these stand apart. The first page tells the step. */
+static int next_steps(struct pfor_in *steps, struct pfor_in *over, uint32_t n, uint64_t *step,
+		      int64_t *time, int64_t *ret)
+{
+	const uint64_t none = zigzag__of(-1); /* the first is no step from where it is */
+	uint64_t k[PFOR_PAGE], more[PFOR_PAGE];
+	uint32_t small_k[PFOR_PAGE], small_more[PFOR_PAGE];
+	const struct pfor_in before = *steps;
+
+	if (get_small(steps, small_k, n) && get_small(over, small_more, n)) {
+		if (!*step) {
+			*step = small_k[0];
+			small_k[0] = (uint32_t)none;
+		}
+		return prefix__small_steps(small_k, small_more, n, *step, time, ret) ? 0 : -EBADMSG;
+	}
+	*steps = before;
+	if (pfor__page(steps, k, n) < 0 || pfor__page(over, more, n) < 0)
+		return -EBADMSG;
+	if (!*step) {
+		*step = k[0];
+		k[0] = none;
+	}
+	return prefix__steps(k, more, n, *step, time, ret) ? 0 : -EBADMSG;
+}
+
+static int get_steps(struct pfor_in *in, const struct chunk_entry *e, int64_t *ret)
+{
+	struct pfor_in steps = *in;
+	int64_t time = e->first_ms;
+	uint64_t step = 0;
+	int r = pfor__skip(in, e->n_profiles);
+
+	for (uint32_t at = 0, n; r == 0 && at < e->n_profiles; at += n) {
+		n = e->n_profiles - at < PFOR_PAGE ? e->n_profiles - at : PFOR_PAGE;
+		r = next_steps(&steps, in, n, &step, &time, ret + at);
+		if (r == 0 && !step)
+			r = -EBADMSG;
+	}
+	return r;
+}
+
+static int get_times(struct pfor_in *in, const struct chunk_entry *e, int64_t *ret)
+{
+	const int r = e->flags & CHUNK_STEPS ? get_steps(in, e, ret) : get_changes_of_gaps(in, e, ret);
+
 	if (r == 0 && (ret[0] != e->first_ms || ret[e->n_profiles - 1] != e->last_ms))
 		return -EBADMSG;
 	return r;
@@ -138,15 +187,15 @@ static int get_row_counts(struct pfor_in *in, const struct chunk_entry *e, uint3
 	return r < 0 || prefix__sum(ret, e->n_profiles) != e->n_rows ? -EBADMSG : 0;
 }
 
-/* A column that is there when some profile differs from the first. */
-static int get_head(struct pfor_in *in, bool there, int64_t common, uint32_t n, int64_t *ret)
+/* A column of differences from the first profile, in `unit`; it is there when one of them is not 0. */
+static int get_head(struct pfor_in *in, bool there, int64_t common, int64_t unit, uint32_t n, int64_t *ret)
 {
 	int r = there ? pfor__get(in, (uint64_t *)ret, n) : 0;
 
 	for (uint32_t i = 0; r == 0 && i < n; i++) {
 		const uint64_t more = there ? (uint64_t)zigzag__back((uint64_t)ret[i]) : 0;
 
-		ret[i] = (int64_t)((uint64_t)common + more);
+		ret[i] = (int64_t)((uint64_t)common + more * (uint64_t)unit);
 	}
 	return r;
 }
@@ -172,10 +221,11 @@ int chunk__profiles(const struct chunk *c, unsigned want, struct chunk_profiles 
 	if (r == 0 && want & (CHUNK_WANT_ROWS | CHUNK_WANT_SPANS))
 		r = get_row_counts(&in, e, ret->n_rows);
 	if (r == 0 && want & CHUNK_WANT_SPANS) {
-		r = get_head(&in, e->flags & CHUNK_DURATIONS, e->duration_ns, e->n_profiles,
-			     ret->duration_ns);
+		r = get_head(&in, e->flags & CHUNK_DURATIONS, e->duration_ns,
+			     chunk__duration_unit(e->flags), e->n_profiles, ret->duration_ns);
 		if (r == 0)
-			r = get_head(&in, e->flags & CHUNK_PERIODS, e->period, e->n_profiles, ret->period);
+			r = get_head(&in, e->flags & CHUNK_PERIODS, e->period, 1, e->n_profiles,
+				     ret->period);
 	}
 	return r;
 }

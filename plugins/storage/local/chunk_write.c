@@ -286,22 +286,95 @@ static int put_rollup(struct chunk_writer *w, const struct chunk_type *t, const 
 	return 0;
 }
 
-static int put_times(struct chunk_writer *w)
+/* ms between profile i, 1 or more, and the one before. */
+static uint64_t gap_at(const struct chunk_source *from, uint32_t i)
+{
+	return (uint64_t)from->profiles[i].time_ms - (uint64_t)from->profiles[i - 1].time_ms;
+}
+
+static int put_changes_of_gaps(struct chunk_writer *w)
 {
 	const struct chunk_source *from = w->from;
 	uint64_t *v = numbers(w, from->n_profiles);
-	uint64_t time = (uint64_t)from->profiles[0].time_ms, step = 0;
+	uint64_t before = 0;
 
 	if (!v)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < from->n_profiles; i++) {
-		const uint64_t next = (uint64_t)from->profiles[i].time_ms, gap = next - time;
+	v[0] = 0;
+	for (uint32_t i = 1; i < from->n_profiles; i++) {
+		const uint64_t gap = gap_at(from, i);
 
-		v[i] = zigzag__of((int64_t)(gap - step));
-		step = gap;
-		time = next;
+		v[i] = zigzag__of((int64_t)(gap - before));
+		before = gap;
 	}
 	pfor__put(&w->to->profiles, v, from->n_profiles);
+	return 0;
+}
+
+static int by_size(const void *a, const void *b)
+{
+	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/*
+ * What the others are about a multiple of: one of the shortest, but none of the few that are far
+ * too short, of two profiles at nearly one time. At least 1; there are two profiles.
+ */
+static uint64_t shortest_gap(const struct chunk_source *from)
+{
+	enum { SOME = 31 };
+	uint64_t gaps[SOME];
+	const uint32_t n_gaps = from->n_profiles - 1, n = n_gaps < SOME ? n_gaps : SOME;
+
+	for (uint32_t i = 0; i < n; i++)
+		gaps[i] = gap_at(from, 1 + (uint32_t)((uint64_t)i * n_gaps / n));
+	qsort(gaps, n, sizeof(*gaps), by_size);
+	return gaps[n / 8] ? gaps[n / 8] : 1;
+}
+
+/* Each gap as how many steps it has, and by how much it is longer than these. */
+static int put_steps(struct chunk_writer *w)
+{
+	const struct chunk_source *from = w->from;
+	const uint64_t step = shortest_gap(from);
+	uint64_t *v = numbers(w, 2 * (size_t)from->n_profiles), *over = v + from->n_profiles;
+
+	if (!v)
+		return -ENOMEM;
+	v[0] = step;
+	over[0] = 0;
+	for (uint32_t i = 1; i < from->n_profiles; i++) {
+		const uint64_t gap = gap_at(from, i), n = gap / step + (gap % step > step / 2);
+
+		v[i] = zigzag__of((int64_t)(n - 1));
+		over[i] = zigzag__of((int64_t)(gap - n * step));
+	}
+	pfor__put(&w->to->profiles, v, from->n_profiles);
+	pfor__put(&w->to->profiles, over, from->n_profiles);
+	return 0;
+}
+
+/* In the way that takes fewer bytes. */
+static int put_times(struct chunk_writer *w, struct chunk_entry *ret)
+{
+	struct buf *to = &w->to->profiles;
+	const size_t first = to->n;
+	int r = put_changes_of_gaps(w);
+	const size_t second = to->n;
+
+	if (r == 0 && w->from->n_profiles > 1)
+		r = put_steps(w);
+	if (r < 0 || to->error)
+		return r < 0 ? r : to->error;
+	if (to->n == second || to->n - second >= second - first) {
+		to->n = second;
+		return 0;
+	}
+	memmove(to->data + first, to->data + second, to->n - second);
+	to->n -= second - first;
+	ret->flags |= CHUNK_STEPS;
 	return 0;
 }
 
@@ -322,6 +395,12 @@ static int put_totals(struct chunk_writer *w, const struct chunk_type *t, const 
 	return 0;
 }
 
+/* By how much the duration of a is longer than that of b. */
+static int64_t longer(const struct chunk_profile *a, const struct chunk_profile *b)
+{
+	return (int64_t)((uint64_t)a->duration_ns - (uint64_t)b->duration_ns);
+}
+
 /*
  * Row counts, and durations and periods where they are not all the same: as the difference from the
  * first one's.
@@ -338,9 +417,10 @@ static int put_heads(struct chunk_writer *w, unsigned flags)
 		v[i] = p[i].n_rows;
 	pfor__put(&w->to->profiles, v, n);
 	if (flags & CHUNK_DURATIONS) {
+		const int64_t unit = chunk__duration_unit(flags);
+
 		for (uint32_t i = 0; i < n; i++)
-			v[i] = zigzag__of(
-				(int64_t)((uint64_t)p[i].duration_ns - (uint64_t)p[0].duration_ns));
+			v[i] = zigzag__of(longer(&p[i], &p[0]) / unit);
 		pfor__put(&w->to->profiles, v, n);
 	}
 	if (flags & CHUNK_PERIODS) {
@@ -355,7 +435,7 @@ static int put_profiles(struct chunk_writer *w, const struct chunk_type *types, 
 {
 	const struct chunk_source *from = w->from;
 	const size_t began = w->to->profiles.n;
-	int r = put_times(w);
+	int r = put_times(w, ret);
 
 	for (uint32_t t = 0; r == 0 && t < from->n_types; t++)
 		if (!(types[t].flags & CHUNK_WIDE))
@@ -392,12 +472,18 @@ static struct chunk_entry entry_of(const struct chunk_source *from)
 		.period = p[0].period,
 	};
 
+	bool whole_ms = true;
+
 	for (uint32_t i = 1; i < from->n_profiles; i++) {
 		if (p[i].duration_ns != p[0].duration_ns)
 			e.flags |= CHUNK_DURATIONS;
+		if (longer(&p[i], &p[0]) % CHUNK_NS_A_MS)
+			whole_ms = false;
 		if (p[i].period != p[0].period)
 			e.flags |= CHUNK_PERIODS;
 	}
+	if (e.flags & CHUNK_DURATIONS && whole_ms)
+		e.flags |= CHUNK_DURATIONS_MS;
 	for (uint64_t i = 0; from->labels && i < from->n_rows; i++)
 		if (from->labels[i]) {
 			e.flags |= CHUNK_LABELS;

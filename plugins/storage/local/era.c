@@ -28,6 +28,11 @@ int64_t era__begin_of(int64_t time_ms)
 	return time_ms - (rest < 0 ? rest + ERA_MS : rest);
 }
 
+bool era__is_full(const struct era *e, uint64_t max_bytes)
+{
+	return max_bytes && dict__bytes(e->dict) >= max_bytes;
+}
+
 struct era *era__new(uint32_t number, int64_t begin_ms, uint64_t n_records)
 {
 	struct era *e = NEW(struct era);

@@ -10,7 +10,9 @@
  *
  * NUMBER is never used twice, so a log that an interrupted change has left is nobody's: the next
  * change that removes something removes it too (upkeep.h). Data that comes late for a stretch whose
- * era has gone, or is damaged, begins a new era for it.
+ * era has gone, or is damaged, begins a new era for it; so does what comes when its dictionary has
+ * become as large as one may be: labels or stacks that are new each time fill one after the other,
+ * of which those that are full can leave memory, and go with the oldest blocks.
  *
  * Threads: take(), load(), unload() and log() need the store's lock for writing; the rest needs
  * none, and fetch() should not have it. sync() is called by one thread. Who brings a dictionary
@@ -61,6 +63,12 @@ const char *era__path(char to[static ERA_PATH_BYTES], uint32_t number);
 
 /* Where the era that covers the time begins. */
 int64_t era__begin_of(int64_t time_ms);
+
+/*
+ * Has the dictionary, which is loaded, as much as one may have (0: no bound)? Then nothing is added
+ * to it any more.
+ */
+bool era__is_full(const struct era *e, uint64_t max_bytes);
 
 struct era *era__new(uint32_t number, int64_t begin_ms, uint64_t n_records); /* NULL: memory */
 struct era *era__ref(struct era *e);

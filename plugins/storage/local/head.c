@@ -72,10 +72,19 @@ uint64_t heads__bytes(const struct heads *h)
 	return bytes;
 }
 
-static struct head *find_head(const struct heads *h, int64_t begin_ms)
+bool heads__any_full(const struct heads *h, uint64_t era_max_bytes)
+{
+	bool any = false;
+
+	for (size_t i = 0; !any && i < h->n; i++)
+		any = era__is_full(h->v[i]->era, era_max_bytes);
+	return any;
+}
+
+static struct head *find_head(const struct heads *h, int64_t begin_ms, uint64_t era_max_bytes)
 {
 	for (size_t i = 0; i < h->n; i++)
-		if (h->v[i]->era->begin_ms == begin_ms)
+		if (h->v[i]->era->begin_ms == begin_ms && !era__is_full(h->v[i]->era, era_max_bytes))
 			return h->v[i];
 	return NULL;
 }
@@ -84,7 +93,7 @@ static int find_or_make_head(struct heads *h, int64_t begin_ms, const struct hea
 			     struct head **ret, struct dcm_error *err)
 {
 	struct era *of = NULL;
-	struct head *head = find_head(h, begin_ms);
+	struct head *head = find_head(h, begin_ms, source->era_max_bytes);
 	int r;
 
 	if (head) {
@@ -143,10 +152,12 @@ int64_t heads__next_era(const struct dcm_batch *b, const struct heads_window *wi
 }
 
 static int plan_era(struct streams *s, struct streams_plan *plan, const struct dcm_batch *b,
-		    int64_t begin_ms, const struct heads_window *w)
+		    int64_t begin_ms, const struct heads_source *source)
 {
+	const struct heads_window *w = &source->window;
 	const int64_t end_ms = begin_ms + ERA_MS;
 
+	s->max_series = source->max_series;
 	return streams__plan(s, plan, b, w->from_ms > begin_ms ? w->from_ms : begin_ms,
 			     w->until_ms < end_ms ? w->until_ms : end_ms);
 }
@@ -164,7 +175,7 @@ int heads__plan(struct heads *h, struct heads_plan *plan, const struct dcm_batch
 
 		if (r)
 			return r;
-		if (!of || plan_era(&head->streams, of, b, begin_ms, w) < 0)
+		if (!of || plan_era(&head->streams, of, b, begin_ms, source) < 0)
 			return error__nomem(err);
 	}
 	for (uint32_t i = 0; i < b->n_profiles; i++) {

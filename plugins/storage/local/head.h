@@ -28,6 +28,8 @@ void heads__fini(struct heads *h);
 void heads__drop_empty(struct heads *h); /* those without a profile */
 void heads__measure(struct heads *h);	 /* after profiles went: their oldest and newest times */
 uint64_t heads__bytes(const struct heads *h); /* without dictionaries */
+/* Has one the dictionary of an era that is full? */
+bool heads__any_full(const struct heads *h, uint64_t era_max_bytes);
 
 /* Profiles that start in [from_ms, until_ms) are taken. */
 struct heads_window {
@@ -48,6 +50,8 @@ struct heads_source {
 	era_source_fn era;
 	void *ctx;
 	struct heads_window window;
+	uint64_t era_max_bytes; /* of a dictionary: heads of larger ones take nothing; 0: no bound */
+	uint32_t max_series;	/* of a dictionary, as streams__plan() has it; 0: no bound */
 };
 
 /*

@@ -20,6 +20,8 @@ void inspect__stat(struct store *s, struct dcm_store_stat *ret)
 	ret->n_removals = kept.n_removals;
 	ret->n_set_aside = (uint32_t)atomic_load(&s->n_aside);
 	ret->set_aside_bytes = atomic_load(&s->aside_bytes);
+	ret->n_rows_folded = atomic_load(&s->rows_folded);
+	ret->n_rows_refused = atomic_load(&s->rows_refused);
 	ret->bytes = sum.bytes;
 	ret->n_series = kept.n_series;
 	ret->n_stacks = kept.n_stacks;

@@ -58,6 +58,7 @@ struct config {
 	int64_t seal_ns;
 	int64_t head_max_bytes;
 	int64_t dictionary_max_bytes;
+	int64_t max_series;
 	int64_t workers;
 	bool read_only;
 };
@@ -122,7 +123,20 @@ static const struct dcm_option options[] = {
 	  .min = "0",
 	  .doc = "Memory for stacks, labels and names, which each three days have of their own. "
 		 "Beyond it those that no question needed the longest are left on the disk, until "
-		 "one does; 0: no bound. Smaller makes questions about old times slower." },
+		 "one does; 0: no bound. One that is so large itself (16 MiB at least) is "
+		 "followed by another one for the same time, in which everything that still "
+		 "comes stands once more. Smaller makes questions about old times slower." },
+	{ .name = "max_series",
+	  .type = DCM_OPT_INT,
+	  .offset = offsetof(struct config, max_series),
+	  .def = "1000000",
+	  .min = "0",
+	  .max = "100000000",
+	  .doc = "Series (sets of labels) that each dictionary may have; 0: no bound. What is new "
+		 "beyond them goes into the one series {__overflow__=\"true\"}, without its "
+		 "labels (counted as series_folded); gauges and cumulative values, which cannot "
+		 "be added up so, are dropped (series_refused). A million with twelve labels "
+		 "take some 150 MiB." },
 	{ .name = "workers",
 	  .type = DCM_OPT_INT,
 	  .offset = offsetof(struct config, workers),
@@ -183,7 +197,9 @@ struct local {
 	struct dcm_metric *bytes, *profiles, *expired, *unreadable, *refusing;
 	/* What the host was told of; the upkeep thread's. */
 	uint64_t n_expired, rows_evicted, n_unreadable, n_frames_lost, n_too_old, n_too_new;
-	struct tend tend; /* the same */
+	uint64_t rows_folded, rows_refused, n_full;
+	int64_t overflow_told_ns, full_told_ns; /* mono; 0: never */
+	struct tend tend;			/* the same */
 
 	pthread_t thread;
 	bool started;
@@ -224,7 +240,7 @@ static void stop(void *instance)
 }
 DEFINE_CLEANUP(void *, stop);
 
-enum { WORKERS_MAX = 4, WORKER_ROWS = 1 << 20 };
+enum { WORKERS_MAX = 4, WORKER_ROWS = 1 << 20, ERA_LEAST_BYTES = 16 << 20 };
 
 static uint32_t n_workers(const struct config *c)
 {
@@ -238,6 +254,14 @@ static uint32_t n_workers(const struct config *c)
 	return n < WORKERS_MAX ? (uint32_t)n : WORKERS_MAX;
 }
 
+/* Smaller ones would each hold little but what is in all of them. */
+static uint64_t era_max_bytes(const struct config *c)
+{
+	const uint64_t bytes = (uint64_t)c->dictionary_max_bytes;
+
+	return bytes && bytes < ERA_LEAST_BYTES ? ERA_LEAST_BYTES : bytes;
+}
+
 static struct store_options options_of(struct local *l, const struct config *c)
 {
 	return (struct store_options){
@@ -247,6 +271,8 @@ static struct store_options options_of(struct local *l, const struct config *c)
 		.seal_ms = c->seal_ns / 1000000,
 		.head_max_bytes = (uint64_t)c->head_max_bytes,
 		.dictionary_max_bytes = (uint64_t)c->dictionary_max_bytes,
+		.era_max_bytes = era_max_bytes(c),
+		.max_series = (uint32_t)c->max_series,
 		.segment_bytes = SEGMENT_BYTES,
 		.align = GROUP_ALIGN,
 		.report = report,
@@ -365,6 +391,50 @@ static void tell_dropped(struct local *l, const char *reason, uint64_t n, uint64
 	*told = n;
 }
 
+/* Of what may come with each write people hear once an hour. */
+static bool is_time_to_tell(struct local *l, int64_t *told_ns)
+{
+	const int64_t now_ns = l->host->mono_ns(l->host);
+
+	if (*told_ns && now_ns - *told_ns < INT64_C(3600) * 1000000000)
+		return false;
+	*told_ns = now_ns;
+	return true;
+}
+
+static void tell_overflow(struct local *l)
+{
+	const uint64_t folded = atomic_load(&l->store->rows_folded);
+	const uint64_t refused = atomic_load(&l->store->rows_refused);
+	char growth[GROWTH_BYTES];
+
+	if ((folded > l->rows_folded || refused > l->rows_refused) &&
+	    is_time_to_tell(l, &l->overflow_told_ns)) {
+		store__growth(l->store, growth);
+		l->host->log(l->host, DCM_LOG_WARNING, STREAMS_OVERFLOW_SENTENCE, growth);
+	}
+	tell_dropped(l, "series_folded", folded, &l->rows_folded);
+	tell_dropped(l, "series_refused", refused, &l->rows_refused);
+}
+
+static void tell_full(struct local *l)
+{
+	const uint64_t n_full = atomic_load(&l->store->n_full);
+	char growth[GROWTH_BYTES];
+
+	if (n_full > l->n_full && is_time_to_tell(l, &l->full_told_ns)) {
+		pthread_rwlock_rdlock(&l->store->lock);
+		memcpy(growth, l->store->full_growth, sizeof(growth));
+		pthread_rwlock_unlock(&l->store->lock);
+		l->host->log(l->host, DCM_LOG_WARNING,
+			     "dictionary_max_bytes: a dictionary is full with %s; another one was "
+			     "begun. A label that has ever new values does that: take it off with "
+			     "relabel_configs (action: labeldrop); or raise dictionary_max_bytes",
+			     growth);
+	}
+	l->n_full = n_full;
+}
+
 static void publish(struct local *l)
 {
 	struct store *s = l->store;
@@ -387,6 +457,8 @@ static void publish(struct local *l)
 	tell_dropped(l, "frames_unreadable", atomic_load(&s->n_frames_lost), &l->n_frames_lost);
 	tell_dropped(l, "profiles_too_old", atomic_load(&s->n_too_old), &l->n_too_old);
 	tell_dropped(l, "profiles_too_new", atomic_load(&s->n_too_new), &l->n_too_new);
+	tell_overflow(l);
+	tell_full(l);
 }
 
 /* The end of a sentence about a file system that is full; "" of everything else. */
@@ -508,6 +580,8 @@ static void commit(void *instance, void *change)
 	to->seal_ms = from->seal_ms;
 	to->head_max_bytes = from->head_max_bytes;
 	to->dictionary_max_bytes = from->dictionary_max_bytes;
+	to->era_max_bytes = from->era_max_bytes;
+	to->max_series = from->max_series;
 	pthread_rwlock_unlock(&l->store->lock);
 	free(change);
 }

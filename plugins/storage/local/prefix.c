@@ -334,6 +334,96 @@ bool prefix__small_times(const uint32_t *v, uint32_t n, struct prefix_clock *fro
 }
 
 /* -------------------------------------------------------------------------------------------------
+ * Times by steps
+ */
+
+bool prefix__steps(const uint64_t *n_steps, const uint64_t *over, uint32_t n, uint64_t step,
+		   int64_t *time, int64_t *ret)
+{
+	int64_t before = *time;
+	bool back = false;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const uint64_t steps = (uint64_t)zigzag__back(n_steps[i]) + 1;
+		const uint64_t gap = steps * step + (uint64_t)zigzag__back(over[i]);
+		const int64_t at = (int64_t)((uint64_t)before + gap);
+
+		back |= at < before;
+		ret[i] = before = at;
+	}
+	*time = before;
+	return !back;
+}
+
+/*
+ * n a multiple of 4, as long as times stay within 31 bits of the first: 1, 0 when they do not, or -1
+ * when times go down.
+ */
+static inline __attribute__((always_inline)) int short_steps(const uint32_t *n_steps,
+							     const uint32_t *over, uint32_t n,
+							     uint32_t step, int64_t *time, int64_t *ret)
+{
+	const wide_four base = (wide_four){ 0 } + *time;
+	four at = { 0 }, back = { 0 }, bits = { 0 }, steps = { 0 }, rest = { 0 };
+
+	for (uint32_t i = 0; i < n; i += 4) {
+		const four k = load(n_steps + i), more = load(over + i);
+		const four gap = (((k >> 1) ^ -(k & 1)) + 1) * step + ((more >> 1) ^ -(more & 1));
+		const four times = running(gap) + at;
+		const wide_four wide = __builtin_convertvector((signed_four)times, wide_four) + base;
+
+		memcpy(ret + i, &wide, sizeof(wide));
+		bits |= k | more;
+		steps += k;
+		rest += more;
+		back |= gap;
+		at = last_of(times);
+	}
+	/* A zigzag is not below what it stands for, so no gap left 31 bits, nor did all of them. */
+	const uint64_t n_all = (uint64_t)n + steps[0] + steps[1] + steps[2] + steps[3];
+	const uint64_t over_all = (uint64_t)rest[0] + rest[1] + rest[2] + rest[3];
+	if (any_of(bits) >> 22 || (n_all * step + over_all) >> 31)
+		return 0;
+	*time += (int32_t)at[0];
+	return any_of(back) >> 31 ? -1 : 1;
+}
+
+#ifdef __x86_64__
+AVX2 static int short_steps_avx2(const uint32_t *n_steps, const uint32_t *over, uint32_t n,
+				 uint32_t step, int64_t *time, int64_t *ret)
+{
+	return short_steps(n_steps, over, n, step, time, ret);
+}
+#endif
+
+static int steps_at_once(const uint32_t *n_steps, const uint32_t *over, uint32_t n, uint64_t step,
+			 int64_t *time, int64_t *ret)
+{
+	if (step >> 31 || *time > INT64_MAX - INT32_MAX || *time < INT64_MIN - (int64_t)INT32_MIN)
+		return 0;
+#ifdef __x86_64__
+	if (__builtin_cpu_supports("avx2"))
+		return short_steps_avx2(n_steps, over, n, (uint32_t)step, time, ret);
+#endif
+	return short_steps(n_steps, over, n, (uint32_t)step, time, ret);
+}
+
+bool prefix__small_steps(const uint32_t *n_steps, const uint32_t *over, uint32_t n, uint64_t step,
+			 int64_t *time, int64_t *ret)
+{
+	const int r = steps_at_once(n_steps, over, n - n % 4, step, time, ret);
+	const uint32_t done = r ? n - n % 4 : 0;
+	uint64_t wide_steps[PFOR_PAGE], wide_over[PFOR_PAGE];
+
+	for (uint32_t i = done; i < n; i++) {
+		wide_steps[i] = n_steps[i];
+		wide_over[i] = over[i];
+	}
+	return prefix__steps(wide_steps + done, wide_over + done, n - done, step, time, ret + done) &&
+	       r >= 0;
+}
+
+/* -------------------------------------------------------------------------------------------------
  * Sums
  */
 

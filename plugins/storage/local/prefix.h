@@ -43,6 +43,17 @@ bool prefix__times(int64_t *v, uint32_t n, struct prefix_clock *from);
 /* The same of numbers below 2^32, to ret[n]. */
 bool prefix__small_times(const uint32_t *v, uint32_t n, struct prefix_clock *from, int64_t *ret);
 
+/*
+ * Steps of one length: n_steps[n], zigzag of how many less 1, and over[n], zigzag of by how much more
+ * than these, become times from *time on, which goes on. Sums wrap. False: a time is before the one
+ * before it. n <= PFOR_PAGE; ret may be n_steps.
+ */
+bool prefix__steps(const uint64_t *n_steps, const uint64_t *over, uint32_t n, uint64_t step,
+		   int64_t *time, int64_t *ret);
+/* The same of numbers below 2^32. */
+bool prefix__small_steps(const uint32_t *n_steps, const uint32_t *over, uint32_t n, uint64_t step,
+			 int64_t *time, int64_t *ret);
+
 /* What v[n] add up to. */
 uint64_t prefix__sum(const uint32_t *v, uint32_t n);
 

@@ -28,6 +28,7 @@
 
 #include <decima/plugin.h>
 
+#include "plugins/storage/dict/growth.h"
 #include "plugins/storage/local/commit.h"
 #include "plugins/storage/local/filters.h"
 #include "plugins/storage/local/head.h"
@@ -43,6 +44,8 @@ enum {
 	 */
 	STORE_FRAME_BATCHES = 1,
 	STORE_MAX_ERAS = 1024,
+	/* With so many a dictionary grows beyond its bound, rather than that writes are refused. */
+	STORE_MANY_ERAS = STORE_MAX_ERAS / 2,
 };
 
 struct store_options {
@@ -56,9 +59,11 @@ struct store_options {
 	int64_t seal_ms;	 /* the oldest that a head's first profile gets, by the clock */
 	uint64_t head_max_bytes; /* sealed then; twice as much refuses writes */
 	uint64_t dictionary_max_bytes; /* of memory (eras.h); 0: no bound */
-	uint64_t segment_bytes;	       /* of the log */
-	uint32_t align;		       /* of its groups */
-	dcm_report_fn report;	       /* of damage and trouble; any thread */
+	uint32_t max_series;	/* of one dictionary, as streams__plan() has it; 0: no bound */
+	uint64_t era_max_bytes; /* of one dictionary: then another is begun; 0: no bound */
+	uint64_t segment_bytes; /* of the log */
+	uint32_t align;		/* of its groups */
+	dcm_report_fn report;	/* of damage and trouble; any thread */
 	void *report_ctx;
 };
 
@@ -92,6 +97,7 @@ struct store {
 	struct dcm_error *replay_err; /* then too: says why it ended */
 	uint64_t filtered_lsn;	      /* of the newest filter when the store was opened */
 	uint32_t next_era;
+	char full_growth[GROWTH_BYTES]; /* what filled the last dictionary that became full */
 	struct seen seen;
 	struct seen sealing_seen; /* what it was when they were closed */
 	uint64_t last_lsn;	  /* of frames in the heads */
@@ -109,10 +115,12 @@ struct store {
 	_Atomic uint64_t n_asked; /* questions and seals: what eras' asked_at counts in */
 	_Atomic bool stopping;	  /* blocks are not written anew to the end: it would be long */
 
-	_Atomic uint64_t n_expired;	       /* profiles that were removed for their age */
-	_Atomic uint64_t n_too_old, n_too_new; /* profiles that were refused when they came */
-	_Atomic uint64_t rows_evicted;	       /* rows removed for lack of room */
-	_Atomic uint64_t n_aside, aside_bytes; /* files of damaged blocks (quarantine.h) */
+	_Atomic uint64_t n_expired;		    /* profiles that were removed for their age */
+	_Atomic uint64_t n_too_old, n_too_new;	    /* profiles that were refused when they came */
+	_Atomic uint64_t n_full;		    /* dictionaries that became full */
+	_Atomic uint64_t rows_folded, rows_refused; /* for which max_series had no room */
+	_Atomic uint64_t rows_evicted;		    /* rows removed for lack of room */
+	_Atomic uint64_t n_aside, aside_bytes;	    /* files of damaged blocks (quarantine.h) */
 	int64_t room_comes_until_ns;	/* with `work`, mono: what went for room is waited for */
 	uint64_t room_was_bytes;	/* with `work`: free, when it went */
 	_Atomic uint64_t n_unreadable;	/* how often something damaged was met */
@@ -147,6 +155,12 @@ void store__replay_lost(void *store, uint64_t n_lost); /* its replay_lost_fn */
 
 /* After the last frame of a replay: what was removed after it. 0 or -ENOMEM. */
 int store__end_replay(struct store *s);
+
+/* How large a dictionary may become until another is begun for its time; with the lock. */
+uint64_t store__era_max_bytes(const struct store *s);
+
+/* What most series that are being written have, in words (growth.h). */
+void store__growth(struct store *s, char ret[static GROWTH_BYTES]);
 
 /* Tells those whose writes have become durable. */
 void store__acknowledge(struct store *s);

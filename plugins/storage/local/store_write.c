@@ -46,27 +46,76 @@ static int make_era(struct store *s, int64_t begin_ms, struct era **ret, struct 
 	return 0;
 }
 
-/*
- * With the lock for writing. What cannot be read, or has lost something, is left to its blocks.
- * Those that are not in memory although load_eras() has been there came meanwhile.
- */
-static int era_for_writing(void *ctx, int64_t begin_ms, struct era **ret, struct dcm_error *err)
+uint64_t store__era_max_bytes(const struct store *s)
 {
-	struct store *s = ctx;
+	return s->eras.n < STORE_MANY_ERAS ? s->options.era_max_bytes : 0;
+}
+
+/* The last era that was begun for the time, of those that can be read; NULL: none. */
+static struct era *last_era(const struct store *s, int64_t begin_ms)
+{
+	struct era *last = NULL;
 
 	for (size_t i = 0; i < s->eras.n; i++) {
 		struct era *e = s->eras.v[i];
 
-		if (e->begin_ms != begin_ms || e->unreadable)
-			continue;
-		if (!e->dict)
-			return error__set(err, -EAGAIN, "a dictionary is not in memory yet");
-		if (!e->damaged) {
-			*ret = e;
-			return 0;
-		}
+		if (e->begin_ms == begin_ms && !e->unreadable && (!last || e->number > last->number))
+			last = e;
 	}
-	return make_era(s, begin_ms, ret, err);
+	return last;
+}
+
+static void note_full(struct store *s, const struct era *e)
+{
+	const struct dict_counts counts = dict__counts(e->dict);
+
+	growth__describe(e->dict, &counts, s->full_growth);
+	atomic_fetch_add_explicit(&s->n_full, 1, memory_order_relaxed);
+}
+
+void store__growth(struct store *s, char ret[static GROWTH_BYTES])
+{
+	struct dict *most = NULL;
+	struct dict_counts counts = { 0 };
+
+	pthread_rwlock_rdlock(&s->lock);
+	for (size_t i = 0; i < s->eras.n; i++) {
+		struct dict *d = s->eras.v[i]->dict;
+
+		if (d && (!most || d->series.n > most->series.n))
+			most = d;
+	}
+	if (most) {
+		dict__ref(most);
+		counts = dict__counts(most);
+	}
+	pthread_rwlock_unlock(&s->lock);
+	ret[0] = '\0';
+	if (most)
+		growth__describe(most, &counts, ret);
+	dict__unref(most);
+}
+
+/*
+ * With the lock for writing. What has lost something, or is full, is left to its blocks, as are
+ * those before it. One that is not in memory although load_eras() has been there came meanwhile.
+ */
+static int era_for_writing(void *ctx, int64_t begin_ms, struct era **ret, struct dcm_error *err)
+{
+	struct store *s = ctx;
+	struct era *e = last_era(s, begin_ms);
+
+	if (e && !e->dict)
+		return error__set(err, -EAGAIN, "a dictionary is not in memory yet");
+	const bool full = e && era__is_full(e, store__era_max_bytes(s));
+	if (e && !e->damaged && !full) {
+		*ret = e;
+		return 0;
+	}
+	int r = make_era(s, begin_ms, ret, err);
+	if (r == 0 && full)
+		note_full(s, e);
+	return r;
 }
 
 /* The same for who opens, when nobody else is there. */
@@ -74,10 +123,11 @@ static int era_for_replay(void *ctx, int64_t begin_ms, struct era **ret, struct 
 {
 	struct store *s = ctx;
 	const struct era_how how = eras__how(s);
+	struct era *e;
 
-	for (size_t i = 0; i < s->eras.n; i++) {
-		struct era *e = s->eras.v[i];
-		int r = e->begin_ms == begin_ms && !e->unreadable ? era__load(e, &how, err) : 0;
+	/* One that turns out to be unreadable is passed over the next time. */
+	while ((e = last_era(s, begin_ms)) && !e->dict) {
+		int r = era__load(e, &how, err);
 
 		if (r && !e->unreadable)
 			return r;
@@ -89,7 +139,8 @@ static int era_for_replay(void *ctx, int64_t begin_ms, struct era **ret, struct 
  * Writing
  */
 
-enum { WINDOW_BYTES = 16 }; /* before the batches of a frame */
+/* Of a frame, before its batches and behind them. */
+enum { WINDOW_BYTES = 16, BOUND_BYTES = 8 };
 
 typedef VEC(struct dcm_batch *) batch_list;
 
@@ -99,6 +150,7 @@ struct writing {
 	struct heads_plan plan;
 	VEC(struct era *) eras; /* references, so that they stay in memory */
 	struct heads_window window;
+	uint32_t max_series;
 	struct heads_refused refused;
 	uint64_t lsn;
 };
@@ -142,7 +194,8 @@ static int encode(struct store *s, struct dcm_batch *const *batches, uint32_t n,
 		int r = s->host->encode(s->host, batches[i], DCM_NONE, "batch", &data, &bytes, err);
 		if (r)
 			return r;
-		if (bytes > FRAME_MAX_BYTES - WINDOW_BYTES - 4 || w->payload.n > FRAME_MAX_BYTES - 4 - bytes)
+		if (bytes > FRAME_MAX_BYTES - WINDOW_BYTES - 4 - BOUND_BYTES ||
+		    w->payload.n > FRAME_MAX_BYTES - 4 - BOUND_BYTES - bytes)
 			return error__set(err, -EFBIG,
 					  "batches of more than %d bytes cannot be written at once",
 					  FRAME_MAX_BYTES);
@@ -156,29 +209,48 @@ static int encode(struct store *s, struct dcm_batch *const *batches, uint32_t n,
 
 static int plan(struct store *s, struct writing *w, era_source_fn era, struct dcm_error *err)
 {
-	const struct heads_source source = { .era = era, .ctx = s, .window = w->window };
+	struct heads_source source = {
+		.era = era,
+		.ctx = s,
+		.window = w->window,
+		.max_series = w->max_series,
+	};
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < w->fresh.n; i++)
+	for (size_t i = 0; r == 0 && i < w->fresh.n; i++) {
+		source.era_max_bytes = store__era_max_bytes(s);
 		r = heads__plan(&s->active, &w->plan, w->fresh.v[i], &source, &w->refused, err);
+	}
 	return r;
 }
 
-/* The eras that begin there, as references. */
-static int note_eras(struct store *s, struct writing *w, int64_t begin_ms)
+/* The era of what begins there, as a reference; NULL: there is none yet. */
+static struct era *ref_last_era(struct store *s, int64_t begin_ms)
 {
-	bool ok = true;
-
 	pthread_rwlock_rdlock(&s->lock);
-	for (size_t i = 0; ok && i < s->eras.n; i++) {
-		if (s->eras.v[i]->begin_ms != begin_ms || s->eras.v[i]->unreadable)
-			continue;
-		ok = vec__reserve(&w->eras, 1);
-		if (ok)
-			w->eras.v[w->eras.n++] = era__ref(s->eras.v[i]);
-	}
+	struct era *e = last_era(s, begin_ms);
+	if (e)
+		era__ref(e);
 	pthread_rwlock_unlock(&s->lock);
-	return ok ? 0 : -ENOMEM;
+	return e;
+}
+
+/* What cannot be read for good is passed over: another one may be. */
+static int load_era(struct store *s, struct writing *w, int64_t begin_ms, struct dcm_error *err)
+{
+	struct era *e;
+	int r;
+
+	do {
+		if (!vec__reserve(&w->eras, 1))
+			return error__nomem(err);
+		e = ref_last_era(s, begin_ms);
+		if (!e)
+			return 0;
+		w->eras.v[w->eras.n++] = e;
+		r = eras__load(s, e, err);
+	} while (r && era__is_final(r));
+	return r;
 }
 
 /*
@@ -194,13 +266,7 @@ static int load_eras(struct store *s, struct writing *w, struct dcm_error *err)
 
 		while (r == 0 && (begin_ms = heads__next_era(w->fresh.v[i], &w->window, begin_ms)) !=
 					 INT64_MAX)
-			if (note_eras(s, w, begin_ms) < 0)
-				r = error__nomem(err);
-	}
-	for (size_t i = 0; r == 0 && i < w->eras.n; i++) {
-		r = eras__load(s, w->eras.v[i], err);
-		if (r && era__is_final(r))
-			r = 0;
+			r = load_era(s, w, begin_ms, err);
 	}
 	return r;
 }
@@ -238,6 +304,32 @@ static void apply(struct store *s, struct writing *w)
 	kept__count_heads(s);
 }
 
+static struct streams_overflow overflow_of(const struct writing *w)
+{
+	struct streams_overflow sum = { 0 };
+
+	for (size_t i = 0; i < w->plan.items.n; i++) {
+		sum.n_folded += w->plan.items.v[i].plan.overflow.n_folded;
+		sum.n_refused += w->plan.items.v[i].plan.overflow.n_refused;
+	}
+	return sum;
+}
+
+/*
+ * The bound is written down where it held something back, so that a replay does the same whatever
+ * the option says then: what was stored with its labels keeps them, and the rest stays one series.
+ */
+static int note_bound(struct writing *w, struct dcm_error *err)
+{
+	const struct streams_overflow overflow = overflow_of(w);
+
+	if (overflow.n_folded == 0 && overflow.n_refused == 0)
+		return 0;
+	buf__le32(&w->payload, 0);
+	buf__le32(&w->payload, w->max_series);
+	return w->payload.error ? error__nomem(err) : 0;
+}
+
 static int put_into_heads(struct store *s, struct writing *w, struct dcm_error *err)
 {
 	int r = load_eras(s, w, err);
@@ -245,10 +337,13 @@ static int put_into_heads(struct store *s, struct writing *w, struct dcm_error *
 	if (r)
 		return r;
 	pthread_rwlock_wrlock(&s->lock);
+	w->max_series = s->options.max_series;
 	if (heads__bytes(&s->active) + heads__bytes(&s->sealing) >= 2 * s->options.head_max_bytes)
 		r = error__set(err, -EAGAIN, "what was written before waits for the disk");
 	if (r == 0)
 		r = plan(s, w, era_for_writing, err);
+	if (r == 0)
+		r = note_bound(w, err);
 	if (r == 0)
 		r = wal__append(commit__wal(s->commit), STORE_FRAME_BATCHES, w->payload.data,
 				w->payload.n, &w->lsn, err);
@@ -309,9 +404,12 @@ int store__write(struct store *s, struct dcm_batch *const *batches, uint32_t n, 
 		r = put_into_heads(s, &w, err);
 	const struct heads_refused refused = w.refused;
 	uint64_t lsn = w.lsn;
+	const struct streams_overflow overflow = overflow_of(&w);
 	writing__fini(&w);
 	if (r)
 		return refusal(r, err);
+	atomic_fetch_add_explicit(&s->rows_folded, overflow.n_folded, memory_order_relaxed);
+	atomic_fetch_add_explicit(&s->rows_refused, overflow.n_refused, memory_order_relaxed);
 	atomic_fetch_add_explicit(&s->n_too_old, refused.n_too_old, memory_order_relaxed);
 	atomic_fetch_add_explicit(&s->n_too_new, refused.n_too_new, memory_order_relaxed);
 	if (!done)
@@ -370,28 +468,32 @@ static void tell_unreadable(struct store *s, uint64_t lsn, const char *why)
 		s->options.report(s->options.report_ctx, DCM_LOG_ERROR, text);
 }
 
-/* The batches as new references; on failure those before the one that cannot be decoded. */
-static int decode_frame(const struct dcm_host *host, const struct frame *f,
-			struct heads_window *ret_window, batch_list *ret, struct dcm_error *err)
+/* Its batches as new references; on failure those before the one that cannot be decoded. */
+static int decode_frame(const struct dcm_host *host, const struct frame *f, struct writing *w,
+			struct dcm_error *err)
 {
 	const uint8_t *p = f->payload, *end = p + f->n;
 
 	if (f->n < WINDOW_BYTES)
 		return error__set(err, -EBADMSG, "it is too short");
-	*ret_window = (struct heads_window){ (int64_t)le__get64(p), (int64_t)le__get64(p + 8) };
+	w->window = (struct heads_window){ (int64_t)le__get64(p), (int64_t)le__get64(p + 8) };
 	p += WINDOW_BYTES;
-	while (end - p >= 4 && le__get32(p) <= (size_t)(end - p) - 4) {
+	while (end - p >= 4 && le__get32(p) && le__get32(p) <= (size_t)(end - p) - 4) {
 		struct dcm_batch *b = NULL;
 		uint32_t n = le__get32(p);
 		int r = host->decode(host, "batch", p + 4, n, &b, err);
 
 		if (r)
 			return r;
-		if (!vec__push(ret, b)) {
+		if (!vec__push(&w->fresh, b)) {
 			host->batch_unref(b);
 			return -ENOMEM;
 		}
 		p += 4 + n;
+	}
+	if (end - p == BOUND_BYTES && le__get32(p) == 0) {
+		w->max_series = le__get32(p + 4);
+		p = end;
 	}
 	return p == end ? 0 : error__set(err, -EBADMSG, "its batches have other lengths");
 }
@@ -434,7 +536,7 @@ static int pass(struct store *s, const struct writing *w)
 static int replay_batches(struct store *s, const struct frame *f, struct writing *w)
 {
 	struct dcm_error err = DCM_ERROR_INIT;
-	int r = decode_frame(s->host, f, &w->window, &w->fresh, &err);
+	int r = decode_frame(s->host, f, w, &err);
 
 	if (r == -EPROTONOSUPPORT)
 		return refuse_newer(s, f->lsn, err.text);

@@ -239,7 +239,9 @@ bool upkeep__wants_seal(struct store *s)
 	int64_t now_ns = s->host->mono_ns(s->host);
 
 	pthread_rwlock_rdlock(&s->lock);
+	/* A dictionary that is full can leave memory when no head has it any more. */
 	bool wants = s->sealing.n || heads__bytes(&s->active) >= s->options.head_max_bytes ||
+		     heads__any_full(&s->active, store__era_max_bytes(s)) ||
 		     (s->active_since_ns && now_ns - s->active_since_ns >= s->options.seal_ms * 1000000);
 	pthread_rwlock_unlock(&s->lock);
 	return wants;

@@ -33,6 +33,7 @@
 #include "plugins/storage/answer/answer.h"
 #include "plugins/storage/answer/ask.h"
 #include "plugins/storage/answer/meter.h"
+#include "plugins/storage/dict/growth.h"
 #include "plugins/storage/memory/backup.h"
 #include "plugins/storage/memory/expire.h"
 #include "plugins/storage/memory/look.h"
@@ -48,6 +49,7 @@ struct config {
 	int64_t retention_ns;
 	const char *path;
 	bool read_only;
+	int64_t max_series;
 };
 
 static const struct dcm_option options[] = {
@@ -67,6 +69,16 @@ static const struct dcm_option options[] = {
 	  .min = "0",
 	  .doc = "Profiles that are older than this, compared with the newest one, are removed; 0 "
 		 "keeps them as long as max_bytes lasts." },
+	{ .name = "max_series",
+	  .type = DCM_OPT_INT,
+	  .offset = offsetof(struct config, max_series),
+	  .def = "100000",
+	  .min = "0",
+	  .max = "100000000",
+	  .doc = "Series (sets of labels) that the store may have; 0: no bound. What is new beyond "
+		 "them goes into the one series {__overflow__=\"true\"}, without its labels "
+		 "(counted as series_folded); gauges and cumulative values, which cannot be "
+		 "added up so, are dropped (series_refused)." },
 	{ .name = "path",
 	  .type = DCM_OPT_STRING,
 	  .offset = offsetof(struct config, path),
@@ -95,6 +107,7 @@ struct memory {
 	char *path; /* or NULL */
 	bool read_only;
 	struct dcm_metric *bytes, *profiles, *expired;
+	_Atomic int64_t overflow_told_ns; /* mono; 0: never */
 };
 
 static int64_t now_ms(const struct memory *m)
@@ -116,7 +129,27 @@ static struct store_limits limits_of(const struct config *c)
 	if (c->read_only)
 		return (struct store_limits){ .max_bytes = 0, .retention_ms = 0 };
 	return (struct store_limits){ .max_bytes = (uint64_t)c->max_bytes,
-				      .retention_ms = c->retention_ns / 1000000 };
+				      .retention_ms = c->retention_ns / 1000000,
+				      .max_series = (uint32_t)c->max_series };
+}
+
+/* Of what may come with each write people hear once an hour. */
+static void tell_overflow(struct memory *m)
+{
+	const int64_t now_ns = m->host->mono_ns(m->host);
+	const int64_t told_ns = atomic_load(&m->overflow_told_ns);
+	char growth[GROWTH_BYTES];
+
+	if (told_ns && now_ns - told_ns < INT64_C(3600) * 1000000000)
+		return;
+	atomic_store(&m->overflow_told_ns, now_ns);
+	pthread_rwlock_rdlock(&m->store->lock);
+	struct dict *d = dict__ref(m->store->streams.dict);
+	const struct dict_counts counts = dict__counts(d);
+	pthread_rwlock_unlock(&m->store->lock);
+	growth__describe(d, &counts, growth);
+	dict__unref(d);
+	m->host->log(m->host, DCM_LOG_WARNING, STREAMS_OVERFLOW_SENTENCE, growth);
 }
 
 /* Tells the host what happened under the lock. */
@@ -133,6 +166,12 @@ static void publish(struct memory *m, const struct store_news *news)
 	if (news->n_evicted)
 		m->host->drop(m->host, "memory_full",
 			      news->rows_evicted ? news->rows_evicted : news->n_evicted);
+	if (news->overflow.n_folded)
+		m->host->drop(m->host, "series_folded", news->overflow.n_folded);
+	if (news->overflow.n_refused)
+		m->host->drop(m->host, "series_refused", news->overflow.n_refused);
+	if (news->overflow.n_folded || news->overflow.n_refused)
+		tell_overflow(m);
 }
 
 static void stop(void *instance)

@@ -65,6 +65,7 @@ int store__write(struct store *s, struct dcm_batch *const *batches, uint32_t n, 
 	int r = 0;
 
 	pthread_rwlock_wrlock(&s->lock);
+	s->streams.max_series = s->limits.max_series;
 	for (uint32_t i = 0; r == 0 && i < n; i++)
 		if (!is_retry(s, batches, i))
 			r = streams__plan(&s->streams, &plan, batches[i], INT64_MIN, INT64_MAX);
@@ -72,6 +73,10 @@ int store__write(struct store *s, struct dcm_batch *const *batches, uint32_t n, 
 		streams__apply(&s->streams, &plan);
 		for (uint32_t i = 0; i < n; i++)
 			seen__add(&s->seen, &batches[i]->id);
+		ret_news->overflow.n_folded += plan.overflow.n_folded;
+		ret_news->overflow.n_refused += plan.overflow.n_refused;
+		s->overflow.n_folded += plan.overflow.n_folded;
+		s->overflow.n_refused += plan.overflow.n_refused;
 		expire__tend(s, now_ms, ret_news);
 	}
 	pthread_rwlock_unlock(&s->lock);

@@ -24,6 +24,7 @@
 struct store_limits {
 	uint64_t max_bytes;
 	int64_t retention_ms; /* 0: none */
+	uint32_t max_series;  /* as streams__plan() has it; 0: no bound */
 };
 
 /* What happened under the lock, to be told to the host after it. */
@@ -31,6 +32,7 @@ struct store_news {
 	uint64_t n_expired; /* profiles: older than the retention */
 	uint64_t n_evicted; /* profiles: gone for lack of room */
 	uint64_t rows_evicted;
+	struct streams_overflow overflow;
 };
 
 struct store {
@@ -39,6 +41,7 @@ struct store {
 	uint64_t era; /* counts rebuilds of the dictionary: ids are valid within one */
 	struct seen seen;
 	struct store_limits limits;
+	struct streams_overflow overflow; /* since the start */
 };
 
 struct store *store__new(struct store_limits limits); /* NULL when memory ran out */

@@ -265,11 +265,17 @@ static int plan_profile(struct streams *s, struct streams_plan *plan, struct int
 			const struct dcm_profile *head)
 {
 	struct dict_import *im = &in->import;
-	uint32_t series = dict_import__series(im, head->series);
+	uint32_t series = dict_import__series_within(im, head->series, s->max_series);
 
 	if (series == DCM_NONE)
 		return -ENOMEM;
+	const bool overflows = dict_import__is_overflow(im, series);
 	for (uint32_t k = 0; k < head->n_types; k++) {
+		if (overflows && im->batch->types[head->type_off + k].temporality != DCM_DELTA) {
+			plan->overflow.n_refused += head->n_rows;
+			continue;
+		}
+		plan->overflow.n_folded += overflows ? head->n_rows : 0;
 		uint32_t type = dict_import__type(im, &im->batch->types[head->type_off + k]);
 		uint32_t stream = type == DCM_NONE ? DCM_NONE : streams__find_or_make(s, series, type);
 

@@ -41,6 +41,7 @@ struct streams {
 	VEC(struct stream);  /* v[n], in the order in which they came */
 	struct hindex index; /* by (series, type) */
 	struct dict *dict;   /* referenced */
+	uint32_t max_series; /* of the dictionary: what others become, see streams__plan(); 0: no bound */
 	/* What is held, and the bytes of profiles that went; who watches these resets them. */
 	uint64_t profile_bytes, n_profiles, n_rows, freed_bytes;
 	int64_t newest_ms; /* INT64_MIN: there was never a profile */
@@ -74,16 +75,33 @@ struct streams_planned {
 	struct profile *profile;
 };
 
+/* What a plan could not take as it came, in rows of each type. */
+struct streams_overflow {
+	uint64_t n_folded;  /* taken without the labels of their series */
+	uint64_t n_refused; /* not taken */
+};
+
+/* How who is asked for the cause tells of it; %s: growth.h's words. */
+#define STREAMS_OVERFLOW_SENTENCE                                                                  \
+	"max_series: there is no room for more series: the store has %s; rows of new ones "        \
+	"are in {__overflow__=\"true\"} without their labels. Take a label that has ever new "     \
+	"values off with relabel_configs (action: labeldrop), or raise max_series"
+
 /* Zeroed is empty; streams_plan__fini() also when it was applied. */
 struct streams_plan {
 	VEC(struct streams_planned) items;
 	VEC(uint32_t) n_more; /* [streams.n] profiles planned for each */
+	struct streams_overflow overflow;
 };
 void streams_plan__fini(struct streams_plan *p);
 
 /*
  * Brings in what the batch's profiles that start in [from_ms, to_ms) refer to, and makes room for
  * them. 0 or -ENOMEM: the set has no profile more then, and the plan can only be freed.
+ *
+ * Series that are new beyond max_series are one, {__overflow__="true"}: a label whose values never
+ * end would make the store useless, and larger and larger. Deltas still add up there; states (gauge,
+ * cumulative) of several series would replace each other, so those are refused.
  */
 int streams__plan(struct streams *s, struct streams_plan *plan, const struct dcm_batch *b,
 		  int64_t from_ms, int64_t to_ms);

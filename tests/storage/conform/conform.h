@@ -30,4 +30,10 @@ bool conform__refusals(const struct trial_options *o, struct buf *ret_why);
  */
 bool conform__kills(const struct trial_options *o, uint64_t seed, uint32_t n_kills, struct buf *ret_why);
 
+/*
+ * A store that may have o->max_series series folds and refuses what is beyond, counts it, and has
+ * the same after a restart.
+ */
+bool conform__bound(const struct trial_options *o, uint64_t seed, struct buf *ret_why);
+
 #endif

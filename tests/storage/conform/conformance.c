@@ -34,8 +34,9 @@ static const char help[] =
 	"  --from-backup YAML opens what its backup wrote as {DIR} (default: --options)\n"
 	"  --counts-late      its stat() counts what was replaced or removed for a while\n"
 	"  --keeps            what it acknowledged is there after a stop and after SIGKILL\n"
+	"  --bound N          series that its options allow (default: it is not looked at)\n"
 	"  --reference SO     the plugin that is right (default: memory of this build)\n"
-	"  --only CASE        answers, moments, recorded, refusals or kills\n"
+	"  --only CASE        answers, bound, moments, recorded, refusals or kills\n"
 	"  --seed N           the first plan's seed (default 1)\n"
 	"  --plans N          how many of them (default 30, or CONFORMANCE_PLANS)\n"
 	"  --steps N          of each (default 60)\n"
@@ -43,26 +44,21 @@ static const char help[] =
 	"  --patience SEC     for a write to be acknowledged (default 60)\n"
 	"  --shrinks N        walks to make a failing plan small (default 300)\n";
 
+static const struct option option_names[] = {
+	{ "options", 1, NULL, 'o' },	 { "from-backup", 1, NULL, 'b' },
+	{ "keeps", 0, NULL, 'k' },	 { "bound", 1, NULL, 'x' },
+	{ "reference", 1, NULL, 'r' },	 { "only", 1, NULL, 'c' },
+	{ "seed", 1, NULL, 's' },	 { "plans", 1, NULL, 'p' },
+	{ "steps", 1, NULL, 'n' },	 { "kills", 1, NULL, 'i' },
+	{ "shrinks", 1, NULL, 'h' },	 { "patience", 1, NULL, 'w' },
+	{ "counts-late", 0, NULL, 'l' }, { 0 },
+};
+
 static bool parse(struct options *o, int argc, char **argv)
 {
-	static const struct option names[] = {
-		{ "options", 1, NULL, 'o' },
-		{ "from-backup", 1, NULL, 'b' },
-		{ "keeps", 0, NULL, 'k' },
-		{ "reference", 1, NULL, 'r' },
-		{ "only", 1, NULL, 'c' },
-		{ "seed", 1, NULL, 's' },
-		{ "plans", 1, NULL, 'p' },
-		{ "steps", 1, NULL, 'n' },
-		{ "kills", 1, NULL, 'i' },
-		{ "shrinks", 1, NULL, 'h' },
-		{ "patience", 1, NULL, 'w' },
-		{ "counts-late", 0, NULL, 'l' },
-		{ 0 },
-	};
 	int c;
 
-	while ((c = getopt_long(argc, argv, "", names, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "", option_names, NULL)) != -1) {
 		uint64_t number = optarg ? strtoull(optarg, NULL, 10) : 0;
 
 		switch (c) {
@@ -77,6 +73,9 @@ static bool parse(struct options *o, int argc, char **argv)
 			break;
 		case 'l':
 			o->trial.counts_late = true;
+			break;
+		case 'x':
+			o->trial.max_series = (uint32_t)number;
 			break;
 		case 'r':
 			o->trial.reference = optarg;
@@ -205,6 +204,12 @@ int main(int argc, char **argv)
 	if (wanted(&o, "recorded")) {
 		bool good = conform__recorded(&o.trial, &why);
 		failed += say("recorded", good, &why);
+	}
+	if (wanted(&o, "bound") && o.trial.max_series) {
+		bool good = true;
+		for (uint64_t i = 0; good && i < 4; i++)
+			good = conform__bound(&o.trial, o.seed + i, &why);
+		failed += say("bound", good, &why);
 	}
 	if (wanted(&o, "kills") && o.trial.keeps) {
 		bool good = conform__kills(&o.trial, o.seed, o.n_kills, &why);

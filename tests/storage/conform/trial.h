@@ -22,6 +22,7 @@ struct trial_options {
 	const char *reference, *reference_yaml;
 	bool counts_late;    /* stat() counts what was replaced or removed for a while, as it may */
 	bool keeps;	     /* what it acknowledged is there after a stop, and after SIGKILL */
+	uint32_t max_series; /* that its options allow; 0: no bound that could be looked at */
 	int64_t patience_ns; /* with writes that are not acknowledged, or not taken yet: real time */
 };
 
