@@ -388,10 +388,11 @@ static __always_inline int step_is_outermost(struct step *s, int is_kept, __u64 
 }
 
 /*
- * By frame pointer, with doubt: JIT code, or code without a rule in a file (`rule`: what stands for it there). A frame pointer of 0 is
- * the outermost frame's where a frame record says so. In the register alone it says nothing: a
- * thread begins with 0 there, and code that keeps no frame pointers may never set it, or use it as
- * it likes. Such code that is a root has a rule of its own (unwind/stubs.h).
+ * By frame pointer, with doubt: JIT code, or code without a rule in a file (`rule`: what stands for
+ * it there). A frame pointer of 0 is the outermost frame's where a frame record says so, and all code
+ * keeps such records. In the register alone it says nothing: a thread begins with 0 there, and code
+ * that keeps no frame pointers may never set it, or use it as it likes. Such code that is a root has a
+ * rule of its own (unwind/stubs.h).
  */
 static __always_inline int step_frame_pointer(struct step *s, const struct unwind_rule *rule)
 {
@@ -411,7 +412,7 @@ static __always_inline int step_frame_pointer(struct step *s, const struct unwin
 	if (s->fp_lost)
 		return step_end(s, SAMPLER_OUTCOME_FP_LOST);
 	if (s->fp_ends)
-		return step_end(s, SAMPLER_OUTCOME_ROOT);
+		return step_end(s, is_kept ? SAMPLER_OUTCOME_ROOT : SAMPLER_OUTCOME_BAD_FP);
 	if (fp & 7 || fp < s->sp || fp - s->sp > STEP_MAX_JUMP_BYTES)
 		return step_end(s, SAMPLER_OUTCOME_BAD_FP);
 	if (step_word(s, fp, &s->fp) || step_word(s, fp + 8, &ra))
@@ -497,6 +498,8 @@ static __always_inline int step_to_caller(struct step *s)
 	case UNWIND_CFA_FRAME_POINTER:
 	case UNWIND_CFA_FRAME_RECORDS:
 		return step_frame_pointer(s, rule);
+	case UNWIND_CFA_FRAMELESS:
+		return step_end(s, SAMPLER_OUTCOME_BAD_FP);
 	case UNWIND_CFA_SIGNAL:
 		return step_signal(s, rule);
 	default:

@@ -59,6 +59,8 @@ enum unwind_cfa {
 	UNWIND_CFA_FRAME_POINTER = 4,
 	/* The same in so much code together that somebody writes it so, as V8 does its builtins: no guess. */
 	UNWIND_CFA_FRAME_RECORDS = 5,
+	/* Code without a description that makes no frame record: the frame pointer is not its own. */
+	UNWIND_CFA_FRAMELESS = 6,
 
 	UNWIND_CFA_SP = 8,	   /* sp + cfa_off */
 	UNWIND_CFA_FP = 9,	   /* fp + cfa_off */

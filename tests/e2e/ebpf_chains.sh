@@ -79,6 +79,29 @@ check thread_name -n "$(grep -F 'thread_name=a;b' "$dir/rows" | head -n 1)"
 check comm_of_the_leader -n "$(grep -F 'comm=dead,' "$dir/rows" | head -n 1)"
 for p in ${node_pids:-}; do rm -f "/tmp/perf-$p.map"; done
 
+# Code that nobody describes: with frame pointers the whole chain is there; without, it is cut where a function makes no
+# frame record, and none is left out in the middle, as that would be where the caller is one that does (alloca, both).
+bare_run="$root run"
+bare() {
+	case_of "$1.plain" "$bare_run alpha beta spin" "$dir/$1" 600 plain
+	case_of "$1.recursion" "$bare_run $(repeat 600 'down ')spin" "$dir/$1" 600 recursion
+	case_of "$1.alloca" "$bare_run with_alloca spin" "$dir/$1" 600 alloca
+	case_of "$1.both" "$bare_run realigned_alloca spin" "$dir/$1" 600 both
+	case_of "$1.leaf" "$bare_run leaf_caller leaf" "$dir/$1" 600 leaf
+}
+if [ "$(uname -m)" != x86_64 ]; then
+	echo "skip framed, frameless: on this processor all code makes frame records"
+else
+	no_tables="-g0 -fno-asynchronous-unwind-tables -fno-unwind-tables"
+	compile framed unwind.c $no_tables -fno-omit-frame-pointer && bare framed && judge 'frequency: 997Hz' 1
+	if compile frameless unwind.c $no_tables -fomit-frame-pointer; then
+		whole=$right right='0 0' settle=2
+		bare frameless
+		judge 'frequency: 997Hz' 1
+		right=$whole settle=60
+	fi
+fi
+
 # By frame pointers alone, since 32-bit programs have no tables here: gcc begins a function with other instructions between
 # the two that make a frame, where its caller cannot be seen.
 if [ -n "$bits32" ]; then

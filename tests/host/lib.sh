@@ -149,11 +149,13 @@ cases_work() {
 	each_case case_begins
 	each_case case_works "$1"
 }
-# Its tables are there when its whole chain has been seen. From then on the share counts.
+# Its tables are there when its whole chain has been seen. From then on the share counts. $settle: how many half seconds
+# it is waited for, where a program may never show it.
+settle=60
 case_whole() { rows | kinds "$case_chains" | grep -q 'whole=[1-9]'; }
 case_settles() {
 	n=0
-	until case_whole || [ $((n += 1)) -ge 60 ]; do sleep 0.5; done
+	until case_whole || [ $((n += 1)) -ge $settle ]; do sleep 0.5; done
 }
 ticks() { sed 's/.*) //' "/proc/$pid/stat" | awk '{ print $12 + $13 }'; }
 case_begins() { ticks >"$dir/began.$pid"; }

@@ -33,10 +33,10 @@ function add(states, c, k) {
 	states[k]
 	while (k < length_of[c] && optional[c, k + 1]) states[++k]
 }
-# Frame i is one that the program may be in at any moment; some are known by who calls them.
+# Frame i is one that the program may be in at any moment; some are known by who calls them, or nobody says who does.
 function is_other(i) {
 	if (frame[i] ~ never) return 0
-	return frame[i] ~ other || (i > 1 && frame[i] ~ loaders && (frame[i - 1] ~ loader || frame[i - 1] ~ loaders))
+	return frame[i] ~ other || (i > 1 && frame[i] ~ loaders && (frame[i - 1] ~ loader || frame[i - 1] ~ loaders || frame[i - 1] ~ cut))
 }
 # 2: whole; 1: a beginning, or with `anywhere` some of it; 0: neither. Frames from `first` on.
 function follow(c, first, anywhere, i, k, now, after, is_in, in_other) {
@@ -78,7 +78,7 @@ function is_loading(first, i) {
 	return 1
 }
 function kind(c, best, is, is_cut) {
-	is_cut = frame[1] ~ /^\[truncated: /
+	is_cut = frame[1] ~ cut
 	if (!is_cut && frame[1] ~ kernel) return "none"
 	best = is_loading(1 + (is_cut || frame[1] == "_start"))
 	for (c = 1; c <= n_chains && best < 2; c++) {
@@ -96,9 +96,10 @@ BEGIN {
 	never = "^(_start|main|start_thread|runtime[.](goexit|main).*|main[.]main|__x86_.*)$"
 	loader = "^(ld-|_dl_)"
 	# What glibc's has by other names, what chooses among a library's functions for this processor, and crtbegin.o's.
-	loaders = "^(frame_dummy|__libc_early_init|(__)?getrlimit(64)?|__ctype_init|(de)?register_tm_clones|dl_main|do_lookup_x|check_match|version_check_doit|map_doit|openaux|open_(path|verify).*|fillin_rpath|" \
+	loaders = "^(frame_dummy|__libc_early_init|(__)?getrlimit(64)?|__ctype_init|mmap(64)?|munmap|mprotect|(de)?register_tm_clones|dl_main|do_lookup_x|check_match|version_check_doit|map_doit|openaux|open_(path|verify).*|fillin_rpath|" \
 		"(dl|rtld|elf|cpu|intel|tunable|init|handle|process|update|call|add|is|get|enter|do|resolve|expand|decompose|cache|" \
 		"search|copy|compute|allocate|match|relocate|security|setup|lookup|load|dfs|sort|remove)_[A-Za-z0-9_.]*|(str|mem|stp|wcs|wmem)[a-z_]*)$"
+	cut = "^[[]truncated: "
 	early = "stack deeper than its copy|tables not built yet"
 	other = "^(" ENVIRON["OTHER"] ")$"
 	n_chains = split(ENVIRON["CHAINS"], chains, "|")

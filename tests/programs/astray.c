@@ -4,8 +4,8 @@
  *
  *	astray MODE		until it is killed
  *
- * .. > astray > spin. astray() has no unwind rows and points the frame pointer at a record on the
- * stack, which holds
+ * .. > astray > spin. astray() has no unwind rows, begins as one that makes a frame record does, and
+ * points the frame pointer at another record on the stack, which holds
  *
  *	zeroes		nothing, as most of a stack does
  *	count		a small number for a return address, as argc is
@@ -53,6 +53,7 @@ __asm__(".text\n"
 	".type astray, @function\n"
 	"astray:\n\t"
 	"push %rbp\n\t"
+	"mov %rsp, %rbp\n\t"
 	"mov %rdi, %rbp\n\t"
 	"call spin\n\t"
 	"pop %rbp\n\t"

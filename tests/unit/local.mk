@@ -361,6 +361,12 @@ tests_unit_test_ebpf_rules_SOURCES = tests/unit/test_ebpf_rules.c $(EBPF_TEST) $
 tests_unit_test_ebpf_rules_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_ebpf_rules_LDADD = $(SYMBOLIZE_LA) $(EBPF_UNWIND_LIBS) $(EBPF_PURE_LIBS) $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_ebpf_waits
+tests_unit_test_ebpf_waits_SOURCES = tests/unit/test_ebpf_waits.c $(EBPF_TEST) $(EBPF_MEMORY) $(ebpf_tables) \
+	$(ebpf_unwind)
+tests_unit_test_ebpf_waits_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_ebpf_waits_LDADD = $(SYMBOLIZE_LA) $(EBPF_UNWIND_LIBS) $(EBPF_PURE_LIBS) $(UNIT_LIBS)
+
 unit_tests += tests/unit/test_ebpf_files
 tests_unit_test_ebpf_files_SOURCES = tests/unit/test_ebpf_files.c $(EBPF_TEST)
 tests_unit_test_ebpf_files_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC) -Wl,--wrap=ioctl,--wrap=fstatfs
@@ -623,11 +629,16 @@ tests_unit_test_codec_LDADD = $(CODEC_LA) $(UNIT_LIBS)
 
 # Tables of rules, judged by libdw.
 unit_tests += tests/unit/test_unwind
-tests_unit_test_unwind_SOURCES = tests/unit/test_unwind.c $(unwind_judge) tests/unwind/elf_maker.h \
+tests_unit_test_unwind_SOURCES = tests/unit/test_unwind.c $(unwind_judge) tests/unit/unwind_rows.h tests/unwind/elf_maker.h \
 	$(ebpf_unwind) $(FAILMALLOC)
 tests_unit_test_unwind_CFLAGS = $(AM_CFLAGS) $(DW_CFLAGS) $(ELF_CFLAGS)
 tests_unit_test_unwind_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_unwind_LDADD = $(EBPF_UNWIND_LIBS) $(DW_LIBS) $(ELF_LIBS) $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_unwind_bare
+tests_unit_test_unwind_bare_SOURCES = tests/unit/test_unwind_bare.c tests/unit/unwind_rows.h tests/unwind/elf_maker.h \
+	$(ebpf_unwind)
+tests_unit_test_unwind_bare_LDADD = $(EBPF_UNWIND_LIBS) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_unwind_cache
 tests_unit_test_unwind_cache_SOURCES = tests/unit/test_unwind_cache.c $(ebpf_unwind) $(FAILMALLOC)

@@ -408,6 +408,26 @@ static void test_profile(void **state)
 	batch__unref(b);
 }
 
+/* Windows that follow one another add up to the time between, wherever in a millisecond they end. */
+static void test_lengths_are_whole_ms(void **state)
+{
+	static const int64_t ends[] = { 1999999, 10003999999, 20004000000, 30003000001 };
+	struct fixture *f = *state;
+	int64_t sum_ns = 0;
+
+	for (int i = 0; i < 3; i++) {
+		f->window->start_mono_ns = ends[i];
+		f->window->end_mono_ns = ends[i + 1];
+		SAMPLE(f, ROOT, true, FILE_AT);
+		struct dcm_batch *b = flush(f);
+
+		assert_int_equal(b->profiles[0].duration_ns % 1000000, 0);
+		sum_ns += b->profiles[0].duration_ns;
+		batch__unref(b);
+	}
+	assert_int_equal(sum_ns, 30002000000);
+}
+
 static void test_nothing(void **state)
 {
 	struct fixture *f = *state;
@@ -456,6 +476,7 @@ int main(void)
 		TEST(test_overflow_and_losses),
 		TEST(test_every_loss),
 		TEST(test_profile),
+		TEST(test_lengths_are_whole_ms),
 		TEST(test_nothing),
 		TEST(test_no_memory),
 	};

@@ -34,16 +34,26 @@ struct fixture {
 	} sample;
 };
 
-extern const char step_test_rows[], step_test_bare[];
+extern const char step_test_rows[], step_test_bare[], step_test_frameless[];
 
-/* With rows; and without, in a file that has them for nearly all else. */
+/*
+ * With rows; and without, in a file that has them for nearly all else: of a function that makes a frame
+ * record, and of one that makes none, as its call says where it begins.
+ */
 __asm__(".text\n"
-	"	.globl step_test_rows, step_test_bare\n"
+	"	.globl step_test_rows, step_test_bare, step_test_frameless\n"
 	"step_test_rows:\n"
 	"	.cfi_startproc\n"
 	"	ret\n"
 	"	.cfi_endproc\n"
 	"step_test_bare:\n"
+	"	push %rbp\n"
+	"	mov %rsp, %rbp\n"
+	"	.skip 64, 0x90\n"
+	"	call step_test_frameless\n"
+	"	.skip 64, 0x90\n"
+	"step_test_frameless:\n"
+	"	push %rbx\n"
 	"	.skip 64, 0x90\n");
 
 /* Where this code is mapped. */
@@ -170,6 +180,33 @@ static void test_zeroes_that_end_no_stack(void **state)
 	assert_int_equal(w.outcome, SAMPLER_OUTCOME_BAD_RA);
 }
 
+/*
+ * A record of a function that makes one has a caller in it, who has a frame pointer of his own: 0 is
+ * another's. And what makes no record is not left by one.
+ */
+static void test_callers_without_a_record(void **state)
+{
+	uint64_t ra = (uint64_t)(uintptr_t)step_test_bare + 40;
+	uint64_t last[] = { 0x10008, 0, ra, 0 }, twice[] = { 0x10008, 0x10018, ra, 0, 0, ra };
+	struct fixture *f = *state;
+	struct tables_walk w = walk_words(f, &f->image, step_test_bare + 32, last, 4);
+
+	assert_int_equal(w.outcome, SAMPLER_OUTCOME_BAD_FP);
+	assert_int_equal(w.n, 2);
+	last[2] = (uint64_t)(uintptr_t)step_test_frameless + 32;
+	w = walk_words(f, &f->image, step_test_bare + 32, last, 4);
+	assert_int_equal(w.outcome, SAMPLER_OUTCOME_BAD_FP);
+	assert_int_equal(w.n, 2);
+
+	twice[2] = (uint64_t)(uintptr_t)step_test_frameless + 32;
+	w = walk_words(f, &f->image, step_test_bare + 32, twice, 6);
+	assert_int_equal(w.outcome, SAMPLER_OUTCOME_BAD_FP);
+	assert_int_equal(w.n, 2);
+	w = walk_words(f, &f->image, step_test_frameless + 32, last, 4);
+	assert_int_equal(w.outcome, SAMPLER_OUTCOME_BAD_FP);
+	assert_int_equal(w.n, 1);
+}
+
 /* An executable stack is no code that something returns to: the memory that sp is in, or one by name. */
 static void test_return_into_the_stack(void **state)
 {
@@ -209,6 +246,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_zeroes_that_end_a_stack),
 		cmocka_unit_test(test_zeroes_that_end_no_stack),
+		cmocka_unit_test(test_callers_without_a_record),
 		cmocka_unit_test(test_return_into_the_stack),
 	};
 

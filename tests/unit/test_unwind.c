@@ -26,19 +26,10 @@
 #include "tests/unit/failmalloc.h"
 #include "tests/unit/paths.h"
 #include "tests/unit/shell.h"
-#include "tests/unwind/elf_maker.h"
+#include "tests/unit/unwind_rows.h"
 #include "tests/unwind/judge.h"
 
 #define CORPUS TEST_SRCDIR "/fuzz/corpus/unwind/"
-
-static struct unwind_rows *rows_of(const struct buf *image, const struct unwind_limits *limits)
-{
-	struct unwind_source source = { elf_maker__read, (void *)image, image->n };
-	struct unwind_rows *r = NULL;
-
-	assert_int_equal(unwind__compile(&source, limits, &r, NULL), 0);
-	return r;
-}
 
 static struct unwind_rows *rows_of_section(const char *name, const void *data, size_t n)
 {
@@ -51,23 +42,6 @@ static struct unwind_rows *rows_of_section(const char *name, const void *data, s
 	buf__fini(&image);
 	return r;
 }
-
-static struct unwind_rule rule_at(const struct unwind_rows *r, uint64_t vaddr)
-{
-	int64_t row = unwind_rows__find(r, vaddr);
-
-	assert_true(row >= 0);
-	return r->rules[r->rule[row]];
-}
-
-#define assert_rule(r, vaddr, want_cfa, want_saved, want_off, want_cfa_off)                        \
-	do {                                                                                       \
-		struct unwind_rule rule_ = rule_at(r, vaddr);                                      \
-		assert_int_equal(rule_.cfa, want_cfa);                                             \
-		assert_int_equal(rule_.saved, want_saved);                                         \
-		assert_int_equal(rule_.off, want_off);                                             \
-		assert_int_equal(rule_.cfa_off, want_cfa_off);                                     \
-	} while (0)
 
 /* ------------------------------------------------------------------------------------------------
  * Rules and expressions
@@ -372,13 +346,13 @@ static void test_rows_of_a_function(void **state)
 	uint64_t at = ELF_MAKER_VADDR + 0x100;
 
 	(void)state;
-	assert_rule(r, at - 17, UNWIND_CFA_FRAME_POINTER, unwind_saved(UNWIND_FP_CFA, 0), -16, 16);
+	assert_rule(r, at - 17, UNWIND_CFA_FRAMELESS, 0, 0, 0);
 	assert_rule(r, at, UNWIND_CFA_SP, 0, 0, 8);
 	assert_rule(r, at + 1, UNWIND_CFA_SP, unwind_saved(UNWIND_FP_CFA, 0), -16, 16);
 	assert_rule(r, at + 4, UNWIND_CFA_FP, unwind_saved(UNWIND_FP_CFA, 0), -16, 16);
 	assert_rule(r, at + 0x3e, UNWIND_CFA_FP, unwind_saved(UNWIND_FP_CFA, 0), -16, 16);
 	assert_rule(r, at + 0x3f, UNWIND_CFA_SP, 0, 0, 8);
-	assert_rule(r, at + 0x40, UNWIND_CFA_FRAME_POINTER, unwind_saved(UNWIND_FP_CFA, 0), -16, 16);
+	assert_rule(r, at + 0x40, UNWIND_CFA_FRAMELESS, 0, 0, 0);
 	assert_int_equal(unwind_rows__find(r, ELF_MAKER_VADDR + ELF_MAKER_CODE), -1);
 	assert_int_equal(unwind_rows__find(r, ELF_MAKER_VADDR - 1), -1);
 	assert_int_equal(r->n_fdes, 1);
@@ -614,15 +588,15 @@ static void test_musl_roots_and_sigreturn(void **state)
 	r = rows_of(&image, NULL);
 	assert_int_equal(rule_at(r, entry).cfa, UNWIND_CFA_ROOT);
 	assert_int_equal(rule_at(r, entry + 21).cfa, UNWIND_CFA_ROOT);
-	assert_int_equal(rule_at(r, entry + 22).cfa, UNWIND_CFA_FRAME_POINTER);
-	assert_int_equal(rule_at(r, entry + 0x3e).cfa, UNWIND_CFA_FRAME_POINTER);
+	assert_int_equal(rule_at(r, entry + 22).cfa, UNWIND_CFA_FRAMELESS);
+	assert_int_equal(rule_at(r, entry + 0x3e).cfa, UNWIND_CFA_FRAMELESS);
 	assert_int_equal(rule_at(r, entry + 0x41).cfa, UNWIND_CFA_ROOT);
 	assert_int_equal(rule_at(r, entry + 0x48).cfa, UNWIND_CFA_ROOT);
-	assert_int_equal(rule_at(r, entry + 0x49).cfa, UNWIND_CFA_FRAME_POINTER);
+	assert_int_equal(rule_at(r, entry + 0x49).cfa, UNWIND_CFA_FRAMELESS);
 	/* from a byte before: the handler returns to its start */
 	assert_rule(r, sigreturn - 1, UNWIND_CFA_SIGNAL, 0, UNWIND_X86_SIGNAL_FP, UNWIND_X86_SIGNAL_SP);
 	assert_int_equal(rule_at(r, sigreturn + 8).cfa, UNWIND_CFA_SIGNAL);
-	assert_int_equal(rule_at(r, sigreturn + 9).cfa, UNWIND_CFA_FRAME_POINTER);
+	assert_int_equal(rule_at(r, sigreturn + 9).cfa, UNWIND_CFA_FRAMELESS);
 	for (uint32_t i = 0; i < 6 * 0x20; i += 1 + (i % 32 == 30))
 		assert_int_equal(rule_at(r, entry + 0x80 + i).cfa == UNWIND_CFA_ROOT,
 				 i < 4 * 0x20 && i % 32 < 14 + (i / 32 == 2));
@@ -655,39 +629,24 @@ static void test_crtbegin(void **state)
 	memcpy(code + 0xe0, "\xf3\x0f\x1e\xfa\xeb\x8a", 6);
 	elf_maker__make(&m, &image);
 	r = rows_of(&image, NULL);
-	assert_int_equal(rule_at(r, first - 1).cfa, UNWIND_CFA_FRAME_POINTER);
+	assert_int_equal(rule_at(r, first - 1).cfa, UNWIND_CFA_FRAMELESS);
 	assert_rule(r, first, UNWIND_CFA_SP, 0, 0, 8);
 	assert_rule(r, ELF_MAKER_VADDR + 0xbd, UNWIND_CFA_SP, 0, 0, 8);
 	assert_rule(r, ELF_MAKER_VADDR + 0xbe, UNWIND_CFA_SP, UNWIND_FP_CFA, -16, 16);
 	assert_rule(r, ELF_MAKER_VADDR + 0xcd, UNWIND_CFA_SP, UNWIND_FP_CFA, -16, 16);
 	assert_rule(r, ELF_MAKER_VADDR + 0xce, UNWIND_CFA_SP, 0, 0, 8);
 	assert_rule(r, last + 5, UNWIND_CFA_SP, 0, 0, 8);
-	assert_int_equal(rule_at(r, last + 6).cfa, UNWIND_CFA_FRAME_POINTER);
+	assert_int_equal(rule_at(r, last + 6).cfa, UNWIND_CFA_FRAMELESS);
 	unwind_rows__free(r);
 	image.n = 0;
-	/* A call that leads elsewhere: another's code. */
+	/* A call that leads elsewhere: another's code, behind a ret. */
+	memcpy(code + 0xae, "\xc3\0", 2);
 	memset(code + 0xc2, 0, 4);
 	elf_maker__make(&m, &image);
 	r = rows_of(&image, NULL);
-	assert_int_equal(rule_at(r, ELF_MAKER_VADDR + 0xbe).cfa, UNWIND_CFA_FRAME_POINTER);
+	assert_int_equal(rule_at(r, ELF_MAKER_VADDR + 0xc1).cfa, UNWIND_CFA_FRAME_POINTER);
 	unwind_rows__free(r);
 	buf__fini(&image);
-}
-
-/* The rows of a section .init with these bytes. */
-static struct unwind_rows *rows_of_init(const char *bytes, size_t n)
-{
-	struct elf_maker m = { .machine = EM_X86_64, .section = ".init", .data = bytes, .n = n };
-	struct buf image = { 0 };
-	struct unwind_rows *r;
-	Elf64_Phdr *segment;
-
-	elf_maker__make(&m, &image);
-	segment = (Elf64_Phdr *)(void *)(image.data + sizeof(Elf64_Ehdr)) + 1;
-	segment->p_flags |= PF_X;
-	r = rows_of(&image, NULL);
-	buf__fini(&image);
-	return r;
 }
 
 static void test_init(void **state)

@@ -405,7 +405,7 @@ static bool is_own_knowledge(const struct point *p)
 static bool is_undescribed(const struct unwind_rule *rule)
 {
 	return rule->cfa == UNWIND_CFA_FRAME_POINTER || rule->cfa == UNWIND_CFA_FRAME_RECORDS ||
-	       rule->cfa == UNWIND_CFA_NONE;
+	       rule->cfa == UNWIND_CFA_FRAMELESS || rule->cfa == UNWIND_CFA_NONE;
 }
 
 static void described(struct point *p, Dwarf_Frame *frame)

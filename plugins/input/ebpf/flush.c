@@ -86,6 +86,18 @@ static void quality_of_row(struct work *w, const struct aggregate_row *r, const 
 			quality_add(w, comm, r->n_samples, "unnamed", locate__unnamed_text(why));
 }
 
+/*
+ * How long the window was, in whole milliseconds: a store keeps such a number in a byte, and the
+ * nanoseconds of when a thread woke up in four. Ends are cut, not lengths, so that windows add up to
+ * the time that went by.
+ */
+static int64_t whole_ms(const struct aggregate *a)
+{
+	const int64_t ms = 1000000, length = a->end_mono_ns / ms * ms - a->start_mono_ns / ms * ms;
+
+	return length > 0 ? length : a->end_mono_ns - a->start_mono_ns;
+}
+
 static void quality_profile(struct work *w)
 {
 	static const char *const losses[] = {
@@ -103,7 +115,7 @@ static void quality_profile(struct work *w)
 	struct dcm_profile head = {
 		.series = host->add_series(w->b, NULL, 0),
 		.time_ns = w->a->start_real_ns,
-		.duration_ns = w->a->end_mono_ns - w->a->start_mono_ns,
+		.duration_ns = whole_ms(w->a),
 	};
 
 	for (int i = 0; i < AGGREGATE_LOSS_N; i++)
@@ -196,7 +208,7 @@ static void cpu_profiles(struct work *w, struct locate_stack *scratch)
 	};
 	struct dcm_profile head = {
 		.time_ns = w->a->start_real_ns,
-		.duration_ns = w->a->end_mono_ns - w->a->start_mono_ns,
+		.duration_ns = whole_ms(w->a),
 		.period = w->f->period_ns,
 	};
 	uint32_t stack = 0;

@@ -52,6 +52,7 @@ ebpf_tables = \
 
 # unwind/ makes tables of rules from ELF files, and is on its own.
 ebpf_unwind = \
+	plugins/input/ebpf/unwind/bare.c plugins/input/ebpf/unwind/bare.h \
 	plugins/input/ebpf/unwind/build.c plugins/input/ebpf/unwind/build.h \
 	plugins/input/ebpf/unwind/bytes.h \
 	plugins/input/ebpf/unwind/cache.c plugins/input/ebpf/unwind/cache.h \
@@ -67,7 +68,8 @@ ebpf_unwind = \
 	plugins/input/ebpf/unwind/rows.c plugins/input/ebpf/unwind/rows.h \
 	plugins/input/ebpf/unwind/rules.c plugins/input/ebpf/unwind/rules.h \
 	plugins/input/ebpf/unwind/state.c plugins/input/ebpf/unwind/state.h \
-	plugins/input/ebpf/unwind/stubs.c plugins/input/ebpf/unwind/stubs.h
+	plugins/input/ebpf/unwind/stubs.c plugins/input/ebpf/unwind/stubs.h \
+	plugins/input/ebpf/unwind/x86.c plugins/input/ebpf/unwind/x86.h
 EBPF_PURE_LIBS = $(JANSSON_LIBS) $(NETTLE_LIBS)
 EBPF_UNWIND_LIBS = $(BASE_LA) $(DEFLATE_LIBS) $(ZSTD_LIBS)
 

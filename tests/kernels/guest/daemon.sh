@@ -56,8 +56,12 @@ else
 	expect paranoid_3 'kernel.perf_event_paranoid is 3, by which this kernel opens perf events for CAP_SYS_ADMIN only: set it to 2' "$dir/log"
 	echo 2 >$paranoid
 	if wait_for 60 has_cpus 2; then ok paranoid_2; else not_ok paranoid_2 "$(n_cpus) CPUs"; fi
-	# It is well again, and says so.
-	if tail -n 1 "$dir/log" | grep -q 'ebpf: ok'; then ok state_again; else not_ok state_again "$(tail -n 1 "$dir/log")"; fi
+	# It is well again, and says so. A guest that waits for its host misses ticks of its timers: samples not taken.
+	last=$(grep -v 'ebpf: lost' "$dir/log" | tail -n 1)
+	case $last in
+	*'ebpf: ok'*) ok state_again ;;
+	*) not_ok state_again "$last" ;;
+	esac
 fi
 echo 2 >$paranoid
 sampled later_cpu 1

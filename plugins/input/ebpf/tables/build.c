@@ -278,20 +278,28 @@ static int compile(struct tables *t, const struct tables_file *f, uint32_t min_k
 	return 0;
 }
 
-/* With the lock. */
+/*
+ * With the lock, which it gives up while pages are made: that takes long where this thread gets little CPU, and the
+ * reader, which would wait, has rings to empty.
+ */
 static int place(struct tables *t, struct tables_file *f, const struct unwind_rows *rows)
 {
 	CLEANUP(mem__freep) uint16_t *numbers = mem__zalloc(rows->n_rules, sizeof(*numbers));
 	struct tables_head *head;
+	struct pages pages;
 	int r;
 
 	if (!numbers)
 		return -ENOMEM;
 	r = dictionary__numbers(&t->rules, rows->rules, rows->n_rules, numbers);
-	if (r == 0)
-		r = pages__build(t->heap, rows, numbers, thread__mono_ns(), &f->pages);
 	if (r < 0)
 		return r;
+	pthread_mutex_unlock(&t->bg.lock);
+	r = pages__build(t->heap, rows, numbers, thread__mono_ns(), &pages);
+	pthread_mutex_lock(&t->bg.lock);
+	if (r < 0)
+		return r;
+	f->pages = pages;
 	f->numbers = take_ptr(numbers);
 	f->n_numbers = rows->n_rules;
 	head = heap__at(t->heap, f->pages.table);
@@ -356,7 +364,7 @@ static bool is_crowded(const struct tables *t)
 	       (!t->collected_epoch || *t->memory.epoch - t->collected_epoch >= COLLECT_EPOCHS);
 }
 
-/* With the lock, which it gives up while memory rests. */
+/* With the lock, which it gives up while pages are made, and while memory rests. */
 static int place_or_evict(struct tables *t, struct tables_file *f, const struct unwind_rows *rows)
 {
 	uint64_t n_refused = t->rules.n_refused;

@@ -5,10 +5,16 @@
  * A chunk has a bit for each 64 bytes. The search is first fit, and each chunk keeps an upper bound
  * of its longest free run, so that full ones are passed by. Address 0 stands for nothing: the first
  * 64 bytes of the heap are never given out.
+ *
+ * The lock is held for a search, never while a slab is made: the kernel waits for all CPUs then
+ * (synchronize_rcu(), kernel/bpf/syscall.c:maybe_wait_bpf_programs), tens of milliseconds on a busy
+ * machine, and who has room in the slabs that are there must not wait with it.
  */
 #include "plugins/input/ebpf/tables/heap.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,7 +41,11 @@ struct resting {
 
 struct heap {
 	struct heap_source source;
-	uint32_t n_slabs, limit_slabs;
+	uint32_t limit_slabs;
+	_Atomic uint32_t n_slabs; /* never fewer; changes with the lock */
+	pthread_mutex_t lock;	  /* over what follows */
+	pthread_cond_t grown;	  /* is_growing is over */
+	bool is_growing;	  /* a slab is being made, without the lock */
 	void *slabs[TABLES_SLABS];
 	struct chunk *chunks;	     /* [n_slabs * TABLES_SLAB_CHUNKS] */
 	VEC(struct resting) resting; /* oldest first */
@@ -49,6 +59,8 @@ struct heap *heap__new(const struct heap_source *source, uint64_t limit_bytes)
 
 	if (!h)
 		return NULL;
+	pthread_mutex_init(&h->lock, NULL);
+	pthread_cond_init(&h->grown, NULL);
 	h->source = *source;
 	h->limit_slabs = slabs < 1 ? 1 : slabs > TABLES_SLABS ? TABLES_SLABS : (uint32_t)slabs;
 	return h;
@@ -62,6 +74,8 @@ void heap__free(struct heap *h)
 		h->source.unmake(h->source.ctx, i, h->slabs[i]);
 	free(h->chunks);
 	vec__fini(&h->resting);
+	pthread_cond_destroy(&h->grown);
+	pthread_mutex_destroy(&h->lock);
 	free(h);
 }
 
@@ -107,37 +121,50 @@ static uint32_t find_run(struct chunk *c, uint32_t n)
 	return UNITS;
 }
 
+/* One slab more, made by whoever comes first. With the lock, which it gives up meanwhile. */
 static int grow(struct heap *h)
 {
-	size_t n = (size_t)(h->n_slabs + 1) * TABLES_SLAB_CHUNKS;
+	const uint32_t slab = h->n_slabs;
+	const size_t n = (size_t)(slab + 1) * TABLES_SLAB_CHUNKS;
 	struct chunk *chunks;
 	void *memory;
+	int r;
 
-	if (h->n_slabs == h->limit_slabs)
+	if (h->is_growing) {
+		pthread_cond_wait(&h->grown, &h->lock);
+		return 0;
+	}
+	if (slab == h->limit_slabs)
 		return -ENOSPC;
 	chunks = mem__resize(h->chunks, n, sizeof(*chunks));
 	if (!chunks)
 		return -ENOSPC;
 	h->chunks = chunks;
-	if (h->source.make(h->source.ctx, h->n_slabs, &memory) < 0)
+	h->is_growing = true;
+	pthread_mutex_unlock(&h->lock);
+	r = h->source.make(h->source.ctx, slab, &memory);
+	pthread_mutex_lock(&h->lock);
+	h->is_growing = false;
+	pthread_cond_broadcast(&h->grown);
+	if (r < 0)
 		return -ENOSPC;
 	for (size_t i = n - TABLES_SLAB_CHUNKS; i < n; i++)
 		h->chunks[i] = (struct chunk){ .longest = UNITS };
-	if (h->n_slabs == 0)
+	if (slab == 0)
 		mark(&h->chunks[0], 0, 1, true);
-	h->slabs[h->n_slabs++] = memory;
+	h->slabs[slab] = memory;
+	h->n_slabs = slab + 1;
 	h->stat.slab_bytes += SLAB_BYTES;
 	return 0;
 }
 
-int heap__alloc(struct heap *h, uint32_t n, uint32_t *ret_address)
+/* With the lock. */
+static int find(struct heap *h, uint32_t units, uint32_t *ret_address)
 {
-	uint32_t units = (n + UNIT - 1) / UNIT;
-
 	for (uint32_t i = 0;; i++) {
 		uint32_t at;
 
-		if (i == h->n_slabs * TABLES_SLAB_CHUNKS) {
+		while (i == h->n_slabs * TABLES_SLAB_CHUNKS) {
 			int r = grow(h);
 
 			if (r < 0)
@@ -151,23 +178,40 @@ int heap__alloc(struct heap *h, uint32_t n, uint32_t *ret_address)
 		mark(&h->chunks[i], at, units, true);
 		h->stat.used_bytes += (uint64_t)units * UNIT;
 		*ret_address = i * TABLES_CHUNK_BYTES + at * UNIT;
-		memset(heap__at(h, *ret_address), 0, (size_t)units * UNIT);
 		return 0;
 	}
+}
+
+int heap__alloc(struct heap *h, uint32_t n, uint32_t *ret_address)
+{
+	const uint32_t units = (n + UNIT - 1) / UNIT;
+	int r;
+
+	pthread_mutex_lock(&h->lock);
+	r = find(h, units, ret_address);
+	pthread_mutex_unlock(&h->lock);
+	if (r == 0)
+		memset(heap__at(h, *ret_address), 0, (size_t)units * UNIT);
+	return r;
 }
 
 int heap__release(struct heap *h, uint32_t address, uint32_t n, int64_t now_ns)
 {
 	struct resting r = { address, (n + UNIT - 1) / UNIT, now_ns };
+	bool kept;
 
-	if (!vec__push(&h->resting, r))
-		return -ENOMEM;
-	h->stat.used_bytes -= (uint64_t)r.units * UNIT;
-	h->stat.resting_bytes += (uint64_t)r.units * UNIT;
-	return 0;
+	pthread_mutex_lock(&h->lock);
+	kept = vec__push(&h->resting, r);
+	if (kept) {
+		h->stat.used_bytes -= (uint64_t)r.units * UNIT;
+		h->stat.resting_bytes += (uint64_t)r.units * UNIT;
+	}
+	pthread_mutex_unlock(&h->lock);
+	return kept ? 0 : -ENOMEM;
 }
 
-bool heap__recycle(struct heap *h, int64_t now_ns)
+/* With the lock. */
+static bool recycle(struct heap *h, int64_t now_ns)
 {
 	size_t n = 0;
 
@@ -190,7 +234,22 @@ bool heap__recycle(struct heap *h, int64_t now_ns)
 	return true;
 }
 
-struct heap_stat heap__stat(const struct heap *h)
+bool heap__recycle(struct heap *h, int64_t now_ns)
 {
-	return h->stat;
+	bool any;
+
+	pthread_mutex_lock(&h->lock);
+	any = recycle(h, now_ns);
+	pthread_mutex_unlock(&h->lock);
+	return any;
+}
+
+struct heap_stat heap__stat(struct heap *h)
+{
+	struct heap_stat stat;
+
+	pthread_mutex_lock(&h->lock);
+	stat = h->stat;
+	pthread_mutex_unlock(&h->lock);
+	return stat;
 }

@@ -4,7 +4,7 @@
  *
  * An allocator of objects of up to 64 KiB that do not cross a chunk's end (bpf/tables.h). What is
  * freed rests for a second, because a program may be reading it, and is counted in `recycled`
- * before it is used again. Slabs are never given back. One thread at a time.
+ * before it is used again. Slabs are never given back. Any thread; an object is one thread's.
  */
 #ifndef DECIMA_EBPF_TABLES_HEAP_H
 #define DECIMA_EBPF_TABLES_HEAP_H
@@ -19,7 +19,7 @@
 
 /*
  * Where slabs come from. make: a mapped, zeroed slab of 1 MiB that programs see as number `slab`,
- * or a negative errno.
+ * or a negative errno. In order, one at a time; on the thread that allocates.
  */
 struct heap_source {
 	int (*make)(void *ctx, uint32_t slab, void **ret_memory);
@@ -58,6 +58,6 @@ struct heap_stat {
 	uint64_t used_bytes;	/* of objects, rounded up to 64 */
 	uint64_t resting_bytes; /* given back, not yet free */
 };
-struct heap_stat heap__stat(const struct heap *h);
+struct heap_stat heap__stat(struct heap *h);
 
 #endif

@@ -17,10 +17,8 @@ enum {
 	DEFAULT_BYTES = 512 << 20,
 	DEFAULT_FDES = 4 << 20,
 	DEFAULT_ROWS = 64 << 20,
-	TICK = 64, /* work of a description, beside its bytes */
-	GAP = 15,  /* bytes between functions that are padding, and get the rule before them */
-	MUCH_CODE = 64 << 10, /* bytes without a description */
-	DIGIT = 11,	      /* bits sorted by at once */
+	TICK = 64,  /* work of a description, beside its bytes */
+	DIGIT = 11, /* bits sorted by at once */
 };
 
 int build__init(struct build *b, const struct image *im, const struct unwind_limits *limits,
@@ -64,6 +62,7 @@ void build__fini(struct build *b)
 	vec__fini(&b->rows);
 	vec__fini(&b->layer);
 	vec__fini(&b->table);
+	vec__fini(&b->bare);
 }
 
 int build__tick(struct build *b)
@@ -297,19 +296,27 @@ static bool begins_early(const struct build *b, const struct build_stretch *s)
 	return first->at == s->start && (cfa == UNWIND_CFA_ROOT || cfa == UNWIND_CFA_SIGNAL);
 }
 
-/* Code without a description: what is known of a little of it, and of much of it together. */
+/*
+ * Code without a description: what is known of a little of it, and of much of it together, where
+ * b->bare says no better.
+ */
 struct undescribed {
 	uint16_t little, much;
+	size_t next; /* of b->bare */
 };
 
-static void put_gap(struct unwind_rows *r, uint32_t at, uint32_t end, struct undescribed rules)
+static void put_gap(const struct build *b, struct unwind_rows *r, uint32_t at, uint32_t end,
+		    struct undescribed *rules)
 {
-	put(r, at, end - at >= MUCH_CODE ? rules.much : rules.little);
+	put(r, at, end - at >= BUILD_MUCH_CODE ? rules->much : rules->little);
+	for (; rules->next < b->bare.n && b->bare.v[rules->next].at < end; rules->next++)
+		if (b->bare.v[rules->next].at >= at)
+			put(r, b->bare.v[rules->next].at, b->bare.v[rules->next].rule);
 }
 
 /* The stretches of one segment, from `*i` on, and what is between them. */
 static void put_segment(struct build *b, struct unwind_rows *r, const struct unwind_segment *seg,
-			struct undescribed rules, size_t *i)
+			struct undescribed *rules, size_t *i)
 {
 	uint32_t start = (uint32_t)(seg->vaddr - b->base), end = (uint32_t)(start + seg->size),
 		 at = start;
@@ -317,8 +324,8 @@ static void put_segment(struct build *b, struct unwind_rows *r, const struct unw
 	for (; *i < b->table.n && b->table.v[*i].start < end; (*i)++) {
 		struct build_stretch s = b->table.v[*i];
 
-		if (s.start - at > GAP || (at == start && s.start > at))
-			put_gap(r, at, s.start, rules);
+		if (s.start - at > BUILD_GAP || (at == start && s.start > at))
+			put_gap(b, r, at, s.start, rules);
 		if (s.start > at && begins_early(b, &s)) {
 			put(r, s.start - 1, b->rows.v[s.first].rule);
 		}
@@ -326,8 +333,8 @@ static void put_segment(struct build *b, struct unwind_rows *r, const struct unw
 		r->covered_bytes += s.end - s.start;
 		at = s.end;
 	}
-	if (end - at > GAP || at == start)
-		put_gap(r, at, end, rules);
+	if (end - at > BUILD_GAP || at == start)
+		put_gap(b, r, at, end, rules);
 	put(r, end, RULES_NONE);
 	r->code_bytes += end - start;
 }
@@ -380,20 +387,22 @@ static void trim(struct unwind_rows *r)
 	r->rule = rule ? rule : r->rule;
 }
 
-static struct unwind_rule frame_pointer_rule(enum unwind_cfa cfa)
+int build__frame_pointer(struct build *b, enum unwind_cfa cfa)
 {
-	return (struct unwind_rule){ .cfa = (uint8_t)cfa,
-				     .saved = unwind_saved(UNWIND_FP_CFA, UNWIND_RA_WORD),
-				     .off = -16,
-				     .cfa_off = 16 };
+	return rules__index(&b->rules,
+			    (struct unwind_rule){ .cfa = (uint8_t)cfa,
+						  .saved = unwind_saved(UNWIND_FP_CFA, UNWIND_RA_WORD),
+						  .off = -16,
+						  .cfa_off = 16 });
 }
 
 int build__finish(struct build *b, struct unwind_rows **ret_rows)
 {
 	CLEANUP(unwind_rows__freep) struct unwind_rows *r = NEW(struct unwind_rows);
-	int little = rules__index(&b->rules, frame_pointer_rule(UNWIND_CFA_FRAME_POINTER));
-	int much = rules__index(&b->rules, frame_pointer_rule(UNWIND_CFA_FRAME_RECORDS));
-	size_t room = b->rows.n + 3 * b->table.n + 3 * b->image->n_segments, next = 0;
+	int little = build__frame_pointer(b, UNWIND_CFA_FRAME_POINTER);
+	int much = build__frame_pointer(b, UNWIND_CFA_FRAME_RECORDS);
+	struct undescribed rules = { .little = (uint16_t)little, .much = (uint16_t)much };
+	size_t room = b->rows.n + b->bare.n + 3 * b->table.n + 3 * b->image->n_segments, next = 0;
 	int rc;
 
 	if (!r || little < 0 || much < 0)
@@ -405,8 +414,7 @@ int build__finish(struct build *b, struct unwind_rows **ret_rows)
 		return -ENOMEM;
 	r->base = b->base;
 	for (uint32_t i = 0; i < r->n_segments; i++)
-		put_segment(b, r, &r->segments[i],
-			    (struct undescribed){ (uint16_t)little, (uint16_t)much }, &next);
+		put_segment(b, r, &r->segments[i], &rules, &next);
 	trim(r);
 	r->machine = b->image->machine;
 	r->n_fdes = b->n_fdes;

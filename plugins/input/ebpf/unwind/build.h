@@ -16,6 +16,11 @@
 #include "plugins/input/ebpf/unwind/rows.h"
 #include "plugins/input/ebpf/unwind/rules.h"
 
+enum {
+	BUILD_GAP = 15, /* bytes between functions that are padding, and get the rule before them */
+	BUILD_MUCH_CODE = 64 << 10, /* bytes without a description */
+};
+
 struct build_row {
 	uint32_t at;
 	uint16_t rule;
@@ -41,6 +46,7 @@ struct build {
 	VEC(struct build_row) rows;
 	struct build_list layer;	  /* being made */
 	struct build_list table;	  /* ascending, disjoint */
+	VEC(struct build_row) bare;	  /* ascending: code that the table does not cover */
 	const struct image_segment *code; /* the executable segment met last */
 	uint32_t n_fdes;
 	uint32_t gaps[UNWIND_GAP_N];
@@ -71,6 +77,9 @@ int build__row(struct build *b, uint32_t at, struct unwind_rule rule);
 int build__stretch(struct build *b, uint32_t start, uint32_t end, uint32_t first);
 /* A stretch of one rule. */
 int build__plain(struct build *b, uint32_t start, uint32_t end, struct unwind_rule rule);
+
+/* The index of a rule for code without a description: by frame pointer, of either kind. -ENOMEM. */
+int build__frame_pointer(struct build *b, enum unwind_cfa cfa);
 
 /* Lays the layer under the table, and begins a new one. 0 or -ENOMEM. */
 int build__layer_done(struct build *b);

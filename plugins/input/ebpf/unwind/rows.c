@@ -12,6 +12,7 @@
 #include "core/base/error.h"
 #include "core/base/fd.h"
 #include "core/base/mem.h"
+#include "plugins/input/ebpf/unwind/bare.h"
 #include "plugins/input/ebpf/unwind/build.h"
 #include "plugins/input/ebpf/unwind/cfi.h"
 #include "plugins/input/ebpf/unwind/golang.h"
@@ -81,7 +82,9 @@ static int add_all(struct build *b, bool *ret_go)
 		rc = add_described(b);
 	if (!rc)
 		rc = stubs__add(b);
-	return rc ? rc : build__layer_done(b);
+	if (!rc)
+		rc = build__layer_done(b);
+	return rc ? rc : bare__add(b);
 }
 
 /* The table of an image; *ret_wants_rbx: it has rules that go by rbx. */
