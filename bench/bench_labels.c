@@ -149,7 +149,7 @@ int main(int argc, char **argv)
 	storage__host(&host);
 	const double start = thread_seconds();
 	need(labels__extend(d, n, NULL, NULL) == 0, "out of memory");
-	figure("labels_build", (thread_seconds() - start) * 1e3, "ms", "target", 1000);
+	figure_at_most("labels_build", (thread_seconds() - start) * 1e3, "ms", 1000, NULL);
 	figure("labels_bytes", (double)labels__bytes(&d->labels) / n, "B a series",
 	       "the dictionary", (double)dict__bytes(d) / n);
 	for (size_t i = 0; i < sizeof(questions) / sizeof(questions[0]); i++) {
@@ -157,7 +157,7 @@ int main(int argc, char **argv)
 
 		worst = ms > worst ? ms : worst;
 	}
-	figure("labels_worst", worst, "ms", "target", 50);
+	figure_at_most("labels_worst", worst, "ms", 50, NULL);
 	dict__unref(d);
 	return 0;
 }

@@ -4,7 +4,7 @@
  *
  *	bench_store growth HOSTS DAYS MAX_ROWS LABELS [FILE]	a point of the curve, as JSON lines
  *	bench_store ingest HOSTS HOURS LABELS	what rows cost from batch to block, and memory
- *	bench_store soak ROWS_A_SECOND HOURS	ends with 1 when something is not bounded
+ *	bench_store soak ROWS_A_SECOND HOURS	soak_bounded is 0 when something is not
  *	bench_store rows HOSTS DAYS MAX_ROWS LABELS [FILE]	the rows of the first, as CSV
  *
  * HOSTS are those of bench/source.h: made up, or those of the recorded set FILE. LABELS 1 gives
@@ -334,6 +334,7 @@ struct scale {
 	uint32_t days;
 	int64_t tick_ns;    /* between two */
 	const char *prefix; /* of figures' names */
+	bool recorded;
 	struct source *source;
 };
 
@@ -346,13 +347,14 @@ static struct scale scale_of(char **arg)
 					    .labels = arg[3][0] == '1' };
 
 	need(shape.n_hosts && s.days, "no hosts or no days");
-	s.prefix = arg[4] ? "recorded" : "store";
+	s.recorded = arg[4] != NULL;
+	s.prefix = s.recorded ? "recorded" : "store";
 	s.source = arg[4] ? source__recorded(&shape, arg[4]) : source__fleet(&shape);
 	s.tick_ns = (int64_t)shape.n_ticks * SOURCE_TICK_S * SOURCE_NS_A_SEC / s.source->shape.n_ticks;
 	return s;
 }
 
-/* Bytes a row of the blocks that were compacted so often; 0: there are none. */
+/* Bytes a row of the blocks that were compacted so often; NAN: there are none. */
 static double bytes_a_row(const struct trial *t, unsigned level)
 {
 	uint64_t bytes = 0, rows = 0;
@@ -365,21 +367,18 @@ static double bytes_a_row(const struct trial *t, unsigned level)
 			rows += b->n_rows;
 		}
 	}
-	return rows ? (double)bytes / (double)rows : 0;
+	return rows ? (double)bytes / (double)rows : NAN;
 }
 
-/* Until the store has nothing more to do: blocks are sealed, and compacted as far as they go. */
+/*
+ * Until the store has nothing more to do: blocks are sealed, and compacted as far as they go. The
+ * last window of a day is closed up to a day and an hour after the last profile.
+ */
 static void settle(struct trial *t, int64_t now_ns)
 {
-	uint64_t before = 0;
-
-	for (int same = 0, i = 1; same < 4 && i < 200; i++) {
+	for (int i = 1; i < 27 * 4; i++) {
 		set_clock(t, now_ns + i * 900 * SOURCE_NS_A_SEC);
 		tend(t, true);
-		const struct held h = measure(t);
-
-		same = h.disk_bytes == before ? same + 1 : 0;
-		before = h.disk_bytes;
 	}
 }
 
@@ -411,6 +410,14 @@ static struct written write_all(struct trial *t, const struct scale *s)
 	return w;
 }
 
+/* Where most ticks are left out a chunk has few profiles, and what is its own weighs more than in any store. */
+#define SHARE_JUDGED 0.1
+#define MEMORY_MIB   286 /* 300 MB */
+
+static const char few_rows_a_batch[] = "a batch has 335 rows of 255 stacks with 26 frames each, "
+				       "and its own commit: rows of a busy host, or of "
+				       "many at once, cost less";
+
 static int growth(char **arg)
 {
 	const struct scale s = scale_of(arg);
@@ -422,27 +429,39 @@ static int growth(char **arg)
 	trial__begin(&t, 0, 900000);
 	const struct written w = write_all(&t, &s);
 	const struct held after = measure(&t);
-#define FIGURE(what, ...)                                                                          \
+#define FIGURE(as, what, ...)                                                                      \
 	(snprintf(name, sizeof(name), "%s_%uh_%ud%s_" what, s.prefix, shape->n_hosts, s.days,      \
 		  shape->labels ? "_labels" : ""),                                                 \
-	 figure(name, __VA_ARGS__))
-	FIGURE("rows", rows, "rows", "share of the ticks",
-	       (double)shape->n_ticks / (s.days * SOURCE_DAY_TICKS));
-	FIGURE("write", rows / w.cpu_s, "rows/s of CPU time", "target", 1e6);
-	FIGURE("bytes_once", w.bytes_once, "B a row, compacted once", "target without labels", 1.8);
-	FIGURE("bytes_twice", bytes_a_row(&t, 2), "B a row, compacted twice",
-	       "target without labels", 1.45);
-	FIGURE("bytes", (double)after.block_bytes / rows, "B a row", "dictionaries",
+	 as(name, __VA_ARGS__))
+	const double share = (double)shape->n_ticks / (s.days * SOURCE_DAY_TICKS);
+	FIGURE(figure, "rows", rows, "rows", "share of the ticks", share);
+	if (!shape->labels && share >= SHARE_JUDGED) {
+		FIGURE(figure_at_least, "write", rows / w.cpu_s, "rows/s of CPU time", 1e6,
+		       s.recorded ? few_rows_a_batch : NULL);
+		FIGURE(figure_at_most, "bytes_once", w.bytes_once, "B a row, compacted once", 1.8, NULL);
+		FIGURE(figure_at_most, "bytes_twice", bytes_a_row(&t, 2),
+		       "B a row, compacted twice", 1.45, NULL);
+	} else {
+		FIGURE(figure, "write", rows / w.cpu_s, "rows/s of CPU time",
+		       "wanted without labels, of all ticks", 1e6);
+		FIGURE(figure, "bytes_once", w.bytes_once, "B a row, compacted once",
+		       "wanted without labels, of all ticks", 1.8);
+		FIGURE(figure, "bytes_twice", bytes_a_row(&t, 2), "B a row, compacted twice",
+		       "wanted without labels, of all ticks", 1.45);
+	}
+	FIGURE(figure, "bytes", (double)after.block_bytes / rows, "B a row", "dictionaries",
 	       (double)after.era_bytes / rows);
-	FIGURE("memory", (double)w.memory_bytes / (1 << 20), "MiB", "target", 300);
+	FIGURE(figure_at_most, "memory", (double)w.memory_bytes / (1 << 20), "MiB", MEMORY_MIB, NULL);
+	/* With the frames of every stack; bench_answer and bench_block judge the sums. */
 	const int64_t day = SOURCE_DAY_TICKS * SOURCE_TICK_S * SOURCE_NS_A_SEC, end = w.last_ns + 1000000;
-	FIGURE("merge_all", ask(&t, merge, SOURCE_BASE_NS, end, NULL), "ms", "days", s.days);
-	FIGURE("merge_day", ask(&t, merge, end - day, end, NULL), "ms", "host-days", shape->n_hosts);
-	FIGURE("merge_day_of_one", ask(&t, merge, end - day, end, "node-0"), "ms",
-	       "target, with all ticks", 1);
-	FIGURE("quarter_hour", ask(&t, merge, end - 900 * SOURCE_NS_A_SEC, end, NULL), "ms",
+	FIGURE(figure, "merge_all", ask(&t, merge, SOURCE_BASE_NS, end, NULL), "ms", "days", s.days);
+	FIGURE(figure, "merge_day", ask(&t, merge, end - day, end, NULL), "ms", "host-days",
+	       shape->n_hosts);
+	FIGURE(figure, "merge_day_of_one", ask(&t, merge, end - day, end, "node-0"), "ms",
+	       "wanted of the sums alone, of all ticks", 1);
+	FIGURE(figure, "quarter_hour", ask(&t, merge, end - 900 * SOURCE_NS_A_SEC, end, NULL), "ms",
 	       "hosts", shape->n_hosts);
-	FIGURE("points", ask(&t, points, end - day, end, NULL), "ms", "host-days", shape->n_hosts);
+	FIGURE(figure, "points", ask(&t, points, end - day, end, NULL), "ms", "host-days", shape->n_hosts);
 	trial__end(&t);
 	s.source->free(s.source);
 	return 0;
@@ -557,22 +576,26 @@ static int ingest(char **arg)
 	end_ingest(&t, end_ns, &peaks);
 	const double spent = t.writing_s + t.sealing_s + t.compacting_s;
 	ask_day(&t, end_ns, &peaks);
-#define FIGURE_OF(what, ...)                                                                               \
+#define FIGURE_OF(as, what, ...)                                                                           \
 	(snprintf(name, sizeof(name), "ingest_%uh%s_" what, shape.n_hosts, shape.labels ? "_labels" : ""), \
-	 figure(name, __VA_ARGS__))
-	FIGURE_OF("rows", rows, "rows", "hours", shape.n_ticks / 360.0);
-	FIGURE_OF("all", rows / spent, "rows/s of CPU time", "target", 1e6);
-	FIGURE_OF("write", t.writing_s / rows * 1e9, "ns/row", "all", spent / rows * 1e9);
-	FIGURE_OF("seal", t.sealing_s / rows * 1e9, "ns/row", "all", spent / rows * 1e9);
-	FIGURE_OF("compact", t.compacting_s / rows * 1e9, "ns/row", "all", spent / rows * 1e9);
-	FIGURE_OF("memory_after_writing", steady, "MiB", "target", 286);
-	FIGURE_OF("memory_heads", peaks.heads / (1 << 20), "MiB", "limit", 128);
-	FIGURE_OF("memory_dictionaries", peaks.dictionaries / (1 << 20), "MiB", "limit", 128);
-	FIGURE_OF("memory_writing", peaks.writing, "MiB", "target", 286);
-	FIGURE_OF("memory_sealing", peaks.sealing, "MiB", "target", 286);
-	FIGURE_OF("memory_compacting", peaks.compacting, "MiB", "target", 286);
-	FIGURE_OF("memory_day_of_one", peaks.asking_one, "MiB", "target", 286);
-	FIGURE_OF("memory_day_of_all", peaks.asking, "MiB", "with the answer", peaks.asking);
+	 as(name, __VA_ARGS__))
+	FIGURE_OF(figure, "rows", rows, "rows", "hours", shape.n_ticks / 360.0);
+	if (shape.labels)
+		FIGURE_OF(figure, "all", rows / spent, "rows/s of CPU time",
+			  "wanted without labels", 1e6);
+	else
+		FIGURE_OF(figure_at_least, "all", rows / spent, "rows/s of CPU time", 1e6, NULL);
+	FIGURE_OF(figure, "write", t.writing_s / rows * 1e9, "ns/row", "all", spent / rows * 1e9);
+	FIGURE_OF(figure, "seal", t.sealing_s / rows * 1e9, "ns/row", "all", spent / rows * 1e9);
+	FIGURE_OF(figure, "compact", t.compacting_s / rows * 1e9, "ns/row", "all", spent / rows * 1e9);
+	FIGURE_OF(figure_at_most, "memory_after_writing", steady, "MiB", MEMORY_MIB, NULL);
+	FIGURE_OF(figure_at_most, "memory_heads", peaks.heads / (1 << 20), "MiB", 128, NULL);
+	FIGURE_OF(figure_at_most, "memory_dictionaries", peaks.dictionaries / (1 << 20), "MiB", 128, NULL);
+	FIGURE_OF(figure_at_most, "memory_writing", peaks.writing, "MiB", MEMORY_MIB, NULL);
+	FIGURE_OF(figure_at_most, "memory_sealing", peaks.sealing, "MiB", MEMORY_MIB, NULL);
+	FIGURE_OF(figure_at_most, "memory_compacting", peaks.compacting, "MiB", MEMORY_MIB, NULL);
+	FIGURE_OF(figure_at_most, "memory_day_of_one", peaks.asking_one, "MiB", MEMORY_MIB, NULL);
+	FIGURE_OF(figure_at_most, "memory_day_of_all", peaks.asking, "MiB", MEMORY_MIB, NULL);
 	trial__end(&t);
 	s->free(s);
 	return 0;
@@ -780,9 +803,10 @@ static int soak(char **arg)
 	       "until twice the retention", (double)noted.block_bytes / (1 << 20));
 	figure("soak_disk", (double)most.disk_bytes / (1 << 20), "MiB", "until twice the retention",
 	       (double)noted.disk_bytes / (1 << 20));
+	figure_at_least("soak_bounded", ok, "soak", 1, NULL);
 	trial__end(&t);
 	source->free(source);
-	return ok ? 0 : 1;
+	return 0;
 }
 
 int main(int argc, char **argv)

@@ -72,8 +72,8 @@ static void bench_kallsyms(int turns)
 	}
 	figure("kallsyms_load", (double)load_ns / 1e6, "ms", "reading the file alone",
 	       (double)read_ns / 1e6);
-	figure("kallsyms_memory", (double)kallsyms__bytes(t) / (1 << 20), "MiB", "target", 6);
-	figure("kallsyms_find", (double)find_ns / N_LOOKUPS, "ns", "target", 200);
+	figure_at_most("kallsyms_memory", (double)kallsyms__bytes(t) / (1 << 20), "MiB", 6, NULL);
+	figure_at_most("kallsyms_find", (double)find_ns / N_LOOKUPS, "ns", 200, NULL);
 	kallsyms__free(t);
 }
 
@@ -100,10 +100,10 @@ static void bench_elf(int turns, const char *path)
 	}
 	if (!t)
 		return;
-	figure("elf_load", (double)load_ns / elf__count(t), "ns a name", "target", 2000);
+	figure_at_most("elf_load", (double)load_ns / elf__count(t), "ns a name", 2000, NULL);
 	figure("elf_memory", (double)elf__bytes(t) / elf__count(t), "B a name",
 	       "the same in .symtab, names not counted", 24);
-	figure("elf_find", (double)find_ns / N_LOOKUPS, "ns", "target", 200);
+	figure_at_most("elf_find", (double)find_ns / N_LOOKUPS, "ns", 200, NULL);
 	elf__free(t);
 }
 
@@ -163,8 +163,8 @@ static void bench_frames(int turns, const char *path)
 			buf__fini(&answer);
 		}
 	}
-	figure("frames", (double)best_ns / q.n, "ns an address, 256 at once", "target", 100000);
-	figure("frames_one", (double)one_ns / 1e6, "ms, one address alone", "target", 50);
+	figure_at_most("frames", (double)best_ns / q.n, "ns an address, 256 at once", 100000, NULL);
+	figure_at_most("frames_one", (double)one_ns / 1e6, "ms, one address alone", 50, NULL);
 	figure("frames_found", (double)n_frames / q.n, "frames an address", "symbols alone", 1);
 	figure("frames_memory", peak_mib() - before, "MiB more at the peak", "symbols.lines_memory", 1024);
 }
@@ -186,7 +186,7 @@ static void bench_demangle(int turns)
 			demangle__name(raw, out, sizeof(out));
 		best_ns = least(best_ns, now() - from);
 	}
-	figure("demangle", (double)best_ns / 100000, "ns", "target", 5000);
+	figure_at_most("demangle", (double)best_ns / 100000, "ns", 5000, NULL);
 }
 
 static void bench_perf_map(int turns)
@@ -212,7 +212,8 @@ static void bench_perf_map(int turns)
 		map__fini(&m);
 	}
 	if (feed_ns)
-		figure("perf_map_read", (double)text.n * 1e3 / (double)feed_ns, "MB/s", "target", 100);
+		figure_at_least("perf_map_read", (double)text.n * 1e3 / (double)feed_ns, "MB/s",
+				100, NULL);
 	buf__fini(&text);
 }
 

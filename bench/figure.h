@@ -1,28 +1,69 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench/figure.h - a figure as one JSON line, the clock it comes from, the best of several turns,
- * and an end
+ * bench/figure.h - a figure as one JSON line, with its target or what it is compared with; the clock
+ * it comes from, the best of several turns, and an end
  */
 #ifndef DECIMA_BENCH_FIGURE_H
 #define DECIMA_BENCH_FIGURE_H
 
 #include <errno.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
+/* A number, or null where there is none. */
+static inline void figure__number(double value)
+{
+	if (isnan(value))
+		fputs("null", stdout);
+	else
+		printf("%.4g", value);
+}
+
 /*
- * A value, and what it is held against: another measured in the same run, or a target; both in
- * `unit`.
+ * A value, and another that was measured in the same run, both in `unit`. NAN: there is none, and
+ * why is in its name or in the other.
  */
 static inline void figure(const char *name, double value, const char *unit, const char *what, double other)
 {
-	printf("{\"bench\":\"%s\",\"value\":%.4g,\"unit\":\"%s\",\"compared_with\":{\"what\":\"%"
-	       "s\","
-	       "\"value\":%.4g,\"unit\":\"%s\"}}\n",
-	       name, value, unit, what, other, unit);
+	printf("{\"bench\":\"%s\",\"value\":", name);
+	figure__number(value);
+	printf(",\"unit\":\"%s\",\"compared_with\":{\"what\":\"%s\",\"value\":", unit, what);
+	figure__number(other);
+	printf(",\"unit\":\"%s\"}}\n", unit);
 	fflush(stdout);
+}
+
+static inline void figure__judged(const char *name, double value, const char *unit,
+				  const char *sense, double target, bool met, const char *why)
+{
+	printf("{\"bench\":\"%s\",\"value\":", name);
+	figure__number(value);
+	printf(",\"unit\":\"%s\",\"target\":\"%s %.4g\",\"met\":%s", unit, sense, target,
+	       isnan(value) ? "null"
+	       : met	    ? "true"
+			    : "false");
+	if (!met && !isnan(value) && why)
+		printf(",\"explained\":\"%s\"", why);
+	puts("}");
+	fflush(stdout);
+}
+
+/*
+ * A value that has a target in `unit`: whether it is met is in the line, and bench/lib/judge.awk
+ * counts. `why`, or NULL, is a sentence for when it is missed: what is known to cost more here.
+ */
+static inline void figure_at_most(const char *name, double value, const char *unit, double target,
+				  const char *why)
+{
+	figure__judged(name, value, unit, "<=", target, value <= target, why);
+}
+static inline void figure_at_least(const char *name, double value, const char *unit, double target,
+				   const char *why)
+{
+	figure__judged(name, value, unit, ">=", target, value >= target, why);
 }
 
 static inline double seconds_of(clockid_t clock)

@@ -9,7 +9,8 @@ EXTRA_PROGRAMS += $(bench_programs)
 CLEANFILES += $(bench_programs)
 bench: $(bench_programs)
 .PHONY: bench
-EXTRA_DIST += bench/lib/measure.sh bench/lib/workloads.sh bench/record bench/sampler bench/startup.sh bench/store
+EXTRA_DIST += bench/pages.mjs bench/peers/package-lock.json bench/peers/package.json bench/peers/peers.mjs bench/ui
+EXTRA_DIST += bench/lib/engines.py bench/lib/judge.awk bench/lib/measure.sh bench/lib/workloads.sh bench/record bench/sampler bench/startup.sh bench/store
 EXTRA_DIST += bench/data/recorded.batch.zst bench/data/recorded.txt
 
 bench_programs += bench/bench_batch
@@ -31,7 +32,7 @@ bench_bench_memory_SOURCES = bench/bench_memory.c \
 bench_bench_memory_LDADD = $(CODEC_LA) $(CONFIG_LA) -ldl
 
 bench_programs += bench/bench_query
-bench_bench_query_SOURCES = bench/bench_query.c tests/unit/random.h
+bench_bench_query_SOURCES = bench/bench_query.c bench/crowd.c bench/crowd.h bench/source.h tests/unit/random.h
 bench_bench_query_LDADD = $(QUERY_LA)
 
 bench_programs += bench/bench_unwind
@@ -64,3 +65,9 @@ bench_bench_store_SOURCES = bench/bench_store.c bench/source.h bench/source_flee
 	bench/fleet.c bench/fleet.h $(RECORDED) tests/unit/random.h \
 	tests/contract/storage_host.c tests/contract/storage_host.h
 bench_bench_store_LDADD = $(LOCAL_STORE_LA) $(CODEC_LA) $(CONFIG_LA) -ldl -lm
+
+# Not a bench itself: bench/ui runs it.
+bench_programs += bench/pages_store
+bench_pages_store_SOURCES = bench/pages_store.c bench/crowd.c bench/crowd.h bench/source.h bench/source_recorded.c \
+	$(RECORDED) tests/unit/random.h tests/contract/storage_host.c tests/contract/storage_host.h
+bench_pages_store_LDADD = $(CODEC_LA) $(CONFIG_LA) $(ZSTD_LIBS) -ldl

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * bench/pages_store.c - makes the store that bench/ui looks at
+ *
+ *	pages_store STORAGE_LOCAL.so DIR RECORDED.batch.zst
+ *
+ * Through the storage plugin, in a directory of its own: a day of one host (bench/data/recorded.txt)
+ * up to now, and at its end a profile of a million nodes (service_name="million") and one of 192,000
+ * that stand side by side at 3,840 pixels (service_name="dense"). Prints when the day starts, and
+ * when it ends and the two start, in ms since 1970.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "bench/crowd.h"
+#include "bench/source.h"
+#include "core/batch/batch.h"
+#include "tests/contract/storage_host.h"
+
+/* As many nodes as the server ever gives, or a little less: with more, a zoom asks for what was left out. */
+enum { MILLION_STACKS = 66000 };
+enum { DENSE_COLUMNS = 3840, DENSE_DEPTH = 50 };
+
+struct writing {
+	struct storage storage;
+	_Atomic uint64_t n_done;
+	_Atomic int failed;
+	uint64_t n_written;
+};
+
+static void need(bool ok, const char *what)
+{
+	if (ok)
+		return;
+	fprintf(stderr, "pages_store: %s\n", what);
+	exit(1);
+}
+
+static void on_done(void *ctx, int error)
+{
+	struct writing *w = ctx;
+
+	if (error)
+		atomic_store(&w->failed, error);
+	atomic_fetch_add(&w->n_done, 1);
+}
+
+static void pause_a_little(void)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+}
+
+/* Takes the batch. */
+static void put(struct writing *w, struct dcm_batch *b)
+{
+	struct storage *s = &w->storage;
+	struct dcm_error err = DCM_ERROR_INIT;
+	int r;
+
+	while ((r = s->ops->write(s->instance, &b, 1, on_done, w, &err)) == -EAGAIN)
+		pause_a_little();
+	need(r == 0, err.text);
+	w->n_written++;
+	batch__unref(b);
+}
+
+static void put_day(struct writing *w, const char *file, int64_t from_ns)
+{
+	const struct source_shape shape = { .n_hosts = 1, .n_ticks = SOURCE_DAY_TICKS };
+	struct source *s = source__recorded(&shape, file);
+
+	for (uint32_t i = 0; i < s->shape.n_ticks; i++) {
+		const int64_t time_ns = from_ns + (int64_t)i * SOURCE_TICK_S * SOURCE_NS_A_SEC;
+
+		atomic_store(&w->storage.real_ns, time_ns);
+		put(w, s->batch(s, 0, i, time_ns));
+	}
+	s->free(s);
+}
+
+int main(int argc, char **argv)
+{
+	struct writing w = { .n_done = 0 };
+	char yaml[4096];
+
+	need(argc == 4, "usage: pages_store STORAGE_LOCAL.so DIR RECORDED.batch.zst");
+	const int64_t to_ns = (int64_t)time(NULL) / 60 * 60 * SOURCE_NS_A_SEC;
+	const int64_t from_ns = to_ns - (int64_t)SOURCE_DAY_TICKS * SOURCE_TICK_S * SOURCE_NS_A_SEC;
+
+	snprintf(yaml, sizeof(yaml), "path: %s\n", argv[2]);
+	need(storage__open(&w.storage, argv[1], yaml), "the store cannot be opened");
+	put_day(&w, argv[3], from_ns);
+	put(&w, crowd__random("million", to_ns, MILLION_STACKS));
+	put(&w, crowd__columns("dense", to_ns, DENSE_COLUMNS, DENSE_DEPTH));
+	while (atomic_load(&w.n_done) < w.n_written)
+		pause_a_little();
+	need(atomic_load(&w.failed) == 0, "a write was not acknowledged");
+	storage__close(&w.storage);
+	printf("%" PRId64 " %" PRId64 "\n", from_ns / 1000000, to_ns / 1000000);
+	return 0;
+}
