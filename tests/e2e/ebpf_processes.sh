@@ -138,16 +138,16 @@ at_least dlopen_turns.b 20 'main;(turn;)?spin_b'
 at_least dlopen_turns 98 'spin_[ab]|;turn;dl(open|close|sym)|;main;time'
 kill -9 "$pid"
 
-# Turns of milliseconds, so that /proc is read for one sample while others of other turns wait. Many are cut, for want of
-# the new one's tables; none is named by the other library, where the function has another name. What was mapped before
-# anybody listened is not known: so it begins then.
+# Turns of milliseconds, so that /proc is read for one sample while others of other turns wait. Most are cut, for want of
+# the new one's tables, more on a busy machine; none is named by the other library, where the function has another name.
+# What was mapped before anybody listened is not known: so it begins then.
 turns_begin() { start "$dir/swap" "$dir/a.so" "$dir/b.so" 6 && wait "$pid"; }
 saved=$other other="$other|(dl|rand|pthread|strtol|deregister_tm)_?.*|\\[anon\\].*"
 for shape in -DMORE_CODE -DSHIFTED; do
 	compile a.so swap.c $turns -DTIMES=3000000 -DLIBRARY=spin_a
 	compile b.so swap.c $turns -DTIMES=3000000 -DLIBRARY=spin_b $shape
 	sample_while "{frequency: 997Hz, cpu_budget: 0, filter: {comms: [swap]}}" turns_begin
-	shows "fast_turns$shape" "$root ?turn spin_[ab]|$root turn" 50 0
+	shows "fast_turns$shape" "$root ?turn spin_[ab]|$root turn" 10 0
 done
 
 # As many a second as are handed over to be walked later come out whole: where the one's unwind rows end before the other's

@@ -20,8 +20,20 @@ interface Offer {
   note: string;
 }
 
+/** What may stand at a place of the text: taken anywhere else it would be put where it does not belong. */
+interface Offers {
+  place: Place;
+  list: Offer[];
+}
+
 const MOST = 50;
 const IDLE_MS = 400;
+
+const nothing: Offers = { place: { what: "nothing" }, list: [] };
+
+/** Offers for the one are good for the other, once more has been typed. */
+const isSame = (a: Place, b: Place) =>
+  a.what !== "nothing" && b.what === a.what && a.from === b.from && (a.what !== "value" || b.what !== "value" || a.label === b.label);
 
 async function offersFor(place: Place, props: EditorProps, text: string): Promise<Offer[]> {
   const begins = (s: string) => place.what !== "nothing" && s.toLowerCase().includes(place.text.toLowerCase());
@@ -48,7 +60,7 @@ async function offersFor(place: Place, props: EditorProps, text: string): Promis
 export function QueryEditor(props: EditorProps) {
   const input = useRef<HTMLInputElement>(null);
   const [text, setText] = useState(props.text);
-  const [offers, setOffers] = useState<Offer[]>([]);
+  const [{ place: offered, list: offers }, setOffers] = useState(nothing);
   const [at, setAt] = useState(-1);
   const [open, setOpen] = useState(false);
   const asked = useRef(0);
@@ -61,14 +73,16 @@ export function QueryEditor(props: EditorProps) {
 
   const complete = (value: string, caret: number) => {
     const mine = ++asked.current;
-    offersFor(placeAt(value, caret), props, value)
+    const place = placeAt(value, caret);
+    if (!isSame(offered, place)) setOffers(nothing);
+    offersFor(place, props, value)
+      .catch(() => [])
       .then((found) => {
         if (mine !== asked.current) return;
-        setOffers(found.slice(0, MOST));
+        setOffers({ place, list: found.slice(0, MOST) });
         setAt(-1);
         setOpen(true);
-      })
-      .catch(() => setOffers([]));
+      });
   };
 
   const run = (value: string) => {
@@ -82,7 +96,7 @@ export function QueryEditor(props: EditorProps) {
 
   const take = (offer: Offer) => {
     const place = placeAt(text, input.current!.selectionStart ?? text.length);
-    if (place.what === "nothing") return;
+    if (place.what === "nothing" || !isSame(offered, place)) return;
     let insert = offer.text;
     let rest = text.slice(place.from + place.text.length);
     if (place.what === "type") {
@@ -109,7 +123,7 @@ export function QueryEditor(props: EditorProps) {
   const onKey = (e: KeyboardEvent) => {
     const shown = open && offers.length > 0;
     if (shown && (e.key === "ArrowDown" || e.key === "ArrowUp")) {
-      setAt((at + (e.key === "ArrowDown" ? 1 : offers.length) + (at < 0 && e.key === "ArrowUp" ? 0 : 0)) % offers.length);
+      setAt(e.key === "ArrowDown" ? (at + 1) % offers.length : (Math.max(at, 0) || offers.length) - 1);
     } else if (shown && e.key === "Tab" && !e.shiftKey) {
       take(offers[Math.max(at, 0)]);
     } else if (e.key === "Enter") {
