@@ -135,6 +135,30 @@ static void test_what_could_not_be_read_is_tried_again(void **state)
 	bench__fini(&b);
 }
 
+/* So is what went away with its directory: nothing is taken for new, and written over. */
+static void test_what_vanished_is_tried_again(void **state)
+{
+	struct bench b;
+	(void)state;
+
+	bench__init(&b, 1);
+	fill_eras(&b, 3);
+	bench__restart(&b, false);
+	sim__vanish(b.sim, true);
+	assert_int_equal(n_looked_at(&b), 0);
+	assert_int_equal(b.store->n_unreadable, 3);
+	sim__vanish(b.sim, false);
+	assert_int_equal(n_looked_at(&b), 3);
+	for (size_t i = 0; i < b.store->eras.n; i++)
+		assert_false(b.store->eras.v[i]->damaged);
+	write_at(&b, 3, RANDOM_BASE_NS - 3 * DAY_NS);
+	assert_int_equal(upkeep__seal(b.store, NULL), 0);
+	assert_int_equal(b.store->eras.n, 3);
+	bench__restart(&b, true);
+	bench__compare(&b);
+	bench__fini(&b);
+}
+
 /* A question without memory says so, and the next one has all. */
 static void test_without_memory(void **state)
 {
@@ -588,6 +612,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_what_could_not_be_read_is_tried_again),
+		cmocka_unit_test(test_what_vanished_is_tried_again),
 		cmocka_unit_test(test_without_memory),
 		cmocka_unit_test(test_dictionaries_are_bounded),
 		cmocka_unit_test(test_what_is_written_stays),

@@ -133,6 +133,30 @@ static void test_begins(void **state)
 	sim__free(sim);
 }
 
+/* A directory that has gone for a while has a log when it is back, and not a new one. */
+static void test_vanished(void **state)
+{
+	struct sim *sim;
+	struct vfs *v = disk(&sim);
+	struct log_file *l = opened(v, "", 0);
+	struct dcm_error err = DCM_ERROR_INIT;
+	struct seen s = { .refuse = 0 };
+	struct log_found found;
+
+	(void)state;
+	append(l, "one", 1);
+	log_file__close(l);
+	sim__vanish(sim, true);
+	assert_int_equal(log_file__open(v, PATH, KIND, see, &s, &found, &l, &err), -ENOENT);
+	assert_non_null(strstr(err.text, PATH ": cannot read"));
+	sim__vanish(sim, false);
+	l = opened(v, "one", 0);
+	append(l, "two", 1);
+	log_file__close(l);
+	log_file__close(opened(v, "one two", 0));
+	sim__free(sim);
+}
+
 /* A frame behind a torn one verifies, and must not come back behind a new one. */
 static void test_torn(void **state)
 {
@@ -248,9 +272,10 @@ static void test_no_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_grows),  cmocka_unit_test(test_begins),
-		cmocka_unit_test(test_torn),   cmocka_unit_test(test_damaged),
-		cmocka_unit_test(test_faults), cmocka_unit_test(test_no_memory),
+		cmocka_unit_test(test_grows),	  cmocka_unit_test(test_begins),
+		cmocka_unit_test(test_vanished),  cmocka_unit_test(test_torn),
+		cmocka_unit_test(test_damaged),	  cmocka_unit_test(test_faults),
+		cmocka_unit_test(test_no_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

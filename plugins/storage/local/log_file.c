@@ -158,16 +158,22 @@ static int fill(struct log_file *l, struct vfs_file *f)
 	return rc ? rc : vfs__sync(f);
 }
 
+/* Of "DIR/NAME" the first, or "."; NULL: no memory. */
+static char *directory_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? mem__dup_str(path, (size_t)(slash - path)) : mem__dup_str(".", 1);
+}
+
 /*
  * The file with its first records, under its name at once: a torn one is never seen. Done again
  * until its directory could be synced, by this process or the next.
  */
 static int make(struct log_file *l)
 {
-	const char *slash = strrchr(l->path, '/');
 	CLEANUP(mem__freep) char *tmp = malloc(strlen(l->path) + sizeof(".tmp"));
-	CLEANUP(mem__freep)
-	char *dir = mem__dup_str(l->path, slash ? (size_t)(slash - l->path) : 0);
+	CLEANUP(mem__freep) char *dir = directory_of(l->path);
 	struct vfs_file *f = NULL;
 	int rc;
 
@@ -187,7 +193,7 @@ static int make(struct log_file *l)
 	if (!rc)
 		rc = vfs__rename(l->vfs, tmp, l->path);
 	if (!rc)
-		rc = vfs__sync_dir(l->vfs, slash ? dir : ".");
+		rc = vfs__sync_dir(l->vfs, dir);
 	if (rc)
 		return rc;
 	l->unproven = false;
@@ -206,6 +212,23 @@ void log_file__close(struct log_file *l)
 	free(l);
 }
 
+static int is_name(void *ctx, const char *name)
+{
+	return strcmp(name, ctx) == 0 ? -ENOENT : 0;
+}
+
+/*
+ * 0: a file that is missing was not made yet. Where the directory has gone for a while, or came
+ * back just now, making one would replace the one that is there.
+ */
+static int check_unmade(const struct log_file *l)
+{
+	const char *slash = strrchr(l->path, '/');
+	CLEANUP(mem__freep) char *dir = directory_of(l->path);
+
+	return dir ? vfs__list(l->vfs, dir, is_name, slash ? (char *)slash + 1 : l->path) : -ENOMEM;
+}
+
 static int load(struct log_file *l, uint32_t kind, replay_fn each, void *ctx,
 		struct log_found *found, struct dcm_error *err)
 {
@@ -214,6 +237,9 @@ static int load(struct log_file *l, uint32_t kind, replay_fn each, void *ctx,
 	int rc = read_whole(l->vfs, l->path, kind, &b, &l->head, err);
 
 	if (rc == -ENOENT) {
+		rc = check_unmade(l);
+		if (rc)
+			return rc == -ENOENT ? rc : error__sys(err, rc, "%s: cannot read", l->path);
 		l->head = (struct frames_head){ .kind = kind, .align = FRAME_ALIGN, .next_lsn = 1 };
 		l->unproven = true;
 		*found = (struct log_found){ .n_records = 0 };

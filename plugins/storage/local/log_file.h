@@ -35,10 +35,11 @@ struct log_found {
 struct log_file;
 
 /*
- * Hands over the records of the file at `path` ("DIR/NAME"); where there is none, the first sync()
- * makes it. Writes nothing. `kind` (above WAL_KIND, below 2^16) tells logs apart. Where records are
- * lost, the LSNs handed over have a gap. -EUCLEAN: the head is damaged, or it is another kind's.
- * -EFBIG, -EPROTONOSUPPORT, -ENOMEM, what `each` returned, or the file system's.
+ * Hands over the records of the file at `path` ("DIR/NAME"); where its directory has none, the
+ * first sync() makes it. Writes nothing. `kind` (above WAL_KIND, below 2^16) tells logs apart.
+ * Where records are lost, the LSNs handed over have a gap. -EUCLEAN: the head is damaged, or it is another kind's.
+ * -ENOENT: the directory is not there. -EFBIG, -EPROTONOSUPPORT, -ENOMEM, what `each` returned, or
+ * the file system's.
  */
 int log_file__open(struct vfs *v, const char *path, uint32_t kind, replay_fn each, void *ctx,
 		   struct log_found *ret_found, struct log_file **ret, struct dcm_error *err);
