@@ -36,7 +36,7 @@ function add(states, c, k) {
 # Frame i is one that the program may be in at any moment; some are known by who calls them, or nobody says who does.
 function is_other(i) {
 	if (frame[i] ~ never) return 0
-	return frame[i] ~ other || (i > 1 && frame[i] ~ loaders && (frame[i - 1] ~ loader || frame[i - 1] ~ loaders || frame[i - 1] ~ cut))
+	return frame[i] ~ other || (i > 1 && frame[i] ~ loaders && (frame[i - 1] ~ loader || frame[i - 1] ~ loaders || frame[i - 1] ~ cut || frame[i - 1] ~ static_loader))
 }
 # 2: whole; 1: a beginning, or with `anywhere` some of it; 0: neither. Frames from `first` on.
 function follow(c, first, anywhere, i, k, now, after, is_in, in_other) {
@@ -93,10 +93,11 @@ function kind(c, best, is, is_cut) {
 BEGIN {
 	kernel = "^([a-z_0-9]*(asm_|irq|entry|exc_|ret_from)|[[]truncated: .*kernel)"
 	# Nothing calls these; __x86_* are the kernel's, whose part of a stack begins with one of the above.
-	never = "^(_start|main|start_thread|runtime[.](goexit|main).*|main[.]main|__x86_.*)$"
+	never = "^(_start|main|start_thread|runtime[.](goexit|main).*|main[.]main|__x86_(indirect|return)_.*)$"
 	loader = "^(ld-|_dl_)"
+	static_loader = "^__libc_start_main$" # where nobody else does
 	# What glibc's has by other names, what chooses among a library's functions for this processor, and crtbegin.o's.
-	loaders = "^(frame_dummy|__libc_early_init|(__)?getrlimit(64)?|__ctype_init|mmap(64)?|munmap|mprotect|(de)?register_tm_clones|dl_main|do_lookup_x|check_match|version_check_doit|map_doit|openaux|open_(path|verify).*|fillin_rpath|" \
+	loaders = "^(frame_dummy|__x86_cacheinfo|__(libc|pthread)_early_init|(__)?getrlimit(64)?|__ctype_init|mmap(64)?|munmap|mprotect|(de)?register_tm_clones|dl_main|do_lookup_x|check_match|version_check_doit|map_doit|openaux|open_(path|verify).*|fillin_rpath|" \
 		"(dl|rtld|elf|cpu|intel|tunable|init|handle|process|update|call|add|is|get|enter|do|resolve|expand|decompose|cache|" \
 		"search|copy|compute|allocate|match|relocate|security|setup|lookup|load|dfs|sort|remove)_[A-Za-z0-9_.]*|(str|mem|stp|wcs|wmem)[a-z_]*)$"
 	cut = "^[[]truncated: "

@@ -6,7 +6,7 @@
 # What a program may be in at any moment instead of its chain's next: the C library, the loader, the vDSO, stubs, its clock.
 other='now|is_over|over|exit|_.*|lib.*|ld-.*|\[(vdso|plt)\].*|(clock_gettime|time|qsort|msort|memset|snprintf|setjmp|longjmp|sig'
 other="$other|[cm]alloc|realloc|free|memcpy|memmove|setitimer|getcontext|makecontext|swapcontext|setcontext|strcmp|strtod"
-other="$other|printf|write|brk|sbrk|fstat|getrandom|pthread_|clone).*"
+other="$other|printf|outstring|write|brk|sbrk|fstat|getrandom|pthread_|clone).*"
 
 # repeat N TEXT
 repeat() { awk -v n="$1" -v s="$2" 'BEGIN { while (n-- > 0) printf "%s", s }'; }
