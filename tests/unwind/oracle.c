@@ -5,9 +5,9 @@
  *	oracle [--seconds N] [--stride N] [PATH]...
  *
  * Files and folders, these with all below; without any: where programs and libraries are installed.
- * Ends after N seconds of CPU time (default: none), in an order that is the same each time and
- * mixes small files with large ones, so that less time is a sample. Prints counts, one name and
- * number a line, and exits 1 when an answer differs.
+ * Ends after N seconds of CPU time (default: none), the search not counted, in an order that is the
+ * same each time and mixes small files with large ones, so that less time is a sample. Prints
+ * counts, one name and number a line, and exits 1 when an answer differs.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -130,7 +130,8 @@ int main(int argc, char **argv)
 	find(&c, arg < argc ? argv + arg : everywhere);
 	if (c.n)
 		qsort(c.v, c.n, sizeof(*c.v), by_order);
-	for (size_t i = 0; i < c.n && (!limit || cpu_seconds() < limit); i++) {
+	const double began = cpu_seconds();
+	for (size_t i = 0; i < c.n && (!limit || cpu_seconds() - began < limit); i++) {
 		int fd = open(c.v[i].path, O_RDONLY | O_CLOEXEC);
 		int rc = fd < 0 ? -errno : judge__file(&judge, fd, c.v[i].path);
 
