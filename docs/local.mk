@@ -11,5 +11,6 @@ nobase_dist_doc_DATA = README.md ARCHITECTURE.md NEWS.md LICENSE conf/decima.yam
 	docs/LABELS.md \
 	docs/README.md \
 	docs/RIGHTS.md \
+	docs/STACKS.md \
 	docs/SYMBOLS.md \
 	docs/THREAT_MODEL.md docs/explore.png

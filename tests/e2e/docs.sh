@@ -63,6 +63,15 @@ faults=$(awk '/^(build|ebpf)/ && $2 ~ /^lib.*-dev$/ && $2 !~ /libc/ { print $2 }
 done)
 verdict "dependencies of ARCHITECTURE.md" "$faults"
 
+# reasons LIST HEADER: each text of that list of X(NAME, metric, text) is in docs/STACKS.md
+reasons() {
+	awk -v list="define $1(X)" 'index($0, list) { on = 1; next } on { print } on && !/\\$/ { exit }' "$2" |
+		grep -o ', "[^"]*")' | sed 's/^, "//; s/")$//' | sort -u >"$dir/reasons"
+	[ -s "$dir/reasons" ] || echo "no reasons in $2"
+	while read -r reason; do grep -qF -e "| \`$reason\` |" -e "| $reason |" docs/STACKS.md || echo "no row for: $reason"; done <"$dir/reasons"
+}
+verdict "reasons of STACKS.md" "$(reasons SAMPLER_OUTCOMES bpf/sampler.h)$(reasons UNWIND_GAPS bpf/unwind.h)"
+
 # --- a daemon, and the plugins of the HOWTOs in it
 
 PKG_CONFIG_SYSROOT_DIR=$destdir
