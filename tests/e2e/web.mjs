@@ -6,6 +6,7 @@
 // Prints `ok web.NAME` or `not ok web.NAME: why`.
 
 import { createRequire } from "node:module";
+import { failures as ownFailures } from "./web-failures.mjs";
 import { flame } from "./web-flame.mjs";
 import { query } from "./web-query.mjs";
 
@@ -322,6 +323,7 @@ for (const [screen, want] of [["targets", "ebpf"], ["pipeline", "Queues"], ["sta
 const shared = { $, assert, at, check, context, cpu, fixed, from, json, open, page, q, ready, to, tree, url };
 await flame(shared);
 await query(shared);
+await ownFailures(shared);
 await check("idle_asks_nothing", async () => {
   await open(`explore?q=${q}&${fixed}`);
   await page.waitForTimeout(500);

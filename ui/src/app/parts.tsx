@@ -52,6 +52,15 @@ export function Empty(props: { title: string; children?: ComponentChildren }) {
   );
 }
 
+/** A part of a panel that could not be made, in a line; the rest of it stays. */
+export function Failed(props: { what: string; why: string; retry: () => void }) {
+  return (
+    <p class="amber" role="alert" data-testid="failed">
+      {props.what}: {props.why} <button class="link" data-testid="failed-retry" onClick={props.retry}>Try again</button>
+    </p>
+  );
+}
+
 /** The server's own sentence, and what can be done. */
 export function ErrorState(props: { error: Problem; retry: () => void }) {
   const { error } = props;

@@ -3,9 +3,9 @@
 
 import { Chips } from "./chips.tsx";
 import { Flame } from "./flamepane.tsx";
-import { Empty, ErrorState } from "./parts.tsx";
+import { Empty, ErrorState, Failed } from "./parts.tsx";
 import { Sandwich } from "./sandwich.tsx";
-import { run, shown, state, tree } from "./store.ts";
+import { arrangeError, arranging, askArranged, run, shown, state, tree } from "./store.ts";
 import { Summary } from "./summary.tsx";
 import { Table } from "./tablepane.tsx";
 import { Toolbar } from "./toolbar.tsx";
@@ -15,11 +15,11 @@ export function Results(props: { seconds: number }) {
   const s = state.value;
   const kept = shown.value;
   if (asked.error) return <ErrorState error={asked.error} retry={run} />;
-  if (!asked.value || !kept) return asked.loading || asked.value ? <div class="stage placeholder" /> : null;
+  if (!asked.value || !kept) return asked.loading ? <div class="stage placeholder" /> : null;
   const t = kept.tree;
   const nothing = asked.value.tree.n <= 1 && asked.value.tree.total[0] === 0;
   return (
-    <section class={asked.loading ? "stale" : ""} aria-label="Result">
+    <section class={asked.loading || arranging.value ? "stale" : ""} aria-label="Result">
       <Summary kept={asked.value} seconds={props.seconds} />
       <Chips />
       {nothing ? (
@@ -29,6 +29,7 @@ export function Results(props: { seconds: number }) {
       ) : (
         <>
           <Toolbar kept={kept} />
+          {arrangeError.value && <Failed what="This order could not be made" why={arrangeError.value} retry={() => void askArranged()} />}
           {(s.panel === "flame" || s.panel === "both") && <Flame kept={kept} seconds={props.seconds} />}
           {(s.panel === "table" || s.panel === "both") && <Table kept={kept} />}
           {s.panel === "sandwich" && <Sandwich kept={asked.value} seconds={props.seconds} />}

@@ -9,6 +9,7 @@ import { type Tree, nameOf } from "../flame/tree.ts";
 import { type Kept, trees } from "../worker/rpc.ts";
 import { Figures, describe, titleOf } from "./figures.tsx";
 import * as format from "./format.ts";
+import { Failed } from "./parts.tsx";
 import { go, state } from "./store.ts";
 import { Table } from "./tablepane.tsx";
 
@@ -21,19 +22,22 @@ export function Sandwich(props: { kept: Kept; seconds: number }) {
   const s = state.value;
   const t = props.kept.tree;
   const [sides, setSides] = useState<{ up: Kept; down: Kept } | null>(null);
+  const [failed, setFailed] = useState("");
+  const [tries, setTries] = useState(0);
   const func = useMemo(() => functionNamed(t, s.sandwich), [t, s.sandwich]);
   // Of the whole, whose functions the sides share: so each has the colour that it has there.
   const coloring = useMemo(() => colorFunctions(t, s.color), [t, s.color]);
   useEffect(() => {
     let gone = false;
     setSides(null);
+    setFailed("");
     if (func >= 0)
       void Promise.all([trees.ask<"callers">({ op: "callers", tree: props.kept.id, func }), trees.ask<"callees">({ op: "callees", tree: props.kept.id, func })]).then(
         ([up, down]) => !gone && setSides({ up, down }),
-        () => undefined,
+        (e: Error) => !gone && setFailed(e.message),
       );
     return () => void (gone = true);
-  }, [props.kept.id, func]);
+  }, [props.kept.id, func, tries]);
   if (func < 0)
     return (
       <div>
@@ -41,6 +45,7 @@ export function Sandwich(props: { kept: Kept; seconds: number }) {
         <Table kept={props.kept} />
       </div>
     );
+  if (failed) return <Failed what="Callers and callees could not be put together" why={failed} retry={() => setTries(tries + 1)} />;
   if (!sides) return <div class="hint">Putting callers and callees together…</div>;
   const side = (kept: Kept, flip: boolean, text: string) => (
     <FlamePanel

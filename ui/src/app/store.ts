@@ -293,27 +293,39 @@ interface Arranged {
   kept: Kept;
 }
 const arranged = signal<Arranged | null>(null);
+/** Why the order that is asked for could not be made; "": it could, or is being made. */
+export const arrangeError = signal("");
 
 const howOf = (s: State) => `${s.inverted}${s.byName}`;
 
-async function askArranged(): Promise<void> {
+export async function askArranged(): Promise<void> {
   const t = tree.value.value;
   const { inverted, byName } = state.value;
   const how = howOf(state.value);
+  arrangeError.value = "";
   if (!t || !(inverted || byName)) return;
-  const kept = await trees.ask<"arrange">({ op: "arrange", tree: t.id, inverted, byName }).catch(() => null);
-  if (kept && tree.value.value?.id === t.id && howOf(state.value) === how) arranged.value = { of: t.id, how, kept };
+  const isWanted = () => tree.value.value?.id === t.id && howOf(state.value) === how;
+  try {
+    const kept = await trees.ask<"arrange">({ op: "arrange", tree: t.id, inverted, byName });
+    if (isWanted()) arranged.value = { of: t.id, how, kept };
+  } catch (e) {
+    if (isWanted()) arrangeError.value = (e as Error).message;
+  }
 }
 
-/** The tree on the screen: as it came, or leaves first or by name once that is made. */
-export const shown = computed<Kept | null>(() => {
+/** The tree in the order that is asked for: as it came, or leaves first or by name; null: not made yet. */
+const inOrder = computed<Kept | null>(() => {
   const t = tree.value.value;
-  if (!t) return null;
-  if (!state.value.inverted && !state.value.byName) return t;
+  if (!t || (!state.value.inverted && !state.value.byName)) return t ?? null;
   const a = arranged.value;
   // Until the new one is made the one before stays, so that a refresh does not move anything.
   return a && a.how === howOf(state.value) ? a.kept : null;
 });
+
+/** The tree on the screen. Until another order is made it is the one before, dimmed. */
+let last: Kept | null = null;
+export const shown = computed<Kept | null>(() => (last = tree.value.value ? (inOrder.value ?? last ?? tree.value.value) : null));
+export const arranging = computed(() => shown.value !== inOrder.value);
 
 export const matches = signal<{ of: number; text: string; found: Matches } | null>(null);
 export const searchError = signal("");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // query/editor.tsx - the selector as text, with what may come next below it
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
 import * as api from "../api/client.ts";
 import { type Place, parseSelector, placeAt, quote } from "./selector.ts";
 
@@ -24,12 +24,13 @@ interface Offer {
 interface Offers {
   place: Place;
   list: Offer[];
+  failed: string; // why there are none
 }
 
 const MOST = 50;
 const IDLE_MS = 400;
 
-const nothing: Offers = { place: { what: "nothing" }, list: [] };
+const nothing: Offers = { place: { what: "nothing" }, list: [], failed: "" };
 
 /** Offers for the one are good for the other, once more has been typed. */
 const isSame = (a: Place, b: Place) =>
@@ -60,10 +61,11 @@ async function offersFor(place: Place, props: EditorProps, text: string): Promis
 export function QueryEditor(props: EditorProps) {
   const input = useRef<HTMLInputElement>(null);
   const [text, setText] = useState(props.text);
-  const [{ place: offered, list: offers }, setOffers] = useState(nothing);
+  const [{ place: offered, list: offers, failed }, setOffers] = useState(nothing);
   const [at, setAt] = useState(-1);
   const [open, setOpen] = useState(false);
   const asked = useRef(0);
+  const list = useId();
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
 
   useEffect(() => setText(props.text), [props.text]);
@@ -75,14 +77,13 @@ export function QueryEditor(props: EditorProps) {
     const mine = ++asked.current;
     const place = placeAt(value, caret);
     if (!isSame(offered, place)) setOffers(nothing);
-    offersFor(place, props, value)
-      .catch(() => [])
-      .then((found) => {
-        if (mine !== asked.current) return;
-        setOffers({ place, list: found.slice(0, MOST) });
-        setAt(-1);
-        setOpen(true);
-      });
+    const show = (found: Offer[], why: string) => {
+      if (mine !== asked.current) return;
+      setOffers({ place, list: found.slice(0, MOST), failed: why });
+      setAt(-1);
+      setOpen(true);
+    };
+    offersFor(place, props, value).then((found) => show(found, ""), (e: Error) => show([], e.message));
   };
 
   const run = (value: string) => {
@@ -148,8 +149,8 @@ export function QueryEditor(props: EditorProps) {
         role="combobox"
         aria-expanded={open && offers.length > 0}
         aria-autocomplete="list"
-        aria-controls="query-list"
-        aria-activedescendant={at >= 0 ? `offer-${at}` : undefined}
+        aria-controls={list}
+        aria-activedescendant={at >= 0 ? `${list}-${at}` : undefined}
         aria-invalid={fault !== null && text !== ""}
         spellcheck={false}
         autocomplete="off"
@@ -171,10 +172,11 @@ export function QueryEditor(props: EditorProps) {
           <span>column {fault.at + 1}: {fault.text}</span>
         </p>
       )}
+      {open && failed && <p class="offers" role="status" data-testid="query-list-failed">What may come here is not known: {failed}</p>}
       {open && offers.length > 0 && (
-        <ul id="query-list" class="offers" role="listbox" data-testid="query-list">
+        <ul id={list} class="offers" role="listbox" data-testid="query-list">
           {offers.map((o, i) => (
-            <li id={`offer-${i}`} key={o.text} role="option" aria-selected={i === at} class={i === at ? "at" : ""} onMouseDown={(e) => (e.preventDefault(), take(o))}>
+            <li id={`${list}-${i}`} key={o.text} role="option" aria-selected={i === at} class={i === at ? "at" : ""} onMouseDown={(e) => (e.preventDefault(), take(o))}>
               <span>{o.text || "(empty)"}</span>
               <span class="muted">{o.note}</span>
             </li>

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// tests/e2e/web-failures.mjs - the part of web.mjs about the page's own work: what is shown while it takes time, and when it fails
+//
+// What the page asks its worker is held back or refused here, by its name.
+
+/** In the page, before anything of it runs: __worker.held and .refused are names of questions. */
+function standBetween() {
+  const post = Worker.prototype.postMessage;
+  const held = new Map();
+  window.__worker = {
+    held: new Set(),
+    refused: new Set(),
+    letGo(op) {
+      this.held.delete(op);
+      (held.get(op) ?? []).forEach((send) => send());
+      held.delete(op);
+    },
+  };
+  Worker.prototype.postMessage = function (message, ...rest) {
+    const op = message?.request?.op;
+    if (window.__worker.refused.has(op)) setTimeout(() => this.onmessage({ data: { call: message.call, error: `${op} was refused` } }));
+    else if (window.__worker.held.has(op)) held.set(op, [...(held.get(op) ?? []), () => post.call(this, message, ...rest)]);
+    else post.call(this, message, ...rest);
+  };
+}
+
+export async function failures(t) {
+  const { assert, check, context, cpu, fixed, q, url } = t;
+  const page = await context.newPage();
+  await page.addInitScript(standBetween);
+  const $ = (id) => page.locator(`[data-testid="${id}"]`);
+  const worker = (act, op) => page.evaluate(([a, o]) => (a === "letGo" ? window.__worker.letGo(o) : a === "allow" ? window.__worker.refused.delete(o) : window.__worker[a].add(o)), [act, op]);
+  const settled = () => page.waitForFunction(() => document.querySelector('[data-testid="flame-ready"]') && !document.querySelector(".stale"));
+  const open = async (path) => {
+    await page.goto(`${url}${path}`);
+    await settled();
+  };
+
+  await check("old_order_stays_until_the_new_one_is_made", async () => {
+    await open(`explore?q=${q}&${fixed}`);
+    const label = await $("flame").getAttribute("aria-label");
+    await worker("held", "arrange");
+    for (const [id, act] of [["invert", () => $("invert").click()], ["fg-order", () => $("fg-order").selectOption("name")]]) {
+      await act();
+      await page.waitForSelector(".stale");
+      assert((await $("flame").getAttribute("aria-label")) === label, `${id}: another tree, or none`);
+      assert((await $("invert").count()) === 1 && (await $("search").count()) === 1, `${id}: the toolbar has gone`);
+    }
+    await worker("letGo", "arrange");
+    await settled();
+    assert((await $("invert").getAttribute("aria-pressed")) === "true", "it is not inverted");
+  });
+  await check("an_order_that_fails_is_told", async () => {
+    await open(`explore?q=${q}&${fixed}`);
+    await worker("refused", "arrange");
+    await $("invert").click();
+    await $("failed").waitFor();
+    assert((await $("failed").innerText()).includes("arrange was refused"), await $("failed").innerText());
+    assert((await $("flame").count()) === 1, "the flame graph has gone");
+    await worker("allow", "arrange");
+    await $("failed-retry").click();
+    await settled();
+    assert((await $("failed").count()) === 0, "it still says that it failed");
+  });
+  await check("callers_that_fail_are_told", async () => {
+    await open(`explore?q=${q}&${fixed}`);
+    await worker("refused", "callers");
+    await $("panel-sandwich").click();
+    await $("table").locator(".rows .row").first().dblclick();
+    await $("failed").waitFor();
+    assert((await $("failed").innerText()).includes("callers was refused"), await $("failed").innerText());
+    await worker("allow", "callers");
+    await $("failed-retry").click();
+    await page.waitForSelector('[data-testid="sandwich"] .bun');
+  });
+  await check("offers_that_fail_are_told", async () => {
+    await open(`explore?q=${q}&${fixed}`);
+    await page.route("**/api/v1/labels?*", (route) => route.fulfill({ body: "no JSON" }));
+    await $("query").fill("");
+    await $("query").pressSequentially(`${cpu}{co`);
+    await $("query-list-failed").waitFor();
+    await page.unroute("**/api/v1/labels?*");
+    await $("query").pressSequentially("m");
+    await $("query-list").getByText("comm", { exact: true }).waitFor();
+    assert((await $("query-list-failed").count()) === 0, "it still says that it failed");
+  });
+  await page.close();
+}
