@@ -84,5 +84,48 @@ export async function failures(t) {
     await $("query-list").getByText("comm", { exact: true }).waitFor();
     assert((await $("query-list-failed").count()) === 0, "it still says that it failed");
   });
+  await check("a_server_that_is_away_is_waited_for", async () => {
+    await open(`explore?q=${q}&${fixed}`);
+    const text = await $("quality").innerText();
+    await page.route("**/*", (route) => (route.request().resourceType() === "fetch" ? route.abort("connectionrefused") : route.continue()));
+    await $("fg-group").selectOption("line");
+    await $("connection").waitFor();
+    assert((await $("quality").innerText()) === text && (await $("flame").count()) === 1, "what was shown is gone");
+    assert((await page.locator("section.stale").count()) > 0, "and does not look old");
+    const told = async () => Number(/ (\d+) s/.exec(await $("connection").innerText())?.[1] ?? 0);
+    await page.waitForFunction(() => / [34] s/.test(document.querySelector('[data-testid="connection"]').innerText), null, { timeout: 20000 });
+    assert((await told()) <= 4, await $("connection").innerText());
+    await page.unroute("**/*");
+    await settled();
+    assert((await $("connection").count()) === 0 && (await $("outdated").count()) === 0, "it still says that the server is away");
+    assert(new URL(page.url()).searchParams.get("group") === "line", page.url());
+  });
+  await check("another_version_of_the_page_is_told", async () => {
+    await open(`explore?q=${q}&${fixed}`);
+    await page.route("**/*", (route) => {
+      if (route.request().resourceType() !== "fetch") return route.continue();
+      return route.abort("connectionrefused");
+    });
+    await $("run").click();
+    await $("connection").waitFor();
+    await page.unroute("**/*");
+    await page.route("**/explore", (route) => (route.request().resourceType() === "fetch" ? route.fulfill({ body: '<script src="app-0123456789.js">' }) : route.continue()));
+    await $("outdated").waitFor();
+    await page.unroute("**/explore");
+    const before = page.url();
+    await $("outdated").getByText("Reload").click();
+    await settled();
+    assert((await $("outdated").count()) === 0 && page.url() === before, page.url());
+  });
+  await check("try_again_asks_again", async () => {
+    await open(`explore?q=${q}&${fixed}`);
+    await page.route("**/api/v1/flame?*", (route) => route.fulfill({ status: 503, json: { detail: "too many questions" } }));
+    await $("fg-group").selectOption("binary");
+    await $("error").getByText("too many questions").waitFor();
+    await page.unroute("**/api/v1/flame?*");
+    await $("retry").click();
+    await settled();
+    assert((await $("error").count()) === 0, "the error is still there");
+  });
   await page.close();
 }

@@ -79,6 +79,23 @@ export async function query(t) {
     await page.waitForFunction(() => location.pathname.endsWith("/compare"));
     assert(Number(param("from")) === a && close(Number(param("b.from")), 0.8) && close(Number(param("b.to")), 0.95), page.url());
   });
+  await check("nearest_data_is_offered", async () => {
+    const hour = 3600_000;
+    await page.goto(`${url}explore?q=${whole}&from=${from - 3 * hour}&to=${from - 2 * hour}`);
+    await $("go-nearest").waitFor();
+    const text = await $("empty").innerText();
+    assert(/ after it, at /.test(text), text);
+    await $("go-nearest").click();
+    await $("quality").waitFor();
+    await ready();
+    assert(Number(param("from")) > from - 2 * hour && Number(param("to")) - Number(param("from")) === hour, page.url());
+  });
+  await check("the_matcher_that_leaves_nothing_is_named", async () => {
+    await page.goto(`${url}explore?q=${encodeURIComponent(`${cpu}{service_name=~".+", comm="nobody is called so"}`)}&${fixed}`);
+    await $("empty").getByText('comm="nobody is called so"').waitFor();
+    const text = await $("empty").innerText();
+    assert(/No value of comm fits/.test(text) && /There are: \S/.test(text), text);
+  });
   await check("escape_ends_the_question", async () => {
     await open(`explore?q=${q}&${fixed}`);
     const shown = await $("quality").innerText();

@@ -9,7 +9,7 @@ import { Compare } from "./compare.tsx";
 import { Explore } from "./explore.tsx";
 import { help, helpOpen, keysOff, onKey, setKeysOff } from "./keys.ts";
 import { OpenFile } from "./open.tsx";
-import { Empty, Toasts } from "./parts.tsx";
+import { Connection, Empty, Toasts } from "./parts.tsx";
 import { addressOf, go, screen, state } from "./store.ts";
 import { Pipeline, StatusPage, Targets } from "./system.tsx";
 
@@ -90,6 +90,7 @@ export function App() {
           <button class="plain" data-testid="help-open" title="Keys (?)" onClick={() => (helpOpen.value = true)}>Keys</button>
         </span>
       </header>
+      <Connection />
       <main id="main">
         <Boundary key={screen.value}><Content /></Boundary>
       </main>

@@ -11,7 +11,7 @@ import { Popup } from "./popup.tsx";
 import { Results } from "./results.tsx";
 import { valueItems } from "./values.ts";
 import * as format from "./format.ts";
-import { go, isRate, loadTypes, now, panelRange, range, refreshEvery, run, series, state, tree, types } from "./store.ts";
+import { failed, go, isRate, loadTypes, now, panelRange, range, refreshEvery, run, series, state, tree, types } from "./store.ts";
 
 export function RangePicker(props: { from: string; to: string; onChange: (from: string, to: string) => void; testid: string }) {
   const text = (at: string) => (at === "now" ? at : format.time(moment(at, now.value), state.value.utc));
@@ -102,10 +102,10 @@ function Metrics() {
   const [menu, setMenu] = useState<{ labels: Record<string, string>; x: number; y: number } | null>(null);
   const asked = series.value;
   const [from, to] = range.value ?? [0, 1];
-  if (asked.error) return <ErrorState error={asked.error} retry={run} />;
+  if (failed(asked)) return <ErrorState error={asked.error!} retry={run} />;
   if (!asked.value) return <div class="chart" />;
   return (
-    <section aria-label="Over time" class={asked.loading ? "stale metrics" : "metrics"}>
+    <section aria-label="Over time" class={asked.loading || asked.error ? "stale metrics" : "metrics"}>
       <Chart answer={asked.value} from={from} to={to} selection={s.sel} utc={s.utc} isRate={isRate.value} onSelect={(sel) => go({ sel })} onCompare={compareWith} onLabels={(labels, x, y) => setMenu({ labels, x, y })} />
       {menu && <Popup items={Object.entries(menu.labels).flatMap(([k, v]) => valueItems(k, v))} x={menu.x} y={menu.y} label="What to do with this line" close={() => setMenu(null)} />}
       {s.sel && (
@@ -146,7 +146,7 @@ export function Explore() {
   }, [empty, tick]);
   const shownRange = panelRange.value;
   const seconds = useMemo(() => (shownRange ? (shownRange[1] - shownRange[0]) / 1000 : 0), [shownRange]);
-  if (types.value.error) return <ErrorState error={types.value.error} retry={() => void loadTypes()} />;
+  if (failed(types.value)) return <ErrorState error={types.value.error!} retry={() => void loadTypes()} />;
   if (empty) return <Welcome />;
   return (
     <>

@@ -4,6 +4,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { type Problem, progressOf, setToken } from "../api/client.ts";
+import { look, nextTry, outdated } from "./connection.ts";
 import * as format from "./format.ts";
 import { type Asked, cancelTree, toasts } from "./store.ts";
 
@@ -89,6 +90,34 @@ export function ErrorState(props: { error: Problem; retry: () => void }) {
           Try again
         </button>
       </p>
+    </div>
+  );
+}
+
+/** Above every screen: that the server is away, and when it is looked for again; that this page is an old one. */
+export function Connection() {
+  const [now, setNow] = useState(Date.now());
+  const at = nextTry.value;
+  useEffect(() => {
+    if (!at) return;
+    setNow(Date.now());
+    const timer = setInterval(() => setNow(Date.now()), 500);
+    return () => clearInterval(timer);
+  }, [at]);
+  const left = Math.ceil((at - now) / 1000);
+  return (
+    <div role="status">
+      {at > 0 && (
+        <p class="banner" data-testid="connection">
+          The server cannot be reached; what is shown was answered before. {left > 0 ? `Next try in ${left} s` : "Trying…"}{" "}
+          <button class="link" onClick={() => void look()}>Try now</button>
+        </p>
+      )}
+      {outdated.value && (
+        <p class="banner" data-testid="outdated">
+          The server has another version of this page. <button class="link" onClick={() => location.reload()}>Reload</button>, and see the same.
+        </p>
+      )}
     </div>
   );
 }

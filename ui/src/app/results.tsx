@@ -3,29 +3,38 @@
 
 import { Chips } from "./chips.tsx";
 import { Flame } from "./flamepane.tsx";
+import { NoData } from "./nothing.tsx";
 import { Empty, ErrorState, Failed } from "./parts.tsx";
 import { Sandwich } from "./sandwich.tsx";
-import { arrangeError, arranging, askArranged, run, shown, state, tree } from "./store.ts";
+import { type Answer, arrangeError, arranging, askArranged, failed, run, screen, shown, state, tree } from "./store.ts";
 import { Summary } from "./summary.tsx";
 import { Table } from "./tablepane.tsx";
 import { Toolbar } from "./toolbar.tsx";
+
+function Nothing(props: { asked: Answer }) {
+  const { tree: t, from, to } = props.asked;
+  if ((t.meta.filtered?.[0] ?? 0) !== 0)
+    return (
+      <Empty title="The filters leave nothing">
+        <p>Everything that was found is filtered out.</p>
+      </Empty>
+    );
+  return screen.value === "explore" ? <NoData from={from} to={to} /> : <Empty title="No data in this range"><p>The selectors match nothing that was stored then.</p></Empty>;
+}
 
 export function Results(props: { seconds: number }) {
   const asked = tree.value;
   const s = state.value;
   const kept = shown.value;
-  if (asked.error) return <ErrorState error={asked.error} retry={run} />;
+  if (failed(asked)) return <ErrorState error={asked.error!} retry={run} />;
   if (!asked.value || !kept) return asked.loading ? <div class="stage placeholder" /> : null;
-  const t = kept.tree;
   const nothing = asked.value.tree.n <= 1 && asked.value.tree.total[0] === 0;
   return (
-    <section class={asked.loading || arranging.value ? "stale" : ""} aria-label="Result">
+    <section class={asked.loading || asked.error || arranging.value ? "stale" : ""} aria-label="Result">
       <Summary kept={asked.value} seconds={props.seconds} />
       <Chips />
       {nothing ? (
-        <Empty title={(t.meta.filtered?.[0] ?? 0) !== 0 ? "The filters leave nothing" : "No data in this range"}>
-          <p>{(t.meta.filtered?.[0] ?? 0) !== 0 ? "Everything that was found is filtered out." : "The selector matches nothing that was stored then. Another range or fewer matchers may."}</p>
-        </Empty>
+        <Nothing asked={asked.value} />
       ) : (
         <>
           <Toolbar kept={kept} />

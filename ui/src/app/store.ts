@@ -11,6 +11,7 @@ import { resolve } from "../url/range.ts";
 import { type Screen, type State, defaults, parse, screenOf, write } from "../url/state.ts";
 import { type Kept, TimedOut, trees } from "../worker/rpc.ts";
 import { parseSelector } from "../query/selector.ts";
+import { lost, watch } from "./connection.ts";
 
 /* ---- the address ---- */
 
@@ -101,8 +102,14 @@ export async function loadTypes(): Promise<void> {
       go({ q: `${type.type}{}`, ...youngRange(type.first_ms) }, false);
     }
   } catch (e) {
-    types.value = { ...types.value, loading: false, error: e as api.Problem };
+    types.value = { ...types.value, loading: false, error: problemOf(e) };
   }
+}
+
+function problemOf(e: unknown): api.Problem {
+  const problem = e instanceof api.Problem ? e : new api.Problem(-1, e instanceof Error ? e.message : String(e));
+  if (problem.status === 0) lost();
+  return problem;
 }
 
 /** What most people come for: CPU time, else what there is most of. */
@@ -134,8 +141,7 @@ function latest<T>(target: { value: Asked<T> }, run: (signal: AbortSignal, id: s
     } catch (e) {
       if (controller !== mine) return;
       const stopped = mine.signal.aborted;
-      const error = e instanceof api.Problem ? e : new api.Problem(-1, e instanceof Error ? e.message : String(e));
-      target.value = { value: target.value.value, loading: false, since: 0, error: stopped ? undefined : error };
+      target.value = { value: target.value.value, loading: false, since: 0, error: stopped ? undefined : problemOf(e) };
     } finally {
       if (controller === mine) controller = null;
     }
@@ -180,7 +186,7 @@ const MAX_POINTS = 240;
 /** Whole profiles fit into these: the sampler makes one each ten seconds. */
 const steps = [10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 86400];
 
-function stepFor(seconds: number): number {
+export function stepFor(seconds: number): number {
   return steps.find((s) => seconds / s <= MAX_POINTS) ?? steps[steps.length - 1];
 }
 
@@ -260,6 +266,7 @@ function whenChanged(key: () => string, act: () => void): void {
 
 export function start(): void {
   void loadTypes();
+  watch(run);
   whenChanged(
     () => (screen.value === "explore" && range.value && selectorText.value ? JSON.stringify(["series", selectorText.value, range.value, state.value.sum]) : ""),
     () => void askSeries(),
@@ -357,10 +364,16 @@ async function askSearch(): Promise<void> {
   }
 }
 
+/** Until now; and what had no answer is asked again, whether its range has moved or not. */
 export function run(): void {
   now.value = Date.now();
   void loadTypes();
+  if (series.value.error) void askSeries();
+  if (tree.value.error) void askTree();
 }
+
+/** Of a question that had an answer before, which is better than none. */
+export const failed = (asked: Asked<unknown>) => asked.error !== undefined && (asked.error.status !== 0 || asked.value === undefined);
 
 /** Of what adds up over time, totals are rates; a state is what it is. */
 export const isRate = computed(() => {

@@ -3,6 +3,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 import * as api from "../api/client.ts";
+import { lost } from "./connection.ts";
 import * as format from "./format.ts";
 import { Empty, ErrorState } from "./parts.tsx";
 import { state } from "./store.ts";
@@ -46,7 +47,11 @@ function useAnswer<T>(path: string): { value?: T; error?: api.Problem; again: ()
       if (document.hidden) return;
       api.json<T>(path, [], controller.signal).then(
         (v) => (setValue(v), setError(undefined)),
-        (e) => !controller.signal.aborted && setError(e as api.Problem),
+        (e) => {
+          if (controller.signal.aborted) return;
+          setError(e as api.Problem);
+          if ((e as api.Problem).status === 0) lost();
+        },
       );
     };
     ask();
@@ -56,7 +61,8 @@ function useAnswer<T>(path: string): { value?: T; error?: api.Problem; again: ()
       clearInterval(timer);
     };
   }, [path, turn]);
-  return { value, error, again: () => setTurn(turn + 1) };
+  // What was answered before is better than nothing, while the server is away.
+  return { value, error: error?.status === 0 && value !== undefined ? undefined : error, again: () => setTurn(turn + 1) };
 }
 
 const marks: Record<string, string> = { ok: "✓", degraded: "!", failed: "✕", starting: "…", stopped: "–" };
