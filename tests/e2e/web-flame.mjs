@@ -55,7 +55,7 @@ function shareTrimmed(answer, node) {
 }
 
 export async function flame(t) {
-  const { $, assert, at, check, fixed, from, json, open, page, q, ready, to, tree, url } = t;
+  const { $, assert, at, check, cpu, fixed, from, json, open, page, q, ready, to, tree, url } = t;
   const frames = () => page.evaluate(() => window.__ui.frames());
   const ui = (what) => page.evaluate((w) => window.__ui[w](), what);
   const settled = () => page.waitForFunction(() => !document.querySelector(".stale") && window.__ui?.visible() > 0);
@@ -147,6 +147,25 @@ export async function flame(t) {
       const b = t.frames.binary[t.nodes.frame[f.node]];
       assert(!fills.has(b) || fills.get(b) === f.fill, `${f.name} of ${b} has another fill`);
       fills.set(b, f.fill);
+    }
+  });
+  await check("why_without_a_name_or_a_root", async () => {
+    const text = "[truncated: no frame pointer];spin 3\n[truncated: deeper than max_depth];main;spin 2\n_start;main;spin 5\n";
+    await page.goto(`${url}open`);
+    await $("open-file").setInputFiles({ name: "cut.folded", mimeType: "text/plain", buffer: Buffer.from(text) });
+    await ready();
+    await $("truncated").locator("summary").click();
+    const rows = await $("truncated").locator("tbody tr").allInnerTexts();
+    assert(rows.length === 2 && /30.0 %\s+no frame pointer: build .*\s+spin/.test(rows[0]) && /20.0 %\s+deeper than max_depth: raise/.test(rows[1]), rows.join(" | "));
+    // Of what the server has: each reason is a sentence of its own.
+    await open(`explore?q=${encodeURIComponent(`${cpu}{}`)}&${fixed}`);
+    const answer = await json(`api/v1/flame?q=${encodeURIComponent(`${cpu}{}`)}&from=${at(from)}&to=${at(to)}`);
+    const reasons = new Set(answer.frames.unnamed.filter((why) => why !== null));
+    if (!(await $("unnamed").count())) return;
+    await $("unnamed").locator("summary").click();
+    for (const row of await $("unnamed").locator("tbody tr").all()) {
+      const why = await row.locator("td").nth(1).innerText();
+      assert(reasons.has(why), `${why}: not one of the server's`);
     }
   });
   await check("orientation_mirrors", async () => {

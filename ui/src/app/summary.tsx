@@ -4,9 +4,10 @@
 import { useMemo } from "preact/hooks";
 import { follow } from "../flame/path.ts";
 import { trimmedBelow } from "../flame/splice.ts";
-import { type Tree, nameOf } from "../flame/tree.ts";
+import type { Tree } from "../flame/tree.ts";
 import type { Kept } from "../worker/rpc.ts";
 import * as format from "./format.ts";
+import { QualityFigures } from "./quality.tsx";
 import { ExportMenu, ShareMenu } from "./share.tsx";
 import { go, lookingCloser, panelRange, screen, state } from "./store.ts";
 
@@ -33,7 +34,6 @@ export function Summary(props: { kept: Kept; seconds: number }) {
   const t = props.kept.tree;
   const unit = t.meta.unit ?? "";
   const r = panelRange.value;
-  const notes = noteWeights(t);
   const leftOut = t.meta.left_out ?? [];
   return (
     <div class="summary" data-testid="quality">
@@ -41,8 +41,7 @@ export function Summary(props: { kept: Kept; seconds: number }) {
       {t.b && <span>→ <b>{format.value(t.b.total[0], unit)}</b> in B</span>}
       {unit === "nanoseconds" && !t.b && <span>{format.rate(t.total[0], props.seconds, unit)} on average</span>}
       {r && screen.value !== "open" && <span>{format.time(r[0], state.value.utc)} – {format.time(r[1], state.value.utc)}</span>}
-      <span class={share(notes.unnamed, t.total[0]) > 0.05 ? "amber" : ""}>{format.percent(t.total[0] - notes.unnamed, t.total[0])} named</span>
-      <span class={share(notes.truncated, t.total[0]) > 0.05 ? "amber" : ""}>{format.percent(notes.truncated, t.total[0])} truncated</span>
+      <QualityFigures tree={t} />
       {(t.meta.filtered?.[0] ?? 0) !== 0 && <span>{format.value(t.meta.filtered![0], unit)} filtered out</span>}
       {t.trimmed.size > 0 && <Trimmed tree={t} />}
       {leftOut.length > 0 && (
@@ -57,19 +56,4 @@ export function Summary(props: { kept: Kept; seconds: number }) {
       </span>
     </div>
   );
-}
-
-const share = (part: number, whole: number) => (whole ? part / whole : 0);
-
-/** Self weight in frames without a name, and weight below marks that stacks were cut. */
-function noteWeights(t: Tree): { unnamed: number; truncated: number } {
-  let unnamed = 0;
-  let truncated = 0;
-  const cut = new Uint8Array(t.functions.n);
-  for (let f = 0; f < cut.length; f++) cut[f] = (t.functions.flags[f] & 7) === 4 && nameOf(t.functions, f).startsWith("[truncated") ? 1 : 0;
-  for (let i = 1; i < t.n; i++) {
-    if (t.functions.flags[t.func[i]] & 16) unnamed += t.self[i];
-    if (cut[t.func[i]] && t.depth[i] === 1) truncated += t.total[i];
-  }
-  return { unnamed, truncated };
 }

@@ -57,6 +57,22 @@ function align(series: Series[], step: number, seconds: number): uPlot.AlignedDa
   return [axis.map((t) => t / 1000), ...columns] as uPlot.AlignedData;
 }
 
+const DAY_S = 86_400;
+const pad = (n: number) => String(n).padStart(2, "0");
+
+/** What stands at moments (in seconds) that are `step` apart: the clock, and the day where it begins or changes. */
+export function timeTicks(moments: number[], step: number, utc: boolean): string[] {
+  let before = "";
+  return moments.map((t) => {
+    const d = new Date((t - (utc ? 0 : new Date(t * 1000).getTimezoneOffset() * 60)) * 1000);
+    const day = d.toISOString().slice(0, 10);
+    const clock = `${pad(d.getUTCHours())}:${pad(d.getUTCMinutes())}${step < 60 ? `:${pad(d.getUTCSeconds())}` : ""}`;
+    const text = step >= DAY_S ? day : day === before ? clock : `${clock}\n${day}`;
+    before = day;
+    return text;
+  });
+}
+
 export function Chart(props: ChartProps) {
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
@@ -79,8 +95,8 @@ export function Chart(props: ChartProps) {
         tzDate: (ts) => (latest.current.utc ? uPlot.tzDate(new Date(ts * 1000), "Etc/UTC") : new Date(ts * 1000)),
         cursor: { drag: { x: true, y: false, setScale: false }, points: { size: 6 } },
         legend: { show: false },
-        scales: { x: { time: true, range: () => [latest.current.from / 1000, latest.current.to / 1000] }, y: { range: (_u, _min, max) => [0, max > 0 ? max * 1.05 : 1] } },
-        axes: [axis, { ...axis, size: 76, values: (_u, ticks) => ticks.map((v) => (props.isRate ? format.rate(v, 1, unit) : format.value(v, unit))) }],
+        scales: { x: { time: true, range: () => [latest.current.from / 1000, latest.current.to / 1000] }, y: { range: (_u, _min, max) => [0, max > 0 ? max * 1.05 : props.isRate && unit === "nanoseconds" ? 1e9 : 1] } },
+        axes: [{ ...axis, space: 72, values: (_u, ticks, _axis, _space, step) => timeTicks(ticks, step, latest.current.utc) }, { ...axis, size: 76, values: (_u, ticks) => ticks.map((v) => (props.isRate ? format.rate(v, 1, unit) : format.value(v, unit))) }],
         series: [
           {},
           ...series.map((s, i) => ({

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// test/quality.test.ts - what a tree lacks is what its stacks say
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { truncatedOf, unnamedOf } from "../src/flame/quality.ts";
+import { makeTexts, nameOf } from "../src/flame/tree.ts";
+import { randomStacks, treeOf } from "./random.ts";
+
+const notes = ["[truncated: no frame pointer]", "[truncated: deeper than max_depth]", "[overflow]", "[truncated: the kernel's unwinder ends here]"];
+const whyCut = (name: string) => (name === "[overflow]" ? "more different stacks than a window holds" : name.startsWith("[truncated: ") && !name.includes("kernel") ? name.slice(12, -1) : undefined);
+
+test("what has no name, and what has no root, by why and weight", () => {
+  const stacks = randomStacks(11, 300, 12, 6).filter((s) => s.names.length);
+  for (let i = 0; i < stacks.length; i += 3) stacks[i].names.unshift(notes[(i / 3) % notes.length]);
+  const tree = treeOf(stacks);
+  const fns = { ...tree.functions, reasons: makeTexts(["", "stripped", "gone"]) };
+  const whyUnnamed = new Map<string, string>();
+  for (let f = 0; f < fns.n; f++) {
+    const name = nameOf(fns, f);
+    if (!name.startsWith("[") && f % 3) {
+      fns.flags[f] = 16;
+      fns.reason[f] = f % 3;
+      whyUnnamed.set(name, ["", "stripped", "gone"][f % 3]);
+    }
+  }
+  const sums = (why: (names: string[]) => string | undefined) => {
+    const out = new Map<string, number>();
+    for (const s of stacks) {
+      const k = why(s.names);
+      if (k) out.set(k, (out.get(k) ?? 0) + s.value);
+    }
+    return [...out].sort((a, b) => b[1] - a[1]);
+  };
+  const got = (all: { why: string; weight: number }[]) => all.map((l) => [l.why, l.weight]);
+  assert.deepEqual(got(unnamedOf({ ...tree, functions: fns })), sums((names) => whyUnnamed.get(names[names.length - 1])));
+  assert.deepEqual(got(truncatedOf({ ...tree, functions: fns })), sums((names) => whyCut(names[0])));
+});
