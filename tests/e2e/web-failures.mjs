@@ -3,13 +3,14 @@
 //
 // What the page asks its worker is held back or refused here, by its name.
 
-/** In the page, before anything of it runs: __worker.held and .refused are names of questions. */
+/** In the page, before anything of it runs: __worker.held, .refused and .fatal are names of questions. */
 function standBetween() {
   const post = Worker.prototype.postMessage;
   const held = new Map();
   window.__worker = {
     held: new Set(),
     refused: new Set(),
+    fatal: new Set(),
     letGo(op) {
       this.held.delete(op);
       (held.get(op) ?? []).forEach((send) => send());
@@ -19,6 +20,7 @@ function standBetween() {
   Worker.prototype.postMessage = function (message, ...rest) {
     const op = message?.request?.op;
     if (window.__worker.refused.has(op)) setTimeout(() => this.onmessage({ data: { call: message.call, error: `${op} was refused` } }));
+    else if (window.__worker.fatal.has(op)) setTimeout(() => this.onerror?.(new ErrorEvent("error", { message: `no memory for ${op}` })));
     else if (window.__worker.held.has(op)) held.set(op, [...(held.get(op) ?? []), () => post.call(this, message, ...rest)]);
     else post.call(this, message, ...rest);
   };
@@ -27,9 +29,10 @@ function standBetween() {
 export async function failures(t) {
   const { assert, check, context, cpu, fixed, q, url } = t;
   const page = await context.newPage();
+  const whole = encodeURIComponent(`${cpu}{}`);
   await page.addInitScript(standBetween);
   const $ = (id) => page.locator(`[data-testid="${id}"]`);
-  const worker = (act, op) => page.evaluate(([a, o]) => (a === "letGo" ? window.__worker.letGo(o) : a === "allow" ? window.__worker.refused.delete(o) : window.__worker[a].add(o)), [act, op]);
+  const worker = (act, op) => page.evaluate(([a, o]) => (a === "letGo" ? window.__worker.letGo(o) : a === "allow" ? (window.__worker.refused.delete(o), window.__worker.fatal.delete(o)) : window.__worker[a].add(o)), [act, op]);
   const settled = () => page.waitForFunction(() => document.querySelector('[data-testid="flame-ready"]') && !document.querySelector(".stale"));
   const open = async (path) => {
     await page.goto(`${url}${path}`);
@@ -72,6 +75,66 @@ export async function failures(t) {
     await worker("allow", "callers");
     await $("failed-retry").click();
     await page.waitForSelector('[data-testid="sandwich"] .bun');
+  });
+  await check("a_zoom_that_cannot_be_filled_is_told", async () => {
+    await open(`explore?q=${whole}&${fixed}&by=comm&max=60`);
+    await $("trimmed").waitFor();
+    await page.route("**/api/v1/flame?*under=*", (route) => route.fulfill({ status: 503, json: { detail: "too many questions" } }));
+    await $("flame").focus();
+    for (let i = 0; i < 12 && !(await $("closer-failed").count()); i++) {
+      await page.keyboard.press("ArrowDown");
+      await page.keyboard.press("Enter");
+      await $("closer-failed").waitFor({ timeout: 3000 }).catch(() => undefined);
+    }
+    assert((await $("closer-failed").innerText()).includes("too many questions"), await $("closer-failed").innerText());
+    assert((await $("flame").count()) === 1, "the flame graph has gone");
+    await page.unroute("**/api/v1/flame?*under=*");
+    await $("closer-retry").click();
+    await $("closer-failed").waitFor({ state: "detached" });
+  });
+  await check("a_search_that_fails_is_told", async () => {
+    await open(`explore?q=${q}&${fixed}`);
+    await worker("refused", "search");
+    await $("search").fill("a_$");
+    await $("search-retry").waitFor();
+    assert((await $("search-count").innerText()).includes("search was refused"), await $("search-count").innerText());
+    await worker("allow", "search");
+    await $("search-retry").click();
+    await $("search-count").getByText("frames").waitFor();
+    assert((await $("search-retry").count()) === 0, "it still says that it failed");
+  });
+  await check("a_worker_that_ends_is_followed_by_another", async () => {
+    await open(`explore?q=${q}&${fixed}`);
+    await worker("fatal", "arrange");
+    await $("invert").click();
+    await $("failed").waitFor();
+    assert((await $("failed").innerText()).includes("no memory for arrange"), await $("failed").innerText());
+    await worker("allow", "arrange");
+    await $("failed-retry").click();
+    await page.waitForFunction(() => !document.querySelector('[data-testid="failed"]'));
+    await settled();
+    assert((await $("invert").getAttribute("aria-pressed")) === "true" && (await $("flame").count()) === 1, "it is not inverted");
+  });
+  await check("a_worker_that_cannot_start_is_told", async () => {
+    let there = false;
+    await page.route("**/worker-*.js", (route) => (there ? route.continue() : route.fulfill({ status: 404 })));
+    await page.goto(`${url}explore?q=${q}&${fixed}`);
+    await $("error").getByText("the page's worker has ended").waitFor();
+    there = true;
+    await $("retry").click();
+    await settled();
+    await page.unroute("**/worker-*.js");
+  });
+  await check("labels_that_fail_are_told", async () => {
+    await open(`explore?q=${q}&${fixed}`);
+    await page.route("**/api/v1/labels?*", (route) => route.fulfill({ status: 503, json: { detail: "too many questions" } }));
+    await $("sum").locator("summary").click();
+    await $("sum").getByText("too many questions").waitFor();
+    assert(!(await $("sum").innerText()).includes("No labels here"), await $("sum").innerText());
+    await page.unroute("**/api/v1/labels?*");
+    await $("sum").locator('[data-testid="failed-retry"]').click();
+    await $("sum-comm").waitFor();
+    assert((await $("failed").count()) === 0, "it still says that it failed");
   });
   await check("offers_that_fail_are_told", async () => {
     await open(`explore?q=${q}&${fixed}`);

@@ -3,7 +3,8 @@
 
 import { useState } from "preact/hooks";
 import * as api from "../api/client.ts";
-import { range, selectorText, toast } from "./store.ts";
+import { Failed } from "./parts.tsx";
+import { range, selectorText } from "./store.ts";
 
 export interface LabelsProps {
   title: string;
@@ -17,12 +18,14 @@ export interface LabelsProps {
 export function LabelsMenu(props: LabelsProps) {
   const { picked } = props;
   const [names, setNames] = useState<string[]>([]);
+  const [failed, setFailed] = useState("");
   const load = async () => {
     const [from, to] = range.value!;
+    setFailed("");
     try {
       setNames((await api.labels(selectorText.value, from, to)).labels.map((l) => l.name));
     } catch (e) {
-      toast((e as Error).message);
+      setFailed((e as Error).message);
     }
   };
   const toggle = (name: string) => props.onPick(picked.includes(name) ? picked.filter((n) => n !== name) : [...picked, name]);
@@ -36,7 +39,8 @@ export function LabelsMenu(props: LabelsProps) {
             <input type="checkbox" data-testid={`${props.testid}-${name}`} checked={picked.includes(name)} onChange={() => toggle(name)} /> {name}
           </label>
         ))}
-        {all.length === 0 && <span class="hint">No labels here</span>}
+        {failed && <Failed what="The labels are not known" why={failed} retry={() => void load()} />}
+        {all.length === 0 && !failed && <span class="hint">No labels here</span>}
       </div>
     </details>
   );

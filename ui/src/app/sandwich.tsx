@@ -10,7 +10,7 @@ import { type Kept, trees } from "../worker/rpc.ts";
 import { Figures, describe, titleOf } from "./figures.tsx";
 import * as format from "./format.ts";
 import { Failed } from "./parts.tsx";
-import { go, state } from "./store.ts";
+import { again, go, state } from "./store.ts";
 import { Table } from "./tablepane.tsx";
 
 function functionNamed(t: Tree, name: string): number {
@@ -45,7 +45,7 @@ export function Sandwich(props: { kept: Kept; seconds: number }) {
         <Table kept={props.kept} />
       </div>
     );
-  if (failed) return <Failed what="Callers and callees could not be put together" why={failed} retry={() => setTries(tries + 1)} />;
+  if (failed) return <Failed what="Callers and callees could not be put together" why={failed} retry={() => again(() => setTries(tries + 1))} />;
   if (!sides) return <div class="hint">Putting callers and callees together…</div>;
   const side = (kept: Kept, flip: boolean, text: string) => (
     <FlamePanel

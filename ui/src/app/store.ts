@@ -224,11 +224,14 @@ function wayTo(t: Tree, node: number): { names: string[]; node: number } {
 }
 
 export const lookingCloser = signal(false);
+/** Why what lies below the zoom could not be loaded; "": it could, or nobody asked. */
+export const closerError = signal("");
 
 /** Asks for what lies below the zoom when much of it was left out, and puts it in. */
-async function lookCloser(): Promise<void> {
+export async function lookCloser(): Promise<void> {
   const was = tree.value.value;
   const s = state.value;
+  closerError.value = "";
   if (!was || was.tree.trimmed.size === 0 || !s.zoom || s.inverted || was.tree.n > MOST_NODES || screen.value === "open") return;
   const zoom = follow(was.tree, s.zoom).node;
   if (zoom === 0 || trimmedBelow(was.tree, zoom) <= MUCH * was.tree.width[zoom]) return;
@@ -241,11 +244,17 @@ async function lookCloser(): Promise<void> {
     if (tree.value.value?.id !== was.id) return;
     const kept = await trees.ask<"splice">({ op: "splice", tree: was.id, node, bytes });
     if (kept && tree.value.value?.id === was.id) tree.value = { ...tree.value, value: { ...was, ...kept } };
-  } catch {
-    // What is there stays as it is, and says that it lacks something.
+  } catch (e) {
+    if (tree.value.value?.id === was.id && state.value.zoom === s.zoom) closerError.value = problemOf(e).message;
   } finally {
     lookingCloser.value = false;
   }
+}
+
+/** Once more what the worker has failed at; where it has ended, the tree is asked for again, and all that hangs on it follows. */
+export function again(act: () => void): void {
+  if (trees.isAlive || screen.value === "open") act();
+  else void askTree();
 }
 
 /** What was there before stays. */
@@ -337,10 +346,14 @@ export const arranging = computed(() => shown.value !== inOrder.value);
 export const matches = signal<{ of: number; text: string; found: Matches } | null>(null);
 export const searchError = signal("");
 
-async function askSearch(): Promise<void> {
+/** Whether to search once more can help: the expression is a good one. */
+export const searchFailed = signal(false);
+
+export async function askSearch(): Promise<void> {
   const t = shown.value;
   const text = state.value.search;
   searchError.value = "";
+  searchFailed.value = false;
   if (!t || !text) {
     matches.value = null;
     return;
@@ -356,9 +369,11 @@ async function askSearch(): Promise<void> {
     const found = await trees.ask<"search">({ op: "search", tree: t.id, text, flags: "i" }, 400);
     if (shown.value?.id === t.id && state.value.search === text) matches.value = { of: t.id, text, found };
   } catch (e) {
+    if (shown.value?.id !== t.id || state.value.search !== text) return;
     matches.value = null;
-    if (!(e instanceof TimedOut)) throw e;
-    searchError.value = "this expression takes too long";
+    searchFailed.value = !(e instanceof TimedOut);
+    searchError.value = searchFailed.value ? `could not search: ${(e as Error).message}` : "this expression takes too long";
+    if (searchFailed.value) return;
     // The worker that kept the trees was ended with them.
     void askTree();
   }

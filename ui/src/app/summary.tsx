@@ -9,7 +9,7 @@ import type { Kept } from "../worker/rpc.ts";
 import * as format from "./format.ts";
 import { QualityFigures } from "./quality.tsx";
 import { ExportMenu, ShareMenu } from "./share.tsx";
-import { go, lookingCloser, panelRange, screen, state } from "./store.ts";
+import { closerError, go, lookCloser, lookingCloser, panelRange, screen, state } from "./store.ts";
 
 const MORE = 4;
 const MOST_NODES = 8_000_000;
@@ -25,6 +25,11 @@ function Trimmed(props: { tree: Tree }) {
     <span class="amber" data-testid="trimmed">
       {format.count(t.meta.trimmed_nodes ?? 0)} small frames not loaded: {format.percent(weight, t.total[zoom])} of {zoom ? "the zoom" : "all"}, hatched{" "}
       {lookingCloser.value && <span class="muted">loading what is below the zoom…</span>}
+      {closerError.value && (
+        <span role="alert" data-testid="closer-failed">
+          what is below the zoom could not be loaded: {closerError.value} <button class="link" data-testid="closer-retry" onClick={() => void lookCloser()}>Try again</button>{" "}
+        </span>
+      )}
       {(s.max || 1_000_000) < MOST_NODES && <button class="link" data-testid="load-more" onClick={() => go({ max: more })}>load more</button>}
     </span>
   );

@@ -70,6 +70,11 @@ class Rpc {
       if (error !== undefined) waiting.reject(new Error(error));
       else waiting.resolve(answer as never);
     };
+    // It could not be fetched, or has no memory left. The next question starts another one.
+    worker.onerror = (event) => {
+      event.preventDefault();
+      if (worker === this.worker) this.end(new Error(`the page's worker has ended${event.message ? `: ${event.message}` : ""}`));
+    };
     return worker;
   }
 
@@ -79,18 +84,23 @@ class Rpc {
     const call = ++this.last;
     return new Promise((resolve, reject) => {
       const waiting: Waiting = { request, resolve: resolve as (a: never) => void, reject };
-      if (limit) waiting.timer = setTimeout(() => this.end(), limit);
+      if (limit) waiting.timer = setTimeout(() => this.end(new TimedOut("this takes too long")), limit);
       this.calls.set(call, waiting);
       this.worker!.postMessage({ call, request });
     });
   }
 
-  private end(): void {
+  /** False: what it kept has ended with it. */
+  get isAlive(): boolean {
+    return this.worker !== null;
+  }
+
+  private end(why: Error): void {
     this.worker?.terminate();
     this.worker = null;
     for (const w of this.calls.values()) {
       clearTimeout(w.timer);
-      w.reject(new TimedOut("this takes too long"));
+      w.reject(why);
     }
     this.calls.clear();
   }

@@ -15,7 +15,8 @@ import type { Answers, Request } from "./rpc.ts";
 
 const trees = new Map<number, Tree>();
 const KEPT = 6;
-let last = 0;
+/** Another worker, started when this one has ended, does not give its numbers again. */
+let last = Math.floor(performance.timeOrigin);
 
 function keep(tree: Tree): { id: number; tree: Tree } {
   trees.set(++last, tree);
