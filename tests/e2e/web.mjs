@@ -9,6 +9,7 @@ import { createRequire } from "node:module";
 import { failures as ownFailures } from "./web-failures.mjs";
 import { flame } from "./web-flame.mjs";
 import { query } from "./web-query.mjs";
+import { system } from "./web-system.mjs";
 
 const require = createRequire(`${process.env.UI_MODULES}/`);
 const { chromium } = require("playwright-core");
@@ -323,6 +324,7 @@ for (const [screen, want] of [["targets", "ebpf"], ["pipeline", "Queues"], ["sta
 const shared = { $, assert, at, check, context, cpu, fixed, from, json, open, page, q, ready, to, tree, url };
 await flame(shared);
 await query(shared);
+await system(shared);
 await ownFailures(shared);
 await check("idle_asks_nothing", async () => {
   await open(`explore?q=${q}&${fixed}`);

@@ -95,7 +95,31 @@ function Instances(props: { all: Instance[] }) {
 export function Targets() {
   const { value, error, again } = useAnswer<{ targets: Instance[] }>("targets");
   if (error) return <ErrorState error={error} retry={again} />;
-  return <section class="page"><h1>Targets</h1><p class="about">Where profiles come from.</p>{value && <Instances all={value.targets} />}</section>;
+  if (!value) return <Waiting title="Targets" />;
+  return <section class="page"><h1>Targets</h1><p class="about">Where profiles come from.</p><Instances all={value.targets} /></section>;
+}
+
+interface Loss {
+  instance: string;
+  reason: string;
+  n: number;
+}
+
+/** What to do about a reason that losses have; the rest is in the instance's own sentence and the log. */
+const remedies: Record<string, string> = {
+  queue_full: "The writer is slower than what comes: see the trouble of its queue above; a larger queue only helps for a while.",
+  series_folded: "More series than max_series allows: drop the label with too many values, or raise the limit. The log names it.",
+  series_refused: "More series than max_series allows, and these values cannot be added up: drop the label with too many values, or raise the limit. The log names it.",
+  abandoned: "What had been taken did not end as written: see the sentence of the instance above.",
+};
+
+/** The heaviest first; equal ones by name, so that they do not change places. */
+function heaviest(all: Loss[]): Loss[] {
+  return [...all].sort((a, b) => b.n - a.n || a.instance.localeCompare(b.instance) || a.reason.localeCompare(b.reason));
+}
+
+function Waiting(props: { title: string }) {
+  return <section class="page"><h1>{props.title}</h1><p class="about" role="status" data-testid="waiting">Waiting for the server.</p></section>;
 }
 
 function Fill(props: { part: number; whole: number }) {
@@ -107,9 +131,9 @@ function Fill(props: { part: number; whole: number }) {
 }
 
 export function Pipeline() {
-  const { value, error, again } = useAnswer<{ instances: Instance[]; queues: Queue[]; losses: { instance: string; reason: string; n: number }[] }>("pipeline");
+  const { value, error, again } = useAnswer<{ instances: Instance[]; queues: Queue[]; losses: Loss[] }>("pipeline");
   if (error) return <ErrorState error={error} retry={again} />;
-  if (!value) return null;
+  if (!value) return <Waiting title="Pipeline" />;
   return (
     <section class="page">
       <h1>Pipeline</h1>
@@ -135,8 +159,17 @@ export function Pipeline() {
       <h2>Losses</h2>
       {value.losses.length === 0 ? <p class="about">Nothing was lost since the start.</p> : (
         <table class="list" data-testid="losses">
-          <thead><tr><th>Instance</th><th>Reason</th><th class="n">How many</th></tr></thead>
-          <tbody>{value.losses.map((l) => <tr key={l.instance + l.reason}><td>{l.instance}</td><td>{l.reason.replace(/_/g, " ")}</td><td class="n">{format.count(l.n)}</td></tr>)}</tbody>
+          <thead><tr><th>Instance</th><th>Reason</th><th class="n">How many</th><th>What to do</th></tr></thead>
+          <tbody>
+            {heaviest(value.losses).map((l) => (
+              <tr key={`${l.instance} ${l.reason}`}>
+                <td>{l.instance}</td>
+                <td>{l.reason.replace(/_/g, " ")}</td>
+                <td class="n">{format.count(l.n)}</td>
+                <td class="wide">{remedies[l.reason] ?? "The sentence of the instance above and the log say more."}</td>
+              </tr>
+            ))}
+          </tbody>
         </table>
       )}
     </section>
@@ -170,14 +203,29 @@ function Facts(props: { title: string; of: Record<string, number | string> }) {
   );
 }
 
+/** What the store's numbers mean that ask for something; those that are 0 say nothing. */
+const meanings: [string, string][] = [
+  ["removals", "removals still have rows on the disk that no answer has."],
+  ["set_aside", "damaged files were set aside and are in no other number: `decima store check` tells of them."],
+  ["rows_folded", "rows of new series are in {__overflow__=\"true\"}, without their labels: see max_series."],
+  ["rows_refused", "rows of new series were refused, for they cannot be added up: see max_series."],
+];
+
+function StoreNotes(props: { of: Record<string, number | string> }) {
+  const told = meanings.filter(([k]) => Number(props.of[k]) > 0);
+  if (!told.length) return null;
+  return <ul class="about" data-testid="store-notes">{told.map(([k, text]) => <li key={k}>{format.count(Number(props.of[k]))} {text}</li>)}</ul>;
+}
+
 export function StatusPage() {
   const { value, error, again } = useAnswer<Status>("status");
   if (error) return <ErrorState error={error} retry={again} />;
-  if (!value) return null;
+  if (!value) return <Waiting title="Status" />;
   const { storage, symbols, queries, ...own } = value;
   return (
     <section class="page">
       <h1>Status</h1>
+      {storage && <StoreNotes of={storage} />}
       <div class="columns">
         <Facts title="Decima" of={{ ...own, started: format.time(Date.parse(own.started), state.value.utc) }} />
         {storage && <Facts title="Storage" of={storage} />}

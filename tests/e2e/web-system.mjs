@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// tests/e2e/web-system.mjs - the part of web.mjs about Targets, Pipeline and Status: what is lost, what the store's numbers mean
+
+export async function system(t) {
+  const { $, assert, check, page, url } = t;
+  const answered = async (path, json, act) => {
+    const pattern = `**/api/v1/${path}?*`;
+    await page.route(pattern, (route) => route.fulfill({ json }));
+    try {
+      await act();
+    } finally {
+      await page.unroute(pattern);
+    }
+  };
+
+  await check("losses_heaviest_first", () => {
+    const losses = [["b", "queue_full", 3], ["a", "series_folded", 70], ["a", "not_known", 3]].map(([instance, reason, n]) => ({ instance, reason, n }));
+    return answered("pipeline", { instances: [], queues: [], losses }, async () => {
+      await page.goto(`${url}pipeline`);
+      await $("losses").waitFor();
+      const rows = (await $("losses").locator("tbody tr").allInnerTexts()).map((r) => r.split("\t"));
+      assert(rows.map((r) => r[1]).join() === "series folded,not known,queue full", JSON.stringify(rows));
+      assert(/max_series/.test(rows[0][3]) && /log/.test(rows[1][3]) && /queue/.test(rows[2][3]), JSON.stringify(rows));
+    });
+  });
+  const status = (storage) => ({ version: "1", started: "2026-01-01T00:00:00Z", node: "n", data: "/d", config: "/c", storage });
+  await check("store_says_what_numbers_mean", () =>
+    answered("status", status({ place: "/d", removals: 2, set_aside: 0, rows_folded: 5, rows_refused: 0 }), async () => {
+      await page.goto(`${url}status`);
+      await $("store-notes").waitFor();
+      const notes = await $("store-notes").locator("li").allInnerTexts();
+      assert(notes.length === 2 && /^2 removals/.test(notes[0]) && /^5 rows/.test(notes[1]), notes.join(" | "));
+    }));
+  await check("system_pages_wait", async () => {
+    for (const [screen, path] of [["targets", "targets"], ["pipeline", "pipeline"], ["status", "status"]]) {
+      const pattern = `**/api/v1/${path}?*`;
+      let go;
+      const held = new Promise((r) => (go = r));
+      await page.route(pattern, async (route) => (await held, route.continue()));
+      await page.goto(`${url}${screen}`);
+      await $("waiting").waitFor();
+      go();
+      await $("waiting").waitFor({ state: "detached" });
+      await page.unrouteAll({ behavior: "wait" });
+    }
+  });
+}
