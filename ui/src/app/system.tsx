@@ -110,7 +110,7 @@ const remedies: Record<string, string> = {
   queue_full: "The writer is slower than what comes: see the trouble of its queue above; a larger queue only helps for a while.",
   series_folded: "More series than max_series allows: drop the label with too many values, or raise the limit. The log names it.",
   series_refused: "More series than max_series allows, and these values cannot be added up: drop the label with too many values, or raise the limit. The log names it.",
-  abandoned: "What had been taken did not end as written: see the sentence of the instance above.",
+  abandoned: "A write did not come back when its instance was to stop, and nobody can say whether it was written: see why its place is slow or away.",
 };
 
 /** The heaviest first; equal ones by name, so that they do not change places. */
