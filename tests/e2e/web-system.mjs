@@ -41,7 +41,7 @@ export async function system(t) {
       await $("waiting").waitFor();
       go();
       await $("waiting").waitFor({ state: "detached" });
-      await page.unrouteAll({ behavior: "wait" });
+      await page.unroute(pattern);
     }
   });
 }
