@@ -62,7 +62,8 @@ struct sim {
 	struct buf bytes;	    /* of unsynced writes */
 	uint64_t n_calls, fail_at, cut_at;
 	enum sim_fault fault;
-	bool persistent, failed, vanished;
+	bool persistent, failed, vanished, read_only;
+	char away[NAME_BYTES];	      /* a directory in it that is not there; "": none */
 	char failed_path[NAME_BYTES]; /* of the first call that failed */
 	unsigned skip, n_open;
 	struct vfs_room room;
@@ -266,12 +267,20 @@ static bool is_in(const char *path, const char *dir)
 	return strcmp(dir, ".") == 0 ? !slash : strlen(dir) == n && strncmp(path, dir, n) == 0;
 }
 
+/* Its files stay as they are for who has them open. */
+static bool is_away(const struct sim *s, const char *path)
+{
+	const size_t n = strlen(s->away);
+
+	return s->vanished || (n && strncmp(path, s->away, n) == 0 && (path[n] == '/' || !path[n]));
+}
+
 static bool has_parent(struct sim *s, const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	char dir[NAME_BYTES];
 
-	if (s->vanished)
+	if (is_away(s, path))
 		return false;
 	if (!slash)
 		return true;
@@ -297,6 +306,8 @@ static int sim_open(struct vfs *v, const char *path, unsigned flags, struct vfs_
 		return -EEXIST;
 	if (!name && !(flags & VFS_CREATE))
 		return -ENOENT;
+	if (s->read_only && flags & VFS_WRITE)
+		return -EROFS;
 	f = NEW(struct sim_file);
 	if (!f)
 		return -ENOMEM;
@@ -374,6 +385,8 @@ static int sim_pwrite(struct vfs_file *file, const void *p, size_t n, uint64_t o
 	assert(sim_file(file)->writable);
 	if (sim__is_cut(s))
 		return rc;
+	if (s->read_only)
+		return -EROFS;
 	if (is_short && n > 1)
 		n /= 2;
 	/* A write that fails may have been done in part. */
@@ -429,6 +442,8 @@ static int set_size(struct vfs_file *file, uint64_t bytes, bool grow_only)
 
 	if (rc || (grow_only && bytes <= inode->seen.n))
 		return rc;
+	if (s->read_only)
+		return -EROFS;
 	if (!vec__reserve(&inode->writes, 1) || grow(inode, (size_t)bytes))
 		return -ENOMEM;
 	inode->writes.v[inode->writes.n++] = (struct unsynced){ .kind = WRITE_SIZE, .n = (size_t)bytes };
@@ -496,9 +511,11 @@ static int change(struct sim *s, enum change_kind kind, const char *path, const 
 
 	if (sim__is_cut(s) || rc == -EINTR || (rc && coin(s)))
 		return rc;
-	name = s->vanished ? NULL : find(&s->seen, path);
+	name = is_away(s, path) || is_away(s, to) ? NULL : find(&s->seen, path);
 	if (!name)
 		return rc ? rc : -ENOENT;
+	if (s->read_only)
+		return -EROFS;
 	done = do_change(s, kind, kind == CHANGE_ADD ? to : path, to, name->inode);
 	return rc ? rc : done;
 }
@@ -525,8 +542,11 @@ static int sim_mkdir(struct vfs *v, const char *path)
 
 	if (rc)
 		return rc;
+	assert(s->vanished || strcmp(path, s->away) != 0); /* in its place, it could not come back */
 	if (!has_parent(s, path))
 		return -ENOENT;
+	if (s->read_only && !find(&s->seen, path))
+		return -EROFS;
 	return find(&s->seen, path) ? -EEXIST : do_change(s, CHANGE_ADD, path, "", NULL);
 }
 
@@ -535,7 +555,7 @@ static int sim_list(struct vfs *v, const char *dir, vfs_name_fn each, void *ctx)
 	struct sim *s = of(v);
 	int rc = gate(s, dir, NULL);
 
-	if (!rc && (s->vanished || (strcmp(dir, ".") != 0 && !find(&s->seen, dir))))
+	if (!rc && (is_away(s, dir) || (strcmp(dir, ".") != 0 && !find(&s->seen, dir))))
 		return -ENOENT;
 	for (size_t i = 0; !rc && i < s->seen.n; i++) {
 		const char *path = s->seen.v[i].path, *slash = strrchr(path, '/');
@@ -564,7 +584,7 @@ static int sim_sync_dir(struct vfs *v, const char *dir)
 
 	if (sim__is_cut(s))
 		return rc;
-	if (s->vanished || (strcmp(dir, ".") != 0 && !find(&s->seen, dir)))
+	if (is_away(s, dir) || (strcmp(dir, ".") != 0 && !find(&s->seen, dir)))
 		return rc ? rc : -ENOENT;
 	if ((strcmp(dir, "wal") == 0 && s->skip & SKIP_WAL_DIR_SYNC) ||
 	    (strcmp(dir, "blocks") == 0 && s->skip & SKIP_BLOCK_DIR_SYNC) ||
@@ -723,6 +743,17 @@ void sim__vanish(struct sim *s, bool vanished)
 	s->vanished = vanished;
 }
 
+void sim__take_away(struct sim *s, const char *dir)
+{
+	assert(strlen(dir) < NAME_BYTES);
+	snprintf(s->away, sizeof(s->away), "%s", dir);
+}
+
+void sim__set_read_only(struct sim *s, bool read_only)
+{
+	s->read_only = read_only;
+}
+
 static void cut_names(struct sim *s)
 {
 	size_t n = s->changes.n;
@@ -780,7 +811,8 @@ void sim__restart(struct sim *s, bool power_cut)
 	}
 	s->n_calls = s->cut_at = s->fail_at = 0;
 	s->fault = FAULT_NONE;
-	s->failed = s->vanished = s->vouched = false;
+	s->failed = s->vanished = s->read_only = s->vouched = false;
+	s->away[0] = '\0';
 }
 
 static void enter(names *all, const char *dir)

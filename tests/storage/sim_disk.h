@@ -94,6 +94,15 @@ void sim__set_room(struct sim *s, uint64_t bytes, uint64_t free_bytes);
 /* The directory and all names in it vanish, or come back. */
 void sim__vanish(struct sim *s, bool vanished);
 
+/*
+ * A directory on the disk is renamed away, or, with "", is back: it is not found any more, and what
+ * is open in it goes on. Nobody may make one in its place meanwhile.
+ */
+void sim__take_away(struct sim *s, const char *dir);
+
+/* Nothing can be written or changed any more, or it can again. Reads and syncs go on. */
+void sim__set_read_only(struct sim *s, bool read_only);
+
 unsigned sim__n_open(const struct sim *s);
 /* Bytes of all files that are seen. */
 uint64_t sim__bytes(const struct sim *s);

@@ -218,6 +218,107 @@ static void test_the_state_does_not_flicker(void **state)
 	bench__fini(&b);
 }
 
+static void count(void *ctx, int status)
+{
+	*(unsigned *)ctx += status == 0;
+}
+
+/* One profile more that is acknowledged sooner or later; true: at once. */
+static bool is_acknowledged_at_once(struct bench *b, unsigned *n_acknowledged)
+{
+	struct dcm_batch *batch = random_batch__of((struct dcm_hash){ 1, 5 }, b->next_sequence++, 7,
+						   RANDOM_ONE_PROFILE, RANDOM_BASE_NS);
+	const unsigned before = *n_acknowledged;
+
+	assert_non_null(batch);
+	assert_int_equal(store__write(b->store, &batch, 1, count, n_acknowledged, NULL), 0);
+	content__add_batch(&b->told, batch);
+	batch__unref(batch);
+	return *n_acknowledged > before;
+}
+
+static void power_cut(struct bench *b)
+{
+	struct commit_found found;
+	const struct store_options o = b->store->options;
+
+	store__close(b->store);
+	sim__restart(b->sim, true);
+	assert_int_equal(store__open(&b->storage.host, sim__vfs(b->sim), &o, &found, &b->store, NULL), 0);
+	b->tend = (struct tend){ .store = b->store };
+}
+
+/*
+ * A directory that is renamed away is missed, is made anew by nobody, and once it is back all goes
+ * on. What its log cannot have is not acknowledged before.
+ */
+static void go_away(const char *dir, const char *trouble, bool has_log)
+{
+	unsigned n_acknowledged = 0;
+	struct bench b;
+
+	bench__init(&b);
+	b.store->options.retention_ms = 30 * 24 * 3600 * INT64_C(1000);
+	for (uint64_t seed = 1; seed <= 3; seed++) {
+		assert_true(write_at(&b, seed, RANDOM_BASE_NS));
+		assert_int_equal(rounds(&b, 2), 0);
+	}
+	assert_true(write_at(&b, 4, RANDOM_BASE_NS));
+	sim__take_away(b.sim, dir);
+	assert_int_equal(rounds(&b, 1), 1);
+	assert_string_equal(tend__trouble(&b.tend), trouble);
+	assert_true(is_acknowledged_at_once(&b, &n_acknowledged) == has_log);
+	assert_int_equal(rounds(&b, 3 * TURN), 0);
+	assert_int_equal(n_acknowledged, has_log);
+	sim__take_away(b.sim, "");
+	assert_int_equal(rounds(&b, 1), 1);
+	assert_string_equal(tend__trouble(&b.tend), "");
+	assert_int_equal(n_acknowledged, 1);
+	compare(&b);
+	power_cut(&b);
+	compare(&b);
+	assert_int_equal(rounds(&b, TURN), 0);
+	compare(&b);
+	bench__fini(&b);
+}
+
+static void test_a_directory_goes_away(void **state)
+{
+	(void)state;
+	go_away("wal", "wal/ has gone; bring it back, or restart", false);
+	go_away("blocks", "blocks/ has gone; bring it back, or restart", true);
+	go_away("eras", "eras/ has gone; bring it back, or restart", true);
+}
+
+/* What can only be read answers all the same, and takes data as soon as it can. */
+static void test_a_read_only_disk(void **state)
+{
+	unsigned n_acknowledged = 0;
+	struct bench b;
+	(void)state;
+
+	bench__init(&b);
+	b.store->options.retention_ms = 30 * 24 * 3600 * INT64_C(1000);
+	assert_true(write_at(&b, 1, RANDOM_BASE_NS));
+	assert_int_equal(rounds(&b, 2), 0);
+	assert_true(write_at(&b, 2, RANDOM_BASE_NS));
+	const size_t n = n_looked_at(&b);
+	sim__set_read_only(b.sim, true);
+	assert_false(is_acknowledged_at_once(&b, &n_acknowledged));
+	assert_int_equal(rounds(&b, 3 * TURN), 1);
+	assert_non_null(strstr(tend__trouble(&b.tend), "Read-only file system"));
+	assert_true(n_looked_at(&b) > n);
+	assert_int_equal(n_acknowledged, 0);
+	sim__set_read_only(b.sim, false);
+	assert_int_equal(rounds(&b, 1), 1);
+	assert_string_equal(tend__trouble(&b.tend), "");
+	assert_int_equal(n_acknowledged, 1);
+	compare(&b);
+	power_cut(&b);
+	compare(&b);
+	bench__fini(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -225,6 +326,8 @@ int main(void)
 		cmocka_unit_test(test_compaction_goes_on_while_there_is_work),
 		cmocka_unit_test(test_a_full_disk),
 		cmocka_unit_test(test_the_state_does_not_flicker),
+		cmocka_unit_test(test_a_directory_goes_away),
+		cmocka_unit_test(test_a_read_only_disk),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

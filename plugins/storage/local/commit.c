@@ -732,6 +732,37 @@ static int same_store(const struct commit *c, struct dcm_error *err)
 	return 0;
 }
 
+static int stop_walk(void *ctx, const char *name)
+{
+	(void)ctx;
+	(void)name;
+	return 1;
+}
+
+/*
+ * A directory that has gone is not made anew: it may have been renamed, and could not come back.
+ * What is open in it can still be written, where nobody would look for it after a crash; so the log
+ * begins a segment, which fails.
+ */
+static int find_dirs(struct commit *c, struct dcm_error *err)
+{
+	for (size_t i = 0; i < N_DIRS; i++) {
+		const int rc = vfs__list(c->vfs, dirs[i], stop_walk, NULL);
+
+		if (rc != -ENOENT && rc != -ENOTDIR)
+			continue; /* other faults are told by who meets them */
+		if (strcmp(dirs[i], WAL_DIR) == 0)
+			wal__cut(c->wal);
+		return error__set(err, -ENOENT, "%s/ has gone; bring it back, or restart", dirs[i]);
+	}
+	return 0;
+}
+
+bool commit__is_whole(struct commit *c)
+{
+	return find_dirs(c, NULL) == 0;
+}
+
 int commit__probe(struct commit *c, struct dcm_error *err)
 {
 	int rc;
@@ -743,7 +774,7 @@ int commit__probe(struct commit *c, struct dcm_error *err)
 	if (!rc)
 		rc = c->strange = same_store(c, err);
 	if (!rc)
-		rc = make_dirs(c->vfs, err);
+		rc = find_dirs(c, err);
 	if (!rc)
 		rc = take_lock_again(c, err);
 	if (!rc)

@@ -179,4 +179,10 @@ bool commit__is_held(struct commit *c);
  */
 int commit__probe(struct commit *c, struct dcm_error *err);
 
+/*
+ * Whether the directories below the store's are there; else commit__probe() says which is not. Any
+ * thread. When the log's has gone, nothing more is written to the segment that was in it.
+ */
+bool commit__is_whole(struct commit *c);
+
 #endif

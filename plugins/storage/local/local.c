@@ -461,19 +461,26 @@ static void publish(struct local *l)
 	tell_full(l);
 }
 
-/* The end of a sentence about a file system that is full; "" of everything else. */
-static const char *room_remedy(int error)
+/* The end of a sentence about a file system that is full or read-only; "" of everything else. */
+static const char *remedy(int error)
 {
-	return error == -ENOSPC || error == -EDQUOT ? "; make room on its file system" : "";
+	switch (error) {
+	case -ENOSPC:
+	case -EDQUOT:
+		return "; make room on its file system";
+	case -EROFS:
+		return "; look at its disk, and mount it for writing";
+	}
+	return "";
 }
 
 /* A file's fault gets the directory it is in, and what to do. Passes `r` through. */
 static int say_where(int r, const char *dir, struct dcm_error *err)
 {
-	const bool of_disk = r == -EIO || r == -EROFS || r == -EACCES || *room_remedy(r);
+	const bool of_disk = r == -EIO || r == -EACCES || *remedy(r);
 
 	if (of_disk && err)
-		error__set(err, r, "%s: %s%s", dir, err->text, room_remedy(r));
+		error__set(err, r, "%s: %s%s", dir, err->text, remedy(r));
 	return r;
 }
 
@@ -484,7 +491,7 @@ static void tend(struct local *l)
 
 		if (*trouble)
 			l->host->set_state(l->host, DCM_STATE_DEGRADED, "%s: %s%s", l->path,
-					   trouble, room_remedy(l->tend.told_error));
+					   trouble, remedy(l->tend.told_error));
 		else
 			l->host->set_state(l->host, DCM_STATE_OK, "%s", l->path);
 	}
@@ -659,7 +666,7 @@ static int backup(void *instance, const char *dir, struct dcm_error *err)
 	const int r = l->read_only ? reader__backup(l->vfs, dir, err)
 				   : backup__make(l->vfs, l->store->commit, dir, err);
 
-	return *room_remedy(r) ? error__set(err, r, "%s%s", err ? err->text : "", room_remedy(r)) : r;
+	return *remedy(r) ? error__set(err, r, "%s%s", err ? err->text : "", remedy(r)) : r;
 }
 
 static int check(void *instance, dcm_report_fn each, void *ctx, struct dcm_error *err)

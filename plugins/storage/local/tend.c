@@ -101,7 +101,8 @@ bool tend__round(struct tend *t)
 		r = note(t, TEND_SEAL, upkeep__wants_seal(s) ? upkeep__seal(s, &err) : 0, &err);
 	/* When the disk takes data again, what else it refused is tried at once. */
 	is_turn = is_turn || (was_refused && r == 0);
-	if (is_turn)
+	/* What is removed where its directory has gone would be there again with it. */
+	if (is_turn && r != -ENOENT)
 		note(t, TEND_EXPIRE, expire__now(s, &err), &err);
 	if (r == 0)
 		compact(t, is_turn);

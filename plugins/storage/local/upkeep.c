@@ -258,7 +258,10 @@ static int probe(struct store *s, struct dcm_error *err)
 
 	wal__stat(commit__wal(s->commit), &st);
 	pthread_mutex_lock(&s->work); /* who holds it may be reading the manifest */
-	r = st.refusing ? commit__probe(s->commit, err) : commit__settle(s->commit, err);
+	if (st.refusing || !commit__is_whole(s->commit))
+		r = commit__probe(s->commit, err);
+	else
+		r = commit__settle(s->commit, err);
 	pthread_mutex_unlock(&s->work);
 	store__acknowledge(s);
 	return r;
