@@ -20,10 +20,38 @@ void api__put_store(const struct dcm_store_stat *s, struct buf *b)
 		    ",\"locations\":%" PRIu64 ",\"profiles\":%" PRIu64 ",\"rows\":%" PRIu64
 		    ",\"first_ms\":%" PRId64 ",\"last_ms\":%" PRId64 ",\"removals\":%" PRIu32
 		    ",\"set_aside\":%" PRIu32 ",\"set_aside_bytes\":%" PRIu64
-		    ",\"rows_folded\":%" PRIu64 ",\"rows_refused\":%" PRIu64 "}",
+		    ",\"rows_folded\":%" PRIu64 ",\"rows_refused\":%" PRIu64
+		    ",\"disk_bytes\":%" PRIu64 ",\"block_bytes\":%" PRIu64
+		    ",\"dictionary_bytes\":%" PRIu64 ",\"log_bytes\":%" PRIu64 "}",
 		    s->bytes, s->n_series, s->n_stacks, s->n_locations, s->n_profiles, s->n_rows,
 		    s->first_ms, s->last_ms, s->n_removals, s->n_set_aside, s->set_aside_bytes,
-		    s->n_rows_folded, s->n_rows_refused);
+		    s->n_rows_folded, s->n_rows_refused, s->disk_bytes, s->block_bytes,
+		    s->dictionary_bytes, s->log_bytes);
+}
+
+/* Of a store with files all that is on the disk, and of what kind; else what profiles take. */
+static void put_size(const struct dcm_store_stat *s, struct buf *b)
+{
+	const struct {
+		const char *name;
+		uint64_t bytes;
+	} kinds[] = { { "blocks", s->block_bytes },
+		      { "dictionaries", s->dictionary_bytes },
+		      { "log", s->log_bytes },
+		      { "set aside", s->set_aside_bytes } };
+	const uint64_t all = s->disk_bytes ? s->disk_bytes : s->bytes;
+	const char *before = ": ";
+	char size[48];
+
+	buf__printf(b, "\nsize       %s", units__format_value((double)all, STR("bytes"), size));
+	for (size_t i = 0; s->disk_bytes && i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		if (!kinds[i].bytes)
+			continue;
+		buf__printf(b, "%s%s %s", before, kinds[i].name,
+			    units__format_value((double)kinds[i].bytes, STR("bytes"), size));
+		before = ", ";
+	}
+	buf__byte(b, '\n');
 }
 
 static void put_store_text(const struct dcm_store_stat *s, struct buf *b)
@@ -40,7 +68,7 @@ static void put_store_text(const struct dcm_store_stat *s, struct buf *b)
 
 	buf__text(b, "place      ");
 	render__text(s->place, 0, b);
-	buf__printf(b, "\nsize       %s\n", units__format_value((double)s->bytes, STR("bytes"), size));
+	put_size(s, b);
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
 		buf__printf(b, "%-10s %" PRIu64 "\n", counts[i].name, counts[i].n);
 	if (s->n_removals)

@@ -43,6 +43,7 @@
  *   1.9  DCM_UNNAMED_NOT_ANSWERED
  *   1.10 host: page()
  *   1.11 stat: n_rows_folded, n_rows_refused
+ *   1.12 stat: disk_bytes, block_bytes, dictionary_bytes, log_bytes
  */
 #ifndef DECIMA_PLUGIN_H
 #define DECIMA_PLUGIN_H
@@ -58,7 +59,7 @@ extern "C" {
 
 #define DCM_ABI_MAGIC 0x414d4344u /* "DCMA" */
 #define DCM_ABI_MAJOR 1
-#define DCM_ABI_MINOR 11
+#define DCM_ABI_MINOR 12
 
 /* -------------------------------------------------------------------------------------------------
  * The host

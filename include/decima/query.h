@@ -114,7 +114,7 @@ typedef int (*dcm_points_fn)(void *ctx, const struct dcm_points *points);
 
 struct dcm_store_stat {
 	uint32_t size;
-	uint64_t bytes;
+	uint64_t bytes; /* that profiles take, without what they refer to: stored, and in memory until then */
 	/*
 	 * What profiles refer to, each once: those of profiles that went may count for a while, and
 	 * a store with a list of them for each stretch of time gives the longest that it has read.
@@ -140,6 +140,12 @@ struct dcm_store_stat {
 	 * without the labels of their series, and those that were not stored.
 	 */
 	uint64_t n_rows_folded, n_rows_refused;
+	/*
+	 * (1.12) Sizes of the store's files, some seconds old; 0: it has none. All; and of them
+	 * those of profiles, of what profiles refer to, and of the log of what is in neither yet,
+	 * with the room that it has taken ahead. What is set aside is a part of all, too.
+	 */
+	uint64_t disk_bytes, block_bytes, dictionary_bytes, log_bytes;
 };
 
 /* A finding: place, fault and remedy in a sentence, borrowed. ERROR: it will not work so. */

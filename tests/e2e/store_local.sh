@@ -69,8 +69,20 @@ expect_status restore 0 $?
 cp "$books/acknowledged" "$dir/now"
 ask store stat >"$dir/answer"
 expect stat "place      $dir/store" "$dir/answer"
+# size_of DIRECTORY..: of the files in them, as the file system says; the store's own, without the symbols beside them
+size_of() { find "$@" -path '*/symbols' -prune -o -type f -printf '%s\n' | awk '{ n += $1 } END { print n + 0 }'; }
+# tells_sizes ARGUMENT..: by kind, as they are on the disk
+tells_sizes() {
+	want="$(size_of "$store") $(size_of "$store/blocks") $(size_of "$store/eras") $(size_of "$store/wal")"
+	told=$("$decima" store stat --format json "$@" |
+		sed -n 's/.*"disk_bytes":\([0-9]*\),"block_bytes":\([0-9]*\),"dictionary_bytes":\([0-9]*\),"log_bytes":\([0-9]*\).*/\1 \2 \3 \4/p')
+	[ "$told" = "$want" ]
+}
 # What was acknowledged when the copies were made is a part of what they may have: nothing is written meanwhile.
 daemon_stop
+if tells_sizes "$dir/store"; then ok sizes_without_the_daemon; else not_ok sizes_without_the_daemon "$told and not $want"; fi
+"$decima" store stat "$dir/store" >"$dir/answer"
+if grep -q '^size .*: blocks .*, dictionaries .*, log ' "$dir/answer"; then ok sizes_by_kind; else not_ok sizes_by_kind "$(cat "$dir/answer")"; fi
 "$decima" store backup "$dir/last" --data "$dir/store" 2>"$dir/err"
 balanced a_copy_has_all --data "$dir/last"
 "$decima" query stacks "$selector" --from 0 --data "$dir/copy" 2>/dev/null | sort >"$dir/a"
@@ -125,6 +137,12 @@ mkdir "$dir/damaged/MANIFEST"
 "$decima" store check "$dir/damaged" >"$dir/answer" 2>&1
 expect_status manifest_is_checked 1 $?
 expect manifest_has_its_place "$dir/damaged: MANIFEST: cannot read: Is a directory" "$dir/answer"
+
+# --- all that is on the disk is told, by kind, by the daemon too: while the input waits nothing changes
+sed 's/books,/books, interval: 1h,/; s/directory: \([^ ]*\) }/directory: \1, interval: 1h }/' "$dir/decima.yaml" >"$dir/still.yaml"
+daemon_start -c "$dir/still.yaml" || not_ok still "$(tail -n 1 "$dir/log")"
+if wait_for 60 tells_sizes --url "unix:$dir/sock"; then ok sizes_of_the_daemon; else not_ok sizes_of_the_daemon "$told and not $want"; fi
+daemon_stop
 
 # --- SIGKILL at many moments
 for round in 1 2 3 4 5 6 7 8; do

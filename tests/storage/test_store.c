@@ -168,6 +168,39 @@ static void test_counting_waits_for_nobody(void **state)
 	bench__fini(&b);
 }
 
+/* By kind, and together all that is there. */
+static void test_what_is_on_the_disk_is_told(void **state)
+{
+	struct random r = { 4 };
+	struct bench b;
+	(void)state;
+
+	bench__init(&b, 4);
+	for (int i = 0; i < 40; i++) {
+		struct dcm_store_stat st = { .size = sizeof(st) };
+
+		write_some(&b, &r);
+		if (i % 7 == 3)
+			assert_int_equal(upkeep__seal(b.store, NULL), 0);
+		if (i % 17 == 5)
+			restart(&b, true);
+		disk_use__look(&b.store->disk, sim__vfs(b.sim));
+		inspect__stat(b.store, &st);
+		assert_int_equal(st.disk_bytes, sim__bytes(b.sim));
+		assert_true((st.log_bytes > 0) == (sim__n_names(b.sim, "wal") > 0));
+		assert_true((st.block_bytes > 0) == (sim__n_names(b.sim, "blocks") > 0));
+		assert_true((st.dictionary_bytes > 0) == (sim__n_names(b.sim, "eras") > 0));
+		/* What cannot be looked at is told as it was. */
+		sim__take_away(b.sim, "eras");
+		disk_use__look(&b.store->disk, sim__vfs(b.sim));
+		sim__take_away(b.sim, "");
+		inspect__stat(b.store, &st);
+		assert_int_equal(st.disk_bytes, sim__bytes(b.sim));
+	}
+	assert_true(b.store->blocks.n > 2);
+	bench__fini(&b);
+}
+
 static void test_retries_are_recognised_after_a_seal_and_a_restart(void **state)
 {
 	struct dcm_batch *batches[20];
@@ -732,6 +765,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_all_that_was_written_is_there),
 		cmocka_unit_test(test_counting_waits_for_nobody),
+		cmocka_unit_test(test_what_is_on_the_disk_is_told),
 		cmocka_unit_test(test_retries_are_recognised_after_a_seal_and_a_restart),
 		cmocka_unit_test(test_types_of_one_profile_share_a_chunk),
 		cmocka_unit_test(test_old_blocks_are_looked_at_for_a_reason),

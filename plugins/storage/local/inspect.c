@@ -23,6 +23,11 @@ void inspect__stat(struct store *s, struct dcm_store_stat *ret)
 	ret->n_rows_folded = atomic_load(&s->rows_folded);
 	ret->n_rows_refused = atomic_load(&s->rows_refused);
 	ret->bytes = sum.bytes;
+	ret->block_bytes = kept.blocks.bytes;
+	ret->dictionary_bytes = atomic_load(&s->disk.dictionary_bytes);
+	ret->log_bytes = atomic_load(&s->disk.log_bytes);
+	ret->disk_bytes = ret->block_bytes + ret->dictionary_bytes + ret->log_bytes +
+			  ret->set_aside_bytes + atomic_load(&s->disk.other_bytes);
 	ret->n_series = kept.n_series;
 	ret->n_stacks = kept.n_stacks;
 	ret->n_locations = kept.n_locations;

@@ -350,6 +350,7 @@ static int open_local(const struct dcm_host *host, const void *config, void **re
 		error__prefix(err, "%s", l->path);
 	if (r)
 		return r;
+	disk_use__look(&l->store->disk, l->vfs);
 	make_metrics(l);
 	*ret_instance = take_ptr(guard);
 	return 0;
@@ -495,6 +496,7 @@ static void tend(struct local *l)
 		else
 			l->host->set_state(l->host, DCM_STATE_OK, "%s", l->path);
 	}
+	disk_use__look(&l->store->disk, l->vfs);
 	publish(l);
 }
 

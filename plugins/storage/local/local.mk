@@ -15,6 +15,7 @@ plugins_storage_local_liblocal_la_SOURCES = \
 	plugins/storage/local/compact_parts.c plugins/storage/local/compact_parts.h \
 	plugins/storage/local/compact_plan.c plugins/storage/local/compact_plan.h \
 	plugins/storage/local/compact_stream.c plugins/storage/local/compact_stream.h \
+	plugins/storage/local/disk_use.c plugins/storage/local/disk_use.h \
 	plugins/storage/local/dropping.c plugins/storage/local/dropping.h \
 	plugins/storage/local/era.c plugins/storage/local/era.h \
 	plugins/storage/local/eras.c plugins/storage/local/eras.h \

@@ -30,6 +30,7 @@
 
 #include "plugins/storage/dict/growth.h"
 #include "plugins/storage/local/commit.h"
+#include "plugins/storage/local/disk_use.h"
 #include "plugins/storage/local/filters.h"
 #include "plugins/storage/local/head.h"
 #include "plugins/storage/local/kept.h"
@@ -108,6 +109,7 @@ struct store {
 	int64_t active_since_ns;  /* mono, of the first write to the active heads; 0: none */
 
 	struct kept kept; /* has a lock of its own */
+	struct disk_use disk;
 
 	pthread_mutex_t waiting_lock;
 	VEC(struct store_waiting) waiting;
