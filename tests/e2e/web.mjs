@@ -206,6 +206,9 @@ await check("wrong_selector_has_a_place", async () => {
   await $("query").fill(`${cpu}{comm=1}`);
   const text = await $("query-error").innerText();
   assert(text.includes(`column ${cpu.length + 7}`), text);
+  await page.waitForSelector('[data-testid="run"]:disabled');
+  await $("query").fill(`${cpu}{}`);
+  await page.waitForSelector('[data-testid="run"]:enabled');
   await page.keyboard.press("Escape");
 });
 await check("completion", async () => {

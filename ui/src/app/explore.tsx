@@ -63,13 +63,14 @@ export function TypeSelect(props: { value: string; onChange: (q: string) => void
 
 function QueryBar() {
   const s = state.value;
+  const [isWrong, setWrong] = useState(false);
   const [from, to] = range.value ?? [0, 0];
   const type = types.value.value?.find((t) => t.type === typeOf(s.q));
   return (
     <section class="querybar" aria-label="Query">
       <div class="bar">
         <TypeSelect value={s.q} onChange={(q) => go({ q, sel: null, zoom: "", selected: "" })} />
-        <QueryEditor text={s.q} types={(types.value.value ?? []).map((t) => t.type)} from={from} to={to} label="Selector" onRun={(q) => q !== s.q && go({ q, sel: null })} />
+        <QueryEditor text={s.q} types={(types.value.value ?? []).map((t) => t.type)} from={from} to={to} label="Selector" onFault={setWrong} onRun={(q) => q !== s.q && go({ q, sel: null })} />
         <LabelsMenu title="Lines by" testid="sum" help="A line for each of these labels' values" picked={s.sum} onPick={(sum) => go({ sum })} />
         <RangePicker from={s.from} to={s.to} testid="range" onChange={(f, t) => go({ from: f, to: t, sel: null })} />
         <select aria-label="Refresh" data-testid="refresh" value={String(refreshEvery.value)} onChange={(e) => (refreshEvery.value = Number(e.currentTarget.value))}>
@@ -77,7 +78,7 @@ function QueryBar() {
           <option value="10">Every 10 s</option>
           <option value="60">Every 60 s</option>
         </select>
-        <button class="primary" data-testid="run" onClick={run}>
+        <button class="primary" data-testid="run" disabled={isWrong} onClick={run}>
           Run
         </button>
       </div>

@@ -11,6 +11,7 @@ export interface EditorProps {
   from: number;
   to: number;
   onRun: (text: string) => void;
+  onFault?: (isWrong: boolean) => void; // of what is typed
   label: string;
   testid?: string;
 }
@@ -72,6 +73,9 @@ export function QueryEditor(props: EditorProps) {
 
   const parsed = parseSelector(text);
   const fault = "fault" in parsed ? parsed.fault : null;
+
+  const isWrong = fault !== null && text !== "";
+  useEffect(() => props.onFault?.(isWrong), [isWrong]);
 
   const complete = (value: string, caret: number) => {
     const mine = ++asked.current;
@@ -151,7 +155,7 @@ export function QueryEditor(props: EditorProps) {
         aria-autocomplete="list"
         aria-controls={list}
         aria-activedescendant={at >= 0 ? `${list}-${at}` : undefined}
-        aria-invalid={fault !== null && text !== ""}
+        aria-invalid={isWrong}
         spellcheck={false}
         autocomplete="off"
         value={text}
@@ -166,7 +170,7 @@ export function QueryEditor(props: EditorProps) {
         onBlur={() => setTimeout(() => setOpen(false), 150)}
         onKeyDown={onKey}
       />
-      {fault && text !== "" && (
+      {fault && isWrong && (
         <p class="fault" data-testid="query-error" role="alert">
           <span aria-hidden="true" class="under">{"\u00a0".repeat(Math.min(fault.at, 200))}^</span>
           <span>column {fault.at + 1}: {fault.text}</span>
