@@ -27,7 +27,7 @@ function standBetween() {
 }
 
 export async function failures(t) {
-  const { assert, check, context, cpu, fixed, q, url } = t;
+  const { assert, at, check, context, cpu, fixed, from, json, q, to, url } = t;
   const page = await context.newPage();
   const whole = encodeURIComponent(`${cpu}{}`);
   await page.addInitScript(standBetween);
@@ -77,18 +77,16 @@ export async function failures(t) {
     await page.waitForSelector('[data-testid="sandwich"] .bun');
   });
   await check("a_zoom_that_cannot_be_filled_is_told", async () => {
-    await open(`explore?q=${whole}&${fixed}&by=comm&max=60`);
-    await $("trimmed").waitFor();
+    const { nodes } = await json(`api/v1/flame?q=${whole}&from=${at(from)}&to=${at(to)}&group_by=comm&max_nodes=60`);
+    await open(`explore?q=${whole}&${fixed}&by=comm&max=60&e2e=1`);
+    await page.waitForFunction(() => window.__ui?.visible() > 0);
     await page.route("**/api/v1/flame?*under=*", (route) => route.fulfill({ status: 503, json: { detail: "too many questions" } }));
-    await $("flame").focus();
-    // Deeper and deeper, until much of what is below has been left out.
-    let asked = false;
-    page.on("request", (r) => (asked ||= r.url().includes("under=")));
-    for (let i = 0; i < 12 && !asked; i++) {
-      await page.keyboard.press("ArrowDown");
-      await page.keyboard.press("Enter");
-      await page.waitForTimeout(300);
-    }
+    const lacks = (f) => nodes.trimmed[f.node] / f.total;
+    const frames = (await page.evaluate(() => window.__ui.frames())).filter((f) => f.node > 0 && f.w >= 1.5);
+    const f = frames.sort((a, b) => lacks(b) - lacks(a))[0];
+    assert(lacks(f) > 0.005, "no frame has left out much of what is below it");
+    const box = await $("flame").boundingBox();
+    await page.mouse.dblclick(box.x + f.x + f.w / 2, box.y + f.y + 10);
     await $("closer-failed").waitFor();
     assert((await $("closer-failed").innerText()).includes("too many questions"), await $("closer-failed").innerText());
     assert((await $("flame").count()) === 1, "the flame graph has gone");

@@ -10,6 +10,7 @@ import { go, selectorText, state, stepFor, types } from "./store.ts";
 
 /** What was found out about a selector that has nothing in a range. */
 interface Found {
+  isUnknown?: boolean; // no profile of its type is stored
   nearest?: [from: number, to: number]; // a step of time that has something
   culprit?: { matcher: Matcher; values: string[] }; // which no value that is there fits
 }
@@ -48,11 +49,11 @@ async function culprit(matchers: Matcher[], type: api.TypeInfo, signal: AbortSig
   return undefined;
 }
 
-async function findOut(q: string, from: number, to: number, signal: AbortSignal): Promise<Found> {
+async function findOut(q: string, all: api.TypeInfo[], from: number, to: number, signal: AbortSignal): Promise<Found> {
   const parsed = parseSelector(q);
   const selector = "selector" in parsed ? parsed.selector : { type: "", matchers: [] };
-  const type = types.value.value?.find((t) => t.type === selector.type);
-  if (!type) return {};
+  const type = all.find((t) => t.type === selector.type);
+  if (!type) return { isUnknown: true };
   const at = await nearest(q, type, from, to, signal);
   return at ? { nearest: at } : { culprit: await culprit(selector.matchers, type, signal) };
 }
@@ -76,6 +77,7 @@ function Why(props: { found: Found; from: number; to: number }) {
       </p>
     );
   }
+  if (found.isUnknown) return <p>No profile of this type is stored.</p>;
   const c = found.culprit;
   if (!c) return <p>Nothing that is stored matches the selector, at any time: its matchers exclude each other, or what matched is gone.</p>;
   return (
@@ -91,13 +93,15 @@ export function NoData(props: { from: number; to: number }) {
   const q = selectorText.value;
   const [found, setFound] = useState<Found | null>(null);
   const [failed, setFailed] = useState("");
+  const all = types.value.value;
   useEffect(() => {
+    if (!all) return;
     const controller = new AbortController();
     setFound(null);
     setFailed("");
-    findOut(q, from, to, controller.signal).then(setFound, (e: Error) => !controller.signal.aborted && setFailed(e.message));
+    findOut(q, all, from, to, controller.signal).then(setFound, (e: Error) => !controller.signal.aborted && setFailed(e.message));
     return () => controller.abort();
-  }, [q, from, to]);
+  }, [q, from, to, all !== undefined]);
   return (
     <Empty title="No data in this range">
       {found ? <Why found={found} from={from} to={to} /> : <p>{failed ? `Where there is some could not be found out: ${failed}` : "The selector matches nothing that was stored then."}</p>}
