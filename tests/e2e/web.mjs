@@ -10,6 +10,7 @@ import { failures as ownFailures } from "./web-failures.mjs";
 import { flame } from "./web-flame.mjs";
 import { query } from "./web-query.mjs";
 import { system } from "./web-system.mjs";
+import { ways } from "./web-ways.mjs";
 
 const require = createRequire(`${process.env.UI_MODULES}/`);
 const { chromium } = require("playwright-core");
@@ -194,11 +195,17 @@ await check("sandwich_totals", async () => {
 await check("filters_are_the_servers", async () => {
   for (const [chip, param] of [["SS", "only_stacks"], ["HS", "hide_stacks"], ["SFF", "focus"], ["HF", "hide"]]) {
     await page.goto(`${url}explore?q=${q}&${fixed}&f=${encodeURIComponent(`${chip}:fn:=gamma_`)}`);
-    await page.waitForFunction(() => document.querySelector('[data-testid="quality"], [data-testid="empty"]') && !document.querySelector(".stale"));
     const want = await tree(`&${param}=${encodeURIComponent("fn:=gamma_")}`);
-    if (want.filtered[0] === 0 || want.total[0] === 0) continue;
+    if (want.total[0] === 0) {
+      await $("empty").getByText("The filters leave nothing").waitFor();
+      continue;
+    }
+    await ready();
+    await isShown(want.total[0]);
+    const label = await $("flame").getAttribute("aria-label");
+    assert(label.includes(` ${want.nodes.frame.length - 1} frames`), `${chip}: ${label}, and not ${want.nodes.frame.length - 1}`);
     const text = await $("quality").innerText();
-    assert(text.includes("filtered out"), `${chip}: ${text}`);
+    assert(text.includes("filtered out") === (want.filtered[0] !== 0), `${chip}: ${text}`);
   }
 });
 await check("wrong_selector_has_a_place", async () => {
@@ -333,6 +340,7 @@ await flame(shared);
 await query(shared);
 await system(shared);
 await ownFailures(shared);
+await ways(shared);
 await check("idle_asks_nothing", async () => {
   await open(`explore?q=${q}&${fixed}`);
   await page.waitForTimeout(500);

@@ -18,8 +18,9 @@ export async function copy(text: string, what: string): Promise<void> {
     area.value = text;
     document.body.append(area);
     area.select();
-    document.execCommand("copy");
+    const isCopied = document.execCommand("copy");
     area.remove();
+    if (!isCopied) return toast(`This browser does not let ${what} be copied`);
   }
   toast(`Copied ${what}`);
 }
