@@ -9,6 +9,7 @@
 set -u
 . "$top_srcdir/tests/e2e/lib.sh"
 . "$top_srcdir/tests/lib/chains.sh"
+. "$top_srcdir/tests/lib/hard.sh"
 need_sampler
 roots || exit 1
 
@@ -22,31 +23,16 @@ recorded() {
 	exact "${name}_chain" "$chains" "$dir/stacks" "$dir/stacks" 70 60
 }
 
-flags="-fomit-frame-pointer -Wl,-z,lazy"
-# hard BUILD CASE CHAINS
-hard() { recorded "$1.$2" "$3" "$dir/hard_$1" "$2" 1; }
+# hard BUILD CASE
+hard() { recorded "$1.$2" "$(hard_chains "$1" "$2")" "$dir/hard_$1" "$2" 1; }
 
-qsort='*(_*qsort.*|_*msort.*|libc.*)'
-if compile hard_gcc hard.c $flags; then
-	hard gcc qsort "$root sorted $qsort compare spin"
-	hard gcc realigned_alloca "$root ?aligned_and_scattered_case aligned_and_scattered spin"
-	hard gcc recursion "$root ?ping_case $(repeat 150 "ping pong ")ping spin"
-	hard gcc longjmp "$root jumper (thrower|after_jump) spin"
-	hard gcc signal "$root interrupted (__restore_rt|libc.*) on_signal spin"
-	hard gcc coroutine "(__start_context|libc.*) coroutine spin|$root resumed"
-	hard gcc tail_call "$root tail_caller spin|$root tail_caller tail_called"
-	hard gcc noreturn "$root never_back finish spin"
-	hard gcc split "$root ?split_case split(.cold)? rare spin"
-	hard gcc thread "$thread spin|$root threads"
-	hard gcc lazy "$root lazy *(_dl_.*|do_lookup_x|check_match|ld-.*|rand.*|\\[plt\\].*|libc.*)"
-	hard gcc vdso "$root asks *(now|_*clock_gettime.*|__vdso.*|\\[vdso\\].*)"
+if hard_built gcc; then
+	for shape in qsort realigned_alloca recursion longjmp signal coroutine tail_call noreturn split thread lazy vdso; do
+		hard gcc $shape
+	done
 fi
-compile hard_stripped hard.c $flags -s -Wl,--build-id=none
-at='hard_stripped[+]0x[0-9a-f]+'
-hard stripped alloca "$(unnamed hard_stripped) $at $at"
-has_static_libc static && compile hard_static hard.c $flags -static && hard static qsort "$root sorted $qsort compare spin"
-has_static_libc pie && compile hard_pie hard.c $flags -static-pie && hard pie realigned "$root ?aligned_case aligned spin"
-has clang clang && CC=clang compile hard_clang hard.c $flags && hard clang pushes "$root pushes eats spin"
-if has musl-gcc musl && CC=musl-gcc compile hard_musl hard.c $flags -static -DNO_UCONTEXT; then
-	hard musl alloca "?_start *(_start_c|libc_start.*|__libc_start.*) main scattered spin"
-fi
+hard_built stripped && hard stripped alloca
+hard_built static && hard static qsort
+hard_built pie && hard pie realigned
+hard_built clang && hard clang pushes
+hard_built musl && hard musl alloca
