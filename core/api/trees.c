@@ -190,15 +190,24 @@ static void note_groups(const struct api_question *q, const struct frames *f, st
 	api_grouped__note(&grouped, &q->q, resp, place_of(q));
 }
 
-/* Asks for the tree and writes it in the format wanted. The question's shape has been read. */
-static void answer_tree(struct api *a, const struct api_question *q,
-			const struct flame_options *options, struct http_response *resp)
+/*
+ * Asks for the tree and writes it in the format wanted. The question's shape has been read; the
+ * function is of its callers and callees alone.
+ */
+static void answer_tree(struct api *a, const struct api_question *q, enum flame_side side,
+			struct dcm_str function, struct http_response *resp)
 {
+	const struct flame_options options = { .invert = q->invert,
+					       .side = side,
+					       .function = function,
+					       .under = q->under,
+					       .n_under = q->n_under,
+					       .max_nodes = q->max_nodes };
 	struct dcm_error err = DCM_ERROR_INIT;
 	struct flame *f = NULL;
 	int r;
 
-	r = engine__flame(api__engine(a), &q->q, q->group, options, &f, &err);
+	r = engine__flame(api__engine(a), &q->q, q->group, &options, &f, &err);
 	if (r < 0) {
 		api__fail(resp, r, &err);
 		return;
@@ -221,8 +230,8 @@ static void answer_tree(struct api *a, const struct api_question *q,
 	if (r < 0)
 		api__fail(resp, r, &err);
 	api_gaps__header(&q->gaps, resp);
-	if (options->side != FLAME_WHOLE && is_nothing_of_something(f))
-		api_note__no_function(resp, place_of(q), options->function);
+	if (side != FLAME_WHOLE && is_nothing_of_something(f))
+		api_note__no_function(resp, place_of(q), function);
 	note_groups(q, f->frames, resp);
 	flame__free(f);
 }
@@ -240,14 +249,7 @@ static void tree(struct api *a, const struct http_request *req, const char *sele
 	if (!api_question__read(a, req, selector, &q, resp))
 		return;
 	if (api_question__read_tree(req, &q, resp))
-		answer_tree(a, &q,
-			    &(struct flame_options){ .invert = q.invert,
-						     .side = side,
-						     .function = function,
-						     .under = q.under,
-						     .n_under = q.n_under,
-						     .max_nodes = q.max_nodes },
-			    resp);
+		answer_tree(a, &q, side, function, resp);
 	api_question__fini(&q);
 }
 
@@ -434,12 +436,7 @@ void api__diff(void *ctx, const struct http_request *req, struct http_response *
 		if (is_table)
 			answer_top(a, &q, &table, resp);
 		else
-			answer_tree(a, &q,
-				    &(struct flame_options){ .invert = q.invert,
-							     .under = q.under,
-							     .n_under = q.n_under,
-							     .max_nodes = q.max_nodes },
-				    resp);
+			answer_tree(a, &q, FLAME_WHOLE, STR(""), resp);
 	}
 	api_question__fini(&q);
 }
