@@ -156,6 +156,18 @@ static void test_compaction_goes_on_while_there_is_work(void **state)
 	bench__fini(&b);
 }
 
+/* A store with retention, so many blocks and one batch more. */
+static void begin(struct bench *b, uint64_t n_blocks)
+{
+	bench__init(b);
+	b->store->options.retention_ms = 30 * 24 * 3600 * INT64_C(1000);
+	for (uint64_t seed = 1; seed <= n_blocks; seed++) {
+		assert_true(write_at(b, seed, RANDOM_BASE_NS));
+		assert_int_equal(rounds(b, 2), 0);
+	}
+	assert_true(write_at(b, n_blocks + 1, RANDOM_BASE_NS));
+}
+
 /*
  * On a full disk the state changes once, and once when there is room again; questions are answered
  * all the while.
@@ -165,12 +177,8 @@ static void test_a_full_disk(void **state)
 	struct bench b;
 	(void)state;
 
-	bench__init(&b);
-	b.store->options.retention_ms = 30 * 24 * 3600 * INT64_C(1000);
-	assert_true(write_at(&b, 1, RANDOM_BASE_NS));
-	assert_int_equal(rounds(&b, 2), 0);
+	begin(&b, 1);
 	assert_int_equal(b.store->blocks.n, 1);
-	assert_true(write_at(&b, 2, RANDOM_BASE_NS));
 	const size_t n = n_looked_at(&b);
 	sim__fail(b.sim, 1, FAULT_ENOSPC, true);
 	assert_int_equal(rounds(&b, 3 * TURN), 1);
@@ -257,13 +265,7 @@ static void go_away(const char *dir, const char *trouble, bool has_log)
 	unsigned n_acknowledged = 0;
 	struct bench b;
 
-	bench__init(&b);
-	b.store->options.retention_ms = 30 * 24 * 3600 * INT64_C(1000);
-	for (uint64_t seed = 1; seed <= 3; seed++) {
-		assert_true(write_at(&b, seed, RANDOM_BASE_NS));
-		assert_int_equal(rounds(&b, 2), 0);
-	}
-	assert_true(write_at(&b, 4, RANDOM_BASE_NS));
+	begin(&b, 3);
 	sim__take_away(b.sim, dir);
 	assert_int_equal(rounds(&b, 1), 1);
 	assert_string_equal(tend__trouble(&b.tend), trouble);
@@ -297,11 +299,7 @@ static void test_a_read_only_disk(void **state)
 	struct bench b;
 	(void)state;
 
-	bench__init(&b);
-	b.store->options.retention_ms = 30 * 24 * 3600 * INT64_C(1000);
-	assert_true(write_at(&b, 1, RANDOM_BASE_NS));
-	assert_int_equal(rounds(&b, 2), 0);
-	assert_true(write_at(&b, 2, RANDOM_BASE_NS));
+	begin(&b, 1);
 	const size_t n = n_looked_at(&b);
 	sim__set_read_only(b.sim, true);
 	assert_false(is_acknowledged_at_once(&b, &n_acknowledged));

@@ -19,14 +19,11 @@ struct sum {
 /* 0 as well when it has gone meanwhile. */
 static int add_file(struct vfs *v, const char *path, uint64_t *bytes)
 {
-	CLEANUP(vfs__closep) struct vfs_file *f = NULL;
-	struct vfs_stat st;
-	int r = vfs__open(v, path, VFS_READ, &f);
+	uint64_t n;
+	int r = vfs__size(v, path, &n);
 
 	if (r == 0)
-		r = vfs__stat(f, &st);
-	if (r == 0)
-		*bytes += st.bytes;
+		*bytes += n;
 	return r == -ENOENT ? 0 : r;
 }
 

@@ -208,13 +208,10 @@ static bool has_head(const struct heads *h, const struct era *e)
 
 static uint64_t file_bytes(struct store *s, uint32_t era)
 {
-	CLEANUP(vfs__closep) struct vfs_file *f = NULL;
-	struct vfs_stat st = { .bytes = 0 };
 	char path[ERA_PATH_BYTES];
+	uint64_t bytes;
 
-	if (vfs__open(s->vfs, era__path(path, era), VFS_READ, &f) == 0)
-		vfs__stat(f, &st);
-	return st.bytes;
+	return vfs__size(s->vfs, era__path(path, era), &bytes) == 0 ? bytes : 0;
 }
 
 static int note_eras(struct expiring *g)

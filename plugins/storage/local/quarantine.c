@@ -31,18 +31,15 @@ static const char *path_of(char to[static PATH_BYTES], uint64_t number)
 
 static int note(void *ctx, const char *name)
 {
-	CLEANUP(vfs__closep) struct vfs_file *f = NULL;
 	struct listing *l = ctx;
 	char path[PATH_BYTES];
 	const int64_t number = numbered__parse(name, ".blk");
-	struct vfs_stat st;
+	uint64_t bytes;
 
 	if (number < 0)
 		return 0; /* nobody of ours */
-	int r = vfs__open(l->vfs, path_of(path, (uint64_t)number), VFS_READ, &f);
-	if (r == 0)
-		r = vfs__stat(f, &st);
-	if (r == 0 && !vec__push(&l->files, (struct kept_file){ (uint64_t)number, st.bytes }))
+	int r = vfs__size(l->vfs, path_of(path, (uint64_t)number), &bytes);
+	if (r == 0 && !vec__push(&l->files, (struct kept_file){ (uint64_t)number, bytes }))
 		r = -ENOMEM;
 	return r == -ENOENT ? 0 : r;
 }

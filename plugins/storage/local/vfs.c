@@ -97,6 +97,19 @@ int vfs__read_file(struct vfs *v, const char *path, size_t max_bytes, struct buf
 	return rc ? rc : vfs__read_all(f, max_bytes, b);
 }
 
+int vfs__size(struct vfs *v, const char *path, uint64_t *ret_bytes)
+{
+	CLEANUP(vfs__closep) struct vfs_file *f = NULL;
+	struct vfs_stat st;
+	int rc = vfs__open(v, path, VFS_READ, &f);
+
+	if (!rc)
+		rc = vfs__stat(f, &st);
+	if (!rc)
+		*ret_bytes = st.bytes;
+	return rc;
+}
+
 const char *vfs__remedy(int code)
 {
 	return code == -EACCES || code == -EPERM

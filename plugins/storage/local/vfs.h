@@ -140,6 +140,8 @@ int vfs__read(struct vfs_file *f, void *p, size_t n, uint64_t offset);
 /* Appends the whole file to b; -EFBIG when it has more than max_bytes. Unchanged on failure. */
 int vfs__read_all(struct vfs_file *f, size_t max_bytes, struct buf *b);
 int vfs__read_file(struct vfs *v, const char *path, size_t max_bytes, struct buf *b);
+/* How long the file is that the path names. */
+int vfs__size(struct vfs *v, const char *path, uint64_t *ret_bytes);
 /* What to do when a file cannot be read for that errno, the end of a sentence; static. */
 const char *vfs__remedy(int code);
 
