@@ -75,12 +75,14 @@ export function count(n: number): string {
 
 const pad = (n: number) => String(n).padStart(2, "0");
 
-/** 14:02:09, with the day where it is not today; in the zone that was chosen. */
+/** 2026-11-23 and 14:02:09, in the zone that was chosen. */
+export function dayAndClock(ms: number, utc: boolean): { day: string; clock: string } {
+  const d = new Date(ms - (utc ? 0 : new Date(ms).getTimezoneOffset() * 60_000));
+  return { day: d.toISOString().slice(0, 10), clock: [d.getUTCHours(), d.getUTCMinutes(), d.getUTCSeconds()].map(pad).join(":") };
+}
+
+/** 14:02:09, with the day where it is not today. */
 export function time(ms: number, utc: boolean, now = Date.now()): string {
-  const shift = utc ? 0 : -new Date(ms).getTimezoneOffset() * 60_000;
-  const d = new Date(ms + shift);
-  const today = new Date(now + shift);
-  const clock = `${pad(d.getUTCHours())}:${pad(d.getUTCMinutes())}:${pad(d.getUTCSeconds())}`;
-  if (d.toISOString().slice(0, 10) === today.toISOString().slice(0, 10)) return clock;
-  return `${d.toISOString().slice(0, 10)} ${clock}`;
+  const { day, clock } = dayAndClock(ms, utc);
+  return day === dayAndClock(now, utc).day ? clock : `${day} ${clock}`;
 }

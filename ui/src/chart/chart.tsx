@@ -58,15 +58,13 @@ function align(series: Series[], step: number, seconds: number): uPlot.AlignedDa
 }
 
 const DAY_S = 86_400;
-const pad = (n: number) => String(n).padStart(2, "0");
 
 /** What stands at moments (in seconds) that are `step` apart: the clock, and the day where it begins or changes. */
 export function timeTicks(moments: number[], step: number, utc: boolean): string[] {
   let before = "";
   return moments.map((t) => {
-    const d = new Date((t - (utc ? 0 : new Date(t * 1000).getTimezoneOffset() * 60)) * 1000);
-    const day = d.toISOString().slice(0, 10);
-    const clock = `${pad(d.getUTCHours())}:${pad(d.getUTCMinutes())}${step < 60 ? `:${pad(d.getUTCSeconds())}` : ""}`;
+    const { day, clock: whole } = format.dayAndClock(t * 1000, utc);
+    const clock = step < 60 ? whole : whole.slice(0, 5);
     const text = step >= DAY_S ? day : day === before ? clock : `${clock}\n${day}`;
     before = day;
     return text;
