@@ -39,6 +39,16 @@ export async function failures(t) {
     await settled();
   };
 
+  /** Runs act while no question of the page gets to the server. */
+  const awayDuring = async (act) => {
+    await page.route("**/*", (route) => (route.request().resourceType() === "fetch" ? route.abort("connectionrefused") : route.continue()));
+    try {
+      await act();
+    } finally {
+      await page.unroute("**/*");
+    }
+  };
+
   await check("old_order_stays_until_the_new_one_is_made", async () => {
     await open(`explore?q=${q}&${fixed}`);
     const label = await $("flame").getAttribute("aria-label");
@@ -152,28 +162,25 @@ export async function failures(t) {
   await check("a_server_that_is_away_is_waited_for", async () => {
     await open(`explore?q=${q}&${fixed}`);
     const text = await $("quality").innerText();
-    await page.route("**/*", (route) => (route.request().resourceType() === "fetch" ? route.abort("connectionrefused") : route.continue()));
-    await $("fg-group").selectOption("line");
-    await $("connection").waitFor();
-    assert((await $("quality").innerText()) === text && (await $("flame").count()) === 1, "what was shown is gone");
-    assert((await page.locator("section.stale").count()) > 0, "and does not look old");
-    const told = async () => Number(/ (\d+) s/.exec(await $("connection").innerText())?.[1] ?? 0);
-    await page.waitForFunction(() => / [34] s/.test(document.querySelector('[data-testid="connection"]').innerText), null, { timeout: 20000 });
-    assert((await told()) <= 4, await $("connection").innerText());
-    await page.unroute("**/*");
+    await awayDuring(async () => {
+      await $("fg-group").selectOption("line");
+      await $("connection").waitFor();
+      assert((await $("quality").innerText()) === text && (await $("flame").count()) === 1, "what was shown is gone");
+      assert((await page.locator("section.stale").count()) > 0, "and does not look old");
+      const told = async () => Number(/ (\d+) s/.exec(await $("connection").innerText())?.[1] ?? 0);
+      await page.waitForFunction(() => / [34] s/.test(document.querySelector('[data-testid="connection"]').innerText), null, { timeout: 20000 });
+      assert((await told()) <= 4, await $("connection").innerText());
+    });
     await settled();
     assert((await $("connection").count()) === 0 && (await $("outdated").count()) === 0, "it still says that the server is away");
     assert(new URL(page.url()).searchParams.get("group") === "line", page.url());
   });
   await check("another_version_of_the_page_is_told", async () => {
     await open(`explore?q=${q}&${fixed}`);
-    await page.route("**/*", (route) => {
-      if (route.request().resourceType() !== "fetch") return route.continue();
-      return route.abort("connectionrefused");
+    await awayDuring(async () => {
+      await $("run").click();
+      await $("connection").waitFor();
     });
-    await $("run").click();
-    await $("connection").waitFor();
-    await page.unroute("**/*");
     await page.route("**/explore", (route) => (route.request().resourceType() === "fetch" ? route.fulfill({ body: '<script src="app-0123456789.js">' }) : route.continue()));
     await $("outdated").waitFor();
     await page.unroute("**/explore");

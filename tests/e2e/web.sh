@@ -34,6 +34,7 @@ header below_the_base x/y/compare 'HTTP/1.1 200'
 header nothing_of_the_api api/v1/nothing 'application/problem+json'
 
 compile worker chain.c -fno-omit-frame-pointer -DLEAF_FRAME
+compile nameless chain.c -fno-omit-frame-pointer -DLEAF_FRAME -s -Wl,--build-id=none
 modules=$(dirname "$top_builddir")/ui/node_modules
 browser=$(command -v chromium || true)
 if [ ! -d "$modules/playwright-core" ]; then
@@ -41,6 +42,7 @@ if [ ! -d "$modules/playwright-core" ]; then
 elif [ -z "$browser" ]; then
 	skip web.browser "chromium is missing"
 else
+	"$dir/nameless" 2 >/dev/null 2>&1
 	"$dir/worker" 8 >/dev/null 2>&1
 	UI_MODULES=$(dirname "$modules") CHROMIUM=$browser timeout 300 node "$top_srcdir/tests/e2e/web.mjs" "$url" 2>"$dir/err"
 	status=$?
