@@ -7,8 +7,7 @@ set -u
 . "$top_srcdir/tests/e2e/lib.sh"
 . "$top_srcdir/tests/lib/chains.sh"
 cd "$dir" || exit 1
-[ "$(id -u)" -eq 0 ] || { skip ebpf_lines "needs root"; exit 0; }
-[ -e "$plugins/input_ebpf.so" ] || { skip ebpf_lines "no input_ebpf.so"; exit 0; }
+need_sampler
 for tool in g++ objcopy readelf; do
 	command -v "$tool" >/dev/null || { skip ebpf_lines "$tool is missing"; exit 0; }
 done

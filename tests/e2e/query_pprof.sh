@@ -11,10 +11,7 @@ set -u
 PATH=$PATH:/usr/local/go/bin
 PPROF_TMPDIR=$dir GOCACHE=${GOCACHE:-$dir/cache} HOME=$dir GOPROXY=off GOTOOLCHAIN=local
 export PPROF_TMPDIR GOCACHE HOME GOPROXY GOTOOLCHAIN
-if [ "$(id -u)" -ne 0 ] || [ ! -e "$plugins/input_ebpf.so" ]; then
-	skip query_pprof "sampling takes root and a build with eBPF"
-	exit 0
-fi
+need_sampler
 command -v go >/dev/null || { skip query_pprof "go is missing"; exit 0; }
 
 compile chain chain.c -O1 -g0 -fno-omit-frame-pointer || exit 1

@@ -4,10 +4,7 @@
 set -u
 . "$top_srcdir/tests/e2e/lib.sh"
 
-if [ "$(id -u)" -ne 0 ] || [ ! -e "$plugins/input_ebpf.so" ]; then
-	skip record "sampling takes root and a build with eBPF"
-	exit 0
-fi
+need_sampler
 record() { "$decima" record --plugin-path "$plugins" "$@"; }
 
 ${CC:-cc} -O1 -fno-omit-frame-pointer -o "$dir/chain" "$top_srcdir/tests/programs/chain.c" -pthread || exit 1

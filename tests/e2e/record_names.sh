@@ -8,10 +8,7 @@ set -u
 . "$top_srcdir/tests/e2e/lib.sh"
 . "$top_srcdir/tests/lib/chains.sh"
 
-if [ "$(id -u)" -ne 0 ] || [ ! -e "$plugins/input_ebpf.so" ]; then
-	skip record_names "sampling takes root and a build with eBPF"
-	exit 0
-fi
+need_sampler
 PATH=$PATH:$HOME/.cargo/bin
 
 roots || exit 1
