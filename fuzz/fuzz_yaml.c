@@ -14,10 +14,10 @@
 #include "core/base/str.h"
 #include "core/config/describe.h"
 #include "core/config/dump.h"
+#include "core/config/effective.h"
 #include "core/config/options.h"
 #include "core/config/section.h"
 #include "tests/unit/config_sample.h"
-#include "tests/unit/struct_yaml.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -65,7 +65,7 @@ static void dump_and_fill(const struct options_env *env, const struct sample *a)
 	struct buf yaml = { 0 };
 	char key[256];
 
-	struct_yaml__write(&sample__table, a, &yaml);
+	effective__yaml(&sample__table, a, NULL, EFFECTIVE_SHOW, 0, &yaml);
 	if (yaml.error || tree__load_text("dump", buf__view(&yaml), &t, &err))
 		abort();
 	const struct sample *b = options__fill_one(env, "dump", t->root, &sample__table);

@@ -47,7 +47,7 @@ fuzz_fuzz_jitdump_SOURCES = fuzz/fuzz_jitdump.c plugins/input/perf_map/dump.c pl
 fuzz_fuzz_jitdump_LDADD = $(BASE_LA) $(FUZZ_LDFLAGS)
 
 fuzz_programs += fuzz/fuzz_yaml
-fuzz_fuzz_yaml_SOURCES = fuzz/fuzz_yaml.c tests/unit/config_sample.c tests/unit/config_sample.h $(STRUCT_YAML) $(FUZZ_MAIN)
+fuzz_fuzz_yaml_SOURCES = fuzz/fuzz_yaml.c tests/unit/config_sample.c tests/unit/config_sample.h $(FUZZ_MAIN)
 fuzz_fuzz_yaml_LDADD = $(CONFIG_LA) $(FUZZ_LDFLAGS)
 
 fuzz_programs += fuzz/fuzz_regex

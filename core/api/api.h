@@ -57,6 +57,7 @@ struct api_config {
 	struct engine *(*engine)(void *ctx); /* NULL while no storage runs */
 	bool (*store_stat)(void *ctx, struct dcm_store_stat *ret);
 	const char *(*workers_state)(void *ctx); /* why no debug information is read; "": it is */
+	void (*effective)(void *ctx, struct buf *out); /* appends the configuration, without secrets */
 	void (*each_instance)(void *ctx, api_instance_fn fn, void *fn_ctx);
 	/* Encodes an answer: "pprof", "folded", "speedscope", "batch". */
 	int (*encode)(void *ctx, const struct dcm_batch *batch, const char *format, struct buf *out,

@@ -175,6 +175,7 @@ void api__callees(void *ctx, const struct http_request *req, struct http_respons
 void api__functions(void *ctx, const struct http_request *req, struct http_response *resp);
 void api__export(void *ctx, const struct http_request *req, struct http_response *resp);
 void api__status(void *ctx, const struct http_request *req, struct http_response *resp); /* status.c */
+void api__config(void *ctx, const struct http_request *req, struct http_response *resp);
 void api__targets(void *ctx, const struct http_request *req, struct http_response *resp);
 void api__pipeline(void *ctx, const struct http_request *req, struct http_response *resp);
 void api__healthy(void *ctx, const struct http_request *req, struct http_response *resp);

@@ -280,6 +280,19 @@ static void symbols_as_json(struct api *a, struct buf *b)
 	buf__byte(b, '}');
 }
 
+void api__config(void *ctx, const struct http_request *req, struct http_response *resp)
+{
+	const struct api *a = ctx;
+
+	(void)req;
+	if (!a->c.effective) {
+		http_response__problem(resp, 503, "no daemon runs here, so there is no configuration");
+		return;
+	}
+	snprintf(resp->content_type, sizeof(resp->content_type), "application/yaml"); /* RFC 9512 */
+	a->c.effective(a->c.ctx, &resp->body);
+}
+
 void api__status(void *ctx, const struct http_request *req, struct http_response *resp)
 {
 	struct api *a = ctx;

@@ -8,6 +8,7 @@ core_config_libconfig_la_SOURCES = \
 	core/config/describe_walk.c core/config/describe_walk.h \
 	core/config/describe_yaml.c \
 	core/config/dump.c core/config/dump.h \
+	core/config/effective.c core/config/effective.h \
 	core/config/expand.c core/config/expand.h \
 	core/config/options.c core/config/options.h \
 	core/config/options_compare.c \

@@ -159,23 +159,40 @@ static void check_machine(struct check *c, const struct plan *plan)
 	check_plugins(c, plan, false);
 }
 
-static int print(struct check *c)
+static void write_findings(struct check *c, struct buf *out)
 {
 	bool json = strcmp(args__get(c->args, "format", "text"), "json") == 0;
-	struct dcm_error err = DCM_ERROR_INIT;
-	struct buf out = { 0 };
 
 	if (json)
-		problems__json(&c->problems, &out);
+		problems__json(&c->problems, out);
 	else
-		problems__text(&c->problems, &out);
+		problems__text(&c->problems, out);
 	if (!json && c->problems.n == 0)
-		buf__text(&out, "ok\n");
+		buf__text(out, "ok\n");
 	else if (json)
-		buf__text(&out, "\n");
-	int written = output_file__write("-", &out, &err);
+		buf__text(out, "\n");
+}
+
+/* What was found, or the configuration itself (NULL: there is none to be used) and that beside it. */
+static int print(struct check *c, const struct plan *plan)
+{
+	struct dcm_error err = DCM_ERROR_INIT;
+	struct buf findings = { 0 }, out = { 0 };
+	int written = 0;
+
+	write_findings(c, &findings);
+	if (!args__has(c->args, "print")) {
+		written = output_file__write("-", &findings, &err);
+	} else {
+		fwrite(findings.data, 1, findings.n, stderr);
+		if (plan)
+			written = plan__effective(plan, &out, &err);
+		if (plan && written == 0)
+			written = output_file__write("-", &out, &err);
+	}
 	if (written < 0)
 		fprintf(stderr, "decima check: %s\n", err.text);
+	buf__fini(&findings);
 	buf__fini(&out);
 	return written < 0 || c->problems.n_errors > 0 || c->problems.no_memory ? EXIT_NO : EXIT_DONE;
 }
@@ -195,7 +212,7 @@ int verb__check(const struct args *a)
 	}
 	if (plan__load(&source, &loader, &c.problems, &plan) == 0 && !args__has(a, "config-only"))
 		check_machine(&c, plan);
-	status = print(&c);
+	status = print(&c, plan);
 	/*
 	 * A configuration that cannot be used is wrong usage; a machine that cannot do it is a no.
 	 */

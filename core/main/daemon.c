@@ -185,6 +185,11 @@ static const char *workers_state_of(void *ctx)
 	return graph__workers_state(((const struct daemon *)ctx)->graph);
 }
 
+static void effective(void *ctx, struct buf *out)
+{
+	graph__effective(((const struct daemon *)ctx)->graph, out);
+}
+
 static int backup(void *ctx, const char *dir, struct dcm_error *err)
 {
 	return graph__store_backup(((struct daemon *)ctx)->graph, dir, err);
@@ -263,6 +268,7 @@ static int make_server(struct daemon *d, struct dcm_error *err)
 				.engine = engine_of,
 				.store_stat = store_stat_of,
 				.workers_state = workers_state_of,
+				.effective = effective,
 				.each_instance = each_instance,
 				.encode = encode,
 				.reload = reload_from_api,

@@ -200,7 +200,9 @@ int graph__new(const struct graph_config *config, struct plan *plan, struct grap
 	g->plan = plan;
 	g->first = plan;
 	pthread_mutex_init(&g->lock, NULL);
-	r = make_objects(g, err);
+	r = plan__effective(plan, &g->effective, err);
+	if (r == 0)
+		r = make_objects(g, err);
 	env = graph__part_env(g);
 	for (uint32_t i = 0; r == 0 && i < plan->n; i++) {
 		struct part *p = NULL;
@@ -448,6 +450,7 @@ void graph__free(struct graph *g)
 	if (g->plan != g->first)
 		plan__free(g->plan);
 	plan__free(g->first);
+	buf__fini(&g->effective);
 	pthread_mutex_destroy(&g->lock);
 	free(g);
 }
@@ -484,6 +487,13 @@ struct symbols *graph__symbols(struct graph *g)
 const struct main_settings *graph__settings(struct graph *g)
 {
 	return g->plan->main;
+}
+
+void graph__effective(struct graph *g, struct buf *out)
+{
+	pthread_mutex_lock(&g->lock);
+	buf__str(out, buf__view(&g->effective));
+	pthread_mutex_unlock(&g->lock);
 }
 
 const char *graph__node(struct graph *g)

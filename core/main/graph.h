@@ -95,6 +95,8 @@ struct symbols *graph__symbols(struct graph *g);
  */
 const struct main_settings *graph__settings(struct graph *g);
 const char *graph__node(struct graph *g);
+/* Appends the configuration of now: plan__effective(). Any thread. */
+void graph__effective(struct graph *g, struct buf *out);
 /* Hung up when a process that others depend on has died: graph__tick() says which. -1: none is there. */
 int graph__watch_fd(const struct graph *g);
 /* Why no debug information is read any more, and the remedy; "": it is. Any thread. */

@@ -22,8 +22,9 @@
 
 struct graph {
 	struct graph_config c;
-	struct plan *plan;  /* that runs now */
-	struct plan *first; /* of the start: see graph__settings() */
+	struct plan *plan;    /* that runs now */
+	struct plan *first;   /* of the start: see graph__settings() */
+	struct buf effective; /* of `plan`, under `lock` */
 	struct services services;
 	struct sources *sources;
 	struct scheduler *scheduler;

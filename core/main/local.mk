@@ -22,7 +22,7 @@ decima_SOURCES = \
 	core/main/offline.c core/main/offline.h \
 	core/main/output_file.c core/main/output_file.h \
 	core/main/part.c core/main/part.h \
-	core/main/plan.c core/main/plan.h \
+	core/main/plan.c core/main/plan.h core/main/plan_effective.c \
 	core/main/plugins_verb.c \
 	core/main/query_verbs.c core/main/query_verbs.h \
 	core/main/record_verb.c \

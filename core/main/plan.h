@@ -76,6 +76,12 @@ void plan__free(struct plan *p);
 DEFINE_CLEANUP(struct plan *, plan__free);
 
 /*
+ * Appends all values that hold, as YAML that means the same (core/config/effective.h): instances
+ * that are on, then the rest. Every instance still has its settings. -ENOMEM.
+ */
+int plan__effective(const struct plan *p, struct buf *out, struct dcm_error *err);
+
+/*
  * Directory for data: --data, else the file's, else /var/lib/decima as root, else the XDG state
  * directory.
  */

@@ -380,12 +380,16 @@ int graph__reload(struct graph *g, struct plan *plan, struct dcm_error *err)
 	struct change *changes = mem__zalloc(plan->n + g->parts.n + 1, sizeof(*changes));
 	const int64_t drain_ns = plan->main->pipeline.drain_timeout_ns;
 	struct relabel *relabel = NULL;
+	struct buf effective = { 0 };
 	size_t n = 0;
 	int r;
 
 	if (!changes)
 		return error__nomem(err);
 	r = check_main(g, plan, err);
+	/* Parts take their settings from the plan. */
+	if (r == 0)
+		r = plan__effective(plan, &effective, err);
 	if (r == 0)
 		r = graph__make_relabel(g, plan->main, &relabel, err);
 	if (r == 0)
@@ -395,6 +399,7 @@ int graph__reload(struct graph *g, struct plan *plan, struct dcm_error *err)
 	if (r < 0) {
 		undo(changes, n);
 		relabel__free(relabel);
+		buf__fini(&effective);
 		free(changes);
 		return r;
 	}
@@ -405,5 +410,9 @@ int graph__reload(struct graph *g, struct plan *plan, struct dcm_error *err)
 	if (g->plan != g->first)
 		plan__free(g->plan);
 	g->plan = plan;
+	pthread_mutex_lock(&g->lock);
+	buf__fini(&g->effective);
+	g->effective = effective;
+	pthread_mutex_unlock(&g->lock);
 	return 0;
 }

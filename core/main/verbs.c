@@ -43,6 +43,9 @@ static const struct args_option check_options[] = {
 	{ "config-only", 0, ARGS_FLAG, NULL, NULL, false,
 	  "look at the file alone, not at this machine (for CI): what it has not (plugins, "
 	  "variables, files of secrets) is a warning" },
+	{ "print", 0, ARGS_FLAG, NULL, NULL, false,
+	  "print the configuration that holds, with every default and without secrets; findings go "
+	  "to standard error" },
 	{ 0 },
 };
 static const struct args_option describe_options[] = {

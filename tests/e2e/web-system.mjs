@@ -2,7 +2,7 @@
 // tests/e2e/web-system.mjs - the part of web.mjs about Targets, Pipeline and Status: what is lost, what the store's numbers mean
 
 export async function system(t) {
-  const { $, assert, check, page, url } = t;
+  const { $, assert, check, context, page, url } = t;
   const answered = async (path, json, act) => {
     const pattern = `**/api/v1/${path}?*`;
     await page.route(pattern, (route) => route.fulfill({ json }));
@@ -31,6 +31,15 @@ export async function system(t) {
       const notes = await $("store-notes").locator("li").allInnerTexts();
       assert(notes.length === 2 && /^2 removals/.test(notes[0]) && /^5 rows/.test(notes[1]), notes.join(" | "));
     }));
+  await check("configuration_is_what_holds", async () => {
+    await page.goto(`${url}status`);
+    const lines = $("configuration").locator("span");
+    await lines.first().waitFor();
+    const told = (await (await context.request.get(`${url}api/v1/config`)).text()).trimEnd().split("\n");
+    assert((await lines.allTextContents()).join("") === told.map((l) => `${l.replace(/  # default$/, "")}\n`).join(""), await $("configuration").innerText());
+    assert((await $("configuration").locator(".default").count()) === told.filter((l) => l.endsWith("  # default")).length, "not just the defaults are pale");
+    assert(told.includes("    frequency: 199Hz") && told.includes("    max_depth: 1000  # default"), told.join("\n"));
+  });
   await check("system_pages_wait", async () => {
     for (const [screen, path] of [["targets", "targets"], ["pipeline", "pipeline"], ["status", "status"]]) {
       const pattern = `**/api/v1/${path}?*`;

@@ -393,14 +393,18 @@ tests_unit_test_ebpf_program_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_ebpf_program_LDADD = $(SYMBOLIZE_LA) $(EBPF_PURE_LIBS) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_options
-STRUCT_YAML = tests/unit/struct_yaml.c tests/unit/struct_yaml.h
 tests_unit_test_options_SOURCES = tests/unit/test_options.c tests/unit/config_sample.c \
-	tests/unit/config_sample.h $(STRUCT_YAML) $(FAILMALLOC)
+	tests/unit/config_sample.h $(FAILMALLOC)
 tests_unit_test_options_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_options_LDADD = $(CONFIG_LA) $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_effective
+tests_unit_test_effective_SOURCES = tests/unit/test_effective.c tests/unit/config_sample.c \
+	tests/unit/config_sample.h $(FAILMALLOC)
+tests_unit_test_effective_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_effective_LDADD = $(CONFIG_LA) $(UNIT_LIBS)
+
 unit_tests += tests/unit/test_options_random
-tests_unit_test_options_random_SOURCES = tests/unit/test_options_random.c $(STRUCT_YAML)
 tests_unit_test_options_random_LDADD = $(CONFIG_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_describe
@@ -469,7 +473,7 @@ tests_unit_test_clock_watch_LDADD = $(BASE_LA) $(UNIT_LIBS)
 
 # What core/main wires, with the plugins of the build tree.
 PLAN_SAMPLE = tests/unit/plan_sample.c tests/unit/plan_sample.h \
-	core/main/plan.c core/main/plan.h core/main/settings.c core/main/settings.h
+	core/main/plan.c core/main/plan.h core/main/plan_effective.c core/main/settings.c core/main/settings.h
 GRAPH_SAMPLE = $(PLAN_SAMPLE) \
 	core/main/clock_watch.c core/main/clock_watch.h \
 	core/main/debuginfod.c core/main/debuginfod.h \

@@ -63,6 +63,11 @@ static void each_instance(void *ctx, api_instance_fn fn, void *fn_ctx)
 	fn(fn_ctx, &nasty);
 }
 
+static void effective(void *ctx, struct buf *out)
+{
+	graph__effective(ctx, out);
+}
+
 static int encode(void *ctx, const struct dcm_batch *batch, const char *format, struct buf *out,
 		  struct dcm_error *err)
 {
@@ -150,6 +155,7 @@ static int set_up(void **state)
 							.engine = engine_of,
 							.store_stat = store_stat_of,
 							.each_instance = each_instance,
+							.effective = effective,
 							.encode = encode,
 							.reload = reload },
 				  &api, &err),
@@ -280,6 +286,19 @@ static void every_answer_is_json(void **state)
 	for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++)
 		json_decref(get_json(more[i]));
 	storage_failed = false;
+}
+
+static void configuration_is_yaml(void **state)
+{
+	struct answer a = { 0 };
+
+	(void)state;
+	ask_with(&a, routes, HTTP_GET, "/api/v1/config", NULL);
+	assert_int_equal(a.r.status, 200);
+	assert_string_equal(a.r.content_type, "application/yaml");
+	assert_non_null(strstr((const char *)a.r.body.data,
+			       "  example:\n    name: example  # default\n    interval: 1h\n"));
+	forget(&a);
 }
 
 /* Nothing of what was sampled reaches a terminal as a command to it. */
@@ -797,6 +816,7 @@ static void with_nothing(void **state)
 		refused(table, HTTP_GET, target, 503, "here");
 	}
 	refused(table, HTTP_GET, "/metrics", 503, "here");
+	refused(table, HTTP_GET, "/api/v1/config", 503, "here");
 	refused(table, HTTP_POST, "/-/reload", 503, "here");
 	ask_with(&a, table, HTTP_GET, "/api/v1/status", NULL);
 	json_decref(json_of(&a, "status"));
@@ -817,6 +837,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_answer_is_json),
+		cmocka_unit_test(configuration_is_yaml),
 		cmocka_unit_test(every_text_is_printable),
 		cmocka_unit_test(values_are_exact),
 		cmocka_unit_test(trees_as_bytes),

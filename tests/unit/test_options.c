@@ -6,6 +6,7 @@
  * read again; every invalid/NAME.yaml gives exactly the sentences of NAME.expected. Random tables:
  * test_options_random.c.
  */
+#include "core/config/effective.h"
 #include "core/config/options.h"
 
 #include <dirent.h>
@@ -22,7 +23,6 @@
 #include "tests/unit/config_sample.h"
 #include "tests/unit/failmalloc.h"
 #include "tests/unit/paths.h"
-#include "tests/unit/struct_yaml.h"
 #include "tests/unit/unit.h"
 
 #define DATA TEST_SRCDIR "/tests/data/config"
@@ -187,7 +187,7 @@ static void reload_dump(const char *name)
 	again.env.get_variable = NULL;
 	assert_int_equal(tree__load_file(name, &f.tree, &err), 0);
 	const void *a = options__fill_one(&f.env, "", f.tree->root, &sample__table);
-	struct_yaml__write(&sample__table, a, &yaml);
+	effective__yaml(&sample__table, a, NULL, EFFECTIVE_SHOW, 0, &yaml);
 	const void *b = fill(&again, &sample__table, (const char *)yaml.data);
 	assert_non_null(b);
 	if (options__compare(&sample__table, a, b, key) != OPTIONS_SAME)
@@ -844,7 +844,7 @@ static void memory_may_run_out(void **state)
 		if (!r)
 			r = options__fill(&f.env, "input sample", f.tree->root, &part, 1);
 		if (part.value)
-			struct_yaml__write(&sample__table, part.value, &yaml);
+			effective__yaml(&sample__table, part.value, NULL, EFFECTIVE_SHOW, 0, &yaml);
 		failmalloc__disarm();
 		/* /dev/null holds no secret, so even the last turn ends in a fault. */
 		if (!failmalloc__failed())

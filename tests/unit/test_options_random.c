@@ -11,9 +11,9 @@
 #include <string.h>
 
 #include "core/base/str.h"
+#include "core/config/effective.h"
 #include "core/config/options.h"
 #include "core/config/table.h"
-#include "tests/unit/struct_yaml.h"
 #include "tests/unit/unit.h"
 
 struct random {
@@ -240,8 +240,8 @@ static bool round_trip(uint64_t seed, struct arena *arena)
 	char *other = arena__zalloc(arena, 1, t->struct_size);
 	random_struct(&r, t, a);
 	random_struct(&r, t, other);
-	struct_yaml__write(t, a, &yaml);
-	struct_yaml__write(t, other, &other_yaml);
+	effective__yaml(t, a, NULL, EFFECTIVE_SHOW, 0, &yaml);
+	effective__yaml(t, other, NULL, EFFECTIVE_SHOW, 0, &other_yaml);
 	assert_int_equal(yaml.error | other_yaml.error, 0);
 
 	const void *b = fill_again(t, arena, &yaml);

@@ -54,6 +54,61 @@ static void refuse(const struct plan_source *source, const char *want)
 	buf__fini(&found);
 }
 
+/* What holds, as a plan would have it written; freed by the caller. */
+static char *effective_of(const char *yaml, const char *const *sets, uint32_t n_sets)
+{
+	struct plan *plan = NULL;
+	struct buf found = { 0 }, out = { 0 };
+	struct dcm_error err = DCM_ERROR_INIT;
+
+	if (load(&(struct plan_source){ .text = yaml, .sets = sets, .n_sets = n_sets }, &plan, &found) < 0)
+		fail_msg("%s\n%s", (const char *)found.data, yaml);
+	assert_int_equal(plan__effective(plan, &out, &err), 0);
+	plan__free(plan);
+	buf__fini(&found);
+	return (char *)buf__take(&out, &(size_t){ 0 });
+}
+
+static void without_marks(char *text)
+{
+	static const char mark[] = "  # default";
+
+	for (char *at = strstr(text, mark); at; at = strstr(at, mark))
+		memmove(at, at + sizeof(mark) - 1, strlen(at + sizeof(mark) - 1) + 1);
+}
+
+static void effective_reads_back(void **state)
+{
+	static const char *const sets[] = { "log.level=debug", "storage.memory.retention=3h" };
+	char *first = effective_of("inputs:\n"
+				   "  example:\n"
+				   "    - {interval: 1h}\n"
+				   "    - {name: other, shape: wave}\n"
+				   "    - {name: off, enabled: false}\n"
+				   "storage: {memory: {}}\n"
+				   "outputs: {file: {directory: /tmp/x, queue_max: 64MiB}}\n"
+				   "server: {base_path: /x}\n",
+				   sets, 2);
+
+	(void)state;
+	assert_non_null(
+		strstr(first, "    -\n      name: example  # default\n      interval: 1h\n"));
+	assert_non_null(strstr(first, "    -\n      name: other\n"));
+	assert_null(strstr(first, "off"));
+	assert_non_null(strstr(first, "    retention: 3h\n"));
+	assert_non_null(strstr(first, "    queue_max: 64MiB\n"));
+	assert_non_null(strstr(first, "log:\n  level: debug\n"));
+	assert_true(strstr(first, "inputs:") < strstr(first, "storage:"));
+	assert_true(strstr(first, "storage:") < strstr(first, "outputs:"));
+	assert_true(strstr(first, "outputs:") < strstr(first, "server:"));
+	char *again = effective_of(first, NULL, 0);
+	without_marks(first);
+	without_marks(again);
+	assert_string_equal(first, again);
+	free(first);
+	free(again);
+}
+
 /* Options of the command line do not hide what is wrong with the file. */
 static void options_do_not_hide_that_it_is_no_map(void **state)
 {
@@ -493,6 +548,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(options_do_not_hide_that_it_is_no_map),
+		cmocka_unit_test(effective_reads_back),
 		cmocka_unit_test(faults_have_places),
 		cmocka_unit_test(values_without_use_are_refused),
 		cmocka_unit_test(directories_are_of_one_instance),

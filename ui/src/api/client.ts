@@ -66,6 +66,10 @@ export async function json<T>(path: string, params: Params, signal?: AbortSignal
   return (await (await ask(path, params, { signal })).json()) as T;
 }
 
+export async function text(path: string, params: Params, signal?: AbortSignal): Promise<string> {
+  return (await ask(path, params, { signal })).text();
+}
+
 /** The answer's bytes, told as they come. */
 export async function bytes(
   path: string,

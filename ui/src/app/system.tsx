@@ -37,7 +37,7 @@ interface Queue {
 const EVERY_MS = 5000;
 
 /** Asks now and every few seconds while somebody looks. */
-function useAnswer<T>(path: string): { value?: T; error?: api.Problem; again: () => void } {
+function useAnswer<T>(path: string, read: (path: string, params: api.Params, signal?: AbortSignal) => Promise<T> = api.json<T>): { value?: T; error?: api.Problem; again: () => void } {
   const [value, setValue] = useState<T>();
   const [error, setError] = useState<api.Problem>();
   const [turn, setTurn] = useState(0);
@@ -45,7 +45,7 @@ function useAnswer<T>(path: string): { value?: T; error?: api.Problem; again: ()
     const controller = new AbortController();
     const ask = () => {
       if (document.hidden) return;
-      api.json<T>(path, [], controller.signal).then(
+      read(path, [], controller.signal).then(
         (v) => (setValue(v), setError(undefined)),
         (e) => {
           if (controller.signal.aborted) return;
@@ -217,6 +217,22 @@ function StoreNotes(props: { of: Record<string, number | string> }) {
   return <ul class="about" data-testid="store-notes">{told.map(([k, text]) => <li key={k}>{format.count(Number(props.of[k]))} {text}</li>)}</ul>;
 }
 
+/** What holds, as YAML; what nobody has set stands back. */
+function Configuration() {
+  const { value, error, again } = useAnswer<string>("config", api.text);
+  return (
+    <>
+      <h2 id="configuration">Configuration</h2>
+      <p class="about">What holds now: from the file, the environment and the command line. What is paler is a default; secrets are never shown.</p>
+      {error ? <ErrorState error={error} retry={again} /> : (
+        <pre class="yaml" data-testid="configuration" aria-labelledby="configuration" tabIndex={0}>
+          {value?.trimEnd().split("\n").map((line, i) => <span key={i} class={line.endsWith("  # default") ? "default" : undefined}>{line.replace(/  # default$/, "")}{"\n"}</span>)}
+        </pre>
+      )}
+    </>
+  );
+}
+
 export function StatusPage() {
   const { value, error, again } = useAnswer<Status>("status");
   if (error) return <ErrorState error={error} retry={again} />;
@@ -232,6 +248,7 @@ export function StatusPage() {
         {symbols && <Facts title="Symbols" of={symbols} />}
         {queries && <Facts title="Questions" of={queries} />}
       </div>
+      <Configuration />
     </section>
   );
 }
