@@ -81,6 +81,22 @@ static void put_day(struct writing *w, const char *file, int64_t from_ns)
 	s->free(s);
 }
 
+/* Until all of it is in blocks, and nothing is left to be compacted: as it is of a day that is over. */
+static void settle(struct writing *w)
+{
+	struct dcm_store_stat stat = { .size = sizeof(stat) };
+	uint64_t before = 0;
+
+	for (unsigned n_quiet = 0; n_quiet < 5; n_quiet = stat.block_bytes == before ? n_quiet + 1 : 0) {
+		before = stat.block_bytes;
+		atomic_fetch_add(&w->storage.mono_ns, 3600 * SOURCE_NS_A_SEC);
+		nanosleep(&(struct timespec){ .tv_sec = 2 }, NULL);
+		w->storage.ops->stat(w->storage.instance, &stat);
+		if (stat.block_bytes == 0)
+			before = 1; /* not yet */
+	}
+}
+
 int main(int argc, char **argv)
 {
 	struct writing w = { .n_done = 0 };
@@ -98,6 +114,7 @@ int main(int argc, char **argv)
 	while (atomic_load(&w.n_done) < w.n_written)
 		pause_a_little();
 	need(atomic_load(&w.failed) == 0, "a write was not acknowledged");
+	settle(&w);
 	storage__close(&w.storage);
 	printf("%" PRId64 " %" PRId64 "\n", from_ns / 1000000, to_ns / 1000000);
 	return 0;
