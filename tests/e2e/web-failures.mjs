@@ -128,6 +128,66 @@ export async function failures(t) {
     await settled();
     assert((await $("invert").getAttribute("aria-pressed")) === "true" && (await $("flame").count()) === 1, "it is not inverted");
   });
+  const load = async (text) => {
+    await page.goto(`${url}open`);
+    await $("open-file").setInputFiles({ name: "some.folded", mimeType: "text/plain", buffer: Buffer.from(text) });
+  };
+  await check("a_file_is_read_again_for_another_worker", async () => {
+    await load("main;a 1\nmain;b 2\n");
+    await settled();
+    await worker("fatal", "arrange");
+    await $("invert").click();
+    await $("failed").waitFor();
+    await worker("allow", "arrange");
+    await $("failed-retry").click();
+    await page.waitForFunction(() => !document.querySelector('[data-testid="failed"]'));
+    await settled();
+    assert((await $("invert").getAttribute("aria-pressed")) === "true" && (await $("flame").count()) === 1, "it is not inverted");
+  });
+  await check("a_file_that_fails_is_tried_again", async () => {
+    let asked = 0;
+    const count = (r) => (asked += r.url().includes("/flame?"));
+    page.on("request", count);
+    await page.goto(`${url}open`);
+    await worker("refused", "open");
+    await $("open-file").setInputFiles({ name: "some.folded", mimeType: "text/plain", buffer: Buffer.from("main;a 1\n") });
+    await $("error").getByText("open was refused").waitFor();
+    await worker("allow", "open");
+    await $("retry").click();
+    await settled();
+    page.off("request", count);
+    assert(asked === 0, "the server was asked for what is in a file");
+  });
+  await check("a_search_without_end_is_given_up_once", async () => {
+    const names = [...Array(30)].map((_, i) => `main;${"aaaaaaaaaaaaaaaa".repeat(2)}${i} 1`).join("\n");
+    let asked = 0;
+    const count = (r) => (asked += r.url().includes("/flame?"));
+    await load(`${names}\n`);
+    await settled();
+    await $("search").fill("^(a+)+#$");
+    await $("search-count").getByText("takes too long").waitFor();
+    await settled();
+    assert((await $("flame").count()) === 1, "the flame graph has gone");
+    await $("search").fill("main");
+    await $("search-count").getByText("frames").waitFor();
+    // What the server was asked for is asked for once more, and not for ever.
+    await open(`explore?q=${q}&${fixed}`);
+    page.on("request", count);
+    await $("search").fill("^((.+)+)+#$");
+    await $("search-count").getByText("takes too long").waitFor();
+    await page.waitForTimeout(2500);
+    page.off("request", count);
+    assert(asked === 1, `asked ${asked} times`);
+    assert((await $("search-count").innerText()).includes("takes too long"), await $("search-count").innerText());
+  });
+  await check("a_token_that_is_not_enough_is_no_missing_one", async () => {
+    for (const [code, says] of [[401, "A token is needed"], [403, "This token is not enough"]]) {
+      await page.route("**/api/v1/status?*", (route) => route.fulfill({ status: code, json: { detail: "no" } }));
+      await page.goto(`${url}status`);
+      await $("error").getByText(says).waitFor();
+      await page.unroute("**/api/v1/status?*");
+    }
+  });
   await check("a_worker_that_cannot_start_is_told", async () => {
     let there = false;
     await page.route("**/worker-*.js", (route) => (there ? route.continue() : route.fulfill({ status: 404 })));

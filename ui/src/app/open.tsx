@@ -30,20 +30,28 @@ async function unpacked(file: Blob): Promise<Uint8Array> {
   return bytes;
 }
 
-async function show(name: string, bytes: Uint8Array, index: number): Promise<void> {
-  const { types, index: used, ...kept } = await trees.ask<"open">({ op: "open", bytes, name, index });
-  opened.value = { name, bytes, types, index: used };
-  tree.value = { value: { ...kept, from: 0, to: 0, origin: kept.id }, loading: false, since: 0 };
+/** What fails is told where the tree would be, with another try. */
+async function orTell(act: () => Promise<void>): Promise<void> {
+  try {
+    await act();
+  } catch (e) {
+    tree.value = { loading: false, since: 0, error: new Problem(-1, e instanceof Error ? e.message : String(e)), again: () => orTell(act) };
+  }
+}
+
+/** The values at index; -1: the usual ones. */
+function show(name: string, bytes: Uint8Array, index: number): Promise<void> {
+  return orTell(async () => {
+    const { types, index: used, ...kept } = await trees.ask<"open">({ op: "open", bytes, name, index });
+    opened.value = { name, bytes, types, index: used };
+    tree.value = { value: { ...kept, from: 0, to: 0, origin: kept.id }, loading: false, since: 0, again: () => show(name, bytes, used) };
+  });
 }
 
 async function open(file: File): Promise<void> {
   tree.value = { loading: true, since: Date.now() };
   go({ zoom: "", selected: "", sandwich: "", chips: [], panel: "flame" }, false);
-  try {
-    await show(file.name, await unpacked(file), -1);
-  } catch (e) {
-    tree.value = { loading: false, since: 0, error: new Problem(-1, e instanceof Error ? e.message : String(e)) };
-  }
+  await orTell(async () => show(file.name, await unpacked(file), -1));
 }
 
 export function OpenFile() {

@@ -69,7 +69,7 @@ export function ErrorState(props: { error: Problem; retry: () => void }) {
   const forbidden = error.status === 401 || error.status === 403;
   return (
     <div class="empty problem" role="alert" data-testid="error">
-      <h2>{forbidden ? "A token is needed" : error.status === 0 ? "The server cannot be reached" : "This cannot be answered"}</h2>
+      <h2>{error.status === 401 ? "A token is needed" : error.status === 403 ? "This token is not enough" : error.status === 0 ? "The server cannot be reached" : "This cannot be answered"}</h2>
       <p>{error.message}</p>
       {forbidden && (
         <form

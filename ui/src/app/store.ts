@@ -83,6 +83,7 @@ export interface Asked<T> {
   came?: number; // bytes so far
   progress?: api.Progress;
   id?: string;
+  again?: () => Promise<void>; // asks once more where it came from
 }
 
 const nothing = { loading: false, since: 0 };
@@ -129,19 +130,19 @@ function youngRange(first: number): Partial<State> {
 /** Runs one question at a time for a signal: a later one ends the one before. */
 function latest<T>(target: { value: Asked<T> }, run: (signal: AbortSignal, id: string) => Promise<T>) {
   let controller: AbortController | null = null;
-  const ask = async () => {
+  const ask = async (): Promise<void> => {
     controller?.abort();
     const mine = (controller = new AbortController());
     const id = api.newId();
-    target.value = { value: target.value.value, loading: true, since: Date.now(), id };
+    target.value = { value: target.value.value, loading: true, since: Date.now(), id, again: ask };
     mine.signal.addEventListener("abort", () => void api.cancel(id));
     try {
       const value = await run(mine.signal, id);
-      if (controller === mine) target.value = { value, loading: false, since: 0 };
+      if (controller === mine) target.value = { value, loading: false, since: 0, again: ask };
     } catch (e) {
       if (controller !== mine) return;
       const stopped = mine.signal.aborted;
-      target.value = { value: target.value.value, loading: false, since: 0, error: stopped ? undefined : problemOf(e) };
+      target.value = { value: target.value.value, loading: false, since: 0, error: stopped ? undefined : problemOf(e), again: ask };
     } finally {
       if (controller === mine) controller = null;
     }
@@ -253,8 +254,8 @@ export async function lookCloser(): Promise<void> {
 
 /** Once more what the worker has failed at; where it has ended, the tree is asked for again, and all that hangs on it follows. */
 export function again(act: () => void): void {
-  if (trees.isAlive || screen.value === "open") act();
-  else void askTree();
+  if (trees.isAlive) act();
+  else void tree.value.again?.();
 }
 
 /** What was there before stays. */
@@ -348,6 +349,9 @@ export const searchError = signal("");
 
 /** Whether to search once more can help: the expression is a good one. */
 export const searchFailed = signal(false);
+/** What took too long would do so in the tree that is asked for then, too. */
+let givenUp = "";
+const TOO_LONG = "this expression takes too long";
 
 export async function askSearch(): Promise<void> {
   const t = shown.value;
@@ -365,6 +369,12 @@ export async function askSearch(): Promise<void> {
     matches.value = null;
     return;
   }
+  if (text === givenUp) {
+    matches.value = null;
+    searchError.value = TOO_LONG;
+    return;
+  }
+  givenUp = "";
   try {
     const found = await trees.ask<"search">({ op: "search", tree: t.id, text, flags: "i" }, 400);
     if (shown.value?.id === t.id && state.value.search === text) matches.value = { of: t.id, text, found };
@@ -372,10 +382,11 @@ export async function askSearch(): Promise<void> {
     if (shown.value?.id !== t.id || state.value.search !== text) return;
     matches.value = null;
     searchFailed.value = !(e instanceof TimedOut);
-    searchError.value = searchFailed.value ? `could not search: ${(e as Error).message}` : "this expression takes too long";
+    searchError.value = searchFailed.value ? `could not search: ${(e as Error).message}` : TOO_LONG;
     if (searchFailed.value) return;
+    givenUp = text;
     // The worker that kept the trees was ended with them.
-    void askTree();
+    void tree.value.again?.();
   }
 }
 
@@ -384,7 +395,7 @@ export function run(): void {
   now.value = Date.now();
   void loadTypes();
   if (series.value.error) void askSeries();
-  if (tree.value.error) void askTree();
+  if (tree.value.error) void tree.value.again?.();
 }
 
 /** Of a question that had an answer before, which is better than none. */
