@@ -9,6 +9,7 @@ nobase_dist_doc_DATA = README.md ARCHITECTURE.md NEWS.md LICENSE conf/decima.yam
 	docs/HOWTO_ADD_STORAGE.md \
 	docs/HOWTO_ADD_TEST.md \
 	docs/LABELS.md \
+	docs/LOSSES.md \
 	docs/README.md \
 	docs/RIGHTS.md \
 	docs/STACKS.md \

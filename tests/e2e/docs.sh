@@ -72,6 +72,18 @@ reasons() {
 }
 verdict "reasons of STACKS.md" "$(reasons SAMPLER_OUTCOMES bpf/sampler.h)$(reasons UNWIND_GAPS bpf/unwind.h)"
 
+# losses: each reason in the source has a row in docs/LOSSES.md, and the page says to do what the row says
+losses() {
+	find core plugins -name '*.c' ! -path '*/example/*' -exec cat {} + | tr '\n' ' ' |
+		grep -oE '(drop|dropped|lost|lose|lose_new|lose_moved|count_lost|discard)\([^;{}]*"[a-z_]+"|reason = "[a-z_]+"' |
+		grep -oE '"[a-z_]+"' | tr -d '"' | sort -u >"$dir/reasons"
+	[ "$(wc -l <"$dir/reasons")" -ge 30 ] || echo "hardly any reasons in the source"
+	while read -r reason; do grep -q "^| \`$reason\` |" docs/LOSSES.md || echo "no row for: $reason"; done <"$dir/reasons"
+	sed -n 's/^| `\([a-z_]*\)` | .* | \(.*\) |$/  \1: "\2",/p' docs/LOSSES.md | tr -d '`' >"$dir/rows"
+	grep '^  [a-z_]*: "' ui/src/app/losses.ts | diff "$dir/rows" - || echo "docs/LOSSES.md and ui/src/app/losses.ts differ"
+}
+verdict "reasons of LOSSES.md" "$(losses)"
+
 # --- a daemon, and the plugins of the HOWTOs in it
 
 PKG_CONFIG_SYSROOT_DIR=$destdir

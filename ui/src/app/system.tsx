@@ -5,6 +5,7 @@ import { useEffect, useState } from "preact/hooks";
 import * as api from "../api/client.ts";
 import { lost } from "./connection.ts";
 import * as format from "./format.ts";
+import { remedies } from "./losses.ts";
 import { Empty, ErrorState } from "./parts.tsx";
 import { state } from "./store.ts";
 
@@ -104,14 +105,6 @@ interface Loss {
   reason: string;
   n: number;
 }
-
-/** What to do about a reason that losses have; the rest is in the instance's own sentence and the log. */
-const remedies: Record<string, string> = {
-  queue_full: "The writer is slower than what comes: see the trouble of its queue above; a larger queue only helps for a while.",
-  series_folded: "More series than max_series allows: drop the label with too many values, or raise the limit. The log names it.",
-  series_refused: "More series than max_series allows, and these values cannot be added up: drop the label with too many values, or raise the limit. The log names it.",
-  abandoned: "A write did not come back when its instance was to stop, and nobody can say whether it was written: see why its place is slow or away.",
-};
 
 /** The heaviest first; equal ones by name, so that they do not change places. */
 function heaviest(all: Loss[]): Loss[] {
