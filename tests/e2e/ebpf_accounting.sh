@@ -3,7 +3,7 @@
 # tests/e2e/ebpf_accounting.sh - every run of the sampling program is accounted for, up to the batch
 #
 # entries = emitted + filtered + lost; emitted = records read = samples in rows; and the outcomes
-# add up to what was emitted. A deferred sample comes out once, with an outcome of its own. Losses are
+# add up to what was emitted, on each CPU at the end of each window, too. A deferred sample comes out once, with an outcome of its own. Losses are
 # made by a ring of one page and 10,000 Hz. Runs that never were, because the kernel ran none, are held against the time
 # that CPUs were busy.
 set -u
@@ -26,6 +26,7 @@ identity() {
 	check "$1.none_waits" "$(metric sampler_deferred_waiting)" -eq 0
 	check "$1.entries" "$entries" -eq $((emitted + filtered + lost))
 	check "$1.outcomes" "$outcomes" -eq "$emitted"
+	check "$1.each_cpu_in_each_window" "$(metric sampler_unaccounted)" -eq 0
 	check "$1.rows" "$shown" = "$emitted.000000"
 	check "$1.dropped" "$(dropped samples_ring_full)" -eq "$full"
 	check "$1.lost_ns" "$(metric sampler_lost_ns_total)" -eq $((lost * $2))

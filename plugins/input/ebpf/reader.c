@@ -62,6 +62,7 @@ struct reader {
 	uint64_t n_filtered;	     /* samples that filter.cgroups leaves out */
 	uint64_t n_records, n_taken; /* samples and events; samples in the last drain */
 	uint64_t n_cut;		     /* drains that left something in the rings */
+	uint64_t n_unaccounted;	     /* sampler__unaccounted(), the most of any window */
 	/* Since the last window that went its way, and what had been counted by then: */
 	uint64_t lost[AGGREGATE_LOSS_N];
 	struct sampler_stats at_start;
@@ -306,6 +307,16 @@ static void find_missed(struct reader *r)
 	meters__missed(&r->meters, &missed);
 }
 
+/* Each CPU's counters must add up, now and at the end, when nobody samples any more. */
+static void find_unaccounted(struct reader *r)
+{
+	const uint64_t n = sampler__unaccounted(r->parts.sampler, !r->stopping);
+
+	if (n > r->n_unaccounted)
+		r->n_unaccounted = n;
+	meters__set(&r->meters, METERS_UNACCOUNTED, (double)r->n_unaccounted);
+}
+
 /* What has been lost is the window's to tell, with what the programs and the side-band count. */
 static void find_lost(struct reader *r)
 {
@@ -323,6 +334,7 @@ static void find_lost(struct reader *r)
 	uint64_t records = watch__lost(r->watch);
 
 	find_missed(r);
+	find_unaccounted(r);
 	sampler__stats(r->parts.sampler, &stats);
 	for (size_t i = 0; i < sizeof(of_programs) / sizeof(*of_programs); i++)
 		r->lost[of_programs[i].loss] += stats.stat[of_programs[i].stat] -
