@@ -7,6 +7,7 @@
 
 import { createRequire } from "node:module";
 import { failures as ownFailures } from "./web-failures.mjs";
+import { figures } from "./web-figures.mjs";
 import { flame } from "./web-flame.mjs";
 import { query } from "./web-query.mjs";
 import { system } from "./web-system.mjs";
@@ -337,6 +338,7 @@ for (const [screen, want] of [["targets", "ebpf"], ["pipeline", "Queues"], ["sta
   });
 const shared = { $, assert, at, check, context, cpu, fixed, from, json, open, page, q, ready, to, tree, url };
 await flame(shared);
+await figures(shared);
 await query(shared);
 await system(shared);
 await ownFailures(shared);

@@ -31,6 +31,8 @@ header script_is_kept "$script" 'max-age=31536000, immutable'
 header script_is_packed "$script" 'Content-Encoding: gzip'
 header application explore 'HTTP/1.1 200'
 header below_the_base x/y/compare 'HTTP/1.1 200'
+curl -sI "${url}explore" >"$dir/head"
+expect web.heads_alone 'HTTP/1.1 200' "$dir/head"
 header nothing_of_the_api api/v1/nothing 'application/problem+json'
 
 compile worker chain.c -fno-omit-frame-pointer -DLEAF_FRAME

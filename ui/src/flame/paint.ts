@@ -47,7 +47,8 @@ export function nameFor(t: Tree, look: { names: Map<number, string> }, node: num
   return name;
 }
 
-function slotOf(t: Tree, node: number, look: Look): number {
+/** Which of the colours a node has. */
+export function slotOf(t: Tree, node: number, look: Look): number {
   if (node === TRIMMED) return 59;
   if (node === SMALL) return 60;
   if (look.marked && node > 0 && look.marked[t.func[node]]) return 61;

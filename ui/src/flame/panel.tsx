@@ -7,7 +7,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/ho
 import { theme } from "../theme/theme.ts";
 import type { Coloring } from "./color.ts";
 import { type Rows, headOf, plainRows } from "./fold.ts";
-import { type Look, nameFor, paint, paintOverlay } from "./paint.ts";
+import { type Look, nameFor, paint, paintOverlay, slotOf } from "./paint.ts";
 import { USUAL_DETAIL } from "./names.ts";
 import { type Tree } from "./tree.ts";
 import { type Panel, Rects, type View, layout, nodeAt } from "./view.ts";
@@ -337,7 +337,7 @@ function expose(t: Tree, rects: Rects, view: View, look: Look, panel: Panel): vo
   const frames = () =>
     Array.from({ length: rects.n }, (_, i) => {
       const node = rects.node[i];
-      const own = node < 0 ? {} : { name: nameFor(t, look, node), total: t.total[node], depth: t.depth[node], fill: look.colors[t.func[node]] };
+      const own = node < 0 ? {} : { name: nameFor(t, look, node), total: t.total[node], depth: t.depth[node], fill: slotOf(t, node, look) };
       return { node, x: rects.x[i], y: rects.y[i], w: rects.w[i], ...own };
     });
   const hooks = { visible: () => rects.n, frames, view: () => ({ ...view }), panel: () => ({ ...panel }), nodes: () => t.n };

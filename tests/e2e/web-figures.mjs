@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// tests/e2e/web-figures.mjs - the part of web.mjs about what is drawn: the numbers beside it, the same picture again, no needless question
+
+/** "1.23 s" and the like in ns. */
+function nanoseconds(text) {
+  const [, n, unit] = /([\d.]+) (ns|µs|ms|s|min|h|d)\b/.exec(text);
+  return Number(n) * { ns: 1, µs: 1e3, ms: 1e6, s: 1e9, min: 60e9, h: 3600e9, d: 86400e9 }[unit];
+}
+
+export async function figures(t) {
+  const { $, assert, at, check, cpu, fixed, from, json, open, page, q, to, tree, url } = t;
+  const frames = () => page.evaluate(() => window.__ui.frames());
+  const settled = () => page.waitForFunction(() => !document.querySelector(".stale") && window.__ui?.visible() > 0);
+  const show = async (path) => {
+    await open(`${path}&e2e=1`);
+    await settled();
+  };
+  /** The questions that are asked while act goes on, and a little longer. */
+  const asked = async (act) => {
+    const all = [];
+    const note = (r) => r.url().includes("/api/v1/") && all.push(r.url());
+    page.on("request", note);
+    await act();
+    await page.waitForTimeout(300);
+    page.off("request", note);
+    return all;
+  };
+
+  await check("tooltip_is_the_servers", async () => {
+    await show(`explore?q=${q}&${fixed}`);
+    const { nodes } = await tree();
+    const box = await $("flame").boundingBox();
+    const all = (await frames()).filter((f) => f.node > 0 && f.w >= 8).slice(0, 12);
+    assert(all.length > 3, `${all.length} frames`);
+    for (const f of all) {
+      await page.mouse.move(box.x + f.x + f.w / 2, box.y + f.y + 10);
+      await page.waitForFunction((n) => document.querySelector('[data-testid="tooltip"] b')?.textContent.includes(n), f.name.slice(0, 20));
+      const text = await $("tooltip").innerText();
+      for (const [row, of] of [["Total", nodes.total], ["Self", nodes.self]]) {
+        const shown = new RegExp(`${row}\\s+(\\S+ \\S+)`).exec(text)[1];
+        const want = of[f.node];
+        assert(Math.abs((shown.startsWith("0") ? 0 : nanoseconds(shown)) - want) <= want * 0.006, `${f.name}: ${row} ${shown}, and not ${want}`);
+      }
+    }
+    await page.mouse.move(box.x + 20, box.y - 30);
+  });
+  await check("children_are_no_wider_than_their_caller", async () => {
+    await show(`explore?q=${encodeURIComponent(`${cpu}{}`)}&${fixed}`);
+    const rows = new Map();
+    for (const f of await frames()) rows.set(f.depth, [...(rows.get(f.depth) ?? []), f]);
+    let n = 0;
+    for (const [depth, row] of rows)
+      for (const f of row.filter((x) => x.node >= 0)) {
+        const below = (rows.get(depth + 1) ?? []).filter((c) => c.node >= 0 && c.x >= f.x - 0.01 && c.x + c.w <= f.x + f.w + 0.01);
+        n += below.length;
+        assert(below.reduce((a, c) => a + c.w, 0) <= f.w + 0.01 * (below.length + 1), `${f.name} is ${f.w} wide, and has more below it`);
+      }
+    assert(n > 20, `${n} children`);
+  });
+  await check("reload_draws_the_same", async () => {
+    for (const more of ["", "&inv=1", "&search=a_"]) {
+      await show(`explore?q=${q}&${fixed}${more}`);
+      await page.waitForTimeout(200);
+      const before = await $("flame").screenshot();
+      await page.reload();
+      await settled();
+      await page.waitForTimeout(200);
+      assert(before.equals(await $("flame").screenshot()), `${more || "the whole"}: another picture`);
+    }
+  });
+  await check("what_is_there_is_not_asked_for", async () => {
+    await show(`explore?q=${q}&${fixed}`);
+    const all = await asked(async () => {
+      await $("flame").focus();
+      await page.keyboard.press("ArrowDown");
+      await page.keyboard.press("Enter");
+      await page.waitForFunction(() => location.search.includes("z="));
+      await $("search").fill("a_");
+      await $("search-count").getByText("frames").waitFor();
+      await $("invert").click();
+      await settled();
+      await $("panel-sandwich").click();
+      await $("table").locator(".rows .row").first().dblclick();
+      await page.waitForSelector('[data-testid="sandwich"] .bun');
+    });
+    assert(all.length === 0, all.join(" "));
+  });
+  await check("new_and_gone_have_words", async () => {
+    const other = encodeURIComponent(`${cpu}{comm="nameless"}`);
+    for (const [a, b, word] of [[q, other, "gone in B"], [other, q, "new in B"]]) {
+      await show(`compare?q=${a}&${fixed}&b.q=${b}&b.from=${from}&b.to=${to}`);
+      const f = (await frames()).find((x) => /^(alpha|beta|gamma)/.test(x.name ?? ""));
+      assert(f, `${word}: nothing of the program with names: ${(await frames()).map((x) => x.name)}`);
+      const box = await $("flame").boundingBox();
+      await page.mouse.click(box.x + f.x + f.w / 2, box.y + f.y + 10);
+      await $("details").locator("tr", { hasText: "Change" }).getByText(word).waitFor();
+    }
+  });
+  await check("only_more_than_chance_is_coloured", async () => {
+    const middle = Math.round((from + to) / 2);
+    const whole = encodeURIComponent(`${cpu}{}`);
+    await show(`compare?q=${whole}&from=${from}&to=${middle}&b.q=${whole}&b.from=${middle}&b.to=${to}&sig=0`);
+    const diff = await json(`api/v1/diff?a_q=${whole}&b_q=${whole}&a_from=${at(from)}&a_to=${at(middle)}&b_from=${at(middle)}&b_to=${at(to)}`);
+    const fills = async () => new Map((await frames()).filter((f) => f.node > 0).map((f) => [f.node, f.fill]));
+    const all = await fills();
+    await $("cmp-significant").check();
+    await page.waitForFunction(() => !location.search.includes("sig="));
+    await page.waitForTimeout(300);
+    const now = await fills();
+    const chance = [...now.keys()].filter((i) => !diff.nodes.significant[i]);
+    const more = [...now.keys()].filter((i) => diff.nodes.significant[i]);
+    assert(chance.length > 0 && more.length > 0, `${chance.length} by chance, ${more.length} not`);
+    assert(new Set(chance.map((i) => now.get(i))).size === 1, "what is chance has several colours");
+    assert(more.every((i) => now.get(i) === all.get(i)), "what is more than chance has lost its colour");
+    assert(chance.some((i) => now.get(i) !== all.get(i)), "nothing has lost its colour");
+  });
+}
