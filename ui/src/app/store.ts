@@ -9,7 +9,7 @@ import { trimmedBelow } from "../flame/splice.ts";
 import { type Tree, nameOf } from "../flame/tree.ts";
 import { resolve } from "../url/range.ts";
 import { type Screen, type State, defaults, parse, screenOf, write } from "../url/state.ts";
-import { type Kept, TimedOut, trees } from "../worker/rpc.ts";
+import { EndedToo, type Kept, TimedOut, trees } from "../worker/rpc.ts";
 import { parseSelector } from "../query/selector.ts";
 import { lost, watch } from "./connection.ts";
 
@@ -379,14 +379,17 @@ export async function askSearch(): Promise<void> {
     const found = await trees.ask<"search">({ op: "search", tree: t.id, text, flags: "i" }, 400);
     if (shown.value?.id === t.id && state.value.search === text) matches.value = { of: t.id, text, found };
   } catch (e) {
+    if (e instanceof EndedToo) return; // what it was ended for asks for the tree, and that for its matches
+    const isSlow = e instanceof TimedOut;
+    if (isSlow) {
+      givenUp = text;
+      // The worker that kept the trees was ended with them, whatever is searched for by now.
+      void tree.value.again?.();
+    }
     if (shown.value?.id !== t.id || state.value.search !== text) return;
     matches.value = null;
-    searchFailed.value = !(e instanceof TimedOut);
-    searchError.value = searchFailed.value ? `could not search: ${(e as Error).message}` : TOO_LONG;
-    if (searchFailed.value) return;
-    givenUp = text;
-    // The worker that kept the trees was ended with them.
-    void tree.value.again?.();
+    searchFailed.value = !isSlow;
+    searchError.value = isSlow ? TOO_LONG : `could not search: ${(e as Error).message}`;
   }
 }
 

@@ -33,11 +33,14 @@ export interface Answers {
 }
 
 interface Waiting {
-  request: Request;
   resolve: (answer: never) => void;
   reject: (error: Error) => void;
+  limit?: number; // ms from when the worker begins
   timer?: ReturnType<typeof setTimeout>;
 }
+
+/** What the worker says of a call: that it begins with it, or how it ended. */
+export type Said = { call: number; begun?: true; answer?: unknown; error?: string };
 
 /** Trusted Types: the one address that may become code. */
 interface Policy {
@@ -48,6 +51,8 @@ const factory = (window as unknown as { trustedTypes?: Factory }).trustedTypes;
 const policy = factory?.createPolicy("decima-worker", { createScriptURL: (url) => url });
 
 export class TimedOut extends Error {}
+/** The worker was ended for another call. */
+export class EndedToo extends Error {}
 
 class Rpc {
   private worker: Worker | null = null;
@@ -61,10 +66,14 @@ class Rpc {
 
   private start(): Worker {
     const worker = new Worker((policy ? policy.createScriptURL(this.url) : this.url) as string);
-    worker.onmessage = (event: MessageEvent<{ call: number; answer?: never; error?: string }>) => {
-      const { call, answer, error } = event.data;
+    worker.onmessage = (event: MessageEvent<Said>) => {
+      const { call, begun, answer, error } = event.data;
       const waiting = this.calls.get(call);
       if (!waiting) return;
+      if (begun) {
+        if (waiting.limit) waiting.timer = setTimeout(() => this.endFor(waiting), waiting.limit);
+        return;
+      }
       this.calls.delete(call);
       clearTimeout(waiting.timer);
       if (error !== undefined) waiting.reject(new Error(error));
@@ -78,14 +87,12 @@ class Rpc {
     return worker;
   }
 
-  /** limit: ms after which the worker is ended, with all that it keeps. */
+  /** limit: ms of work after which the worker is ended, with all that it keeps. */
   ask<K extends keyof Answers>(request: Extract<Request, { op: K }>, limit?: number): Promise<Answers[K]> {
     this.worker ??= this.start();
     const call = ++this.last;
     return new Promise((resolve, reject) => {
-      const waiting: Waiting = { request, resolve: resolve as (a: never) => void, reject };
-      if (limit) waiting.timer = setTimeout(() => this.end(new TimedOut("this takes too long")), limit);
-      this.calls.set(call, waiting);
+      this.calls.set(call, { resolve: resolve as (a: never) => void, reject, limit });
       this.worker!.postMessage({ call, request });
     });
   }
@@ -93,6 +100,11 @@ class Rpc {
   /** False: what it kept has ended with it. */
   get isAlive(): boolean {
     return this.worker !== null;
+  }
+
+  private endFor(slow: Waiting): void {
+    slow.reject(new TimedOut("this takes too long"));
+    this.end(new EndedToo("the page's worker was ended for something else"));
   }
 
   private end(why: Error): void {

@@ -11,7 +11,7 @@ import { search } from "../flame/search.ts";
 import { splice } from "../flame/splice.ts";
 import { type Tree, decodeTree } from "../flame/tree.ts";
 import { readProfile, treeOfProfile } from "../open/profile.ts";
-import type { Answers, Request } from "./rpc.ts";
+import type { Answers, Request, Said } from "./rpc.ts";
 
 const trees = new Map<number, Tree>();
 const KEPT = 6;
@@ -69,6 +69,7 @@ function copied(value: unknown, moved: Transferable[]): unknown {
 
 self.onmessage = (event: MessageEvent<{ call: number; request: Request }>) => {
   const { call, request } = event.data;
+  self.postMessage({ call, begun: true } satisfies Said);
   try {
     const answer = (handlers[request.op] as (r: Request) => unknown)(request);
     const moved: Transferable[] = [];
