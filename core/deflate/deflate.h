@@ -20,7 +20,7 @@
 /* gzip by its first two bytes, which are no text. */
 bool deflate__is_gzip(const uint8_t *data, size_t n);
 
-/* gzip, or what may be zlib: that has no magic number, and text can begin so ("x 5", "(root)"). */
+/* gzip, or what may be zlib of the usual window. Text can begin so ("x 5"), a protobuf profile cannot. */
 bool deflate__is_compressed(const uint8_t *data, size_t n);
 
 /*

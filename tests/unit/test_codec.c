@@ -82,7 +82,7 @@ static void test_sniff(void **state)
 	}
 }
 
-/* Every pair of letters that zlib could begin with: (root);main, hbase, x 5, .. */
+/* Every pair of letters that zlib of any window could begin with: (root);main, hbase, x 5, .. */
 static void test_text_like_zlib(void **state)
 {
 	(void)state;
@@ -92,7 +92,7 @@ static void test_text_like_zlib(void **state)
 		uint8_t text[] = "..;main 5\n";
 		text[0] = (uint8_t)(pair >> 8);
 		text[1] = (uint8_t)pair;
-		if (!deflate__is_compressed(text, 2) || text[0] < ' ' || text[1] < ' ' || text[0] == '{')
+		if ((text[0] & 0x0f) != 8 || pair % 31 || text[0] < ' ' || text[1] < ' ')
 			continue;
 		CLEANUP(batch__unrefp) struct dcm_batch *got = NULL;
 		struct dcm_error err = DCM_ERROR_INIT;
