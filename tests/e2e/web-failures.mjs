@@ -179,6 +179,27 @@ export async function failures(t) {
     page.off("request", count);
     assert(asked === 1, `asked ${asked} times`);
     assert((await $("search-count").innerText()).includes("takes too long"), await $("search-count").innerText());
+    // Who wants it all the same, or wants it of something else, has it searched for.
+    for (const want of [() => $("search-retry").click(), async () => (await $("search").fill(""), await $("search").fill("^((.+)+)+#$"))]) {
+      const again = page.waitForRequest((r) => r.url().includes("/flame?"));
+      await want();
+      await again;
+      await settled();
+      await $("search-count").getByText("takes too long").waitFor();
+    }
+    await $("search").fill("");
+  });
+  await check("a_search_without_end_spoils_no_other_file", async () => {
+    await load(`main;${"a".repeat(34)} 1\n`);
+    await settled();
+    await $("search").fill("^(a+)+#$");
+    await $("open-file").setInputFiles({ name: "other.folded", mimeType: "text/plain", buffer: Buffer.from("main;b 2\n") });
+    await page.waitForFunction(() => document.querySelector('[data-testid="drop"]').textContent.includes("other.folded"));
+    await settled();
+    await page.waitForTimeout(1000);
+    assert((await $("error").count()) === 0, "the file could not be read");
+    assert((await $("flame").count()) === 1, "the flame graph has gone");
+    await $("search").fill("");
   });
   await check("a_token_that_is_not_enough_is_no_missing_one", async () => {
     for (const [code, says] of [[401, "A token is needed"], [403, "This token is not enough"]]) {

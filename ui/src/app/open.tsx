@@ -5,7 +5,7 @@ import { signal } from "@preact/signals";
 import { useState } from "preact/hooks";
 import { Problem } from "../api/client.ts";
 import type { SampleType } from "../open/profile.ts";
-import { trees } from "../worker/rpc.ts";
+import { EndedToo, trees } from "../worker/rpc.ts";
 import { Results } from "./results.tsx";
 import { go, tree } from "./store.ts";
 
@@ -35,12 +35,14 @@ async function orTell(act: () => Promise<void>): Promise<void> {
   try {
     await act();
   } catch (e) {
+    if (e instanceof EndedToo) return; // tree.again asks for it
     tree.value = { loading: false, since: 0, error: new Problem(-1, e instanceof Error ? e.message : String(e)), again: () => orTell(act) };
   }
 }
 
 /** The values at index; -1: the usual ones. */
 function show(name: string, bytes: Uint8Array, index: number): Promise<void> {
+  tree.value = { ...tree.value, again: () => show(name, bytes, index) };
   return orTell(async () => {
     const { types, index: used, ...kept } = await trees.ask<"open">({ op: "open", bytes, name, index });
     opened.value = { name, bytes, types, index: used };
@@ -49,9 +51,13 @@ function show(name: string, bytes: Uint8Array, index: number): Promise<void> {
 }
 
 async function open(file: File): Promise<void> {
-  tree.value = { loading: true, since: Date.now() };
+  const again = () => open(file);
+  tree.value = { loading: true, since: Date.now(), again };
   go({ zoom: "", selected: "", sandwich: "", chips: [], panel: "flame" }, false);
-  await orTell(async () => show(file.name, await unpacked(file), -1));
+  await orTell(async () => {
+    const bytes = await unpacked(file);
+    if (tree.value.again === again) await show(file.name, bytes, -1); // or another one has been opened meanwhile
+  });
 }
 
 export function OpenFile() {

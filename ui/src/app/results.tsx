@@ -6,7 +6,7 @@ import { Flame } from "./flamepane.tsx";
 import { NoData } from "./nothing.tsx";
 import { Empty, ErrorState, Failed } from "./parts.tsx";
 import { Sandwich } from "./sandwich.tsx";
-import { type Answer, again, arrangeError, arranging, askArranged, failed, run, screen, shown, state, tree } from "./store.ts";
+import { type Answer, again, arrangeError, arranging, failed, run, screen, shown, state, tree } from "./store.ts";
 import { Summary } from "./summary.tsx";
 import { Table } from "./tablepane.tsx";
 import { Toolbar } from "./toolbar.tsx";
@@ -38,7 +38,7 @@ export function Results(props: { seconds: number }) {
       ) : (
         <>
           <Toolbar kept={kept} />
-          {arrangeError.value && <Failed what="This order could not be made" why={arrangeError.value} retry={() => again(() => void askArranged())} />}
+          {arrangeError.value && <Failed what="This order could not be made" why={arrangeError.value} retry={again} />}
           {(s.panel === "flame" || s.panel === "both") && <Flame kept={kept} seconds={props.seconds} />}
           {(s.panel === "table" || s.panel === "both") && <Table kept={kept} />}
           {s.panel === "sandwich" && <Sandwich kept={asked.value} seconds={props.seconds} />}

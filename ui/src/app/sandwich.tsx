@@ -6,7 +6,7 @@ import { colorFunctions } from "../flame/color.ts";
 import { visible } from "../flame/names.ts";
 import { FlamePanel } from "../flame/panel.tsx";
 import { type Tree, nameOf } from "../flame/tree.ts";
-import { type Kept, trees } from "../worker/rpc.ts";
+import { EndedToo, type Kept, trees } from "../worker/rpc.ts";
 import { Figures, describe, titleOf } from "./figures.tsx";
 import * as format from "./format.ts";
 import { Failed } from "./parts.tsx";
@@ -23,7 +23,6 @@ export function Sandwich(props: { kept: Kept; seconds: number }) {
   const t = props.kept.tree;
   const [sides, setSides] = useState<{ up: Kept; down: Kept } | null>(null);
   const [failed, setFailed] = useState("");
-  const [tries, setTries] = useState(0);
   const func = useMemo(() => functionNamed(t, s.sandwich), [t, s.sandwich]);
   // Of the whole, whose functions the sides share: so each has the colour that it has there.
   const coloring = useMemo(() => colorFunctions(t, s.color), [t, s.color]);
@@ -34,10 +33,10 @@ export function Sandwich(props: { kept: Kept; seconds: number }) {
     if (func >= 0)
       void Promise.all([trees.ask<"callers">({ op: "callers", tree: props.kept.id, func }), trees.ask<"callees">({ op: "callees", tree: props.kept.id, func })]).then(
         ([up, down]) => !gone && setSides({ up, down }),
-        (e: Error) => !gone && setFailed(e.message),
+        (e: Error) => !gone && !(e instanceof EndedToo) && setFailed(e.message),
       );
     return () => void (gone = true);
-  }, [props.kept.id, func, tries]);
+  }, [props.kept.id, func]);
   if (func < 0)
     return (
       <div>
@@ -45,7 +44,7 @@ export function Sandwich(props: { kept: Kept; seconds: number }) {
         <Table kept={props.kept} />
       </div>
     );
-  if (failed) return <Failed what="Callers and callees could not be put together" why={failed} retry={() => again(() => setTries(tries + 1))} />;
+  if (failed) return <Failed what="Callers and callees could not be put together" why={failed} retry={again} />;
   if (!sides) return <div class="hint">Putting callers and callees together…</div>;
   const side = (kept: Kept, flip: boolean, text: string) => (
     <FlamePanel

@@ -246,16 +246,16 @@ export async function lookCloser(): Promise<void> {
     const kept = await trees.ask<"splice">({ op: "splice", tree: was.id, node, bytes });
     if (kept && tree.value.value?.id === was.id) tree.value = { ...tree.value, value: { ...was, ...kept } };
   } catch (e) {
+    if (e instanceof EndedToo) return;
     if (tree.value.value?.id === was.id && state.value.zoom === s.zoom) closerError.value = problemOf(e).message;
   } finally {
     lookingCloser.value = false;
   }
 }
 
-/** Once more what the worker has failed at; where it has ended, the tree is asked for again, and all that hangs on it follows. */
-export function again(act: () => void): void {
-  if (trees.isAlive) act();
-  else void tree.value.again?.();
+/** Once more what the worker has failed at: with it or of it the tree may have gone. All that hangs on the tree follows it. */
+export function again(): void {
+  void tree.value.again?.();
 }
 
 /** What was there before stays. */
@@ -290,7 +290,10 @@ export function start(): void {
       if (screen.value === "compare") return JSON.stringify(["diff", selectorText.value, range.value, s.b, filters]);
       return "";
     },
-    () => void askTree(),
+    () => {
+      givenUp = "";
+      void askTree();
+    },
   );
   let timer: ReturnType<typeof setInterval> | undefined;
   effect(() => {
@@ -326,7 +329,7 @@ export async function askArranged(): Promise<void> {
     const kept = await trees.ask<"arrange">({ op: "arrange", tree: t.id, inverted, byName });
     if (isWanted()) arranged.value = { of: t.id, how, kept };
   } catch (e) {
-    if (isWanted()) arrangeError.value = (e as Error).message;
+    if (isWanted() && !(e instanceof EndedToo)) arrangeError.value = (e as Error).message;
   }
 }
 
@@ -349,7 +352,7 @@ export const searchError = signal("");
 
 /** Whether to search once more can help: the expression is a good one. */
 export const searchFailed = signal(false);
-/** What took too long would do so in the tree that is asked for then, too. */
+/** What took too long would do so in the tree that is asked for then, too: until somebody wants it or another question. */
 let givenUp = "";
 const TOO_LONG = "this expression takes too long";
 
@@ -359,6 +362,7 @@ export async function askSearch(): Promise<void> {
   searchError.value = "";
   searchFailed.value = false;
   if (!t || !text) {
+    if (!text) givenUp = "";
     matches.value = null;
     return;
   }
@@ -371,6 +375,7 @@ export async function askSearch(): Promise<void> {
   }
   if (text === givenUp) {
     matches.value = null;
+    searchFailed.value = true;
     searchError.value = TOO_LONG;
     return;
   }
@@ -379,7 +384,7 @@ export async function askSearch(): Promise<void> {
     const found = await trees.ask<"search">({ op: "search", tree: t.id, text, flags: "i" }, 400);
     if (shown.value?.id === t.id && state.value.search === text) matches.value = { of: t.id, text, found };
   } catch (e) {
-    if (e instanceof EndedToo) return; // what it was ended for asks for the tree, and that for its matches
+    if (e instanceof EndedToo) return;
     const isSlow = e instanceof TimedOut;
     if (isSlow) {
       givenUp = text;
@@ -388,9 +393,15 @@ export async function askSearch(): Promise<void> {
     }
     if (shown.value?.id !== t.id || state.value.search !== text) return;
     matches.value = null;
-    searchFailed.value = !isSlow;
+    searchFailed.value = true;
     searchError.value = isSlow ? TOO_LONG : `could not search: ${(e as Error).message}`;
   }
+}
+
+/** Somebody wants it: a busy machine may have been why it took too long. */
+export function searchAgain(): void {
+  givenUp = "";
+  again();
 }
 
 /** Until now; and what had no answer is asked again, whether its range has moved or not. */

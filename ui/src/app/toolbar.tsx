@@ -7,7 +7,7 @@ import { type Panel, groups } from "../url/state.ts";
 import type { Kept } from "../worker/rpc.ts";
 import * as format from "./format.ts";
 import { LabelsMenu } from "./labels.tsx";
-import { again, askSearch, go, matches, screen, searchError, searchFailed, state } from "./store.ts";
+import { go, matches, screen, searchAgain, searchError, searchFailed, state } from "./store.ts";
 
 const panelNames: [Panel, string][] = [["flame", "Flame graph"], ["table", "Table"], ["both", "Both"], ["sandwich", "Callers & callees"]];
 const colorNames: Record<string, string> = { binary: "binary", kind: "kind", file: "source folder", name: "function", self: "self weight", none: "one colour" };
@@ -61,7 +61,7 @@ export function Toolbar(props: { kept: Kept }) {
         <span data-testid="search-count" aria-live="polite" class={searchError.value ? "problem" : "muted"}>
           {searchError.value || (found && s.search ? `${format.percent(found.weight, t.total[0])} in ${format.count(found.nodes)} frames` : "")}
         </span>
-        {searchFailed.value && <button class="link" data-testid="search-retry" onClick={() => again(() => void askSearch())}>Try again</button>}
+        {searchFailed.value && <button class="link" data-testid="search-retry" onClick={searchAgain}>Try again</button>}
       </span>
     </div>
   );

@@ -51,7 +51,7 @@ const factory = (window as unknown as { trustedTypes?: Factory }).trustedTypes;
 const policy = factory?.createPolicy("decima-worker", { createScriptURL: (url) => url });
 
 export class TimedOut extends Error {}
-/** The worker was ended for another call. */
+/** The worker was ended for another call. Whoever made that asks for the tree again, and what hangs on a tree is asked again with it. */
 export class EndedToo extends Error {}
 
 class Rpc {
@@ -95,11 +95,6 @@ class Rpc {
       this.calls.set(call, { resolve: resolve as (a: never) => void, reject, limit });
       this.worker!.postMessage({ call, request });
     });
-  }
-
-  /** False: what it kept has ended with it. */
-  get isAlive(): boolean {
-    return this.worker !== null;
   }
 
   private endFor(slow: Waiting): void {
