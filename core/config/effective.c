@@ -40,24 +40,6 @@ static void spaces(const struct writer *w, unsigned n)
  * Scalars
  */
 
-/* SCHEME://USER:PASSWORD@HOST: RFC 3986, 3.2.1. The password, or nothing. */
-static struct dcm_str password_of(const char *text)
-{
-	const char *from = strstr(text, "://");
-	const char *colon, *at;
-	size_t n;
-
-	if (!from)
-		return (struct dcm_str){ 0 };
-	from += 3;
-	n = strcspn(from, "/?#");
-	at = memrchr(from, '@', n);
-	colon = at ? memchr(from, ':', (size_t)(at - from)) : NULL;
-	if (!colon)
-		return (struct dcm_str){ 0 };
-	return (struct dcm_str){ colon + 1, (uint32_t)(at - colon - 1) };
-}
-
 /* Such that what expands ${NAME} gives the text back. */
 static void escape(const struct writer *w, const char *text, size_t n, struct buf *to)
 {
@@ -68,16 +50,39 @@ static void escape(const struct writer *w, const char *text, size_t n, struct bu
 	}
 }
 
+/*
+ * A text with its URLs' secrets hidden: what stands before the host, where a user's name may be a
+ * token, and the query. SCHEME://USER:PASSWORD@HOST/PATH?QUERY#..: RFC 3986, 3.2.1 and 3.4.
+ */
+static void escape_urls(const struct writer *w, const char *text, struct buf *to)
+{
+	const char *host, *at, *query;
+
+	while ((host = strstr(text, "://"))) {
+		host += 3;
+		escape(w, text, (size_t)(host - text), to);
+		at = memrchr(host, '@', strcspn(host, "/?# "));
+		if (at && at > host)
+			buf__text(to, EFFECTIVE_HIDDEN);
+		text = at ? at : host;
+		query = text + strcspn(text, "?# ");
+		if (*query != '?' || !query[1] || memmem(text, (size_t)(query - text), "://", 3))
+			continue; /* none, or another URL's */
+		escape(w, text, (size_t)(query - text) + 1, to);
+		buf__text(to, EFFECTIVE_HIDDEN);
+		text = query + strcspn(query, "# ");
+	}
+	escape(w, text, strlen(text), to);
+}
+
 static void write_text(const struct writer *w, const char *text)
 {
-	const struct dcm_str secret = w->hides ? password_of(text) : (struct dcm_str){ 0 };
-	const size_t before = secret.n ? (size_t)(secret.p - text) : 0;
 	struct buf shown = { 0 };
 
-	escape(w, text, before, &shown);
-	if (secret.n)
-		buf__text(&shown, EFFECTIVE_HIDDEN);
-	escape(w, text + before + secret.n, strlen(text + before + secret.n), &shown);
+	if (w->hides)
+		escape_urls(w, text, &shown);
+	else
+		escape(w, text, strlen(text), &shown);
 	if (shown.error)
 		w->out->error = shown.error;
 	else

@@ -14,7 +14,7 @@
 #include "core/base/buf.h"
 #include "core/config/tree.h"
 
-/* Stands for a secret, and for the password of a URL, wherever these are. */
+/* Stands for a secret, and for who asks and the query of a URL, wherever these are. */
 #define EFFECTIVE_HIDDEN "<hidden>"
 
 enum effective_secrets {

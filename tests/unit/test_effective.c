@@ -111,19 +111,47 @@ static void secrets_are_hidden_wherever_they_are(void **state)
 
 	(void)state;
 	has(text, "token: <hidden>");
-	has(text, "text: \"ftp://me:<hidden>@host\"");
+	has(text, "text: \"ftp://<hidden>@host\"");
 	has(text, "      bearer: <hidden>");
 	has(text, "        user: me\n        password: <hidden>");
-	has(text, "    proxy_url: \"http://me:<hidden>@proxy:80/a@b:c\"");
+	has(text, "    proxy_url: \"http://<hidden>@proxy:80/a@b:c\"");
 	has_no(text, "hush");
 	has_no(text, "from-");
 	free(text);
 }
 
-/* Neither a user alone, nor what follows the host, nor what is no URL. */
-static void what_is_no_password_stays(void **state)
+/* A token may be a user without a password, or asked with; a text may have many URLs. */
+static void urls_hide_who_asks(void **state)
 {
-	static const char *const texts[] = { "http://me@proxy/", "http://proxy:80/x:y@z", "a:b@c",
+	static const struct {
+		const char *said, *shown;
+	} texts[] = {
+		{ "http://hush@proxy/", "http://<hidden>@proxy/" },
+		{ "http://host/x?token=hush", "http://host/x?<hidden>" },
+		{ "http://host?hush#there", "http://host?<hidden>#there" },
+		{ "http://a:hush@b/?c=hush://d@e", "http://<hidden>@b/?<hidden>" },
+		{ "x http://hush@a http://b/c?hush y",
+		  "x http://<hidden>@a http://b/c?<hidden> y" },
+		{ "http://a,http://hush@b/", "http://a,http://<hidden>@b/" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		char in[128];
+
+		snprintf(in, sizeof(in), "text: \"%s\"", texts[i].said);
+		char *text = effective(in);
+		snprintf(in, sizeof(in), "text: \"%s\"", texts[i].shown);
+		has(text, in);
+		has_no(text, "hush");
+		free(text);
+	}
+}
+
+/* Neither a path, nor a query without anything, nor what is no URL. */
+static void what_is_no_secret_stays(void **state)
+{
+	static const char *const texts[] = { "http://@proxy/?", "http://proxy:80/x:y@z", "a:b@c?d",
 					     "http://[::1]:80/", "//a:b@c" };
 
 	(void)state;
@@ -202,7 +230,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_nobody_said_is_marked),
 		cmocka_unit_test(secrets_are_hidden_wherever_they_are),
-		cmocka_unit_test(what_is_no_password_stays),
+		cmocka_unit_test(urls_hide_who_asks),
+		cmocka_unit_test(what_is_no_secret_stays),
 		cmocka_unit_test(absent_ones_do_not_come_to_be),
 		cmocka_unit_test(without_memory),
 	};
