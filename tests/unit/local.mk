@@ -250,6 +250,10 @@ tests_unit_test_perf_map_plugin_LDADD = $(BASE_LA) $(UNIT_LIBS)
 EBPF_TEST = tests/unit/ebpf_host.c tests/unit/ebpf_host.h $(FAILMALLOC) $(ebpf_pure)
 EBPF_MEMORY = tests/unit/ebpf_memory.c tests/unit/ebpf_memory.h
 
+unit_tests += tests/unit/test_ebpf_accounts
+tests_unit_test_ebpf_accounts_SOURCES = tests/unit/test_ebpf_accounts.c plugins/input/ebpf/accounts.c
+tests_unit_test_ebpf_accounts_LDADD = $(UNIT_LIBS)
+
 unit_tests += tests/unit/test_ebpf_record
 tests_unit_test_ebpf_record_SOURCES = tests/unit/test_ebpf_record.c plugins/input/ebpf/record.c
 tests_unit_test_ebpf_record_LDADD = $(UNIT_LIBS)

@@ -3,6 +3,7 @@
 #
 # ebpf_pure are the files that need neither libbpf nor rights: unit tests link them.
 ebpf_pure = \
+	plugins/input/ebpf/accounts.c plugins/input/ebpf/accounts.h \
 	plugins/input/ebpf/aggregate.c plugins/input/ebpf/aggregate.h \
 	plugins/input/ebpf/balance.c plugins/input/ebpf/balance.h \
 	plugins/input/ebpf/background.c plugins/input/ebpf/background.h \

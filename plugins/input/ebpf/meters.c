@@ -39,8 +39,9 @@ static const struct meter own[METERS_N] = {
 	[METERS_SILENCE] = { "sampler_silence_seconds",
 			     "for how long decima-broker has not answered; 0: it does" },
 	[METERS_UNACCOUNTED] = { "sampler_unaccounted",
-				 "samples without an outcome, or with several, on any CPU at the "
-				 "end of any window; not 0: a fault of Decima" },
+				 "samples without an outcome, or with several: the most at the end "
+				 "of any window, but for up to two a CPU that are under way, and "
+				 "at the end; not 0: a fault of Decima" },
 	[METERS_TABLES_FILES] = { "unwind_tables_files", "files whose unwind tables are there" },
 	[METERS_TABLES_ROWS] = { "unwind_tables_rows", "rows of these tables" },
 	[METERS_TABLES_RULES] = { "unwind_tables_rules", "distinct rules of files, of 32,768" },

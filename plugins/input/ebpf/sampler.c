@@ -25,6 +25,7 @@
 #include "core/base/fd.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
+#include "plugins/input/ebpf/accounts.h"
 #include "plugins/input/ebpf/thread.h"
 
 enum {
@@ -281,47 +282,9 @@ uint64_t sampler__entries(const struct sampler *s, uint32_t cpu)
 	return cpu < s->n_cpus ? s->stats[cpu].stat[SAMPLER_STAT_ENTRIES] : 0;
 }
 
-static uint64_t distance(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : b - a;
-}
-
-/* Not of a CPU on which runs begin faster than it can be read. */
-static uint64_t unaccounted(const volatile struct sampler_stats *s)
-{
-	static const enum sampler_stat ends[] = {
-		SAMPLER_STAT_EMITTED,	   SAMPLER_STAT_FILTERED_IDLE, SAMPLER_STAT_FILTERED_SELF,
-		SAMPLER_STAT_FILTERED_PID, SAMPLER_STAT_FILTERED_COMM, SAMPLER_STAT_BUSY,
-		SAMPLER_STAT_NO_SCRATCH,   SAMPLER_STAT_RING_FULL
-	};
-
-	for (unsigned tries = 0; tries < 100; tries++) {
-		const uint64_t entries = s->stat[SAMPLER_STAT_ENTRIES];
-		const uint64_t emitted = s->stat[SAMPLER_STAT_EMITTED];
-		uint64_t ended = 0, outcomes = 0;
-
-		for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++)
-			ended += s->stat[ends[i]];
-		for (int i = 0; i < SAMPLER_OUTCOME_N; i++)
-			outcomes += s->outcome[i];
-		if (s->stat[SAMPLER_STAT_ENTRIES] == entries)
-			return distance(entries, ended) + distance(emitted, outcomes);
-	}
-	return 0;
-}
-
 uint64_t sampler__unaccounted(const struct sampler *s, bool runs)
 {
-	/* Of one that is under way the end is missing, or the outcome, or one was read before the other. */
-	const uint64_t under_way = runs ? 2 : 0;
-	uint64_t sum = 0;
-
-	for (uint32_t cpu = 0; cpu < s->n_cpus; cpu++) {
-		const uint64_t n = unaccounted(&s->stats[cpu]);
-
-		sum += n > under_way ? n : 0;
-	}
-	return sum;
+	return accounts__open(s->stats, s->n_cpus, runs);
 }
 
 static size_t whole_pages(size_t n)

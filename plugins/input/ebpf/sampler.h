@@ -64,11 +64,7 @@ void sampler__stats(const struct sampler *s, struct sampler_stats *ret_sum);
 /* Runs of the sampling program on one CPU so far; 0 for one that is none. Any thread. */
 uint64_t sampler__entries(const struct sampler *s, uint32_t cpu);
 
-/*
- * Runs of the sampling program, or samples that it handed over, that have no outcome or several: each CPU
- * is held against the identities of bpf/sampler.h, as it is now. `runs`: samples may be under way, one a
- * CPU, and count as none. Not 0: a fault of the program. Any thread.
- */
+/* accounts__open() of all CPUs. Not 0: a fault of the program. Any thread. */
 uint64_t sampler__unaccounted(const struct sampler *s, bool runs);
 
 /* Kernel memory that the maps took when they were loaded; slabs of unwind tables come on top. */
