@@ -13,6 +13,7 @@
 #include "core/broker/forker.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -186,6 +187,9 @@ static int serve_one(const struct workers_config *c, int end)
 void forker__run(const struct workers_config *config, int end, pid_t parent)
 {
 	struct workers_config c = *config;
+
+	/* Nobody trims the memory of workers: what a large file took goes back block by block. */
+	mallopt(M_MMAP_THRESHOLD, 128 * 1024);
 	int r = c.uid ? sandbox__become(c.uid, c.gid, false) : 0;
 
 	/*
