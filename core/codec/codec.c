@@ -2,9 +2,9 @@
 /*
  * core/codec/codec.c - formats by name, and what bytes look like
  *
- * Bytes that are no text say what they are. One pair of letters in some 300 could begin a zlib
- * stream; one of those has control characters, though, so text is taken for none. What kind of text
- * it is can be open, as a folded line may read like one of perf script: the file's name then decides.
+ * Bytes that are no text say what they are. Text could begin as a zlib stream does ("x 5"); one of
+ * those has control characters, though, so text is taken for none. What kind of text it is can be
+ * open, as a folded line may read like one of perf script: the file's name then decides.
  */
 #include "core/codec/codec.h"
 

@@ -79,6 +79,7 @@ losses() {
 		grep -oE '"[a-z_]+"' | tr -d '"' | sort -u >"$dir/reasons"
 	[ "$(wc -l <"$dir/reasons")" -ge 30 ] || echo "hardly any reasons in the source"
 	while read -r reason; do grep -q "^| \`$reason\` |" docs/LOSSES.md || echo "no row for: $reason"; done <"$dir/reasons"
+	sed -n 's/^| `\([a-z_]*\)` |.*/\1/p' docs/LOSSES.md | sort | comm -23 - "$dir/reasons" | sed 's/^/nothing is lost for: /'
 	sed -n 's/^| `\([a-z_]*\)` | .* | \(.*\) |$/  \1: "\2",/p' docs/LOSSES.md | tr -d '`' >"$dir/rows"
 	grep '^  [a-z_]*: "' ui/src/app/losses.ts | diff "$dir/rows" - || echo "docs/LOSSES.md and ui/src/app/losses.ts differ"
 }

@@ -46,15 +46,15 @@ export async function figures(t) {
   });
   await check("children_are_no_wider_than_their_caller", async () => {
     await show(`explore?q=${encodeURIComponent(`${cpu}{}`)}&${fixed}`);
-    const rows = new Map();
-    for (const f of await frames()) rows.set(f.depth, [...(rows.get(f.depth) ?? []), f]);
+    const { nodes } = await json(`api/v1/flame?q=${encodeURIComponent(`${cpu}{}`)}&from=${at(from)}&to=${at(to)}`);
+    const drawn = (await frames()).filter((f) => f.node >= 0);
     let n = 0;
-    for (const [depth, row] of rows)
-      for (const f of row.filter((x) => x.node >= 0)) {
-        const below = (rows.get(depth + 1) ?? []).filter((c) => c.node >= 0 && c.x >= f.x - 0.01 && c.x + c.w <= f.x + f.w + 0.01);
-        n += below.length;
-        assert(below.reduce((a, c) => a + c.w, 0) <= f.w + 0.01 * (below.length + 1), `${f.name} is ${f.w} wide, and has more below it`);
-      }
+    for (const f of drawn) {
+      const below = drawn.filter((c) => c.node > 0 && nodes.parent[c.node] === f.node);
+      n += below.length;
+      assert(below.every((c) => c.depth === f.depth + 1 && c.x >= f.x - 0.01 && c.x + c.w <= f.x + f.w + 0.01), `${f.name}: what it calls is elsewhere`);
+      assert(below.reduce((a, c) => a + c.w, 0) <= f.w + 0.01 * (below.length + 1), `${f.name} is ${f.w} wide, and has more below it`);
+    }
     assert(n > 20, `${n} children`);
   });
   await check("reload_draws_the_same", async () => {
