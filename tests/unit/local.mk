@@ -630,7 +630,7 @@ tests_unit_test_perf_script_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_perf_script_LDADD = $(CODEC_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_codec
-tests_unit_test_codec_SOURCES = tests/unit/test_codec.c $(FAILMALLOC) \
+tests_unit_test_codec_SOURCES = tests/unit/test_codec.c $(FAILMALLOC) tests/unit/pb_text.h \
 	tests/unit/random_batch.c tests/unit/random_batch.h
 tests_unit_test_codec_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_codec_LDADD = $(CODEC_LA) $(UNIT_LIBS)

@@ -183,6 +183,22 @@ static void ranks_without_memory(void **state)
 	}
 }
 
+/* A count from anybody's bytes is held against what is there, and none is so large that it looks small. */
+static void counts_that_cannot_be(void **state)
+{
+	static const uint8_t bytes[5];
+	const struct pfor_in in = { bytes, bytes + sizeof(bytes) }, none = { bytes, bytes };
+
+	(void)state;
+	assert_true(pfor__may_hold(&in, 0));
+	assert_true(pfor__may_hold(&none, 0));
+	assert_false(pfor__may_hold(&none, 1));
+	assert_true(pfor__may_hold(&in, 2 * PFOR_PAGE));
+	assert_false(pfor__may_hold(&in, 2 * PFOR_PAGE + 1));
+	for (uint64_t less = 0; less < 3 * PFOR_PAGE; less++)
+		assert_false(pfor__may_hold(&in, UINT64_MAX - less));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -192,6 +208,7 @@ int main(void)
 		cmocka_unit_test(refused),
 		cmocka_unit_test(ranks_dense_and_sparse),
 		cmocka_unit_test(ranks_without_memory),
+		cmocka_unit_test(counts_that_cannot_be),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +17,6 @@
 #include "core/batch/batch.h"
 #include "core/batch/builder.h"
 #include "core/batch/type.h"
-#include "core/codec/codec.h"
 #include "core/codec/pprof.h"
 #include "core/deflate/deflate.h"
 #include "tests/unit/failmalloc.h"
@@ -638,36 +636,6 @@ static void test_compressed(void **state)
 	buf__fini(&packed);
 }
 
-/*
- * Go's CPU profiles begin with their time (0x48), whose lowest bits may be what zlib's header goes on
- * with. Whatever they are, it is a profile, in gzip and without.
- */
-static void test_time_first(void **state)
-{
-	(void)state;
-
-	for (unsigned t = 1; t < 256; t++) {
-		CLEANUP(batch__unrefp) struct dcm_batch *plain = NULL, *unpacked = NULL;
-		struct dcm_error err = DCM_ERROR_INIT;
-		struct buf raw = { 0 }, packed = { 0 };
-		char time[16];
-
-		snprintf(time, sizeof(time), "9:%u ", t);
-		pb_text__append(&raw, time);
-		pb_text__append(&raw, TYPE SAMPLE MAPPING LOCATIONS FUNCTIONS STRINGS);
-		assert_int_equal(raw.data[0], 0x48);
-		if (pprof__decode(raw.data, raw.n, NULL, &plain, &err) < 0)
-			fail_msg("%02x%02x: %s", raw.data[0], raw.data[1], err.text);
-		assert_int_equal(plain->profiles[0].time_ns, t);
-		assert_int_equal(deflate__pack(raw.data, raw.n, 6, &packed), 0);
-		if (codec__decode(NULL, packed.data, packed.n, &unpacked, &err) < 0)
-			fail_msg("gzip of %02x%02x: %s", raw.data[0], raw.data[1], err.text);
-		assert_same(plain, unpacked);
-		buf__fini(&raw);
-		buf__fini(&packed);
-	}
-}
-
 /* A kilobyte that says a megabyte, in one member and in many; limits of every table. */
 static void test_bombs(void **state)
 {
@@ -996,7 +964,6 @@ int main(void)
 		cmocka_unit_test(test_options),
 		cmocka_unit_test(test_read_into_builder),
 		cmocka_unit_test(test_compressed),
-		cmocka_unit_test(test_time_first),
 		cmocka_unit_test(test_bombs),
 		cmocka_unit_test(test_deep),
 		cmocka_unit_test(test_round_trip),

@@ -29,12 +29,6 @@ static int open_piece(const struct chunk *c, const uint8_t *section,
 	return 0;
 }
 
-/* True when n numbers may stand in what is left: a page has at least two bytes. */
-static bool may_hold(const struct pfor_in *in, uint64_t n)
-{
-	return (n + PFOR_PAGE - 1) / PFOR_PAGE * 2 <= (uint64_t)(in->end - in->p);
-}
-
 /* -------------------------------------------------------------------------------------------------
  * Profiles
  */
@@ -206,7 +200,7 @@ int chunk__profiles(const struct chunk *c, unsigned want, struct chunk_profiles 
 	struct pfor_in in;
 	int r = open_piece(c, c->profiles, &e->profiles, &in);
 
-	if (r == 0 && !may_hold(&in, e->n_profiles))
+	if (r == 0 && !pfor__may_hold(&in, e->n_profiles))
 		r = -EBADMSG;
 	if (r == 0)
 		r = make_room(ret, e->n_profiles, e->n_types);
@@ -237,7 +231,7 @@ int chunk__profiles(const struct chunk *c, unsigned want, struct chunk_profiles 
 static int get_ascending(struct pfor_in *in, uint32_t *v, uint32_t n)
 {
 	uint32_t next = 0;
-	int r = may_hold(in, n) ? pfor__get32(in, v, n) : -EBADMSG;
+	int r = pfor__may_hold(in, n) ? pfor__get32(in, v, n) : -EBADMSG;
 
 	for (uint32_t at = 0, k; r == 0 && at < n; at += k) {
 		k = n - at < PFOR_PAGE ? n - at : PFOR_PAGE;
@@ -314,7 +308,7 @@ int chunk_ids__begin(struct chunk_sums *it, const struct chunk *c)
 	it->left = c->entry->n_stacks;
 	it->next_id = 0;
 	int r = open_piece(c, c->stacks, &c->entry->stacks, &it->stacks);
-	return r < 0 || may_hold(&it->stacks, it->left) ? r : -EBADMSG;
+	return r < 0 || pfor__may_hold(&it->stacks, it->left) ? r : -EBADMSG;
 }
 
 int chunk_sums__begin(struct chunk_sums *it, const struct chunk *c, unsigned type)

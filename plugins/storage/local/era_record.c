@@ -515,16 +515,11 @@ struct columns {
 	uint64_t *rows[COLUMNS_MAX], *items[COLUMNS_MAX];
 };
 
-static bool may_hold(const struct pfor_in *in, uint64_t n)
-{
-	return (n + PFOR_PAGE - 1) / PFOR_PAGE * 2 <= (uint64_t)(in->end - in->p);
-}
-
 static int get_columns(struct pfor_in *in, const struct table *t, uint32_t n, uint64_t n_items,
 		       struct columns *ret)
 {
 	uint64_t sum = 0, *at;
-	int r = may_hold(in, n) && may_hold(in, n_items) ? 0 : -EBADMSG;
+	int r = pfor__may_hold(in, n) && pfor__may_hold(in, n_items) ? 0 : -EBADMSG;
 
 	if (r < 0)
 		return r;

@@ -388,6 +388,11 @@ int pfor__skip(struct pfor_in *in, size_t n)
 	return r;
 }
 
+bool pfor__may_hold(const struct pfor_in *in, uint64_t n)
+{
+	return n / PFOR_PAGE + (n % PFOR_PAGE != 0) <= (uint64_t)(in->end - in->p) / 2;
+}
+
 int pfor__get(struct pfor_in *in, uint64_t *v, size_t n)
 {
 	uint64_t last[PFOR_PAGE];

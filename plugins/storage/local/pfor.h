@@ -23,6 +23,7 @@
 #ifndef DECIMA_STORAGE_LOCAL_PFOR_H
 #define DECIMA_STORAGE_LOCAL_PFOR_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -42,6 +43,9 @@ void pfor__put(struct buf *b, const uint64_t *v, size_t n);
 struct pfor_in {
 	const uint8_t *p, *end;
 };
+
+/* True when n numbers may stand in what is left: a page has at least two bytes. Any n. */
+bool pfor__may_hold(const struct pfor_in *in, uint64_t n);
 
 /*
  * The next page, of n numbers, 1 <= n <= PFOR_PAGE; pfor__page32() for numbers that must be below
