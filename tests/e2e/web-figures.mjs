@@ -47,10 +47,12 @@ export async function figures(t) {
   await check("children_are_no_wider_than_their_caller", async () => {
     await show(`explore?q=${encodeURIComponent(`${cpu}{}`)}&${fixed}`);
     const { nodes } = await json(`api/v1/flame?q=${encodeURIComponent(`${cpu}{}`)}&from=${at(from)}&to=${at(to)}`);
+    const last = []; // node of each depth, as preorder goes on
+    const parent = nodes.depth.map((d, i) => ((last[d] = i), d ? last[d - 1] : -1));
     const drawn = (await frames()).filter((f) => f.node >= 0);
     let n = 0;
     for (const f of drawn) {
-      const below = drawn.filter((c) => c.node > 0 && nodes.parent[c.node] === f.node);
+      const below = drawn.filter((c) => c.node > 0 && parent[c.node] === f.node);
       n += below.length;
       assert(below.every((c) => c.depth === f.depth + 1 && c.x >= f.x - 0.01 && c.x + c.w <= f.x + f.w + 0.01), `${f.name}: what it calls is elsewhere`);
       assert(below.reduce((a, c) => a + c.w, 0) <= f.w + 0.01 * (below.length + 1), `${f.name} is ${f.w} wide, and has more below it`);
