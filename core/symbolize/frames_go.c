@@ -11,7 +11,7 @@
  * Threads: none shared. Limits: the deadline, FRAMES_MAX_DEPTH; a value's table ends at the part's
  * end whatever it says.
  * Sources: Go's src/runtime/symtab.go (_func, pcvalue, funcfile), symtabinl.go (inlinedCall); Go
- * 1.18 to 1.26.
+ * 1.18 to 1.27.
  */
 #include <errno.h>
 #include <string.h>

@@ -12,7 +12,7 @@
  * data that points at the table and, in the next word, at the table's names.
  *
  * Threads: none shared. Limits: struct elf_limits; MAX_DATA_BYTES of a section are searched.
- * Sources: Go's src/runtime/symtab.go (moduledata) of 1.18, 1.20 and 1.26.
+ * Sources: Go's src/runtime/symtab.go (moduledata) of 1.18, 1.20, 1.26 and 1.27.
  */
 #include <elf.h>
 #include <errno.h>
@@ -30,7 +30,9 @@ enum {
 	/* Offsets in moduledata: six slices and four words before text, then pairs of bounds. */
 	MODULE_TEXT = 176,
 	MODULE_GOFUNC_1_18 = 304,
-	MODULE_GOFUNC_1_20 = 320 /* two words for coverage came in between */
+	MODULE_TYPES = 296,	  /* from 1.20 on: two words for coverage came in between */
+	MODULE_GOFUNC_1_20 = 320, /* types, etypes, rodata, gofunc */
+	MODULE_GOFUNC_1_27 = 344 /* types, typedesclen, etypes, itaboffset, itabsize, rodata, gofunc */
 };
 
 /* True when it is the one that is looked for. */
@@ -212,6 +214,31 @@ static int find_module(struct elf_collect *c, const struct elf_file *f, const st
 	return rc;
 }
 
+/*
+ * The table of 1.27 calls itself one of 1.20. Its record has lengths of parts of the types where others have addresses:
+ * of the end of the types, of read-only data, which lie before them, and of functions' data.
+ */
+static bool is_1_27(struct elf_collect *c, const struct elf_file *f, const struct elf_section *s,
+		    uint64_t at)
+{
+	uint64_t w[5]; /* types, typedesclen, etypes, itaboffset, itabsize */
+
+	for (unsigned i = 0; i < 5; i++)
+		if (pointer_at(c, f, s, at + MODULE_TYPES + i * sizeof(*w), &w[i]))
+			return false;
+	const uint64_t n = w[2] - w[0];
+
+	return w[2] > w[0] && w[1] <= n && w[3] <= n && w[4] <= n - w[3];
+}
+
+static uint64_t gofunc_offset(struct elf_collect *c, const struct elf_file *f,
+			      const struct elf_section *s, uint64_t at, const struct go_table *t)
+{
+	if (t->version == GO_1_18)
+		return at + MODULE_GOFUNC_1_18;
+	return at + (is_1_27(c, f, s, at) ? MODULE_GOFUNC_1_27 : MODULE_GOFUNC_1_20);
+}
+
 int go_module__find(struct go_table *t, struct elf_collect *c, const struct elf_file *f,
 		    const struct elf_section *table)
 {
@@ -220,9 +247,7 @@ int go_module__find(struct go_table *t, struct elf_collect *c, const struct elf_
 	int rc = find_module(c, f, t, table->addr, &module, &at), rc_text;
 
 	if (rc == 0)
-		rc = pointer_at(c, f, module,
-				at + (t->version == GO_1_18 ? MODULE_GOFUNC_1_18 : MODULE_GOFUNC_1_20),
-				&t->gofunc);
+		rc = pointer_at(c, f, module, gofunc_offset(c, f, module, at, t), &t->gofunc);
 	if (rc == -ENOMEM)
 		return rc;
 	if (rc || !section_at(f, t->gofunc))
