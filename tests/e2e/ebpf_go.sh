@@ -35,10 +35,22 @@ built() {
 	return 1
 }
 
+# through_c NAME MODE CHAIN: before Go 1.21 asmcgocall keeps no record of the stack that it comes from, which ends all of these
+through_c() {
+	case $(go env GOVERSION) in
+	go1.1[89]* | go1.20*)
+		right='0 0'
+		one "$@"
+		right=99.5
+		;;
+	*) one "$@" ;;
+	esac
+}
+
 if built go; then
 	one go leaf 'main[.]calls main[.]leaf'
-	one go c "$into_c c_outer c_leaf"
-	one go callback "$into_c c_calls_go $into_go main[.]calls main[.]leaf"
+	through_c go c "$into_c c_outer c_leaf"
+	through_c go callback "$into_c c_calls_go $into_go main[.]calls main[.]leaf"
 	# Go's scheduler asks for the CPU by way of morestack, which leaves no record of the stack that it comes from.
 	right=98
 	one go clock 'main[.]clock *(time[.].*|runtime[.].*|[a-z_]*clock_gettime.*|\[vdso\].*)'
@@ -46,7 +58,7 @@ if built go; then
 fi
 if built go_pie -buildmode=pie -ldflags=-w; then
 	one go_pie leaf 'main[.]calls main[.]leaf'
-	one go_pie c "$into_c c_outer c_leaf"
+	through_c go_pie c "$into_c c_outer c_leaf"
 fi
 if go build -o "$dir/chain" "$programs/chain.go" 2>"$dir/log"; then
 	case_of chain "$main main[.]alpha main[.]beta main[.]spin|$runtime" "$dir/chain" 600

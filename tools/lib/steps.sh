@@ -153,17 +153,20 @@ e2e_install() {
 	return 1
 }
 
-# The sampler on every kernel of tests/kernels/list; step_e2e boots one of them.
-step_kernels() {
-	if e2e_install kernels; then
+# e2e_alone STEP SCRIPT VARIABLE: one of the scripts, with "all" for what it takes a part of in step_e2e
+e2e_alone() {
+	if e2e_install "$1"; then
 		(
-			DECIMA_TEST_KERNELS=all TEST_TIMEOUT=8000
-			export DECIMA_TEST_KERNELS
-			e2e_one "$top/tests/e2e/kernels.sh"
+			export "$3=all" TEST_TIMEOUT=8000
+			e2e_one "$top/tests/e2e/$2.sh"
 		)
 	fi
 	rm -rf "$destdir"
 }
+# The sampler on every kernel of tests/kernels/list.
+step_kernels() { e2e_alone kernels kernels DECIMA_TEST_KERNELS; }
+# Programs of every version of Go that we claim to know.
+step_go() { e2e_alone go go_versions DECIMA_TEST_GO; }
 
 # e2e_one SCRIPT: it may say how much time it takes, when 600 s are not enough
 e2e_one() {
