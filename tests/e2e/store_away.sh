@@ -22,9 +22,9 @@ said() { state | grep -q "$1"; }
 has_block() { find "$store/blocks" -name '*.blk' | grep -q .; }
 n_lost() { get /metrics | awk '/^decima_dropped_total[{]/ { n += $NF } END { print n + 0 }'; }
 
-# A store with blocks, and a log that is written to.
+# begin NAME [STORE]: a store with blocks, and a log that is written to
 begin() {
-	config "$dir/books_$1" "$dir/$1"
+	config "$dir/books_$1" "${2:-$dir/$1}"
 	start
 	write_some "$1.writes"
 	wait_for 60 has_block || not_ok "$1.sealed" "no block in $store"
@@ -139,4 +139,27 @@ if turn_read_only 2>"$dir/err"; then
 else
 	skip read_only "no directory can be mounted read-only: $(head -n 1 "$dir/err")"
 	daemon_stop
+fi
+
+# --- the whole file system, as ext4 leaves it after an error of its disk: until somebody mounts it anew
+mkdir "$dir/ext4"
+if ! command -v mkfs.ext4 >/dev/null; then
+	skip ext4 "mkfs.ext4 is missing"
+elif mkfs.ext4 -q -F "$dir/disk" 256M >"$dir/err" 2>&1 && mount -o loop "$dir/disk" "$dir/ext4" 2>"$dir/err"; then
+	begin ext4 "$dir/ext4/store"
+	mount -o remount,abort "$dir/ext4" 2>"$dir/err"
+	refuses ext4
+	degraded ext4 'Read-only file system; look at its disk'
+	daemon_stop
+	balanced ext4.without_daemon --data "$store"
+	umount "$dir/ext4"
+	if mount -o loop "$dir/disk" "$dir/ext4" 2>"$dir/err"; then ok ext4.mounted_anew; else not_ok ext4.mounted_anew "$(cat "$dir/err")"; fi
+	start
+	write_some ext4.writes_again
+	balanced ext4.restarts --url "unix:$dir/sock"
+	ask store check >"$dir/answer" 2>&1
+	expect_status ext4.is_sound 0 $?
+	daemon_stop
+else
+	skip ext4 "no ext4 can be mounted from a file: $(head -n 1 "$dir/err")"
 fi

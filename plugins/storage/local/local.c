@@ -462,26 +462,13 @@ static void publish(struct local *l)
 	tell_full(l);
 }
 
-/* The end of a sentence about a file system that is full or read-only; "" of everything else. */
-static const char *remedy(int error)
-{
-	switch (error) {
-	case -ENOSPC:
-	case -EDQUOT:
-		return "; make room on its file system";
-	case -EROFS:
-		return "; look at its disk, and mount it for writing";
-	}
-	return "";
-}
-
 /* A file's fault gets the directory it is in, and what to do. Passes `r` through. */
 static int say_where(int r, const char *dir, struct dcm_error *err)
 {
-	const bool of_disk = r == -EIO || r == -EACCES || *remedy(r);
+	const bool of_disk = r == -EIO || r == -EACCES || *vfs__write_remedy(r);
 
 	if (of_disk && err)
-		error__set(err, r, "%s: %s%s", dir, err->text, remedy(r));
+		error__set(err, r, "%s: %s%s", dir, err->text, vfs__write_remedy(r));
 	return r;
 }
 
@@ -492,7 +479,7 @@ static void tend(struct local *l)
 
 		if (*trouble)
 			l->host->set_state(l->host, DCM_STATE_DEGRADED, "%s: %s%s", l->path,
-					   trouble, remedy(l->tend.told_error));
+					   trouble, vfs__write_remedy(l->tend.told_error));
 		else
 			l->host->set_state(l->host, DCM_STATE_OK, "%s", l->path);
 	}
@@ -668,7 +655,7 @@ static int backup(void *instance, const char *dir, struct dcm_error *err)
 	const int r = l->read_only ? reader__backup(l->vfs, dir, err)
 				   : backup__make(l->vfs, l->store->commit, dir, err);
 
-	return *remedy(r) ? error__set(err, r, "%s%s", err ? err->text : "", remedy(r)) : r;
+	return r ? error__set(err, r, "%s%s", err ? err->text : "", vfs__write_remedy(r)) : r;
 }
 
 static int check(void *instance, dcm_report_fn each, void *ctx, struct dcm_error *err)

@@ -368,7 +368,8 @@ static int refusal(int r, struct dcm_error *err)
 	case -EDQUOT:
 		return -ENOSPC;
 	default:
-		return -EIO;
+		/* What is said of the code that it becomes would be less. */
+		return error__set(err, -EIO, "%s%s", err ? err->text : "", vfs__write_remedy(r));
 	}
 }
 

@@ -117,6 +117,18 @@ const char *vfs__remedy(int code)
 		       : "look at the disk, or restore the store from a backup";
 }
 
+const char *vfs__write_remedy(int code)
+{
+	switch (code) {
+	case -ENOSPC:
+	case -EDQUOT:
+		return "; make room on its file system";
+	case -EROFS:
+		return "; look at its disk, and mount it for writing";
+	}
+	return "";
+}
+
 int vfs__sync(struct vfs_file *f)
 {
 	return f->vfs->ops->sync(f);

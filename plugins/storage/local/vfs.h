@@ -144,6 +144,8 @@ int vfs__read_file(struct vfs *v, const char *path, size_t max_bytes, struct buf
 int vfs__size(struct vfs *v, const char *path, uint64_t *ret_bytes);
 /* What to do when a file cannot be read for that errno, the end of a sentence; static. */
 const char *vfs__remedy(int code);
+/* Likewise when nothing can be written: "; " and what to do, or "" where the errno is not of a full or read-only disk. */
+const char *vfs__write_remedy(int code);
 
 /* As the members; -EINTR of a sync is a failure like any other, since what it did is not known. */
 int vfs__sync(struct vfs_file *f);
