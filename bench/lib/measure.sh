@@ -47,12 +47,12 @@ need_root() {
 
 get() { curl -s --unix-socket "$dir/sock" "http://localhost$1"; }
 
-# daemon_start HZ INPUT_OPTIONS SYMBOL_OPTIONS
+# daemon_start HZ INPUT_OPTIONS SYMBOL_OPTIONS [STORAGE]
 daemon_start() {
 	rm -rf "$dir/data" "$dir/sock"
 	cat >"$dir/decima.yaml" <<-END
 		inputs: { ebpf: { frequency: $1Hz, cpu_budget: 0, $2 }, perf_map: {} }
-		storage: { memory: {} }
+		storage: { ${4:-memory}: {} }
 		symbols: { $3 }
 	END
 	"$build/decima" run -c "$dir/decima.yaml" --listen "unix:$dir/sock" --data "$dir/data" \
@@ -203,6 +203,14 @@ maps_mib() {
 		END { for (id in m) n += m[id]; printf "%.1f\n", n / 1048576 }'
 }
 
+# each_of_daemon PATTERN: how many of these its processes have in /proc/PID
+each_of_daemon() {
+	for pid in $(family "$daemon"); do
+		# shellcheck disable=SC2086 # a pattern
+		ls -d /proc/"$pid"/$1
+	done 2>/dev/null | wc -l
+}
+
 # accounts: CPU time as the kernel accounts for it, NAME VALUE lines; nobody measured notices
 accounts() {
 	# shellcheck disable=SC2046
@@ -219,6 +227,8 @@ counters() {
 	# shellcheck disable=SC2046
 	echo "agent_rss_mib $(rss_mib $(family "$daemon"))"
 	echo "maps_mib $(maps_mib)"
+	echo "descriptors $(each_of_daemon 'fd/*')"
+	echo "tasks $(each_of_daemon 'task/*')"
 	program
 	get /metrics | sed -n 's/^decima_\(sampler_\)\{0,1\}\([a-z_]*\)\({instance="ebpf"}\)\{0,1\} /\2 /p'
 }
@@ -238,6 +248,8 @@ delta() {
 	awk -v name="$1" '$1 == name { n++; v[FILENAME] = $2 } END { printf "%.0f\n", n == 2 ? v[ARGV[2]] - v[ARGV[1]] : 0 }' \
 		"$dir/before" "$dir/after"
 }
+# grown NAME: the same where there are fractions
+grown() { awk -v from="$(sed -n "s/^$1 //p" "$dir/before")" -v to="$(now "$1")" 'BEGIN { printf "%.1f\n", to - from }'; }
 # Samples that were taken and are in no stack
 lost() {
 	echo $(($(delta ring_full_total) + $(delta busy_total) + $(delta no_scratch_total) + $(delta deferred_given_up)))

@@ -33,6 +33,22 @@ workload_storm() {
 	wait
 }
 
+# Programs of a second, each with a build id of its own, whose files are gone before they end; and short-lived ones.
+workload_hour() {
+	passing_n=0 passing_until=$(($(date +%s) + $1))
+	while [ "$(date +%s)" -lt $passing_until ]; do
+		passing=$dir/passing$((passing_n += 1))
+		${CC:-cc} -O2 -fomit-frame-pointer -pthread -Wl,--build-id=0x"$(printf %040x $passing_n)" -o "$passing" \
+			"$src/tests/programs/chain.c"
+		"$passing" 1 37 &
+		sleep 0.5
+		rm "$passing"
+		"$dir/churn" exec 5 20 1
+		wait $!
+		sleep 4
+	done
+}
+
 distro_comms='perl|mawk|bash|dash|[a-z0-9]*zip2?|xz|(sha|md5|b2)[0-9]*sum|c?k?sum|base.*|od|tr|cat|wc|cmp|dd|seq|yes|shuf|openssl|tar'
 
 # 30 programs that every Debian has, each busy by itself for as long as it lasts.

@@ -4,6 +4,7 @@
 #
 # Run by tests/e2e/kernels.sh in a guest of two CPUs. Debian's kernels open perf events at their own level 3 for
 # CAP_SYS_ADMIN only, which the broker has not: root's daemon starts all the same, and says what a later CPU takes.
+# DECIMA_GUEST_REST=3600 lets it run for an hour before, in which a program in a file of its own comes and goes all the time.
 set -u
 . "$top_srcdir/tests/e2e/lib.sh"
 cpu1=/sys/devices/system/cpu/cpu1/online
@@ -33,7 +34,7 @@ sampled() {
 
 cat >"$dir/conf.yaml" <<-END
 	inputs:
-	  ebpf: { frequency: 99Hz, window: 1s, filter: { comms: [later_program, later_cpu, cpu_again] } }
+	  ebpf: { frequency: 99Hz, window: 1s, filter: { comms: [rests, later_program, later_cpu, cpu_again] } }
 	storage:
 	  memory: {}
 END
@@ -45,6 +46,14 @@ daemon_start -c "$dir/conf.yaml" || {
 }
 ok start
 expect state 'ebpf: ok: sampling at 99 Hz' "$dir/log"
+rests_until=$(($(date +%s) + ${DECIMA_GUEST_REST:-0})) n_rests=0
+while [ "$(date +%s)" -lt $rests_until ]; do
+	n_rests=$((n_rests + 1))
+	cp "$dir/chain" "$dir/rests"
+	timeout 1 "$dir/rests" 3600 >/dev/null 2>&1
+	sleep 5
+	[ $((n_rests % 60)) -ne 1 ] || echo "# after $n_rests programs: $(get /metrics | grep -E '^(process_resident_memory_bytes|decima_sampler_(entries|ring_full)_total)' | tr '\n' ' ')"
+done
 sampled later_program 0
 
 echo 1 >$cpu1
