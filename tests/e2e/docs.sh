@@ -85,6 +85,25 @@ losses() {
 }
 verdict "reasons of LOSSES.md" "$(losses)"
 
+# pages: the numbers of docs/PAGES.md are 1 to 84, and each case that it names is there
+pages() {
+	sed -n 's/^| \([0-9]*\) |.*/\1/p' docs/PAGES.md >"$dir/numbers"
+	seq 84 | diff "$dir/numbers" - >/dev/null || echo "the numbers are not 1 to 84"
+	sed -n 's/^| [0-9]* | .* | \(.*\) |$/\1/p' docs/PAGES.md | grep -v '^none: ' | sed 's/, `/\n`/g' | while read -r case; do
+		word=$(echo "$case" | tr -d '`' | sed 's/^bench\/ui //')
+		case $case in
+		'`bench/ui`'*) grep -qF "\"$word\"" bench/pages.mjs ;;
+		'`ui: '*) grep -qF "test(\"${word#ui: }\"" ui/test/*.ts ;;
+		'`ui.'*) grep -q "ui_case ${word#ui.} " tools/lib/ui.sh ;;
+		'`web.search_that_never_ends_'*) grep -qF 'check(`search_that_never_ends_${ms}`' tests/e2e/web.mjs ;;
+		'`web.'*) grep -qE "(check\\(\"${word#web.}\"|(header|expect) (web\\.)?${word#web.} )" tests/e2e/web*.mjs tests/e2e/web.sh ;;
+		'`test_'*) grep -q "^static void $word(" tests/unit/test_pages.c ;;
+		*) false ;;
+		esac || echo "no case $case"
+	done
+}
+verdict "cases of PAGES.md" "$(pages)"
+
 # --- a daemon, and the plugins of the HOWTOs in it
 
 PKG_CONFIG_SYSROOT_DIR=$destdir

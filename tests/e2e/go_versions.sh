@@ -22,7 +22,9 @@ fi
 out=$(mktemp) || exit
 # Each has its own cache: what one compiled is no use to another.
 GOCACHE=$(mktemp -d) || exit
-export GOCACHE
+# What a test compiles is looked at where it lies, as tests/run-case.sh has it.
+CCACHE_DISABLE=1
+export GOCACHE CCACHE_DISABLE
 trap 'rm -rf "$out" "$GOCACHE"' EXIT
 path=$PATH
 

@@ -11,6 +11,20 @@ function dense() {
   return out.join("\n");
 }
 
+/** More than 207,000 frames of a shape that profiles have: few are heavy, nearly all are light, and 10 to 40 lie above each other. */
+function many() {
+  let seed = 1;
+  const random = (n) => ((seed = (Math.imul(seed, 1103515245) + 12345) & 0x7fffffff) >> 8) % n;
+  const out = [];
+  for (let frames = 0; frames < 330000; ) {
+    const way = ["main"];
+    for (let n = 10 + random(30); way.length < n; ) way.push(`h${Math.min(random(200), random(200), random(200))}`);
+    frames += way.length;
+    out.push(`${way.join(";")} ${Math.ceil(1e6 / (1 + random(1e5)))}`);
+  }
+  return `${out.join("\n")}\n`;
+}
+
 // Of an answer's nodes, which come in preorder.
 const frameOf = (answer, node) => Object.fromEntries(["name", "file", "binary", "kind"].map((c) => [c, answer.frames[c][answer.nodes.frame[node]]]));
 const keyOf = (answer, node) => JSON.stringify(frameOf(answer, node));
@@ -186,6 +200,8 @@ export async function flame(t) {
     const z = new URL(page.url()).searchParams.get("z");
     const end = async () => page.waitForFunction((n) => document.querySelector('[data-testid="live"]')?.textContent === `Zoomed to ${n}`, before.name, { timeout: 5000 });
     await end();
+    const z0 = await ui("panel");
+    await drawn((all) => all.some((f) => f.name === before.name && f.depth === before.depth && f.x === 0 && Math.abs(f.w - z0.width) < 0.01), "it is not as wide as the graph");
     await $("run").click();
     await ready();
     await end();
@@ -253,6 +269,32 @@ export async function flame(t) {
     for (const f of await frames()) covered.set(f.y, (covered.get(f.y) ?? 0) + f.w);
     assert(covered.size > 10, `${covered.size} rows`);
     for (const [y, w] of covered) assert(w > width * 0.98 && w < width * 1.05, `row at ${y}: ${w} of ${width} px`);
+  });
+  await check("of_207k_frames_those_with_a_pixel_are_drawn", async () => {
+    await load(many());
+    const [n, seen] = [await ui("nodes"), await ui("visible")];
+    assert(n >= 207000 && seen >= 1000 && seen <= 6000, `${seen} of ${n} frames`);
+    const { width } = await ui("panel");
+    const root = (await frames()).find((f) => f.node === 0);
+    assert(root.w === width && root.name === "all", JSON.stringify(root));
+    // Its name is there: the row has pixels of more than one colour.
+    const colours = await page.locator(".flame canvas").first().evaluate((c, y) => {
+      const row = c.getContext("2d").getImageData(0, y * devicePixelRatio, 80 * devicePixelRatio, 1).data;
+      return new Set(Array.from({ length: row.length / 4 }, (_, i) => row.slice(i * 4, i * 4 + 4).join())).size;
+    }, root.y + 10);
+    assert(colours > 2, "the root has no name");
+  });
+  await check("table_of_100k_rows", async () => {
+    await load(Array.from({ length: 100000 }, (_, i) => `row_${i} ${100000 - i}`).join("\n"));
+    await $("panel-table").click();
+    const rows = $("table").locator(".rows .row");
+    await rows.first().waitFor();
+    await $("table").locator(".rows").focus();
+    await page.keyboard.press("End");
+    await $("table").getByText("row_99999", { exact: true }).waitFor();
+    assert((await rows.count()) <= 120, `${await rows.count()} rows are elements`);
+    await page.keyboard.press("Home");
+    await $("table").getByText("row_0", { exact: true }).waitFor();
   });
   await check("sharp_on_every_screen", async () => {
     for (const ratio of [1, 1.5, 2, 3]) {

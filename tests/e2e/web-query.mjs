@@ -108,7 +108,7 @@ export async function query(t) {
     await page.keyboard.press("Escape");
     assert((await ended).url().includes(id), "another question is ended");
     await page.waitForFunction(() => !document.querySelector(".stale"), null, { timeout: 3000 });
-    assert((await $("quality").innerText()) === shown && !(await $("error").count()), "what was shown is gone");
+    assert((await $("quality").innerText()) === shown && !(await $("error").count()), `what was shown is gone: ${shown} | ${await $("quality").innerText()} | ${await $("error").count()}`);
     await page.unroute("**/api/v1/flame?*");
   });
   await check("the_last_of_two_questions_is_shown", async () => {

@@ -60,6 +60,44 @@ export async function ways(t) {
     assert(turned[0] === b && turned[1] === a, `${a}, ${b}: ${turned}`);
     assert(/▲/.test(before) && /▼/.test(await change()), `${before}; ${await change()}`);
   });
+  await check("a_filter_is_undone_and_done_again", async () => {
+    await page.goto(`${url}explore?q=${q}&${fixed}`);
+    await settled();
+    const frames = () => $("flame").getAttribute("aria-label");
+    const whole = await frames();
+    await $("flame").focus();
+    for (let i = 0; i < 3; i++) await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("ContextMenu");
+    await $("menu").getByText("Leave its frames out").click();
+    await $("chip-0").waitFor();
+    await page.waitForFunction((w) => document.querySelector('[data-testid="flame"]')?.getAttribute("aria-label") !== w, whole);
+    await settled();
+    const less = await frames();
+    await page.goBack();
+    await $("chip-0").waitFor({ state: "detached" });
+    await page.waitForFunction((w) => document.querySelector('[data-testid="flame"]')?.getAttribute("aria-label") === w, whole);
+    await page.goForward();
+    await $("chip-0").waitFor();
+    await page.waitForFunction((w) => document.querySelector('[data-testid="flame"]')?.getAttribute("aria-label") === w, less);
+  });
+  await check("twice_the_time_is_no_change", async () => {
+    // One program that does the same all the time: a part of its time, and twice as much of it, compared by rates.
+    const { series } = await t.json(`api/v1/series?q=${q}&from=${t.at(t.from)}&to=${t.at(t.to)}&step=1s`);
+    const busy = series.flatMap((line) => line.t_ms.filter((_, i) => line.value[i] > 0)).sort((a, b) => a - b);
+    const half = Math.floor((busy.at(-1) - busy[0]) / 2);
+    assert(half >= 2000, `it was not busy for long enough: ${busy}`);
+    const [begin, middle, end] = [busy[0], busy[0] + half, busy[0] + 2 * half];
+    const answer = await t.json(`api/v1/diff?a_q=${q}&b_q=${q}&a_from=${t.at(begin)}&a_to=${t.at(middle)}&b_from=${t.at(begin)}&b_to=${t.at(end)}`);
+    const [a, b] = answer.compare.sides;
+    const change = answer.total[1] / b.seconds / (answer.total[0] / a.seconds) - 1;
+    assert(answer.compare.by === "rate" && Math.abs(b.seconds - 2 * a.seconds) < 0.01 && Math.abs(change) < 0.5, JSON.stringify(answer.compare));
+    await page.goto(`${url}compare?q=${q}&from=${begin}&to=${middle}&b.q=${q}&b.from=${begin}&b.to=${end}`);
+    await settled();
+    assert(/per second/.test(await $("cmp-how").innerText()), await $("cmp-how").innerText());
+    const text = await $("details").locator("tr", { hasText: "Change" }).innerText();
+    const shown = (Number(/([\d.]+) %/.exec(text)[1]) / 100) * (text.includes("▼") ? -1 : 1);
+    assert(Math.abs(shown - change) < 0.006, `${text}: ${change}`);
+  });
   await check("links_are_copied_without_a_clipboard", async () => {
     await page.goto(`${url}explore?q=${q}&from=now-1h&to=now`);
     await settled();

@@ -5,10 +5,12 @@
 //
 // Prints `ok web.NAME` or `not ok web.NAME: why`.
 
+import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { failures as ownFailures } from "./web-failures.mjs";
 import { figures } from "./web-figures.mjs";
 import { flame } from "./web-flame.mjs";
+import { people } from "./web-people.mjs";
 import { query } from "./web-query.mjs";
 import { system } from "./web-system.mjs";
 import { ways } from "./web-ways.mjs";
@@ -37,12 +39,18 @@ function assert(truth, why) {
   if (!truth) throw new Error(why);
 }
 
+/** What holds by docs/PAGES.md, and the numbers that its cases have there. */
+const rows = [...readFileSync(new URL("../../docs/PAGES.md", import.meta.url), "utf8").matchAll(/^\| (\d+) \| (.*) \| (.*) \|$/gm)];
+const numbersOf = (name) => rows.filter((r) => r[3].includes(`\`web.${name}\``)).map((r) => r[1]);
+
 async function check(name, act) {
+  const numbers = numbersOf(name);
+  const of = numbers.length ? `: checks ${numbers.join(", ")}` : "";
   try {
     await act();
-    console.log(`ok web.${name}`);
+    console.log(`ok web.${name}${of}`);
   } catch (e) {
-    console.log(`not ok web.${name}: ${String(e.message ?? e).split("\n").slice(0, 3).join(" | ")}`);
+    console.log(`not ok web.${name}${of}: ${String(e.message ?? e).split("\n").slice(0, 3).join(" | ")}`);
   }
 }
 
@@ -326,8 +334,11 @@ await check("controls_have_names", async () => {
   assert(nameless.length === 0, nameless.join(" "));
 });
 await check("same_is_neutral", async () => {
-  await page.goto(`${url}compare?q=${q}&${fixed}&b.q=${q}&b.from=${from}&b.to=${to}`);
+  await page.goto(`${url}compare?q=${q}&${fixed}&b.q=${q}&b.from=${from}&b.to=${to}&e2e=1`);
   await ready();
+  await page.waitForFunction(() => window.__ui?.visible() > 0);
+  const fills = await page.evaluate(() => [...new Set(window.__ui.frames().filter((f) => f.node >= 0).map((f) => f.fill))]);
+  assert(fills.length === 1, `fills ${fills}`);
   await page.waitForSelector('[data-testid="cmp-how"]');
   await $("flame").focus();
   await page.keyboard.press("ArrowDown");
@@ -345,6 +356,7 @@ await query(shared);
 await system(shared);
 await ownFailures(shared);
 await ways(shared);
+await people(shared);
 await check("idle_asks_nothing", async () => {
   await open(`explore?q=${q}&${fixed}`);
   await page.waitForTimeout(500);
@@ -362,4 +374,5 @@ await check("idle_asks_nothing", async () => {
 });
 await check("nothing_failed", async () => assert(failures.length === 0, failures.slice(0, 3).join("; ")));
 await check("nothing_foreign", async () => assert(foreign.length === 0, foreign.join(" ")));
+for (const [, n, what, why] of rows) if (why.startsWith("none: ")) console.log(`skip web.check_${n}: ${what}: ${why.slice(6)}`);
 await browser.close();

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // app/popup.tsx - a menu at a place: arrows move, Escape and a click elsewhere close, and the focus goes back
 
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 export type Item = [text: string, act: () => void];
 
 export function Popup(props: { items: Item[]; x: number; y: number; label: string; close: () => void }) {
   const list = useRef<HTMLDivElement>(null);
   const { close } = props;
-  useEffect(() => {
+  // Before it is seen: a key that is pressed then is meant for it.
+  useLayoutEffect(() => {
     const before = document.activeElement as HTMLElement | null;
     list.current?.querySelector("button")?.focus();
     const away = (e: MouseEvent) => !list.current?.contains(e.target as Node) && close();
