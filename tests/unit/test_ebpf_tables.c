@@ -28,7 +28,7 @@
 #include "bpf/unwind_arch.h"
 #include "core/base/fd.h"
 #include "plugins/input/ebpf/maps.h"
-#include "plugins/input/ebpf/tables/tables.h"
+#include "plugins/input/ebpf/tables/state.h" /* time is let pass */
 #include "tests/unit/failmalloc.h"
 #include "tests/unit/random.h"
 #include "tests/unit/shell.h"
@@ -789,6 +789,17 @@ static int open_libc(const struct fixture *own)
 	return -1;
 }
 
+/* How a walk ends whose pc is there. */
+static uint32_t outcome_at(struct fixture *f, const struct tables_image *image, uint64_t pc)
+{
+	struct sampler_raw raw = { .pc = pc };
+	uint64_t frames[FRAMES];
+	struct tables_walk w;
+
+	assert_int_equal(tables__walk(f->tables, image, &raw, frames, FRAMES, &w), 0);
+	return w.outcome;
+}
+
 /* Whoever is not used makes room; who finds none is told so, and tried again later. */
 static void test_unused_files_make_room(void **state)
 {
@@ -825,6 +836,20 @@ static void test_unused_files_make_room(void **state)
 	assert_true(f->memory.recycled > 0);
 	range.build_id = "another";
 	assert_int_equal(tables__announce(f->tables, &image, 0, &range, 1), 0);
+	/* Whoever found none has it when others are not in use, though no other file comes. */
+	range.build_id = "copy29";
+	assert_int_equal(tables__announce(f->tables, &image, 0, &range, 1), 0);
+	assert_int_equal(outcome_at(f, &image, range.start + 0x30000), SAMPLER_OUTCOME_OVER_BUDGET);
+	f->memory.epoch += 6;
+	f->tables->epoch_ns = 0;
+	tables__tick(f->tables);
+	const uint64_t n_builds = tables__stat(f->tables).builds;
+
+	assert_int_equal(outcome_at(f, &image, range.start + 0x30000), SAMPLER_OUTCOME_PENDING);
+	for (int i = 0; i < 60000 && tables__stat(f->tables).builds == n_builds; i++)
+		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+	assert_int_not_equal(outcome_at(f, &image, range.start + 0x30000), SAMPLER_OUTCOME_OVER_BUDGET);
+	assert_int_not_equal(outcome_at(f, &image, range.start + 0x30000), SAMPLER_OUTCOME_PENDING);
 	tables__free(f->tables);
 	close(libc);
 	free(f);

@@ -221,8 +221,7 @@ bool tables__evict(struct tables *t, uint64_t bytes)
 	return true;
 }
 
-/* Files that found no room may be tried again after a while. */
-static void forgive(struct tables *t)
+void tables__forgive(struct tables *t)
 {
 	for (uint32_t b = 0; b < TABLES_FILE_BUCKETS; b++)
 		for (struct tables_file *f = t->files[b]; f; f = f->next)
@@ -445,7 +444,6 @@ void *tables__build_thread(void *arg)
 		f = tables_file__take_queued(t);
 		build(t, f);
 		tables_file__unref(t, f);
-		forgive(t);
 	}
 	pthread_mutex_unlock(&t->bg.lock);
 	return NULL;

@@ -93,6 +93,9 @@ void tables__sweep_files(struct tables *t, bool all);
  */
 bool tables__evict(struct tables *t, uint64_t bytes);
 
+/* Files that found no room may be tried again after a while: when a sample meets them. With the lock. */
+void tables__forgive(struct tables *t);
+
 /* The body of the compiling thread. */
 void *tables__build_thread(void *arg);
 

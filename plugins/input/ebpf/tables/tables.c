@@ -431,6 +431,7 @@ void tables__tick(struct tables *t)
 		t->epoch_ns = now;
 		*t->memory.epoch += 1;
 		tables__sweep_files(t, false);
+		tables__forgive(t);
 	}
 	pthread_mutex_unlock(&t->bg.lock);
 }
