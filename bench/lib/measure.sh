@@ -182,6 +182,10 @@ threads() {
 rss_mib() {
 	for rss_pid; do cat /proc/"$rss_pid"/status; done 2>/dev/null | awk '/^VmRSS:/ { n += $2 } END { printf "%.1f\n", n / 1024 }'
 }
+# The part of it that no file holds
+anon_mib() {
+	for anon_pid; do cat /proc/"$anon_pid"/status; done 2>/dev/null | awk '/^RssAnon:/ { n += $2 } END { printf "%.1f\n", n / 1024 }'
+}
 # The sampling program, the one of type perf_event (7): the kernel's own accounts
 program() {
 	for pid in $(family "$daemon"); do
@@ -225,7 +229,10 @@ accounts() {
 counters() {
 	[ -n "$fp" ] && echo "fp_rss_mib $(rss_mib "$fp")" && echo "dwarf_rss_mib $(rss_mib "$dwarf")"
 	# shellcheck disable=SC2046
-	echo "agent_rss_mib $(rss_mib $(family "$daemon"))"
+	{
+		echo "agent_rss_mib $(rss_mib $(family "$daemon"))"
+		echo "agent_anon_mib $(anon_mib $(family "$daemon"))"
+	}
 	echo "maps_mib $(maps_mib)"
 	echo "descriptors $(each_of_daemon 'fd/*')"
 	echo "tasks $(each_of_daemon 'task/*')"

@@ -215,28 +215,28 @@ static int find_module(struct elf_collect *c, const struct elf_file *f, const st
 }
 
 /*
- * The table of 1.27 calls itself one of 1.20. Its record has lengths of parts of the types where others have addresses:
- * of the end of the types, of read-only data, which lie before them, and of functions' data.
+ * Where functions' data begins. The table of 1.27 calls itself one of 1.20; its record has other words from MODULE_TYPES on:
+ * where 1.20 has etypes, rodata, gofunc and epclntab behind types, 1.27 has typedesclen, etypes, itaboffset and itabsize,
+ * lengths that lie within etypes - types.
  */
-static bool is_1_27(struct elf_collect *c, const struct elf_file *f, const struct elf_section *s,
-		    uint64_t at)
+static int gofunc_at(struct elf_collect *c, const struct elf_file *f, const struct elf_section *s,
+		     uint64_t at, const struct go_table *t, uint64_t *ret)
 {
-	uint64_t w[5]; /* types, typedesclen, etypes, itaboffset, itabsize */
+	uint64_t w[5];
 
-	for (unsigned i = 0; i < 5; i++)
-		if (pointer_at(c, f, s, at + MODULE_TYPES + i * sizeof(*w), &w[i]))
-			return false;
-	const uint64_t n = w[2] - w[0];
-
-	return w[2] > w[0] && w[1] <= n && w[3] <= n && w[4] <= n - w[3];
-}
-
-static uint64_t gofunc_offset(struct elf_collect *c, const struct elf_file *f,
-			      const struct elf_section *s, uint64_t at, const struct go_table *t)
-{
 	if (t->version == GO_1_18)
-		return at + MODULE_GOFUNC_1_18;
-	return at + (is_1_27(c, f, s, at) ? MODULE_GOFUNC_1_27 : MODULE_GOFUNC_1_20);
+		return pointer_at(c, f, s, at + MODULE_GOFUNC_1_18, ret);
+	for (unsigned i = 0; i < 5; i++) {
+		int rc = pointer_at(c, f, s, at + MODULE_TYPES + i * sizeof(*w), &w[i]);
+
+		if (rc)
+			return rc;
+	}
+	const uint64_t n = w[2] - w[0];
+	const bool is_1_27 = w[2] > w[0] && w[1] <= n && w[3] <= n && w[4] <= n - w[3];
+
+	*ret = w[(MODULE_GOFUNC_1_20 - MODULE_TYPES) / sizeof(*w)];
+	return is_1_27 ? pointer_at(c, f, s, at + MODULE_GOFUNC_1_27, ret) : 0;
 }
 
 int go_module__find(struct go_table *t, struct elf_collect *c, const struct elf_file *f,
@@ -247,7 +247,7 @@ int go_module__find(struct go_table *t, struct elf_collect *c, const struct elf_
 	int rc = find_module(c, f, t, table->addr, &module, &at), rc_text;
 
 	if (rc == 0)
-		rc = pointer_at(c, f, module, gofunc_offset(c, f, module, at, t), &t->gofunc);
+		rc = gofunc_at(c, f, module, at, t, &t->gofunc);
 	if (rc == -ENOMEM)
 		return rc;
 	if (rc || !section_at(f, t->gofunc))

@@ -25,7 +25,7 @@ GOCACHE=$(mktemp -d) || exit
 # What a test compiles is looked at where it lies, as tests/run-case.sh has it.
 CCACHE_DISABLE=1
 export GOCACHE CCACHE_DISABLE
-trap 'rm -rf "$out" "$GOCACHE"' EXIT
+trap 'rm -rf "$out" "$out.cases" "$GOCACHE"' EXIT
 path=$PATH
 
 # unit PROGRAM CASE..: these of a cmocka program
@@ -36,6 +36,8 @@ unit() {
 	for case_name in "$@"; do
 		if grep -q "^ok [0-9]* - $case_name\$" "$out"; then
 			echo "ok go$v.$case_name"
+		elif grep -q "^not ok [0-9]* # SKIP $case_name\$\|^ok [0-9]* # SKIP $case_name\$" "$out"; then
+			echo "skip go$v.$case_name: $(sed -n "s/^skip: $case_name: //p" "$out")"
 		else
 			echo "not ok go$v.$case_name: $(grep -A 3 "$case_name" "$out" | tr '\n' ' ' | head -c 500)"
 		fi
@@ -46,7 +48,9 @@ unit() {
 script() {
 	sh "$top_srcdir/tests/$1" >"$out" 2>&1
 	status=$?
-	sed -n "${2:-}s/^\(ok\|not ok\|skip\) /\1 go$v./p" "$out"
+	sed -n "${2:-}s/^\(ok\|not ok\|skip\) /\1 go$v./p" "$out" >"$out.cases"
+	[ -s "$out.cases" ] || echo "not ok go$v.$1: it ran no such case"
+	cat "$out.cases"
 	[ $status -eq 0 ] || echo "not ok go$v.$1: exit status $status"
 }
 
@@ -61,7 +65,7 @@ for v in $versions; do
 		DECIMA_TEST_ORACLE_SECONDS=1 script unwind/oracle.sh '/oracle_go/'
 		script e2e/ebpf_go.sh
 	else
-		echo "skip go$v: $(go env GOVERSION) could not fetch it: $(tail -n 1 "$out")"
+		echo "not ok go$v: $(go env GOVERSION) could not fetch it: $(tail -n 1 "$out")"
 	fi
 	PATH=$path
 done

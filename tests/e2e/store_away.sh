@@ -13,7 +13,7 @@ set -u
 trap 'daemon_stop; umounts; rm -rf "$dir"' EXIT
 umounts() {
 	umount -l "$dir/read_only/wal" "$dir/read_only/eras" "$dir/read_only/blocks" 2>/dev/null
-	umount "$dir/ext4" 2>/dev/null
+	while umount -l "$dir/ext4" 2>/dev/null; do :; done
 }
 
 refusing() { get /metrics | grep -q "^decima_storage_refusing{instance=\"local\"} $1\$"; }
@@ -34,6 +34,14 @@ begin() {
 degraded() {
 	if wait_for 60 said "\"state\":\"degraded\".*$store: .*$2"; then ok "$1.state"; else not_ok "$1.state" "$(state)"; fi
 	if grep -q "$store: .*$2" "$dir/log"; then ok "$1.log"; else not_ok "$1.log" "$(tail -n 1 "$dir/log")"; fi
+}
+# remedied NAME TEXT: each sentence of its log that has this says what to do
+remedied() {
+	if grep "$2" "$dir/log" | grep -v 'goes on in a new segment' | grep -v 'look at its disk, and mount it for writing' >"$dir/verdict"; then
+		not_ok "$1.each_says_what_to_do" "$(head -n 1 "$dir/verdict")"
+	else
+		ok "$1.each_says_what_to_do"
+	fi
 }
 # No more than what was under way is acknowledged while it refuses.
 refuses() {
@@ -134,6 +142,7 @@ turn_read_only() {
 if turn_read_only 2>"$dir/err"; then
 	refuses read_only
 	degraded read_only 'Read-only file system; look at its disk'
+	remedied read_only 'Read-only file system'
 	for d in wal blocks eras; do umount -l "$store/$d"; done
 	recovered read_only
 else
@@ -150,9 +159,10 @@ elif mkfs.ext4 -q -F "$dir/disk" 256M >"$dir/err" 2>&1 && mount -o loop "$dir/di
 	mount -o remount,abort "$dir/ext4" 2>"$dir/err"
 	refuses ext4
 	degraded ext4 'Read-only file system; look at its disk'
+	remedied ext4 'Read-only file system'
 	daemon_stop
 	balanced ext4.without_daemon --data "$store"
-	umount "$dir/ext4"
+	umount "$dir/ext4" || not_ok ext4.unmounted "exit status $?"
 	if mount -o loop "$dir/disk" "$dir/ext4" 2>"$dir/err"; then ok ext4.mounted_anew; else not_ok ext4.mounted_anew "$(cat "$dir/err")"; fi
 	start
 	write_some ext4.writes_again

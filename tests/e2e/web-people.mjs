@@ -2,8 +2,10 @@
 // tests/e2e/web-people.mjs - the part of web.mjs about what people set: colours, motion, single keys, large text
 
 export async function people(t) {
-  const { assert, check, context, fixed, q, url } = t;
+  const { assert, check, context, failures, fixed, q, url } = t;
   const page = await context.newPage();
+  page.on("pageerror", (e) => failures.push(`exception: ${e.message}`));
+  page.on("console", (m) => m.type() === "error" && !m.location().url.includes("/queries/") && failures.push(`console: ${m.text()}`));
   const $ = (id) => page.locator(`[data-testid="${id}"]`);
   const settled = () => page.waitForFunction(() => document.querySelector('[data-testid="flame-ready"]') && !document.querySelector(".stale") && window.__ui?.visible() > 0);
   const show = async (screen = "explore") => {
@@ -30,15 +32,33 @@ export async function people(t) {
     return page.evaluate(() => window.__views.size);
   };
 
+  /** A screen with what it is about. */
+  const showAll = async (p, screen) => {
+    const [from, to] = ["from", "to"].map((k) => new URLSearchParams(fixed).get(k));
+    await p.goto(`${url}${screen}?q=${q}&${fixed}&b.q=${q}&b.from=${from}&b.to=${to}`);
+    const there = { explore: "flame-ready", compare: "cmp-how", open: "open-file" }[screen];
+    if (there) await p.waitForSelector(`[data-testid="${there}"]`, { state: "attached" });
+    else await p.waitForFunction((w) => document.querySelector("main")?.innerText.includes(w), { targets: "ebpf", pipeline: "Queues", status: "Storage" }[screen]);
+  };
+  const screens = ["explore", "compare", "targets", "pipeline", "status", "open"];
+
   await check("no_motion_where_none_is_wanted", async () => {
     await page.emulateMedia({ reducedMotion: "no-preference" });
-    const moving = await views();
+    // It lasts for 150 ms, in which a busy machine may draw nothing.
+    let moving = 0;
+    for (let i = 0; i < 5 && moving <= 2; i++) moving = await views();
     await page.emulateMedia({ reducedMotion: "reduce" });
     const still = await views();
     // What was there, and what is there then.
     assert(moving > 2 && still <= 2, `${moving} views on the way, and ${still} without motion`);
-    const slow = await page.evaluate(() => document.getAnimations().length);
-    assert(slow === 0, `${slow} animations`);
+    const slow = await page.evaluate(() => {
+      const e = document.body.appendChild(document.createElement("div"));
+      e.className = "stale";
+      const { transitionDuration, animationName } = getComputedStyle(e);
+      e.remove();
+      return `${transitionDuration} ${animationName}`;
+    });
+    assert(slow === "0s none", slow);
   });
   await check("focus_is_seen_in_forced_colours", async () => {
     await page.emulateMedia({ forcedColors: "active" });
@@ -58,8 +78,8 @@ export async function people(t) {
       if (!at) break;
       if (!at.seen) bare.add(at.what);
     }
-    assert(n > 20 && bare.size === 0, `${n} stops; without an outline: ${[...bare].slice(0, 3).join(" ")}`);
     await page.emulateMedia({ forcedColors: "none" });
+    assert(n > 20 && bare.size === 0, `${n} stops; without an outline: ${[...bare].slice(0, 3).join(" ")}`);
   });
   await check("single_keys_can_be_off", async () => {
     await show();
@@ -94,12 +114,11 @@ export async function people(t) {
     // 1280 x 900 at twice the size.
     const large = await context.browser().newContext({ viewport: { width: 640, height: 450 }, deviceScaleFactor: 2 });
     const other = await large.newPage();
-    for (const screen of ["explore", "compare", "targets", "pipeline", "status", "open"]) {
-      await other.goto(`${url}${screen}?q=${q}&${fixed}&b.q=${q}`);
-      await other.waitForSelector("main");
-      await other.waitForTimeout(700);
-      const faults = await other.evaluate(() => {
+    for (const screen of screens) {
+      await showAll(other, screen);
+      const { n, faults } = await other.evaluate(() => {
         const out = [];
+        let n = 0;
         const root = document.documentElement;
         if (root.scrollWidth > innerWidth) out.push(`the page is ${root.scrollWidth} wide`);
         const scrolls = (e) => e && e !== root && (/auto|scroll/.test(getComputedStyle(e).overflowX) || scrolls(e.parentElement));
@@ -107,13 +126,14 @@ export async function people(t) {
           const r = e.getBoundingClientRect();
           // One that comes into sight with the focus.
           if (!r.width || r.right < 0 || e.closest("details:not([open]) > :not(summary), dialog:not([open])") || e.classList.contains("unseen")) continue;
+          n++;
           const name = e.dataset.testid || e.textContent.slice(0, 30);
           if ((r.left < -1 || r.right > innerWidth + 1) && !scrolls(e.parentElement)) out.push(`${name} is at ${r.left} to ${r.right}`);
           if (e.tagName === "BUTTON" && e.scrollWidth > e.clientWidth + 2 && !scrolls(e)) out.push(`${name} is cut: ${e.clientWidth} of ${e.scrollWidth}`);
         }
-        return out;
+        return { n, faults: out };
       });
-      assert(faults.length === 0, `${screen}: ${faults.slice(0, 3).join("; ")}`);
+      assert(n > 5 && faults.length === 0, `${screen}, ${n} controls: ${faults.slice(0, 3).join("; ")}`);
     }
     await large.close();
   });
@@ -138,12 +158,13 @@ export async function people(t) {
     await page.keyboard.press("ArrowDown");
     await page.keyboard.press("ContextMenu");
     await $("menu").waitFor();
+    await page.keyboard.press("ArrowDown");
     await page.keyboard.press("Enter");
     await $("menu").waitFor({ state: "detached" });
+    await page.waitForSelector('[data-testid="sandwich"] .bun');
     await page.evaluate(() => document.activeElement?.blur());
-    await page.keyboard.press("4");
-    await $("sandwich").or($("table")).first().waitFor();
     await page.keyboard.press("1");
+    await settled();
     await reach("export");
     await page.keyboard.press("Enter");
     const [file] = await Promise.all([page.waitForEvent("download"), page.keyboard.press("Tab").then(() => page.keyboard.press("Enter"))]);
@@ -152,11 +173,9 @@ export async function people(t) {
   await check("text_stands_out_from_its_ground", async () => {
     for (const scheme of ["light", "dark"]) {
       await page.emulateMedia({ colorScheme: scheme });
-      for (const screen of ["explore", "compare", "pipeline", "status"]) {
-        await page.goto(`${url}${screen}?q=${q}&${fixed}`);
-        await page.waitForSelector("main");
-        await page.waitForTimeout(700);
-        const faults = await page.evaluate(() => {
+      for (const screen of screens) {
+        await showAll(page, screen);
+        const { n, faults } = await page.evaluate(() => {
           // WCAG 2.2, relative luminance and contrast ratio.
           const parse = (c) => {
             const g = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
@@ -173,19 +192,21 @@ export async function people(t) {
             return [255, 255, 255, 255];
           };
           const seen = new Set();
+          let n = 0;
           for (const e of document.querySelectorAll("body *")) {
             const own = [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim());
             const style = getComputedStyle(e);
             if (!own || !e.checkVisibility({ checkOpacity: true }) || e.closest(":disabled, .unseen, canvas, .uplot")) continue;
+            n++;
             const [a, b] = [light(parse(style.color)), light(ground(e))].sort((x, y) => y - x);
             const ratio = (a + 0.05) / (b + 0.05);
             const large = parseFloat(style.fontSize) >= 24 || (parseFloat(style.fontSize) >= 18.66 && style.fontWeight >= 700);
             if (ratio < (large ? 3 : 4.5)) seen.add(`${e.className || e.tagName} "${e.textContent.trim().slice(0, 20)}" has ${ratio.toFixed(2)}`);
           }
           if (document.querySelector('[tabindex]:not([tabindex="0"]):not([tabindex="-1"])')) seen.add("a positive tabindex");
-          return [...seen];
+          return { n, faults: [...seen] };
         });
-        assert(faults.length === 0, `${scheme}, ${screen}: ${faults.slice(0, 4).join("; ")}`);
+        assert(n > 10 && faults.length === 0, `${scheme}, ${screen}, ${n} texts: ${faults.slice(0, 4).join("; ")}`);
       }
     }
   });

@@ -46,7 +46,7 @@ elif [ -z "$browser" ]; then
 else
 	"$dir/nameless" 2 >/dev/null 2>&1
 	"$dir/worker" 8 >/dev/null 2>&1
-	UI_MODULES=$(dirname "$modules") CHROMIUM=$browser timeout 300 node "$top_srcdir/tests/e2e/web.mjs" "$url" 2>"$dir/err"
+	UI_MODULES=$(dirname "$modules") CHROMIUM=$browser timeout 480 node "$top_srcdir/tests/e2e/web.mjs" "$url" 2>"$dir/err"
 	status=$?
 	[ $status -eq 0 ] || not_ok web.browser "exit status $status: $(tail -n 3 "$dir/err" | tr '\n' '|')"
 fi

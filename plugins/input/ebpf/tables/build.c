@@ -35,7 +35,7 @@ enum {
 	 * descriptor to compile from.
 	 */
 	KEPT_ROWS = 2048,
-	CROWDED = 8,	    /* rules: less than that part of all numbers is left */
+	CROWDED = 8,	    /* less than that part of all rules' numbers, or of the heap, is left */
 	COLLECT_EPOCHS = 6, /* between two looks for rules that nobody has any more */
 };
 #define REST_NS	   1100000000ll	  /* a little more than memory has to rest */
@@ -223,6 +223,11 @@ bool tables__evict(struct tables *t, uint64_t bytes)
 
 void tables__forgive(struct tables *t)
 {
+	const struct heap_stat heap = heap__stat(t->heap);
+
+	/* They would be refused again. */
+	if (heap.slab_bytes - heap.used_bytes < heap.slab_bytes / CROWDED && !least_used(t))
+		return;
 	for (uint32_t b = 0; b < TABLES_FILE_BUCKETS; b++)
 		for (struct tables_file *f = t->files[b]; f; f = f->next)
 			if (f->state == TABLES_FILE_OVER_BUDGET &&

@@ -93,7 +93,10 @@ void tables__sweep_files(struct tables *t, bool all);
  */
 bool tables__evict(struct tables *t, uint64_t bytes);
 
-/* Files that found no room may be tried again after a while: when a sample meets them. With the lock. */
+/*
+ * Files that found no room may be tried again after a minute, when a sample meets them, if there is room by now or
+ * somebody to take it from. With the lock.
+ */
 void tables__forgive(struct tables *t);
 
 /* The body of the compiling thread. */
