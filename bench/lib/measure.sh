@@ -178,13 +178,13 @@ threads() {
 		done
 	done 2>/dev/null | awk 'NF == 4 { n[$1] += $2 } END { for (name in n) printf "thread_%s %.0f\n", name, n[name] }'
 }
-# Resident memory, what they share counted for each
-rss_mib() {
-	for rss_pid; do cat /proc/"$rss_pid"/status; done 2>/dev/null | awk '/^VmRSS:/ { n += $2 } END { printf "%.1f\n", n / 1024 }'
-}
-# The part of it that no file holds
-anon_mib() {
-	for anon_pid; do cat /proc/"$anon_pid"/status; done 2>/dev/null | awk '/^RssAnon:/ { n += $2 } END { printf "%.1f\n", n / 1024 }'
+# status_mib FIELD PID..: of their memory, what they share counted for each. VmRSS is all that is resident, RssAnon the part of
+# it that no file holds
+status_mib() {
+	status_field=$1
+	shift
+	for status_pid; do cat /proc/"$status_pid"/status; done 2>/dev/null |
+		awk -v field="$status_field:" '$1 == field { n += $2 } END { printf "%.1f\n", n / 1024 }'
 }
 # The sampling program, the one of type perf_event (7): the kernel's own accounts
 program() {
@@ -227,11 +227,11 @@ accounts() {
 }
 # counters: the rest, of which the daemon says a part, and works for it
 counters() {
-	[ -n "$fp" ] && echo "fp_rss_mib $(rss_mib "$fp")" && echo "dwarf_rss_mib $(rss_mib "$dwarf")"
+	[ -n "$fp" ] && echo "fp_rss_mib $(status_mib VmRSS "$fp")" && echo "dwarf_rss_mib $(status_mib VmRSS "$dwarf")"
 	# shellcheck disable=SC2046
 	{
-		echo "agent_rss_mib $(rss_mib $(family "$daemon"))"
-		echo "agent_anon_mib $(anon_mib $(family "$daemon"))"
+		echo "agent_rss_mib $(status_mib VmRSS $(family "$daemon"))"
+		echo "agent_anon_mib $(status_mib RssAnon $(family "$daemon"))"
 	}
 	echo "maps_mib $(maps_mib)"
 	echo "descriptors $(each_of_daemon 'fd/*')"

@@ -2,10 +2,9 @@
 // tests/e2e/web-people.mjs - the part of web.mjs about what people set: colours, motion, single keys, large text
 
 export async function people(t) {
-  const { assert, check, context, failures, fixed, q, url } = t;
+  const { assert, check, context, fixed, from, q, to, url, watch } = t;
   const page = await context.newPage();
-  page.on("pageerror", (e) => failures.push(`exception: ${e.message}`));
-  page.on("console", (m) => m.type() === "error" && !m.location().url.includes("/queries/") && failures.push(`console: ${m.text()}`));
+  watch(page);
   const $ = (id) => page.locator(`[data-testid="${id}"]`);
   const settled = () => page.waitForFunction(() => document.querySelector('[data-testid="flame-ready"]') && !document.querySelector(".stale") && window.__ui?.visible() > 0);
   const show = async (screen = "explore") => {
@@ -34,7 +33,6 @@ export async function people(t) {
 
   /** A screen with what it is about. */
   const showAll = async (p, screen) => {
-    const [from, to] = ["from", "to"].map((k) => new URLSearchParams(fixed).get(k));
     await p.goto(`${url}${screen}?q=${q}&${fixed}&b.q=${q}&b.from=${from}&b.to=${to}`);
     const there = { explore: "flame-ready", compare: "cmp-how", open: "open-file" }[screen];
     if (there) await p.waitForSelector(`[data-testid="${there}"]`, { state: "attached" });

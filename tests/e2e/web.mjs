@@ -25,10 +25,14 @@ const context = await browser.newContext({ viewport: { width: 1280, height: 900 
 const page = await context.newPage();
 const failures = [];
 const foreign = [];
-page.on("pageerror", (e) => failures.push(`exception: ${e.message}`));
-// A question that ends while somebody asks how far it is has no progress any more: 404.
-page.on("console", (m) => m.type() === "error" && !m.location().url.includes("/queries/") && failures.push(`console: ${m.text()}`));
-page.on("requestfailed", (r) => !/ERR_ABORTED/.test(r.failure()?.errorText ?? "") && failures.push(`request: ${r.url()}`));
+/** What goes wrong in a page counts as a failure, but where a case makes it. */
+function watch(p) {
+  p.on("pageerror", (e) => failures.push(`exception: ${e.message}`));
+  // A question that ends while somebody asks how far it is has no progress any more: 404.
+  p.on("console", (m) => m.type() === "error" && !m.location().url.includes("/queries/") && failures.push(`console: ${m.text()}`));
+  p.on("requestfailed", (r) => !/ERR_ABORTED/.test(r.failure()?.errorText ?? "") && failures.push(`request: ${r.url()}`));
+}
+watch(page);
 context.on("request", (r) => new URL(r.url()).origin !== new URL(url).origin && !r.url().startsWith("blob:") && foreign.push(r.url()));
 
 const $ = (id) => page.locator(`[data-testid="${id}"]`);
@@ -350,7 +354,7 @@ for (const [screen, want] of [["targets", "ebpf"], ["pipeline", "Queues"], ["sta
     await $(`nav-${screen}`).click();
     await page.waitForFunction((w) => document.querySelector("main").innerText.includes(w), want, { timeout: 5000 });
   });
-const shared = { $, assert, at, check, context, cpu, failures, fixed, from, json, open, page, q, ready, to, tree, url };
+const shared = { $, assert, at, check, context, cpu, fixed, from, json, open, page, q, ready, to, tree, url, watch };
 await flame(shared);
 await figures(shared);
 await query(shared);

@@ -59,6 +59,15 @@ struct worker {
 	pthread_t thread;
 };
 
+/* With a build id of its own; takes the descriptor. */
+static void add_file(struct fixture *f, int fd)
+{
+	struct file *file = &f->files[f->n_files];
+
+	file->fd = fd;
+	snprintf(file->build_id, sizeof(file->build_id), "file%u", f->n_files++);
+}
+
 /* Libraries of this machine, or of another processor's. */
 static void collect(struct fixture *f, const char *pattern)
 {
@@ -74,10 +83,7 @@ static void collect(struct fixture *f, const char *pattern)
 				close(fd);
 				continue;
 			}
-			f->files[f->n_files].fd = fd;
-			snprintf(f->files[f->n_files].build_id, sizeof(f->files->build_id),
-				 "file%u", f->n_files);
-			f->n_files++;
+			add_file(f, fd);
 		}
 	globfree(&g);
 }
@@ -90,11 +96,8 @@ static int setup(void **state)
 	collect(f, "/usr/lib/*-linux-gnu/lib*.so.*");
 	collect(f, "/usr/lib/lib*.so.*");
 	/* The same under more names, where there are not enough. */
-	for (uint32_t i = 0; f->n_files >= WORKING_SET && f->n_files < FILES; i++) {
-		f->files[f->n_files].fd = dup(f->files[i].fd);
-		snprintf(f->files[f->n_files].build_id, sizeof(f->files->build_id), "file%u", f->n_files);
-		f->n_files++;
-	}
+	for (uint32_t i = 0; f->n_files >= WORKING_SET && f->n_files < FILES; i++)
+		add_file(f, dup(f->files[i].fd));
 	f->tables = tables__new(&memory, 1);
 	assert_non_null(f->tables);
 	assert_int_equal(tables__start(f->tables), 0);
