@@ -3,9 +3,10 @@
  * core/symbolize/kallsyms.c - the kernel's own symbols
  *
  * The file (5 MiB and 120,000 lines are usual) is streamed in pieces and parsed line by line. What
- * is kept: a sorted array of addresses, beside it an offset into one block of names and the number
- * of a module. Markers of sections are kept without a name, so that nothing is named past the end
- * of the kernel's text.
+ * is kept: a sorted array of symbols, and one block of names that they point into. Both are made
+ * where they stay, in pages of their own: a daemon reads the list again for each BPF program that
+ * is new, and a second copy of 5 MiB that free() keeps would be a quarter of its memory. Markers of
+ * sections are kept without a name, so that nothing is named past the end of the kernel's text.
  *
  * Threads: a finished table is constant. Limits: KALLSYMS_MAX_BYTES of text, MAX_MODULES.
  * Sources: kernel/kallsyms.c (s_show), kernel/module/procfs.c (m_show) of Linux.
@@ -24,14 +25,15 @@
 #include "core/base/fd.h"
 #include "core/base/intern.h"
 #include "core/base/mem.h"
+#include "core/base/region.h"
 #include "core/base/str.h"
-#include "core/base/vec.h"
 
 #define NO_NAME UINT32_MAX
 
 enum {
 	READ_BYTES = 128 << 10,
 	MAX_LINE = 4096,
+	FIRST_BYTES = 1 << 20, /* of symbols and of names; more is room, and taken when it is touched */
 	MAX_MODULES = UINT16_MAX,
 	MAX_MODULES_BYTES = 4 << 20
 };
@@ -49,25 +51,20 @@ struct module_range {
 };
 
 struct kallsyms {
-	uint64_t *addresses; /* [n] ascending, each once */
-	uint32_t *names;     /* [n] */
-	uint16_t *modules;   /* [n] ids in module_names */
-	uint32_t n;
-	char *text;
-	size_t text_bytes;
+	struct region symbols; /* struct symbol [n]: ascending addresses, each once, when all are read */
+	struct region names; /* [names_bytes], each with its NUL */
+	size_t n, names_bytes;
 	struct intern module_names;  /* 0: the kernel */
 	struct module_range *ranges; /* [module_names.n]; 0,0 when /proc/modules does not say */
 };
 
 struct parser {
-	VEC(struct symbol) symbols;
-	struct buf names;
-	struct intern *modules;
+	struct kallsyms *table;
 	uint64_t n_text;
 	bool any_address;
 };
 
-/* --- one line --- */
+/* --- parts of a line --- */
 
 static int hex_digit(char c)
 {
@@ -118,6 +115,93 @@ static uint8_t rank_of(char type, struct dcm_str name)
 	return type == 'T' ? 3 : type == 'W' || type == 'w' ? 2 : 1;
 }
 
+/* --- the table while it grows --- */
+
+static struct symbol *symbols_of(const struct kallsyms *t)
+{
+	return t->symbols.p;
+}
+
+static const char *name_of(const struct kallsyms *t, const struct symbol *s)
+{
+	return (const char *)t->names.p + s->name;
+}
+
+/*
+ * True when a is the better one of two with one address: rank, fewer underscores, shorter, byte
+ * order.
+ */
+static bool better(const struct symbol *a, const struct symbol *b, const struct kallsyms *t)
+{
+	const char *x, *y;
+	size_t nx, ny;
+
+	if (a->name == NO_NAME || b->name == NO_NAME)
+		return b->name == NO_NAME;
+	if (a->rank != b->rank)
+		return a->rank > b->rank;
+	x = name_of(t, a);
+	y = name_of(t, b);
+	nx = strspn(x, "_");
+	ny = strspn(y, "_");
+	if (nx != ny)
+		return nx < ny;
+	nx = strlen(x);
+	ny = strlen(y);
+	return nx != ny ? nx < ny : strcmp(x, y) < 0;
+}
+
+/*
+ * Puts the name behind the others. The names' sum is less than the file's bytes, which have a
+ * limit that 32 bits hold.
+ */
+static int put_name(struct kallsyms *t, struct dcm_str name, uint32_t *ret_at)
+{
+	const size_t end = t->names_bytes + name.n + 1;
+	int rc = region__grow(&t->names, end < FIRST_BYTES ? FIRST_BYTES : end);
+
+	if (rc)
+		return rc;
+	*ret_at = (uint32_t)t->names_bytes;
+	memcpy((char *)t->names.p + t->names_bytes, name.p, name.n);
+	((char *)t->names.p)[end - 1] = 0;
+	t->names_bytes = end;
+	return 0;
+}
+
+/*
+ * Where the last symbol has this address already, as aliases have in a list that is sorted, the
+ * better one stays, and the other's name takes no room.
+ */
+static int add(struct kallsyms *t, struct symbol s, struct dcm_str name)
+{
+	struct symbol *last = t->n ? &symbols_of(t)[t->n - 1] : NULL;
+	const size_t before = t->names_bytes;
+	int rc = s.name == NO_NAME ? 0 : put_name(t, name, &s.name);
+
+	if (rc)
+		return rc;
+	if (last && last->address == s.address) {
+		if (!better(&s, last, t)) {
+			t->names_bytes = before;
+			return 0;
+		}
+		if (last->name != NO_NAME) {
+			memmove((char *)t->names.p + last->name, name_of(t, &s), name.n + 1);
+			s.name = last->name;
+			t->names_bytes = s.name + name.n + 1;
+		}
+		*last = s;
+		return 0;
+	}
+	rc = region__grow(&t->symbols, t->n ? (t->n + 1) * sizeof(s) : FIRST_BYTES);
+	if (!rc)
+		symbols_of(t)[t->n++] = s;
+	return rc;
+}
+
+/* --- one line --- */
+
 /* "ffffffff81000000 T name[\t[module]]", without the newline. A line of another form is skipped. */
 static int parse_line(struct parser *p, const char *line, size_t n)
 {
@@ -149,19 +233,15 @@ static int parse_line(struct parser *p, const char *line, size_t n)
 	if (s.address == 0)
 		return 0;
 	p->any_address = true;
-	id = module.n ? intern__add(p->modules, module) : 0;
+	id = module.n ? intern__add(&p->table->module_names, module) : 0;
 	if (id == INTERN_NONE)
 		return -ENOMEM;
 	if (id > MAX_MODULES)
 		return -EFBIG;
 	s.module = (uint16_t)id;
 	s.rank = rank_of(type, name);
-	s.name = is_end(name) && module.n == 0 ? NO_NAME : (uint32_t)p->names.n;
-	if (s.name != NO_NAME) {
-		buf__str(&p->names, name);
-		buf__byte(&p->names, 0);
-	}
-	return p->names.error || !vec__push(&p->symbols, s) ? -ENOMEM : 0;
+	s.name = is_end(name) && module.n == 0 ? NO_NAME : 0;
+	return add(p->table, s, name);
 }
 
 /* Parses whole lines of p[n]; *ret_rest bytes at the end are a line that has not ended. */
@@ -263,80 +343,39 @@ static int by_address(const void *a, const void *b)
 }
 
 /*
- * True when a is the better one of two with one address: rank, fewer underscores, shorter, byte
- * order.
+ * The kernel's own part comes sorted, and modules lie behind it (x86) or before it (arm64): what
+ * follows the first one that is out of order is sorted, and all of it only where that is not enough.
  */
-static bool better(const struct symbol *a, const struct symbol *b, const char *names)
+static void sort(struct symbol *v, size_t n)
 {
-	const char *s, *t;
-	size_t ns, nt;
+	size_t sorted = 1;
 
-	if (a->name == NO_NAME || b->name == NO_NAME)
-		return b->name == NO_NAME;
-	if (a->rank != b->rank)
-		return a->rank > b->rank;
-	s = names + a->name;
-	t = names + b->name;
-	ns = strspn(s, "_");
-	nt = strspn(t, "_");
-	if (ns != nt)
-		return ns < nt;
-	ns = strlen(s);
-	nt = strlen(t);
-	return ns != nt ? ns < nt : strcmp(s, t) < 0;
+	while (sorted < n && v[sorted - 1].address <= v[sorted].address)
+		sorted++;
+	if (sorted >= n)
+		return;
+	qsort(v + sorted, n - sorted, sizeof(*v), by_address);
+	if (v[sorted].address < v[sorted - 1].address)
+		qsort(v, n, sizeof(*v), by_address);
 }
 
-/*
- * In order of address, the best of each; returns how many there are. The kernel's own part comes
- * sorted already.
- */
-static size_t choose(struct symbol *v, size_t n, const char *names)
+/* In order of address, the best of each, and no page more than that takes. */
+static int settle(struct kallsyms *t)
 {
+	struct symbol *v = symbols_of(t);
 	size_t kept = 0;
+	int rc;
 
-	for (size_t i = 1; i < n; i++) {
-		if (v[i].address < v[i - 1].address) {
-			qsort(v, n, sizeof(*v), by_address);
-			break;
-		}
-	}
-	for (size_t i = 0; i < n; i++) {
+	sort(v, t->n);
+	for (size_t i = 0; i < t->n; i++) {
 		if (kept == 0 || v[kept - 1].address != v[i].address)
 			v[kept++] = v[i];
-		else if (better(&v[i], &v[kept - 1], names))
+		else if (better(&v[i], &v[kept - 1], t))
 			v[kept - 1] = v[i];
 	}
-	return kept;
-}
-
-/* Copies the chosen ones into arrays of their exact size. */
-static int build(struct kallsyms *t, struct parser *p)
-{
-	struct symbol *v = p->symbols.v;
-	size_t kept = choose(v, p->symbols.n, (const char *)p->names.data), bytes = 0;
-
-	for (size_t i = 0; i < kept; i++)
-		bytes += v[i].name == NO_NAME ? 0 : strlen((char *)p->names.data + v[i].name) + 1;
-	t->addresses = mem__zalloc(kept, sizeof(*t->addresses));
-	t->names = mem__zalloc(kept, sizeof(*t->names));
-	t->modules = mem__zalloc(kept, sizeof(*t->modules));
-	t->text = mem__zalloc(bytes + 1, 1);
-	if (!t->addresses || !t->names || !t->modules || !t->text)
-		return -ENOMEM;
-	for (size_t i = 0; i < kept; i++) {
-		t->addresses[i] = v[i].address;
-		t->modules[i] = v[i].module;
-		t->names[i] = NO_NAME;
-		if (v[i].name == NO_NAME)
-			continue;
-		size_t len = strlen((char *)p->names.data + v[i].name) + 1;
-
-		memcpy(t->text + t->text_bytes, p->names.data + v[i].name, len);
-		t->names[i] = (uint32_t)t->text_bytes;
-		t->text_bytes += len;
-	}
-	t->n = (uint32_t)kept;
-	return 0;
+	t->n = kept;
+	rc = region__resize(&t->symbols, kept * sizeof(*v));
+	return rc ? rc : region__resize(&t->names, t->names_bytes);
 }
 
 static int finish(struct kallsyms *t, struct parser *p, struct dcm_str modules, struct dcm_error *err)
@@ -350,7 +389,7 @@ static int finish(struct kallsyms *t, struct parser *p, struct dcm_str modules, 
 		return error__set(err, -EACCES,
 				  "kallsyms: the kernel hides its addresses: set "
 				  "kernel.kptr_restrict to 0, or to 1 and give CAP_SYSLOG");
-	rc = build(t, p);
+	rc = settle(t);
 	if (!rc)
 		rc = parse_modules(t, modules);
 	return rc ? error__nomem(err) : 0;
@@ -359,13 +398,11 @@ static int finish(struct kallsyms *t, struct parser *p, struct dcm_str modules, 
 static int load(int fd, struct dcm_str modules, struct kallsyms **ret, struct dcm_error *err)
 {
 	CLEANUP(kallsyms__freep) struct kallsyms *t = NEW(struct kallsyms);
-	struct parser p = { .names = { .limit = KALLSYMS_MAX_BYTES } };
+	struct parser p = { .table = t };
 	int rc = t ? intern__init(&t->module_names) : -ENOMEM;
 
-	if (!rc) {
-		p.modules = &t->module_names;
+	if (!rc)
 		rc = parse_fd(&p, fd);
-	}
 	if (rc == -ENOMEM)
 		error__nomem(err);
 	else if (rc == -EFBIG)
@@ -375,8 +412,6 @@ static int load(int fd, struct dcm_str modules, struct kallsyms **ret, struct dc
 		error__sys(err, rc, "kallsyms: cannot be read");
 	else
 		rc = finish(t, &p, modules, err);
-	vec__fini(&p.symbols);
-	buf__fini(&p.names);
 	if (!rc)
 		*ret = take_ptr(t);
 	return rc;
@@ -407,10 +442,8 @@ void kallsyms__free(struct kallsyms *t)
 {
 	if (!t)
 		return;
-	free(t->addresses);
-	free(t->names);
-	free(t->modules);
-	free(t->text);
+	region__fini(&t->symbols);
+	region__fini(&t->names);
 	free(t->ranges);
 	intern__fini(&t->module_names);
 	free(t);
@@ -418,34 +451,34 @@ void kallsyms__free(struct kallsyms *t)
 
 int kallsyms__find(const struct kallsyms *t, uint64_t address, struct kallsyms_symbol *ret)
 {
-	uint32_t lo = 0, hi = t->n;
+	const struct symbol *v = symbols_of(t);
 	const struct module_range *range;
+	size_t lo = 0, hi = t->n;
 
 	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
+		size_t mid = lo + (hi - lo) / 2;
 
-		if (t->addresses[mid] <= address)
+		if (v[mid].address <= address)
 			lo = mid + 1;
 		else
 			hi = mid;
 	}
-	if (lo-- == 0 || t->names[lo] == NO_NAME || address - t->addresses[lo] >= KALLSYMS_MAX_SPAN)
+	if (lo-- == 0 || v[lo].name == NO_NAME || address - v[lo].address >= KALLSYMS_MAX_SPAN)
 		return -ENOENT;
-	range = &t->ranges[t->modules[lo]];
-	if (t->addresses[lo] >= range->start && t->addresses[lo] < range->end && address >= range->end)
+	range = &t->ranges[v[lo].module];
+	if (v[lo].address >= range->start && v[lo].address < range->end && address >= range->end)
 		return -ENOENT;
 	*ret = (struct kallsyms_symbol){
-		.name = str__of(t->text + t->names[lo]),
-		.module = intern__text(&t->module_names, t->modules[lo]),
-		.start = t->addresses[lo],
+		.name = str__of(name_of(t, &v[lo])),
+		.module = intern__text(&t->module_names, v[lo].module),
+		.start = v[lo].address,
 	};
 	return 0;
 }
 
 size_t kallsyms__bytes(const struct kallsyms *t)
 {
-	return sizeof(*t) + t->n * (sizeof(*t->addresses) + sizeof(*t->names) + sizeof(*t->modules)) +
-	       t->text_bytes +
+	return sizeof(*t) + t->symbols.bytes + t->names.bytes +
 	       t->module_names.n * (sizeof(*t->ranges) + sizeof(*t->module_names.texts)) +
 	       t->module_names.arena.total_bytes;
 }

@@ -63,6 +63,9 @@ tests_unit_test_mem_SOURCES = tests/unit/test_mem.c $(FAILMALLOC)
 tests_unit_test_mem_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_mem_LDADD = $(BASE_LA) $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_region
+tests_unit_test_region_LDADD = $(BASE_LA) $(UNIT_LIBS)
+
 unit_tests += tests/unit/test_str
 tests_unit_test_str_LDADD = $(BASE_LA) $(UNIT_LIBS)
 

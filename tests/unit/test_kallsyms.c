@@ -13,10 +13,12 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "core/base/buf.h"
 #include "core/base/fd.h"
+#include "core/base/resident.h"
 #include "core/base/str.h"
 #include "core/symbolize/kallsyms.h"
 #include "tests/unit/failmalloc.h"
@@ -195,6 +197,100 @@ static void test_this_kernel_against_brute_force(void **state)
 	buf__fini(&text);
 }
 
+/* 150,000 symbols as a kernel without modules lists them, every fourth one with an alias. */
+static void write_many(struct buf *text)
+{
+	for (unsigned i = 0; i < 150000; i++) {
+		buf__printf(text, "%016llx t __pfx_function_of_some_length_%u\n",
+			    0xffffffff81000000ull + 64ull * i, i);
+		if (i % 4 == 0)
+			buf__printf(text, "%016llx T function_of_some_length_%u\n",
+				    0xffffffff81000000ull + 64ull * i, i);
+	}
+	assert_int_equal(text->error, 0);
+}
+
+/*
+ * A daemon reads the list again and again: beside its table nothing stays, neither of the reading
+ * nor of the table of before. The kernel's count of pages is late by some of each CPU.
+ */
+static void test_reading_again_leaves_nothing_behind(void **state)
+{
+	const uint64_t slack = 1 << 20;
+	struct dcm_error err = DCM_ERROR_INIT;
+	struct kallsyms *t = NULL, *next = NULL;
+	struct buf text = { 0 };
+	uint64_t before;
+
+	(void)state;
+	write_many(&text);
+	before = resident__private(getpid());
+	for (int turn = 0; turn < 4; turn++) {
+		assert_int_equal(kallsyms_text__read(buf__view(&text), STR(""), &next, &err), 0);
+		kallsyms__free(t);
+		t = next;
+		assert_in_range(kallsyms__bytes(t), 4 << 20, 10 << 20);
+		if (resident__private(getpid()) > before + kallsyms__bytes(t) + slack)
+			fail_msg("turn %d: %" PRIu64 " KiB for a table of %zu", turn,
+				 (resident__private(getpid()) - before) >> 10, kallsyms__bytes(t) >> 10);
+	}
+	assert_found(t, 0xffffffff81000000ull + 64 * 100000, "function_of_some_length_100000", "");
+	assert_found(t, 0xffffffff81000000ull + 64 * 100001, "__pfx_function_of_some_length_100001", "");
+	kallsyms__free(t);
+	assert_in_range(resident__private(getpid()), 0, before + slack);
+	buf__fini(&text);
+}
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define ADDRESS_SPACE_IS_OTHERS
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define ADDRESS_SPACE_IS_OTHERS
+#endif
+#endif
+
+/* At each step of the table's growth there is no room for it. */
+static void test_no_room_for_pages(void **state)
+{
+	struct rlimit was, limit;
+	struct buf text = { 0 };
+	unsigned n_failed = 0;
+	int rc = -ENOMEM;
+
+	(void)state;
+#ifdef ADDRESS_SPACE_IS_OTHERS
+	skip_because("a sanitizer takes all the address space there is");
+#endif
+	write_many(&text);
+	assert_int_equal(getrlimit(RLIMIT_AS, &was), 0);
+	for (unsigned mib = 0; rc && mib < 64; mib++) {
+		struct dcm_error err = DCM_ERROR_INIT;
+		struct kallsyms *t = NULL;
+		unsigned long pages = 0;
+		FILE *statm = fopen("/proc/self/statm", "re");
+
+		assert_non_null(statm);
+		assert_int_equal(fscanf(statm, "%lu", &pages), 1);
+		fclose(statm);
+		/* The file that stands in for the kernel's takes no address space. */
+		limit = was;
+		limit.rlim_cur = pages * (unsigned long)sysconf(_SC_PAGESIZE) + mib * (1u << 20) +
+				 (512u << 10);
+		assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
+		rc = kallsyms_text__read(buf__view(&text), STR(""), &t, &err);
+		assert_int_equal(setrlimit(RLIMIT_AS, &was), 0);
+		n_failed += rc == -ENOMEM;
+		if (rc) {
+			assert_int_equal(rc, -ENOMEM);
+			assert_null(t);
+		}
+		kallsyms__free(t);
+	}
+	assert_int_equal(rc, 0);
+	assert_in_range(n_failed, 4, 63); /* the first pages and further ones, of symbols and of names */
+	buf__fini(&text);
+}
+
 static void test_failing_allocations(void **state)
 {
 	(void)state;
@@ -223,6 +319,8 @@ int main(void)
 		cmocka_unit_test(test_hidden_addresses_are_an_error_with_a_remedy),
 		cmocka_unit_test(test_garbage_lines_are_skipped),
 		cmocka_unit_test(test_this_kernel_against_brute_force),
+		cmocka_unit_test(test_reading_again_leaves_nothing_behind),
+		cmocka_unit_test(test_no_room_for_pages),
 		cmocka_unit_test(test_failing_allocations),
 	};
 
