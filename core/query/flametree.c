@@ -23,6 +23,12 @@ struct why {
 	uint32_t build_id, unnamed, reason;
 };
 
+/* A text of the frames, which share them, and its id. */
+struct known {
+	const char *p;
+	uint32_t n, id;
+};
+
 struct writer {
 	const struct flame *f;
 	struct buf *out;
@@ -35,6 +41,8 @@ struct writer {
 	/* Id 0 is the empty text in each. */
 	struct intern files, binaries, build_ids, reasons;
 	struct why why; /* of the last function without a name: the next one is often of the same file */
+	struct known last_file, last_binary, last_build_id; /* likewise */
+	const int64_t *self;				    /* whose column is written */
 };
 
 /* What the sections say of a frame, side by side: each of them passes over all functions. */
@@ -63,15 +71,48 @@ static void put_entry(struct writer *w, uint32_t tag, enum flametree_codec codec
 	le__put64(entry + 16, w->out->n - at);
 }
 
-/* A number of each function. */
-static void put_numbers(struct writer *w, uint32_t tag,
-			uint64_t (*number)(const struct writer *, uint32_t))
-{
-	size_t at = w->out->n;
+/* So many numbers get their room at once, each as much as it may need. */
+enum { NUMBERS_AT_ONCE = 1024, NUMBER_BYTES_MAX = 10 };
 
-	for (uint32_t i = 0; i < w->n_functions; i++)
-		buf__varint(w->out, number(w, i));
-	put_entry(w, tag, FLAMETREE_VARINT, at);
+static uint64_t zigzag(int64_t v)
+{
+	return ((uint64_t)v << 1) ^ (v < 0 ? UINT64_MAX : 0);
+}
+
+/*
+ * The numbers of [first, end), as varints. Inlined with `number`: this is where a tree of a million
+ * nodes spends its time.
+ */
+static inline __attribute__((always_inline)) void put_column(
+	struct writer *w, uint32_t tag, enum flametree_codec codec, uint32_t first, uint32_t end,
+	uint64_t (*number)(const struct writer *, uint32_t))
+{
+	const size_t at = w->out->n;
+
+	for (uint32_t i = first; i < end;) {
+		const uint32_t last = end - i < NUMBERS_AT_ONCE ? end : i + NUMBERS_AT_ONCE;
+		uint8_t *to = buf__reserve(w->out, (size_t)(last - i) * NUMBER_BYTES_MAX);
+
+		if (!to)
+			return;
+		for (; i < last; i++) {
+			uint64_t v = number(w, i);
+
+			for (; v >= 0x80; v >>= 7)
+				*to++ = (uint8_t)(v | 0x80);
+			*to++ = (uint8_t)v;
+		}
+		w->out->n = (size_t)(to - w->out->data);
+	}
+	put_entry(w, tag, codec, at);
+}
+
+/* A number of each function. */
+static inline __attribute__((always_inline)) void put_numbers(struct writer *w, uint32_t tag,
+							      uint64_t (*number)(const struct writer *,
+										 uint32_t))
+{
+	put_column(w, tag, FLAMETREE_VARINT, 0, w->n_functions, number);
 }
 
 /* Lengths, then all texts in one. */
@@ -115,14 +156,22 @@ static uint32_t flags_of(const struct frame *f)
 	       (f->always_inlined ? FLAMETREE_INLINED : 0u) | (f->is_unnamed ? FLAMETREE_UNNAMED : 0u);
 }
 
+/* The text's id; the last one's is known when it comes again. */
+static uint32_t id_of(struct intern *texts, struct known *last, struct dcm_str s)
+{
+	if (last->p != s.p || last->n != s.n)
+		*last = (struct known){ s.p, s.n, intern__add(texts, s) };
+	return last->id;
+}
+
 static int take_function(struct writer *w, const struct frame *f)
 {
-	const uint32_t build_id = intern__add(&w->build_ids, f->build_id);
+	const uint32_t build_id = id_of(&w->build_ids, &w->last_build_id, f->build_id);
 	const struct function fn = { .name = f->name,
 				     .line = f->line > 0 ? (uint64_t)f->line : 0,
 				     .address = f->address,
-				     .file = intern__add(&w->files, f->file),
-				     .binary = intern__add(&w->binaries, f->binary),
+				     .file = id_of(&w->files, &w->last_file, f->file),
+				     .binary = id_of(&w->binaries, &w->last_binary, f->binary),
 				     .build_id = build_id,
 				     .reason = reason_of(w, f, build_id),
 				     .flags = flags_of(f) };
@@ -156,20 +205,6 @@ static int number_functions(struct writer *w)
 	return r;
 }
 
-/* Names are not interned: functions that share one differ in something else. */
-static void put_names(struct writer *w)
-{
-	size_t at = w->out->n;
-
-	for (uint32_t i = 0; i < w->n_functions; i++)
-		buf__varint(w->out, w->functions[i].name.n);
-	put_entry(w, TAG('N', 'L', 'E', 'N'), FLAMETREE_VARINT, at);
-	at = w->out->n;
-	for (uint32_t i = 0; i < w->n_functions; i++)
-		buf__str(w->out, w->functions[i].name);
-	put_entry(w, TAG('N', 'B', 'L', 'B'), FLAMETREE_RAW, at);
-}
-
 #define NUMBER_OF(column)                                                                          \
 	static uint64_t column##_of_function(const struct writer *w, uint32_t i)                   \
 	{                                                                                          \
@@ -183,63 +218,92 @@ NUMBER_OF(line)
 NUMBER_OF(flags)
 NUMBER_OF(address)
 
+static uint64_t name_bytes_of_function(const struct writer *w, uint32_t i)
+{
+	return w->functions[i].name.n;
+}
+
+/* Names are not interned: functions that share one differ in something else. */
+static void put_names(struct writer *w)
+{
+	size_t at, n = 0;
+
+	put_numbers(w, TAG('N', 'L', 'E', 'N'), name_bytes_of_function);
+	at = w->out->n;
+	for (uint32_t i = 0; i < w->n_functions; i++)
+		n += w->functions[i].name.n;
+	buf__reserve(w->out, n);
+	for (uint32_t i = 0; i < w->n_functions; i++)
+		buf__str(w->out, w->functions[i].name);
+	put_entry(w, TAG('N', 'B', 'L', 'B'), FLAMETREE_RAW, at);
+}
+
 static void put_functions(struct writer *w)
 {
-	static const struct {
-		uint32_t tag;
-		uint64_t (*number)(const struct writer *w, uint32_t i);
-	} columns[] = {
-		{ TAG('F', 'F', 'I', 'L'), file_of_function },
-		{ TAG('F', 'M', 'A', 'P'), binary_of_function },
-		{ TAG('F', 'B', 'I', 'D'), build_id_of_function },
-		{ TAG('F', 'W', 'H', 'Y'), reason_of_function },
-		{ TAG('F', 'L', 'I', 'N'), line_of_function },
-		{ TAG('F', 'F', 'L', 'G'), flags_of_function },
-		{ TAG('F', 'A', 'D', 'R'), address_of_function },
-	};
-
 	put_names(w);
 	put_texts(w, TAG('F', 'L', 'E', 'N'), TAG('F', 'B', 'L', 'B'), &w->files);
 	put_texts(w, TAG('M', 'L', 'E', 'N'), TAG('M', 'B', 'L', 'B'), &w->binaries);
 	put_texts(w, TAG('B', 'L', 'E', 'N'), TAG('B', 'B', 'L', 'B'), &w->build_ids);
 	put_texts(w, TAG('W', 'L', 'E', 'N'), TAG('W', 'B', 'L', 'B'), &w->reasons);
-	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
-		put_numbers(w, columns[i].tag, columns[i].number);
+	put_numbers(w, TAG('F', 'F', 'I', 'L'), file_of_function);
+	put_numbers(w, TAG('F', 'M', 'A', 'P'), binary_of_function);
+	put_numbers(w, TAG('F', 'B', 'I', 'D'), build_id_of_function);
+	put_numbers(w, TAG('F', 'W', 'H', 'Y'), reason_of_function);
+	put_numbers(w, TAG('F', 'L', 'I', 'N'), line_of_function);
+	put_numbers(w, TAG('F', 'F', 'L', 'G'), flags_of_function);
+	put_numbers(w, TAG('F', 'A', 'D', 'R'), address_of_function);
 }
 
 /* ------------------------------------------------------------------------------------------------
  * Nodes
  */
 
+static uint64_t ups_of_node(const struct writer *w, uint32_t i)
+{
+	return w->f->depth[i - 1] + 1 - w->f->depth[i];
+}
+
+static uint64_t function_of_node(const struct writer *w, uint32_t i)
+{
+	return w->id[w->f->frame[i]];
+}
+
+static uint64_t self_of_node(const struct writer *w, uint32_t i)
+{
+	return (uint64_t)w->self[i];
+}
+
+static uint64_t signed_self_of_node(const struct writer *w, uint32_t i)
+{
+	return zigzag(w->self[i]);
+}
+
+static uint64_t scaled_self_of_node(const struct writer *w, uint32_t i)
+{
+	return zigzag(w->self[i] / w->scale);
+}
+
 static void put_shape(struct writer *w)
 {
-	const struct flame *f = w->f;
-	size_t at = w->out->n;
-
-	for (uint32_t i = 1; i < f->n; i++)
-		buf__varint(w->out, f->depth[i - 1] + 1 - f->depth[i]);
-	put_entry(w, TAG('N', 'U', 'P', 'S'), FLAMETREE_VARINT, at);
-	at = w->out->n;
-	for (uint32_t i = 1; i < f->n; i++)
-		buf__varint(w->out, w->id[f->frame[i]]);
-	put_entry(w, TAG('N', 'F', 'U', 'N'), FLAMETREE_VARINT, at);
+	put_column(w, TAG('N', 'U', 'P', 'S'), FLAMETREE_VARINT, 1, w->f->n, ups_of_node);
+	put_column(w, TAG('N', 'F', 'U', 'N'), FLAMETREE_VARINT, 1, w->f->n, function_of_node);
 }
 
 /* Weights are negative where counters were reset, or of what a diff of states lost. */
 static void put_self(struct writer *w, uint32_t tag, const int64_t *self)
 {
-	enum flametree_codec codec = FLAMETREE_VARINT;
-	size_t at = w->out->n;
+	const uint32_t n = w->f->n;
+	int64_t signs = 0;
 
-	for (uint32_t i = 0; i < w->f->n && codec == FLAMETREE_VARINT; i++)
-		codec = self[i] < 0 ? FLAMETREE_ZIGZAG : FLAMETREE_VARINT;
-	for (uint32_t i = 0; i < w->f->n; i++) {
-		if (codec == FLAMETREE_ZIGZAG)
-			buf__zigzag(w->out, self[i] / w->scale);
-		else
-			buf__varint(w->out, (uint64_t)(self[i] / w->scale));
-	}
-	put_entry(w, tag, codec, at);
+	w->self = self;
+	for (uint32_t i = 0; i < n; i++)
+		signs |= self[i];
+	if (w->scale > 1) /* seldom, so that dividing need not be quick */
+		put_column(w, tag, FLAMETREE_ZIGZAG, 0, n, scaled_self_of_node);
+	else if (signs < 0)
+		put_column(w, tag, FLAMETREE_ZIGZAG, 0, n, signed_self_of_node);
+	else
+		put_column(w, tag, FLAMETREE_VARINT, 0, n, self_of_node);
 }
 
 static bool has_trimmed(const struct flame *f, uint32_t i)
@@ -311,20 +375,27 @@ static void put_head(const struct writer *w)
 	le__put64(head + 56, w->out->n - w->start);
 }
 
-static bool is_beyond(int64_t value, int64_t scale)
+static uint64_t magnitude(int64_t v)
 {
-	return value / scale > FLAMETREE_MAX_VALUE || value / scale < -FLAMETREE_MAX_VALUE;
+	return v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+}
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
 }
 
 /* A power of two by which the largest of the weights fits. */
 static int64_t scale_of(const struct flame *f)
 {
+	uint64_t most = 0;
 	int64_t scale = 1;
 
 	for (uint32_t s = 0; s < f->n_values; s++)
 		for (uint32_t i = 0; i < f->n; i++)
-			while (is_beyond(f->total[s][i], scale) || is_beyond(f->self[s][i], scale))
-				scale *= 2;
+			most = larger(most, larger(magnitude(f->total[s][i]), magnitude(f->self[s][i])));
+	while (most / (uint64_t)scale > (uint64_t)FLAMETREE_MAX_VALUE)
+		scale *= 2;
 	return scale;
 }
 
