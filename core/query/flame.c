@@ -344,20 +344,27 @@ static int list_children(struct order *o)
 	return 0;
 }
 
+/* Of a diff. */
 static __int128 both(const struct tree *t, uint32_t node)
 {
 	return compare__scaled(t->factor[0], t->total[0][node]) +
-	       (t->n_values > 1 ? compare__scaled(t->factor[1], t->total[1][node]) : 0);
+	       compare__scaled(t->factor[1], t->total[1][node]);
 }
 
 static int compare_children(const void *a, const void *b, void *ctx)
 {
 	const struct tree *t = ctx;
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-	__int128 p = both(t, x), q = both(t, y);
 
-	if (p != q)
-		return p > q ? -1 : 1;
+	if (t->n_values == 1) {
+		if (t->total[0][x] != t->total[0][y])
+			return t->total[0][x] > t->total[0][y] ? -1 : 1;
+	} else {
+		__int128 p = both(t, x), q = both(t, y);
+
+		if (p != q)
+			return p > q ? -1 : 1;
+	}
 	return t->frame[x] < t->frame[y] ? -1 : 1;
 }
 

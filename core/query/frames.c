@@ -19,12 +19,18 @@
 #include "core/base/str.h"
 #include "core/base/vec.h"
 #include "core/batch/batch.h"
+#include "core/query/text_sort.h"
 #include "core/symbolize/symbols.h"
 
 enum { FALLBACK_MAX_BYTES = 512 };
 #define SLOTS_MAX ((uint64_t)1 << 31)
+/* In key.kind: the name is made of the address. */
+#define BY_ADDRESS 0x100u
 
-/* What makes two frames one; texts by number. */
+/*
+ * What makes two frames one; texts by number. A name that is made of the address is known by what
+ * stands before that in it, so that it is written once.
+ */
 struct key {
 	uint32_t name, file, binary, kind;
 	int64_t line;
@@ -167,8 +173,33 @@ static bool same_key(const struct key *a, const struct key *b)
 	       a->kind == b->kind && a->line == b->line && a->address == b->address;
 }
 
+/* What is written for a frame without a name, in the arena. */
+static struct dcm_str name_of_address(struct maker *m, uint32_t location)
+{
+	char text[FALLBACK_MAX_BYTES];
+	const uint32_t n = symbols__fallback_name(m->out->batch, location, text, sizeof(text));
+
+	return arena__str(&m->out->arena, (struct dcm_str){ text, n });
+}
+
+/* Appends a frame that is new. */
+static uint32_t add_frame(struct maker *m, const struct key *key, uint64_t h,
+			  const struct frame *frame, uint32_t location)
+{
+	struct dcm_str name = key->kind & BY_ADDRESS ? name_of_address(m, location) : frame->name;
+
+	if (!name.p || !vec__reserve(&m->keys, 1) || !vec__reserve(&m->frames, 1) ||
+	    hindex__insert(&m->key_index, h, (uint32_t)m->keys.n) < 0)
+		return DCM_NONE;
+	m->frames.v[m->frames.n] = *frame;
+	m->frames.v[m->frames.n++].name = name;
+	m->keys.v[m->keys.n] = *key;
+	return (uint32_t)m->keys.n++;
+}
+
 /* The frame's id before sorting, or DCM_NONE when memory ran out. */
-static uint32_t intern_frame(struct maker *m, const struct key *key, const struct frame *frame)
+static uint32_t intern_frame(struct maker *m, const struct key *key, const struct frame *frame,
+			     uint32_t location)
 {
 	uint64_t h = hash__mix(hash__mix(hash__mix(key->name, key->file), key->binary), key->kind);
 	h = hash__mix(hash__mix(h, (uint64_t)key->line), key->address);
@@ -179,12 +210,7 @@ static uint32_t intern_frame(struct maker *m, const struct key *key, const struc
 			combine(&m->frames.v[row], frame);
 			return row;
 		}
-	if (!vec__reserve(&m->keys, 1) || !vec__reserve(&m->frames, 1) ||
-	    hindex__insert(&m->key_index, h, (uint32_t)m->keys.n) < 0)
-		return DCM_NONE;
-	m->frames.v[m->frames.n++] = *frame;
-	m->keys.v[m->keys.n] = *key;
-	return (uint32_t)m->keys.n++;
+	return add_frame(m, key, h, frame, location);
 }
 
 /* Reading one line of one location: the frame, and its key. */
@@ -196,21 +222,15 @@ struct reading {
 	struct key k;
 };
 
-/* What stands where a name is missing; kept in the arena. */
-static int name_by_address(struct maker *m, uint32_t location, struct reading *rd)
+/* What stands where a name is missing. */
+static void name_by_address(struct maker *m, uint32_t location, struct reading *rd)
 {
-	char text[FALLBACK_MAX_BYTES];
-	uint32_t n = symbols__fallback_name(m->out->batch, location, text, sizeof(text));
-
-	rd->f.name = arena__str(&m->out->arena, (struct dcm_str){ text, n });
-	if (!rd->f.name.p)
-		return -ENOMEM;
 	rd->f.is_unnamed = true;
 	rd->f.unnamed = rd->location->unnamed;
 	rd->f.address = rd->k.address = rd->location->address;
-	rd->k.name = number_of(m, rd->f.name);
+	rd->k.kind |= BY_ADDRESS;
+	rd->k.name = number_of(m, symbols__place(m->out->batch, location));
 	rd->k.file = number_of_string(m, 0);
-	return 0;
 }
 
 /* FRAMES_BINARY: the binary's file, or what kind of code it is. */
@@ -282,7 +302,6 @@ static uint32_t frame_of(struct maker *m, uint32_t location, uint32_t line, bool
 		       .always_inlined = inlined },
 		.k = { .kind = l->kind, .binary = number_of_string(m, 0) },
 	};
-	int r = 0;
 
 	if (l->mapping != DCM_NONE) {
 		rd.f.binary = b->strings[b->mappings[l->mapping].file];
@@ -297,16 +316,33 @@ static uint32_t frame_of(struct maker *m, uint32_t location, uint32_t line, bool
 	} else if (rd.function) {
 		name_by_function(m, &rd);
 	} else {
-		r = name_by_address(m, location, &rd);
+		name_by_address(m, location, &rd);
 	}
-	if (r < 0 || rd.k.name == DCM_NONE || rd.k.file == DCM_NONE || rd.k.binary == DCM_NONE)
+	if (rd.k.name == DCM_NONE || rd.k.file == DCM_NONE || rd.k.binary == DCM_NONE)
 		return DCM_NONE;
-	return intern_frame(m, &rd.k, &rd.f);
+	return intern_frame(m, &rd.k, &rd.f, location);
 }
 
 /* -------------------------------------------------------------------------------------------------
  * All of them
  */
+
+/* Room for as many frames as there can well be. */
+static int expect_frames(struct maker *m)
+{
+	const struct dcm_batch *b = m->out->batch;
+	uint64_t n = b->n_functions;
+
+	if (frames__group_is_coarse(m->out->group))
+		return 0;
+	for (uint32_t i = 0; i < b->n_locations; i++)
+		n += b->locations[i].n_lines == 0;
+	if (n > SLOTS_MAX)
+		return -E2BIG;
+	return vec__reserve(&m->keys, n) && vec__reserve(&m->frames, n)
+		       ? hindex__reserve(&m->key_index, (uint32_t)n)
+		       : -ENOMEM;
+}
 
 static int make_slots(struct maker *m)
 {
@@ -364,7 +400,7 @@ static uint32_t label_frame(struct maker *m, struct dcm_str name, struct dcm_str
 	key.binary = key.file;
 	if (key.name == DCM_NONE || key.file == DCM_NONE)
 		return DCM_NONE;
-	return intern_frame(m, &key, &f);
+	return intern_frame(m, &key, &f, DCM_NONE);
 }
 
 static int make_labels(struct maker *m, const struct dcm_group_by *by, uint32_t **ret_labels)
@@ -392,17 +428,11 @@ static int make_labels(struct maker *m, const struct dcm_group_by *by, uint32_t 
  * Numbering by text
  */
 
-struct sortable {
-	uint64_t prefix; /* of the name, big-endian, so that most comparisons touch no text */
-	uint32_t frame;
-};
-
-static uint64_t prefix_of(struct dcm_str s)
+static struct dcm_str text_of(const void *maker, uint32_t frame)
 {
-	uint64_t v = 0;
+	const struct maker *m = maker;
 
-	memcpy(&v, s.p, s.n < sizeof(v) ? s.n : sizeof(v));
-	return __builtin_bswap64(v);
+	return m->frames.v[frame].name;
 }
 
 static int compare_u64(uint64_t a, uint64_t b)
@@ -410,15 +440,13 @@ static int compare_u64(uint64_t a, uint64_t b)
 	return a < b ? -1 : a > b;
 }
 
-static int compare_sortable(const void *a, const void *b, void *ctx)
+static int compare_frames(const void *a, const void *b, void *maker)
 {
-	const struct sortable *x = a, *y = b;
-	const struct maker *m = ctx;
-	const struct frame *f = &m->frames.v[x->frame], *g = &m->frames.v[y->frame];
-	int c = compare_u64(x->prefix, y->prefix);
+	const struct text_row *x = a, *y = b;
+	const struct maker *m = maker;
+	const struct frame *f = &m->frames.v[x->row], *g = &m->frames.v[y->row];
+	int c = str__cmp(f->name, g->name);
 
-	if (c == 0)
-		c = str__cmp(f->name, g->name);
 	if (c == 0)
 		c = str__cmp(f->file, g->file);
 	if (c == 0)
@@ -427,7 +455,9 @@ static int compare_sortable(const void *a, const void *b, void *ctx)
 		c = compare_u64(f->kind, g->kind);
 	if (c == 0)
 		c = f->line < g->line ? -1 : f->line > g->line;
-	return c ? c : compare_u64(f->address, g->address);
+	if (c == 0)
+		c = compare_u64(f->address, g->address);
+	return c ? c : (int)f->is_unnamed - (int)g->is_unnamed;
 }
 
 /* Sorts the frames, and tells slots and labels their new numbers. */
@@ -435,18 +465,20 @@ static int number_frames(struct maker *m, uint32_t *labels, size_t n_labels)
 {
 	struct frames *out = m->out;
 	size_t n = m->frames.n;
-	CLEANUP(mem__freep) struct sortable *order = mem__resize(NULL, n ? n : 1, sizeof(*order));
+	const struct text_sort sort = { text_of, compare_frames, m };
+	CLEANUP(mem__freep) struct text_row *order = mem__resize(NULL, n ? n : 1, sizeof(*order));
 	CLEANUP(mem__freep) uint32_t *rank = mem__resize(NULL, n ? n : 1, sizeof(*rank));
 
 	out->v = arena__alloc(&out->arena, (n ? n : 1) * sizeof(*out->v));
 	if (!order || !rank || !out->v)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++)
-		order[i] = (struct sortable){ prefix_of(m->frames.v[i].name), i };
-	qsort_r(order, n, sizeof(*order), compare_sortable, m);
+		order[i].row = i;
+	if (text_sort__run(&sort, order, n) < 0)
+		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++) {
-		rank[order[i].frame] = i;
-		out->v[i] = m->frames.v[order[i].frame];
+		rank[order[i].row] = i;
+		out->v[i] = m->frames.v[order[i].row];
 	}
 	out->n = (uint32_t)n;
 	for (uint32_t i = 0; i < out->n_slots; i++)
@@ -466,7 +498,9 @@ static int make(struct maker *m, const struct dcm_group_by *by)
 	if (!m->texts)
 		return -ENOMEM;
 	memset(m->texts, 0xff, b->n_strings * sizeof(*m->texts));
-	r = make_slots(m);
+	r = expect_frames(m);
+	if (r == 0)
+		r = make_slots(m);
 	if (r == 0 && by && by->n) {
 		r = make_labels(m, by, &labels);
 		m->out->labels = labels;

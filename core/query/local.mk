@@ -13,6 +13,7 @@ core_query_libquery_la_SOURCES = \
 	core/query/render_folded.c \
 	core/query/selector.c core/query/selector.h \
 	core/query/stacks.c core/query/stacks.h \
+	core/query/text_sort.c core/query/text_sort.h \
 	core/query/top.c core/query/top.h \
 	core/query/walk.c core/query/walk.h
 core_query_libquery_la_CFLAGS = $(AM_CFLAGS)

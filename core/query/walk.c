@@ -47,18 +47,38 @@ static int make_room(struct walk *w, size_t n)
 	return 0;
 }
 
-static int read_stack(struct walk *w, uint32_t stack)
+/* A stack of which nothing is left out. */
+static int read_whole(struct walk *w, uint32_t stack)
+{
+	const struct frames *f = w->frames;
+	const struct dcm_span span = f->batch->stacks[stack];
+	const bool runs_are_one = frames__group_is_coarse(f->group);
+
+	for (uint32_t i = span.n; i > 0; i--) {
+		const struct dcm_span slots = f->locations[f->batch->stack_locations[span.off + i - 1]];
+
+		if (make_room(w, (size_t)w->n + slots.n) < 0)
+			return -ENOMEM;
+		for (uint32_t k = slots.n; k > 0; k--) {
+			const uint32_t id = f->slots[slots.off + k - 1].frame;
+
+			if (!runs_are_one || w->n == w->n_labels || w->ids[w->n - 1] != id)
+				w->ids[w->n++] = id;
+		}
+	}
+	return 1;
+}
+
+/* What the filter leaves of a stack. */
+static int read_path(struct walk *w, uint32_t stack)
 {
 	const struct frames *f = w->frames;
 	int r = filter__path(&w->marks, stack, &w->path);
 
 	if (r <= 0)
 		return r < 0 ? r : 2;
-	if (make_room(w, w->path.n + f->n_by) < 0)
+	if (make_room(w, w->path.n + w->n) < 0)
 		return -ENOMEM;
-	w->n = w->n_labels = f->n_by;
-	for (uint32_t i = 0; i < f->n_by; i++)
-		w->ids[i] = f->labels[(size_t)w->profile * f->n_by + i];
 	for (size_t i = 0; i < w->path.n; i++) {
 		uint32_t id = f->slots[w->path.v[i]].frame;
 
@@ -67,6 +87,18 @@ static int read_stack(struct walk *w, uint32_t stack)
 		w->ids[w->n++] = id;
 	}
 	return 1;
+}
+
+static int read_stack(struct walk *w, uint32_t stack)
+{
+	const struct frames *f = w->frames;
+
+	if (make_room(w, f->n_by) < 0)
+		return -ENOMEM;
+	w->n = w->n_labels = f->n_by;
+	for (uint32_t i = 0; i < f->n_by; i++)
+		w->ids[i] = f->labels[(size_t)w->profile * f->n_by + i];
+	return w->marks.slots ? read_path(w, stack) : read_whole(w, stack);
 }
 
 int walk__next(struct walk *w)

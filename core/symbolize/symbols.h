@@ -191,6 +191,8 @@ int symbols__kernel(struct symbols *s, uint64_t address, struct dcm_str *ret_nam
  * "[name]+0x.." of a module.
  */
 uint32_t symbols__fallback_name(const struct dcm_batch *batch, uint32_t location, char *out, size_t cap);
+/* The part of it before the address. Lives as long as the batch. */
+struct dcm_str symbols__place(const struct dcm_batch *batch, uint32_t location);
 
 /* A sentence for people: why there is no name, and what would help. Never NULL. */
 const char *symbols__why(enum dcm_unnamed why);

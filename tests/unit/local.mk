@@ -580,6 +580,11 @@ tests_unit_test_flame_SOURCES = tests/unit/test_flame.c $(NAIVE_ROWS)
 tests_unit_test_flame_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_flame_LDADD = $(QUERY_LA) $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_text_sort
+tests_unit_test_text_sort_SOURCES = tests/unit/test_text_sort.c tests/unit/random.h $(FAILMALLOC)
+tests_unit_test_text_sort_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_text_sort_LDADD = $(QUERY_LA) $(UNIT_LIBS)
+
 unit_tests += tests/unit/test_flametree
 tests_unit_test_flametree_SOURCES = tests/unit/test_flametree.c $(NAIVE_ROWS)
 tests_unit_test_flametree_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)

@@ -9,6 +9,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <fcntl.h>
 #include <link.h>
 #include <limits.h>
@@ -576,6 +577,19 @@ static void test_fallback_names(void **state)
 	struct dcm_batch b = { .locations = &l };
 	symbols__fallback_name(&b, 0, out, sizeof(out));
 	assert_string_equal(out, "[anon]+0x5");
+	for (unsigned bit = 0; bit <= 64; bit++) {
+		const uint64_t around[] = { bit < 64 ? (uint64_t)1 << bit : 0,
+					    (bit < 64 ? (uint64_t)1 << bit : 0) - 1 };
+
+		for (unsigned k = 0; k < 2; k++) {
+			char want[64];
+
+			l.address = around[k];
+			snprintf(want, sizeof(want), "[anon]+0x%" PRIx64, l.address);
+			assert_int_equal(symbols__fallback_name(&b, 0, out, sizeof(out)), strlen(want));
+			assert_string_equal(out, want);
+		}
+	}
 }
 
 /* --- the kernel --- */
