@@ -136,6 +136,29 @@ elif compile astray astray.c -fomit-frame-pointer -z execstack; then
 	at_least astray.null 95 "^\\[truncated: no frame pointer\\];.*spin$ends"
 fi
 
+# A BPF program that the kernel runs for this one has its own name, and the stack goes on below it.
+if [ "$(cat /proc/sys/net/core/bpf_jit_kallsyms 2>/dev/null)" != 1 ]; then
+	echo "skip bpf_program: the kernel lists no BPF programs (net.core.bpf_jit_kallsyms)"
+elif compile bpf_spin bpf_spin.c; then
+	start "$dir/bpf_spin" 600
+	warm
+	sample_work "{frequency: 397Hz, filter: {pids: [$pid]}}" 2
+	at_least bpf_program 95 '^_start;.*;main;run;syscall;.*;bpf_prog_[0-9a-f]+_spins(;[a-z_0-9]*(asm_|irq|entry|exc_).*)?$'
+	kill -9 "$pid"
+fi
+
+# Close to as deep as a stack may be it is whole; beyond it the leaf.s side is there, and says so.
+start "$dir/chain" 60 980
+warm
+sample_work "{frequency: 199Hz, kernel_stacks: false, filter: {pids: [$pid]}}" 2
+at_least depth.980 95 '^_start;.*;main;alpha;beta;gamma_;down[*]980;spin(;[^;]*)?$'
+kill -9 "$pid"
+start "$dir/chain" 60 1100
+warm
+sample_work "{frequency: 199Hz, kernel_stacks: false, filter: {pids: [$pid]}}" 2
+at_least depth.1100 95 '^\[truncated: deeper than max_depth\];down[*]999;spin(;[^;]*)?$'
+kill -9 "$pid"
+
 start "$dir/chain" 60 600
 warm
 sample_work "{frequency: 199Hz, max_depth: 50, filter: {pids: [$pid]}}" 2
