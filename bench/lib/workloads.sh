@@ -45,7 +45,7 @@ workload_hour() {
 		rm "$passing"
 		"$dir/churn" exec 5 20 1
 		wait $!
-		sleep 4
+		sleep "$hour_pause_s"
 	done
 }
 
