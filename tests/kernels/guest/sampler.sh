@@ -30,6 +30,18 @@ chain thread 90 'thread_main;alpha;beta;gamma_;spin' "$dir/chain" 600 0 name
 # Registers of a task in the kernel: from a helper since 5.15, from the top of its stack before.
 chain in_kernel 80 'main;alpha;beta;gamma_;spin;(entry|do)_SYSCALL' "$dir/in_kernel" 600
 
+# Functions of a module have their names: all files of this guest come through one, 9p.
+# shellcheck disable=SC2016 # the inner shell's
+start sh -c 'while :; do find "$1/tests" -name nothing; done' sh "$top_srcdir"
+sample "{frequency: 99Hz, filter: {pids: [$pid]}}" 4
+awk '$4 ~ /^\[9p/ { print $3 }' /proc/kallsyms >"$dir/names"
+check module.listed "$(wc -l <"$dir/names")" -gt 10
+check module.named "$(rows | awk -v names="$dir/names" '
+	BEGIN { while ((getline line <names) > 0) is[line] = 1 }
+	{ sub(/^[0-9.]* /, ""); n = split($0, f, ";"); for (i = 1; i <= n; i++) if (f[i] in is) { seen++; next } }
+	END { print seen + 0 }')" -gt 0
+kill -9 "$pid"
+
 # By tables: to the first frame of all.
 if compile bare chain.c -fomit-frame-pointer; then
 	chain tables 90 '(^|;)_start;.*main;alpha;beta;gamma_;spin' "$dir/bare" 600
