@@ -462,14 +462,35 @@ static void publish(struct local *l)
 	tell_full(l);
 }
 
-/* A file's fault gets the directory it is in, and what to do. Passes `r` through. */
-static int say_where(int r, const char *dir, struct dcm_error *err)
+/* What the host knows how to handle of a write: later, no room, too much, or trouble. */
+static int as_of_write(int r)
 {
-	const bool of_disk = r == -EIO || r == -EACCES || *vfs__write_remedy(r);
+	switch (r) {
+	case 0:
+	case -EAGAIN:
+	case -ENOSPC:
+	case -EFBIG:
+	case -EOVERFLOW:
+		return r;
+	case -ENOMEM:
+		return -EAGAIN;
+	case -EDQUOT:
+		return -ENOSPC;
+	}
+	return -EIO;
+}
+
+/*
+ * A file's fault gets the directory it is in, and what to do: of what the disk said, before it
+ * becomes `told`, as the host knows it. Passes that through.
+ */
+static int say_where(int r, int told, const char *dir, struct dcm_error *err)
+{
+	const bool of_disk = told == -EIO || told == -EACCES || *vfs__write_remedy(r);
 
 	if (of_disk && err)
-		error__set(err, r, "%s: %s%s", dir, err->text, vfs__write_remedy(r));
-	return r;
+		error__set(err, told, "%s: %s%s", dir, err->text, vfs__write_remedy(r));
+	return told;
 }
 
 static void tend(struct local *l)
@@ -611,7 +632,7 @@ static int write_batches(void *instance, struct dcm_batch *const *batches, uint3
 		pthread_cond_signal(&l->wake);
 	l->written = true;
 	pthread_mutex_unlock(&l->mutex);
-	return say_where(r, l->path, err);
+	return say_where(r, as_of_write(r), l->path, err);
 }
 
 static int retain(void *instance, int64_t cutoff_ms, uint64_t max_bytes, uint64_t *ret_n_profiles,
@@ -628,7 +649,7 @@ static int retain(void *instance, int64_t cutoff_ms, uint64_t max_bytes, uint64_
 		r = removal__to(l->store, max_bytes, &n, err);
 	if (r == 0)
 		*ret_n_profiles = n;
-	return say_where(r, l->path, err);
+	return say_where(r, r, l->path, err);
 }
 
 static int remove_selected(void *instance, const struct dcm_select *sel, uint64_t *ret_n_profiles,
@@ -645,7 +666,7 @@ static int remove_selected(void *instance, const struct dcm_select *sel, uint64_
 		r = removal__select(l->store, sel, &n, err);
 	if (r == 0)
 		*ret_n_profiles = n;
-	return say_where(r, l->path, err);
+	return say_where(r, r, l->path, err);
 }
 
 static int backup(void *instance, const char *dir, struct dcm_error *err)

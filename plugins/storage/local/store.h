@@ -139,9 +139,9 @@ int store__open(const struct dcm_host *host, struct vfs *v, const struct store_o
 void store__close(struct store *s);
 
 /*
- * As dcm_storage_ops.write: 0 and `done` (may be NULL) when it is durable; or -EAGAIN, -ENOSPC,
- * -EIO, -EFBIG (a batch that no frame holds), -EOVERFLOW (times that need more than STORE_MAX_ERAS
- * eras).
+ * As dcm_storage_ops.write: 0 and `done` (may be NULL) when it is durable; or -EAGAIN, -ENOMEM,
+ * -EFBIG (a batch that no frame holds), -EOVERFLOW (times that need more than STORE_MAX_ERAS eras),
+ * or what the disk says, with a sentence.
  */
 int store__write(struct store *s, struct dcm_batch *const *batches, uint32_t n, dcm_done_fn done,
 		 void *ctx, struct dcm_error *err);

@@ -353,26 +353,6 @@ static int put_into_heads(struct store *s, struct writing *w, struct dcm_error *
 	return r;
 }
 
-/* What the host knows how to handle: later, no room, or trouble. */
-static int refusal(int r, struct dcm_error *err)
-{
-	switch (r) {
-	case -ENOMEM:
-		error__nomem(err);
-		return -EAGAIN;
-	case -EAGAIN:
-	case -ENOSPC:
-	case -EFBIG:
-	case -EOVERFLOW:
-		return r;
-	case -EDQUOT:
-		return -ENOSPC;
-	default:
-		/* What is said of the code that it becomes would be less. */
-		return error__set(err, -EIO, "%s%s", err ? err->text : "", vfs__write_remedy(r));
-	}
-}
-
 /* Room for a write that may have to wait, so that nothing can fail after the log has taken it. */
 static int make_room_to_wait(struct store *s)
 {
@@ -399,7 +379,7 @@ int store__write(struct store *s, struct dcm_batch *const *batches, uint32_t n, 
 	int r = make_room_to_wait(s);
 
 	if (r)
-		return error__set(err, -EAGAIN, "out of memory");
+		return error__nomem(err);
 	r = encode(s, batches, n, &w, err);
 	if (r == 0 && w.fresh.n)
 		r = put_into_heads(s, &w, err);
@@ -408,7 +388,7 @@ int store__write(struct store *s, struct dcm_batch *const *batches, uint32_t n, 
 	const struct streams_overflow overflow = overflow_of(&w);
 	writing__fini(&w);
 	if (r)
-		return refusal(r, err);
+		return r == -ENOMEM ? error__nomem(err) : r;
 	atomic_fetch_add_explicit(&s->rows_folded, overflow.n_folded, memory_order_relaxed);
 	atomic_fetch_add_explicit(&s->rows_refused, overflow.n_refused, memory_order_relaxed);
 	atomic_fetch_add_explicit(&s->n_too_old, refused.n_too_old, memory_order_relaxed);
