@@ -61,8 +61,8 @@ bench_pack_recorded_SOURCES = bench/pack_recorded.c $(RECORDED) tests/unit/rando
 bench_pack_recorded_LDADD = $(CODEC_LA) $(ZSTD_LIBS)
 
 bench_programs += bench/bench_store
-bench_bench_store_SOURCES = bench/bench_store.c bench/source.h bench/source_fleet.c bench/source_recorded.c \
-	bench/fleet.c bench/fleet.h $(RECORDED) tests/unit/random.h \
+bench_bench_store_SOURCES = bench/bench_store.c bench/source.h bench/source_again.c bench/source_fleet.c \
+	bench/source_recorded.c bench/fleet.c bench/fleet.h $(RECORDED) tests/unit/random.h \
 	tests/contract/storage_host.c tests/contract/storage_host.h
 bench_bench_store_LDADD = $(LOCAL_STORE_LA) $(CODEC_LA) $(CONFIG_LA) -ldl -lm
 

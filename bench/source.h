@@ -59,4 +59,10 @@ struct source *source__fleet(const struct source_shape *shape);
  */
 struct source *source__recorded(const struct source_shape *shape, const char *file);
 
+/*
+ * The ticks of `of`, which it takes and makes at once, again and again: the batch of any tick costs
+ * next to nothing. Each is another batch, by its id.
+ */
+struct source *source__again(struct source *of);
+
 #endif
