@@ -66,6 +66,11 @@ bench_bench_store_SOURCES = bench/bench_store.c bench/source.h bench/source_agai
 	tests/contract/storage_host.c tests/contract/storage_host.h
 bench_bench_store_LDADD = $(LOCAL_STORE_LA) $(CODEC_LA) $(CONFIG_LA) -ldl -lm
 
+bench_programs += bench/bench_servers
+bench_bench_servers_SOURCES = bench/bench_servers.c bench/jobs.c bench/jobs.h bench/source.h tests/unit/random.h \
+	tests/contract/storage_host.c tests/contract/storage_host.h
+bench_bench_servers_LDADD = $(QUERY_LA) $(CODEC_LA) $(CONFIG_LA) -ldl -lm
+
 # Not a bench itself: bench/ui runs it.
 bench_programs += bench/pages_store
 bench_pages_store_SOURCES = bench/pages_store.c bench/crowd.c bench/crowd.h bench/source.h bench/source_recorded.c \
