@@ -215,6 +215,7 @@ static void start_anew(struct dcm_builder *b)
 	b->waiting = (struct waiting_stacks){ 0 };
 	b->code = 0;
 	b->n_types = 0;
+	b->leaves_hashes = false;
 	/* When there is no memory now, the next seal says so. */
 	if (intern__init(&b->t.strings) < 0)
 		builder__fail_nomem(b);
@@ -236,6 +237,11 @@ void builder__set_source(struct dcm_builder *b, struct dcm_hash source, uint64_t
 /* -------------------------------------------------------------------------------------------------
  * Sealing
  */
+
+void builder__leave_hashes(struct dcm_builder *b)
+{
+	b->leaves_hashes = true;
+}
 
 void builder__end_profile(struct dcm_builder *b)
 {
@@ -271,10 +277,10 @@ int builder__seal(struct dcm_builder *b, struct dcm_batch **ret_batch, struct dc
 	if (!b->code) {
 		builder__end_profile(b);
 		s = NEW(struct sealed);
-		if (s)
-			put_hashes(b);
-		else
+		if (!s)
 			builder__fail_nomem(b);
+		else if (!b->leaves_hashes)
+			put_hashes(b);
 	}
 	if (b->code) {
 		int code = error__set(err, b->code, "%s", b->error.text);

@@ -43,6 +43,7 @@ struct waiting_stacks {
 struct dcm_builder {
 	int code;	  /* of the first failure */
 	uint32_t n_types; /* of the profile that rows go to */
+	bool leaves_hashes;
 	struct tables t;
 	struct hindex indexes[N_INDEXES];
 	struct waiting_stacks waiting;

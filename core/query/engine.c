@@ -16,6 +16,7 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/batch/batch.h"
+#include "core/batch/builder.h"
 #include "core/batch/type.h"
 
 /* How often one who waits looks whether it was cancelled. */
@@ -582,6 +583,7 @@ static int merge_named(struct turn *t, const struct question *q, const struct dc
 
 	if (!b)
 		return error__nomem(err);
+	builder__leave_hashes(b);
 	if (q->diff)
 		sel[1] = selector__select(t->b, q->from_b_ms, q->to_b_ms, t->budget);
 	r = go_inside(t, err);

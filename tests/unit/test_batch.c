@@ -180,6 +180,27 @@ static void hashes_follow_the_written_layout(void **state)
 	}
 }
 
+/* An answer has none; what the builder makes after it does. */
+static void hashes_may_be_left_out(void **state)
+{
+	CLEANUP(builder__freep) struct dcm_builder *b = builder__new(0);
+	CLEANUP(batch__unrefp) struct dcm_batch *without = NULL, *with = NULL;
+	(void)state;
+
+	builder__leave_hashes(b);
+	random_batch__fill(b, 5, 0, 0);
+	assert_int_equal(builder__seal(b, &without, NULL), 0);
+	assert_true(without->n_locations && without->n_stacks && without->n_series);
+	assert_null(without->location_hashes);
+	assert_null(without->stack_hashes);
+	assert_null(without->series_hashes);
+	random_batch__fill(b, 5, 0, 0);
+	assert_int_equal(builder__seal(b, &with, NULL), 0);
+	assert_int_equal(with->n_stacks, without->n_stacks);
+	for (uint32_t i = 0; i < with->n_stacks; i++)
+		assert_hash_equal(with->stack_hashes[i], expected_stack(with, i));
+}
+
 /* The example that docs/FORMATS.md shows, with its numbers. */
 static void hashes_of_the_written_example(void **state)
 {
@@ -606,6 +627,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(hashes_follow_the_written_layout),
+		cmocka_unit_test(hashes_may_be_left_out),
 		cmocka_unit_test(hashes_of_the_written_example),
 		cmocka_unit_test(content_is_equal_however_it_is_told),
 		cmocka_unit_test(content_tells_every_field),
