@@ -638,9 +638,9 @@ int engine__merge(struct engine *e, const struct question *q, struct dcm_batch *
 	return r;
 }
 
-/* Frames within a turn. */
+/* Frames within a turn; make: frames__new() or frames__begin(). */
 static int make_frames(struct turn *t, const struct question *q, enum frames_group group,
-		       struct frames **ret, struct dcm_error *err)
+		       typeof(frames__new) *make, struct frames **ret, struct dcm_error *err)
 {
 	CLEANUP(batch__unrefp) struct dcm_batch *named = NULL;
 	struct grouping g;
@@ -649,7 +649,7 @@ static int make_frames(struct turn *t, const struct question *q, enum frames_gro
 	if (r == 0)
 		r = merge_named(t, q, &g.by, &named, err);
 	if (r == 0)
-		r = frames__new(named, group, &g.by, ret, err);
+		r = make(named, group, &g.by, ret, err);
 	if (r == 0)
 		(*ret)->compare = t->compare;
 	if (r == 0 && (r = is_over(t, err)) < 0)
@@ -667,7 +667,7 @@ int engine__frames(struct engine *e, const struct question *q, enum frames_group
 
 	if (r < 0)
 		return r;
-	r = leave(&t, make_frames(&t, q, group, &frames, err));
+	r = leave(&t, make_frames(&t, q, group, frames__new, &frames, err));
 	if (r == 0)
 		*ret = frames;
 	return r;
@@ -685,7 +685,7 @@ int engine__flame(struct engine *e, const struct question *q, enum frames_group 
 		return r;
 	o.filter = o.filter ? o.filter : q->filter;
 	use_filter(&t, o.filter);
-	r = make_frames(&t, q, group, &frames, err);
+	r = make_frames(&t, q, group, frames__begin, &frames, err);
 	if (r == 0)
 		r = flame__new(frames, &o, ret, err);
 	return leave(&t, r);
@@ -703,7 +703,7 @@ int engine__top(struct engine *e, const struct question *q, enum frames_group gr
 		return r;
 	o.filter = o.filter ? o.filter : q->filter;
 	use_filter(&t, o.filter);
-	r = make_frames(&t, q, group, &frames, err);
+	r = make_frames(&t, q, group, frames__new, &frames, err);
 	if (r == 0)
 		r = top__new(frames, &o, ret, err);
 	return leave(&t, r);

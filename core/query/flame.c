@@ -198,8 +198,19 @@ static int collect(struct stacks *stacks, struct walk *w, const struct flame_opt
 	return r;
 }
 
-static int grow_from_rows(struct tree *t, const struct frames *frames,
-			  const struct flame_options *o, int64_t filtered[2], struct dcm_error *err)
+/* The ids in the tree, where they came into order behind our back. */
+static int settle_frames(struct tree *t, struct frames *frames)
+{
+	const uint32_t *rank;
+	const int r = frames__settle(frames, &rank);
+
+	for (uint32_t i = 1; r == 0 && rank && i < t->n; i++)
+		t->frame[i] = rank[t->frame[i]];
+	return r;
+}
+
+static int grow_from_rows(struct tree *t, struct frames *frames, const struct flame_options *o,
+			  int64_t filtered[2], struct dcm_error *err)
 {
 	CLEANUP(stacks__fini) struct stacks stacks = { 0 };
 	struct walk w;
@@ -216,6 +227,8 @@ static int grow_from_rows(struct tree *t, const struct frames *frames,
 		r = stacks__sort(&stacks);
 	if (r == 0)
 		r = tree__build(t, &stacks);
+	if (r == 0)
+		r = settle_frames(t, frames);
 	if (r == -E2BIG)
 		return error__set(err, r, "the tree has more than %u nodes; ask for a shorter range or filter it",
 				  FLAME_MAX_NODES);

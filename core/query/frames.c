@@ -5,11 +5,14 @@
  *
  * Texts are compared as numbers: every distinct text of the batch gets one first. What is not part
  * of a frame's key (system name, build id, first line) is the smallest that came, so that order
- * does not matter.
+ * does not matter. Many are put into order by a thread that lives no longer than that, while stacks
+ * are read: it reads the frames as they came, which nobody changes, and writes what nobody reads
+ * before frames__settle().
  */
 #include "core/query/frames.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,10 +68,13 @@ struct frames *frames__ref(struct frames *f)
 	return f;
 }
 
+static void order__free(struct frames_order *o);
+
 void frames__unref(struct frames *f)
 {
 	if (!f || atomic_fetch_sub_explicit(&f->refs, 1, memory_order_acq_rel) > 1)
 		return;
+	order__free(f->order);
 	batch__unref(f->batch);
 	arena__fini(&f->arena);
 	free(f);
@@ -428,11 +434,37 @@ static int make_labels(struct maker *m, const struct dcm_group_by *by, uint32_t 
  * Numbering by text
  */
 
-static struct dcm_str text_of(const void *maker, uint32_t frame)
-{
-	const struct maker *m = maker;
+struct frames_order {
+	struct frame *by_key; /* [n], as they came; ours */
+	uint32_t n;
+	struct text_row *rows; /* [n] */
+	uint32_t *rank;	       /* [n] where each has come to stand */
+	struct frame *sorted;  /* [n], of the table's arena */
+	struct frame_slot *slots;
+	uint32_t *labels; /* [n_labels] */
+	size_t n_labels;
+	pthread_t thread;
+	bool is_threaded, is_settled;
+	int error;
+};
 
-	return m->frames.v[frame].name;
+static void order__free(struct frames_order *o)
+{
+	if (!o)
+		return;
+	if (o->is_threaded)
+		pthread_join(o->thread, NULL);
+	free(o->by_key);
+	free(o->rows);
+	free(o->rank);
+	free(o);
+}
+
+static struct dcm_str text_of(const void *order, uint32_t frame)
+{
+	const struct frames_order *o = order;
+
+	return o->by_key[frame].name;
 }
 
 static int compare_u64(uint64_t a, uint64_t b)
@@ -440,11 +472,11 @@ static int compare_u64(uint64_t a, uint64_t b)
 	return a < b ? -1 : a > b;
 }
 
-static int compare_frames(const void *a, const void *b, void *maker)
+static int compare_frames(const void *a, const void *b, void *order)
 {
 	const struct text_row *x = a, *y = b;
-	const struct maker *m = maker;
-	const struct frame *f = &m->frames.v[x->row], *g = &m->frames.v[y->row];
+	const struct frames_order *o = order;
+	const struct frame *f = &o->by_key[x->row], *g = &o->by_key[y->row];
 	int c = str__cmp(f->name, g->name);
 
 	if (c == 0)
@@ -460,31 +492,73 @@ static int compare_frames(const void *a, const void *b, void *maker)
 	return c ? c : (int)f->is_unnamed - (int)g->is_unnamed;
 }
 
-/* Sorts the frames, and tells slots and labels their new numbers. */
-static int number_frames(struct maker *m, uint32_t *labels, size_t n_labels)
+/* A thread's work, or ours. */
+static void *sort_frames(void *order)
+{
+	struct frames_order *o = order;
+	const struct text_sort sort = { text_of, compare_frames, o };
+
+	o->error = text_sort__run(&sort, o->rows, o->n);
+	for (uint32_t i = 0; o->error == 0 && i < o->n; i++) {
+		o->rank[o->rows[i].row] = i;
+		o->sorted[i] = o->by_key[o->rows[i].row];
+	}
+	return NULL;
+}
+
+/* Fewer are in order before a thread has begun. */
+enum { WORTH_A_THREAD = 4096 };
+
+/* Takes what the maker has; the frames are seen as they came until frames__settle(). */
+static int begin_order(struct maker *m, uint32_t *labels, size_t n_labels)
 {
 	struct frames *out = m->out;
-	size_t n = m->frames.n;
-	const struct text_sort sort = { text_of, compare_frames, m };
-	CLEANUP(mem__freep) struct text_row *order = mem__resize(NULL, n ? n : 1, sizeof(*order));
-	CLEANUP(mem__freep) uint32_t *rank = mem__resize(NULL, n ? n : 1, sizeof(*rank));
+	struct frames_order *o = out->order = NEW(struct frames_order);
+	const size_t n = m->frames.n ? m->frames.n : 1;
 
-	out->v = arena__alloc(&out->arena, (n ? n : 1) * sizeof(*out->v));
-	if (!order || !rank || !out->v)
+	if (!o)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < n; i++)
-		order[i].row = i;
-	if (text_sort__run(&sort, order, n) < 0)
+	o->rows = mem__resize(NULL, n, sizeof(*o->rows));
+	o->rank = mem__resize(NULL, n, sizeof(*o->rank));
+	o->sorted = arena__alloc(&out->arena, n * sizeof(*o->sorted));
+	if (!o->rows || !o->rank || !o->sorted)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < n; i++) {
-		rank[order[i].row] = i;
-		out->v[i] = m->frames.v[order[i].row];
-	}
-	out->n = (uint32_t)n;
-	for (uint32_t i = 0; i < out->n_slots; i++)
-		m->slots[i].frame = rank[m->slots[i].frame];
-	for (size_t i = 0; i < n_labels; i++)
-		labels[i] = rank[labels[i]];
+	o->n = out->n = (uint32_t)m->frames.n;
+	out->v = o->by_key = m->frames.v;
+	m->frames.v = NULL;
+	m->frames.n = m->frames.cap = 0;
+	o->slots = m->slots;
+	o->labels = labels;
+	o->n_labels = n_labels;
+	for (uint32_t i = 0; i < o->n; i++)
+		o->rows[i].row = i;
+	o->is_threaded = o->n >= WORTH_A_THREAD && pthread_create(&o->thread, NULL, sort_frames, o) == 0;
+	return 0;
+}
+
+int frames__settle(struct frames *f, const uint32_t **ret_rank)
+{
+	struct frames_order *o = f->order;
+
+	*ret_rank = NULL;
+	if (!o || o->is_settled)
+		return 0;
+	if (o->is_threaded)
+		pthread_join(o->thread, NULL);
+	else
+		sort_frames(o);
+	o->is_threaded = false;
+	if (o->error)
+		return o->error;
+	for (uint32_t i = 0; i < f->n_slots; i++)
+		o->slots[i].frame = o->rank[o->slots[i].frame];
+	for (size_t i = 0; i < o->n_labels; i++)
+		o->labels[i] = o->rank[o->labels[i]];
+	f->v = o->sorted;
+	free(o->by_key);
+	o->by_key = NULL;
+	o->is_settled = true;
+	*ret_rank = o->rank;
 	return 0;
 }
 
@@ -507,12 +581,27 @@ static int make(struct maker *m, const struct dcm_group_by *by)
 		m->out->n_by = by->n;
 	}
 	if (r == 0)
-		r = number_frames(m, labels, labels ? (size_t)b->n_profiles * by->n : 0);
+		r = begin_order(m, labels, labels ? (size_t)b->n_profiles * by->n : 0);
 	return r;
 }
 
 int frames__new(struct dcm_batch *batch, enum frames_group group, const struct dcm_group_by *by,
 		struct frames **ret, struct dcm_error *err)
+{
+	CLEANUP(frames__unrefp) struct frames *f = NULL;
+	const uint32_t *rank;
+	int r = frames__begin(batch, group, by, &f, err);
+
+	if (r < 0)
+		return r;
+	if (frames__settle(f, &rank) < 0)
+		return error__nomem(err);
+	*ret = take_ptr(f);
+	return 0;
+}
+
+int frames__begin(struct dcm_batch *batch, enum frames_group group, const struct dcm_group_by *by,
+		  struct frames **ret, struct dcm_error *err)
 {
 	CLEANUP(frames__unrefp) struct frames *out = NEW(struct frames);
 	struct maker m = { .out = out };

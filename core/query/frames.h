@@ -68,7 +68,8 @@ struct frames {
 	uint32_t n_by;
 	/* Of a diff, how its sides compare: set by whoever asked, before others see the table. */
 	struct compare compare;
-	struct arena arena; /* owns the tables */
+	struct arena arena;	    /* owns the tables */
+	struct frames_order *order; /* how ids come into order */
 };
 
 /*
@@ -77,6 +78,15 @@ struct frames {
  */
 int frames__new(struct dcm_batch *batch, enum frames_group group, const struct dcm_group_by *by,
 		struct frames **ret, struct dcm_error *err);
+/*
+ * The same before ids are in order: they are as the frames came, and a thread may be at it. Who
+ * reads many stacks meanwhile takes their ids as they are, and what he has made of them through
+ * `rank` ([n], new ids by old; NULL: they are the same) once frames__settle() has returned 0. One
+ * thread at a time, before the table is shared. -ENOMEM.
+ */
+int frames__begin(struct dcm_batch *batch, enum frames_group group, const struct dcm_group_by *by,
+		  struct frames **ret, struct dcm_error *err);
+int frames__settle(struct frames *f, const uint32_t **ret_rank);
 /* Frames are shared by the answers made from them. */
 struct frames *frames__ref(struct frames *f);
 void frames__unref(struct frames *f);

@@ -5,6 +5,7 @@
 #include "core/query/stacks.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 
 #define NUMBERS_MAX ((size_t)1 << 31)
@@ -93,6 +94,31 @@ static void sort_by_key(struct stack_ref *v, size_t n)
 	sort_few(v, n);
 }
 
+/* Is `a` to stand behind `b`? They are alike up to `depth`. */
+static bool is_behind(const struct stacks *s, const struct stack_ref *a, const struct stack_ref *b,
+		      uint32_t depth)
+{
+	const uint32_t *p = s->numbers.v + a->off, *q = s->numbers.v + b->off;
+	const uint32_t n = a->n < b->n ? a->n : b->n;
+
+	while (depth < n && p[depth] == q[depth])
+		depth++;
+	return depth < n ? p[depth] > q[depth] : a->n > b->n;
+}
+
+/* A few are compared whole: they share more than the frames that tell them apart. */
+static void sort_whole(const struct stacks *s, struct stack_ref *v, size_t n, uint32_t depth)
+{
+	for (size_t i = 1; i < n; i++) {
+		struct stack_ref x = v[i];
+		size_t k = i;
+
+		for (; k > 0 && is_behind(s, &v[k - 1], &x, depth); k--)
+			v[k] = v[k - 1];
+		v[k] = x;
+	}
+}
+
 /* Stacks [first, first + n) that are alike up to `depth`. */
 struct range {
 	size_t first, n;
@@ -122,8 +148,12 @@ int stacks__sort(struct stacks *s)
 		for (size_t i = 0, end; r == 0 && i < range.n; i = end) {
 			for (end = i + 1; end < range.n && v[end].key == v[i].key; end++)
 				;
-			if (v[i].key != 0 && end - i > 1 &&
-			    !vec__push(&todo, (struct range){ range.first + i, end - i, range.depth + 1 }))
+			if (v[i].key == 0 || end - i == 1)
+				continue;
+			if (end - i <= FEW)
+				sort_whole(s, v + i, end - i, range.depth + 1);
+			else if (!vec__push(&todo, (struct range){ range.first + i, end - i,
+								   range.depth + 1 }))
 				r = -ENOMEM;
 		}
 	}

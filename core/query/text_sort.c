@@ -85,6 +85,19 @@ static void sort_by_word(struct text_row *v, size_t n)
 	sort_few(v, n);
 }
 
+/* A few are compared whole: what they begin with is at hand. */
+static void sort_whole(const struct text_sort *s, struct text_row *v, size_t n)
+{
+	for (size_t i = 1; i < n; i++) {
+		struct text_row x = v[i];
+		size_t k = i;
+
+		for (; k > 0 && s->compare(&v[k - 1], &x, s->ctx) > 0; k--)
+			v[k] = v[k - 1];
+		v[k] = x;
+	}
+}
+
 /* Does any text go on at `depth`? Where some have ended, zeros stand for them, and the end decides. */
 static bool has_more(const struct text_sort *s, const struct text_row *v, size_t n, uint32_t depth)
 {
@@ -114,7 +127,9 @@ int text_sort__run(const struct text_sort *s, struct text_row *v, size_t n)
 				;
 			if (end - i == 1)
 				continue;
-			if (!has_more(s, of + i, end - i, next))
+			if (end - i <= FEW)
+				sort_whole(s, of + i, end - i);
+			else if (!has_more(s, of + i, end - i, next))
 				qsort_r(of + i, end - i, sizeof(*of), s->compare, s->ctx);
 			else if (!vec__push(&todo, (struct range){ range.first + i, end - i, next }))
 				r = -ENOMEM;

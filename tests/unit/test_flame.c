@@ -438,6 +438,89 @@ static void test_deep_stacks(void **state)
 	}
 }
 
+/* Stacks of so many addresses that their frames come into order by a thread. */
+static struct dcm_batch *many_frames(uint64_t seed)
+{
+	enum { N_LOCATIONS = 9000, N_STACKS = 4000, DEPTH_MAX = 12 };
+	CLEANUP(builder__freep) struct dcm_builder *b = builder__new(0);
+	struct dcm_batch *batch = NULL;
+	struct random r = { seed };
+	struct dcm_type type = { .name = builder__string(b, STR("x")),
+				 .sample_type = builder__string(b, STR("y")) };
+	struct dcm_pair pair = { builder__string(b, STR("pod")), builder__string(b, STR("p")) };
+	struct dcm_profile head = { .series = builder__series(b, &pair, 1) };
+	uint32_t mappings[3], locations[N_LOCATIONS];
+
+	for (uint32_t i = 0; i < 3; i++) {
+		static const char *const files[] = { "/usr/lib/liborders.so",
+						     "/usr/lib/liborder.so", "/bin/o" };
+		struct dcm_mapping m = { .start = 0,
+					 .limit = 1u << 30,
+					 .file = builder__string(b, str__of(files[i])),
+					 .kind = DCM_MAPPING_FILE };
+		mappings[i] = builder__mapping(b, &m);
+	}
+	for (uint32_t i = 0; i < N_LOCATIONS; i++) {
+		struct dcm_location l = { .mapping = mappings[random__below(&r, 3)],
+					  .process = DCM_NONE,
+					  .address = random__below(&r, 1u << 28),
+					  .addr_kind = DCM_ADDR_VADDR,
+					  .kind = DCM_FRAME_NATIVE };
+		locations[i] = builder__location(b, &l, NULL, 0);
+	}
+	builder__profile(b, &head, &type, 1);
+	for (uint32_t i = 0; i < N_STACKS; i++) {
+		uint32_t stack[DEPTH_MAX], n = (uint32_t)random__below(&r, DEPTH_MAX + 1);
+		const int64_t value = 1 + (int64_t)random__below(&r, 3);
+
+		for (uint32_t k = 0; k < n; k++)
+			stack[k] = locations[random__below(&r, k + 3 < n ? N_LOCATIONS : 8)];
+		builder__row(b, builder__stack(b, stack, n), 0, &value);
+	}
+	assert_int_equal(builder__seal(b, &batch, NULL), 0);
+	return batch;
+}
+
+/* What is made of frames while they come into order is what is made of them in order. */
+static void test_order_made_meanwhile(void **state)
+{
+	const struct dcm_str label = STR("pod");
+	const struct dcm_group_by by = { &label, 1 };
+	(void)state;
+
+	for (uint64_t seed = 1; seed <= 6; seed++) {
+		CLEANUP(batch__unrefp) struct dcm_batch *b = many_frames(seed);
+		CLEANUP(frames__unrefp)
+		struct frames *before = NULL,
+			      *meanwhile = NULL, *left = NULL;
+		CLEANUP(flame__freep) struct flame *want = NULL, *got = NULL;
+		const struct flame_options o = { .invert = seed % 2 };
+		const uint32_t *rank;
+
+		assert_int_equal(frames__new(b, FRAMES_FUNCTION, &by, &before, NULL), 0);
+		assert_int_equal(frames__begin(b, FRAMES_FUNCTION, &by, &meanwhile, NULL), 0);
+		assert_int_equal(frames__begin(b, FRAMES_FUNCTION, &by, &left, NULL), 0);
+		assert_true(before->n > 8000);
+		assert_int_equal(flame__new(before, &o, &want, NULL), 0);
+		assert_int_equal(flame__new(meanwhile, &o, &got, NULL), 0);
+		assert_int_equal(frames__settle(meanwhile, &rank), 0);
+		assert_null(rank);
+		assert_int_equal(meanwhile->n, before->n);
+		for (uint32_t i = 0; i < before->n; i++) {
+			assert_true(str__eq(meanwhile->v[i].name, before->v[i].name));
+			if (i)
+				assert_true(str__cmp(before->v[i - 1].name, before->v[i].name) <= 0);
+		}
+		assert_memory_equal(meanwhile->slots, before->slots,
+				    before->n_slots * sizeof(*before->slots));
+		assert_int_equal(got->n, want->n);
+		assert_memory_equal(got->frame, want->frame, want->n * sizeof(*want->frame));
+		assert_memory_equal(got->depth, want->depth, want->n * sizeof(*want->depth));
+		assert_memory_equal(got->total[0], want->total[0], want->n * sizeof(*want->total[0]));
+		check_shape(got);
+	}
+}
+
 static void test_nothing_makes_a_root(void **state)
 {
 	CLEANUP(builder__freep) struct dcm_builder *builder = builder__new(0);
@@ -535,6 +618,7 @@ int main(void)
 		cmocka_unit_test(test_under_a_path),
 		cmocka_unit_test(test_trimming_is_by_weight_and_told),
 		cmocka_unit_test(test_deep_stacks),
+		cmocka_unit_test(test_order_made_meanwhile),
 		cmocka_unit_test(test_nothing_makes_a_root),
 		cmocka_unit_test(test_extreme_values),
 		cmocka_unit_test(test_wrong_options),
