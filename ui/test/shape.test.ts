@@ -8,7 +8,7 @@ import { chainOf, foldChains, headOf, plainRows } from "../src/flame/fold.ts";
 import { MOST_DETAIL, fit } from "../src/flame/names.ts";
 import { byName } from "../src/flame/order.ts";
 import { splice, trimmedBelow } from "../src/flame/splice.ts";
-import { type Tree, nameOf, place, settle } from "../src/flame/tree.ts";
+import { type Tree, functionNamed, makeTexts, nameOf, place, settle, weightsOf } from "../src/flame/tree.ts";
 import { Rects, TRIMMED, layout, nodeAt } from "../src/flame/view.ts";
 import { type Stack, random, randomStacks, treeOf } from "./random.ts";
 
@@ -197,4 +197,26 @@ test("functions of one binary share a fill, and each mode has its legend", () =>
   for (let f = 2; f < t.functions.n; f++) assert.equal(binary.of[f], binary.of[f - 2]);
   const texts = (["binary", "kind", "name", "self"] as const).map((by) => colorFunctions(t, by).legend.map((e) => e.text).join());
   assert.equal(new Set(texts).size, 4);
+});
+
+test("colours by the weights that came with a tree are those of its nodes", () => {
+  const t = treeOf(randomStacks(4, 300, 20, 8));
+  const weights = new Float64Array(t.functions.n);
+  for (let i = 1; i < t.n; i++) weights[t.func[i]] += t.self[i];
+  assert.deepEqual(weightsOf(t), weights);
+  for (const by of ["binary", "self"] as const) assert.deepEqual(colorFunctions({ ...t, weights }, by), colorFunctions(t, by));
+  const heavy = weights.slice().fill(0);
+  heavy[3] = t.total[0];
+  assert.notDeepEqual(colorFunctions({ ...t, weights: heavy }, "self"), colorFunctions(t, "self"));
+});
+
+test("a function is found by its name, as it is read", () => {
+  const names = ["", "a", "ab", "b\u00e9", "aba", "ab", "\u2603"];
+  const t = treeOf(randomStacks(1, 5));
+  const fns = { ...t.functions, n: names.length, names: makeTexts(names) };
+  for (const name of [...names, "abab", "c", "b"]) assert.equal(functionNamed(fns, name), names.indexOf(name));
+  // No UTF-8: it is read as U+FFFD, and looked for so.
+  fns.names.bytes[fns.names.offsets[2]] = 0xff;
+  assert.equal(functionNamed(fns, "\ufffdb"), 2);
+  assert.equal(functionNamed(fns, "ab"), 5);
 });

@@ -3,7 +3,7 @@
 
 import { useMemo } from "preact/hooks";
 import { visible } from "../flame/names.ts";
-import { type Lack, truncatedOf, unnamedOf } from "../flame/quality.ts";
+import { type Lack, lacksOf } from "../flame/quality.ts";
 import type { Tree } from "../flame/tree.ts";
 import * as format from "./format.ts";
 
@@ -50,8 +50,7 @@ function Lacks(props: { title: string; testid: string; all: Lack[]; tree: Tree; 
 
 export function QualityFigures(props: { tree: Tree }) {
   const { tree: t } = props;
-  const unnamed = useMemo(() => unnamedOf(t), [t]);
-  const truncated = useMemo(() => truncatedOf(t), [t]);
+  const { unnamed, truncated } = useMemo(() => t.lacks ?? lacksOf(t), [t]);
   if (t.total[0] === 0) return null;
   return (
     <>

@@ -5,7 +5,7 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { colorFunctions } from "../flame/color.ts";
 import { visible } from "../flame/names.ts";
 import { FlamePanel } from "../flame/panel.tsx";
-import { type Tree, nameOf } from "../flame/tree.ts";
+import { functionNamed, nameOf } from "../flame/tree.ts";
 import { EndedToo, type Kept, trees } from "../worker/rpc.ts";
 import { Figures, describe, titleOf } from "./figures.tsx";
 import * as format from "./format.ts";
@@ -13,26 +13,21 @@ import { Failed } from "./parts.tsx";
 import { again, go, state } from "./store.ts";
 import { Table } from "./tablepane.tsx";
 
-function functionNamed(t: Tree, name: string): number {
-  for (let f = 0; f < t.functions.n; f++) if (nameOf(t.functions, f) === name) return f;
-  return -1;
-}
-
 export function Sandwich(props: { kept: Kept; seconds: number }) {
   const s = state.value;
   const t = props.kept.tree;
-  const [sides, setSides] = useState<{ up: Kept; down: Kept } | null>(null);
+  const [sides, setSides] = useState<{ of: string; up: Kept; down: Kept } | null>(null);
   const [failed, setFailed] = useState("");
-  const func = useMemo(() => functionNamed(t, s.sandwich), [t, s.sandwich]);
+  const func = useMemo(() => functionNamed(t.functions, s.sandwich), [t, s.sandwich]);
   // Of the whole, whose functions the sides share: so each has the colour that it has there.
   const coloring = useMemo(() => colorFunctions(t, s.color), [t, s.color]);
   useEffect(() => {
     let gone = false;
-    setSides(null);
+    const of = s.sandwich;
     setFailed("");
     if (func >= 0)
       void Promise.all([trees.ask<"callers">({ op: "callers", tree: props.kept.id, func }), trees.ask<"callees">({ op: "callees", tree: props.kept.id, func })]).then(
-        ([up, down]) => !gone && setSides({ up, down }),
+        ([up, down]) => !gone && setSides({ of, up, down }),
         (e: Error) => !gone && !(e instanceof EndedToo) && setFailed(e.message),
       );
     return () => void (gone = true);
@@ -69,11 +64,12 @@ export function Sandwich(props: { kept: Kept; seconds: number }) {
       onMenu={() => undefined}
     />
   );
+  // The last one stays, dimmed, until the next is there.
   return (
-    <div data-testid="sandwich">
+    <div data-testid="sandwich" class={sides.of === s.sandwich ? "" : "stale"}>
       <h3 class="hint">Who calls it</h3>
       {side(sides.up, true, "Callers")}
-      <p class="bun"><b>{visible(s.sandwich)}</b> {format.value(sides.down.tree.total[0], t.meta.unit ?? "")} · {format.percent(sides.down.tree.total[0], t.total[0])} of all shown</p>
+      <p class="bun"><b>{visible(sides.of)}</b> {format.value(sides.down.tree.total[0], t.meta.unit ?? "")} · {format.percent(sides.down.tree.total[0], t.total[0])} of all shown</p>
       {side(sides.down, false, "Callees")}
       <h3 class="hint">What it calls</h3>
     </div>

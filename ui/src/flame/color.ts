@@ -4,7 +4,7 @@
 // Twelve fills, of which the first are the furthest apart: what weighs most gets them first. Colour is never the only cue:
 // labels, gaps, the legend and the tooltip say the same.
 
-import { type Tree, kindNames, nameOf, textAt } from "./tree.ts";
+import { type Texts, type Tree, kindNames, nameOf, textAt, weightsOf } from "./tree.ts";
 
 export const fills = [
   "#8fb4e3", "#f0b27a", "#8fcfa0", "#e79bb3", "#bda9e6", "#e6d37a",
@@ -34,19 +34,23 @@ export interface Coloring {
   legend: LegendEntry[];
 }
 
-function groupText(t: Tree, f: number, by: ColorBy): string {
+/** What each function is coloured by. Functions are many, their binaries and files few: each is read once. */
+function groupTexts(t: Tree, by: ColorBy): (f: number) => string {
   const fns = t.functions;
+  const all = (texts: Texts, of: (text: string) => string) => Array.from({ length: texts.n }, (_, i) => of(textAt(texts, i)));
+  const binaries = by === "binary" || by === "file" ? all(fns.binaries, (text) => baseName(text) || "[unknown]") : [];
+  const folders = by === "file" ? all(fns.files, (text) => text.replace(/\/[^/]*$/, "")) : [];
   switch (by) {
     case "binary":
-      return baseName(textAt(fns.binaries, fns.binary[f])) || "[unknown]";
+      return (f) => binaries[fns.binary[f]];
     case "file":
-      return textAt(fns.files, fns.file[f]).replace(/\/[^/]*$/, "") || baseName(textAt(fns.binaries, fns.binary[f])) || "[unknown]";
+      return (f) => folders[fns.file[f]] || binaries[fns.binary[f]];
     case "kind":
-      return kindNames[fns.flags[f] & 7] || "native";
+      return (f) => kindNames[fns.flags[f] & 7] || "native";
     case "name":
-      return nameOf(fns, f);
+      return (f) => nameOf(fns, f);
     default:
-      return "";
+      return () => "";
   }
 }
 
@@ -67,11 +71,11 @@ function colorBySelf(t: Tree, self: Float64Array): Coloring {
 export function colorFunctions(t: Tree, by: ColorBy): Coloring {
   const weights = new Map<string, number>();
   const texts: string[] = [];
-  const self = new Float64Array(t.functions.n);
-  for (let i = 1; i < t.n; i++) self[t.func[i]] += Math.abs(t.self[i]);
+  const self = t.weights ?? weightsOf(t);
   if (by === "self") return colorBySelf(t, self);
+  const textOf = groupTexts(t, by);
   for (let f = 0; f < t.functions.n; f++) {
-    texts[f] = groupText(t, f, by);
+    texts[f] = textOf(f);
     weights.set(texts[f], (weights.get(texts[f]) ?? 0) + self[f]);
   }
   const legend = [...weights].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).map(([text, weight], i) => ({ text, fill: i % CATEGORIES, weight }));

@@ -16,49 +16,67 @@ interface Draft {
   parent: number;
   depth: number;
   nodes: number[]; // of the old tree
-  a: number[]; // what each of them brings
-  b: number[];
+  brings: number[]; // whose node of the old tree says what each of them brings
   sumA: number;
   sumB: number;
 }
 
 function draft(func: number, parent: number, depth: number): Draft {
-  return { func, parent, depth, nodes: [], a: [], b: [], sumA: 0, sumB: 0 };
+  return { func, parent, depth, nodes: [], brings: [], sumA: 0, sumB: 0 };
 }
 
-function add(d: Draft, node: number, a: number, b: number): void {
-  d.nodes.push(node);
-  d.a.push(a);
-  d.b.push(b);
-  d.sumA += a;
-  d.sumB += b;
+/** Drafts of one parent, by function. This is asked once for each old node that a new one stands for. */
+class Family {
+  private readonly t: Tree;
+  private readonly at: Int32Array; // [functions.n] in drafts; -1: there is none
+  private readonly a: Float64Array; // by old node: what it brings
+  private readonly b: Float64Array | null;
+  private drafts: Draft[] = [];
+
+  constructor(t: Tree, a: Float64Array, b: Float64Array | null) {
+    this.t = t;
+    this.at = new Int32Array(t.functions.n).fill(-1);
+    this.a = a;
+    this.b = b;
+  }
+
+  add(node: number, brings: number, parent: number, depth: number): void {
+    const func = this.t.func[node];
+    let at = this.at[func];
+    if (at < 0) {
+      at = this.at[func] = this.drafts.length;
+      this.drafts.push(draft(func, parent, depth));
+    }
+    const d = this.drafts[at];
+    d.nodes.push(node);
+    d.brings.push(brings);
+    d.sumA += this.a[brings];
+    if (this.b) d.sumB += this.b[brings];
+  }
+
+  /** In the order in which they came; the next family begins. */
+  take(): Draft[] {
+    const { drafts } = this;
+    for (const d of drafts) this.at[d.func] = -1;
+    this.drafts = [];
+    return drafts;
+  }
 }
 
-type Step = (t: Tree, of: Draft, each: (func: number, node: number, a: number, b: number) => void) => void;
+type Step = (t: Tree, of: Draft, index: number, to: Family) => void;
 
 /** Callers: each old node's parent, which brings as much. */
-const up: Step = (t, of, each) => {
+const up: Step = (t, of, index, to) => {
   for (let k = 0; k < of.nodes.length; k++) {
     const p = t.parent[of.nodes[k]];
-    if (p > 0) each(t.func[p], p, of.a[k], of.b[k]);
+    if (p > 0) to.add(p, of.brings[k], index, of.depth + 1);
   }
 };
 
 /** Callees: each old node's children, with their totals. */
-const down: Step = (t, of, each) => {
-  for (const node of of.nodes)
-    for (let c = node + 1; c < t.end[node]; c = t.end[c]) each(t.func[c], c, t.total[c], t.b ? t.b.total[c] : 0);
+const down: Step = (t, of, index, to) => {
+  for (const node of of.nodes) for (let c = node + 1; c < t.end[node]; c = t.end[c]) to.add(c, c, index, of.depth + 1);
 };
-
-function group(t: Tree, from: Draft, index: number, step: Step): Draft[] {
-  const byFunction = new Map<number, Draft>();
-  step(t, from, (func, node, a, b) => {
-    let d = byFunction.get(func);
-    if (!d) byFunction.set(func, (d = draft(func, index, from.depth + 1)));
-    add(d, node, a, b);
-  });
-  return [...byFunction.values()];
-}
 
 function weightOf(d: Draft): number {
   return Math.max(Math.abs(d.sumA), Math.abs(d.sumB));
@@ -106,7 +124,7 @@ function finish(drafts: Draft[], lost: Map<number, number>, from: Result): Tree 
 }
 
 /** In preorder, siblings heaviest first; a stack of our own, since there may be thousands of levels. */
-function expand(t: Tree, root: Draft, first: Draft[], step: Step): Tree {
+function expand(t: Tree, root: Draft, first: Draft[], step: Step, family: Family): Tree {
   const least = weightOf(root) * MIN_SHARE;
   const drafts: Draft[] = [root];
   const lost = new Map<number, number>();
@@ -122,7 +140,8 @@ function expand(t: Tree, root: Draft, first: Draft[], step: Step): Tree {
   for (let d = todo.pop(); d && drafts.length < MAX_NODES; d = todo.pop()) {
     const index = drafts.length;
     drafts.push(d);
-    push(group(t, d, index, step), index);
+    step(t, d, index, family);
+    push(family.take(), index);
   }
   for (const d of todo) lost.set(d.parent, (lost.get(d.parent) ?? 0) + d.sumA);
   return finish(drafts, lost, { functions: t.functions, meta: t.meta, factor: t.b?.factor ?? 0 });
@@ -131,37 +150,33 @@ function expand(t: Tree, root: Draft, first: Draft[], step: Step): Tree {
 /** Leaves first: a child of the root for each function with self, its callers below it. */
 export function invert(t: Tree): Tree {
   const root = draft(-1, -1, 0);
+  const family = new Family(t, t.self, t.b?.self ?? null);
   root.sumA = t.total[0];
   root.sumB = t.b ? t.b.total[0] : 0;
-  const leaves = new Map<number, Draft>();
-  for (let i = 1; i < t.n; i++) {
-    const a = t.self[i];
-    const b = t.b ? t.b.self[i] : 0;
-    if (a === 0 && b === 0) continue;
-    let d = leaves.get(t.func[i]);
-    if (!d) leaves.set(t.func[i], (d = draft(t.func[i], 0, 1)));
-    add(d, i, a, b);
-  }
-  return expand(t, root, [...leaves.values()], up);
+  for (let i = 1; i < t.n; i++) if (t.self[i] !== 0 || (t.b && t.b.self[i] !== 0)) family.add(i, i, 0, 1);
+  return expand(t, root, family.take(), up, family);
 }
 
-/** A function's outermost calls. */
-function outermost(t: Tree, func: number): Draft {
-  const d = draft(func, -1, 0);
+/** A function's outermost calls, and from them on. */
+function from(t: Tree, func: number, step: Step): Tree {
+  const root = draft(func, -1, 0);
+  const family = new Family(t, t.total, t.b?.total ?? null);
   for (let i = 1, free = 0; i < t.n; i++) {
     if (t.func[i] !== func || i < free) continue;
-    add(d, i, t.total[i], t.b ? t.b.total[i] : 0);
+    root.nodes.push(i);
+    root.brings.push(i);
+    root.sumA += t.total[i];
+    if (t.b) root.sumB += t.b.total[i];
     free = t.end[i];
   }
-  return d;
+  step(t, root, 0, family);
+  return expand(t, root, family.take(), step, family);
 }
 
 export function callers(t: Tree, func: number): Tree {
-  const root = outermost(t, func);
-  return expand(t, root, group(t, root, 0, up), up);
+  return from(t, func, up);
 }
 
 export function callees(t: Tree, func: number): Tree {
-  const root = outermost(t, func);
-  return expand(t, root, group(t, root, 0, down), down);
+  return from(t, func, down);
 }

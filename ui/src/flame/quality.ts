@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // flame/quality.ts - what a tree lacks, by why: names, and roots
 
-import { type Tree, nameOf, textAt } from "./tree.ts";
+import { type Lacks, type Tree, nameOf, textAt } from "./tree.ts";
 
 const UNNAMED = 16;
 const CUT = /^\[(?:truncated: (.*)|overflow)\]$/s;
@@ -41,7 +41,9 @@ export function unnamedOf(t: Tree): Lack[] {
 
 /** Why each function's name says that a stack is cut; "" for all others. */
 function cutsOf(fns: Tree["functions"]): string[] {
+  const { offsets, bytes } = fns.names;
   return Array.from({ length: fns.n }, (_, f) => {
+    if (bytes[offsets[f]] !== 0x5b) return "";
     const cut = CUT.exec(nameOf(fns, f));
     return !cut || cut[1] === OF_KERNEL ? "" : (cut[1] ?? OVERFLOW);
   });
@@ -62,4 +64,8 @@ export function truncatedOf(t: Tree): Lack[] {
     if (left) add(out, why, "", left);
   }
   return ranked(out);
+}
+
+export function lacksOf(t: Tree): Lacks {
+  return { unnamed: unnamedOf(t), truncated: truncatedOf(t) };
 }

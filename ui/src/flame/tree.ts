@@ -5,6 +5,8 @@
 // it, and what does not fit is an error with a sentence. Texts are what profiled programs called things: any bytes, of which
 // what is no UTF-8 becomes U+FFFD. They are decoded when somebody reads them.
 
+import type { Lack } from "./quality.ts";
+
 export const Kind = { native: 0, kernel: 1, jit: 2, interpreted: 3, note: 4, label: 7 } as const;
 export const kindNames = ["native", "kernel", "jit", "interpreted", "note", "", "", "label"];
 
@@ -79,6 +81,15 @@ export interface Tree {
   readonly functions: Functions;
   readonly meta: Meta;
   readonly byName?: boolean; // siblings are; else the heaviest comes first
+  // What passes over all nodes, and was worked out by whoever made the tree, so that the page need not:
+  readonly weights?: Float64Array; // of functions: what their nodes have themselves, without signs
+  readonly lacks?: Lacks;
+}
+
+/** What has no name, and what has no root. */
+export interface Lacks {
+  readonly unnamed: Lack[];
+  readonly truncated: Lack[];
 }
 
 const HEAD_BYTES = 64;
@@ -407,4 +418,27 @@ export function textAt(t: Texts, i: number): string {
 
 export function nameOf(f: Functions, i: number): string {
   return textAt(f.names, i);
+}
+
+/** The first function of that name, or -1. Bytes are compared: to read all names takes long. */
+export function functionNamed(f: Functions, name: string): number {
+  const { offsets, bytes } = f.names;
+  const wanted = new TextEncoder().encode(name);
+  const isIt = (i: number) => {
+    const at = offsets[i];
+    if (offsets[i + 1] - at !== wanted.length) return false;
+    for (let k = 0; k < wanted.length; k++) if (bytes[at + k] !== wanted[k]) return false;
+    return true;
+  };
+  for (let i = 0; i < f.n; i++) if (isIt(i)) return i;
+  // What was no UTF-8 is read otherwise than it is written.
+  if (name.includes("\ufffd")) for (let i = 0; i < f.n; i++) if (nameOf(f, i) === name) return i;
+  return -1;
+}
+
+/** What the nodes of each function have themselves, without signs. */
+export function weightsOf(t: Tree): Float64Array {
+  const weights = new Float64Array(t.functions.n);
+  for (let i = 1; i < t.n; i++) weights[t.func[i]] += Math.abs(t.self[i]);
+  return weights;
 }

@@ -7,9 +7,10 @@
 import { callees, callers, invert } from "../flame/derive.ts";
 import { functionTotals } from "../flame/functions.ts";
 import { byName } from "../flame/order.ts";
+import { lacksOf } from "../flame/quality.ts";
 import { search } from "../flame/search.ts";
 import { splice } from "../flame/splice.ts";
-import { type Tree, decodeTree } from "../flame/tree.ts";
+import { type Tree, decodeTree, weightsOf } from "../flame/tree.ts";
 import { readProfile, treeOfProfile } from "../open/profile.ts";
 import type { Answers, Request, Said } from "./rpc.ts";
 
@@ -18,10 +19,16 @@ const KEPT = 6;
 /** Another worker, started when this one has ended, does not give its numbers again. */
 let last = Math.floor(performance.timeOrigin);
 
-function keep(tree: Tree): { id: number; tree: Tree } {
+function keep(made: Tree): { id: number; tree: Tree } {
+  const tree = { ...made, weights: weightsOf(made) };
   trees.set(++last, tree);
   if (trees.size > KEPT) trees.delete(trees.keys().next().value!);
   return { id: last, tree };
+}
+
+/** One that the page shows as an answer, whose quality it tells. */
+function keepWhole(tree: Tree): { id: number; tree: Tree } {
+  return keep({ ...tree, lacks: lacksOf(tree) });
 }
 
 function treeOf(id: number): Tree {
@@ -36,11 +43,11 @@ function treeOf(id: number): Tree {
 type Handlers = { [K in keyof Answers]: (r: Extract<Request, { op: K }>) => Answers[K] };
 
 const handlers: Handlers = {
-  decode: (r) => keep(decodeTree(r.bytes)),
+  decode: (r) => keepWhole(decodeTree(r.bytes)),
   open: (r) => {
     const profile = readProfile(r.bytes, r.name);
     const index = r.index < 0 ? profile.types.length - 1 : r.index;
-    return { ...keep(treeOfProfile(profile, index)), types: profile.types, index };
+    return { ...keepWhole(treeOfProfile(profile, index)), types: profile.types, index };
   },
   arrange: (r) => {
     const t = r.inverted ? invert(treeOf(r.tree)) : treeOf(r.tree);
@@ -48,7 +55,7 @@ const handlers: Handlers = {
   },
   splice: (r) => {
     const whole = splice(treeOf(r.tree), r.node, decodeTree(r.bytes));
-    return whole && keep(whole);
+    return whole && keepWhole(whole);
   },
   callers: (r) => keep(callers(treeOf(r.tree), r.func)),
   callees: (r) => keep(callees(treeOf(r.tree), r.func)),
