@@ -86,6 +86,9 @@ struct api_range {
 /* As default of from_ms: an hour before `to`, wherever that is. */
 #define API_AN_HOUR INT64_MIN
 
+/* Has the moment passed? An answer about what ended then can have a tag. */
+bool api__is_over(struct api *a, int64_t to_ms);
+
 /* False: the response is a problem. Also an empty range is one: who asks for it made a mistake. */
 bool api_range__read(struct api *a, const struct http_request *req, struct api_range *range,
 		     struct http_response *resp);

@@ -52,6 +52,11 @@ static bool read_time(struct api *a, const struct http_request *req, const char 
 	return true;
 }
 
+bool api__is_over(struct api *a, int64_t to_ms)
+{
+	return to_ms < clock__real(a->c.clock) / 1000000;
+}
+
 bool api_range__read(struct api *a, const struct http_request *req, struct api_range *range,
 		     struct http_response *resp)
 {
@@ -255,6 +260,7 @@ static bool read_selection(struct api *a, const struct http_request *req, const 
 		return false;
 	ret->q.from_ms = range.from_ms;
 	ret->q.to_ms = range.to_ms;
+	resp->has_tag = api__is_over(a, range.to_ms);
 	return api_param__labels(req, "group_by", &ret->q.group_by, &ret->q.n_group_by, resp) == 0;
 }
 

@@ -405,6 +405,7 @@ static bool read_sides(struct api *a, const struct http_request *req, struct que
 	q->to_ms = range_a.to_ms;
 	q->from_b_ms = range_b.from_ms;
 	q->to_b_ms = range_b.to_ms;
+	resp->has_tag = api__is_over(a, range_a.to_ms) && api__is_over(a, range_b.to_ms);
 	return true;
 }
 

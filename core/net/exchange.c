@@ -7,6 +7,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 #include <unistd.h>
 
 #include "core/base/fd.h"
+#include "core/base/hash.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/base/units.h"
@@ -204,6 +206,31 @@ static bool packs_well(const char *type)
 		if (strncmp(type, types[i], strlen(types[i])) == 0)
 			return true;
 	return type[0] == '\0';
+}
+
+/*
+ * The tag is of what is said, so that nothing has to be known of what it was made of: an answer that
+ * has changed has another one. Weak, since it is the same in gzip (RFC 9110, 8.8.1).
+ */
+void exchange__tag(struct exchange *x)
+{
+	struct http_response *r = &x->response;
+	struct dcm_hash h;
+	char tag[48];
+
+	if (!r->has_tag || r->status != 200 || r->body.error || r->headers.error)
+		return;
+	h = hash__bytes128(r->body.data ? (const void *)r->body.data : "", r->body.n);
+	/* Beside the body: what was left out of a file stands in a header alone. */
+	h.lo = hash__bytes(r->headers.data ? (const void *)r->headers.data : "", r->headers.n, h.lo);
+	snprintf(tag, sizeof(tag), "\"%016" PRIx64 "%016" PRIx64 "\"", h.hi, h.lo);
+	http_response__header(r, "ETag", "W/%s", tag);
+	http_response__header(r, "Cache-Control", "private, no-cache");
+	if (!http_request__knows(&x->request, tag))
+		return;
+	r->status = 304;
+	buf__reset(&r->body);
+	http_response__header(r, "Vary", "Accept-Encoding");
 }
 
 void exchange__pack(struct exchange *x)

@@ -45,6 +45,12 @@ void exchange__free(struct exchange *x);
  */
 bool exchange__read_head(struct exchange *x, const char *method);
 
+/*
+ * Gives the answer a tag when it has_tag, and empties one that the client says to have: 304. Any
+ * thread, before exchange__pack().
+ */
+void exchange__tag(struct exchange *x);
+
 /* Into gzip, where the client takes it and it is worth it. Any thread, before exchange__send(). */
 void exchange__pack(struct exchange *x);
 

@@ -89,6 +89,18 @@ bool http_request__takes_gzip(const struct http_request *r)
 	return any;
 }
 
+bool http_request__knows(const struct http_request *r, const char *tag)
+{
+	struct dcm_str list = http_request__header(r, "if-none-match"), want = str__of(tag);
+
+	if (str__eq(list, STR("*")))
+		return true;
+	for (; list.n >= want.n && want.n; list.p++, list.n--)
+		if (memcmp(list.p, want.p, want.n) == 0)
+			return true;
+	return false;
+}
+
 struct dcm_str http__decode(struct arena *a, struct dcm_str s, bool plus_is_space)
 {
 	const struct dcm_str bad = { NULL, 0 };

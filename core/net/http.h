@@ -56,6 +56,11 @@ struct dcm_str http_request__path_param(const struct http_request *r, const char
 
 /* May the answer be in gzip: Accept-Encoding, RFC 9110, 12.5.3. No header: it may not. */
 bool http_request__takes_gzip(const struct http_request *r);
+/*
+ * Has the client what this tag is of, "\"..\"" without W/: If-None-Match is "*", or a list that has it;
+ * W/ does not count (RFC 9110, 13.1.2).
+ */
+bool http_request__knows(const struct http_request *r, const char *tag);
 
 /*
  * Percent-decodes into the arena ('+' means a space in a query). p is NULL for a bad escape, a NUL,
@@ -74,6 +79,11 @@ struct http_response {
 	struct buf body;
 	char content_type[96]; /* "application/json" unless set */
 	struct buf headers; /* further ones, "Name: value\r\n" each; made by http_response__header() */
+	/*
+	 * It is about what is over, and asked for again is most likely the same: it gets a tag, and
+	 * whoever has it already is told so instead of being sent it.
+	 */
+	bool has_tag;
 };
 
 void http_response__fini(struct http_response *r);

@@ -115,6 +115,7 @@ static void run_handler(void *ctx, struct exchange *x)
 
 	x->request.body = buf__view(&x->body);
 	http_routes__dispatch(l->routes, &x->request, &x->response);
+	exchange__tag(x);
 	exchange__pack(x);
 	stats__counter_add(l->n_requests, 1);
 }

@@ -177,19 +177,6 @@ bool pages__have(struct pages *p, struct dcm_str path)
 	return have;
 }
 
-/* If-None-Match: "*", or a list, in which W/ does not count (RFC 9110, 13.1.2). */
-static bool is_known(struct dcm_str list, const char *tag)
-{
-	struct dcm_str want = str__of(tag);
-
-	if (str__eq(list, STR("*")))
-		return true;
-	for (; list.n >= want.n && want.n; list.p++, list.n--)
-		if (memcmp(list.p, want.p, want.n) == 0)
-			return true;
-	return false;
-}
-
 static void put_headers(const struct page *page, const char *tag, struct http_response *resp)
 {
 	snprintf(resp->content_type, sizeof(resp->content_type), "%s", page->type);
@@ -223,7 +210,7 @@ void pages__answer(struct pages *p, const struct http_request *req, struct http_
 	if (page) {
 		snprintf(tag, sizeof(tag), "\"%016" PRIx64 "%s\"", page->hash, gzip ? "-g" : "");
 		put_headers(page, tag, resp);
-		if (is_known(http_request__header(req, "if-none-match"), tag))
+		if (http_request__knows(req, tag))
 			resp->status = 304;
 		else
 			put_body(page, gzip, resp);

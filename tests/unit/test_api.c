@@ -429,6 +429,39 @@ static void ranges_begin_in_1970(void **state)
 	json_decref(get_json("/api/v1/flame?" CPU_Q "&to=1800"));
 }
 
+/* Answers about what is over can be known already; one that ends now, or is none, cannot. */
+static void what_is_over_has_a_tag(void **state)
+{
+	static const struct {
+		const char *target;
+		bool has_tag;
+	} cases[] = {
+		{ "/api/v1/flame?" CPU_Q "&to=now-15s", true },
+		{ "/api/v1/flame?" CPU_Q "&to=now-15s&format=flametree", true },
+		{ "/api/v1/functions?" CPU_Q "&to=now-15s", true },
+		{ "/api/v1/series?" CPU_Q "&to=now-15s", true },
+		{ "/api/v1/export?" CPU_Q "&to=now-15s&format=folded", true },
+		{ "/api/v1/labels?to=now-15s", true },
+		{ "/api/v1/diff?" DIFF_Q "&from=now-2h&to=now-1h&b_to=now-5s", true },
+		{ "/api/v1/diff?" DIFF_Q "&a_from=now-2h&a_to=now-1h", false },
+		{ "/api/v1/diff?" DIFF_Q "&from=now-2h&to=now-1h&b_to=now", false },
+		{ "/api/v1/flame?" CPU_Q, false },
+		{ "/api/v1/flame?" CPU_Q "&to=now", false },
+		{ "/api/v1/types", false },
+		{ "/api/v1/status", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct answer a = { 0 };
+
+		ask_with(&a, routes, HTTP_GET, cases[i].target, NULL);
+		if (a.r.status != 200 || a.r.has_tag != cases[i].has_tag)
+			fail_msg("%s: status %d, tag %d", cases[i].target, a.r.status, a.r.has_tag);
+		forget(&a);
+	}
+}
+
 /* Whoever names only the end gets the hour before it, however long ago that was. */
 static void the_hour_goes_with_the_end_of_the_range(void **state)
 {
@@ -842,6 +875,7 @@ int main(void)
 		cmocka_unit_test(values_are_exact),
 		cmocka_unit_test(trees_as_bytes),
 		cmocka_unit_test(ranges_begin_in_1970),
+		cmocka_unit_test(what_is_over_has_a_tag),
 		cmocka_unit_test(the_hour_goes_with_the_end_of_the_range),
 		cmocka_unit_test(nothing_stored_is_said),
 		cmocka_unit_test(names_that_nothing_has_are_said),

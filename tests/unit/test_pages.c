@@ -36,6 +36,12 @@ static void text(void *ctx, const struct http_request *req, struct http_response
 	(void)ctx;
 	for (long i = n.n ? strtol(n.p, NULL, 10) : 0; i > 0; i--)
 		buf__byte(&resp->body, (uint8_t)('a' + i % 17));
+	resp->has_tag = http_request__param(req, "tag").n > 0;
+	if (http_request__param(req, "left").n)
+		http_response__header(resp, "Decima-Left-Out", "%.*s",
+				      STR_ARG(http_request__param(req, "left")));
+	if (http_request__param(req, "wrong").n)
+		http_response__problem(resp, 400, "wrong");
 	if (http_request__param(req, "file").n)
 		snprintf(resp->content_type, sizeof(resp->content_type), "application/octet-stream");
 }
@@ -326,12 +332,55 @@ static void test_packed_answers(void **state)
 	}
 }
 
+static void tag_of(const char *target, const char *headers, char tag[64])
+{
+	CLEANUP(forget) struct answer a = ask("GET", target, headers);
+	const char *at = strstr((const char *)a.all.data, "\r\nETag: W/");
+
+	assert_int_equal(a.status, 200);
+	assert_non_null(at);
+	assert_int_equal(sscanf(at, "\r\nETag: %60[^\r]", tag), 1);
+	assert_true(says(&a, "Cache-Control: private, no-cache\r\n"));
+}
+
+/* Answers that have a tag: who has what they say is told so, in whatever coding, and nobody else. */
+static void test_tagged_answers(void **state)
+{
+	char tag[64], other[64], headers[160];
+
+	(void)state;
+	tag_of("/text?n=2000&tag=1", "", tag);
+	tag_of("/text?n=2000&tag=1", "Accept-Encoding: gzip\r\n", other);
+	assert_string_equal(tag, other);
+	tag_of("/text?n=2001&tag=1", "", other);
+	assert_string_not_equal(tag, other);
+	tag_of("/text?n=2000&tag=1&left=7", "", other);
+	assert_string_not_equal(tag, other);
+	snprintf(headers, sizeof(headers), "Accept-Encoding: gzip\r\nIf-None-Match: \"x\", %s\r\n", tag);
+	CLEANUP(forget) struct answer same = ask("GET", "/text?n=2000&tag=1", headers);
+	assert_int_equal(same.status, 304);
+	assert_int_equal(same.n, 0);
+	assert_true(says(&same, "ETag: W/") && says(&same, "Vary: Accept-Encoding\r\n"));
+	assert_false(says(&same, "Content-Encoding"));
+	CLEANUP(forget) struct answer changed = ask("GET", "/text?n=2001&tag=1", headers);
+	assert_int_equal(changed.status, 200);
+	assert_true(changed.n > 0);
+	CLEANUP(forget) struct answer untagged = ask("GET", "/text?n=2000", headers);
+	assert_int_equal(untagged.status, 200);
+	assert_true(says(&untagged, "Cache-Control: no-store\r\n") && !says(&untagged, "ETag"));
+	CLEANUP(forget)
+	struct answer wrong = ask("GET", "/text?n=2000&tag=1&wrong=1", "If-None-Match: *\r\n");
+	assert_int_equal(wrong.status, 400);
+	assert_false(says(&wrong, "ETag"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pages),	    cmocka_unit_test(test_tags),
-		cmocka_unit_test(test_application), cmocka_unit_test(test_owners),
-		cmocka_unit_test(test_base_path),   cmocka_unit_test(test_packed_answers),
+		cmocka_unit_test(test_pages),	       cmocka_unit_test(test_tags),
+		cmocka_unit_test(test_application),    cmocka_unit_test(test_owners),
+		cmocka_unit_test(test_base_path),      cmocka_unit_test(test_packed_answers),
+		cmocka_unit_test(test_tagged_answers),
 	};
 
 	return cmocka_run_group_tests_name("pages", tests, set_up, tear_down);
