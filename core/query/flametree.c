@@ -14,6 +14,7 @@
 #include "core/base/intern.h"
 #include "core/base/le.h"
 #include "core/base/mem.h"
+#include "core/base/str.h"
 #include "core/symbolize/symbols.h"
 
 #define TAG(a, b, c, d)                                                                            \
@@ -150,10 +151,32 @@ static uint32_t reason_of(struct writer *w, const struct frame *f, uint32_t buil
 	return w->why.reason;
 }
 
+/*
+ * How much of a name need not be written: "+0x1f" of "libfoo.so+0x1f", which stands in the column of
+ * addresses. Where names are missing, this is most of what a tree would have of texts.
+ */
+static uint32_t address_bytes(const struct frame *f)
+{
+	const uint32_t digits = f->address ? (67 - (uint32_t)__builtin_clzll(f->address)) / 4 : 1;
+	const uint32_t n = 3 + digits;
+
+	return f->is_unnamed && f->name.n >= n && f->name.p[f->name.n - n] == '+' ? n : 0;
+}
+
+/* What is written of a name: nothing where it is that of the binary, as it nearly always is. */
+static struct dcm_str written_name(const struct frame *f)
+{
+	const uint32_t n = address_bytes(f);
+	const struct dcm_str name = { f->name.p, f->name.n - n };
+
+	return n && str__eq(name, frames__base_name(f->binary)) ? STR("") : name;
+}
+
 static uint32_t flags_of(const struct frame *f)
 {
 	return (f->kind == FRAME_LABEL ? FLAMETREE_LABEL : f->kind) |
-	       (f->always_inlined ? FLAMETREE_INLINED : 0u) | (f->is_unnamed ? FLAMETREE_UNNAMED : 0u);
+	       (f->always_inlined ? FLAMETREE_INLINED : 0u) | (f->is_unnamed ? FLAMETREE_UNNAMED : 0u) |
+	       (address_bytes(f) ? FLAMETREE_AT_ADDRESS : 0u);
 }
 
 /* The text's id; the last one's is known when it comes again. */
@@ -167,7 +190,7 @@ static uint32_t id_of(struct intern *texts, struct known *last, struct dcm_str s
 static int take_function(struct writer *w, const struct frame *f)
 {
 	const uint32_t build_id = id_of(&w->build_ids, &w->last_build_id, f->build_id);
-	const struct function fn = { .name = f->name,
+	const struct function fn = { .name = written_name(f),
 				     .line = f->line > 0 ? (uint64_t)f->line : 0,
 				     .address = f->address,
 				     .file = id_of(&w->files, &w->last_file, f->file),

@@ -22,7 +22,12 @@ enum { FLAMETREE_IS_DIFF = 1, FLAMETREE_IS_TRIMMED = 2 };
 enum flametree_codec { FLAMETREE_RAW, FLAMETREE_VARINT, FLAMETREE_ZIGZAG };
 
 /* Bits of a function's flags: below them its enum dcm_frame_kind, FLAMETREE_LABEL for FRAME_LABEL. */
-enum { FLAMETREE_LABEL = 7, FLAMETREE_INLINED = 8, FLAMETREE_UNNAMED = 16 };
+enum {
+	FLAMETREE_LABEL = 7,
+	FLAMETREE_INLINED = 8,
+	FLAMETREE_UNNAMED = 16,
+	FLAMETREE_AT_ADDRESS = 32
+};
 
 /* Values beyond it are divided: readers have them as doubles. */
 #define FLAMETREE_MAX_VALUE ((int64_t)1 << 53)

@@ -10,7 +10,7 @@ import { fit, visible } from "../src/flame/names.ts";
 import { plainRows } from "../src/flame/fold.ts";
 import { follow, pathOf } from "../src/flame/path.ts";
 import { search } from "../src/flame/search.ts";
-import { FormatError, type Tree, decodeTree, nameOf } from "../src/flame/tree.ts";
+import { FormatError, type Tree, decodeTree, makeTexts, nameOf } from "../src/flame/tree.ts";
 import { Rects, layout, nodeAt } from "../src/flame/view.ts";
 import { type Stack, encode, random, randomStacks, treeOf } from "./random.ts";
 
@@ -211,4 +211,27 @@ test("a tree is built from stacks as by the plain way", () => {
       if (next < t.end[t.parent[i]]) assert.ok(t.total[next] <= t.total[i]);
     }
   }
+});
+
+test("names that end at their address come without it, and are read with it", () => {
+  const addresses = [0n, 1n, 0xfn, 0x10n, 0xffff_ffffn, 0x1_0000_0000n, 0x7f3a_5512_abc0n, 0x2_0000_0000_0001n, 0x123_4567_89ab_cdefn, 0xffff_ffff_8100_0000n, (1n << 64n) - 1n];
+  const stacks = addresses.map((a, i): Stack => ({ names: [`${["libo\u2603.so", "a", "[anon]"][i % 3]}+0x${a.toString(16)}`, `named${i}`], value: 100 - i }));
+  const t = treeOf(stacks);
+  for (let f = 0; f < t.functions.n; f++) {
+    const text = nameOf(t.functions, f);
+    t.functions.flags[f] = text.includes("+0x") ? 48 : 1;
+    t.functions.address[f] = text.includes("+0x") ? BigInt(text.slice(text.indexOf("+") + 1)) : 7n;
+  }
+  const bytes = encode(t);
+  assert.ok(!new TextDecoder().decode(bytes).includes("+0x"));
+  const back = decodeTree(bytes);
+  assert.deepEqual(paths(back), paths(t));
+  assert.deepEqual(back.functions.address, t.functions.address);
+});
+
+test("names that stand for a long one each do not take memory without end", () => {
+  const t = treeOf(Array.from({ length: 3000 }, (_, i) => ({ names: [`f${i}`], value: 1 })));
+  const n = t.functions.n;
+  const functions = { ...t.functions, names: makeTexts(Array.from({ length: n }, () => "+0x0")), binaries: makeTexts(["", "b".repeat(400_000)]), flags: new Uint32Array(n).fill(48) };
+  assert.throws(() => decodeTree(encode({ ...t, functions })), FormatError);
 });

@@ -91,6 +91,19 @@ function varint(out: number[], value: number | bigint): void {
   out.push(v);
 }
 
+function withoutAddresses(f: Functions): Texts {
+  return textsOf(
+    Array.from({ length: f.n }, (_, i) => {
+      const name = new TextDecoder().decode(f.names.bytes.subarray(f.names.offsets[i], f.names.offsets[i + 1]));
+      const end = `+0x${f.address[i].toString(16)}`;
+      if (f.flags[i] & 32 && !name.endsWith(end)) throw new Error(`${name} does not end with ${end}`);
+      const binary = new TextDecoder().decode(f.binaries.bytes.subarray(f.binaries.offsets[f.binary[i]], f.binaries.offsets[f.binary[i] + 1]));
+      const place = name.slice(0, -end.length);
+      return f.flags[i] & 32 ? (place === binary.split("/").at(-1) ? "" : place) : name;
+    }),
+  );
+}
+
 /** As docs/FORMATS.md says, by a hand that has not seen the server's. */
 export function encode(t: Tree): Uint8Array {
   const numbers = (values: Iterable<number | bigint>) => {
@@ -101,7 +114,7 @@ export function encode(t: Tree): Uint8Array {
   const ups: number[] = [];
   for (let i = 1; i < t.n; i++) ups.push(t.depth[i - 1] + 1 - t.depth[i]);
   const lengths = (x: Texts) => Array.from({ length: x.n }, (_, i) => x.offsets[i + 1] - x.offsets[i]);
-  const f = t.functions;
+  const f = { ...t.functions, names: withoutAddresses(t.functions) };
   const sections: [string, number, Uint8Array][] = [
     ["META", 0, new TextEncoder().encode(JSON.stringify(t.meta))],
     ["NLEN", 1, numbers(lengths(f.names))], ["NBLB", 0, f.names.bytes],

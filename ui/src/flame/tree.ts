@@ -146,6 +146,20 @@ export class Numbers {
     return this.bytes[this.at++];
   }
 
+  /** One of at most seven bytes, which has an exact double; -1, and nothing is read: it is longer. */
+  protected nextShort(): number {
+    let v = 0;
+    for (let at = this.at, scale = 1; at < this.at + 7 && at < this.bytes.length; scale *= 128) {
+      const b = this.bytes[at++];
+      v += (b & 0x7f) * scale;
+      if (b < 0x80) {
+        this.at = at;
+        return v;
+      }
+    }
+    return -1;
+  }
+
   protected tooLong(): never {
     return fail(`a number of section ${this.tag} is too long`);
   }
@@ -175,6 +189,8 @@ export class Numbers {
 /** Numbers of up to 64 bits. */
 class LongNumbers extends Numbers {
   nextLong(): bigint {
+    const short = this.nextShort();
+    if (short >= 0) return BigInt(short);
     let v = 0n;
     for (let shift = 0n; ; shift += 7n) {
       const b = this.byte();
@@ -253,26 +269,79 @@ class Reader {
   }
 }
 
+const AT_ADDRESS = 32;
+const MAX_NAME_BYTES = 2 ** 30;
+
+/** What of each function's name is written: of those without one, nothing where it is their binary's. */
+function writtenNames(names: Texts, binaries: Texts, binary: Uint32Array, flags: Uint32Array) {
+  const { n } = binaries;
+  const begins = new Uint32Array(n); // of their base names
+  for (let b = 0; b < n; b++) {
+    let at = binaries.offsets[b + 1];
+    while (at > binaries.offsets[b] && binaries.bytes[at - 1] !== 0x2f) at--;
+    begins[b] = at;
+  }
+  return (i: number): [Uint8Array, number, number] =>
+    flags[i] & AT_ADDRESS && names.offsets[i] === names.offsets[i + 1]
+      ? [binaries.bytes, begins[binary[i]], binaries.offsets[binary[i] + 1]]
+      : [names.bytes, names.offsets[i], names.offsets[i + 1]];
+}
+
+/** Names with what stands in other columns: of those at an address, "+0x1f" comes behind. */
+function wholeNames(names: Texts, binaries: Texts, f: { address: BigUint64Array; flags: Uint32Array; binary: Uint32Array }): Texts {
+  const { address, flags } = f;
+  const written = writtenNames(names, binaries, f.binary, flags);
+  const halves = new Uint32Array(address.buffer, address.byteOffset, 2 * address.length); // the lower one first
+  const offsets = new Uint32Array(names.n + 1);
+  const digitsOf = (i: number) => (halves[2 * i + 1] ? 8 + ((35 - Math.clz32(halves[2 * i + 1])) >> 2) : Math.max((35 - Math.clz32(halves[2 * i])) >> 2, 1));
+  let size = 0;
+  for (let i = 0; i < names.n; i++) {
+    const [, from, to] = written(i);
+    size += to - from + (flags[i] & AT_ADDRESS ? 3 + digitsOf(i) : 0);
+    if (size > MAX_NAME_BYTES) fail("its names are impossibly long");
+    offsets[i + 1] = size;
+  }
+  const bytes = new Uint8Array(offsets[names.n]);
+  for (let i = 0; i < names.n; i++) {
+    const [source, from, to] = written(i);
+    let at = offsets[i];
+    for (let k = from; k < to; k++) bytes[at++] = source[k];
+    if (!(flags[i] & AT_ADDRESS)) continue;
+    bytes[at] = 0x2b;
+    bytes[at + 1] = 0x30;
+    bytes[at + 2] = 0x78;
+    for (let k = offsets[i + 1] - 1, digit = 0; k >= at + 3; k--, digit++) {
+      const v = (halves[2 * i + (digit >> 3)] >>> (4 * (digit & 7))) & 15;
+      bytes[k] = v < 10 ? 0x30 + v : 0x57 + v;
+    }
+  }
+  return { n: names.n, offsets, bytes };
+}
+
 function readFunctions(r: Reader, n: number): Functions {
   const table = (lengths: string, blob: string) => r.texts(lengths, blob, r.countTexts(lengths));
   const files = table("FLEN", "FBLB");
   const binaries = table("MLEN", "MBLB");
   const buildIds = table("BLEN", "BBLB");
   const reasons = table("WLEN", "WBLB");
+  const address = r.longs("FADR", n);
+  const flags = r.ids("FFLG", n, 256);
+  const binary = r.ids("FMAP", n, binaries.n);
+  const names = r.texts("NLEN", "NBLB", n);
   return {
     n,
-    names: r.texts("NLEN", "NBLB", n),
+    names: flags.some((f) => (f & AT_ADDRESS) !== 0) ? wholeNames(names, binaries, { address, flags, binary }) : names,
     files,
     binaries,
     buildIds,
     reasons,
     file: r.ids("FFIL", n, files.n),
-    binary: r.ids("FMAP", n, binaries.n),
+    binary,
     buildId: r.ids("FBID", n, buildIds.n),
     reason: r.ids("FWHY", n, reasons.n),
     line: r.doubles("FLIN", n),
-    address: r.longs("FADR", n),
-    flags: r.ids("FFLG", n, 256),
+    address,
+    flags,
   };
 }
 
