@@ -103,12 +103,13 @@ export async function query(t) {
     const sent = page.waitForRequest((r) => r.url().includes("/flame?"));
     await $("fg-group").selectOption("binary");
     const id = (await sent).headers()["x-query-id"];
-    await page.locator(".summary").first().click();
+    // Its first words: in the middle there may be a menu, which opens.
+    await page.locator(".summary b").first().click();
     const ended = page.waitForRequest((r) => r.method() === "DELETE", { timeout: 3000 });
     await page.keyboard.press("Escape");
     assert((await ended).url().includes(id), "another question is ended");
     await page.waitForFunction(() => !document.querySelector(".stale"), null, { timeout: 3000 });
-    assert((await $("quality").innerText()) === shown && !(await $("error").count()), `what was shown is gone: ${shown} | ${await $("quality").innerText()} | ${await $("error").count()}`);
+    assert((await $("quality").innerText()) === shown && !(await $("error").count()), `what was shown is gone: ${JSON.stringify([shown, await $("quality").innerText(), await $("error").count()])}`);
     await page.unroute("**/api/v1/flame?*");
   });
   await check("the_last_of_two_questions_is_shown", async () => {

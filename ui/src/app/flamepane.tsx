@@ -62,7 +62,7 @@ export function Flame(props: { kept: Kept; seconds: number }) {
   const s = state.value;
   const [menu, setMenu] = useState<MenuAt | null>(null);
   const coloring = useMemo(() => colorFunctions(t, s.color), [t, s.color]);
-  const significant = useMemo(() => (s.significant ? significance(t) : null), [t, s.significant]);
+  const significant = useMemo(() => (s.significant ? (t.significant ?? significance(t)) : null), [t, s.significant]);
   const zoomed = useMemo(() => follow(t, s.zoom), [t, s.zoom]);
   const selected = useMemo(() => (s.selected ? follow(t, s.selected) : { node: -1, whole: true }), [t, s.selected]);
   useEffect(() => {

@@ -84,6 +84,7 @@ export interface Tree {
   // What passes over all nodes, and was worked out by whoever made the tree, so that the page need not:
   readonly weights?: Float64Array; // of functions: what their nodes have themselves, without signs
   readonly lacks?: Lacks;
+  readonly significant?: Uint8Array; // of a diff: significance.ts
 }
 
 /** What has no name, and what has no root. */

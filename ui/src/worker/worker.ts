@@ -9,6 +9,7 @@ import { functionTotals } from "../flame/functions.ts";
 import { byName } from "../flame/order.ts";
 import { lacksOf } from "../flame/quality.ts";
 import { search } from "../flame/search.ts";
+import { significance } from "../flame/significance.ts";
 import { splice } from "../flame/splice.ts";
 import { type Tree, decodeTree, weightsOf } from "../flame/tree.ts";
 import { readProfile, treeOfProfile } from "../open/profile.ts";
@@ -20,7 +21,7 @@ const KEPT = 6;
 let last = Math.floor(performance.timeOrigin);
 
 function keep(made: Tree): { id: number; tree: Tree } {
-  const tree = { ...made, weights: weightsOf(made) };
+  const tree = { ...made, weights: weightsOf(made), significant: significance(made) ?? undefined };
   trees.set(++last, tree);
   if (trees.size > KEPT) trees.delete(trees.keys().next().value!);
   return { id: last, tree };
