@@ -22,6 +22,7 @@
 #define FORM	    "group", "group_by", "inv", "max_rows", RANGE, FILTERS, TEXT
 #define TREE_PARAMS "max_nodes", "under", FORM
 #define LIST_PARAMS PARAMS("match", RANGE, TEXT)
+#define NAME_PARAMS PARAMS("limit", "match", "prefix", RANGE, TEXT)
 
 /* Of those that take FILTERS. */
 static const char *const filters[] = { FILTERS, NULL };
@@ -38,12 +39,12 @@ static const struct http_route routes_table[] = {
 	{ .pattern = "/api/v1/labels",
 	  .role = HTTP_ROLE_READ,
 	  .handler = api__labels,
-	  .params = LIST_PARAMS,
+	  .params = NAME_PARAMS,
 	  .doc = "label names" },
 	{ .pattern = "/api/v1/labels/{name}/values",
 	  .role = HTTP_ROLE_READ,
 	  .handler = api__values,
-	  .params = LIST_PARAMS,
+	  .params = NAME_PARAMS,
 	  .doc = "values of a label" },
 	{ .pattern = "/api/v1/series",
 	  .role = HTTP_ROLE_READ,

@@ -92,6 +92,9 @@ bool api__is_over(struct api *a, int64_t to_ms);
 /* False: the response is a problem. Also an empty range is one: who asks for it made a mistake. */
 bool api_range__read(struct api *a, const struct http_request *req, struct api_range *range,
 		     struct http_response *resp);
+/* From 0 to max; *ret stays when it is absent. False: the response is a problem. */
+bool api_param__number(const struct http_request *req, const char *name, uint32_t max,
+		       uint32_t *ret, struct http_response *resp);
 /* json unless asked for text. */
 bool api_param__format(const struct http_request *req, enum api_format *ret, struct http_response *resp);
 /* Labels between commas. */

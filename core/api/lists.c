@@ -2,8 +2,8 @@
 /*
  * core/api/lists.c - types, label names, label values
  *
- * Each at most API_MAX_LIST entries; `truncated`, or the last line of the text, says that there are
- * more.
+ * Each at most API_MAX_LIST entries, or `limit`; `truncated`, or the last line of the text, says that
+ * there are more. `prefix` is for who types a name.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -22,7 +22,8 @@ struct list {
 	struct arena *arena;
 	const struct api_gaps *gaps;
 	enum api_format format;
-	uint32_t n;
+	struct dcm_str prefix; /* of the names that are listed */
+	uint32_t n, max;
 	bool truncated;
 	VEC(struct dcm_str) cells;
 };
@@ -37,7 +38,7 @@ static int add_cell(struct list *l, struct dcm_str s)
 /* 0 to go on; 1 when the list is full. */
 static int count_entry(struct list *l)
 {
-	if (l->n == API_MAX_LIST) {
+	if (l->n == l->max) {
 		l->truncated = true;
 		return 1;
 	}
@@ -132,7 +133,7 @@ void api__types(void *ctx, const struct http_request *req, struct http_response 
 	struct api *a = ctx;
 	struct api_question q;
 	struct dcm_error err = DCM_ERROR_INIT;
-	struct list l = { .resp = resp, .arena = req->arena, .gaps = &q.gaps };
+	struct list l = { .resp = resp, .arena = req->arena, .gaps = &q.gaps, .max = API_MAX_LIST };
 	int r;
 
 	if (!api_question__read(a, req, NULL, &q, resp))
@@ -157,6 +158,8 @@ static int add_name(void *ctx, struct dcm_str name, uint64_t n_series)
 	struct buf *b = &l->resp->body;
 	char n[24];
 
+	if (!str__starts(name, l->prefix))
+		return 0;
 	if (count_entry(l))
 		return 1;
 	if (l->format == API_TEXT) {
@@ -178,12 +181,14 @@ static void list_names(struct api *a, const struct http_request *req, const stru
 	};
 	struct api_question q;
 	struct dcm_error err = DCM_ERROR_INIT;
-	struct list l = { .resp = resp, .arena = req->arena, .gaps = &q.gaps };
+	struct list l = { .resp = resp, .arena = req->arena, .gaps = &q.gaps, .max = API_MAX_LIST };
 	int r;
 
 	if (!api_question__read(a, req, NULL, &q, resp))
 		return;
-	if (api_question__read_shape(req, &q, resp)) {
+	l.prefix = http_request__param(req, "prefix");
+	if (api_question__read_shape(req, &q, resp) &&
+	    api_param__number(req, "limit", API_MAX_LIST, &l.max, resp)) {
 		l.format = q.format;
 		if (l.format == API_JSON)
 			buf__printf(&resp->body, "{\"%s\":[", name ? "values" : "labels");

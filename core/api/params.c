@@ -107,8 +107,8 @@ int api_param__labels(const struct http_request *req, const char *name, const st
 	return 0;
 }
 
-static bool read_number(const struct http_request *req, const char *name, uint32_t max,
-			uint32_t *ret, struct http_response *resp)
+bool api_param__number(const struct http_request *req, const char *name, uint32_t max,
+		       uint32_t *ret, struct http_response *resp)
 {
 	struct dcm_str text = http_request__param(req, name);
 	int64_t n;
@@ -188,8 +188,8 @@ static bool read_shape(const struct http_request *req, struct api_question *ret,
 		return false;
 	}
 	return read_flag(req, "inv", &ret->invert, resp) &&
-	       read_number(req, "max_rows", 10000000, &ret->max_rows, resp) &&
-	       read_number(req, "width", 10000, &ret->width, resp);
+	       api_param__number(req, "max_rows", 10000000, &ret->max_rows, resp) &&
+	       api_param__number(req, "width", 10000, &ret->width, resp);
 }
 
 bool api_question__read_shape(const struct http_request *req, struct api_question *ret,
@@ -234,7 +234,7 @@ bool api_question__read_tree(const struct http_request *req, struct api_question
 		return false;
 	}
 	return read_shape(req, ret, resp) && read_under(req, ret, resp) &&
-	       read_number(req, "max_nodes", FLAME_MAX_NODES, &ret->max_nodes, resp);
+	       api_param__number(req, "max_nodes", FLAME_MAX_NODES, &ret->max_nodes, resp);
 }
 
 static bool read_selection(struct api *a, const struct http_request *req, const char *selector,

@@ -288,6 +288,40 @@ static void every_answer_is_json(void **state)
 	storage_failed = false;
 }
 
+/* How many names a list has, of which all begin with the prefix. */
+static size_t names_with(const char *target, const char *prefix, bool truncated)
+{
+	json_t *json = get_json(target),
+	       *list = json_object_get(json, strstr(target, "values") ? "values" : "labels");
+	const size_t n = json_array_size(list);
+
+	for (size_t i = 0; i < n; i++)
+		assert_memory_equal(
+			json_string_value(json_object_get(json_array_get(list, i), "name")), prefix,
+			strlen(prefix));
+	assert_int_equal(json_is_true(json_object_get(json, "truncated")), truncated);
+	json_decref(json);
+	return n;
+}
+
+static void names_by_prefix_and_limit(void **state)
+{
+	const size_t all = names_with("/api/v1/labels?from=0", "", false);
+
+	(void)state;
+	assert_true(all > 1);
+	const size_t some = names_with("/api/v1/labels?from=0&prefix=service_", "service_", false);
+	assert_true(some >= 1 && some < all);
+	assert_int_equal(names_with("/api/v1/labels?from=0&prefix=no_such", "", false), 0);
+	assert_int_equal(names_with("/api/v1/labels?from=0&limit=1", "", true), 1);
+	assert_int_equal(
+		names_with("/api/v1/labels?from=0&limit=1&prefix=service_", "service_", some > 1), 1);
+	assert_int_equal(names_with("/api/v1/labels?from=0&limit=10000", "", false), all);
+	assert_int_equal(names_with("/api/v1/labels/service_name/values?prefix=no_such", "", false), 0);
+	refused(routes, HTTP_GET, "/api/v1/labels?limit=10001", 400, "limit: \"10001\" is no number");
+	refused(routes, HTTP_GET, "/api/v1/types?prefix=x", 400, "\"prefix\" is no parameter");
+}
+
 static void configuration_is_yaml(void **state)
 {
 	struct answer a = { 0 };
@@ -870,6 +904,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_answer_is_json),
+		cmocka_unit_test(names_by_prefix_and_limit),
 		cmocka_unit_test(configuration_is_yaml),
 		cmocka_unit_test(every_text_is_printable),
 		cmocka_unit_test(values_are_exact),

@@ -128,8 +128,8 @@ export interface Named {
 export const types = (signal?: AbortSignal) => json<{ types: TypeInfo[]; truncated: boolean }>("types", [], signal);
 export const labels = (match: string, from: number, to: number, signal?: AbortSignal) =>
   json<{ labels: Named[] }>("labels", [["match", match], ["from", at(from)], ["to", at(to)]], signal);
-export const values = (label: string, match: string, from: number, to: number, signal?: AbortSignal) =>
-  json<{ values: Named[] }>(`labels/${encodeURIComponent(label)}/values`, [["match", match], ["from", at(from)], ["to", at(to)]], signal);
+export const values = (label: string, match: string, from: number, to: number, signal?: AbortSignal, prefix = "") =>
+  json<{ values: Named[]; truncated: boolean }>(`labels/${encodeURIComponent(label)}/values`, [["match", match], ["from", at(from)], ["to", at(to)], ["prefix", prefix || undefined]], signal);
 export const series = (params: Params, signal?: AbortSignal) => json<SeriesAnswer>("series", params, signal);
 
 let lastId = 0;

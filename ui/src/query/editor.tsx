@@ -51,7 +51,10 @@ async function offersFor(place: Place, props: EditorProps, text: string): Promis
     case "operator":
       return ["=", "!=", "=~", "!~"].filter((o) => o.startsWith(place.text)).map((o) => ({ text: o, note: "" }));
     case "value": {
-      const { values } = await api.values(place.label, match, props.from, props.to);
+      const of = (prefix: string) => api.values(place.label, match, props.from, props.to, undefined, prefix);
+      let { values, truncated } = await of("");
+      // There are more than a list has: at least those that begin with what is typed.
+      if (truncated && place.text) values = [...(await of(place.text)).values, ...values.filter((v) => !v.name.startsWith(place.text))];
       return values.filter((v) => begins(v.name)).map((v) => ({ text: v.name, note: `${v.series} series` }));
     }
     default:
