@@ -98,6 +98,7 @@ static void trial__begin(struct trial *t, int64_t retention_ms, int64_t seal_ms)
 	*t = (struct trial){ .options = { .retention_ms = retention_ms,
 					  .seal_ms = seal_ms,
 					  .head_max_bytes = 128 << 20,
+					  .log_max_bytes = 256 << 20,
 					  .dictionary_max_bytes = 128 << 20,
 					  .era_max_bytes = 128 << 20,
 					  .max_series = 1000000,

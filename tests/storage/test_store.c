@@ -280,6 +280,38 @@ static struct dcm_batch *make_long_text(struct bench *b, char letter)
 	return batch;
 }
 
+/* What a start would read is bounded, by the bytes of what is in no block, also of what one has read. */
+static void test_a_long_log_is_sealed(void **state)
+{
+	enum { MAX_BYTES = 100000 };
+	struct random r = { 6 };
+	struct bench b;
+	(void)state;
+
+	bench__init(&b, 6);
+	b.options.log_max_bytes = MAX_BYTES;
+	restart(&b, false);
+	for (int i = 0; i < 3; i++) {
+		uint64_t before = b.store->active_log_bytes;
+
+		assert_int_equal(before, 0);
+		for (int k = 0; !upkeep__wants_seal(b.store); k++) {
+			assert_true(k < 1000);
+			before = b.store->active_log_bytes;
+			write_some(&b, &r);
+		}
+		const uint64_t bytes = b.store->active_log_bytes;
+		assert_true(before > 0 && before < MAX_BYTES && bytes >= MAX_BYTES);
+		restart(&b, true);
+		assert_int_equal(b.store->active_log_bytes, bytes);
+		assert_true(upkeep__wants_seal(b.store));
+		assert_int_equal(upkeep__seal(b.store, NULL), 0);
+		assert_false(upkeep__wants_seal(b.store));
+	}
+	bench__compare(&b);
+	bench__fini(&b);
+}
+
 /*
  * What an era's dictionary gains does not wait for one record, which has a limit: neither when
  * written nor when replayed.
@@ -769,6 +801,7 @@ int main(void)
 		cmocka_unit_test(test_retries_are_recognised_after_a_seal_and_a_restart),
 		cmocka_unit_test(test_types_of_one_profile_share_a_chunk),
 		cmocka_unit_test(test_old_blocks_are_looked_at_for_a_reason),
+		cmocka_unit_test(test_a_long_log_is_sealed),
 		cmocka_unit_test(test_a_dictionary_that_grows_has_many_records),
 		cmocka_unit_test(test_what_expires_goes_with_its_era),
 		cmocka_unit_test(test_logs_of_nobody_go),

@@ -63,7 +63,7 @@ struct config {
 	bool read_only;
 };
 
-enum { LEAST_MAX_BYTES = 256 << 20 };
+enum { LEAST_MAX_BYTES = 256 << 20, LOG_MAX_BYTES = 256 << 20 };
 _Static_assert(CREW_MAX == 16, "the bound of workers");
 
 static const struct dcm_option options[] = {
@@ -97,8 +97,10 @@ static const struct dcm_option options[] = {
 	  .offset = offsetof(struct config, max_bytes),
 	  .def = "20GiB",
 	  .min = "0",
-	  .doc = "Bytes of the directory: blocks, dictionaries and the log, which takes 64 to 128 "
-		 "MiB. Beyond it the oldest blocks go; 0: no bound. They go too while less than a "
+	  .doc = "Bytes of the directory: blocks, dictionaries and the log, which takes 64 MiB, "
+		 "and "
+		 "up to 320 where much is written. Beyond it the oldest blocks go; 0: no bound. "
+		 "They go too while less than a "
 		 "twentieth of the file system is free. A row takes about 1.5 bytes, one host with "
 		 "19 Hz sampling some 10 MiB a day." },
 	{ .name = "seal_interval",
@@ -107,7 +109,8 @@ static const struct dcm_option options[] = {
 	  .def = "15m",
 	  .min = "1s",
 	  .doc = "How long profiles stay in memory and in the log before they become a block. "
-		 "Shorter makes a start faster, and more small blocks." },
+		 "Shorter makes a start faster, and more small blocks. They become one sooner when "
+		 "the log has 256 MiB of them, or a quarter of max_bytes." },
 	{ .name = "head_max_bytes",
 	  .type = DCM_OPT_SIZE,
 	  .offset = offsetof(struct config, head_max_bytes),
@@ -254,6 +257,17 @@ static uint32_t n_workers(const struct config *c)
 	return n < WORKERS_MAX ? (uint32_t)n : WORKERS_MAX;
 }
 
+/*
+ * What a start after a SIGKILL has to read: some seconds. It counts for max_bytes, of which the
+ * blocks shall have most.
+ */
+static uint64_t log_max_bytes(const struct config *c)
+{
+	const uint64_t part = (uint64_t)c->max_bytes / 4;
+
+	return part && part < LOG_MAX_BYTES ? part : LOG_MAX_BYTES;
+}
+
 /* Smaller ones would each hold little but what is in all of them. */
 static uint64_t era_max_bytes(const struct config *c)
 {
@@ -270,6 +284,7 @@ static struct store_options options_of(struct local *l, const struct config *c)
 		.retention_by_type = c->retention_by_type,
 		.seal_ms = c->seal_ns / 1000000,
 		.head_max_bytes = (uint64_t)c->head_max_bytes,
+		.log_max_bytes = log_max_bytes(c),
 		.dictionary_max_bytes = (uint64_t)c->dictionary_max_bytes,
 		.era_max_bytes = era_max_bytes(c),
 		.max_series = (uint32_t)c->max_series,
@@ -596,6 +611,7 @@ static void commit(void *instance, void *change)
 	to->retention_by_type = from->retention_by_type;
 	to->seal_ms = from->seal_ms;
 	to->head_max_bytes = from->head_max_bytes;
+	to->log_max_bytes = from->log_max_bytes;
 	to->dictionary_max_bytes = from->dictionary_max_bytes;
 	to->era_max_bytes = from->era_max_bytes;
 	to->max_series = from->max_series;

@@ -59,6 +59,7 @@ struct store_options {
 	struct dcm_map retention_by_type;
 	int64_t seal_ms;	 /* the oldest that a head's first profile gets, by the clock */
 	uint64_t head_max_bytes; /* sealed then; twice as much refuses writes */
+	uint64_t log_max_bytes;	 /* that a start may have to read: sealed then, too; 0: no bound */
 	uint64_t dictionary_max_bytes; /* of memory (eras.h); 0: no bound */
 	uint32_t max_series;	/* of one dictionary, as streams__plan() has it; 0: no bound */
 	uint64_t era_max_bytes; /* of one dictionary: then another is begun; 0: no bound */
@@ -100,13 +101,14 @@ struct store {
 	uint32_t next_era;
 	char full_growth[GROWTH_BYTES]; /* what filled the last dictionary that became full */
 	struct seen seen;
-	struct seen sealing_seen; /* what it was when they were closed */
-	uint64_t last_lsn;	  /* of frames in the heads */
-	uint64_t sealing_lsn;	  /* of those in `sealing` */
-	int64_t newest_ms;	  /* INT64_MIN: there was never a profile */
-	int64_t aged_ms;	  /* age.h: to where its time has come; INT64_MIN: unset */
-	int64_t aged_at_ns;	  /* mono, when that was */
-	int64_t active_since_ns;  /* mono, of the first write to the active heads; 0: none */
+	struct seen sealing_seen;  /* what it was when they were closed */
+	uint64_t last_lsn;	   /* of frames in the heads */
+	uint64_t sealing_lsn;	   /* of those in `sealing` */
+	int64_t newest_ms;	   /* INT64_MIN: there was never a profile */
+	int64_t aged_ms;	   /* age.h: to where its time has come; INT64_MIN: unset */
+	int64_t aged_at_ns;	   /* mono, when that was */
+	int64_t active_since_ns;   /* mono, of the first write to the active heads; 0: none */
+	uint64_t active_log_bytes; /* that the log has of them */
 
 	struct kept kept; /* has a lock of its own */
 	struct disk_use disk;

@@ -152,7 +152,7 @@ struct writing {
 	struct heads_window window;
 	uint32_t max_series;
 	struct heads_refused refused;
-	uint64_t lsn;
+	uint64_t lsn, log_bytes; /* of the frame */
 };
 
 static void writing__fini(struct writing *w)
@@ -297,6 +297,7 @@ static void apply(struct store *s, struct writing *w)
 	for (size_t i = 0; i < w->fresh.n; i++)
 		seen__add(&s->seen, &w->fresh.v[i]->id);
 	s->last_lsn = w->lsn;
+	s->active_log_bytes += w->log_bytes;
 	if (!s->active_since_ns)
 		s->active_since_ns = s->host->mono_ns(s->host);
 	if (!s->only_read)
@@ -347,6 +348,7 @@ static int put_into_heads(struct store *s, struct writing *w, struct dcm_error *
 	if (r == 0)
 		r = wal__append(commit__wal(s->commit), STORE_FRAME_BATCHES, w->payload.data,
 				w->payload.n, &w->lsn, err);
+	w->log_bytes = w->payload.n;
 	if (r == 0)
 		apply(s, w);
 	pthread_rwlock_unlock(&s->lock);
@@ -542,7 +544,7 @@ static int replay_batches(struct store *s, const struct frame *f, struct writing
 
 int store__replay_frame(void *store, const struct frame *f)
 {
-	struct writing w = { .lsn = f->lsn };
+	struct writing w = { .lsn = f->lsn, .log_bytes = f->n };
 	struct store *s = store;
 	int r = removal__replay(s, f->lsn - 1);
 

@@ -58,6 +58,7 @@ static int close_heads(struct sealing *g, struct dcm_error *err)
 		s->sealing_lsn = wal__cut(commit__wal(s->commit));
 		s->sealing_seen = s->seen;
 		s->active_since_ns = 0;
+		s->active_log_bytes = 0;
 	}
 	for (size_t i = 0; r == 0 && i < s->sealing.n; i++)
 		r = era__log(s->sealing.v[i]->era, err);
@@ -242,6 +243,7 @@ bool upkeep__wants_seal(struct store *s)
 	/* A dictionary that is full can leave memory when no head has it any more. */
 	bool wants = s->sealing.n || heads__bytes(&s->active) >= s->options.head_max_bytes ||
 		     heads__any_full(&s->active, store__era_max_bytes(s)) ||
+		     (s->options.log_max_bytes && s->active_log_bytes >= s->options.log_max_bytes) ||
 		     (s->active_since_ns && now_ns - s->active_since_ns >= s->options.seal_ms * 1000000);
 	pthread_rwlock_unlock(&s->lock);
 	return wants;
