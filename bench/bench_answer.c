@@ -384,7 +384,7 @@ static void bench(struct day *d, const char *name, uint32_t n_blocks, bool label
 
 int main(int argc, char **argv)
 {
-	const int turns = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 5;
+	const int turns = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 12;
 
 	/* Memory is kept and given back as the daemon does: core/main/daemon.c. */
 	mallopt(M_MMAP_THRESHOLD, 128 * 1024);
