@@ -2,7 +2,7 @@
 /*
  * core/codec/codec.c - formats by name, and what bytes look like
  *
- * Bytes that are no text say what they are. Text could begin as a zlib stream does ("x 5"); one of
+ * Bytes that are no text say what they are, and so does text of pprof's older formats. Other text could begin as a zlib stream does ("x 5"); one of
  * those has control characters, though, so text is taken for none. What kind of text it is can be
  * open, as a folded line may read like one of perf script: the file's name then decides.
  */
@@ -16,6 +16,7 @@
 #include "core/deflate/deflate.h"
 #include "core/codec/folded.h"
 #include "core/codec/html.h"
+#include "core/codec/legacy.h"
 #include "core/codec/perf_script.h"
 #include "core/codec/pprof.h"
 #include "core/codec/speedscope.h"
@@ -192,6 +193,8 @@ static const char *sniff_named(const char *file, const uint8_t *data, size_t n)
 		return "batch";
 	if (!is_text(data, some))
 		return n > 0 ? "pprof" : NULL;
+	if (legacy__is(data, some))
+		return "pprof";
 	const char *named = text_of_name(file);
 	if (named)
 		return named;

@@ -3,7 +3,7 @@
  * core/codec/codec.h - formats by name: what the host's encode() and decode() and `decima convert`
  * do
  *
- *	"pprof"       pprof.h: gzip out; gzip, zlib or plain in
+ *	"pprof"       pprof.h: gzip out; gzip, zlib or plain in, and pprof's older formats
  *	"folded"      folded.h
  *	"speedscope"  speedscope.h
  *	"html"        html.h, out only

@@ -6,7 +6,13 @@ core_codec_libcodec_la_SOURCES = \
 	core/codec/decode.c core/codec/decode.h \
 	core/codec/encode.c core/codec/encode.h \
 	core/codec/folded.c core/codec/folded.h \
+	core/codec/foreign.c core/codec/foreign.h \
 	core/codec/html.c core/codec/html.h \
+	core/codec/legacy.c core/codec/legacy.h core/codec/legacy_profile.c core/codec/legacy_profile.h \
+	core/codec/legacy_contention.c core/codec/legacy_count.c core/codec/legacy_cpu.c \
+	core/codec/legacy_heap.c core/codec/legacy_heap.h core/codec/legacy_jemalloc.c \
+	core/codec/legacy_lines.c core/codec/legacy_lines.h core/codec/legacy_maps.c \
+	core/codec/legacy_symbols.c core/codec/legacy_threads.c \
 	core/codec/perf_script.c core/codec/perf_script.h \
 	core/codec/pprof.h core/codec/pprof_encode.c core/codec/pprof_decode.c \
 	core/codec/pprof_input.h core/codec/pprof_labels.c core/codec/pprof_tables.c \
@@ -16,6 +22,7 @@ core_codec_libcodec_la_SOURCES = \
 	core/codec/wire.h core/codec/wire_encode.c core/codec/wire_decode.c \
 	core/codec/wire_tables.c core/codec/wire_tables.h
 core_codec_libcodec_la_CFLAGS = $(AM_CFLAGS) $(CONVERSION_CFLAGS) $(JANSSON_CFLAGS)
+core_codec_libcodec_la_LIBADD = -lm
 
 CODEC_LA = core/codec/libcodec.la $(BATCH_LA) $(DEFLATE_LA) $(JANSSON_LIBS)
 

@@ -5,6 +5,10 @@
  * Source: https://github.com/google/pprof/blob/main/proto/profile.proto and what its Go library
  * accepts. Input: protobuf, as it is or in gzip (several members too) or zlib.
  *
+ * What programs wrote before there was profile.proto, and gperftools, tcmalloc and jemalloc still do,
+ * is read as well (legacy.h lists it), by way of the profile.proto that Go's pprof makes of it. Of
+ * other bytes the sentence says what they look like (foreign.h).
+ *
  * What a profile becomes:
  *   name        options.name, else what `decima`'s own comments say, else by the sample types:
  *               process_cpu, memory, goroutine, ...

@@ -17,6 +17,8 @@
 #include "core/batch/builder.h"
 #include "core/batch/type.h"
 #include "core/deflate/deflate.h"
+#include "core/codec/foreign.h"
+#include "core/codec/legacy.h"
 #include "core/codec/pprof_input.h"
 #include "core/codec/varints.h"
 
@@ -382,7 +384,7 @@ static int read_types(struct pprof_input *in, struct dcm_type *ret)
 			.temporality = is_told && !in->o->has_temporality
 					       ? told[i].temporality
 					       : decode__temporality(in->o, name, types[i].type,
-								     in->duration_ns),
+								     in->is_total ? 0 : in->duration_ns),
 		};
 	}
 	return 0;
@@ -625,22 +627,20 @@ static int read_samples(struct pprof_input *in)
  * All of it
  */
 
-static int read_plain(const uint8_t *data, size_t n, const struct decode_options *o,
+/* is_total: the values are since a start, whatever the duration says. */
+static int read_proto(const struct buf *bytes, const struct decode_options *o, bool is_total,
 		      struct dcm_builder *b, struct dcm_error *err)
 {
-	uint64_t max_bytes = decode__max_bytes(o, DECODE_MAX_BYTES);
 	struct pprof_input in = {
-		.data = data,
-		.n = n,
-		.max_entries = ENTRIES_MIN + max_bytes / BYTES_PER_ENTRY,
+		.data = bytes->data,
+		.n = bytes->n,
+		.max_entries = ENTRIES_MIN + decode__max_bytes(o, DECODE_MAX_BYTES) / BYTES_PER_ENTRY,
 		.o = o,
+		.is_total = is_total,
 		.b = b,
 		.err = err,
 	};
 
-	if (n > max_bytes)
-		return error__set(err, -E2BIG, "pprof: %zu bytes, more than the limit of %llu", n,
-				  (unsigned long long)max_bytes);
 	int r = scan(&in);
 	if (r == 0) {
 		const struct builder_sizes sizes = {
@@ -663,18 +663,60 @@ static int read_plain(const uint8_t *data, size_t n, const struct decode_options
 	return r;
 }
 
+/* One of the older formats, by way of profile.proto. */
+static int read_legacy(const struct buf *bytes, const struct decode_options *o,
+		       struct dcm_builder *b, struct dcm_error *err)
+{
+	struct decode_options told = *o;
+	struct buf proto = { 0 };
+	struct legacy_facts facts;
+
+	int r = legacy__convert(bytes->data, bytes->n, decode__max_bytes(o, DECODE_MAX_BYTES),
+				&proto, &facts, err);
+	if (r == 0) {
+		if (told.name.n == 0 && facts.name)
+			told.name = str__of(facts.name);
+		if (!told.has_temporality && facts.is_delta) {
+			told.has_temporality = true;
+			told.temporality = DCM_DELTA;
+		}
+		r = read_proto(&proto, &told, facts.is_total, b, err);
+	}
+	buf__fini(&proto);
+	return r;
+}
+
+/* Not compressed, or no longer. */
+static int read_plain(const struct buf *bytes, const struct decode_options *o,
+		      struct dcm_builder *b, struct dcm_error *err)
+{
+	uint64_t max_bytes = decode__max_bytes(o, DECODE_MAX_BYTES);
+
+	if (bytes->n > max_bytes)
+		return error__set(err, -E2BIG, "pprof: %zu bytes, more than the limit of %llu",
+				  bytes->n, (unsigned long long)max_bytes);
+	if (legacy__is(bytes->data, bytes->n))
+		return read_legacy(bytes, o, b, err);
+	int r = read_proto(bytes, o, false, b, err);
+	if (r == -EINVAL)
+		foreign__tell("pprof", bytes->data, bytes->n, err);
+	return r;
+}
+
 int pprof__read(const uint8_t *data, size_t n, const struct decode_options *o,
 		struct dcm_builder *b, struct dcm_error *err)
 {
 	struct buf plain = { 0 };
 
-	if (!deflate__is_compressed(data, n))
-		return read_plain(data, n, o, b, err);
+	if (!deflate__is_compressed(data, n)) {
+		const struct buf bytes = { .data = (uint8_t *)(uintptr_t)data, .n = n };
+		return read_plain(&bytes, o, b, err);
+	}
 	int r = deflate__unpack(data, n, decode__max_bytes(o, DECODE_MAX_BYTES), &plain, err);
 	if (r < 0)
 		error__prefix(err, "pprof");
 	else
-		r = read_plain(plain.data, plain.n, o, b, err);
+		r = read_plain(&plain, o, b, err);
 	buf__fini(&plain);
 	return r;
 }

@@ -62,6 +62,7 @@ struct pprof_input {
 	size_t n;
 	uint64_t max_entries; /* of all tables together */
 	const struct decode_options *o;
+	bool is_total; /* the values are since a start, whatever the duration says */
 	struct dcm_builder *b;
 	struct dcm_error *err;
 

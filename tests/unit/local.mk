@@ -558,6 +558,11 @@ tests_unit_test_pprof_SOURCES = tests/unit/test_pprof.c $(FAILMALLOC) tests/unit
 tests_unit_test_pprof_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_pprof_LDADD = $(CODEC_LA) $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_legacy
+tests_unit_test_legacy_SOURCES = tests/unit/test_legacy.c $(FAILMALLOC)
+tests_unit_test_legacy_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_legacy_LDADD = $(CODEC_LA) $(UNIT_LIBS)
+
 unit_tests += tests/unit/test_pprof_many
 tests_unit_test_pprof_many_SOURCES = tests/unit/test_pprof_many.c tests/unit/pb_text.h
 tests_unit_test_pprof_many_LDADD = $(CODEC_LA) $(UNIT_LIBS)

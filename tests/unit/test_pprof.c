@@ -155,7 +155,7 @@ static void test_legal_forms(void **state)
 static const struct refusal {
 	const char *profile, *sentence;
 } refusals[] = {
-	{ "", "pprof: it has no string_table" },
+	{ "", "pprof: it is empty; look whether the program serves this profile, and has it on" },
 	{ TYPE SAMPLE "6:'cpu'", "pprof: string_table[0] is not \"\"" },
 	{ SAMPLE STRINGS, "pprof: it has 0 sample types; 1 to 16 are possible" },
 	{ TYPE TYPE TYPE TYPE TYPE TYPE TYPE TYPE TYPE TYPE TYPE TYPE TYPE TYPE TYPE TYPE TYPE STRINGS,

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/codec/legacy_count.c - Go's counts as text: goroutine, threadcreate, and any that a program made
+ *
+ *	goroutine profile: total 7
+ *	1 @ 0x44cb3 0x45045 0x45323
+ *
+ * Comments, where Go names the frames for people, are passed over, as Go's reader does. Otherwise
+ * than there a stack may be empty: Go writes "7 @" for threads that it does not know the maker of.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "core/base/str.h"
+#include "core/codec/legacy_profile.h"
+
+static const char form[] = "N @ 0x..";
+
+/* What stands before " profile:" is the type. */
+static void read_type(struct legacy_profile *p, struct dcm_str line)
+{
+	size_t n = 0;
+
+	while (n < line.n && n < sizeof(p->own_type) - 1 && !legacy_lines__is_blank(line.p[n]))
+		n++;
+	memcpy(p->own_type, line.p, n);
+	p->own_type[n] = '\0';
+	p->n_types = 1;
+	p->types[0] = p->period_type = (struct legacy_unit){ p->own_type, "count" };
+	p->period = 1;
+}
+
+static int read_sample(struct legacy_profile *p, const struct legacy_lines *l)
+{
+	struct dcm_str s = l->text;
+	int64_t count;
+
+	int r = legacy_profile__number(p, l, legacy_lines__take_int(&s, &count), form);
+	if (r < 0)
+		return r;
+	if (!legacy_lines__take(&s, " @"))
+		return legacy_profile__number(p, l, LEGACY_NO_NUMBER, form);
+	r = legacy_profile__addresses(p, l, s, false);
+	return r < 0 ? r : legacy_profile__sample(p, &count, 0);
+}
+
+int legacy_count__read(struct legacy_profile *p, struct legacy_lines *l)
+{
+	int r = 0;
+
+	p->what = "Go count profile";
+	read_type(p, l->text);
+	while (r == 0 && legacy_lines__next_said(l) && !str__starts(l->text, STR("---")) &&
+	       !legacy_maps__begin(l->text))
+		r = read_sample(p, l);
+	return r < 0 ? r : legacy_maps__read_behind(p, l);
+}
