@@ -563,6 +563,11 @@ tests_unit_test_legacy_SOURCES = tests/unit/test_legacy.c $(FAILMALLOC)
 tests_unit_test_legacy_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_legacy_LDADD = $(CODEC_LA) $(UNIT_LIBS)
 
+# For tests/e2e/codec_legacy.sh.
+check_PROGRAMS += tests/unit/legacy_proto
+tests_unit_legacy_proto_SOURCES = tests/unit/legacy_proto.c
+tests_unit_legacy_proto_LDADD = $(CODEC_LA)
+
 unit_tests += tests/unit/test_pprof_many
 tests_unit_test_pprof_many_SOURCES = tests/unit/test_pprof_many.c tests/unit/pb_text.h
 tests_unit_test_pprof_many_LDADD = $(CODEC_LA) $(UNIT_LIBS)
