@@ -10,6 +10,7 @@ nobase_dist_doc_DATA = README.md ARCHITECTURE.md NEWS.md LICENSE conf/decima.yam
 	docs/HOWTO_ADD_TEST.md \
 	docs/LABELS.md \
 	docs/LOSSES.md \
+	docs/MEMORY.md \
 	docs/PAGES.md \
 	docs/README.md \
 	docs/RIGHTS.md \

@@ -186,6 +186,13 @@ status_mib() {
 	for status_pid; do cat /proc/"$status_pid"/status; done 2>/dev/null |
 		awk -v field="$status_field:" '$1 == field { n += $2 } END { printf "%.1f\n", n / 1024 }'
 }
+# anon_by_name PID..: RssAnon of these by the names of the processes, a line each
+anon_by_name() {
+	for anon_pid; do cat /proc/"$anon_pid"/status; done 2>/dev/null | awk '
+		$1 == "Name:" { name = $2 }
+		$1 == "RssAnon:" { n[name] += $2 }
+		END { for (name in n) printf "anon_mib_%s %.1f\n", name, n[name] / 1024 }'
+}
 # The sampling program, the one of type perf_event (7): the kernel's own accounts
 program() {
 	for pid in $(family "$daemon"); do
@@ -232,6 +239,7 @@ counters() {
 	{
 		echo "agent_rss_mib $(status_mib VmRSS $(family "$daemon"))"
 		echo "agent_anon_mib $(status_mib RssAnon $(family "$daemon"))"
+		anon_by_name $(family "$daemon")
 	}
 	echo "maps_mib $(maps_mib)"
 	echo "descriptors $(each_of_daemon 'fd/*')"
