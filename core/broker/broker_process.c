@@ -125,6 +125,8 @@ static bool is_harmless(const struct perf_event_attr *a)
 		.comm = a->comm,
 		.comm_exec = a->comm_exec,
 		.task = a->task,
+		/* As much as the list says that main gets from us. */
+		.ksymbol = a->config == PERF_COUNT_SW_DUMMY && a->ksymbol,
 		.sample_id_all = a->sample_id_all,
 		.use_clockid = a->use_clockid,
 		.watermark = a->watermark,

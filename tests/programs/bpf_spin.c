@@ -2,9 +2,9 @@
 /*
  * tests/programs/bpf_spin.c - spends its time in a BPF program of its own, which it has the kernel run
  *
- *	bpf_spin SECONDS
+ *	bpf_spin SECONDS [NAME]
  *
- * main > run > (the kernel) > bpf_prog_TAG_spins. Needs CAP_BPF.
+ * main > run > (the kernel) > bpf_prog_TAG_NAME, which is "spins". Needs CAP_BPF.
  */
 #include <linux/bpf.h>
 #include <stdint.h>
@@ -20,7 +20,7 @@ enum { N_ADDITIONS = 4000 };
 
 static struct bpf_insn code[N_ADDITIONS + 2];
 
-static int load(void)
+static int load(const char *name)
 {
 	static const char license[] = "Apache-2.0";
 	const struct rlimit all = { RLIM_INFINITY, RLIM_INFINITY };
@@ -38,7 +38,7 @@ static int load(void)
 	a.insns = (uintptr_t)code;
 	a.insn_cnt = (uint32_t)n;
 	a.license = (uintptr_t)license;
-	strcpy(a.prog_name, "spins");
+	strncpy(a.prog_name, name, sizeof(a.prog_name) - 1);
 	return (int)syscall(SYS_bpf, BPF_PROG_LOAD, &a, sizeof(a));
 }
 
@@ -61,7 +61,7 @@ __attribute__((noinline)) static int run(int program)
 int main(int argc, char **argv)
 {
 	time_t end = time(NULL) + (argc > 1 ? atoi(argv[1]) : 1);
-	int program = load();
+	int program = load(argc > 2 ? argv[2] : "spins");
 
 	if (program < 0) {
 		perror("bpf");

@@ -343,6 +343,11 @@ tests_unit_test_ebpf_trail_SOURCES = tests/unit/test_ebpf_trail.c $(EBPF_TEST)
 tests_unit_test_ebpf_trail_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_ebpf_trail_LDADD = $(SYMBOLIZE_LA) $(EBPF_PURE_LIBS) $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_ebpf_ksymbols
+tests_unit_test_ebpf_ksymbols_SOURCES = tests/unit/test_ebpf_ksymbols.c $(EBPF_TEST)
+tests_unit_test_ebpf_ksymbols_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_ebpf_ksymbols_LDADD = $(SYMBOLIZE_LA) $(EBPF_PURE_LIBS) $(UNIT_LIBS)
+
 unit_tests += tests/unit/test_ebpf_pages
 tests_unit_test_ebpf_pages_SOURCES = tests/unit/test_ebpf_pages.c $(FAILMALLOC) \
 	plugins/input/ebpf/tables/dictionary.c plugins/input/ebpf/tables/heap.c plugins/input/ebpf/tables/pages.c

@@ -131,6 +131,22 @@ static void test_events_that_show_too_much(void **state)
 #undef REFUSED
 }
 
+/* The events that hear of processes, and of BPF programs, but count nothing. */
+static void test_what_is_heard_of_bpf_programs(void **state)
+{
+	struct perf_event_attr a = { .type = PERF_TYPE_SOFTWARE,
+				     .size = sizeof(struct perf_event_attr),
+				     .config = PERF_COUNT_SW_DUMMY,
+				     .mmap = 1,
+				     .mmap2 = 1,
+				     .ksymbol = 1 };
+
+	(void)state;
+	assert_int_not_equal(handle_event(a), -EPERM);
+	a.bpf_event = 1;
+	assert_int_equal(handle_event(a), -EPERM);
+}
+
 static void test_files_that_are_secrets(void **state)
 {
 	char dir[] = "/tmp/decima-broker.XXXXXX", path[64];
@@ -509,6 +525,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_no_request),
 		cmocka_unit_test(test_events_that_show_too_much),
+		cmocka_unit_test(test_what_is_heard_of_bpf_programs),
 		cmocka_unit_test(test_files_that_are_secrets),
 		cmocka_unit_test(test_maps_that_are_too_large),
 		cmocka_unit_test(test_opens),

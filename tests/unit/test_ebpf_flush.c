@@ -298,6 +298,23 @@ static void test_maps_unknown(void **state)
 	      "| run+100004@42.7!gone = 1000\n", "unnamed: not readable by Decima = 1\n");
 }
 
+/* What was heard of BPF programs goes before what the host has read of them. */
+static void test_bpf_program_that_is_new(void **state)
+{
+	struct fixture *f = *state;
+	struct perf_record r = { .kind = PERF_RECORD_OF_SYMBOL,
+				 .start = KERNEL + 0x100,
+				 .end = KERNEL + 0x140,
+				 .name = STR("bpf_prog_12_x") };
+
+	f->flush.symbols = ksymbols__new();
+	ksymbols__add(f->flush.symbols, &r);
+	SAMPLE(f, NONE, false, KERNEL + 0x110, KERNEL + 0x141);
+	LINES(f, "| bpf_prog_12_x{[bpf],", ";kf0{[kernel],");
+	ksymbols__free(f->flush.symbols);
+	f->flush.symbols = NULL;
+}
+
 static void test_kernel_without_symbols(void **state)
 {
 	struct fixture *f = *state;
@@ -470,6 +487,7 @@ int main(void)
 		TEST(test_truncated),
 		TEST(test_kernel_stack_of_one_frame),
 		TEST(test_maps_unknown),
+		TEST(test_bpf_program_that_is_new),
 		TEST(test_kernel_without_symbols),
 		TEST(test_kernel_address_without_a_symbol),
 		TEST(test_kernel_with_an_empty_list),

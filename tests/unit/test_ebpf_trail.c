@@ -83,6 +83,47 @@ static struct raw mmap2(uint16_t misc, const char *name)
 	return r;
 }
 
+static struct raw ksymbol(uint32_t len, uint16_t type, uint16_t flags)
+{
+	struct raw r = begin(PERF_RECORD_KSYMBOL, 0);
+
+	put64(&r, 0xffffffffa0001000);
+	put32(&r, len);
+	put(&r, &type, sizeof(type));
+	put(&r, &flags, sizeof(flags));
+	put(&r, "bpf_prog_12_x\0\0", 16);
+	finish(&r, 78);
+	return r;
+}
+
+static void test_bpf_programs(void **state)
+{
+	struct raw r = ksymbol(0x40, PERF_RECORD_KSYMBOL_TYPE_BPF, 0);
+	struct perf_record p;
+
+	(void)state;
+	assert_int_equal(perf_record__parse(r.bytes, r.n, &p), 0);
+	assert_int_equal(p.kind, PERF_RECORD_OF_SYMBOL);
+	assert_int_equal(p.time_ns, 78);
+	assert_int_equal(p.start, 0xffffffffa0001000);
+	assert_int_equal(p.end, 0xffffffffa0001040);
+	assert_false(p.is_gone);
+	assert_true(str__eq(p.name, STR("bpf_prog_12_x")));
+	r = ksymbol(0x40, PERF_RECORD_KSYMBOL_TYPE_BPF, PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER);
+	assert_int_equal(perf_record__parse(r.bytes, r.n, &p), 0);
+	assert_true(p.is_gone);
+	/* Others' code, code of no length, a record that is cut off. */
+	r = ksymbol(0x40, PERF_RECORD_KSYMBOL_TYPE_OOL, 0);
+	assert_int_equal(perf_record__parse(r.bytes, r.n, &p), 0);
+	assert_int_equal(p.kind, PERF_RECORD_OF_OTHER);
+	r = ksymbol(0, PERF_RECORD_KSYMBOL_TYPE_BPF, 0);
+	assert_int_equal(perf_record__parse(r.bytes, r.n, &p), -EBADMSG);
+	r = begin(PERF_RECORD_KSYMBOL, 0);
+	put64(&r, 0xffffffffa0001000);
+	finish(&r, 78);
+	assert_int_equal(perf_record__parse(r.bytes, r.n, &p), -EBADMSG);
+}
+
 static void test_mmap(void **state)
 {
 	struct raw r = mmap2(0, "/lib/libc.so.6");
@@ -543,6 +584,7 @@ static void test_apply_no_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_bpf_programs),
 		cmocka_unit_test(test_mmap),
 		cmocka_unit_test(test_mmap_with_a_flag_left_there),
 		cmocka_unit_test(test_tasks),

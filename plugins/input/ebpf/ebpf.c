@@ -372,6 +372,7 @@ struct ebpf {
 	struct sideband *sideband; /* NULL: not to be had */
 	struct kubernetes *kubernetes;
 	struct files *files;
+	struct ksymbols *symbols;
 	struct unwind_cache cache; /* the tables' */
 	struct tables *tables;	   /* NULL: frame pointers alone */
 	struct windows *windows;
@@ -395,6 +396,7 @@ static void ebpf_stop(void *instance)
 	unwind_cache__close(&e->cache);
 	sampler__free(e->sampler);
 	files__free(e->files);
+	ksymbols__free(e->symbols);
 	free(e);
 }
 
@@ -481,12 +483,14 @@ static int open_parts(struct ebpf *e, struct dcm_error *err)
 			     "the kernel tells nothing of new processes and mappings: %s", deaf.text);
 	}
 	e->files = files__new(e->host);
+	e->symbols = ksymbols__new();
 	e->kubernetes = kubernetes__new(e->host, &e->settings->kubernetes);
-	if (!e->kubernetes)
+	if (!e->kubernetes || !e->symbols)
 		return error__nomem(err);
 	e->windows = e->files ? windows__new(e->host, e->files, e->settings) : NULL;
 	if (!e->windows)
 		return error__nomem(err);
+	windows__use_symbols(e->windows, e->symbols);
 	parts.probe = &e->probe;
 	parts.sampler = e->sampler;
 	parts.attach = e->attach;
@@ -494,6 +498,7 @@ static int open_parts(struct ebpf *e, struct dcm_error *err)
 	parts.windows = e->windows;
 	parts.sideband = e->sideband;
 	parts.kubernetes = e->kubernetes;
+	parts.symbols = e->symbols;
 	parts.tables = e->tables;
 	r = reader__new(&parts, e->settings, &e->reader);
 	if (r < 0)

@@ -270,8 +270,10 @@ int flush__batch(struct flush *f, const struct aggregate *a, struct dcm_builder 
 		*ret_batch = NULL;
 		return 0;
 	}
-	if (locate__init(&w.locate, f->host, f->files, a, builder) == 0)
+	if (locate__init(&w.locate, f->host, f->files, a, builder) == 0) {
+		w.locate.symbols = f->symbols;
 		r = build(&w);
+	}
 	if (w.locate.kallsyms_error)
 		f->kallsyms_error = w.locate.kallsyms_error;
 	locate__fini(&w.locate);

@@ -15,11 +15,13 @@
 
 #include "plugins/input/ebpf/aggregate.h"
 #include "plugins/input/ebpf/files.h"
+#include "plugins/input/ebpf/ksymbols.h"
 #include "plugins/input/ebpf/settings.h"
 
 struct flush {
 	const struct dcm_host *host;
 	struct files *files;
+	struct ksymbols *symbols; /* NULL: none */
 	struct settings_labels labels;
 	int64_t period_ns;
 	int kallsyms_error; /* set when the kernel's symbols are not to be had, as in locate.h */

@@ -21,6 +21,7 @@ ebpf_pure = \
 	plugins/input/ebpf/inode.c plugins/input/ebpf/inode.h \
 	plugins/input/ebpf/json_tags.c plugins/input/ebpf/json_tags.h \
 	plugins/input/ebpf/kernel.c plugins/input/ebpf/kernel.h \
+	plugins/input/ebpf/ksymbols.c plugins/input/ebpf/ksymbols.h \
 	plugins/input/ebpf/kubernetes.c plugins/input/ebpf/kubernetes.h \
 	plugins/input/ebpf/labels.c plugins/input/ebpf/labels.h \
 	plugins/input/ebpf/locate.c plugins/input/ebpf/locate.h \

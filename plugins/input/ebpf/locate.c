@@ -166,6 +166,17 @@ static uint32_t kernel_mapping_once(struct locate *l, struct dcm_str module)
 	return e->location;
 }
 
+/* What the kernel has told of an address counts more than a list that was read some time ago. */
+static int kernel_symbol(struct locate *l, uint64_t address, char room[static KSYMBOLS_NAME],
+			 struct dcm_str *ret_name, struct dcm_str *ret_module)
+{
+	if (!ksymbols__find(l->symbols, address, room))
+		return l->host->kernel_symbol(l->host, address, ret_name, ret_module);
+	*ret_name = str__of(room);
+	*ret_module = STR("bpf");
+	return 0;
+}
+
 static const struct locate_entry *kernel_frame(struct locate *l, uint64_t address)
 {
 	struct dcm_str name = STR(""), module = STR("");
@@ -176,13 +187,14 @@ static const struct locate_entry *kernel_frame(struct locate *l, uint64_t addres
 		.kind = DCM_FRAME_KERNEL,
 	};
 	struct locate_entry *e = find(l, SPACE_KERNEL, address);
+	char room[KSYMBOLS_NAME];
 	struct dcm_line line;
 	uint32_t id;
 	int r;
 
 	if (e)
 		return e;
-	r = l->host->kernel_symbol(l->host, address, &name, &module);
+	r = kernel_symbol(l, address, room, &name, &module);
 	if (r < 0) {
 		bool has_list = r == -ENOENT || r == -ENOMEM || r == -ENOSYS;
 

@@ -15,6 +15,7 @@
 #include "core/base/vec.h"
 #include "plugins/input/ebpf/aggregate.h"
 #include "plugins/input/ebpf/files.h"
+#include "plugins/input/ebpf/ksymbols.h"
 
 /* Most locations of one stack: its frames and two notes. */
 enum { LOCATE_STACK = SAMPLER_FRAMES + 2 };
@@ -29,6 +30,7 @@ struct locate_entry {
 struct locate {
 	const struct dcm_host *host;
 	struct files *files;
+	struct ksymbols *symbols; /* asked before the host for the kernel's; NULL, as at first: not */
 	const struct aggregate *window;
 	struct dcm_builder *builder;
 	int kallsyms_error; /* why the kernel's symbols are not to be had, or 0: see kernel_symbol() */

@@ -37,6 +37,13 @@ struct task {
 	uint64_t time;
 };
 
+struct ksymbol {
+	uint64_t addr;
+	uint32_t len;
+	uint16_t type, flags;
+};
+_Static_assert(sizeof(struct ksymbol) == 16, "as in perf_event.h");
+
 struct lost {
 	uint64_t id, n;
 };
@@ -103,6 +110,25 @@ static int parse_task(const char *p, size_t n, enum perf_record_kind kind, struc
 	return 0;
 }
 
+static int parse_ksymbol(const char *p, size_t n, struct perf_record *ret)
+{
+	struct ksymbol k;
+
+	if (n < sizeof(k))
+		return -EBADMSG;
+	memcpy(&k, p, sizeof(k));
+	if (k.type != PERF_RECORD_KSYMBOL_TYPE_BPF)
+		return 0;
+	if (k.len == 0 || k.addr + k.len < k.addr)
+		return -EBADMSG;
+	ret->kind = PERF_RECORD_OF_SYMBOL;
+	ret->start = k.addr;
+	ret->end = k.addr + k.len;
+	ret->is_gone = k.flags & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER;
+	ret->name = text_of(p + sizeof(k), n - sizeof(k));
+	return 0;
+}
+
 static int parse_lost(const char *p, size_t n, struct perf_record *ret)
 {
 	struct lost l;
@@ -145,6 +171,9 @@ int perf_record__parse(const void *data, size_t n, struct perf_record *ret)
 		break;
 	case PERF_RECORD_EXIT:
 		error = parse_task(p, n, PERF_RECORD_OF_EXIT, &r);
+		break;
+	case PERF_RECORD_KSYMBOL:
+		error = parse_ksymbol(p, n, &r);
 		break;
 	case PERF_RECORD_LOST:
 		error = parse_lost(p, n, &r);

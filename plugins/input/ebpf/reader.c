@@ -731,6 +731,8 @@ int reader__new(const struct reader_parts *parts, const struct settings *setting
 	r->watch = watch__new(r->host, parts->sideband);
 	r->identities = identities__new(r->host, parts->kubernetes);
 	r->audit = audit__new(parts->attach, parts->sampler);
+	if (r->watch)
+		watch__note_symbols(r->watch, parts->symbols);
 	if (r->watch && r->identities && r->audit) {
 		reader__configure(r, settings);
 		r->applied_ns = r->period_ns;

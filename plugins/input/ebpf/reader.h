@@ -31,6 +31,7 @@ struct reader_parts {
 	struct files *files;
 	struct windows *windows;
 	struct kubernetes *kubernetes;
+	struct ksymbols *symbols;  /* NULL: what is heard of BPF programs is not kept */
 	struct sideband *sideband; /* NULL: the kernel tells nothing of processes */
 	struct tables *tables;	   /* NULL: unwinding by frame pointers alone */
 };

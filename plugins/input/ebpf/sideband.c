@@ -64,6 +64,7 @@ static int open_event(const struct sideband *s, uint32_t cpu)
 		.comm = 1,
 		.comm_exec = 1,
 		.task = 1,
+		.ksymbol = 1,
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
 		.watermark = 1,

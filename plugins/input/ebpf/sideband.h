@@ -4,7 +4,7 @@
  *
  * One counting-nothing perf event (PERF_COUNT_SW_DUMMY) and one ring of 128 KiB per CPU, into which
  * the kernel writes a record for each mapping that becomes executable, each exec, fork and exit of
- * any process. It wakes the reader when a ring is half full; otherwise sideband__drain() is called
+ * any process, and each BPF program that comes or goes. It wakes the reader when a ring is half full; otherwise sideband__drain() is called
  * when a sample needs to know what happened before it. Opening needs CAP_PERFMON, reading nothing.
  *
  * All of it belongs to the reader thread, but for opening and freeing.

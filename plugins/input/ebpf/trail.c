@@ -384,6 +384,7 @@ void trail__add(struct trail *t, const struct perf_record *r)
 	case PERF_RECORD_OF_LOST:
 		note_lost(t, r->time_ns);
 		break;
+	case PERF_RECORD_OF_SYMBOL:
 	case PERF_RECORD_OF_OTHER:
 		break;
 	}

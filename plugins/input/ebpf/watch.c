@@ -13,8 +13,9 @@ struct watch {
 	const struct dcm_host *host;
 	struct sideband *sideband;
 	struct trail *trail;
-	int64_t heard_ns; /* everything until then is in the trail */
-	int error;	  /* the last one told */
+	struct ksymbols *symbols; /* NULL: nobody wants them */
+	int64_t heard_ns;	  /* everything until then is in the trail */
+	int error;		  /* the last one told */
 	struct sideband_stat shown;
 	uint64_t shown_forgotten;
 	struct dcm_metric *records, *lost, *malformed, *forgotten, *pids, *steps;
@@ -64,9 +65,19 @@ const struct trail *watch__trail(const struct watch *w)
 	return w->trail;
 }
 
+void watch__note_symbols(struct watch *w, struct ksymbols *symbols)
+{
+	w->symbols = symbols;
+}
+
 static void on_record(void *ctx, const struct perf_record *record)
 {
-	trail__add(ctx, record);
+	struct watch *w = ctx;
+
+	if (record->kind != PERF_RECORD_OF_SYMBOL)
+		trail__add(w->trail, record);
+	else if (w->symbols)
+		ksymbols__add(w->symbols, record);
 }
 
 void watch__until(struct watch *w, int64_t time_ns)
@@ -76,7 +87,7 @@ void watch__until(struct watch *w, int64_t time_ns)
 	if (!w->sideband || time_ns < w->heard_ns)
 		return;
 	now = w->host->mono_ns(w->host);
-	sideband__drain(w->sideband, on_record, w->trail);
+	sideband__drain(w->sideband, on_record, w);
 	w->heard_ns = now;
 }
 

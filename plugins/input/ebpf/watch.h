@@ -11,6 +11,7 @@
 
 #include <decima/plugin.h>
 
+#include "plugins/input/ebpf/ksymbols.h"
 #include "plugins/input/ebpf/sideband.h"
 #include "plugins/input/ebpf/trail.h"
 
@@ -19,6 +20,9 @@ struct watch;
 /* sideband outlives it; NULL: there is nothing to hear. NULL when memory ran out. */
 struct watch *watch__new(const struct dcm_host *host, struct sideband *sideband);
 void watch__free(struct watch *w); /* NULL is fine */
+
+/* What is heard of BPF programs goes there, too; it outlives this. NULL: nowhere, as at first. */
+void watch__note_symbols(struct watch *w, struct ksymbols *symbols);
 
 /* NULL without a side-band. */
 const struct trail *watch__trail(const struct watch *w);

@@ -72,6 +72,11 @@ struct windows *windows__new(const struct dcm_host *host, struct files *files,
 	return w;
 }
 
+void windows__use_symbols(struct windows *w, struct ksymbols *symbols)
+{
+	w->flush.symbols = symbols;
+}
+
 void windows__configure(struct windows *w, const struct settings *settings)
 {
 	pthread_mutex_lock(&w->bg.lock);

@@ -25,6 +25,8 @@ struct windows;
 /* host and files outlive it. NULL when memory ran out. */
 struct windows *windows__new(const struct dcm_host *host, struct files *files,
 			     const struct settings *settings);
+/* Asked for BPF programs before the host; outlives it. Before the start. */
+void windows__use_symbols(struct windows *w, struct ksymbols *symbols);
 int windows__start(struct windows *w); /* the thread: 0 or a negative errno */
 
 /*
