@@ -8,6 +8,7 @@
 #include "core/query/flametree.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,13 +31,21 @@ struct known {
 	uint32_t n, id;
 };
 
+/* A section, and where it is in out. */
+struct entry {
+	uint32_t tag, codec;
+	size_t at, n;
+};
+
 struct writer {
 	const struct flame *f;
 	struct buf *out;
 	size_t start; /* of the tree in out */
+	struct entry entries[FLAMETREE_MAX_SECTIONS];
 	uint32_t n_sections;
 	int64_t scale;
 	uint32_t *id; /* [frames->n] of the function, or UINT32_MAX */
+	uint32_t *of; /* [n_functions] its frame */
 	struct function *functions;
 	uint32_t n_functions;
 	/* Id 0 is the empty text in each. */
@@ -60,16 +69,7 @@ struct function {
 
 static void put_entry(struct writer *w, uint32_t tag, enum flametree_codec codec, size_t at)
 {
-	uint8_t *entry;
-
-	if (w->out->error)
-		return;
-	entry = w->out->data + w->start + FLAMETREE_HEAD_BYTES +
-		(size_t)w->n_sections++ * FLAMETREE_SECTION_BYTES;
-	le__put32(entry, tag);
-	le__put32(entry + 4, codec);
-	le__put64(entry + 8, at - w->start);
-	le__put64(entry + 16, w->out->n - at);
+	w->entries[w->n_sections++] = (struct entry){ tag, codec, at, w->out->n - at };
 }
 
 /* So many numbers get their room at once, each as much as it may need. */
@@ -187,8 +187,9 @@ static uint32_t id_of(struct intern *texts, struct known *last, struct dcm_str s
 	return last->id;
 }
 
-static int take_function(struct writer *w, const struct frame *f)
+static int take_function(struct writer *w, uint32_t i)
 {
+	const struct frame *f = &w->f->frames->v[w->of[i]];
 	const uint32_t build_id = id_of(&w->build_ids, &w->last_build_id, f->build_id);
 	const struct function fn = { .name = written_name(f),
 				     .line = f->line > 0 ? (uint64_t)f->line : 0,
@@ -202,30 +203,31 @@ static int take_function(struct writer *w, const struct frame *f)
 	if (fn.file == INTERN_NONE || fn.binary == INTERN_NONE || fn.build_id == INTERN_NONE ||
 	    fn.reason == INTERN_NONE)
 		return -ENOMEM;
-	w->functions[w->n_functions++] = fn;
+	w->functions[i] = fn;
 	return 0;
 }
 
+/* Which frames there are, in the order in which they come; `of` has them. */
 static int number_functions(struct writer *w)
 {
 	const struct flame *f = w->f;
-	uint32_t n = f->frames->n;
-	int r = 0;
+	const uint32_t n = f->frames->n;
 
 	w->id = mem__zalloc(n + 1, sizeof(*w->id));
+	w->of = mem__zalloc(n + 1, sizeof(*w->of));
 	w->functions = mem__zalloc(n + 1, sizeof(*w->functions));
-	if (!w->id || !w->functions)
+	if (!w->id || !w->of || !w->functions)
 		return -ENOMEM;
 	memset(w->id, 0xff, n * sizeof(*w->id));
-	for (uint32_t i = 1; r == 0 && i < f->n; i++) {
+	for (uint32_t i = 1; i < f->n; i++) {
 		uint32_t *id = &w->id[f->frame[i]];
 
 		if (*id != UINT32_MAX)
 			continue;
 		*id = w->n_functions;
-		r = take_function(w, &f->frames->v[f->frame[i]]);
+		w->of[w->n_functions++] = f->frame[i];
 	}
-	return r;
+	return 0;
 }
 
 #define NUMBER_OF(column)                                                                          \
@@ -261,8 +263,14 @@ static void put_names(struct writer *w)
 	put_entry(w, TAG('N', 'B', 'L', 'B'), FLAMETREE_RAW, at);
 }
 
-static void put_functions(struct writer *w)
+static int put_functions(struct writer *w)
 {
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < w->n_functions; i++)
+		r = take_function(w, i);
+	if (r < 0)
+		return r;
 	put_names(w);
 	put_texts(w, TAG('F', 'L', 'E', 'N'), TAG('F', 'B', 'L', 'B'), &w->files);
 	put_texts(w, TAG('M', 'L', 'E', 'N'), TAG('M', 'B', 'L', 'B'), &w->binaries);
@@ -275,6 +283,7 @@ static void put_functions(struct writer *w)
 	put_numbers(w, TAG('F', 'L', 'I', 'N'), line_of_function);
 	put_numbers(w, TAG('F', 'F', 'L', 'G'), flags_of_function);
 	put_numbers(w, TAG('F', 'A', 'D', 'R'), address_of_function);
+	return w->out->error;
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -433,6 +442,72 @@ static int init_texts(struct writer *w)
 	return r ? -ENOMEM : 0;
 }
 
+/* With so many functions it pays to write them beside the nodes. */
+enum { WORTH_A_THREAD = 4096 };
+
+/* Functions, written into a buffer of their own by a writer that has a copy of what both read. */
+struct apart {
+	struct writer w;
+	struct buf out;
+	int error;
+};
+
+static void *write_apart(void *apart)
+{
+	struct apart *a = apart;
+
+	a->error = put_functions(&a->w);
+	return NULL;
+}
+
+/* Behind what is there; and the texts, which are freed with the whole. */
+static int join_apart(struct writer *w, struct apart *a)
+{
+	const size_t at = w->out->n;
+
+	w->files = a->w.files;
+	w->binaries = a->w.binaries;
+	w->build_ids = a->w.build_ids;
+	w->reasons = a->w.reasons;
+	if (a->error == 0)
+		buf__append(w->out, a->out.data, a->out.n);
+	for (uint32_t i = 0; i < a->w.n_sections; i++) {
+		w->entries[w->n_sections] = a->w.entries[i];
+		w->entries[w->n_sections++].at += at;
+	}
+	buf__fini(&a->out);
+	return a->error;
+}
+
+/* Nodes have the ids of functions, functions their texts: neither looks at what the other writes. */
+static int put_all(struct writer *w)
+{
+	struct apart apart = { .w = *w };
+	pthread_t thread;
+
+	apart.w.out = &apart.out;
+	apart.w.n_sections = 0;
+	if (w->n_functions < WORTH_A_THREAD || pthread_create(&thread, NULL, write_apart, &apart) != 0) {
+		put_nodes(w);
+		return put_functions(w);
+	}
+	put_nodes(w);
+	pthread_join(thread, NULL);
+	return join_apart(w, &apart);
+}
+
+static void put_table(const struct writer *w)
+{
+	uint8_t *entry = w->out->data + w->start + FLAMETREE_HEAD_BYTES;
+
+	for (uint32_t i = 0; i < w->n_sections; i++, entry += FLAMETREE_SECTION_BYTES) {
+		le__put32(entry, w->entries[i].tag);
+		le__put32(entry + 4, w->entries[i].codec);
+		le__put64(entry + 8, w->entries[i].at - w->start);
+		le__put64(entry + 16, w->entries[i].n);
+	}
+}
+
 int flametree__write(const struct flame *f, struct dcm_str meta, struct buf *out)
 {
 	size_t room = FLAMETREE_HEAD_BYTES + FLAMETREE_MAX_SECTIONS * FLAMETREE_SECTION_BYTES;
@@ -450,16 +525,18 @@ int flametree__write(const struct flame *f, struct dcm_str meta, struct buf *out
 
 		buf__str(out, meta);
 		put_entry(&w, TAG('M', 'E', 'T', 'A'), FLAMETREE_RAW, at);
-		put_functions(&w);
-		put_nodes(&w);
-		if (out->error == 0)
+		r = put_all(&w);
+		if (r == 0 && out->error == 0) {
 			put_head(&w);
+			put_table(&w);
+		}
 	}
 	intern__fini(&w.files);
 	intern__fini(&w.binaries);
 	intern__fini(&w.build_ids);
 	intern__fini(&w.reasons);
 	free(w.functions);
+	free(w.of);
 	free(w.id);
 	return r < 0 ? r : out->error;
 }

@@ -490,10 +490,11 @@ static void test_order_made_meanwhile(void **state)
 
 	for (uint64_t seed = 1; seed <= 6; seed++) {
 		CLEANUP(batch__unrefp) struct dcm_batch *b = many_frames(seed);
-		CLEANUP(frames__unrefp)
-		struct frames *before = NULL,
-			      *meanwhile = NULL, *left = NULL;
-		CLEANUP(flame__freep) struct flame *want = NULL, *got = NULL;
+		CLEANUP(frames__unrefp) struct frames *before = NULL;
+		CLEANUP(frames__unrefp) struct frames *meanwhile = NULL;
+		CLEANUP(frames__unrefp) struct frames *left = NULL;
+		CLEANUP(flame__freep) struct flame *want = NULL;
+		CLEANUP(flame__freep) struct flame *got = NULL;
 		const struct flame_options o = { .invert = seed % 2 };
 		const uint32_t *rank;
 

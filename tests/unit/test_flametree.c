@@ -339,6 +339,23 @@ static void test_large_and_negative(void **state)
 	}
 }
 
+/* So many functions that a thread writes them beside the nodes. */
+static void test_many_functions(void **state)
+{
+	enum { N = 4200 };
+	static int64_t values[N];
+	struct buf out = { 0 };
+	(void)state;
+
+	for (uint32_t i = 0; i < N; i++)
+		values[i] = 1 + (i * 7919) % 101;
+	CLEANUP(flame__freep) struct flame *f = tree_of(values, N);
+	assert_int_equal(f->n, N + 1);
+	assert_int_equal(flametree__write(f, STR("{\"unit\":\"x\"}"), &out), 0);
+	check(f, &out, 0, 1);
+	buf__fini(&out);
+}
+
 static void test_nothing(void **state)
 {
 	CLEANUP(flame__freep) struct flame *f = tree_of(NULL, 0);
@@ -369,8 +386,11 @@ static void test_no_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_reads_back),	   cmocka_unit_test(test_nasty),
-		cmocka_unit_test(test_large_and_negative), cmocka_unit_test(test_nothing),
+		cmocka_unit_test(test_reads_back),
+		cmocka_unit_test(test_nasty),
+		cmocka_unit_test(test_large_and_negative),
+		cmocka_unit_test(test_many_functions),
+		cmocka_unit_test(test_nothing),
 		cmocka_unit_test(test_no_memory),
 	};
 
