@@ -11,71 +11,112 @@ import { type Functions, type Meta, type Tree, diffWidths, place } from "./tree.
 const MIN_SHARE = 1 / 8192;
 const MAX_NODES = 200_000;
 
+/** nodes: of the old tree, in the pool; beside each stands whose node says what it brings. */
 interface Draft {
   func: number;
   parent: number;
   depth: number;
-  nodes: number[]; // of the old tree
-  brings: number[]; // whose node of the old tree says what each of them brings
+  from: number; // in the pool
+  to: number;
+  familyEnd: number; // where its siblings' end there
   sumA: number;
   sumB: number;
 }
 
-function draft(func: number, parent: number, depth: number): Draft {
-  return { func, parent, depth, nodes: [], brings: [], sumA: 0, sumB: 0 };
+function longer(from: Int32Array, n: number): Int32Array<ArrayBuffer> {
+  const to = new Int32Array(Math.max(n, 2 * from.length));
+  to.set(from);
+  return to;
 }
 
-/** Drafts of one parent, by function. This is asked once for each old node that a new one stands for. */
-class Family {
+/**
+ * Old nodes by draft. This is passed once by each old node that a new one stands for, so that they lie one behind the other
+ * in columns: those that a family brings are gathered, counted by function, and put where they belong. What lies behind
+ * a draft's family is of drafts that are done when it is its turn, and is written over.
+ */
+class Pool {
+  nodes = new Int32Array(1 << 16);
+  brings = new Int32Array(1 << 16);
+  private gathered = new Int32Array(1 << 12);
+  private gatheredBrings = new Int32Array(1 << 12);
+  private n = 0;
   private readonly t: Tree;
-  private readonly at: Int32Array; // [functions.n] in drafts; -1: there is none
+  private readonly count: Int32Array; // [functions.n]; all 0 between families
+  private readonly at: Int32Array; // [functions.n]
   private readonly a: Float64Array; // by old node: what it brings
   private readonly b: Float64Array | null;
-  private drafts: Draft[] = [];
 
   constructor(t: Tree, a: Float64Array, b: Float64Array | null) {
     this.t = t;
-    this.at = new Int32Array(t.functions.n).fill(-1);
+    this.count = new Int32Array(t.functions.n);
+    this.at = new Int32Array(t.functions.n);
     this.a = a;
     this.b = b;
   }
 
-  add(node: number, brings: number, parent: number, depth: number): void {
-    const func = this.t.func[node];
-    let at = this.at[func];
-    if (at < 0) {
-      at = this.at[func] = this.drafts.length;
-      this.drafts.push(draft(func, parent, depth));
+  add(node: number, brings: number): void {
+    if (this.n === this.gathered.length) {
+      this.gathered = longer(this.gathered, 0);
+      this.gatheredBrings = longer(this.gatheredBrings, 0);
     }
-    const d = this.drafts[at];
-    d.nodes.push(node);
-    d.brings.push(brings);
-    d.sumA += this.a[brings];
-    if (this.b) d.sumB += this.b[brings];
+    this.gathered[this.n] = node;
+    this.gatheredBrings[this.n++] = brings;
   }
 
-  /** In the order in which they came; the next family begins. */
-  take(): Draft[] {
-    const { drafts } = this;
-    for (const d of drafts) this.at[d.func] = -1;
-    this.drafts = [];
+  /** The gathered ones as the drafts of one parent, in the order in which their functions came; behind `end` nothing is kept. */
+  take(end: number, parent: number, depth: number): Draft[] {
+    const { n, gathered, gatheredBrings, count, at, a, b } = this;
+    const { func } = this.t;
+    const drafts: Draft[] = [];
+    if (end + n > this.nodes.length) {
+      this.nodes = longer(this.nodes, end + n);
+      this.brings = longer(this.brings, end + n);
+    }
+    const { nodes, brings } = this;
+    this.n = 0;
+    const familyEnd = end + n;
+    for (let i = 0; i < n; i++) {
+      const f = func[gathered[i]];
+      if (count[f]++ === 0) drafts.push({ func: f, parent, depth, from: 0, to: 0, familyEnd, sumA: 0, sumB: 0 });
+    }
+    for (const d of drafts) {
+      d.from = at[d.func] = end;
+      d.to = end += count[d.func];
+      count[d.func] = 0;
+    }
+    for (let i = 0; i < n; i++) {
+      const k = at[func[gathered[i]]]++;
+      nodes[k] = gathered[i];
+      brings[k] = gatheredBrings[i];
+    }
+    for (const d of drafts)
+      for (let k = d.from; k < d.to; k++) {
+        d.sumA += a[brings[k]];
+        if (b) d.sumB += b[brings[k]];
+      }
     return drafts;
   }
 }
 
-type Step = (t: Tree, of: Draft, index: number, to: Family) => void;
+type Step = (t: Tree, of: Draft, pool: Pool) => void;
 
 /** Callers: each old node's parent, which brings as much. */
-const up: Step = (t, of, index, to) => {
-  for (let k = 0; k < of.nodes.length; k++) {
-    const p = t.parent[of.nodes[k]];
-    if (p > 0) to.add(p, of.brings[k], index, of.depth + 1);
+const up: Step = (t, of, pool) => {
+  const { nodes, brings } = pool;
+  for (let k = of.from; k < of.to; k++) {
+    const p = t.parent[nodes[k]];
+    if (p > 0) pool.add(p, brings[k]);
   }
 };
 
 /** Callees: each old node's children, with their totals. */
-const down: Step = (t, of, index, to) => {
-  for (const node of of.nodes) for (let c = node + 1; c < t.end[node]; c = t.end[c]) to.add(c, c, index, of.depth + 1);
+const down: Step = (t, of, pool) => {
+  const { nodes } = pool;
+  const { end } = t;
+  for (let k = of.from; k < of.to; k++) {
+    const node = nodes[k];
+    for (let c = node + 1; c < end[node]; c = end[c]) pool.add(c, c);
+  }
 };
 
 function weightOf(d: Draft): number {
@@ -124,7 +165,7 @@ function finish(drafts: Draft[], lost: Map<number, number>, from: Result): Tree 
 }
 
 /** In preorder, siblings heaviest first; a stack of our own, since there may be thousands of levels. */
-function expand(t: Tree, root: Draft, first: Draft[], step: Step, family: Family): Tree {
+function expand(t: Tree, root: Draft, first: Draft[], step: Step, pool: Pool): Tree {
   const least = weightOf(root) * MIN_SHARE;
   const drafts: Draft[] = [root];
   const lost = new Map<number, number>();
@@ -140,8 +181,8 @@ function expand(t: Tree, root: Draft, first: Draft[], step: Step, family: Family
   for (let d = todo.pop(); d && drafts.length < MAX_NODES; d = todo.pop()) {
     const index = drafts.length;
     drafts.push(d);
-    step(t, d, index, family);
-    push(family.take(), index);
+    step(t, d, pool);
+    push(pool.take(d.familyEnd, index, d.depth + 1), index);
   }
   for (const d of todo) lost.set(d.parent, (lost.get(d.parent) ?? 0) + d.sumA);
   return finish(drafts, lost, { functions: t.functions, meta: t.meta, factor: t.b?.factor ?? 0 });
@@ -149,28 +190,23 @@ function expand(t: Tree, root: Draft, first: Draft[], step: Step, family: Family
 
 /** Leaves first: a child of the root for each function with self, its callers below it. */
 export function invert(t: Tree): Tree {
-  const root = draft(-1, -1, 0);
-  const family = new Family(t, t.self, t.b?.self ?? null);
-  root.sumA = t.total[0];
-  root.sumB = t.b ? t.b.total[0] : 0;
-  for (let i = 1; i < t.n; i++) if (t.self[i] !== 0 || (t.b && t.b.self[i] !== 0)) family.add(i, i, 0, 1);
-  return expand(t, root, family.take(), up, family);
+  const pool = new Pool(t, t.self, t.b?.self ?? null);
+  for (let i = 1; i < t.n; i++) if (t.self[i] !== 0 || (t.b && t.b.self[i] !== 0)) pool.add(i, i);
+  const root = { func: -1, parent: -1, depth: 0, from: 0, to: 0, familyEnd: 0, sumA: t.total[0], sumB: t.b ? t.b.total[0] : 0 };
+  return expand(t, root, pool.take(0, 0, 1), up, pool);
 }
 
 /** A function's outermost calls, and from them on. */
 function from(t: Tree, func: number, step: Step): Tree {
-  const root = draft(func, -1, 0);
-  const family = new Family(t, t.total, t.b?.total ?? null);
+  const pool = new Pool(t, t.total, t.b?.total ?? null);
   for (let i = 1, free = 0; i < t.n; i++) {
     if (t.func[i] !== func || i < free) continue;
-    root.nodes.push(i);
-    root.brings.push(i);
-    root.sumA += t.total[i];
-    if (t.b) root.sumB += t.b.total[i];
+    pool.add(i, i);
     free = t.end[i];
   }
-  step(t, root, 0, family);
-  return expand(t, root, family.take(), step, family);
+  const root = pool.take(0, -1, 0)[0] ?? { func, parent: -1, depth: 0, from: 0, to: 0, familyEnd: 0, sumA: 0, sumB: 0 };
+  step(t, root, pool);
+  return expand(t, root, pool.take(root.familyEnd, 0, 1), step, pool);
 }
 
 export function callers(t: Tree, func: number): Tree {
