@@ -5,9 +5,9 @@
 
 /** As the name says: 3,000 frames in one stack; 192,000 frames beside each other, in 96 rows. */
 const deep = () => `${Array.from({ length: 3000 }, (_, i) => `f${i}`).join(";")} 7\n`;
-function dense() {
+function dense(columns = 2000) {
   const out = [];
-  for (let i = 0; i < 2000; i++) out.push(`${Array.from({ length: 96 }, (_, d) => `g${(i * 7 + d * 3) % 400}`).join(";")};e${i} 1`);
+  for (let i = 0; i < columns; i++) out.push(`${Array.from({ length: 96 }, (_, d) => `g${(i * 7 + d * 3) % 400}`).join(";")};e${i} 1`);
   return out.join("\n");
 }
 
@@ -269,6 +269,44 @@ export async function flame(t) {
     for (const f of await frames()) covered.set(f.y, (covered.get(f.y) ?? 0) + f.w);
     assert(covered.size > 10, `${covered.size} rows`);
     for (const [y, w] of covered) assert(w > width * 0.98 && w < width * 1.05, `row at ${y}: ${w} of ${width} px`);
+  });
+  await check("pixels_are_the_frames", async () => {
+    // Few of them one by one, and many by their pixels.
+    for (const text of ["a;b;c 10\na;b;d 7\na;e 3\n", dense(400)]) {
+      await load(text);
+      await $("fg-colour").selectOption("name");
+      const { row, height, ground } = await ui("panel");
+      const seen = (await frames()).filter((f) => f.node > 0 && f.w > 2 && f.y >= 0 && f.y + row <= height);
+      const some = seen.filter((_, i) => i % Math.ceil(seen.length / 300) === 0);
+      const wrong = await page.locator(".flame canvas").first().evaluate((c, [some, ground]) => {
+        const g = c.getContext("2d");
+        const at = (x, y) => [...g.getImageData(Math.round(x), Math.round(y), 1, 1).data].slice(0, 3).map((v) => v.toString(16).padStart(2, "0")).join("");
+        const out = [];
+        for (const f of some) {
+          // Its upper edge, where no letters are, and the line between it and the next row.
+          const own = at(f.x, f.y + 1);
+          const below = at(f.x, f.y + 19);
+          if (`#${own}` !== f.color || `#${below}` !== ground) out.push(`${f.name} at ${f.x}, ${f.y}, ${f.w} wide: ${own}, below ${below}, and not ${f.color}`);
+        }
+        return out;
+      }, [some, ground]);
+      if (text.length > 1000) assert((await ui("visible")) > 6000, `${await ui("visible")} are not many`);
+      assert(some.length > 2 && wrong.length === 0, `${wrong.length} of ${some.length}: ${wrong.slice(0, 2).join("; ")}`);
+    }
+  });
+  await check("names_come_when_there_is_time", async () => {
+    // More names than one frame of the screen has time for: those that wait come in the next ones.
+    await load(Array.from({ length: 60 }, (_, i) => `${Array.from({ length: 60 }, (_, d) => `n${i}_${d}_${"x".repeat(d)}`).join(";")} 1`).join("\n"));
+    const unnamed = () =>
+      page.locator(".flame canvas").first().evaluate((c, all) => {
+        const g = c.getContext("2d");
+        return all.filter((f) => new Set(new Uint32Array(g.getImageData(Math.ceil(f.x) + 2, f.y + 4, Math.floor(f.w) - 6, 12).data.buffer)).size < 2).map((f) => f.name);
+      }, seen);
+    const { row, height } = await ui("panel");
+    const seen = (await frames()).filter((f) => f.node > 0 && f.w > 40 && f.y >= 0 && f.y + row <= height);
+    await page.evaluate(() => new Promise((done) => { let quiet = 0; const look = () => (++quiet > 30 ? done() : requestAnimationFrame(look)); look(); }));
+    const left = await unnamed();
+    assert(left.length === 0, `${left.length} of ${seen.length} have no name: ${left.slice(0, 3)}`);
   });
   await check("of_207k_frames_those_with_a_pixel_are_drawn", async () => {
     await load(many());

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // tests/e2e/web-ways.mjs - the part of web.mjs about ways: into a tree and back, from A to B, and links to others
 
+import { readFile } from "node:fs/promises";
+
 /** A chain of twelve frames, each with a smaller sibling. */
 function stairs() {
   const way = Array.from({ length: 12 }, (_, i) => `step_${i}`);
@@ -59,6 +61,102 @@ export async function ways(t) {
     const turned = await totals();
     assert(turned[0] === b && turned[1] === a, `${a}, ${b}: ${turned}`);
     assert(/▲/.test(before) && /▼/.test(await change()), `${before}; ${await change()}`);
+  });
+  await check("compare_has_both_over_time", async () => {
+    const [from, to] = ["from", "to"].map((k) => Number(new URLSearchParams(fixed).get(k)));
+    const mid = Math.round((from + to) / 2);
+    await page.goto(`${url}compare?q=${q}&from=${from}&to=${mid}&b.q=${q}&b.from=${mid}&b.to=${to}`);
+    await settled();
+    for (const [side, keys] of [["a", ["from", "to"]], ["b", ["b.from", "b.to"]]]) {
+      const lines = $(`cmp-${side}-metrics`);
+      await lines.locator("canvas").waitFor();
+      const before = keys.map((k) => Number(new URL(page.url()).searchParams.get(k)));
+      const box = await lines.locator(".u-over").boundingBox();
+      await page.mouse.move(box.x + box.width * 0.3, box.y + 20);
+      await page.mouse.down();
+      await page.mouse.move(box.x + box.width * 0.7, box.y + 20, { steps: 5 });
+      await page.mouse.up();
+      await page.waitForFunction(([k, v]) => Number(new URL(location.href).searchParams.get(k)) !== v, [keys[0], before[0]]);
+      const after = keys.map((k) => Number(new URL(page.url()).searchParams.get(k)));
+      // 30 to 70 % of both ranges with a quarter on either side (less where there is no time yet).
+      assert(after[0] > from - (to - from) / 2 && after[1] > after[0] && after[1] - after[0] > 0.4 * (to - from), `${side}: ${after}, of ${from} to ${to}`);
+    }
+    await settled();
+    assert(/per second/.test(await $("cmp-how").innerText()), await $("cmp-how").innerText());
+  });
+  await check("a_screen_is_as_it_was_left", async () => {
+    await page.goto(`${url}explore?q=${q}&${fixed}`);
+    await settled();
+    const shown = await $("flame").getAttribute("aria-label");
+    await $("nav-status").click();
+    await page.getByText("Storage", { exact: true }).first().waitFor();
+    await $("nav-explore").click();
+    await settled();
+    assert((await $("flame").getAttribute("aria-label")) === shown && (await $("metrics").locator("canvas").count()) === 1, "something is missing");
+  });
+  await check("two_files_are_compared", async () => {
+    await page.goto(`${url}open`);
+    const choose = (id, name, text) => $(id).setInputFiles({ name, mimeType: "text/plain", buffer: Buffer.from(text) });
+    await choose("open-file", "a.folded", "main;x 6\nmain;y 4\n");
+    await settled();
+    await choose("compare-file", "b.folded", "main;x 20\nmain;y 70\nnew_one 10\n");
+    await $("open-against").waitFor();
+    await settled();
+    const text = await $("open-against").innerText();
+    assert(text.includes("b.folded"), text);
+    await $("panel-table").click();
+    const rows = await $("table").locator(".rows .row").allInnerTexts();
+    const row = (name) => rows.find((r) => r.includes(name));
+    assert(row("new_one").includes("0.00 %") && row("new_one").includes("10.0 %"), row("new_one"));
+    assert(/\by$/m.test(rows.join("\n")) && rows.some((r) => r.includes("40.0 %") && r.includes("70.0 %")), rows.join(" | "));
+    await page.getByText("Only the first").click();
+    await $("compare-file").waitFor();
+    // What cannot be read is told, and the first one stays.
+    await choose("compare-file", "c.txt", "no profile\n");
+    await $("toast").getByText("This cannot be compared").waitFor();
+    await $("table").getByText("x", { exact: true }).waitFor();
+    assert(!(await $("table").getByText("new_one").count()) && !(await $("error").count()), "the first one is gone");
+  });
+  await check("a_file_against_what_explore_shows", async () => {
+    await page.goto(`${url}explore?q=${q}&${fixed}`);
+    await settled();
+    const [own] = await Promise.all([page.waitForEvent("download"), $("export").locator("summary").click().then(() => $("export").getByText("pprof").click())]);
+    const whole = await $("quality").locator("b").first().innerText();
+    await $("nav-open").click();
+    await $("open-file").setInputFiles(await own.path());
+    await $("compare-explore").click();
+    await $("open-against").waitFor();
+    await settled();
+    const text = await $("quality").innerText();
+    assert(text.split(whole).length === 3, `${text}: not ${whole} on both sides`);
+    assert(/Change\s*0 %/.test(await $("details").innerText()), await $("details").innerText());
+  });
+  await check("a_picture_that_scales", async () => {
+    await page.goto(`${url}explore?q=${q}&${fixed}&cb=name`);
+    await settled();
+    const frames = Number(/([\d,]+) frames/.exec(await $("flame").getAttribute("aria-label"))[1].replace(/,/g, ""));
+    await $("export").locator("summary").click();
+    const [file] = await Promise.all([page.waitForEvent("download"), $("export").getByText("SVG of the graph").click()]);
+    const text = await readFile(await file.path(), "utf8");
+    const drawn = (text.match(/<title>/g) ?? []).length;
+    assert(drawn > 2 && drawn <= frames + 1 && text.includes(">all, 100 % of total"), `${drawn} of ${frames} frames: ${text.slice(0, 300)}`);
+    // A browser takes it for what it is.
+    const size = await page.evaluate((svg) => new Promise((done) => {
+      const image = new Image();
+      image.onload = () => done([image.naturalWidth, image.naturalHeight]);
+      image.onerror = () => done([0, 0]);
+      image.src = `data:image/svg+xml;base64,${btoa(String.fromCharCode(...new TextEncoder().encode(svg)))}`;
+    }), text);
+    assert(size[0] === 1600 && size[1] > 18, `${size}`);
+  });
+  await check("without_a_canvas_the_table_is_there", async () => {
+    const other = await context.newPage();
+    await other.addInitScript(() => (HTMLCanvasElement.prototype.getContext = () => null));
+    await other.goto(`${url}explore?q=${q}&${fixed}`);
+    await other.locator('[data-testid="blocked"]').waitFor();
+    await other.locator('[data-testid="panel-table"]').click();
+    await other.locator('[data-testid="table"] .rows .row').first().waitFor();
+    await other.close();
   });
   await check("a_filter_is_undone_and_done_again", async () => {
     await page.goto(`${url}explore?q=${q}&${fixed}`);

@@ -12,6 +12,7 @@ import { figures } from "./web-figures.mjs";
 import { flame } from "./web-flame.mjs";
 import { people } from "./web-people.mjs";
 import { query } from "./web-query.mjs";
+import { settings } from "./web-settings.mjs";
 import { system } from "./web-system.mjs";
 import { ways } from "./web-ways.mjs";
 
@@ -29,7 +30,7 @@ const foreign = [];
 function watch(p) {
   p.on("pageerror", (e) => failures.push(`exception: ${e.message}`));
   // A question that ends while somebody asks how far it is has no progress any more: 404.
-  p.on("console", (m) => m.type() === "error" && !m.location().url.includes("/queries/") && failures.push(`console: ${m.text()}`));
+  p.on("console", (m) => m.type() === "error" && !m.location().url.includes("/queries/") && failures.push(`console: ${m.text()} ${m.location().url}`));
   p.on("requestfailed", (r) => !/ERR_ABORTED/.test(r.failure()?.errorText ?? "") && failures.push(`request: ${r.url()}`));
 }
 watch(page);
@@ -362,6 +363,7 @@ await system(shared);
 await ownFailures(shared);
 await ways(shared);
 await people(shared);
+await settings(shared);
 await check("idle_asks_nothing", async () => {
   await open(`explore?q=${q}&${fixed}`);
   await page.waitForTimeout(500);

@@ -3,7 +3,11 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { NotAProfile, readProfile, treeOfProfile } from "../src/open/profile.ts";
+import { plainRows } from "../src/flame/fold.ts";
+import type { Look } from "../src/flame/look.ts";
+import { svgOf } from "../src/flame/svg.ts";
+import { nameOf } from "../src/flame/tree.ts";
+import { NotAProfile, readProfile, treeOfProfile, treeOfTwo } from "../src/open/profile.ts";
 import { random } from "./random.ts";
 
 const bytes = (text: string) => new TextEncoder().encode(text);
@@ -81,4 +85,41 @@ test("speedscope: sampled and evented", () => {
   assert.deepEqual([...evented.total], [5, 5, 3]);
   assert.throws(() => readProfile(file([{ type: "sampled", samples: [[9]], weights: [1] }]), "x"), NotAProfile);
   assert.throws(() => readProfile(bytes("{}"), "x"), NotAProfile);
+});
+
+test("two files: one tree, whose sides are each file's own tree", () => {
+  const a = readProfile(bytes("main;x 6\nmain;y 2\nonly_a 2\n"), "a.folded");
+  const b = readProfile(bytes("main;y 40\nmain;x;z 10\nonly_b;q 50\n"), "b.folded");
+  const t = treeOfTwo(a, b, 0);
+  const rows = new Map<string, [number, number]>();
+  const way = (i: number): string => (i > 0 ? `${way(t.parent[i])}/${nameOf(t.functions, t.func[i])}` : "");
+  for (let i = 0; i < t.n; i++) rows.set(way(i), [t.total[i], t.b!.total[i]]);
+  assert.deepEqual(Object.fromEntries(rows), { "": [10, 100], "/main": [8, 50], "/main/x": [6, 10], "/main/x/z": [0, 10], "/main/y": [2, 40], "/only_a": [2, 0], "/only_b": [0, 50], "/only_b/q": [0, 50] });
+  // B is ten times as much, and what is a tenth of it is as wide as what is a tenth of A.
+  assert.equal(t.b!.factor, 0.1);
+  const at = (name: string) => [...Array(t.n).keys()].find((i) => way(i) === name)!;
+  assert.equal(t.width[at("/only_b")], 5);
+  assert.equal(t.width[at("/main/x")], 6);
+  for (let i = 1; i < t.n; i++) assert.ok(t.x[i] + t.width[i] <= t.x[t.parent[i]] + t.width[t.parent[i]] + 1e-9, way(i));
+  // The same file on both sides changes nothing, whatever order its frames come in.
+  const same = treeOfTwo(a, readProfile(bytes("only_a 2\nmain;y 2\nmain;x 6\n"), "c"), 0);
+  assert.deepEqual([...same.total], [...same.b!.total]);
+  assert.throws(() => treeOfTwo(a, { ...b, types: [{ type: "space", unit: "bytes" }] }, 0), /no samples.*space \(bytes\)/);
+});
+
+test("a picture of a tree holds its frames, and names are text", () => {
+  const t = treeOfProfile(readProfile(bytes(`all of it;<script>alert("1")</script> 5\nall of it;a&b 4\nall of it;\u202e'q' 3\n`), "a"), 0);
+  const look: Look = {
+    theme: { dark: false, muted: "#d8d8d8", unmatched: "#dcdcdc", match: "#c24fd1", line: "#15181d", hover: "#15181d", panel: "#ffffff", stripes: "", veil: "" },
+    colors: new Uint8Array(t.functions.n), changes: "blue-orange", marked: null, selected: -1, names: new Map(), significant: null, rows: plainRows(t), detail: 4,
+  };
+  const svg = svgOf(t, 0, look, false, (n) => `${nameOf(t.functions, Math.max(t.func[n], 0))}, ${t.total[n]}`);
+  assert.equal(svg.match(/<title>/g)?.length, t.n);
+  assert.ok(!svg.includes("<script") && svg.includes("&#60;script&#62;") && svg.includes("a&#38;b") && svg.includes("\\u202e"), svg);
+  // Nothing but the elements that it is made of, each closed.
+  const left = svg.replace(/<(svg|g|title|rect|text)( [\w:-]+="[^"<>]*")*\/?>|<\/(svg|g|title|text)>/g, "");
+  assert.ok(!/[<>]/.test(left), left.slice(0, 200));
+  const widths = [...svg.matchAll(/<title>([^<]*)<\/title><rect x="([\d.]+)" y="(\d+)" width="([\d.]+)"/g)].map((m) => [m[1], Number(m[3]), Number(m[4])]);
+  assert.deepEqual(widths.map((w) => w[1]), [0, 18, 36, 36, 36]);
+  assert.ok(Math.abs((widths[2][2] as number) - (1600 * 5) / 12 + 1) < 0.02, String(widths[2]));
 });

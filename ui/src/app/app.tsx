@@ -2,15 +2,18 @@
 // app/app.tsx - the frame around every screen
 
 import { Component, type ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
-import { choice, nextTheme } from "../theme/theme.ts";
+import { useEffect } from "preact/hooks";
+import { valueOf } from "../settings/kept.ts";
+import { nextTheme } from "../theme/theme.ts";
 import type { Screen } from "../url/state.ts";
 import { Compare } from "./compare.tsx";
 import { Explore } from "./explore.tsx";
-import { help, helpOpen, keysOff, onKey, setKeysOff } from "./keys.ts";
+import { Dialog } from "./dialog.tsx";
+import { help, helpOpen, keyHint, keysOff, onKey, setKeysOff, settingsOpen } from "./keys.ts";
 import { OpenFile } from "./open.tsx";
 import { Connection, Empty, Toasts } from "./parts.tsx";
 import { addressOf, go, screen, state } from "./store.ts";
+import { SettingsDialog } from "./settings.tsx";
 import { Pipeline, StatusPage, Targets } from "./system.tsx";
 
 const tabs: [Screen, string][] = [["explore", "Explore"], ["compare", "Compare"], ["targets", "Targets"], ["pipeline", "Pipeline"], ["status", "Status"], ["open", "Open file"]];
@@ -33,19 +36,12 @@ class Boundary extends Component<{ children: ComponentChildren }, { fault: strin
 }
 
 function Help() {
-  const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
-    if (helpOpen.value) dialog.current?.showModal();
-    else dialog.current?.close();
-  }, [helpOpen.value]);
   return (
-    <dialog ref={dialog} data-testid="help" aria-label="Keys" onClose={() => (helpOpen.value = false)}>
-      <h2>Keys</h2>
-      <dl class="keys">{help.map(([k, text]) => <div key={k}><dt><kbd>{k}</kbd></dt><dd>{text}</dd></div>)}</dl>
-      <label><input type="checkbox" checked={keysOff.value} onChange={(e) => setKeysOff(e.currentTarget.checked)} /> no single keys</label>
+    <Dialog title="Keys" testid="help" isOpen={helpOpen}>
+      <dl class="keys">{help().map(([k, text]) => <div key={k + text}><dt><kbd>{k}</kbd></dt><dd>{text}</dd></div>)}</dl>
+      <p><label><input type="checkbox" checked={keysOff()} onChange={(e) => setKeysOff(e.currentTarget.checked)} /> no single keys</label></p>
       <p class="about">Made with <a href="licences.txt">Preact, its signals, and uPlot</a>.</p>
-      <p><button onClick={() => (helpOpen.value = false)}>Close</button></p>
-    </dialog>
+    </Dialog>
   );
 }
 
@@ -60,7 +56,7 @@ function Content() {
   }
 }
 
-const themeNames = { system: "System theme", light: "Light theme", dark: "Dark theme" };
+const themeNames: Record<string, string> = { system: "System theme", light: "Light theme", dark: "Dark theme" };
 
 export function App() {
   useEffect(() => {
@@ -86,8 +82,9 @@ export function App() {
         </nav>
         <span class="right">
           <button class="plain" data-testid="zone" title="Zone of times" onClick={() => go({ utc: !state.value.utc }, false)}>{state.value.utc ? "UTC" : "Local time"}</button>
-          <button class="plain" data-testid="theme" title="Next theme (t)" onClick={nextTheme}>{themeNames[choice.value]}</button>
-          <button class="plain" data-testid="help-open" title="Keys (?)" onClick={() => (helpOpen.value = true)}>Keys</button>
+          <button class="plain" data-testid="theme" title={`Next theme${keyHint("theme")}`} onClick={nextTheme}>{themeNames[valueOf("theme")]}</button>
+          <button class="plain" data-testid="help-open" title={`Keys${keyHint("help")}`} onClick={() => (helpOpen.value = true)}>Keys</button>
+          <button class="plain" data-testid="settings-open" title={`Settings${keyHint("settings")}`} onClick={() => (settingsOpen.value = true)}>Settings</button>
         </span>
       </header>
       <Connection />
@@ -95,6 +92,7 @@ export function App() {
         <Boundary key={screen.value}><Content /></Boundary>
       </main>
       <Help />
+      <SettingsDialog />
       <Toasts />
     </>
   );

@@ -5,9 +5,11 @@ import { QueryEditor } from "../query/editor.tsx";
 import { moment } from "../url/range.ts";
 import { RangePicker, TypeSelect } from "./explore.tsx";
 import * as format from "./format.ts";
-import { LoadBar } from "./parts.tsx";
+import type { SeriesAnswer } from "../api/client.ts";
+import { Chart } from "../chart/chart.tsx";
+import { Failed, LoadBar } from "./parts.tsx";
 import { Results } from "./results.tsx";
-import { go, now, range, run, selectorText, state, tree, types } from "./store.ts";
+import { type Asked, around, failed, go, isRate, now, range, rangeB, run, selectorText, series, seriesB, state, tree, types } from "./store.ts";
 
 /** The same length right before A. */
 function before(from: string, to: string): { from: string; to: string } {
@@ -28,6 +30,21 @@ function Side(props: { name: string; q: string; from: string; to: string; testid
   );
 }
 
+/** What A or B is of, over both of their times; a drag selects another time. */
+function Over(props: { name: string; testid: string; asked: Asked<SeriesAnswer>; selection: [number, number] | null; onSelect: (from: string, to: string) => void }) {
+  const { asked } = props;
+  const all = around.value;
+  if (failed(asked)) return <Failed what={`${props.name} over time cannot be shown`} why={asked.error!.message} retry={run} />;
+  if (!asked.value || !all) return <div class="overtime" />;
+  const select = (r: [number, number] | null) => r && props.onSelect(String(r[0]), String(r[1]));
+  return (
+    <div class={asked.loading ? "overtime stale" : "overtime"} role="group" aria-label={`${props.name} over time`}>
+      <b class="side">{props.name}</b>
+      <Chart answer={asked.value} from={all[0]} to={all[1]} selection={props.selection} utc={state.value.utc} isRate={isRate.value} height={96} testid={props.testid} onSelect={select} onCompare={select} onLabels={() => undefined} />
+    </div>
+  );
+}
+
 /** How the two were made comparable, in words. */
 function How() {
   const compare = tree.value.value?.tree.meta.compare;
@@ -36,6 +53,7 @@ function How() {
     rate: "Values are compared per second of each side's time",
     mean: "Values are means over each side's time",
     total: "Values are compared as they are",
+    share: "Shares of the whole are compared",
   };
   const [a, b] = compare.sides;
   const samples = (n: number | null) => (n === null ? "an unknown number of samples" : `${format.count(n)} samples`);
@@ -62,8 +80,14 @@ export function Compare() {
           <label><input type="checkbox" data-testid="cmp-significant" checked={s.significant} onChange={(e) => go({ significant: e.currentTarget.checked }, false)} /> colour only what is more than chance</label>
           <button class="primary" onClick={run}>Run</button>
         </div>
+        {selectorText.value && <How />}
       </section>
-      {selectorText.value && <How />}
+      {selectorText.value && (
+        <section class="pair" aria-label="Over time">
+          <Over name="A" testid="cmp-a-metrics" asked={series.value} selection={range.value} onSelect={(from, to) => go({ from, to })} />
+          <Over name="B" testid="cmp-b-metrics" asked={seriesB.value} selection={rangeB.value} onSelect={(from, to) => go({ b: { ...b, from, to } })} />
+        </section>
+      )}
       <LoadBar asked={tree.value} />
       <Results seconds={0} />
     </>

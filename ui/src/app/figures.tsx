@@ -42,14 +42,13 @@ export function Figures(props: { tree: Tree; node: number; zoom: number; seconds
           <tr>
             <th>Change</th>
             <td>{changeOf(t, node)}</td>
-            <td>{t.b.factor === 1 ? "" : "per second"}</td>
+            <td>{t.meta.compare?.by === "share" ? "of its share" : t.b.factor === 1 ? "" : "per second"}</td>
           </tr>
         )}
         {unit === "nanoseconds" && props.seconds > 0 && (
           <tr>
             <th>On average</th>
-            <td>{format.rate(t.total[node], props.seconds, unit)}</td>
-            <td />
+            <td colSpan={2}>{format.rate(t.total[node], props.seconds, unit)}</td>
           </tr>
         )}
         {parent > 0 && (

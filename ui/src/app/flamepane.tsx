@@ -2,19 +2,23 @@
 // app/flamepane.tsx - the flame graph with what stands around it: where it is, details, what the colours mean
 
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { colorFunctions, diffDark, diffLight, diffSteps, fills } from "../flame/color.ts";
+import { changePalettes, colorFunctions, diffSteps, fills } from "../flame/color.ts";
 import { chainOf, foldChains, plainRows } from "../flame/fold.ts";
 import { visible } from "../flame/names.ts";
 import { FlamePanel } from "../flame/panel.tsx";
 import { follow, pathOf } from "../flame/path.ts";
 import { significance } from "../flame/significance.ts";
-import { type Tree, nameOf } from "../flame/tree.ts";
+import { Kind, type Tree, nameOf } from "../flame/tree.ts";
+import { valueOf } from "../settings/kept.ts";
 import { isDark } from "../theme/theme.ts";
 import type { Kept } from "../worker/rpc.ts";
 import { Figures, Where, describe, titleOf } from "./figures.tsx";
 import * as format from "./format.ts";
-import { Menu, type MenuAt } from "./menu.tsx";
-import { go, matches, state, toast } from "./store.ts";
+import type { ChipKind } from "../url/state.ts";
+import { addChip, copy, exactly } from "./actions.ts";
+import { ofFrame } from "./keys.ts";
+import { Menu, type MenuAt, foldedLine } from "./menu.tsx";
+import { go, matches, screen, state, toast } from "./store.ts";
 
 export function Breadcrumbs(props: { tree: Tree; zoom: number; onZoom: (node: number) => void }) {
   const { tree: t } = props;
@@ -37,7 +41,7 @@ export function Breadcrumbs(props: { tree: Tree; zoom: number; onZoom: (node: nu
 
 export function Legend(props: { tree: Tree; coloring: ReturnType<typeof colorFunctions> }) {
   if (props.tree.b) {
-    const steps = isDark.value ? diffDark : diffLight;
+    const steps = changePalettes[valueOf("changes")][isDark.value ? "dark" : "light"];
     return (
       <p class="legendline" data-testid="diff-legend">
         less in B <span class="steps">{steps.map((c) => <i key={c} style={{ background: c }} />)}</span> more in B
@@ -54,6 +58,36 @@ export function Legend(props: { tree: Tree; coloring: ReturnType<typeof colorFun
       {props.coloring.legend.length > 12 && <li class="muted">and {format.count(props.coloring.legend.length - 12)} more</li>}
     </ul>
   );
+}
+
+/** Match `step` further on from a node, around the end; -1: there is none. */
+function matchFrom(t: Tree, marked: Uint8Array, node: number, step: number): number {
+  for (let k = 1, i = Math.max(node, 0); k <= t.n; k++) {
+    i = (i + step + t.n) % t.n;
+    if (i > 0 && marked[t.func[i]]) return i;
+  }
+  return -1;
+}
+
+/** By shortcut: what the selected frame, or the zoom's, can be used for. */
+function actsOn(t: Tree, node: number, select: (node: number) => void, marked: Uint8Array | null): Record<string, () => void> {
+  const find = (step: number) => () => {
+    const at = marked ? matchFrom(t, marked, node, step) : -1;
+    if (at > 0) select(at);
+  };
+  const search = { next: find(1), previous: find(-1) };
+  if (node <= 0) return search;
+  const name = nameOf(t.functions, t.func[node]);
+  const acts = {
+    ...search,
+    callers: () => go({ panel: "sandwich", sandwich: name }),
+    copy: () => void copy(name, "the name"),
+    copy_stack: () => void copy(foldedLine(t, node), "the stack"),
+  };
+  // The server filters; it has not seen a file of somebody's, and labels are no functions.
+  if (screen.value === "open" || (t.functions.flags[t.func[node]] & 7) === Kind.label) return acts;
+  const filter = (kind: ChipKind) => () => addChip(kind, exactly(name));
+  return { ...acts, focus: filter("SFF"), hide: filter("HF"), drop: filter("HS") };
 }
 
 export function Flame(props: { kept: Kept; seconds: number }) {
@@ -82,6 +116,11 @@ export function Flame(props: { kept: Kept; seconds: number }) {
     return { text: open.has(path) ? "Fold its chain" : "Unfold its chain", act: () => setOpen(next) };
   };
   const node = selected.node >= 0 ? selected.node : zoomed.node;
+  const select = (n: number) => go({ selected: pathOf(t, n) }, false);
+  useEffect(() => {
+    ofFrame.acts = actsOn(t, node, select, found ? found.functions : null);
+    return () => void (ofFrame.acts = {});
+  });
   return (
     <>
       <Breadcrumbs tree={t} zoom={zoomed.node} onZoom={zoomTo} />
@@ -107,7 +146,7 @@ export function Flame(props: { kept: Kept; seconds: number }) {
               </>
             )}
             onZoom={zoomTo}
-            onSelect={(n) => go({ selected: pathOf(t, n) }, false)}
+            onSelect={select}
             onMenu={(n, x, y) => setMenu({ node: n, x, y })}
           />
           {menu && menu.node < t.n && <Menu tree={t} at={menu} close={() => setMenu(null)} zoomTo={zoomTo} fold={foldOf(menu.node)} />}

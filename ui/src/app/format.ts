@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // app/format.ts - numbers as people read them
 
+import { signal } from "@preact/signals";
+
+/** 1,000 or 1,024 of a unit of bytes make the next one: a setting. */
+export const bytesStep = signal(1024);
+
 const si = ["", "k", "M", "G", "T", "P", "E"];
+const decimal = ["B", "kB", "MB", "GB", "TB", "PB", "EB"];
 const binary = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
 /** Three digits that mean something: 1.23, 12.3, 123. */
@@ -46,7 +52,7 @@ export function value(v: number, unit: string): string {
     case "seconds":
       return duration(v * 1e9);
     case "bytes":
-      return stepped(v, 1024, binary);
+      return stepped(v, bytesStep.value, bytesStep.value === 1000 ? decimal : binary);
     default:
       return stepped(v, 1000, si);
   }

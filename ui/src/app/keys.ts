@@ -3,30 +3,38 @@
 
 import { signal } from "@preact/signals";
 import { colorModes } from "../flame/color.ts";
+import { choose, keyOf, settings, valueOf } from "../settings/kept.ts";
+import { shortcuts } from "../settings/settings.ts";
 import { nextTheme } from "../theme/theme.ts";
 import type { Panel, Screen } from "../url/state.ts";
-import { cancelTree, go, state, tree } from "./store.ts";
+import { copy } from "./actions.ts";
+import { cancelTree, go, range, screen, state, stepBack, tree } from "./store.ts";
 
 export const helpOpen = signal(false);
-const OFF = "decima-keys-off";
-export const keysOff = signal(localStorage.getItem(OFF) === "1");
+export const settingsOpen = signal(false);
 
 export function setKeysOff(off: boolean): void {
-  keysOff.value = off;
-  if (off) localStorage.setItem(OFF, "1");
-  else localStorage.removeItem(OFF);
+  choose("single_keys", off ? "off" : "on");
 }
+export const keysOff = (): boolean => valueOf("single_keys") === "off";
 
-export const help: [string, string][] = [
-  ["/", "search"], ["1 2 3 4", "flame graph, table, both, callers and callees"], ["arrows", "caller, heaviest callee, siblings"],
-  ["Enter", "zoom to the selected frame"], ["Backspace", "zoom out"], ["Home, 0", "zoom to all"], ["i", "leaves first"], ["o", "root below or above"],
-  ["b", "next colouring"], ["t", "next theme"], ["Alt and a drag on the lines", "compare that time with what is shown"], ["Esc", "close; clear the selection; clear the search; cancel the question"],
-  ["g e, g c, g t, g p, g s", "Explore, Compare, Targets, Pipeline, Status"], ["?", "this list"],
+/** Those of the graph, which has the focus for them, and what is no single key. */
+const others: [string, string][] = [
+  ["arrows", "caller, heaviest callee, siblings"], ["Enter", "zoom to the selected frame"], ["Backspace", "zoom out"], ["Home, 0", "zoom to all"], ["+ -", "closer and further"], ["Shift and arrows", "move what is seen"],
+  ["Page up, Page down", "rows further up and down"], ["Shift F10", "what can be done with the frame"], ["Shift and arrows", "on the lines: select a time, which Enter takes"], ["Alt and a drag", "on the lines: compare that time with what is shown"],
+  ["Ctrl Z, Ctrl Y", "a step back, and again"], ["Esc", "close; clear the selection; clear the search; cancel the question"],
 ];
+export const help = (): [string, string][] => [...shortcuts.map((s): [string, string] => [keyOf(s.id), s.text]), ...others];
+
+/** For titles: what a key does besides a click. */
+export const keyHint = (id: string): string => (keysOff() ? "" : ` (${keyOf(id)})`);
+
+/** What the graph on the screen can do with its selected frame, by shortcut; it says so itself. */
+export const ofFrame: { acts: Record<string, () => void> } = { acts: {} };
 
 const panels: Panel[] = ["flame", "table", "both", "sandwich"];
-const places: Record<string, Screen> = { e: "explore", c: "compare", t: "targets", p: "pipeline", s: "status" };
-let afterG = 0;
+const places: Record<string, Screen> = { e: "explore", c: "compare", t: "targets", p: "pipeline", s: "status", o: "open" };
+let afterGo = 0;
 
 function writes(e: KeyboardEvent): boolean {
   const t = e.target as HTMLElement;
@@ -34,7 +42,8 @@ function writes(e: KeyboardEvent): boolean {
 }
 
 function escape(): void {
-  if (helpOpen.value) helpOpen.value = false;
+  if (settingsOpen.value) settingsOpen.value = false;
+  else if (helpOpen.value) helpOpen.value = false;
   else if (state.value.selected) go({ selected: "" }, false);
   else if (state.value.search) go({ search: "" }, false);
   else if (tree.value.loading) cancelTree();
@@ -42,26 +51,55 @@ function escape(): void {
 
 export function onKey(e: KeyboardEvent): void {
   if (e.key === "Escape" && !e.defaultPrevented) return escape();
-  if (e.defaultPrevented || keysOff.value || e.ctrlKey || e.metaKey || e.altKey || writes(e)) return;
-  if (Date.now() - afterG < 1000 && places[e.key]) {
-    afterG = 0;
+  if ((e.ctrlKey || e.metaKey) && !writes(e) && (e.key === "z" || e.key === "y")) {
+    e.preventDefault();
+    if (e.key === "z") stepBack();
+    else history.forward();
+    return;
+  }
+  if (e.defaultPrevented || keysOff() || e.ctrlKey || e.metaKey || e.altKey || writes(e)) return;
+  if (Date.now() - afterGo < 1000 && places[e.key]) {
+    afterGo = 0;
     go({}, true, places[e.key]);
     e.preventDefault();
     return;
   }
+  const id = shortcuts.find((s) => settings.value.keys[s.id] === e.key)?.id;
+  if (!id || document.querySelector("dialog[open]")) return;
+  e.preventDefault();
+  act(id);
+}
+
+/** The range before or after, as long as this one. */
+function moved(by: number): { from: string; to: string } | null {
+  const r = range.value;
+  if (!r) return null;
+  const length = r[1] - r[0];
+  return { from: String(r[0] + by * length), to: String(r[1] + by * length) };
+}
+
+const windows: Record<string, () => void> = {
+  earlier: () => go({ ...moved(-1), sel: null }),
+  later: () => go({ ...moved(1), sel: null }),
+  compare: () => {
+    const s = state.value;
+    if (screen.value === "explore") go({ ...moved(-1), sel: null, b: { q: s.q, from: s.from, to: s.to }, zoom: "", selected: "" }, true, "compare");
+  },
+  copy_link: () => void copy(location.href, "the link"),
+};
+
+function act(id: string): void {
   const s = state.value;
   const actions: Record<string, () => void> = {
-    "/": () => document.querySelector<HTMLInputElement>("[data-testid=search]")?.focus(),
-    "?": () => (helpOpen.value = !helpOpen.value),
-    g: () => (afterG = Date.now()),
-    i: () => go({ inverted: !s.inverted, zoom: "", selected: "" }),
-    o: () => go({ flame: !s.flame }, false),
-    b: () => go({ color: colorModes[(colorModes.indexOf(s.color) + 1) % colorModes.length] }, false),
-    t: nextTheme,
+    search: () => document.querySelector<HTMLInputElement>("[data-testid=search]")?.focus(),
+    help: () => (helpOpen.value = true),
+    settings: () => (settingsOpen.value = true),
+    go: () => (afterGo = Date.now()),
+    invert: () => go({ inverted: !s.inverted, zoom: "", selected: "" }),
+    orientation: () => go({ flame: !s.flame }, false),
+    colour: () => go({ color: colorModes[(colorModes.indexOf(s.color) + 1) % colorModes.length] }, false),
+    theme: nextTheme,
   };
-  panels.forEach((p, i) => (actions[String(i + 1)] = () => go({ panel: p })));
-  const act = actions[e.key];
-  if (!act) return;
-  e.preventDefault();
-  act();
+  for (const panel of panels) actions[panel] = () => go({ panel });
+  (actions[id] ?? windows[id] ?? ofFrame.acts[id])?.();
 }

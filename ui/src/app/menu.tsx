@@ -15,7 +15,7 @@ export interface MenuAt {
 }
 
 /** The folded line of a stack down to a node, with its weight. */
-function foldedLine(t: Tree, node: number): string {
+export function foldedLine(t: Tree, node: number): string {
   const stack: string[] = [];
   for (let i = node; i > 0; i = t.parent[i]) stack.unshift(nameOf(t.functions, t.func[i]).replace(/;/g, ":"));
   return `${stack.join(";")} ${t.total[node]}`;

@@ -3,17 +3,17 @@
 
 import { signal } from "@preact/signals";
 import { useState } from "preact/hooks";
-import { Problem } from "../api/client.ts";
+import { Problem, ask } from "../api/client.ts";
 import type { SampleType } from "../open/profile.ts";
-import { EndedToo, trees } from "../worker/rpc.ts";
+import { EndedToo, type Unpacked, trees } from "../worker/rpc.ts";
 import { Results } from "./results.tsx";
-import { go, tree } from "./store.ts";
+import { go, panelRange, selectorText, state, toast, tree, treeParams } from "./store.ts";
 
 const MAX_BYTES = 1 << 30;
 
 interface Opened {
-  name: string;
-  bytes: Uint8Array;
+  file: Unpacked;
+  against: Unpacked | null; // B
   types: SampleType[];
   index: number;
 }
@@ -41,13 +41,40 @@ async function orTell(act: () => Promise<void>): Promise<void> {
 }
 
 /** The values at index; -1: the usual ones. */
-function show(name: string, bytes: Uint8Array, index: number): Promise<void> {
-  tree.value = { ...tree.value, again: () => show(name, bytes, index) };
+function show(file: Unpacked, against: Unpacked | null, index: number): Promise<void> {
+  tree.value = { ...tree.value, again: () => show(file, against, index) };
   return orTell(async () => {
-    const { types, index: used, ...kept } = await trees.ask<"open">({ op: "open", bytes, name, index });
-    opened.value = { name, bytes, types, index: used };
-    tree.value = { value: { ...kept, from: 0, to: 0, origin: kept.id }, loading: false, since: 0, again: () => show(name, bytes, used) };
+    const { types, index: used, ...kept } = await trees.ask<"open">({ op: "open", file, against, index });
+    opened.value = { file, against, types, index: used };
+    tree.value = { value: { ...kept, from: 0, to: 0, origin: kept.id }, loading: false, since: 0, again: () => show(file, against, used) };
   });
+}
+
+/** What the first file is held against: it stays, whatever becomes of the other. */
+async function compareWith(read: () => Promise<Unpacked>): Promise<void> {
+  const o = opened.value!;
+  const before = { ...tree.value, again: () => show(o.file, o.against, o.index) };
+  tree.value = { ...before, loading: true, since: Date.now() };
+  go({ zoom: "", selected: "", sandwich: "" }, false);
+  try {
+    const against = await read();
+    const { types, index, ...kept } = await trees.ask<"open">({ op: "open", file: o.file, against, index: o.index });
+    opened.value = { file: o.file, against, types, index };
+    tree.value = { value: { ...kept, from: 0, to: 0, origin: kept.id }, loading: false, since: 0, again: () => show(o.file, against, index) };
+  } catch (e) {
+    if (e instanceof EndedToo) return; // tree.again asks for the first one
+    tree.value = before;
+    toast(`This cannot be compared: ${(e as Error).message}`);
+  }
+}
+
+const unpackedFile = async (file: File): Promise<Unpacked> => ({ name: file.name, bytes: await unpacked(file) });
+
+/** What Explore's address asks for, as the server exports it. */
+async function ofExplore(): Promise<Unpacked> {
+  const [from, to] = panelRange.value!;
+  const params = treeParams(state.value, selectorText.value, from, to).filter(([k]) => k !== "group");
+  return { name: "what Explore shows", bytes: await unpacked(await (await ask("export", [...params, ["format", "pprof"]])).blob()) };
 }
 
 async function open(file: File): Promise<void> {
@@ -56,8 +83,29 @@ async function open(file: File): Promise<void> {
   go({ zoom: "", selected: "", sandwich: "", chips: [], panel: "flame" }, false);
   await orTell(async () => {
     const bytes = await unpacked(file);
-    if (tree.value.again === again) await show(file.name, bytes, -1); // or another one has been opened meanwhile
+    if (tree.value.again === again) await show({ name: file.name, bytes }, null, -1); // or another one has been opened meanwhile
   });
+}
+
+/** B of a comparison: another file, or what Explore shows. */
+function Against(props: { of: Opened }) {
+  const { file, against, index } = props.of;
+  if (against)
+    return (
+      <span data-testid="open-against">
+        as A, <b>{against.name}</b> as B: each frame's share of the whole is compared.{" "}
+        <button onClick={() => void show(file, null, index)}>Only the first</button>
+      </span>
+    );
+  return (
+    <>
+      <label>
+        Compare with{" "}
+        <input type="file" data-testid="compare-file" onChange={(e) => { const f = e.currentTarget.files?.[0]; if (f) void compareWith(() => unpackedFile(f)); }} />
+      </label>
+      {selectorText.value && <button data-testid="compare-explore" onClick={() => void compareWith(ofExplore)}>Compare with what Explore shows</button>}
+    </>
+  );
 }
 
 export function OpenFile() {
@@ -66,7 +114,7 @@ export function OpenFile() {
   return (
     <>
       <section
-        class={over ? "drop over" : "drop"}
+        class={`drop${over ? " over" : ""}${o ? "" : " first"}`}
         data-testid="drop"
         onDragOver={(e) => (e.preventDefault(), setOver(true))}
         onDragLeave={() => setOver(false)}
@@ -77,14 +125,21 @@ export function OpenFile() {
           if (file) void open(file);
         }}
       >
+        {!o && (
+          <>
+            <svg class="icon" viewBox="0 0 24 24" width="48" height="48" aria-hidden="true"><path d="M12 16V4m-5 5 5-5 5 5M4 15v4a1 1 0 0 0 1 1h14a1 1 0 0 0 1-1v-4" /></svg>
+            <h1>Drop a profile here</h1>
+            <p class="muted">pprof, folded stacks or speedscope, in gzip or not. It stays in this page: nothing is sent anywhere.</p>
+          </>
+        )}
         <label>
-          {o ? `${o.name}. Another file: ` : "Drop a profile here, or choose one: pprof, folded stacks or speedscope, in gzip or not. It stays in this page. "}
+          {o ? <span><b>{o.file.name}</b> Another file:</span> : "or choose one"}
           <input type="file" data-testid="open-file" onChange={(e) => e.currentTarget.files?.[0] && void open(e.currentTarget.files[0])} />
         </label>
         {o && o.types.length > 1 && (
           <label>
             Values{" "}
-            <select data-testid="open-type" value={String(o.index)} onChange={(e) => void show(o.name, o.bytes, Number(e.currentTarget.value))}>
+            <select data-testid="open-type" value={String(o.index)} onChange={(e) => void show(o.file, o.against, Number(e.currentTarget.value))}>
               {o.types.map((t, i) => (
                 <option key={i} value={String(i)}>
                   {t.type} ({t.unit})
@@ -93,6 +148,7 @@ export function OpenFile() {
             </select>
           </label>
         )}
+        {o && <Against of={o} />}
       </section>
       <Results seconds={0} />
     </>

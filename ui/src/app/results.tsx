@@ -31,7 +31,7 @@ export function Results(props: { seconds: number }) {
   const nothing = asked.value.tree.n <= 1 && asked.value.tree.total[0] === 0;
   return (
     <section class={asked.loading || asked.error || arranging.value ? "stale" : ""} aria-label="Result">
-      <Summary kept={asked.value} seconds={props.seconds} />
+      <Summary kept={asked.value} drawn={kept} seconds={props.seconds} />
       <Chips />
       {nothing ? (
         <Nothing asked={asked.value} />

@@ -2,12 +2,21 @@
 // app/share.tsx - what leaves the page: files and links
 
 import * as api from "../api/client.ts";
+import { colorFunctions } from "../flame/color.ts";
+import { plainRows } from "../flame/fold.ts";
 import { functionTotals } from "../flame/functions.ts";
+import type { Look } from "../flame/look.ts";
+import { follow } from "../flame/path.ts";
+import { significance } from "../flame/significance.ts";
+import { svgOf } from "../flame/svg.ts";
+import { valueOf } from "../settings/kept.ts";
+import { theme } from "../theme/theme.ts";
 import { sorted } from "../table/columns.ts";
 import { csvOf } from "../table/csv.ts";
 import type { Kept } from "../worker/rpc.ts";
 import { copy, download } from "./actions.ts";
-import { panelRange, selectorText, state, toast, treeParams } from "./store.ts";
+import { describe } from "./figures.tsx";
+import { matches, panelRange, screen, selectorText, state, toast, treeParams } from "./store.ts";
 
 /** By a question of ours, so that the token goes with it. */
 async function exportAs(kind: string, name: string): Promise<void> {
@@ -31,15 +40,27 @@ export function ExportMenu(props: { tree: Kept }) {
     const rows = sorted(props.tree.tree, totals, state.value.sort, null);
     download("functions.csv", new Blob([csvOf(props.tree.tree, totals, rows)], { type: "text/csv" }));
   };
+  /** As it is coloured and zoomed on the screen. */
+  const svg = () => {
+    const t = props.tree.tree;
+    const s = state.value;
+    const found = matches.value?.of === props.tree.id && s.search ? matches.value.found.functions : null;
+    const look: Look = {
+      theme: theme.value, colors: colorFunctions(t, s.color).of, changes: valueOf("changes"), marked: found, selected: -1,
+      names: new Map(), significant: s.significant ? significance(t) : null, rows: plainRows(t), detail: s.detail,
+    };
+    download("flame.svg", new Blob([svgOf(t, follow(t, s.zoom).node, look, s.flame, (n) => describe(t, n))], { type: "image/svg+xml" }));
+  };
   return (
     <details class="dropdown" data-testid="export">
       <summary>Export</summary>
       <div class="menu below">
-        {exportKinds.map(([kind, text, name]) => (
+        {screen.value === "explore" && exportKinds.map(([kind, text, name]) => (
           <button key={kind} onClick={() => void exportAs(kind, name)}>
             {text}
           </button>
         ))}
+        <button onClick={svg}>SVG of the graph</button>
         <button onClick={csv}>CSV of the table</button>
       </div>
     </details>

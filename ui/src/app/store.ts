@@ -12,12 +12,14 @@ import { type Screen, type State, defaults, parse, screenOf, write } from "../ur
 import { EndedToo, type Kept, TimedOut, trees } from "../worker/rpc.ts";
 import { parseSelector } from "../query/selector.ts";
 import { lost, watch } from "./connection.ts";
+import { preferred } from "./view.ts";
 
 /* ---- the address ---- */
 
 const first = parse(location.search);
 export const screen = signal<Screen>(screenOf(location.pathname));
-export const state = signal<State>(first.state);
+/** An address that says nothing at all leaves the view to the settings. */
+export const state = signal<State>(location.search ? first.state : { ...first.state, ...preferred() });
 export const toasts = signal<{ id: number; text: string }[]>([]);
 
 let lastToast = 0;
@@ -36,13 +38,20 @@ export function addressOf(s: State, where: Screen = screen.value): string {
 /** The moment that "now" means: of the last question, or refresh, so that every panel shows the same. */
 export const now = signal(Date.now());
 
+/** How many steps of this page lie behind, and so can be gone back without leaving it. */
+const stepsHere = (): number => (typeof history.state === "number" ? history.state : 0);
+
+export function stepBack(): void {
+  if (stepsHere() > 0) history.back();
+}
+
 /** Changes the state; `push` makes a step that Back undoes. What asks anew asks until now. */
 export function go(patch: Partial<State>, push = true, where: Screen = screen.value): void {
   const next = { ...state.value, ...patch };
   const address = addressOf(next, where);
   if (address !== location.pathname + location.search) {
-    if (push) history.pushState(null, "", address);
-    else history.replaceState(null, "", address);
+    if (push) history.pushState(stepsHere() + 1, "", address);
+    else history.replaceState(stepsHere(), "", address);
   }
   if (["q", "from", "to", "b"].some((k) => k in patch) || where !== screen.value) now.value = Date.now();
   show(next, where);
@@ -52,6 +61,7 @@ export function go(patch: Partial<State>, push = true, where: Screen = screen.va
 function show(next: State, where: Screen): void {
   if (where !== screen.value) {
     tree.value = nothing;
+    series.value = nothing;
     arranged.value = null;
   }
   state.value = next;
@@ -71,6 +81,16 @@ export const refreshEvery = signal(0);
 export const range = computed(() => resolve({ from: state.value.from, to: state.value.to }, now.value));
 /** Of the panels: what was selected on the graph, or all. */
 export const panelRange = computed(() => state.value.sel ?? range.value);
+export const rangeB = computed(() => resolve(state.value.b, now.value) ?? range.value);
+/** Of both graphs of Compare: both ranges, and a quarter as much on either side, as far as there is time. */
+export const around = computed<[number, number] | null>(() => {
+  const [a, b] = [range.value, rangeB.value];
+  if (!a || !b) return null;
+  const from = Math.min(a[0], b[0]);
+  const to = Math.max(a[1], b[1]);
+  const more = Math.ceil((to - from) / 4);
+  return [from - more, Math.max(to, Math.min(to + more, now.value))];
+});
 export const parsed = computed(() => parseSelector(state.value.q));
 export const selectorText = computed(() => ("selector" in parsed.value && parsed.value.selector.type ? (state.value.q.includes("{") ? state.value.q : `${state.value.q.trim()}{}`) : ""));
 
@@ -89,6 +109,8 @@ export interface Asked<T> {
 const nothing = { loading: false, since: 0 };
 export const types = signal<Asked<api.TypeInfo[]>>(nothing);
 export const series = signal<Asked<api.SeriesAnswer>>(nothing);
+/** Of Compare's B. */
+export const seriesB = signal<Asked<api.SeriesAnswer>>(nothing);
 /** origin: the answer's own number, which stays when parts are put into it. */
 export type Answer = Kept & { from: number; to: number; origin: number };
 export const tree = signal<Asked<Answer>>(nothing);
@@ -191,11 +213,13 @@ export function stepFor(seconds: number): number {
   return steps.find((s) => seconds / s <= MAX_POINTS) ?? steps[steps.length - 1];
 }
 
-const askSeries = latest(series, (signal) => {
-  const [from, to] = range.value!;
+function seriesOf(q: string, [from, to]: [number, number], sum: string, signal: AbortSignal): Promise<api.SeriesAnswer> {
   const step = stepFor((to - from) / 1000);
-  return api.series([["q", selectorText.value], ["from", api.at(from)], ["to", api.at(to)], ["step", `${step}s`], ["sum_by", state.value.sum.join(",")]], signal);
-});
+  return api.series([["q", q], ["from", api.at(from)], ["to", api.at(to)], ["step", `${step}s`], ["sum_by", sum]], signal);
+}
+
+const askSeries = latest(series, (signal) => seriesOf(selectorText.value, screen.value === "compare" ? around.value! : range.value!, screen.value === "compare" ? "" : state.value.sum.join(","), signal));
+const askSeriesB = latest(seriesB, (signal) => seriesOf(state.value.b.q || selectorText.value, around.value!, "", signal));
 
 const askTree = latest<Answer>(tree, async (signal, id) => {
   const { path, params, from, to } = treeQuestion(state.value);
@@ -268,9 +292,10 @@ function whenChanged(key: () => string, act: () => void): void {
   let before = "";
   effect(() => {
     const k = key();
-    if (k === before || k === "") return;
+    if (k === before) return;
     before = k;
-    untracked(act);
+    // Nothing to ask for here; coming back asks anew, for another screen's answer may have taken the place.
+    if (k !== "") untracked(act);
   });
 }
 
@@ -278,8 +303,16 @@ export function start(): void {
   void loadTypes();
   watch(run);
   whenChanged(
-    () => (screen.value === "explore" && range.value && selectorText.value ? JSON.stringify(["series", selectorText.value, range.value, state.value.sum]) : ""),
-    () => void askSeries(),
+    () => {
+      if (!selectorText.value || !range.value) return "";
+      if (screen.value === "explore") return JSON.stringify(["series", selectorText.value, range.value, state.value.sum]);
+      if (screen.value === "compare") return JSON.stringify(["two series", selectorText.value, state.value.b.q, around.value]);
+      return "";
+    },
+    () => {
+      void askSeries();
+      if (screen.value === "compare") void askSeriesB();
+    },
   );
   whenChanged(
     () => {

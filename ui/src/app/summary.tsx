@@ -35,7 +35,7 @@ function Trimmed(props: { tree: Tree }) {
   );
 }
 
-export function Summary(props: { kept: Kept; seconds: number }) {
+export function Summary(props: { kept: Kept; drawn: Kept; seconds: number }) {
   const t = props.kept.tree;
   const unit = t.meta.unit ?? "";
   const r = panelRange.value;
@@ -45,7 +45,7 @@ export function Summary(props: { kept: Kept; seconds: number }) {
       <b>{format.value(t.total[0], unit)}</b>
       {t.b && <span>→ <b>{format.value(t.b.total[0], unit)}</b> in B</span>}
       {unit === "nanoseconds" && !t.b && <span>{format.rate(t.total[0], props.seconds, unit)} on average</span>}
-      {r && screen.value !== "open" && <span>{format.time(r[0], state.value.utc)} – {format.time(r[1], state.value.utc)}</span>}
+      {r && screen.value === "explore" && <span>{format.time(r[0], state.value.utc)} – {format.time(r[1], state.value.utc)}</span>}
       <QualityFigures tree={t} />
       {(t.meta.filtered?.[0] ?? 0) !== 0 && <span>{format.value(t.meta.filtered![0], unit)} filtered out</span>}
       {t.trimmed.size > 0 && <Trimmed tree={t} />}
@@ -57,7 +57,7 @@ export function Summary(props: { kept: Kept; seconds: number }) {
       )}
       <span class="right">
         {screen.value !== "open" && <ShareMenu />}
-        {screen.value === "explore" && <ExportMenu tree={props.kept} />}
+        <ExportMenu tree={props.drawn} />
       </span>
     </div>
   );

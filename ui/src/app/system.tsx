@@ -117,9 +117,43 @@ function Waiting(props: { title: string }) {
 
 function Fill(props: { part: number; whole: number }) {
   return (
-    <span class="fill" title={`${format.value(props.part, "bytes")} of ${format.value(props.whole, "bytes")}`}>
-      <span style={{ width: `${props.whole ? Math.min((props.part / props.whole) * 100, 100) : 0}%` }} />
-    </span>
+    <>
+      <span class="fill" aria-hidden="true"><span style={{ width: `${props.whole ? Math.min((props.part / props.whole) * 100, 100) : 0}%` }} /></span>
+      {format.value(props.part, "bytes")} <span class="muted">of {format.value(props.whole, "bytes")}</span>
+    </>
+  );
+}
+
+function Node(props: { of: Instance; queue?: Queue }) {
+  const { of: i, queue: q } = props;
+  return (
+    <div class={`node ${i.state}`}>
+      <div class="line"><b>{i.name}</b><StateChip state={i.state} /></div>
+      <p>{i.sentence}{q?.trouble ? ` ${q.trouble}` : ""}</p>
+      {q && <p>{format.count(q.written_rows ?? 0)} rows written, {format.value(q.bytes, "bytes")} waiting</p>}
+    </div>
+  );
+}
+
+/** Which way profiles go, and where they wait. */
+function Flow(props: { instances: Instance[]; queues: Queue[] }) {
+  const of = (kinds: string[]) => props.instances.filter((i) => kinds.includes(i.kind));
+  const intake = props.queues.find((q) => q.name === "intake");
+  const queueOf = (i: Instance) => props.queues.find((q) => q.name === i.name);
+  return (
+    <ol class="flow" data-testid="flow" aria-label="Which way profiles go">
+      <li><h3>Inputs</h3>{of(["input"]).map((i) => <Node key={i.name} of={i} />)}</li>
+      <li>
+        <h3>Intake</h3>
+        {intake && (
+          <div class={`node ${intake.lost_rows ? "degraded" : "ok"}`}>
+            <div class="line"><b>{format.count(intake.out)} batches</b></div>
+            <p>{format.value(intake.bytes, "bytes")} of {format.value(intake.max_bytes, "bytes")} waiting{intake.lost_rows ? `, ${format.count(intake.lost_rows)} rows lost` : ""}</p>
+          </div>
+        )}
+      </li>
+      <li><h3>Storage and outputs</h3>{of(["storage", "output"]).map((i) => <Node key={i.kind + i.name} of={i} queue={queueOf(i)} />)}</li>
+    </ol>
   );
 }
 
@@ -130,6 +164,8 @@ export function Pipeline() {
   return (
     <section class="page">
       <h1>Pipeline</h1>
+      <Flow instances={value.instances} queues={value.queues} />
+      <h2>Instances</h2>
       <Instances all={value.instances} />
       <h2>Queues</h2>
       <table class="list">
@@ -237,9 +273,9 @@ export function StatusPage() {
       {storage && <StoreNotes of={storage} />}
       <div class="columns">
         <Facts title="Decima" of={{ ...own, started: format.time(Date.parse(own.started), state.value.utc) }} />
+        {queries && <Facts title="Questions" of={queries} />}
         {storage && <Facts title="Storage" of={storage} />}
         {symbols && <Facts title="Symbols" of={symbols} />}
-        {queries && <Facts title="Questions" of={queries} />}
       </div>
       <Configuration />
     </section>

@@ -6,6 +6,7 @@ import { MOST_DETAIL } from "../flame/names.ts";
 import { type Panel, groups } from "../url/state.ts";
 import type { Kept } from "../worker/rpc.ts";
 import * as format from "./format.ts";
+import { keyHint, ofFrame } from "./keys.ts";
 import { LabelsMenu } from "./labels.tsx";
 import { go, matches, screen, searchAgain, searchError, searchFailed, state } from "./store.ts";
 
@@ -32,8 +33,8 @@ function FlameControls() {
   return (
     <>
       <label>Order <select data-testid="fg-order" value={s.byName ? "name" : "weight"} onChange={(e) => go({ byName: e.currentTarget.value === "name" }, false)}><option value="weight">weight</option><option value="name">name</option></select></label>
-      <button aria-pressed={s.inverted} data-testid="invert" title="Leaves first (i)" onClick={() => go({ inverted: !s.inverted, zoom: "", selected: "" })}>Invert</button>
-      <button aria-pressed={s.flame} data-testid="orientation" title="Root at the bottom (o)" onClick={() => go({ flame: !s.flame }, false)}>{s.flame ? "Flame" : "Icicle"}</button>
+      <button aria-pressed={s.inverted} data-testid="invert" title={`Leaves first${keyHint("invert")}`} onClick={() => go({ inverted: !s.inverted, zoom: "", selected: "" })}>Invert</button>
+      <button aria-pressed={s.flame} data-testid="orientation" title={`Root at the bottom${keyHint("orientation")}`} onClick={() => go({ flame: !s.flame }, false)}>{s.flame ? "Flame" : "Icicle"}</button>
       <button aria-pressed={s.folded} data-testid="fold" title="Chains of three or more frames that are all of each other, as one" onClick={() => go({ folded: !s.folded }, false)}>Fold chains</button>
       <Detail />
     </>
@@ -48,8 +49,8 @@ export function Toolbar(props: { kept: Kept }) {
   return (
     <div class="toolbar">
       <div class="tabs" role="tablist" aria-label="How it is shown">
-        {panelNames.map(([p, text], i) => (
-          <button key={p} role="tab" data-testid={`panel-${p}`} aria-selected={s.panel === p} title={`${text} (${i + 1})`} onClick={() => go({ panel: p })}>{text}</button>
+        {panelNames.map(([p, text]) => (
+          <button key={p} role="tab" data-testid={`panel-${p}`} aria-selected={s.panel === p} title={`${text}${keyHint(p)}`} onClick={() => go({ panel: p })}>{text}</button>
         ))}
       </div>
       {screen.value !== "open" && <label>Group by <select data-testid="fg-group" value={s.group} onChange={(e) => go({ group: e.currentTarget.value as typeof s.group })}>{groups.map((g) => <option key={g} value={g}>{g}</option>)}</select></label>}
@@ -57,10 +58,16 @@ export function Toolbar(props: { kept: Kept }) {
       {!t.b && <label>Colour <select data-testid="fg-colour" value={s.color} onChange={(e) => go({ color: e.currentTarget.value as typeof s.color }, false)}>{colorModes.map((m) => <option key={m} value={m}>{colorNames[m]}</option>)}</select></label>}
       {(s.panel === "flame" || s.panel === "both") && <FlameControls />}
       <span class="search">
-        <input type="search" data-testid="search" aria-label="Search functions by regular expression" placeholder="Search  /" value={s.search} aria-invalid={searchError.value !== ""} onInput={(e) => go({ search: e.currentTarget.value }, false)} />
+        <input type="search" data-testid="search" aria-label="Search functions by regular expression" placeholder={`Search${keyHint("search")}`} value={s.search} aria-invalid={searchError.value !== ""} onInput={(e) => go({ search: e.currentTarget.value }, false)} />
         <span data-testid="search-count" aria-live="polite" class={searchError.value ? "problem" : "muted"}>
           {searchError.value || (found && s.search ? `${format.percent(found.weight, t.total[0])} in ${format.count(found.nodes)} frames` : "")}
         </span>
+        {found && s.search && found.nodes > 0 && (s.panel === "flame" || s.panel === "both") && (
+          <span class="tabs">
+            <button data-testid="search-previous" aria-label="Match before" title={`Match before${keyHint("previous")}`} onClick={() => ofFrame.acts.previous?.()}>‹</button>
+            <button data-testid="search-next" aria-label="Next match" title={`Next match${keyHint("next")}`} onClick={() => ofFrame.acts.next?.()}>›</button>
+          </span>
+        )}
         {searchFailed.value && <button class="link" data-testid="search-retry" onClick={searchAgain}>Try again</button>}
       </span>
     </div>

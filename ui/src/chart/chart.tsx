@@ -9,6 +9,7 @@ import { visible } from "../flame/names.ts";
 import { isDark } from "../theme/theme.ts";
 
 const MOST = 25;
+const HEIGHT = 120;
 const strokes = ["#3b78c2", "#c9742a", "#3f9a5b", "#b4476f", "#7a5fc0", "#9a8420", "#2c8f92", "#8a6a43", "#5f7d55", "#a44fa6"];
 
 export interface ChartProps {
@@ -18,6 +19,8 @@ export interface ChartProps {
   selection: [number, number] | null;
   utc: boolean;
   isRate: boolean;
+  height?: number;
+  testid?: string;
   onSelect: (range: [number, number] | null) => void;
   onCompare: (range: [number, number]) => void; // a drag with Alt
   onLabels: (labels: Record<string, string>, x: number, y: number) => void; // a menu is asked for
@@ -57,6 +60,8 @@ function align(series: Series[], step: number, seconds: number): uPlot.AlignedDa
   return [axis.map((t) => t / 1000), ...columns] as uPlot.AlignedData;
 }
 
+const ends = (m: Marked): [number, number] => [Math.round(Math.min(m.anchor, m.at)), Math.round(Math.max(m.anchor, m.at))];
+
 const DAY_S = 86_400;
 
 /** What stands at moments (in seconds) that are `step` apart: the clock, and the day where it begins or changes. */
@@ -71,17 +76,33 @@ export function timeTicks(moments: number[], step: number, utc: boolean): string
   });
 }
 
+/** A range that is chosen by keys, before it is applied: where it began, and where the cursor is. */
+interface Marked {
+  anchor: number;
+  at: number;
+}
+
+/** What an arrow key makes of it: a step further, within the range; with Shift the range grows. */
+export function step(m: Marked, by: number, grows: boolean, [from, to]: [number, number]): Marked {
+  const at = Math.min(Math.max(m.at + by, from), to);
+  return { anchor: grows ? m.anchor : at, at };
+}
+
 export function Chart(props: ChartProps) {
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   const latest = useRef(props);
   latest.current = props;
   const withAlt = useRef(false);
+  const [marked, setMarked] = useState<Marked | null>(null);
   const [hidden, setHidden] = useState<ReadonlySet<string>>(new Set());
   const series = heaviest(props.answer);
   const unit = props.answer.unit;
+  const height = props.height ?? HEIGHT;
 
   useLayoutEffect(() => {
+    // Where the browser lets nobody draw there are no lines; the numbers are below.
+    if (!document.createElement("canvas").getContext("2d")) return;
     const css = getComputedStyle(document.documentElement);
     const muted = css.getPropertyValue("--muted").trim();
     const divider = css.getPropertyValue("--divider").trim();
@@ -89,12 +110,13 @@ export function Chart(props: ChartProps) {
     const u = new uPlot(
       {
         width: Math.max(box.current!.clientWidth, 100),
-        height: 150,
+        height,
         tzDate: (ts) => (latest.current.utc ? uPlot.tzDate(new Date(ts * 1000), "Etc/UTC") : new Date(ts * 1000)),
         cursor: { drag: { x: true, y: false, setScale: false }, points: { size: 6 } },
+        padding: [8, 16, 0, 0],
         legend: { show: false },
         scales: { x: { time: true, range: () => [latest.current.from / 1000, latest.current.to / 1000] }, y: { range: (_u, _min, max) => [0, max > 0 ? max * 1.05 : props.isRate && unit === "nanoseconds" ? 1e9 : 1] } },
-        axes: [{ ...axis, space: 72, values: (_u, ticks, _axis, _space, step) => timeTicks(ticks, step, latest.current.utc) }, { ...axis, size: 76, values: (_u, ticks) => ticks.map((v) => (props.isRate ? format.rate(v, 1, unit) : format.value(v, unit))) }],
+        axes: [{ ...axis, space: 72, values: (_u, ticks, _axis, _space, step) => timeTicks(ticks, step, latest.current.utc) }, { ...axis, size: 76, space: 24, values: (_u, ticks) => ticks.map((v) => (props.isRate ? format.rate(v, 1, unit) : format.value(v, unit))) }],
         series: [
           {},
           ...series.map((s, i) => ({
@@ -123,7 +145,7 @@ export function Chart(props: ChartProps) {
       box.current!,
     );
     plot.current = u;
-    const observer = new ResizeObserver(() => u.setSize({ width: Math.max(box.current!.clientWidth, 100), height: 150 }));
+    const observer = new ResizeObserver(() => u.setSize({ width: Math.max(box.current!.clientWidth, 100), height }));
     observer.observe(box.current!);
     return () => {
       observer.disconnect();
@@ -134,16 +156,31 @@ export function Chart(props: ChartProps) {
   useEffect(() => {
     const u = plot.current;
     if (!u) return;
-    const s = props.selection;
+    const s = marked ? ends(marked) : props.selection;
     const left = s ? u.valToPos(s[0] / 1000, "x") : 0;
     const width = s ? u.valToPos(s[1] / 1000, "x") - left : 0;
-    u.setSelect({ left, top: 0, width, height: u.over.clientHeight }, false);
-  }, [props.selection, props.answer, isDark.value, props.utc]);
+    // A cursor that has no width yet is seen all the same.
+    const seen = marked && width < 2 ? 2 : width;
+    u.setSelect({ left, top: 0, width: seen, height: u.over.clientHeight }, false);
+  }, [props.selection, marked, props.answer, isDark.value, props.utc]);
 
   useLayoutEffect(() => {
     series.forEach((one, i) => plot.current?.setSeries(i + 1, { show: !hidden.has(nameOfSeries(one)) }));
   }, [hidden, props.answer, isDark.value, props.utc]);
 
+  const onKey = (e: KeyboardEvent) => {
+    const { from, to, selection } = props;
+    const start = marked ?? { anchor: selection?.[0] ?? from, at: selection?.[1] ?? from };
+    const stride = (to - from) / 100;
+    const moves: Record<string, number> = { ArrowLeft: -stride, ArrowRight: stride, Home: from - to, End: to - from };
+    if (e.key in moves && !e.ctrlKey && !e.metaKey && !e.altKey) setMarked(step(start, moves[e.key], e.shiftKey, [from, to]));
+    else if (e.key === "Enter" && marked && marked.anchor !== marked.at) {
+      props.onSelect(ends(marked));
+      setMarked(null);
+    } else if (e.key === "Escape" && marked) setMarked(null);
+    else return;
+    e.preventDefault();
+  };
   const toggle = (name: string) => {
     const next = new Set(hidden);
     if (!next.delete(name)) next.add(name);
@@ -156,7 +193,8 @@ export function Chart(props: ChartProps) {
   };
   return (
     <div class="lines">
-      <div ref={box} class="chart" data-testid="metrics" aria-label="Totals over time; drag to select a range, with Alt to compare it" onMouseDownCapture={(e) => (withAlt.current = e.altKey)} />
+      <div ref={box} class="chart" style={{ minHeight: `${height}px` }} data-testid={props.testid ?? "metrics"} tabIndex={0} role="application" aria-label="Totals over time. Drag to select a range, with Alt to compare it; or arrows move, with Shift they select, Enter takes the range" onKeyDown={onKey} onBlur={() => setMarked(null)} onMouseDownCapture={(e) => (withAlt.current = e.altKey)} />
+      <p class="unseen" role="status" data-testid="marked">{marked && ends(marked).map((t) => format.time(t, props.utc)).join(" to ")}</p>
       <SeriesLegend series={series} hidden={hidden} all={props.answer.series.length} onToggle={toggle} onSolo={solo} onLabels={props.onLabels} />
     </div>
   );

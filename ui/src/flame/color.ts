@@ -18,8 +18,17 @@ const heatSteps = [0.1, 1, 5, 20];
 export type ColorBy = "binary" | "kind" | "file" | "name" | "self" | "none";
 export const colorModes: ColorBy[] = ["binary", "kind", "file", "name", "self", "none"];
 
-export const diffLight = ["#2b7bba", "#5fa3d6", "#94c3e8", "#c8e0f4", "#e6e6e6", "#fbe0c0", "#f6c083", "#ea9a45", "#cf7310"];
-export const diffDark = ["#6cb6ff", "#4a94dc", "#3a73ac", "#33526f", "#3d434d", "#664c2e", "#98661f", "#cc8420", "#ffad4d"];
+/** From less to more in nine steps. The middle one of both is no change. */
+export const changePalettes: Record<string, { light: string[]; dark: string[] }> = {
+  "blue-orange": {
+    light: ["#2b7bba", "#5fa3d6", "#94c3e8", "#c8e0f4", "#e6e6e6", "#fbe0c0", "#f6c083", "#ea9a45", "#cf7310"],
+    dark: ["#6cb6ff", "#4a94dc", "#3a73ac", "#33526f", "#3d434d", "#664c2e", "#98661f", "#cc8420", "#ffad4d"],
+  },
+  "purple-green": {
+    light: ["#7b3f94", "#9f73b5", "#c3a5cf", "#e3d3e8", "#e6e6e6", "#d3ecce", "#a3d69d", "#5bae63", "#24803f"],
+    dark: ["#d79bf0", "#b078c9", "#85599a", "#58406a", "#3d434d", "#36553c", "#3f7f4b", "#52a862", "#7fdb8d"],
+  },
+};
 export const diffSteps = [0.02, 0.1, 0.25, 0.5];
 
 export interface LegendEntry {

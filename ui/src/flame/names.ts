@@ -46,6 +46,7 @@ function lastPart(name: string): number {
 }
 
 /** How much of names there is: the last identifier alone, all but arguments and template arguments, all but arguments, as much as fits, all. */
+export const detailNames = ["last", "plain", "short", "fitting", "whole"];
 export const MOST_DETAIL = 4;
 export const USUAL_DETAIL = 3;
 

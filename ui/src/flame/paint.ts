@@ -1,142 +1,100 @@
 // SPDX-License-Identifier: Apache-2.0
 // flame/paint.ts - frames onto a canvas
 //
-// Rectangles go by colour, so that the fill changes a dozen times and not thousands; labels are cut by counting letters of a
-// fixed width, never by measuring. What changes with the mouse is on a canvas of its own.
+// On whole pixels, for half covered ones cost most of the time. Few rectangles go by colour, so that the fill changes a dozen times and
+// not thousands; many as pixels (flame/raster.ts). What changes with the mouse is on a canvas of its own, of which only that is wiped.
 
-import { diffDark, diffLight, diffStep, fills } from "./color.ts";
-import { digits } from "../app/format.ts";
-import type { Rows } from "./fold.ts";
-import { fit, visible } from "./names.ts";
-import { type Tree, nameOf } from "./tree.ts";
-import { type Panel, type Rects, SMALL, TRIMMED, type View, yOf } from "./view.ts";
-
-export interface Theme {
-  dark: boolean;
-  muted: string;
-  unmatched: string;
-  match: string;
-  text: string; // on fills
-  line: string; // selection
-  hover: string;
-  panel: string;
-  stripes: string;
-}
-
-export interface Look {
-  theme: Theme;
-  colors: Uint8Array; // by function: index into fills
-  marked: Uint8Array | null; // by function: found by the search
-  selected: number;
-  names: Map<number, string>; // what has been read already
-  significant: Uint8Array | null; // of a diff, by node: 0 is drawn neutral
-  rows: Rows;
-  detail: number; // of names
-}
-
-const FONT = "12px ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace";
-const CHAR = 7.25;
-const PADDING = 3;
-const SLOTS = 64;
-
-export function nameFor(t: Tree, look: { names: Map<number, string> }, node: number): string {
-  const f = t.func[node];
-  if (f < 0) return "all";
-  let name = look.names.get(f);
-  if (name === undefined) look.names.set(f, (name = visible(nameOf(t.functions, f))));
-  return name;
-}
-
-/** Which of the colours a node has. */
-export function slotOf(t: Tree, node: number, look: Look): number {
-  if (node === TRIMMED) return 59;
-  if (node === SMALL) return 60;
-  if (look.marked && node > 0 && look.marked[t.func[node]]) return 61;
-  if (look.marked && node > 0) return 62;
-  if (t.b) return 32 + (look.significant && !look.significant[node] ? 4 : diffStep(t.total[node], t.b.total[node] * t.b.factor));
-  return node === 0 ? 63 : look.colors[t.func[node]];
-}
-
-function fillOf(slot: number, look: Look): string {
-  if (slot === 59) return look.theme.panel;
-  if (slot === 60) return look.theme.muted;
-  if (slot === 61) return look.theme.match;
-  if (slot === 62) return look.theme.unmatched;
-  if (slot === 63) return look.theme.unmatched;
-  if (slot >= 32) return (look.theme.dark ? diffDark : diffLight)[slot - 32];
-  return fills[slot % fills.length];
-}
+import { oneSided } from "./label.ts";
+import { type Look, SLOTS, fillOf, slotOf } from "./look.ts";
+import { type Scale, edges, raster } from "./raster.ts";
+import type { Tree } from "./tree.ts";
+import { type Panel, type Rects, SMALL, type View, yOf } from "./view.ts";
 
 const counts = new Uint32Array(SLOTS + 1);
-
-/** Rectangles in the order of their fills: a counting sort. */
-function byFill(t: Tree, rects: Rects, look: Look, slots: Uint8Array, order: Uint32Array): void {
-  counts.fill(0);
-  for (let i = 0; i < rects.n; i++) {
-    slots[i] = slotOf(t, rects.node[i], look);
-    counts[slots[i] + 1]++;
-  }
-  for (let s = 0; s < SLOTS; s++) counts[s + 1] += counts[s];
-  const next = counts.slice();
-  for (let i = 0; i < rects.n; i++) order[next[slots[i]]++] = i;
-}
-
-let slots = new Uint8Array(4096);
 let order = new Uint32Array(4096);
 
-export function prepare(canvas: HTMLCanvasElement, p: Panel): CanvasRenderingContext2D {
+/** Rectangles in the order of their fills: a counting sort. */
+function byFill(rects: Rects): void {
+  if (order.length < rects.n) order = new Uint32Array(rects.node.length);
+  counts.fill(0);
+  for (let i = 0; i < rects.n; i++) counts[rects.slot[i] + 1]++;
+  for (let s = 0; s < SLOTS; s++) counts[s + 1] += counts[s];
+  const next = counts.slice();
+  for (let i = 0; i < rects.n; i++) order[next[rects.slot[i]]++] = i;
+}
+
+/** How a panel's pixels are the screen's. */
+function scaleOf(p: Panel): Scale {
   const ratio = devicePixelRatio || 1;
-  const w = Math.round(p.width * ratio);
-  const h = Math.round(p.height * ratio);
-  if (canvas.width !== w || canvas.height !== h) {
-    canvas.width = w;
-    canvas.height = h;
-  }
-  const c = canvas.getContext("2d")!;
-  c.setTransform(ratio, 0, 0, ratio, 0, 0);
-  c.clearRect(0, 0, p.width, p.height);
+  return { ratio, width: Math.round(p.width * ratio), gap: Math.max(Math.round(ratio), 1) };
+}
+
+/** The canvas with as many pixels as its place has; whether it is a new one, with nothing on it. */
+function fitTo(canvas: HTMLCanvasElement, p: Panel, s: Scale): boolean {
+  const height = Math.round(p.height * s.ratio);
+  if (canvas.width === s.width && canvas.height === height) return false;
+  canvas.width = s.width;
+  canvas.height = height;
+  return true;
+}
+
+/** More rectangles than this go by their pixels, and not one by one. */
+const MANY = 6000;
+
+/** All but the names, which go onto the context that it returns; null where the browser lets nobody draw. */
+export function paint(canvas: HTMLCanvasElement, t: Tree, p: Panel, rects: Rects, look: Look): CanvasRenderingContext2D | null {
+  const s = scaleOf(p);
+  fitTo(canvas, p, s);
+  // Nothing shines through, so that nobody has to mix it with what is below.
+  const c = canvas.getContext("2d", { alpha: false });
+  if (!c) return null;
+  c.setTransform(1, 0, 0, 1, 0, 0);
+  c.fillStyle = look.theme.panel;
+  c.fillRect(0, 0, canvas.width, canvas.height);
+  for (let i = 0; i < rects.n; i++) rects.slot[i] = slotOf(t, rects.node[i], look);
+  if (rects.n > MANY) raster(c, p, rects, s, colorsOf(look));
+  else fill(c, p, rects, s, look);
+  c.setTransform(s.ratio, 0, 0, s.ratio, 0, 0);
+  hatch(c, t, p, rects, look);
   return c;
 }
 
-export function paint(canvas: HTMLCanvasElement, t: Tree, p: Panel, rects: Rects, look: Look): void {
-  const c = prepare(canvas, p);
-  if (slots.length < rects.n) {
-    slots = new Uint8Array(rects.node.length);
-    order = new Uint32Array(rects.node.length);
-  }
-  byFill(t, rects, look, slots, order);
-  const gap = 1;
+function fill(c: CanvasRenderingContext2D, p: Panel, rects: Rects, s: Scale, look: Look): void {
+  byFill(rects);
   let slot = -1;
   for (let k = 0; k < rects.n; k++) {
     const i = order[k];
-    if (slots[i] !== slot) c.fillStyle = fillOf((slot = slots[i]), look);
-    const x = Math.max(rects.x[i], -1);
-    const right = Math.min(rects.x[i] + rects.w[i], p.width + 1);
-    c.fillRect(x, rects.y[i], Math.max(right - x - (right - x > 3 ? gap : 0), 0.5), p.row - gap);
+    if (rects.slot[i] !== slot) c.fillStyle = fillOf((slot = rects.slot[i]), look);
+    const [left, right] = edges(rects, i, s);
+    const y = Math.round(rects.y[i] * s.ratio);
+    c.fillRect(left, y, right - left, Math.round((rects.y[i] + p.row) * s.ratio) - y - s.gap);
   }
-  hatch(c, t, p, rects, look);
-  label(c, t, p, rects, look);
 }
 
-/** Of a diff: what is on one side alone. */
-function oneSided(t: Tree, node: number): "new" | "gone" | "" {
-  if (!t.b || node <= 0) return "";
-  if (t.total[node] === 0) return t.b.total[node] === 0 ? "" : "new";
-  return t.b.total[node] === 0 ? "gone" : "";
+/** Fills as a canvas has them in memory, and the ground. */
+function colorsOf(look: Look): Uint32Array {
+  const bytes = new Uint8Array((SLOTS + 1) * 4).fill(255);
+  for (let slot = 0; slot <= SLOTS; slot++) {
+    const text = slot < SLOTS ? fillOf(slot, look) : look.theme.panel;
+    for (let i = 0; i < 3; i++) bytes[slot * 4 + i] = parseInt(text.slice(1 + 2 * i, 3 + 2 * i), 16);
+  }
+  return new Uint32Array(bytes.buffer);
 }
 
 /** Stripes over what is not there: trimmed weight, and frames that one side of a diff lacks. */
 function hatch(c: CanvasRenderingContext2D, t: Tree, p: Panel, rects: Rects, look: Look): void {
   if (t.trimmed.size === 0 && !t.b) return;
-  c.strokeStyle = look.theme.stripes;
   c.lineWidth = 1;
-  c.beginPath();
-  for (let i = 0; i < rects.n; i++) {
-    const node = rects.node[i];
-    if (node === SMALL || (node >= 0 && !oneSided(t, node))) continue;
-    stripes(c, { x: Math.max(rects.x[i], 0), right: Math.min(rects.x[i] + rects.w[i], p.width) - 1, y: rects.y[i], height: p.row - 1 });
+  for (const isOfFrames of [false, true]) {
+    c.strokeStyle = isOfFrames ? look.theme.veil : look.theme.stripes;
+    c.beginPath();
+    for (let i = 0; i < rects.n; i++) {
+      const node = rects.node[i];
+      if (node === SMALL || isOfFrames !== node >= 0 || (node >= 0 && !oneSided(t, node))) continue;
+      stripes(c, { x: Math.max(rects.x[i], 0), right: Math.min(rects.x[i] + rects.w[i], p.width) - 1, y: rects.y[i], height: p.row - 1 });
+    }
+    c.stroke();
   }
-  c.stroke();
 }
 
 const STRIPE = 6;
@@ -153,67 +111,33 @@ function stripes(c: CanvasRenderingContext2D, r: { x: number; right: number; y: 
   }
 }
 
-const WORD_ROOM = 14;
+/** Where something is drawn on an overlay, in CSS pixels. */
+const drawnOn = new WeakMap<HTMLCanvasElement, [x: number, y: number, w: number, h: number][]>();
 
-/** What a frame says: how many it is drawn for, its name, and of a diff what became of it, where there is room. */
-function textOf(t: Tree, node: number, look: Look, room: number): string {
-  const many = look.rows.frames?.[node] ?? 1;
-  const before = many > 1 ? `(${many}) ` : "";
-  const after = t.b && room > WORD_ROOM ? changeText(t, node) : "";
-  return before + fit(nameFor(t, look, node), room - before.length - after.length, look.detail) + after;
-}
-
-function changeText(t: Tree, node: number): string {
-  const word = oneSided(t, node);
-  if (word) return ` ${word}`;
-  const change = (t.b!.total[node] * t.b!.factor) / t.total[node] - 1;
-  if (!(Math.abs(change) >= 0.005)) return "";
-  return change > 0 ? ` \u25b2 +${digits(change * 100)} %` : ` \u25bc ${digits(change * 100)} %`;
-}
-
-/** White letters on the dark ends of the diff's palette. */
-function inkOf(slot: number, look: Look): string {
-  const dark = look.theme.dark;
-  if (slot >= 32 && slot <= 40) {
-    if (dark) return slot >= 35 && slot <= 37 ? "#e7ebf0" : "#111111";
-    return slot === 32 ? "#ffffff" : "#111111";
-  }
-  if (slot === 63 || slot === 60 || slot === 62) return dark ? "#e7ebf0" : "#15181d";
-  return "#111111";
-}
-
-function label(c: CanvasRenderingContext2D, t: Tree, p: Panel, rects: Rects, look: Look): void {
-  c.font = FONT;
-  c.textBaseline = "middle";
-  let ink = "";
-  for (let k = 0; k < rects.n; k++) {
-    const i = order[k];
-    const x = Math.max(rects.x[i], 0);
-    const room = Math.floor((Math.min(rects.x[i] + rects.w[i], p.width) - x - 2 * PADDING) / CHAR);
-    if (rects.node[i] < 0 || room < 3) continue;
-    const text = textOf(t, rects.node[i], look, room);
-    if (!text) continue;
-    const wanted = inkOf(slots[i], look);
-    if (wanted !== ink) c.fillStyle = ink = wanted;
-    c.fillText(text, x + PADDING, rects.y[i] + p.row / 2);
-  }
-}
-
-/** What moves with the mouse and the keys: outlines. */
+/** What moves with the mouse and the keys: outlines. Only where they were is wiped: most of the overlay is never touched. */
 export function paintOverlay(canvas: HTMLCanvasElement, t: Tree, v: View, p: Panel, look: Look, hovered: number): void {
-  const c = prepare(canvas, p);
+  const s = scaleOf(p);
+  const before = fitTo(canvas, p, s) ? [] : (drawnOn.get(canvas) ?? []);
+  const drawn: [number, number, number, number][] = [];
+  const isThere = (node: number) => node >= 0 && node < t.n;
+  if (!before.length && !isThere(hovered) && !isThere(look.selected)) return;
+  const c = canvas.getContext("2d");
+  if (!c) return;
+  c.setTransform(s.ratio, 0, 0, s.ratio, 0, 0);
+  for (const [x, y, w, h] of before) c.clearRect(x - 2, y - 2, w + 4, h + 4);
   const scale = p.width / (v.x1 - v.x0);
   const outline = (node: number, color: string, thick: number) => {
-    if (node < 0 || node >= t.n) return;
-    const x = (t.x[node] - v.x0) * scale;
-    const w = t.width[node] * scale;
-    const left = Math.max(x, -4);
-    const right = Math.min(x + w, p.width + 4);
+    if (!isThere(node)) return;
+    const left = Math.max((t.x[node] - v.x0) * scale, -4);
+    const right = Math.min((t.x[node] + t.width[node] - v.x0) * scale, p.width + 4);
     if (right <= left) return;
+    const box: [number, number, number, number] = [left + thick / 2, yOf(p, v, look.rows.row[node]) + thick / 2 - 0.5, Math.max(right - left - thick - 1, 1), p.row - thick];
     c.strokeStyle = color;
     c.lineWidth = thick;
-    c.strokeRect(left + thick / 2, yOf(p, v, look.rows.row[node]) + thick / 2 - 0.5, Math.max(right - left - thick - 1, 1), p.row - thick);
+    c.strokeRect(...box);
+    drawn.push(box);
   };
-  if (hovered >= 0 && hovered !== look.selected) outline(hovered, look.theme.hover, 1);
+  if (hovered !== look.selected) outline(hovered, look.theme.hover, 1);
   outline(look.selected, look.theme.line, 2);
+  drawnOn.set(canvas, drawn);
 }

@@ -4,10 +4,13 @@
 // Keeps the view (what is zoomed to, how far down) and what the mouse is over. Everything else is its owner's.
 
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { isStill, rowHeight, valueOf } from "../settings/kept.ts";
 import { theme } from "../theme/theme.ts";
 import type { Coloring } from "./color.ts";
 import { type Rows, headOf, plainRows } from "./fold.ts";
-import { type Look, nameFor, paint, paintOverlay, slotOf } from "./paint.ts";
+import { Labels, nameFor } from "./label.ts";
+import { type Look, fillOf } from "./look.ts";
+import { paint, paintOverlay } from "./paint.ts";
 import { USUAL_DETAIL } from "./names.ts";
 import { type Tree } from "./tree.ts";
 import { type Panel, Rects, type View, layout, nodeAt } from "./view.ts";
@@ -31,9 +34,9 @@ export interface PanelProps {
   onMenu: (node: number, x: number, y: number) => void;
 }
 
-const ROW = 20;
 const EASE_MS = 150;
-const reduced = matchMedia("(prefers-reduced-motion: reduce)");
+/** What names may take of a frame of the screen, with as much again for the browser to draw them. */
+const NAMES_MS = 4;
 
 function viewOf(t: Tree, node: number): { x0: number; x1: number } {
   const x0 = t.x[node];
@@ -73,19 +76,24 @@ export function FlamePanel(props: PanelProps) {
   const baseCanvas = useRef<HTMLCanvasElement>(null);
   const overlay = useRef<HTMLCanvasElement>(null);
   const rects = useMemo(() => new Rects(), []);
+  const labels = useMemo(() => new Labels(), []);
   const names = useMemo(() => new Map<number, string>(), [tree]);
+  const row = rowHeight.value;
   const view = useRef<View>({ ...viewOf(tree, 0), top: 0 });
   const frame = useRef(0);
+  const namesFrame = useRef(0);
   const overlayFrame = useRef(0);
   const [size, setSize] = useState({ width: 0, height: 0 });
   const [hovered, setHovered] = useState({ node: -1, x: 0, y: 0 });
   const [ratio, setRatio] = useState(devicePixelRatio);
+  const [isBlocked, setBlocked] = useState(false);
   const frozen = useRef(false);
 
-  const panel: Panel = { ...size, row: ROW, flip };
+  const panel: Panel = { ...size, row, flip };
   const look: Look = {
     theme: theme.value,
     colors: props.coloring.of,
+    changes: valueOf("changes"),
     marked: props.marked,
     selected: props.selected,
     names,
@@ -97,17 +105,24 @@ export function FlamePanel(props: PanelProps) {
   const current = useRef({ tree, panel, look, hovered: -1 });
   current.current = { tree, panel, look, hovered: hovered.node };
 
-  const draw = () => {
+  const draw = (moving = false) => {
     frame.current = 0;
+    cancelAnimationFrame(namesFrame.current);
     const c = current.current;
     if (!baseCanvas.current || !overlay.current || c.panel.width === 0) return;
     layout(c.tree, view.current, c.panel, rects, c.look.rows);
-    paint(baseCanvas.current, c.tree, c.panel, rects, c.look);
+    const on = paint(baseCanvas.current, c.tree, c.panel, rects, c.look);
+    if (!on) return setBlocked(true);
+    labels.plan(on, c.tree, c.panel, rects, c.look);
+    const write = () => {
+      if (!labels.write(on, NAMES_MS) && !moving) namesFrame.current = requestAnimationFrame(write);
+    };
+    write();
     if (inspected) expose(c.tree, rects, view.current, c.look, c.panel);
     drawOverlay();
   };
   const redraw = () => {
-    if (!frame.current) frame.current = requestAnimationFrame(draw);
+    if (!frame.current) frame.current = requestAnimationFrame(() => draw());
   };
 
   /** What the mouse is over lies above the graph, which stays as it is. */
@@ -125,7 +140,7 @@ export function FlamePanel(props: PanelProps) {
     const from = { ...view.current };
     cancelAnimationFrame(frame.current);
     frame.current = 0;
-    if (!ease || reduced.matches) {
+    if (!ease || isStill()) {
       view.current = to;
       redraw();
       return;
@@ -135,13 +150,13 @@ export function FlamePanel(props: PanelProps) {
       const k = Math.min((performance.now() - began) / EASE_MS, 1);
       const e = 1 - (1 - k) ** 3;
       view.current = { x0: from.x0 + (to.x0 - from.x0) * e, x1: from.x1 + (to.x1 - from.x1) * e, top: from.top + (to.top - from.top) * e };
-      draw();
-      frame.current = k < 1 ? requestAnimationFrame(step) : 0;
+      draw(k < 1);
+      if (k < 1) frame.current = requestAnimationFrame(step);
     };
     frame.current = requestAnimationFrame(step);
   };
 
-  const maxTop = () => Math.max(0, rows.last + 1.5 - size.height / ROW);
+  const maxTop = () => Math.max(0, rows.last + 1.5 - size.height / row);
 
   useLayoutEffect(() => {
     const element = box.current!;
@@ -156,7 +171,7 @@ export function FlamePanel(props: PanelProps) {
     const sameTree = lastTree.current === tree;
     lastTree.current = tree;
     const wanted = viewOf(tree, zoom);
-    const room = Math.max(1, Math.floor(size.height / ROW));
+    const room = Math.max(1, Math.floor(size.height / row));
     const level = rows.row[zoom];
     const top = Math.min(maxTop(), level > room / 2 ? level - 3 : 0);
     moveTo({ ...wanted, top }, sameTree && size.width > 0);
@@ -170,9 +185,9 @@ export function FlamePanel(props: PanelProps) {
     return () => media.removeEventListener("change", again);
   }, [ratio]);
 
-  useLayoutEffect(redraw, [size.width, size.height, props.coloring, props.marked, props.significant, props.selected, theme.value, flip, rows, props.detail]);
+  useLayoutEffect(redraw, [size.width, size.height, props.coloring, props.marked, props.significant, props.selected, theme.value, look.changes, row, flip, rows, props.detail]);
   useLayoutEffect(redrawOverlay, [hovered.node]);
-  useEffect(() => () => (cancelAnimationFrame(frame.current), cancelAnimationFrame(overlayFrame.current)), []);
+  useEffect(() => () => [frame, namesFrame, overlayFrame].forEach((f) => cancelAnimationFrame(f.current)), []);
 
   const at = (e: MouseEvent): number => {
     const r = box.current!.getBoundingClientRect();
@@ -191,7 +206,7 @@ export function FlamePanel(props: PanelProps) {
       if (!d.moved) return;
       const span = d.view.x1 - d.view.x0;
       const x0 = Math.min(Math.max(0, d.view.x0 - dx * scale), tree.width[0] - span);
-      const top = Math.min(maxTop(), Math.max(0, d.view.top + ((flip ? dy : -dy) / ROW)));
+      const top = Math.min(maxTop(), Math.max(0, d.view.top + ((flip ? dy : -dy) / row)));
       view.current = { x0, x1: x0 + span, top };
       redraw();
       return;
@@ -215,7 +230,7 @@ export function FlamePanel(props: PanelProps) {
       redraw();
       return;
     }
-    const top = Math.min(maxTop(), Math.max(0, view.current.top + ((flip ? -1 : 1) * e.deltaY) / ROW));
+    const top = Math.min(maxTop(), Math.max(0, view.current.top + ((flip ? -1 : 1) * e.deltaY) / row));
     if (top === view.current.top) return;
     e.preventDefault();
     view.current = { ...view.current, top };
@@ -228,14 +243,29 @@ export function FlamePanel(props: PanelProps) {
     return () => element.removeEventListener("wheel", onWheel);
   });
 
-  const show = (node: number) => {
-    props.onSelect(node);
-    const room = size.height / ROW;
+  /** A frame that is not in sight, or too narrow to be seen, comes there. */
+  const bringIntoSight = (node: number) => {
+    const room = size.height / row;
     const level = rows.row[node];
     const v = view.current;
-    if (level < v.top || level > v.top + room - 2) moveTo({ ...v, top: Math.min(maxTop(), Math.max(0, level - room / 2)) }, true);
     const wanted = viewOf(tree, node);
-    if (wanted.x1 <= v.x0 || wanted.x0 >= v.x1) props.onZoom(tree.parent[node] < 0 ? 0 : tree.parent[node]);
+    const parent = Math.max(tree.parent[node], 0);
+    const pixels = (whole: number) => ((wanted.x1 - wanted.x0) / whole) * size.width;
+    if (wanted.x1 <= v.x0 || wanted.x0 >= v.x1 || pixels(v.x1 - v.x0) < 1) props.onZoom(pixels(tree.width[parent]) < 1 ? node : parent);
+    else if (level < v.top || level > v.top + room - 2) moveTo({ ...v, top: Math.min(maxTop(), Math.max(0, level - room / 2)) }, true);
+  };
+  const chosen = props.selected;
+  useLayoutEffect(() => {
+    if (chosen > 0 && size.width > 0) bringIntoSight(chosen);
+  }, [chosen]);
+  const show = props.onSelect;
+
+  /** The view by shares of itself, and `by` as wide. */
+  const shift = (dx: number, dy: number, by = 1) => {
+    const v = view.current;
+    const span = Math.min(Math.max((v.x1 - v.x0) * by, tree.width[0] / 2 ** 40), tree.width[0]);
+    const x0 = Math.min(Math.max(0, (v.x0 + v.x1 - span) / 2 + dx * span), tree.width[0] - span);
+    moveTo({ x0, x1: x0 + span, top: Math.min(maxTop(), Math.max(0, v.top + (flip ? -dy : dy))) }, true);
   };
 
   const onKey = (e: KeyboardEvent) => {
@@ -243,7 +273,10 @@ export function FlamePanel(props: PanelProps) {
     const selected = props.selected >= 0 ? props.selected : zoom;
     const inward = flip ? "ArrowUp" : "ArrowDown";
     const outward = flip ? "ArrowDown" : "ArrowUp";
+    const pans: Record<string, () => void> = { ArrowLeft: () => shift(-0.2, 0), ArrowRight: () => shift(0.2, 0), ArrowUp: () => shift(0, -3), ArrowDown: () => shift(0, 3) };
     const actions: Record<string, () => void> = {
+      "+": () => shift(0, 0, 0.5),
+      "-": () => shift(0, 0, 2),
       [inward]: () => {
         let child = selected + 1;
         while (child < tree.end[selected] && headOf(tree, rows, child) === headOf(tree, rows, selected)) child++;
@@ -256,12 +289,12 @@ export function FlamePanel(props: PanelProps) {
       Backspace: () => props.onZoom(Math.max(tree.parent[zoom], 0)),
       Home: () => props.onZoom(0),
       "0": () => props.onZoom(0),
-      PageDown: () => moveTo({ ...view.current, top: Math.min(maxTop(), view.current.top + size.height / ROW - 2) }, true),
-      PageUp: () => moveTo({ ...view.current, top: Math.max(0, view.current.top - size.height / ROW + 2) }, true),
+      PageDown: () => moveTo({ ...view.current, top: Math.min(maxTop(), view.current.top + size.height / row - 2) }, true),
+      PageUp: () => moveTo({ ...view.current, top: Math.max(0, view.current.top - size.height / row + 2) }, true),
       ContextMenu: () => props.onMenu(selected, 40, 40),
       F10: () => (e.shiftKey ? props.onMenu(selected, 40, 40) : undefined),
     };
-    const act = actions[e.key];
+    const act = (e.shiftKey && pans[e.key]) || actions[e.key];
     if (!act) return;
     e.preventDefault();
     act();
@@ -313,6 +346,7 @@ export function FlamePanel(props: PanelProps) {
           </div>
         ))}
       </div>
+      {isBlocked && <p class="hint" role="alert" data-testid="blocked">This browser does not let pages draw. The table shows the same numbers.</p>}
       {hovered.node >= 0 && !drag.current?.moved && (
         <div
           class="tooltip"
@@ -337,10 +371,10 @@ function expose(t: Tree, rects: Rects, view: View, look: Look, panel: Panel): vo
   const frames = () =>
     Array.from({ length: rects.n }, (_, i) => {
       const node = rects.node[i];
-      const own = node < 0 ? {} : { name: nameFor(t, look, node), total: t.total[node], depth: t.depth[node], fill: slotOf(t, node, look) };
+      const own = node < 0 ? {} : { name: nameFor(t, look, node), total: t.total[node], depth: t.depth[node], fill: rects.slot[i], color: fillOf(rects.slot[i], look) };
       return { node, x: rects.x[i], y: rects.y[i], w: rects.w[i], ...own };
     });
-  const hooks = { visible: () => rects.n, frames, view: () => ({ ...view }), panel: () => ({ ...panel }), nodes: () => t.n };
+  const hooks = { visible: () => rects.n, frames, view: () => ({ ...view }), panel: () => ({ ...panel, ground: look.theme.panel }), nodes: () => t.n };
   Object.assign(window, { __ui: hooks });
 }
 

@@ -36,7 +36,7 @@ export interface Functions {
 
 /** How the sides of a diff compare: docs/API.md, "Differences". */
 export interface Comparison {
-  by: "rate" | "mean" | "total";
+  by: "rate" | "mean" | "total" | "share"; // share: of files, here
   level: number;
   untested: string | null;
   sides: { seconds: number; samples: number | null }[];

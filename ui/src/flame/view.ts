@@ -33,6 +33,7 @@ export class Rects {
   x = new Float32Array(4096);
   y = new Float32Array(4096);
   w = new Float32Array(4096);
+  slot = new Uint8Array(4096); // its colour: flame/look.ts
 
   add(node: number, x: number, y: number, w: number): void {
     if (this.n === this.node.length) this.grow();
@@ -44,12 +45,13 @@ export class Rects {
   }
 
   private grow(): void {
-    const longer = <T extends Int32Array | Float32Array>(from: T, to: T): T => (to.set(from), to);
+    const longer = <T extends Int32Array | Float32Array | Uint8Array>(from: T, to: T): T => (to.set(from), to);
     const n = this.node.length * 2;
     this.node = longer(this.node, new Int32Array(n));
     this.x = longer(this.x, new Float32Array(n));
     this.y = longer(this.y, new Float32Array(n));
     this.w = longer(this.w, new Float32Array(n));
+    this.slot = longer(this.slot, new Uint8Array(n));
   }
 }
 

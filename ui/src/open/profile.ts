@@ -40,6 +40,32 @@ export function readProfile(bytes: Uint8Array, name: string): Profile {
   return text ? readFolded(new TextDecoder().decode(bytes)) : readPprof(bytes);
 }
 
+/** A and B in one tree: of both the values that are named alike, or else B's usual ones. Frames are one by name, file and binary. */
+export function treeOfTwo(a: Profile, b: Profile, index: number): Tree {
+  const { type, unit } = a.types[index];
+  const same = b.types.findIndex((t) => t.type === type && t.unit === unit);
+  if (same < 0) throw new NotAProfile(`the other file has no ${type} (${unit}), but ${b.types.map((t) => `${t.type} (${t.unit})`).join(", ")}.`);
+  const builder = new TreeBuilder();
+  const ids = new Map<string, number>();
+  for (const [p, side] of [[a, "a"], [b, "b"]] as const) {
+    const idOf = p.frames.map((f) => {
+      const key = JSON.stringify([f.name, f.file, f.binary]);
+      let id = ids.get(key);
+      if (id === undefined) {
+        ids.set(key, (id = ids.size));
+        builder.frame(f);
+      }
+      return id;
+    });
+    for (const s of p.stacks) {
+      const frames = s.frames.map((f) => idOf[f]);
+      if (side === "a") builder.add(frames, s.values[index]);
+      else builder.add(frames, 0, s.values[same]);
+    }
+  }
+  return builder.finish(unit, true);
+}
+
 export function treeOfProfile(p: Profile, index: number): Tree {
   const builder = new TreeBuilder();
   for (const f of p.frames) builder.frame(f);

@@ -11,9 +11,15 @@ export interface Kept {
   tree: Tree;
 }
 
+/** A file's bytes, unpacked. */
+export interface Unpacked {
+  name: string;
+  bytes: Uint8Array;
+}
+
 export type Request =
   | { op: "decode"; bytes: Uint8Array }
-  | { op: "open"; bytes: Uint8Array; name: string; index: number } // index: of its sample types; -1: the usual one
+  | { op: "open"; file: Unpacked; against: Unpacked | null; index: number } // index: of the file's sample types; -1: the usual one
   | { op: "arrange"; tree: number; inverted: boolean; byName: boolean }
   | { op: "splice"; tree: number; node: number; bytes: Uint8Array }
   | { op: "callers"; tree: number; func: number }

@@ -12,7 +12,7 @@ import { search } from "../flame/search.ts";
 import { significance } from "../flame/significance.ts";
 import { splice } from "../flame/splice.ts";
 import { type Tree, decodeTree, weightsOf } from "../flame/tree.ts";
-import { readProfile, treeOfProfile } from "../open/profile.ts";
+import { readProfile, treeOfProfile, treeOfTwo } from "../open/profile.ts";
 import type { Answers, Request, Said } from "./rpc.ts";
 
 const trees = new Map<number, Tree>();
@@ -46,9 +46,10 @@ type Handlers = { [K in keyof Answers]: (r: Extract<Request, { op: K }>) => Answ
 const handlers: Handlers = {
   decode: (r) => keepWhole(decodeTree(r.bytes)),
   open: (r) => {
-    const profile = readProfile(r.bytes, r.name);
+    const profile = readProfile(r.file.bytes, r.file.name);
     const index = r.index < 0 ? profile.types.length - 1 : r.index;
-    return { ...keepWhole(treeOfProfile(profile, index)), types: profile.types, index };
+    const tree = r.against ? treeOfTwo(profile, readProfile(r.against.bytes, r.against.name), index) : treeOfProfile(profile, index);
+    return { ...keepWhole(tree), types: profile.types, index };
   },
   arrange: (r) => {
     const t = r.inverted ? invert(treeOf(r.tree)) : treeOf(r.tree);

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// app/dialog.tsx - what lies above the page until it is closed: the focus goes in, stays in, and goes back
+
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+
+export function Dialog(props: { title: string; testid: string; isOpen: { value: boolean }; children: ComponentChildren }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const open = props.isOpen.value;
+  useEffect(() => {
+    if (open) dialog.current?.showModal();
+    else dialog.current?.close();
+  }, [open]);
+  const close = () => (props.isOpen.value = false);
+  return (
+    <dialog ref={dialog} data-testid={props.testid} aria-labelledby={`${props.testid}-title`} onClose={close} onClick={(e) => e.target === dialog.current && close()}>
+      <div class="sheet">
+        <h2 id={`${props.testid}-title`}>{props.title}</h2>
+        {open && props.children}
+        <p class="foot"><button class="primary" onClick={close}>Close</button></p>
+      </div>
+    </dialog>
+  );
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// flame/svg.ts - a flame graph as a picture that scales: what is zoomed to, with all of its rows, and a title on each frame
+//
+// Names are text wherever they come from: the five characters that mean something to XML are escaped, and what it forbids is shown
+// as what it is (flame/names.ts).
+
+import { fit } from "./names.ts";
+import { nameFor } from "./label.ts";
+import { type Look, fillOf, inkFor, slotOf } from "./look.ts";
+import type { Tree } from "./tree.ts";
+import { Rects, layout } from "./view.ts";
+
+const WIDTH = 1600;
+const ROW = 18;
+const LETTER = 6.65; // 11 px, of the widest of the usual fonts
+const MOST = 50_000;
+
+export function escaped(text: string): string {
+  return text.replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`).replace(/[\ufffe\uffff]/g, "\ufffd");
+}
+
+const round = (v: number) => Number(v.toFixed(2));
+
+/** `flip`: the root is at the bottom. */
+export function svgOf(t: Tree, zoom: number, look: Look, flip: boolean, describe: (node: number) => string): string {
+  const rects = new Rects();
+  const height = (look.rows.last + 1) * ROW;
+  layout(t, { x0: t.x[zoom], x1: t.x[zoom] + t.width[zoom], top: 0 }, { width: WIDTH, height, row: ROW, flip }, rects, look.rows);
+  const out = [
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" font-family="ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace" font-size="11">`,
+    `<rect width="100%" height="100%" fill="${look.theme.panel}"/>`,
+  ];
+  for (let i = 0; i < Math.min(rects.n, MOST); i++) {
+    const node = rects.node[i];
+    const x = Math.max(rects.x[i], 0);
+    const width = Math.min(rects.x[i] + rects.w[i], WIDTH) - x;
+    if (width <= 0) continue;
+    const fill = fillOf(slotOf(t, node, look), look);
+    const box = `<rect x="${round(x)}" y="${round(rects.y[i])}" width="${round(Math.max(width - (width > 3 ? 1 : 0), 0.5))}" height="${ROW - 1}" fill="${fill}"/>`;
+    if (node < 0) {
+      out.push(box);
+      continue;
+    }
+    const text = fit(nameFor(t, look, node), Math.floor((width - 6) / LETTER), look.detail);
+    const name = text ? `<text x="${round(x + 3)}" y="${round(rects.y[i] + ROW - 5.5)}" fill="${inkFor(fill)}">${escaped(text)}</text>` : "";
+    out.push(`<g><title>${escaped(describe(node))}</title>${box}${name}</g>`);
+  }
+  return `${out.join("\n")}\n</svg>\n`;
+}
