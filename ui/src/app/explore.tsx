@@ -14,7 +14,9 @@ import * as format from "./format.ts";
 import { failed, go, isRate, loadTypes, now, panelRange, range, refreshEvery, run, series, state, tree, types } from "./store.ts";
 
 export function RangePicker(props: { from: string; to: string; onChange: (from: string, to: string) => void; testid: string }) {
-  const text = (at: string) => (at === "now" ? at : format.time(moment(at, now.value), state.value.utc));
+  const from = moment(props.from, now.value);
+  // The day once, where both are of one.
+  const text = (at: string, today: number) => (at === "now" ? at : format.time(moment(at, now.value), state.value.utc, today));
   const known = presets.some(([p]) => p === props.from) && props.to === "now";
   return (
     <select
@@ -29,7 +31,7 @@ export function RangePicker(props: { from: string; to: string; onChange: (from: 
         </option>
       ))}
       {!known && (
-        <option value="fixed">{`${text(props.from)} \u2013 ${text(props.to)}`}</option>
+        <option value="fixed">{`${text(props.from, now.value)} \u2013 ${text(props.to, from)}`}</option>
       )}
     </select>
   );

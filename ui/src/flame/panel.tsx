@@ -35,8 +35,9 @@ export interface PanelProps {
 }
 
 const EASE_MS = 150;
-/** What names may take of a frame of the screen, with as much again for the browser to draw them. */
+/** What names may take of a frame of the screen, with as much again for the browser to draw them: less while all else is drawn, too. */
 const NAMES_MS = 4;
+const MOVING_NAMES_MS = 2;
 
 function viewOf(t: Tree, node: number): { x0: number; x1: number } {
   const x0 = t.x[node];
@@ -115,7 +116,7 @@ export function FlamePanel(props: PanelProps) {
     if (!on) return setBlocked(true);
     labels.plan(on, c.tree, c.panel, rects, c.look);
     const write = () => {
-      if (!labels.write(on, NAMES_MS) && !moving) namesFrame.current = requestAnimationFrame(write);
+      if (!labels.write(on, moving ? MOVING_NAMES_MS : NAMES_MS) && !moving) namesFrame.current = requestAnimationFrame(write);
     };
     write();
     if (inspected) expose(c.tree, rects, view.current, c.look, c.panel);
