@@ -16,4 +16,4 @@ nobase_dist_doc_DATA = README.md ARCHITECTURE.md NEWS.md LICENSE conf/decima.yam
 	docs/RIGHTS.md \
 	docs/STACKS.md \
 	docs/SYMBOLS.md \
-	docs/THREAT_MODEL.md docs/explore.png
+	docs/THREAT_MODEL.md docs/compare.png docs/explore-dark.png docs/explore.png
