@@ -53,6 +53,7 @@ struct dcm_union {
 /* Tables that several plugins share. The C type is named beside. */
 enum dcm_shared {
 	DCM_SHARED_RELABEL_RULES, /* struct dcm_list of struct dcm_relabel_rule: Prometheus' relabel_configs */
+	DCM_SHARED_HTTP_CLIENT, /* struct dcm_http_options in place, its keys among the table's own (1.13) */
 };
 
 enum dcm_option_flag {

@@ -9,7 +9,7 @@
  * Decima's, and a test program can be the host (decima-plugin-check is one).
  *
  * This is the one header to include. It brings base.h (texts, hashes, errors), options.h (what an option's row says),
- * batch.h (what moves) and query.h (what a storage is asked).
+ * batch.h (what moves), query.h (what a storage is asked) and http.h (asking other servers).
  *
  * Read first, these hold everywhere:
  *  - Versions. Structs that cross the border begin with their size in bytes as the side that made
@@ -44,12 +44,15 @@
  *   1.10 host: page()
  *   1.11 stat: n_rows_folded, n_rows_refused
  *   1.12 stat: disk_bytes, block_bytes, dictionary_bytes, log_bytes
+ *   1.13 DCM_SHARED_HTTP_CLIENT; host: http_client_new, http_client_free, http_start, http_cancel,
+ *        rules_new, rules_free, rules_run, decode_as, revalued; input: targets()
  */
 #ifndef DECIMA_PLUGIN_H
 #define DECIMA_PLUGIN_H
 
 #include <decima/base.h>
 #include <decima/batch.h>
+#include <decima/http.h>
 #include <decima/options.h>
 #include <decima/query.h>
 
@@ -59,7 +62,7 @@ extern "C" {
 
 #define DCM_ABI_MAGIC 0x414d4344u /* "DCMA" */
 #define DCM_ABI_MAJOR 1
-#define DCM_ABI_MINOR 12
+#define DCM_ABI_MINOR 13
 
 /* -------------------------------------------------------------------------------------------------
  * The host
@@ -151,6 +154,29 @@ struct dcm_page {
 	const char *headers; /* further ones, "Name: value\r\n" each; NULL: none */
 	bool immutable; /* the path changes with the content: browsers may keep it for a year */
 };
+
+/* How bytes are decoded: host->decode_as(). What is zero is found out from them. */
+struct dcm_decode {
+	uint32_t size;
+	const char *format;		     /* as decode() has it; NULL: found out */
+	struct dcm_str name;		     /* first part of the types */
+	const struct dcm_label_text *labels; /* [n_labels]: the series; empty values are left out */
+	uint32_t n_labels;
+	int64_t time_ns;    /* start of a profile that does not say its own */
+	uint64_t max_bytes; /* of the bytes, unpacked; 0: 256 MiB */
+};
+
+/* A profile's new values: host->revalued(). */
+struct dcm_revalue {
+	uint32_t size;
+	uint32_t columns;	     /* bit i: its type i stays; at least one does */
+	const uint32_t *temporality; /* [number of types that stay], enum dcm_temporality */
+	/* [its rows * number of types that stay], as in a batch; rows of nothing but 0 are left out */
+	const int64_t *values;
+	int64_t time_ns, duration_ns;
+};
+
+struct dcm_rules; /* compiled relabelling: the host's */
 
 struct perf_event_attr; /* <linux/perf_event.h> */
 
@@ -342,6 +368,53 @@ struct dcm_host {
 	 * -EEXIST: another instance has that path; -ENOTSUP: nobody serves here; -ENOMEM.
 	 */
 	int (*page)(const struct dcm_host *host, const struct dcm_page *page, struct dcm_error *err);
+
+	/* --- many calls at once (1.13): http.h --- */
+	/*
+	 * -EINVAL: the options contradict themselves or name a file that cannot be read. Frees with the
+	 * instance's stop() at the latest: the plugin's to do.
+	 */
+	int (*http_client_new)(const struct dcm_host *host, const struct dcm_http_options *options,
+			       struct dcm_http_client **ret, struct dcm_error *err);
+	/*
+	 * Its calls that are under way are done, with -ECANCELED, when this returns. NULL is fine. Not
+	 * from a callback.
+	 */
+	void (*http_client_free)(struct dcm_http_client *client);
+	/*
+	 * Begins a call: `take` and `done` come on the host's client thread, where nobody may wait for
+	 * anything; they may start and cancel other calls. 0 and *ret_id (never 0; ret_id may be NULL), or
+	 * -ENOMEM, -EINVAL (a URL that cannot be asked): then no callback follows.
+	 */
+	int (*http_start)(struct dcm_http_client *client, const struct dcm_http_call *call,
+			  uint64_t *ret_id, struct dcm_error *err);
+	/* done() follows soon, with -ECANCELED, unless it came already. Never waits. */
+	void (*http_cancel)(struct dcm_http_client *client, uint64_t id);
+
+	/* --- labels outside a batch (1.13); any thread --- */
+	/* Compiles relabelling rules: struct dcm_relabel_rule [n]. -EINVAL names the rule; -ENOMEM. */
+	int (*rules_new)(const struct dcm_host *host, const struct dcm_relabel_rule *rules,
+			 uint32_t n, struct dcm_rules **ret, struct dcm_error *err);
+	void (*rules_free)(struct dcm_rules *rules); /* NULL is fine */
+	/*
+	 * Runs them over labels [n] of different names, none of them empty. 1: kept; `each` is called once with
+	 * what came out, sorted by name. 0: a rule dropped it. -EFBIG: the rules make too much; -ENOMEM.
+	 */
+	int (*rules_run)(const struct dcm_rules *rules, const struct dcm_label_text *labels,
+			 uint32_t n, dcm_series_fn each, void *ctx);
+
+	/* --- formats (1.13) --- */
+	/* decode() with what the bytes do not say. */
+	int (*decode_as)(const struct dcm_host *host, const struct dcm_decode *how, const uint8_t *data,
+			 size_t n, struct dcm_batch **ret_batch, struct dcm_error *err);
+	/*
+	 * The batch with other values, by a change for each of its profiles [n_profiles]. What stays
+	 * the same is shared with it, and it has the batch's id. -EINVAL: a change that cannot be;
+	 * -ENOMEM. The caller unrefs the result.
+	 */
+	int (*revalued)(const struct dcm_host *host, struct dcm_batch *batch,
+			const struct dcm_revalue *changes, struct dcm_batch **ret_batch,
+			struct dcm_error *err);
 };
 
 /* -------------------------------------------------------------------------------------------------
@@ -389,6 +462,32 @@ struct dcm_lifecycle {
 			  void *ctx);
 };
 
+enum dcm_health {
+	DCM_HEALTH_UNKNOWN, /* not asked yet */
+	DCM_HEALTH_UP,
+	DCM_HEALTH_DOWN,    /* the last time it was asked failed: `error` says how */
+	DCM_HEALTH_OFF,	    /* it says itself that it does not have this profile: not an error */
+	DCM_HEALTH_DROPPED, /* found, and dropped by relabelling: not asked */
+};
+/* One thing that an input collects from: an address and a profile of it. Borrowed for the call. */
+struct dcm_target {
+	uint32_t size;
+	uint32_t health; /* enum dcm_health */
+	struct dcm_str job, profile, url;
+	const struct dcm_label_text *discovered,
+		*labels; /* [n_discovered] as it was found, [n_labels] as its profiles have them */
+	uint32_t n_discovered, n_labels;
+	struct dcm_str error;
+	int64_t interval_ns, timeout_ns;
+	int64_t last_real_ns;	 /* when it was last asked; 0: never */
+	int64_t duration_ns;	 /* of that */
+	int64_t next_real_ns;	 /* when it will be asked; 0: never */
+	uint64_t bytes, samples; /* of the last answer: as sent; rows */
+	uint64_t n_asked, n_failed;
+};
+/* Not 0 ends the walk. */
+typedef int (*dcm_target_fn)(void *ctx, const struct dcm_target *target);
+
 struct dcm_input_ops {
 	uint32_t size;
 	/*
@@ -409,6 +508,11 @@ struct dcm_input_ops {
 	 */
 	int (*resolve)(void *instance, const struct dcm_process *process, const uint64_t *addresses,
 		       uint32_t n, dcm_symbol_fn each, void *ctx, enum dcm_unnamed *ret_why);
+	/*
+	 * What it collects from (1.13), each target once: for /api/v1/targets. Until `each` returns
+	 * other than 0. NULL: this machine, or what its state says. Any thread.
+	 */
+	void (*targets)(void *instance, dcm_target_fn each, void *ctx);
 };
 
 /*
