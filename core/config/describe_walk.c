@@ -78,7 +78,9 @@ void describe__facts(const struct dcm_option *row, bool with_default, bool of_pr
 		buf__printf(out, ", default %s", row->def[0] ? row->def : "\"\"");
 	else if (row->type == DCM_OPT_BOOL && with_default)
 		buf__text(out, ", default false");
-	if (row->type == DCM_OPT_SECRET)
+	if (row->flags & DCM_OPT_PATH)
+		buf__text(out, holds ? ", each the path of a file" : ", the path of a file");
+	if (row->type == DCM_OPT_SECRET && !(row->flags & TABLE_OWN_FILE))
 		buf__printf(out, ", or %s_file with the path of a file that holds it", row->name);
 	if (row->flags & DCM_OPT_RESTART)
 		buf__text(out, of_program ? ", a change needs a restart of decima"

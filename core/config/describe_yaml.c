@@ -160,7 +160,7 @@ static void table_lines(const struct dcm_table *table, const struct node *set, u
 			table_lines(row.table, set, indent, depth + 1, y);
 		else if (row.name[0])
 			row_lines(&row, tree__get(set, row.name), indent, depth, y);
-		if (row.type == DCM_OPT_SECRET)
+		if (row.type == DCM_OPT_SECRET && !(row.flags & TABLE_OWN_FILE))
 			secret_file_line(&row, set, indent, y->out);
 	}
 }

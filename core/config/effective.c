@@ -262,13 +262,13 @@ static void write_value(struct writer *w, const struct dcm_option *row, const vo
 	w->no_env = no_env;
 }
 
-/* A secret is also said by its NAME_file. */
+/* A secret is also said by its NAME_file, unless that is a row of its own. */
 static const struct node *said_of_row(const struct node *said, const struct dcm_option *row)
 {
 	const struct node *n = tree__get(said, row->name);
 	char key[128];
 
-	if (!n && row->type == DCM_OPT_SECRET) {
+	if (!n && row->type == DCM_OPT_SECRET && !(row->flags & TABLE_OWN_FILE)) {
 		snprintf(key, sizeof(key), "%s_file", row->name);
 		n = tree__get(said, key);
 	}

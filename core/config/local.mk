@@ -20,6 +20,7 @@ core_config_libconfig_la_SOURCES = \
 	core/config/scalar.c core/config/scalar.h \
 	core/config/section.c core/config/section.h \
 	core/config/shared.c core/config/shared.h \
+	core/config/shared_http.c core/config/shared_http.h \
 	core/config/suggest.c core/config/suggest.h \
 	core/config/table.c core/config/table.h \
 	core/config/table_check.c \

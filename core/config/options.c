@@ -148,6 +148,18 @@ static int check_text(struct filler *f, const struct dcm_option *row, struct dcm
 	return 0;
 }
 
+/* A relative path starts where the configuration file is. NULL: reported. */
+static char *path_from_file(struct filler *f, struct dcm_str path, const struct place *at)
+{
+	const char *slash = at->file && at->line ? strrchr(at->file, '/') : NULL;
+	int dir_n = slash && path.n && path.p[0] != '/' ? (int)(slash - at->file + 1) : 0;
+	char *full = arena__printf(f->env->arena, "%.*s%s", dir_n, dir_n ? at->file : "", path.p);
+
+	if (!full)
+		no_memory(f);
+	return full;
+}
+
 /* False: absent after all (a variable of another machine). */
 static bool fill_scalar(struct filler *f, const struct dcm_option *row, const struct spot *s, void *to)
 {
@@ -164,6 +176,10 @@ static bool fill_scalar(struct filler *f, const struct dcm_option *row, const st
 	if (!scalar_text(f, s, &text))
 		return !f->env->elsewhere;
 	int r = scalar__parse(row, text, &v, &err);
+	if (!r && (row->flags & DCM_OPT_PATH)) {
+		v.text = path_from_file(f, text, &s->at);
+		r = v.text ? 0 : -ENOMEM;
+	}
 	if (!r)
 		r = check_text(f, row, text, &err);
 	if (r == -ENOMEM)
@@ -190,18 +206,6 @@ static const struct member *secret_file(const struct dcm_table *table, const str
 	if (n < 0 || (size_t)n >= sizeof(name) || table__find(table, str__of(name), &other))
 		return NULL;
 	return tree__member(map, str__of(name));
-}
-
-/* A relative path starts where the configuration file is. */
-static char *secret_path(struct filler *f, struct dcm_str path, const struct place *at)
-{
-	const char *slash = at->file && at->line ? strrchr(at->file, '/') : NULL;
-	int dir_n = slash && path.n && path.p[0] != '/' ? (int)(slash - at->file + 1) : 0;
-	char *full = arena__printf(f->env->arena, "%.*s%s", dir_n, dir_n ? at->file : "", path.p);
-
-	if (!full)
-		no_memory(f);
-	return full;
 }
 
 static void read_secret(struct filler *f, const struct place *at, const char *path, void *to)
@@ -253,7 +257,7 @@ static bool fill_secret_file(struct filler *f, const struct dcm_table *table,
 	} else if (m->value->kind != NODE_SCALAR) {
 		report(f, &s.at, "must be a path, not %s", kind_text(m->value));
 	} else if (scalar_text(f, &s, &name)) {
-		char *path = secret_path(f, name, &s.at);
+		char *path = path_from_file(f, name, &s.at);
 		if (path)
 			read_secret(f, &s.at, path, to);
 	}

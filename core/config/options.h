@@ -12,7 +12,8 @@
  *    Keys are never expanded.
  *  - Numbers may be quoted. Booleans are true and false. Choices do not mind upper case.
  *  - A secret called NAME may be given as NAME_file: the file's content without its last newline;
- *    a relative path starts at the configuration file's directory.
+ *    a relative path starts at the configuration file's directory, as those of rows with
+ *    DCM_OPT_PATH do, which stay paths.
  *  - A sub-struct that is absent has its defaults; its required rows and its check() are asked
  *    only when it is there.
  *  - A row named "" of type DCM_OPT_STRUCT puts its sub-table's keys among those of its own table.

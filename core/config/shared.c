@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "core/base/error.h"
+#include "core/config/shared_http.h"
 
 #define DEFAULT_SEPARATOR   ";"
 #define DEFAULT_REGEX	    "(.*)"
@@ -208,6 +209,11 @@ const struct dcm_table shared__relabel_rule = {
 
 bool shared__resolve(enum dcm_shared which, struct dcm_option *row)
 {
+	if (which == DCM_SHARED_HTTP_CLIENT) {
+		row->type = DCM_OPT_STRUCT;
+		row->table = &shared_http__options;
+		return true;
+	}
 	if (which != DCM_SHARED_RELABEL_RULES)
 		return false;
 	row->type = DCM_OPT_LIST;

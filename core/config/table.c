@@ -12,6 +12,21 @@
 #include "core/base/str.h"
 #include "core/config/shared.h"
 
+/* Is a row of the table called as the secret's file would be? */
+static bool has_own_file(const struct dcm_table *table, const char *secret)
+{
+	size_t n = strlen(secret);
+
+	for (uint32_t i = 0; i < table->n_options; i++) {
+		const struct dcm_option *other = (const void *)((const char *)table->options +
+								i * (size_t)table->option_size);
+
+		if (strncmp(other->name, secret, n) == 0 && strcmp(other->name + n, "_file") == 0)
+			return true;
+	}
+	return false;
+}
+
 struct dcm_option table__row(const struct dcm_table *table, uint32_t i)
 {
 	struct dcm_option row = { 0 };
@@ -21,6 +36,8 @@ struct dcm_option table__row(const struct dcm_table *table, uint32_t i)
 	       stride < sizeof(row) ? stride : sizeof(row));
 	if (row.type == DCM_OPT_SHARED)
 		shared__resolve(row.shared, &row);
+	if (row.type == DCM_OPT_SECRET && row.name && has_own_file(table, row.name))
+		row.flags |= TABLE_OWN_FILE;
 	return row;
 }
 
@@ -108,7 +125,7 @@ struct dcm_option table__element(const struct dcm_option *row)
 	e.type = row->element;
 	e.offset = 0;
 	e.def = NULL;
-	e.flags &= DCM_OPT_NO_ENV;
+	e.flags &= DCM_OPT_NO_ENV | DCM_OPT_PATH;
 	return e;
 }
 

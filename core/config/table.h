@@ -18,6 +18,9 @@
 /* Tables nested deeper than this are refused by table__check(); walkers stop there. */
 #define TABLE_MAX_DEPTH 16
 
+/* In flags of a secret, beside enum dcm_option_flag: its NAME_file is a row of the table, which reads no file. */
+#define TABLE_OWN_FILE (1u << 31)
+
 /* Row i, i < table->n_options. */
 struct dcm_option table__row(const struct dcm_table *table, uint32_t i);
 

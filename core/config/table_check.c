@@ -109,6 +109,8 @@ static int check_type(struct checker *c, const struct dcm_option *row)
 		return fault(c, row->name, "only a list of single values can be written as one");
 	if ((row->flags & DCM_OPT_UNIQUE) && row->type != DCM_OPT_STRING)
 		return fault(c, row->name, "only a string can be one of each instance");
+	if ((row->flags & DCM_OPT_PATH) && of.type != DCM_OPT_STRING)
+		return fault(c, row->name, "only a string can be the path of a file");
 	/* Whoever compares instances looks at their own rows alone: here nobody would. */
 	if ((row->flags & DCM_OPT_UNIQUE) && c->depth > 1)
 		return fault(c, row->name,

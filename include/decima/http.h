@@ -25,7 +25,7 @@ extern "C" {
  */
 struct dcm_http_secret {
 	const char *text; /* as the configuration has it; NULL: none */
-	const char *file; /* path of a file that has it, absolute; NULL: none. At most one of the two */
+	const char *file; /* path of a file that has it; NULL: none. At most one of the two */
 };
 
 enum dcm_tls_version { DCM_TLS_ANY, DCM_TLS_1_0, DCM_TLS_1_1, DCM_TLS_1_2, DCM_TLS_1_3 };
@@ -46,6 +46,16 @@ struct dcm_http_proxy {
 	struct dcm_map connect_headers; /* of struct dcm_list of const char *: values, sent to the proxy */
 };
 
+struct dcm_http_basic {
+	const char *username, *username_file; /* both empty and no password: no basic auth */
+	struct dcm_http_secret password;
+};
+
+struct dcm_http_authorization {
+	const char *type; /* "Bearer" when NULL; counts only with credentials */
+	struct dcm_http_secret credentials;
+};
+
 struct dcm_http_oauth2 {
 	const char *client_id; /* NULL: no OAuth 2 */
 	struct dcm_http_secret client_secret;
@@ -62,14 +72,9 @@ struct dcm_http_values {
 };
 
 struct dcm_http_options {
-	struct {
-		const char *username, *username_file; /* both NULL and no password: no basic auth */
-		struct dcm_http_secret password;
-	} basic;
-	struct {
-		const char *type; /* "Bearer"; counts only with credentials */
-		struct dcm_http_secret credentials;
-	} authorization;
+	struct dcm_http_basic basic;
+	struct dcm_http_authorization authorization;
+	struct dcm_http_secret bearer; /* the old spelling of an authorization of type Bearer */
 	struct dcm_http_oauth2 oauth2;
 	struct dcm_http_tls tls;
 	struct dcm_http_proxy proxy;

@@ -22,8 +22,8 @@ enum dcm_option_type {
 	DCM_OPT_INT,	/* int64_t; may be written with its unit: 19Hz */
 	DCM_OPT_FLOAT,	/* double */
 	DCM_OPT_STRING, /* const char *; NULL when absent without a default */
-	DCM_OPT_SECRET, /* const char *; never printed, logged or shown; `NAME_file` reads it from a file */
-	DCM_OPT_CHOICE,	  /* int32_t: index into `choices` */
+	DCM_OPT_SECRET, /* const char *; never printed, logged or shown; `NAME_file` reads it from a file, unless a row is called so */
+	DCM_OPT_CHOICE, /* int32_t: index into `choices` */
 	DCM_OPT_DURATION, /* int64_t nanoseconds; written 10s, 1h30m */
 	DCM_OPT_SIZE,	  /* int64_t bytes; written 64MiB */
 	DCM_OPT_REGEX, /* const char *; checked at load: RE2's subset, anchored by whoever compiles it */
@@ -63,6 +63,8 @@ enum dcm_option_flag {
 	DCM_OPT_ONE_IS_LIST = 8, /* a single value may stand for a list of it alone (1.7) */
 	/* a string of which each instance needs its own, unless `read_only` is set; in no nested table (1.8) */
 	DCM_OPT_UNIQUE = 16,
+	/* a string, or strings, with the path of a file: a relative one starts where the configuration file is (1.13) */
+	DCM_OPT_PATH = 32,
 };
 
 struct dcm_table;

@@ -44,7 +44,7 @@
  *   1.10 host: page()
  *   1.11 stat: n_rows_folded, n_rows_refused
  *   1.12 stat: disk_bytes, block_bytes, dictionary_bytes, log_bytes
- *   1.13 DCM_SHARED_HTTP_CLIENT; host: http_client_new, http_client_free, http_start, http_cancel,
+ *   1.13 DCM_SHARED_HTTP_CLIENT, DCM_OPT_PATH; host: http_client_new, http_client_free, http_start, http_cancel,
  *        rules_new, rules_free, rules_run, decode_as, revalued; input: targets()
  */
 #ifndef DECIMA_PLUGIN_H

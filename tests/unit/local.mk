@@ -416,6 +416,9 @@ tests_unit_test_options_SOURCES = tests/unit/test_options.c tests/unit/config_sa
 tests_unit_test_options_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_options_LDADD = $(CONFIG_LA) $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_shared_http
+tests_unit_test_shared_http_LDADD = $(CONFIG_LA) $(UNIT_LIBS)
+
 unit_tests += tests/unit/test_effective
 tests_unit_test_effective_SOURCES = tests/unit/test_effective.c tests/unit/config_sample.c \
 	tests/unit/config_sample.h $(FAILMALLOC)
