@@ -22,6 +22,10 @@ bench_bench_path_LDADD = $(PIPELINE_LA)
 bench_programs += bench/bench_pprof
 bench_bench_pprof_LDADD = $(CODEC_LA)
 
+bench_programs += bench/bench_http
+bench_bench_http_SOURCES = bench/bench_http.c $(HTTP_PEER)
+bench_bench_http_LDADD = $(NET_LA)
+
 bench_programs += bench/bench_symbols
 bench_bench_symbols_SOURCES = bench/bench_symbols.c plugins/input/perf_map/map.c plugins/input/perf_map/map.h
 bench_bench_symbols_LDADD = $(SYMBOLIZE_LA)

@@ -12,6 +12,8 @@
 
 #include "core/base/error.h"
 #include "core/base/str.h"
+#include "core/net/http_fault.h"
+#include "core/net/http_place.h"
 
 /* Of a plugin's question, when it names none. */
 #define GET_TIMEOUT_NS 10000000000ll
@@ -23,66 +25,6 @@ static size_t take_body(char *data, size_t size, size_t n, void *ctx)
 
 	buf__append(&r->body, data, size * n);
 	return r->body.error ? 0 : size * n;
-}
-
-/*
- * "unix:/SOCKET:/PATH" to the socket's path (copied out) and an http URL that the peer understands.
- */
-static int split_unix(const char *url, struct buf *socket, struct buf *http)
-{
-	const char *path = strchr(url + 5, ':');
-
-	if (!path)
-		return -EINVAL;
-	buf__append(socket, url + 5, (size_t)(path - url - 5));
-	buf__text(http, "http://localhost");
-	buf__text(http, path + 1);
-	return socket->error ? socket->error : http->error;
-}
-
-static bool is_unix(const char *url)
-{
-	return strncmp(url, "unix:", 5) == 0;
-}
-
-static int explain(CURLcode code, const struct http_call *call, const char *detail, struct dcm_error *err)
-{
-	if (!detail[0])
-		detail = curl_easy_strerror(code);
-	switch (code) {
-	case CURLE_COULDNT_CONNECT:
-		/* curl speaks of the host in the URL, which no socket has. */
-		if (is_unix(call->url))
-			detail = "nothing listens on the socket";
-		return error__set(err, -ECONNREFUSED, "%s: cannot connect: %s; %s", call->url,
-				  detail, call->remedy ? call->remedy : "is decima running there?");
-	case CURLE_OPERATION_TIMEDOUT:
-		return error__set(err, -ETIMEDOUT, "%s: no answer in time: %s", call->url, detail);
-	case CURLE_URL_MALFORMAT:
-	case CURLE_UNSUPPORTED_PROTOCOL:
-		return error__set(err, -EINVAL, "%s: not a URL this can ask; write http://HOST:PORT or unix:/PATH",
-				  call->url);
-	case CURLE_COULDNT_RESOLVE_HOST:
-		return error__set(err, -ENOENT, "%s: %s; %s", call->url, detail,
-				  call->remedy ? "is the name right?"
-					       : "write http://HOST:PORT or unix:/PATH");
-	case CURLE_SSL_CONNECT_ERROR:
-		return error__set(
-			err, -EPROTO, "%s: %s; %s", call->url, detail,
-			call->remedy ? "does the server speak TLS there?"
-				     : "decima speaks no TLS; write http://HOST:PORT, or ask what "
-				       "stands before it");
-	case CURLE_PEER_FAILED_VERIFICATION:
-	case CURLE_SSL_CACERT_BADFILE:
-		return error__set(err, -EACCES, "%s: the server's certificate is not trusted: %s; name its authority",
-				  call->url, detail);
-	case CURLE_WRITE_ERROR:
-		return error__set(err, -EFBIG,
-				  "%s: the answer is larger than %zu bytes; narrow the question",
-				  call->url, call->max_bytes);
-	default:
-		return error__set(err, -EIO, "%s: %s", call->url, detail);
-	}
 }
 
 /* A file on its way to the server; what it lacks at its end fails the call. */
@@ -248,7 +190,12 @@ static int perform(CURL *curl, const struct http_call *call, struct http_respons
 	code = curl_easy_perform(curl);
 	curl_slist_free_all(headers);
 	if (code != CURLE_OK)
-		return explain(code, call, detail, err);
+		return http_fault__explain(&(struct http_fault){ .url = call->url,
+								 .code = (int)code,
+								 .detail = detail,
+								 .remedy = call->remedy,
+								 .max_bytes = call->max_bytes },
+					   err);
 	curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
 	curl_easy_getinfo(curl, CURLINFO_CONTENT_TYPE, &type);
 	take_headers(curl, ret);
@@ -265,8 +212,8 @@ int http_client__call(const struct http_call *call, struct http_response *ret, s
 
 	if (!curl)
 		return error__nomem(err);
-	if (is_unix(call->url)) {
-		r = split_unix(call->url, &socket, &http);
+	if (http_place__is_unix(call->url)) {
+		r = http_place__split_unix(call->url, &socket, &http);
 		if (r < 0)
 			error__set(err, r, "%s: not a URL this can ask; write unix:/PATH/TO/SOCKET",
 				   call->url);

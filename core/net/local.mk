@@ -7,10 +7,19 @@ core_net_libnet_la_SOURCES = \
 	core/net/exchange.c core/net/exchange.h \
 	core/net/http.c core/net/http.h \
 	core/net/http_client.c core/net/http_client.h \
+	core/net/http_fault.c core/net/http_fault.h \
+	core/net/http_place.c core/net/http_place.h \
+	core/net/http_pool.c core/net/http_pool.h core/net/http_pool_inside.h \
+	core/net/http_setup.c core/net/http_setup.h \
+	core/net/http_tls.c core/net/http_tls.h \
+	core/net/http_token.c core/net/http_token.h \
+	core/net/http_leg.c core/net/http_turn.c \
 	core/net/http_routes.c \
 	core/net/lanes.c core/net/lanes.h \
 	core/net/listener.c core/net/listener.h \
+	core/net/no_proxy.c core/net/no_proxy.h \
 	core/net/pages.c core/net/pages.h \
+	core/net/secret.c core/net/secret.h \
 	core/net/sockets.c core/net/sockets.h
 core_net_libnet_la_CFLAGS = $(AM_CFLAGS) $(MHD_CFLAGS) $(CURL_CFLAGS) $(JANSSON_CFLAGS)
 

@@ -210,6 +210,19 @@ tests_unit_test_access_LDADD = $(NET_LA) $(UNIT_LIBS)
 tests_unit_test_listener_LDADD = $(NET_LA) $(UNIT_LIBS)
 tests_unit_test_pages_LDADD = $(NET_LA) $(UNIT_LIBS)
 
+# A real server: tests/programs/http_server.
+HTTP_PEER = tests/unit/http_peer.c tests/unit/http_peer.h
+unit_tests += tests/unit/test_http_pool
+tests_unit_test_http_pool_SOURCES = tests/unit/test_http_pool.c $(HTTP_PEER)
+tests_unit_test_http_pool_LDADD = $(NET_LA) $(UNIT_LIBS)
+unit_tests += tests/unit/test_http_pool_many
+tests_unit_test_http_pool_many_SOURCES = tests/unit/test_http_pool_many.c $(HTTP_PEER) $(FAILMALLOC)
+tests_unit_test_http_pool_many_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_http_pool_many_LDADD = $(NET_LA) $(UNIT_LIBS)
+unit_tests += tests/unit/test_no_proxy tests/unit/test_secret
+tests_unit_test_no_proxy_LDADD = $(NET_LA) $(UNIT_LIBS)
+tests_unit_test_secret_LDADD = $(NET_LA) $(UNIT_LIBS)
+
 unit_tests += tests/unit/test_wire
 tests_unit_test_wire_SOURCES = tests/unit/test_wire.c $(RANDOM_BATCH) $(FAILMALLOC)
 tests_unit_test_wire_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)

@@ -1,0 +1,613 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/net/http_leg.c - a call: its requests, one after the other, and its one answer
+ *
+ * A call may take several requests: to where it was redirected, and once more with a new token. Each
+ * has a handle of curl's from the pool's spares, and only while it is under way. Redirects are ours
+ * to follow, because curl would take the headers of http_headers along to strangers.
+ *
+ * Everything here is the client thread's. Callbacks of curl note what they saw; what is done about it
+ * is done in call__ended(), outside of curl.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+
+#include "core/base/arena.h"
+#include "core/base/error.h"
+#include "core/base/str.h"
+#include "core/base/units.h"
+#include "core/net/http_fault.h"
+#include "core/net/http_pool_inside.h"
+
+/* Of a kept body when the call names no bound; and of bodies that nobody wants. */
+#define BODY_MAX_BYTES	 (UINT64_C(64) << 20)
+#define PASSED_MAX_BYTES (UINT64_C(1) << 20)
+#define CONNECT_MAX_MS	 30000L
+#define TOKEN_TIMEOUT_NS INT64_C(30000000000)
+#define TOKEN_MAX_BYTES	 (UINT64_C(1) << 20)
+
+static void begin_request(struct call *c);
+
+/* ------------------------------------------------------------------------------------------------
+ * curl's callbacks
+ */
+
+static bool is_redirect(int status)
+{
+	return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
+}
+
+static int status_of(const struct call *c)
+{
+	long status = 0;
+
+	if (c->curl)
+		curl_easy_getinfo(c->curl, CURLINFO_RESPONSE_CODE, &status);
+	return (int)status;
+}
+
+static enum body body_of(const struct call *c)
+{
+	int status = status_of(c);
+
+	if (c->ask.take && status / 100 == 2)
+		return BODY_TAKEN;
+	return c->setup->follow_redirects && is_redirect(status) ? BODY_PASSED_OVER : BODY_KEPT;
+}
+
+static uint64_t limit_of(const struct call *c)
+{
+	if (c->kind == BODY_PASSED_OVER)
+		return PASSED_MAX_BYTES;
+	if (c->ask.max_bytes)
+		return c->ask.max_bytes;
+	return c->kind == BODY_TAKEN ? UINT64_MAX : BODY_MAX_BYTES;
+}
+
+static size_t take_body(char *data, size_t size, size_t n_items, void *ctx)
+{
+	struct call *c = ctx;
+	size_t n = size * n_items;
+
+	c->last_byte_ns = pool__now();
+	if (c->kind == BODY_UNKNOWN)
+		c->kind = body_of(c);
+	if (n > limit_of(c) - c->n_bytes) {
+		c->stop = STOP_TOO_LARGE;
+		return CURL_WRITEFUNC_ERROR;
+	}
+	c->n_bytes += n;
+	if (c->kind == BODY_TAKEN && !c->ask.take(c->ask.ctx, (const uint8_t *)data, n))
+		c->stop = STOP_TAKE;
+	if (c->kind == BODY_KEPT) {
+		buf__append(&c->body, data, n);
+		if (c->body.error)
+			c->stop = STOP_NOMEM;
+	}
+	return c->stop ? CURL_WRITEFUNC_ERROR : n;
+}
+
+static size_t see_header(char *data, size_t size, size_t n, void *ctx)
+{
+	struct call *c = ctx;
+
+	(void)data;
+	c->last_byte_ns = pool__now();
+	return size * n;
+}
+
+/* No process that we start has our connections. */
+static curl_socket_t open_socket(void *ctx, curlsocktype purpose, struct curl_sockaddr *a)
+{
+	(void)ctx;
+	(void)purpose;
+	return socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * One request
+ */
+
+static CURL *handle_get(struct http_pool *p)
+{
+	return p->n_spare ? p->spare[--p->n_spare] : curl_easy_init();
+}
+
+static void handle_put(struct http_pool *p, CURL *curl)
+{
+	if (p->n_spare == SPARE_HANDLES) {
+		curl_easy_cleanup(curl);
+		return;
+	}
+	curl_easy_reset(curl);
+	p->spare[p->n_spare++] = curl;
+}
+
+/* What the last request has left, but for what it answered. */
+static void end_request(struct call *c)
+{
+	struct http_pool *p = c->client->pool;
+
+	if (!c->curl)
+		return;
+	curl_multi_remove_handle(p->multi, c->curl);
+	handle_put(p, take_ptr(c->curl));
+	http_setup__lists_fini(&c->lists);
+	c->kind = BODY_UNKNOWN;
+}
+
+static bool is_method(const struct call *c, const char *method)
+{
+	return strcmp(c->method, method) == 0;
+}
+
+static void set_method(struct call *c)
+{
+	CURL *curl = c->curl;
+
+	if (is_method(c, "HEAD"))
+		curl_easy_setopt(curl, CURLOPT_NOBODY, 1L);
+	if (c->ask.n_body || is_method(c, "POST")) {
+		curl_easy_setopt(curl, CURLOPT_POST, 1L);
+		curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)c->ask.n_body);
+		curl_easy_setopt(curl, CURLOPT_POSTFIELDS, c->data ? c->data : "");
+	}
+	if (!is_method(c, "GET") && !is_method(c, "HEAD") && !is_method(c, "POST"))
+		curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, c->method);
+	else if (is_method(c, "GET") && c->ask.n_body)
+		curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, "GET");
+}
+
+static void set_callbacks(struct call *c)
+{
+	CURL *curl = c->curl;
+
+	curl_easy_setopt(curl, CURLOPT_PRIVATE, c);
+	curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, c->detail);
+	curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_body);
+	curl_easy_setopt(curl, CURLOPT_WRITEDATA, c);
+	curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, see_header);
+	curl_easy_setopt(curl, CURLOPT_HEADERDATA, c);
+	curl_easy_setopt(curl, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+}
+
+/* What is the same for every call. */
+static int set_usual(struct call *c)
+{
+	const struct http_pool *p = c->client->pool;
+	CURL *curl = c->curl;
+
+	set_callbacks(c);
+	curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+	/* A look-up of a name that is given up ends by itself, in its own thread. */
+	curl_easy_setopt(curl, CURLOPT_QUICK_EXIT, 1L);
+	curl_easy_setopt(curl, CURLOPT_TCP_KEEPALIVE, 1L);
+	curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MAX_MS);
+	return curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https") ||
+			       curl_easy_setopt(curl, CURLOPT_ACCEPT_ENCODING, p->encodings) ||
+			       curl_easy_setopt(curl, CURLOPT_USERAGENT, p->user_agent)
+		       ? -ENOMEM
+		       : 0;
+}
+
+/* The call's own headers. curl's Expect: would cost a turn to the server and back. */
+static int add_headers(struct call *c)
+{
+	const struct curl_slist *h;
+	struct curl_slist *all;
+
+	for (h = c->headers; h; h = h->next) {
+		/* What they say of who asks is for the first server. */
+		bool is_secret = strncasecmp(h->data, "authorization", 13) == 0 ||
+				 strncasecmp(h->data, "cookie", 6) == 0;
+
+		if (is_secret && c->first.url && !http_place__trusts(&c->first, &c->place))
+			continue;
+		all = curl_slist_append(c->lists.headers, h->data);
+		if (!all)
+			return -ENOMEM;
+		c->lists.headers = all;
+	}
+	all = curl_slist_append(c->lists.headers, "Expect:");
+	if (all)
+		c->lists.headers = all;
+	/* curl would say that it is a form. */
+	if (all && !c->has_type) {
+		all = curl_slist_append(all, "Content-Type:");
+		if (all)
+			c->lists.headers = all;
+	}
+	return all ? 0 : -ENOMEM;
+}
+
+/* 0: there is one in the headers, or none is needed; 1: it has to be fetched. */
+static int add_token(struct call *c, bool trusted)
+{
+	struct http_token *t = c->client->token;
+	const char *header;
+
+	c->uses_token = t && trusted && c->setup == c->client->setup && !c->has_authorization;
+	if (!c->uses_token)
+		return 0;
+	header = http_token__header(t, pool__now(), &c->token_version);
+	return header ? http_setup__add_header(&c->lists.headers, "Authorization", header) : 1;
+}
+
+static int prepare(struct call *c, struct dcm_error *err)
+{
+	bool trusted = !c->first.url || http_place__trusts(&c->first, &c->place);
+	const struct http_setup_request q = { .place = &c->place,
+					      .trusted = trusted,
+					      .has_authorization = c->has_authorization,
+					      .now_mono_ns = pool__now() };
+	int r = add_token(c, trusted);
+
+	if (r != 0)
+		return r;
+	c->detail[0] = '\0';
+	c->kind = BODY_UNKNOWN;
+	c->n_bytes = 0;
+	buf__reset(&c->body);
+	c->curl = handle_get(c->client->pool);
+	if (!c->curl || set_usual(c) < 0 || add_headers(c) < 0)
+		return error__nomem(err);
+	set_method(c);
+	r = http_setup__apply(c->setup, c->curl, &q, &c->lists, err);
+	if (r < 0)
+		return r;
+	curl_easy_setopt(c->curl, CURLOPT_HTTPHEADER, c->lists.headers);
+	return 0;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Tokens
+ */
+
+static void wake_waiting(struct dcm_http_client *client, int fault, const char *sentence)
+{
+	struct call *c = take_ptr(client->waiting);
+
+	while (c) {
+		struct call *next = c->next_waiting;
+
+		c->next_waiting = NULL;
+		if (fault < 0)
+			call__finish(c, fault, sentence);
+		else
+			begin_request(c);
+		c = next;
+	}
+}
+
+static int ask_for_token(struct dcm_http_client *client, struct dcm_error *err);
+
+static void token_came(void *ctx, const struct dcm_http_reply *reply)
+{
+	struct dcm_http_client *client = ctx;
+	struct dcm_error err = DCM_ERROR_INIT;
+	int r = reply->fault;
+
+	client->is_asking = false;
+	if (r < 0)
+		error__set(&err, r, "%s", reply->sentence);
+	else
+		r = http_token__take(client->token, pool__now(), reply->status, reply->data,
+				     reply->n, &err);
+	if (r == -EAGAIN) {
+		r = ask_for_token(client, &err);
+		if (r == 0)
+			return;
+	} else if (r < 0 && reply->fault == 0) {
+		error__prefix(&err, "%s", http_token__url(client->token));
+	}
+	if (r < 0)
+		error__prefix(&err, "no token");
+	wake_waiting(client, r, err.text);
+}
+
+static int ask_for_token(struct dcm_http_client *client, struct dcm_error *err)
+{
+	static const struct dcm_http_header headers[] = {
+		{ { "Content-Type", 12 }, { "application/x-www-form-urlencoded", 33 } },
+		{ { "Accept", 6 }, { "application/json", 16 } },
+	};
+	struct buf form = { 0 };
+	struct dcm_http_call ask = { .size = sizeof(ask),
+				     .method = "POST",
+				     .url = http_token__url(client->token),
+				     .headers = headers,
+				     .n_headers = 2,
+				     .timeout_ns = TOKEN_TIMEOUT_NS,
+				     .max_bytes = TOKEN_MAX_BYTES,
+				     .done = token_came,
+				     .ctx = client };
+	int r = http_token__ask(client->token, pool__now(), &form, err);
+
+	ask.body = form.data;
+	ask.n_body = form.n;
+	if (r == 0)
+		r = pool__start(client, http_token__setup(client->token), &ask, NULL, err);
+	if (form.data)
+		explicit_bzero(form.data, form.cap);
+	buf__fini(&form);
+	client->is_asking = r == 0;
+	return r;
+}
+
+static void wait_for_token(struct call *c)
+{
+	struct dcm_http_client *client = c->client;
+	struct dcm_error err = DCM_ERROR_INIT;
+	int r = client->is_asking ? 0 : ask_for_token(client, &err);
+
+	if (r < 0) {
+		call__finish(c, r, err.text);
+		return;
+	}
+	c->next_waiting = client->waiting;
+	client->waiting = c;
+}
+
+static void wait_no_more(struct call *c)
+{
+	for (struct call **at = &c->client->waiting; *at; at = &(*at)->next_waiting)
+		if (*at == c) {
+			*at = c->next_waiting;
+			return;
+		}
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Begin, go on
+ */
+
+static void begin_request(struct call *c)
+{
+	struct dcm_error err = DCM_ERROR_INIT;
+	int r = prepare(c, &err);
+
+	if (r == 1) {
+		wait_for_token(c);
+		return;
+	}
+	c->last_byte_ns = pool__now();
+	if (r == 0 && curl_multi_add_handle(c->client->pool->multi, c->curl))
+		r = error__nomem(&err);
+	if (r == -ENOMEM)
+		call__finish(c, r, "not enough memory");
+	else if (r < 0)
+		call__finish(c, r, err.text);
+}
+
+static int64_t next_look(const struct call *c)
+{
+	int64_t end = c->ask.timeout_ns > 0 ? c->begun_ns + c->ask.timeout_ns : INT64_MAX;
+	int64_t quiet = c->ask.silence_ns > 0 ? c->last_byte_ns + c->ask.silence_ns : INT64_MAX;
+
+	return end < quiet ? end : quiet;
+}
+
+void call__begin(struct call *c)
+{
+	c->last_byte_ns = c->begun_ns;
+	c->wake_ns = next_look(c);
+	if (!pool__set_timer(c))
+		call__finish(c, -ENOMEM, "not enough memory");
+	else
+		begin_request(c);
+}
+
+/* How far it has come, for who asks why it took so long. */
+static void describe_wait(struct call *c, char ret[static 160])
+{
+	curl_off_t connected = 0, sent = 0;
+	int status = status_of(c);
+
+	if (!c->curl) {
+		snprintf(ret, 160, "no token has come; does its server answer?");
+		return;
+	}
+	curl_easy_getinfo(c->curl, CURLINFO_CONNECT_TIME_T, &connected);
+	curl_easy_getinfo(c->curl, CURLINFO_PRETRANSFER_TIME_T, &sent);
+	if (c->n_bytes)
+		snprintf(ret, 160, "%" PRIu64 " bytes of it have come; is it too large for that time?",
+			 c->n_bytes);
+	else if (status)
+		snprintf(ret, 160, "only its headers have come; does the server hang?");
+	else if (sent)
+		snprintf(ret, 160, "the server takes the request and says nothing; does it hang?");
+	else if (connected)
+		snprintf(ret, 160, "connected, and then nothing; does the server speak %s there?",
+			 c->place.tls ? "TLS" : "HTTP");
+	else
+		snprintf(ret, 160, "no connection; does the host answer there?");
+}
+
+void call__timer(struct call *c)
+{
+	struct dcm_error err = DCM_ERROR_INIT;
+	char took[48], why[160];
+	int64_t now = pool__now();
+	bool late = c->ask.timeout_ns > 0 && now - c->begun_ns >= c->ask.timeout_ns;
+
+	c->wake_ns = next_look(c);
+	if (!late && c->wake_ns > now) {
+		pool__set_timer(c);
+		return;
+	}
+	describe_wait(c, why);
+	units__format_duration(late ? c->ask.timeout_ns : c->ask.silence_ns, took);
+	error__set(&err, -ETIMEDOUT,
+		   late ? "%s: no whole answer within %s: %s" : "%s: not a byte for %s: %s",
+		   c->place.shown, took, why);
+	call__finish(c, -ETIMEDOUT, err.text);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Over
+ */
+
+/* "Location" of the answer at hand; NULL: none. */
+static const char *location_of(struct call *c)
+{
+	struct curl_header *h;
+
+	return curl_easy_header(c->curl, "Location", 0, CURLH_HEADER, -1, &h) == CURLHE_OK ? h->value
+											   : NULL;
+}
+
+/* As browsers and Go: what was a POST asks for the result. */
+static void change_method(struct call *c, int status)
+{
+	if (status == 307 || status == 308 || is_method(c, "GET") || is_method(c, "HEAD"))
+		return;
+	if (status != 303 && !is_method(c, "POST"))
+		return;
+	snprintf(c->method, sizeof(c->method), "GET");
+	free(c->data);
+	c->data = NULL;
+	c->ask.n_body = 0;
+}
+
+static void redirect(struct call *c, int status, const char *location)
+{
+	struct dcm_error err = DCM_ERROR_INIT;
+	struct http_place to;
+	int r = c->n_redirects == REDIRECTS_MAX ? -ELOOP
+						: http_place__redirected(&c->place, location, &to);
+
+	if (r == -ELOOP)
+		error__set(&err, r, "%s: more than %d redirects; does it lead in a circle?",
+			   c->first.url ? c->first.shown : c->place.shown, REDIRECTS_MAX);
+	else if (r == -EINVAL)
+		r = error__set(&err, -EPROTO, "%s: redirects to what cannot be asked: %.200s",
+			       c->place.shown, location);
+	if (r < 0) {
+		call__finish(c, r, r == -ENOMEM ? "not enough memory" : err.text);
+		return;
+	}
+	end_request(c);
+	c->n_redirects++;
+	if (c->first.url)
+		http_place__fini(&c->place);
+	else
+		c->first = c->place;
+	c->place = to;
+	change_method(c, status);
+	begin_request(c);
+}
+
+static void explain(struct call *c, CURLcode code)
+{
+	struct dcm_error err = DCM_ERROR_INIT;
+	struct http_fault f = { .url = c->place.shown,
+				.code = (int)code,
+				.detail = c->detail,
+				.remedy = "does something listen there?",
+				.max_bytes = limit_of(c) };
+	long os_error = 0;
+	int r;
+
+	if (c->stop == STOP_TAKE) {
+		call__finish(c, -ECANCELED, "ended by who takes the answer");
+		return;
+	}
+	if (c->stop == STOP_NOMEM)
+		f.code = CURLE_OUT_OF_MEMORY;
+	curl_easy_getinfo(c->curl, CURLINFO_OS_ERRNO, &os_error);
+	f.os_error = (int)os_error;
+	if (c->stop == STOP_TOO_LARGE)
+		r = error__set(&err, -EFBIG, "%s: the answer is larger than %" PRIu64 " bytes, unpacked",
+			       c->place.shown, limit_of(c));
+	else
+		r = http_fault__explain(&f, &err);
+	call__finish(c, r, err.text);
+}
+
+void call__ended(struct call *c, CURLcode code)
+{
+	int status = status_of(c);
+	const char *location;
+
+	if (code != CURLE_OK) {
+		explain(c, code);
+		return;
+	}
+	location = c->setup->follow_redirects && is_redirect(status) ? location_of(c) : NULL;
+	if (location) {
+		redirect(c, status, location);
+	} else if (status == 401 && c->uses_token && !c->renewed_token) {
+		c->renewed_token = true;
+		http_token__forget(c->client->token, c->token_version);
+		end_request(c);
+		begin_request(c);
+	} else {
+		call__finish(c, 0, "");
+	}
+}
+
+/* Names in lower case; what there is no memory for is left out, and told. */
+static int read_headers(struct call *c, struct arena *arena, struct dcm_http_reply *ret)
+{
+	struct curl_header *h = NULL;
+	struct dcm_http_header *all;
+	uint32_t n = 0;
+
+	if (!c->curl)
+		return 0;
+	while ((h = curl_easy_nextheader(c->curl, CURLH_HEADER, -1, h)))
+		n++;
+	all = n ? arena__zalloc(arena, n, sizeof(*all)) : NULL;
+	if (n && !all)
+		return -ENOMEM;
+	n = 0;
+	h = NULL;
+	while ((h = curl_easy_nextheader(c->curl, CURLH_HEADER, -1, h))) {
+		struct dcm_str name = arena__str(arena, str__of(h->name));
+		struct dcm_str value = arena__str(arena, str__of(h->value));
+
+		if (!name.p || !value.p)
+			return -ENOMEM;
+		for (uint32_t i = 0; i < name.n; i++)
+			if (name.p[i] >= 'A' && name.p[i] <= 'Z')
+				((char *)(uintptr_t)name.p)[i] |= 0x20;
+		all[n++] = (struct dcm_http_header){ name, value };
+	}
+	ret->headers = all;
+	ret->n_headers = n;
+	return 0;
+}
+
+void call__finish(struct call *c, int fault, const char *sentence)
+{
+	struct dcm_http_reply reply = { .size = sizeof(reply), .fault = fault, .sentence = sentence };
+	struct arena arena = { 0 };
+	curl_off_t wire = 0;
+
+	if (!c->curl)
+		wait_no_more(c);
+	reply.status = status_of(c);
+	if (read_headers(c, &arena, &reply) < 0 && fault == 0) {
+		reply.fault = -ENOMEM;
+		reply.sentence = "not enough memory";
+	}
+	if (c->curl)
+		curl_easy_getinfo(c->curl, CURLINFO_SIZE_DOWNLOAD_T, &wire);
+	reply.wire_bytes = (uint64_t)wire;
+	if (c->kind == BODY_KEPT && c->body.n) {
+		reply.data = c->body.data;
+		reply.n = c->body.n;
+	}
+	/* The connection is free for whoever is asked next in done(). */
+	end_request(c);
+	pool__clear_timer(c);
+	pool__release_id(c);
+	reply.duration_ns = pool__now() - c->begun_ns;
+	c->ask.done(c->ask.ctx, &reply);
+	arena__fini(&arena);
+	pool__forget(c);
+}

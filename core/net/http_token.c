@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/net/http_token.c - a token of OAuth 2 by client credentials
+ *
+ * Sources: RFC 6749 (4.4, 5.1, 5.2, 2.3.1); golang.org/x/oauth2 for what servers do in its place.
+ */
+#include "core/net/http_token.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/base/error.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/config/shared_http.h"
+
+#define EARLY_NS    INT64_C(10000000000)
+#define LIFE_MAX_S  (INT64_C(10) * 366 * 86400)
+#define FOR_EVER_NS INT64_MAX
+
+struct http_token {
+	struct arena arena;
+	struct http_setup *setup; /* its basic auth is ours to set */
+	const char *url, *id;
+	struct secret secret;
+	struct buf fields;	   /* of the form, those that stay: "scope=a&..." */
+	bool in_form, is_known;	   /* how the client shows who it is, and whether that has worked */
+	struct buf user, password; /* escaped, for basic auth */
+
+	char *header; /* NULL: none */
+	uint64_t version, secret_version;
+	int64_t end_mono_ns;
+};
+
+/* As in a form (RFC 6749 appendix B). */
+static void escape(struct buf *out, const char *text)
+{
+	static const char digits[] = "0123456789ABCDEF";
+
+	for (; *text; text++) {
+		unsigned char c = (unsigned char)*text;
+
+		if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+		    strchr("-_.~", c)) {
+			buf__byte(out, c);
+		} else if (c == ' ') {
+			buf__byte(out, '+');
+		} else {
+			buf__byte(out, '%');
+			buf__byte(out, (uint8_t)digits[c >> 4]);
+			buf__byte(out, (uint8_t)digits[c & 15]);
+		}
+	}
+}
+
+static void field(struct buf *form, const char *name, const char *value)
+{
+	if (form->n)
+		buf__byte(form, '&');
+	escape(form, name);
+	buf__byte(form, '=');
+	escape(form, value);
+}
+
+static void make_fields(struct http_token *t, const struct dcm_http_oauth2 *o)
+{
+	const char *const *values = o->endpoint_params.items;
+	struct buf scopes = { 0 };
+	bool has_grant = false;
+
+	for (uint32_t i = 0; i < o->endpoint_params.n; i++) {
+		has_grant |= strcmp(o->endpoint_params.keys[i], "grant_type") == 0;
+		field(&t->fields, o->endpoint_params.keys[i], values[i]);
+	}
+	if (!has_grant)
+		field(&t->fields, "grant_type", "client_credentials");
+	for (uint32_t i = 0; i < o->scopes.n; i++)
+		buf__printf(&scopes, "%s%s", i ? " " : "", ((const char *const *)o->scopes.items)[i]);
+	if (scopes.n)
+		field(&t->fields, "scope", (const char *)scopes.data);
+	if (scopes.error)
+		t->fields.error = scopes.error;
+	buf__fini(&scopes);
+}
+
+static const char *keep(struct http_token *t, const char *text)
+{
+	return text ? arena__str(&t->arena, str__of(text)).p : NULL;
+}
+
+int http_token__new(const struct dcm_http_oauth2 *o, struct http_token **ret, struct dcm_error *err)
+{
+	/* A redirect would carry the secret elsewhere. */
+	const struct dcm_http_options options = { .tls = o->tls, .proxy = o->proxy, .enable_http2 = true };
+	CLEANUP(http_token__freep) struct http_token *t = NEW(struct http_token);
+	int r;
+
+	if (!t)
+		return error__nomem(err);
+	r = http_setup__new(&options, &t->setup, err);
+	if (r < 0) {
+		error__prefix(err, "oauth2");
+		return r;
+	}
+	make_fields(t, o);
+	t->url = keep(t, o->token_url);
+	t->id = keep(t, o->client_id);
+	t->secret = secret__of("oauth2: client_secret_file", keep(t, o->client_secret.text),
+			       keep(t, o->client_secret.file));
+	if (!t->url || !t->id || t->fields.error ||
+	    (o->client_secret.text && !t->secret.text && o->client_secret.text[0]) ||
+	    (o->client_secret.file && o->client_secret.file[0] && !t->secret.file))
+		return error__nomem(err);
+	*ret = take_ptr(t);
+	return 0;
+}
+
+static void wipe(struct buf *b)
+{
+	if (b->data)
+		explicit_bzero(b->data, b->cap);
+	buf__fini(b);
+}
+
+static void drop_header(struct http_token *t)
+{
+	if (t->header)
+		explicit_bzero(t->header, strlen(t->header));
+	free(t->header);
+	t->header = NULL;
+}
+
+void http_token__free(struct http_token *t)
+{
+	if (!t)
+		return;
+	drop_header(t);
+	http_setup__free(t->setup);
+	secret__fini(&t->secret);
+	wipe(&t->user);
+	wipe(&t->password);
+	buf__fini(&t->fields);
+	arena__fini(&t->arena);
+	free(t);
+}
+
+struct http_setup *http_token__setup(struct http_token *t)
+{
+	return t->setup;
+}
+
+const char *http_token__url(const struct http_token *t)
+{
+	return t->url;
+}
+
+const char *http_token__header(struct http_token *t, int64_t now, uint64_t *ret_version)
+{
+	struct dcm_error ignored;
+	int fault;
+
+	if (!t->header || now >= t->end_mono_ns)
+		return NULL;
+	/* An unreadable file is told when a token is asked for; this one still holds. */
+	if (secret__get(&t->secret, now, &fault, &ignored) && t->secret.version != t->secret_version)
+		return NULL;
+	*ret_version = t->version;
+	return t->header;
+}
+
+void http_token__forget(struct http_token *t, uint64_t version)
+{
+	if (t->version == version)
+		drop_header(t);
+}
+
+int http_token__ask(struct http_token *t, int64_t now, struct buf *form, struct dcm_error *err)
+{
+	int fault = 0;
+	const char *secret = secret__get(&t->secret, now, &fault, err);
+
+	if (!secret)
+		return fault;
+	t->secret_version = t->secret.version;
+	wipe(&t->user);
+	wipe(&t->password);
+	buf__append(form, t->fields.data, t->fields.n);
+	t->setup->has_basic = !t->in_form;
+	if (t->in_form) {
+		field(form, "client_id", t->id);
+		if (secret[0])
+			field(form, "client_secret", secret);
+		return form->error ? error__nomem(err) : 0;
+	}
+	buf__text(&t->user, "");
+	buf__text(&t->password, "");
+	escape(&t->user, t->id);
+	escape(&t->password, secret);
+	if (t->user.error || t->password.error || form->error)
+		return error__nomem(err);
+	t->setup->user = secret__of("oauth2: client_id", (const char *)t->user.data, NULL);
+	t->setup->password = secret__of("oauth2: client_secret", (const char *)t->password.data, NULL);
+	return 0;
+}
+
+/* Seconds; 0: not said. Some servers write them as a text. */
+static int64_t life_s(const json_t *answer)
+{
+	const json_t *life = json_object_get(answer, "expires_in");
+	double s = json_is_string(life) ? strtod(json_string_value(life), NULL)
+					: json_number_value(life);
+
+	return s > 0 ? (s < (double)LIFE_MAX_S ? (int64_t)s : LIFE_MAX_S) : 0;
+}
+
+static int take_token(struct http_token *t, int64_t now, const json_t *answer, struct dcm_error *err)
+{
+	const char *token = json_string_value(json_object_get(answer, "access_token"));
+	const char *type = json_string_value(json_object_get(answer, "token_type"));
+	struct buf header = { 0 };
+	int64_t s = life_s(answer), early;
+
+	if (!token || !token[0] || !shared_http__is_header_value(token))
+		return error__set(
+			err, -EPROTO,
+			"answers without an access_token; is it a server of OAuth 2 tokens?");
+	if (!type || !type[0] || strcasecmp(type, "bearer") == 0 || !shared_http__is_header_name(type))
+		type = "Bearer";
+	buf__printf(&header, "%s %s", type, token);
+	if (header.error)
+		return error__nomem(err);
+	drop_header(t);
+	t->header = (char *)buf__take(&header, &(size_t){ 0 });
+	t->version++;
+	/* Whoever waits for one that does not even live that long shall have it all the same. */
+	early = s * 500000000 < EARLY_NS ? s * 500000000 : EARLY_NS;
+	t->end_mono_ns = s ? now + s * 1000000000 - early : FOR_EVER_NS;
+	t->is_known = true;
+	return 0;
+}
+
+/* "invalid_client: what the server says of it", in at most 300 bytes. */
+static void refusal(const json_t *answer, char ret[static 320])
+{
+	const char *error = json_string_value(json_object_get(answer, "error"));
+	const char *words = json_string_value(json_object_get(answer, "error_description"));
+
+	snprintf(ret, 320, "%s%.80s%s%.200s", error ? ": " : "", error ? error : "",
+		 words ? ": " : "", words ? words : "");
+}
+
+int http_token__take(struct http_token *t, int64_t now, int status, const uint8_t *data, size_t n,
+		     struct dcm_error *err)
+{
+	json_t *answer = json_loadb((const char *)data, n, JSON_REJECT_DUPLICATES, NULL);
+	char words[320];
+	int r;
+
+	if (status / 100 == 2) {
+		r = take_token(t, now, answer, err);
+	} else if (!t->is_known && !t->in_form && (status == 400 || status == 401)) {
+		t->in_form = true;
+		r = -EAGAIN;
+	} else {
+		refusal(answer, words);
+		r = error__set(err, -EACCES, "answers %d%s; are client_id and client_secret right?",
+			       status, words);
+	}
+	/* The next time begins as the first did. */
+	if (r < 0 && r != -EAGAIN && !t->is_known)
+		t->in_form = false;
+	json_decref(answer);
+	return r;
+}
