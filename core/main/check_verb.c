@@ -67,6 +67,7 @@ static void check_plugins(struct check *c, const struct plan *plan, bool with_ri
 							 report, c);
 		host__free(host);
 	}
+	services__fini(&services);
 }
 
 static void check_data_dir(struct check *c, const struct plan *plan)

@@ -441,6 +441,7 @@ void graph__free(struct graph *g)
 	vec__fini(&g->parts);
 	engine__free(g->engine);
 	host__free(g->host);
+	services__fini(&g->services);
 	pipeline__free(g->pipeline);
 	scheduler__free(g->scheduler);
 	symbol_metrics__free(g->symbol_metrics);

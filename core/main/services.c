@@ -4,6 +4,8 @@
  */
 #include "core/main/services.h"
 
+#include "config.h"
+
 #include <errno.h>
 
 #include "core/base/error.h"
@@ -87,6 +89,22 @@ static int http_get(void *ctx, const struct dcm_http_request *request, struct dc
 	return http_client__get(request, ret, err);
 }
 
+static int http_client_new(void *ctx, const struct dcm_host *from, const struct dcm_http_options *options,
+			   struct dcm_http_client **ret, struct dcm_error *err)
+{
+	struct services *s = ctx;
+
+	return s->http ? http_pool__client_new(s->http, from, options, ret, err) : error__nomem(err);
+}
+
+static void http_settle(void *ctx, const struct dcm_host *from)
+{
+	struct services *s = ctx;
+
+	if (s->http)
+		http_pool__settle(s->http, from);
+}
+
 static int page(void *ctx, const struct dcm_host *from, const struct dcm_page *page, struct dcm_error *err)
 {
 	struct services *s = ctx;
@@ -104,6 +122,11 @@ static void withdraw_pages(void *ctx, const struct dcm_host *from)
 		pages__withdraw(s->pages, from);
 }
 
+void services__fini(struct services *s)
+{
+	http_pool__free(take_ptr(s->http));
+}
+
 void services__init(struct services *s)
 {
 	s->host.ctx = s;
@@ -115,6 +138,12 @@ void services__init(struct services *s)
 	s->host.encode = encode;
 	s->host.decode = decode;
 	s->host.http_get = http_get;
+	s->host.http_client_new = http_client_new;
+	s->host.http_client_free = http_pool__client_free;
+	s->host.http_start = http_pool__start;
+	s->host.http_cancel = http_pool__cancel;
+	s->host.http_settle = http_settle;
+	http_pool__new("decima/" PACKAGE_VERSION, &s->http);
 	s->host.page = page;
 	s->host.withdraw_pages = withdraw_pages;
 }

@@ -5,6 +5,7 @@
 #ifndef DECIMA_MAIN_SERVICES_H
 #define DECIMA_MAIN_SERVICES_H
 
+#include "core/net/http_pool.h"
 #include "core/net/pages.h"
 #include "core/pipeline/pipeline.h"
 #include "core/plugin/host.h"
@@ -18,7 +19,8 @@ struct services {
 	struct host_services host; /* filled by services__init() */
 	struct pipeline *pipeline;
 	struct symbols *symbols;
-	struct pages *pages; /* NULL: nobody serves them */
+	struct pages *pages;	/* NULL: nobody serves them */
+	struct http_pool *http; /* services__init()'s; NULL: there was no memory */
 };
 
 /*
@@ -26,6 +28,8 @@ struct services {
  * before.
  */
 void services__init(struct services *s);
+/* Ends the client thread. After the last plugin's stop(). Of a zeroed struct, too. */
+void services__fini(struct services *s);
 
 /* The pipeline's hooks (struct pipeline_config), with ctx the struct services. */
 void services__learn(void *ctx, struct dcm_batch *batch);

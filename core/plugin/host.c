@@ -289,6 +289,8 @@ void host__settle(struct dcm_host *host)
 	const struct host_services *s = mine(host)->services;
 
 	emissions__settle(mine(host)->emissions);
+	if (s->http_settle)
+		s->http_settle(s->ctx, host);
 	if (s->withdraw_pages)
 		s->withdraw_pages(s->ctx, host);
 }
@@ -391,6 +393,48 @@ static int host_http_get(const struct dcm_host *host, const struct dcm_http_requ
 
 	return s->http_get ? s->http_get(s->ctx, request, ret, err)
 			   : no_service(host, err, "HTTP client");
+}
+
+/* ---- clients: a host without them makes none, so nobody has one to start calls with ---- */
+
+static int host_http_client_new(const struct dcm_host *host, const struct dcm_http_options *options,
+				struct dcm_http_client **ret, struct dcm_error *err)
+{
+	const struct host_services *s = mine(host)->services;
+
+	return s->http_client_new ? s->http_client_new(s->ctx, host, options, ret, err)
+				  : no_service(host, err, "HTTP client");
+}
+
+static void no_http_client_free(struct dcm_http_client *client)
+{
+	(void)client;
+}
+
+static int no_http_start(struct dcm_http_client *client, const struct dcm_http_call *call,
+			 uint64_t *ret_id, struct dcm_error *err)
+{
+	(void)client;
+	(void)call;
+	(void)ret_id;
+	return error__set(err, -ENOSYS, "this host offers no HTTP client");
+}
+
+static void no_http_cancel(struct dcm_http_client *client, uint64_t id)
+{
+	(void)client;
+	(void)id;
+}
+
+static void take_http(struct host *h)
+{
+	const struct host_services *s = h->services;
+	bool has = s->http_client_new;
+
+	h->pub.http_client_new = host_http_client_new;
+	h->pub.http_client_free = has ? s->http_client_free : no_http_client_free;
+	h->pub.http_start = has ? s->http_start : no_http_start;
+	h->pub.http_cancel = has ? s->http_cancel : no_http_cancel;
 }
 
 static int host_page(const struct dcm_host *host, const struct dcm_page *page, struct dcm_error *err)
@@ -571,6 +615,7 @@ int host__new(const char *instance, const struct host_services *services, struct
 	pthread_mutex_init(&h->mutex, NULL);
 	h->pub = functions;
 	h->services = services;
+	take_http(h);
 	h->own.state = h->state.state = DCM_STATE_STARTING;
 	h->state.since_real_ns = clock__real(clock_of(h));
 	pub = &h->pub;

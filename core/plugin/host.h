@@ -47,6 +47,16 @@ struct host_services {
 		      struct dcm_batch **ret_batch, struct dcm_error *err);
 	int (*http_get)(void *ctx, const struct dcm_http_request *request,
 			struct dcm_http_answer *ret, struct dcm_error *err);
+	/* The others of a client have no `ctx`, because the plugin calls them as they are. */
+	int (*http_client_new)(void *ctx, const struct dcm_host *from,
+			       const struct dcm_http_options *options, struct dcm_http_client **ret,
+			       struct dcm_error *err);
+	void (*http_client_free)(struct dcm_http_client *client);
+	int (*http_start)(struct dcm_http_client *client, const struct dcm_http_call *call,
+			  uint64_t *ret_id, struct dcm_error *err);
+	void (*http_cancel)(struct dcm_http_client *client, uint64_t id);
+	/* Ends the calls of the host's clients, and waits for their done(). NULL without http_client_new. */
+	void (*http_settle)(void *ctx, const struct dcm_host *from);
 	int (*page)(void *ctx, const struct dcm_host *from, const struct dcm_page *page,
 		    struct dcm_error *err);
 	void (*withdraw_pages)(void *ctx, const struct dcm_host *from); /* may be NULL without `page` */
@@ -67,7 +77,7 @@ DEFINE_CLEANUP(struct dcm_host *, host__free);
 
 /*
  * Answers every emit() whose `done` is still owed with -ECANCELED, and waits for those being
- * called: afterwards no `done` of this host runs or will. Its pages are gone. Before the plugin's stop(); the control
+ * called: afterwards no `done` of this host runs or will. Calls to servers that are under way end likewise. Its pages are gone. Before the plugin's stop(); the control
  * thread.
  */
 void host__settle(struct dcm_host *h);

@@ -7,6 +7,7 @@ decima_plugin_check_SOURCES = \
 	core/plugin_check/life.c \
 	core/plugin_check/main.c \
 	core/plugin_check/options.c \
+	core/plugin_check/silence.c core/plugin_check/silence.h \
 	core/plugin_check/usage.c core/plugin_check/usage.h \
 	core/plugin_check/work.c
 decima_plugin_check_CFLAGS = $(AM_CFLAGS)

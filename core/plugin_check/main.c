@@ -27,6 +27,7 @@
 #include "core/batch/batch.h"
 #include "core/codec/codec.h"
 #include "core/plugin_check/cases.h"
+#include "core/plugin_check/silence.h"
 
 enum {
 	CASE_SECONDS = 60,  /* without what --seconds allows */
@@ -289,6 +290,10 @@ static int check_file(const char *file, const char *yaml, unsigned sweep_seconds
 						 .resolved = resolved,
 						 .encode = encode,
 						 .decode = decode,
+						 .http_client_new = silence__new,
+						 .http_client_free = silence__free,
+						 .http_start = silence__start,
+						 .http_cancel = silence__cancel,
 						 .page = take_page } };
 	const char *tmp = getenv("TMPDIR");
 	CLEANUP(tree__freep) struct tree *tree = NULL;

@@ -95,15 +95,16 @@ struct dcm_http_reply {
 	/*
 	 * 0: an answer came, of whatever status. -ETIMEDOUT, -ECONNREFUSED, -EFBIG (the body is
 	 * larger than max_bytes; also when it grew so when it was unpacked), -EACCES (the server's
-	 * certificate, or ours), -ECANCELED, -EPROTO, -EIO, ...: none, or not whole; `sentence` says what, where,
-	 * and what to do.
+	 * certificate or ours, a file of the options', a token), -ENOENT (no such host), -ELOOP (redirects),
+	 * -ECANCELED, -ECONNRESET, -EPROTO, -EIO, ...: none, or not whole; `sentence` says what, where, and
+	 * what to do, without user, password or any secret.
 	 */
 	int fault;
 	int status;			       /* HTTP's; 0 when none came */
 	const char *sentence;		       /* "" without a fault */
 	const struct dcm_http_header *headers; /* [n_headers] of the last answer; names in lower case */
 	uint32_t n_headers;
-	const uint8_t *data; /* [n] body, unpacked; empty with dcm_http_call.take */
+	const uint8_t *data; /* [n] body, unpacked; with dcm_http_call.take only of what is no 2xx */
 	size_t n;
 	uint64_t wire_bytes; /* of the body as it was sent */
 	int64_t duration_ns; /* from http_start() on */
@@ -117,7 +118,7 @@ struct dcm_http_call {
 	uint32_t n_headers;
 	const void *body; /* [n_body]; copied */
 	size_t n_body;
-	int64_t timeout_ns; /* of the whole; 0: none, for answers that do not end */
+	int64_t timeout_ns; /* of the whole, with redirects and tokens; 0: none, for answers that do not end */
 	int64_t silence_ns; /* ends it when not a byte came for that long; 0: never */
 	uint64_t max_bytes; /* of the body, unpacked; 0: 64 MiB. With `take`: no bound when 0 */
 	/*
@@ -125,7 +126,7 @@ struct dcm_http_call {
 	 * all of it in the reply.
 	 */
 	bool (*take)(void *ctx, const uint8_t *data, size_t n);
-	/* Once, after the last take(); not before http_start() has returned. */
+	/* Once, after the last take(). Never inside http_start(); *ret_id is set before. */
 	void (*done)(void *ctx, const struct dcm_http_reply *reply);
 	void *ctx;
 };

@@ -371,8 +371,8 @@ struct dcm_host {
 
 	/* --- many calls at once (1.13): http.h --- */
 	/*
-	 * -EINVAL: the options contradict themselves or name a file that cannot be read. Frees with the
-	 * instance's stop() at the latest: the plugin's to do.
+	 * -EINVAL: the options contradict themselves, or a file of tls_config cannot be used; files of secrets
+	 * are read at calls. The options are copied. To be freed in the instance's stop() at the latest.
 	 */
 	int (*http_client_new)(const struct dcm_host *host, const struct dcm_http_options *options,
 			       struct dcm_http_client **ret, struct dcm_error *err);
@@ -384,7 +384,8 @@ struct dcm_host {
 	/*
 	 * Begins a call: `take` and `done` come on the host's client thread, where nobody may wait for
 	 * anything; they may start and cancel other calls. 0 and *ret_id (never 0; ret_id may be NULL), or
-	 * -ENOMEM, -EINVAL (a URL that cannot be asked): then no callback follows.
+	 * -ENOMEM, -EINVAL (a URL that cannot be asked), -ESHUTDOWN (the instance is about to be stopped; its
+	 * calls have ended with -ECANCELED): then no callback follows.
 	 */
 	int (*http_start)(struct dcm_http_client *client, const struct dcm_http_call *call,
 			  uint64_t *ret_id, struct dcm_error *err);

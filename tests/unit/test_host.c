@@ -280,12 +280,67 @@ static void what_is_not_offered_says_so(void **state)
 				     &(struct dcm_http_answer){ 0 }, &err),
 			 -ENOSYS);
 	assert_non_null(strstr(err.text, "x: this host offers no HTTP client"));
+	struct dcm_http_client *client = NULL;
+	assert_int_equal(h->http_client_new(h, &(struct dcm_http_options){ 0 }, &client, &err), -ENOSYS);
+	assert_non_null(strstr(err.text, "x: this host offers no HTTP client"));
+	assert_int_equal(h->http_start(NULL, &(struct dcm_http_call){ .url = "http://x" }, NULL, &err),
+			 -ENOSYS);
+	h->http_cancel(NULL, 1);
+	h->http_client_free(NULL);
 	assert_int_equal(h->page(h, &(struct dcm_page){ .size = sizeof(struct dcm_page) }, &err), -ENOSYS);
 	host__settle(h);
 	h->process_event(h, DCM_PROCESS_SEEN, &p);
 	h->resolve_runtime(h, &p, NULL, 0, NULL, NULL, &why);
 	assert_int_equal(why, DCM_UNNAMED_JIT_NO_MAP);
 	h->offer_file(h, STR("00"), STR("/x"), -1);
+	host__free(h);
+}
+
+struct clients {
+	const struct dcm_host *made_for, *settled;
+	unsigned n_freed;
+};
+
+static int make_client(void *ctx, const struct dcm_host *from, const struct dcm_http_options *options,
+		       struct dcm_http_client **ret, struct dcm_error *err)
+{
+	struct clients *c = ctx;
+
+	(void)options;
+	(void)err;
+	c->made_for = from;
+	*ret = ctx;
+	return 0;
+}
+
+static void free_client(struct dcm_http_client *client)
+{
+	((struct clients *)(void *)client)->n_freed++;
+}
+
+static void settle_clients(void *ctx, const struct dcm_host *from)
+{
+	((struct clients *)ctx)->settled = from;
+}
+
+static void clients_are_the_hosts_and_settle_with_it(void **state)
+{
+	struct clients c = { 0 };
+	struct host_services services = { .ctx = &c,
+					  .http_client_new = make_client,
+					  .http_client_free = free_client,
+					  .http_settle = settle_clients };
+	struct dcm_http_client *client = NULL;
+	struct dcm_host *h = NULL;
+
+	(void)state;
+	assert_int_equal(host__new("x", &services, &h, NULL), 0);
+	assert_int_equal(h->http_client_new(h, &(struct dcm_http_options){ 0 }, &client, NULL), 0);
+	assert_ptr_equal(c.made_for, h);
+	h->http_client_free(client);
+	assert_int_equal(c.n_freed, 1);
+	host__settle(h);
+	assert_ptr_equal(c.settled, h);
 	host__free(h);
 }
 
@@ -594,6 +649,7 @@ int main(void)
 		cmocka_unit_test(one_metric_is_one_however_often),
 		cmocka_unit_test(no_two_batches_share_an_id),
 		cmocka_unit_test(what_is_not_offered_says_so),
+		cmocka_unit_test(clients_are_the_hosts_and_settle_with_it),
 		cmocka_unit_test(the_data_directory_is_private),
 		cmocka_unit_test(done_is_called_once_by_whoever_is_first),
 		cmocka_unit_test(it_hears_once_what_becomes_of_a_batch),
