@@ -41,6 +41,8 @@ struct api_instance {
 	struct instance_view view;
 };
 typedef void (*api_instance_fn)(void *ctx, const struct api_instance *instance);
+/* What an input collects from: its name, and the target. */
+typedef void (*api_target_fn)(void *ctx, const char *input, const struct dcm_target *target);
 
 /*
  * Everything may be NULL that a one-shot command has not; the routes then answer 503. All of it
@@ -59,6 +61,7 @@ struct api_config {
 	const char *(*workers_state)(void *ctx); /* why no debug information is read; "": it is */
 	void (*effective)(void *ctx, struct buf *out); /* appends the configuration, without secrets */
 	void (*each_instance)(void *ctx, api_instance_fn fn, void *fn_ctx);
+	void (*each_target)(void *ctx, api_target_fn fn, void *fn_ctx); /* NULL: there are none */
 	/* Encodes an answer: "pprof", "folded", "speedscope", "batch". */
 	int (*encode)(void *ctx, const struct dcm_batch *batch, const char *format, struct buf *out,
 		      struct dcm_error *err);

@@ -101,6 +101,12 @@ bool api_param__format(const struct http_request *req, enum api_format *ret, str
 int api_param__labels(const struct http_request *req, const char *name, const struct dcm_str **ret,
 		      uint32_t *ret_n, struct http_response *resp);
 
+/* ---- targets.c: what inputs collect from ---- */
+
+/* Elements of a list; a table behind an empty line, or nothing when there are none. */
+void api_endpoints__json(struct api *a, struct buf *out);
+void api_endpoints__text(struct api *a, struct arena *arena, struct buf *out);
+
 /* ---- gaps.c ---- */
 
 void api_gaps__add(void *ctx, const struct dcm_gap *gap); /* a dcm_gap_fn; ctx: struct api_gaps */

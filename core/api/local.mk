@@ -12,6 +12,7 @@ core_api_libapi_la_SOURCES = \
 	core/api/params.c \
 	core/api/series.c \
 	core/api/status.c \
+	core/api/targets.c \
 	core/api/store.c \
 	core/api/trees.c
 core_api_libapi_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)

@@ -125,9 +125,12 @@ void api__targets(void *ctx, const struct http_request *req, struct http_respons
 		http_response__problem(resp, 503, "no daemon runs here, so nothing is collected");
 	} else if (format == API_TEXT) {
 		instances_as_text(a, &l, resp);
+		api_endpoints__text(a, req->arena, l.out);
 	} else {
 		buf__text(l.out, "{\"targets\":[");
 		a->c.each_instance(a->c.ctx, instance_as_json, &l);
+		buf__text(l.out, "],\"endpoints\":[");
+		api_endpoints__json(a, l.out);
 		buf__text(l.out, "]}\n");
 	}
 }

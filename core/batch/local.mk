@@ -10,6 +10,7 @@ core_batch_libbatch_la_SOURCES = \
 	core/batch/copy.c core/batch/copy.h \
 	core/batch/identity.c core/batch/identity.h \
 	core/batch/limits.h \
+	core/batch/revalue.c core/batch/revalue.h \
 	core/batch/tables.c core/batch/tables.h \
 	core/batch/type.c core/batch/type.h
 core_batch_libbatch_la_CFLAGS = $(AM_CFLAGS)

@@ -389,6 +389,17 @@ static bool offer_names(const struct dcm_table *table, unsigned depth, struct su
 	return false;
 }
 
+/* A key that the table takes from other programs' files without a meaning of its own. */
+static bool is_ignored(const struct dcm_table *table, struct dcm_str key)
+{
+	const char *const *names = DCM_HAS(table, ignored) ? table->ignored : NULL;
+
+	for (; names && *names; names++)
+		if (str__eq(key, str__of(*names)))
+			return true;
+	return false;
+}
+
 /* Is the key one of the tables'? Reports it when not. */
 static void check_key(struct filler *f, const struct member *m, const struct options_part *parts,
 		      uint32_t n_parts, const char *what)
@@ -402,6 +413,13 @@ static void check_key(struct filler *f, const struct member *m, const struct opt
 	for (uint32_t i = 0; i < n_parts; i++)
 		if (table__find(parts[i].table, m->key, &row))
 			return;
+	for (uint32_t i = 0; i < n_parts; i++)
+		if (is_ignored(parts[i].table, m->key)) {
+			snprintf(hint, sizeof(hint),
+				 "\"%.64s\" has no meaning here, and is ignored", m->key.p);
+			report_as(f, PROBLEM_WARNING, &m->at, hint);
+			return;
+		}
 	for (uint32_t i = 0; i < n_parts; i++)
 		if (offer_names(parts[i].table, 0, &near, m->key))
 			return;

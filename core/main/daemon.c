@@ -213,6 +213,11 @@ static void each_instance(void *ctx, api_instance_fn fn, void *fn_ctx)
 	graph__each(((struct daemon *)ctx)->graph, fn, fn_ctx);
 }
 
+static void each_target(void *ctx, api_target_fn fn, void *fn_ctx)
+{
+	graph__each_target(((struct daemon *)ctx)->graph, fn, fn_ctx);
+}
+
 static int encode(void *ctx, const struct dcm_batch *batch, const char *format, struct buf *out,
 		  struct dcm_error *err)
 {
@@ -272,6 +277,7 @@ static int make_server(struct daemon *d, struct dcm_error *err)
 				.workers_state = workers_state_of,
 				.effective = effective,
 				.each_instance = each_instance,
+				.each_target = each_target,
 				.encode = encode,
 				.reload = reload_from_api,
 				.backup = backup,

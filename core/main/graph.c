@@ -612,6 +612,11 @@ bool graph__failed_input(struct graph *g)
 	return false;
 }
 
+void graph__each_target(struct graph *g, api_target_fn fn, void *ctx)
+{
+	sources__targets(g->sources, fn, ctx);
+}
+
 void graph__each(struct graph *g, api_instance_fn fn, void *ctx)
 {
 	pthread_mutex_lock(&g->lock);

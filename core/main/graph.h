@@ -120,5 +120,7 @@ bool graph__failed_input(struct graph *g);
 
 /* Every instance, for the API: any thread. */
 void graph__each(struct graph *g, api_instance_fn fn, void *ctx);
+/* Everything that inputs collect from: any thread. */
+void graph__each_target(struct graph *g, api_target_fn fn, void *ctx);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/main/services.c - emit to the pipeline, names from the symbol store, formats from the codecs
+ * core/main/services.c - emit to the pipeline, names from the symbol store, formats from the codecs,
+ * rules from the pipeline
  */
 #include "core/main/services.h"
 
@@ -12,6 +13,7 @@
 #include "core/batch/batch.h"
 #include "core/codec/codec.h"
 #include "core/net/http_client.h"
+#include "core/pipeline/rules.h"
 #include "core/symbolize/elf.h"
 
 /*
@@ -82,6 +84,85 @@ static int decode(void *ctx, const char *format, const uint8_t *data, size_t n,
 	return codec__decode(format, data, n, ret_batch, err);
 }
 
+static int decode_as(void *ctx, const struct dcm_decode *how, const uint8_t *data, size_t n,
+		     struct dcm_batch **ret_batch, struct dcm_error *err)
+{
+	struct decode_options o = {
+		.name = how->name,
+		.labels = how->labels,
+		.n_labels = how->n_labels,
+		.time_ns = how->time_ns,
+		.max_bytes = how->max_bytes,
+	};
+
+	(void)ctx;
+	return codec__decode_with(how->format, data, n, &o, ret_batch, err);
+}
+
+/* ---- rules: what plugins know as struct dcm_rules is the pipeline's struct rules ---- */
+
+static int rules_new(void *ctx, const struct dcm_relabel_rule *from, uint32_t n,
+		     struct dcm_rules **ret, struct dcm_error *err)
+{
+	struct rules *r = NULL;
+	int e = rules__new(from, n, &r, err);
+
+	(void)ctx;
+	if (e == 0)
+		*ret = (struct dcm_rules *)r;
+	return e;
+}
+
+static void rules_free(struct dcm_rules *rules)
+{
+	rules__free((struct rules *)rules);
+}
+
+/* What came out of the map, without what the rules took away. */
+static void tell_labels(const struct label_map *m, struct dcm_label_text *to, dcm_series_fn each,
+			void *ctx)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < m->v.n; i++)
+		if (!m->v.v[i].is_removed)
+			to[n++] = (struct dcm_label_text){ m->v.v[i].name, m->v.v[i].value };
+	each(ctx, to, n);
+}
+
+static int run_map(const struct rules *rules, struct label_map *m, dcm_series_fn each, void *ctx)
+{
+	struct dcm_label_text *out;
+	int r;
+
+	label_map__sort(m);
+	r = rules__run(rules, m);
+	if (r <= 0)
+		return r;
+	if (m->n_undecided)
+		return -EFBIG;
+	out = arena__zalloc(&m->arena, m->v.n + 1, sizeof(*out));
+	if (!out)
+		return -ENOMEM;
+	label_map__sort(m);
+	tell_labels(m, out, each, ctx);
+	return 1;
+}
+
+static int rules_run(const struct dcm_rules *rules, const struct dcm_label_text *labels, uint32_t n,
+		     dcm_series_fn each, void *ctx)
+{
+	struct label_map m = { 0 };
+	int r = 0;
+
+	for (uint32_t i = 0; i < n && r == 0; i++)
+		r = label_map__put(&m, labels[i].name, labels[i].value);
+	if (r == 0)
+		r = run_map((const struct rules *)rules, &m, each, ctx);
+	label_map__fini(&m);
+	return r;
+}
+
 static int http_get(void *ctx, const struct dcm_http_request *request, struct dcm_http_answer *ret,
 		    struct dcm_error *err)
 {
@@ -137,6 +218,10 @@ void services__init(struct services *s)
 	s->host.resolved = services__resolved;
 	s->host.encode = encode;
 	s->host.decode = decode;
+	s->host.decode_as = decode_as;
+	s->host.rules_new = rules_new;
+	s->host.rules_free = rules_free;
+	s->host.rules_run = rules_run;
 	s->host.http_get = http_get;
 	s->host.http_client_new = http_client_new;
 	s->host.http_client_free = http_pool__client_free;

@@ -28,6 +28,7 @@
 #include "core/base/vec.h"
 #include "core/batch/batch.h"
 #include "core/batch/builder.h"
+#include "core/batch/revalue.h"
 #include "core/broker/rights.h"
 #include "core/config/regex.h"
 #include "core/plugin/emissions.h"
@@ -376,6 +377,32 @@ static int host_decode(const struct dcm_host *host, const char *format, const ui
 			 : no_service(host, err, "decoder");
 }
 
+static int host_decode_as(const struct dcm_host *host, const struct dcm_decode *how, const uint8_t *data,
+			  size_t n, struct dcm_batch **ret_batch, struct dcm_error *err)
+{
+	const struct host_services *s = mine(host)->services;
+
+	return s->decode_as ? s->decode_as(s->ctx, how, data, n, ret_batch, err)
+			    : no_service(host, err, "decoder");
+}
+
+static int host_revalued(const struct dcm_host *host, struct dcm_batch *batch,
+			 const struct dcm_revalue *changes, struct dcm_batch **ret_batch,
+			 struct dcm_error *err)
+{
+	(void)host;
+	return batch__revalued(batch, changes, ret_batch, err);
+}
+
+static int host_rules_new(const struct dcm_host *host, const struct dcm_relabel_rule *rules,
+			  uint32_t n, struct dcm_rules **ret, struct dcm_error *err)
+{
+	const struct host_services *s = mine(host)->services;
+
+	return s->rules_new ? s->rules_new(s->ctx, rules, n, ret, err)
+			    : no_service(host, err, "relabelling");
+}
+
 static int host_data_dir_make(const struct dcm_host *host, struct dcm_error *err)
 {
 	int r;
@@ -545,6 +572,9 @@ static const struct dcm_host functions = {
 	.regex_new = host_regex_new,
 	.regex_free = regex__free,
 	.page = host_page,
+	.rules_new = host_rules_new,
+	.decode_as = host_decode_as,
+	.revalued = host_revalued,
 };
 
 static bool is_name(const char *s)
@@ -616,6 +646,8 @@ int host__new(const char *instance, const struct host_services *services, struct
 	h->pub = functions;
 	h->services = services;
 	take_http(h);
+	h->pub.rules_free = services->rules_free;
+	h->pub.rules_run = services->rules_run;
 	h->own.state = h->state.state = DCM_STATE_STARTING;
 	h->state.since_real_ns = clock__real(clock_of(h));
 	pub = &h->pub;

@@ -45,6 +45,14 @@ struct host_services {
 		      const char *format, uint8_t **ret_data, size_t *ret_n, struct dcm_error *err);
 	int (*decode)(void *ctx, const char *format, const uint8_t *data, size_t n,
 		      struct dcm_batch **ret_batch, struct dcm_error *err);
+	int (*decode_as)(void *ctx, const struct dcm_decode *how, const uint8_t *data, size_t n,
+			 struct dcm_batch **ret_batch, struct dcm_error *err);
+	int (*rules_new)(void *ctx, const struct dcm_relabel_rule *rules, uint32_t n,
+			 struct dcm_rules **ret, struct dcm_error *err);
+	/* Without `ctx`, because the plugin calls them as they are; may be NULL without rules_new. */
+	void (*rules_free)(struct dcm_rules *rules);
+	int (*rules_run)(const struct dcm_rules *rules, const struct dcm_label_text *labels,
+			 uint32_t n, dcm_series_fn each, void *each_ctx);
 	int (*http_get)(void *ctx, const struct dcm_http_request *request,
 			struct dcm_http_answer *ret, struct dcm_error *err);
 	/* The others of a client have no `ctx`, because the plugin calls them as they are. */

@@ -192,7 +192,7 @@ int instance__try_open(struct instance *i, struct dcm_error *err)
 	return r;
 }
 
-/* An input that names addresses is asked from here on. */
+/* An input that names addresses or has targets is asked from here on. */
 static int join_sources(struct instance *i)
 {
 	struct sources *all = host__services(i->host)->sources;
@@ -200,7 +200,7 @@ static int join_sources(struct instance *i)
 
 	if (!all || i->plugin->info.kind != DCM_INPUT)
 		return 0;
-	r = sources__add(all, &i->plugin->input, i->handle);
+	r = sources__add(all, instance__name(i), &i->plugin->input, i->handle);
 	i->is_source = r == 0;
 	return r;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/plugin/sources.c - the instances that can name runtime addresses, and those who ask them
+ * core/plugin/sources.c - the inputs that others ask: for names of runtime addresses, for their targets
  *
  * A list of entries under one mutex. Whoever walks it pins the entry it is at (n_users), lets go of
  * the mutex while the plugin runs, and goes on from there. A pinned entry stays in the list until
@@ -18,6 +18,7 @@
 
 struct source {
 	struct source *next;
+	const char *name;
 	const struct dcm_input_ops *ops;
 	void *instance;
 	unsigned n_users; /* calls under way */
@@ -56,15 +57,16 @@ void sources__free(struct sources *s)
 	free(s);
 }
 
-int sources__add(struct sources *s, const struct dcm_input_ops *ops, void *instance)
+int sources__add(struct sources *s, const char *name, const struct dcm_input_ops *ops, void *instance)
 {
 	struct source *new, **at;
 
-	if (!ops->process && !ops->resolve)
+	if (!ops->process && !ops->resolve && !ops->targets)
 		return 0;
 	new = NEW(struct source);
 	if (!new)
 		return -ENOMEM;
+	new->name = name;
 	new->ops = ops;
 	new->instance = instance;
 	pthread_mutex_lock(&s->mutex);
@@ -181,4 +183,30 @@ void sources__resolve(struct sources *s, const struct dcm_process *process, cons
 	}
 	if (ret_why)
 		*ret_why = why;
+}
+
+/* ---- targets ---- */
+
+struct target_walk {
+	const char *name;
+	sources_target_fn each;
+	void *ctx;
+};
+
+static int tell_target(void *ctx, const struct dcm_target *target)
+{
+	const struct target_walk *w = ctx;
+
+	w->each(w->ctx, w->name, target);
+	return 0;
+}
+
+void sources__targets(struct sources *s, sources_target_fn each, void *ctx)
+{
+	for (struct source *at = step(s, NULL); at; at = step(s, at)) {
+		struct target_walk walk = { .name = at->name, .each = each, .ctx = ctx };
+
+		if (at->ops->targets)
+			at->ops->targets(at->instance, tell_target, &walk);
+	}
 }

@@ -97,6 +97,11 @@ struct dcm_table {
 	const struct dcm_option *options; /* [n_options] */
 	/* Optional: what single rows cannot say; any thread. A fault is placed at the row that begins it: "tls.key: ..." */
 	int (*check)(const void *config, struct dcm_error *err);
+	/*
+	 * Optional (1.13), ends with NULL: keys that files of other programs have at this place and that
+	 * mean nothing here. They are taken, whatever they hold, with a warning.
+	 */
+	const char *const *ignored;
 };
 
 #define DCM_TABLE(struct_type, rows)                                                               \

@@ -44,7 +44,8 @@
  *   1.10 host: page()
  *   1.11 stat: n_rows_folded, n_rows_refused
  *   1.12 stat: disk_bytes, block_bytes, dictionary_bytes, log_bytes
- *   1.13 DCM_SHARED_HTTP_CLIENT, DCM_OPT_PATH; host: http_client_new, http_client_free, http_start, http_cancel,
+ *   1.13 DCM_SHARED_HTTP_CLIENT, DCM_OPT_PATH, dcm_table.ignored; host: http_client_new,
+ *        http_client_free, http_start, http_cancel,
  *        rules_new, rules_free, rules_run, decode_as, revalued; input: targets()
  */
 #ifndef DECIMA_PLUGIN_H
@@ -399,7 +400,8 @@ struct dcm_host {
 	void (*rules_free)(struct dcm_rules *rules); /* NULL is fine */
 	/*
 	 * Runs them over labels [n] of different names, none of them empty. 1: kept; `each` is called once with
-	 * what came out, sorted by name. 0: a rule dropped it. -EFBIG: the rules make too much; -ENOMEM.
+	 * what came out, sorted by name. 0: a rule dropped it. -EFBIG: the rules make too much, or a regex
+	 * takes too much; -ENOMEM.
 	 */
 	int (*rules_run)(const struct dcm_rules *rules, const struct dcm_label_text *labels,
 			 uint32_t n, dcm_series_fn each, void *ctx);

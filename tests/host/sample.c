@@ -202,7 +202,7 @@ static struct instance *make_instance(struct loader *loader, const struct host_s
 	    instance__new(plugin, name, make_settings(plugin, equals + 1), services, &instance, &err) < 0 ||
 	    instance__open_and_start(instance, &err) < 0)
 		die(name, &err);
-	if (sources__add(services->sources, &plugin->input, instance__handle(instance)) < 0)
+	if (sources__add(services->sources, name, &plugin->input, instance__handle(instance)) < 0)
 		exit(1);
 	for (int i = 0; i < INSTANCES_MAX; i++)
 		if (!s->plugins[i]) {

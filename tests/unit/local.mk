@@ -193,6 +193,11 @@ tests_unit_test_copy_SOURCES = tests/unit/test_copy.c $(RANDOM_BATCH) $(FAILMALL
 tests_unit_test_copy_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_copy_LDADD = $(BATCH_LA) $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_revalue
+tests_unit_test_revalue_SOURCES = tests/unit/test_revalue.c $(RANDOM_BATCH) $(FAILMALLOC)
+tests_unit_test_revalue_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_revalue_LDADD = $(BATCH_LA) $(UNIT_LIBS)
+
 unit_tests += tests/unit/test_type
 tests_unit_test_type_LDADD = $(BATCH_LA) $(UNIT_LIBS)
 
@@ -213,7 +218,7 @@ tests_unit_test_pages_LDADD = $(NET_LA) $(UNIT_LIBS)
 # A real server: tests/programs/http_server.
 HTTP_PEER = tests/unit/http_peer.c tests/unit/http_peer.h
 unit_tests += tests/unit/test_http_pool
-tests_unit_test_http_pool_SOURCES = tests/unit/test_http_pool.c $(HTTP_PEER)
+tests_unit_test_http_pool_SOURCES = tests/unit/test_http_pool.c tests/unit/http_asking.h $(HTTP_PEER)
 tests_unit_test_http_pool_LDADD = $(NET_LA) $(UNIT_LIBS)
 unit_tests += tests/unit/test_http_pool_many
 tests_unit_test_http_pool_many_SOURCES = tests/unit/test_http_pool_many.c $(HTTP_PEER) $(FAILMALLOC)

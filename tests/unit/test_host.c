@@ -545,8 +545,8 @@ static void the_first_name_of_an_address_counts(void **state)
 	(void)state;
 	for (uint64_t i = 0; i < 10000; i++)
 		addresses[i] = i;
-	assert_int_equal(sources__add(s, &source_ops, &a), 0);
-	assert_int_equal(sources__add(s, &source_ops, &b), 0);
+	assert_int_equal(sources__add(s, "a", &source_ops, &a), 0);
+	assert_int_equal(sources__add(s, "b", &source_ops, &b), 0);
 	sources__resolve(s, &p, addresses, 10000, take, &named, &why);
 	assert_int_equal(why, DCM_UNNAMED_JIT_NOT_IN_MAP);
 	for (unsigned i = 0; i < 10000; i++) {
@@ -613,7 +613,7 @@ static void removing_waits_for_those_inside(void **state)
 		} else {
 			sources[k].is_gone = false;
 			sources[k].step = 1;
-			assert_int_equal(sources__add(c.sources, &source_ops, &sources[k]), 0);
+			assert_int_equal(sources__add(c.sources, "one", &source_ops, &sources[k]), 0);
 		}
 		is_there[k] = !is_there[k];
 	}
