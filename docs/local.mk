@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # docs/local.mk - what people read, installed with the folders that its links expect, and with all that they lead to
-nobase_dist_doc_DATA = README.md ARCHITECTURE.md NEWS.md LICENSE conf/decima.yaml include/decima/plugin.h \
+nobase_dist_doc_DATA = README.md ARCHITECTURE.md NEWS.md LICENSE conf/decima.yaml conf/scraper.yaml include/decima/plugin.h \
 	docs/API.md \
 	docs/FORMATS.md \
 	docs/HOWTO_ADD_INPUT.md \
@@ -14,6 +14,7 @@ nobase_dist_doc_DATA = README.md ARCHITECTURE.md NEWS.md LICENSE conf/decima.yam
 	docs/PAGES.md \
 	docs/README.md \
 	docs/RIGHTS.md \
+	docs/SCRAPING.md \
 	docs/STACKS.md \
 	docs/SYMBOLS.md \
 	docs/THREAT_MODEL.md docs/compare.png docs/explore-dark.png docs/explore.png

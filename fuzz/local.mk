@@ -46,6 +46,12 @@ fuzz_fuzz_jitdump_SOURCES = fuzz/fuzz_jitdump.c plugins/input/perf_map/dump.c pl
 	plugins/input/perf_map/map.c plugins/input/perf_map/map.h $(FUZZ_MAIN)
 fuzz_fuzz_jitdump_LDADD = $(BASE_LA) $(FUZZ_LDFLAGS)
 
+fuzz_programs += fuzz/fuzz_scrape_groups
+fuzz_fuzz_scrape_groups_SOURCES = fuzz/fuzz_scrape_groups.c plugins/input/pprof_scrape/groups.c \
+	plugins/input/pprof_scrape/groups.h $(FUZZ_MAIN)
+fuzz_fuzz_scrape_groups_CFLAGS = $(AM_CFLAGS) $(YAML_CFLAGS) $(JANSSON_CFLAGS)
+fuzz_fuzz_scrape_groups_LDADD = $(BASE_LA) $(YAML_LIBS) $(JANSSON_LIBS) $(FUZZ_LDFLAGS)
+
 fuzz_programs += fuzz/fuzz_yaml
 fuzz_fuzz_yaml_SOURCES = fuzz/fuzz_yaml.c tests/unit/config_sample.c tests/unit/config_sample.h $(FUZZ_MAIN)
 fuzz_fuzz_yaml_LDADD = $(CONFIG_LA) $(FUZZ_LDFLAGS)

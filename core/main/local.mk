@@ -14,6 +14,7 @@ decima_SOURCES = \
 	core/main/debuginfo_upload.c \
 	core/main/debuginfo_verb.c \
 	core/main/debuginfod.c core/main/debuginfod.h \
+	core/main/foreign.c core/main/foreign.h \
 	core/main/frames_workers.c core/main/frames_workers.h \
 	core/main/generate.c core/main/generate.h \
 	core/main/graph.c core/main/graph.h core/main/graph_inside.h core/main/reload.c \

@@ -18,6 +18,7 @@
 #include "core/config/path.h"
 #include "core/config/suggest.h"
 #include "core/config/table.h"
+#include "core/main/foreign.h"
 #include "core/query/selector.h"
 
 /* An input that was left out of the build is not missed. */
@@ -33,13 +34,13 @@
 #endif
 
 #ifdef HAVE_STORAGE_LOCAL
-#define DEFAULT_STORAGE "  local: {}\n"
+#define DEFAULT_STORAGE "local: {}\n"
 #else
-#define DEFAULT_STORAGE "  memory: {}\n"
+#define DEFAULT_STORAGE "memory: {}\n"
 #endif
 
 const char plan__default_text[] = "inputs:\n" DEFAULT_EBPF DEFAULT_PERF_MAP
-				  "storage:\n" DEFAULT_STORAGE;
+				  "storage:\n  " DEFAULT_STORAGE;
 
 /* Who takes stands before who gives. What is in no section is in settings__table. */
 static const enum dcm_kind order[] = { DCM_STORAGE, DCM_OUTPUT, DCM_INPUT };
@@ -71,7 +72,9 @@ static int set_flag(struct tree *t, const struct plan_flag *f, struct dcm_error 
 			  : tree__set_text(t, f->place, f->path, str__of(f->value), err);
 }
 
-static int load_tree(const struct plan_source *s, struct tree **ret, struct dcm_error *err)
+/* Faults of a foreign file's top are in problems, with 0. */
+static int load_tree(const struct plan_source *s, struct problems *problems, struct tree **ret,
+		     struct dcm_error *err)
 {
 	const struct plan_flag common[] = {
 		/* One address in the place of the file's list, whatever is in that. */
@@ -84,6 +87,8 @@ static int load_tree(const struct plan_source *s, struct tree **ret, struct dcm_
 	int r = s->path ? tree__load_file(s->path, ret, err)
 			: tree__load_text("(built-in)", str__of(s->text), ret, err);
 
+	if (r == 0 && foreign__translate(*ret, DEFAULT_STORAGE, problems) == -ENOMEM)
+		return -ENOMEM;
 	/* What is no map has no place for them, and fill_main() says what is wrong with it. */
 	if (r < 0 || ((*ret)->root->kind != NODE_MAP && !node__is_null((*ret)->root)))
 		return r;
@@ -377,7 +382,7 @@ int plan__load(const struct plan_source *source, struct loader **loader, struct 
 	if (!p)
 		return problems__nomem(problems);
 	env.arena = &p->arena;
-	r = load_tree(source, &p->tree, &err);
+	r = load_tree(source, problems, &p->tree, &err);
 	if (r < 0) {
 		/* The sentence begins with its place already. */
 		problems__add(problems, PROBLEM_ERROR, NULL, "%s", err.text);

@@ -512,6 +512,7 @@ tests_unit_test_clock_watch_LDADD = $(BASE_LA) $(UNIT_LIBS)
 
 # What core/main wires, with the plugins of the build tree.
 PLAN_SAMPLE = tests/unit/plan_sample.c tests/unit/plan_sample.h \
+	core/main/foreign.c core/main/foreign.h \
 	core/main/plan.c core/main/plan.h core/main/plan_effective.c core/main/settings.c core/main/settings.h
 GRAPH_SAMPLE = $(PLAN_SAMPLE) \
 	core/main/clock_watch.c core/main/clock_watch.h \
@@ -535,6 +536,17 @@ tests_unit_test_api_SOURCES = tests/unit/test_api.c $(GRAPH_SAMPLE)
 tests_unit_test_api_CPPFLAGS = $(decima_CPPFLAGS)
 tests_unit_test_api_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 tests_unit_test_api_LDADD = $(API_LA) $(BROKER_LA) $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_scrape_delta tests/unit/test_scrape_targets
+tests_unit_test_scrape_delta_SOURCES = tests/unit/test_scrape_delta.c \
+	plugins/input/pprof_scrape/delta.c plugins/input/pprof_scrape/delta.h $(FAILMALLOC)
+tests_unit_test_scrape_delta_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_scrape_delta_LDADD = $(BATCH_LA) $(UNIT_LIBS)
+tests_unit_test_scrape_targets_SOURCES = tests/unit/test_scrape_targets.c $(pprof_scrape_pure) \
+	core/main/services.c core/main/services.h $(FAILMALLOC)
+tests_unit_test_scrape_targets_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(YAML_CFLAGS)
+tests_unit_test_scrape_targets_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_scrape_targets_LDADD = $(API_LA) $(BROKER_LA) $(UNIT_LIBS) $(YAML_LIBS) $(JANSSON_LIBS)
 
 unit_tests += tests/unit/test_diff
 tests_unit_test_diff_SOURCES = tests/unit/test_diff.c $(GRAPH_SAMPLE)

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/input/pprof_scrape/arrival.c - the bytes of a profile become a batch of the target's, and go on
+ */
+#include "plugins/input/pprof_scrape/arrival.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/error.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "plugins/input/pprof_scrape/job.h"
+
+/* A target whose clock is further from ours has its profiles at our time. */
+#define CLOCKS_APART_NS ((int64_t)300 * 1000000000)
+
+enum { TYPES_MAX = 16 };
+
+/* What becomes of one profile: the change, and the memory behind it. */
+struct change {
+	struct dcm_revalue to;
+	uint32_t temporality[TYPES_MAX];
+	int64_t *values; /* of all columns first, of those that stay then */
+	bool is_needed;
+};
+
+static int decode(struct arrival *a, struct dcm_batch **ret, struct dcm_error *err)
+{
+	struct target *t = a->target;
+	const struct dcm_host *host = t->job->host;
+	struct dcm_decode how = {
+		.size = sizeof(how),
+		.format = "pprof",
+		.name = t->name,
+		.labels = t->labels.v,
+		.n_labels = t->labels.n,
+		.time_ns = t->asked_real_ns,
+		.max_bytes = (uint64_t)t->job->options->body_size_limit,
+	};
+	int r;
+
+	if (a->n == 0)
+		return error__set(err, -EINVAL, "the answer is empty; is it a profile's address?");
+	r = host->decode_as(host, &how, a->data, a->n, ret, err);
+	if (r < 0 && r != -ENOMEM && a->content_type[0] &&
+	    !memmem(a->content_type, strlen(a->content_type), "octet-stream", 12)) {
+		struct dcm_error why = *err;
+
+		error__set(err, r, "%s (it is said to be %s)", why.text, a->content_type);
+	}
+	return r;
+}
+
+/* ---- which columns stay, and as what ---- */
+
+static bool is_kept(const struct profile_plan *plan, const struct dcm_batch *b,
+		    const struct dcm_type *type)
+{
+	for (uint32_t i = 0; i < plan->n_keep; i++) {
+		const struct sample_type_options *k = &plan->keep[i];
+
+		if (str__eq(b->strings[type->sample_type], str__of(k->type)) &&
+		    (!k->unit || str__eq(b->strings[type->sample_unit], str__of(k->unit))))
+			return true;
+	}
+	return plan->n_keep == 0;
+}
+
+/* Columns that stay; *ret_counting: those of them that count up. */
+static uint32_t choose(const struct target *t, const struct dcm_batch *b,
+		       const struct dcm_profile *p, uint32_t *ret_counting)
+{
+	uint32_t kept = 0, counting = 0;
+
+	for (uint32_t c = 0; c < p->n_types; c++) {
+		const struct dcm_type *type = &b->types[p->type_off + c];
+
+		if (!is_kept(t->plan, b, type))
+			continue;
+		kept |= 1u << c;
+		if (t->plan->compute_delta && type->temporality == DCM_CUMULATIVE)
+			counting |= 1u << c;
+	}
+	*ret_counting = counting;
+	return kept;
+}
+
+static int copy_values(const struct dcm_batch *b, const struct dcm_profile *p, struct change *c)
+{
+	size_t n = (size_t)p->n_rows * p->n_types;
+
+	c->values = mem__zalloc(n + 1, sizeof(*c->values));
+	if (!c->values)
+		return -ENOMEM;
+	if (n)
+		memcpy(c->values, b->values + p->value_off, n * sizeof(*c->values));
+	return 0;
+}
+
+/* The columns that stay move together; there are no others any more. */
+static void compact(const struct dcm_profile *p, struct change *c)
+{
+	int64_t *to = c->values;
+
+	for (uint32_t r = 0; r < p->n_rows; r++)
+		for (uint32_t k = 0; k < p->n_types; k++)
+			if (c->to.columns >> k & 1)
+				*to++ = c->values[(size_t)r * p->n_types + k];
+}
+
+/* What was added since the scrape before; columns of which nothing can be said yet go. */
+static int difference(struct target *t, const struct dcm_batch *b, const struct dcm_profile *p,
+		      uint32_t counting, struct change *c)
+{
+	struct job *j = t->job;
+	uint64_t before = delta__bytes(&t->delta);
+	bool first, reset;
+	int r = delta__apply(&t->delta, b, 0, counting, c->values, &first, &reset);
+
+	(void)p;
+	if (r < 0)
+		return r;
+	j->meters->n_delta_bytes += delta__bytes(&t->delta) - before;
+	if (reset)
+		j->host->metric_add(j->meters->resets, 1);
+	if (first)
+		c->to.columns &= ~counting;
+	else if (t->delta_real_ns) {
+		c->to.time_ns = t->delta_real_ns;
+		c->to.duration_ns = t->asked_real_ns - t->delta_real_ns;
+	}
+	if (c->to.duration_ns < 0)
+		c->to.duration_ns = 0;
+	t->delta_real_ns = t->asked_real_ns;
+	return 0;
+}
+
+static void describe(const struct dcm_batch *b, const struct dcm_profile *p, uint32_t counting,
+		     struct change *c)
+{
+	uint32_t n = 0;
+
+	for (uint32_t k = 0; k < p->n_types; k++)
+		if (c->to.columns >> k & 1)
+			c->temporality[n++] = counting >> k & 1 ? DCM_DELTA
+								: b->types[p->type_off + k].temporality;
+	c->to.temporality = c->temporality;
+	c->to.values = c->values;
+}
+
+static int make_change(struct target *t, const struct dcm_batch *b, struct change *c)
+{
+	const struct dcm_profile *p = &b->profiles[0];
+	uint32_t all = p->n_types < 32 ? (1u << p->n_types) - 1 : ~0u, counting;
+	int64_t apart = p->time_ns - t->asked_real_ns;
+	int r = 0;
+
+	c->to = (struct dcm_revalue){ .size = sizeof(c->to),
+				      .time_ns = p->time_ns,
+				      .duration_ns = p->duration_ns };
+	c->to.columns = choose(t, b, p, &counting);
+	if (apart > CLOCKS_APART_NS || apart < -CLOCKS_APART_NS)
+		c->to.time_ns = t->asked_real_ns;
+	c->is_needed = c->to.columns != all || counting || c->to.time_ns != p->time_ns;
+	if (!c->is_needed || !c->to.columns)
+		return 0;
+	r = copy_values(b, p, c);
+	if (r == 0 && counting)
+		r = difference(t, b, p, counting, c);
+	if (r < 0)
+		return r;
+	compact(p, c);
+	describe(b, p, counting, c);
+	return 0;
+}
+
+/* ---- on its way ---- */
+
+static void emit(struct target *t, struct dcm_batch *batch)
+{
+	const struct dcm_host *host = t->job->host;
+	uint64_t n_rows = 0;
+	int r;
+
+	for (uint32_t i = 0; i < batch->n_profiles; i++)
+		n_rows += batch->profiles[i].n_rows;
+	if (n_rows == 0)
+		return;
+	r = host->emit(host, batch, NULL, NULL);
+	if (r == -ESHUTDOWN)
+		return;
+	if (r < 0)
+		host->drop(host, "queue_full", n_rows);
+	else
+		host->metric_add(t->job->meters->samples, n_rows);
+}
+
+static int change_and_emit(struct target *t, struct dcm_batch *batch, struct dcm_error *err)
+{
+	const struct dcm_host *host = t->job->host;
+	struct dcm_batch *changed = NULL;
+	struct change c = { 0 };
+	int r = make_change(t, batch, &c);
+
+	if (r == 0 && !c.is_needed) {
+		emit(t, batch);
+	} else if (r == 0 && c.to.columns) {
+		r = host->revalued(host, batch, &c.to, &changed, err);
+		if (r == 0)
+			emit(t, changed);
+		host->batch_unref(changed);
+	}
+	free(c.values);
+	return r == -ENOMEM ? error__nomem(err) : r;
+}
+
+int arrival__take(struct arrival *a, struct dcm_error *err)
+{
+	struct target *t = a->target;
+	const struct dcm_host *host = t->job->host;
+	struct dcm_batch *batch = NULL;
+	int r = decode(a, &batch, err);
+
+	if (r < 0)
+		return r;
+	a->n_rows = batch->n_rows;
+	if (batch->n_profiles != 1)
+		r = error__set(err, -EINVAL, "the answer has %u profiles; one was asked for",
+			       batch->n_profiles);
+	else if (t->job->options->sample_limit && batch->n_rows > (uint64_t)t->job->options->sample_limit)
+		r = error__set(err, -E2BIG, "%llu samples, more than sample_limit (%lld)",
+			       (unsigned long long)batch->n_rows,
+			       (long long)t->job->options->sample_limit);
+	else
+		r = change_and_emit(t, batch, err);
+	host->batch_unref(batch);
+	return r;
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/input/pprof_scrape/delta.c - values that count up from a program's start, as what was added
+ *
+ * A scrape is added up into a new table, so that stacks that went are forgotten; only when it is
+ * complete is it compared with the one before, because equal rows may come several times. The table
+ * is filled to 7/8, for memory: two thousand targets have one each.
+ */
+#include "plugins/input/pprof_scrape/delta.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/hash.h"
+#include "core/base/mem.h"
+
+void delta__fini(struct delta *d)
+{
+	free(d->slots);
+	free(d->values);
+	*d = (struct delta){ 0 };
+}
+
+uint64_t delta__bytes(const struct delta *d)
+{
+	return d->cap * (sizeof(*d->slots) + d->n_columns * sizeof(*d->values));
+}
+
+/* ---- the table ---- */
+
+static int table_new(struct delta *t, uint32_t n_rows, uint32_t n_columns)
+{
+	uint32_t cap = n_rows + n_rows / 7 + 8;
+
+	*t = (struct delta){ .cap = cap, .n_columns = n_columns, .has_base = true };
+	t->slots = mem__zalloc(cap, sizeof(*t->slots));
+	t->values = mem__zalloc((size_t)cap * n_columns, sizeof(*t->values));
+	if (t->slots && t->values)
+		return 0;
+	delta__fini(t);
+	return -ENOMEM;
+}
+
+/* The place of the hash, or of the empty slot where it would be. */
+static uint32_t find(const struct delta *t, uint64_t hash)
+{
+	uint32_t at = (uint32_t)((hash >> 32) * t->cap >> 32);
+
+	while (t->slots[at] && t->slots[at] != hash)
+		at = at + 1 < t->cap ? at + 1 : 0;
+	return at;
+}
+
+/* ---- what tells rows apart ---- */
+
+static uint64_t hash_text(const struct dcm_batch *b, uint32_t id, uint64_t seed)
+{
+	return hash__bytes(b->strings[id].p, b->strings[id].n, seed);
+}
+
+static uint64_t hash_label_set(const struct dcm_batch *b, uint32_t set)
+{
+	const struct dcm_span span = b->label_sets[set];
+	uint64_t h = span.n;
+
+	for (uint32_t i = 0; i < span.n; i++) {
+		const struct dcm_label *l = &b->labels[span.off + i];
+
+		h = hash_text(b, l->name, h);
+		h = l->unit == DCM_NONE ? hash_text(b, l->str, h)
+					: hash_text(b, l->unit, hash__mix(h, (uint64_t)l->num));
+	}
+	return h;
+}
+
+/* Of each row; label sets are hashed once each. NULL: out of memory. */
+static uint64_t *hash_rows(const struct dcm_batch *b, const struct dcm_profile *p)
+{
+	uint64_t *sets = mem__zalloc(b->n_label_sets + 1, sizeof(*sets));
+	uint64_t *rows = mem__zalloc((size_t)p->n_rows + 1, sizeof(*rows));
+
+	if (!sets || !rows) {
+		free(sets);
+		free(rows);
+		return NULL;
+	}
+	for (uint32_t i = 0; i < b->n_label_sets; i++)
+		sets[i] = hash_label_set(b, i);
+	for (uint32_t r = 0; r < p->n_rows; r++) {
+		const struct dcm_hash *stack = &b->stack_hashes[b->row_stacks[p->row_off + r]];
+		uint64_t h = stack->lo ^ hash__mix(stack->hi, sets[b->row_labels[p->row_off + r]]);
+
+		rows[r] = h ? h : 1;
+	}
+	free(sets);
+	return rows;
+}
+
+/* ---- a scrape ---- */
+
+static int64_t add(int64_t a, int64_t b)
+{
+	int64_t sum;
+
+	if (!__builtin_add_overflow(a, b, &sum))
+		return sum;
+	return a < 0 ? INT64_MIN : INT64_MAX;
+}
+
+static int64_t subtract(int64_t a, int64_t b)
+{
+	int64_t difference;
+
+	if (!__builtin_sub_overflow(a, b, &difference))
+		return difference;
+	return a < 0 ? INT64_MIN : INT64_MAX;
+}
+
+static void fill(struct delta *t, const uint64_t *hashes, const struct dcm_profile *p,
+		 uint32_t columns, const int64_t *values)
+{
+	for (uint32_t r = 0; r < p->n_rows; r++, values += p->n_types) {
+		uint32_t at = find(t, hashes[r]), k = 0;
+		int64_t *to = t->values + (size_t)at * t->n_columns;
+
+		t->n += t->slots[at] == 0;
+		t->slots[at] = hashes[r];
+		for (uint32_t c = 0; c < p->n_types; c++)
+			if (columns >> c & 1) {
+				to[k] = add(to[k], values[c]);
+				k++;
+			}
+	}
+}
+
+/* Did any value of the scrape before decrease? One that is not there any more is 0. */
+static bool has_decreased(const struct delta *before, const struct delta *now)
+{
+	for (uint32_t i = 0; i < before->cap; i++) {
+		const int64_t *old = before->values + (size_t)i * before->n_columns;
+		uint32_t at;
+
+		if (!before->slots[i])
+			continue;
+		at = find(now, before->slots[i]);
+		for (uint32_t k = 0; k < before->n_columns; k++)
+			if ((now->slots[at] ? now->values[(size_t)at * now->n_columns + k] : 0) < old[k])
+				return true;
+	}
+	return false;
+}
+
+/*
+ * Writes the differences; of equal rows the first has it all. A slot's values are marked as told by
+ * taking them from `left`, a copy of the table's.
+ */
+static void write_differences(const struct delta *before, const struct delta *now, int64_t *left,
+			      const uint64_t *hashes, const struct dcm_profile *p, uint32_t columns,
+			      bool counts, int64_t *values)
+{
+	for (uint32_t r = 0; r < p->n_rows; r++, values += p->n_types) {
+		uint32_t at = find(now, hashes[r]), k = 0;
+		const int64_t *old = NULL;
+
+		if (before) {
+			uint32_t i = find(before, hashes[r]);
+
+			old = before->slots[i] ? before->values + (size_t)i * before->n_columns : NULL;
+		}
+		for (uint32_t c = 0; c < p->n_types; c++) {
+			int64_t *rest = &left[(size_t)at * now->n_columns + k];
+
+			if (!(columns >> c & 1))
+				continue;
+			values[c] = counts && *rest ? subtract(*rest, old ? old[k] : 0) : 0;
+			*rest = 0;
+			k++;
+		}
+	}
+}
+
+static int64_t *copy_values(const struct delta *t)
+{
+	size_t n = (size_t)t->cap * t->n_columns;
+	int64_t *copy = mem__zalloc(n, sizeof(*copy));
+
+	if (copy)
+		memcpy(copy, t->values, n * sizeof(*copy));
+	return copy;
+}
+
+int delta__apply(struct delta *d, const struct dcm_batch *b, uint32_t profile, uint32_t columns,
+		 int64_t *values, bool *ret_is_first, bool *ret_is_reset)
+{
+	const struct dcm_profile *p = &b->profiles[profile];
+	uint32_t n_columns = (uint32_t)__builtin_popcount(columns);
+	/* Other columns than before are another program's. */
+	bool first = !d->has_base, other = d->has_base && d->n_columns != n_columns;
+	uint64_t *hashes = hash_rows(b, p);
+	struct delta now = { 0 };
+	int64_t *left;
+	bool reset;
+
+	if (!hashes || table_new(&now, p->n_rows, n_columns) < 0) {
+		free(hashes);
+		return -ENOMEM;
+	}
+	fill(&now, hashes, p, columns, values);
+	left = copy_values(&now);
+	if (!left) {
+		free(hashes);
+		delta__fini(&now);
+		return -ENOMEM;
+	}
+	reset = !first && (other || has_decreased(d, &now));
+	write_differences(first || reset ? NULL : d, &now, left, hashes, p, columns, !first, values);
+	free(left);
+	free(hashes);
+	delta__fini(d);
+	*d = now;
+	*ret_is_first = first;
+	*ret_is_reset = reset;
+	return 0;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/input/pprof_scrape/delta.h - values that count up from a program's start, as what was added
+ *
+ * Go's alloc_space and the like only ever grow. Of two scrapes of one target this makes what was
+ * added between them, stack by stack, with the arithmetic that stores have for cumulative types
+ * (dcm_storage_ops.merge): the first scrape counts nothing; when any value decreased or went, the
+ * program has begun anew, and all of the scrape counts. Gauges beside them (inuse_space) stay.
+ *
+ * What is kept is the last value of each stack and label set, under a hash of 64 bits of their
+ * content: of ten thousand rows two are taken for one in one of 10^11 scrapes. One thread at a time.
+ */
+#ifndef DECIMA_PPROF_SCRAPE_DELTA_H
+#define DECIMA_PPROF_SCRAPE_DELTA_H
+
+#include <decima/plugin.h>
+
+struct delta {
+	uint64_t *slots; /* [cap]: a hash, 0 for none */
+	int64_t *values; /* [cap * n_columns] */
+	uint32_t cap, n, n_columns;
+	bool has_base; /* a scrape came before */
+};
+
+void delta__fini(struct delta *d); /* zeroed: nothing came yet */
+uint64_t delta__bytes(const struct delta *d);
+
+/*
+ * One profile of a batch: `values` [its rows * its types] of it become what was added in the columns
+ * (bits) that count up; the others stay. *ret_is_first: there was none before, and these columns say
+ * nothing yet (they are 0). *ret_is_reset: the program has begun anew. 0; -ENOMEM: as if the scrape
+ * had not come, values are untouched.
+ */
+int delta__apply(struct delta *d, const struct dcm_batch *b, uint32_t profile, uint32_t columns,
+		 int64_t *values, bool *ret_is_first, bool *ret_is_reset);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/input/pprof_scrape/groups.h - target groups as files and servers write them
+ *
+ *	[{"targets": ["10.0.0.1:6060", ..], "labels": {"env": "production", ..}}, ..]
+ *
+ * in JSON or YAML (prometheus.io: file_sd_config, http_sd_config). Bytes are anybody's: at most
+ * GROUPS_MAX_BYTES of them, and what they say is checked as Prometheus does.
+ */
+#ifndef DECIMA_PPROF_SCRAPE_GROUPS_H
+#define DECIMA_PPROF_SCRAPE_GROUPS_H
+
+#include <decima/plugin.h>
+
+#include "core/base/arena.h"
+#include "core/base/vec.h"
+#include "plugins/input/pprof_scrape/target.h"
+
+enum { GROUPS_MAX_BYTES = 64 << 20, GROUPS_MAX_LABELS = 256 };
+
+/* Sets of labels, one for each target, with __address__ among them. Texts are in the arena. */
+struct groups {
+	struct arena arena;
+	VEC(struct labels) v;
+};
+void groups__fini(struct groups *g);
+
+/* Adds one target: its address, and labels [n] beside. 0 or -ENOMEM. */
+int groups__add(struct groups *g, struct dcm_str address, const struct dcm_label_text *labels,
+		uint32_t n);
+
+/* What the bytes say is added. 0; -EINVAL with a sentence that names the entry; -ENOMEM. */
+int groups__read_json(struct groups *g, const char *text, size_t n, struct dcm_error *err);
+int groups__read_yaml(struct groups *g, const char *text, size_t n, struct dcm_error *err);
+
+#endif

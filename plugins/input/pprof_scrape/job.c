@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/input/pprof_scrape/job.c - one scrape configuration at work: what was found, what is asked
+ *
+ * Discoveries may change many times a second; targets are made anew from all that was found at most
+ * every five seconds (as Prometheus does), and at once after a quiet time. Old and new ones are told
+ * apart by their identity, through an index over the old.
+ */
+#include "plugins/input/pprof_scrape/job.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/error.h"
+#include "core/base/hash.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "plugins/input/pprof_scrape/file_sd.h"
+#include "plugins/input/pprof_scrape/scrape.h"
+
+#define SYNC_NS	      ((int64_t)5000000000)
+#define SYNC_DELAY_NS ((int64_t)10000000)
+
+/* ---- targets from what was found ---- */
+
+/* What a sync makes, before it takes the place of what was. */
+struct sync {
+	struct job *j;
+	VEC(struct target *) targets, dropped;
+	struct hindex index; /* of `targets` by identity */
+	char trouble[sizeof(((struct job *)0)->trouble)];
+	int error;
+};
+
+static uint32_t find(const struct hindex *index, struct target *const *v, const struct dcm_hash *identity)
+{
+	uint32_t row, at = hindex__first(index, identity->lo, &row);
+
+	while (row != HINDEX_NONE && memcmp(&v[row]->identity, identity, sizeof(*identity)) != 0)
+		at = hindex__next(index, identity->lo, at, &row);
+	return row;
+}
+
+/* Takes the target. One that is there already is not needed twice. */
+static int keep(struct sync *s, struct target *t)
+{
+	if (t->is_dropped) {
+		if (vec__push(&s->dropped, t))
+			return 0;
+	} else if (find(&s->index, s->targets.v, &t->identity) != HINDEX_NONE) {
+		target__free(t);
+		return 0;
+	} else if (vec__reserve(&s->targets, 1) &&
+		   hindex__insert(&s->index, t->identity.lo, (uint32_t)s->targets.n) == 0) {
+		s->targets.v[s->targets.n++] = t;
+		return 0;
+	}
+	target__free(t);
+	return -ENOMEM;
+}
+
+static int make(struct sync *s, const struct labels *found, const struct profile_plan *plan)
+{
+	struct job *j = s->j;
+	struct target_source from = {
+		.host = j->host,
+		.job = j,
+		.options = j->options,
+		.plan = plan,
+		.rules = j->rules,
+		.interval_ns = j->interval_ns,
+		.timeout_ns = j->timeout_ns,
+		.labels = found->v,
+		.n_labels = found->n,
+	};
+	struct dcm_error err = DCM_ERROR_INIT;
+	struct target *t = NULL;
+	int r = target__new(&from, &t, &err);
+
+	if (r == 0)
+		return keep(s, t);
+	if (r != -ENOMEM && !s->trouble[0])
+		snprintf(s->trouble, sizeof(s->trouble), "%.300s", err.text);
+	return r == -ENOMEM ? r : 0;
+}
+
+static int make_all(struct sync *s)
+{
+	struct job *j = s->j;
+	int r = 0;
+
+	for (size_t i = 0; i < j->sources.n; i++)
+		for (size_t k = 0; k < j->sources.v[i].found.v.n; k++)
+			for (uint32_t p = 0; p < j->n_plans && r == 0; p++)
+				r = make(s, &j->sources.v[i].found.v.v[k], &j->plans[p]);
+	return r;
+}
+
+/* Of a target that is asked already the old one stays, in the place of the new. */
+static void keep_old(struct sync *s)
+{
+	struct job *j = s->j;
+	size_t n = 0;
+
+	for (size_t i = 0; i < j->targets.n; i++) {
+		struct target *old = j->targets.v[i];
+		uint32_t row = find(&s->index, s->targets.v, &old->identity);
+
+		if (row == HINDEX_NONE) {
+			j->targets.v[n++] = old; /* to be stopped */
+			continue;
+		}
+		target__free(s->targets.v[row]);
+		s->targets.v[row] = old;
+	}
+	j->targets.n = n;
+}
+
+static void stop_target(struct target *t)
+{
+	t->job->meters->n_delta_bytes -= delta__bytes(&t->delta);
+	scrape__stop(t);
+	target__free(t);
+}
+
+/* The new lists take the place of the old ones; what is not in them any more ends. */
+static void change_over(struct sync *s)
+{
+	struct job *j = s->j;
+	__typeof__(j->targets) gone;
+	__typeof__(j->dropped) old_dropped = j->dropped;
+
+	pthread_mutex_lock(&j->lock);
+	keep_old(s);
+	gone = j->targets;
+	j->targets.v = s->targets.v;
+	j->targets.n = s->targets.n;
+	j->targets.cap = s->targets.cap;
+	j->dropped.v = s->dropped.v;
+	j->dropped.n = s->dropped.n;
+	j->dropped.cap = s->dropped.cap;
+	memcpy(j->trouble, s->trouble, sizeof(j->trouble));
+	pthread_mutex_unlock(&j->lock);
+	for (size_t i = 0; i < gone.n; i++)
+		stop_target(gone.v[i]);
+	for (size_t i = 0; i < old_dropped.n; i++)
+		target__free(old_dropped.v[i]);
+	vec__fini(&gone);
+	vec__fini(&old_dropped);
+	for (size_t i = 0; i < j->targets.n; i++)
+		if (!j->targets.v[i]->timer.place)
+			scrape__schedule(j->targets.v[i]);
+}
+
+static void sync_fini(struct sync *s)
+{
+	for (size_t i = 0; i < s->targets.n; i++)
+		target__free(s->targets.v[i]);
+	for (size_t i = 0; i < s->dropped.n; i++)
+		target__free(s->dropped.v[i]);
+	vec__fini(&s->targets);
+	vec__fini(&s->dropped);
+}
+
+static void sync(void *ctx)
+{
+	struct job *j = ctx;
+	struct sync s = { .j = j };
+	int64_t limit = j->options->target_limit;
+	int r = make_all(&s);
+
+	j->synced_mono_ns = j->host->mono_ns(j->host);
+	if (r == 0 && limit && s.targets.n > (uint64_t)limit) {
+		snprintf(s.trouble, sizeof(s.trouble),
+			 "job %s: %zu targets, more than target_limit (%" PRId64
+			 "): none of them is asked",
+			 j->options->job_name, s.targets.n, limit);
+		while (s.targets.n)
+			target__free(s.targets.v[--s.targets.n]);
+		hindex__clear(&s.index);
+	}
+	if (s.trouble[0] && strcmp(s.trouble, j->trouble) != 0)
+		j->host->log(j->host, DCM_LOG_WARNING, "%s", s.trouble);
+	if (r == 0) {
+		change_over(&s);
+	} else {
+		sync_fini(&s);
+		j->host->log(j->host, DCM_LOG_ERROR,
+			     "job %s: out of memory: its targets stay as they were",
+			     j->options->job_name);
+		loop__set(j->loop, &j->sync, j->synced_mono_ns + SYNC_NS);
+	}
+	hindex__fini(&s.index);
+}
+
+/* ---- what discoveries say ---- */
+
+static struct job_source *source_of(struct job *j, const char *key)
+{
+	for (size_t i = 0; i < j->sources.n; i++)
+		if (strcmp(j->sources.v[i].key, key) == 0)
+			return &j->sources.v[i];
+	return NULL;
+}
+
+static int sync_soon(struct job *j)
+{
+	int64_t now = j->host->mono_ns(j->host), at = now + SYNC_DELAY_NS;
+
+	if (j->sync.place)
+		return 0;
+	if (j->synced_mono_ns && j->synced_mono_ns + SYNC_NS > at)
+		at = j->synced_mono_ns + SYNC_NS;
+	return loop__set(j->loop, &j->sync, at);
+}
+
+int job__found(struct job *j, const char *key, struct groups *found)
+{
+	struct job_source *s = source_of(j, key);
+	struct job_source new = { 0 };
+
+	if (!s) {
+		new.key = strdup(key);
+		if (!new.key || !vec__push(&j->sources, new)) {
+			free(new.key);
+			groups__fini(found);
+			return -ENOMEM;
+		}
+		s = &j->sources.v[j->sources.n - 1];
+	}
+	groups__fini(&s->found);
+	s->found = *found;
+	*found = (struct groups){ 0 };
+	return sync_soon(j);
+}
+
+static int add_static(struct groups *g, const struct static_options *o)
+{
+	struct dcm_label_text labels[GROUPS_MAX_LABELS];
+	uint32_t n = o->labels.n < GROUPS_MAX_LABELS ? o->labels.n : GROUPS_MAX_LABELS;
+	const char *const *values = o->labels.items, *const *targets = o->targets.items;
+	int r = 0;
+
+	/* The options outlive the job. */
+	for (uint32_t i = 0; i < n; i++)
+		labels[i] = (struct dcm_label_text){ str__of(o->labels.keys[i]),
+						     str__of(values[i] ? values[i] : "") };
+	for (uint32_t i = 0; i < o->targets.n && r == 0; i++) {
+		struct dcm_label_text *copy = arena__zalloc(&g->arena, n + 1, sizeof(*copy));
+
+		if (!copy)
+			return -ENOMEM;
+		memcpy(copy, labels, n * sizeof(*copy));
+		r = groups__add(g, str__of(targets[i]), copy, n);
+	}
+	return r;
+}
+
+static int start_static(struct job *j)
+{
+	const struct static_options *o = j->options->static_configs.items;
+	struct groups found = { 0 };
+	int r = 0;
+
+	for (uint32_t i = 0; i < j->options->static_configs.n && r == 0; i++)
+		r = add_static(&found, &o[i]);
+	if (r == 0)
+		return job__found(j, "static", &found);
+	groups__fini(&found);
+	return r;
+}
+
+static int start_files(struct job *j, struct dcm_error *err)
+{
+	const struct file_sd_options *o = j->options->file_sd_configs.items;
+
+	for (uint32_t i = 0; i < j->options->file_sd_configs.n; i++) {
+		struct file_sd *f = NULL;
+		int r = file_sd__new(j, &o[i], &f, err);
+
+		if (r < 0)
+			return r;
+		if (!vec__push(&j->file_sds, f)) {
+			file_sd__free(f);
+			return error__nomem(err);
+		}
+	}
+	return 0;
+}
+
+int job__start(struct job *j, struct dcm_error *err)
+{
+	if (start_static(j) < 0)
+		return error__nomem(err);
+	return start_files(j, err);
+}
+
+/* ---- what others ask ---- */
+
+static int tell(const struct target *t, dcm_target_fn each, void *ctx)
+{
+	struct dcm_target view = {
+		.size = sizeof(view),
+		.health = t->health,
+		.job = str__of(t->job->options->job_name),
+		.profile = str__of(t->plan->name),
+		.url = t->url,
+		.discovered = t->discovered.v,
+		.labels = t->labels.v,
+		.n_discovered = t->discovered.n,
+		.n_labels = t->labels.n,
+		.error = str__of(t->error),
+		.interval_ns = t->interval_ns,
+		.timeout_ns = t->timeout_ns,
+		.last_real_ns = t->last_real_ns,
+		.duration_ns = t->duration_ns,
+		.next_real_ns = t->next_real_ns,
+		.bytes = t->bytes,
+		.samples = t->samples,
+		.n_asked = t->n_asked,
+		.n_failed = t->n_failed,
+	};
+
+	return each(ctx, &view);
+}
+
+void job__targets(struct job *j, dcm_target_fn each, void *ctx)
+{
+	int r = 0;
+
+	pthread_mutex_lock(&j->lock);
+	for (size_t i = 0; i < j->targets.n && r == 0; i++)
+		r = tell(j->targets.v[i], each, ctx);
+	for (size_t i = 0; i < j->dropped.n && r == 0; i++)
+		r = tell(j->dropped.v[i], each, ctx);
+	pthread_mutex_unlock(&j->lock);
+}
+
+void job__count(struct job *j, struct job_counts *to)
+{
+	pthread_mutex_lock(&j->lock);
+	for (size_t i = 0; i < j->targets.n; i++) {
+		uint32_t health = j->targets.v[i]->health;
+
+		to->n_up += health == DCM_HEALTH_UP;
+		to->n_down += health == DCM_HEALTH_DOWN;
+		to->n_off += health == DCM_HEALTH_OFF;
+		to->n_unknown += health == DCM_HEALTH_UNKNOWN;
+	}
+	to->n_dropped += (uint32_t)j->dropped.n;
+	pthread_mutex_unlock(&j->lock);
+}
+
+bool job__trouble(struct job *j, char ret[static 512])
+{
+	bool found = false;
+
+	pthread_mutex_lock(&j->lock);
+	if (j->trouble[0]) {
+		snprintf(ret, 512, "%s", j->trouble);
+		found = true;
+	}
+	for (size_t i = 0; i < j->targets.n && !found; i++) {
+		const struct target *t = j->targets.v[i];
+
+		if (t->health != DCM_HEALTH_DOWN)
+			continue;
+		snprintf(ret, 512, "%.*s: %s", STR_ARG(t->url), t->error);
+		found = true;
+	}
+	pthread_mutex_unlock(&j->lock);
+	return found;
+}
+
+/* ---- lifecycle ---- */
+
+static int compile_rules(struct job *j, struct dcm_error *err)
+{
+	const struct dcm_list *from = &j->options->relabel_configs;
+	int r;
+
+	if (from->n == 0)
+		return 0;
+	r = j->host->rules_new(j->host, from->items, from->n, &j->rules, err);
+	if (r < 0)
+		error__prefix(err, "job %s: relabel_configs", j->options->job_name);
+	return r;
+}
+
+int job__new(const struct job_config *c, struct job **ret, struct dcm_error *err)
+{
+	CLEANUP(job__freep) struct job *j = NEW(struct job);
+	int r;
+
+	if (!j)
+		return error__nomem(err);
+	j->host = c->host;
+	j->loop = c->loop;
+	j->meters = c->meters;
+	j->options = c->options;
+	j->interval_ns = job_options__interval_ns(c->all, c->options);
+	j->timeout_ns = job_options__timeout_ns(c->all, c->options);
+	j->n_plans = job_options__profiles(c->options, j->interval_ns, j->plans);
+	j->sync.fn = sync;
+	j->sync.ctx = j;
+	pthread_mutex_init(&j->lock, NULL);
+	r = compile_rules(j, err);
+	if (r == 0)
+		r = c->host->http_client_new(c->host, &c->options->http, &j->client, err);
+	if (r < 0)
+		return r;
+	*ret = take_ptr(j);
+	return 0;
+}
+
+void job__free(struct job *j)
+{
+	if (!j)
+		return;
+	for (size_t i = 0; i < j->file_sds.n; i++)
+		file_sd__free(j->file_sds.v[i]);
+	vec__fini(&j->file_sds);
+	loop__cancel(j->loop, &j->sync);
+	for (size_t i = 0; i < j->targets.n; i++)
+		stop_target(j->targets.v[i]);
+	for (size_t i = 0; i < j->dropped.n; i++)
+		target__free(j->dropped.v[i]);
+	vec__fini(&j->targets);
+	vec__fini(&j->dropped);
+	for (size_t i = 0; i < j->sources.n; i++) {
+		free(j->sources.v[i].key);
+		groups__fini(&j->sources.v[i].found);
+	}
+	vec__fini(&j->sources);
+	j->host->http_client_free(j->client);
+	if (j->rules)
+		j->host->rules_free(j->rules);
+	pthread_mutex_destroy(&j->lock);
+	free(j);
+}

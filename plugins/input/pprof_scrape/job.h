@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/input/pprof_scrape/job.h - one scrape configuration at work: what was found, what is asked
+ *
+ * Discoveries hand over groups of targets under a key of their own, whole each time. From all of
+ * them a job makes its targets; those that are the same as before go on undisturbed, with their
+ * place in the interval and what they counted.
+ *
+ * On the loop's thread, but for job__targets().
+ */
+#ifndef DECIMA_PPROF_SCRAPE_JOB_H
+#define DECIMA_PPROF_SCRAPE_JOB_H
+
+#include <pthread.h>
+
+#include <decima/plugin.h>
+
+#include "core/base/vec.h"
+#include "plugins/input/pprof_scrape/groups.h"
+#include "plugins/input/pprof_scrape/meters.h"
+#include "plugins/input/pprof_scrape/target.h"
+
+struct file_sd;
+
+/* What one discovery has found under one key. */
+struct job_source {
+	char *key;
+	struct groups found;
+};
+
+struct job {
+	const struct dcm_host *host;
+	struct loop *loop;
+	struct meters *meters;
+	const struct job_options *options;
+	int64_t interval_ns, timeout_ns;
+	struct profile_plan plans[PROFILES_MAX];
+	uint32_t n_plans;
+	struct dcm_rules *rules;
+	struct dcm_http_client *client;
+
+	VEC(struct job_source) sources;
+	struct loop_timer sync; /* set while something has changed that targets do not show yet */
+	int64_t synced_mono_ns;
+	VEC(struct file_sd *) file_sds;
+
+	pthread_mutex_t lock; /* of the lists, and of what targets say of how they go */
+	VEC(struct target *) targets, dropped;
+	char trouble[320]; /* a target that cannot be, or too many; "" for none */
+};
+
+/*
+ * Compiles rules and makes the client; nothing is asked yet. Options are borrowed. 0, -EINVAL,
+ * -ENOMEM.
+ */
+struct job_config {
+	const struct dcm_host *host;
+	struct loop *loop;
+	struct meters *meters;
+	const struct scrape_options *all;
+	const struct job_options *options;
+};
+int job__new(const struct job_config *config, struct job **ret, struct dcm_error *err);
+/* The loop does not run any more. */
+void job__free(struct job *j); /* NULL is fine */
+DEFINE_CLEANUP(struct job *, job__free);
+
+/* Begins to look for targets. */
+int job__start(struct job *j, struct dcm_error *err);
+
+/* What a discovery has found under a key; takes the groups, also on failure. 0 or -ENOMEM. */
+int job__found(struct job *j, const char *key, struct groups *found);
+
+/* Any thread. */
+void job__targets(struct job *j, dcm_target_fn each, void *ctx);
+struct job_counts {
+	uint32_t n_up, n_down, n_off, n_unknown, n_dropped;
+};
+void job__count(struct job *j, struct job_counts *to); /* adds */
+/* A target that is down, or what keeps targets out: one sentence; false: there is none. */
+bool job__trouble(struct job *j, char ret[static 512]);
+
+#endif

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+# plugins/input/pprof_scrape/local.mk - profiles that programs serve over HTTP, scraped as metrics are
+#
+# pprof_scrape_pure is all but the entry: unit tests, benches and fuzz targets link it.
+pprof_scrape_pure = \
+	plugins/input/pprof_scrape/arrival.c plugins/input/pprof_scrape/arrival.h \
+	plugins/input/pprof_scrape/delta.c plugins/input/pprof_scrape/delta.h \
+	plugins/input/pprof_scrape/file_sd.c plugins/input/pprof_scrape/file_sd.h \
+	plugins/input/pprof_scrape/groups.c plugins/input/pprof_scrape/groups.h \
+	plugins/input/pprof_scrape/job.c plugins/input/pprof_scrape/job.h \
+	plugins/input/pprof_scrape/loop.c plugins/input/pprof_scrape/loop.h \
+	plugins/input/pprof_scrape/meters.c plugins/input/pprof_scrape/meters.h \
+	plugins/input/pprof_scrape/options.c plugins/input/pprof_scrape/options.h \
+	plugins/input/pprof_scrape/scrape.c plugins/input/pprof_scrape/scrape.h \
+	plugins/input/pprof_scrape/target.c plugins/input/pprof_scrape/target.h
+
+if PLUGIN_INPUT_PPROF_SCRAPE
+pkglib_LTLIBRARIES += plugins/input_pprof_scrape.la
+endif
+plugins_input_pprof_scrape_la_SOURCES = $(pprof_scrape_pure) plugins/input/pprof_scrape/pprof_scrape.c
+plugins_input_pprof_scrape_la_CFLAGS = $(AM_CFLAGS) $(YAML_CFLAGS) $(JANSSON_CFLAGS)
+plugins_input_pprof_scrape_la_LDFLAGS = $(LDFLAGS_PLUGIN)
+plugins_input_pprof_scrape_la_LIBADD = $(BASE_LA) $(YAML_LIBS) $(JANSSON_LIBS)

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/input/pprof_scrape/options.h - scrape_configs as Prometheus and Parca write them
+ *
+ * The keys are those of Prometheus' scrape_config and of Parca's, with what they have in common; keys
+ * that say something of metrics only are taken and warned of. Source: prometheus.io, configuration;
+ * parca.dev, scrape configuration.
+ */
+#ifndef DECIMA_PPROF_SCRAPE_OPTIONS_H
+#define DECIMA_PPROF_SCRAPE_OPTIONS_H
+
+#include <decima/plugin.h>
+
+/* Whether a default holds: what the file does not say is told by the profile's name. */
+enum said { SAID_AUTO, SAID_FALSE, SAID_TRUE };
+
+struct sample_type_options {
+	const char *type, *unit;
+};
+
+struct profile_options {
+	int32_t enabled;       /* enum said */
+	const char *path;      /* NULL: the name's */
+	int32_t delta;	       /* enum said: it is asked for `seconds` of */
+	int64_t seconds;       /* 0: the interval less one */
+	int32_t compute_delta; /* enum said: values that count up become what was added */
+	struct dcm_list keep_sample_type; /* of struct sample_type_options; none: all */
+};
+
+struct profiling_options {
+	const char *path_prefix;
+	struct dcm_map pprof_config; /* of struct profile_options */
+};
+
+struct static_options {
+	struct dcm_list targets; /* of const char * */
+	struct dcm_map labels;	 /* of const char * */
+};
+
+struct file_sd_options {
+	struct dcm_list files; /* of const char *: paths, of which the last part may have one * */
+	int64_t refresh_interval_ns;
+};
+
+struct values_options {
+	struct dcm_list v; /* of const char * */
+};
+
+struct job_options {
+	const char *job_name;
+	struct dcm_map params;			       /* of struct values_options */
+	int64_t scrape_interval_ns, scrape_timeout_ns; /* 0: the global ones */
+	int32_t scheme;				       /* enum scheme */
+	struct profiling_options profiling;
+	int64_t body_size_limit, sample_limit, target_limit, label_limit;
+	int64_t label_name_length_limit, label_value_length_limit; /* 0: none */
+	struct dcm_list relabel_configs;			   /* of struct dcm_relabel_rule */
+	struct dcm_http_options http;
+	struct dcm_list static_configs, file_sd_configs;
+};
+enum scheme { SCHEME_HTTP, SCHEME_HTTPS };
+
+struct scrape_options {
+	int64_t scrape_interval_ns, scrape_timeout_ns; /* of jobs that do not say theirs */
+	struct dcm_list scrape_configs;		       /* of struct job_options */
+};
+
+extern const struct dcm_table scrape_options__table;
+
+/* What a job does with one profile, after the defaults. */
+struct profile_plan {
+	const char *name, *path;
+	bool delta, compute_delta;
+	bool is_usual; /* one that Go programs have: a target without it is no fault */
+	int64_t seconds;
+	const struct sample_type_options *keep; /* [n_keep] */
+	uint32_t n_keep;
+};
+
+enum { PROFILES_MAX = 64 };
+
+/* Those that are enabled, the usual ones first; at most PROFILES_MAX. Texts are the options'. */
+uint32_t job_options__profiles(const struct job_options *job, int64_t interval_ns,
+			       struct profile_plan ret[static PROFILES_MAX]);
+
+/* The interval and timeout that hold for a job. */
+int64_t job_options__interval_ns(const struct scrape_options *all, const struct job_options *job);
+int64_t job_options__timeout_ns(const struct scrape_options *all, const struct job_options *job);
+
+#endif

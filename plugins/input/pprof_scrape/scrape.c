@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/input/pprof_scrape/scrape.c - asking one target, and what becomes of its answer
+ *
+ * A fetch is what is under way. Its answer is copied on the client's thread and posted to the loop,
+ * where the fetch finds its target, or that there is none any more. Bodies that wait there are
+ * bounded in bytes, all targets together: beyond it an answer counts as failed for want of memory.
+ */
+#include "plugins/input/pprof_scrape/scrape.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/error.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "plugins/input/pprof_scrape/arrival.h"
+
+#define SECOND_NS	  ((int64_t)1000000000)
+#define MAX_WAITING_BYTES ((uint64_t)256 << 20)
+#define PATIENCE	  5 /* failures in a row until turns are left out */
+#define MAX_TURNS	  6
+#define OFF_TURNS	  30 /* between looks at a profile that a target does not have */
+
+struct fetch {
+	struct loop_item item; /* first */
+	struct loop *loop;
+	struct meters *meters;
+	struct target *target; /* NULL: it has gone. The loop's thread */
+	uint64_t call;
+	bool is_index; /* of the list of profiles, to learn why there is none */
+	int fault, status;
+	uint8_t *body; /* [n] */
+	size_t n;
+	uint64_t wire_bytes;
+	int64_t duration_ns;
+	char sentence[300], content_type[80];
+};
+
+static void fetch_free(struct fetch *f)
+{
+	atomic_fetch_sub(&f->meters->n_waiting_bytes, f->n);
+	free(f->body);
+	free(f);
+}
+
+/* ---- failures ---- */
+
+__attribute__((format(printf, 3, 4))) static void fail(struct target *t, enum scrape_failure why,
+						       const char *fmt, ...)
+{
+	struct job *j = t->job;
+	va_list ap;
+
+	pthread_mutex_lock(&j->lock);
+	va_start(ap, fmt);
+	vsnprintf(t->error, sizeof(t->error), fmt, ap);
+	va_end(ap);
+	t->health = DCM_HEALTH_DOWN;
+	t->n_failed++;
+	t->n_failures++;
+	pthread_mutex_unlock(&j->lock);
+	j->host->metric_add(j->meters->failures[why], 1);
+}
+
+static void fail_by_fault(struct target *t, const struct fetch *f)
+{
+	enum scrape_failure why = f->fault == -ETIMEDOUT ? SCRAPE_TIMEOUT
+				  : f->fault == -EFBIG	 ? SCRAPE_LIMIT
+				  : f->fault == -ENOMEM	 ? SCRAPE_MEMORY
+							 : SCRAPE_CONNECT;
+
+	fail(t, why, "%s", f->sentence[0] ? f->sentence : strerror(-f->fault));
+}
+
+/* The first line of what the target says, which is often the reason. */
+static void fail_by_status(struct target *t, const struct fetch *f)
+{
+	size_t n = 0;
+
+	while (n < f->n && n < 120 && f->body[n] >= ' ' && f->body[n] < 0x7f)
+		n++;
+	fail(t, SCRAPE_STATUS, "answered with status %d%s%.*s; %s", f->status, n ? ": " : "",
+	     (int)n, n ? (const char *)f->body : "",
+	     f->status == 401 || f->status == 403 ? "give the job credentials"
+	     : f->status == 404			  ? "is the path right?"
+						  : "what does its log say?");
+}
+
+/* ---- what there is to a profile that a target does not have ---- */
+
+/* Go's /debug/pprof/ has a link "NAME?debug=1" for each profile that it knows. */
+static bool lists(const struct fetch *f, const struct target *t)
+{
+	const char *slash = strrchr(t->plan->path, '/');
+	char link[128];
+
+	snprintf(link, sizeof(link), "%s?debug=", slash ? slash + 1 : t->plan->path);
+	return memmem(f->body, f->n, link, strlen(link)) != NULL;
+}
+
+static void judge_index(struct target *t, const struct fetch *f)
+{
+	if (f->fault || f->status != 200 || !memmem(f->body, f->n, "?debug=", 7) || lists(f, t)) {
+		fail(t, SCRAPE_STATUS, "answered with status 404; is the path right?");
+		return;
+	}
+	pthread_mutex_lock(&t->job->lock);
+	t->health = DCM_HEALTH_OFF;
+	t->n_failures = 0;
+	snprintf(t->error, sizeof(t->error),
+		 "the target does not have this profile: its /debug/pprof/ does not list it");
+	pthread_mutex_unlock(&t->job->lock);
+}
+
+/* ---- answers ---- */
+
+static void succeed(struct target *t, const struct fetch *f, uint64_t n_rows)
+{
+	pthread_mutex_lock(&t->job->lock);
+	t->health = DCM_HEALTH_UP;
+	t->error[0] = '\0';
+	t->n_failures = 0;
+	t->bytes = f->wire_bytes;
+	t->samples = n_rows;
+	pthread_mutex_unlock(&t->job->lock);
+}
+
+static void take_profile(struct target *t, struct fetch *f)
+{
+	struct arrival a = { .target = t, .data = f->body, .n = f->n, .content_type = f->content_type };
+	struct dcm_error err = DCM_ERROR_INIT;
+	int r = arrival__take(&a, &err);
+
+	if (r == 0)
+		succeed(t, f, a.n_rows);
+	else
+		fail(t,
+		     r == -ENOMEM		  ? SCRAPE_MEMORY
+		     : r == -E2BIG || r == -EFBIG ? SCRAPE_LIMIT
+						  : SCRAPE_FORMAT,
+		     "%s", err.text);
+}
+
+static void note_answer(struct target *t, const struct fetch *f)
+{
+	struct job *j = t->job;
+
+	pthread_mutex_lock(&j->lock);
+	t->duration_ns = f->duration_ns;
+	pthread_mutex_unlock(&j->lock);
+	j->host->metric_add(j->meters->seconds, (uint64_t)(f->duration_ns / 1000000));
+	j->host->metric_add(j->meters->bytes, f->wire_bytes);
+}
+
+static int ask(struct target *t, const char *url, bool is_index);
+
+/* Parca's and Go's paths have the list one level up: of "/x/debug/pprof/heap", "/x/debug/pprof/". */
+static bool ask_index(struct target *t)
+{
+	const char *query = memchr(t->url.p, '?', t->url.n);
+	struct dcm_str path = { t->url.p, query ? (uint32_t)(query - t->url.p) : t->url.n };
+	const char *slash = memrchr(path.p, '/', path.n);
+	char url[1024];
+
+	if (!slash || (size_t)(slash - path.p) + 2 > sizeof(url))
+		return false;
+	snprintf(url, sizeof(url), "%.*s", (int)(slash - path.p) + 1, path.p);
+	return ask(t, url, true) == 0;
+}
+
+/* On the loop's thread. */
+static void answered(struct loop_item *item)
+{
+	struct fetch *f = (struct fetch *)item;
+	struct target *t = f->target;
+
+	if (!t) {
+		fetch_free(f);
+		return;
+	}
+	t->fetch = NULL;
+	if (f->is_index) {
+		judge_index(t, f);
+	} else {
+		note_answer(t, f);
+		if (f->fault)
+			fail_by_fault(t, f);
+		else if (f->status == 404 && t->plan->is_usual && ask_index(t))
+			;
+		else if (f->status != 200)
+			fail_by_status(t, f);
+		else
+			take_profile(t, f);
+	}
+	fetch_free(f);
+}
+
+/* ---- the client's thread ---- */
+
+static void copy_header(struct fetch *f, const struct dcm_http_reply *reply)
+{
+	for (uint32_t i = 0; i < reply->n_headers; i++)
+		if (str__eq(reply->headers[i].name, STR("content-type")))
+			snprintf(f->content_type, sizeof(f->content_type), "%.*s",
+				 STR_ARG(reply->headers[i].value));
+}
+
+static void done(void *ctx, const struct dcm_http_reply *reply)
+{
+	struct fetch *f = ctx;
+
+	f->fault = reply->fault;
+	f->status = reply->status;
+	f->wire_bytes = reply->wire_bytes;
+	f->duration_ns = reply->duration_ns;
+	snprintf(f->sentence, sizeof(f->sentence), "%s", reply->sentence ? reply->sentence : "");
+	copy_header(f, reply);
+	if (!f->fault && reply->n) {
+		_Atomic uint64_t *waiting = &f->meters->n_waiting_bytes;
+		bool fits = atomic_load(waiting) + reply->n <= MAX_WAITING_BYTES;
+
+		f->body = fits ? malloc(reply->n) : NULL;
+		if (f->body) {
+			memcpy(f->body, reply->data, reply->n);
+			f->n = reply->n;
+			atomic_fetch_add(waiting, f->n);
+		} else {
+			f->fault = -ENOMEM;
+			snprintf(f->sentence, sizeof(f->sentence),
+				 "no room for the answer: profiles come faster than they are read");
+		}
+	}
+	loop__post(f->loop, &f->item);
+}
+
+/* ---- turns ---- */
+
+/* A profile of N seconds takes them before its answer begins. */
+static int64_t deadline_of(const struct target *t)
+{
+	int64_t covers = t->plan->delta ? t->plan->seconds * SECOND_NS : 0;
+
+	return t->timeout_ns > covers ? t->timeout_ns : covers + t->timeout_ns;
+}
+
+static int ask(struct target *t, const char *url, bool is_index)
+{
+	struct job *j = t->job;
+	struct fetch *f = NEW(struct fetch);
+	struct dcm_error err = DCM_ERROR_INIT;
+	struct dcm_http_call call = {
+		.size = sizeof(call),
+		.url = url,
+		.timeout_ns = is_index ? t->timeout_ns : deadline_of(t),
+		.max_bytes = (uint64_t)(j->options->body_size_limit ? j->options->body_size_limit
+								    : 1 << 30),
+		.done = done,
+		.ctx = f,
+	};
+	int r;
+
+	if (!f) {
+		fail(t, SCRAPE_MEMORY, "out of memory");
+		return -ENOMEM;
+	}
+	f->item.fn = answered;
+	f->loop = j->loop;
+	f->meters = j->meters;
+	f->target = t;
+	f->is_index = is_index;
+	t->fetch = f;
+	r = j->host->http_start(j->client, &call, &f->call, &err);
+	if (r == 0)
+		return 0;
+	t->fetch = NULL;
+	free(f);
+	fail(t, r == -ENOMEM ? SCRAPE_MEMORY : SCRAPE_CONNECT, "%s", err.text);
+	return r;
+}
+
+/* How many turns to the next one: a target that keeps failing, or has no such profile, is asked rarely. */
+static int64_t turns_of(const struct target *t)
+{
+	if (t->health == DCM_HEALTH_OFF)
+		return OFF_TURNS;
+	if (t->n_failures < PATIENCE)
+		return 1;
+	return t->n_failures - PATIENCE + 2 < MAX_TURNS ? t->n_failures - PATIENCE + 2 : MAX_TURNS;
+}
+
+static void set_timer(struct target *t, int64_t turns)
+{
+	struct job *j = t->job;
+	int64_t now = j->host->real_ns(j->host);
+	int64_t next = target__next_ns(t, now) + (turns - 1) * t->interval_ns;
+
+	pthread_mutex_lock(&j->lock);
+	t->next_real_ns = next;
+	pthread_mutex_unlock(&j->lock);
+	if (loop__set(j->loop, &t->timer, j->host->mono_ns(j->host) + (next - now)) < 0)
+		fail(t, SCRAPE_MEMORY, "out of memory: it is not asked any more until a reload");
+}
+
+static void turn(void *ctx)
+{
+	struct target *t = ctx;
+	struct job *j = t->job;
+
+	if (t->fetch) {
+		j->host->metric_add(j->meters->skipped, 1);
+	} else {
+		t->asked_mono_ns = j->host->mono_ns(j->host);
+		t->asked_real_ns = j->host->real_ns(j->host);
+		pthread_mutex_lock(&j->lock);
+		t->last_real_ns = t->asked_real_ns;
+		t->n_asked++;
+		pthread_mutex_unlock(&j->lock);
+		j->host->metric_add(j->meters->scrapes, 1);
+		ask(t, t->url.p, false);
+	}
+	set_timer(t, turns_of(t));
+}
+
+int scrape__schedule(struct target *t)
+{
+	t->timer.fn = turn;
+	t->timer.ctx = t;
+	set_timer(t, 1);
+	return t->timer.place ? 0 : -ENOMEM;
+}
+
+void scrape__stop(struct target *t)
+{
+	loop__cancel(t->job->loop, &t->timer);
+	if (!t->fetch)
+		return;
+	t->fetch->target = NULL;
+	t->job->host->http_cancel(t->job->client, t->fetch->call);
+	t->fetch = NULL;
+}

@@ -1,0 +1,181 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# tests/e2e/scrape.sh - a real Go service, scraped by files as Prometheus and Parca have them
+#
+# runs beside others
+set -u
+. "$top_srcdir/tests/e2e/lib.sh"
+
+command -v go >/dev/null || skip_all "go is not installed; apt-get install golang-go"
+[ -e "$plugins/input_pprof_scrape.so" ] || skip_all "built without pprof_scrape"
+GOFLAGS=-mod=mod GOPROXY=off GOTOOLCHAIN=local GOCACHE=${GOCACHE:-$dir/cache} GOPATH=$dir/gopath HOME=$dir
+PPROF_TMPDIR=$dir
+export GOFLAGS GOPROXY GOTOOLCHAIN GOCACHE GOPATH HOME PPROF_TMPDIR
+
+if ! (cd "$top_srcdir/tests/programs/scraped" && go build -o "$dir/scraped" .) 2>"$dir/build"; then
+	not_ok scrape.program "$(head -n 3 "$dir/build")"
+	exit 1
+fi
+services=
+stop_services() { for pid in $services; do kill "$pid" 2>/dev/null; done; }
+trap 'stop_services; daemon_stop; rm -rf "$dir"' EXIT
+# service NAME: one more, whose address is the variable of that name
+service() {
+	"$dir/scraped" >"$dir/$1" 2>"$dir/$1.err" &
+	services="$services $!"
+	wait_for 20 test -s "$dir/$1"
+	eval "$1=\$(cat \"\$dir/$1\")"
+}
+one='' two=''
+service one
+service two
+
+endpoints() { get /api/v1/targets >"$dir/targets.json"; }
+# sum_of SELECTOR REGEX: of the stacks with such a function
+sum_of() { ask query stacks "$1" --focus "$2" --from now-10m 2>/dev/null | awk '{ n += $NF } END { printf "%d\n", n }'; }
+has_type() { ask query types 2>/dev/null | grep -qF "$1"; }
+
+cat >"$dir/parca.yaml" <<YAML
+object_storage:
+  bucket:
+    type: FILESYSTEM
+    config: { directory: ./data }
+scrape_configs:
+  - job_name: service
+    scrape_interval: 2s
+    scrape_timeout: 4s
+    static_configs:
+      - targets: ["$one"]
+        labels: { env: test }
+  - job_name: few
+    scrape_interval: 2s
+    profiling_config:
+      path_prefix: /few
+      pprof_config: { process_cpu: { enabled: false } }
+    static_configs: [ { targets: ["$one"] } ]
+  - job_name: nobody
+    scrape_interval: 1s
+    profiling_config:
+      pprof_config: { memory: { enabled: false }, block: { enabled: false }, mutex: { enabled: false }, process_cpu: { enabled: false } }
+    static_configs: [ { targets: ["127.0.0.1:1"] } ]
+  - job_name: files
+    scrape_interval: 1s
+    file_sd_configs: [ { files: [ "$dir/sd/*.json" ] } ]
+    relabel_configs:
+      - { source_labels: [__name__], regex: goroutine, action: keep }
+      - { source_labels: [__meta_filepath], regex: ".*/(.*).json", target_label: file }
+YAML
+mkdir "$dir/sd"
+if ! daemon_start -c "$dir/parca.yaml"; then
+	not_ok scrape.starts "$(tail -n 3 "$dir/log" | tr '\n' '|')"
+	exit 1
+fi
+ok scrape.starts
+expect scrape.says_what_is_ignored 'object_storage: has no meaning here, and is ignored' "$dir/log"
+
+# ---- the five profiles of a Go service ----
+for type in memory:alloc_space:bytes:space:bytes:delta memory:alloc_objects:count:space:bytes:delta \
+	memory:inuse_space:bytes:space:bytes goroutine:goroutine:count:goroutine:count \
+	process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta; do
+	wait_for 30 has_type "$type" && ok "scrape.type.$type" || not_ok "scrape.type.$type" "$(ask query types 2>&1 | tr '\n' '|')"
+done
+curl -s "http://$one/contend" >/dev/null
+for type in mutex:contentions:count:contentions:count:delta block:delay:nanoseconds:contentions:count:delta; do
+	wait_for 30 has_type "$type" && ok "scrape.type.$type" || not_ok "scrape.type.$type" "$(ask query types 2>&1 | tr '\n' '|')"
+done
+
+# What was allocated, to the byte: each of 300 blocks is in the size class of 10,240 bytes.
+before=$(sum_of 'memory:alloc_space:bytes:space:bytes:delta{job="service"}' '^main\.allocate$')
+curl -s "http://$one/allocate?n=300" >/dev/null
+allocated() { [ "$(sum_of 'memory:alloc_space:bytes:space:bytes:delta{job="service"}' '^main\.allocate$')" -ge $((before + 3072000)) ]; }
+wait_for 30 allocated
+after=$(sum_of 'memory:alloc_space:bytes:space:bytes:delta{job="service"}' '^main\.allocate$')
+if [ $((after - before)) -eq 3072000 ]; then ok scrape.allocated; else not_ok scrape.allocated "$before, then $after; 3072000 were wanted"; fi
+objects=$(sum_of 'memory:alloc_objects:count:space:bytes:delta{job="service"}' '^main\.allocate$')
+if [ "$objects" -eq 300 ]; then ok scrape.allocated_objects; else not_ok scrape.allocated_objects "$objects, not 300"; fi
+# `go tool pprof` of the endpoint counts the same, from the program's start.
+go tool pprof -symbolize=none -sample_index=alloc_space -focus 'main\.allocate$' -unit B -top "http://$one/debug/pprof/allocs" 2>/dev/null |
+	awk '$6 == "main.allocate" { print $1 }' >"$dir/go"
+if grep -qx "${after}B" "$dir/go"; then ok scrape.as_go_counts; else not_ok scrape.as_go_counts "$(cat "$dir/go") there, $after here"; fi
+
+# A gauge is a mean: fifty goroutines, however often they were counted.
+parked=$(sum_of 'goroutine:goroutine:count:goroutine:count{job="service"}' '^main\.park$')
+if [ "$parked" -eq 50 ]; then ok scrape.goroutines; else not_ok scrape.goroutines "$parked, not 50"; fi
+
+ask query flame "$cpu{job=\"service\"}" >"$dir/flame" 2>&1
+expect scrape.cpu_outer 'main.burnOuter' "$dir/flame"
+expect scrape.cpu_inner 'main.burnInner' "$dir/flame"
+# Our export is what Go's pprof reads.
+ask query pprof "$cpu{job=\"service\"}" -o "$dir/cpu.pb.gz" 2>"$dir/err" &&
+	go tool pprof -symbolize=none -top "$dir/cpu.pb.gz" >"$dir/top" 2>"$dir/err"
+expect scrape.cpu_export 'main.burnInner' "$dir/top"
+ask query values env >"$dir/values"
+expect scrape.labels_of_the_group 'test' "$dir/values"
+ask query values instance >"$dir/values"
+expect scrape.instance "$one" "$dir/values"
+
+# ---- how targets go ----
+ask targets >"$dir/targets"
+expect scrape.targets_up 'up' "$dir/targets"
+refused() { ask targets >"$dir/targets" && grep 'nobody' "$dir/targets" | grep -q 'down'; }
+wait_for 20 refused && ok scrape.target_down || not_ok scrape.target_down "$(grep nobody "$dir/targets")"
+off() { ask targets >"$dir/targets" && grep 'few' "$dir/targets" | grep 'block' | grep -q ' off '; }
+wait_for 20 off && ok scrape.target_without_a_profile || not_ok scrape.target_without_a_profile "$(grep few "$dir/targets")"
+few() { ask query types --from now-5m >/dev/null && [ "$(sum_of 'goroutine:goroutine:count:goroutine:count{job="few"}' '^main\.park$')" = 50 ]; }
+wait_for 20 few && ok scrape.target_with_a_prefix || not_ok scrape.target_with_a_prefix "$(grep few "$dir/targets")"
+get /metrics >"$dir/metrics"
+expect scrape.metric_scrapes 'decima_scrapes_total{instance="pprof_scrape"}' "$dir/metrics"
+expect scrape.metric_down 'decima_scrape_targets_down{instance="pprof_scrape"}' "$dir/metrics"
+
+# ---- targets that come and go ----
+echo "[{\"targets\":[\"$two\"],\"labels\":{\"zone\":\"b\"}}]" >"$dir/sd/new.tmp" && mv "$dir/sd/new.tmp" "$dir/sd/two.json"
+found() { ask query values file 2>/dev/null | grep -qx 'two.*'; }
+wait_for 20 found && ok scrape.file_found || not_ok scrape.file_found "$(grep files "$dir/targets")"
+endpoints
+python3 - "$dir/targets.json" >"$dir/judged" <<'PY'
+import json, sys
+e = json.load(open(sys.argv[1]))["endpoints"]
+mine = [x for x in e if x["job"] == "files"]
+up = [x for x in mine if x["health"] == "up"]
+dropped = [x for x in mine if x["health"] == "dropped"]
+print("asked", len(up), "dropped", len(dropped), up[0]["labels"].get("zone"), up[0]["labels"].get("file"), up[0]["discovered"].get("__meta_filepath", "").endswith("two.json"))
+PY
+expect scrape.dropped_are_told 'asked 1 dropped 4 b two True' "$dir/judged"
+echo '[{"targets":3}]' >"$dir/sd/two.json"
+complaint() { grep -q 'group 1: targets is not a list' "$dir/log"; }
+wait_for 20 complaint && ok scrape.bad_file_is_told || not_ok scrape.bad_file_is_told "$(tail -n 2 "$dir/log")"
+ask targets >"$dir/targets"
+expect scrape.bad_file_changes_nothing "$two" "$dir/targets"
+rm "$dir/sd/two.json"
+gone() { ask targets >"$dir/targets" && ! grep -q "$two" "$dir/targets"; }
+wait_for 20 gone && ok scrape.file_gone || not_ok scrape.file_gone "$(grep files "$dir/targets")"
+daemon_stop
+expect_status scrape.stops 0 "$daemon_status"
+
+# ---- an unchanged file of Prometheus ----
+cat >"$dir/prometheus.yml" <<YAML
+global:
+  scrape_interval: 1s
+  evaluation_interval: 15s
+  external_labels: { monitor: codelab }
+rule_files: [ first.rules ]
+scrape_configs:
+  - job_name: prometheus
+    metrics_path: /metrics
+    static_configs:
+      - targets: ["$one"]
+YAML
+if daemon_start -c "$dir/prometheus.yml"; then
+	ok scrape.prometheus_starts
+	labelled() { ask query values monitor 2>/dev/null | grep -q codelab; }
+	wait_for 20 labelled && ok scrape.external_labels || not_ok scrape.external_labels "$(ask query labels 2>&1 | tr '\n' '|')"
+	expect scrape.metrics_path_warned '"metrics_path" has no meaning here' "$dir/log"
+	daemon_stop
+else
+	not_ok scrape.prometheus_starts "$(tail -n 3 "$dir/log" | tr '\n' '|')"
+fi
+# Both ways at once would be two meanings.
+printf 'inputs: {}\nscrape_configs: []\n' >"$dir/both.yaml"
+"$decima" check --config-only -c "$dir/both.yaml" >"$dir/check" 2>&1
+expect_status scrape.both_status 2 $?
+expect scrape.both_is_told "$dir/both.yaml:2:1: scrape_configs: stands beside inputs:" "$dir/check"

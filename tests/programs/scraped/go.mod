@@ -1,0 +1,3 @@
+module scraped
+
+go 1.19

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/unit/test_scrape_targets.c - from a scrape configuration and an address to what is asked
+ *
+ * Configurations are YAML through the plugin's own table; rules run in the host that instances get.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/str.h"
+#include "core/config/options.h"
+#include "core/main/services.h"
+#include "plugins/input/pprof_scrape/groups.h"
+#include "plugins/input/pprof_scrape/options.h"
+#include "plugins/input/pprof_scrape/target.h"
+#include "tests/unit/failmalloc.h"
+#include "tests/unit/unit.h"
+
+struct fixture {
+	struct services services;
+	struct dcm_host *host;
+	struct arena arena;
+	struct problems problems;
+	struct tree *tree;
+	const struct scrape_options *options;
+	const struct job_options *job; /* the first */
+	struct dcm_rules *rules;
+	struct profile_plan plans[PROFILES_MAX];
+	uint32_t n_plans;
+};
+
+/* The whole of what is wrong with the file: "" when nothing is. */
+static const char *load(struct fixture *f, const char *yaml)
+{
+	static char text[2000];
+	struct options_env env = { .arena = &f->arena, .problems = &f->problems };
+	struct dcm_error err = DCM_ERROR_INIT;
+
+	if (tree__load_text("s.yaml", str__of(yaml), &f->tree, &err) < 0)
+		fail_msg("%s", err.text);
+	f->options = options__fill_one(&env, "input pprof_scrape", f->tree->root, &scrape_options__table);
+	text[0] = '\0';
+	for (size_t i = 0; i < f->problems.n; i++)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s",
+			 text[0] ? "\n" : "", f->problems.v[i].text);
+	if (!f->options || f->options->scrape_configs.n == 0)
+		return text;
+	f->job = f->options->scrape_configs.items;
+	f->n_plans = job_options__profiles(f->job, job_options__interval_ns(f->options, f->job), f->plans);
+	if (f->job->relabel_configs.n &&
+	    f->host->rules_new(f->host, f->job->relabel_configs.items, f->job->relabel_configs.n,
+			       &f->rules, &err) < 0)
+		fail_msg("%s", err.text);
+	return text;
+}
+
+static void open_fixture(struct fixture *f)
+{
+	struct dcm_error err = DCM_ERROR_INIT;
+
+	memset(f, 0, sizeof(*f));
+	f->services.host.node = "here";
+	services__init(&f->services);
+	assert_int_equal(host__new("scrape", &f->services.host, &f->host, &err), 0);
+}
+
+static void close_fixture(struct fixture *f)
+{
+	if (f->rules)
+		f->host->rules_free(f->rules);
+	tree__free(f->tree);
+	problems__fini(&f->problems);
+	arena__fini(&f->arena);
+	host__free(f->host);
+}
+
+static int make(struct fixture *f, const char *profile, const struct dcm_label_text *labels,
+		uint32_t n, struct target **ret, struct dcm_error *err)
+{
+	struct target_source from = { .host = f->host,
+				      .options = f->job,
+				      .rules = f->rules,
+				      .interval_ns = job_options__interval_ns(f->options, f->job),
+				      .timeout_ns = job_options__timeout_ns(f->options, f->job),
+				      .labels = labels,
+				      .n_labels = n };
+
+	for (uint32_t i = 0; i < f->n_plans; i++)
+		if (strcmp(f->plans[i].name, profile) == 0)
+			from.plan = &f->plans[i];
+	assert_non_null(from.plan);
+	return target__new(&from, ret, err);
+}
+
+static const char *labels_text(const struct labels *l)
+{
+	static char text[2000];
+
+	text[0] = '\0';
+	for (uint32_t i = 0; i < l->n; i++)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%.*s=%.*s",
+			 i ? " " : "", STR_ARG(l->v[i].name), STR_ARG(l->v[i].value));
+	return text;
+}
+
+/* ---- addresses and labels ---- */
+
+#define JOB "scrape_configs:\n- job_name: api\n"
+
+static const struct target_case {
+	const char *yaml, *profile, *address, *url, *labels; /* url NULL: dropped */
+} cases[] = {
+	{ JOB, "memory", "a:1", "http://a:1/debug/pprof/allocs", "job=api service_name=api instance=a:1" },
+	{ JOB, "process_cpu", "a:1", "http://a:1/debug/pprof/profile?seconds=9",
+	  "job=api service_name=api instance=a:1" },
+	{ JOB "  scrape_interval: 60s\n", "process_cpu", "a:1",
+	  "http://a:1/debug/pprof/profile?seconds=59", "job=api service_name=api instance=a:1" },
+	{ JOB "  scheme: https\n", "goroutine", "a", "https://a:443/debug/pprof/goroutine",
+	  "job=api service_name=api instance=a:443" },
+	{ JOB, "goroutine", "[::1]", "http://[::1]:80/debug/pprof/goroutine",
+	  "job=api service_name=api instance=[::1]:80" },
+	{ JOB, "goroutine", "fe80::1", "http://[fe80::1]:80/debug/pprof/goroutine",
+	  "job=api service_name=api instance=[fe80::1]:80" },
+	{ JOB "  profiling_config: { path_prefix: x/ }\n", "mutex", "a:1",
+	  "http://a:1/x/debug/pprof/mutex", "job=api service_name=api instance=a:1" },
+	{ JOB "  profiling_config: { pprof_config: { heap: { enabled: true, path: h } } }\n",
+	  "heap", "a:1", "http://a:1/h", "job=api service_name=api instance=a:1" },
+	{ JOB "  profiling_config: { pprof_config: { process_cpu: { path: /x, seconds: 3 } } }\n",
+	  "process_cpu", "a:1", "http://a:1/x?seconds=3", "job=api service_name=api instance=a:1" },
+	{ JOB "  params: { debug: ['0', 'x y'], t: [v&] }\n", "block", "a:1",
+	  "http://a:1/debug/pprof/block?debug=0&t=v%26&debug=x%20y",
+	  "job=api service_name=api instance=a:1" },
+	{ JOB "  relabel_configs:\n  - { source_labels: [__address__], target_label: instance, "
+	      "regex: '(.*):.*' }\n",
+	  "block", "a:1", "http://a:1/debug/pprof/block", "instance=a job=api service_name=api" },
+	{ JOB
+	  "  relabel_configs:\n  - { source_labels: [__name__], regex: memory, action: keep }\n",
+	  "block", "a:1", NULL, NULL },
+	{ JOB "  relabel_configs:\n  - { target_label: __address__, replacement: 'b:2' }\n"
+	      "  - { target_label: __scheme__, replacement: https }\n"
+	      "  - { target_label: __profile_path__, replacement: /p }\n"
+	      "  - { target_label: __param_seconds, replacement: '4' }\n",
+	  "process_cpu", "a:1", "https://b:2/p?seconds=4", "job=api service_name=api instance=b:2" },
+	{ JOB "  relabel_configs:\n  - { regex: __meta_(.*), action: labelmap }\n", "block", "a:1",
+	  "http://a:1/debug/pprof/block", "job=api pod=p service_name=api instance=a:1" },
+	{ JOB "  relabel_configs:\n  - { regex: job, action: labeldrop }\n", "block", "a:1",
+	  "http://a:1/debug/pprof/block", "service_name=api instance=a:1" },
+};
+
+static void targets_are_asked_where_they_say(void **state)
+{
+	const struct dcm_label_text found[] = { { STR("__address__"), STR("") },
+						{ STR("__meta_pod"), STR("p") },
+						{ STR("empty"), STR("") } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const struct target_case *c = &cases[i];
+		CLEANUP(target__freep) struct target *t = NULL;
+		struct dcm_label_text labels[3];
+		struct dcm_error err = DCM_ERROR_INIT;
+		struct fixture f;
+
+		open_fixture(&f);
+		memcpy(labels, found, sizeof(labels));
+		labels[0].value = str__of(c->address);
+		assert_string_equal(load(&f, c->yaml), "");
+		if (make(&f, c->profile, labels, 3, &t, &err) < 0)
+			fail_msg("%zu: %s", i, err.text);
+		assert_int_equal(t->is_dropped, !c->url);
+		if (c->url) {
+			assert_string_equal(t->url.p, c->url);
+			assert_string_equal(labels_text(&t->labels), c->labels);
+		}
+		close_fixture(&f);
+	}
+}
+
+static void bad_targets_are_refused(void **state)
+{
+	static const struct {
+		const char *yaml, *address, *why;
+	} bad[] = {
+		{ JOB, "", "__address__ is \"\"" },
+		{ JOB, "a/b", "__address__ is \"a/b\"" },
+		{ JOB, "user@a:1", "__address__ is \"user@a:1\"" },
+		{ JOB "  relabel_configs: [ { target_label: __scheme__, replacement: ftp } ]\n",
+		  "a:1", "__scheme__ is \"ftp\"; it can be http or https" },
+		{ JOB "  label_limit: 1\n", "a:1", "3 labels, more than label_limit (1)" },
+		{ JOB "  label_name_length_limit: 11\n", "a:1",
+		  "label service_name is longer than label_name_length_limit" },
+		{ JOB "  label_value_length_limit: 2\n", "a:1",
+		  "label job is longer than label_value_length_limit" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		struct dcm_label_text address = { STR("__address__"), str__of(bad[i].address) };
+		struct dcm_error err = DCM_ERROR_INIT;
+		struct target *t = NULL;
+		struct fixture f;
+
+		open_fixture(&f);
+		assert_string_equal(load(&f, bad[i].yaml), "");
+		assert_int_equal(make(&f, "block", &address, 1, &t, &err), -EINVAL);
+		if (!strstr(err.text, bad[i].why) || !strstr(err.text, "job api: "))
+			fail_msg("%zu: %s", i, err.text);
+		close_fixture(&f);
+	}
+}
+
+/* Restarts do not synchronise: the place in the interval follows from what the target is. */
+static void turns_are_spread_and_stay(void **state)
+{
+	enum { N = 1000, INTERVAL_S = 10 };
+	unsigned in_second[INTERVAL_S] = { 0 };
+	struct fixture f;
+
+	(void)state;
+	open_fixture(&f);
+	assert_string_equal(load(&f, JOB), "");
+	for (unsigned i = 0; i < N; i++) {
+		char address[32];
+		struct dcm_label_text label = { STR("__address__"), { address, 0 } };
+		CLEANUP(target__freep) struct target *t = NULL;
+		int64_t now = INT64_C(1700000003123456789), next, again;
+
+		label.value.n = (uint32_t)snprintf(address, sizeof(address), "10.0.%u.%u:6060",
+						   i / 256, i % 256);
+		assert_int_equal(make(&f, "block", &label, 1, &t, NULL), 0);
+		next = target__next_ns(t, now);
+		again = target__next_ns(t, next);
+		assert_true(next > now && next - now <= t->interval_ns);
+		assert_int_equal(again - next, t->interval_ns);
+		assert_int_equal(target__next_ns(t, next - 1), next);
+		in_second[next / 1000000000 % INTERVAL_S]++;
+	}
+	for (unsigned s = 0; s < INTERVAL_S; s++)
+		assert_true(in_second[s] > N / INTERVAL_S / 2 && in_second[s] < N / INTERVAL_S * 2);
+	close_fixture(&f);
+}
+
+static void failing_memory_is_survived(void **state)
+{
+	struct dcm_label_text address = { STR("__address__"), STR("a:1") };
+	struct fixture f;
+
+	(void)state;
+	open_fixture(&f);
+	load(&f, JOB
+	     "  params: { a: [b] }\n  relabel_configs: [ { target_label: x, replacement: y } ]\n");
+	FAILMALLOC_SWEEP (i) {
+		struct dcm_error err = DCM_ERROR_INIT;
+		struct target *t = NULL;
+		int r = make(&f, "block", &address, 1, &t, &err);
+
+		failmalloc__disarm();
+		assert_true(r == 0 ? t != NULL : (r == -ENOMEM && !t));
+		target__free(t);
+	}
+	close_fixture(&f);
+}
+
+/* ---- configurations ---- */
+
+static void configurations_are_judged(void **state)
+{
+	static const struct {
+		const char *yaml, *said;
+	} said[] = {
+		{ "scrape_configs: []\n", "" },
+		{ "scrape_configs:\n- {}\n", "input pprof_scrape: scrape_configs[0]: job_name is "
+					     "missing; add \"job_name: ...\"" },
+		{ JOB "- job_name: api\n",
+		  "input pprof_scrape: scrape_configs: two jobs are called \"api\"; rename one" },
+		{ JOB "  metrics_path: /m\n  honor_labels: true\n  metric_relabel_configs: [ { a: "
+		      "b } ]\n",
+		  "input pprof_scrape: scrape_configs[0]: \"metrics_path\" has no meaning here, "
+		  "and is ignored\n"
+		  "input pprof_scrape: scrape_configs[0]: \"honor_labels\" has no meaning here, "
+		  "and is ignored\n"
+		  "input pprof_scrape: scrape_configs[0]: \"metric_relabel_configs\" has no "
+		  "meaning here, and is ignored" },
+		{ JOB "  scrape_intervall: 1s\n", "input pprof_scrape: scrape_configs[0]: unknown "
+						  "option \"scrape_intervall\"; did you mean "
+						  "\"scrape_interval\"?" },
+		{ JOB "  static_configs: [ { targets: ['http://a:1/x'] } ]\n",
+		  "input pprof_scrape: scrape_configs[0]: static_configs: \"http://a:1/x\" is not "
+		  "HOST:PORT; scheme: and "
+		  "profiling_config: say the rest of a URL" },
+		{ JOB "  static_configs: [ { targets: ['http://a:1/x'] } ]\n  relabel_configs: [ { "
+		      "target_label: x } ]\n",
+		  "" },
+		{ JOB "  file_sd_configs: [ { files: [ /a/*/b.json ] } ]\n",
+		  "input pprof_scrape: scrape_configs[0].file_sd_configs[0]: files: "
+		  "\"/a/*/b.json\" has a * elsewhere than "
+		  "once in its last part" },
+		{ JOB "  file_sd_configs: [ { files: [ /a/b ] } ]\n",
+		  "input pprof_scrape: scrape_configs[0].file_sd_configs[0]: files: \"/a/b\" does "
+		  "not end in .json, .yml or "
+		  ".yaml" },
+		{ JOB "  profiling_config: { pprof_config: { mine: { enabled: true } } }\n",
+		  "input pprof_scrape: scrape_configs[0]: profiling_config: pprof_config.mine "
+		  "needs a path, as "
+		  "\"/debug/pprof/mine\"" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(said) / sizeof(*said); i++) {
+		struct fixture f;
+
+		open_fixture(&f);
+		assert_string_equal(load(&f, said[i].yaml), said[i].said);
+		close_fixture(&f);
+	}
+}
+
+static void defaults_of_profiles_are_parcas(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	open_fixture(&f);
+	load(&f, JOB "  profiling_config:\n    pprof_config:\n      memory: { enabled: false }\n"
+		     "      fgprof: { enabled: true }\n      own: { path: /o }\n"
+		     "      more: { enabled: true, path: /m, compute_delta: false, "
+		     "keep_sample_type: [ { type: a } ] }\n");
+	static const char *const names[] = { "block",	    "goroutine", "mutex",
+					     "process_cpu", "fgprof",	 "more" };
+	assert_int_equal(f.n_plans, 6);
+	for (uint32_t i = 0; i < 6; i++) {
+		assert_string_equal(f.plans[i].name, names[i]);
+		assert_int_equal(f.plans[i].delta, i == 3 || i == 4);
+		assert_int_equal(f.plans[i].seconds, 9);
+		assert_int_equal(f.plans[i].is_usual, i < 5);
+		assert_int_equal(f.plans[i].compute_delta, i < 5);
+	}
+	assert_int_equal(f.plans[5].n_keep, 1);
+	close_fixture(&f);
+}
+
+/* ---- groups ---- */
+
+typedef int (*read_fn)(struct groups *g, const char *text, size_t n, struct dcm_error *err);
+
+static const struct {
+	read_fn read;
+	const char *text, *said; /* what was found, or the fault */
+} groups[] = {
+	{ groups__read_json, "[]", "" },
+	{ groups__read_json,
+	  "[{\"targets\":[\"a:1\",\"b:2\"],\"labels\":{\"env\":\"x\"}},{\"targets\":[\"c:3\"]}]",
+	  "__address__=a:1 env=x;__address__=b:2 env=x;__address__=c:3;" },
+	{ groups__read_yaml, "- targets: [a:1, 'b:2']\n  labels: { env: x, n: 3 }\n- targets:\n",
+	  "__address__=a:1 env=x n=3;__address__=b:2 env=x n=3;" },
+	{ groups__read_yaml, "", "" },
+	{ groups__read_yaml, "# nothing\n", "" },
+	{ groups__read_json, "", "is not JSON" },
+	{ groups__read_json, "{}", "is not a list of target groups" },
+	{ groups__read_json, "[3]", "group 1: is not a map" },
+	{ groups__read_json, "[{\"targets\":[]},{\"target\":[]}]",
+	  "group 2: has another key than targets and labels" },
+	{ groups__read_json, "[{\"targets\":[1]}]", "group 1: a target is not a text" },
+	{ groups__read_json, "[{\"targets\":[\"\"]}]", "group 1: a target is empty" },
+	{ groups__read_json, "[{\"labels\":{\"a\":1}}]", "group 1: a label's value is not a text" },
+	{ groups__read_yaml, "targets: []\n", "is not a list of target groups" },
+	{ groups__read_yaml, "- targets: a\n", "group 1: targets is not a list" },
+	{ groups__read_yaml, "- labels: [a]\n", "group 1: labels is not a map" },
+	{ groups__read_yaml, "- [a\n", "is not YAML" },
+};
+
+static void groups_are_read(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(groups) / sizeof(*groups); i++) {
+		struct dcm_error err = DCM_ERROR_INIT;
+		struct groups g = { 0 };
+		char text[1000] = "";
+		int r = groups[i].read(&g, groups[i].text, strlen(groups[i].text), &err);
+
+		for (size_t k = 0; r == 0 && k < g.v.n; k++)
+			snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s;",
+				 labels_text(&g.v.v[k]));
+		if (r == 0)
+			assert_string_equal(text, groups[i].said);
+		else if (!strstr(err.text, groups[i].said))
+			fail_msg("%zu: %s", i, err.text);
+		groups__fini(&g);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(targets_are_asked_where_they_say),
+		cmocka_unit_test(bad_targets_are_refused),
+		cmocka_unit_test(turns_are_spread_and_stay),
+		cmocka_unit_test(failing_memory_is_survived),
+		cmocka_unit_test(configurations_are_judged),
+		cmocka_unit_test(defaults_of_profiles_are_parcas),
+		cmocka_unit_test(groups_are_read),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
