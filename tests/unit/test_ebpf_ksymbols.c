@@ -24,13 +24,19 @@ static void told(struct ksymbols *k, bool is_gone, uint64_t at, uint64_t n, cons
 	ksymbols__add(k, &r);
 }
 
-static void assert_name(struct ksymbols *k, uint64_t at, const char *name)
+/* For a sample of that time. */
+static void assert_name_at(struct ksymbols *k, uint64_t at, int64_t time_s, const char *name)
 {
 	char found[KSYMBOLS_NAME] = "";
-	bool is_there = ksymbols__find(k, BASE + at, found);
+	bool is_there = ksymbols__find(k, BASE + at, time_s * 1000000000, found);
 
 	if (is_there != (name != NULL) || (name && strcmp(found, name) != 0))
 		fail_msg("+%#lx: \"%s\", not \"%s\"", (unsigned long)at, found, name ? name : "(none)");
+}
+
+static void assert_name(struct ksymbols *k, uint64_t at, const char *name)
+{
+	assert_name_at(k, at, 5, name);
 }
 
 static void test_ends_are_known(void **state)
@@ -47,7 +53,7 @@ static void test_ends_are_known(void **state)
 	assert_name(k, 0x140, NULL);
 	assert_name(k, 0x1ff, "b");
 	assert_name(k, 0x200, NULL);
-	assert_false(ksymbols__find(NULL, BASE, (char[KSYMBOLS_NAME]){ 0 }));
+	assert_false(ksymbols__find(NULL, BASE, 0, (char[KSYMBOLS_NAME]){ 0 }));
 	ksymbols__free(k);
 	ksymbols__free(NULL);
 }
@@ -72,6 +78,40 @@ static void test_the_place_is_used_again(void **state)
 	told(k, false, 0x910, 8, "c", 125);
 	assert_name(k, 0x180, NULL);
 	assert_name(k, 0x900, "c");
+	ksymbols__free(k);
+}
+
+/* Also when nothing more is heard of: samples that come later are of something else. */
+static void test_what_ended_is_not_found_for_good(void **state)
+{
+	struct ksymbols *k = ksymbols__new();
+
+	(void)state;
+	told(k, false, 0x100, 0x40, "a", 1);
+	told(k, true, 0x100, 0x40, "a", 2);
+	told(k, false, 0x200, 0x40, "b", 2);
+	assert_name_at(k, 0x100, 1, "a");
+	assert_name_at(k, 0x100, 122, "a");
+	assert_name_at(k, 0x100, 123, NULL);
+	assert_name_at(k, 0x200, 100000, "b");
+	ksymbols__free(k);
+}
+
+/* Of all that is forgotten at once only what ended goes, and what stays is found as before. */
+static void test_many_are_forgotten_at_once(void **state)
+{
+	struct ksymbols *k = ksymbols__new();
+
+	(void)state;
+	for (unsigned i = 0; i < KSYMBOLS_MAX; i++)
+		told(k, false, 16ull * i, 8, i % 3 ? "gone" : "there", 1);
+	for (unsigned i = 0; i < KSYMBOLS_MAX; i++)
+		if (i % 3)
+			told(k, true, 16ull * i, 8, "gone", 2);
+	told(k, false, 16ull * KSYMBOLS_MAX, 8, "new", 200);
+	for (unsigned i = 0; i < KSYMBOLS_MAX; i++)
+		assert_name(k, 16ull * i, i % 3 ? NULL : "there");
+	assert_name(k, 16ull * KSYMBOLS_MAX, "new");
 	ksymbols__free(k);
 }
 
@@ -120,7 +160,7 @@ static void test_it_is_bounded(void **state)
 	(void)state;
 	memset(longest, 'x', sizeof(longest) - 1);
 	told(k, false, 0, 8, longest, 0);
-	assert_true(ksymbols__find(k, BASE, found));
+	assert_true(ksymbols__find(k, BASE, 0, found));
 	assert_int_equal(strlen(found), KSYMBOLS_NAME - 1);
 	told(k, false, 16, 8, "gone", 1);
 	told(k, true, 16, 8, "gone", 2);
@@ -130,7 +170,7 @@ static void test_it_is_bounded(void **state)
 	/* Who has gone makes room, then the oldest. */
 	told(k, false, 16ull * KSYMBOLS_MAX, 8, "new", 4);
 	assert_name(k, 16, NULL);
-	assert_true(ksymbols__find(k, BASE, found));
+	assert_true(ksymbols__find(k, BASE, 0, found));
 	told(k, false, 16ull * (KSYMBOLS_MAX + 1), 8, "newer", 4);
 	assert_name(k, 0, NULL);
 	assert_name(k, 32, "there");
@@ -162,6 +202,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ends_are_known),
 		cmocka_unit_test(test_the_place_is_used_again),
+		cmocka_unit_test(test_what_ended_is_not_found_for_good),
+		cmocka_unit_test(test_many_are_forgotten_at_once),
 		cmocka_unit_test(test_any_order_of_cpus),
 		cmocka_unit_test(test_it_is_bounded),
 		cmocka_unit_test(test_failing_allocations),

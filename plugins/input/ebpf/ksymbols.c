@@ -61,14 +61,31 @@ static void forget(struct ksymbols *k, size_t i)
 	k->symbols.n--;
 }
 
+static bool ended_long_before(const struct ksymbol *s, int64_t time_ns)
+{
+	return s->until_ns < time_ns - KEEP_ENDED_NS;
+}
+
+/* In one pass: thousands may have ended since the last record. */
+static void forget_ended(struct ksymbols *k, int64_t now_ns)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < k->symbols.n; i++) {
+		if (ended_long_before(&k->symbols.v[i], now_ns))
+			free(k->symbols.v[i].name);
+		else
+			k->symbols.v[n++] = k->symbols.v[i];
+	}
+	k->symbols.n = n;
+}
+
 /* What ended long ago; when there is no room, the first that ended, or else the oldest of all. */
 static void make_room(struct ksymbols *k, int64_t now_ns)
 {
 	size_t first = 0;
 
-	for (size_t i = k->symbols.n; i-- > 0;)
-		if (k->symbols.v[i].until_ns < now_ns - KEEP_ENDED_NS)
-			forget(k, i);
+	forget_ended(k, now_ns);
 	if (k->symbols.n < KSYMBOLS_MAX)
 		return;
 	for (size_t i = 1; i < k->symbols.n; i++)
@@ -146,7 +163,8 @@ void ksymbols__add(struct ksymbols *k, const struct perf_record *r)
 	pthread_mutex_unlock(&k->lock);
 }
 
-bool ksymbols__find(struct ksymbols *k, uint64_t address, char ret_name[static KSYMBOLS_NAME])
+bool ksymbols__find(struct ksymbols *k, uint64_t address, int64_t time_ns,
+		    char ret_name[static KSYMBOLS_NAME])
 {
 	const struct ksymbol *best = NULL;
 
@@ -158,7 +176,7 @@ bool ksymbols__find(struct ksymbols *k, uint64_t address, char ret_name[static K
 			const struct ksymbol *s = &k->symbols.v[i];
 
 			if (s->name && address >= s->start && address < s->end &&
-			    (!best || s->until_ns > best->until_ns))
+			    !ended_long_before(s, time_ns) && (!best || s->until_ns > best->until_ns))
 				best = s;
 		}
 	}

@@ -34,7 +34,11 @@ void ksymbols__free(struct ksymbols *k); /* NULL is fine */
  */
 void ksymbols__add(struct ksymbols *k, const struct perf_record *record);
 
-/* The name of what is, or was last, at the address; false: nothing that we heard of. NULL is fine. */
-bool ksymbols__find(struct ksymbols *k, uint64_t address, char ret_name[static KSYMBOLS_NAME]);
+/*
+ * The name of what is, or was last, at the address, for a sample of that time (CLOCK_MONOTONIC);
+ * false: nothing that we heard of, or it had gone two minutes before. NULL is fine.
+ */
+bool ksymbols__find(struct ksymbols *k, uint64_t address, int64_t time_ns,
+		    char ret_name[static KSYMBOLS_NAME]);
 
 #endif

@@ -170,7 +170,7 @@ static uint32_t kernel_mapping_once(struct locate *l, struct dcm_str module)
 static int kernel_symbol(struct locate *l, uint64_t address, char room[static KSYMBOLS_NAME],
 			 struct dcm_str *ret_name, struct dcm_str *ret_module)
 {
-	if (!ksymbols__find(l->symbols, address, room))
+	if (!ksymbols__find(l->symbols, address, l->window->start_mono_ns, room))
 		return l->host->kernel_symbol(l->host, address, ret_name, ret_module);
 	*ret_name = str__of(room);
 	*ret_module = STR("bpf");
