@@ -46,6 +46,7 @@ struct api_gaps {
 /* The question's parts, with everything they point to in the request's arena. */
 struct api_question {
 	struct api *api;
+	int64_t now_ns; /* real, when it came: the one "now" of all its parameters */
 	struct question q;
 	struct filter *filter; /* freed by api_question__fini() */
 	enum api_format format;
@@ -77,21 +78,22 @@ bool api_question__read_tree(const struct http_request *req, struct api_question
 
 /*
  * The moments [from, to) in ms: names of two parameters, and their defaults before
- * api_range__read().
+ * api_range__read(); and what "now" is, of which a request has one: what it asks until now would be
+ * over by the next look at the clock.
  */
 struct api_range {
 	const char *from, *to;
 	int64_t from_ms, to_ms;
+	int64_t now_ns;
 };
 /* As default of from_ms: an hour before `to`, wherever that is. */
 #define API_AN_HOUR INT64_MIN
 
-/* Has the moment passed? An answer about what ended then can have a tag. */
-bool api__is_over(struct api *a, int64_t to_ms);
+/* Had it ended when the request came? An answer about that can have a tag. */
+bool api_range__is_over(const struct api_range *range);
 
 /* False: the response is a problem. Also an empty range is one: who asks for it made a mistake. */
-bool api_range__read(struct api *a, const struct http_request *req, struct api_range *range,
-		     struct http_response *resp);
+bool api_range__read(const struct http_request *req, struct api_range *range, struct http_response *resp);
 /* From 0 to max; *ret stays when it is absent. False: the response is a problem. */
 bool api_param__number(const struct http_request *req, const char *name, uint32_t max,
 		       uint32_t *ret, struct http_response *resp);

@@ -34,7 +34,7 @@ void api__fail(struct http_response *resp, int code, const struct dcm_error *err
 }
 
 /* A time in ms; *ms stays when the parameter is absent. False: the response is a problem. */
-static bool read_time(struct api *a, const struct http_request *req, const char *name, int64_t *ms,
+static bool read_time(const struct http_request *req, const char *name, int64_t now_ns, int64_t *ms,
 		      struct http_response *resp)
 {
 	struct dcm_str text = http_request__param(req, name);
@@ -42,7 +42,7 @@ static bool read_time(struct api *a, const struct http_request *req, const char 
 
 	if (text.n == 0)
 		return true;
-	if (units__parse_time(text, clock__real(a->c.clock), &ns) < 0) {
+	if (units__parse_time(text, now_ns, &ns) < 0) {
 		http_response__problem(
 			resp, 400, "%s: \"%.*s\" is no time; write RFC 3339, Unix seconds, now or now-15m",
 			name, STR_ARG(text));
@@ -52,19 +52,18 @@ static bool read_time(struct api *a, const struct http_request *req, const char 
 	return true;
 }
 
-bool api__is_over(struct api *a, int64_t to_ms)
+bool api_range__is_over(const struct api_range *range)
 {
-	return to_ms < clock__real(a->c.clock) / 1000000;
+	return range->to_ms < range->now_ns / 1000000;
 }
 
-bool api_range__read(struct api *a, const struct http_request *req, struct api_range *range,
-		     struct http_response *resp)
+bool api_range__read(const struct http_request *req, struct api_range *range, struct http_response *resp)
 {
-	if (!read_time(a, req, range->to, &range->to_ms, resp))
+	if (!read_time(req, range->to, range->now_ns, &range->to_ms, resp))
 		return false;
 	if (range->from_ms == API_AN_HOUR)
 		range->from_ms = range->to_ms - HOUR_MS;
-	if (!read_time(a, req, range->from, &range->from_ms, resp))
+	if (!read_time(req, range->from, range->now_ns, &range->from_ms, resp))
 		return false;
 	/* Nothing is older, and merged profiles bear the time of `from`, which may not be negative. */
 	range->from_ms = range->from_ms < 0 ? 0 : range->from_ms;
@@ -237,14 +236,15 @@ bool api_question__read_tree(const struct http_request *req, struct api_question
 	       api_param__number(req, "max_nodes", FLAME_MAX_NODES, &ret->max_nodes, resp);
 }
 
-static bool read_selection(struct api *a, const struct http_request *req, const char *selector,
+static bool read_selection(const struct http_request *req, const char *selector,
 			   struct api_question *ret, struct http_response *resp)
 {
 	bool list = !selector;
 	struct api_range range = { .from = "from",
 				   .to = "to",
 				   .from_ms = list ? 0 : API_AN_HOUR,
-				   .to_ms = clock__real(a->c.clock) / 1000000 + 1 };
+				   .to_ms = ret->now_ns / 1000000 + 1,
+				   .now_ns = ret->now_ns };
 
 	ret->q.selector = http_request__param(req, list ? "match" : selector);
 	if (!list && ret->q.selector.n == 0) {
@@ -256,21 +256,24 @@ static bool read_selection(struct api *a, const struct http_request *req, const 
 	}
 	if (!ret->q.selector.p)
 		ret->q.selector = STR("");
-	if (!api_range__read(a, req, &range, resp))
+	if (!api_range__read(req, &range, resp))
 		return false;
 	ret->q.from_ms = range.from_ms;
 	ret->q.to_ms = range.to_ms;
-	resp->has_tag = api__is_over(a, range.to_ms);
+	resp->has_tag = api_range__is_over(&range);
 	return api_param__labels(req, "group_by", &ret->q.group_by, &ret->q.n_group_by, resp) == 0;
 }
 
 bool api_question__read(struct api *a, const struct http_request *req, const char *selector,
 			struct api_question *ret, struct http_response *resp)
 {
-	*ret = (struct api_question){ .api = a, .group = FRAMES_FUNCTION, .q.budget = req->budget };
+	*ret = (struct api_question){ .api = a,
+				      .now_ns = clock__real(a->c.clock),
+				      .group = FRAMES_FUNCTION,
+				      .q.budget = req->budget };
 	if (!api__has_engine(a, resp))
 		return false;
-	if (read_selection(a, req, selector, ret, resp) && read_filter(req, ret, resp)) {
+	if (read_selection(req, selector, ret, resp) && read_filter(req, ret, resp)) {
 		if (ret->q.budget) {
 			ret->q.budget->gap = api_gaps__add;
 			ret->q.budget->gap_ctx = &ret->gaps;

@@ -190,7 +190,7 @@ void api__store_check(void *ctx, const struct http_request *req, struct http_res
 /*
  * What is removed does not come back: so nothing has a default. False: the response is a problem.
  */
-static bool read_removal(struct api *a, const struct http_request *req, struct selector **ret,
+static bool read_removal(const struct http_request *req, struct selector **ret,
 			 struct api_range *range, struct http_response *resp)
 {
 	struct dcm_str q = http_request__param(req, "q");
@@ -207,7 +207,7 @@ static bool read_removal(struct api *a, const struct http_request *req, struct s
 			resp, 400, "from, to: give both; 0 and now are all that is from now or before");
 		return false;
 	}
-	if (!api_range__read(a, req, range, resp))
+	if (!api_range__read(req, range, resp))
 		return false;
 	if (selector__parse(q, SELECTOR_TYPE_OPTIONAL, ret, &err) < 0) {
 		http_response__problem(resp, 400, "q: %s", err.text);
@@ -219,13 +219,13 @@ static bool read_removal(struct api *a, const struct http_request *req, struct s
 void api__store_remove(void *ctx, const struct http_request *req, struct http_response *resp)
 {
 	struct api *a = ctx;
-	struct api_range range = { .from = "from", .to = "to" };
+	struct api_range range = { .from = "from", .to = "to", .now_ns = clock__real(a->c.clock) };
 	struct dcm_error err = DCM_ERROR_INIT;
 	CLEANUP(selector__freep) struct selector *s = NULL;
 	uint64_t n = 0;
 	int r;
 
-	if (!api__has_engine(a, resp) || !read_removal(a, req, &s, &range, resp))
+	if (!api__has_engine(a, resp) || !read_removal(req, &s, &range, resp))
 		return;
 	if (!a->c.remove) {
 		http_response__problem(

@@ -387,11 +387,12 @@ void api__functions(void *ctx, const struct http_request *req, struct http_respo
  */
 
 /* Both sides' ranges: a_from .. b_to, each with from and to as its default. */
-static bool read_sides(struct api *a, const struct http_request *req, struct question *q,
+static bool read_sides(const struct http_request *req, struct api_question *ret,
 		       struct http_response *resp)
 {
-	struct api_range range_a = { "a_from", "a_to", q->from_ms, q->to_ms };
-	struct api_range range_b = { "b_from", "b_to", q->from_ms, q->to_ms };
+	struct question *q = &ret->q;
+	struct api_range range_a = { "a_from", "a_to", q->from_ms, q->to_ms, ret->now_ns };
+	struct api_range range_b = { "b_from", "b_to", q->from_ms, q->to_ms, ret->now_ns };
 
 	q->diff = true;
 	q->selector_b = http_request__param(req, "b_q");
@@ -399,13 +400,13 @@ static bool read_sides(struct api *a, const struct http_request *req, struct que
 		http_response__problem(resp, 400, "b_q: missing; give the second selector");
 		return false;
 	}
-	if (!api_range__read(a, req, &range_a, resp) || !api_range__read(a, req, &range_b, resp))
+	if (!api_range__read(req, &range_a, resp) || !api_range__read(req, &range_b, resp))
 		return false;
 	q->from_ms = range_a.from_ms;
 	q->to_ms = range_a.to_ms;
 	q->from_b_ms = range_b.from_ms;
 	q->to_b_ms = range_b.to_ms;
-	resp->has_tag = api__is_over(a, range_a.to_ms) && api__is_over(a, range_b.to_ms);
+	resp->has_tag = api_range__is_over(&range_a) && api_range__is_over(&range_b);
 	return true;
 }
 
@@ -431,7 +432,7 @@ void api__diff(void *ctx, const struct http_request *req, struct http_response *
 
 	if (!api_question__read(a, req, "a_q", &q, resp))
 		return;
-	if (read_sides(a, req, &q.q, resp) && read_report(req, &is_table, resp) &&
+	if (read_sides(req, &q, resp) && read_report(req, &is_table, resp) &&
 	    (is_table ? api_question__read_shape : api_question__read_tree)(req, &q, resp) &&
 	    read_sort(req, &table.sort, resp)) {
 		if (is_table)
