@@ -68,12 +68,6 @@ static void take_global(struct translation *t, const struct node *global)
 		"rule_query_offset",
 		"query_log_file",
 		"scrape_failure_log_file",
-		"body_size_limit",
-		"sample_limit",
-		"label_limit",
-		"label_name_length_limit",
-		"label_value_length_limit",
-		"target_limit",
 		"keep_dropped_targets",
 		"scrape_protocols",
 		"metric_name_validation_scheme",
@@ -86,6 +80,18 @@ static void take_global(struct translation *t, const struct node *global)
 		NULL,
 	};
 
+	static const char *const of_jobs[] = {
+		"scrape_interval",
+		"scrape_timeout",
+		"body_size_limit",
+		"sample_limit",
+		"target_limit",
+		"label_limit",
+		"label_name_length_limit",
+		"label_value_length_limit",
+		NULL,
+	};
+
 	if (global->kind != NODE_MAP) {
 		if (!node__is_null(global))
 			problems__add(t->problems, PROBLEM_ERROR, &global->at, "global: must be a map");
@@ -94,8 +100,7 @@ static void take_global(struct translation *t, const struct node *global)
 	for (uint32_t i = 0; i < global->n; i++) {
 		const struct member *m = &global->members[i];
 
-		if (str__eq(m->key, STR("scrape_interval")) ||
-		    str__eq(m->key, STR("scrape_timeout")))
+		if (is_one_of(m->key, of_jobs))
 			put(t->scraper, m->key.p, &m->at, m->value);
 		else if (str__eq(m->key, STR("external_labels")))
 			put(t->root, "labels", &m->at, m->value);
@@ -159,7 +164,7 @@ static int build(struct translation *t, const struct node *from, const struct me
 	/* What the file has, and inputs, labels, storage. */
 	t->root = new_map(t, &from->at, from->n + 3);
 	inputs = new_map(t, &jobs->at, 1);
-	t->scraper = new_map(t, &jobs->at, 3);
+	t->scraper = new_map(t, &jobs->at, 9);
 	if (t->no_memory)
 		return problems__nomem(t->problems);
 	put(t->root, "inputs", &jobs->at, inputs);
@@ -181,6 +186,10 @@ int foreign__translate(struct tree *tree, const char *storage, struct problems *
 
 	if (!jobs)
 		return 0;
+	if (tree__get(from, "labels") && tree__get(tree__get(from, "global"), "external_labels"))
+		return problems__add(
+			problems, PROBLEM_ERROR, &jobs->at,
+			"labels: and global: external_labels: mean the same; keep one of the two");
 	if (tree__get(from, "inputs"))
 		return problems__add(
 			problems, PROBLEM_ERROR, &jobs->at,

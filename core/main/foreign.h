@@ -4,7 +4,7 @@
  *
  * A file with `scrape_configs` at its top is one of theirs. It becomes what Decima writes so:
  *
- *	scrape_configs, global.scrape_interval, global.scrape_timeout   inputs.pprof_scrape
+ *	scrape_configs; global.scrape_interval, scrape_timeout, limits  inputs.pprof_scrape
  *	global.external_labels                                          labels
  *	object_storage, storage.tsdb, remote_write, alerting, ...       nothing, and a warning each
  *

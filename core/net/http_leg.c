@@ -302,7 +302,7 @@ static void token_came(void *ctx, const struct dcm_http_reply *reply)
 		if (r == 0)
 			return;
 	} else if (r < 0 && reply->fault == 0) {
-		error__prefix(&err, "%s", http_token__url(client->token));
+		error__prefix(&err, "the server of oauth2.token_url");
 	}
 	if (r < 0)
 		error__prefix(&err, "no token");
@@ -484,8 +484,7 @@ static void redirect(struct call *c, int status, const char *location)
 		error__set(&err, r, "%s: more than %d redirects; does it lead in a circle?",
 			   c->first.url ? c->first.shown : c->place.shown, REDIRECTS_MAX);
 	else if (r == -EINVAL)
-		r = error__set(&err, -EPROTO, "%s: redirects to what cannot be asked: %.200s",
-			       c->place.shown, location);
+		r = error__set(&err, -EPROTO, "%s: redirects to what cannot be asked", c->place.shown);
 	if (r < 0) {
 		call__finish(c, r, r == -ENOMEM ? "not enough memory" : err.text);
 		return;

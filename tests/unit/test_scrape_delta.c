@@ -122,6 +122,18 @@ static bool begin_anew(struct program *p, struct random *r)
 	return false;
 }
 
+/* A scrape that goes on its way at once. */
+static int apply(struct delta *d, const struct dcm_batch *b, int64_t *values, bool *ret_first,
+		 bool *ret_reset)
+{
+	struct delta next = { 0 };
+	int r = delta__apply(d, b, 0, 1u << 0 | 1u << 2, values, &next, ret_first, ret_reset);
+
+	if (r == 0)
+		delta__replace(d, &next);
+	return r;
+}
+
 static void check_scrape(struct delta *d, const struct program *now, const struct program *before,
 			 bool is_first, bool is_reset, struct random *r)
 {
@@ -130,7 +142,7 @@ static void check_scrape(struct delta *d, const struct program *now, const struc
 	bool first, reset;
 
 	memcpy(values, b->values, (size_t)b->n_values * sizeof(*values));
-	assert_int_equal(delta__apply(d, b, 0, 1u << 0 | 1u << 2, values, &first, &reset), 0);
+	assert_int_equal(apply(d, b, values, &first, &reset), 0);
 	assert_int_equal(first, is_first);
 	assert_int_equal(reset, is_reset);
 	for (uint64_t row = 0; row < b->n_rows; row++) {
@@ -189,6 +201,26 @@ static void what_has_gone_is_a_new_program(void **state)
 	delta__fini(&d);
 }
 
+/* What did not get on its way is told by the next scrape. */
+static void what_was_not_replaced_is_told_again(void **state)
+{
+	struct random r = { .state = 9 };
+	struct program first = { .counted = { { 1, 10 } } }, second = { .counted = { { 3, 30 } } },
+		       third = { .counted = { { 4, 40 } } };
+	CLEANUP(batch__unrefp) struct dcm_batch *b = scrape(&second, &r, 0);
+	struct delta d = { 0 }, lost = { 0 };
+	int64_t values[3] = { 3, 0, 30 };
+	bool is_first, is_reset;
+
+	(void)state;
+	check_scrape(&d, &first, &first, true, false, &r);
+	assert_int_equal(delta__apply(&d, b, 0, 5, values, &lost, &is_first, &is_reset), 0);
+	assert_int_equal(values[0], 2);
+	delta__fini(&lost);
+	check_scrape(&d, &third, &first, false, false, &r);
+	delta__fini(&d);
+}
+
 /* Values at the ends of 64 bits are held there. */
 static void extremes_are_held(void **state)
 {
@@ -202,10 +234,10 @@ static void extremes_are_held(void **state)
 	bool first, reset;
 
 	(void)state;
-	assert_int_equal(delta__apply(&d, a, 0, 5, values, &first, &reset), 0);
+	assert_int_equal(apply(&d, a, values, &first, &reset), 0);
 	values[0] = INT64_MAX;
 	values[2] = 1;
-	assert_int_equal(delta__apply(&d, b, 0, 5, values, &first, &reset), 0);
+	assert_int_equal(apply(&d, b, values, &first, &reset), 0);
 	assert_false(reset);
 	assert_int_equal(values[0], INT64_MAX);
 	delta__fini(&d);
@@ -227,14 +259,14 @@ static void failing_memory_is_survived(void **state)
 		int e;
 
 		failmalloc__disarm();
-		assert_int_equal(delta__apply(&d, a, 0, 5, values, &is_first, &is_reset), 0);
+		assert_int_equal(apply(&d, a, values, &is_first, &is_reset), 0);
 		failmalloc__arm(i);
-		e = delta__apply(&d, b, 0, 5, more, &is_first, &is_reset);
+		e = apply(&d, b, more, &is_first, &is_reset);
 		failmalloc__disarm();
 		if (e < 0) {
 			assert_int_equal(e, -ENOMEM);
 			assert_int_equal(more[0], 3);
-			assert_int_equal(delta__apply(&d, b, 0, 5, more, &is_first, &is_reset), 0);
+			assert_int_equal(apply(&d, b, more, &is_first, &is_reset), 0);
 		}
 		assert_int_equal(more[0], 2);
 		assert_int_equal(more[2], 20);
@@ -247,6 +279,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(is_what_was_added),
 		cmocka_unit_test(what_has_gone_is_a_new_program),
+		cmocka_unit_test(what_was_not_replaced_is_told_again),
 		cmocka_unit_test(extremes_are_held),
 		cmocka_unit_test(failing_memory_is_survived),
 	};

@@ -47,7 +47,7 @@ static const char *load(struct fixture *f, const char *yaml)
 	if (!f->options || f->options->scrape_configs.n == 0)
 		return text;
 	f->job = f->options->scrape_configs.items;
-	f->n_plans = job_options__profiles(f->job, job_options__interval_ns(f->options, f->job), f->plans);
+	f->n_plans = job_options__profiles(f->job, f->plans);
 	if (f->job->relabel_configs.n &&
 	    f->host->rules_new(f->host, f->job->relabel_configs.items, f->job->relabel_configs.n,
 			       &f->rules, &err) < 0)
@@ -73,6 +73,7 @@ static void close_fixture(struct fixture *f)
 	problems__fini(&f->problems);
 	arena__fini(&f->arena);
 	host__free(f->host);
+	services__fini(&f->services);
 }
 
 static int make(struct fixture *f, const char *profile, const struct dcm_label_text *labels,
@@ -111,26 +112,26 @@ static const char *labels_text(const struct labels *l)
 static const struct target_case {
 	const char *yaml, *profile, *address, *url, *labels; /* url NULL: dropped */
 } cases[] = {
-	{ JOB, "memory", "a:1", "http://a:1/debug/pprof/allocs", "job=api service_name=api instance=a:1" },
+	{ JOB, "memory", "a:1", "http://a:1/debug/pprof/allocs", "instance=a:1 job=api service_name=api" },
 	{ JOB, "process_cpu", "a:1", "http://a:1/debug/pprof/profile?seconds=9",
-	  "job=api service_name=api instance=a:1" },
+	  "instance=a:1 job=api service_name=api" },
 	{ JOB "  scrape_interval: 60s\n", "process_cpu", "a:1",
-	  "http://a:1/debug/pprof/profile?seconds=59", "job=api service_name=api instance=a:1" },
+	  "http://a:1/debug/pprof/profile?seconds=59", "instance=a:1 job=api service_name=api" },
 	{ JOB "  scheme: https\n", "goroutine", "a", "https://a:443/debug/pprof/goroutine",
-	  "job=api service_name=api instance=a:443" },
+	  "instance=a:443 job=api service_name=api" },
 	{ JOB, "goroutine", "[::1]", "http://[::1]:80/debug/pprof/goroutine",
-	  "job=api service_name=api instance=[::1]:80" },
+	  "instance=[::1]:80 job=api service_name=api" },
 	{ JOB, "goroutine", "fe80::1", "http://[fe80::1]:80/debug/pprof/goroutine",
-	  "job=api service_name=api instance=[fe80::1]:80" },
+	  "instance=[fe80::1]:80 job=api service_name=api" },
 	{ JOB "  profiling_config: { path_prefix: x/ }\n", "mutex", "a:1",
-	  "http://a:1/x/debug/pprof/mutex", "job=api service_name=api instance=a:1" },
+	  "http://a:1/x/debug/pprof/mutex", "instance=a:1 job=api service_name=api" },
 	{ JOB "  profiling_config: { pprof_config: { heap: { enabled: true, path: h } } }\n",
-	  "heap", "a:1", "http://a:1/h", "job=api service_name=api instance=a:1" },
+	  "heap", "a:1", "http://a:1/h", "instance=a:1 job=api service_name=api" },
 	{ JOB "  profiling_config: { pprof_config: { process_cpu: { path: /x, seconds: 3 } } }\n",
-	  "process_cpu", "a:1", "http://a:1/x?seconds=3", "job=api service_name=api instance=a:1" },
+	  "process_cpu", "a:1", "http://a:1/x?seconds=3", "instance=a:1 job=api service_name=api" },
 	{ JOB "  params: { debug: ['0', 'x y'], t: [v&] }\n", "block", "a:1",
 	  "http://a:1/debug/pprof/block?debug=0&t=v%26&debug=x%20y",
-	  "job=api service_name=api instance=a:1" },
+	  "instance=a:1 job=api service_name=api" },
 	{ JOB "  relabel_configs:\n  - { source_labels: [__address__], target_label: instance, "
 	      "regex: '(.*):.*' }\n",
 	  "block", "a:1", "http://a:1/debug/pprof/block", "instance=a job=api service_name=api" },
@@ -141,11 +142,16 @@ static const struct target_case {
 	      "  - { target_label: __scheme__, replacement: https }\n"
 	      "  - { target_label: __profile_path__, replacement: /p }\n"
 	      "  - { target_label: __param_seconds, replacement: '4' }\n",
-	  "process_cpu", "a:1", "https://b:2/p?seconds=4", "job=api service_name=api instance=b:2" },
+	  "process_cpu", "a:1", "https://b:2/p?seconds=4", "instance=b:2 job=api service_name=api" },
 	{ JOB "  relabel_configs:\n  - { regex: __meta_(.*), action: labelmap }\n", "block", "a:1",
-	  "http://a:1/debug/pprof/block", "job=api pod=p service_name=api instance=a:1" },
+	  "http://a:1/debug/pprof/block", "instance=a:1 job=api pod=p service_name=api" },
+	{ JOB "  relabel_configs:\n  - { target_label: __scrape_interval__, replacement: 31s }\n",
+	  "process_cpu", "a:1", "http://a:1/debug/pprof/profile?seconds=30",
+	  "instance=a:1 job=api service_name=api" },
+	{ JOB "  params: { seconds: ['5'] }\n", "process_cpu", "a:1",
+	  "http://a:1/debug/pprof/profile?seconds=5", "instance=a:1 job=api service_name=api" },
 	{ JOB "  relabel_configs:\n  - { regex: job, action: labeldrop }\n", "block", "a:1",
-	  "http://a:1/debug/pprof/block", "service_name=api instance=a:1" },
+	  "http://a:1/debug/pprof/block", "instance=a:1 service_name=api" },
 };
 
 static void targets_are_asked_where_they_say(void **state)
@@ -187,11 +193,20 @@ static void bad_targets_are_refused(void **state)
 		{ JOB, "user@a:1", "__address__ is \"user@a:1\"" },
 		{ JOB "  relabel_configs: [ { target_label: __scheme__, replacement: ftp } ]\n",
 		  "a:1", "__scheme__ is \"ftp\"; it can be http or https" },
+		{ JOB "  relabel_configs: [ { target_label: __scrape_interval__, replacement: 290y "
+		      "} ]\n",
+		  "a:1", "__scrape_interval__ is \"290y\"; write a duration from 1s to 24h" },
+		{ JOB "  relabel_configs: [ { target_label: __scrape_interval__, replacement: 1ns "
+		      "} ]\n",
+		  "a:1", "__scrape_interval__ is \"1ns\"" },
+		{ JOB "  relabel_configs: [ { target_label: __scrape_timeout__, replacement: soon "
+		      "} ]\n",
+		  "a:1", "__scrape_timeout__ is \"soon\"" },
 		{ JOB "  label_limit: 1\n", "a:1", "3 labels, more than label_limit (1)" },
 		{ JOB "  label_name_length_limit: 11\n", "a:1",
 		  "label service_name is longer than label_name_length_limit" },
 		{ JOB "  label_value_length_limit: 2\n", "a:1",
-		  "label job is longer than label_value_length_limit" },
+		  "label instance is longer than label_value_length_limit" },
 	};
 
 	(void)state;
@@ -264,6 +279,57 @@ static void failing_memory_is_survived(void **state)
 
 /* ---- configurations ---- */
 
+/* What a job does not say is what holds for all of them. */
+static void limits_are_inherited(void **state)
+{
+	struct job_options own;
+	struct fixture f;
+
+	(void)state;
+	open_fixture(&f);
+	assert_string_equal(load(&f, "sample_limit: 5\nlabel_limit: 6\n" JOB
+				     "  label_limit: 7\n  target_limit: 8\n"),
+			    "");
+	own = *f.job;
+	scrape_options__inherit(f.options, &own);
+	assert_int_equal(own.limits.samples, 5);
+	assert_int_equal(own.limits.labels, 7);
+	assert_int_equal(own.limits.targets, 8);
+	assert_int_equal(own.limits.label_name_bytes, 0);
+	assert_int_equal(job_options__max_bytes(&own), 64 << 20);
+	close_fixture(&f);
+}
+
+/* The order of labels in a file makes no other target; another interval does. */
+static void identity_is_of_what_matters(void **state)
+{
+	const struct dcm_label_text one[] = { { STR("__address__"), STR("a:1") },
+					      { STR("x"), STR("1") },
+					      { STR("y"), STR("2") },
+					      { STR("__meta_z"), STR("3") } },
+				    other[] = { { STR("y"), STR("2") },
+						{ STR("x"), STR("1") },
+						{ STR("__address__"), STR("a:1") } },
+				    slower[] = { { STR("__address__"), STR("a:1") },
+						 { STR("x"), STR("1") },
+						 { STR("y"), STR("2") },
+						 { STR("__scrape_interval__"), STR("20s") } };
+	CLEANUP(target__freep) struct target *a = NULL;
+	CLEANUP(target__freep) struct target *b = NULL;
+	CLEANUP(target__freep) struct target *c = NULL;
+	struct fixture f;
+
+	(void)state;
+	open_fixture(&f);
+	load(&f, JOB);
+	assert_int_equal(make(&f, "block", one, 4, &a, NULL), 0);
+	assert_int_equal(make(&f, "block", other, 3, &b, NULL), 0);
+	assert_int_equal(make(&f, "block", slower, 4, &c, NULL), 0);
+	assert_memory_equal(&a->identity, &b->identity, sizeof(a->identity));
+	assert_memory_not_equal(&a->identity, &c->identity, sizeof(a->identity));
+	close_fixture(&f);
+}
+
 static void configurations_are_judged(void **state)
 {
 	static const struct {
@@ -332,7 +398,7 @@ static void defaults_of_profiles_are_parcas(void **state)
 	for (uint32_t i = 0; i < 6; i++) {
 		assert_string_equal(f.plans[i].name, names[i]);
 		assert_int_equal(f.plans[i].delta, i == 3 || i == 4);
-		assert_int_equal(f.plans[i].seconds, 9);
+		assert_int_equal(f.plans[i].seconds, 0);
 		assert_int_equal(f.plans[i].is_usual, i < 5);
 		assert_int_equal(f.plans[i].compute_delta, i < 5);
 	}
@@ -400,6 +466,8 @@ int main(void)
 		cmocka_unit_test(configurations_are_judged),
 		cmocka_unit_test(defaults_of_profiles_are_parcas),
 		cmocka_unit_test(groups_are_read),
+		cmocka_unit_test(limits_are_inherited),
+		cmocka_unit_test(identity_is_of_what_matters),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

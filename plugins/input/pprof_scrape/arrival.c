@@ -24,6 +24,8 @@ struct change {
 	uint32_t temporality[TYPES_MAX];
 	int64_t *values; /* of all columns first, of those that stay then */
 	bool is_needed;
+	struct delta next; /* takes the place of the target's once this is on its way */
+	bool has_next, is_reset;
 };
 
 static int decode(struct arrival *a, struct dcm_batch **ret, struct dcm_error *err)
@@ -37,7 +39,7 @@ static int decode(struct arrival *a, struct dcm_batch **ret, struct dcm_error *e
 		.labels = t->labels.v,
 		.n_labels = t->labels.n,
 		.time_ns = t->asked_real_ns,
-		.max_bytes = (uint64_t)t->job->options->body_size_limit,
+		.max_bytes = job_options__max_bytes(t->job->options),
 	};
 	int r;
 
@@ -111,30 +113,37 @@ static void compact(const struct dcm_profile *p, struct change *c)
 }
 
 /* What was added since the scrape before; columns of which nothing can be said yet go. */
-static int difference(struct target *t, const struct dcm_batch *b, const struct dcm_profile *p,
-		      uint32_t counting, struct change *c)
+static int difference(struct target *t, const struct dcm_batch *b, uint32_t counting, struct change *c)
 {
-	struct job *j = t->job;
-	uint64_t before = delta__bytes(&t->delta);
-	bool first, reset;
-	int r = delta__apply(&t->delta, b, 0, counting, c->values, &first, &reset);
+	bool first;
+	int r = delta__apply(&t->delta, b, 0, counting, c->values, &c->next, &first, &c->is_reset);
 
-	(void)p;
 	if (r < 0)
 		return r;
-	j->meters->n_delta_bytes += delta__bytes(&t->delta) - before;
-	if (reset)
-		j->host->metric_add(j->meters->resets, 1);
-	if (first)
+	c->has_next = true;
+	if (first) {
 		c->to.columns &= ~counting;
-	else if (t->delta_real_ns) {
+	} else if (t->delta_real_ns) {
 		c->to.time_ns = t->delta_real_ns;
 		c->to.duration_ns = t->asked_real_ns - t->delta_real_ns;
 	}
 	if (c->to.duration_ns < 0)
 		c->to.duration_ns = 0;
-	t->delta_real_ns = t->asked_real_ns;
 	return 0;
+}
+
+/* What is on its way is not counted again. */
+static void settle(struct target *t, struct change *c)
+{
+	struct meters *m = t->job->meters;
+
+	if (!c->has_next)
+		return;
+	m->n_delta_bytes += delta__bytes(&c->next) - delta__bytes(&t->delta);
+	delta__replace(&t->delta, &c->next);
+	t->delta_real_ns = t->asked_real_ns;
+	if (c->is_reset)
+		t->job->host->metric_add(m->resets, 1);
 }
 
 static void describe(const struct dcm_batch *b, const struct dcm_profile *p, uint32_t counting,
@@ -150,7 +159,8 @@ static void describe(const struct dcm_batch *b, const struct dcm_profile *p, uin
 	c->to.values = c->values;
 }
 
-static int make_change(struct target *t, const struct dcm_batch *b, struct change *c)
+static int make_change(struct target *t, const struct dcm_batch *b, struct change *c,
+		       struct dcm_error *err)
 {
 	const struct dcm_profile *p = &b->profiles[0];
 	uint32_t all = p->n_types < 32 ? (1u << p->n_types) - 1 : ~0u, counting;
@@ -163,12 +173,14 @@ static int make_change(struct target *t, const struct dcm_batch *b, struct chang
 	c->to.columns = choose(t, b, p, &counting);
 	if (apart > CLOCKS_APART_NS || apart < -CLOCKS_APART_NS)
 		c->to.time_ns = t->asked_real_ns;
+	if (!c->to.columns)
+		return error__set(err, -EINVAL, "has none of the sample types in keep_sample_type");
 	c->is_needed = c->to.columns != all || counting || c->to.time_ns != p->time_ns;
-	if (!c->is_needed || !c->to.columns)
+	if (!c->is_needed)
 		return 0;
 	r = copy_values(b, p, c);
 	if (r == 0 && counting)
-		r = difference(t, b, p, counting, c);
+		r = difference(t, b, counting, c);
 	if (r < 0)
 		return r;
 	compact(p, c);
@@ -202,7 +214,7 @@ static int change_and_emit(struct target *t, struct dcm_batch *batch, struct dcm
 	const struct dcm_host *host = t->job->host;
 	struct dcm_batch *changed = NULL;
 	struct change c = { 0 };
-	int r = make_change(t, batch, &c);
+	int r = make_change(t, batch, &c, err);
 
 	if (r == 0 && !c.is_needed) {
 		emit(t, batch);
@@ -212,6 +224,9 @@ static int change_and_emit(struct target *t, struct dcm_batch *batch, struct dcm
 			emit(t, changed);
 		host->batch_unref(changed);
 	}
+	if (r == 0)
+		settle(t, &c);
+	delta__fini(&c.next);
 	free(c.values);
 	return r == -ENOMEM ? error__nomem(err) : r;
 }
@@ -229,10 +244,11 @@ int arrival__take(struct arrival *a, struct dcm_error *err)
 	if (batch->n_profiles != 1)
 		r = error__set(err, -EINVAL, "the answer has %u profiles; one was asked for",
 			       batch->n_profiles);
-	else if (t->job->options->sample_limit && batch->n_rows > (uint64_t)t->job->options->sample_limit)
+	else if (t->job->options->limits.samples &&
+		 batch->n_rows > (uint64_t)t->job->options->limits.samples)
 		r = error__set(err, -E2BIG, "%llu samples, more than sample_limit (%lld)",
 			       (unsigned long long)batch->n_rows,
-			       (long long)t->job->options->sample_limit);
+			       (long long)t->job->options->limits.samples);
 	else
 		r = change_and_emit(t, batch, err);
 	host->batch_unref(batch);

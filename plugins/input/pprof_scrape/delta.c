@@ -190,8 +190,8 @@ static int64_t *copy_values(const struct delta *t)
 	return copy;
 }
 
-int delta__apply(struct delta *d, const struct dcm_batch *b, uint32_t profile, uint32_t columns,
-		 int64_t *values, bool *ret_is_first, bool *ret_is_reset)
+int delta__apply(const struct delta *d, const struct dcm_batch *b, uint32_t profile, uint32_t columns,
+		 int64_t *values, struct delta *ret_next, bool *ret_is_first, bool *ret_is_reset)
 {
 	const struct dcm_profile *p = &b->profiles[profile];
 	uint32_t n_columns = (uint32_t)__builtin_popcount(columns);
@@ -217,9 +217,15 @@ int delta__apply(struct delta *d, const struct dcm_batch *b, uint32_t profile, u
 	write_differences(first || reset ? NULL : d, &now, left, hashes, p, columns, !first, values);
 	free(left);
 	free(hashes);
-	delta__fini(d);
-	*d = now;
+	*ret_next = now;
 	*ret_is_first = first;
 	*ret_is_reset = reset;
 	return 0;
+}
+
+void delta__replace(struct delta *d, struct delta *next)
+{
+	delta__fini(d);
+	*d = *next;
+	*next = (struct delta){ 0 };
 }

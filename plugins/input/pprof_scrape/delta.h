@@ -28,10 +28,12 @@ uint64_t delta__bytes(const struct delta *d);
 /*
  * One profile of a batch: `values` [its rows * its types] of it become what was added in the columns
  * (bits) that count up; the others stay. *ret_is_first: there was none before, and these columns say
- * nothing yet (they are 0). *ret_is_reset: the program has begun anew. 0; -ENOMEM: as if the scrape
- * had not come, values are untouched.
+ * nothing yet (they are 0). *ret_is_reset: the program has begun anew. 0; -ENOMEM: values are
+ * untouched. `d` stays as it was: once the differences are on their way *ret_next takes its place
+ * (delta__replace()), and until then it is as if the scrape had not come.
  */
-int delta__apply(struct delta *d, const struct dcm_batch *b, uint32_t profile, uint32_t columns,
-		 int64_t *values, bool *ret_is_first, bool *ret_is_reset);
+int delta__apply(const struct delta *d, const struct dcm_batch *b, uint32_t profile, uint32_t columns,
+		 int64_t *values, struct delta *ret_next, bool *ret_is_first, bool *ret_is_reset);
+void delta__replace(struct delta *d, struct delta *next); /* takes what `next` has */
 
 #endif

@@ -106,9 +106,7 @@ static void read_file(struct file_sd *f, const char *path)
 
 static void forget(struct file_sd *f, size_t i)
 {
-	struct groups none = { 0 };
-
-	job__found(f->job, f->files.v[i].path, &none);
+	job__lost(f->job, f->files.v[i].path);
 	free(f->files.v[i].path);
 	f->files.v[i] = f->files.v[--f->files.n];
 }
@@ -131,14 +129,22 @@ static void see(struct file_sd *f, const char *path)
 	read_file(f, path);
 }
 
-static void see_pattern(struct file_sd *f, const char *pattern)
+/* False: a directory could not be read, so that nobody knows what is there. */
+static bool see_pattern(struct file_sd *f, const char *pattern)
 {
-	glob_t found;
+	const struct dcm_host *host = f->job->host;
+	glob_t found = { 0 };
+	int r = glob(pattern, GLOB_NOSORT | GLOB_ERR, NULL, &found);
 
-	if (glob(pattern, GLOB_NOSORT, NULL, &found) == 0)
-		for (size_t i = 0; i < found.gl_pathc; i++)
-			see(f, found.gl_pathv[i]);
+	for (size_t i = 0; r == 0 && i < found.gl_pathc; i++)
+		see(f, found.gl_pathv[i]);
 	globfree(&found);
+	if (r == 0 || r == GLOB_NOMATCH)
+		return true;
+	host->log(host, DCM_LOG_WARNING,
+		  "job %s: %s: its directory cannot be read; its targets stay as they were",
+		  f->job->options->job_name, pattern);
+	return false;
 }
 
 static void look(void *ctx)
@@ -146,12 +152,13 @@ static void look(void *ctx)
 	struct file_sd *f = ctx;
 	const char *const *patterns = f->options->files.items;
 	int64_t now = f->job->host->mono_ns(f->job->host);
+	bool is_known = true;
 
 	for (size_t i = 0; i < f->files.n; i++)
 		f->files.v[i].is_seen = false;
 	for (uint32_t i = 0; i < f->options->files.n; i++)
-		see_pattern(f, patterns[i]);
-	for (size_t i = f->files.n; i > 0; i--)
+		is_known &= see_pattern(f, patterns[i]);
+	for (size_t i = f->files.n; is_known && i > 0; i--)
 		if (!f->files.v[i - 1].is_seen)
 			forget(f, i - 1);
 	loop__set(f->job->loop, &f->look, now + f->options->refresh_interval_ns);
@@ -217,16 +224,11 @@ int file_sd__new(struct job *job, const struct file_sd_options *options, struct 
 	f->options = options;
 	f->look.fn = look;
 	f->look.ctx = f;
+	/* There may be too few of them; then the interval is what there is. */
 	f->inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-	if (f->inotify < 0) {
-		int r = error__sys(err, -errno, "job %s: files cannot be watched", job->options->job_name);
-
-		file_sd__free(f);
-		return r;
-	}
 	for (uint32_t i = 0; i < options->files.n; i++)
 		watch(f, patterns[i]);
-	if (loop__watch(job->loop, f->inotify, changed, f) < 0 ||
+	if ((f->inotify >= 0 && loop__watch(job->loop, f->inotify, changed, f) < 0) ||
 	    loop__set(job->loop, &f->look, job->host->mono_ns(job->host)) < 0) {
 		file_sd__free(f);
 		return error__nomem(err);

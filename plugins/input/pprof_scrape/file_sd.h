@@ -14,7 +14,7 @@
 
 struct file_sd;
 
-/* Looks at once. 0, -ENOMEM, or what inotify says. */
+/* Looks at once. 0 or -ENOMEM. */
 int file_sd__new(struct job *job, const struct file_sd_options *options, struct file_sd **ret,
 		 struct dcm_error *err);
 void file_sd__free(struct file_sd *f); /* NULL is fine */

@@ -24,10 +24,14 @@ void groups__fini(struct groups *g)
 
 int groups__add(struct groups *g, struct dcm_str address, const struct dcm_label_text *labels, uint32_t n)
 {
-	struct labels l = { .v = arena__zalloc(&g->arena, (size_t)n + 1, sizeof(*l.v)), .n = n + 1 };
+	struct labels l = { .n = n + 1 };
 
+	if (n >= GROUPS_MAX_ENTRIES - g->n_entries)
+		return -E2BIG;
+	l.v = arena__zalloc(&g->arena, l.n, sizeof(*l.v));
 	if (!l.v)
 		return -ENOMEM;
+	g->n_entries += l.n;
 	l.v[0] = (struct dcm_label_text){ STR("__address__"), arena__str(&g->arena, address) };
 	if (!l.v[0].value.p)
 		return -ENOMEM;
@@ -74,7 +78,7 @@ static int add_label(struct group *g, struct dcm_str name, struct dcm_str value,
 	return l->name.p && l->value.p ? 0 : -ENOMEM;
 }
 
-static int end_group(struct group *g)
+static int end_group(struct group *g, struct dcm_error *err)
 {
 	int r = 0;
 
@@ -82,7 +86,12 @@ static int end_group(struct group *g)
 		r = groups__add(g->to, g->targets.v[i], g->labels, g->n_labels);
 	g->targets.n = 0;
 	g->n_labels = 0;
-	return r;
+	return r == -E2BIG ? error__set(err, r,
+					"group %zu: its targets and those before have more than %d "
+					"labels together; "
+					"split them into several files",
+					g->i + 1, GROUPS_MAX_ENTRIES)
+			   : r;
 }
 
 /* ---- JSON ---- */
@@ -147,7 +156,7 @@ static int json_group(struct group *g, json_t *entry, struct dcm_error *err)
 		if (r < 0)
 			return r;
 	}
-	return end_group(g);
+	return end_group(g, err);
 }
 
 int groups__read_json(struct groups *to, const char *text, size_t n, struct dcm_error *err)
@@ -247,7 +256,7 @@ static int yaml_group(struct group *g, yaml_document_t *doc, const yaml_node_t *
 		else
 			r = fault(g, err, "has another key than targets and labels");
 	}
-	return r < 0 ? r : end_group(g);
+	return r < 0 ? r : end_group(g, err);
 }
 
 static int yaml_groups(struct group *g, yaml_document_t *doc, struct dcm_error *err)

@@ -16,20 +16,25 @@
 #include "core/base/vec.h"
 #include "plugins/input/pprof_scrape/target.h"
 
-enum { GROUPS_MAX_BYTES = 64 << 20, GROUPS_MAX_LABELS = 256 };
+enum {
+	GROUPS_MAX_BYTES = 64 << 20,
+	GROUPS_MAX_LABELS = 256,      /* of a target */
+	GROUPS_MAX_ENTRIES = 4 << 20, /* labels of all targets of one source together: 128 MiB */
+};
 
 /* Sets of labels, one for each target, with __address__ among them. Texts are in the arena. */
 struct groups {
 	struct arena arena;
+	uint32_t n_entries;
 	VEC(struct labels) v;
 };
 void groups__fini(struct groups *g);
 
-/* Adds one target: its address, and labels [n] beside. 0 or -ENOMEM. */
+/* Adds one target: its address, and labels [n] beside. 0, -E2BIG (GROUPS_MAX_ENTRIES) or -ENOMEM. */
 int groups__add(struct groups *g, struct dcm_str address, const struct dcm_label_text *labels,
 		uint32_t n);
 
-/* What the bytes say is added. 0; -EINVAL with a sentence that names the entry; -ENOMEM. */
+/* What the bytes say is added. 0; -EINVAL with a sentence that names the entry; -E2BIG; -ENOMEM. */
 int groups__read_json(struct groups *g, const char *text, size_t n, struct dcm_error *err);
 int groups__read_yaml(struct groups *g, const char *text, size_t n, struct dcm_error *err);
 

@@ -31,8 +31,8 @@ struct sync {
 	struct job *j;
 	VEC(struct target *) targets, dropped;
 	struct hindex index; /* of `targets` by identity */
+	uint64_t n_found;    /* of which some profile is asked */
 	char trouble[sizeof(((struct job *)0)->trouble)];
-	int error;
 };
 
 static uint32_t find(const struct hindex *index, struct target *const *v, const struct dcm_hash *identity)
@@ -93,13 +93,17 @@ static int make_all(struct sync *s)
 	int r = 0;
 
 	for (size_t i = 0; i < j->sources.n; i++)
-		for (size_t k = 0; k < j->sources.v[i].found.v.n; k++)
+		for (size_t k = 0; k < j->sources.v[i].found.v.n; k++) {
+			size_t before = s->targets.n;
+
 			for (uint32_t p = 0; p < j->n_plans && r == 0; p++)
 				r = make(s, &j->sources.v[i].found.v.v[k], &j->plans[p]);
+			s->n_found += s->targets.n > before;
+		}
 	return r;
 }
 
-/* Of a target that is asked already the old one stays, in the place of the new. */
+/* Of a target that is asked already the new one, which may have been found otherwise, goes on with it. */
 static void keep_old(struct sync *s)
 {
 	struct job *j = s->j;
@@ -113,8 +117,8 @@ static void keep_old(struct sync *s)
 			j->targets.v[n++] = old; /* to be stopped */
 			continue;
 		}
-		target__free(s->targets.v[row]);
-		s->targets.v[row] = old;
+		scrape__take_over(s->targets.v[row], old);
+		target__free(old);
 	}
 	j->targets.n = n;
 }
@@ -169,15 +173,15 @@ static void sync(void *ctx)
 {
 	struct job *j = ctx;
 	struct sync s = { .j = j };
-	int64_t limit = j->options->target_limit;
+	int64_t limit = j->options->limits.targets;
 	int r = make_all(&s);
 
 	j->synced_mono_ns = j->host->mono_ns(j->host);
-	if (r == 0 && limit && s.targets.n > (uint64_t)limit) {
+	if (r == 0 && limit && s.n_found > (uint64_t)limit) {
 		snprintf(s.trouble, sizeof(s.trouble),
-			 "job %s: %zu targets, more than target_limit (%" PRId64
+			 "job %s: %" PRIu64 " targets, more than target_limit (%" PRId64
 			 "): none of them is asked",
-			 j->options->job_name, s.targets.n, limit);
+			 j->options->job_name, s.n_found, limit);
 		while (s.targets.n)
 			target__free(s.targets.v[--s.targets.n]);
 		hindex__clear(&s.index);
@@ -235,6 +239,18 @@ int job__found(struct job *j, const char *key, struct groups *found)
 	s->found = *found;
 	*found = (struct groups){ 0 };
 	return sync_soon(j);
+}
+
+void job__lost(struct job *j, const char *key)
+{
+	struct job_source *s = source_of(j, key);
+
+	if (!s)
+		return;
+	free(s->key);
+	groups__fini(&s->found);
+	*s = j->sources.v[--j->sources.n];
+	sync_soon(j);
 }
 
 static int add_static(struct groups *g, const struct static_options *o)
@@ -400,10 +416,12 @@ int job__new(const struct job_config *c, struct job **ret, struct dcm_error *err
 	j->host = c->host;
 	j->loop = c->loop;
 	j->meters = c->meters;
-	j->options = c->options;
+	j->own = *c->options;
+	scrape_options__inherit(c->all, &j->own);
+	j->options = &j->own;
 	j->interval_ns = job_options__interval_ns(c->all, c->options);
 	j->timeout_ns = job_options__timeout_ns(c->all, c->options);
-	j->n_plans = job_options__profiles(c->options, j->interval_ns, j->plans);
+	j->n_plans = job_options__profiles(c->options, j->plans);
 	j->sync.fn = sync;
 	j->sync.ctx = j;
 	pthread_mutex_init(&j->lock, NULL);

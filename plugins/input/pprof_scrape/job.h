@@ -32,7 +32,8 @@ struct job {
 	const struct dcm_host *host;
 	struct loop *loop;
 	struct meters *meters;
-	const struct job_options *options;
+	struct job_options own;		   /* the configuration's, with the limits that hold */
+	const struct job_options *options; /* the same */
 	int64_t interval_ns, timeout_ns;
 	struct profile_plan plans[PROFILES_MAX];
 	uint32_t n_plans;
@@ -70,6 +71,9 @@ int job__start(struct job *j, struct dcm_error *err);
 
 /* What a discovery has found under a key; takes the groups, also on failure. 0 or -ENOMEM. */
 int job__found(struct job *j, const char *key, struct groups *found);
+
+/* It has gone, with all that was found there. */
+void job__lost(struct job *j, const char *key);
 
 /* Any thread. */
 void job__targets(struct job *j, dcm_target_fn each, void *ctx);

@@ -21,6 +21,8 @@
 /* A poll is never longer: a clock that tests move has no other way to be heard of. */
 #define LONGEST_NS ((int64_t)1000000000)
 
+enum { ITEMS_A_TURN = 64 };
+
 struct watch {
 	int fd;
 	void (*fn)(void *ctx);
@@ -83,22 +85,6 @@ void loop__end(struct loop *l)
 	wake(l);
 }
 
-/* All that is there now; what they post comes in the next turn, so that timers have theirs. */
-static void run_items(struct loop *l)
-{
-	struct loop_item *item, *next;
-
-	pthread_mutex_lock(&l->lock);
-	item = l->first;
-	l->first = NULL;
-	l->last = &l->first;
-	pthread_mutex_unlock(&l->lock);
-	for (; item; item = next) {
-		next = item->next;
-		item->fn(item);
-	}
-}
-
 static bool has_ended(struct loop *l)
 {
 	bool ended;
@@ -107,6 +93,39 @@ static bool has_ended(struct loop *l)
 	ended = l->ended;
 	pthread_mutex_unlock(&l->lock);
 	return ended;
+}
+
+static struct loop_item *take_item(struct loop *l)
+{
+	struct loop_item *item;
+
+	pthread_mutex_lock(&l->lock);
+	item = l->first;
+	if (item)
+		l->first = item->next;
+	if (!l->first)
+		l->last = &l->first;
+	pthread_mutex_unlock(&l->lock);
+	return item;
+}
+
+/* A number of them, so that timers have their turn; after the end none, which loop__free() has. */
+static void run_items(struct loop *l)
+{
+	struct loop_item *item;
+
+	for (unsigned n = 0; n < ITEMS_A_TURN && !has_ended(l) && (item = take_item(l)); n++)
+		item->fn(item);
+}
+
+static bool has_items(struct loop *l)
+{
+	bool some;
+
+	pthread_mutex_lock(&l->lock);
+	some = l->first != NULL;
+	pthread_mutex_unlock(&l->lock);
+	return some;
 }
 
 /* ---- timers ---- */
@@ -171,12 +190,12 @@ void loop__cancel(struct loop *l, struct loop_timer *t)
 	sift_up(l, moved->place - 1);
 }
 
-/* Those that are due at the moment of asking. One that sets itself anew, as they do, is due later. */
+/* Those that are due at the moment of asking, each once: descriptors and items have their turn, too. */
 static void run_timers(struct loop *l)
 {
 	int64_t now = l->host->mono_ns(l->host);
 
-	while (l->heap.n && l->heap.v[0]->at_mono_ns <= now) {
+	for (size_t n = l->heap.n; n > 0 && l->heap.n && l->heap.v[0]->at_mono_ns <= now; n--) {
 		struct loop_timer *t = l->heap.v[0];
 
 		loop__cancel(l, t);
@@ -219,6 +238,8 @@ static int wait_ms(struct loop *l)
 		left = l->heap.v[0]->at_mono_ns - l->host->mono_ns(l->host);
 	if (left > LONGEST_NS)
 		left = LONGEST_NS;
+	if (has_items(l))
+		left = 0;
 	return left <= 0 ? 0 : (int)((left + 999999) / 1000000);
 }
 
@@ -254,9 +275,12 @@ void loop__run(struct loop *l)
 
 void loop__free(struct loop *l)
 {
+	struct loop_item *item;
+
 	if (!l)
 		return;
-	run_items(l);
+	while ((item = take_item(l)))
+		item->fn(item);
 	vec__fini(&l->heap);
 	vec__fini(&l->watches);
 	vec__fini(&l->polls);

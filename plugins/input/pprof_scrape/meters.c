@@ -31,8 +31,8 @@ void meters__init(struct meters *m, const struct dcm_host *host)
 				  "Samples of scraped profiles");
 	m->bytes = host->metric(host, DCM_COUNTER, "scrape_bytes_total",
 				"Bytes of scraped profiles, as they were sent");
-	m->seconds = host->metric(host, DCM_COUNTER, "scrape_duration_milliseconds_total",
-				  "Time that answers took, added up");
+	m->duration_ms = host->metric(host, DCM_COUNTER, "scrape_duration_milliseconds_total",
+				      "Time that answers took, added up");
 	m->resets = host->metric(
 		host, DCM_COUNTER, "scrape_resets_total",
 		"Profiles that counted less than before: the program has begun anew");

@@ -22,7 +22,7 @@ enum scrape_failure {
 
 struct meters {
 	struct dcm_metric *scrapes, *failures[SCRAPE_N_FAILURES], *skipped, *samples, *bytes,
-		*resets, *seconds;
+		*resets, *duration_ms;
 	struct dcm_metric *up, *down, *off, *dropped;
 	struct dcm_metric *delta_bytes;
 	_Atomic uint64_t n_waiting_bytes; /* of answers that were not read yet */

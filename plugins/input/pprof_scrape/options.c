@@ -10,8 +10,6 @@
 #include "core/base/error.h"
 #include "core/base/mem.h"
 
-#define SECOND_NS ((int64_t)1000000000)
-
 /* ---- profiles ---- */
 
 static const char *const said_words[] = { "auto", "false", "true", NULL };
@@ -118,8 +116,7 @@ static bool is_true(int32_t said, bool otherwise)
 	return said == SAID_AUTO ? otherwise : said == SAID_TRUE;
 }
 
-static bool plan_profile(const char *name, const struct profile_options *o, int64_t interval_ns,
-			 struct profile_plan *ret)
+static bool plan_profile(const char *name, const struct profile_options *o, struct profile_plan *ret)
 {
 	static const struct profile_options nothing;
 	const struct usual *usual = find_usual(name);
@@ -137,15 +134,10 @@ static bool plan_profile(const char *name, const struct profile_options *o, int6
 		.keep = o->keep_sample_type.items,
 		.n_keep = o->keep_sample_type.n,
 	};
-	if (ret->seconds == 0)
-		ret->seconds = interval_ns / SECOND_NS - 1;
-	if (ret->seconds < 1)
-		ret->seconds = 1;
 	return true;
 }
 
-uint32_t job_options__profiles(const struct job_options *job, int64_t interval_ns,
-			       struct profile_plan ret[static PROFILES_MAX])
+uint32_t job_options__profiles(const struct job_options *job, struct profile_plan ret[static PROFILES_MAX])
 {
 	const struct dcm_map *said = &job->profiling.pprof_config;
 	const struct profile_options *options = said->items;
@@ -157,11 +149,11 @@ uint32_t job_options__profiles(const struct job_options *job, int64_t interval_n
 		for (uint32_t i = 0; i < said->n; i++)
 			if (strcmp(said->keys[i], usuals[u].name) == 0)
 				o = &options[i];
-		n += plan_profile(usuals[u].name, o, interval_ns, &ret[n]);
+		n += plan_profile(usuals[u].name, o, &ret[n]);
 	}
 	for (uint32_t i = 0; i < said->n && n < PROFILES_MAX; i++)
 		if (!find_usual(said->keys[i]))
-			n += plan_profile(said->keys[i], &options[i], interval_ns, &ret[n]);
+			n += plan_profile(said->keys[i], &options[i], &ret[n]);
 	return n;
 }
 
@@ -177,6 +169,30 @@ int64_t job_options__timeout_ns(const struct scrape_options *all, const struct j
 	if (job->scrape_timeout_ns)
 		return job->scrape_timeout_ns;
 	return all->scrape_timeout_ns < interval ? all->scrape_timeout_ns : interval;
+}
+
+static void inherit(int64_t *of_job, int64_t of_all)
+{
+	if (*of_job == 0)
+		*of_job = of_all;
+}
+
+void scrape_options__inherit(const struct scrape_options *all, struct job_options *job)
+{
+	const struct limit_options *from = &all->limits;
+	struct limit_options *to = &job->limits;
+
+	inherit(&to->body_size, from->body_size);
+	inherit(&to->samples, from->samples);
+	inherit(&to->targets, from->targets);
+	inherit(&to->labels, from->labels);
+	inherit(&to->label_name_bytes, from->label_name_bytes);
+	inherit(&to->label_value_bytes, from->label_value_bytes);
+}
+
+uint64_t job_options__max_bytes(const struct job_options *job)
+{
+	return job->limits.body_size ? (uint64_t)job->limits.body_size : (uint64_t)1 << 30;
 }
 
 /* ---- where targets come from ---- */
@@ -257,6 +273,35 @@ static const struct dcm_option values_rows[] = {
 };
 static const struct dcm_table values_table = DCM_TABLE(struct values_options, values_rows);
 
+#define LIMIT(key, member, most, unset, text)                                                       \
+	{                                                                                           \
+		.name = key, .type = DCM_OPT_INT, .offset = offsetof(struct limit_options, member), \
+		.def = "0", .min = "0", .max = most, .doc = text " 0: " unset "."                   \
+	}
+#define BODY_LIMIT(usual, unset)                                                                       \
+	{                                                                                              \
+		.name = "body_size_limit", .type = DCM_OPT_SIZE,                                       \
+		.offset = offsetof(struct limit_options, body_size), .def = usual, .min = "0",         \
+		.max = "1GiB", .doc = "Of an answer, unpacked; a larger one is refused. 0: " unset "." \
+	}
+#define LIMITS(unset)                                                                                         \
+	LIMIT("sample_limit", samples, NULL, unset,                                                           \
+	      "Samples that a profile may have; one with more is refused."),                                  \
+		LIMIT("target_limit", targets, NULL, unset,                                                   \
+		      "Addresses that a job may have; with more, none of them is asked."),                    \
+		LIMIT("label_limit", labels, NULL,                                                            \
+		      unset, "Labels that a target may have after relabelling; one with more is not asked."), \
+		LIMIT("label_name_length_limit", label_name_bytes, NULL, unset,                               \
+		      "Bytes of a label's name, likewise."),                                                  \
+		LIMIT("label_value_length_limit", label_value_bytes, NULL, unset,                             \
+		      "Bytes of a label's value, likewise.")
+
+static const struct dcm_option job_limit_rows[] = { BODY_LIMIT("0", "what holds for all jobs"),
+						    LIMITS("what holds for all jobs") };
+static const struct dcm_table job_limits_table = DCM_TABLE(struct limit_options, job_limit_rows);
+static const struct dcm_option limit_rows[] = { BODY_LIMIT("64MiB", "1 GiB"), LIMITS("no limit") };
+static const struct dcm_table limits_table = DCM_TABLE(struct limit_options, limit_rows);
+
 static const char *const schemes[] = { "http", "https", NULL };
 
 #define AT(member) offsetof(struct job_options, member)
@@ -270,14 +315,14 @@ static const struct dcm_option job_rows[] = {
 	{ .name = "scrape_interval",
 	  .type = DCM_OPT_DURATION,
 	  .offset = AT(scrape_interval_ns),
-	  .min = "1s",
-	  .max = "24h",
+	  .min = INTERVAL_MIN,
+	  .max = DURATION_MAX,
 	  .doc = "How often each target is asked. Without it, the scrape_interval above." },
 	{ .name = "scrape_timeout",
 	  .type = DCM_OPT_DURATION,
 	  .offset = AT(scrape_timeout_ns),
-	  .min = "1ms",
-	  .max = "24h",
+	  .min = TIMEOUT_MIN,
+	  .max = DURATION_MAX,
 	  .doc = "How long an answer may take. For a profile of N seconds it is counted from its "
 		 "end, "
 		 "unless it is longer than that." },
@@ -303,45 +348,7 @@ static const struct dcm_option job_rows[] = {
 	  .shared = DCM_SHARED_RELABEL_RULES,
 	  .offset = AT(relabel_configs),
 	  .doc = "Rules over the labels of each target and profile, before it is asked." },
-	{ .name = "body_size_limit",
-	  .type = DCM_OPT_SIZE,
-	  .offset = AT(body_size_limit),
-	  .def = "64MiB",
-	  .min = "0",
-	  .max = "1GiB",
-	  .doc = "Of an answer, unpacked; a larger one is refused. 0: 1 GiB." },
-	{ .name = "sample_limit",
-	  .type = DCM_OPT_INT,
-	  .offset = AT(sample_limit),
-	  .def = "0",
-	  .min = "0",
-	  .doc = "Samples that a profile may have; one with more is refused. 0: no limit." },
-	{ .name = "target_limit",
-	  .type = DCM_OPT_INT,
-	  .offset = AT(target_limit),
-	  .def = "0",
-	  .min = "0",
-	  .doc = "Targets that the job may have; with more, none of them is asked. 0: no limit." },
-	{ .name = "label_limit",
-	  .type = DCM_OPT_INT,
-	  .offset = AT(label_limit),
-	  .def = "0",
-	  .min = "0",
-	  .doc = "Labels that a target may have after relabelling; one with more is not asked. 0: "
-		 "no "
-		 "limit." },
-	{ .name = "label_name_length_limit",
-	  .type = DCM_OPT_INT,
-	  .offset = AT(label_name_length_limit),
-	  .def = "0",
-	  .min = "0",
-	  .doc = "Bytes of a label's name, likewise." },
-	{ .name = "label_value_length_limit",
-	  .type = DCM_OPT_INT,
-	  .offset = AT(label_value_length_limit),
-	  .def = "0",
-	  .min = "0",
-	  .doc = "Bytes of a label's value, likewise." },
+	{ .name = "", .type = DCM_OPT_STRUCT, .table = &job_limits_table, .offset = AT(limits) },
 	{ .name = "static_configs",
 	  .type = DCM_OPT_LIST,
 	  .element = DCM_OPT_STRUCT,
@@ -446,8 +453,8 @@ static const struct dcm_option rows[] = {
 	  .type = DCM_OPT_DURATION,
 	  .offset = offsetof(struct scrape_options, scrape_interval_ns),
 	  .def = "10s",
-	  .min = "1s",
-	  .max = "24h",
+	  .min = INTERVAL_MIN,
+	  .max = DURATION_MAX,
 	  .doc = "How often the targets of a job are asked that does not say its own. A profile of "
 		 "60 kB "
 		 "costs about 1 ms of CPU." },
@@ -455,10 +462,14 @@ static const struct dcm_option rows[] = {
 	  .type = DCM_OPT_DURATION,
 	  .offset = offsetof(struct scrape_options, scrape_timeout_ns),
 	  .def = "10s",
-	  .min = "1ms",
-	  .max = "24h",
+	  .min = TIMEOUT_MIN,
+	  .max = DURATION_MAX,
 	  .doc = "How long an answer may take, and at most the interval, in a job that does not "
 		 "say." },
+	{ .name = "",
+	  .type = DCM_OPT_STRUCT,
+	  .table = &limits_table,
+	  .offset = offsetof(struct scrape_options, limits) },
 	{ .name = "scrape_configs",
 	  .type = DCM_OPT_LIST,
 	  .element = DCM_OPT_STRUCT,

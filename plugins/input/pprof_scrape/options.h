@@ -46,15 +46,19 @@ struct values_options {
 	struct dcm_list v; /* of const char * */
 };
 
+/* 0: of a job, what holds for all; of all, no limit (of a body: 1 GiB). */
+struct limit_options {
+	int64_t body_size, samples, targets, labels, label_name_bytes, label_value_bytes;
+};
+
 struct job_options {
 	const char *job_name;
 	struct dcm_map params;			       /* of struct values_options */
 	int64_t scrape_interval_ns, scrape_timeout_ns; /* 0: the global ones */
 	int32_t scheme;				       /* enum scheme */
 	struct profiling_options profiling;
-	int64_t body_size_limit, sample_limit, target_limit, label_limit;
-	int64_t label_name_length_limit, label_value_length_limit; /* 0: none */
-	struct dcm_list relabel_configs;			   /* of struct dcm_relabel_rule */
+	struct limit_options limits;
+	struct dcm_list relabel_configs; /* of struct dcm_relabel_rule */
 	struct dcm_http_options http;
 	struct dcm_list static_configs, file_sd_configs;
 };
@@ -62,6 +66,7 @@ enum scheme { SCHEME_HTTP, SCHEME_HTTPS };
 
 struct scrape_options {
 	int64_t scrape_interval_ns, scrape_timeout_ns; /* of jobs that do not say theirs */
+	struct limit_options limits;		       /* likewise */
 	struct dcm_list scrape_configs;		       /* of struct job_options */
 };
 
@@ -71,8 +76,8 @@ extern const struct dcm_table scrape_options__table;
 struct profile_plan {
 	const char *name, *path;
 	bool delta, compute_delta;
-	bool is_usual; /* one that Go programs have: a target without it is no fault */
-	int64_t seconds;
+	bool is_usual;	 /* one that Go programs have: a target without it is no fault */
+	int64_t seconds; /* that a profile with delta covers; 0: the target's interval less one */
 	const struct sample_type_options *keep; /* [n_keep] */
 	uint32_t n_keep;
 };
@@ -80,11 +85,20 @@ struct profile_plan {
 enum { PROFILES_MAX = 64 };
 
 /* Those that are enabled, the usual ones first; at most PROFILES_MAX. Texts are the options'. */
-uint32_t job_options__profiles(const struct job_options *job, int64_t interval_ns,
+uint32_t job_options__profiles(const struct job_options *job,
 			       struct profile_plan ret[static PROFILES_MAX]);
 
 /* The interval and timeout that hold for a job. */
 int64_t job_options__interval_ns(const struct scrape_options *all, const struct job_options *job);
 int64_t job_options__timeout_ns(const struct scrape_options *all, const struct job_options *job);
+/* A job's limits that it does not say are those of all. */
+void scrape_options__inherit(const struct scrape_options *all, struct job_options *job);
+/* Of an answer, unpacked. */
+uint64_t job_options__max_bytes(const struct job_options *job);
+
+/* What an interval and a timeout may be, wherever they are said. */
+#define INTERVAL_MIN "1s"
+#define TIMEOUT_MIN  "1ms"
+#define DURATION_MAX "24h"
 
 #endif

@@ -20,7 +20,6 @@
 #include "core/base/str.h"
 #include "plugins/input/pprof_scrape/arrival.h"
 
-#define SECOND_NS	  ((int64_t)1000000000)
 #define MAX_WAITING_BYTES ((uint64_t)256 << 20)
 #define PATIENCE	  5 /* failures in a row until turns are left out */
 #define MAX_TURNS	  6
@@ -34,8 +33,9 @@ struct fetch {
 	uint64_t call;
 	bool is_index; /* of the list of profiles, to learn why there is none */
 	int fault, status;
-	uint8_t *body; /* [n] */
-	size_t n;
+	uint8_t *body; /* [n], room for cap */
+	size_t n, cap;
+	bool no_room; /* for more of it */
 	uint64_t wire_bytes;
 	int64_t duration_ns;
 	char sentence[300], content_type[80];
@@ -43,7 +43,7 @@ struct fetch {
 
 static void fetch_free(struct fetch *f)
 {
-	atomic_fetch_sub(&f->meters->n_waiting_bytes, f->n);
+	atomic_fetch_sub(&f->meters->n_waiting_bytes, f->cap);
 	free(f->body);
 	free(f);
 }
@@ -67,6 +67,17 @@ __attribute__((format(printf, 3, 4))) static void fail(struct target *t, enum sc
 	j->host->metric_add(j->meters->failures[why], 1);
 }
 
+/* The client's sentence begins with the URL, which a target's has beside it anyway. */
+static const char *without_url(const char *sentence, struct dcm_str url)
+{
+	size_t n = strlen(sentence);
+
+	return n > url.n + 2 && memcmp(sentence, url.p, url.n) == 0 &&
+			       memcmp(sentence + url.n, ": ", 2) == 0
+		       ? sentence + url.n + 2
+		       : sentence;
+}
+
 static void fail_by_fault(struct target *t, const struct fetch *f)
 {
 	enum scrape_failure why = f->fault == -ETIMEDOUT ? SCRAPE_TIMEOUT
@@ -74,7 +85,7 @@ static void fail_by_fault(struct target *t, const struct fetch *f)
 				  : f->fault == -ENOMEM	 ? SCRAPE_MEMORY
 							 : SCRAPE_CONNECT;
 
-	fail(t, why, "%s", f->sentence[0] ? f->sentence : strerror(-f->fault));
+	fail(t, why, "%s", f->sentence[0] ? without_url(f->sentence, t->url) : strerror(-f->fault));
 }
 
 /* The first line of what the target says, which is often the reason. */
@@ -93,19 +104,27 @@ static void fail_by_status(struct target *t, const struct fetch *f)
 
 /* ---- what there is to a profile that a target does not have ---- */
 
-/* Go's /debug/pprof/ has a link "NAME?debug=1" for each profile that it knows. */
+/* Go's /debug/pprof/ has a link "NAME?debug=1" for each profile that it knows, in quotes. */
 static bool lists(const struct fetch *f, const struct target *t)
 {
-	const char *slash = strrchr(t->plan->path, '/');
+	const char *query = memchr(t->url.p, '?', t->url.n);
+	size_t n = query ? (size_t)(query - t->url.p) : t->url.n;
+	const char *slash = memrchr(t->url.p, '/', n);
 	char link[128];
+	int length = snprintf(link, sizeof(link), "%.*s?debug=", (int)(t->url.p + n - slash - 1),
+			      slash + 1);
 
-	snprintf(link, sizeof(link), "%s?debug=", slash ? slash + 1 : t->plan->path);
-	return memmem(f->body, f->n, link, strlen(link)) != NULL;
+	for (const uint8_t *at = f->body;
+	     (at = memmem(at, f->n - (size_t)(at - f->body), link, (size_t)length)); at++)
+		if (at == f->body || strchr("/'\"=", at[-1]))
+			return true;
+	return false;
 }
 
 static void judge_index(struct target *t, const struct fetch *f)
 {
-	if (f->fault || f->status != 200 || !memmem(f->body, f->n, "?debug=", 7) || lists(f, t)) {
+	if (f->fault || f->status != 200 || !f->n || !memmem(f->body, f->n, "?debug=", 7) ||
+	    lists(f, t)) {
 		fail(t, SCRAPE_STATUS, "answered with status 404; is the path right?");
 		return;
 	}
@@ -153,13 +172,16 @@ static void note_answer(struct target *t, const struct fetch *f)
 	pthread_mutex_lock(&j->lock);
 	t->duration_ns = f->duration_ns;
 	pthread_mutex_unlock(&j->lock);
-	j->host->metric_add(j->meters->seconds, (uint64_t)(f->duration_ns / 1000000));
+	j->host->metric_add(j->meters->duration_ms, (uint64_t)(f->duration_ns / 1000000));
 	j->host->metric_add(j->meters->bytes, f->wire_bytes);
 }
 
 static int ask(struct target *t, const char *url, bool is_index);
 
-/* Parca's and Go's paths have the list one level up: of "/x/debug/pprof/heap", "/x/debug/pprof/". */
+/*
+ * Parca's and Go's paths have the list one level up: of "/x/debug/pprof/heap", "/x/debug/pprof/". False:
+ * the path has none. A failure is told already.
+ */
 static bool ask_index(struct target *t)
 {
 	const char *query = memchr(t->url.p, '?', t->url.n);
@@ -170,7 +192,8 @@ static bool ask_index(struct target *t)
 	if (!slash || (size_t)(slash - path.p) + 2 > sizeof(url))
 		return false;
 	snprintf(url, sizeof(url), "%.*s", (int)(slash - path.p) + 1, path.p);
-	return ask(t, url, true) == 0;
+	ask(t, url, true);
+	return true;
 }
 
 /* On the loop's thread. */
@@ -184,7 +207,9 @@ static void answered(struct loop_item *item)
 		return;
 	}
 	t->fetch = NULL;
-	if (f->is_index) {
+	if (f->fault == -ECANCELED) {
+		; /* the instance stops: nobody failed */
+	} else if (f->is_index) {
 		judge_index(t, f);
 	} else {
 		note_answer(t, f);
@@ -210,6 +235,41 @@ static void copy_header(struct fetch *f, const struct dcm_http_reply *reply)
 				 STR_ARG(reply->headers[i].value));
 }
 
+/* Room for n bytes more, within what all bodies together may have. */
+static bool make_room(struct fetch *f, size_t n)
+{
+	_Atomic uint64_t *waiting = &f->meters->n_waiting_bytes;
+	size_t cap = f->cap ? f->cap : 16384;
+	uint8_t *body;
+
+	while (cap < f->n + n)
+		cap *= 2;
+	if (cap == f->cap)
+		return true;
+	if (atomic_fetch_add(waiting, cap - f->cap) + (cap - f->cap) <= MAX_WAITING_BYTES) {
+		body = realloc(f->body, cap);
+		if (body) {
+			f->body = body;
+			f->cap = cap;
+			return true;
+		}
+	}
+	atomic_fetch_sub(waiting, cap - f->cap);
+	return false;
+}
+
+static bool take(void *ctx, const uint8_t *data, size_t n)
+{
+	struct fetch *f = ctx;
+
+	f->no_room = !make_room(f, n);
+	if (f->no_room)
+		return false;
+	memcpy(f->body + f->n, data, n);
+	f->n += n;
+	return true;
+}
+
 static void done(void *ctx, const struct dcm_http_reply *reply)
 {
 	struct fetch *f = ctx;
@@ -220,20 +280,13 @@ static void done(void *ctx, const struct dcm_http_reply *reply)
 	f->duration_ns = reply->duration_ns;
 	snprintf(f->sentence, sizeof(f->sentence), "%s", reply->sentence ? reply->sentence : "");
 	copy_header(f, reply);
-	if (!f->fault && reply->n) {
-		_Atomic uint64_t *waiting = &f->meters->n_waiting_bytes;
-		bool fits = atomic_load(waiting) + reply->n <= MAX_WAITING_BYTES;
-
-		f->body = fits ? malloc(reply->n) : NULL;
-		if (f->body) {
-			memcpy(f->body, reply->data, reply->n);
-			f->n = reply->n;
-			atomic_fetch_add(waiting, f->n);
-		} else {
-			f->fault = -ENOMEM;
-			snprintf(f->sentence, sizeof(f->sentence),
-				 "no room for the answer: profiles come faster than they are read");
-		}
+	if (f->no_room) {
+		f->fault = -ENOMEM;
+		snprintf(f->sentence, sizeof(f->sentence),
+			 "no room for the answer: profiles come faster than they are read");
+	} else if (!f->fault && reply->n) {
+		/* The beginning of what is no 2xx, for its first line. */
+		take(f, reply->data, reply->n < 256 ? reply->n : 256);
 	}
 	loop__post(f->loop, &f->item);
 }
@@ -243,9 +296,7 @@ static void done(void *ctx, const struct dcm_http_reply *reply)
 /* A profile of N seconds takes them before its answer begins. */
 static int64_t deadline_of(const struct target *t)
 {
-	int64_t covers = t->plan->delta ? t->plan->seconds * SECOND_NS : 0;
-
-	return t->timeout_ns > covers ? t->timeout_ns : covers + t->timeout_ns;
+	return t->timeout_ns > t->covers_ns ? t->timeout_ns : t->covers_ns + t->timeout_ns;
 }
 
 static int ask(struct target *t, const char *url, bool is_index)
@@ -257,8 +308,8 @@ static int ask(struct target *t, const char *url, bool is_index)
 		.size = sizeof(call),
 		.url = url,
 		.timeout_ns = is_index ? t->timeout_ns : deadline_of(t),
-		.max_bytes = (uint64_t)(j->options->body_size_limit ? j->options->body_size_limit
-								    : 1 << 30),
+		.max_bytes = job_options__max_bytes(j->options),
+		.take = take,
 		.done = done,
 		.ctx = f,
 	};
@@ -279,7 +330,8 @@ static int ask(struct target *t, const char *url, bool is_index)
 		return 0;
 	t->fetch = NULL;
 	free(f);
-	fail(t, r == -ENOMEM ? SCRAPE_MEMORY : SCRAPE_CONNECT, "%s", err.text);
+	if (r != -ESHUTDOWN)
+		fail(t, r == -ENOMEM ? SCRAPE_MEMORY : SCRAPE_CONNECT, "%s", err.text);
 	return r;
 }
 
@@ -314,7 +366,6 @@ static void turn(void *ctx)
 	if (t->fetch) {
 		j->host->metric_add(j->meters->skipped, 1);
 	} else {
-		t->asked_mono_ns = j->host->mono_ns(j->host);
 		t->asked_real_ns = j->host->real_ns(j->host);
 		pthread_mutex_lock(&j->lock);
 		t->last_real_ns = t->asked_real_ns;
@@ -332,6 +383,38 @@ int scrape__schedule(struct target *t)
 	t->timer.ctx = t;
 	set_timer(t, 1);
 	return t->timer.place ? 0 : -ENOMEM;
+}
+
+void scrape__take_over(struct target *t, struct target *old)
+{
+	struct loop *l = t->job->loop;
+	int64_t at = old->timer.at_mono_ns;
+	bool was_set = old->timer.place > 0;
+
+	loop__cancel(l, &old->timer);
+	t->timer.fn = turn;
+	t->timer.ctx = t;
+	/* There is room where the old one was. */
+	if (was_set)
+		loop__set(l, &t->timer, at);
+	t->fetch = old->fetch;
+	if (t->fetch)
+		t->fetch->target = t;
+	old->fetch = NULL;
+	t->delta = old->delta;
+	old->delta = (struct delta){ 0 };
+	t->delta_real_ns = old->delta_real_ns;
+	t->asked_real_ns = old->asked_real_ns;
+	t->health = old->health;
+	t->last_real_ns = old->last_real_ns;
+	t->next_real_ns = old->next_real_ns;
+	t->duration_ns = old->duration_ns;
+	t->bytes = old->bytes;
+	t->samples = old->samples;
+	t->n_asked = old->n_asked;
+	t->n_failed = old->n_failed;
+	t->n_failures = old->n_failures;
+	memcpy(t->error, old->error, sizeof(t->error));
 }
 
 void scrape__stop(struct target *t)

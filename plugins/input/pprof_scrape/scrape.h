@@ -15,6 +15,11 @@
 
 /* Sets the timer of its first turn. 0 or -ENOMEM. */
 int scrape__schedule(struct target *t);
+/*
+ * A target that is the same as one of before takes its place: its turn, what is under way, what it
+ * counted. With the job's lock; the old one may be freed then.
+ */
+void scrape__take_over(struct target *t, struct target *old);
 /* Gives up what is under way; the target may be freed then. */
 void scrape__stop(struct target *t);
 

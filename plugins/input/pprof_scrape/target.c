@@ -21,6 +21,9 @@
 #include "core/base/units.h"
 #include "core/base/vec.h"
 
+#define SECOND_NS   ((int64_t)1000000000)
+#define SECONDS_MAX ((int64_t)86400)
+
 struct dcm_str labels__get(const struct labels *l, struct dcm_str name)
 {
 	for (uint32_t i = 0; i < l->n; i++)
@@ -240,8 +243,8 @@ static int make_url(const struct target_source *from, const struct labels *all, 
 	if (path.n && memchr(path.p, '?', path.n))
 		sep = '&';
 	add_params_to(&b, &sep, from, all);
-	if (from->plan->delta && labels__get(all, STR("__param_seconds")).n == 0) {
-		snprintf(seconds, sizeof(seconds), "%lld", (long long)from->plan->seconds);
+	if (t->covers_ns && labels__get(all, STR("__param_seconds")).n == 0) {
+		snprintf(seconds, sizeof(seconds), "%lld", (long long)(t->covers_ns / SECOND_NS));
 		add_query(&b, &sep, STR("seconds"), str__of(seconds));
 	}
 	t->url = arena__str(&t->arena, buf__view(&b));
@@ -276,24 +279,30 @@ static int check_limits(const struct target_source *from, const struct labels *l
 {
 	const struct job_options *o = from->options;
 
-	if (o->label_limit && l->n > (uint64_t)o->label_limit)
+	if (o->limits.labels && l->n > (uint64_t)o->limits.labels)
 		return error__set(err, -EINVAL, "job %s: %u labels, more than label_limit (%lld)",
-				  o->job_name, l->n, (long long)o->label_limit);
+				  o->job_name, l->n, (long long)o->limits.labels);
 	for (uint32_t i = 0; i < l->n; i++) {
 		struct dcm_str name = l->v[i].name;
 
-		if ((o->label_name_length_limit && name.n > (uint64_t)o->label_name_length_limit) ||
-		    (o->label_value_length_limit && l->v[i].value.n > (uint64_t)o->label_value_length_limit))
+		if ((o->limits.label_name_bytes && name.n > (uint64_t)o->limits.label_name_bytes) ||
+		    (o->limits.label_value_bytes && l->v[i].value.n > (uint64_t)o->limits.label_value_bytes))
 			return error__set(err, -EINVAL, "job %s: label %.*s is longer than %s allows",
 					  o->job_name, STR_ARG(name),
-					  o->label_name_length_limit && name.n > (uint64_t)o->label_name_length_limit
+					  o->limits.label_name_bytes && name.n > (uint64_t)o->limits.label_name_bytes
 						  ? "label_name_length_limit"
 						  : "label_value_length_limit");
 	}
 	return 0;
 }
 
-/* Labels with __ go; the order stays, and instance comes behind. */
+static int by_name(const void *a, const void *b)
+{
+	return str__cmp(((const struct dcm_label_text *)a)->name,
+			((const struct dcm_label_text *)b)->name);
+}
+
+/* Labels with __ go, instance comes; sorted, because the order in a file is no difference. */
 static void final_labels(struct target *t, struct labels *all)
 {
 	bool has_instance = labels__get(all, STR("instance")).n > 0;
@@ -304,6 +313,7 @@ static void final_labels(struct target *t, struct labels *all)
 			all->v[n++] = all->v[i];
 	if (!has_instance)
 		all->v[n++] = (struct dcm_label_text){ STR("instance"), t->address };
+	qsort(all->v, n, sizeof(*all->v), by_name);
 	all->n = n;
 	t->labels = *all;
 }
@@ -322,30 +332,64 @@ static int identify(struct target *t)
 		buf__byte(&b, 1);
 		buf__str(&b, t->labels.v[i].value);
 	}
+	buf__byte(&b, 0);
+	buf__le64(&b, (uint64_t)t->interval_ns);
+	buf__le64(&b, (uint64_t)t->timeout_ns);
 	t->identity = hash__bytes128(b.data, b.n);
 	r = b.error;
 	buf__fini(&b);
 	return r;
 }
 
-/* A duration that a rule wrote, or what holds without one. */
-static int64_t duration_of(const struct labels *all, struct dcm_str name, int64_t otherwise)
+/* What a rule or a group wrote is held to what the options may say. */
+static int duration_of(const struct target_source *from, const struct labels *all,
+		       struct dcm_str name, const char *min, int64_t *ret, struct dcm_error *err)
 {
 	struct dcm_str text = labels__get(all, name);
-	int64_t ns;
+	int64_t low = 0, high = 0;
 
-	return text.n && units__parse_duration(text, &ns) == 0 && ns > 0 ? ns : otherwise;
+	units__parse_duration(str__of(min), &low);
+	units__parse_duration(str__of(DURATION_MAX), &high);
+	if (text.n == 0 || (units__parse_duration(text, ret) == 0 && *ret >= low && *ret <= high))
+		return 0;
+	return error__set(err, -EINVAL, "job %s: %.*s is \"%.*s\"; write a duration from %s to %s",
+			  from->options->job_name, STR_ARG(name), STR_ARG(text), min, DURATION_MAX);
+}
+
+static int times(const struct target_source *from, const struct labels *all, struct target *t,
+		 struct dcm_error *err)
+{
+	struct dcm_str said = labels__get(all, STR("__param_seconds"));
+	int64_t seconds = from->plan->seconds;
+	int r = duration_of(from, all, STR("__scrape_interval__"), INTERVAL_MIN, &t->interval_ns, err);
+
+	if (r == 0)
+		r = duration_of(from, all, STR("__scrape_timeout__"), TIMEOUT_MIN, &t->timeout_ns, err);
+	if (r < 0)
+		return r;
+	if (seconds == 0)
+		seconds = t->interval_ns / SECOND_NS > 1 ? t->interval_ns / SECOND_NS - 1 : 1;
+	if (!from->plan->delta)
+		seconds = 0;
+	/* Whatever is no number there is the target's to refuse; it is asked as it stands. */
+	if (said.n && (units__parse_int(said, "s", &seconds) < 0 || seconds < 0 || seconds > SECONDS_MAX))
+		seconds = 0;
+	t->covers_ns = seconds * SECOND_NS;
+	return 0;
 }
 
 static int complete(const struct target_source *from, struct target *t, struct labels *all,
 		    struct dcm_error *err)
 {
-	int r = place(from, all, t, err);
+	int r;
 
+	t->interval_ns = from->interval_ns;
+	t->timeout_ns = from->timeout_ns;
+	r = times(from, all, t, err);
+	if (r == 0)
+		r = place(from, all, t, err);
 	if (r < 0)
 		return r;
-	t->interval_ns = duration_of(all, STR("__scrape_interval__"), from->interval_ns);
-	t->timeout_ns = duration_of(all, STR("__scrape_timeout__"), from->timeout_ns);
 	final_labels(t, all);
 	r = check_limits(from, &t->labels, err);
 	return r < 0 ? r : identify(t);

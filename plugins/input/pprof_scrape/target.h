@@ -35,14 +35,15 @@ struct target {
 	struct dcm_str address; /* of the host, as HOST:PORT */
 	struct dcm_str url;
 	const struct profile_plan *plan; /* the job's */
-	struct dcm_hash identity;	 /* of URL and labels: equal ones are one target */
+	struct dcm_hash identity; /* of URL, labels, interval, timeout: equal ones are one target */
 	int64_t interval_ns, timeout_ns;
+	int64_t covers_ns; /* what a profile takes before its answer begins: the seconds asked for */
 	bool is_dropped;
 
 	/* Below: what happens to it, on the loop's thread; read by others under the job's lock. */
 	struct loop_timer timer;
 	struct fetch *fetch; /* what is under way; NULL: nothing */
-	int64_t asked_mono_ns, asked_real_ns;
+	int64_t asked_real_ns;
 	struct delta delta;
 	int64_t delta_real_ns; /* when its base was made; 0: there is none */
 	uint32_t health;       /* enum dcm_health */
