@@ -40,6 +40,22 @@ export async function system(t) {
     assert((await $("configuration").locator(".default").count()) === told.filter((l) => l.endsWith("  # default")).length, "not just the defaults are pale");
     assert(told.includes("    frequency: 199Hz") && told.includes("    max_depth: 1000  # default"), told.join("\n"));
   });
+  await check("endpoints_are_listed", async () => {
+    const endpoint = (i, health, more = {}) => ({ input: "pprof_scrape", job: `job${i % 7}`, profile: "memory", url: `http://10.0.0.${i}:6060/debug/pprof/allocs`, health, error: "", discovered: { __address__: `10.0.0.${i}:6060` }, labels: { zone: `z${i}` }, last: "2026-01-02T03:04:05Z", next: null, duration_ns: 5e6, interval_ns: 1e10, timeout_ns: 1e10, bytes: 2048, samples: 10, asked: 3, failed: 0, ...more });
+    const endpoints = [...Array(350).keys()].map((i) => endpoint(i, "up"));
+    endpoints.push(endpoint(400, "down", { error: "cannot connect" }), endpoint(401, "dropped", { last: null, labels: {} }));
+    await answered("targets", { targets: [], endpoints }, async () => {
+      await page.goto(`${url}targets`);
+      const rows = $("endpoints").locator("tbody tr");
+      await rows.first().waitFor();
+      const first = await rows.first().innerText();
+      assert((await rows.count()) === 300 && /down/.test(first) && /cannot connect/.test(first), first);
+      const text = await page.locator("main").innerText();
+      assert(/1 down, 350 up, 1 dropped/.test(text) && /52 more/.test(text), text.slice(0, 600));
+      await page.getByLabel("Endpoints with these words").fill('zone="z17"');
+      assert((await rows.count()) === 1 && /10\.0\.0\.17:/.test(await rows.first().innerText()), await rows.allInnerTexts());
+    });
+  });
   await check("system_pages_wait", async () => {
     for (const [screen, path] of [["targets", "targets"], ["pipeline", "pipeline"], ["status", "status"]]) {
       const pattern = `**/api/v1/${path}?*`;

@@ -14,7 +14,8 @@ import { OpenFile } from "./open.tsx";
 import { Connection, Empty, Toasts } from "./parts.tsx";
 import { addressOf, go, screen, state } from "./store.ts";
 import { SettingsDialog } from "./settings.tsx";
-import { Pipeline, StatusPage, Targets } from "./system.tsx";
+import { Pipeline, StatusPage } from "./system.tsx";
+import { Targets } from "./targets.tsx";
 
 const tabs: [Screen, string][] = [["explore", "Explore"], ["compare", "Compare"], ["targets", "Targets"], ["pipeline", "Pipeline"], ["status", "Status"], ["open", "Open file"]];
 

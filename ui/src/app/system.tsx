@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// app/system.tsx - what runs, what is lost and why, what is kept: Targets, Pipeline, Status
+// app/system.tsx - what runs, what is lost and why, what is kept: Pipeline, Status
 
 import { useEffect, useState } from "preact/hooks";
 import * as api from "../api/client.ts";
@@ -9,7 +9,7 @@ import { remedies } from "./losses.ts";
 import { Empty, ErrorState } from "./parts.tsx";
 import { state } from "./store.ts";
 
-interface Instance {
+export interface Instance {
   kind: string;
   plugin: string;
   name: string;
@@ -38,7 +38,7 @@ interface Queue {
 const EVERY_MS = 5000;
 
 /** Asks now and every few seconds while somebody looks. */
-function useAnswer<T>(path: string, read: (path: string, params: api.Params, signal?: AbortSignal) => Promise<T> = api.json<T>): { value?: T; error?: api.Problem; again: () => void } {
+export function useAnswer<T>(path: string, read: (path: string, params: api.Params, signal?: AbortSignal) => Promise<T> = api.json<T>): { value?: T; error?: api.Problem; again: () => void } {
   const [value, setValue] = useState<T>();
   const [error, setError] = useState<api.Problem>();
   const [turn, setTurn] = useState(0);
@@ -66,13 +66,13 @@ function useAnswer<T>(path: string, read: (path: string, params: api.Params, sig
   return { value, error: error?.status === 0 && value !== undefined ? undefined : error, again: () => setTurn(turn + 1) };
 }
 
-const marks: Record<string, string> = { ok: "✓", degraded: "!", failed: "✕", starting: "…", stopped: "–" };
+const marks: Record<string, string> = { ok: "✓", up: "✓", down: "✕", off: "–", dropped: "–", unknown: "…", degraded: "!", failed: "✕", starting: "…", stopped: "–" };
 
-function StateChip(props: { state: string }) {
+export function StateChip(props: { state: string }) {
   return <span class={`state ${props.state}`}><span aria-hidden="true">{marks[props.state] ?? "?"}</span> {props.state}</span>;
 }
 
-function Instances(props: { all: Instance[] }) {
+export function Instances(props: { all: Instance[] }) {
   if (!props.all.length) return <Empty title="Nothing is configured here" />;
   return (
     <table class="list">
@@ -93,13 +93,6 @@ function Instances(props: { all: Instance[] }) {
   );
 }
 
-export function Targets() {
-  const { value, error, again } = useAnswer<{ targets: Instance[] }>("targets");
-  if (error) return <ErrorState error={error} retry={again} />;
-  if (!value) return <Waiting title="Targets" />;
-  return <section class="page"><h1>Targets</h1><p class="about">Where profiles come from.</p><Instances all={value.targets} /></section>;
-}
-
 interface Loss {
   instance: string;
   reason: string;
@@ -111,7 +104,7 @@ function heaviest(all: Loss[]): Loss[] {
   return [...all].sort((a, b) => b.n - a.n || a.instance.localeCompare(b.instance) || a.reason.localeCompare(b.reason));
 }
 
-function Waiting(props: { title: string }) {
+export function Waiting(props: { title: string }) {
   return <section class="page"><h1>{props.title}</h1><p class="about" role="status" data-testid="waiting">Waiting for the server.</p></section>;
 }
 
