@@ -2,7 +2,7 @@
 /*
  * core/codec/legacy_contention.c - who waited for locks, as text: gperftools' and Go's
  *
- *	--- contentionz 1 ---              Go: "--- mutex:", "--- contention:"
+ *	--- contentionz 1 ---              Go: "--- mutex:", "--- contention:" (its block profile)
  *	cycles/second = 3201000000
  *	sampling period = 100
  *	ms since reset = 16502830
@@ -11,7 +11,8 @@
  * Cycles and how many times; both times the period, and the cycles then in nanoseconds when it is
  * known how many there are in a second. The numbers are since the reset: it is cumulative, although
  * it says how long that was. Otherwise than Go's reader: attributes that are not known are passed
- * over, and there is a blank between the two numbers.
+ * over, and there is a blank between the two numbers. Go's two are named as their profile.proto is
+ * where a program serves it: their types are the same, and they would become one.
  */
 #include <errno.h>
 #include <string.h>
@@ -71,6 +72,14 @@ static int read_sample(struct legacy_profile *p, const struct legacy_lines *l, i
 	return r < 0 ? r : legacy_profile__sample(p, values, 0);
 }
 
+/* NULL: gperftools' has the name that its types say. */
+static const char *name_of(struct dcm_str headline)
+{
+	return str__starts(headline, STR("--- mutex:"))	       ? "mutex"
+	       : str__starts(headline, STR("--- contention:")) ? "block"
+							       : NULL;
+}
+
 int legacy_contention__read(struct legacy_profile *p, struct legacy_lines *l)
 {
 	int64_t cycles_hz = 0;
@@ -78,6 +87,7 @@ int legacy_contention__read(struct legacy_profile *p, struct legacy_lines *l)
 	int r = 0;
 
 	p->what = "contention profile";
+	p->name = name_of(l->text);
 	p->n_types = 2;
 	p->types[0] = p->period_type = (struct legacy_unit){ "contentions", "count" };
 	p->types[1] = (struct legacy_unit){ "delay", "nanoseconds" };

@@ -8,26 +8,32 @@
  * Comments, where Go names the frames for people, are passed over, as Go's reader does. Otherwise
  * than there a stack may be empty: Go writes "7 @" for threads that it does not know the maker of.
  */
-#include <errno.h>
-#include <string.h>
-
+#include "core/base/error.h"
 #include "core/base/str.h"
+#include "core/batch/type.h"
 #include "core/codec/legacy_profile.h"
 
 static const char form[] = "N @ 0x..";
 
-/* What stands before " profile:" is the type. */
-static void read_type(struct legacy_profile *p, struct dcm_str line)
+/* What stands before " profile:" is the type. One cut off could be another profile's. */
+static int read_type(struct legacy_profile *p, const struct legacy_lines *l)
 {
-	size_t n = 0;
+	uint32_t n = 0;
 
-	while (n < line.n && n < sizeof(p->own_type) - 1 && !legacy_lines__is_blank(line.p[n]))
+	while (n < l->text.n && !legacy_lines__is_blank(l->text.p[n]))
 		n++;
-	memcpy(p->own_type, line.p, n);
-	p->own_type[n] = '\0';
+	if (n > TYPE_PART_MAX_BYTES)
+		return legacy_profile__fault(p, l,
+					     "its name has %u bytes, more than %d; give it a "
+					     "shorter one",
+					     n, TYPE_PART_MAX_BYTES);
+	const char *type = arena__printf(&p->arena, "%.*s", (int)n, l->text.p);
+	if (!type)
+		return error__nomem(p->err);
 	p->n_types = 1;
-	p->types[0] = p->period_type = (struct legacy_unit){ p->own_type, "count" };
+	p->types[0] = p->period_type = (struct legacy_unit){ type, "count" };
 	p->period = 1;
+	return 0;
 }
 
 static int read_sample(struct legacy_profile *p, const struct legacy_lines *l)
@@ -46,10 +52,8 @@ static int read_sample(struct legacy_profile *p, const struct legacy_lines *l)
 
 int legacy_count__read(struct legacy_profile *p, struct legacy_lines *l)
 {
-	int r = 0;
-
 	p->what = "Go count profile";
-	read_type(p, l->text);
+	int r = read_type(p, l);
 	while (r == 0 && legacy_lines__next_said(l) && !str__starts(l->text, STR("---")) &&
 	       !legacy_maps__begin(l->text))
 		r = read_sample(p, l);

@@ -48,7 +48,6 @@ struct legacy_profile {
 
 	uint32_t n_types;
 	struct legacy_unit types[LEGACY_TYPES_MAX], period_type;
-	char own_type[64]; /* where types point to a text of the profile */
 	int64_t period, duration_ns;
 	bool is_delta; /* it is of a time that it does not tell */
 	bool is_total; /* it is since a start, and duration_ns is how long ago that was */

@@ -115,6 +115,9 @@ static void assert_reads(const void *bytes, size_t n, const char *expected)
 	"memory:inuse_objects:count:space:bytes gauge\n"                                           \
 	"memory:inuse_space:bytes:space:bytes gauge\n"
 
+#define X32	"my.own/count-of.many+things_0001"
+#define LONGEST X32 X32 X32 X32
+
 /* Each text, and what it says. */
 static const struct {
 	const char *text, *expected;
@@ -167,6 +170,9 @@ static const struct {
 	  "  00400000-00452000: /bin/x (@1000) ABC1\n",
 	  "threadcreate:threadcreate:count:threadcreate:count cumulative\nperiod 1\n"
 	  "1 file:2234@/bin/x#abc1\n" },
+	/* A name as long as a type's may be */
+	{ LONGEST " profile: total 1\n1 @ 0x11\n",
+	  LONGEST ":" LONGEST ":count:" LONGEST ":count gauge\nperiod 1\n1 10\n" },
 	/* Waiting for locks: cycles are 4 to a nanosecond; since a reset, so it is no delta */
 	{ "--- contentionz 1 ---\ncycles/second = 4000000000\nsampling period = 100\n"
 	  "ms since reset = 1500\ndiscarded samples = 0\n  4000  27 @ 0x11 0x21\n",
@@ -174,9 +180,14 @@ static const struct {
 	  "contention:delay:nanoseconds:contentions:count cumulative\n"
 	  "period 100 duration 1500000000\n2700,100000 10 20\n" },
 	{ "--- mutex:\nsampling period=0\n12 3 @ 0x11\n--- Memory map: ---\n10-20 x 7 0:0 1 /a\n",
-	  "contention:contentions:count:contentions:count cumulative\n"
-	  "contention:delay:nanoseconds:contentions:count cumulative\n"
+	  "mutex:contentions:count:contentions:count cumulative\n"
+	  "mutex:delay:nanoseconds:contentions:count cumulative\n"
 	  "period 0\n3,12 file:7@/a\n" },
+	/* Go's other one, which is as the one before but for the first line */
+	{ "--- contention:\ncycles/second=1000000000\n12 3 @ 0x11\n",
+	  "block:contentions:count:contentions:count cumulative\n"
+	  "block:delay:nanoseconds:contentions:count cumulative\n"
+	  "period 1\n3,12 10\n" },
 	/* Threads: the leaf as it is, which may come again; one like the one before; one unknown */
 	{ "--- threadz 1 ---\n\n--- Thread 7f (name: main/1) stack: ---\n  PC:  0x11: f(arg *)\n"
 	  "  0x00000011: f(arg *)\n  0x21: main\n--- Thread 80 (name: b/2) stack: ---\n"
@@ -345,6 +356,8 @@ static void test_refusals(void **state)
 		  "pprof: Go count profile, line 2: a number is beyond 64 bits" },
 		{ "goroutine profile: total 1\nmain.work\n",
 		  "pprof: Go count profile, line 2: expected N @ 0x.., not \"main.work\"" },
+		{ LONGEST "x profile: total 1\n1 @ 0x1\n",
+		  "pprof: Go count profile, line 1: its name has 129 bytes, more than 128" },
 		{ "heap_v2/x\n", "pprof: jemalloc heap profile, line 1: expected heap_v2/RATE" },
 		{ "heap_v2/5\n",
 		  "pprof: jemalloc heap profile: it is cut off behind its first line" },
