@@ -7,6 +7,7 @@
 #include "tests/unit/unit.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -77,6 +78,75 @@ static void test_order(void **state)
 	}
 }
 
+/* What libc got to sort by words, in place of its own qsort(). */
+static size_t n_left;
+
+static int compare_by(const void *a, const void *b, void *compare_fn)
+{
+	return (*(int (**)(const void *, const void *))compare_fn)(a, b);
+}
+
+void qsort(void *v, size_t n, size_t size, int (*compare_fn)(const void *, const void *))
+{
+	n_left = n > n_left ? n : n_left;
+	qsort_r(v, n, size, compare_by, &compare_fn);
+}
+
+/*
+ * The worst order there is: two of the three places that a pivot is looked for at have the least words
+ * of all that are left, cut after cut. What cannot be so small any more is as it comes.
+ */
+static void make_worst(struct texts *t)
+{
+	static uint32_t rows[N_TEXTS], rank[N_TEXTS];
+	uint32_t *v = rows, n = N_TEXTS, next = 0;
+
+	for (uint32_t i = 0; i < N_TEXTS; i++) {
+		rows[i] = i;
+		rank[i] = UINT32_MAX;
+	}
+	while (n > 12) {
+		rank[v[n / 4]] = next++;
+		rank[v[n / 2]] = next++;
+		const uint32_t pivot = next - 1;
+		uint32_t less = 0, i = 0, more = n;
+
+		while (i < more) {
+			const uint32_t x = v[i];
+			const uint32_t to = rank[x] < pivot ? less++ : rank[x] > pivot ? --more : i;
+
+			v[i] = v[to];
+			v[to] = x;
+			i += rank[x] <= pivot;
+		}
+		v += more;
+		n -= more;
+	}
+	for (uint32_t i = 0; i < N_TEXTS; i++) {
+		rank[i] = rank[i] == UINT32_MAX ? next++ : rank[i];
+		t->n[i] = (uint32_t)snprintf(t->bytes[i], BYTES_MAX, "%08u", rank[i]);
+	}
+}
+
+/* A cut that takes two rows off is followed by few more, whoever chose the names. */
+static void test_worst_order(void **state)
+{
+	static struct texts texts;
+	static struct text_row rows[N_TEXTS];
+	const struct text_sort sort = { text_of, compare, &texts };
+
+	(void)state;
+	make_worst(&texts);
+	for (uint32_t i = 0; i < N_TEXTS; i++)
+		rows[i].row = i;
+	n_left = 0;
+	assert_int_equal(text_sort__run(&sort, rows, N_TEXTS), 0);
+	for (uint32_t i = 1; i < N_TEXTS; i++)
+		assert_true(compare(&rows[i - 1], &rows[i], &texts) < 0);
+	/* Halved 11 times, 3,000 are one: twice as many cuts, each of two rows. */
+	assert_int_equal(n_left, N_TEXTS - 2 * 22);
+}
+
 static void test_no_memory(void **state)
 {
 	static struct texts texts;
@@ -100,6 +170,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_order),
+		cmocka_unit_test(test_worst_order),
 		cmocka_unit_test(test_no_memory),
 	};
 
