@@ -15,8 +15,8 @@
  *	reader.h   reads beside another process     backup.h  copies
  *	vfs.h      every call to the file system    age.h     the time that ages count from
  *
- * Threads: as the ops say, and one of its own, which does upkeep, once a second at most; and those
- * that help with a question while it lasts (plugins/storage/answer/crew.h).
+ * Threads: as the ops say, and one of its own, which does upkeep, once a second at most, but at once
+ * when the log is full; and those that help with a question while it lasts (plugins/storage/answer/crew.h).
  */
 #include <errno.h>
 #include <pthread.h>
@@ -98,8 +98,8 @@ static const struct dcm_option options[] = {
 	  .def = "20GiB",
 	  .min = "0",
 	  .doc = "Bytes of the directory: blocks, dictionaries and the log, which takes 64 MiB, "
-		 "and "
-		 "up to 320 where much is written. Beyond it the oldest blocks go; 0: no bound. "
+		 "and where much is written 256 MiB and what comes while they are sealed. Beyond "
+		 "it the oldest blocks go; 0: no bound. "
 		 "They go too while less than a "
 		 "twentieth of the file system is free. A row takes about 1.5 bytes, one host with "
 		 "19 Hz sampling some 10 MiB a day." },
@@ -210,6 +210,7 @@ struct local {
 	pthread_cond_t wake;
 	bool stopping;
 	bool written; /* since the last round */
+	bool filled;  /* the log, since then: the next one is due now */
 };
 
 static void report(void *ctx, enum dcm_log_level level, const char *sentence)
@@ -523,7 +524,10 @@ static void tend(struct local *l)
 	publish(l);
 }
 
-/* Rounds are a second apart, or so far as is said while nothing is written. False: no more. */
+/*
+ * Rounds are a second apart, or so far as is said while nothing is written; a log that is full does
+ * not wait, since a second brings it some hundred MiB. False: no more.
+ */
 static bool wait_for_round(struct local *l, int64_t rest_ns)
 {
 	struct timespec until;
@@ -533,13 +537,13 @@ static bool wait_for_round(struct local *l, int64_t rest_ns)
 	clock_gettime(CLOCK_MONOTONIC, &until);
 	begin_ns = until.tv_sec * INT64_C(1000000000) + until.tv_nsec;
 	pthread_mutex_lock(&l->mutex);
-	while (!l->stopping && r != ETIMEDOUT) {
+	while (!l->stopping && !l->filled && r != ETIMEDOUT) {
 		const int64_t at_ns = begin_ns + (l->written ? INT64_C(1000000000) : rest_ns);
 
 		until = (struct timespec){ at_ns / 1000000000, at_ns % 1000000000 };
 		r = pthread_cond_timedwait(&l->wake, &l->mutex, &until);
 	}
-	l->written = false;
+	l->written = l->filled = false;
 	bool more = !l->stopping;
 	pthread_mutex_unlock(&l->mutex);
 	return more;
@@ -642,11 +646,13 @@ static int write_batches(void *instance, struct dcm_batch *const *batches, uint3
 	if (l->read_only)
 		return refuse_change(l, err);
 	int r = store__write(l->store, batches, n, done, ctx, err);
+	const bool filled = atomic_exchange(&l->store->log_filled, false);
 
 	pthread_mutex_lock(&l->mutex);
-	if (!l->written)
+	if (!l->written || filled)
 		pthread_cond_signal(&l->wake);
 	l->written = true;
+	l->filled |= filled;
 	pthread_mutex_unlock(&l->mutex);
 	return say_where(r, as_of_write(r), l->path, err);
 }

@@ -117,7 +117,8 @@ struct store {
 	VEC(struct store_waiting) waiting;
 
 	_Atomic uint64_t n_asked; /* questions and seals: what eras' asked_at counts in */
-	_Atomic bool stopping;	  /* blocks are not written anew to the end: it would be long */
+	_Atomic bool log_filled; /* log_max_bytes were reached: whoever wakes the upkeep unsets it */
+	_Atomic bool stopping;	 /* blocks are not written anew to the end: it would be long */
 
 	_Atomic uint64_t n_expired;		    /* profiles that were removed for their age */
 	_Atomic uint64_t n_too_old, n_too_new;	    /* profiles that were refused when they came */

@@ -285,6 +285,16 @@ static void log_eras(struct writing *w)
 	}
 }
 
+/* Said once a time: what is beyond the bound, and cannot be sealed, is tried again in the rounds. */
+static void count_log_bytes(struct store *s, uint64_t n)
+{
+	const uint64_t max = s->options.log_max_bytes, before = s->active_log_bytes;
+
+	s->active_log_bytes += n;
+	if (max && before < max && s->active_log_bytes >= max)
+		atomic_store(&s->log_filled, true);
+}
+
 /* With the lock, after the log has taken it: cannot fail. */
 static void apply(struct store *s, struct writing *w)
 {
@@ -297,7 +307,7 @@ static void apply(struct store *s, struct writing *w)
 	for (size_t i = 0; i < w->fresh.n; i++)
 		seen__add(&s->seen, &w->fresh.v[i]->id);
 	s->last_lsn = w->lsn;
-	s->active_log_bytes += w->log_bytes;
+	count_log_bytes(s, w->log_bytes);
 	if (!s->active_since_ns)
 		s->active_since_ns = s->host->mono_ns(s->host);
 	if (!s->only_read)
