@@ -131,6 +131,42 @@ export async function ways(t) {
     assert(text.split(whole).length === 3, `${text}: not ${whole} on both sides`);
     assert(/Change\s*0 %/.test(await $("details").innerText()), await $("details").innerText());
   });
+  await check("a_late_answer_is_for_nobody", async () => {
+    const choose = (name, text) => $("open-file").setInputFiles({ name, mimeType: "text/plain", buffer: Buffer.from(text) });
+    /** Asks for what Explore shows; the answer comes when `meanwhile` is done. */
+    const held = async (meanwhile, answer) => {
+      let release;
+      const wait = new Promise((resolve) => (release = resolve));
+      await page.route("**/api/v1/export*", async (route) => (await wait, answer(route)));
+      const asked = page.waitForRequest("**/api/v1/export*");
+      const came = page.waitForResponse("**/api/v1/export*");
+      await $("compare-explore").click();
+      await asked;
+      await meanwhile();
+      release();
+      await (await came).finished();
+      await page.waitForTimeout(500);
+      await page.unroute("**/api/v1/export*");
+    };
+    await page.goto(`${url}explore?q=${q}&${fixed}`);
+    await settled();
+    const explored = await $("flame").getAttribute("aria-label");
+    await $("nav-open").click();
+    await choose("a.folded", "main;x 6\n");
+    await settled();
+    const other = () => choose("other.folded", "others_main 3\n").then(() => page.getByText("other.folded").first().waitFor());
+    await held(other, (route) => route.continue());
+    assert(!(await $("open-against").count()) && (await page.getByText("other.folded").count()), "another file became a comparison of the first one");
+    for (const answer of [(route) => route.continue(), (route) => route.fulfill({ status: 500, body: "no" })]) {
+      await held(() => $("nav-explore").click().then(settled), answer);
+      const now = await $("flame").getAttribute("aria-label");
+      const told = (await $("toast").allInnerTexts()).join("");
+      assert(now === explored && !told, `Explore shows ${now}, and tells: ${told}`);
+      await $("nav-open").click();
+      await choose("a.folded", "main;x 6\n");
+      await settled();
+    }
+  });
   await check("a_picture_that_scales", async () => {
     await page.goto(`${url}explore?q=${q}&${fixed}&cb=name`);
     await settled();

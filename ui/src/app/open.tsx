@@ -30,21 +30,26 @@ async function unpacked(file: Blob): Promise<Uint8Array> {
   return bytes;
 }
 
+/** Nothing was asked for since, and the screen is still this one: each sets `again` to its own. */
+const isWanted = (again: () => Promise<void>): boolean => tree.value.again === again;
+
 /** What fails is told where the tree would be, with another try. */
-async function orTell(act: () => Promise<void>): Promise<void> {
+async function orTell(again: () => Promise<void>, act: () => Promise<void>): Promise<void> {
   try {
     await act();
   } catch (e) {
-    if (e instanceof EndedToo) return; // tree.again asks for it
-    tree.value = { loading: false, since: 0, error: new Problem(-1, e instanceof Error ? e.message : String(e)), again: () => orTell(act) };
+    if (e instanceof EndedToo || !isWanted(again)) return; // tree.again asks for it
+    tree.value = { loading: false, since: 0, error: new Problem(-1, e instanceof Error ? e.message : String(e)), again };
   }
 }
 
 /** The values at index; -1: the usual ones. */
 function show(file: Unpacked, against: Unpacked | null, index: number): Promise<void> {
-  tree.value = { ...tree.value, again: () => show(file, against, index) };
-  return orTell(async () => {
+  const again = () => show(file, against, index);
+  tree.value = { ...tree.value, again };
+  return orTell(again, async () => {
     const { types, index: used, ...kept } = await trees.ask<"open">({ op: "open", file, against, index });
+    if (!isWanted(again)) return;
     opened.value = { file, against, types, index: used };
     tree.value = { value: { ...kept, from: 0, to: 0, origin: kept.id }, loading: false, since: 0, again: () => show(file, against, used) };
   });
@@ -53,16 +58,19 @@ function show(file: Unpacked, against: Unpacked | null, index: number): Promise<
 /** What the first file is held against: it stays, whatever becomes of the other. */
 async function compareWith(read: () => Promise<Unpacked>): Promise<void> {
   const o = opened.value!;
-  const before = { ...tree.value, again: () => show(o.file, o.against, o.index) };
+  const again = () => show(o.file, o.against, o.index);
+  const before = { ...tree.value, again };
   tree.value = { ...before, loading: true, since: Date.now() };
   go({ zoom: "", selected: "", sandwich: "" }, false);
   try {
     const against = await read();
+    if (!isWanted(again)) return;
     const { types, index, ...kept } = await trees.ask<"open">({ op: "open", file: o.file, against, index: o.index });
+    if (!isWanted(again)) return;
     opened.value = { file: o.file, against, types, index };
     tree.value = { value: { ...kept, from: 0, to: 0, origin: kept.id }, loading: false, since: 0, again: () => show(o.file, against, index) };
   } catch (e) {
-    if (e instanceof EndedToo) return; // tree.again asks for the first one
+    if (e instanceof EndedToo || !isWanted(again)) return; // tree.again asks for the first one
     tree.value = before;
     toast(`This cannot be compared: ${(e as Error).message}`);
   }
@@ -72,7 +80,8 @@ const unpackedFile = async (file: File): Promise<Unpacked> => ({ name: file.name
 
 /** What Explore's address asks for, as the server exports it. */
 async function ofExplore(): Promise<Unpacked> {
-  const [from, to] = panelRange.value!;
+  if (!panelRange.value) throw new Error("the range of Explore's address is none: choose one there.");
+  const [from, to] = panelRange.value;
   const params = treeParams(state.value, selectorText.value, from, to).filter(([k]) => k !== "group");
   return { name: "what Explore shows", bytes: await unpacked(await (await ask("export", [...params, ["format", "pprof"]])).blob()) };
 }
@@ -81,9 +90,9 @@ async function open(file: File): Promise<void> {
   const again = () => open(file);
   tree.value = { loading: true, since: Date.now(), again };
   go({ zoom: "", selected: "", sandwich: "", chips: [], panel: "flame" }, false);
-  await orTell(async () => {
+  await orTell(again, async () => {
     const bytes = await unpacked(file);
-    if (tree.value.again === again) await show({ name: file.name, bytes }, null, -1); // or another one has been opened meanwhile
+    if (isWanted(again)) await show({ name: file.name, bytes }, null, -1); // or another one has been opened meanwhile
   });
 }
 
