@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { plainRows } from "../src/flame/fold.ts";
 import type { Look } from "../src/flame/look.ts";
 import { svgOf } from "../src/flame/svg.ts";
-import { nameOf } from "../src/flame/tree.ts";
+import { type Tree, nameOf } from "../src/flame/tree.ts";
 import { NotAProfile, readProfile, treeOfProfile, treeOfTwo } from "../src/open/profile.ts";
 import { random } from "./random.ts";
 
@@ -107,12 +107,14 @@ test("two files: one tree, whose sides are each file's own tree", () => {
   assert.throws(() => treeOfTwo(a, { ...b, types: [{ type: "space", unit: "bytes" }] }, 0), /no samples.*space \(bytes\)/);
 });
 
+const lookOf = (t: Tree): Look => ({
+  theme: { dark: false, muted: "#d8d8d8", unmatched: "#dcdcdc", match: "#c24fd1", line: "#15181d", hover: "#15181d", panel: "#ffffff", stripes: "", veil: "" },
+  colors: new Uint8Array(t.functions.n), changes: "blue-orange", marked: null, selected: -1, names: new Map(), significant: null, rows: plainRows(t), detail: 4,
+});
+
 test("a picture of a tree holds its frames, and names are text", () => {
   const t = treeOfProfile(readProfile(bytes(`all of it;<script>alert("1")</script> 5\nall of it;a&b 4\nall of it;\u202e'q' 3\n`), "a"), 0);
-  const look: Look = {
-    theme: { dark: false, muted: "#d8d8d8", unmatched: "#dcdcdc", match: "#c24fd1", line: "#15181d", hover: "#15181d", panel: "#ffffff", stripes: "", veil: "" },
-    colors: new Uint8Array(t.functions.n), changes: "blue-orange", marked: null, selected: -1, names: new Map(), significant: null, rows: plainRows(t), detail: 4,
-  };
+  const look = lookOf(t);
   const svg = svgOf(t, 0, look, false, (n) => `${nameOf(t.functions, Math.max(t.func[n], 0))}, ${t.total[n]}`);
   assert.equal(svg.match(/<title>/g)?.length, t.n);
   assert.ok(!svg.includes("<script") && svg.includes("&#60;script&#62;") && svg.includes("a&#38;b") && svg.includes("\\u202e"), svg);
@@ -122,4 +124,19 @@ test("a picture of a tree holds its frames, and names are text", () => {
   const widths = [...svg.matchAll(/<title>([^<]*)<\/title><rect x="([\d.]+)" y="(\d+)" width="([\d.]+)"/g)].map((m) => [m[1], Number(m[3]), Number(m[4])]);
   assert.deepEqual(widths.map((w) => w[1]), [0, 18, 36, 36, 36]);
   assert.ok(Math.abs((widths[2][2] as number) - (1600 * 5) / 12 + 1) < 0.02, String(widths[2]));
+});
+
+test("a picture of a dense tree reaches as far right as the tree, and one without room is refused", () => {
+  // 1,000 towers of 120 frames, each a pixel and a half wide: more than a picture has room for.
+  const towers = Array.from({ length: 1000 }, (_, i) => `${Array.from({ length: 120 }, (_, k) => `t${i}_${k}`).join(";")} 1`);
+  const t = treeOfProfile(readProfile(bytes(`${towers.join("\n")}\n`), "dense"), 0);
+  const svg = svgOf(t, 0, lookOf(t), false, String);
+  assert.ok(svg.match(/<rect x/g)!.length <= 50_000);
+  const right = (y: number) => Math.max(...[...svg.matchAll(new RegExp(`<rect x="([\\d.]+)" y="${y}" width="([\\d.]+)"`, "g"))].map((m) => Number(m[1]) + Number(m[2])));
+  assert.ok(right(0) > 1598 && right(18) > 1598, `${right(0)}, ${right(18)}`);
+  // Half of it is wide: that half keeps its frames, and the other is one block.
+  const half = treeOfProfile(readProfile(bytes(`${towers.join("\n")}\na;b;c 1000\n`), "half"), 0);
+  assert.equal(svgOf(half, 0, lookOf(half), false, String).match(/<title>/g)!.length, 4);
+  const deep = treeOfProfile(readProfile(bytes(`${"f;".repeat(50_001)}f 1\n`), "deep"), 0);
+  assert.throws(() => svgOf(deep, 0, lookOf(deep), false, String), /50003 frames deep.*zoom in/);
 });

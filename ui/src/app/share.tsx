@@ -49,7 +49,11 @@ export function ExportMenu(props: { tree: Kept }) {
       theme: theme.value, colors: colorFunctions(t, s.color).of, changes: valueOf("changes"), marked: found, selected: -1,
       names: new Map(), significant: s.significant ? significance(t) : null, rows: plainRows(t), detail: s.detail,
     };
-    download("flame.svg", new Blob([svgOf(t, follow(t, s.zoom).node, look, s.flame, (n) => describe(t, n))], { type: "image/svg+xml" }));
+    try {
+      download("flame.svg", new Blob([svgOf(t, follow(t, s.zoom).node, look, s.flame, (n) => describe(t, n))], { type: "image/svg+xml" }));
+    } catch (e) {
+      toast(`This has no room in a picture: ${(e as Error).message}`);
+    }
   };
   return (
     <details class="dropdown" data-testid="export">

@@ -13,7 +13,7 @@ import { Rects, layout } from "./view.ts";
 const WIDTH = 1600;
 const ROW = 18;
 const LETTER = 6.65; // 11 px, of the widest of the usual fonts
-const MOST = 50_000;
+const MOST = 50_000; // elements: what shows pictures takes long over more
 
 export function escaped(text: string): string {
   return text.replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`).replace(/[\ufffe\uffff]/g, "\ufffd");
@@ -21,16 +21,26 @@ export function escaped(text: string): string {
 
 const round = (v: number) => Number(v.toFixed(2));
 
-/** `flip`: the root is at the bottom. */
-export function svgOf(t: Tree, zoom: number, look: Look, flip: boolean, describe: (node: number) => string): string {
+/** As fine as has room in a picture: a dense tree's narrow frames become blocks, everywhere alike. */
+function rectsOf(t: Tree, zoom: number, look: Look, flip: boolean, height: number): Rects {
   const rects = new Rects();
+  const view = { x0: t.x[zoom], x1: t.x[zoom] + t.width[zoom], top: 0 };
+  for (let least = 1; least <= WIDTH; least *= 2) {
+    layout(t, view, { width: WIDTH, height, row: ROW, flip }, rects, look.rows, least);
+    if (rects.n <= MOST) return rects;
+  }
+  throw new Error(`its stacks are ${look.rows.last + 1} frames deep, and a picture has room for ${MOST} frames: zoom in.`);
+}
+
+/** `flip`: the root is at the bottom. Throws a sentence where not even the wide frames have room. */
+export function svgOf(t: Tree, zoom: number, look: Look, flip: boolean, describe: (node: number) => string): string {
   const height = (look.rows.last + 1) * ROW;
-  layout(t, { x0: t.x[zoom], x1: t.x[zoom] + t.width[zoom], top: 0 }, { width: WIDTH, height, row: ROW, flip }, rects, look.rows);
+  const rects = rectsOf(t, zoom, look, flip, height);
   const out = [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" font-family="ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace" font-size="11">`,
     `<rect width="100%" height="100%" fill="${look.theme.panel}"/>`,
   ];
-  for (let i = 0; i < Math.min(rects.n, MOST); i++) {
+  for (let i = 0; i < rects.n; i++) {
     const node = rects.node[i];
     const x = Math.max(rects.x[i], 0);
     const width = Math.min(rects.x[i] + rects.w[i], WIDTH) - x;

@@ -60,10 +60,10 @@ export function yOf(p: Panel, v: View, level: number): number {
   return p.flip ? p.height - y - p.row : y;
 }
 
-/** Frames narrower than this are one block. */
 const MIN_WIDTH = 1;
 
-export function layout(t: Tree, v: View, p: Panel, out: Rects, rows: Rows): void {
+/** Frames narrower than `least` pixels are one block. */
+export function layout(t: Tree, v: View, p: Panel, out: Rects, rows: Rows, least = MIN_WIDTH): void {
   const { width } = t;
   // Else a wide sibling may stand behind a narrow one.
   const heaviestFirst = !t.byName && !t.b;
@@ -85,7 +85,7 @@ export function layout(t: Tree, v: View, p: Panel, out: Rects, rows: Rows): void
     }
     const level = rows.row[i];
     const visible = level >= v.top - 1;
-    if (w < MIN_WIDTH) {
+    if (w < least) {
       const rest = parent >= 0 && heaviestFirst ? childrenEnd(t, parent) : t.x[i] + width[i];
       if (visible && rows.frames?.[i] !== 0) small(out, left, yOf(p, v, level), Math.min((rest - v.x0) * scale, p.width));
       i = parent < 0 ? t.n : heaviestFirst ? t.end[parent] : t.end[i];
@@ -97,7 +97,7 @@ export function layout(t: Tree, v: View, p: Panel, out: Rects, rows: Rows): void
     }
     if (visible && rows.frames?.[i] !== 0) out.add(i, left, yOf(p, v, level), w);
     const lost = t.trimmed.size ? (t.trimmed.get(i) ?? 0) * scale : 0;
-    if (lost >= MIN_WIDTH) out.add(TRIMMED, (childrenEnd(t, i) - v.x0) * scale, yOf(p, v, level + 1), lost);
+    if (lost >= least) out.add(TRIMMED, (childrenEnd(t, i) - v.x0) * scale, yOf(p, v, level + 1), lost);
     i++;
   }
 }
