@@ -110,7 +110,7 @@ function Files() {
 export function SettingsDialog() {
   return (
     <Dialog title="Settings" testid="settings" isOpen={settingsOpen}>
-      <p class="about">This browser keeps them, for all of its tabs. Where an address says otherwise, the address holds.</p>
+      <p class="about">This browser keeps them, for all of its tabs. An address with anything in it shows what it says, and the usual for the rest: a link looks the same to everybody.</p>
       {unkept.value && <p class="amber" role="alert">They last no longer than this tab: {unkept.value}</p>}
       <div class="settings">{choices.map((c) => <One key={c.key} of={c} />)}</div>
       <Keys />

@@ -40,7 +40,7 @@ export function readProfile(bytes: Uint8Array, name: string): Profile {
   return text ? readFolded(new TextDecoder().decode(bytes)) : readPprof(bytes);
 }
 
-/** A and B in one tree: of both the values that are named alike, or else B's usual ones. Frames are one by name, file and binary. */
+/** A and B in one tree: of both the values that are named alike, which B must have. Frames are one by name, file and binary. */
 export function treeOfTwo(a: Profile, b: Profile, index: number): Tree {
   const { type, unit } = a.types[index];
   const same = b.types.findIndex((t) => t.type === type && t.unit === unit);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // settings/settings.ts - what somebody wants of every page: kept by the browser, and as a file
 //
-// An address says what is shown and wins; settings say what it does not. A file comes from anybody: it is taken whole or not at all.
+// An address with anything in it shows what it says, and the usual for the rest, so that a link shows the same to everybody;
+// settings say what a page begins with whose address says nothing. A file comes from anybody: it is taken whole or not at all.
 
 export interface Choice {
   key: string;
