@@ -151,8 +151,9 @@ export async function ways(t) {
     await page.goto(`${url}explore?q=${q}&${fixed}`);
     await settled();
     const explored = await $("flame").getAttribute("aria-label");
+    const [own] = await Promise.all([page.waitForEvent("download"), $("export").locator("summary").click().then(() => $("export").getByText("pprof").click())]);
     await $("nav-open").click();
-    await choose("a.folded", "main;x 6\n");
+    await $("open-file").setInputFiles(await own.path());
     await settled();
     const other = () => choose("other.folded", "others_main 3\n").then(() => page.getByText("other.folded").first().waitFor());
     await held(other, (route) => route.continue());
