@@ -2,11 +2,12 @@
 /*
  * plugins/input/pprof_scrape/file_sd.c - targets that stand in files
  *
+ * Files are read at the start, when something in their directory changes (inotify), and at the
+ * interval besides, as on file systems that tell nothing. A file that cannot be read, or says what
+ * cannot be, leaves the targets that it had before; one that has gone takes them along.
  * Directories are watched, not files: editors and kubelets put another file in the place of the old
  * one. Changes come in bursts, so that a look waits a moment after the first.
  */
-#include "plugins/input/pprof_scrape/file_sd.h"
-
 #include <errno.h>
 #include <glob.h>
 #include <stdio.h>
@@ -21,21 +22,86 @@
 #include "core/base/fd.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
+#include "plugins/input/pprof_scrape/discovery.h"
+#include "plugins/input/pprof_scrape/job.h"
 
 #define SETTLE_NS ((int64_t)100000000)
 
+/* ---- options ---- */
+
+struct file_sd_options {
+	struct dcm_list files; /* of const char *: paths, of which the last part may have one * */
+	int64_t refresh_interval_ns;
+};
+
+static const struct dcm_option rows[] = {
+	{ .name = "files",
+	  .type = DCM_OPT_LIST,
+	  .element = DCM_OPT_STRING,
+	  .offset = offsetof(struct file_sd_options, files),
+	  .flags = DCM_OPT_REQUIRED | DCM_OPT_PATH,
+	  .doc = "Files of targets, ending in .json, .yml or .yaml; the last part of a path may "
+		 "have "
+		 "one *. They are read when they change." },
+	{ .name = "refresh_interval",
+	  .type = DCM_OPT_DURATION,
+	  .offset = offsetof(struct file_sd_options, refresh_interval_ns),
+	  .def = "5m",
+	  .min = "1s",
+	  .max = "24h",
+	  .doc = "How often they are read besides." },
+};
+
+/* As Prometheus: one * at most, in the last part, and an ending that says what it is. */
+static int check(const void *config, struct dcm_error *err)
+{
+	const struct file_sd_options *o = config;
+	const char *const *files = o->files.items;
+
+	if (o->files.n == 0)
+		return error__set(err, -EINVAL, "files: name at least one file");
+	for (uint32_t i = 0; i < o->files.n; i++) {
+		const char *slash = strrchr(files[i], '/'), *last = slash ? slash + 1 : files[i];
+		const char *star = strchr(files[i], '*'), *dot = strrchr(last, '.');
+
+		if (star && (star < last || strchr(star + 1, '*')))
+			return error__set(err, -EINVAL, "files: \"%s\" has a * elsewhere than once in its last part",
+					  files[i]);
+		if (!dot || (strcmp(dot, ".json") != 0 && strcmp(dot, ".yml") != 0 &&
+			     strcmp(dot, ".yaml") != 0))
+			return error__set(err, -EINVAL,
+					  "files: \"%s\" does not end in .json, .yml or .yaml",
+					  files[i]);
+	}
+	return 0;
+}
+
+const struct dcm_table file_sd__table = {
+	.size = sizeof(struct dcm_table),
+	.option_size = sizeof(struct dcm_option),
+	.struct_size = sizeof(struct file_sd_options),
+	.n_options = sizeof(rows) / sizeof(*rows),
+	.options = rows,
+	.check = check,
+};
+
+/* ---- state ---- */
+
 /* A file whose targets the job has. */
 struct known {
+	struct source source;
 	char *path;
 	bool is_seen; /* by the look that is under way */
 };
 
 struct file_sd {
+	struct discovery *d;
 	struct job *job;
 	const struct file_sd_options *options;
+	bool has_failed; /* in the look that is under way */
 	int inotify;
 	struct loop_timer look;
-	VEC(struct known) files;
+	VEC(struct known *) files;
 };
 
 /* ---- reading ---- */
@@ -60,79 +126,70 @@ static int parse(const char *path, const struct buf *text, struct groups *to, st
 	return r;
 }
 
-/* The label that says where a target was found, as Prometheus has it. */
-static int add_origin(struct groups *g, const char *path)
+static void read_file(struct file_sd *f, struct known *k)
 {
-	struct dcm_label_text origin = { STR("__meta_filepath"), arena__str(&g->arena, str__of(path)) };
-
-	if (!origin.value.p)
-		return -ENOMEM;
-	for (size_t i = 0; i < g->v.n; i++) {
-		struct labels *l = &g->v.v[i];
-		struct dcm_label_text *v = arena__zalloc(&g->arena, l->n + 1, sizeof(*v));
-
-		if (!v)
-			return -ENOMEM;
-		memcpy(v, l->v, l->n * sizeof(*v));
-		v[l->n++] = origin;
-		l->v = v;
-	}
-	return 0;
-}
-
-static void read_file(struct file_sd *f, const char *path)
-{
-	const struct dcm_host *host = f->job->host;
 	struct dcm_error err = DCM_ERROR_INIT;
 	struct groups found = { 0 };
 	struct buf text = { 0 };
-	int r = read_all(path, &text, &err);
+	int r = read_all(k->path, &text, &err);
 
 	if (r == 0)
-		r = parse(path, &text, &found, &err);
+		r = parse(k->path, &text, &found, &err);
 	if (r == 0)
-		r = add_origin(&found, path);
+		r = groups__label_all(&found, STR("__meta_filepath"), str__of(k->path));
 	buf__fini(&text);
 	if (r == 0) {
-		r = job__found(f->job, path, &found);
-	} else {
-		groups__fini(&found);
-		host->log(host, DCM_LOG_WARNING, "job %s: %s; its targets stay as they were",
-			  f->job->options->job_name, r == -ENOMEM ? "out of memory" : err.text);
+		discovery__found(f->d, &k->source, &found);
+		return;
 	}
+	groups__fini(&found);
+	f->has_failed = true;
+	discovery__failed(f->d, "%s", r == -ENOMEM ? "out of memory" : err.text);
 }
 
 /* ---- looking ---- */
 
-static void forget(struct file_sd *f, size_t i)
+static void known_free(struct file_sd *f, struct known *k)
 {
-	job__lost(f->job, f->files.v[i].path);
-	free(f->files.v[i].path);
-	f->files.v[i] = f->files.v[--f->files.n];
+	discovery__lost(f->d, &k->source);
+	free(k->path);
+	free(k);
+}
+
+static struct known *known_of(struct file_sd *f, const char *path)
+{
+	struct known *k;
+
+	for (size_t i = 0; i < f->files.n; i++)
+		if (strcmp(f->files.v[i]->path, path) == 0)
+			return f->files.v[i];
+	k = NEW(struct known);
+	if (!k)
+		return NULL;
+	k->path = strdup(path);
+	if (k->path && vec__push(&f->files, k))
+		return k;
+	free(k->path);
+	free(k);
+	return NULL;
 }
 
 static void see(struct file_sd *f, const char *path)
 {
-	char *copy;
+	struct known *k = known_of(f, path);
 
-	for (size_t i = 0; i < f->files.n; i++)
-		if (strcmp(f->files.v[i].path, path) == 0) {
-			f->files.v[i].is_seen = true;
-			read_file(f, path);
-			return;
-		}
-	copy = strdup(path);
-	if (!copy || !vec__push(&f->files, (struct known){ copy, true })) {
-		free(copy);
+	if (!k) {
+		f->has_failed = true;
+		discovery__failed(f->d, "out of memory");
 		return;
 	}
-	read_file(f, path);
+	k->is_seen = true;
+	read_file(f, k);
 }
 
 /* False: a directory could not be read, so that nobody knows what is there. */
 static bool see_pattern(struct file_sd *f, const char *pattern)
 {
-	const struct dcm_host *host = f->job->host;
 	glob_t found = { 0 };
 	int r = glob(pattern, GLOB_NOSORT | GLOB_ERR, NULL, &found);
 
@@ -141,9 +198,8 @@ static bool see_pattern(struct file_sd *f, const char *pattern)
 	globfree(&found);
 	if (r == 0 || r == GLOB_NOMATCH)
 		return true;
-	host->log(host, DCM_LOG_WARNING,
-		  "job %s: %s: its directory cannot be read; its targets stay as they were",
-		  f->job->options->job_name, pattern);
+	f->has_failed = true;
+	discovery__failed(f->d, "%s: its directory cannot be read", pattern);
 	return false;
 }
 
@@ -154,13 +210,18 @@ static void look(void *ctx)
 	int64_t now = f->job->host->mono_ns(f->job->host);
 	bool is_known = true;
 
+	f->has_failed = false;
 	for (size_t i = 0; i < f->files.n; i++)
-		f->files.v[i].is_seen = false;
+		f->files.v[i]->is_seen = false;
 	for (uint32_t i = 0; i < f->options->files.n; i++)
 		is_known &= see_pattern(f, patterns[i]);
 	for (size_t i = f->files.n; is_known && i > 0; i--)
-		if (!f->files.v[i - 1].is_seen)
-			forget(f, i - 1);
+		if (!f->files.v[i - 1]->is_seen) {
+			known_free(f, f->files.v[i - 1]);
+			f->files.v[i - 1] = f->files.v[--f->files.n];
+		}
+	if (!f->has_failed)
+		discovery__well(f->d);
 	loop__set(f->job->loop, &f->look, now + f->options->refresh_interval_ns);
 }
 
@@ -197,8 +258,10 @@ static void watch(struct file_sd *f, const char *pattern)
 	free(dir);
 }
 
-void file_sd__free(struct file_sd *f)
+static void stop(struct discovery *d)
 {
+	struct file_sd *f = d->state;
+
 	if (!f)
 		return;
 	loop__cancel(f->job->loop, &f->look);
@@ -207,19 +270,22 @@ void file_sd__free(struct file_sd *f)
 		close(f->inotify);
 	}
 	for (size_t i = 0; i < f->files.n; i++)
-		free(f->files.v[i].path);
+		known_free(f, f->files.v[i]);
 	vec__fini(&f->files);
 	free(f);
 }
 
-int file_sd__new(struct job *job, const struct file_sd_options *options, struct file_sd **ret,
-		 struct dcm_error *err)
+static int start(struct discovery *d, struct dcm_error *err)
 {
+	const struct file_sd_options *options = d->options;
 	const char *const *patterns = options->files.items;
+	struct job *job = d->job;
 	struct file_sd *f = NEW(struct file_sd);
 
 	if (!f)
 		return error__nomem(err);
+	d->state = f;
+	f->d = d;
 	f->job = job;
 	f->options = options;
 	f->look.fn = look;
@@ -229,10 +295,13 @@ int file_sd__new(struct job *job, const struct file_sd_options *options, struct 
 	for (uint32_t i = 0; i < options->files.n; i++)
 		watch(f, patterns[i]);
 	if ((f->inotify >= 0 && loop__watch(job->loop, f->inotify, changed, f) < 0) ||
-	    loop__set(job->loop, &f->look, job->host->mono_ns(job->host)) < 0) {
-		file_sd__free(f);
+	    loop__set(job->loop, &f->look, job->host->mono_ns(job->host)) < 0)
 		return error__nomem(err);
-	}
-	*ret = f;
 	return 0;
 }
+
+const struct discovery_kind file_sd = {
+	.name = "file_sd",
+	.start = start,
+	.stop = stop,
+};

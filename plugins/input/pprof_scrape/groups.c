@@ -40,6 +40,30 @@ int groups__add(struct groups *g, struct dcm_str address, const struct dcm_label
 	return vec__push(&g->v, l) ? 0 : -ENOMEM;
 }
 
+/* The first of a name counts (target.h), so that it stands before what a group says itself. */
+int groups__label_all(struct groups *g, struct dcm_str name, struct dcm_str value)
+{
+	struct dcm_label_text label = { arena__str(&g->arena, name), arena__str(&g->arena, value) };
+
+	if (!label.name.p || !label.value.p)
+		return -ENOMEM;
+	if (g->v.n > GROUPS_MAX_ENTRIES - g->n_entries)
+		return -E2BIG;
+	g->n_entries += (uint32_t)g->v.n;
+	for (size_t i = 0; i < g->v.n; i++) {
+		struct labels *l = &g->v.v[i];
+		struct dcm_label_text *v = arena__zalloc(&g->arena, l->n + 1, sizeof(*v));
+
+		if (!v)
+			return -ENOMEM;
+		v[0] = label;
+		memcpy(v + 1, l->v, l->n * sizeof(*v));
+		l->n++;
+		l->v = v;
+	}
+	return 0;
+}
+
 /* ---- one group, while it is read ---- */
 
 struct group {

@@ -34,6 +34,9 @@ void groups__fini(struct groups *g);
 int groups__add(struct groups *g, struct dcm_str address, const struct dcm_label_text *labels,
 		uint32_t n);
 
+/* A label that all targets get, also those that have another of that name. As groups__add(). */
+int groups__label_all(struct groups *g, struct dcm_str name, struct dcm_str value);
+
 /* What the bytes say is added. 0; -EINVAL with a sentence that names the entry; -E2BIG; -ENOMEM. */
 int groups__read_json(struct groups *g, const char *text, size_t n, struct dcm_error *err);
 int groups__read_yaml(struct groups *g, const char *text, size_t n, struct dcm_error *err);

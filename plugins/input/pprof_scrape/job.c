@@ -18,8 +18,10 @@
 #include "core/base/hash.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
-#include "plugins/input/pprof_scrape/file_sd.h"
 #include "plugins/input/pprof_scrape/scrape.h"
+
+#define DISCOVERY_KIND(kind, key, doc)	  &kind,
+#define DISCOVERY_OPTIONS(kind, key, doc) &kind##__table,
 
 #define SYNC_NS	      ((int64_t)5000000000)
 #define SYNC_DELAY_NS ((int64_t)10000000)
@@ -92,12 +94,12 @@ static int make_all(struct sync *s)
 	struct job *j = s->j;
 	int r = 0;
 
-	for (size_t i = 0; i < j->sources.n; i++)
-		for (size_t k = 0; k < j->sources.v[i].found.v.n; k++) {
+	for (const struct source *from = j->sources.next; from != &j->sources; from = from->next)
+		for (size_t k = 0; k < from->found.v.n; k++) {
 			size_t before = s->targets.n;
 
 			for (uint32_t p = 0; p < j->n_plans && r == 0; p++)
-				r = make(s, &j->sources.v[i].found.v.v[k], &j->plans[p]);
+				r = make(s, &from->found.v.v[k], &j->plans[p]);
 			s->n_found += s->targets.n > before;
 		}
 	return r;
@@ -147,6 +149,7 @@ static void change_over(struct sync *s)
 	j->dropped.n = s->dropped.n;
 	j->dropped.cap = s->dropped.cap;
 	memcpy(j->trouble, s->trouble, sizeof(j->trouble));
+	j->n_found = s->n_found;
 	pthread_mutex_unlock(&j->lock);
 	for (size_t i = 0; i < gone.n; i++)
 		stop_target(gone.v[i]);
@@ -202,14 +205,6 @@ static void sync(void *ctx)
 
 /* ---- what discoveries say ---- */
 
-static struct job_source *source_of(struct job *j, const char *key)
-{
-	for (size_t i = 0; i < j->sources.n; i++)
-		if (strcmp(j->sources.v[i].key, key) == 0)
-			return &j->sources.v[i];
-	return NULL;
-}
-
 static int sync_soon(struct job *j)
 {
 	int64_t now = j->host->mono_ns(j->host), at = now + SYNC_DELAY_NS;
@@ -221,19 +216,12 @@ static int sync_soon(struct job *j)
 	return loop__set(j->loop, &j->sync, at);
 }
 
-int job__found(struct job *j, const char *key, struct groups *found)
+int job__found(struct job *j, struct source *s, struct groups *found)
 {
-	struct job_source *s = source_of(j, key);
-	struct job_source new = { 0 };
-
-	if (!s) {
-		new.key = strdup(key);
-		if (!new.key || !vec__push(&j->sources, new)) {
-			free(new.key);
-			groups__fini(found);
-			return -ENOMEM;
-		}
-		s = &j->sources.v[j->sources.n - 1];
+	if (!s->next) {
+		s->next = &j->sources;
+		s->prev = j->sources.prev;
+		s->prev->next = s->next->prev = s;
 	}
 	groups__fini(&s->found);
 	s->found = *found;
@@ -241,77 +229,28 @@ int job__found(struct job *j, const char *key, struct groups *found)
 	return sync_soon(j);
 }
 
-void job__lost(struct job *j, const char *key)
+void job__lost(struct job *j, struct source *s)
 {
-	struct job_source *s = source_of(j, key);
-
-	if (!s)
+	if (!s->next)
 		return;
-	free(s->key);
+	s->prev->next = s->next;
+	s->next->prev = s->prev;
+	s->prev = s->next = NULL;
 	groups__fini(&s->found);
-	*s = j->sources.v[--j->sources.n];
 	sync_soon(j);
-}
-
-static int add_static(struct groups *g, const struct static_options *o)
-{
-	struct dcm_label_text labels[GROUPS_MAX_LABELS];
-	uint32_t n = o->labels.n < GROUPS_MAX_LABELS ? o->labels.n : GROUPS_MAX_LABELS;
-	const char *const *values = o->labels.items, *const *targets = o->targets.items;
-	int r = 0;
-
-	/* The options outlive the job. */
-	for (uint32_t i = 0; i < n; i++)
-		labels[i] = (struct dcm_label_text){ str__of(o->labels.keys[i]),
-						     str__of(values[i] ? values[i] : "") };
-	for (uint32_t i = 0; i < o->targets.n && r == 0; i++) {
-		struct dcm_label_text *copy = arena__zalloc(&g->arena, n + 1, sizeof(*copy));
-
-		if (!copy)
-			return -ENOMEM;
-		memcpy(copy, labels, n * sizeof(*copy));
-		r = groups__add(g, str__of(targets[i]), copy, n);
-	}
-	return r;
-}
-
-static int start_static(struct job *j)
-{
-	const struct static_options *o = j->options->static_configs.items;
-	struct groups found = { 0 };
-	int r = 0;
-
-	for (uint32_t i = 0; i < j->options->static_configs.n && r == 0; i++)
-		r = add_static(&found, &o[i]);
-	if (r == 0)
-		return job__found(j, "static", &found);
-	groups__fini(&found);
-	return r;
-}
-
-static int start_files(struct job *j, struct dcm_error *err)
-{
-	const struct file_sd_options *o = j->options->file_sd_configs.items;
-
-	for (uint32_t i = 0; i < j->options->file_sd_configs.n; i++) {
-		struct file_sd *f = NULL;
-		int r = file_sd__new(j, &o[i], &f, err);
-
-		if (r < 0)
-			return r;
-		if (!vec__push(&j->file_sds, f)) {
-			file_sd__free(f);
-			return error__nomem(err);
-		}
-	}
-	return 0;
 }
 
 int job__start(struct job *j, struct dcm_error *err)
 {
-	if (start_static(j) < 0)
-		return error__nomem(err);
-	return start_files(j, err);
+	for (size_t i = 0; i < j->discoveries.n; i++) {
+		int r = j->discoveries.v[i]->kind->start(j->discoveries.v[i], err);
+
+		if (r < 0) {
+			error__prefix(err, "job %s", j->options->job_name);
+			return r;
+		}
+	}
+	return 0;
 }
 
 /* ---- what others ask ---- */
@@ -367,6 +306,9 @@ void job__count(struct job *j, struct job_counts *to)
 		to->n_unknown += health == DCM_HEALTH_UNKNOWN;
 	}
 	to->n_dropped += (uint32_t)j->dropped.n;
+	to->n_found += j->n_found;
+	for (size_t i = 0; i < j->discoveries.n; i++)
+		to->n_failed_discoveries += j->discoveries.v[i]->error[0] != '\0';
 	pthread_mutex_unlock(&j->lock);
 }
 
@@ -377,6 +319,14 @@ bool job__trouble(struct job *j, char ret[static 512])
 	pthread_mutex_lock(&j->lock);
 	if (j->trouble[0]) {
 		snprintf(ret, 512, "%s", j->trouble);
+		found = true;
+	}
+	for (size_t i = 0; i < j->discoveries.n && !found; i++) {
+		const struct discovery *d = j->discoveries.v[i];
+
+		if (!d->error[0])
+			continue;
+		snprintf(ret, 512, "job %s: %s: %s", j->options->job_name, d->kind->name, d->error);
 		found = true;
 	}
 	for (size_t i = 0; i < j->targets.n && !found; i++) {
@@ -406,6 +356,30 @@ static int compile_rules(struct job *j, struct dcm_error *err)
 	return r;
 }
 
+static int make_discoveries(struct job *j)
+{
+	static const struct discovery_kind *const kinds[] = { DISCOVERIES(DISCOVERY_KIND) };
+	static const struct dcm_table *const tables[] = { DISCOVERIES(DISCOVERY_OPTIONS) };
+
+	for (uint32_t k = 0; k < N_DISCOVERIES; k++) {
+		const struct dcm_list *list = &j->options->discoveries[k];
+
+		for (uint32_t i = 0; i < list->n; i++) {
+			struct discovery *d = NEW(struct discovery);
+
+			if (!d || !vec__push(&j->discoveries, d)) {
+				free(d);
+				return -ENOMEM;
+			}
+			d->job = j;
+			d->kind = kinds[k];
+			d->options = (const char *)list->items + (size_t)i * tables[k]->struct_size;
+			d->i = i;
+		}
+	}
+	return 0;
+}
+
 int job__new(const struct job_config *c, struct job **ret, struct dcm_error *err)
 {
 	CLEANUP(job__freep) struct job *j = NEW(struct job);
@@ -424,7 +398,11 @@ int job__new(const struct job_config *c, struct job **ret, struct dcm_error *err
 	j->n_plans = job_options__profiles(c->options, j->plans);
 	j->sync.fn = sync;
 	j->sync.ctx = j;
+	j->sources.prev = j->sources.next = &j->sources;
 	pthread_mutex_init(&j->lock, NULL);
+	r = make_discoveries(j);
+	if (r < 0)
+		return error__nomem(err);
 	r = compile_rules(j, err);
 	if (r == 0)
 		r = c->host->http_client_new(c->host, &c->options->http, &j->client, err);
@@ -438,9 +416,11 @@ void job__free(struct job *j)
 {
 	if (!j)
 		return;
-	for (size_t i = 0; i < j->file_sds.n; i++)
-		file_sd__free(j->file_sds.v[i]);
-	vec__fini(&j->file_sds);
+	for (size_t i = 0; i < j->discoveries.n; i++) {
+		j->discoveries.v[i]->kind->stop(j->discoveries.v[i]);
+		free(j->discoveries.v[i]);
+	}
+	vec__fini(&j->discoveries);
 	loop__cancel(j->loop, &j->sync);
 	for (size_t i = 0; i < j->targets.n; i++)
 		stop_target(j->targets.v[i]);
@@ -448,11 +428,6 @@ void job__free(struct job *j)
 		target__free(j->dropped.v[i]);
 	vec__fini(&j->targets);
 	vec__fini(&j->dropped);
-	for (size_t i = 0; i < j->sources.n; i++) {
-		free(j->sources.v[i].key);
-		groups__fini(&j->sources.v[i].found);
-	}
-	vec__fini(&j->sources);
 	j->host->http_client_free(j->client);
 	if (j->rules)
 		j->host->rules_free(j->rules);

@@ -16,17 +16,10 @@
 #include <decima/plugin.h>
 
 #include "core/base/vec.h"
+#include "plugins/input/pprof_scrape/discovery.h"
 #include "plugins/input/pprof_scrape/groups.h"
 #include "plugins/input/pprof_scrape/meters.h"
 #include "plugins/input/pprof_scrape/target.h"
-
-struct file_sd;
-
-/* What one discovery has found under one key. */
-struct job_source {
-	char *key;
-	struct groups found;
-};
 
 struct job {
 	const struct dcm_host *host;
@@ -40,13 +33,14 @@ struct job {
 	struct dcm_rules *rules;
 	struct dcm_http_client *client;
 
-	VEC(struct job_source) sources;
+	VEC(struct discovery *) discoveries;
+	struct source sources;	/* a ring of those that have something, from here on */
 	struct loop_timer sync; /* set while something has changed that targets do not show yet */
 	int64_t synced_mono_ns;
-	VEC(struct file_sd *) file_sds;
 
 	pthread_mutex_t lock; /* of the lists, and of what targets say of how they go */
 	VEC(struct target *) targets, dropped;
+	uint64_t n_found;  /* addresses of which some profile is asked */
 	char trouble[320]; /* a target that cannot be, or too many; "" for none */
 };
 
@@ -66,22 +60,22 @@ int job__new(const struct job_config *config, struct job **ret, struct dcm_error
 void job__free(struct job *j); /* NULL is fine */
 DEFINE_CLEANUP(struct job *, job__free);
 
-/* Begins to look for targets. */
+/* Begins to look for targets. 0, -EINVAL, -ENOMEM. */
 int job__start(struct job *j, struct dcm_error *err);
 
-/* What a discovery has found under a key; takes the groups, also on failure. 0 or -ENOMEM. */
-int job__found(struct job *j, const char *key, struct groups *found);
-
-/* It has gone, with all that was found there. */
-void job__lost(struct job *j, const char *key);
+/* discovery__found() and discovery__lost() are for kinds. 0 or -ENOMEM. */
+int job__found(struct job *j, struct source *s, struct groups *found);
+void job__lost(struct job *j, struct source *s);
 
 /* Any thread. */
 void job__targets(struct job *j, dcm_target_fn each, void *ctx);
 struct job_counts {
 	uint32_t n_up, n_down, n_off, n_unknown, n_dropped;
+	uint32_t n_failed_discoveries;
+	uint64_t n_found; /* addresses */
 };
 void job__count(struct job *j, struct job_counts *to); /* adds */
-/* A target that is down, or what keeps targets out: one sentence; false: there is none. */
+/* A discovery that fails, what keeps targets out, or a target that is down: one sentence; false: there is none. */
 bool job__trouble(struct job *j, char ret[static 512]);
 
 #endif

@@ -5,13 +5,18 @@
 pprof_scrape_pure = \
 	plugins/input/pprof_scrape/arrival.c plugins/input/pprof_scrape/arrival.h \
 	plugins/input/pprof_scrape/delta.c plugins/input/pprof_scrape/delta.h \
-	plugins/input/pprof_scrape/file_sd.c plugins/input/pprof_scrape/file_sd.h \
+	plugins/input/pprof_scrape/discoveries.h \
+	plugins/input/pprof_scrape/discovery.c plugins/input/pprof_scrape/discovery.h \
+	plugins/input/pprof_scrape/file_sd.c \
 	plugins/input/pprof_scrape/groups.c plugins/input/pprof_scrape/groups.h \
+	plugins/input/pprof_scrape/http_sd.c \
 	plugins/input/pprof_scrape/job.c plugins/input/pprof_scrape/job.h \
 	plugins/input/pprof_scrape/loop.c plugins/input/pprof_scrape/loop.h \
 	plugins/input/pprof_scrape/meters.c plugins/input/pprof_scrape/meters.h \
 	plugins/input/pprof_scrape/options.c plugins/input/pprof_scrape/options.h \
+	plugins/input/pprof_scrape/query.c plugins/input/pprof_scrape/query.h \
 	plugins/input/pprof_scrape/scrape.c plugins/input/pprof_scrape/scrape.h \
+	plugins/input/pprof_scrape/static_sd.c \
 	plugins/input/pprof_scrape/target.c plugins/input/pprof_scrape/target.h
 
 if PLUGIN_INPUT_PPROF_SCRAPE

@@ -46,4 +46,12 @@ void meters__init(struct meters *m, const struct dcm_host *host)
 				  "Targets that relabelling dropped");
 	m->delta_bytes = host->metric(host, DCM_GAUGE_METRIC, "scrape_delta_bytes",
 				      "Memory for the last values of profiles that count up");
+	m->looks = host->metric(host, DCM_COUNTER, "sd_refreshes_total",
+				"Looks of discoveries, and what came in watches");
+	m->look_failures = host->metric(host, DCM_COUNTER, "sd_refresh_failures_total",
+					"Of these, those that failed");
+	m->found = host->metric(host, DCM_GAUGE_METRIC, "sd_discovered_targets",
+				"Addresses that discoveries have found, and relabelling has kept");
+	m->failed_discoveries = host->metric(host, DCM_GAUGE_METRIC, "sd_failed_configs",
+					     "Discoveries whose last look failed");
 }

@@ -25,6 +25,7 @@ struct meters {
 		*resets, *duration_ms;
 	struct dcm_metric *up, *down, *off, *dropped;
 	struct dcm_metric *delta_bytes;
+	struct dcm_metric *looks, *look_failures, *found, *failed_discoveries;
 	_Atomic uint64_t n_waiting_bytes; /* of answers that were not read yet */
 	uint64_t n_delta_bytes;		  /* what it shows; the loop's thread */
 };

@@ -195,73 +195,6 @@ uint64_t job_options__max_bytes(const struct job_options *job)
 	return job->limits.body_size ? (uint64_t)job->limits.body_size : (uint64_t)1 << 30;
 }
 
-/* ---- where targets come from ---- */
-
-static const struct dcm_option static_rows[] = {
-	{ .name = "targets",
-	  .type = DCM_OPT_LIST,
-	  .element = DCM_OPT_STRING,
-	  .offset = offsetof(struct static_options, targets),
-	  .doc = "HOST:PORT each." },
-	{ .name = "labels",
-	  .type = DCM_OPT_MAP,
-	  .element = DCM_OPT_STRING,
-	  .offset = offsetof(struct static_options, labels),
-	  .doc = "Labels that all of these targets have." },
-};
-static const struct dcm_table static_table = DCM_TABLE(struct static_options, static_rows);
-
-static const struct dcm_option file_sd_rows[] = {
-	{ .name = "files",
-	  .type = DCM_OPT_LIST,
-	  .element = DCM_OPT_STRING,
-	  .offset = offsetof(struct file_sd_options, files),
-	  .flags = DCM_OPT_REQUIRED | DCM_OPT_PATH,
-	  .doc = "Files of targets, ending in .json, .yml or .yaml; the last part of a path may "
-		 "have "
-		 "one *. They are read when they change." },
-	{ .name = "refresh_interval",
-	  .type = DCM_OPT_DURATION,
-	  .offset = offsetof(struct file_sd_options, refresh_interval_ns),
-	  .def = "5m",
-	  .min = "1s",
-	  .max = "24h",
-	  .doc = "How often they are read besides." },
-};
-
-/* As Prometheus: one * at most, in the last part, and an ending that says what it is. */
-static int check_file_sd(const void *config, struct dcm_error *err)
-{
-	const struct file_sd_options *o = config;
-	const char *const *files = o->files.items;
-
-	if (o->files.n == 0)
-		return error__set(err, -EINVAL, "files: name at least one file");
-	for (uint32_t i = 0; i < o->files.n; i++) {
-		const char *slash = strrchr(files[i], '/'), *last = slash ? slash + 1 : files[i];
-		const char *star = strchr(files[i], '*'), *dot = strrchr(last, '.');
-
-		if (star && (star < last || strchr(star + 1, '*')))
-			return error__set(err, -EINVAL, "files: \"%s\" has a * elsewhere than once in its last part",
-					  files[i]);
-		if (!dot || (strcmp(dot, ".json") != 0 && strcmp(dot, ".yml") != 0 &&
-			     strcmp(dot, ".yaml") != 0))
-			return error__set(err, -EINVAL,
-					  "files: \"%s\" does not end in .json, .yml or .yaml",
-					  files[i]);
-	}
-	return 0;
-}
-
-static const struct dcm_table file_sd_table = {
-	.size = sizeof(struct dcm_table),
-	.option_size = sizeof(struct dcm_option),
-	.struct_size = sizeof(struct file_sd_options),
-	.n_options = sizeof(file_sd_rows) / sizeof(*file_sd_rows),
-	.options = file_sd_rows,
-	.check = check_file_sd,
-};
-
 /* ---- jobs ---- */
 
 static const struct dcm_option values_rows[] = {
@@ -305,6 +238,13 @@ static const struct dcm_table limits_table = DCM_TABLE(struct limit_options, lim
 static const char *const schemes[] = { "http", "https", NULL };
 
 #define AT(member) offsetof(struct job_options, member)
+#define DISCOVERY_ROW(kind, key, text)                                                             \
+	{ .name = (key),                                                                           \
+	  .type = DCM_OPT_LIST,                                                                    \
+	  .element = DCM_OPT_STRUCT,                                                               \
+	  .table = &kind##__table,                                                                 \
+	  .offset = AT(discoveries) + DISCOVERY_##kind * sizeof(struct dcm_list),                  \
+	  .doc = (text) },
 
 static const struct dcm_option job_rows[] = {
 	{ .name = "job_name",
@@ -349,28 +289,19 @@ static const struct dcm_option job_rows[] = {
 	  .offset = AT(relabel_configs),
 	  .doc = "Rules over the labels of each target and profile, before it is asked." },
 	{ .name = "", .type = DCM_OPT_STRUCT, .table = &job_limits_table, .offset = AT(limits) },
-	{ .name = "static_configs",
-	  .type = DCM_OPT_LIST,
-	  .element = DCM_OPT_STRUCT,
-	  .table = &static_table,
-	  .offset = AT(static_configs),
-	  .doc = "Targets that stand here." },
-	{ .name = "file_sd_configs",
-	  .type = DCM_OPT_LIST,
-	  .element = DCM_OPT_STRUCT,
-	  .table = &file_sd_table,
-	  .offset = AT(file_sd_configs),
-	  .doc = "Targets that stand in files." },
-	{ .name = "", .type = DCM_OPT_SHARED, .shared = DCM_SHARED_HTTP_CLIENT, .offset = AT(http) },
+	DISCOVERIES(DISCOVERY_ROW){
+		.name = "", .type = DCM_OPT_SHARED, .shared = DCM_SHARED_HTTP_CLIENT, .offset = AT(http) },
 };
+#undef DISCOVERY_ROW
 #undef AT
 
 /* A target's address with a path in it is a mistake, unless rules may take it apart. */
 static int check_static(const struct job_options *job, struct dcm_error *err)
 {
-	const struct static_options *groups = job->static_configs.items;
+	const struct static_options *groups = job->discoveries[DISCOVERY_static_sd].items;
 
-	for (uint32_t g = 0; g < job->static_configs.n && job->relabel_configs.n == 0; g++)
+	for (uint32_t g = 0;
+	     g < job->discoveries[DISCOVERY_static_sd].n && job->relabel_configs.n == 0; g++)
 		for (uint32_t i = 0; i < groups[g].targets.n; i++) {
 			const char *target = ((const char *const *)groups[g].targets.items)[i];
 

@@ -11,6 +11,8 @@
 
 #include <decima/plugin.h>
 
+#include "plugins/input/pprof_scrape/discoveries.h"
+
 /* Whether a default holds: what the file does not say is told by the profile's name. */
 enum said { SAID_AUTO, SAID_FALSE, SAID_TRUE };
 
@@ -37,11 +39,6 @@ struct static_options {
 	struct dcm_map labels;	 /* of const char * */
 };
 
-struct file_sd_options {
-	struct dcm_list files; /* of const char *: paths, of which the last part may have one * */
-	int64_t refresh_interval_ns;
-};
-
 struct values_options {
 	struct dcm_list v; /* of const char * */
 };
@@ -60,7 +57,7 @@ struct job_options {
 	struct limit_options limits;
 	struct dcm_list relabel_configs; /* of struct dcm_relabel_rule */
 	struct dcm_http_options http;
-	struct dcm_list static_configs, file_sd_configs;
+	struct dcm_list discoveries[N_DISCOVERIES]; /* each of what its kind's table fills */
 };
 enum scheme { SCHEME_HTTP, SCHEME_HTTPS };
 

@@ -70,6 +70,8 @@ static void look(void *ctx)
 	host->metric_set(s->meters.down, c.n_down);
 	host->metric_set(s->meters.off, c.n_off);
 	host->metric_set(s->meters.dropped, c.n_dropped);
+	host->metric_set(s->meters.found, (double)c.n_found);
+	host->metric_set(s->meters.failed_discoveries, c.n_failed_discoveries);
 	host->metric_set(s->meters.delta_bytes, (double)s->meters.n_delta_bytes);
 	say(s, &c);
 	loop__set(s->loop, &s->look, host->mono_ns(host) + LOOK_NS);
