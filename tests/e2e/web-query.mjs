@@ -45,8 +45,23 @@ export async function query(t) {
     await page.waitForFunction(() => location.pathname.endsWith("/compare"));
     assert(/comm!="/.test(param("q")) && /comm="/.test(param("b.q")), page.url());
   });
+  await check("the_servers_heaviest_lines_are_the_heaviest", async () => {
+    const { at, json } = t;
+    const ask = (more) => json(`api/v1/series?q=${whole}&from=${at(from)}&to=${at(to)}&step=10s&sum_by=comm${more}`);
+    const weigh = (s) => s.value.reduce((a, b) => a + b, 0);
+    const all = (await ask("")).series;
+    const sorted = all.map((s, i) => ({ s, i })).sort((a, b) => weigh(b.s) - weigh(a.s) || a.i - b.i).map((r) => r.s);
+    for (const top of [1, 2, all.length, all.length + 5]) {
+      const answer = await ask(`&top=${top}`);
+      assert(JSON.stringify(answer.series) === JSON.stringify(sorted.slice(0, top)), `top ${top}: others than the heaviest`);
+      assert((answer.series_left_out ?? 0) === Math.max(all.length - top, 0), `top ${top} of ${all.length}: ${answer.series_left_out} left out`);
+    }
+    const text = await (await context.request.get(`${url}api/v1/series?q=${whole}&from=${at(from)}&to=${at(to)}&step=10s&sum_by=comm&top=1&format=text`)).text();
+    assert(text.includes(`${all.length - 1} lighter series are left out`), text);
+  });
   await check("top_25_of_500_lines", async () => {
-    const many = { step_ms: 10000, unit: "nanoseconds", series: Array.from({ length: 500 }, (_, i) => ({ labels: { pod: `p${i}` }, t_ms: [from, from + 10000], value: [i, i], duration_ns: [1, 1], profiles: [1, 1] })) };
+    // As the server sends them: only those, and how many more there are.
+    const many = { series_left_out: 475, step_ms: 10000, unit: "nanoseconds", series: Array.from({ length: 25 }, (_, i) => 499 - i).map((i) => ({ labels: { pod: `p${i}` }, t_ms: [from, from + 10000], value: [i, i], duration_ns: [1, 1], profiles: [1, 1] })) };
     await page.route("**/api/v1/series?*", (route) => route.fulfill({ json: many }));
     await open(`explore?q=${whole}&${fixed}&sum=pod`);
     await page.waitForSelector('[data-testid="legend-more"]');

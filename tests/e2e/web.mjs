@@ -14,6 +14,7 @@ import { people } from "./web-people.mjs";
 import { query } from "./web-query.mjs";
 import { settings } from "./web-settings.mjs";
 import { system } from "./web-system.mjs";
+import { tools } from "./web-tools.mjs";
 import { ways } from "./web-ways.mjs";
 
 const require = createRequire(`${process.env.UI_MODULES}/`);
@@ -364,6 +365,7 @@ await ownFailures(shared);
 await ways(shared);
 await people(shared);
 await settings(shared);
+await tools(shared);
 await check("idle_asks_nothing", async () => {
   await open(`explore?q=${q}&${fixed}`);
   await page.waitForTimeout(500);

@@ -280,6 +280,7 @@ static const char *const answers[] = {
 	"/api/v1/labels?from=0",
 	"/api/v1/labels/service_name/values?match=%7B%7D",
 	"/api/v1/series?" SERIES_Q,
+	"/api/v1/series?" SERIES_Q "&top=1",
 	"/api/v1/flame?" TREE_Q,
 	"/api/v1/flame?" CPU_Q "&group_by=service_name&focus=main",
 	"/api/v1/diff?" DIFF_Q,
@@ -749,6 +750,8 @@ static void wrong_parameters_are_named(void **state)
 		{ "/api/v1/diff?" DIFF_Q "&a_to=x", "a_to: \"x\"" },
 		{ "/api/v1/series?" CPU_Q "&step=1us", "step: \"1us\"" },
 		{ "/api/v1/series?" CPU_Q "&step=x", "step: \"x\"" },
+		{ "/api/v1/series?" CPU_Q "&top=1001",
+		  "top: \"1001\" is no number between 0 and 1000" },
 		{ "/api/v1/series?" CPU_Q "&step=1ms&from=0", "step: the range has more than" },
 		{ "/api/v1/series?" CPU_Q
 		  "&sum_by=a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q,r,s,t,u,v,w,x,y,z,1,2,3,4,5,6,7",

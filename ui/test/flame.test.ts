@@ -7,9 +7,12 @@ import { TreeBuilder } from "../src/flame/build.ts";
 import { callees, callers, invert } from "../src/flame/derive.ts";
 import { functionTotals } from "../src/flame/functions.ts";
 import { fit, visible } from "../src/flame/names.ts";
+import { compared, norms, widths } from "../src/flame/compared.ts";
 import { plainRows } from "../src/flame/fold.ts";
 import { follow, pathOf } from "../src/flame/path.ts";
+import { withoutRecursion } from "../src/flame/recursion.ts";
 import { search } from "../src/flame/search.ts";
+import { sampled } from "../src/flame/significance.ts";
 import { FormatError, type Tree, decodeTree, makeTexts, nameOf } from "../src/flame/tree.ts";
 import { Rects, layout, nodeAt } from "../src/flame/view.ts";
 import { type Stack, encode, random, randomStacks, treeOf } from "./random.ts";
@@ -235,3 +238,108 @@ test("names that stand for a long one each do not take memory without end", () =
   const functions = { ...t.functions, names: makeTexts(Array.from({ length: n }, () => "+0x0")), binaries: makeTexts(["", "b".repeat(400_000)]), flags: new Uint32Array(n).fill(48) };
   assert.throws(() => decodeTree(encode({ ...t, functions })), FormatError);
 });
+
+/** The stack of a call goes on where its function was called first. */
+function foldedStack(names: string[]): string[] {
+  const out: string[] = [];
+  for (const n of names) {
+    const at = out.indexOf(n);
+    if (at >= 0) out.length = at + 1;
+    else out.push(n);
+  }
+  return out;
+}
+
+test("without recursion: each stack folded by itself, and added up", () => {
+  for (let seed = 1; seed < 60; seed++) {
+    const stacks = randomStacks(seed, seed * 5, 3 + (seed % 5), 14);
+    const t = treeOf(stacks);
+    const folded = withoutRecursion(t);
+    assert.deepEqual(new Map([...paths(folded)].sort()), new Map([...expectedPaths(stacks, foldedStack)].sort()));
+    assert.equal(folded.total[0], t.total[0]);
+    for (let i = 1; i < folded.n; i++) for (let p = folded.parent[i]; p > 0; p = folded.parent[p]) assert.notEqual(folded.func[p], folded.func[i]);
+    // Heaviest first, and children behind their parents.
+    for (let i = 1; i < folded.n; i++) {
+      const next = folded.end[i];
+      assert.ok(folded.parent[i] < i);
+      if (next < folded.end[folded.parent[i]]) assert.ok(folded.total[next] <= folded.total[i]);
+    }
+    assert.deepEqual(paths(withoutRecursion(folded)), paths(folded));
+  }
+});
+
+/** Two sides of one run of stacks: those of even numbers, and the others. */
+function twoSides(seed: number, functions = 30): { t: Tree; sides: [Stack[], Stack[]] } {
+  const stacks = randomStacks(seed, 80, functions);
+  const builder = new TreeBuilder();
+  const ids = new Map<string, number>();
+  const idOf = (n: string) => {
+    if (!ids.has(n)) {
+      ids.set(n, ids.size);
+      builder.frame({ name: n, file: "", binary: "", line: 0 });
+    }
+    return ids.get(n)!;
+  };
+  const sides: [Stack[], Stack[]] = [[], []];
+  stacks.forEach((s, i) => {
+    sides[i % 2].push(s);
+    builder.add(s.names.map(idOf), i % 2 ? 0 : s.value, i % 2 ? s.value : 0);
+  });
+  return { t: builder.finish("count", true), sides };
+}
+
+test("a diff without recursion has on each side what that side has", () => {
+  for (let seed = 1; seed < 20; seed++) {
+    const { t, sides } = twoSides(seed, 4);
+    const folded = withoutRecursion(t);
+    const withWeight = (m: Map<string, number>) => new Map([...m].filter(([, w]) => w !== 0).sort());
+    assert.deepEqual(withWeight(paths(folded)), withWeight(expectedPaths(sides[0], foldedStack)));
+    assert.deepEqual(withWeight(paths({ ...folded, total: folded.b!.total })), withWeight(expectedPaths(sides[1], foldedStack)));
+  }
+});
+
+test("a diff is held side by side as it is chosen, as wide as the side that is chosen", () => {
+  for (let seed = 1; seed < 20; seed++) {
+    const { t } = twoSides(seed);
+    for (const norm of norms)
+      for (const wide of widths) {
+        const c = compared(t, norm, wide);
+        const { factor } = c.b!;
+        if (norm === "total") assert.equal(factor, 1);
+        if (norm === "share") assert.ok(Math.abs(c.b!.total[0] * factor - c.total[0]) < 1e-6);
+        for (let i = 0; i < c.n; i++) {
+          const [a, b] = [c.total[i], c.b!.total[i] * factor];
+          const own = wide === "a" ? a : wide === "b" ? b : Math.max(a, b);
+          assert.ok(c.width[i] >= own - 1e-6 && (wide === "" || c.width[i] <= own + 1e-6), `${norm} ${wide}`);
+          if (c.parent[i] >= 0) assert.ok(c.x[i] + c.width[i] <= c.x[c.parent[i]] + c.width[c.parent[i]] + 1e-6);
+        }
+        assert.deepEqual([...c.total], [...t.total]);
+      }
+  }
+});
+
+test("a share's interval holds what chance does, 95 times in 100", () => {
+  const r = random(4);
+  const [n1, n2, p1, p2] = [400, 900, 0.3, 0.35];
+  const draw = (n: number, p: number) => Array.from({ length: n }, () => (r(1_000_000) < p * 1_000_000 ? 1 : 0)).reduce<number>((x, y) => x + y, 0);
+  let held = 0;
+  const ROUNDS = 1500;
+  for (let i = 0; i < ROUNDS; i++) {
+    const [x1, x2] = [draw(n1, p1), draw(n2, p2)];
+    const sides = [{ seconds: 1, samples: n1 }, { seconds: 1, samples: n2 }];
+    const builder = new TreeBuilder();
+    for (const name of ["x", "y"]) builder.frame({ name, file: "", binary: "", line: 0 });
+    builder.add([0], x1, x2);
+    builder.add([1], n1 - x1, n2 - x2);
+    const t = builder.finish("count", true);
+    const s = sampled({ ...t, meta: { ...t.meta, compare: { ...t.meta.compare!, sides } } }, functionAt(t, "x"))!;
+    assert.deepEqual([Math.round(s.a), Math.round(s.b)], [x1, x2]);
+    if (Math.abs(s.change - (p2 - p1)) <= s.within) held++;
+  }
+  assert.ok(held / ROUNDS > 0.93 && held / ROUNDS < 0.97, `${held} of ${ROUNDS}`);
+});
+
+function functionAt(t: Tree, wanted: string): number {
+  for (let i = 1; i < t.n; i++) if (name(t, i) === wanted) return i;
+  return -1;
+}

@@ -3,8 +3,9 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { colorFunctions } from "../src/flame/color.ts";
+import { colorFunctions, colorModes } from "../src/flame/color.ts";
 import { chainOf, foldChains, headOf, plainRows } from "../src/flame/fold.ts";
+import { heaviest, widestOf } from "../src/flame/heaviest.ts";
 import { MOST_DETAIL, fit } from "../src/flame/names.ts";
 import { byName } from "../src/flame/order.ts";
 import { splice, trimmedBelow } from "../src/flame/splice.ts";
@@ -175,9 +176,19 @@ test("the last identifier is there wherever eight letters fit", () => {
       for (const detail of [0, 1, 2, 3]) {
         const text = fit(whole, room, detail).replace(/ const$/, "");
         assert.ok(text.length <= room, `${text} has no room in ${room}`);
-        const wanted = last.length <= room ? last : last.slice(last.length - room + 1);
-        assert.ok(text.includes(wanted) || text.replace(/^\u2026/, "").endsWith(wanted), `${whole} in ${room} at ${detail}: ${text}`);
+        if (last.length <= room) {
+          assert.ok(text.includes(last), `${whole} in ${room} at ${detail}: ${text}`);
+          continue;
+        }
+        // Both of its ends, two letters at least of each.
+        const [head, tail] = text.split("\u2026");
+        assert.ok(last.startsWith(head) && last.endsWith(tail) && head.length >= tail.length && tail.length >= 2 && text.length === room, `${whole} in ${room} at ${detail}: ${text}`);
       }
+});
+
+test("where there is no room for both ends of a name, its beginning is there", () => {
+  assert.deepEqual([3, 5, 7, 8, 12].map((room) => fit("execute_command_internal", room)), ["ex\u2026", "exec\u2026", "execut\u2026", "execu\u2026al", "execute_\u2026nal"]);
+  assert.equal(fit("execute_command_internal", 2), "");
 });
 
 test("names lose more with each step", () => {
@@ -219,4 +230,23 @@ test("a function is found by its name, as it is read", () => {
   fns.names.bytes[fns.names.offsets[2]] = 0xff;
   assert.equal(functionNamed(fns, "\ufffdb"), 2);
   assert.equal(functionNamed(fns, "ab"), 5);
+});
+
+test("the heaviest functions are those of brute force, and the widest frame of one is", () => {
+  for (let seed = 1; seed < 20; seed++) {
+    const t = treeOf(randomStacks(seed, 60));
+    const own = new Map<number, number>();
+    for (let i = 1; i < t.n; i++) own.set(t.func[i], (own.get(t.func[i]) ?? 0) + t.self[i]);
+    const want = [...own].filter(([, w]) => w > 0).sort((a, b) => b[1] - a[1] || a[0] - b[0]).slice(0, 5);
+    assert.deepEqual(heaviest(t, 5).map((h) => [h.func, h.weight]), want);
+    for (const [f] of want) assert.equal(t.total[widestOf(t, f)], Math.max(...Array.from(t.func, (g, i) => (g === f ? t.total[i] : 0))));
+  }
+});
+
+test("each function stands in the legend where its colour does", () => {
+  for (const mode of colorModes) {
+    const t = treeOf(randomStacks(3, 80));
+    const { of, legend, entry } = colorFunctions(t, mode);
+    for (let f = 0; f < t.functions.n; f++) assert.equal(legend[entry[f]].fill, of[f], `${mode}: ${f}`);
+  }
 });

@@ -7,15 +7,15 @@ import { csvOf } from "../src/table/csv.ts";
 import * as format from "../src/app/format.ts";
 import { functionTotals } from "../src/flame/functions.ts";
 import { parseSelector, placeAt, withMatcher, writeSelector } from "../src/query/selector.ts";
-import { moment, resolve } from "../src/url/range.ts";
-import { type State, defaults, parse, screenOf, write } from "../src/url/state.ts";
+import { moment, readMoment, resolve } from "../src/url/range.ts";
+import { type State, chipText, defaults, fields, parse, readChipText, screenOf, write } from "../src/url/state.ts";
 import { random, randomStacks, treeOf } from "./random.ts";
 
 test("an address holds the state", () => {
   const s: State = {
     ...defaults, q: 'cpu{a="b c&d=\\"é"}', from: "now-15m", sel: [1000, 2000], panel: "both", sum: ["pod", "zone"], group: "line", by: ["comm"],
-    chips: [{ kind: "HF", text: "bin:=libc.so.6" }, { kind: "SS", text: "fn:~^a,b" }], inverted: true, flame: true, byName: true, folded: true, detail: 1, max: 4000, color: "kind", search: "x|y&",
-    zoom: "AbC_12-z", selected: "AbC_", sandwich: "f<a,b>", sort: "name", utc: true, b: { q: "x{}", from: "now-2h", to: "now-1h" }, significant: false, unknown: [["later", "1"]],
+    chips: [{ kind: "HF", text: "bin:=libc.so.6" }, { kind: "SS", text: "fn:~^a,b" }], inverted: true, flame: true, byName: true, loops: true, folded: true, detail: 1, max: 4000, color: "kind", search: "x|y&",
+    zoom: "AbC_12-z", selected: "AbC_", sandwich: "f<a,b>", sort: "name", utc: true, b: { q: "x{}", from: "now-2h", to: "now-1h" }, significant: false, norm: "share", wide: "b", unknown: [["later", "1"]],
   };
   assert.deepEqual(parse(write(s)), { state: s, wrong: [] });
   assert.equal(write(defaults), "");
@@ -84,4 +84,25 @@ test("a table as CSV, without formulas", () => {
   const csv = csvOf(t, functionTotals(t), rows);
   assert.ok(csv.includes(",'=cmd(),") && csv.includes('"a,""b"'));
   assert.equal(csv.trimEnd().split("\r\n").length, t.functions.n + 1);
+});
+
+test("moments as people write them, in their zone; what is none is none", () => {
+  const today = new Date("2026-11-26T07:00:00Z");
+  const utc = (text: string) => readMoment(text, true, today);
+  assert.equal(utc("2026-11-23 14:02"), String(Date.UTC(2026, 10, 23, 14, 2)));
+  assert.equal(utc("2026-11-23T14:02:09"), String(Date.UTC(2026, 10, 23, 14, 2, 9)));
+  assert.equal(utc("2026-11-23"), String(Date.UTC(2026, 10, 23)));
+  assert.equal(utc(" 9:05 "), String(Date.UTC(2026, 10, 26, 9, 5)));
+  assert.deepEqual(["now", "now-90m", "1700000000000"].map(utc), ["now", "now-90m", "1700000000000"]);
+  for (const wrong of ["", "yesterday", "now+1h", "2026-02-30", "2026-13-01", "25:00", "12:60", "14:02:60", "12"]) assert.equal(utc(wrong), null, wrong);
+  // By the browser's own clock, summer or winter.
+  for (const day of ["2026-01-15", "2026-07-15"]) assert.equal(readMoment(`${day} 10:00`, false), String(new Date(`${day}T10:00`).getTime()));
+});
+
+test("a filter's text is taken apart, and put together to the same", () => {
+  for (const field of fields)
+    for (const exact of [true, false])
+      for (const text of ["a", "std::x=~y:=z", "=", "a\nb"]) assert.deepEqual(readChipText(chipText({ field, exact, text })), { field, exact, text });
+  assert.deepEqual(readChipText("^main$"), { field: "fn", exact: false, text: "^main$" });
+  assert.deepEqual(readChipText("std::vector"), { field: "fn", exact: false, text: "std::vector" });
 });

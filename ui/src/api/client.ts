@@ -6,9 +6,13 @@
 
 export class Problem extends Error {
   readonly status: number;
-  constructor(status: number, detail: string) {
+  readonly question: string; // its address without the server's; "": nothing was asked
+  readonly id: string; // by which the server knows it
+  constructor(status: number, detail: string, question = "", id = "") {
     super(detail);
     this.status = status;
+    this.question = question;
+    this.id = id;
   }
 }
 
@@ -35,15 +39,15 @@ export function query(params: Params): string {
   return q.toString();
 }
 
-async function problemOf(r: Response): Promise<Problem> {
+async function problemOf(r: Response, question: string, id: string): Promise<Problem> {
   const text = await r.text().catch(() => "");
   try {
     const detail = (JSON.parse(text) as { detail?: unknown }).detail;
-    if (typeof detail === "string") return new Problem(r.status, detail);
+    if (typeof detail === "string") return new Problem(r.status, detail, question, id);
   } catch {
     // Not one of ours: a proxy's.
   }
-  return new Problem(r.status, `The server answered with status ${r.status}.`);
+  return new Problem(r.status, `The server answered with status ${r.status}.`, question, id);
 }
 
 export async function ask(path: string, params: Params, options: { signal?: AbortSignal; id?: string; method?: string } = {}): Promise<Response> {
@@ -51,14 +55,16 @@ export async function ask(path: string, params: Params, options: { signal?: Abor
   const token = sessionStorage.getItem(TOKEN);
   if (token) headers["Authorization"] = `Bearer ${token}`;
   if (options.id) headers["X-Query-Id"] = options.id;
+  const question = `api/v1/${path}?${query(params)}`;
+  const id = options.id ?? "";
   let r: Response;
   try {
-    r = await fetch(`${base}api/v1/${path}?${query(params)}`, { headers, signal: options.signal, method: options.method ?? "GET" });
+    r = await fetch(`${base}${question}`, { headers, signal: options.signal, method: options.method ?? "GET" });
   } catch (e) {
     if (options.signal?.aborted) throw e;
-    throw new Problem(0, "The server cannot be reached.");
+    throw new Problem(0, "The server cannot be reached.", question, id);
   }
-  if (!r.ok) throw await problemOf(r);
+  if (!r.ok) throw await problemOf(r, question, id);
   return r;
 }
 
@@ -118,6 +124,7 @@ export interface SeriesAnswer {
   step_ms: number;
   unit: string;
   series: Series[];
+  series_left_out?: number; // lighter ones
 }
 
 export interface Named {

@@ -9,10 +9,12 @@ import type { Screen } from "../url/state.ts";
 import { Compare } from "./compare.tsx";
 import { Explore } from "./explore.tsx";
 import { Dialog } from "./dialog.tsx";
-import { help, helpOpen, keyHint, keysOff, onKey, setKeysOff, settingsOpen } from "./keys.ts";
+import { help, helpOpen, keyHint, keysOff, onKey, paletteOpen, setKeysOff, settingsOpen } from "./keys.ts";
 import { OpenFile } from "./open.tsx";
 import { Connection, Empty, Toasts } from "./parts.tsx";
 import { addressOf, go, screen, state } from "./store.ts";
+import { PaletteDialog } from "./palette.tsx";
+import { RangeDialog } from "./range.tsx";
 import { SettingsDialog } from "./settings.tsx";
 import { Pipeline, StatusPage } from "./system.tsx";
 import { Targets } from "./targets.tsx";
@@ -82,6 +84,7 @@ export function App() {
           ))}
         </nav>
         <span class="right">
+          <button class="search-all" data-testid="palette-open" title="Commands, screens and functions by name (Ctrl K)" onClick={() => (paletteOpen.value = true)}>Find… <kbd>Ctrl K</kbd></button>
           <button class="plain" data-testid="zone" title="Zone of times" onClick={() => go({ utc: !state.value.utc }, false)}>{state.value.utc ? "UTC" : "Local time"}</button>
           <button class="plain" data-testid="theme" title={`Next theme${keyHint("theme")}`} onClick={nextTheme}>{themeNames[valueOf("theme")]}</button>
           <button class="plain" data-testid="help-open" title={`Keys${keyHint("help")}`} onClick={() => (helpOpen.value = true)}>Keys</button>
@@ -94,6 +97,8 @@ export function App() {
       </main>
       <Help />
       <SettingsDialog />
+      <RangeDialog />
+      <PaletteDialog />
       <Toasts />
     </>
   );

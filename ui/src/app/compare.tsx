@@ -3,13 +3,15 @@
 
 import { QueryEditor } from "../query/editor.tsx";
 import { moment } from "../url/range.ts";
-import { RangePicker, TypeSelect } from "./explore.tsx";
+import { TypeSelect } from "./explore.tsx";
+import { RangePicker } from "./range.tsx";
 import * as format from "./format.ts";
+import { type Norm, type Width, norms, widths } from "../flame/compared.ts";
 import type { SeriesAnswer } from "../api/client.ts";
 import { Chart } from "../chart/chart.tsx";
 import { Failed, LoadBar } from "./parts.tsx";
 import { Results } from "./results.tsx";
-import { type Asked, around, failed, go, isRate, now, range, rangeB, run, selectorText, series, seriesB, state, tree, types } from "./store.ts";
+import { type Asked, around, failed, go, isRate, now, range, rangeB, run, selectorText, series, seriesB, shown, state, tree, types } from "./store.ts";
 
 /** The same length right before A. */
 function before(from: string, to: string): { from: string; to: string } {
@@ -17,6 +19,17 @@ function before(from: string, to: string): { from: string; to: string } {
   const b = moment(to, now.value);
   return { from: String(Math.floor(a - (b - a))), to: String(Math.floor(a)) };
 }
+
+/** The same hours a day earlier. */
+function dayBefore(from: string, to: string): { from: string; to: string } {
+  const day = 86_400_000;
+  return { from: String(Math.floor(moment(from, now.value) - day)), to: String(Math.floor(moment(to, now.value) - day)) };
+}
+
+/** What the server found fit for the type has a name, too. */
+const ownNames: Record<string, string> = { rate: "rates over time", mean: "means over time", total: "totals" };
+const normNames = (by: string | undefined): Record<Norm, string> => ({ "": ownNames[by ?? "rate"] ?? "rates over time", share: "shares of each side", total: "totals as they are" });
+const widthNames: Record<Width, string> = { "": "the larger side", a: "A", b: "B" };
 
 function Side(props: { name: string; q: string; from: string; to: string; testid: string; onChange: (q: string, from: string, to: string) => void }) {
   const [from, to] = range.value ?? [0, 0];
@@ -40,20 +53,20 @@ function Over(props: { name: string; testid: string; asked: Asked<SeriesAnswer>;
   return (
     <div class={asked.loading ? "overtime stale" : "overtime"} role="group" aria-label={`${props.name} over time`}>
       <b class="side">{props.name}</b>
-      <Chart answer={asked.value} from={all[0]} to={all[1]} selection={props.selection} utc={state.value.utc} isRate={isRate.value} height={96} testid={props.testid} onSelect={select} onCompare={select} onLabels={() => undefined} />
+      <Chart answer={asked.value} from={all[0]} to={all[1]} selection={props.selection} utc={state.value.utc} isRate={isRate.value} height={108} testid={props.testid} onSelect={select} onCompare={select} onLabels={() => undefined} />
     </div>
   );
 }
 
 /** How the two were made comparable, in words. */
 function How() {
-  const compare = tree.value.value?.tree.meta.compare;
+  const compare = (shown.value ?? tree.value.value)?.tree.meta.compare;
   if (!compare) return null;
   const words: Record<string, string> = {
     rate: "Values are compared per second of each side's time",
     mean: "Values are means over each side's time",
     total: "Values are compared as they are",
-    share: "Shares of the whole are compared",
+    share: "Each side's shares of its whole are compared",
   };
   const [a, b] = compare.sides;
   const samples = (n: number | null) => (n === null ? "an unknown number of samples" : `${format.count(n)} samples`);
@@ -77,6 +90,9 @@ export function Compare() {
         <div class="bar">
           <button data-testid="cmp-swap" onClick={swap}>Swap A and B</button>
           <button data-testid="cmp-before" onClick={() => { const p = before(b.from, b.to); go({ from: p.from, to: p.to, b }); }}>A: the time before B</button>
+          <button data-testid="cmp-day" title="The same hours of the day before" onClick={() => { const p = dayBefore(b.from, b.to); go({ from: p.from, to: p.to, b }); }}>A: a day before B</button>
+          <label>Compare <select data-testid="cmp-norm" value={s.norm} onChange={(e) => go({ norm: e.currentTarget.value as Norm }, false)}>{norms.map((n) => <option key={n} value={n}>{normNames(tree.value.value?.tree.meta.compare?.by)[n]}</option>)}</select></label>
+          <label>Width <select data-testid="cmp-width" value={s.wide} onChange={(e) => go({ wide: e.currentTarget.value as Width }, false)}>{widths.map((w) => <option key={w} value={w}>{widthNames[w]}</option>)}</select></label>
           <label><input type="checkbox" data-testid="cmp-significant" checked={s.significant} onChange={(e) => go({ significant: e.currentTarget.checked }, false)} /> colour only what is more than chance</label>
           <button class="primary" onClick={run}>Run</button>
         </div>

@@ -17,7 +17,7 @@ export function Dialog(props: { title: string; testid: string; isOpen: { value: 
       <div class="sheet">
         <h2 id={`${props.testid}-title`}>{props.title}</h2>
         {open && props.children}
-        <p class="foot"><button class="primary" onClick={close}>Close</button></p>
+        <p class="foot"><button onClick={close}>Close</button></p>
       </div>
     </dialog>
   );

@@ -4,38 +4,14 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { Chart } from "../chart/chart.tsx";
 import { QueryEditor } from "../query/editor.tsx";
-import { moment, presets } from "../url/range.ts";
 import { Empty, ErrorState, LoadBar } from "./parts.tsx";
 import { LabelsMenu } from "./labels.tsx";
 import { Popup } from "./popup.tsx";
+import { RangePicker } from "./range.tsx";
 import { Results } from "./results.tsx";
 import { valueItems } from "./values.ts";
 import * as format from "./format.ts";
-import { failed, go, isRate, loadTypes, now, panelRange, range, refreshEvery, run, series, state, tree, types } from "./store.ts";
-
-export function RangePicker(props: { from: string; to: string; onChange: (from: string, to: string) => void; testid: string }) {
-  const from = moment(props.from, now.value);
-  // The day once, where both are of one.
-  const text = (at: string, today: number) => (at === "now" ? at : format.time(moment(at, now.value), state.value.utc, today));
-  const known = presets.some(([p]) => p === props.from) && props.to === "now";
-  return (
-    <select
-      aria-label="Time range"
-      data-testid={props.testid}
-      value={known ? props.from : "fixed"}
-      onChange={(e) => e.currentTarget.value !== "fixed" && props.onChange(e.currentTarget.value, "now")}
-    >
-      {presets.map(([value, text]) => (
-        <option key={value} value={value}>
-          Last {text}
-        </option>
-      ))}
-      {!known && (
-        <option value="fixed">{`${text(props.from, now.value)} \u2013 ${text(props.to, from)}`}</option>
-      )}
-    </select>
-  );
-}
+import { failed, go, isRate, loadTypes, panelRange, range, refreshEvery, run, series, state, tree, types } from "./store.ts";
 
 function typeOf(q: string): string {
   return q.slice(0, q.includes("{") ? q.indexOf("{") : undefined).trim();

@@ -3,7 +3,29 @@
 
 import { visible } from "../flame/names.ts";
 import { type Tree, kindNames, nameOf, textAt } from "../flame/tree.ts";
+import { sampled } from "../flame/significance.ts";
 import * as format from "./format.ts";
+
+/** Of a diff: how many samples say so, and what chance leaves of it. */
+function Samples(props: { tree: Tree; node: number }) {
+  const s = sampled(props.tree, props.node);
+  if (!s) return null;
+  const points = (share: number) => `${share > 0 ? "+" : ""}${format.digits(share * 100)}`;
+  return (
+    <>
+      <tr>
+        <th>Samples</th>
+        <td>{format.count(Math.round(s.a))}</td>
+        <td>and {format.count(Math.round(s.b))} in B</td>
+      </tr>
+      <tr title="By how much its share of all samples changed, and what it changed by with 95 % confidence: as if samples did not hang together, which those of one busy thread do: the true interval is a little wider">
+        <th>Its share</th>
+        <td>{points(s.change)} %</td>
+        <td>95 %: {points(s.change - s.within)} to {points(s.change + s.within)}</td>
+      </tr>
+    </>
+  );
+}
 
 export function Figures(props: { tree: Tree; node: number; zoom: number; seconds: number }) {
   const { tree: t, node } = props;
@@ -45,6 +67,7 @@ export function Figures(props: { tree: Tree; node: number; zoom: number; seconds
             <td>{t.meta.compare?.by === "share" ? "of its share" : t.b.factor === 1 ? "" : "per second"}</td>
           </tr>
         )}
+        {t.b && <Samples tree={t} node={node} />}
         {unit === "nanoseconds" && props.seconds > 0 && (
           <tr>
             <th>On average</th>

@@ -2,7 +2,7 @@
 // app/flamepane.tsx - the flame graph with what stands around it: where it is, details, what the colours mean
 
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { changePalettes, colorFunctions, diffSteps, fills } from "../flame/color.ts";
+import { type Coloring, changePalettes, colorFunctions, diffSteps, fills } from "../flame/color.ts";
 import { chainOf, foldChains, plainRows } from "../flame/fold.ts";
 import { visible } from "../flame/names.ts";
 import { FlamePanel } from "../flame/panel.tsx";
@@ -14,11 +14,12 @@ import { isDark } from "../theme/theme.ts";
 import type { Kept } from "../worker/rpc.ts";
 import { Figures, Where, describe, titleOf } from "./figures.tsx";
 import * as format from "./format.ts";
+import { Heaviest } from "./heaviest.tsx";
 import type { ChipKind } from "../url/state.ts";
 import { addChip, copy, exactly } from "./actions.ts";
 import { ofFrame } from "./keys.ts";
 import { Menu, type MenuAt, foldedLine } from "./menu.tsx";
-import { go, matches, screen, state, toast } from "./store.ts";
+import { go, matches, pointed, screen, state, toast } from "./store.ts";
 
 export function Breadcrumbs(props: { tree: Tree; zoom: number; onZoom: (node: number) => void }) {
   const { tree: t } = props;
@@ -39,7 +40,8 @@ export function Breadcrumbs(props: { tree: Tree; zoom: number; onZoom: (node: nu
   );
 }
 
-export function Legend(props: { tree: Tree; coloring: ReturnType<typeof colorFunctions> }) {
+/** What each colour is of: what is pointed at stands out, and what is clicked until it is clicked again. */
+export function Legend(props: { tree: Tree; coloring: Coloring; kept: number; onPoint: (entry: number) => void; onKeep: (entry: number) => void }) {
   if (props.tree.b) {
     const steps = changePalettes[valueOf("changes")][isDark.value ? "dark" : "light"];
     return (
@@ -52,8 +54,12 @@ export function Legend(props: { tree: Tree; coloring: ReturnType<typeof colorFun
   if (state.value.color === "none" || state.value.color === "name") return null;
   return (
     <ul class="legend" data-testid="legend">
-      {props.coloring.legend.slice(0, 12).map((e) => (
-        <li key={e.text}><span class="swatch" style={{ background: fills[e.fill] }} /> {visible(e.text)}</li>
+      {props.coloring.legend.slice(0, 12).map((e, i) => (
+        <li key={e.text}>
+          <button class="plain" data-testid={`fg-legend-${i}`} aria-pressed={props.kept === i || props.kept < 0} title="Point: where it is. Click: it alone, until the next click." onMouseEnter={() => props.onPoint(i)} onMouseLeave={() => props.onPoint(-1)} onClick={() => props.onKeep(props.kept === i ? -1 : i)}>
+            <span class="swatch" style={{ background: fills[e.fill] }} /> {visible(e.text)}
+          </button>
+        </li>
       ))}
       {props.coloring.legend.length > 12 && <li class="muted">and {format.count(props.coloring.legend.length - 12)} more</li>}
     </ul>
@@ -115,6 +121,11 @@ export function Flame(props: { kept: Kept; seconds: number }) {
     if (!next.delete(path)) next.add(path);
     return { text: open.has(path) ? "Fold its chain" : "Unfold its chain", act: () => setOpen(next) };
   };
+  const [keptEntry, setKeptEntry] = useState(-1);
+  const [entry, setEntry] = useState(-1);
+  useEffect(() => (setKeptEntry(-1), setEntry(-1)), [coloring]);
+  const shownEntry = entry >= 0 ? entry : keptEntry;
+  const alone = useMemo(() => (shownEntry >= 0 ? Uint8Array.from(coloring.entry, (e) => (e === shownEntry ? 1 : 0)) : null), [coloring, shownEntry]);
   const node = selected.node >= 0 ? selected.node : zoomed.node;
   const select = (n: number) => go({ selected: pathOf(t, n) }, false);
   useEffect(() => {
@@ -129,7 +140,9 @@ export function Flame(props: { kept: Kept; seconds: number }) {
           <FlamePanel
             tree={t}
             coloring={coloring}
-            marked={found ? found.functions : null}
+            marked={found && !alone ? found.functions : null}
+            alone={alone}
+            func={pointed.value}
             significant={significant}
             zoom={zoomed.node}
             selected={selected.whole ? selected.node : -1}
@@ -155,6 +168,7 @@ export function Flame(props: { kept: Kept; seconds: number }) {
           <h3>{titleOf(t, node)}</h3>
           <Figures tree={t} node={node} zoom={zoomed.node} seconds={props.seconds} />
           <Where tree={t} node={node} />
+          {node === 0 && <Heaviest tree={t} onSelect={select} />}
           {node > 0 && (
             <p class="actions">
               <button onClick={() => zoomTo(node)}>Zoom</button>
@@ -163,7 +177,7 @@ export function Flame(props: { kept: Kept; seconds: number }) {
           )}
         </aside>
       </div>
-      <Legend tree={t} coloring={coloring} />
+      <Legend tree={t} coloring={coloring} kept={keptEntry} onPoint={setEntry} onKeep={setKeptEntry} />
       <p class="unseen" role="status" data-testid="live">{s.zoom ? `Zoomed to ${titleOf(t, zoomed.node)}` : ""}</p>
     </>
   );

@@ -8,10 +8,17 @@ import { shortcuts } from "../settings/settings.ts";
 import { nextTheme } from "../theme/theme.ts";
 import type { Panel, Screen } from "../url/state.ts";
 import { copy } from "./actions.ts";
+import { writing } from "./chips.tsx";
 import { cancelTree, go, range, screen, state, stepBack, tree } from "./store.ts";
 
 export const helpOpen = signal(false);
 export const settingsOpen = signal(false);
+export const paletteOpen = signal(false);
+
+/** Begins a new one. */
+export function writeFilter(): void {
+  if (screen.value !== "open") writing.value = state.value.chips.length;
+}
 
 export function setKeysOff(off: boolean): void {
   choose("single_keys", off ? "off" : "on");
@@ -21,8 +28,8 @@ export const keysOff = (): boolean => valueOf("single_keys") === "off";
 /** Those of the graph, which has the focus for them, and what is no single key. */
 const others: [string, string][] = [
   ["arrows", "caller, heaviest callee, siblings"], ["Enter", "zoom to the selected frame"], ["Backspace", "zoom out"], ["Home, 0", "zoom to all"], ["+ -", "closer and further"], ["Shift and arrows", "move what is seen"],
-  ["Page up, Page down", "rows further up and down"], ["Shift F10", "what can be done with the frame"], ["Shift and arrows", "on the lines: select a time, which Enter takes"], ["Alt and a drag", "on the lines: compare that time with what is shown"],
-  ["Ctrl Z, Ctrl Y", "a step back, and again"], ["Esc", "close; clear the selection; clear the search; cancel the question"],
+  ["Page up, Page down", "rows further up and down"], ["Shift", "held: what is told of a frame stays, to be copied from"], ["Shift and a drag", "on the graph: zoom to that part"], ["Shift F10", "what can be done with the frame"], ["Shift and arrows", "on the lines: select a time, which Enter takes"], ["Alt and a drag", "on the lines: compare that time with what is shown"],
+  ["Ctrl K", "commands, screens and functions by name"], ["Ctrl Z, Ctrl Y", "a step back, and again"], ["Esc", "close; clear the selection; clear the search; cancel the question"],
 ];
 export const help = (): [string, string][] => [...shortcuts.map((s): [string, string] => [keyOf(s.id), s.text]), ...others];
 
@@ -42,15 +49,20 @@ function writes(e: KeyboardEvent): boolean {
 }
 
 function escape(): void {
-  if (settingsOpen.value) settingsOpen.value = false;
-  else if (helpOpen.value) helpOpen.value = false;
-  else if (state.value.selected) go({ selected: "" }, false);
+  // The browser closes what lies above the page.
+  if (document.querySelector("dialog[open]")) return;
+  if (state.value.selected) go({ selected: "" }, false);
   else if (state.value.search) go({ search: "" }, false);
   else if (tree.value.loading) cancelTree();
 }
 
 export function onKey(e: KeyboardEvent): void {
   if (e.key === "Escape" && !e.defaultPrevented) return escape();
+  if ((e.ctrlKey || e.metaKey) && !e.altKey && e.key.toLowerCase() === "k") {
+    e.preventDefault();
+    paletteOpen.value = !document.querySelector("dialog[open]");
+    return;
+  }
   if ((e.ctrlKey || e.metaKey) && !writes(e) && (e.key === "z" || e.key === "y")) {
     e.preventDefault();
     if (e.key === "z") stepBack();
@@ -88,14 +100,16 @@ const windows: Record<string, () => void> = {
   copy_link: () => void copy(location.href, "the link"),
 };
 
-function act(id: string): void {
+export function act(id: string): void {
   const s = state.value;
   const actions: Record<string, () => void> = {
     search: () => document.querySelector<HTMLInputElement>("[data-testid=search]")?.focus(),
+    filter: writeFilter,
     help: () => (helpOpen.value = true),
     settings: () => (settingsOpen.value = true),
     go: () => (afterGo = Date.now()),
     invert: () => go({ inverted: !s.inverted, zoom: "", selected: "" }),
+    loops: () => go({ loops: !s.loops, zoom: "", selected: "" }),
     orientation: () => go({ flame: !s.flame }, false),
     colour: () => go({ color: colorModes[(colorModes.indexOf(s.color) + 1) % colorModes.length] }, false),
     theme: nextTheme,

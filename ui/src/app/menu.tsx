@@ -5,7 +5,7 @@ import { visible } from "../flame/names.ts";
 import { Kind, type Tree, nameOf, textAt } from "../flame/tree.ts";
 import { addChip, copy, exactly } from "./actions.ts";
 import { type Item, Popup } from "./popup.tsx";
-import { go, screen } from "./store.ts";
+import { go, screen, state } from "./store.ts";
 import { labelOf, valueItems } from "./values.ts";
 
 export interface MenuAt {
@@ -49,6 +49,7 @@ export function Menu(props: { tree: Tree; at: MenuAt; close: () => void; zoomTo:
   const items: Item[] = [["Zoom to it", () => props.zoomTo(at.node)]];
   if (isLabel) items.push(...valueItems(...labelOf(name)));
   else if (f >= 0) items.push(...functionItems(t, at.node, textAt(t.functions.binaries, t.functions.binary[f])));
+  if (f >= 0 && !isLabel) items.push(state.value.loops ? ["Recursion as it is", () => go({ loops: false, zoom: "", selected: "" })] : ["Fold recursion", () => go({ loops: true, zoom: "", selected: "" })]);
   if (props.fold) items.push([props.fold.text, props.fold.act]);
   if (f >= 0) items.push(["Copy its name", () => void copy(name, "the name")], ["Copy the folded stack", () => void copy(foldedLine(t, at.node), "the stack")]);
   return <Popup items={items} x={at.x} y={at.y} close={props.close} label={`What to do with ${visible(name) || "all"}`} />;

@@ -9,7 +9,7 @@ import { trimmedBelow } from "../flame/splice.ts";
 import { type Tree, nameOf } from "../flame/tree.ts";
 import { resolve } from "../url/range.ts";
 import { type Screen, type State, defaults, parse, screenOf, write } from "../url/state.ts";
-import { EndedToo, type Kept, TimedOut, trees } from "../worker/rpc.ts";
+import { type Arrangement, EndedToo, type Kept, TimedOut, trees } from "../worker/rpc.ts";
 import { parseSelector } from "../query/selector.ts";
 import { lost, watch } from "./connection.ts";
 import { preferred } from "./view.ts";
@@ -101,7 +101,7 @@ export interface Asked<T> {
   since: number;
   error?: api.Problem;
   came?: number; // bytes so far
-  progress?: api.Progress;
+  isRead?: boolean; // all bytes are there, and are made a tree of
   id?: string;
   again?: () => Promise<void>; // asks once more where it came from
 }
@@ -205,6 +205,8 @@ function treeQuestion(s: State): { path: string; params: api.Params; from: numbe
 }
 
 const MAX_POINTS = 240;
+/** The server keeps the lighter ones to itself, and says how many they are. */
+const MOST_LINES = 25;
 
 /** Whole profiles fit into these: the sampler makes one each ten seconds. */
 const steps = [10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 86400];
@@ -215,7 +217,7 @@ export function stepFor(seconds: number): number {
 
 function seriesOf(q: string, [from, to]: [number, number], sum: string, signal: AbortSignal): Promise<api.SeriesAnswer> {
   const step = stepFor((to - from) / 1000);
-  return api.series([["q", q], ["from", api.at(from)], ["to", api.at(to)], ["step", `${step}s`], ["sum_by", sum]], signal);
+  return api.series([["q", q], ["from", api.at(from)], ["to", api.at(to)], ["step", `${step}s`], ["sum_by", sum], ["top", MOST_LINES]], signal);
 }
 
 const askSeries = latest(series, (signal) => seriesOf(selectorText.value, screen.value === "compare" ? around.value! : range.value!, screen.value === "compare" ? "" : state.value.sum.join(","), signal));
@@ -224,6 +226,7 @@ const askSeriesB = latest(seriesB, (signal) => seriesOf(state.value.b.q || selec
 const askTree = latest<Answer>(tree, async (signal, id) => {
   const { path, params, from, to } = treeQuestion(state.value);
   const bytes = await api.bytes(path, params, { signal, id, came: (came) => (tree.value = { ...tree.value, came }) });
+  if (tree.value.id === id) tree.value = { ...tree.value, isRead: true };
   const kept = await trees.ask<"decode">({ op: "decode", bytes });
   return { ...kept, from, to, origin: kept.id };
 });
@@ -257,7 +260,7 @@ export async function lookCloser(): Promise<void> {
   const was = tree.value.value;
   const s = state.value;
   closerError.value = "";
-  if (!was || was.tree.trimmed.size === 0 || !s.zoom || s.inverted || was.tree.n > MOST_NODES || screen.value === "open") return;
+  if (!was || was.tree.trimmed.size === 0 || !s.zoom || s.inverted || s.loops || was.tree.n > MOST_NODES || screen.value === "open") return;
   const zoom = follow(was.tree, s.zoom).node;
   if (zoom === 0 || trimmedBelow(was.tree, zoom) <= MUCH * was.tree.width[zoom]) return;
   const { names, node } = wayTo(was.tree, zoom);
@@ -333,7 +336,7 @@ export function start(): void {
     clearInterval(timer);
     if (refreshEvery.value) timer = setInterval(() => (now.value = Date.now()), refreshEvery.value * 1000);
   });
-  whenChanged(() => JSON.stringify([tree.value.value?.id, state.value.inverted, state.value.byName]), () => void askArranged());
+  whenChanged(() => JSON.stringify([tree.value.value?.id, howOf(state.value, tree.value.value?.tree)]), () => void askArranged());
   whenChanged(() => JSON.stringify([tree.value.value?.origin, state.value.zoom]), () => void lookCloser());
   whenChanged(() => JSON.stringify([shown.value?.id, state.value.search]), () => void askSearch());
 }
@@ -349,17 +352,22 @@ const arranged = signal<Arranged | null>(null);
 /** Why the order that is asked for could not be made; "": it could, or is being made. */
 export const arrangeError = signal("");
 
-const howOf = (s: State) => `${s.inverted}${s.byName}`;
+/** null: as it came. Of one side there is nothing to be held against another. */
+function arrangementOf(s: State, t: Tree | undefined): Arrangement | null {
+  const how = { norm: t?.b ? s.norm : "", wide: t?.b ? s.wide : "", loops: s.loops, inverted: s.inverted, byName: s.byName } as const;
+  return Object.values(how).some(Boolean) ? how : null;
+}
+const howOf = (s: State, t: Tree | undefined) => JSON.stringify(arrangementOf(s, t));
 
 export async function askArranged(): Promise<void> {
   const t = tree.value.value;
-  const { inverted, byName } = state.value;
-  const how = howOf(state.value);
+  const arrangement = arrangementOf(state.value, t?.tree);
+  const how = howOf(state.value, t?.tree);
   arrangeError.value = "";
-  if (!t || !(inverted || byName)) return;
-  const isWanted = () => tree.value.value?.id === t.id && howOf(state.value) === how;
+  if (!t || !arrangement) return;
+  const isWanted = () => tree.value.value?.id === t.id && howOf(state.value, t.tree) === how;
   try {
-    const kept = await trees.ask<"arrange">({ op: "arrange", tree: t.id, inverted, byName });
+    const kept = await trees.ask<"arrange">({ op: "arrange", tree: t.id, how: arrangement });
     if (isWanted()) arranged.value = { of: t.id, how, kept };
   } catch (e) {
     if (isWanted() && !(e instanceof EndedToo)) arrangeError.value = (e as Error).message;
@@ -369,16 +377,19 @@ export async function askArranged(): Promise<void> {
 /** The tree in the order that is asked for: as it came, or leaves first or by name; null: not made yet. */
 const inOrder = computed<Kept | null>(() => {
   const t = tree.value.value;
-  if (!t || (!state.value.inverted && !state.value.byName)) return t ?? null;
+  if (!t || !arrangementOf(state.value, t.tree)) return t ?? null;
   const a = arranged.value;
   // Until the new one is made the one before stays, so that a refresh does not move anything.
-  return a && a.how === howOf(state.value) ? a.kept : null;
+  return a && a.how === howOf(state.value, t.tree) ? a.kept : null;
 });
 
 /** The tree on the screen. Until another order is made it is the one before, dimmed. */
 let last: Kept | null = null;
 export const shown = computed<Kept | null>(() => (last = tree.value.value ? (inOrder.value ?? last ?? tree.value.value) : null));
 export const arranging = computed(() => shown.value !== inOrder.value);
+
+/** A function that the mouse or the keys are at beside the graph, which shows where it is; -1: none. */
+export const pointed = signal(-1);
 
 export const matches = signal<{ of: number; text: string; found: Matches } | null>(null);
 export const searchError = signal("");

@@ -18,7 +18,7 @@ const MOST_NODES = 8_000_000;
 function Trimmed(props: { tree: Tree }) {
   const t = props.tree;
   const s = state.value;
-  const zoom = useMemo(() => (s.inverted ? 0 : follow(t, s.zoom).node), [t, s.zoom, s.inverted]);
+  const zoom = useMemo(() => (s.inverted || s.loops ? 0 : follow(t, s.zoom).node), [t, s.zoom, s.inverted, s.loops]);
   const weight = useMemo(() => trimmedBelow(t, zoom), [t, zoom]);
   const more = Math.min((s.max || 1_000_000) * MORE, MOST_NODES);
   return (

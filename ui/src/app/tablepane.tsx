@@ -9,7 +9,7 @@ import { FunctionTable } from "../table/table.tsx";
 import { EndedToo, type Kept, trees } from "../worker/rpc.ts";
 import { titleOf } from "./figures.tsx";
 import { Failed } from "./parts.tsx";
-import { again, go, matches, state } from "./store.ts";
+import { again, go, matches, pointed, state } from "./store.ts";
 
 export function Table(props: { kept: Kept }) {
   const s = state.value;
@@ -30,6 +30,7 @@ export function Table(props: { kept: Kept }) {
   }, [props.kept, from]);
   const found = matches.value?.of === props.kept.id && s.search ? matches.value.found : null;
   const [chosen, setChosen] = useState(-1);
+  useEffect(() => () => void (pointed.value = -1), [added]);
   if (failed) return <Failed what="The functions could not be added up" why={failed} retry={again} />;
   // Columns are of the functions of the tree that they were added up of.
   if (!added) return <div class="hint">Adding up the functions…</div>;
@@ -46,6 +47,7 @@ export function Table(props: { kept: Kept }) {
         selected={chosen}
         onSort={(sort) => go({ sort }, false)}
         onSelect={setChosen}
+        onPoint={(f) => (pointed.value = f)}
         onOpen={(f) => go({ panel: "sandwich", sandwich: nameOf(added.of.tree.functions, f) })}
       />
     </div>

@@ -6,12 +6,12 @@ import { MOST_DETAIL } from "../flame/names.ts";
 import { type Panel, groups } from "../url/state.ts";
 import type { Kept } from "../worker/rpc.ts";
 import * as format from "./format.ts";
-import { keyHint, ofFrame } from "./keys.ts";
+import { keyHint, ofFrame, writeFilter } from "./keys.ts";
 import { LabelsMenu } from "./labels.tsx";
 import { go, matches, screen, searchAgain, searchError, searchFailed, state } from "./store.ts";
 
 const panelNames: [Panel, string][] = [["flame", "Flame graph"], ["table", "Table"], ["both", "Both"], ["sandwich", "Callers & callees"]];
-const colorNames: Record<string, string> = { binary: "binary", kind: "kind", file: "source folder", name: "function", self: "self weight", none: "one colour" };
+export const colorNames: Record<string, string> = { binary: "binary", kind: "kind", file: "source folder", name: "function", self: "self weight", none: "one colour" };
 const detailNames = ["last part only", "no template arguments", "no arguments", "what fits", "whole"];
 
 /** How much of names is written, by steps. */
@@ -35,6 +35,7 @@ function FlameControls() {
       <label>Order <select data-testid="fg-order" value={s.byName ? "name" : "weight"} onChange={(e) => go({ byName: e.currentTarget.value === "name" }, false)}><option value="weight">weight</option><option value="name">name</option></select></label>
       <button aria-pressed={s.inverted} data-testid="invert" title={`Leaves first${keyHint("invert")}`} onClick={() => go({ inverted: !s.inverted, zoom: "", selected: "" })}>Invert</button>
       <button aria-pressed={s.flame} data-testid="orientation" title={`Root at the bottom${keyHint("orientation")}`} onClick={() => go({ flame: !s.flame }, false)}>{s.flame ? "Flame" : "Icicle"}</button>
+      <button aria-pressed={s.loops} data-testid="loops" title={`Recursion folded: no function below itself${keyHint("loops")}`} onClick={() => go({ loops: !s.loops, zoom: "", selected: "" })}>Fold loops</button>
       <button aria-pressed={s.folded} data-testid="fold" title="Chains of three or more frames that are all of each other, as one" onClick={() => go({ folded: !s.folded }, false)}>Fold chains</button>
       <Detail />
     </>
@@ -55,6 +56,7 @@ export function Toolbar(props: { kept: Kept }) {
       </div>
       {screen.value !== "open" && <label>Group by <select data-testid="fg-group" value={s.group} onChange={(e) => go({ group: e.currentTarget.value as typeof s.group })}>{groups.map((g) => <option key={g} value={g}>{g}</option>)}</select></label>}
       {screen.value !== "open" && <LabelsMenu title="Labels" testid="fg-labels" help="Labels whose values lead each stack" picked={s.by} onPick={(by) => go({ by, zoom: "", selected: "" })} />}
+      {screen.value !== "open" && <button data-testid="filter-add" title={`Only some stacks, or without some frames${keyHint("filter")}`} onClick={writeFilter}>+ Filter</button>}
       {!t.b && <label>Colour <select data-testid="fg-colour" value={s.color} onChange={(e) => go({ color: e.currentTarget.value as typeof s.color }, false)}>{colorModes.map((m) => <option key={m} value={m}>{colorNames[m]}</option>)}</select></label>}
       {(s.panel === "flame" || s.panel === "both") && <FlameControls />}
       <span class="search">

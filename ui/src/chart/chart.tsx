@@ -9,7 +9,7 @@ import { visible } from "../flame/names.ts";
 import { isDark } from "../theme/theme.ts";
 
 const MOST = 25;
-const HEIGHT = 120;
+const HEIGHT = 132;
 const strokes = ["#3b78c2", "#c9742a", "#3f9a5b", "#b4476f", "#7a5fc0", "#9a8420", "#2c8f92", "#8a6a43", "#5f7d55", "#a44fa6"];
 
 export interface ChartProps {
@@ -60,6 +60,26 @@ function align(series: Series[], step: number, seconds: number): uPlot.AlignedDa
   return [axis.map((t) => t / 1000), ...columns] as uPlot.AlignedData;
 }
 
+const FONT = "12px system-ui, sans-serif";
+const LEAST_SIDE = 56;
+
+/** As wide as the longest of what stands beside the lines. */
+function sideFor(c: CanvasRenderingContext2D, texts: string[] | null): number {
+  c.save();
+  c.font = FONT;
+  const widest = Math.max(0, ...(texts ?? []).map((t) => c.measureText(t).width));
+  c.restore();
+  return Math.max(LEAST_SIDE, Math.ceil(widest) + 20);
+}
+
+/** What stands where the cursor is, or on average where it is nowhere. */
+function textAt(s: Series, at: number | null, answer: SeriesAnswer, isRate: boolean): string {
+  const i = at === null ? -1 : s.t_ms.indexOf(at);
+  if (at !== null && i < 0) return "\u2013";
+  const v = at === null ? totalOf(s) / Math.max(s.value.length, 1) : s.value[i];
+  return isRate ? format.rate(v, answer.step_ms / 1000, answer.unit) : format.value(v, answer.unit);
+}
+
 const ends = (m: Marked): [number, number] => [Math.round(Math.min(m.anchor, m.at)), Math.round(Math.max(m.anchor, m.at))];
 
 const DAY_S = 86_400;
@@ -96,6 +116,8 @@ export function Chart(props: ChartProps) {
   const withAlt = useRef(false);
   const [marked, setMarked] = useState<Marked | null>(null);
   const [hidden, setHidden] = useState<ReadonlySet<string>>(new Set());
+  const [cursor, setCursor] = useState<number | null>(null);
+  const pressed = useRef(-1);
   const series = heaviest(props.answer);
   const unit = props.answer.unit;
   const height = props.height ?? HEIGHT;
@@ -106,17 +128,17 @@ export function Chart(props: ChartProps) {
     const css = getComputedStyle(document.documentElement);
     const muted = css.getPropertyValue("--muted").trim();
     const divider = css.getPropertyValue("--divider").trim();
-    const axis = { stroke: muted, grid: { stroke: divider, width: 1 }, ticks: { stroke: divider, width: 1 }, font: "12px system-ui, sans-serif" };
+    const axis = { stroke: muted, grid: { stroke: divider, width: 1 }, ticks: { stroke: divider, width: 1 }, font: FONT };
     const u = new uPlot(
       {
         width: Math.max(box.current!.clientWidth, 100),
         height,
         tzDate: (ts) => (latest.current.utc ? uPlot.tzDate(new Date(ts * 1000), "Etc/UTC") : new Date(ts * 1000)),
-        cursor: { drag: { x: true, y: false, setScale: false }, points: { size: 6 } },
-        padding: [8, 16, 0, 0],
+        cursor: { y: false, drag: { x: true, y: false, setScale: false }, points: { size: 6 } },
+        padding: [18, 32, 0, 0],
         legend: { show: false },
         scales: { x: { time: true, range: () => [latest.current.from / 1000, latest.current.to / 1000] }, y: { range: (_u, _min, max) => [0, max > 0 ? max * 1.05 : props.isRate && unit === "nanoseconds" ? 1e9 : 1] } },
-        axes: [{ ...axis, space: 72, values: (_u, ticks, _axis, _space, step) => timeTicks(ticks, step, latest.current.utc) }, { ...axis, size: 76, space: 24, values: (_u, ticks) => ticks.map((v) => (props.isRate ? format.rate(v, 1, unit) : format.value(v, unit))) }],
+        axes: [{ ...axis, space: 72, values: (_u, ticks, _axis, _space, step) => timeTicks(ticks, step, latest.current.utc) }, { ...axis, size: (u, texts) => sideFor(u.ctx, texts), space: 24, values: (_u, ticks) => ticks.map((v) => (props.isRate ? format.rate(v, 1, unit) : format.value(v, unit))) }],
         series: [
           {},
           ...series.map((s, i) => ({
@@ -129,6 +151,7 @@ export function Chart(props: ChartProps) {
           })),
         ],
         hooks: {
+          setCursor: [(plotted) => setCursor(plotted.cursor.idx == null ? null : Math.round(plotted.data[0][plotted.cursor.idx] * 1000))],
           setSelect: [
             (plotted) => {
               const { left, width } = plotted.select;
@@ -145,6 +168,7 @@ export function Chart(props: ChartProps) {
       box.current!,
     );
     plot.current = u;
+    setCursor(null);
     const observer = new ResizeObserver(() => u.setSize({ width: Math.max(box.current!.clientWidth, 100), height }));
     observer.observe(box.current!);
     return () => {
@@ -181,6 +205,14 @@ export function Chart(props: ChartProps) {
     else return;
     e.preventDefault();
   };
+  /** A click that is no drag is for the step of time that it is nearest to. */
+  const onClick = (e: MouseEvent) => {
+    const isDrag = Math.abs(e.clientX - pressed.current) > 2;
+    if (isDrag || cursor === null || !(e.target as HTMLElement).closest(".u-over")) return;
+    const range: [number, number] = [cursor, cursor + props.answer.step_ms];
+    if (e.altKey) props.onCompare(range);
+    else props.onSelect(range);
+  };
   const toggle = (name: string) => {
     const next = new Set(hidden);
     if (!next.delete(name)) next.add(name);
@@ -193,9 +225,15 @@ export function Chart(props: ChartProps) {
   };
   return (
     <div class="lines">
-      <div ref={box} class="chart" style={{ minHeight: `${height}px` }} data-testid={props.testid ?? "metrics"} tabIndex={0} role="application" aria-label="Totals over time. Drag to select a range, with Alt to compare it; or arrows move, with Shift they select, Enter takes the range" onKeyDown={onKey} onBlur={() => setMarked(null)} onMouseDownCapture={(e) => (withAlt.current = e.altKey)} />
+      <div ref={box} class="chart" style={{ minHeight: `${height}px` }} data-testid={props.testid ?? "metrics"} tabIndex={0} role="application" aria-label="Totals over time. Drag to select a range, with Alt to compare it; click for the nearest step; or arrows move, with Shift they select, Enter takes the range" onKeyDown={onKey} onBlur={() => setMarked(null)} onMouseDownCapture={(e) => ((withAlt.current = e.altKey), (pressed.current = e.clientX))} onClick={onClick} />
+      {cursor !== null && (
+        <p class="readout" data-testid={`${props.testid ?? "metrics"}-cursor`} aria-hidden="true">
+          {format.time(cursor, props.utc)}
+          {series.length === 1 && <> · <b>{textAt(series[0], cursor, props.answer, props.isRate)}</b></>}
+        </p>
+      )}
       <p class="unseen" role="status" data-testid="marked">{marked && ends(marked).map((t) => format.time(t, props.utc)).join(" to ")}</p>
-      <SeriesLegend series={series} hidden={hidden} all={props.answer.series.length} onToggle={toggle} onSolo={solo} onLabels={props.onLabels} />
+      <SeriesLegend series={series} hidden={hidden} all={props.answer.series.length + (props.answer.series_left_out ?? 0)} textOf={(s) => textAt(s, cursor, props.answer, props.isRate)} onToggle={toggle} onSolo={solo} onLabels={props.onLabels} />
     </div>
   );
 }
@@ -204,6 +242,7 @@ interface LegendProps {
   series: Series[];
   hidden: ReadonlySet<string>;
   all: number;
+  textOf: (s: Series) => string;
   onToggle: (name: string) => void;
   onSolo: (name: string) => void;
   onLabels: ChartProps["onLabels"];
@@ -234,6 +273,7 @@ function SeriesLegend(props: LegendProps) {
             >
               <span class="swatch" style={{ background: strokes[i % strokes.length] }} /> {visible(name)}
             </button>
+            <span class="muted figure">{props.textOf(s)}</span>
           </li>
         );
       })}

@@ -41,6 +41,7 @@ export interface LegendEntry {
 export interface Coloring {
   of: Uint8Array;
   legend: LegendEntry[];
+  entry: Uint32Array; // by function: its place in the legend
 }
 
 /** What each function is coloured by. Functions are many, their binaries and files few: each is read once. */
@@ -74,7 +75,7 @@ function colorBySelf(t: Tree, self: Float64Array): Coloring {
   const of = Uint8Array.from(self, (w) => CATEGORIES + step(w));
   const texts = heatSteps.map((s, i) => (i ? `${heatSteps[i - 1]} to ${s} % self` : `less than ${s} % self`));
   const legend = [...texts, `${heatSteps.at(-1)} % self and more`].map((text, i) => ({ text, fill: CATEGORIES + i, weight: 0 })).reverse();
-  return { of, legend };
+  return { of, legend, entry: Uint32Array.from(of, (fill) => legend.length - 1 - (fill - CATEGORIES)) };
 }
 
 export function colorFunctions(t: Tree, by: ColorBy): Coloring {
@@ -88,10 +89,9 @@ export function colorFunctions(t: Tree, by: ColorBy): Coloring {
     weights.set(texts[f], (weights.get(texts[f]) ?? 0) + self[f]);
   }
   const legend = [...weights].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).map(([text, weight], i) => ({ text, fill: i % CATEGORIES, weight }));
-  const fillOf = new Map(legend.map((e) => [e.text, e.fill]));
-  const of = new Uint8Array(t.functions.n);
-  for (let f = 0; f < of.length; f++) of[f] = fillOf.get(texts[f])!;
-  return { of, legend };
+  const places = new Map(legend.map((e, i) => [e.text, i]));
+  const entry = Uint32Array.from(texts, (text) => places.get(text)!);
+  return { of: Uint8Array.from(entry, (i) => legend[i].fill), legend, entry };
 }
 
 /** 0 to 8, 4 is neutral: by relative change of a node's total, in steps of the legend. */

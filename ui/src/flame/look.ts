@@ -23,6 +23,8 @@ export interface Look {
   colors: Uint8Array; // by function: index into fills
   changes: string; // a diff's palette
   marked: Uint8Array | null; // by function: found by the search
+  alone?: Uint8Array | null; // by function: all else is as if not found
+  func?: number; // whose frames are pointed out; -1: none's
   selected: number;
   names: Map<number, string>; // what has been read already
   significant: Uint8Array | null; // of a diff, by node: 0 is drawn neutral
@@ -43,6 +45,7 @@ export function slotOf(t: Tree, node: number, look: Look): number {
   if (node === TRIMMED) return OUTSIDE;
   if (node === SMALL) return BLOCK;
   if (look.marked && node > 0) return look.marked[t.func[node]] ? FOUND : NOT_FOUND;
+  if (look.alone && node > 0 && !look.alone[t.func[node]]) return NOT_FOUND;
   if (t.b) return CHANGES + (look.significant && !look.significant[node] ? 4 : diffStep(t.total[node], t.b.total[node] * t.b.factor));
   return node === 0 ? ROOT : look.colors[t.func[node]];
 }

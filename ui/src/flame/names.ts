@@ -2,7 +2,7 @@
 // flame/names.ts - names that fit: what a reader can do without goes first
 //
 // In steps, each only when the one before was not enough: arguments, template arguments, the path in front, then letters
-// from the left. The last identifier, which tells one function from another, stays longest.
+// in the middle of the last identifier, which tells one function from another: many begin alike, and many end so.
 
 const HIDDEN = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/g;
 
@@ -50,15 +50,19 @@ export const detailNames = ["last", "plain", "short", "fitting", "whole"];
 export const MOST_DETAIL = 4;
 export const USUAL_DETAIL = 3;
 
-function tail(name: string, room: number): string {
-  return "\u2026" + name.slice(name.length - room + 1);
+const BOTH_ENDS = 8;
+
+/** Its beginning; with its end, where there is room for a piece of either. */
+function shortened(name: string, room: number): string {
+  const back = room < BOTH_ENDS ? 0 : Math.floor((room - 1) / 3);
+  return name.slice(0, room - 1 - back) + "\u2026" + (back ? name.slice(-back) : "");
 }
 
-/** The last identifier, what its place leaves of what stands before it, and its end where there is not even room for it. */
+/** The last identifier, what its place leaves of what stands before it, and its ends where there is not even room for it. */
 function last(name: string, room: number): string {
   const from = lastPart(name);
   const own = name.slice(from);
-  if (own.length > room) return tail(own, room);
+  if (own.length > room) return shortened(own, room);
   const before = room - own.length - 1;
   return before > 2 && from > 0 ? "\u2026" + name.slice(Math.max(from - before, 1)) : own;
 }

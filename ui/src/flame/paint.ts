@@ -114,13 +114,35 @@ function stripes(c: CanvasRenderingContext2D, r: { x: number; right: number; y: 
 /** Where something is drawn on an overlay, in CSS pixels. */
 const drawnOn = new WeakMap<HTMLCanvasElement, [x: number, y: number, w: number, h: number][]>();
 
+const LEAST_SEEN = 3;
+
+/** All frames of the function that is pointed at, the narrowest wide enough to be seen: where it is, not how much. */
+function points(c: CanvasRenderingContext2D, t: Tree, v: View, p: Panel, look: Look, func: number): void {
+  const scale = p.width / (v.x1 - v.x0);
+  const free = new Float64Array(look.rows.last + 1).fill(-Infinity); // by row: behind what is drawn already
+  c.fillStyle = c.strokeStyle = look.theme.match;
+  c.lineWidth = 2;
+  for (let i = 1; i < t.n; i++) {
+    if (t.func[i] !== func) continue;
+    const x = (t.x[i] - v.x0) * scale;
+    const w = Math.max(t.width[i] * scale - 1, LEAST_SEEN);
+    const row = look.rows.row[i];
+    const y = yOf(p, v, row);
+    if (x + w < 0 || x > p.width || y + p.row < 0 || y > p.height || x + w <= free[row]) continue;
+    free[row] = x + w;
+    if (w < 8) c.fillRect(x, y, w, p.row - 1);
+    else c.strokeRect(Math.max(x, -4) + 1, y + 1, Math.min(w, p.width + 4 - x) - 2, p.row - 3);
+  }
+}
+
 /** What moves with the mouse and the keys: outlines. Only where they were is wiped: most of the overlay is never touched. */
 export function paintOverlay(canvas: HTMLCanvasElement, t: Tree, v: View, p: Panel, look: Look, hovered: number): void {
   const s = scaleOf(p);
   const before = fitTo(canvas, p, s) ? [] : (drawnOn.get(canvas) ?? []);
   const drawn: [number, number, number, number][] = [];
   const isThere = (node: number) => node >= 0 && node < t.n;
-  if (!before.length && !isThere(hovered) && !isThere(look.selected)) return;
+  const func = look.func ?? -1;
+  if (!before.length && !isThere(hovered) && !isThere(look.selected) && func < 0) return;
   const c = canvas.getContext("2d");
   if (!c) return;
   c.setTransform(s.ratio, 0, 0, s.ratio, 0, 0);
@@ -137,6 +159,10 @@ export function paintOverlay(canvas: HTMLCanvasElement, t: Tree, v: View, p: Pan
     c.strokeRect(...box);
     drawn.push(box);
   };
+  if (func >= 0) {
+    points(c, t, v, p, look, func);
+    drawn.push([0, 0, p.width, p.height]);
+  }
   if (hovered !== look.selected) outline(hovered, look.theme.hover, 1);
   outline(look.selected, look.theme.line, 2);
   drawnOn.set(canvas, drawn);

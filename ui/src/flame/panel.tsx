@@ -19,6 +19,8 @@ export interface PanelProps {
   tree: Tree;
   coloring: Coloring;
   marked: Uint8Array | null;
+  alone?: Uint8Array | null; // by function
+  func?: number; // whose frames are pointed out
   significant: Uint8Array | null;
   zoom: number;
   selected: number;
@@ -88,7 +90,7 @@ export function FlamePanel(props: PanelProps) {
   const [hovered, setHovered] = useState({ node: -1, x: 0, y: 0 });
   const [ratio, setRatio] = useState(devicePixelRatio);
   const [isBlocked, setBlocked] = useState(false);
-  const frozen = useRef(false);
+  const [frozen, setFrozen] = useState(false);
 
   const panel: Panel = { ...size, row, flip };
   const look: Look = {
@@ -96,6 +98,8 @@ export function FlamePanel(props: PanelProps) {
     colors: props.coloring.of,
     changes: valueOf("changes"),
     marked: props.marked,
+    alone: props.alone,
+    func: props.func,
     selected: props.selected,
     names,
     significant: props.significant,
@@ -186,8 +190,8 @@ export function FlamePanel(props: PanelProps) {
     return () => media.removeEventListener("change", again);
   }, [ratio]);
 
-  useLayoutEffect(redraw, [size.width, size.height, props.coloring, props.marked, props.significant, props.selected, theme.value, look.changes, row, flip, rows, props.detail]);
-  useLayoutEffect(redrawOverlay, [hovered.node]);
+  useLayoutEffect(redraw, [size.width, size.height, props.coloring, props.marked, props.alone, props.significant, props.selected, theme.value, look.changes, row, flip, rows, props.detail]);
+  useLayoutEffect(redrawOverlay, [hovered.node, props.func]);
   useEffect(() => () => [frame, namesFrame, overlayFrame].forEach((f) => cancelAnimationFrame(f.current)), []);
 
   const at = (e: MouseEvent): number => {
@@ -195,9 +199,31 @@ export function FlamePanel(props: PanelProps) {
     return nodeAt(tree, view.current, panel, { x: e.clientX - r.left, y: e.clientY - r.top }, rows);
   };
 
-  const drag = useRef<{ x: number; y: number; view: View; moved: boolean } | null>(null);
+  // As long as Shift is held what is told stays where it is, and can be gone to and copied from.
+  useEffect(() => {
+    const on = (e: KeyboardEvent) => {
+      if (e.key !== "Shift" || e.repeat) return;
+      const freezes = e.type === "keydown" && current.current.hovered >= 0 && !drag.current;
+      setFrozen(freezes);
+      if (!freezes) setHovered({ node: -1, x: 0, y: 0 });
+    };
+    addEventListener("keydown", on);
+    addEventListener("keyup", on);
+    return () => {
+      removeEventListener("keydown", on);
+      removeEventListener("keyup", on);
+    };
+  }, []);
+
+  const drag = useRef<{ x: number; y: number; view: View; moved: boolean; range: boolean } | null>(null);
+  const [marked, setMarked] = useState<[number, number] | null>(null);
 
   const onMove = (e: MouseEvent) => {
+    // Let go of outside of the page.
+    if (drag.current && e.buttons === 0) {
+      drag.current = null;
+      setMarked(null);
+    }
     const d = drag.current;
     if (d) {
       const scale = (view.current.x1 - view.current.x0) / size.width;
@@ -205,6 +231,10 @@ export function FlamePanel(props: PanelProps) {
       const dy = e.clientY - d.y;
       if (Math.abs(dx) + Math.abs(dy) > 4) d.moved = true;
       if (!d.moved) return;
+      if (d.range) {
+        const left = box.current!.getBoundingClientRect().left;
+        return setMarked([Math.min(d.x, e.clientX) - left, Math.max(d.x, e.clientX) - left]);
+      }
       const span = d.view.x1 - d.view.x0;
       const x0 = Math.min(Math.max(0, d.view.x0 - dx * scale), tree.width[0] - span);
       const top = Math.min(maxTop(), Math.max(0, d.view.top + ((flip ? dy : -dy) / row)));
@@ -212,7 +242,7 @@ export function FlamePanel(props: PanelProps) {
       redraw();
       return;
     }
-    if (frozen.current) return;
+    if (frozen) return;
     const node = at(e);
     const r = box.current!.getBoundingClientRect();
     setHovered({ node, x: e.clientX - r.left, y: e.clientY - r.top });
@@ -270,6 +300,10 @@ export function FlamePanel(props: PanelProps) {
   };
 
   const onKey = (e: KeyboardEvent) => {
+    if (e.key === "Escape" && hovered.node >= 0) {
+      e.preventDefault();
+      return setHovered({ node: -1, x: 0, y: 0 });
+    }
     if (e.ctrlKey || e.metaKey || e.altKey) return;
     const selected = props.selected >= 0 ? props.selected : zoom;
     const inward = flip ? "ArrowUp" : "ArrowDown";
@@ -314,13 +348,19 @@ export function FlamePanel(props: PanelProps) {
       aria-activedescendant={`node-${mirrored}`}
       onKeyDown={onKey}
       onMouseMove={onMove}
-      onMouseLeave={() => !frozen.current && setHovered({ node: -1, x: 0, y: 0 })}
+      onMouseLeave={() => !frozen && setHovered({ node: -1, x: 0, y: 0 })}
       onMouseDown={(e) => {
-        if (e.button === 0) drag.current = { x: e.clientX, y: e.clientY, view: { ...view.current }, moved: false };
+        if (e.button === 0) drag.current = { x: e.clientX, y: e.clientY, view: { ...view.current }, moved: false, range: e.shiftKey };
       }}
       onMouseUp={(e) => {
         const d = drag.current;
         drag.current = null;
+        if (marked) {
+          const scale = (view.current.x1 - view.current.x0) / size.width;
+          const [x0, x1] = marked.map((x) => view.current.x0 + Math.min(Math.max(x, 0), size.width) * scale);
+          setMarked(null);
+          if (x1 > x0) moveTo({ ...view.current, x0, x1 }, true);
+        }
         if (!d || d.moved) return;
         const node = at(e);
         if (node >= 0) props.onSelect(node);
@@ -347,12 +387,16 @@ export function FlamePanel(props: PanelProps) {
           </div>
         ))}
       </div>
+      {marked && <div class="marked" style={{ left: `${marked[0]}px`, width: `${marked[1] - marked[0]}px` }} />}
       {isBlocked && <p class="hint" role="alert" data-testid="blocked">This browser does not let pages draw. The table shows the same numbers.</p>}
       {hovered.node >= 0 && !drag.current?.moved && (
         <div
-          class="tooltip"
+          class={frozen ? "tooltip frozen" : "tooltip"}
           role="tooltip"
           data-testid="tooltip"
+          onMouseDown={(e) => e.stopPropagation()}
+          onMouseUp={(e) => e.stopPropagation()}
+          onDblClick={(e) => e.stopPropagation()}
           style={{
             left: `${Math.min(hovered.x + 14, Math.max(size.width - 380, 0))}px`,
             top: hovered.y > size.height - 150 ? undefined : `${hovered.y + 18}px`,

@@ -37,9 +37,10 @@ export interface Shortcut {
 const shortcut = (id: string, usual: string, text: string): Shortcut => ({ id, usual, text });
 export const shortcuts: Shortcut[] = [
   shortcut("search", "/", "search"), shortcut("flame", "1", "flame graph"), shortcut("table", "2", "table"), shortcut("both", "3", "both"),
-  shortcut("sandwich", "4", "callers and callees"), shortcut("invert", "i", "leaves first"), shortcut("orientation", "o", "root below or above"),
+  shortcut("sandwich", "4", "callers and callees"), shortcut("invert", "i", "leaves first"), shortcut("loops", "r", "recursion folded"), shortcut("orientation", "o", "root below or above"),
   shortcut("colour", "b", "next colouring"), shortcut("theme", "t", "next theme"), shortcut("settings", ",", "settings"), shortcut("go", "g", "then e, c, t, p, s or o: a screen"),
   shortcut("next", "n", "next match"), shortcut("previous", "N", "match before"), shortcut("focus", "f", "begin stacks at the selected frame"),
+  shortcut("filter", "F", "write a filter"),
   shortcut("hide", "x", "leave the selected frame out"), shortcut("drop", "d", "stacks without the selected frame"), shortcut("callers", "s", "callers and callees of the selected frame"),
   shortcut("copy", "c", "copy its name"), shortcut("copy_stack", "C", "copy its stack"), shortcut("copy_link", "L", "copy the link"),
   shortcut("earlier", "[", "the time before"), shortcut("later", "]", "the time after"), shortcut("compare", "=", "compare with the time before"),

@@ -18,6 +18,7 @@ export interface TableProps {
   onSort: (sort: string) => void;
   onSelect: (func: number) => void;
   onOpen: (func: number) => void;
+  onPoint: (func: number) => void; // -1: at none any more
 }
 
 const ROW = 24;
@@ -47,6 +48,7 @@ export function FunctionTable(props: TableProps) {
     const i = Math.min(Math.max(to, 0), rows.length - 1);
     setAt(i);
     props.onSelect(rows[i]);
+    props.onPoint(rows[i]);
     const b = box.current!;
     if (i * ROW < b.scrollTop) b.scrollTop = i * ROW;
     else if ((i + 2) * ROW > b.scrollTop + b.clientHeight) b.scrollTop = (i + 2) * ROW - b.clientHeight;
@@ -78,7 +80,7 @@ export function FunctionTable(props: TableProps) {
         {head("name", "Function", false)}
         <div class="cell binary" role="columnheader">Binary</div>
       </div>
-      <div class="rows" ref={box} tabIndex={0} onScroll={(e) => setTop(e.currentTarget.scrollTop)} onKeyDown={onKey} aria-label="Rows of functions">
+      <div class="rows" ref={box} tabIndex={0} onScroll={(e) => setTop(e.currentTarget.scrollTop)} onKeyDown={onKey} onMouseLeave={() => props.onPoint(-1)} onBlur={() => props.onPoint(-1)} aria-label="Rows of functions">
         <div style={{ height: `${rows.length * ROW}px`, position: "relative" }}>
           {Array.from(rows.subarray(from, to), (f, i) => (
             <div
@@ -92,6 +94,7 @@ export function FunctionTable(props: TableProps) {
                 setAt(from + i);
                 props.onSelect(f);
               }}
+              onMouseEnter={() => props.onPoint(f)}
               onDblClick={() => props.onOpen(f)}
             >
               {columns.map((c) => (

@@ -31,3 +31,19 @@ export const presets: [string, string][] = [
 export function isRelative(r: Range): boolean {
   return r.to === "now" && r.from.startsWith("now-");
 }
+
+/** A moment as somebody writes it, as addresses have it: relative ones, or a day and a time in the zone; null: it is none. */
+export function readMoment(text: string, utc: boolean, today = new Date()): string | null {
+  const t = text.trim();
+  if (/^\d{6,}$/.test(t) || t.startsWith("now")) return Number.isNaN(moment(t, 0)) ? null : t;
+  const m = /^(?:(\d{4})-(\d\d)-(\d\d))?(?:[ T]*(\d?\d):(\d\d)(?::(\d\d))?)?$/.exec(t);
+  if (!m || t === "") return null;
+  const own = utc ? [today.getUTCFullYear(), today.getUTCMonth(), today.getUTCDate()] : [today.getFullYear(), today.getMonth(), today.getDate()];
+  const [year, month, day] = m[1] ? [Number(m[1]), Number(m[2]) - 1, Number(m[3])] : own;
+  const clock = [m[4] ?? 0, m[5] ?? 0, m[6] ?? 0].map(Number) as [number, number, number];
+  const ms = utc ? Date.UTC(year, month, day, ...clock) : new Date(year, month, day, ...clock).getTime();
+  // The 31st of a month that has none would be another day.
+  const back = new Date(ms);
+  const isSame = (utc ? back.getUTCDate() : back.getDate()) === day && (utc ? back.getUTCMonth() : back.getMonth()) === month && clock[0] < 24 && clock[1] < 60 && clock[2] < 60;
+  return isSame && ms >= 0 ? String(ms) : null;
+}

@@ -5,6 +5,7 @@
 // never stops anything: addresses come from other people.
 
 import { type ColorBy, colorModes } from "../flame/color.ts";
+import { type Norm, type Width, norms, widths } from "../flame/compared.ts";
 import { MOST_DETAIL, USUAL_DETAIL } from "../flame/names.ts";
 import { moment } from "./range.ts";
 
@@ -16,6 +17,26 @@ export interface Chip {
   kind: ChipKind;
   text: string; // a filter as the server takes it: RE, FIELD:~RE or FIELD:=TEXT
 }
+
+/** What a filter looks at: as the server names it. */
+export const fields = ["fn", "bin", "file", "line", "addr", "kind"] as const;
+export type FilterField = (typeof fields)[number];
+export interface FilterText {
+  field: FilterField;
+  exact: boolean; // the whole text; else an expression
+  text: string;
+}
+
+/** Alone, an expression is of functions. */
+export function readChipText(text: string): FilterText {
+  const m = /^(fn|bin|file|line|addr|kind):([=~])(.*)$/s.exec(text);
+  return m ? { field: m[1] as FilterField, exact: m[2] === "=", text: m[3] } : { field: "fn", exact: false, text };
+}
+
+export function chipText(f: FilterText): string {
+  return `${f.field}:${f.exact ? "=" : "~"}${f.text}`;
+}
+
 const chipKinds: ChipKind[] = ["SS", "HS", "SFF", "HF"];
 
 export type Panel = "flame" | "table" | "both" | "sandwich";
@@ -36,6 +57,7 @@ export interface State {
   inverted: boolean;
   flame: boolean; // the root at the bottom
   byName: boolean; // siblings, and not the heaviest first
+  loops: boolean; // recursion is folded: no function stands below itself
   folded: boolean; // chains of only children
   detail: number; // of names: flame/names.ts
   max: number; // nodes; 0: as many as the server sends unasked
@@ -48,13 +70,15 @@ export interface State {
   utc: boolean;
   b: { q: string; from: string; to: string };
   significant: boolean;
+  norm: Norm; // of a diff
+  wide: Width;
   unknown: [string, string][];
 }
 
 export const defaults: State = {
   q: "", from: "now-1h", to: "now", sel: null, panel: "flame", sum: [], group: "function", by: [], chips: [],
-  inverted: false, flame: false, byName: false, folded: false, detail: USUAL_DETAIL, max: 0, color: "binary", search: "", zoom: "", selected: "", sandwich: "",
-  sort: "-self", utc: false, b: { q: "", from: "", to: "" }, significant: true, unknown: [],
+  inverted: false, flame: false, byName: false, loops: false, folded: false, detail: USUAL_DETAIL, max: 0, color: "binary", search: "", zoom: "", selected: "", sandwich: "",
+  sort: "-self", utc: false, b: { q: "", from: "", to: "" }, significant: true, norm: "", wide: "", unknown: [],
 };
 
 /** A row for each key: how it is read, undefined for what is wrong, and how it is written, "" for the default. */
@@ -133,6 +157,7 @@ const keys: Key[] = [
   flag("inv", (s) => s.inverted, (s, v) => (s.inverted = v)),
   flag("flame", (s) => s.flame, (s, v) => (s.flame = v)),
   { key: "ord", read: (v, s) => v === "name" && (s.byName = true), write: (s) => (s.byName ? "name" : "") },
+  flag("rec", (s) => s.loops, (s, v) => (s.loops = v)),
   flag("fold", (s) => s.folded, (s, v) => (s.folded = v)),
   number("nm", MOST_DETAIL, (s) => s.detail, (s, v) => (s.detail = v), defaults.detail),
   number("max", 8_000_000, (s) => s.max, (s, v) => (s.max = v), 0),
@@ -147,6 +172,8 @@ const keys: Key[] = [
   instant("b.from", (s) => s.b.from, (s, v) => (s.b = { ...s.b, from: v }), ""),
   instant("b.to", (s) => s.b.to, (s, v) => (s.b = { ...s.b, to: v }), ""),
   flag("sig", (s) => s.significant, (s, v) => (s.significant = v), true),
+  choice("norm", norms, (s) => s.norm, (s, v) => (s.norm = v), defaults.norm),
+  choice("w", widths, (s) => s.wide, (s, v) => (s.wide = v), defaults.wide),
 ];
 
 export function parse(query: string): { state: State; wrong: string[] } {

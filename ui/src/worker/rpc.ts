@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // worker/rpc.ts - the page's side of the worker
 
+import type { Norm, Width } from "../flame/compared.ts";
 import type { Totals } from "../flame/functions.ts";
 import type { Matches } from "../flame/search.ts";
 import type { Tree } from "../flame/tree.ts";
@@ -17,10 +18,19 @@ export interface Unpacked {
   bytes: Uint8Array;
 }
 
+/** How a tree is shown: of two sides, how they are compared, and then in which order. */
+export interface Arrangement {
+  norm: Norm;
+  wide: Width;
+  loops: boolean;
+  inverted: boolean;
+  byName: boolean;
+}
+
 export type Request =
   | { op: "decode"; bytes: Uint8Array }
   | { op: "open"; file: Unpacked; against: Unpacked | null; index: number } // index: of the file's sample types; -1: the usual one
-  | { op: "arrange"; tree: number; inverted: boolean; byName: boolean }
+  | { op: "arrange"; tree: number; how: Arrangement }
   | { op: "splice"; tree: number; node: number; bytes: Uint8Array }
   | { op: "callers"; tree: number; func: number }
   | { op: "callees"; tree: number; func: number }

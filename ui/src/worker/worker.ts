@@ -4,10 +4,12 @@
 // Trees stay here under a number; the page has a copy to draw from. A question that is not answered any more (a regular
 // expression that does not end) is ended with its worker: the page starts another one and sends the bytes again.
 
+import { compared } from "../flame/compared.ts";
 import { callees, callers, invert } from "../flame/derive.ts";
 import { functionTotals } from "../flame/functions.ts";
 import { byName } from "../flame/order.ts";
 import { lacksOf } from "../flame/quality.ts";
+import { withoutRecursion } from "../flame/recursion.ts";
 import { search } from "../flame/search.ts";
 import { significance } from "../flame/significance.ts";
 import { splice } from "../flame/splice.ts";
@@ -52,8 +54,11 @@ const handlers: Handlers = {
     return { ...keepWhole(tree), types: profile.types, index };
   },
   arrange: (r) => {
-    const t = r.inverted ? invert(treeOf(r.tree)) : treeOf(r.tree);
-    return keep(r.byName ? byName(t) : t);
+    const { norm, wide, loops, inverted, byName: isByName } = r.how;
+    const held = compared(treeOf(r.tree), norm, wide);
+    const once = loops ? withoutRecursion(held) : held;
+    const t = inverted ? invert(once) : once;
+    return keep(isByName ? byName(t) : t);
   },
   splice: (r) => {
     const whole = splice(treeOf(r.tree), r.node, decodeTree(r.bytes));
