@@ -29,7 +29,11 @@ endif
 # What is installed names no plugin that was left out of the build.
 plugins_left_out =
 if !PLUGIN_INPUT_EBPF
+if PLUGIN_INPUT_PPROF_SCRAPE
+plugins_left_out += ebpf=pprof_scrape
+else
 plugins_left_out += ebpf
+endif
 endif
 if !PLUGIN_INPUT_PERF_MAP
 plugins_left_out += perf_map

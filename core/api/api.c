@@ -168,6 +168,17 @@ static const struct http_route routes_table[] = {
 	  .params = PARAMS(NULL),
 	  .control = true,
 	  .doc = "reload the configuration" },
+	{ .pattern = "/debug/pprof/",
+	  .role = HTTP_ROLE_READ,
+	  .handler = api__pprof_index,
+	  .quick = true,
+	  .doc = "profiles of decima itself, as a Go program lists its own" },
+	{ .pattern = "/debug/pprof/profile",
+	  .role = HTTP_ROLE_READ,
+	  .handler = api__pprof_profile,
+	  .params = PARAMS("debug", "seconds"),
+	  .takes_time = true,
+	  .doc = "CPU profile of decima itself, as pprof" },
 	{ .pattern = "/metrics", .role = HTTP_ROLE_READ, .handler = api__metrics, .quick = true, .doc = "Prometheus' text" },
 };
 enum { N_ROUTES = sizeof(routes_table) / sizeof(routes_table[0]) };

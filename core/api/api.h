@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/api/api.h - /api/v1, /-/ and /metrics: what the command line, the pages and scripts ask
+ * core/api/api.h - /api/v1, /-/, /metrics and /debug/pprof/: what the command line, the pages and scripts ask
  *
  * Handlers over core/net's routes: they read parameters, ask the engine, and write JSON or, with
  * format=text, what a person reads. They run over HTTP and in the command line's own process
@@ -27,6 +27,7 @@
 #include "core/pipeline/pipeline.h"
 #include "core/plugin/instance.h"
 #include "core/query/engine.h"
+#include "core/selfprofile/selfprofile.h"
 #include "core/stats/stats.h"
 #include "core/symbolize/symbols.h"
 
@@ -52,6 +53,7 @@ struct api_config {
 	struct stats *stats;
 	struct pipeline *pipeline;
 	struct symbols *symbols;
+	struct selfprofile *selfprofile;
 	const struct clock *clock;
 	const char *node, *data_dir, *config_path;
 	uint64_t upload_bytes; /* that a file of debuginfo may have; 0: none is taken */

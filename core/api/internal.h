@@ -201,6 +201,8 @@ void api__store_backup(void *ctx, const struct http_request *req, struct http_re
 void api__store_check(void *ctx, const struct http_request *req, struct http_response *resp);
 void api__store_remove(void *ctx, const struct http_request *req, struct http_response *resp);
 void api__debuginfo_upload(void *ctx, const struct http_request *req, struct http_response *resp);
+void api__pprof_index(void *ctx, const struct http_request *req, struct http_response *resp); /* pprof.c */
+void api__pprof_profile(void *ctx, const struct http_request *req, struct http_response *resp);
 void api__query_get(void *ctx, const struct http_request *req, struct http_response *resp); /* api.c */
 void api__query_cancel(void *ctx, const struct http_request *req, struct http_response *resp);
 

@@ -10,6 +10,7 @@ core_api_libapi_la_SOURCES = \
 	core/api/lists.c \
 	core/api/notes.c \
 	core/api/params.c \
+	core/api/pprof.c \
 	core/api/series.c \
 	core/api/status.c \
 	core/api/targets.c \
@@ -17,4 +18,4 @@ core_api_libapi_la_SOURCES = \
 	core/api/trees.c
 core_api_libapi_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 
-API_LA = core/api/libapi.la $(PIPELINE_LA)
+API_LA = core/api/libapi.la $(SELFPROFILE_LA) $(PIPELINE_LA)

@@ -33,6 +33,7 @@
 #include "core/main/separate.h"
 #include "core/net/listener.h"
 #include "core/net/pages.h"
+#include "core/selfprofile/selfprofile.h"
 
 enum { MAX_AREAS = 32, BROKER_DIED = 0, ARENAS = 2 };
 
@@ -51,6 +52,7 @@ struct daemon {
 	struct access_token *tokens;
 	struct http_routes *routes;
 	struct pages *pages;
+	struct selfprofile *selfprofile;
 	struct api *api;
 	struct listener *listener;
 	struct separate separate;
@@ -259,7 +261,8 @@ static int make_server(struct daemon *d, struct dcm_error *err)
 	int r = make_rules(d, s, err);
 
 	d->routes = http_routes__new();
-	if (r == 0 && !d->routes)
+	d->selfprofile = selfprofile__new();
+	if (r == 0 && (!d->routes || !d->selfprofile))
 		r = error__nomem(err);
 	if (r == 0)
 		r = api__new(
@@ -267,6 +270,7 @@ static int make_server(struct daemon *d, struct dcm_error *err)
 				.stats = d->stats,
 				.pipeline = graph__pipeline(d->graph),
 				.symbols = graph__symbols(d->graph),
+				.selfprofile = d->selfprofile,
 				.node = graph__node(d->graph),
 				.data_dir = d->data_dir,
 				.upload_bytes = (uint64_t)graph__settings(d->graph)->symbols.max_bytes,
@@ -488,6 +492,8 @@ static bool stop(struct daemon *d)
 	 * Questions end before the store does; what was sampled has more claim to the time than
 	 * they have.
 	 */
+	if (d->selfprofile)
+		selfprofile__stop(d->selfprofile);
 	r = listener__stop(d->listener, now + (drain < QUESTIONS_NS ? drain : QUESTIONS_NS));
 	if (d->graph)
 		abandoned = graph__stop(d->graph, now + drain);
@@ -499,6 +505,7 @@ static void fini(struct daemon *d)
 {
 	listener__free(d->listener);
 	api__free(d->api);
+	selfprofile__free(d->selfprofile);
 	http_routes__free(d->routes);
 	graph__free(d->graph);
 	pages__free(d->pages);

@@ -24,6 +24,13 @@
 /* An input that was left out of the build is not missed. */
 #ifdef HAVE_INPUT_EBPF
 #define DEFAULT_EBPF "  ebpf: {}\n"
+#elif defined(HAVE_INPUT_PPROF_SCRAPE)
+/* There is nothing to see without a sampler until targets are named, but for this daemon itself. */
+#define DEFAULT_EBPF                                                                               \
+	"  pprof_scrape:\n"                                                                        \
+	"    scrape_configs:\n"                                                                    \
+	"      - job_name: decima\n"                                                               \
+	"        static_configs: [ { targets: [ \"127.0.0.1:7070\" ] } ]\n"
 #else
 #define DEFAULT_EBPF ""
 #endif

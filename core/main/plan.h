@@ -61,7 +61,7 @@ struct plan {
 
 /*
  * The configuration that `decima` has without a file: conf/decima.yaml says the same, and so does
- * what is installed.
+ * what is installed. Built without the sampler, it scrapes itself.
  */
 extern const char plan__default_text[];
 

@@ -120,6 +120,7 @@ struct http_route {
 	void *ctx;
 	bool quick; /* answers at once and never blocks: runs ahead of the queue of slow questions */
 	bool control; /* waits for the control thread: has a worker of its own, behind no question */
+	bool takes_time; /* waits for time to pass: has workers of its own, which no question needs */
 	/*
 	 * Most bytes of a request's body; 0: it takes none. A larger one is refused before it is
 	 * read. A body is in memory while its request lasts, or, with to_file, in a file.

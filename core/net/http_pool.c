@@ -71,8 +71,12 @@ static int run(struct http_pool *p)
 	r = pool__open(p);
 	if (r < 0)
 		return r;
-	/* Signals are for the threads that wait for them; a broken pipe is none. */
+	/*
+	 * Signals are for the threads that wait for them; a broken pipe is none. But each thread has
+	 * its own of core/selfprofile.
+	 */
 	sigfillset(&all);
+	sigdelset(&all, SIGPROF);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	r = -pthread_create(&p->thread, NULL, pool__run, p);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -20,7 +20,9 @@
 #define SECOND	 INT64_C(1000000000)
 #define GRACE_NS SECOND /* for handlers to notice that they were cancelled */
 
-enum { N_SINGLE = N_LANES - 1 }; /* threads that are the only one of their lane */
+/* Of the threads that are not for questions. */
+static const enum lane others[] = { LANE_CONTROL, LANE_FILES, LANE_TIME, LANE_TIME };
+enum { N_OTHERS = sizeof(others) / sizeof(*others) };
 
 struct queue {
 	struct exchange *first, *last;
@@ -98,13 +100,11 @@ static void *work(void *ctx)
 
 static int start_threads(struct lanes *l, struct dcm_error *err)
 {
-	static const enum lane single[] = { LANE_CONTROL, LANE_FILES };
-
-	for (uint32_t i = 0; i < l->c.n_threads + N_SINGLE; i++) {
+	for (uint32_t i = 0; i < l->c.n_threads + N_OTHERS; i++) {
 		struct slot *slot = &l->slots[i];
 		int r;
 
-		*slot = (struct slot){ .lanes = l, .lane = i < N_SINGLE ? single[i] : LANE_QUESTIONS };
+		*slot = (struct slot){ .lanes = l, .lane = i < N_OTHERS ? others[i] : LANE_QUESTIONS };
 		r = -pthread_create(&slot->thread, NULL, work, slot);
 		if (r < 0)
 			return error__sys(err, r, "server: cannot start a thread");
@@ -125,7 +125,7 @@ int lanes__new(const struct lanes_config *config, struct lanes **ret, struct dcm
 	pthread_mutex_init(&l->lock, NULL);
 	pthread_cond_init(&l->work, NULL);
 	cond__init(&l->idle);
-	l->slots = mem__zalloc((size_t)config->n_threads + N_SINGLE, sizeof(*l->slots));
+	l->slots = mem__zalloc((size_t)config->n_threads + N_OTHERS, sizeof(*l->slots));
 	r = l->slots ? start_threads(l, err) : error__nomem(err);
 	if (r < 0) {
 		lanes__free(l);

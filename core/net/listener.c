@@ -277,9 +277,10 @@ static bool give_to_lane(struct listener *l, struct exchange *x, struct conn *c,
 static enum MHD_Result on_complete(struct listener *l, struct exchange *x, struct conn *c)
 {
 	const struct http_route *route = http_routes__find(l->routes, x->request.method, x->request.path);
-	enum lane lane = x->request.file	   ? LANE_FILES
-			 : route && route->control ? LANE_CONTROL
-						   : LANE_QUESTIONS;
+	enum lane lane = x->request.file	      ? LANE_FILES
+			 : route && route->control    ? LANE_CONTROL
+			 : route && route->takes_time ? LANE_TIME
+						      : LANE_QUESTIONS;
 
 	x->budget.deadline_mono_ns = now_ns() + l->o.request_timeout_ns;
 	x->budget.max_bytes = l->o.request_max_bytes;

@@ -33,7 +33,9 @@ run() {
 }
 run --log-level debug
 expect_status runs 0 $?
-expect passes_on_what_it_was_given "called: run -c $tree/conf/decima.yaml" "$dir/out"
+conf=scraper
+[ "$(id -u)" -ne 0 ] || conf=decima
+expect passes_on_what_it_was_given "called: run -c $tree/conf/$conf.yaml" "$dir/out"
 expect with_its_words '--log-level debug' "$dir/out"
 if [ "$(id -u)" -eq 0 ]; then
 	expect says_how_to_ask 'in another terminal: decima query flame process_cpu:' "$dir/err"

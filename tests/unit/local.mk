@@ -747,3 +747,6 @@ unit_tests += tests/unit/test_local_era
 tests_unit_test_local_era_SOURCES = tests/unit/test_local_era.c $(RANDOM_BATCH) $(FAILMALLOC)
 tests_unit_test_local_era_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_local_era_LDADD = $(LOCAL_STORE_LA) $(BATCH_LA) $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_selfprofile
+tests_unit_test_selfprofile_LDADD = $(SELFPROFILE_LA) $(SYMBOLIZE_LA) $(UNIT_LIBS)
