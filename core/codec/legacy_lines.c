@@ -85,10 +85,22 @@ bool legacy_lines__take_word(struct dcm_str *s, struct dcm_str *ret)
 	return true;
 }
 
+/* Digits are at [first, end); what is no number stays. */
+static enum legacy_number take_digits(struct dcm_str *s, uint32_t first, uint32_t end, bool fits)
+{
+	if (end == first)
+		return LEGACY_NO_NUMBER;
+	if (!fits)
+		return LEGACY_TOO_LARGE;
+	skip(s, end);
+	return LEGACY_NUMBER;
+}
+
 enum legacy_number legacy_lines__take_int(struct dcm_str *s, int64_t *ret)
 {
 	bool negative = s->n && *s->p == '-', fits = true;
 	uint32_t first = negative, i = first;
+	enum legacy_number r;
 	int64_t v = 0;
 
 	for (; i < s->n && s->p[i] >= '0' && s->p[i] <= '9'; i++) {
@@ -96,18 +108,16 @@ enum legacy_number legacy_lines__take_int(struct dcm_str *s, int64_t *ret)
 		fits = fits && !__builtin_mul_overflow(v, (int64_t)10, &v) &&
 		       !__builtin_add_overflow(v, (int64_t)(negative ? -digit : digit), &v);
 	}
-	if (i == first)
-		return LEGACY_NO_NUMBER;
-	if (!fits)
-		return LEGACY_TOO_LARGE;
-	skip(s, i);
-	*ret = v;
-	return LEGACY_NUMBER;
+	r = take_digits(s, first, i, fits);
+	if (r == LEGACY_NUMBER)
+		*ret = v;
+	return r;
 }
 
 enum legacy_number legacy_lines__take_hex(struct dcm_str *s, uint64_t *ret)
 {
 	uint32_t first = str__starts(*s, STR("0x")) ? 2 : 0, i = first;
+	enum legacy_number r;
 	uint64_t v = 0;
 	bool fits = true;
 
@@ -115,13 +125,10 @@ enum legacy_number legacy_lines__take_hex(struct dcm_str *s, uint64_t *ret)
 		fits = fits && v >> 60 == 0;
 		v = v << 4 | (unsigned)digit;
 	}
-	if (i == first)
-		return LEGACY_NO_NUMBER;
-	if (!fits)
-		return LEGACY_TOO_LARGE;
-	skip(s, i);
-	*ret = v;
-	return LEGACY_NUMBER;
+	r = take_digits(s, first, i, fits);
+	if (r == LEGACY_NUMBER)
+		*ret = v;
+	return r;
 }
 
 static bool is_lower_hex(char c)

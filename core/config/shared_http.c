@@ -237,7 +237,7 @@ static const struct dcm_option proxy_rows[] = {
 #undef AT
 
 /* What curl can go through; without a scheme it is an HTTP proxy. */
-static bool is_proxy(const char *url)
+bool shared_http__is_proxy(const char *url)
 {
 	const char *host = strstr(url, "://");
 	static const char *const schemes[] = { "http://", "https://", "socks5://", "socks5h://" };
@@ -289,7 +289,7 @@ static int check_proxy(const void *config, struct dcm_error *err)
 	if (!p->url && given(p->no_proxy))
 		return error__set(err, -EINVAL, "no_proxy: needs proxy_url");
 	/* Not shown: a password may stand in it. */
-	if (given(p->url) && !is_proxy(p->url))
+	if (given(p->url) && !shared_http__is_proxy(p->url))
 		return error__set(
 			err, -EINVAL,
 			"proxy_url: is not the address of a proxy; write http://HOST:PORT, "

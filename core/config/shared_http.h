@@ -20,6 +20,9 @@ extern const struct dcm_table shared_http__options;
 /* The options' fault that a file would be refused for, of options that come from elsewhere. -EINVAL. */
 int shared_http__check(const struct dcm_http_options *options, struct dcm_error *err);
 
+/* Is it the address of a proxy that curl can go through? */
+bool shared_http__is_proxy(const char *url);
+
 /* Can it stand in a request's header: the name (RFC 9110 section 5.1), the value (5.5)? */
 bool shared_http__is_header_name(const char *name);
 bool shared_http__is_header_value(const char *value);

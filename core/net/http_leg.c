@@ -138,6 +138,7 @@ static void end_request(struct call *c)
 	handle_put(p, take_ptr(c->curl));
 	http_setup__lists_fini(&c->lists);
 	c->kind = BODY_UNKNOWN;
+	c->unwatched = 0;
 }
 
 static bool is_method(const struct call *c, const char *method)
@@ -434,6 +435,11 @@ void call__timer(struct call *c)
 	int64_t now = pool__now();
 	bool late = c->ask.timeout_ns > 0 && now - c->begun_ns >= c->ask.timeout_ns;
 
+	if (c->unwatched) {
+		error__sys(&err, c->unwatched, "%s: cannot wait for its socket", c->place.shown);
+		call__finish(c, c->unwatched, err.text);
+		return;
+	}
 	c->wake_ns = next_look(c);
 	if (!late && c->wake_ns > now) {
 		pool__set_timer(c);

@@ -50,6 +50,7 @@ struct call {
 	uint32_t n_redirects;
 	bool uses_token, renewed_token;
 	uint64_t token_version;
+	int unwatched; /* why nobody waits for its socket, a negative errno; 0: somebody does */
 
 	/* Time, monotonic. */
 	int64_t begun_ns, last_byte_ns, wake_ns;

@@ -100,6 +100,20 @@ static const char *environment(const char *upper, const char *lower)
 	return v && v[0] ? v : NULL;
 }
 
+/* A file's proxy is checked when it is read. What is no proxy may hold a password, and is not repeated. */
+static int environment_proxy(const char *upper, const char *lower, const char **ret, struct dcm_error *err)
+{
+	const char *url = environment(upper, lower);
+
+	if (url && !shared_http__is_proxy(url))
+		return error__set(err, -EINVAL,
+				  "%s in the environment is not the address of a proxy; write "
+				  "http://HOST:PORT, https://... or socks5://...",
+				  upper);
+	*ret = url;
+	return 0;
+}
+
 /* Names behind a SOCKS proxy are looked up there, as Go does. */
 static const char *keep_proxy(struct maker *m, const char *url)
 {
@@ -113,14 +127,19 @@ static const char *keep_proxy(struct maker *m, const char *url)
 	return own;
 }
 
-static void take_proxy(struct maker *m, const struct dcm_http_proxy *o)
+static int take_proxy(struct maker *m, const struct dcm_http_proxy *o, struct dcm_error *err)
 {
 	const struct dcm_list *values = o->connect_headers.items;
 	struct http_setup *s = m->s;
 
 	if (o->from_environment) {
-		s->http_proxy = keep_proxy(m, environment("HTTP_PROXY", "http_proxy"));
-		s->https_proxy = keep_proxy(m, environment("HTTPS_PROXY", "https_proxy"));
+		const char *http = NULL, *https = NULL;
+
+		if (environment_proxy("HTTP_PROXY", "http_proxy", &http, err) < 0 ||
+		    environment_proxy("HTTPS_PROXY", "https_proxy", &https, err) < 0)
+			return -EINVAL;
+		s->http_proxy = keep_proxy(m, http);
+		s->https_proxy = keep_proxy(m, https);
 		s->no_proxy = keep(m, environment("NO_PROXY", "no_proxy"));
 		s->skips_loopback = true;
 	} else {
@@ -133,6 +152,7 @@ static void take_proxy(struct maker *m, const struct dcm_http_proxy *o)
 			m->failed |= http_setup__add_header(
 					     &s->connect_headers, o->connect_headers.keys[i],
 					     ((const char *const *)values[i].items)[k]) < 0;
+	return 0;
 }
 
 static void take_tls(struct maker *m, const struct dcm_http_tls *o)
@@ -164,7 +184,9 @@ int http_setup__new(const struct dcm_http_options *o, struct http_setup **ret, s
 	take_tls(&m, &o->tls);
 	take_auth(&m, o);
 	take_headers(&m, &o->http_headers);
-	take_proxy(&m, &o->proxy);
+	r = take_proxy(&m, &o->proxy, err);
+	if (r < 0)
+		return r;
 	s->follow_redirects = o->follow_redirects;
 	s->http2 = o->enable_http2;
 	if (m.failed)

@@ -91,12 +91,40 @@ void pool__clear_timer(struct call *c)
  * What curl waits for
  */
 
+/* curl may have closed a descriptor whose number has come again, and the other way round. */
+static int put_watch(struct http_pool *p, int fd, bool is_new, struct epoll_event *e)
+{
+	if (epoll_ctl(p->epoll_fd, is_new ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, fd, e) == 0)
+		return 0;
+	if (errno != (is_new ? EEXIST : ENOENT))
+		return -errno;
+	return epoll_ctl(p->epoll_fd, is_new ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd, e) < 0 ? -errno : 0;
+}
+
+/*
+ * A call that nobody wakes would end by its time alone: it had better fail, at the end of this turn. Alone:
+ * curl, told of a failure here, would end all calls of all clients.
+ */
+static void end_unwatched(CURL *curl, int error)
+{
+	char *private = NULL;
+	struct call *c;
+
+	curl_easy_getinfo(curl, CURLINFO_PRIVATE, &private);
+	c = (struct call *)(void *)private;
+	if (!c || c->at == SIZE_MAX)
+		return;
+	c->unwatched = error;
+	c->wake_ns = 0;
+	pool__set_timer(c);
+}
+
 static int watch(CURL *curl, curl_socket_t fd, int what, void *ctx, void *seen)
 {
 	struct http_pool *p = ctx;
 	struct epoll_event e = { .data.fd = fd };
+	int r;
 
-	(void)curl;
 	if (what == CURL_POLL_REMOVE) {
 		epoll_ctl(p->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
 		return 0;
@@ -105,10 +133,11 @@ static int watch(CURL *curl, curl_socket_t fd, int what, void *ctx, void *seen)
 		e.events |= EPOLLIN;
 	if (what & CURL_POLL_OUT)
 		e.events |= EPOLLOUT;
-	if (epoll_ctl(p->epoll_fd, seen ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd, &e) < 0)
-		/* A call that nobody wakes would end by its time alone: it had better fail. */
-		return -1;
-	curl_multi_assign(p->multi, fd, p);
+	r = put_watch(p, fd, !seen, &e);
+	if (r == 0)
+		curl_multi_assign(p->multi, fd, p);
+	else
+		end_unwatched(curl, r);
 	return 0;
 }
 

@@ -10,6 +10,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "core/base/clock.h"
@@ -405,6 +407,79 @@ static void calls_survive_failing_allocations(void **state)
 	assert_in_range(n_ok, 1, 118);
 }
 
+static void refuses_what_is_no_proxy_in_the_environment(void **state)
+{
+	static const char *const names[] = { "http_proxy", "https_proxy" };
+	struct dcm_http_options o = plain;
+	struct dcm_error err = DCM_ERROR_INIT;
+	struct dcm_http_client *c = NULL;
+
+	(void)state;
+	o.proxy.from_environment = true;
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(setenv(names[i], "ftp://somebody:secret@proxy:21", 1), 0);
+		assert_int_equal(http_pool__client_new(pool, &pool, &o, &c, &err), -EINVAL);
+		unsetenv(names[i]);
+		assert_non_null(strstr(err.text,
+				       "_PROXY in the environment is not the address of a proxy"));
+		assert_null(strstr(err.text, "secret"));
+	}
+}
+
+/* ---- sockets that nobody can wait for ---- */
+
+static _Atomic int fails_to_watch; /* errno of the next calls below; 0: none */
+
+/* In the place of libc's, for the library under test too. */
+int epoll_ctl(int epoll, int op, int fd, struct epoll_event *event)
+{
+	int error = atomic_load(&fails_to_watch);
+
+	if (error && op != EPOLL_CTL_DEL) {
+		errno = error;
+		return -1;
+	}
+	return (int)syscall(SYS_epoll_ctl, epoll, op, fd, event);
+}
+
+static void begin_call(struct dcm_http_client *c, struct one *one, const char *path)
+{
+	char url[200];
+	struct dcm_http_call call = {
+		.size = sizeof(call), .url = url, .take = take, .done = done, .ctx = one
+	};
+
+	snprintf(url, sizeof(url), "%s%s", peer__url("http"), path);
+	assert_int_equal(http_pool__start(c, &call, NULL, NULL), 0);
+}
+
+static void a_socket_that_cannot_be_watched_ends_its_call_alone(void **state)
+{
+	NEEDS_PEER;
+	struct dcm_http_client *c = client_of(&plain), *other = client_of(&plain);
+	struct tally slow = { 0 }, t = { 0 };
+	struct one ones[] = { { .tally = &slow }, { .tally = &t }, { .tally = &t }, { .tally = &t } };
+
+	/* Bytes of it show that it is watched already. */
+	begin_call(other, &ones[0], "/slow?n=40&ms=50");
+	begin_call(other, &ones[1], "/echo");
+	wait_until(&t, 1);
+	assert_int_equal(t.n_ok, 1);
+	atomic_store(&fails_to_watch, ENOSPC);
+	begin_call(c, &ones[2], "/echo");
+	wait_until(&t, 2);
+	atomic_store(&fails_to_watch, 0);
+	assert_int_equal(t.n_other, 1);
+	begin_call(c, &ones[3], "/echo");
+	wait_until(&t, 3);
+	assert_int_equal(t.n_ok, 2);
+	wait_until(&slow, 1);
+	assert_int_equal(slow.n_ok, 1);
+	assert_false(t.bad || slow.bad);
+	http_pool__client_free(c);
+	http_pool__client_free(other);
+}
+
 static int begin(void **state)
 {
 	int r = make_dir(state);
@@ -432,6 +507,8 @@ int main(void)
 		cmocka_unit_test(ended_at_any_moment),
 		cmocka_unit_test(tokens_at_any_moment),
 		cmocka_unit_test(callbacks_begin_calls),
+		cmocka_unit_test(refuses_what_is_no_proxy_in_the_environment),
+		cmocka_unit_test(a_socket_that_cannot_be_watched_ends_its_call_alone),
 		cmocka_unit_test(starting_survives_failing_allocations),
 		cmocka_unit_test(calls_survive_failing_allocations),
 	};

@@ -201,10 +201,12 @@ static void emit(struct target *t, struct dcm_batch *batch)
 	if (n_rows == 0)
 		return;
 	r = host->emit(host, batch, NULL, NULL);
-	if (r == -ESHUTDOWN)
-		return;
 	if (r < 0)
-		host->drop(host, "queue_full", n_rows);
+		host->drop(host,
+			   r == -ESHUTDOWN ? "shutdown"
+			   : r == -ENOMEM  ? "no_memory"
+					   : "queue_full",
+			   n_rows);
 	else
 		host->metric_add(t->job->meters->samples, n_rows);
 }
