@@ -94,6 +94,18 @@ static void json_frames(struct buf *b, const struct frames *f)
 }
 
 /* What is not of one frame or node: "unit":.. and so on. */
+/* What a sample of the answer stands for, where it is one for all of it; else 0. */
+static int64_t period_of(const struct frames *f)
+{
+	const struct dcm_batch *b = f->batch;
+	int64_t period = b->n_profiles ? b->profiles[0].period : 0;
+
+	for (uint32_t i = 1; i < b->n_profiles; i++)
+		if (b->profiles[i].period != period)
+			return 0;
+	return period;
+}
+
 static void json_whole(struct buf *b, const struct flame *f, struct dcm_str unit,
 		       const struct api_gaps *gaps)
 {
@@ -106,6 +118,8 @@ static void json_whole(struct buf *b, const struct flame *f, struct dcm_str unit
 	buf__printf(b, ",\"trimmed_nodes\":%" PRIu64, f->n_trimmed);
 	if (f->n_values > 1)
 		api_compare__json(&f->frames->compare, f->all, b);
+	else
+		buf__printf(b, ",\"period\":%" PRId64, period_of(f->frames));
 	api_gaps__json(gaps, b);
 }
 

@@ -123,8 +123,8 @@ static const struct usual {
 	const char *sentence;
 } usuals[] = {
 	{ "decima_quality", "samples", DCM_GAUGE, "Samples lost, cut short or unnamed, by reason" },
-	{ "", "cpu", DCM_GAUGE, "CPU time" },
-	{ "", "itimer", DCM_GAUGE, "CPU time" },
+	{ "", "cpu", DCM_GAUGE, "CPU time: of threads that ran; those that wait are not in it" },
+	{ "", "itimer", DCM_GAUGE, "CPU time: of threads that ran; those that wait are not in it" },
 	{ "process_cpu", "samples", DCM_GAUGE, "Samples taken of what runs on a CPU" },
 	{ "parca_agent", "samples", DCM_GAUGE, "Samples taken of what runs on a CPU" },
 	{ "parca_agent_cpu", "samples", DCM_GAUGE, "Samples taken of what runs on a CPU" },

@@ -147,6 +147,33 @@ export async function tools(t) {
     await button.click();
     await page.waitForFunction((n) => document.querySelector('[data-testid="details"] h3')?.textContent === n, name, { timeout: 4000 });
   });
+  await check("columns_are_chosen_and_rows_copied", async () => {
+    await page.goto(`${url}explore?q=${q}&${fixed}&v=table`);
+    await $("columns").waitFor();
+    await page.evaluate(() => Object.defineProperty(navigator, "clipboard", { value: { writeText: async (s) => void (window.__copied = s) }, configurable: true }));
+    const answer = await json(`api/v1/functions?q=${q}&from=${at(from)}&to=${at(to)}&sort=self`);
+    const { period } = await json(`api/v1/flame?q=${q}&from=${at(from)}&to=${at(to)}`);
+    await $("columns").locator("summary").click();
+    await $("column-samples").check();
+    await $("column-file").check();
+    await has("cols", "samples,file");
+    const row = $("table").locator(".rows .row").first();
+    await page.waitForFunction(() => document.querySelector('[data-testid="table"] .rows .row .file'));
+    const samples = Math.round(answer.rows[0].self[0] / period).toLocaleString("en-US");
+    assert((await row.innerText()).split("\n").includes(samples), `${await row.innerText()}: not ${samples}`);
+    assert((await text("samples")).startsWith(`${Math.round(answer.total[0] / period).toLocaleString("en-US")} samples at 199`), await text("samples"));
+    await $("sort-samples").click();
+    await has("sort", "-samples");
+    await $("table-copy").click();
+    await page.waitForFunction(() => window.__copied);
+    const lines = (await page.evaluate(() => window.__copied)).trim().split("\n");
+    assert(lines.length === answer.rows.length + 1 && lines[0] === "Self\tTotal\tSamples\tFunction\tFile\tBinary", `${lines.length} of ${answer.rows.length + 1}: ${lines[0]}`);
+    assert(lines[1].startsWith(`${answer.rows[0].self[0]}\t`), lines[1]);
+    await $("columns").locator("summary").click();
+    await row.click();
+    await press("Control+c");
+    await page.waitForFunction(() => window.__copied.trim().split("\n").length === 2);
+  });
   await check("recursion_folds", async () => {
     await page.goto(`${url}open?e2e=1`);
     await $("open-file").setInputFiles({ name: "looped.folded", mimeType: "text/plain", buffer: Buffer.from(looped) });

@@ -421,6 +421,7 @@ static void trees_as_bytes(void **state)
 	forget(&a);
 	json_decref(json);
 	json = get_json("/api/v1/flame?" CPU_Q "&max_nodes=2");
+	assert_int_equal(json_integer_value(json_object_get(json, "period")), 1);
 	assert_int_equal(json_integer_value(json_object_get(json, "trimmed_nodes")), 2);
 	int64_t all = json_integer_value(json_array_get(json_object_get(json, "total"), 0));
 	json_decref(json);

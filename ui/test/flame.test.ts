@@ -15,6 +15,8 @@ import { search } from "../src/flame/search.ts";
 import { sampled } from "../src/flame/significance.ts";
 import { FormatError, type Tree, decodeTree, makeTexts, nameOf } from "../src/flame/tree.ts";
 import { Rects, layout, nodeAt } from "../src/flame/view.ts";
+import { columnsOf, extrasOf, sorted } from "../src/table/columns.ts";
+import { tsvOf } from "../src/table/csv.ts";
 import { type Stack, encode, random, randomStacks, treeOf } from "./random.ts";
 
 const name = (t: Tree, node: number) => nameOf(t.functions, t.func[node]);
@@ -343,3 +345,35 @@ function functionAt(t: Tree, wanted: string): number {
   for (let i = 1; i < t.n; i++) if (name(t, i) === wanted) return i;
   return -1;
 }
+
+test("a table of two sides says what became of each function, by rates where they are compared", () => {
+  const builder = new TreeBuilder();
+  for (const n of ["same", "more", "new", "gone"]) builder.frame({ name: n, file: `${n}.c`, binary: "", line: 0 });
+  const weights: [number, number][] = [[100, 200], [100, 600], [0, 50], [80, 0]];
+  weights.forEach(([a, b], f) => builder.add([f], a, b));
+  const made = builder.finish("count", true);
+  const sides = [{ seconds: 10, samples: 280 }, { seconds: 20, samples: 850 }];
+  const t = { ...made, b: { ...made.b!, factor: 0.5 }, meta: { ...made.meta, compare: { by: "rate" as const, level: 2.5758, untested: null, sides } } };
+  const totals = functionTotals(t);
+  const columns = columnsOf(t, totals, ["change"]);
+  const change = columns.find((c) => c.key === "change")!;
+  const ids = Array.from({ length: 4 }, (_, f) => f);
+  const idOf = (n: string) => ids.find((f) => nameOf(t.functions, f) === n)!;
+  // Twice the time: as often is as much. 100 of 280 and 200 of 850 samples are other shares all the same.
+  assert.deepEqual(["same", "more", "new", "gone"].map((n) => change.text!(idOf(n))), ["none", "+200 %", "new", "gone"]);
+  const delta = columns.find((c) => c.key === "delta")!;
+  assert.deepEqual(["same", "more", "new", "gone"].map((n) => delta.get(idOf(n))), [0, 200, 25, -80]);
+  assert.deepEqual([...sorted(t, totals, "-change", null)].map((f) => nameOf(t.functions, f)), ["new", "more", "same", "gone"]);
+  const few = { ...t, meta: { ...t.meta, compare: { ...t.meta.compare, sides: [{ seconds: 10, samples: 3 }, { seconds: 20, samples: 9 }] } } };
+  assert.equal(columnsOf(few, totals, ["change"]).find((c) => c.key === "change")!.text!(idOf("more")), "+200 %, or chance");
+  const text = tsvOf(t, totals, [idOf("more")], ["change", "file"]);
+  assert.equal(text, "Self A\tSelf B\tTotal A\tTotal B\tChange of self\tChange\tFunction\tFile\tBinary\n100\t600\t100\t600\t200\t+200 %\tmore\tmore.c\t\n");
+});
+
+test("samples of their own are what functions have, by the period", () => {
+  const t = treeOf([{ names: ["a"], value: 3e7 }, { names: ["a", "b"], value: 1e7 }]);
+  const timed = { ...t, meta: { unit: "nanoseconds", period: 1e7 } };
+  const samples = columnsOf(timed, functionTotals(timed), ["samples"]).find((c) => c.key === "samples")!;
+  assert.deepEqual(Array.from({ length: t.functions.n }, (_, f) => samples.text!(f)).sort(), ["1", "3"]);
+  assert.ok(!extrasOf({ ...t, meta: { unit: "nanoseconds", period: 0 } }).includes("samples") && !extrasOf(timed).includes("change"));
+});

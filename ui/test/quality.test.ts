@@ -4,6 +4,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { truncatedOf, unnamedOf } from "../src/flame/quality.ts";
+import { samplesOf } from "../src/flame/samples.ts";
 import { makeTexts, nameOf } from "../src/flame/tree.ts";
 import { randomStacks, treeOf } from "./random.ts";
 
@@ -35,4 +36,13 @@ test("what has no name, and what has no root, by why and weight", () => {
   const got = (all: { why: string; weight: number }[]) => all.map((l) => [l.why, l.weight]);
   assert.deepEqual(got(unnamedOf({ ...tree, functions: fns })), sums((names) => whyUnnamed.get(names[names.length - 1])));
   assert.deepEqual(got(truncatedOf({ ...tree, functions: fns })), sums((names) => whyCut(names[0])));
+});
+
+test("how many samples an answer is of", () => {
+  const cpu = "process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta";
+  assert.deepEqual(samplesOf(cpu, 2e9, 1e7), { n: 200, hz: 100 });
+  for (const unknown of [0, undefined, -1]) assert.equal(samplesOf(cpu, 2e9, unknown), null);
+  assert.equal(samplesOf("memory:inuse_space:bytes:space:bytes", 4096, 512), null);
+  assert.deepEqual(samplesOf("process_cpu:samples:count:cpu:nanoseconds:delta", 42, 1e7), { n: 42, hz: 0 });
+  assert.deepEqual(samplesOf("memory:space:bytes:space:bytes", 4096, 512), { n: 8, hz: 0 });
 });

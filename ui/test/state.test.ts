@@ -15,7 +15,7 @@ test("an address holds the state", () => {
   const s: State = {
     ...defaults, q: 'cpu{a="b c&d=\\"é"}', from: "now-15m", sel: [1000, 2000], panel: "both", sum: ["pod", "zone"], group: "line", by: ["comm"],
     chips: [{ kind: "HF", text: "bin:=libc.so.6" }, { kind: "SS", text: "fn:~^a,b" }], inverted: true, flame: true, byName: true, loops: true, folded: true, detail: 1, max: 4000, color: "kind", search: "x|y&",
-    zoom: "AbC_12-z", selected: "AbC_", sandwich: "f<a,b>", sort: "name", utc: true, b: { q: "x{}", from: "now-2h", to: "now-1h" }, significant: false, norm: "share", wide: "b", unknown: [["later", "1"]],
+    zoom: "AbC_12-z", selected: "AbC_", sandwich: "f<a,b>", sort: "name", columns: ["change", "file"], utc: true, b: { q: "x{}", from: "now-2h", to: "now-1h" }, significant: false, norm: "share", wide: "b", unknown: [["later", "1"]],
   };
   assert.deepEqual(parse(write(s)), { state: s, wrong: [] });
   assert.equal(write(defaults), "");

@@ -2,7 +2,7 @@
 // app/chips.tsx - the filters: each can be changed where it stands, and one can be written
 
 import { signal } from "@preact/signals";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { visible } from "../flame/names.ts";
 import { type Chip, type ChipKind, type FilterField, chipText, fields, readChipText } from "../url/state.ts";
 import { go, state } from "./store.ts";
@@ -37,7 +37,8 @@ function ChipEditor(props: { chip: Chip; onTake: (chip: Chip) => void }) {
   const [text, setText] = useState(was.text);
   const [fault, setFault] = useState("");
   const input = useRef<HTMLInputElement>(null);
-  useEffect(() => input.current?.select(), []);
+  // Before it is seen: a key that is pressed then is meant for it.
+  useLayoutEffect(() => (input.current?.focus(), input.current?.select()), []);
   const take = () => {
     const wrong = faultOf(!exact, text);
     setFault(wrong);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // app/palette.tsx - all that can be done and gone to, found by some letters of its name
 
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { colorModes } from "../flame/color.ts";
 import { visible } from "../flame/names.ts";
 import { nameOf, weightsOf } from "../flame/tree.ts";
@@ -67,7 +67,7 @@ function Palette() {
     const does = new Set(all[0]);
     return best(typed, typed.trim() ? [...all[0], ...all[1]] : all[0], (c) => c.text, MOST, (c) => does.has(c));
   }, [typed, all]);
-  useEffect(() => input.current?.focus(), []);
+  useLayoutEffect(() => input.current?.focus(), []);
   useEffect(() => list.current?.querySelector(".at")?.scrollIntoView({ block: "nearest" }), [at, found]);
   const run = (c: Command | undefined) => {
     if (!c) return;

@@ -4,12 +4,32 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Totals } from "../flame/functions.ts";
 import { follow } from "../flame/path.ts";
-import { nameOf } from "../flame/tree.ts";
+import { type Tree, nameOf } from "../flame/tree.ts";
+import { type Extra, extraColumns, extraNames, extrasOf, sorted } from "../table/columns.ts";
+import { tsvOf } from "../table/csv.ts";
 import { FunctionTable } from "../table/table.tsx";
 import { EndedToo, type Kept, trees } from "../worker/rpc.ts";
+import { copy } from "./actions.ts";
 import { titleOf } from "./figures.tsx";
+import * as format from "./format.ts";
 import { Failed } from "./parts.tsx";
 import { again, go, matches, pointed, state } from "./store.ts";
+
+/** Those that are not always there. */
+function Columns(props: { tree: Tree }) {
+  const { columns } = state.value;
+  const toggle = (c: Extra) => go({ columns: columns.includes(c) ? columns.filter((k) => k !== c) : extraColumns.filter((k) => k === c || columns.includes(k)) }, false);
+  return (
+    <details class="dropdown" data-testid="columns">
+      <summary>Columns</summary>
+      <div class="menu below">
+        {extrasOf(props.tree).map((c) => (
+          <label key={c}><input type="checkbox" data-testid={`column-${c}`} checked={columns.includes(c)} onChange={() => toggle(c)} /> {extraNames[c]}</label>
+        ))}
+      </div>
+    </details>
+  );
+}
 
 export function Table(props: { kept: Kept }) {
   const s = state.value;
@@ -34,15 +54,23 @@ export function Table(props: { kept: Kept }) {
   if (failed) return <Failed what="The functions could not be added up" why={failed} retry={again} />;
   // Columns are of the functions of the tree that they were added up of.
   if (!added) return <div class="hint">Adding up the functions…</div>;
+  const marked = found && added.of === props.kept ? found.functions : null;
+  const copyRows = (rows: ArrayLike<number>) => void copy(tsvOf(added.of.tree, added.totals, rows, s.columns), rows.length === 1 ? "the row" : `${format.count(rows.length)} rows`);
   return (
     <div class="tablepane">
-      {zoom > 0 && (
-        <label class="hint"><input type="checkbox" checked={!whole} onChange={(e) => setWhole(!e.currentTarget.checked)} /> only below {titleOf(t, zoom)}</label>
-      )}
+      <div class="tablebar">
+        {zoom > 0 && (
+          <label class="hint"><input type="checkbox" checked={!whole} onChange={(e) => setWhole(!e.currentTarget.checked)} /> only below {titleOf(t, zoom)}</label>
+        )}
+        <Columns tree={added.of.tree} />
+        <button data-testid="table-copy" title="All rows as text, with tabs between columns" onClick={() => copyRows(sorted(added.of.tree, added.totals, s.sort, marked))}>Copy</button>
+      </div>
       <FunctionTable
         tree={added.of.tree}
         totals={added.totals}
-        marked={found && added.of === props.kept ? found.functions : null}
+        marked={marked}
+        extra={s.columns}
+        onCopy={copyRows}
         sort={s.sort}
         selected={chosen}
         onSort={(sort) => go({ sort }, false)}

@@ -3,23 +3,30 @@
 
 import type { Tree } from "./tree.ts";
 
-/** Of a diff: which nodes changed more than chance explains; null where nothing is tested. */
-export function significance(t: Tree): Uint8Array | null {
+/** Tells of two weights, A's and B's, whether more than chance made them differ; null where nothing is tested. */
+export function tester(t: Tree): ((a: number, b: number) => boolean) | null {
   const compare = t.meta.compare;
   const n1 = compare?.sides[0].samples;
   const n2 = compare?.sides[1].samples;
   if (!t.b || !compare || compare.untested || !n1 || !n2) return null;
   const { level } = compare;
-  const out = new Uint8Array(t.n);
-  const a = (t.meta.total?.[0] ?? t.total[0]) + (t.meta.filtered?.[0] ?? 0);
-  const b = (t.meta.total?.[1] ?? t.b.total[0]) + (t.meta.filtered?.[1] ?? 0);
-  for (let i = 1; i < t.n; i++) {
-    const p1 = a ? t.total[i] / a : 0;
-    const p2 = b ? t.b.total[i] / b : 0;
+  const allA = (t.meta.total?.[0] ?? t.total[0]) + (t.meta.filtered?.[0] ?? 0);
+  const allB = (t.meta.total?.[1] ?? t.b.total[0]) + (t.meta.filtered?.[1] ?? 0);
+  return (a, b) => {
+    const p1 = allA ? a / allA : 0;
+    const p2 = allB ? b / allB : 0;
     const p = (p1 * n1 + p2 * n2) / (n1 + n2);
     const z = p > 0 && p < 1 ? (p2 - p1) / Math.sqrt(p * (1 - p) * (1 / n1 + 1 / n2)) : 0;
-    out[i] = Math.abs(z) >= level && Math.min(n1, n2) * Math.min(p, 1 - p) >= 5 ? 1 : 0;
-  }
+    return Math.abs(z) >= level && Math.min(n1, n2) * Math.min(p, 1 - p) >= 5;
+  };
+}
+
+/** Of a diff: which nodes changed more than chance explains; null where nothing is tested. */
+export function significance(t: Tree): Uint8Array | null {
+  const test = tester(t);
+  if (!test) return null;
+  const out = new Uint8Array(t.n);
+  for (let i = 1; i < t.n; i++) out[i] = test(t.total[i], t.b!.total[i]) ? 1 : 0;
   return out;
 }
 

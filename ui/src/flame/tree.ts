@@ -48,6 +48,7 @@ export interface Meta {
   total?: number[];
   filtered?: number[];
   trimmed_nodes?: number;
+  period?: number; // what a sample stands for; 0: nobody knows
   left_out?: { what: string; why: string; from_ms: number; to_ms: number; profiles: number }[];
   left_out_more?: number;
   compare?: Comparison;

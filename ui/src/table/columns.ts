@@ -1,23 +1,67 @@
 // SPDX-License-Identifier: Apache-2.0
 // table/columns.ts - what a function's row has, and the order of rows
 
+import * as format from "../app/format.ts";
 import type { Totals } from "../flame/functions.ts";
+import { tester } from "../flame/significance.ts";
 import { type Tree, nameOf } from "../flame/tree.ts";
 
-export type Column = { key: string; head: string; get: (f: number) => number };
+export interface Column {
+  key: string;
+  head: string;
+  get: (f: number) => number;
+  text?: (f: number) => string; // else its value in the answer's unit, and its share
+}
 
-export function columnsOf(t: Totals): Column[] {
-  const b = t.selfB && t.totalB;
-  if (!b) return [
-    { key: "self", head: "Self", get: (f) => t.self[f] },
-    { key: "total", head: "Total", get: (f) => t.total[f] },
-  ];
+/** Those that are shown when somebody wants them; `file` is a text. */
+export const extraColumns = ["change", "samples", "file"] as const;
+export type Extra = (typeof extraColumns)[number];
+export const extraNames: Record<Extra, string> = { change: "Change, and whether it may be chance", samples: "Samples of their own", file: "File" };
+
+/** Those that this answer can have. */
+export function extrasOf(tree: Tree): Extra[] {
+  return extraColumns.filter((c) => (c === "change" ? tree.b : c === "samples" ? !tree.b && samplePeriod(tree) > 0 : true));
+}
+
+function samplePeriod(tree: Tree): number {
+  return tree.meta.unit === "nanoseconds" ? (tree.meta.period ?? 0) : 0;
+}
+
+/** B's less A's, as they are compared. */
+function deltaOf(tree: Tree, t: Totals): (f: number) => number {
+  const factor = tree.b?.factor ?? 1;
+  return (f) => t.selfB![f] * factor - t.self[f];
+}
+
+function changeColumn(tree: Tree, t: Totals): Column {
+  const delta = deltaOf(tree, t);
+  const test = tester(tree);
+  const get = (f: number) => (t.self[f] === 0 ? (t.selfB![f] === 0 ? 0 : Infinity) : (delta(f) / Math.abs(t.self[f])) * 100);
+  const text = (f: number) => {
+    const change = get(f);
+    const words = change === 0 ? "none" : change === Infinity ? "new" : t.selfB![f] === 0 ? "gone" : `${change > 0 ? "+" : ""}${format.digits(change)} %`;
+    return change !== 0 && test && !test(t.self[f], t.selfB![f]) ? `${words}, or chance` : words;
+  };
+  return { key: "change", head: "Change", get, text };
+}
+
+export function columnsOf(tree: Tree, t: Totals, extra: readonly string[] = []): Column[] {
+  if (!t.selfB || !t.totalB) {
+    const period = samplePeriod(tree);
+    const samples = (f: number) => Math.round(t.self[f] / period);
+    return [
+      { key: "self", head: "Self", get: (f) => t.self[f] },
+      { key: "total", head: "Total", get: (f) => t.total[f] },
+      ...(extra.includes("samples") && period ? [{ key: "samples", head: "Samples", get: samples, text: (f: number) => format.count(samples(f)) }] : []),
+    ];
+  }
   return [
     { key: "self", head: "Self A", get: (f) => t.self[f] },
     { key: "selfB", head: "Self B", get: (f) => t.selfB![f] },
     { key: "total", head: "Total A", get: (f) => t.total[f] },
     { key: "totalB", head: "Total B", get: (f) => t.totalB![f] },
-    { key: "delta", head: "Change of self", get: (f) => t.selfB![f] - t.self[f] },
+    { key: "delta", head: "Change of self", get: deltaOf(tree, t) },
+    ...(extra.includes("change") ? [changeColumn(tree, t)] : []),
   ];
 }
 
@@ -35,7 +79,9 @@ export function sorted(tree: Tree, totals: Totals, sort: string, marked: Uint8Ar
     kept.forEach((f) => names.set(f, nameOf(tree.functions, f)));
     return kept.sort((p, q) => sign * names.get(p)!.localeCompare(names.get(q)!) || p - q);
   }
-  const column = columnsOf(totals).find((c) => c.key === key) ?? columnsOf(totals)[0];
+  const columns = columnsOf(tree, totals, extraColumns);
+  const column = columns.find((c) => c.key === key) ?? columns[0];
   const value = key === "delta" ? (f: number) => Math.abs(column.get(f)) : column.get;
-  return kept.sort((p, q) => sign * (value(p) - value(q)) || totals.total[q] - totals.total[p] || p - q);
+  const compare = (p: number, q: number) => (value(p) < value(q) ? -1 : value(p) > value(q) ? 1 : 0);
+  return kept.sort((p, q) => sign * compare(p, q) || totals.total[q] - totals.total[p] || p - q);
 }

@@ -11,7 +11,7 @@ export function csvOf(tree: Tree, totals: Totals, rows: Uint32Array): string {
     const safe = /^[=+\-@\t\r]/.test(s) ? `'${s}` : s;
     return /[",\r\n]/.test(safe) ? `"${safe.replace(/"/g, '""')}"` : safe;
   };
-  const columns = columnsOf(totals);
+  const columns = columnsOf(tree, totals);
   const lines = [[...columns.map((c) => c.key), "function", "file", "binary"].join(",")];
   for (const f of rows) {
     const fns = tree.functions;
@@ -19,4 +19,20 @@ export function csvOf(tree: Tree, totals: Totals, rows: Uint32Array): string {
     lines.push([...columns.map((c) => String(c.get(f))), ...texts].join(","));
   }
   return lines.join("\r\n") + "\r\n";
+}
+
+/** Of a name: what would end a field or a row is a space. */
+const plain = (text: string) => text.replace(/[\t\r\n]/g, " ");
+
+/** As it stands on the screen, to be pasted. */
+export function tsvOf(tree: Tree, totals: Totals, rows: ArrayLike<number>, extra: readonly string[]): string {
+  const fns = tree.functions;
+  const columns = columnsOf(tree, totals, extra);
+  const withFile = extra.includes("file");
+  const lines = [[...columns.map((c) => c.head), "Function", ...(withFile ? ["File"] : []), "Binary"].join("\t")];
+  for (const f of Array.from(rows)) {
+    const texts = [nameOf(fns, f), ...(withFile ? [textAt(fns.files, fns.file[f])] : []), textAt(fns.binaries, fns.binary[f])].map(plain);
+    lines.push([...columns.map((c) => (c.text ? c.text(f) : String(c.get(f)))), ...texts].join("\t"));
+  }
+  return `${lines.join("\n")}\n`;
 }

@@ -13,12 +13,19 @@ export interface TableProps {
   tree: Tree;
   totals: Totals;
   marked: Uint8Array | null;
+  extra: readonly string[]; // columns that somebody wants
   sort: string; // "-self": descending
   selected: number; // function, or -1
   onSort: (sort: string) => void;
   onSelect: (func: number) => void;
   onOpen: (func: number) => void;
+  onCopy: (rows: number[]) => void;
   onPoint: (func: number) => void; // -1: at none any more
+}
+
+function fileOf(t: Tree, f: number): string {
+  const file = visible(textAt(t.functions.files, t.functions.file[f]));
+  return file && t.functions.line[f] ? `${file}:${t.functions.line[f]}` : file;
 }
 
 const ROW = 24;
@@ -31,7 +38,8 @@ export function FunctionTable(props: TableProps) {
   const [height, setHeight] = useState(600);
   const [at, setAt] = useState(0);
   const rows = useMemo(() => sorted(tree, totals, sort, props.marked), [tree, totals, sort, props.marked]);
-  const columns = columnsOf(totals);
+  const columns = columnsOf(tree, totals, props.extra);
+  const withFile = props.extra.includes("file");
   const unit = tree.meta.unit ?? "";
 
   useLayoutEffect(() => {
@@ -56,8 +64,9 @@ export function FunctionTable(props: TableProps) {
   const onKey = (e: KeyboardEvent) => {
     const page = Math.floor(height / ROW) - 1;
     const steps: Record<string, number> = { ArrowDown: at + 1, ArrowUp: at - 1, PageDown: at + page, PageUp: at - page, Home: 0, End: rows.length - 1 };
-    if (e.key in steps) move(steps[e.key]);
+    if (e.key in steps && !e.ctrlKey && !e.metaKey) move(steps[e.key]);
     else if (e.key === "Enter" && rows.length) props.onOpen(rows[at]);
+    else if (e.key === "c" && (e.ctrlKey || e.metaKey) && props.selected >= 0 && getSelection()?.isCollapsed !== false) props.onCopy([props.selected]);
     else return;
     e.preventDefault();
   };
@@ -78,6 +87,7 @@ export function FunctionTable(props: TableProps) {
       <div class="row head" role="row">
         {columns.map((c) => head(c.key, c.head, true))}
         {head("name", "Function", false)}
+        {withFile && <div class="cell file" role="columnheader">File</div>}
         <div class="cell binary" role="columnheader">Binary</div>
       </div>
       <div class="rows" ref={box} tabIndex={0} onScroll={(e) => setTop(e.currentTarget.scrollTop)} onKeyDown={onKey} onMouseLeave={() => props.onPoint(-1)} onBlur={() => props.onPoint(-1)} aria-label="Rows of functions">
@@ -99,14 +109,15 @@ export function FunctionTable(props: TableProps) {
             >
               {columns.map((c) => (
                 <div class="cell number" role="gridcell" key={c.key}>
-                  {format.value(c.get(f), unit)}
-                  <span class="share">{format.percent(c.get(f), (c.key.endsWith("B") && tree.b ? tree.b.total : tree.total)[0])}</span>
+                  {c.text ? c.text(f) : format.value(c.get(f), unit)}
+                  {!c.text && <span class="share">{format.percent(c.get(f), (c.key.endsWith("B") && tree.b ? tree.b.total : tree.total)[0])}</span>}
                 </div>
               ))}
               <div class="cell grow name" role="gridcell" title={visible(nameOf(tree.functions, f))}>
                 <span class="bar" style={{ width: width(f) }} aria-hidden="true" />
                 <span class="over">{visible(nameOf(tree.functions, f))}</span>
               </div>
+              {withFile && <div class="cell file" role="gridcell" title={fileOf(tree, f)}>{fileOf(tree, f)}</div>}
               <div class="cell binary" role="gridcell">{visible(baseName(textAt(tree.functions.binaries, tree.functions.binary[f])))}</div>
             </div>
           ))}

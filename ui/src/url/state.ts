@@ -7,6 +7,7 @@
 import { type ColorBy, colorModes } from "../flame/color.ts";
 import { type Norm, type Width, norms, widths } from "../flame/compared.ts";
 import { MOST_DETAIL, USUAL_DETAIL } from "../flame/names.ts";
+import { type Extra, extraColumns } from "../table/columns.ts";
 import { moment } from "./range.ts";
 
 export type Screen = "explore" | "compare" | "targets" | "pipeline" | "status" | "open";
@@ -67,6 +68,7 @@ export interface State {
   selected: string;
   sandwich: string;
   sort: string;
+  columns: Extra[]; // of the table, beside those that are always there
   utc: boolean;
   b: { q: string; from: string; to: string };
   significant: boolean;
@@ -78,7 +80,7 @@ export interface State {
 export const defaults: State = {
   q: "", from: "now-1h", to: "now", sel: null, panel: "flame", sum: [], group: "function", by: [], chips: [],
   inverted: false, flame: false, byName: false, loops: false, folded: false, detail: USUAL_DETAIL, max: 0, color: "binary", search: "", zoom: "", selected: "", sandwich: "",
-  sort: "-self", utc: false, b: { q: "", from: "", to: "" }, significant: true, norm: "", wide: "", unknown: [],
+  sort: "-self", columns: [], utc: false, b: { q: "", from: "", to: "" }, significant: true, norm: "", wide: "", unknown: [],
 };
 
 /** A row for each key: how it is read, undefined for what is wrong, and how it is written, "" for the default. */
@@ -144,6 +146,12 @@ function readSelection(v: string, s: State): boolean {
   return true;
 }
 
+function readColumns(v: string, s: State): boolean {
+  const wanted = v.split(",").filter(Boolean);
+  s.columns = extraColumns.filter((c) => wanted.includes(c));
+  return s.columns.length === wanted.length;
+}
+
 const keys: Key[] = [
   text("q", (s) => s.q, (s, v) => (s.q = v)),
   instant("from", (s) => s.from, (s, v) => (s.from = v), defaults.from),
@@ -166,7 +174,8 @@ const keys: Key[] = [
   text("z", (s) => s.zoom, (s, v) => (s.zoom = v)),
   text("x", (s) => s.selected, (s, v) => (s.selected = v)),
   text("sw", (s) => s.sandwich, (s, v) => (s.sandwich = v)),
-  { key: "sort", read: (v, s) => /^-?(self|total|name|delta|selfB|totalB)$/.test(v) && ((s.sort = v), true), write: (s) => (s.sort === defaults.sort ? "" : s.sort) },
+  { key: "sort", read: (v, s) => /^-?(self|total|name|delta|selfB|totalB|change|samples)$/.test(v) && ((s.sort = v), true), write: (s) => (s.sort === defaults.sort ? "" : s.sort) },
+  { key: "cols", read: readColumns, write: (s) => s.columns.join(",") },
   { key: "tz", read: (v, s) => v === "utc" && ((s.utc = true), true), write: (s) => (s.utc ? "utc" : "") },
   text("b.q", (s) => s.b.q, (s, v) => (s.b = { ...s.b, q: v })),
   instant("b.from", (s) => s.b.from, (s, v) => (s.b = { ...s.b, from: v }), ""),
