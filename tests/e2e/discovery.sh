@@ -13,7 +13,7 @@ set -u
 command -v python3 >/dev/null || skip_all "python3 is not installed"
 servers=
 stop_servers() { for pid in $servers; do kill "$pid" 2>/dev/null; done; }
-trap 'stop_servers; daemon_stop; rm -rf "$dir"' EXIT
+trap 'stop_servers; [ ! -e "$dir/dns/pid" ] || kill "$(cat "$dir/dns/pid")"; daemon_stop; rm -rf "$dir"' EXIT
 
 endpoints() { get /api/v1/targets >"$dir/targets.json"; }
 # found JOB: the labels that discovery found for it, each target once, sorted, one JSON object a line
@@ -37,7 +37,7 @@ same() {
 	cmp -s "$dir/found.$1" "$2"
 }
 expect_found() {
-	if wait_for 20 same "$2" "$3"; then ok "$1"; else not_ok "$1" "$(diff "$3" "$dir/found.$2" | head -n 6 | tr '\n' '|')"; fi
+	if wait_for 10 same "$2" "$3"; then ok "$1"; else not_ok "$1" "$(diff "$3" "$dir/found.$2" | head -n 6 | tr '\n' '|')"; fi
 }
 
 mkdir "$dir/www"
@@ -95,3 +95,101 @@ get /api/v1/config >"$dir/effective"
 expect discovery.config_shows "url: http://127.0.0.1:$port/a.json" "$dir/effective"
 if grep -q 'it-is-secret' "$dir/effective"; then not_ok discovery.masks "the password is shown"; else ok discovery.masks; fi
 daemon_stop
+
+# ---- DNS: a real server in a network of its own, where it may have port 53 ----
+mkdir "$dir/dns"
+cat >"$dir/dns/zone" <<'ZONE'
+$TTL 60
+@ IN SOA ns1 admin 1 3600 600 86400 60
+@ IN NS ns1
+@ IN NS ns2.elsewhere.test.
+@ IN MX 10 mail
+@ IN MX 20 mail2.elsewhere.test.
+ns1 IN A 127.0.0.1
+mail IN A 127.0.0.5
+_pprof._tcp IN SRV 0 5 6060 one
+_pprof._tcp IN SRV 0 5 6061 two.elsewhere.test.
+web IN A 127.0.0.7
+web IN A 127.0.0.8
+alias IN CNAME web
+web IN AAAA ::7
+only4 IN A 127.0.0.9
+ZONE
+i=0
+while [ $((i += 1)) -le 250 ]; do echo "many IN A 10.1.2.$i"; done >>"$dir/dns/zone"
+sed 's/^web .*//; s/^alias .*//' "$dir/dns/zone" >"$dir/dns/less"
+cat >"$dir/dns/nsd.conf" <<CONF
+server:
+  ip-address: 127.0.0.1
+  username: ""
+  chroot: ""
+  zonesdir: "$dir/dns"
+  database: ""
+  pidfile: "$dir/dns/pid"
+  xfrdfile: "$dir/dns/xfrd"
+  zonelistfile: "$dir/dns/zones"
+  logfile: "$dir/dns/log"
+  zonefiles-check: yes
+remote-control:
+  control-enable: no
+zone:
+  name: example.test
+  zonefile: zone
+CONF
+printf 'nameserver 127.0.0.1\nsearch example.test\noptions ndots:2\n' >"$dir/dns/resolv.conf"
+cat >"$dir/dns.yml" <<YAML
+scrape_configs:
+$(for job in "srv:_pprof._tcp.example.test:SRV:0" "a:alias.example.test.:a:81" "aaaa:web.example.test:AAAA:82" "mx:example.test.:MX:83" \
+		"ns:example.test.:NS:84" "searched:web:A:85" "none:only4.example.test.:AAAA:86" "nobody:nobody.example.test.:A:87" \
+		"many:many.example.test.:A:88" "down:web.nowhere.invalid.:A:89"; do
+		IFS=: read -r name host type to <<END
+$job
+END
+		echo "  - { job_name: $name, scrape_interval: 1h, profiling_config: $profiles, dns_sd_configs: [ { names: [$host], type: $type, port: $to, refresh_interval: 1s } ] }"
+	done)
+YAML
+dns() {
+	command -v nsd >/dev/null && command -v unshare >/dev/null || { skip discovery.dns "nsd and unshare are not installed"; return; }
+	unshare -nm true 2>/dev/null || { skip discovery.dns "no network namespace can be made"; return; }
+	plain=$decima
+	cat >"$dir/decima" <<RUN
+#!/bin/sh
+exec unshare -nm sh -c 'ip link set lo up && mount --bind "$dir/dns/resolv.conf" /etc/resolv.conf && nsd -c "$dir/dns/nsd.conf" >"$dir/dns/out" 2>&1 && exec "\$@"' sh "$plain" "\$@"
+RUN
+	chmod +x "$dir/decima"
+	decima=$dir/decima
+	daemon_start -c "$dir/dns.yml" || { not_ok discovery.dns_starts "$(tail -n 3 "$dir/log" | tr '\n' '|')"; return; }
+	decima=$plain
+	# expect_dns JOB LINE...: as Prometheus' discovery has them (tests/programs/discovered), which leaves empty labels out
+	expect_dns() {
+		job=$1
+		shift
+		for line; do echo "$line"; done | sort >"$dir/want"
+		expect_found "discovery.dns_$job" "$job" "$dir/want"
+	}
+	expect_dns srv \
+		'{"__address__": "one.example.test:6060", "__meta_dns_name": "_pprof._tcp.example.test", "__meta_dns_srv_record_port": "6060", "__meta_dns_srv_record_target": "one.example.test."}' \
+		'{"__address__": "two.elsewhere.test:6061", "__meta_dns_name": "_pprof._tcp.example.test", "__meta_dns_srv_record_port": "6061", "__meta_dns_srv_record_target": "two.elsewhere.test."}'
+	expect_dns a '{"__address__": "127.0.0.7:81", "__meta_dns_name": "alias.example.test."}' \
+		'{"__address__": "127.0.0.8:81", "__meta_dns_name": "alias.example.test."}'
+	expect_dns aaaa '{"__address__": "[::7]:82", "__meta_dns_name": "web.example.test"}'
+	expect_dns mx '{"__address__": "mail.example.test:83", "__meta_dns_mx_record_target": "mail.example.test.", "__meta_dns_name": "example.test."}' \
+		'{"__address__": "mail2.elsewhere.test:83", "__meta_dns_mx_record_target": "mail2.elsewhere.test.", "__meta_dns_name": "example.test."}'
+	expect_dns ns '{"__address__": "ns1.example.test:84", "__meta_dns_name": "example.test.", "__meta_dns_ns_record_target": "ns1.example.test."}' \
+		'{"__address__": "ns2.elsewhere.test:84", "__meta_dns_name": "example.test.", "__meta_dns_ns_record_target": "ns2.elsewhere.test."}'
+	expect_dns searched '{"__address__": "127.0.0.7:85", "__meta_dns_name": "web"}' '{"__address__": "127.0.0.8:85", "__meta_dns_name": "web"}'
+	# More than a datagram of 4 KiB holds: by TCP.
+	wait_for 20 finds many 250 && ok discovery.dns_many || not_ok discovery.dns_many "$(found many | grep -c .)"
+	get /api/v1/pipeline >"$dir/pipeline"
+	expect discovery.dns_refused 'web.nowhere.invalid.: A records cannot be had' "$dir/pipeline"
+	finds none 0 && finds nobody 0 && ok discovery.dns_none || not_ok discovery.dns_none "$(found none; found nobody)"
+	# A record that goes takes its target along; a server that goes takes nothing.
+	sed 's/admin 1 /admin 2 /' "$dir/dns/less" >"$dir/dns/zone"
+	kill -HUP "$(cat "$dir/dns/pid")"
+	wait_for 20 finds a 0 && ok discovery.dns_gone || not_ok discovery.dns_gone "$(found a)"
+	kill "$(cat "$dir/dns/pid")"
+	wait_for 30 says '_pprof._tcp.example.test: SRV records cannot be had' && ok discovery.dns_down || not_ok discovery.dns_down "$(get /api/v1/pipeline | head -c 300)"
+	finds srv 2 && ok discovery.dns_down_keeps || not_ok discovery.dns_down_keeps "$(found srv)"
+	daemon_stop
+}
+dns

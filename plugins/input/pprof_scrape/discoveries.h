@@ -13,7 +13,8 @@
 #define DISCOVERIES(X)                                                                             \
 	X(static_sd, "static_configs", "Targets that stand here.")                                 \
 	X(file_sd, "file_sd_configs", "Targets that stand in files.")                              \
-	X(http_sd, "http_sd_configs", "Targets that a server of HTTP knows, in JSON.")
+	X(http_sd, "http_sd_configs", "Targets that a server of HTTP knows, in JSON.")             \
+	X(dns_sd, "dns_sd_configs", "Targets that stand in the DNS.")
 
 #define DISCOVERY_NUMBER(kind, key, doc) DISCOVERY_##kind,
 enum { DISCOVERIES(DISCOVERY_NUMBER) N_DISCOVERIES };

@@ -7,10 +7,12 @@ pprof_scrape_pure = \
 	plugins/input/pprof_scrape/delta.c plugins/input/pprof_scrape/delta.h \
 	plugins/input/pprof_scrape/discoveries.h \
 	plugins/input/pprof_scrape/discovery.c plugins/input/pprof_scrape/discovery.h \
+	plugins/input/pprof_scrape/dns_sd.c \
 	plugins/input/pprof_scrape/file_sd.c \
 	plugins/input/pprof_scrape/groups.c plugins/input/pprof_scrape/groups.h \
 	plugins/input/pprof_scrape/http_sd.c \
 	plugins/input/pprof_scrape/job.c plugins/input/pprof_scrape/job.h \
+	plugins/input/pprof_scrape/labelset.c plugins/input/pprof_scrape/labelset.h \
 	plugins/input/pprof_scrape/loop.c plugins/input/pprof_scrape/loop.h \
 	plugins/input/pprof_scrape/meters.c plugins/input/pprof_scrape/meters.h \
 	plugins/input/pprof_scrape/options.c plugins/input/pprof_scrape/options.h \
@@ -23,6 +25,6 @@ if PLUGIN_INPUT_PPROF_SCRAPE
 pkglib_LTLIBRARIES += plugins/input_pprof_scrape.la
 endif
 plugins_input_pprof_scrape_la_SOURCES = $(pprof_scrape_pure) plugins/input/pprof_scrape/pprof_scrape.c
-plugins_input_pprof_scrape_la_CFLAGS = $(AM_CFLAGS) $(YAML_CFLAGS) $(JANSSON_CFLAGS)
+plugins_input_pprof_scrape_la_CFLAGS = $(AM_CFLAGS) $(YAML_CFLAGS) $(JANSSON_CFLAGS) $(CARES_CFLAGS)
 plugins_input_pprof_scrape_la_LDFLAGS = $(LDFLAGS_PLUGIN)
-plugins_input_pprof_scrape_la_LIBADD = $(BASE_LA) $(YAML_LIBS) $(JANSSON_LIBS)
+plugins_input_pprof_scrape_la_LIBADD = $(BASE_LA) $(YAML_LIBS) $(JANSSON_LIBS) $(CARES_LIBS)

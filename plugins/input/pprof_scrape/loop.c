@@ -25,6 +25,7 @@ enum { ITEMS_A_TURN = 64 };
 
 struct watch {
 	int fd;
+	short events;
 	void (*fn)(void *ctx);
 	void *ctx;
 };
@@ -207,7 +208,12 @@ static void run_timers(struct loop *l)
 
 int loop__watch(struct loop *l, int fd, void (*fn)(void *ctx), void *ctx)
 {
-	return vec__push(&l->watches, (struct watch){ fd, fn, ctx }) ? 0 : -ENOMEM;
+	return loop__watch_events(l, fd, POLLIN, fn, ctx);
+}
+
+int loop__watch_events(struct loop *l, int fd, short events, void (*fn)(void *ctx), void *ctx)
+{
+	return vec__push(&l->watches, (struct watch){ fd, events, fn, ctx }) ? 0 : -ENOMEM;
 }
 
 void loop__unwatch(struct loop *l, int fd)
@@ -255,7 +261,7 @@ static void wait_for_something(struct loop *l)
 		l->polls.v[l->polls.n++] = (struct pollfd){ .fd = l->wake, .events = POLLIN };
 		for (size_t i = 0; i < l->watches.n; i++)
 			l->polls.v[l->polls.n++] = (struct pollfd){ .fd = l->watches.v[i].fd,
-								    .events = POLLIN };
+								    .events = l->watches.v[i].events };
 		if (poll(l->polls.v, l->polls.n, wait_ms(l)) <= 0)
 			l->polls.n = 0;
 	}

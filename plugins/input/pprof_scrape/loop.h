@@ -46,6 +46,8 @@ void loop__cancel(struct loop *l, struct loop_timer *t);
 
 /* Calls fn whenever fd can be read. 0 or -ENOMEM. */
 int loop__watch(struct loop *l, int fd, void (*fn)(void *ctx), void *ctx);
+/* The same for events of poll(): POLLIN, POLLOUT, or both. */
+int loop__watch_events(struct loop *l, int fd, short events, void (*fn)(void *ctx), void *ctx);
 void loop__unwatch(struct loop *l, int fd);
 
 /* Any thread; never fails. Items run in the order of posting. */
