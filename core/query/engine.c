@@ -673,6 +673,11 @@ int engine__frames(struct engine *e, const struct question *q, enum frames_group
 	return r;
 }
 
+static int turn_is_over(void *ctx, struct dcm_error *err)
+{
+	return is_over(ctx, err);
+}
+
 int engine__flame(struct engine *e, const struct question *q, enum frames_group group,
 		  const struct flame_options *options, struct flame **ret, struct dcm_error *err)
 {
@@ -685,6 +690,8 @@ int engine__flame(struct engine *e, const struct question *q, enum frames_group 
 		return r;
 	o.filter = o.filter ? o.filter : q->filter;
 	use_filter(&t, o.filter);
+	o.is_over = turn_is_over;
+	o.over_ctx = &t;
 	r = make_frames(&t, q, group, frames__begin, &frames, err);
 	if (r == 0)
 		r = flame__new(frames, &o, ret, err);

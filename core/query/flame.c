@@ -80,8 +80,28 @@ static int tree__add_node(struct tree *t, uint32_t parent, uint32_t frame, uint3
 	return 0;
 }
 
+/* Whether somebody still wants it is asked once in so many steps, which take some tenths of a millisecond. */
+enum { BETWEEN_LOOKS = 4096 };
+
+struct wanted {
+	const struct flame_options *o;
+	struct dcm_error *err;
+};
+
+static int look(void *ctx)
+{
+	const struct wanted *w = ctx;
+
+	return w->o->is_over ? w->o->is_over(w->o->over_ctx, w->err) : 0;
+}
+
+static int look_at_times(const struct wanted *w, size_t step)
+{
+	return step % BETWEEN_LOOKS == BETWEEN_LOOKS - 1 ? look((void *)w) : 0;
+}
+
 /* From sorted stacks: what a stack does not share with the one before it is new. */
-static int tree__build(struct tree *t, const struct stacks *s)
+static int tree__build(struct tree *t, const struct stacks *s, const struct wanted *wanted)
 {
 	CLEANUP(mem__freep)
 	uint32_t *path = NULL; /* nodes of the stack before, by depth; the root at 0 */
@@ -103,6 +123,8 @@ static int tree__build(struct tree *t, const struct stacks *s)
 			int64_t *self = &t->self[k][path[ref->n]];
 			*self = walk__add(*self, s->values.v[2 * (size_t)ref->added + k]);
 		}
+		if (r == 0)
+			r = look_at_times(wanted, i);
 	}
 	return r;
 }
@@ -179,13 +201,14 @@ static bool cut__apply(const struct cut *c, struct walk *w)
 }
 
 /* The stacks of all rows that have a place in the tree. */
-static int collect(struct stacks *stacks, struct walk *w, const struct flame_options *o,
+static int collect(struct stacks *stacks, struct walk *w, const struct wanted *wanted,
 		   int64_t filtered[2])
 {
 	struct cut cut;
-	int r = cut__init(&cut, w->frames, o);
+	size_t step = 0;
+	int r = cut__init(&cut, w->frames, wanted->o);
 
-	while (r == 0 && (r = walk__next(w)) > 0) {
+	while (r == 0 && (r = look_at_times(wanted, step++)) == 0 && (r = walk__next(w)) > 0) {
 		if (r == 1 && cut__apply(&cut, w)) {
 			r = stacks__add(stacks, w->ids, w->n, w->values, w->n_values);
 			continue;
@@ -212,7 +235,8 @@ static int settle_frames(struct tree *t, struct frames *frames)
 static int grow_from_rows(struct tree *t, struct frames *frames, const struct flame_options *o,
 			  int64_t filtered[2], struct dcm_error *err)
 {
-	CLEANUP(stacks__fini) struct stacks stacks = { 0 };
+	struct wanted wanted = { o, err };
+	CLEANUP(stacks__fini) struct stacks stacks = { .is_over = look, .over_ctx = &wanted };
 	struct walk w;
 	int r = walk__init(&w, frames, o->filter, err);
 
@@ -221,12 +245,12 @@ static int grow_from_rows(struct tree *t, struct frames *frames, const struct fl
 	t->n_values = w.n_values;
 	for (unsigned s = 0; s < 2; s++)
 		t->factor[s] = compare__factor(&frames->compare, s);
-	r = collect(&stacks, &w, o, filtered);
+	r = collect(&stacks, &w, &wanted, filtered);
 	walk__fini(&w);
 	if (r == 0)
 		r = stacks__sort(&stacks);
 	if (r == 0)
-		r = tree__build(t, &stacks);
+		r = tree__build(t, &stacks, &wanted);
 	if (r == 0)
 		r = settle_frames(t, frames);
 	if (r == -E2BIG)
@@ -432,7 +456,7 @@ static void put_node(struct flame *f, struct order *o, uint32_t node, uint32_t r
 	}
 }
 
-static int flatten(struct flame *f, struct order *o)
+static int flatten(struct flame *f, struct order *o, const struct wanted *wanted)
 {
 	const struct tree *t = o->t;
 	uint32_t row = 0, depth = 0;
@@ -448,6 +472,9 @@ static int flatten(struct flame *f, struct order *o)
 		uint32_t node = o->stack[--depth], *v = o->children + o->first[node];
 		uint32_t n = o->first[node + 1] - o->first[node];
 
+		r = look_at_times(wanted, row);
+		if (r < 0)
+			return r;
 		put_node(f, o, node, row++);
 		sort_children(t, v, n);
 		for (uint32_t i = n; i > 0; i--)
@@ -506,11 +533,11 @@ int flame__new(struct frames *frames, const struct flame_options *options, struc
 		r = add_up(&t);
 		if (r == 0) {
 			order.threshold = find_threshold(&t, o);
-			r = flatten(f, &order);
+			r = flatten(f, &order, &(struct wanted){ o, err });
 		}
 		for (uint32_t s = 0; r == 0 && s < t.n_values; s++)
 			f->all[s] = walk__add(f->total[s][0], f->filtered[s]);
-		if (r < 0)
+		if (r == -ENOMEM)
 			error__nomem(err);
 	}
 	order__fini(&order);

@@ -48,6 +48,9 @@ struct flame_options {
 	uint64_t max_nodes; /* 0: FLAME_DEFAULT_NODES; the smallest subtrees go first */
 	double min_share; /* subtrees below this share of the root's weight are trimmed; 0: none */
 	const struct filter *filter; /* NULL: none */
+	/* Or NULL: asked each millisecond or so, by this thread; below 0 it is the call's answer, with its sentence in err. */
+	int (*is_over)(void *ctx, struct dcm_error *err);
+	void *over_ctx;
 };
 
 struct flame {
@@ -70,7 +73,7 @@ struct flame {
 
 /*
  * The tree of all rows of the frames' batch (whose profiles have one type, or two for a diff).
- * options NULL: defaults. -ENOMEM; -E2BIG beyond FLAME_MAX_NODES before trimming; -EINVAL for
+ * options NULL: defaults. -ENOMEM; what is_over() says; -E2BIG beyond FLAME_MAX_NODES before trimming; -EINVAL for
  * options that contradict.
  */
 int flame__new(struct frames *frames, const struct flame_options *options, struct flame **ret,

@@ -12,6 +12,8 @@
 
 /* Ranges up to this long are sorted by insertion. */
 enum { FEW = 12 };
+/* So many are sorted, by one of their numbers, in some tenths of a millisecond. */
+enum { BETWEEN_LOOKS = 8192 };
 
 void stacks__fini(struct stacks *s)
 {
@@ -135,6 +137,7 @@ static void load_keys(const struct stacks *s, const struct range *r)
 int stacks__sort(struct stacks *s)
 {
 	VEC(struct range) todo = { 0 };
+	size_t since = 0; /* the last look at is_over() */
 	int r = 0;
 
 	if (s->refs.n > 1 && !vec__push(&todo, (struct range){ 0, s->refs.n, 0 }))
@@ -143,6 +146,13 @@ int stacks__sort(struct stacks *s)
 		struct range range = todo.v[--todo.n];
 		struct stack_ref *v = s->refs.v + range.first;
 
+		since += range.n;
+		if (s->is_over && since >= BETWEEN_LOOKS) {
+			since = 0;
+			r = s->is_over(s->over_ctx);
+			if (r < 0)
+				break;
+		}
 		load_keys(s, &range);
 		sort_by_key(v, range.n);
 		for (size_t i = 0, end; r == 0 && i < range.n; i = end) {

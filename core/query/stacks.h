@@ -28,6 +28,9 @@ struct stacks {
 	VEC(uint32_t) numbers;
 	VEC(struct stack_ref) refs;
 	VEC(int64_t) values; /* [2 * refs.n], by `added` */
+	/* Or NULL: asked now and then while they are sorted, which ends with what it says below 0. */
+	int (*is_over)(void *ctx);
+	void *over_ctx;
 };
 void stacks__fini(struct stacks *s);
 
@@ -37,7 +40,7 @@ void stacks__fini(struct stacks *s);
 int stacks__add(struct stacks *s, const uint32_t *numbers, uint32_t n, const int64_t *values,
 		uint32_t n_values);
 
-/* -ENOMEM. Stacks are then visited in the order of refs. */
+/* -ENOMEM, or what is_over() says. Stacks are then visited in the order of refs. */
 int stacks__sort(struct stacks *s);
 
 /* How many numbers two stacks begin with alike. */

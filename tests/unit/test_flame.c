@@ -10,6 +10,7 @@
 
 #include "core/base/buf.h"
 #include "core/base/cleanup.h"
+#include "core/base/error.h"
 #include "core/base/str.h"
 #include "core/batch/batch.h"
 #include "core/batch/builder.h"
@@ -439,9 +440,9 @@ static void test_deep_stacks(void **state)
 }
 
 /* Stacks of so many addresses that their frames come into order by a thread. */
-static struct dcm_batch *many_frames(uint64_t seed)
+static struct dcm_batch *many_frames(uint64_t seed, uint32_t n_stacks)
 {
-	enum { N_LOCATIONS = 9000, N_STACKS = 4000, DEPTH_MAX = 12 };
+	enum { N_LOCATIONS = 9000, DEPTH_MAX = 12 };
 	CLEANUP(builder__freep) struct dcm_builder *b = builder__new(0);
 	struct dcm_batch *batch = NULL;
 	struct random r = { seed };
@@ -469,7 +470,7 @@ static struct dcm_batch *many_frames(uint64_t seed)
 		locations[i] = builder__location(b, &l, NULL, 0);
 	}
 	builder__profile(b, &head, &type, 1);
-	for (uint32_t i = 0; i < N_STACKS; i++) {
+	for (uint32_t i = 0; i < n_stacks; i++) {
 		uint32_t stack[DEPTH_MAX], n = (uint32_t)random__below(&r, DEPTH_MAX + 1);
 		const int64_t value = 1 + (int64_t)random__below(&r, 3);
 
@@ -481,6 +482,45 @@ static struct dcm_batch *many_frames(uint64_t seed)
 	return batch;
 }
 
+struct asked {
+	unsigned n, until; /* it is over at the `until`th look; 0: never */
+};
+
+static int over_at_last(void *ctx, struct dcm_error *err)
+{
+	struct asked *a = ctx;
+
+	return ++a->n == a->until ? error__set(err, -ECANCELED, "look %u", a->n) : 0;
+}
+
+/* At whichever look, each step of it included: it ends with that, at once, and nothing is left. */
+static void test_what_nobody_wants_any_more_is_given_up(void **state)
+{
+	CLEANUP(batch__unrefp) struct dcm_batch *b = many_frames(9, 20000);
+	CLEANUP(frames__unrefp) struct frames *frames = NULL;
+	CLEANUP(flame__freep) struct flame *whole = NULL;
+	struct asked all = { 0 };
+	struct flame_options o = { .is_over = over_at_last, .over_ctx = &all };
+	(void)state;
+
+	assert_int_equal(frames__new(b, FRAMES_FUNCTION, NULL, &frames, NULL), 0);
+	assert_int_equal(flame__new(frames, &o, &whole, NULL), 0);
+	/* Reading, sorting and building look once in a few thousand rows, and nodes are put down so. */
+	assert_true(b->n_rows > 8192);
+	assert_true(all.n >= 2 * (b->n_rows / 4096) + b->n_rows / 8192 + whole->n / 4096);
+	for (unsigned until = 1; until <= all.n; until++) {
+		struct asked a = { .until = until };
+		struct dcm_error err = DCM_ERROR_INIT;
+		struct flame *f = NULL;
+
+		o.over_ctx = &a;
+		assert_int_equal(flame__new(frames, &o, &f, &err), -ECANCELED);
+		assert_null(f);
+		assert_int_equal(a.n, until);
+		assert_non_null(strstr(err.text, "look "));
+	}
+}
+
 /* What is made of frames while they come into order is what is made of them in order. */
 static void test_order_made_meanwhile(void **state)
 {
@@ -489,7 +529,7 @@ static void test_order_made_meanwhile(void **state)
 	(void)state;
 
 	for (uint64_t seed = 1; seed <= 6; seed++) {
-		CLEANUP(batch__unrefp) struct dcm_batch *b = many_frames(seed);
+		CLEANUP(batch__unrefp) struct dcm_batch *b = many_frames(seed, 4000);
 		CLEANUP(frames__unrefp) struct frames *before = NULL;
 		CLEANUP(frames__unrefp) struct frames *meanwhile = NULL;
 		CLEANUP(frames__unrefp) struct frames *left = NULL;
@@ -615,6 +655,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_trees_are_sums_of_paths),
+		cmocka_unit_test(test_what_nobody_wants_any_more_is_given_up),
 		cmocka_unit_test(test_labels_lead),
 		cmocka_unit_test(test_under_a_path),
 		cmocka_unit_test(test_trimming_is_by_weight_and_told),

@@ -11,7 +11,11 @@ export function Dialog(props: { title: string; testid: string; isOpen: { value: 
     if (open) dialog.current?.showModal();
     else dialog.current?.close();
   }, [open]);
-  const close = () => (props.isOpen.value = false);
+  // At once: the next key is the page's.
+  const close = () => {
+    dialog.current?.close();
+    props.isOpen.value = false;
+  };
   return (
     <dialog ref={dialog} data-testid={props.testid} aria-labelledby={`${props.testid}-title`} onClose={close} onClick={(e) => e.target === dialog.current && close()}>
       <div class="sheet">

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // app/flamepane.tsx - the flame graph with what stands around it: where it is, details, what the colours mean
 
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useState } from "preact/hooks";
 import { type Coloring, changePalettes, colorFunctions, diffSteps, fills } from "../flame/color.ts";
 import { chainOf, foldChains, plainRows } from "../flame/fold.ts";
 import { visible } from "../flame/names.ts";
@@ -128,7 +128,7 @@ export function Flame(props: { kept: Kept; seconds: number }) {
   const alone = useMemo(() => (shownEntry >= 0 ? Uint8Array.from(coloring.entry, (e) => (e === shownEntry ? 1 : 0)) : null), [coloring, shownEntry]);
   const node = selected.node >= 0 ? selected.node : zoomed.node;
   const select = (n: number) => go({ selected: pathOf(t, n) }, false);
-  useEffect(() => {
+  useLayoutEffect(() => {
     ofFrame.acts = actsOn(t, node, select, found ? found.functions : null);
     return () => void (ofFrame.acts = {});
   });
