@@ -106,3 +106,9 @@ test("a filter's text is taken apart, and put together to the same", () => {
   assert.deepEqual(readChipText("^main$"), { field: "fn", exact: false, text: "^main$" });
   assert.deepEqual(readChipText("std::vector"), { field: "fn", exact: false, text: "std::vector" });
 });
+
+test("counts are written as the language has them", () => {
+  const r = random(3);
+  const all = [0, 1, 999, 1000, -1000, 123456789, 1e15, ...Array.from({ length: 500 }, (_, i) => (r(2) ? 1 : -1) * r(10 ** (1 + (i % 9)))), 1.5, 1234.567, -0.25];
+  for (const n of all) assert.equal(format.count(n), (n === 0 ? 0 : n).toLocaleString("en-US"));
+});
