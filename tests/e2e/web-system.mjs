@@ -41,7 +41,7 @@ export async function system(t) {
     assert(told.includes("    frequency: 199Hz") && told.includes("    max_depth: 1000  # default"), told.join("\n"));
   });
   await check("endpoints_are_listed", async () => {
-    const endpoint = (i, health, more = {}) => ({ input: "pprof_scrape", job: `job${i % 7}`, profile: "memory", url: `http://10.0.0.${i}:6060/debug/pprof/allocs`, health, error: "", discovered: { __address__: `10.0.0.${i}:6060` }, labels: { zone: `z${i}` }, last: "2026-01-02T03:04:05Z", next: null, duration_ns: 5e6, interval_ns: 1e10, timeout_ns: 1e10, bytes: 2048, samples: 10, asked: 3, failed: 0, ...more });
+    const endpoint = (i, health, more = {}) => ({ input: "pprof_scrape", job: `job${i % 7}`, profile: "memory", url: `http://10.0.0.${i}:6060/debug/pprof/allocs`, health, error: "", discovered: { __address__: `10.0.0.${i}:6060` }, labels: { zone: `z${i}`, job: `job${i % 7}`, instance: `10.0.0.${i}:6060` }, last: "2026-01-02T03:04:05Z", next: null, duration_ns: 5e6, interval_ns: 1e10, timeout_ns: 1e10, bytes: 2048, samples: 10, asked: 3, failed: 0, ...more });
     const endpoints = [...Array(350).keys()].map((i) => endpoint(i, "up"));
     endpoints.push(endpoint(400, "down", { error: "cannot connect" }), endpoint(401, "dropped", { last: null, labels: {} }));
     await answered("targets", { targets: [], endpoints }, async () => {
@@ -54,6 +54,15 @@ export async function system(t) {
       assert(/1 down, 350 up, 1 dropped/.test(text) && /52 more/.test(text), text.slice(0, 600));
       await page.getByLabel("Endpoints with these words").fill('zone="z17"');
       assert((await rows.count()) === 1 && /10\.0\.0\.17:/.test(await rows.first().innerText()), await rows.allInnerTexts());
+      // Nothing of that profile is stored: there is nothing to be explored. Of CPU time there is.
+      assert((await $("explore-target").count()) === 0, "memory can be explored");
+    });
+    await answered("targets", { targets: [], endpoints: [endpoint(3, "up", { profile: "process_cpu" })] }, async () => {
+      await page.goto(`${url}targets`);
+      await $("explore-target").click();
+      await page.waitForFunction(() => location.pathname.endsWith("/explore"));
+      const asked = new URL(page.url()).searchParams.get("q");
+      assert(asked === `${t.cpu}{job="job3", instance="10.0.0.3:6060"}`, asked);
     });
   });
   await check("system_pages_wait", async () => {

@@ -174,6 +174,18 @@ export async function tools(t) {
     await press("Control+c");
     await page.waitForFunction(() => window.__copied.trim().split("\n").length === 2);
   });
+  await check("a_link_to_a_frame_selects_it", async () => {
+    await open(`explore?q=${q}&${fixed}`);
+    await page.evaluate(() => Object.defineProperty(navigator, "clipboard", { value: { writeText: async (s) => void (window.__copied = s) }, configurable: true }));
+    await $("flame").focus();
+    await press("ArrowDown", "ArrowDown");
+    const name = await $("details").locator("h3").innerText();
+    await press("Shift+F10");
+    await $("menu").getByText("Copy a link to it").click();
+    await page.waitForFunction(() => window.__copied);
+    await page.goto(await page.evaluate(() => window.__copied));
+    await page.waitForFunction((n) => document.querySelector('[data-testid="details"] h3')?.textContent === n, name, { timeout: 10000 });
+  });
   await check("recursion_folds", async () => {
     await page.goto(`${url}open?e2e=1`);
     await $("open-file").setInputFiles({ name: "looped.folded", mimeType: "text/plain", buffer: Buffer.from(looped) });

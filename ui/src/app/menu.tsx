@@ -2,10 +2,11 @@
 // app/menu.tsx - what can be done with a frame
 
 import { visible } from "../flame/names.ts";
+import { pathOf } from "../flame/path.ts";
 import { Kind, type Tree, nameOf, textAt } from "../flame/tree.ts";
 import { addChip, copy, exactly } from "./actions.ts";
 import { type Item, Popup } from "./popup.tsx";
-import { go, screen, state } from "./store.ts";
+import { addressOf, go, screen, state } from "./store.ts";
 import { labelOf, valueItems } from "./values.ts";
 
 export interface MenuAt {
@@ -41,6 +42,11 @@ function functionItems(t: Tree, node: number, binary: string): Item[] {
   ];
 }
 
+/** What is shown now, with the frame selected. */
+function linkTo(t: Tree, node: number): string {
+  return new URL(addressOf({ ...state.value, selected: pathOf(t, node) }), location.href).href;
+}
+
 export function Menu(props: { tree: Tree; at: MenuAt; close: () => void; zoomTo: (node: number) => void; fold: { text: string; act: () => void } | null }) {
   const { tree: t, at } = props;
   const f = t.func[at.node];
@@ -51,6 +57,6 @@ export function Menu(props: { tree: Tree; at: MenuAt; close: () => void; zoomTo:
   else if (f >= 0) items.push(...functionItems(t, at.node, textAt(t.functions.binaries, t.functions.binary[f])));
   if (f >= 0 && !isLabel) items.push(state.value.loops ? ["Recursion as it is", () => go({ loops: false, zoom: "", selected: "" })] : ["Fold recursion", () => go({ loops: true, zoom: "", selected: "" })]);
   if (props.fold) items.push([props.fold.text, props.fold.act]);
-  if (f >= 0) items.push(["Copy its name", () => void copy(name, "the name")], ["Copy the folded stack", () => void copy(foldedLine(t, at.node), "the stack")]);
+  if (f >= 0) items.push(["Copy its name", () => void copy(name, "the name")], ["Copy the folded stack", () => void copy(foldedLine(t, at.node), "the stack")], ...(screen.value === "open" ? [] : [["Copy a link to it", () => void copy(linkTo(t, at.node), "the link")] as Item]));
   return <Popup items={items} x={at.x} y={at.y} close={props.close} label={`What to do with ${visible(name) || "all"}`} />;
 }

@@ -2,9 +2,10 @@
 // app/targets.tsx - Targets: the inputs, and each address that they collect from: how it went, when it is next
 
 import { useState } from "preact/hooks";
+import { writeSelector } from "../query/selector.ts";
 import * as format from "./format.ts";
 import { ErrorState } from "./parts.tsx";
-import { state } from "./store.ts";
+import { go, state, types } from "./store.ts";
 import { Instances, StateChip, useAnswer, Waiting, type Instance } from "./system.tsx";
 
 interface Endpoint {
@@ -46,9 +47,18 @@ function counts(all: Endpoint[]): string {
   return Object.keys(weights).filter((h) => of.has(h)).map((h) => `${format.count(of.get(h)!)} ${h}`).join(", ");
 }
 
+/** What came from it, as Explore asks for it: of a type that its profile has; "": none is stored. */
+export function selectorOf(e: { profile: string; labels: Record<string, string> }, stored: string[]): string {
+  const type = stored.find((t) => t.startsWith(`${e.profile}:cpu:`)) ?? stored.find((t) => t.startsWith(`${e.profile}:`));
+  // These two tell one target from all others.
+  const matchers = ["job", "instance"].filter((k) => e.labels[k]).map((name) => ({ name, op: "=" as const, value: e.labels[name] }));
+  return type && matchers.length ? writeSelector({ type, matchers }) : "";
+}
+
 function Row(props: { of: Endpoint }) {
   const e = props.of;
   const asked = e.last !== null;
+  const q = selectorOf(e, (types.value.value ?? []).map((t) => t.type));
   return (
     <tr title={labelsText(e.health === "dropped" ? e.discovered : e.labels)}>
       <td><StateChip state={e.health} /></td>
@@ -58,7 +68,7 @@ function Row(props: { of: Endpoint }) {
       <td class="n">{asked ? format.value(e.duration_ns, "nanoseconds") : ""}</td>
       <td class="n">{asked ? format.value(e.bytes, "bytes") : ""}</td>
       <td class="n">{asked ? format.count(e.samples) : ""}</td>
-      <td class="wide">{e.url}{e.error && <div class="said">{e.error}</div>}</td>
+      <td class="wide">{e.url}{q && <> <button class="link" data-testid="explore-target" onClick={() => go({ q, sel: null, chips: [], zoom: "", selected: "" }, true, "explore")}>explore</button></>}{e.error && <div class="said">{e.error}</div>}</td>
     </tr>
   );
 }
