@@ -117,15 +117,32 @@ static int64_t subtract(int64_t a, int64_t b)
 	return a < 0 ? INT64_MIN : INT64_MAX;
 }
 
-static void fill(struct delta *t, const uint64_t *hashes, const struct dcm_profile *p,
-		 uint32_t columns, const int64_t *values)
+/* What one scrape is compared by, so that each of its rows and stacks is searched for once. */
+struct sight {
+	uint64_t *hashes; /* [rows] */
+	uint32_t *at;	  /* [rows]: the row's slot */
+	uint32_t *before; /* [cap]: of a slot, the one of the scrape before, and 1; 0: it was not there */
+	int64_t *left; /* [cap * columns]: values that no row has told yet */
+};
+
+static void sight_fini(struct sight *s)
+{
+	free(s->hashes);
+	free(s->at);
+	free(s->before);
+	free(s->left);
+}
+
+static void fill(struct delta *t, struct sight *s, const struct dcm_profile *p, uint32_t columns,
+		 const int64_t *values)
 {
 	for (uint32_t r = 0; r < p->n_rows; r++, values += p->n_types) {
-		uint32_t at = find(t, hashes[r]), k = 0;
+		uint32_t at = find(t, s->hashes[r]), k = 0;
 		int64_t *to = t->values + (size_t)at * t->n_columns;
 
 		t->n += t->slots[at] == 0;
-		t->slots[at] = hashes[r];
+		t->slots[at] = s->hashes[r];
+		s->at[r] = at;
 		for (uint32_t c = 0; c < p->n_types; c++)
 			if (columns >> c & 1) {
 				to[k] = add(to[k], values[c]);
@@ -134,8 +151,10 @@ static void fill(struct delta *t, const uint64_t *hashes, const struct dcm_profi
 	}
 }
 
-/* Did any value of the scrape before decrease? One that is not there any more is 0. */
-static bool has_decreased(const struct delta *before, const struct delta *now)
+/*
+ * Finds what was there before in the scrape of now. Did any value decrease? One that is not there any more is 0.
+ */
+static bool has_decreased(const struct delta *before, const struct delta *now, struct sight *s)
 {
 	for (uint32_t i = 0; i < before->cap; i++) {
 		const int64_t *old = before->values + (size_t)i * before->n_columns;
@@ -144,6 +163,8 @@ static bool has_decreased(const struct delta *before, const struct delta *now)
 		if (!before->slots[i])
 			continue;
 		at = find(now, before->slots[i]);
+		if (now->slots[at])
+			s->before[at] = i + 1;
 		for (uint32_t k = 0; k < before->n_columns; k++)
 			if ((now->slots[at] ? now->values[(size_t)at * now->n_columns + k] : 0) < old[k])
 				return true;
@@ -153,23 +174,17 @@ static bool has_decreased(const struct delta *before, const struct delta *now)
 
 /*
  * Writes the differences; of equal rows the first has it all. A slot's values are marked as told by
- * taking them from `left`, a copy of the table's.
+ * taking them from `left`, a copy of the table's. `before` is NULL when all counts from 0.
  */
-static void write_differences(const struct delta *before, const struct delta *now, int64_t *left,
-			      const uint64_t *hashes, const struct dcm_profile *p, uint32_t columns,
-			      bool counts, int64_t *values)
+static void write_differences(const struct delta *before, const struct delta *now, struct sight *s,
+			      const struct dcm_profile *p, uint32_t columns, bool counts, int64_t *values)
 {
 	for (uint32_t r = 0; r < p->n_rows; r++, values += p->n_types) {
-		uint32_t at = find(now, hashes[r]), k = 0;
-		const int64_t *old = NULL;
+		uint32_t at = s->at[r], k = 0, i = before ? s->before[at] : 0;
+		const int64_t *old = i ? before->values + (size_t)(i - 1) * before->n_columns : NULL;
 
-		if (before) {
-			uint32_t i = find(before, hashes[r]);
-
-			old = before->slots[i] ? before->values + (size_t)i * before->n_columns : NULL;
-		}
 		for (uint32_t c = 0; c < p->n_types; c++) {
-			int64_t *rest = &left[(size_t)at * now->n_columns + k];
+			int64_t *rest = &s->left[(size_t)at * now->n_columns + k];
 
 			if (!(columns >> c & 1))
 				continue;
@@ -197,26 +212,26 @@ int delta__apply(const struct delta *d, const struct dcm_batch *b, uint32_t prof
 	uint32_t n_columns = (uint32_t)__builtin_popcount(columns);
 	/* Other columns than before are another program's. */
 	bool first = !d->has_base, other = d->has_base && d->n_columns != n_columns;
-	uint64_t *hashes = hash_rows(b, p);
+	struct sight s = { .hashes = hash_rows(b, p),
+			   .at = mem__zalloc((size_t)p->n_rows + 1, sizeof(*s.at)) };
 	struct delta now = { 0 };
-	int64_t *left;
 	bool reset;
 
-	if (!hashes || table_new(&now, p->n_rows, n_columns) < 0) {
-		free(hashes);
+	if (!s.hashes || !s.at || table_new(&now, p->n_rows, n_columns) < 0) {
+		sight_fini(&s);
 		return -ENOMEM;
 	}
-	fill(&now, hashes, p, columns, values);
-	left = copy_values(&now);
-	if (!left) {
-		free(hashes);
+	fill(&now, &s, p, columns, values);
+	s.left = copy_values(&now);
+	s.before = mem__zalloc(now.cap, sizeof(*s.before));
+	if (!s.left || !s.before) {
+		sight_fini(&s);
 		delta__fini(&now);
 		return -ENOMEM;
 	}
-	reset = !first && (other || has_decreased(d, &now));
-	write_differences(first || reset ? NULL : d, &now, left, hashes, p, columns, !first, values);
-	free(left);
-	free(hashes);
+	reset = !first && (other || has_decreased(d, &now, &s));
+	write_differences(first || reset ? NULL : d, &now, &s, p, columns, !first, values);
+	sight_fini(&s);
 	*ret_next = now;
 	*ret_is_first = first;
 	*ret_is_reset = reset;

@@ -40,8 +40,22 @@ static void rebuild__fini(struct rebuild *rb)
 	streams__fini(&rb->streams);
 }
 
+/* How many of the ids were not marked yet. */
+static uint32_t mark(uint32_t *marks, const uint32_t *ids, uint32_t n)
+{
+	uint32_t n_new = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		n_new += marks[ids[i]] == 0;
+		marks[ids[i]] = 1;
+	}
+	return n_new;
+}
+
 static int mark_live(const struct store *s, struct rebuild *rb)
 {
+	static const uint32_t empty; /* set 0 */
+
 	rb->stacks = mem__zalloc(s->streams.dict->stacks.n ? s->streams.dict->stacks.n : 1,
 				 sizeof(uint32_t));
 	rb->label_sets = mem__zalloc(s->streams.dict->label_sets.n, sizeof(uint32_t));
@@ -50,16 +64,12 @@ static int mark_live(const struct store *s, struct rebuild *rb)
 	for (size_t i = 0; i < s->streams.n; i++)
 		for (size_t j = 0; j < s->streams.v[i].profiles.n; j++) {
 			const struct profile *p = s->streams.v[i].profiles.v[j];
+			const uint32_t *sets = profile__labels(p);
 
-			for (uint32_t k = 0; k < p->n_rows; k++) {
-				const struct row row = profile__row(p, k);
-				uint32_t *stack = &rb->stacks[row.stack];
-				uint32_t *set = &rb->label_sets[row.labels];
-
-				rb->live_stacks += *stack == 0;
-				rb->live_label_sets += *set == 0;
-				*stack = *set = 1;
-			}
+			rb->live_stacks += mark(rb->stacks, profile__stacks(p), p->n_rows);
+			/* Without a column all rows have the empty set. */
+			rb->live_label_sets += sets ? mark(rb->label_sets, sets, p->n_rows)
+						    : mark(rb->label_sets, &empty, p->n_rows > 0);
 		}
 	return 0;
 }

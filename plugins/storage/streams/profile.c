@@ -29,7 +29,7 @@ static void survey(struct profile *p, const struct row *rows)
 {
 	int64_t least = 0, most = 0;
 
-	p->in_periods = p->period > 0;
+	p->in_periods = p->period > 1; /* a division for each row, which by 1 says nothing */
 	for (uint32_t i = 0; i < p->n_rows; i++) {
 		p->has_labels |= rows[i].labels != 0;
 		p->in_periods = p->in_periods && rows[i].value % p->period == 0;
@@ -53,7 +53,7 @@ static void put_columns(struct profile *p, const struct row *rows)
 	uint8_t *to = values_of(p);
 
 	for (uint32_t i = 0; i < p->n_rows; i++) {
-		const int64_t number = rows[i].value / unit;
+		const int64_t number = unit == 1 ? rows[i].value : rows[i].value / unit;
 
 		p->columns[i] = rows[i].stack;
 		memcpy(to, &number, p->value_bytes);

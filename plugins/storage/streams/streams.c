@@ -47,39 +47,45 @@ static int64_t add_clamped(int64_t a, int64_t b)
 	return sum;
 }
 
-static uint64_t row_key(const struct row *r)
+/* Where a row of a batch goes: (stack, label set), and which row it is. */
+struct place {
+	uint64_t key;
+	uint32_t row;
+};
+
+typedef VEC(struct place) place_list;
+
+/*
+ * Ascending, by counting bytes from the lowest on: ids are small, so that most of the eight are the same in
+ * all keys, and are passed over. `spare` has room for as many.
+ */
+static void sort_places(struct place *v, struct place *spare, size_t n)
 {
-	return (uint64_t)r->stack << 32 | r->labels;
-}
+	uint32_t counts[8][256] = { 0 };
+	struct place *from = v, *to = spare;
 
-static int compare_rows(const void *a, const void *b)
-{
-	uint64_t x = row_key(a), y = row_key(b);
+	for (size_t i = 0; i < n; i++)
+		for (unsigned k = 0; k < 8; k++)
+			counts[k][v[i].key >> 8 * k & 255]++;
+	for (unsigned k = 0; k < 8; k++) {
+		uint32_t *count = counts[k], at = 0;
 
-	return x < y ? -1 : x > y;
-}
+		if (count[from[0].key >> 8 * k & 255] == n)
+			continue;
+		for (unsigned byte = 0; byte < 256; byte++) {
+			uint32_t here = count[byte];
 
-typedef VEC(struct row) row_list;
-
-/* Sorts, and adds up rows of one (stack, label set). */
-static void settle_rows(row_list *rows)
-{
-	struct row *v = rows->v;
-	bool sorted = true;
-
-	for (size_t i = 1; sorted && i < rows->n; i++)
-		sorted = row_key(&v[i - 1]) < row_key(&v[i]);
-	if (sorted)
-		return;
-	qsort(v, rows->n, sizeof(v[0]), compare_rows);
-	size_t kept = 0;
-	for (size_t i = 1; i < rows->n; i++) {
-		if (row_key(&v[kept]) == row_key(&v[i]))
-			v[kept].value = add_clamped(v[kept].value, v[i].value);
-		else
-			v[++kept] = v[i];
+			count[byte] = at;
+			at += here;
+		}
+		for (size_t i = 0; i < n; i++)
+			to[count[from[i].key >> 8 * k & 255]++] = from[i];
+		struct place *other = from;
+		from = to;
+		to = other;
 	}
-	rows->n = kept + 1;
+	if (from != v)
+		memcpy(v, from, n * sizeof(*v));
 }
 
 int64_t streams__ms(int64_t ns)
@@ -92,29 +98,57 @@ int64_t streams__ms(int64_t ns)
 /* A batch on its way into profiles. */
 struct intake {
 	struct dict_import import;
-	row_list rows; /* of the profile at hand */
+	place_list places; /* of the rows of the profile at hand, ascending; and as much room behind them */
+	VEC(struct row) rows; /* of one of its types */
 };
 
+/* The same for all types of a profile. */
+static int order_rows(struct intake *in, const struct dcm_profile *head)
+{
+	const struct dcm_batch *b = in->import.batch;
+	bool sorted = true;
+
+	in->places.n = 0;
+	if (!vec__reserve(&in->places, 2 * (size_t)head->n_rows) || !vec__reserve(&in->rows, head->n_rows))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < head->n_rows; i++) {
+		uint32_t stack = dict_import__stack(&in->import, b->row_stacks[head->row_off + i]);
+		uint32_t labels = dict_import__label_set(&in->import, b->row_labels[head->row_off + i]);
+
+		if (stack == DCM_NONE || labels == DCM_NONE)
+			return -ENOMEM;
+		in->places.v[i] = (struct place){ (uint64_t)stack << 32 | labels, i };
+		sorted = sorted && (i == 0 || in->places.v[i - 1].key < in->places.v[i].key);
+	}
+	in->places.n = head->n_rows;
+	if (!sorted)
+		sort_places(in->places.v, in->places.v + in->places.n, in->places.n);
+	return 0;
+}
+
+/* Adds up rows of one (stack, label set). */
 static struct profile *make_profile(struct intake *in, const struct dcm_profile *head, uint32_t type)
 {
 	const struct profile_head of = { streams__ms(head->time_ns), head->duration_ns, head->period };
-	const struct dcm_batch *b = in->import.batch;
+	const int64_t *values = in->import.batch->values + head->value_off + type;
+	uint64_t last = 0;
 
 	in->rows.n = 0;
-	if (!vec__reserve(&in->rows, head->n_rows))
-		return NULL;
-	for (uint32_t i = 0; i < head->n_rows; i++) {
-		const struct row r = {
-			.stack = dict_import__stack(&in->import, b->row_stacks[head->row_off + i]),
-			.labels = dict_import__label_set(&in->import, b->row_labels[head->row_off + i]),
-			.value = b->values[head->value_off + (uint64_t)i * head->n_types + type],
-		};
+	for (size_t i = 0; i < in->places.n; i++) {
+		const struct place p = in->places.v[i];
+		const int64_t value = values[(uint64_t)p.row * head->n_types];
 
-		if (r.stack == DCM_NONE || r.labels == DCM_NONE)
-			return NULL;
-		in->rows.v[in->rows.n++] = r;
+		if (i > 0 && p.key == last) {
+			struct row *r = &in->rows.v[in->rows.n - 1];
+
+			r->value = add_clamped(r->value, value);
+		} else {
+			in->rows.v[in->rows.n++] = (struct row){ .stack = (uint32_t)(p.key >> 32),
+								 .labels = (uint32_t)p.key,
+								 .value = value };
+		}
+		last = p.key;
 	}
-	settle_rows(&in->rows);
 	return profile__new(&of, in->rows.v, (uint32_t)in->rows.n);
 }
 
@@ -270,6 +304,7 @@ static int plan_profile(struct streams *s, struct streams_plan *plan, struct int
 	if (series == DCM_NONE)
 		return -ENOMEM;
 	const bool overflows = dict_import__is_overflow(im, series);
+	bool is_ordered = false;
 	for (uint32_t k = 0; k < head->n_types; k++) {
 		if (overflows && im->batch->types[head->type_off + k].temporality != DCM_DELTA) {
 			plan->overflow.n_refused += head->n_rows;
@@ -287,6 +322,9 @@ static int plan_profile(struct streams *s, struct streams_plan *plan, struct int
 		if (!vec__reserve(&plan->items, 1) ||
 		    !vec__reserve(&s->v[stream].profiles, plan->n_more.v[stream] + 1))
 			return -ENOMEM;
+		if (!is_ordered && order_rows(in, head) < 0)
+			return -ENOMEM;
+		is_ordered = true;
 		struct profile *p = make_profile(in, head, k);
 		if (!p)
 			return -ENOMEM;
@@ -327,7 +365,7 @@ static int import_stacks(struct dict_import *im, int64_t from_ms, int64_t to_ms)
 int streams__plan(struct streams *s, struct streams_plan *plan, const struct dcm_batch *b,
 		  int64_t from_ms, int64_t to_ms)
 {
-	struct intake in = { .rows = { 0 } };
+	struct intake in = { .places = { 0 } };
 	int r = dict_import__init(&in.import, s->dict, b);
 
 	if (r == 0)
@@ -336,6 +374,7 @@ int streams__plan(struct streams *s, struct streams_plan *plan, const struct dcm
 		if (starts_in(&b->profiles[i], from_ms, to_ms))
 			r = plan_profile(s, plan, &in, &b->profiles[i]);
 	dict_import__fini(&in.import);
+	vec__fini(&in.places);
 	vec__fini(&in.rows);
 	return r;
 }
