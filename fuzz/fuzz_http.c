@@ -106,7 +106,7 @@ static struct dcm_str cut_line(struct dcm_str *text)
 	return line;
 }
 
-static void read_headers(struct http_request *req, struct http_field *fields, struct dcm_str text)
+static void read_headers(struct http_request *req, struct dcm_field *fields, struct dcm_str text)
 {
 	req->headers = fields;
 	while (text.n > 0 && req->n_headers < MAX_HEADERS) {
@@ -116,8 +116,8 @@ static void read_headers(struct http_request *req, struct http_field *fields, st
 		if (!colon)
 			continue;
 		fields[req->n_headers++] =
-			(struct http_field){ { line.p, (uint32_t)(colon - line.p) },
-					     { colon + 1, (uint32_t)(line.p + line.n - colon - 1) } };
+			(struct dcm_field){ { line.p, (uint32_t)(colon - line.p) },
+					    { colon + 1, (uint32_t)(line.p + line.n - colon - 1) } };
 	}
 }
 
@@ -149,7 +149,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 						   .anonymous = HTTP_ROLE_WRITE };
 	static struct http_routes *routes;
 	struct dcm_str text = { (const char *)data, (uint32_t)size }, line;
-	struct http_field fields[MAX_HEADERS];
+	struct dcm_field fields[MAX_HEADERS];
 	struct dcm_budget budget = { 0 };
 	struct arena arena = { 0 };
 	struct http_request req = { .arena = &arena, .budget = &budget };

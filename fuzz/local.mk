@@ -52,6 +52,10 @@ fuzz_fuzz_scrape_groups_SOURCES = fuzz/fuzz_scrape_groups.c plugins/input/pprof_
 fuzz_fuzz_scrape_groups_CFLAGS = $(AM_CFLAGS) $(YAML_CFLAGS) $(JANSSON_CFLAGS)
 fuzz_fuzz_scrape_groups_LDADD = $(BASE_LA) $(YAML_LIBS) $(JANSSON_LIBS) $(FUZZ_LDFLAGS)
 
+fuzz_programs += fuzz/fuzz_pushed
+fuzz_fuzz_pushed_SOURCES = fuzz/fuzz_pushed.c $(FUZZ_MAIN) tests/unit/batch_judge.c tests/unit/batch_judge.h
+fuzz_fuzz_pushed_LDADD = $(CODEC_LA) $(FUZZ_LDFLAGS)
+
 fuzz_programs += fuzz/fuzz_yaml
 fuzz_fuzz_yaml_SOURCES = fuzz/fuzz_yaml.c tests/unit/config_sample.c tests/unit/config_sample.h $(FUZZ_MAIN)
 fuzz_fuzz_yaml_LDADD = $(CONFIG_LA) $(FUZZ_LDFLAGS)

@@ -186,18 +186,25 @@ enum { N_ROUTES = sizeof(routes_table) / sizeof(routes_table[0]) };
 /* What there is, for whoever looks around. */
 static void list_routes(void *ctx, const struct http_request *req, struct http_response *resp)
 {
-	(void)ctx;
+	const char *comma = "";
+	bool end = false;
+
 	(void)req;
 	buf__text(&resp->body, "{\"routes\":[");
-	for (size_t i = 0; i < N_ROUTES; i++) {
-		const struct http_route *r = &routes_table[i];
+	for (size_t i = 0; !end; i++) {
+		const struct http_route *r = http_routes__at(ctx, i, &end);
 
-		buf__printf(&resp->body, "%s{\"method\":\"%s\",\"path\":\"%s\",\"doc\":\"%s\"}",
-			    i ? "," : "",
+		if (!r || r->handler == list_routes)
+			continue;
+		buf__printf(&resp->body, "%s{\"method\":\"%s\",\"path\":", comma,
 			    r->method == HTTP_POST     ? "POST"
 			    : r->method == HTTP_DELETE ? "DELETE"
-						       : "GET",
-			    r->pattern, r->doc);
+						       : "GET");
+		buf__json(&resp->body, str__of(r->pattern));
+		buf__text(&resp->body, ",\"doc\":");
+		buf__json(&resp->body, str__of(r->doc));
+		buf__byte(&resp->body, '}');
+		comma = ",";
 	}
 	buf__text(&resp->body, "]}\n");
 }
@@ -234,6 +241,7 @@ int api__add_routes(struct api *a, struct http_routes *routes, struct dcm_error 
 	struct http_route index = { .pattern = "/api/v1",
 				    .role = HTTP_ROLE_READ,
 				    .handler = list_routes,
+				    .ctx = routes,
 				    .params = none,
 				    .quick = true,
 				    .doc = "this list" };

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "core/base/error.h"
+#include "core/base/hash.h"
 #include "core/base/str.h"
 #include "core/deflate/deflate.h"
 #include "core/codec/folded.h"
@@ -19,6 +20,7 @@
 #include "core/codec/legacy.h"
 #include "core/codec/perf_script.h"
 #include "core/codec/pprof.h"
+#include "core/codec/pushed.h"
 #include "core/codec/speedscope.h"
 #include "core/codec/wire.h"
 #include "core/codec/wire_tables.h"
@@ -61,6 +63,8 @@ static const struct format {
 	{ "html", ".html .htm", html__encode, NULL },
 	{ "perf", ".perf", NULL, perf_script__decode },
 	{ "batch", ".dcm", encode_wire, decode_wire },
+	{ "lines", "", NULL, folded__decode_lines },
+	{ "push.v1", "", NULL, pushed__decode },
 };
 #define N_FORMATS (sizeof(formats) / sizeof(formats[0]))
 
@@ -238,8 +242,39 @@ static int decode_plain(const char *format, const uint8_t *data, size_t n,
 	return decode_as(format, data, n, o, ret, err);
 }
 
-int codec__decode_with(const char *format, const uint8_t *data, size_t n,
-		       const struct decode_options *o, struct dcm_batch **ret, struct dcm_error *err)
+static bool all_say_their_time(const struct dcm_batch *b, int64_t fallback_ns)
+{
+	for (uint32_t i = 0; i < b->n_profiles; i++)
+		if (b->profiles[i].time_ns == fallback_ns)
+			return false;
+	return b->n_profiles > 0;
+}
+
+/* Texts of different lengths do not run into each other. */
+static void mix_text(struct dcm_hash *h, struct dcm_str s)
+{
+	struct dcm_hash words[2] = { *h, hash__bytes128(s.p, s.n) };
+
+	*h = hash__bytes128(words, sizeof(words));
+}
+
+/* The batch is ours alone yet. */
+static void identify(const uint8_t *data, size_t n, const struct decode_options *o, struct dcm_batch *b)
+{
+	if (o->identity == DCM_IDENTITY_TIMED && !all_say_their_time(b, o->time_ns))
+		return;
+	b->id = (struct dcm_batch_id){ .source = hash__bytes128(data, n) };
+	if (o->identity == DCM_IDENTITY_ALWAYS)
+		b->id.sequence = (uint64_t)o->time_ns;
+	mix_text(&b->id.source, o->name);
+	for (uint32_t i = 0; i < o->n_labels; i++) {
+		mix_text(&b->id.source, o->labels[i].name);
+		mix_text(&b->id.source, o->labels[i].value);
+	}
+}
+
+static int decode_any(const char *format, const uint8_t *data, size_t n,
+		      const struct decode_options *o, struct dcm_batch **ret, struct dcm_error *err)
 {
 	struct buf plain = { 0 };
 
@@ -253,6 +288,16 @@ int codec__decode_with(const char *format, const uint8_t *data, size_t n,
 	else
 		r = decode_plain(format, plain.data, plain.n, o, ret, err);
 	buf__fini(&plain);
+	return r;
+}
+
+int codec__decode_with(const char *format, const uint8_t *data, size_t n,
+		       const struct decode_options *o, struct dcm_batch **ret, struct dcm_error *err)
+{
+	int r = decode_any(format, data, n, o, ret, err);
+
+	if (r == 0 && o && o->identity != DCM_IDENTITY_NONE)
+		identify(data, n, o, *ret);
 	return r;
 }
 

@@ -9,6 +9,8 @@
  *	"html"        html.h, out only
  *	"perf"        perf_script.h, in only
  *	"batch"       wire.h: everything that a batch holds
+ *	"lines"       folded.h, in only
+ *	"push.v1"     pushed.h, in only
  *
  * Bytes in are anybody's: decode.h says what is promised. Any thread.
  */

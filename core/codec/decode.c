@@ -75,6 +75,9 @@ struct dcm_str decode__usual_name(const struct dcm_str *sample_types, size_t n)
 enum dcm_temporality decode__temporality(const struct decode_options *o, struct dcm_str name,
 					 struct dcm_str sample_type, int64_t duration_ns)
 {
+	for (uint32_t i = 0; i < o->n_temporalities; i++)
+		if (str__eq(o->temporalities[i].sample_type, sample_type))
+			return (enum dcm_temporality)o->temporalities[i].temporality;
 	if (o->has_temporality)
 		return o->temporality;
 	if (duration_ns > 0)

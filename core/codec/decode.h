@@ -23,6 +23,8 @@ struct decode_notes {
 	size_t n_rounded; /* values of folded text with a fraction, which a batch has no room for */
 };
 
+struct decode_measure;
+
 struct decode_options {
 	struct dcm_str name;		     /* first part of the types; "": found out */
 	const struct dcm_label_text *labels; /* [n_labels]: the series; empty values are left out */
@@ -37,6 +39,18 @@ struct decode_options {
 	uint64_t max_bytes;
 	bool has_temporality; /* `temporality` counts; else: delta with a duration, else the usual */
 	enum dcm_temporality temporality;
+	/* [n_temporalities]: of these sample types it is known all the same. */
+	const struct dcm_temporality_of *temporalities;
+	uint32_t n_temporalities;
+	uint32_t identity;		      /* enum dcm_identity */
+	const struct decode_measure *measure; /* of text that does not say what it counts; NULL: the format's own */
+};
+
+/* What the numbers of a text are, and how many there are to each of them. */
+struct decode_measure {
+	struct dcm_str type; /* as type.h has it, with the name */
+	int64_t scale;	     /* > 0; each number times this is the value */
+	int64_t period, duration_ns;
 };
 
 #define DECODE_MAX_BYTES ((uint64_t)256 << 20)

@@ -193,6 +193,8 @@ struct reader {
 	struct dcm_error *err;
 	size_t line; /* from 1 */
 	size_t n_rounded;
+	int64_t scale;	   /* of values */
+	bool counts_lines; /* there are no values */
 	uint32_t n_frames;
 	uint32_t frames[STACK_MAX_DEPTH]; /* root first; then turned around */
 };
@@ -285,6 +287,23 @@ static int read_stack(struct reader *r, struct dcm_str stack)
 	}
 }
 
+static int add_row(struct reader *r, struct dcm_str stack, int64_t value)
+{
+	int e = read_stack(r, stack);
+
+	if (e < 0 || value == 0)
+		return e;
+	if (__builtin_mul_overflow(value, r->scale, &value))
+		return fault(r, "its value is too large");
+	for (uint32_t i = 0, k = r->n_frames - 1; i < k; i++, k--) {
+		uint32_t frame = r->frames[i];
+		r->frames[i] = r->frames[k];
+		r->frames[k] = frame;
+	}
+	builder__row(r->b, builder__stack(r->b, r->frames, r->n_frames), 0, &value);
+	return 0;
+}
+
 static int read_line(struct reader *r, struct dcm_str line)
 {
 	uint32_t n = line.n, digits;
@@ -294,6 +313,8 @@ static int read_line(struct reader *r, struct dcm_str line)
 		n--;
 	if (n == 0 || (n >= 2 && line.p[0] == '#' && line.p[1] == ' '))
 		return 0;
+	if (r->counts_lines)
+		return add_row(r, (struct dcm_str){ line.p, n }, 1);
 	for (digits = n; digits && !is_blank(line.p[digits - 1]);)
 		digits--;
 	if (digits == 0)
@@ -304,39 +325,60 @@ static int read_line(struct reader *r, struct dcm_str line)
 					     : "what stands behind its last blank is no number");
 	for (n = digits; n && is_blank(line.p[n - 1]);)
 		n--;
-	e = read_stack(r, (struct dcm_str){ line.p, n });
-	if (e < 0 || value == 0)
-		return e;
-	for (uint32_t i = 0, k = r->n_frames - 1; i < k; i++, k--) {
-		uint32_t frame = r->frames[i];
-		r->frames[i] = r->frames[k];
-		r->frames[k] = frame;
+	return add_row(r, (struct dcm_str){ line.p, n }, value);
+}
+
+/* The profile, by what the caller knows of the numbers. */
+static int add_profile(const struct decode_options *o, struct dcm_builder *b, struct dcm_error *err)
+{
+	const struct decode_measure *m = o->measure;
+	struct type_text t = { .name = o->name.n ? o->name : STR("folded"),
+			       .sample_type = STR("samples"),
+			       .sample_unit = STR("count"),
+			       .period_type = STR(""),
+			       .period_unit = STR(""),
+			       .delta = true };
+	struct dcm_profile head = { .series = decode__series(o, b), .time_ns = o->time_ns };
+
+	if (m) {
+		int r = type__parse(m->type, &t, err);
+		if (r < 0)
+			return r;
+		head.period = m->period;
+		head.duration_ns = m->duration_ns;
 	}
-	builder__row(r->b, builder__stack(r->b, r->frames, r->n_frames), 0, &value);
+	const struct dcm_type type = {
+		.name = decode__type_part(b, t.name),
+		.sample_type = decode__type_part(b, t.sample_type),
+		.sample_unit = decode__type_part(b, t.sample_unit),
+		.period_type = decode__type_part(b, t.period_type),
+		.period_unit = decode__type_part(b, t.period_unit),
+		.temporality = o->has_temporality ? o->temporality
+			       : t.delta	  ? DCM_DELTA
+						  : type__usual(&t),
+	};
+	builder__profile(b, &head, &type, 1);
 	return 0;
 }
 
-static int read_lines(const uint8_t *data, size_t n, const struct decode_options *o,
-		      struct dcm_builder *b, struct dcm_error *err)
+static int read_text(const uint8_t *data, size_t n, bool counts_lines,
+		     const struct decode_options *o, struct dcm_builder *b, struct dcm_error *err)
 {
 	uint64_t max_bytes = decode__max_bytes(o, DECODE_MAX_BYTES);
-	const struct dcm_type type = {
-		.name = decode__type_part(b, o->name.n ? o->name : STR("folded")),
-		.sample_type = builder__string(b, STR("samples")),
-		.sample_unit = builder__string(b, STR("count")),
-		.temporality = o->has_temporality ? o->temporality : DCM_DELTA,
-	};
 
 	if (n > max_bytes)
 		return error__set(err, -E2BIG, "folded: %zu bytes, more than the limit of %llu", n,
 				  (unsigned long long)max_bytes);
-	builder__profile(b, &(struct dcm_profile){ .series = decode__series(o, b), .time_ns = o->time_ns },
-			 &type, 1);
+	int added = add_profile(o, b, err);
+	if (added < 0)
+		return added;
 	CLEANUP(mem__freep) struct reader *r = NEW(struct reader);
 	if (!r)
 		return error__nomem(err);
 	r->b = b;
 	r->err = err;
+	r->scale = o->measure ? o->measure->scale : 1;
+	r->counts_lines = counts_lines;
 	const char *p = (const char *)data, *end = n ? p + n : p;
 	while (p < end) {
 		const char *newline = memchr(p, '\n', (size_t)(end - p));
@@ -352,8 +394,26 @@ static int read_lines(const uint8_t *data, size_t n, const struct decode_options
 	return 0;
 }
 
+static int read_folded(const uint8_t *data, size_t n, const struct decode_options *o,
+		       struct dcm_builder *b, struct dcm_error *err)
+{
+	return read_text(data, n, false, o, b, err);
+}
+
+static int read_lines(const uint8_t *data, size_t n, const struct decode_options *o,
+		      struct dcm_builder *b, struct dcm_error *err)
+{
+	return read_text(data, n, true, o, b, err);
+}
+
 int folded__decode(const uint8_t *data, size_t n, const struct decode_options *o,
 		   struct dcm_batch **ret, struct dcm_error *err)
+{
+	return decode__batch(read_folded, data, n, o, ret, err);
+}
+
+int folded__decode_lines(const uint8_t *data, size_t n, const struct decode_options *o,
+			 struct dcm_batch **ret, struct dcm_error *err)
 {
 	return decode__batch(read_lines, data, n, o, ret, err);
 }

@@ -11,7 +11,9 @@
  * Reading makes names without addresses of it: type samples:count (delta), a name's end "_[k]" says
  * kernel, "_[j]" JIT, "_[i]" inlined; blanks at a name's end go. The number behind the last blank
  * is the value; a fraction is rounded. Empty lines and lines that begin with "# " are left out; an
- * empty frame reads "[unknown]".
+ * empty frame reads "[unknown]". options.measure says otherwise what is counted.
+ *
+ * "lines" has no values: each line is a stack, met once.
  */
 #ifndef DECIMA_CODEC_FOLDED_H
 #define DECIMA_CODEC_FOLDED_H
@@ -23,6 +25,8 @@
 
 int folded__decode(const uint8_t *data, size_t n, const struct decode_options *o,
 		   struct dcm_batch **ret, struct dcm_error *err);
+int folded__decode_lines(const uint8_t *data, size_t n, const struct decode_options *o,
+			 struct dcm_batch **ret, struct dcm_error *err);
 
 /*
  * One profile or all (DCM_NONE), appended. 0, -EINVAL (no such profile), -ENOMEM, or out's error.

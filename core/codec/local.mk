@@ -17,6 +17,7 @@ core_codec_libcodec_la_SOURCES = \
 	core/codec/pprof.h core/codec/pprof_encode.c core/codec/pprof_decode.c \
 	core/codec/pprof_input.h core/codec/pprof_labels.c core/codec/pprof_tables.c \
 	core/codec/protobuf.c core/codec/protobuf.h \
+	core/codec/pushed.c core/codec/pushed.h \
 	core/codec/varints.c core/codec/varints.h \
 	core/codec/speedscope.h core/codec/speedscope_decode.c core/codec/speedscope_encode.c \
 	core/codec/wire.h core/codec/wire_encode.c core/codec/wire_decode.c \

@@ -32,6 +32,7 @@
 #include "core/main/log_setup.h"
 #include "core/main/separate.h"
 #include "core/net/listener.h"
+#include "core/net/endpoints.h"
 #include "core/net/pages.h"
 #include "core/selfprofile/selfprofile.h"
 
@@ -53,6 +54,7 @@ struct daemon {
 	struct http_routes *routes;
 	struct pages *pages;
 	struct selfprofile *selfprofile;
+	struct endpoints *endpoints;
 	struct api *api;
 	struct listener *listener;
 	struct separate separate;
@@ -290,8 +292,10 @@ static int make_server(struct daemon *d, struct dcm_error *err)
 			&d->api, err);
 	if (r == 0)
 		r = api__add_routes(d->api, d->routes, err);
-	if (r == 0)
+	if (r == 0) {
 		http_routes__set_pages(d->routes, d->pages);
+		http_routes__set_endpoints(d->routes, d->endpoints);
+	}
 	if (r == 0)
 		r = listener__new(
 			&(struct listener_options){ .addresses = s->listen.items,
@@ -342,7 +346,9 @@ static int start(struct daemon *d, struct dcm_error *err)
 	d->log = log_setup__from(&plan->main->log, d->areas, MAX_AREAS);
 	r = plan__data_dir(plan, d->data_dir, err);
 	d->pages = pages__new();
-	if (r == 0 && (!d->pages || stats__new(NULL, &d->stats) < 0 || stats__add_process(d->stats) < 0))
+	d->endpoints = endpoints__new();
+	if (r == 0 && (!d->pages || !d->endpoints || stats__new(NULL, &d->stats) < 0 ||
+		       stats__add_process(d->stats) < 0))
 		r = error__nomem(err);
 	if (r == 0)
 		stats__on_loss(d->stats, wake, d);
@@ -358,7 +364,8 @@ static int start(struct daemon *d, struct dcm_error *err)
 					       .clock = &clock__system,
 					       .data_dir = d->data_dir,
 					       .broker = d->separate.broker,
-					       .pages = d->pages },
+					       .pages = d->pages,
+					       .endpoints = d->endpoints },
 		       plan, &d->graph, err);
 	/*
 	 * The port first: a second daemon shall fail before it has loaded anything into the kernel.
@@ -389,9 +396,9 @@ static void say_ready(struct daemon *d)
 		if (!str__starts(address, STR("unix:")))
 			buf__text(&where, "http://");
 		/* Port 0 asked the kernel for a free one: say which. */
-		if (s->listen.n == 1 && str__ends(address, STR(":0")))
+		if (str__ends(address, STR(":0")))
 			buf__printf(&where, "%.*s%u", (int)address.n - 1, address.p,
-				    listener__port(d->listener, 0));
+				    listener__port(d->listener, i));
 		else
 			buf__str(&where, address);
 	}
@@ -509,6 +516,7 @@ static void fini(struct daemon *d)
 	http_routes__free(d->routes);
 	graph__free(d->graph);
 	pages__free(d->pages);
+	endpoints__free(d->endpoints);
 	loader__free(d->loader);
 	stats__free(d->stats);
 	separate__fini(&d->separate);

@@ -139,6 +139,7 @@ static int make_objects(struct graph *g, struct dcm_error *err)
 		NULL, 0);
 	g->services.symbols = g->symbols;
 	g->services.pages = g->c.pages;
+	g->services.endpoints = g->c.endpoints;
 	g->services.host = (struct host_services){ .log = g->c.log,
 						   .stats = g->c.stats,
 						   .clock = g->c.clock,

@@ -32,7 +32,8 @@ struct graph_config {
 	const char *symbols_dir; /* names are taken from there and not put; NULL: from data_dir's, and put */
 	struct broker *broker; /* for plugins and names of the kernel; NULL: none */
 	struct pages *pages; /* where plugins offer theirs; outlives the graph; NULL: nobody serves */
-	bool one_shot;	     /* queues block instead of losing */
+	struct endpoints *endpoints; /* likewise */
+	bool one_shot;		     /* queues block instead of losing */
 };
 
 /* Makes every object and opens nothing. Takes the plan (also on failure). */

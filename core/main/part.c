@@ -252,6 +252,11 @@ static int stop(struct part *p, const struct part_env *env, bool keeps, int64_t 
 				  "it did not come back from a question before the deadline");
 		return -ETIMEDOUT;
 	}
+	if (instance__withdraw(p->instance, half_way(deadline_mono_ns)) == -ETIMEDOUT) {
+		instance__abandon(p->instance,
+				  "it did not come back from a request before the deadline");
+		return -ETIMEDOUT;
+	}
 	if (phase_of(p) == INSTANCE_STARTED) {
 		r = instance__drain(p->instance, deadline_mono_ns);
 		if (r < 0)

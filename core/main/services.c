@@ -94,8 +94,17 @@ static int decode_as(void *ctx, const struct dcm_decode *how, const uint8_t *dat
 		.time_ns = how->time_ns,
 		.max_bytes = how->max_bytes,
 	};
+	struct decode_measure m;
 
 	(void)ctx;
+	if (DCM_HAS(how, duration_ns)) {
+		m = (struct decode_measure){ how->measure, how->scale > 0 ? how->scale : 1,
+					     how->period, how->duration_ns };
+		o.temporalities = how->temporalities;
+		o.n_temporalities = how->n_temporalities;
+		o.identity = how->identity;
+		o.measure = how->measure.n ? &m : NULL;
+	}
 	return codec__decode_with(how->format, data, n, &o, ret_batch, err);
 }
 
@@ -203,6 +212,23 @@ static void withdraw_pages(void *ctx, const struct dcm_host *from)
 		pages__withdraw(s->pages, from);
 }
 
+static int serve(void *ctx, const struct dcm_host *from, const struct dcm_endpoint *endpoint,
+		 struct dcm_error *err)
+{
+	struct services *s = ctx;
+
+	if (s->endpoints)
+		return endpoints__offer(s->endpoints, from, endpoint, err);
+	return error__set(err, -ENOTSUP, "requests are answered by `decima run` alone");
+}
+
+static int withdraw_endpoints(void *ctx, const struct dcm_host *from, int64_t deadline_mono_ns)
+{
+	struct services *s = ctx;
+
+	return s->endpoints ? endpoints__withdraw(s->endpoints, from, deadline_mono_ns) : 0;
+}
+
 void services__fini(struct services *s)
 {
 	http_pool__free(take_ptr(s->http));
@@ -231,4 +257,9 @@ void services__init(struct services *s)
 	http_pool__new("decima/" PACKAGE_VERSION, &s->http);
 	s->host.page = page;
 	s->host.withdraw_pages = withdraw_pages;
+	s->host.serve = serve;
+	s->host.withdraw_endpoints = withdraw_endpoints;
+	s->host.reply_put = endpoints__reply_put;
+	s->host.reply_header = endpoints__reply_header;
+	s->host.reply_problem = endpoints__reply_problem;
 }

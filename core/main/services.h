@@ -5,6 +5,7 @@
 #ifndef DECIMA_MAIN_SERVICES_H
 #define DECIMA_MAIN_SERVICES_H
 
+#include "core/net/endpoints.h"
 #include "core/net/http_pool.h"
 #include "core/net/pages.h"
 #include "core/pipeline/pipeline.h"
@@ -19,8 +20,9 @@ struct services {
 	struct host_services host; /* filled by services__init() */
 	struct pipeline *pipeline;
 	struct symbols *symbols;
-	struct pages *pages;	/* NULL: nobody serves them */
-	struct http_pool *http; /* services__init()'s; NULL: there was no memory */
+	struct pages *pages;	     /* NULL: nobody serves them */
+	struct endpoints *endpoints; /* likewise */
+	struct http_pool *http;	     /* services__init()'s; NULL: there was no memory */
 };
 
 /*

@@ -63,7 +63,7 @@ void exchange__free(struct exchange *x)
 /* What the head may hold of each: RFC 9112 sections 3.2, 5.1 and 6.3. */
 struct head {
 	struct exchange *x;
-	struct http_field *fields;
+	struct dcm_field *fields;
 	unsigned n_hosts, n_lengths, n_codings;
 	const char *fault;
 };
@@ -91,7 +91,7 @@ static enum MHD_Result take_header(void *ctx, enum MHD_ValueKind kind, const cha
 	h->n_hosts += str__eq(lower, STR("host"));
 	h->n_lengths += str__eq(lower, STR("content-length"));
 	h->n_codings += str__eq(lower, STR("transfer-encoding"));
-	h->fields[req->n_headers++] = (struct http_field){ lower, str__of(value) };
+	h->fields[req->n_headers++] = (struct dcm_field){ lower, str__of(value) };
 	return MHD_YES;
 }
 
@@ -151,7 +151,7 @@ static bool read_method(struct http_request *req, const char *method)
 bool exchange__read_head(struct exchange *x, const char *method)
 {
 	struct head h = { .x = x,
-			  .fields = arena__zalloc(&x->arena, MAX_HEADERS, sizeof(struct http_field)) };
+			  .fields = arena__zalloc(&x->arena, MAX_HEADERS, sizeof(struct dcm_field)) };
 	const char *fault;
 
 	x->checked = true;

@@ -13,7 +13,7 @@
 
 enum { MAX_PARAMS = 256 };
 
-static struct dcm_str find(const struct http_field *fields, uint32_t n, const char *name)
+static struct dcm_str find(const struct dcm_field *fields, uint32_t n, const char *name)
 {
 	struct dcm_str key = str__of(name);
 
@@ -133,11 +133,11 @@ struct dcm_str http__decode(struct arena *a, struct dcm_str s, bool plus_is_spac
 }
 
 /* "a=b" to a decoded pair. */
-static int add_param(struct http_request *r, struct http_field *params, struct dcm_str part)
+static int add_param(struct http_request *r, struct dcm_field *params, struct dcm_str part)
 {
 	const char *eq = memchr(part.p, '=', part.n);
 	uint32_t name_n = eq ? (uint32_t)(eq - part.p) : part.n;
-	struct http_field *f = &params[r->n_params];
+	struct dcm_field *f = &params[r->n_params];
 
 	f->name = http__decode(r->arena, (struct dcm_str){ part.p, name_n }, true);
 	f->value = eq ? http__decode(r->arena, (struct dcm_str){ eq + 1, part.n - name_n - 1 }, true)
@@ -176,7 +176,7 @@ int http_request__set_target(struct http_request *r, struct dcm_str target)
 	if (!cut_authority(r, &target))
 		return -EINVAL;
 	const char *mark = memchr(target.p, '?', target.n), *at, *end = target.p + target.n;
-	struct http_field *params;
+	struct dcm_field *params;
 
 	r->path = (struct dcm_str){ target.p, mark ? (uint32_t)(mark - target.p) : target.n };
 	r->params = NULL;

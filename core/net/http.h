@@ -21,10 +21,6 @@ enum http_method { HTTP_GET, HTTP_HEAD, HTTP_POST, HTTP_PUT, HTTP_DELETE, HTTP_O
 /* What a caller may do; each includes the ones before it. */
 enum http_role { HTTP_ROLE_NONE, HTTP_ROLE_READ, HTTP_ROLE_WRITE, HTTP_ROLE_ADMIN };
 
-struct http_field {
-	struct dcm_str name, value;
-};
-
 /* A body in a file without a name: open for reading and writing, at any offset. */
 struct http_file {
 	int fd;
@@ -36,15 +32,15 @@ struct http_request {
 	enum http_method method;
 	struct dcm_str authority; /* of "http://AUTHORITY/path", which outranks Host; p is NULL without */
 	struct dcm_str path; /* as sent, still percent-encoded; starts with '/', no query */
-	const struct http_field *params; /* [n_params] of the query string, decoded, in order */
+	const struct dcm_field *params; /* [n_params] of the query string, decoded, in order */
 	uint32_t n_params;
-	const struct http_field *headers; /* [n_headers]; names in lower case */
+	const struct dcm_field *headers; /* [n_headers]; names in lower case */
 	uint32_t n_headers;
 	struct dcm_str body;
 	const struct http_file *file; /* of routes with to_file, which have no `body`; or NULL */
 	enum http_role role;	      /* of the caller */
 	struct dcm_budget *budget;    /* deadline, memory, and cancelled when the client has gone */
-	const struct http_field *path_params; /* [n_path_params]: what {NAME} in the pattern stood for, decoded */
+	const struct dcm_field *path_params; /* [n_path_params]: what {NAME} in the pattern stood for, decoded */
 	uint32_t n_path_params;
 	struct arena *arena; /* lives as long as the request; holds what was decoded */
 };
@@ -121,6 +117,7 @@ struct http_route {
 	bool quick; /* answers at once and never blocks: runs ahead of the queue of slow questions */
 	bool control; /* waits for the control thread: has a worker of its own, behind no question */
 	bool takes_time; /* waits for time to pass: has workers of its own, which no question needs */
+	bool push;	 /* brings data: has workers of its own, behind no question */
 	/*
 	 * Most bytes of a request's body; 0: it takes none. A larger one is refused before it is
 	 * read. A body is in memory while its request lasts, or, with to_file, in a file.
@@ -148,6 +145,13 @@ int http_routes__add(struct http_routes *r, const struct http_route *route);
 /* What GET and HEAD of paths without a row are answered from. Before serving only; it must outlive the table. */
 struct pages;
 void http_routes__set_pages(struct http_routes *r, struct pages *pages);
+
+/* Rows that come and go, looked at behind those of the table. Before serving only; they must outlive the table. */
+struct endpoints;
+void http_routes__set_endpoints(struct http_routes *r, struct endpoints *endpoints);
+
+/* Row i from 0 on, the core's before the plugins'; NULL: none (any more). *ret_end: nor after it. Any thread. */
+const struct http_route *http_routes__at(const struct http_routes *r, size_t i, bool *ret_end);
 
 /*
  * The row that answers the request, for a caller of its role; NULL: the response is the refusal, as

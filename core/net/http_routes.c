@@ -13,6 +13,7 @@
 #include "core/base/str.h"
 #include "core/base/vec.h"
 #include "core/config/suggest.h"
+#include "core/net/endpoints.h"
 #include "core/net/http.h"
 #include "core/net/pages.h"
 
@@ -22,6 +23,7 @@ struct http_routes {
 	VEC(struct http_route) rows;
 	struct pages *pages;
 	struct http_route page; /* what answers from them */
+	struct endpoints *endpoints;
 };
 
 static const char *const method_names[] = { "GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS" };
@@ -60,6 +62,22 @@ void http_routes__set_pages(struct http_routes *r, struct pages *pages)
 	r->page = (struct http_route){ .pattern = "/", .handler = answer_page, .ctx = pages, .quick = true };
 }
 
+void http_routes__set_endpoints(struct http_routes *r, struct endpoints *endpoints)
+{
+	r->endpoints = endpoints;
+}
+
+const struct http_route *http_routes__at(const struct http_routes *r, size_t i, bool *ret_end)
+{
+	*ret_end = false;
+	if (i < r->rows.n)
+		return &r->rows.v[i];
+	if (r->endpoints)
+		return endpoints__at(r->endpoints, (uint32_t)(i - r->rows.n), ret_end);
+	*ret_end = true;
+	return NULL;
+}
+
 /* Cuts the first segment (between slashes) off *rest; false at the end. */
 static bool next_segment(struct dcm_str *rest, struct dcm_str *ret)
 {
@@ -77,7 +95,7 @@ static bool next_segment(struct dcm_str *rest, struct dcm_str *ret)
 }
 
 /* True when the path fits; what {NAME}s stood for (still encoded) goes to [*ret_n] params. */
-static bool fits(const char *pattern, struct dcm_str path, struct http_field *params, uint32_t *ret_n)
+static bool fits(const char *pattern, struct dcm_str path, struct dcm_field *params, uint32_t *ret_n)
 {
 	struct dcm_str want = str__of(pattern), w, p;
 
@@ -92,7 +110,7 @@ static bool fits(const char *pattern, struct dcm_str path, struct http_field *pa
 		if (w.n > 2 && w.p[0] == '{') {
 			if (p.n == 0 || *ret_n == MAX_PATH_PARAMS)
 				return false;
-			params[(*ret_n)++] = (struct http_field){ { w.p + 1, w.n - 2 }, p };
+			params[(*ret_n)++] = (struct dcm_field){ { w.p + 1, w.n - 2 }, p };
 		} else if (!str__eq(w, p)) {
 			return false;
 		}
@@ -106,16 +124,20 @@ static bool answers(const struct http_route *row, enum http_method method)
 
 /* The row for method and path; NULL, and whether the path alone fits some row. */
 static const struct http_route *find(const struct http_routes *r, enum http_method method,
-				     struct dcm_str path, struct http_field *params,
-				     uint32_t *ret_n, bool *ret_path_known)
+				     struct dcm_str path, struct dcm_field *params, uint32_t *ret_n,
+				     bool *ret_path_known)
 {
+	bool end = false;
+
 	*ret_path_known = false;
-	for (size_t i = 0; i < r->rows.n; i++) {
-		if (!fits(r->rows.v[i].pattern, path, params, ret_n))
+	for (size_t i = 0; !end; i++) {
+		const struct http_route *row = http_routes__at(r, i, &end);
+
+		if (!row || !fits(row->pattern, path, params, ret_n))
 			continue;
 		*ret_path_known = true;
-		if (answers(&r->rows.v[i], method))
-			return &r->rows.v[i];
+		if (answers(row, method))
+			return row;
 	}
 	if (!*ret_path_known && r->pages && answers(&r->page, method) && pages__have(r->pages, path)) {
 		*ret_n = 0;
@@ -127,7 +149,7 @@ static const struct http_route *find(const struct http_routes *r, enum http_meth
 const struct http_route *http_routes__find(const struct http_routes *r, enum http_method method,
 					   struct dcm_str path)
 {
-	struct http_field params[MAX_PATH_PARAMS];
+	struct dcm_field params[MAX_PATH_PARAMS];
 	uint32_t n;
 	bool known;
 
@@ -145,13 +167,17 @@ static void put_method(struct buf *allow, enum http_method method)
 static void refuse_method(const struct http_routes *r, struct http_request *req,
 			  struct http_response *resp)
 {
-	struct http_field params[MAX_PATH_PARAMS];
+	struct dcm_field params[MAX_PATH_PARAMS];
 	struct buf allow = { 0 };
+	bool end = false;
 	uint32_t n;
 
-	for (size_t i = 0; i < r->rows.n; i++)
-		if (fits(r->rows.v[i].pattern, req->path, params, &n))
-			put_method(&allow, r->rows.v[i].method);
+	for (size_t i = 0; !end; i++) {
+		const struct http_route *row = http_routes__at(r, i, &end);
+
+		if (row && fits(row->pattern, req->path, params, &n))
+			put_method(&allow, row->method);
+	}
 	http_response__header(resp, "Allow", "%s", allow.n ? (const char *)allow.data : "");
 	http_response__problem(resp, 405, "%.*s does not answer %s; it answers %s",
 			       STR_ARG(req->path), method_names[req->method],
@@ -225,7 +251,7 @@ static bool takes_params(const struct http_route *row, const struct http_request
 
 /* http_routes__admit(), with what {NAME}s stood for, still encoded: [req->n_path_params]. */
 static const struct http_route *admit(const struct http_routes *r, struct http_request *req,
-				      struct http_field *params, struct http_response *resp)
+				      struct dcm_field *params, struct http_response *resp)
 {
 	bool path_known;
 	const struct http_route *row = find(r, req->method, req->path, params, &req->n_path_params,
@@ -246,7 +272,7 @@ static const struct http_route *admit(const struct http_routes *r, struct http_r
 const struct http_route *http_routes__admit(const struct http_routes *r, struct http_request *req,
 					    struct http_response *resp)
 {
-	struct http_field params[MAX_PATH_PARAMS];
+	struct dcm_field params[MAX_PATH_PARAMS];
 	const struct http_route *row = admit(r, req, params, resp);
 
 	req->n_path_params = 0;
@@ -256,7 +282,7 @@ const struct http_route *http_routes__admit(const struct http_routes *r, struct 
 void http_routes__dispatch(const struct http_routes *r, struct http_request *req,
 			   struct http_response *resp)
 {
-	struct http_field params[MAX_PATH_PARAMS];
+	struct dcm_field params[MAX_PATH_PARAMS];
 	const struct http_route *row = admit(r, req, params, resp);
 
 	if (!row)

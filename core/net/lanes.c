@@ -20,10 +20,6 @@
 #define SECOND	 INT64_C(1000000000)
 #define GRACE_NS SECOND /* for handlers to notice that they were cancelled */
 
-/* Of the threads that are not for questions. */
-static const enum lane others[] = { LANE_CONTROL, LANE_FILES, LANE_TIME, LANE_TIME };
-enum { N_OTHERS = sizeof(others) / sizeof(*others) };
-
 struct queue {
 	struct exchange *first, *last;
 	uint32_t n;
@@ -100,18 +96,29 @@ static void *work(void *ctx)
 
 static int start_threads(struct lanes *l, struct dcm_error *err)
 {
-	for (uint32_t i = 0; i < l->c.n_threads + N_OTHERS; i++) {
-		struct slot *slot = &l->slots[i];
-		int r;
+	for (enum lane lane = 0; lane < N_LANES; lane++) {
+		for (uint32_t i = 0; i < l->c.n_threads[lane]; i++) {
+			struct slot *slot = &l->slots[l->n_slots];
+			int r;
 
-		*slot = (struct slot){ .lanes = l, .lane = i < N_OTHERS ? others[i] : LANE_QUESTIONS };
-		r = -pthread_create(&slot->thread, NULL, work, slot);
-		if (r < 0)
-			return error__sys(err, r, "server: cannot start a thread");
-		pthread_setname_np(slot->thread, "http-worker");
-		l->n_slots++;
+			*slot = (struct slot){ .lanes = l, .lane = lane };
+			r = -pthread_create(&slot->thread, NULL, work, slot);
+			if (r < 0)
+				return error__sys(err, r, "server: cannot start a thread");
+			pthread_setname_np(slot->thread, "http-worker");
+			l->n_slots++;
+		}
 	}
 	return 0;
+}
+
+static size_t count_threads(const struct lanes_config *c)
+{
+	size_t n = 0;
+
+	for (size_t lane = 0; lane < N_LANES; lane++)
+		n += c->n_threads[lane];
+	return n;
 }
 
 int lanes__new(const struct lanes_config *config, struct lanes **ret, struct dcm_error *err)
@@ -125,7 +132,7 @@ int lanes__new(const struct lanes_config *config, struct lanes **ret, struct dcm
 	pthread_mutex_init(&l->lock, NULL);
 	pthread_cond_init(&l->work, NULL);
 	cond__init(&l->idle);
-	l->slots = mem__zalloc((size_t)config->n_threads + N_OTHERS, sizeof(*l->slots));
+	l->slots = mem__zalloc(count_threads(config), sizeof(*l->slots));
 	r = l->slots ? start_threads(l, err) : error__nomem(err);
 	if (r < 0) {
 		lanes__free(l);

@@ -2,9 +2,10 @@
 /*
  * core/net/lanes.h - requests that wait for a handler, and the threads that run it
  *
- * Four lanes, so that a reload never waits behind questions, and these not behind files: some
- * threads for questions, one for what waits for the control thread, one for bodies that go into
- * files, two for what waits for time to pass: one that asks all day leaves one. A handler that hangs in a plugin holds up its own thread and
+ * Five lanes, so that a reload never waits behind questions, and these not behind files or what is
+ * brought: some threads for questions, some for pushes (which wait for a store), one for what waits for
+ * the control thread, one for bodies that go into files, two for what waits for time to pass: one that
+ * asks all day leaves one. A handler that hangs in a plugin holds up its own thread and
  * nobody else; at the end it is left behind.
  */
 #ifndef DECIMA_NET_LANES_H
@@ -12,10 +13,10 @@
 
 #include "core/net/exchange.h"
 
-enum lane { LANE_QUESTIONS, LANE_CONTROL, LANE_FILES, LANE_TIME, N_LANES };
+enum lane { LANE_QUESTIONS, LANE_PUSHES, LANE_CONTROL, LANE_FILES, LANE_TIME, N_LANES };
 
 struct lanes_config {
-	uint32_t n_threads;   /* for questions */
+	uint32_t n_threads[N_LANES];
 	uint32_t max_waiting; /* in each lane */
 	/* On a thread of the lane. `done` hands the exchange back: it may be freed from then on. */
 	void (*handle)(void *ctx, struct exchange *x);

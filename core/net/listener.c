@@ -37,7 +37,8 @@ enum {
 	WAITING_TICK_MS = 2000,
 	MAX_FILES = 4,
 	FILES_RETRY_S = 5,
-	UNIX_CONNECTIONS = 16
+	UNIX_CONNECTIONS = 16,
+	N_PUSHERS = 4 /* each waits for a store meanwhile */
 };
 
 /* A slow reader gets a minute and 16 KiB/s for its answer. */
@@ -279,6 +280,7 @@ static enum MHD_Result on_complete(struct listener *l, struct exchange *x, struc
 	const struct http_route *route = http_routes__find(l->routes, x->request.method, x->request.path);
 	enum lane lane = x->request.file	      ? LANE_FILES
 			 : route && route->control    ? LANE_CONTROL
+			 : route && route->push	      ? LANE_PUSHES
 			 : route && route->takes_time ? LANE_TIME
 						      : LANE_QUESTIONS;
 
@@ -302,7 +304,7 @@ static enum MHD_Result on_complete(struct listener *l, struct exchange *x, struc
 					       "decima is stopping; ask it again when it is back");
 		else
 			http_response__problem(&x->response, 503,
-					       "%u questions wait already; try again in a second",
+					       "%u requests wait already; try again in a second",
 					       l->o.max_waiting);
 	}
 	x->answered = true;
@@ -544,12 +546,14 @@ int listener__new(const struct listener_options *o, const struct http_routes *ro
 
 static int start_threads(struct listener *l, struct dcm_error *err)
 {
-	int r = lanes__new(&(struct lanes_config){ .n_threads = l->o.n_workers,
-						   .max_waiting = l->o.max_waiting,
-						   .handle = run_in_lane,
-						   .done = after_handler,
-						   .ctx = l },
-			   &l->lanes, err);
+	int r = lanes__new(
+		&(struct lanes_config){
+			.n_threads = { [LANE_QUESTIONS] = l->o.n_workers, [LANE_PUSHES] = N_PUSHERS, [LANE_CONTROL] = 1, [LANE_FILES] = 1, [LANE_TIME] = 2 },
+			.max_waiting = l->o.max_waiting,
+			.handle = run_in_lane,
+			.done = after_handler,
+			.ctx = l },
+		&l->lanes, err);
 
 	if (r < 0)
 		return r;

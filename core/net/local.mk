@@ -4,6 +4,7 @@ noinst_LTLIBRARIES += core/net/libnet.la
 core_net_libnet_la_SOURCES = \
 	core/net/access.c core/net/access.h \
 	core/net/conns.c core/net/conns.h \
+	core/net/endpoints.c core/net/endpoints.h \
 	core/net/exchange.c core/net/exchange.h \
 	core/net/http.c core/net/http.h \
 	core/net/http_client.c core/net/http_client.h \

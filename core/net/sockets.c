@@ -218,6 +218,8 @@ static int bind_name(struct sockets *s, const char *address, struct dcm_error *e
 
 int sockets__bind(struct sockets *s, const char *const *addresses, uint32_t n, struct dcm_error *err)
 {
+	uint32_t first = s->n; /* socket of the address at hand */
+
 	for (uint32_t i = 0; i < n; i++) {
 		const char *a = addresses[i];
 		int r;
@@ -230,15 +232,20 @@ int sockets__bind(struct sockets *s, const char *const *addresses, uint32_t n, s
 			r = is_unix(a) ? bind_unix(s, a, a + 5, err) : bind_name(s, a, err);
 		if (r < 0)
 			return r;
+		for (; first < s->n; first++)
+			s->v[first].address = i;
 	}
 	return 0;
 }
 
-uint16_t sockets__port(const struct sockets *s, uint32_t i)
+uint16_t sockets__port(const struct sockets *s, uint32_t address)
 {
 	struct sockaddr_storage ss;
 	socklen_t n = sizeof(ss);
+	uint32_t i = 0;
 
+	while (i < s->n && s->v[i].address != address)
+		i++;
 	if (i >= s->n || getsockname(s->v[i].fd, (struct sockaddr *)&ss, &n) < 0)
 		return 0;
 	if (ss.ss_family == AF_INET)

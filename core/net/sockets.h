@@ -13,7 +13,8 @@ enum { SOCKETS_MAX = 16 };
 
 struct sockets_one {
 	int fd;
-	char path[108]; /* of a unix socket, removed by sockets__close(); "" for the others */
+	uint32_t address; /* which of those that were asked for; a name may have several */
+	char path[108];	  /* of a unix socket, removed by sockets__close(); "" for the others */
 };
 
 struct sockets {
@@ -34,8 +35,8 @@ int sockets__check(const char *address, struct dcm_error *err);
  */
 int sockets__bind(struct sockets *s, const char *const *addresses, uint32_t n, struct dcm_error *err);
 
-/* Port of the i-th socket as bound (for ":0"); 0 for a unix socket. */
-uint16_t sockets__port(const struct sockets *s, uint32_t i);
+/* Port of the address as bound (for ":0"), the first of several; 0 for a unix socket. */
+uint16_t sockets__port(const struct sockets *s, uint32_t address);
 
 /* Twice is fine. */
 void sockets__close(struct sockets *s);

@@ -294,6 +294,16 @@ void host__settle(struct dcm_host *host)
 		s->http_settle(s->ctx, host);
 	if (s->withdraw_pages)
 		s->withdraw_pages(s->ctx, host);
+	/* Nobody is left but when a start failed right after it had offered them: nothing to hurry for. */
+	while (host__withdraw(host, 0) == -ETIMEDOUT)
+		;
+}
+
+int host__withdraw(struct dcm_host *host, int64_t deadline_mono_ns)
+{
+	const struct host_services *s = mine(host)->services;
+
+	return s->withdraw_endpoints ? s->withdraw_endpoints(s->ctx, host, deadline_mono_ns) : 0;
 }
 
 void host__reopen(struct dcm_host *host)
@@ -471,6 +481,14 @@ static int host_page(const struct dcm_host *host, const struct dcm_page *page, s
 	return s->page ? s->page(s->ctx, host, page, err) : no_service(host, err, "server for pages");
 }
 
+static int host_serve(const struct dcm_host *host, const struct dcm_endpoint *endpoint,
+		      struct dcm_error *err)
+{
+	const struct host_services *s = mine(host)->services;
+
+	return s->serve ? s->serve(s->ctx, host, endpoint, err) : no_service(host, err, "server");
+}
+
 /* ---- rights ---- */
 
 static int host_open_guarded(const struct dcm_host *host, const struct dcm_guarded *g)
@@ -572,6 +590,7 @@ static const struct dcm_host functions = {
 	.regex_new = host_regex_new,
 	.regex_free = regex__free,
 	.page = host_page,
+	.serve = host_serve,
 	.rules_new = host_rules_new,
 	.decode_as = host_decode_as,
 	.revalued = host_revalued,
@@ -648,6 +667,9 @@ int host__new(const char *instance, const struct host_services *services, struct
 	take_http(h);
 	h->pub.rules_free = services->rules_free;
 	h->pub.rules_run = services->rules_run;
+	h->pub.reply_put = services->reply_put;
+	h->pub.reply_header = services->reply_header;
+	h->pub.reply_problem = services->reply_problem;
 	h->own.state = h->state.state = DCM_STATE_STARTING;
 	h->state.since_real_ns = clock__real(clock_of(h));
 	pub = &h->pub;

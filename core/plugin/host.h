@@ -68,6 +68,16 @@ struct host_services {
 	int (*page)(void *ctx, const struct dcm_host *from, const struct dcm_page *page,
 		    struct dcm_error *err);
 	void (*withdraw_pages)(void *ctx, const struct dcm_host *from); /* may be NULL without `page` */
+	int (*serve)(void *ctx, const struct dcm_host *from, const struct dcm_endpoint *endpoint,
+		     struct dcm_error *err);
+	/* The host's endpoints go; 0, or -ETIMEDOUT: requests are still inside. NULL without `serve`. */
+	int (*withdraw_endpoints)(void *ctx, const struct dcm_host *from, int64_t deadline_mono_ns);
+	/* Without `ctx`, because the plugin calls them as they are; may be NULL without serve. */
+	void (*reply_put)(struct dcm_reply *reply, int status, const char *type, const void *data,
+			  size_t n);
+	void (*reply_header)(struct dcm_reply *reply, const char *name, const char *value);
+	void (*reply_problem)(struct dcm_reply *reply, int status, const char *fmt, ...)
+		__attribute__((format(printf, 3, 4)));
 	/* Called on each change of an instance's state, without a lock held; may be NULL. */
 	void (*state_changed)(void *ctx, const struct dcm_host *host, enum dcm_state state,
 			      const char *sentence);
@@ -85,10 +95,15 @@ DEFINE_CLEANUP(struct dcm_host *, host__free);
 
 /*
  * Answers every emit() whose `done` is still owed with -ECANCELED, and waits for those being
- * called: afterwards no `done` of this host runs or will. Calls to servers that are under way end likewise. Its pages are gone. Before the plugin's stop(); the control
- * thread.
+ * called: afterwards no `done` of this host runs or will. Calls to servers that are under way end likewise. Its pages are
+ * gone, and its endpoints, with nobody inside. Before the plugin's stop(); the control thread.
  */
 void host__settle(struct dcm_host *h);
+/*
+ * Before that, while there is time: nobody is let into its endpoints any more, and those inside end. -ETIMEDOUT: somebody
+ * has not, though he was cancelled.
+ */
+int host__withdraw(struct dcm_host *h, int64_t deadline_mono_ns);
 /* emit() with `done` works again: before the plugin's open(). */
 void host__reopen(struct dcm_host *h);
 

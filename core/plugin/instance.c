@@ -322,6 +322,11 @@ int instance__drain(struct instance *i, int64_t deadline_mono_ns)
 	return r > 0 ? -EIO : r;
 }
 
+int instance__withdraw(struct instance *i, int64_t deadline_mono_ns)
+{
+	return host__withdraw(i->host, deadline_mono_ns);
+}
+
 void instance__stop(struct instance *i)
 {
 	if (i->phase == INSTANCE_CREATED || i->phase == INSTANCE_STOPPED)

@@ -87,6 +87,8 @@ void instance__set_settings(struct instance *i, struct settings *settings);
 
 /* Hands on what the plugin holds. 0, or what it said (-ETIMEDOUT: not everything). */
 int instance__drain(struct instance *i, int64_t deadline_mono_ns);
+/* Nobody is let into its endpoints any more: host__withdraw(). */
+int instance__withdraw(struct instance *i, int64_t deadline_mono_ns);
 /*
  * Ends it; from any phase but created (then it does nothing). Sources (sources.h) hear of it first.
  */

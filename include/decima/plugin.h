@@ -9,7 +9,7 @@
  * Decima's, and a test program can be the host (decima-plugin-check is one).
  *
  * This is the one header to include. It brings base.h (texts, hashes, errors), options.h (what an option's row says),
- * batch.h (what moves), query.h (what a storage is asked) and http.h (asking other servers).
+ * batch.h (what moves), query.h (what a storage is asked), http.h (asking other servers) and serve.h (being asked).
  *
  * Read first, these hold everywhere:
  *  - Versions. Structs that cross the border begin with their size in bytes as the side that made
@@ -47,6 +47,7 @@
  *   1.13 DCM_SHARED_HTTP_CLIENT, DCM_OPT_PATH, dcm_table.ignored; host: http_client_new,
  *        http_client_free, http_start, http_cancel,
  *        rules_new, rules_free, rules_run, decode_as, revalued; input: targets()
+ *   1.14 host: serve(), reply_put(), reply_header(), reply_problem(); dcm_decode.temporalities, .identity, .measure
  */
 #ifndef DECIMA_PLUGIN_H
 #define DECIMA_PLUGIN_H
@@ -56,6 +57,7 @@
 #include <decima/http.h>
 #include <decima/options.h>
 #include <decima/query.h>
+#include <decima/serve.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -63,7 +65,7 @@ extern "C" {
 
 #define DCM_ABI_MAGIC 0x414d4344u /* "DCMA" */
 #define DCM_ABI_MAJOR 1
-#define DCM_ABI_MINOR 13
+#define DCM_ABI_MINOR 14
 
 /* -------------------------------------------------------------------------------------------------
  * The host
@@ -156,6 +158,18 @@ struct dcm_page {
 	bool immutable; /* the path changes with the content: browsers may keep it for a year */
 };
 
+/* Does the batch get an id that the same bytes, labels, name and time always have, so that a store knows a retry? */
+enum dcm_identity {
+	DCM_IDENTITY_NONE,
+	DCM_IDENTITY_TIMED, /* if all its profiles say their time: else the same may be meant to come again */
+	DCM_IDENTITY_ALWAYS, /* the caller's time is what tells it from others */
+};
+
+struct dcm_temporality_of {
+	struct dcm_str sample_type;
+	uint32_t temporality; /* enum dcm_temporality */
+};
+
 /* How bytes are decoded: host->decode_as(). What is zero is found out from them. */
 struct dcm_decode {
 	uint32_t size;
@@ -165,6 +179,16 @@ struct dcm_decode {
 	uint32_t n_labels;
 	int64_t time_ns;    /* start of a profile that does not say its own */
 	uint64_t max_bytes; /* of the bytes, unpacked; 0: 256 MiB */
+	/* (1.14) [n_temporalities]: sample types of which it is known, whatever the bytes say. */
+	const struct dcm_temporality_of *temporalities;
+	uint32_t n_temporalities;
+	uint32_t identity; /* (1.14) enum dcm_identity */
+	/*
+	 * (1.14) What the numbers of "folded" and "lines" are, as a whole type, which then is the name too; "":
+	 * samples. Each times `scale` (0: 1) is the value.
+	 */
+	struct dcm_str measure;
+	int64_t scale, period, duration_ns;
 };
 
 /* A profile's new values: host->revalued(). */
@@ -292,7 +316,9 @@ struct dcm_host {
 	 */
 	int (*encode)(const struct dcm_host *host, const struct dcm_batch *batch, uint32_t profile,
 		      const char *format, uint8_t **ret_data, size_t *ret_n, struct dcm_error *err);
-	/* "pprof", "folded", "speedscope", "batch"; bytes from anyone: bounded, checked. */
+	/*
+	 * "pprof", "folded", "speedscope", "batch", (1.14) "lines", "push.v1"; bytes from anyone: bounded, checked.
+	 */
 	int (*decode)(const struct dcm_host *host, const char *format, const uint8_t *data,
 		      size_t n, struct dcm_batch **ret_batch, struct dcm_error *err);
 
@@ -418,6 +444,23 @@ struct dcm_host {
 	int (*revalued)(const struct dcm_host *host, struct dcm_batch *batch,
 			const struct dcm_revalue *changes, struct dcm_batch **ret_batch,
 			struct dcm_error *err);
+
+	/* --- being asked (1.14): serve.h --- */
+	/*
+	 * Offers an endpoint until the instance is stopped: then requests that are inside may end before the
+	 * deadline, and are cancelled. In start(); what it points to is copied, but `ctx`. 0; -EINVAL; -EEXIST:
+	 * somebody answers there already; -ENOTSUP: nobody serves here; -ENOMEM.
+	 */
+	int (*serve)(const struct dcm_host *host, const struct dcm_endpoint *endpoint,
+		     struct dcm_error *err);
+	/* The whole reply, instead of what was put before: its type, and bytes [n], which are copied. */
+	void (*reply_put)(struct dcm_reply *reply, int status, const char *type, const void *data,
+			  size_t n);
+	/* A further header. */
+	void (*reply_header)(struct dcm_reply *reply, const char *name, const char *value);
+	/* The whole reply: a refusal as RFC 9457 has it. */
+	void (*reply_problem)(struct dcm_reply *reply, int status, const char *fmt, ...)
+		__attribute__((format(printf, 3, 4)));
 };
 
 /* -------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ expand_filter='
 				print want[i]
 	}'
 
-headers="include/decima/base.h include/decima/batch.h include/decima/http.h include/decima/options.h include/decima/plugin.h include/decima/query.h"
+headers="include/decima/base.h include/decima/batch.h include/decima/http.h include/decima/options.h include/decima/plugin.h include/decima/query.h include/decima/serve.h"
 # shellcheck disable=SC2086 # the headers are words
 for file in $headers bin/decima bin/decima-plugin-check lib/pkgconfig/decima.pc \
 	lib/decima/storage_local.so lib/decima/storage_memory.so lib/decima/output_file.so lib/decima/input_perf_map.so \

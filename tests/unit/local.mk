@@ -215,6 +215,11 @@ tests_unit_test_access_LDADD = $(NET_LA) $(UNIT_LIBS)
 tests_unit_test_listener_LDADD = $(NET_LA) $(UNIT_LIBS)
 tests_unit_test_pages_LDADD = $(NET_LA) $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_endpoints
+tests_unit_test_endpoints_SOURCES = tests/unit/test_endpoints.c $(FAILMALLOC)
+tests_unit_test_endpoints_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_endpoints_LDADD = $(NET_LA) $(UNIT_LIBS)
+
 # A real server: tests/programs/http_server.
 HTTP_PEER = tests/unit/http_peer.c tests/unit/http_peer.h
 unit_tests += tests/unit/test_http_pool
@@ -232,6 +237,12 @@ unit_tests += tests/unit/test_wire
 tests_unit_test_wire_SOURCES = tests/unit/test_wire.c $(RANDOM_BATCH) $(FAILMALLOC)
 tests_unit_test_wire_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_wire_LDADD = $(CODEC_LA) $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_pushed
+tests_unit_test_pushed_SOURCES = tests/unit/test_pushed.c tests/unit/pb_text.h \
+	$(RANDOM_BATCH) $(FAILMALLOC)
+tests_unit_test_pushed_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_pushed_LDADD = $(CODEC_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_suggest
 tests_unit_test_suggest_LDADD = $(CONFIG_LA) $(UNIT_LIBS)

@@ -24,18 +24,17 @@ struct ask {
 /* The status of a refusal, or minus the role. */
 static int check(const struct access_rules *rules, const struct access_peer *peer, struct ask a)
 {
-	struct http_field h[3];
+	struct dcm_field h[3];
 	struct http_request req = { .method = a.method, .headers = h };
 	struct http_response resp = { .status = 200 };
 	int result;
 
 	if (a.host)
-		h[req.n_headers++] = (struct http_field){ STR("host"), str__of(a.host) };
+		h[req.n_headers++] = (struct dcm_field){ STR("host"), str__of(a.host) };
 	if (a.authorization)
-		h[req.n_headers++] = (struct http_field){ STR("authorization"),
-							  str__of(a.authorization) };
+		h[req.n_headers++] = (struct dcm_field){ STR("authorization"), str__of(a.authorization) };
 	if (a.origin)
-		h[req.n_headers++] = (struct http_field){ STR("origin"), str__of(a.origin) };
+		h[req.n_headers++] = (struct dcm_field){ STR("origin"), str__of(a.origin) };
 	result = access__check(rules, peer, &req, &resp) ? -(int)req.role : resp.status;
 	http_response__fini(&resp);
 	return result;

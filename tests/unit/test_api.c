@@ -201,7 +201,7 @@ struct answer {
 };
 
 static void ask_with(struct answer *a, const struct http_routes *table, enum http_method method,
-		     const char *target, const struct http_field *header)
+		     const char *target, const struct dcm_field *header)
 {
 	struct http_request req = { .method = method,
 				    .role = HTTP_ROLE_ADMIN,
@@ -814,7 +814,7 @@ static void limits_of_a_question(void **state)
 /* As every handler does: from reading the question until it is done with it. */
 static void progress_and_cancel(void **state)
 {
-	static const struct http_field id = { { "x-query-id", 10 }, { "seven", 5 } };
+	static const struct dcm_field id = { { "x-query-id", 10 }, { "seven", 5 } };
 	struct answer a = { 0 }, b = { 0 };
 	struct http_request req = { .arena = &a.arena, .budget = &a.budget, .headers = &id, .n_headers = 1 };
 	struct api_question q;

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/codec/pushed.c - Pyroscope's push.v1: a request that carries pprofs with the labels of their series
+ */
+#include "core/codec/pushed.h"
+
+#include <errno.h>
+
+#include "core/base/buf.h"
+#include "core/base/cleanup.h"
+#include "core/base/error.h"
+#include "core/base/str.h"
+#include "core/base/vec.h"
+#include "core/batch/builder.h"
+#include "core/codec/pprof.h"
+#include "core/codec/protobuf.h"
+#include "core/deflate/deflate.h"
+
+enum {
+	MAX_LABELS = 256,    /* of a series, the caller's among them */
+	MAX_PROFILES = 65536 /* of a request */
+};
+
+#define SAMPLE_TYPE(name, temporality)                                                             \
+	{                                                                                          \
+		{ "" name, sizeof(name) - 1 }, temporality                                         \
+	}
+static const struct dcm_temporality_of temporalities[] = {
+	SAMPLE_TYPE("inuse_space", DCM_GAUGE), SAMPLE_TYPE("inuse_objects", DCM_GAUGE),
+	SAMPLE_TYPE("alloc_space", DCM_DELTA), SAMPLE_TYPE("alloc_objects", DCM_DELTA),
+	SAMPLE_TYPE("contentions", DCM_DELTA), SAMPLE_TYPE("delay", DCM_DELTA),
+};
+enum { N_GAUGES = 2, N_TEMPORALITIES = sizeof(temporalities) / sizeof(temporalities[0]) };
+
+struct request {
+	const struct decode_options *o;
+	struct dcm_builder *b;
+	struct dcm_error *err;
+	uint64_t left; /* bytes that raw profiles may yet have */
+	uint32_t n_series, n_profiles;
+	/* Of the series at hand: */
+	struct dcm_str name;
+	bool has_differences; /* __delta__="false" */
+	struct dcm_label_text labels[MAX_LABELS];
+	uint32_t n_labels;
+};
+
+static int fault(struct request *q, const char *what)
+{
+	return error__set(q->err, -EINVAL, "push.v1: series %u: %s", q->n_series, what);
+}
+
+static struct dcm_str text_of(const struct pb_field *f)
+{
+	return (struct dcm_str){ (const char *)f->p, (uint32_t)f->n };
+}
+
+static bool is_message(const struct pb_field *f, uint32_t number)
+{
+	return f->number == number && f->type == PB_BYTES;
+}
+
+/* ---- labels ---- */
+
+static int put_label(struct request *q, struct dcm_str name, struct dcm_str value)
+{
+	if (str__eq(name, STR("__name__"))) {
+		q->name = value;
+		return 0;
+	}
+	if (str__eq(name, STR("__delta__")))
+		q->has_differences = str__eq(value, STR("false"));
+	if (name.n == 0)
+		return fault(q, "a label has no name");
+	if (str__starts(name, STR("__")) || value.n == 0)
+		return 0;
+	if (q->n_labels == MAX_LABELS)
+		return error__set(q->err, -E2BIG, "push.v1: series %u: more than %d labels",
+				  q->n_series, MAX_LABELS);
+	q->labels[q->n_labels++] = (struct dcm_label_text){ name, value };
+	return 0;
+}
+
+static int read_label(struct request *q, const struct pb_field *pair)
+{
+	struct pb_reader r = pb__reader(pair->p, pair->n);
+	struct dcm_str name = STR(""), value = STR("");
+	struct pb_field f;
+
+	while (pb__next(&r, &f)) {
+		if (is_message(&f, 1))
+			name = text_of(&f);
+		else if (is_message(&f, 2))
+			value = text_of(&f);
+	}
+	return r.fault ? fault(q, r.fault) : put_label(q, name, value);
+}
+
+/* The sender's labels, behind which come the caller's: these win. */
+static int read_labels(struct request *q, const struct pb_field *series)
+{
+	struct pb_reader r = pb__reader(series->p, series->n);
+	struct pb_field f;
+	int e = 0;
+
+	q->name = q->o->name;
+	q->has_differences = false;
+	q->n_labels = 0;
+	while (e == 0 && pb__next(&r, &f))
+		if (is_message(&f, 1))
+			e = read_label(q, &f);
+	if (e == 0 && r.fault)
+		e = fault(q, r.fault);
+	for (uint32_t i = 0; e == 0 && i < q->o->n_labels; i++) {
+		for (uint32_t k = 0; k < q->n_labels; k++)
+			if (str__eq(q->labels[k].name, q->o->labels[i].name))
+				q->labels[k--] = q->labels[--q->n_labels];
+		e = put_label(q, q->o->labels[i].name, q->o->labels[i].value);
+	}
+	return e;
+}
+
+/* ---- profiles ---- */
+
+static int read_profile(struct request *q, const struct pb_field *raw)
+{
+	struct decode_options o = *q->o;
+	CLEANUP(buf__fini)
+	struct buf plain = { 0 };
+	int r = 0;
+
+	if (q->n_profiles++ == MAX_PROFILES)
+		return error__set(q->err, -E2BIG, "push.v1: more than %d profiles", MAX_PROFILES);
+	o.name = q->name;
+	o.labels = q->labels;
+	o.n_labels = q->n_labels;
+	o.temporalities = temporalities;
+	o.n_temporalities = q->has_differences ? N_TEMPORALITIES : N_GAUGES;
+	o.max_bytes = q->left + 1; /* 0 would be the usual limit */
+	if (deflate__is_compressed(raw->p, raw->n))
+		r = deflate__unpack(raw->p, raw->n, q->left, &plain, q->err);
+	else if (raw->n > q->left)
+		r = error__set(q->err, -E2BIG, "more than the limit of %llu bytes",
+			       (unsigned long long)decode__max_bytes(q->o, DECODE_MAX_BYTES));
+	else
+		buf__append(&plain, raw->p, raw->n);
+	if (r == 0 && plain.error)
+		return error__nomem(q->err);
+	if (r == 0) {
+		q->left -= plain.n;
+		r = pprof__read(plain.data, plain.n, &o, q->b, q->err);
+	}
+	if (r < 0 && r != -ENOMEM)
+		error__prefix(q->err, "push.v1: series %u, profile %u", q->n_series, q->n_profiles - 1);
+	return r;
+}
+
+static int read_sample(struct request *q, const struct pb_field *sample)
+{
+	struct pb_reader r = pb__reader(sample->p, sample->n);
+	struct pb_field f;
+	int e = 0;
+
+	while (e == 0 && pb__next(&r, &f))
+		if (is_message(&f, 1))
+			e = read_profile(q, &f);
+	return e == 0 && r.fault ? fault(q, r.fault) : e;
+}
+
+static int read_series(struct request *q, const struct pb_field *series)
+{
+	struct pb_reader r = pb__reader(series->p, series->n);
+	struct pb_field f;
+	int e = read_labels(q, series);
+
+	while (e == 0 && pb__next(&r, &f))
+		if (is_message(&f, 2))
+			e = read_sample(q, &f);
+	q->n_series++;
+	return e;
+}
+
+static int read_request(const uint8_t *data, size_t n, const struct decode_options *o,
+			struct dcm_builder *b, struct dcm_error *err)
+{
+	struct request q = { .o = o, .b = b, .err = err, .left = decode__max_bytes(o, DECODE_MAX_BYTES) };
+	struct pb_reader r = pb__reader(data, n);
+	struct pb_field f;
+	int e = 0;
+
+	while (e == 0 && pb__next(&r, &f))
+		if (is_message(&f, 1))
+			e = read_series(&q, &f);
+	if (e == 0 && r.fault)
+		e = error__set(err, -EINVAL, "push.v1: byte %zu: %s", (size_t)(r.p - data), r.fault);
+	return e;
+}
+
+int pushed__decode(const uint8_t *data, size_t n, const struct decode_options *o,
+		   struct dcm_batch **ret, struct dcm_error *err)
+{
+	return decode__batch(read_request, data, n, o, ret, err);
+}
