@@ -13,6 +13,7 @@ nobase_dist_doc_DATA = README.md ARCHITECTURE.md NEWS.md LICENSE conf/decima.yam
 	docs/MEMORY.md \
 	docs/PAGES.md \
 	docs/README.md \
+	docs/RECEIVING.md \
 	docs/RIGHTS.md \
 	docs/SCRAPING.md \
 	docs/STACKS.md \

@@ -56,6 +56,11 @@ fuzz_programs += fuzz/fuzz_pushed
 fuzz_fuzz_pushed_SOURCES = fuzz/fuzz_pushed.c $(FUZZ_MAIN) tests/unit/batch_judge.c tests/unit/batch_judge.h
 fuzz_fuzz_pushed_LDADD = $(CODEC_LA) $(FUZZ_LDFLAGS)
 
+fuzz_programs += fuzz/fuzz_receive
+fuzz_fuzz_receive_SOURCES = fuzz/fuzz_receive.c plugins/input/receive/form.c plugins/input/receive/form.h \
+	plugins/input/receive/labels.c plugins/input/receive/labels.h $(FUZZ_MAIN)
+fuzz_fuzz_receive_LDADD = $(BASE_LA) $(FUZZ_LDFLAGS)
+
 fuzz_programs += fuzz/fuzz_yaml
 fuzz_fuzz_yaml_SOURCES = fuzz/fuzz_yaml.c tests/unit/config_sample.c tests/unit/config_sample.h $(FUZZ_MAIN)
 fuzz_fuzz_yaml_LDADD = $(CONFIG_LA) $(FUZZ_LDFLAGS)

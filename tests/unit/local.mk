@@ -244,6 +244,11 @@ tests_unit_test_pushed_SOURCES = tests/unit/test_pushed.c tests/unit/pb_text.h \
 tests_unit_test_pushed_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_pushed_LDADD = $(CODEC_LA) $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_receive
+tests_unit_test_receive_SOURCES = tests/unit/test_receive.c tests/unit/no_metrics.h plugins/input/receive/desk.c \
+	plugins/input/receive/form.c plugins/input/receive/labels.c
+tests_unit_test_receive_LDADD = $(BASE_LA) $(UNIT_LIBS)
+
 unit_tests += tests/unit/test_suggest
 tests_unit_test_suggest_LDADD = $(CONFIG_LA) $(UNIT_LIBS)
 

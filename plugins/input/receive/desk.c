@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/input/receive/desk.c - a received profile on its way to the stores, and what its sender is told
+ *
+ * Who waits and who tells him share a waiter, which the later of the two frees: a store may answer after the sender's
+ * patience has ended.
+ */
+#include "plugins/input/receive/desk.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/base/cond.h"
+#include "core/base/error.h"
+#include "core/base/mem.h"
+
+#define SECOND	INT64_C(1000000000)
+#define LOOK_NS (SECOND / 10) /* for a sender that has gone */
+
+enum { RETRY_SOON_S = 1, RETRY_LATER_S = 10 };
+
+struct waiter {
+	pthread_mutex_t lock;
+	pthread_cond_t told;
+	bool is_told, is_left;
+	int status;
+};
+
+void desk__init(struct desk *d, const struct dcm_host *host, const struct receive_options *options)
+{
+	*d = (struct desk){
+		.host = host,
+		.options = options,
+		.requests = host->metric(host, DCM_COUNTER, "receive_requests_total",
+					 "Requests with profiles that came."),
+		.refused = host->metric(
+			host, DCM_COUNTER, "receive_refused_total",
+			"Requests of which nothing was taken; their senders were told why."),
+		.samples = host->metric(host, DCM_COUNTER, "receive_samples_total",
+					"Samples that came with them and were taken."),
+		.bytes = host->metric(
+			host, DCM_COUNTER, "receive_bytes_total",
+			"Bytes of these requests, unpacked where HTTP had packed them."),
+	};
+}
+
+static void set_verdict(struct desk_verdict *v, int status, int retry_after_s, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+static void set_verdict(struct desk_verdict *v, int status, int retry_after_s, const char *fmt, ...)
+{
+	va_list ap;
+
+	v->status = status;
+	v->retry_after_s = retry_after_s;
+	va_start(ap, fmt);
+	vsnprintf(v->error.text, sizeof(v->error.text), fmt, ap);
+	va_end(ap);
+}
+
+void desk__refuse(struct desk *d, struct desk_verdict *v, int status, const char *fmt, ...)
+{
+	va_list ap;
+
+	*v = (struct desk_verdict){ .status = status, .error = DCM_ERROR_INIT };
+	va_start(ap, fmt);
+	vsnprintf(v->error.text, sizeof(v->error.text), fmt, ap);
+	va_end(ap);
+	d->host->metric_add(d->requests, 1);
+	d->host->metric_add(d->refused, 1);
+}
+
+/* ---- waiting ---- */
+
+static struct waiter *waiter_new(void)
+{
+	struct waiter *w = NEW(struct waiter);
+
+	if (!w)
+		return NULL;
+	pthread_mutex_init(&w->lock, NULL);
+	cond__init(&w->told);
+	return w;
+}
+
+static void waiter_free(struct waiter *w)
+{
+	pthread_mutex_destroy(&w->lock);
+	pthread_cond_destroy(&w->told);
+	free(w);
+}
+
+static void stored(void *ctx, int status)
+{
+	struct waiter *w = ctx;
+	bool is_last;
+
+	pthread_mutex_lock(&w->lock);
+	w->is_told = true;
+	w->status = status;
+	is_last = w->is_left;
+	pthread_cond_signal(&w->told);
+	pthread_mutex_unlock(&w->lock);
+	if (is_last)
+		waiter_free(w);
+}
+
+/* What stored() was told; -ETIMEDOUT: nothing within the budget. */
+static int wait_for(const struct dcm_host *host, struct waiter *w, const struct dcm_budget *budget)
+{
+	int r = -ETIMEDOUT;
+	bool is_last;
+
+	pthread_mutex_lock(&w->lock);
+	while (!w->is_told && !atomic_load(&budget->cancelled)) {
+		int64_t now = host->mono_ns(host), until = now + LOOK_NS;
+		struct timespec ts;
+
+		if (budget->deadline_mono_ns && now >= budget->deadline_mono_ns)
+			break;
+		if (budget->deadline_mono_ns && until > budget->deadline_mono_ns)
+			until = budget->deadline_mono_ns;
+		ts = (struct timespec){ until / SECOND, until % SECOND };
+		pthread_cond_timedwait(&w->told, &w->lock, &ts);
+	}
+	is_last = w->is_told;
+	if (w->is_told)
+		r = w->status;
+	w->is_left = true;
+	pthread_mutex_unlock(&w->lock);
+	if (is_last)
+		waiter_free(w);
+	return r;
+}
+
+/* ---- handing on ---- */
+
+static void judge_decoding(struct desk_verdict *v, int r)
+{
+	v->status = r == -EINVAL ? 400 : r == -E2BIG ? 413 : 503;
+	v->retry_after_s = v->status == 503 ? RETRY_SOON_S : 0;
+}
+
+static void judge_emission(struct desk_verdict *v, int r)
+{
+	if (r == -EAGAIN)
+		set_verdict(v, 503, RETRY_SOON_S,
+			    "what came before is not stored yet; try again in a second");
+	else if (r == -ESHUTDOWN)
+		set_verdict(v, 503, RETRY_LATER_S, "decima is stopping; try again when it is back");
+	else if (r < 0)
+		set_verdict(v, 503, RETRY_SOON_S, "out of memory; try again in a second");
+}
+
+static void judge_storing(struct desk_verdict *v, int r)
+{
+	if (r == -ETIMEDOUT)
+		set_verdict(v, 504,
+			    RETRY_LATER_S, "it is on its way, and was not stored in time; the same may be sent again, and is stored once where its profiles say their time");
+	else if (r == -ECANCELED)
+		set_verdict(v, 503, RETRY_LATER_S,
+			    "decima changes its configuration or stops; send it again in a moment");
+	else if (r == -EAGAIN || r == -ENOSPC || r == -EIO || r == -EROFS)
+		set_verdict(v, 503, RETRY_LATER_S,
+			    "the store takes nothing at the moment (%s); try again later",
+			    strerror(-r));
+	else if (r < 0)
+		set_verdict(v, 503, RETRY_LATER_S,
+			    "it was not stored: %s; /api/v1/pipeline says more", strerror(-r));
+}
+
+static void hand_on(struct desk *d, struct dcm_batch *batch, const struct dcm_budget *budget,
+		    struct desk_verdict *v)
+{
+	const struct dcm_host *host = d->host;
+	struct waiter *w = NULL;
+	int r;
+
+	if (d->options->answer == RECEIVE_WHEN_STORED) {
+		w = waiter_new();
+		if (!w) {
+			judge_emission(v, -ENOMEM);
+			return;
+		}
+	}
+	r = host->emit(host, batch, w ? stored : NULL, w);
+	if (r < 0) {
+		if (w)
+			waiter_free(w);
+		judge_emission(v, r);
+		return;
+	}
+	if (w)
+		judge_storing(v, wait_for(host, w, budget));
+}
+
+static void take(struct desk *d, struct dcm_decode *how, const uint8_t *data, size_t n,
+		 const struct dcm_budget *budget, struct desk_verdict *v)
+{
+	const struct dcm_host *host = d->host;
+	struct dcm_batch *batch = NULL;
+	int r;
+
+	how->size = sizeof(*how);
+	how->max_bytes = (uint64_t)d->options->max_unpacked_bytes;
+	if (how->time_ns == 0)
+		how->time_ns = host->real_ns(host);
+	r = host->decode_as(host, how, data, n, &batch, &v->error);
+	if (r < 0) {
+		judge_decoding(v, r);
+		return;
+	}
+	v->n_profiles = batch->n_profiles;
+	v->n_rows = batch->n_rows;
+	if (batch->n_rows > 0)
+		hand_on(d, batch, budget, v);
+	host->batch_unref(batch);
+}
+
+void desk__take(struct desk *d, struct dcm_decode *how, const uint8_t *data, size_t n,
+		const struct dcm_budget *budget, struct desk_verdict *ret)
+{
+	*ret = (struct desk_verdict){ .status = 200, .error = DCM_ERROR_INIT };
+	d->host->metric_add(d->requests, 1);
+	d->host->metric_add(d->bytes, n);
+	if (n == 0)
+		set_verdict(ret, 400, 0, "the body is empty; it should be a profile");
+	else
+		take(d, how, data, n, budget, ret);
+	if (ret->status == 200)
+		d->host->metric_add(d->samples, ret->n_rows);
+	else
+		d->host->metric_add(d->refused, 1);
+}
+
+bool desk__tell(const struct desk *d, const struct desk_verdict *v, struct dcm_reply *reply)
+{
+	char seconds[16];
+
+	if (v->status == 200)
+		return true;
+	if (v->retry_after_s) {
+		snprintf(seconds, sizeof(seconds), "%d", v->retry_after_s);
+		d->host->reply_header(reply, "Retry-After", seconds);
+	}
+	d->host->reply_problem(reply, v->status, "%s", v->error.text);
+	return false;
+}

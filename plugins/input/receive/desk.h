@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/input/receive/desk.h - a received profile on its way to the stores, and what its sender is told
+ *
+ * What every protocol here shares: bytes are decoded, the batch goes on, and, unless the options say otherwise, the sender
+ * waits until it is stored. A refusal leaves nothing behind: whole requests are stored, or none of them.
+ */
+#ifndef DECIMA_RECEIVE_DESK_H
+#define DECIMA_RECEIVE_DESK_H
+
+#include <decima/plugin.h>
+
+#include "plugins/input/receive/options.h"
+
+struct desk {
+	const struct dcm_host *host;
+	const struct receive_options *options;
+	struct dcm_metric *requests, *refused, *samples, *bytes;
+};
+
+/* Metrics; NULL ones are fine. */
+void desk__init(struct desk *d, const struct dcm_host *host, const struct receive_options *options);
+
+/* How it went: `status` is HTTP's, 200 when all is well. */
+struct desk_verdict {
+	int status;
+	uint32_t n_profiles;
+	uint64_t n_rows;
+	int retry_after_s;	/* 0: the same will be refused again */
+	struct dcm_error error; /* why not */
+};
+
+/*
+ * Decodes as `how` says, whose size, time_ns (when 0: now) and max_bytes are filled in here, hands the batch on, and waits
+ * within the budget. A sender that went away in the meantime does not take back what is on its way.
+ */
+void desk__take(struct desk *d, struct dcm_decode *how, const uint8_t *data, size_t n,
+		const struct dcm_budget *budget, struct desk_verdict *ret);
+
+/* A verdict of the protocol's own, before anything was decoded: counted as refused. */
+void desk__refuse(struct desk *d, struct desk_verdict *v, int status, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+
+/* Tells the sender so as a problem; true: it was none, and the reply is the caller's to fill. */
+bool desk__tell(const struct desk *d, const struct desk_verdict *v, struct dcm_reply *reply);
+
+#endif

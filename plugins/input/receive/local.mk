@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+# plugins/input/receive/local.mk - profiles that others send
+#
+# receive_pure is all but the entry: unit tests and fuzz targets link it.
+receive_pure = \
+	plugins/input/receive/desk.c plugins/input/receive/desk.h \
+	plugins/input/receive/form.c plugins/input/receive/form.h \
+	plugins/input/receive/ingest.c plugins/input/receive/ingest.h \
+	plugins/input/receive/labels.c plugins/input/receive/labels.h \
+	plugins/input/receive/options.c plugins/input/receive/options.h \
+	plugins/input/receive/push.c \
+	plugins/input/receive/pyroscope.c plugins/input/receive/pyroscope.h
+
+if PLUGIN_INPUT_RECEIVE
+pkglib_LTLIBRARIES += plugins/input_receive.la
+endif
+plugins_input_receive_la_SOURCES = $(receive_pure) plugins/input/receive/receive.c
+plugins_input_receive_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+plugins_input_receive_la_LDFLAGS = $(LDFLAGS_PLUGIN)
+plugins_input_receive_la_LIBADD = $(BASE_LA) $(JANSSON_LIBS)

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/input/receive/options.c - what the configuration says of receiving
+ */
+#include "plugins/input/receive/options.h"
+
+static const char *const answers[] = { "stored", "queued", NULL };
+
+static const struct dcm_option rows[] = {
+	{ .name = "ingest",
+	  .type = DCM_OPT_BOOL,
+	  .offset = offsetof(struct receive_options, ingest),
+	  .def = "true",
+	  .flags = DCM_OPT_RESTART,
+	  .doc = "Take profiles at POST /api/v1/ingest: pprof, folded, speedscope and what else is "
+		 "known by its bytes." },
+	{ .name = "pyroscope",
+	  .type = DCM_OPT_BOOL,
+	  .offset = offsetof(struct receive_options, pyroscope),
+	  .def = "true",
+	  .flags = DCM_OPT_RESTART,
+	  .doc = "Take what Pyroscope's clients send: POST /ingest, and push.v1 at "
+		 "/push.v1.PusherService/Push." },
+	{ .name = "answer",
+	  .type = DCM_OPT_CHOICE,
+	  .offset = offsetof(struct receive_options, answer),
+	  .def = "stored",
+	  .choices = answers,
+	  .flags = DCM_OPT_RESTART,
+	  .doc = "stored: who sends hears that it went well once every store has it as durable as "
+		 "it makes it; "
+		 "queued: as soon as it is on its way there." },
+	{ .name = "max_body",
+	  .type = DCM_OPT_SIZE,
+	  .offset = offsetof(struct receive_options, max_body_bytes),
+	  .def = "16MiB",
+	  .min = "1KiB",
+	  .max = "64MiB",
+	  .flags = DCM_OPT_RESTART,
+	  .doc = "Most bytes of one request, as they are sent." },
+	{ .name = "max_unpacked",
+	  .type = DCM_OPT_SIZE,
+	  .offset = offsetof(struct receive_options, max_unpacked_bytes),
+	  .def = "64MiB",
+	  .min = "1KiB",
+	  .max = "1GiB",
+	  .flags = DCM_OPT_RESTART,
+	  .doc = "Most bytes of one request, unpacked; what is made of them takes up to twice as "
+		 "much more." },
+};
+
+const struct dcm_table receive_options__table = DCM_TABLE(struct receive_options, rows);

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/input/receive/options.h - what the configuration says of receiving
+ */
+#ifndef DECIMA_RECEIVE_OPTIONS_H
+#define DECIMA_RECEIVE_OPTIONS_H
+
+#include <stdbool.h>
+
+#include <decima/plugin.h>
+
+enum receive_answer { RECEIVE_WHEN_STORED, RECEIVE_WHEN_QUEUED };
+
+struct receive_options {
+	bool ingest, pyroscope;
+	int32_t answer; /* enum receive_answer */
+	int64_t max_body_bytes, max_unpacked_bytes;
+};
+
+extern const struct dcm_table receive_options__table;
+
+#endif

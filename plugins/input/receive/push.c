@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/input/receive/push.c - push.v1.PusherService/Push, a unary call of Connect
+ *
+ * The request is a message as it is, the answer an empty one; a refusal is JSON with one of Connect's codes. gRPC is not
+ * answered here.
+ */
+#include "plugins/input/receive/pyroscope.h"
+
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "core/base/str.h"
+
+static struct dcm_str content_type(const struct dcm_request *q)
+{
+	for (uint32_t i = 0; i < q->n_headers; i++)
+		if (str__eq(q->headers[i].name, STR("content-type")))
+			return q->headers[i].value;
+	return STR("");
+}
+
+static const char *code_of(int status)
+{
+	switch (status) {
+	case 400:
+		return "invalid_argument";
+	case 413:
+		return "resource_exhausted";
+	case 504:
+		return "deadline_exceeded";
+	default:
+		return "unavailable";
+	}
+}
+
+/* Connect has a status for each code; that of a request that is too large would be "try again". */
+static int status_of(int status)
+{
+	return status == 413 ? 400 : status;
+}
+
+static void refuse(const struct desk *d, const struct desk_verdict *v, struct dcm_reply *reply)
+{
+	struct buf body = { 0 };
+
+	buf__printf(&body, "{\"code\":\"%s\",\"message\":",
+		    v->status == 413 ? "invalid_argument" : code_of(v->status));
+	buf__json(&body, str__of(v->error.text));
+	buf__text(&body, "}");
+	desk__tell(d, v, reply);
+	if (!body.error)
+		d->host->reply_put(reply, status_of(v->status), "application/json", body.data, body.n);
+	buf__fini(&body);
+}
+
+static void answer(void *ctx, const struct dcm_request *q, struct dcm_reply *reply)
+{
+	struct desk *d = ctx;
+	struct dcm_decode how = { .format = "push.v1", .identity = DCM_IDENTITY_TIMED };
+	struct dcm_str type = content_type(q);
+	struct desk_verdict v;
+
+	if (!str__eq(type, STR("application/proto")) &&
+	    !str__eq(type, STR("application/x-protobuf"))) {
+		desk__refuse(d, &v,
+			     415, "Content-Type %.*s is not read here; send push.v1.PushRequest as application/proto",
+			     STR_ARG(type));
+		d->host->reply_header(reply, "Accept-Post", "application/proto");
+		desk__tell(d, &v, reply);
+		return;
+	}
+	desk__take(d, &how, q->body, q->n_body, q->budget, &v);
+	if (v.status == 200)
+		d->host->reply_put(reply, 200, "application/proto", "", 0);
+	else
+		refuse(d, &v, reply);
+}
+
+int push__serve(struct desk *d, struct dcm_error *err)
+{
+	const struct dcm_endpoint endpoint = {
+		.size = sizeof(endpoint),
+		.role = DCM_ROLE_WRITE,
+		.method = "POST",
+		.path = "/push.v1.PusherService/Push",
+		.doc = "takes push.v1.PushRequest",
+		.max_body = (uint64_t)d->options->max_body_bytes,
+		.max_unpacked = (uint64_t)d->options->max_unpacked_bytes,
+		.answer = answer,
+		.ctx = d,
+	};
+
+	return d->host->serve(d->host, &endpoint, err);
+}

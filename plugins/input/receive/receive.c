@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/input/receive/receive.c - profiles that others send
+ *
+ * Endpoints at the server's addresses, one file for each protocol, all of them over one desk (desk.h). There is no thread of
+ * its own: requests come on the host's.
+ */
+#include <stdlib.h>
+
+#include "core/base/error.h"
+#include "core/base/mem.h"
+#include "plugins/input/receive/desk.h"
+#include "plugins/input/receive/ingest.h"
+#include "plugins/input/receive/pyroscope.h"
+
+struct receive {
+	const struct dcm_host *host;
+	struct desk desk;
+};
+
+static int receive_open(const struct dcm_host *host, const void *config, void **ret_instance,
+			struct dcm_error *err)
+{
+	struct receive *r = NEW(struct receive);
+
+	if (!r)
+		return error__nomem(err);
+	r->host = host;
+	desk__init(&r->desk, host, config);
+	*ret_instance = r;
+	return 0;
+}
+
+static int receive_start(void *instance, struct dcm_error *err)
+{
+	struct receive *r = instance;
+	const struct receive_options *o = r->desk.options;
+	int e = 0;
+
+	if (o->ingest)
+		e = ingest__serve(&r->desk, err);
+	if (e == 0 && o->pyroscope)
+		e = pyroscope__serve(&r->desk, err);
+	if (e == 0 && o->pyroscope)
+		e = push__serve(&r->desk, err);
+	if (e == 0)
+		r->host->set_state(r->host, DCM_STATE_OK, "takes%s%s at the server's addresses",
+				   o->ingest ? " /api/v1/ingest" : "",
+				   o->pyroscope ? " /ingest /push.v1.PusherService/Push" : "");
+	return e;
+}
+
+static void receive_stop(void *instance)
+{
+	free(instance);
+}
+
+static const struct dcm_lifecycle lifecycle = {
+	.size = sizeof(lifecycle),
+	.open = receive_open,
+	.start = receive_start,
+	.stop = receive_stop,
+};
+static const struct dcm_input_ops ops = { .size = sizeof(ops) };
+static const struct dcm_plugin plugin = {
+	DCM_PLUGIN_HEAD,
+	.kind = DCM_INPUT,
+	.name = "receive",
+	.version = "1",
+	.summary = "Takes profiles that others send: by a plain request, and as Pyroscope's "
+		   "clients do.",
+	.options = &receive_options__table,
+	.lifecycle = &lifecycle,
+	.input = &ops,
+};
+
+const struct dcm_plugin *dcm_plugin_entry(void)
+{
+	return &plugin;
+}
