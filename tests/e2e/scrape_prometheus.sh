@@ -1,0 +1,75 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# tests/e2e/scrape_prometheus.sh - relabelling and configuration files, held against Prometheus' own code and test data
+#
+# runs beside others
+set -u
+. "$top_srcdir/tests/e2e/lib.sh"
+
+[ -e "$plugins/input_pprof_scrape.so" ] || skip_all "built without pprof_scrape"
+command -v go >/dev/null || skip_all "go is not installed; apt-get install golang-go"
+cp -R "$top_srcdir/tests/programs/relabel_oracle" "$dir/oracle"
+# Where the user's `go` fetches from; what is fetched is left nowhere, unless he has it already.
+GOPROXY=$(go env GOPROXY) GOSUMDB=$(go env GOSUMDB) GONOSUMDB=$(go env GONOSUMDB) GOMODCACHE=$(go env GOMODCACHE)
+[ -d "$GOMODCACHE/github.com/prometheus/prometheus@v0.300.1" ] || GOMODCACHE=$dir/gopath/pkg/mod
+GOFLAGS='-mod=readonly -modcacherw' GOTOOLCHAIN=local GOCACHE=${GOCACHE:-$dir/cache} GOPATH=$dir/gopath HOME=$dir
+export GOFLAGS GOPROXY GOSUMDB GONOSUMDB GOMODCACHE GOTOOLCHAIN GOCACHE GOPATH HOME
+if ! (cd "$dir/oracle" && timeout 240 go build -o "$dir/relabel_oracle" .) >"$dir/err" 2>&1; then
+	# Our own file at fault is a failure; a module that cannot be had, or a Go that is too old for it, is not.
+	if grep -q '^./main.go' "$dir/err"; then not_ok prometheus.oracle "$(grep -m1 main.go "$dir/err")"; else
+		skip prometheus.oracle "Prometheus' module cannot be built here: $(head -n 1 "$dir/err" | cut -c 1-200)"
+	fi
+	exit 0
+fi
+
+# ---- relabelling ----
+cases=$top_srcdir/tests/data/relabel/cases.yaml
+n=$(grep -c 'job_name:' "$cases")
+if daemon_start -c "$cases"; then
+	told() { get /api/v1/targets >"$dir/targets.json" && [ "$(grep -o '"job":' "$dir/targets.json" | wc -l)" -ge "$n" ]; }
+	wait_for 20 told
+	"$dir/relabel_oracle" "$cases" "$dir/targets.json" >"$dir/verdicts" 2>&1
+	while read -r name verdict; do
+		if [ "$verdict" = same ]; then ok "prometheus.relabel.$name"; else not_ok "prometheus.relabel.$name" "$verdict"; fi
+	done <"$dir/verdicts"
+	[ "$(wc -l <"$dir/verdicts")" -eq "$n" ] && ok prometheus.relabel.all || not_ok prometheus.relabel.all "$n cases, $(wc -l <"$dir/verdicts") verdicts"
+	daemon_stop
+else
+	not_ok prometheus.relabel "$(tail -n 3 "$dir/log" | tr '\n' '|')"
+fi
+
+# ---- files that Prometheus takes, and that it refuses: its own test data ----
+# What is no matter of scraping profiles is ignored here with a warning, whatever stands in it; so these may differ.
+differs() {
+	case $1 in
+	# A CPU profile may take longer than the interval; Parca wants it written so.
+	scrape_interval.bad.yml | scrape_config_files.bad.yml) ;;
+	# Bytes without a unit are a size here; an empty group of targets is one of none.
+	scrape_body_size_limit.bad.yml | empty_static_config.bad.yml) ;;
+	# Metrics, their names and protocols, remote storage, the database, other files.
+	empty_metric_relabel_config.bad.yml | metric_name_validation_scheme.bad.yml | scrape_config_utf8_conflicting.bad.yml) ;;
+	scrape_config_files_*.bad.yml | tsdb_*.bad.yml) ;;
+	*) return 1 ;;
+	esac
+}
+data=$(cd "$dir/oracle" && go list -m -f '{{.Dir}}' github.com/prometheus/prometheus)/config/testdata
+compared=0 ignored=0
+for file in "$data"/*.yml; do
+	name=${file##*/}
+	# Only files that scrape; discoveries have tests of their own.
+	grep -q '^scrape_configs:' "$file" || continue
+	! grep -qE '[a-z]_sd_configs:' "$file" || ! grep -E '[a-z]_sd_configs:' "$file" | grep -qv file_sd_configs || continue
+	case $name in *bad*) want=2 ;; *) want=0 ;; esac
+	"$decima" check --config-only --plugin-path "$plugins" -c "$file" >"$dir/check" 2>&1
+	got=$?
+	compared=$((compared + 1))
+	if [ "$got" -eq "$want" ]; then
+		ok "prometheus.file.$name"
+	elif differs "$name" && [ "$got" -eq 0 ]; then
+		ignored=$((ignored + 1))
+	else
+		not_ok "prometheus.file.$name" "exit status $got, and Prometheus $want: $(grep -v warning "$dir/check" | head -n 1 | cut -c 1-200)"
+	fi
+done
+[ "$compared" -ge 50 ] && ok prometheus.files || not_ok prometheus.files "only $compared files were compared"
+[ "$ignored" -le 30 ] && ok prometheus.files_that_differ || not_ok prometheus.files_that_differ "$ignored"
