@@ -40,9 +40,16 @@ struct key {
 	uint64_t address;
 };
 
+/* Which frame a function had last, in code of which mapping and kind. */
+struct known {
+	uint32_t frame_1; /* and 1; 0: none */
+	uint32_t mapping, kind;
+};
+
 struct maker {
 	struct frames *out;
-	uint32_t *texts; /* [n_strings] string -> number of its text, DCM_NONE: not yet */
+	struct known *known; /* [n_functions], where frames are functions; else NULL */
+	uint32_t *texts;     /* [n_strings] string -> number of its text, DCM_NONE: not yet */
 	VEC(struct dcm_str) by_number;
 	struct hindex text_index;
 	VEC(struct key) keys; /* [frames.n] */
@@ -55,6 +62,7 @@ struct maker {
 static void maker__fini(struct maker *m)
 {
 	free(m->texts);
+	free(m->known);
 	vec__fini(&m->by_number);
 	hindex__fini(&m->text_index);
 	vec__fini(&m->keys);
@@ -288,10 +296,7 @@ static void name_by_function(struct maker *m, struct reading *rd)
 		rd->f.address = rd->k.address = rd->location->address;
 }
 
-/*
- * The frame of line `line` of the location (DCM_NONE: it has none); `inlined`: into the next one.
- */
-static uint32_t frame_of(struct maker *m, uint32_t location, uint32_t line, bool inlined)
+static uint32_t read_frame(struct maker *m, uint32_t location, uint32_t line, bool inlined)
 {
 	const struct dcm_batch *b = m->out->batch;
 	const struct dcm_location *l = &b->locations[location];
@@ -329,6 +334,29 @@ static uint32_t frame_of(struct maker *m, uint32_t location, uint32_t line, bool
 	return intern_frame(m, &rd.k, &rd.f, location);
 }
 
+/*
+ * The frame of line `line` of the location (DCM_NONE: it has none); `inlined`: into the next one. A function has many
+ * locations, and all that makes its frame is alike in those of one mapping and kind: only the first is looked up.
+ */
+static uint32_t frame_of(struct maker *m, uint32_t location, uint32_t line, bool inlined)
+{
+	const struct dcm_batch *b = m->out->batch;
+	const struct dcm_location *l = &b->locations[location];
+	const uint32_t function = line == DCM_NONE ? DCM_NONE : b->lines[line].function;
+	uint32_t frame;
+
+	if (!m->known || function == DCM_NONE || b->strings[b->functions[function].name].n == 0)
+		return read_frame(m, location, line, inlined);
+	struct known *k = &m->known[function];
+	if (k->frame_1 && k->mapping == l->mapping && k->kind == l->kind) {
+		m->frames.v[k->frame_1 - 1].always_inlined &= inlined;
+		return k->frame_1 - 1;
+	}
+	frame = read_frame(m, location, line, inlined);
+	*k = (struct known){ frame + 1, l->mapping, l->kind };
+	return frame;
+}
+
 /* -------------------------------------------------------------------------------------------------
  * All of them
  */
@@ -360,6 +388,11 @@ static int make_slots(struct maker *m)
 		n += b->locations[i].n_lines ? b->locations[i].n_lines : 1;
 	if (n > SLOTS_MAX)
 		return -E2BIG;
+	if (out->group == FRAMES_FUNCTION) {
+		m->known = mem__zalloc(b->n_functions ? b->n_functions : 1, sizeof(*m->known));
+		if (!m->known)
+			return -ENOMEM;
+	}
 	m->locations = arena__alloc(&out->arena, b->n_locations * sizeof(*m->locations));
 	m->slots = arena__alloc(&out->arena, n * sizeof(*m->slots));
 	if (!m->locations || !m->slots)
