@@ -142,7 +142,7 @@ export async function tools(t) {
     assert(!(await drawn()), "it is still pointed out");
     const [first] = (await json(`api/v1/functions?q=${whole}&from=${at(from)}&to=${at(to)}&sort=self`)).rows;
     const button = $("heaviest").locator("button").first();
-    const name = await button.locator(".name").innerText();
+    const name = await button.getAttribute("title");
     assert(name === first.name, `${name}, and not ${first.name}`);
     await button.click();
     await page.waitForFunction((n) => document.querySelector('[data-testid="details"] h3')?.textContent === n, name, { timeout: 4000 });

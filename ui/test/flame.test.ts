@@ -365,7 +365,7 @@ test("a table of two sides says what became of each function, by rates where the
   assert.deepEqual(["same", "more", "new", "gone"].map((n) => delta.get(idOf(n))), [0, 200, 25, -80]);
   assert.deepEqual([...sorted(t, totals, "-change", null)].map((f) => nameOf(t.functions, f)), ["new", "more", "same", "gone"]);
   const few = { ...t, meta: { ...t.meta, compare: { ...t.meta.compare, sides: [{ seconds: 10, samples: 3 }, { seconds: 20, samples: 9 }] } } };
-  assert.equal(columnsOf(few, totals, ["change"]).find((c) => c.key === "change")!.text!(idOf("more")), "+200 %, or chance");
+  assert.equal(columnsOf(few, totals, ["change"]).find((c) => c.key === "change")!.text!(idOf("more")), "+200 %, chance?");
   const text = tsvOf(t, totals, [idOf("more")], ["change", "file"]);
   assert.equal(text, "Self A\tSelf B\tTotal A\tTotal B\tChange of self\tChange\tFunction\tFile\tBinary\n100\t600\t100\t600\t200\t+200 %\tmore\tmore.c\t\n");
 });

@@ -93,7 +93,7 @@ export function Compare() {
           <button data-testid="cmp-day" title="The same hours of the day before" onClick={() => { const p = dayBefore(b.from, b.to); go({ from: p.from, to: p.to, b }); }}>A: a day before B</button>
           <label>Compare <select data-testid="cmp-norm" value={s.norm} onChange={(e) => go({ norm: e.currentTarget.value as Norm }, false)}>{norms.map((n) => <option key={n} value={n}>{normNames(tree.value.value?.tree.meta.compare?.by)[n]}</option>)}</select></label>
           <label>Width <select data-testid="cmp-width" value={s.wide} onChange={(e) => go({ wide: e.currentTarget.value as Width }, false)}>{widths.map((w) => <option key={w} value={w}>{widthNames[w]}</option>)}</select></label>
-          <label><input type="checkbox" data-testid="cmp-significant" checked={s.significant} onChange={(e) => go({ significant: e.currentTarget.checked }, false)} /> colour only what is more than chance</label>
+          <label title="What may be chance has no colour"><input type="checkbox" data-testid="cmp-significant" checked={s.significant} onChange={(e) => go({ significant: e.currentTarget.checked }, false)} /> only more than chance</label>
           <button class="primary" onClick={run}>Run</button>
         </div>
         {selectorText.value && <How />}

@@ -3,12 +3,13 @@
 
 import { useEffect, useMemo } from "preact/hooks";
 import { heaviest, widestOf } from "../flame/heaviest.ts";
-import { visible } from "../flame/names.ts";
+import { fit, visible } from "../flame/names.ts";
 import { type Tree, nameOf } from "../flame/tree.ts";
 import * as format from "./format.ts";
 import { pointed } from "./store.ts";
 
 const MOST = 14;
+const ROOM = 31; // letters
 
 export function Heaviest(props: { tree: Tree; onSelect: (node: number) => void }) {
   const { tree: t } = props;
@@ -26,7 +27,7 @@ export function Heaviest(props: { tree: Tree; onSelect: (node: number) => void }
           return (
             <li key={func}>
               <button class="plain" title={name} onMouseEnter={() => point(func)} onFocus={() => point(func)} onBlur={() => point(-1)} onClick={() => (point(-1), props.onSelect(widestOf(t, func)))}>
-                <span class="name">{name}</span>
+                <span class="name">{fit(name, ROOM)}</span>
                 <span class="share">{signed(format.percent(weight, t.total[0] || 1), weight)}</span>
               </button>
             </li>

@@ -40,7 +40,7 @@ function changeColumn(tree: Tree, t: Totals): Column {
   const text = (f: number) => {
     const change = get(f);
     const words = change === 0 ? "none" : change === Infinity ? "new" : t.selfB![f] === 0 ? "gone" : `${change > 0 ? "+" : ""}${format.digits(change)} %`;
-    return change !== 0 && test && !test(t.self[f], t.selfB![f]) ? `${words}, or chance` : words;
+    return change !== 0 && test && !test(t.self[f], t.selfB![f]) ? `${words}, chance?` : words;
   };
   return { key: "change", head: "Change", get, text };
 }
