@@ -186,6 +186,33 @@ export async function tools(t) {
     await page.goto(await page.evaluate(() => window.__copied));
     await page.waitForFunction((n) => document.querySelector('[data-testid="details"] h3')?.textContent === n, name, { timeout: 10000 });
   });
+  await check("what_was_lost_is_said", async () => {
+    const lost = async (rows, more = "") => {
+      await page.route("**/api/v1/functions?*decima_quality*", (route) => route.fulfill({ json: { rows } }));
+      await open(`explore?q=${q}&${fixed}${more}`);
+      await $("lost").waitFor();
+      const said = await text("lost");
+      await page.unroute("**/api/v1/functions?*decima_quality*");
+      return said;
+    };
+    const cut = { name: "truncated: no frame pointer", self: [7000] };
+    assert((await lost([cut])) === "none lost", "what is cut short is lost");
+    assert((await lost([cut, { name: "lost: ring full", self: [1200] }, { name: "lost: no room", self: [34] }])) === "1,234 lost", await text("lost"));
+    await $("lost").locator("summary").click();
+    assert(/1,200\s+ring full[^]*34\s+no room/.test(await text("lost")), await text("lost"));
+    // In earnest, beside what the server says.
+    await open(`explore?q=${q}&${fixed}`);
+    await $("lost").waitFor();
+    const { rows } = await json(`api/v1/functions?q=${encodeURIComponent("decima_quality:samples:count:::delta{}")}&from=${at(from)}&to=${at(to)}`);
+    const n = rows.filter((r) => r.name.startsWith("lost: ")).reduce((sum, r) => sum + r.self[0], 0);
+    assert((await text("lost")).startsWith(n ? n.toLocaleString("en-US") : "none"), `${await text("lost")}: ${n}`);
+  });
+  await check("ctrl_f_searches", async () => {
+    await open(`explore?q=${q}&${fixed}`);
+    await page.locator(".summary b").first().click();
+    await press("Control+f");
+    assert(await $("search").evaluate((e) => e === document.activeElement), "it does not go to the search");
+  });
   await check("recursion_folds", async () => {
     await page.goto(`${url}open?e2e=1`);
     await $("open-file").setInputFiles({ name: "looped.folded", mimeType: "text/plain", buffer: Buffer.from(looped) });

@@ -29,7 +29,7 @@ export const keysOff = (): boolean => valueOf("single_keys") === "off";
 const others: [string, string][] = [
   ["arrows", "caller, heaviest callee, siblings"], ["Enter", "zoom to the selected frame"], ["Backspace", "zoom out"], ["Home, 0", "zoom to all"], ["+ -", "closer and further"], ["Shift and arrows", "move what is seen"],
   ["Page up, down", "rows further up and down"], ["Shift", "held: what is told of a frame stays, to be copied from"], ["Shift and a drag", "on the graph: zoom to that part"], ["Shift F10", "what can be done with the frame"], ["Shift and arrows", "on the lines: select a time, which Enter takes"], ["Alt and a drag", "on the lines: compare that time with what is shown"],
-  ["Ctrl K", "commands, screens and functions by name"], ["Ctrl Z, Ctrl Y", "a step back, and again"], ["Esc", "close; clear the selection; clear the search; cancel the question"],
+  ["Ctrl F", "search; twice: the browser's own"], ["Ctrl K", "commands, screens and functions by name"], ["Ctrl Z, Ctrl Y", "a step back, and again"], ["Esc", "close; clear the selection; clear the search; cancel the question"],
 ];
 export const help = (): [string, string][] => [...shortcuts.map((s): [string, string] => [keyOf(s.id), s.text]), ...others];
 
@@ -61,6 +61,14 @@ export function onKey(e: KeyboardEvent): void {
   if ((e.ctrlKey || e.metaKey) && !e.altKey && e.key.toLowerCase() === "k") {
     e.preventDefault();
     paletteOpen.value = !document.querySelector("dialog[open]");
+    return;
+  }
+  const search = document.querySelector<HTMLInputElement>("[data-testid=search]");
+  // A table's rows are not all in the page: the browser would not find them. Asked twice, it searches.
+  if ((e.ctrlKey || e.metaKey) && !e.altKey && !e.shiftKey && e.key === "f" && search && search !== document.activeElement && !document.querySelector("dialog[open]")) {
+    e.preventDefault();
+    search.select();
+    search.focus();
     return;
   }
   if ((e.ctrlKey || e.metaKey) && !writes(e) && (e.key === "z" || e.key === "y")) {

@@ -8,9 +8,10 @@ import { trimmedBelow } from "../flame/splice.ts";
 import type { Tree } from "../flame/tree.ts";
 import type { Kept } from "../worker/rpc.ts";
 import * as format from "./format.ts";
+import { Lost } from "./lost.tsx";
 import { QualityFigures } from "./quality.tsx";
 import { ExportMenu, ShareMenu } from "./share.tsx";
-import { closerError, go, lookCloser, lookingCloser, panelRange, screen, selectorText, state } from "./store.ts";
+import { type Answer, closerError, go, lookCloser, lookingCloser, panelRange, screen, selectorText, state } from "./store.ts";
 
 const MORE = 4;
 const MOST_NODES = 8_000_000;
@@ -37,15 +38,20 @@ function Trimmed(props: { tree: Tree }) {
 }
 
 /** How much there is to go by: few samples say little. */
-function SampleFigures(props: { tree: Tree }) {
+function SampleFigures(props: { tree: Tree; from: number; to: number }) {
   const { tree: t } = props;
   const type = selectorText.value.slice(0, Math.max(selectorText.value.indexOf("{"), 0));
   const s = screen.value === "explore" && !t.b ? samplesOf(type, t.total[0], t.meta.period) : null;
   if (!s || s.n <= 0) return null;
-  return <span data-testid="samples" title={s.hz ? "How often a busy CPU was looked at, each second" : undefined}>{format.count(s.n)} samples{s.hz > 0 && ` at ${format.digits(s.hz)} Hz`}</span>;
+  return (
+    <>
+      <span data-testid="samples" title={s.hz ? "How often a busy CPU was looked at, each second" : undefined}>{format.count(s.n)} samples{s.hz > 0 && ` at ${format.digits(s.hz)} Hz`}</span>
+      <Lost samples={s.n} from={props.from} to={props.to} />
+    </>
+  );
 }
 
-export function Summary(props: { kept: Kept; drawn: Kept; seconds: number }) {
+export function Summary(props: { kept: Answer; drawn: Kept; seconds: number }) {
   const t = props.kept.tree;
   const unit = t.meta.unit ?? "";
   const r = panelRange.value;
@@ -56,7 +62,7 @@ export function Summary(props: { kept: Kept; drawn: Kept; seconds: number }) {
       {t.b && <span>→ <b>{format.value(t.b.total[0], unit)}</b> in B</span>}
       {unit === "nanoseconds" && !t.b && <span>{format.rate(t.total[0], props.seconds, unit)} on average</span>}
       {r && screen.value === "explore" && <span>{format.time(r[0], state.value.utc)} – {format.time(r[1], state.value.utc)}</span>}
-      <SampleFigures tree={t} />
+      <SampleFigures tree={t} from={props.kept.from} to={props.kept.to} />
       <QualityFigures tree={t} />
       {(t.meta.filtered?.[0] ?? 0) !== 0 && <span>{format.value(t.meta.filtered![0], unit)} filtered out</span>}
       {t.trimmed.size > 0 && <Trimmed tree={t} />}
