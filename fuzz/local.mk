@@ -140,6 +140,8 @@ fuzz_fuzz_store_log_LDADD = $(LOCAL_STORE_LA) $(FUZZ_LDFLAGS)
 fuzz_fuzz_store_manifest_SOURCES = fuzz/fuzz_store_manifest.c $(FUZZ_MAIN)
 fuzz_fuzz_store_manifest_LDADD = $(LOCAL_STORE_LA) $(FUZZ_LDFLAGS)
 
-fuzz_programs += fuzz/fuzz_store_era
+fuzz_programs += fuzz/fuzz_store_era fuzz/fuzz_store_rows
+fuzz_fuzz_store_rows_SOURCES = fuzz/fuzz_store_rows.c $(FUZZ_MAIN)
+fuzz_fuzz_store_rows_LDADD = $(LOCAL_STORE_LA) $(FUZZ_LDFLAGS)
 fuzz_fuzz_store_era_SOURCES = fuzz/fuzz_store_era.c $(FUZZ_MAIN)
 fuzz_fuzz_store_era_LDADD = $(LOCAL_STORE_LA) $(FUZZ_LDFLAGS)

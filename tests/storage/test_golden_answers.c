@@ -5,7 +5,8 @@
  * tests/golden/whole-1 is a directory with all that the local store can leave in one: blocks of
  * every level in several eras, batches in several segments of the log, late ones and states that
  * were replaced, removals that no block knows of yet, what was lost and set aside, and each extra of
- * the manifest. tests/golden/memory-1 is a backup of `memory`, which was told the same; and
+ * the manifest. Its log has whole batches, and that of tests/golden/whole-2 rows; nothing else tells
+ * the two apart. tests/golden/memory-1 is a backup of `memory`, which was told the same; and
  * tests/golden/answers-1.txt is what `memory` answered then. None of them is ever changed: a program
  * that answers otherwise reads somebody's data wrongly. After a new version of a format
  *
@@ -632,18 +633,30 @@ static void copy_golden(const char *name)
 			 0);
 }
 
-static void test_a_whole_store_of_version_1(void **state)
+static void whole_store_answers(const char *name)
 {
 	struct buf expected = { .n = 0 };
-	char path[256];
-	(void)state;
+	char path[512];
 
-	has_everything(GOLDEN "/whole-1");
+	snprintf(path, sizeof(path), "%s/%s", GOLDEN, name);
+	has_everything(path);
 	read_expected(&expected);
-	copy_golden("whole-1");
-	snprintf(path, sizeof(path), "%s/whole-1", dir);
+	copy_golden(name);
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
 	local_answers(path, &expected);
 	buf__fini(&expected);
+}
+
+static void test_a_whole_store_of_version_1(void **state)
+{
+	(void)state;
+	whole_store_answers("whole-1");
+}
+
+static void test_a_whole_store_of_version_2(void **state)
+{
+	(void)state;
+	whole_store_answers("whole-2");
 }
 
 static void test_a_backup_of_memory(void **state)
@@ -692,6 +705,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_whole_store_of_version_1),
+		cmocka_unit_test(test_a_whole_store_of_version_2),
 		cmocka_unit_test(test_a_backup_of_memory),
 		cmocka_unit_test(test_what_is_made_today),
 	};

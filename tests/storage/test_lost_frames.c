@@ -90,6 +90,7 @@ static void reopen_damaged(struct bench *b, int from, int end)
 }
 
 struct told {
+	unsigned n_eras; /* of dictionaries; and of others */
 	unsigned n;
 	struct dcm_gap gap;
 	char what[32];
@@ -99,6 +100,10 @@ static void note_gap(void *ctx, const struct dcm_gap *gap)
 {
 	struct told *t = ctx;
 
+	if (gap->what.n > 5 && memcmp(gap->what.p, "eras/", 5) == 0) {
+		t->n_eras++;
+		return;
+	}
 	t->n++;
 	t->gap = *gap;
 	snprintf(t->what, sizeof(t->what), "%.*s", STR_ARG(gap->what));
@@ -198,6 +203,8 @@ static void test_the_first_frames(void **state)
 	write_frames(&b, at);
 	reopen_damaged(&b, 0, 1);
 	check_gap(&b, at[1].first_ms, at[1].last_ms);
+	/* The later ones lack what was new in it. */
+	assert_int_equal(ask(&b, INT64_MIN, INT64_MAX).n_eras, 1);
 	bench__fini(&b);
 }
 
@@ -300,7 +307,7 @@ static void test_a_frame_of_a_later_version(void **state)
 
 	write_frames(&b, at);
 	struct wal *w = commit__wal(b.store->commit);
-	assert_int_equal(wal__append(w, STORE_FRAME_BATCHES + 1, "new", 3, &lsn, NULL), 0);
+	assert_int_equal(wal__append(w, STORE_FRAME_ROWS + 1, "new", 3, &lsn, NULL), 0);
 	assert_int_equal(wal__sync(w, lsn, NULL), 0);
 	store__close(b.store);
 	for (int i = 0; i < 2; i++) {
@@ -312,6 +319,48 @@ static void test_a_frame_of_a_later_version(void **state)
 		assert_non_null(strstr(err.text, "later version"));
 	}
 	assert_int_equal(b.n_complaints, 0);
+	bench__fini(&b);
+}
+
+static uint64_t n_rows(const struct bench *b)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < b->store->active.n; i++)
+		n += b->store->active.v[i]->streams.n_rows;
+	for (size_t i = 0; i < b->store->blocks.n; i++)
+		n += b->store->blocks.v[i]->entry.n_rows;
+	return n;
+}
+
+/*
+ * What was new in the first frame is in no other: their rows are there all the same, without their
+ * frames, at every start and in blocks; and what comes then has a dictionary that lacks nothing.
+ */
+static void test_what_a_frame_brought_for_others(void **state)
+{
+	struct span at[FRAMES];
+	struct bench b;
+	(void)state;
+
+	write_frames(&b, at);
+	const uint64_t all = n_rows(&b);
+	reopen_damaged(&b, 0, 1);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(n_rows(&b), all / FRAMES * (FRAMES - 1));
+		assert_int_equal(b.store->eras.n, 1);
+		assert_true(b.store->eras.v[0]->damaged);
+		bench__restart(&b, false);
+	}
+	write_one(&b, FRAMES);
+	assert_int_equal(b.store->eras.n, 2);
+	assert_false(b.store->eras.v[1]->damaged);
+	bench__restart(&b, false);
+	assert_int_equal(n_rows(&b), all);
+	assert_int_equal(upkeep__seal(b.store, NULL), 0);
+	bench__restart(&b, false);
+	assert_int_equal(n_rows(&b), all);
+	assert_int_equal(b.store->eras.n, 2);
 	bench__fini(&b);
 }
 
@@ -352,6 +401,7 @@ int main(void)
 		cmocka_unit_test(test_a_segment_after_blocks),
 		cmocka_unit_test(test_a_segment_that_nobody_needs),
 		cmocka_unit_test(test_a_frame_of_a_later_version),
+		cmocka_unit_test(test_what_a_frame_brought_for_others),
 		cmocka_unit_test(test_without_memory),
 	};
 

@@ -94,7 +94,7 @@ static void each_node_once(void **state)
 	for (uint32_t i = 0; i < d->stacks.n; i++) {
 		uint32_t id = DCM_NONE;
 
-		assert_int_equal(dict__stack_of_leaf(d, dict__stack_at(d, i)->leaf, &id), 0);
+		assert_int_equal(dict__stacks_of_leaves(d, &dict__stack_at(d, i)->leaf, 1, &id), 0);
 		assert_int_equal(id, i);
 	}
 	assert_int_equal(d->nodes.n, n_nodes);
@@ -109,9 +109,9 @@ static void no_stack_without_end(void **state)
 
 	for (uint32_t i = 0; i < 4096; i++)
 		leaf = dict__node(d, leaf, 1);
-	assert_int_equal(dict__stack_of_leaf(d, leaf, &id), 0);
+	assert_int_equal(dict__stacks_of_leaves(d, &leaf, 1, &id), 0);
 	leaf = dict__node(d, leaf, 1);
-	assert_int_equal(dict__stack_of_leaf(d, leaf, &id), -EBADMSG);
+	assert_int_equal(dict__stacks_of_leaves(d, &leaf, 1, &id), -EBADMSG);
 }
 
 /* A host that remembers stacks; a location is its address, and something more. */

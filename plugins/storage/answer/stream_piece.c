@@ -162,14 +162,18 @@ static int add_wanted(struct view *v, uint32_t selection, uint32_t era, const st
 {
 	const struct view_place place = { era, st->series, st->type };
 	const struct dcm_select *sel = &v->sel[selection];
+	const struct dict *d = v->eras.v[era].dict;
 	const size_t n = st->profiles.n;
 
+	/* Nobody knows what they are of: who has them tells that they are left out. */
+	if (d->has_gaps && (dict__lacks_series(d, st->series) || dict__lacks_type(d, st->type)))
+		return 0;
 	if (!n || !view__may_want(v, selection, &place, st->profiles.v[0]->time_ms,
 				  st->profiles.v[n - 1]->time_ms))
 		return 0;
 	size_t from = stream__first_from(st, sel->from_ms);
 	const size_t to = stream__first_from(st, sel->to_ms);
-	if (from > 0 && dict__type_at(v->eras.v[era].dict, st->type)->parts.temporality == DCM_CUMULATIVE)
+	if (from > 0 && dict__type_at(d, st->type)->parts.temporality == DCM_CUMULATIVE)
 		from--;
 	return from < to ? add_stream(v, selection, &place, st, from, to) : 0;
 }

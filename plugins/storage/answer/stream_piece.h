@@ -17,7 +17,10 @@ struct stream_piece {
 	struct profile *v[];
 };
 
-/* With the store's lock held: what the view's selections want of the streams. 0 or -ENOMEM. */
+/*
+ * With the store's lock held: what the view's selections want of the streams, but for those whose
+ * series or type was lost. 0 or -ENOMEM.
+ */
 int stream_piece__add_all(struct view *v, uint32_t era, const struct streams *s);
 
 /* The profiles of a piece that came from here; NULL for other pieces. */

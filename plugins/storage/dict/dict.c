@@ -97,6 +97,27 @@ struct dict_counts dict__counts(const struct dict *d)
 	};
 }
 
+static uint32_t larger(uint32_t a, uint32_t b)
+{
+	return a > b ? a : b;
+}
+
+struct dict_counts dict_counts__most(const struct dict_counts *a, const struct dict_counts *b)
+{
+	return (struct dict_counts){
+		.strings = larger(a->strings, b->strings),
+		.mappings = larger(a->mappings, b->mappings),
+		.functions = larger(a->functions, b->functions),
+		.processes = larger(a->processes, b->processes),
+		.locations = larger(a->locations, b->locations),
+		.nodes = larger(a->nodes, b->nodes),
+		.stacks = larger(a->stacks, b->stacks),
+		.label_sets = larger(a->label_sets, b->label_sets),
+		.series = larger(a->series, b->series),
+		.types = larger(a->types, b->types),
+	};
+}
+
 bool dict__series_label(const struct dict *d, uint32_t series, struct dcm_str name, struct dcm_str *ret)
 {
 	const struct dict_series *s = dict__series_at(d, series);

@@ -192,10 +192,10 @@ struct dict_path {
 uint32_t dict__stack_fetched(struct dict *d, const uint32_t *locations, uint32_t n, uint64_t hash,
 			     struct dict_path *path);
 /*
- * The stack that ends at this node (DCM_NONE: of no frames). 0, -ENOMEM, or -EBADMSG: deeper than
- * any batch's.
+ * The stacks that end at these nodes (DCM_NONE: of no frames), in their order: ret[n]. 0, -ENOMEM,
+ * or -EBADMSG: one is deeper than any batch's.
  */
-int dict__stack_of_leaf(struct dict *d, uint32_t leaf, uint32_t *ret);
+int dict__stacks_of_leaves(struct dict *d, const uint32_t *leaves, uint32_t n, uint32_t *ret);
 uint32_t dict__label_set(struct dict *d, const struct dcm_label *labels, uint32_t n);
 uint32_t dict__series(struct dict *d, const struct dcm_pair *pairs, uint32_t n);
 uint32_t dict__type(struct dict *d, const struct dcm_type *t);
@@ -227,6 +227,8 @@ uint32_t dict__admit(struct pool *pool, struct hindex *index, uint64_t hash);
  */
 
 struct dict_counts dict__counts(const struct dict *d);
+/* Of each kind the larger one. */
+struct dict_counts dict_counts__most(const struct dict_counts *a, const struct dict_counts *b);
 
 /*
  * Remembers what was copied already: source id -> id, DCM_NONE where not yet. Ids stand there as

@@ -179,21 +179,67 @@ static uint32_t find_leaf(const struct dict *d, uint64_t hash, uint32_t leaf)
 	return DCM_NONE;
 }
 
-int dict__stack_of_leaf(struct dict *d, uint32_t leaf, uint32_t *ret)
+/* The frames of one stack after the other: those that two have in common are gone through once. */
+struct climb {
+	uint32_t n;
+	uint32_t nodes[MAX_DEPTH];     /* [n] from the root on */
+	uint32_t locations[MAX_DEPTH]; /* the last [n], so that they are leaf first */
+};
+
+/* A node's number is larger than its caller's, so both ways are gone up side by side. */
+static int climb(const struct dict *d, uint32_t leaf, struct climb *c)
 {
-	uint32_t locations[MAX_DEPTH], n = 0;
+	uint32_t fresh[MAX_DEPTH], n_fresh = 0, shared = c->n;
 
-	for (uint32_t at = leaf; at != DCM_NONE; n++) {
-		const struct dict_node *node = dict__node_at(d, at);
-
-		if (n == MAX_DEPTH)
+	for (uint32_t at = leaf; at != DCM_NONE; at = dict__node_at(d, at)->parent) {
+		while (shared && c->nodes[shared - 1] > at)
+			shared--;
+		if (shared && c->nodes[shared - 1] == at)
+			break;
+		if (n_fresh == MAX_DEPTH)
 			return -EBADMSG;
-		locations[n] = node->location;
-		at = node->parent;
+		fresh[n_fresh++] = at;
 	}
-	const uint64_t hash = stack_hash(d, locations, n);
-	const uint32_t known = find_leaf(d, hash, leaf);
+	if (n_fresh && dict__node_at(d, fresh[n_fresh - 1])->parent == DCM_NONE)
+		shared = 0;
+	c->n = leaf == DCM_NONE ? 0 : shared;
+	if (c->n + n_fresh > MAX_DEPTH)
+		return -EBADMSG;
+	while (n_fresh) {
+		c->nodes[c->n] = fresh[--n_fresh];
+		c->locations[MAX_DEPTH - ++c->n] = dict__node_at(d, fresh[n_fresh])->location;
+	}
+	return 0;
+}
 
-	*ret = known != DCM_NONE ? known : add_stack(d, hash, leaf, n);
-	return *ret == DCM_NONE ? -ENOMEM : 0;
+int dict__stacks_of_leaves(struct dict *d, const uint32_t *leaves, uint32_t n, uint32_t *ret)
+{
+	enum { RUN = 64 };
+	uint64_t hashes[RUN];
+	uint32_t depths[RUN];
+	struct climb c;
+
+	c.n = 0;
+	for (uint32_t first = 0; first < n; first += RUN) {
+		const uint32_t end = n - first < RUN ? n : first + RUN;
+
+		for (uint32_t i = first; i < end; i++) {
+			if (i + 8 < n && leaves[i + 8] != DCM_NONE)
+				__builtin_prefetch(dict__node_at(d, leaves[i + 8]));
+			if (climb(d, leaves[i], &c) < 0)
+				return -EBADMSG;
+			depths[i - first] = c.n;
+			hashes[i - first] = dict__seek_stack(d, c.locations + MAX_DEPTH - c.n, c.n);
+		}
+		for (uint32_t i = first; i < end; i++) {
+			const uint32_t known = find_leaf(d, hashes[i - first], leaves[i]);
+
+			ret[i] = known != DCM_NONE ? known
+						   : add_stack(d, hashes[i - first], leaves[i],
+							       depths[i - first]);
+			if (ret[i] == DCM_NONE)
+				return -ENOMEM;
+		}
+	}
+	return 0;
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/cleanup.h"
 #include "core/base/error.h"
 #include "core/base/mem.h"
 #include "plugins/storage/local/commit.h"
@@ -31,6 +32,11 @@ int64_t era__begin_of(int64_t time_ms)
 bool era__is_full(const struct era *e, uint64_t max_bytes)
 {
 	return max_bytes && dict__bytes(e->dict) >= max_bytes;
+}
+
+bool era__takes_more(const struct era *e, uint64_t max_bytes)
+{
+	return !e->damaged && !e->closed && !era__is_full(e, max_bytes);
 }
 
 struct era *era__new(uint32_t number, int64_t begin_ms, uint64_t n_records)
@@ -152,8 +158,10 @@ void era__take(struct era *e, struct era_content *c)
 	e->log = c->log;
 	e->damaged |= c->damaged;
 	e->loaded_lsn = e->log ? log_file__last_lsn(e->log) : 0;
-	e->logged = dict__counts(e->dict);
+	e->logged = e->written = dict__counts(e->dict);
 	e->logged_bytes = dict__bytes(e->dict);
+	e->n_learnt_written = 0;
+	e->closed |= e->loaded_lsn > e->n_records;
 	*c = (struct era_content){ .dict = NULL };
 }
 
@@ -177,7 +185,8 @@ int era__load(struct era *e, const struct era_how *how, struct dcm_error *err)
 
 bool era__can_unload(const struct era *e)
 {
-	if (!e->dict || !e->log || atomic_load_explicit(&e->dict->refs, memory_order_acquire) > 1)
+	if (!e->dict || !e->log || (e->in_log && !e->closed) ||
+	    atomic_load_explicit(&e->dict->refs, memory_order_acquire) > 1)
 		return false;
 	const uint64_t last = log_file__last_lsn(e->log);
 
@@ -197,7 +206,10 @@ void era__unload(struct era *e, struct era_content *ret)
 int era__begin_unlogged(struct era *e)
 {
 	e->dict = dict__new();
-	return e->dict ? 0 : -ENOMEM;
+	if (!e->dict)
+		return -ENOMEM;
+	e->logged = e->written = dict__counts(e->dict);
+	return 0;
 }
 
 /* -------------------------------------------------------------------------------------------------
@@ -212,54 +224,129 @@ static int compare_numbers(const void *a, const void *b)
 }
 
 /*
- * Each once, ascending, and only those that older records hold: newer ones are written with what
- * was learnt.
+ * Of learnt[n] each once, ascending, and only those below `end`: newer ones are written with what
+ * was learnt. Returns how many.
  */
-static void settle_learnt(struct era *e)
+static size_t settle_learnt(uint32_t *v, size_t n, uint32_t end)
 {
-	uint32_t *v = e->dict->learnt.v;
-	size_t n = 0;
+	size_t kept = 0;
 
-	if (e->dict->learnt.n)
-		qsort(v, e->dict->learnt.n, sizeof(*v), compare_numbers);
-	for (size_t i = 0; i < e->dict->learnt.n; i++)
-		if (v[i] < e->logged.locations && (n == 0 || v[n - 1] != v[i]))
-			v[n++] = v[i];
-	e->dict->learnt.n = n;
+	if (n)
+		qsort(v, n, sizeof(*v), compare_numbers);
+	for (size_t i = 0; i < n; i++)
+		if (v[i] < end && (kept == 0 || v[kept - 1] != v[i]))
+			v[kept++] = v[i];
+	return kept;
 }
 
-static int append_record(struct era *e, struct dcm_error *err)
+/* What came since, and what of the dictionary's list from learnt[first] on. 0 or -ENOMEM. */
+static int encode_since(const struct dict *d, const struct dict_counts *since, size_t first,
+			struct buf *to)
 {
-	struct buf record = { 0 };
-	uint64_t lsn;
-	int r = era_record__encode(e->dict, &e->logged, e->dict->learnt.v, e->dict->learnt.n, &record);
+	const struct dict_counts now = dict__counts(d);
+	const size_t n = d->learnt.n - first;
+	CLEANUP(mem__freep)
+	uint32_t *learnt = n ? mem__dup(d->learnt.v + first, n * sizeof(*learnt)) : NULL;
 
-	if (r)
-		error__nomem(err);
-	else
-		r = log_file__append(e->log, ERA_FRAME_RECORD, record.data, record.n, &lsn, err);
-	buf__fini(&record);
+	if (n && !learnt)
+		return -ENOMEM;
+	const size_t n_learnt = settle_learnt(learnt, n, since->locations);
+	if (memcmp(&now, since, sizeof(now)) == 0 && n_learnt == 0)
+		return 0;
+	return era_record__encode(d, since, learnt, n_learnt, to);
+}
+
+static int append_record(struct era *e, const struct buf *record, struct dcm_error *err)
+{
+	uint64_t lsn;
+
+	if (pthread_mutex_trylock(&e->log_lock))
+		return error__set(err, -EBUSY, "an era's records are being written");
+	int r = log_file__append(e->log, ERA_FRAME_RECORD, record->data, record->n, &lsn, err);
+	pthread_mutex_unlock(&e->log_lock);
 	return r;
 }
 
 int era__log(struct era *e, struct dcm_error *err)
 {
-	struct dict_counts now = dict__counts(e->dict);
-	int r;
+	struct buf record = { 0 };
+	int r = encode_since(e->dict, &e->logged, 0, &record);
 
-	settle_learnt(e);
-	if (memcmp(&now, &e->logged, sizeof(now)) == 0 && e->dict->learnt.n == 0)
-		return 0;
-	if (pthread_mutex_trylock(&e->log_lock))
-		return error__set(err, -EBUSY, "an era's records are being written");
-	r = append_record(e, err);
-	pthread_mutex_unlock(&e->log_lock);
+	if (r)
+		error__nomem(err);
+	else if (record.n)
+		r = append_record(e, &record, err);
+	buf__fini(&record);
 	if (r)
 		return r;
-	e->logged = now;
+	e->logged = dict__counts(e->dict);
 	e->logged_bytes = dict__bytes(e->dict);
-	e->dict->learnt.n = 0;
+	/* What a write learnt that failed is in no frame yet: the next one has it. */
+	const size_t n = e->dict->learnt.n - e->n_learnt_written;
+	if (n)
+		memmove(e->dict->learnt.v, e->dict->learnt.v + e->n_learnt_written,
+			n * sizeof(*e->dict->learnt.v));
+	e->dict->learnt.n = n;
+	e->n_learnt_written = 0;
 	return 0;
+}
+
+int era__put_unwritten(const struct era *e, struct buf *to)
+{
+	return encode_since(e->dict, &e->written, e->n_learnt_written, to);
+}
+
+void era__written(struct era *e)
+{
+	e->written = dict__counts(e->dict);
+	e->n_learnt_written = e->dict->learnt.n;
+	e->in_log = true;
+}
+
+/*
+ * Entries up to these counts that nobody has. They are in no record: a later one leaves them out.
+ */
+static int fill_gap(struct era *e, const struct dict_counts *to, uint64_t *ret_lost)
+{
+	const struct dict_counts had = dict__counts(e->dict), all = dict_counts__most(to, &had);
+	uint64_t n = 0;
+
+	if (memcmp(&all, &had, sizeof(had)) == 0)
+		return 0;
+	int r = e->log ? era__log(e, NULL) : 0;
+	if (r == 0)
+		r = dict__fill(e->dict, &all, &n);
+	if (r)
+		return r;
+	*ret_lost += n;
+	e->logged = dict__counts(e->dict);
+	e->damaged = true;
+	return 0;
+}
+
+int era__replay(struct era *e, const uint8_t *p, size_t n, const struct dict_counts *with,
+		uint64_t *ret_lost)
+{
+	struct dict_counts first = *with;
+	int r = n ? era_record__first(p, n, &first) : 0;
+
+	*ret_lost = 0;
+	if (r == 0)
+		r = fill_gap(e, &first, ret_lost);
+	if (r == 0 && n)
+		r = era_record__merge(e->dict, p, n);
+	if (r == 0)
+		r = fill_gap(e, with, ret_lost);
+	e->damaged |= r == -EBADMSG;
+	era__written(e);
+	return r;
+}
+
+void era__sealed(struct era *e, bool has_head)
+{
+	e->closed |= !has_head && (e->in_log || !e->listed);
+	e->listed |= has_head;
+	e->in_log = false;
 }
 
 int era__sync(struct era *e, struct dcm_error *err)

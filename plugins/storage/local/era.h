@@ -14,6 +14,15 @@
  * become as large as one may be: labels or stacks that are new each time fill one after the other,
  * of which those that are full can leave memory, and go with the oldest blocks.
  *
+ * What the log of writes (rows_frame.h) says by number is in records that the manifest promises, or
+ * came in with an earlier frame of that log which is in no block. Three things see to it: a frame
+ * brings along all that no frame before it has; a seal, after which older frames go, makes records
+ * of all that its heads' dictionaries have; and a dictionary that such frames name, or that is in no
+ * manifest, and of which that seal has no head is left alone from then on (closed). So is one whose
+ * log has records that the manifest does not promise: a process died in the middle of a change, and a
+ * power cut may yet take them. So an era that a frame names and the manifest does not list is younger
+ * than the manifest's number of the next one, or has gone with all that was in it.
+ *
  * Threads: take(), load(), unload() and log() need the store's lock for writing; the rest needs
  * none, and fetch() should not have it. sync() is called by one thread. Who brings a dictionary
  * into memory is eras.h.
@@ -38,17 +47,22 @@ enum {
 struct era {
 	_Atomic uint32_t refs;
 	uint32_t number;
-	int64_t begin_ms;	   /* of the time it covers */
-	uint64_t n_records;	   /* that the log has at least: the manifest promises them */
-	struct dict *dict;	   /* NULL: not loaded */
-	struct log_file *log;	   /* with it */
-	uint64_t loaded_lsn;	   /* of it then */
-	pthread_mutex_t load_lock; /* held by who reads the log; before the store's lock */
-	_Atomic uint64_t asked_at; /* by the store's count of questions */
-	pthread_mutex_t log_lock;  /* around it */
-	struct dict_counts known;  /* what the dictionary held when it was last counted: kept.h */
-	struct dict_counts logged; /* what the records hold */
-	uint64_t logged_bytes;	   /* of the dictionary then */
+	int64_t begin_ms;	    /* of the time it covers */
+	uint64_t n_records;	    /* that the log has at least: the manifest promises them */
+	struct dict *dict;	    /* NULL: not loaded */
+	struct log_file *log;	    /* with it */
+	uint64_t loaded_lsn;	    /* of it then */
+	pthread_mutex_t load_lock;  /* held by who reads the log; before the store's lock */
+	_Atomic uint64_t asked_at;  /* by the store's count of questions */
+	pthread_mutex_t log_lock;   /* around it */
+	struct dict_counts known;   /* what the dictionary held when it was last counted: kept.h */
+	struct dict_counts logged;  /* what the records hold */
+	uint64_t logged_bytes;	    /* of the dictionary then */
+	struct dict_counts written; /* what the log of writes, or such a record, holds */
+	size_t n_learnt_written;    /* of the dictionary's list: so far */
+	bool in_log;		    /* frames that are in no block name it */
+	bool listed;		    /* the manifest has it, or will with the seal under way */
+	bool closed;		    /* for good: nothing new is added */
 	/*
 	 * Something of the log is lost: entries without content stand for it, and nothing new is
 	 * added, since numbers might be given again that blocks have in use.
@@ -69,6 +83,8 @@ int64_t era__begin_of(int64_t time_ms);
  * to it any more.
  */
 bool era__is_full(const struct era *e, uint64_t max_bytes);
+/* May something new be added to it? */
+bool era__takes_more(const struct era *e, uint64_t max_bytes);
 
 struct era *era__new(uint32_t number, int64_t begin_ms, uint64_t n_records); /* NULL: memory */
 struct era *era__ref(struct era *e);
@@ -126,6 +142,22 @@ int era__begin_unlogged(struct era *e);
  * (more than a frame holds), or -EBUSY while sync() is under way.
  */
 int era__log(struct era *e, struct dcm_error *err);
+/*
+ * For the log of writes: appends a record of what it has not yet, when there is anything. 0 or
+ * -ENOMEM. It has that when written() is called, before anything is added.
+ */
+int era__put_unwritten(const struct era *e, struct buf *to);
+void era__written(struct era *e);
+/*
+ * Back from there, into the dictionary, which may have some of it already: the record p[n], if any,
+ * and what the dictionary had with it. What is missing stands as entries without content, and the
+ * era is damaged: *ret_lost is how many. 0, -ENOMEM, or -EBADMSG: it is no record, or says something
+ * else than the dictionary, which is damaged then.
+ */
+int era__replay(struct era *e, const uint8_t *p, size_t n, const struct dict_counts *with,
+		uint64_t *ret_lost);
+/* Heads are closed, and the era has one of them, or none. */
+void era__sealed(struct era *e, bool has_head);
 /* Makes all records durable. */
 int era__sync(struct era *e, struct dcm_error *err);
 /* How many there are, durable or not. */

@@ -41,7 +41,9 @@ enum kind {
 struct loader {
 	struct dict *d;
 	struct dict_counts now; /* of d, with what the record adds: ids must be below */
+	const uint32_t *had; /* [N_KINDS] entries below are there already, and not to be compared; NULL: none */
 	const uint8_t *text, *text_end;
+	uint32_t id; /* of the entry at hand */
 };
 
 struct table {
@@ -255,7 +257,7 @@ static void get_node(const struct dict *d, uint32_t id, uint64_t *ret)
 
 static uint32_t add_node(struct loader *l, const uint64_t *row, const uint64_t *items, int *err)
 {
-	const uint32_t id = l->d->nodes.n, location = id_of(row[1], l->now.locations, false, err);
+	const uint32_t id = l->id, location = id_of(row[1], l->now.locations, false, err);
 
 	(void)items;
 	if (row[0] > id)
@@ -266,17 +268,6 @@ static uint32_t add_node(struct loader *l, const uint64_t *row, const uint64_t *
 static void get_stack(const struct dict *d, uint32_t id, uint64_t *ret)
 {
 	ret[0] = plus_one(dict__stack_at(d, id)->leaf);
-}
-
-static uint32_t add_stack(struct loader *l, const uint64_t *row, const uint64_t *items, int *err)
-{
-	const uint32_t leaf = id_of(row[0], l->now.nodes, true, err);
-	uint32_t id = DCM_NONE;
-
-	(void)items;
-	if (*err == 0)
-		*err = dict__stack_of_leaf(l->d, leaf, &id);
-	return id;
 }
 
 static void get_label_set(const struct dict *d, uint32_t id, uint64_t *ret)
@@ -369,7 +360,7 @@ static const struct table tables[N_KINDS] = {
 	[PROCESSES] = { 3, 0, get_process, NULL, add_process },
 	[LOCATIONS] = { 8, 3, get_location, get_line, add_location },
 	[NODES] = { 2, 0, get_node, NULL, add_node },
-	[STACKS] = { 1, 0, get_stack, NULL, add_stack },
+	[STACKS] = { 1, 0, get_stack, NULL, NULL }, /* see add_stacks() */
 	[LABEL_SETS] = { 1, 4, get_label_set, get_label, add_label_set },
 	[SERIES] = { 1, 2, get_series, get_pair, add_series },
 	[TYPES] = { 6, 0, get_type, NULL, add_type },
@@ -562,6 +553,11 @@ static int add_rows(struct loader *l, enum kind kind, uint32_t first, uint32_t n
 		for (uint64_t k = 0; k < n_items; k++, item_at++)
 			for (unsigned c = 0; c < t->n_item_columns; c++)
 				items.v[items.n++] = columns->items[c][item_at];
+		if (l->had && kind != LEARNT && first + i < l->had[kind]) {
+			l->text += kind == STRINGS ? row[0] : 0;
+			continue;
+		}
+		l->id = first + i;
 		const uint32_t id = t->add(l, row, items.v, &r);
 
 		if (r == 0 && id == DCM_NONE)
@@ -571,6 +567,24 @@ static int add_rows(struct loader *l, enum kind kind, uint32_t first, uint32_t n
 			r = -EBADMSG;
 	}
 	vec__fini(&items);
+	return r;
+}
+
+/* All at once, which is faster. */
+static int add_stacks(struct loader *l, uint32_t first, uint32_t n, const struct columns *columns)
+{
+	const uint32_t skip = l->had && l->had[STACKS] > first ? l->had[STACKS] - first : 0;
+	CLEANUP(mem__freep) uint32_t *ids = mem__resize(NULL, (size_t)n * 2 + 1, sizeof(*ids));
+	uint32_t *leaves = ids ? ids + n : NULL;
+	int r = ids ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; r == 0 && i < n; i++)
+		leaves[i] = id_of(columns->rows[0][i], l->now.nodes, true, &r);
+	if (r == 0 && skip < n)
+		r = dict__stacks_of_leaves(l->d, leaves + skip, n - skip, ids + skip);
+	for (uint32_t i = skip; r == 0 && i < n; i++)
+		if (ids[i] != first + i)
+			r = -EBADMSG;
 	return r;
 }
 
@@ -600,7 +614,8 @@ static int decode_table(struct loader *l, enum kind kind, uint32_t first, uint32
 	if (r == 0 && kind == STRINGS)
 		r = find_text(l, columns.rows[0], n, in);
 	if (r == 0)
-		r = add_rows(l, kind, first, n, &columns);
+		r = kind == STACKS ? add_stacks(l, first, n, &columns)
+				   : add_rows(l, kind, first, n, &columns);
 	free(columns.memory);
 	return r;
 }
@@ -643,12 +658,25 @@ static struct dict_counts counts_of(const uint32_t *n)
 	};
 }
 
+/* Behind the header, into a dictionary that has all that is before. */
+static int decode_tables(struct loader *l, const struct header *h, struct pfor_in *in)
+{
+	uint32_t now[N_KINDS];
+	int r = 0;
+
+	for (unsigned k = 0; k < N_KINDS; k++)
+		now[k] = h->first[k] + h->n[k];
+	l->now = counts_of(now);
+	for (unsigned k = 0; r == 0 && k < N_KINDS; k++)
+		r = decode_table(l, k, h->first[k], h->n[k], h->n_items[k], in);
+	return r == 0 && in->p != in->end ? -EBADMSG : r;
+}
+
 int era_record__decode(struct dict *d, const uint8_t *p, size_t n, uint64_t *ret_lost)
 {
 	struct pfor_in in = { p, p + n };
 	struct loader l = { .d = d };
 	struct header h;
-	uint32_t now[N_KINDS];
 	int r = get_header(&in, &h);
 
 	if (r < 0)
@@ -656,10 +684,55 @@ int era_record__decode(struct dict *d, const uint8_t *p, size_t n, uint64_t *ret
 	const struct dict_counts first = counts_of(h.first);
 
 	r = dict__fill(d, &first, ret_lost);
+	return r ? r : decode_tables(&l, &h, &in);
+}
+
+void era_record__put_counts(struct buf *to, const struct dict_counts *c)
+{
+	uint32_t n[N_KINDS];
+
+	spread(c, n);
+	for (unsigned k = 0; k < LEARNT; k++)
+		buf__le32(to, n[k]);
+}
+
+struct dict_counts era_record__get_counts(const uint8_t *p)
+{
+	uint32_t n[N_KINDS] = { 0 };
+
+	for (unsigned k = 0; k < LEARNT; k++)
+		n[k] = le__get32(p + k * sizeof(uint32_t));
+	return counts_of(n);
+}
+
+int era_record__first(const uint8_t *p, size_t n, struct dict_counts *ret)
+{
+	struct pfor_in in = { p, p + n };
+	struct header h;
+	int r = get_header(&in, &h);
+
+	if (r == 0)
+		*ret = counts_of(h.first);
+	return r;
+}
+
+int era_record__merge(struct dict *d, const uint8_t *p, size_t n)
+{
+	const struct dict_counts counts = dict__counts(d);
+	struct pfor_in in = { p, p + n };
+	struct loader l = { .d = d };
+	uint32_t had[N_KINDS];
+	struct header h;
+	int r = get_header(&in, &h);
+
+	if (r < 0)
+		return r;
+	spread(&counts, had);
 	for (unsigned k = 0; k < N_KINDS; k++)
-		now[k] = h.first[k] + h.n[k];
-	l.now = counts_of(now);
-	for (unsigned k = 0; r == 0 && k < N_KINDS; k++)
-		r = decode_table(&l, k, h.first[k], h.n[k], h.n_items[k], &in);
-	return r == 0 && in.p != in.end ? -EBADMSG : r;
+		if (h.first[k] > had[k])
+			return -EBADMSG;
+	/* What stands in a gap is never found. */
+	if (d->has_gaps)
+		l.had = had;
+	return decode_tables(&l, &h, &in);
 }

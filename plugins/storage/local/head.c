@@ -84,9 +84,23 @@ bool heads__any_full(const struct heads *h, uint64_t era_max_bytes)
 static struct head *find_head(const struct heads *h, int64_t begin_ms, uint64_t era_max_bytes)
 {
 	for (size_t i = 0; i < h->n; i++)
-		if (h->v[i]->era->begin_ms == begin_ms && !era__is_full(h->v[i]->era, era_max_bytes))
+		if (h->v[i]->era->begin_ms == begin_ms && era__takes_more(h->v[i]->era, era_max_bytes))
 			return h->v[i];
 	return NULL;
+}
+
+static struct head *make_head(struct heads *h, struct era *of)
+{
+	struct head *head = NEW(struct head);
+
+	if (!head || !vec__push(h, head)) {
+		free(head);
+		return NULL;
+	}
+	head->era = era__ref(of);
+	head->oldest_ms = INT64_MAX;
+	streams__init(&head->streams, dict__ref(of->dict));
+	return head;
 }
 
 static int find_or_make_head(struct heads *h, int64_t begin_ms, const struct heads_source *source,
@@ -94,23 +108,14 @@ static int find_or_make_head(struct heads *h, int64_t begin_ms, const struct hea
 {
 	struct era *of = NULL;
 	struct head *head = find_head(h, begin_ms, source->era_max_bytes);
-	int r;
+	int r = head ? 0 : source->era(source->ctx, begin_ms, &of, err);
 
-	if (head) {
-		*ret = head;
-		return 0;
-	}
-	r = source->era(source->ctx, begin_ms, &of, err);
 	if (r)
 		return r;
-	head = NEW(struct head);
-	if (!head || !vec__push(h, head)) {
-		free(head);
+	if (!head)
+		head = make_head(h, of);
+	if (!head)
 		return error__nomem(err);
-	}
-	head->era = era__ref(of);
-	head->oldest_ms = INT64_MAX;
-	streams__init(&head->streams, dict__ref(of->dict));
 	*ret = head;
 	return 0;
 }
@@ -134,6 +139,23 @@ static struct streams_plan *plan_of(struct heads_plan *plan, struct head *head)
 	if (!vec__push(&plan->items, (struct head_planned){ .head = head }))
 		return NULL;
 	return &plan->items.v[plan->items.n - 1].plan;
+}
+
+int heads__plan_of(struct heads *h, struct heads_plan *plan, struct era *e, struct head **ret_head,
+		   struct streams_plan **ret)
+{
+	struct head *head = NULL;
+
+	for (size_t i = 0; !head && i < h->n; i++)
+		head = h->v[i]->era == e ? h->v[i] : NULL;
+	if (!head)
+		head = make_head(h, e);
+	struct streams_plan *of = head ? plan_of(plan, head) : NULL;
+	if (!of)
+		return -ENOMEM;
+	*ret_head = head;
+	*ret = of;
+	return 0;
 }
 
 int64_t heads__next_era(const struct dcm_batch *b, const struct heads_window *window, int64_t after)

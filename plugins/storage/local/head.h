@@ -78,4 +78,11 @@ int heads__plan(struct heads *h, struct heads_plan *plan, const struct dcm_batch
 		const struct heads_source *source, struct heads_refused *ret, struct dcm_error *err);
 void heads__apply(struct heads_plan *plan);
 
+/*
+ * The head of that era, which is loaded, and what is planned for it, made where they are missing.
+ * The latter may move at the next call. 0 or -ENOMEM.
+ */
+int heads__plan_of(struct heads *h, struct heads_plan *plan, struct era *e, struct head **ret_head,
+		   struct streams_plan **ret);
+
 #endif

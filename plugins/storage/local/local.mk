@@ -45,6 +45,7 @@ plugins_storage_local_liblocal_la_SOURCES = \
 	plugins/storage/local/retain.c plugins/storage/local/retain.h \
 	plugins/storage/local/rework.c plugins/storage/local/rework.h \
 	plugins/storage/local/rewrite.c plugins/storage/local/rewrite.h \
+	plugins/storage/local/rows_frame.c plugins/storage/local/rows_frame.h \
 	plugins/storage/local/seal.c plugins/storage/local/seal.h \
 	plugins/storage/local/squeeze.c plugins/storage/local/squeeze.h \
 	plugins/storage/local/stored.c plugins/storage/local/stored.h \

@@ -369,15 +369,42 @@ static int take_losses(struct look *l)
 	return r == 0 && vec__reserve(&l->gaps, l->blocks.n) ? 0 : -ENOMEM;
 }
 
+/* What the log has of a damaged era, as note_lacks() says it of blocks. */
+static int note_head(struct look *l, const struct head *h)
+{
+	const struct view *v = l->view;
+	int r = expect_lacks(l, h->era->number);
+
+	for (size_t i = 0; r == 0 && i < h->streams.n; i++) {
+		const struct stream *st = &h->streams.v[i];
+		size_t from = st->profiles.n, to = 0;
+
+		for (size_t k = 0; k < v->n_sel; k++) {
+			const size_t first = stream__first_from(st, v->sel[k].from_ms);
+			const size_t end = stream__first_from(st, v->sel[k].to_ms);
+
+			from = first < end && first < from ? first : from;
+			to = first < end && end > to ? end : to;
+		}
+		if (from < to)
+			lacks__note(&l->lacks,
+				    &(struct lack){ h->era->number, st->profiles.v[from]->time_ms,
+						    st->profiles.v[to - 1]->time_ms, to - from });
+	}
+	return r;
+}
+
 static int take_heads(struct look *l, const struct heads *from)
 {
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < from->n; i++) {
-		uint32_t era = view_era(l, from->v[i]->era);
+		const struct head *h = from->v[i];
+		const uint32_t era = view_era(l, h->era);
 
-		r = era == DCM_NONE ? -ENOMEM
-				    : stream_piece__add_all(l->view, era, &from->v[i]->streams);
+		r = era == DCM_NONE ? -ENOMEM : stream_piece__add_all(l->view, era, &h->streams);
+		if (r == 0 && h->era->damaged)
+			r = note_head(l, h);
 	}
 	return r;
 }

@@ -18,7 +18,7 @@
 #include "plugins/storage/local/numbered.h"
 #include "plugins/storage/local/quarantine.h"
 
-static struct era *find_era(const struct store *s, uint32_t number)
+struct era *store__find_era(const struct store *s, uint32_t number)
 {
 	for (size_t i = 0; i < s->eras.n; i++)
 		if (s->eras.v[i]->number == number)
@@ -29,7 +29,7 @@ static struct era *find_era(const struct store *s, uint32_t number)
 int store__era(struct store *s, uint32_t number, struct era **ret, struct dcm_error *err)
 {
 	pthread_rwlock_rdlock(&s->lock);
-	struct era *e = find_era(s, number);
+	struct era *e = store__find_era(s, number);
 	if (e)
 		era__ref(e);
 	pthread_rwlock_unlock(&s->lock);
@@ -69,7 +69,7 @@ static int note_log(void *ctx, const char *name)
 	if (number >= s->next_era && number < UINT32_MAX)
 		s->next_era = (uint32_t)number + 1;
 	if (number < 0 ? numbered__parse(name, ".log.tmp") < 0
-		       : number >= UINT32_MAX || find_era(s, (uint32_t)number) != NULL)
+		       : number >= UINT32_MAX || store__find_era(s, (uint32_t)number) != NULL)
 		return 0;
 	snprintf(path, sizeof(path), ERAS_DIR "/%s", name);
 	copy = mem__dup_str(path, strlen(path));
@@ -90,10 +90,13 @@ static int take_eras(struct store *s, const struct manifest *m, struct dcm_error
 		if (!e || !vec__push(&s->eras, e)) {
 			era__unref(e);
 			r = error__nomem(err);
-		} else if (from->number >= s->next_era) {
-			s->next_era = from->number + 1;
+		} else {
+			e->listed = true;
+			if (from->number >= s->next_era)
+				s->next_era = from->number + 1;
 		}
 	}
+	s->listed_eras = s->next_era;
 	if (r == 0) {
 		r = vfs__list(s->vfs, ERAS_DIR, note_log, s);
 		if (r)
@@ -113,7 +116,7 @@ int store__take_manifest(void *store, const struct manifest *m, struct dcm_error
 		r = error__nomem(err);
 	for (size_t i = 0; r == 0 && i < m->blocks.n; i++) {
 		const struct manifest_block *entry = &m->blocks.v[i];
-		struct era *era = find_era(s, entry->era);
+		struct era *era = store__find_era(s, entry->era);
 
 		if (!era)
 			return error__set(err, -EUCLEAN,

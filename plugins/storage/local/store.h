@@ -41,9 +41,10 @@
 enum {
 	/*
 	 * Of the log: which profiles were taken, as the two times of struct heads_window, 8 bytes
-	 * each; and for each batch its length, 4 bytes, and "batch" bytes.
+	 * each; and for each batch its length, 4 bytes, and "batch" bytes. Read only.
 	 */
 	STORE_FRAME_BATCHES = 1,
+	STORE_FRAME_ROWS = 2, /* rows_frame.h */
 	STORE_MAX_ERAS = 1024,
 	/* With so many a dictionary grows beyond its bound, rather than that writes are refused. */
 	STORE_MANY_ERAS = STORE_MAX_ERAS / 2,
@@ -99,6 +100,9 @@ struct store {
 	struct dcm_error *replay_err; /* then too: says why it ended */
 	uint64_t filtered_lsn;	      /* of the newest filter when the store was opened */
 	uint32_t next_era;
+	uint32_t listed_eras; /* smaller numbers are in the manifest that was read, or have gone */
+	/* What next_era was when `sealing` was closed: eras from there on may be in the log alone. */
+	uint32_t sealing_next_era;
 	char full_growth[GROWTH_BYTES]; /* what filled the last dictionary that became full */
 	struct seen seen;
 	struct seen sealing_seen;  /* what it was when they were closed */
@@ -131,6 +135,9 @@ struct store {
 	_Atomic uint64_t n_unreadable;	/* how often something damaged was met */
 	_Atomic uint64_t n_frames_lost; /* of the log, that were acknowledged */
 };
+
+/* Of that number; NULL: none. */
+struct era *store__find_era(const struct store *s, uint32_t number);
 
 /*
  * Takes the directory, reads the manifest and replays the log. The host and the vfs outlive the

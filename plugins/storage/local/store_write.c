@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "core/base/cleanup.h"
 #include "core/base/error.h"
@@ -16,12 +18,14 @@
 #include "plugins/storage/local/age.h"
 #include "plugins/storage/local/eras.h"
 #include "plugins/storage/local/removal.h"
+#include "plugins/storage/local/rows_frame.h"
 
 /* -------------------------------------------------------------------------------------------------
  * Eras
  */
 
-static int make_era(struct store *s, int64_t begin_ms, struct era **ret, struct dcm_error *err)
+static int make_era(struct store *s, uint32_t number, int64_t begin_ms, struct era **ret,
+		    struct dcm_error *err)
 {
 	struct era *e;
 
@@ -29,7 +33,7 @@ static int make_era(struct store *s, int64_t begin_ms, struct era **ret, struct 
 		return error__set(err, -EOVERFLOW,
 				  "profiles of more than %d times of %" PRId64 " days are too many",
 				  STORE_MAX_ERAS, ERA_MS / 86400000);
-	e = era__new(s->next_era, begin_ms, 0);
+	e = era__new(number, begin_ms, 0);
 	if (!e || !vec__reserve(&s->eras, 1)) {
 		era__unref(e);
 		return error__nomem(err);
@@ -40,7 +44,8 @@ static int make_era(struct store *s, int64_t begin_ms, struct era **ret, struct 
 		era__unref(e);
 		return r;
 	}
-	s->next_era++;
+	if (number >= s->next_era)
+		s->next_era = number + 1;
 	s->eras.v[s->eras.n++] = e;
 	*ret = e;
 	return 0;
@@ -97,8 +102,8 @@ void store__growth(struct store *s, char ret[static GROWTH_BYTES])
 }
 
 /*
- * With the lock for writing. What has lost something, or is full, is left to its blocks, as are
- * those before it. One that is not in memory although load_eras() has been there came meanwhile.
+ * With the lock for writing. What has lost something, or is full or closed, is left to its blocks,
+ * as are those before it. One that is not in memory although load_eras() has been there came meanwhile.
  */
 static int era_for_writing(void *ctx, int64_t begin_ms, struct era **ret, struct dcm_error *err)
 {
@@ -108,11 +113,11 @@ static int era_for_writing(void *ctx, int64_t begin_ms, struct era **ret, struct
 	if (e && !e->dict)
 		return error__set(err, -EAGAIN, "a dictionary is not in memory yet");
 	const bool full = e && era__is_full(e, store__era_max_bytes(s));
-	if (e && !e->damaged && !full) {
+	if (e && era__takes_more(e, store__era_max_bytes(s))) {
 		*ret = e;
 		return 0;
 	}
-	int r = make_era(s, begin_ms, ret, err);
+	int r = make_era(s, s->next_era, begin_ms, ret, err);
 	if (r == 0 && full)
 		note_full(s, e);
 	return r;
@@ -139,13 +144,14 @@ static int era_for_replay(void *ctx, int64_t begin_ms, struct era **ret, struct 
  * Writing
  */
 
-/* Of a frame, before its batches and behind them. */
+/* Of a frame of batches, before them and behind. */
 enum { WINDOW_BYTES = 16, BOUND_BYTES = 8 };
 
 typedef VEC(struct dcm_batch *) batch_list;
 
 struct writing {
-	batch_list fresh; /* not seen before */
+	batch_list fresh;	      /* not seen before */
+	VEC(struct dcm_batch_id) ids; /* of a frame of rows: of those that it was made of */
 	struct buf payload;
 	struct heads_plan plan;
 	VEC(struct era *) eras; /* references, so that they stay in memory */
@@ -153,11 +159,13 @@ struct writing {
 	uint32_t max_series;
 	struct heads_refused refused;
 	uint64_t lsn, log_bytes; /* of the frame */
+	uint64_t n_lost;	 /* entries that a frame before it had, which is lost */
 };
 
 static void writing__fini(struct writing *w)
 {
 	vec__fini(&w->fresh);
+	vec__fini(&w->ids);
 	buf__fini(&w->payload);
 	heads_plan__fini(&w->plan);
 	for (size_t i = 0; i < w->eras.n; i++)
@@ -180,30 +188,12 @@ static bool is_retry(const struct store *s, const struct writing *w, const struc
 }
 
 /* Only who writes changes what was seen, so it may be looked at without the lock. */
-static int encode(struct store *s, struct dcm_batch *const *batches, uint32_t n, struct writing *w,
-		  struct dcm_error *err)
+static int leave_retries_out(struct store *s, struct dcm_batch *const *batches, uint32_t n,
+			     struct writing *w)
 {
-	buf__le64(&w->payload, (uint64_t)w->window.from_ms);
-	buf__le64(&w->payload, (uint64_t)w->window.until_ms);
-	for (uint32_t i = 0; i < n; i++) {
-		CLEANUP(mem__freep) uint8_t *data = NULL;
-		size_t bytes = 0;
-
-		if (is_retry(s, w, batches[i]))
-			continue;
-		int r = s->host->encode(s->host, batches[i], DCM_NONE, "batch", &data, &bytes, err);
-		if (r)
-			return r;
-		if (bytes > FRAME_MAX_BYTES - WINDOW_BYTES - 4 - BOUND_BYTES ||
-		    w->payload.n > FRAME_MAX_BYTES - 4 - BOUND_BYTES - bytes)
-			return error__set(err, -EFBIG,
-					  "batches of more than %d bytes cannot be written at once",
-					  FRAME_MAX_BYTES);
-		buf__le32(&w->payload, (uint32_t)bytes);
-		buf__append(&w->payload, data, bytes);
-		if (w->payload.error || !vec__push(&w->fresh, batches[i]))
-			return error__nomem(err);
-	}
+	for (uint32_t i = 0; i < n; i++)
+		if (!is_retry(s, w, batches[i]) && !vec__push(&w->fresh, batches[i]))
+			return -ENOMEM;
 	return 0;
 }
 
@@ -306,6 +296,8 @@ static void apply(struct store *s, struct writing *w)
 	}
 	for (size_t i = 0; i < w->fresh.n; i++)
 		seen__add(&s->seen, &w->fresh.v[i]->id);
+	for (size_t i = 0; i < w->ids.n; i++)
+		seen__add(&s->seen, &w->ids.v[i]);
 	s->last_lsn = w->lsn;
 	count_log_bytes(s, w->log_bytes);
 	if (!s->active_since_ns)
@@ -326,19 +318,17 @@ static struct streams_overflow overflow_of(const struct writing *w)
 	return sum;
 }
 
-/*
- * The bound is written down where it held something back, so that a replay does the same whatever
- * the option says then: what was stored with its labels keeps them, and the rest stays one series.
- */
-static int note_bound(struct writing *w, struct dcm_error *err)
+static int encode(struct writing *w, struct dcm_error *err)
 {
-	const struct streams_overflow overflow = overflow_of(w);
+	w->payload.limit = FRAME_MAX_BYTES;
+	const int r = rows_frame__encode(&w->plan, w->fresh.v, w->fresh.n, &w->payload);
 
-	if (overflow.n_folded == 0 && overflow.n_refused == 0)
-		return 0;
-	buf__le32(&w->payload, 0);
-	buf__le32(&w->payload, w->max_series);
-	return w->payload.error ? error__nomem(err) : 0;
+	if (r == -EFBIG)
+		return error__set(err, r,
+				  "batches of more than %d bytes, or of more than %d rows of three "
+				  "days, cannot be written at once",
+				  FRAME_MAX_BYTES, ROWS_FRAME_MAX_ROWS);
+	return r ? error__nomem(err) : 0;
 }
 
 static int put_into_heads(struct store *s, struct writing *w, struct dcm_error *err)
@@ -354,11 +344,13 @@ static int put_into_heads(struct store *s, struct writing *w, struct dcm_error *
 	if (r == 0)
 		r = plan(s, w, era_for_writing, err);
 	if (r == 0)
-		r = note_bound(w, err);
+		r = encode(w, err);
 	if (r == 0)
-		r = wal__append(commit__wal(s->commit), STORE_FRAME_BATCHES, w->payload.data,
+		r = wal__append(commit__wal(s->commit), STORE_FRAME_ROWS, w->payload.data,
 				w->payload.n, &w->lsn, err);
 	w->log_bytes = w->payload.n;
+	for (size_t i = 0; r == 0 && i < w->plan.items.n; i++)
+		era__written(w->plan.items.v[i].head->era);
 	if (r == 0)
 		apply(s, w);
 	pthread_rwlock_unlock(&s->lock);
@@ -392,7 +384,7 @@ int store__write(struct store *s, struct dcm_batch *const *batches, uint32_t n, 
 
 	if (r)
 		return error__nomem(err);
-	r = encode(s, batches, n, &w, err);
+	r = leave_retries_out(s, batches, n, &w);
 	if (r == 0 && w.fresh.n)
 		r = put_into_heads(s, &w, err);
 	const struct heads_refused refused = w.refused;
@@ -521,6 +513,13 @@ static int pass(struct store *s, const struct writing *w)
 	return first_ms <= last_ms ? lost_frames__pass(&s->lost_frames, first_ms, last_ms) : 0;
 }
 
+/* What follows in rows may go to them too, and be numbered as if this had never been. */
+static void close_eras(const struct writing *w)
+{
+	for (size_t i = 0; i < w->plan.items.n; i++)
+		w->plan.items.v[i].head->era->closed = true;
+}
+
 /*
  * A frame's batches go where a write put them. What cannot be decoded is told, and left out whole;
  * what cannot be read at this moment, or by this version, ends the replay, because it was
@@ -541,6 +540,7 @@ static int replay_batches(struct store *s, const struct frame *f, struct writing
 		r = plan(s, w, era_for_replay, &err);
 	if (r == 0)
 		apply(s, w);
+	close_eras(w);
 	if (r == -EOVERFLOW) {
 		tell_unreadable(s, f->lsn, err.text);
 		r = 0;
@@ -548,6 +548,144 @@ static int replay_batches(struct store *s, const struct frame *f, struct writing
 	if (r == 0)
 		r = pass(s, w);
 	if (r)
+		error__set(s->replay_err, r, "%s", r == -ENOMEM ? "out of memory" : err.text);
+	return r;
+}
+
+/* -------------------------------------------------------------------------------------------------
+ * Replaying rows
+ */
+
+/* Its log, if it has one already, is read, and not removed. */
+static void keep_log(struct store *s, uint32_t number)
+{
+	char path[ERA_PATH_BYTES];
+	size_t n = 0;
+
+	era__path(path, number);
+	for (size_t i = 0; i < s->strays.n; i++) {
+		if (strcmp(s->strays.v[i], path) == 0)
+			free(s->strays.v[i]);
+		else
+			s->strays.v[n++] = s->strays.v[i];
+	}
+	s->strays.n = n;
+}
+
+/*
+ * The era that the rows' numbers are of. One that the manifest does not list is younger than it, or
+ * has gone with all that was in it: *ret is NULL. What it cannot be read for ends the replay, but
+ * for damage, which is -EOVERFLOW: the rows are lost as those in its blocks are.
+ */
+static int era_of_part(struct store *s, const struct rows_part *p, struct era **ret, struct dcm_error *err)
+{
+	const struct era_how how = eras__how(s);
+	struct era *e = store__find_era(s, p->era);
+	int r;
+
+	*ret = NULL;
+	if (!e && p->era < s->listed_eras)
+		return 0;
+	if (!e) {
+		keep_log(s, p->era);
+		r = make_era(s, p->era, p->begin_ms, &e, err);
+	} else if (e->begin_ms != p->begin_ms) {
+		return error__set(err, -EBADMSG,
+				  "it has rows of era %" PRIu32 " at times of another", p->era);
+	} else {
+		r = era__load(e, &how, err);
+	}
+	if (era__is_final(r))
+		r = -EOVERFLOW;
+	if (r == 0)
+		*ret = e;
+	return r;
+}
+
+static int plan_part(struct store *s, struct writing *w, const struct rows_part *p, struct dcm_error *err)
+{
+	struct streams_plan *plan;
+	struct head *head;
+	struct era *e;
+	uint64_t n_lost = 0;
+	int r = era_of_part(s, p, &e, err);
+
+	if (r || !e)
+		return r;
+	r = era__replay(e, p->record, p->n_record, &p->counts, &n_lost);
+	w->n_lost += n_lost;
+	if (r == 0)
+		r = heads__plan_of(&s->active, &w->plan, e, &head, &plan);
+	if (r == 0)
+		r = rows_part__plan(p, &head->streams, plan);
+	if (r == -EBADMSG)
+		error__set(err, r, "its rows or their frames are none, or not those of the dictionary");
+	return r;
+}
+
+static int plan_rows(struct store *s, const struct frame *f, struct writing *w, struct dcm_error *err)
+{
+	struct rows_frame rows;
+	int r = rows_frame__open(&rows, f->payload, f->n);
+
+	for (uint32_t i = 0; r == 0 && i < rows.n_ids; i++)
+		if (!vec__push(&w->ids, rows_frame__id(&rows)))
+			r = -ENOMEM;
+	for (uint32_t i = 0; r == 0 && i < rows.n_parts; i++) {
+		struct rows_part p;
+
+		r = rows_frame__part(&rows, &p);
+		if (r == 0)
+			r = plan_part(s, w, &p, err);
+	}
+	return r == 0 && !rows_frame__at_end(&rows) ? -EBADMSG : r;
+}
+
+static void tell_gap(struct store *s, uint64_t lsn, uint64_t n)
+{
+	char text[240];
+
+	snprintf(text, sizeof(text),
+		 "the log: %" PRIu64 " frames, labels or texts that frame %" PRIu64
+		 " refers to were in a frame that is lost: they are without content",
+		 n, lsn);
+	if (s->options.report)
+		s->options.report(s->options.report_ctx, DCM_LOG_ERROR, text);
+}
+
+static int pass_planned(struct store *s, const struct writing *w)
+{
+	int64_t first_ms = INT64_MAX, last_ms = INT64_MIN;
+
+	for (size_t i = 0; i < w->plan.items.n; i++) {
+		const struct streams_plan *plan = &w->plan.items.v[i].plan;
+
+		for (size_t k = 0; k < plan->items.n; k++) {
+			const int64_t at_ms = plan->items.v[k].profile->time_ms;
+
+			first_ms = at_ms < first_ms ? at_ms : first_ms;
+			last_ms = at_ms > last_ms ? at_ms : last_ms;
+		}
+	}
+	return first_ms <= last_ms ? lost_frames__pass(&s->lost_frames, first_ms, last_ms) : 0;
+}
+
+static int replay_rows(struct store *s, const struct frame *f, struct writing *w)
+{
+	struct dcm_error err = DCM_ERROR_INIT;
+	int r = plan_rows(s, f, w, &err);
+
+	if (w->n_lost && !s->only_read) /* the reader tells it: the writer may be at it */
+		tell_gap(s, f->lsn, w->n_lost);
+	if (r == -EBADMSG || r == -EOVERFLOW) {
+		tell_unreadable(s, f->lsn, err.text[0] ? err.text : "it is too short, or too long");
+		return 0;
+	}
+	if (r == 0)
+		r = pass_planned(s, w);
+	if (r == 0)
+		apply(s, w);
+	else
 		error__set(s->replay_err, r, "%s", r == -ENOMEM ? "out of memory" : err.text);
 	return r;
 }
@@ -560,7 +698,9 @@ int store__replay_frame(void *store, const struct frame *f)
 
 	if (r)
 		return r;
-	if (f->type == STORE_FRAME_BATCHES)
+	if (f->type == STORE_FRAME_ROWS)
+		r = replay_rows(s, f, &w);
+	else if (f->type == STORE_FRAME_BATCHES)
 		r = replay_batches(s, f, &w);
 	else
 		r = refuse_newer(s, f->lsn, "it is of a kind that this version does not know");

@@ -24,8 +24,7 @@ struct sealing {
 	struct store *store;
 	const struct head *head; /* that is being written, and of it */
 	struct heads_window window;
-	uint32_t next_era; /* the store's, when the heads were closed */
-	int64_t aged_ms;   /* age.h, so too */
+	int64_t aged_ms; /* age.h: the store's, when the heads were closed */
 	VEC(struct manifest_block) entries;
 	VEC(struct stored *) blocks;
 	loss_list lost; /* the store's, then */
@@ -38,6 +37,14 @@ static void sealing__fini(struct sealing *g)
 	vec__fini(&g->blocks);
 	vec__fini(&g->entries);
 	vec__fini(&g->lost);
+}
+
+static bool has_head(const struct heads *h, const struct era *e)
+{
+	for (size_t i = 0; i < h->n; i++)
+		if (h->v[i]->era == e)
+			return true;
+	return false;
 }
 
 /*
@@ -59,10 +66,12 @@ static int close_heads(struct sealing *g, struct dcm_error *err)
 		s->sealing_seen = s->seen;
 		s->active_since_ns = 0;
 		s->active_log_bytes = 0;
+		s->sealing_next_era = s->next_era;
+		for (size_t i = 0; i < s->eras.n; i++)
+			era__sealed(s->eras.v[i], has_head(&s->sealing, s->eras.v[i]));
 	}
 	for (size_t i = 0; r == 0 && i < s->sealing.n; i++)
 		r = era__log(s->sealing.v[i]->era, err);
-	g->next_era = s->next_era;
 	g->aged_ms = s->aged_ms;
 	pthread_rwlock_unlock(&s->lock);
 	return r;
@@ -165,7 +174,7 @@ static int list_eras(void *ctx, struct manifest *next, struct dcm_error *err)
 {
 	const struct sealing *g = ctx;
 	const struct store *s = g->store;
-	int r = extras__write(next, &s->sealing_seen, g->next_era);
+	int r = extras__write(next, &s->sealing_seen, s->sealing_next_era);
 
 	for (size_t i = 0; r == 0 && i < s->sealing.n; i++)
 		r = extras__list_era(next, s->sealing.v[i]->era);

@@ -115,9 +115,8 @@ static inline __attribute__((always_inline)) void widen(const uint8_t *from, uin
 	}
 }
 
-void profile__values(const struct profile *p, uint32_t first, uint32_t n, int64_t *ret)
+static void widen_all(const struct profile *p, uint32_t first, uint32_t n, int64_t unit, int64_t *ret)
 {
-	const int64_t unit = p->in_periods ? p->period : 1;
 	const uint8_t *from = values_of(p) + (size_t)first * p->value_bytes;
 
 	switch (p->value_bytes) {
@@ -134,6 +133,16 @@ void profile__values(const struct profile *p, uint32_t first, uint32_t n, int64_
 		widen(from, n, 8, unit, ret);
 		break;
 	}
+}
+
+void profile__values(const struct profile *p, uint32_t first, uint32_t n, int64_t *ret)
+{
+	widen_all(p, first, n, p->in_periods ? p->period : 1, ret);
+}
+
+void profile__numbers(const struct profile *p, uint32_t first, uint32_t n, int64_t *ret)
+{
+	widen_all(p, first, n, 1, ret);
 }
 
 struct row profile__row(const struct profile *p, uint32_t i)

@@ -66,6 +66,8 @@ static inline const uint32_t *profile__labels(const struct profile *p)
 
 /* Of rows [first, first + n): ret[n]. */
 void profile__values(const struct profile *p, uint32_t first, uint32_t n, int64_t *ret);
+/* The same as they are kept: counted in periods with in_periods. */
+void profile__numbers(const struct profile *p, uint32_t first, uint32_t n, int64_t *ret);
 
 struct row profile__row(const struct profile *p, uint32_t i);
 

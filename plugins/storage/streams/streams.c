@@ -295,6 +295,24 @@ void streams_plan__fini(struct streams_plan *p)
 	vec__fini(&p->n_more);
 }
 
+int streams__plan_profile(struct streams *s, struct streams_plan *plan, uint32_t series,
+			  uint32_t type, struct profile *p)
+{
+	const uint32_t stream = streams__find_or_make(s, series, type);
+
+	if (stream == DCM_NONE)
+		return -ENOMEM;
+	while (plan->n_more.n <= stream)
+		if (!vec__push(&plan->n_more, 0))
+			return -ENOMEM;
+	if (!vec__reserve(&plan->items, 1) ||
+	    !vec__reserve(&s->v[stream].profiles, plan->n_more.v[stream] + 1))
+		return -ENOMEM;
+	plan->n_more.v[stream]++;
+	plan->items.v[plan->items.n++] = (struct streams_planned){ stream, p };
+	return 0;
+}
+
 static int plan_profile(struct streams *s, struct streams_plan *plan, struct intake *in,
 			const struct dcm_profile *head)
 {
@@ -312,24 +330,17 @@ static int plan_profile(struct streams *s, struct streams_plan *plan, struct int
 		}
 		plan->overflow.n_folded += overflows ? head->n_rows : 0;
 		uint32_t type = dict_import__type(im, &im->batch->types[head->type_off + k]);
-		uint32_t stream = type == DCM_NONE ? DCM_NONE : streams__find_or_make(s, series, type);
 
-		if (stream == DCM_NONE)
-			return -ENOMEM;
-		while (plan->n_more.n <= stream)
-			if (!vec__push(&plan->n_more, 0))
-				return -ENOMEM;
-		if (!vec__reserve(&plan->items, 1) ||
-		    !vec__reserve(&s->v[stream].profiles, plan->n_more.v[stream] + 1))
-			return -ENOMEM;
-		if (!is_ordered && order_rows(in, head) < 0)
+		if (type == DCM_NONE || (!is_ordered && order_rows(in, head) < 0))
 			return -ENOMEM;
 		is_ordered = true;
 		struct profile *p = make_profile(in, head, k);
 		if (!p)
 			return -ENOMEM;
-		plan->n_more.v[stream]++;
-		plan->items.v[plan->items.n++] = (struct streams_planned){ stream, p };
+		if (streams__plan_profile(s, plan, series, type, p) < 0) {
+			profile__unref(p);
+			return -ENOMEM;
+		}
 	}
 	return 0;
 }

@@ -106,6 +106,12 @@ void streams_plan__fini(struct streams_plan *p);
 int streams__plan(struct streams *s, struct streams_plan *plan, const struct dcm_batch *b,
 		  int64_t from_ms, int64_t to_ms);
 /*
+ * The same for one profile whose numbers are the dictionary's already. Takes over its reference
+ * when it returns 0.
+ */
+int streams__plan_profile(struct streams *s, struct streams_plan *plan, uint32_t series,
+			  uint32_t type, struct profile *p);
+/*
  * A state (gauge, cumulative) at a time that is there already replaces the older one. Nothing else
  * may have been added since the plan was made.
  */
