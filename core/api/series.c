@@ -37,6 +37,7 @@ struct writing {
 	uint32_t top;	 /* 0: all */
 	struct heavy *v; /* [top], the first [n_kept] are there, in any order */
 	uint32_t n_kept;
+	uint64_t n_kept_bytes; /* of all texts; no more than the answer may have */
 	uint64_t n_seen;
 };
 
@@ -131,14 +132,21 @@ static int keep_heavy(struct writing *w, const struct dcm_points *p)
 {
 	const uint64_t weight = weight_of(p), place = w->n_seen++;
 	struct heavy *h = place_for(w, weight);
+	struct buf *body = &w->resp->body;
 
 	if (!h)
 		return 0;
 	h->weight = weight;
 	h->place = place;
+	w->n_kept_bytes -= h->text.n;
 	buf__reset(&h->text);
+	h->text.limit = body->limit;
 	put_points(w, p, &h->text);
-	return h->text.error;
+	w->n_kept_bytes += h->text.n;
+	/* As if it had been written there, which is where somebody looks. */
+	if (body->error == 0)
+		body->error = body->limit && w->n_kept_bytes > body->limit ? -EFBIG : h->text.error;
+	return body->error;
 }
 
 static void put_heavy(struct writing *w)

@@ -809,6 +809,16 @@ static void limits_of_a_question(void **state)
 	ask_with(&gone, routes, HTTP_GET, "/api/v1/flame?" CPU_Q, NULL);
 	assert_int_equal(gone.r.status, 499);
 	forget(&gone);
+	/* What is held until the heaviest are known counts, too. */
+	for (int top = 0; top < 3; top++) {
+		struct answer large = { .r.body.limit = 100 };
+		char target[200];
+
+		snprintf(target, sizeof(target), "/api/v1/series?" SERIES_Q "&top=%d", top);
+		ask_with(&large, routes, HTTP_GET, target, NULL);
+		assert_int_equal(large.r.status, 422);
+		forget(&large);
+	}
 }
 
 /* As every handler does: from reading the question until it is done with it. */
