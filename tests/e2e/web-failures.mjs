@@ -243,6 +243,8 @@ export async function failures(t) {
   });
   await check("a_server_that_is_away_is_waited_for", async () => {
     await open(`explore?q=${q}&${fixed}`);
+    // It comes behind the rest.
+    await $("lost").waitFor();
     const text = await $("quality").innerText();
     await awayDuring(async () => {
       await $("fg-group").selectOption("line");

@@ -113,6 +113,8 @@ export async function query(t) {
   });
   await check("escape_ends_the_question", async () => {
     await open(`explore?q=${q}&${fixed}`);
+    // It comes behind the rest.
+    await $("lost").waitFor();
     const shown = await $("quality").innerText();
     await page.route("**/api/v1/flame?*", (route) => setTimeout(() => route.continue().catch(() => undefined), 4000));
     const sent = page.waitForRequest((r) => r.url().includes("/flame?"));

@@ -128,7 +128,9 @@ export function changeOf(t: Tree, node: number): string {
   if (a === 0) return b === 0 ? "none" : "new in B";
   if (b === 0) return "gone in B";
   const change = ((b - a) / Math.abs(a)) * 100;
-  return `${change > 0 ? "▲ +" : change < 0 ? "▼ " : ""}${format.digits(change)} %`;
+  // What is no more than a number's last bit has no direction.
+  const text = format.digits(change);
+  return `${text === "0" ? "" : change > 0 ? "▲ +" : "▼ "}${text} %`;
 }
 
 export function titleOf(t: Tree, node: number): string {

@@ -36,9 +36,9 @@ export function Lost(props: { samples: number; from: number; to: number }) {
   const isKnown = (types.value.value ?? []).some((t) => t.type === QUALITY);
   const q = isKnown && "selector" in parsed.value ? lossSelector(parsed.value.selector.matchers) : "";
   useEffect(() => {
-    setLosses(null);
     setFailed("");
-    if (!q) return;
+    // What was there stays until the next is: a refresh moves nothing.
+    if (!q) return setLosses(null);
     const controller = new AbortController();
     const params: api.Params = [["q", q], ["from", api.at(from)], ["to", api.at(to)]];
     api.json<{ rows: { name: string; self: number[] }[] }>("functions", params, controller.signal).then(
