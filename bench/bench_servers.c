@@ -316,21 +316,6 @@ static int count_one(const char *path, const struct stat *st, int kind, struct F
 	return 0;
 }
 
-/* MiB of resident memory: what /proc/self/status calls `which`. */
-static double resident(const char *which)
-{
-	FILE *f = fopen("/proc/self/status", "r");
-	unsigned long kib = 0;
-	char line[256];
-
-	while (f && !kib && fgets(line, sizeof(line), f))
-		if (strncmp(line, which, strlen(which)) == 0)
-			sscanf(line + strlen(which), ": %lu", &kib);
-	need(kib, "/proc/self/status cannot be read");
-	fclose(f);
-	return (double)kib / 1024;
-}
-
 /* -------------------------------------------------------------------------------------------------
  * Questions
  */
@@ -511,8 +496,8 @@ static void send_day(struct sending *s)
 		       decoding);
 	figure_at_most("servers_write_p99", quantile(s->waited_ms, s->n_waited, 0.99), "ms", 16.8,
 		       decoding);
-	figure_at_most("servers_memory", resident("VmRSS"), "MiB", 61.2, NULL);
-	figure_at_most("servers_memory_peak", resident("VmHWM"), "MiB", 67.2, NULL);
+	figure_at_most("servers_memory", resident_mib("VmRSS"), "MiB", 61.2, NULL);
+	figure_at_most("servers_memory_peak", resident_mib("VmHWM"), "MiB", 67.2, NULL);
 	figure("servers_bytes", (double)disk_bytes / rows, "B a row", "wanted at rest", 2.65);
 }
 

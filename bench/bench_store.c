@@ -503,21 +503,6 @@ static void forget_peak(void)
 	need(f && fputs("5", f) >= 0 && fclose(f) == 0, "the peak of memory cannot be reset");
 }
 
-/* Of resident memory: what /proc/self/status calls `which`. */
-static double resident_mib(const char *which)
-{
-	FILE *f = fopen("/proc/self/status", "r");
-	unsigned long kib = 0;
-	char line[256];
-
-	while (f && !kib && fgets(line, sizeof(line), f))
-		if (strncmp(line, which, strlen(which)) == 0)
-			sscanf(line + strlen(which), ": %lu", &kib);
-	need(kib, "/proc/self/status cannot be read");
-	fclose(f);
-	return (double)kib / 1024;
-}
-
 static void note_peak(double *most, double before)
 {
 	const double now = resident_mib("VmHWM") - before;
@@ -632,6 +617,17 @@ static int ingest(char **arg)
  * What is in the log alone
  */
 
+/* What the dictionaries had to be given. */
+static uint64_t n_entries(const struct store *s)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < s->eras.n; i++)
+		if (s->eras.v[i]->dict)
+			n += s->eras.v[i]->dict->nodes.n + s->eras.v[i]->dict->stacks.n;
+	return n;
+}
+
 static int recovery(char **arg)
 {
 	const struct source_shape shape = { .n_hosts = (uint32_t)strtoul(arg[0], NULL, 10),
@@ -653,7 +649,13 @@ static int recovery(char **arg)
 	wait_for_disk(&t);
 	snprintf(name, sizeof(name), "recovery_%uh", shape.n_hosts);
 	/* Of one thread, which finds the files in memory: the wall clock's, on a machine that is idle. */
-	figure_at_most(name, trial__again(&t, CLOCK_PROCESS_CPUTIME_ID), "ms of CPU time", 1000, NULL);
+	figure_at_most(
+		name, trial__again(&t, CLOCK_PROCESS_CPUTIME_ID), "ms of CPU time", 1000,
+		"more than half of it are 4.8 million frames and stacks that are new, each a look "
+		"or two into memory that no cache has; the rows are a quarter");
+	snprintf(name, sizeof(name), "recovery_%uh_entries", shape.n_hosts);
+	figure(name, (double)n_entries(t.store), "frames and stacks", "in MiB of log",
+	       (double)t.options.segment_bytes / (1 << 20));
 	snprintf(name, sizeof(name), "recovery_%uh_rows", shape.n_hosts);
 	figure(name, (double)n_rows, "rows", "in MiB of log",
 	       (double)t.options.segment_bytes / (1 << 20));

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 /* A number, or null where there is none. */
@@ -97,6 +98,21 @@ static inline void need(bool there, const char *what)
 		return;
 	fprintf(stderr, "%s: %s\n", program_invocation_short_name, what);
 	exit(1);
+}
+
+/* MiB of resident memory: what /proc/self/status calls `which`. */
+static inline double resident_mib(const char *which)
+{
+	FILE *f = fopen("/proc/self/status", "r");
+	unsigned long kib = 0;
+	char line[256];
+
+	while (f && !kib && fgets(line, sizeof(line), f))
+		if (strncmp(line, which, strlen(which)) == 0)
+			sscanf(line + strlen(which), ": %lu", &kib);
+	need(kib, "/proc/self/status cannot be read");
+	fclose(f);
+	return (double)kib / 1024;
 }
 
 #endif

@@ -212,6 +212,21 @@ static int climb(const struct dict *d, uint32_t leaf, struct climb *c)
 	return 0;
 }
 
+/* A leaf that comes, and of one that comes sooner, which is there by now, the caller. */
+static void fetch_ahead(const struct dict *d, const uint32_t *leaves, uint32_t i, uint32_t n)
+{
+	enum { SOON = 8, LATER = 16 };
+
+	if (i + LATER < n && leaves[i + LATER] != DCM_NONE)
+		__builtin_prefetch(dict__node_at(d, leaves[i + LATER]));
+	if (i + SOON >= n || leaves[i + SOON] == DCM_NONE)
+		return;
+	const uint32_t parent = dict__node_at(d, leaves[i + SOON])->parent;
+
+	if (parent != DCM_NONE)
+		__builtin_prefetch(dict__node_at(d, parent));
+}
+
 int dict__stacks_of_leaves(struct dict *d, const uint32_t *leaves, uint32_t n, uint32_t *ret)
 {
 	enum { RUN = 64 };
@@ -224,8 +239,7 @@ int dict__stacks_of_leaves(struct dict *d, const uint32_t *leaves, uint32_t n, u
 		const uint32_t end = n - first < RUN ? n : first + RUN;
 
 		for (uint32_t i = first; i < end; i++) {
-			if (i + 8 < n && leaves[i + 8] != DCM_NONE)
-				__builtin_prefetch(dict__node_at(d, leaves[i + 8]));
+			fetch_ahead(d, leaves, i, n);
 			if (climb(d, leaves[i], &c) < 0)
 				return -EBADMSG;
 			depths[i - first] = c.n;

@@ -532,15 +532,25 @@ static int get_columns(struct pfor_in *in, const struct table *t, uint32_t n, ui
 	return r < 0 || sum != (t->n_item_columns ? n_items : 0) ? -EBADMSG : 0;
 }
 
+/* Begins to fetch the caller of a node that is added soon. */
+static void fetch_parent(const struct dict *d, uint32_t id, uint64_t way_back)
+{
+	if (way_back && way_back <= id && id - way_back < d->nodes.n)
+		__builtin_prefetch(dict__node_at(d, id - (uint32_t)way_back), 1);
+}
+
 static int add_rows(struct loader *l, enum kind kind, uint32_t first, uint32_t n,
 		    const struct columns *columns)
 {
+	enum { AHEAD = 16 };
 	const struct table *t = &tables[kind];
 	VEC(uint64_t) items = { 0 };
 	uint64_t row[COLUMNS_MAX], item_at = 0;
 	int r = 0;
 
 	for (uint32_t i = 0; r == 0 && i < n; i++) {
+		if (kind == NODES && i + AHEAD < n)
+			fetch_parent(l->d, first + i + AHEAD, columns->rows[0][i + AHEAD]);
 		for (unsigned c = 0; c < t->n_columns; c++)
 			row[c] = columns->rows[c][i];
 		const uint64_t n_items = t->n_item_columns ? row[t->n_columns - 1] : 0;
