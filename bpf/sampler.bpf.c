@@ -12,7 +12,7 @@
  * kernel 5.12 and is verified once, however often the loop calls it. Stack memory is read a window
  * at a time (up to the page's end, which either is there whole or not at all), since 80 reads of 8
  * bytes cost ten times as much. step() goes from the frame in the state to its caller, and says why
- * when it cannot. Its rule is the frame pointer's.
+ * when it cannot.
  *
  * exec and exit run on tracepoints and tell user space about processes that it has heard of.
  *
@@ -190,6 +190,29 @@ static __always_inline int is_followed(struct task_struct *task, __u32 pid)
 	return start && (*start == 0 || *start == task_start(task));
 }
 
+/*
+ * The process that loaded us, and those that it and its children forked: broker, forkers, workers. A
+ * fork has its parent's exec_id and an exec makes it one more, so a command that the process started
+ * for somebody, as `decima record` does, is none of them.
+ */
+static __always_inline int is_self(struct task_struct *task, __u32 pid)
+{
+	struct task_struct *of = BPF_CORE_READ(task, group_leader);
+	__u64 exec_id = task_exec_id(of);
+
+	if (pid == self_pid)
+		return 1;
+	STEP_UNROLL
+	for (int i = 0; i < 2; i++) {
+		of = BPF_CORE_READ(of, real_parent, group_leader);
+		if (task_exec_id(of) != exec_id)
+			return 0;
+		if ((__u32)BPF_CORE_READ(of, tgid) == self_pid)
+			return 1;
+	}
+	return 0;
+}
+
 /* True when the sample is wanted; otherwise counts why not. */
 static __always_inline int wanted(struct sampler_stats *st, struct task_struct *task, __u32 pid)
 {
@@ -197,7 +220,7 @@ static __always_inline int wanted(struct sampler_stats *st, struct task_struct *
 		st->stat[SAMPLER_STAT_FILTERED_IDLE]++;
 		return 0;
 	}
-	if (exclude_self && pid == self_pid) {
+	if (exclude_self && is_self(task, pid)) {
 		st->stat[SAMPLER_STAT_FILTERED_SELF]++;
 		return 0;
 	}

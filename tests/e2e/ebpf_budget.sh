@@ -12,6 +12,9 @@ sample "{frequency: 9999Hz, window: 1s, cpu_budget: 1%, filter: {comms: [chain]}
 check budget.told "$(grep -c 'more than cpu_budget (1 %)' "$dir/log")" -ge 1
 check budget.frequency "$(metric sampler_frequency_hertz)" -lt 9999
 check budget.quality "$(grep -c 'reduced: over cpu_budget' "$dir/rows")" -ge 1
+# The row's label says how often it was sampled instead; and the state that it is less than it should be: 2 is degraded.
+check budget.label "$(awk -F '\t' '/reduced: over cpu_budget/ && $3 ~ /^frequency=(4999|2499|1249|624|312|156)$/' "$dir/rows" | wc -l)" -ge 1
+check budget.state "$(grep -c 'state 2: sampling at 4999 of 9999 Hz until there is room: over cpu_budget' "$dir/log")" -eq 1
 # Nothing of the CPU time is lost by it: fewer samples, of more weight.
 values=$(awk -F '\t' '$1 == "process_cpu" { n += $5 } END { printf "%.0f\n", n }' "$dir/rows")
 emitted=$(metric sampler_emitted_total)
@@ -41,6 +44,9 @@ check memory.told "$(told 'more than memory_budget (1 MiB): 99 Hz of 199')" -ge 
 sleep 3
 kill -USR1 $h
 check memory.comes_back "$(told 'within the budgets again: 199 Hz of 199')" -eq 1
+last_state() { [ "$(sed -n 's/.*: state \([0-9]\): .*/\1/p' "$dir/log" | tail -n 1)" = "$1" ]; }
+check memory.state "$(grep -c 'state 2: sampling at 99 of 199 Hz until there is room: over memory_budget' "$dir/log")" -ge 1
+if wait_for 10 last_state 1; then ok memory.state_again; else not_ok memory.state_again "$(grep ': state ' "$dir/log" | tail -n 1)"; fi
 kill -INT $h
 wait $h
 check memory.quality "$(grep -c 'reduced: over memory_budget' "$dir/rows")" -ge 1

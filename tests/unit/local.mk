@@ -401,6 +401,10 @@ tests_unit_test_ebpf_tables_threads_SOURCES = tests/unit/test_ebpf_tables_thread
 tests_unit_test_ebpf_tables_threads_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_ebpf_tables_threads_LDADD = $(SYMBOLIZE_LA) $(EBPF_UNWIND_LIBS) $(EBPF_PURE_LIBS) $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_ebpf_outcomes
+tests_unit_test_ebpf_outcomes_SOURCES = tests/unit/test_ebpf_outcomes.c
+tests_unit_test_ebpf_outcomes_LDADD = $(UNIT_LIBS)
+
 unit_tests += tests/unit/test_ebpf_step
 tests_unit_test_ebpf_step_SOURCES = tests/unit/test_ebpf_step.c $(EBPF_TEST) $(EBPF_MEMORY) $(ebpf_tables) \
 	$(ebpf_unwind)

@@ -452,7 +452,8 @@ static void test_nothing(void **state)
 	assert_null(flush(f));
 	f->window->n_reduced = 4;
 	f->window->reduced_why = "over a budget";
-	LINES(f, "decima_quality | reduced: over a budget = 4\n");
+	f->window->reduced_hz = 49;
+	LINES(f, "decima_quality frequency=49 | reduced: over a budget = 4\n");
 }
 
 static void test_no_memory(void **state)

@@ -270,19 +270,25 @@ static void test_tells(void **state)
 	struct probe p = good;
 
 	(void)state;
-	probe__tell_state(&p, &host, 99);
+	probe__tell_state(&p, &host, 99, NULL);
 	assert_int_equal(told_state, DCM_STATE_OK);
 	assert_string_equal(told, "sampling at 99 Hz");
+	/* Fewer than configured is less than it should be, with all rights there are. */
+	probe__tell_state(&p, &host, 199, "sampling at 99 of 199 Hz");
+	assert_int_equal(told_state, DCM_STATE_DEGRADED);
+	assert_string_equal(told, "sampling at 99 of 199 Hz");
 	p.max_hz = 99;
-	probe__tell_state(&p, &host, 99);
+	probe__tell_state(&p, &host, 99, NULL);
 	assert_int_equal(told_state, DCM_STATE_OK);
-	probe__tell_state(&p, &host, 997);
+	probe__tell_state(&p, &host, 997, NULL);
 	assert_int_equal(told_state, DCM_STATE_DEGRADED);
 	assert_non_null(strstr(told, "at most 99 of 997 samples a second"));
 	assert_non_null(strstr(told, "raise kernel.perf_event_max_sample_rate"));
 	p.capabilities = CAP(CAP_BPF) | CAP(CAP_PERFMON);
-	probe__tell_state(&p, &host, 99);
+	probe__tell_state(&p, &host, 99, NULL);
 	assert_int_equal(told_state, DCM_STATE_DEGRADED);
+	probe__tell_state(&p, &host, 99, "sampling at 49 of 99 Hz");
+	assert_int_equal(strncmp(told, "sampling at 49 of 99 Hz; ", 25), 0);
 	/* All of them, whole. */
 	assert_non_null(strstr(told, "CAP_SYS_PTRACE; "));
 	assert_non_null(strstr(told, "CAP_DAC_READ_SEARCH; "));

@@ -90,6 +90,7 @@ struct aggregate {
 	uint64_t lost[AGGREGATE_LOSS_N]; /* what should have been here */
 	uint64_t n_reduced;	 /* samples that were not taken, to stay within a budget: about */
 	const char *reduced_why; /* of these; static */
+	int64_t reduced_hz;	 /* what was sampled at instead, at the end */
 
 	struct intern texts;
 	VEC(struct aggregate_image) images; /* [0] is nobody's: of stacks without user frames */

@@ -71,8 +71,8 @@ static const struct dcm_option filter_options[] = {
 	  .type = DCM_OPT_BOOL,
 	  .def = "false",
 	  .offset = offsetof(struct settings_filter, exclude_self),
-	  .doc = "Leave out Decima's own process. Off, so that what Decima costs is there to "
-		 "see." },
+	  .doc = "Leave out Decima's own processes: the daemon, its broker and its workers. Off, "
+		 "so that what Decima costs is there to see." },
 };
 static const struct dcm_table filter_table = DCM_TABLE(struct settings_filter, filter_options);
 
@@ -540,7 +540,7 @@ static int ebpf_start(void *instance, struct dcm_error *err)
 		r = reader__start(e->reader);
 	if (r < 0)
 		return error__sys(err, r, "cannot start a thread");
-	probe__tell_state(&e->probe, e->host, e->settings->frequency);
+	probe__tell_state(&e->probe, e->host, e->settings->frequency, NULL);
 	return 0;
 }
 
@@ -629,8 +629,9 @@ static void ebpf_commit(void *instance, void *change)
 	e->settings = change;
 	sampler__set_exclude_self(e->sampler, e->settings->filter.exclude_self);
 	windows__configure(e->windows, e->settings);
+	/* Before the reader wakes, which may have worse to say. */
+	probe__tell_state(&e->probe, e->host, e->settings->frequency, NULL);
 	reader__configure(e->reader, e->settings);
-	probe__tell_state(&e->probe, e->host, e->settings->frequency);
 }
 
 static void ebpf_abort(void *instance, void *change)

@@ -18,6 +18,7 @@
 /* One reason of quality: how many samples of a comm it befell. */
 struct quality {
 	uint32_t comm; /* of the window's texts; 0: not known */
+	int64_t hz;    /* how often was sampled, where that is the reason; else 0 */
 	char reason[96];
 	uint64_t n_samples;
 };
@@ -121,19 +122,25 @@ static void quality_profile(struct work *w)
 	for (int i = 0; i < AGGREGATE_LOSS_N; i++)
 		quality_add(w, 0, w->a->lost[i], "lost", losses[i]);
 	quality_add(w, 0, w->a->n_reduced, "reduced", w->a->reduced_why);
+	if (w->quality.n && w->a->n_reduced)
+		w->quality.v[w->quality.n - 1].hz = w->a->reduced_hz;
 	if (w->quality.n == 0)
 		return;
 	host->add_profile(w->b, &head, &type, 1);
 	for (size_t i = 0; i < w->quality.n; i++) {
 		const struct quality *q = &w->quality.v[i];
-		struct dcm_label label = { .name = string(w, "comm"),
-					   .str = text_of(w, q->comm),
-					   .unit = DCM_NONE };
+		struct dcm_label comm = { .name = string(w, "comm"),
+					  .str = text_of(w, q->comm),
+					  .unit = DCM_NONE };
+		struct dcm_label hz = { .name = string(w, "frequency"),
+					.num = q->hz,
+					.unit = string(w, "hertz") };
 		uint32_t note = locate__note(w->b, host, q->reason);
 		int64_t value = (int64_t)q->n_samples;
 
 		host->add_row(w->b, host->add_stack(w->b, &note, 1),
-			      host->add_label_set(w->b, &label, q->comm ? 1 : 0), &value);
+			      host->add_label_set(w->b, q->hz ? &hz : &comm, q->hz || q->comm ? 1 : 0),
+			      &value);
 	}
 }
 

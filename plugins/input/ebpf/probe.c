@@ -340,14 +340,16 @@ size_t probe__shortcomings(const struct probe *p, const char *ret[PROBE_SHORTCOM
 	return n;
 }
 
-void probe__tell_state(const struct probe *p, const struct dcm_host *host, int64_t hz)
+void probe__tell_state(const struct probe *p, const struct dcm_host *host, int64_t hz, const char *reduced)
 {
 	const char *missing[PROBE_SHORTCOMINGS_MAX];
 	size_t n = probe__shortcomings(p, missing), at = 0;
-	char text[768] = "";
+	char text[960] = "";
 
+	if (reduced)
+		at += (size_t)snprintf(text, sizeof(text), "%s", reduced);
 	for (size_t i = 0; i < n && at < sizeof(text); i++)
-		at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%s", i ? "; " : "", missing[i]);
+		at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%s", at ? "; " : "", missing[i]);
 	/* It stops the timer until its next tick, and lowers the bound itself where interrupts take long. */
 	if (p->max_hz > 0 && hz > p->max_hz && at < sizeof(text))
 		at += (size_t)snprintf(

@@ -57,10 +57,12 @@ int probe__explain(const struct probe *p, const char *what, int code, const char
 size_t probe__shortcomings(const struct probe *p, const char *ret[PROBE_SHORTCOMINGS_MAX]);
 
 /*
- * Tells the host that sampling at `hz` goes on, and all that is missing: rights, and samples beyond
- * what the kernel takes. Any thread.
+ * Tells the host that sampling at `hz` goes on, and all that is missing: samples, by `reduced` (why
+ * they are fewer than configured; NULL: they are not), rights, and samples beyond what the kernel
+ * takes. Any thread.
  */
-void probe__tell_state(const struct probe *p, const struct dcm_host *host, int64_t hz);
+void probe__tell_state(const struct probe *p, const struct dcm_host *host, int64_t hz,
+		       const char *reduced);
 
 /* Why a CPU that came online later cannot be sampled (`code`); the rest is. Any thread. */
 void probe__tell_cpu(const struct probe *p, const struct dcm_host *host, int code);

@@ -8,6 +8,7 @@
 #include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -74,7 +75,8 @@ struct reader {
 
 	_Atomic int64_t window_ns, period_ns, cpu_budget, memory_budget;
 	struct budget budget;
-	int64_t applied_ns; /* period that is set, longer while over the budget */
+	uint32_t told_halvings; /* of the budget's, that the state says */
+	int64_t applied_ns;	/* period that is set, longer while over the budget */
 	uint32_t n_cpus;
 	_Atomic bool with_pid, with_tid, with_thread_name, with_cpu;
 
@@ -351,6 +353,7 @@ static void end_window(struct reader *r, int64_t now)
 		memcpy(r->window->lost, r->lost, sizeof(r->lost));
 		r->window->n_reduced = n_reduced(r);
 		r->window->reduced_why = reduced_why[r->budget.reason];
+		r->window->reduced_hz = SECOND_NS / r->applied_ns;
 		r->window->end_mono_ns = now;
 		if (!windows__push(r->parts.windows, r->window)) {
 			r->window_end_ns = now + SECOND_NS;
@@ -426,12 +429,17 @@ static int read_online(struct reader *r, struct cpus *ret)
 /* The worst of what there is to say. */
 static void tell_state(const struct reader *r)
 {
+	const long long hz = SECOND_NS / r->period_ns;
+	char reduced[96];
+
+	snprintf(reduced, sizeof(reduced), "sampling at %lld of %lld Hz until there is room: %s",
+		 hz >> r->budget.halvings, hz, reduced_why[r->budget.reason]);
 	if (silence__tell(&r->silence, r->host, r->parts.files))
 		return;
 	if (r->attach_error)
 		probe__tell_cpu(r->parts.probe, r->host, r->attach_error);
 	else
-		probe__tell_state(r->parts.probe, r->host, SECOND_NS / r->period_ns);
+		probe__tell_state(r->parts.probe, r->host, hz, r->budget.halvings ? reduced : NULL);
 }
 
 static void follow_cpus(struct reader *r, int64_t now)
@@ -522,6 +530,9 @@ static void keep_budget(struct reader *r, const struct sampler_stats *stats, int
 		tell_budget(r, before, &reading);
 	else if (change == BUDGET_TRIM)
 		malloc_trim(0);
+	if (r->budget.halvings != r->told_halvings)
+		tell_state(r);
+	r->told_halvings = r->budget.halvings;
 	meters__set(&r->meters, METERS_FREQUENCY, (double)SECOND_NS / (double)period_ns);
 	meters__set(&r->meters, METERS_SHARE, r->budget.share);
 	meters__set(&r->meters, METERS_MEMORY, (double)reading.memory_bytes);
@@ -624,6 +635,7 @@ static void on_wake(struct reader *r)
 	eventfd_read(r->wake_fd, &ignored);
 	r->second_ns = r->budget_ns = 0;
 	r->silence.is_told = false;
+	r->told_halvings = 0;
 }
 
 /* Waits for what there is to do; false: no more. */
