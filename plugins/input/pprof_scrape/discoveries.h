@@ -14,7 +14,8 @@
 	X(static_sd, "static_configs", "Targets that stand here.")                                 \
 	X(file_sd, "file_sd_configs", "Targets that stand in files.")                              \
 	X(http_sd, "http_sd_configs", "Targets that a server of HTTP knows, in JSON.")             \
-	X(dns_sd, "dns_sd_configs", "Targets that stand in the DNS.")
+	X(dns_sd, "dns_sd_configs", "Targets that stand in the DNS.")                              \
+	X(kubernetes_sd, "kubernetes_sd_configs", "Targets that a Kubernetes cluster has.")
 
 #define DISCOVERY_NUMBER(kind, key, doc) DISCOVERY_##kind,
 enum { DISCOVERIES(DISCOVERY_NUMBER) N_DISCOVERIES };

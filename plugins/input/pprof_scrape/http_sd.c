@@ -120,7 +120,9 @@ static void answered(void *ctx, const struct query_reply *reply)
 	const char *url = h->options->url;
 
 	h->query = NULL;
-	if (reply->fault)
+	if (reply->fault == -ECANCELED)
+		; /* the instance stops: nobody failed */
+	else if (reply->fault)
 		discovery__failed(h->d, "%s", reply->sentence);
 	else if (reply->status != 200)
 		discovery__failed(h->d, "%s: %s", url,

@@ -12,6 +12,10 @@ pprof_scrape_pure = \
 	plugins/input/pprof_scrape/groups.c plugins/input/pprof_scrape/groups.h \
 	plugins/input/pprof_scrape/http_sd.c \
 	plugins/input/pprof_scrape/job.c plugins/input/pprof_scrape/job.h \
+	plugins/input/pprof_scrape/kube.h \
+	plugins/input/pprof_scrape/kube_auth.c plugins/input/pprof_scrape/kube_auth.h \
+	plugins/input/pprof_scrape/kube_roles.c plugins/input/pprof_scrape/kube_watch.c \
+	plugins/input/pprof_scrape/kubernetes_sd.c \
 	plugins/input/pprof_scrape/labelset.c plugins/input/pprof_scrape/labelset.h \
 	plugins/input/pprof_scrape/loop.c plugins/input/pprof_scrape/loop.h \
 	plugins/input/pprof_scrape/meters.c plugins/input/pprof_scrape/meters.h \

@@ -84,7 +84,7 @@ static void deliver_end(struct loop_item *item)
 {
 	struct query *q = (struct query *)item;
 
-	if (!q->is_cancelled && q->fault != -ECANCELED) {
+	if (!q->is_cancelled) {
 		struct query_reply reply = { .fault = q->fault,
 					     .status = q->status,
 					     .sentence = q->sentence,

@@ -39,7 +39,7 @@ struct query_ask {
 	int64_t timeout_ns, silence_ns; /* as struct dcm_http_call has them */
 	/* Each line of a 2xx, without its end, as it comes; NULL: the body is in the reply. */
 	void (*line)(void *ctx, const char *line, size_t n);
-	/* Once, unless it was cancelled. The query is gone then. */
+	/* Once, unless it was cancelled. The query is gone then. -ECANCELED: the instance stops; nobody failed. */
 	void (*done)(void *ctx, const struct query_reply *reply);
 	void *ctx;
 };

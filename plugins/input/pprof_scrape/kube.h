@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/input/pprof_scrape/kube.h - what a discovery knows of a Kubernetes cluster, and how it is kept up
+ *
+ * A kube_watch keeps the objects of one resource in one namespace (or all of them): a list in pages,
+ * then a watch from the list's resource version on, which is begun anew from where it ended; a list
+ * again when the server does not know that version any more (410). Of an object only those fields
+ * are kept that labels are made of, as JSON text. On the loop's thread.
+ * Source: kubernetes.io, "Kubernetes API concepts".
+ */
+#ifndef DECIMA_PPROF_SCRAPE_KUBE_H
+#define DECIMA_PPROF_SCRAPE_KUBE_H
+
+#include <decima/plugin.h>
+#include <jansson.h>
+
+#include "core/base/vec.h"
+#include "plugins/input/pprof_scrape/discovery.h"
+#include "plugins/input/pprof_scrape/kube_auth.h"
+#include "plugins/input/pprof_scrape/loop.h"
+#include "plugins/input/pprof_scrape/query.h"
+
+enum kube_resource {
+	KUBE_NODE,
+	KUBE_POD,
+	KUBE_SERVICE,
+	KUBE_ENDPOINTS,
+	KUBE_SLICE,
+	KUBE_INGRESS,
+	KUBE_NAMESPACE,
+	KUBE_REPLICASET,
+	KUBE_JOB,
+};
+
+struct kube_selector {
+	int32_t role; /* enum kube_resource, of the first six */
+	const char *label, *field;
+};
+
+struct kube_namespaces {
+	bool own_namespace;
+	struct dcm_list names; /* of const char * */
+};
+
+struct kube_attach {
+	bool node, namespace, deployment, job, cronjob;
+};
+
+struct kube_options {
+	const char *api_server, *kubeconfig_file;
+	int32_t role;
+	struct dcm_http_options http;
+	struct kube_namespaces namespaces;
+	struct kube_attach attach;
+	struct dcm_list selectors; /* of struct kube_selector */
+};
+
+struct kube_object {
+	struct kube_object *next; /* of its bucket */
+	uint32_t hash;
+	bool is_seen, is_dirty;
+	char *text; /* JSON; of what labels are made of */
+	struct source source;
+	char key[]; /* NAMESPACE/NAME, or NAME */
+};
+
+struct kube;
+
+struct kube_watch {
+	struct kube *kube;
+	enum kube_resource resource;
+	const char *namespace; /* NULL: all of them, or it has none */
+	bool is_primary;       /* the role's */
+	bool is_metadata_only; /* of nodes, beside another role */
+	bool is_synced;	       /* a list has been whole */
+	struct kube_object **buckets;
+	uint32_t n_buckets, n;
+	size_t n_bytes;	      /* of texts */
+	char *version, *more; /* of the list: its resource version, where the next page begins */
+	struct query *query;
+	bool is_listing, is_gone;
+	int64_t began_mono_ns;
+	uint32_t n_failures; /* in a row */
+	struct loop_timer again;
+};
+
+struct kube {
+	struct discovery *d;
+	const struct kube_options *options;
+	struct kube_access access;
+	struct dcm_http_client *client;
+	VEC(struct kube_watch *) watches;
+	bool is_all_dirty;
+	struct loop_timer rebuild;
+};
+
+/* Begins with a list. 0 or -ENOMEM. */
+int kube_watch__new(struct kube *k, enum kube_resource resource, const char *namespace, bool is_primary);
+void kube_watch__free(struct kube_watch *w);
+/* NULL: there is none. */
+struct kube_object *kube_watch__find(const struct kube_watch *w, const char *key);
+
+/* Something has changed: an object, or (NULL) one that others are joined with. */
+void kube__changed(struct kube *k, struct kube_object *o);
+
+/* The object of that name, parsed: the caller's; NULL: there is none, or no memory. */
+json_t *kube__find(const struct kube *k, enum kube_resource resource, const char *namespace,
+		   const char *name);
+
+/* The targets of an object of the role. 0, -E2BIG, -ENOMEM. */
+int kube_roles__build(const struct kube *k, const json_t *object, struct groups *found);
+
+#endif

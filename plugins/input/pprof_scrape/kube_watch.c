@@ -1,0 +1,539 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/input/pprof_scrape/kube_watch.c - the objects of one resource of a Kubernetes cluster
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "core/base/error.h"
+#include "core/base/hash.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "plugins/input/pprof_scrape/job.h"
+#include "plugins/input/pprof_scrape/kube.h"
+
+/* A page of pods is about 1 MB of JSON, which takes some 10 MB while it is read. */
+#define PAGE	     100
+#define WATCH_S	     480
+#define LIST_NS	     ((int64_t)60000000000)
+#define MAX_BYTES    ((size_t)512 << 20)
+#define BACKOFF_NS   ((int64_t)800000000)
+#define BACKOFF_MOST 6 /* doublings: 51 s */
+
+/* ---- what is kept of an object ---- */
+
+struct mask {
+	const char *name;
+	const struct mask *inner; /* NULL: all of it */
+};
+
+static const struct mask owner_mask[] = { { "kind", 0 }, { "name", 0 }, { "controller", 0 }, { 0, 0 } };
+static const struct mask meta_mask[] = {
+	{ "name", 0 },	 { "namespace", 0 },   { "uid", 0 },
+	{ "labels", 0 }, { "annotations", 0 }, { "ownerReferences", owner_mask },
+	{ 0, 0 }
+};
+static const struct mask only_meta[] = { { "metadata", meta_mask }, { 0, 0 } };
+static const struct mask state_mask[] = { { "type", 0 }, { "status", 0 }, { 0, 0 } };
+static const struct mask container_mask[] = { { "name", 0 }, { "image", 0 }, { "ports", 0 }, { 0, 0 } };
+static const struct mask id_mask[] = { { "name", 0 }, { "containerID", 0 }, { 0, 0 } };
+static const struct mask pod_spec[] = { { "nodeName", 0 },
+					{ "containers", container_mask },
+					{ "initContainers", container_mask },
+					{ 0, 0 } };
+static const struct mask pod_status[] = { { "podIP", 0 },
+					  { "hostIP", 0 },
+					  { "phase", 0 },
+					  { "conditions", state_mask },
+					  { "containerStatuses", id_mask },
+					  { "initContainerStatuses", id_mask },
+					  { 0, 0 } };
+static const struct mask pod_mask[] = {
+	{ "metadata", meta_mask }, { "spec", pod_spec }, { "status", pod_status }, { 0, 0 }
+};
+static const struct mask node_spec[] = { { "providerID", 0 }, { 0, 0 } };
+static const struct mask node_status[] = {
+	{ "addresses", 0 }, { "conditions", state_mask }, { "daemonEndpoints", 0 }, { 0, 0 }
+};
+static const struct mask node_mask[] = {
+	{ "metadata", meta_mask }, { "spec", node_spec }, { "status", node_status }, { 0, 0 }
+};
+static const struct mask service_spec[] = { { "ports", 0 },	     { "type", 0 },
+					    { "externalName", 0 },   { "clusterIP", 0 },
+					    { "loadBalancerIP", 0 }, { "ipFamilies", 0 },
+					    { "ipFamilyPolicy", 0 }, { 0, 0 } };
+static const struct mask service_status[] = { { "loadBalancer", 0 }, { 0, 0 } };
+static const struct mask service_mask[] = {
+	{ "metadata", meta_mask }, { "spec", service_spec }, { "status", service_status }, { 0, 0 }
+};
+static const struct mask endpoints_mask[] = { { "metadata", meta_mask }, { "subsets", 0 }, { 0, 0 } };
+static const struct mask slice_mask[] = {
+	{ "metadata", meta_mask }, { "addressType", 0 }, { "endpoints", 0 }, { "ports", 0 }, { 0, 0 }
+};
+static const struct mask ingress_mask[] = { { "metadata", meta_mask }, { "spec", 0 }, { 0, 0 } };
+
+static const struct resource {
+	const char *group, *name;
+	const struct mask *mask;
+	bool has_no_namespace;
+} resources[] = {
+	[KUBE_NODE] = { "api/v1", "nodes", node_mask, true },
+	[KUBE_POD] = { "api/v1", "pods", pod_mask, false },
+	[KUBE_SERVICE] = { "api/v1", "services", service_mask, false },
+	[KUBE_ENDPOINTS] = { "api/v1", "endpoints", endpoints_mask, false },
+	[KUBE_SLICE] = { "apis/discovery.k8s.io/v1", "endpointslices", slice_mask, false },
+	[KUBE_INGRESS] = { "apis/networking.k8s.io/v1", "ingresses", ingress_mask, false },
+	[KUBE_NAMESPACE] = { "api/v1", "namespaces", only_meta, true },
+	[KUBE_REPLICASET] = { "apis/apps/v1", "replicasets", only_meta, false },
+	[KUBE_JOB] = { "apis/batch/v1", "jobs", only_meta, false },
+};
+
+/* Takes away what the mask does not name; of a list, in each element. */
+static void keep(json_t *from, const struct mask *mask)
+{
+	const char *name;
+	json_t *value;
+	void *next;
+	size_t i;
+
+	if (json_is_array(from)) {
+		json_array_foreach(from, i, value) keep(value, mask);
+		return;
+	}
+	json_object_foreach_safe(from, next, name, value)
+	{
+		const struct mask *m = mask;
+
+		while (m->name && strcmp(m->name, name) != 0)
+			m++;
+		if (!m->name)
+			json_object_del(from, name);
+		else if (m->inner)
+			keep(value, m->inner);
+	}
+}
+
+/* ---- objects by their key ---- */
+
+static uint32_t hash_of(const char *key)
+{
+	return (uint32_t)hash__bytes(key, strlen(key), 0);
+}
+
+struct kube_object *kube_watch__find(const struct kube_watch *w, const char *key)
+{
+	uint32_t hash = hash_of(key);
+
+	for (struct kube_object *o = w->n_buckets ? w->buckets[hash & (w->n_buckets - 1)] : NULL; o;
+	     o = o->next)
+		if (o->hash == hash && strcmp(o->key, key) == 0)
+			return o;
+	return NULL;
+}
+
+static bool grow(struct kube_watch *w)
+{
+	uint32_t n = w->n_buckets ? w->n_buckets * 2 : 64;
+	struct kube_object **buckets;
+
+	if (w->n < w->n_buckets)
+		return true;
+	buckets = mem__zalloc(n, sizeof(*buckets));
+	if (!buckets)
+		return w->n_buckets > 0;
+	for (uint32_t i = 0; i < w->n_buckets; i++)
+		for (struct kube_object *o = w->buckets[i], *next; o; o = next) {
+			next = o->next;
+			o->next = buckets[o->hash & (n - 1)];
+			buckets[o->hash & (n - 1)] = o;
+		}
+	free(w->buckets);
+	w->buckets = buckets;
+	w->n_buckets = n;
+	return true;
+}
+
+static struct kube_object *add_object(struct kube_watch *w, const char *key)
+{
+	size_t n = strlen(key) + 1;
+	struct kube_object *o = grow(w) ? mem__zalloc(1, sizeof(*o) + n) : NULL;
+
+	if (!o)
+		return NULL;
+	memcpy(o->key, key, n);
+	o->hash = hash_of(key);
+	o->next = w->buckets[o->hash & (w->n_buckets - 1)];
+	w->buckets[o->hash & (w->n_buckets - 1)] = o;
+	w->n++;
+	return o;
+}
+
+static void remove_object(struct kube_watch *w, struct kube_object *o)
+{
+	struct kube_object **at = &w->buckets[o->hash & (w->n_buckets - 1)];
+
+	while (*at != o)
+		at = &(*at)->next;
+	*at = o->next;
+	w->n--;
+	w->n_bytes -= o->text ? strlen(o->text) : 0;
+	discovery__lost(w->kube->d, &o->source);
+	if (!w->is_primary)
+		kube__changed(w->kube, NULL);
+	free(o->text);
+	free(o);
+}
+
+/* ---- what comes ---- */
+
+static bool key_of(const json_t *object, char ret[static 600])
+{
+	const json_t *meta = json_object_get(object, "metadata");
+	const char *name = json_string_value(json_object_get(meta, "name"));
+	const char *namespace = json_string_value(json_object_get(meta, "namespace"));
+	int n = snprintf(ret, 600, "%s%s%s", namespace ? namespace : "", namespace ? "/" : "",
+			 name ? name : "");
+
+	return name && n > 0 && n < 600;
+}
+
+static void fail(struct kube_watch *w, const char *what)
+{
+	discovery__failed(w->kube->d, "%s: %s", resources[w->resource].name, what);
+}
+
+/* An object as it is now. False: it could not be kept, which was told. */
+static bool put(struct kube_watch *w, json_t *object)
+{
+	struct kube_object *o;
+	char key[600], *text;
+
+	if (!key_of(object, key)) {
+		fail(w, "an object has no name");
+		return false;
+	}
+	keep(object, w->is_metadata_only ? only_meta : resources[w->resource].mask);
+	text = json_dumps(object, JSON_COMPACT | JSON_SORT_KEYS);
+	o = kube_watch__find(w, key);
+	if (text && !o)
+		o = add_object(w, key);
+	if (!text || !o || w->n_bytes + strlen(text) > MAX_BYTES) {
+		fail(w, !text || !o
+				? "out of memory"
+				: "its objects have more than 512 MiB; choose some by selectors");
+		free(text);
+		return false;
+	}
+	o->is_seen = true;
+	if (o->text && strcmp(o->text, text) == 0) {
+		free(text);
+		return true;
+	}
+	w->n_bytes += strlen(text) - (o->text ? strlen(o->text) : 0);
+	free(o->text);
+	o->text = text;
+	kube__changed(w->kube, w->is_primary ? o : NULL);
+	return true;
+}
+
+static void ask(struct kube_watch *w);
+
+static void later(struct kube_watch *w, int64_t ns)
+{
+	const struct dcm_host *host = w->kube->d->job->host;
+
+	loop__set(w->kube->d->job->loop, &w->again, host->mono_ns(host) + ns);
+}
+
+static void back_off(struct kube_watch *w)
+{
+	uint32_t n = w->n_failures < BACKOFF_MOST ? w->n_failures : BACKOFF_MOST;
+
+	w->n_failures++;
+	later(w, BACKOFF_NS << n);
+}
+
+static void forget_version(struct kube_watch *w)
+{
+	free(w->version);
+	free(w->more);
+	w->version = w->more = NULL;
+}
+
+static void set_text(char **to, const json_t *meta, const char *key)
+{
+	const char *value = json_string_value(json_object_get(meta, key));
+
+	free(*to);
+	*to = value && value[0] ? strdup(value) : NULL;
+}
+
+/* ---- lists ---- */
+
+static void each_object(struct kube_watch *w, void (*fn)(struct kube_watch *w, struct kube_object *o))
+{
+	for (uint32_t i = 0; i < w->n_buckets; i++)
+		for (struct kube_object *o = w->buckets[i], *next; o; o = next) {
+			next = o->next;
+			fn(w, o);
+		}
+}
+
+static void unsee(struct kube_watch *w, struct kube_object *o)
+{
+	(void)w;
+	o->is_seen = false;
+}
+
+static void remove_unseen(struct kube_watch *w, struct kube_object *o)
+{
+	if (!o->is_seen)
+		remove_object(w, o);
+}
+
+static bool take_page(struct kube_watch *w, const struct query_reply *reply)
+{
+	json_error_t why;
+	json_t *page = json_loadb(reply->data, reply->n, 0, &why), *item;
+	const json_t *meta = json_object_get(page, "metadata");
+	bool is_well = page != NULL;
+	size_t i;
+
+	if (!page || !meta) {
+		fail(w, page ? "the answer is no list of objects" : "the answer is not JSON");
+		json_decref(page);
+		return false;
+	}
+	json_array_foreach(json_object_get(page, "items"), i, item) is_well &= put(w, item);
+	set_text(&w->more, meta, "continue");
+	set_text(&w->version, meta, "resourceVersion");
+	json_decref(page);
+	if (!w->version)
+		fail(w, "the list has no resourceVersion");
+	return is_well && w->version;
+}
+
+static void listed(void *ctx, const struct query_reply *reply)
+{
+	struct kube_watch *w = ctx;
+
+	w->query = NULL;
+	if (reply->fault == -ECANCELED)
+		return;
+	if (!reply->fault && reply->status == 410) {
+		/* The rest of the list is not known any more: from its beginning. */
+		forget_version(w);
+		back_off(w);
+		return;
+	}
+	if (reply->fault || reply->status != 200) {
+		fail(w, reply->sentence);
+		forget_version(w);
+		back_off(w);
+		return;
+	}
+	if (!take_page(w, reply)) {
+		forget_version(w);
+		back_off(w);
+		return;
+	}
+	w->n_failures = 0;
+	if (!w->more) {
+		w->is_listing = false;
+		w->is_synced = true;
+		each_object(w, remove_unseen);
+		discovery__well(w->kube->d);
+		kube__changed(w->kube, NULL);
+	}
+	ask(w);
+}
+
+/* ---- watches ---- */
+
+static void take_event(struct kube_watch *w, const char *type, json_t *object)
+{
+	const json_t *meta = json_object_get(object, "metadata");
+	struct kube_object *o;
+	char key[600];
+
+	if (strcmp(type, "ERROR") == 0) {
+		w->is_gone = json_integer_value(json_object_get(object, "code")) == 410;
+		if (!w->is_gone)
+			fail(w, "the watch ended with an error; it begins anew");
+		query__cancel(w->query);
+		w->query = NULL;
+		if (w->is_gone)
+			forget_version(w);
+		back_off(w);
+		return;
+	}
+	set_text(&w->version, meta, "resourceVersion");
+	if (strcmp(type, "DELETED") == 0) {
+		o = key_of(object, key) ? kube_watch__find(w, key) : NULL;
+		if (o)
+			remove_object(w, o);
+	} else if (strcmp(type, "ADDED") == 0 || strcmp(type, "MODIFIED") == 0) {
+		put(w, object);
+	}
+}
+
+static void event(void *ctx, const char *line, size_t n)
+{
+	struct kube_watch *w = ctx;
+	json_error_t why;
+	json_t *root = json_loadb(line, n, 0, &why);
+	const char *type = json_string_value(json_object_get(root, "type"));
+	json_t *object = json_object_get(root, "object");
+
+	if (type && object)
+		take_event(w, type, object);
+	else
+		fail(w, "an event of the watch cannot be read");
+	json_decref(root);
+}
+
+static void watch_ended(void *ctx, const struct query_reply *reply)
+{
+	struct kube_watch *w = ctx;
+	const struct dcm_host *host = w->kube->d->job->host;
+
+	w->query = NULL;
+	if (reply->fault == -ECANCELED)
+		return;
+	if (!reply->fault && reply->status == 410)
+		forget_version(w);
+	else if (reply->fault && reply->fault != -ETIMEDOUT)
+		fail(w, reply->sentence);
+	else if (!reply->fault && reply->status != 200)
+		fail(w, reply->sentence);
+	/* A watch that lasted is no failure, however it ended. */
+	if (host->mono_ns(host) - w->began_mono_ns > 10 * BACKOFF_NS)
+		w->n_failures = 0;
+	back_off(w);
+}
+
+/* ---- asking ---- */
+
+static const struct kube_selector *selector_of(const struct kube_watch *w)
+{
+	const struct kube_options *o = w->kube->options;
+	const struct kube_selector *all = o->selectors.items;
+
+	for (uint32_t i = 0; i < o->selectors.n; i++)
+		if (all[i].role == (int32_t)w->resource)
+			return &all[i];
+	return NULL;
+}
+
+static void add_param(struct buf *b, const char *name, const char *value)
+{
+	if (!value || !value[0])
+		return;
+	buf__printf(b, "&%s=", name);
+	for (; *value; value++)
+		if ((*value >= 'a' && *value <= 'z') || (*value >= 'A' && *value <= 'Z') ||
+		    (*value >= '0' && *value <= '9') || strchr("-._~", *value))
+			buf__byte(b, (uint8_t)*value);
+		else
+			buf__printf(b, "%%%02X", (unsigned char)*value);
+}
+
+static void build_url(const struct kube_watch *w, struct buf *b)
+{
+	const struct resource *r = &resources[w->resource];
+	const struct kube_selector *s = selector_of(w);
+
+	buf__printf(b, "%s/%s", w->kube->access.server, r->group);
+	if (w->namespace)
+		buf__printf(b, "/namespaces/%s", w->namespace);
+	buf__printf(b, "/%s?", r->name);
+	if (w->is_listing)
+		buf__printf(b, "limit=%d", PAGE);
+	else
+		buf__printf(b, "watch=1&allowWatchBookmarks=true&timeoutSeconds=%d", WATCH_S);
+	add_param(b, "resourceVersion", w->is_listing ? NULL : w->version);
+	add_param(b, "continue", w->is_listing ? w->more : NULL);
+	add_param(b, "labelSelector", s ? s->label : NULL);
+	add_param(b, "fieldSelector", s ? s->field : NULL);
+	buf__byte(b, '\0');
+}
+
+static void ask(struct kube_watch *w)
+{
+	struct discovery *d = w->kube->d;
+	struct dcm_http_header accept = { STR("Accept"), STR("application/json") };
+	struct dcm_error err = DCM_ERROR_INIT;
+	struct buf url = { 0 };
+	int r;
+
+	if (!w->version) {
+		w->is_listing = true;
+		each_object(w, unsee);
+	}
+	build_url(w, &url);
+	w->began_mono_ns = d->job->host->mono_ns(d->job->host);
+	if (url.error) {
+		r = error__nomem(&err);
+	} else {
+		struct query_ask a = { .host = d->job->host,
+				       .loop = d->job->loop,
+				       .client = w->kube->client,
+				       .url = (const char *)url.data,
+				       .headers = &accept,
+				       .n_headers = 1,
+				       .timeout_ns = w->is_listing ? LIST_NS
+								   : (WATCH_S + 30) * (int64_t)1000000000,
+				       .line = w->is_listing ? NULL : event,
+				       .done = w->is_listing ? listed : watch_ended,
+				       .ctx = w };
+
+		r = query__start(&a, &w->query, &err);
+	}
+	buf__fini(&url);
+	if (r == 0 || r == -ESHUTDOWN)
+		return;
+	fail(w, err.text);
+	back_off(w);
+}
+
+static void again(void *ctx)
+{
+	ask(ctx);
+}
+
+/* ---- lifecycle ---- */
+
+void kube_watch__free(struct kube_watch *w)
+{
+	if (!w)
+		return;
+	loop__cancel(w->kube->d->job->loop, &w->again);
+	query__cancel(w->query);
+	each_object(w, remove_object);
+	free(w->buckets);
+	forget_version(w);
+	free(w);
+}
+
+int kube_watch__new(struct kube *k, enum kube_resource resource, const char *namespace, bool is_primary)
+{
+	struct kube_watch *w = NEW(struct kube_watch);
+
+	if (!w)
+		return -ENOMEM;
+	w->kube = k;
+	w->resource = resource;
+	w->namespace = resources[resource].has_no_namespace ? NULL : namespace;
+	w->is_primary = is_primary;
+	w->is_metadata_only = resource == KUBE_NODE && !is_primary;
+	w->again.fn = again;
+	w->again.ctx = w;
+	if (!vec__push(&k->watches, w)) {
+		free(w);
+		return -ENOMEM;
+	}
+	return loop__set(k->d->job->loop, &w->again, k->d->job->host->mono_ns(k->d->job->host));
+}

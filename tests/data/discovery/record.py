@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tests/data/discovery/record.py - records what a real server tells our discovery, and what Prometheus' found there
+
+    record.py NAME UPSTREAM DECIMA PLUGINS DISCOVERED [COMMAND]
+
+Reads NAME.jobs.json, {JOB: {"..._sd_configs": [..]}}, in which @SERVER@ stands for the server; writes NAME.record.json
+(tests/lib/recorded.py) and NAME.want.json, {JOB: [labels]}. While the record runs, and our discovery has had a few
+seconds, COMMAND (of a shell) changes what the server has. DISCOVERED is tests/programs/discovered, built.
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+name, upstream, decima, plugins, discovered = sys.argv[1:6]
+here = os.path.dirname(os.path.abspath(__file__))
+jobs = open("%s/%s.jobs.json" % (here, name)).read()
+record = "%s/%s.record.json" % (here, name)
+proxy = subprocess.Popen([sys.executable, here + "/../../lib/recorded.py", "record", upstream, record], stdout=subprocess.PIPE, text=True)
+address = "http://" + proxy.stdout.readline().strip()
+with tempfile.TemporaryDirectory() as d:
+    ours = [dict(job_name=job, scrape_interval="1h", **config) for job, config in json.loads(jobs).items()]
+    text = json.dumps({"scrape_configs": ours}).replace("@TCP@", address.replace("http:", "tcp:"))
+    open(d + "/ours.yml", "w").write(text.replace("@SERVER@", address).replace("@HOSTPORT@", address[7:]))
+    p = subprocess.Popen([decima, "run", "-c", d + "/ours.yml", "--listen", "unix:" + d + "/sock", "--data", d + "/data", "--plugin-path", plugins])
+    time.sleep(8)
+    for command in sys.argv[6:]:
+        subprocess.run(command, shell=True, check=True)
+        time.sleep(20)
+    proxy.terminate()
+    proxy.wait()
+    p.terminate()
+    p.wait()
+    want = {}
+    for job, config in json.loads(jobs).items():
+        text = json.dumps(config).replace("@SERVER@/" + job, upstream).replace("@HOSTPORT@", upstream.split("//")[-1])
+        open(d + "/theirs.yml", "w").write(text.replace('/%s"' % job, '"') if "path_prefix" in text else text)
+        out = subprocess.run([discovered, d + "/theirs.yml"], stdout=subprocess.PIPE, text=True, check=True).stdout
+        want[job] = [json.loads(line) for line in out.splitlines()]
+json.dump(want, open("%s/%s.want.json" % (here, name), "w"), indent=0, sort_keys=True)

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tests/lib/recorded.py - what a real server of HTTP answered, recorded, and answered again
+
+    recorded.py record UPSTREAM FILE   a proxy before http(s)://HOST:PORT or unix:/SOCKET that writes FILE when it ends
+    recorded.py replay FILE            a server that answers as the file says
+
+Either prints its own HOST:PORT and serves until it is told to end (SIGTERM). Requests are for /JOB/PATH; the server that is
+recorded is asked for /PATH. FILE is JSON: a list of exchanges in the order in which they began, {"path", "status", "headers",
+"body", "ended"}; a body that came in pieces over time (a watch) is a list of them; status 0 is a question that was still open
+at the end. A path that was asked several times is answered in that order, and then as the last time. What had not ended when
+the record did stays open.
+"""
+import http.client
+import http.server
+import json
+import signal
+import socket
+import ssl
+import sys
+import threading
+
+KEPT = ("content-type", "x-consul-index", "x-consul-effective-consistency")
+
+
+class Unix(http.client.HTTPConnection):
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.connect(self.host)
+
+
+def upstream(where):
+    scheme, rest = where.split(":", 1)
+    if scheme == "unix":
+        c = Unix("localhost", timeout=600)
+        c.host = rest
+        return c
+    rest = rest.strip("/")
+    if scheme == "https":
+        return http.client.HTTPSConnection(rest, timeout=600, context=ssl._create_unverified_context())
+    return http.client.HTTPConnection(rest, timeout=600)
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *a):
+        pass
+
+    def piece(self, data):
+        self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
+        self.wfile.flush()
+
+    def begin(self, status, headers, length):
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        if length is None:
+            self.send_header("Transfer-Encoding", "chunked")
+        else:
+            self.send_header("Content-Length", str(length))
+        self.end_headers()
+
+    def stay(self):
+        """Until the other side goes."""
+        self.connection.settimeout(600)
+        try:
+            self.connection.recv(1)
+        except OSError:
+            pass
+        self.close_connection = True
+
+
+class Recorder(Handler):
+    def do_GET(self):
+        entry = {"path": self.path, "status": 0, "headers": {}, "body": "", "ended": False}
+        with self.server.lock:
+            self.server.exchanges.append(entry)
+        try:
+            self.relay(entry)
+        except OSError:
+            self.close_connection = True
+            if not entry["status"]:
+                with self.server.lock:
+                    self.server.exchanges.remove(entry)
+
+    def relay(self, entry):
+        c = upstream(self.server.upstream)
+        skip = ("host", "connection", "accept-encoding")
+        c.request("GET", "/" + self.path.split("/", 2)[2],
+                  headers={k: v for k, v in self.headers.items() if k.lower() not in skip})
+        r = c.getresponse()
+        entry["headers"] = {k.lower(): v for k, v in r.getheaders() if k.lower() in KEPT}
+        if "watch=" not in self.path or r.status != 200:
+            body = r.read()
+            entry.update(status=r.status, body=body.decode(), ended=True)
+            self.begin(r.status, entry["headers"], len(body))
+            self.wfile.write(body)
+            return
+        entry.update(status=r.status, body=[])
+        self.begin(r.status, entry["headers"], None)
+        try:
+            while line := r.readline():
+                entry["body"].append(line.decode())
+                self.piece(line)
+        except http.client.HTTPException:
+            pass
+        entry["ended"] = True
+        self.piece(b"")
+
+
+class Replayer(Handler):
+    def do_GET(self):
+        with self.server.lock:
+            turns = self.server.turns.get(self.path)
+            if turns is not None:
+                spent = turns["next"] >= len(turns["all"])
+                entry = turns["all"][min(turns["next"], len(turns["all"]) - 1)]
+                turns["next"] += 1
+        if turns is None:
+            print("recorded: not in the record: " + self.path, file=sys.stderr, flush=True)
+            entry = {"status": 404, "headers": {}, "body": "nobody asked this of the server that was recorded"}
+        elif not entry["status"] or (spent and not isinstance(entry["body"], str)):
+            return self.stay()
+        if isinstance(entry["body"], str):
+            body = entry["body"].encode()
+            self.begin(entry["status"], entry["headers"], len(body))
+            self.wfile.write(body)
+            return
+        self.begin(entry["status"], entry["headers"], None)
+        for line in entry["body"]:
+            self.piece(line.encode())
+        if not entry["ended"]:
+            return self.stay()
+        self.piece(b"")
+
+
+class Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 64
+
+
+def main():
+    what, *rest = sys.argv[1:]
+    s = Server(("127.0.0.1", 0), Recorder if what == "record" else Replayer)
+    s.lock = threading.Lock()
+    if what == "record":
+        s.upstream, file = rest
+        s.exchanges = []
+    else:
+        s.turns = {}
+        for e in json.load(open(rest[0])):
+            s.turns.setdefault(e["path"], {"next": 0, "all": []})["all"].append(e)
+    ended = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *a: ended.set())
+    threading.Thread(target=s.serve_forever, daemon=True).start()
+    print("%s:%d" % s.server_address, flush=True)
+    while not ended.wait(0.2):
+        pass
+    if what == "record":
+        with s.lock:
+            json.dump(s.exchanges, open(file, "w"), indent=0)
+
+
+main()
