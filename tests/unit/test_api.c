@@ -814,7 +814,7 @@ static void limits_of_a_question(void **state)
 		struct answer large = { .r.body.limit = 100 };
 		char target[200];
 
-		snprintf(target, sizeof(target), "/api/v1/series?" SERIES_Q "&top=%d", top);
+		snprintf(target, sizeof(target), "%s&top=%d", "/api/v1/series?" SERIES_Q, top);
 		ask_with(&large, routes, HTTP_GET, target, NULL);
 		assert_int_equal(large.r.status, 422);
 		forget(&large);

@@ -466,7 +466,8 @@ static void a_socket_that_cannot_be_watched_ends_its_call_alone(void **state)
 	wait_until(&t, 1);
 	assert_int_equal(t.n_ok, 1);
 	atomic_store(&fails_to_watch, ENOSPC);
-	begin_call(c, &ones[2], "/echo");
+	/* Its end cannot be there before anybody has to wait for it. */
+	begin_call(c, &ones[2], "/slow?n=2&ms=50");
 	wait_until(&t, 2);
 	atomic_store(&fails_to_watch, 0);
 	assert_int_equal(t.n_other, 1);

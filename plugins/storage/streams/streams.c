@@ -130,13 +130,13 @@ static int order_rows(struct intake *in, const struct dcm_profile *head)
 static struct profile *make_profile(struct intake *in, const struct dcm_profile *head, uint32_t type)
 {
 	const struct profile_head of = { streams__ms(head->time_ns), head->duration_ns, head->period };
-	const int64_t *values = in->import.batch->values + head->value_off + type;
+	const int64_t *values = in->import.batch->values; /* NULL in a batch without rows */
 	uint64_t last = 0;
 
 	in->rows.n = 0;
 	for (size_t i = 0; i < in->places.n; i++) {
 		const struct place p = in->places.v[i];
-		const int64_t value = values[(uint64_t)p.row * head->n_types];
+		const int64_t value = values[head->value_off + (uint64_t)p.row * head->n_types + type];
 
 		if (i > 0 && p.key == last) {
 			struct row *r = &in->rows.v[in->rows.n - 1];
